@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+# make              build/otrn, build/libotrn.a, build/libotrn.so, build/libotrn_pjrt.so: a C compiler is enough
+# make check        fast tests, offline, parallel; T=pass/cse runs those whose name has it; bless T=… rewrites goldens
+# make asan         the same tests under the address and undefined-behaviour sanitizers
+# make bench        measurements; also those beside JAX when .venv is there (./dev makes it)
+# make fuzz         random damage to the inputs of every reader: SECONDS_EACH=10 SEED=1
+# make abi HEADER=pjrt_c_api.h    our PJRT declarations against the official ones
+# make install PREFIX=/usr/local  DESTDIR= is honoured; other targets: format, arm64, clean
+BUILD   ?= build
+PREFIX  ?= /usr/local
+CC      ?= cc
+WERROR  ?= -Werror
+OPT     ?= -O2 -g
+VERSION := $(shell sed -n 's/^.define OTRN_RELEASE "\(.*\)"/\1/p' include/otrn.h)
+FLAGS   := -std=gnu11 -Wall -Wextra $(WERROR) -ffp-contract=off -fvisibility=hidden -fPIC -pthread \
+           -Iinclude -Isrc -DOTRN_SOURCE_DIR='"."' $(SAN)
+LIBS    := -pthread -lm
+SHARED  := -shared $(if $(SAN),,-Wl,-z,defs)
+
+# The road, in its order. pjrt and tools are windows on it.
+STOPS   := base read hlo pass tile isa artifact chip clock rt
+SRC     := $(foreach s,$(STOPS),$(sort $(wildcard src/$s/*.c)))
+PJRT    := $(sort $(wildcard src/pjrt/*.c))
+TOOLS   := $(sort $(wildcard src/tools/*.c))
+UNIT    := $(sort $(wildcard tests/unit/*_test.c))
+FUZZ    := $(sort $(wildcard tests/fuzz/*_fuzz.c))
+EXAMPLE := $(sort $(wildcard examples/c/*.c))
+BENCH   := $(sort $(wildcard bench/*.c))
+obj      = $(patsubst %.c,$(BUILD)/obj/%.o,$1)
+bin      = $(patsubst %.c,$(BUILD)/%,$1)
+TESTS   := $(call bin,$(UNIT) $(EXAMPLE))
+
+all: $(BUILD)/otrn $(BUILD)/libotrn.so $(if $(PJRT),$(BUILD)/libotrn_pjrt.so)
+
+$(BUILD)/obj/src/chip/%.o: OPT := $(subst -O2,-O3,$(OPT))
+$(BUILD)/obj/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(CC) $(OPT) $(FLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+$(call obj,src/clock/chips.c): $(wildcard chips/*.chip)
+
+$(BUILD)/libotrn.a: $(call obj,$(SRC))
+	@rm -f $@
+	ar rcs $@ $^
+$(BUILD)/libotrn.so: $(call obj,$(SRC))
+	$(CC) $(FLAGS) $(CFLAGS) $(LDFLAGS) $(SHARED) -Wl,-soname,libotrn.so $^ $(LIBS) -o $@
+$(BUILD)/libotrn_pjrt.so: $(call obj,$(PJRT)) $(BUILD)/libotrn.a
+	$(CC) $(FLAGS) $(CFLAGS) $(LDFLAGS) $(SHARED) -Wl,--exclude-libs,ALL $^ $(LIBS) -o $@
+$(BUILD)/otrn: $(call obj,$(TOOLS)) $(BUILD)/libotrn.a
+	$(CC) $(FLAGS) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+$(call bin,$(UNIT) $(EXAMPLE) $(BENCH)): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libotrn.a
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+$(call bin,$(FUZZ)): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/obj/tests/fuzz/driver.o $(BUILD)/libotrn.a
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+$(BUILD)/tests/runner: $(BUILD)/obj/tests/runner.o
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $^ -o $@
+
+check bless: all $(BUILD)/tests/runner $(TESTS)
+	@$(BUILD)/tests/runner -b $(BUILD) $(if $(T),-T '$(T)') $(if $(filter bless,$@),-u) $(TESTS)
+
+# gcc warns about things that only the sanitizers' own code does, so warnings are no errors here.
+asan:
+	@$(MAKE) BUILD=$(BUILD)/asan OPT='-O1 -g' WERROR= SAN='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer' check
+fuzz:
+	@$(MAKE) BUILD=$(BUILD)/asan OPT='-O1 -g' WERROR= SAN='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer' fuzz-run
+fuzz-run: $(call bin,$(FUZZ))
+	@for f in $^; do $$f $(or $(SECONDS_EACH),10) $(or $(SEED),1) || exit 1; done
+
+bench: all $(call bin,$(BENCH))
+	@for b in $(call bin,$(BENCH)); do $$b || exit 1; done
+	@for b in $(sort $(wildcard bench/*.py)); do \
+	    if [ -x .venv/bin/python ]; then .venv/bin/python $$b || exit 1; \
+	    else echo "skipped $$b: no .venv (./dev setup makes it)"; fi; done
+
+abi:
+	@[ -n "$(HEADER)" ] || { echo "usage: make abi HEADER=path/to/pjrt_c_api.h"; exit 2; }
+	@scripts/abi_check.sh "$(HEADER)"
+
+install: all
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/pkgconfig include share/opentrn/chips)
+	install -m 755 $(BUILD)/otrn $(DESTDIR)$(PREFIX)/bin
+	install -m 644 $(BUILD)/libotrn.a $(DESTDIR)$(PREFIX)/lib
+	install -m 755 $(wildcard $(BUILD)/*.so) $(DESTDIR)$(PREFIX)/lib
+	install -m 644 include/otrn.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 $(wildcard chips/*.chip) $(DESTDIR)$(PREFIX)/share/opentrn/chips
+	printf 'Name: otrn\nDescription: an open Trainium\nVersion: %s\nLibs: -L%s/lib -lotrn\nLibs.private: %s\nCflags: -I%s/include\n' \
+	    '$(VERSION)' '$(PREFIX)' '$(LIBS)' '$(PREFIX)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/otrn.pc
+
+format:
+	clang-format -i $(wildcard src/*/*.[ch] include/*.h tests/*.c tests/*/*.c examples/c/*.c bench/*.c)
+arm64: # a compile check of the portable paths
+	$(MAKE) BUILD=$(BUILD)/arm64 CC=aarch64-linux-gnu-gcc all
+clean:
+	rm -rf $(BUILD)
+
+.PHONY: all check bless asan fuzz fuzz-run bench abi install format arm64 clean
+.SECONDARY:
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// otrn.h — the public C interface of opentrn.
+//
+// Load or parse a program, compile it, execute it with plain pointers, ask for modelled time.
+// Handles are opaque. Every call that can fail returns a status and fills *err when err is not
+// NULL. A handle may be used from several threads at once unless its comment says otherwise.
+#ifndef OTRN_H
+#define OTRN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define OTRN_API __attribute__((visibility("default")))
+#else
+#define OTRN_API
+#endif
+
+#define OTRN_RELEASE "0.1.0"
+
+// One row per status: name, code printed in messages, meaning.
+#define OTRN_STATUS_ROWS(X)                                                                        \
+    X(OK, "OK", "success")                                                                         \
+    X(PARSE, "PARSE", "the program, artifact or data file is malformed")                           \
+    X(VERIFY, "VERIFY", "the program breaks a rule of its own format")                             \
+    X(UNSUPPORTED, "UNSUPPORTED", "valid, but opentrn cannot run it yet")                          \
+    X(VERSION, "VERSION", "written by a newer or incompatible version")                            \
+    X(ARGUMENT, "ARGUMENT", "wrong number, shape or type of arguments")                            \
+    X(CAPACITY, "CAPACITY", "does not fit the chip's memories or a named limit")                   \
+    X(CHIP, "CHIP", "the chip file is wrong or unknown")                                           \
+    X(CHECK, "CHECK", "a check in the program failed while it ran")                                \
+    X(IO, "IO", "a file cannot be read or written")                                                \
+    X(NOMEM, "NOMEM", "the host is out of memory")                                                 \
+    X(USAGE, "USAGE", "wrong option or call")                                                      \
+    X(INTERNAL, "INTERNAL", "a mistake in opentrn; please report it")
+
+typedef enum otrn_status {
+#define X(name, code, text) OTRN_##name,
+    OTRN_STATUS_ROWS(X)
+#undef X
+        OTRN_STATUS_COUNT
+} otrn_status;
+
+typedef struct otrn_error {
+    otrn_status code;
+    uint32_t line, col; // 0 when unknown
+    char file[256];     // the user's file the place refers to, "" when unknown
+    char text[1024];    // what is wrong, one line (more only for memory tables)
+    char hint[512];     // what to do, "" when there is nothing to add
+} otrn_error;
+
+OTRN_API const char *otrn_status_name(otrn_status s); // "PARSE"
+OTRN_API const char *otrn_status_text(otrn_status s); // its meaning
+// "file:line:col: error[CODE]: text" plus an indented hint line; returns bytes needed.
+OTRN_API size_t otrn_error_print(const otrn_error *err, char *out, size_t out_bytes);
+
+// Element types, numbered as in src/base/dtype.h; names as StableHLO writes them ("f32", "i1", …).
+OTRN_API const char *otrn_dtype_name(int dtype);
+OTRN_API int otrn_dtype_parse(const char *name); // -1 when unknown
+OTRN_API size_t otrn_dtype_bytes(int dtype);     // host bytes per element (sub-byte types: 1)
+
+#define OTRN_MAX_RANK 32
+typedef struct otrn_type {
+    int dtype;
+    int rank;
+    int64_t dims[OTRN_MAX_RANK];
+} otrn_type;
+OTRN_API size_t otrn_type_bytes(const otrn_type *t);
+
+// Options are named as on the command line ("target", "threads", "cache", …): see `otrn info options`.
+typedef struct otrn_option {
+    const char *name, *value;
+} otrn_option;
+
+typedef struct otrn_env otrn_env;   // options, chip files, worker pool, cache
+typedef struct otrn_exe otrn_exe;   // a compiled program, ready to run
+
+OTRN_API otrn_status otrn_open(const otrn_option *options, size_t count, otrn_env **out,
+                               otrn_error *err);
+OTRN_API void otrn_close(otrn_env *env); // after all its executables are freed
+
+// Compile StableHLO text or bytecode, or load an artifact: told apart by content.
+// `name` is used in messages. The bytes may be freed afterwards.
+OTRN_API otrn_status otrn_compile(otrn_env *env, const void *bytes, size_t size, const char *name,
+                                  otrn_exe **out, otrn_error *err);
+OTRN_API otrn_status otrn_compile_file(otrn_env *env, const char *path, otrn_exe **out,
+                                       otrn_error *err);
+OTRN_API void otrn_exe_free(otrn_exe *exe);
+
+// The artifact's bytes, owned by the executable.
+OTRN_API const void *otrn_exe_bytes(const otrn_exe *exe, size_t *size);
+OTRN_API const char *otrn_exe_name(const otrn_exe *exe);
+OTRN_API size_t otrn_exe_num_args(const otrn_exe *exe);
+OTRN_API size_t otrn_exe_num_results(const otrn_exe *exe);
+OTRN_API const otrn_type *otrn_exe_arg_type(const otrn_exe *exe, size_t i);
+OTRN_API const otrn_type *otrn_exe_result_type(const otrn_exe *exe, size_t i);
+// The argument whose memory result i may take over (input-output alias), or -1.
+OTRN_API int64_t otrn_exe_result_alias(const otrn_exe *exe, size_t i);
+// 1 when argument i may be consumed by the run (donated), aliased or not.
+OTRN_API int otrn_exe_arg_donated(const otrn_exe *exe, size_t i);
+// Device bytes: arguments, results, scratch, constants.
+typedef struct otrn_memory {
+    uint64_t arg_bytes, result_bytes, alias_bytes, scratch_bytes, const_bytes, code_bytes;
+    uint64_t peak_bytes, capacity_bytes;
+} otrn_memory;
+OTRN_API void otrn_exe_memory(const otrn_exe *exe, otrn_memory *out);
+// 1 when the executable came out of the cache.
+OTRN_API int otrn_exe_cached(const otrn_exe *exe);
+
+// Dense row-major host memory in, dense row-major host memory out; 64-byte alignment is faster,
+// not required. results[i] may equal args[otrn_exe_result_alias(i)] and then the run is in place.
+// Otherwise no result may overlap an argument. One call at a time per executable is parallel
+// inside; concurrent calls on one executable are safe and take turns.
+OTRN_API otrn_status otrn_execute(otrn_exe *exe, const void *const *args, void *const *results,
+                                  otrn_error *err);
+
+// Modelled time of one run on a target ("trn1", "trn2", "trn3", or a chip file's path; NULL: the
+// target it was compiled for). Needs no data.
+#define OTRN_ENGINES 7
+typedef struct otrn_report {
+    char target[64];
+    double total_us;                   // modelled time of one run
+    double busy_us[OTRN_ENGINES];      // per engine, see otrn_engine_name
+    uint64_t instructions[OTRN_ENGINES];
+    double flops, hbm_bytes;           // matmul flops; bytes moved to or from HBM
+    double hbm_peak_bytes;             // planned HBM
+    double usd_per_hour;               // of one such core on the target's reference instance
+    uint64_t unknown_loops;            // loops whose trip count was not known: counted once
+} otrn_report;
+OTRN_API const char *otrn_engine_name(int engine); // "tensor", "vector", "scalar", "gpsimd", …
+OTRN_API otrn_status otrn_time(otrn_exe *exe, const char *target, otrn_report *out,
+                               otrn_error *err);
+// Write the timeline as a Perfetto-readable JSON trace.
+OTRN_API otrn_status otrn_trace(otrn_exe *exe, const char *target, const char *path,
+                                otrn_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""opentrn: an open Trainium as a JAX device.
+
+JAX finds the plugin by itself: `JAX_PLATFORMS=opentrn python prog.py`. What is here tells about compiled
+programs:
+
+    compiled = jax.jit(step).lower(*args).compile()
+    opentrn.report(compiled, "trn2")["total_us"]   # modelled time of one step
+    opentrn.cache_hit(compiled)                    # did it come out of opentrn's cache?
+    opentrn.artifact(compiled)                     # the bytes that `otrn run` takes
+"""
+
+from opentrn._library import library_path
+from opentrn._report import artifact, cache_hit, report
+
+__all__ = ["artifact", "cache_hit", "library_path", "report"]

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// artifact.h — a compiled program: what the chip executes and the clock prices.
+//
+// The layout of the file is spec/artifact.md; every section carries a checksum, every index is checked on
+// load, so that what artifact_load returns can be executed without further tests.
+#ifndef OTRN_ARTIFACT_ARTIFACT_H
+#define OTRN_ARTIFACT_ARTIFACT_H
+
+#include "isa/isa.h"
+#include "isa/kern.h"
+
+typedef struct ArtValue { // an argument or a result
+    uint8_t dtype, rank;
+    int64_t dims[OTRN_MAX_RANK];
+    uint64_t bytes;
+    const char *name;   // "args[0]['w']" as the front end called it, or ""
+    int32_t alias;      // result: argument whose memory it takes, or -1; argument: -1
+    uint8_t donated;    // argument: may be consumed
+} ArtValue;
+
+typedef struct ArtLoc { // where an instruction came from in the user's program
+    const char *file, *name; // "" when unknown
+    uint32_t line, col;
+    uint16_t op; // HloOpcode it was lowered from; HLO_NONE for control
+} ArtLoc;
+
+typedef struct ArtLoop { // instructions [begin, end) run `trips` times; 0 = not known
+    uint32_t begin, end;
+    uint64_t trips;
+} ArtLoop;
+
+typedef struct ArtLive { // a tensor live at the memory peak
+    uint64_t bytes;
+    uint32_t loc;
+} ArtLive;
+
+typedef struct Artifact {
+    const char *name, *target, *producer; // producer: compiler version
+    uint32_t nargs, nresults;
+    ArtValue *args, *results;
+    uint64_t scratch_bytes;
+    uint64_t const_bytes;
+    const uint8_t *consts;
+    uint32_t ncode;
+    IsaInst *code;
+    uint32_t *code_loc; // per instruction, index into locs
+    uint32_t nkerns;
+    Kern *kerns;
+    uint32_t nlocs;
+    ArtLoc *locs; // slot 0 is "unknown"
+    uint32_t nloops;
+    ArtLoop *loops; // outer before inner
+    uint32_t nlive;
+    ArtLive *live;
+} Artifact;
+
+#define ARTIFACT_MAGIC "OTRNART"
+#define ARTIFACT_VERSION 1
+
+#define ART_LOOP_DEPTH_MAX 64
+
+bool artifact_is(const void *bytes, size_t size);
+void artifact_save(const Artifact *art, Buf *out);
+// Raises PARSE or VERSION. Copies what it keeps into the arena.
+Artifact *artifact_load(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size);
+// Everything an instruction may not do: spaces, partitions, capacities (of the largest chip), segments
+// in range, kernels in range, jumps inside the code, PSUM bank rules, waits that some earlier
+// instruction can satisfy. Raises VERIFY naming instruction number and operand. Called by load and,
+// in debug builds, before save.
+void artifact_verify(Ctx *ctx, const Artifact *art, const char *name);
+uint8_t *artifact_const_dup(Arena *a, const void *bytes, size_t n); // aligned for host kernels
+// Bytes of an HBM segment; 0 with *ok false when there is no such segment.
+uint64_t artifact_seg_bytes(const Artifact *art, uint32_t seg, bool *ok);
+// The loops by begin, outer before inner: as files have them.
+const ArtLoop *artifact_loops_sorted(const Artifact *art, Arena *a);
+// Text: whole program with header, arguments, kernels, constants and code; inverses of each other.
+void artifact_print(const Artifact *art, Buf *out);
+Artifact *artifact_parse(Ctx *ctx, Arena *a, const char *name, const char *text, size_t size);
+
+#endif

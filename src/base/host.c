@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// host.c — what the CPU offers, asked once per call site, and the floating-point mode kernels need.
+//
+// A level is offered only when every extension its kernels use is there and the operating system
+// saves the wide registers (the compiler's CPU probe checks both).
+#include "base/host.h"
+
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <xmmintrin.h>
+
+// F16C has no name in older compilers' CPU probes; its bit implies nothing about the OS, which
+// the AVX2 probe has already asked.
+static int host_has_f16c(void) {
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c >> 29 & 1);
+}
+
+HostLevel host_best(void) {
+    __builtin_cpu_init();
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !host_has_f16c())
+        return HOST_PORTABLE;
+    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+        !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512dq"))
+        return HOST_AVX2;
+    return HOST_AVX512;
+}
+
+#define MXCSR_DEFAULT 0x1f80u // all exceptions masked, nearest even, subnormals kept
+#define MXCSR_FLUSH 0x8040u   // FTZ and DAZ
+
+HostFp host_fp_begin(HostFpMode mode) {
+    HostFp old = {_mm_getcsr()};
+    uint32_t want = mode == HOST_FP_FLUSH ? MXCSR_DEFAULT | MXCSR_FLUSH : MXCSR_DEFAULT;
+    // The sticky exception flags in the low six bits do not change results: no need to write then.
+    if ((old.bits & ~0x3fu) != want)
+        _mm_setcsr(want);
+    return old;
+}
+
+void host_fp_end(HostFp old) {
+    if (_mm_getcsr() != (uint32_t)old.bits)
+        _mm_setcsr((uint32_t)old.bits);
+}
+
+#else
+
+HostLevel host_best(void) {
+    return HOST_PORTABLE;
+}
+
+#if defined(__aarch64__)
+// FPCR 0 is round to nearest even, subnormals kept, NaNs propagated. Flushing there detects tiny
+// results before rounding, unlike x86, so HOST_FP_FLUSH is emulated by its callers.
+HostFp host_fp_begin(HostFpMode mode) {
+    (void)mode;
+    HostFp old;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(old.bits));
+    if (old.bits)
+        __asm__ volatile("msr fpcr, %0" : : "r"((uint64_t)0));
+    return old;
+}
+
+void host_fp_end(HostFp old) {
+    if (old.bits)
+        __asm__ volatile("msr fpcr, %0" : : "r"(old.bits));
+}
+#else
+HostFp host_fp_begin(HostFpMode mode) {
+    (void)mode;
+    return (HostFp){0};
+}
+void host_fp_end(HostFp old) {
+    (void)old;
+}
+#endif
+#endif
+
+static const char *const host_names[HOST_COUNT] = {
+    [HOST_PORTABLE] = "portable", [HOST_AVX2] = "avx2", [HOST_AVX512] = "avx512"};
+
+const char *host_name(HostLevel level) {
+    return (unsigned)level < HOST_COUNT ? host_names[level] : "invalid";
+}
+
+int host_parse(const char *name) {
+    for (int level = 0; level < HOST_COUNT; level++)
+        if (!strcmp(name, host_names[level]))
+            return level;
+    return !strcmp(name, "auto") ? HOST_COUNT : -1;
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// host.h — which instruction sets this machine has, chosen once at run time.
+//
+// Every level computes the same bits; the option `host` (OTRN_HOST) forces a lower one.
+#ifndef OTRN_BASE_HOST_H
+#define OTRN_BASE_HOST_H
+
+#include <stdint.h>
+
+typedef enum HostLevel { HOST_PORTABLE, HOST_AVX2, HOST_AVX512, HOST_COUNT } HostLevel;
+
+HostLevel host_best(void);               // what the CPU and the operating system allow
+const char *host_name(HostLevel level);  // "portable", "avx2", "avx512"
+int host_parse(const char *name);        // -1 when unknown, HOST_COUNT for "auto"
+
+// The floating-point mode of the calling thread is part of a result's inputs: some programs that
+// load the library have set flush-to-zero on their threads. Code whose bits matter runs between begin
+// and end; the loops themselves must be in a function that is not inlined there, since compilers
+// move arithmetic across the switch.
+//   HOST_FP_IEEE    nearest even, subnormals kept
+//   HOST_FP_FLUSH   as x86's DAZ and FTZ; only x86 has it, elsewhere it is the same as HOST_FP_IEEE
+typedef enum HostFpMode { HOST_FP_IEEE, HOST_FP_FLUSH } HostFpMode;
+typedef struct HostFp {
+    uint64_t bits;
+} HostFp;
+HostFp host_fp_begin(HostFpMode mode);
+void host_fp_end(HostFp old);
+
+#endif

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// num.h — decimal text to double and back, exact and independent of the process's locale.
+#ifndef OTRN_BASE_NUM_H
+#define OTRN_BASE_NUM_H
+
+// Reads [+-]digits[.digits][(e|E)[+-]digits] from [s, end) and rounds once, to nearest even.
+// Returns the first byte behind it, or s when no digit stands there.
+const char *num_parse_f64(const char *s, const char *end, double *out);
+
+// A finite value as d.ddde±dd with `digits` significant digits (1 to 17; 17 always reads back the
+// same). Returns the length.
+#define NUM_TEXT_BYTES 40
+int num_print_f64(char out[NUM_TEXT_BYTES], double v, int digits);
+// The shortest of 7, 16 and 17 digits that reads back the same.
+int num_print_exact(char out[NUM_TEXT_BYTES], double v);
+
+#endif

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// opt.h — every knob of opentrn in one table.
+//
+// A row feeds the command line (--name=value), the environment (nothing else in the project calls
+// getenv), the C interface (otrn_option), `--help` and `otrn info options`. The command line wins
+// over the environment, the environment over the default.
+// Columns: enum, name, environment variable, default, kind, values or unit, commands it shows under,
+// help. Kinds: S text, N whole number >= 0, B on|off, E one of the values separated by '|'.
+// Commands: letters as in tools/main.c (c compile, r run, e eval, p prof, k check, x as, d dis, i info,
+// C cache; * all; - library only).
+#ifndef OTRN_BASE_OPT_H
+#define OTRN_BASE_OPT_H
+
+#include "base/ctx.h"
+
+#define OPT_ROWS(X)                                                                                \
+    X(TARGET, "target", "OTRN_TARGET", "trn2", 'S', "trn1|trn2|trn3|FILE", "crpd",                  \
+      "chip to compile for and to model")                                                          \
+    X(THREADS, "threads", "OTRN_THREADS", "0", 'N', "count", "rep",                                \
+      "host threads; 0 = one per CPU; results do not depend on it")                                \
+    X(HOST, "host", "OTRN_HOST", "auto", 'E', "auto|portable|avx2|avx512", "r",                    \
+      "host instruction set; results do not depend on it")                                         \
+    X(CACHE, "cache", "OTRN_CACHE", "on", 'E', "on|off", "crp", "keep and reuse compiled programs")\
+    X(CACHE_DIR, "cache-dir", "OTRN_CACHE_DIR", "", 'S', "DIR", "crpC",                            \
+      "where they are kept; empty = $XDG_CACHE_HOME/opentrn or ~/.cache/opentrn")                  \
+    X(CHIPS, "chips", "OTRN_CHIPS", "", 'S', "DIR", "crpi",                                        \
+      "folder searched for chip files before the built-in ones")                                   \
+    X(VERBOSE, "verbose", "OTRN_VERBOSE", "0", 'N', "level", "crep",                               \
+      "1: cache hits and times on stderr; 2: more")                                                \
+    X(INPUT, "input", "", "", 'S', "FILE.npy,…", "re", "arguments in order; may be repeated")      \
+    X(OUTPUT, "output", "", "", 'S', "DIR", "re", "write result_0.npy, … into this folder")        \
+    X(OUT, "o", "", "", 'S', "FILE", "cx", "file to write")                                        \
+    X(DUMP, "dump", "", "", 'S', "STAGE,…", "c", "print the program at a stage; --dump=help lists")\
+    X(STATS, "stats", "", "off", 'B', "", "c", "counts and times per stage on stderr")             \
+    X(TRACE, "trace", "", "", 'S', "FILE", "p", "write a timeline that Perfetto opens")            \
+    X(JSON, "json", "", "off", 'B', "", "p", "machine-readable output")                            \
+    X(DISABLE, "disable-pass", "OTRN_DISABLE_PASS", "", 'S', "NAME,…", "crp", "leave passes out")  \
+    X(PLATFORM, "platform", "OPENTRN_PLATFORM", "opentrn", 'E', "opentrn|neuron", "-",             \
+      "the name JAX sees")                                                                         \
+    X(HOME, "home", "HOME", "", 'S', "DIR", "-", "the user's folder, for the default cache folder")  \
+    X(XDG_CACHE, "xdg-cache-home", "XDG_CACHE_HOME", "", 'S', "DIR", "-",                           \
+      "where caches belong, when set")                                                             \
+    X(DEVICES, "devices", "OPENTRN_DEVICES", "1", 'N', "count", "-", "devices JAX sees")           \
+    X(LIBRARY, "library", "OTRN_PJRT_LIBRARY", "", 'S', "FILE", "-",                               \
+      "plugin the Python package loads; empty = the tree's build, or the one it ships")
+
+typedef enum OptId {
+#define X(e, ...) OPT_##e,
+    OPT_ROWS(X)
+#undef X
+        OPT_COUNT
+} OptId;
+
+typedef struct OptRow {
+    const char *name, *env, *dflt;
+    char kind;
+    const char *values, *cmds, *help;
+} OptRow;
+
+extern const OptRow opt_rows[OPT_COUNT];
+
+typedef struct Options {
+    const char *val[OPT_COUNT];   // never NULL
+    const char *from[OPT_COUNT];  // "default", "environment", "command line"
+} Options;
+
+#define OPT_NUM_MAX 65536u // largest value of an N option
+
+void opt_init(Ctx *ctx, Options *o); // defaults, then the environment; raises USAGE on a bad value
+void opt_set(Ctx *ctx, Options *o, const char *name, const char *value, const char *from);
+int opt_find(const char *name, size_t n); // OptId or -1
+uint64_t opt_num(const Options *o, OptId id);
+bool opt_on(const Options *o, OptId id);
+// For "did you mean": of `best` (may be NULL) and `candidate` the one nearer to what was typed; a
+// candidate too far off to be a typo is never chosen.
+const char *opt_nearer(const char *typed, const char *best, const char *candidate);
+
+#endif

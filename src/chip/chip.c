@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// chip.c — the core: memories, registers, and the loop that executes instructions in program order.
+//
+// A partition's bytes are contiguous. Partitions lie a padded pitch apart: with a pitch of a power of two
+// all 128 would meet in the same few cache sets and matrix products would run at a third of their speed.
+// What may go wrong was checked when the artifact was loaded; here nothing is checked again.
+#include "chip/chip.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "chip/dma.h"
+
+#define PITCH_PAD 64 // pitch / 64 is odd
+#define SBUF_PITCH (CHIP_SBUF_BYTES + PITCH_PAD)
+#define PSUM_PITCH (CHIP_PSUM_BYTES + PITCH_PAD)
+#define HUGE_PAGE ((size_t)2 << 20)
+
+struct Chip {
+    Pool *pool;
+    HostLevel level;
+    uint8_t *map; // one mapping holds SBUF and PSUM
+    size_t map_bytes;
+    uint8_t *sbuf, *psum;
+    MmStationary array;
+    int64_t regs[ISA_REGS];
+};
+
+struct ChipProg {
+    const Artifact *art;
+    GpFn **fns;         // per kernel
+    void **ptrs;        // operands then results of the kernel being run
+    void *scratch;      // for kernels, 64-byte aligned
+};
+
+Chip *chip_make(Pool *pool, HostLevel level) {
+    Chip *c = calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    size_t sbuf = ((size_t)SBUF_PITCH * CHIP_PARTITIONS + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+    c->map_bytes = sbuf + (size_t)PSUM_PITCH * CHIP_PARTITIONS + 2 * HUGE_PAGE;
+    c->map = mmap(NULL, c->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (c->map == MAP_FAILED || posix_memalign((void **)&c->array.panels, 64, MM_PANEL_BYTES)) {
+        if (c->map != MAP_FAILED)
+            munmap(c->map, c->map_bytes);
+        free(c);
+        return NULL;
+    }
+    c->sbuf = (uint8_t *)(((uintptr_t)c->map + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1));
+    c->psum = c->sbuf + sbuf;
+    madvise(c->sbuf, sbuf + HUGE_PAGE, MADV_HUGEPAGE);
+    c->pool = pool;
+    c->level = level;
+    return c;
+}
+
+void chip_free(Chip *c) {
+    if (!c)
+        return;
+    free(c->array.panels);
+    munmap(c->map, c->map_bytes);
+    free(c);
+}
+
+// --- loading -----------------------------------------------------------------------------------------
+
+static _Noreturn void no_kernel(Ctx *ctx, const Artifact *art, uint32_t kern) {
+    Place at = NO_PLACE;
+    for (uint32_t i = 0; i < art->ncode; i++)
+        if (art->code[i].op == ISA_KERNEL && (uint32_t)art->code[i].imm == kern) {
+            const ArtLoc *loc = &art->locs[art->code_loc[i]];
+            at = (Place){*loc->file ? loc->file : NULL, loc->line, loc->col};
+            break;
+        }
+    const Kern *k = &art->kerns[kern];
+    const HloOpRow *row = &hlo_op_rows[k->op];
+    int dtype = k->nin ? k->in[0].dtype : k->nout ? k->out[0].dtype : DT_INVALID;
+    ctx_fail(ctx, OTRN_UNSUPPORTED, at, "%s.%s%s%s on %s has no kernel yet",
+             hlo_dialect_names[row->dialect], row->name, *k->target ? " @" : "", k->target,
+             dtype_row(dtype)->name);
+}
+
+ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads) {
+    ChipProg *p = ARENA_NEW(a, ChipProg);
+    p->art = art;
+    p->fns = ARENA_NEWN(a, GpFn *, art->nkerns + 1);
+    uint32_t most_ptrs = 0;
+    size_t most_scratch = 0;
+    for (uint32_t i = 0; i < art->nkerns; i++) {
+        const Kern *k = &art->kerns[i];
+        p->fns[i] = gp_find(k);
+        if (!p->fns[i])
+            no_kernel(ctx, art, i);
+        size_t scratch = gp_scratch_bytes(k, threads);
+        if (scratch > most_scratch)
+            most_scratch = scratch;
+        if (k->nin + k->nout > most_ptrs)
+            most_ptrs = k->nin + k->nout;
+    }
+    p->ptrs = ARENA_NEWN(a, void *, most_ptrs + 1);
+    uint8_t *raw = arena_alloc(a, most_scratch + 64);
+    p->scratch = (void *)(((uintptr_t)raw + 63) & ~(uintptr_t)63);
+    return p;
+}
+
+// --- executing ---------------------------------------------------------------------------------------
+
+// Host address of an operand; *axis0 is the byte stride of axis 0 when it is the partition axis, else 0.
+static uint8_t *resolve(const Chip *c, uint8_t *const *segs, uint64_t addr, int64_t *axis0) {
+    switch (addr_space(addr)) {
+    case SPACE_SBUF:
+        *axis0 = SBUF_PITCH;
+        return c->sbuf + (size_t)addr_part(addr) * SBUF_PITCH + addr_poff(addr);
+    case SPACE_PSUM:
+        *axis0 = PSUM_PITCH;
+        return c->psum + (size_t)addr_part(addr) * PSUM_PITCH + addr_poff(addr);
+    default:
+        *axis0 = 0;
+        return segs[addr_seg(addr)] + addr_off(addr);
+    }
+}
+
+static void run_dma(const Chip *c, const IsaInst *in, uint8_t *const *segs) {
+    int64_t dst0, src0, d[4], s[4], elem = (int64_t)dtype_bytes(in->stype);
+    uint8_t *dst = resolve(c, segs, in->dst, &dst0);
+    const uint8_t *src = resolve(c, segs, in->src, &src0);
+    if (dst == src)
+        return; // a result bound to the memory of its argument
+    for (int i = 0; i < 4; i++) {
+        d[i] = in->d[i] * elem;
+        s[i] = in->s[i] * elem;
+    }
+    if (dst0)
+        d[0] = dst0;
+    if (src0)
+        s[0] = src0;
+    dma_copy(c->pool, c->level, dst, d, src, s, in->n, (size_t)elem);
+}
+
+static void run_matmul(const Chip *c, const IsaInst *in, uint8_t *const *segs, const IsaInst *next) {
+    int64_t dst_pitch, src_pitch, ignored;
+    uint8_t *dst = resolve(c, segs, in->dst, &dst_pitch);
+    const uint8_t *src = resolve(c, segs, in->src, &src_pitch);
+    MmCall call = {.st = &c->array, .dst = (float *)dst, .dst_pitch = (size_t)dst_pitch,
+                   .dst_stride = in->d[1], .src = src, .src_pitch = (size_t)src_pitch,
+                   .src_stride = in->s[1], .stype = in->stype,
+                   .accumulate = in->flags & MATMUL_ACCUMULATE,
+                   .next_src = next ? resolve(c, segs, next->src, &ignored) : NULL};
+    mm_run(c->pool, &call, in->n[1]);
+}
+
+static void run_memset(const Chip *c, const IsaInst *in, uint8_t *const *segs) {
+    int64_t pitch;
+    uint8_t *dst = resolve(c, segs, in->dst, &pitch);
+    size_t elem = dtype_bytes(in->dtype);
+    for (uint32_t p = 0; p < in->n[0]; p++)
+        for (uint32_t j = 0; j < in->n[1]; j++)
+            memcpy(dst + p * pitch + (int64_t)j * in->d[1] * (int64_t)elem, &in->imm, elem);
+}
+
+static otrn_status run_kernel(const Chip *c, ChipProg *p, uint32_t index, uint8_t *const *segs, char *why,
+                              size_t why_bytes) {
+    const Kern *k = &p->art->kerns[index];
+    void **ptr = p->ptrs;
+    for (uint32_t i = 0; i < k->nin; i++)
+        ptr[i] = segs[addr_seg(k->in[i].addr)] + addr_off(k->in[i].addr);
+    for (uint32_t i = 0; i < k->nout; i++)
+        ptr[k->nin + i] = segs[addr_seg(k->out[i].addr)] + addr_off(k->out[i].addr);
+    GpCall call = {.k = k, .in = ptr, .out = ptr + k->nin, .pool = c->pool, .level = c->level,
+                   .scratch = p->scratch, .why = why, .why_bytes = why_bytes};
+    return p->fns[index](&call);
+}
+
+static int64_t load_scalar(int dtype, const uint8_t *at) {
+    return dtype_is_float(dtype) ? (int64_t)dtype_to_f64(dtype, at) : dtype_to_i64(dtype, at);
+}
+
+// The next matmul's moving operand lies ahead by at most a load-stationary: worth fetching early.
+static const IsaInst *next_matmul(const Artifact *art, uint32_t pc) {
+    for (uint32_t i = pc + 1; i < pc + 3 && i < art->ncode; i++)
+        if (art->code[i].op == ISA_MATMUL)
+            return &art->code[i];
+    return NULL;
+}
+
+otrn_status chip_run(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_t *pc_out, char *why,
+                     size_t why_bytes) {
+    const Artifact *art = p->art;
+    int64_t pitch, src_pitch;
+    for (uint32_t pc = 0; pc < art->ncode;) {
+        const IsaInst *in = &art->code[pc];
+        *pc_out = pc++;
+        switch (in->op) {
+        case ISA_NOP:
+        case ISA_WAIT:
+        case ISA_BARRIER:
+            break;
+        case ISA_HALT:
+            return OTRN_OK;
+        case ISA_JUMP:
+            pc = (uint32_t)in->imm;
+            break;
+        case ISA_BRANCH_EQ:
+            if (c->regs[in->reg] == in->value)
+                pc = (uint32_t)in->imm;
+            break;
+        case ISA_REG_LOAD:
+            c->regs[in->reg] = load_scalar(in->stype, resolve(c, segs, in->src, &pitch));
+            break;
+        case ISA_DMA:
+            run_dma(c, in, segs);
+            break;
+        case ISA_LDWEIGHTS: {
+            const uint8_t *src = resolve(c, segs, in->src, &pitch);
+            mm_load(c->level, &c->array, src, (size_t)pitch, in->stype, in->n[0], in->n[1], in->s[1]);
+            break;
+        }
+        case ISA_MATMUL:
+            run_matmul(c, in, segs, next_matmul(art, pc - 1));
+            break;
+        case ISA_COPY: {
+            uint8_t *dst = resolve(c, segs, in->dst, &pitch);
+            const uint8_t *src = resolve(c, segs, in->src, &src_pitch);
+            tensor_copy(c->pool, c->level, dst, (size_t)pitch, in->dtype, in->d[1], src,
+                        (size_t)src_pitch, in->stype, in->s[1], in->n[0], in->n[1]);
+            break;
+        }
+        case ISA_MEMSET:
+            run_memset(c, in, segs);
+            break;
+        case ISA_KERNEL: {
+            otrn_status s = run_kernel(c, p, (uint32_t)in->imm, segs, why, why_bytes);
+            if (s != OTRN_OK)
+                return s;
+            break;
+        }
+        default:
+            assert(!"the table and this switch agree");
+        }
+    }
+    return OTRN_OK;
+}

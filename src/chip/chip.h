@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// chip.h — the functional chip: executes an artifact, knows nothing of time.
+#ifndef OTRN_CHIP_CHIP_H
+#define OTRN_CHIP_CHIP_H
+
+#include "artifact/artifact.h"
+#include "base/host.h"
+#include "base/pool.h"
+
+// Sizes that hold on every generation; the chip file says what a target really has.
+#define CHIP_PARTITIONS 128
+#define CHIP_SBUF_BYTES (256u << 10) // per partition, the largest generation
+#define CHIP_PSUM_BYTES (16u << 10)
+#define CHIP_PSUM_BANK_BYTES 2048u
+#define CHIP_PSUM_BANKS 8
+#define CHIP_PE_ROWS 128
+#define CHIP_PE_COLS 128
+#define CHIP_MOVING_MAX 512
+
+typedef struct Chip Chip; // SBUF, PSUM, array state, registers of one core
+
+Chip *chip_make(Pool *pool, HostLevel level); // NULL when no memory
+void chip_free(Chip *c);
+
+// A loaded program: kernels resolved, room for their operands and scratch made. Lives in the arena it is
+// given and is run by one thread at a time.
+typedef struct ChipProg ChipProg;
+ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads); // raises UNSUPPORTED
+// segs[i] is the base of HBM segment i. Returns OTRN_OK or OTRN_CHECK (a failing check.* op; *pc tells
+// which instruction). Allocates nothing.
+otrn_status chip_run(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_t *pc, char *why,
+                     size_t why_bytes);
+
+// --- gpsimd.c: kernels -------------------------------------------------------------------------
+typedef struct GpCall { // one kernel with its tensors bound
+    const Kern *k;
+    void *const *in;  // data pointers, aligned to the element size at least
+    void *const *out;
+    Pool *pool;
+    HostLevel level;
+    void *scratch; // gp_scratch_bytes of it, 64-byte aligned
+    char *why;     // where a failing check writes its message
+    size_t why_bytes;
+} GpCall;
+typedef otrn_status GpFn(const GpCall *c);
+GpFn *gp_find(const Kern *k); // NULL: no kernel for this op with these types
+size_t gp_scratch_bytes(const Kern *k, int threads);
+bool gp_in_place_ok(const Kern *k, uint32_t in_index); // result 0 may share operand's memory
+
+// --- matmul.c, host kernels --------------------------------------------------------------------
+// Partition memories lie in host memory with a padded pitch, see chip.c. Pitches are bytes between
+// rows, strides elements between neighbours in a row (of the operand's type, any sign).
+#define MM_PANEL_BYTES (CHIP_PE_ROWS * CHIP_PE_COLS * 4) // what `panels` points to, 64-byte aligned
+typedef struct MmStationary { // what ldweights leaves in the array
+    float *panels;   // MM_PANEL_BYTES, owned by the caller; laid out as the level's kernels like it
+    uint32_t k, m;   // k <= CHIP_PE_ROWS, m <= CHIP_PE_COLS
+    int stype;
+    HostLevel level; // the level that packed the panels multiplies them
+} MmStationary;
+// stationary[k][m] = src[k][m], widened to fp32. Sets everything in *st but `panels`.
+void mm_load(HostLevel level, MmStationary *st, const void *src, size_t pitch, int stype, uint32_t k,
+             uint32_t m, int32_t stride);
+
+typedef struct MmCall { // one matmul: dst[m][j] (+)= sum over k of st[k][m] * src[k][j]
+    const MmStationary *st;
+    float *dst;
+    size_t dst_pitch;
+    int32_t dst_stride;
+    const void *src;
+    size_t src_pitch;
+    int32_t src_stride;
+    int stype; // of src; fp32 order when it or the stationary type is f32
+    bool accumulate;
+    const void *next_src; // the next matmul's src, fetched ahead; may be NULL
+} MmCall;
+// Columns [j0, j1) only; every split gives the same bits (design decision 8, two orders by type).
+// A NaN is stored as 0x7fc00000: which operand's payload survives differs between hosts.
+void mm_multiply(const MmCall *c, uint32_t j0, uint32_t j1);
+// All n columns, shared out over the pool (which may be NULL).
+void mm_run(Pool *pool, const MmCall *c, uint32_t n);
+// Types the tensor engine takes.
+static inline bool mm_type_ok(int dt) {
+    return dt == DT_F32 || dt == DT_BF16 || dt == DT_F16 || dt == DT_TF32 || dt == DT_F8E4M3 ||
+           dt == DT_F8E4M3FN || dt == DT_F8E5M2 || dt == DT_F8E3M4;
+}
+
+#endif

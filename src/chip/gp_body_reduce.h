@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// gp_body_reduce.h — reductions of contiguous runs and of rows, in orders fixed by length alone.
+//
+// A run: sixteen partial results, element i joins partial i mod 16, then halves are folded. Callers cut
+// long runs into blocks of RUN_BLOCK and fold the blocks pairwise (gp_reduce.c).
+// Rows: four rows are combined pairwise before they join the accumulator.
+#include "chip/gp_body_base.h"
+
+#define OP_ADD(S, a, b) ((a) + (b))
+#define OP_MUL(S, a, b) ((a) * (b))
+#define OP_MAX(S, a, b) max_##S(a, b)
+#define OP_MIN(S, a, b) min_##S(a, b)
+#define OP_AND(S, a, b) ((a) & (b))
+#define OP_OR(S, a, b) ((a) | (b))
+#define OP_XOR(S, a, b) ((a) ^ (b))
+
+#define INT_MAX_MIN(S, T)                                                                          \
+    static inline T max_##S(T a, T b) { return a > b ? a : b; }                                    \
+    static inline T min_##S(T a, T b) { return a < b ? a : b; }
+INT_MAX_MIN(i8, int8_t)
+INT_MAX_MIN(i16, int16_t)
+INT_MAX_MIN(i32, int32_t)
+INT_MAX_MIN(i64, int64_t)
+INT_MAX_MIN(u8, uint8_t)
+INT_MAX_MIN(u16, uint16_t)
+INT_MAX_MIN(u32, uint32_t)
+INT_MAX_MIN(u64, uint64_t)
+
+#define RUN_FLOAT(OP, S, T)                                                                           \
+    static void run_##OP##_##S(void *dst, const void *src, size_t n) {                             \
+        const T *x = src;                                                                          \
+        T acc[16];                                                                                 \
+        size_t width = n < 16 ? n : 16, i = 16;                                                    \
+        for (size_t j = 0; j < width; j++)                                                         \
+            acc[j] = x[j];                                                                         \
+        for (; i + 16 <= n; i += 16)                                                               \
+            for (size_t j = 0; j < 16; j++)                                                        \
+                acc[j] = (T)OP_##OP(S, acc[j], x[i + j]);                                          \
+        for (size_t j = 0; i < n; i++, j++)                                                        \
+            acc[j] = (T)OP_##OP(S, acc[j], x[i]);                                                  \
+        for (size_t h = 8; h; h >>= 1) {                                                           \
+            for (size_t j = 0; j < h && j + h < width; j++)                                        \
+                acc[j] = (T)OP_##OP(S, acc[j], acc[j + h]);                                        \
+            width = width < h ? width : h;                                                         \
+        }                                                                                          \
+        *(T *)dst = acc[0];                                                                        \
+    }
+
+// Integers: any order gives the same bits, so the compiler may choose it.
+#define RUN_INT(OP, S, T)                                                                          \
+    static void run_##OP##_##S(void *dst, const void *src, size_t n) {                             \
+        const T *x = src;                                                                          \
+        T acc = x[0];                                                                              \
+        for (size_t i = 1; i < n; i++)                                                             \
+            acc = (T)OP_##OP(S, acc, x[i]);                                                        \
+        *(T *)dst = acc;                                                                           \
+    }
+
+#define ROWS(OP, S, T)                                                                             \
+    static void rows_##OP##_##S(void *dst, const void *src, size_t pitch, size_t rows, size_t n) { \
+        T *acc = dst;                                                                              \
+        const T *x = src;                                                                          \
+        for (; rows >= 4; rows -= 4, x += 4 * pitch) {                                             \
+            const T *r0 = x, *r1 = x + pitch, *r2 = x + 2 * pitch, *r3 = x + 3 * pitch;            \
+            LANES(n) {                                                                             \
+                T p = (T)OP_##OP(S, r0[i], r1[i]), q = (T)OP_##OP(S, r2[i], r3[i]);                \
+                T s = (T)OP_##OP(S, p, q);                                                         \
+                acc[i] = (T)OP_##OP(S, acc[i], s);                                                 \
+            }                                                                                      \
+        }                                                                                          \
+        for (; rows; rows--, x += pitch)                                                           \
+            LANES(n) acc[i] = (T)OP_##OP(S, acc[i], x[i]);                                         \
+    }
+
+#define REDUCE(OP, S, T) RUN_INT(OP, S, T) ROWS(OP, S, T)
+#define REDUCE_ONE_FLOAT(OP, S, T) RUN_FLOAT(OP, S, T) ROWS(OP, S, T)
+#define REDUCE_FLOAT(S, T)                                                                         \
+    REDUCE_ONE_FLOAT(ADD, S, T) REDUCE_ONE_FLOAT(MUL, S, T)                                        \
+    REDUCE_ONE_FLOAT(MAX, S, T) REDUCE_ONE_FLOAT(MIN, S, T)
+#define REDUCE_BITS(S, T)                                                                          \
+    REDUCE(ADD, S, T) REDUCE(AND, S, T) REDUCE(OR, S, T) REDUCE(XOR, S, T)
+#define REDUCE_ORDER(S, T) REDUCE(MAX, S, T) REDUCE(MIN, S, T)
+REDUCE_FLOAT(f32, float)
+REDUCE_FLOAT(f64, double)
+REDUCE_BITS(u8, uint8_t)
+REDUCE_BITS(u16, uint16_t)
+REDUCE_BITS(u32, uint32_t)
+REDUCE_BITS(u64, uint64_t)
+REDUCE(MUL, u8, uint8_t)
+#undef OP_MUL
+#define OP_MUL(S, a, b) ((uint64_t)(a) * (b)) // 16-bit factors would promote to int and overflow
+REDUCE(MUL, u16, uint16_t)
+REDUCE(MUL, u32, uint32_t)
+REDUCE(MUL, u64, uint64_t)
+REDUCE_ORDER(i8, int8_t)
+REDUCE_ORDER(i16, int16_t)
+REDUCE_ORDER(i32, int32_t)
+REDUCE_ORDER(i64, int64_t)
+REDUCE_ORDER(u8, uint8_t)
+REDUCE_ORDER(u16, uint16_t)
+REDUCE_ORDER(u32, uint32_t)
+REDUCE_ORDER(u64, uint64_t)
+
+#define BITS_ROW(F, OP)                                                                            \
+    [LC_I8] = F##_##OP##_u8, [LC_I16] = F##_##OP##_u16, [LC_I32] = F##_##OP##_u32,                 \
+    [LC_I64] = F##_##OP##_u64, [LC_U8] = F##_##OP##_u8, [LC_U16] = F##_##OP##_u16,                 \
+    [LC_U32] = F##_##OP##_u32, [LC_U64] = F##_##OP##_u64
+#define ORDER_ROW(F, OP)                                                                           \
+    [LC_I8] = F##_##OP##_i8, [LC_I16] = F##_##OP##_i16, [LC_I32] = F##_##OP##_i32,                 \
+    [LC_I64] = F##_##OP##_i64, [LC_U8] = F##_##OP##_u8, [LC_U16] = F##_##OP##_u16,                 \
+    [LC_U32] = F##_##OP##_u32, [LC_U64] = F##_##OP##_u64
+#define FLOATS_ROW(F, OP) [LC_F32] = F##_##OP##_f32, [LC_F64] = F##_##OP##_f64
+#define REDUCE_ROWS(F)                                                                             \
+    [RED_ADD] = {BITS_ROW(F, ADD), FLOATS_ROW(F, ADD), [LC_BOOL] = F##_OR_u8},                     \
+    [RED_MUL] = {BITS_ROW(F, MUL), FLOATS_ROW(F, MUL), [LC_BOOL] = F##_AND_u8},                    \
+    [RED_MAX] = {ORDER_ROW(F, MAX), FLOATS_ROW(F, MAX), [LC_BOOL] = F##_OR_u8},                    \
+    [RED_MIN] = {ORDER_ROW(F, MIN), FLOATS_ROW(F, MIN), [LC_BOOL] = F##_AND_u8},                   \
+    [RED_AND] = {BITS_ROW(F, AND), [LC_BOOL] = F##_AND_u8},                                        \
+    [RED_OR] = {BITS_ROW(F, OR), [LC_BOOL] = F##_OR_u8},                                           \
+    [RED_XOR] = {BITS_ROW(F, XOR), [LC_BOOL] = F##_XOR_u8}

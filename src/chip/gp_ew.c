@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// gp_ew.c — elementwise kernels: lanes over chunks of the tensors; and map, its form with a region.
+#include "chip/gp.h"
+
+// The op's attributes in the form of a step's.
+static bool ew_attr(const Kern *k, int16_t attr[2]) {
+    attr[0] = attr[1] = 0;
+    if (k->op == HLO_COMPARE) {
+        attr[0] = (int16_t)gp_int(k, AK_COMPARISON_DIRECTION, -1);
+        attr[1] = (int16_t)gp_int(k, AK_COMPARE_TYPE, CMPT_NOTYPE);
+        return attr[0] >= CMP_EQ && attr[0] <= CMP_LT;
+    }
+    if (k->op == HLO_REDUCE_PRECISION) {
+        int64_t e = gp_int(k, AK_EXPONENT_BITS, -1), m = gp_int(k, AK_MANTISSA_BITS, -1);
+        attr[0] = (int16_t)(e > 64 ? 64 : e), attr[1] = (int16_t)(m > 64 ? 64 : m);
+        return e >= 1 && m >= 0;
+    }
+    return true;
+}
+
+static bool ew_lane(const Kern *k, const GpLevel *level, Lane *lane) {
+    uint8_t in[3];
+    int16_t attr[2];
+    if (k->nin < 1 || k->nin > 3 || k->nout != 1 || !ew_attr(k, attr))
+        return false;
+    for (uint32_t i = 0; i < k->nin; i++)
+        in[i] = k->in[i].dtype;
+    return lane_find(lane, level, k->op, k->out[0].dtype, in, (int)k->nin, attr);
+}
+
+// The predicate of select and the bounds of clamp may be scalars.
+static bool may_splat(uint16_t op, uint32_t i) {
+    return (op == HLO_SELECT && i == 0) || (op == HLO_CLAMP && i != 1);
+}
+
+bool gp_ew_check(const Kern *k) {
+    Lane lane;
+    if (!ew_lane(k, &gp_level_portable, &lane))
+        return false;
+    for (uint32_t i = 0; i < k->nin; i++)
+        if (!gp_same_dims(&k->in[i], &k->out[0]) && !(may_splat(k->op, i) && k->in[i].rank == 0))
+            return false;
+    return true;
+}
+
+typedef struct EwJob {
+    Lane lane;
+    const GpCall *c;
+    bool splat[3];
+    void *splats[3]; // LANE_BLOCK copies of a scalar operand
+} EwJob;
+
+static void ew_chunk(void *arg, size_t begin, size_t end) {
+    const EwJob *j = arg;
+    const Lane *l = &j->lane;
+    bool splat = j->splat[0] || j->splat[1] || j->splat[2];
+    size_t step = splat ? LANE_BLOCK : end - begin;
+    for (size_t at = begin; at < end; at += step) {
+        const void *src[3] = {0};
+        for (int i = 0; i < l->nin; i++)
+            src[i] = j->splat[i] ? j->splats[i] : (char *)j->c->in[i] + at * l->in_bytes[i];
+        lane_run(l, (char *)j->c->out[0] + at * l->out_bytes, src, end - at < step ? end - at : step);
+    }
+}
+
+static size_t ew_grain(size_t bytes) { return GP_GRAIN_BYTES / (bytes ? bytes : 1) & ~(size_t)63; }
+
+otrn_status gp_ew_run(const GpCall *c) {
+    const Kern *k = c->k;
+    _Alignas(64) char splats[3][LANE_BLOCK * 16];
+    EwJob j = {.c = c};
+    ew_lane(k, gp_level(c->level), &j.lane);
+    size_t n = (size_t)k->out[0].elems;
+    for (uint32_t i = 0; i < k->nin; i++) {
+        j.splat[i] = k->in[i].rank == 0 && k->out[0].rank != 0;
+        j.splats[i] = splats[i];
+        if (j.splat[i])
+            gp_fill(splats[i], c->in[i], j.lane.in_bytes[i], LANE_BLOCK);
+    }
+    pool_run(c->pool, n, ew_grain(j.lane.out_bytes), ew_chunk, &j);
+    return OTRN_OK;
+}
+
+// --- map -------------------------------------------------------------------------------------------
+
+bool gp_map_check(const Kern *k) {
+    if (k->nregions != 1 || k->nout != 1)
+        return false;
+    const KProg *p = &k->regions[0];
+    if (p->nouts != 1 || p->ninputs + (uint32_t)p->ncaptures != k->nin)
+        return false;
+    for (int i = 0; i < p->ninputs; i++)
+        if (!gp_same_dims(&k->in[i], &k->out[0]) || k->in[i].dtype != p->dtypes[i])
+            return false;
+    return p->dtypes[p->outs[0]] == k->out[0].dtype;
+}
+
+size_t gp_map_scratch(const Kern *k, int threads) {
+    const KProg *p = &k->regions[0];
+    return prog_shared_bytes(p) + (size_t)threads * prog_slot_bytes(p);
+}
+
+typedef struct MapJob {
+    const GpCall *c;
+    size_t slots;
+    char *slot0;
+} MapJob;
+
+static void map_slot(void *arg, size_t begin, size_t end) {
+    const MapJob *j = arg;
+    const GpCall *c = j->c;
+    const KProg *p = &c->k->regions[0];
+    size_t n = (size_t)c->k->out[0].elems, bytes = dtype_bytes(c->k->out[0].dtype);
+    size_t blocks = (n + LANE_BLOCK - 1) / LANE_BLOCK;
+    for (size_t slot = begin; slot < end; slot++) {
+        Prog g;
+        prog_init(&g, p, c->scratch, j->slot0 + slot * prog_slot_bytes(p),
+                  (const void *const *)c->in + p->ninputs);
+        for (size_t b = slot * blocks / j->slots; b < (slot + 1) * blocks / j->slots; b++) {
+            size_t at = b * LANE_BLOCK, m = n - at < LANE_BLOCK ? n - at : LANE_BLOCK;
+            for (int i = 0; i < p->ninputs; i++)
+                g.at[i] = (char *)c->in[i] + at * dtype_bytes(p->dtypes[i]);
+            prog_run(&g, m);
+            memcpy((char *)c->out[0] + at * bytes, prog_out(&g, 0), m * bytes);
+        }
+    }
+}
+
+otrn_status gp_map_run(const GpCall *c) {
+    const KProg *p = &c->k->regions[0];
+    size_t blocks = ((size_t)c->k->out[0].elems + LANE_BLOCK - 1) / LANE_BLOCK;
+    MapJob j = {c, gp_slots(c, blocks), prog_resolve(p, gp_level(c->level), c->scratch)};
+    if (blocks)
+        pool_run(c->pool, j.slots, 1, map_slot, &j);
+    return OTRN_OK;
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// gp_level_body.h — the table of one host level. GP_LEVEL names it, GP_ISA is 0 portable, 1 AVX2,
+// 2 AVX-512; the includer has set the target.
+#include "chip/vmath_body.h"
+#include "chip/gp_body_int.h"
+#include "chip/gp_body_float.h"
+#include "chip/gp_body_conv.h"
+#include "chip/gp_body_reduce.h"
+
+const GpLevel GP_LEVEL = {
+    .lane = {[LC_F32] = {F32_ROWS},
+             [LC_F64] = {FLOAT_ROWS(f64), [HLO_SQRT] = lane_sqrt_f64},
+             [LC_I8] = {INT_ROWS(i8)},
+             [LC_I16] = {INT_ROWS(i16)},
+             [LC_I32] = {INT_ROWS(i32)},
+             [LC_I64] = {INT_ROWS(i64)},
+             [LC_U8] = {INT_ROWS(u8)},
+             [LC_U16] = {INT_ROWS(u16)},
+             [LC_U32] = {INT_ROWS(u32)},
+             [LC_U64] = {INT_ROWS(u64)},
+             [LC_BOOL] = {BOOL_ROWS}},
+    .select = {lane_select_1, lane_select_2, lane_select_4, lane_select_8, lane_select_16},
+    .widen = {WIDEN_ROWS(widen)},
+    .narrow = {WIDEN_ROWS(narrow)},
+    .conv = {[LC_I8] = CONV_INT_ROW(i8),
+             [LC_I16] = CONV_INT_ROW(i16),
+             [LC_I32] = CONV_INT_ROW(i32),
+             [LC_I64] = CONV_INT_ROW(i64),
+             [LC_U8] = CONV_INT_ROW(u8),
+             [LC_U16] = CONV_INT_ROW(u16),
+             [LC_U32] = CONV_INT_ROW(u32),
+             [LC_U64] = CONV_INT_ROW(u64),
+             [LC_BOOL] = CONV_INT_ROW(bool),
+             [LC_F32] = CONV_FLOAT_ROW(f32),
+             [LC_F64] = CONV_FLOAT_ROW(f64)},
+    .to_odd = {[LC_F64] = odd_from_f64,
+               [LC_I32] = odd_from_i32,
+               [LC_U32] = odd_from_u32,
+               [LC_I64] = odd_from_i64,
+               [LC_U64] = odd_from_u64},
+    .run = {REDUCE_ROWS(run)},
+    .rows = {REDUCE_ROWS(rows)},
+    .vmath = &vmath_table,
+};

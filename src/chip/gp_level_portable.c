@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// gp_level_portable.c — the loops in the compiler's base instruction set: the definition.
+#include "chip/gp.h"
+
+#define GP_LEVEL gp_level_portable
+#define GP_ISA 0
+#if !defined(__clang__)
+#pragma GCC optimize("O3", "no-trapping-math")
+#endif
+#include "chip/gp_level_body.h"

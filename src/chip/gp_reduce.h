@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// gp_reduce.h — the shape of a reduction: kept and reduced axes, joined as far as they run on.
+#ifndef OTRN_CHIP_GP_REDUCE_H
+#define OTRN_CHIP_GP_REDUCE_H
+
+#include "chip/gp.h"
+
+typedef struct RedAxis {
+    int64_t n, stride; // in elements of the operand
+} RedAxis;
+
+typedef struct RedShape { // outermost first in both lists
+    RedAxis kept[OTRN_MAX_RANK], red[OTRN_MAX_RANK];
+    int nkept, nred;
+    int64_t outs, reds; // products
+    bool inner_red;     // the contiguous axis is reduced
+} RedShape;
+
+bool red_shape(const Kern *k, RedShape *s); // false when dims and the result's shape disagree
+// Offset of element `index` (row-major) of a list of axes.
+int64_t red_offset(const RedAxis *axes, int n, int64_t index);
+
+bool red_is_fast(const Kern *k, RedOp *op); // one input, one associative op, a type with loops
+otrn_status red_fast_run(const GpCall *c, const RedShape *s, RedOp op);
+size_t red_fast_scratch(const Kern *k, const RedShape *s);
+
+#endif

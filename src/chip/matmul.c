@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// matmul.c — the tensor engine: packs operands into panels and walks tiles.
+//
+// ldweights packs (and widens) the stationary matrix into blocks of `rows` columns, k rows each. A
+// matmul copies the moving operand panel by panel into a buffer that fits L1, widening it there,
+// and runs every block against it, while the next panel is fetched ahead a few rows per tile. Edges
+// go through a small full-size tile: padding is computed and thrown away. Columns are independent,
+// so any split over threads gives the same bits.
+#include "chip/matmul.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define SPLIT_COLS                                                                                 \
+    64 // columns per chunk of a split instruction: whole panels, microseconds of work
+
+static const MmKernels *level_kernels(HostLevel level) {
+#if defined(__x86_64__)
+    if (level == HOST_AVX512)
+        return &mm_avx512;
+    if (level == HOST_AVX2)
+        return &mm_avx2;
+#endif
+    (void)level;
+    return NULL; // portable
+}
+
+typedef struct Operand { // rows of elements of one type
+    const uint8_t *at;
+    size_t pitch;
+    ptrdiff_t step; // bytes between neighbours
+    int stype;
+} Operand;
+
+static Operand operand_make(const void *at, size_t pitch, int stype, int32_t stride) {
+    return (Operand){at, pitch, (ptrdiff_t)stride * (ptrdiff_t)dtype_bytes(stype), stype};
+}
+
+// out[i][j] = fp32 of o[i][col + j] for j < cols, zero for cols <= j < out_cols.
+static void widen_block(const MmKernels *kn, float *out, uint32_t out_cols, const Operand *o,
+                        uint32_t rows, uint32_t col, uint32_t cols) {
+    uint32_t whole = 0;
+    const uint8_t *at = o->at + (ptrdiff_t)col * o->step;
+    if (o->step == (ptrdiff_t)dtype_bytes(o->stype)) {
+        whole = cols / kn->lanes * kn->lanes;
+        if (whole)
+            kn->widen(out, out_cols, at, o->pitch, o->stype, rows, whole);
+    }
+    if (whole == out_cols)
+        return;
+    for (uint32_t i = 0; i < rows; i++, at += o->pitch) {
+        for (uint32_t j = whole; j < cols; j++)
+            out[i * out_cols + j] = mm_widen(o->stype, at + (ptrdiff_t)j * o->step);
+        for (uint32_t j = cols; j < out_cols; j++)
+            out[i * out_cols + j] = 0;
+    }
+}
+
+static uint32_t round_up(uint32_t n, uint32_t to) {
+    return (n + to - 1) / to * to;
+}
+
+// Rows [i0, i1) of what will be widened soon, into L1 or as far as L2.
+static void rows_fetch(const uint8_t *at, size_t pitch, size_t bytes, uint32_t i0, uint32_t i1,
+                       bool near) {
+    for (uint32_t i = i0; i < i1; i++)
+        for (size_t b = 0; b < bytes; b += 64)
+            if (near)
+                __builtin_prefetch(at + i * pitch + b, 0, 3);
+            else
+                __builtin_prefetch(at + i * pitch + b, 0, 2);
+}
+
+// n rows of one block: `rows` floats each, a constant so that the copies become vector moves.
+static inline __attribute__((always_inline)) void
+block_copy(float *out, const float *in, uint32_t width, uint32_t n, uint32_t rows) {
+    for (uint32_t r = 0; r < n; r++)
+        memcpy(out + r * rows, in + r * width, rows * sizeof(float));
+}
+
+#define LOAD_ROWS 8 // rows widened at a time: the block stays in L1, panel lines are written whole
+
+static void load_panels(const MmKernels *kn, MmStationary *st, const Operand *o) {
+    _Alignas(64) float buf[LOAD_ROWS * CHIP_PE_COLS];
+    uint32_t width = round_up(st->m, kn->lanes), rows = kn->rows;
+    assert(rows == 8 || rows == 4);
+    for (uint32_t i = 0; i < st->k; i += LOAD_ROWS) {
+        uint32_t n = st->k - i < LOAD_ROWS ? st->k - i : LOAD_ROWS;
+        Operand part = *o;
+        part.at += i * o->pitch;
+        if (i + n < st->k)
+            rows_fetch(part.at, o->pitch, st->m * dtype_bytes(o->stype), n,
+                       st->k - i < 2 * n ? st->k - i : 2 * n, true);
+        widen_block(kn, buf, width, &part, n, 0, st->m);
+        for (uint32_t m = 0; m < st->m; m += rows) { // width covers the last, padded block
+            float *out = st->panels + m * CHIP_PE_ROWS + i * rows;
+            if (rows == 8)
+                block_copy(out, buf + m, width, n, 8);
+            else
+                block_copy(out, buf + m, width, n, 4);
+        }
+    }
+}
+
+void mm_load(HostLevel level, MmStationary *st, const void *src, size_t pitch, int stype,
+             uint32_t k, uint32_t m, int32_t stride) {
+    assert(k <= CHIP_PE_ROWS);
+    assert(m <= CHIP_PE_COLS);
+    assert(mm_type_ok(stype));
+    st->k = k, st->m = m, st->stype = stype, st->level = level;
+    const MmKernels *kn = level_kernels(level);
+    Operand o = operand_make(src, pitch, stype, stride);
+    if (kn)
+        load_panels(kn, st, &o);
+    else
+        mm_load_portable(st, src, pitch, stride);
+}
+
+typedef struct TileOut {
+    float *at;
+    size_t pitch;
+    int32_t stride;
+    uint32_t rows, cols; // wanted
+} TileOut;
+
+// A tile at an edge, or into a strided result.
+static void tile_edge(const MmKernels *kn, MmTile *tile, const float *s, const float *v,
+                      const TileOut *o, uint32_t nv, uint32_t k, bool accumulate) {
+    _Alignas(64) float tmp[MM_ROWS_MAX * MM_COLS_MAX] = {0};
+    uint32_t width = nv * kn->lanes;
+    for (uint32_t r = 0; accumulate && r < o->rows; r++) {
+        const float *from = (const float *)((const uint8_t *)o->at + r * o->pitch);
+        for (uint32_t j = 0; j < o->cols; j++)
+            tmp[r * width + j] = from[(ptrdiff_t)j * o->stride];
+    }
+    tile(s, v, tmp, width * sizeof(float), k, accumulate);
+    for (uint32_t r = 0; r < o->rows; r++) {
+        float *to = (float *)((uint8_t *)o->at + r * o->pitch);
+        for (uint32_t j = 0; j < o->cols; j++)
+            to[(ptrdiff_t)j * o->stride] = tmp[r * width + j];
+    }
+}
+
+// Vectors of columns in the next panel. Four left are better taken as two and two than as three
+// and one: a single vector per row has too few chains to hide the latency of an FMA.
+static uint32_t panel_vecs(const MmKernels *kn, uint32_t cols) {
+    uint32_t left = (cols + kn->lanes - 1) / kn->lanes;
+    if (kn->vecs == 3 && left == 4)
+        return 2;
+    return left < kn->vecs ? left : kn->vecs;
+}
+
+static __attribute__((noinline)) void multiply_panels(const MmKernels *kn, const MmCall *c,
+                                                      uint32_t j0, uint32_t j1) {
+    const MmStationary *st = c->st;
+    Operand o = operand_make(c->src, c->src_pitch, c->stype, c->src_stride);
+    uint32_t blocks = (st->m + kn->rows - 1) / kn->rows;
+    _Alignas(64) float panel[CHIP_PE_ROWS * MM_COLS_MAX];
+    for (uint32_t j = j0; j < j1;) {
+        uint32_t nv = panel_vecs(kn, j1 - j), width = nv * kn->lanes;
+        uint32_t cols = j1 - j < width ? j1 - j : width;
+        MmTile *tile = (mm_is_wide(c) ? kn->wide : kn->narrow)[nv - 1];
+        widen_block(kn, panel, width, &o, st->k, j, cols);
+        const uint8_t *next = j + cols < j1 ? o.at + (ptrdiff_t)(j + cols) * o.step
+                              : c->next_src ? (const uint8_t *)c->next_src + (ptrdiff_t)j0 * o.step
+                                            : NULL;
+        for (uint32_t b = 0; b < blocks; b++) {
+            if (next)
+                rows_fetch(next, o.pitch, (size_t)width * dtype_bytes(o.stype), st->k * b / blocks,
+                           st->k * (b + 1) / blocks, kn->fetch_near);
+            uint32_t m = b * kn->rows;
+            const float *s = st->panels + m * CHIP_PE_ROWS;
+            uint32_t rows = st->m - m < kn->rows ? st->m - m : kn->rows;
+            TileOut out = {(float *)((uint8_t *)c->dst + m * c->dst_pitch) +
+                               (ptrdiff_t)j * c->dst_stride,
+                           c->dst_pitch, c->dst_stride, rows, cols};
+            if (rows == kn->rows && cols == width && c->dst_stride == 1)
+                tile(s, panel, out.at, out.pitch, st->k, c->accumulate);
+            else
+                tile_edge(kn, tile, s, panel, &out, nv, st->k, c->accumulate);
+        }
+        j += cols;
+    }
+}
+
+void mm_multiply(const MmCall *c, uint32_t j0, uint32_t j1) {
+    assert(mm_type_ok(c->stype));
+    assert(c->st->k || !c->st->m); // at least one row, or nothing loaded at all
+    const MmKernels *kn = level_kernels(c->st->level);
+    if (kn) {
+        HostFp old = host_fp_begin(mm_is_wide(c) ? HOST_FP_IEEE : HOST_FP_FLUSH);
+        multiply_panels(kn, c, j0, j1);
+        host_fp_end(old);
+    } else {
+        HostFp old = host_fp_begin(HOST_FP_IEEE);
+        mm_multiply_portable(c, j0, j1);
+        host_fp_end(old);
+    }
+}
+
+static void run_columns(void *arg, size_t begin, size_t end) {
+    mm_multiply(arg, (uint32_t)begin, (uint32_t)end);
+}
+
+void mm_run(Pool *pool, const MmCall *c, uint32_t n) {
+    pool_run(pool, n, SPLIT_COLS, run_columns, (void *)(uintptr_t)c);
+}

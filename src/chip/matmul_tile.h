@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// matmul_tile.h — the two tile kernels, once for every vector instruction set.
+//
+// Included by matmul_avx2.c and matmul_avx512.c, which define
+//   V, LANES, ROWS, VECS, PAIR_ROWS, TARGET      vector type, its floats, tile shape, attributes
+//   v_zero v_load v_loadu v_storeu v_splat v_fma v_add v_clean     what they say; v_load is aligned
+// Loops over rows and vectors have constant bounds and are unrolled in full: the arrays below are
+// registers. A change here is checked in the disassembly (no accumulator may go through the stack).
+//
+// The narrow order needs two chains per element, so its tile walks PAIR_ROWS rows at a time, both
+// chains of a group in registers side by side.
+
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 8")
+#endif
+#define INLINE static inline __attribute__((always_inline)) TARGET
+
+INLINE float *tile_row(float *c, size_t c_pitch, int r) {
+    return (float *)((uint8_t *)c + (size_t)r * c_pitch);
+}
+
+// One row of the panel. The empty asm holds it in registers: short of them, gcc would rather load
+// it again for every FMA than keep a constant of the loop's end on the stack.
+INLINE void panel_row(V b[VECS], const float *v, const int nv) {
+    UNROLL for (int j = 0; j < nv; j++) {
+        b[j] = v_load(v + j * LANES);
+        __asm__("" : "+v"(b[j]));
+    }
+}
+
+INLINE void tile_wide(const float *s, const float *v, float *c, size_t c_pitch, uint32_t k,
+                      bool accumulate, const int nv) {
+    V chain[ROWS][VECS];
+    UNROLL for (int r = 0; r < ROWS; r++) {
+        UNROLL for (int j = 0; j < nv; j++) chain[r][j] = v_zero();
+        __builtin_prefetch(tile_row(c, c_pitch, r), 1, 3);
+        __builtin_prefetch(tile_row(c, c_pitch, r) + nv * LANES - 1, 1, 3);
+    }
+    for (uint32_t i = 0; i < k; i++, s += ROWS, v += nv * LANES) {
+        V b[VECS];
+        panel_row(b, v, nv);
+        UNROLL for (int r = 0; r < ROWS; r++) {
+            V a = v_splat(s[r]);
+            UNROLL for (int j = 0; j < nv; j++) chain[r][j] = v_fma(a, b[j], chain[r][j]);
+        }
+    }
+    UNROLL for (int r = 0; r < ROWS; r++) {
+        UNROLL for (int j = 0; j < nv; j++) {
+            float *at = tile_row(c, c_pitch, r) + j * LANES;
+            V sum = accumulate ? v_add(v_loadu(at), chain[r][j]) : chain[r][j];
+            v_storeu(at, v_clean(sum));
+        }
+    }
+}
+
+// One row of k into one of the two chains.
+INLINE void pair_step(V chain[PAIR_ROWS][VECS], const float *s, const float *v, const int nv) {
+    V b[VECS];
+    panel_row(b, v, nv);
+    UNROLL for (int r = 0; r < PAIR_ROWS; r++) {
+        V a = v_splat(s[r]);
+        UNROLL for (int j = 0; j < nv; j++) chain[r][j] = v_fma(a, b[j], chain[r][j]);
+    }
+}
+
+// PAIR_ROWS rows of a narrow tile.
+INLINE void tile_pair(const float *s, const float *v, float *c, size_t c_pitch, uint32_t k,
+                      bool accumulate, const int nv) {
+    for (uint32_t g = 0; g < k; g += MM_GROUP) {
+        V even[PAIR_ROWS][VECS], odd[PAIR_ROWS][VECS];
+        UNROLL for (int r = 0; r < PAIR_ROWS; r++) {
+            UNROLL for (int j = 0; j < nv; j++) even[r][j] = odd[r][j] = v_zero();
+        }
+        uint32_t n = k - g < MM_GROUP ? k - g : MM_GROUP;
+        for (uint32_t i = 0; i < n / 2; i++, s += 2 * ROWS, v += 2 * nv * LANES) {
+            pair_step(even, s, v, nv);
+            pair_step(odd, s + ROWS, v + nv * LANES, nv);
+        }
+        if (n & 1)
+            pair_step(even, s, v, nv);
+        UNROLL for (int r = 0; r < PAIR_ROWS; r++) {
+            UNROLL for (int j = 0; j < nv; j++) {
+                float *at = tile_row(c, c_pitch, r) + j * LANES;
+                V old = g || accumulate ? v_loadu(at) : v_zero();
+                v_storeu(at, v_clean(v_add(old, v_add(even[r][j], odd[r][j]))));
+            }
+        }
+    }
+}
+
+INLINE void tile_narrow(const float *s, const float *v, float *c, size_t c_pitch, uint32_t k,
+                        bool accumulate, const int nv) {
+    for (int r = 0; r < ROWS; r++) {
+        __builtin_prefetch(tile_row(c, c_pitch, r), 1, 3);
+        __builtin_prefetch(tile_row(c, c_pitch, r) + nv * LANES - 1, 1, 3);
+    }
+    for (int r = 0; r < ROWS; r += PAIR_ROWS)
+        tile_pair(s + r, v, tile_row(c, c_pitch, r), c_pitch, k, accumulate, nv);
+}
+
+#define TILE(order, nv)                                                                            \
+    static TARGET void order##_##nv(const float *s, const float *v, float *c, size_t c_pitch,      \
+                                    uint32_t k, bool accumulate) {                                 \
+        tile_##order(s, v, c, c_pitch, k, accumulate, nv);                                         \
+    }

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// chips.h — the chip files that are built into the library.
+#ifndef OTRN_CLOCK_CHIPS_H
+#define OTRN_CLOCK_CHIPS_H
+
+#include <stddef.h>
+
+typedef struct ChipText {
+    const char *name, *begin, *end;
+} ChipText;
+
+extern const ChipText chip_texts[]; // ends with a NULL name
+const ChipText *chip_text_find(const char *name);
+
+#endif

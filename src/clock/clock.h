@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// clock.h — modelled time: prices instructions from a chip file, never sees data.
+//
+// Events run over engine queues and DMA queues in the order the semaphores allow. Loops of known trip
+// count are repeated (a steady state is recognised and multiplied); unknown ones count once and are
+// reported. Branches are not followed: all code between is priced once, so the arms of a conditional add up.
+#ifndef OTRN_CLOCK_CLOCK_H
+#define OTRN_CLOCK_CLOCK_H
+
+#include "artifact/artifact.h"
+
+// --- chip files (chips/*.chip) ------------------------------------------------------------------
+// Text: `key = value unit  # origin: …`, one per line, and `name = …`. CHIP_KEYS is the one list of keys; a file
+// has each of them exactly once. What the keys mean to the model is told in price.c and clock.c.
+// KEY(member, "name", "unit", min, max)
+#define CHIP_KEYS(KEY)                                                                             \
+    KEY(cores_per_chip, "cores_per_chip", "count", 1, 64)                                          \
+    KEY(sbuf_partition_bytes, "sbuf_partition_bytes", "B", 4096, 262144)                           \
+    KEY(sbuf_usable_bytes, "sbuf_usable_bytes", "B", 4096, 262144)                                 \
+    KEY(psum_partition_bytes, "psum_partition_bytes", "B", 2048, 16384)                            \
+    KEY(hbm_bytes_per_core, "hbm_bytes_per_core", "B", 1e6, 1e13)                                  \
+    KEY(hbm_bw_core, "hbm_bandwidth_per_core", "GB/s", 1, 1e5)                                     \
+    KEY(pe_ghz, "pe_clock", "GHz", 0.1, 10)                                                        \
+    KEY(vector_ghz, "vector_clock", "GHz", 0.1, 10)                                                \
+    KEY(scalar_ghz, "scalar_clock", "GHz", 0.1, 10)                                                \
+    KEY(gpsimd_ghz, "gpsimd_clock", "GHz", 0.1, 10)                                                \
+    KEY(pe_min_cycles, "pe_min_interval", "cycles", 1, 1e4)                                        \
+    KEY(pe_latency_ns, "pe_latency", "ns", 0, 1e5)                                                 \
+    KEY(pe_fp32_passes, "pe_fp32_passes", "count", 1, 16)                                          \
+    KEY(pe_fp8_passes, "pe_fp8_passes", "count", 0.1, 16)                                          \
+    KEY(pe_weight_cols_per_cycle, "pe_weight_columns_per_cycle", "count", 0.1, 128)                \
+    KEY(engine_min_cycles, "engine_min_interval", "cycles", 1, 1e4)                                \
+    KEY(vector_latency_ns, "vector_latency", "ns", 0, 1e5)                                         \
+    KEY(vector_fast_sbuf, "vector_copy_rate_16bit_sbuf", "count", 1, 16)                           \
+    KEY(vector_fast_psum, "vector_copy_rate_16bit_psum", "count", 1, 16)                           \
+    KEY(scalar_latency_ns, "scalar_latency", "ns", 0, 1e5)                                         \
+    KEY(scalar_fast, "scalar_copy_rate_16bit", "count", 1, 16)                                     \
+    KEY(gpsimd_start_cycles, "gpsimd_start", "cycles", 1, 1e5)                                     \
+    KEY(gpsimd_lanes_32, "gpsimd_lanes_32bit", "count", 1, 1e4)                                    \
+    KEY(gpsimd_hbm_bw, "gpsimd_hbm_bandwidth", "GB/s", 0.1, 1e5)                                   \
+    KEY(gpsimd_hbm_ns, "gpsimd_hbm_latency", "ns", 0, 1e6)                                         \
+    KEY(dma_engines, "dma_engines_per_core", "count", 1, 64)                                       \
+    KEY(dma_engine_bw, "dma_engine_bandwidth", "GB/s", 0.1, 1e4)                                   \
+    KEY(dma_engine_partitions, "dma_partitions_per_engine", "count", 1, 128)                       \
+    KEY(dma_start_ns, "dma_start", "ns", 0, 1e6)                                                   \
+    KEY(dma_issue_ns, "dma_issue_interval", "ns", 0, 1e6)                                          \
+    KEY(dma_done_ns, "dma_completion", "ns", 0, 1e6)                                               \
+    KEY(dma_descriptor_bytes, "dma_efficient_bytes", "B", 1, 1e6)                                  \
+    KEY(dma_transpose, "dma_transpose_rate", "ratio", 0, 1)                                        \
+    KEY(sem_ns, "semaphore_latency", "ns", 0, 1e5)                                                 \
+    KEY(control_ns, "control_interval", "ns", 0, 1e5)                                              \
+    KEY(branch_ns, "branch_interval", "ns", 0, 1e5)                                                \
+    KEY(reg_load_ns, "register_load", "ns", 0, 1e6)                                                \
+    KEY(barrier_ns, "barrier_latency", "ns", 0, 1e6)                                               \
+    KEY(usd_per_core_hour, "price_per_core_hour", "USD/h", 0, 1e4)
+
+typedef struct ChipFile {
+    char name[64];
+#define KEY(m, n, u, lo, hi) double m;
+    CHIP_KEYS(KEY)
+#undef KEY
+    const char *path; // or "(built in)"
+} ChipFile;
+
+// "trn1", "trn2", "trn3" (from `dir`, else built in) or a path. Raises CHIP with file, line and key.
+void chipfile_load(Ctx *ctx, Arena *a, const char *target, const char *dir, ChipFile *out);
+void chipfile_parse(Ctx *ctx, const char *name, const char *text, size_t size, ChipFile *out);
+void chipfile_print(const ChipFile *c, Buf *out); // key, value, unit
+const char *const *chipfile_names(void);          // built-in ones, NULL-terminated
+
+// --- pricing ------------------------------------------------------------------------------------
+#define CLOCK_TRACKS (ENG_COUNT + 2) // five engines, DMA in, DMA out
+typedef struct ClockEvent {
+    uint32_t inst;      // instruction number
+    uint8_t track;
+    double begin_ns, end_ns;
+} ClockEvent;
+
+typedef struct Clock {
+    double total_ns;
+    double busy_ns[CLOCK_TRACKS];
+    uint64_t insts[CLOCK_TRACKS];
+    double flops, hbm_bytes;
+    uint64_t unknown_loops;
+    uint64_t simulated; // instructions stepped through; the rest was multiplied
+    VEC(ClockEvent) events; // only when asked for; loops show their first iterations
+} Clock;
+extern const char *const clock_track_names[CLOCK_TRACKS];
+
+void clock_run(Ctx *ctx, Arena *a, const Artifact *art, const ChipFile *chip, bool want_events, Clock *out);
+// The same, stepping through every iteration of every loop: slow, for tests.
+void clock_run_stepwise(Ctx *ctx, Arena *a, const Artifact *art, const ChipFile *chip, Clock *out);
+// Perfetto-readable JSON (trace event format) with instruction names and source lines.
+void clock_trace(const Artifact *art, const ChipFile *chip, const Clock *c, Buf *out);
+
+#endif

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// price.h — what one instruction costs, whenever it runs.
+//
+// Times are whole picoseconds, so that the clock can recognise a loop's steady state exactly and results do
+// not depend on the order of additions.
+#ifndef OTRN_CLOCK_PRICE_H
+#define OTRN_CLOCK_PRICE_H
+
+#include "clock/clock.h"
+
+typedef int64_t Ps;
+#define PS_MAX (INT64_MAX / 4) // later than anything; sums of two stay in range
+
+static inline Ps ps_add(Ps a, Ps b) { return a + b < PS_MAX ? a + b : PS_MAX; }
+static inline Ps ps_max(Ps a, Ps b) { return a > b ? a : b; }
+
+typedef struct Price {
+    Ps busy;    // the engine is occupied; DMA: the sequencer that triggers it
+    Ps latency; // from begin to the moment the semaphore counts; DMA: from trigger to the first byte
+    Ps hbm;     // HBM occupied at full bandwidth
+    Ps dma;     // DMA: an engine's time for a full share (dma_share partitions, or 1/engines of the bytes)
+    uint16_t dma_part, dma_parts; // DMA: partitions moved; parts 0 = spread evenly over all engines
+    uint8_t track;
+    double flops, hbm_bytes;
+} Price;
+
+void price_program(Arena *a, const Artifact *art, const ChipFile *chip, Price *out);
+
+#endif

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// eval.h — the plain evaluator: loops a reader can check against the StableHLO specification.
+//
+// It is the oracle for every lowering and kernel, and folds small constants; it never is the
+// production path. Floats narrower than f64 are widened to double, computed, and rounded once per
+// op; reductions and dot products round as their comments say.
+#ifndef OTRN_HLO_EVAL_H
+#define OTRN_HLO_EVAL_H
+
+#include "hlo/hlo.h"
+
+typedef struct Tensor { // dense row-major; data in the arena of the run
+    TypeId type;
+    void *data;
+} Tensor;
+
+// Runs a function. args[i].type must equal the function's types. Results are written to results
+// (as many as the function has). A failing check.* op raises CHECK.
+void eval_func(Hlo *h, Arena *a, const HloFunc *f, const Tensor *args, Tensor *results);
+// One op without regions on given operands, for folding; false when the op has no evaluator.
+bool eval_op(Hlo *h, Arena *a, OpId op, const Tensor *operands, Tensor *results);
+bool eval_has(HloOpcode code);
+
+#endif

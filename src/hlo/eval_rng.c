@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// eval_rng.c — rng_bit_generator: Threefry-2x32-20 and Philox-4x32-10 with XLA's use of the state.
+//
+// Threefry (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3"), state ui64[2] = key,
+// counter:
+//   64-bit outputs: element k (row-major) is the block of counter + k; the counter grows by the
+//   count. 32-bit and narrower: the block's two words go to neighbouring places of a split
+//   dimension — the first even-sized one, else the largest — over the half-sized shape; an odd tail
+//   is dropped.
+// Philox, state ui64[2] or [3]: the key is element 0, the 128-bit counter (element 1, element 2) or
+// (element 1, element 0); each block gives four words, used in order.
+// DEFAULT is Philox for a three-element state and Threefry otherwise.
+#include "hlo/eval_in.h"
+
+static uint32_t rotate(uint32_t x, int by) {
+    return x << by | x >> (32 - by);
+}
+
+static void threefry(uint64_t key, uint64_t counter, uint32_t out[2]) {
+    static const uint8_t rotations[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
+    uint32_t k[3] = {(uint32_t)key, (uint32_t)(key >> 32), 0};
+    k[2] = k[0] ^ k[1] ^ 0x1BD11BDAu;
+    uint32_t x0 = (uint32_t)counter + k[0], x1 = (uint32_t)(counter >> 32) + k[1];
+    for (uint32_t group = 0; group < 5; group++) {
+        for (int i = 0; i < 4; i++) {
+            x0 += x1;
+            x1 = rotate(x1, rotations[group & 1][i]) ^ x0;
+        }
+        x0 += k[(group + 1) % 3];
+        x1 += k[(group + 2) % 3] + group + 1;
+    }
+    out[0] = x0, out[1] = x1;
+}
+
+static void philox(uint64_t key, uint64_t lo, uint64_t hi, uint32_t out[4]) {
+    uint32_t c[4] = {(uint32_t)lo, (uint32_t)(lo >> 32), (uint32_t)hi, (uint32_t)(hi >> 32)};
+    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    for (int round = 0; round < 10; round++) {
+        uint64_t p0 = 0xD2511F53ull * c[0], p1 = 0xCD9E8D57ull * c[2];
+        uint32_t n0 = (uint32_t)(p1 >> 32) ^ c[1] ^ k0, n2 = (uint32_t)(p0 >> 32) ^ c[3] ^ k1;
+        c[0] = n0, c[1] = (uint32_t)p1, c[2] = n2, c[3] = (uint32_t)p0;
+        k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
+    }
+    memcpy(out, c, sizeof c);
+}
+
+static void put_bits(const HloType *t, uint8_t *data, int64_t i, uint64_t bits) {
+    size_t elem = dtype_bytes(t->dtype);
+    if (dtype_is_float(t->dtype))
+        memcpy(data + (size_t)i * elem, &bits, elem);
+    else
+        dtype_from_i64(t->dtype, data + (size_t)i * elem, (int64_t)bits);
+}
+
+// Fills the tensor and returns how far the counter moved.
+static uint64_t threefry_fill(const HloType *t, uint64_t key, uint64_t counter, uint8_t *data) {
+    uint32_t w[2];
+    if (dtype_row(t->dtype)->bits == 64) {
+        for (int64_t i = 0; i < t->elems; i++) {
+            threefry(key, counter + (uint64_t)i, w);
+            put_bits(t, data, i, w[0] | (uint64_t)w[1] << 32);
+        }
+        return (uint64_t)t->elems;
+    }
+    if (t->rank == 0) {
+        threefry(key, counter, w);
+        put_bits(t, data, 0, w[0]);
+        return 1;
+    }
+    int split = 0;
+    for (int i = 1; i < t->rank; i++)
+        if (t->dims[i] > t->dims[split])
+            split = i;
+    for (int i = t->rank - 1; i >= 0; i--)
+        if (t->dims[i] % 2 == 0)
+            split = i;
+    int64_t half[OTRN_MAX_RANK], blocks = 0;
+    for (int i = 0; i < t->rank; i++)
+        half[i] = i == split ? (t->dims[i] + 1) / 2 : t->dims[i];
+    Box b;
+    for (box_init(&b, t->rank, half); b.more; box_next(&b), blocks++) {
+        threefry(key, counter + (uint64_t)blocks, w);
+        for (int j = 0; j < 2; j++) {
+            int64_t at = 0;
+            for (int i = 0; i < t->rank; i++)
+                at = at * t->dims[i] + (i == split ? 2 * b.at[i] + j : b.at[i]);
+            if (2 * b.at[split] + j < t->dims[split])
+                put_bits(t, data, at, w[j]);
+        }
+    }
+    return (uint64_t)blocks;
+}
+
+static uint64_t philox_fill(const HloType *t, uint64_t key, uint64_t lo, uint64_t hi,
+                            uint8_t *data) {
+    uint32_t w[4];
+    bool wide = dtype_row(t->dtype)->bits == 64;
+    int64_t per = wide ? 2 : 4, blocks = (t->elems + per - 1) / per;
+    for (int64_t i = 0; i < t->elems; i++) {
+        if (i % per == 0) {
+            uint64_t at = lo + (uint64_t)(i / per);
+            philox(key, at, hi + (at < lo), w);
+        }
+        uint64_t v = wide ? w[i % 2 * 2] | (uint64_t)w[i % 2 * 2 + 1] << 32 : w[i % 4];
+        put_bits(t, data, i, v);
+    }
+    return (uint64_t)blocks;
+}
+
+void eval_rng_bit_generator(Eval *e, OpId id, const Tensor *in, Tensor *out) {
+    const HloType *s = eval_type(e, in[0]), *t = eval_type(e, out[1]);
+    int64_t alg = hlo_int(eval_op_at(e, id), AK_RNG_ALGORITHM, RNGALG_DEFAULT);
+    size_t words = hlo_type_bytes(s) / 8;
+    bool ok = in[0].type == out[0].type && s->rank == 1 &&
+              (s->dtype == DT_UI64 || s->dtype == DT_UI32) && hlo_type_bytes(s) % 8 == 0 &&
+              (words == 2 || words == 3);
+    eval_need(e, id, ok, "the state is ui64[2] or ui64[3], kept by the result");
+    eval_need(e, id, dtype_is_int(t->dtype) || dtype_is_float(t->dtype),
+              "outputs are integers or floats");
+    if (alg == RNGALG_DEFAULT)
+        alg = words == 3 ? RNGALG_PHILOX : RNGALG_THREE_FRY;
+    eval_need(e, id, alg == RNGALG_PHILOX || words == 2, "a THREE_FRY state has two words");
+    uint64_t st[3] = {0};
+    memcpy(st, in[0].data, words * 8);
+    out[1].data = eval_new(e, out[1].type);
+    if (alg == RNGALG_THREE_FRY)
+        st[1] += threefry_fill(t, st[0], st[1], out[1].data);
+    else {
+        int high = words == 3 ? 2 : 0;
+        uint64_t moved = philox_fill(t, st[0], st[1], st[high], out[1].data), lo = st[1] + moved;
+        st[high] += lo < st[1];
+        st[1] = lo;
+    }
+    out[0].data = eval_new(e, out[0].type);
+    memcpy(out[0].data, st, words * 8);
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// hlo.h — the graph: a module of functions whose ops follow StableHLO.
+//
+//   Hlo ── funcs ── region ── ops ── operands (value ids), results (value ids), attributes, regions
+//
+// Everything is an index into flat tables that grow in the compile arena; 0 is never a valid op,
+// value, type, region, location or string (slot 0 is a dummy). Types, strings and locations are
+// interned, so equal means same id. A region is one block: arguments, then ops in order, the last
+// one RETURN. Values are numbered across the whole module; a region may use values of the regions
+// around it (a function's region has none around it). Programs of 100,000 ops are ordinary: passes
+// walk tables, never search them.
+//
+// Attributes: an op has one slot per attribute of its row in ops.def, in row order, plus an optional
+// dictionary of discardable ones. Absent optional attributes have kind HA_NONE.
+#ifndef OTRN_HLO_HLO_H
+#define OTRN_HLO_HLO_H
+
+#include "base/arena.h"
+#include "base/bytes.h"
+#include "base/ctx.h"
+#include "base/dtype.h"
+
+typedef uint32_t OpId, ValueId, TypeId, RegionId, LocId, StrId;
+
+typedef enum HloDialect { HD_STABLEHLO, HD_FUNC, HD_BUILTIN, HD_SDY, HD_CHLO, HD_CHECK, HD_COUNT } HloDialect;
+extern const char *const hlo_dialect_names[HD_COUNT]; // "stablehlo", "func", …
+
+typedef enum HloClass { HC_EW1, HC_EW2, HC_EW3, HC_MOVE, HC_RED, HC_DOT, HC_CTRL, HC_COLL, HC_META, HC_MISC } HloClass;
+
+typedef enum HloOpcode {
+    HLO_NONE,
+#define OP(e, ...) HLO_##e,
+#include "hlo/ops.def"
+#undef OP
+    HLO_OPCODE_COUNT
+} HloOpcode;
+
+typedef enum HloAttrKey {
+    AK_NONE,
+#define ATTR(e, ...) AK_##e,
+#include "hlo/attrs.def"
+#undef ATTR
+    AK_COUNT
+} HloAttrKey;
+
+typedef enum HloAttrKind {
+    HA_NONE,
+    HA_INT,    // i
+    HA_BOOL,   // i
+    HA_FLOAT,  // f
+    HA_ENUM,   // i: number of the enums below
+    HA_STR,    // s, n bytes (NUL-terminated too)
+    HA_SYM,    // s: symbol name without @
+    HA_INTS,   // ints, n of them
+    HA_INTS2,  // ints, rows x 2 or rows x cols: n = rows*cols, cols in `cols`
+    HA_TYPE,   // type
+    HA_TENSOR, // type, data, n bytes; exactly one element's bytes for a splat
+    HA_LIST,   // list, n items
+    HA_DICT,   // dict, n items
+    HA_UNIT,   // present
+    HA_OPAQUE, // s: text form of an attribute we only carry along
+    HA_ANY,    // in attrs.def only: any kind may stand here
+    HA_KIND_COUNT
+} HloAttrKind;
+
+// A slot holds what the serialised form holds, so text and bytecode of one program give equal graphs.
+// What the text leaves out gets its default on reading: strides and dilations 1, padding 0, booleans
+// false, strings "", lists empty, compare_type NOTYPE, precision_config [DEFAULT, DEFAULT],
+// sort dimension -1. HA_NONE stays only for result_accuracy of mode DEFAULT, the seven fields of an
+// absent dot algorithm, and tolerances of checks. Slots of more than one plain value:
+//   precision_config         LIST of ENUM
+//   result_accuracy          DICT atol FLOAT, mode ENUM (1 HIGHEST, 2 TOLERANCE), rtol FLOAT, ulps INT
+//   called_computations      LIST of SYM
+//   operand_layouts, result_layouts   LIST of INTS;   result_tilings   LIST of LIST of INTS
+//   output_operand_aliases   LIST of DICT operand_index INT, operand_tuple_indices INTS,
+//                            output_tuple_indices INTS
+//   replica_groups           INTS2, one row a group; OPAQUE "#stablehlo.replica_group_mesh_axes<…>"
+//   padding, source_target_pairs      INTS2 of 2 columns; n = 0 when empty
+//   window_reversal          INTS of 0 and 1
+//   backend_config           STR or DICT
+// INT and FLOAT in a slot have type 0. In dictionaries, lists and extras type 0 means i64 and f64;
+// INTS is array<i64: …>, or of the element type in `type`.
+typedef struct HloAttr {
+    uint8_t kind;
+    uint32_t n, cols;
+    TypeId type; // TENSOR, TYPE; for INT and FLOAT the literal's type when it matters (0 = default)
+    union {
+        int64_t i;
+        double f;
+        const char *s;
+        const int64_t *ints;
+        const void *data;
+        const struct HloAttr *list;
+        const struct HloNamed *dict;
+    };
+} HloAttr;
+
+typedef struct HloNamed {
+    const char *name;
+    HloAttr value;
+} HloNamed;
+
+// Enum attributes; numbers are those of the serialised form.
+enum { CMP_EQ, CMP_NE, CMP_GE, CMP_GT, CMP_LE, CMP_LT };
+enum { CMPT_NOTYPE, CMPT_FLOAT, CMPT_TOTALORDER, CMPT_SIGNED, CMPT_UNSIGNED };
+enum { FFT_FFT, FFT_IFFT, FFT_RFFT, FFT_IRFFT };
+enum { RNGALG_DEFAULT, RNGALG_THREE_FRY, RNGALG_PHILOX };
+enum { RNGDIST_UNIFORM = 1, RNGDIST_NORMAL = 2 };
+enum { PREC_DEFAULT, PREC_HIGH, PREC_HIGHEST };
+enum { TRANSPOSE_INVALID, TRANSPOSE_NO, TRANSPOSE_YES, TRANSPOSE_ADJOINT };
+// Text of an enum attribute's value and back; NULL / -1 when there is none.
+const char *hlo_enum_name(HloAttrKey key, int64_t v); // precision elements: AK_PRECISION_CONFIG
+int64_t hlo_enum_parse(HloAttrKey key, const char *s, size_t n);
+
+#define HLO_MAX_ATTRS 18
+typedef struct HloOpRow {
+    const char *name;
+    uint8_t dialect, cls;
+    int8_t operands, results, regions;
+    uint8_t nattrs;
+    uint8_t attrs[HLO_MAX_ATTRS]; // HloAttrKey
+} HloOpRow;
+
+typedef struct HloAttrRow {
+    const char *name;
+    uint8_t kind;
+} HloAttrRow;
+
+extern const HloOpRow hlo_op_rows[HLO_OPCODE_COUNT];
+extern const HloAttrRow hlo_attr_rows[AK_COUNT];
+// Lookup by dialect and bare name ("stablehlo", "add"); HLO_NONE when unknown.
+HloOpcode hlo_op_find(const char *dialect, size_t dn, const char *name, size_t n);
+HloAttrKey hlo_attr_find(const char *name, size_t n);
+
+#define HLO_DYNAMIC INT64_MIN // size of a dimension known only at run time
+typedef enum HloTypeKind { HT_NONE, HT_TENSOR, HT_TOKEN, HT_TUPLE, HT_FUNC, HT_OTHER } HloTypeKind;
+typedef struct HloType {
+    uint8_t kind, dtype, rank;
+    bool dynamic;          // some dimension is HLO_DYNAMIC
+    const int64_t *dims;   // TENSOR
+    int64_t elems;         // TENSOR: product of dims (0 when dynamic)
+    const TypeId *members; // TUPLE members; FUNC inputs then results
+    uint32_t nmembers, ninputs;
+    const char *text;      // OTHER: its text; TENSOR: encoding or quantised element text, or NULL
+} HloType;
+// A scalar type (an attribute's, a dot algorithm's) is OTHER with its name as text and dtype set;
+// `none` has dtype INVALID. A quantised tensor has its storage type as dtype and "!quant.…" as text;
+// an encoding is text that starts with '#', bounds as "#stablehlo.bounds<16, ?>".
+
+typedef enum HloLocKind { HL_UNKNOWN, HL_FILE, HL_NAME, HL_CALL, HL_FUSED } HloLocKind;
+typedef struct HloLoc {
+    uint8_t kind;
+    StrId str;          // FILE: file name; NAME: the name
+    uint32_t line, col; // FILE
+    LocId a, b;         // NAME: a child; CALL: a callee, b caller; FUSED: a first, b next (a list)
+} HloLoc;
+
+typedef struct HloValue {
+    TypeId type;
+    OpId def;        // 0 for a region argument
+    RegionId region; // the region whose argument it is; 0 for a result
+    uint32_t index;  // which result or argument
+} HloValue;
+
+typedef struct HloOp {
+    uint16_t code; // HloOpcode
+    uint16_t nresults;
+    uint32_t noperands;
+    uint32_t operands; // first of noperands entries in Hlo.operands
+    ValueId results;   // first of nresults consecutive values
+    uint32_t nregions;
+    uint32_t regions; // first of nregions entries in Hlo.op_regions
+    HloAttr *attrs;   // one slot per attribute of the row (NULL when none)
+    const HloNamed *extra; // discardable attributes
+    uint32_t nextra;
+    LocId loc;
+} HloOp;
+
+typedef struct HloRegion {
+    ValueId args; // first of nargs consecutive values
+    uint32_t nargs;
+    OpId parent; // the op that holds it; 0 for a function's body
+    VEC(OpId) ops;
+} HloRegion;
+
+typedef struct HloFunc {
+    const char *name;
+    bool is_private;
+    RegionId body;        // 0 for a declaration
+    uint32_t nargs, nresults;
+    const TypeId *result_types; // the nargs argument types stand right before them
+    const HloNamed **arg_attrs; // per argument, may be NULL as a whole
+    const uint32_t *narg_attrs;
+    const HloNamed **res_attrs;
+    const uint32_t *nres_attrs;
+    const HloNamed *extra;
+    uint32_t nextra;
+    LocId loc;
+} HloFunc;
+
+typedef struct Hlo {
+    Ctx *ctx;
+    Arena *arena;
+    const char *file; // name for messages
+    const char *name; // module name, "" when none
+    const HloNamed *extra;
+    uint32_t nextra;
+    VEC(HloOp) ops;
+    VEC(HloValue) values;
+    VEC(HloRegion) regions;
+    VEC(ValueId) operands;
+    VEC(RegionId) op_regions;
+    VEC(HloType) types;
+    VEC(HloLoc) locs;
+    VEC(const char *) strs;
+    VEC(HloFunc) funcs; // from 0
+    struct HloIntern *intern;
+} Hlo;
+
+// --- making -----------------------------------------------------------------------------------
+Hlo *hlo_make(Ctx *ctx, Arena *a, const char *file);
+StrId hlo_str(Hlo *h, const char *s, size_t n);
+TypeId hlo_type_tensor(Hlo *h, int dtype, int rank, const int64_t *dims);
+TypeId hlo_type_intern(Hlo *h, const HloType *t); // contents are copied
+LocId hlo_loc(Hlo *h, const HloLoc *l);           // interned
+ValueId hlo_value(Hlo *h, TypeId t);              // a new value, def/region filled by the next two
+RegionId hlo_region(Hlo *h, OpId parent, uint32_t nargs, const TypeId *arg_types);
+// A new op with fresh results and empty attribute slots; not yet in any region. Regions are made
+// afterwards with hlo_op_add_region. Operand ids are copied.
+OpId hlo_op(Hlo *h, HloOpcode code, LocId loc, uint32_t noperands, const ValueId *operands,
+            uint32_t nresults, const TypeId *result_types);
+RegionId hlo_op_add_region(Hlo *h, OpId op, uint32_t nargs, const TypeId *arg_types);
+void hlo_region_push(Hlo *h, RegionId r, OpId op);
+void hlo_op_set_operands(Hlo *h, OpId op, uint32_t n, const ValueId *operands);
+HloAttr *hlo_attr_slot(Hlo *h, OpId op, HloAttrKey key); // asserts the row has it
+const int64_t *hlo_ints_dup(Hlo *h, const int64_t *v, size_t n);
+
+// --- asking -----------------------------------------------------------------------------------
+static inline HloOp *hlo_at(const Hlo *h, OpId id) { return &h->ops.at[id]; }
+static inline const HloOpRow *hlo_row(const HloOp *op) { return &hlo_op_rows[op->code]; }
+static inline const HloType *hlo_type(const Hlo *h, TypeId t) { return &h->types.at[t]; }
+static inline const HloType *hlo_value_type(const Hlo *h, ValueId v) {
+    return &h->types.at[h->values.at[v].type];
+}
+static inline ValueId hlo_operand(const Hlo *h, const HloOp *op, uint32_t i) {
+    return h->operands.at[op->operands + i];
+}
+static inline HloRegion *hlo_op_region(const Hlo *h, const HloOp *op, uint32_t i) {
+    return &h->regions.at[h->op_regions.at[op->regions + i]];
+}
+const HloAttr *hlo_attr(const HloOp *op, HloAttrKey key); // NULL when absent (no slot or HA_NONE)
+int64_t hlo_int(const HloOp *op, HloAttrKey key, int64_t dflt);
+const int64_t *hlo_ints(const HloOp *op, HloAttrKey key, uint32_t *n); // n = 0 when absent
+const char *hlo_attr_str(const HloOp *op, HloAttrKey key); // "" when absent
+const HloNamed *hlo_named_find(const HloNamed *list, uint32_t n, const char *name);
+size_t hlo_type_bytes(const HloType *t); // host bytes of a static tensor
+HloFunc *hlo_func_find(Hlo *h, const char *name); // hashed; NULL when absent
+void hlo_keep_only(Hlo *h, const HloFunc *f); // drops every other function
+HloFunc *hlo_main(Hlo *h); // "main", else the only public function; raises VERIFY when there is none
+// The user's place: first file location on the way from loc; the op's own text position otherwise.
+Place hlo_place(const Hlo *h, LocId loc);
+const char *hlo_loc_name(const Hlo *h, LocId loc); // the outermost NAME ("jit(step)/add"), or ""
+_Noreturn void hlo_fail(Hlo *h, OpId op, otrn_status code, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5))); // names the op and its place
+
+// --- border: print, parse (read/read.h), verify -----------------------------------------------
+void hlo_print(const Hlo *h, Buf *out, bool with_locs); // MLIR text that read_text takes back
+void hlo_print_type(const Hlo *h, TypeId t, Buf *out);
+void hlo_verify(Hlo *h); // raises VERIFY naming the op, its place and the broken constraint
+
+// --- one element's bytes of a TENSOR attribute --------------------------------------------------
+// Expands splats: writes elems*bytes to out.
+void hlo_tensor_expand(const Hlo *h, const HloAttr *t, void *out);
+static inline bool hlo_tensor_is_splat(const Hlo *h, const HloAttr *t) {
+    const HloType *ty = hlo_type(h, t->type);
+    return t->n == dtype_bytes(ty->dtype) && ty->elems != 1;
+}
+
+#endif

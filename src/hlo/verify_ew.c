@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// verify_ew.c — elementwise ops: which element types, and that shapes and types agree.
+#include "hlo/verify.h"
+
+enum { P = 1, S = 2, U = 4, F = 8, C = 16, I = S | U, ANY = P | I | F | C };
+
+// Element types of the first operand, and what the result's are.
+typedef enum Result { SAME, REAL, BOOL, FREE } Result;
+
+static const struct {
+    uint16_t code;
+    uint8_t types, result;
+} rules[] = {
+    {HLO_ABS, S | F | C, REAL},
+    {HLO_CBRT, F | C, SAME},
+    {HLO_CEIL, F, SAME},
+    {HLO_CONVERT, ANY, FREE},
+    {HLO_COSINE, F | C, SAME},
+    {HLO_COUNT_LEADING_ZEROS, I, SAME},
+    {HLO_EXPONENTIAL, F | C, SAME},
+    {HLO_EXPONENTIAL_MINUS_ONE, F | C, SAME},
+    {HLO_FLOOR, F, SAME},
+    {HLO_IMAG, F | C, REAL},
+    {HLO_IS_FINITE, F, BOOL},
+    {HLO_LOG, F | C, SAME},
+    {HLO_LOG_PLUS_ONE, F | C, SAME},
+    {HLO_LOGISTIC, F | C, SAME},
+    {HLO_NEGATE, I | F | C, SAME},
+    {HLO_NOT, P | I, SAME},
+    {HLO_POPCNT, I, SAME},
+    {HLO_REAL, F | C, REAL},
+    {HLO_REDUCE_PRECISION, F, SAME},
+    {HLO_ROUND_NEAREST_AFZ, F, SAME},
+    {HLO_ROUND_NEAREST_EVEN, F, SAME},
+    {HLO_RSQRT, F | C, SAME},
+    {HLO_SIGN, S | F | C, SAME},
+    {HLO_SINE, F | C, SAME},
+    {HLO_SQRT, F | C, SAME},
+    {HLO_TAN, F | C, SAME},
+    {HLO_TANH, F | C, SAME},
+    {HLO_UNIFORM_DEQUANTIZE, ANY, FREE},
+    {HLO_UNIFORM_QUANTIZE, ANY, FREE},
+    {HLO_ADD, ANY, SAME},
+    {HLO_AND, P | I, SAME},
+    {HLO_ATAN2, F | C, SAME},
+    {HLO_DIVIDE, I | F | C, SAME},
+    {HLO_MAXIMUM, ANY, SAME},
+    {HLO_MINIMUM, ANY, SAME},
+    {HLO_MULTIPLY, ANY, SAME},
+    {HLO_OR, P | I, SAME},
+    {HLO_POWER, I | F | C, SAME},
+    {HLO_REMAINDER, I | F | C, SAME},
+    {HLO_SHIFT_LEFT, I, SAME},
+    {HLO_SHIFT_RIGHT_ARITHMETIC, I, SAME},
+    {HLO_SHIFT_RIGHT_LOGICAL, I, SAME},
+    {HLO_SUBTRACT, I | F | C, SAME},
+    {HLO_XOR, P | I, SAME},
+};
+
+static unsigned class_of(const HloType *t) {
+    static const uint8_t bits[] = {
+        [DC_BOOL] = P, [DC_SINT] = S, [DC_UINT] = U, [DC_FLOAT] = F, [DC_COMPLEX] = C};
+    return bits[dtype_row(t->dtype)->cls];
+}
+
+static void check_rule(Verify *v, unsigned types, Result result) {
+    const HloType *a = verify_in(v, 0), *r = verify_out(v, 0);
+    if (!verify_is_quantised(a) && !(class_of(a) & types))
+        verify_fail(v, "elements of type %s are not allowed", dtype_row(a->dtype)->name);
+    for (uint32_t i = 1; i < v->op->noperands; i++)
+        verify_same_type(v, "C1", a, verify_in(v, i));
+    if (result == SAME) {
+        verify_same_type(v, "C1", a, r);
+        return;
+    }
+    verify_same_shape(v, "C1", a, r);
+    if (verify_is_quantised(a) || verify_is_quantised(r))
+        return;
+    if (result == REAL && r->dtype != verify_complex_part(a->dtype))
+        verify_fail(v, "the result must hold %s, not %s", dtype_row(verify_complex_part(a->dtype))->name,
+                    dtype_row(r->dtype)->name);
+    if (result == BOOL && r->dtype != DT_I1)
+        verify_fail(v, "the result must hold i1, not %s", dtype_row(r->dtype)->name);
+}
+
+static void check_compare(Verify *v) {
+    const HloType *a = verify_in(v, 0), *r = verify_out(v, 0);
+    verify_same_elem(v, "C1", a, verify_in(v, 1));
+    verify_same_shape(v, "C2", a, verify_in(v, 1));
+    verify_same_shape(v, "C2", a, r);
+    verify_that(v, r->dtype == DT_I1, "the result must hold i1");
+}
+
+static void check_select(Verify *v) {
+    const HloType *p = verify_in(v, 0), *a = verify_in(v, 1);
+    verify_that(v, p->dtype == DT_I1 && !verify_is_quantised(p), "the predicate must hold i1");
+    if (p->rank)
+        verify_same_shape(v, "C1", p, a);
+    verify_same_type(v, "C2", a, verify_in(v, 2));
+    verify_same_type(v, "C2", a, verify_out(v, 0));
+}
+
+static void check_clamp(Verify *v) {
+    const HloType *low = verify_in(v, 0), *a = verify_in(v, 1), *high = verify_in(v, 2);
+    if (low->rank)
+        verify_same_shape(v, "C1", low, a);
+    if (high->rank)
+        verify_same_shape(v, "C2", high, a);
+    verify_same_elem(v, "C3", low, a);
+    verify_same_elem(v, "C3", high, a);
+    verify_same_type(v, "C4", a, verify_out(v, 0));
+}
+
+static void check_complex(Verify *v) {
+    const HloType *a = verify_in(v, 0), *r = verify_out(v, 0);
+    verify_same_type(v, "C1", a, verify_in(v, 1));
+    verify_same_shape(v, "C2", a, r);
+    verify_that(v, dtype_is_complex(r->dtype) && verify_complex_part(r->dtype) == a->dtype,
+                "C3: the result must hold complex numbers of the operands' element type");
+}
+
+static void check_reduce_precision(Verify *v) {
+    verify_that(v, hlo_int(v->op, AK_EXPONENT_BITS, 0) >= 1, "C2: exponent_bits must be positive");
+    verify_that(v, hlo_int(v->op, AK_MANTISSA_BITS, -1) >= 0,
+                "C3: mantissa_bits must not be negative");
+}
+
+// chlo has no specification of its own; its elementwise ops keep shape, and element type unless they
+// ask a question.
+static void check_chlo(Verify *v) {
+    const HloType *a = verify_in(v, 0), *r = verify_out(v, 0);
+    for (uint32_t i = 1; i < v->op->noperands; i++)
+        verify_same_type(v, "operands", a, verify_in(v, i));
+    verify_same_shape(v, "operand and result", a, r);
+    if (r->dtype != DT_I1)
+        verify_same_elem(v, "operand and result", a, r);
+}
+
+bool verify_ew(Verify *v) {
+    const HloOpRow *row = hlo_row(v->op);
+    if (row->cls > HC_EW3)
+        return false;
+    switch (v->op->code) {
+    case HLO_COMPARE:
+        check_compare(v);
+        return true;
+    case HLO_SELECT:
+        check_select(v);
+        return true;
+    case HLO_CLAMP:
+        check_clamp(v);
+        return true;
+    case HLO_COMPLEX:
+        check_complex(v);
+        return true;
+    case HLO_REDUCE_PRECISION:
+        check_reduce_precision(v);
+        break;
+    default:
+        if (row->dialect == HD_CHLO) {
+            check_chlo(v);
+            return true;
+        }
+    }
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        if (rules[i].code == v->op->code) {
+            check_rule(v, rules[i].types, rules[i].result);
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// kern.h — GpSimd kernels: what the `kernel` instruction runs.
+//
+// A kernel is an operation over dense row-major HBM tensors: the op's row, its attribute slots, its
+// operands and results with address and type, and for ops with regions a scalar program per region.
+// A scalar program is the region compiled once: registers, inputs, constants, and steps that are
+// elementwise ops. Engines run it over vectors of lanes, not element by element.
+#ifndef OTRN_ISA_KERN_H
+#define OTRN_ISA_KERN_H
+
+#include "hlo/hlo.h"
+#include "isa/dict.h"
+
+typedef struct KTensor {
+    uint64_t addr; // isa.h HBM address
+    uint8_t dtype, rank;
+    const int64_t *dims;
+    int64_t elems;
+} KTensor;
+
+typedef struct KStep {
+    uint16_t op;         // an elementwise HloOpcode (EW1, EW2, EW3)
+    uint16_t dst, src[3]; // registers
+    int16_t attr[2];     // COMPARE: direction, type; REDUCE_PRECISION: exponent, mantissa bits
+} KStep;
+
+typedef struct KProg {
+    uint16_t nregs;       // registers 0..ninputs-1 are the inputs, in region-argument order
+    uint16_t ninputs, nconsts, nsteps, nouts;
+    const uint8_t *dtypes; // per register
+    const uint16_t *const_regs; // which register each constant fills
+    const uint8_t (*consts)[16]; // its bytes
+    const KStep *steps;
+    const uint16_t *outs; // registers the region returns
+    uint16_t ncaptures;   // registers ninputs..ninputs+ncaptures-1 are scalars captured from outside:
+                          // the kernel's last ncaptures operands
+} KProg;
+
+typedef struct Kern {
+    uint16_t op; // HloOpcode
+    uint16_t nattrs;
+    const HloAttr *attrs; // slots of the op's row; TENSOR and TYPE attributes do not occur
+    uint32_t nin, nout;
+    const KTensor *in, *out;
+    uint32_t nregions;
+    const KProg *regions;
+    const char *target; // CUSTOM_CALL: its target name; else ""
+} Kern;
+
+static inline const HloAttr *kern_attr(const Kern *k, HloAttrKey key) {
+    const HloOpRow *row = &hlo_op_rows[k->op];
+    for (int i = 0; i < row->nattrs; i++)
+        if (row->attrs[i] == key)
+            return k->attrs[i].kind == HA_NONE ? NULL : &k->attrs[i];
+    return NULL;
+}
+
+// Names of ops, attributes and types go through the artifact's dictionary, so that renumbering the
+// tables does not break old files. Decode checks everything a hostile file could get wrong except
+// shapes and types against the op's rules: kern_verify does that.
+void kern_encode(const Kern *k, Dict *dict, Buf *out);
+void kern_decode(Rd *r, Dict *dict, Arena *a, Kern *out);
+// One line, and its inverse. `names` (isa.h) may be NULL.
+struct IsaNames;
+struct Txt;
+void kern_print(const Kern *k, const struct IsaNames *names, Buf *out);
+void kern_parse(struct Txt *t, const struct IsaNames *names, Kern *out);
+// Raises VERIFY when an op's own rules forbid a kernel's operands, results or regions: the kernels are put
+// back into a graph and hlo_verify judges it. The error names the kernel's number.
+void kern_verify(Ctx *ctx, Arena *scratch, const Kern *kerns, uint32_t n, const char *file);
+
+// Work of one run, for the clock.
+typedef struct KWork {
+    double elems;                   // elements of the result, or of the input for reductions
+    double read_bytes, write_bytes; // HBM traffic
+    double steps;                   // arithmetic steps of one 32-bit lane, all elements together
+    double flops;                   // multiply-adds of products, times two; else 0
+} KWork;
+KWork kern_work(const Kern *k);
+
+#endif

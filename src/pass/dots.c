@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// dots.c — bring matrix products into the form the tensor engine takes.
+// needs: values defined before use
+// gives: every product the tensor engine can do is a dot_general with operands of one type, in which the
+//        batch dimensions come as they are and the free and the contracting dimensions of each operand
+//        collapse to one stride each
+// stale: nothing
+//
+// A group of dimensions collapses when each one's stride is the next one's stride times its size. Where a
+// group does not, a transpose puts the operand into [batch, free, contracting] order, and a reshape is not
+// needed: strides tell. Products of other types (integers, f64, complex) are left for GpSimd.
+#include <assert.h>
+
+#include "pass/dots.h"
+#include "pass/walk.h"
+
+bool dot_group(const HloType *t, const int64_t *dims, uint32_t n, int64_t *size, int64_t *stride) {
+    int64_t strides[OTRN_MAX_RANK];
+    int64_t s = 1;
+    for (int i = t->rank; i-- > 0;) {
+        strides[i] = s;
+        s *= t->dims[i];
+    }
+    *size = 1;
+    *stride = 1;
+    for (uint32_t i = n; i-- > 0;) {
+        int64_t d = t->dims[dims[i]];
+        if (d == 1)
+            continue;
+        if (*size == 1)
+            *stride = strides[dims[i]];
+        else if (strides[dims[i]] != *stride * *size)
+            return false;
+        *size *= d;
+    }
+    return true;
+}
+
+uint32_t dot_free_dims(const HloType *t, const HloOp *op, bool rhs, int64_t out[OTRN_MAX_RANK]) {
+    uint32_t nb, nc, n = 0;
+    const int64_t *b = hlo_ints(op, rhs ? AK_RHS_BATCHING_DIMENSIONS : AK_LHS_BATCHING_DIMENSIONS, &nb);
+    const int64_t *c =
+        hlo_ints(op, rhs ? AK_RHS_CONTRACTING_DIMENSIONS : AK_LHS_CONTRACTING_DIMENSIONS, &nc);
+    for (int64_t d = 0; d < t->rank; d++) {
+        bool taken = false;
+        for (uint32_t i = 0; i < nb; i++)
+            taken = taken || b[i] == d;
+        for (uint32_t i = 0; i < nc; i++)
+            taken = taken || c[i] == d;
+        if (!taken)
+            out[n++] = d;
+    }
+    return n;
+}
+
+static bool tensor_engine_type(int dt) {
+    switch (dt) {
+    case DT_F32: case DT_BF16: case DT_F16: case DT_F8E4M3: case DT_F8E4M3FN: case DT_F8E5M2:
+    case DT_F8E3M4:
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool dot_on_tensor_engine(const Hlo *h, const HloOp *op) {
+    if (op->code != HLO_DOT_GENERAL)
+        return false;
+    const HloType *l = hlo_value_type(h, hlo_operand(h, op, 0));
+    const HloType *r = hlo_value_type(h, hlo_operand(h, op, 1));
+    const HloType *o = hlo_value_type(h, op->results);
+    return tensor_engine_type(l->dtype) && tensor_engine_type(r->dtype) &&
+           tensor_engine_type(o->dtype) && l->elems > 0 && r->elems > 0;
+}
+
+typedef VEC(OpId) OpList;
+
+typedef struct Dots {
+    Compile *c;
+    Hlo *h;
+    OpList out; // the region's new op list
+    Walk w;
+} Dots;
+
+static ValueId push(Dots *d, OpId id) {
+    VEC_PUSH(d->c->scratch, &d->out, id);
+    walk_grow(&d->w);
+    return hlo_at(d->h, id)->results;
+}
+
+static ValueId convert_to(Dots *d, ValueId v, int dtype, LocId loc) {
+    const HloType *t = hlo_value_type(d->h, v);
+    if (t->dtype == dtype)
+        return v;
+    TypeId to = hlo_type_tensor(d->h, dtype, t->rank, t->dims);
+    return push(d, hlo_op(d->h, HLO_CONVERT, loc, 1, &v, 1, &to));
+}
+
+// stablehlo.dot is a dot_general over the last dimension of lhs and the first of rhs.
+static OpId widen_dot(Dots *d, OpId id) {
+    Hlo *h = d->h;
+    HloOp op = *hlo_at(h, id);
+    ValueId in[2] = {hlo_operand(h, &op, 0), hlo_operand(h, &op, 1)};
+    int64_t last = hlo_value_type(h, in[0])->rank - 1, first = 0;
+    TypeId type = h->values.at[op.results].type;
+    OpId made = hlo_op(h, HLO_DOT_GENERAL, op.loc, 2, in, 1, &type);
+    walk_grow(&d->w);
+    *hlo_attr_slot(h, made, AK_LHS_CONTRACTING_DIMENSIONS) =
+        (HloAttr){.kind = HA_INTS, .n = 1, .ints = hlo_ints_dup(h, &last, 1)};
+    *hlo_attr_slot(h, made, AK_RHS_CONTRACTING_DIMENSIONS) =
+        (HloAttr){.kind = HA_INTS, .n = 1, .ints = hlo_ints_dup(h, &first, 1)};
+    walk_replace(&d->w, op.results, hlo_at(h, made)->results);
+    return made;
+}
+
+static void set_iota(Hlo *h, OpId op, HloAttrKey key, int64_t first, uint32_t n) {
+    int64_t v[OTRN_MAX_RANK];
+    for (uint32_t i = 0; i < n; i++)
+        v[i] = first + i;
+    *hlo_attr_slot(h, op, key) = (HloAttr){.kind = HA_INTS, .n = n, .ints = hlo_ints_dup(h, v, n)};
+}
+
+// Transposes one operand to [batch, free, contracting] when its groups do not collapse.
+static void order_operand(Dots *d, OpId id, bool rhs) {
+    Hlo *h = d->h;
+    HloOp op = *hlo_at(h, id);
+    HloAttrKey bk = rhs ? AK_RHS_BATCHING_DIMENSIONS : AK_LHS_BATCHING_DIMENSIONS;
+    HloAttrKey ck = rhs ? AK_RHS_CONTRACTING_DIMENSIONS : AK_LHS_CONTRACTING_DIMENSIONS;
+    uint32_t nb, nc;
+    const int64_t *b = hlo_ints(&op, bk, &nb), *c = hlo_ints(&op, ck, &nc);
+    ValueId v = hlo_operand(h, &op, rhs);
+    HloType t = *hlo_value_type(h, v);
+    int64_t free_dims[OTRN_MAX_RANK], size, stride;
+    uint32_t nf = dot_free_dims(&t, &op, rhs, free_dims);
+    if (dot_group(&t, free_dims, nf, &size, &stride) && dot_group(&t, c, nc, &size, &stride))
+        return;
+    int64_t perm[OTRN_MAX_RANK], dims[OTRN_MAX_RANK];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < nb; i++)
+        perm[n++] = b[i];
+    for (uint32_t i = 0; i < nf; i++)
+        perm[n++] = free_dims[i];
+    for (uint32_t i = 0; i < nc; i++)
+        perm[n++] = c[i];
+    assert(n == t.rank);
+    for (uint32_t i = 0; i < n; i++)
+        dims[i] = t.dims[perm[i]];
+    TypeId type = hlo_type_tensor(h, t.dtype, t.rank, dims);
+    OpId made = hlo_op(h, HLO_TRANSPOSE, op.loc, 1, &v, 1, &type);
+    *hlo_attr_slot(h, made, AK_PERMUTATION) =
+        (HloAttr){.kind = HA_INTS, .n = n, .ints = hlo_ints_dup(h, perm, n)};
+    h->operands.at[op.operands + rhs] = push(d, made);
+    set_iota(h, id, bk, 0, nb);
+    set_iota(h, id, ck, nb + nf, nc);
+}
+
+static void canon(Dots *d, OpId id) {
+    Hlo *h = d->h;
+    HloOp op = *hlo_at(h, id);
+    if (!dot_on_tensor_engine(h, &op))
+        return;
+    int l = hlo_value_type(h, hlo_operand(h, &op, 0))->dtype;
+    int r = hlo_value_type(h, hlo_operand(h, &op, 1))->dtype;
+    if (l != r) { // the array takes one type: widen both, which loses nothing
+        for (uint32_t i = 0; i < 2; i++)
+            h->operands.at[op.operands + i] =
+                convert_to(d, hlo_operand(h, &op, i), DT_F32, op.loc);
+    }
+    HloAttr *attrs = arena_dup(h->arena, op.attrs, hlo_row(&op)->nattrs * sizeof *op.attrs);
+    hlo_at(h, id)->attrs = attrs; // attributes may be shared with other copies of this op
+    order_operand(d, id, false);
+    order_operand(d, id, true);
+}
+
+static void dots_region(Dots *d, RegionId r) {
+    Hlo *h = d->h;
+    OpList outer = d->out;
+    d->out = (OpList){0};
+    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
+        OpId id = h->regions.at[r].ops.at[i];
+        walk_operands(&d->w, id);
+        HloOp op = *hlo_at(h, id);
+        for (uint32_t k = 0; k < op.nregions; k++)
+            dots_region(d, h->op_regions.at[op.regions + k]);
+        if (op.code == HLO_DOT)
+            id = widen_dot(d, id);
+        if (hlo_at(h, id)->code == HLO_DOT_GENERAL)
+            canon(d, id);
+        push(d, id);
+    }
+    h->regions.at[r].ops.n = 0;
+    for (uint32_t i = 0; i < d->out.n; i++)
+        hlo_region_push(h, r, d->out.at[i]);
+    d->out = outer;
+}
+
+void pass_dots(Compile *c) {
+    Dots d = {.c = c, .h = c->hlo};
+    walk_init(&d.w, c);
+    dots_region(&d, hlo_main(c->hlo)->body);
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// dots.h — questions about dot_general that the pass asks and the tiler asks again.
+#ifndef OTRN_PASS_DOTS_H
+#define OTRN_PASS_DOTS_H
+
+#include "hlo/hlo.h"
+
+// True when the op is a product the tensor engine does: float types, nothing empty.
+bool dot_on_tensor_engine(const Hlo *h, const HloOp *op);
+// Collapse a group of dimensions of a dense tensor to one size and stride (in elements).
+bool dot_group(const HloType *t, const int64_t *dims, uint32_t n, int64_t *size, int64_t *stride);
+// The dimensions of one operand that are neither batch nor contracting.
+uint32_t dot_free_dims(const HloType *t, const HloOp *op, bool rhs, int64_t out[OTRN_MAX_RANK]);
+
+#endif

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// inline.c — one function is left: calls and composites become the ops they stand for.
+// needs: a verified module
+// gives: the entry function without calls, composites, tuples, sharding marks or casts
+// stale: nothing (other functions are dropped)
+//
+// The call graph is walked depth first with an explicit limit, so recursion in a hostile program is an
+// error. Each call site gets fresh ops; a table maps the callee's values to the copies and is reused,
+// since a value is mapped before it is read.
+#include <assert.h>
+#include <string.h>
+
+#include "pass/walk.h"
+
+#define CALL_DEPTH_MAX 256
+#define INLINE_OPS_MAX 20000000u
+
+typedef struct Inline {
+    Compile *c;
+    Hlo *h;
+    VEC(ValueId) map; // value of the source body -> value of the copy
+    VEC(uint32_t) tuple; // value -> first index into tuple_items + 1, for tuple values
+    VEC(ValueId) tuple_items;
+    uint32_t depth;
+} Inline;
+
+static void copy_region(Inline *in, RegionId from, RegionId to);
+
+static void map_set(Inline *in, ValueId from, ValueId to) {
+    if (from >= in->map.n) {
+        VEC_RESERVE(in->c->scratch, &in->map, in->h->values.n);
+        memset(in->map.at + in->map.n, 0, (in->h->values.n - in->map.n) * sizeof *in->map.at);
+        in->map.n = in->h->values.n;
+    }
+    in->map.at[from] = to;
+}
+
+static ValueId map_get(Inline *in, ValueId v) {
+    assert(v < in->map.n);
+    assert(in->map.at[v]);
+    return in->map.at[v];
+}
+
+static bool is_identity_call(const HloOp *op) {
+    static const char *const names[] = {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape",
+                                        "annotate_device_placement", "LayoutConstraint"};
+    const char *target = hlo_attr_str(op, AK_CALL_TARGET_NAME);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(names[i], target))
+            return op->noperands == op->nresults;
+    return false;
+}
+
+static void inline_call(Inline *in, OpId id, const char *callee, RegionId to) {
+    Hlo *h = in->h;
+    HloFunc *f = hlo_func_find(h, callee);
+    if (!f || !f->body)
+        hlo_fail(h, id, OTRN_VERIFY, "calls @%s, which is not defined", callee);
+    if (++in->depth > CALL_DEPTH_MAX)
+        hlo_fail(h, id, OTRN_CAPACITY, "calls nest deeper than %d (recursion is not supported)",
+                 CALL_DEPTH_MAX);
+    HloRegion body = h->regions.at[f->body];
+    HloOp op = *hlo_at(h, id);
+    if (body.nargs != op.noperands)
+        hlo_fail(h, id, OTRN_VERIFY, "passes %u values to @%s, which takes %u", op.noperands, callee,
+                 body.nargs);
+    for (uint32_t i = 0; i < body.nargs; i++)
+        map_set(in, body.args + i, map_get(in, hlo_operand(h, &op, i)));
+    copy_region(in, f->body, to);
+    OpId last = h->regions.at[f->body].ops.at[h->regions.at[f->body].ops.n - 1];
+    HloOp ret = *hlo_at(h, last);
+    if (ret.noperands != op.nresults)
+        hlo_fail(h, id, OTRN_VERIFY, "expects %u results of @%s, which returns %u", op.nresults,
+                 callee, ret.noperands);
+    for (uint32_t i = 0; i < op.nresults; i++)
+        map_set(in, op.results + i, map_get(in, hlo_operand(h, &ret, i)));
+    in->depth--;
+}
+
+// A tuple is a name for its members: nothing is copied.
+static void note_tuple(Inline *in, OpId id) {
+    Hlo *h = in->h;
+    HloOp op = *hlo_at(h, id);
+    ValueId stand_in = hlo_value(h, h->values.at[op.results].type);
+    VEC_RESERVE(in->c->scratch, &in->tuple, h->values.n);
+    memset(in->tuple.at + in->tuple.n, 0, (h->values.n - in->tuple.n) * sizeof *in->tuple.at);
+    in->tuple.n = h->values.n;
+    in->tuple.at[stand_in] = in->tuple_items.n + 1;
+    for (uint32_t i = 0; i < op.noperands; i++)
+        VEC_PUSH(in->c->scratch, &in->tuple_items, map_get(in, hlo_operand(h, &op, i)));
+    map_set(in, op.results, stand_in);
+}
+
+static bool take_tuple_element(Inline *in, OpId id) {
+    Hlo *h = in->h;
+    const HloOp *op = hlo_at(h, id);
+    ValueId t = map_get(in, hlo_operand(h, op, 0));
+    if (t >= in->tuple.n || !in->tuple.at[t])
+        return false;
+    int64_t index = hlo_int(op, AK_INDEX, -1);
+    if (index < 0 || index >= hlo_type(h, h->values.at[t].type)->nmembers)
+        hlo_fail(h, id, OTRN_VERIFY, "index %lld is outside the tuple", (long long)index);
+    map_set(in, op->results, in->tuple_items.at[in->tuple.at[t] - 1 + (uint32_t)index]);
+    return true;
+}
+
+static void copy_op(Inline *in, OpId id, RegionId to) {
+    Hlo *h = in->h;
+    if (h->ops.n > INLINE_OPS_MAX)
+        hlo_fail(h, id, OTRN_CAPACITY, "the program grows past %u operations when its calls are inlined",
+                 INLINE_OPS_MAX);
+    HloOp op = *hlo_at(h, id);
+    ValueId *operands = ARENA_NEWN(in->c->scratch, ValueId, op.noperands + 1);
+    for (uint32_t i = 0; i < op.noperands; i++)
+        operands[i] = map_get(in, hlo_operand(h, &op, i));
+    TypeId *types = ARENA_NEWN(in->c->scratch, TypeId, op.nresults + 1u);
+    for (uint32_t i = 0; i < op.nresults; i++)
+        types[i] = h->values.at[op.results + i].type;
+    OpId copy = hlo_op(h, op.code, op.loc, op.noperands, operands, op.nresults, types);
+    HloOp *made = hlo_at(h, copy);
+    made->attrs = op.attrs; // contents are never changed in place once shared
+    made->extra = op.extra;
+    made->nextra = op.nextra;
+    for (uint32_t i = 0; i < op.nresults; i++)
+        map_set(in, op.results + i, made->results + i);
+    for (uint32_t r = 0; r < op.nregions; r++) {
+        RegionId from = h->op_regions.at[op.regions + r];
+        HloRegion src = h->regions.at[from];
+        TypeId *arg_types = ARENA_NEWN(in->c->scratch, TypeId, src.nargs + 1);
+        for (uint32_t i = 0; i < src.nargs; i++)
+            arg_types[i] = h->values.at[src.args + i].type;
+        RegionId dst = hlo_op_add_region(h, copy, src.nargs, arg_types);
+        for (uint32_t i = 0; i < src.nargs; i++)
+            map_set(in, src.args + i, h->regions.at[dst].args + i);
+        copy_region(in, from, dst);
+    }
+    hlo_region_push(h, to, copy);
+}
+
+// expect_eq_const and its kin carry the expected value as an attribute: make it an operand.
+static void copy_const_check(Inline *in, OpId id, RegionId to) {
+    Hlo *h = in->h;
+    HloOp op = *hlo_at(h, id);
+    HloAttr value = *hlo_attr(&op, AK_VALUE);
+    OpId constant = hlo_op(h, HLO_CONSTANT, op.loc, 0, NULL, 1, &value.type);
+    *hlo_attr_slot(h, constant, AK_VALUE) = value;
+    hlo_region_push(h, to, constant);
+    ValueId operands[2] = {map_get(in, hlo_operand(h, &op, 0)), hlo_at(h, constant)->results};
+    bool almost = op.code == HLO_CHECK_EXPECT_ALMOST_EQ_CONST;
+    OpId check = hlo_op(h, almost ? HLO_CHECK_EXPECT_ALMOST_EQ : HLO_CHECK_EXPECT_EQ, op.loc, 2,
+                        operands, 0, NULL);
+    if (almost)
+        *hlo_attr_slot(h, check, AK_TOLERANCE) = op.attrs[0];
+    hlo_region_push(h, to, check);
+}
+
+// Copies a region's ops to the end of another, inlining on the way. A function's own RETURN is left to
+// the caller; a nested region's RETURN is copied like any op.
+static void copy_region(Inline *in, RegionId from, RegionId to) {
+    Hlo *h = in->h;
+    bool body_of_call = h->regions.at[from].parent == 0;
+    for (uint32_t i = 0; i < h->regions.at[from].ops.n; i++) {
+        OpId id = h->regions.at[from].ops.at[i];
+        const HloOp *op = hlo_at(h, id);
+        switch (op->code) {
+        case HLO_RETURN:
+            if (!body_of_call)
+                copy_op(in, id, to);
+            continue;
+        case HLO_CALL:
+            inline_call(in, id, hlo_attr_str(op, AK_CALLEE), to);
+            continue;
+        case HLO_COMPOSITE:
+            inline_call(in, id, hlo_attr_str(op, AK_DECOMPOSITION), to);
+            continue;
+        case HLO_CHECK_EXPECT_EQ_CONST:
+        case HLO_CHECK_EXPECT_ALMOST_EQ_CONST:
+            copy_const_check(in, id, to);
+            continue;
+        case HLO_TUPLE:
+            note_tuple(in, id);
+            continue;
+        case HLO_GET_TUPLE_ELEMENT:
+            if (!take_tuple_element(in, id))
+                copy_op(in, id, to);
+            continue;
+        case HLO_UNREALIZED_CAST:
+        case HLO_SDY_SHARDING_CONSTRAINT:
+        case HLO_SDY_RESHARD:
+        case HLO_SDY_PROPAGATION_BARRIER:
+            for (uint32_t k = 0; k < op->nresults && k < op->noperands; k++)
+                map_set(in, op->results + k, map_get(in, hlo_operand(h, op, k)));
+            continue;
+        case HLO_CUSTOM_CALL:
+            if (is_identity_call(op)) {
+                for (uint32_t k = 0; k < op->nresults; k++)
+                    map_set(in, op->results + k, map_get(in, hlo_operand(h, op, k)));
+                continue;
+            }
+            break;
+        default:
+            break;
+        }
+        copy_op(in, id, to);
+    }
+}
+
+void pass_inline(Compile *c) {
+    Hlo *h = c->hlo;
+    HloFunc *main = hlo_main(h);
+    uint32_t main_index = (uint32_t)(main - h->funcs.at);
+    RegionId from = main->body;
+    HloRegion src = h->regions.at[from];
+    Inline in = {.c = c, .h = h};
+    TypeId *types = ARENA_NEWN(c->scratch, TypeId, src.nargs + 1);
+    for (uint32_t i = 0; i < src.nargs; i++)
+        types[i] = h->values.at[src.args + i].type;
+    RegionId to = hlo_region(h, 0, src.nargs, types);
+    for (uint32_t i = 0; i < src.nargs; i++)
+        map_set(&in, src.args + i, h->regions.at[to].args + i);
+    copy_region(&in, from, to);
+    copy_op(&in, src.ops.at[src.ops.n - 1], to); // the entry's own RETURN
+    h->funcs.at[main_index].body = to;
+    hlo_keep_only(h, &h->funcs.at[main_index]);
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// pass.c — the list of graph passes and the walk they share.
+#include "pass/pass.h"
+
+#include "pass/walk.h"
+
+const PassRow pass_rows[] = {
+    {"inline", pass_inline, "put callees and composites into the entry, drop identities and tuples"},
+    {"fold", pass_fold, "evaluate exact operations on constants, keep splats small"},
+    {"cse", pass_cse, "compute equal operations once"},
+    {"dots", pass_dots, "bring matrix products into the form the tensor engine takes"},
+    {"dce", pass_dce, "drop what nothing uses"},
+};
+const int pass_count = sizeof pass_rows / sizeof *pass_rows;
+
+void walk_init(Walk *w, Compile *c) {
+    *w = (Walk){.hlo = c->hlo, .arena = c->scratch};
+    walk_grow(w);
+}
+
+void walk_grow(Walk *w) {
+    uint32_t want = w->hlo->values.n;
+    if (want <= w->repl.cap && want <= w->repl.n)
+        return;
+    VEC_RESERVE(w->arena, &w->repl, want);
+    for (uint32_t v = w->repl.n; v < want; v++)
+        w->repl.at[v] = v;
+    w->repl.n = want;
+}
+
+void walk_operands(Walk *w, OpId id) {
+    HloOp *op = hlo_at(w->hlo, id);
+    for (uint32_t i = 0; i < op->noperands; i++) {
+        ValueId *v = &w->hlo->operands.at[op->operands + i];
+        *v = w->repl.at[*v];
+    }
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// walk.h — what passes share: one forward walk with a replacement table.
+//
+// A pass visits the ops of a region in order. Before it looks at an op it lets walk_operands replace
+// operands by what earlier decisions put in their place; to drop an op it records where its results
+// went with walk_replace. Values are defined before they are used, so one walk is enough.
+#ifndef OTRN_PASS_WALK_H
+#define OTRN_PASS_WALK_H
+
+#include "pass/pass.h"
+
+typedef struct Walk {
+    Hlo *hlo;
+    Arena *arena;
+    VEC(ValueId) repl; // value -> value that stands for it now
+} Walk;
+
+void walk_init(Walk *w, Compile *c);
+void walk_grow(Walk *w); // after new values were made
+void walk_operands(Walk *w, OpId op);
+static inline void walk_replace(Walk *w, ValueId from, ValueId to) {
+    w->repl.at[from] = w->repl.at[to];
+}
+
+void pass_inline(Compile *c);
+void pass_fold(Compile *c);
+void pass_cse(Compile *c);
+void pass_dots(Compile *c);
+void pass_dce(Compile *c);
+
+// True when running the op twice, or not at all, can be told apart from outside.
+bool op_has_effect(const Hlo *h, const HloOp *op);
+
+#endif

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// pjrt.h — the objects behind the PJRT handles.
+//
+//   client ─┬─ topology ── device descriptions
+//           ├─ devices ─── two memories each: device, pinned_host
+//           ├─ pool ────── blocks of 64-byte aligned storage, kept for reuse
+//           └─ env ─────── the core (otrn.h)
+//   executable ─ otrn_exe and everything a query may ask      loaded executable ─ executable + device
+//   buffer ─ shape + storage (shared, counted)                event ─ mostly the one that is ready
+//
+// Invariants
+//   1. A program runs inside Execute; when Execute returns, its outputs are complete. So almost every
+//      event is the shared one that is ready from the start and costs nothing.
+//   2. client->lock guards buffer->storage, the pool, the statistics and the list of environments.
+//      Nothing that can take long runs under it.
+//   3. storage is counted: a buffer holds one count, an external reference one, a run one while it
+//      reads. The last one out returns the block to the pool.
+//   4. A client lives until it is destroyed and its last buffer and executable are gone.
+#ifndef OTRN_PJRT_H
+#define OTRN_PJRT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/bytes.h"
+#include "base/dtype.h"
+#include "base/opt.h"
+#include "pjrt/pjrt_abi.h"
+
+enum {
+    PJ_MEMORIES = 2,        // memories of a device: see pj_memory_kind
+    PJ_MAX_DEVICES = 4096,  // option devices
+    PJ_MAX_RANK = 64,       // numpy's own limit
+    PJ_CLASSES = 4 * 46,    // storage size classes, four per doubling
+    PJ_MAX_OVERRIDES = 32,  // compiler options of one jit
+    PJ_INLINE_ARGS = 96,    // arguments plus results that Execute handles on the stack
+};
+#define PJ_ALIGN ((size_t)64)
+#define PJ_KEEP_BYTES ((size_t)512 << 20) // the pool gives memory back beyond this
+
+typedef enum PjMemoryKind { PJ_DEVICE, PJ_PINNED_HOST } PjMemoryKind;
+extern const char *const pj_memory_kinds[PJ_MEMORIES];
+
+// ---- errors and events (error.c, event.c)
+#define PJ_OK ((PJRT_Error *)NULL)
+PJRT_Error *pj_error(PJRT_Error_Code code, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+PJRT_Error *pj_error_from(const otrn_error *err); // the core's message, with its place and hint
+PJRT_Error *pj_error_nomem(void);
+PJRT_Event *pj_event_ready(void); // shared; destroying it does nothing
+
+// ---- element types (types.c)
+int pj_dtype(PJRT_Buffer_Type type);            // DT_*, DT_INVALID when the core has no such type
+PJRT_Buffer_Type pj_buffer_type(int dtype);
+// Bytes of a dense array; fails on a negative size, a product that overflows, an unknown type.
+PJRT_Error *pj_shape_bytes(PJRT_Buffer_Type type, const int64_t *dims, size_t rank, size_t *bytes);
+
+// ---- storage (storage.c)
+typedef struct Storage {
+    struct Storage *next;                // while free
+    void *data;                          // right behind this header, or foreign memory
+    size_t bytes;                        // as charged to the memory
+    struct PJRT_Memory *memory;
+    void (*on_delete)(void *, void *);   // foreign memory only
+    void *on_delete_arg;
+    atomic_int refs;
+    int size_class;                      // -1: foreign memory
+} Storage;
+_Static_assert(sizeof(Storage) <= PJ_ALIGN, "the header takes one line before the data");
+
+typedef struct StoragePool {
+    Storage *free[PJ_CLASSES];
+    size_t kept_bytes;
+} StoragePool;
+
+typedef struct MemoryUse {
+    int64_t in_use, peak, allocs, largest, limit; // bytes, bytes, count, bytes, bytes (0: unknown)
+} MemoryUse;
+
+// The _locked forms are called with client->lock held. Made with one count; NULL: no memory.
+Storage *pj_storage_make_locked(struct PJRT_Memory *m, size_t bytes);
+Storage *pj_storage_wrap_locked(struct PJRT_Memory *m, void *data, size_t bytes,
+                                void (*on_delete)(void *, void *), void *arg);
+void pj_storage_drop_locked(Storage *s); // may be NULL
+static inline void pj_storage_hold(Storage *s) { atomic_fetch_add(&s->refs, 1); }
+void pj_storage_pool_fini(StoragePool *pool);
+PJRT_Error *pj_storage_failed(struct PJRT_Memory *m, size_t bytes); // why make returned NULL
+
+// ---- client, devices, memories (client.c, device.c, topology.c)
+struct PJRT_DeviceDescription {
+    int id;
+    char kind[64], text[96];
+    int64_t coords[3];
+    PJRT_NamedValue attributes[3];
+};
+
+struct PJRT_TopologyDescription {
+    char platform[32], version[96], target[64];
+    size_t count;
+    PJRT_DeviceDescription *descriptions, **pointers;
+    PJRT_NamedValue attributes[1];
+    char *serialized;
+    size_t serialized_size;
+};
+
+typedef struct UserData {
+    struct UserData *next;
+    const void *key;
+    void *data;
+    void (*dtor)(void *);
+} UserData;
+
+struct PJRT_Memory {
+    const PJRT_Memory_FunctionTable *vtable; // first word, by the interface
+    PJRT_Client *client;
+    PJRT_Device *device;
+    _Atomic(UserData *) user;
+    int id;
+    PjMemoryKind kind;
+    MemoryUse use;
+    char text[64];
+};
+
+struct PJRT_Device {
+    PJRT_Client *client;
+    PJRT_DeviceDescription *description;
+    PJRT_Memory *memories[PJ_MEMORIES];
+};
+
+typedef struct Env { // the core opened with one set of compiler options
+    struct Env *next;
+    otrn_env *env;
+    char *key;
+    size_t num_values;
+    char *values[PJ_MAX_OVERRIDES];
+} Env;
+
+struct PJRT_Client {
+    pthread_mutex_t lock;
+    PJRT_TopologyDescription *topology;
+    PJRT_Device *devices, **device_pointers;
+    PJRT_Memory *memories, **memory_pointers;
+    StoragePool pool;
+    Storage *foreign;               // dropped; their deleters run when the lock is free
+    Env *envs;
+    otrn_option *options;           // what the creator of the client asked for
+    size_t num_options;
+    size_t live;                    // buffers and executables
+    bool destroyed;
+};
+
+static inline PJRT_Memory *pj_device_memory(PJRT_Device *d) { return d->memories[PJ_DEVICE]; }
+// The environment's options with the given ones on top.
+PJRT_Error *pj_options_init(Options *o, const otrn_option *given, size_t n);
+PJRT_Error *pj_devices_make(PJRT_Client *c); // as many as its topology has
+PJRT_Error *pj_topology_make(const Options *o, PJRT_TopologyDescription **out);
+void pj_topology_free(PJRT_TopologyDescription *t);
+void pj_memory_fini(PJRT_Memory *m);
+PJRT_Error *pj_client_env(PJRT_Client *c, const otrn_option *overrides, size_t n, otrn_env **out);
+void pj_client_limit(PJRT_Client *c, uint64_t capacity_bytes);
+static inline void pj_lock(PJRT_Client *c) { pthread_mutex_lock(&c->lock); }
+// Runs the deleters of foreign memory dropped meanwhile, and frees a client nobody needs any more.
+void pj_unlock(PJRT_Client *c);
+void pj_named_int64s(PJRT_NamedValue *v, const char *name, const int64_t *at, size_t n);
+void pj_named_float(PJRT_NamedValue *v, const char *name, double value);
+
+// ---- compile options (options.c)
+typedef struct CompileOptions {
+    int64_t num_replicas, num_partitions;
+    int64_t device_id; // of the only device, -1 when not given
+    size_t num_overrides;
+    otrn_option overrides[PJ_MAX_OVERRIDES]; // text in `text`
+    char *text;
+} CompileOptions;
+PJRT_Error *pj_options_parse(const void *bytes, size_t size, CompileOptions *out);
+void pj_options_fini(CompileOptions *o);
+
+// ---- buffers (buffer.c, transfer.c)
+struct PJRT_Buffer {
+    PJRT_Memory *memory;
+    Storage *storage;       // NULL: deleted or donated
+    Storage *external;      // held for external references
+    size_t external_refs;
+    size_t bytes;
+    PJRT_Buffer_Type type;
+    uint32_t rank;
+    bool donating;          // an execute is about to consume it
+    int64_t dims[];
+};
+// Takes over the caller's count of s. NULL: no memory (s is then still the caller's).
+PJRT_Buffer *pj_buffer_make_locked(PJRT_Memory *m, Storage *s, PJRT_Buffer_Type type,
+                                   const int64_t *dims, size_t rank, size_t bytes);
+PJRT_Error *pj_buffer_alloc(PJRT_Memory *m, PJRT_Buffer_Type type, const int64_t *dims, size_t rank,
+                            PJRT_Buffer **out); // uninitialised contents
+Storage *pj_buffer_hold(PJRT_Buffer *b);        // counted; NULL when deleted
+void pj_storage_release(Storage *s); // takes and gives back the lock
+PJRT_Error *pj_buffer_gone(const char *what); // the error for a deleted buffer
+
+// A copy between two strided arrays of the same shape; strides in bytes, any sign, 0 allowed in src.
+void pj_strided_copy(void *dst, const int64_t *dst_strides, const void *src,
+                     const int64_t *src_strides, const int64_t *dims, size_t rank,
+                     size_t elem_bytes);
+
+// ---- executables (exe.c, execute.c)
+typedef struct Slot { // an argument or a result
+    PJRT_Buffer_Type type;
+    uint32_t rank;
+    const int64_t *dims; // in the core's executable
+    size_t bytes;
+    int64_t alias;       // results: argument whose memory may be taken over, or -1
+    bool donated;        // arguments
+} Slot;
+
+struct PJRT_Executable {
+    atomic_int refs;
+    PJRT_Client *client;
+    otrn_exe *exe;
+    size_t num_args, num_results;
+    Slot *args, *results;
+    bool any_donated;
+    const char **kinds;        // "device" once per argument or result, whichever are more
+    size_t *kind_sizes;
+    char fingerprint[33];
+    char *program;             // as it came in, for OptimizedProgram; NULL after deserialising
+    size_t program_size;
+    char *options;             // the serialised compile options
+    size_t options_size;
+    // made when first asked for, under client->lock
+    PJRT_NamedValue *cost;
+    PJRT_Buffer_Type *result_types;
+    int64_t *result_dims;
+    size_t *result_ranks;
+    PJRT_Layouts_MemoryLayout **layouts[2]; // of arguments, of results
+};
+
+struct PJRT_LoadedExecutable {
+    PJRT_Executable *exe;
+    PJRT_Device *device;
+    PJRT_LogicalDeviceIds logical;
+    atomic_bool deleted;
+    char assignment[32]; // DeviceAssignmentProto of one device
+    size_t assignment_size;
+};
+void pj_exe_drop(PJRT_Executable *e);
+
+// ---- layouts extension (layouts.c)
+extern const PJRT_Layouts_Extension pj_layouts_extension;
+PJRT_Layouts_MemoryLayout *pj_layout_make(size_t rank); // row-major; NULL: no memory
+
+// ---- every function we implement, one per row of the table
+#define T(name)
+#define EN(name, rows)
+#define S(name, members)
+#define HS(name, members)
+#define NO(name)
+#define FN(name, members) PJRT_Error *pj_##name(PJRT_##name##_Args *args);
+#define FNV(name, members) void pj_##name(PJRT_##name##_Args *args);
+#include "pjrt/pjrt_abi.def"
+#undef T
+#undef EN
+#undef S
+#undef HS
+#undef NO
+#undef FN
+#undef FNV
+
+#endif

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// report.c — two functions beside the PJRT table, for the Python package.
+//
+// They take and give plain text so that ctypes needs no knowledge of our structs.
+#include <stdio.h>
+#include <string.h>
+
+#include "pjrt/pjrt.h"
+
+// The value of an option as the environment sets it ("platform", "devices", …). Returns the bytes
+// needed, 0 when there is no such option; an error's text goes to `out` and makes the result negative.
+OTRN_API long opentrn_option(const char *name, char *out, size_t out_bytes);
+// Modelled time of one run of an artifact or program on a target, as JSON. Returns 0, or -1 with the
+// error's text in `out`.
+OTRN_API int opentrn_report(const void *bytes, size_t size, const char *target, char *out,
+                            size_t out_bytes);
+
+long opentrn_option(const char *name, char *out, size_t out_bytes) {
+    Options o;
+    PJRT_Error *e = pj_options_init(&o, NULL, 0);
+    int id = opt_find(name, strlen(name));
+    if (e) {
+        PJRT_Error_Message_Args m = {.error = e};
+        pj_Error_Message(&m);
+        snprintf(out, out_bytes, "%.*s", (int)m.message_size, m.message);
+        pj_Error_Destroy(&(PJRT_Error_Destroy_Args){.error = e});
+        return -1;
+    }
+    return id < 0 ? 0 : snprintf(out, out_bytes, "%s", o.val[id]) + 1;
+}
+
+static void report_print(const otrn_report *r, char *out, size_t out_bytes) {
+    char busy[512] = "", count[512] = "";
+    size_t b = 0, c = 0;
+    for (int i = 0; i < OTRN_ENGINES; i++) {
+        const char *comma = i ? ", " : "", *name = otrn_engine_name(i);
+        b += (size_t)snprintf(busy + b, sizeof busy - b, "%s\"%.30s\": %.9g", comma, name,
+                              r->busy_us[i]);
+        c += (size_t)snprintf(count + c, sizeof count - c, "%s\"%.30s\": %llu", comma, name,
+                              (unsigned long long)r->instructions[i]);
+    }
+    snprintf(out, out_bytes,
+             "{\"target\": \"%s\", \"total_us\": %.9g, \"busy_us\": {%s}, \"instructions\": {%s}, "
+             "\"flops\": %.17g, \"hbm_bytes\": %.17g, \"hbm_peak_bytes\": %.17g, "
+             "\"usd_per_hour\": %.9g, \"unknown_loops\": %llu}",
+             r->target, r->total_us, busy, count, r->flops, r->hbm_bytes, r->hbm_peak_bytes,
+             r->usd_per_hour, (unsigned long long)r->unknown_loops);
+}
+
+int opentrn_report(const void *bytes, size_t size, const char *target, char *out,
+                   size_t out_bytes) {
+    const otrn_option quiet[] = {{"threads", "1"}, {"cache", "off"}};
+    otrn_env *env = NULL;
+    otrn_exe *exe = NULL;
+    otrn_report report;
+    otrn_error err = {0};
+    otrn_status status = otrn_open(quiet, 2, &env, &err);
+    if (!status)
+        status = otrn_compile(env, bytes, size, "report", &exe, &err);
+    if (!status)
+        status = otrn_time(exe, target, &report, &err);
+    if (status)
+        otrn_error_print(&err, out, out_bytes);
+    else
+        report_print(&report, out, out_bytes);
+    if (exe)
+        otrn_exe_free(exe);
+    if (env)
+        otrn_close(env);
+    return status ? -1 : 0;
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// topology.c — which devices there are, without opening any: names, kinds, coordinates.
+//
+// A client owns one; ahead-of-time compilers make one of their own. The serialised form is a line of
+// text: "opentrn-topology 1 PLATFORM TARGET COUNT".
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pjrt/pjrt.h"
+
+#define TOPOLOGY_MAGIC "opentrn-topology 1 "
+
+// trn2 for "trn2", big for "chips/big.chip": what follows the last '/', up to its first '.'.
+static void target_name(const char *target, char *out, size_t out_bytes) {
+    const char *slash = strrchr(target, '/');
+    const char *name = slash ? slash + 1 : target;
+    snprintf(out, out_bytes, "%.*s", (int)strcspn(name, ". \t\n"), name);
+}
+
+static void description_init(PJRT_DeviceDescription *d, const PJRT_TopologyDescription *t, int id) {
+    static const int64_t core_on_chip[1] = {0}, num_cores[1] = {1};
+    d->id = id;
+    d->coords[0] = id;
+    snprintf(d->kind, sizeof d->kind, "%s", t->target);
+    snprintf(d->text, sizeof d->text, "%s:%d", t->platform, id);
+    pj_named_int64s(&d->attributes[0], "coords", d->coords, 3);
+    pj_named_int64s(&d->attributes[1], "core_on_chip", core_on_chip, 1);
+    pj_named_int64s(&d->attributes[2], "num_cores", num_cores, 1);
+    for (int i = 1; i < 3; i++) { // plain numbers, not lists
+        d->attributes[i].type = PJRT_NamedValue_kInt64;
+        d->attributes[i].int64_value = i == 1 ? core_on_chip[0] : num_cores[0];
+    }
+}
+
+static PJRT_Error *topology_make(const char *platform, const char *target, uint64_t count,
+                                 PJRT_TopologyDescription **out) {
+    if (count < 1 || count > PJ_MAX_DEVICES)
+        return pj_error(PJRT_Error_Code_INVALID_ARGUMENT,
+                        "opentrn: option devices is %llu; it can be 1 to %d",
+                        (unsigned long long)count, PJ_MAX_DEVICES);
+    PJRT_TopologyDescription *t = calloc(1, sizeof *t);
+    if (!t)
+        return pj_error_nomem();
+    t->count = count;
+    t->descriptions = calloc(count, sizeof *t->descriptions);
+    t->pointers = calloc(count, sizeof *t->pointers);
+    t->serialized = malloc(256);
+    if (!t->descriptions || !t->pointers || !t->serialized) {
+        pj_topology_free(t);
+        return pj_error_nomem();
+    }
+    snprintf(t->platform, sizeof t->platform, "%s", platform);
+    target_name(target, t->target, sizeof t->target);
+    snprintf(t->version, sizeof t->version, "opentrn %s %s", OTRN_RELEASE, t->target);
+    t->serialized_size = (size_t)snprintf(t->serialized, 256, TOPOLOGY_MAGIC "%s %s %zu",
+                                          t->platform, t->target, t->count);
+    for (size_t i = 0; i < count; i++) {
+        description_init(&t->descriptions[i], t, (int)i);
+        t->pointers[i] = &t->descriptions[i];
+    }
+    *out = t;
+    return PJ_OK;
+}
+
+PJRT_Error *pj_topology_make(const Options *o, PJRT_TopologyDescription **out) {
+    return topology_make(o->val[OPT_PLATFORM], o->val[OPT_TARGET], opt_num(o, OPT_DEVICES), out);
+}
+
+void pj_topology_free(PJRT_TopologyDescription *t) {
+    if (!t)
+        return;
+    free(t->descriptions);
+    free(t->pointers);
+    free(t->serialized);
+    free(t);
+}
+
+// The options of the environment, with the caller's on top.
+PJRT_Error *pj_TopologyDescription_Create(PJRT_TopologyDescription_Create_Args *args) {
+    Options o;
+    char target[64];
+    PJRT_Error *e = pj_options_init(&o, NULL, 0);
+    if (e)
+        return e;
+    snprintf(target, sizeof target, "%.*s", (int)args->topology_name_size,
+             args->topology_name ? args->topology_name : "");
+    return topology_make(o.val[OPT_PLATFORM], target[0] ? target : o.val[OPT_TARGET],
+                         opt_num(&o, OPT_DEVICES), &args->topology);
+}
+
+PJRT_Error *pj_TopologyDescription_Destroy(PJRT_TopologyDescription_Destroy_Args *args) {
+    pj_topology_free(args->topology);
+    return PJ_OK;
+}
+
+PJRT_Error *pj_TopologyDescription_PlatformName(PJRT_TopologyDescription_PlatformName_Args *args) {
+    args->platform_name = args->topology->platform;
+    args->platform_name_size = strlen(args->platform_name);
+    return PJ_OK;
+}
+
+PJRT_Error *
+pj_TopologyDescription_PlatformVersion(PJRT_TopologyDescription_PlatformVersion_Args *args) {
+    args->platform_version = args->topology->version;
+    args->platform_version_size = strlen(args->platform_version);
+    return PJ_OK;
+}
+
+PJRT_Error *pj_TopologyDescription_GetDeviceDescriptions(
+    PJRT_TopologyDescription_GetDeviceDescriptions_Args *args) {
+    args->descriptions = args->topology->pointers;
+    args->num_descriptions = args->topology->count;
+    return PJ_OK;
+}
+
+static void serialized_free(PJRT_SerializedTopology *s) { (void)s; } // the topology owns it
+
+PJRT_Error *pj_TopologyDescription_Serialize(PJRT_TopologyDescription_Serialize_Args *args) {
+    args->serialized_bytes = args->topology->serialized;
+    args->serialized_bytes_size = args->topology->serialized_size;
+    args->serialized_topology = (PJRT_SerializedTopology *)args->topology;
+    args->serialized_topology_deleter = serialized_free;
+    return PJ_OK;
+}
+
+PJRT_Error *pj_TopologyDescription_Deserialize(PJRT_TopologyDescription_Deserialize_Args *args) {
+    char text[256], platform[32], target[64];
+    unsigned long long count;
+    size_t n = args->serialized_topology_size;
+    if (n < sizeof text) {
+        memcpy(text, args->serialized_topology, n);
+        text[n] = 0;
+        if (sscanf(text, TOPOLOGY_MAGIC "%31s %63s %llu", platform, target, &count) == 3)
+            return topology_make(platform, target, count, &args->topology);
+    }
+    return pj_error(PJRT_Error_Code_INVALID_ARGUMENT,
+                    "opentrn: the %zu bytes are not a serialised opentrn topology", n);
+}
+
+PJRT_Error *pj_TopologyDescription_Attributes(PJRT_TopologyDescription_Attributes_Args *args) {
+    args->attributes = args->topology->attributes;
+    args->num_attributes = 0;
+    return PJ_OK;
+}
+
+PJRT_Error *pj_TopologyDescription_Fingerprint(PJRT_TopologyDescription_Fingerprint_Args *args) {
+    const PJRT_TopologyDescription *t = args->topology;
+    args->fingerprint = hash64(hash64(0, t->serialized, t->serialized_size), t->version,
+                               strlen(t->version));
+    return PJ_OK;
+}
+
+PJRT_Error *pj_TopologyDescription_GetMemorySpaceKindIds(
+    PJRT_TopologyDescription_GetMemorySpaceKindIds_Args *args) {
+    static const int ids[PJ_MEMORIES] = {PJ_DEVICE, PJ_PINNED_HOST};
+    args->memory_space_kind_ids = ids;
+    args->num_memory_space_kind_ids = PJ_MEMORIES;
+    return PJ_OK;
+}

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+// read.c — the two readers behind one door, told apart by content.
+#include "read/read.h"
+
+Hlo *read_program(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size) {
+    return read_is_bytecode(bytes, size) ? read_bytecode(ctx, a, name, bytes, size)
+                                         : read_text(ctx, a, name, bytes, size);
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// read.h — programs in: MLIR text and MLIR bytecode become the same graph.
+#ifndef OTRN_READ_READ_H
+#define OTRN_READ_READ_H
+
+#include "hlo/hlo.h"
+
+bool read_is_bytecode(const void *bytes, size_t size); // by its magic
+// Raise PARSE, UNSUPPORTED or VERSION. The graph is not yet verified. It copies what it keeps.
+Hlo *read_bytecode(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size);
+Hlo *read_text(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size);
+Hlo *read_program(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size); // either
+
+#endif

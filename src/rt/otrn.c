@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+// otrn.c — the public interface: environments, executables, runs, modelled time.
+//
+// An environment is one virtual core with its host threads. Runs in it take turns: the core has one SBUF,
+// one PSUM and one scratch area in HBM, which grows to what the largest loaded program needs.
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/file.h"
+#include "chip/chip.h"
+#include "rt/rt.h"
+
+struct otrn_env {
+    Ctx ctx;
+    Arena arena; // option values
+    Options opts;
+    Pool *pool;
+    Chip *chip;
+    pthread_mutex_t turn; // one run at a time
+    uint8_t *scratch;     // HBM segment 0, shared by all programs
+    size_t scratch_bytes;
+};
+
+struct otrn_exe {
+    otrn_env *env;
+    Ctx ctx;
+    Arena arena;
+    Buf bytes;
+    Artifact *art;
+    ChipProg *prog;
+    otrn_type *types; // arguments, then results
+    uint8_t **segs;
+    otrn_memory memory;
+    bool cached;
+};
+
+// --- environments --------------------------------------------------------------------------------------
+
+static otrn_status fail_with(otrn_error *err, const Ctx *ctx) {
+    if (err)
+        *err = ctx->err;
+    return ctx->err.code;
+}
+
+static void env_init(otrn_env *env, const otrn_option *options, size_t count) {
+    opt_init(&env->ctx, &env->opts);
+    for (size_t i = 0; i < count; i++)
+        opt_set(&env->ctx, &env->opts, options[i].name, options[i].value, "call");
+    for (int i = 0; i < OPT_COUNT; i++) // the caller's strings may go away
+        env->opts.val[i] = arena_strndup(&env->arena, env->opts.val[i], strlen(env->opts.val[i]));
+    int want = host_parse(env->opts.val[OPT_HOST]);
+    HostLevel level = host_best();
+    if (want >= 0 && want < HOST_COUNT) {
+        if ((HostLevel)want > level)
+            ctx_fail(&env->ctx, OTRN_USAGE, NO_PLACE, "this host has no %s", env->opts.val[OPT_HOST]);
+        level = (HostLevel)want;
+    }
+    env->pool = pool_make((int)opt_num(&env->opts, OPT_THREADS));
+    env->chip = env->pool ? chip_make(env->pool, level) : NULL;
+    if (!env->chip)
+        ctx_fail(&env->ctx, OTRN_NOMEM, NO_PLACE, "no memory for the virtual core");
+}
+
+otrn_status otrn_open(const otrn_option *options, size_t count, otrn_env **out, otrn_error *err) {
+    *out = NULL;
+    otrn_env *env = calloc(1, sizeof *env);
+    if (!env)
+        return ctx_set(err, OTRN_NOMEM, NO_PLACE, "out of memory");
+    arena_init(&env->arena, &env->ctx);
+    pthread_mutex_init(&env->turn, NULL);
+    jmp_buf here;
+    if (CTX_TRY(&env->ctx, here)) {
+        env_init(env, options, count);
+        *out = env;
+        return OTRN_OK;
+    }
+    otrn_status s = fail_with(err, &env->ctx);
+    otrn_close(env);
+    return s;
+}
+
+static void scratch_free(otrn_env *env) {
+    if (env->scratch)
+        munmap(env->scratch, env->scratch_bytes);
+    env->scratch = NULL;
+    env->scratch_bytes = 0;
+}
+
+void otrn_close(otrn_env *env) {
+    if (!env)
+        return;
+    chip_free(env->chip);
+    if (env->pool)
+        pool_free(env->pool);
+    scratch_free(env);
+    pthread_mutex_destroy(&env->turn);
+    arena_fini(&env->arena);
+    free(env);
+}
+
+// Called with the turn held: scratch contents never outlive a run.
+static bool scratch_reserve(otrn_env *env, size_t bytes) {
+    if (bytes <= env->scratch_bytes)
+        return true;
+    scratch_free(env);
+    bytes = (bytes + 0x1fffff) & ~(size_t)0x1fffff;
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return false;
+    madvise(p, bytes, MADV_HUGEPAGE);
+    env->scratch = p;
+    env->scratch_bytes = bytes;
+    return true;
+}
+
+// --- executables ---------------------------------------------------------------------------------------
+
+static otrn_type type_of(const ArtValue *v) {
+    otrn_type t = {.dtype = v->dtype, .rank = v->rank};
+    memcpy(t.dims, v->dims, sizeof t.dims);
+    return t;
+}
+
+static void fill_memory(otrn_exe *exe) {
+    const Artifact *art = exe->art;
+    otrn_memory *m = &exe->memory;
+    for (uint32_t i = 0; i < art->nargs; i++)
+        m->arg_bytes += art->args[i].bytes;
+    for (uint32_t i = 0; i < art->nresults; i++) {
+        m->result_bytes += art->results[i].bytes;
+        m->alias_bytes += art->results[i].alias >= 0 ? art->results[i].bytes : 0;
+    }
+    m->scratch_bytes = art->scratch_bytes;
+    m->const_bytes = art->const_bytes;
+    m->code_bytes = (uint64_t)art->ncode * ISA_BYTES;
+    m->peak_bytes = m->arg_bytes + m->result_bytes - m->alias_bytes + m->scratch_bytes + m->const_bytes;
+}
+
+static void exe_init(otrn_exe *exe, const void *bytes, size_t size, const char *name) {
+    const Options *o = &exe->env->opts;
+    RtStats stats = {0};
+    RtCompile in = {.opts = o, .name = name, .bytes = bytes, .size = size, .stats = &stats};
+    double begin = rt_seconds();
+    rt_compile(&exe->ctx, &exe->arena, &in, &exe->bytes);
+    exe->cached = stats.cached;
+    exe->art = artifact_load(&exe->ctx, &exe->arena, name, exe->bytes.at, exe->bytes.n);
+    if (opt_num(o, OPT_VERBOSE) && stats.count)
+        fprintf(stderr, "otrn: %s: cache %s %s, %u instructions, %.1f ms\n", exe->art->name,
+                stats.cached ? "hit" : *stats.key ? "miss" : "off", stats.key, exe->art->ncode,
+                (rt_seconds() - begin) * 1e3);
+    const Artifact *art = exe->art;
+    exe->prog = chip_load(&exe->ctx, &exe->arena, art, pool_threads(exe->env->pool));
+    exe->types = ARENA_NEWN(&exe->arena, otrn_type, art->nargs + art->nresults + 1);
+    for (uint32_t i = 0; i < art->nargs; i++)
+        exe->types[i] = type_of(&art->args[i]);
+    for (uint32_t i = 0; i < art->nresults; i++)
+        exe->types[art->nargs + i] = type_of(&art->results[i]);
+    exe->segs = ARENA_NEWN(&exe->arena, uint8_t *, SEG_FIRST_ARG + art->nargs + art->nresults);
+    fill_memory(exe);
+    ChipFile chip;
+    chipfile_load(&exe->ctx, &exe->arena, art->target, o->val[OPT_CHIPS], &chip);
+    exe->memory.capacity_bytes = (uint64_t)chip.hbm_bytes_per_core;
+}
+
+static otrn_exe *exe_make(otrn_env *env, otrn_error *err) {
+    otrn_exe *exe = calloc(1, sizeof *exe);
+    if (!exe) {
+        ctx_set(err, OTRN_NOMEM, NO_PLACE, "out of memory");
+        return NULL;
+    }
+    exe->env = env;
+    arena_init(&exe->arena, &exe->ctx);
+    return exe;
+}
+
+otrn_status otrn_compile(otrn_env *env, const void *bytes, size_t size, const char *name, otrn_exe **out,
+                         otrn_error *err) {
+    *out = NULL;
+    otrn_exe *exe = exe_make(env, err);
+    if (!exe)
+        return OTRN_NOMEM;
+    jmp_buf here;
+    if (CTX_TRY(&exe->ctx, here)) {
+        exe_init(exe, bytes, size, name);
+        exe->ctx.on_fail = NULL;
+        *out = exe;
+        return OTRN_OK;
+    }
+    otrn_status s = fail_with(err, &exe->ctx);
+    otrn_exe_free(exe);
+    return s;
+}
+
+otrn_status otrn_compile_file(otrn_env *env, const char *path, otrn_exe **out, otrn_error *err) {
+    *out = NULL;
+    otrn_exe *exe = exe_make(env, err);
+    if (!exe)
+        return OTRN_NOMEM;
+    jmp_buf here;
+    if (CTX_TRY(&exe->ctx, here)) {
+        size_t size;
+        uint8_t *bytes = file_read(&exe->ctx, &exe->arena, path, &size);
+        exe_init(exe, bytes, size, path);
+        exe->ctx.on_fail = NULL;
+        *out = exe;
+        return OTRN_OK;
+    }
+    otrn_status s = fail_with(err, &exe->ctx);
+    otrn_exe_free(exe);
+    return s;
+}
+
+void otrn_exe_free(otrn_exe *exe) {
+    if (!exe)
+        return;
+    arena_fini(&exe->arena);
+    free(exe);
+}
+
+const void *otrn_exe_bytes(const otrn_exe *exe, size_t *size) {
+    *size = exe->bytes.n;
+    return exe->bytes.at;
+}
+
+const char *otrn_exe_name(const otrn_exe *exe) { return exe->art->name; }
+size_t otrn_exe_num_args(const otrn_exe *exe) { return exe->art->nargs; }
+size_t otrn_exe_num_results(const otrn_exe *exe) { return exe->art->nresults; }
+const otrn_type *otrn_exe_arg_type(const otrn_exe *exe, size_t i) { return &exe->types[i]; }
+const otrn_type *otrn_exe_result_type(const otrn_exe *exe, size_t i) {
+    return &exe->types[exe->art->nargs + i];
+}
+int64_t otrn_exe_result_alias(const otrn_exe *exe, size_t i) { return exe->art->results[i].alias; }
+int otrn_exe_arg_donated(const otrn_exe *exe, size_t i) { return exe->art->args[i].donated; }
+void otrn_exe_memory(const otrn_exe *exe, otrn_memory *out) { *out = exe->memory; }
+int otrn_exe_cached(const otrn_exe *exe) { return exe->cached; }
+
+// --- running -------------------------------------------------------------------------------------------
+
+otrn_status otrn_execute(otrn_exe *exe, const void *const *args, void *const *results, otrn_error *err) {
+    otrn_env *env = exe->env;
+    const Artifact *art = exe->art;
+    pthread_mutex_lock(&env->turn);
+    if (!scratch_reserve(env, art->scratch_bytes)) {
+        pthread_mutex_unlock(&env->turn);
+        return ctx_set(err, OTRN_NOMEM, NO_PLACE, "no host memory for %llu bytes of HBM scratch",
+                       (unsigned long long)art->scratch_bytes);
+    }
+    exe->segs[SEG_SCRATCH] = env->scratch;
+    exe->segs[SEG_CONST] = (uint8_t *)art->consts;
+    for (uint32_t i = 0; i < art->nargs; i++)
+        exe->segs[SEG_FIRST_ARG + i] = (uint8_t *)args[i];
+    for (uint32_t i = 0; i < art->nresults; i++)
+        exe->segs[SEG_FIRST_ARG + art->nargs + i] = results[i];
+    uint32_t pc = 0;
+    char why[512] = "";
+    otrn_status s = chip_run(env->chip, exe->prog, exe->segs, &pc, why, sizeof why);
+    pthread_mutex_unlock(&env->turn);
+    if (s == OTRN_OK)
+        return s;
+    const ArtLoc *loc = &art->locs[art->code_loc[pc]];
+    return ctx_set(err, s, (Place){*loc->file ? loc->file : NULL, loc->line, loc->col}, "%s", why);
+}
+
+// --- modelled time ---------------------------------------------------------------------------------------
+
+_Static_assert(OTRN_ENGINES == CLOCK_TRACKS, "the report names the clock's tracks");
+
+const char *otrn_engine_name(int engine) {
+    return engine >= 0 && engine < CLOCK_TRACKS ? clock_track_names[engine] : "unknown";
+}
+
+static void fill_report(otrn_exe *exe, const ChipFile *chip, const Clock *clock, otrn_report *out) {
+    memset(out, 0, sizeof *out);
+    snprintf(out->target, sizeof out->target, "%s", chip->name);
+    out->total_us = clock->total_ns / 1e3;
+    for (int i = 0; i < CLOCK_TRACKS; i++) {
+        out->busy_us[i] = clock->busy_ns[i] / 1e3;
+        out->instructions[i] = clock->insts[i];
+    }
+    out->flops = clock->flops;
+    out->hbm_bytes = clock->hbm_bytes;
+    out->hbm_peak_bytes = (double)exe->memory.peak_bytes;
+    out->usd_per_hour = chip->usd_per_core_hour;
+    out->unknown_loops = clock->unknown_loops;
+}
+
+// Runs the clock in an arena of its own; `path` non-NULL also writes the trace.
+static otrn_status time_it(otrn_exe *exe, const char *target, otrn_report *out, const char *path,
+                           otrn_error *err) {
+    Ctx ctx = {0};
+    Arena arena;
+    arena_init(&arena, &ctx);
+    Arena *volatile keep = &arena;
+    jmp_buf here;
+    otrn_status s = OTRN_OK;
+    if (CTX_TRY(&ctx, here)) {
+        ChipFile chip;
+        chipfile_load(&ctx, keep, target ? target : exe->art->target, exe->env->opts.val[OPT_CHIPS], &chip);
+        Clock clock = {0};
+        clock_run(&ctx, keep, exe->art, &chip, path != NULL, &clock);
+        if (out)
+            fill_report(exe, &chip, &clock, out);
+        if (path) {
+            Buf text = {.arena = keep};
+            clock_trace(exe->art, &chip, &clock, &text);
+            file_write(&ctx, path, text.at, text.n);
+        }
+    } else {
+        s = fail_with(err, &ctx);
+    }
+    arena_fini(keep);
+    return s;
+}
+
+otrn_status otrn_time(otrn_exe *exe, const char *target, otrn_report *out, otrn_error *err) {
+    return time_it(exe, target, out, NULL, err);
+}
+
+otrn_status otrn_trace(otrn_exe *exe, const char *target, const char *path, otrn_error *err) {
+    return time_it(exe, target, NULL, path, err);
+}

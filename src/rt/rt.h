@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// rt.h — compile a program through every stop of the road, with the cache around it.
+#ifndef OTRN_RT_RT_H
+#define OTRN_RT_RT_H
+
+#include "artifact/artifact.h"
+#include "base/opt.h"
+#include "clock/clock.h"
+#include "pass/pass.h"
+
+#define RT_STAGES_MAX 32
+typedef struct RtStage {
+    const char *name;
+    double seconds;
+    uint32_t ops; // operations (or instructions) after it
+} RtStage;
+
+typedef struct RtStats {
+    RtStage stages[RT_STAGES_MAX];
+    int count;
+    bool cached; // came out of the cache: only "read" and "cache" were run
+    char key[33];
+} RtStats;
+
+// Called after each stage with the graph, or with the artifact once there is one. The graph is verified
+// already. Stages are named by rt_stage_name, then "cache" and "save".
+typedef void RtHook(void *arg, const char *stage, Hlo *hlo, const Artifact *art);
+
+typedef struct RtCompile {
+    const Options *opts;
+    const char *name; // for messages
+    const void *bytes;
+    size_t size;
+    RtHook *hook; // may be NULL; with a hook the cache is not consulted
+    void *hook_arg;
+    RtStats *stats; // may be NULL
+} RtCompile;
+
+// StableHLO text or bytecode in, artifact bytes out (in `a`). An artifact in comes out as it is.
+void rt_compile(Ctx *ctx, Arena *a, const RtCompile *in, Buf *out);
+// "read", each pass, "tile": what --dump takes, by number from 0; NULL past the last.
+const char *rt_stage_name(int i);
+
+// --- cache.c: <folder>/<key>.otrn, content-addressed -------------------------------------------------
+const char *rt_cache_dir(Ctx *ctx, Arena *a, const Options *o); // "" when there is nowhere to keep it
+// The key covers everything the artifact depends on.
+void rt_cache_key(Ctx *ctx, Arena *a, const Options *o, const Hlo *hlo, const ChipFile *chip,
+                  char key[33]);
+bool rt_cache_get(Arena *a, const char *dir, const char *key, Buf *out); // verified; false when absent
+void rt_cache_put(const char *dir, const char *key, const Buf *bytes);   // best effort, atomic
+typedef void RtCacheFn(void *arg, const char *file, const Artifact *art, uint64_t bytes, int64_t mtime);
+// Calls fn for each entry that loads; returns how many files were looked at.
+uint32_t rt_cache_each(Ctx *ctx, const char *dir, RtCacheFn *fn, void *arg);
+// Removes every entry; returns how many.
+uint32_t rt_cache_clear(Ctx *ctx, const char *dir);
+
+double rt_seconds(void); // monotonic
+
+#endif

@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: Apache-2.0
+// emit.c — from steps to an artifact: place buffers, emit instructions, work out waits.
+//
+// One walk over the steps. A buffer gets its place in HBM at its first step and gives it back after its
+// last. Each piece of memory carries the completion counts of who last wrote and read it; an instruction
+// waits for those it does not already know to be over. Control flow begins and ends with a barrier, which
+// completes everything and starts a new epoch, so counts never have to hold across a jump.
+#include "tile/emit.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SWITCH_REG 0
+#define CODE_MAX (1u << 30)
+#define LIVE_SHOWN 12
+
+// --- instructions ------------------------------------------------------------------------------------
+
+static int own_sem(const IsaInst *in) {
+    return in->op == ISA_DMA ? ENG_COUNT + in->queue : in->engine;
+}
+
+static uint32_t append(Emit *e, const IsaInst *in) {
+    if (e->code.n >= CODE_MAX)
+        ctx_fail(e->c->ctx, OTRN_CAPACITY, NO_PLACE, "the program needs more than %u instructions",
+                 CODE_MAX);
+    VEC_PUSH(e->c->arena, &e->code, *in);
+    VEC_PUSH(e->c->arena, &e->code_loc, e->loc);
+    int sem = own_sem(in);
+    e->done[sem]++;
+    return e->code.n - 1;
+}
+
+static void need(uint32_t want[HAZ_SEMS], const Haz *h, uint32_t epoch, bool reads_too) {
+    if (h->epoch != epoch)
+        return;
+    for (int s = 0; s < HAZ_SEMS; s++) {
+        if (h->w[s] > want[s])
+            want[s] = h->w[s];
+        if (reads_too && h->r[s] > want[s])
+            want[s] = h->r[s];
+    }
+}
+
+uint32_t emit_inst(Emit *e, IsaInst in, Haz *const *reads, uint32_t nreads, Haz *const *writes,
+                   uint32_t nwrites) {
+    uint32_t want[HAZ_SEMS] = {0};
+    for (uint32_t i = 0; i < nreads; i++)
+        need(want, reads[i], e->epoch, false);
+    for (uint32_t i = 0; i < nwrites; i++)
+        need(want, writes[i], e->epoch, true);
+    int own = own_sem(&in);
+    want[own] = 0; // an engine and a queue work in order
+    uint32_t *seen = e->seen[in.engine];
+    in.wait_sem[0] = in.wait_sem[1] = SEM_NONE;
+    int nwaits = 0;
+    for (int s = 0; s < HAZ_SEMS; s++) {
+        if (want[s] <= seen[s])
+            continue;
+        seen[s] = want[s];
+        if (nwaits == 2) { // no room: a wait of its own goes before
+            IsaInst w = {.op = ISA_WAIT, .engine = in.engine};
+            memcpy(w.wait_sem, in.wait_sem, sizeof w.wait_sem);
+            memcpy(w.wait_val, in.wait_val, sizeof w.wait_val);
+            append(e, &w);
+            in.wait_sem[0] = in.wait_sem[1] = SEM_NONE;
+            in.wait_val[0] = in.wait_val[1] = 0;
+            nwaits = 0;
+        }
+        in.wait_sem[nwaits] = (uint8_t)s;
+        in.wait_val[nwaits++] = want[s];
+    }
+    uint32_t pc = append(e, &in);
+    uint32_t count = e->done[own];
+    for (uint32_t i = 0; i < nreads; i++) {
+        if (reads[i]->epoch != e->epoch)
+            *reads[i] = (Haz){.epoch = e->epoch};
+        reads[i]->r[own] = count;
+    }
+    for (uint32_t i = 0; i < nwrites; i++) {
+        *writes[i] = (Haz){.epoch = e->epoch};
+        writes[i]->w[own] = count;
+    }
+    return pc;
+}
+
+static uint32_t emit_control(Emit *e, IsaInst in) {
+    in.engine = ENG_SYNC;
+    in.wait_sem[0] = in.wait_sem[1] = SEM_NONE;
+    return append(e, &in);
+}
+
+void emit_barrier(Emit *e) {
+    emit_control(e, (IsaInst){.op = ISA_BARRIER});
+    e->epoch++;
+    memset(e->done, 0, sizeof e->done);
+    memset(e->seen, 0, sizeof e->seen);
+}
+
+uint64_t emit_addr(const Emit *e, BufId id) {
+    const TBuf *b = &e->l->bufs.at[id];
+    switch (b->kind) {
+    case BUF_ARG:
+        return addr_hbm(SEG_FIRST_ARG + b->index, 0);
+    case BUF_RESULT:
+        return addr_hbm(SEG_FIRST_ARG + e->l->main->nargs + b->index, 0);
+    case BUF_CONST:
+        return addr_hbm(SEG_CONST, b->off);
+    default:
+        return addr_hbm(SEG_SCRATCH, b->off);
+    }
+}
+
+// --- steps -------------------------------------------------------------------------------------------
+
+static KTensor tensor_of(Emit *e, BufId b, const HloType *t) {
+    return (KTensor){.addr = emit_addr(e, b), .dtype = t->dtype, .rank = t->rank,
+                     .dims = t->dims, .elems = t->elems};
+}
+
+// Attributes as an artifact may hold them: types and tensors have no meaning for a kernel, and lists and
+// dictionaries that could contain some are kept only when they do not.
+static HloAttr plain_attr(const HloAttr *a) {
+    HloAttr copy = *a;
+    copy.type = 0;
+    if (a->kind == HA_TENSOR || a->kind == HA_TYPE)
+        copy = (HloAttr){.kind = HA_NONE};
+    for (uint32_t i = 0; a->kind == HA_LIST && i < a->n; i++)
+        if (a->list[i].kind == HA_NONE || a->list[i].kind >= HA_TYPE)
+            copy.n = 0;
+    if (a->kind == HA_DICT)
+        copy.n = 0;
+    return copy;
+}
+
+static void push_kernel(Emit *e, const Step *s, const Kern *k) {
+    Haz **reads = ARENA_NEWN(e->c->scratch, Haz *, s->nins + 1);
+    Haz **writes = ARENA_NEWN(e->c->scratch, Haz *, s->nouts + 1);
+    for (uint32_t i = 0; i < s->nins; i++)
+        reads[i] = &e->l->bufs.at[e->l->refs.at[s->ins + i]].haz;
+    for (uint32_t i = 0; i < s->nouts; i++)
+        writes[i] = &e->l->bufs.at[e->l->refs.at[s->outs + i]].haz;
+    IsaInst in = {.op = ISA_KERNEL, .engine = ENG_GPSIMD, .imm = (int32_t)e->kerns.n};
+    VEC_PUSH(e->c->arena, &e->kerns, *k);
+    emit_inst(e, in, reads, s->nins, writes, s->nouts);
+}
+
+static void emit_kernel(Emit *e, const Step *s) {
+    Hlo *h = e->l->h;
+    HloOp op = *hlo_at(h, s->op);
+    KTensor *in = ARENA_NEWN(e->c->arena, KTensor, s->nins + 1);
+    KTensor *out = ARENA_NEWN(e->c->arena, KTensor, s->nouts + 1);
+    ValueList extra = {0};
+    KProg *progs = ARENA_NEWN(e->c->arena, KProg, op.nregions + 1);
+    for (uint32_t r = 0; r < op.nregions; r++)
+        region_compile(e->c, s->op, h->op_regions.at[op.regions + r], &progs[r], &extra);
+    for (uint32_t i = 0; i < s->nins; i++) {
+        ValueId v = i < op.noperands ? hlo_operand(h, &op, i) : extra.at[i - op.noperands];
+        in[i] = tensor_of(e, e->l->refs.at[s->ins + i], hlo_value_type(h, v));
+    }
+    for (uint32_t i = 0; i < s->nouts; i++)
+        out[i] = tensor_of(e, e->l->refs.at[s->outs + i], hlo_value_type(h, op.results + i));
+    uint16_t nattrs = hlo_row(&op)->nattrs;
+    HloAttr *attrs = ARENA_NEWN(e->c->arena, HloAttr, nattrs + 1u);
+    for (uint16_t i = 0; i < nattrs; i++)
+        attrs[i] = plain_attr(&op.attrs[i]);
+    Kern k = {.op = op.code, .nattrs = nattrs, .attrs = attrs, .nin = s->nins, .nout = s->nouts,
+              .in = in, .out = out, .nregions = op.nregions, .regions = progs,
+              .target = op.code == HLO_CUSTOM_CALL ? hlo_attr_str(&op, AK_CALL_TARGET_NAME) : ""};
+    push_kernel(e, s, &k);
+}
+
+static uint64_t add_const(Buf *consts, const void *data, size_t bytes) {
+    put_align(consts, HEAP_ALIGN);
+    uint64_t off = consts->n;
+    buf_put(consts, data, bytes);
+    return off;
+}
+
+// A splat constant: broadcast one stored element.
+static void emit_fill(Emit *e, const Step *s, Buf *consts) {
+    const HloAttr *a = hlo_attr(hlo_at(e->l->h, s->op), AK_VALUE);
+    const HloType *t = hlo_type(e->l->h, a->type);
+    KTensor *in = ARENA_NEW(e->c->arena, KTensor), *out = ARENA_NEW(e->c->arena, KTensor);
+    *in = (KTensor){.addr = addr_hbm(SEG_CONST, add_const(consts, a->data, a->n)),
+                    .dtype = t->dtype, .elems = 1};
+    *out = tensor_of(e, e->l->refs.at[s->outs], t);
+    HloAttr *attrs = ARENA_NEW(e->c->arena, HloAttr);
+    *attrs = (HloAttr){.kind = HA_INTS};
+    Kern k = {.op = HLO_BROADCAST_IN_DIM, .nattrs = 1, .attrs = attrs, .nin = 1, .nout = 1,
+              .in = in, .out = out, .target = ""};
+    push_kernel(e, s, &k);
+}
+
+// Whole buffers, HBM to HBM, as bytes in the widest units their size allows.
+static void emit_copy(Emit *e, const Step *s) {
+    BufId src = e->l->refs.at[s->ins], dst = e->l->refs.at[s->outs];
+    uint64_t bytes = e->l->bufs.at[dst].bytes;
+    int type = bytes % 8 == 0 ? DT_UI64 : bytes % 4 == 0 ? DT_UI32 : DT_UI8;
+    uint64_t elems = bytes / dtype_bytes(type), piece = 1u << 30;
+    Haz *reads[] = {&e->l->bufs.at[src].haz}, *writes[] = {&e->l->bufs.at[dst].haz};
+    for (uint64_t at = 0; at < elems; at += piece) {
+        IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_COPY, .stype = (uint8_t)type};
+        in.src = emit_addr(e, src) + at * dtype_bytes(type);
+        in.dst = emit_addr(e, dst) + at * dtype_bytes(type);
+        in.n[0] = (uint32_t)(elems - at < piece ? elems - at : piece);
+        in.d[0] = in.s[0] = 1;
+        emit_inst(e, in, reads, 1, writes, 1);
+    }
+}
+
+static void load_reg(Emit *e, const Step *s) {
+    BufId b = e->l->refs.at[s->ins];
+    const HloOp *op = hlo_at(e->l->h, s->op);
+    ValueId v = hlo_operand(e->l->h, op, 0);
+    if (s->kind == STEP_LOOP_TEST) {
+        const HloRegion *cond = hlo_op_region(e->l->h, op, 0);
+        v = hlo_operand(e->l->h, hlo_at(e->l->h, cond->ops.at[cond->ops.n - 1]), 0);
+    }
+    emit_control(e, (IsaInst){.op = ISA_REG_LOAD, .reg = SWITCH_REG, .src = emit_addr(e, b),
+                              .stype = hlo_value_type(e->l->h, v)->dtype});
+}
+
+static void emit_loop(Emit *e, const Step *s) {
+    Loop *loop = &e->l->loops.at[s->aux];
+    emit_barrier(e);
+    if (s->kind == STEP_LOOP_BEGIN) {
+        loop->begin_pc = e->code.n;
+        return;
+    }
+    if (s->kind == STEP_LOOP_TEST) {
+        load_reg(e, s);
+        loop->exit_pc = emit_control(e, (IsaInst){.op = ISA_BRANCH_EQ, .reg = SWITCH_REG, .value = 0});
+        return;
+    }
+    emit_control(e, (IsaInst){.op = ISA_JUMP, .imm = (int32_t)loop->begin_pc});
+    e->code.at[loop->exit_pc].imm = (int32_t)e->code.n;
+    VEC_PUSH(e->c->arena, &e->loops, (ArtLoop){loop->begin_pc, e->code.n, loop->trips});
+}
+
+// case: branch k for index k, the last one for anything else; if: branch 0 is the true one.
+static void emit_switch(Emit *e, const Step *s) {
+    Switch *sw = &e->l->switches.at[s->aux];
+    emit_barrier(e);
+    if (s->kind == STEP_SWITCH) {
+        load_reg(e, s);
+        for (uint32_t k = 0; k + 1 < sw->nbranches; k++)
+            VEC_PUSH(e->c->scratch, &sw->branch_pcs,
+                     emit_control(e, (IsaInst){.op = ISA_BRANCH_EQ, .reg = SWITCH_REG,
+                                               .value = sw->is_if ? 1 : (int32_t)k}));
+        VEC_PUSH(e->c->scratch, &sw->branch_pcs, emit_control(e, (IsaInst){.op = ISA_JUMP}));
+        return;
+    }
+    if (s->kind == STEP_CASE) {
+        if (sw->branch)
+            VEC_PUSH(e->c->scratch, &sw->end_pcs, emit_control(e, (IsaInst){.op = ISA_JUMP}));
+        e->code.at[sw->branch_pcs.at[sw->branch++]].imm = (int32_t)e->code.n;
+        return;
+    }
+    for (uint32_t i = 0; i < sw->end_pcs.n; i++)
+        e->code.at[sw->end_pcs.at[i]].imm = (int32_t)e->code.n;
+}
+
+static void set_loc(Emit *e, OpId id) {
+    e->loc = 0;
+    if (!id)
+        return;
+    const Hlo *h = e->l->h;
+    const HloOp *op = hlo_at(h, id);
+    Place at = hlo_place(h, op->loc);
+    ArtLoc loc = {.file = at.line ? at.file : "", .name = hlo_loc_name(h, op->loc), .line = at.line,
+                  .col = at.col, .op = op->code};
+    e->loc = e->locs.n;
+    VEC_PUSH(e->c->arena, &e->locs, loc);
+}
+
+static bool is_empty(const Emit *e, const Step *s) { // works on nothing: zero-sized results only
+    if (!s->nouts)
+        return false;
+    for (uint32_t i = 0; i < s->nouts; i++)
+        if (e->l->bufs.at[e->l->refs.at[s->outs + i]].bytes)
+            return false;
+    return true;
+}
+
+static void emit_step(Emit *e, const Step *s, Buf *consts) {
+    set_loc(e, s->op);
+    switch (s->kind) {
+    case STEP_KERNEL:
+        if (!is_empty(e, s))
+            emit_kernel(e, s);
+        return;
+    case STEP_FILL:
+        emit_fill(e, s, consts);
+        return;
+    case STEP_DOT:
+        emit_dot(e, s);
+        return;
+    case STEP_COPY:
+        emit_copy(e, s);
+        return;
+    case STEP_LOOP_BEGIN:
+    case STEP_LOOP_TEST:
+    case STEP_LOOP_END:
+        emit_loop(e, s);
+        return;
+    default:
+        emit_switch(e, s);
+    }
+}
+
+// --- memory ------------------------------------------------------------------------------------------
+
+typedef struct BufList { // buffers by step, as linked lists
+    BufId *first;  // per step
+    BufId *next;   // per buffer
+} BufList;
+
+static BufList list_make(Emit *e, bool by_last) {
+    Lower *l = e->l;
+    BufList list = {ARENA_NEWN(e->c->scratch, BufId, l->steps.n + 1),
+                    ARENA_NEWN(e->c->scratch, BufId, l->bufs.n + 1)};
+    for (BufId b = l->bufs.n; b-- > 1;) {
+        if (l->bufs.at[b].kind != BUF_TEMP)
+            continue;
+        uint32_t s = by_last ? l->bufs.at[b].last : l->bufs.at[b].first;
+        if (s > l->steps.n)
+            s = l->steps.n;
+        list.next[b] = list.first[s];
+        list.first[s] = b;
+    }
+    return list;
+}
+
+static void place_consts(Emit *e, Buf *consts) {
+    Lower *l = e->l;
+    for (BufId b = 1; b < l->bufs.n; b++) {
+        TBuf *buf = &l->bufs.at[b];
+        if (buf->kind != BUF_CONST)
+            continue;
+        const HloAttr *a = hlo_attr(hlo_at(l->h, buf->op), AK_VALUE);
+        uint8_t *full = arena_alloc(e->c->scratch, buf->bytes);
+        hlo_tensor_expand(l->h, a, full);
+        buf->off = add_const(consts, full, buf->bytes);
+    }
+}
+
+// --- the artifact ------------------------------------------------------------------------------------
+
+static ArtValue art_value(const HloType *t, const HloNamed *attrs, uint32_t n,
+                          const char *name_attr) {
+    ArtValue v = {.dtype = t->dtype, .rank = t->rank, .bytes = hlo_type_bytes(t), .alias = -1, .name = ""};
+    if (t->kind == HT_TOKEN)
+        v.dtype = DT_TOKEN;
+    for (int i = 0; i < t->rank; i++)
+        v.dims[i] = t->dims[i];
+    const HloNamed *name = hlo_named_find(attrs, n, name_attr);
+    if (name && name->value.kind == HA_STR)
+        v.name = name->value.s;
+    return v;
+}
+
+static void make_values(Emit *e) {
+    Lower *l = e->l;
+    Hlo *h = l->h;
+    HloFunc *f = l->main;
+    Artifact *art = e->art;
+    HloRegion *body = &h->regions.at[f->body];
+    const HloOp *ret = hlo_at(h, body->ops.at[body->ops.n - 1]);
+    art->nargs = f->nargs;
+    art->nresults = f->nresults;
+    art->args = ARENA_NEWN(e->c->arena, ArtValue, f->nargs + 1);
+    art->results = ARENA_NEWN(e->c->arena, ArtValue, f->nresults + 1);
+    for (uint32_t i = 0; i < f->nargs; i++) {
+        const HloNamed *attrs = f->arg_attrs ? f->arg_attrs[i] : NULL;
+        uint32_t n = f->arg_attrs ? f->narg_attrs[i] : 0;
+        art->args[i] = art_value(hlo_value_type(h, body->args + i), attrs, n, "jax.arg_info");
+        art->args[i].donated = hlo_named_find(attrs, n, "jax.buffer_donor") != NULL ||
+                               hlo_named_find(attrs, n, "tf.aliasing_output") != NULL;
+    }
+    for (uint32_t j = 0; j < f->nresults; j++) {
+        const HloNamed *attrs = f->res_attrs ? f->res_attrs[j] : NULL;
+        uint32_t n = f->res_attrs ? f->nres_attrs[j] : 0;
+        art->results[j] =
+            art_value(hlo_value_type(h, hlo_operand(h, ret, j)), attrs, n, "jax.result_info");
+        art->results[j].alias = l->alias[j];
+    }
+}
+
+static int by_bytes(const void *a, const void *b) {
+    const ArtLive *x = a, *y = b;
+    return x->bytes < y->bytes ? 1 : x->bytes > y->bytes ? -1 : 0;
+}
+
+// The tensors alive at the step where scratch memory was fullest, largest first.
+static void find_live(Emit *e, uint32_t peak_step) {
+    Lower *l = e->l;
+    VEC(ArtLive) live = {0};
+    for (BufId b = 1; b < l->bufs.n; b++) {
+        TBuf *t = &l->bufs.at[b];
+        bool always = t->kind == BUF_ARG || t->kind == BUF_RESULT;
+        if (!t->bytes || t->kind == BUF_CONST ||
+            (!always && !(t->first <= peak_step && t->last >= peak_step)))
+            continue;
+        set_loc(e, t->op);
+        VEC_PUSH(e->c->scratch, &live, (ArtLive){t->bytes, e->loc});
+    }
+    if (live.n)
+        qsort(live.at, live.n, sizeof *live.at, by_bytes);
+    e->art->nlive = live.n < LIVE_SHOWN ? live.n : LIVE_SHOWN;
+    e->art->live = arena_dup(e->c->arena, live.at, e->art->nlive * sizeof *live.at);
+}
+
+static void check_capacity(Emit *e) {
+    Artifact *art = e->art;
+    double total = (double)art->scratch_bytes + (double)art->const_bytes;
+    for (uint32_t i = 0; i < art->nargs; i++)
+        total += (double)art->args[i].bytes;
+    for (uint32_t i = 0; i < art->nresults; i++)
+        total += art->results[i].alias < 0 ? (double)art->results[i].bytes : 0;
+    if (total <= e->chip->hbm_bytes_per_core)
+        return;
+    char table[800];
+    size_t n = 0;
+    for (uint32_t i = 0; i < art->nlive && n < sizeof table - 120; i++) {
+        const ArtLoc *loc = &e->locs.at[art->live[i].loc];
+        n += (size_t)snprintf(table + n, sizeof table - n, "\n  %10.1f MiB  %s%s%s:%u",
+                              (double)art->live[i].bytes / 1048576, hlo_op_rows[loc->op].name,
+                              *loc->file ? "  " : "", loc->file, loc->line);
+    }
+    ctx_hint(e->c->ctx, "a smaller batch, bf16, donation of updated arguments, or rematerialisation");
+    ctx_fail(e->c->ctx, OTRN_CAPACITY, (Place){.file = e->l->h->file},
+             "the program needs %.1f MiB of HBM, a core of %s has %.1f MiB; largest tensors at the peak:%s",
+             total / 1048576, e->chip->name, e->chip->hbm_bytes_per_core / 1048576, table);
+}
+
+Artifact *emit_program(Lower *l, const ChipFile *chip) {
+    Emit *e = ARENA_NEW(l->c->scratch, Emit);
+    *e = (Emit){.l = l, .c = l->c, .chip = chip, .epoch = 1};
+    e->heap.arena = l->c->scratch;
+    e->art = ARENA_NEW(l->c->arena, Artifact);
+    VEC_PUSH(l->c->arena, &e->locs, (ArtLoc){.file = "", .name = ""});
+    if (l->main->nargs + l->main->nresults + SEG_FIRST_ARG > SEG_MAX)
+        ctx_fail(l->c->ctx, OTRN_CAPACITY, (Place){.file = l->h->file},
+                 "%u arguments and results: more than %u HBM segments", l->main->nargs + l->main->nresults,
+                 SEG_MAX - SEG_FIRST_ARG);
+    Buf consts = {.arena = l->c->arena};
+    place_consts(e, &consts);
+    BufList begin = list_make(e, false), end = list_make(e, true);
+    uint32_t peak_step = 0;
+    for (uint32_t i = 0; i < l->steps.n; i++) {
+        for (BufId b = begin.first[i]; b; b = begin.next[b]) {
+            l->bufs.at[b].off = heap_take(&e->heap, l->bufs.at[b].bytes, e->epoch, &l->bufs.at[b].haz);
+            if (e->heap.new_peak)
+                peak_step = i;
+        }
+        emit_step(e, &l->steps.at[i], &consts);
+        for (BufId b = end.first[i]; b; b = end.next[b])
+            heap_give(&e->heap, l->bufs.at[b].off, l->bufs.at[b].bytes, e->epoch, &l->bufs.at[b].haz);
+    }
+    e->loc = 0;
+    emit_control(e, (IsaInst){.op = ISA_HALT});
+    Artifact *art = e->art;
+    art->name = *l->h->name ? l->h->name : "main";
+    art->target = arena_strndup(l->c->arena, chip->name, strlen(chip->name));
+    art->producer = "opentrn " OTRN_RELEASE;
+    make_values(e);
+    find_live(e, peak_step);
+    art->scratch_bytes = e->heap.top;
+    art->consts = consts.at;
+    art->const_bytes = consts.n;
+    art->code = e->code.at, art->ncode = e->code.n, art->code_loc = e->code_loc.at;
+    art->kerns = e->kerns.at, art->nkerns = e->kerns.n;
+    art->locs = e->locs.at, art->nlocs = e->locs.n;
+    art->loops = e->loops.at, art->nloops = e->loops.n;
+    check_capacity(e);
+    return art;
+}

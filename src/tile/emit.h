@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// emit.h — appending instructions with the waits their memory needs.
+#ifndef OTRN_TILE_EMIT_H
+#define OTRN_TILE_EMIT_H
+
+#include "tile/place.h"
+
+enum { QUEUE_IN, QUEUE_OUT, QUEUE_COPY }; // DMA queues the compiler uses
+
+typedef struct Emit {
+    Lower *l;
+    Compile *c;
+    const ChipFile *chip;
+    Artifact *art;
+    VEC(IsaInst) code;
+    VEC(uint32_t) code_loc;
+    VEC(Kern) kerns;
+    VEC(ArtLoc) locs;
+    VEC(ArtLoop) loops;
+    uint32_t loc;                       // of the step being emitted
+    uint32_t epoch;                     // grows at every barrier
+    uint32_t done[HAZ_SEMS];            // completions so far in this epoch
+    uint32_t seen[ENG_COUNT][HAZ_SEMS]; // what each sequencer has waited for
+    Heap heap;
+    Haz sbuf_haz; // what earlier products still do with SBUF
+    Haz bank_haz[8]; // … and with each PSUM bank
+} Emit;
+
+// Appends an instruction that reads and writes the given memories; waits are worked out here. Returns its
+// number.
+uint32_t emit_inst(Emit *e, IsaInst in, Haz *const *reads, uint32_t nreads, Haz *const *writes,
+                   uint32_t nwrites);
+void emit_barrier(Emit *e);
+uint64_t emit_addr(const Emit *e, BufId b); // HBM address of a buffer
+void emit_dot(Emit *e, const Step *s);      // dot.c
+
+#endif

@@ -1,0 +1,573 @@
+// SPDX-License-Identifier: Apache-2.0
+// lower.c — from graph to steps: which buffer holds each value, in which order things happen.
+//
+// Needs the entry function with calls inlined. Rules that keep memory and copies small:
+//   1. reshapes, barriers and same-size bitcasts share their operand's buffer;
+//   2. an elementwise op may write over an operand nobody reads again, made in the same loop;
+//   3. a result of the program is produced where the caller wants it, unless an argument whose memory it
+//      takes over is still to be read;
+//   4. a loop's carried values live in state buffers; a value that the body passes on unchanged stays
+//      where it was; the body writes the next state in place when the old one is dead by then;
+//   5. splat constants are made when first needed, inside the region that needs them.
+#include <assert.h>
+#include <string.h>
+
+#include "pass/dots.h"
+#include "pass/walk.h"
+#include "tile/step.h"
+
+static void lower_region(Lower *l, RegionId r);
+
+// --- buffers ---------------------------------------------------------------------------------------
+
+static BufId buf_new(Lower *l, BufKind kind, uint64_t bytes, OpId op) {
+    TBuf b = {.kind = (uint8_t)kind, .bytes = bytes, .first = l->steps.n, .last = l->steps.n,
+              .loop = l->loop, .op = op};
+    VEC_PUSH(l->c->scratch, &l->bufs, b);
+    return l->bufs.n - 1;
+}
+
+static void bind(Lower *l, ValueId v, BufId b) {
+    l->buf_of[v] = b;
+    l->bufs.at[b].uses += l->uses[v];
+}
+
+static uint64_t value_bytes(Lower *l, ValueId v, OpId op) {
+    const HloType *t = hlo_value_type(l->h, v);
+    if (t->kind == HT_TOKEN)
+        return 0;
+    if (t->kind != HT_TENSOR || t->dynamic || t->text)
+        hlo_fail(l->h, op, OTRN_UNSUPPORTED, "%s cannot be placed in memory yet",
+                 t->dynamic ? "a tensor of dynamic shape" : t->text ? "a quantised tensor" : "a tuple");
+    return hlo_type_bytes(t);
+}
+
+// A use at the current step: the buffer lives at least until here, and as long as any loop that began
+// after it was made.
+static void touch(Lower *l, BufId id) {
+    TBuf *b = &l->bufs.at[id];
+    uint32_t now = l->steps.n;
+    if (now > b->last)
+        b->last = now;
+    uint32_t outermost = 0;
+    for (uint32_t k = l->loop; k; k = l->loops.at[k].parent)
+        if (b->first <= l->loops.at[k].begin)
+            outermost = k;
+    if (outermost && b->held_by != outermost) {
+        b->held_by = outermost;
+        VEC_PUSH(l->c->scratch, &l->loops.at[outermost].held, id);
+    }
+}
+
+static uint32_t push_refs(Lower *l, const BufId *ids, uint32_t n) {
+    uint32_t at = l->refs.n;
+    for (uint32_t i = 0; i < n; i++) {
+        touch(l, ids[i]);
+        VEC_PUSH(l->c->scratch, &l->refs, ids[i]);
+    }
+    return at;
+}
+
+static void push_step(Lower *l, StepKind kind, OpId op, const BufId *ins, uint32_t nins,
+                      const BufId *outs, uint32_t nouts, uint32_t aux) {
+    Step s = {.kind = (uint8_t)kind, .op = op, .nins = nins, .nouts = nouts, .aux = aux};
+    s.ins = push_refs(l, ins, nins);
+    s.outs = push_refs(l, outs, nouts);
+    VEC_PUSH(l->c->scratch, &l->steps, s);
+}
+
+static void push_copy(Lower *l, OpId op, BufId dst, BufId src) {
+    if (dst != src && l->bufs.at[dst].bytes)
+        push_step(l, STEP_COPY, op, &src, 1, &dst, 1, 0);
+}
+
+// --- constants -------------------------------------------------------------------------------------
+
+#define SPLAT_MIN_BYTES 256 // below this a splat is stored in full
+
+static bool is_lazy_splat(const Lower *l, const HloOp *op) {
+    const HloAttr *a = op->code == HLO_CONSTANT ? hlo_attr(op, AK_VALUE) : NULL;
+    return a && hlo_tensor_is_splat(l->h, a) &&
+           hlo_type_bytes(hlo_type(l->h, a->type)) >= SPLAT_MIN_BYTES;
+}
+
+static BufId operand_buf(Lower *l, ValueId v) {
+    if (l->buf_of[v])
+        return l->buf_of[v];
+    OpId def = l->h->values.at[v].def;
+    assert(def && is_lazy_splat(l, hlo_at(l->h, def)));
+    BufId b = buf_new(l, BUF_TEMP, value_bytes(l, v, def), def);
+    l->buf_of[v] = b;
+    l->bufs.at[b].uses = UINT32_MAX; // shared by whoever needs it: never overwritten
+    VEC_PUSH(l->c->scratch, &l->lazy, def);
+    push_step(l, STEP_FILL, def, NULL, 0, &b, 1, 0);
+    return b;
+}
+
+static void hold(Lower *l, BufId id, int32_t by) {
+    TBuf *b = &l->bufs.at[id];
+    if (b->uses == UINT32_MAX)
+        return;
+    assert(by > 0 || b->uses >= (uint32_t)-by);
+    b->uses += (uint32_t)by;
+}
+
+static void release(Lower *l, ValueId v) { hold(l, l->buf_of[v], -1); }
+
+// --- choosing where a result goes --------------------------------------------------------------------
+
+// May result 0 of this op take the memory of operand i while it is being computed?
+static bool may_overwrite(const Lower *l, const HloOp *op, uint32_t i) {
+    const HloType *in = hlo_value_type(l->h, hlo_operand(l->h, op, i));
+    const HloType *out = hlo_value_type(l->h, op->results);
+    if (hlo_row(op)->cls <= HC_EW3)
+        return in->elems == out->elems && dtype_bytes(in->dtype) == dtype_bytes(out->dtype);
+    return i == 0 && op->code == HLO_DYNAMIC_UPDATE_SLICE;
+}
+
+// The operand's buffer is free to be overwritten by this op: last read here, made in this loop.
+static bool dies_here(const Lower *l, BufId b) {
+    const TBuf *t = &l->bufs.at[b];
+    return t->kind == BUF_TEMP && t->uses == 0 && t->loop == l->loop && !t->state_loop;
+}
+
+// Writing `b` at this op harms nobody: what it holds now is dead, or is the very operand that the op may
+// overwrite. Operands' own reads have been released already.
+static bool may_write(const Lower *l, const HloOp *op, BufId b) {
+    if (l->bufs.at[b].uses)
+        return false;
+    for (uint32_t i = 0; i < op->noperands; i++)
+        if (l->buf_of[hlo_operand(l->h, op, i)] == b && !may_overwrite(l, op, i))
+            return false;
+    return true;
+}
+
+// Buffers 1.. are the arguments, then come the results: see make_signature.
+static BufId arg_buf(uint32_t i) { return 1 + i; }
+static BufId result_buf(const Lower *l, uint32_t j) { return 1 + l->main->nargs + j; }
+
+static BufId choose_out(Lower *l, OpId id, uint32_t result) {
+    const HloOp *op = hlo_at(l->h, id);
+    ValueId v = op->results + result;
+    if (l->want[v] && may_write(l, op, l->want[v]))
+        return l->want[v];
+    if (l->want_result[v]) {
+        uint32_t j = l->want_result[v] - 1;
+        BufId arg = l->alias[j] >= 0 ? arg_buf((uint32_t)l->alias[j]) : 0;
+        if (!arg || may_write(l, op, arg)) {
+            BufId b = result_buf(l, j);
+            l->bufs.at[b].first = l->steps.n;
+            return b;
+        }
+    }
+    if (result == 0)
+        for (uint32_t i = 0; i < op->noperands; i++) {
+            BufId b = l->buf_of[hlo_operand(l->h, op, i)];
+            if (may_overwrite(l, op, i) && dies_here(l, b) && may_write(l, op, b))
+                return b;
+        }
+    return buf_new(l, BUF_TEMP, value_bytes(l, v, id), id);
+}
+
+// --- ordinary ops ------------------------------------------------------------------------------------
+
+static bool shares_operand(const Lower *l, const HloOp *op) {
+    switch (op->code) {
+    case HLO_RESHAPE:
+    case HLO_OPTIMIZATION_BARRIER:
+        return true;
+    case HLO_BITCAST_CONVERT: {
+        const HloType *in = hlo_value_type(l->h, hlo_operand(l->h, op, 0));
+        const HloType *out = hlo_value_type(l->h, op->results);
+        int a = dtype_row(in->dtype)->bits, b = dtype_row(out->dtype)->bits;
+        return a >= 8 && b >= 8; // packed types are unpacked on the host: they need work
+    }
+    default:
+        return false;
+    }
+}
+
+static void lower_compute(Lower *l, OpId id) {
+    HloOp op = *hlo_at(l->h, id);
+    bool dot = dot_on_tensor_engine(l->h, &op);
+    ValueList extra = {0};
+    if (!dot && op.nregions)
+        for (uint32_t r = 0; r < op.nregions; r++) {
+            KProg unused;
+            region_compile(l->c, id, l->h->op_regions.at[op.regions + r], &unused, &extra);
+        }
+    if (op.nregions > 1 && extra.n)
+        hlo_fail(l->h, id, OTRN_UNSUPPORTED, "its regions read values from outside");
+    uint32_t nins = op.noperands + extra.n;
+    BufId *ins = ARENA_NEWN(l->c->scratch, BufId, nins + 1);
+    BufId *outs = ARENA_NEWN(l->c->scratch, BufId, op.nresults + 1u);
+    for (uint32_t i = 0; i < op.noperands; i++)
+        ins[i] = operand_buf(l, hlo_operand(l->h, &op, i));
+    for (uint32_t i = 0; i < extra.n; i++)
+        ins[op.noperands + i] = operand_buf(l, extra.at[i]);
+    for (uint32_t i = 0; i < op.noperands; i++)
+        release(l, hlo_operand(l->h, &op, i));
+    for (uint32_t i = 0; i < op.nresults; i++) {
+        outs[i] = choose_out(l, id, i);
+        bind(l, op.results + i, outs[i]);
+    }
+    push_step(l, dot ? STEP_DOT : STEP_KERNEL, id, ins, nins, outs, op.nresults, 0);
+}
+
+static void lower_alias(Lower *l, OpId id) {
+    const HloOp *op = hlo_at(l->h, id);
+    for (uint32_t i = 0; i < op->nresults; i++) {
+        ValueId v = hlo_operand(l->h, op, i);
+        BufId b = operand_buf(l, v);
+        release(l, v);
+        if (l->bufs.at[b].uses == UINT32_MAX)
+            l->buf_of[op->results + i] = b;
+        else
+            bind(l, op->results + i, b);
+    }
+}
+
+// --- loops -------------------------------------------------------------------------------------------
+
+static const HloOp *region_return(const Lower *l, const HloRegion *r) {
+    return hlo_at(l->h, r->ops.at[r->ops.n - 1]);
+}
+
+static bool constant_int(const Lower *l, ValueId v, int64_t *out) {
+    OpId def = l->h->values.at[v].def;
+    if (!def || hlo_at(l->h, def)->code != HLO_CONSTANT)
+        return false;
+    const HloAttr *a = hlo_attr(hlo_at(l->h, def), AK_VALUE);
+    const HloType *t = hlo_type(l->h, a->type);
+    if (t->elems != 1 || !dtype_is_int(t->dtype))
+        return false;
+    *out = dtype_to_i64(t->dtype, a->data);
+    return true;
+}
+
+// The trip count of `for (i = a; i < b; i += s)`, as scan and fori_loop write it; 0 when not that form.
+static uint64_t trip_count(const Lower *l, const HloOp *op) {
+    const HloRegion *cond = hlo_op_region(l->h, op, 0), *body = hlo_op_region(l->h, op, 1);
+    const HloOp *ret = region_return(l, cond);
+    OpId def = l->h->values.at[hlo_operand(l->h, ret, 0)].def;
+    if (!def || hlo_at(l->h, def)->code != HLO_COMPARE)
+        return 0;
+    const HloOp *cmp = hlo_at(l->h, def);
+    int64_t dir = hlo_int(cmp, AK_COMPARISON_DIRECTION, -1);
+    ValueId i = hlo_operand(l->h, cmp, 0);
+    int64_t begin, end, step = 0;
+    if (l->h->values.at[i].region != l->h->op_regions.at[op->regions] ||
+        !constant_int(l, hlo_operand(l->h, cmp, 1), &end) || (dir != CMP_LT && dir != CMP_LE))
+        return 0;
+    uint32_t k = l->h->values.at[i].index;
+    if (!constant_int(l, hlo_operand(l->h, op, k), &begin))
+        return 0;
+    OpId next = l->h->values.at[hlo_operand(l->h, region_return(l, body), k)].def;
+    if (!next || hlo_at(l->h, next)->code != HLO_ADD)
+        return 0;
+    const HloOp *add = hlo_at(l->h, next);
+    if (hlo_operand(l->h, add, 0) != body->args + k ||
+        !constant_int(l, hlo_operand(l->h, add, 1), &step) || step <= 0)
+        return 0;
+    int64_t span = end - begin + (dir == CMP_LE);
+    return span <= 0 ? 0 : (uint64_t)((span + step - 1) / step);
+}
+
+// Carried value i: where its state lives. Unchanged ones stay where they are.
+static BufId loop_state(Lower *l, OpId id, uint32_t i, bool unchanged) {
+    HloOp op = *hlo_at(l->h, id);
+    ValueId init = hlo_operand(l->h, &op, i);
+    BufId from = operand_buf(l, init);
+    release(l, init);
+    if (unchanged)
+        return from;
+    if (dies_here(l, from))
+        return from;
+    BufId state = 0;
+    ValueId v = op.results + i;
+    if (l->want_result[v]) {
+        uint32_t j = l->want_result[v] - 1;
+        BufId arg = l->alias[j] >= 0 ? arg_buf((uint32_t)l->alias[j]) : 0;
+        if (!arg || !l->bufs.at[arg].uses) {
+            state = result_buf(l, j);
+            l->bufs.at[state].first = l->steps.n;
+        }
+    }
+    if (!state)
+        state = buf_new(l, BUF_TEMP, value_bytes(l, v, id), id);
+    push_copy(l, id, state, from);
+    return state;
+}
+
+// End of the body: next state into the state buffers. Sources that are themselves state of this loop are
+// saved first, so that permutations come out right.
+static void loop_yield(Lower *l, OpId id, const BufId *state, const bool *unchanged) {
+    HloOp op = *hlo_at(l->h, id);
+    const HloOp ret = *region_return(l, hlo_op_region(l->h, &op, 1));
+    BufId *src = ARENA_NEWN(l->c->scratch, BufId, op.noperands + 1);
+    for (uint32_t i = 0; i < op.noperands; i++) {
+        ValueId v = hlo_operand(l->h, &ret, i);
+        src[i] = operand_buf(l, v);
+        release(l, v);
+        if (unchanged[i] || src[i] == state[i] || l->bufs.at[src[i]].state_loop != l->loop)
+            continue;
+        BufId saved = buf_new(l, BUF_TEMP, l->bufs.at[src[i]].bytes, id);
+        push_copy(l, id, saved, src[i]);
+        src[i] = saved;
+    }
+    for (uint32_t i = 0; i < op.noperands; i++)
+        if (!unchanged[i])
+            push_copy(l, id, state[i], src[i]);
+}
+
+static void forget_lazy(Lower *l, uint32_t keep) {
+    for (uint32_t i = keep; i < l->lazy.n; i++)
+        l->buf_of[hlo_at(l->h, l->lazy.at[i])->results] = 0;
+    l->lazy.n = keep;
+}
+
+static void lower_while(Lower *l, OpId id) {
+    Hlo *h = l->h;
+    HloOp op = *hlo_at(h, id);
+    HloRegion cond = *hlo_op_region(h, &op, 0), body = *hlo_op_region(h, &op, 1);
+    const HloOp ret = *region_return(l, &body);
+    BufId *state = ARENA_NEWN(l->c->scratch, BufId, op.noperands + 1);
+    bool *unchanged = ARENA_NEWN(l->c->scratch, bool, op.noperands + 1);
+    for (uint32_t i = 0; i < op.noperands; i++) {
+        unchanged[i] = hlo_operand(h, &ret, i) == body.args + i;
+        state[i] = loop_state(l, id, i, unchanged[i]);
+        hold(l, state[i], 1); // no later carry may take the same buffer
+    }
+    for (uint32_t i = 0; i < op.noperands; i++)
+        hold(l, state[i], -1);
+    VEC_PUSH(l->c->scratch, &l->loops,
+             (Loop){.begin = l->steps.n, .parent = l->loop, .trips = trip_count(l, &op)});
+    uint32_t loop = l->loops.n - 1, outer = l->loop;
+    uint32_t lazy = l->lazy.n;
+    uint32_t *outer_state = ARENA_NEWN(l->c->scratch, uint32_t, op.noperands + 1);
+    push_step(l, STEP_LOOP_BEGIN, id, NULL, 0, NULL, 0, loop);
+    l->loop = loop;
+    for (uint32_t i = 0; i < op.noperands; i++) {
+        outer_state[i] = l->bufs.at[state[i]].state_loop;
+        if (!unchanged[i])
+            l->bufs.at[state[i]].state_loop = loop;
+        if (l->bufs.at[state[i]].uses == UINT32_MAX) {
+            l->buf_of[cond.args + i] = l->buf_of[body.args + i] = state[i];
+            continue;
+        }
+        bind(l, cond.args + i, state[i]);
+        bind(l, body.args + i, state[i]);
+        touch(l, state[i]);
+    }
+    lower_region(l, h->op_regions.at[op.regions]);
+    ValueId test = hlo_operand(h, region_return(l, &cond), 0);
+    BufId test_buf = operand_buf(l, test);
+    release(l, test);
+    push_step(l, STEP_LOOP_TEST, id, &test_buf, 1, NULL, 0, loop);
+    for (uint32_t i = 0; i < op.noperands; i++) // the body's producers may write the state directly
+        if (!unchanged[i] && !l->want[hlo_operand(h, &ret, i)])
+            l->want[hlo_operand(h, &ret, i)] = state[i];
+    lower_region(l, h->op_regions.at[op.regions + 1]);
+    loop_yield(l, id, state, unchanged);
+    forget_lazy(l, lazy);
+    push_step(l, STEP_LOOP_END, id, NULL, 0, NULL, 0, loop);
+    l->loop = outer;
+    l->loops.at[loop].end = l->steps.n - 1;
+    for (uint32_t i = 0; i < l->loops.at[loop].held.n; i++) {
+        TBuf *b = &l->bufs.at[l->loops.at[loop].held.at[i]];
+        if (b->last < l->steps.n - 1)
+            b->last = l->steps.n - 1;
+    }
+    for (uint32_t i = 0; i < op.noperands; i++) {
+        l->bufs.at[state[i]].state_loop = outer_state[i];
+        if (l->bufs.at[state[i]].uses == UINT32_MAX)
+            l->buf_of[op.results + i] = state[i];
+        else
+            bind(l, op.results + i, state[i]);
+    }
+}
+
+// --- branches ----------------------------------------------------------------------------------------
+
+static void lower_branches(Lower *l, OpId id) {
+    Hlo *h = l->h;
+    HloOp op = *hlo_at(h, id);
+    ValueId index = hlo_operand(h, &op, 0);
+    BufId index_buf = operand_buf(l, index);
+    release(l, index);
+    BufId *out = ARENA_NEWN(l->c->scratch, BufId, op.nresults + 1u);
+    for (uint32_t i = 0; i < op.nresults; i++)
+        out[i] = buf_new(l, BUF_TEMP, value_bytes(l, op.results + i, id), id);
+    VEC_PUSH(l->c->scratch, &l->switches,
+             (Switch){.nbranches = op.nregions, .is_if = op.code == HLO_IF});
+    uint32_t sw = l->switches.n - 1;
+    push_step(l, STEP_SWITCH, id, &index_buf, 1, out, op.nresults, sw);
+    for (uint32_t r = 0; r < op.nregions; r++) {
+        RegionId region = h->op_regions.at[op.regions + r];
+        uint32_t lazy = l->lazy.n;
+        push_step(l, STEP_CASE, id, NULL, 0, NULL, 0, sw);
+        lower_region(l, region);
+        const HloOp ret = *region_return(l, &h->regions.at[region]);
+        for (uint32_t i = 0; i < op.nresults; i++) {
+            ValueId v = hlo_operand(h, &ret, i);
+            BufId src = operand_buf(l, v);
+            release(l, v);
+            push_copy(l, id, out[i], src);
+        }
+        forget_lazy(l, lazy);
+    }
+    push_step(l, STEP_SWITCH_END, id, NULL, 0, out, op.nresults, sw);
+    for (uint32_t i = 0; i < op.nresults; i++)
+        bind(l, op.results + i, out[i]);
+}
+
+// --- regions and the program ---------------------------------------------------------------------------
+
+static void lower_op(Lower *l, OpId id) {
+    const HloOp *op = hlo_at(l->h, id);
+    const HloOpRow *row = hlo_row(op);
+    switch (op->code) {
+    case HLO_RETURN:
+        return;
+    case HLO_WHILE:
+        lower_while(l, id);
+        return;
+    case HLO_CASE:
+    case HLO_IF:
+        lower_branches(l, id);
+        return;
+    case HLO_CONSTANT:
+        if (is_lazy_splat(l, op))
+            return;
+        bind(l, op->results, buf_new(l, BUF_CONST, value_bytes(l, op->results, id), id));
+        return;
+    case HLO_AFTER_ALL:
+    case HLO_CREATE_TOKEN:
+        for (uint32_t i = 0; i < op->noperands; i++)
+            release(l, hlo_operand(l->h, op, i));
+        bind(l, op->results, buf_new(l, BUF_TEMP, 0, id));
+        return;
+    default:
+        break;
+    }
+    if (row->cls == HC_COLL) {
+        ctx_hint(l->h->ctx, "run the program on one device");
+        hlo_fail(l->h, id, OTRN_UNSUPPORTED, "collectives are not supported yet");
+    }
+    if (row->cls == HC_META && !shares_operand(l, op))
+        hlo_fail(l->h, id, OTRN_UNSUPPORTED, "no lowering for this operation yet");
+    if (shares_operand(l, op))
+        lower_alias(l, id);
+    else
+        lower_compute(l, id);
+}
+
+static void lower_region(Lower *l, RegionId r) {
+    for (uint32_t i = 0; i < l->h->regions.at[r].ops.n; i++)
+        lower_op(l, l->h->regions.at[r].ops.at[i]);
+}
+
+static void count_uses(Lower *l, RegionId r) {
+    const HloRegion *region = &l->h->regions.at[r];
+    for (uint32_t i = 0; i < region->ops.n; i++) {
+        const HloOp *op = hlo_at(l->h, region->ops.at[i]);
+        for (uint32_t k = 0; k < op->noperands; k++)
+            l->uses[hlo_operand(l->h, op, k)]++;
+        for (uint32_t k = 0; k < op->nregions; k++) {
+            // regions that become scalar programs read their captures as kernel operands, which are
+            // not released one by one: leaving them counted only keeps the buffer from being reused
+            count_uses(l, l->h->op_regions.at[op->regions + k]);
+        }
+    }
+}
+
+static int32_t aliased_result(const HloFunc *f, uint32_t arg) {
+    if (!f->arg_attrs)
+        return -1;
+    const HloNamed *n = hlo_named_find(f->arg_attrs[arg], f->narg_attrs[arg], "tf.aliasing_output");
+    return n && n->value.kind == HA_INT && n->value.i >= 0 && n->value.i < f->nresults
+               ? (int32_t)n->value.i
+               : -1;
+}
+
+// The value a returned one shares its buffer with: through reshapes and barriers to its producer.
+static ValueId producer(const Lower *l, ValueId v) {
+    for (;;) {
+        OpId def = l->h->values.at[v].def;
+        if (!def || !shares_operand(l, hlo_at(l->h, def)))
+            return v;
+        v = hlo_operand(l->h, hlo_at(l->h, def), l->h->values.at[v].index);
+    }
+}
+
+static void make_signature(Lower *l) {
+    Hlo *h = l->h;
+    HloFunc *f = l->main;
+    HloRegion body = h->regions.at[f->body];
+    const HloOp *ret = region_return(l, &body);
+    for (uint32_t j = 0; j < f->nresults; j++)
+        l->alias[j] = -1;
+    for (uint32_t i = 0; i < body.nargs; i++) {
+        BufId b = buf_new(l, BUF_ARG, value_bytes(l, body.args + i, 0), 0);
+        l->bufs.at[b].index = i;
+        bind(l, body.args + i, b);
+        int32_t j = aliased_result(f, i);
+        if (j >= 0 && l->alias[j] < 0 &&
+            h->values.at[body.args + i].type == h->values.at[hlo_operand(h, ret, (uint32_t)j)].type)
+            l->alias[j] = (int32_t)i;
+    }
+    for (uint32_t j = 0; j < f->nresults; j++) {
+        ValueId v = hlo_operand(h, ret, j);
+        BufId b = buf_new(l, BUF_RESULT, value_bytes(l, v, 0), h->values.at[v].def);
+        l->bufs.at[b].index = j;
+        ValueId p = producer(l, v);
+        if (h->values.at[p].def && !l->want_result[p])
+            l->want_result[p] = j + 1;
+    }
+}
+
+static bool is_taken_over(const Lower *l, BufId b, uint32_t by_other_than) {
+    for (uint32_t j = 0; j < l->main->nresults; j++)
+        if (j != by_other_than && l->alias[j] >= 0 && arg_buf((uint32_t)l->alias[j]) == b)
+            return true;
+    return false;
+}
+
+// What was not produced in place is copied out. An argument that is returned as it is, and whose memory
+// another result takes over, is saved first.
+static void return_results(Lower *l) {
+    HloFunc *f = l->main;
+    const HloOp ret = *region_return(l, &l->h->regions.at[f->body]);
+    BufId *src = ARENA_NEWN(l->c->scratch, BufId, f->nresults + 1);
+    for (uint32_t j = 0; j < f->nresults; j++) {
+        src[j] = operand_buf(l, hlo_operand(l->h, &ret, j));
+        if (l->bufs.at[src[j]].kind != BUF_ARG || !is_taken_over(l, src[j], j))
+            continue;
+        BufId saved = buf_new(l, BUF_TEMP, l->bufs.at[src[j]].bytes, 0);
+        push_copy(l, 0, saved, src[j]);
+        src[j] = saved;
+    }
+    for (uint32_t j = 0; j < f->nresults; j++)
+        push_copy(l, l->h->values.at[hlo_operand(l->h, &ret, j)].def, result_buf(l, j), src[j]);
+}
+
+void lower_program(Lower *l) {
+    Hlo *h = l->h;
+    l->main = hlo_main(h);
+    HloFunc *f = l->main;
+    const HloOp *ret = region_return(l, &h->regions.at[f->body]);
+    f->nargs = h->regions.at[f->body].nargs;
+    f->nresults = ret->noperands;
+    Arena *a = l->c->scratch;
+    l->buf_of = ARENA_NEWN(a, BufId, h->values.n);
+    l->uses = ARENA_NEWN(a, uint32_t, h->values.n);
+    l->want = ARENA_NEWN(a, BufId, h->values.n);
+    l->want_result = ARENA_NEWN(a, uint32_t, h->values.n);
+    l->alias = ARENA_NEWN(a, int32_t, f->nresults + 1);
+    VEC_PUSH(a, &l->bufs, (TBuf){0});
+    VEC_PUSH(a, &l->loops, (Loop){0});
+    count_uses(l, f->body);
+    make_signature(l);
+    lower_region(l, f->body);
+    return_results(l);
+}

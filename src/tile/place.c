@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// place.c — best fit over the free pieces; freed neighbours are joined.
+#include "tile/place.h"
+
+#include <assert.h>
+#include <string.h>
+
+void haz_merge(Haz *into, const Haz *from, uint32_t epoch) {
+    if (into->epoch != epoch)
+        *into = (Haz){.epoch = epoch};
+    if (from->epoch != epoch)
+        return; // everything of an older epoch is complete
+    for (int s = 0; s < HAZ_SEMS; s++) {
+        if (from->w[s] > into->w[s])
+            into->w[s] = from->w[s];
+        if (from->r[s] > into->r[s])
+            into->r[s] = from->r[s];
+    }
+}
+
+static uint64_t round_up(uint64_t bytes) {
+    return (bytes + HEAP_ALIGN - 1) & ~(uint64_t)(HEAP_ALIGN - 1);
+}
+
+static void hole_remove(Heap *h, uint32_t i) {
+    memmove(&h->holes.at[i], &h->holes.at[i + 1], (h->holes.n - i - 1) * sizeof(Hole));
+    h->holes.n--;
+}
+
+uint64_t heap_take(Heap *h, uint64_t bytes, uint32_t epoch, Haz *haz) {
+    bytes = round_up(bytes);
+    *haz = (Haz){.epoch = epoch};
+    if (!bytes)
+        return 0;
+    h->live += bytes;
+    h->new_peak = h->live > h->peak;
+    if (h->new_peak)
+        h->peak = h->live;
+    uint32_t best = UINT32_MAX;
+    for (uint32_t i = 0; i < h->holes.n; i++)
+        if (h->holes.at[i].bytes >= bytes &&
+            (best == UINT32_MAX || h->holes.at[i].bytes < h->holes.at[best].bytes))
+            best = i;
+    if (best != UINT32_MAX) {
+        Hole *hole = &h->holes.at[best];
+        uint64_t off = hole->off;
+        haz_merge(haz, &hole->haz, epoch);
+        hole->off += bytes;
+        hole->bytes -= bytes;
+        if (!hole->bytes)
+            hole_remove(h, best);
+        return off;
+    }
+    uint64_t off = h->top;
+    if (h->holes.n) { // grow the last hole when it touches the top
+        Hole *last = &h->holes.at[h->holes.n - 1];
+        if (last->off + last->bytes == h->top) {
+            off = last->off;
+            haz_merge(haz, &last->haz, epoch);
+            h->holes.n--;
+        }
+    }
+    h->top = off + bytes;
+    return off;
+}
+
+void heap_give(Heap *h, uint64_t off, uint64_t bytes, uint32_t epoch, const Haz *haz) {
+    bytes = round_up(bytes);
+    if (!bytes)
+        return;
+    assert(h->live >= bytes);
+    h->live -= bytes;
+    uint32_t lo = 0, hi = h->holes.n;
+    while (lo < hi) {
+        uint32_t mid = (lo + hi) / 2;
+        if (h->holes.at[mid].off < off)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    bool joins_before = lo > 0 && h->holes.at[lo - 1].off + h->holes.at[lo - 1].bytes == off;
+    bool joins_after = lo < h->holes.n && off + bytes == h->holes.at[lo].off;
+    if (joins_before) {
+        Hole *b = &h->holes.at[lo - 1];
+        b->bytes += bytes;
+        haz_merge(&b->haz, haz, epoch);
+        if (joins_after) {
+            b->bytes += h->holes.at[lo].bytes;
+            haz_merge(&b->haz, &h->holes.at[lo].haz, epoch);
+            hole_remove(h, lo);
+        }
+        return;
+    }
+    if (joins_after) {
+        Hole *a = &h->holes.at[lo];
+        a->off = off;
+        a->bytes += bytes;
+        haz_merge(&a->haz, haz, epoch);
+        return;
+    }
+    VEC_PUSH(h->arena, &h->holes, (Hole){0});
+    memmove(&h->holes.at[lo + 1], &h->holes.at[lo], (h->holes.n - 1 - lo) * sizeof(Hole));
+    h->holes.at[lo] = (Hole){.off = off, .bytes = bytes};
+    haz_merge(&h->holes.at[lo].haz, haz, epoch);
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// place.h — the HBM scratch area: who lies where, and when a place may be used again.
+#ifndef OTRN_TILE_PLACE_H
+#define OTRN_TILE_PLACE_H
+
+#include "tile/step.h"
+
+// Free pieces in address order. Each remembers what must be complete before it is touched again, so that
+// a new owner on another engine waits for the old one.
+typedef struct Hole {
+    uint64_t off, bytes;
+    Haz haz;
+} Hole;
+
+typedef struct Heap {
+    Arena *arena;
+    VEC(Hole) holes;
+    uint64_t top;  // first byte never used
+    uint64_t live, peak;
+    bool new_peak; // set when an allocation raised the peak
+} Heap;
+
+#define HEAP_ALIGN 64
+
+void haz_merge(Haz *into, const Haz *from, uint32_t epoch);
+uint64_t heap_take(Heap *h, uint64_t bytes, uint32_t epoch, Haz *haz); // offset; *haz = what to wait for
+void heap_give(Heap *h, uint64_t off, uint64_t bytes, uint32_t epoch, const Haz *haz);
+
+#endif

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// step.h — between graph and instructions: a straight list of steps over buffers.
+//
+//   graph ──lower.c──► steps and buffers ──emit.c, dot.c──► instructions with waits
+//                      (what, in which order)   (where in HBM, on which engine)
+//
+// A buffer is a piece of HBM with a lifetime counted in steps. Several values may share one (reshapes,
+// loop state, in-place updates). Loops and branches are steps too, so one walk over the list sees every
+// buffer begin and end.
+#ifndef OTRN_TILE_STEP_H
+#define OTRN_TILE_STEP_H
+
+#include "tile/tile.h"
+
+typedef uint32_t BufId; // 0 is no buffer
+
+typedef enum BufKind { BUF_TEMP, BUF_ARG, BUF_RESULT, BUF_CONST } BufKind;
+
+// Completion counts that must be reached before the memory may be touched: per semaphore in use.
+#define HAZ_SEMS (ENG_COUNT + 3) // five engines, three DMA queues
+typedef struct Haz {
+    uint32_t epoch;
+    uint32_t w[HAZ_SEMS], r[HAZ_SEMS]; // last writes, last reads
+} Haz;
+
+typedef struct TBuf {
+    uint8_t kind;
+    uint32_t index;       // ARG, RESULT: which
+    uint64_t bytes, off;  // off: inside its segment
+    uint32_t first, last; // steps
+    uint32_t loop;        // loop it was made in (0 = none)
+    uint32_t state_loop;  // the loop whose state it is, 0 when none
+    uint32_t held_by;     // outermost loop that keeps it alive
+    uint32_t uses;        // reads still to come, while lowering
+    OpId op;              // who made it, for messages
+    Haz haz;
+} TBuf;
+
+typedef enum StepKind {
+    STEP_KERNEL,     // op on GpSimd: ins, outs
+    STEP_FILL,       // outs[0] = splat of the constant op
+    STEP_DOT,        // op on the tensor engine
+    STEP_COPY,       // outs[0] = ins[0], whole buffers
+    STEP_LOOP_BEGIN, // aux = loop
+    STEP_LOOP_TEST,  // ins[0] = condition; aux = loop
+    STEP_LOOP_END,   // aux = loop
+    STEP_SWITCH,     // ins[0] = index or predicate; aux = switch
+    STEP_CASE,       // the next branch begins; aux = switch
+    STEP_SWITCH_END, // aux = switch
+} StepKind;
+
+typedef struct Step {
+    uint8_t kind;
+    OpId op;
+    uint32_t ins, nins;   // range of Lower.refs
+    uint32_t outs, nouts;
+    uint32_t aux;
+} Step;
+
+typedef struct Loop {
+    uint32_t begin, end; // steps
+    uint32_t parent;
+    uint64_t trips; // 0 = not known
+    uint32_t begin_pc, exit_pc; // while emitting
+    VEC(BufId) held; // buffers from outside that live until the end
+} Loop;
+
+typedef struct Switch {
+    uint32_t nbranches, branch; // branch: next one, while emitting
+    bool is_if;
+    VEC(uint32_t) branch_pcs; // instructions to patch with each branch's start
+    VEC(uint32_t) end_pcs;    // jumps to patch with the end
+} Switch;
+
+typedef struct Lower {
+    Compile *c;
+    Hlo *h;
+    HloFunc *main;
+    VEC(Step) steps;
+    VEC(BufId) refs;
+    VEC(TBuf) bufs;
+    VEC(Loop) loops;       // slot 0 is "no loop"
+    VEC(Switch) switches;
+    uint32_t loop;         // innermost while lowering
+    BufId *buf_of;         // per value
+    uint32_t *uses;        // per value: reads in the whole program
+    BufId *want;           // per value: buffer its producer should write, 0 = any
+    uint32_t *want_result; // per value: result number + 1
+    int32_t *alias;        // per result: argument it may take over, or -1
+    VEC(OpId) lazy;        // splat constants made so far in open regions
+} Lower;
+
+// lower.c
+void lower_program(Lower *l);
+// emit.c
+Artifact *emit_program(Lower *l, const ChipFile *chip);
+// region.c: a region as a scalar program; captured outer scalars are appended to *captures.
+typedef VEC(ValueId) ValueList;
+void region_compile(Compile *c, OpId op, RegionId r, KProg *out, ValueList *captures);
+
+#endif

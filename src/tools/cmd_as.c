@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// cmd_as.c — otrn as: assembly text into an artifact.
+#include "base/file.h"
+#include "tools/tools.h"
+
+int cmd_as(Tool *t) {
+    const char *path = t->words.at[0], *out = t->opt.val[OPT_OUT];
+    if (!*out)
+        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "as: -o OUT.otrn is missing");
+    size_t size;
+    const char *text = (const char *)file_read(t->ctx, t->arena, path, &size);
+    Artifact *art = artifact_parse(t->ctx, t->arena, path, text, size);
+    artifact_verify(t->ctx, art, path);
+    Buf bytes = {.arena = t->arena};
+    artifact_save(art, &bytes);
+    file_write(t->ctx, out, bytes.at, bytes.n);
+    return 0;
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// cmd_compile.c — otrn compile: a program through every stage, printed at any of them.
+#include "tools/tools.h"
+
+#include <string.h>
+
+#include "base/file.h"
+#include "rt/rt.h"
+
+typedef struct Dump {
+    Tool *t;
+    const char *list; // the --dump value
+    bool many;        // more than one stage: each gets a heading
+} Dump;
+
+// Is this stage in the list? Stages may be written NAME or after:NAME.
+static bool listed(const char *list, const char *stage) {
+    for (const char *at = list; *at;) {
+        size_t n = strcspn(at, ",");
+        const char *word = at;
+        at += n + (at[n] == ',');
+        if (n > 6 && !memcmp(word, "after:", 6))
+            word += 6, n -= 6;
+        if (n == strlen(stage) && !memcmp(word, stage, n))
+            return true;
+    }
+    return false;
+}
+
+static void dump_help(void) {
+    const char *name;
+    for (int i = 0; (name = rt_stage_name(i)); i++) {
+        const char *what = i == 0 ? "what the reader made of the file" : "the instructions";
+        for (int p = 0; p < pass_count; p++)
+            if (!strcmp(pass_rows[p].name, name))
+                what = pass_rows[p].purpose;
+        printf("%-12s %s\n", name, what);
+    }
+}
+
+// Every word of the list must be a stage.
+static void dump_check(Tool *t, const char *list) {
+    for (const char *at = list; *at;) {
+        size_t n = strcspn(at, ",");
+        const char *word = arena_strndup(t->arena, at, n), *name, *near = NULL;
+        at += n + (at[n] == ',');
+        if (!strncmp(word, "after:", 6))
+            word += 6;
+        bool known = false;
+        for (int i = 0; (name = rt_stage_name(i)); i++) {
+            known |= !strcmp(name, word);
+            near = opt_nearer(word, near, name);
+        }
+        if (known)
+            continue;
+        if (near)
+            ctx_hint(t->ctx, "did you mean '%s'?", near);
+        else
+            ctx_hint(t->ctx, "--dump=help lists them");
+        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "--dump: there is no stage '%s'", word);
+    }
+}
+
+static void dump_stage(void *arg, const char *stage, Hlo *hlo, const Artifact *art) {
+    Dump *d = arg;
+    if (!listed(d->list, stage))
+        return;
+    Buf text = {.arena = d->t->arena};
+    if (d->many)
+        buf_printf(&text, "// --- after %s\n", stage);
+    if (art)
+        artifact_print(art, &text);
+    else
+        hlo_print(hlo, &text, false);
+    fwrite(text.at, 1, text.n, stdout);
+}
+
+static void stats_print(const RtStats *s) {
+    double total = 0;
+    fprintf(stderr, "stage          ops          ms\n");
+    for (int i = 0; i < s->count; i++) {
+        fprintf(stderr, "%-10s %7u %11.3f\n", s->stages[i].name, s->stages[i].ops,
+                s->stages[i].seconds * 1e3);
+        total += s->stages[i].seconds;
+    }
+    fprintf(stderr, "%-10s %7s %11.3f\n", "total", "", total * 1e3);
+}
+
+int cmd_compile(Tool *t) {
+    const char *list = t->opt.val[OPT_DUMP], *out = t->opt.val[OPT_OUT];
+    if (!strcmp(list, "help")) {
+        dump_help();
+        return 0;
+    }
+    const char *path = t->words.at[0];
+    dump_check(t, list);
+    Dump dump = {t, list, strchr(list, ',') != NULL};
+    RtStats stats = {0};
+    RtCompile in = {.opts = &t->opt, .name = path, .stats = &stats};
+    if (*list)
+        in.hook = dump_stage, in.hook_arg = &dump;
+    in.bytes = file_read(t->ctx, t->arena, path, &in.size);
+    if (artifact_is(in.bytes, in.size)) {
+        ctx_hint(t->ctx, "`otrn dis` prints it, `otrn run` and `otrn prof` take it");
+        ctx_fail(t->ctx, OTRN_PARSE, (Place){.file = path}, "already an artifact");
+    }
+    Buf bytes = {.arena = t->arena};
+    progress_begin(t, "compiling");
+    rt_compile(t->ctx, t->arena, &in, &bytes);
+    progress_end(t);
+    if (*out)
+        file_write(t->ctx, out, bytes.at, bytes.n);
+    if (opt_num(&t->opt, OPT_VERBOSE))
+        fprintf(stderr, "otrn: %s: cache %s %s, %zu bytes\n", path,
+                stats.cached ? "hit" : *stats.key ? "miss" : "off", stats.key, bytes.n);
+    if (opt_on(&t->opt, OPT_STATS))
+        stats_print(&stats);
+    return 0;
+}

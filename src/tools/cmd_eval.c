@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// cmd_eval.c — otrn eval: the plain evaluator on a program, the oracle for everything else.
+#include <string.h>
+
+#include "base/file.h"
+#include "hlo/eval.h"
+#include "read/read.h"
+#include "tools/tools.h"
+
+static otrn_type plain_type(Hlo *h, TypeId id, const char *what, uint32_t i) {
+    const HloType *ty = hlo_type(h, id);
+    otrn_type out = {ty->kind == HT_TOKEN ? DT_TOKEN : ty->dtype, ty->rank, {0}};
+    if (ty->kind != HT_TOKEN && (ty->kind != HT_TENSOR || ty->dynamic))
+        ctx_fail(h->ctx, OTRN_UNSUPPORTED, (Place){.file = h->file},
+                 "%s %u of the program is not a tensor of known shape", what, i);
+    if (ty->rank)
+        memcpy(out.dims, ty->dims, (size_t)ty->rank * sizeof *ty->dims);
+    return out;
+}
+
+int cmd_eval(Tool *t) {
+    const char *path = t->words.at[0];
+    size_t size;
+    tensors_output_check(t);
+    const void *bytes = file_read(t->ctx, t->arena, path, &size);
+    if (artifact_is(bytes, size)) {
+        ctx_hint(t->ctx, "`otrn run` executes it");
+        ctx_fail(t->ctx, OTRN_PARSE, (Place){.file = path}, "an artifact, eval wants the program");
+    }
+    progress_begin(t, "evaluating");
+    Hlo *h = read_program(t->ctx, t->arena, path, bytes, size);
+    hlo_verify(h);
+    const HloFunc *f = hlo_main(h);
+    const HloRegion *body = &h->regions.at[f->body];
+    otrn_type *arg_types = ARENA_NEWN(t->arena, otrn_type, f->nargs + 1u);
+    otrn_type *result_types = ARENA_NEWN(t->arena, otrn_type, f->nresults + 1u);
+    for (uint32_t i = 0; i < f->nargs; i++)
+        arg_types[i] = plain_type(h, h->values.at[body->args + i].type, "argument", i);
+    for (uint32_t i = 0; i < f->nresults; i++)
+        result_types[i] = plain_type(h, f->result_types[i], "result", i);
+    const void **data = tensors_read(t, arg_types, f->nargs);
+
+    Tensor *args = ARENA_NEWN(t->arena, Tensor, f->nargs + 1u);
+    Tensor *results = ARENA_NEWN(t->arena, Tensor, f->nresults + 1u);
+    void **out = ARENA_NEWN(t->arena, void *, f->nresults + 1u);
+    for (uint32_t i = 0; i < f->nargs; i++)
+        args[i] = (Tensor){h->values.at[body->args + i].type, (void *)data[i]};
+    eval_func(h, t->arena, f, args, results);
+    progress_end(t);
+    for (uint32_t i = 0; i < f->nresults; i++)
+        out[i] = results[i].data;
+    tensors_write(t, result_types, f->nresults, out);
+    return 0;
+}

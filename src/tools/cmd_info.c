@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// cmd_info.c — otrn info: the tables this program was built from.
+#include "tools/tools.h"
+
+#include <string.h>
+
+#include "clock/clock.h"
+#include "hlo/eval.h"
+#include "isa/isa.h"
+#include "pass/pass.h"
+
+typedef struct ChipKey { // one row of CHIP_KEYS
+    const char *name, *unit;
+    size_t offset;
+} ChipKey;
+
+static const ChipKey chip_keys[] = {
+#define KEY(m, n, u, lo, hi) {n, u, offsetof(ChipFile, m)},
+    CHIP_KEYS(KEY)
+#undef KEY
+};
+
+static void info_chips(Tool *t) {
+    const char *const *names = chipfile_names();
+    VEC(ChipFile) chips = {0};
+    printf("%-30s %-8s", "key", "unit");
+    for (; *names; names++) {
+        ChipFile chip;
+        chipfile_load(t->ctx, t->arena, *names, t->opt.val[OPT_CHIPS], &chip);
+        VEC_PUSH(t->arena, &chips, chip);
+        printf(" %14s", chip.name);
+    }
+    for (size_t k = 0; k < sizeof chip_keys / sizeof *chip_keys; k++) {
+        printf("\n%-30s %-8s", chip_keys[k].name, chip_keys[k].unit);
+        for (uint32_t c = 0; c < chips.n; c++) {
+            double v;
+            memcpy(&v, (const char *)&chips.at[c] + chip_keys[k].offset, sizeof v);
+            printf(" %14.12g", v);
+        }
+    }
+    printf("\n");
+}
+
+static void info_passes(Tool *t) {
+    (void)t;
+    for (int i = 0; i < pass_count; i++)
+        printf("%-12s %s\n", pass_rows[i].name, pass_rows[i].purpose);
+}
+
+static void info_ops(Tool *t) {
+    static const char *const classes[] = {"elementwise", "elementwise", "elementwise", "move",
+                                          "reduce",      "dot",         "control",     "collective",
+                                          "meta",        "other"};
+    _Static_assert(sizeof classes / sizeof *classes == HC_MISC + 1, "one name per class");
+    (void)t;
+    printf("%-44s %-12s %s\n", "op", "class", "evaluator");
+    for (int i = HLO_NONE + 1; i < HLO_OPCODE_COUNT; i++) {
+        const HloOpRow *row = &hlo_op_rows[i];
+        char name[96];
+        snprintf(name, sizeof name, "%s.%s", hlo_dialect_names[row->dialect], row->name);
+        printf("%-44s %-12s %s\n", name, classes[row->cls], eval_has((HloOpcode)i) ? "yes" : "no");
+    }
+}
+
+static void info_options(Tool *t) {
+    printf("%-14s %-18s %-10s %-13s %s\n", "option", "environment", "value", "from", "meaning");
+    for (int i = 0; i < OPT_COUNT; i++)
+        printf("%-14s %-18s %-10s %-13s %s\n", opt_rows[i].name, opt_rows[i].env, t->opt.val[i],
+               t->opt.from[i], opt_rows[i].help);
+}
+
+static void info_isa(Tool *t) {
+    (void)t;
+    printf("%-12s %-8s %s\n", "instruction", "engines", "meaning");
+    for (int i = 0; i < ISA_OP_COUNT; i++)
+        printf("%-12s %-8s %s\n", isa_rows[i].name, isa_rows[i].engines, isa_rows[i].meaning);
+}
+
+static const struct {
+    const char *name;
+    void (*fn)(Tool *t);
+    const char *help;
+} topics[] = {
+    {"chips", info_chips, "sizes, clocks, rates and prices of the chip files"},
+    {"passes", info_passes, "graph passes in order"},
+    {"ops", info_ops, "operations and their support"},
+    {"options", info_options, "every option, its value now and where that comes from"},
+    {"isa", info_isa, "instructions of the chip"},
+};
+
+int cmd_info(Tool *t) {
+    const char *near = NULL;
+    if (t->words.n == 0) {
+        for (size_t i = 0; i < sizeof topics / sizeof *topics; i++)
+            printf("otrn info %-8s  %s\n", topics[i].name, topics[i].help);
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof topics / sizeof *topics; i++) {
+        if (!strcmp(topics[i].name, t->words.at[0])) {
+            topics[i].fn(t);
+            return 0;
+        }
+        near = opt_nearer(t->words.at[0], near, topics[i].name);
+    }
+    if (near)
+        ctx_hint(t->ctx, "did you mean '%s'?", near);
+    ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "info: there is no topic '%s'", t->words.at[0]);
+}

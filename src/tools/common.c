@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// common.c — the library as the commands use it, and the progress line.
+#include "tools/tools.h"
+
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+void tool_check(Tool *t, otrn_status s, const otrn_error *err) {
+    if (s == OTRN_OK)
+        return;
+    if (err->hint[0])
+        ctx_hint(t->ctx, "%s", err->hint);
+    char file[sizeof err->file];
+    memcpy(file, err->file, sizeof file);
+    ctx_fail(t->ctx, s, (Place){file, err->line, err->col}, "%s", err->text);
+}
+
+otrn_env *tool_env(Tool *t) {
+    if (t->env)
+        return t->env;
+    otrn_option given[OPT_COUNT];
+    size_t n = 0;
+    for (int i = 0; i < OPT_COUNT; i++) // the library reads defaults and environment itself
+        if (!strcmp(t->opt.from[i], "command line"))
+            given[n++] = (otrn_option){opt_rows[i].name, t->opt.val[i]};
+    otrn_error err = {0};
+    tool_check(t, otrn_open(given, n, &t->env, &err), &err);
+    return t->env;
+}
+
+otrn_exe *tool_exe(Tool *t, const char *path) {
+    otrn_env *env = tool_env(t);
+    otrn_error err = {0};
+    progress_begin(t, "compiling");
+    otrn_status s = otrn_compile_file(env, path, &t->exe, &err);
+    progress_end(t);
+    tool_check(t, s, &err);
+    return t->exe;
+}
+
+Artifact *tool_artifact(Tool *t, const char *path) {
+    size_t size;
+    const void *bytes = file_read(t->ctx, t->arena, path, &size);
+    if (!artifact_is(bytes, size))
+        bytes = otrn_exe_bytes(tool_exe(t, path), &size);
+    return artifact_load(t->ctx, t->arena, path, bytes, size);
+}
+
+// --- progress --------------------------------------------------------------------------------------
+// A thread wakes every second and rewrites one line on stderr, so that the work itself knows nothing
+// of it.
+
+static void *progress_loop(void *arg) {
+    Progress *p = arg;
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    pthread_mutex_lock(&p->lock);
+    for (int seconds = 1; !p->stop; seconds++) {
+        until.tv_sec++;
+        while (!p->stop && pthread_cond_timedwait(&p->wake, &p->lock, &until) == 0)
+            ;
+        if (!p->stop)
+            fprintf(stderr, "\r%s … %d s", p->what, seconds);
+        else if (seconds > 1)
+            fprintf(stderr, "\r\033[K");
+        fflush(stderr);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return NULL;
+}
+
+void progress_begin(Tool *t, const char *what) {
+    Progress *p = &t->progress;
+    if (p->on || !isatty(2))
+        return;
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->wake, NULL);
+    p->what = what, p->stop = false;
+    p->on = pthread_create(&p->thread, NULL, progress_loop, p) == 0;
+}
+
+void progress_end(Tool *t) {
+    Progress *p = &t->progress;
+    if (!p->on)
+        return;
+    pthread_mutex_lock(&p->lock);
+    p->stop = true;
+    pthread_cond_signal(&p->wake);
+    pthread_mutex_unlock(&p->lock);
+    pthread_join(p->thread, NULL);
+    pthread_mutex_destroy(&p->lock);
+    pthread_cond_destroy(&p->wake);
+    p->on = false;
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// main.c — the otrn program: the table of commands, option parsing, help, exit status.
+//
+// Output meant for programs goes to stdout and is stable; output meant for people goes to stderr.
+// Exit status: 0 fine, 1 the input or the run is at fault, 2 wrong usage.
+#include "tools/tools.h"
+
+#include <string.h>
+
+#include "pass/pass.h"
+
+typedef struct ToolRow {
+    const char *name;
+    char letter; // as in the option table's commands column
+    ToolFn *fn;
+    int min_words, max_words;
+    const char *usage, *help;
+} ToolRow;
+
+static const ToolRow rows[] = {
+    {"compile", 'c', cmd_compile, 1, 1, "PROG [-o OUT.otrn]",
+     "compile a program and write the artifact"},
+    {"run", 'r', cmd_run, 1, 1, "PROG|OUT.otrn [--input=FILE.npy …] [--output=DIR]",
+     "execute on the chip; a failing check.* op gives status 1"},
+    {"eval", 'e', cmd_eval, 1, 1, "PROG [--input=FILE.npy …] [--output=DIR]",
+     "execute with the plain evaluator, same meaning"},
+    {"prof", 'p', cmd_prof, 1, 1, "PROG|OUT.otrn [--target=…] [--trace=FILE] [--json]",
+     "modelled time and engine table; needs no data"},
+    {"dis", 'd', cmd_dis, 1, 1, "PROG|OUT.otrn", "print an artifact as assembly"},
+    {"as", 'x', cmd_as, 1, 1, "FILE.s -o OUT.otrn", "assemble what dis prints"},
+    {"info", 'i', cmd_info, 0, 1, "[chips|passes|ops|options|isa]", "print what this program knows"},
+    {"cache", 'C', cmd_cache, 1, 1, "ls|clear", "list or empty the cache of compiled programs"},
+};
+#define ROW_COUNT (sizeof rows / sizeof *rows)
+
+static void overview_print(FILE *out) {
+    fprintf(out, "otrn %s — an open Trainium\n\nusage: otrn COMMAND …\n\n", OTRN_RELEASE);
+    for (size_t i = 0; i < ROW_COUNT; i++)
+        fprintf(out, "  %-9s %s\n", rows[i].name, rows[i].help);
+    fprintf(out, "\nPROG is StableHLO text or bytecode, told apart by content.\n"
+                 "`otrn COMMAND --help` shows a command's options and their defaults.\n"
+                 "Exit status: 0 fine, 1 the input or the run is at fault, 2 wrong usage.\n");
+}
+
+static bool applies(const OptRow *opt, const ToolRow *row) {
+    return strchr(opt->cmds, row->letter) || strchr(opt->cmds, '*');
+}
+
+// "--target=trn1|trn2" as the left column shows it; returns its width in characters.
+static int option_left(const OptRow *opt, char *out, size_t out_bytes) {
+    const char *dash = opt->name[1] ? "--" : "-", *gap = opt->name[1] ? "=" : " ";
+    bool plain = opt->kind == 'B';
+    snprintf(out, out_bytes, "%s%s%s%s", dash, opt->name, plain ? "" : gap, plain ? "" : opt->values);
+    int width = 0;
+    for (const char *c = out; *c; c++)
+        width += (*c & 0xc0) != 0x80; // count characters, not UTF-8 bytes
+    return width;
+}
+
+static void help_print(const Tool *t, const ToolRow *row) {
+    char left[128];
+    int widest = 0;
+    printf("usage: otrn %s %s\n  %s\n", row->name, row->usage, row->help);
+    for (int i = 0; i < OPT_COUNT; i++) {
+        int width = option_left(&opt_rows[i], left, sizeof left);
+        if (applies(&opt_rows[i], row) && width > widest)
+            widest = width;
+    }
+    if (widest)
+        printf("\n");
+    for (int i = 0; i < OPT_COUNT; i++) {
+        const OptRow *opt = &opt_rows[i];
+        if (!applies(opt, row))
+            continue;
+        int pad = widest - option_left(opt, left, sizeof left);
+        printf("  %s%*s  %s", left, pad, "", opt->help);
+        if (*opt->dflt)
+            printf(" [%s]", opt->dflt);
+        if (strcmp(t->opt.from[i], "environment") == 0)
+            printf(" (now %s, by %s)", t->opt.val[i], opt->env);
+        printf("\n");
+    }
+}
+
+// --- parsing ---------------------------------------------------------------------------------------
+
+static const ToolRow *row_find(Ctx *ctx, const char *name) {
+    const char *near = NULL;
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        if (!strcmp(rows[i].name, name))
+            return &rows[i];
+        near = opt_nearer(name, near, rows[i].name);
+    }
+    if (near)
+        ctx_hint(ctx, "did you mean '%s'?", near);
+    else
+        ctx_hint(ctx, "`otrn --help` lists the commands");
+    ctx_fail(ctx, OTRN_USAGE, NO_PLACE, "there is no command '%s'", name);
+}
+
+// The option a word names, or raises with the nearest one that this command takes.
+static int option_find(Ctx *ctx, const ToolRow *row, const char *name, size_t n) {
+    int id = opt_find(name, n);
+    if (id >= 0 && applies(&opt_rows[id], row))
+        return id;
+    char typed[64];
+    snprintf(typed, sizeof typed, "%.*s", (int)n, name);
+    const char *near = NULL;
+    for (int i = 0; i < OPT_COUNT && id < 0; i++)
+        if (applies(&opt_rows[i], row))
+            near = opt_nearer(typed, near, opt_rows[i].name);
+    if (near)
+        ctx_hint(ctx, "did you mean %s%s?", near[1] ? "--" : "-", near);
+    else
+        ctx_hint(ctx, "`otrn %s --help` lists its options", row->name);
+    ctx_fail(ctx, OTRN_USAGE, NO_PLACE, id >= 0 ? "%s does not take the option '%s'"
+                                                : "%s knows no option '%s'",
+             row->name, typed);
+}
+
+// --input=a.npy,b.npy and repeated --input add up.
+static void inputs_add(Tool *t, const char *list) {
+    for (;;) {
+        size_t n = strcspn(list, ",");
+        if (!n)
+            ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "--input: an empty file name");
+        VEC_PUSH(t->arena, &t->inputs, arena_strndup(t->arena, list, n));
+        if (!list[n])
+            return;
+        list += n + 1;
+    }
+}
+
+// One option at argv[*i]: --name=value, --name value, -n value, or --name for on|off.
+static void option_parse(Tool *t, const ToolRow *row, char **argv, int *i) {
+    const char *name = argv[*i] + (argv[*i][1] == '-' ? 2 : 1);
+    size_t n = strcspn(name, "=");
+    int id = option_find(t->ctx, row, name, n);
+    const char *value = name[n] == '=' ? name + n + 1 : NULL;
+    if (!value && opt_rows[id].kind == 'B')
+        value = "on";
+    if (!value && !(value = argv[++*i]))
+        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "%s needs a value (%s)", argv[*i - 1],
+                 opt_rows[id].values);
+    opt_set(t->ctx, &t->opt, opt_rows[id].name, value, "command line");
+    if (id == OPT_INPUT)
+        inputs_add(t, value);
+}
+
+// Returns false when help was asked for and given.
+static bool words_parse(Tool *t, const ToolRow *row, char **argv) {
+    bool options = true;
+    for (int i = 0; argv[i]; i++) {
+        const char *word = argv[i];
+        if (options && !strcmp(word, "--")) {
+            options = false;
+        } else if (options && (!strcmp(word, "--help") || !strcmp(word, "-h"))) {
+            help_print(t, row);
+            return false;
+        } else if (options && word[0] == '-' && word[1]) {
+            option_parse(t, row, argv, &i);
+            if (!argv[i])
+                break;
+        } else {
+            VEC_PUSH(t->arena, &t->words, word);
+        }
+    }
+    if (!strcmp(t->opt.val[OPT_DUMP], "help"))
+        return true;
+    if ((int)t->words.n < row->min_words || (int)t->words.n > row->max_words) {
+        ctx_hint(t->ctx, "usage: otrn %s %s", row->name, row->usage);
+        if ((int)t->words.n < row->min_words)
+            ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "%s: too few arguments", row->name);
+        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "%s: one argument too many: '%s'", row->name,
+                 t->words.at[row->max_words]);
+    }
+    return true;
+}
+
+// A pass that does not exist cannot be left out: most likely a typo.
+static void disabled_check(Tool *t) {
+    for (const char *at = t->opt.val[OPT_DISABLE]; *at;) {
+        size_t n = strcspn(at, ",");
+        const char *word = arena_strndup(t->arena, at, n), *near = NULL;
+        at += n + (at[n] == ',');
+        bool known = false;
+        for (int i = 0; i < pass_count; i++) {
+            known |= !strcmp(pass_rows[i].name, word);
+            near = opt_nearer(word, near, pass_rows[i].name);
+        }
+        if (known)
+            continue;
+        if (near)
+            ctx_hint(t->ctx, "did you mean '%s'?", near);
+        else
+            ctx_hint(t->ctx, "`otrn info passes` lists them");
+        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "--disable-pass: there is no pass '%s'", word);
+    }
+}
+
+static int command_run(Tool *t, char **argv) {
+    if (!argv[1]) {
+        overview_print(stderr);
+        return 2;
+    }
+    if (!strcmp(argv[1], "--version")) {
+        printf("otrn %s\n", OTRN_RELEASE);
+        return 0;
+    }
+    bool help = !strcmp(argv[1], "help");
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || (help && !argv[2])) {
+        overview_print(stdout);
+        return 0;
+    }
+    const ToolRow *row = row_find(t->ctx, argv[1 + help]);
+    opt_init(t->ctx, &t->opt);
+    if (help) {
+        help_print(t, row);
+        return 0;
+    }
+    if (!words_parse(t, row, argv + 2))
+        return 0;
+    disabled_check(t);
+    return row->fn(t);
+}
+
+int main(int argc, char **argv) {
+    (void)argc;
+    Ctx ctx = {0};
+    Arena arena;
+    Tool tool = {.ctx = &ctx, .arena = &arena};
+    jmp_buf jb;
+    arena_init(&arena, &ctx);
+    volatile int status = 0;
+    if (CTX_TRY(&ctx, jb)) {
+        status = command_run(&tool, argv);
+        // A full disk or a closed pipe behind stdout is a failed run, not a success.
+        if (fflush(stdout) != 0 || ferror(stdout))
+            ctx_fail(&ctx, OTRN_IO, NO_PLACE, "cannot write to standard output");
+    } else {
+        char text[2400];
+        progress_end(&tool);
+        fflush(stdout);
+        otrn_error_print(&ctx.err, text, sizeof text);
+        fprintf(stderr, "%s%s", text, text[0] && text[strlen(text) - 1] == '\n' ? "" : "\n");
+        status = ctx.err.code == OTRN_USAGE ? 2 : 1;
+    }
+    otrn_exe_free(tool.exe);
+    otrn_close(tool.env);
+    arena_fini(&arena);
+    return status;
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// tensors.c — arguments from .npy files and results to them, for run and eval alike.
+#include "tools/tools.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/dtype.h"
+#include "base/file.h"
+#include "base/npy.h"
+
+#define SHOW_ELEMS 8 // values printed per result
+
+static void type_print(Buf *b, int dtype, int rank, const int64_t *dims) {
+    buf_puts(b, "tensor<");
+    for (int d = 0; d < rank; d++)
+        buf_printf(b, "%lldx", (long long)dims[d]);
+    buf_printf(b, "%s>", dtype_row(dtype)->name);
+}
+
+const char *type_text(Arena *a, const otrn_type *type) {
+    Buf b = {.arena = a};
+    type_print(&b, type->dtype, type->rank, type->dims);
+    return buf_cstr(&b);
+}
+
+static const char *npy_text(Arena *a, const Npy *npy) {
+    if (npy->dtype != DT_INVALID) {
+        otrn_type type = {npy->dtype, npy->rank, {0}};
+        memcpy(type.dims, npy->dims, sizeof type.dims);
+        return type_text(a, &type);
+    }
+    Buf b = {.arena = a};
+    buf_puts(&b, "tensor<");
+    for (int d = 0; d < npy->rank; d++)
+        buf_printf(&b, "%lldx", (long long)npy->dims[d]);
+    buf_printf(&b, "void%zu>", npy->elem_bytes * 8);
+    return buf_cstr(&b);
+}
+
+// A raw void of the right width stands for types numpy lacks.
+static bool dtype_agrees(const Npy *npy, int want) {
+    if (npy->dtype == want || (npy->dtype == DT_INVALID && npy->elem_bytes == dtype_bytes(want)))
+        return true;
+    return (want == DT_INDEX && npy->dtype == DT_I64) || (want == DT_TF32 && npy->dtype == DT_F32);
+}
+
+static const void *tensor_read(Tool *t, size_t i, const otrn_type *want) {
+    const char *path = t->inputs.at[i];
+    Npy npy;
+    npy_read(t->ctx, t->arena, path, &npy);
+    bool same = npy.rank == want->rank;
+    for (int d = 0; d < want->rank && same; d++)
+        same = npy.dims[d] == want->dims[d];
+    if (!same || !dtype_agrees(&npy, want->dtype)) {
+        const char *has = npy_text(t->arena, &npy), *wants = type_text(t->arena, want);
+        ctx_fail(t->ctx, OTRN_ARGUMENT, (Place){.file = path},
+                 "argument %zu is %s, the file holds %s: wrong %s", i, wants, has,
+                 same ? "type" : "shape");
+    }
+    return npy.data;
+}
+
+const void **tensors_read(Tool *t, const otrn_type *types, size_t count) {
+    if (t->inputs.n != count) {
+        Buf b = {.arena = t->arena};
+        for (size_t i = 0; i < count && i < 8; i++) {
+            buf_puts(&b, i ? ", " : "give one --input=FILE.npy each for: ");
+            type_print(&b, types[i].dtype, types[i].rank, types[i].dims);
+        }
+        if (count)
+            ctx_hint(t->ctx, "%s%s", buf_cstr(&b), count > 8 ? ", …" : "");
+        ctx_fail(t->ctx, OTRN_ARGUMENT, (Place){.file = t->words.at[0]},
+                 "the program takes %zu argument%s, %u given", count, count == 1 ? "" : "s",
+                 t->inputs.n);
+    }
+    const void **data = ARENA_NEWN(t->arena, const void *, count + 1);
+    for (size_t i = 0; i < count; i++)
+        data[i] = tensor_read(t, i, &types[i]);
+    return data;
+}
+
+void tensors_output_check(Tool *t) {
+    const char *dir = t->opt.val[OPT_OUTPUT];
+    if (!*dir)
+        return;
+    char *at = arena_strndup(t->arena, dir, strlen(dir));
+    struct stat st;
+    while (stat(at, &st) != 0 && errno == ENOENT) { // the nearest part that is there
+        char *slash = strrchr(at, '/');
+        if (!slash)
+            at = ".";
+        else if (slash == at)
+            at[1] = 0;
+        else
+            *slash = 0;
+    }
+    if (stat(at, &st) == 0 && !S_ISDIR(st.st_mode))
+        errno = ENOTDIR;
+    else if (access(at, W_OK | X_OK) == 0)
+        return;
+    ctx_fail(t->ctx, OTRN_IO, (Place){.file = dir}, "cannot write results there: %s",
+             strerror(errno));
+}
+
+static void value_print(int dtype, const uint8_t *p) {
+    size_t bytes = dtype_bytes(dtype);
+    if (dtype == DT_I1)
+        printf(" %s", *p ? "true" : "false");
+    else if (dtype_is_float(dtype))
+        printf(" %.6g", dtype_to_f64(dtype, p));
+    else if (dtype_is_complex(dtype)) {
+        int part = dtype == DT_C64 ? DT_F32 : DT_F64;
+        printf(" (%.6g,%.6g)", dtype_to_f64(part, p), dtype_to_f64(part, p + bytes / 2));
+    } else if (dtype == DT_UI64)
+        printf(" %llu", (unsigned long long)dtype_to_i64(dtype, p));
+    else
+        printf(" %lld", (long long)dtype_to_i64(dtype, p));
+}
+
+static void result_print(Tool *t, size_t i, const otrn_type *type, const uint8_t *data) {
+    if (dtype_bytes(type->dtype) == 0) {
+        printf("result %zu: token\n", i);
+        return;
+    }
+    size_t elems = otrn_type_bytes(type) / dtype_bytes(type->dtype);
+    printf("result %zu: %s:", i, type_text(t->arena, type));
+    for (size_t e = 0; e < elems && e < SHOW_ELEMS; e++)
+        value_print(type->dtype, data + e * dtype_bytes(type->dtype));
+    printf(elems > SHOW_ELEMS ? " …\n" : "\n");
+}
+
+void tensors_write(Tool *t, const otrn_type *types, size_t count, void *const *results) {
+    const char *dir = t->opt.val[OPT_OUTPUT];
+    if (*dir)
+        dir_make(t->ctx, dir);
+    for (size_t i = 0; i < count; i++) {
+        if (*dir && dtype_bytes(types[i].dtype))
+            npy_write(t->ctx, arena_printf(t->arena, "%s/result_%zu.npy", dir, i), types[i].dtype,
+                      types[i].rank, types[i].dims, results[i]);
+        result_print(t, i, &types[i], results[i]);
+    }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// tools.h — what the commands of the otrn program share.
+//
+// A command is a row of the table in main.c and one file. main parses options and words, owns the
+// arena and catches errors; a command returns the exit status: 0 fine, 1 the input or the run is at
+// fault. It may raise through t->ctx at any time; wrong usage (status 2) is raised as USAGE.
+#ifndef OTRN_TOOLS_TOOLS_H
+#define OTRN_TOOLS_TOOLS_H
+
+#include <pthread.h>
+#include <stdio.h>
+
+#include "artifact/artifact.h"
+#include "base/arena.h"
+#include "base/ctx.h"
+#include "base/opt.h"
+#include "otrn.h"
+
+typedef struct Progress { // a line on the terminal, rewritten by a thread of its own
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool on, stop;
+    const char *what;
+} Progress;
+
+typedef struct Tool { // one invocation
+    Ctx *ctx;
+    Arena *arena; // until the program ends
+    Options opt;
+    VEC(const char *) words;  // what is neither command nor option
+    VEC(const char *) inputs; // the --input files in order
+    otrn_env *env;            // opened by tool_env, closed by main
+    otrn_exe *exe;            // made by tool_exe, freed by main
+    Progress progress;
+} Tool;
+
+typedef int ToolFn(Tool *t);
+ToolFn cmd_compile, cmd_run, cmd_eval, cmd_prof, cmd_dis, cmd_as, cmd_info, cmd_cache;
+
+// Raises a library error again as ours.
+void tool_check(Tool *t, otrn_status s, const otrn_error *err);
+// The library's environment with this invocation's options.
+otrn_env *tool_env(Tool *t);
+// Compiles or loads a file; the executable lives until the program ends.
+otrn_exe *tool_exe(Tool *t, const char *path);
+// An artifact from a file that is one, or compiled from a program.
+Artifact *tool_artifact(Tool *t, const char *path);
+
+// While something may take long and stderr is a terminal, a line there tells so.
+void progress_begin(Tool *t, const char *what);
+void progress_end(Tool *t);
+
+// --- tensors.c: arguments from files, results to files --------------------------------------------
+// Reads one file per argument and holds it against the program's types. Raises ARGUMENT.
+const void **tensors_read(Tool *t, const otrn_type *types, size_t count);
+// Raises IO now, before long work, when --output could not be written later.
+void tensors_output_check(Tool *t);
+// Prints a line per result and writes result_N.npy when --output is given.
+void tensors_write(Tool *t, const otrn_type *types, size_t count, void *const *results);
+const char *type_text(Arena *a, const otrn_type *type); // "tensor<2x3xf32>"
+
+#endif

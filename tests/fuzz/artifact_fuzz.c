@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// artifact_fuzz.c — damaged artifacts and damaged assembly.
+//
+// Checksums of an artifact are repaired first, so that the checks behind them are reached. What loads must
+// survive every round trip and be priced; what assembles and verifies must load.
+#include <stdlib.h>
+
+#include "artifact/artifact.h"
+#include "clock/clock.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+extern const char *const fuzz_seeds[];
+const char *const fuzz_seeds[] = {"tests/unit/data/everything.s", "tests/unit/data/version1.artifact", NULL};
+
+static void fix_checksums(uint8_t *p, size_t size) {
+    if (size < 32)
+        return;
+    uint64_t sections = le_load32(p + 12);
+    if (sections > (size - 32) / 24)
+        return;
+    le_store64(p + 16, size);
+    for (uint64_t i = 0; i < sections; i++) {
+        uint8_t *row = p + 32 + 24 * i;
+        uint64_t at = le_load64(row + 8), n = le_load64(row + 16);
+        if (at <= size && n <= size - at)
+            le_store32(row + 4, crc32c(0, p + at, n));
+    }
+    le_store32(p + 24, crc32c(0, p + 32, 24 * sections));
+    le_store32(p + 28, crc32c(0, p, 28));
+}
+
+static void must_equal(const Buf *a, const Buf *b) {
+    if (a->n != b->n || memcmp(a->at, b->at, a->n))
+        abort();
+}
+
+static void use(Ctx *ctx, Arena *a, Artifact *art) {
+    Buf bytes = {.arena = a}, text = {.arena = a}, again = {.arena = a};
+    artifact_save(art, &bytes);
+    artifact_print(art, &text);
+    Artifact *back = artifact_parse(ctx, a, "again.s", (const char *)text.at, text.n);
+    artifact_save(back, &again);
+    must_equal(&bytes, &again);
+    artifact_load(ctx, a, "again.otrn", bytes.at, bytes.n);
+    ChipFile chip;
+    Clock clock;
+    chipfile_load(ctx, a, "trn2", NULL, &chip);
+    clock_run(ctx, a, art, &chip, false, &clock);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    Ctx ctx = {0};
+    Arena a;
+    jmp_buf jb, late;
+    arena_init(&a, &ctx);
+    if (CTX_TRY(&ctx, jb)) {
+        Artifact *art;
+        if (artifact_is(data, size)) {
+            uint8_t *copy = arena_dup(&a, data, size);
+            fix_checksums(copy, size);
+            art = artifact_load(&ctx, &a, "fuzz.otrn", copy, size);
+        } else {
+            art = artifact_parse(&ctx, &a, "fuzz.s", (const char *)data, size);
+            artifact_verify(&ctx, art, "fuzz.s");
+        }
+        if (CTX_TRY(&ctx, late))
+            use(&ctx, &a, art);
+        else
+            abort(); // what was verified may not fail any more
+    }
+    arena_fini(&a);
+    return 0;
+}

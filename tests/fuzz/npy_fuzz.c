@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// npy_fuzz.c — damaged .npy files.
+#include "base/npy.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+extern const char *const fuzz_seeds[];
+const char *const fuzz_seeds[] = {"tests/tools/data/f32_2x3.npy", "tests/tools/data/bf16_4.npy", NULL};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    Ctx ctx = {0};
+    Arena a;
+    Npy npy;
+    jmp_buf jb;
+    arena_init(&a, &ctx);
+    if (CTX_TRY(&ctx, jb))
+        npy_parse(&ctx, &a, "fuzz.npy", data, size, &npy);
+    arena_fini(&a);
+    return 0;
+}

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every test sees two backends: opentrn, the default, and JAX's CPU to compare with."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+os.environ["JAX_PLATFORMS"] = "opentrn,cpu"
+
+import jax
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+OTRN = ROOT / "build" / "otrn"
+sys.path.insert(0, str(ROOT / "examples" / "jax"))
+
+
+@pytest.fixture(scope="session")
+def device():
+    return jax.devices()[0]
+
+
+@pytest.fixture(scope="session")
+def cpu():
+    return jax.devices("cpu")[0]
+
+
+@pytest.fixture
+def x64():
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", False)
+
+
+@pytest.fixture
+def python():
+    """Runs Python code in a process of its own, with other variables in its environment."""
+    def run(code, **variables):
+        env = {**os.environ, **{k: v for k, v in variables.items() if v is not None}}
+        for k, v in variables.items():
+            if v is None:
+                env.pop(k, None)
+        return subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=300)
+    return run

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiled functions: what they tell, how they travel."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import opentrn
+
+
+def compiled():
+    f = lambda w, x: jnp.tanh(x @ w)
+    return jax.jit(f).lower(np.ones((64, 32), np.float32), np.ones((16, 64), np.float32)).compile()
+
+
+def test_cost_analysis():
+    cost = compiled().cost_analysis()
+    assert cost["flops"] == 2 * 64 * 32 * 16
+    assert cost["bytes accessed"] > 0
+    assert cost["optimal_seconds"] > 0
+
+
+def test_memory_analysis():
+    memory = compiled().memory_analysis()
+    assert memory.argument_size_in_bytes >= 4 * (64 * 32 + 16 * 64)
+    assert memory.output_size_in_bytes >= 4 * 16 * 32
+    assert memory.generated_code_size_in_bytes > 0
+
+
+def test_report():
+    times = {t: opentrn.report(compiled(), t) for t in ("trn1", "trn2", "trn3")}
+    for target, r in times.items():
+        assert r["target"] == target
+        assert r["total_us"] > 0
+        assert r["flops"] == 2 * 64 * 32 * 16
+        assert sum(r["instructions"].values()) > 0
+    assert opentrn.report(opentrn.artifact(compiled()), "trn2") == times["trn2"]
+    assert opentrn.report(compiled())["target"] == "trn2"
+
+
+def test_text():
+    assert "tanh" in compiled().as_text()
+
+
+def test_fingerprints_differ():
+    one, two = (jax.jit(lambda x: x + n).lower(1.0).compile().runtime_executable() for n in (1, 2))
+    assert one.fingerprint != two.fingerprint
+
+
+def test_serialise_and_load(device):
+    from jax.experimental import serialize_executable
+    x = np.arange(6, dtype=np.float32)
+    c = jax.jit(lambda x: x * 3).lower(x).compile()
+    loaded = serialize_executable.deserialize_and_load(*serialize_executable.serialize(c), execution_devices=[device])
+    np.testing.assert_array_equal(loaded(x), x * 3)
+
+
+def test_cache_hit_across_processes(python, tmp_path):
+    code = """if True:
+        import jax, numpy as np, opentrn
+        c = jax.jit(lambda x: x * 17 - 4).lower(np.ones(9, np.float32)).compile()
+        print(opentrn.cache_hit(c), float(c(np.ones(9, np.float32))[0]))"""
+    ran = [python(code, OTRN_CACHE="on", OTRN_CACHE_DIR=str(tmp_path)) for _ in range(2)]
+    assert [r.stdout.strip() for r in ran] == ["False 13.0", "True 13.0"], ran[0].stderr + ran[1].stderr
+    off = python(code, OTRN_CACHE="off", OTRN_CACHE_DIR=str(tmp_path))
+    assert off.stdout.strip() == "False 13.0"

@@ -1,0 +1,32 @@
+// A vector by a matrix, and no free dimension at all on one side.
+// run: otrn eval %s
+// run: otrn run %s --threads=1
+// run: otrn run %s --host=portable --threads=2
+func.func public @main() {
+  // small whole numbers: sums are exact in any order
+  %li = stablehlo.iota dim = 0 : tensor<50xi32>
+  %l7 = stablehlo.constant dense<7> : tensor<50xi32>
+  %l3 = stablehlo.constant dense<3> : tensor<50xi32>
+  %lm = stablehlo.remainder %li, %l7 : tensor<50xi32>
+  %ls = stablehlo.subtract %lm, %l3 : tensor<50xi32>
+  %lc = stablehlo.convert %ls : (tensor<50xi32>) -> tensor<50xf32>
+  %l = stablehlo.reshape %lc : (tensor<50xf32>) -> tensor<50xf32>
+  %ri = stablehlo.iota dim = 0 : tensor<1000xi32>
+  %r5 = stablehlo.constant dense<5> : tensor<1000xi32>
+  %r2 = stablehlo.constant dense<2> : tensor<1000xi32>
+  %rm = stablehlo.remainder %ri, %r5 : tensor<1000xi32>
+  %rs = stablehlo.subtract %rm, %r2 : tensor<1000xi32>
+  %rc = stablehlo.convert %rs : (tensor<1000xi32>) -> tensor<1000xf32>
+  %r = stablehlo.reshape %rc : (tensor<1000xf32>) -> tensor<50x20xf32>
+  %got = stablehlo.dot_general %l, %r, contracting_dims = [0] x [0] : (tensor<50xf32>, tensor<50x20xf32>) -> tensor<20xf32>
+  %lf = stablehlo.convert %l : (tensor<50xf32>) -> tensor<50xf32>
+  %rf = stablehlo.convert %r : (tensor<50x20xf32>) -> tensor<50x20xf32>
+  %lw = stablehlo.broadcast_in_dim %lf, dims = [1] : (tensor<50xf32>) -> tensor<20x50xf32>
+  %rw = stablehlo.broadcast_in_dim %rf, dims = [1, 0] : (tensor<50x20xf32>) -> tensor<20x50xf32>
+  %p = stablehlo.multiply %lw, %rw : tensor<20x50xf32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %sum = stablehlo.reduce(%p init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<20x50xf32>, tensor<f32>) -> tensor<20xf32>
+  %want = stablehlo.convert %sum : (tensor<20xf32>) -> tensor<20xf32>
+  stablehlo.custom_call @check.expect_eq(%got, %want) {has_side_effect = true} : (tensor<20xf32>, tensor<20xf32>) -> ()
+  return
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+// clock_test.c — modelled times against figures worked out by hand, and what must hold for any program.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "clock/clock.h"
+
+static int failures;
+static Ctx ctx;
+static Arena arena;
+static ChipFile trn1, trn2;
+
+static void result(const char *name, const char *why) {
+    if (why)
+        printf("FAIL %s: %s\n", name, why);
+    else
+        printf("ok %s\n", name);
+    failures += why != NULL;
+}
+
+#define HEAD ".scratch 67108864\n.arg f32[4096,4096]\n.result f32[4096,4096]\n"
+
+static Artifact *assemble(const char *body) {
+    const char *text = arena_printf(&arena, "%s%s", HEAD, body);
+    Artifact *art = artifact_parse(&ctx, &arena, "t.s", text, strlen(text));
+    artifact_verify(&ctx, art, "t.s");
+    return art;
+}
+
+static Clock timed(const char *body, const ChipFile *chip) {
+    Clock c;
+    clock_run(&ctx, &arena, assemble(body), chip, true, &c);
+    return c;
+}
+
+static const char *expect(double have, double want, const char *what) {
+    static char shown[200];
+    if (fabs(have - want) <= 0.02 + 1e-5 * want) // picoseconds are rounded
+        return NULL;
+    snprintf(shown, sizeof shown, "%s is %.3f, not %.3f", what, have, want);
+    return shown;
+}
+
+static void test_matmul(void) {
+    // 64 pairs: the first weights load before anything, then one matmul of 512 columns after the other
+    Buf body = {.arena = &arena};
+    for (int i = 0; i < 64; i++)
+        buf_puts(&body, "ldweights src=sbuf[0:0] stype=bf16 n0=128 n1=128\n"
+                        "matmul dst=psum[0:0] src=sbuf[0:0] stype=bf16 n0=128 n1=512 n2=128\n");
+    Clock c = timed(buf_cstr(&body), &trn2);
+    double load = 32 / 2.4, column = 512 / 2.4;
+    double last = load + 63 * column; // begin of the last one
+    result("matmuls hide the weight loads",
+           expect(c.total_ns, last + 57 + (128 + 128 + 512) / 2.4, "total"));
+    result("tensor engine busy all the time", expect(c.busy_ns[ENG_TENSOR], load + 64 * column, "busy"));
+    result("flops", c.flops == 64.0 * 2 * 128 * 512 * 128 ? NULL : "wrong");
+    // a short matmul takes the minimum interval, fp32 four passes
+    Clock s = timed("ldweights src=sbuf[0:0] stype=f32 n0=32 n1=32\n"
+                    "matmul dst=psum[0:0] src=sbuf[0:0] stype=f32 n0=32 n1=8 n2=32\n",
+                    &trn2);
+    result("minimum interval and fp32 passes",
+           expect(s.busy_ns[ENG_TENSOR], (4 * 8 + 4 * 64) / 2.4, "busy"));
+    // documented: fp32 4096 x 8192 x 8192 on Trainium2, 65,536 matmul instructions of 429.7 ns, two for a product
+    double product_ns = 4 * 512 / 2.4;
+    result("fp32 rate of the published profile",
+           fabs(product_ns / 2 - 429.7) / 429.7 < 0.01 ? NULL : "off by more than 1 %");
+}
+
+static void test_elementwise(void) {
+    Clock c = timed("vector: tensor_copy dst=sbuf[0:0] src=psum[0:0] dtype=f32 stype=f32 n0=128 n1=512\n", &trn2);
+    result("vector copy", expect(c.total_ns, 512 / 0.96 + 150, "total"));
+    c = timed("vector: tensor_copy dst=sbuf[0:0] src=sbuf[0:4096] dtype=bf16 stype=bf16 n0=128 n1=1024\n", &trn2);
+    result("vector fast mode", expect(c.busy_ns[ENG_VECTOR], 1024 / 4 / 0.96, "busy"));
+    c = timed("vector: tensor_copy dst=sbuf[0:0] src=sbuf[0:4096] dtype=bf16 stype=bf16 n0=128 n1=1024\n", &trn1);
+    result("vector has no fast mode on trn1", expect(c.busy_ns[ENG_VECTOR], 1024 / 1.12, "busy"));
+    c = timed("scalar: tensor_copy dst=sbuf[0:0] src=psum[0:0] dtype=f32 stype=f32 n0=128 n1=1\n", &trn1);
+    result("scalar, one element (159 ns in the published profile)", // its latency is over 64 cycles of it
+           fabs(c.total_ns - (64 / 1.4 + 158)) < 0.02 ? NULL : "off");
+    c = timed("gpsimd: memset dst=sbuf[0:0] dtype=f32 n0=128 n1=512\n", &trn2);
+    result("gpsimd fill", expect(c.total_ns, (150 + 512) / 1.2, "total"));
+}
+
+static void test_semaphores(void) {
+    const char *work = "vector: memset dst=sbuf[0:0] dtype=f32 n0=128 n1=960\n"; // 1000 ns + 150
+    Clock c = timed(arena_printf(&arena, "%sscalar: tensor_copy dst=sbuf[0:0] src=sbuf[0:0] dtype=f32 "
+                                         "stype=f32 n0=128 n1=1200 wait(vector>=1)\n",
+                                 work),
+                    &trn2);
+    result("a wait adds up", expect(c.total_ns, 1150 + 18 + 1000 + 295, "total"));
+    c = timed(arena_printf(&arena, "%sscalar: tensor_copy dst=sbuf[0:8192] src=sbuf[0:8192] dtype=f32 "
+                                   "stype=f32 n0=128 n1=1200\n",
+                           work),
+              &trn2);
+    result("without it they run side by side", expect(c.total_ns, 1000 + 295, "total"));
+    c = timed(arena_printf(&arena, "%s%s", work, work), &trn2);
+    result("one engine is in order", expect(c.total_ns, 2000 + 150, "total"));
+    c = timed(arena_printf(&arena, "%sbarrier\n%s", work, work), &trn2);
+    result("a barrier drains", expect(c.total_ns, 1150 + 90 + 1150, "total"));
+}
+
+static void test_dma(void) {
+    // 128 partitions x 4 KiB: 8 partitions an engine
+    Clock c = timed("dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=128 n1=1024 s0=4096 s1=1 d1=1\n", &trn2);
+    double hbm = 128 * 4096 / 362.5;
+    result("a transfer at full width", // 16 engines x 23 GB/s is just above the HBM share
+           expect(c.total_ns, 1000 + fmax(8 * 4096 / 23.0, hbm) + 280, "total"));
+    c = timed("dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=8 n1=8192 s0=4096 s1=1 d1=1\n", &trn2);
+    result("eight partitions use one engine", expect(c.total_ns, 1000 + 8 * 32768 / 23.0 + 280, "total"));
+    c = timed("dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=128 n1=16 s0=4096 s1=2 d1=1\n", &trn2);
+    result("small descriptors cost as much as efficient ones",
+           expect(c.total_ns, 1000 + 8 * 16 * 161 / 23.0 + 280, "total"));
+    // two transfers of one queue are issued 800 ns apart, those of two queues are not
+    const char *small = "dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=8 n1=16 s0=4096 s1=1 d1=1 queue=%d\n";
+    double one = 8 * 161 / 23.0;
+    const char *same = arena_printf(&arena, small, 0);
+    c = timed(arena_printf(&arena, "%s%s", same, same), &trn2);
+    result("issue interval of a queue", expect(c.total_ns, 1000 + 800 + one + 280, "total"));
+    c = timed(arena_printf(&arena, "%s%s", same, arena_printf(&arena, small, 1)), &trn2);
+    result("two queues share an engine", expect(c.total_ns, 1000 + 2 * one + 280, "total"));
+    // neighbouring elements to neighbouring partitions: a transposing DMA where there is one
+    const char *turned = "dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=128 n1=1024 s0=1 s1=4096 d1=1\n";
+    c = timed(turned, &trn2);
+    result("transposing DMA", expect(c.total_ns, 1000 + 128 * 4096 / 16 / (23 * 0.9) + 280, "total"));
+    c = timed(turned, &trn1);
+    result("element by element on trn1", expect(c.total_ns, 1000 + 8 * 1024 * 119 / 17.0 + 280, "total"));
+    c = timed("dma dst=result0[0] src=arg0[0] stype=f32 n0=16777216\n", &trn2);
+    result("memory to memory counts HBM twice", expect(c.total_ns, 1000 + 2 * 67108864 / 362.5 + 280, "total"));
+    result("HBM bytes", c.hbm_bytes == 2 * 67108864.0 ? NULL : "wrong");
+    ChipFile slow = trn2;
+    slow.hbm_bw_core = 100;
+    c = timed("dma dst=result0[0] src=arg0[0] stype=f32 n0=16777216\n", &slow);
+    result("a slower HBM shows", expect(c.total_ns, 1000 + 2 * 67108864 / 100.0 + 280, "total"));
+}
+
+static void test_kernel(void) {
+    Clock c = timed(".kernel 0 stablehlo.add (arg0[0]: f32[1024,1024], scratch[0]: f32[1024,1024]) -> "
+                    "(result0[0]: f32[1024,1024])\nkernel imm=0\n",
+                    &trn2);
+    double memory = 8 * 1048576 / (307 / 2.0), compute = 1048576 / 128 / 1.2;
+    result("a kernel bound by memory",
+           expect(c.total_ns, 150 / 1.2 + 1280 + fmax(memory, compute), "total"));
+    c = timed(".kernel 0 stablehlo.power (arg0[0]: f32[1024,1024], scratch[0]: f32[1024,1024]) -> "
+              "(result0[0]: f32[1024,1024])\nkernel imm=0\n",
+              &trn2);
+    result("a kernel bound by arithmetic", c.total_ns > 1280 + 20 * compute ? NULL : "too cheap");
+    c = timed(".kernel 0 stablehlo.dot_general (arg0[0]: f32[64,128], scratch[0]: f32[128,32]) -> "
+              "(result0[0]: f32[64,32]) {lhs_batching_dimensions = [], rhs_batching_dimensions = [], "
+              "lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}\nkernel imm=0\n",
+              &trn2);
+    result("flops of a product on gpsimd", c.flops == 2.0 * 64 * 128 * 32 ? NULL : "wrong");
+    result("never free", timed(".kernel 0 stablehlo.reshape (arg0[0]: f32[1]) -> (result0[0]: f32[1,1])\n"
+                               "kernel imm=0\n", &trn2).total_ns > 100 ? NULL : "free");
+}
+
+static bool same(const Clock *a, const Clock *b) {
+    return a->total_ns == b->total_ns && !memcmp(a->busy_ns, b->busy_ns, sizeof a->busy_ns) &&
+           !memcmp(a->insts, b->insts, sizeof a->insts) && a->flops == b->flops &&
+           a->hbm_bytes == b->hbm_bytes && a->unknown_loops == b->unknown_loops;
+}
+
+static const char loop_body[] =
+    "dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=128 n1=512 s0=4096 s1=1 d1=1\n"
+    "ldweights src=sbuf[0:0] stype=f32 n0=128 n1=128 wait(q0>=1)\n"
+    "matmul dst=psum[0:0] src=sbuf[0:0] stype=f32 n0=128 n1=512 n2=128\n"
+    "vector: tensor_copy dst=sbuf[0:4096] src=psum[0:0] dtype=f32 stype=f32 n0=128 n1=512 wait(tensor>=2)\n"
+    "dma dst=result0[0] src=sbuf[0:4096] stype=f32 n0=128 n1=512 d0=4096 d1=1 s1=1 queue=1 wait(vector>=1)\n";
+
+// Loops stepped through and loops multiplied give the same picoseconds.
+static void test_fast_forward(void) {
+    const char *const programs[] = {
+        // a barrier in every iteration, as the compiler emits loops
+        "barrier\n.loop a b trips=%d\na: reg_load reg=0 src=arg0[0] stype=i32\nbranch_eq imm=b reg=0 "
+        "value=0\n%sbarrier\njump imm=a\nb: halt\n",
+        // none: engines run into the next iteration
+        ".loop a b trips=%d\na: nop\n%sjump imm=a\nb: halt\n",
+        // two loops, one in the other
+        "barrier\n.loop o e trips=3\n.loop a b trips=%d\no: nop\nbarrier\na: nop\n%sbarrier\n"
+        "branch_eq imm=a reg=0 value=0\nb: vector: nop\nbarrier\nbranch_eq imm=o reg=1 value=0\ne: halt\n",
+        // no branch at all
+        ".loop a b trips=%d\na: nop\n%sb: halt\n",
+    };
+    const char *why = NULL;
+    static char shown[200];
+    for (size_t i = 0; i < sizeof programs / sizeof *programs && !why; i++)
+        for (int trips = 1; trips <= 45 && !why; trips += trips < 8 ? 1 : 8) {
+            char *text = arena_alloc(&arena, 4096);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+            snprintf(text, 4096, programs[i], trips, loop_body);
+#pragma GCC diagnostic pop
+            Artifact *art = assemble(text);
+            Clock fast, slow;
+            clock_run(&ctx, &arena, art, &trn2, false, &fast);
+            clock_run_stepwise(&ctx, &arena, art, &trn2, &slow);
+            if (!same(&fast, &slow)) {
+                snprintf(shown, sizeof shown, "program %zu, %d trips: %.3f and %.3f ns", i, trips,
+                         fast.total_ns, slow.total_ns);
+                why = shown;
+            }
+            if (i != 1 && i < 3 && trips == 40 && fast.simulated >= slow.simulated)
+                why = "nothing was multiplied"; // without barriers sync runs ahead: never steady
+        }
+    result("multiplied loops equal stepped ones", why);
+}
+
+static void test_huge_loops(void) {
+    Buf text = {.arena = &arena};
+    for (int i = 0; i < 60; i++)
+        buf_printf(&text, ".loop a%d b%d trips=1000000000\n", i, i);
+    for (int i = 0; i < 60; i++)
+        buf_printf(&text, "a%d:\n", i);
+    buf_puts(&text, "barrier\nvector: nop\n");
+    for (int i = 59; i >= 0; i--)
+        buf_printf(&text, "branch_eq imm=a%d reg=0 value=0\nb%d:\n", i, i);
+    Clock c = timed(buf_cstr(&text), &trn2);
+    result("sixty nested loops of a billion", c.total_ns > 1e9 && isfinite(c.total_ns) ? NULL : "no");
+    c = timed(".loop a b\na: vector: nop\njump imm=a\nb: halt\n", &trn2);
+    result("a loop of unknown length counts once and is told",
+           c.unknown_loops == 1 && c.insts[ENG_VECTOR] == 1 ? NULL : "no");
+}
+
+static void test_invariants(void) {
+    Clock c = timed(loop_body, &trn2);
+    const char *why = NULL;
+    for (int i = 0; i < CLOCK_TRACKS; i++)
+        if (c.busy_ns[i] > c.total_ns)
+            why = "busier than the run is long";
+    for (uint32_t i = 0; i < c.events.n; i++)
+        if (c.events.at[i].end_ns < c.events.at[i].begin_ns || c.events.at[i].end_ns > c.total_ns)
+            why = "an event outside the run";
+    if (c.events.n != 6 || c.insts[ENG_COUNT] != 1 || c.insts[ENG_COUNT + 1] != 1)
+        why = "events are missing";
+    result("invariants", why);
+}
+
+static void test_trace(void) {
+    Artifact *art = assemble(".loc 1 \"my \\\"net\\\".py\":12:3 op=stablehlo.dot_general \"jit(f)\"\n"
+                             "vector: nop @1\ndma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=8 queue=2 @1\n");
+    Clock c;
+    clock_run(&ctx, &arena, art, &trn2, true, &c);
+    Buf out = {.arena = &arena};
+    clock_trace(art, &trn2, &c, &out);
+    const char *text = buf_cstr(&out);
+    static const char *const wanted[] = {
+        "\"traceEvents\":[", "\"name\":\"thread_name\"", "\"dma queue 2\"", "\"vector\"",
+        "\"file\":\"my \\\"net\\\".py\",\"line\":12", "\"op\":\"dot_general\"", "\"name\":\"jit(f)\"",
+        "\"ph\":\"X\"",
+    };
+    const char *why = NULL;
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        if (!strstr(text, wanted[i]))
+            why = wanted[i];
+    int depth = 0;
+    bool quoted = false;
+    for (const char *p = text; *p; p++) { // balanced outside of strings
+        if (quoted && *p == '\\')
+            p++;
+        else if (*p == '"')
+            quoted = !quoted;
+        else if (!quoted)
+            depth += (*p == '{' || *p == '[') - (*p == '}' || *p == ']');
+    }
+    result("trace", why ? why : depth || quoted ? "not balanced" : NULL);
+}
+
+static void test_speed(void) {
+    Buf text = {.arena = &arena};
+    for (int i = 0; i < 30000; i++)
+        buf_printf(&text, "dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=128 n1=512 s0=4096 s1=1 d1=1 queue=%d\n"
+                          "ldweights src=sbuf[0:0] stype=f32 n0=128 n1=128 wait(q%d>=%d)\n"
+                          "matmul dst=psum[0:0] src=sbuf[0:0] stype=f32 n0=128 n1=512 n2=128\n"
+                          "vector: tensor_copy dst=sbuf[0:4096] src=psum[0:0] dtype=f32 stype=f32 n0=128 "
+                          "n1=512 wait(tensor>=%d)\n",
+                   i % 4, i % 4, i / 4 + 1, 2 * i + 2);
+    Artifact *art = assemble(buf_cstr(&text));
+    Clock c;
+    clock_t begin = clock();
+    clock_run(&ctx, &arena, art, &trn2, false, &c);
+    double s = (double)(clock() - begin) / CLOCKS_PER_SEC;
+    printf("# %.2f million instructions a second\n", (double)art->ncode / s * 1e-6);
+    result("speed", (double)art->ncode / s > 2e5 ? NULL : "below 0.2 million instructions a second");
+}
+
+int main(void) {
+    jmp_buf jb;
+    arena_init(&arena, &ctx);
+    if (CTX_TRY(&ctx, jb)) {
+        chipfile_load(&ctx, &arena, "trn1", NULL, &trn1);
+        chipfile_load(&ctx, &arena, "trn2", NULL, &trn2);
+        test_matmul();
+        test_elementwise();
+        test_semaphores();
+        test_dma();
+        test_kernel();
+        test_fast_forward();
+        test_huge_loops();
+        test_invariants();
+        test_trace();
+        test_speed();
+    } else {
+        result("clock", ctx.err.text);
+    }
+    arena_fini(&arena);
+    return failures != 0;
+}

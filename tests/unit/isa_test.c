@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+// isa_test.c — walks every row of the instruction table: encoding, text and manual agree with it.
+//
+// isa_test manual   prints spec/isa.md
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "chip/chip.h"
+#include "isa/isa.h"
+
+#ifndef OTRN_SOURCE_DIR
+#define OTRN_SOURCE_DIR "."
+#endif
+
+static int failures;
+static Ctx ctx;
+static Arena arena;
+
+static void result(const char *name, const char *why) {
+    if (why)
+        printf("FAIL %s: %s\n", name, why);
+    else
+        printf("ok %s\n", name);
+    failures += why != NULL;
+}
+
+static uint64_t rng_state = 1;
+static uint64_t rng(void) {
+    uint64_t z = (rng_state += 0x9e3779b97f4a7c15u);
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+static uint64_t random_addr(void) {
+    uint32_t off = (uint32_t)rng() & 0xffff;
+    switch (rng() % 4) {
+    case 0:
+        return addr_hbm((uint32_t)rng() & SEG_MAX, rng() & 0xffffffffffu);
+    case 1:
+        return addr_sbuf((uint32_t)rng() & 127, off);
+    case 2:
+        return addr_psum((uint32_t)rng() & 127, off);
+    default:
+        return rng(); // anything the bits can hold
+    }
+}
+
+// An instruction of this row with random contents; sparse ones leave most fields zero.
+static IsaInst random_inst(int op, bool sparse) {
+    IsaInst in = {.op = (uint8_t)op, .wait_sem = {SEM_NONE, SEM_NONE}};
+    do
+        in.engine = (uint8_t)(rng() % ENG_COUNT);
+    while (!isa_row_engine(op, in.engine));
+    for (int w = 0; w < 2; w++)
+        if (rng() & 1) {
+            in.wait_sem[w] = (uint8_t)(rng() % SEM_COUNT);
+            in.wait_val[w] = (uint32_t)rng();
+        }
+    uint32_t mask = isa_row_mask(op);
+    for (int f = ISA_HEAD_FIELDS; f < ISA_FIELD_COUNT; f++) {
+        if (!(mask >> f & 1) || (sparse && rng() % 4))
+            continue;
+        uint64_t v = rng() & 1 ? rng() : rng() % 5;
+        if (f == ISA_F_dst || f == ISA_F_src)
+            v = random_addr();
+        else if (f == ISA_F_stype || f == ISA_F_dtype)
+            v = rng() % DT_COUNT;
+        isa_field_set(&in, f, v);
+    }
+    return in;
+}
+
+static bool same(const IsaInst *a, const IsaInst *b) {
+    for (int f = 0; f < ISA_FIELD_COUNT; f++)
+        if (isa_field_get(a, f) != isa_field_get(b, f))
+            return false;
+    return true;
+}
+
+// Both leave ctx.on_fail as they found it: main's.
+static otrn_status decode_some(const uint8_t *bytes, size_t n, IsaInst *out) {
+    jmp_buf jb, *outer = ctx.on_fail;
+    Rd r = {&ctx, "test", bytes, bytes, bytes + n};
+    ctx.err = (otrn_error){0};
+    if (CTX_TRY(&ctx, jb))
+        isa_decode(&r, out);
+    ctx.on_fail = outer;
+    return ctx.err.code;
+}
+
+static otrn_status decode(const uint8_t *bytes, IsaInst *out) {
+    return decode_some(bytes, ISA_BYTES, out);
+}
+
+static otrn_status parse(const char *line, IsaInst *out) {
+    jmp_buf jb, *outer = ctx.on_fail;
+    ctx.err = (otrn_error){0};
+    if (CTX_TRY(&ctx, jb))
+        isa_parse(&ctx, (Place){"t.s", 7, 1}, line, out);
+    ctx.on_fail = outer;
+    return ctx.err.code;
+}
+
+static void test_fields_do_not_overlap(void) {
+    uint8_t owner[ISA_BYTES] = {0};
+    const char *why = NULL;
+    for (int f = 0; f < ISA_FIELD_COUNT; f++)
+        for (int i = 0; i < isa_fields[f].bytes; i++)
+            if (owner[isa_fields[f].at + i]++)
+                why = isa_fields[f].name;
+    result("fields do not overlap", why);
+}
+
+static void test_rows(void) {
+    const char *why = NULL;
+    for (int op = 0; op < ISA_OP_COUNT; op++) {
+        const IsaRow *row = &isa_rows[op];
+        if (isa_find(row->name, strlen(row->name)) != op)
+            why = "two rows share a mnemonic";
+        if (!row->engines[0] || row->cost >= COST_COUNT || !row->meaning[0])
+            why = "a row lacks engines, cost or meaning";
+        for (const char *e = row->engines; *e; e++)
+            if (!strchr("tvsgy", *e))
+                why = "an unknown engine letter";
+    }
+    result("rows are complete", why);
+}
+
+static void test_encode_round_trip(void) {
+    const char *why = NULL;
+    for (int op = 0; op < ISA_OP_COUNT && !why; op++)
+        for (int n = 0; n < 200 && !why; n++) {
+            IsaInst in = random_inst(op, n & 1), back;
+            uint8_t bytes[ISA_BYTES], again[ISA_BYTES];
+            isa_encode(&in, bytes);
+            if (decode(bytes, &back) != OTRN_OK)
+                why = ctx.err.text;
+            else if (!same(&in, &back))
+                why = isa_rows[op].name;
+            else if (isa_encode(&back, again), memcmp(bytes, again, ISA_BYTES))
+                why = "bytes differ";
+        }
+    result("encode and decode are inverses", why);
+}
+
+static void test_many(void) {
+    enum { N = 500 };
+    IsaInst in[N], back[N];
+    for (int i = 0; i < N; i++)
+        in[i] = random_inst((int)(rng() % ISA_OP_COUNT), true);
+    const char *why = NULL;
+    Buf bytes = {.arena = &arena};
+    isa_encode_all(in, N, &bytes);
+    Rd r = {&ctx, "test", bytes.at, bytes.at, bytes.at + bytes.n};
+    isa_decode_all(&r, NULL, back, N);
+    for (int i = 0; i < N; i++)
+        if (!same(&in[i], &back[i]))
+            why = "an instruction changed";
+    if (r.at != r.end)
+        why = "bytes are left over";
+    result("many at once", why);
+}
+
+// Every bit of the encoding is a field's or must be zero: set each one alone.
+static void test_reserved_bits(void) {
+    const char *why = NULL;
+    for (int op = 0; op < ISA_OP_COUNT && !why; op++) {
+        IsaInst in = {.op = (uint8_t)op, .engine = (uint8_t)isa_row_engine_default(op),
+                      .wait_sem = {SEM_NONE, SEM_NONE}};
+        uint8_t bytes[ISA_BYTES];
+        isa_encode(&in, bytes);
+        int head_bytes = isa_fields[ISA_HEAD_FIELDS].at; // tested in combination below
+        for (int bit = 8 * head_bytes; bit < 8 * ISA_BYTES && !why; bit++) {
+            int at = bit / 8, owner = -1;
+            for (int f = 0; f < ISA_FIELD_COUNT; f++)
+                if (at >= isa_fields[f].at && at < isa_fields[f].at + isa_fields[f].bytes)
+                    owner = f;
+            bytes[at] ^= (uint8_t)(1 << bit % 8);
+            IsaInst back;
+            bool used = owner >= 0 && isa_row_mask(op) >> owner & 1;
+            bool fine = decode(bytes, &back) == OTRN_OK;
+            bool is_type = owner == ISA_F_stype || owner == ISA_F_dtype;
+            if (fine != used && !(used && is_type && (1 << bit % 8) >= DT_COUNT))
+                why = used ? "a used bit was refused" : "a reserved bit was taken";
+            bytes[at] ^= (uint8_t)(1 << bit % 8);
+        }
+    }
+    result("reserved bits are refused", why);
+}
+
+static void test_decode_refuses(void) {
+    IsaInst in = {.op = ISA_MATMUL, .engine = ENG_TENSOR, .wait_sem = {SEM_NONE, SEM_NONE}}, back;
+    uint8_t bytes[ISA_BYTES];
+    const struct {
+        const char *what;
+        int at, value;
+    } cases[] = {
+        {"an unknown opcode", 0, ISA_OP_COUNT},      {"opcode 255", 0, 255},
+        {"an engine the row forbids", 1, ENG_SYNC},  {"an engine that does not exist", 1, ENG_COUNT},
+        {"a semaphore that does not exist", 2, SEM_COUNT}, {"a value without a semaphore", 4, 1},
+        {"an unknown element type", 14, DT_COUNT},
+    };
+    const char *why = NULL;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        isa_encode(&in, bytes);
+        bytes[cases[i].at] = (uint8_t)cases[i].value;
+        if (decode(bytes, &back) != OTRN_PARSE)
+            why = cases[i].what;
+    }
+    isa_encode(&in, bytes);
+    for (size_t n = 0; n < ISA_BYTES && !why; n++)
+        if (decode_some(bytes, n, &back) != OTRN_PARSE)
+            why = "a truncated instruction was taken";
+    result("decode refuses", why);
+}
+
+static void test_text_round_trip(void) {
+    const char *why = NULL;
+    static char shown[512];
+    for (int op = 0; op < ISA_OP_COUNT && !why; op++)
+        for (int n = 0; n < 300 && !why; n++) {
+            IsaInst in = random_inst(op, n & 1), back;
+            if (n % 3 == 0) { // dense strides are left out of the text
+                isa_dense_strides(&in, isa_row_mask(op), true, in.d);
+                isa_dense_strides(&in, isa_row_mask(op), false, in.s);
+            }
+            Buf text = {.arena = &arena};
+            isa_print(&in, &text);
+            const char *line = buf_cstr(&text);
+            if (parse(line, &back) != OTRN_OK || !same(&in, &back)) {
+                snprintf(shown, sizeof shown, "%.300s (%.100s)", line, ctx.err.text);
+                why = shown;
+            }
+        }
+    result("print and parse are inverses", why);
+}
+
+static void test_text_forms(void) {
+    IsaInst in;
+    const char *why = NULL;
+    if (parse("matmul dst=psum[0:0] src=sbuf[0:4096] stype=bf16 n0=128 n1=512 n2=64 "
+              "flags=accumulate wait(q0>=2, vector>=0x10)  # comment",
+              &in) != OTRN_OK)
+        why = ctx.err.text;
+    else if (in.engine != ENG_TENSOR || in.d[1] != 1 || in.s[1] != 1 || in.flags != 1)
+        why = "defaults of matmul";
+    else if (in.wait_sem[0] != ENG_COUNT || in.wait_val[1] != 16)
+        why = "waits of matmul";
+    if (!why && (parse("dma dst=sbuf[0:0] src=arg0[64] stype=f32 n0=2 n1=3", &in) != OTRN_OK ||
+                 in.s[0] != 3 || in.s[1] != 1 || in.d[0] != 0 || in.d[1] != 1 ||
+                 in.src != addr_hbm(SEG_FIRST_ARG, 64)))
+        why = "defaults of dma";
+    if (!why && (parse("scalar: tensor_copy dst=sbuf[0:0] src=psum[0:0] dtype=f32 stype=f32", &in) ||
+                 in.engine != ENG_SCALAR))
+        why = "engine of tensor_copy";
+    result("short forms", why);
+}
+
+static void test_text_refuses(void) {
+    const struct {
+        const char *line;
+        uint32_t col;
+    } cases[] = {
+        {"frobnicate", 1},
+        {"vector: matmul", 9},
+        {"nobody: nop", 1},
+        {"nop imm=1", 5},
+        {"jump imm=1 imm=2", 12},
+        {"jump imm=4294967296", 10},
+        {"jump imm=x", 10},
+        {"dma queue=256", 11},
+        {"dma n0=-1", 8},
+        {"dma dst=sbuf[0:0", 17},
+        {"dma dst=dram[0:0]", 9},
+        {"dma stype=f33", 11},
+        {"nop wait(q16>=1)", 10},
+        {"nop wait(q0>=1, q1>=1, q2>=1)", 24},
+        {"nop wait(q0>1)", 12},
+        {"nop wait(q0>=1) wait(q0>=1)", 17},
+        {"dma n0=99999999999999999999", 8},
+        {"", 1},
+    };
+    const char *why = NULL;
+    static char shown[256];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases && !why; i++) {
+        IsaInst in;
+        if (parse(cases[i].line, &in) != OTRN_PARSE || ctx.err.line != 7 ||
+            ctx.err.col != cases[i].col) {
+            snprintf(shown, sizeof shown, "`%s` gave column %u: %.100s", cases[i].line, ctx.err.col,
+                     ctx.err.text);
+            why = shown;
+        }
+    }
+    result("bad text is refused with its column", why);
+}
+
+// The chip's sizes and the instruction set's must be the same numbers.
+static void test_limits(void) {
+    bool same_limits = ISA_PARTITIONS == CHIP_PARTITIONS && ISA_SBUF_BYTES == CHIP_SBUF_BYTES &&
+                       ISA_PSUM_BYTES == CHIP_PSUM_BYTES && ISA_PE_ROWS == CHIP_PE_ROWS &&
+                       ISA_PSUM_BANK_BYTES == CHIP_PSUM_BANK_BYTES && ISA_PE_COLS == CHIP_PE_COLS &&
+                       ISA_MOVING_MAX == CHIP_MOVING_MAX;
+    for (int d = 0; d < DT_COUNT; d++)
+        same_limits &= isa_pe_type(d) == mm_type_ok(d);
+    result("limits agree with the chip", same_limits ? NULL : "isa.h and chip.h differ");
+}
+
+static void test_manual(void) {
+    Buf now = {.arena = &arena};
+    isa_manual(&now);
+    size_t size;
+    const uint8_t *kept = file_read(&ctx, &arena, OTRN_SOURCE_DIR "/spec/isa.md", &size);
+    bool current = size == now.n && !memcmp(kept, now.at, size);
+    result("spec/isa.md is current",
+           current ? NULL : "make it anew: build/tests/unit/isa_test manual >spec/isa.md");
+}
+
+static void print_manual(void) {
+    Buf out = {.arena = &arena};
+    isa_manual(&out);
+    fwrite(out.at, 1, out.n, stdout);
+}
+
+static void test_all(void) {
+    test_fields_do_not_overlap();
+    test_rows();
+    test_encode_round_trip();
+    test_many();
+    test_reserved_bits();
+    test_decode_refuses();
+    test_text_round_trip();
+    test_text_forms();
+    test_text_refuses();
+    test_limits();
+    test_manual();
+}
+
+int main(int argc, char **argv) {
+    jmp_buf jb;
+    arena_init(&arena, &ctx);
+    if (!CTX_TRY(&ctx, jb))
+        result("isa", ctx.err.text);
+    else if (argc > 1 && !strcmp(argv[1], "manual"))
+        print_manual();
+    else
+        test_all();
+    arena_fini(&arena);
+    return failures != 0;
+}

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+// matmul_test.c — every host level against the plain C definition, bit for bit, and the definition
+// against loops written here.
+//
+// Usage: matmul_test [seed [cases]]. A failing case prints the seed that repeats it alone.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "chip/chip.h"
+#include "chip/matmul.h"
+
+static int failures;
+
+static void report(const char *name, bool ok, const char *why) {
+    if (ok)
+        printf("ok %s\n", name);
+    else
+        printf("FAIL %s: %s\n", name, why), failures++;
+}
+
+static uint64_t rng_next(uint64_t *s) { // splitmix64
+    uint64_t z = *s += 0x9e3779b97f4a7c15ull;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+    return z ^ z >> 31;
+}
+static uint32_t rng_below(uint64_t *s, uint32_t n) {
+    return (uint32_t)(rng_next(s) >> 32) % n;
+}
+static double rng_unit(uint64_t *s) {
+    return (double)(rng_next(s) >> 11) * 0x1p-53 * 2 - 1;
+}
+
+static const int types[] = {DT_F32,    DT_BF16,     DT_F16,    DT_TF32,
+                            DT_F8E4M3, DT_F8E4M3FN, DT_F8E5M2, DT_F8E3M4};
+
+enum { FILL_PLAIN, FILL_BITS, FILL_TINY, FILL_EDGE, FILL_MIXED, FILL_COUNT };
+
+// Values whose products and sums fall on both sides of the smallest normal number.
+static const double tiny_values[] = {
+    0x1p-63,  -0x1p-63, 0x1p-75,   0x1.8p-76,   -0x1.8p-76, 0x1.4p-76,  -0x1.4p-76, 0x1p-76,
+    -0x1p-76, 0x1p-126, -0x1p-126, 0x1.fcp-127, 0x1.01p-63, -0x1.fp-64, 0x1p-140,   1,
+    -1,       0,        -0.0,      0x1p-12,     -0x1p-13,   0x1p-24};
+
+// Few values, so that chains often stand at 2^-126 when a product of -1.5 * 2^-151 comes.
+static const double edge_values[] = {0x1p-63, -0x1.8p-76, 0x1p-75, 0, 0};
+
+static void fill_element(uint64_t *s, uint8_t *p, int type, int fill) {
+    if (fill == FILL_MIXED)
+        fill = rng_below(s, 50) ? FILL_PLAIN : FILL_BITS;
+    if (fill == FILL_BITS) {
+        uint64_t bits = rng_next(s);
+        memcpy(p, &bits, dtype_bytes(type));
+    } else {
+        uint32_t n = sizeof tiny_values / sizeof *tiny_values;
+        dtype_from_f64(type, p,
+                       fill == FILL_TINY   ? tiny_values[rng_below(s, n)]
+                       : fill == FILL_EDGE ? edge_values[rng_below(s, 5)]
+                                           : rng_unit(s));
+    }
+}
+
+typedef struct Matrix { // exactly as many bytes as may be touched
+    uint8_t *base, *at; // at = element [0][0]
+    size_t pitch, bytes;
+    int32_t stride;
+    int type;
+} Matrix;
+
+static Matrix matrix_make(uint64_t *s, int type, uint32_t rows, uint32_t cols, int32_t stride,
+                          int fill) {
+    size_t e = dtype_bytes(type), width = ((size_t)(cols - 1) * (size_t)abs(stride) + 1) * e;
+    Matrix m = {.pitch = width + rng_below(s, 3) * 4 * e, .stride = stride, .type = type};
+    m.bytes = (rows - 1) * m.pitch + width;
+    m.base = malloc(m.bytes);
+    memset(m.base, 0x5a, m.bytes);
+    m.at = m.base + (stride < 0 ? width - e : 0);
+    for (uint32_t i = 0; i < rows; i++)
+        for (uint32_t j = 0; j < cols; j++)
+            fill_element(s, m.at + i * m.pitch + (ptrdiff_t)j * stride * (ptrdiff_t)e, type, fill);
+    return m;
+}
+
+typedef struct Case {
+    uint32_t k, m, n, cut; // the product is done as [0, cut) and [cut, n)
+    Matrix s, v, d;
+    bool accumulate;
+} Case;
+
+static int32_t random_stride(uint64_t *s) {
+    static const int32_t strides[] = {2, 3, -1, -2};
+    return rng_below(s, 8) ? 1 : strides[rng_below(s, 4)];
+}
+
+static uint32_t random_size(uint64_t *s, uint32_t max) { // often small, sometimes full
+    uint32_t r = rng_below(s, 8);
+    return r == 0 ? max : r < 4 ? 1 + rng_below(s, max < 40 ? max : 40) : 1 + rng_below(s, max);
+}
+
+static Case case_make(uint64_t seed) {
+    uint64_t s = seed;
+    Case c = {.k = random_size(&s, 128), .m = random_size(&s, 128), .n = random_size(&s, 512)};
+    int st = types[rng_below(&s, 8)], vt = rng_below(&s, 4) ? st : types[rng_below(&s, 8)];
+    int fill = (int)rng_below(&s, FILL_COUNT);
+    c.cut = rng_below(&s, 3) ? 0 : rng_below(&s, c.n + 1);
+    c.s = matrix_make(&s, st, c.k, c.m, random_stride(&s), fill);
+    c.v = matrix_make(&s, vt, c.k, c.n, random_stride(&s), fill);
+    c.d = matrix_make(&s, DT_F32, c.m, c.n, random_stride(&s), fill);
+    c.accumulate = rng_below(&s, 2);
+    return c;
+}
+
+static void case_free(Case *c) {
+    free(c->s.base), free(c->v.base), free(c->d.base);
+}
+
+static void case_run(const Case *c, HostLevel level, Pool *pool, uint8_t *result) {
+    float *panels = aligned_alloc(64, MM_PANEL_BYTES);
+    memset(panels, 0xff, MM_PANEL_BYTES);
+    memcpy(result, c->d.base, c->d.bytes);
+    MmStationary st = {.panels = panels};
+    mm_load(level, &st, c->s.at, c->s.pitch, c->s.type, c->k, c->m, c->s.stride);
+    MmCall call = {.st = &st,
+                   .dst = (float *)(result + (c->d.at - c->d.base)),
+                   .dst_pitch = c->d.pitch,
+                   .dst_stride = c->d.stride,
+                   .src = c->v.at,
+                   .src_pitch = c->v.pitch,
+                   .src_stride = c->v.stride,
+                   .stype = c->v.type,
+                   .accumulate = c->accumulate,
+                   .next_src = c->v.at};
+    if (pool) {
+        mm_run(pool, &call, c->n);
+    } else {
+        mm_multiply(&call, 0, c->cut);
+        mm_multiply(&call, c->cut, c->n);
+    }
+    free(panels);
+}
+
+// The whole buffers must agree, padding between the elements included.
+static bool case_check(uint64_t seed, Pool *pool) {
+    Case c = case_make(seed);
+    uint8_t *want = malloc(c.d.bytes), *got = malloc(c.d.bytes);
+    bool ok = true;
+    case_run(&c, HOST_PORTABLE, NULL, want);
+    for (int level = HOST_PORTABLE; ok && level <= (int)host_best(); level++)
+        for (int way = 0; ok && way < 3; way++) { // alone, over the pool, with the caller flushing
+            HostFp old = host_fp_begin(way == 2 ? HOST_FP_FLUSH : HOST_FP_IEEE);
+            case_run(&c, (HostLevel)level, way == 1 ? pool : NULL, got);
+            host_fp_end(old);
+            ok = !memcmp(want, got, c.d.bytes);
+            if (!ok)
+                printf("seed %llu: level %s way %d differs: k %u m %u n %u cut %u %s x %s strides "
+                       "%d %d %d "
+                       "accumulate %d\n",
+                       (unsigned long long)seed, host_name((HostLevel)level), way, c.k, c.m, c.n,
+                       c.cut, dtype_row(c.s.type)->name, dtype_row(c.v.type)->name, c.s.stride,
+                       c.v.stride, c.d.stride, c.accumulate);
+        }
+    free(want), free(got);
+    case_free(&c);
+    return ok;
+}
+
+// The two orders, written down once more for values that stay normal.
+static float order_wide(const float *a, const float *b, uint32_t k, float old, bool accumulate) {
+    float chain = 0;
+    for (uint32_t i = 0; i < k; i++)
+        chain = fmaf(a[i], b[i], chain);
+    return accumulate ? old + chain : chain;
+}
+
+static float order_narrow(const float *a, const float *b, uint32_t k, float old, bool accumulate) {
+    float sum = accumulate ? old : 0;
+    for (uint32_t g = 0; g < k; g += 32) {
+        float even = 0, odd = 0;
+        for (uint32_t i = g; i < k && i < g + 32; i += 2)
+            even = fmaf(a[i], b[i], even);
+        for (uint32_t i = g + 1; i < k && i < g + 32; i += 2)
+            odd = fmaf(a[i], b[i], odd);
+        sum = sum + (even + odd);
+    }
+    return sum;
+}
+
+static void test_orders(HostLevel level, uint64_t seed) {
+    bool ok = true;
+    uint32_t differ = 0;
+    for (uint32_t t = 0; t < 2 * 8; t++) {
+        uint64_t s = seed + t;
+        uint32_t k = t < 4 ? 128 : 1 + rng_below(&s, 128);
+        int type = types[t % 8];
+        Case c = {.k = k, .m = 1, .n = 64, .accumulate = t & 1};
+        c.s = matrix_make(&s, type, k, 1, 1, FILL_PLAIN);
+        c.v = matrix_make(&s, type, k, 64, 1, FILL_PLAIN);
+        c.d = matrix_make(&s, DT_F32, 1, 64, 1, FILL_PLAIN);
+        float got[64], old, a[128], b[128];
+        case_run(&c, level, NULL, (uint8_t *)got);
+        for (uint32_t j = 0; j < 64; j++) {
+            for (uint32_t i = 0; i < k; i++) {
+                a[i] = (float)dtype_to_f64(type, c.s.at + i * c.s.pitch);
+                b[i] = (float)dtype_to_f64(type, c.v.at + i * c.v.pitch + j * dtype_bytes(type));
+            }
+            memcpy(&old, c.d.at + j * 4, 4);
+            float wide = order_wide(a, b, k, old, c.accumulate);
+            float narrow = order_narrow(a, b, k, old, c.accumulate);
+            differ += wide != narrow;
+            ok = ok && got[j] == (type == DT_F32 ? wide : narrow);
+        }
+        case_free(&c);
+    }
+    char name[64];
+    snprintf(name, sizeof name, "orders %s", host_name(level));
+    report(name, ok && differ,
+           ok ? "the two orders never differed: the test is blind" : "wrong order");
+}
+
+// One product of two scalars, all rows of k from the arrays.
+static float product(HostLevel level, int type, uint32_t k, const double *a, const double *b,
+                     float old, bool accumulate) {
+    uint8_t s[128 * 4], v[128 * 4];
+    size_t e = dtype_bytes(type);
+    for (uint32_t i = 0; i < k; i++) {
+        dtype_from_f64(type, s + i * e, a[i]);
+        dtype_from_f64(type, v + i * e, b[i]);
+    }
+    float *panels = aligned_alloc(64, MM_PANEL_BYTES), out = old;
+    MmStationary st = {.panels = panels};
+    mm_load(level, &st, s, e, type, k, 1, 1);
+    MmCall c = {.st = &st,
+                .dst = &out,
+                .dst_pitch = 4,
+                .dst_stride = 1,
+                .src = v,
+                .src_pitch = e,
+                .src_stride = 1,
+                .stype = type,
+                .accumulate = accumulate};
+    mm_multiply(&c, 0, 1);
+    free(panels);
+    return out;
+}
+
+static uint32_t bits_of(float f) {
+    uint32_t u;
+    memcpy(&u, &f, 4);
+    return u;
+}
+
+static void test_rules(HostLevel level) {
+    const double tiny[] = {0x1p-100}, one[] = {1}, neg[] = {-0x1p-100}, inf[] = {INFINITY},
+                 zero[] = {0};
+    const double up_a[] = {0x1p-63, 0, -0x1.8p-76}, up_b[] = {0x1p-63, 0, 0x1p-75};
+    const double at_a[] = {0x1p-63, 0, -0x1p-76}, at_b[] = {0x1p-63, 0, 0x1p-75};
+    struct {
+        const char *what;
+        float got;
+        uint32_t want;
+    } rules[] = {
+        {"f32 keeps subnormals", product(level, DT_F32, 1, tiny, (double[]){0x1p-40}, 0, false),
+         0x00000200},
+        {"f32 adds to a subnormal", product(level, DT_F32, 1, zero, one, 0x1p-149f, true), 1},
+        {"f32 overwrites with the chain itself", product(level, DT_F32, 1, neg, tiny, 5, false),
+         0x80000000},
+        {"bf16 flushes products", product(level, DT_BF16, 1, tiny, (double[]){0x1p-40}, 0, false),
+         0},
+        {"bf16 flushes inputs",
+         product(level, DT_BF16, 1, (double[]){0x1p-130}, (double[]){0x1p60}, 0, false), 0},
+        {"bf16 flushes the sum it adds to", product(level, DT_BF16, 1, zero, one, 0x1p-149f, true),
+         0},
+        {"bf16 sums start from zero", product(level, DT_BF16, 1, neg, tiny, 5, false), 0},
+        {"just under the smallest normal: flushed",
+         product(level, DT_BF16, 3, up_a, up_b, 0, false), 0},
+        {"rounds up to the smallest normal: kept", product(level, DT_BF16, 3, at_a, at_b, 0, false),
+         0x00800000},
+        {"f32 nan is canonical", product(level, DT_F32, 1, inf, zero, 0, false), MM_NAN},
+        {"bf16 nan is canonical", product(level, DT_BF16, 1, inf, zero, 0, true), MM_NAN},
+        {"f16 subnormal inputs count",
+         product(level, DT_F16, 1, (double[]){0x1p-24}, one, 0, false), 0x33800000},
+        {"f8 subnormal inputs count",
+         product(level, DT_F8E4M3, 1, (double[]){0x1p-9}, one, 0, false), 0x3b000000},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        char name[96], why[64];
+        snprintf(name, sizeof name, "%s %s", host_name(level), rules[i].what);
+        snprintf(why, sizeof why, "got %08x, want %08x", bits_of(rules[i].got), rules[i].want);
+        report(name, bits_of(rules[i].got) == rules[i].want, why);
+    }
+    uint8_t word[4];
+    uint32_t u = 0x3f801fff, nan = 0x7f800001;
+    memcpy(word, &u, 4);
+    bool ok = mm_widen(DT_TF32, word) == 1.0f;
+    memcpy(word, &nan, 4);
+    report("tf32 drops low bits, keeps nan", ok && isnan(mm_widen(DT_TF32, word)), "wrong value");
+}
+
+// The vector widening of every 8-bit code and of all 16-bit codes.
+static void test_widen(HostLevel level) {
+    const MmKernels *kn = NULL;
+#if defined(__x86_64__)
+    kn = level == HOST_AVX512 ? &mm_avx512 : level == HOST_AVX2 ? &mm_avx2 : NULL;
+#endif
+    if (!kn)
+        return;
+    static uint8_t in[65536 * 4];
+    static _Alignas(64) float out[65536];
+    bool ok = true;
+    for (size_t t = 0; t < 8; t++) {
+        size_t e = dtype_bytes(types[t]), n = e == 1 ? 256 : 65536;
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t u = e == 4 ? i * 65537u : i;
+            memcpy(in + i * e, &u, e);
+        }
+        kn->widen(out, n, in, n * e, types[t], 1, (uint32_t)n);
+        for (uint32_t i = 0; i < n; i++) {
+            float want = mm_widen(types[t], in + i * e);
+            ok = ok && (isnan(want) ? isnan(out[i]) : bits_of(out[i]) == bits_of(want));
+        }
+    }
+    char name[64];
+    snprintf(name, sizeof name, "widen %s", host_name(level));
+    report(name, ok, "differs from mm_widen");
+}
+
+// The definition itself must not depend on the machine: the results of fixed cases, hashed.
+static void test_digest(void) {
+    uint64_t hash = 0xcbf29ce484222325ull; // FNV-1a
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        Case c = case_make(seed);
+        uint8_t *out = malloc(c.d.bytes);
+        case_run(&c, HOST_PORTABLE, NULL, out);
+        for (size_t i = 0; i < c.d.bytes; i++)
+            hash = (hash ^ out[i]) * 0x100000001b3ull;
+        free(out);
+        case_free(&c);
+    }
+    char why[64];
+    snprintf(why, sizeof why, "got %016llx", (unsigned long long)hash);
+    report("same bits as on other machines", hash == 0xb021b06700ab1d07ull, why);
+}
+
+int main(int argc, char **argv) {
+    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
+    int cases = argc > 2 ? atoi(argv[2]) : argc > 1 ? 1 : 250;
+    for (int level = 0; level <= (int)host_best(); level++) {
+        test_rules((HostLevel)level);
+        test_orders((HostLevel)level, seed);
+        test_widen((HostLevel)level);
+    }
+    test_digest();
+    Pool *pool = pool_make(3);
+    int bad = 0;
+    for (int i = 0; i < cases; i++)
+        bad += !case_check(seed + (uint64_t)i * 1000003, pool);
+    pool_free(pool);
+    char name[96], why[64];
+    snprintf(name, sizeof name, "levels agree, seed %llu, %d cases", (unsigned long long)seed,
+             cases);
+    snprintf(why, sizeof why, "%d cases differ", bad);
+    report(name, bad == 0, why);
+    return failures != 0;
+}

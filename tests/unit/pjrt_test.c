@@ -1,0 +1,592 @@
+// SPDX-License-Identifier: Apache-2.0
+// pjrt_test.c — the plugin through its table, as a framework would use it, without one.
+//
+// Loads libotrn_pjrt.so from the folder this test was built into. Everything made is destroyed, so that a
+// sanitizer build also checks for leaks.
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pjrt/pjrt_abi.h"
+
+static const PJRT_Api *api; // set once in main
+static int failures;
+
+static void check(const char *name, bool ok, const char *why) {
+    if (ok)
+        printf("ok %s\n", name);
+    else
+        printf("FAIL %s: %s\n", name, why);
+    failures += !ok;
+}
+
+#define ARGS(name, ...) ((PJRT_##name##_Args){.struct_size = sizeof(PJRT_##name##_Args), __VA_ARGS__})
+// Calls a function that must succeed.
+#define CALL(name, args) good(#name, api->name(args))
+#define FAILS(name, args, want, text) fails(name, (PJRT_Error *)(args), want, text)
+
+static void good(const char *name, PJRT_Error *e) {
+    if (!e)
+        return;
+    PJRT_Error_Message_Args m = ARGS(Error_Message, .error = e);
+    api->Error_Message(&m);
+    printf("FAIL %s: %.*s\n", name, (int)m.message_size, m.message);
+    exit(1);
+}
+
+static void fails(const char *name, PJRT_Error *e, PJRT_Error_Code want, const char *text) {
+    char why[512] = "no error";
+    bool ok = false;
+    if (e) {
+        PJRT_Error_Message_Args m = ARGS(Error_Message, .error = e);
+        PJRT_Error_GetCode_Args c = ARGS(Error_GetCode, .error = e);
+        api->Error_Message(&m);
+        CALL(Error_GetCode, &c);
+        PJRT_Error_ForEachPayload_Args p = ARGS(Error_ForEachPayload, .error = e);
+        CALL(Error_ForEachPayload, &p);
+        const char *direct;
+        size_t direct_size;
+        const PJRT_Error_FunctionTable *table = *(const PJRT_Error_FunctionTable **)e;
+        table->message(e, &direct, &direct_size);
+        snprintf(why, sizeof why, "code %d, text %.*s", (int)c.code, (int)m.message_size, m.message);
+        ok = c.code == want && strstr(why, text) && direct == m.message &&
+             table->get_code(e) == c.code;
+        api->Error_Destroy(&ARGS(Error_Destroy, .error = e));
+    }
+    check(name, ok, why);
+}
+
+// ---- helpers
+
+static PJRT_Client *client_make(int64_t devices) {
+    PJRT_NamedValue options[2] = {
+        {.name = "devices", .name_size = 7, .type = PJRT_NamedValue_kInt64, .int64_value = devices},
+        {.name = "ml_framework_name", .name_size = 17, .type = PJRT_NamedValue_kString,
+         .string_value = "none", .value_size = 4}};
+    PJRT_Client_Create_Args a = ARGS(Client_Create, .create_options = options, .num_options = 2);
+    CALL(Client_Create, &a);
+    return a.client;
+}
+
+static void client_free(PJRT_Client *c) {
+    PJRT_Client_Destroy_Args a = ARGS(Client_Destroy, .client = c);
+    CALL(Client_Destroy, &a);
+}
+
+static PJRT_Buffer *upload(PJRT_Client *c, PJRT_Buffer_Type type, const void *data,
+                           const int64_t *dims, size_t rank, const int64_t *strides) {
+    PJRT_Client_BufferFromHostBuffer_Args a =
+        ARGS(Client_BufferFromHostBuffer, .client = c, .data = data, .type = type, .dims = dims,
+             .num_dims = rank, .byte_strides = strides, .num_byte_strides = strides ? rank : 0);
+    CALL(Client_BufferFromHostBuffer, &a);
+    PJRT_Event_Destroy_Args d = ARGS(Event_Destroy, .event = a.done_with_host_buffer);
+    CALL(Event_Destroy, &d);
+    return a.buffer;
+}
+
+static PJRT_Buffer *upload_f32(PJRT_Client *c, const float *data, int64_t n) {
+    return upload(c, PJRT_Buffer_Type_F32, data, &n, 1, NULL);
+}
+
+static void buffer_free(PJRT_Buffer *b) {
+    PJRT_Buffer_Destroy_Args a = ARGS(Buffer_Destroy, .buffer = b);
+    CALL(Buffer_Destroy, &a);
+}
+
+static bool is_deleted(PJRT_Buffer *b) {
+    PJRT_Buffer_IsDeleted_Args a = ARGS(Buffer_IsDeleted, .buffer = b);
+    CALL(Buffer_IsDeleted, &a);
+    return a.is_deleted;
+}
+
+static void *address(PJRT_Buffer *b) {
+    PJRT_Buffer_OpaqueDeviceMemoryDataPointer_Args a =
+        ARGS(Buffer_OpaqueDeviceMemoryDataPointer, .buffer = b);
+    CALL(Buffer_OpaqueDeviceMemoryDataPointer, &a);
+    return a.device_memory_ptr;
+}
+
+static void download(PJRT_Buffer *b, PJRT_Buffer_MemoryLayout *layout, void *dst, size_t size) {
+    PJRT_Buffer_ToHostBuffer_Args a =
+        ARGS(Buffer_ToHostBuffer, .src = b, .host_layout = layout, .dst = dst, .dst_size = size);
+    CALL(Buffer_ToHostBuffer, &a);
+    PJRT_Event_Await_Args w = ARGS(Event_Await, .event = a.event);
+    CALL(Event_Await, &w);
+    PJRT_Event_Destroy_Args d = ARGS(Event_Destroy, .event = a.event);
+    CALL(Event_Destroy, &d);
+}
+
+// ---- tests
+
+static void test_table(void) {
+    check("version", api->pjrt_api_version.minor_version == PJRT_API_MINOR, "other minor");
+    void *const *slots = (void *const *)&api->Error_Destroy;
+    bool all = true;
+    for (int i = 0; i < PJRT_API_ROWS; i++)
+        all &= slots[i] != NULL;
+    check("no row is empty", all, "a pointer is null");
+    fails("a stub names itself", api->Buffer_Bitcast(NULL), PJRT_Error_Code_UNIMPLEMENTED,
+          "PJRT_Buffer_Bitcast");
+    api->Error_Destroy(&ARGS(Error_Destroy, .error = NULL));
+    PJRT_Plugin_Attributes_Args a = ARGS(Plugin_Attributes, .num_attributes = 0);
+    CALL(Plugin_Attributes, &a);
+    bool found = false;
+    for (size_t i = 0; i < a.num_attributes; i++)
+        found |= !strncmp(a.attributes[i].name, "stablehlo_current_version", a.attributes[i].name_size) &&
+                 a.attributes[i].int64_array_value[1] == 13;
+    check("the VHLO version is pinned", found, "not 1.13.0");
+}
+
+static void test_client(void) {
+    PJRT_NamedValue none = {.name = "devices", .name_size = 7, .type = PJRT_NamedValue_kString,
+                            .string_value = "many", .value_size = 4};
+    PJRT_Client_Create_Args bad = ARGS(Client_Create, .create_options = &none, .num_options = 1);
+    fails("a bad create option", api->Client_Create(&bad), PJRT_Error_Code_INVALID_ARGUMENT, "many");
+
+    PJRT_Client *c = client_make(3);
+    PJRT_Client_AddressableDevices_Args d = ARGS(Client_AddressableDevices, .client = c);
+    CALL(Client_AddressableDevices, &d);
+    PJRT_Client_AddressableMemories_Args m = ARGS(Client_AddressableMemories, .client = c);
+    CALL(Client_AddressableMemories, &m);
+    check("three devices, six memories", d.num_addressable_devices == 3 && m.num_addressable_memories == 6,
+          "other counts");
+    bool consistent = true;
+    for (size_t i = 0; i < m.num_addressable_memories; i++) {
+        PJRT_Memory_AddressableByDevices_Args by =
+            ARGS(Memory_AddressableByDevices, .memory = m.addressable_memories[i]);
+        CALL(Memory_AddressableByDevices, &by);
+        consistent &= by.num_devices == 1 && by.devices[0] == d.addressable_devices[i / 2];
+    }
+    check("memories and devices agree", consistent, "a memory belongs to another device");
+    PJRT_Client_LookupDevice_Args l = ARGS(Client_LookupDevice, .client = c, .id = 3);
+    fails("lookup of device 3", api->Client_LookupDevice(&l), PJRT_Error_Code_INVALID_ARGUMENT,
+          "no device 3");
+    int ids[4];
+    PJRT_Client_DefaultDeviceAssignment_Args a =
+        ARGS(Client_DefaultDeviceAssignment, .client = c, .num_replicas = 1, .num_partitions = 4,
+             .default_assignment_size = 4, .default_assignment = ids);
+    fails("an assignment to four devices", api->Client_DefaultDeviceAssignment(&a),
+          PJRT_Error_Code_INVALID_ARGUMENT, "do not fit");
+
+    int key, data;
+    const PJRT_Memory_FunctionTable *t = *(const PJRT_Memory_FunctionTable **)m.addressable_memories[0];
+    t->set_user_data(m.addressable_memories[0], &key, &data, NULL);
+    check("data on a memory",
+          t->get_user_data(m.addressable_memories[0], &key) == &data &&
+              !t->get_user_data(m.addressable_memories[1], &key),
+          "not found, or found elsewhere");
+    client_free(c);
+}
+
+static void test_topology(void) {
+    PJRT_Client *c = client_make(2);
+    PJRT_Client_TopologyDescription_Args t = ARGS(Client_TopologyDescription, .client = c);
+    CALL(Client_TopologyDescription, &t);
+    PJRT_TopologyDescription_Serialize_Args s =
+        ARGS(TopologyDescription_Serialize, .topology = t.topology);
+    CALL(TopologyDescription_Serialize, &s);
+    PJRT_TopologyDescription_Deserialize_Args d =
+        ARGS(TopologyDescription_Deserialize, .serialized_topology = s.serialized_bytes,
+             .serialized_topology_size = s.serialized_bytes_size);
+    CALL(TopologyDescription_Deserialize, &d);
+    PJRT_TopologyDescription_Fingerprint_Args f = ARGS(TopologyDescription_Fingerprint, .topology = t.topology),
+                                              g = ARGS(TopologyDescription_Fingerprint, .topology = d.topology);
+    CALL(TopologyDescription_Fingerprint, &f);
+    CALL(TopologyDescription_Fingerprint, &g);
+    check("a topology travels", f.fingerprint == g.fingerprint, "other fingerprint");
+    s.serialized_topology_deleter(s.serialized_topology);
+    PJRT_TopologyDescription_Destroy_Args x = ARGS(TopologyDescription_Destroy, .topology = d.topology);
+    CALL(TopologyDescription_Destroy, &x);
+    d.serialized_topology = "opentrn-topology 1 x y 99999999";
+    d.serialized_topology_size = 31;
+    fails("a topology of nonsense", api->TopologyDescription_Deserialize(&d),
+          PJRT_Error_Code_INVALID_ARGUMENT, "devices");
+    client_free(c);
+}
+
+static void test_transfer(void) {
+    PJRT_Client *c = client_make(1);
+    int32_t x[3][4], got[12];
+    for (int i = 0; i < 12; i++)
+        x[i / 4][i % 4] = i;
+    const int64_t dims[2] = {3, 2}, strides[2] = {-16, 8}; // rows backwards, every second column
+    PJRT_Buffer *b = upload(c, PJRT_Buffer_Type_S32, &x[2][0], dims, 2, strides);
+    download(b, NULL, got, 24);
+    check("upload with strides", !memcmp(got, (int32_t[]){8, 10, 4, 6, 0, 2}, 24), "other values");
+
+    const int64_t order[2] = {0, 1};
+    PJRT_Buffer_MemoryLayout layout = {.type = PJRT_Buffer_MemoryLayout_Type_Tiled};
+    layout.tiled.minor_to_major = order;
+    layout.tiled.minor_to_major_size = 2;
+    download(b, &layout, got, 24);
+    check("download by columns", !memcmp(got, (int32_t[]){8, 4, 0, 10, 6, 2}, 24), "other values");
+    const int64_t to[2] = {16, 4};
+    layout.type = PJRT_Buffer_MemoryLayout_Type_Strides;
+    layout.strides.byte_strides = to;
+    layout.strides.num_byte_strides = 2;
+    memset(got, 0, sizeof got);
+    download(b, &layout, got, sizeof got);
+    check("download with strides", got[4] == 4 && got[9] == 2 && got[2] == 0, "other values");
+
+    PJRT_Buffer_ToHostBuffer_Args a = ARGS(Buffer_ToHostBuffer, .src = b, .dst = NULL);
+    CALL(Buffer_ToHostBuffer, &a);
+    check("the size first", a.dst_size == 24, "not 24");
+    a.dst = got;
+    a.dst_size = 23;
+    fails("too little room", api->Buffer_ToHostBuffer(&a), PJRT_Error_Code_INVALID_ARGUMENT,
+          "23 bytes");
+    const int64_t twice[2] = {1, 1};
+    layout.type = PJRT_Buffer_MemoryLayout_Type_Tiled;
+    layout.tiled.minor_to_major = twice;
+    layout.tiled.minor_to_major_size = 2;
+    layout.tiled.num_tiles = 0;
+    a.dst_size = 24;
+    a.host_layout = &layout;
+    fails("a layout that is none", api->Buffer_ToHostBuffer(&a), PJRT_Error_Code_INVALID_ARGUMENT,
+          "permutation");
+    PJRT_Buffer_CopyRawToHost_Args r =
+        ARGS(Buffer_CopyRawToHost, .buffer = b, .dst = got, .offset = 8, .transfer_size = 8);
+    CALL(Buffer_CopyRawToHost, &r);
+    check("a part of it", got[0] == 4 && got[1] == 6, "other values");
+    r.offset = 20;
+    fails("beyond its end", api->Buffer_CopyRawToHost(&r), PJRT_Error_Code_INVALID_ARGUMENT,
+          "outside");
+    buffer_free(b);
+
+    const int64_t huge[2] = {(int64_t)1 << 40, (int64_t)1 << 40}, negative[1] = {-1};
+    PJRT_Client_CreateUninitializedBuffer_Args u =
+        ARGS(Client_CreateUninitializedBuffer, .client = c, .shape_dims = huge, .shape_num_dims = 2,
+             .shape_element_type = PJRT_Buffer_Type_F32);
+    fails("larger than any memory", api->Client_CreateUninitializedBuffer(&u),
+          PJRT_Error_Code_RESOURCE_EXHAUSTED, "larger");
+    u.shape_dims = negative;
+    u.shape_num_dims = 1;
+    fails("a negative size", api->Client_CreateUninitializedBuffer(&u),
+          PJRT_Error_Code_INVALID_ARGUMENT, "-1");
+    u.shape_element_type = (PJRT_Buffer_Type)99;
+    fails("an unknown type", api->Client_CreateUninitializedBuffer(&u),
+          PJRT_Error_Code_UNIMPLEMENTED, "99");
+    client_free(c);
+}
+
+static void count_error(PJRT_Error *e, void *arg) {
+    ((int *)arg)[e ? 1 : 0]++;
+    api->Error_Destroy(&ARGS(Error_Destroy, .error = e));
+}
+
+typedef struct Suicide {
+    PJRT_Event *event;
+    int calls;
+} Suicide;
+
+static void destroy_event(PJRT_Error *e, void *arg) {
+    Suicide *s = arg;
+    s->calls++;
+    api->Error_Destroy(&ARGS(Error_Destroy, .error = e));
+    PJRT_Event_Destroy_Args d = ARGS(Event_Destroy, .event = s->event);
+    CALL(Event_Destroy, &d);
+}
+
+static void test_events(void) {
+    PJRT_Event_Create_Args c = ARGS(Event_Create, .event = NULL);
+    CALL(Event_Create, &c);
+    int counts[2] = {0, 0};
+    PJRT_Event_OnReady_Args on =
+        ARGS(Event_OnReady, .event = c.event, .callback = count_error, .user_arg = counts);
+    CALL(Event_OnReady, &on);
+    PJRT_Event_IsReady_Args is = ARGS(Event_IsReady, .event = c.event);
+    CALL(Event_IsReady, &is);
+    check("an event waits", !is.is_ready && counts[0] + counts[1] == 0, "ready too early");
+    PJRT_Event_Set_Args set = ARGS(Event_Set, .event = c.event, .error_code = PJRT_Error_Code_ABORTED,
+                                   .error_message = "stop it", .error_message_size = 4);
+    CALL(Event_Set, &set);
+    fails("an event carries its error", api->Event_Await(&ARGS(Event_Await, .event = c.event)),
+          PJRT_Error_Code_ABORTED, "stop");
+    CALL(Event_OnReady, &on);
+    check("callbacks before and after", counts[1] == 2 && counts[0] == 0, "other counts");
+    fails("an event is set once", api->Event_Set(&set), PJRT_Error_Code_FAILED_PRECONDITION,
+          "already");
+    PJRT_Event_Destroy_Args d = ARGS(Event_Destroy, .event = c.event);
+    CALL(Event_Destroy, &d);
+
+    CALL(Event_Create, &c);
+    Suicide s = {c.event, 0};
+    on.event = set.event = c.event;
+    on.callback = destroy_event;
+    on.user_arg = &s;
+    set.error_code = PJRT_Error_Code_OK;
+    CALL(Event_OnReady, &on);
+    CALL(Event_Set, &set);
+    check("an event destroyed by its callback", s.calls == 1, "not called once");
+}
+
+static void on_delete(void *data, void *arg) {
+    (void)data;
+    buffer_free(arg); // the lock must be free by now
+}
+
+static void test_buffers(void) {
+    PJRT_Client *c = client_make(1);
+    const float x[4] = {1, 2, 3, 4};
+    PJRT_Buffer *b = upload_f32(c, x, 4);
+    check("aligned", (uintptr_t)address(b) % 64 == 0, "not to 64 bytes");
+    PJRT_Buffer_IncreaseExternalReferenceCount_Args up =
+        ARGS(Buffer_IncreaseExternalReferenceCount, .buffer = b);
+    PJRT_Buffer_DecreaseExternalReferenceCount_Args down =
+        ARGS(Buffer_DecreaseExternalReferenceCount, .buffer = b);
+    CALL(Buffer_IncreaseExternalReferenceCount, &up);
+    const float *data = address(b);
+    PJRT_Buffer_Delete_Args del = ARGS(Buffer_Delete, .buffer = b);
+    CALL(Buffer_Delete, &del);
+    CALL(Buffer_Delete, &del);
+    check("deleted, but still referred to", is_deleted(b) && data[3] == 4, "not so");
+    CALL(Buffer_DecreaseExternalReferenceCount, &down);
+    fails("a reference too many given back", api->Buffer_DecreaseExternalReferenceCount(&down),
+          PJRT_Error_Code_INVALID_ARGUMENT, "no external reference");
+    PJRT_Buffer_ReadyEvent_Args ready = ARGS(Buffer_ReadyEvent, .buffer = b);
+    fails("waiting for a deleted array", api->Buffer_ReadyEvent(&ready),
+          PJRT_Error_Code_INVALID_ARGUMENT, "deleted");
+    buffer_free(b);
+
+    float foreign[4] = {5, 6, 7, 8}, got[4];
+    const int64_t n = 4;
+    PJRT_Client_CreateViewOfDeviceBuffer_Args v =
+        ARGS(Client_CreateViewOfDeviceBuffer, .client = c, .device_buffer_ptr = foreign, .dims = &n,
+             .num_dims = 1, .element_type = PJRT_Buffer_Type_F32, .on_delete_callback = on_delete,
+             .on_delete_callback_arg = upload_f32(c, x, 4));
+    CALL(Client_CreateViewOfDeviceBuffer, &v);
+    download(v.buffer, NULL, got, sizeof got);
+    check("a view of foreign memory", !memcmp(got, foreign, sizeof got) && address(v.buffer) == foreign,
+          "other values");
+    b = upload_f32(c, x, 4);
+    client_free(c); // the client lives on until its buffers are gone
+    buffer_free(v.buffer);
+    download(b, NULL, got, sizeof got);
+    check("an array outlives its client", got[2] == 3, "other values");
+    buffer_free(b);
+}
+
+// ---- programs
+
+static PJRT_Error *compile(PJRT_Client *c, const char *text, const char *format, const void *options,
+                           size_t options_size, PJRT_LoadedExecutable **out) {
+    PJRT_Program p = {.struct_size = sizeof p, .code = (char *)text, .code_size = strlen(text),
+                      .format = format, .format_size = strlen(format)};
+    PJRT_Client_Compile_Args a = ARGS(Client_Compile, .client = c, .program = &p,
+                                      .compile_options = options,
+                                      .compile_options_size = options_size);
+    PJRT_Error *e = api->Client_Compile(&a);
+    *out = a.executable;
+    return e;
+}
+
+static PJRT_Error *execute(PJRT_LoadedExecutable *exe, PJRT_Buffer **args, size_t n,
+                           PJRT_Buffer **out) {
+    PJRT_ExecuteOptions o = {.struct_size = sizeof o};
+    PJRT_Buffer *const *arg_lists[1] = {args};
+    PJRT_Buffer **out_lists[1] = {out};
+    PJRT_Event *done[1] = {NULL};
+    PJRT_LoadedExecutable_Execute_Args a =
+        ARGS(LoadedExecutable_Execute, .executable = exe, .options = &o, .argument_lists = arg_lists,
+             .num_devices = 1, .num_args = n, .output_lists = out_lists,
+             .device_complete_events = done);
+    PJRT_Error *e = api->LoadedExecutable_Execute(&a);
+    if (!e) {
+        PJRT_Event_Destroy_Args d = ARGS(Event_Destroy, .event = done[0]);
+        CALL(Event_Destroy, &d);
+    }
+    return e;
+}
+
+static void exe_free(PJRT_LoadedExecutable *exe) {
+    PJRT_LoadedExecutable_Destroy_Args a = ARGS(LoadedExecutable_Destroy, .executable = exe);
+    CALL(LoadedExecutable_Destroy, &a);
+}
+
+#define ADD(attribute)                                                                             \
+    "module @adder {\n"                                                                            \
+    "  func.func public @main(%arg0: tensor<4xf32>" attribute                                      \
+    ", %arg1: tensor<4xf32>) -> tensor<4xf32> {\n"                                                 \
+    "    %0 = stablehlo.add %arg0, %arg1 : tensor<4xf32>\n"                                        \
+    "    return %0 : tensor<4xf32>\n"                                                              \
+    "  }\n"                                                                                        \
+    "}\n"
+static const char plain_add[] = ADD(""), donating_add[] = ADD(" {tf.aliasing_output = 0 : i32}");
+
+static void test_options(PJRT_Client *c) {
+    PJRT_LoadedExecutable *exe;
+    // 3: build options { 4: replicas 1, 5: partitions 2 }
+    const uint8_t two[] = {0x1a, 4, 0x20, 1, 0x28, 2};
+    fails("two partitions", compile(c, plain_add, "mlir", two, sizeof two, &exe),
+          PJRT_Error_Code_UNIMPLEMENTED, "num_partitions = 2");
+    // 7: override { 1: "nope", 2: { 2: true } }
+    const uint8_t nope[] = {0x3a, 10, 0x0a, 4, 'n', 'o', 'p', 'e', 0x12, 2, 0x10, 1};
+    fails("an unknown compiler option", compile(c, plain_add, "mlir", nope, sizeof nope, &exe),
+          PJRT_Error_Code_INVALID_ARGUMENT, "'nope'");
+    fails("malformed options", compile(c, plain_add, "mlir", nope, sizeof nope - 1, &exe),
+          PJRT_Error_Code_INVALID_ARGUMENT, "malformed");
+    // the assignment to device 7 of one
+    const uint8_t seven[] = {0x1a, 7, 0x4a, 5, 0x1a, 3, 0x0a, 1, 7};
+    fails("a device that is not there", compile(c, plain_add, "mlir", seven, sizeof seven, &exe),
+          PJRT_Error_Code_INVALID_ARGUMENT, "device 7");
+    fails("another format", compile(c, plain_add, "hlo", NULL, 0, &exe),
+          PJRT_Error_Code_UNIMPLEMENTED, "format hlo");
+    fails("no program at all", compile(c, "nonsense", "mlir", NULL, 0, &exe),
+          PJRT_Error_Code_INVALID_ARGUMENT, "error");
+}
+
+static void test_execute(PJRT_Client *c, PJRT_LoadedExecutable *exe) {
+    const float x[4] = {1, 2, 3, 4}, y[4] = {10, 20, 30, 40};
+    float got[4];
+    PJRT_Buffer *args[2] = {upload_f32(c, x, 4), upload_f32(c, y, 4)}, *out = NULL;
+    good("execute", execute(exe, args, 2, &out));
+    download(out, NULL, got, sizeof got);
+    check("a sum", got[0] == 11 && got[3] == 44 && !is_deleted(args[0]), "other values");
+    buffer_free(out);
+    fails("one argument too few", execute(exe, args, 1, &out), PJRT_Error_Code_INVALID_ARGUMENT,
+          "takes 2 arguments");
+    PJRT_Buffer *wrong[2] = {args[0], upload_f32(c, x, 3)};
+    fails("another shape", execute(exe, wrong, 2, &out), PJRT_Error_Code_INVALID_ARGUMENT,
+          "argument 1");
+    buffer_free(wrong[1]);
+    PJRT_Buffer_Delete_Args del = ARGS(Buffer_Delete, .buffer = args[1]);
+    CALL(Buffer_Delete, &del);
+    fails("a deleted argument", execute(exe, args, 2, &out), PJRT_Error_Code_INVALID_ARGUMENT,
+          "argument 1");
+    buffer_free(args[0]);
+    buffer_free(args[1]);
+}
+
+static void test_donation(PJRT_Client *c) {
+    PJRT_LoadedExecutable *exe;
+    good("compile", compile(c, donating_add, "mlir", NULL, 0, &exe));
+    const float x[4] = {1, 2, 3, 4};
+    float got[4];
+    PJRT_Buffer *args[2] = {upload_f32(c, x, 4), upload_f32(c, x, 4)}, *out = NULL;
+    const void *at = address(args[0]);
+    good("execute", execute(exe, args, 2, &out));
+    download(out, NULL, got, sizeof got);
+    check("donated memory is taken over",
+          is_deleted(args[0]) && !is_deleted(args[1]) && address(out) == at && got[3] == 8, "not so");
+    buffer_free(args[0]);
+
+    PJRT_Buffer *same[2] = {out, out}, *none = NULL;
+    fails("donated and used", execute(exe, same, 2, &none), PJRT_Error_Code_INVALID_ARGUMENT,
+          "argument 1");
+    check("a refused call consumes nothing", !is_deleted(out), "deleted");
+
+    PJRT_Buffer_IncreaseExternalReferenceCount_Args up =
+        ARGS(Buffer_IncreaseExternalReferenceCount, .buffer = out);
+    CALL(Buffer_IncreaseExternalReferenceCount, &up);
+    const float *held = address(out);
+    PJRT_Buffer *next[2] = {out, args[1]}, *sum = NULL;
+    good("execute", execute(exe, next, 2, &sum));
+    check("memory that others see is left alone",
+          is_deleted(out) && held[3] == 8 && address(sum) != held, "overwritten");
+    buffer_free(out);
+    buffer_free(sum);
+    buffer_free(args[1]);
+    exe_free(exe);
+}
+
+static void test_queries(PJRT_Client *c, PJRT_LoadedExecutable *loaded) {
+    PJRT_LoadedExecutable_GetExecutable_Args g =
+        ARGS(LoadedExecutable_GetExecutable, .loaded_executable = loaded);
+    CALL(LoadedExecutable_GetExecutable, &g);
+    PJRT_Executable_Name_Args name = ARGS(Executable_Name, .executable = g.executable);
+    CALL(Executable_Name, &name);
+    check("its name", name.executable_name_size == 5 && !memcmp(name.executable_name, "adder", 5),
+          "not adder");
+    PJRT_Executable_OutputDimensions_Args d = ARGS(Executable_OutputDimensions, .executable = g.executable);
+    CALL(Executable_OutputDimensions, &d);
+    PJRT_Executable_OutputElementTypes_Args t =
+        ARGS(Executable_OutputElementTypes, .executable = g.executable);
+    CALL(Executable_OutputElementTypes, &t);
+    check("the shape of its result",
+          d.num_outputs == 1 && d.dim_sizes[0] == 1 && d.dims[0] == 4 &&
+              t.output_types[0] == PJRT_Buffer_Type_F32,
+          "not 4xf32");
+    const PJRT_Layouts_Extension *layouts = (const PJRT_Layouts_Extension *)api->extension_start;
+    PJRT_Layouts_PJRT_Executable_GetParameterLayouts_Args p = {.struct_size = sizeof p,
+                                                              .executable = g.executable};
+    good("layouts", layouts->PJRT_Executable_GetParameterLayouts(&p));
+    PJRT_Layouts_MemoryLayout_Serialize_Args text = {.struct_size = sizeof text,
+                                                     .layout = p.layouts[1]};
+    good("layout text", layouts->MemoryLayout_Serialize(&text));
+    check("the layout of an argument",
+          p.num_parameters == 2 && text.serialized_bytes_size == 3 &&
+              !memcmp(text.serialized_bytes, "{0}", 3),
+          "not {0}");
+    PJRT_LoadedExecutable_GetDeviceAssignment_Args da =
+        ARGS(LoadedExecutable_GetDeviceAssignment, .executable = loaded);
+    CALL(LoadedExecutable_GetDeviceAssignment, &da);
+    const uint8_t assignment[] = {8, 1, 16, 1, 26, 3, 10, 1, 0};
+    check("its device", da.serialized_bytes_size == sizeof assignment &&
+                            !memcmp(da.serialized_bytes, assignment, sizeof assignment),
+          "other bytes");
+    da.serialized_device_assignment_deleter(da.serialized_device_assignment);
+
+    PJRT_Executable_Serialize_Args s = ARGS(Executable_Serialize, .executable = g.executable);
+    CALL(Executable_Serialize, &s);
+    PJRT_Executable_DeserializeAndLoad_Args l =
+        ARGS(Executable_DeserializeAndLoad, .client = c, .serialized_executable = s.serialized_bytes,
+             .serialized_executable_size = s.serialized_bytes_size);
+    CALL(Executable_DeserializeAndLoad, &l);
+    test_execute(c, l.loaded_executable);
+    exe_free(l.loaded_executable);
+    l.serialized_executable_size -= 1;
+    PJRT_Error *e = api->Executable_DeserializeAndLoad(&l);
+    check("a truncated executable is refused", e != NULL, "it was loaded");
+    api->Error_Destroy(&ARGS(Error_Destroy, .error = e));
+    s.serialized_executable_deleter(s.serialized_executable);
+    PJRT_Executable_Destroy_Args x = ARGS(Executable_Destroy, .executable = g.executable);
+    CALL(Executable_Destroy, &x);
+}
+
+static void test_programs(void) {
+    PJRT_Client *c = client_make(1);
+    PJRT_LoadedExecutable *exe;
+    test_options(c);
+    good("compile", compile(c, plain_add, "mlir", NULL, 0, &exe));
+    test_execute(c, exe);
+    test_queries(c, exe);
+    test_donation(c);
+    PJRT_LoadedExecutable_Delete_Args d = ARGS(LoadedExecutable_Delete, .executable = exe);
+    CALL(LoadedExecutable_Delete, &d);
+    fails("a deleted program", execute(exe, NULL, 0, NULL), PJRT_Error_Code_FAILED_PRECONDITION,
+          "deleted");
+    client_free(c);
+    exe_free(exe);
+}
+
+static const PJRT_Api *plugin_load(void) {
+    char path[4096];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 64);
+    for (int up = 0; up < 3 && n > 0; up++) // BUILD/tests/unit/pjrt_test
+        while (n > 0 && path[--n] != '/')
+            ;
+    strcpy(path + (n > 0 ? n : 0), "/libotrn_pjrt.so");
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    const PJRT_Api *(*get)(void) = NULL;
+    if (library)
+        *(void **)&get = dlsym(library, "GetPjrtApi");
+    if (!get)
+        printf("FAIL load: %s\n", dlerror());
+    return get ? get() : NULL;
+}
+
+int main(void) {
+    setenv("OTRN_CACHE", "off", 1);
+    if (!(api = plugin_load()))
+        return 1;
+    test_table();
+    test_client();
+    test_topology();
+    test_transfer();
+    test_events();
+    test_buffers();
+    test_programs();
+    return failures != 0;
+}
