@@ -25,7 +25,7 @@ int main(void) {
     otrn_error err;
     otrn_env *env;
     otrn_exe *exe;
-    otrn_option target = {"target", "trn2"};
+    otrn_option target = {"target", "trn2"}; // as --target=trn2 on the command line
     if (otrn_open(&target, 1, &env, &err) != OTRN_OK)
         return fail(&err);
     if (otrn_compile(env, program, strlen(program), "tiny", &exe, &err) != OTRN_OK)
@@ -37,13 +37,12 @@ int main(void) {
         return fail(&err);
     printf("tanh(x w) = [[%.4f %.4f] [%.4f %.4f]]\n", y[0], y[1], y[2], y[3]);
 
-    for (int i = 1; i <= 3; i++) {
-        char name[8];
+    const char *targets[] = {"trn1", "trn2", "trn3"};
+    for (int i = 0; i < 3; i++) {
         otrn_report report;
-        snprintf(name, sizeof name, "trn%d", i);
-        if (otrn_time(exe, name, &report, &err) != OTRN_OK)
+        if (otrn_time(exe, targets[i], &report, &err) != OTRN_OK)
             return fail(&err);
-        printf("modelled time on %s: %.2f us\n", name, report.total_us);
+        printf("modelled time on %s: %.2f us\n", report.target, report.total_us);
     }
     otrn_exe_free(exe);
     otrn_close(env);

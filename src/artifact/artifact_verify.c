@@ -405,6 +405,8 @@ static void check_values(const Verify *v, Arena *scratch) {
             fail_header(v, "argument %u has an alias", i);
     for (uint32_t i = 0; i < art->nresults; i++) {
         int32_t alias = art->results[i].alias;
+        if (art->results[i].donated)
+            fail_header(v, "result %u is donated, only arguments can be", i);
         if (alias == -1)
             continue;
         if (alias < 0 || (uint32_t)alias >= art->nargs)

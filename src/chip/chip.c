@@ -185,8 +185,8 @@ static const IsaInst *next_matmul(const Artifact *art, uint32_t pc) {
     return NULL;
 }
 
-otrn_status chip_run(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_t *pc_out, char *why,
-                     size_t why_bytes) {
+static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8_t *const *segs,
+                                                     uint32_t *pc_out, char *why, size_t why_bytes) {
     const Artifact *art = p->art;
     int64_t pitch, src_pitch;
     for (uint32_t pc = 0; pc < art->ncode;) {
@@ -241,4 +241,12 @@ otrn_status chip_run(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_t *pc_ou
         }
     }
     return OTRN_OK;
+}
+
+// The calling thread's rounding and flushing modes are not part of a program: set ours, put theirs back.
+otrn_status chip_run(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_t *pc, char *why, size_t why_bytes) {
+    HostFp mode = host_fp_begin(HOST_FP_IEEE);
+    otrn_status s = execute(c, p, segs, pc, why, why_bytes);
+    host_fp_end(mode);
+    return s;
 }

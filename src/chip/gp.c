@@ -33,21 +33,21 @@ static const GpRow gp_rows[HLO_OPCODE_COUNT] = {
     [HLO_GATHER] = ROW(gather),
     [HLO_SCATTER] = ROW_S(scatter),
     [HLO_REDUCE] = ROW_S(reduce),
-//    [HLO_REDUCE_WINDOW] = ROW_S(reduce_window),
-//    [HLO_SELECT_AND_SCATTER] = ROW_S(select_and_scatter),
-//    [HLO_SORT] = ROW_S(sort),
+    [HLO_REDUCE_WINDOW] = ROW_S(reduce_window),
+    [HLO_SELECT_AND_SCATTER] = ROW_S(select_and_scatter),
+    [HLO_SORT] = ROW_S(sort),
     [HLO_MAP] = ROW_S(map),
-//    [HLO_DOT] = ROW_S(dot),
-//    [HLO_DOT_GENERAL] = ROW_S(dot),
-//    [HLO_CONVOLUTION] = ROW_S(conv),
-//    [HLO_RNG_BIT_GENERATOR] = ROW(rng_bits),
-//    [HLO_BATCH_NORM_TRAINING] = ROW(bn_train),
-//    [HLO_BATCH_NORM_INFERENCE] = ROW(bn_infer),
-//    [HLO_BATCH_NORM_GRAD] = ROW(bn_grad),
-//    [HLO_CHOLESKY] = ROW_S(cholesky),
-//    [HLO_TRIANGULAR_SOLVE] = ROW_S(tri_solve),
-//    [HLO_FFT] = ROW_S(fft),
-//    [HLO_CHLO_TOP_K] = ROW_S(top_k),
+    [HLO_DOT] = ROW_S(dot),
+    [HLO_DOT_GENERAL] = ROW_S(dot),
+    [HLO_CONVOLUTION] = ROW_S(conv),
+    [HLO_RNG_BIT_GENERATOR] = ROW(rng_bits),
+    [HLO_BATCH_NORM_TRAINING] = ROW(bn_train),
+    [HLO_BATCH_NORM_INFERENCE] = ROW(bn_infer),
+    [HLO_BATCH_NORM_GRAD] = ROW(bn_grad),
+    [HLO_CHOLESKY] = ROW_S(cholesky),
+    [HLO_TRIANGULAR_SOLVE] = ROW_S(tri_solve),
+    [HLO_FFT] = ROW_S(fft),
+    [HLO_CHLO_TOP_K] = ROW_S(top_k),
     [HLO_CHECK_EXPECT_EQ] = ROW(check),
     [HLO_CHECK_EXPECT_EQ_CONST] = ROW(check),
     [HLO_CHECK_EXPECT_ALMOST_EQ] = ROW(check),
@@ -73,7 +73,7 @@ static const GpRow *find_row(const Kern *k) {
 static bool tensors_ok(const KTensor *t, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
         int64_t elems = 1, bytes;
-        if (lane_class(t[i].dtype) == LC_NONE || t[i].rank > OTRN_MAX_RANK)
+        if ((lane_class(t[i].dtype) == LC_NONE && t[i].dtype != DT_TOKEN) || t[i].rank > OTRN_MAX_RANK)
             return false;
         for (int d = 0; d < t[i].rank; d++)
             if (t[i].dims[d] < 0 || __builtin_mul_overflow(elems, t[i].dims[d], &elems))
@@ -84,18 +84,32 @@ static bool tensors_ok(const KTensor *t, uint32_t n) {
     return true;
 }
 
+static uint32_t capture_count(const Kern *k, uint32_t regions) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < regions; i++)
+        n += k->regions[i].ncaptures;
+    return n;
+}
+
 static bool regions_ok(const Kern *k) {
+    uint32_t total = capture_count(k, k->nregions);
+    if (total > k->nin)
+        return false;
     for (uint32_t i = 0; i < k->nregions; i++) {
         const KProg *p = &k->regions[i];
-        if (p->ncaptures > k->nin || !prog_check(p))
+        const KTensor *t = &k->in[k->nin - total + capture_count(k, i)];
+        if (!prog_check(p))
             return false;
-        for (int c = 0; c < p->ncaptures; c++) {
-            const KTensor *t = &k->in[k->nin - p->ncaptures + (uint32_t)c];
-            if (t->elems != 1 || t->dtype != p->dtypes[p->ninputs + c])
+        for (int c = 0; c < p->ncaptures; c++)
+            if (t[c].elems != 1 || t[c].dtype != p->dtypes[p->ninputs + c])
                 return false;
-        }
     }
     return true;
+}
+
+const void *const *gp_captures(const GpCall *c, uint32_t region) {
+    uint32_t total = capture_count(c->k, c->k->nregions);
+    return (const void *const *)c->in + (c->k->nin - total + capture_count(c->k, region));
 }
 
 GpFn *gp_find(const Kern *k) {

@@ -41,6 +41,8 @@ typedef void ConvFn(void *dst, const void *src, size_t n);
 typedef void RunFn(void *dst, const void *x, size_t n);
 // acc[j] = acc[j] op (x[0][j] op x[1][j] …): rows of n elements, `pitch` elements apart.
 typedef void RowsFn(void *acc, const void *x, size_t pitch, size_t rows, size_t n);
+// acc[j] += x[0] w[0][j], then x[1] w[1][j], …: n columns, k rows of w `pitch` elements apart.
+typedef void MacFn(void *acc, const void *x, const void *w, size_t pitch, size_t k, size_t n);
 
 typedef struct GpLevel { // one table per host level
     LaneFn *lane[LC_COUNT][HLO_OPCODE_COUNT];
@@ -51,6 +53,7 @@ typedef struct GpLevel { // one table per host level
     ConvFn *to_odd[LC_COUNT];          // to f32 rounded to odd: rounding again is then right
     RunFn *run[RED_COUNT][LC_COUNT];
     RowsFn *rows[RED_COUNT][LC_COUNT];
+    MacFn *mac[LC_COUNT];
     const VMath *vmath;
 } GpLevel;
 extern const GpLevel gp_level_portable, gp_level_avx2, gp_level_avx512;
@@ -58,6 +61,7 @@ const GpLevel *gp_level(HostLevel level);
 
 // Loops that are not worth a level: f64 functions, complex numbers.
 extern LaneFn *const lane_math_f64[HLO_OPCODE_COUNT];
+extern LaneFn *const lane_special_f32[HLO_OPCODE_COUNT], *const lane_special_f64[HLO_OPCODE_COUNT];
 extern LaneFn *const lane_c64[HLO_OPCODE_COUNT], *const lane_c128[HLO_OPCODE_COUNT];
 
 #define LANE_BLOCK 512
@@ -93,6 +97,8 @@ void *prog_resolve(const KProg *p, const GpLevel *level, void *shared); // retur
 void prog_init(Prog *g, const KProg *p, const void *shared, void *slot, const void *const *captures);
 void prog_run(const Prog *g, size_t n); // n <= LANE_BLOCK
 static inline const void *prog_out(const Prog *g, int i) { return g->at[g->p->outs[i]]; }
+// The captured scalars of a region: behind the op's operands, one region after the other.
+const void *const *gp_captures(const GpCall *c, uint32_t region);
 // The body is one associative op over its two inputs.
 bool prog_red_op(const KProg *p, RedOp *op);
 // The body returns its second input (a plain set).

@@ -118,3 +118,36 @@ REDUCE_ORDER(u64, uint64_t)
     [RED_AND] = {BITS_ROW(F, AND), [LC_BOOL] = F##_AND_u8},                                        \
     [RED_OR] = {BITS_ROW(F, OR), [LC_BOOL] = F##_OR_u8},                                           \
     [RED_XOR] = {BITS_ROW(F, XOR), [LC_BOOL] = F##_XOR_u8}
+
+// --- products --------------------------------------------------------------------------------------
+
+// Columns in strips that stay in registers while the rows go by, in order.
+#define STRIP 64
+#define MAC(S, T, W)                                                                               \
+    static void mac_##S(void *dst, const void *px, const void *pw, size_t pitch, size_t k, size_t n) {\
+        T *acc = dst;                                                                              \
+        const T *x = px, *w = pw;                                                                  \
+        size_t j = 0;                                                                              \
+        for (; j + STRIP <= n; j += STRIP) {                                                       \
+            T sum[STRIP];                                                                          \
+            memcpy(sum, acc + j, sizeof sum);                                                      \
+            for (size_t r = 0; r < k; r++) {                                                       \
+                const T *row = w + r * pitch + j;                                                  \
+                for (size_t i = 0; i < STRIP; i++)                                                 \
+                    sum[i] = (T)(sum[i] + (T)((W)x[r] * row[i]));                                  \
+            }                                                                                      \
+            memcpy(acc + j, sum, sizeof sum);                                                      \
+        }                                                                                          \
+        for (size_t r = 0; r < k && j < n; r++) {                                                  \
+            const T *row = w + r * pitch;                                                          \
+            T v = x[r];                                                                            \
+            for (size_t i = j; i < n; i++)                                                         \
+                acc[i] = (T)(acc[i] + (T)((W)v * row[i]));                                         \
+        }                                                                                          \
+    }
+MAC(f32, float, float)
+MAC(f64, double, double)
+MAC(u8, uint8_t, uint32_t)
+MAC(u16, uint16_t, uint32_t)
+MAC(u32, uint32_t, uint32_t)
+MAC(u64, uint64_t, uint64_t)

@@ -137,6 +137,14 @@ ONE(lane_tan, ctan)
 ONE(lane_sqrt, csqrt)
 ONE(lane_rsqrt, z_rsqrt)
 ONE(lane_cbrt, z_cbrt)
+ONE(lane_acos, cacos)
+ONE(lane_acosh, cacosh)
+ONE(lane_asin, casin)
+ONE(lane_asinh, casinh)
+ONE(lane_atan, catan)
+ONE(lane_atanh, catanh)
+ONE(lane_cosh, ccosh)
+ONE(lane_sinh, csinh)
 
 static bool z_compare(Z a, Z b, int dir) {
     bool eq = creal(a) == creal(b) && cimag(a) == cimag(b);
@@ -187,7 +195,12 @@ PARTS(64, double)
     [HLO_LOGISTIC] = lane_logistic_##BITS, [HLO_SINE] = lane_sin_##BITS,                           \
     [HLO_COSINE] = lane_cos_##BITS, [HLO_TAN] = lane_tan_##BITS, [HLO_SQRT] = lane_sqrt_##BITS,    \
     [HLO_RSQRT] = lane_rsqrt_##BITS, [HLO_CBRT] = lane_cbrt_##BITS, [HLO_REAL] = lane_real_##BITS, \
-    [HLO_IMAG] = lane_imag_##BITS, [HLO_ABS] = lane_abs_##BITS, [HLO_COMPARE] = lane_compare_##BITS
+    [HLO_IMAG] = lane_imag_##BITS, [HLO_ABS] = lane_abs_##BITS,                                    \
+    [HLO_COMPARE] = lane_compare_##BITS, [HLO_CHLO_TAN] = lane_tan_##BITS,                         \
+    [HLO_CHLO_ACOS] = lane_acos_##BITS, [HLO_CHLO_ACOSH] = lane_acosh_##BITS,                      \
+    [HLO_CHLO_ASIN] = lane_asin_##BITS, [HLO_CHLO_ASINH] = lane_asinh_##BITS,                      \
+    [HLO_CHLO_ATAN] = lane_atan_##BITS, [HLO_CHLO_ATANH] = lane_atanh_##BITS,                      \
+    [HLO_CHLO_COSH] = lane_cosh_##BITS, [HLO_CHLO_SINH] = lane_sinh_##BITS
 
 LaneFn *const lane_c64[HLO_OPCODE_COUNT] = {ROWS(32)};
 LaneFn *const lane_c128[HLO_OPCODE_COUNT] = {ROWS(64)};

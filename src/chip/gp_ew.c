@@ -114,8 +114,7 @@ static void map_slot(void *arg, size_t begin, size_t end) {
     size_t blocks = (n + LANE_BLOCK - 1) / LANE_BLOCK;
     for (size_t slot = begin; slot < end; slot++) {
         Prog g;
-        prog_init(&g, p, c->scratch, j->slot0 + slot * prog_slot_bytes(p),
-                  (const void *const *)c->in + p->ninputs);
+        prog_init(&g, p, c->scratch, j->slot0 + slot * prog_slot_bytes(p), gp_captures(c, 0));
         for (size_t b = slot * blocks / j->slots; b < (slot + 1) * blocks / j->slots; b++) {
             size_t at = b * LANE_BLOCK, m = n - at < LANE_BLOCK ? n - at : LANE_BLOCK;
             for (int i = 0; i < p->ninputs; i++)

@@ -40,5 +40,8 @@ const GpLevel GP_LEVEL = {
                [LC_U64] = odd_from_u64},
     .run = {REDUCE_ROWS(run)},
     .rows = {REDUCE_ROWS(rows)},
+    .mac = {[LC_F32] = mac_f32, [LC_F64] = mac_f64, [LC_I8] = mac_u8, [LC_U8] = mac_u8,
+            [LC_I16] = mac_u16, [LC_U16] = mac_u16, [LC_I32] = mac_u32, [LC_U32] = mac_u32,
+            [LC_I64] = mac_u64, [LC_U64] = mac_u64},
     .vmath = &vmath_table,
 };

@@ -107,7 +107,7 @@ static void lane_red_open(const LaneRed *j, LaneRedSlot *s, size_t slot) {
     const KProg *p = &k->regions[0];
     size_t n = k->nout;
     char *at = j->slot0 + slot * j->slot_bytes;
-    prog_init(&s->prog, p, j->c->scratch, at, (const void *const *)j->c->in + 2 * n);
+    prog_init(&s->prog, p, j->c->scratch, at, gp_captures(j->c, 0));
     at += prog_slot_bytes(p);
     s->offset = (int64_t *)at;
     at += gp_align(LANE_BLOCK * 8);

@@ -197,8 +197,7 @@ static void scatter_slot(void *arg, size_t begin, size_t end) {
     for (size_t slot = begin; slot < end; slot++) {
         ScatterSlot s = {.j = j};
         char *base = j->slot0 + slot * scatter_slot_bytes(k);
-        prog_init(&s.prog, body, j->c->scratch, base,
-                  (const void *const *)j->c->in + (k->nin - body->ncaptures));
+        prog_init(&s.prog, body, j->c->scratch, base, gp_captures(j->c, 0));
         s.staging = (char **)(base + prog_slot_bytes(body));
         char *room = (char *)s.staging + gp_align(2 * k->nout * sizeof(void *));
         for (uint32_t i = 0; i < 2 * k->nout; i++) {

@@ -326,6 +326,18 @@ static void run_op(Eval *e, OpId id) {
         free_after(e, id, op->results + i);
 }
 
+// What a region made is not seen outside: a malformed program that tries finds no value.
+static void leave_region(Eval *e, const HloRegion *r) {
+    for (uint32_t i = 0; i < r->nargs; i++)
+        e->env[r->args + i].data = NULL;
+    for (uint32_t i = 0; i < r->ops.n; i++) {
+        const HloOp *op = eval_op_at(e, r->ops.at[i]);
+        for (uint32_t k = 0; k < op->nresults; k++)
+            e->env[op->results + k].data = NULL;
+    }
+    e->depth--;
+}
+
 void eval_region(Eval *e, OpId id, const HloRegion *r, const Tensor *args, uint32_t nargs,
                  Tensor *results, uint32_t n) {
     if (++e->depth > EVAL_MAX_DEPTH)
@@ -347,7 +359,7 @@ void eval_region(Eval *e, OpId id, const HloRegion *r, const Tensor *args, uint3
             results[k] = e->env[hlo_operand(e->h, op, k)];
             eval_need(e, r->ops.at[i], results[k].data != NULL, "an operand has no value here");
         }
-        e->depth--;
+        leave_region(e, r);
         return;
     }
     eval_fail(e, id, OTRN_VERIFY, "a region does not end in return");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// eval_rng.c — rng_bit_generator: Threefry-2x32-20 and Philox-4x32-10 with XLA's use of the state.
+// eval_rng.c — rng_bit_generator: Threefry-2x32-20 and Philox-4x32-10, with XLA's use of state.
 //
 // Threefry (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3"), state ui64[2] = key,
 // counter:

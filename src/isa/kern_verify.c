@@ -37,8 +37,7 @@ static void set_int(Hlo *h, OpId op, HloAttrKey key, int64_t v) {
 static void set_step_attrs(Hlo *h, OpId op, const KStep *s) {
     if (s->op == HLO_COMPARE) {
         set_enum(h, op, AK_COMPARISON_DIRECTION, s->attr[0]);
-        if (s->attr[1] != CMPT_NOTYPE)
-            set_enum(h, op, AK_COMPARE_TYPE, s->attr[1]);
+        set_enum(h, op, AK_COMPARE_TYPE, s->attr[1]);
     } else if (s->op == HLO_REDUCE_PRECISION) {
         set_int(h, op, AK_EXPONENT_BITS, s->attr[0]);
         set_int(h, op, AK_MANTISSA_BITS, s->attr[1]);
@@ -82,6 +81,26 @@ static void rebuild_region(Rebuild *b, OpId op, const KProg *p, const ValueId *c
     hlo_region_push(h, r, hlo_op(h, HLO_RETURN, loc, p->nouts, outs, 0, NULL));
 }
 
+// Lists and dictionaries (precisions, layouts) mean nothing to a kernel and may have been left out of it.
+static const HloAttr default_precisions[2] = {{.kind = HA_ENUM, .i = PREC_DEFAULT},
+                                              {.kind = HA_ENUM, .i = PREC_DEFAULT}};
+
+static void fill_absent(Hlo *h, OpId op, const HloOpRow *row) {
+    for (int i = 0; i < row->nattrs; i++) {
+        HloAttr *slot = &hlo_at(h, op)->attrs[i];
+        int kind = hlo_attr_rows[row->attrs[i]].kind;
+        bool is_precision = row->attrs[i] == AK_PRECISION_CONFIG;
+        if (is_precision && (slot->kind == HA_NONE || (slot->kind == HA_LIST && !slot->n)))
+            *slot = (HloAttr){.kind = HA_LIST, .n = 2, .list = default_precisions};
+        if (slot->kind != HA_NONE)
+            continue;
+        if (kind == HA_LIST || kind == HA_DICT)
+            *slot = (HloAttr){.kind = (uint8_t)kind};
+        else if (row->attrs[i] == AK_BACKEND_CONFIG)
+            *slot = (HloAttr){.kind = HA_STR, .s = ""};
+    }
+}
+
 static uint32_t captures_of(const Kern *k) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < k->nregions; i++)
@@ -111,6 +130,7 @@ static void rebuild_kernel(Rebuild *b, Ctx *ctx, const Kern *k, LocId loc, const
     OpId op = hlo_op(h, (HloOpcode)k->op, loc, noperands, operands, k->nout, results);
     for (uint32_t i = 0; i < k->nattrs && i < row->nattrs; i++)
         hlo_at(h, op)->attrs[i] = k->attrs[i];
+    fill_absent(h, op, row);
     const ValueId *captures = operands + noperands;
     for (uint32_t i = 0; i < k->nregions; i++) {
         rebuild_region(b, op, &k->regions[i], captures, loc);

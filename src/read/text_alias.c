@@ -274,20 +274,32 @@ static bool raw_is_alias(TextRead *p, const char *s) {
     return yes;
 }
 
+// One space for any run of blanks and comments, none inside brackets at their ends.
+static void raw_put(Buf *out, const char *s, size_t n, bool blank_before) {
+    char last = out->n ? (char)out->at[out->n - 1] : '<';
+    bool inside = strchr("<([{", last) || strchr(">)]}", *s);
+    bool arrow = last == '-' && *s == '>'; // "- >" must not become "->"
+    if (blank_before && (!inside || arrow))
+        buf_put(out, " ", 1);
+    buf_put(out, s, n);
+}
+
 static void raw_copy(TextRead *p, const char *s, const char *end, Buf *out) {
+    bool blank_before = false;
     while (s < end) {
         if (out->n > TEXT_MAX_EXPANSION)
             text_fail(p, s, OTRN_CAPACITY, "aliases unfold into too long a text");
         if ((*s == '#' || *s == '!') && raw_is_alias(p, s)) {
+            raw_put(out, s, 0, blank_before);
             s = raw_splice(p, s, out);
+            blank_before = false;
             continue;
         }
         const char *e = raw_step(p, s);
         bool blank = *s == ' ' || *s == '\n' || *s == '\t' || *s == '\r' || (*s == '/' && e > s + 1);
         if (!blank)
-            buf_put(out, s, (size_t)(e - s));
-        else if (out->n && out->at[out->n - 1] != ' ')
-            buf_put(out, " ", 1);
+            raw_put(out, s, (size_t)(e - s), blank_before);
+        blank_before = blank;
         s = e;
     }
 }

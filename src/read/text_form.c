@@ -135,7 +135,7 @@ static void form_common(TextRead *p, TextOp *o) {
         text_slot_set(p, o->id, AK_LHS_CONTRACTING_DIMENSIONS, (HloAttr){.kind = HA_INTS});
         text_slot_set(p, o->id, AK_RHS_CONTRACTING_DIMENSIONS, (HloAttr){.kind = HA_INTS});
     }
-    if (first && text_at_ident(p))
+    if (first && o->code == HLO_IOTA) // an item without an operand in front
         item_word(p, o);
     while (text_eat(p, ','))
         item_word(p, o);

@@ -18,8 +18,7 @@
 
 #define SUFFIX ".otrn"
 
-const char *rt_cache_dir(Ctx *ctx, Arena *a, const Options *o) {
-    (void)ctx;
+const char *rt_cache_dir(Arena *a, const Options *o) {
     if (*o->val[OPT_CACHE_DIR])
         return o->val[OPT_CACHE_DIR];
     if (*o->val[OPT_XDG_CACHE])
@@ -29,9 +28,7 @@ const char *rt_cache_dir(Ctx *ctx, Arena *a, const Options *o) {
     return "";
 }
 
-void rt_cache_key(Ctx *ctx, Arena *a, const Options *o, const Hlo *hlo, const ChipFile *chip,
-                  char key[33]) {
-    (void)ctx;
+void rt_cache_key(Arena *a, const Options *o, const Hlo *hlo, const ChipFile *chip, char key[33]) {
     Buf text = {.arena = a};
     put_str(&text, OTRN_RELEASE);
     put_u32(&text, ARTIFACT_VERSION);
@@ -60,18 +57,21 @@ bool rt_cache_get(Arena *a, const char *dir, const char *key, Buf *out) {
     struct stat st;
     if (stat(path, &st) || !S_ISREG(st.st_mode))
         return false;
+    out->arena = a;
+    buf_reserve(out, (size_t)st.st_size); // now, while nothing else is held
     Ctx ctx = {0};
     jmp_buf here;
     Arena tmp;
     arena_init(&tmp, &ctx);
     Arena *volatile keep = &tmp;
-    bool ok = CTX_TRY(&ctx, here);
+    volatile bool ok = CTX_TRY(&ctx, here);
     if (ok) {
         size_t size;
         const uint8_t *bytes = file_read(&ctx, keep, path, &size);
         artifact_load(&ctx, keep, path, bytes, size); // checksums and every index
-        out->arena = a;
-        buf_put(out, bytes, size);
+        ok = size <= (size_t)st.st_size;
+        if (ok)
+            buf_put(out, bytes, size);
     }
     arena_fini(keep);
     return ok;
@@ -154,24 +154,18 @@ static char **list_entries(Ctx *ctx, Arena *a, const char *dir, uint32_t *count)
     return names.at;
 }
 
-uint32_t rt_cache_each(Ctx *ctx, const char *dir, RtCacheFn *fn, void *arg) {
-    Arena a;
-    arena_init(&a, ctx);
+uint32_t rt_cache_each(Ctx *ctx, Arena *a, const char *dir, RtCacheFn *fn, void *arg) {
     uint32_t n;
-    char **names = list_entries(ctx, &a, dir, &n);
+    char **names = list_entries(ctx, a, dir, &n);
     for (uint32_t i = 0; i < n; i++)
-        show_entry(&(Entry){arena_printf(&a, "%s/%s", dir, names[i]), names[i], fn, arg});
-    arena_fini(&a);
+        show_entry(&(Entry){arena_printf(a, "%s/%s", dir, names[i]), names[i], fn, arg});
     return n;
 }
 
-uint32_t rt_cache_clear(Ctx *ctx, const char *dir) {
-    Arena a;
-    arena_init(&a, ctx);
+uint32_t rt_cache_clear(Ctx *ctx, Arena *a, const char *dir) {
     uint32_t n, removed = 0;
-    char **names = list_entries(ctx, &a, dir, &n);
+    char **names = list_entries(ctx, a, dir, &n);
     for (uint32_t i = 0; i < n; i++)
-        removed += unlink(arena_printf(&a, "%s/%s", dir, names[i])) == 0;
-    arena_fini(&a);
+        removed += unlink(arena_printf(a, "%s/%s", dir, names[i])) == 0;
     return removed;
 }

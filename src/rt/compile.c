@@ -84,9 +84,9 @@ static void compile_program(Run *r, Buf *out) {
     ChipFile chip;
     chipfile_load(r->ctx, &r->compile, in->opts->val[OPT_TARGET], in->opts->val[OPT_CHIPS], &chip);
     char key[33] = "";
-    const char *dir = opt_on(in->opts, OPT_CACHE) ? rt_cache_dir(r->ctx, &r->compile, in->opts) : "";
+    const char *dir = opt_on(in->opts, OPT_CACHE) ? rt_cache_dir(&r->compile, in->opts) : "";
     if (*dir) {
-        rt_cache_key(r->ctx, &r->scratch, in->opts, h, &chip, key);
+        rt_cache_key(&r->scratch, in->opts, h, &chip, key);
         bool hit = !in->hook && rt_cache_get(out->arena, dir, key, out);
         arena_reset(&r->scratch);
         if (in->stats) {

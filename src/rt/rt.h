@@ -42,17 +42,17 @@ void rt_compile(Ctx *ctx, Arena *a, const RtCompile *in, Buf *out);
 const char *rt_stage_name(int i);
 
 // --- cache.c: <folder>/<key>.otrn, content-addressed -------------------------------------------------
-const char *rt_cache_dir(Ctx *ctx, Arena *a, const Options *o); // "" when there is nowhere to keep it
+const char *rt_cache_dir(Arena *a, const Options *o); // "" when there is nowhere to keep it
 // The key covers everything the artifact depends on.
-void rt_cache_key(Ctx *ctx, Arena *a, const Options *o, const Hlo *hlo, const ChipFile *chip,
+void rt_cache_key(Arena *a, const Options *o, const Hlo *hlo, const ChipFile *chip,
                   char key[33]);
 bool rt_cache_get(Arena *a, const char *dir, const char *key, Buf *out); // verified; false when absent
 void rt_cache_put(const char *dir, const char *key, const Buf *bytes);   // best effort, atomic
 typedef void RtCacheFn(void *arg, const char *file, const Artifact *art, uint64_t bytes, int64_t mtime);
 // Calls fn for each entry that loads; returns how many files were looked at.
-uint32_t rt_cache_each(Ctx *ctx, const char *dir, RtCacheFn *fn, void *arg);
+uint32_t rt_cache_each(Ctx *ctx, Arena *a, const char *dir, RtCacheFn *fn, void *arg);
 // Removes every entry; returns how many.
-uint32_t rt_cache_clear(Ctx *ctx, const char *dir);
+uint32_t rt_cache_clear(Ctx *ctx, Arena *a, const char *dir);
 
 double rt_seconds(void); // monotonic
 

@@ -26,14 +26,14 @@ int cmd_cache(Tool *t) {
         ctx_hint(t->ctx, "usage: otrn cache ls|clear");
         ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "cache: there is no action '%s'", word);
     }
-    const char *dir = rt_cache_dir(t->ctx, t->arena, &t->opt);
+    const char *dir = rt_cache_dir(t->arena, &t->opt);
     if (!*dir) {
         ctx_hint(t->ctx, "set --cache-dir or HOME");
         ctx_fail(t->ctx, OTRN_IO, NO_PLACE, "there is no cache folder");
     }
     if (clear)
-        fprintf(stderr, "removed %u from %s\n", rt_cache_clear(t->ctx, dir), dir);
+        fprintf(stderr, "removed %u from %s\n", rt_cache_clear(t->ctx, t->arena, dir), dir);
     else
-        rt_cache_each(t->ctx, dir, entry_print, NULL);
+        rt_cache_each(t->ctx, t->arena, dir, entry_print, NULL);
     return 0;
 }

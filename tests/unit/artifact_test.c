@@ -339,6 +339,17 @@ static void test_rules(void) {
         ".kernel 0 stablehlo.abs (arg0[0]: f32[4]) -> (const[0]: f32[4])\nkernel imm=0\n",
         ".kernel 0 stablehlo.abs (arg0[0]: f32[4]) -> (scratch[2]: f32[4])\nkernel imm=0\n",
         ".kernel 0 stablehlo.add (arg0[0]: f32[4]) -> (scratch[0]: f32[4])\nkernel imm=0\n",
+        ".kernel 0 stablehlo.add (arg0[0]: f32[4], arg0[0]: f32[2]) -> (scratch[0]: f32[4])\n",
+        ".kernel 0 stablehlo.add (arg0[0]: f32[4], arg0[0]: f32[4]) -> (scratch[0]: i32[4])\n",
+        ".kernel 0 stablehlo.slice (arg0[0]: f32[4]) -> (scratch[0]: f32[4]) "
+        "{limit_indices = [8], start_indices = [4], strides = [1]}\n",
+        ".kernel 0 stablehlo.slice (arg0[0]: f32[4]) -> (scratch[0]: f32[4])\n",
+        ".kernel 0 stablehlo.transpose (arg1[0]: f32[128,512]) -> (scratch[0]: f32[2]) {permutation = [1, 0]}\n",
+        ".kernel 0 stablehlo.reduce (arg0[0]: f32[4], const[0]: f32[]) -> (scratch[0]: f32[]) "
+        "{dimensions = [0]} region(f32, f32, i1) inputs 2 { r2 = stablehlo.compare r0, r1 <GE> <FLOAT>; "
+        "return r2 }\n",
+        ".kernel 0 stablehlo.map (arg0[0]: f32[4]) -> (scratch[0]: f32[4]) {dimensions = [0]} "
+        "region(f32, f32) inputs 1 captures 1 { return r1 }\n",
         ".loop 0 9 trips=1\nnop\n",
         ".loop 1 1 trips=1\nnop\n",
         ".loop 0 2\n.loop 1 3\nnop\nnop\nnop\n",
@@ -354,6 +365,12 @@ static void test_rules(void) {
         "vector: nop\nnop wait(vector>=1)\nbarrier\n",
         "branch_eq imm=x reg=0 value=0\nvector: nop\nvector: nop wait(vector>=1)\nx: nop\n",
         "vector: nop\nx: nop wait(vector>=1)\njump imm=x\n",
+        ".kernel 0 stablehlo.map (arg0[0]: f32[4], const[0]: f32[]) -> (scratch[0]: f32[4]) "
+        "{dimensions = [0]} region(f32, f32, f32) inputs 1 captures 1 { r2 = stablehlo.add r0, r1; "
+        "return r2 }\n",
+        ".kernel 0 stablehlo.dot_general (arg0[0]: f32[2,2], arg0[0]: f32[2,2]) -> (scratch[0]: f32[2,2]) "
+        "{lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [1], "
+        "rhs_contracting_dimensions = [0]}\n",
         ".loop 1 2 trips=3\n.loop 0 3 trips=2\nnop\nnop\nnop\n",
     };
     const char *why = NULL;

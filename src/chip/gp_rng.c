@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// gp_rng.c — rng_bit_generator: Threefry-2x32-20 and Philox-4x32-10 with XLA's state and output layouts.
+//
+// State: ui64[2] key and counter (Philox also ui64[3] with a 128-bit counter). Every output is a function of key
+// and counter alone, so ranges of outputs are independent.
+#include "chip/gp.h"
+
+static inline uint32_t rotl(uint32_t x, int by) { return x << by | x >> (32 - by); }
+
+// Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011).
+static uint64_t threefry(uint64_t key, uint64_t counter) {
+    static const int rot[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
+    uint32_t k[3] = {(uint32_t)key, (uint32_t)(key >> 32), 0};
+    k[2] = k[0] ^ k[1] ^ 0x1bd11bdau;
+    uint32_t a = (uint32_t)counter + k[0], b = (uint32_t)(counter >> 32) + k[1];
+    for (uint32_t group = 0; group < 5; group++) {
+        for (int r = 0; r < 4; r++) {
+            a += b;
+            b = rotl(b, rot[group & 1][r]) ^ a;
+        }
+        a += k[(group + 1) % 3];
+        b += k[(group + 2) % 3] + group + 1;
+    }
+    return (uint64_t)b << 32 | a;
+}
+
+static void philox(uint64_t key, uint64_t low, uint64_t high, uint32_t out[4]) {
+    uint32_t c[4] = {(uint32_t)low, (uint32_t)(low >> 32), (uint32_t)high, (uint32_t)(high >> 32)};
+    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    for (int round = 0; round < 10; round++) {
+        uint64_t p0 = (uint64_t)0xd2511f53u * c[0], p1 = (uint64_t)0xcd9e8d57u * c[2];
+        uint32_t n0 = (uint32_t)(p1 >> 32) ^ c[1] ^ k0, n2 = (uint32_t)(p0 >> 32) ^ c[3] ^ k1;
+        c[1] = (uint32_t)p1, c[3] = (uint32_t)p0, c[0] = n0, c[2] = n2;
+        k0 += 0x9e3779b9u, k1 += 0xbb67ae85u;
+    }
+    memcpy(out, c, sizeof c);
+}
+
+bool gp_rng_bits_check(const Kern *k) {
+    if (k->nin != 1 || k->nout != 2 || !gp_same_type(&k->in[0], &k->out[0]))
+        return false;
+    int64_t alg = gp_int(k, AK_RNG_ALGORITHM, RNGALG_DEFAULT), n = k->in[0].elems;
+    bool state64 = k->in[0].dtype == DT_UI64 && (n == 2 || (n == 3 && alg == RNGALG_PHILOX));
+    int bits = dtype_row(k->out[1].dtype)->bits;
+    LaneClass c = lane_class(k->out[1].dtype);
+    return state64 && k->in[0].rank == 1 && bits >= 8 && c != LC_BOOL && c != LC_C64 && c != LC_C128 &&
+           alg >= RNGALG_DEFAULT && alg <= RNGALG_PHILOX;
+}
+
+typedef struct RngJob {
+    uint64_t key, low, high;
+    char *out;
+    size_t bytes, elems;
+    // 32-bit Threefry: the two words of a counter lie `inner` elements times ... along the split axis
+    int64_t inner, half, size;
+} RngJob;
+
+static void put_bits(const RngJob *j, size_t at, uint64_t v) { // little-endian: truncation keeps the low bits
+    memcpy(j->out + at * j->bytes, &v, j->bytes);
+}
+
+static void threefry_64(void *arg, size_t begin, size_t end) {
+    const RngJob *j = arg;
+    for (size_t i = begin; i < end; i++)
+        put_bits(j, i, threefry(j->key, j->low + i));
+}
+
+// Counter i names a place in the shape whose split axis is halved (rounded up); its two words are neighbours
+// along that axis, and an odd tail drops the second.
+static void threefry_32(void *arg, size_t begin, size_t end) {
+    const RngJob *j = arg;
+    for (size_t i = begin; i < end; i++) {
+        uint64_t v = threefry(j->key, j->low + i);
+        int64_t in = (int64_t)i % j->inner, at = (int64_t)i / j->inner % j->half;
+        int64_t outer = (int64_t)i / j->inner / j->half;
+        int64_t to = (outer * j->size + 2 * at) * j->inner + in;
+        put_bits(j, (size_t)to, (uint32_t)v);
+        if (2 * at + 1 < j->size)
+            put_bits(j, (size_t)(to + j->inner), v >> 32);
+    }
+}
+
+static void philox_any(void *arg, size_t begin, size_t end) {
+    const RngJob *j = arg;
+    size_t words = j->bytes == 8 ? 2 : 1, per = 4 / words;
+    for (size_t i = begin; i < end; i++) {
+        uint64_t low = j->low + i, high = j->high + (low < j->low);
+        uint32_t w[4];
+        philox(j->key, low, high, w);
+        for (size_t n = 0; n < per && i * per + n < j->elems; n++)
+            put_bits(j, i * per + n, words == 2 ? (uint64_t)w[2 * n + 1] << 32 | w[2 * n] : w[n]);
+    }
+}
+
+// The first axis of even extent, else the longest.
+static void split_axis(const KTensor *t, RngJob *j) {
+    int axis = -1;
+    int64_t strides[OTRN_MAX_RANK];
+    gp_strides(t, strides);
+    for (int d = 0; d < t->rank && axis < 0; d++)
+        axis = t->dims[d] % 2 == 0 ? d : -1;
+    for (int d = 0; d < t->rank && (axis < 0 || t->dims[axis] % 2); d++)
+        axis = axis < 0 || t->dims[d] > t->dims[axis] ? d : axis;
+    j->size = axis < 0 ? 1 : t->dims[axis];
+    j->inner = axis < 0 ? 1 : strides[axis];
+    j->half = (j->size + 1) / 2;
+}
+
+otrn_status gp_rng_bits_run(const GpCall *c) {
+    const Kern *k = c->k;
+    const uint64_t *in = c->in[0];
+    uint64_t state[3] = {in[0], in[1], k->in[0].elems == 3 ? in[2] : 0};
+    int64_t alg = gp_int(k, AK_RNG_ALGORITHM, RNGALG_DEFAULT);
+    const KTensor *t = &k->out[1];
+    RngJob j = {.key = state[0], .low = state[1], .out = c->out[1], .bytes = dtype_bytes(t->dtype),
+                .elems = (size_t)t->elems};
+    size_t count;
+    if (alg == RNGALG_PHILOX) {
+        j.high = k->in[0].elems == 3 ? state[2] : state[0];
+        size_t words = j.elems * (j.bytes == 8 ? 2 : 1);
+        count = (words + 3) / 4;
+        pool_run(c->pool, count, 1024, philox_any, &j);
+    } else if (j.bytes == 8) {
+        count = j.elems;
+        pool_run(c->pool, count, 1024, threefry_64, &j);
+    } else {
+        split_axis(t, &j);
+        count = j.size ? j.elems / (size_t)j.size * (size_t)j.half : 0;
+        pool_run(c->pool, count, 1024, threefry_32, &j);
+    }
+    state[1] = j.low + count;
+    if (alg == RNGALG_PHILOX && k->in[0].elems == 3)
+        state[2] += state[1] < j.low;
+    memcpy(c->out[0], state, (size_t)k->in[0].elems * 8);
+    return OTRN_OK;
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// gp_special.c — the rarer functions of the CHLO dialect, lane by lane in double, rounded once for f32.
+#define _GNU_SOURCE // lgamma_r
+#include <math.h>
+
+#include "chip/gp.h"
+
+// psi(x): upward recurrence to 10, then the asymptotic series in Bernoulli numbers; negative x by reflection.
+static double digamma(double x) {
+    static const double b[] = {1.0 / 12, -1.0 / 120, 1.0 / 252, -1.0 / 240, 1.0 / 132, -691.0 / 32760, 1.0 / 12,
+                               -3617.0 / 8160};
+    const double pi = 3.14159265358979323846;
+    if (x <= 0 && x == floor(x))
+        return NAN;
+    double r = 0;
+    if (x < 0) {
+        double frac = x - floor(x);
+        r = -pi / tan(pi * frac);
+        x = 1 - x;
+    }
+    for (; x < 10; x++)
+        r -= 1 / x;
+    double z = 1 / (x * x), sum = 0;
+    for (int i = 7; i >= 0; i--)
+        sum = (sum + b[i]) * z;
+    return r + log(x) - 0.5 / x - sum;
+}
+
+// exp(-|x|) I1(x): the power series (all terms of one sign) up to 30, the asymptotic series above.
+static double bessel_i1e(double x) {
+    double a = fabs(x), sum, term;
+    if (a < 30) {
+        double q = 0.25 * a * a;
+        sum = term = 1;
+        for (int k = 1; k < 120 && term > sum * 1e-18; k++) {
+            term *= q / ((double)k * (k + 1));
+            sum += term;
+        }
+        return 0.5 * x * sum * exp(-a);
+    }
+    if (isinf(a))
+        return copysign(0, x);
+    sum = term = 1;
+    for (int k = 1; k < 40; k++) { // (4 - 1)(4 - 9)… / (k! (8x)^k), alternating
+        double odd = 2 * k - 1, next = -term * (4 - odd * odd) / (k * 8 * a);
+        if (fabs(next) >= fabs(term))
+            break;
+        term = next;
+        sum += term;
+    }
+    return copysign(sum / sqrt(2 * 3.14159265358979323846 * a), x);
+}
+
+static double log_gamma(double x) {
+    int sign;
+    return lgamma_r(x, &sign);
+}
+
+#define LANE(name) static void name(void *dst, const void *const *src, size_t n, const int16_t *attr)
+#define ONE(name, FN)                                                                              \
+    LANE(name##_f32) {                                                                             \
+        (void)attr;                                                                                \
+        for (size_t i = 0; i < n; i++)                                                             \
+            ((float *)dst)[i] = (float)FN((double)((const float *)src[0])[i]);                     \
+    }                                                                                              \
+    LANE(name##_f64) {                                                                             \
+        (void)attr;                                                                                \
+        for (size_t i = 0; i < n; i++)                                                             \
+            ((double *)dst)[i] = FN(((const double *)src[0])[i]);                                  \
+    }
+ONE(lane_acos, acos)
+ONE(lane_acosh, acosh)
+ONE(lane_asin, asin)
+ONE(lane_asinh, asinh)
+ONE(lane_atan, atan)
+ONE(lane_atanh, atanh)
+ONE(lane_bessel_i1e, bessel_i1e)
+ONE(lane_cosh, cosh)
+ONE(lane_digamma, digamma)
+ONE(lane_erfc, erfc)
+ONE(lane_lgamma, log_gamma)
+ONE(lane_sinh, sinh)
+ONE(lane_tan, tan)
+
+LANE(lane_next_f32) {
+    (void)attr;
+    for (size_t i = 0; i < n; i++)
+        ((float *)dst)[i] = nextafterf(((const float *)src[0])[i], ((const float *)src[1])[i]);
+}
+LANE(lane_next_f64) {
+    (void)attr;
+    for (size_t i = 0; i < n; i++)
+        ((double *)dst)[i] = nextafter(((const double *)src[0])[i], ((const double *)src[1])[i]);
+}
+
+#define ROWS(T)                                                                                    \
+    [HLO_CHLO_ACOS] = lane_acos_##T, [HLO_CHLO_ACOSH] = lane_acosh_##T,                            \
+    [HLO_CHLO_ASIN] = lane_asin_##T, [HLO_CHLO_ASINH] = lane_asinh_##T,                            \
+    [HLO_CHLO_ATAN] = lane_atan_##T, [HLO_CHLO_ATANH] = lane_atanh_##T,                            \
+    [HLO_CHLO_BESSEL_I1E] = lane_bessel_i1e_##T, [HLO_CHLO_COSH] = lane_cosh_##T,                  \
+    [HLO_CHLO_DIGAMMA] = lane_digamma_##T, [HLO_CHLO_ERFC] = lane_erfc_##T,                        \
+    [HLO_CHLO_LGAMMA] = lane_lgamma_##T, [HLO_CHLO_SINH] = lane_sinh_##T,                          \
+    [HLO_CHLO_TAN] = lane_tan_##T, [HLO_CHLO_NEXT_AFTER] = lane_next_##T
+
+LaneFn *const lane_special_f32[HLO_OPCODE_COUNT] = {ROWS(f32)};
+LaneFn *const lane_special_f64[HLO_OPCODE_COUNT] = {ROWS(f64)};
