@@ -2,6 +2,7 @@
 # make              build/otrn, build/libotrn.a, build/libotrn.so, build/libotrn_pjrt.so: a C compiler is enough
 # make check        fast tests, offline, parallel; T=pass/cse runs those whose name has it; bless T=… rewrites goldens
 # make asan         the same tests under the address and undefined-behaviour sanitizers
+# make conformance  StableHLO test programs on evaluator and chip, from ../shared/conformance or DIR=path
 # make bench        measurements; also those beside JAX when .venv is there (./dev makes it)
 # make fuzz         random damage to the inputs of every reader: SECONDS_EACH=10 SEED=1
 # make abi HEADER=pjrt_c_api.h    our PJRT declarations against the official ones
@@ -28,7 +29,8 @@ EXAMPLE := $(sort $(wildcard examples/c/*.c))
 BENCH   := $(sort $(wildcard bench/*.c))
 obj      = $(patsubst %.c,$(BUILD)/obj/%.o,$1)
 bin      = $(patsubst %.c,$(BUILD)/%,$1)
-TESTS   := $(call bin,$(UNIT) $(EXAMPLE))
+CONFORM := $(BUILD)/tests/conformance/conformance
+TESTS   := $(call bin,$(UNIT) $(EXAMPLE)) $(CONFORM)
 
 all: $(BUILD)/otrn $(BUILD)/libotrn.so $(if $(PJRT),$(BUILD)/libotrn_pjrt.so)
 
@@ -53,12 +55,19 @@ $(call bin,$(UNIT) $(EXAMPLE) $(BENCH)): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/l
 $(call bin,$(FUZZ)): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/obj/tests/fuzz/driver.o $(BUILD)/libotrn.a
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+$(CONFORM): $(call obj,$(wildcard tests/conformance/*.c)) $(BUILD)/libotrn.a
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 $(BUILD)/tests/runner: $(BUILD)/obj/tests/runner.o
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) $^ -o $@
 
 check bless: all $(BUILD)/tests/runner $(TESTS)
 	@$(BUILD)/tests/runner -b $(BUILD) $(if $(T),-T '$(T)') $(if $(filter bless,$@),-u) $(TESTS)
+
+DIR ?= ../shared/conformance
+conformance: $(CONFORM)
+	@if [ -d $(DIR) ]; then $(CONFORM) $(DIR); else echo "skipped: no folder $(DIR) (DIR=path names another)"; fi
 
 # gcc warns about what only the sanitizers' own code does, so warnings are off here.
 asan fuzz:
@@ -94,6 +103,6 @@ arm64: # a compile check of the portable paths
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all check bless asan fuzz fuzz-run bench abi install format arm64 clean
+.PHONY: all check bless conformance asan fuzz fuzz-run bench abi install format arm64 clean
 .SECONDARY:
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

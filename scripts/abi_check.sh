@@ -4,8 +4,9 @@
 #
 # Two steps, because both sides use the same type names: a program built from our rows
 # (src/pjrt/pjrt_abi.def) prints a second program that includes the official header and holds our
-# sizes, offsets and values as plain numbers; the second one compares. When the header of the layouts
-# extension lies beside HEADER it is compared too. Exit status: 0 all agree, 1 differences, 2 usage.
+# sizes, offsets and values as plain numbers; the second one compares. When the headers of the layouts and
+# shardings extensions lie beside HEADER they are compared too. Exit status: 0 all agree, 1 differences,
+# 2 usage.
 set -eu
 
 if [ $# -ne 1 ] || [ ! -f "$1" ]; then
@@ -18,15 +19,17 @@ cc=${CC:-cc}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 
-# The extension's header includes the main one by its path in the openxla/xla tree.
+# An extension's header includes the main one by its path in the openxla/xla tree.
 mkdir -p "$work/include/xla/pjrt/c"
 ln -s "$header" "$work/include/xla/pjrt/c/pjrt_c_api.h"
-layouts=$(dirname "$header")/pjrt_c_api_layouts_extension.h
-with_layouts=0
-if [ -f "$layouts" ]; then
-    ln -s "$layouts" "$work/include/xla/pjrt/c/pjrt_c_api_layouts_extension.h"
-    with_layouts=1
-fi
+with=
+for name in layouts shardings; do
+    file=pjrt_c_api_${name}_extension.h
+    if [ -f "$(dirname "$header")/$file" ]; then
+        ln -s "$(dirname "$header")/$file" "$work/include/xla/pjrt/c/$file"
+        with="$with -DWITH_$name=1"
+    fi
+done
 
 cat >"$work/ours.c" <<'C'
 #include <stdio.h>
@@ -66,6 +69,11 @@ static void structs(void) {
 static void layouts_structs(void) {
 #include "pjrt/pjrt_layouts.def"
 }
+#undef FN
+#define FN(name, members) STRUCT(PJRT_Shardings_##name##_Args, HEAD members)
+static void shardings_structs(void) {
+#include "pjrt/pjrt_shardings.def"
+}
 
 #undef S
 #undef HS
@@ -92,10 +100,17 @@ static void layouts_table(void) {
     STRUCT(PJRT_Layouts_Extension, F(, base))
 #include "pjrt/pjrt_layouts.def"
 }
+#undef FN
+#define FN(name, members) SLOT(PJRT_Shardings_Extension, "PJRT_Shardings_", name)
+static void shardings_table(void) {
+    STRUCT(PJRT_Shardings_Extension, F(, base))
+#include "pjrt/pjrt_shardings.def"
+}
 
 int main(void) {
     puts("#include <stdio.h>\n#include \"xla/pjrt/c/pjrt_c_api.h\"\n"
-         "#if WITH_LAYOUTS\n#include \"xla/pjrt/c/pjrt_c_api_layouts_extension.h\"\n#endif\n"
+         "#if WITH_layouts\n#include \"xla/pjrt/c/pjrt_c_api_layouts_extension.h\"\n#endif\n"
+         "#if WITH_shardings\n#include \"xla/pjrt/c/pjrt_c_api_shardings_extension.h\"\n#endif\n"
          "static int structs, fields, values, differences;\n"
          "static void differ(const char *what, const char *of, long theirs, long ours) {\n"
          "    printf(\"abi: %s of %s: header %ld, ours %ld\\n\", what, of, theirs, ours);\n"
@@ -115,9 +130,12 @@ int main(void) {
     printf("    value(\"PJRT_API_MINOR\", PJRT_API_MINOR, %d);\n", PJRT_API_MINOR);
     structs();
     table();
-    puts("#if WITH_LAYOUTS");
+    puts("#if WITH_layouts");
     layouts_structs();
     layouts_table();
+    puts("#endif\n#if WITH_shardings");
+    shardings_structs();
+    shardings_table();
     puts("#endif");
     puts("    if (differences)\n        printf(\"abi: %d differences\\n\", differences);\n    else\n"
          "        printf(\"abi: %d structs, %d fields, %d enum values agree\\n\", structs, fields, "
@@ -127,7 +145,7 @@ int main(void) {
 C
 $cc -std=gnu11 -I"$root/src" -o "$work/ours" "$work/ours.c"
 "$work/ours" >"$work/theirs.c"
-if ! $cc -std=gnu11 -w -DWITH_LAYOUTS=$with_layouts -I"$work/include" -o "$work/theirs" \
+if ! $cc -std=gnu11 -w $with -I"$work/include" -o "$work/theirs" \
     "$work/theirs.c" 2>"$work/log"; then
     version=$(sed -n 's/^#define PJRT_API_\(MAJOR\|MINOR\) \([0-9]*\).*/\2/p' "$header" | paste -sd. -)
     echo "abi: the header (version ${version:-unknown}, ours 0.114) lacks something we declare:"

@@ -471,6 +471,12 @@ static void environment_set(const Suite *s) {
     free(longer);
 }
 
+static void suite_fini(Suite *s) {
+    for (size_t i = 0; i < s->ntests; i++)
+        free(s->tests[i].name), free(s->tests[i].path);
+    free(s->tests), free(s->build), free(s->tmp);
+}
+
 int main(int argc, char **argv) {
     Suite s = {0};
     const char *build = "build", *tmp_root = getenv("TMPDIR");
@@ -511,5 +517,7 @@ int main(int argc, char **argv) {
         printf("no test matches '%s'\n", s.pattern ? s.pattern : "");
     printf("%d passed, %d failed", sum.passed, sum.failed);
     printf(sum.skipped ? ", %d skipped\n" : "\n", sum.skipped);
-    return sum.failed != 0 || s.ntests == 0;
+    bool bad = sum.failed != 0 || s.ntests == 0;
+    suite_fini(&s);
+    return bad;
 }

@@ -3,9 +3,9 @@
 //
 //   header | section table | sections, each 16-byte aligned, in the order of SECTION_ROWS
 //
-// Equal programs give equal bytes: sections stand in table order without gaps, padding is zero, strings are
-// numbered by first use. The loader accepts nothing else, so every flipped bit is found by a checksum or
-// by one of these rules.
+// Equal programs give equal bytes: sections stand in table order without gaps, padding is zero,
+// strings are numbered by first use. The loader accepts nothing else, so every flipped bit is found
+// by a checksum or by one of these rules.
 #include "artifact/artifact.h"
 
 #include <assert.h>
@@ -14,7 +14,7 @@
 #define HEADER_BYTES 32
 #define SECTION_BYTES 24
 #define SECTION_ALIGN 16
-#define CONST_ALIGN 64 // as host kernels like it
+#define CONST_ALIGN 64                     // as host kernels like it
 #define VALUE_BYTES_MAX ((int64_t)1 << 40) // an HBM offset has 40 bits
 
 // SECTION(enum, four letters of the file, writer and reader)
@@ -47,7 +47,7 @@ bool artifact_is(const void *bytes, size_t size) {
     return size >= sizeof ARTIFACT_MAGIC && !memcmp(bytes, ARTIFACT_MAGIC, sizeof ARTIFACT_MAGIC);
 }
 
-// --- save --------------------------------------------------------------------------------------------
+// --- save ----------------------------------------------------------------------------------------
 
 static void save_value(const ArtValue *v, Dict *dict, Buf *out) {
     put_u8(out, v->dtype);
@@ -210,7 +210,7 @@ uint8_t *artifact_const_dup(Arena *a, const void *bytes, size_t n) {
     return p;
 }
 
-// --- load --------------------------------------------------------------------------------------------
+// --- load ----------------------------------------------------------------------------------------
 
 typedef struct Load {
     Ctx *ctx;

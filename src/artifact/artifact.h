@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // artifact.h — a compiled program: what the chip executes and the clock prices.
 //
-// The layout of the file is spec/artifact.md; every section carries a checksum, every index is checked on
-// load, so that what artifact_load returns can be executed without further tests.
+// The layout of the file is spec/artifact.md; every section carries a checksum, every index is
+// checked on load, so that what artifact_load returns can be executed without further tests.
 #ifndef OTRN_ARTIFACT_ARTIFACT_H
 #define OTRN_ARTIFACT_ARTIFACT_H
 
@@ -63,10 +63,10 @@ bool artifact_is(const void *bytes, size_t size);
 void artifact_save(const Artifact *art, Buf *out);
 // Raises PARSE or VERSION. Copies what it keeps into the arena.
 Artifact *artifact_load(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size);
-// Everything an instruction may not do: spaces, partitions, capacities (of the largest chip), segments
-// in range, kernels in range, jumps inside the code, PSUM bank rules, waits that some earlier
-// instruction can satisfy. Raises VERIFY naming instruction number and operand. Called by load and,
-// in debug builds, before save.
+// Everything an instruction may not do: spaces, partitions, capacities (of the largest chip),
+// segments in range, kernels in range, jumps inside the code, PSUM bank rules, waits that some
+// earlier instruction can satisfy. Raises VERIFY naming instruction number and operand. Called by
+// load and, in debug builds, before save.
 void artifact_verify(Ctx *ctx, const Artifact *art, const char *name);
 uint8_t *artifact_const_dup(Arena *a, const void *bytes, size_t n); // aligned for host kernels
 // Bytes of an HBM segment; 0 with *ok false when there is no such segment.

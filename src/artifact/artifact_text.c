@@ -7,10 +7,10 @@
 //   .kernel 0 stablehlo.add (arg0[0]: f32[2,3], arg0[0]: f32[2,3]) -> (result0[0]: f32[2,3])
 //   gpsimd: kernel imm=0
 //
-// One directive or instruction a line, '#' begins a comment. Everything may be left out: names are empty,
-// the target is trn2, waits are none, and a program that does not end in halt or jump gets a halt.
-// Jump targets and loop borders are labels (`L0:`) or instruction numbers; `@3` after an instruction is
-// the number of its .loc line. Directives:
+// One directive or instruction a line, '#' begins a comment. Everything may be left out: names are
+// empty, the target is trn2, waits are none, and a program that does not end in halt or jump gets a
+// halt. Jump targets and loop borders are labels (`L0:`) or instruction numbers; `@3` after an
+// instruction is the number of its .loc line. Directives:
 //   .name "…"  .target "…"  .producer "…"  .scratch BYTES
 //   .arg TYPE ["name"] [donated]        .result TYPE ["name"] [alias=ARG]
 //   .const HEX | .const zero BYTES | .const TYPE NUMBERS…     each appends to the constants
@@ -27,7 +27,7 @@
 #define HEX_BYTES_PER_LINE 48
 #define ZERO_RUN_MIN 48
 
-// --- print -------------------------------------------------------------------------------------------
+// --- print ---------------------------------------------------------------------------------------
 
 static void print_value(const char *directive, const ArtValue *v, Buf *out) {
     buf_printf(out, "%s %s[", directive, dtype_row(v->dtype)->name);
@@ -150,7 +150,9 @@ static void print_code(const Artifact *art, const IsaNames *names, Buf *out) {
 }
 
 void artifact_print(const Artifact *art, Buf *out) {
-    IsaNames names = {.nargs = art->nargs, .nresults = art->nresults, .ncode = art->ncode,
+    IsaNames names = {.nargs = art->nargs,
+                      .nresults = art->nresults,
+                      .ncode = art->ncode,
                       .labels = find_labels(art, out->arena)};
     print_header(art, out);
     for (uint32_t i = 0; i < art->nkerns; i++) {
@@ -167,7 +169,7 @@ void artifact_print(const Artifact *art, Buf *out) {
     print_code(art, &names, out);
 }
 
-// --- parse -------------------------------------------------------------------------------------------
+// --- parse ---------------------------------------------------------------------------------------
 
 typedef struct Label {
     TxtWord name;
@@ -394,7 +396,7 @@ static void parse_directive(Asm *s) {
     }
 }
 
-// --- labels ------------------------------------------------------------------------------------------
+// --- labels --------------------------------------------------------------------------------------
 
 static uint32_t *label_slot(Asm *s, TxtWord name) {
     uint32_t at = (uint32_t)hash64(0, name.s, name.n) & (s->nlabel_slots - 1);
@@ -444,7 +446,7 @@ static void resolve(Asm *s) {
     }
 }
 
-// --- lines -------------------------------------------------------------------------------------------
+// --- lines ---------------------------------------------------------------------------------------
 
 // "name:" at the cursor that is not an engine's name; moves past it.
 static bool take_label(Asm *s) {

@@ -2,16 +2,17 @@
 // artifact_verify.c — what a program may do. A program that passes runs without further tests.
 //
 // Rules, beyond the encoding's own:
-//   1. operands lie inside their memory, aligned to their element, in a space the instruction reaches:
-//      PE reads SBUF and writes PSUM; vector and scalar reach both; gpsimd reaches SBUF; DMA reaches HBM and
-//      SBUF; kernels and register loads read HBM (loads SBUF too);
-//   2. engines begin at a partition their count allows: above 64 at 0, above 32 at 0 or 64, else at a
-//      multiple of 32;
-//   3. a matmul writes f32 into one PSUM bank and uses weights that the same straight piece of code loaded
-//      with the same sizes and type;
+//   1. operands lie inside their memory, aligned to their element, in a space the instruction
+//      reaches: PE reads SBUF and writes PSUM; vector and scalar reach both; gpsimd reaches SBUF;
+//      DMA reaches HBM and SBUF; kernels and register loads read HBM (loads SBUF too);
+//   2. engines begin at a partition their count allows: above 64 at 0, above 32 at 0 or 64, else at
+//      a multiple of 32;
+//   3. a matmul writes f32 into one PSUM bank and uses weights that the same straight piece of code
+//      loaded with the same sizes and type;
 //   4. constants are never written, arguments only when donated;
 //   5. jumps stay inside the code, the code cannot run off its end, loops nest;
-//   6. every wait can be met by instructions that have run by then, on every path (see waits below).
+//   6. every wait can be met by instructions that have run by then, on every path (see waits
+//      below).
 #include <assert.h>
 #include <stdio.h>
 
@@ -29,12 +30,13 @@ typedef struct Verify {
     // Per instruction: 0, or 1 + index of the state that jumps bring here.
     uint32_t *target;
     Sems *states;
-    bool *reached; // some forward jump has left a state
-    bool *cleared; // a jump from behind a barrier comes back here
+    bool *reached;          // some forward jump has left a state
+    bool *cleared;          // a jump from behind a barrier comes back here
     const IsaInst *weights; // last ldweights of this straight piece, or NULL
 } Verify;
 
-_Noreturn static void fail(const Verify *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+_Noreturn static void fail(const Verify *v, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 _Noreturn static void fail(const Verify *v, const char *fmt, ...) {
     char text[256];
     va_list ap;
@@ -57,7 +59,7 @@ _Noreturn static void fail_header(const Verify *v, const char *fmt, ...) {
     ctx_fail(v->ctx, OTRN_VERIFY, (Place){.file = v->name}, "%s", text);
 }
 
-// --- operands ----------------------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
 
 uint64_t artifact_seg_bytes(const Artifact *art, uint32_t seg, bool *ok) {
     *ok = true;
@@ -123,8 +125,8 @@ static void check_partitions(const Verify *v, const Pattern *p, bool by_engine) 
              (unsigned long long)start + n - 1, ISA_PARTITIONS);
     uint32_t step = n > 64 ? 128 : n > 32 ? 64 : 32;
     if (by_engine && start % step)
-        fail(v, "%s begins at partition %u, but %u partitions must begin at a multiple of %u", p->what,
-             start, n, step);
+        fail(v, "%s begins at partition %u, but %u partitions must begin at a multiple of %u",
+             p->what, start, n, step);
 }
 
 static void check_pattern(const Verify *v, const Pattern *p, int spaces, bool is_write,
@@ -160,14 +162,15 @@ static void check_pattern(const Verify *v, const Pattern *p, int spaces, bool is
 static uint32_t count(uint32_t n) { return n ? n : 1; }
 
 static Pattern pattern(const IsaInst *in, bool is_dst, int dtype) {
-    Pattern p = {.what = is_dst ? "dst" : "src", .addr = is_dst ? in->dst : in->src, .dtype = dtype};
+    Pattern p = {
+        .what = is_dst ? "dst" : "src", .addr = is_dst ? in->dst : in->src, .dtype = dtype};
     p.parts = count(in->n[0]);
     memcpy(p.n, in->n, sizeof p.n);
     memcpy(p.stride, is_dst ? in->d : in->s, sizeof p.stride);
     return p;
 }
 
-// --- instructions ------------------------------------------------------------------------------------
+// --- instructions --------------------------------------------------------------------------------
 
 static void check_dma(const Verify *v, const IsaInst *in) {
     if (in->queue >= DMA_QUEUES)
@@ -211,7 +214,8 @@ static void check_matmul(Verify *v, const IsaInst *in) {
     __int128 lo, hi;
     extent(&dst, 1, &lo, &hi);
     uint32_t off = addr_poff(in->dst);
-    if ((uint32_t)(off + lo) / ISA_PSUM_BANK_BYTES != (uint32_t)(off + hi - 1) / ISA_PSUM_BANK_BYTES)
+    if ((uint32_t)(off + lo) / ISA_PSUM_BANK_BYTES !=
+        (uint32_t)(off + hi - 1) / ISA_PSUM_BANK_BYTES)
         fail(v, "dst crosses a PSUM bank (%u bytes)", ISA_PSUM_BANK_BYTES);
 }
 
@@ -286,21 +290,23 @@ static void check_kernel_tensors(const Verify *v, uint32_t number) {
         uint64_t size = dtype_bytes(t->dtype);
         if (addr_space(t->addr) != SPACE_HBM)
             fail_header(v, "kernel %u: %s %u is not in HBM", number, what, nth);
-        const char *fault = hbm_fault(v->art, t->addr, 0, (__int128)t->elems * (int64_t)size, is_out);
+        const char *fault =
+            hbm_fault(v->art, t->addr, 0, (__int128)t->elems * (int64_t)size, is_out);
         if (fault)
             fail_header(v, "kernel %u: %s %u %s", number, what, nth, fault);
         if (size && addr_off(t->addr) % size)
-            fail_header(v, "kernel %u: %s %u is not aligned to its element of %u bytes", number, what,
-                        nth, (unsigned)size);
+            fail_header(v, "kernel %u: %s %u is not aligned to its element of %u bytes", number,
+                        what, nth, (unsigned)size);
     }
 }
 
-// --- waits -------------------------------------------------------------------------------------------
+// --- waits ---------------------------------------------------------------------------------------
 //
-// A wait for `sem >= n` can be met when at least n instructions that count on sem have run since the last
-// barrier. Going down the code, `now` is the least such count over all paths that lead here. A jump forward
-// leaves its counts at its target. A jump back can only bring less than the way down did when a barrier lies
-// inside the loop it closes; then nothing is assumed at its target.
+// A wait for `sem >= n` can be met when at least n instructions that count on sem have run since
+// the last barrier. Going down the code, `now` is the least such count over all paths that lead
+// here. A jump forward leaves its counts at its target. A jump back can only bring less than the
+// way down did when a barrier lies inside the loop it closes; then nothing is assumed at its
+// target.
 
 static bool is_jump(const IsaInst *in) { return isa_rows[in->op].cost == COST_BRANCH; }
 
@@ -363,8 +369,9 @@ static void check_waits(const Verify *v, const IsaInst *in, const Sems *now) {
             continue;
         char name[16];
         snprintf(name, sizeof name, "q%d", sem - ENG_COUNT);
-        fail(v, "waits for %s>=%u, but only %u such instructions are sure to have run since the last "
-                "barrier",
+        fail(v,
+             "waits for %s>=%u, but only %u such instructions are sure to have run since the last "
+             "barrier",
              sem < ENG_COUNT ? engine_names[sem] : name, in->wait_val[w], now->n[sem]);
     }
 }
@@ -392,13 +399,13 @@ static void check_code(Verify *v) {
         fail(v, "the code runs off its end: the last instruction must be halt or jump");
 }
 
-// --- header ------------------------------------------------------------------------------------------
+// --- header --------------------------------------------------------------------------------------
 
 static void check_values(const Verify *v, Arena *scratch) {
     const Artifact *art = v->art;
     if ((uint64_t)art->nargs + art->nresults + SEG_FIRST_ARG > SEG_MAX)
-        fail_header(v, "%u arguments and %u results, at most %u segments can be addressed", art->nargs,
-                    art->nresults, SEG_MAX);
+        fail_header(v, "%u arguments and %u results, at most %u segments can be addressed",
+                    art->nargs, art->nresults, SEG_MAX);
     bool *taken = ARENA_NEWN(scratch, bool, art->nargs + 1);
     for (uint32_t i = 0; i < art->nargs; i++)
         if (art->args[i].alias != -1)
@@ -432,8 +439,8 @@ static void check_loops(const Verify *v, Arena *scratch) {
         while (depth && ends[depth - 1] <= l->begin)
             depth--;
         if (depth && l->end > ends[depth - 1])
-            fail_header(v, "the loop from %u to %u overlaps another without lying inside it", l->begin,
-                        l->end);
+            fail_header(v, "the loop from %u to %u overlaps another without lying inside it",
+                        l->begin, l->end);
         if (depth == ART_LOOP_DEPTH_MAX)
             fail_header(v, "loops nest deeper than ART_LOOP_DEPTH_MAX (%d)", ART_LOOP_DEPTH_MAX);
         ends[depth++] = l->end;

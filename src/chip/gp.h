@@ -62,6 +62,7 @@ const GpLevel *gp_level(HostLevel level);
 // Loops that are not worth a level: f64 functions, complex numbers.
 extern LaneFn *const lane_math_f64[HLO_OPCODE_COUNT];
 extern LaneFn *const lane_special_f32[HLO_OPCODE_COUNT], *const lane_special_f64[HLO_OPCODE_COUNT];
+LaneFn *lane_next_after(int dtype); // in the type itself, never widened; NULL: none
 extern LaneFn *const lane_c64[HLO_OPCODE_COUNT], *const lane_c128[HLO_OPCODE_COUNT];
 
 #define LANE_BLOCK 512

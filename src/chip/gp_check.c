@@ -2,7 +2,7 @@
 // gp_check.c — the checks of test programs, as check.* ops and as custom calls; and the custom calls
 // that are annotations.
 //
-//   eq         equal by ==, element by element (NaN equals nothing)
+//   eq         equal by ==, element by element; NaN matches NaN, for how else to expect one
 //   close      at most 3 representable values apart in the type (two NaNs agree)
 //   almost_eq  at most a tolerance apart; equal infinities and two NaNs agree
 #include <math.h>
@@ -84,7 +84,7 @@ static bool agree(CheckKind kind, double tolerance, int dtype, const void *a, co
     if (kind == CHECK_CLOSE)
         return float_close(dtype, a, b);
     double x = dtype_to_f64(dtype, a), y = dtype_to_f64(dtype, b);
-    return kind == CHECK_EQ ? x == y : float_almost(x, y, tolerance);
+    return float_almost(x, y, kind == CHECK_EQ ? 0 : tolerance);
 }
 
 static void print_value(char *out, size_t bytes, int dtype, const void *p) {

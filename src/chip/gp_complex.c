@@ -84,7 +84,13 @@ static Z z_atan2(Z y, Z x) { // -i log((x + i y) / sqrt(x^2 + y^2))
 static Z z_add(Z a, Z b) { return a + b; }
 static Z z_sub(Z a, Z b) { return a - b; }
 static Z z_neg(Z z) { return CMPLX(-creal(z), -cimag(z)); }
-static Z z_square(Z z) { return z_mul(z, z); }
+static Z z_square(Z z) { // real part as a product: x^2 - y^2 would be infinity minus infinity too early
+    double x = creal(z), y = cimag(z);
+    return CMPLX(fabs(x) == fabs(y) && isfinite(x) ? 0 : (x - y) * (x + y), x * y + x * y);
+}
+static Z z_exp(Z z) { // C knows the modulus of e^inf whatever the angle; a product of its parts does not
+    return isinf(creal(z)) && !isfinite(cimag(z)) ? CMPLX(NAN, NAN) : cexp(z);
+}
 static bool z_less(Z a, Z b) { // by real part, then by imaginary part
     return creal(a) < creal(b) || (creal(a) == creal(b) && cimag(a) < cimag(b));
 }
@@ -125,7 +131,7 @@ TWO(lane_min, z_min)
 ONE(lane_neg, z_neg)
 ONE(lane_sign, z_sign)
 ONE(lane_square, z_square)
-ONE(lane_exp, cexp)
+ONE(lane_exp, z_exp)
 ONE(lane_expm1, z_expm1)
 ONE(lane_log, clog)
 ONE(lane_log1p, z_log1p)

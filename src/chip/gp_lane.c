@@ -199,6 +199,8 @@ static void sub_byte_find(Lane *l, uint16_t op, int dtype) {
     l->post = sub_byte_wrap(dtype);
     if (op == HLO_SHIFT_RIGHT_LOGICAL || op == HLO_POPCNT || op == HLO_COUNT_LEADING_ZEROS)
         l->pre[0] = two ? wrap_u2 : wrap_u4;
+    if (op == HLO_SHIFT_RIGHT_ARITHMETIC) // the top bit is the sign, in unsigned types too
+        l->pre[0] = two ? wrap_s2 : wrap_s4;
     if (op == HLO_COUNT_LEADING_ZEROS)
         l->post = two ? clz_2 : clz_4;
 }
@@ -245,6 +247,8 @@ bool lane_find(Lane *l, const GpLevel *level, uint16_t op, int out, const uint8_
     LaneClass cls = lane_class(in[0]);
     if (cls == LC_NONE || result_dtype(op, in[0]) != out)
         return false;
+    if (op == HLO_CHLO_NEXT_AFTER)
+        return (l->fn = lane_next_after(in[0])) != NULL;
     l->fn = class_lane(level, cls, op);
     if (!l->fn)
         return false;

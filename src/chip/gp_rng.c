@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // gp_rng.c — rng_bit_generator: Threefry-2x32-20 and Philox-4x32-10 with XLA's state and output layouts.
 //
-// State: ui64[2] key and counter (Philox also ui64[3] with a 128-bit counter). Every output is a function of key
+// State: key and counter as two 64-bit words, which may be stored as pairs of ui32; Philox also takes three words with
+// a 128-bit counter, and with two the key serves as its upper half. Every output is a function of key
 // and counter alone, so ranges of outputs are independent.
 #include "chip/gp.h"
 
@@ -36,23 +37,31 @@ static void philox(uint64_t key, uint64_t low, uint64_t high, uint32_t out[4]) {
     memcpy(out, c, sizeof c);
 }
 
+static size_t state_words(const KTensor *t) {
+    bool ok = t->rank == 1 && (t->dtype == DT_UI64 || t->dtype == DT_UI32) && gp_bytes(t) % 8 == 0;
+    return ok ? gp_bytes(t) / 8 : 0;
+}
+
+static bool uses_philox(const Kern *k) {
+    int64_t alg = gp_int(k, AK_RNG_ALGORITHM, RNGALG_DEFAULT);
+    return alg == RNGALG_PHILOX || (alg == RNGALG_DEFAULT && state_words(&k->in[0]) == 3);
+}
+
 bool gp_rng_bits_check(const Kern *k) {
     if (k->nin != 1 || k->nout != 2 || !gp_same_type(&k->in[0], &k->out[0]))
         return false;
-    int64_t alg = gp_int(k, AK_RNG_ALGORITHM, RNGALG_DEFAULT), n = k->in[0].elems;
-    bool state64 = k->in[0].dtype == DT_UI64 && (n == 2 || (n == 3 && alg == RNGALG_PHILOX));
-    int bits = dtype_row(k->out[1].dtype)->bits;
-    LaneClass c = lane_class(k->out[1].dtype);
-    return state64 && k->in[0].rank == 1 && bits >= 8 && c != LC_BOOL && c != LC_C64 && c != LC_C128 &&
-           alg >= RNGALG_DEFAULT && alg <= RNGALG_PHILOX;
+    int64_t alg = gp_int(k, AK_RNG_ALGORITHM, RNGALG_DEFAULT);
+    size_t words = state_words(&k->in[0]);
+    int type = k->out[1].dtype;
+    return (words == 2 || (words == 3 && uses_philox(k))) && dtype_row(type)->bits >= 8 &&
+           !dtype_is_complex(type) && alg >= RNGALG_DEFAULT && alg <= RNGALG_PHILOX;
 }
 
 typedef struct RngJob {
     uint64_t key, low, high;
     char *out;
     size_t bytes, elems;
-    // 32-bit Threefry: the two words of a counter lie `inner` elements times ... along the split axis
-    int64_t inner, half, size;
+    int64_t inner, half, size; // 32-bit Threefry: stride and extents of the axis along which words pair up
 } RngJob;
 
 static void put_bits(const RngJob *j, size_t at, uint64_t v) { // little-endian: truncation keeps the low bits
@@ -108,15 +117,14 @@ static void split_axis(const KTensor *t, RngJob *j) {
 
 otrn_status gp_rng_bits_run(const GpCall *c) {
     const Kern *k = c->k;
-    const uint64_t *in = c->in[0];
-    uint64_t state[3] = {in[0], in[1], k->in[0].elems == 3 ? in[2] : 0};
-    int64_t alg = gp_int(k, AK_RNG_ALGORITHM, RNGALG_DEFAULT);
     const KTensor *t = &k->out[1];
-    RngJob j = {.key = state[0], .low = state[1], .out = c->out[1], .bytes = dtype_bytes(t->dtype),
+    uint64_t state[3] = {0};
+    memcpy(state, c->in[0], gp_bytes(&k->in[0]));
+    uint64_t *high = state_words(&k->in[0]) == 3 ? &state[2] : &state[0];
+    RngJob j = {.key = state[0], .low = state[1], .high = *high, .out = c->out[1], .bytes = dtype_bytes(t->dtype),
                 .elems = (size_t)t->elems};
     size_t count;
-    if (alg == RNGALG_PHILOX) {
-        j.high = k->in[0].elems == 3 ? state[2] : state[0];
+    if (uses_philox(k)) {
         size_t words = j.elems * (j.bytes == 8 ? 2 : 1);
         count = (words + 3) / 4;
         pool_run(c->pool, count, 1024, philox_any, &j);
@@ -129,8 +137,8 @@ otrn_status gp_rng_bits_run(const GpCall *c) {
         pool_run(c->pool, count, 1024, threefry_32, &j);
     }
     state[1] = j.low + count;
-    if (alg == RNGALG_PHILOX && k->in[0].elems == 3)
-        state[2] += state[1] < j.low;
-    memcpy(c->out[0], state, (size_t)k->in[0].elems * 8);
+    if (uses_philox(k))
+        *high += state[1] < j.low;
+    memcpy(c->out[0], state, gp_bytes(&k->in[0]));
     return OTRN_OK;
 }

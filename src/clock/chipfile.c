@@ -4,8 +4,8 @@
 //   name = trn2
 //   pe_clock = 2.4 GHz     # origin: documented; …
 //
-// Each key of CHIP_KEYS stands once, with its unit or a multiple of it. What is wrong is told with file, line
-// and key; a key that is almost right gets a suggestion.
+// Each key of CHIP_KEYS stands once, with its unit or a multiple of it. What is wrong is told with
+// file, line and key; a key that is almost right gets a suggestion.
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -36,9 +36,9 @@ static const struct {
     const char *given, *unit;
     double factor;
 } unit_rows[] = {
-    {"KiB", "B", 1024},      {"MiB", "B", 1048576},   {"GiB", "B", 1073741824.0},
-    {"TB/s", "GB/s", 1000},  {"MB/s", "GB/s", 0.001}, {"us", "ns", 1000},
-    {"MHz", "GHz", 0.001},   {"%", "ratio", 0.01},
+    {"KiB", "B", 1024},     {"MiB", "B", 1048576},   {"GiB", "B", 1073741824.0},
+    {"TB/s", "GB/s", 1000}, {"MB/s", "GB/s", 0.001}, {"us", "ns", 1000},
+    {"MHz", "GHz", 0.001},  {"%", "ratio", 0.01},
 };
 
 typedef struct Parse {
@@ -106,8 +106,8 @@ static double unit_factor(Parse *p, const KeyRow *row, const char *unit) {
     for (size_t i = 0; i < sizeof unit_rows / sizeof *unit_rows; i++)
         if (!strcmp(unit, unit_rows[i].given) && !strcmp(row->unit, unit_rows[i].unit))
             return unit_rows[i].factor;
-    fail(p, "key `%s`: %s%.40s%s where the unit is %s", row->name, *unit ? "`" : "nothing",
-         unit, *unit ? "`" : "", row->unit);
+    fail(p, "key `%s`: %s%.40s%s where the unit is %s", row->name, *unit ? "`" : "nothing", unit,
+         *unit ? "`" : "", row->unit);
 }
 
 static void parse_number(Parse *p, size_t key, char *value) {

@@ -2,19 +2,22 @@
 // clock.c — when things happen: an event-driven run over the engines, without data.
 //
 // Rules of the machine, as isa.h and spec/isa.md tell them:
-//   1. each of the five sequencers takes its instructions in program order; an instruction begins when its
-//      sequencer is free and its semaphores have counted far enough (plus the semaphore's latency);
-//   2. a DMA waits on the sync sequencer, is triggered there, and runs in its queue, in order; the queues
-//      share the DMA engines, and everything that touches HBM shares its bandwidth, first come first served;
+//   1. each of the five sequencers takes its instructions in program order; an instruction begins
+//      when its sequencer is free and its semaphores have counted far enough (plus the semaphore's
+//      latency);
+//   2. a DMA waits on the sync sequencer, is triggered there, and runs in its queue, in order; the
+//      queues share the DMA engines, and everything that touches HBM shares its bandwidth, first
+//      come first served;
 //   3. the array keeps a second set of weights: ldweights runs beside the matmul before it;
-//   4. a branch holds back everything after it until it is decided; a barrier waits for all that was begun
-//      and clears the semaphores.
-// Between two branches or barriers the sequencer whose next instruction can begin first goes first, so shared
-// resources are given out in the order of time.
+//   4. a branch holds back everything after it until it is decided; a barrier waits for all that
+//      was begun and clears the semaphores.
+// Between two branches or barriers the sequencer whose next instruction can begin first goes first,
+// so shared resources are given out in the order of time.
 //
-// Loops: iterations are stepped through until the state after one, seen from its end, equals the state after
-// the one before. All later ones are then the same and are added at once. Branches are not followed: the
-// code is walked from top to bottom, the arms of a conditional one after the other.
+// Loops: iterations are stepped through until the state after one, seen from its end, equals the
+// state after the one before. All later ones are then the same and are added at once. Branches are
+// not followed: the code is walked from top to bottom, the arms of a conditional one after the
+// other.
 #include "clock/clock.h"
 
 #include <assert.h>
@@ -26,16 +29,16 @@
 #define EVENTS_MAX 4000000u
 #define DMA_ENGINES_MAX 64
 
-const char *const clock_track_names[CLOCK_TRACKS] = {"tensor", "vector", "scalar",  "gpsimd",
+const char *const clock_track_names[CLOCK_TRACKS] = {"tensor", "vector", "scalar", "gpsimd",
                                                      "sync",   "dma in", "dma out"};
 
 // Every time the future depends on. All of it is compared, so nothing else may go in here.
 typedef struct Times {
-    Ps fence;            // nothing begins earlier
-    Ps done;             // all that was begun is over
-    Ps free[ENG_COUNT];  // sequencers; tensor: its matmuls
-    Ps weights;          // the last ldweights is over
-    Ps matmul;           // the last matmul began: its weights are in use, the other set is free
+    Ps fence;             // nothing begins earlier
+    Ps done;              // all that was begun is over
+    Ps free[ENG_COUNT];   // sequencers; tensor: its matmuls
+    Ps weights;           // the last ldweights is over
+    Ps matmul;            // the last matmul began: its weights are in use, the other set is free
     Ps queue[DMA_QUEUES]; // may start another transfer
     Ps engine[DMA_ENGINES_MAX];
     Ps hbm;
@@ -53,7 +56,6 @@ typedef struct Totals { // what a fast-forward multiplies
 typedef VEC(Ps) PsList;
 
 typedef struct Sim {
-    Ctx *ctx;
     Arena *arena;
     const Artifact *art;
     const ChipFile *chip;
@@ -71,7 +73,7 @@ typedef struct Sim {
 
 #define NO_INST UINT32_MAX
 
-// --- one instruction -------------------------------------------------------------------------------------
+// --- one instruction -----------------------------------------------------------------------------
 
 // Until when its semaphores hold it back; -1 when they have not counted far enough yet.
 static Ps waits_until(const Sim *s, const IsaInst *in) {
@@ -190,7 +192,7 @@ static void run_inst(Sim *s, uint32_t pc, Ps begin) {
     count_on(s, in->engine, ps_max(end, ps_add(begin, p->latency)));
 }
 
-// --- straight code -----------------------------------------------------------------------------------------
+// --- straight code -------------------------------------------------------------------------------
 
 static bool is_fence(const IsaInst *in) {
     int cost = isa_rows[in->op].cost;
@@ -212,13 +214,16 @@ static void chain_sequencers(Sim *s, uint32_t begin, uint32_t end, uint32_t head
     }
 }
 
-_Noreturn static void fail_deadlock(Sim *s, const uint32_t head[ENG_COUNT]) {
-    uint32_t pc = NO_INST;
+// No sequencer can go on: a wait counts on instructions of another path, since branches are not
+// followed. The first instruction in program order then waits for everything that has begun.
+static int unblock(const Sim *s, const uint32_t head[ENG_COUNT], Ps ready[ENG_COUNT]) {
+    int first = -1;
     for (int e = 0; e < ENG_COUNT; e++)
-        pc = head[e] < pc ? head[e] : pc;
-    ctx_fail(s->ctx, OTRN_VERIFY, NO_PLACE,
-             "instruction %u (%s) waits for a semaphore that nothing before it counts far enough", pc,
-             isa_rows[s->art->code[pc].op].name);
+        if (head[e] != NO_INST && (first < 0 || head[e] < head[first]))
+            first = e;
+    assert(first >= 0);
+    ready[first] = ps_max(s->now.done, s->now.fence);
+    return first;
 }
 
 // Instructions [begin, end) without a fence among them.
@@ -239,7 +244,7 @@ static void run_piece(Sim *s, uint32_t begin, uint32_t end) {
                 best = e;
         }
         if (best < 0)
-            fail_deadlock(s, head);
+            best = unblock(s, head, ready);
         run_inst(s, head[best], ready[best]);
         head[best] = s->next[head[best]];
         ready[best] = -1;
@@ -250,11 +255,7 @@ static void run_fence(Sim *s, uint32_t pc) {
     const IsaInst *in = &s->art->code[pc];
     bool is_barrier = isa_rows[in->op].cost == COST_BARRIER;
     Ps begin = begin_of(s, pc);
-    if (begin < 0) {
-        uint32_t head[ENG_COUNT] = {pc, pc, pc, pc, pc};
-        fail_deadlock(s, head);
-    }
-    if (is_barrier)
+    if (is_barrier || begin < 0)
         begin = ps_max(begin, s->now.done);
     run_inst(s, pc, begin);
     s->now.fence = s->now.free[ENG_SYNC];
@@ -275,7 +276,7 @@ static void run_straight(Sim *s, uint32_t begin, uint32_t end) {
     }
 }
 
-// --- loops -------------------------------------------------------------------------------------------------
+// --- loops ---------------------------------------------------------------------------------------
 
 // The state as seen from `fence`: times that are over count as now.
 typedef struct View {
@@ -299,8 +300,8 @@ static void view_take(const Sim *s, View *v) {
     }
 }
 
-// A loop without a barrier keeps counting. Its waits are for counts its first iteration reached; once those are
-// over they no longer matter.
+// A loop without a barrier keeps counting. Its waits are for counts its first iteration reached;
+// once those are over they no longer matter.
 typedef struct Steady {
     View before, after;
     uint32_t first_counts[SEM_COUNT];
@@ -350,7 +351,8 @@ static void fast_forward(Sim *s, const Totals *from, Ps period, uint64_t n) {
     shift_times(s, ps_times(period, n));
 }
 
-static void run_range(Sim *s, uint32_t begin, uint32_t end, uint32_t first_loop, uint32_t last_loop);
+static void run_range(Sim *s, uint32_t begin, uint32_t end, uint32_t first_loop,
+                      uint32_t last_loop);
 
 // Loops [index + 1, last) that lie inside loop `index` come before the first that does not.
 static uint32_t loop_after(const Sim *s, uint32_t index, uint32_t last) {
@@ -388,7 +390,8 @@ static void run_loop(Sim *s, uint32_t index, uint32_t after) {
     }
 }
 
-static void run_range(Sim *s, uint32_t begin, uint32_t end, uint32_t first_loop, uint32_t last_loop) {
+static void run_range(Sim *s, uint32_t begin, uint32_t end, uint32_t first_loop,
+                      uint32_t last_loop) {
     for (uint32_t i = first_loop; i < last_loop;) {
         uint32_t after = loop_after(s, i, last_loop);
         run_straight(s, begin, s->loops[i].begin);
@@ -399,7 +402,7 @@ static void run_range(Sim *s, uint32_t begin, uint32_t end, uint32_t first_loop,
     run_straight(s, begin, end);
 }
 
-// --- entry points ------------------------------------------------------------------------------------------
+// --- entry points --------------------------------------------------------------------------------
 
 static void run(Sim *s, Clock *out) {
     Arena *a = s->arena;
@@ -431,11 +434,13 @@ static void run(Sim *s, Clock *out) {
 
 void clock_run(Ctx *ctx, Arena *a, const Artifact *art, const ChipFile *chip, bool want_events,
                Clock *out) {
-    Sim s = {.ctx = ctx, .arena = a, .art = art, .chip = chip, .want_events = want_events};
+    (void)ctx; // the arena raises what can go wrong: no memory
+    Sim s = {.arena = a, .art = art, .chip = chip, .want_events = want_events};
     run(&s, out);
 }
 
 void clock_run_stepwise(Ctx *ctx, Arena *a, const Artifact *art, const ChipFile *chip, Clock *out) {
-    Sim s = {.ctx = ctx, .arena = a, .art = art, .chip = chip, .stepwise = true};
+    (void)ctx;
+    Sim s = {.arena = a, .art = art, .chip = chip, .stepwise = true};
     run(&s, out);
 }

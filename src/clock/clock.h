@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // clock.h — modelled time: prices instructions from a chip file, never sees data.
 //
-// Events run over engine queues and DMA queues in the order the semaphores allow. Loops of known trip
-// count are repeated (a steady state is recognised and multiplied); unknown ones count once and are
-// reported. Branches are not followed: all code between is priced once, so the arms of a conditional add up.
+// Events run over engine queues and DMA queues in the order the semaphores allow. Loops of known
+// trip count are repeated (a steady state is recognised and multiplied); unknown ones count once
+// and are reported. Branches are not followed: all code between is priced once, so the arms of a
+// conditional add up.
 #ifndef OTRN_CLOCK_CLOCK_H
 #define OTRN_CLOCK_CLOCK_H
 
 #include "artifact/artifact.h"
 
-// --- chip files (chips/*.chip) ------------------------------------------------------------------
-// Text: `key = value unit  # origin: …`, one per line, and `name = …`. CHIP_KEYS is the one list of keys; a file
-// has each of them exactly once. What the keys mean to the model is told in price.c and clock.c.
-// KEY(member, "name", "unit", min, max)
+// --- chip files (chips/*.chip) -------------------------------------------------------------------
+// Text: `key = value unit  # origin: …`, one per line, and `name = …`. CHIP_KEYS is the one list of
+// keys; a file has each of them exactly once. What the keys mean to the model is told in price.c
+// and clock.c. KEY(member, "name", "unit", min, max)
 #define CHIP_KEYS(KEY)                                                                             \
     KEY(cores_per_chip, "cores_per_chip", "count", 1, 64)                                          \
     KEY(sbuf_partition_bytes, "sbuf_partition_bytes", "B", 4096, 262144)                           \
@@ -62,13 +63,14 @@ typedef struct ChipFile {
     const char *path; // or "(built in)"
 } ChipFile;
 
-// "trn1", "trn2", "trn3" (from `dir`, else built in) or a path. Raises CHIP with file, line and key.
+// "trn1", "trn2", "trn3" (from `dir`, else built in) or a path. Raises CHIP with file, line and
+// key.
 void chipfile_load(Ctx *ctx, Arena *a, const char *target, const char *dir, ChipFile *out);
 void chipfile_parse(Ctx *ctx, const char *name, const char *text, size_t size, ChipFile *out);
 void chipfile_print(const ChipFile *c, Buf *out); // key, value, unit
 const char *const *chipfile_names(void);          // built-in ones, NULL-terminated
 
-// --- pricing ------------------------------------------------------------------------------------
+// --- pricing -------------------------------------------------------------------------------------
 #define CLOCK_TRACKS (ENG_COUNT + 2) // five engines, DMA in, DMA out
 typedef struct ClockEvent {
     uint32_t inst;      // instruction number
@@ -87,7 +89,8 @@ typedef struct Clock {
 } Clock;
 extern const char *const clock_track_names[CLOCK_TRACKS];
 
-void clock_run(Ctx *ctx, Arena *a, const Artifact *art, const ChipFile *chip, bool want_events, Clock *out);
+void clock_run(Ctx *ctx, Arena *a, const Artifact *art, const ChipFile *chip, bool want_events,
+               Clock *out);
 // The same, stepping through every iteration of every loop: slow, for tests.
 void clock_run_stepwise(Ctx *ctx, Arena *a, const Artifact *art, const ChipFile *chip, Clock *out);
 // Perfetto-readable JSON (trace event format) with instruction names and source lines.

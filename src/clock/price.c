@@ -2,13 +2,13 @@
 // price.c — prices by cost class. Every number comes from the chip file.
 //
 //   matmul       busy  passes * max(columns, min interval) cycles
-//                done  pe_latency + (rows + cols + passes * columns) cycles, rows and cols in units of 32
+//                done  pe_latency + (rows + cols + passes * columns) cycles, rows, cols in 32s
 //   ldweights    busy  passes * columns / columns-per-cycle; runs beside the matmul before it
 //   vector, scalar   busy  max(elements / rate, min interval); done  + the engine's latency
 //   gpsimd       busy  start + elements, or for a kernel
 //                      start + HBM latency + max(steps / lanes, HBM bytes / bandwidth)
-//   dma          each partition's data is cut into runs that are contiguous on both sides; a run costs
-//                max(its bytes, efficient bytes) / engine bandwidth on the engine of its partition
+//   dma          each partition's data is cut into runs that are contiguous on both sides; a run
+//                costs max(its bytes, efficient bytes) / bandwidth on its partition's engine
 //   control      the sequencer's interval
 // An engine's cost does not depend on how many partitions are active.
 #include "clock/price.h"
@@ -27,7 +27,7 @@ static Ps ps_bytes(double bytes, double gb_per_s) { return ps_from_ns(bytes / gb
 
 static uint32_t count(uint32_t n) { return n ? n : 1; }
 
-// --- tensor engine -----------------------------------------------------------------------------------
+// --- tensor engine -------------------------------------------------------------------------------
 
 static double passes(const ChipFile *c, int dtype) {
     if (dtype == DT_F32)
@@ -41,7 +41,8 @@ static void price_matmul(const ChipFile *c, const IsaInst *in, Price *p) {
     uint32_t k = count(in->n[0]), n = count(in->n[1]), m = count(in->n[2]);
     double times = passes(c, in->stype);
     p->busy = ps_cycles(times * fmax(n, c->pe_min_cycles), c->pe_ghz);
-    Ps done = ps_add(ps_from_ns(c->pe_latency_ns), ps_cycles(up32(k) + up32(m) + times * n, c->pe_ghz));
+    Ps done =
+        ps_add(ps_from_ns(c->pe_latency_ns), ps_cycles(up32(k) + up32(m) + times * n, c->pe_ghz));
     p->latency = ps_max(done, p->busy);
     p->flops = 2.0 * k * n * m;
 }
@@ -52,12 +53,12 @@ static void price_ldweights(const ChipFile *c, const IsaInst *in, Price *p) {
     p->latency = ps_add(p->busy, ps_from_ns(c->pe_latency_ns));
 }
 
-// --- vector, scalar, gpsimd ----------------------------------------------------------------------------
+// --- vector, scalar, gpsimd ----------------------------------------------------------------------
 
 static bool is_float16(int dtype) { return dtype == DT_BF16 || dtype == DT_F16; }
 
-// Elements a cycle and partition. Fast modes need 16-bit floats on both sides; contiguous and in SBUF is
-// fastest.
+// Elements a cycle and partition. Fast modes need 16-bit floats on both sides; contiguous and in
+// SBUF is fastest.
 static double copy_rate(const ChipFile *c, const IsaInst *in, bool has_src) {
     bool narrow = is_float16(in->dtype) && (!has_src || is_float16(in->stype));
     if (!has_src) // zero fill of 16-bit floats is twice as fast
@@ -99,7 +100,7 @@ static void price_kernel(const ChipFile *c, const Kern *k, Price *p) {
     p->flops = w.flops;
 }
 
-// --- DMA -----------------------------------------------------------------------------------------------
+// --- DMA -----------------------------------------------------------------------------------------
 
 // Elements that are contiguous on both sides: the innermost axes that continue each other.
 static double run_elems(const IsaInst *in, int first_axis) {
@@ -115,7 +116,8 @@ static double run_elems(const IsaInst *in, int first_axis) {
     return run;
 }
 
-// From HBM with neighbouring elements going to neighbouring partitions, in a size the transposing DMA has.
+// From HBM with neighbouring elements going to neighbouring partitions, in a size the transposing
+// DMA has.
 static bool is_transpose(const ChipFile *c, const IsaInst *in, double run) {
     size_t size = dtype_bytes(in->stype);
     return c->dma_transpose > 0 && (size == 2 || size == 4) && addr_space(in->src) == SPACE_HBM &&
@@ -150,7 +152,7 @@ static void price_dma(const ChipFile *c, const IsaInst *in, Price *p) {
     }
 }
 
-// --- all -------------------------------------------------------------------------------------------------
+// --- all -----------------------------------------------------------------------------------------
 
 static void price_control(Ps t, Price *p) { p->busy = p->latency = t; }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // price.h — what one instruction costs, whenever it runs.
 //
-// Times are whole picoseconds, so that the clock can recognise a loop's steady state exactly and results do
-// not depend on the order of additions.
+// Times are whole picoseconds, so that the clock can recognise a loop's steady state exactly and
+// results do not depend on the order of additions.
 #ifndef OTRN_CLOCK_PRICE_H
 #define OTRN_CLOCK_PRICE_H
 
@@ -16,9 +16,9 @@ static inline Ps ps_max(Ps a, Ps b) { return a > b ? a : b; }
 
 typedef struct Price {
     Ps busy;    // the engine is occupied; DMA: the sequencer that triggers it
-    Ps latency; // from begin to the moment the semaphore counts; DMA: from trigger to the first byte
+    Ps latency; // from begin until the semaphore counts; DMA: from trigger to the first byte
     Ps hbm;     // HBM occupied at full bandwidth
-    Ps dma;     // DMA: an engine's time for a full share (dma_share partitions, or 1/engines of the bytes)
+    Ps dma;     // DMA engine time for one partition; without partitions, of every engine
     uint16_t dma_part, dma_parts; // DMA: partitions moved; parts 0 = spread evenly over all engines
     uint8_t track;
     double flops, hbm_bytes;

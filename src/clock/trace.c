@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // trace.c — the timeline as trace-event JSON, which Perfetto and chrome://tracing open.
 //
-// One track for each engine, one for weight loads (they overlap the matmuls), one for each DMA queue in use. A
-// slice carries the instruction's number and text, the operation it came from and the user's source line.
-// Slices of one track may not overlap: where a queue's transfers do, a slice is drawn from the end of the one
-// before it, and its exact begin stands in the arguments.
+// One track for each engine, one for weight loads (they overlap the matmuls), one for each DMA
+// queue in use. A slice carries the instruction's number and text, the operation it came from and
+// the user's source line. Slices of one track may not overlap: where a queue's transfers do, a
+// slice is drawn from the end of the one before it, and its exact begin stands in the arguments.
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -40,11 +40,13 @@ static void put_json(Buf *out, const char *s, size_t n) {
 static void put_text(Buf *out, const char *s) { put_json(out, s ? s : "", s ? strlen(s) : 0); }
 
 static void put_track(Buf *out, int tid, const char *name) {
-    buf_printf(out, ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":",
-               tid);
+    buf_printf(
+        out,
+        ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":", tid);
     put_text(out, name);
-    buf_printf(out, "}},\n{\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"name\":\"thread_sort_index\","
-                    "\"args\":{\"sort_index\":%d}}",
+    buf_printf(out,
+               "}},\n{\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"name\":\"thread_sort_index\","
+               "\"args\":{\"sort_index\":%d}}",
                tid, tid);
 }
 
@@ -115,7 +117,8 @@ static void put_slice(const Artifact *art, const ClockEvent *e, double *last_end
 void clock_trace(const Artifact *art, const ChipFile *chip, const Clock *c, Buf *out) {
     buf_puts(out, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"target\":");
     put_text(out, chip->name);
-    buf_printf(out, ",\"total_us\":\"%.6f\",\"unknown_loops\":\"%" PRIu64 "\"},\n\"traceEvents\":[\n",
+    buf_printf(out,
+               ",\"total_us\":\"%.6f\",\"unknown_loops\":\"%" PRIu64 "\"},\n\"traceEvents\":[\n",
                c->total_ns * 1e-3, c->unknown_loops);
     buf_puts(out, "{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":");
     Buf title = {.arena = out->arena};

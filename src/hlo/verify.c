@@ -97,13 +97,20 @@ _Noreturn static void func_fail(Hlo *h, const HloFunc *f, const char *what) {
     ctx_fail(h->ctx, OTRN_VERIFY, hlo_place(h, f->loc), "function @%s %s", f->name, what);
 }
 
+static TypeId func_type_at(const Hlo *h, const HloFunc *f, bool args, uint32_t i) {
+    if (!args)
+        return f->result_types[i];
+    return f->body ? h->values.at[h->regions.at[f->body].args + i].type
+                   : f->result_types[(int64_t)i - f->nargs];
+}
+
 static void check_types_against(Verify *v, const char *what, const HloFunc *f, bool args, uint32_t n,
                                 const ValueId *ids) {
     uint32_t want = args ? f->nargs : f->nresults;
     if (n != want)
         verify_fail(v, "%u %s where @%s has %u", n, what, f->name, want);
     for (uint32_t i = 0; i < n; i++) {
-        TypeId t = f->result_types[args ? (int64_t)i - f->nargs : (int64_t)i];
+        TypeId t = func_type_at(v->h, f, args, i);
         TypeId have = v->h->values.at[ids[i]].type;
         if (t != have)
             verify_fail(v, "%s %u: %s where @%s has %s", what, i,
@@ -192,8 +199,11 @@ static void walk_func(Walk *w, const HloFunc *f) {
         return;
     }
     w->func = f;
-    walk_region(w, f->body);
     const HloRegion *r = &w->h->regions.at[f->body];
+    if (r->nargs != f->nargs)
+        func_fail(w->h, f, "has a body with another number of arguments");
+    walk_region(w, f->body);
+    r = &w->h->regions.at[f->body];
     OpId last = r->ops.at[r->ops.n - 1];
     Verify v = {w->h, last, hlo_at(w->h, last)};
     check_types_against(&v, "returned value", f, false, v.op->noperands,

@@ -71,7 +71,7 @@ int dict_op_find(const char *s, size_t n) {
     return op == HLO_NONE ? -1 : op;
 }
 
-// --- strings -----------------------------------------------------------------------------------------
+// --- strings -------------------------------------------------------------------------------------
 
 void dict_encode(const Dict *d, Buf *out) {
     put_u32(out, d->strs.n);
@@ -143,7 +143,7 @@ int dict_dtype(Dict *d, Rd *r) {
     return ours;
 }
 
-// --- instruction and type names ------------------------------------------------------------------------
+// --- instruction and type names ------------------------------------------------------------------
 
 void dict_encode_tables(Dict *d, Buf *out) {
     put_u32(out, ISA_OP_COUNT);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // dict.h — an artifact's dictionary: strings once each, and what its numbers mean.
 //
-// A file refers to ops, attributes, instructions and element types by name; the numbers inside it index
-// its own lists of names. The writer interns strings in order of first use, so equal programs give equal
-// bytes. The reader resolves a name the first time it is used.
+// A file refers to ops, attributes, instructions and element types by name; the numbers inside it
+// index its own lists of names. The writer interns strings in order of first use, so equal programs
+// give equal bytes. The reader resolves a name the first time it is used.
 #ifndef OTRN_ISA_DICT_H
 #define OTRN_ISA_DICT_H
 
@@ -38,10 +38,11 @@ void dict_decode(Dict *d, Rd *r);
 void dict_encode_tables(Dict *d, Buf *out); // before dict_encode: it adds strings
 void dict_decode_tables(Dict *d, Rd *r);
 
-// Take a reference; raise PARSE when it is out of range, VERSION when this release does not know the name.
+// Take a reference; raise PARSE when it is out of range, VERSION when this release does not know
+// the name.
 const char *dict_str(Dict *d, Rd *r);
-int dict_op(Dict *d, Rd *r);  // HloOpcode, HLO_NONE for ""
-int dict_key(Dict *d, Rd *r); // HloAttrKey
+int dict_op(Dict *d, Rd *r);    // HloOpcode, HLO_NONE for ""
+int dict_key(Dict *d, Rd *r);   // HloAttrKey
 int dict_dtype(Dict *d, Rd *r); // one byte
 
 #endif

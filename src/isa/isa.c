@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // isa.c — the instruction table, and encode and decode derived from it.
 //
-// ISA_FIELDS says where each field stands, a row's `fields` text says which of them an instruction uses.
-// Both directions are that list expanded into straight-line loads and stores; a bit mask per row,
-// made from its text, finds fields that must be zero and are not. A new row needs no code here.
+// ISA_FIELDS says where each field stands, a row's `fields` text says which of them an instruction
+// uses. Both directions are that list expanded into straight-line loads and stores; a bit mask per
+// row, made from its text, finds fields that must be zero and are not. A new row needs no code
+// here.
 #include "isa/isa.h"
 
 #include <assert.h>
@@ -15,7 +16,8 @@ const char *const engine_names[ENG_COUNT] = {"tensor", "vector", "scalar", "gpsi
 static const char engine_letters[ENG_COUNT + 1] = "tvsgy";
 
 const char *const isa_cost_names[COST_COUNT] = {
-    "control", "barrier", "branch", "regload", "dma", "ldweights", "matmul", "elementwise", "kernel",
+    "control",   "barrier", "branch",      "regload", "dma",
+    "ldweights", "matmul",  "elementwise", "kernel",
 };
 
 const IsaRow isa_rows[ISA_OP_COUNT] = {
@@ -72,7 +74,8 @@ uint32_t isa_row_mask(int op) {
 bool isa_row_reads(int op) { return strstr(isa_rows[op].fields, "src") != NULL; }
 
 bool isa_row_engine(int op, int engine) {
-    return engine >= 0 && engine < ENG_COUNT && strchr(isa_rows[op].engines, engine_letters[engine]);
+    return engine >= 0 && engine < ENG_COUNT &&
+           strchr(isa_rows[op].engines, engine_letters[engine]);
 }
 
 int isa_row_engine_default(int op) {
@@ -105,7 +108,8 @@ void isa_field_set(IsaInst *in, int field, uint64_t v) {
     }
 }
 
-// Only strides the row has count: a matmul's moving operand has n1 and s1, its n2 belongs to the result.
+// Only strides the row has count: a matmul's moving operand has n1 and s1, its n2 belongs to the
+// result.
 void isa_dense_strides(const IsaInst *in, uint32_t mask, bool is_dst, int32_t out[4]) {
     int first = is_dst ? ISA_F_d0 : ISA_F_s0;
     uint64_t addr = is_dst ? in->dst : in->src;
@@ -145,7 +149,8 @@ void isa_encode(const IsaInst *in, uint8_t out[ISA_BYTES]) {
 // Which fields of an instruction are not zero.
 static uint32_t nonzero_fields(const IsaInst *in) {
     uint32_t mask = 0;
-#define FIELD(name, member, at, bytes, is_signed) mask |= (uint32_t)(in->member != 0) << ISA_F_##name;
+#define FIELD(name, member, at, bytes, is_signed)                                                  \
+    mask |= (uint32_t)(in->member != 0) << ISA_F_##name;
     ISA_FIELDS(FIELD)
 #undef FIELD
     return mask;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // isa.h — instructions: one layout, one table, encode, decode, assemble, disassemble, check.
 //
-// Five sequencers (tensor, vector, scalar, gpsimd, sync) and DMA queues run side by side; semaphores
-// order them. An instruction waits until up to two semaphores have reached a value, executes, and on
-// completion adds one to the semaphore of its engine or queue. The compiler's order is one legal
-// execution and the one the chip follows.
+// Five sequencers (tensor, vector, scalar, gpsimd, sync) and DMA queues run side by side;
+// semaphores order them. An instruction waits until up to two semaphores have reached a value,
+// executes, and on completion adds one to the semaphore of its engine or queue. The compiler's
+// order is one legal execution and the one the chip follows.
 //
 // An address is 64 bits:
 //   63..56 space   0 HBM, 1 SBUF, 2 PSUM
@@ -12,9 +12,9 @@
 //   SBUF, PSUM     39..32 start partition, 31..0 byte offset inside the partition
 // HBM segments are bound when a program runs: 0 scratch, 1 constants, 2.. arguments, then results.
 //
-// A pattern has up to four axes: counts n0..n3 (a zero count reads as one), strides d0..d3 of dst and
-// s0..s3 of src in elements of the operand's type. When an operand lies in SBUF or PSUM its axis 0 is
-// the partition axis: the stride is one partition and the field must be zero.
+// A pattern has up to four axes: counts n0..n3 (a zero count reads as one), strides d0..d3 of dst
+// and s0..s3 of src in elements of the operand's type. When an operand lies in SBUF or PSUM its
+// axis 0 is the partition axis: the stride is one partition and the field must be zero.
 #ifndef OTRN_ISA_ISA_H
 #define OTRN_ISA_ISA_H
 
@@ -162,17 +162,18 @@ void isa_parse(Ctx *ctx, Place at, const char *line, IsaInst *out);
 uint64_t isa_field_get(const IsaInst *in, int field); // sign-extended for signed fields
 void isa_field_set(IsaInst *in, int field, uint64_t v); // keeps the field's width
 
-// The same for many at once. A file numbers instructions and element types itself (spec/artifact.md):
-// `map` turns its numbers into ours, 0xff marking an unknown one; NULL when they are ours already.
+// The same for many at once. A file numbers instructions and element types itself
+// (spec/artifact.md): `map` turns its numbers into ours, 0xff marking an unknown one; NULL when
+// they are ours already.
 typedef struct IsaMap {
     uint8_t op[256], dtype[256];
 } IsaMap;
 void isa_encode_all(const IsaInst *in, uint32_t n, Buf *out); // asserts that unused fields are zero
 void isa_decode_all(Rd *r, const IsaMap *map, IsaInst *out, uint32_t n);
 
-// Strides that mean "dense" for the operand (dst or src) under the instruction's counts: what the assembler
-// fills in when a line gives none of that operand's strides. Axes of one element have stride 0, and so has
-// the partition axis.
+// Strides that mean "dense" for the operand (dst or src) under the instruction's counts: what the
+// assembler fills in when a line gives none of that operand's strides. Axes of one element have
+// stride 0, and so has the partition axis.
 // `mask` is isa_row_mask(in->op).
 void isa_dense_strides(const IsaInst *in, uint32_t mask, bool is_dst, int32_t out[4]);
 

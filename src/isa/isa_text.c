@@ -3,11 +3,12 @@
 //
 //   tensor: matmul dst=psum[0:0] src=sbuf[0:4096] stype=bf16 n0=128 n1=512 n2=128 wait(q0>=2)
 //
-// The engine may be left out where the row's first engine is meant; fields may come in any order, and
-// those left out are zero, except that strides default to dense ones: an operand none of whose strides
-// is given is row-major over the counts (isa_dense_strides). Numbers are decimal or 0x…. Addresses are sbuf[partition:offset],
-// psum[partition:offset], hbm[segment:offset], or by name scratch[o], const[o], arg0[o],
-// result0[o]; anything else an address can hold prints as a plain 0x… number.
+// The engine may be left out where the row's first engine is meant; fields may come in any order,
+// and those left out are zero, except that strides default to dense ones: an operand none of whose
+// strides is given is row-major over the counts (isa_dense_strides). Numbers are decimal or 0x….
+// Addresses are sbuf[partition:offset], psum[partition:offset], hbm[segment:offset], or by name
+// scratch[o], const[o], arg0[o], result0[o]; anything else an address can hold prints as a plain
+// 0x… number.
 #include "isa/isa.h"
 
 #include <assert.h>
@@ -35,7 +36,7 @@ static FieldKind field_kind(int f) {
     }
 }
 
-// --- print -----------------------------------------------------------------------------------------
+// --- print ---------------------------------------------------------------------------------------
 
 static void print_hbm(uint64_t addr, const IsaNames *names, Buf *out) {
     uint32_t seg = addr_seg(addr);
@@ -80,8 +81,9 @@ static void print_field(const IsaInst *in, int f, bool force, const IsaNames *na
         buf_printf(out, "%" PRId64, (int64_t)v);
 }
 
-// Strides are printed unless all are the dense ones. When they are all zero and that is not dense, the last
-// one is printed to say so. Returns a mask of fields to leave out and of one to print though zero.
+// Strides are printed unless all are the dense ones. When they are all zero and that is not dense,
+// the last one is printed to say so. Returns a mask of fields to leave out and of one to print
+// though zero.
 static void stride_fields(const IsaInst *in, uint32_t mask, uint32_t *leave_out, uint32_t *force) {
     *leave_out = *force = 0;
     for (int is_dst = 0; is_dst < 2; is_dst++) {
@@ -134,7 +136,7 @@ void isa_print_named(const IsaInst *in, const IsaNames *names, Buf *out) {
 
 void isa_print(const IsaInst *in, Buf *out) { isa_print_named(in, NULL, out); }
 
-// --- parse -----------------------------------------------------------------------------------------
+// --- parse ---------------------------------------------------------------------------------------
 
 // "arg12" → 12; -1 when the word is not `prefix` and a number.
 static int64_t numbered(TxtWord w, const char *prefix) {
@@ -192,8 +194,9 @@ uint64_t isa_parse_addr(Txt *t, const IsaNames *names) {
     if (arg >= 0 || result >= 0)
         txt_fail(&begin, "the program has no %.*s (%u arguments, %u results declared so far)",
                  (int)w.n, w.s, names ? names->nargs : 0, names ? names->nresults : 0);
-    txt_fail(&begin, "expected sbuf[p:o], psum[p:o], hbm[s:o], scratch[o], const[o], argN[o] or "
-                     "resultN[o], not `%.*s`",
+    txt_fail(&begin,
+             "expected sbuf[p:o], psum[p:o], hbm[s:o], scratch[o], const[o], argN[o] or "
+             "resultN[o], not `%.*s`",
              (int)w.n, w.s);
 }
 
@@ -327,8 +330,13 @@ void isa_parse_named(Txt *t, const IsaNames *names, IsaInst *out, TxtWord *label
 }
 
 void isa_parse(Ctx *ctx, Place at, const char *line, IsaInst *out) {
-    Txt t = {.ctx = ctx, .file = at.file, .line = at.line, .col = at.col ? at.col : 1,
-             .begin = line, .at = line, .end = line + strlen(line)};
+    Txt t = {.ctx = ctx,
+             .file = at.file,
+             .line = at.line,
+             .col = at.col ? at.col : 1,
+             .begin = line,
+             .at = line,
+             .end = line + strlen(line)};
     isa_parse_named(&t, NULL, out, NULL);
     txt_end(&t);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // kern.c — kernels to bytes and back. The layout is in spec/artifact.md, section KERN.
 //
-// Decode trusts nothing: counts against the bytes left, references against the dictionary, registers
-// against definitions before uses, sizes against overflow.
+// Decode trusts nothing: counts against the bytes left, references against the dictionary,
+// registers against definitions before uses, sizes against overflow.
 #include "isa/kern.h"
 
 #include <assert.h>
@@ -27,7 +27,7 @@ static int kind_of(uint8_t letter) {
     return HA_NONE;
 }
 
-// --- encode ------------------------------------------------------------------------------------------
+// --- encode --------------------------------------------------------------------------------------
 
 static void put_ints(Buf *out, const int64_t *v, uint32_t n) {
     for (uint32_t i = 0; i < n; i++)
@@ -89,8 +89,7 @@ static void encode_tensor(const KTensor *t, Buf *out) {
 }
 
 static void encode_prog(const KProg *p, Dict *dict, Buf *out) {
-    const uint16_t counts[] = {p->nregs,   p->ninputs, p->ncaptures,
-                               p->nconsts, p->nsteps,  p->nouts};
+    const uint16_t counts[] = {p->nregs, p->ninputs, p->ncaptures, p->nconsts, p->nsteps, p->nouts};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         put_u16(out, counts[i]);
     buf_put(out, p->dtypes, p->nregs);
@@ -135,7 +134,7 @@ void kern_encode(const Kern *k, Dict *dict, Buf *out) {
         encode_prog(&k->regions[i], dict, out);
 }
 
-// --- decode ------------------------------------------------------------------------------------------
+// --- decode --------------------------------------------------------------------------------------
 
 static const int64_t *rd_ints(Rd *r, Arena *a, uint32_t n) {
     int64_t *v = arena_array(a, n ? n : 1, sizeof *v);

@@ -65,8 +65,8 @@ struct IsaNames;
 struct Txt;
 void kern_print(const Kern *k, const struct IsaNames *names, Buf *out);
 void kern_parse(struct Txt *t, const struct IsaNames *names, Kern *out);
-// Raises VERIFY when an op's own rules forbid a kernel's operands, results or regions: the kernels are put
-// back into a graph and hlo_verify judges it. The error names the kernel's number.
+// Raises VERIFY when an op's own rules forbid a kernel's operands, results or regions: the kernels
+// are put back into a graph and hlo_verify judges it. The error names the kernel's number.
 void kern_verify(Ctx *ctx, Arena *scratch, const Kern *kerns, uint32_t n, const char *file);
 
 // Work of one run, for the clock.

@@ -5,10 +5,10 @@
 //       {dimensions = [1]} region(f32, f32, f32) inputs 2 { r2 = stablehlo.add r0, r1; return r2 }
 //
 // (on one line). Attribute values: 5, true, 0.5, <GT> or <3> (enum), "text", @"symbol", [1, 2],
-// x2[1, 2, 3, 4] (rows of two), (a, b) list, {name = a} dictionary, unit, opaque "text"; a float that is
-// not finite is f0x followed by its 64 bits. Region registers are r0…; the list in parentheses has their
-// types; the first `inputs` are the region's arguments, the next `captures` the kernel's last operands.
-// A constant is its bytes in hex, lowest first.
+// x2[1, 2, 3, 4] (rows of two), (a, b) list, {name = a} dictionary, unit, opaque "text"; a float
+// that is not finite is f0x followed by its 64 bits. Region registers are r0…; the list in
+// parentheses has their types; the first `inputs` are the region's arguments, the next `captures`
+// the kernel's last operands. A constant is its bytes in hex, lowest first.
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
@@ -21,7 +21,7 @@
 #define TEXT_DEPTH_MAX 8
 #define TENSOR_ELEMS_MAX ((int64_t)1 << 40)
 
-// --- print -------------------------------------------------------------------------------------------
+// --- print ---------------------------------------------------------------------------------------
 
 static void print_float(double f, Buf *out) {
     uint64_t bits;
@@ -182,7 +182,7 @@ void kern_print(const Kern *k, const IsaNames *names, Buf *out) {
         print_region(&k->regions[i], out);
 }
 
-// --- parse -------------------------------------------------------------------------------------------
+// --- parse ---------------------------------------------------------------------------------------
 
 static int parse_op(Txt *t) {
     Txt begin = *t;
@@ -456,7 +456,8 @@ static void parse_region_body(Txt *t, Regs *regs, const uint8_t *dtypes, RegionP
             uint32_t n = parts->const_regs.n;
             VEC_PUSH(t->arena, &parts->const_regs, dst);
             if (n == parts->consts_cap)
-                parts->consts = arena_grow(t->arena, parts->consts, n, &parts->consts_cap, n + 1, 16);
+                parts->consts =
+                    arena_grow(t->arena, parts->consts, n, &parts->consts_cap, n + 1, 16);
             memset(parts->consts[n], 0, 16);
             parse_const_bytes(t, dtypes[dst], parts->consts[n]);
         } else {

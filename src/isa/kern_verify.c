@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // kern_verify.c — are these kernels operations that exist, on these shapes and types?
 //
-// The rules of an op are written once, in hlo_verify. So the kernels of a program are put back into a graph:
-// one function whose arguments are all their operands, one op for each kernel, its scalar programs as regions.
-// A kernel's number travels as the line of its location, which is how an error finds its way back.
+// The rules of an op are written once, in hlo_verify. So the kernels of a program are put back into
+// a graph: one function whose arguments are all their operands, one op for each kernel, its scalar
+// programs as regions. A kernel's number travels as the line of its location, which is how an error
+// finds its way back.
 #include <assert.h>
 #include <stdio.h>
 
@@ -46,7 +47,8 @@ static void set_step_attrs(Hlo *h, OpId op, const KStep *s) {
 
 static ValueId result_of(const Hlo *h, OpId op) { return hlo_at(h, op)->results; }
 
-static void rebuild_region(Rebuild *b, OpId op, const KProg *p, const ValueId *captures, LocId loc) {
+static void rebuild_region(Rebuild *b, OpId op, const KProg *p, const ValueId *captures,
+                           LocId loc) {
     Hlo *h = b->h;
     TypeId *types = ARENA_NEWN(b->arena, TypeId, p->nregs + 1u);
     ValueId *value = ARENA_NEWN(b->arena, ValueId, p->nregs + 1u);
@@ -60,7 +62,8 @@ static void rebuild_region(Rebuild *b, OpId op, const KProg *p, const ValueId *c
     for (int i = 0; i < p->nconsts; i++) {
         uint16_t reg = p->const_regs[i];
         OpId c = hlo_op(h, HLO_CONSTANT, loc, 0, NULL, 1, &types[reg]);
-        *hlo_attr_slot(h, c, AK_VALUE) = (HloAttr){.kind = HA_TENSOR, .type = types[reg],
+        *hlo_attr_slot(h, c, AK_VALUE) = (HloAttr){.kind = HA_TENSOR,
+                                                   .type = types[reg],
                                                    .data = p->consts[i],
                                                    .n = (uint32_t)dtype_bytes(p->dtypes[reg])};
         hlo_region_push(h, r, c);
@@ -69,8 +72,8 @@ static void rebuild_region(Rebuild *b, OpId op, const KProg *p, const ValueId *c
     for (int i = 0; i < p->nsteps; i++) {
         const KStep *s = &p->steps[i];
         ValueId operands[3] = {value[s->src[0]], value[s->src[1]], value[s->src[2]]};
-        OpId step = hlo_op(h, (HloOpcode)s->op, loc, (uint32_t)hlo_op_rows[s->op].operands, operands, 1,
-                           &types[s->dst]);
+        OpId step = hlo_op(h, (HloOpcode)s->op, loc, (uint32_t)hlo_op_rows[s->op].operands,
+                           operands, 1, &types[s->dst]);
         set_step_attrs(h, step, s);
         hlo_region_push(h, r, step);
         value[s->dst] = result_of(h, step);
@@ -81,7 +84,8 @@ static void rebuild_region(Rebuild *b, OpId op, const KProg *p, const ValueId *c
     hlo_region_push(h, r, hlo_op(h, HLO_RETURN, loc, p->nouts, outs, 0, NULL));
 }
 
-// Lists and dictionaries (precisions, layouts) mean nothing to a kernel and may have been left out of it.
+// Lists and dictionaries (precisions, layouts) mean nothing to a kernel and may have been left out
+// of it.
 static const HloAttr default_precisions[2] = {{.kind = HA_ENUM, .i = PREC_DEFAULT},
                                               {.kind = HA_ENUM, .i = PREC_DEFAULT}};
 

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // kern_work.c — how much a kernel does, from shapes alone: elements, HBM bytes, arithmetic steps.
 //
-// A step is one 32-bit lane busy for one cycle. The counts are what a plain GpSimd program would execute, on
-// the careful side: a lane handles one element of its type at a time, wide types take several lanes,
-// functions without an instruction are polynomials of that many steps, and addresses that are not plain
-// counting cost extra. The step counts are assumptions of ours; only the order of magnitude is claimed.
+// A step is one 32-bit lane busy for one cycle. The counts are what a plain GpSimd program would
+// execute, on the careful side: a lane handles one element of its type at a time, wide types take
+// several lanes, functions without an instruction are polynomials of that many steps, and addresses
+// that are not plain counting cost extra. The step counts are assumptions of ours; only the order
+// of magnitude is claimed.
 #include <math.h>
 
 #include "isa/kern.h"
 
 enum {
-    STEPS_SIMPLE = 1,   // add, compare, select, move
-    STEPS_DIVIDE = 8,   // an iterative reciprocal, as the vector engine's 8 cycles an element
+    STEPS_SIMPLE = 1,    // add, compare, select, move
+    STEPS_DIVIDE = 8,    // an iterative reciprocal, as the vector engine's 8 cycles an element
     STEPS_FUNCTION = 20, // exp, log, tanh: range reduction and a polynomial
-    STEPS_POWER = 48,   // log, multiply, exp with the special cases
-    STEPS_RANDOM = 24,  // a counter-based generator, per 32-bit word
-    STEPS_INDEX = 4,    // working out a gathered element's address
+    STEPS_POWER = 48,    // log, multiply, exp with the special cases
+    STEPS_RANDOM = 24,   // a counter-based generator, per 32-bit word
+    STEPS_INDEX = 4,     // working out a gathered element's address
 };
 
 static int op_steps(int op) {
@@ -71,7 +72,9 @@ static double region_steps(const Kern *k, uint32_t region) {
     return steps > 1 ? steps : 1;
 }
 
-static double bytes_of(const KTensor *t) { return (double)t->elems * (double)dtype_bytes(t->dtype); }
+static double bytes_of(const KTensor *t) {
+    return (double)t->elems * (double)dtype_bytes(t->dtype);
+}
 
 static double product(const int64_t *v, uint32_t n) {
     double p = 1;
@@ -118,7 +121,8 @@ static double out_factor(const Kern *k) { return k->nout ? type_factor(k->out[0]
 // n log2 n comparisons along the sorted dimension, each carrying every operand.
 static void work_sort(const Kern *k, KWork *w) {
     const HloAttr *d = kern_attr(k, k->op == HLO_SORT ? AK_DIMENSION : AK_K);
-    double n = in_elems(k), len = k->nin && k->in[0].rank ? (double)k->in[0].dims[k->in[0].rank - 1] : 1;
+    double n = in_elems(k),
+           len = k->nin && k->in[0].rank ? (double)k->in[0].dims[k->in[0].rank - 1] : 1;
     if (k->op == HLO_SORT && d && d->i >= 0 && k->nin && d->i < k->in[0].rank)
         len = (double)k->in[0].dims[d->i];
     w->elems = n;
@@ -137,8 +141,9 @@ static void work_red(const Kern *k, KWork *w) {
         break;
     case HLO_SELECT_AND_SCATTER:
         w->elems = in_elems(k);
-        w->steps = (k->nin > 1 ? (double)k->in[1].elems : 0) *
-                   (attr_product(k, AK_WINDOW_DIMENSIONS) * region_steps(k, 0) + region_steps(k, 1));
+        w->steps =
+            (k->nin > 1 ? (double)k->in[1].elems : 0) *
+            (attr_product(k, AK_WINDOW_DIMENSIONS) * region_steps(k, 0) + region_steps(k, 1));
         break;
     case HLO_SCATTER: { // operands are copied unless in place; updates follow the indices
         uint32_t ntensors = k->nout;
@@ -160,9 +165,11 @@ static void work_red(const Kern *k, KWork *w) {
 static void work_move(const Kern *k, KWork *w) {
     w->elems = out_elems(k);
     bool by_index = k->op == HLO_GATHER || k->op == HLO_DYNAMIC_GATHER ||
-                    k->op == HLO_TORCH_INDEX_SELECT || k->op == HLO_TRANSPOSE || k->op == HLO_REVERSE;
+                    k->op == HLO_TORCH_INDEX_SELECT || k->op == HLO_TRANSPOSE ||
+                    k->op == HLO_REVERSE;
     double per_elem = by_index ? 1 + STEPS_INDEX : 1;
-    if (k->op == HLO_DYNAMIC_UPDATE_SLICE && k->nin > 1 && k->nout && k->in[0].addr == k->out[0].addr) {
+    if (k->op == HLO_DYNAMIC_UPDATE_SLICE && k->nin > 1 && k->nout &&
+        k->in[0].addr == k->out[0].addr) {
         w->elems = (double)k->in[1].elems; // in place: only the update moves
         w->read_bytes = w->write_bytes = bytes_of(&k->in[1]);
     } else if (k->nin && k->op != HLO_CONCATENATE && k->op != HLO_DYNAMIC_UPDATE_SLICE) {

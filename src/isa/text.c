@@ -120,9 +120,7 @@ static int base_of(const char *digits) {
     return digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X') ? 16 : 10;
 }
 
-static bool digits_begin(const char *s) {
-    return s[0] >= '0' && s[0] <= '9';
-}
+static bool digits_begin(const char *s) { return s[0] >= '0' && s[0] <= '9'; }
 
 int64_t txt_i64(Txt *t, int64_t lo, int64_t hi, const char *what) {
     char s[NUMBER_MAX_CHARS], *end;

@@ -24,12 +24,13 @@ typedef struct TxtWord { // a word and where it stood
 } TxtWord;
 
 _Noreturn void txt_fail(const Txt *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-Place txt_place(const Txt *t);     // of the cursor, after blanks
-char txt_peek(Txt *t);             // next character, 0 at the end of the line or at a comment
+Place txt_place(const Txt *t); // of the cursor, after blanks
+char txt_peek(Txt *t);         // next character, 0 at the end of the line or at a comment
 bool txt_take(Txt *t, const char *literal); // takes it if it comes next
 void txt_need(Txt *t, const char *literal);
 bool txt_take_word(Txt *t, const char *word); // a whole word
-TxtWord txt_word(Txt *t, const char *what); // letters, digits and _ . - $ ! : what names it in errors
+TxtWord txt_word(Txt *t,
+                 const char *what); // letters, digits and _ . - $ ! : what names it in errors
 bool txt_word_is(TxtWord w, const char *s);
 // Whole numbers, decimal or 0x…; raises when outside [lo, hi].
 int64_t txt_i64(Txt *t, int64_t lo, int64_t hi, const char *what);

@@ -52,6 +52,10 @@ typedef struct PJRT_Layouts_SerializedLayout PJRT_Layouts_SerializedLayout;
 #define FN(name, members)                                                                          \
     typedef struct PJRT_Layouts_##name##_Args { PJRT_HEAD members } PJRT_Layouts_##name##_Args;
 #include "pjrt/pjrt_layouts.def"
+#undef FN
+#define FN(name, members)                                                                          \
+    typedef struct PJRT_Shardings_##name##_Args { PJRT_HEAD members } PJRT_Shardings_##name##_Args;
+#include "pjrt/pjrt_shardings.def"
 
 // Second reading: the tables.
 #undef T
@@ -81,6 +85,13 @@ typedef struct PJRT_Layouts_Extension {
     PJRT_Extension_Base base;
 #include "pjrt/pjrt_layouts.def"
 } PJRT_Layouts_Extension;
+
+#undef FN
+#define FN(name, members) PJRT_Error *(*name)(PJRT_Shardings_##name##_Args *);
+typedef struct PJRT_Shardings_Extension {
+    PJRT_Extension_Base base;
+#include "pjrt/pjrt_shardings.def"
+} PJRT_Shardings_Extension;
 
 #undef T
 #undef EN

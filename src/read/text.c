@@ -173,6 +173,10 @@ static void func_signature(TextRead *p, FuncRead *fr) {
     const TypeId *all = arena_dup(p->arena, p->types.at + fr->types,
                                   (f->nargs + f->nresults) * sizeof *all);
     f->result_types = all + f->nargs;
+    if ((fr->arg_attrs.n && fr->arg_attrs.n != f->nargs) ||
+        (fr->res_attrs.n && fr->res_attrs.n != f->nresults))
+        text_fail(p, fr->at, OTRN_PARSE,
+                  "@%s needs one dictionary per argument and result, or none at all", f->name);
     f->arg_attrs = attr_lists(p, fr->arg_attrs.at, fr->arg_attrs.n, &f->narg_attrs);
     f->res_attrs = attr_lists(p, fr->res_attrs.at, fr->res_attrs.n, &f->nres_attrs);
     if (hlo_func_find(p->h, f->name))
@@ -309,7 +313,11 @@ static void func_generic(TextRead *p, const char *at) {
         text_fail(p, at, OTRN_PARSE, "this function has no sym_name");
     fr.f.extra = text_named_take(p, named, &fr.f.nextra);
     func_signature(p, &fr);
-    if (fr.f.body && p->h->regions.at[fr.f.body].nargs != fr.f.nargs)
+    const HloRegion *r = &p->h->regions.at[fr.f.body];
+    bool same = !fr.f.body || r->nargs == fr.f.nargs;
+    for (uint32_t i = 0; fr.f.body && same && i < r->nargs; i++)
+        same = p->h->values.at[r->args + i].type == fr.f.result_types[(int64_t)i - fr.f.nargs];
+    if (!same)
         text_fail(p, at, OTRN_PARSE, "@%s: the block's arguments do not match function_type",
                   fr.f.name);
     func_add(p, &fr);

@@ -192,15 +192,17 @@ static const char *alias_end(TextRead *p, const char *use) {
 
 void text_alias_define(TextRead *p) {
     text_space(p);
-    const char *use = p->at, *def;
-    Span name = definition_at(use, p->end, &def);
-    if (!name.n) {
-        p->at++;
-        text_suffix_id(p, "an alias name");
-        text_need(p, '=');
-    }
-    if (!text_map_find(&p->aliases, name))
-        alias_add(p, name, def);
+    const char *use = p->at++;
+    text_suffix_id(p, "an alias name");
+    Span name = {use, (size_t)(p->at - use)};
+    if (memchr(name.s, '.', name.n))
+        text_fail(p, use, OTRN_PARSE, "an alias name must not have a dot");
+    text_need(p, '=');
+    TextName *known = text_map_find(&p->aliases, name);
+    if (known && p->alias.at[known->a].def != p->at)
+        text_fail(p, use, OTRN_PARSE, "'%.*s' is defined twice", (int)name.n, name.s);
+    if (!known)
+        alias_add(p, name, p->at);
     p->at = alias_end(p, use);
 }
 
@@ -308,7 +310,9 @@ void text_raw_balanced(TextRead *p, Buf *out) {
     char c = text_peek(p);
     if (!c || !strchr("<([{", c))
         text_expected(p, "'<'");
-    const char *end = raw_end(p);
+    const char *end = raw_end(p), *nul = memchr(p->at, 0, (size_t)(end - p->at));
+    if (nul)
+        text_fail(p, nul, OTRN_PARSE, "a NUL byte in the text");
     raw_copy(p, p->at, end, out);
     p->at = end;
 }

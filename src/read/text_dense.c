@@ -94,12 +94,10 @@ static void scalar(Dense *d, int dtype, uint8_t *out) {
     bool neg = s < end && *s == '-';
     s += neg;
     if (s == end || !text_is_digit(*s)) {
-        if (!neg && scalar_word(d, "true"))
-            store_int(d, dtype, out, 1, false);
-        else if (!neg && scalar_word(d, "false"))
-            store_int(d, dtype, out, 0, false);
-        else
+        bool yes = !neg && dtype == DT_I1 && scalar_word(d, "true");
+        if (!yes && (neg || dtype != DT_I1 || !scalar_word(d, "false")))
             dense_fail(d, "expected an element of the constant");
+        *out = yes;
         return;
     }
     if (*s == '0' && end - s > 2 && s[1] == 'x') {
@@ -342,42 +340,47 @@ static HloAttr dense_blob(TextRead *p, const char *open) {
 
 // --- resources -------------------------------------------------------------------------------------
 
+// key: "0x…" is noted; a key of anything else is passed over.
+static void resource_entry(TextRead *p) {
+    const char *at = p->at;
+    Span key;
+    if (text_peek(p) == '"') {
+        key.s = text_name_string(p);
+        key.n = strlen(key.s);
+    } else {
+        key = text_suffix_id(p, "a resource name");
+    }
+    text_need(p, ':');
+    char c = text_peek(p);
+    if (c == '{') // a group: its entries follow
+        return;
+    if (c != '"') {
+        text_attr(p);
+        return;
+    }
+    const char *end = memchr(p->at + 1, '"', (size_t)(p->end - p->at - 1));
+    if (!end)
+        text_fail(p, at, OTRN_PARSE, "this resource is never closed");
+    text_map_at(p->arena, &p->resources, key)->a = p->blobs.n;
+    VEC_PUSH(p->arena, &p->blobs, ((Span){p->at + 1, (size_t)(end - p->at - 1)}));
+    p->at = end + 1;
+}
+
 // {-# dialect_resources: { builtin: { key: "0x…", … }, … }, external_resources: {…} #-}
 static void resources_read(TextRead *p) {
     p->resources_read = true;
+    if (!p->resources_at)
+        return;
     const char *save = p->at;
-    if (p->resources_at) {
-        p->at = p->resources_at + 3;
-        // Groups do not matter: a key is followed by a blob, a group by a brace.
-        for (int open = 0; text_peek(p) && (open || *p->at != '#');) {
-            if (text_eat(p, '{')) {
-                open++;
-            } else if (text_eat(p, '}')) {
-                open--;
-            } else if (!text_eat(p, ',')) {
-                const char *at = p->at;
-                Span key = {0};
-                if (*p->at == '"') {
-                    key.s = text_name_string(p);
-                    key.n = strlen(key.s);
-                } else {
-                    key = text_suffix_id(p, "a resource name");
-                }
-                text_need(p, ':');
-                if (text_peek(p) != '"') {
-                    if (text_is_digit(*p->at) || text_at_word(p, "true") || text_at_word(p, "false"))
-                        text_attr(p);
-                    continue;
-                }
-                const char *end = memchr(p->at + 1, '"', (size_t)(p->end - p->at - 1));
-                if (!end)
-                    text_fail(p, at, OTRN_PARSE, "this resource is never closed");
-                TextName *t = text_map_at(p->arena, &p->resources, key);
-                t->a = p->blobs.n;
-                VEC_PUSH(p->arena, &p->blobs, ((Span){p->at + 1, (size_t)(end - p->at - 1)}));
-                p->at = end + 1;
-            }
-        }
+    p->at = p->resources_at + 3;
+    int open = 0;
+    for (char c; (c = text_peek(p)) && (open > 0 || c != '#');) {
+        if (text_eat(p, '{'))
+            open++;
+        else if (text_eat(p, '}'))
+            open--;
+        else if (!text_eat(p, ','))
+            resource_entry(p);
     }
     p->at = save;
 }

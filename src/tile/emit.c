@@ -264,15 +264,15 @@ static void emit_switch(Emit *e, const Step *s) {
 }
 
 static void set_loc(Emit *e, OpId id) {
-    e->loc = 0;
-    if (!id)
+    e->loc = id ? e->loc_of[id] : 0;
+    if (!id || e->loc)
         return;
     const Hlo *h = e->l->h;
     const HloOp *op = hlo_at(h, id);
     Place at = hlo_place(h, op->loc);
     ArtLoc loc = {.file = at.line ? at.file : "", .name = hlo_loc_name(h, op->loc), .line = at.line,
                   .col = at.col, .op = op->code};
-    e->loc = e->locs.n;
+    e->loc = e->loc_of[id] = e->locs.n;
     VEC_PUSH(e->c->arena, &e->locs, loc);
 }
 
@@ -436,10 +436,18 @@ static void check_capacity(Emit *e) {
              total / 1048576, e->chip->name, e->chip->hbm_bytes_per_core / 1048576, table);
 }
 
+static int by_begin(const void *a, const void *b) { // outer loops before the ones inside them
+    const ArtLoop *x = a, *y = b;
+    if (x->begin != y->begin)
+        return x->begin < y->begin ? -1 : 1;
+    return x->end > y->end ? -1 : x->end < y->end;
+}
+
 Artifact *emit_program(Lower *l, const ChipFile *chip) {
     Emit *e = ARENA_NEW(l->c->scratch, Emit);
     *e = (Emit){.l = l, .c = l->c, .chip = chip, .epoch = 1};
     e->heap.arena = l->c->scratch;
+    e->loc_of = ARENA_NEWN(l->c->scratch, uint32_t, l->h->ops.n);
     e->art = ARENA_NEW(l->c->arena, Artifact);
     VEC_PUSH(l->c->arena, &e->locs, (ArtLoc){.file = "", .name = ""});
     if (l->main->nargs + l->main->nresults + SEG_FIRST_ARG > SEG_MAX)
@@ -460,6 +468,8 @@ Artifact *emit_program(Lower *l, const ChipFile *chip) {
         for (BufId b = end.first[i]; b; b = end.next[b])
             heap_give(&e->heap, l->bufs.at[b].off, l->bufs.at[b].bytes, e->epoch, &l->bufs.at[b].haz);
     }
+    if (e->loops.n)
+        qsort(e->loops.at, e->loops.n, sizeof *e->loops.at, by_begin);
     e->loc = 0;
     emit_control(e, (IsaInst){.op = ISA_HALT});
     Artifact *art = e->art;

@@ -18,6 +18,7 @@ typedef struct Emit {
     VEC(ArtLoc) locs;
     VEC(ArtLoop) loops;
     uint32_t loc;                       // of the step being emitted
+    uint32_t *loc_of;                   // per op: its entry in locs, 0 = none yet
     uint32_t epoch;                     // grows at every barrier
     uint32_t done[HAZ_SEMS];            // completions so far in this epoch
     uint32_t seen[ENG_COUNT][HAZ_SEMS]; // what each sequencer has waited for

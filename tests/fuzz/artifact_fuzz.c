@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // artifact_fuzz.c — damaged artifacts and damaged assembly.
 //
-// Checksums of an artifact are repaired first, so that the checks behind them are reached. What loads must
-// survive every round trip and be priced; what assembles and verifies must load.
+// Checksums of an artifact are repaired first, so that the checks behind them are reached. What
+// loads must survive every round trip and be priced; what assembles and verifies must load.
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "artifact/artifact.h"
@@ -10,7 +11,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 extern const char *const fuzz_seeds[];
-const char *const fuzz_seeds[] = {"tests/unit/data/everything.s", "tests/unit/data/version1.artifact", NULL};
+const char *const fuzz_seeds[] = {"tests/unit/data/everything.s",
+                                  "tests/unit/data/version1.artifact", NULL};
 
 static void fix_checksums(uint8_t *p, size_t size) {
     if (size < 32)
@@ -48,6 +50,11 @@ static void use(Ctx *ctx, Arena *a, Artifact *art) {
     clock_run(ctx, a, art, &chip, false, &clock);
 }
 
+_Noreturn static void fail(const otrn_error *err) {
+    fprintf(stderr, "\n%s\n", err->text);
+    abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     Ctx ctx = {0};
     Arena a;
@@ -66,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (CTX_TRY(&ctx, late))
             use(&ctx, &a, art);
         else
-            abort(); // what was verified may not fail any more
+            fail(&ctx.err); // what was verified may not fail any more
     }
     arena_fini(&a);
     return 0;

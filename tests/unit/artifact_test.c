@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // artifact_test.c — artifacts survive every round trip and nothing else is taken for one.
 //
-// artifact_test golden   prints the bytes kept as tests/unit/data/version1.artifact; that file is only made anew
-// when the format's version changes.
+// artifact_test golden   prints the bytes kept as tests/unit/data/version1.artifact; that file is
+// only made anew when the format's version changes.
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -83,16 +83,18 @@ static void test_round_trips(void) {
             why = "the text changes";
     }
     result("save, load, print, parse", why);
-    if (art->nargs != 4 || art->args[3].bytes != 16 || !art->args[0].donated || art->results[0].alias ||
-        strcmp(art->args[0].name, "args[0]['w']") || art->nloops != 1 || art->loops[0].trips != 12 ||
-        art->loops[0].begin != 8 || art->loops[0].end != 16 || art->code[9].imm != 16 ||
-        art->locs[1].line != 12 || art->locs[1].op != HLO_REDUCE || art->nlive != 2 ||
-        art->const_bytes != 12 + 8 + 100 + 3 + 4 || strcmp(art->name, "every \"thing\"\n"))
+    if (art->nargs != 4 || art->args[3].bytes != 16 || !art->args[0].donated ||
+        art->results[0].alias || strcmp(art->args[0].name, "args[0]['w']") || art->nloops != 1 ||
+        art->loops[0].trips != 12 || art->loops[0].begin != 8 || art->loops[0].end != 16 ||
+        art->code[9].imm != 16 || art->locs[1].line != 12 || art->locs[1].op != HLO_REDUCE ||
+        art->nlive != 2 || art->const_bytes != 12 + 8 + 100 + 3 + 4 ||
+        strcmp(art->name, "every \"thing\"\n"))
         why = "a field has another value than the text gave it";
     result("fields of the example", why);
 }
 
-// A file of this format version, kept from the day it was fixed: whatever is added since, it still means the same.
+// A file of this format version, kept from the day it was fixed: whatever is added since, it still
+// means the same.
 static void test_golden(void) {
     size_t size;
     const uint8_t *kept = file_read(&ctx, &arena, DATA "version1.artifact", &size);
@@ -184,12 +186,14 @@ static void test_unknown_names(void) {
     result("names of another release", why);
 }
 
-// The dictionary makes the numbers inside a file its own: swap two instructions and two types there.
+// The dictionary makes the numbers inside a file its own: swap two instructions and two types
+// there.
 static void test_renumbered(void) {
     Buf b = good_bytes();
     Artifact *before, *after;
     load(b.at, b.n, &before);
-    uint8_t *name = b.at + le_load64(b.at + 32 + 24 * 1 + 8), *code = b.at + le_load64(b.at + 32 + 24 * 5 + 8);
+    uint8_t *name = b.at + le_load64(b.at + 32 + 24 * 1 + 8),
+            *code = b.at + le_load64(b.at + 32 + 24 * 5 + 8);
     uint8_t *ops = name + 4;
     uint32_t a = le_load32(ops + 4 * ISA_NOP), z = le_load32(ops + 4 * ISA_BARRIER);
     le_store32(ops + 4 * ISA_NOP, z);
@@ -220,7 +224,8 @@ static void test_hostile(void) {
         for (int k = 0; k < 1 + round % 4; k++) {
             state = state * 6364136223846793005u + 1442695040888963407u;
             size_t at = 32 + 24 * 11 + (size_t)(state >> 33) % (b.n - 32 - 24 * 11);
-            b.at[at] = round & 1 ? (uint8_t)(state >> 17) : b.at[at] ^ (uint8_t)(1 << (state >> 20 & 7));
+            b.at[at] =
+                round & 1 ? (uint8_t)(state >> 17) : b.at[at] ^ (uint8_t)(1 << (state >> 20 & 7));
         }
         fix_checksums(&b);
         if (load(b.at, b.n, &art) == OTRN_OK) {
@@ -243,7 +248,8 @@ static void test_hostile(void) {
             free(keep.at);
         }
     }
-    result("damage behind the checksums", loaded ? NULL : "nothing ever loaded: the test tests nothing");
+    result("damage behind the checksums",
+           loaded ? NULL : "nothing ever loaded: the test tests nothing");
 }
 
 static void test_bad_text(void) {
@@ -269,7 +275,8 @@ static void test_bad_text(void) {
         {".kernel 0 stablehlo.abs (arg0[0]: f32[]) -> ()\n", 1, 26},
         {".kernel 0 stablehlo.iota () -> (scratch[0]: f32[2]) {iota_dimension = [0]}\n", 1, 71},
         {".kernel 0 stablehlo.iota () -> (scratch[0]: f32[2]) {foo = 1}\n", 1, 54},
-        {".kernel 0 stablehlo.map () -> () {dimensions = []} region(f32) inputs 1 { return r1 }\n", 1, 82},
+        {".kernel 0 stablehlo.map () -> () {dimensions = []} region(f32) inputs 1 { return r1 }\n",
+         1, 82},
         {".kernel 0 stablehlo.map () -> () region(f32,f32) inputs 1 { return r1 }\n", 1, 68},
         {"nop nop\n", 1, 5},
         {"dma src=arg0[0]\n", 1, 9},
@@ -281,8 +288,8 @@ static void test_bad_text(void) {
         Buf out;
         otrn_status code = assemble(cases[i].text, &out);
         if (code != OTRN_PARSE || ctx.err.line != cases[i].line || ctx.err.col != cases[i].col) {
-            snprintf(shown, sizeof shown, "case %zu gave %s %u:%u %.200s", i, otrn_status_name(code),
-                     ctx.err.line, ctx.err.col, ctx.err.text);
+            snprintf(shown, sizeof shown, "case %zu gave %s %u:%u %.200s", i,
+                     otrn_status_name(code), ctx.err.line, ctx.err.col, ctx.err.text);
             why = shown;
         }
     }
@@ -290,7 +297,8 @@ static void test_bad_text(void) {
 }
 
 static void test_rules(void) {
-#define HEAD ".arg f32[4]\n.arg f32[128,512] donated\n.result f32[4]\n.const f32 1 2 3 4\n.scratch 65536\n"
+#define HEAD                                                                                       \
+    ".arg f32[4]\n.arg f32[128,512] donated\n.result f32[4]\n.const f32 1 2 3 4\n.scratch 65536\n"
 #define LDW "ldweights src=sbuf[0:0] stype=bf16 n0=128 n1=128\n"
     static const char *const refused[] = {
         "jump imm=7\n",
@@ -344,9 +352,11 @@ static void test_rules(void) {
         ".kernel 0 stablehlo.slice (arg0[0]: f32[4]) -> (scratch[0]: f32[4]) "
         "{limit_indices = [8], start_indices = [4], strides = [1]}\n",
         ".kernel 0 stablehlo.slice (arg0[0]: f32[4]) -> (scratch[0]: f32[4])\n",
-        ".kernel 0 stablehlo.transpose (arg1[0]: f32[128,512]) -> (scratch[0]: f32[2]) {permutation = [1, 0]}\n",
+        ".kernel 0 stablehlo.transpose (arg1[0]: f32[128,512]) -> (scratch[0]: f32[2]) "
+        "{permutation = [1, 0]}\n",
         ".kernel 0 stablehlo.reduce (arg0[0]: f32[4], const[0]: f32[]) -> (scratch[0]: f32[]) "
-        "{dimensions = [0]} region(f32, f32, i1) inputs 2 { r2 = stablehlo.compare r0, r1 <GE> <FLOAT>; "
+        "{dimensions = [0]} region(f32, f32, i1) inputs 2 { r2 = stablehlo.compare r0, r1 <GE> "
+        "<FLOAT>; "
         "return r2 }\n",
         ".kernel 0 stablehlo.map (arg0[0]: f32[4]) -> (scratch[0]: f32[4]) {dimensions = [0]} "
         "region(f32, f32) inputs 1 captures 1 { return r1 }\n",
@@ -368,8 +378,10 @@ static void test_rules(void) {
         ".kernel 0 stablehlo.map (arg0[0]: f32[4], const[0]: f32[]) -> (scratch[0]: f32[4]) "
         "{dimensions = [0]} region(f32, f32, f32) inputs 1 captures 1 { r2 = stablehlo.add r0, r1; "
         "return r2 }\n",
-        ".kernel 0 stablehlo.dot_general (arg0[0]: f32[2,2], arg0[0]: f32[2,2]) -> (scratch[0]: f32[2,2]) "
-        "{lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [1], "
+        ".kernel 0 stablehlo.dot_general (arg0[0]: f32[2,2], arg0[0]: f32[2,2]) -> (scratch[0]: "
+        "f32[2,2]) "
+        "{lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = "
+        "[1], "
         "rhs_contracting_dimensions = [0]}\n",
         ".loop 1 2 trips=3\n.loop 0 3 trips=2\nnop\nnop\nnop\n",
     };
@@ -403,9 +415,10 @@ static void test_large(void) {
     Buf text = {.arena = &arena};
     buf_puts(&text, ".scratch 4194304\n");
     for (int i = 0; i < 40000; i++)
-        buf_printf(&text, "dma dst=sbuf[0:%d] src=scratch[%d] stype=f32 n0=128 n1=16 queue=%d @0\n"
-                          "ldweights src=sbuf[0:0] stype=bf16 n0=128 n1=128 wait(q%d>=1)\n"
-                          "matmul dst=psum[0:0] src=sbuf[0:0] stype=bf16 n0=128 n1=512 n2=128\n",
+        buf_printf(&text,
+                   "dma dst=sbuf[0:%d] src=scratch[%d] stype=f32 n0=128 n1=16 queue=%d @0\n"
+                   "ldweights src=sbuf[0:0] stype=bf16 n0=128 n1=128 wait(q%d>=1)\n"
+                   "matmul dst=psum[0:0] src=sbuf[0:0] stype=bf16 n0=128 n1=512 n2=128\n",
                    64 * (i % 64), 64 * i, i % 16, i % 16);
     Buf bytes;
     Artifact *art;

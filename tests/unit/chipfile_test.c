@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// chipfile_test.c — the built-in chip files are complete, and a wrong one is refused with line and key.
+// chipfile_test.c — the built-in chip files are complete, and a wrong one is refused with line and
+// key.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -51,7 +52,8 @@ static void test_built_in(void) {
     int count = 0;
     for (const char *const *name = chipfile_names(); *name; name++, count++) {
         ChipFile c, back;
-        if (load(*name, NULL, &c) != OTRN_OK || strcmp(c.name, *name) || strcmp(c.path, "(built in)"))
+        if (load(*name, NULL, &c) != OTRN_OK || strcmp(c.name, *name) ||
+            strcmp(c.path, "(built in)"))
             why = *name;
         Buf text = {.arena = &arena};
         chipfile_print(&c, &text);
@@ -67,7 +69,8 @@ static void test_built_in(void) {
 static void test_origins(void) {
     const char *why = NULL;
     static char shown[160];
-    static const char *const kinds[] = {"documented;", "measured by others;", "fitted;", "assumed;"};
+    static const char *const kinds[] = {"documented;", "measured by others;", "fitted;",
+                                        "assumed;"};
     for (const ChipText *t = chip_texts; t->name; t++)
         for (const char *p = t->begin; p < t->end;) {
             size_t n = strcspn(p, "\n");
@@ -93,8 +96,8 @@ static void test_known_values(void) {
     if (load("trn1", NULL, &a) || load("trn2", NULL, &b) || load("trn3", NULL, &c))
         why = ctx.err.text;
     else if (a.pe_ghz != 2.8 || b.pe_ghz != 2.4 || b.vector_ghz != 0.96 || c.vector_ghz != 1.2 ||
-             a.hbm_bytes_per_core != 17179869184.0 || b.cores_per_chip != 8 || c.dma_engine_bw != 33 ||
-             a.usd_per_core_hour != 0.256)
+             a.hbm_bytes_per_core != 17179869184.0 || b.cores_per_chip != 8 ||
+             c.dma_engine_bw != 33 || a.usd_per_core_hour != 0.256)
         why = "a documented value is not what it was";
     result("documented values", why);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// clock_test.c — modelled times against figures worked out by hand, and what must hold for any program.
+// clock_test.c — modelled times against figures worked out by hand, and what must hold for any
+// program.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +45,8 @@ static const char *expect(double have, double want, const char *what) {
 }
 
 static void test_matmul(void) {
-    // 64 pairs: the first weights load before anything, then one matmul of 512 columns after the other
+    // 64 pairs: the first weights load before anything, then one matmul of 512 columns after the
+    // other
     Buf body = {.arena = &arena};
     for (int i = 0; i < 64; i++)
         buf_puts(&body, "ldweights src=sbuf[0:0] stype=bf16 n0=128 n1=128\n"
@@ -54,7 +56,8 @@ static void test_matmul(void) {
     double last = load + 63 * column; // begin of the last one
     result("matmuls hide the weight loads",
            expect(c.total_ns, last + 57 + (128 + 128 + 512) / 2.4, "total"));
-    result("tensor engine busy all the time", expect(c.busy_ns[ENG_TENSOR], load + 64 * column, "busy"));
+    result("tensor engine busy all the time",
+           expect(c.busy_ns[ENG_TENSOR], load + 64 * column, "busy"));
     result("flops", c.flops == 64.0 * 2 * 128 * 512 * 128 ? NULL : "wrong");
     // a short matmul takes the minimum interval, fp32 four passes
     Clock s = timed("ldweights src=sbuf[0:0] stype=f32 n0=32 n1=32\n"
@@ -62,35 +65,46 @@ static void test_matmul(void) {
                     &trn2);
     result("minimum interval and fp32 passes",
            expect(s.busy_ns[ENG_TENSOR], (4 * 8 + 4 * 64) / 2.4, "busy"));
-    // documented: fp32 4096 x 8192 x 8192 on Trainium2, 65,536 matmul instructions of 429.7 ns, two for a product
+    // documented: fp32 4096 x 8192 x 8192 on Trainium2, 65,536 matmul instructions of 429.7 ns, two
+    // for a product
     double product_ns = 4 * 512 / 2.4;
     result("fp32 rate of the published profile",
            fabs(product_ns / 2 - 429.7) / 429.7 < 0.01 ? NULL : "off by more than 1 %");
 }
 
 static void test_elementwise(void) {
-    Clock c = timed("vector: tensor_copy dst=sbuf[0:0] src=psum[0:0] dtype=f32 stype=f32 n0=128 n1=512\n", &trn2);
+    Clock c =
+        timed("vector: tensor_copy dst=sbuf[0:0] src=psum[0:0] dtype=f32 stype=f32 n0=128 n1=512\n",
+              &trn2);
     result("vector copy", expect(c.total_ns, 512 / 0.96 + 150, "total"));
-    c = timed("vector: tensor_copy dst=sbuf[0:0] src=sbuf[0:4096] dtype=bf16 stype=bf16 n0=128 n1=1024\n", &trn2);
+    c = timed(
+        "vector: tensor_copy dst=sbuf[0:0] src=sbuf[0:4096] dtype=bf16 stype=bf16 n0=128 n1=1024\n",
+        &trn2);
     result("vector fast mode", expect(c.busy_ns[ENG_VECTOR], 1024 / 4 / 0.96, "busy"));
-    c = timed("vector: tensor_copy dst=sbuf[0:0] src=sbuf[0:4096] dtype=bf16 stype=bf16 n0=128 n1=1024\n", &trn1);
+    c = timed(
+        "vector: tensor_copy dst=sbuf[0:0] src=sbuf[0:4096] dtype=bf16 stype=bf16 n0=128 n1=1024\n",
+        &trn1);
     result("vector has no fast mode on trn1", expect(c.busy_ns[ENG_VECTOR], 1024 / 1.12, "busy"));
-    c = timed("scalar: tensor_copy dst=sbuf[0:0] src=psum[0:0] dtype=f32 stype=f32 n0=128 n1=1\n", &trn1);
-    result("scalar, one element (159 ns in the published profile)", // its latency is over 64 cycles of it
-           fabs(c.total_ns - (64 / 1.4 + 158)) < 0.02 ? NULL : "off");
+    c = timed("scalar: tensor_copy dst=sbuf[0:0] src=psum[0:0] dtype=f32 stype=f32 n0=128 n1=1\n",
+              &trn1);
+    result(
+        "scalar, one element (159 ns in the published profile)",
+        fabs(c.total_ns - (64 / 1.4 + 158)) < 0.02 ? NULL : "off");
     c = timed("gpsimd: memset dst=sbuf[0:0] dtype=f32 n0=128 n1=512\n", &trn2);
     result("gpsimd fill", expect(c.total_ns, (150 + 512) / 1.2, "total"));
 }
 
 static void test_semaphores(void) {
     const char *work = "vector: memset dst=sbuf[0:0] dtype=f32 n0=128 n1=960\n"; // 1000 ns + 150
-    Clock c = timed(arena_printf(&arena, "%sscalar: tensor_copy dst=sbuf[0:0] src=sbuf[0:0] dtype=f32 "
-                                         "stype=f32 n0=128 n1=1200 wait(vector>=1)\n",
+    Clock c = timed(arena_printf(&arena,
+                                 "%sscalar: tensor_copy dst=sbuf[0:0] src=sbuf[0:0] dtype=f32 "
+                                 "stype=f32 n0=128 n1=1200 wait(vector>=1)\n",
                                  work),
                     &trn2);
     result("a wait adds up", expect(c.total_ns, 1150 + 18 + 1000 + 295, "total"));
-    c = timed(arena_printf(&arena, "%sscalar: tensor_copy dst=sbuf[0:8192] src=sbuf[0:8192] dtype=f32 "
-                                   "stype=f32 n0=128 n1=1200\n",
+    c = timed(arena_printf(&arena,
+                           "%sscalar: tensor_copy dst=sbuf[0:8192] src=sbuf[0:8192] dtype=f32 "
+                           "stype=f32 n0=128 n1=1200\n",
                            work),
               &trn2);
     result("without it they run side by side", expect(c.total_ns, 1000 + 295, "total"));
@@ -102,17 +116,20 @@ static void test_semaphores(void) {
 
 static void test_dma(void) {
     // 128 partitions x 4 KiB: 8 partitions an engine
-    Clock c = timed("dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=128 n1=1024 s0=4096 s1=1 d1=1\n", &trn2);
+    Clock c =
+        timed("dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=128 n1=1024 s0=4096 s1=1 d1=1\n", &trn2);
     double hbm = 128 * 4096 / 362.5;
     result("a transfer at full width", // 16 engines x 23 GB/s is just above the HBM share
            expect(c.total_ns, 1000 + fmax(8 * 4096 / 23.0, hbm) + 280, "total"));
     c = timed("dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=8 n1=8192 s0=4096 s1=1 d1=1\n", &trn2);
-    result("eight partitions use one engine", expect(c.total_ns, 1000 + 8 * 32768 / 23.0 + 280, "total"));
+    result("eight partitions use one engine",
+           expect(c.total_ns, 1000 + 8 * 32768 / 23.0 + 280, "total"));
     c = timed("dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=128 n1=16 s0=4096 s1=2 d1=1\n", &trn2);
     result("small descriptors cost as much as efficient ones",
            expect(c.total_ns, 1000 + 8 * 16 * 161 / 23.0 + 280, "total"));
     // two transfers of one queue are issued 800 ns apart, those of two queues are not
-    const char *small = "dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=8 n1=16 s0=4096 s1=1 d1=1 queue=%d\n";
+    const char *small =
+        "dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=8 n1=16 s0=4096 s1=1 d1=1 queue=%d\n";
     double one = 8 * 161 / 23.0;
     const char *same = arena_printf(&arena, small, 0);
     c = timed(arena_printf(&arena, "%s%s", same, same), &trn2);
@@ -120,13 +137,17 @@ static void test_dma(void) {
     c = timed(arena_printf(&arena, "%s%s", same, arena_printf(&arena, small, 1)), &trn2);
     result("two queues share an engine", expect(c.total_ns, 1000 + 2 * one + 280, "total"));
     // neighbouring elements to neighbouring partitions: a transposing DMA where there is one
-    const char *turned = "dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=128 n1=1024 s0=1 s1=4096 d1=1\n";
+    const char *turned =
+        "dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=128 n1=1024 s0=1 s1=4096 d1=1\n";
     c = timed(turned, &trn2);
-    result("transposing DMA", expect(c.total_ns, 1000 + 128 * 4096 / 16 / (23 * 0.9) + 280, "total"));
+    result("transposing DMA",
+           expect(c.total_ns, 1000 + 128 * 4096 / 16 / (23 * 0.9) + 280, "total"));
     c = timed(turned, &trn1);
-    result("element by element on trn1", expect(c.total_ns, 1000 + 8 * 1024 * 119 / 17.0 + 280, "total"));
+    result("element by element on trn1",
+           expect(c.total_ns, 1000 + 8 * 1024 * 119 / 17.0 + 280, "total"));
     c = timed("dma dst=result0[0] src=arg0[0] stype=f32 n0=16777216\n", &trn2);
-    result("memory to memory counts HBM twice", expect(c.total_ns, 1000 + 2 * 67108864 / 362.5 + 280, "total"));
+    result("memory to memory counts HBM twice",
+           expect(c.total_ns, 1000 + 2 * 67108864 / 362.5 + 280, "total"));
     result("HBM bytes", c.hbm_bytes == 2 * 67108864.0 ? NULL : "wrong");
     ChipFile slow = trn2;
     slow.hbm_bw_core = 100;
@@ -135,9 +156,10 @@ static void test_dma(void) {
 }
 
 static void test_kernel(void) {
-    Clock c = timed(".kernel 0 stablehlo.add (arg0[0]: f32[1024,1024], scratch[0]: f32[1024,1024]) -> "
-                    "(result0[0]: f32[1024,1024])\nkernel imm=0\n",
-                    &trn2);
+    Clock c =
+        timed(".kernel 0 stablehlo.add (arg0[0]: f32[1024,1024], scratch[0]: f32[1024,1024]) -> "
+              "(result0[0]: f32[1024,1024])\nkernel imm=0\n",
+              &trn2);
     double memory = 8 * 1048576 / (307 / 2.0), compute = 1048576 / 128 / 1.2;
     result("a kernel bound by memory",
            expect(c.total_ns, 150 / 1.2 + 1280 + fmax(memory, compute), "total"));
@@ -145,13 +167,19 @@ static void test_kernel(void) {
               "(result0[0]: f32[1024,1024])\nkernel imm=0\n",
               &trn2);
     result("a kernel bound by arithmetic", c.total_ns > 1280 + 20 * compute ? NULL : "too cheap");
-    c = timed(".kernel 0 stablehlo.dot_general (arg0[0]: f32[64,128], scratch[0]: f32[128,32]) -> "
-              "(result0[0]: f32[64,32]) {lhs_batching_dimensions = [], rhs_batching_dimensions = [], "
-              "lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}\nkernel imm=0\n",
-              &trn2);
+    c = timed(
+        ".kernel 0 stablehlo.dot_general (arg0[0]: f32[64,128], scratch[0]: f32[128,32]) -> "
+        "(result0[0]: f32[64,32]) {lhs_batching_dimensions = [], rhs_batching_dimensions = [], "
+        "lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}\nkernel imm=0\n",
+        &trn2);
     result("flops of a product on gpsimd", c.flops == 2.0 * 64 * 128 * 32 ? NULL : "wrong");
-    result("never free", timed(".kernel 0 stablehlo.reshape (arg0[0]: f32[1]) -> (result0[0]: f32[1,1])\n"
-                               "kernel imm=0\n", &trn2).total_ns > 100 ? NULL : "free");
+    result("never free",
+           timed(".kernel 0 stablehlo.reshape (arg0[0]: f32[1]) -> (result0[0]: f32[1,1])\n"
+                 "kernel imm=0\n",
+                 &trn2)
+                       .total_ns > 100
+               ? NULL
+               : "free");
 }
 
 static bool same(const Clock *a, const Clock *b) {
@@ -164,20 +192,24 @@ static const char loop_body[] =
     "dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=128 n1=512 s0=4096 s1=1 d1=1\n"
     "ldweights src=sbuf[0:0] stype=f32 n0=128 n1=128 wait(q0>=1)\n"
     "matmul dst=psum[0:0] src=sbuf[0:0] stype=f32 n0=128 n1=512 n2=128\n"
-    "vector: tensor_copy dst=sbuf[0:4096] src=psum[0:0] dtype=f32 stype=f32 n0=128 n1=512 wait(tensor>=2)\n"
-    "dma dst=result0[0] src=sbuf[0:4096] stype=f32 n0=128 n1=512 d0=4096 d1=1 s1=1 queue=1 wait(vector>=1)\n";
+    "vector: tensor_copy dst=sbuf[0:4096] src=psum[0:0] dtype=f32 stype=f32 n0=128 n1=512 "
+    "wait(tensor>=2)\n"
+    "dma dst=result0[0] src=sbuf[0:4096] stype=f32 n0=128 n1=512 d0=4096 d1=1 s1=1 queue=1 "
+    "wait(vector>=1)\n";
 
 // Loops stepped through and loops multiplied give the same picoseconds.
 static void test_fast_forward(void) {
     const char *const programs[] = {
         // a barrier in every iteration, as the compiler emits loops
-        "barrier\n.loop a b trips=%d\na: reg_load reg=0 src=arg0[0] stype=i32\nbranch_eq imm=b reg=0 "
+        "barrier\n.loop a b trips=%d\na: reg_load reg=0 src=arg0[0] stype=i32\nbranch_eq imm=b "
+        "reg=0 "
         "value=0\n%sbarrier\njump imm=a\nb: halt\n",
         // none: engines run into the next iteration
         ".loop a b trips=%d\na: nop\n%sjump imm=a\nb: halt\n",
         // two loops, one in the other
         "barrier\n.loop o e trips=3\n.loop a b trips=%d\no: nop\nbarrier\na: nop\n%sbarrier\n"
-        "branch_eq imm=a reg=0 value=0\nb: vector: nop\nbarrier\nbranch_eq imm=o reg=1 value=0\ne: halt\n",
+        "branch_eq imm=a reg=0 value=0\nb: vector: nop\nbarrier\nbranch_eq imm=o reg=1 value=0\ne: "
+        "halt\n",
         // no branch at all
         ".loop a b trips=%d\na: nop\n%sb: halt\n",
     };
@@ -215,7 +247,8 @@ static void test_huge_loops(void) {
     for (int i = 59; i >= 0; i--)
         buf_printf(&text, "branch_eq imm=a%d reg=0 value=0\nb%d:\n", i, i);
     Clock c = timed(buf_cstr(&text), &trn2);
-    result("sixty nested loops of a billion", c.total_ns > 1e9 && isfinite(c.total_ns) ? NULL : "no");
+    result("sixty nested loops of a billion",
+           c.total_ns > 1e9 && isfinite(c.total_ns) ? NULL : "no");
     c = timed(".loop a b\na: vector: nop\njump imm=a\nb: halt\n", &trn2);
     result("a loop of unknown length counts once and is told",
            c.unknown_loops == 1 && c.insts[ENG_VECTOR] == 1 ? NULL : "no");
@@ -236,16 +269,22 @@ static void test_invariants(void) {
 }
 
 static void test_trace(void) {
-    Artifact *art = assemble(".loc 1 \"my \\\"net\\\".py\":12:3 op=stablehlo.dot_general \"jit(f)\"\n"
-                             "vector: nop @1\ndma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=8 queue=2 @1\n");
+    Artifact *art =
+        assemble(".loc 1 \"my \\\"net\\\".py\":12:3 op=stablehlo.dot_general \"jit(f)\"\n"
+                 "vector: nop @1\ndma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=8 queue=2 @1\n");
     Clock c;
     clock_run(&ctx, &arena, art, &trn2, true, &c);
     Buf out = {.arena = &arena};
     clock_trace(art, &trn2, &c, &out);
     const char *text = buf_cstr(&out);
     static const char *const wanted[] = {
-        "\"traceEvents\":[", "\"name\":\"thread_name\"", "\"dma queue 2\"", "\"vector\"",
-        "\"file\":\"my \\\"net\\\".py\",\"line\":12", "\"op\":\"dot_general\"", "\"name\":\"jit(f)\"",
+        "\"traceEvents\":[",
+        "\"name\":\"thread_name\"",
+        "\"dma queue 2\"",
+        "\"vector\"",
+        "\"file\":\"my \\\"net\\\".py\",\"line\":12",
+        "\"op\":\"dot_general\"",
+        "\"name\":\"jit(f)\"",
         "\"ph\":\"X\"",
     };
     const char *why = NULL;
@@ -268,19 +307,22 @@ static void test_trace(void) {
 static void test_speed(void) {
     Buf text = {.arena = &arena};
     for (int i = 0; i < 30000; i++)
-        buf_printf(&text, "dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=128 n1=512 s0=4096 s1=1 d1=1 queue=%d\n"
-                          "ldweights src=sbuf[0:0] stype=f32 n0=128 n1=128 wait(q%d>=%d)\n"
-                          "matmul dst=psum[0:0] src=sbuf[0:0] stype=f32 n0=128 n1=512 n2=128\n"
-                          "vector: tensor_copy dst=sbuf[0:4096] src=psum[0:0] dtype=f32 stype=f32 n0=128 "
-                          "n1=512 wait(tensor>=%d)\n",
-                   i % 4, i % 4, i / 4 + 1, 2 * i + 2);
+        buf_printf(
+            &text,
+            "dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=128 n1=512 s0=4096 s1=1 d1=1 queue=%d\n"
+            "ldweights src=sbuf[0:0] stype=f32 n0=128 n1=128 wait(q%d>=%d)\n"
+            "matmul dst=psum[0:0] src=sbuf[0:0] stype=f32 n0=128 n1=512 n2=128\n"
+            "vector: tensor_copy dst=sbuf[0:4096] src=psum[0:0] dtype=f32 stype=f32 n0=128 "
+            "n1=512 wait(tensor>=%d)\n",
+            i % 4, i % 4, i / 4 + 1, 2 * i + 2);
     Artifact *art = assemble(buf_cstr(&text));
     Clock c;
     clock_t begin = clock();
     clock_run(&ctx, &arena, art, &trn2, false, &c);
     double s = (double)(clock() - begin) / CLOCKS_PER_SEC;
     printf("# %.2f million instructions a second\n", (double)art->ncode / s * 1e-6);
-    result("speed", (double)art->ncode / s > 2e5 ? NULL : "below 0.2 million instructions a second");
+    result("speed",
+           (double)art->ncode / s > 2e5 ? NULL : "below 0.2 million instructions a second");
 }
 
 int main(void) {

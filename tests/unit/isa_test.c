@@ -167,7 +167,8 @@ static void test_many(void) {
 static void test_reserved_bits(void) {
     const char *why = NULL;
     for (int op = 0; op < ISA_OP_COUNT && !why; op++) {
-        IsaInst in = {.op = (uint8_t)op, .engine = (uint8_t)isa_row_engine_default(op),
+        IsaInst in = {.op = (uint8_t)op,
+                      .engine = (uint8_t)isa_row_engine_default(op),
                       .wait_sem = {SEM_NONE, SEM_NONE}};
         uint8_t bytes[ISA_BYTES];
         isa_encode(&in, bytes);
@@ -197,9 +198,12 @@ static void test_decode_refuses(void) {
         const char *what;
         int at, value;
     } cases[] = {
-        {"an unknown opcode", 0, ISA_OP_COUNT},      {"opcode 255", 0, 255},
-        {"an engine the row forbids", 1, ENG_SYNC},  {"an engine that does not exist", 1, ENG_COUNT},
-        {"a semaphore that does not exist", 2, SEM_COUNT}, {"a value without a semaphore", 4, 1},
+        {"an unknown opcode", 0, ISA_OP_COUNT},
+        {"opcode 255", 0, 255},
+        {"an engine the row forbids", 1, ENG_SYNC},
+        {"an engine that does not exist", 1, ENG_COUNT},
+        {"a semaphore that does not exist", 2, SEM_COUNT},
+        {"a value without a semaphore", 4, 1},
         {"an unknown element type", 14, DT_COUNT},
     };
     const char *why = NULL;
@@ -252,8 +256,9 @@ static void test_text_forms(void) {
                  in.s[0] != 3 || in.s[1] != 1 || in.d[0] != 0 || in.d[1] != 1 ||
                  in.src != addr_hbm(SEG_FIRST_ARG, 64)))
         why = "defaults of dma";
-    if (!why && (parse("scalar: tensor_copy dst=sbuf[0:0] src=psum[0:0] dtype=f32 stype=f32", &in) ||
-                 in.engine != ENG_SCALAR))
+    if (!why &&
+        (parse("scalar: tensor_copy dst=sbuf[0:0] src=psum[0:0] dtype=f32 stype=f32", &in) ||
+         in.engine != ENG_SCALAR))
         why = "engine of tensor_copy";
     result("short forms", why);
 }

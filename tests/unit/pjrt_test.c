@@ -433,7 +433,7 @@ static void test_options(PJRT_Client *c) {
           PJRT_Error_Code_INVALID_ARGUMENT, "device 7");
     fails("another format", compile(c, plain_add, "hlo", NULL, 0, &exe),
           PJRT_Error_Code_UNIMPLEMENTED, "format hlo");
-    fails("no program at all", compile(c, "nonsense", "mlir", NULL, 0, &exe),
+    fails("no program at all", compile(c, "module @x {\n", "mlir", NULL, 0, &exe),
           PJRT_Error_Code_INVALID_ARGUMENT, "error");
 }
 

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+// roads.c — one program along one road; see roads.h.
+#include "roads.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "hlo/eval.h"
+#include "hlo/tol.h"
+#include "read/read.h"
+#include "tests/unit/graph_same.h"
+
+const char *const road_names[ROAD_COUNT] = {"print", "evaluator", "chip", "bytecode"};
+
+typedef struct Trip { // one program on one road
+    Ctx ctx;
+    Arena arena;
+    const Program *p;
+    Outcome *out;
+} Trip;
+
+static void trip_end(Trip *t, State state, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void trip_end(Trip *t, State state, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(t->out->reason, sizeof t->out->reason, fmt, ap);
+    va_end(ap);
+    t->out->state = state;
+}
+
+static void trip_error(Trip *t, const otrn_error *err) {
+    t->out->line = err->line;
+    trip_end(t, err->code == OTRN_UNSUPPORTED ? STATE_UNSUPPORTED : STATE_FAILED, "%s: %s",
+             otrn_status_name(err->code), err->text);
+}
+
+// The program's bytes with as many newlines before them as the file has, so that places in messages are
+// those of the file.
+static const void *program_bytes(Trip *t, size_t *size) {
+    const Program *p = t->p;
+    size_t lines = p->line - 1, n = p->end - p->begin;
+    char *s = arena_alloc(&t->arena, lines + n + 1);
+    memset(s, '\n', lines);
+    memcpy(s + lines, p->text + p->begin, n);
+    s[lines + n] = 0;
+    *size = lines + n;
+    return s;
+}
+
+static Hlo *program_read(Trip *t) {
+    size_t size;
+    const void *bytes = program_bytes(t, &size);
+    Hlo *h = read_program(&t->ctx, &t->arena, t->p->path, bytes, size);
+    hlo_verify(h);
+    return h;
+}
+
+// --- print -----------------------------------------------------------------------------------------
+
+static bool printed_same(Trip *t, Hlo *first, bool with_locs) {
+    Buf a = {.arena = &t->arena}, b = {.arena = &t->arena};
+    hlo_print(first, &a, with_locs);
+    Hlo *second = read_text(&t->ctx, &t->arena, "printed", a.at, a.n);
+    hlo_verify(second);
+    hlo_print(second, &b, with_locs);
+    Pair pair = {.x = first, .y = second};
+    if (!graph_same(&pair, &t->arena)) {
+        trip_end(t, STATE_FAILED, "print: the graph changed: %s", pair.why);
+        return false;
+    }
+    if (a.n != b.n || memcmp(a.at, b.at, a.n)) {
+        trip_end(t, STATE_FAILED, "print: not a fixpoint");
+        return false;
+    }
+    return true;
+}
+
+static void road_print(Trip *t) {
+    Hlo *h = program_read(t);
+    if (printed_same(t, h, false) && printed_same(t, h, true))
+        t->out->state = STATE_PASSED;
+}
+
+// --- bytecode --------------------------------------------------------------------------------------
+
+static void road_bytecode(Trip *t) {
+    size_t size;
+    char *path = arena_printf(&t->arena, "%s.bc", t->p->path);
+    const void *bytes = file_read(&t->ctx, &t->arena, path, &size);
+    bool must_fail = strstr(t->p->text, "RUN: not stablehlo-translate --deserialize") != NULL;
+    jmp_buf here;
+    if (must_fail) {
+        if (CTX_TRY(&t->ctx, here)) {
+            hlo_verify(read_bytecode(&t->ctx, &t->arena, path, bytes, size));
+            trip_end(t, STATE_FAILED, "was read, but must be refused");
+        } else {
+            t->out->state = STATE_PASSED;
+        }
+        return;
+    }
+    Pair pair = {.x = read_bytecode(&t->ctx, &t->arena, path, bytes, size)};
+    pair.y = program_read(t);
+    if (graph_same(&pair, &t->arena))
+        t->out->state = STATE_PASSED;
+    else
+        trip_end(t, STATE_FAILED, "text and bytecode differ: %s", pair.why);
+}
+
+// --- entries and their arguments -------------------------------------------------------------------
+
+typedef VEC(uint32_t) FuncList; // indices into Hlo.funcs
+
+static void entries_find(Trip *t, Hlo *h, FuncList *out) {
+    bool without_args = false;
+    for (uint32_t i = 0; i < h->funcs.n; i++) {
+        const HloFunc *f = &h->funcs.at[i];
+        if (f->body && !strcmp(f->name, "main")) {
+            VEC_PUSH(&t->arena, out, i);
+            return;
+        }
+        without_args = without_args || (f->body && !f->is_private && !f->nargs);
+    }
+    for (uint32_t i = 0; i < h->funcs.n; i++) {
+        const HloFunc *f = &h->funcs.at[i];
+        if (f->body && !f->is_private && (!without_args || !f->nargs))
+            VEC_PUSH(&t->arena, out, i);
+    }
+}
+
+static bool is_plain(const HloType *ty) {
+    return ty->kind == HT_TOKEN || (ty->kind == HT_TENSOR && !ty->dynamic && !ty->text);
+}
+
+// Small numbers, the same in every run: whole for integers, in [-2, 2] for floats.
+static void fill_element(int dtype, uint64_t r, uint8_t *at) {
+    if (dtype_is_complex(dtype)) {
+        int part = dtype == DT_C64 ? DT_F32 : DT_F64;
+        fill_element(part, r, at);
+        fill_element(part, r * 0x9E3779B97F4A7C15u + 1, at + dtype_bytes(part));
+    } else if (dtype_is_float(dtype)) {
+        dtype_from_f64(dtype, at, (double)(r >> 40) * 0x1p-22 - 2);
+    } else {
+        dtype_from_i64(dtype, at, dtype_row(dtype)->cls == DC_SINT ? (int64_t)(r >> 32) % 4 - 1
+                                                                   : (int64_t)(r >> 63));
+    }
+}
+
+static Tensor *args_make(Trip *t, Hlo *h, const HloFunc *f) {
+    Tensor *args = ARENA_NEWN(&t->arena, Tensor, f->nargs + 1u);
+    for (uint32_t i = 0; i < f->nargs; i++) {
+        args[i].type = h->values.at[h->regions.at[f->body].args + i].type;
+        const HloType *ty = hlo_type(h, args[i].type);
+        if (!is_plain(ty)) {
+            trip_end(t, STATE_ABSENT, "an argument has a dynamic shape or a type without data");
+            return NULL;
+        }
+        args[i].data = arena_zalloc(&t->arena, hlo_type_bytes(ty) + 1);
+        for (int64_t k = 0; ty->kind == HT_TENSOR && k < ty->elems; k++)
+            fill_element(ty->dtype, hash64(i, &k, sizeof k),
+                         (uint8_t *)args[i].data + (size_t)k * dtype_bytes(ty->dtype));
+    }
+    return args;
+}
+
+// --- evaluator -------------------------------------------------------------------------------------
+
+static void road_eval(Trip *t) {
+    Hlo *h = program_read(t);
+    FuncList entries = {0};
+    entries_find(t, h, &entries);
+    if (!entries.n)
+        trip_end(t, STATE_ABSENT, "no entry function");
+    for (uint32_t i = 0; i < entries.n; i++) {
+        const HloFunc *f = &h->funcs.at[entries.at[i]];
+        Tensor *args = args_make(t, h, f);
+        if (!args)
+            return;
+        eval_func(h, &t->arena, f, args, ARENA_NEWN(&t->arena, Tensor, f->nresults + 1u));
+        t->out->state = STATE_PASSED;
+    }
+}
+
+// --- chip ------------------------------------------------------------------------------------------
+
+// The text of the module with one function as its entry.
+static Buf entry_text(Trip *t, Hlo *h, uint32_t entry) {
+    Buf text = {.arena = &t->arena};
+    for (uint32_t i = 0; i < h->funcs.n; i++)
+        h->funcs.at[i].is_private = i != entry;
+    hlo_print(h, &text, true);
+    return text;
+}
+
+// What the evaluator gives; false when it cannot run the function.
+static bool oracle(Trip *t, Hlo *h, const HloFunc *f, const Tensor *args, Tensor *results) {
+    jmp_buf here, *outer = t->ctx.on_fail;
+    bool ok = CTX_TRY(&t->ctx, here);
+    if (ok)
+        eval_func(h, &t->arena, f, args, results);
+    t->ctx.on_fail = outer;
+    return ok;
+}
+
+static bool results_agree(Trip *t, Hlo *h, const HloFunc *f, const Tensor *args, void *const *got) {
+    Tensor *want = ARENA_NEWN(&t->arena, Tensor, f->nresults + 1u);
+    if (!f->nresults || !oracle(t, h, f, args, want))
+        return true;
+    for (uint32_t i = 0; i < f->nresults; i++) {
+        const HloType *ty = hlo_type(h, f->result_types[i]);
+        size_t bad = 0;
+        if (ty->kind != HT_TENSOR ||
+            tol_close(ty->dtype, got[i], want[i].data, (size_t)ty->elems, &bad))
+            continue;
+        trip_end(t, STATE_FAILED, "result %u differs from the evaluator's at element %zu", i, bad);
+        return false;
+    }
+    return true;
+}
+
+static bool chip_run_entry(Trip *t, otrn_env *env, const void *bytes, size_t size, Hlo *h,
+                           const HloFunc *f) {
+    otrn_error err = {0};
+    otrn_exe *exe;
+    Tensor *args = args_make(t, h, f);
+    if (!args)
+        return false;
+    if (otrn_compile(env, bytes, size, t->p->path, &exe, &err) != OTRN_OK) {
+        trip_error(t, &err);
+        return false;
+    }
+    size_t n = otrn_exe_num_results(exe);
+    const void **in = ARENA_NEWN(&t->arena, const void *, f->nargs + 1u);
+    void **got = ARENA_NEWN(&t->arena, void *, n + 1);
+    for (uint32_t i = 0; i < f->nargs; i++)
+        in[i] = args[i].data;
+    for (size_t i = 0; i < n; i++)
+        got[i] = arena_zalloc(&t->arena, otrn_type_bytes(otrn_exe_result_type(exe, i)) + 1);
+    bool ok = otrn_execute(exe, in, got, &err) == OTRN_OK;
+    if (!ok)
+        trip_error(t, &err);
+    otrn_exe_free(exe);
+    return ok && (n != f->nresults || results_agree(t, h, f, args, got));
+}
+
+// Folding is off: it would compute with the evaluator what the chip is to show it can do.
+static void road_chip(Trip *t) {
+    static const otrn_option options[] = {{"cache", "off"}, {"threads", "1"}, {"disable-pass", "fold"}};
+    size_t size;
+    const void *bytes = program_bytes(t, &size);
+    Hlo *h = program_read(t);
+    FuncList entries = {0};
+    entries_find(t, h, &entries);
+    otrn_error err = {0};
+    otrn_env *env;
+    if (!entries.n) {
+        trip_end(t, STATE_ABSENT, "no entry function");
+        return;
+    }
+    if (otrn_open(options, sizeof options / sizeof *options, &env, &err) != OTRN_OK) {
+        trip_error(t, &err);
+        return;
+    }
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < entries.n; i++) {
+        const HloFunc *f = &h->funcs.at[entries.at[i]];
+        Buf text = {.at = (uint8_t *)bytes, .n = size};
+        if (entries.n > 1)
+            text = entry_text(t, h, entries.at[i]);
+        ok = chip_run_entry(t, env, text.at, text.n, h, f);
+    }
+    if (ok)
+        t->out->state = STATE_PASSED;
+    otrn_close(env);
+}
+
+// --- entry point -----------------------------------------------------------------------------------
+
+void road_run(Road road, const Program *p, Outcome *out) {
+    static void (*const roads[ROAD_COUNT])(Trip *) = {road_print, road_eval, road_chip, road_bytecode};
+    Trip *t = calloc(1, sizeof *t); // outlives the jump
+    if (!t)
+        return;
+    t->p = p;
+    t->out = out;
+    arena_init(&t->arena, &t->ctx);
+    jmp_buf here;
+    if (CTX_TRY(&t->ctx, here))
+        roads[road](t);
+    else
+        trip_error(t, &t->ctx.err);
+    arena_fini(&t->arena);
+    free(t);
+}
