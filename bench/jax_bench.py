@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compile and dispatch time of a small elementwise jit on opentrn, beside JAX's CPU in the same run.
+"""Compile and dispatch time of a small elementwise jit on opentrn, beside JAX's CPU.
 
-Compile: `lowered.compile()` of programs that all differ, so that no cache can help; median. Dispatch: a call
-of a compiled function on a small array already on the device; median over many batches of calls. The
-backends take turns, so that a busy machine disturbs both alike. Prints one line per measurement with the
-bar it is held to; exit status 1 when one is missed.
+Compile: `lowered.compile()` of programs that all differ, so that no cache can help; median.
+Dispatch: a call of a compiled function on a small array already on the device; median over many
+batches of calls. The backends take turns, so that a busy machine disturbs both alike. Prints one
+line per measurement with the bar it is held to; exit status 1 when one is missed.
 """
 
 import gc
@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-COMPILE_BAR, DISPATCH_BAR = 0.2, 4.0 # opentrn's time over the CPU's
+COMPILE_BAR, DISPATCH_BAR = 0.2, 4.0  # opentrn's time over the CPU's
 PROGRAMS, BATCHES, CALLS = 25, 60, 200
 
 
@@ -53,20 +53,23 @@ def dispatcher(device):
 def line(what, ours, cpu, bar):
     ratio = ours / cpu
     word = "ok" if ratio <= bar else "MISSED"
-    print(f"{what}: opentrn {ours * 1e6:.1f} us, JAX CPU {cpu * 1e6:.1f} us, ratio {ratio:.3f} (bar {bar:g}) {word}")
+    times = f"opentrn {ours * 1e6:.1f} us, JAX CPU {cpu * 1e6:.1f} us"
+    print(f"{what}: {times}, ratio {ratio:.3f} (bar {bar:g}) {word}")
     return ratio <= bar
 
 
 def main():
     devices = jax.devices()[0], jax.devices("cpu")[0]
-    for d in devices: # the first compile of a process also starts things up
+    for d in devices:  # the first compile of a process also starts things up
         compile_seconds(d, 1000)
     gc.collect()
-    gc.disable() # Python's own housekeeping would fall into the timed part now and then
+    gc.disable()  # Python's own housekeeping would fall into the timed part now and then
     compiles = [[compile_seconds(d, i) for d in devices] for i in range(PROGRAMS)]
     calls = [dispatcher(d) for d in devices]
     dispatches = [[c() for c in calls] for _ in range(BATCHES)]
-    good = line("compile of a small elementwise jit", *map(statistics.median, zip(*compiles)), COMPILE_BAR)
+    good = line(
+        "compile of a small elementwise jit", *map(statistics.median, zip(*compiles)), COMPILE_BAR
+    )
     good &= line("dispatch of it", *map(statistics.median, zip(*dispatches)), DISPATCH_BAR)
     return 0 if good else 1
 

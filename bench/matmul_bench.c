@@ -11,8 +11,8 @@
 #include "bench/probe.h"
 #include "chip/chip.h"
 
-#define SBUF_PITCH (CHIP_SBUF_BYTES + 64)
-#define PSUM_PITCH (CHIP_PSUM_BYTES + 64)
+#define SBUF_PITCH (ISA_SBUF_BYTES + 64)
+#define PSUM_PITCH (ISA_PSUM_BYTES + 64)
 #define HUGE_PAGE (2u << 20)
 
 static uint8_t *memory_make(size_t bytes) {
@@ -46,7 +46,7 @@ static double tile_once(Core *c, const TileBench *b, int round) {
     enum { REPEAT = 4 };
     MmStationary st = {.panels = c->panels};
     mm_load(b->level, &st, c->sbuf, SBUF_PITCH, b->dtype, 128, 128, 1);
-    size_t tile_bytes = 512 * dtype_bytes(b->dtype), tiles = CHIP_SBUF_BYTES / tile_bytes;
+    size_t tile_bytes = 512 * dtype_bytes(b->dtype), tiles = ISA_SBUF_BYTES / tile_bytes;
     double start = now_s();
     for (int r = 0; r < REPEAT; r++) {
         size_t at = b->rotate ? (size_t)(round * REPEAT + r) % tiles : 1;
@@ -102,12 +102,12 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: matmul_bench [samples [threads]] on a host with AVX2\n");
         return 2;
     }
-    Core c = {.sbuf = memory_make((size_t)CHIP_PARTITIONS * SBUF_PITCH),
-              .psum = memory_make((size_t)CHIP_PARTITIONS * PSUM_PITCH),
+    Core c = {.sbuf = memory_make((size_t)ISA_PARTITIONS * SBUF_PITCH),
+              .psum = memory_make((size_t)ISA_PARTITIONS * PSUM_PITCH),
               .panels = (float *)memory_make(MM_PANEL_BYTES),
               .pool = pool_make(threads)};
-    for (size_t p = 0; p < CHIP_PARTITIONS; p++) // 1.0 and 1.5 read as bf16 or as half of an fp32
-        for (size_t i = 0; i < CHIP_SBUF_BYTES; i += 4)
+    for (size_t p = 0; p < ISA_PARTITIONS; p++) // 1.0 and 1.5 read as bf16 or as half of an fp32
+        for (size_t i = 0; i < ISA_SBUF_BYTES; i += 4)
             memcpy(c.sbuf + p * SBUF_PITCH + i, (uint32_t[]){0x3f803fc0u}, 4);
     if (pool_threads(c.pool) > 1)
         bench_clock = CLOCK_MONOTONIC;

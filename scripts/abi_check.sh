@@ -4,9 +4,9 @@
 #
 # Two steps, because both sides use the same type names: a program built from our rows
 # (src/pjrt/pjrt_abi.def) prints a second program that includes the official header and holds our
-# sizes, offsets and values as plain numbers; the second one compares. When the headers of the layouts and
-# shardings extensions lie beside HEADER they are compared too. Exit status: 0 all agree, 1 differences,
-# 2 usage.
+# sizes, offsets and values as plain numbers; the second one compares. When the headers of the
+# layouts and shardings extensions lie beside HEADER they are compared too. Exit status: 0 all
+# agree, 1 differences, 2 usage.
 set -eu
 
 if [ $# -ne 1 ] || [ ! -f "$1" ]; then
@@ -41,9 +41,9 @@ cat >"$work/ours.c" <<'C'
 #define E(name, number) \
     printf("    value(\"PJRT_%s\", (long)PJRT_%s, %ld);\n", #name, #name, (long)PJRT_##name);
 #define F(type, member) \
-    printf("    field(\"%s.%s\", offsetof(%s, %s), sizeof(((%s *)0)->%s), %zu, %zu);\n", struct_name, \
-           #member, struct_name, #member, struct_name, #member, offsetof(Struct, member), \
-           sizeof(((Struct *)0)->member));
+    printf("    field(\"%s.%s\", offsetof(%s, %s), sizeof(((%s *)0)->%s), %zu, %zu);\n", \
+           struct_name, #member, struct_name, #member, struct_name, #member, \
+           offsetof(Struct, member), sizeof(((Struct *)0)->member));
 #define O(type, member) F(type, member)
 #define P(ret, member, params) F(ret, member)
 #define U(members) members
@@ -85,8 +85,9 @@ static void shardings_structs(void) {
 #define HS(name, members)
 #define EN(name, rows)
 #define SLOT(type, prefix, member) \
-    printf("    field(\"%s.%s\", offsetof(%s, %s%s), sizeof(((%s *)0)->%s%s), %zu, sizeof(void *));\n", \
-           #type, #member, #type, prefix, #member, #type, prefix, #member, offsetof(type, member));
+    printf("    field(\"%s.%s\", offsetof(%s, %s%s), sizeof(((%s *)0)->%s%s), %zu, %zu);\n", \
+           #type, #member, #type, prefix, #member, #type, prefix, #member, \
+           offsetof(type, member), sizeof(void *));
 #define FN(name, members) SLOT(PJRT_Api, "PJRT_", name)
 #define FNV(name, members) SLOT(PJRT_Api, "PJRT_", name)
 #define NO(name) SLOT(PJRT_Api, "PJRT_", name)
@@ -137,9 +138,9 @@ int main(void) {
     shardings_structs();
     shardings_table();
     puts("#endif");
-    puts("    if (differences)\n        printf(\"abi: %d differences\\n\", differences);\n    else\n"
-         "        printf(\"abi: %d structs, %d fields, %d enum values agree\\n\", structs, fields, "
-         "values);\n    return differences != 0;\n}");
+    puts("    if (differences)\n        printf(\"abi: %d differences\\n\", differences);\n"
+         "    else\n        printf(\"abi: %d structs, %d fields, %d enum values agree\\n\", "
+         "structs, fields, values);\n    return differences != 0;\n}");
     return 0;
 }
 C
@@ -147,7 +148,8 @@ $cc -std=gnu11 -I"$root/src" -o "$work/ours" "$work/ours.c"
 "$work/ours" >"$work/theirs.c"
 if ! $cc -std=gnu11 -w $with -I"$work/include" -o "$work/theirs" \
     "$work/theirs.c" 2>"$work/log"; then
-    version=$(sed -n 's/^#define PJRT_API_\(MAJOR\|MINOR\) \([0-9]*\).*/\2/p' "$header" | paste -sd. -)
+    version=$(sed -n 's/^#define PJRT_API_\(MAJOR\|MINOR\) \([0-9]*\).*/\2/p' "$header" |
+        paste -sd. -)
     echo "abi: the header (version ${version:-unknown}, ours 0.114) lacks something we declare:"
     grep -E 'error:' "$work/log" | sed 's/^[^ ]* //; s/^/abi: /' | head -n 20
     exit 1

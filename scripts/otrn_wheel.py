@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A build backend (PEP 517 and PEP 660) for this one package.
 
-A wheel is a zip file with three text files beside the code. Writing it here keeps `pip install .` free
-of downloads: the plugin is built by make, so a build system for C extensions would add nothing.
+A wheel is a zip file with three text files beside the code. Writing it here keeps `pip install .`
+free of downloads: the plugin is built by make, so a build system for C extensions would add
+nothing.
 """
 
 import base64
@@ -18,7 +19,17 @@ import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "python" / "opentrn"
-SOURCES = ["Makefile", "pyproject.toml", "README.md", "LICENSE", "include", "src", "chips", "python", "scripts"]
+SOURCES = [
+    "Makefile",
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+    "include",
+    "src",
+    "chips",
+    "python",
+    "scripts",
+]
 
 
 def _project():
@@ -39,18 +50,28 @@ def _make():
 
 
 def _metadata(project):
-    lines = ["Metadata-Version: 2.1", f"Name: {project['name']}", f"Version: {project['version']}",
-             f"Summary: {project['description']}", f"License: {project['license']}",
-             f"Requires-Python: {project['requires-python']}"]
+    lines = [
+        "Metadata-Version: 2.1",
+        f"Name: {project['name']}",
+        f"Version: {project['version']}",
+        f"Summary: {project['description']}",
+        f"License: {project['license']}",
+        f"Requires-Python: {project['requires-python']}",
+    ]
     lines += [f"Requires-Dist: {d}" for d in project["dependencies"]]
     for extra, wants in project["optional-dependencies"].items():
-        lines += [f"Provides-Extra: {extra}"] + [f"Requires-Dist: {d}; extra == '{extra}'" for d in wants]
+        lines += [f"Provides-Extra: {extra}"] + [
+            f"Requires-Dist: {d}; extra == '{extra}'" for d in wants
+        ]
     return "\n".join(lines) + "\n"
 
 
 def _entry_points(project):
     groups = project["entry-points"].items()
-    return "\n".join(f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in names.items()) for group, names in groups)
+    return "\n".join(
+        f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in names.items())
+        for group, names in groups
+    )
 
 
 def _write_wheel(folder, files):
@@ -71,7 +92,9 @@ def _write_wheel(folder, files):
             digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
             record += f"{path},sha256={digest},{len(data)}\n"
             archive.writestr(zipfile.ZipInfo(path, (2026, 1, 1, 0, 0, 0)), data)
-        archive.writestr(zipfile.ZipInfo(f"{info}/RECORD", (2026, 1, 1, 0, 0, 0)), record + f"{info}/RECORD,,\n")
+        archive.writestr(
+            zipfile.ZipInfo(f"{info}/RECORD", (2026, 1, 1, 0, 0, 0)), record + f"{info}/RECORD,,\n"
+        )
     return name
 
 
@@ -90,7 +113,8 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
-    """Points at the source tree; the package then loads build/libotrn_pjrt.so, whatever make left there."""
+    """Points at the source tree; the package then loads build/libotrn_pjrt.so, whatever make left
+    there."""
     _make()
     return _write_wheel(wheel_directory, {"_opentrn_editable.pth": f"{PACKAGE.parent}\n".encode()})
 
@@ -101,5 +125,9 @@ def build_sdist(sdist_directory, config_settings=None):
     with tarfile.open(os.path.join(sdist_directory, f"{stem}.tar.gz"), "w:gz") as archive:
         for name in SOURCES:
             if (ROOT / name).exists():
-                archive.add(ROOT / name, f"{stem}/{name}", filter=lambda t: None if "__pycache__" in t.name else t)
+                archive.add(
+                    ROOT / name,
+                    f"{stem}/{name}",
+                    filter=lambda t: None if "__pycache__" in t.name else t,
+                )
     return f"{stem}.tar.gz"

@@ -7,14 +7,15 @@ import jax
 import numpy as np
 from jaxlib.mlir.dialects import stablehlo
 
-VHLO_VERSION = "1.13.0" # what the plugin asks of jaxlib, so that files and jit see the same encoding
+VHLO_VERSION = "1.13.0"  # what the plugin asks of jaxlib: files and jit see the same encoding
 
 
 def save(lowered, args, folder, name, inputs=True):
-    """NAME.mlir (text), NAME.mlirbc (portable bytecode) and NAME_in_000.npy, … in the order of arguments.
+    """NAME.mlir (text), NAME.mlirbc (portable bytecode) and NAME_in_000.npy, … as inputs.
 
-    The function must have been jitted with keep_unused=True, or JAX leaves arguments out. Ops of JAX's chlo
-    dialect (square, erf_inv, top_k, …) have no portable form and make this fail. Returns the text.
+    Inputs are numbered in the order of arguments. The function must have been jitted with
+    keep_unused=True, or JAX leaves arguments out. Ops of JAX's chlo dialect (square, erf_inv,
+    top_k, …) have no portable form and make this fail. Returns the text.
     """
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exports one training step of GPT-2 (124M by default) in plain JAX: forward, backward, clipping, AdamW.
+"""Exports one training step of GPT-2 (124M by default): forward, backward, clipping, AdamW.
 
     python examples/jax/export_gpt2.py --out=build/gpt2 --batch=1 --seq=1024
     build/otrn compile build/gpt2/gpt2.mlir --stats
 
-Layers are unrolled, so the program has a line for every operation of every layer. Weights come from a
-seed; --no-inputs leaves the files with them out (three times 500 MB at full size), --cpu-loss runs the step
-on JAX's CPU and writes the loss to gpt2_loss.txt.
+Layers are unrolled, so the program has a line for every operation of every layer. Weights come from
+a seed; --no-inputs leaves the files with them out (three times 500 MB at full size), --cpu-loss
+runs the step on JAX's CPU and writes the loss to gpt2_loss.txt.
 """
 
 import argparse
@@ -25,22 +25,37 @@ def init(rng, o):
     normal = lambda *shape, std=0.02: (std * rng.standard_normal(shape)).astype(np.float32)
     dense = lambda a, b, std=0.02: {"w": normal(a, b, std=std), "b": np.zeros(b, np.float32)}
     norm = lambda: {"g": np.ones(o.width, np.float32), "b": np.zeros(o.width, np.float32)}
-    out = 0.02 / np.sqrt(2 * o.layers) # GPT-2 scales what is added to the residual stream
-    layer = lambda: {"ln1": norm(), "qkv": dense(o.width, 3 * o.width), "proj": dense(o.width, o.width, out),
-                     "ln2": norm(), "up": dense(o.width, 4 * o.width), "down": dense(4 * o.width, o.width, out)}
-    return {"wte": normal(o.vocab, o.width), "wpe": normal(o.seq, o.width, std=0.01),
-            "layers": [layer() for _ in range(o.layers)], "ln": norm()}
+    out = 0.02 / np.sqrt(2 * o.layers)  # GPT-2 scales what is added to the residual stream
+    layer = lambda: {
+        "ln1": norm(),
+        "qkv": dense(o.width, 3 * o.width),
+        "proj": dense(o.width, o.width, out),
+        "ln2": norm(),
+        "up": dense(o.width, 4 * o.width),
+        "down": dense(4 * o.width, o.width, out),
+    }
+    return {
+        "wte": normal(o.vocab, o.width),
+        "wpe": normal(o.seq, o.width, std=0.01),
+        "layers": [layer() for _ in range(o.layers)],
+        "ln": norm(),
+    }
 
 
 def layer_norm(p, x):
     centred = x - x.mean(-1, keepdims=True)
-    return centred * jax.lax.rsqrt((centred * centred).mean(-1, keepdims=True) + 1e-5) * p["g"] + p["b"]
+    return (
+        centred * jax.lax.rsqrt((centred * centred).mean(-1, keepdims=True) + 1e-5) * p["g"]
+        + p["b"]
+    )
 
 
 def attention(p, x, heads):
     b, s, d = x.shape
-    q, k, v = (t.reshape(b, s, heads, d // heads).transpose(0, 2, 1, 3)
-               for t in jnp.split(x @ p["qkv"]["w"] + p["qkv"]["b"], 3, axis=-1))
+    q, k, v = (
+        t.reshape(b, s, heads, d // heads).transpose(0, 2, 1, 3)
+        for t in jnp.split(x @ p["qkv"]["w"] + p["qkv"]["b"], 3, axis=-1)
+    )
     scores = q @ k.transpose(0, 1, 3, 2) / np.float32(np.sqrt(d // heads))
     scores = jnp.where(jnp.tril(jnp.ones((s, s), bool)), scores, np.float32(-1e9))
     y = (jax.nn.softmax(scores, axis=-1) @ v).transpose(0, 2, 1, 3).reshape(b, s, d)
@@ -59,7 +74,9 @@ def loss_fn(params, tokens, targets, heads):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    for name, value in dict(batch=1, seq=1024, layers=12, width=768, heads=12, vocab=50257, seed=0).items():
+    for name, value in dict(
+        batch=1, seq=1024, layers=12, width=768, heads=12, vocab=50257, seed=0
+    ).items():
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--out", default="build/gpt2")
     parser.add_argument("--no-inputs", action="store_true")
@@ -83,7 +100,8 @@ def main():
     mlir = export_common.save(lowered, args, o.out, "gpt2", inputs=not o.no_inputs)
     ops = mlir.count("stablehlo.") + mlir.count(" call @")
     count = sum(leaf.size for leaf in jax.tree.leaves(params))
-    print(f"{o.out}/gpt2.mlir: {count / 1e6:.1f}M parameters, {ops} ops, {len(mlir) / 1e3:.0f} kB of text")
+    size = f"{ops} ops, {len(mlir) / 1e3:.0f} kB of text"
+    print(f"{o.out}/gpt2.mlir: {count / 1e6:.1f}M parameters, {size}")
     if o.cpu_loss:
         loss = float(lowered.compile()(*args)[2])
         with open(f"{o.out}/gpt2_loss.txt", "w") as f:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exports the training step of digits_mlp.py as StableHLO text and bytecode, with inputs.
 
-    python examples/jax/export_mlp.py --out=build/mlp
-    build/otrn run build/mlp/mlp.mlirbc $(ls build/mlp/*_in_*.npy | sed 's/^/--input=/') --output=build/mlp/run
+python examples/jax/export_mlp.py --out=build/mlp
+build/otrn run build/mlp/mlp.mlirbc $(ls build/mlp/*.npy | sed 's/^/--input=/') --output=out
 """
 
 import argparse
@@ -25,7 +25,8 @@ def main():
     lowered = jax.jit(digits_mlp.step, donate_argnums=(0, 1), keep_unused=True).lower(*args)
     text = export_common.save(lowered, args, o.out, "mlp")
     loss = float(lowered.compile()(*args)[2])
-    print(f"{o.out}/mlp.mlir: {text.count('stablehlo.')} ops; the loss on JAX's CPU, the last result, is {loss:.9g}")
+    print(f"{o.out}/mlp.mlir: {text.count('stablehlo.')} ops")
+    print(f"the loss on JAX's CPU, the last result, is {loss:.9g}")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """opentrn: an open Trainium as a JAX device.
 
-JAX finds the plugin by itself: `JAX_PLATFORMS=opentrn python prog.py`. What is here tells about compiled
-programs:
+JAX finds the plugin by itself: `JAX_PLATFORMS=opentrn python prog.py`. What is here tells about
+compiled programs:
 
     compiled = jax.jit(step).lower(*args).compile()
     opentrn.report(compiled, "trn2")["total_us"]   # modelled time of one step

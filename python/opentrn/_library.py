@@ -10,7 +10,8 @@ NAME = "libotrn_pjrt.so"
 
 
 def library_path():
-    """OTRN_PJRT_LIBRARY, else build/ of the source tree this file is in, else the one in the package."""
+    """OTRN_PJRT_LIBRARY, else build/ of the source tree this file is in, else the one in the
+    package."""
     given = os.environ.get("OTRN_PJRT_LIBRARY")
     if given:
         return given
@@ -26,13 +27,19 @@ def load():
     library.opentrn_option.restype = ctypes.c_long
     library.opentrn_option.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
     library.opentrn_report.restype = ctypes.c_int
-    library.opentrn_report.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_char_p,
-                                       ctypes.c_size_t]
+    library.opentrn_report.argtypes = [
+        ctypes.c_char_p,
+        ctypes.c_size_t,
+        ctypes.c_char_p,
+        ctypes.c_char_p,
+        ctypes.c_size_t,
+    ]
     return library
 
 
 def option(name):
-    """The value of an option as the environment sets it; opentrn's option table decides, not Python."""
+    """The value of an option as the environment sets it; opentrn's option table decides, not
+    Python."""
     out = ctypes.create_string_buffer(4096)
     if load().opentrn_option(name.encode(), out, len(out)) <= 0:
         raise RuntimeError(out.value.decode() or f"opentrn has no option {name}")

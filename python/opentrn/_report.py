@@ -10,8 +10,9 @@ _MAGIC = b"OTRNART"
 
 
 def artifact(compiled):
-    """The artifact inside a compiled JAX function: write it to a file and `otrn run`, `otrn prof` take it."""
-    wrapped = compiled.runtime_executable().serialize() # jaxlib puts a header of its own before it
+    """The artifact inside a compiled JAX function: write it to a file and `otrn run`, `otrn prof`
+    take it."""
+    wrapped = compiled.runtime_executable().serialize()  # jaxlib puts a header of its own before it
     at = wrapped.find(_MAGIC)
     if at < 0:
         raise ValueError("this program was not compiled by opentrn")
@@ -21,9 +22,10 @@ def artifact(compiled):
 def report(compiled, target=None):
     """Modelled time of one run.
 
-    compiled: a compiled JAX function (`jit(f).lower(...).compile()`), or the bytes of an artifact or a
-    StableHLO program. target: "trn1", "trn2", "trn3" or the path of a chip file; None is the one it was
-    compiled for. Returns a dict: total_us, busy_us and instructions per engine, flops, hbm_bytes, …
+    compiled: a compiled JAX function (`jit(f).lower(...).compile()`), or the bytes of an artifact
+    or a StableHLO program. target: "trn1", "trn2", "trn3" or the path of a chip file; None is the
+    one it was compiled for. Returns a dict: total_us, busy_us and instructions per engine, flops,
+    hbm_bytes, …
     """
     data = compiled if isinstance(compiled, (bytes, bytearray)) else artifact(compiled)
     out = ctypes.create_string_buffer(8192)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What JAX calls when it looks for plugins (entry point group jax_plugins).
 
-Installing opentrn changes nothing for programs that do not ask for it: the device has a lower priority
-than the CPU, and a plugin that cannot start is passed over, unless JAX_PLATFORMS names it.
+Installing opentrn changes nothing for programs that do not ask for it: the device has a lower
+priority than the CPU, and a plugin that cannot start is passed over, unless JAX_PLATFORMS names it.
 
-JAX has no public hook for two things a device needs, so two private names are touched here, each only if
-it looks as expected: the registration record (to fail quietly and to spare users the warning that a
-platform they chose themselves is experimental) and the list of platforms with buffer donation.
+JAX has no public hook for two things a device needs, so two private names are touched here, each
+only if it looks as expected: the registration record (to fail quietly and to spare users the
+warning that a platform they chose themselves is experimental) and the list of platforms with buffer
+donation.
 """
 
 import dataclasses
@@ -18,13 +19,15 @@ from opentrn import _library
 
 logger = logging.getLogger(__name__)
 
-PRIORITY = -100 # JAX's CPU has 0
+PRIORITY = -100  # JAX's CPU has 0
 
 
 def _relax_registration(xla_bridge, platform):
     factories = getattr(xla_bridge, "_backend_factories", None)
     entry = factories.get(platform) if isinstance(factories, dict) else None
-    known = {f.name for f in dataclasses.fields(entry)} if dataclasses.is_dataclass(entry) else set()
+    known = (
+        {f.name for f in dataclasses.fields(entry)} if dataclasses.is_dataclass(entry) else set()
+    )
     if not {"fail_quietly", "experimental"} <= known:
         logger.info("this JAX keeps plugin registrations in another form; left as they are")
         return
@@ -34,12 +37,16 @@ def _relax_registration(xla_bridge, platform):
 def _allow_donation(platform):
     try:
         from jax._src.interpreters import mlir
+
         platforms = mlir._platforms_with_donation
         if not isinstance(platforms, list) or "cpu" not in platforms:
             raise AttributeError("_platforms_with_donation is not a list of names")
     except (ImportError, AttributeError) as error:
-        warnings.warn(f"opentrn: this version of JAX has no list of platforms with buffer donation ({error}); "
-                      "donated arrays will be copied", stacklevel=2)
+        warnings.warn(
+            f"opentrn: this JAX has no list of platforms with buffer donation ({error}); "
+            "donated arrays will be copied",
+            stacklevel=2,
+        )
         return
     if platform not in platforms:
         platforms.append(platform)
@@ -48,15 +55,23 @@ def _allow_donation(platform):
 def initialize():
     """Registers the platform. A missing or unusable library is told, never raised."""
     from jax._src import xla_bridge
+
     path = _library.library_path()
     try:
         platform = _library.option("platform")
         if platform in getattr(xla_bridge, "_backend_factories", {}):
             return
         xla_bridge.register_plugin(platform, priority=PRIORITY, library_path=path)
-    except Exception as error: # whatever is wrong with us must not stop programs that run elsewhere
+    except (
+        Exception
+    ) as error:  # whatever is wrong with us must not stop programs that run elsewhere
         asked = {"opentrn", "neuron"} & set(os.environ.get("JAX_PLATFORMS", "").split(","))
-        logger.log(logging.WARNING if asked else logging.INFO, "opentrn cannot be used: %s (library %s)", error, path)
+        logger.log(
+            logging.WARNING if asked else logging.INFO,
+            "opentrn cannot be used: %s (library %s)",
+            error,
+            path,
+        )
         return
     _relax_registration(xla_bridge, platform)
     _allow_donation(platform)

@@ -181,7 +181,7 @@ static void check_dma(const Verify *v, const IsaInst *in) {
 }
 
 static void check_pe_type(const Verify *v, const IsaInst *in) {
-    if (!isa_pe_type(in->stype))
+    if (!dtype_on_tensor_engine(in->stype))
         fail(v, "the tensor engine does not multiply %s", dtype_row(in->stype)->name);
 }
 

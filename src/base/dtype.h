@@ -84,6 +84,10 @@ static inline bool dtype_is_complex(int d) { return dtype_rows[d].cls == DC_COMP
 static inline bool dtype_is_int(int d) { // signed or unsigned, not bool
     return dtype_rows[d].cls == DC_SINT || dtype_rows[d].cls == DC_UINT;
 }
+static inline bool dtype_on_tensor_engine(int d) { // types the array multiplies
+    return d == DT_F32 || d == DT_TF32 || d == DT_BF16 || d == DT_F16 || d == DT_F8E3M4 ||
+           d == DT_F8E4M3 || d == DT_F8E4M3FN || d == DT_F8E5M2;
+}
 int dtype_parse(const char *name, size_t n); // -1 when unknown
 
 // Exact conversions through the table. to_f64 is lossless for every float type but none for

@@ -86,7 +86,7 @@ static const char *decimal_parse(const char *s, const char *end, Decimal *d) {
     return p;
 }
 
-// --- way 2 -----------------------------------------------------------------------------------------
+// --- way 2 ---------------------------------------------------------------------------------------
 
 typedef struct Power {
     uint64_t hi, lo;
@@ -146,7 +146,7 @@ static int product_make(uint64_t mant, int64_t exp10, u128 *m) {
     return exp;
 }
 
-// --- way 3 -----------------------------------------------------------------------------------------
+// --- way 3 ---------------------------------------------------------------------------------------
 
 typedef struct Big {
     uint32_t w[BIG_WORDS];
@@ -212,7 +212,7 @@ static int compare_middle(const Decimal *d, const char *end, uint64_t q, int k) 
     return order ? order : more;
 }
 
-// --- all three -------------------------------------------------------------------------------------
+// --- all three -----------------------------------------------------------------------------------
 
 static double decimal_round(const Decimal *d, const char *end) {
     static const double exact[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,

@@ -14,8 +14,8 @@
 #include "chip/dma.h"
 
 #define PITCH_PAD 64 // pitch / 64 is odd
-#define SBUF_PITCH (CHIP_SBUF_BYTES + PITCH_PAD)
-#define PSUM_PITCH (CHIP_PSUM_BYTES + PITCH_PAD)
+#define SBUF_PITCH (ISA_SBUF_BYTES + PITCH_PAD)
+#define PSUM_PITCH (ISA_PSUM_BYTES + PITCH_PAD)
 #define HUGE_PAGE ((size_t)2 << 20)
 
 struct Chip {
@@ -39,8 +39,8 @@ Chip *chip_make(Pool *pool, HostLevel level) {
     Chip *c = calloc(1, sizeof *c);
     if (!c)
         return NULL;
-    size_t sbuf = ((size_t)SBUF_PITCH * CHIP_PARTITIONS + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
-    c->map_bytes = sbuf + (size_t)PSUM_PITCH * CHIP_PARTITIONS + 2 * HUGE_PAGE;
+    size_t sbuf = ((size_t)SBUF_PITCH * ISA_PARTITIONS + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+    c->map_bytes = sbuf + (size_t)PSUM_PITCH * ISA_PARTITIONS + 2 * HUGE_PAGE;
     c->map = mmap(NULL, c->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (c->map == MAP_FAILED || posix_memalign((void **)&c->array.panels, 64, MM_PANEL_BYTES)) {
         if (c->map != MAP_FAILED)

@@ -7,16 +7,6 @@
 #include "base/host.h"
 #include "base/pool.h"
 
-// Sizes that hold on every generation; the chip file says what a target really has.
-#define CHIP_PARTITIONS 128
-#define CHIP_SBUF_BYTES (256u << 10) // per partition, the largest generation
-#define CHIP_PSUM_BYTES (16u << 10)
-#define CHIP_PSUM_BANK_BYTES 2048u
-#define CHIP_PSUM_BANKS 8
-#define CHIP_PE_ROWS 128
-#define CHIP_PE_COLS 128
-#define CHIP_MOVING_MAX 512
-
 typedef struct Chip Chip; // SBUF, PSUM, array state, registers of one core
 
 Chip *chip_make(Pool *pool, HostLevel level); // NULL when no memory
@@ -50,10 +40,10 @@ bool gp_in_place_ok(const Kern *k, uint32_t in_index); // result 0 may share ope
 // --- matmul.c, host kernels --------------------------------------------------------------------
 // Partition memories lie in host memory with a padded pitch, see chip.c. Pitches are bytes between
 // rows, strides elements between neighbours in a row (of the operand's type, any sign).
-#define MM_PANEL_BYTES (CHIP_PE_ROWS * CHIP_PE_COLS * 4) // what `panels` points to, 64-byte aligned
+#define MM_PANEL_BYTES (ISA_PE_ROWS * ISA_PE_COLS * 4) // what `panels` points to, 64-byte aligned
 typedef struct MmStationary { // what ldweights leaves in the array
     float *panels;   // MM_PANEL_BYTES, owned by the caller; laid out as the level's kernels like it
-    uint32_t k, m;   // k <= CHIP_PE_ROWS, m <= CHIP_PE_COLS
+    uint32_t k, m;   // k <= ISA_PE_ROWS, m <= ISA_PE_COLS
     int stype;
     HostLevel level; // the level that packed the panels multiplies them
 } MmStationary;
@@ -78,10 +68,5 @@ typedef struct MmCall { // one matmul: dst[m][j] (+)= sum over k of st[k][m] * s
 void mm_multiply(const MmCall *c, uint32_t j0, uint32_t j1);
 // All n columns, shared out over the pool (which may be NULL).
 void mm_run(Pool *pool, const MmCall *c, uint32_t n);
-// Types the tensor engine takes.
-static inline bool mm_type_ok(int dt) {
-    return dt == DT_F32 || dt == DT_BF16 || dt == DT_F16 || dt == DT_TF32 || dt == DT_F8E4M3 ||
-           dt == DT_F8E4M3FN || dt == DT_F8E5M2 || dt == DT_F8E3M4;
-}
 
 #endif

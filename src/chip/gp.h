@@ -160,12 +160,13 @@ typedef struct GpRow { // one op's kernel
     X(dynamic_slice) X(dynamic_update_slice) X(bitcast) X(gather) X(scatter) X(reduce)             \
     X(reduce_window) X(select_and_scatter) X(sort) X(map) X(dot) X(conv) X(rng_bits) X(bn_train)   \
     X(bn_infer) X(bn_grad) X(cholesky) X(tri_solve) X(fft) X(top_k) X(check) X(custom)             \
-    X(dim_size) X(zero)
+    X(dim_size) X(zero) X(dynamic)
 #define X(name)                                                                                    \
     otrn_status gp_##name##_run(const GpCall *c);                                                  \
     bool gp_##name##_check(const Kern *k);                                                         \
     size_t gp_##name##_scratch(const Kern *k, int threads);
 GP_KERNELS(X)
 #undef X
+bool gp_conv_types_ok(const Kern *k); // element types only
 
 #endif

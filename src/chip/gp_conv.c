@@ -132,17 +132,19 @@ static bool conv_shape(const Kern *k, ConvShape *s) {
     return true;
 }
 
-bool gp_conv_check(const Kern *k) {
-    ConvShape s;
+bool gp_conv_types_ok(const Kern *k) {
     Lane lane;
-    if (k->nin != 2 || k->nout != 1 || !conv_shape(k, &s))
-        return false;
     int type = mac_dtype(k);
     uint8_t from = (uint8_t)type;
     return type != DT_INVALID && mac_find(&gp_level_portable, type) &&
            lane_find(&lane, &gp_level_portable, HLO_CONVERT, type, &k->in[0].dtype, 1, NULL) &&
            lane_find(&lane, &gp_level_portable, HLO_CONVERT, type, &k->in[1].dtype, 1, NULL) &&
            lane_find(&lane, &gp_level_portable, HLO_CONVERT, k->out[0].dtype, &from, 1, NULL);
+}
+
+bool gp_conv_check(const Kern *k) {
+    ConvShape s;
+    return k->nin == 2 && k->nout == 1 && conv_shape(k, &s) && gp_conv_types_ok(k);
 }
 
 size_t gp_conv_scratch(const Kern *k, int threads) {

@@ -303,7 +303,7 @@ static void top_k_slot(void *arg, size_t begin, size_t end) {
     const SortJob *j = arg;
     const Kern *k = j->c->k;
     int64_t take = gp_int(k, AK_K, 0), bytes = (int64_t)dtype_bytes(k->in[0].dtype);
-    bool largest = gp_int(k, AK_LARGEST, 1), nan;
+    bool largest = gp_int(k, AK_LARGEST, 1), nan = false;
     for (size_t slot = begin; slot < end; slot++) {
         Item *items = (Item *)(j->slot0 + slot * 2 * gp_align((size_t)j->n * sizeof(Item)));
         Item *spare = (Item *)((char *)items + gp_align((size_t)j->n * sizeof(Item)));

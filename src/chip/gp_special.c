@@ -77,12 +77,30 @@ ONE(lane_asinh, asinh)
 ONE(lane_atan, atan)
 ONE(lane_atanh, atanh)
 ONE(lane_bessel_i1e, bessel_i1e)
-ONE(lane_cosh, cosh)
 ONE(lane_digamma, digamma)
 ONE(lane_erfc, erfc)
 ONE(lane_lgamma, log_gamma)
 ONE(lane_sinh, sinh)
 ONE(lane_tan, tan)
+
+// As frameworks expand it before they serialise a program: exp(x + log 1/2) + exp(-x + log 1/2), every
+// step rounded to the type.
+LANE(lane_cosh_f32) {
+    (void)attr;
+    const float half = -0.693147180559945309f;
+    for (size_t i = 0; i < n; i++) {
+        float x = ((const float *)src[0])[i], up = x + half, down = half - x;
+        ((float *)dst)[i] = (float)exp((double)up) + (float)exp((double)down);
+    }
+}
+LANE(lane_cosh_f64) {
+    (void)attr;
+    const double half = -0.693147180559945309;
+    for (size_t i = 0; i < n; i++) {
+        double x = ((const double *)src[0])[i];
+        ((double *)dst)[i] = exp(x + half) + exp(half - x);
+    }
+}
 
 LANE(lane_next_f32) {
     (void)attr;

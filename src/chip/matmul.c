@@ -81,7 +81,7 @@ block_copy(float *out, const float *in, uint32_t width, uint32_t n, uint32_t row
 #define LOAD_ROWS 8 // rows widened at a time: the block stays in L1, panel lines are written whole
 
 static void load_panels(const MmKernels *kn, MmStationary *st, const Operand *o) {
-    _Alignas(64) float buf[LOAD_ROWS * CHIP_PE_COLS];
+    _Alignas(64) float buf[LOAD_ROWS * ISA_PE_COLS];
     uint32_t width = round_up(st->m, kn->lanes), rows = kn->rows;
     assert(rows == 8 || rows == 4);
     for (uint32_t i = 0; i < st->k; i += LOAD_ROWS) {
@@ -93,7 +93,7 @@ static void load_panels(const MmKernels *kn, MmStationary *st, const Operand *o)
                        st->k - i < 2 * n ? st->k - i : 2 * n, true);
         widen_block(kn, buf, width, &part, n, 0, st->m);
         for (uint32_t m = 0; m < st->m; m += rows) { // width covers the last, padded block
-            float *out = st->panels + m * CHIP_PE_ROWS + i * rows;
+            float *out = st->panels + m * ISA_PE_ROWS + i * rows;
             if (rows == 8)
                 block_copy(out, buf + m, width, n, 8);
             else
@@ -104,9 +104,9 @@ static void load_panels(const MmKernels *kn, MmStationary *st, const Operand *o)
 
 void mm_load(HostLevel level, MmStationary *st, const void *src, size_t pitch, int stype,
              uint32_t k, uint32_t m, int32_t stride) {
-    assert(k <= CHIP_PE_ROWS);
-    assert(m <= CHIP_PE_COLS);
-    assert(mm_type_ok(stype));
+    assert(k <= ISA_PE_ROWS);
+    assert(m <= ISA_PE_COLS);
+    assert(dtype_on_tensor_engine(stype));
     st->k = k, st->m = m, st->stype = stype, st->level = level;
     const MmKernels *kn = level_kernels(level);
     Operand o = operand_make(src, pitch, stype, stride);
@@ -155,7 +155,7 @@ static __attribute__((noinline)) void multiply_panels(const MmKernels *kn, const
     const MmStationary *st = c->st;
     Operand o = operand_make(c->src, c->src_pitch, c->stype, c->src_stride);
     uint32_t blocks = (st->m + kn->rows - 1) / kn->rows;
-    _Alignas(64) float panel[CHIP_PE_ROWS * MM_COLS_MAX];
+    _Alignas(64) float panel[ISA_PE_ROWS * MM_COLS_MAX];
     for (uint32_t j = j0; j < j1;) {
         uint32_t nv = panel_vecs(kn, j1 - j), width = nv * kn->lanes;
         uint32_t cols = j1 - j < width ? j1 - j : width;
@@ -169,7 +169,7 @@ static __attribute__((noinline)) void multiply_panels(const MmKernels *kn, const
                 rows_fetch(next, o.pitch, (size_t)width * dtype_bytes(o.stype), st->k * b / blocks,
                            st->k * (b + 1) / blocks, kn->fetch_near);
             uint32_t m = b * kn->rows;
-            const float *s = st->panels + m * CHIP_PE_ROWS;
+            const float *s = st->panels + m * ISA_PE_ROWS;
             uint32_t rows = st->m - m < kn->rows ? st->m - m : kn->rows;
             TileOut out = {(float *)((uint8_t *)c->dst + m * c->dst_pitch) +
                                (ptrdiff_t)j * c->dst_stride,
@@ -184,7 +184,7 @@ static __attribute__((noinline)) void multiply_panels(const MmKernels *kn, const
 }
 
 void mm_multiply(const MmCall *c, uint32_t j0, uint32_t j1) {
-    assert(mm_type_ok(c->stype));
+    assert(dtype_on_tensor_engine(c->stype));
     assert(c->st->k || !c->st->m); // at least one row, or nothing loaded at all
     const MmKernels *kn = level_kernels(c->st->level);
     if (kn) {

@@ -4,7 +4,7 @@
 // fp32 operands follow IEEE 754. Narrower operands flush: each subnormal input, chain step and sum
 // counts as zero of its sign. "Subnormal" is judged as x86 judges it, after rounding to 24 bits as
 // if the exponent had no lower limit, so a value just under 2^-126 that rounds up to it stays. The
-// panels of this level are the plain widened matrix, k rows of CHIP_PE_COLS.
+// panels of this level are the plain widened matrix, k rows of ISA_PE_COLS.
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -73,7 +73,7 @@ static void row_wide(float *dst, const float *s, float (*v)[COLS], uint32_t k, u
     float chain[COLS] = {0};
     for (uint32_t i = 0; i < k; i++)
         for (uint32_t j = 0; j < n; j++)
-            chain[j] = fmaf(s[i * CHIP_PE_COLS], v[i][j], chain[j]);
+            chain[j] = fmaf(s[i * ISA_PE_COLS], v[i][j], chain[j]);
     for (uint32_t j = 0; j < n; j++)
         dst[j] = nan_clean(accumulate ? dst[j] + chain[j] : chain[j]);
 }
@@ -85,7 +85,7 @@ static void row_narrow(float *dst, const float *s, float (*v)[COLS], uint32_t k,
         for (uint32_t g = 0; g < k; g += MM_GROUP) {
             float chain[2] = {0, 0}; // even rows, odd rows
             for (uint32_t i = g; i < k && i < g + MM_GROUP; i++)
-                chain[i & 1] = fma_flush(flush(s[i * CHIP_PE_COLS]), flush(v[i][j]), chain[i & 1]);
+                chain[i & 1] = fma_flush(flush(s[i * ISA_PE_COLS]), flush(v[i][j]), chain[i & 1]);
             sum = add_flush(sum, add_flush(chain[0], chain[1]));
         }
         dst[j] = nan_clean(sum);
@@ -96,7 +96,7 @@ void mm_load_portable(MmStationary *st, const uint8_t *src, size_t pitch, int32_
     ptrdiff_t step = (ptrdiff_t)stride * (ptrdiff_t)dtype_bytes(st->stype);
     for (uint32_t i = 0; i < st->k; i++)
         for (uint32_t m = 0; m < st->m; m++)
-            st->panels[i * CHIP_PE_COLS + m] = mm_widen(st->stype, src + i * pitch + m * step);
+            st->panels[i * ISA_PE_COLS + m] = mm_widen(st->stype, src + i * pitch + m * step);
 }
 
 // Kept out of mm_multiply, which sets the float mode around it.
@@ -106,7 +106,7 @@ __attribute__((noinline)) void mm_multiply_portable(const MmCall *c, uint32_t j0
     bool wide = mm_is_wide(c);
     for (uint32_t j = j0; j < j1; j += COLS) {
         uint32_t n = j1 - j < COLS ? j1 - j : COLS;
-        float v[CHIP_PE_ROWS][COLS], row[COLS];
+        float v[ISA_PE_ROWS][COLS], row[COLS];
         for (uint32_t i = 0; i < st->k; i++)
             for (uint32_t x = 0; x < n; x++)
                 v[i][x] = mm_widen(c->stype, (const uint8_t *)c->src + i * c->src_pitch +

@@ -32,5 +32,5 @@ static TARGET void widen(float *out, size_t out_cols, const uint8_t *src, size_t
     case DT_F8E5M2: // f16's own exponent
         WIDEN_LOOP(widen_f8(p, 2, 1.0f, -1, 0x7f), 1);
     }
-    __builtin_unreachable(); // mm_type_ok
+    __builtin_unreachable(); // dtype_on_tensor_engine
 }

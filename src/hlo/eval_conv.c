@@ -7,8 +7,8 @@
 // Everything else is zero padding. window_reversal walks the kernel backwards. Features: output
 // feature f belongs to feature group f / (F / feature_group_count), which sees that group's slice
 // of the input features; with batch groups it belongs to batch group f / (F / batch_group_count),
-// which sees that group's slice of the batch. Rounding as in eval_dot.c: double sums over kernel
-// positions in row-major order, input features innermost, rounded once.
+// which sees that group's slice of the batch. Rounding as in eval_dot.c, with sums over kernel
+// positions in row-major order, input features innermost.
 #include "hlo/eval_in.h"
 
 typedef struct Conv {
@@ -118,8 +118,30 @@ static void load_as(int from, int to, const uint8_t *src, int64_t step, int64_t 
     }
 }
 
+// A double that holds what a float would: sums of two floats and products of two are exact in double
+// or round the same.
+static inline double single(double x) {
+    return (double)(float)x;
+}
+
+static void add_products_single(bool is_complex, int64_t n, double *sum, const double *x,
+                                const double *kernel) {
+    for (int64_t j = 0; !is_complex && j < n; j++)
+        sum[j] = single(sum[j] + single(x[0] * kernel[j]));
+    for (int64_t j = 0; is_complex && j < n; j++) {
+        double *s = sum + 2 * j;
+        const double *k = kernel + 2 * j;
+        s[0] = single(s[0] + single(single(x[0] * k[0]) - single(x[1] * k[1])));
+        s[1] = single(s[1] + single(single(x[0] * k[1]) + single(x[1] * k[0])));
+    }
+}
+
 // sum[f] += x * kernel[f] over the output features of a group
 static void add_products(int dtype, int64_t n, double *sum, const double *x, const double *kernel) {
+    if (eval_wide_kind(dtype) != WIDE_I && dtype != DT_F64 && dtype != DT_C128) {
+        add_products_single(dtype_is_complex(dtype), n, sum, x, kernel);
+        return;
+    }
     switch (eval_wide_kind(dtype)) {
     case WIDE_F:
         for (int64_t j = 0; j < n; j++)

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // eval_dot.c — dot_general, dot, einsum.
 //
-// Rounding: operands are widened exactly; products and sums are double for every float type, added
-// in row-major order of the contracted axes, and the sum is rounded once to the result type. So for
-// f32 and narrower the result is nearer to the exact one than any f32 accumulation. Integers wrap
-// in the result type. An algorithm attribute rounds the operands to its precision types first;
-// with 3, 6 or 9 primitive operations the operands are split into that type's leading parts and
-// the products of parts are summed.
+// Rounding: every product is rounded to the accumulation type, then added to a sum that is rounded
+// to it too, in row-major order of the contracted axes; the last sum is rounded to the result type.
+// The accumulation type is f64 (complex: of f64) where the result is, or where an algorithm asks for
+// it, and f32 for every narrower type: what expected values of f32 programs were made with, and what
+// PSUM does. Integers wrap in the result type. An algorithm attribute rounds the operands to its
+// precision types first; with 3, 6 or 9 primitive operations the operands are split into that type's
+// leading parts and the products of parts are summed.
 //
 // Axes are listed as byte offsets once, so that the loops see [batch][m][k] times [batch][n][k].
 // Panels of PANEL columns keep the innermost loop long and free of dependencies: each result
@@ -48,6 +49,7 @@ typedef struct Side { // one operand
     Axes batch, free, sum;
     int result; // element type of the result
     int round;  // precision type of the algorithm, or DT_INVALID
+    bool single; // sums are f32
     int part;   // which part of the split value, 0 = leading
 } Side;
 
@@ -82,16 +84,32 @@ static void side_load_run(const Side *s, int64_t base, const Axes *axes, int64_t
         side_load(s, base + axes->at[from + i], wide + (size_t)i * eval_wide_bytes(s->result));
 }
 
-// acc[j] += sum over k of a[k] * panel[k][j]
-static void kernel_f(int64_t k, const void *a, const void *panel, void *acc) {
-    const double *x = a, *p = panel;
-    double sum[PANEL];
-    memcpy(sum, acc, sizeof sum);
-    for (int64_t i = 0; i < k; i++, p += PANEL)
-        for (int j = 0; j < PANEL; j++)
-            sum[j] += x[i] * p[j];
-    memcpy(acc, sum, sizeof sum);
-}
+// acc[j] += sum over k of a[k] * panel[k][j]. The single forms keep all three as floats.
+#define KERNEL_F(name, T)                                                                          \
+    static void name(int64_t k, const void *a, const void *panel, void *acc) {                     \
+        const T *x = a, *p = panel;                                                                \
+        T sum[PANEL];                                                                              \
+        memcpy(sum, acc, sizeof sum);                                                              \
+        for (int64_t i = 0; i < k; i++, p += PANEL)                                                \
+            for (int j = 0; j < PANEL; j++)                                                        \
+                sum[j] += x[i] * p[j];                                                             \
+        memcpy(acc, sum, sizeof sum);                                                              \
+    }
+#define KERNEL_C(name, T)                                                                          \
+    static void name(int64_t k, const void *a, const void *panel, void *acc) {                     \
+        const T *x = a, *p = panel;                                                                \
+        T *sum = acc;                                                                              \
+        for (int64_t i = 0; i < k; i++, p += 2 * PANEL)                                            \
+            for (int j = 0; j < PANEL; j++) {                                                      \
+                sum[2 * j] += x[2 * i] * p[2 * j] - x[2 * i + 1] * p[2 * j + 1];                   \
+                sum[2 * j + 1] += x[2 * i] * p[2 * j + 1] + x[2 * i + 1] * p[2 * j];               \
+            }                                                                                      \
+    }
+typedef float __attribute__((may_alias)) WideFloat; // buffers are declared as doubles
+KERNEL_F(kernel_f64, double)
+KERNEL_F(kernel_f32, WideFloat)
+KERNEL_C(kernel_c128, double)
+KERNEL_C(kernel_c64, WideFloat)
 
 static void kernel_i(int64_t k, const void *a, const void *panel, void *acc) {
     const WideUint *x = a, *p = panel;
@@ -101,27 +119,28 @@ static void kernel_i(int64_t k, const void *a, const void *panel, void *acc) {
             sum[j] += x[i] * p[j];
 }
 
-static void kernel_c(int64_t k, const void *a, const void *panel, void *acc) {
-    const double *x = a, *p = panel;
-    double *sum = acc;
-    for (int64_t i = 0; i < k; i++, p += 2 * PANEL)
-        for (int j = 0; j < PANEL; j++) {
-            sum[2 * j] += x[2 * i] * p[2 * j] - x[2 * i + 1] * p[2 * j + 1];
-            sum[2 * j + 1] += x[2 * i] * p[2 * j + 1] + x[2 * i + 1] * p[2 * j];
-        }
-}
-
-static void accumulate(int dtype, int64_t k, const void *a, const void *panel, void *acc) {
-    switch (eval_wide_kind(dtype)) {
+static void accumulate(const Side *s, int64_t k, const void *a, const void *panel, void *acc) {
+    switch (eval_wide_kind(s->result)) {
     case WIDE_F:
-        kernel_f(k, a, panel, acc);
+        (s->single ? kernel_f32 : kernel_f64)(k, a, panel, acc);
         return;
     case WIDE_I:
         kernel_i(k, a, panel, acc);
         return;
     case WIDE_C:
-        kernel_c(k, a, panel, acc);
+        (s->single ? kernel_c64 : kernel_c128)(k, a, panel, acc);
     }
+}
+
+// Doubles to floats and back, in place.
+static void to_single(size_t n, void *wide) {
+    for (size_t i = 0; i < n; i++)
+        ((WideFloat *)wide)[i] = (float)((const double *)wide)[i];
+}
+
+static void from_single(size_t n, void *wide) {
+    for (size_t i = n; i-- > 0;)
+        ((double *)wide)[i] = ((const WideFloat *)wide)[i];
 }
 
 // out[m][n0 .. n0 + width) for all m of one batch; `parts` pairs of operand parts are summed.
@@ -145,14 +164,20 @@ static void panel_run(Side *l, Side *r, const Parts *parts, int64_t batch, int64
         for (int64_t i = 0; i < k; i++)
             side_load_run(r, r->batch.at[batch] + r->sum.at[i], &r->free, n0, width,
                           panel[part] + (size_t)(i * PANEL) * wide);
+        if (r->single)
+            to_single((size_t)k * PANEL * wide / 8, panel[part]);
     }
     for (int64_t m = 0; m < l->free.n; m++) {
         double acc[2 * PANEL] = {0};
         for (int p = 0; p < parts->n; p++) {
             l->part = parts->lhs[p];
             side_load_run(l, l->batch.at[batch] + l->free.at[m], &l->sum, 0, k, row);
-            accumulate(l->result, k, row, panel[parts->rhs[p]], acc);
+            if (l->single)
+                to_single((size_t)k * wide / 8, row);
+            accumulate(l, k, row, panel[parts->rhs[p]], acc);
         }
+        if (l->single)
+            from_single(PANEL * wide / 8, acc);
         eval_store(l->result, out + (size_t)((batch * l->free.n + m) * r->free.n + n0) * elem,
                    (size_t)width, acc);
     }
@@ -199,6 +224,11 @@ static int precision_dtype(Eval *e, OpId id, HloAttrKey key) {
         return DT_INVALID;
     int d = hlo_type(e->h, a->type)->dtype;
     return dtype_is_float(d) ? d : DT_INVALID;
+}
+
+static bool sums_are_single(int result, int asked) {
+    return (dtype_is_float(result) || dtype_is_complex(result)) && result != DT_F64 &&
+           result != DT_C128 && asked != DT_F64;
 }
 
 // The part products of an algorithm: with p parts per operand, those pairs whose ranks add to less
@@ -264,6 +294,7 @@ static void dot_run(Eval *e, OpId id, const DotDims *d, const Tensor *in, Tensor
         l.round = r.round = DT_INVALID;
         parts = (Parts){.n = 1};
     }
+    l.single = r.single = sums_are_single(t->dtype, precision_dtype(e, id, AK_ACCUMULATION_TYPE));
     Arena *a = eval_open(e);
     dot_sides(e, id, a, d, &l, &r, t);
     dot(e, &l, &r, &parts, out);
@@ -364,6 +395,7 @@ void eval_einsum(Eval *e, OpId id, const Tensor *in, Tensor *out) {
             (Side){.type = types[w], .data = in[w].data, .result = result, .round = DT_INVALID};
     }
     WideFn *mul = eval_ew(HLO_MULTIPLY, result), *add = eval_ew(HLO_ADD, result);
+    int sums = dtype_is_float(result) && sums_are_single(result, DT_INVALID) ? DT_F32 : result;
     uint8_t *dst = out[0].data = eval_new(e, out[0].type);
     Box b, k;
     for (box_init(&b, types[2]->rank, types[2]->dims); b.more;
@@ -378,8 +410,10 @@ void eval_einsum(Eval *e, OpId id, const Tensor *in, Tensor *out) {
             if (operands == 2) {
                 side_load(&side[1], einsum_offset(&s, 1, step[1], at), y);
                 mul(result, 1, x, x, y);
+                eval_round(sums, 1, x);
             }
             add(result, 1, acc, acc, x);
+            eval_round(sums, 1, acc);
         }
         eval_store(result, dst, 1, acc);
     }

@@ -302,7 +302,7 @@ HloFunc *hlo_main(Hlo *h) {
 Place hlo_place(const Hlo *h, LocId loc) {
     for (uint32_t steps = 0; loc && steps <= h->locs.n; steps++) {
         const HloLoc *l = &h->locs.at[loc];
-        if (l->kind == HL_FILE)
+        if (l->kind == HL_FILE || l->kind == HL_HERE)
             return (Place){h->strs.at[l->str], l->line, l->col};
         if (l->kind == HL_UNKNOWN)
             break;

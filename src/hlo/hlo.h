@@ -147,13 +147,15 @@ typedef struct HloType {
 // `none` has dtype INVALID. A quantised tensor has its storage type as dtype and "!quant.…" as text;
 // an encoding is text that starts with '#', bounds as "#stablehlo.bounds<16, ?>".
 
-typedef enum HloLocKind { HL_UNKNOWN, HL_FILE, HL_NAME, HL_CALL, HL_FUSED } HloLocKind;
+typedef enum HloLocKind { HL_UNKNOWN, HL_FILE, HL_NAME, HL_CALL, HL_FUSED, HL_HERE } HloLocKind;
 typedef struct HloLoc {
     uint8_t kind;
-    StrId str;          // FILE: file name; NAME: the name
-    uint32_t line, col; // FILE
+    StrId str;          // FILE, HERE: file name; NAME: the name
+    uint32_t line, col; // FILE, HERE
     LocId a, b;         // NAME: a child; CALL: a callee, b caller; FUSED: a first, b next (a list)
 } HloLoc;
+// HERE is a place in the program's own text for messages, around a location that names no file: a is
+// what the program says (0 when that is "unknown"), and only that is written out again.
 
 typedef struct HloValue {
     TypeId type;

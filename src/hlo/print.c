@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // print.c — the graph as MLIR text that read_text and other MLIR tools take.
 //
-// Printing what was read from our own text gives that text again. Elementwise ops of one type print in
-// their pretty form, everything else in the generic form; values are numbered per function in the
-// order they appear.
+// Printing what was read from our own text gives that text again. Elementwise ops of one type print
+// in their pretty form, everything else in the generic form; values are numbered per function in
+// the order they appear.
 #include "hlo/print.h"
 
-// --- locations -------------------------------------------------------------------------------------
+// --- locations -----------------------------------------------------------------------------------
 
-// MLIR wants an alias defined before another definition uses it, so numbers are given children first,
-// in the order in which ops ask. A stack of our own: call stacks nest as deep as their program.
+// MLIR wants an alias defined before another definition uses it, so numbers are given children
+// first, in the order in which ops ask. A stack of our own: call stacks nest as their program does.
 typedef struct LocVisit {
     LocId loc;
     bool tail; // the rest of a fused list, which has no alias of its own
@@ -43,6 +43,8 @@ static void loc_number(Print *p, LocId loc) {
 }
 
 static void loc_use(Print *p, LocId loc) {
+    if (p->h->locs.at[loc].kind == HL_HERE)
+        loc = p->h->locs.at[loc].a;
     if (loc && !p->loc_alias[loc])
         loc_number(p, loc);
     if (loc && p->loc_alias[loc])
@@ -70,7 +72,7 @@ static void loc_define(Print *p, LocId loc) {
         break;
     case HL_NAME:
         print_string(p->out, s, strlen(s));
-        if (l->a) {
+        if (h->locs.at[l->a].kind != HL_UNKNOWN) {
             buf_puts(p->out, "(");
             loc_use(p, l->a);
             buf_puts(p->out, ")");
@@ -100,7 +102,7 @@ static void loc_aliases(Print *p) {
     }
 }
 
-// --- values ----------------------------------------------------------------------------------------
+// --- values --------------------------------------------------------------------------------------
 
 static void value_use(Print *p, ValueId v) {
     const HloValue *val = &p->h->values.at[v];
@@ -166,7 +168,7 @@ static void function_type(Print *p, const HloOp *op) {
     buf_puts(p->out, op->nresults == 1 ? "" : ")");
 }
 
-// --- ops -------------------------------------------------------------------------------------------
+// --- ops -----------------------------------------------------------------------------------------
 
 static void indent(Print *p, int depth) {
     for (int i = 0; i < depth; i++)
@@ -230,12 +232,10 @@ static void op_generic(Print *p, const HloOp *op, int depth) {
 
 static void op_return(Print *p, const HloOp *op, bool in_func) {
     buf_puts(p->out, in_func ? "func.return" : "stablehlo.return");
-    if (!op->noperands)
-        return;
-    buf_puts(p->out, " ");
+    buf_puts(p->out, op->noperands ? " " : "");
     operands(p, op);
     discardable(p, op);
-    buf_puts(p->out, " : ");
+    buf_puts(p->out, op->noperands ? " : " : "");
     operand_types(p, op);
 }
 
@@ -284,7 +284,7 @@ static void region(Print *p, const HloRegion *r, int depth) {
     region_ops(p, r, depth, false);
 }
 
-// --- functions and module --------------------------------------------------------------------------
+// --- functions and module ------------------------------------------------------------------------
 
 static void attr_dict(Print *p, const HloNamed **lists, const uint32_t *counts, uint32_t i) {
     if (!lists || !counts[i])

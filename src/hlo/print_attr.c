@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // print_attr.c — types, attributes and constants as MLIR text.
 //
-// Everything reads back to the same bits: floats are printed with as many digits as they need, or as
-// their bit pattern when digits cannot say it (NaN, infinities).
+// Everything reads back to the same bits: floats are printed with as many digits as they need, or
+// as their bit pattern when digits cannot say it (NaN, infinities).
 #include "hlo/print.h"
 
 #include <math.h>
 
 #include "base/num.h"
 
-// --- names and strings -----------------------------------------------------------------------------
+// --- names and strings ---------------------------------------------------------------------------
 
 static bool is_plain(const char *s) { // [A-Za-z_][A-Za-z0-9_$.]*
     for (const char *p = s; *p; p++) {
@@ -55,7 +55,7 @@ void print_symbol(Buf *out, const char *s) {
         print_name(out, s);
 }
 
-// --- types -----------------------------------------------------------------------------------------
+// --- types ---------------------------------------------------------------------------------------
 
 static void type_list(const Hlo *h, const TypeId *types, uint32_t n, Buf *out) {
     for (uint32_t i = 0; i < n; i++) {
@@ -111,7 +111,7 @@ void hlo_print_type(const Hlo *h, TypeId id, Buf *out) {
     }
 }
 
-// --- numbers ---------------------------------------------------------------------------------------
+// --- numbers -------------------------------------------------------------------------------------
 
 // The element at p; decimal when that reads back to the same bytes, else its bits.
 static void float_element(Buf *out, int dtype, const uint8_t *p) {
@@ -146,7 +146,7 @@ void print_ints(Buf *out, const int64_t *v, uint32_t n) {
         buf_printf(out, "%s%lld", i ? ", " : "", (long long)v[i]);
 }
 
-// --- constants -------------------------------------------------------------------------------------
+// --- constants -----------------------------------------------------------------------------------
 
 static void element(Buf *out, int dtype, const uint8_t *p) {
     int part = dtype == DT_C64 ? DT_F32 : DT_F64;
@@ -211,7 +211,7 @@ static void tensor(const Hlo *h, const HloAttr *a, Buf *out) {
     hlo_print_type(h, a->type, out);
 }
 
-// --- any attribute ---------------------------------------------------------------------------------
+// --- any attribute -------------------------------------------------------------------------------
 
 static void ints(const Hlo *h, const HloAttr *a, Buf *out) {
     buf_puts(out, "array<");

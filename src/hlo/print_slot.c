@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // print_slot.c — an op's slots in StableHLO's own spelling, so that other tools read our text.
 //
-// The flat fields of dimension numbers, channels and algorithms become structures again; values that
-// a reader fills in by itself are left out.
+// The flat fields of dimension numbers, channels and algorithms become structures again; values
+// that a reader fills in by itself are left out.
 #include "hlo/print.h"
 #include "hlo/structs.h"
 
-// --- what is left out ------------------------------------------------------------------------------
+// --- what is left out ----------------------------------------------------------------------------
 
 // Unit attributes: present or not, never `= false`.
 static bool is_unit(HloAttrKey key) {
@@ -92,7 +92,7 @@ bool print_slots_empty(const HloOp *op) {
     return true;
 }
 
-// --- structures ------------------------------------------------------------------------------------
+// --- structures ----------------------------------------------------------------------------------
 
 static void field(const Hlo *h, const HloAttr *a, Buf *out) {
     if (a->kind == HA_INTS) {
@@ -174,7 +174,7 @@ static bool is_conv_dim(HloAttrKey key) {
     }
 }
 
-// --- single values ---------------------------------------------------------------------------------
+// --- single values -------------------------------------------------------------------------------
 
 static const char *enum_mnemonic(HloAttrKey key) {
     switch ((int)key) {
@@ -279,7 +279,7 @@ static void value(const Hlo *h, HloAttrKey key, const HloAttr *a, Buf *out) {
     }
 }
 
-// --- all of an op ----------------------------------------------------------------------------------
+// --- all of an op --------------------------------------------------------------------------------
 
 // One slot, or the structure it belongs to; false when that was printed with an earlier slot.
 static bool slot(const Hlo *h, const HloOp *op, int i, const char *before, uint32_t *done,

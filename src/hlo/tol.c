@@ -2,8 +2,8 @@
 // tol.c — the tolerance table and the comparison that uses it.
 //
 // Where the chip may differ from the evaluator:
-//   1. The evaluator sums dot products and convolutions in double and rounds once; the chip sums in
-//      f32 in its tile order. With K terms of one size the f32 error grows like sqrt(K) u relative
+//   1. The evaluator sums dot products and convolutions in f32 in the order of the axes; the chip
+//      sums in f32 in its tile order. With K terms of one size the f32 error grows like sqrt(K) u relative
 //      to the norm of the terms, u = 2^-24: 4e-6 for K = 4096, 2e-5 for K = 100,000.
 //   2. Reductions are sequential in the evaluator and in parallel lanes on the chip: same bound.
 //   3. Elementary functions on the chip are a few ulp off the rounded double ones.

@@ -267,7 +267,18 @@ static void check_recursion(Hlo *h) {
     }
 }
 
+static void check_quantised_types(Hlo *h) {
+    for (TypeId t = 1; t < h->types.n; t++) {
+        Quant q;
+        const char *why = quant_is(hlo_type(h, t)) ? quant_parse(h->arena, hlo_type(h, t), &q) : NULL;
+        if (why)
+            ctx_fail(h->ctx, OTRN_VERIFY, (Place){.file = h->file}, "%.200s: %s",
+                     hlo_type(h, t)->text, why);
+    }
+}
+
 void hlo_verify(Hlo *h) {
+    check_quantised_types(h);
     Walk w = {.h = h};
     w.visible = ARENA_NEWN(h->arena, uint8_t, h->values.n);
     w.placed = ARENA_NEWN(h->arena, uint8_t, h->ops.n);

@@ -11,12 +11,13 @@
 //   verify_misc.c    collectives, linear algebra, random numbers, tokens, checks
 //
 // Rules are those of the StableHLO specification; C1, C2 … are its constraint numbers. A dimension
-// known only at run time agrees with any. Quantised elements agree with any elements: their
-// parameters are not looked at.
+// known only at run time agrees with any. Quantised elements agree when they express the same float
+// type: an operation on them is one on those floats, whatever the scales.
 #ifndef OTRN_HLO_VERIFY_H
 #define OTRN_HLO_VERIFY_H
 
 #include "hlo/hlo.h"
+#include "hlo/quant.h"
 
 typedef struct Verify {
     Hlo *h;
@@ -34,7 +35,8 @@ const HloType *verify_out(Verify *v, uint32_t i); // type of result i, a tensor
 const HloType *verify_value(Verify *v, ValueId id); // of any kind
 const int64_t *verify_ints(Verify *v, HloAttrKey key, uint32_t *n);
 
-static inline bool verify_is_quantised(const HloType *t) { return t->text && t->text[0] == '!'; }
+static inline bool verify_is_quantised(const HloType *t) { return quant_is(t); }
+int verify_elem(const HloType *t); // what its elements are to an operation: the expressed type
 static inline bool verify_dim_same(int64_t a, int64_t b) {
     return a == b || a == HLO_DYNAMIC || b == HLO_DYNAMIC;
 }

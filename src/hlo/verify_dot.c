@@ -128,12 +128,14 @@ static void conv_groups(Verify *v, const HloType *a, const HloType *k) {
 
 static void conv_spatial(Verify *v, const HloType *a, const HloType *k, uint32_t n) {
     static const HloAttrKey positive[] = {AK_WINDOW_STRIDES, AK_LHS_DILATION, AK_RHS_DILATION};
+    // frameworks write dynamic_conv with longer lists than it has spatial dimensions; upstream lets them
+    if (v->op->code == HLO_DYNAMIC_CONV)
+        return;
     verify_window_lists(v, n, positive, 3);
     verify_size(v, AK_WINDOW_REVERSAL, n);
-    bool is_static = v->op->code == HLO_CONVOLUTION;
     uint32_t m;
     const int64_t *pad = verify_ints(v, AK_PADDING, &m);
-    if (is_static && m != 2 * n)
+    if (m != 2 * n)
         verify_fail(v, "padding has %u numbers where %u are needed", m, 2 * n);
     const int64_t *in = verify_ints(v, AK_INPUT_SPATIAL_DIMENSIONS, &m);
     const int64_t *kernel = verify_ints(v, AK_KERNEL_SPATIAL_DIMENSIONS, &m);
@@ -141,7 +143,7 @@ static void conv_spatial(Verify *v, const HloType *a, const HloType *k, uint32_t
     const int64_t *stride = verify_ints(v, AK_WINDOW_STRIDES, &m);
     const int64_t *lhs = verify_ints(v, AK_LHS_DILATION, &m);
     const int64_t *rhs = verify_ints(v, AK_RHS_DILATION, &m);
-    for (uint32_t i = 0; is_static && i < n; i++)
+    for (uint32_t i = 0; i < n; i++)
         result_dim(v, "window", (int)out[i],
                    verify_window_steps(a->dims[in[i]], lhs[i], pad[2 * i], pad[2 * i + 1],
                                        k->dims[kernel[i]], rhs[i], stride[i]));

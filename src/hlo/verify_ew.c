@@ -38,8 +38,6 @@ static const struct {
     {HLO_SQRT, F | C, SAME},
     {HLO_TAN, F | C, SAME},
     {HLO_TANH, F | C, SAME},
-    {HLO_UNIFORM_DEQUANTIZE, ANY, FREE},
-    {HLO_UNIFORM_QUANTIZE, ANY, FREE},
     {HLO_ADD, ANY, SAME},
     {HLO_AND, P | I, SAME},
     {HLO_ATAN2, F | C, SAME},
@@ -60,13 +58,13 @@ static const struct {
 static unsigned class_of(const HloType *t) {
     static const uint8_t bits[] = {
         [DC_BOOL] = P, [DC_SINT] = S, [DC_UINT] = U, [DC_FLOAT] = F, [DC_COMPLEX] = C};
-    return bits[dtype_row(t->dtype)->cls];
+    return bits[dtype_row(verify_elem(t))->cls];
 }
 
 static void check_rule(Verify *v, unsigned types, Result result) {
     const HloType *a = verify_in(v, 0), *r = verify_out(v, 0);
-    if (!verify_is_quantised(a) && !(class_of(a) & types))
-        verify_fail(v, "elements of type %s are not allowed", dtype_row(a->dtype)->name);
+    if (!(class_of(a) & types))
+        verify_fail(v, "elements of type %s are not allowed", dtype_row(verify_elem(a))->name);
     for (uint32_t i = 1; i < v->op->noperands; i++)
         verify_same_type(v, "C1", a, verify_in(v, i));
     if (result == SAME) {
@@ -74,11 +72,10 @@ static void check_rule(Verify *v, unsigned types, Result result) {
         return;
     }
     verify_same_shape(v, "C1", a, r);
-    if (verify_is_quantised(a) || verify_is_quantised(r))
-        return;
-    if (result == REAL && r->dtype != verify_complex_part(a->dtype))
-        verify_fail(v, "the result must hold %s, not %s", dtype_row(verify_complex_part(a->dtype))->name,
-                    dtype_row(r->dtype)->name);
+    if (result == REAL && verify_elem(r) != verify_complex_part(verify_elem(a)))
+        verify_fail(v, "the result must hold %s, not %s",
+                    dtype_row(verify_complex_part(verify_elem(a)))->name,
+                    dtype_row(verify_elem(r))->name);
     if (result == BOOL && r->dtype != DT_I1)
         verify_fail(v, "the result must hold i1, not %s", dtype_row(r->dtype)->name);
 }
@@ -89,6 +86,19 @@ static void check_compare(Verify *v) {
     verify_same_shape(v, "C2", a, verify_in(v, 1));
     verify_same_shape(v, "C2", a, r);
     verify_that(v, r->dtype == DT_I1, "the result must hold i1");
+}
+
+// One side at least is quantised; both speak of one float type.
+static void check_quantize(Verify *v) {
+    const HloType *a = verify_in(v, 0), *r = verify_out(v, 0);
+    bool to = v->op->code == HLO_UNIFORM_QUANTIZE;
+    verify_same_shape(v, to ? "shapes" : "C1", a, r);
+    verify_that(v, verify_is_quantised(to ? r : a),
+                to ? "the result must be quantised" : "the operand must be quantised");
+    verify_that(v, to || !verify_is_quantised(r), "the result must not be quantised");
+    if (verify_elem(a) != verify_elem(r))
+        verify_fail(v, "%s: %s and %s express different types", to ? "C1" : "C2",
+                    verify_type_text(v, a), verify_type_text(v, r));
 }
 
 static void check_select(Verify *v) {
@@ -146,6 +156,10 @@ bool verify_ew(Verify *v) {
         return true;
     case HLO_SELECT:
         check_select(v);
+        return true;
+    case HLO_UNIFORM_QUANTIZE:
+    case HLO_UNIFORM_DEQUANTIZE:
+        check_quantize(v);
         return true;
     case HLO_CLAMP:
         check_clamp(v);

@@ -32,7 +32,13 @@ static void is_token(Verify *v, ValueId id, const char *what) {
 
 static void check_constant(Verify *v) {
     const HloAttr *a = hlo_attr(v->op, AK_VALUE);
-    verify_same_type(v, "C1: value and result", hlo_type(v->h, a->type), verify_out(v, 0));
+    const HloType *value = hlo_type(v->h, a->type);
+    const HloType *r = verify_out(v, 0);
+    bool stored = verify_is_quantised(r) && !verify_is_quantised(value); // written as integers
+    verify_that(v, !stored || (value->dtype == r->dtype && verify_shape_same(value, r)),
+                "C1: the value does not hold the integers that the result is stored in");
+    if (!stored)
+        verify_same_type(v, "C1: value and result", value, r);
 }
 
 static void check_tuple(Verify *v) {
@@ -93,6 +99,9 @@ static void check_groups(Verify *v) {
     const HloAttr *g = hlo_attr(v->op, AK_REPLICA_GROUPS);
     for (uint32_t i = 0; g && g->kind == HA_INTS2 && i < g->n; i++)
         verify_that(v, g->ints[i] >= -1, "replica_groups holds a negative process id");
+    if (hlo_int(v->op, AK_USE_GLOBAL_DEVICE_IDS, 0))
+        verify_that(v, hlo_int(v->op, AK_CHANNEL_ID, 0) > 0,
+                    "use_global_device_ids needs a positive channel");
 }
 
 static void check_all_gather(Verify *v) {

@@ -62,8 +62,10 @@ bool verify_shape_same(const HloType *a, const HloType *b) {
     return true;
 }
 
+int verify_elem(const HloType *t) { return verify_is_quantised(t) ? quant_expressed(t) : t->dtype; }
+
 bool verify_elem_same(const HloType *a, const HloType *b) {
-    return a->dtype == b->dtype || verify_is_quantised(a) || verify_is_quantised(b);
+    return verify_is_quantised(a) == verify_is_quantised(b) && verify_elem(a) == verify_elem(b);
 }
 
 bool verify_type_same(const HloType *a, const HloType *b) {
@@ -72,8 +74,7 @@ bool verify_type_same(const HloType *a, const HloType *b) {
 
 bool verify_promotable(const HloType *from, int to) {
     const DtypeRow *a = dtype_row(from->dtype), *b = dtype_row(to);
-    return from->dtype == to || verify_is_quantised(from) ||
-           (a->cls == b->cls && a->bits <= b->bits);
+    return from->dtype == to || (a->cls == b->cls && a->bits <= b->bits);
 }
 
 bool verify_is_index(const HloType *t) {
@@ -201,7 +202,8 @@ void verify_combiner(Verify *v, uint32_t i, uint32_t n, const HloType *const *in
             !verify_type_same(a, c))
             verify_fail(v, "its computation mixes %s, %s and %s", verify_type_text(v, a),
                         verify_type_text(v, b), verify_type_text(v, c));
-        if (!verify_promotable(inputs[k], a->dtype) && !verify_is_quantised(a))
+        if (!verify_promotable(inputs[k], a->dtype) ||
+            verify_is_quantised(inputs[k]) != verify_is_quantised(a))
             verify_fail(v, "elements of %s do not widen to the computation's %s",
                         verify_type_text(v, inputs[k]), verify_type_text(v, a));
         elems[k] = a;

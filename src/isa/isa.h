@@ -144,12 +144,6 @@ static inline uint32_t addr_part(uint64_t a) { return (uint32_t)(a >> 32) & 0xff
 static inline uint32_t addr_poff(uint64_t a) { return (uint32_t)a; }
 #define SEG_MAX 0xffffu
 
-// Types the tensor engine multiplies.
-static inline bool isa_pe_type(int dt) {
-    return dt == DT_F32 || dt == DT_BF16 || dt == DT_F16 || dt == DT_TF32 || dt == DT_F8E4M3 ||
-           dt == DT_F8E4M3FN || dt == DT_F8E5M2 || dt == DT_F8E3M4;
-}
-
 // Exact inverses. Decode raises PARSE on an unknown op, an engine the row forbids, or a non-zero
 // reserved field. They do not check limits: artifact_verify does.
 void isa_encode(const IsaInst *in, uint8_t out[ISA_BYTES]);

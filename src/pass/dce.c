@@ -6,6 +6,8 @@
 //
 // One backward walk: an op is kept when it has an effect or a live result; keeping it makes its
 // operands live, and those its regions read from outside.
+#include <string.h>
+
 #include "pass/walk.h"
 
 bool op_has_effect(const Hlo *h, const HloOp *op) {
@@ -17,7 +19,8 @@ bool op_has_effect(const Hlo *h, const HloOp *op) {
     case HLO_OUTFEED:
         return true;
     case HLO_CUSTOM_CALL:
-        return hlo_int(op, AK_HAS_SIDE_EFFECT, 0) || op->nresults == 0;
+        return hlo_int(op, AK_HAS_SIDE_EFFECT, 0) || op->nresults == 0 ||
+               !strncmp(hlo_attr_str(op, AK_CALL_TARGET_NAME), "check.", 6); // may fail the run
     default:
         break;
     }

@@ -53,24 +53,14 @@ uint32_t dot_free_dims(const HloType *t, const HloOp *op, bool rhs, int64_t out[
     return n;
 }
 
-static bool tensor_engine_type(int dt) {
-    switch (dt) {
-    case DT_F32: case DT_BF16: case DT_F16: case DT_F8E4M3: case DT_F8E4M3FN: case DT_F8E5M2:
-    case DT_F8E3M4:
-        return true;
-    default:
-        return false;
-    }
-}
-
 bool dot_on_tensor_engine(const Hlo *h, const HloOp *op) {
     if (op->code != HLO_DOT_GENERAL)
         return false;
     const HloType *l = hlo_value_type(h, hlo_operand(h, op, 0));
     const HloType *r = hlo_value_type(h, hlo_operand(h, op, 1));
     const HloType *o = hlo_value_type(h, op->results);
-    return tensor_engine_type(l->dtype) && tensor_engine_type(r->dtype) &&
-           tensor_engine_type(o->dtype) && l->elems > 0 && r->elems > 0;
+    return dtype_on_tensor_engine(l->dtype) && dtype_on_tensor_engine(r->dtype) &&
+           dtype_on_tensor_engine(o->dtype) && l->elems > 0 && r->elems > 0;
 }
 
 typedef VEC(OpId) OpList;

@@ -2,7 +2,7 @@
 // inline.c — one function is left: calls and composites become the ops they stand for.
 // needs: a verified module
 // gives: the entry function without calls, composites, tuples, sharding marks or casts
-// stale: nothing (other functions are dropped)
+// stale: nothing (other functions are dropped, unless a custom call names one)
 //
 // The call graph is walked depth first with an explicit limit, so recursion in a hostile program is an
 // error. Each call site gets fresh ops; a table maps the callee's values to the copies and is reused,
@@ -205,21 +205,36 @@ static void copy_region(Inline *in, RegionId from, RegionId to) {
     }
 }
 
+void inline_body(Compile *c, const HloFunc *f, RegionId to) {
+    Hlo *h = c->hlo;
+    HloRegion src = h->regions.at[f->body];
+    Inline in = {.c = c, .h = h};
+    for (uint32_t i = 0; i < src.nargs; i++)
+        map_set(&in, src.args + i, h->regions.at[to].args + i);
+    copy_region(&in, f->body, to);
+    copy_op(&in, src.ops.at[src.ops.n - 1], to); // its own RETURN
+}
+
+// A custom call may name functions that a later pass takes in.
+static bool has_called_computations(const Hlo *h) {
+    for (OpId id = 1; id < h->ops.n; id++) {
+        const HloAttr *a = hlo_attr(hlo_at(h, id), AK_CALLED_COMPUTATIONS);
+        if (a && a->n)
+            return true;
+    }
+    return false;
+}
+
 void pass_inline(Compile *c) {
     Hlo *h = c->hlo;
-    HloFunc *main = hlo_main(h);
-    uint32_t main_index = (uint32_t)(main - h->funcs.at);
-    RegionId from = main->body;
-    HloRegion src = h->regions.at[from];
-    Inline in = {.c = c, .h = h};
+    uint32_t main_index = (uint32_t)(hlo_main(h) - h->funcs.at);
+    HloRegion src = h->regions.at[h->funcs.at[main_index].body];
     TypeId *types = ARENA_NEWN(c->scratch, TypeId, src.nargs + 1);
     for (uint32_t i = 0; i < src.nargs; i++)
         types[i] = h->values.at[src.args + i].type;
     RegionId to = hlo_region(h, 0, src.nargs, types);
-    for (uint32_t i = 0; i < src.nargs; i++)
-        map_set(&in, src.args + i, h->regions.at[to].args + i);
-    copy_region(&in, from, to);
-    copy_op(&in, src.ops.at[src.ops.n - 1], to); // the entry's own RETURN
+    inline_body(c, &h->funcs.at[main_index], to);
     h->funcs.at[main_index].body = to;
-    hlo_keep_only(h, &h->funcs.at[main_index]);
+    if (!has_called_computations(h))
+        hlo_keep_only(h, &h->funcs.at[main_index]);
 }

@@ -6,6 +6,7 @@
 
 const PassRow pass_rows[] = {
     {"inline", pass_inline, "put callees and composites into the entry, drop identities and tuples"},
+    {"quant", pass_quant, "write operations on quantised tensors as integer and float operations"},
     {"fold", pass_fold, "evaluate exact operations on constants, keep splats small"},
     {"cse", pass_cse, "compute equal operations once"},
     {"dots", pass_dots, "bring matrix products into the form the tensor engine takes"},

@@ -23,6 +23,7 @@ static inline void walk_replace(Walk *w, ValueId from, ValueId to) {
 }
 
 void pass_inline(Compile *c);
+void pass_quant(Compile *c);
 void pass_fold(Compile *c);
 void pass_cse(Compile *c);
 void pass_dots(Compile *c);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// api.c — the function table, made from the rows of pjrt_abi.def, and what the plugin says of itself.
+// api.c — the function table, made from the rows of pjrt_abi.def; what the plugin says of itself.
 //
 // A row that is not implemented is bound to a stub of its own that names it: the caller's message
 // then tells which function was missing. The table is constant.

@@ -8,7 +8,8 @@
 
 // ---- options
 
-// The value of a create option as text; options given by the user arrive as strings, ours as numbers.
+// The value of a create option as text; options given by the user arrive as strings, ours as
+// numbers.
 static char *value_text(const PJRT_NamedValue *v) {
     char text[64];
     switch (v->type) {

@@ -2,9 +2,9 @@
 // error.c — PJRT errors: a code and our text.
 //
 // Codes carry meaning for jaxlib: UNIMPLEMENTED starts fall-backs, RESOURCE_EXHAUSTED is what users
-// know as out of memory. The error's first word is a function table, since callers may go through the
-// object instead of through the plugin's table. When there is no memory left for an error, a constant
-// one is returned; destroying it does nothing.
+// know as out of memory. The error's first word is a function table, since callers may go through
+// the object instead of through the plugin's table. When there is no memory left for an error, a
+// constant one is returned; destroying it does nothing.
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -137,7 +137,8 @@ static PJRT_Error *options_check(const CompileOptions *o, size_t devices) {
     return PJ_OK;
 }
 
-// Compiles a program, or loads an artifact: the core tells them apart. *device is where it will run.
+// Compiles a program, or loads an artifact: the core tells them apart. *device is where it will
+// run.
 static PJRT_Error *exe_compile(PJRT_Client *c, const void *bytes, size_t size, const void *options,
                                size_t options_size, PJRT_Executable **out, PJRT_Device **device) {
     CompileOptions o;

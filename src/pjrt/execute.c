@@ -6,9 +6,10 @@
 //   run     the core reads and writes plain pointers
 //   end     under the lock: let go of the arguments, delete the donated ones
 // A donated argument whose memory a result may take over, and which nobody else holds, gives its
-// storage to that result and the program runs in place. Otherwise the result has storage of its own and
-// the argument is freed after the run. Everything that can fail has happened before the run, so
-// that a failing call changes nothing; only a program that fails while it runs consumes its donations.
+// storage to that result and the program runs in place. Otherwise the result has storage of its own
+// and the argument is freed after the run. Everything that can fail has happened before the run, so
+// that a failing call changes nothing; only a program that fails while it runs consumes its
+// donations.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // layouts.c — the layouts and shardings extensions, in their simplest true form.
 //
-// Every array is row-major; a layout is written as HLO text writes it, the axes from minor to major:
-// "{2,1,0}". A program runs on one device, so there is no sharding to tell. Offering both spares jaxlib a
-// detour: without them it fetches the program after every compile and converts it to HLO to look there,
-// which takes longer than everything else in a small compile.
+// Every array is row-major; a layout is written as HLO text writes it, the axes from minor to
+// major: "{2,1,0}". A program runs on one device, so there is no sharding to tell. Offering both
+// spares jaxlib a detour: without them it fetches the program after every compile and converts it
+// to HLO to look there, which takes longer than everything else in a small compile.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // options.c — a reader for the few fields we need of a serialised CompileOptionsProto.
 //
-// Protocol buffers are a sequence of fields: a varint (number << 3 | wire type), then a varint, eight
-// bytes, a length and that many bytes, or four bytes. Fields we do not know are skipped. Used here:
+// Protocol buffers are a sequence of fields: a varint (number << 3 | wire type), then a varint,
+// eight bytes, a length and that many bytes, or four bytes. Fields we do not know are skipped.
+// Used here:
 //   CompileOptionsProto          3 build options, 7 overrides (map: 1 name, 2 value)
 //   ExecutableBuildOptionsProto  4 num_replicas, 5 num_partitions, 9 device assignment
 //   DeviceAssignmentProto        3 computation_devices, each: 1 replica_device_ids (packed)

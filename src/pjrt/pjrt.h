@@ -5,12 +5,14 @@
 //           ├─ devices ─── two memories each: device, pinned_host
 //           ├─ pool ────── blocks of 64-byte aligned storage, kept for reuse
 //           └─ env ─────── the core (otrn.h)
-//   executable ─ otrn_exe and everything a query may ask      loaded executable ─ executable + device
-//   buffer ─ shape + storage (shared, counted)                event ─ mostly the one that is ready
+//   executable ─ otrn_exe and everything a query may ask
+//   loaded executable ─ executable + device
+//   buffer ─ shape + storage (shared, counted)
+//   event ─ mostly the one that is ready
 //
 // Invariants
-//   1. A program runs inside Execute; when Execute returns, its outputs are complete. So almost every
-//      event is the shared one that is ready from the start and costs nothing.
+//   1. A program runs inside Execute; when Execute returns, its outputs are complete. So almost
+//      every event is the shared one that is ready from the start and costs nothing.
 //   2. client->lock guards buffer->storage, the pool, the statistics and the list of environments.
 //      Nothing that can take long runs under it.
 //   3. storage is counted: a buffer holds one count, an external reference one, a run one while it
@@ -196,7 +198,7 @@ Storage *pj_buffer_hold(PJRT_Buffer *b);        // counted; NULL when deleted
 void pj_storage_release(Storage *s); // takes and gives back the lock
 PJRT_Error *pj_buffer_gone(const char *what); // the error for a deleted buffer
 
-// A copy between two strided arrays of the same shape; strides in bytes, any sign, 0 allowed in src.
+// A copy between two strided arrays of one shape; strides in bytes, any sign, 0 allowed in src.
 void pj_strided_copy(void *dst, const int64_t *dst_strides, const void *src,
                      const int64_t *src_strides, const int64_t *dims, size_t rank,
                      size_t elem_bytes);

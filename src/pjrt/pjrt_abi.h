@@ -4,8 +4,8 @@
 // The interface belongs to the OpenXLA project; what is here is our own statement of its layout, so
 // that building the plugin needs no file of theirs. `make abi HEADER=path` proves the two agree.
 // Facts that the rows cannot say:
-//   1. struct_size is the end of the last member the caller knows. A member whose end lies beyond it
-//      is absent (PJRT_HAS); a struct larger than ours is fine.
+//   1. struct_size is the end of the last member the caller knows. A member whose end lies beyond
+//      it is absent (PJRT_HAS); a struct larger than ours is fine.
 //   2. Members marked O are not initialised by the caller.
 //   3. Text is pointer and size without a NUL, except call_location.
 #ifndef OTRN_PJRT_ABI_H

@@ -8,10 +8,11 @@
 #include "pjrt/pjrt.h"
 
 // The value of an option as the environment sets it ("platform", "devices", …). Returns the bytes
-// needed, 0 when there is no such option; an error's text goes to `out` and makes the result negative.
+// needed, 0 when there is no such option; an error's text goes to `out` and makes the result
+// negative.
 OTRN_API long opentrn_option(const char *name, char *out, size_t out_bytes);
-// Modelled time of one run of an artifact or program on a target, as JSON. Returns 0, or -1 with the
-// error's text in `out`.
+// Modelled time of one run of an artifact or program on a target, as JSON. Returns 0, or -1 with
+// the error's text in `out`.
 OTRN_API int opentrn_report(const void *bytes, size_t size, const char *target, char *out,
                             size_t out_bytes);
 
@@ -30,8 +31,11 @@ long opentrn_option(const char *name, char *out, size_t out_bytes) {
 }
 
 static void report_print(const otrn_report *r, char *out, size_t out_bytes) {
-    char busy[512] = "", count[512] = "";
-    size_t b = 0, c = 0;
+    char busy[512] = "", count[512] = "", target[sizeof r->target];
+    size_t b = 0, c = 0, n = 0;
+    for (; n + 1 < sizeof target && r->target[n]; n++) // a file's name may hold anything
+        target[n] = strchr("\"\\", r->target[n]) || r->target[n] < ' ' ? '_' : r->target[n];
+    target[n] = 0;
     for (int i = 0; i < OTRN_ENGINES; i++) {
         const char *comma = i ? ", " : "", *name = otrn_engine_name(i);
         b += (size_t)snprintf(busy + b, sizeof busy - b, "%s\"%.30s\": %.9g", comma, name,
@@ -43,7 +47,7 @@ static void report_print(const otrn_report *r, char *out, size_t out_bytes) {
              "{\"target\": \"%s\", \"total_us\": %.9g, \"busy_us\": {%s}, \"instructions\": {%s}, "
              "\"flops\": %.17g, \"hbm_bytes\": %.17g, \"hbm_peak_bytes\": %.17g, "
              "\"usd_per_hour\": %.9g, \"unknown_loops\": %llu}",
-             r->target, r->total_us, busy, count, r->flops, r->hbm_bytes, r->hbm_peak_bytes,
+             target, r->total_us, busy, count, r->flops, r->hbm_bytes, r->hbm_peak_bytes,
              r->usd_per_hour, (unsigned long long)r->unknown_loops);
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // storage.c — the memory behind buffers: aligned blocks in size classes, kept for the next run.
 //
-// A training step frees and asks for the same sizes over and over; large blocks from the system cost
-// page faults each time. A freed block goes to the list of its class (four classes per doubling, so
-// at most a fifth is wasted). When more than PJ_KEEP_BYTES would be kept, all kept blocks are
-// given back first: sizes that are no longer asked for cannot fill the pool for ever.
+// A training step frees and asks for the same sizes over and over; large blocks from the system
+// cost page faults each time. A freed block goes to the list of its class (four classes per
+// doubling, so at most a fifth is wasted). When more than PJ_KEEP_BYTES would be kept, all kept
+// blocks are given back first: sizes that are no longer asked for cannot fill the pool for ever.
 #include <stdlib.h>
 
 #include "pjrt/pjrt.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // topology.c — which devices there are, without opening any: names, kinds, coordinates.
 //
-// A client owns one; ahead-of-time compilers make one of their own. The serialised form is a line of
-// text: "opentrn-topology 1 PLATFORM TARGET COUNT".
+// A client owns one; ahead-of-time compilers make one of their own. The serialised form is a line
+// of text: "opentrn-topology 1 PLATFORM TARGET COUNT".
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +76,7 @@ void pj_topology_free(PJRT_TopologyDescription *t) {
     free(t);
 }
 
-// The options of the environment, with the caller's on top.
+// Of the environment's options; the topology's name, when there is one, is the target.
 PJRT_Error *pj_TopologyDescription_Create(PJRT_TopologyDescription_Create_Args *args) {
     Options o;
     char target[64];

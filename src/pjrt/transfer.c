@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// transfer.c — arrays between the host's layout and ours (dense, row-major, sub-byte types one per byte).
+// transfer.c — arrays between the host's layout and ours.
 //
-// The host writes a small signed integer into its byte with clear top bits, we with copies of the sign.
-// A host array may have any strides: reversed axes are negative, broadcast ones 0. Neighbouring axes
-// that are contiguous in both arrays are joined first, so that the common cases become one memcpy.
+// Ours is dense and row-major, with sub-byte types one per byte.
+// The host writes a small signed integer into its byte with clear top bits, we with copies of the
+// sign. A host array may have any strides: reversed axes are negative, broadcast ones 0.
+// Neighbouring axes that are contiguous in both arrays are joined first, so that the common cases
+// become one memcpy.
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +15,8 @@ typedef struct Axis {
     int64_t size, dst, src; // strides in bytes
 } Axis;
 
-// Fills axes from the outermost in, without axes of size 1, joined where possible; returns the count.
+// Fills axes from the outermost in, without axes of size 1, joined where possible; returns the
+// count.
 static size_t axes_join(Axis *axes, const int64_t *dst_strides, const int64_t *src_strides,
                         const int64_t *dims, size_t rank) {
     size_t n = 0;

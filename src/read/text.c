@@ -7,7 +7,7 @@
 
 #include "read/read.h"
 
-// --- scopes ----------------------------------------------------------------------------------------
+// --- scopes --------------------------------------------------------------------------------------
 
 uint32_t text_scope_begin(TextRead *p) { return p->scope.n; }
 
@@ -25,7 +25,7 @@ void text_bind(TextRead *p, Span name, const char *at, ValueId first, uint32_t c
     VEC_PUSH(p->arena, &p->scope, (uint32_t)(t - p->values.names.at));
 }
 
-// --- regions ---------------------------------------------------------------------------------------
+// --- regions -------------------------------------------------------------------------------------
 
 Span text_argument(TextRead *p, TypeId *type) {
     text_need(p, '%');
@@ -85,7 +85,7 @@ void text_region(TextRead *p, OpId parent) {
     text_scope_end(p, mark);
 }
 
-// --- functions -------------------------------------------------------------------------------------
+// --- functions -----------------------------------------------------------------------------------
 
 typedef struct FuncRead {
     HloFunc f;
@@ -223,7 +223,7 @@ static void func_pretty(TextRead *p, const char *at) {
     func_add(p, &fr);
 }
 
-// --- functions in generic form ---------------------------------------------------------------------
+// --- functions in generic form -------------------------------------------------------------------
 
 static void dicts_take(TextRead *p, FuncRead *fr, const HloAttr *list, bool args) {
     for (uint32_t i = 0; list->kind == HA_LIST && i < list->n; i++) {
@@ -323,7 +323,7 @@ static void func_generic(TextRead *p, const char *at) {
     func_add(p, &fr);
 }
 
-// --- module ----------------------------------------------------------------------------------------
+// --- module --------------------------------------------------------------------------------------
 
 // A mesh becomes the entry @name of the module attribute "sdy.meshes".
 static void mesh_add(TextRead *p, const char *name, HloAttr mesh) {

@@ -13,16 +13,16 @@
 //   text_form.c   the pretty forms
 //
 // The reader walks characters, not tokens: MLIR's token rules depend on where one is (0x17 is a
-// number in an attribute and two dimensions in a shape), so each routine reads what may stand there.
-// Every routine skips space in front of what it reads. Lists under construction live on shared
-// stacks and are cut back to the length they had.
+// number in an attribute and two dimensions in a shape), so each routine reads what may stand
+// there. Every routine skips space in front of what it reads. Lists under construction live on
+// shared stacks and are cut back to the length they had.
 #ifndef OTRN_READ_TEXT_H
 #define OTRN_READ_TEXT_H
 
 #include "hlo/hlo.h"
 
 #define TEXT_MAX_DEPTH 400         // regions, attributes, types, locations inside one another
-#define TEXT_MAX_EXPANSION 4000000 // attributes and types that aliases may multiply into
+#define TEXT_MAX_EXPANSION 4000000 // what aliases and splats may unfold into, beside the text
 
 typedef struct Span { // a piece of the text
     const char *s;
@@ -57,6 +57,12 @@ typedef struct TextPos {
     uint32_t line, col;
 } TextPos;
 
+typedef struct TextBlob { // a resource: its text, and its bytes once a constant asked for them
+    Span text;
+    uint8_t *bytes;
+    size_t n;
+} TextBlob;
+
 typedef struct TextResult { // %name or %name:count in front of an op's '='
     Span name;
     uint32_t count;
@@ -70,7 +76,8 @@ typedef struct TextRead {
     StrId file_str;
     const char *begin, *at, *end;
     uint32_t depth;
-    uint64_t weight;
+    uint64_t weight;   // attributes and types read, since the last definition was entered
+    uint64_t expanded; // how much more the text stands for than it holds
     // Ops come in text order, so the line of the next op is counted on from the last one.
     const char *line_at;
     uint32_t line;
@@ -81,7 +88,7 @@ typedef struct TextRead {
     TextMap resources; // a: index into blobs
     TextMap typetexts; // "tensor<…>" without inner brackets; a: type
     VEC(TextAlias) alias;
-    VEC(Span) blobs; // text of the resources
+    VEC(TextBlob) blobs;
     VEC(HloNamed) meshes; // sdy.mesh
     VEC(uint8_t) loc_has_file; // by LocId: 1 no, 2 yes
     const char *resources_at; // the {-# block, NULL when there is none
@@ -144,6 +151,8 @@ TextName *text_map_find(TextMap *m, Span name);         // NULL when absent
 // --- text_alias.c --------------------------------------------------------------------------------
 void text_alias_scan(TextRead *p);   // finds all definitions that begin a line
 void text_alias_define(TextRead *p); // a definition where the reader stands: passes over it
+// Counts what a short text unfolds into; raises when that has no measure.
+void text_expand(TextRead *p, uint64_t more);
 // What the alias at hand (#x or !x) stands for.
 HloAttr text_alias_attr(TextRead *p);
 TypeId text_alias_type(TextRead *p);

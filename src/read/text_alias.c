@@ -8,7 +8,7 @@
 // counted, so doubling aliases cannot unfold without end.
 #include "read/text.h"
 
-// --- finding definitions ---------------------------------------------------------------------------
+// --- finding definitions -------------------------------------------------------------------------
 
 // The name (with sigil) of a definition at s, or an empty span; *def becomes the text behind '='.
 static Span definition_at(const char *s, const char *end, const char **def) {
@@ -53,7 +53,7 @@ void text_alias_scan(TextRead *p) {
     }
 }
 
-// --- using them ------------------------------------------------------------------------------------
+// --- using them ----------------------------------------------------------------------------------
 
 bool text_at_alias(TextRead *p) {
     char c = text_peek(p);
@@ -75,12 +75,19 @@ static uint32_t alias_find(TextRead *p) {
     return t->a;
 }
 
-static void weigh(TextRead *p, uint64_t more) {
-    p->weight += more;
-    if (p->weight > TEXT_MAX_EXPANSION)
+void text_expand(TextRead *p, uint64_t more) {
+    p->expanded += more;
+    if (p->expanded > TEXT_MAX_EXPANSION + (uint64_t)(p->end - p->begin))
         text_fail(p, p->at, OTRN_CAPACITY,
-                  "aliases unfold into more than TEXT_MAX_EXPANSION (%d) attributes",
+                  "the text unfolds into more than TEXT_MAX_EXPANSION (%d) attributes",
                   TEXT_MAX_EXPANSION);
+}
+
+// One use of an alias instead of its definition.
+static void weigh(TextRead *p, uint64_t weight) {
+    p->weight += weight;
+    if (weight > 1)
+        text_expand(p, weight - 1);
 }
 
 typedef struct Visit { // the reader's state while it is away at a definition
@@ -206,7 +213,7 @@ void text_alias_define(TextRead *p) {
     p->at = alias_end(p, use);
 }
 
-// --- raw text --------------------------------------------------------------------------------------
+// --- raw text ------------------------------------------------------------------------------------
 
 // The end of a string, comment or single character at s.
 static const char *raw_step(TextRead *p, const char *s) {
@@ -241,8 +248,8 @@ static const char *raw_end(TextRead *p) {
                           TEXT_MAX_DEPTH);
             want[n++] = "<>()[]{}"[kind + 1];
         } else if (kind >= 0 && *s != want[--n]) {
-            text_fail(p, s, OTRN_PARSE, "expected '%c' to close what was opened, found '%c'", want[n],
-                      *s);
+            text_fail(p, s, OTRN_PARSE, "expected '%c' to close what was opened, found '%c'",
+                      want[n], *s);
         }
         s = raw_step(p, s);
     } while (n);
@@ -263,7 +270,9 @@ static const char *raw_splice(TextRead *p, const char *s, Buf *out) {
     while (from < to && (*from == ' ' || *from == '\t'))
         from++;
     text_deeper(p);
+    size_t had = out->n;
     raw_copy(p, from, to, out);
+    text_expand(p, out->n - had);
     p->depth--;
     return behind;
 }
@@ -289,8 +298,6 @@ static void raw_put(Buf *out, const char *s, size_t n, bool blank_before) {
 static void raw_copy(TextRead *p, const char *s, const char *end, Buf *out) {
     bool blank_before = false;
     while (s < end) {
-        if (out->n > TEXT_MAX_EXPANSION)
-            text_fail(p, s, OTRN_CAPACITY, "aliases unfold into too long a text");
         if ((*s == '#' || *s == '!') && raw_is_alias(p, s)) {
             raw_put(out, s, 0, blank_before);
             s = raw_splice(p, s, out);
@@ -298,7 +305,8 @@ static void raw_copy(TextRead *p, const char *s, const char *end, Buf *out) {
             continue;
         }
         const char *e = raw_step(p, s);
-        bool blank = *s == ' ' || *s == '\n' || *s == '\t' || *s == '\r' || (*s == '/' && e > s + 1);
+        bool comment = *s == '/' && e > s + 1;
+        bool blank = *s == ' ' || *s == '\n' || *s == '\t' || *s == '\r' || comment;
         if (!blank)
             raw_put(out, s, (size_t)(e - s), blank_before);
         blank_before = blank;

@@ -6,7 +6,7 @@
 
 #include "base/num.h"
 
-// --- numbers ---------------------------------------------------------------------------------------
+// --- numbers -------------------------------------------------------------------------------------
 
 // A float literal has a point; everything else that begins with a digit is an integer.
 static bool at_float(const TextRead *p) {
@@ -86,7 +86,7 @@ static HloAttr number(TextRead *p) {
     return number_int(p);
 }
 
-// --- lists and dictionaries ------------------------------------------------------------------------
+// --- lists and dictionaries ----------------------------------------------------------------------
 
 const HloAttr *text_attr_list_take(TextRead *p, uint32_t base, uint32_t *n) {
     *n = p->attrs.n - base;
@@ -169,7 +169,7 @@ HloAttr text_ints_take(TextRead *p, uint32_t base) {
     return a;
 }
 
-// --- any attribute ---------------------------------------------------------------------------------
+// --- any attribute -------------------------------------------------------------------------------
 
 static HloAttr opaque(TextRead *p, const char *from) {
     Buf text = {.arena = p->arena};

@@ -39,7 +39,7 @@ static void skip(Dense *d) {
     }
 }
 
-// --- one element -----------------------------------------------------------------------------------
+// --- one element ---------------------------------------------------------------------------------
 
 static void store_int(Dense *d, int dtype, uint8_t *out, uint64_t magnitude, bool neg) {
     int bits = dtype_row(dtype)->bits;
@@ -142,7 +142,7 @@ static void element(Dense *d, uint8_t *out) {
     d->s++;
 }
 
-// --- lists -----------------------------------------------------------------------------------------
+// --- lists ---------------------------------------------------------------------------------------
 
 // Elements [a, b, …] of the innermost dimension, the reader behind '['.
 static uint8_t *row(Dense *d, int64_t n, uint8_t *out) {
@@ -196,7 +196,7 @@ static void nested(Dense *d) {
     } while (depth);
 }
 
-// --- blobs -----------------------------------------------------------------------------------------
+// --- blobs ---------------------------------------------------------------------------------------
 
 static uint8_t *hex_decode(TextRead *p, const char *s, size_t digits, size_t *bytes) {
     if (digits % 2)
@@ -257,7 +257,7 @@ static size_t blob_take(Dense *d, uint8_t *bytes, size_t n) {
     return n;
 }
 
-// --- dense<…> --------------------------------------------------------------------------------------
+// --- dense<…> ------------------------------------------------------------------------------------
 
 static TypeId tensor_type(TextRead *p) {
     text_need(p, ':');
@@ -287,9 +287,8 @@ static HloAttr dense_attr(Dense *d, TypeId type, size_t n) {
 }
 
 static HloAttr dense_list(TextRead *p, const char *open) {
-    const char *s = p->at, *end = s;
     // A '>' inside a comment would be found too early; the element reader then complains.
-    end = memchr(s, '>', (size_t)(p->end - s));
+    const char *s = p->at, *end = memchr(s, '>', (size_t)(p->end - s));
     if (!end)
         text_fail(p, open, OTRN_PARSE, "this constant is never closed");
     p->at = end + 1;
@@ -338,7 +337,7 @@ static HloAttr dense_blob(TextRead *p, const char *open) {
     return dense_attr(&d, type, n);
 }
 
-// --- resources -------------------------------------------------------------------------------------
+// --- resources -----------------------------------------------------------------------------------
 
 // key: "0x…" is noted; a key of anything else is passed over.
 static void resource_entry(TextRead *p) {
@@ -362,7 +361,8 @@ static void resource_entry(TextRead *p) {
     if (!end)
         text_fail(p, at, OTRN_PARSE, "this resource is never closed");
     text_map_at(p->arena, &p->resources, key)->a = p->blobs.n;
-    VEC_PUSH(p->arena, &p->blobs, ((Span){p->at + 1, (size_t)(end - p->at - 1)}));
+    VEC_PUSH(p->arena, &p->blobs,
+             ((TextBlob){.text = {p->at + 1, (size_t)(end - p->at - 1)}}));
     p->at = end + 1;
 }
 
@@ -399,13 +399,19 @@ static HloAttr dense_resource(TextRead *p, const char *open) {
         text_fail(p, open, OTRN_PARSE, "the resource '%.*s' has no data in this file", (int)key.n,
                   key.s);
     }
-    Span text = p->blobs.at[t->a];
-    if (text.n < 10 || memcmp(text.s, "0x", 2))
+    TextBlob *blob = &p->blobs.at[t->a];
+    if (blob->text.n < 10 || memcmp(blob->text.s, "0x", 2))
         text_fail(p, open, OTRN_PARSE, "the resource '%.*s' is no blob", (int)key.n, key.s);
-    size_t n;
-    uint8_t *bytes = hex_decode(p, text.s + 2, text.n - 2, &n);
-    Dense d = dense_begin(p, open, type); // the first four bytes give the blob's alignment
-    n = blob_take(&d, arena_dup(p->arena, bytes + 4, n - 4), n - 4);
+    if (!blob->bytes) // the first four bytes give the blob's alignment
+        blob->bytes = hex_decode(p, blob->text.s + 2, blob->text.n - 2, &blob->n) + 4;
+    Dense d = dense_begin(p, open, type);
+    size_t n = blob->n - 4;
+    uint8_t *bytes = blob->bytes;
+    if (dtype_row(d.dtype)->bits < 8) { // brought to host form in place, so each use has its own
+        text_expand(p, n);
+        bytes = arena_dup(p->arena, bytes, n);
+    }
+    n = blob_take(&d, bytes, n);
     return dense_attr(&d, type, n);
 }
 
@@ -419,7 +425,7 @@ HloAttr text_dense(TextRead *p) {
     return text_peek(p) == '"' ? dense_blob(p, open) : dense_list(p, open);
 }
 
-// --- array<…> --------------------------------------------------------------------------------------
+// --- array<…> ------------------------------------------------------------------------------------
 
 HloAttr text_array(TextRead *p) {
     const char *from = p->at;

@@ -5,7 +5,7 @@
 // the table below says which slot each word fills. The rest have a routine each.
 #include "read/text.h"
 
-// --- the common form -------------------------------------------------------------------------------
+// --- the common form -----------------------------------------------------------------------------
 
 static const struct {
     uint16_t code;
@@ -121,15 +121,13 @@ static void operands(TextRead *p) {
     }
 }
 
-static bool needs_dot_dims(const TextOp *o) { return o->code == HLO_DOT_GENERAL; }
-
 static void form_common(TextRead *p, TextOp *o) {
     uint32_t base = p->vals.n;
     bool parens = o->code == HLO_CHLO_TOP_K && text_eat(p, '(');
     operands(p);
     bool first = p->vals.n == base;
     text_op_make(p, o, base);
-    if (needs_dot_dims(o)) { // left out when empty
+    if (o->code == HLO_DOT_GENERAL) { // left out when empty
         text_slot_set(p, o->id, AK_LHS_BATCHING_DIMENSIONS, (HloAttr){.kind = HA_INTS});
         text_slot_set(p, o->id, AK_RHS_BATCHING_DIMENSIONS, (HloAttr){.kind = HA_INTS});
         text_slot_set(p, o->id, AK_LHS_CONTRACTING_DIMENSIONS, (HloAttr){.kind = HA_INTS});
@@ -145,7 +143,7 @@ static void form_common(TextRead *p, TextOp *o) {
     text_op_types(p, o);
 }
 
-// --- single forms ----------------------------------------------------------------------------------
+// --- single forms --------------------------------------------------------------------------------
 
 // stablehlo.constant {attrs} dense<…> : T, or () <{value = …}> {attrs} : () -> T
 static void form_constant(TextRead *p, TextOp *o) {
@@ -316,7 +314,7 @@ static void form_sdy(TextRead *p, TextOp *o) {
     text_op_types(p, o);
 }
 
-// --- convolution -----------------------------------------------------------------------------------
+// --- convolution ---------------------------------------------------------------------------------
 
 // [[1, 2], [0, 0]]
 static void pad_table(TextRead *p, TextOp *o) {
@@ -385,7 +383,7 @@ static void form_convolution(TextRead *p, TextOp *o) {
     text_op_types(p, o);
 }
 
-// --- forms with regions ----------------------------------------------------------------------------
+// --- forms with regions --------------------------------------------------------------------------
 
 // while(%i = %init, …) : T, … attributes {…} cond { … } do { … }
 static void form_while(TextRead *p, TextOp *o) {
@@ -459,8 +457,10 @@ static void reduce_body(TextRead *p, TextOp *o, uint32_t pairs) {
         text_need(p, ')');
     }
     uint32_t sorted = p->types.n;
-    for (uint32_t i = 0; i < 2 * pairs; i++)
-        VEC_PUSH(p->arena, &p->types, p->types.at[types + (i < pairs ? 2 * i : 2 * (i - pairs) + 1)]);
+    for (uint32_t i = 0; i < 2 * pairs; i++) {
+        uint32_t from = i < pairs ? 2 * i : 2 * (i - pairs) + 1;
+        VEC_PUSH(p->arena, &p->types, p->types.at[types + from]);
+    }
     RegionId r = hlo_op_add_region(p->h, o->id, 2 * pairs, p->types.at + sorted);
     uint32_t mark = text_scope_begin(p);
     for (uint32_t i = 0; i < 2 * pairs; i++) {
@@ -524,7 +524,7 @@ static void form_reduce(TextRead *p, TextOp *o) {
     p->types.n = types;
 }
 
-// --- which -----------------------------------------------------------------------------------------
+// --- which ---------------------------------------------------------------------------------------
 
 void text_form(TextRead *p, TextOp *o) {
     switch (o->code) {

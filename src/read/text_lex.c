@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-// --- places and errors -----------------------------------------------------------------------------
+// --- places and errors ---------------------------------------------------------------------------
 
 Place text_place(const TextRead *p, const char *at) {
     uint32_t line = 1;
@@ -60,7 +60,7 @@ void text_deeper(TextRead *p) {
                   TEXT_MAX_DEPTH);
 }
 
-// --- space, characters, words ----------------------------------------------------------------------
+// --- space, characters, words --------------------------------------------------------------------
 
 void text_space(TextRead *p) {
     const char *s = p->at, *end = p->end;
@@ -155,7 +155,7 @@ Span text_suffix_id(TextRead *p, const char *what) {
     return (Span){s, (size_t)(e - s)};
 }
 
-// --- strings ---------------------------------------------------------------------------------------
+// --- strings -------------------------------------------------------------------------------------
 
 int text_hex_digit(char c) {
     if (c >= '0' && c <= '9')
@@ -178,7 +178,7 @@ static int escape_decode(TextRead *p, const char *s, char *out) {
         return 2;
     }
     text_fail(p, s, OTRN_PARSE,
-              "unknown escape in a string: a backslash stands before \", \\, n, t or two hex digits");
+              "unknown escape in a string: a backslash stands before \", \\, n, t or 2 hex digits");
 }
 
 char *text_string(TextRead *p, uint32_t *n) {
@@ -243,7 +243,7 @@ const char *text_symbol(TextRead *p) {
     return arena_strndup(p->arena, id.s, id.n);
 }
 
-// --- numbers ---------------------------------------------------------------------------------------
+// --- numbers -------------------------------------------------------------------------------------
 
 bool text_at_int(TextRead *p) {
     char c = text_peek(p);
@@ -275,7 +275,7 @@ int64_t text_int(TextRead *p, const char *what) {
     return (int64_t)(neg ? 0 - v : v);
 }
 
-// --- hashed names ----------------------------------------------------------------------------------
+// --- hashed names --------------------------------------------------------------------------------
 
 static uint32_t name_hash(Span s) { return (uint32_t)hash64(7, s.s, s.n); }
 

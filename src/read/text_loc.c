@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // text_loc.c — loc(…): where in the user's program an op comes from.
 //
-// An op whose location names no file gets the line and column of the text itself, so that every
-// message can point somewhere.
+// An op without location gets the line and column of the text itself as its own; one whose location
+// names no file gets them around that, so that every message can point somewhere.
 #include "read/text.h"
 
 #include <assert.h>
@@ -36,16 +36,11 @@ LocId text_loc_here(TextRead *p, TextPos pos) {
 LocId text_loc_or_here(TextRead *p, LocId loc, TextPos pos) {
     if (has_file(p, loc))
         return loc;
-    LocId here = text_loc_here(p, pos);
-    HloLoc l = p->h->locs.at[loc];
-    if (!loc || l.kind == HL_UNKNOWN)
-        return here;
-    if (l.kind == HL_NAME) { // keep the outermost name, which is the one people know
-        l.a = here;
-        return loc_make(p, &l);
-    }
-    LocId tail = loc_make(p, &(HloLoc){.kind = HL_FUSED, .a = here});
-    return loc_make(p, &(HloLoc){.kind = HL_FUSED, .a = loc, .b = tail});
+    if (!loc)
+        return text_loc_here(p, pos);
+    HloLoc here = {.kind = HL_HERE, .str = p->file_str, .line = pos.line, .col = pos.col};
+    here.a = p->h->locs.at[loc].kind == HL_UNKNOWN ? 0 : loc;
+    return loc_make(p, &here);
 }
 
 static uint32_t loc_number(TextRead *p) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // text_op.c — one op: names of results, generic form, and the parts all pretty forms share.
 //
-//   %r:2 = "dialect.op"(%a, %b) <{properties}> ({ region }, …) {attributes} : (T, T) -> (T, T) loc(…)
+//   %r:2 = "dialect.op"(%a, %b) <{properties}> ({ region }, …) {attributes} : (T, T) -> (T, T)
 //
 // Types come last, regions before them, so the op is made as soon as its operands are known, its
 // regions are read into it, and its results are added at the end.
@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-// --- values ----------------------------------------------------------------------------------------
+// --- values --------------------------------------------------------------------------------------
 
 ValueId text_operand(TextRead *p) {
     text_need(p, '%');
@@ -18,17 +18,13 @@ ValueId text_operand(TextRead *p) {
     TextName *t = text_map_find(&p->values, name);
     if (!t || !t->b)
         text_fail(p, at, OTRN_PARSE, "the value %%%.*s is not defined here", (int)name.n, name.s);
-    if (p->at == p->end || *p->at != '#') {
-        if (t->b != 1)
-            text_fail(p, at, OTRN_PARSE, "%%%.*s stands for %u values: write %%%.*s#0 to %%%.*s#%u",
-                      (int)name.n, name.s, t->b, (int)name.n, name.s, (int)name.n, name.s, t->b - 1);
-        return t->a;
-    }
+    if (p->at == p->end || *p->at != '#')
+        return t->a; // of a pack, the first
     p->at++;
     int64_t k = text_int(p, "the number of a result");
     if (k < 0 || k >= t->b)
-        text_fail(p, at, OTRN_PARSE, "%%%.*s has %u results, there is no #%lld", (int)name.n, name.s,
-                  t->b, (long long)k);
+        text_fail(p, at, OTRN_PARSE, "%%%.*s has %u results, there is no #%lld", (int)name.n,
+                  name.s, t->b, (long long)k);
     return t->a + (ValueId)k;
 }
 
@@ -49,7 +45,7 @@ static void result_names(TextRead *p) {
     text_need(p, '=');
 }
 
-// --- making the op ---------------------------------------------------------------------------------
+// --- making the op -------------------------------------------------------------------------------
 
 void text_op_make(TextRead *p, TextOp *o, uint32_t vals_base) {
     uint32_t n = p->vals.n - vals_base;
@@ -110,12 +106,13 @@ void text_op_check_operands(TextRead *p, TextOp *o, uint32_t n, const TypeId *ty
         Buf is = {.arena = p->arena}, said = {.arena = p->arena};
         hlo_print_type(p->h, have, &is);
         hlo_print_type(p->h, types[i], &said);
-        text_fail(p, o->at, OTRN_VERIFY, "%s: operand %u is %.200s, but its type is given as %.200s",
-                  op_name(o, name), i, buf_cstr(&is), buf_cstr(&said));
+        text_fail(p, o->at, OTRN_VERIFY,
+                  "%s: operand %u is %.200s, but its type is given as %.200s", op_name(o, name), i,
+                  buf_cstr(&is), buf_cstr(&said));
     }
 }
 
-// --- types of pretty forms -------------------------------------------------------------------------
+// --- types of pretty forms -----------------------------------------------------------------------
 
 // `: T`. Most ops have all operands and results of this type; these two say only the result.
 static bool one_type_is_result(HloOpcode code) { return code == HLO_COMPLEX || code == HLO_TUPLE; }
@@ -179,7 +176,7 @@ void text_op_types(TextRead *p, TextOp *o) {
     p->types.n = base;
 }
 
-// --- generic form ----------------------------------------------------------------------------------
+// --- generic form --------------------------------------------------------------------------------
 
 static HloOpcode opcode_of(TextRead *p, Span name, const char *at) {
     TextName *t = text_map_at(p->arena, &p->opnames, name);
@@ -230,7 +227,7 @@ static void generic(TextRead *p, TextOp *o) {
     text_op_types(p, o);
 }
 
-// --- an op -----------------------------------------------------------------------------------------
+// --- an op ---------------------------------------------------------------------------------------
 
 void text_op(TextRead *p, RegionId into) {
     text_deeper(p);

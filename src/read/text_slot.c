@@ -15,7 +15,7 @@ void text_slot_set(TextRead *p, OpId op, HloAttrKey key, HloAttr value) {
 static HloAttr attr_int(int64_t v) { return (HloAttr){.kind = HA_INT, .i = v}; }
 static HloAttr attr_enum(int64_t v) { return (HloAttr){.kind = HA_ENUM, .i = v}; }
 
-// --- enums -----------------------------------------------------------------------------------------
+// --- enums ---------------------------------------------------------------------------------------
 
 static int64_t enum_word(TextRead *p, HloAttrKey key) {
     text_space(p);
@@ -77,7 +77,7 @@ static HloAttr precision_list(TextRead *p, bool words) {
     return a.n ? a : precision_default(p);
 }
 
-// --- structures ------------------------------------------------------------------------------------
+// --- structures ----------------------------------------------------------------------------------
 
 static HloAttr field_value(TextRead *p, HloAttrKey key) {
     uint32_t base = p->ints.n;
@@ -149,7 +149,7 @@ void text_slot_algorithm(TextRead *p, OpId op) {
     struct_fields(p, op, hlo_struct_by_name(hlo_row(hlo_at(p->h, op)), "algorithm"));
 }
 
-// --- convolution -----------------------------------------------------------------------------------
+// --- convolution ---------------------------------------------------------------------------------
 
 // One layout [b, 0, 1, f]: position is the tensor's axis, a digit says which spatial one. First and
 // second letter go to *first and *second, the spatial axes onto p->ints; returns how many.
@@ -200,7 +200,8 @@ void text_slot_conv(TextRead *p, OpId op) {
         {"bf", AK_INPUT_BATCH_DIMENSION, AK_INPUT_FEATURE_DIMENSION, AK_INPUT_SPATIAL_DIMENSIONS},
         {"io", AK_KERNEL_INPUT_FEATURE_DIMENSION, AK_KERNEL_OUTPUT_FEATURE_DIMENSION,
          AK_KERNEL_SPATIAL_DIMENSIONS},
-        {"bf", AK_OUTPUT_BATCH_DIMENSION, AK_OUTPUT_FEATURE_DIMENSION, AK_OUTPUT_SPATIAL_DIMENSIONS},
+        {"bf", AK_OUTPUT_BATCH_DIMENSION, AK_OUTPUT_FEATURE_DIMENSION,
+         AK_OUTPUT_SPATIAL_DIMENSIONS},
     };
     for (int i = 0; i < 3; i++) {
         if (i == 1)
@@ -216,9 +217,9 @@ void text_slot_conv(TextRead *p, OpId op) {
     }
 }
 
-// --- values that are more than one number ----------------------------------------------------------
+// --- values that are more than one number --------------------------------------------------------
 
-// #stablehlo.result_accuracy<atol = …, rtol = …, ulps = …, mode = #stablehlo.result_accuracy_mode<M>>
+// #stablehlo.result_accuracy<atol = …, ulps = …, mode = #stablehlo.result_accuracy_mode<HIGHEST>>
 static HloAttr accuracy_value(TextRead *p) {
     static const char *const modes[] = {"DEFAULT", "HIGHEST", "TOLERANCE"};
     HloNamed f[4] = {{"atol", {.kind = HA_FLOAT}},
@@ -304,20 +305,20 @@ static HloAttr alias_list(TextRead *p) {
     return a;
 }
 
-// Integers of a dense<…>; splats are written out. INT32_MAX values is far beyond any use.
+// Integers of a dense<…>; splats are written out.
 static HloAttr tensor_ints(TextRead *p, const HloAttr *t, const char *at) {
     const HloType *ty = hlo_type(p->h, t->type);
-    if (ty->elems > INT32_MAX / 8 || ty->rank > 2 || dtype_is_float(ty->dtype) ||
-        dtype_is_complex(ty->dtype))
+    if (ty->rank > 2 || dtype_is_float(ty->dtype) || dtype_is_complex(ty->dtype))
         text_fail(p, at, OTRN_PARSE, "expected a list of integers");
-    size_t bytes = dtype_bytes(ty->dtype);
-    int64_t *v = ARENA_NEWN(p->arena, int64_t, (size_t)ty->elems);
+    text_expand(p, (uint64_t)ty->elems);
+    size_t bytes = dtype_bytes(ty->dtype), n = (size_t)ty->elems;
+    int64_t *v = ARENA_NEWN(p->arena, int64_t, n);
     bool splat = hlo_tensor_is_splat(p->h, t);
-    for (int64_t i = 0; i < ty->elems; i++)
-        v[i] = dtype_to_i64(ty->dtype, (const uint8_t *)t->data + (splat ? 0 : (size_t)i * bytes));
-    HloAttr a = {.kind = HA_INTS, .n = (uint32_t)ty->elems, .ints = v};
-    if (ty->rank == 2)
-        a.cols = (uint32_t)(ty->dims[1] < INT32_MAX ? ty->dims[1] : 0);
+    for (size_t i = 0; i < n; i++)
+        v[i] = dtype_to_i64(ty->dtype, (const uint8_t *)t->data + (splat ? 0 : i * bytes));
+    HloAttr a = {.kind = HA_INTS, .n = (uint32_t)n, .ints = v};
+    if (ty->rank == 2 && n) // the expansion's limit keeps both in range
+        a.cols = (uint32_t)ty->dims[1];
     return a;
 }
 
@@ -366,7 +367,9 @@ static HloAttr coerce(TextRead *p, HloAttrKey key, HloAttr a, const char *at) {
         a.kind = (uint8_t)want;
         if (want == HA_INTS)
             a.cols = 0;
-        else if (!a.cols && a.n)
+        else if (!a.n)
+            a.cols = 2;
+        else if (!a.cols)
             text_fail(p, at, OTRN_PARSE, "%s needs a table of two dimensions",
                       hlo_attr_rows[key].name);
         return a;
@@ -378,10 +381,12 @@ static HloAttr coerce(TextRead *p, HloAttrKey key, HloAttr a, const char *at) {
         return a;
     }
     static const char *const kinds[HA_KIND_COUNT] = {
-        [HA_INT] = "an integer",       [HA_BOOL] = "true or false", [HA_FLOAT] = "a float",
-        [HA_STR] = "a string",         [HA_SYM] = "a symbol",       [HA_INTS] = "a list of integers",
-        [HA_INTS2] = "a table of integers", [HA_TYPE] = "a type",   [HA_TENSOR] = "a dense constant",
-        [HA_LIST] = "a list",          [HA_DICT] = "a dictionary",
+        [HA_INT] = "an integer",   [HA_BOOL] = "true or false",
+        [HA_FLOAT] = "a float",    [HA_STR] = "a string",
+        [HA_SYM] = "a symbol",     [HA_INTS] = "a list of integers",
+        [HA_TYPE] = "a type",      [HA_INTS2] = "a table of integers",
+        [HA_LIST] = "a list",      [HA_TENSOR] = "a dense constant",
+        [HA_DICT] = "a dictionary",
     };
     text_fail(p, at, OTRN_PARSE, "the attribute '%s' must be %s", hlo_attr_rows[key].name,
               kinds[want] ? kinds[want] : "of another kind");
@@ -434,7 +439,7 @@ void text_slot_word(TextRead *p, OpId op, HloAttrKey key) {
     }
 }
 
-// --- entries ---------------------------------------------------------------------------------------
+// --- entries -------------------------------------------------------------------------------------
 
 static HloAttrKey key_of(TextRead *p, const char *name) {
     TextName *t = text_map_at(p->arena, &p->keys, (Span){name, strlen(name)});
@@ -487,7 +492,7 @@ void text_slot_entry(TextRead *p, OpId op, const char *name, const char *at) {
     VEC_PUSH(p->arena, &p->named, e);
 }
 
-// --- defaults --------------------------------------------------------------------------------------
+// --- defaults ------------------------------------------------------------------------------------
 
 static HloAttr repeated(TextRead *p, uint8_t kind, uint32_t n, uint32_t cols, int64_t v) {
     int64_t *ints = ARENA_NEWN(p->arena, int64_t, n);

@@ -17,7 +17,7 @@ TypeId text_type_scalar(TextRead *p, int dtype) {
                                             .text = dtype_row(dtype)->name});
 }
 
-// --- quantised elements ----------------------------------------------------------------------------
+// --- quantised elements --------------------------------------------------------------------------
 
 // Numbers are written anew in one form, so that equal types have equal text.
 static void quant_number(TextRead *p, Buf *out) {
@@ -97,7 +97,7 @@ static int quant_uniform(TextRead *p, Buf *out) {
     return dtype;
 }
 
-// --- elements and tensors --------------------------------------------------------------------------
+// --- elements and tensors ------------------------------------------------------------------------
 
 static int element_complex(TextRead *p, const char *at) {
     text_need(p, '<');
@@ -235,7 +235,7 @@ static TypeId type_tensor_cached(TextRead *p, const char *at) {
     return t;
 }
 
-// --- the rest --------------------------------------------------------------------------------------
+// --- the rest ------------------------------------------------------------------------------------
 
 static TypeId type_tuple(TextRead *p) {
     uint32_t base = p->types.n;

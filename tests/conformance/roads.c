@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // roads.c — one program along one road; see roads.h.
+#define _GNU_SOURCE // memmem
 #include "roads.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -204,9 +204,14 @@ static bool oracle(Trip *t, Hlo *h, const HloFunc *f, const Tensor *args, Tensor
     return ok;
 }
 
+// Programs with checks of their own are judged by those.
+static bool has_checks(const Program *p) {
+    return memmem(p->text + p->begin, p->end - p->begin, "check.", 6) != NULL;
+}
+
 static bool results_agree(Trip *t, Hlo *h, const HloFunc *f, const Tensor *args, void *const *got) {
     Tensor *want = ARENA_NEWN(&t->arena, Tensor, f->nresults + 1u);
-    if (!f->nresults || !oracle(t, h, f, args, want))
+    if (!f->nresults || has_checks(t->p) || !oracle(t, h, f, args, want))
         return true;
     for (uint32_t i = 0; i < f->nresults; i++) {
         const HloType *ty = hlo_type(h, f->result_types[i]);

@@ -7,7 +7,6 @@
 
 #include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 extern const char *const fuzz_seeds[];
@@ -42,7 +41,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         round_trip(&ctx, &a, h, false); // verified: nothing may be refused from here on
         round_trip(&ctx, &a, h, true);
     } else if (h && ctx.err.code != OTRN_VERIFY && ctx.err.code != OTRN_CAPACITY) {
-        if (getenv("FUZZ_SHOW")) fwrite(data, 1, size, stderr);
         fprintf(stderr, "\n%s:%u:%u: %s\n", ctx.err.file, ctx.err.line, ctx.err.col, ctx.err.text);
         assert(!"our own text is refused");
     }

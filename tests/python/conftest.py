@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 os.environ["JAX_PLATFORMS"] = "opentrn,cpu"
+os.environ["OTRN_CACHE"] = "off"  # tests that want it turn it on in a process of their own
 
 import jax
 import pytest
@@ -36,10 +37,14 @@ def x64():
 @pytest.fixture
 def python():
     """Runs Python code in a process of its own, with other variables in its environment."""
+
     def run(code, **variables):
         env = {**os.environ, **{k: v for k, v in variables.items() if v is not None}}
         for k, v in variables.items():
             if v is None:
                 env.pop(k, None)
-        return subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=300)
+        return subprocess.run(
+            [sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=300
+        )
+
     return run

@@ -37,15 +37,23 @@ def test_memory_stats(device):
 
 
 def test_nothing_changes_for_programs_that_do_not_ask(python):
-    ran = python("import jax; print(jax.default_backend(), jax.devices('opentrn'))", JAX_PLATFORMS=None)
+    ran = python(
+        "import jax; print(jax.default_backend(), jax.devices('opentrn'))", JAX_PLATFORMS=None
+    )
     assert ran.stdout.strip() == "cpu [opentrn:0]"
     assert "experimental" not in ran.stderr
 
 
 def test_cpu_survives_a_missing_library(python):
-    ran = python("import jax; print(jax.default_backend())", JAX_PLATFORMS=None, OTRN_PJRT_LIBRARY="/nonexistent.so")
+    ran = python(
+        "import jax; print(jax.default_backend())",
+        JAX_PLATFORMS=None,
+        OTRN_PJRT_LIBRARY="/nonexistent.so",
+    )
     assert ran.stdout.strip() == "cpu", ran.stderr
-    ran = python("import jax; jax.devices()", JAX_PLATFORMS="opentrn", OTRN_PJRT_LIBRARY="/nonexistent.so")
+    ran = python(
+        "import jax; jax.devices()", JAX_PLATFORMS="opentrn", OTRN_PJRT_LIBRARY="/nonexistent.so"
+    )
     assert ran.returncode != 0
     assert "/nonexistent.so" in ran.stderr
 
@@ -90,6 +98,7 @@ def test_private_names_of_jax_look_as_expected():
 
     from jax._src import xla_bridge
     from jax._src.interpreters import mlir
+
     entry = xla_bridge._backend_factories["opentrn"]
     assert dataclasses.is_dataclass(entry)
     assert entry.fail_quietly and not entry.experimental

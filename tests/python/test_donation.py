@@ -41,7 +41,7 @@ def test_donated_and_used_at_the_same_time():
     x = jax.device_put(np.ones(10, np.float32))
     with pytest.raises(Exception, match="donate"):
         f(x, x)
-    if not x.is_deleted(): # JAX itself may have refused before it reached us
+    if not x.is_deleted():  # JAX itself may have refused before it reached us
         np.testing.assert_array_equal(x, np.ones(10))
 
 

@@ -15,7 +15,11 @@ def works():
 
 def test_unsupported_op():
     """A custom call nobody has heard of."""
-    f = jax.jit(lambda x: jax.ffi.ffi_call("opentrn_test_no_such_call", jax.ShapeDtypeStruct(x.shape, x.dtype))(x))
+    f = jax.jit(
+        lambda x: jax.ffi.ffi_call(
+            "opentrn_test_no_such_call", jax.ShapeDtypeStruct(x.shape, x.dtype)
+        )(x)
+    )
     with pytest.raises(jax.errors.JaxRuntimeError, match="opentrn_test_no_such_call"):
         f(jnp.ones(3))
     works()

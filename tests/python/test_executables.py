@@ -49,9 +49,12 @@ def test_fingerprints_differ():
 
 def test_serialise_and_load(device):
     from jax.experimental import serialize_executable
+
     x = np.arange(6, dtype=np.float32)
     c = jax.jit(lambda x: x * 3).lower(x).compile()
-    loaded = serialize_executable.deserialize_and_load(*serialize_executable.serialize(c), execution_devices=[device])
+    loaded = serialize_executable.deserialize_and_load(
+        *serialize_executable.serialize(c), execution_devices=[device]
+    )
     np.testing.assert_array_equal(loaded(x), x * 3)
 
 
@@ -61,6 +64,8 @@ def test_cache_hit_across_processes(python, tmp_path):
         c = jax.jit(lambda x: x * 17 - 4).lower(np.ones(9, np.float32)).compile()
         print(opentrn.cache_hit(c), float(c(np.ones(9, np.float32))[0]))"""
     ran = [python(code, OTRN_CACHE="on", OTRN_CACHE_DIR=str(tmp_path)) for _ in range(2)]
-    assert [r.stdout.strip() for r in ran] == ["False 13.0", "True 13.0"], ran[0].stderr + ran[1].stderr
+    assert [r.stdout.strip() for r in ran] == ["False 13.0", "True 13.0"], (
+        ran[0].stderr + ran[1].stderr
+    )
     off = python(code, OTRN_CACHE="off", OTRN_CACHE_DIR=str(tmp_path))
     assert off.stdout.strip() == "False 13.0"

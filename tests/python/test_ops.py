@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 F32 = np.array([-3.5, -1.0, -0.25, -0.0, 0.0, 0.125, 0.5, 1.0, 1.5, 2.75, 10.0, 80.0], np.float32)
-SPECIAL = np.array([np.inf, -np.inf, np.nan, 3.4e38], np.float32) # no subnormals: JAX's CPU flushes them
-I32 = np.array([-2**31, -77, -3, -1, 0, 1, 2, 5, 31, 1000, 2**31 - 1], np.int32)
+SPECIAL = np.array(
+    [np.inf, -np.inf, np.nan, 3.4e38], np.float32
+)  # no subnormals: JAX's CPU flushes them
+I32 = np.array([-(2**31), -77, -3, -1, 0, 1, 2, 5, 31, 1000, 2**31 - 1], np.int32)
 U32 = np.array([0, 1, 2, 7, 31, 2**16, 2**31, 2**32 - 1], np.uint32)
 
 
@@ -25,33 +27,69 @@ def close(f, *args, cpu, device, rtol=2e-6):
 
 
 EXACT_UNARY = {
-    "abs": jnp.abs, "neg": lambda x: -x, "sign": jnp.sign, "floor": jnp.floor, "ceil": jnp.ceil,
-    "round": jnp.round, "sqrt": lambda x: jnp.sqrt(jnp.abs(x)), "isfinite": jnp.isfinite,
-    "relu": jax.nn.relu, "square": jnp.square, "to int": lambda x: jnp.clip(x, -100, 100).astype(jnp.int32),
+    "abs": jnp.abs,
+    "neg": lambda x: -x,
+    "sign": jnp.sign,
+    "floor": jnp.floor,
+    "ceil": jnp.ceil,
+    "round": jnp.round,
+    "sqrt": lambda x: jnp.sqrt(jnp.abs(x)),
+    "isfinite": jnp.isfinite,
+    "relu": jax.nn.relu,
+    "square": jnp.square,
+    "to int": lambda x: jnp.clip(x, -100, 100).astype(jnp.int32),
     "to bf16 and back": lambda x: x.astype(jnp.bfloat16).astype(jnp.float32),
-    "to f16": lambda x: x.astype(jnp.float16), "to bool": lambda x: x.astype(bool),
+    "to f16": lambda x: x.astype(jnp.float16),
+    "to bool": lambda x: x.astype(bool),
     "bits": lambda x: jax.lax.bitcast_convert_type(x, jnp.uint32),
 }
 CLOSE_UNARY = {
-    "exp": jnp.exp, "expm1": jnp.expm1, "log": lambda x: jnp.log(jnp.abs(x)), "tanh": jnp.tanh, "sin": jnp.sin,
-    "cos": jnp.cos, "logistic": jax.nn.sigmoid, "rsqrt": lambda x: jax.lax.rsqrt(jnp.abs(x) + 0.5),
-    "log1p": lambda x: jnp.log1p(jnp.abs(x)), "gelu": jax.nn.gelu, "softplus": jax.nn.softplus,
-    "cbrt": jnp.cbrt, "reciprocal": lambda x: 1 / (x + 0.3),
+    "exp": jnp.exp,
+    "expm1": jnp.expm1,
+    "log": lambda x: jnp.log(jnp.abs(x)),
+    "tanh": jnp.tanh,
+    "sin": jnp.sin,
+    "cos": jnp.cos,
+    "logistic": jax.nn.sigmoid,
+    "rsqrt": lambda x: jax.lax.rsqrt(jnp.abs(x) + 0.5),
+    "log1p": lambda x: jnp.log1p(jnp.abs(x)),
+    "gelu": jax.nn.gelu,
+    "softplus": jax.nn.softplus,
+    "cbrt": jnp.cbrt,
+    "reciprocal": lambda x: 1 / (x + 0.3),
 }
 BINARY = {
-    "add": jnp.add, "sub": jnp.subtract, "mul": jnp.multiply, "div": lambda x, y: x / (y + 0.3),
-    "max": jnp.maximum, "min": jnp.minimum, "lt": jnp.less, "ge": jnp.greater_equal, "eq": jnp.equal,
-    "ne": jnp.not_equal, "where": lambda x, y: jnp.where(x > y, x, -y), "rem": lambda x, y: jax.lax.rem(x, y + 0.3),
+    "add": jnp.add,
+    "sub": jnp.subtract,
+    "mul": jnp.multiply,
+    "div": lambda x, y: x / (y + 0.3),
+    "max": jnp.maximum,
+    "min": jnp.minimum,
+    "lt": jnp.less,
+    "ge": jnp.greater_equal,
+    "eq": jnp.equal,
+    "ne": jnp.not_equal,
+    "where": lambda x, y: jnp.where(x > y, x, -y),
+    "rem": lambda x, y: jax.lax.rem(x, y + 0.3),
 }
 INTEGER = {
-    "add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y, "and": lambda x, y: x & y,
-    "or": lambda x, y: x | y, "xor": lambda x, y: x ^ y, "not": lambda x, y: ~x,
-    "left": lambda x, y: jax.lax.shift_left(x, y & 31), "right": lambda x, y: jax.lax.shift_right_logical(x, y & 31),
-    "arithmetic": lambda x, y: jax.lax.shift_right_arithmetic(x, y & 31), "min": jnp.minimum,
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "mul": lambda x, y: x * y,
+    "and": lambda x, y: x & y,
+    "or": lambda x, y: x | y,
+    "xor": lambda x, y: x ^ y,
+    "not": lambda x, y: ~x,
+    "left": lambda x, y: jax.lax.shift_left(x, y & 31),
+    "right": lambda x, y: jax.lax.shift_right_logical(x, y & 31),
+    "arithmetic": lambda x, y: jax.lax.shift_right_arithmetic(x, y & 31),
+    "min": jnp.minimum,
     "div": lambda x, y: jax.lax.div(x, jnp.where(y == 0, 1, y)),
     "rem": lambda x, y: jax.lax.rem(x, jnp.where(y == 0, 1, y)),
-    "count": lambda x, y: jax.lax.population_count(x), "zeros": lambda x, y: jax.lax.clz(x),
-    "to f32": lambda x, y: x.astype(jnp.float32), "less": lambda x, y: x < y,
+    "count": lambda x, y: jax.lax.population_count(x),
+    "zeros": lambda x, y: jax.lax.clz(x),
+    "to f32": lambda x, y: x.astype(jnp.float32),
+    "less": lambda x, y: x < y,
 }
 
 
@@ -83,13 +121,24 @@ def test_integer(name, values, cpu, device):
 
 
 SHAPES = {
-    "reshape": lambda x: x.reshape(4, 6), "transpose": lambda x: x.T, "broadcast": lambda x: x[:, None] + x[0],
-    "concatenate": lambda x: jnp.concatenate([x, 2 * x]), "slice": lambda x: x[1:, ::2],
-    "pad": lambda x: jnp.pad(x, ((1, 0), (2, 3))), "iota": lambda x: x + jnp.arange(x.shape[1]),
-    "reverse": lambda x: x[::-1], "sum": jnp.sum, "max": lambda x: x.max(0), "any": lambda x: (x > 2).any(1),
-    "prod": lambda x: x.prod(1), "one hot": lambda x: jax.nn.one_hot(jnp.arange(3), 5),
-    "several results": lambda x: (x, x + 1, x.sum()), "no argument used": lambda x: jnp.ones(3),
-    "scalar": lambda x: x[0, 0] * 2, "empty": lambda x: x[:, 3:3] + 1, "empty sum": lambda x: x[3:].sum(0),
+    "reshape": lambda x: x.reshape(4, 6),
+    "transpose": lambda x: x.T,
+    "broadcast": lambda x: x[:, None] + x[0],
+    "concatenate": lambda x: jnp.concatenate([x, 2 * x]),
+    "slice": lambda x: x[1:, ::2],
+    "pad": lambda x: jnp.pad(x, ((1, 0), (2, 3))),
+    "iota": lambda x: x + jnp.arange(x.shape[1]),
+    "reverse": lambda x: x[::-1],
+    "sum": jnp.sum,
+    "max": lambda x: x.max(0),
+    "any": lambda x: (x > 2).any(1),
+    "prod": lambda x: x.prod(1),
+    "one hot": lambda x: jax.nn.one_hot(jnp.arange(3), 5),
+    "several results": lambda x: (x, x + 1, x.sum()),
+    "no argument used": lambda x: jnp.ones(3),
+    "scalar": lambda x: x[0, 0] * 2,
+    "empty": lambda x: x[:, 3:3] + 1,
+    "empty sum": lambda x: x[3:].sum(0),
 }
 
 
@@ -132,6 +181,7 @@ def test_eager_and_printing(device):
 
 def test_threads():
     from concurrent.futures import ThreadPoolExecutor
+
     f = jax.jit(lambda x, i: (x * i).sum())
     x = jax.device_put(np.arange(100, dtype=np.float32))
     with ThreadPoolExecutor(8) as pool:

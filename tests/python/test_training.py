@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo's program: training on the device against JAX's CPU, and its step as files for `otrn`."""
+"""The demo's program: training against JAX's CPU, and its step as files for `otrn`."""
 
 import subprocess
 
@@ -40,7 +40,11 @@ def otrn(command, exported, program, out):
     if not OTRN.exists():
         pytest.skip("build/otrn is not there")
     inputs = [f"--input={p}" for p in sorted(exported.glob("mlp_in_*.npy"))]
-    ran = subprocess.run([OTRN, command, exported / program, *inputs, f"--output={out}"], capture_output=True, text=True)
+    ran = subprocess.run(
+        [OTRN, command, exported / program, *inputs, f"--output={out}"],
+        capture_output=True,
+        text=True,
+    )
     assert ran.returncode == 0, ran.stderr
     results = sorted(out.glob("result_*.npy"), key=lambda p: int(p.stem.split("_")[1]))
     return [np.load(p) for p in results]

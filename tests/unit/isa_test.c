@@ -301,17 +301,6 @@ static void test_text_refuses(void) {
     result("bad text is refused with its column", why);
 }
 
-// The chip's sizes and the instruction set's must be the same numbers.
-static void test_limits(void) {
-    bool same_limits = ISA_PARTITIONS == CHIP_PARTITIONS && ISA_SBUF_BYTES == CHIP_SBUF_BYTES &&
-                       ISA_PSUM_BYTES == CHIP_PSUM_BYTES && ISA_PE_ROWS == CHIP_PE_ROWS &&
-                       ISA_PSUM_BANK_BYTES == CHIP_PSUM_BANK_BYTES && ISA_PE_COLS == CHIP_PE_COLS &&
-                       ISA_MOVING_MAX == CHIP_MOVING_MAX;
-    for (int d = 0; d < DT_COUNT; d++)
-        same_limits &= isa_pe_type(d) == mm_type_ok(d);
-    result("limits agree with the chip", same_limits ? NULL : "isa.h and chip.h differ");
-}
-
 static void test_manual(void) {
     Buf now = {.arena = &arena};
     isa_manual(&now);
@@ -338,7 +327,6 @@ static void test_all(void) {
     test_text_round_trip();
     test_text_forms();
     test_text_refuses();
-    test_limits();
     test_manual();
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // pjrt_test.c — the plugin through its table, as a framework would use it, without one.
 //
-// Loads libotrn_pjrt.so from the folder this test was built into. Everything made is destroyed, so that a
-// sanitizer build also checks for leaks.
+// Loads libotrn_pjrt.so from the folder this test was built into. Everything made is destroyed, so
+// that a sanitizer build also checks for leaks.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,8 @@ static void check(const char *name, bool ok, const char *why) {
     failures += !ok;
 }
 
-#define ARGS(name, ...) ((PJRT_##name##_Args){.struct_size = sizeof(PJRT_##name##_Args), __VA_ARGS__})
+#define ARGS(name, ...)                                                                            \
+    ((PJRT_##name##_Args){.struct_size = sizeof(PJRT_##name##_Args), __VA_ARGS__})
 // Calls a function that must succeed.
 #define CALL(name, args) good(#name, api->name(args))
 #define FAILS(name, args, want, text) fails(name, (PJRT_Error *)(args), want, text)
@@ -50,7 +51,8 @@ static void fails(const char *name, PJRT_Error *e, PJRT_Error_Code want, const c
         size_t direct_size;
         const PJRT_Error_FunctionTable *table = *(const PJRT_Error_FunctionTable **)e;
         table->message(e, &direct, &direct_size);
-        snprintf(why, sizeof why, "code %d, text %.*s", (int)c.code, (int)m.message_size, m.message);
+        snprintf(why, sizeof why, "code %d, text %.*s", (int)c.code, (int)m.message_size,
+                 m.message);
         ok = c.code == want && strstr(why, text) && direct == m.message &&
              table->get_code(e) == c.code;
         api->Error_Destroy(&ARGS(Error_Destroy, .error = e));
@@ -134,7 +136,8 @@ static void test_table(void) {
     CALL(Plugin_Attributes, &a);
     bool found = false;
     for (size_t i = 0; i < a.num_attributes; i++)
-        found |= !strncmp(a.attributes[i].name, "stablehlo_current_version", a.attributes[i].name_size) &&
+        found |= !strncmp(a.attributes[i].name, "stablehlo_current_version",
+                          a.attributes[i].name_size) &&
                  a.attributes[i].int64_array_value[1] == 13;
     check("the VHLO version is pinned", found, "not 1.13.0");
 }
@@ -143,15 +146,16 @@ static void test_client(void) {
     PJRT_NamedValue none = {.name = "devices", .name_size = 7, .type = PJRT_NamedValue_kString,
                             .string_value = "many", .value_size = 4};
     PJRT_Client_Create_Args bad = ARGS(Client_Create, .create_options = &none, .num_options = 1);
-    fails("a bad create option", api->Client_Create(&bad), PJRT_Error_Code_INVALID_ARGUMENT, "many");
+    fails("a bad create option", api->Client_Create(&bad), PJRT_Error_Code_INVALID_ARGUMENT,
+          "many");
 
     PJRT_Client *c = client_make(3);
     PJRT_Client_AddressableDevices_Args d = ARGS(Client_AddressableDevices, .client = c);
     CALL(Client_AddressableDevices, &d);
     PJRT_Client_AddressableMemories_Args m = ARGS(Client_AddressableMemories, .client = c);
     CALL(Client_AddressableMemories, &m);
-    check("three devices, six memories", d.num_addressable_devices == 3 && m.num_addressable_memories == 6,
-          "other counts");
+    check("three devices, six memories",
+          d.num_addressable_devices == 3 && m.num_addressable_memories == 6, "other counts");
     bool consistent = true;
     for (size_t i = 0; i < m.num_addressable_memories; i++) {
         PJRT_Memory_AddressableByDevices_Args by =
@@ -171,7 +175,8 @@ static void test_client(void) {
           PJRT_Error_Code_INVALID_ARGUMENT, "do not fit");
 
     int key, data;
-    const PJRT_Memory_FunctionTable *t = *(const PJRT_Memory_FunctionTable **)m.addressable_memories[0];
+    const PJRT_Memory_FunctionTable *t =
+        *(const PJRT_Memory_FunctionTable **)m.addressable_memories[0];
     t->set_user_data(m.addressable_memories[0], &key, &data, NULL);
     check("data on a memory",
           t->get_user_data(m.addressable_memories[0], &key) == &data &&
@@ -191,13 +196,15 @@ static void test_topology(void) {
         ARGS(TopologyDescription_Deserialize, .serialized_topology = s.serialized_bytes,
              .serialized_topology_size = s.serialized_bytes_size);
     CALL(TopologyDescription_Deserialize, &d);
-    PJRT_TopologyDescription_Fingerprint_Args f = ARGS(TopologyDescription_Fingerprint, .topology = t.topology),
-                                              g = ARGS(TopologyDescription_Fingerprint, .topology = d.topology);
+    PJRT_TopologyDescription_Fingerprint_Args
+        f = ARGS(TopologyDescription_Fingerprint, .topology = t.topology),
+        g = ARGS(TopologyDescription_Fingerprint, .topology = d.topology);
     CALL(TopologyDescription_Fingerprint, &f);
     CALL(TopologyDescription_Fingerprint, &g);
     check("a topology travels", f.fingerprint == g.fingerprint, "other fingerprint");
     s.serialized_topology_deleter(s.serialized_topology);
-    PJRT_TopologyDescription_Destroy_Args x = ARGS(TopologyDescription_Destroy, .topology = d.topology);
+    PJRT_TopologyDescription_Destroy_Args x =
+        ARGS(TopologyDescription_Destroy, .topology = d.topology);
     CALL(TopologyDescription_Destroy, &x);
     d.serialized_topology = "opentrn-topology 1 x y 99999999";
     d.serialized_topology_size = 31;
@@ -299,8 +306,9 @@ static void test_events(void) {
     PJRT_Event_IsReady_Args is = ARGS(Event_IsReady, .event = c.event);
     CALL(Event_IsReady, &is);
     check("an event waits", !is.is_ready && counts[0] + counts[1] == 0, "ready too early");
-    PJRT_Event_Set_Args set = ARGS(Event_Set, .event = c.event, .error_code = PJRT_Error_Code_ABORTED,
-                                   .error_message = "stop it", .error_message_size = 4);
+    PJRT_Event_Set_Args set =
+        ARGS(Event_Set, .event = c.event, .error_code = PJRT_Error_Code_ABORTED,
+             .error_message = "stop it", .error_message_size = 4);
     CALL(Event_Set, &set);
     fails("an event carries its error", api->Event_Await(&ARGS(Event_Await, .event = c.event)),
           PJRT_Error_Code_ABORTED, "stop");
@@ -358,8 +366,8 @@ static void test_buffers(void) {
              .on_delete_callback_arg = upload_f32(c, x, 4));
     CALL(Client_CreateViewOfDeviceBuffer, &v);
     download(v.buffer, NULL, got, sizeof got);
-    check("a view of foreign memory", !memcmp(got, foreign, sizeof got) && address(v.buffer) == foreign,
-          "other values");
+    check("a view of foreign memory",
+          !memcmp(got, foreign, sizeof got) && address(v.buffer) == foreign, "other values");
     b = upload_f32(c, x, 4);
     client_free(c); // the client lives on until its buffers are gone
     buffer_free(v.buffer);
@@ -370,8 +378,8 @@ static void test_buffers(void) {
 
 // ---- programs
 
-static PJRT_Error *compile(PJRT_Client *c, const char *text, const char *format, const void *options,
-                           size_t options_size, PJRT_LoadedExecutable **out) {
+static PJRT_Error *compile(PJRT_Client *c, const char *text, const char *format,
+                           const void *options, size_t options_size, PJRT_LoadedExecutable **out) {
     PJRT_Program p = {.struct_size = sizeof p, .code = (char *)text, .code_size = strlen(text),
                       .format = format, .format_size = strlen(format)};
     PJRT_Client_Compile_Args a = ARGS(Client_Compile, .client = c, .program = &p,
@@ -389,9 +397,9 @@ static PJRT_Error *execute(PJRT_LoadedExecutable *exe, PJRT_Buffer **args, size_
     PJRT_Buffer **out_lists[1] = {out};
     PJRT_Event *done[1] = {NULL};
     PJRT_LoadedExecutable_Execute_Args a =
-        ARGS(LoadedExecutable_Execute, .executable = exe, .options = &o, .argument_lists = arg_lists,
-             .num_devices = 1, .num_args = n, .output_lists = out_lists,
-             .device_complete_events = done);
+        ARGS(LoadedExecutable_Execute, .executable = exe, .options = &o,
+             .argument_lists = arg_lists, .num_devices = 1, .num_args = n,
+             .output_lists = out_lists, .device_complete_events = done);
     PJRT_Error *e = api->LoadedExecutable_Execute(&a);
     if (!e) {
         PJRT_Event_Destroy_Args d = ARGS(Event_Destroy, .event = done[0]);
@@ -469,7 +477,8 @@ static void test_donation(PJRT_Client *c) {
     good("execute", execute(exe, args, 2, &out));
     download(out, NULL, got, sizeof got);
     check("donated memory is taken over",
-          is_deleted(args[0]) && !is_deleted(args[1]) && address(out) == at && got[3] == 8, "not so");
+          is_deleted(args[0]) && !is_deleted(args[1]) && address(out) == at && got[3] == 8,
+          "not so");
     buffer_free(args[0]);
 
     PJRT_Buffer *same[2] = {out, out}, *none = NULL;
@@ -499,7 +508,8 @@ static void test_queries(PJRT_Client *c, PJRT_LoadedExecutable *loaded) {
     CALL(Executable_Name, &name);
     check("its name", name.executable_name_size == 5 && !memcmp(name.executable_name, "adder", 5),
           "not adder");
-    PJRT_Executable_OutputDimensions_Args d = ARGS(Executable_OutputDimensions, .executable = g.executable);
+    PJRT_Executable_OutputDimensions_Args d =
+        ARGS(Executable_OutputDimensions, .executable = g.executable);
     CALL(Executable_OutputDimensions, &d);
     PJRT_Executable_OutputElementTypes_Args t =
         ARGS(Executable_OutputElementTypes, .executable = g.executable);
@@ -531,7 +541,8 @@ static void test_queries(PJRT_Client *c, PJRT_LoadedExecutable *loaded) {
     PJRT_Executable_Serialize_Args s = ARGS(Executable_Serialize, .executable = g.executable);
     CALL(Executable_Serialize, &s);
     PJRT_Executable_DeserializeAndLoad_Args l =
-        ARGS(Executable_DeserializeAndLoad, .client = c, .serialized_executable = s.serialized_bytes,
+        ARGS(Executable_DeserializeAndLoad, .client = c,
+             .serialized_executable = s.serialized_bytes,
              .serialized_executable_size = s.serialized_bytes_size);
     CALL(Executable_DeserializeAndLoad, &l);
     test_execute(c, l.loaded_executable);
