@@ -82,11 +82,19 @@ typedef struct otrn_exe otrn_exe;   // a compiled program, ready to run
 OTRN_API otrn_status otrn_open(const otrn_option *options, size_t count, otrn_env **out,
                                otrn_error *err);
 OTRN_API void otrn_close(otrn_env *env); // after all its executables are freed
+OTRN_API uint64_t otrn_hbm_bytes(const otrn_env *env); // device memory of one core of the target
 
 // Compile StableHLO text or bytecode, or load an artifact: told apart by content.
 // `name` is used in messages. The bytes may be freed afterwards.
 OTRN_API otrn_status otrn_compile(otrn_env *env, const void *bytes, size_t size, const char *name,
                                   otrn_exe **out, otrn_error *err);
+// The same for a program with dimensions of unknown size (`?`): it is compiled for arguments of these
+// types. Sizes may also come as integer scalars: those whose values are given (values may be NULL, and so
+// may each entry) count as constants of the executable, which still takes them. Other programs are compiled
+// as otrn_compile does.
+OTRN_API otrn_status otrn_compile_for(otrn_env *env, const void *bytes, size_t size, const char *name,
+                                      const otrn_type *types, const void *const *values, size_t count,
+                                      otrn_exe **out, otrn_error *err);
 OTRN_API otrn_status otrn_compile_file(otrn_env *env, const char *path, otrn_exe **out,
                                        otrn_error *err);
 OTRN_API void otrn_exe_free(otrn_exe *exe);

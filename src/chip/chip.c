@@ -82,7 +82,14 @@ static _Noreturn void no_kernel(Ctx *ctx, const Artifact *art, uint32_t kern) {
              dtype_row(dtype)->name);
 }
 
+void chip_check(Ctx *ctx, const Artifact *art) {
+    for (uint32_t i = 0; i < art->nkerns; i++)
+        if (!gp_find(&art->kerns[i]))
+            no_kernel(ctx, art, i);
+}
+
 ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads) {
+    chip_check(ctx, art);
     ChipProg *p = ARENA_NEW(a, ChipProg);
     p->art = art;
     p->fns = ARENA_NEWN(a, GpFn *, art->nkerns + 1);
@@ -91,8 +98,6 @@ ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads) {
     for (uint32_t i = 0; i < art->nkerns; i++) {
         const Kern *k = &art->kerns[i];
         p->fns[i] = gp_find(k);
-        if (!p->fns[i])
-            no_kernel(ctx, art, i);
         size_t scratch = gp_scratch_bytes(k, threads);
         if (scratch > most_scratch)
             most_scratch = scratch;

@@ -12,6 +12,8 @@ typedef struct Chip Chip; // SBUF, PSUM, array state, registers of one core
 Chip *chip_make(Pool *pool, HostLevel level); // NULL when no memory
 void chip_free(Chip *c);
 
+// Raises UNSUPPORTED, with the user's place, when the chip lacks a kernel the program needs.
+void chip_check(Ctx *ctx, const Artifact *art);
 // A loaded program: kernels resolved, room for their operands and scratch made. Lives in the arena it is
 // given and is run by one thread at a time.
 typedef struct ChipProg ChipProg;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gp_body_reduce.h — reductions of contiguous runs and of rows, in orders fixed by length alone.
 //
-// A run: sixteen partial results, element i joins partial i mod 16, then halves are folded. Callers cut
+// A run of floats: 64 partial results, element i joins partial i mod 64, then halves are folded. Callers cut
 // long runs into blocks of RUN_BLOCK and fold the blocks pairwise (gp_reduce.c).
 // Rows: four rows are combined pairwise before they join the accumulator.
 #include "chip/gp_body_base.h"
@@ -26,20 +26,22 @@ INT_MAX_MIN(u16, uint16_t)
 INT_MAX_MIN(u32, uint32_t)
 INT_MAX_MIN(u64, uint64_t)
 
-#define RUN_FLOAT(OP, S, T)                                                                           \
+#define PARTIALS 64
+#define RUN_FLOAT(OP, S, T)                                                                        \
     static void run_##OP##_##S(void *dst, const void *src, size_t n) {                             \
         const T *x = src;                                                                          \
-        T acc[16];                                                                                 \
-        size_t width = n < 16 ? n : 16, i = 16;                                                    \
+        T acc[PARTIALS];                                                                           \
+        size_t width = n < PARTIALS ? n : PARTIALS, i = PARTIALS;                                  \
         for (size_t j = 0; j < width; j++)                                                         \
             acc[j] = x[j];                                                                         \
-        for (; i + 16 <= n; i += 16)                                                               \
-            for (size_t j = 0; j < 16; j++)                                                        \
+        for (; i + PARTIALS <= n; i += PARTIALS)                                                   \
+            for (size_t j = 0; j < PARTIALS; j++)                                                  \
                 acc[j] = (T)OP_##OP(S, acc[j], x[i + j]);                                          \
         for (size_t j = 0; i < n; i++, j++)                                                        \
             acc[j] = (T)OP_##OP(S, acc[j], x[i]);                                                  \
-        for (size_t h = 8; h; h >>= 1) {                                                           \
-            for (size_t j = 0; j < h && j + h < width; j++)                                        \
+        for (size_t h = PARTIALS / 2; h; h >>= 1) {                                                \
+            size_t pairs = width > h ? width - h : 0;                                              \
+            for (size_t j = 0; j < pairs; j++)                                                     \
                 acc[j] = (T)OP_##OP(S, acc[j], acc[j + h]);                                        \
             width = width < h ? width : h;                                                         \
         }                                                                                          \

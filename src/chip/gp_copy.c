@@ -7,7 +7,7 @@
 //
 //   rows     both contiguous            memcpy per row
 //   splat    source stands still        fill per row
-//   turn     source contiguous across   4x4 and 16x16 blocks
+//   turn     source contiguous across   square blocks through registers
 //   any      whatever                   element by element
 //
 // Work is cut into tiles of about TILE elements of the two inner axes; tiles are spread over the pool.
@@ -100,19 +100,59 @@ static inline void turn_4x4(uint32_t *dst, int64_t pitch, const uint32_t *src, i
     memcpy(dst + 3 * pitch, &r3, sizeof r3);
 }
 
-// Whole blocks by 4x4 turns, the edges element by element.
-static void turn_words(uint32_t *dst, const uint32_t *src, const CopyAxis *out, const CopyAxis *in,
-                       int64_t n1, int64_t n0) {
-    int64_t full1 = n1 & ~(int64_t)3, full0 = n0 & ~(int64_t)3;
-    for (int64_t i0 = 0; i0 < full1; i0 += TURN)
-        for (int64_t j = 0; j < full0; j += 4)
-            for (int64_t i = i0; i < full1 && i < i0 + TURN; i += 4)
-                turn_4x4(dst + i * out->dst + j, out->dst, src + j * in->src + i, in->src);
-    if (full0 < n0)
-        turn_4(dst + full0, src + full0 * in->src, out, in, full1, n0 - full0);
-    if (full1 < n1)
-        turn_4(dst + full1 * out->dst, src + full1, out, in, n1 - full1, n0);
+// A block of 16x16 passes through a buffer, so that every cache line of either side is touched once: with power-of-two
+// strides the lines of a block compete for the same few places in the cache.
+static void turn_16x16(uint32_t *dst, int64_t pitch, const uint32_t *src, int64_t stride) {
+    uint32_t block[TURN * TURN];
+    for (int64_t j = 0; j < TURN; j += 4)
+        for (int64_t i = 0; i < TURN; i += 4)
+            turn_4x4(block + i * TURN + j, TURN, src + j * stride + i, stride);
+    for (int64_t i = 0; i < TURN; i++)
+        memcpy(dst + i * pitch, block + i * TURN, TURN * sizeof *block);
 }
+
+typedef uint16_t V8 __attribute__((vector_size(16)));
+
+// 8x8 of 16-bit elements: neighbours are interleaved three times.
+static inline void turn_8x8(uint16_t *dst, int64_t pitch, const uint16_t *src, int64_t stride) {
+    V8 a[8], b[8];
+    for (int i = 0; i < 8; i++)
+        memcpy(&a[i], src + i * stride, sizeof a[i]);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 4; i++) {
+            b[2 * i] = __builtin_shufflevector(a[i], a[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+            b[2 * i + 1] = __builtin_shufflevector(a[i], a[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+        }
+        memcpy(a, b, sizeof a);
+    }
+    for (int i = 0; i < 8; i++)
+        memcpy(dst + i * pitch, &a[i], sizeof a[i]);
+}
+
+static void turn_32x32(uint16_t *dst, int64_t pitch, const uint16_t *src, int64_t stride) {
+    uint16_t block[4 * TURN * TURN];
+    for (int64_t j = 0; j < 2 * TURN; j += 8)
+        for (int64_t i = 0; i < 2 * TURN; i += 8)
+            turn_8x8(block + i * 2 * TURN + j, 2 * TURN, src + j * stride + i, stride);
+    for (int64_t i = 0; i < 2 * TURN; i++)
+        memcpy(dst + i * pitch, block + i * 2 * TURN, 2 * TURN * sizeof *block);
+}
+
+// Whole blocks quickly, the edges element by element.
+#define TURN_BLOCKS(name, T, SIDE, BLOCK, EDGE)                                                    \
+    static void name(T *dst, const T *src, const CopyAxis *out, const CopyAxis *in, int64_t n1,    \
+                     int64_t n0) {                                                                 \
+        int64_t full1 = n1 / (SIDE) * (SIDE), full0 = n0 / (SIDE) * (SIDE);                        \
+        for (int64_t i = 0; i < full1; i += SIDE)                                                  \
+            for (int64_t j = 0; j < full0; j += SIDE)                                              \
+                BLOCK(dst + i * out->dst + j, out->dst, src + j * in->src + i, in->src);           \
+        if (full0 < n0)                                                                            \
+            EDGE(dst + full0, src + full0 * in->src, out, in, full1, n0 - full0);                  \
+        if (full1 < n1)                                                                            \
+            EDGE(dst + full1 * out->dst, src + full1, out, in, n1 - full1, n0);                    \
+    }
+TURN_BLOCKS(turn_words, uint32_t, TURN, turn_16x16, turn_4)
+TURN_BLOCKS(turn_halves, uint16_t, 2 * TURN, turn_32x32, turn_2)
 
 static void rows_2d(const Copy *c, char *dst, const char *src, int64_t n1, int64_t n0) {
     const CopyAxis *in = &c->axis[0], *out = &c->axis[1];
@@ -141,7 +181,7 @@ static void copy_2d(const Copy *c, char *dst, const char *src, int64_t n1, int64
         break;
     switch (c->bytes) {
         CASE(1, uint8_t, turn_1)
-        CASE(2, uint16_t, turn_2)
+        CASE(2, uint16_t, turn_halves)
         CASE(4, uint32_t, turn_words)
         CASE(8, uint64_t, turn_8)
         CASE(16, E16, turn_16)
@@ -206,7 +246,7 @@ void copy_run(const Copy *c, Pool *pool, void *dst, const void *src) {
     j.cols = turn ? 128 : n0 < TILE ? n0 : TILE;
     j.cols = j.cols < n0 ? j.cols : n0;
     j.rows = TILE / j.cols < 1 ? 1 : TILE / j.cols;
-    j.rows = turn ? (j.rows + TURN - 1) / TURN * TURN : j.rows;
+    j.rows = turn ? (j.rows + 2 * TURN - 1) / (2 * TURN) * (2 * TURN) : j.rows;
     j.rows = j.rows < n1 ? j.rows : n1;
     j.tiles0 = div_up(n0, j.cols), j.tiles1 = div_up(n1, j.rows);
     size_t tiles = (size_t)(j.tiles0 * j.tiles1);

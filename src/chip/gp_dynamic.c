@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// gp_dynamic.c — ops that take as operands what their static twins have as attributes: dynamic_pad, dynamic_conv,
-// dynamic_gather, real_dynamic_slice, into results of known shape.
+// gp_dynamic.c — ops that take as operands what their static twins have as attributes: dynamic_pad,
+// dynamic_conv, dynamic_gather, real_dynamic_slice, into results of known shape.
 //
-// The lists are read when the kernel runs and the static twin is put together on the stack. Its own check then
-// decides whether those numbers give a result of the planned shape, so a twin never runs on lists it would not
-// have been given: numbers that do not fit are an error of the run.
+// The lists are read when the kernel runs and the static twin is put together on the stack. Its own
+// check then decides whether those numbers give a result of the planned shape, so a twin never runs
+// on lists it would not have been given: numbers that do not fit are an error of the run.
 #include <stdio.h>
 
 #include "chip/gp.h"
@@ -23,11 +23,19 @@ typedef struct TwinRow {
 } TwinRow;
 
 static const TwinRow twins[] = {
-    {HLO_DYNAMIC_PAD, HLO_PAD, 2, gp_pad_run, gp_pad_check,
+    {HLO_DYNAMIC_PAD,
+     HLO_PAD,
+     2,
+     gp_pad_run,
+     gp_pad_check,
      {{2, AK_EDGE_PADDING_LOW}, {3, AK_EDGE_PADDING_HIGH}, {4, AK_INTERIOR_PADDING}}},
     {HLO_DYNAMIC_CONV, HLO_CONVOLUTION, 2, gp_conv_run, gp_conv_check, {{2, AK_PADDING}}},
     {HLO_DYNAMIC_GATHER, HLO_GATHER, 2, gp_gather_run, gp_gather_check, {{2, AK_SLICE_SIZES}}},
-    {HLO_REAL_DYNAMIC_SLICE, HLO_SLICE, 1, gp_slice_run, gp_slice_check,
+    {HLO_REAL_DYNAMIC_SLICE,
+     HLO_SLICE,
+     1,
+     gp_slice_run,
+     gp_slice_check,
      {{1, AK_START_INDICES}, {2, AK_LIMIT_INDICES}, {3, AK_STRIDES}}},
 };
 
@@ -103,7 +111,8 @@ otrn_status gp_dynamic_run(const GpCall *c) {
             (HloAttr){.kind = HA_INTS, .n = (uint32_t)list->elems, .ints = t.lists[i]};
     }
     if (!row->check(&t.k))
-        return gp_fail(c, "the sizes given to %s do not fit its result", hlo_op_rows[c->k->op].name);
+        return gp_fail(c, "the sizes given to %s do not fit its result",
+                       hlo_op_rows[c->k->op].name);
     GpCall call = *c;
     call.k = &t.k;
     return row->run(&call);

@@ -13,16 +13,16 @@
 
 #if defined(__clang__)
 #if GP_ISA
-#pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx2,f16c"))), apply_to = function)
 #endif
 #include "chip/gp_level_body.h"
 #if GP_ISA
 #pragma clang attribute pop
 #endif
 #else
-#pragma GCC optimize("O3", "no-trapping-math")
+#pragma GCC optimize("O3", "no-trapping-math", "no-strict-aliasing")
 #if GP_ISA
-#pragma GCC target("avx2")
+#pragma GCC target("avx2,f16c")
 #endif
 #include "chip/gp_level_body.h"
 #endif

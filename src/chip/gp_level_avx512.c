@@ -20,7 +20,7 @@
 #pragma clang attribute pop
 #endif
 #else
-#pragma GCC optimize("O3", "no-trapping-math")
+#pragma GCC optimize("O3", "no-trapping-math", "no-strict-aliasing")
 #if GP_ISA
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl")
 #endif

@@ -387,16 +387,20 @@ static void iota_chunk(void *arg, size_t begin, size_t end) {
     int64_t count[LANE_BLOCK];
     int64_t in = (int64_t)begin % j->inner, at = (int64_t)begin / j->inner % j->size;
     for (size_t done = begin; done < end;) {
-        size_t m = end - done < LANE_BLOCK ? end - done : LANE_BLOCK;
-        for (size_t i = 0; i < m; i++) {
-            count[i] = at;
-            if (++in == j->inner) {
-                in = 0;
-                at = at + 1 == j->size ? 0 : at + 1;
-            }
+        int64_t m = (int64_t)(end - done < LANE_BLOCK ? end - done : LANE_BLOCK);
+        for (int64_t i = 0; i < m;) { // stretches that count up, or stand still
+            int64_t stay = j->inner == 1 ? j->size - at : j->inner - in, len = stay < m - i ? stay : m - i;
+            int64_t up = j->inner == 1;
+            for (int64_t e = 0; e < len; e++)
+                count[i + e] = at + e * up;
+            i += len;
+            in = up ? 0 : in + len;
+            at += up ? len : in == j->inner;
+            in = in == j->inner ? 0 : in;
+            at = at == j->size ? 0 : at;
         }
-        lane_run(&j->lane, j->out + done * j->lane.out_bytes, (const void *[1]){count}, m);
-        done += m;
+        lane_run(&j->lane, j->out + done * j->lane.out_bytes, (const void *[1]){count}, (size_t)m);
+        done += (size_t)m;
     }
 }
 

@@ -5,7 +5,7 @@
 //   columns  it is kept: rows fold into a row of accumulators
 //
 // Floats narrower than f32 accumulate in f32 and are rounded when written. Orders:
-//   a run of up to RUN_BLOCK elements: sixteen partials (gp_body_reduce.h); a longer one: the largest
+//   a run of up to RUN_BLOCK elements: 64 partials (gp_body_reduce.h); a longer one: the largest
 //   power-of-two number of blocks on the left, the rest on the right, folded pairwise;
 //   columns: row chunks whose number follows from the shape, rows in order inside, chunks in order.
 // The initial value joins last.

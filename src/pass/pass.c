@@ -6,6 +6,7 @@
 
 const PassRow pass_rows[] = {
     {"inline", pass_inline, "put callees and composites into the entry, drop identities and tuples"},
+    {"shapes", pass_shapes, "give every dimension its size, now that the arguments' shapes are known"},
     {"quant", pass_quant, "write operations on quantised tensors as integer and float operations"},
     {"fold", pass_fold, "evaluate exact operations on constants, keep splats small"},
     {"cse", pass_cse, "compute equal operations once"},
@@ -13,6 +14,14 @@ const PassRow pass_rows[] = {
     {"dce", pass_dce, "drop what nothing uses"},
 };
 const int pass_count = sizeof pass_rows / sizeof *pass_rows;
+
+void pass_settle(Compile *c) {
+    if (shapes_needed(c->hlo)) {
+        pass_inline(c);
+        pass_shapes(c);
+    }
+    pass_quant(c);
+}
 
 void walk_init(Walk *w, Compile *c) {
     *w = (Walk){.hlo = c->hlo, .arena = c->scratch};

@@ -23,11 +23,17 @@ static inline void walk_replace(Walk *w, ValueId from, ValueId to) {
 }
 
 void pass_inline(Compile *c);
+void pass_shapes(Compile *c);
 void pass_quant(Compile *c);
 void pass_fold(Compile *c);
 void pass_cse(Compile *c);
 void pass_dots(Compile *c);
 void pass_dce(Compile *c);
+
+// Copies a function's body, calls in it inlined, to the end of a region with as many arguments.
+void inline_body(Compile *c, const HloFunc *f, RegionId to);
+// True when some dimension is unknown, or some op takes a shape as an operand.
+bool shapes_needed(const Hlo *h);
 
 // True when running the op twice, or not at all, can be told apart from outside.
 bool op_has_effect(const Hlo *h, const HloOp *op);

@@ -205,6 +205,8 @@ static BcDialect dialect_known(const char *name) {
     return !strcmp(name, "vhlo")      ? BD_VHLO
            : !strcmp(name, "builtin") ? BD_BUILTIN
            : !strcmp(name, "sdy")     ? BD_SDY
+           : !strcmp(name, "chlo")    ? BD_CHLO
+           : !strcmp(name, "check")   ? BD_CHECK
                                       : BD_OTHER;
 }
 

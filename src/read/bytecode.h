@@ -31,7 +31,7 @@
 #define VHLO_NEWEST_MAJOR 1
 #define VHLO_NEWEST_MINOR 20
 
-typedef enum BcDialect { BD_OTHER, BD_BUILTIN, BD_VHLO, BD_SDY } BcDialect;
+typedef enum BcDialect { BD_OTHER, BD_BUILTIN, BD_VHLO, BD_SDY, BD_CHLO, BD_CHECK } BcDialect;
 typedef enum BcState { BS_NEW, BS_BUSY, BS_DONE } BcState;
 
 typedef struct BcSpan { // bytes of the file, or of the arena's copy for strings

@@ -170,6 +170,8 @@ HloAttr bc_tensor(Bc *b, Rd *r, TypeId type, BcSpan blob) {
     if (ty->elems && ty->dtype == DT_I1)
         return tensor_bool(b, r, type, ty->elems, blob);
     size_t total = (size_t)ty->elems * elem;
+    if (!total && blob.n == elem) // one value for each of no elements
+        blob.n = 0;
     if (blob.n != total && !(ty->elems && blob.n == elem))
         rd_fail(r, "%zu bytes for a tensor of %zu bytes", blob.n, total);
     if (blob.n > UINT32_MAX)

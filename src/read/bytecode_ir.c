@@ -221,6 +221,13 @@ static void fill_record(Bc *b, SlotFill *f, BcSpan record) {
             HloNamed n = {sdy_props[i][1], *bc_attr_ref(b, &r)};
             VEC_PUSH(b->arena, &f->extra, n);
         }
+    if (name->code == HLO_CHLO_TOP_K && r.at < r.end) { // optional, and unknown to older writers
+        bool present;
+        uint64_t i = bc_flagged(&r, &present);
+        f->slots[1] = present ? vhlo_slot(b, AK_LARGEST, bc_check(&r, i, b->nattrs, "attribute"))
+                              : vhlo_slot_default(AK_LARGEST);
+        f->filled |= 2;
+    }
     bc_done(&r, "a property record");
 }
 
@@ -506,9 +513,19 @@ static void read_module(Bc *b, Rd *r, const OpHead *op) {
 
 // --- ops ----------------------------------------------------------------------------------------
 
+// From VHLO's form of a type to builtin's or back: here both are one type, and the cast is nothing.
+static bool is_form_cast(const Bc *b, const OpHead *op) {
+    return op->name->code == HLO_UNREALIZED_CAST && op->nresults == 1 && op->noperands == 1 &&
+           !op->nregions && b->h->values.at[b->value_scratch.at[0]].type == b->type_scratch.at[0];
+}
+
 static void read_plain_op(Bc *b, Rd *r, const OpHead *op, RegionId region) {
     if (op->nresults > UINT16_MAX)
         fail_op(b, op, OTRN_CAPACITY, "has more than 65535 results");
+    if (is_form_cast(b, op)) {
+        value_define(b, r, b->value_scratch.at[0], 1);
+        return;
+    }
     OpId id = hlo_op(b->h, (HloOpcode)op->name->code, op->loc, op->noperands, b->value_scratch.at,
                      op->nresults, b->type_scratch.at);
     ValueId results = hlo_at(b->h, id)->results;

@@ -327,6 +327,9 @@ static void func_generic(TextRead *p, const char *at) {
 
 // A mesh becomes the entry @name of the module attribute "sdy.meshes".
 static void mesh_add(TextRead *p, const char *name, HloAttr mesh) {
+    uint32_t n;
+    if (text_peek(p) == '{') // what else is said of it: the mesh told again in other words
+        text_dict(p, &n);
     VEC_PUSH(p->arena, &p->meshes, ((HloNamed){name, mesh}));
     text_loc_trailing(p);
 }
@@ -376,8 +379,10 @@ static void module_item(TextRead *p) {
             text_fail(p, at, OTRN_UNSUPPORTED, "the op '%.200s' directly in a module", name);
     } else {
         Span name = text_ident(p, "a function");
-        text_fail(p, at, OTRN_UNSUPPORTED, "the op '%.*s' directly in a module",
-                  (int)(name.n < 200 ? name.n : 200), name.s);
+        int shown = (int)(name.n < 200 ? name.n : 200);
+        if (!memchr(name.s, '.', name.n))
+            text_fail(p, at, OTRN_PARSE, "a module or a function is expected, not '%.*s'", shown, name.s);
+        text_fail(p, at, OTRN_UNSUPPORTED, "the op '%.*s' directly in a module", shown, name.s);
     }
 }
 

@@ -369,7 +369,10 @@ HloAttr vhlo_slot_default(HloAttrKey key) {
     HloAttr v = {.kind = hlo_attr_rows[key].kind};
     if (v.kind == HA_INTS2)
         v.cols = 2;
-    if (v.kind == HA_LIST || v.kind == HA_INTS || v.kind == HA_INTS2 || key == AK_HAS_DYNAMIC_ROOT)
+    if (key == AK_LARGEST)
+        v.i = 1;
+    if (v.kind == HA_LIST || v.kind == HA_INTS || v.kind == HA_INTS2 || key == AK_HAS_DYNAMIC_ROOT ||
+        key == AK_LARGEST)
         return v;
     return (HloAttr){.kind = HA_NONE}; // a dot algorithm's field, an accuracy
 }
@@ -488,5 +491,7 @@ void vhlo_op_resolve(Bc *b, BcOpName *name) {
     } else if (dialect->known != BD_OTHER) {
         name->code = (uint16_t)hlo_op_find(dialect->name, strlen(dialect->name), s, strlen(s));
         name->kind = name->code ? BO_OP : BO_UNKNOWN;
+        if (name->code == HLO_CHLO_TOP_K)
+            name->present = 1; // k; what else its record holds came later
     }
 }

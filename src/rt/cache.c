@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // cache.c — compiled programs, kept and found again across processes.
 //
-// An entry is one artifact file named by the 128-bit hash of what it was made from: the program without
-// its source locations, the options that change code, the chip file's values and the compiler's release.
+// An entry is one artifact file named by the 128-bit hash of what it was made from: the program's bytes and
+// name (an artifact carries the user's source places, so they count), the options that change code, the chip
+// file's values and the compiler's release. So a hit costs no parsing.
 // Entries are written under a temporary name and renamed, so readers on any host see all or nothing; there
 // is no lock. An entry that does not load is as good as absent and is overwritten.
 #include <dirent.h>
@@ -28,13 +29,32 @@ const char *rt_cache_dir(Arena *a, const Options *o) {
     return "";
 }
 
-void rt_cache_key(Arena *a, const Options *o, const Hlo *hlo, const ChipFile *chip, char key[33]) {
+// Types as they are; values only where they become constants.
+static void put_arguments(Buf *text, const RtCompile *in) {
+    for (size_t i = 0; i < in->count; i++) {
+        const otrn_type *t = &in->types[i];
+        put_u32(text, (uint32_t)t->dtype);
+        put_u32(text, (uint32_t)t->rank);
+        for (int d = 0; d < t->rank && d < OTRN_MAX_RANK; d++)
+            put_u64(text, (uint64_t)t->dims[d]);
+        bool is_scalar = t->rank == 0 && t->dtype > 0 && t->dtype < DT_COUNT && dtype_is_int(t->dtype);
+        if (is_scalar && in->values && in->values[i])
+            buf_put(text, in->values[i], dtype_bytes(t->dtype));
+    }
+}
+
+void rt_cache_key(Arena *a, const RtCompile *in, bool bound, const ChipFile *chip, char key[33]) {
     Buf text = {.arena = a};
     put_str(&text, OTRN_RELEASE);
     put_u32(&text, ARTIFACT_VERSION);
-    put_str(&text, o->val[OPT_DISABLE]);
+    put_str(&text, in->opts->val[OPT_DISABLE]);
+    put_str(&text, in->name); // places in messages refer to it
     chipfile_print(chip, &text);
-    hlo_print(hlo, &text, false);
+    Hash128 program = hash128(in->bytes, in->size);
+    put_u64(&text, program.lo);
+    put_u64(&text, program.hi);
+    if (bound)
+        put_arguments(&text, in);
     Hash128 h = hash128(text.at, text.n);
     snprintf(key, 33, "%016llx%016llx", (unsigned long long)h.hi, (unsigned long long)h.lo);
 }

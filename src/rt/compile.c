@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "chip/chip.h"
 #include "read/read.h"
 #include "rt/rt.h"
 #include "tile/tile.h"
@@ -75,28 +76,39 @@ static void run_passes(Run *r, Compile *c) {
     }
 }
 
+// True when the artifact came out of the cache; *dir and key say where a new one belongs ("" = nowhere).
+static bool try_cache(Run *r, bool bound, const ChipFile *chip, Buf *out, const char **dir,
+                      char key[33]) {
+    const RtCompile *in = r->in;
+    *dir = opt_on(in->opts, OPT_CACHE) ? rt_cache_dir(&r->compile, in->opts) : "";
+    if (!**dir)
+        return false;
+    rt_cache_key(&r->scratch, in, bound, chip, key);
+    bool hit = !in->hook && rt_cache_get(out->arena, *dir, key, out);
+    arena_reset(&r->scratch);
+    if (in->stats) {
+        memcpy(in->stats->key, key, 33);
+        in->stats->cached = hit;
+    }
+    stage_done(r, "cache", NULL, NULL);
+    return hit;
+}
+
 static void compile_program(Run *r, Buf *out) {
     const RtCompile *in = r->in;
     r->since = rt_seconds();
+    ChipFile chip;
+    chipfile_load(r->ctx, &r->compile, in->opts->val[OPT_TARGET], in->opts->val[OPT_CHIPS], &chip);
+    const char *dir;
+    char key[33] = "";
+    if (try_cache(r, false, &chip, out, &dir, key))
+        return;
     Hlo *h = read_program(r->ctx, &r->compile, in->name, in->bytes, in->size);
     hlo_verify(h);
     stage_done(r, "read", h, NULL);
-    ChipFile chip;
-    chipfile_load(r->ctx, &r->compile, in->opts->val[OPT_TARGET], in->opts->val[OPT_CHIPS], &chip);
-    char key[33] = "";
-    const char *dir = opt_on(in->opts, OPT_CACHE) ? rt_cache_dir(&r->compile, in->opts) : "";
-    if (*dir) {
-        rt_cache_key(&r->scratch, in->opts, h, &chip, key);
-        bool hit = !in->hook && rt_cache_get(out->arena, dir, key, out);
-        arena_reset(&r->scratch);
-        if (in->stats) {
-            memcpy(in->stats->key, key, sizeof key);
-            in->stats->cached = hit;
-        }
-        stage_done(r, "cache", h, NULL);
-        if (hit)
-            return;
-    }
+    if (in->types && pass_bind(h, in->types, in->values, in->count) &&
+        try_cache(r, true, &chip, out, &dir, key)) // each set of shapes is a program of its own
+        return;
     Compile c = {.ctx = r->ctx, .arena = &r->compile, .scratch = &r->scratch, .hlo = h};
     run_passes(r, &c);
     Artifact *art = tile_lower(&c, &chip);
@@ -104,6 +116,7 @@ static void compile_program(Run *r, Buf *out) {
     artifact_verify(r->ctx, art, in->name);
 #endif
     stage_done(r, "tile", h, art);
+    chip_check(r->ctx, art); // what cannot run is not compiled, and not cached
     artifact_save(art, out);
     if (*dir)
         rt_cache_put(dir, key, out);

@@ -17,6 +17,7 @@ struct otrn_env {
     Ctx ctx;
     Arena arena; // option values
     Options opts;
+    uint64_t hbm_bytes; // of the target
     Pool *pool;
     Chip *chip;
     pthread_mutex_t turn; // one run at a time
@@ -51,6 +52,9 @@ static void env_init(otrn_env *env, const otrn_option *options, size_t count) {
         opt_set(&env->ctx, &env->opts, options[i].name, options[i].value, "call");
     for (int i = 0; i < OPT_COUNT; i++) // the caller's strings may go away
         env->opts.val[i] = arena_strndup(&env->arena, env->opts.val[i], strlen(env->opts.val[i]));
+    ChipFile chip; // an unknown target is an error now, not at the first program
+    chipfile_load(&env->ctx, &env->arena, env->opts.val[OPT_TARGET], env->opts.val[OPT_CHIPS], &chip);
+    env->hbm_bytes = (uint64_t)chip.hbm_bytes_per_core;
     int want = host_parse(env->opts.val[OPT_HOST]);
     HostLevel level = host_best();
     if (want >= 0 && want < HOST_COUNT) {
@@ -101,6 +105,8 @@ void otrn_close(otrn_env *env) {
     free(env);
 }
 
+uint64_t otrn_hbm_bytes(const otrn_env *env) { return env->hbm_bytes; }
+
 // Called with the turn held: scratch contents never outlive a run.
 static bool scratch_reserve(otrn_env *env, size_t bytes) {
     if (bytes <= env->scratch_bytes)
@@ -139,14 +145,15 @@ static void fill_memory(otrn_exe *exe) {
     m->peak_bytes = m->arg_bytes + m->result_bytes - m->alias_bytes + m->scratch_bytes + m->const_bytes;
 }
 
-static void exe_init(otrn_exe *exe, const void *bytes, size_t size, const char *name) {
+static void exe_init(otrn_exe *exe, RtCompile in) {
     const Options *o = &exe->env->opts;
     RtStats stats = {0};
-    RtCompile in = {.opts = o, .name = name, .bytes = bytes, .size = size, .stats = &stats};
+    in.opts = o;
+    in.stats = &stats;
     double begin = rt_seconds();
     rt_compile(&exe->ctx, &exe->arena, &in, &exe->bytes);
     exe->cached = stats.cached;
-    exe->art = artifact_load(&exe->ctx, &exe->arena, name, exe->bytes.at, exe->bytes.n);
+    exe->art = artifact_load(&exe->ctx, &exe->arena, in.name, exe->bytes.at, exe->bytes.n);
     if (opt_num(o, OPT_VERBOSE) && stats.count)
         fprintf(stderr, "otrn: %s: cache %s %s, %u instructions, %.1f ms\n", exe->art->name,
                 stats.cached ? "hit" : *stats.key ? "miss" : "off", stats.key, exe->art->ncode,
@@ -176,15 +183,14 @@ static otrn_exe *exe_make(otrn_env *env, otrn_error *err) {
     return exe;
 }
 
-otrn_status otrn_compile(otrn_env *env, const void *bytes, size_t size, const char *name, otrn_exe **out,
-                         otrn_error *err) {
+static otrn_status compile(otrn_env *env, const RtCompile *in, otrn_exe **out, otrn_error *err) {
     *out = NULL;
     otrn_exe *exe = exe_make(env, err);
     if (!exe)
         return OTRN_NOMEM;
     jmp_buf here;
     if (CTX_TRY(&exe->ctx, here)) {
-        exe_init(exe, bytes, size, name);
+        exe_init(exe, *in);
         exe->ctx.on_fail = NULL;
         *out = exe;
         return OTRN_OK;
@@ -192,6 +198,20 @@ otrn_status otrn_compile(otrn_env *env, const void *bytes, size_t size, const ch
     otrn_status s = fail_with(err, &exe->ctx);
     otrn_exe_free(exe);
     return s;
+}
+
+otrn_status otrn_compile(otrn_env *env, const void *bytes, size_t size, const char *name, otrn_exe **out,
+                         otrn_error *err) {
+    return compile(env, &(RtCompile){.name = name, .bytes = bytes, .size = size}, out, err);
+}
+
+otrn_status otrn_compile_for(otrn_env *env, const void *bytes, size_t size, const char *name,
+                             const otrn_type *types, const void *const *values, size_t count,
+                             otrn_exe **out, otrn_error *err) {
+    return compile(env,
+                   &(RtCompile){.name = name, .bytes = bytes, .size = size, .types = types, .values = values,
+                                .count = count},
+                   out, err);
 }
 
 otrn_status otrn_compile_file(otrn_env *env, const char *path, otrn_exe **out, otrn_error *err) {
@@ -203,7 +223,7 @@ otrn_status otrn_compile_file(otrn_env *env, const char *path, otrn_exe **out, o
     if (CTX_TRY(&exe->ctx, here)) {
         size_t size;
         uint8_t *bytes = file_read(&exe->ctx, &exe->arena, path, &size);
-        exe_init(exe, bytes, size, path);
+        exe_init(exe, (RtCompile){.name = path, .bytes = bytes, .size = size});
         exe->ctx.on_fail = NULL;
         *out = exe;
         return OTRN_OK;

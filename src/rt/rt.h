@@ -31,6 +31,9 @@ typedef struct RtCompile {
     const char *name; // for messages
     const void *bytes;
     size_t size;
+    const otrn_type *types; // of the arguments, for a program of unknown sizes: see pass_bind; may be NULL
+    const void *const *values;
+    size_t count;
     RtHook *hook; // may be NULL; with a hook the cache is not consulted
     void *hook_arg;
     RtStats *stats; // may be NULL
@@ -44,8 +47,8 @@ const char *rt_stage_name(int i);
 // --- cache.c: <folder>/<key>.otrn, content-addressed -------------------------------------------------
 const char *rt_cache_dir(Arena *a, const Options *o); // "" when there is nowhere to keep it
 // The key covers everything the artifact depends on.
-void rt_cache_key(Arena *a, const Options *o, const Hlo *hlo, const ChipFile *chip,
-                  char key[33]);
+// bound: the arguments' types are part of it (a program of unknown sizes).
+void rt_cache_key(Arena *a, const RtCompile *in, bool bound, const ChipFile *chip, char key[33]);
 bool rt_cache_get(Arena *a, const char *dir, const char *key, Buf *out); // verified; false when absent
 void rt_cache_put(const char *dir, const char *key, const Buf *bytes);   // best effort, atomic
 typedef void RtCacheFn(void *arg, const char *file, const Artifact *art, uint64_t bytes, int64_t mtime);

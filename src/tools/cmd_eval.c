@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "hlo/eval.h"
-#include "hlo/quant.h"
+#include "pass/pass.h"
 #include "read/read.h"
 #include "tools/tools.h"
 
@@ -31,7 +31,9 @@ int cmd_eval(Tool *t) {
     progress_begin(t, "evaluating");
     Hlo *h = read_program(t->ctx, t->arena, path, bytes, size);
     hlo_verify(h);
-    hlo_lower_quant(h, t->arena);
+    if (t->inputs.n)
+        pass_bind(h, tensors_types(t), tensors_values(t), t->inputs.n);
+    pass_settle(&(Compile){.ctx = t->ctx, .arena = t->arena, .scratch = t->arena, .hlo = h});
     const HloFunc *f = hlo_main(h);
     const HloRegion *body = &h->regions.at[f->body];
     otrn_type *arg_types = ARENA_NEWN(t->arena, otrn_type, f->nargs + 1u);

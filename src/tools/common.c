@@ -34,8 +34,13 @@ otrn_env *tool_env(Tool *t) {
 otrn_exe *tool_exe(Tool *t, const char *path) {
     otrn_env *env = tool_env(t);
     otrn_error err = {0};
+    size_t size;
+    const void *bytes = file_read(t->ctx, t->arena, path, &size);
+    const otrn_type *types = t->inputs.n ? tensors_types(t) : NULL;
+    const void *const *values = t->inputs.n ? tensors_values(t) : NULL;
     progress_begin(t, "compiling");
-    otrn_status s = otrn_compile_file(env, path, &t->exe, &err);
+    otrn_status s =
+        otrn_compile_for(env, bytes, size, path, types, values, t->inputs.n, &t->exe, &err);
     progress_end(t);
     tool_check(t, s, &err);
     return t->exe;

@@ -48,10 +48,36 @@ static bool dtype_agrees(const Npy *npy, int want) {
     return (want == DT_INDEX && npy->dtype == DT_I64) || (want == DT_TF32 && npy->dtype == DT_F32);
 }
 
+void tensors_load(Tool *t) {
+    if (t->npys)
+        return;
+    t->npys = ARENA_NEWN(t->arena, Npy, t->inputs.n + 1);
+    for (uint32_t i = 0; i < t->inputs.n; i++)
+        npy_read(t->ctx, t->arena, t->inputs.at[i], &t->npys[i]);
+}
+
+const otrn_type *tensors_types(Tool *t) {
+    tensors_load(t);
+    otrn_type *types = ARENA_NEWN(t->arena, otrn_type, t->inputs.n + 1);
+    for (uint32_t i = 0; i < t->inputs.n; i++) {
+        types[i] = (otrn_type){.dtype = t->npys[i].dtype, .rank = t->npys[i].rank};
+        memcpy(types[i].dims, t->npys[i].dims, sizeof types[i].dims);
+    }
+    return types;
+}
+
+const void *const *tensors_values(Tool *t) {
+    tensors_load(t);
+    const void **values = ARENA_NEWN(t->arena, const void *, t->inputs.n + 1);
+    for (uint32_t i = 0; i < t->inputs.n; i++)
+        if (t->npys[i].rank == 0 && dtype_is_int(t->npys[i].dtype))
+            values[i] = t->npys[i].data;
+    return values;
+}
+
 static const void *tensor_read(Tool *t, size_t i, const otrn_type *want) {
     const char *path = t->inputs.at[i];
-    Npy npy;
-    npy_read(t->ctx, t->arena, path, &npy);
+    Npy npy = t->npys[i];
     bool same = npy.rank == want->rank;
     for (int d = 0; d < want->rank && same; d++)
         same = npy.dims[d] == want->dims[d];
@@ -77,6 +103,7 @@ const void **tensors_read(Tool *t, const otrn_type *types, size_t count) {
                  "the program takes %zu argument%s, %u given", count, count == 1 ? "" : "s",
                  t->inputs.n);
     }
+    tensors_load(t);
     const void **data = ARENA_NEWN(t->arena, const void *, count + 1);
     for (size_t i = 0; i < count; i++)
         data[i] = tensor_read(t, i, &types[i]);

@@ -30,6 +30,7 @@ typedef struct Tool { // one invocation
     Options opt;
     VEC(const char *) words;  // what is neither command nor option
     VEC(const char *) inputs; // the --input files in order
+    struct Npy *npys;         // their contents, once tensors_load has read them
     otrn_env *env;            // opened by tool_env, closed by main
     otrn_exe *exe;            // made by tool_exe, freed by main
     Progress progress;
@@ -52,7 +53,12 @@ void progress_begin(Tool *t, const char *what);
 void progress_end(Tool *t);
 
 // --- tensors.c: arguments from files, results to files --------------------------------------------
-// Reads one file per argument and holds it against the program's types. Raises ARGUMENT.
+// Reads the --input files.
+void tensors_load(Tool *t);
+// Their types, and the values of integer scalars (which may be sizes), as otrn_compile_for takes them.
+const otrn_type *tensors_types(Tool *t);
+const void *const *tensors_values(Tool *t);
+// Takes one file per argument and holds it against the program's types. Raises ARGUMENT.
 const void **tensors_read(Tool *t, const otrn_type *types, size_t count);
 // Raises IO now, before long work, when --output could not be written later.
 void tensors_output_check(Tool *t);

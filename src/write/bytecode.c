@@ -183,8 +183,8 @@ BwId bw_prop(Bw *w, const Buf *form) {
     return set_add(w, &w->sets[BW_PROP], (BwItem){.at = form->at, .n = form->n}, true);
 }
 
-BwId bw_op_name(Bw *w, const char *dialect, const char *name) {
-    BwItem item = {.at = name, .n = strlen(name), .custom = true};
+BwId bw_op_name(Bw *w, const char *dialect, const char *name, bool registered) {
+    BwItem item = {.at = name, .n = strlen(name), .custom = registered};
     item.dialect = bw_dialect(w, dialect, strlen(dialect));
     bw_str(w, name, item.n);
     return set_add(w, &w->sets[BW_OP], item, false);
@@ -378,9 +378,9 @@ static void put_dialects(Bw *w, Buf *out, const Numbers *numbers) {
         n = run_of(w, BW_OP, numbers, i);
         put_varint(out, ops->items.at[numbers->order[BW_OP][i]].dialect);
         put_varint(out, n);
-        for (uint32_t k = i; k < i + n; k++) { // all of them registered
+        for (uint32_t k = i; k < i + n; k++) {
             const BwItem *op = &ops->items.at[numbers->order[BW_OP][k]];
-            put_varint(out, (uint64_t)bw_str(w, op->at, op->n) << 1 | 1);
+            put_varint(out, (uint64_t)bw_str(w, op->at, op->n) << 1 | op->custom);
         }
     }
     close_section(out, start, SEC_DIALECT);

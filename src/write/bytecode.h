@@ -29,7 +29,7 @@ typedef struct BwItem {
     size_t n;
     uint64_t hash;
     uint32_t dialect; // entries only
-    bool custom;      // entries only: dialect-defined bytes, else text
+    bool custom;      // entries only: dialect-defined bytes, else text; of an op: registered
 } BwItem;
 
 typedef struct BwSet { // distinct byte strings, numbered as they come
@@ -75,7 +75,8 @@ BwId bw_add(Bw *w, BwTable t, const void *at, size_t n);
 BwId bw_str(Bw *w, const char *s, size_t n);
 BwId bw_dialect(Bw *w, const char *name, size_t n);
 BwId bw_prop(Bw *w, const Buf *form); // a property record
-BwId bw_op_name(Bw *w, const char *dialect, const char *name);
+// Registered: its property record is its attributes in order; else it is a dictionary.
+BwId bw_op_name(Bw *w, const char *dialect, const char *name, bool registered);
 // An entry from the form in w->key, which is empty afterwards.
 BwId bw_entry(Bw *w, BwTable t, const char *dialect);
 BwId bw_entry_text(Bw *w, BwTable t, const char *dialect, size_t dialect_n, const char *text);

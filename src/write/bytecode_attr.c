@@ -282,11 +282,11 @@ static BwId symbol(Bw *w, const char *s) {
 }
 
 // The dialect is the word behind '#'; everything without one is builtin's.
-static BwId text(Bw *w, const char *s) {
+static BwId text(Bw *w, const char *s, BwForm f) {
     BwId id;
     if (strstr(s, ".bytecode<\"0x")) // bytes whose meaning lay in the file they came from
         bw_fail(w, "an attribute that only its own dialect understands: %.60s", s);
-    if (bw_enum_text(w, s, &id))
+    if (f == BF_VHLO && bw_enum_text(w, s, &id))
         return id;
     size_t n = *s == '#' ? strcspn(s + 1, ".<") : 0;
     if (n)
@@ -325,7 +325,7 @@ static BwId any(Bw *w, const HloAttr *a, BwForm f) {
         bw_num(&w->key, BA_UNIT);
         return builtin_end(w);
     case HA_OPAQUE:
-        return text(w, a->s);
+        return text(w, a->s, f);
     default:
         bw_fail(w, "an attribute of kind %d here", a->kind);
     }

@@ -104,7 +104,7 @@ static uint32_t count_values(Bw *w, const HloRegion *r) {
 
 // One value from one dialect's type to the other's; returns the number of the cast value.
 static void put_cast(Bw *w, LocId loc, uint32_t from, TypeId type, BwForm to) {
-    Head head = {.name = bw_op_name(w, "builtin", "unrealized_conversion_cast"),
+    Head head = {.name = bw_op_name(w, "builtin", "unrealized_conversion_cast", true),
                  .loc = bw_loc(w, loc),
                  .nresults = 1,
                  .noperands = 1};
@@ -130,12 +130,12 @@ static Head plain_head(Bw *w, const HloOp *op) {
                  .nregions = op->nregions};
     head_extra(w, &head, op->extra, op->nextra, BF_VHLO);
     if (row->dialect == HD_BUILTIN) {
-        head.name = bw_op_name(w, "builtin", row->name);
+        head.name = bw_op_name(w, "builtin", row->name, true);
         return head;
     }
     uint32_t slots;
     uint32_t version = bw_op_version(w, op, &slots);
-    head.name = bw_op_name(w, "vhlo", vhlo_name(w, op, version));
+    head.name = bw_op_name(w, "vhlo", vhlo_name(w, op, version), true);
     if (slots) {
         Buf record = {.arena = w->arena};
         for (int i = 0; i < row->nattrs; i++)
@@ -164,26 +164,49 @@ static void put_plain(Bw *w, OpId id, uint32_t *next, uint32_t base) {
         w->numbers[op->results + i] = (*next)++;
 }
 
-// An op of Shardy: its one attribute is its property record, its values are builtin's.
+// Attributes of an op that is not StableHLO's. Shardy's have one property, which the graph keeps as a
+// plain attribute. For all others a dictionary of what is there says enough to any reader.
+static void foreign_props(Bw *w, const HloOp *op, Head *head) {
+    const HloOpRow *row = hlo_row(op);
+    Buf record = {.arena = w->arena};
+    if (row->dialect == HD_SDY) {
+        if (op->nextra != 1)
+            bw_fail(w, "sdy.%s with %u attributes", row->name, op->nextra);
+        bw_ref(&record, BW_ATTR, bw_attr(w, &op->extra[0].value, BF_BUILTIN));
+        head_props(w, head, &record);
+        return;
+    }
+    HloNamed slots[HLO_MAX_ATTRS];
+    uint32_t n = 0;
+    for (int i = 0; i < row->nattrs; i++) {
+        bool dflt = row->attrs[i] == AK_LARGEST && op->attrs[i].i; // older readers lack it
+        if (op->attrs[i].kind != HA_NONE && !dflt)
+            slots[n++] = (HloNamed){hlo_attr_rows[row->attrs[i]].name, op->attrs[i]};
+    }
+    head_extra(w, head, op->extra, op->nextra, BF_BUILTIN);
+    if (n) {
+        bw_ref(&record, BW_ATTR, bw_dict(w, slots, n, BF_BUILTIN));
+        head_props(w, head, &record);
+    }
+}
+
+// An op of another dialect: its values are builtin's.
 static void put_foreign(Bw *w, OpId id, uint32_t *next) {
     const HloOp *op = hlo_at(w->h, id);
     const HloOpRow *row = hlo_row(op);
-    if (row->dialect != HD_SDY)
-        bw_fail(w, "%s.%s", hlo_dialect_names[row->dialect], row->name);
-    if (op->nextra != 1)
-        bw_fail(w, "sdy.%s with %u attributes", row->name, op->nextra);
+    const char *dialect = hlo_dialect_names[row->dialect];
+    if (op->nregions)
+        bw_fail(w, "%s.%s", dialect, row->name);
     uint32_t first = *next;
     for (uint32_t i = 0; i < op->noperands; i++, ++*next) {
         ValueId v = hlo_operand(w->h, op, i);
         put_cast(w, op->loc, w->numbers[v], w->h->values.at[v].type, BF_BUILTIN);
     }
-    Head head = {.name = bw_op_name(w, "sdy", row->name),
+    Head head = {.name = bw_op_name(w, dialect, row->name, row->dialect == HD_SDY),
                  .loc = bw_loc(w, op->loc),
                  .nresults = op->nresults,
                  .noperands = op->noperands};
-    Buf record = {.arena = w->arena};
-    bw_ref(&record, BW_ATTR, bw_attr(w, &op->extra[0].value, BF_BUILTIN));
-    head_props(w, &head, &record);
+    foreign_props(w, op, &head);
     put_head(w, &head);
     if (op->nresults)
         bw_num(&w->ir, op->nresults);
@@ -267,7 +290,7 @@ static BwId func_dicts(Bw *w, const HloNamed **lists, const uint32_t *counts, ui
 static void put_func(Bw *w, const HloFunc *f) {
     const char *visibility = f->is_private ? "private" : "public";
     w->place = f->loc;
-    Head head = {.name = bw_op_name(w, "vhlo", "func_v1"), .loc = bw_loc(w, f->loc), .nregions = 1};
+    Head head = {.name = bw_op_name(w, "vhlo", "func_v1", true), .loc = bw_loc(w, f->loc), .nregions = 1};
     head_extra(w, &head, f->extra, f->nextra, BF_VHLO);
     Buf record = {.arena = w->arena};
     bw_ref(&record, BW_ATTR, func_dicts(w, f->arg_attrs, f->narg_attrs, f->nargs));
@@ -293,7 +316,7 @@ static bool is_meshes(const HloNamed *n) {
 }
 
 static void put_mesh(Bw *w, const HloNamed *mesh) {
-    Head head = {.name = bw_op_name(w, "sdy", "mesh"), .loc = bw_loc(w, 0)};
+    Head head = {.name = bw_op_name(w, "sdy", "mesh", true), .loc = bw_loc(w, 0)};
     Buf record = {.arena = w->arena};
     bw_ref(&record, BW_ATTR, bw_attr(w, &mesh->value, BF_BUILTIN));
     bw_ref(&record, BW_ATTR, bw_builtin_str(w, mesh->name, strlen(mesh->name)));
@@ -303,7 +326,7 @@ static void put_mesh(Bw *w, const HloNamed *mesh) {
 
 static void put_module_head(Bw *w) {
     const Hlo *h = w->h;
-    Head head = {.name = bw_op_name(w, "builtin", "module"), .loc = bw_loc(w, 0), .nregions = 1};
+    Head head = {.name = bw_op_name(w, "builtin", "module", true), .loc = bw_loc(w, 0), .nregions = 1};
     HloNamed *extra = ARENA_NEWN(w->arena, HloNamed, h->nextra);
     uint32_t n = 0;
     for (uint32_t i = 0; i < h->nextra; i++)

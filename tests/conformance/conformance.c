@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// conformance.c — runs a folder of programs along every road and says what passed, per folder, and why
-// not.
+// conformance.c — runs a folder of programs along every road and says what passed, per folder, and
+// why not.
 //
 //   conformance [-j JOBS] [-s SECONDS] [-r ROAD] [-v] DIR    everything under DIR
-//   conformance                                              a sample of ../shared/conformance, as a test
+//   conformance                                              a sample of ../shared/conformance, as
+//   a test
 //
-// Files are *.mlir (several programs each, separated by lines `// -----`), *.mlirbc and *.bc. A *.bc whose
-// text lies beside it is compared with that text. Each program takes each road in a process of its own, so
-// a crash or an endless loop is one failure. Failures are grouped by message, with digits ignored.
+// Files are *.mlir (several programs each, separated by lines `// -----`), *.mlirbc and *.bc. A
+// *.bc whose text lies beside it is compared with that text. Each program takes each road in a
+// process of its own, so a crash or an endless loop is one failure. Failures are grouped by
+// message, with digits ignored.
 //
-// Programs that upstream does not run itself stand in disabled.txt with their reason: they are run here
-// too, but what they fail at is counted apart.
+// Programs that upstream does not run itself stand in disabled.txt with their reason: they are run
+// here too, but what they fail at is counted apart.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
 #include <ftw.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,15 +37,15 @@
 #define SEPARATOR "// -----"
 #define MAX_JOBS 256
 #define LIMIT_SECONDS 60
-#define SAMPLE_PROGRAMS 120
+#define SAMPLE_PROGRAMS 200
 #define SAMPLE_SEED 20250101u
 #define SHOW_PLACES 4 // of each group of failures
 #define SLOW_SECONDS 5.0
 
 typedef struct Unit {
     Program p;
-    const char *folder; // relative to the root; "." for the root itself
-    const char *name;   // file's path relative to the root, "#2" appended for its second program
+    const char *folder;   // relative to the root; "." for the root itself
+    const char *name;     // file's path relative to the root, "#2" appended for its second program
     const char *disabled; // upstream's reason, or NULL
 } Unit;
 
@@ -61,6 +64,8 @@ typedef struct Suite {
     int limit_seconds;
     bool verbose, only_road, is_sample;
     Road road;
+    void **kept; // freed at the end
+    size_t nkept;
 } Suite;
 
 static void *need(void *p) {
@@ -70,21 +75,31 @@ static void *need(void *p) {
     exit(2);
 }
 
-static char *slurp(const char *path, size_t *size) {
+// An array that doubles: room for one more after n.
+static void *grown(void *at, size_t n, size_t bytes) {
+    return (n & (n - 1)) == 0 ? need(realloc(at, (n ? n * 2 : 1) * bytes)) : at;
+}
+
+static void *keep(Suite *s, void *p) {
+    s->kept = grown(s->kept, s->nkept, sizeof *s->kept);
+    return s->kept[s->nkept++] = need(p);
+}
+
+static char *slurp(Suite *s, const char *path, size_t *size) {
     FILE *f = fopen(path, "rb");
     if (!f) {
         fprintf(stderr, "conformance: %s: %s\n", path, strerror(errno));
         exit(2);
     }
-    size_t n = 0, cap = 1 << 16, got;
-    char *s = need(malloc(cap));
-    while ((got = fread(s + n, 1, cap - n - 1, f)) > 0)
+    size_t n = 0, cap = 1 << 12, got;
+    char *at = need(malloc(cap));
+    while ((got = fread(at + n, 1, cap - n - 1, f)) > 0)
         if (cap - (n += got) < 2)
-            s = need(realloc(s, cap *= 2));
+            at = need(realloc(at, cap *= 2));
     fclose(f);
-    s[n] = 0;
+    at[n] = 0;
     *size = n;
-    return s;
+    return keep(s, at);
 }
 
 static double seconds_now(void) {
@@ -93,19 +108,21 @@ static double seconds_now(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-// --- the programs ----------------------------------------------------------------------------------
+// --- the programs
+// ----------------------------------------------------------------------------------
 
 static void unit_add(Suite *s, const Program *p, uint32_t index) {
     const char *rel = p->path + strlen(s->root);
     rel += strspn(rel, "/");
     const char *slash = strrchr(rel, '/');
-    Unit u = {.p = *p, .folder = slash ? strndup(rel, (size_t)(slash - rel)) : strdup(".")};
+    Unit u = {.p = *p, .folder = "."};
+    if (slash)
+        u.folder = keep(s, strndup(rel, (size_t)(slash - rel)));
     char *name;
     if (asprintf(&name, index ? "%s#%u" : "%s", rel, index + 1) < 0)
         need(NULL);
-    u.name = name;
-    if ((s->nunits & (s->nunits - 1)) == 0)
-        s->units = need(realloc(s->units, (s->nunits ? s->nunits * 2 : 1) * sizeof *s->units));
+    u.name = keep(s, name);
+    s->units = grown(s->units, s->nunits, sizeof *s->units);
     s->units[s->nunits++] = u;
 }
 
@@ -155,13 +172,13 @@ static void file_add(Suite *s, const char *path) {
         size_t size;
         snprintf(twin, sizeof twin, "%s.bc", path);
         p.has_bytecode = stat(twin, &st) == 0;
-        p.text = slurp(path, &size);
+        p.text = slurp(s, path, &size);
         text_split(s, p, size);
         return;
     }
     snprintf(twin, sizeof twin, "%.*s", (int)(strlen(path) - 3), path);
     if (ends_with(path, ".mlirbc") || (ends_with(path, ".bc") && stat(twin, &st) != 0)) {
-        p.text = slurp(path, &p.end);
+        p.text = slurp(s, path, &p.end);
         unit_add(s, &p, 0);
     }
 }
@@ -173,9 +190,9 @@ static struct Paths {
 
 static int walk(const char *path, const struct stat *st, int kind, struct FTW *ftw) {
     (void)st, (void)ftw;
-    if (kind == FTW_F && (ends_with(path, ".mlir") || ends_with(path, ".bc") || ends_with(path, ".mlirbc"))) {
-        if ((walk_paths.n & (walk_paths.n - 1)) == 0)
-            walk_paths.at = need(realloc(walk_paths.at, (walk_paths.n ? walk_paths.n * 2 : 1) * sizeof(char *)));
+    bool program = ends_with(path, ".mlir") || ends_with(path, ".bc") || ends_with(path, ".mlirbc");
+    if (kind == FTW_F && program) {
+        walk_paths.at = grown(walk_paths.at, walk_paths.n, sizeof *walk_paths.at);
         walk_paths.at[walk_paths.n++] = need(strdup(path));
     }
     return 0;
@@ -193,7 +210,8 @@ static void units_find(Suite *s) {
     if (walk_paths.n)
         qsort(walk_paths.at, walk_paths.n, sizeof *walk_paths.at, by_text);
     for (size_t i = 0; i < walk_paths.n; i++)
-        file_add(s, walk_paths.at[i]);
+        file_add(s, keep(s, walk_paths.at[i]));
+    free(walk_paths.at);
 }
 
 // Lines of disabled.txt: `path reason`; # begins a comment. The path is relative to the root.
@@ -201,28 +219,31 @@ static void disabled_read(Suite *s) {
     if (access(DISABLED, R_OK) != 0)
         return;
     size_t size;
-    char *text = slurp(DISABLED, &size), *save;
+    char *text = slurp(s, DISABLED, &size), *save;
     for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
         size_t n = strcspn(line, " ");
         if (*line == '#' || !line[n])
             continue;
         for (uint32_t i = 0; i < s->nunits; i++)
-            if (!strncmp(s->units[i].name, line, n) && (!s->units[i].name[n] || s->units[i].name[n] == '#'))
+            if (!strncmp(s->units[i].name, line, n) &&
+                (!s->units[i].name[n] || s->units[i].name[n] == '#'))
                 s->units[i].disabled = line + n + strspn(line + n, " ");
     }
 }
 
-// --- the jobs --------------------------------------------------------------------------------------
+// --- the jobs
+// --------------------------------------------------------------------------------------
 
 static bool road_applies(const Unit *u, Road road) {
     if (u->p.has_bytecode) // whole op sets, made to be read and not to be run
         return road == ROAD_BYTECODE ||
-               (road == ROAD_PRINT && !strstr(u->p.text, "RUN: not stablehlo-translate --deserialize"));
+               (road == ROAD_PRINT &&
+                !strstr(u->p.text, "RUN: not stablehlo-translate --deserialize"));
     return road != ROAD_BYTECODE;
 }
 
 static void jobs_make(Suite *s) {
-    s->jobs = need(calloc((size_t)s->nunits * ROAD_COUNT + 1, sizeof *s->jobs));
+    s->jobs = keep(s, calloc((size_t)s->nunits * ROAD_COUNT + 1, sizeof *s->jobs));
     for (uint32_t i = 0; i < s->nunits; i++)
         for (Road r = 0; r < ROAD_COUNT; r++)
             if (road_applies(&s->units[i], r) && (!s->only_road || r == s->road))
@@ -233,14 +254,23 @@ static void jobs_make(Suite *s) {
         need(NULL);
 }
 
+static void outcome_fail(Outcome *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void outcome_fail(Outcome *o, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(o->reason, sizeof o->reason, fmt, ap);
+    va_end(ap);
+    o->state = STATE_FAILED;
+}
+
 static void job_over(Suite *s, uint32_t j, int status) {
     Outcome *o = &s->outcomes[j];
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-        o->state = STATE_FAILED, snprintf(o->reason, sizeof o->reason, "took more than %d s", s->limit_seconds);
+        outcome_fail(o, "took more than %d s", s->limit_seconds);
     else if (WIFSIGNALED(status))
-        o->state = STATE_FAILED, snprintf(o->reason, sizeof o->reason, "crashed: %s", strsignal(WTERMSIG(status)));
+        outcome_fail(o, "crashed: %s", strsignal(WTERMSIG(status)));
     else if (WEXITSTATUS(status) || o->state == STATE_RUNNING)
-        o->state = STATE_FAILED, snprintf(o->reason, sizeof o->reason, "broke off with status %d", WEXITSTATUS(status));
+        outcome_fail(o, "broke off with status %d", WEXITSTATUS(status));
     const Unit *u = &s->units[s->jobs[j].unit];
     if (u->disabled && (o->state == STATE_FAILED || o->state == STATE_UNSUPPORTED))
         o->state = STATE_DISABLED;
@@ -293,7 +323,8 @@ static void jobs_run(Suite *s, int width) {
     }
 }
 
-// --- the report ------------------------------------------------------------------------------------
+// --- the report
+// ------------------------------------------------------------------------------------
 
 typedef struct Counts {
     uint32_t of[STATE_COUNT];
@@ -397,8 +428,8 @@ static int report(const Suite *s, double seconds) {
     }
     for (uint32_t j = 0; j < s->njobs; j++)
         if (s->outcomes[j].seconds > SLOW_SECONDS)
-            printf("slow: %s %s, %.1f s\n", s->units[s->jobs[j].unit].name, road_names[s->jobs[j].road],
-                   s->outcomes[j].seconds);
+            printf("slow: %s %s, %.1f s\n", s->units[s->jobs[j].unit].name,
+                   road_names[s->jobs[j].road], s->outcomes[j].seconds);
     uint32_t failed = total.of[STATE_FAILED] + total.of[STATE_UNSUPPORTED];
     printf("%.0f s; %u disabled upstream, %u not run\n", seconds, total.of[STATE_DISABLED],
            total.of[STATE_ABSENT]);
@@ -406,7 +437,8 @@ static int report(const Suite *s, double seconds) {
     return failed != 0;
 }
 
-// --- the sample ------------------------------------------------------------------------------------
+// --- the sample
+// ------------------------------------------------------------------------------------
 
 static uint32_t mix(uint32_t h, const char *s) {
     for (; *s; s++)
@@ -416,7 +448,8 @@ static uint32_t mix(uint32_t h, const char *s) {
 }
 
 static int by_draw(const void *a, const void *b) {
-    uint32_t x = mix(SAMPLE_SEED, ((const Unit *)a)->name), y = mix(SAMPLE_SEED, ((const Unit *)b)->name);
+    uint32_t x = mix(SAMPLE_SEED, ((const Unit *)a)->name),
+             y = mix(SAMPLE_SEED, ((const Unit *)b)->name);
     return x < y ? -1 : x > y;
 }
 
@@ -442,6 +475,13 @@ static int sample_run(Suite *s, int width) {
     return 0;
 }
 
+static void suite_fini(Suite *s) {
+    for (size_t i = 0; i < s->nkept; i++)
+        free(s->kept[i]);
+    free(s->kept);
+    free(s->units);
+}
+
 static int cpu_count(void) {
     cpu_set_t set;
     int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
@@ -449,7 +489,9 @@ static int cpu_count(void) {
 }
 
 static int usage(void) {
-    fprintf(stderr, "usage: conformance [-j JOBS] [-s SECONDS] [-r print|evaluator|chip|bytecode] [-v] DIR\n");
+    fprintf(
+        stderr,
+        "usage: conformance [-j JOBS] [-s SECONDS] [-r print|evaluator|chip|bytecode] [-v] DIR\n");
     return 2;
 }
 
@@ -472,15 +514,20 @@ int main(int argc, char **argv) {
         } else
             return usage();
     }
-    if (argc == 1)
-        return sample_run(&s, width);
-    if (optind + 1 != argc)
+    if (optind + (argc > 1) != argc)
         return usage();
-    s.root = argv[optind];
-    double begin = seconds_now();
-    units_find(&s);
-    disabled_read(&s);
-    jobs_make(&s);
-    jobs_run(&s, width);
-    return report(&s, seconds_now() - begin);
+    int status;
+    if (argc == 1) {
+        status = sample_run(&s, width);
+    } else {
+        s.root = argv[optind];
+        double begin = seconds_now();
+        units_find(&s);
+        disabled_read(&s);
+        jobs_make(&s);
+        jobs_run(&s, width);
+        status = report(&s, seconds_now() - begin);
+    }
+    suite_fini(&s);
+    return status;
 }

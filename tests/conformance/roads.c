@@ -22,7 +22,8 @@ typedef struct Trip { // one program on one road
     Outcome *out;
 } Trip;
 
-static void trip_end(Trip *t, State state, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void trip_end(Trip *t, State state, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 static void trip_end(Trip *t, State state, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
@@ -37,8 +38,8 @@ static void trip_error(Trip *t, const otrn_error *err) {
              otrn_status_name(err->code), err->text);
 }
 
-// The program's bytes with as many newlines before them as the file has, so that places in messages are
-// those of the file.
+// The program's bytes with as many newlines before them as the file has, so that places in messages
+// are those of the file.
 static const void *program_bytes(Trip *t, size_t *size) {
     const Program *p = t->p;
     size_t lines = p->line - 1, n = p->end - p->begin;
@@ -58,7 +59,8 @@ static Hlo *program_read(Trip *t) {
     return h;
 }
 
-// --- print -----------------------------------------------------------------------------------------
+// --- print
+// -----------------------------------------------------------------------------------------
 
 static bool printed_same(Trip *t, Hlo *first, bool with_locs) {
     Buf a = {.arena = &t->arena}, b = {.arena = &t->arena};
@@ -84,7 +86,8 @@ static void road_print(Trip *t) {
         t->out->state = STATE_PASSED;
 }
 
-// --- bytecode --------------------------------------------------------------------------------------
+// --- bytecode
+// --------------------------------------------------------------------------------------
 
 static void road_bytecode(Trip *t) {
     size_t size;
@@ -109,7 +112,8 @@ static void road_bytecode(Trip *t) {
         trip_end(t, STATE_FAILED, "text and bytecode differ: %s", pair.why);
 }
 
-// --- entries and their arguments -------------------------------------------------------------------
+// --- entries and their arguments
+// -------------------------------------------------------------------
 
 typedef VEC(uint32_t) FuncList; // indices into Hlo.funcs
 
@@ -143,8 +147,9 @@ static void fill_element(int dtype, uint64_t r, uint8_t *at) {
     } else if (dtype_is_float(dtype)) {
         dtype_from_f64(dtype, at, (double)(r >> 40) * 0x1p-22 - 2);
     } else {
-        dtype_from_i64(dtype, at, dtype_row(dtype)->cls == DC_SINT ? (int64_t)(r >> 32) % 4 - 1
-                                                                   : (int64_t)(r >> 63));
+        dtype_from_i64(dtype, at,
+                       dtype_row(dtype)->cls == DC_SINT ? (int64_t)(r >> 32) % 4 - 1
+                                                        : (int64_t)(r >> 63));
     }
 }
 
@@ -165,7 +170,8 @@ static Tensor *args_make(Trip *t, Hlo *h, const HloFunc *f) {
     return args;
 }
 
-// --- evaluator -------------------------------------------------------------------------------------
+// --- evaluator
+// -------------------------------------------------------------------------------------
 
 static void road_eval(Trip *t) {
     Hlo *h = program_read(t);
@@ -183,7 +189,8 @@ static void road_eval(Trip *t) {
     }
 }
 
-// --- chip ------------------------------------------------------------------------------------------
+// --- chip
+// ------------------------------------------------------------------------------------------
 
 // The text of the module with one function as its entry.
 static Buf entry_text(Trip *t, Hlo *h, uint32_t entry) {
@@ -252,7 +259,8 @@ static bool chip_run_entry(Trip *t, otrn_env *env, const void *bytes, size_t siz
 
 // Folding is off: it would compute with the evaluator what the chip is to show it can do.
 static void road_chip(Trip *t) {
-    static const otrn_option options[] = {{"cache", "off"}, {"threads", "1"}, {"disable-pass", "fold"}};
+    static const otrn_option options[] = {
+        {"cache", "off"}, {"threads", "1"}, {"disable-pass", "fold"}};
     size_t size;
     const void *bytes = program_bytes(t, &size);
     Hlo *h = program_read(t);
@@ -281,10 +289,12 @@ static void road_chip(Trip *t) {
     otrn_close(env);
 }
 
-// --- entry point -----------------------------------------------------------------------------------
+// --- entry point
+// -----------------------------------------------------------------------------------
 
 void road_run(Road road, const Program *p, Outcome *out) {
-    static void (*const roads[ROAD_COUNT])(Trip *) = {road_print, road_eval, road_chip, road_bytecode};
+    static void (*const roads[ROAD_COUNT])(Trip *) = {road_print, road_eval, road_chip,
+                                                      road_bytecode};
     Trip *t = calloc(1, sizeof *t); // outlives the jump
     if (!t)
         return;

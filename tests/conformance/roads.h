@@ -3,12 +3,13 @@
 //
 //   print      read, verify, print, read again: the same graph, and the same text the second time
 //   evaluator  every entry function runs on the plain evaluator; its checks hold
-//   chip       the same, compiled and run on the virtual core; results also agree with the evaluator's
-//   bytecode   the serialised form beside a text file gives the same graph, or is refused when the
+//   chip       the same, compiled and run on the virtual core; results also agree with the
+//   evaluator's bytecode   the serialised form beside a text file gives the same graph, or is
+//   refused when the
 //              text's run line says so
 //
-// Entry functions: main; without one, the public functions without arguments; without those, all public
-// ones. An entry that takes arguments of known shape gets made-up ones.
+// Entry functions: main; without one, the public functions without arguments; without those, all
+// public ones. An entry that takes arguments of known shape gets made-up ones.
 #ifndef OTRN_TESTS_ROADS_H
 #define OTRN_TESTS_ROADS_H
 
@@ -31,17 +32,17 @@ typedef enum State {
 
 typedef struct Outcome {
     int state;
-    uint32_t line;    // in the program's file, 0 when unknown
+    uint32_t line; // in the program's file, 0 when unknown
     double seconds;
     char reason[400]; // one line, "CODE: text"
 } Outcome;
 
 typedef struct Program {
-    const char *path;   // of the file
-    const char *text;   // all bytes of the file
-    size_t begin, end;  // this program's part of it
-    uint32_t line;      // first line of the part, from 1
-    bool has_bytecode;  // a serialised form lies beside it
+    const char *path;  // of the file
+    const char *text;  // all bytes of the file
+    size_t begin, end; // this program's part of it
+    uint32_t line;     // first line of the part, from 1
+    bool has_bytecode; // a serialised form lies beside it
 } Program;
 
 // Runs in a process of its own: it may crash, hang or run out of memory.

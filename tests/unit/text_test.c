@@ -44,7 +44,7 @@ static const struct {
 } bad[] = {
     {"empty-op", F("", "%0 = "), OTRN_PARSE, 2, "1 names for the 0 results of stablehlo.return"},
     {"no-close", "func.func @main() {\n return\n", OTRN_PARSE, 3, "expected '}' to close the region"},
-    {"junk", "\n  hello", OTRN_UNSUPPORTED, 2, "the op 'hello' directly in a module"},
+    {"junk", "\n  hello", OTRN_PARSE, 2, "a module or a function is expected, not 'hello'"},
     {"string-open", "module attributes {a = \"b\n} {}", OTRN_PARSE, 1, "no closing quote"},
     {"string-escape", "module attributes {a = \"\\q\"} {}", OTRN_PARSE, 1, "unknown escape"},
     {"name-twice", F("%a: tensor<f32>", "%a = stablehlo.abs %a : tensor<f32>"), OTRN_PARSE, 2,
