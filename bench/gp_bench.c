@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // gp_bench.c — hot GpSimd kernels beside a memcpy that moves as many bytes, in the same run.
 //
-// One line per kernel and size: nanoseconds per element with one thread, and time as a multiple of memcpy's for the
-// bytes the kernel reads and writes, with one thread and with all. Small tensors lie in the second-level cache, large
-// ones do not fit any.
+// One line per kernel and size: nanoseconds per element with one thread, and time as a multiple of
+// memcpy's for the bytes the kernel reads and writes, with one thread and with all. Small tensors
+// lie in the second-level cache, large ones do not fit any.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,12 +29,17 @@ static double now_s(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static KTensor tensor(Bench *b, int dtype, int64_t d0, int64_t d1) { // d1 < 0: one axis; d0 < 0: scalar
+static KTensor tensor(Bench *b, int dtype, int64_t d0,
+                      int64_t d1) { // d1 < 0: one axis; d0 < 0: scalar
     int64_t *dims = b->dims[b->ndims++];
     dims[0] = d0, dims[1] = d1;
     int rank = d0 < 0 ? 0 : d1 < 0 ? 1 : 2;
-    return (KTensor){.dtype = (uint8_t)dtype, .rank = (uint8_t)rank, .dims = dims,
-                     .elems = rank == 0 ? 1 : rank == 1 ? d0 : d0 * d1};
+    return (KTensor){.dtype = (uint8_t)dtype,
+                     .rank = (uint8_t)rank,
+                     .dims = dims,
+                     .elems = rank == 0   ? 1
+                              : rank == 1 ? d0
+                                          : d0 * d1};
 }
 
 static void set(Bench *b, HloAttrKey key, HloAttr v) {
@@ -48,7 +53,8 @@ static void set_ints(Bench *b, HloAttrKey key, uint32_t n, const int64_t *v) {
 
 static size_t bytes_of(const KTensor *t) { return (size_t)t->elems * dtype_bytes(t->dtype); }
 
-static void *make_data(const KTensor *t, int64_t below) { // values in (0, 1), or indices below a bound
+static void *make_data(const KTensor *t,
+                       int64_t below) { // values in (0, 1), or indices below a bound
     char *p = aligned_alloc(64, (bytes_of(t) + 127) & ~(size_t)63);
     uint64_t x = 88172645463325252u;
     for (int64_t i = 0; p && i < t->elems; i++) {
@@ -95,7 +101,8 @@ static void call_once(void *arg) {
 static void bench_run(Bench *b, int64_t index_below, Pool *one, Pool *all) {
     void *in[MAX_IN], *out[1];
     size_t traffic = bytes_of(&b->out[0]);
-    b->k.attrs = b->attrs, b->k.in = b->in, b->k.out = b->out, b->k.regions = &b->region, b->k.nout = 1;
+    b->k.attrs = b->attrs, b->k.in = b->in, b->k.out = b->out, b->k.regions = &b->region,
+    b->k.nout = 1;
     b->k.nattrs = hlo_op_rows[b->k.op].nattrs;
     for (uint32_t i = 0; i < b->k.nin; i++) {
         in[i] = make_data(&b->in[i], index_below);
@@ -121,15 +128,16 @@ static void bench_run(Bench *b, int64_t index_below, Pool *one, Pool *all) {
     int64_t elems = b->out[0].elems;
     for (uint32_t i = 0; i < b->k.nin; i++)
         elems = b->in[i].elems > elems ? b->in[i].elems : elems;
-    printf("%-24s %9lld %8.3f %8.2f %8.2f\n", b->name, (long long)elems, t_one * 1e9 / (double)elems, t_one / t_copy,
-           t_all / t_copy);
+    printf("%-24s %9lld %8.3f %8.2f %8.2f\n", b->name, (long long)elems,
+           t_one * 1e9 / (double)elems, t_one / t_copy, t_all / t_copy);
     for (uint32_t i = 0; i < b->k.nin; i++)
         free(in[i]);
     free(out[0]), free(room), free(copy.src), free(copy.dst);
 }
 
 static Bench elementwise(HloOpcode op, int in, int out, int64_t n) {
-    Bench b = {.name = hlo_op_rows[op].name, .k = {.op = op, .nin = (uint32_t)hlo_op_rows[op].operands}};
+    Bench b = {.name = hlo_op_rows[op].name,
+               .k = {.op = op, .nin = (uint32_t)hlo_op_rows[op].operands}};
     return b.in[0].elems = n, b.in[0].dtype = (uint8_t)in, b.out[0].dtype = (uint8_t)out, b;
 }
 
@@ -147,16 +155,25 @@ static void bench_elementwise(HloOpcode op, int in, int out, int64_t n, Pool *on
     bench_run(&b, 0, one, all);
 }
 
-static const KStep add_step = {.op = HLO_ADD, .dst = 2, .src = {0, 1}}, max_step = {.op = HLO_MAXIMUM, .dst = 2, .src = {0, 1}};
-static const uint8_t f32_regs[3] = {DT_F32, DT_F32, DT_F32}, bf16_regs[3] = {DT_BF16, DT_BF16, DT_BF16};
+static const KStep add_step = {.op = HLO_ADD, .dst = 2, .src = {0, 1}},
+                   max_step = {.op = HLO_MAXIMUM, .dst = 2, .src = {0, 1}};
+static const uint8_t f32_regs[3] = {DT_F32, DT_F32, DT_F32},
+                     bf16_regs[3] = {DT_BF16, DT_BF16, DT_BF16};
 static const uint16_t out_two[1] = {2};
 
 static KProg body(const KStep *step, const uint8_t *types) {
-    return (KProg){.nregs = 3, .ninputs = 2, .nsteps = 1, .nouts = 1, .dtypes = types, .steps = step, .outs = out_two};
+    return (KProg){.nregs = 3,
+                   .ninputs = 2,
+                   .nsteps = 1,
+                   .nouts = 1,
+                   .dtypes = types,
+                   .steps = step,
+                   .outs = out_two};
 }
 
 static void bench_shapes(int64_t rows, int64_t cols, Pool *one, Pool *all) {
-    static const int64_t d0[] = {0}, d1[] = {1}, both[] = {0, 1}, turn[] = {1, 0}, start[] = {1, 1}, unit[] = {1, 1};
+    static const int64_t d0[] = {0}, d1[] = {1}, both[] = {0, 1}, turn[] = {1, 0}, start[] = {1, 1},
+                         unit[] = {1, 1};
     int64_t sizes[2] = {1, cols}, limit[2] = {rows, cols};
     const struct {
         const char *name;
@@ -176,8 +193,9 @@ static void bench_shapes(int64_t rows, int64_t cols, Pool *one, Pool *all) {
             snprintf(name, sizeof name, "%s %s", reduces[i].name, dtype_row(type)->name);
             b.name = name;
             b.in[0] = tensor(&b, type, rows, cols), b.in[1] = tensor(&b, type, -1, -1);
-            b.out[0] = reduces[i].ndims == 2 ? tensor(&b, type, -1, -1)
-                                             : tensor(&b, type, reduces[i].dims[0] ? rows : cols, -1);
+            b.out[0] = reduces[i].ndims == 2
+                           ? tensor(&b, type, -1, -1)
+                           : tensor(&b, type, reduces[i].dims[0] ? rows : cols, -1);
             set_ints(&b, AK_DIMENSIONS, (uint32_t)reduces[i].ndims, reduces[i].dims);
             b.region = body(reduces[i].step, narrow ? bf16_regs : f32_regs);
             bench_run(&b, 0, one, all);
@@ -200,22 +218,28 @@ static void bench_shapes(int64_t rows, int64_t cols, Pool *one, Pool *all) {
     bench_run(&b, 0, one, all);
     b = (Bench){.name = "slice", .k = {.op = HLO_SLICE, .nin = 1}};
     b.in[0] = tensor(&b, DT_F32, rows, cols), b.out[0] = tensor(&b, DT_F32, rows - 1, cols - 1);
-    set_ints(&b, AK_START_INDICES, 2, start), set_ints(&b, AK_LIMIT_INDICES, 2, limit), set_ints(&b, AK_STRIDES, 2, unit);
+    set_ints(&b, AK_START_INDICES, 2, start), set_ints(&b, AK_LIMIT_INDICES, 2, limit),
+        set_ints(&b, AK_STRIDES, 2, unit);
     bench_run(&b, 0, one, all);
     b = (Bench){.name = "iota", .k = {.op = HLO_IOTA}};
     b.out[0] = tensor(&b, DT_I32, rows, cols);
     set(&b, AK_IOTA_DIMENSION, (HloAttr){.kind = HA_INT, .i = 1});
     bench_run(&b, 0, one, all);
     b = (Bench){.name = "gather rows", .k = {.op = HLO_GATHER, .nin = 2}};
-    b.in[0] = tensor(&b, DT_F32, rows, cols), b.in[1] = tensor(&b, DT_I32, rows, 1), b.out[0] = tensor(&b, DT_F32, rows, cols);
-    set_ints(&b, AK_OFFSET_DIMS, 1, d1), set_ints(&b, AK_COLLAPSED_SLICE_DIMS, 1, d0), set_ints(&b, AK_START_INDEX_MAP, 1, d0);
-    set(&b, AK_INDEX_VECTOR_DIM, (HloAttr){.kind = HA_INT, .i = 1}), set_ints(&b, AK_SLICE_SIZES, 2, sizes);
+    b.in[0] = tensor(&b, DT_F32, rows, cols), b.in[1] = tensor(&b, DT_I32, rows, 1),
+    b.out[0] = tensor(&b, DT_F32, rows, cols);
+    set_ints(&b, AK_OFFSET_DIMS, 1, d1), set_ints(&b, AK_COLLAPSED_SLICE_DIMS, 1, d0),
+        set_ints(&b, AK_START_INDEX_MAP, 1, d0);
+    set(&b, AK_INDEX_VECTOR_DIM, (HloAttr){.kind = HA_INT, .i = 1}),
+        set_ints(&b, AK_SLICE_SIZES, 2, sizes);
     bench_run(&b, rows, one, all);
     b = (Bench){.name = "scatter add rows", .k = {.op = HLO_SCATTER, .nin = 3, .nregions = 1}};
-    b.in[0] = tensor(&b, DT_F32, rows, cols), b.in[1] = tensor(&b, DT_I32, rows, 1), b.in[2] = tensor(&b, DT_F32, rows, cols);
+    b.in[0] = tensor(&b, DT_F32, rows, cols), b.in[1] = tensor(&b, DT_I32, rows, 1),
+    b.in[2] = tensor(&b, DT_F32, rows, cols);
     b.out[0] = tensor(&b, DT_F32, rows, cols);
     set_ints(&b, AK_UPDATE_WINDOW_DIMS, 1, d1), set_ints(&b, AK_INSERTED_WINDOW_DIMS, 1, d0);
-    set_ints(&b, AK_SCATTER_DIMS_TO_OPERAND_DIMS, 1, d0), set(&b, AK_INDEX_VECTOR_DIM, (HloAttr){.kind = HA_INT, .i = 1});
+    set_ints(&b, AK_SCATTER_DIMS_TO_OPERAND_DIMS, 1, d0),
+        set(&b, AK_INDEX_VECTOR_DIM, (HloAttr){.kind = HA_INT, .i = 1});
     b.region = body(&add_step, f32_regs);
     bench_run(&b, rows, one, all);
 }
@@ -224,22 +248,29 @@ int main(void) {
     static const struct {
         HloOpcode op;
         uint8_t in, out;
-    } rows[] = {{HLO_ADD, DT_F32, DT_F32},         {HLO_MULTIPLY, DT_F32, DT_F32},    {HLO_DIVIDE, DT_F32, DT_F32},
-                {HLO_MAXIMUM, DT_F32, DT_F32},     {HLO_SELECT, DT_F32, DT_F32},      {HLO_COMPARE, DT_F32, DT_I1},
-                {HLO_EXPONENTIAL, DT_F32, DT_F32}, {HLO_LOG, DT_F32, DT_F32},         {HLO_TANH, DT_F32, DT_F32},
-                {HLO_LOGISTIC, DT_F32, DT_F32},    {HLO_SQRT, DT_F32, DT_F32},        {HLO_RSQRT, DT_F32, DT_F32},
-                {HLO_POWER, DT_F32, DT_F32},       {HLO_SINE, DT_F32, DT_F32},        {HLO_CHLO_ERF, DT_F32, DT_F32},
-                {HLO_ADD, DT_BF16, DT_BF16},       {HLO_MULTIPLY, DT_BF16, DT_BF16},  {HLO_TANH, DT_BF16, DT_BF16},
-                {HLO_ADD, DT_F16, DT_F16},         {HLO_CONVERT, DT_F32, DT_BF16},    {HLO_CONVERT, DT_BF16, DT_F32},
-                {HLO_CONVERT, DT_I32, DT_F32},     {HLO_CONVERT, DT_F32, DT_I32},     {HLO_CONVERT, DT_I1, DT_F32},
-                {HLO_XOR, DT_UI32, DT_UI32},       {HLO_SHIFT_LEFT, DT_UI32, DT_UI32},{HLO_ADD, DT_UI32, DT_UI32}};
+    } rows[] = {{HLO_ADD, DT_F32, DT_F32},         {HLO_MULTIPLY, DT_F32, DT_F32},
+                {HLO_DIVIDE, DT_F32, DT_F32},      {HLO_MAXIMUM, DT_F32, DT_F32},
+                {HLO_SELECT, DT_F32, DT_F32},      {HLO_COMPARE, DT_F32, DT_I1},
+                {HLO_EXPONENTIAL, DT_F32, DT_F32}, {HLO_LOG, DT_F32, DT_F32},
+                {HLO_TANH, DT_F32, DT_F32},        {HLO_LOGISTIC, DT_F32, DT_F32},
+                {HLO_SQRT, DT_F32, DT_F32},        {HLO_RSQRT, DT_F32, DT_F32},
+                {HLO_POWER, DT_F32, DT_F32},       {HLO_SINE, DT_F32, DT_F32},
+                {HLO_CHLO_ERF, DT_F32, DT_F32},    {HLO_ADD, DT_BF16, DT_BF16},
+                {HLO_MULTIPLY, DT_BF16, DT_BF16},  {HLO_TANH, DT_BF16, DT_BF16},
+                {HLO_ADD, DT_F16, DT_F16},         {HLO_CONVERT, DT_F32, DT_BF16},
+                {HLO_CONVERT, DT_BF16, DT_F32},    {HLO_CONVERT, DT_I32, DT_F32},
+                {HLO_CONVERT, DT_F32, DT_I32},     {HLO_CONVERT, DT_I1, DT_F32},
+                {HLO_XOR, DT_UI32, DT_UI32},       {HLO_SHIFT_LEFT, DT_UI32, DT_UI32},
+                {HLO_ADD, DT_UI32, DT_UI32}};
     Pool *one = pool_make(1), *all = pool_make(0);
-    printf("GpSimd kernels, %s, %d threads; times are multiples of memcpy of the same bytes, one thread\n",
+    printf("GpSimd kernels, %s, %d threads; times are multiples of memcpy of the same bytes, one "
+           "thread\n",
            host_name(host_best()), pool_threads(all));
     printf("%-24s %9s %8s %8s %8s\n", "kernel", "elements", "ns/elem", "1", "all");
     for (int large = 0; large < 2; large++) {
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-            bench_elementwise(rows[i].op, rows[i].in, rows[i].out, large ? 8 << 20 : 64 << 10, one, all);
+            bench_elementwise(rows[i].op, rows[i].in, rows[i].out, large ? 8 << 20 : 64 << 10, one,
+                              all);
         bench_shapes(large ? 8192 : 128, large ? 1024 : 768, one, all);
     }
     pool_free(one);

@@ -85,7 +85,7 @@ static uint32_t small_from_f64(const DtypeRow *r, double v) {
     uint32_t sign = signbit(v) ? 1u << (e + m) : 0;
     uint32_t nan_code = r->flavour == FF_FNUZ  ? 1u << (e + m)
                         : r->flavour == FF_FN  ? sign | ((1u << (e + m)) - 1)
-                        : r->flavour == FF_SAT ? sign | max_finite_code(r)
+                        : r->flavour == FF_SAT ? 1u << (e + m)
                                                : sign | ((1u << e) - 1) << m | 1u << (m - 1);
     if (isnan(v))
         return nan_code;

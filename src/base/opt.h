@@ -7,7 +7,7 @@
 // Columns: enum, name, environment variable, default, kind, values or unit, commands it shows under,
 // help. Kinds: S text, N whole number >= 0, B on|off, E one of the values separated by '|'.
 // Commands: letters as in tools/main.c (c compile, r run, e eval, p prof, k check, x as, d dis, i info,
-// C cache; * all; - library only).
+// C cache, R reduce; * all; - library only).
 #ifndef OTRN_BASE_OPT_H
 #define OTRN_BASE_OPT_H
 
@@ -29,10 +29,17 @@
       "1: cache hits and times on stderr; 2: more")                                                \
     X(INPUT, "input", "", "", 'S', "FILE.npy,…", "re", "arguments in order; may be repeated")      \
     X(OUTPUT, "output", "", "", 'S', "DIR", "re", "write result_0.npy, … into this folder")        \
-    X(OUT, "o", "", "", 'S', "FILE", "cx", "file to write")                                        \
+    X(OUT, "o", "", "", 'S', "FILE", "cxR", "file to write")                                       \
+    X(EMIT, "emit", "", "artifact", 'E', "artifact|mlir|mlirbc", "c",                              \
+      "what to write: the artifact, or the program itself as text or bytecode")                    \
+    X(LOCS, "locs", "", "off", 'B', "", "c", "text keeps where in the source each op comes from")  \
     X(DUMP, "dump", "", "", 'S', "STAGE,…", "c", "print the program at a stage; --dump=help lists")\
     X(STATS, "stats", "", "off", 'B', "", "c", "counts and times per stage on stderr")             \
     X(TRACE, "trace", "", "", 'S', "FILE", "p", "write a timeline that Perfetto opens")            \
+    X(TEST, "test", "", "", 'S', "COMMAND", "R",                                                   \
+      "sh command that succeeds while the failure shows; %s stands for the program's file")        \
+    X(LIMIT, "limit", "", "20", 'N', "seconds", "R",                                               \
+      "a command that takes longer is ended and counts as not showing it; 0 = no limit")           \
     X(JSON, "json", "", "off", 'B', "", "p", "machine-readable output")                            \
     X(DISABLE, "disable-pass", "OTRN_DISABLE_PASS", "", 'S', "NAME,…", "crp", "leave passes out")  \
     X(PLATFORM, "platform", "OPENTRN_PLATFORM", "opentrn", 'E', "opentrn|neuron", "-",             \

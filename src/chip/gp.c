@@ -5,8 +5,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define ROW(name) {gp_##name##_run, gp_##name##_check, NULL}
-#define ROW_S(name) {gp_##name##_run, gp_##name##_check, gp_##name##_scratch}
+#define ROW(name)                                                                                  \
+    { gp_##name##_run, gp_##name##_check, NULL }
+#define ROW_S(name)                                                                                \
+    { gp_##name##_run, gp_##name##_check, gp_##name##_scratch }
 
 // Elementwise ops are not listed: their class says so.
 static const GpRow gp_rows[HLO_OPCODE_COUNT] = {
@@ -77,7 +79,8 @@ static const GpRow *find_row(const Kern *k) {
 static bool tensors_ok(const KTensor *t, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
         int64_t elems = 1, bytes;
-        if ((lane_class(t[i].dtype) == LC_NONE && t[i].dtype != DT_TOKEN) || t[i].rank > OTRN_MAX_RANK)
+        if ((lane_class(t[i].dtype) == LC_NONE && t[i].dtype != DT_TOKEN) ||
+            t[i].rank > OTRN_MAX_RANK)
             return false;
         for (int d = 0; d < t[i].rank; d++)
             if (t[i].dims[d] < 0 || __builtin_mul_overflow(elems, t[i].dims[d], &elems))
@@ -148,7 +151,7 @@ bool gp_in_place_ok(const Kern *k, uint32_t in_index) {
     return row->run == gp_scatter_run && in_index == 0;
 }
 
-// --- shared ----------------------------------------------------------------------------------------
+// --- shared ------------------------------------------------------------------------------------
 
 void gp_strides(const KTensor *t, int64_t *strides) {
     int64_t s = 1;

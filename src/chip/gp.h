@@ -10,7 +10,8 @@
 //
 // Rules every kernel keeps:
 //   1. gp_find has checked types, shapes and attributes: a kernel never reads or writes outside its
-//      tensors, whatever a hostile artifact says. Index operands are clamped or skipped as specified.
+//      tensors, whatever a hostile artifact says. Index operands are clamped or skipped as
+//      specified.
 //   2. The order of every sum is a function of the shapes alone, never of threads or host level.
 //   3. Nothing is allocated: gp_scratch_bytes names the need before.
 #ifndef OTRN_CHIP_GP_H
@@ -21,18 +22,40 @@
 #include "chip/chip.h"
 #include "chip/vmath.h"
 
-// --- lanes: arrays of one compute type ------------------------------------------------------------
+// --- lanes: arrays of one compute type ---------------------------------------------------------
 // What an element is computed in. Floats narrower than f32 compute in f32; integers narrower than a
 // byte in a byte, wrapped afterwards.
 typedef enum LaneClass {
-    LC_NONE, LC_F32, LC_F64, LC_I8, LC_I16, LC_I32, LC_I64, LC_U8, LC_U16, LC_U32, LC_U64, LC_BOOL,
-    LC_C64, LC_C128, LC_COUNT
+    LC_NONE,
+    LC_F32,
+    LC_F64,
+    LC_I8,
+    LC_I16,
+    LC_I32,
+    LC_I64,
+    LC_U8,
+    LC_U16,
+    LC_U32,
+    LC_U64,
+    LC_BOOL,
+    LC_C64,
+    LC_C128,
+    LC_COUNT
 } LaneClass;
 LaneClass lane_class(int dtype);
 extern const uint8_t lane_class_bytes[LC_COUNT];
 static inline bool lane_class_is_real_float(LaneClass c) { return c == LC_F32 || c == LC_F64; }
 
-typedef enum RedOp { RED_ADD, RED_MUL, RED_MAX, RED_MIN, RED_AND, RED_OR, RED_XOR, RED_COUNT } RedOp;
+typedef enum RedOp {
+    RED_ADD,
+    RED_MUL,
+    RED_MAX,
+    RED_MIN,
+    RED_AND,
+    RED_OR,
+    RED_XOR,
+    RED_COUNT
+} RedOp;
 
 // dst may be one of the sources. attr as in KStep.
 typedef void LaneFn(void *dst, const void *const *src, size_t n, const int16_t *attr);
@@ -46,11 +69,11 @@ typedef void MacFn(void *acc, const void *x, const void *w, size_t pitch, size_t
 
 typedef struct GpLevel { // one table per host level
     LaneFn *lane[LC_COUNT][HLO_OPCODE_COUNT];
-    LaneFn *select[5];                 // by log2 of the element's bytes
-    ConvFn *widen[DT_COUNT];           // narrow float to f32
-    ConvFn *narrow[DT_COUNT];          // f32 to narrow float, rounded once
-    ConvFn *conv[LC_COUNT][LC_COUNT];  // real and bool compute types
-    ConvFn *to_odd[LC_COUNT];          // to f32 rounded to odd: rounding again is then right
+    LaneFn *select[5];                // by log2 of the element's bytes
+    ConvFn *widen[DT_COUNT];          // narrow float to f32
+    ConvFn *narrow[DT_COUNT];         // f32 to narrow float, rounded once
+    ConvFn *conv[LC_COUNT][LC_COUNT]; // real and bool compute types
+    ConvFn *to_odd[LC_COUNT];         // to f32 rounded to odd: rounding again is then right
     RunFn *run[RED_COUNT][LC_COUNT];
     RowsFn *rows[RED_COUNT][LC_COUNT];
     MacFn *mac[LC_COUNT];
@@ -67,35 +90,37 @@ extern LaneFn *const lane_c64[HLO_OPCODE_COUNT], *const lane_c128[HLO_OPCODE_COU
 
 #define LANE_BLOCK 512
 typedef struct Lane { // an op resolved for its types
-    LaneFn *fn;      // NULL: a conversion
-    ConvFn *pre[3];  // operand to compute type; NULL: it is
-    ConvFn *mid;     // conversions between compute types
-    ConvFn *post;    // compute type to result; NULL: it is
+    LaneFn *fn;       // NULL: a conversion
+    ConvFn *pre[3];   // operand to compute type; NULL: it is
+    ConvFn *mid;      // conversions between compute types
+    ConvFn *post;     // compute type to result; NULL: it is
     int16_t attr[2];
     uint8_t nin, in_bytes[3], out_bytes;
 } Lane;
 // False when there is no such op for these types.
-bool lane_find(Lane *lane, const GpLevel *level, uint16_t op, int out_dtype, const uint8_t *in_dtypes,
-               int nin, const int16_t *attr);
+bool lane_find(Lane *lane, const GpLevel *level, uint16_t op, int out_dtype,
+               const uint8_t *in_dtypes, int nin, const int16_t *attr);
 void lane_run(const Lane *lane, void *dst, const void *const *src, size_t n);
 // Fill n elements of `bytes` with one value.
 void gp_fill(void *dst, const void *value, size_t bytes, size_t n);
 
-// --- scalar programs ------------------------------------------------------------------------------
-// A program bound to a block of LANE_BLOCK lanes. `at` holds one pointer per register: inputs are set
-// by the caller before each run, the others point into the scratch.
+// --- scalar programs ---------------------------------------------------------------------------
+// A program bound to a block of LANE_BLOCK lanes. `at` holds one pointer per register: inputs are
+// set by the caller before each run, the others point into the scratch.
 typedef struct Prog {
     const KProg *p;
     const Lane *lanes; // per step, shared by all threads
     void **at;
     char *regs;
 } Prog;
-size_t prog_shared_bytes(const KProg *p);       // resolved steps, once per call
-size_t prog_slot_bytes(const KProg *p);         // registers, once per slot
-bool prog_check(const KProg *p);                // every step has a lane, every register index is right
-void *prog_resolve(const KProg *p, const GpLevel *level, void *shared); // returns the end of its part
+size_t prog_shared_bytes(const KProg *p); // resolved steps, once per call
+size_t prog_slot_bytes(const KProg *p);   // registers, once per slot
+bool prog_check(const KProg *p);          // every step has a lane, every register index is right
+void *prog_resolve(const KProg *p, const GpLevel *level,
+                   void *shared); // returns the end of its part
 // Splats constants and captures. captures[i] points at one element.
-void prog_init(Prog *g, const KProg *p, const void *shared, void *slot, const void *const *captures);
+void prog_init(Prog *g, const KProg *p, const void *shared, void *slot,
+               const void *const *captures);
 void prog_run(const Prog *g, size_t n); // n <= LANE_BLOCK
 static inline const void *prog_out(const Prog *g, int i) { return g->at[g->p->outs[i]]; }
 // The captured scalars of a region: behind the op's operands, one region after the other.
@@ -105,7 +130,7 @@ bool prog_red_op(const KProg *p, RedOp *op);
 // The body returns its second input (a plain set).
 static inline bool prog_is_second(const KProg *p) { return p->nouts == 1 && p->outs[0] == 1; }
 
-// --- strided copies -------------------------------------------------------------------------------
+// --- strided copies ----------------------------------------------------------------------------
 typedef struct CopyAxis {
     int64_t n, dst, src; // count, strides in elements
 } CopyAxis;
@@ -121,8 +146,8 @@ void copy_serial(const Copy *c, void *dst, const void *src);
 void copy_bytes(Pool *pool, void *dst, const void *src, size_t bytes); // parallel memcpy
 void fill_run(Pool *pool, void *dst, const void *value, size_t bytes, size_t n);
 
-// --- shared by the kernels ------------------------------------------------------------------------
-#define GP_GRAIN_BYTES (32u << 10) // least work worth handing to another thread
+// --- shared by the kernels ---------------------------------------------------------------------
+#define GP_GRAIN_BYTES (32u << 10)                   // least work worth handing to another thread
 void gp_strides(const KTensor *t, int64_t *strides); // row-major, in elements
 static inline size_t gp_bytes(const KTensor *t) { return (size_t)t->elems * dtype_bytes(t->dtype); }
 static inline bool gp_same_dims(const KTensor *a, const KTensor *b) {
@@ -156,11 +181,12 @@ typedef struct GpRow { // one op's kernel
 
 // Kernels, by family.
 #define GP_KERNELS(X)                                                                              \
-    X(ew) X(copy) X(broadcast) X(transpose) X(slice) X(pad) X(concat) X(reverse) X(iota)           \
-    X(dynamic_slice) X(dynamic_update_slice) X(bitcast) X(gather) X(scatter) X(reduce)             \
-    X(reduce_window) X(select_and_scatter) X(sort) X(map) X(dot) X(conv) X(rng_bits) X(bn_train)   \
-    X(bn_infer) X(bn_grad) X(cholesky) X(tri_solve) X(fft) X(top_k) X(check) X(custom)             \
-    X(dim_size) X(zero) X(dynamic)
+    X(ew)                                                                                          \
+    X(copy) X(broadcast) X(transpose) X(slice) X(pad) X(concat) X(reverse) X(iota)                 \
+        X(dynamic_slice) X(dynamic_update_slice) X(bitcast) X(gather) X(scatter) X(reduce)         \
+            X(reduce_window) X(select_and_scatter) X(sort) X(map) X(dot) X(conv) X(rng_bits)       \
+                X(bn_train) X(bn_infer) X(bn_grad) X(cholesky) X(tri_solve) X(fft) X(top_k)        \
+                    X(check) X(custom) X(dim_size) X(zero) X(dynamic)
 #define X(name)                                                                                    \
     otrn_status gp_##name##_run(const GpCall *c);                                                  \
     bool gp_##name##_check(const Kern *k);                                                         \

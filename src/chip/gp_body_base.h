@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// gp_body_base.h — what the loop bodies share: bit views, and the promise that lanes are independent.
+// gp_body_base.h — what the loop bodies share: bit views, and the promise that lanes are
+// independent.
 //
-// The gp_body_*.h and vmath_body.h files hold static functions. Each gp_level_*.c includes them once
-// under its own target options, so the same source becomes code for every host level.
+// The gp_body_*.h and vmath_body.h files hold static functions. Each gp_level_*.c includes them
+// once under its own target options, so the same source becomes code for every host level.
 #ifndef OTRN_CHIP_GP_BODY_BASE_H
 #define OTRN_CHIP_GP_BODY_BASE_H
 

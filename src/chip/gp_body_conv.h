@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // gp_body_conv.h — conversions: narrow floats to and from f32, and between compute types.
 //
-// Every conversion rounds once, to nearest even. Where f64 or a wide integer becomes a float narrower
-// than f32 the way leads over f32 rounded to odd (an inexact value gets its last bit set), which makes
-// the second rounding right because f32 has at least two more bits than any narrower type.
+// Every conversion rounds once, to nearest even. Where f64 or a wide integer becomes a float
+// narrower than f32 the way leads over f32 rounded to odd (an inexact value gets its last bit set),
+// which makes the second rounding right because f32 has at least two more bits than any narrower
+// type.
 #include "chip/gp_body_base.h"
 
-// --- narrow floats ---------------------------------------------------------------------------------
+// --- narrow floats -----------------------------------------------------------------------------
 
 static void widen_bf16(void *dst, const void *src, size_t n) {
     float *y = dst;
@@ -57,15 +58,20 @@ ALWAYS float widen_one(uint32_t code, int E, int M, int B, int flavour) {
 ALWAYS uint32_t narrow_one(float x, int E, int M, int B, int flavour) {
     uint32_t all = f32_bits(x), u = all & 0x7fffffffu, sign = all >> 31 << (E + M);
     int drop = 23 - M;
-    uint32_t normal = (u - ((uint32_t)(127 - B) << 23) + ((1u << (drop - 1)) - 1) + (u >> drop & 1)) >> drop;
-    float lift = f32_of((uint32_t)(127 + 1 - B - M + 23) << 23); // its last bit is the least subnormal
+    uint32_t normal =
+        (u - ((uint32_t)(127 - B) << 23) + ((1u << (drop - 1)) - 1) + (u >> drop & 1)) >> drop;
+    float lift =
+        f32_of((uint32_t)(127 + 1 - B - M + 23) << 23); // its last bit is the least subnormal
     uint32_t tiny = f32_bits(f32_of(u) + lift) - f32_bits(lift);
     uint32_t r = u < (uint32_t)(128 - B) << 23 ? tiny : normal;
     uint32_t ones = (1u << (E + M)) - 1;
     uint32_t most = flavour == FF_IEEE ? ones - (1u << M) : flavour == FF_FN ? ones - 1 : ones;
     uint32_t over = flavour == FF_SAT ? most : flavour == FF_FNUZ ? 1u << (E + M) : most + 1;
-    uint32_t nan = flavour == FF_IEEE ? ones - (1u << M) + 1 + (1u << (M - 1)) : over;
-    bool high = u >= (uint32_t)(127 - B + (1 << E)) << 23 || r > most; // the code would wrap, or is not there
+    uint32_t nan = flavour == FF_IEEE  ? ones - (1u << M) + 1 + (1u << (M - 1))
+                   : flavour == FF_SAT ? 1u << (E + M)
+                                       : over;
+    bool high = u >= (uint32_t)(127 - B + (1 << E)) << 23 ||
+                r > most; // the code would wrap, or is not there
     r = high ? over : r;
     r = u > 0x7f800000u ? nan : r;
     if (flavour == FF_FNUZ)
@@ -97,11 +103,13 @@ static void narrow_f16(void *dst, const void *src, size_t n) {
     size_t i = 0;
 #if GP_ISA == 2
     for (; i + 16 <= n; i += 16)
-        _mm256_storeu_si256((void *)(y + i),
-                            _mm512_cvtps_ph(_mm512_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+        _mm256_storeu_si256(
+            (void *)(y + i),
+            _mm512_cvtps_ph(_mm512_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 #elif GP_ISA == 1
     for (; i + 8 <= n; i += 8)
-        _mm_storeu_si128((void *)(y + i), _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
+        _mm_storeu_si128((void *)(y + i),
+                         _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
 #endif
     for (; i < n; i++) {
         uint32_t u = f32_bits(x[i]);
@@ -156,7 +164,7 @@ static void narrow_e8m0(void *dst, const void *src, size_t n) {
     }
 }
 
-// --- between compute types -------------------------------------------------------------------------
+// --- between compute types ---------------------------------------------------------------------
 
 #define CONV(FROM, TO, FT, TT, EXPR)                                                               \
     static void conv_##FROM##_##TO(void *dst, const void *src, size_t n) {                         \
@@ -209,11 +217,14 @@ static inline float bounded_f32(float v, float lo, float hi) {
     v = v > hi ? hi : v;
     return v == v ? v : 0;
 }
-static inline int32_t i32_of_f32(float v) { // 2^31 - 1 is no f32: the last one below it, then the end itself
+static inline int32_t
+i32_of_f32(float v) { // 2^31 - 1 is no f32: the last one below it, then the end itself
     int32_t y = (int32_t)bounded_f32(v, -0x1p31f, 0x1.fffffep30f);
     return v >= 0x1p31f ? INT32_MAX : y;
 }
-static inline int32_t i32_of_f64(double v) { return (int32_t)bounded(v, -2147483648.0, 2147483647.0); }
+static inline int32_t i32_of_f64(double v) {
+    return (int32_t)bounded(v, -2147483648.0, 2147483647.0);
+}
 #define bounded_f64 bounded
 #define CONV_TO_INT(F, FT)                                                                         \
     CONV(F, i8, FT, int8_t, (int8_t)(int32_t)bounded_##F(v, -128, 127))                            \

@@ -34,7 +34,8 @@ static inline int64_t order_f64(double x) {
     return u < 0 ? u ^ 0x7fffffffffffffff : u;
 }
 #define COMPARE_ORDER(S, T, I, INTS)                                                               \
-    static void compare_order_##S(uint8_t *y, const T *a, const T *b, size_t n, const int16_t *attr) { \
+    static void compare_order_##S(uint8_t *y, const T *a, const T *b, size_t n,                    \
+                                  const int16_t *attr) {                                           \
         I ka[256], kb[256];                                                                        \
         for (size_t at = 0; at < n; at += 256) {                                                   \
             size_t m = n - at < 256 ? n - at : 256;                                                \
@@ -259,19 +260,19 @@ static void lane_sqrt_f64(LANE_ARGS) {
     [HLO_MULTIPLY] = lane_multiply_##S, [HLO_DIVIDE] = lane_divide_##S,                            \
     [HLO_MAXIMUM] = lane_maximum_##S, [HLO_MINIMUM] = lane_minimum_##S,                            \
     [HLO_CLAMP] = lane_clamp_##S, [HLO_NEGATE] = lane_negate_##S, [HLO_ABS] = lane_abs_##S,        \
-    [HLO_SIGN] = lane_sign_##S, [HLO_CHLO_SQUARE] = lane_square_##S,                               \
-    [HLO_FLOOR] = lane_floor_##S, [HLO_CEIL] = lane_ceil_##S,                                      \
-    [HLO_ROUND_NEAREST_EVEN] = lane_round_even_##S,                                                \
+    [HLO_SIGN] = lane_sign_##S, [HLO_CHLO_SQUARE] = lane_square_##S, [HLO_FLOOR] = lane_floor_##S, \
+    [HLO_CEIL] = lane_ceil_##S, [HLO_ROUND_NEAREST_EVEN] = lane_round_even_##S,                    \
     [HLO_ROUND_NEAREST_AFZ] = lane_round_away_##S, [HLO_IS_FINITE] = lane_is_finite_##S,           \
     [HLO_REAL] = lane_copy_##S, [HLO_IMAG] = lane_zero_##S, [HLO_COMPLEX] = lane_complex_##S,      \
     [HLO_REMAINDER] = lane_remainder_##S, [HLO_COMPARE] = lane_compare_##S,                        \
     [HLO_REDUCE_PRECISION] = lane_reduce_precision_##S
 
 #define F32_ROWS                                                                                   \
-    FLOAT_ROWS(f32), [HLO_EXPONENTIAL] = lane_exp_f32, [HLO_EXPONENTIAL_MINUS_ONE] = lane_expm1_f32,\
+    FLOAT_ROWS(f32),                                                                               \
+        [HLO_EXPONENTIAL] = lane_exp_f32, [HLO_EXPONENTIAL_MINUS_ONE] = lane_expm1_f32,            \
         [HLO_LOG] = lane_log_f32, [HLO_LOG_PLUS_ONE] = lane_log1p_f32, [HLO_TANH] = lane_tanh_f32, \
-        [HLO_LOGISTIC] = lane_logistic_f32, [HLO_SINE] = lane_sin_f32, [HLO_COSINE] = lane_cos_f32,\
-        [HLO_TAN] = lane_tan_f32, [HLO_SQRT] = lane_sqrt_f32, [HLO_RSQRT] = lane_rsqrt_f32,        \
-        [HLO_CBRT] = lane_cbrt_f32, [HLO_CHLO_ERF] = lane_erf_f32,                                 \
+        [HLO_LOGISTIC] = lane_logistic_f32, [HLO_SINE] = lane_sin_f32,                             \
+        [HLO_COSINE] = lane_cos_f32, [HLO_TAN] = lane_tan_f32, [HLO_SQRT] = lane_sqrt_f32,         \
+        [HLO_RSQRT] = lane_rsqrt_f32, [HLO_CBRT] = lane_cbrt_f32, [HLO_CHLO_ERF] = lane_erf_f32,   \
         [HLO_CHLO_ERF_INV] = lane_erf_inv_f32, [HLO_POWER] = lane_pow_f32,                         \
         [HLO_ATAN2] = lane_atan2_f32

@@ -191,7 +191,7 @@
         U *y = dst;                                                                                \
         const U *a = src[0], *b = src[1];                                                          \
         for (size_t i = 0; i < n; i++)                                                             \
-            y[i] = b[i] == 0 ? (U)~(U)0 : (U)(a[i] / b[i]);                                        \
+            y[i] = b[i] == 0 ? (U) ~(U)0 : (U)(a[i] / b[i]);                                       \
     }                                                                                              \
     static void lane_remainder_##S(LANE_ARGS) {                                                    \
         UNUSED_ATTR;                                                                               \

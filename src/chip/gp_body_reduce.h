@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // gp_body_reduce.h — reductions of contiguous runs and of rows, in orders fixed by length alone.
 //
-// A run of floats: 64 partial results, element i joins partial i mod 64, then halves are folded. Callers cut
-// long runs into blocks of RUN_BLOCK and fold the blocks pairwise (gp_reduce.c).
-// Rows: four rows are combined pairwise before they join the accumulator.
+// A run of floats: 64 partial results, element i joins partial i mod 64, then halves are folded.
+// Callers cut long runs into blocks of RUN_BLOCK and fold the blocks pairwise (gp_reduce.c). Rows:
+// four rows are combined pairwise before they join the accumulator.
 #include "chip/gp_body_base.h"
 
 #define OP_ADD(S, a, b) ((a) + (b))
@@ -77,10 +77,9 @@ INT_MAX_MIN(u64, uint64_t)
 #define REDUCE(OP, S, T) RUN_INT(OP, S, T) ROWS(OP, S, T)
 #define REDUCE_ONE_FLOAT(OP, S, T) RUN_FLOAT(OP, S, T) ROWS(OP, S, T)
 #define REDUCE_FLOAT(S, T)                                                                         \
-    REDUCE_ONE_FLOAT(ADD, S, T) REDUCE_ONE_FLOAT(MUL, S, T)                                        \
-    REDUCE_ONE_FLOAT(MAX, S, T) REDUCE_ONE_FLOAT(MIN, S, T)
-#define REDUCE_BITS(S, T)                                                                          \
-    REDUCE(ADD, S, T) REDUCE(AND, S, T) REDUCE(OR, S, T) REDUCE(XOR, S, T)
+    REDUCE_ONE_FLOAT(ADD, S, T)                                                                    \
+    REDUCE_ONE_FLOAT(MUL, S, T) REDUCE_ONE_FLOAT(MAX, S, T) REDUCE_ONE_FLOAT(MIN, S, T)
+#define REDUCE_BITS(S, T) REDUCE(ADD, S, T) REDUCE(AND, S, T) REDUCE(OR, S, T) REDUCE(XOR, S, T)
 #define REDUCE_ORDER(S, T) REDUCE(MAX, S, T) REDUCE(MIN, S, T)
 REDUCE_FLOAT(f32, float)
 REDUCE_FLOAT(f64, double)
@@ -121,12 +120,13 @@ REDUCE_ORDER(u64, uint64_t)
     [RED_OR] = {BITS_ROW(F, OR), [LC_BOOL] = F##_OR_u8},                                           \
     [RED_XOR] = {BITS_ROW(F, XOR), [LC_BOOL] = F##_XOR_u8}
 
-// --- products --------------------------------------------------------------------------------------
+// --- products ----------------------------------------------------------------------------------
 
 // Columns in strips that stay in registers while the rows go by, in order.
 #define STRIP 64
 #define MAC(S, T, W)                                                                               \
-    static void mac_##S(void *dst, const void *px, const void *pw, size_t pitch, size_t k, size_t n) {\
+    static void mac_##S(void *dst, const void *px, const void *pw, size_t pitch, size_t k,         \
+                        size_t n) {                                                                \
         T *acc = dst;                                                                              \
         const T *x = px, *w = pw;                                                                  \
         size_t j = 0;                                                                              \

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// gp_check.c — the checks of test programs, as check.* ops and as custom calls; and the custom calls
-// that are annotations.
+// gp_check.c — the checks of test programs, as check.* ops and as custom calls; and the custom
+// calls that are annotations.
 //
 //   eq         equal by ==, element by element; NaN matches NaN, for how else to expect one
-//   close      at most 3 representable values apart in the type, or as the op's limits say (two NaNs agree)
-//   almost_eq  at most a tolerance apart; equal infinities and two NaNs agree
+//   close      at most 3 representable values apart in the type, or as the op's limits say (two
+//   NaNs agree) almost_eq  at most a tolerance apart; equal infinities and two NaNs agree
 #include <math.h>
 #include <stdio.h>
 
@@ -101,7 +101,8 @@ static bool agree(const Check *c, int dtype, const void *a, const void *b) {
     if (dtype_is_complex(dtype)) {
         int part = dtype == DT_C64 ? DT_F32 : DT_F64;
         size_t bytes = dtype_bytes(part);
-        return agree(c, part, a, b) && agree(c, part, (const char *)a + bytes, (const char *)b + bytes);
+        return agree(c, part, a, b) &&
+               agree(c, part, (const char *)a + bytes, (const char *)b + bytes);
     }
     if (!dtype_is_float(dtype))
         return dtype_to_i64(dtype, a) == dtype_to_i64(dtype, b);
@@ -129,8 +130,8 @@ static otrn_status check_fail(const GpCall *c, const Check *check, int64_t first
     else if (check->kind == CHECK_ALMOST)
         snprintf(rule, sizeof rule, "be within %g", check->tolerance);
     else
-        snprintf(rule, sizeof rule, "be %llu to %llu ulp apart", (unsigned long long)check->min_ulps,
-                 (unsigned long long)check->max_ulps);
+        snprintf(rule, sizeof rule, "be %llu to %llu ulp apart",
+                 (unsigned long long)check->min_ulps, (unsigned long long)check->max_ulps);
     const KTensor *t = &c->k->in[0];
     size_t bytes = dtype_bytes(t->dtype);
     char got[80], want[80], where[256] = "";
@@ -142,8 +143,8 @@ static otrn_status check_fail(const GpCall *c, const Check *check, int64_t first
     for (int d = 0; d < t->rank && n + 24 < sizeof where; d++)
         n += (size_t)snprintf(where + n, sizeof where - n, d ? ",%lld" : "%lld",
                               (long long)(first / strides[d] % t->dims[d]));
-    return gp_fail(c, "check failed: %lld of %lld elements should %s; at [%s] %s against %s", (long long)wrong,
-                   (long long)t->elems, rule, where, got, want);
+    return gp_fail(c, "check failed: %lld of %lld elements should %s; at [%s] %s against %s",
+                   (long long)wrong, (long long)t->elems, rule, where, got, want);
 }
 
 otrn_status gp_check_run(const GpCall *c) {
@@ -163,13 +164,20 @@ otrn_status gp_check_run(const GpCall *c) {
     return wrong ? check_fail(c, &check, first, wrong) : OTRN_OK;
 }
 
-// --- custom calls ----------------------------------------------------------------------------------
+// --- custom calls ------------------------------------------------------------------------------
 
 static bool is_annotation(const char *target) {
-    static const char *const names[] = {
-        "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement",
-        "LayoutConstraint", "xla.sdy.FuncResultSharding", "xla.sdy.GlobalToLocalShape",
-        "xla.sdy.LocalToGlobalShape", "MoveToDevice", "MoveToHost", "PinToDevice"};
+    static const char *const names[] = {"Sharding",
+                                        "SPMDFullToShardShape",
+                                        "SPMDShardToFullShape",
+                                        "annotate_device_placement",
+                                        "LayoutConstraint",
+                                        "xla.sdy.FuncResultSharding",
+                                        "xla.sdy.GlobalToLocalShape",
+                                        "xla.sdy.LocalToGlobalShape",
+                                        "MoveToDevice",
+                                        "MoveToHost",
+                                        "PinToDevice"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(target, names[i]))
             return true;

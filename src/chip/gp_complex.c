@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // gp_complex.c — complex lanes: plain loops in double, rounded once for complex<f32>.
 //
-// Functions come from C's <complex.h> where it has them; the formulas of the others stand with them.
+// Functions come from C's <complex.h> where it has them; the formulas of the others stand with
+// them.
 #include <complex.h>
 #include <math.h>
 
@@ -26,10 +27,11 @@ static void z_store64(void *p, size_t i, Z v) {
     f[0] = creal(v), f[1] = cimag(v);
 }
 
-// C's product and quotient repair infinities; XLA's plain formula does not. The plain product is used,
-// the quotient is scaled so that it neither overflows nor underflows early (after Smith).
+// C's product and quotient repair infinities; XLA's plain formula does not. The plain product is
+// used, the quotient is scaled so that it neither overflows nor underflows early (after Smith).
 static Z z_mul(Z a, Z b) {
-    return CMPLX(creal(a) * creal(b) - cimag(a) * cimag(b), creal(a) * cimag(b) + cimag(a) * creal(b));
+    return CMPLX(creal(a) * creal(b) - cimag(a) * cimag(b),
+                 creal(a) * cimag(b) + cimag(a) * creal(b));
 }
 static Z z_div(Z a, Z b) {
     double c = creal(b), d = cimag(b);
@@ -84,11 +86,13 @@ static Z z_atan2(Z y, Z x) { // -i log((x + i y) / sqrt(x^2 + y^2))
 static Z z_add(Z a, Z b) { return a + b; }
 static Z z_sub(Z a, Z b) { return a - b; }
 static Z z_neg(Z z) { return CMPLX(-creal(z), -cimag(z)); }
-static Z z_square(Z z) { // real part as a product: x^2 - y^2 would be infinity minus infinity too early
+static Z
+z_square(Z z) { // real part as a product: x^2 - y^2 would be infinity minus infinity too early
     double x = creal(z), y = cimag(z);
     return CMPLX(fabs(x) == fabs(y) && isfinite(x) ? 0 : (x - y) * (x + y), x * y + x * y);
 }
-static Z z_exp(Z z) { // C knows the modulus of e^inf whatever the angle; a product of its parts does not
+static Z
+z_exp(Z z) { // C knows the modulus of e^inf whatever the angle; a product of its parts does not
     return isinf(creal(z)) && !isfinite(cimag(z)) ? CMPLX(NAN, NAN) : cexp(z);
 }
 static bool z_less(Z a, Z b) { // by real part, then by imaginary part
@@ -97,7 +101,8 @@ static bool z_less(Z a, Z b) { // by real part, then by imaginary part
 static Z z_max(Z a, Z b) { return isnan(creal(a)) || isnan(cimag(a)) ? a : z_less(b, a) ? a : b; }
 static Z z_min(Z a, Z b) { return isnan(creal(a)) || isnan(cimag(a)) ? a : z_less(a, b) ? a : b; }
 
-#define LANE(name, BITS) static void name##_##BITS(void *dst, const void *const *src, size_t n, const int16_t *attr)
+#define LANE(name, BITS)                                                                           \
+    static void name##_##BITS(void *dst, const void *const *src, size_t n, const int16_t *attr)
 #define ONE(name, FN)                                                                              \
     LANE(name, 32) {                                                                               \
         (void)attr;                                                                                \
@@ -182,6 +187,13 @@ static bool z_compare(Z a, Z b, int dir) {
             ((T *)dst)[i] = (T)hypot(creal(z), cimag(z));                                          \
         }                                                                                          \
     }                                                                                              \
+    LANE(lane_clamp, BITS) {                                                                       \
+        (void)attr;                                                                                \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            Z z = z_max(z_load##BITS(src[1], i), z_load##BITS(src[0], i));                         \
+            z_store##BITS(dst, i, z_min(z, z_load##BITS(src[2], i)));                              \
+        }                                                                                          \
+    }                                                                                              \
     LANE(lane_compare, BITS) {                                                                     \
         for (size_t i = 0; i < n; i++)                                                             \
             ((uint8_t *)dst)[i] =                                                                  \
@@ -191,17 +203,18 @@ PARTS(32, float)
 PARTS(64, double)
 
 #define ROWS(BITS)                                                                                 \
-    [HLO_ADD] = lane_add_##BITS, [HLO_SUBTRACT] = lane_sub_##BITS, [HLO_MULTIPLY] = lane_mul_##BITS,\
-    [HLO_DIVIDE] = lane_div_##BITS, [HLO_POWER] = lane_pow_##BITS, [HLO_ATAN2] = lane_atan2_##BITS,\
+    [HLO_ADD] = lane_add_##BITS, [HLO_SUBTRACT] = lane_sub_##BITS,                                 \
+    [HLO_MULTIPLY] = lane_mul_##BITS, [HLO_DIVIDE] = lane_div_##BITS,                              \
+    [HLO_POWER] = lane_pow_##BITS, [HLO_ATAN2] = lane_atan2_##BITS,                                \
     [HLO_MAXIMUM] = lane_max_##BITS, [HLO_MINIMUM] = lane_min_##BITS,                              \
-    [HLO_NEGATE] = lane_neg_##BITS, [HLO_SIGN] = lane_sign_##BITS,                                 \
-    [HLO_CHLO_SQUARE] = lane_square_##BITS, [HLO_EXPONENTIAL] = lane_exp_##BITS,                   \
-    [HLO_EXPONENTIAL_MINUS_ONE] = lane_expm1_##BITS, [HLO_LOG] = lane_log_##BITS,                  \
-    [HLO_LOG_PLUS_ONE] = lane_log1p_##BITS, [HLO_TANH] = lane_tanh_##BITS,                         \
-    [HLO_LOGISTIC] = lane_logistic_##BITS, [HLO_SINE] = lane_sin_##BITS,                           \
-    [HLO_COSINE] = lane_cos_##BITS, [HLO_TAN] = lane_tan_##BITS, [HLO_SQRT] = lane_sqrt_##BITS,    \
-    [HLO_RSQRT] = lane_rsqrt_##BITS, [HLO_CBRT] = lane_cbrt_##BITS, [HLO_REAL] = lane_real_##BITS, \
-    [HLO_IMAG] = lane_imag_##BITS, [HLO_ABS] = lane_abs_##BITS,                                    \
+    [HLO_CLAMP] = lane_clamp_##BITS, [HLO_NEGATE] = lane_neg_##BITS,                               \
+    [HLO_SIGN] = lane_sign_##BITS, [HLO_CHLO_SQUARE] = lane_square_##BITS,                         \
+    [HLO_EXPONENTIAL] = lane_exp_##BITS, [HLO_EXPONENTIAL_MINUS_ONE] = lane_expm1_##BITS,          \
+    [HLO_LOG] = lane_log_##BITS, [HLO_LOG_PLUS_ONE] = lane_log1p_##BITS,                           \
+    [HLO_TANH] = lane_tanh_##BITS, [HLO_LOGISTIC] = lane_logistic_##BITS,                          \
+    [HLO_SINE] = lane_sin_##BITS, [HLO_COSINE] = lane_cos_##BITS, [HLO_TAN] = lane_tan_##BITS,     \
+    [HLO_SQRT] = lane_sqrt_##BITS, [HLO_RSQRT] = lane_rsqrt_##BITS, [HLO_CBRT] = lane_cbrt_##BITS, \
+    [HLO_REAL] = lane_real_##BITS, [HLO_IMAG] = lane_imag_##BITS, [HLO_ABS] = lane_abs_##BITS,     \
     [HLO_COMPARE] = lane_compare_##BITS, [HLO_CHLO_TAN] = lane_tan_##BITS,                         \
     [HLO_CHLO_ACOS] = lane_acos_##BITS, [HLO_CHLO_ACOSH] = lane_acosh_##BITS,                      \
     [HLO_CHLO_ASIN] = lane_asin_##BITS, [HLO_CHLO_ASINH] = lane_asinh_##BITS,                      \

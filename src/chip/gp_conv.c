@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // gp_conv.c — convolution by direct loops.
 //
-// Both operands are packed first, lhs as [batch][space…][feature], rhs as [space…][input feature][output feature]:
-// then every dimension numbering is the same loop. One output position at a time: for every kernel position that
-// hits the input (row-major), its input features join a row of output features. Sums run over kernel positions,
-// then input features, ascending.
+// Both operands are packed first, lhs as [batch][space…][feature], rhs as [space…][input
+// feature][output feature]: then every dimension numbering is the same loop. One output position at
+// a time: for every kernel position that hits the input (row-major), its input features join a row
+// of output features. Sums run over kernel positions, then input features, ascending.
 #include "chip/gp_dot.h"
 
 typedef struct ConvAxis { // one spatial axis
@@ -16,8 +16,8 @@ typedef struct ConvAxis { // one spatial axis
 typedef struct ConvShape {
     int nspace;
     ConvAxis space[OTRN_MAX_RANK];
-    int64_t batch, in_features;       // of the input
-    int64_t kernel_in, out_features;  // of the kernel
+    int64_t batch, in_features;      // of the input
+    int64_t kernel_in, out_features; // of the kernel
     int64_t out_batch, feature_groups, batch_groups;
     int64_t out_batch_stride, out_feature_stride;
     int64_t positions, kernel_positions; // products over space
@@ -48,7 +48,8 @@ static bool conv_dims(const Kern *k, int nspace, ConvDims *d) {
     d->in_space = gp_ints(k, AK_INPUT_SPATIAL_DIMENSIONS, n);
     d->k_space = gp_ints(k, AK_KERNEL_SPATIAL_DIMENSIONS, n);
     d->out_space = gp_ints(k, AK_OUTPUT_SPATIAL_DIMENSIONS, n);
-    return d->in_space && d->k_space && d->out_space && all_axes(d->in_batch, d->in_feature, d->in_space, nspace) &&
+    return d->in_space && d->k_space && d->out_space &&
+           all_axes(d->in_batch, d->in_feature, d->in_space, nspace) &&
            all_axes(d->k_in, d->k_out, d->k_space, nspace) &&
            all_axes(d->out_batch, d->out_feature, d->out_space, nspace);
 }
@@ -59,7 +60,8 @@ static int64_t int_at(const Kern *k, HloAttrKey key, size_t n, size_t i, int64_t
 }
 
 static bool lists_ok(const Kern *k, size_t n) {
-    static const HloAttrKey keys[] = {AK_WINDOW_STRIDES, AK_LHS_DILATION, AK_RHS_DILATION, AK_WINDOW_REVERSAL};
+    static const HloAttrKey keys[] = {AK_WINDOW_STRIDES, AK_LHS_DILATION, AK_RHS_DILATION,
+                                      AK_WINDOW_REVERSAL};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (kern_attr(k, keys[i]) && !gp_ints(k, keys[i], n))
             return false;
@@ -77,7 +79,8 @@ static bool conv_axis(const Kern *k, size_t n, size_t i, ConvAxis *a) {
     if (a->stride < 1 || a->in_gap < 1 || a->kernel_gap < 1)
         return false;
     if (__builtin_mul_overflow(a->in ? a->in - 1 : 0, a->in_gap, &whole) ||
-        __builtin_add_overflow(whole, a->in ? 1 : 0, &whole) || __builtin_add_overflow(whole, a->low, &whole) ||
+        __builtin_add_overflow(whole, a->in ? 1 : 0, &whole) ||
+        __builtin_add_overflow(whole, a->low, &whole) ||
         __builtin_add_overflow(whole, high, &whole) ||
         __builtin_mul_overflow(a->kernel ? a->kernel - 1 : 0, a->kernel_gap, &span) ||
         __builtin_add_overflow(span, a->kernel ? 1 : 0, &span))
@@ -89,8 +92,8 @@ static bool conv_shape(const Kern *k, ConvShape *s) {
     const KTensor *in = &k->in[0], *kernel = &k->in[1], *out = &k->out[0];
     int nspace = in->rank - 2;
     ConvDims d;
-    if (nspace < 0 || kernel->rank != in->rank || out->rank != in->rank || !conv_dims(k, nspace, &d) ||
-        !lists_ok(k, (size_t)nspace))
+    if (nspace < 0 || kernel->rank != in->rank || out->rank != in->rank ||
+        !conv_dims(k, nspace, &d) || !lists_ok(k, (size_t)nspace))
         return false;
     *s = (ConvShape){.nspace = nspace, .positions = 1, .kernel_positions = 1};
     int64_t is[OTRN_MAX_RANK], ks[OTRN_MAX_RANK], os[OTRN_MAX_RANK];
@@ -103,16 +106,19 @@ static bool conv_shape(const Kern *k, ConvShape *s) {
     s->out_batch_stride = os[d.out_batch], s->out_feature_stride = os[d.out_feature];
     s->feature_groups = gp_int(k, AK_FEATURE_GROUP_COUNT, 1);
     s->batch_groups = gp_int(k, AK_BATCH_GROUP_COUNT, 1);
-    if (s->feature_groups < 1 || s->batch_groups < 1 || out->dims[d.out_feature] != s->out_features ||
-        s->in_features % s->feature_groups || s->kernel_in != s->in_features / s->feature_groups ||
-        s->out_features % s->feature_groups || s->out_features % s->batch_groups ||
-        s->batch % s->batch_groups || s->out_batch != s->batch / s->batch_groups ||
+    if (s->feature_groups < 1 || s->batch_groups < 1 ||
+        out->dims[d.out_feature] != s->out_features || s->in_features % s->feature_groups ||
+        s->kernel_in != s->in_features / s->feature_groups || s->out_features % s->feature_groups ||
+        s->out_features % s->batch_groups || s->batch % s->batch_groups ||
+        s->out_batch != s->batch / s->batch_groups ||
         (s->feature_groups > 1 && s->batch_groups > 1))
         return false;
     for (int i = 0; i < nspace; i++) {
         ConvAxis *a = &s->space[i];
-        *a = (ConvAxis){.in = in->dims[d.in_space[i]], .kernel = kernel->dims[d.k_space[i]],
-                        .out = out->dims[d.out_space[i]], .out_stride = os[d.out_space[i]]};
+        *a = (ConvAxis){.in = in->dims[d.in_space[i]],
+                        .kernel = kernel->dims[d.k_space[i]],
+                        .out = out->dims[d.out_space[i]],
+                        .out_stride = os[d.out_space[i]]};
         if (!conv_axis(k, (size_t)nspace, (size_t)i, a))
             return false;
         s->positions *= a->out;
@@ -178,8 +184,8 @@ static int64_t conv_meet(const ConvShape *s, const int64_t *o, const int64_t *at
 }
 
 // Output features [col, col + cols) of one group at one output position.
-static void conv_sums(const ConvJob *j, char *sums, int64_t lhs_batch, const int64_t *o, int64_t in_from, int64_t col,
-                      size_t cols) {
+static void conv_sums(const ConvJob *j, char *sums, int64_t lhs_batch, const int64_t *o,
+                      int64_t in_from, int64_t col, size_t cols) {
     const ConvShape *s = &j->s;
     int64_t at[OTRN_MAX_RANK] = {0}, in_positions = 1;
     for (int i = 0; i < s->nspace; i++)
@@ -188,9 +194,11 @@ static void conv_sums(const ConvJob *j, char *sums, int64_t lhs_batch, const int
     for (int64_t e = 0; e < s->kernel_positions; e++) {
         int64_t meet = conv_meet(s, o, at), tap = 0;
         for (int i = 0; i < s->nspace; i++)
-            tap = tap * s->space[i].kernel + (s->space[i].reversed ? s->space[i].kernel - 1 - at[i] : at[i]);
+            tap = tap * s->space[i].kernel +
+                  (s->space[i].reversed ? s->space[i].kernel - 1 - at[i] : at[i]);
         if (meet >= 0) {
-            const char *x = j->lhs + ((lhs_batch * in_positions + meet) * s->in_features + in_from) * j->bytes;
+            const char *x =
+                j->lhs + ((lhs_batch * in_positions + meet) * s->in_features + in_from) * j->bytes;
             const char *w = j->rhs + (tap * s->kernel_in * s->out_features + col) * j->bytes;
             j->mac(sums, x, w, (size_t)s->out_features, (size_t)s->kernel_in, cols);
         }
@@ -205,7 +213,8 @@ static void conv_positions(void *arg, size_t begin, size_t end) {
     _Alignas(64) char sums[CONV_COLS * 16];
     int64_t groups = s->feature_groups * s->batch_groups, width = s->out_features / groups;
     for (size_t p = begin; p < end; p++) {
-        int64_t o[OTRN_MAX_RANK], rest = (int64_t)p % s->positions, batch = (int64_t)p / s->positions;
+        int64_t o[OTRN_MAX_RANK], rest = (int64_t)p % s->positions,
+                                  batch = (int64_t)p / s->positions;
         int64_t out = batch * s->out_batch_stride;
         for (int i = s->nspace - 1; i >= 0; i--) {
             o[i] = rest % s->space[i].out;
@@ -219,8 +228,8 @@ static void conv_positions(void *arg, size_t begin, size_t end) {
                 int64_t left = (g + 1) * width - col;
                 size_t cols = (size_t)(left < CONV_COLS ? left : CONV_COLS);
                 conv_sums(j, sums, lhs_batch, o, in_from, col, cols);
-                mac_store(&j->store, j->c->out[0], out + col * s->out_feature_stride, s->out_feature_stride, sums,
-                          cols);
+                mac_store(&j->store, j->c->out[0], out + col * s->out_feature_stride,
+                          s->out_feature_stride, sums, cols);
             }
         }
     }
@@ -230,7 +239,8 @@ otrn_status gp_conv_run(const GpCall *c) {
     const Kern *k = c->k;
     int type = mac_dtype(k);
     uint8_t from = (uint8_t)type;
-    ConvJob j = {.c = c, .mac = mac_find(gp_level(c->level), type), .bytes = (int64_t)dtype_bytes(type)};
+    ConvJob j = {
+        .c = c, .mac = mac_find(gp_level(c->level), type), .bytes = (int64_t)dtype_bytes(type)};
     if (!k->out[0].elems)
         return OTRN_OK;
     conv_shape(k, &j.s);
@@ -243,6 +253,7 @@ otrn_status gp_conv_run(const GpCall *c) {
         at += mac_pack_bytes(&k->in[side], type);
     }
     size_t work = (size_t)(j.s.kernel_positions * j.s.kernel_in * j.s.out_features);
-    pool_run(c->pool, (size_t)(j.s.out_batch * j.s.positions), 32768 / (work + 1) + 1, conv_positions, &j);
+    pool_run(c->pool, (size_t)(j.s.out_batch * j.s.positions), 32768 / (work + 1) + 1,
+             conv_positions, &j);
     return OTRN_OK;
 }

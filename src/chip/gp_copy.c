@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // gp_copy.c — one strided copy under broadcast, transpose, slice, pad, concatenate and reverse.
 //
-// A copy is a list of axes with a count, a destination stride and a source stride in elements (source
-// strides may be zero or negative). Axes of size one are dropped, axes that run on into each other are
-// joined, and the two innermost are handed to a kernel that knows four shapes:
+// A copy is a list of axes with a count, a destination stride and a source stride in elements
+// (source strides may be zero or negative). Axes of size one are dropped, axes that run on into
+// each other are joined, and the two innermost are handed to a kernel that knows four shapes:
 //
 //   rows     both contiguous            memcpy per row
 //   splat    source stands still        fill per row
 //   turn     source contiguous across   square blocks through registers
 //   any      whatever                   element by element
 //
-// Work is cut into tiles of about TILE elements of the two inner axes; tiles are spread over the pool.
+// Work is cut into tiles of about TILE elements of the two inner axes; tiles are spread over the
+// pool.
 #include "chip/gp.h"
 
 #define TILE 16384
@@ -45,7 +46,7 @@ void copy_init(Copy *c, size_t bytes, int rank, const CopyAxis *axes) {
     }
 }
 
-// --- two axes --------------------------------------------------------------------------------------
+// --- two axes ----------------------------------------------------------------------------------
 
 typedef struct E16 {
     uint64_t lo, hi;
@@ -90,18 +91,23 @@ static inline V4 v4_load(const uint32_t *p) {
 static inline void turn_4x4(uint32_t *dst, int64_t pitch, const uint32_t *src, int64_t stride) {
     V4 a = v4_load(src), b = v4_load(src + stride);
     V4 c = v4_load(src + 2 * stride), d = v4_load(src + 3 * stride);
-    V4 ab0 = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab1 = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-    V4 cd0 = __builtin_shufflevector(c, d, 0, 4, 1, 5), cd1 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-    V4 r0 = __builtin_shufflevector(ab0, cd0, 0, 1, 4, 5), r1 = __builtin_shufflevector(ab0, cd0, 2, 3, 6, 7);
-    V4 r2 = __builtin_shufflevector(ab1, cd1, 0, 1, 4, 5), r3 = __builtin_shufflevector(ab1, cd1, 2, 3, 6, 7);
+    V4 ab0 = __builtin_shufflevector(a, b, 0, 4, 1, 5),
+       ab1 = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    V4 cd0 = __builtin_shufflevector(c, d, 0, 4, 1, 5),
+       cd1 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    V4 r0 = __builtin_shufflevector(ab0, cd0, 0, 1, 4, 5),
+       r1 = __builtin_shufflevector(ab0, cd0, 2, 3, 6, 7);
+    V4 r2 = __builtin_shufflevector(ab1, cd1, 0, 1, 4, 5),
+       r3 = __builtin_shufflevector(ab1, cd1, 2, 3, 6, 7);
     memcpy(dst, &r0, sizeof r0);
     memcpy(dst + pitch, &r1, sizeof r1);
     memcpy(dst + 2 * pitch, &r2, sizeof r2);
     memcpy(dst + 3 * pitch, &r3, sizeof r3);
 }
 
-// A block of 16x16 passes through a buffer, so that every cache line of either side is touched once: with power-of-two
-// strides the lines of a block compete for the same few places in the cache.
+// A block of 16x16 passes through a buffer, so that every cache line of either side is touched
+// once: with power-of-two strides the lines of a block compete for the same few places in the
+// cache.
 static void turn_16x16(uint32_t *dst, int64_t pitch, const uint32_t *src, int64_t stride) {
     uint32_t block[TURN * TURN];
     for (int64_t j = 0; j < TURN; j += 4)
@@ -176,9 +182,7 @@ static void copy_2d(const Copy *c, char *dst, const char *src, int64_t n1, int64
     }
     bool turn = in->dst == 1 && out->src == 1 && n1 > 1;
 #define CASE(BYTES, T, TURNED)                                                                     \
-    case BYTES:                                                                                    \
-        (turn ? TURNED : any_##BYTES)((T *)dst, (const T *)src, out, in, n1, n0);                  \
-        break;
+    case BYTES: (turn ? TURNED : any_##BYTES)((T *)dst, (const T *)src, out, in, n1, n0); break;
     switch (c->bytes) {
         CASE(1, uint8_t, turn_1)
         CASE(2, uint16_t, turn_halves)
@@ -189,13 +193,13 @@ static void copy_2d(const Copy *c, char *dst, const char *src, int64_t n1, int64
 #undef CASE
 }
 
-// --- tiles -----------------------------------------------------------------------------------------
+// --- tiles -------------------------------------------------------------------------------------
 
 typedef struct CopyJob {
     const Copy *c;
     char *dst;
     const char *src;
-    int64_t rows, cols;   // of one tile
+    int64_t rows, cols; // of one tile
     int64_t tiles1, tiles0;
 } CopyJob;
 
@@ -259,7 +263,7 @@ void copy_run(const Copy *c, Pool *pool, void *dst, const void *src) {
 
 void copy_serial(const Copy *c, void *dst, const void *src) { copy_run(c, NULL, dst, src); }
 
-// --- whole tensors ---------------------------------------------------------------------------------
+// --- whole tensors -----------------------------------------------------------------------------
 
 void copy_bytes(Pool *pool, void *dst, const void *src, size_t bytes) {
     if (dst == src || !bytes)

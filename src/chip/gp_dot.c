@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // gp_dot.c — dot_general on the types the tensor engine lacks (and on any other that comes here).
 //
-// Operands are packed as lhs[batch][m][k] and rhs[batch][k][n] in the compute type; then every row of the result
-// is a sum of rows of rhs, k ascending. Integers wrap.
+// Operands are packed as lhs[batch][m][k] and rhs[batch][k][n] in the compute type; then every row
+// of the result is a sum of rows of rhs, k ascending. Integers wrap.
 #include "chip/gp_dot.h"
 
 int mac_dtype(const Kern *k) {
@@ -12,7 +12,9 @@ int mac_dtype(const Kern *k) {
     bool any_float = dtype_is_float(a) || dtype_is_float(b);
     if (c == LC_C64 || c == LC_C128)
         return a == DT_C128 || b == DT_C128 ? DT_C128 : out;
-    if (any_complex || c == LC_BOOL || c == LC_NONE || (any_float && !dtype_is_float(out)))
+    if (c == LC_BOOL) // and, or: counted, for any true product gives true
+        return a == DT_I1 && b == DT_I1 ? DT_I32 : DT_INVALID;
+    if (any_complex || c == LC_NONE || (any_float && !dtype_is_float(out)))
         return DT_INVALID;
     if (dtype_is_float(out))
         return a == DT_F64 || b == DT_F64 || out == DT_F64 ? DT_F64 : DT_F32;
@@ -60,11 +62,12 @@ typedef struct ConvertJob {
 
 static void convert_chunk(void *arg, size_t begin, size_t end) {
     const ConvertJob *j = arg;
-    lane_run(&j->lane, j->dst + begin * j->lane.out_bytes, (const void *[1]){j->src + begin * j->lane.in_bytes[0]},
-             end - begin);
+    lane_run(&j->lane, j->dst + begin * j->lane.out_bytes,
+             (const void *[1]){j->src + begin * j->lane.in_bytes[0]}, end - begin);
 }
 
-void mac_pack(const GpCall *c, uint32_t operand, int dtype, int rank, const CopyAxis *axes, void *raw, void *dst) {
+void mac_pack(const GpCall *c, uint32_t operand, int dtype, int rank, const CopyAxis *axes,
+              void *raw, void *dst) {
     const KTensor *t = &c->k->in[operand];
     Copy copy;
     copy_init(&copy, dtype_bytes(t->dtype), rank, axes);
@@ -78,7 +81,8 @@ void mac_pack(const GpCall *c, uint32_t operand, int dtype, int rank, const Copy
     pool_run(c->pool, (size_t)t->elems, 8192, convert_chunk, &j);
 }
 
-void mac_store(const Lane *lane, void *out, int64_t at, int64_t stride, const void *sums, size_t n) {
+void mac_store(const Lane *lane, void *out, int64_t at, int64_t stride, const void *sums,
+               size_t n) {
     char one[LANE_BLOCK * 16];
     int64_t bytes = lane->out_bytes;
     char *dst = (char *)out + at * bytes;
@@ -90,11 +94,12 @@ void mac_store(const Lane *lane, void *out, int64_t at, int64_t stride, const vo
         size_t m = n - b < LANE_BLOCK ? n - b : LANE_BLOCK;
         lane_run(lane, one, (const void *[1]){(const char *)sums + b * lane->in_bytes[0]}, m);
         for (size_t i = 0; i < m; i++)
-            memcpy(dst + (int64_t)(b + i) * stride * bytes, one + (int64_t)i * bytes, (size_t)bytes);
+            memcpy(dst + (int64_t)(b + i) * stride * bytes, one + (int64_t)i * bytes,
+                   (size_t)bytes);
     }
 }
 
-// --- dot_general -----------------------------------------------------------------------------------
+// --- dot_general -------------------------------------------------------------------------------
 
 typedef struct DotShape {
     int rank[2];
@@ -114,12 +119,15 @@ static bool dot_dims(const Kern *k, int side, DotDims *d) {
         *d = (DotDims){first, side == 0 && rank == 2 ? last_of_two : first, 0, 1};
         return rank == 1 || rank == 2;
     }
-    d->batch = gp_axes(k, side ? AK_RHS_BATCHING_DIMENSIONS : AK_LHS_BATCHING_DIMENSIONS, rank, &d->nbatch);
-    d->sum = gp_axes(k, side ? AK_RHS_CONTRACTING_DIMENSIONS : AK_LHS_CONTRACTING_DIMENSIONS, rank, &d->nsum);
+    d->batch = gp_axes(k, side ? AK_RHS_BATCHING_DIMENSIONS : AK_LHS_BATCHING_DIMENSIONS, rank,
+                       &d->nbatch);
+    d->sum = gp_axes(k, side ? AK_RHS_CONTRACTING_DIMENSIONS : AK_LHS_CONTRACTING_DIMENSIONS, rank,
+                     &d->nsum);
     return d->batch && d->sum;
 }
 
-static bool dot_side(const KTensor *t, const DotDims *d, bool sum_last, DotShape *s, int side, int64_t *free_out) {
+static bool dot_side(const KTensor *t, const DotDims *d, bool sum_last, DotShape *s, int side,
+                     int64_t *free_out) {
     int64_t strides[OTRN_MAX_RANK], order[OTRN_MAX_RANK], used = 0;
     int n = 0, rank = t->rank;
     gp_strides(t, strides);
@@ -224,7 +232,8 @@ otrn_status gp_dot_run(const GpCall *c) {
     const Kern *k = c->k;
     int type = mac_dtype(k);
     uint8_t from = (uint8_t)type;
-    DotJob j = {.c = c, .mac = mac_find(gp_level(c->level), type), .bytes = (int64_t)dtype_bytes(type)};
+    DotJob j = {
+        .c = c, .mac = mac_find(gp_level(c->level), type), .bytes = (int64_t)dtype_bytes(type)};
     if (!k->out[0].elems)
         return OTRN_OK;
     dot_shape(k, &j.s);

@@ -59,7 +59,8 @@ static void ew_chunk(void *arg, size_t begin, size_t end) {
         const void *src[3] = {0};
         for (int i = 0; i < l->nin; i++)
             src[i] = j->splat[i] ? j->splats[i] : (char *)j->c->in[i] + at * l->in_bytes[i];
-        lane_run(l, (char *)j->c->out[0] + at * l->out_bytes, src, end - at < step ? end - at : step);
+        lane_run(l, (char *)j->c->out[0] + at * l->out_bytes, src,
+                 end - at < step ? end - at : step);
     }
 }
 
@@ -81,7 +82,7 @@ otrn_status gp_ew_run(const GpCall *c) {
     return OTRN_OK;
 }
 
-// --- map -------------------------------------------------------------------------------------------
+// --- map ---------------------------------------------------------------------------------------
 
 bool gp_map_check(const Kern *k) {
     if (k->nregions != 1 || k->nout != 1)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // gp_fft.c — FFT, IFFT, RFFT, IRFFT over the last one to three axes, in complex double.
 //
-// Each matrix of the transformed axes is one task: it is loaded into scratch, every axis is transformed line by line
-// by decimation in time over the prime factors of its length, and the result is rounded once.
+// Each matrix of the transformed axes is one task: it is loaded into scratch, every axis is
+// transformed line by line by decimation in time over the prime factors of its length, and the
+// result is rounded once.
 #include <complex.h>
 #include <math.h>
 
@@ -14,7 +15,7 @@ typedef double complex Z;
 
 typedef struct FftShape {
     int rank;
-    int64_t len[FFT_AXES];          // transform lengths
+    int64_t len[FFT_AXES];               // transform lengths
     int64_t in[FFT_AXES], out[FFT_AXES]; // extents stored
     int64_t in_elems, out_elems, elems, longest, count;
     bool inverse, real_in, real_out;
@@ -26,7 +27,8 @@ static bool fft_shape(const Kern *k, FftShape *s) {
     if (k->nin != 1 || k->nout != 1 || !a || a->kind != HA_INTS || a->n < 1 || a->n > FFT_AXES)
         return false;
     const KTensor *in = &k->in[0], *out = &k->out[0];
-    *s = (FftShape){.rank = (int)a->n, .in_elems = 1, .out_elems = 1, .elems = 1, .count = 1, .longest = 1};
+    *s = (FftShape){
+        .rank = (int)a->n, .in_elems = 1, .out_elems = 1, .elems = 1, .count = 1, .longest = 1};
     s->inverse = type == FFT_IFFT || type == FFT_IRFFT;
     s->real_in = type == FFT_RFFT, s->real_out = type == FFT_IRFFT;
     int lead = in->rank - s->rank;
@@ -49,7 +51,8 @@ static bool fft_shape(const Kern *k, FftShape *s) {
         s->out[i] = last && s->real_in ? half : n;
         if (n < 0 || n > INT32_MAX)
             return false;
-        if (in->elems && out->elems && (in->dims[lead + i] != s->in[i] || out->dims[lead + i] != s->out[i]))
+        if (in->elems && out->elems &&
+            (in->dims[lead + i] != s->in[i] || out->dims[lead + i] != s->out[i]))
             return false;
         s->in_elems *= s->in[i], s->out_elems *= s->out[i];
         if (__builtin_mul_overflow(s->elems, n, &s->elems))
@@ -75,7 +78,8 @@ size_t gp_fft_scratch(const Kern *k, int threads) {
 }
 
 static inline Z mul(Z a, Z b) {
-    return CMPLX(creal(a) * creal(b) - cimag(a) * cimag(b), creal(a) * cimag(b) + cimag(a) * creal(b));
+    return CMPLX(creal(a) * creal(b) - cimag(a) * cimag(b),
+                 creal(a) * cimag(b) + cimag(a) * creal(b));
 }
 
 static int64_t least_factor(int64_t n) {
@@ -85,9 +89,10 @@ static int64_t least_factor(int64_t n) {
     return n;
 }
 
-// out[0..n) = transform of in[0], in[step], …; roots[i] = w^i for the full length `full`; room holds a spare of the
-// longest prime factor.
-static void fft_line(Z *out, const Z *in, int64_t step, int64_t n, const Z *roots, int64_t full, Z *room) {
+// out[0..n) = transform of in[0], in[step], …; roots[i] = w^i for the full length `full`; room
+// holds a spare of the longest prime factor.
+static void fft_line(Z *out, const Z *in, int64_t step, int64_t n, const Z *roots, int64_t full,
+                     Z *room) {
     if (n == 1) {
         out[0] = in[0];
         return;
@@ -117,7 +122,8 @@ typedef struct FftJob {
 static void fft_load(const FftJob *j, Z *x, int64_t which) {
     const FftShape *s = &j->s;
     int dtype = j->c->k->in[0].dtype;
-    int64_t row = s->in[s->rank - 1], full = s->len[s->rank - 1], rows = row ? s->in_elems / row : 0;
+    int64_t row = s->in[s->rank - 1], full = s->len[s->rank - 1],
+            rows = row ? s->in_elems / row : 0;
     for (int64_t r = 0; r < rows; r++)
         for (int64_t i = 0; i < row; i++) {
             int64_t at = which * s->in_elems + r * row + i;
@@ -126,7 +132,9 @@ static void fft_load(const FftJob *j, Z *x, int64_t which) {
             switch (dtype) {
             case DT_F32: *to = ((const float *)in)[at]; break;
             case DT_F64: *to = ((const double *)in)[at]; break;
-            case DT_C64: *to = CMPLX(((const float *)in)[2 * at], ((const float *)in)[2 * at + 1]); break;
+            case DT_C64:
+                *to = CMPLX(((const float *)in)[2 * at], ((const float *)in)[2 * at + 1]);
+                break;
             default: *to = CMPLX(((const double *)in)[2 * at], ((const double *)in)[2 * at + 1]);
             }
         }
@@ -134,7 +142,8 @@ static void fft_load(const FftJob *j, Z *x, int64_t which) {
 
 static void fft_save(const FftJob *j, const Z *x, int64_t which) {
     const FftShape *s = &j->s;
-    int64_t row = s->out[s->rank - 1], full = s->len[s->rank - 1], rows = row ? s->out_elems / row : 0;
+    int64_t row = s->out[s->rank - 1], full = s->len[s->rank - 1],
+            rows = row ? s->out_elems / row : 0;
     double scale = s->inverse ? 1.0 / (double)s->elems : 1.0;
     for (int64_t r = 0; r < rows; r++)
         for (int64_t i = 0; i < row; i++) {
@@ -144,14 +153,16 @@ static void fft_save(const FftJob *j, const Z *x, int64_t which) {
             switch (j->c->k->out[0].dtype) {
             case DT_F32: ((float *)out)[at] = (float)re; break;
             case DT_F64: ((double *)out)[at] = re; break;
-            case DT_C64: ((float *)out)[2 * at] = (float)re, ((float *)out)[2 * at + 1] = (float)im; break;
+            case DT_C64:
+                ((float *)out)[2 * at] = (float)re, ((float *)out)[2 * at + 1] = (float)im;
+                break;
             default: ((double *)out)[2 * at] = re, ((double *)out)[2 * at + 1] = im;
             }
         }
 }
 
-// The missing half of a real signal's last axis. By then the other axes are signals again, so that a line is the
-// mirror of itself.
+// The missing half of a real signal's last axis. By then the other axes are signals again, so that
+// a line is the mirror of itself.
 static void fft_mirror(const FftShape *s, Z *x) {
     int64_t n = s->len[s->rank - 1], rows = n ? s->elems / n : 0;
     for (int64_t r = 0; r < rows; r++)
@@ -167,7 +178,8 @@ static void fft_axis(const FftShape *s, Z *x, int axis, Z *room) {
     int64_t cols = s->real_out && axis < s->rank - 1
                        ? inner / s->len[s->rank - 1] * s->in[s->rank - 1]
                        : inner;
-    Z *line = room, *done = room + s->longest, *spare = done + s->longest, *roots = spare + s->longest;
+    Z *line = room, *done = room + s->longest, *spare = done + s->longest,
+      *roots = spare + s->longest;
     for (int64_t i = 0; i < n; i++) {
         double angle = 2 * 3.14159265358979323846 * (double)i / (double)n;
         roots[i] = CMPLX(cos(angle), s->inverse ? sin(angle) : -sin(angle));
@@ -193,7 +205,8 @@ static void fft_slot(void *arg, size_t begin, size_t end) {
         int64_t to = s->count * (int64_t)(slot + 1) / (int64_t)j->slots;
         for (int64_t i = s->count * (int64_t)slot / (int64_t)j->slots; i < to; i++) {
             fft_load(j, x, i);
-            for (int a = 0; a < s->rank; a++) { // the last axis last: irfft completes its lines before
+            for (int a = 0; a < s->rank;
+                 a++) { // the last axis last: irfft completes its lines before
                 if (s->real_out && a == s->rank - 1)
                     fft_mirror(s, x);
                 fft_axis(s, x, a, x + s->elems);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // gp_gather.c — gather: one slice of the operand per index vector.
 //
-// The result's batch axes walk the start indices; its offset axes walk a slice. Both walks are fixed
-// lists of axes, so that a slice is a strided copy whose place alone changes.
+// The result's batch axes walk the start indices; its offset axes walk a slice. Both walks are
+// fixed lists of axes, so that a slice is a strided copy whose place alone changes.
 #include "chip/gp.h"
 
 #include "chip/gp_index.h"
@@ -109,10 +109,11 @@ void index_next(const IndexPlan *p, IndexAt *at) {
     }
 }
 
-// --- gather ----------------------------------------------------------------------------------------
+// --- gather ------------------------------------------------------------------------------------
 
-static const IndexKeys gather_keys = {AK_OFFSET_DIMS, AK_COLLAPSED_SLICE_DIMS, AK_OPERAND_BATCHING_DIMS,
-                                      AK_START_INDICES_BATCHING_DIMS, AK_START_INDEX_MAP};
+static const IndexKeys gather_keys = {AK_OFFSET_DIMS, AK_COLLAPSED_SLICE_DIMS,
+                                      AK_OPERAND_BATCHING_DIMS, AK_START_INDICES_BATCHING_DIMS,
+                                      AK_START_INDEX_MAP};
 
 static bool gather_plan(const Kern *k, IndexPlan *p, const int64_t **sizes) {
     if (k->nin != 2 || k->nout != 1 || k->in[0].dtype != k->out[0].dtype ||
@@ -132,7 +133,8 @@ bool gp_gather_check(const Kern *k) {
             return false;
         if (p.kept[d] >= 0 ? p.window[p.kept[d]].n != sizes[d] : sizes[d] > 1)
             return false;
-        if (p.kept[d] < 0 && sizes[d] == 0 && k->out[0].elems) // nothing to take, yet something wanted
+        if (p.kept[d] < 0 && sizes[d] == 0 &&
+            k->out[0].elems) // nothing to take, yet something wanted
             return false;
     }
     return true;

@@ -9,12 +9,12 @@ typedef struct IndexKeys { // where the dimension numbers stand
     HloAttrKey window, inserted, batching, indices_batching, map;
 } IndexKeys;
 
-typedef struct IndexBatch { // one batch axis: count and strides in elements
+typedef struct IndexBatch {               // one batch axis: count and strides in elements
     int64_t n, indices, windows, operand; // operand: 0 unless it is a batching axis
 } IndexBatch;
 
 typedef struct IndexWindow { // one window axis
-    int axis; // of the operand
+    int axis;                // of the operand
     int64_t n, windows, operand;
 } IndexWindow;
 

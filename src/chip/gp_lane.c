@@ -7,8 +7,9 @@
 #include "chip/gp.h"
 
 const uint8_t lane_class_bytes[LC_COUNT] = {
-    [LC_F32] = 4, [LC_F64] = 8, [LC_I8] = 1,   [LC_I16] = 2, [LC_I32] = 4, [LC_I64] = 8, [LC_U8] = 1,
-    [LC_U16] = 2, [LC_U32] = 4, [LC_U64] = 8, [LC_BOOL] = 1, [LC_C64] = 8, [LC_C128] = 16};
+    [LC_F32] = 4,  [LC_F64] = 8, [LC_I8] = 1,   [LC_I16] = 2, [LC_I32] = 4,
+    [LC_I64] = 8,  [LC_U8] = 1,  [LC_U16] = 2,  [LC_U32] = 4, [LC_U64] = 8,
+    [LC_BOOL] = 1, [LC_C64] = 8, [LC_C128] = 16};
 
 LaneClass lane_class(int dtype) {
     switch (dtype) {
@@ -34,10 +35,12 @@ LaneClass lane_class(int dtype) {
 }
 
 const GpLevel *gp_level(HostLevel level) {
-    return level == HOST_AVX512 ? &gp_level_avx512 : level == HOST_AVX2 ? &gp_level_avx2 : &gp_level_portable;
+    return level == HOST_AVX512 ? &gp_level_avx512
+           : level == HOST_AVX2 ? &gp_level_avx2
+                                : &gp_level_portable;
 }
 
-// --- integers narrower than a byte -----------------------------------------------------------------
+// --- integers narrower than a byte -------------------------------------------------------------
 
 #define BYTES(name, EXPR)                                                                          \
     static void name(void *dst, const void *src, size_t n) {                                       \
@@ -76,7 +79,7 @@ static ConvFn *sub_byte_bound(int dtype) {
     }
 }
 
-// --- complex to and from its parts -----------------------------------------------------------------
+// --- complex to and from its parts -------------------------------------------------------------
 
 static void real_of_c64(void *dst, const void *src, size_t n) {
     lane_c64[HLO_REAL](dst, &src, n, NULL);
@@ -118,11 +121,13 @@ static void c128_bool(void *dst, const void *src, size_t n) {
     for (size_t i = 0; i < n; i++)
         ((uint8_t *)dst)[i] = x[2 * i] != 0 || x[2 * i + 1] != 0;
 }
+static void copy_1(void *dst, const void *src, size_t n) { memmove(dst, src, n); }
+static void copy_2(void *dst, const void *src, size_t n) { memmove(dst, src, n * 2); }
 static void copy_4(void *dst, const void *src, size_t n) { memmove(dst, src, n * 4); }
 static void copy_8(void *dst, const void *src, size_t n) { memmove(dst, src, n * 8); }
 static void copy_16(void *dst, const void *src, size_t n) { memmove(dst, src, n * 16); }
 
-// --- choosing --------------------------------------------------------------------------------------
+// --- choosing ----------------------------------------------------------------------------------
 
 static bool convert_complex(Lane *l, LaneClass from, LaneClass to) {
     if (from == to)
@@ -168,6 +173,18 @@ static bool convert_find(Lane *l, const GpLevel *level, int out, int in) {
         l->mid = l->pre[0];
         l->pre[0] = NULL;
     }
+    return true;
+}
+
+// The same bits under another type of the same width.
+static bool bitcast_find(Lane *l, int out, int in) {
+    static ConvFn *const copies[] = {copy_1, copy_2, copy_4, copy_8};
+    int bytes = (int)dtype_bytes(in);
+    bool narrow = dtype_row(in)->bits < 8 || dtype_row(out)->bits < 8; // these fill their byte differently
+    if (dtype_is_complex(in) || dtype_is_complex(out) || bytes != (int)dtype_bytes(out) || bytes > 8 ||
+        (narrow && in != out))
+        return false;
+    l->mid = copies[__builtin_ctz((unsigned)bytes)];
     return true;
 }
 
@@ -239,6 +256,8 @@ bool lane_find(Lane *l, const GpLevel *level, uint16_t op, int out, const uint8_
         l->in_bytes[i] = (uint8_t)dtype_bytes(in[i]);
     if (op == HLO_CONVERT)
         return convert_find(l, level, out, in[0]);
+    if (op == HLO_BITCAST_CONVERT)
+        return bitcast_find(l, out, in[0]);
     if (op == HLO_SELECT)
         return select_find(l, level, out, in);
     for (int i = 1; i < nin; i++)
@@ -265,7 +284,7 @@ bool lane_find(Lane *l, const GpLevel *level, uint16_t op, int out, const uint8_
     return true;
 }
 
-// --- running ---------------------------------------------------------------------------------------
+// --- running -----------------------------------------------------------------------------------
 
 void lane_run(const Lane *l, void *dst, const void *const *src, size_t n) {
     bool direct = !l->post && !l->pre[0] && !l->pre[1] && !l->pre[2];

@@ -13,7 +13,8 @@
 
 #if defined(__clang__)
 #if GP_ISA
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))),        \
+                             apply_to = function)
 #endif
 #include "chip/gp_level_body.h"
 #if GP_ISA

@@ -31,7 +31,8 @@ static bool is_field(int dtype) { return dtype_is_float(dtype) || dtype_is_compl
 
 // Plain product: C's own repairs infinities at a price.
 static inline Z mul(Z a, Z b) {
-    return CMPLX(creal(a) * creal(b) - cimag(a) * cimag(b), creal(a) * cimag(b) + cimag(a) * creal(b));
+    return CMPLX(creal(a) * creal(b) - cimag(a) * cimag(b),
+                 creal(a) * cimag(b) + cimag(a) * creal(b));
 }
 
 typedef struct LinJob {
@@ -40,10 +41,11 @@ typedef struct LinJob {
     size_t slots;
 } LinJob;
 
-// --- cholesky --------------------------------------------------------------------------------------
+// --- cholesky ----------------------------------------------------------------------------------
 
 bool gp_cholesky_check(const Kern *k) {
-    if (k->nin != 1 || k->nout != 1 || !gp_same_type(&k->in[0], &k->out[0]) || !is_field(k->in[0].dtype))
+    if (k->nin != 1 || k->nout != 1 || !gp_same_type(&k->in[0], &k->out[0]) ||
+        !is_field(k->in[0].dtype))
         return false;
     int r = k->in[0].rank;
     return r >= 2 && k->in[0].dims[r - 1] == k->in[0].dims[r - 2];
@@ -98,11 +100,12 @@ otrn_status gp_cholesky_run(const GpCall *c) {
     return OTRN_OK;
 }
 
-// --- triangular_solve ------------------------------------------------------------------------------
+// --- triangular_solve --------------------------------------------------------------------------
 
 bool gp_tri_solve_check(const Kern *k) {
-    if (k->nin != 2 || k->nout != 1 || !gp_same_type(&k->in[1], &k->out[0]) || !is_field(k->in[0].dtype) ||
-        k->in[0].dtype != k->in[1].dtype || k->in[0].rank != k->in[1].rank || k->in[0].rank < 2)
+    if (k->nin != 2 || k->nout != 1 || !gp_same_type(&k->in[1], &k->out[0]) ||
+        !is_field(k->in[0].dtype) || k->in[0].dtype != k->in[1].dtype ||
+        k->in[0].rank != k->in[1].rank || k->in[0].rank < 2)
         return false;
     int r = k->in[0].rank;
     int64_t side = gp_int(k, AK_LEFT_SIDE, 1) ? k->in[1].dims[r - 2] : k->in[1].dims[r - 1];
@@ -124,7 +127,9 @@ static void substitute(const Z *t, Z *x, int64_t n, bool lower, bool unit) {
         Z sum = x[row];
         for (int64_t col = lower ? 0 : row + 1; col < (lower ? row : n); col++)
             sum -= mul(t[row * n + col], x[col]);
-        x[row] = unit ? sum : cimag(t[row * n + row]) == 0 ? sum / creal(t[row * n + row]) : sum / t[row * n + row];
+        x[row] = unit                           ? sum
+                 : cimag(t[row * n + row]) == 0 ? sum / creal(t[row * n + row])
+                                                : sum / t[row * n + row];
     }
 }
 
@@ -139,7 +144,8 @@ static void solve_one(const LinJob *j, Z *t, int64_t which) {
     Z *x = t + n * n;
     for (int64_t row = 0; row < n; row++)
         for (int64_t col = 0; col < n; col++) {
-            Z a = load(dtype, j->c->in[0], which * n * n + (turned ? col * n + row : row * n + col));
+            Z a =
+                load(dtype, j->c->in[0], which * n * n + (turned ? col * n + row : row * n + col));
             t[row * n + col] = mode == TRANSPOSE_ADJOINT ? conj(a) : a;
         }
     for (int64_t rhs = 0; rhs < m; rhs++) {
@@ -155,7 +161,8 @@ static void solve_one(const LinJob *j, Z *t, int64_t which) {
 static void solve_slot(void *arg, size_t begin, size_t end) {
     const LinJob *j = arg;
     for (size_t slot = begin; slot < end; slot++) {
-        Z *t = (Z *)((char *)j->c->scratch + slot * gp_align((size_t)(j->n * j->n + j->n) * sizeof(Z)));
+        Z *t = (Z *)((char *)j->c->scratch +
+                     slot * gp_align((size_t)(j->n * j->n + j->n) * sizeof(Z)));
         int64_t to = j->count * (int64_t)(slot + 1) / (int64_t)j->slots;
         for (int64_t i = j->count * (int64_t)slot / (int64_t)j->slots; i < to; i++)
             solve_one(j, t, i);

@@ -4,8 +4,8 @@
 
 static bool one_to_one(const Kern *k, uint32_t nin) { return k->nin == nin && k->nout == 1; }
 
-static void copy_call(const GpCall *c, int rank, const CopyAxis *axes, int64_t dst_at, const void *src,
-                      int64_t src_at) {
+static void copy_call(const GpCall *c, int rank, const CopyAxis *axes, int64_t dst_at,
+                      const void *src, int64_t src_at) {
     size_t bytes = dtype_bytes(c->k->out[0].dtype);
     Copy copy;
     copy_init(&copy, bytes, rank, axes);
@@ -13,10 +13,11 @@ static void copy_call(const GpCall *c, int rank, const CopyAxis *axes, int64_t d
              (const char *)src + src_at * (int64_t)bytes);
 }
 
-// --- reshape and other ops that move nothing -------------------------------------------------------
+// --- reshape and other ops that move nothing ---------------------------------------------------
 
 bool gp_copy_check(const Kern *k) {
-    uint32_t from = k->op == HLO_DYNAMIC_RESHAPE ? k->nout : k->nin; // its second operand is a shape
+    uint32_t from =
+        k->op == HLO_DYNAMIC_RESHAPE ? k->nout : k->nin; // its second operand is a shape
     if (from != k->nout || k->nin < k->nout)
         return false;
     for (uint32_t i = 0; i < k->nout; i++)
@@ -31,7 +32,7 @@ otrn_status gp_copy_run(const GpCall *c) {
     return OTRN_OK;
 }
 
-// --- broadcast -------------------------------------------------------------------------------------
+// --- broadcast ---------------------------------------------------------------------------------
 
 // Result axis of each operand axis. `broadcast` puts new axes in front.
 static bool broadcast_axes(const Kern *k, int64_t *axes) {
@@ -49,8 +50,8 @@ static bool broadcast_axes(const Kern *k, int64_t *axes) {
 
 bool gp_broadcast_check(const Kern *k) {
     int64_t axes[OTRN_MAX_RANK];
-    if (k->nin < 1 || k->nout != 1 || k->in[0].dtype != k->out[0].dtype || !broadcast_axes(k, axes) ||
-        !gp_axes_ok(axes, k->in[0].rank, k->out[0].rank))
+    if (k->nin < 1 || k->nout != 1 || k->in[0].dtype != k->out[0].dtype ||
+        !broadcast_axes(k, axes) || !gp_axes_ok(axes, k->in[0].rank, k->out[0].rank))
         return false;
     for (int i = 0; i < k->in[0].rank; i++)
         if (k->in[0].dims[i] != 1 && k->in[0].dims[i] != k->out[0].dims[axes[i]])
@@ -73,7 +74,7 @@ otrn_status gp_broadcast_run(const GpCall *c) {
     return OTRN_OK;
 }
 
-// --- transpose, reverse ----------------------------------------------------------------------------
+// --- transpose, reverse ------------------------------------------------------------------------
 
 bool gp_transpose_check(const Kern *k) {
     if (!one_to_one(k, 1) || k->in[0].dtype != k->out[0].dtype || k->in[0].rank != k->out[0].rank)
@@ -127,7 +128,7 @@ otrn_status gp_reverse_run(const GpCall *c) {
     return OTRN_OK;
 }
 
-// --- slice, pad, concatenate -----------------------------------------------------------------------
+// --- slice, pad, concatenate -------------------------------------------------------------------
 
 bool gp_slice_check(const Kern *k) {
     if (!one_to_one(k, 1) || k->in[0].dtype != k->out[0].dtype || k->in[0].rank != k->out[0].rank)
@@ -179,13 +180,15 @@ static bool pad_dims(const Kern *k, PadDims *p) {
 
 bool gp_pad_check(const Kern *k) {
     PadDims p;
-    if (!one_to_one(k, 2) || k->in[0].dtype != k->out[0].dtype || k->in[1].dtype != k->in[0].dtype ||
-        k->in[1].elems != 1 || k->in[0].rank != k->out[0].rank || !pad_dims(k, &p))
+    if (!one_to_one(k, 2) || k->in[0].dtype != k->out[0].dtype ||
+        k->in[1].dtype != k->in[0].dtype || k->in[1].elems != 1 ||
+        k->in[0].rank != k->out[0].rank || !pad_dims(k, &p))
         return false;
     for (int d = 0; d < k->in[0].rank; d++) {
         int64_t n = k->in[0].dims[d], gap, size;
         if (p.inner[d] < 0 || __builtin_mul_overflow(n ? n - 1 : 0, p.inner[d], &gap) ||
-            __builtin_add_overflow(n, gap, &size) || __builtin_add_overflow(size, p.low[d], &size) ||
+            __builtin_add_overflow(n, gap, &size) ||
+            __builtin_add_overflow(size, p.low[d], &size) ||
             __builtin_add_overflow(size, p.high[d], &size))
             return false;
         if (k->out[0].dims[d] != size || p.inner[d] == INT64_MAX)
@@ -268,11 +271,11 @@ otrn_status gp_concat_run(const GpCall *c) {
     return OTRN_OK;
 }
 
-// --- dynamic slices --------------------------------------------------------------------------------
+// --- dynamic slices ----------------------------------------------------------------------------
 
 // Start of a window of `size` inside `whole`, clamped so that it fits.
-static int64_t window_start(const GpCall *c, uint32_t first, const KTensor *whole, const KTensor *window,
-                            int64_t *starts) {
+static int64_t window_start(const GpCall *c, uint32_t first, const KTensor *whole,
+                            const KTensor *window, int64_t *starts) {
     int64_t strides[OTRN_MAX_RANK], at = 0;
     gp_strides(whole, strides);
     for (int d = 0; d < whole->rank; d++) {
@@ -285,7 +288,8 @@ static int64_t window_start(const GpCall *c, uint32_t first, const KTensor *whol
 }
 
 static bool window_ok(const Kern *k, uint32_t first, const KTensor *whole, const KTensor *window) {
-    if (whole->dtype != window->dtype || whole->rank != window->rank || k->nin != first + whole->rank)
+    if (whole->dtype != window->dtype || whole->rank != window->rank ||
+        k->nin != first + whole->rank)
         return false;
     for (int d = 0; d < whole->rank; d++) {
         const KTensor *index = &k->in[first + (uint32_t)d];
@@ -335,18 +339,29 @@ otrn_status gp_dynamic_update_slice_run(const GpCall *c) {
     return OTRN_OK;
 }
 
-// --- bitcast, iota ---------------------------------------------------------------------------------
+// --- bitcast, iota -----------------------------------------------------------------------------
 
-// Same bytes under another type; types narrower than a byte only onto the same width, because the host
-// keeps one of them per byte.
+// Same bits under another type. The host keeps one element narrower than a byte per byte, so casts
+// between such a type and one of another width pack or unpack.
+static bool bitcast_packs(const KTensor *in, const KTensor *out) {
+    int a = dtype_row(in->dtype)->bits, b = dtype_row(out->dtype)->bits;
+    return (a < 8 || b < 8) && a != b;
+}
+
 bool gp_bitcast_check(const Kern *k) {
     if (!one_to_one(k, 1))
         return false;
     const KTensor *in = &k->in[0], *out = &k->out[0];
-    const DtypeRow *a = dtype_row(in->dtype), *b = dtype_row(out->dtype);
-    if ((a->bits < 8 || b->bits < 8) && a->bits != b->bits)
-        return false;
-    return gp_bytes(in) == gp_bytes(out) && dtype_is_complex(in->dtype) == dtype_is_complex(out->dtype);
+    if (bitcast_packs(in, out)) {
+        int64_t a = dtype_row(in->dtype)->bits, b = dtype_row(out->dtype)->bits,
+                most = a > b ? a : b;
+        if (dtype_is_complex(in->dtype) || dtype_is_complex(out->dtype))
+            return false;
+        return most <= 64 && most % (a < b ? a : b) == 0 && in->elems <= INT64_MAX / a &&
+               out->elems <= INT64_MAX / b && in->elems * a == out->elems * b;
+    }
+    return gp_bytes(in) == gp_bytes(out) &&
+           dtype_is_complex(in->dtype) == dtype_is_complex(out->dtype);
 }
 
 // Codes of fewer than eight bits change the way the rest of the byte is filled.
@@ -358,10 +373,37 @@ static void bitcast_narrow(uint8_t *y, const uint8_t *x, size_t n, int bits, boo
     }
 }
 
+// One row of `wide` bits at a time: its narrow elements from the least significant bits up.
+static void bitcast_packed(const GpCall *c) {
+    const KTensor *in = &c->k->in[0], *out = &c->k->out[0];
+    const DtypeRow *from = dtype_row(in->dtype), *to = dtype_row(out->dtype);
+    int wide = from->bits > to->bits ? from->bits : to->bits;
+    uint64_t mask = from->bits < 64 ? ((uint64_t)1 << from->bits) - 1 : UINT64_MAX;
+    const char *src = c->in[0];
+    char *dst = c->out[0];
+    for (int64_t row = 0, rows = in->elems / (wide / from->bits); row < rows; row++) {
+        uint64_t all = 0;
+        for (int at = 0; at < wide; at += from->bits, src += from->bytes) {
+            uint64_t v = 0;
+            memcpy(&v, src, from->bytes);
+            all |= (v & mask) << at;
+        }
+        for (int at = 0; at < wide; at += to->bits, dst += to->bytes) {
+            uint64_t v = all >> at;
+            memcpy(dst, &v, to->bytes);
+            if (to->bits < 8)
+                bitcast_narrow((uint8_t *)dst, (uint8_t *)dst, 1, to->bits, to->cls == DC_SINT);
+        }
+    }
+}
+
 otrn_status gp_bitcast_run(const GpCall *c) {
     const DtypeRow *to = dtype_row(c->k->out[0].dtype);
-    if (to->bits < 8 && to->cls != DC_BOOL)
-        bitcast_narrow(c->out[0], c->in[0], (size_t)c->k->out[0].elems, to->bits, to->cls == DC_SINT);
+    if (bitcast_packs(&c->k->in[0], &c->k->out[0]))
+        bitcast_packed(c);
+    else if (to->bits < 8 && to->cls != DC_BOOL)
+        bitcast_narrow(c->out[0], c->in[0], (size_t)c->k->out[0].elems, to->bits,
+                       to->cls == DC_SINT);
     else
         copy_bytes(c->pool, c->out[0], c->in[0], gp_bytes(&c->k->out[0]));
     return OTRN_OK;
@@ -389,7 +431,8 @@ static void iota_chunk(void *arg, size_t begin, size_t end) {
     for (size_t done = begin; done < end;) {
         int64_t m = (int64_t)(end - done < LANE_BLOCK ? end - done : LANE_BLOCK);
         for (int64_t i = 0; i < m;) { // stretches that count up, or stand still
-            int64_t stay = j->inner == 1 ? j->size - at : j->inner - in, len = stay < m - i ? stay : m - i;
+            int64_t stay = j->inner == 1 ? j->size - at : j->inner - in,
+                    len = stay < m - i ? stay : m - i;
             int64_t up = j->inner == 1;
             for (int64_t e = 0; e < len; e++)
                 count[i + e] = at + e * up;
@@ -417,7 +460,7 @@ otrn_status gp_iota_run(const GpCall *c) {
     return OTRN_OK;
 }
 
-// --- sizes and numbers known when the program is made ----------------------------------------------
+// --- sizes and numbers known when the program is made ------------------------------------------
 
 bool gp_dim_size_check(const Kern *k) {
     int64_t dim = gp_int(k, AK_DIMENSION, -1);

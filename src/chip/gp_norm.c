@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // gp_norm.c — batch normalisation: training, inference, gradient.
 //
-// The tensor is [outer][feature][inner]. Each feature is one task; sums run in double over outer, then inner, and
-// results are rounded once.
+// The tensor is [outer][feature][inner]. Each feature is one task; sums run in double over outer,
+// then inner, and results are rounded once.
 #include <math.h>
 
 #include "chip/gp.h"
@@ -21,7 +21,11 @@ static bool norm_shape(const Kern *k, Norm *n) {
     const HloAttr *eps = kern_attr(k, AK_EPSILON);
     if (f < 0 || f >= x->rank || !dtype_is_float(x->dtype) || !eps || eps->kind != HA_FLOAT)
         return false;
-    *n = (Norm){.dtype = x->dtype, .bytes = dtype_bytes(x->dtype), .outer = 1, .inner = 1, .eps = (float)eps->f};
+    *n = (Norm){.dtype = x->dtype,
+                .bytes = dtype_bytes(x->dtype),
+                .outer = 1,
+                .inner = 1,
+                .eps = (float)eps->f};
     n->features = x->dims[f];
     for (int d = 0; d < x->rank; d++)
         if (d != f)
@@ -46,13 +50,13 @@ static int64_t at(const Norm *n, int64_t f, int64_t i) { // element i of a featu
     return (i / n->inner * n->features + f) * n->inner + i % n->inner;
 }
 
-// --- training --------------------------------------------------------------------------------------
+// --- training ----------------------------------------------------------------------------------
 
 bool gp_bn_train_check(const Kern *k) {
     Norm n;
     return k->nin == 3 && k->nout == 3 && norm_shape(k, &n) && is_feature(&k->in[1], &n) &&
-           is_feature(&k->in[2], &n) && gp_same_type(&k->in[0], &k->out[0]) && is_feature(&k->out[1], &n) &&
-           is_feature(&k->out[2], &n);
+           is_feature(&k->in[2], &n) && gp_same_type(&k->in[0], &k->out[0]) &&
+           is_feature(&k->out[1], &n) && is_feature(&k->out[2], &n);
 }
 
 static void apply(const Norm *n, int64_t f, double mean, double var, double scale, double offset) {
@@ -92,7 +96,7 @@ static otrn_status norm_run(const GpCall *c, PoolFn *fn) {
 
 otrn_status gp_bn_train_run(const GpCall *c) { return norm_run(c, train_features); }
 
-// --- inference -------------------------------------------------------------------------------------
+// --- inference ---------------------------------------------------------------------------------
 
 bool gp_bn_infer_check(const Kern *k) {
     Norm n;
@@ -113,7 +117,7 @@ static void infer_features(void *arg, size_t begin, size_t end) {
 
 otrn_status gp_bn_infer_run(const GpCall *c) { return norm_run(c, infer_features); }
 
-// --- gradient --------------------------------------------------------------------------------------
+// --- gradient ----------------------------------------------------------------------------------
 
 bool gp_bn_grad_check(const Kern *k) {
     Norm n;
@@ -143,7 +147,8 @@ static void grad_features(void *arg, size_t begin, size_t end) {
             int64_t e = at(n, f, i);
             double centred = get(n, in[0], e) - mean;
             put(n, out[0], e,
-                scale / sqrt(var) / count * (count * get(n, in[4], e) - sum - centred * (product / var)));
+                scale / sqrt(var) / count *
+                    (count * get(n, in[4], e) - sum - centred * (product / var)));
         }
         put(n, out[1], f, product / sqrt(var));
         put(n, out[2], f, sum);

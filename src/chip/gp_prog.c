@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // gp_prog.c — scalar programs over blocks of lanes.
 //
-// Every register is an array of up to LANE_BLOCK elements of its type. Steps are resolved to lanes once
-// per call and shared by all threads; registers belong to a slot (one task at a time uses a slot).
+// Every register is an array of up to LANE_BLOCK elements of its type. Steps are resolved to lanes
+// once per call and shared by all threads; registers belong to a slot (one task at a time uses a
+// slot).
 //
 //   shared:  Lane per step
 //   slot:    pointer per register | storage of the registers that are no inputs
@@ -61,7 +62,8 @@ void *prog_resolve(const KProg *p, const GpLevel *level, void *shared) {
     return (char *)shared + prog_shared_bytes(p);
 }
 
-void prog_init(Prog *g, const KProg *p, const void *shared, void *slot, const void *const *captures) {
+void prog_init(Prog *g, const KProg *p, const void *shared, void *slot,
+               const void *const *captures) {
     *g = (Prog){.p = p, .lanes = shared, .at = slot};
     char *at = (char *)slot + gp_align(p->nregs * sizeof(void *));
     for (int r = 0; r < p->nregs; r++) {

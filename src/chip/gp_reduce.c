@@ -2,8 +2,9 @@
 // gp_reduce.c — reductions by a scalar program, and the choice of the quick way (gp_reduce_fast.c).
 //
 // Lanes are output elements: for every reduced index the program folds one element into each lane's
-// accumulators. When there are few outputs and much to reduce, lanes are equal segments of the reduced
-// range instead; the segments' results are then folded in order. Both cuts depend on the shape alone.
+// accumulators. When there are few outputs and much to reduce, lanes are equal segments of the
+// reduced range instead; the segments' results are then folded in order. Both cuts depend on the
+// shape alone.
 #include "chip/gp_reduce.h"
 
 bool red_shape(const Kern *k, RedShape *s) {
@@ -71,7 +72,7 @@ bool gp_reduce_check(const Kern *k) {
     return true;
 }
 
-// --- lanes of outputs ------------------------------------------------------------------------------
+// --- lanes of outputs --------------------------------------------------------------------------
 
 #define SEGMENT_MIN_REDS 4096 // fewer are not worth cutting
 #define SEGMENT_MAX_OUTS 64
@@ -84,10 +85,11 @@ typedef struct LaneRed {
     int64_t segments, seg_len; // per output; segments = 1: whole range
 } LaneRed;
 
-typedef struct LaneRedSlot { // per operand: accumulator, element block as read, as the body wants it
+typedef struct LaneRedSlot { // per operand: accumulator, element block as read, as the body wants
+                             // it
     Prog prog;
-    int64_t *offset;    // per lane
-    Lane *convert;      // per operand
+    int64_t *offset; // per lane
+    Lane *convert;   // per operand
     char **acc, **raw, **wide;
 } LaneRedSlot;
 
@@ -123,11 +125,13 @@ static void lane_red_open(const LaneRed *j, LaneRedSlot *s, size_t slot) {
         s->wide[i] = at + body;
         s->raw[i] = at + 2 * body;
         at += 2 * body + gp_align(LANE_BLOCK * dtype_bytes(k->in[i].dtype));
-        lane_find(&s->convert[i], gp_level(j->c->level), HLO_CONVERT, p->dtypes[i], &k->in[i].dtype, 1, NULL);
+        lane_find(&s->convert[i], gp_level(j->c->level), HLO_CONVERT, p->dtypes[i], &k->in[i].dtype,
+                  1, NULL);
     }
 }
 
-static void gather_lanes(char *dst, const char *src, const int64_t *offset, size_t bytes, size_t m) {
+static void gather_lanes(char *dst, const char *src, const int64_t *offset, size_t bytes,
+                         size_t m) {
     switch (bytes) {
     case 1:
         for (size_t i = 0; i < m; i++)
@@ -152,7 +156,8 @@ static void gather_lanes(char *dst, const char *src, const int64_t *offset, size
 }
 
 // The elements at s->offset + at, as the body's type.
-static const void *load_lanes(const LaneRed *j, LaneRedSlot *s, size_t i, int64_t at, bool dense, size_t m) {
+static const void *load_lanes(const LaneRed *j, LaneRedSlot *s, size_t i, int64_t at, bool dense,
+                              size_t m) {
     const Kern *k = j->c->k;
     size_t bytes = dtype_bytes(k->in[i].dtype);
     const char *src = (const char *)j->c->in[i] + at * (int64_t)bytes;
@@ -185,7 +190,8 @@ static void load_init(const LaneRed *j, LaneRedSlot *s, size_t m) {
     for (size_t i = 0; i < k->nout; i++) {
         Lane lane;
         char one[16];
-        lane_find(&lane, gp_level(j->c->level), HLO_CONVERT, p->dtypes[i], &k->in[k->nout + i].dtype, 1, NULL);
+        lane_find(&lane, gp_level(j->c->level), HLO_CONVERT, p->dtypes[i],
+                  &k->in[k->nout + i].dtype, 1, NULL);
         lane_run(&lane, one, (const void *[1]){j->c->in[k->nout + i]}, 1);
         gp_fill(s->acc[i], one, dtype_bytes(p->dtypes[i]), m);
     }
@@ -231,7 +237,7 @@ static void lane_red_slot(void *arg, size_t begin, size_t end) {
     }
 }
 
-// --- lanes of segments, one output at a time -------------------------------------------------------
+// --- lanes of segments, one output at a time ---------------------------------------------------
 
 static void segment_red(const LaneRed *j, LaneRedSlot *s, int64_t out) {
     const Kern *k = j->c->k;
@@ -282,7 +288,7 @@ static void segment_slot(void *arg, size_t begin, size_t end) {
     }
 }
 
-// --- entry -----------------------------------------------------------------------------------------
+// --- entry -------------------------------------------------------------------------------------
 
 size_t gp_reduce_scratch(const Kern *k, int threads) {
     RedShape s;

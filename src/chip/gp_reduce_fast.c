@@ -22,7 +22,8 @@ bool red_is_fast(const Kern *k, RedOp *op) {
     if (k->nout != 1 || p->ncaptures || !prog_red_op(p, op))
         return false;
     bool widens = lane_class(in) == LC_F32 && body == DT_F32;
-    if ((in != body && !widens) || k->in[1].dtype != body || (dtype_row(body)->bits < 8 && body != DT_I1))
+    if ((in != body && !widens) || k->in[1].dtype != body ||
+        (dtype_row(body)->bits < 8 && body != DT_I1))
         return false;
     return gp_level_portable.run[*op][lane_class(body)] != NULL;
 }
@@ -35,8 +36,8 @@ typedef struct FastRed {
     RowsFn *rows;
     ConvFn *widen, *narrow; // NULL: none
     size_t in_bytes, acc_bytes, out_bytes;
-    char *parts;      // partial results, in the compute type
-    int64_t nparts;   // runs: parts of a run; columns: chunks of rows
+    char *parts;    // partial results, in the compute type
+    int64_t nparts; // runs: parts of a run; columns: chunks of rows
 } FastRed;
 
 typedef union One { // one value of any compute type
@@ -63,7 +64,7 @@ static void load_init(const FastRed *j, void *one) {
         memcpy(one, j->c->in[1], j->acc_bytes);
 }
 
-// --- runs ------------------------------------------------------------------------------------------
+// --- runs --------------------------------------------------------------------------------------
 
 static void run_block(const FastRed *j, void *dst, const char *x, int64_t n) {
     if (!j->widen) {
@@ -124,7 +125,8 @@ static void run_outs(void *arg, size_t begin, size_t end) {
         One acc, next;
         for (int64_t r = 0; r < runs; r++) {
             int64_t at = base + red_offset(s->red, inner, r);
-            run_fold(j, r ? &next : &acc, (const char *)j->c->in[0] + at * (int64_t)j->in_bytes, len);
+            run_fold(j, r ? &next : &acc, (const char *)j->c->in[0] + at * (int64_t)j->in_bytes,
+                     len);
             if (r)
                 join(j, &acc, &next, 1);
         }
@@ -139,7 +141,8 @@ static void run_parts(void *arg, size_t begin, size_t end) { // parts [begin, en
         int64_t out = (int64_t)t / j->nparts, part = (int64_t)t % j->nparts;
         int64_t from = part * RUN_PART, len = s->reds - from < RUN_PART ? s->reds - from : RUN_PART;
         int64_t at = red_offset(s->kept, s->nkept, out) + from;
-        run_fold(j, j->parts + t * j->acc_bytes, (const char *)j->c->in[0] + at * (int64_t)j->in_bytes, len);
+        run_fold(j, j->parts + t * j->acc_bytes,
+                 (const char *)j->c->in[0] + at * (int64_t)j->in_bytes, len);
     }
 }
 
@@ -163,12 +166,13 @@ static void runs_run(FastRed *j) {
     }
 }
 
-// --- columns ---------------------------------------------------------------------------------------
+// --- columns -----------------------------------------------------------------------------------
 
 #define WIDE_MAX 64 // narrow rows are folded several at a time, up to this many elements
 
 // acc = acc op rows; rows of `cols` elements at x, `pitch` apart, already in the compute type.
-static void fold_rows(const FastRed *j, char *acc, const char *x, int64_t pitch, int64_t rows, int64_t cols) {
+static void fold_rows(const FastRed *j, char *acc, const char *x, int64_t pitch, int64_t rows,
+                      int64_t cols) {
     int64_t group = WIDE_MAX / cols, wide = group * cols, b = (int64_t)j->acc_bytes;
     if (pitch == cols && group >= 2 && rows >= 2 * group) {
         One sums[WIDE_MAX];
@@ -203,7 +207,8 @@ static void fold_rows_any(const FastRed *j, char *acc, const char *x, int64_t pi
 }
 
 // Rows [from, to) of the flattened reduced range, columns at `base`. The first row starts acc.
-static void fold_range(const FastRed *j, char *acc, int64_t base, int64_t from, int64_t to, int64_t cols) {
+static void fold_range(const FastRed *j, char *acc, int64_t base, int64_t from, int64_t to,
+                       int64_t cols) {
     const RedShape *s = j->s;
     const RedAxis *in = &s->red[s->nred - 1];
     for (int64_t r = from; r < to;) {
@@ -216,7 +221,8 @@ static void fold_range(const FastRed *j, char *acc, int64_t base, int64_t from, 
         else if (first)
             memcpy(acc, x, (size_t)cols * j->acc_bytes);
         if (m > first)
-            fold_rows_any(j, acc, x + first * in->stride * (int64_t)j->in_bytes, in->stride, m - first, cols);
+            fold_rows_any(j, acc, x + first * in->stride * (int64_t)j->in_bytes, in->stride,
+                          m - first, cols);
         r += m;
     }
 }
@@ -229,14 +235,15 @@ static ColShape col_shape(const RedShape *s) {
     ColShape c = {.inner = s->kept[s->nkept - 1].n};
     c.blocks = (c.inner + COL_BLOCK - 1) / COL_BLOCK;
     c.outer = s->outs / c.inner;
-    int64_t rows_min = 1 + 32768 / (c.inner < COL_BLOCK ? c.inner : COL_BLOCK); // rows worth a chunk
+    int64_t rows_min =
+        1 + 32768 / (c.inner < COL_BLOCK ? c.inner : COL_BLOCK); // rows worth a chunk
     c.chunks = c.outer * c.blocks >= COL_CHUNKS ? 1 : s->reds / rows_min;
     c.chunks = c.chunks < 1 ? 1 : c.chunks > COL_CHUNKS ? COL_CHUNKS : c.chunks;
     return c;
 }
 
-static void col_finish(const FastRed *j, int64_t out, const char *parts, int64_t nparts, int64_t pitch,
-                       int64_t cols) {
+static void col_finish(const FastRed *j, int64_t out, const char *parts, int64_t nparts,
+                       int64_t pitch, int64_t cols) {
     _Alignas(64) char acc[COL_BLOCK * 16];
     One init;
     load_init(j, &init);
@@ -253,12 +260,14 @@ static void col_tasks(void *arg, size_t begin, size_t end) {
     for (size_t t = begin; t < end; t++) {
         int64_t chunk = (int64_t)t % c.chunks, block = (int64_t)t / c.chunks % c.blocks;
         int64_t outer = (int64_t)t / c.chunks / c.blocks;
-        int64_t col = block * COL_BLOCK, cols = c.inner - col < COL_BLOCK ? c.inner - col : COL_BLOCK;
+        int64_t col = block * COL_BLOCK,
+                cols = c.inner - col < COL_BLOCK ? c.inner - col : COL_BLOCK;
         int64_t base = red_offset(s->kept, s->nkept, outer * c.inner) + col;
         int64_t from = s->reds * chunk / c.chunks, to = s->reds * (chunk + 1) / c.chunks;
         if (c.chunks > 1) {
-            fold_range(j, j->parts + ((outer * c.chunks + chunk) * c.inner + col) * (int64_t)j->acc_bytes,
-                       base, from, to, cols);
+            fold_range(
+                j, j->parts + ((outer * c.chunks + chunk) * c.inner + col) * (int64_t)j->acc_bytes,
+                base, from, to, cols);
             continue;
         }
         _Alignas(64) char acc[COL_BLOCK * 16];
@@ -276,11 +285,11 @@ static void cols_run(FastRed *j) {
     for (int64_t o = 0; c.chunks > 1 && o < c.outer; o++)
         for (int64_t col = 0; col < c.inner; col += COL_BLOCK)
             col_finish(j, o * c.inner + col,
-                       j->parts + (o * c.chunks * c.inner + col) * (int64_t)j->acc_bytes, c.chunks, c.inner,
-                       c.inner - col < COL_BLOCK ? c.inner - col : COL_BLOCK);
+                       j->parts + (o * c.chunks * c.inner + col) * (int64_t)j->acc_bytes, c.chunks,
+                       c.inner, c.inner - col < COL_BLOCK ? c.inner - col : COL_BLOCK);
 }
 
-// --- entry -----------------------------------------------------------------------------------------
+// --- entry -------------------------------------------------------------------------------------
 
 size_t red_fast_scratch(const Kern *k, const RedShape *s) {
     size_t bytes = lane_class_bytes[lane_class(k->regions[0].dtypes[0])];

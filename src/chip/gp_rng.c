@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// gp_rng.c — rng_bit_generator: Threefry-2x32-20 and Philox-4x32-10 with XLA's state and output layouts.
+// gp_rng.c — rng_bit_generator: Threefry-2x32-20 and Philox-4x32-10 with XLA's state and output
+// layouts.
 //
-// State: key and counter as two 64-bit words, which may be stored as pairs of ui32; Philox also takes three words with
-// a 128-bit counter, and with two the key serves as its upper half. Every output is a function of key
-// and counter alone, so ranges of outputs are independent.
+// State: key and counter as two 64-bit words, which may be stored as pairs of ui32; Philox also
+// takes three words with a 128-bit counter, and with two the key serves as its upper half. Every
+// output is a function of key and counter alone, so ranges of outputs are independent.
 #include "chip/gp.h"
 
 static inline uint32_t rotl(uint32_t x, int by) { return x << by | x >> (32 - by); }
@@ -61,10 +62,12 @@ typedef struct RngJob {
     uint64_t key, low, high;
     char *out;
     size_t bytes, elems;
-    int64_t inner, half, size; // 32-bit Threefry: stride and extents of the axis along which words pair up
+    int64_t inner, half,
+        size; // 32-bit Threefry: stride and extents of the axis along which words pair up
 } RngJob;
 
-static void put_bits(const RngJob *j, size_t at, uint64_t v) { // little-endian: truncation keeps the low bits
+static void put_bits(const RngJob *j, size_t at,
+                     uint64_t v) { // little-endian: truncation keeps the low bits
     memcpy(j->out + at * j->bytes, &v, j->bytes);
 }
 
@@ -74,8 +77,8 @@ static void threefry_64(void *arg, size_t begin, size_t end) {
         put_bits(j, i, threefry(j->key, j->low + i));
 }
 
-// Counter i names a place in the shape whose split axis is halved (rounded up); its two words are neighbours
-// along that axis, and an odd tail drops the second.
+// Counter i names a place in the shape whose split axis is halved (rounded up); its two words are
+// neighbours along that axis, and an odd tail drops the second.
 static void threefry_32(void *arg, size_t begin, size_t end) {
     const RngJob *j = arg;
     for (size_t i = begin; i < end; i++) {
@@ -121,7 +124,11 @@ otrn_status gp_rng_bits_run(const GpCall *c) {
     uint64_t state[3] = {0};
     memcpy(state, c->in[0], gp_bytes(&k->in[0]));
     uint64_t *high = state_words(&k->in[0]) == 3 ? &state[2] : &state[0];
-    RngJob j = {.key = state[0], .low = state[1], .high = *high, .out = c->out[1], .bytes = dtype_bytes(t->dtype),
+    RngJob j = {.key = state[0],
+                .low = state[1],
+                .high = *high,
+                .out = c->out[1],
+                .bytes = dtype_bytes(t->dtype),
                 .elems = (size_t)t->elems};
     size_t count;
     if (uses_philox(k)) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // gp_scan.c — cumulative sums, products and extremes.
 //
-// JAX writes them as a reduce_window whose window is a whole axis, padded on one side. Done as written that
-// is quadratic; done in order it is one step per element. It needs an initial value that changes nothing,
-// because padding would bring it in again and again. Each result is rounded before it is carried on.
+// JAX writes them as a reduce_window whose window is a whole axis, padded on one side. Done as
+// written that is quadratic; done in order it is one step per element. It needs an initial value
+// that changes nothing, because padding would bring it in again and again. Each result is rounded
+// before it is carried on.
 #include <math.h>
 
 #include "chip/gp_scan.h"
@@ -96,7 +97,8 @@ static void scan_tasks(void *arg, size_t begin, size_t end) {
     for (size_t t = begin; t < end; t++) {
         int64_t outer = (int64_t)t / j->blocks, col = (int64_t)t % j->blocks * SCAN_COLS;
         int64_t left = j->inner - col;
-        scan_columns(j, outer * j->n * j->inner + col, (size_t)(left < SCAN_COLS ? left : SCAN_COLS));
+        scan_columns(j, outer * j->n * j->inner + col,
+                     (size_t)(left < SCAN_COLS ? left : SCAN_COLS));
     }
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // gp_scatter.c — scatter: every index vector names a window of the result that its update joins.
 //
-// Updates are taken in order; elements of a window that fall outside are skipped. Threads split a window
-// axis that no index moves, so that an element of the result always belongs to one thread and sees its
-// updates in order.
+// Updates are taken in order; elements of a window that fall outside are skipped. Threads split a
+// window axis that no index moves, so that an element of the result always belongs to one thread
+// and sees its updates in order.
 #include "chip/gp_index.h"
 
 static const IndexKeys scatter_keys = {AK_UPDATE_WINDOW_DIMS, AK_INSERTED_WINDOW_DIMS,
@@ -63,8 +63,8 @@ typedef struct ScatterJob {
     const GpCall *c;
     IndexPlan p;
     ScatterKind kind;
-    Lane lane;      // SCATTER_OP
-    int split;      // window axis the slots share out, or -1
+    Lane lane; // SCATTER_OP
+    int split; // window axis the slots share out, or -1
     size_t slots;
     char *slot0;
 } ScatterJob;
@@ -88,15 +88,15 @@ static void strided_out(char *dst, int64_t stride, const char *src, size_t bytes
 }
 
 // At most LANE_BLOCK elements along one axis, at dst and up (in elements) with those strides.
-static void scatter_block(const ScatterSlot *s, int64_t dst, int64_t dst_step, int64_t up, int64_t up_step,
-                          size_t m) {
+static void scatter_block(const ScatterSlot *s, int64_t dst, int64_t dst_step, int64_t up,
+                          int64_t up_step, size_t m) {
     const ScatterJob *j = s->j;
     const Kern *k = j->c->k;
     uint32_t n = scatter_count(k);
     for (uint32_t i = 0; i < n; i++) {
         size_t bytes = dtype_bytes(k->in[i].dtype);
         char *cur = (char *)j->c->out[i] + dst * (int64_t)bytes;
-        char *new = (char *)j->c->in[n + 1 + i] + up * (int64_t)bytes;
+        char *new = (char *)j->c->in[n + 1 + i] + up *(int64_t)bytes;
         if (dst_step != 1 && m > 1) {
             strided_in(s->staging[2 * i], cur, dst_step, bytes, m);
             cur = s->staging[2 * i];
@@ -130,7 +130,8 @@ typedef struct Clip { // the part of a window axis that lies inside
 } Clip;
 
 // Walks the clipped window; its last axis is done in blocks.
-static void scatter_window(const ScatterSlot *s, const Clip *clip, int rank, int64_t dst, int64_t up) {
+static void scatter_window(const ScatterSlot *s, const Clip *clip, int rank, int64_t dst,
+                           int64_t up) {
     if (rank == 0) {
         scatter_block(s, dst, 1, up, 1, 1);
         return;
@@ -157,7 +158,8 @@ static void scatter_window(const ScatterSlot *s, const Clip *clip, int rank, int
 }
 
 // Where the window of one index vector lies: false when nothing of it is inside.
-static bool scatter_place(const ScatterSlot *s, const IndexAt *at, Clip *clip, int64_t *dst, int64_t *up) {
+static bool scatter_place(const ScatterSlot *s, const IndexAt *at, Clip *clip, int64_t *dst,
+                          int64_t *up) {
     const IndexPlan *p = &s->j->p;
     const KTensor *t = p->operand;
     int64_t start[OTRN_MAX_RANK] = {0}, strides[OTRN_MAX_RANK];

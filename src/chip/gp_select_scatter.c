@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// gp_select_scatter.c — select_and_scatter: in every window of the operand the selected element receives the
-// window's source value.
+// gp_select_scatter.c — select_and_scatter: in every window of the operand the selected element
+// receives the window's source value.
 //
-// Lanes are windows. A window's elements are tried in row-major order; the current one stays as long as
-// select(current, candidate) holds; padding never takes part. Source values are then scattered one after the
-// other in row-major order. Threads share out a leading axis that windows do not reach across.
+// Lanes are windows. A window's elements are tried in row-major order; the current one stays as
+// long as select(current, candidate) holds; padding never takes part. Source values are then
+// scattered one after the other in row-major order. Threads share out a leading axis that windows
+// do not reach across.
 #include "chip/gp_window.h"
 
 static bool plan(const Kern *k, Windows *w) { return windows_init(w, k, &k->in[0], &k->in[1]); }
@@ -23,8 +24,8 @@ bool gp_select_and_scatter_check(const Kern *k) {
     if (sel->ninputs != 2 || sel->nouts != 1 || sel->dtypes[0] != type || sel->dtypes[1] != type ||
         sel->dtypes[sel->outs[0]] != DT_I1)
         return false;
-    return add->ninputs == 2 && add->nouts == 1 && add->dtypes[0] == type && add->dtypes[1] == type &&
-           add->dtypes[add->outs[0]] == type;
+    return add->ninputs == 2 && add->nouts == 1 && add->dtypes[0] == type &&
+           add->dtypes[1] == type && add->dtypes[add->outs[0]] == type;
 }
 
 typedef struct SelJob {
@@ -41,7 +42,8 @@ typedef struct SelJob {
 
 typedef struct SelSlot {
     Prog sel, add;
-    int64_t *place, *base, *chosen; // per lane: offset of the window's start, coordinates per axis, selection
+    int64_t *place, *base,
+        *chosen; // per lane: offset of the window's start, coordinates per axis, selection
     uint8_t *valid;
     char *cur, *cand;
 } SelSlot;
@@ -87,7 +89,8 @@ static void sel_try(const SelJob *j, SelSlot *s, const int64_t *win, size_t m) {
     }
     for (size_t l = 0; l < m; l++)
         if (s->valid[l])
-            memcpy(s->cand + l * j->bytes, in + (s->place[l] + shift) * (int64_t)j->bytes, j->bytes);
+            memcpy(s->cand + l * j->bytes, in + (s->place[l] + shift) * (int64_t)j->bytes,
+                   j->bytes);
     s->sel.at[0] = s->cur, s->sel.at[1] = s->cand;
     prog_run(&s->sel, m);
     const uint8_t *keep = prog_out(&s->sel, 0);
@@ -153,7 +156,8 @@ static void sel_slot(void *arg, size_t begin, size_t end) {
 otrn_status gp_select_and_scatter_run(const GpCall *c) {
     const Kern *k = c->k;
     const GpLevel *level = gp_level(c->level);
-    SelJob j = {.c = c, .slot_bytes = sel_slot_bytes(k), .bytes = dtype_bytes(k->in[0].dtype), .lead = 1};
+    SelJob j = {
+        .c = c, .slot_bytes = sel_slot_bytes(k), .bytes = dtype_bytes(k->in[0].dtype), .lead = 1};
     RedOp op;
     fill_run(c->pool, c->out[0], c->in[2], j.bytes, (size_t)k->out[0].elems);
     if (!k->in[1].elems || !k->out[0].elems)

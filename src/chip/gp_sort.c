@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // gp_sort.c — stable merge sort of lines by a comparator, and top_k.
 //
-// Most comparators compare the same function of both sides: compare(f(a), f(b)), where f may put NaN and zero
-// into a normal form first. Then f runs once per element over lanes, its values become integer keys in the
-// order wanted, and keys are merged. Any other comparator is called for each comparison.
-// A line is a list of (key, index); operands are permuted by index at the end.
+// Most comparators compare the same function of both sides: compare(f(a), f(b)), where f may put
+// NaN and zero into a normal form first. Then f runs once per element over lanes, its values become
+// integer keys in the order wanted, and keys are merged. Any other comparator is called for each
+// comparison. A line is a list of (key, index); operands are permuted by index at the end.
 #include "chip/gp.h"
 
 typedef struct Item {
     int64_t key, index;
 } Item;
 
-// --- sorting items ---------------------------------------------------------------------------------
+// --- sorting items -----------------------------------------------------------------------------
 
 typedef bool LessFn(const void *ctx, const Item *a, const Item *b); // a goes before b
 
@@ -22,8 +22,8 @@ static bool key_less(const void *ctx, const Item *a, const Item *b) {
 
 #define RUN 16
 // Sorted result in `a`; b is as large.
-static inline __attribute__((always_inline)) void merge_sort(Item *a, Item *b, int64_t n, LessFn *less,
-                                                             const void *ctx) {
+static inline __attribute__((always_inline)) void merge_sort(Item *a, Item *b, int64_t n,
+                                                             LessFn *less, const void *ctx) {
     for (int64_t lo = 0; lo < n; lo += RUN) { // short runs by insertion
         int64_t hi = lo + RUN < n ? lo + RUN : n;
         for (int64_t i = lo + 1; i < hi; i++) {
@@ -55,11 +55,12 @@ static inline __attribute__((always_inline)) void merge_sort(Item *a, Item *b, i
 
 static void sort_keys(Item *a, Item *b, int64_t n) { merge_sort(a, b, n, key_less, NULL); }
 
-// --- keys ------------------------------------------------------------------------------------------
+// --- keys --------------------------------------------------------------------------------------
 
-// Integer keys that order like the elements; floats by their total order, or with -0 equal to 0 (quiet
-// comparison: NaN has no place there, *nan tells when one was met).
-static void keys_of(Item *items, const void *p, int dtype, bool total, bool down, size_t n, bool *nan) {
+// Integer keys that order like the elements; floats by their total order, or with -0 equal to 0
+// (quiet comparison: NaN has no place there, *nan tells when one was met).
+static void keys_of(Item *items, const void *p, int dtype, bool total, bool down, size_t n,
+                    bool *nan) {
     size_t bytes = dtype_bytes(dtype);
     for (size_t i = 0; i < n; i++) {
         const char *at = (const char *)p + i * bytes;
@@ -123,7 +124,8 @@ typedef struct KeyPlan { // comparator = compare(f(left), f(right)); f's value i
 static KeyPlan key_plan(const KProg *p) {
     KeyPlan none = {0};
     const KStep *last = p->nsteps ? &p->steps[p->nsteps - 1] : NULL;
-    if (!last || last->op != HLO_COMPARE || p->outs[0] != last->dst || dtype_is_complex(p->dtypes[last->src[0]]))
+    if (!last || last->op != HLO_COMPARE || p->outs[0] != last->dst ||
+        dtype_is_complex(p->dtypes[last->src[0]]))
         return none;
     int a = last->src[0], b = last->src[1];
     bool down = last->attr[0] == CMP_GT, up = last->attr[0] == CMP_LT;
@@ -137,7 +139,7 @@ static KeyPlan key_plan(const KProg *p) {
     return none;
 }
 
-// --- the kernel ------------------------------------------------------------------------------------
+// --- the kernel --------------------------------------------------------------------------------
 
 static bool sort_axis(const Kern *k, int64_t *axis) {
     int rank = k->in[0].rank;
@@ -191,7 +193,8 @@ typedef struct SortLine { // what the comparator needs
 } SortLine;
 
 static char *element(const SortLine *s, uint32_t i, int64_t at) {
-    return (char *)s->j->c->in[i] + (s->base + at * s->j->inner) * (int64_t)dtype_bytes(s->j->c->k->in[i].dtype);
+    return (char *)s->j->c->in[i] +
+           (s->base + at * s->j->inner) * (int64_t)dtype_bytes(s->j->c->k->in[i].dtype);
 }
 
 static bool prog_less(const void *ctx, const Item *a, const Item *b) {
@@ -221,8 +224,8 @@ static bool line_keys(const SortLine *s, Item *items) {
             block += gp_align(LANE_BLOCK * bytes);
         }
         prog_run(&s->prog, m);
-        keys_of(items + at, s->prog.at[j->key.reg], s->prog.p->dtypes[j->key.reg], j->key.total, j->key.down, m,
-                &nan);
+        keys_of(items + at, s->prog.at[j->key.reg], s->prog.p->dtypes[j->key.reg], j->key.total,
+                j->key.down, m, &nan);
     }
     return j->key.total || !nan;
 }
@@ -269,7 +272,8 @@ otrn_status gp_sort_run(const GpCall *c) {
         return OTRN_OK;
     sort_axis(k, &axis);
     gp_strides(&k->in[0], strides);
-    SortJob j = {.c = c, .key = key_plan(&k->regions[0]), .n = k->in[0].dims[axis], .inner = strides[axis]};
+    SortJob j = {
+        .c = c, .key = key_plan(&k->regions[0]), .n = k->in[0].dims[axis], .inner = strides[axis]};
     j.lines = k->in[0].elems / j.n;
     j.slot0 = prog_resolve(&k->regions[0], gp_level(c->level), c->scratch);
     j.slots = gp_slots(c, (size_t)j.lines);
@@ -277,7 +281,7 @@ otrn_status gp_sort_run(const GpCall *c) {
     return OTRN_OK;
 }
 
-// --- top_k -----------------------------------------------------------------------------------------
+// --- top_k -------------------------------------------------------------------------------------
 
 bool gp_top_k_check(const Kern *k) {
     if (k->nin != 1 || k->nout != 2 || k->in[0].rank < 1 || dtype_is_complex(k->in[0].dtype))
@@ -316,7 +320,8 @@ static void top_k_slot(void *arg, size_t begin, size_t end) {
             keys_of(items, x, k->in[0].dtype, true, largest, (size_t)j->n, &nan);
             sort_keys(items, spare, j->n);
             for (int64_t i = 0; i < take; i++) {
-                memcpy((char *)j->c->out[0] + (line * take + i) * bytes, x + items[i].index * bytes, (size_t)bytes);
+                memcpy((char *)j->c->out[0] + (line * take + i) * bytes, x + items[i].index * bytes,
+                       (size_t)bytes);
                 ((int32_t *)j->c->out[1])[line * take + i] = (int32_t)items[i].index;
             }
         }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// gp_special.c — the rarer functions of the CHLO dialect, lane by lane in double, rounded once for f32.
+// gp_special.c — the rarer functions of the CHLO dialect, lane by lane in double, rounded once for
+// f32.
 #define _GNU_SOURCE // lgamma_r
 #include <math.h>
 
 #include "chip/gp.h"
 
-// psi(x): upward recurrence to 10, then the asymptotic series in Bernoulli numbers; negative x by reflection.
+// psi(x): upward recurrence to 10, then the asymptotic series in Bernoulli numbers; negative x by
+// reflection.
 static double digamma(double x) {
-    static const double b[] = {1.0 / 12, -1.0 / 120, 1.0 / 252, -1.0 / 240, 1.0 / 132, -691.0 / 32760, 1.0 / 12,
-                               -3617.0 / 8160};
+    static const double b[] = {1.0 / 12,  -1.0 / 120,     1.0 / 252, -1.0 / 240,
+                               1.0 / 132, -691.0 / 32760, 1.0 / 12,  -3617.0 / 8160};
     const double pi = 3.14159265358979323846;
     if (x == 0)
         return copysign(INFINITY, -x);
@@ -58,7 +60,8 @@ static double log_gamma(double x) {
     return lgamma_r(x, &sign);
 }
 
-#define LANE(name) static void name(void *dst, const void *const *src, size_t n, const int16_t *attr)
+#define LANE(name)                                                                                 \
+    static void name(void *dst, const void *const *src, size_t n, const int16_t *attr)
 #define ONE(name, FN)                                                                              \
     LANE(name##_f32) {                                                                             \
         (void)attr;                                                                                \
@@ -83,8 +86,8 @@ ONE(lane_lgamma, log_gamma)
 ONE(lane_sinh, sinh)
 ONE(lane_tan, tan)
 
-// As frameworks expand it before they serialise a program: exp(x + log 1/2) + exp(-x + log 1/2), every
-// step rounded to the type.
+// As frameworks expand it before they serialise a program: exp(x + log 1/2) + exp(-x + log 1/2),
+// every step rounded to the type.
 LANE(lane_cosh_f32) {
     (void)attr;
     const float half = -0.693147180559945309f;

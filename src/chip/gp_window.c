@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // gp_window.c — reduce_window.
 //
-// Lanes are neighbouring outputs of one row. For each element of the window, in row-major order, the lanes
-// read their operand elements (the initial value where the window lies in padding) and fold them in.
-// A window that reaches over a whole axis with one-sided padding is a running sum: it is computed as one
-// (gp_window_scan.c).
+// Lanes are neighbouring outputs of one row. For each element of the window, in row-major order,
+// the lanes read their operand elements (the initial value where the window lies in padding) and
+// fold them in. A window that reaches over a whole axis with one-sided padding is a running sum: it
+// is computed as one (gp_window_scan.c).
 #include "chip/gp_window.h"
 
 #include "chip/gp_scan.h"
@@ -36,8 +36,10 @@ bool windows_init(Windows *w, const Kern *k, const KTensor *in, const KTensor *o
             return false;
         if (__builtin_mul_overflow(a->in ? a->in - 1 : 0, a->base, &whole) ||
             __builtin_add_overflow(whole, a->in ? 1 : 0, &whole) ||
-            __builtin_add_overflow(whole, a->low, &whole) || __builtin_add_overflow(whole, high, &whole) ||
-            __builtin_mul_overflow(a->size - 1, a->gap, &span) || __builtin_add_overflow(span, 1, &span) ||
+            __builtin_add_overflow(whole, a->low, &whole) ||
+            __builtin_add_overflow(whole, high, &whole) ||
+            __builtin_mul_overflow(a->size - 1, a->gap, &span) ||
+            __builtin_add_overflow(span, 1, &span) ||
             __builtin_mul_overflow(w->count, a->size, &w->count))
             return false;
         int64_t fits = whole < span ? 0 : (whole - span) / a->step + 1;
@@ -69,7 +71,7 @@ bool gp_reduce_window_check(const Kern *k) {
     return true;
 }
 
-// --- lanes along a row -----------------------------------------------------------------------------
+// --- lanes along a row -------------------------------------------------------------------------
 
 typedef struct WindowJob {
     const GpCall *c;
@@ -89,7 +91,8 @@ typedef struct WindowSlot {
 static size_t window_slot_bytes(const Kern *k) {
     const KProg *p = &k->regions[0];
     size_t n = k->nout;
-    size_t bytes = prog_slot_bytes(p) + gp_align(n * sizeof(Lane)) + gp_align(3 * n * sizeof(char *));
+    size_t bytes =
+        prog_slot_bytes(p) + gp_align(n * sizeof(Lane)) + gp_align(3 * n * sizeof(char *));
     for (size_t i = 0; i < n; i++)
         bytes += 2 * gp_align(LANE_BLOCK * dtype_bytes(p->dtypes[i])) +
                  gp_align(LANE_BLOCK * dtype_bytes(k->in[i].dtype));
@@ -115,13 +118,15 @@ static void window_open(const WindowJob *j, WindowSlot *s, size_t slot) {
         s->wide[i] = at + body;
         s->raw[i] = at + 2 * body;
         at += 2 * body + gp_align(LANE_BLOCK * dtype_bytes(k->in[i].dtype));
-        lane_find(&s->convert[i], gp_level(j->c->level), HLO_CONVERT, p->dtypes[i], &k->in[i].dtype, 1, NULL);
+        lane_find(&s->convert[i], gp_level(j->c->level), HLO_CONVERT, p->dtypes[i], &k->in[i].dtype,
+                  1, NULL);
     }
 }
 
-// Lanes [o, o + m) of the last axis whose position is an element: copies them over the initial values.
-static void read_lanes(const WindowAxis *a, char *dst, const char *row, size_t bytes, int64_t o, int64_t w,
-                       size_t m) {
+// Lanes [o, o + m) of the last axis whose position is an element: copies them over the initial
+// values.
+static void read_lanes(const WindowAxis *a, char *dst, const char *row, size_t bytes, int64_t o,
+                       int64_t w, size_t m) {
     int64_t first = 0, last = (int64_t)m, at = window_position(a, o, w);
     if (a->base == 1) { // positions at + l step in [0, in): one strided piece
         if (at < 0)
@@ -132,7 +137,8 @@ static void read_lanes(const WindowAxis *a, char *dst, const char *row, size_t b
             return;
         Copy c;
         copy_init(&c, bytes, 1, &(CopyAxis){last - first, 1, a->step});
-        copy_serial(&c, dst + first * (int64_t)bytes, row + (at + first * a->step) * (int64_t)bytes);
+        copy_serial(&c, dst + first * (int64_t)bytes,
+                    row + (at + first * a->step) * (int64_t)bytes);
         return;
     }
     for (int64_t l = 0; l < last; l++, at += a->step) {
@@ -191,8 +197,8 @@ static void window_block(const WindowJob *j, WindowSlot *s, const int64_t *at, i
         load_init(j, s, m);
         for (size_t i = 0; i < k->nout && row >= 0; i++) {
             size_t bytes = dtype_bytes(k->in[i].dtype);
-            read_lanes(&w->axis[last], s->raw[i], (const char *)j->c->in[i] + row * (int64_t)bytes, bytes, o,
-                       win[last], m);
+            read_lanes(&w->axis[last], s->raw[i], (const char *)j->c->in[i] + row * (int64_t)bytes,
+                       bytes, o, win[last], m);
         }
         window_fold(j, s, m, false);
         for (int d = last; d >= 0 && ++win[d] == w->axis[d].size; d--)
@@ -220,7 +226,8 @@ static void window_slot(void *arg, size_t begin, size_t end) {
                 rest /= j->w.axis[d].out;
             }
             for (int64_t o = 0; o < width; o += LANE_BLOCK)
-                window_block(j, &s, at, o, (size_t)(width - o < LANE_BLOCK ? width - o : LANE_BLOCK),
+                window_block(j, &s, at, o,
+                             (size_t)(width - o < LANE_BLOCK ? width - o : LANE_BLOCK),
                              row * width + o);
         }
     }

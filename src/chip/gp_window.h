@@ -5,7 +5,8 @@
 
 #include "chip/gp.h"
 
-typedef struct WindowAxis { // element w of the window at output o reads padded position o step + w gap - low
+typedef struct WindowAxis { // element w of the window at output o reads padded position o step + w
+                            // gap - low
     int64_t in, out, size;  // extents of operand, output and window
     int64_t step, gap;      // window stride and dilation
     int64_t base;           // base dilation: position p holds element p / base when it divides
@@ -18,8 +19,8 @@ typedef struct Windows {
     int64_t count; // elements of one window
 } Windows;
 
-// From window_dimensions, window_strides, base_dilations, window_dilations and padding. False when an attribute
-// is wrong or the output's extents do not follow.
+// From window_dimensions, window_strides, base_dilations, window_dilations and padding. False when
+// an attribute is wrong or the output's extents do not follow.
 bool windows_init(Windows *w, const Kern *k, const KTensor *in, const KTensor *out);
 static inline int64_t window_position(const WindowAxis *a, int64_t o, int64_t w) {
     return o * a->step + w * a->gap - a->low;

@@ -8,8 +8,8 @@
 
 const VMath *vmath_f32(HostLevel level) { return gp_level(level)->vmath; }
 
-// A start from the tail's leading terms or a straight line, then Halley steps on erf (erfc near 1, where
-// 1 - x is exact): each triples the number of right digits.
+// A start from the tail's leading terms or a straight line, then Halley steps on erf (erfc near 1,
+// where 1 - x is exact): each triples the number of right digits.
 double vmath_erf_inv(double x) {
     double a = fabs(x);
     if (!(a < 1))

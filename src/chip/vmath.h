@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // vmath.h — our own elementary functions over arrays of f32.
 //
-// Each is a branch-free loop that the compiler turns into vector code for every host level. Inside, a
-// value is widened to double, reduced, put through a short near-minimax polynomial whose error is below
-// 2^-30, and rounded once: results are within 0.6 ulp and follow the special cases of
-// IEEE 754 and C. Only IEEE add, subtract, multiply, divide, square root and integer operations occur,
+// Each is a branch-free loop that the compiler turns into vector code for every host level. Inside,
+// a value is widened to double, reduced, put through a short near-minimax polynomial whose error is
+// below 2^-30, and rounded once: results are within 0.6 ulp and follow the special cases of IEEE
+// 754 and C. Only IEEE add, subtract, multiply, divide, square root and integer operations occur,
 // never a fused one, so that all levels compute the same bits.
 #ifndef OTRN_CHIP_VMATH_H
 #define OTRN_CHIP_VMATH_H
@@ -19,8 +19,9 @@ typedef void VMath1(float *y, const float *x, size_t n);
 typedef void VMath2(float *y, const float *a, const float *b, size_t n);
 
 #define VMATH1_ROWS(X)                                                                             \
-    X(exp) X(expm1) X(log) X(log1p) X(tanh) X(logistic) X(sin) X(cos) X(tan) X(sqrt) X(rsqrt)      \
-    X(cbrt) X(erf) X(erf_inv)
+    X(exp)                                                                                         \
+    X(expm1) X(log) X(log1p) X(tanh) X(logistic) X(sin) X(cos) X(tan) X(sqrt) X(rsqrt) X(cbrt)     \
+        X(erf) X(erf_inv)
 #define VMATH2_ROWS(X) X(pow) X(atan2)
 
 typedef struct VMath {

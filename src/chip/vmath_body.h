@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // vmath_body.h — the f32 functions of vmath.h: double cores, then one loop per function.
 //
-// Polynomials are near-minimax fits at Chebyshev nodes made with 40 digits; the relative error of each
-// stands beside it. Selections are written as conditional expressions over values that are both
-// computed: the compiler blends, no lane branches.
+// Polynomials are near-minimax fits at Chebyshev nodes made with 40 digits; the relative error of
+// each stands beside it. Selections are written as conditional expressions over values that are
+// both computed: the compiler blends, no lane branches.
 #include "chip/gp_body_base.h"
 
 #if defined(__x86_64__)
@@ -39,7 +39,7 @@ static inline double d_exp2(double t) {
 // x = m 2^k with m in [sqrt(1/2), sqrt(2)), x positive and normal: log(m) by the series of
 // 2 atanh(s), s = (m - 1) / (m + 1). Error 2^-45.
 static inline double d_log_parts(double x, double *k) {
-    uint64_t bits = f64_bits(x), half = 0x3fe6a09e667f3bcdu; // sqrt(1/2)
+    uint64_t bits = f64_bits(x), half = 0x3fe6a09e667f3bcdu;     // sqrt(1/2)
     uint64_t biased = (bits - half + ((uint64_t)1 << 62)) >> 52; // k + 1024
     double m = f64_of(bits - (biased << 52) + ((uint64_t)1 << 62));
     *k = f64_of(0x4330000000000000u | biased) - (0x1p52 + 1024);
@@ -194,7 +194,7 @@ static inline float tan_quarter(Quarter a) {
 // Blocks without a large angle take the vector loop; the others go lane by lane through the exact
 // reduction, which gives the small angles the same bits.
 #define TRIG(name)                                                                                 \
-    NOINLINE static void vm_##name(float *y, const float *x, size_t n) {                                    \
+    NOINLINE static void vm_##name(float *y, const float *x, size_t n) {                           \
         for (size_t at = 0; at < n; at += 256) {                                                   \
             size_t m = n - at < 256 ? n - at : 256;                                                \
             const float *xb = x + at;                                                              \
@@ -204,7 +204,8 @@ static inline float tan_quarter(Quarter a) {
                 large |= (f32_bits(xb[i]) & 0x7fffffffu) >= 0x49800000u;                           \
             if (large) {                                                                           \
                 for (size_t i = 0; i < m; i++)                                                     \
-                    yb[i] = xb[i] == 0 ? name##_zero(xb[i]) : name##_quarter(quarter_large(xb[i]));\
+                    yb[i] =                                                                        \
+                        xb[i] == 0 ? name##_zero(xb[i]) : name##_quarter(quarter_large(xb[i]));    \
             } else {                                                                               \
                 LANES(m) {                                                                         \
                     float v = name##_quarter(quarter_small(xb[i]));                                \
@@ -230,10 +231,11 @@ static inline float atan2_one(float fy, float fx) {
     bool fold = small > 0.41421356237309503 * big;
     double num = fold ? small - big : small, den = fold ? small + big : big;
     double b = num / den, z = b * b, z2 = z * z;
-    double p = (0x1.ffffffffd07f9p-1 + z * -0x1.55555481099e9p-2) +
-               z2 * ((0x1.9998fdb703d04p-3 + z * -0x1.247ca7f913deep-3) +
-                     z2 * ((0x1.c437eb9a09f07p-4 + z * -0x1.5a5d9befb13e9p-4) +
-                           z2 * 0x1.81a03ee69abf7p-5));
+    double p =
+        (0x1.ffffffffd07f9p-1 + z * -0x1.55555481099e9p-2) +
+        z2 *
+            ((0x1.9998fdb703d04p-3 + z * -0x1.247ca7f913deep-3) +
+             z2 * ((0x1.c437eb9a09f07p-4 + z * -0x1.5a5d9befb13e9p-4) + z2 * 0x1.81a03ee69abf7p-5));
     double r = b * p;
     r = fold ? r + PI_4 : r;
     r = ay > ax ? PI_2 - r : r;
@@ -243,8 +245,8 @@ static inline float atan2_one(float fy, float fx) {
     return (float)(x != x ? x : r);
 }
 
-// x P(x^2) below 1 (2^-34.7); 1 - 2^R(x) above, R fits log2(erfc) on [1, 4] (2^-28 of a part that is
-// at most 0.16).
+// x P(x^2) below 1 (2^-34.7); 1 - 2^R(x) above, R fits log2(erfc) on [1, 4] (2^-28 of a part that
+// is at most 0.16).
 static inline float erf_one(float x) {
     double d = x, a = f64_abs(d), z = d * d, z2 = z * z;
     double p = (0x1.20dd7504045d6p+0 + z * -0x1.81274665754c3p-2) +
@@ -284,9 +286,11 @@ static inline float erf_inv_one(float x) {
 }
 
 #define VM1(name)                                                                                  \
-    NOINLINE static void vm_##name(float *y, const float *x, size_t n) { LANES(n) y[i] = name##_one(x[i]); }
+    NOINLINE static void vm_##name(float *y, const float *x, size_t n) {                           \
+        LANES(n) y[i] = name##_one(x[i]);                                                          \
+    }
 #define VM2(name)                                                                                  \
-    NOINLINE static void vm_##name(float *y, const float *a, const float *b, size_t n) {                    \
+    NOINLINE static void vm_##name(float *y, const float *a, const float *b, size_t n) {           \
         LANES(n) y[i] = name##_one(a[i], b[i]);                                                    \
     }
 VM1(exp)
@@ -301,8 +305,8 @@ VM1(erf_inv)
 VM2(pow)
 VM2(atan2)
 
-// The compiler keeps errno in mind at sqrtf and does not vectorise it, so the vector forms are written
-// out; all are IEEE square roots.
+// The compiler keeps errno in mind at sqrtf and does not vectorise it, so the vector forms are
+// written out; all are IEEE square roots.
 NOINLINE static void vm_sqrt(float *y, const float *x, size_t n) {
     size_t i = 0;
 #if GP_ISA == 2

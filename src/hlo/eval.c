@@ -16,6 +16,7 @@
 // the outer CTX_TRY: the one exception to rule 1 of ctx.h.
 #include <assert.h>
 
+#include "coll/comm.h"
 #include "hlo/eval_in.h"
 
 #define REUSE_MIN_BYTES 4096 // smaller pieces are not worth a search
@@ -24,7 +25,12 @@ static EvalFn *const handlers[HLO_OPCODE_COUNT] = {
     [HLO_ABS] = eval_abs,
     [HLO_ADD] = eval_ew2,
     [HLO_AFTER_ALL] = eval_token,
+    [HLO_ALL_GATHER] = eval_all_gather,
+    [HLO_ALL_REDUCE] = eval_all_reduce,
+    [HLO_ALL_TO_ALL] = eval_all_to_all,
     [HLO_AND] = eval_ew2,
+    [HLO_ASYNC_DONE] = eval_async_done,
+    [HLO_ASYNC_START] = eval_async_start,
     [HLO_ATAN2] = eval_ew2,
     [HLO_BATCH_NORM_GRAD] = eval_bn_grad,
     [HLO_BATCH_NORM_INFERENCE] = eval_bn_inference,
@@ -61,6 +67,9 @@ static EvalFn *const handlers[HLO_OPCODE_COUNT] = {
     [HLO_CHLO_TOP_K] = eval_top_k,
     [HLO_CHOLESKY] = eval_cholesky,
     [HLO_CLAMP] = eval_clamp,
+    [HLO_COLLECTIVE_BROADCAST] = eval_collective_broadcast,
+    [HLO_COLLECTIVE_PERMUTE] = eval_collective_permute,
+    [HLO_COLLECTIVE_REDUCE] = eval_all_reduce,
     [HLO_COMPARE] = eval_compare,
     [HLO_COMPLEX] = eval_complex,
     [HLO_COMPOSITE] = eval_composite,
@@ -71,6 +80,7 @@ static EvalFn *const handlers[HLO_OPCODE_COUNT] = {
     [HLO_COSINE] = eval_ew1,
     [HLO_COUNT_LEADING_ZEROS] = eval_ew1,
     [HLO_CREATE_TOKEN] = eval_token,
+    [HLO_CROSS_REPLICA_SUM] = eval_all_reduce,
     [HLO_CUSTOM_CALL] = eval_custom_call,
     [HLO_DIVIDE] = eval_ew2,
     [HLO_DOT] = eval_dot,
@@ -94,6 +104,10 @@ static EvalFn *const handlers[HLO_OPCODE_COUNT] = {
     [HLO_GET_TUPLE_ELEMENT] = eval_get_tuple_element,
     [HLO_IF] = eval_if,
     [HLO_IMAG] = eval_imag,
+    [HLO_INFEED] = eval_recv,
+    [HLO_INTERPRETER_PRINT] = eval_nothing,
+    [HLO_INTERPRETER_PROBE] = eval_identity,
+    [HLO_INTERPRETER_RUN_PARALLEL] = eval_run_parallel,
     [HLO_IOTA] = eval_iota,
     [HLO_IS_FINITE] = eval_is_finite,
     [HLO_LOG] = eval_ew1,
@@ -107,17 +121,20 @@ static EvalFn *const handlers[HLO_OPCODE_COUNT] = {
     [HLO_NOT] = eval_ew1,
     [HLO_OPTIMIZATION_BARRIER] = eval_identity,
     [HLO_OR] = eval_ew2,
+    [HLO_OUTFEED] = eval_token, // the host takes it
     [HLO_PAD] = eval_pad,
-    [HLO_PARTITION_ID] = eval_zero,
+    [HLO_PARTITION_ID] = eval_device_id,
     [HLO_POPCNT] = eval_ew1,
     [HLO_POWER] = eval_ew2,
     [HLO_REAL] = eval_real,
     [HLO_REAL_DYNAMIC_SLICE] = eval_real_dynamic_slice,
+    [HLO_RECV] = eval_recv,
     [HLO_REDUCE] = eval_reduce,
     [HLO_REDUCE_PRECISION] = eval_reduce_precision,
+    [HLO_REDUCE_SCATTER] = eval_reduce_scatter,
     [HLO_REDUCE_WINDOW] = eval_reduce_window,
     [HLO_REMAINDER] = eval_ew2,
-    [HLO_REPLICA_ID] = eval_zero,
+    [HLO_REPLICA_ID] = eval_device_id,
     [HLO_RESHAPE] = eval_reshape,
     [HLO_REVERSE] = eval_reverse,
     [HLO_RNG_BIT_GENERATOR] = eval_rng_bit_generator,
@@ -130,6 +147,7 @@ static EvalFn *const handlers[HLO_OPCODE_COUNT] = {
     [HLO_SDY_SHARDING_CONSTRAINT] = eval_identity,
     [HLO_SELECT] = eval_select,
     [HLO_SELECT_AND_SCATTER] = eval_select_and_scatter,
+    [HLO_SEND] = eval_send,
     [HLO_SHIFT_LEFT] = eval_ew2,
     [HLO_SHIFT_RIGHT_ARITHMETIC] = eval_ew2,
     [HLO_SHIFT_RIGHT_LOGICAL] = eval_ew2,
@@ -161,7 +179,8 @@ static bool passes_on(HloOpcode code) {
     return code == HLO_RETURN || f == eval_identity || f == eval_tuple ||
            f == eval_get_tuple_element || f == eval_while || f == eval_case || f == eval_if ||
            f == eval_call || f == eval_composite || f == eval_custom_call || f == eval_constant ||
-           f == eval_token || !f;
+           f == eval_token || f == eval_run_parallel || f == eval_send || f == eval_recv ||
+           f == eval_async_start || f == eval_async_done || f == eval_nothing || !f;
 }
 
 // --- memory
@@ -213,6 +232,8 @@ Tensor eval_copy(Eval *e, Arena *to, Tensor t) {
             m[i] = eval_copy(e, to, ((const Tensor *)t.data)[i]);
         return (Tensor){t.type, m};
     }
+    if (eval_is_future(ty))
+        return eval_copy_future(e, to, t);
     size_t bytes = hlo_type_bytes(ty);
     return (Tensor){t.type, bytes ? arena_dup(to, t.data, bytes) : arena_alloc(to, 1)};
 }
@@ -274,7 +295,7 @@ static void free_after(Eval *e, OpId op, ValueId v) {
 // Dense tensors of known shape, tuples of them, and tokens can be evaluated.
 static const char *why_not(const Hlo *h, TypeId id) {
     const HloType *t = hlo_type(h, id);
-    if (t->kind == HT_TOKEN || t->kind == HT_TUPLE)
+    if (t->kind == HT_TOKEN || t->kind == HT_TUPLE || eval_is_future(t))
         return NULL;
     if (t->kind != HT_TENSOR || dtype_row(t->dtype)->cls == DC_NONE)
         return "a type that is not a tensor";
@@ -471,6 +492,10 @@ static void run_guarded(Eval *e, const Job *j) {
         failed = false;
     }
     ctx->on_fail = outer;
+    if (e->comm && failed)
+        comm_fail(e->comm); // others may be reading what the arenas hold
+    else if (e->comm)
+        comm_end(e->comm);
     for (uint32_t i = 0; i < e->inner.n; i++)
         arena_fini(e->inner.at[i]);
     if (failed) {
@@ -479,10 +504,20 @@ static void run_guarded(Eval *e, const Job *j) {
     }
 }
 
-void eval_func(Hlo *h, Arena *a, const HloFunc *f, const Tensor *args, Tensor *results) {
+void eval_func_on(Hlo *h, Arena *a, const HloFunc *f, const Tensor *args, Tensor *results,
+                  CommRank *comm) {
     Eval *e = ARENA_NEW(a, Eval);
-    *e = (Eval){.h = h, .home = a, .cur = a};
+    *e = (Eval){.h = h, .home = a, .cur = a, .comm = comm, .program = f};
     run_guarded(e, &(Job){.func = f, .in = args, .out = results});
+}
+
+void eval_func(Hlo *h, Arena *a, const HloFunc *f, const Tensor *args, Tensor *results) {
+    eval_func_on(h, a, f, args, results, NULL);
+}
+
+// What it gives depends on the device, or on others.
+static bool is_local(HloOpcode code) {
+    return hlo_op_rows[code].cls != HC_COLL && code != HLO_PARTITION_ID && code != HLO_REPLICA_ID;
 }
 
 bool eval_op(Hlo *h, Arena *a, OpId id, const Tensor *operands, Tensor *results) {
@@ -490,7 +525,7 @@ bool eval_op(Hlo *h, Arena *a, OpId id, const Tensor *operands, Tensor *results)
     EvalFn *fn = handlers[op->code];
     // Passing ops need the table of values or have effects; regions need it too.
     if (op->nregions || (passes_on(op->code) && fn != eval_constant && fn != eval_identity) ||
-        !op->nresults)
+        !op->nresults || !is_local(op->code))
         return false;
     for (uint32_t i = 0; i < op->nresults; i++)
         if (why_not(h, h->values.at[op->results + i].type))

@@ -17,6 +17,11 @@ typedef struct Tensor { // dense row-major; data in the arena of the run
 // Runs a function. args[i].type must equal the function's types. Results are written to results
 // (as many as the function has). A failing check.* op raises CHECK.
 void eval_func(Hlo *h, Arena *a, const HloFunc *f, const Tensor *args, Tensor *results);
+// The same as one of the devices that `comm` connects (coll/comm.h); it has ended, or failed, there when
+// this returns or raises.
+struct CommRank;
+void eval_func_on(Hlo *h, Arena *a, const HloFunc *f, const Tensor *args, Tensor *results,
+                  struct CommRank *comm);
 // One op without regions on given operands, for folding; false when the op has no evaluator.
 bool eval_op(Hlo *h, Arena *a, OpId op, const Tensor *operands, Tensor *results);
 bool eval_has(HloOpcode code);

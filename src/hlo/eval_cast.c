@@ -101,14 +101,19 @@ void eval_convert(Eval *e, OpId id, const Tensor *in, Tensor *out) {
 // --- bits
 // ------------------------------------------------------------------------------------------
 
-static uint64_t bits_load(int dtype, const void *p) { // an element's own bits, zero-extended
-    uint64_t u = 0;
+static uint64_t own_bits(int dtype, uint64_t u) {
     int bits = dtype == DT_TF32 ? 32 : dtype_row(dtype)->bits;
-    memcpy(&u, p, dtype_bytes(dtype));
     return bits < 64 ? u & ((1ull << bits) - 1) : u;
 }
 
-static void bits_store(int dtype, void *p, uint64_t u) {
+static uint64_t bits_load(int dtype, const void *p) { // an element's own bits, zero-extended
+    uint64_t u = 0;
+    memcpy(&u, p, dtype_bytes(dtype));
+    return own_bits(dtype, u);
+}
+
+static void bits_store(int dtype, void *p, uint64_t u) { // higher bits do not matter
+    u = own_bits(dtype, u);
     if (eval_wide_kind(dtype) == WIDE_I)
         dtype_from_i64(dtype, p, (int64_t)u);
     else
@@ -131,7 +136,8 @@ void eval_bitcast(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     const uint8_t *src = in[0].data;
     size_t se = dtype_bytes(s->dtype), te = dtype_bytes(t->dtype);
     if (dtype_is_complex(s->dtype) || dtype_is_complex(t->dtype)) {
-        eval_need(e, id, s->dtype == t->dtype, "complex casts only to complex");
+        eval_need(e, id, dtype_is_complex(s->dtype) && dtype_is_complex(t->dtype),
+                  "complex casts only to complex");
         memcpy(dst, src, hlo_type_bytes(s));
         return;
     }
@@ -178,17 +184,23 @@ void eval_reduce_precision(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     eval_need(e, id, in[0].type == out[0].type, "operand and result must have one type");
     eval_need(e, id, exp_bits >= 1 && man_bits >= 0, "exponent_bits >= 1 and mantissa_bits >= 0");
     const DtypeRow *r = dtype_row(t->dtype);
-    if (r->flavour != FF_IEEE || t->dtype == DT_TF32)
-        eval_fail(e, id, OTRN_UNSUPPORTED, "reduce_precision of %s", r->name);
-    if (exp_bits > r->exp_bits)
-        exp_bits = r->exp_bits;
-    if (man_bits > r->man_bits)
-        man_bits = r->man_bits;
+    bool plain = r->flavour == FF_IEEE && t->dtype != DT_TF32; // others: as f32, which holds them
+    const DtypeRow *in_type = plain ? r : dtype_row(DT_F32);
+    exp_bits = exp_bits >= r->exp_bits ? in_type->exp_bits : exp_bits;
+    man_bits = man_bits >= r->man_bits ? in_type->man_bits : man_bits;
     const uint8_t *src = in[0].data;
     uint8_t *dst = out[0].data = eval_new(e, out[0].type);
-    for (int64_t i = 0; i < t->elems; i++, src += r->bytes, dst += r->bytes)
+    for (int64_t i = 0; i < t->elems; i++, src += r->bytes, dst += r->bytes) {
+        if (!plain) {
+            float x = (float)dtype_to_f64(t->dtype, src);
+            uint64_t u = reduce_bits(in_type, bits_load(DT_F32, &x), (int)exp_bits, (int)man_bits);
+            bits_store(DT_F32, &x, u);
+            dtype_from_f64(t->dtype, dst, x);
+            continue;
+        }
         bits_store(t->dtype, dst,
                    reduce_bits(r, bits_load(t->dtype, src), (int)exp_bits, (int)man_bits));
+    }
 }
 
 // The next value of the type from x towards y.

@@ -176,12 +176,3 @@ void eval_token(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     eval_need(e, id, eval_type(e, out[0])->kind == HT_TOKEN, "the result is a token");
     out[0].data = eval_new(e, out[0].type);
 }
-
-// partition_id and replica_id of the only device
-void eval_zero(Eval *e, OpId id, const Tensor *in, Tensor *out) {
-    (void)in;
-    const HloType *t = eval_type(e, out[0]);
-    eval_need(e, id, t->rank == 0 && t->dtype == DT_UI32, "the result is a ui32 scalar");
-    out[0].data = eval_new(e, out[0].type);
-    memset(out[0].data, 0, 4);
-}

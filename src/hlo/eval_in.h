@@ -13,6 +13,7 @@
 //   eval_lin.c     cholesky, triangular_solve; eval_fft.c; eval_norm.c batch_norm; eval_rng.c
 //   eval_ctrl.c    while, case, if, calls, tuples
 //   eval_check.c   check ops and custom calls
+//   eval_coll.c    collectives; eval_par.c several devices, messages, futures
 //
 // The graph may be unverified: a handler checks the shapes it relies on (eval_need) before it
 // touches data, so a malformed program raises VERIFY and never reads out of bounds.
@@ -42,6 +43,8 @@ typedef struct Eval { // one run; lives in the arena of the caller
     uint32_t open;
     VEC(EvalFree) free;
     uint32_t depth;
+    struct CommRank *comm; // this device among others; NULL: there is only one
+    const HloFunc *program;
 } Eval;
 
 // in: the operands; out: types are set, the handler sets data.
@@ -58,7 +61,9 @@ void eval_region(Eval *e, OpId op, const HloRegion *r, const Tensor *args, uint3
                  Tensor *results, uint32_t n);
 void eval_call_func(Eval *e, OpId op, const char *name, const Tensor *args, uint32_t nargs,
                     Tensor *results, uint32_t n);
-Tensor eval_copy(Eval *e, Arena *to, Tensor t); // deep for tuples
+Tensor eval_copy(Eval *e, Arena *to, Tensor t); // deep for tuples and futures
+bool eval_is_future(const HloType *t);          // eval_par.c
+Tensor eval_copy_future(Eval *e, Arena *to, Tensor t);
 
 #define eval_fail(e, op, code, ...) hlo_fail((e)->h, (op), (code), __VA_ARGS__)
 static inline void eval_need(Eval *e, OpId op, bool ok, const char *what) {
@@ -165,7 +170,10 @@ EvalFn eval_dot, eval_dot_general, eval_einsum, eval_convolution;
 EvalFn eval_cholesky, eval_triangular_solve, eval_fft, eval_rng_bit_generator;
 EvalFn eval_bn_training, eval_bn_inference, eval_bn_grad;
 EvalFn eval_while, eval_case, eval_if, eval_call, eval_composite;
-EvalFn eval_identity, eval_tuple, eval_get_tuple_element, eval_token, eval_zero;
+EvalFn eval_identity, eval_tuple, eval_get_tuple_element, eval_token;
+EvalFn eval_all_reduce, eval_reduce_scatter, eval_all_gather, eval_all_to_all, eval_device_id;
+EvalFn eval_collective_broadcast, eval_collective_permute;
+EvalFn eval_run_parallel, eval_send, eval_recv, eval_nothing, eval_async_start, eval_async_done;
 EvalFn eval_check_eq, eval_check_almost_eq, eval_check_close, eval_custom_call;
 
 #endif

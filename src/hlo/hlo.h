@@ -22,7 +22,9 @@
 
 typedef uint32_t OpId, ValueId, TypeId, RegionId, LocId, StrId;
 
-typedef enum HloDialect { HD_STABLEHLO, HD_FUNC, HD_BUILTIN, HD_SDY, HD_CHLO, HD_CHECK, HD_COUNT } HloDialect;
+typedef enum HloDialect {
+    HD_STABLEHLO, HD_FUNC, HD_BUILTIN, HD_SDY, HD_CHLO, HD_CHECK, HD_INTERPRETER, HD_COUNT
+} HloDialect;
 extern const char *const hlo_dialect_names[HD_COUNT]; // "stablehlo", "func", …
 
 typedef enum HloClass { HC_EW1, HC_EW2, HC_EW3, HC_MOVE, HC_RED, HC_DOT, HC_CTRL, HC_COLL, HC_META, HC_MISC } HloClass;
@@ -70,7 +72,7 @@ typedef enum HloAttrKind {
 // absent dot algorithm, and tolerances of checks. Slots of more than one plain value:
 //   precision_config         LIST of ENUM
 //   result_accuracy          DICT atol FLOAT, mode ENUM (1 HIGHEST, 2 TOLERANCE), rtol FLOAT, ulps INT
-//   called_computations      LIST of SYM
+//   called_computations, infeed   LIST of SYM;   programs   LIST of LIST of SYM, by replica and partition
 //   operand_layouts, result_layouts   LIST of INTS;   result_tilings   LIST of LIST of INTS
 //   output_operand_aliases   LIST of DICT operand_index INT, operand_tuple_indices INTS,
 //                            output_tuple_indices INTS

@@ -236,13 +236,13 @@ static void infer_dot(Infer *x) {
 
 static void infer_convolution(Infer *x) {
     const HloType *a = in(x, 0), *kernel = in(x, 1);
-    uint32_t n, npad;
+    uint32_t n, npad, nstride, nlhs, nrhs;
     const int64_t *from = hlo_ints(x->op, AK_INPUT_SPATIAL_DIMENSIONS, &n);
     const int64_t *window = hlo_ints(x->op, AK_KERNEL_SPATIAL_DIMENSIONS, &n);
     const int64_t *to = hlo_ints(x->op, AK_OUTPUT_SPATIAL_DIMENSIONS, &n);
-    const int64_t *stride = hlo_ints(x->op, AK_WINDOW_STRIDES, &n);
-    const int64_t *lhs = hlo_ints(x->op, AK_LHS_DILATION, &n);
-    const int64_t *rhs = hlo_ints(x->op, AK_RHS_DILATION, &n);
+    const int64_t *stride = hlo_ints(x->op, AK_WINDOW_STRIDES, &nstride);
+    const int64_t *lhs = hlo_ints(x->op, AK_LHS_DILATION, &nlhs);
+    const int64_t *rhs = hlo_ints(x->op, AK_RHS_DILATION, &nrhs);
     const int64_t *pad = hlo_ints(x->op, AK_PADDING, &npad);
     int64_t batch = a->dims[hlo_int(x->op, AK_INPUT_BATCH_DIMENSION, 0)];
     int64_t groups = hlo_int(x->op, AK_BATCH_GROUP_COUNT, 1);
@@ -250,7 +250,8 @@ static void infer_convolution(Infer *x) {
         fill(x, hlo_int(x->op, AK_OUTPUT_BATCH_DIMENSION, 0), batch / groups);
     fill(x, hlo_int(x->op, AK_OUTPUT_FEATURE_DIMENSION, 0),
          kernel->dims[hlo_int(x->op, AK_KERNEL_OUTPUT_FEATURE_DIMENSION, 0)]);
-    for (uint32_t i = 0; i < n && 2 * i < npad; i++)
+    bool listed = nstride >= n && nlhs >= n && nrhs >= n && npad >= 2 * n; // dynamic_conv is lax
+    for (uint32_t i = 0; listed && i < n; i++)
         if (stride[i] > 0)
             fill(x, to[i], verify_window_steps(a->dims[from[i]], lhs[i], pad[2 * i], pad[2 * i + 1],
                                                kernel->dims[window[i]], rhs[i], stride[i]));

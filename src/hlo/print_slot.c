@@ -33,6 +33,7 @@ static bool has_empty_default(const HloOp *op, HloAttrKey key) {
     case AK_RESULT_TILINGS:
     case AK_OUTPUT_OPERAND_ALIASES:
     case AK_LAYOUT:
+    case AK_INFEED:
     case AK_VERSION:
     case AK_COMPARE_TYPE:
     case AK_USE_GLOBAL_DEVICE_IDS:

@@ -297,7 +297,7 @@ static const KStep *decode_steps(RegSet *regs, Dict *dict, Arena *a, uint16_t n)
         KStep *s = &steps[i];
         s->op = (uint16_t)dict_op(dict, r);
         const HloOpRow *row = &hlo_op_rows[s->op];
-        if (s->op == HLO_NONE || (row->cls != HC_EW1 && row->cls != HC_EW2 && row->cls != HC_EW3))
+        if (!kern_is_step(s->op))
             rd_fail(r, "`%s` cannot be a step of a region", row->name);
         for (int k = 0; k < row->operands; k++)
             s->src[k] = reg_use(regs);

@@ -47,6 +47,11 @@ typedef struct Kern {
     const char *target; // CUSTOM_CALL: its target name; else ""
 } Kern;
 
+// Ops that may be steps of a scalar program: elementwise ones, and casts that keep the bits.
+static inline bool kern_is_step(uint16_t op) {
+    return op != HLO_NONE && (hlo_op_rows[op].cls <= HC_EW3 || op == HLO_BITCAST_CONVERT);
+}
+
 static inline const HloAttr *kern_attr(const Kern *k, HloAttrKey key) {
     const HloOpRow *row = &hlo_op_rows[k->op];
     for (int i = 0; i < row->nattrs; i++)

@@ -419,7 +419,7 @@ static void parse_step(Txt *t, Regs *regs, KStep *s) {
     Txt begin = *t;
     s->op = (uint16_t)parse_op(t);
     const HloOpRow *row = &hlo_op_rows[s->op];
-    if (row->cls != HC_EW1 && row->cls != HC_EW2 && row->cls != HC_EW3)
+    if (!kern_is_step(s->op))
         txt_fail(&begin, "`%s` cannot be a step of a region", row->name);
     for (int k = 0; k < row->operands; k++) {
         if (k)

@@ -95,6 +95,11 @@ static OpId widen_dot(Dots *d, OpId id) {
     TypeId type = h->values.at[op.results].type;
     OpId made = hlo_op(h, HLO_DOT_GENERAL, op.loc, 2, in, 1, &type);
     walk_grow(&d->w);
+    *hlo_attr_slot(h, made, AK_LHS_BATCHING_DIMENSIONS) = (HloAttr){.kind = HA_INTS};
+    *hlo_attr_slot(h, made, AK_RHS_BATCHING_DIMENSIONS) = (HloAttr){.kind = HA_INTS};
+    const HloAttr *precision = hlo_attr(&op, AK_PRECISION_CONFIG);
+    if (precision)
+        *hlo_attr_slot(h, made, AK_PRECISION_CONFIG) = *precision;
     *hlo_attr_slot(h, made, AK_LHS_CONTRACTING_DIMENSIONS) =
         (HloAttr){.kind = HA_INTS, .n = 1, .ints = hlo_ints_dup(h, &last, 1)};
     *hlo_attr_slot(h, made, AK_RHS_CONTRACTING_DIMENSIONS) =

@@ -8,6 +8,7 @@ const PassRow pass_rows[] = {
     {"inline", pass_inline, "put callees and composites into the entry, drop identities and tuples"},
     {"shapes", pass_shapes, "give every dimension its size, now that the arguments' shapes are known"},
     {"quant", pass_quant, "write operations on quantised tensors as integer and float operations"},
+    {"expand", pass_expand, "write rare operations with common ones"},
     {"fold", pass_fold, "evaluate exact operations on constants, keep splats small"},
     {"cse", pass_cse, "compute equal operations once"},
     {"dots", pass_dots, "bring matrix products into the form the tensor engine takes"},
@@ -16,7 +17,7 @@ const PassRow pass_rows[] = {
 const int pass_count = sizeof pass_rows / sizeof *pass_rows;
 
 void pass_settle(Compile *c) {
-    if (shapes_needed(c->hlo)) {
+    if (shapes_needed(c->hlo, true)) {
         pass_inline(c);
         pass_shapes(c);
     }

@@ -309,20 +309,23 @@ static bool shape_is_data(const HloOp *op) {
     }
 }
 
-bool shapes_needed(const Hlo *h) {
+bool shapes_needed(const Hlo *h, bool to_eval) {
     for (ValueId v = 1; v < h->values.n; v++)
         if (hlo_value_type(h, v)->dynamic)
             return true;
-    for (OpId id = 1; id < h->ops.n; id++)
-        if (shape_is_data(hlo_at(h, id)))
+    for (OpId id = 1; id < h->ops.n; id++) {
+        const HloOp *op = hlo_at(h, id);
+        bool evaluates = op->code != HLO_CUSTOM_CALL && eval_has(op->code);
+        if (shape_is_data(op) && !(to_eval && evaluates))
             return true;
+    }
     return false;
 }
 
 void pass_shapes(Compile *c) {
     Hlo *h = c->hlo;
     HloFunc *f = hlo_main(h);
-    bool needed = shapes_needed(h);
+    bool needed = shapes_needed(h, false);
     if (needed) {
         check_args(h, f);
         Shapes s = {.c = c, .h = h};

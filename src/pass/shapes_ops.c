@@ -123,14 +123,29 @@ static bool pad(Shapes *s, OpId id) {
     return true;
 }
 
+// limit = start + sizes, as written for a slice of known size at a place that is data.
+static void sizes_from_limit(Shapes *s, OpId id) {
+    ValueId start = operand(s, id, 1);
+    OpId def = s->h->values.at[operand(s, id, 2)].def;
+    if (!def || hlo_at(s->h, def)->code != HLO_ADD)
+        return;
+    ValueId a = operand(s, def, 0), b = operand(s, def, 1), result = hlo_at(s->h, id)->results;
+    int64_t sizes[OTRN_MAX_RANK];
+    if ((a == start || b == start) && shapes_ints(s, a == start ? b : a, (uint32_t)result_rank(s, id), sizes))
+        shapes_refine(s, result, sizes);
+}
+
 // Where the slice begins is data, how large it is and its steps of one are not: a dynamic_slice.
 static bool slice_at_data(Shapes *s, OpId id, const int64_t *strides) {
     Hlo *h = s->h;
-    ValueId from = operand(s, id, 0), start = operand(s, id, 1);
-    const HloType sizes = *hlo_value_type(h, hlo_at(h, id)->results);
-    for (int d = 0; d < sizes.rank; d++)
+    for (int d = 0; d < result_rank(s, id); d++)
         if (strides[d] != 1)
             return true;
+    sizes_from_limit(s, id);
+    if (!result_is_static(s, id))
+        return true;
+    ValueId from = operand(s, id, 0), start = operand(s, id, 1);
+    const HloType sizes = *hlo_value_type(h, hlo_at(h, id)->results);
     ValueId operands[OTRN_MAX_RANK + 1] = {from};
     int dtype = hlo_value_type(h, start)->dtype;
     int64_t one = 1;
@@ -163,7 +178,13 @@ static bool real_dynamic_slice(Shapes *s, OpId id) {
     if (!known[2])
         return true;
     if (!known[0] || !known[1])
-        return result_is_static(s, id) ? slice_at_data(s, id, lists[2]) : true;
+        return slice_at_data(s, id, lists[2]);
+    const HloType *a = operand_type(s, id, 0);
+    for (uint32_t d = 0; d < rank; d++) { // exporters mean a dynamic_slice, which moves to where it fits
+        int64_t over = a->dims[d] == HLO_DYNAMIC || lists[2][d] != 1 ? 0 : lists[1][d] - a->dims[d];
+        over = over > 0 && lists[0][d] >= over ? over : 0;
+        lists[0][d] -= over, lists[1][d] -= over;
+    }
     become(s, id, HLO_SLICE, 1);
     for (int i = 0; i < 3; i++)
         set_ints(s, id, keys[i], lists[i], rank);

@@ -25,6 +25,7 @@ static inline void walk_replace(Walk *w, ValueId from, ValueId to) {
 void pass_inline(Compile *c);
 void pass_shapes(Compile *c);
 void pass_quant(Compile *c);
+void pass_expand(Compile *c);
 void pass_fold(Compile *c);
 void pass_cse(Compile *c);
 void pass_dots(Compile *c);
@@ -32,8 +33,9 @@ void pass_dce(Compile *c);
 
 // Copies a function's body, calls in it inlined, to the end of a region with as many arguments.
 void inline_body(Compile *c, const HloFunc *f, RegionId to);
-// True when some dimension is unknown, or some op takes a shape as an operand.
-bool shapes_needed(const Hlo *h);
+// True when some dimension is unknown, or some op takes a shape as an operand; with to_eval only such ops
+// count as the evaluator cannot compute as they are.
+bool shapes_needed(const Hlo *h, bool to_eval);
 
 // True when running the op twice, or not at all, can be told apart from outside.
 bool op_has_effect(const Hlo *h, const HloOp *op);

@@ -41,6 +41,7 @@ static const struct {
     {HLO_CHECK_EXPECT_ALMOST_EQ_CONST, AK_TOLERANCE, "tolerance"},
     {HLO_CHECK_EXPECT_CLOSE, AK_MAX_ULP_DIFFERENCE, "max_ulp_difference"},
     {HLO_CHECK_EXPECT_CLOSE, AK_MIN_ULP_DIFFERENCE, "min_ulp_difference"},
+    {HLO_INTERPRETER_PROBE, AK_PROBE_ID, "probe_id"},
 };
 
 static HloAttrKey word_key(HloOpcode code, Span word) {

@@ -434,6 +434,11 @@ void text_slot_word(TextRead *p, OpId op, HloAttrKey key) {
             text_expected(p, "a number");
         p->at = after;
         text_slot_set(p, op, key, a);
+    } else if (kind == HA_STR) {
+        HloAttr a = {.kind = HA_STR};
+        text_space(p);
+        a.s = text_string(p, &a.n);
+        text_slot_set(p, op, key, a);
     } else {
         text_slot_value(p, op, key);
     }
@@ -561,6 +566,7 @@ static HloAttr default_of(TextRead *p, const HloOp *op, HloAttrKey key) {
     case AK_RESULT_TILINGS:
     case AK_OUTPUT_OPERAND_ALIASES:
     case AK_LAYOUT:
+    case AK_INFEED:
         return (HloAttr){.kind = HA_LIST};
     default:
         return (HloAttr){0};

@@ -86,7 +86,7 @@ static void add_step(Prog *p, const HloOp *op) {
 static void add_op(Prog *p, OpId id) {
     Hlo *h = p->h;
     const HloOp *op = hlo_at(h, id);
-    if (hlo_row(op)->cls <= HC_EW3) {
+    if (kern_is_step(op->code)) {
         add_step(p, op);
         return;
     }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// cmd_compile.c — otrn compile: a program through every stage, printed at any of them.
+// cmd_compile.c — otrn compile: a program through every stage, printed at any of them; or the program
+// itself in another form.
 #include "tools/tools.h"
 
 #include <string.h>
 
 #include "base/file.h"
+#include "read/read.h"
 #include "rt/rt.h"
+#include "write/write.h"
 
 typedef struct Dump {
     Tool *t;
@@ -86,6 +89,27 @@ static void stats_print(const RtStats *s) {
     fprintf(stderr, "%-10s %7s %11.3f\n", "total", "", total * 1e3);
 }
 
+// The program itself, as it was read, in the form --emit names.
+static void emit(Tool *t, const char *path, const void *bytes, size_t size) {
+    const char *out = t->opt.val[OPT_OUT];
+    bool text = !strcmp(t->opt.val[OPT_EMIT], "mlir");
+    if (*t->opt.val[OPT_DUMP])
+        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "--emit writes the program as read: not with --dump");
+    if (!text && !*out)
+        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "--emit=mlirbc writes bytes: -o FILE is missing");
+    Buf program = {.arena = t->arena};
+    Hlo *h = read_program(t->ctx, t->arena, path, bytes, size);
+    hlo_verify(h);
+    if (text)
+        hlo_print(h, &program, opt_on(&t->opt, OPT_LOCS));
+    else
+        write_bytecode(h, &program);
+    if (*out)
+        file_write(t->ctx, out, program.at, program.n);
+    else
+        fwrite(program.at, 1, program.n, stdout);
+}
+
 int cmd_compile(Tool *t) {
     const char *list = t->opt.val[OPT_DUMP], *out = t->opt.val[OPT_OUT];
     if (!strcmp(list, "help")) {
@@ -103,6 +127,10 @@ int cmd_compile(Tool *t) {
     if (artifact_is(in.bytes, in.size)) {
         ctx_hint(t->ctx, "`otrn dis` prints it, `otrn run` and `otrn prof` take it");
         ctx_fail(t->ctx, OTRN_PARSE, (Place){.file = path}, "already an artifact");
+    }
+    if (strcmp(t->opt.val[OPT_EMIT], "artifact")) {
+        emit(t, path, in.bytes, in.size);
+        return 0;
     }
     Buf bytes = {.arena = t->arena};
     progress_begin(t, "compiling");

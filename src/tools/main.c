@@ -18,7 +18,7 @@ typedef struct ToolRow {
 } ToolRow;
 
 static const ToolRow rows[] = {
-    {"compile", 'c', cmd_compile, 1, 1, "PROG [-o OUT.otrn]",
+    {"compile", 'c', cmd_compile, 1, 1, "PROG [-o OUT.otrn] [--emit=mlir|mlirbc]",
      "compile a program and write the artifact"},
     {"run", 'r', cmd_run, 1, 1, "PROG|OUT.otrn [--input=FILE.npy …] [--output=DIR]",
      "execute on the chip; a failing check.* op gives status 1"},
@@ -26,6 +26,8 @@ static const ToolRow rows[] = {
      "execute with the plain evaluator, same meaning"},
     {"prof", 'p', cmd_prof, 1, 1, "PROG|OUT.otrn [--target=…] [--trace=FILE] [--json]",
      "modelled time and engine table; needs no data"},
+    {"reduce", 'R', cmd_reduce, 1, 1, "PROG --test='COMMAND with %s' [-o OUT.mlir]",
+     "shrink a program while a command on it succeeds"},
     {"dis", 'd', cmd_dis, 1, 1, "PROG|OUT.otrn", "print an artifact as assembly"},
     {"as", 'x', cmd_as, 1, 1, "FILE.s -o OUT.otrn", "assemble what dis prints"},
     {"info", 'i', cmd_info, 0, 1, "[chips|passes|ops|options|isa]", "print what this program knows"},

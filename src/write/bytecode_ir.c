@@ -164,8 +164,14 @@ static void put_plain(Bw *w, OpId id, uint32_t *next, uint32_t base) {
         w->numbers[op->results + i] = (*next)++;
 }
 
+static void top_k_record(Bw *w, const HloOp *op, Buf *record) {
+    bw_ref(record, BW_ATTR, bw_attr(w, &op->attrs[0], BF_BUILTIN));
+    if (op->attrs[1].kind == HA_BOOL && !op->attrs[1].i) // optional: older readers lack it
+        bw_ref_flag(record, BW_ATTR, bw_attr(w, &op->attrs[1], BF_BUILTIN), true);
+}
+
 // Attributes of an op that is not StableHLO's. Shardy's have one property, which the graph keeps as a
-// plain attribute. For all others a dictionary of what is there says enough to any reader.
+// plain attribute; of CHLO's one op has any; for others a dictionary names what is there.
 static void foreign_props(Bw *w, const HloOp *op, Head *head) {
     const HloOpRow *row = hlo_row(op);
     Buf record = {.arena = w->arena};
@@ -178,16 +184,16 @@ static void foreign_props(Bw *w, const HloOp *op, Head *head) {
     }
     HloNamed slots[HLO_MAX_ATTRS];
     uint32_t n = 0;
-    for (int i = 0; i < row->nattrs; i++) {
-        bool dflt = row->attrs[i] == AK_LARGEST && op->attrs[i].i; // older readers lack it
-        if (op->attrs[i].kind != HA_NONE && !dflt)
+    for (int i = 0; i < row->nattrs; i++)
+        if (op->attrs[i].kind != HA_NONE)
             slots[n++] = (HloNamed){hlo_attr_rows[row->attrs[i]].name, op->attrs[i]};
-    }
     head_extra(w, head, op->extra, op->nextra, BF_BUILTIN);
-    if (n) {
+    if (op->code == HLO_CHLO_TOP_K)
+        top_k_record(w, op, &record);
+    else if (n)
         bw_ref(&record, BW_ATTR, bw_dict(w, slots, n, BF_BUILTIN));
+    if (record.n)
         head_props(w, head, &record);
-    }
 }
 
 // An op of another dialect: its values are builtin's.
@@ -202,7 +208,7 @@ static void put_foreign(Bw *w, OpId id, uint32_t *next) {
         ValueId v = hlo_operand(w->h, op, i);
         put_cast(w, op->loc, w->numbers[v], w->h->values.at[v].type, BF_BUILTIN);
     }
-    Head head = {.name = bw_op_name(w, dialect, row->name, row->dialect == HD_SDY),
+    Head head = {.name = bw_op_name(w, dialect, row->name, row->dialect != HD_CHECK),
                  .loc = bw_loc(w, op->loc),
                  .nresults = op->nresults,
                  .noperands = op->noperands};

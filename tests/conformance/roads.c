@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "hlo/eval.h"
 #include "hlo/tol.h"
+#include "pass/pass.h"
 #include "read/read.h"
 #include "tests/unit/graph_same.h"
 
@@ -134,10 +135,6 @@ static void entries_find(Trip *t, Hlo *h, FuncList *out) {
     }
 }
 
-static bool is_plain(const HloType *ty) {
-    return ty->kind == HT_TOKEN || (ty->kind == HT_TENSOR && !ty->dynamic && !ty->text);
-}
-
 // Small numbers, the same in every run: whole for integers, in [-2, 2] for floats.
 static void fill_element(int dtype, uint64_t r, uint8_t *at) {
     if (dtype_is_complex(dtype)) {
@@ -153,21 +150,58 @@ static void fill_element(int dtype, uint64_t r, uint8_t *at) {
     }
 }
 
-static Tensor *args_make(Trip *t, Hlo *h, const HloFunc *f) {
-    Tensor *args = ARENA_NEWN(&t->arena, Tensor, f->nargs + 1u);
-    for (uint32_t i = 0; i < f->nargs; i++) {
-        args[i].type = h->values.at[h->regions.at[f->body].args + i].type;
-        const HloType *ty = hlo_type(h, args[i].type);
-        if (!is_plain(ty)) {
-            trip_end(t, STATE_ABSENT, "an argument has a dynamic shape or a type without data");
-            return NULL;
+#define OPEN_SIZE 6 // of dimensions that come with the arguments, and of scalars that tell sizes
+
+typedef struct Entry { // one function as the program's entry, ready for the evaluator
+    Hlo *h;
+    const HloFunc *f;
+    uint32_t nargs;
+    Tensor *args;
+    otrn_type *types;
+    const void **data;
+} Entry;
+
+static void arg_make(Trip *t, Entry *e, uint32_t i, const HloType *ty, bool open) {
+    otrn_type *type = &e->types[i];
+    *type = (otrn_type){.dtype = ty->kind == HT_TOKEN ? DT_TOKEN : ty->dtype, .rank = ty->rank};
+    for (int d = 0; d < ty->rank; d++)
+        type->dims[d] = ty->dims[d] == HLO_DYNAMIC ? OPEN_SIZE : ty->dims[d];
+    size_t bytes = otrn_type_bytes(type), elem = dtype_bytes(type->dtype);
+    uint8_t *data = arena_zalloc(&t->arena, bytes + 1);
+    for (size_t k = 0; elem && k < bytes / elem; k++)
+        fill_element(type->dtype, hash64(i, &k, sizeof k), data + k * elem);
+    if (open && ty->rank == 0 && dtype_is_int(type->dtype))
+        dtype_from_i64(type->dtype, data, OPEN_SIZE);
+    e->data[i] = data;
+}
+
+// Reads the program with function `index` as its entry and makes up arguments.
+static bool entry_open(Trip *t, uint32_t index, Entry *e) {
+    Hlo *h = e->h = program_read(t);
+    for (uint32_t i = 0; i < h->funcs.n; i++)
+        h->funcs.at[i].is_private = i != index;
+    HloRegion body = h->regions.at[h->funcs.at[index].body];
+    e->nargs = body.nargs;
+    e->args = ARENA_NEWN(&t->arena, Tensor, body.nargs + 1);
+    e->types = ARENA_NEWN(&t->arena, otrn_type, body.nargs + 1);
+    e->data = ARENA_NEWN(&t->arena, const void *, body.nargs + 1);
+    bool open = false;
+    for (uint32_t i = 0; i < body.nargs; i++)
+        open = open || hlo_value_type(h, body.args + i)->dynamic;
+    for (uint32_t i = 0; i < body.nargs; i++) {
+        const HloType *ty = hlo_value_type(h, body.args + i);
+        if (ty->kind != HT_TOKEN && ty->kind != HT_TENSOR) {
+            trip_end(t, STATE_ABSENT, "an argument has a type without data");
+            return false;
         }
-        args[i].data = arena_zalloc(&t->arena, hlo_type_bytes(ty) + 1);
-        for (int64_t k = 0; ty->kind == HT_TENSOR && k < ty->elems; k++)
-            fill_element(ty->dtype, hash64(i, &k, sizeof k),
-                         (uint8_t *)args[i].data + (size_t)k * dtype_bytes(ty->dtype));
+        arg_make(t, e, i, ty, open);
     }
-    return args;
+    pass_bind(h, e->types, e->data, body.nargs);
+    pass_settle(&(Compile){.ctx = &t->ctx, .arena = &t->arena, .scratch = &t->arena, .hlo = h});
+    e->f = hlo_main(h);
+    for (uint32_t i = 0; i < body.nargs; i++)
+        e->args[i] = (Tensor){h->values.at[h->regions.at[e->f->body].args + i].type, (void *)e->data[i]};
+    return true;
 }
 
 // --- evaluator
@@ -180,11 +214,10 @@ static void road_eval(Trip *t) {
     if (!entries.n)
         trip_end(t, STATE_ABSENT, "no entry function");
     for (uint32_t i = 0; i < entries.n; i++) {
-        const HloFunc *f = &h->funcs.at[entries.at[i]];
-        Tensor *args = args_make(t, h, f);
-        if (!args)
+        Entry e;
+        if (!entry_open(t, entries.at[i], &e))
             return;
-        eval_func(h, &t->arena, f, args, ARENA_NEWN(&t->arena, Tensor, f->nresults + 1u));
+        eval_func(e.h, &t->arena, e.f, e.args, ARENA_NEWN(&t->arena, Tensor, e.f->nresults + 1u));
         t->out->state = STATE_PASSED;
     }
 }
@@ -202,11 +235,11 @@ static Buf entry_text(Trip *t, Hlo *h, uint32_t entry) {
 }
 
 // What the evaluator gives; false when it cannot run the function.
-static bool oracle(Trip *t, Hlo *h, const HloFunc *f, const Tensor *args, Tensor *results) {
+static bool oracle(Trip *t, const Entry *e, Tensor *results) {
     jmp_buf here, *outer = t->ctx.on_fail;
     bool ok = CTX_TRY(&t->ctx, here);
     if (ok)
-        eval_func(h, &t->arena, f, args, results);
+        eval_func(e->h, &t->arena, e->f, e->args, results);
     t->ctx.on_fail = outer;
     return ok;
 }
@@ -216,12 +249,13 @@ static bool has_checks(const Program *p) {
     return memmem(p->text + p->begin, p->end - p->begin, "check.", 6) != NULL;
 }
 
-static bool results_agree(Trip *t, Hlo *h, const HloFunc *f, const Tensor *args, void *const *got) {
+static bool results_agree(Trip *t, const Entry *e, void *const *got) {
+    const HloFunc *f = e->f;
     Tensor *want = ARENA_NEWN(&t->arena, Tensor, f->nresults + 1u);
-    if (!f->nresults || has_checks(t->p) || !oracle(t, h, f, args, want))
+    if (!f->nresults || has_checks(t->p) || !oracle(t, e, want))
         return true;
     for (uint32_t i = 0; i < f->nresults; i++) {
-        const HloType *ty = hlo_type(h, f->result_types[i]);
+        const HloType *ty = hlo_type(e->h, f->result_types[i]);
         size_t bad = 0;
         if (ty->kind != HT_TENSOR ||
             tol_close(ty->dtype, got[i], want[i].data, (size_t)ty->elems, &bad))
@@ -232,29 +266,25 @@ static bool results_agree(Trip *t, Hlo *h, const HloFunc *f, const Tensor *args,
     return true;
 }
 
-static bool chip_run_entry(Trip *t, otrn_env *env, const void *bytes, size_t size, Hlo *h,
-                           const HloFunc *f) {
+static bool chip_run_entry(Trip *t, otrn_env *env, const void *bytes, size_t size, uint32_t index) {
     otrn_error err = {0};
     otrn_exe *exe;
-    Tensor *args = args_make(t, h, f);
-    if (!args)
+    Entry e;
+    if (!entry_open(t, index, &e))
         return false;
-    if (otrn_compile(env, bytes, size, t->p->path, &exe, &err) != OTRN_OK) {
+    if (otrn_compile_for(env, bytes, size, t->p->path, e.types, e.data, e.nargs, &exe, &err) != OTRN_OK) {
         trip_error(t, &err);
         return false;
     }
     size_t n = otrn_exe_num_results(exe);
-    const void **in = ARENA_NEWN(&t->arena, const void *, f->nargs + 1u);
     void **got = ARENA_NEWN(&t->arena, void *, n + 1);
-    for (uint32_t i = 0; i < f->nargs; i++)
-        in[i] = args[i].data;
     for (size_t i = 0; i < n; i++)
         got[i] = arena_zalloc(&t->arena, otrn_type_bytes(otrn_exe_result_type(exe, i)) + 1);
-    bool ok = otrn_execute(exe, in, got, &err) == OTRN_OK;
+    bool ok = otrn_execute(exe, e.data, got, &err) == OTRN_OK;
     if (!ok)
         trip_error(t, &err);
     otrn_exe_free(exe);
-    return ok && (n != f->nresults || results_agree(t, h, f, args, got));
+    return ok && (n != e.f->nresults || results_agree(t, &e, got));
 }
 
 // Folding is off: it would compute with the evaluator what the chip is to show it can do.
@@ -278,11 +308,10 @@ static void road_chip(Trip *t) {
     }
     bool ok = true;
     for (uint32_t i = 0; ok && i < entries.n; i++) {
-        const HloFunc *f = &h->funcs.at[entries.at[i]];
         Buf text = {.at = (uint8_t *)bytes, .n = size};
         if (entries.n > 1)
             text = entry_text(t, h, entries.at[i]);
-        ok = chip_run_entry(t, env, text.at, text.n, h, f);
+        ok = chip_run_entry(t, env, text.at, text.n, entries.at[i]);
     }
     if (ok)
         t->out->state = STATE_PASSED;

@@ -9,7 +9,7 @@
 //              text's run line says so
 //
 // Entry functions: main; without one, the public functions without arguments; without those, all
-// public ones. An entry that takes arguments of known shape gets made-up ones.
+// public ones. An entry that takes arguments gets made-up ones.
 #ifndef OTRN_TESTS_ROADS_H
 #define OTRN_TESTS_ROADS_H
 

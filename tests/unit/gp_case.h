@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// gp_case.h — one kernel with random operands: run it every way it may run, compare with the evaluator.
+// gp_case.h — one kernel with random operands: run it every way it may run, compare with the
+// evaluator.
 //
-// case_run   every host level this machine has, pools of one, two and three threads, and in place where allowed:
-//            all must give the same bits and leave the bytes behind each result alone; the first is compared
-//            with the plain evaluator, which gets the same operation as a graph.
+// case_run   every host level this machine has, pools of one, two and three threads, and in place
+// where allowed:
+//            all must give the same bits and leave the bytes behind each result alone; the first is
+//            compared with the plain evaluator, which gets the same operation as a graph.
 #ifndef OTRN_TEST_GP_CASE_H
 #define OTRN_TEST_GP_CASE_H
 
@@ -39,7 +41,8 @@ struct Case {
     void *data[CASE_TENSORS]; // operands
     double rel;               // allowed relative error; 0: the tolerance table
     bool exact;               // results must equal the evaluator's bits
-    void (*judge)(Suite *s, const Case *c, const char *name, const CaseRun *r); // instead of the evaluator
+    void (*judge)(Suite *s, const Case *c, const char *name,
+                  const CaseRun *r); // instead of the evaluator
 };
 
 struct Suite {
@@ -47,13 +50,15 @@ struct Suite {
     Arena arena;
     Pool *pool[CASE_POOLS];
     uint64_t random;
-    int failures, cases;
-    void *blocks[CASE_BLOCKS]; // of the current case, each its own allocation so that the sanitizers see its ends
+    int failures, cases, damaged, damaged_ran;
+    void *blocks[CASE_BLOCKS]; // of the current case, each its own allocation so that the
+                               // sanitizers see its ends
     int nblocks;
 };
 
-static void *block(Suite *s, size_t bytes) {
-    void *p = s->nblocks < CASE_BLOCKS ? aligned_alloc(64, bytes ? (bytes + 63) & ~(size_t)63 : 64) : NULL;
+static inline void *block(Suite *s, size_t bytes) {
+    void *p = s->nblocks < CASE_BLOCKS ? aligned_alloc(64, bytes ? (bytes + 63) & ~(size_t)63 : 64)
+                                       : NULL;
     if (!p)
         abort();
 #if defined(__SANITIZE_ADDRESS__)
@@ -62,35 +67,40 @@ static void *block(Suite *s, size_t bytes) {
 #endif
     return s->blocks[s->nblocks++] = p;
 }
-static void blocks_free(Suite *s) {
+static inline void blocks_free(Suite *s) {
     while (s->nblocks)
         free(s->blocks[--s->nblocks]);
 }
 
-static uint64_t rnd(Suite *s) { // xorshift64*
+static inline uint64_t rnd(Suite *s) { // xorshift64*
     s->random ^= s->random >> 12;
     s->random ^= s->random << 25;
     s->random ^= s->random >> 27;
     return s->random * 0x2545f4914f6cdd1du;
 }
-static int64_t rnd_in(Suite *s, int64_t lo, int64_t hi) { // [lo, hi]
+static inline int64_t rnd_in(Suite *s, int64_t lo, int64_t hi) { // [lo, hi]
     return lo + (int64_t)(rnd(s) % (uint64_t)(hi - lo + 1));
 }
-static double rnd_unit(Suite *s) { return (double)(rnd(s) >> 11) * 0x1p-53; }
+static inline double rnd_unit(Suite *s) { return (double)(rnd(s) >> 11) * 0x1p-53; }
 
-// --- making ----------------------------------------------------------------------------------------
+// --- making ------------------------------------------------------------------------------------
 
-static Case *case_make(Suite *s, HloOpcode op) {
+static inline Case *case_make(Suite *s, HloOpcode op) {
     blocks_free(s);
     arena_reset(&s->arena);
     Case *c = ARENA_NEW(&s->arena, Case);
     c->arena = &s->arena;
-    c->k = (Kern){.op = op, .nattrs = hlo_op_rows[op].nattrs, .attrs = c->attrs, .in = c->in, .out = c->out,
-                  .regions = c->regions, .target = ""};
+    c->k = (Kern){.op = op,
+                  .nattrs = hlo_op_rows[op].nattrs,
+                  .attrs = c->attrs,
+                  .in = c->in,
+                  .out = c->out,
+                  .regions = c->regions,
+                  .target = ""};
     return c;
 }
 
-static KTensor tensor(Case *c, int dtype, int rank, const int64_t *dims) {
+static inline KTensor tensor(Case *c, int dtype, int rank, const int64_t *dims) {
     KTensor t = {.dtype = (uint8_t)dtype, .rank = (uint8_t)rank, .elems = 1};
     t.dims = arena_dup(c->arena, dims, (size_t)rank * sizeof *dims);
     for (int i = 0; i < rank; i++)
@@ -98,33 +108,42 @@ static KTensor tensor(Case *c, int dtype, int rank, const int64_t *dims) {
     return t;
 }
 
-static HloAttr *slot(Case *c, HloAttrKey key) {
+static inline HloAttr *slot(Case *c, HloAttrKey key) {
     for (int i = 0; i < hlo_op_rows[c->k.op].nattrs; i++)
         if (hlo_op_rows[c->k.op].attrs[i] == key)
             return &c->attrs[i];
     abort();
 }
-static void set_ints(Case *c, HloAttrKey key, int n, const int64_t *v) {
-    *slot(c, key) = (HloAttr){.kind = HA_INTS, .n = (uint32_t)n,
+static inline void set_ints(Case *c, HloAttrKey key, int n, const int64_t *v) {
+    *slot(c, key) = (HloAttr){.kind = HA_INTS,
+                              .n = (uint32_t)n,
                               .ints = arena_dup(c->arena, v, (size_t)(n ? n : 1) * sizeof *v)};
 }
-static void set_pairs(Case *c, HloAttrKey key, int rows, const int64_t *v) {
+static inline void set_pairs(Case *c, HloAttrKey key, int rows, const int64_t *v) {
     set_ints(c, key, 2 * rows, v);
     slot(c, key)->kind = HA_INTS2, slot(c, key)->cols = 2;
 }
-static void set_int(Case *c, HloAttrKey key, int64_t v) { *slot(c, key) = (HloAttr){.kind = HA_INT, .i = v}; }
-static void set_enum(Case *c, HloAttrKey key, int64_t v) { *slot(c, key) = (HloAttr){.kind = HA_ENUM, .i = v}; }
-static void set_bool(Case *c, HloAttrKey key, bool v) { *slot(c, key) = (HloAttr){.kind = HA_BOOL, .i = v}; }
+static inline void set_int(Case *c, HloAttrKey key, int64_t v) {
+    *slot(c, key) = (HloAttr){.kind = HA_INT, .i = v};
+}
+static inline void set_enum(Case *c, HloAttrKey key, int64_t v) {
+    *slot(c, key) = (HloAttr){.kind = HA_ENUM, .i = v};
+}
+static inline void set_bool(Case *c, HloAttrKey key, bool v) {
+    *slot(c, key) = (HloAttr){.kind = HA_BOOL, .i = v};
+}
 
-// One value of a type, small so that sums do not overflow, with special ones in between when `wild`.
-static void random_value(Suite *s, int dtype, void *p, bool wild) {
+// One value of a type, small so that sums do not overflow, with special ones in between when
+// `wild`.
+static inline void random_value(Suite *s, int dtype, void *p, bool wild) {
     const DtypeRow *row = dtype_row(dtype);
     if (row->cls == DC_COMPLEX) {
         int part = dtype == DT_C64 ? DT_F32 : DT_F64;
         random_value(s, part, p, false);
         random_value(s, part, (char *)p + dtype_bytes(part), false);
     } else if (row->cls == DC_FLOAT) {
-        static const double special[] = {0.0, -0.0, 1, -1, 0.5, -0.5, 2, 1e-40, 3e38, INFINITY, -INFINITY, NAN, 1e20};
+        static const double special[] = {0.0,   -0.0, 1,        -1,        0.5, -0.5, 2,
+                                         1e-40, 3e38, INFINITY, -INFINITY, NAN, 1e20};
         double v = (rnd_unit(s) - 0.5) * 6;
         if (wild && rnd(s) % 6 == 0)
             v = special[rnd(s) % (sizeof special / sizeof *special)];
@@ -136,7 +155,7 @@ static void random_value(Suite *s, int dtype, void *p, bool wild) {
     }
 }
 
-static void *random_data(Suite *s, const KTensor *t, bool wild) {
+static inline void *random_data(Suite *s, const KTensor *t, bool wild) {
     size_t bytes = dtype_bytes(t->dtype);
     char *p = block(s, (size_t)t->elems * bytes);
     for (int64_t i = 0; i < t->elems; i++)
@@ -144,34 +163,36 @@ static void *random_data(Suite *s, const KTensor *t, bool wild) {
     return p;
 }
 
-static void add_in(Suite *s, Case *c, int dtype, int rank, const int64_t *dims, bool wild) {
+static inline void add_in(Suite *s, Case *c, int dtype, int rank, const int64_t *dims, bool wild) {
     uint32_t i = c->k.nin++;
     c->in[i] = tensor(c, dtype, rank, dims);
     c->data[i] = random_data(s, &c->in[i], wild);
 }
-static void add_index(Suite *s, Case *c, int dtype, int rank, const int64_t *dims, int64_t lo, int64_t hi) {
+static inline void add_index(Suite *s, Case *c, int dtype, int rank, const int64_t *dims,
+                             int64_t lo, int64_t hi) {
     add_in(s, c, dtype, rank, dims, false);
     uint32_t i = c->k.nin - 1;
     for (int64_t e = 0; e < c->in[i].elems; e++)
-        dtype_from_i64(dtype, (char *)c->data[i] + e * (int64_t)dtype_bytes(dtype), rnd_in(s, lo, hi));
+        dtype_from_i64(dtype, (char *)c->data[i] + e * (int64_t)dtype_bytes(dtype),
+                       rnd_in(s, lo, hi));
 }
-static void add_float(Suite *s, Case *c, int dtype, double v) {
+static inline void add_float(Suite *s, Case *c, int dtype, double v) {
     add_in(s, c, dtype, 0, NULL, false);
     dtype_from_f64(dtype, c->data[c->k.nin - 1], v);
 }
-static void add_scalar(Suite *s, Case *c, int dtype, int64_t v) {
+static inline void add_scalar(Suite *s, Case *c, int dtype, int64_t v) {
     add_in(s, c, dtype, 0, NULL, false);
     if (dtype_is_float(dtype))
         dtype_from_f64(dtype, c->data[c->k.nin - 1], (double)v);
     else
         dtype_from_i64(dtype, c->data[c->k.nin - 1], v);
 }
-static void add_out(Case *c, int dtype, int rank, const int64_t *dims) {
+static inline void add_out(Case *c, int dtype, int rank, const int64_t *dims) {
     c->out[c->k.nout++] = tensor(c, dtype, rank, dims);
 }
 
 // A region of one op over its two inputs.
-static void add_body(Case *c, HloOpcode op, int in_dtype, int out_dtype, int dir) {
+static inline void add_body(Case *c, HloOpcode op, int in_dtype, int out_dtype, int dir) {
     KProg *p = &c->regions[c->k.nregions++];
     uint8_t *types = arena_alloc(c->arena, 3);
     types[0] = types[1] = (uint8_t)in_dtype, types[2] = (uint8_t)out_dtype;
@@ -179,12 +200,20 @@ static void add_body(Case *c, HloOpcode op, int in_dtype, int out_dtype, int dir
     *step = (KStep){.op = (uint16_t)op, .dst = 2, .src = {0, 1}, .attr = {(int16_t)dir, 0}};
     uint16_t *outs = arena_alloc(c->arena, sizeof *outs);
     outs[0] = 2;
-    *p = (KProg){.nregs = 3, .ninputs = 2, .nsteps = 1, .nouts = 1, .dtypes = types, .steps = step, .outs = outs};
+    *p = (KProg){.nregs = 3,
+                 .ninputs = 2,
+                 .nsteps = 1,
+                 .nouts = 1,
+                 .dtypes = types,
+                 .steps = step,
+                 .outs = outs};
 }
-static KProg *add_prog(Case *c, int nregs, int ninputs, const uint8_t *types, int nsteps, const KStep *steps,
-                       int nouts, const uint16_t *outs) {
+static inline KProg *add_prog(Case *c, int nregs, int ninputs, const uint8_t *types, int nsteps,
+                              const KStep *steps, int nouts, const uint16_t *outs) {
     KProg *p = &c->regions[c->k.nregions++];
-    *p = (KProg){.nregs = (uint16_t)nregs, .ninputs = (uint16_t)ninputs, .nsteps = (uint16_t)nsteps,
+    *p = (KProg){.nregs = (uint16_t)nregs,
+                 .ninputs = (uint16_t)ninputs,
+                 .nsteps = (uint16_t)nsteps,
                  .nouts = (uint16_t)nouts};
     p->dtypes = arena_dup(c->arena, types, (size_t)nregs);
     p->steps = arena_dup(c->arena, steps, (size_t)nsteps * sizeof *steps);
@@ -192,11 +221,13 @@ static KProg *add_prog(Case *c, int nregs, int ninputs, const uint8_t *types, in
     return p;
 }
 
-// --- the evaluator's answer ------------------------------------------------------------------------
+// --- the evaluator's answer --------------------------------------------------------------------
 
-static TypeId type_of(Hlo *h, const KTensor *t) { return hlo_type_tensor(h, t->dtype, t->rank, t->dims); }
+static inline TypeId type_of(Hlo *h, const KTensor *t) {
+    return hlo_type_tensor(h, t->dtype, t->rank, t->dims);
+}
 
-static void graph_region(Hlo *h, OpId op, const KProg *p, const ValueId *captures) {
+static inline void graph_region(Hlo *h, OpId op, const KProg *p, const ValueId *captures) {
     TypeId types[64];
     ValueId value[64], outs[8];
     for (int i = 0; i < p->nregs; i++)
@@ -209,7 +240,9 @@ static void graph_region(Hlo *h, OpId op, const KProg *p, const ValueId *capture
     for (int i = 0; i < p->nconsts; i++) {
         int reg = p->const_regs[i];
         OpId k = hlo_op(h, HLO_CONSTANT, 0, 0, NULL, 1, &types[reg]);
-        *hlo_attr_slot(h, k, AK_VALUE) = (HloAttr){.kind = HA_TENSOR, .type = types[reg], .data = p->consts[i],
+        *hlo_attr_slot(h, k, AK_VALUE) = (HloAttr){.kind = HA_TENSOR,
+                                                   .type = types[reg],
+                                                   .data = p->consts[i],
                                                    .n = (uint32_t)dtype_bytes(p->dtypes[reg])};
         hlo_region_push(h, r, k);
         value[reg] = hlo_at(h, k)->results;
@@ -217,9 +250,11 @@ static void graph_region(Hlo *h, OpId op, const KProg *p, const ValueId *capture
     for (int i = 0; i < p->nsteps; i++) {
         const KStep *st = &p->steps[i];
         ValueId in[3] = {value[st->src[0]], value[st->src[1]], value[st->src[2]]};
-        OpId o = hlo_op(h, (HloOpcode)st->op, 0, (uint32_t)hlo_op_rows[st->op].operands, in, 1, &types[st->dst]);
+        OpId o = hlo_op(h, (HloOpcode)st->op, 0, (uint32_t)hlo_op_rows[st->op].operands, in, 1,
+                        &types[st->dst]);
         if (st->op == HLO_COMPARE) {
-            *hlo_attr_slot(h, o, AK_COMPARISON_DIRECTION) = (HloAttr){.kind = HA_ENUM, .i = st->attr[0]};
+            *hlo_attr_slot(h, o, AK_COMPARISON_DIRECTION) =
+                (HloAttr){.kind = HA_ENUM, .i = st->attr[0]};
             *hlo_attr_slot(h, o, AK_COMPARE_TYPE) = (HloAttr){.kind = HA_ENUM, .i = st->attr[1]};
         }
         hlo_region_push(h, r, o);
@@ -231,7 +266,7 @@ static void graph_region(Hlo *h, OpId op, const KProg *p, const ValueId *capture
 }
 
 // False when the evaluator refuses; its message is in the context.
-static bool oracle(Suite *s, const Case *c, Tensor *results) {
+static inline bool oracle(Suite *s, const Case *c, Tensor *results) {
     const Kern *k = &c->k;
     jmp_buf here;
     bool ok = CTX_TRY(&s->ctx, here);
@@ -265,15 +300,16 @@ static bool oracle(Suite *s, const Case *c, Tensor *results) {
     for (uint32_t i = 0; i < k->nout; i++)
         returned[i] = hlo_at(h, op)->results + i;
     hlo_region_push(h, body, hlo_op(h, HLO_RETURN, 0, k->nout, returned, 0, NULL));
-    HloFunc f = {.name = "main", .body = body, .nargs = k->nin, .nresults = k->nout, .result_types = out};
+    HloFunc f = {
+        .name = "main", .body = body, .nargs = k->nin, .nresults = k->nout, .result_types = out};
     VEC_PUSH(&s->arena, &h->funcs, f);
     eval_func(h, &s->arena, hlo_main(h), args, results);
     return true;
 }
 
-// --- running ---------------------------------------------------------------------------------------
+// --- running -----------------------------------------------------------------------------------
 
-static void case_fail(Suite *s, const char *name, const char *fmt, ...) {
+static inline void case_fail(Suite *s, const char *name, const char *fmt, ...) {
     va_list args;
     va_start(args, fmt);
     printf("FAIL %s: ", name);
@@ -283,14 +319,16 @@ static void case_fail(Suite *s, const char *name, const char *fmt, ...) {
     s->failures++;
 }
 
-static void *guarded(Suite *s, size_t bytes) {
+static inline void *guarded(Suite *s, size_t bytes) {
     char *p = block(s, bytes + CASE_GUARD);
     memset(p, 0xa5, bytes + CASE_GUARD);
     return p;
 }
-static size_t tensor_bytes(const KTensor *t) { return (size_t)t->elems * dtype_bytes(t->dtype); }
+static inline size_t tensor_bytes(const KTensor *t) {
+    return (size_t)t->elems * dtype_bytes(t->dtype);
+}
 
-static bool guards_ok(const Case *c, const CaseRun *r) {
+static inline bool guards_ok(const Case *c, const CaseRun *r) {
     for (uint32_t i = 0; i < c->k.nout; i++)
         for (int b = 0; b < CASE_GUARD; b++)
             if (((uint8_t *)r->out[i])[tensor_bytes(&c->k.out[i]) + (size_t)b] != 0xa5)
@@ -299,7 +337,8 @@ static bool guards_ok(const Case *c, const CaseRun *r) {
 }
 
 // in_place: operand whose memory result 0 takes, or -1.
-static CaseRun case_once(Suite *s, const Case *c, GpFn *fn, HostLevel level, Pool *pool, int in_place) {
+static inline CaseRun case_once(Suite *s, const Case *c, GpFn *fn, HostLevel level, Pool *pool,
+                                int in_place) {
     CaseRun r = {.why = ""};
     void *in[CASE_TENSORS];
     memcpy(in, c->data, sizeof in);
@@ -318,21 +357,28 @@ static CaseRun case_once(Suite *s, const Case *c, GpFn *fn, HostLevel level, Poo
     free(room);
     room = aligned_alloc(64, scratch ? scratch : 64);
 #endif
-    GpCall call = {.k = &c->k, .in = in, .out = r.out, .pool = pool, .level = level, .scratch = room,
-                   .why = r.why, .why_bytes = sizeof r.why};
+    GpCall call = {.k = &c->k,
+                   .in = in,
+                   .out = r.out,
+                   .pool = pool,
+                   .level = level,
+                   .scratch = room,
+                   .why = r.why,
+                   .why_bytes = sizeof r.why};
     r.status = fn(&call);
     free(room);
     return r;
 }
 
-static bool same_bits(const Case *c, const CaseRun *a, const CaseRun *b) {
+static inline bool same_bits(const Case *c, const CaseRun *a, const CaseRun *b) {
     for (uint32_t i = 0; i < c->k.nout; i++)
         if (memcmp(a->out[i], b->out[i], tensor_bytes(&c->k.out[i])))
             return false;
     return true;
 }
 
-static bool close_to(const Case *c, int dtype, const void *got, const void *want, size_t n, size_t *bad) {
+static inline bool close_to(const Case *c, int dtype, const void *got, const void *want, size_t n,
+                            size_t *bad) {
     if (!c->rel || !(dtype_is_float(dtype) || dtype_is_complex(dtype)))
         return tol_close(dtype, got, want, n, bad);
     if (dtype_is_complex(dtype))
@@ -346,7 +392,7 @@ static bool close_to(const Case *c, int dtype, const void *got, const void *want
     return true;
 }
 
-static void compare_oracle(Suite *s, const Case *c, const char *name, const CaseRun *r) {
+static inline void compare_oracle(Suite *s, const Case *c, const char *name, const CaseRun *r) {
     Tensor want[CASE_TENSORS];
     if (!oracle(s, c, want)) {
         case_fail(s, name, "the evaluator says %s", s->ctx.err.text);
@@ -362,16 +408,67 @@ static void compare_oracle(Suite *s, const Case *c, const char *name, const Case
             bad /= 2;
         char *got = (char *)r->out[i] + bad * bytes, *exp = (char *)want[i].data + bad * bytes;
         bool is_float = dtype_is_float(t->dtype);
-        case_fail(s, name, "result %u (%s) element %zu of %lld: %.9g, evaluator %.9g", i, dtype_row(t->dtype)->name,
-                  bad, (long long)t->elems,
-                  is_float ? dtype_to_f64(t->dtype, got) : dtype_is_complex(t->dtype) ? 0 : (double)dtype_to_i64(t->dtype, got),
-                  is_float ? dtype_to_f64(t->dtype, exp) : dtype_is_complex(t->dtype) ? 0 : (double)dtype_to_i64(t->dtype, exp));
+        case_fail(s, name, "result %u (%s) element %zu of %lld: %.9g, evaluator %.9g", i,
+                  dtype_row(t->dtype)->name, bad, (long long)t->elems,
+                  is_float                     ? dtype_to_f64(t->dtype, got)
+                  : dtype_is_complex(t->dtype) ? 0
+                                               : (double)dtype_to_i64(t->dtype, got),
+                  is_float                     ? dtype_to_f64(t->dtype, exp)
+                  : dtype_is_complex(t->dtype) ? 0
+                                               : (double)dtype_to_i64(t->dtype, exp));
         return;
     }
 }
 
+// Damaged copies of a case: one attribute or extent changed. Either there is no kernel for it, or
+// the kernel stays inside its tensors (guards here, and the sanitizers).
+static inline void damage_attr(Suite *s, HloAttr *a) {
+    int64_t v = rnd(s) % 8 ? rnd_in(s, -2, 6) : (int64_t)rnd(s);
+    if (a->kind == HA_INT || a->kind == HA_BOOL || a->kind == HA_ENUM)
+        a->i = v;
+    if ((a->kind != HA_INTS && a->kind != HA_INTS2) || !a->n)
+        return;
+    int64_t *list = arena_dup(&s->arena, a->ints, a->n * sizeof *list);
+    list[rnd(s) % a->n] = v;
+    a->ints = list;
+    a->n -= rnd(s) % 8 == 0;
+}
+static inline void damage_shape(Suite *s, KTensor *t) {
+    int64_t *dims = arena_dup(&s->arena, t->dims, (t->rank + 1u) * sizeof *dims);
+    if (t->rank)
+        dims[rnd(s) % t->rank] = rnd_in(s, 0, 7);
+    if (rnd(s) % 6 == 0 && t->rank)
+        t->rank--;
+    t->dims = dims, t->elems = 1;
+    for (int d = 0; d < t->rank; d++)
+        t->elems *= dims[d];
+}
+static inline void case_damage(Suite *s, const Case *c, const char *name, int copies) {
+    for (int i = 0; i < copies && s->nblocks + 2 * CASE_TENSORS < CASE_BLOCKS; i++) {
+        Case d = *c;
+        d.k.in = d.in, d.k.out = d.out, d.k.attrs = d.attrs, d.k.regions = d.regions;
+        if (d.k.nattrs && rnd(s) % 2)
+            damage_attr(s, &d.attrs[rnd(s) % d.k.nattrs]);
+        else if (rnd(s) % 2)
+            damage_shape(s, &d.out[rnd(s) % (d.k.nout ? d.k.nout : 1)]);
+        else if (d.k.nin)
+            damage_shape(s, &d.in[rnd(s) % d.k.nin]);
+        GpFn *fn = gp_find(&d.k);
+        s->damaged++;
+        if (!fn)
+            continue;
+        for (uint32_t t = 0; t < d.k.nin; t++)
+            if (d.in[t].elems != c->in[t].elems)
+                d.data[t] = random_data(s, &d.in[t], true);
+        CaseRun r = case_once(s, &d, fn, host_best(), s->pool[i % CASE_POOLS], -1);
+        s->damaged_ran++;
+        if (!guards_ok(&d, &r))
+            case_fail(s, name, "damaged: wrote behind a result");
+    }
+}
+
 // False when there is no kernel.
-static bool case_run(Suite *s, const Case *c, const char *name) {
+static inline bool case_run(Suite *s, const Case *c, const char *name) {
     GpFn *fn = gp_find(&c->k);
     if (!fn)
         return false;
@@ -384,7 +481,8 @@ static bool case_run(Suite *s, const Case *c, const char *name) {
         for (int p = 0; p < CASE_POOLS; p++) {
             CaseRun r = case_once(s, c, fn, level, s->pool[p], -1);
             if (!guards_ok(c, &r))
-                case_fail(s, name, "%s, %d threads: wrote behind a result", host_name(level), p + 1);
+                case_fail(s, name, "%s, %d threads: wrote behind a result", host_name(level),
+                          p + 1);
             if (!same_bits(c, &first, &r))
                 case_fail(s, name, "%s, %d threads: other bits", host_name(level), p + 1);
         }
@@ -397,7 +495,68 @@ static bool case_run(Suite *s, const Case *c, const char *name) {
     }
     if (s->failures == before)
         (c->judge ? c->judge : compare_oracle)(s, c, name, &first);
+    case_damage(s, c, name, 6);
     return true;
+}
+
+// --- a whole suite -----------------------------------------------------------------------------
+
+#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
+
+static const uint8_t numbers[] = {DT_I8,   DT_I16,  DT_I32, DT_I64, DT_UI8,  DT_UI16,
+                                  DT_UI32, DT_UI64, DT_F32, DT_F64, DT_BF16, DT_F16};
+#define NNUMBERS ((int)(sizeof numbers / sizeof *numbers))
+
+static inline void report(Suite *s, const char *name, int before) {
+    if (s->failures == before)
+        printf("ok %s\n", name);
+    arena_reset(&s->arena);
+}
+static inline void need(Suite *s, const Case *c, const char *name) {
+    if (!case_run(s, c, name))
+        case_fail(s, name, "no kernel");
+}
+static inline int random_shape(Suite *s, int max_rank, int64_t max_dim, int64_t *dims) {
+    int rank = (int)rnd_in(s, 0, max_rank);
+    for (int i = 0; i < rank; i++)
+        dims[i] = rnd(s) % 12 == 0 ? (int64_t)(rnd(s) % 2) : rnd_in(s, 1, max_dim);
+    return rank;
+}
+
+static inline void shuffle(Suite *s, int64_t *v, int n) {
+    for (int i = 0; i < n; i++)
+        v[i] = i;
+    for (int i = n - 1; i > 0; i--) {
+        int64_t j = rnd_in(s, 0, i), t = v[i];
+        v[i] = v[j], v[j] = t;
+    }
+}
+
+typedef void TestFn(Suite *s);
+
+static inline int suite_run(int argc, char **argv, const char *name, TestFn *const *tests,
+                            size_t n) {
+    static Suite s;
+    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 20240607;
+    printf("seed %llu\n", (unsigned long long)seed);
+    s.random = seed * 0x9e3779b97f4a7c15u | 1;
+    arena_init(&s.arena, &s.ctx);
+    jmp_buf here;
+    if (!CTX_TRY(&s.ctx, here)) {
+        printf("FAIL %s: %s\n", name, s.ctx.err.text);
+        return 1;
+    }
+    for (int i = 0; i < CASE_POOLS; i++)
+        s.pool[i] = pool_make(i + 1);
+    for (size_t i = 0; i < n; i++)
+        tests[i](&s);
+    for (int i = 0; i < CASE_POOLS; i++)
+        pool_free(s.pool[i]);
+    blocks_free(&s);
+    arena_fini(&s.arena);
+    printf("%d cases, %d damaged ones of which %d ran, %d failures\n", s.cases, s.damaged,
+           s.damaged_ran, s.failures);
+    return s.failures != 0;
 }
 
 #endif

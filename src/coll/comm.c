@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: Apache-2.0
+// comm.c — meetings and messages under one lock; see comm.h.
+//
+// A rank waits on a word of its own, and whoever lets it go on writes that word. So a rank that wakes
+// late looks only at its own seat, never at a meeting that others may have ended long ago.
+//
+//   1. Everything but the words is read and written under the lock.
+//   2. A meeting lives in the slot of the rank that opened it. That rank cannot open another before
+//      all members have left, so one slot each is enough.
+//   3. `waiting` counts ranks that only another rank's arrival (or message) can help: those in
+//      incomplete meetings and in comm_recv. Ranks in comm_sync and comm_leave wait for members that
+//      are at work. So when waiting + ended is everybody, nobody can help any more.
+#define _GNU_SOURCE // sched_getaffinity
+#include "coll/comm.h"
+
+#include <assert.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define SPINS 2000 // looks at the word before a sleep: some tens of microseconds
+
+enum { WORD_WAIT, WORD_ASLEEP, WORD_GO };
+
+typedef struct Meet {
+    const uint32_t *members; // the opener's
+    uint32_t n;
+    uint32_t here;            // arrived; the meeting is complete with all n
+    uint32_t synced, leaving; // waiting in comm_sync, in comm_leave
+    bool broken; // a member failed inside
+} Meet;
+
+typedef struct Message {
+    struct Message *next;
+    int64_t channel;
+    uint32_t from;
+    size_t bytes;
+    uint8_t data[];
+} Message;
+
+// MEETING: in a meeting that is not complete.
+typedef enum SeatState {
+    SEAT_BUSY, SEAT_MEETING, SEAT_RECV, SEAT_SYNC, SEAT_LEAVE, SEAT_ENDED
+} SeatState;
+
+struct CommRank {
+    _Alignas(64) _Atomic uint32_t word;
+    Comm *comm;
+    uint32_t rank;
+    SeatState state;
+    Meet *meet; // the one it is in
+    const CommPost *post;
+    Meet slot;       // rule 2
+    int64_t channel; // SEAT_RECV
+    uint32_t from;
+    Message *got;
+    char why[COMM_WHY_BYTES]; // written by its owner, or while its owner waits
+};
+
+struct Comm {
+    pthread_mutex_t lock;
+    Grid grid;
+    uint32_t n;
+    uint32_t waiting, ended; // rule 3
+    uint32_t failed;         // first to fail, COMM_NONE
+    int spins;
+    Message *first, **last; // messages nobody has asked for, oldest first
+    size_t queued_bytes;
+    CommRank *ranks;
+};
+
+// --- waiting ---------------------------------------------------------------------------------------
+
+static void cpu_pause(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb" ::: "memory");
+#endif
+}
+
+static int usable_cpus(void) {
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+static void word_wait(CommRank *me) {
+    for (int i = 0; i < me->comm->spins; i++) {
+        if (atomic_load_explicit(&me->word, memory_order_acquire) == WORD_GO)
+            return;
+        cpu_pause();
+    }
+    uint32_t old = WORD_WAIT;
+    atomic_compare_exchange_strong(&me->word, &old, WORD_ASLEEP);
+    while (atomic_load_explicit(&me->word, memory_order_acquire) != WORD_GO)
+        syscall(SYS_futex, &me->word, FUTEX_WAIT_PRIVATE, WORD_ASLEEP, NULL, NULL, 0);
+}
+
+static void word_go(CommRank *r) {
+    if (atomic_exchange(&r->word, WORD_GO) == WORD_ASLEEP)
+        syscall(SYS_futex, &r->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+// Gives up the lock, sleeps until some rank calls let_go, and takes the lock again.
+static void wait_for_others(CommRank *me, SeatState state) {
+    me->state = state;
+    atomic_store_explicit(&me->word, WORD_WAIT, memory_order_relaxed);
+    pthread_mutex_unlock(&me->comm->lock);
+    word_wait(me);
+    pthread_mutex_lock(&me->comm->lock);
+}
+
+static bool is_waiting(const CommRank *r) { // as rule 3 counts
+    return r->state == SEAT_RECV || r->state == SEAT_MEETING;
+}
+
+static void let_go(CommRank *r) {
+    r->comm->waiting -= is_waiting(r);
+    r->state = SEAT_BUSY;
+    word_go(r);
+}
+
+// --- failing ---------------------------------------------------------------------------------------
+
+static bool includes(const Meet *m, uint32_t rank) {
+    for (uint32_t i = 0; i < m->n; i++)
+        if (m->members[i] == rank)
+            return true;
+    return false;
+}
+
+// Releases everybody who waits for an arrival or a message; they find comm->failed set.
+static void fail_all(Comm *c, uint32_t origin) {
+    c->failed = origin;
+    for (uint32_t i = 0; i < c->n; i++) {
+        CommRank *r = &c->ranks[i];
+        if (!is_waiting(r))
+            continue;
+        let_go(r);
+        r->meet = NULL;
+    }
+}
+
+static const char *what_it_does(const CommRank *r, char *out, size_t bytes) {
+    if (r->state == SEAT_ENDED)
+        snprintf(out, bytes, "has ended");
+    else if (r->state == SEAT_RECV && r->channel == COMM_INFEED)
+        snprintf(out, bytes, "waits for infeed");
+    else if (r->state == SEAT_RECV)
+        snprintf(out, bytes, "waits for a message on channel %lld", (long long)r->channel);
+    else
+        snprintf(out, bytes, "waits in %s", r->post->name);
+    return out;
+}
+
+// Rule 3. Tells what each of the first few ranks does.
+static void check_deadlock(Comm *c) {
+    if (!c->waiting || c->waiting + c->ended < c->n || c->failed != COMM_NONE)
+        return;
+    uint32_t origin = 0;
+    while (!is_waiting(&c->ranks[origin]))
+        origin++;
+    char text[COMM_WHY_BYTES], one[160];
+    size_t n = (size_t)snprintf(text, sizeof text, "this never completes: ");
+    for (uint32_t i = 0; i < c->n && n + 200 < sizeof text; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%sdevice %u %s", i ? ", " : "", i,
+                              what_it_does(&c->ranks[i], one, sizeof one));
+    fail_all(c, origin);
+    memcpy(c->ranks[origin].why, text, sizeof text);
+}
+
+// A wait that rule 3 counts.
+static void wait_for_help(CommRank *me, SeatState state) {
+    me->state = state;
+    me->comm->waiting++;
+    check_deadlock(me->comm);
+    if (me->state == state)
+        wait_for_others(me, state);
+}
+
+// --- meetings --------------------------------------------------------------------------------------
+
+static bool same_members(const Meet *m, const uint32_t *members, uint32_t n) {
+    return m->n == n && !memcmp(m->members, members, n * sizeof *members);
+}
+
+static bool same_op(const CommPost *a, const CommPost *b) {
+    if (a->signature != b->signature || a->nbufs != b->nbufs ||
+        (a->program == b->program && a->op != b->op))
+        return false;
+    for (uint32_t i = 0; i < a->nbufs; i++)
+        if (a->bufs[i].in_bytes != b->bufs[i].in_bytes)
+            return false;
+    return true;
+}
+
+// The meeting to join; NULL with *clash NULL: none yet; *clash: a member that waits for me elsewhere.
+static Meet *find_meet(CommRank *me, const CommPost *post, const uint32_t *members, uint32_t n,
+                       const CommRank **clash) {
+    for (uint32_t i = 0; i < n; i++) {
+        const CommRank *r = &me->comm->ranks[members[i]];
+        if (r->state != SEAT_MEETING || !includes(r->meet, me->rank))
+            continue;
+        if (same_members(r->meet, members, n) && same_op(r->post, post))
+            return r->meet;
+        *clash = r;
+        return NULL;
+    }
+    return NULL;
+}
+
+// Lets those members go on that wait in this state.
+static void release(Comm *c, const Meet *m, SeatState state) {
+    for (uint32_t i = 0; i < m->n; i++)
+        if (c->ranks[m->members[i]].state == state)
+            let_go(&c->ranks[m->members[i]]);
+}
+
+static bool fail_here(CommRank *me) {
+    fail_all(me->comm, me->rank);
+    pthread_mutex_unlock(&me->comm->lock);
+    return false;
+}
+
+bool comm_meet(CommRank *me, const CommPost *post, const uint32_t *members, uint32_t n) {
+    Comm *c = me->comm;
+    pthread_mutex_lock(&c->lock);
+    assert(!me->meet);
+    const CommRank *clash = NULL;
+    if (c->failed != COMM_NONE) {
+        pthread_mutex_unlock(&c->lock);
+        return false;
+    }
+    Meet *m = find_meet(me, post, members, n, &clash);
+    if (clash) {
+        snprintf(me->why, sizeof me->why,
+                 "device %u is at %s while device %u waits for it in %s: every device of a group must "
+                 "reach the same collectives in the same order",
+                 me->rank, post->name, clash->rank, clash->post->name);
+        return fail_here(me);
+    }
+    if (!m) {
+        m = &me->slot;
+        *m = (Meet){.members = members, .n = n};
+    }
+    me->meet = m;
+    me->post = post;
+    if (++m->here < n)
+        wait_for_help(me, SEAT_MEETING);
+    else
+        release(c, m, SEAT_MEETING);
+    bool ok = me->meet != NULL;
+    pthread_mutex_unlock(&c->lock);
+    return ok;
+}
+
+const CommPost *comm_post(const CommRank *me, uint32_t position) {
+    assert(me->meet);
+    assert(position < me->meet->n);
+    return me->comm->ranks[me->meet->members[position]].post;
+}
+
+bool comm_sync(CommRank *me) {
+    Comm *c = me->comm;
+    pthread_mutex_lock(&c->lock);
+    Meet *m = me->meet;
+    if (!m->broken && ++m->synced < m->n) {
+        wait_for_others(me, SEAT_SYNC);
+    } else if (!m->broken) {
+        m->synced = 0;
+        release(c, m, SEAT_SYNC);
+    }
+    bool ok = !m->broken;
+    pthread_mutex_unlock(&c->lock);
+    return ok;
+}
+
+static void leave_locked(CommRank *me) {
+    Comm *c = me->comm;
+    Meet *m = me->meet;
+    if (++m->leaving < m->n)
+        wait_for_others(me, SEAT_LEAVE);
+    else
+        release(c, m, SEAT_LEAVE);
+    me->meet = NULL;
+    me->post = NULL;
+}
+
+void comm_leave(CommRank *me) {
+    pthread_mutex_lock(&me->comm->lock);
+    leave_locked(me);
+    pthread_mutex_unlock(&me->comm->lock);
+}
+
+// --- messages --------------------------------------------------------------------------------------
+
+static bool wants(const CommRank *r, const Message *m) {
+    return r->state == SEAT_RECV && r->channel == m->channel && r->from == m->from;
+}
+
+static void deliver(Comm *c, Message *m) {
+    for (uint32_t i = 0; i < c->n; i++)
+        if (wants(&c->ranks[i], m)) {
+            c->ranks[i].got = m;
+            let_go(&c->ranks[i]);
+            return;
+        }
+    *c->last = m;
+    c->last = &m->next;
+    c->queued_bytes += m->bytes;
+}
+
+static Message *take_message(Comm *c, int64_t channel, uint32_t from) {
+    for (Message **at = &c->first; *at; at = &(*at)->next) {
+        Message *m = *at;
+        if (m->channel != channel || m->from != from)
+            continue;
+        *at = m->next;
+        if (c->last == &m->next)
+            c->last = at;
+        c->queued_bytes -= m->bytes;
+        return m;
+    }
+    return NULL;
+}
+
+static size_t bufs_bytes(const CommBuf *bufs, uint32_t n) {
+    size_t total = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (__builtin_add_overflow(total, bufs[i].in_bytes, &total))
+            return SIZE_MAX;
+    return total;
+}
+
+bool comm_send(CommRank *me, int64_t channel, uint32_t from, const CommBuf *bufs, uint32_t n) {
+    Comm *c = me->comm;
+    size_t bytes = bufs_bytes(bufs, n), at = 0;
+    Message *m = bytes <= COMM_QUEUED_BYTES_MAX ? malloc(sizeof *m + bytes) : NULL;
+    if (m) {
+        *m = (Message){.channel = channel, .from = from, .bytes = bytes};
+        for (uint32_t i = 0; i < n; at += bufs[i++].in_bytes)
+            if (bufs[i].in_bytes)
+                memcpy(m->data + at, bufs[i].in, bufs[i].in_bytes);
+    }
+    pthread_mutex_lock(&c->lock);
+    if (c->failed != COMM_NONE) {
+        pthread_mutex_unlock(&c->lock);
+        free(m);
+        return false;
+    }
+    if (!m || c->queued_bytes + bytes > COMM_QUEUED_BYTES_MAX) {
+        free(m);
+        snprintf(me->why, sizeof me->why, "no room for a message of %zu bytes", bytes);
+        return fail_here(me);
+    }
+    deliver(c, m);
+    pthread_mutex_unlock(&c->lock);
+    return true;
+}
+
+bool comm_recv(CommRank *me, int64_t channel, uint32_t from, const CommBuf *bufs, uint32_t n) {
+    Comm *c = me->comm;
+    pthread_mutex_lock(&c->lock);
+    me->got = c->failed == COMM_NONE ? take_message(c, channel, from) : NULL;
+    if (!me->got && c->failed == COMM_NONE) {
+        me->channel = channel;
+        me->from = from;
+        wait_for_help(me, SEAT_RECV);
+    }
+    Message *m = me->got;
+    if (m && m->bytes != bufs_bytes(bufs, n)) {
+        snprintf(me->why, sizeof me->why, "a message of %zu bytes where %zu are expected", m->bytes,
+                 bufs_bytes(bufs, n));
+        free(m);
+        return fail_here(me);
+    }
+    pthread_mutex_unlock(&c->lock);
+    size_t at = 0;
+    for (uint32_t i = 0; m && i < n; at += bufs[i++].in_bytes)
+        if (bufs[i].in_bytes)
+            memcpy(bufs[i].out, m->data + at, bufs[i].in_bytes);
+    free(m);
+    return m != NULL;
+}
+
+// --- ends ------------------------------------------------------------------------------------------
+
+static void end_locked(CommRank *me) {
+    if (me->state != SEAT_ENDED) {
+        me->state = SEAT_ENDED;
+        me->comm->ended++;
+        check_deadlock(me->comm);
+    }
+    pthread_mutex_unlock(&me->comm->lock);
+}
+
+void comm_end(CommRank *me) {
+    pthread_mutex_lock(&me->comm->lock);
+    assert(!me->meet);
+    end_locked(me);
+}
+
+void comm_fail(CommRank *me) {
+    Comm *c = me->comm;
+    pthread_mutex_lock(&c->lock);
+    if (c->failed == COMM_NONE && me->state != SEAT_ENDED)
+        fail_all(c, me->rank);
+    if (me->meet) {
+        me->meet->broken = true;
+        release(c, me->meet, SEAT_SYNC);
+        leave_locked(me);
+    }
+    end_locked(me);
+}
+
+uint32_t comm_failed(const Comm *c) { return c->failed; }
+
+const char *comm_why(CommRank *me) {
+    pthread_mutex_lock(&me->comm->lock);
+    if (!me->why[0] && me->comm->failed != COMM_NONE)
+        snprintf(me->why, sizeof me->why, "device %u failed", me->comm->failed);
+    pthread_mutex_unlock(&me->comm->lock);
+    return me->why;
+}
+
+Grid comm_grid(const CommRank *me) { return me->comm->grid; }
+uint32_t comm_number(const CommRank *me) { return me->rank; }
+CommRank *comm_rank(Comm *c, uint32_t rank) { return &c->ranks[rank]; }
+
+// --- making ----------------------------------------------------------------------------------------
+
+Comm *comm_make(Grid grid) {
+    assert(grid_ok(grid.replicas, grid.partitions));
+    Comm *c = calloc(1, sizeof *c);
+    uint32_t n = grid_ranks(grid);
+    CommRank *ranks = aligned_alloc(64, n * sizeof *ranks);
+    if (!c || !ranks) {
+        free(c);
+        free(ranks);
+        return NULL;
+    }
+    memset(ranks, 0, n * sizeof *ranks);
+    *c = (Comm){.grid = grid, .n = n, .ranks = ranks, .spins = (int)n <= usable_cpus() ? SPINS : 0};
+    pthread_mutex_init(&c->lock, NULL);
+    for (uint32_t i = 0; i < n; i++) {
+        ranks[i].comm = c;
+        ranks[i].rank = i;
+    }
+    comm_reset(c);
+    return c;
+}
+
+static void messages_free(Comm *c) {
+    for (Message *m = c->first, *next; m; m = next) {
+        next = m->next;
+        free(m);
+    }
+    c->first = NULL;
+    c->last = &c->first;
+    c->queued_bytes = 0;
+}
+
+void comm_reset(Comm *c) {
+    messages_free(c);
+    c->waiting = c->ended = 0;
+    c->failed = COMM_NONE;
+    for (uint32_t i = 0; i < c->n; i++) {
+        assert(!c->ranks[i].meet);
+        c->ranks[i].state = SEAT_BUSY;
+        c->ranks[i].why[0] = 0;
+    }
+}
+
+void comm_free(Comm *c) {
+    if (!c)
+        return;
+    messages_free(c);
+    pthread_mutex_destroy(&c->lock);
+    free(c->ranks);
+    free(c);
+}
