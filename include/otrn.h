@@ -126,6 +126,15 @@ OTRN_API int otrn_exe_cached(const otrn_exe *exe);
 OTRN_API otrn_status otrn_execute(otrn_exe *exe, const void *const *args, void *const *results,
                                   otrn_error *err);
 
+// The same program on replicas x partitions devices at once, each with a core and memory of its own;
+// collectives connect them. Device r is replica r / partitions, partition r % partitions; args[r] and
+// results[r] are its own. Two devices may share an argument that is not donated. A failing device makes
+// the whole run fail with its error. Cores and host threads are made by the first such call and kept.
+#define OTRN_MAX_DEVICES 1024
+OTRN_API otrn_status otrn_execute_many(otrn_exe *exe, uint32_t replicas, uint32_t partitions,
+                                       const void *const *const *args,
+                                       void *const *const *results, otrn_error *err);
+
 // Modelled time of one run on a target ("trn1", "trn2", "trn3", or a chip file's path; NULL: the
 // target it was compiled for). Needs no data.
 #define OTRN_ENGINES 7

@@ -26,6 +26,7 @@ struct Chip {
     uint8_t *sbuf, *psum;
     MmStationary array;
     int64_t regs[ISA_REGS];
+    struct CommRank *comm;
 };
 
 struct ChipProg {
@@ -62,6 +63,11 @@ void chip_free(Chip *c) {
     free(c->array.panels);
     munmap(c->map, c->map_bytes);
     free(c);
+}
+
+void chip_attach(Chip *c, Pool *pool, struct CommRank *comm) {
+    c->pool = pool;
+    c->comm = comm;
 }
 
 // --- loading -----------------------------------------------------------------------------------------
@@ -174,7 +180,8 @@ static otrn_status run_kernel(const Chip *c, ChipProg *p, uint32_t index, uint8_
     for (uint32_t i = 0; i < k->nout; i++)
         ptr[k->nin + i] = segs[addr_seg(k->out[i].addr)] + addr_off(k->out[i].addr);
     GpCall call = {.k = k, .in = ptr, .out = ptr + k->nin, .pool = c->pool, .level = c->level,
-                   .scratch = p->scratch, .why = why, .why_bytes = why_bytes};
+                   .scratch = p->scratch, .why = why, .why_bytes = why_bytes, .comm = c->comm,
+                   .program = p->art, .number = index};
     return p->fns[index](&call);
 }
 

@@ -11,6 +11,10 @@ typedef struct Chip Chip; // SBUF, PSUM, array state, registers of one core
 
 Chip *chip_make(Pool *pool, HostLevel level); // NULL when no memory
 void chip_free(Chip *c);
+// The next runs are those of one device among several; NULL: of one alone. Host threads of the pool (NULL:
+// none but the caller's) help it; a pool may serve several chips.
+struct CommRank;
+void chip_attach(Chip *c, Pool *pool, struct CommRank *comm);
 
 // Raises UNSUPPORTED, with the user's place, when the chip lacks a kernel the program needs.
 void chip_check(Ctx *ctx, const Artifact *art);
@@ -33,6 +37,9 @@ typedef struct GpCall { // one kernel with its tensors bound
     void *scratch; // gp_scratch_bytes of it, 64-byte aligned
     char *why;     // where a failing check writes its message
     size_t why_bytes;
+    struct CommRank *comm; // this device among others (coll/comm.h); NULL: there is only one
+    const void *program;   // what is running, the same on all devices that run it,
+    uint32_t number;       // and the kernel's number in it
 } GpCall;
 typedef otrn_status GpFn(const GpCall *c);
 GpFn *gp_find(const Kern *k); // NULL: no kernel for this op with these types

@@ -86,6 +86,7 @@ const GpLevel *gp_level(HostLevel level);
 extern LaneFn *const lane_math_f64[HLO_OPCODE_COUNT];
 extern LaneFn *const lane_special_f32[HLO_OPCODE_COUNT], *const lane_special_f64[HLO_OPCODE_COUNT];
 LaneFn *lane_next_after(int dtype); // in the type itself, never widened; NULL: none
+LaneFn *lane_mulhi(int dtype);      // the same
 extern LaneFn *const lane_c64[HLO_OPCODE_COUNT], *const lane_c128[HLO_OPCODE_COUNT];
 
 #define LANE_BLOCK 512
@@ -186,7 +187,9 @@ typedef struct GpRow { // one op's kernel
         X(dynamic_slice) X(dynamic_update_slice) X(bitcast) X(gather) X(scatter) X(reduce)         \
             X(reduce_window) X(select_and_scatter) X(sort) X(map) X(dot) X(conv) X(rng_bits)       \
                 X(bn_train) X(bn_infer) X(bn_grad) X(cholesky) X(tri_solve) X(fft) X(top_k)        \
-                    X(check) X(custom) X(dim_size) X(zero) X(dynamic)
+                    X(check) X(custom) X(dim_size) X(dynamic) X(device_id) X(all_reduce)   \
+                        X(collective_reduce) X(reduce_scatter) X(all_gather) X(all_to_all)         \
+                            X(collective_broadcast) X(collective_permute) X(send) X(recv)
 #define X(name)                                                                                    \
     otrn_status gp_##name##_run(const GpCall *c);                                                  \
     bool gp_##name##_check(const Kern *k);                                                         \

@@ -148,6 +148,7 @@ ONE(lane_tan, ctan)
 ONE(lane_sqrt, csqrt)
 ONE(lane_rsqrt, z_rsqrt)
 ONE(lane_cbrt, z_cbrt)
+ONE(lane_conj, conj)
 ONE(lane_acos, cacos)
 ONE(lane_acosh, cacosh)
 ONE(lane_asin, casin)
@@ -219,7 +220,7 @@ PARTS(64, double)
     [HLO_CHLO_ACOS] = lane_acos_##BITS, [HLO_CHLO_ACOSH] = lane_acosh_##BITS,                      \
     [HLO_CHLO_ASIN] = lane_asin_##BITS, [HLO_CHLO_ASINH] = lane_asinh_##BITS,                      \
     [HLO_CHLO_ATAN] = lane_atan_##BITS, [HLO_CHLO_ATANH] = lane_atanh_##BITS,                      \
-    [HLO_CHLO_COSH] = lane_cosh_##BITS, [HLO_CHLO_SINH] = lane_sinh_##BITS
+    [HLO_CHLO_CONJ] = lane_conj_##BITS, [HLO_CHLO_COSH] = lane_cosh_##BITS, [HLO_CHLO_SINH] = lane_sinh_##BITS
 
 LaneFn *const lane_c64[HLO_OPCODE_COUNT] = {ROWS(32)};
 LaneFn *const lane_c128[HLO_OPCODE_COUNT] = {ROWS(64)};

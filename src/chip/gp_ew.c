@@ -85,15 +85,18 @@ otrn_status gp_ew_run(const GpCall *c) {
 // --- map ---------------------------------------------------------------------------------------
 
 bool gp_map_check(const Kern *k) {
-    if (k->nregions != 1 || k->nout != 1)
+    if (k->nregions != 1 || k->nout < 1)
         return false;
     const KProg *p = &k->regions[0];
-    if (p->nouts != 1 || p->ninputs + (uint32_t)p->ncaptures != k->nin)
+    if (p->nouts != k->nout || p->ninputs + (uint32_t)p->ncaptures != k->nin)
         return false;
     for (int i = 0; i < p->ninputs; i++)
         if (!gp_same_dims(&k->in[i], &k->out[0]) || k->in[i].dtype != p->dtypes[i])
             return false;
-    return p->dtypes[p->outs[0]] == k->out[0].dtype;
+    for (uint32_t i = 0; i < k->nout; i++)
+        if (!gp_same_dims(&k->out[i], &k->out[0]) || p->dtypes[p->outs[i]] != k->out[i].dtype)
+            return false;
+    return true;
 }
 
 size_t gp_map_scratch(const Kern *k, int threads) {
@@ -111,7 +114,7 @@ static void map_slot(void *arg, size_t begin, size_t end) {
     const MapJob *j = arg;
     const GpCall *c = j->c;
     const KProg *p = &c->k->regions[0];
-    size_t n = (size_t)c->k->out[0].elems, bytes = dtype_bytes(c->k->out[0].dtype);
+    size_t n = (size_t)c->k->out[0].elems;
     size_t blocks = (n + LANE_BLOCK - 1) / LANE_BLOCK;
     for (size_t slot = begin; slot < end; slot++) {
         Prog g;
@@ -121,7 +124,10 @@ static void map_slot(void *arg, size_t begin, size_t end) {
             for (int i = 0; i < p->ninputs; i++)
                 g.at[i] = (char *)c->in[i] + at * dtype_bytes(p->dtypes[i]);
             prog_run(&g, m);
-            memcpy((char *)c->out[0] + at * bytes, prog_out(&g, 0), m * bytes);
+            for (uint32_t i = 0; i < c->k->nout; i++) { // after all steps: results may lie on operands
+                size_t bytes = dtype_bytes(c->k->out[i].dtype);
+                memcpy((char *)c->out[i] + at * bytes, prog_out(&g, (int)i), m * bytes);
+            }
         }
     }
 }

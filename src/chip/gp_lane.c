@@ -192,7 +192,10 @@ static bool bitcast_find(Lane *l, int out, int in) {
 static int result_dtype(uint16_t op, int in) {
     switch (op) {
     case HLO_COMPARE:
-    case HLO_IS_FINITE: return DT_I1;
+    case HLO_IS_FINITE:
+    case HLO_CHLO_IS_INF:
+    case HLO_CHLO_IS_POS_INF:
+    case HLO_CHLO_IS_NEG_INF: return DT_I1;
     case HLO_COMPLEX: return in == DT_F32 ? DT_C64 : in == DT_F64 ? DT_C128 : DT_INVALID;
     case HLO_REAL:
     case HLO_IMAG:
@@ -266,6 +269,8 @@ bool lane_find(Lane *l, const GpLevel *level, uint16_t op, int out, const uint8_
     LaneClass cls = lane_class(in[0]);
     if (cls == LC_NONE || result_dtype(op, in[0]) != out)
         return false;
+    if (op == HLO_CHLO_MULHI)
+        return (l->fn = lane_mulhi(in[0])) != NULL;
     if (op == HLO_CHLO_NEXT_AFTER)
         return (l->fn = lane_next_after(in[0])) != NULL;
     l->fn = class_lane(level, cls, op);

@@ -472,10 +472,3 @@ otrn_status gp_dim_size_run(const GpCall *c) {
     dtype_from_i64(c->k->out[0].dtype, c->out[0], c->k->in[0].dims[gp_int(c->k, AK_DIMENSION, 0)]);
     return OTRN_OK;
 }
-
-bool gp_zero_check(const Kern *k) { return k->nin == 0 && k->nout == 1; }
-
-otrn_status gp_zero_run(const GpCall *c) { // one device: its number is 0
-    memset(c->out[0], 0, gp_bytes(&c->k->out[0]));
-    return OTRN_OK;
-}

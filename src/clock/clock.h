@@ -48,6 +48,8 @@
     KEY(dma_done_ns, "dma_completion", "ns", 0, 1e6)                                               \
     KEY(dma_descriptor_bytes, "dma_efficient_bytes", "B", 1, 1e6)                                  \
     KEY(dma_transpose, "dma_transpose_rate", "ratio", 0, 1)                                        \
+    KEY(link_bw, "link_bandwidth_per_core", "GB/s", 0.1, 1e5)                                      \
+    KEY(collective_ns, "collective_latency", "ns", 0, 1e9)                                         \
     KEY(sem_ns, "semaphore_latency", "ns", 0, 1e5)                                                 \
     KEY(control_ns, "control_interval", "ns", 0, 1e5)                                              \
     KEY(branch_ns, "branch_interval", "ns", 0, 1e5)                                                \

@@ -7,6 +7,8 @@
 //   vector, scalar   busy  max(elements / rate, min interval); done  + the engine's latency
 //   gpsimd       busy  start + elements, or for a kernel
 //                      start + HBM latency + max(steps / lanes, HBM bytes / bandwidth)
+//   collective   a kernel of start + HBM latency + the longest of those two and
+//                      collective latency + link bytes / link bandwidth
 //   dma          each partition's data is cut into runs that are contiguous on both sides; a run
 //                costs max(its bytes, efficient bytes) / bandwidth on its partition's engine
 //   control      the sequencer's interval
@@ -92,10 +94,11 @@ static void price_kernel(const ChipFile *c, const Kern *k, Price *p) {
     double compute_ns = w.steps / c->gpsimd_lanes_32 / c->gpsimd_ghz;
     // the bandwidth is both ways together, half each way
     double memory_ns = fmax(w.read_bytes, w.write_bytes) / (c->gpsimd_hbm_bw / 2);
+    double link_ns = w.is_collective ? c->collective_ns + w.link_bytes / c->link_bw : 0;
     p->hbm_bytes = w.read_bytes + w.write_bytes;
     p->hbm = ps_bytes(p->hbm_bytes, c->hbm_bw_core);
     p->busy = ps_add(ps_cycles(c->gpsimd_start_cycles, c->gpsimd_ghz),
-                     ps_from_ns(c->gpsimd_hbm_ns + fmax(compute_ns, memory_ns)));
+                     ps_from_ns(c->gpsimd_hbm_ns + fmax(fmax(compute_ns, memory_ns), link_ns)));
     p->latency = p->busy;
     p->flops = w.flops;
 }

@@ -155,7 +155,7 @@ static const char *what_it_does(const CommRank *r, char *out, size_t bytes) {
     else if (r->state == SEAT_RECV)
         snprintf(out, bytes, "waits for a message on channel %lld", (long long)r->channel);
     else
-        snprintf(out, bytes, "waits in %s", r->post->name);
+        snprintf(out, bytes, "waits in %s of %u devices", r->post->name, r->meet->n);
     return out;
 }
 
@@ -200,19 +200,21 @@ static bool same_op(const CommPost *a, const CommPost *b) {
     return true;
 }
 
-// The meeting to join; NULL with *clash NULL: none yet; *clash: a member that waits for me elsewhere.
+// The meeting to join, NULL when there is none yet. *clash: a member that waits for me at another one,
+// so that neither can go on.
 static Meet *find_meet(CommRank *me, const CommPost *post, const uint32_t *members, uint32_t n,
                        const CommRank **clash) {
-    for (uint32_t i = 0; i < n; i++) {
+    Meet *found = NULL;
+    for (uint32_t i = 0; i < n && !*clash; i++) {
         const CommRank *r = &me->comm->ranks[members[i]];
-        if (r->state != SEAT_MEETING || !includes(r->meet, me->rank))
+        if (r->state != SEAT_MEETING || r->meet == found || !includes(r->meet, me->rank))
             continue;
         if (same_members(r->meet, members, n) && same_op(r->post, post))
-            return r->meet;
-        *clash = r;
-        return NULL;
+            found = r->meet;
+        else
+            *clash = r;
     }
-    return NULL;
+    return found;
 }
 
 // Lets those members go on that wait in this state.

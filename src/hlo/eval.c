@@ -54,17 +54,24 @@ static EvalFn *const handlers[HLO_OPCODE_COUNT] = {
     [HLO_CHLO_ATAN] = eval_ew1,
     [HLO_CHLO_ATANH] = eval_ew1,
     [HLO_CHLO_BESSEL_I1E] = eval_ew1,
+    [HLO_CHLO_CONJ] = eval_ew1,
     [HLO_CHLO_COSH] = eval_ew1,
     [HLO_CHLO_DIGAMMA] = eval_ew1,
     [HLO_CHLO_ERF] = eval_ew1,
     [HLO_CHLO_ERF_INV] = eval_ew1,
     [HLO_CHLO_ERFC] = eval_ew1,
+    [HLO_CHLO_IS_INF] = eval_is_finite,
+    [HLO_CHLO_IS_NEG_INF] = eval_is_finite,
+    [HLO_CHLO_IS_POS_INF] = eval_is_finite,
     [HLO_CHLO_LGAMMA] = eval_ew1,
+    [HLO_CHLO_MULHI] = eval_ew2,
     [HLO_CHLO_NEXT_AFTER] = eval_next_after,
+    [HLO_CHLO_POLYGAMMA] = eval_ew2,
     [HLO_CHLO_SINH] = eval_ew1,
     [HLO_CHLO_SQUARE] = eval_ew1,
     [HLO_CHLO_TAN] = eval_ew1,
     [HLO_CHLO_TOP_K] = eval_top_k,
+    [HLO_CHLO_ZETA] = eval_ew2,
     [HLO_CHOLESKY] = eval_cholesky,
     [HLO_CLAMP] = eval_clamp,
     [HLO_COLLECTIVE_BROADCAST] = eval_collective_broadcast,
@@ -114,6 +121,7 @@ static EvalFn *const handlers[HLO_OPCODE_COUNT] = {
     [HLO_LOG_PLUS_ONE] = eval_ew1,
     [HLO_LOGISTIC] = eval_ew1,
     [HLO_MAP] = eval_map,
+    [HLO_FUSED] = eval_map,
     [HLO_MAXIMUM] = eval_ew2,
     [HLO_MINIMUM] = eval_ew2,
     [HLO_MULTIPLY] = eval_ew2,
@@ -523,8 +531,9 @@ static bool is_local(HloOpcode code) {
 bool eval_op(Hlo *h, Arena *a, OpId id, const Tensor *operands, Tensor *results) {
     const HloOp *op = hlo_at(h, id);
     EvalFn *fn = handlers[op->code];
-    // Passing ops need the table of values or have effects; regions need it too.
-    if (op->nregions || (passes_on(op->code) && fn != eval_constant && fn != eval_identity) ||
+    // Passing ops need the table of values or have effects.
+    bool has_more = op->nregions && hlo_row(op)->cls != HC_RED;
+    if (has_more || (passes_on(op->code) && fn != eval_constant && fn != eval_identity) ||
         !op->nresults || !is_local(op->code))
         return false;
     for (uint32_t i = 0; i < op->nresults; i++)
@@ -537,6 +546,10 @@ bool eval_op(Hlo *h, Arena *a, OpId id, const Tensor *operands, Tensor *results)
         results[i] = (Tensor){.type = h->values.at[op->results + i].type};
     Eval *e = ARENA_NEW(a, Eval);
     *e = (Eval){.h = h, .home = a, .cur = a};
+    if (op->nregions) {
+        e->env = ARENA_NEWN(a, Tensor, h->values.n);
+        e->busy = ARENA_NEWN(a, bool, h->funcs.n);
+    }
     run_guarded(e, &(Job){.op = id, .in = operands, .out = results});
     return true;
 }

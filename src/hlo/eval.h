@@ -22,7 +22,8 @@ void eval_func(Hlo *h, Arena *a, const HloFunc *f, const Tensor *args, Tensor *r
 struct CommRank;
 void eval_func_on(Hlo *h, Arena *a, const HloFunc *f, const Tensor *args, Tensor *results,
                   struct CommRank *comm);
-// One op without regions on given operands, for folding; false when the op has no evaluator.
+// One op on given operands, for folding; false when the op has no evaluator. Its regions, if it has any,
+// must not use values from outside.
 bool eval_op(Hlo *h, Arena *a, OpId op, const Tensor *operands, Tensor *results);
 bool eval_has(HloOpcode code);
 

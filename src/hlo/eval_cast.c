@@ -288,6 +288,13 @@ void eval_complex(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     }
 }
 
+static bool asks(HloOpcode code, double x) {
+    return code == HLO_IS_FINITE         ? isfinite(x)
+           : code == HLO_CHLO_IS_POS_INF ? x == INFINITY
+           : code == HLO_CHLO_IS_NEG_INF ? x == -INFINITY
+                                         : isinf(x);
+}
+
 void eval_is_finite(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     const HloType *s = eval_type(e, in[0]), *t = eval_type(e, out[0]);
     eval_need(e, id, eval_same_dims(s, t) && dtype_is_float(s->dtype) && t->dtype == DT_I1,
@@ -295,7 +302,7 @@ void eval_is_finite(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     const uint8_t *src = in[0].data;
     uint8_t *dst = out[0].data = eval_new(e, out[0].type);
     for (int64_t i = 0; i < t->elems; i++, src += dtype_bytes(s->dtype))
-        dst[i] = isfinite(dtype_to_f64(s->dtype, src)) != 0;
+        dst[i] = asks(eval_op_at(e, id)->code, dtype_to_f64(s->dtype, src));
 }
 
 void eval_iota(Eval *e, OpId id, const Tensor *in, Tensor *out) {

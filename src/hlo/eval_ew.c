@@ -88,6 +88,7 @@ UNARY(lgamma, lgamma(x))
 UNARY(log, log(x))
 UNARY(log1p, log1p(x))
 UNARY(logistic, logistic(x))
+UNARY(conj, x)
 UNARY(negate, -x)
 UNARY(round_afz, round(x))
 UNARY(round_even, nearbyint(x)) // the rounding mode is never changed
@@ -106,9 +107,11 @@ BINARY(divide, x / y)
 BINARY(maximum, maximum(x, y))
 BINARY(minimum, minimum(x, y))
 BINARY(multiply, x *y)
+BINARY(polygamma, special_polygamma(x, y))
 BINARY(power, pow(x, y))
 BINARY(remainder, fmod(x, y))
 BINARY(subtract, x - y)
+BINARY(zeta, special_zeta(x, y))
 
 WideFn *eval_ew_float(HloOpcode code) {
     static WideFn *const table[HLO_OPCODE_COUNT] = {
@@ -124,15 +127,18 @@ WideFn *eval_ew_float(HloOpcode code) {
         [HLO_CHLO_ATAN] = f_atan,
         [HLO_CHLO_ATANH] = f_atanh,
         [HLO_CHLO_BESSEL_I1E] = f_bessel_i1e,
+        [HLO_CHLO_CONJ] = f_conj,
         [HLO_CHLO_COSH] = f_cosh,
         [HLO_CHLO_DIGAMMA] = f_digamma,
         [HLO_CHLO_ERF] = f_erf,
         [HLO_CHLO_ERF_INV] = f_erf_inv,
         [HLO_CHLO_ERFC] = f_erfc,
         [HLO_CHLO_LGAMMA] = f_lgamma,
+        [HLO_CHLO_POLYGAMMA] = f_polygamma,
         [HLO_CHLO_SINH] = f_sinh,
         [HLO_CHLO_SQUARE] = f_square,
         [HLO_CHLO_TAN] = f_tan,
+        [HLO_CHLO_ZETA] = f_zeta,
         [HLO_COSINE] = f_cosine,
         [HLO_DIVIDE] = f_divide,
         [HLO_EXPONENTIAL] = f_exponential,

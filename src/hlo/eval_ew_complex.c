@@ -119,6 +119,7 @@ UNARY(expm1, cexpm1(x))
 UNARY(log, clog(x))
 UNARY(log1p, clog1p(x))
 UNARY(logistic, 1 / (1 + cexp(-x)))
+UNARY(conj, conj(x))
 UNARY(negate, -x)
 UNARY(rsqrt, 1 / csqrt(x))
 UNARY(sign, sign(x))
@@ -162,6 +163,7 @@ WideFn *eval_ew_complex(HloOpcode code) {
         [HLO_MAXIMUM] = c_maximum,
         [HLO_MINIMUM] = c_minimum,
         [HLO_MULTIPLY] = c_multiply,
+        [HLO_CHLO_CONJ] = c_conj,
         [HLO_NEGATE] = c_negate,
         [HLO_POWER] = c_power,
         [HLO_RSQRT] = c_rsqrt,

@@ -68,6 +68,14 @@ static int64_t leading_zeros(int dtype, int64_t x) {
     return v ? __builtin_clzll(v) - (64 - bits) : bits;
 }
 
+// The upper half of the product of twice the type's width.
+static int64_t multiply_high(int dtype, int64_t x, int64_t y) {
+    int bits = dtype_row(dtype)->bits;
+    if (is_signed(dtype))
+        return (int64_t)((__int128)x * y >> bits);
+    return (int64_t)((unsigned __int128)(uint64_t)x * (uint64_t)y >> bits);
+}
+
 #define UNARY(name, expr)                                                                          \
     static void i_##name(int dtype, size_t n, void *r, const void *a, const void *b) {             \
         (void)dtype, (void)b;                                                                      \
@@ -98,6 +106,7 @@ BINARY(divide, divide(dtype, x, y))
 BINARY(maximum, less(dtype, x, y) ? y : x)
 BINARY(minimum, less(dtype, y, x) ? y : x)
 BINARY(multiply, (uint64_t)x *(uint64_t)y)
+BINARY(multiply_high, multiply_high(dtype, x, y))
 BINARY(or, x | y)
 BINARY(power, power(dtype, x, y))
 BINARY(remainder, remain(dtype, x, y))
@@ -112,6 +121,7 @@ WideFn *eval_ew_int(HloOpcode code) {
         [HLO_ABS] = i_abs,
         [HLO_ADD] = i_add,
         [HLO_AND] = i_and,
+        [HLO_CHLO_MULHI] = i_multiply_high,
         [HLO_CHLO_SQUARE] = i_square,
         [HLO_COUNT_LEADING_ZEROS] = i_clz,
         [HLO_DIVIDE] = i_divide,

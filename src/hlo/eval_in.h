@@ -134,6 +134,8 @@ WideFn *eval_ew(HloOpcode code, int dtype); // by the type's class
 double special_erf_inv(double x);
 double special_digamma(double x);
 double special_bessel_i1e(double x);
+double special_zeta(double x, double q);
+double special_polygamma(double n, double x);
 
 // --- eval_red.c: a region applied to scalars
 // ---------------------------------------------------------

@@ -371,25 +371,34 @@ void eval_select_and_scatter(Eval *e, OpId id, const Tensor *in, Tensor *out) {
 // --- map
 // ---------------------------------------------------------------------------------------------
 
+// map, and our own fused form of it with several results.
 void eval_map(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     const HloOp *op = eval_op_at(e, id);
     const HloType *t = eval_type(e, out[0]);
-    Body body = eval_body(e, id, 0, op->noperands, 1);
+    eval_need(e, id, op->nresults >= 1 && op->nresults <= EVAL_MAX_BODY, "too many results");
+    Body body = eval_body(e, id, 0, op->noperands, op->nresults);
     const HloOp *ret = eval_op_at(e, body.region->ops.at[body.region->ops.n - 1]);
-    eval_need(e, id, hlo_value_type(e->h, hlo_operand(e->h, ret, 0))->dtype == t->dtype,
-              "the region returns the result's element type");
+    for (uint32_t r = 0; r < op->nresults; r++) {
+        const HloType *rt = eval_type(e, out[r]);
+        eval_need(e, id,
+                  eval_same_dims(rt, t) &&
+                      hlo_value_type(e->h, hlo_operand(e->h, ret, r))->dtype == rt->dtype,
+                  "the region returns the result's element type");
+        out[r].data = eval_new(e, out[r].type);
+    }
     for (uint32_t k = 0; k < op->noperands; k++)
         eval_need(e, id,
                   eval_same_dims(eval_type(e, in[k]), t) &&
                       eval_body_arg(e, &body, k)->dtype == eval_type(e, in[k])->dtype,
                   "the region takes one element of each operand");
-    out[0].data = eval_new(e, out[0].type);
     for (int64_t i = 0; i < t->elems; i++) {
         const void *args[EVAL_MAX_BODY];
+        void *results[EVAL_MAX_BODY];
         for (uint32_t k = 0; k < op->noperands; k++)
             args[k] =
                 (const uint8_t *)in[k].data + i * (int64_t)dtype_bytes(eval_type(e, in[k])->dtype);
-        void *result = (uint8_t *)out[0].data + i * (int64_t)dtype_bytes(t->dtype);
-        eval_body_call(e, &body, args, &result);
+        for (uint32_t r = 0; r < op->nresults; r++)
+            results[r] = (uint8_t *)out[r].data + i * (int64_t)dtype_bytes(eval_type(e, out[r])->dtype);
+        eval_body_call(e, &body, args, results);
     }
 }

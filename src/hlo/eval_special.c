@@ -67,3 +67,54 @@ double special_bessel_i1e(double x) {
     }
     return copysign(sum / sqrt(2 * M_PI * a), x);
 }
+
+// The sum of (q + k)^-x over k >= 0, for x > 1 and q > 0: the first terms, then Euler-Maclaurin.
+static double zeta_right(double x, double q) {
+    double sum = 0;
+    for (; q < 16; q++) {
+        double term = pow(q, -x);
+        sum += term;
+        if (isinf(sum) || term < sum * 1e-18)
+            return sum;
+    }
+    static const double bernoulli[] = {1. / 6,  -1. / 30,      1. / 42, -1. / 30,
+                                       5. / 66, -691. / 2730, 7. / 6,  -3617. / 510};
+    double last = pow(q, -x), rise = x / q, fact = 2; // rise: x (x+1) … / q^(2i-1); fact: (2i)!
+    sum += last * (q / (x - 1) + 0.5);
+    for (int i = 1; i <= 8 && last > 0; i++) {
+        sum += last * bernoulli[i - 1] * rise / fact;
+        rise *= (x + 2 * i - 1) * (x + 2 * i) / (q * q);
+        fact *= (2 * i + 1) * (2 * i + 2.0);
+    }
+    return sum;
+}
+
+// Hurwitz zeta. Infinite at x = 1, and for even x at q = 0, -1, …; not a number where it is not real.
+// For other negative q the terms left of zero are those of a sum to the right, up to their sign.
+double special_zeta(double x, double q) {
+    if (isnan(x) || isnan(q) || x < 1 || q == -INFINITY)
+        return NAN;
+    if (x == 1)
+        return INFINITY;
+    if (q <= 0 && q == floor(q))
+        return fmod(x, 2) == 0 ? INFINITY : NAN;
+    if (isinf(q) || (isinf(x) && q > 1))
+        return 0;
+    if (q > 0)
+        return isinf(x) ? (q == 1 ? 1 : INFINITY) : zeta_right(x, q);
+    if (isinf(x) || x != floor(x))
+        return NAN;
+    double n = -floor(q), f = q + n;
+    double left = zeta_right(x, 1 - f) - zeta_right(x, n + 1 - f);
+    return zeta_right(x, f) + (fmod(x, 2) == 0 ? left : -left);
+}
+
+// Derivatives of digamma: (-1)^(n+1) n! zeta(n + 1, x) for whole n > 0.
+double special_polygamma(double n, double x) {
+    if (n == 0)
+        return special_digamma(x);
+    if (!(n > 0) || n != floor(n))
+        return NAN;
+    double v = tgamma(n + 1) * special_zeta(n + 1, x);
+    return fmod(n, 2) == 0 ? -v : v;
+}

@@ -23,7 +23,7 @@
 typedef uint32_t OpId, ValueId, TypeId, RegionId, LocId, StrId;
 
 typedef enum HloDialect {
-    HD_STABLEHLO, HD_FUNC, HD_BUILTIN, HD_SDY, HD_CHLO, HD_CHECK, HD_INTERPRETER, HD_COUNT
+    HD_STABLEHLO, HD_FUNC, HD_BUILTIN, HD_SDY, HD_CHLO, HD_CHECK, HD_INTERPRETER, HD_OTRN, HD_COUNT
 } HloDialect;
 extern const char *const hlo_dialect_names[HD_COUNT]; // "stablehlo", "func", …
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // infer.c — one rule per op: the result's dimensions from those of the operands.
 //
-// Rules are the shape constraints of the StableHLO specification read as assignments. A size that would
-// be negative or too large to count is left unknown; a program never depends on it being found.
+// Rules are the shape constraints of the StableHLO specification read as assignments. A size that
+// would be negative or too large to count is left unknown; nothing depends on it being found.
 #include "hlo/infer.h"
 
 #include "hlo/verify.h"
@@ -201,8 +201,8 @@ static void infer_reduce_window(Infer *x) {
     const HloType *a = in(x, x->k);
     for (int d = 0; d < x->rank && d < a->rank; d++)
         if (stride[d] > 0)
-            fill(x, d, verify_window_steps(a->dims[d], base[d], pad[2 * d], pad[2 * d + 1], window[d],
-                                           dilation[d], stride[d]));
+            fill(x, d, verify_window_steps(a->dims[d], base[d], pad[2 * d], pad[2 * d + 1],
+                                           window[d], dilation[d], stride[d]));
 }
 
 // --- products --------------------------------------------------------------------------------------

@@ -34,8 +34,11 @@ static bool read_int(Cursor *c, int64_t *out) {
 
 static size_t word(const Cursor *c) {
     const char *s = c->at;
-    while (s < c->end && ((*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9')))
-        s++;
+    for (; s < c->end; s++) {
+        bool letter = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z');
+        if (!letter && (*s < '0' || *s > '9'))
+            break;
+    }
     return (size_t)(s - c->at);
 }
 
@@ -68,8 +71,8 @@ static bool read_range(Cursor *c, Quant *q) {
     q->min = low, q->max = high;
     if (!eat(c, '<'))
         return true;
-    return read_int(c, &q->min) && eat(c, ':') && read_int(c, &q->max) && eat(c, '>') && q->min < q->max &&
-           q->min >= low && q->max <= high;
+    return read_int(c, &q->min) && eat(c, ':') && read_int(c, &q->max) && eat(c, '>') &&
+           q->min < q->max && q->min >= low && q->max <= high;
 }
 
 int quant_expressed(const HloType *t) {
@@ -160,5 +163,6 @@ bool quant_alike(const Quant *a, const Quant *b) {
 }
 
 bool quant_same(const Quant *a, const Quant *b) {
-    return a == b || (a->storage == b->storage && a->min == b->min && a->max == b->max && quant_alike(a, b));
+    return a == b || (a->storage == b->storage && a->min == b->min && a->max == b->max &&
+                      quant_alike(a, b));
 }

@@ -2,14 +2,14 @@
 // quant.h — quantised element types: integers that stand for (q - zero point) * scale.
 //
 // A quantised tensor is an HT_TENSOR whose dtype is the storage type and whose text is
-// "!quant.uniform<i8<-127:127>:f32:1, {0.1:-30, 0.5}>": storage type with the range it uses (the whole
-// type when left out), expressed type, and one scale with its zero point (0 when left out) for all
-// elements, or one for each index along an axis. The readers write equal types with equal text.
+// "!quant.uniform<i8<-127:127>:f32:1, {0.1:-30, 0.5}>": storage type with the range it uses (the
+// whole type when left out), expressed type, and one scale with its zero point (0 when left out) for
+// all elements, or one for each index along an axis. The readers write equal types with equal text.
 //
 // The specification defines an operation on quantised tensors by ordinary operations: integers become
-// numbers, the operation runs on the numbers, the result becomes integers again. hlo_lower_quant writes
-// that definition out, so evaluator and compiler meet integers and floats only. It belongs to the meaning
-// of a program and is no optimisation: whoever evaluates or compiles a graph runs it first.
+// numbers, the operation runs on the numbers, the result becomes integers again. hlo_lower_quant
+// writes that definition out, so evaluator and compiler meet integers and floats only. It belongs to
+// the meaning of a program and is no optimisation: whoever evaluates or compiles a graph runs it first.
 #ifndef OTRN_HLO_QUANT_H
 #define OTRN_HLO_QUANT_H
 

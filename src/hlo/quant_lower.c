@@ -7,11 +7,11 @@
 //   quantize     x / scale + zero point, clamped to the storage range, rounded to nearest even
 //   any other op dequantize the operands, the op in the expressed type, quantize the results
 //
-// Ops that only move elements, choose among them or hand them to a region work on the stored integers
-// when operands and results are quantised alike; elements of a region's arguments are stored integers too.
+// Ops that only move elements, choose among them or hand them to a region work on the stored
+// integers when operands and results are quantised alike; a region's arguments are stored integers.
 //
-// Every value that held a quantised type keeps its id and gets the storage type; `quant` remembers what
-// it means. Ops that are replaced leave their results to a table that later operands are looked up in.
+// Every value that held a quantised type keeps its id and gets the storage type; `quant` remembers
+// what it means. Ops that are replaced leave their results to a table that operands are looked up in.
 #include "hlo/quant.h"
 
 typedef VEC(OpId) OpList;
@@ -75,12 +75,14 @@ static ValueId scalar(Lower *l, int dtype, int64_t i) {
 static ValueId parameters(Lower *l, const Quant *q, bool scales, TypeId type) {
     const HloType t = *hlo_type(l->h, type);
     if (t.dynamic)
-        hlo_fail(l->h, l->op, OTRN_UNSUPPORTED, "a quantised tensor has a dimension of unknown size");
+        hlo_fail(l->h, l->op, OTRN_UNSUPPORTED,
+                 "a quantised tensor has a dimension of unknown size");
     size_t elem = dtype_bytes(t.dtype);
     uint8_t *data = arena_alloc(l->scratch, q->n * elem);
     for (uint32_t i = 0; i < q->n; i++) {
         int64_t zero_point = q->zero_points[i];
-        put_number(t.dtype, data + i * elem, scales ? q->scales[i] : (double)zero_point, zero_point);
+        double number = scales ? q->scales[i] : (double)zero_point;
+        put_number(t.dtype, data + i * elem, number, zero_point);
     }
     if (q->axis < 0)
         return constant(l, type, data, t.elems ? elem : 0);
@@ -123,7 +125,9 @@ static ValueId quantize(Lower *l, ValueId v, const Quant *q) {
 
 // --- which ops work on stored integers -------------------------------------------------------------
 
-static const Quant *quant_at(const Lower *l, ValueId v) { return v < l->known ? l->quant[v] : NULL; }
+static const Quant *quant_at(const Lower *l, ValueId v) {
+    return v < l->known ? l->quant[v] : NULL;
+}
 
 // Ops that do not look at their elements' values.
 static bool moves_elements(const HloOp *op) {
@@ -143,8 +147,8 @@ static bool moves_elements(const HloOp *op) {
         break;
     }
     const HloOpRow *row = hlo_row(op);
-    return row->cls == HC_MOVE || row->cls == HC_RED || row->cls == HC_CTRL || row->cls == HC_COLL ||
-           row->cls == HC_META || row->dialect == HD_CHECK;
+    return row->cls == HC_MOVE || row->cls == HC_RED || row->cls == HC_CTRL ||
+           row->cls == HC_COLL || row->cls == HC_META || row->dialect == HD_CHECK;
 }
 
 // Of those, the ones that take the scales along when the axis moves, or take the tensor whole.
@@ -165,10 +169,11 @@ static bool moves_axis(const HloOp *op) {
 
 // Ops whose results are unrelated to each other: each has the type of its own operand.
 static bool is_parallel(const HloOp *op) {
+    const HloOpRow *row = hlo_row(op);
     return op->code == HLO_BITCAST_CONVERT || op->code == HLO_SORT || op->code == HLO_MAP ||
-           (hlo_row(op)->cls == HC_RED && op->nresults > 1) || op->code == HLO_CUSTOM_CALL ||
-           hlo_row(op)->cls == HC_CTRL || hlo_row(op)->cls == HC_META || hlo_row(op)->dialect == HD_CHECK ||
-           hlo_row(op)->cls == HC_COLL;
+           op->code == HLO_CUSTOM_CALL || (row->cls == HC_RED && op->nresults > 1) ||
+           row->cls == HC_CTRL || row->cls == HC_META || row->cls == HC_COLL ||
+           row->dialect == HD_CHECK;
 }
 
 // quants: of the operands, then of the results.
@@ -176,13 +181,16 @@ static bool works_on_storage(const HloOp *op, const Quant *const *quants) {
     if (!moves_elements(op))
         return false;
     const Quant *first = NULL;
+    bool may_widen = hlo_row(op)->cls == HC_RED;
     for (uint32_t i = 0; i < op->noperands + op->nresults; i++) {
-        if (!quants[i])
+        const Quant *q = quants[i];
+        if (!q)
             continue;
-        if (quants[i]->axis >= 0 && !moves_axis(op))
+        if (q->axis >= 0 && !moves_axis(op))
             return false;
-        first = first ? first : quants[i];
-        if (!is_parallel(op) && !(hlo_row(op)->cls == HC_RED ? quant_alike : quant_same)(first, quants[i]))
+        first = first ? first : q;
+        bool same = may_widen ? quant_alike(first, q) : quant_same(first, q);
+        if (!is_parallel(op) && !same)
             return false;
     }
     return true;
@@ -202,8 +210,9 @@ static uint32_t operand_of(const HloOp *op, uint32_t k) {
 }
 
 static void region_fail(Lower *l, const char *what, uint32_t k) {
-    hlo_fail(l->h, l->op, OTRN_UNSUPPORTED, "%s %u of its region is quantised in another way than the %s", what,
-             k, *what == 'a' ? "operand" : "result");
+    hlo_fail(l->h, l->op, OTRN_UNSUPPORTED,
+             "%s %u of its region is quantised in another way than the %s", what, k,
+             *what == 'a' ? "operand" : "result");
 }
 
 static void check_regions(Lower *l, const HloOp *op, const Quant *const *quants) {
@@ -211,13 +220,15 @@ static void check_regions(Lower *l, const HloOp *op, const Quant *const *quants)
         const HloRegion *region = hlo_op_region(l->h, op, r);
         for (uint32_t k = 0; k < region->nargs; k++) {
             uint32_t i = operand_of(op, k);
-            const Quant *arg = quant_at(l, region->args + k), *in = i < op->noperands ? quants[i] : NULL;
+            const Quant *arg = quant_at(l, region->args + k);
+            const Quant *in = i < op->noperands ? quants[i] : NULL;
             if (!arg != !in || (arg && !quant_alike(arg, in)))
                 region_fail(l, "argument", k);
         }
         const HloOp *ret = hlo_at(l->h, region->ops.at[region->ops.n - 1]);
         for (uint32_t k = 0; k < ret->noperands && k < op->nresults; k++) {
-            const Quant *value = quant_at(l, hlo_operand(l->h, ret, k)), *out = quants[op->noperands + k];
+            const Quant *value = quant_at(l, hlo_operand(l->h, ret, k));
+            const Quant *out = quants[op->noperands + k];
             if (value && (!out || !quant_alike(value, out)))
                 region_fail(l, "value", k);
         }
@@ -262,7 +273,8 @@ static void lower_op(Lower *l, OpId id) {
     const Quant **quants = ARENA_NEWN(l->scratch, const Quant *, op.noperands + op.nresults + 1u);
     bool any = false;
     for (uint32_t i = 0; i < op.noperands + op.nresults; i++) {
-        quants[i] = quant_at(l, i < op.noperands ? hlo_operand(h, &op, i) : op.results + (i - op.noperands));
+        bool is_in = i < op.noperands;
+        quants[i] = quant_at(l, is_in ? hlo_operand(h, &op, i) : op.results + (i - op.noperands));
         any = any || quants[i];
     }
     for (uint32_t i = 0; i < op.noperands; i++) {
@@ -359,14 +371,16 @@ static void map_func(Lower *l, const TypeMap *m, HloFunc *f) {
     f->result_types = types + f->nargs;
 }
 
-// Tensors in attributes: constants and expected values. Ops may share attributes, which then change once.
+// Tensors in attributes: constants and expected values. Ops may share attributes: copied on change.
 static void map_attrs(Lower *l, const TypeMap *m, HloOp *op) {
     const HloOpRow *row = hlo_row(op);
-    for (int i = 0; i < row->nattrs; i++)
-        if (op->attrs && op->attrs[i].kind == HA_TENSOR && map_type(m, op->attrs[i].type) != op->attrs[i].type) {
-            op->attrs = arena_dup(l->h->arena, op->attrs, row->nattrs * sizeof *op->attrs);
-            op->attrs[i].type = map_type(m, op->attrs[i].type);
-        }
+    for (int i = 0; op->attrs && i < row->nattrs; i++) {
+        TypeId type = op->attrs[i].type;
+        if (op->attrs[i].kind != HA_TENSOR || map_type(m, type) == type)
+            continue;
+        op->attrs = arena_dup(l->h->arena, op->attrs, row->nattrs * sizeof *op->attrs);
+        op->attrs[i].type = map_type(m, type);
+    }
 }
 
 void hlo_lower_quant(Hlo *h, Arena *scratch) {

@@ -7,7 +7,7 @@
 const char *const hlo_dialect_names[HD_COUNT] = {
     [HD_STABLEHLO] = "stablehlo", [HD_FUNC] = "func", [HD_BUILTIN] = "builtin",
     [HD_SDY] = "sdy",             [HD_CHLO] = "chlo", [HD_CHECK] = "check",
-    [HD_INTERPRETER] = "interpreter",
+    [HD_INTERPRETER] = "interpreter", [HD_OTRN] = "otrn",
 };
 
 // The attribute list of a row may hold just AK_NONE, which is zero: it then counts as empty.

@@ -208,21 +208,27 @@ static void check_sort(Verify *v) {
 }
 
 static void check_map(Verify *v) {
-    const HloType *r = verify_out(v, 0);
     const HloRegion *body = hlo_op_region(v->h, v->op, 0);
     const HloOp *ret;
-    if (body->nargs != v->op->noperands || verify_returns(v, 0, &ret) != 1)
-        verify_fail(v, "C4: the computation must take one value per input and return one");
+    uint32_t nresults = v->op->nresults;
+    if (!nresults || body->nargs != v->op->noperands || verify_returns(v, 0, &ret) != nresults)
+        verify_fail(v, "C4: the computation must take one value per input and return one per result");
+    const HloType *r = verify_out(v, 0);
     for (uint32_t i = 0; i < v->op->noperands; i++) {
         const HloType *t = verify_in(v, i), *arg = verify_value(v, body->args + i);
         verify_same_shape(v, "C1", t, r);
         if (arg->kind != HT_TENSOR || arg->rank || !verify_elem_same(arg, t))
             verify_fail(v, "C4: argument %u of the computation is no element of the input", i);
     }
-    const HloType *out = verify_value(v, hlo_operand(v->h, ret, 0));
-    verify_that(v, out->kind == HT_TENSOR && out->rank == 0,
-                "C4: the computation must return a scalar");
-    verify_same_elem(v, "C4", out, r);
+    for (uint32_t i = 0; i < nresults; i++) {
+        const HloType *out = verify_value(v, hlo_operand(v->h, ret, i));
+        verify_that(v, out->kind == HT_TENSOR && out->rank == 0,
+                    "C4: the computation must return a scalar");
+        verify_same_elem(v, "C4", out, verify_out(v, i));
+        verify_same_shape(v, "C1", verify_out(v, i), r);
+    }
+    if (v->op->code == HLO_FUSED)
+        return;
     uint32_t n;
     const int64_t *d = verify_ints(v, AK_DIMENSIONS, &n);
     verify_size(v, AK_DIMENSIONS, r->rank);
@@ -240,6 +246,7 @@ bool verify_region(Verify *v) {
         [HLO_SELECT_AND_SCATTER] = check_select_and_scatter,
         [HLO_SORT] = check_sort,
         [HLO_MAP] = check_map,
+        [HLO_FUSED] = check_map,
     };
     if (!checks[v->op->code])
         return false;

@@ -80,6 +80,8 @@ typedef struct KWork {
     double read_bytes, write_bytes; // HBM traffic
     double steps;                   // arithmetic steps of one 32-bit lane, all elements together
     double flops;                   // multiply-adds of products, times two; else 0
+    double link_bytes;              // what a device sends to others; a collective also waits for them
+    bool is_collective;
 } KWork;
 KWork kern_work(const Kern *k);
 

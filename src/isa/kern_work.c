@@ -8,6 +8,7 @@
 // of magnitude is claimed.
 #include <math.h>
 
+#include "hlo/coll.h"
 #include "isa/kern.h"
 
 enum {
@@ -132,7 +133,8 @@ static void work_sort(const Kern *k, KWork *w) {
 static void work_red(const Kern *k, KWork *w) {
     switch (k->op) {
     case HLO_MAP:
-        w->elems = out_elems(k);
+    case HLO_FUSED:
+        w->elems = k->nout ? (double)k->out[0].elems : 0;
         w->steps = w->elems * region_steps(k, 0);
         break;
     case HLO_REDUCE_WINDOW:
@@ -215,6 +217,36 @@ static void work_misc(const Kern *k, KWork *w) {
     }
 }
 
+// Bytes over the links by the usual accounting: a ring moves (n-1)/n of the buffer for each of its two
+// halves, reduce-scatter and all-gather. An unknown number of devices counts as very many. The sums
+// themselves are formed by the DMA engines on the way and cost no steps.
+static void work_coll(const Kern *k, KWork *w) {
+    Groups g = {0};
+    double in = w->read_bytes, out = w->write_bytes, share = 1;
+    coll_groups((HloOpcode)k->op, k->attrs, &g);
+    if (g.cols && g.mode != GROUP_BOTH)
+        share = 1 - 1.0 / g.cols;
+    w->elems = fmax(out_elems(k), in_elems(k));
+    w->is_collective = true;
+    switch (k->op) {
+    case HLO_ALL_REDUCE:
+    case HLO_COLLECTIVE_REDUCE:
+        w->link_bytes = 2 * share * out;
+        break;
+    case HLO_ALL_GATHER:
+        w->link_bytes = out - in;
+        break;
+    case HLO_REDUCE_SCATTER:
+        w->link_bytes = in - out;
+        break;
+    case HLO_ALL_TO_ALL:
+        w->link_bytes = share * in;
+        break;
+    default:
+        w->link_bytes = fmax(in, out);
+    }
+}
+
 KWork kern_work(const Kern *k) {
     KWork w = {0};
     for (uint32_t i = 0; i < k->nin; i++)
@@ -242,6 +274,9 @@ KWork kern_work(const Kern *k) {
             w.flops = 2 * macs;
             w.steps = macs * type_factor(k->in[0].dtype);
         }
+        break;
+    case HC_COLL:
+        work_coll(k, &w);
         break;
     default:
         work_misc(k, &w);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // bind.c — a program with dimensions of unknown size meets the arguments of one run.
 //
-// The entry's arguments get the types of what will be passed. Integer scalars whose values are given become
-// constants: exporters pass sizes that way. The rest of the graph is refined later, by the shapes pass; until
-// then a value of known shape may be used where the graph still says `?`, which the verifier takes as equal.
+// The entry's arguments get the types of what will be passed. Integer scalars whose values are given
+// become constants: exporters pass sizes that way. The rest of the graph is refined later, by the
+// shapes pass; until then a value of known shape may be used where the graph still says `?`, which
+// the verifier takes as equal.
 #include <string.h>
 
 #include "pass/pass.h"
@@ -44,7 +45,8 @@ static void bind_type(Hlo *h, uint32_t i, ValueId arg, const otrn_type *given) {
 }
 
 // Every use of the argument reads a constant instead.
-static void bind_value(Hlo *h, RegionId body, ValueId arg, const otrn_type *given, const void *data) {
+static void bind_value(Hlo *h, RegionId body, ValueId arg, const otrn_type *given,
+                       const void *data) {
     TypeId type = h->values.at[arg].type;
     const HloType *t = hlo_type(h, type);
     if (t->kind != HT_TENSOR || t->rank || t->text || !dtype_is_int(t->dtype) || given->rank ||
@@ -87,8 +89,8 @@ bool pass_bind(Hlo *h, const otrn_type *types, const void *const *values, size_t
     if (!open)
         return false;
     if (n != body.nargs)
-        ctx_fail(h->ctx, OTRN_ARGUMENT, (Place){.file = h->file}, "the program takes %u arguments, %zu given",
-                 body.nargs, n);
+        ctx_fail(h->ctx, OTRN_ARGUMENT, (Place){.file = h->file},
+                 "the program takes %u arguments, %zu given", body.nargs, n);
     for (uint32_t i = 0; i < body.nargs; i++)
         bind_type(h, i, body.args + i, &types[i]);
     for (uint32_t i = 0; values && i < body.nargs; i++)

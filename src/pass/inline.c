@@ -19,12 +19,13 @@ typedef struct Inline {
     Compile *c;
     Hlo *h;
     VEC(ValueId) map; // value of the source body -> value of the copy
-    VEC(uint32_t) tuple; // value -> first index into tuple_items + 1, for tuple values
-    VEC(ValueId) tuple_items;
+    VEC(uint32_t) tuple; // value -> index into tuple_items + 1, for tuple values
+    VEC(ValueId) tuple_items; // a count, then that many members; and the next
     uint32_t depth;
 } Inline;
 
 static void copy_region(Inline *in, RegionId from, RegionId to);
+static void copy_ops(Inline *in, RegionId from, RegionId to, bool without_return);
 
 static void map_set(Inline *in, ValueId from, ValueId to) {
     if (from >= in->map.n) {
@@ -77,18 +78,69 @@ static void inline_call(Inline *in, OpId id, const char *callee, RegionId to) {
     in->depth--;
 }
 
-// A tuple is a name for its members: nothing is copied.
-static void note_tuple(Inline *in, OpId id) {
+// A tuple is a name for its members, the operands of an op: nothing is copied.
+static void note_members(Inline *in, ValueId tuple, OpId members) {
     Hlo *h = in->h;
-    HloOp op = *hlo_at(h, id);
-    ValueId stand_in = hlo_value(h, h->values.at[op.results].type);
+    HloOp op = *hlo_at(h, members);
+    ValueId stand_in = hlo_value(h, h->values.at[tuple].type);
     VEC_RESERVE(in->c->scratch, &in->tuple, h->values.n);
     memset(in->tuple.at + in->tuple.n, 0, (h->values.n - in->tuple.n) * sizeof *in->tuple.at);
     in->tuple.n = h->values.n;
     in->tuple.at[stand_in] = in->tuple_items.n + 1;
+    VEC_PUSH(in->c->scratch, &in->tuple_items, op.noperands);
     for (uint32_t i = 0; i < op.noperands; i++)
         VEC_PUSH(in->c->scratch, &in->tuple_items, map_get(in, hlo_operand(h, &op, i)));
-    map_set(in, op.results, stand_in);
+    map_set(in, tuple, stand_in);
+}
+
+// What was started is done at once: the region's ops come here, and the future is a tuple of what it
+// returns.
+static void inline_async(Inline *in, OpId id, RegionId to) {
+    Hlo *h = in->h;
+    HloOp op = *hlo_at(h, id);
+    RegionId from = h->op_regions.at[op.regions];
+    HloRegion body = h->regions.at[from];
+    if (body.nargs != op.noperands)
+        hlo_fail(h, id, OTRN_VERIFY, "passes %u values to a region that takes %u", op.noperands, body.nargs);
+    for (uint32_t i = 0; i < body.nargs; i++)
+        map_set(in, body.args + i, map_get(in, hlo_operand(h, &op, i)));
+    copy_ops(in, from, to, true);
+    note_members(in, op.results, body.ops.at[body.ops.n - 1]);
+}
+
+static void finish_async(Inline *in, OpId id) {
+    Hlo *h = in->h;
+    HloOp op = *hlo_at(h, id);
+    ValueId t = map_get(in, hlo_operand(h, &op, 0));
+    uint32_t at = t < in->tuple.n ? in->tuple.at[t] : 0;
+    if (!at)
+        hlo_fail(h, id, OTRN_UNSUPPORTED, "its future does not come from async_start");
+    if (in->tuple_items.at[at - 1] != op.nresults)
+        hlo_fail(h, id, OTRN_VERIFY, "returns %u values, its region %u", op.nresults,
+                 in->tuple_items.at[at - 1]);
+    for (uint32_t i = 0; i < op.nresults; i++)
+        map_set(in, op.results + i, in->tuple_items.at[at + i]);
+}
+
+// The old form of all_reduce: adds over replicas.
+static void copy_cross_replica_sum(Inline *in, OpId id, RegionId to) {
+    Hlo *h = in->h;
+    HloOp op = *hlo_at(h, id);
+    ValueId operand = map_get(in, hlo_operand(h, &op, 0));
+    TypeId type = h->values.at[op.results].type;
+    TypeId scalar = hlo_type_tensor(h, hlo_type(h, type)->dtype, 0, NULL);
+    OpId sum = hlo_op(h, HLO_ALL_REDUCE, op.loc, 1, &operand, 1, &type);
+    *hlo_attr_slot(h, sum, AK_REPLICA_GROUPS) = *hlo_attr(&op, AK_REPLICA_GROUPS);
+    *hlo_attr_slot(h, sum, AK_CHANNEL_ID) = (HloAttr){.kind = HA_INT};
+    *hlo_attr_slot(h, sum, AK_USE_GLOBAL_DEVICE_IDS) = (HloAttr){.kind = HA_BOOL};
+    RegionId r = hlo_op_add_region(h, sum, 2, (TypeId[]){scalar, scalar});
+    ValueId args[2] = {h->regions.at[r].args, h->regions.at[r].args + 1};
+    OpId add = hlo_op(h, HLO_ADD, op.loc, 2, args, 1, &scalar);
+    ValueId total = hlo_at(h, add)->results;
+    hlo_region_push(h, r, add);
+    hlo_region_push(h, r, hlo_op(h, HLO_RETURN, op.loc, 1, &total, 0, NULL));
+    hlo_region_push(h, to, sum);
+    map_set(in, op.results, hlo_at(h, sum)->results);
 }
 
 static bool take_tuple_element(Inline *in, OpId id) {
@@ -100,7 +152,7 @@ static bool take_tuple_element(Inline *in, OpId id) {
     int64_t index = hlo_int(op, AK_INDEX, -1);
     if (index < 0 || index >= hlo_type(h, h->values.at[t].type)->nmembers)
         hlo_fail(h, id, OTRN_VERIFY, "index %lld is outside the tuple", (long long)index);
-    map_set(in, op->results, in->tuple_items.at[in->tuple.at[t] - 1 + (uint32_t)index]);
+    map_set(in, op->results, in->tuple_items.at[in->tuple.at[t] + (uint32_t)index]);
     return true;
 }
 
@@ -157,14 +209,17 @@ static void copy_const_check(Inline *in, OpId id, RegionId to) {
 // Copies a region's ops to the end of another, inlining on the way. A function's own RETURN is left to
 // the caller; a nested region's RETURN is copied like any op.
 static void copy_region(Inline *in, RegionId from, RegionId to) {
+    copy_ops(in, from, to, in->h->regions.at[from].parent == 0);
+}
+
+static void copy_ops(Inline *in, RegionId from, RegionId to, bool without_return) {
     Hlo *h = in->h;
-    bool body_of_call = h->regions.at[from].parent == 0;
     for (uint32_t i = 0; i < h->regions.at[from].ops.n; i++) {
         OpId id = h->regions.at[from].ops.at[i];
         const HloOp *op = hlo_at(h, id);
         switch (op->code) {
         case HLO_RETURN:
-            if (!body_of_call)
+            if (!without_return)
                 copy_op(in, id, to);
             continue;
         case HLO_CALL:
@@ -178,13 +233,25 @@ static void copy_region(Inline *in, RegionId from, RegionId to) {
             copy_const_check(in, id, to);
             continue;
         case HLO_TUPLE:
-            note_tuple(in, id);
+            note_members(in, op->results, id);
+            continue;
+        case HLO_ASYNC_START:
+            inline_async(in, id, to);
+            continue;
+        case HLO_ASYNC_DONE:
+            finish_async(in, id);
+            continue;
+        case HLO_CROSS_REPLICA_SUM:
+            copy_cross_replica_sum(in, id, to);
+            continue;
+        case HLO_INTERPRETER_PRINT:
             continue;
         case HLO_GET_TUPLE_ELEMENT:
             if (!take_tuple_element(in, id))
                 copy_op(in, id, to);
             continue;
         case HLO_UNREALIZED_CAST:
+        case HLO_INTERPRETER_PROBE:
         case HLO_SDY_SHARDING_CONSTRAINT:
         case HLO_SDY_RESHARD:
         case HLO_SDY_PROPAGATION_BARRIER:

@@ -13,6 +13,7 @@ const PassRow pass_rows[] = {
     {"cse", pass_cse, "compute equal operations once"},
     {"dots", pass_dots, "bring matrix products into the form the tensor engine takes"},
     {"dce", pass_dce, "drop what nothing uses"},
+    {"fuse", pass_fuse, "join elementwise operations so that what is between them stays out of memory"},
 };
 const int pass_count = sizeof pass_rows / sizeof *pass_rows;
 
@@ -37,6 +38,16 @@ void walk_grow(Walk *w) {
     for (uint32_t v = w->repl.n; v < want; v++)
         w->repl.at[v] = v;
     w->repl.n = want;
+}
+
+void walk_region(Walk *w, RegionId r) {
+    for (uint32_t i = 0; i < w->hlo->regions.at[r].ops.n; i++) {
+        OpId id = w->hlo->regions.at[r].ops.at[i];
+        walk_operands(w, id);
+        const HloOp *op = hlo_at(w->hlo, id);
+        for (uint32_t k = 0; k < op->nregions; k++)
+            walk_region(w, w->hlo->op_regions.at[op->regions + k]);
+    }
 }
 
 void walk_operands(Walk *w, OpId id) {

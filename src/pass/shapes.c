@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // shapes.c — dimensions of unknown size get their sizes.
-// needs: one function; the shapes of its arguments are known (see bind.c), or nothing depends on them
+// needs: one function; the shapes of its arguments are known (bind.c), or nothing depends on them
 // gives: static types everywhere; dynamic_reshape and its kin are reshape and its kin
 // stale: nothing
 //
-// One forward walk. The type of a result follows from its operands (hlo/infer.h). A shape that is itself
-// computed by the program follows from sizes that are known by then: small tensors whose operands are all
-// known are evaluated on the way, and an op that takes its shape as an operand becomes the op that has it
-// as an attribute. Loops: a carried value keeps the shape it enters with, and its elements when the body
-// hands it on untouched. Branches: when the choice is known, only the chosen one is left.
+// One forward walk. The type of a result follows from its operands (hlo/infer.h). A shape that the
+// program computes follows from sizes that are known by then: small tensors whose operands are all
+// known are evaluated on the way, and an op that takes its shape as an operand becomes the op that
+// has it as an attribute. Loops: a carried value keeps the shape it enters with, and its elements
+// when the body hands it on untouched. Branches: when the choice is known, only that one is left.
 #include "pass/shapes.h"
 
 #include <string.h>
@@ -79,19 +79,39 @@ static void know_constant(Shapes *s, const HloOp *op) {
     s->known.at[op->results] = data;
 }
 
+// A region that returns one op of its arguments, as reductions of sizes have.
+static bool is_one_op(const Hlo *h, const HloRegion *r) {
+    const HloOp *op = hlo_at(h, r->ops.at[0]);
+    if (r->ops.n != 2 || op->nregions)
+        return false;
+    for (uint32_t i = 0; i < op->noperands; i++) {
+        ValueId v = hlo_operand(h, op, i);
+        if (v < r->args || v >= r->args + r->nargs)
+            return false;
+    }
+    return hlo_operand(h, hlo_at(h, r->ops.at[1]), 0) == op->results;
+}
+
+// Arithmetic, movement, and reductions such as the product of a list of sizes.
+static bool may_evaluate(const Hlo *h, const HloOp *op) {
+    int cls = hlo_row(op)->cls;
+    return op->nresults == 1 && is_small(h, op->results) &&
+           (cls <= HC_EW3 || cls == HC_MOVE ||
+            (op->code == HLO_REDUCE && is_one_op(h, hlo_op_region(h, op, 0))));
+}
+
 // Evaluates an op whose operands are all known.
 static void know_results(Shapes *s, OpId id) {
     HloOp op = *hlo_at(s->h, id);
-    const HloOpRow *row = hlo_row(&op);
     if (op.code == HLO_CONSTANT) {
         know_constant(s, &op);
         return;
     }
-    if ((row->cls > HC_EW3 && row->cls != HC_MOVE) || op.nresults != 1 || !is_small(s->h, op.results))
-        return;
     for (uint32_t i = 0; i < op.noperands; i++)
         if (!s->known.at[hlo_operand(s->h, &op, i)])
             return;
+    if (!may_evaluate(s->h, &op))
+        return;
     Tensor *in = ARENA_NEWN(s->c->scratch, Tensor, op.noperands + 1), out;
     for (uint32_t i = 0; i < op.noperands; i++) {
         ValueId v = hlo_operand(s->h, &op, i);
@@ -128,10 +148,11 @@ static void shapes_while(Shapes *s, OpId id) {
     shapes_region(s, regions[1]);
     ret = *region_return(s, regions[1]);
     for (uint32_t i = 0; i < op.noperands; i++) {
-        TypeId from = h->values.at[hlo_operand(h, &op, i)].type, to = h->values.at[hlo_operand(h, &ret, i)].type;
-        const HloType *a = hlo_type(h, from), *b = hlo_type(h, to);
-        if (from != to && a->kind == HT_TENSOR && !a->dynamic && !b->dynamic)
-            hlo_fail(h, id, OTRN_UNSUPPORTED, "the shape of carried value %u changes from one round to the next", i);
+        const HloType *a = hlo_value_type(h, hlo_operand(h, &op, i));
+        const HloType *b = hlo_value_type(h, hlo_operand(h, &ret, i));
+        if (a != b && a->kind == HT_TENSOR && !a->dynamic && !b->dynamic)
+            hlo_fail(h, id, OTRN_UNSUPPORTED,
+                     "the shape of carried value %u changes from one round to the next", i);
     }
 }
 
@@ -257,7 +278,8 @@ static void check_args(Hlo *h, const HloFunc *f) {
 }
 
 static bool is_assertion(const HloOp *op) {
-    return op->code == HLO_CUSTOM_CALL && !strcmp(hlo_attr_str(op, AK_CALL_TARGET_NAME), "shape_assertion");
+    return op->code == HLO_CUSTOM_CALL &&
+           !strcmp(hlo_attr_str(op, AK_CALL_TARGET_NAME), "shape_assertion");
 }
 
 static void check_region(Shapes *s, RegionId id) {
@@ -269,11 +291,13 @@ static void check_region(Shapes *s, RegionId id) {
             int d = open_dimension(h, op->results + k);
             if (d >= 0)
                 hlo_fail(h, op_id, OTRN_UNSUPPORTED,
-                         "the size of dimension %d of result %u does not follow from the shapes of the inputs",
+                         "the size of dimension %d of result %u does not follow from the shapes of "
+                         "the inputs",
                          d, k);
         }
         if (is_assertion(op))
-            hlo_fail(h, op_id, OTRN_UNSUPPORTED, "the assertion depends on more than the shapes of the inputs");
+            hlo_fail(h, op_id, OTRN_UNSUPPORTED,
+                     "the assertion depends on more than the shapes of the inputs");
         for (uint32_t r = 0; r < op->nregions; r++)
             check_region(s, h->op_regions.at[op->regions + r]);
     }
@@ -303,7 +327,8 @@ static bool shape_is_data(const HloOp *op) {
     case HLO_SET_DIMENSION_SIZE:
         return true;
     case HLO_CUSTOM_CALL:
-        return is_assertion(op) || !strncmp(hlo_attr_str(op, AK_CALL_TARGET_NAME), "stablehlo.", 10);
+        return is_assertion(op) ||
+               !strncmp(hlo_attr_str(op, AK_CALL_TARGET_NAME), "stablehlo.", 10);
     default:
         return false;
     }

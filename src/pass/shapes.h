@@ -14,7 +14,7 @@ typedef struct Shapes {
     Compile *c;
     Hlo *h;
     Walk w;
-    VEC(const void *) known; // by value: its elements, dense; NULL when they are known only at run time
+    VEC(const void *) known; // by value: its elements, dense; NULL: known only at run time
     VEC(OpId) out;           // ops written so far; regions use it as a stack
     uint32_t depth;
 } Shapes;

@@ -8,7 +8,9 @@
 
 #include "pass/shapes.h"
 
-static ValueId operand(const Shapes *s, OpId id, uint32_t i) { return hlo_operand(s->h, hlo_at(s->h, id), i); }
+static ValueId operand(const Shapes *s, OpId id, uint32_t i) {
+    return hlo_operand(s->h, hlo_at(s->h, id), i);
+}
 
 static const HloType *operand_type(const Shapes *s, OpId id, uint32_t i) {
     return hlo_value_type(s->h, operand(s, id, i));
@@ -33,12 +35,16 @@ static void become(Shapes *s, OpId id, HloOpcode code, uint32_t operands) {
 }
 
 static void set_ints(Shapes *s, OpId id, HloAttrKey key, const int64_t *v, uint32_t n) {
-    *hlo_attr_slot(s->h, id, key) = (HloAttr){.kind = HA_INTS, .n = n, .ints = hlo_ints_dup(s->h, v, n)};
+    *hlo_attr_slot(s->h, id, key) =
+        (HloAttr){.kind = HA_INTS, .n = n, .ints = hlo_ints_dup(s->h, v, n)};
 }
 
 static void set_pairs(Shapes *s, OpId id, HloAttrKey key, const int64_t *v, uint32_t rows) {
     *hlo_attr_slot(s->h, id, key) =
-        (HloAttr){.kind = HA_INTS2, .n = 2 * rows, .cols = 2, .ints = hlo_ints_dup(s->h, v, 2 * (size_t)rows)};
+        (HloAttr){.kind = HA_INTS2,
+                  .n = 2 * rows,
+                  .cols = 2,
+                  .ints = hlo_ints_dup(s->h, v, 2 * (size_t)rows)};
 }
 
 // Result k has the shape that this operand lists.
@@ -66,7 +72,8 @@ static bool dimension_size(Shapes *s, OpId id) {
     TypeId type = s->h->values.at[hlo_at(s->h, id)->results].type;
     int32_t *data = ARENA_NEW(s->h->arena, int32_t);
     dtype_from_i64(DT_I32, data, size);
-    *hlo_attr_slot(s->h, id, AK_VALUE) = (HloAttr){.kind = HA_TENSOR, .type = type, .n = 4, .data = data};
+    *hlo_attr_slot(s->h, id, AK_VALUE) =
+        (HloAttr){.kind = HA_TENSOR, .type = type, .n = 4, .data = data};
     return true;
 }
 
@@ -77,8 +84,8 @@ static bool set_dimension_size(Shapes *s, OpId id) {
     if (t->dynamic || !shapes_ints(s, operand(s, id, 1), 1, &size))
         return true;
     if (size < 0 || size > t->dims[dim])
-        hlo_fail(s->h, id, OTRN_VERIFY, "size %lld for a dimension of at most %lld", (long long)size,
-                 (long long)t->dims[dim]);
+        hlo_fail(s->h, id, OTRN_VERIFY, "size %lld for a dimension of at most %lld",
+                 (long long)size, (long long)t->dims[dim]);
     int64_t start[OTRN_MAX_RANK] = {0}, limit[OTRN_MAX_RANK], stride[OTRN_MAX_RANK];
     for (int d = 0; d < t->rank; d++)
         limit[d] = d == dim ? size : t->dims[d], stride[d] = 1;
@@ -111,7 +118,8 @@ static bool iota(Shapes *s, OpId id) {
 }
 
 static bool pad(Shapes *s, OpId id) {
-    static const HloAttrKey keys[3] = {AK_EDGE_PADDING_LOW, AK_EDGE_PADDING_HIGH, AK_INTERIOR_PADDING};
+    static const HloAttrKey keys[3] = {AK_EDGE_PADDING_LOW, AK_EDGE_PADDING_HIGH,
+                                       AK_INTERIOR_PADDING};
     int64_t lists[3][OTRN_MAX_RANK];
     uint32_t rank = operand_type(s, id, 0)->rank;
     for (uint32_t i = 0; i < 3; i++)
@@ -131,7 +139,8 @@ static void sizes_from_limit(Shapes *s, OpId id) {
         return;
     ValueId a = operand(s, def, 0), b = operand(s, def, 1), result = hlo_at(s->h, id)->results;
     int64_t sizes[OTRN_MAX_RANK];
-    if ((a == start || b == start) && shapes_ints(s, a == start ? b : a, (uint32_t)result_rank(s, id), sizes))
+    uint32_t rank = (uint32_t)result_rank(s, id);
+    if ((a == start || b == start) && shapes_ints(s, a == start ? b : a, rank, sizes))
         shapes_refine(s, result, sizes);
 }
 
@@ -180,8 +189,9 @@ static bool real_dynamic_slice(Shapes *s, OpId id) {
     if (!known[0] || !known[1])
         return slice_at_data(s, id, lists[2]);
     const HloType *a = operand_type(s, id, 0);
-    for (uint32_t d = 0; d < rank; d++) { // exporters mean a dynamic_slice, which moves to where it fits
-        int64_t over = a->dims[d] == HLO_DYNAMIC || lists[2][d] != 1 ? 0 : lists[1][d] - a->dims[d];
+    for (uint32_t d = 0; d < rank; d++) { // exporters mean a dynamic_slice, which moves into place
+        bool may_move = a->dims[d] != HLO_DYNAMIC && lists[2][d] == 1;
+        int64_t over = may_move ? lists[1][d] - a->dims[d] : 0;
         over = over > 0 && lists[0][d] >= over ? over : 0;
         lists[0][d] -= over, lists[1][d] -= over;
     }
@@ -276,7 +286,8 @@ static bool dynamic_top_k(Shapes *s, OpId id) {
 static int64_t rng_algorithm(const HloAttr *a) {
     if (a && (a->kind == HA_INT || a->kind == HA_ENUM))
         return a->i;
-    for (int64_t i = RNGALG_THREE_FRY; a && (a->kind == HA_OPAQUE || a->kind == HA_STR) && i <= RNGALG_PHILOX; i++)
+    bool is_text = a && (a->kind == HA_OPAQUE || a->kind == HA_STR);
+    for (int64_t i = RNGALG_THREE_FRY; is_text && i <= RNGALG_PHILOX; i++)
         if (strstr(a->s, hlo_enum_name(AK_RNG_ALGORITHM, i)))
             return i;
     return RNGALG_DEFAULT;
@@ -305,7 +316,7 @@ static const HloFunc *reducer(Shapes *s, OpId id, uint32_t n) {
     return f && f->body && s->h->regions.at[f->body].nargs == 2 * n ? f : NULL;
 }
 
-// Operands: N inputs, N initial values, then window sizes, strides, base and window dilations, padding.
+// Operands: N inputs, N initial values, window sizes, strides, base and window dilations, padding.
 static bool dynamic_reduce_window(Shapes *s, OpId id) {
     static const HloAttrKey keys[4] = {AK_WINDOW_DIMENSIONS, AK_WINDOW_STRIDES, AK_BASE_DILATIONS,
                                        AK_WINDOW_DILATIONS};

@@ -18,6 +18,7 @@ typedef struct Walk {
 void walk_init(Walk *w, Compile *c);
 void walk_grow(Walk *w); // after new values were made
 void walk_operands(Walk *w, OpId op);
+void walk_region(Walk *w, RegionId r); // walk_operands for every op in it
 static inline void walk_replace(Walk *w, ValueId from, ValueId to) {
     w->repl.at[from] = w->repl.at[to];
 }
@@ -30,6 +31,7 @@ void pass_fold(Compile *c);
 void pass_cse(Compile *c);
 void pass_dots(Compile *c);
 void pass_dce(Compile *c);
+void pass_fuse(Compile *c);
 
 // Copies a function's body, calls in it inlined, to the end of a region with as many arguments.
 void inline_body(Compile *c, const HloFunc *f, RegionId to);

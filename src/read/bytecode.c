@@ -134,27 +134,37 @@ void bc_leave(Bc *b) {
     b->depth--;
 }
 
+// An entry that the program itself asks for is paid each time: it may stand for many.
 void bc_entry_seen(Bc *b, const BcEntry *e) {
     if (e->height > b->child_height)
         b->child_height = e->height;
+    if (__builtin_add_overflow(b->child_weight, e->weight, &b->child_weight))
+        b->child_weight = UINT32_MAX;
+    if (!b->decoding && e->weight > BC_LIGHT)
+        bc_spend(b, (uint64_t)e->weight * sizeof(HloAttr));
 }
 
-uint32_t bc_entry_begin(Bc *b, Rd *r, BcEntry *e) {
+BcOuter bc_entry_begin(Bc *b, Rd *r, BcEntry *e) {
     if (e->state == BS_BUSY)
         rd_fail(r, "an attribute or type contains itself");
     bc_enter(b, r);
     e->state = BS_BUSY;
-    uint32_t outer_height = b->child_height;
+    BcOuter outer = {b->child_height, b->child_weight};
     b->child_height = 0;
-    return outer_height;
+    b->child_weight = 1;
+    b->decoding++;
+    return outer;
 }
 
-void bc_entry_end(Bc *b, Rd *r, BcEntry *e, uint32_t outer_height) {
+void bc_entry_end(Bc *b, Rd *r, BcEntry *e, BcOuter outer) {
     if (b->child_height >= BC_MAX_DEPTH)
         rd_fail(r, "nested deeper than the reader's limit of %d", BC_MAX_DEPTH);
     e->state = BS_DONE;
     e->height = (uint16_t)(b->child_height + 1);
-    b->child_height = outer_height;
+    e->weight = b->child_weight;
+    b->child_height = outer.height;
+    b->child_weight = outer.weight;
+    b->decoding--;
     bc_entry_seen(b, e);
     bc_leave(b);
 }
@@ -202,12 +212,15 @@ static void read_properties(Bc *b, BcSpan section) {
 }
 
 static BcDialect dialect_known(const char *name) {
-    return !strcmp(name, "vhlo")      ? BD_VHLO
-           : !strcmp(name, "builtin") ? BD_BUILTIN
-           : !strcmp(name, "sdy")     ? BD_SDY
-           : !strcmp(name, "chlo")    ? BD_CHLO
-           : !strcmp(name, "check")   ? BD_CHECK
-                                      : BD_OTHER;
+    static const struct {
+        const char *name;
+        BcDialect known;
+    } rows[] = {{"vhlo", BD_VHLO},   {"builtin", BD_BUILTIN}, {"sdy", BD_SDY},
+                {"chlo", BD_PLAIN}, {"check", BD_PLAIN},     {"interpreter", BD_PLAIN}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (!strcmp(name, rows[i].name))
+            return rows[i].known;
+    return BD_OTHER;
 }
 
 static void read_dialect_names(Bc *b, Rd *r) {

@@ -15,7 +15,8 @@
 //   2. an entry that is asked for while it is being decoded is a cycle and refused;
 //   3. recursion goes through bc_enter, which knows a named limit, and no entry is higher than that
 //      either, so those who walk the graph later may recurse; chains of locations use none;
-//   4. what grows beyond the file's own bytes (texts, splats written out) is paid from a budget.
+//   4. what grows beyond the file's own bytes (texts, splats written out, entries shared by many
+//      others) is paid from a budget.
 #ifndef OTRN_READ_BYTECODE_H
 #define OTRN_READ_BYTECODE_H
 
@@ -27,11 +28,13 @@
 #define BC_MAX_TEXT (1u << 20)     // bytes of one attribute kept as text
 #define BC_BUDGET_BASE (64u << 20) // bytes that may be made beyond BC_BUDGET_FACTOR times the file
 #define BC_BUDGET_FACTOR 16
+#define BC_LIGHT 64 // entries of up to this weight are free
 
 #define VHLO_NEWEST_MAJOR 1
 #define VHLO_NEWEST_MINOR 20
 
-typedef enum BcDialect { BD_OTHER, BD_BUILTIN, BD_VHLO, BD_SDY, BD_CHLO, BD_CHECK } BcDialect;
+// PLAIN: other dialects of ops.def; their attributes and types are builtin's.
+typedef enum BcDialect { BD_OTHER, BD_BUILTIN, BD_VHLO, BD_SDY, BD_PLAIN } BcDialect;
 typedef enum BcState { BS_NEW, BS_BUSY, BS_DONE } BcState;
 
 typedef struct BcSpan { // bytes of the file, or of the arena's copy for strings
@@ -45,6 +48,7 @@ typedef struct BcEntry { // an undecoded attribute or type
     bool custom;      // dialect-defined bytes, else text
     uint8_t state;    // BcState
     uint16_t height;  // levels of entries below and with this one
+    uint32_t weight;  // entries below and with this one, each as often as it would be written out
 } BcEntry;
 
 typedef struct BcAttr {
@@ -100,7 +104,9 @@ typedef struct Bc {
     BcType *types;
     uint32_t nstrs, nprops, nresources, ndialects, nopnames, nattrs, ntypes;
     uint32_t depth;        // entries and regions being decoded, one inside the other
+    uint32_t decoding;     // entries among those
     uint32_t child_height; // tallest entry the one being decoded has asked for so far
+    uint32_t child_weight; // of all it has asked for
     uint64_t budget;       // bytes that may still be made
     VEC(BcFrame) frames;
     VEC(ValueId) values;
@@ -125,8 +131,11 @@ void bc_done(Rd *r, const char *what); // raises when bytes are left
 void bc_enter(Bc *b, Rd *r);           // one level deeper
 void bc_leave(Bc *b);
 // Around decoding one entry; the result of begin goes to end. Seen: it was decoded before.
-uint32_t bc_entry_begin(Bc *b, Rd *r, BcEntry *e);
-void bc_entry_end(Bc *b, Rd *r, BcEntry *e, uint32_t outer_height);
+typedef struct BcOuter { // child_height and child_weight of the entry around
+    uint32_t height, weight;
+} BcOuter;
+BcOuter bc_entry_begin(Bc *b, Rd *r, BcEntry *e);
+void bc_entry_end(Bc *b, Rd *r, BcEntry *e, BcOuter outer);
 void bc_entry_seen(Bc *b, const BcEntry *e);
 void bc_spend(Bc *b, uint64_t bytes);
 _Noreturn void bc_fail_version(Bc *b, const char *what);
@@ -145,6 +154,7 @@ HloAttr bc_tensor(Bc *b, Rd *r, TypeId type, BcSpan blob);
 HloAttr bc_text(Bc *b, Buf *text); // as HA_OPAQUE
 void bc_text_check(Bc *b, Rd *r, const Buf *text);
 BcSpan bc_blob(Rd *r);
+bool bc_is_name(const HloAttr *a); // a string without zero bytes
 
 // --- bytecode_type.c ----------------------------------------------------------------------------
 const BcType *bc_type(Bc *b, uint32_t i);

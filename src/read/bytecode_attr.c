@@ -7,6 +7,7 @@
 #include "read/bytecode.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 uint32_t bc_attr_index(Bc *b, Rd *r) {
     return bc_index(r, b->nattrs, "attribute");
@@ -87,11 +88,13 @@ static HloAttr odd_number(Bc *b, Rd *r, const BcType *t, unsigned bits) {
     if (!bits || !t->text)
         rd_fail(r, "a number of a type that has none");
     Buf out = {.arena = b->arena};
-    buf_puts(&out, "0x");
     uint32_t words = bits > 64 ? bc_count(r) : 1;
-    for (uint32_t i = 0; i < words; i++) {
-        uint64_t word = bc_bits(r, bits > 64 ? 64 : bits);
-        buf_printf(&out, "%s%0*llx", i ? "_" : "", bits > 64 ? 16 : 0, (unsigned long long)word);
+    uint64_t *word = ARENA_NEWN(b->arena, uint64_t, words);
+    for (uint32_t i = 0; i < words; i++) // the lowest comes first
+        word[i] = bc_bits(r, bits > 64 ? 64 : bits);
+    buf_puts(&out, words ? "0x" : "0x0");
+    for (uint32_t i = words; i-- > 0;) {
+        buf_printf(&out, "%0*llx", bits > 64 ? 16 : 0, (unsigned long long)word[i]);
         bc_text_check(b, r, &out);
     }
     buf_printf(&out, " : %s", t->text);
@@ -127,15 +130,31 @@ HloAttr bc_list(Bc *b, Rd *r) {
     return (HloAttr){.kind = HA_LIST, .n = n, .list = list};
 }
 
+bool bc_is_name(const HloAttr *a) {
+    return (a->kind == HA_STR || a->kind == HA_SYM) && strlen(a->s) == a->n;
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(((const HloNamed *)a)->name, ((const HloNamed *)b)->name);
+}
+
+// Sorted by name, as writers leave them; no name twice.
 HloAttr bc_dict(Bc *b, Rd *r) {
     uint32_t n = bc_count(r);
     HloNamed *dict = ARENA_NEWN(b->arena, HloNamed, n);
+    bool sorted = true;
     for (uint32_t i = 0; i < n; i++) {
         const HloAttr *name = bc_attr_ref(b, r);
-        if (name->kind != HA_STR)
+        if (name->kind != HA_STR || strlen(name->s) != name->n)
             rd_fail(r, "a name in a dictionary is not a string");
         dict[i] = (HloNamed){name->s, *bc_attr_ref(b, r)};
+        sorted &= !i || strcmp(dict[i - 1].name, name->s) < 0;
     }
+    if (!sorted)
+        qsort(dict, n, sizeof *dict, by_name);
+    for (uint32_t i = 1; !sorted && i < n; i++)
+        if (!strcmp(dict[i - 1].name, dict[i].name))
+            rd_fail(r, "'%.100s' stands twice in a dictionary", dict[i].name);
     return (HloAttr){.kind = HA_DICT, .n = n, .dict = dict};
 }
 
@@ -213,7 +232,9 @@ static HloAttr dense_array(Bc *b, Rd *r) {
 static HloAttr nested_symbol(Bc *b, Rd *r) {
     const HloAttr *root = bc_attr_ref(b, r);
     Buf out = {.arena = b->arena};
-    buf_puts(&out, root->kind == HA_STR ? root->s : "");
+    if (!bc_is_name(root))
+        rd_fail(r, "a symbol's name is not a string");
+    buf_puts(&out, root->s);
     uint32_t n = bc_count(r);
     for (uint32_t i = 0; i < n; i++) {
         const HloAttr *part = bc_attr_ref(b, r);
@@ -228,7 +249,7 @@ static HloAttr nested_symbol(Bc *b, Rd *r) {
 
 static HloAttr flat_symbol(Bc *b, Rd *r) {
     HloAttr name = *bc_attr_ref(b, r);
-    if (name.kind != HA_STR)
+    if (!bc_is_name(&name))
         rd_fail(r, "a symbol's name is not a string");
     name.kind = HA_SYM;
     return name;
@@ -287,7 +308,7 @@ const HloAttr *bc_attr(Bc *b, uint32_t i) {
         return &a->value;
     }
     Rd r = bc_rd(b, a->entry.bytes);
-    uint32_t outer = bc_entry_begin(b, &r, &a->entry);
+    BcOuter outer = bc_entry_begin(b, &r, &a->entry);
     const BcDialectName *dialect = &b->dialects[a->entry.dialect];
     if (!a->entry.custom) {
         a->value = text_attr(b, &r);

@@ -407,6 +407,8 @@ static HloFunc func_make(Bc *b, const OpHead *op) {
     if (ty->kind != HT_FUNC)
         fail_op(b, op, OTRN_PARSE, "has a type that is not a function's");
     HloFunc f = {.name = func_attr(b, op, &fill, FUNC_NAME, HA_STR)->s, .loc = op->loc};
+    if (!bc_is_name(fill.attrs[FUNC_NAME]))
+        fail_op(b, op, OTRN_PARSE, "has a zero byte in its name");
     f.is_private = !strcmp(func_attr(b, op, &fill, FUNC_VISIBILITY, HA_STR)->s, "private");
     f.nargs = ty->ninputs;
     f.nresults = ty->nmembers - ty->ninputs;
@@ -443,9 +445,9 @@ static void read_func(Bc *b, Rd *r, const OpHead *op) {
 static void mesh_named(Bc *b, void *arg, const char *name, uint32_t value) {
     HloNamed *mesh = arg;
     const HloAttr *v = bc_attr(b, value);
-    if (!strcmp(name, "sym_name") && v->kind == HA_STR)
+    if (!strcmp(name, "sym_name") && bc_is_name(v))
         mesh->name = v->s;
-    if (!strcmp(name, "mesh"))
+    if (!strcmp(name, "mesh") && v->kind == HA_OPAQUE && !strncmp(v->s, "#sdy.mesh<", 10))
         mesh->value = *v;
 }
 
@@ -473,7 +475,7 @@ typedef struct ModuleFill {
 static void module_named(Bc *b, void *arg, const char *name, uint32_t value) {
     ModuleFill *f = arg;
     const HloAttr *v = bc_attr(b, value);
-    if (!strcmp(name, "sym_name") && v->kind == HA_STR)
+    if (!strcmp(name, "sym_name") && bc_is_name(v))
         b->h->name = v->s;
     else if (strcmp(name, "sym_visibility"))
         VEC_PUSH(b->arena, &f->extra, ((HloNamed){name, *v}));

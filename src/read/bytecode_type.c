@@ -107,6 +107,9 @@ static void read_tensor(Bc *b, Rd *r, BcType *t, bool encoded) {
     int64_t dims[OTRN_MAX_RANK];
     uint32_t rank = read_dims(b, r, dims);
     const BcType *e = read_element(b, r);
+    if (e->dtype == DT_INVALID)
+        ctx_fail(b->ctx, OTRN_UNSUPPORTED, (Place){.file = b->name}, "tensors of %.100s",
+                 hlo_type(b->h, e->id)->text);
     HloType ty = {.kind = HT_TENSOR, .dtype = e->dtype, .rank = (uint8_t)rank, .dims = dims};
     ty.text = e->text ? e->text : encoding;
     if (e->text && encoding) {
@@ -455,7 +458,7 @@ const BcType *bc_type(Bc *b, uint32_t i) {
         return t;
     }
     Rd r = bc_rd(b, t->entry.bytes);
-    uint32_t outer = bc_entry_begin(b, &r, &t->entry);
+    BcOuter outer = bc_entry_begin(b, &r, &t->entry);
     const BcDialectName *dialect = &b->dialects[t->entry.dialect];
     if (!t->entry.custom)
         read_text_type(b, &r, t);

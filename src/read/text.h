@@ -178,6 +178,7 @@ LocId text_loc_inner(TextRead *p); // what stands inside loc( )
 TypeId text_type(TextRead *p);
 bool text_at_type(TextRead *p);
 TypeId text_type_scalar(TextRead *p, int dtype); // f32 by itself
+bool text_type_is_odd(TextRead *p, TypeId type); // i7: a scalar the type table does not have
 uint32_t text_types(TextRead *p);     // T, T, …  pushed on p->types; how many
 // (T, T) -> T | (T, …): inputs pushed, then results; counts out.
 void text_type_function(TextRead *p, uint32_t *ninputs, uint32_t *nresults);

@@ -44,6 +44,42 @@ static HloAttr number_float(TextRead *p) {
     return a;
 }
 
+// The bits of a number whose type the type table does not have: 0x7d : i7.
+static HloAttr number_odd(TextRead *p, TypeId type, uint64_t v) {
+    const char *name = hlo_type(p->h, type)->text, *digits = strchr(name, 'i');
+    long bits = digits ? strtol(digits + 1, NULL, 10) : 64;
+    if (bits < 64)
+        v &= ((uint64_t)1 << bits) - 1;
+    Buf text = {.arena = p->arena};
+    buf_printf(&text, "0x%llx : %s", (unsigned long long)v, name);
+    return (HloAttr){.kind = HA_OPAQUE, .n = (uint32_t)text.n, .s = buf_cstr(&text)};
+}
+
+// More than 64 bits of hexadecimal digits are carried as they are.
+static bool at_wide(const TextRead *p) {
+    const char *s = p->at;
+    if (p->end - s < 3 || s[0] != '0' || s[1] != 'x')
+        return false;
+    for (s += 2; s < p->end && text_hex_digit(*s) >= 0; s++)
+        ;
+    return s - p->at > 2 + 16;
+}
+
+static HloAttr number_wide(TextRead *p) {
+    Buf text = {.arena = p->arena};
+    buf_puts(&text, "0x");
+    for (p->at += 2; p->at < p->end && text_hex_digit(*p->at) >= 0; p->at++)
+        buf_put(&text, p->at, 1);
+    const char *at = p->at;
+    text_need(p, ':');
+    TypeId type = text_type(p);
+    const HloType *t = hlo_type(p->h, type);
+    if (t->kind != HT_OTHER || t->dtype != DT_INVALID)
+        text_fail(p, at, OTRN_PARSE, "this number does not fit 64 bits");
+    buf_printf(&text, " : %s", t->text);
+    return (HloAttr){.kind = HA_OPAQUE, .n = (uint32_t)text.n, .s = buf_cstr(&text)};
+}
+
 static HloAttr number_int(TextRead *p) {
     const char *at = p->at;
     bool neg = *at == '-';
@@ -65,6 +101,8 @@ static HloAttr number_int(TextRead *p) {
     }
     if (dtype == DT_I1)
         return (HloAttr){.kind = HA_BOOL, .i = v != 0};
+    if (text_type_is_odd(p, a.type))
+        return number_odd(p, a.type, (uint64_t)v);
     if (!dtype_is_int(dtype))
         text_fail(p, at, OTRN_PARSE, "an integer literal needs an integer type");
     int bits = dtype_row(dtype)->bits;
@@ -83,6 +121,8 @@ static HloAttr number_int(TextRead *p) {
 static HloAttr number(TextRead *p) {
     if (p->at < p->end && at_float(p))
         return number_float(p);
+    if (at_wide(p))
+        return number_wide(p);
     return number_int(p);
 }
 

@@ -279,13 +279,56 @@ static TypeId type_dialect(TextRead *p) {
     return type_other(p, &text, DT_INVALID);
 }
 
+// Scalars the type table does not have: integers of any width, f80, f128.
+static bool scalar_is_odd(Span w) {
+    size_t head = w.n && (*w.s == 's' || *w.s == 'u');
+    if (span_is(w, "f80") || span_is(w, "f128"))
+        return true;
+    if (w.n < head + 2 || w.n > head + 6 || w.s[head] != 'i' || w.s[head + 1] == '0')
+        return false;
+    for (size_t i = head + 1; i < w.n; i++)
+        if (!text_is_digit(w.s[i]))
+            return false;
+    return true;
+}
+
 static bool type_word_is_carried(Span w) {
-    return span_is(w, "memref") || span_is(w, "vector") || span_is(w, "none");
+    return span_is(w, "memref") || span_is(w, "vector") || span_is(w, "none") ||
+           (scalar_is_odd(w) && dtype_parse(w.s, w.n) <= DT_INVALID);
+}
+
+bool text_type_is_odd(TextRead *p, TypeId type) {
+    const HloType *t = hlo_type(p->h, type);
+    return t->kind == HT_OTHER && t->dtype == DT_INVALID &&
+           scalar_is_odd((Span){t->text, strlen(t->text)});
+}
+
+// complex<f16>, tensor<*xf32>: types of values no op computes with.
+static bool type_is_carried(TextRead *p, Span w) {
+    const char *s = p->at;
+    if (s == p->end || *s++ != '<')
+        return false;
+    while (s < p->end && *s == ' ')
+        s++;
+    size_t left = (size_t)(p->end - s);
+    if (span_is(w, "tensor"))
+        return left && *s == '*';
+    return span_is(w, "complex") && left > 3 && strncmp(s, "f32", 3) && strncmp(s, "f64", 3);
+}
+
+static TypeId type_carried(TextRead *p, Span w) {
+    Buf text = {.arena = p->arena};
+    buf_put(&text, w.s, w.n);
+    if (p->at < p->end && *p->at == '<')
+        text_raw_balanced(p, &text);
+    return type_other(p, &text, DT_INVALID);
 }
 
 static TypeId type_word(TextRead *p) {
     const char *at = p->at;
     Span w = text_ident(p, "a type");
+    if (type_word_is_carried(w) || type_is_carried(p, w))
+        return type_carried(p, w);
     if (span_is(w, "tensor")) {
         text_need(p, '<');
         return type_tensor_cached(p, at);
@@ -294,13 +337,6 @@ static TypeId type_word(TextRead *p) {
         return type_tuple(p);
     if (span_is(w, "complex"))
         return text_type_scalar(p, element_complex(p, at));
-    if (type_word_is_carried(w)) {
-        Buf text = {.arena = p->arena};
-        buf_put(&text, w.s, w.n);
-        if (p->at < p->end && *p->at == '<')
-            text_raw_balanced(p, &text);
-        return type_other(p, &text, DT_INVALID);
-    }
     int dtype = dtype_parse(w.s, w.n);
     if (dtype <= DT_INVALID)
         text_fail(p, at, OTRN_PARSE, "expected a type, found '%.*s'", (int)(w.n < 40 ? w.n : 40),

@@ -307,7 +307,7 @@ static HloAttr slot_item(Bc *b, HloAttrKey key, uint32_t i, int level) {
         return level ? slot_ints(b, key, i, HA_INTS) : slot_list(b, key, i, level + 1);
     case AK_CALLED_COMPUTATIONS:
         v = *bc_attr(b, i);
-        if (v.kind != HA_STR && v.kind != HA_SYM)
+        if (!bc_is_name(&v))
             wrong_kind(b, key, i);
         v.kind = HA_SYM;
         return v;
@@ -338,7 +338,7 @@ static HloAttr slot_make(Bc *b, HloAttrKey key, uint32_t i) {
     HloAttrKind want = (HloAttrKind)hlo_attr_rows[key].kind;
     if (want == HA_ENUM)
         return slot_enum(b, key, i);
-    if (want == HA_LIST)
+    if (want == HA_LIST && key != AK_PROGRAMS && key != AK_INFEED) // those are builtin's lists
         return slot_list(b, key, i, 0);
     if (key == AK_RESULT_ACCURACY)
         return slot_accuracy(b, key, i);
@@ -347,7 +347,7 @@ static HloAttr slot_make(Bc *b, HloAttrKey key, uint32_t i) {
         return (HloAttr){.kind = HA_NONE};
     if (want == HA_INTS || want == HA_INTS2)
         return slot_ints(b, key, i, want);
-    if (want == HA_SYM && v.kind == HA_STR)
+    if (want == HA_SYM && bc_is_name(&v))
         v.kind = HA_SYM;
     if (v.kind != want && want != HA_ANY)
         wrong_kind(b, key, i);

@@ -62,6 +62,17 @@ static void print_string(Buf *out, const char *s, size_t n) {
     buf_puts(out, "\"");
 }
 
+// @name, or @"a name" when it is not made of letters, digits and _ . $ alone.
+static void print_symbol(Buf *out, const char *s) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+                                "0123456789.$:@"; // "::@" joins a path
+    buf_puts(out, "@");
+    if (*s && !strchr("0123456789.$:@", *s) && !s[strspn(s, plain)])
+        buf_puts(out, s);
+    else
+        print_string(out, s, strlen(s));
+}
+
 static void print_list(Bc *b, Rd *r, Buf *out, const char *open, const char *close) {
     uint32_t n = bc_count(r);
     buf_puts(out, open);
@@ -138,12 +149,14 @@ static void print_sharding(Bc *b, Rd *r, Buf *out, uint64_t code) {
                                             ", unreduced=min{"};
     uint32_t mesh = bc_attr_index(b, r);
     const HloAttr *name = bc_attr(b, mesh);
-    if (name->kind == HA_SYM)
-        buf_printf(out, "@%s, ", name->s);
-    else if (name->kind == HA_OPAQUE && !strncmp(name->s, "#sdy.", 5))
+    if (name->kind == HA_SYM) {
+        print_symbol(out, name->s);
+        buf_puts(out, ", ");
+    } else if (name->kind == HA_OPAQUE && !strncmp(name->s, "#sdy.", 5)) {
         buf_printf(out, "%s, ", name->s + 5);
-    else
+    } else {
         rd_fail(r, "a sharding names no mesh");
+    }
     print_list(b, r, out, "[", "]");
     print_list_unless_empty(b, r, out, ", replicated={", "}");
     if (code == SDY_SHARDING)
@@ -305,8 +318,12 @@ static void print_groups(Bc *b, Rd *r, Buf *out) {
     const HloAttr *mesh = bc_attr_ref(b, r);
     if (mesh->kind != HA_STR && mesh->kind != HA_OPAQUE)
         rd_fail(r, "replica groups name no mesh");
-    buf_printf(out, "#stablehlo.replica_group_mesh_axes<mesh = %s%s, axes = ",
-               mesh->kind == HA_STR ? "@" : "", mesh->s);
+    buf_puts(out, "#stablehlo.replica_group_mesh_axes<mesh = ");
+    if (mesh->kind == HA_STR)
+        print_symbol(out, mesh->s);
+    else
+        buf_puts(out, mesh->s);
+    buf_puts(out, ", axes = ");
     print_texts(b, r, out, need(b, r, HA_LIST, "a list of axes"));
     buf_puts(out, ">");
 }

@@ -80,7 +80,7 @@ static void run_passes(Run *r, Compile *c) {
 static bool try_cache(Run *r, bool bound, const ChipFile *chip, Buf *out, const char **dir,
                       char key[33]) {
     const RtCompile *in = r->in;
-    *dir = opt_on(in->opts, OPT_CACHE) ? rt_cache_dir(&r->compile, in->opts) : "";
+    *dir = opt_on(in->opts, OPT_CACHE) && !in->prepare ? rt_cache_dir(&r->compile, in->opts) : "";
     if (!**dir)
         return false;
     rt_cache_key(&r->scratch, in, bound, chip, key);
@@ -106,6 +106,8 @@ static void compile_program(Run *r, Buf *out) {
     Hlo *h = read_program(r->ctx, &r->compile, in->name, in->bytes, in->size);
     hlo_verify(h);
     stage_done(r, "read", h, NULL);
+    if (in->prepare)
+        in->prepare(in->prepare_arg, h);
     if (in->types && pass_bind(h, in->types, in->values, in->count) &&
         try_cache(r, true, &chip, out, &dir, key)) // each set of shapes is a program of its own
         return;

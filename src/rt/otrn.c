@@ -1,42 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // otrn.c — the public interface: environments, executables, runs, modelled time.
 //
-// An environment is one virtual core with its host threads. Runs in it take turns: the core has one SBUF,
-// one PSUM and one scratch area in HBM, which grows to what the largest loaded program needs.
-#include <pthread.h>
+// An environment is one virtual core with its host threads (more cores when a program runs on several devices:
+// many.c). Runs in it take turns: a core has one SBUF, one PSUM and one scratch area in HBM, which grows to
+// what the largest loaded program needs.
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "base/file.h"
-#include "chip/chip.h"
-#include "rt/rt.h"
-
-struct otrn_env {
-    Ctx ctx;
-    Arena arena; // option values
-    Options opts;
-    uint64_t hbm_bytes; // of the target
-    Pool *pool;
-    Chip *chip;
-    pthread_mutex_t turn; // one run at a time
-    uint8_t *scratch;     // HBM segment 0, shared by all programs
-    size_t scratch_bytes;
-};
-
-struct otrn_exe {
-    otrn_env *env;
-    Ctx ctx;
-    Arena arena;
-    Buf bytes;
-    Artifact *art;
-    ChipProg *prog;
-    otrn_type *types; // arguments, then results
-    uint8_t **segs;
-    otrn_memory memory;
-    bool cached;
-};
+#include "rt/exe.h"
 
 // --- environments --------------------------------------------------------------------------------------
 
@@ -63,8 +38,9 @@ static void env_init(otrn_env *env, const otrn_option *options, size_t count) {
         level = (HostLevel)want;
     }
     env->pool = pool_make((int)opt_num(&env->opts, OPT_THREADS));
-    env->chip = env->pool ? chip_make(env->pool, level) : NULL;
-    if (!env->chip)
+    env->level = level;
+    env->core.chip = env->pool ? chip_make(env->pool, level) : NULL;
+    if (!env->core.chip)
         ctx_fail(&env->ctx, OTRN_NOMEM, NO_PLACE, "no memory for the virtual core");
 }
 
@@ -86,41 +62,45 @@ otrn_status otrn_open(const otrn_option *options, size_t count, otrn_env **out, 
     return s;
 }
 
-static void scratch_free(otrn_env *env) {
-    if (env->scratch)
-        munmap(env->scratch, env->scratch_bytes);
-    env->scratch = NULL;
-    env->scratch_bytes = 0;
+static void scratch_free(Core *c) {
+    if (c->scratch)
+        munmap(c->scratch, c->scratch_bytes);
+    c->scratch = NULL;
+    c->scratch_bytes = 0;
+}
+
+bool core_reserve(Core *c, size_t bytes) {
+    if (bytes <= c->scratch_bytes)
+        return true;
+    scratch_free(c);
+    bytes = (bytes + 0x1fffff) & ~(size_t)0x1fffff;
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return false;
+    madvise(p, bytes, MADV_HUGEPAGE);
+    c->scratch = p;
+    c->scratch_bytes = bytes;
+    return true;
+}
+
+void core_fini(Core *c) {
+    chip_free(c->chip);
+    scratch_free(c);
 }
 
 void otrn_close(otrn_env *env) {
     if (!env)
         return;
-    chip_free(env->chip);
+    many_free(env->many);
+    core_fini(&env->core);
     if (env->pool)
         pool_free(env->pool);
-    scratch_free(env);
     pthread_mutex_destroy(&env->turn);
     arena_fini(&env->arena);
     free(env);
 }
 
 uint64_t otrn_hbm_bytes(const otrn_env *env) { return env->hbm_bytes; }
-
-// Called with the turn held: scratch contents never outlive a run.
-static bool scratch_reserve(otrn_env *env, size_t bytes) {
-    if (bytes <= env->scratch_bytes)
-        return true;
-    scratch_free(env);
-    bytes = (bytes + 0x1fffff) & ~(size_t)0x1fffff;
-    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED)
-        return false;
-    madvise(p, bytes, MADV_HUGEPAGE);
-    env->scratch = p;
-    env->scratch_bytes = bytes;
-    return true;
-}
 
 // --- executables ---------------------------------------------------------------------------------------
 
@@ -145,6 +125,13 @@ static void fill_memory(otrn_exe *exe) {
     m->peak_bytes = m->arg_bytes + m->result_bytes - m->alias_bytes + m->scratch_bytes + m->const_bytes;
 }
 
+void exe_add_slot(otrn_exe *exe) {
+    const Artifact *art = exe->art;
+    ExeSlot slot = {chip_load(&exe->ctx, &exe->arena, art, pool_threads(exe->env->pool)),
+                    ARENA_NEWN(&exe->arena, uint8_t *, SEG_FIRST_ARG + art->nargs + art->nresults)};
+    VEC_PUSH(&exe->arena, &exe->slots, slot);
+}
+
 static void exe_init(otrn_exe *exe, RtCompile in) {
     const Options *o = &exe->env->opts;
     RtStats stats = {0};
@@ -159,13 +146,12 @@ static void exe_init(otrn_exe *exe, RtCompile in) {
                 stats.cached ? "hit" : *stats.key ? "miss" : "off", stats.key, exe->art->ncode,
                 (rt_seconds() - begin) * 1e3);
     const Artifact *art = exe->art;
-    exe->prog = chip_load(&exe->ctx, &exe->arena, art, pool_threads(exe->env->pool));
+    exe_add_slot(exe);
     exe->types = ARENA_NEWN(&exe->arena, otrn_type, art->nargs + art->nresults + 1);
     for (uint32_t i = 0; i < art->nargs; i++)
         exe->types[i] = type_of(&art->args[i]);
     for (uint32_t i = 0; i < art->nresults; i++)
         exe->types[art->nargs + i] = type_of(&art->results[i]);
-    exe->segs = ARENA_NEWN(&exe->arena, uint8_t *, SEG_FIRST_ARG + art->nargs + art->nresults);
     fill_memory(exe);
     ChipFile chip;
     chipfile_load(&exe->ctx, &exe->arena, art->target, o->val[OPT_CHIPS], &chip);
@@ -183,7 +169,7 @@ static otrn_exe *exe_make(otrn_env *env, otrn_error *err) {
     return exe;
 }
 
-static otrn_status compile(otrn_env *env, const RtCompile *in, otrn_exe **out, otrn_error *err) {
+otrn_status exe_compile(otrn_env *env, const RtCompile *in, otrn_exe **out, otrn_error *err) {
     *out = NULL;
     otrn_exe *exe = exe_make(env, err);
     if (!exe)
@@ -202,16 +188,16 @@ static otrn_status compile(otrn_env *env, const RtCompile *in, otrn_exe **out, o
 
 otrn_status otrn_compile(otrn_env *env, const void *bytes, size_t size, const char *name, otrn_exe **out,
                          otrn_error *err) {
-    return compile(env, &(RtCompile){.name = name, .bytes = bytes, .size = size}, out, err);
+    return exe_compile(env, &(RtCompile){.name = name, .bytes = bytes, .size = size}, out, err);
 }
 
 otrn_status otrn_compile_for(otrn_env *env, const void *bytes, size_t size, const char *name,
                              const otrn_type *types, const void *const *values, size_t count,
                              otrn_exe **out, otrn_error *err) {
-    return compile(env,
-                   &(RtCompile){.name = name, .bytes = bytes, .size = size, .types = types, .values = values,
-                                .count = count},
-                   out, err);
+    return exe_compile(env,
+                       &(RtCompile){.name = name, .bytes = bytes, .size = size, .types = types,
+                                    .values = values, .count = count},
+                       out, err);
 }
 
 otrn_status otrn_compile_file(otrn_env *env, const char *path, otrn_exe **out, otrn_error *err) {
@@ -259,29 +245,44 @@ int otrn_exe_cached(const otrn_exe *exe) { return exe->cached; }
 
 // --- running -------------------------------------------------------------------------------------------
 
+void exe_bind(const otrn_exe *exe, const ExeSlot *slot, const Core *core, const void *const *args,
+              void *const *results) {
+    const Artifact *art = exe->art;
+    slot->segs[SEG_SCRATCH] = core->scratch;
+    slot->segs[SEG_CONST] = (uint8_t *)art->consts;
+    for (uint32_t i = 0; i < art->nargs; i++)
+        slot->segs[SEG_FIRST_ARG + i] = (uint8_t *)args[i];
+    for (uint32_t i = 0; i < art->nresults; i++)
+        slot->segs[SEG_FIRST_ARG + art->nargs + i] = results[i];
+}
+
+otrn_status exe_error(const otrn_exe *exe, otrn_status s, uint32_t pc, otrn_error *err,
+                      const char *fmt, ...) {
+    char text[sizeof err->text];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    const ArtLoc *loc = &exe->art->locs[exe->art->code_loc[pc]];
+    return ctx_set(err, s, (Place){*loc->file ? loc->file : NULL, loc->line, loc->col}, "%s", text);
+}
+
 otrn_status otrn_execute(otrn_exe *exe, const void *const *args, void *const *results, otrn_error *err) {
     otrn_env *env = exe->env;
     const Artifact *art = exe->art;
     pthread_mutex_lock(&env->turn);
-    if (!scratch_reserve(env, art->scratch_bytes)) {
+    if (!core_reserve(&env->core, art->scratch_bytes)) {
         pthread_mutex_unlock(&env->turn);
         return ctx_set(err, OTRN_NOMEM, NO_PLACE, "no host memory for %llu bytes of HBM scratch",
                        (unsigned long long)art->scratch_bytes);
     }
-    exe->segs[SEG_SCRATCH] = env->scratch;
-    exe->segs[SEG_CONST] = (uint8_t *)art->consts;
-    for (uint32_t i = 0; i < art->nargs; i++)
-        exe->segs[SEG_FIRST_ARG + i] = (uint8_t *)args[i];
-    for (uint32_t i = 0; i < art->nresults; i++)
-        exe->segs[SEG_FIRST_ARG + art->nargs + i] = results[i];
+    const ExeSlot *slot = &exe->slots.at[0];
+    exe_bind(exe, slot, &env->core, args, results);
     uint32_t pc = 0;
     char why[512] = "";
-    otrn_status s = chip_run(env->chip, exe->prog, exe->segs, &pc, why, sizeof why);
+    otrn_status s = chip_run(env->core.chip, slot->prog, slot->segs, &pc, why, sizeof why);
     pthread_mutex_unlock(&env->turn);
-    if (s == OTRN_OK)
-        return s;
-    const ArtLoc *loc = &art->locs[art->code_loc[pc]];
-    return ctx_set(err, s, (Place){*loc->file ? loc->file : NULL, loc->line, loc->col}, "%s", why);
+    return s == OTRN_OK ? s : exe_error(exe, s, pc, err, "%s", why);
 }
 
 // --- modelled time ---------------------------------------------------------------------------------------

@@ -26,6 +26,9 @@ typedef struct RtStats {
 // already. Stages are named by rt_stage_name, then "cache" and "save".
 typedef void RtHook(void *arg, const char *stage, Hlo *hlo, const Artifact *art);
 
+// Called with the graph as it was read, before any pass: makes it another program (parallel.c).
+typedef void RtPrepare(void *arg, Hlo *hlo);
+
 typedef struct RtCompile {
     const Options *opts;
     const char *name; // for messages
@@ -34,6 +37,8 @@ typedef struct RtCompile {
     const otrn_type *types; // of the arguments, for a program of unknown sizes: see pass_bind; may be NULL
     const void *const *values;
     size_t count;
+    RtPrepare *prepare; // may be NULL; with it the cache is left alone
+    void *prepare_arg;
     RtHook *hook; // may be NULL; with a hook the cache is not consulted
     void *hook_arg;
     RtStats *stats; // may be NULL

@@ -117,7 +117,7 @@ uint64_t emit_addr(const Emit *e, BufId id) {
 
 static KTensor tensor_of(Emit *e, BufId b, const HloType *t) {
     return (KTensor){.addr = emit_addr(e, b), .dtype = t->dtype, .rank = t->rank,
-                     .dims = t->dims, .elems = t->elems};
+                     .dims = t->dims, .elems = t->kind == HT_TOKEN ? 1 : t->elems};
 }
 
 // Attributes as an artifact may hold them: types and tensors have no meaning for a kernel, and lists and
@@ -276,8 +276,13 @@ static void set_loc(Emit *e, OpId id) {
     VEC_PUSH(e->c->arena, &e->locs, loc);
 }
 
+static bool is_message(const Emit *e, const Step *s) {
+    uint16_t code = hlo_at(e->l->h, s->op)->code;
+    return code == HLO_SEND || code == HLO_RECV || code == HLO_INFEED || code == HLO_OUTFEED;
+}
+
 static bool is_empty(const Emit *e, const Step *s) { // works on nothing: zero-sized results only
-    if (!s->nouts)
+    if (!s->nouts || is_message(e, s))
         return false;
     for (uint32_t i = 0; i < s->nouts; i++)
         if (e->l->bufs.at[e->l->refs.at[s->outs + i]].bytes)

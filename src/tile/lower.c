@@ -116,13 +116,14 @@ static void release(Lower *l, ValueId v) { hold(l, l->buf_of[v], -1); }
 
 // --- choosing where a result goes --------------------------------------------------------------------
 
-// May result 0 of this op take the memory of operand i while it is being computed?
-static bool may_overwrite(const Lower *l, const HloOp *op, uint32_t i) {
+// May a result of this op take the memory of operand i while it is being computed? Elementwise kernels read a
+// block of every operand before they write that block of any result.
+static bool may_overwrite(const Lower *l, const HloOp *op, uint32_t i, uint32_t result) {
     const HloType *in = hlo_value_type(l->h, hlo_operand(l->h, op, i));
-    const HloType *out = hlo_value_type(l->h, op->results);
-    if (hlo_row(op)->cls <= HC_EW3)
+    const HloType *out = hlo_value_type(l->h, op->results + result);
+    if (hlo_row(op)->cls <= HC_EW3 || op->code == HLO_FUSED)
         return in->elems == out->elems && dtype_bytes(in->dtype) == dtype_bytes(out->dtype);
-    return i == 0 && op->code == HLO_DYNAMIC_UPDATE_SLICE;
+    return i == 0 && result == 0 && op->code == HLO_DYNAMIC_UPDATE_SLICE;
 }
 
 // The operand's buffer is free to be overwritten by this op: last read here, made in this loop.
@@ -133,11 +134,11 @@ static bool dies_here(const Lower *l, BufId b) {
 
 // Writing `b` at this op harms nobody: what it holds now is dead, or is the very operand that the op may
 // overwrite. Operands' own reads have been released already.
-static bool may_write(const Lower *l, const HloOp *op, BufId b) {
+static bool may_write(const Lower *l, const HloOp *op, uint32_t result, BufId b) {
     if (l->bufs.at[b].uses)
         return false;
     for (uint32_t i = 0; i < op->noperands; i++)
-        if (l->buf_of[hlo_operand(l->h, op, i)] == b && !may_overwrite(l, op, i))
+        if (l->buf_of[hlo_operand(l->h, op, i)] == b && !may_overwrite(l, op, i, result))
             return false;
     return true;
 }
@@ -149,23 +150,22 @@ static BufId result_buf(const Lower *l, uint32_t j) { return 1 + l->main->nargs 
 static BufId choose_out(Lower *l, OpId id, uint32_t result) {
     const HloOp *op = hlo_at(l->h, id);
     ValueId v = op->results + result;
-    if (l->want[v] && may_write(l, op, l->want[v]))
+    if (l->want[v] && may_write(l, op, result, l->want[v]))
         return l->want[v];
     if (l->want_result[v]) {
         uint32_t j = l->want_result[v] - 1;
         BufId arg = l->alias[j] >= 0 ? arg_buf((uint32_t)l->alias[j]) : 0;
-        if (!arg || may_write(l, op, arg)) {
+        if (!arg || may_write(l, op, result, arg)) {
             BufId b = result_buf(l, j);
             l->bufs.at[b].first = l->steps.n;
             return b;
         }
     }
-    if (result == 0)
-        for (uint32_t i = 0; i < op->noperands; i++) {
-            BufId b = l->buf_of[hlo_operand(l->h, op, i)];
-            if (may_overwrite(l, op, i) && dies_here(l, b) && may_write(l, op, b))
-                return b;
-        }
+    for (uint32_t i = 0; i < op->noperands; i++) {
+        BufId b = l->buf_of[hlo_operand(l->h, op, i)];
+        if (may_overwrite(l, op, i, result) && dies_here(l, b) && may_write(l, op, result, b))
+            return b;
+    }
     return buf_new(l, BUF_TEMP, value_bytes(l, v, id), id);
 }
 
@@ -450,10 +450,13 @@ static void lower_op(Lower *l, OpId id) {
     default:
         break;
     }
-    if (row->cls == HC_COLL) {
-        ctx_hint(l->h->ctx, "run the program on one device");
-        hlo_fail(l->h, id, OTRN_UNSUPPORTED, "collectives are not supported yet");
+    if (op->code == HLO_INTERPRETER_RUN_PARALLEL) {
+        ctx_hint(l->h->ctx, "`otrn run` compiles and runs the programs that it names");
+        hlo_fail(l->h, id, OTRN_UNSUPPORTED, "is several programs, not a part of one");
     }
+    const HloAttr *groups = hlo_attr(op, AK_REPLICA_GROUPS);
+    if (groups && groups->kind == HA_OPAQUE)
+        hlo_fail(l->h, id, OTRN_UNSUPPORTED, "groups told by mesh axes are not supported yet");
     if (row->cls == HC_META && !shares_operand(l, op))
         hlo_fail(l->h, id, OTRN_UNSUPPORTED, "no lowering for this operation yet");
     if (shares_operand(l, op))

@@ -111,6 +111,47 @@ static void add_op(Prog *p, OpId id) {
     }
 }
 
+// Registers are arrays of lanes: a program that keeps few of them stays in the nearest cache. Inputs, captures and
+// constants keep a register each; a step's result takes one that is free, of its type, or a new one. `last` is
+// the last step that reads each register as numbered so far, or more when the region returns it.
+static uint16_t reuse_registers(Prog *p, uint16_t fixed_inputs, const uint32_t *last, uint16_t *outs,
+                                uint32_t nouts) {
+    Arena *a = p->c->scratch;
+    uint16_t n = fixed_inputs, *name = ARENA_NEWN(a, uint16_t, p->dtypes.n + 1);
+    uint8_t *dtypes = ARENA_NEWN(a, uint8_t, p->dtypes.n + 1);
+    VEC(uint16_t) free_regs[DT_COUNT];
+    memset(free_regs, 0, sizeof free_regs);
+    for (uint16_t i = 0; i < fixed_inputs; i++)
+        name[i] = i, dtypes[i] = p->dtypes.at[i];
+    for (uint32_t i = 0; i < p->const_regs.n; i++) {
+        dtypes[n] = p->dtypes.at[p->const_regs.at[i]];
+        name[p->const_regs.at[i]] = n;
+        p->const_regs.at[i] = n++;
+    }
+    uint16_t first_temp = n;
+    for (uint32_t i = 0; i < p->steps.n; i++) {
+        KStep *s = &p->steps.at[i];
+        uint8_t d = p->dtypes.at[s->dst];
+        uint16_t to = free_regs[d].n ? free_regs[d].at[--free_regs[d].n] : n++;
+        dtypes[to] = d;
+        name[s->dst] = to;
+        s->dst = to;
+        for (int k = 0; k < hlo_op_rows[s->op].operands; k++) {
+            uint16_t old = s->src[k], now = name[old];
+            bool again = false; // the same operand twice is given back once
+            for (int j = 0; j < k; j++)
+                again |= s->src[j] == now;
+            s->src[k] = now;
+            if (now >= first_temp && last[old] == i && !again)
+                VEC_PUSH(a, &free_regs[dtypes[now]], now);
+        }
+    }
+    for (uint32_t i = 0; i < nouts; i++)
+        outs[i] = name[outs[i]];
+    memcpy(p->dtypes.at, dtypes, n);
+    return n;
+}
+
 void region_compile(Compile *c, OpId op, RegionId r, KProg *out, ValueList *captures) {
     Hlo *h = c->hlo;
     Prog p = {.c = c, .h = h, .op = op, .region = r};
@@ -127,18 +168,26 @@ void region_compile(Compile *c, OpId op, RegionId r, KProg *out, ValueList *capt
     uint16_t *outs = ARENA_NEWN(c->arena, uint16_t, ret->noperands + 1);
     for (uint32_t i = 0; i < ret->noperands; i++)
         outs[i] = reg_of(&p, hlo_operand(h, ret, i));
+    uint32_t *last = ARENA_NEWN(c->scratch, uint32_t, p.dtypes.n + 1);
+    for (uint32_t i = 0; i < p.steps.n; i++)
+        for (int k = 0; k < hlo_op_rows[p.steps.at[i].op].operands; k++)
+            last[p.steps.at[i].src[k]] = i;
+    for (uint32_t i = 0; i < ret->noperands; i++)
+        last[outs[i]] = UINT32_MAX;
+    uint16_t nregs =
+        reuse_registers(&p, (uint16_t)(region->nargs + ncaptures), last, outs, ret->noperands);
     uint8_t(*consts)[16] = arena_array(c->arena, p.const_regs.n + 1, 16);
     for (uint32_t i = 0; i < p.const_regs.n; i++) {
         const HloAttr *a = hlo_attr(hlo_at(h, p.const_vals.at[i]), AK_VALUE);
         memcpy(consts[i], a->data, dtype_bytes(hlo_type(h, a->type)->dtype));
     }
     *out = (KProg){
-        .nregs = (uint16_t)p.dtypes.n,
+        .nregs = nregs,
         .ninputs = (uint16_t)region->nargs,
         .nconsts = (uint16_t)p.const_regs.n,
         .nsteps = (uint16_t)p.steps.n,
         .nouts = (uint16_t)ret->noperands,
-        .dtypes = arena_dup(c->arena, p.dtypes.at, p.dtypes.n),
+        .dtypes = arena_dup(c->arena, p.dtypes.at, nregs),
         .const_regs = arena_dup(c->arena, p.const_regs.at, p.const_regs.n * sizeof(uint16_t)),
         .consts = consts,
         .steps = arena_dup(c->arena, p.steps.at, p.steps.n * sizeof(KStep)),

@@ -1,17 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 // cmd_run.c — otrn run: execute on the chip.
+#include "base/file.h"
+#include "rt/parallel.h"
 #include "tools/tools.h"
+
+// A test program that runs functions on several devices (interpreter.run_parallel) is compiled as several.
+static bool make_parallel(Tool *t, const char *path) {
+    size_t size;
+    const void *bytes = file_read(t->ctx, t->arena, path, &size);
+    if (artifact_is(bytes, size) || !rt_parallel_is(bytes, size))
+        return false;
+    otrn_error err = {0};
+    otrn_env *env = tool_env(t);
+    progress_begin(t, "compiling");
+    otrn_status s = rt_parallel_make(env, bytes, size, path, &t->parallel, &err);
+    progress_end(t);
+    tool_check(t, s, &err);
+    return true;
+}
 
 int cmd_run(Tool *t) {
     tensors_output_check(t);
-    otrn_exe *exe = tool_exe(t, t->words.at[0]);
-    size_t nargs = otrn_exe_num_args(exe), nresults = otrn_exe_num_results(exe);
+    bool parallel = make_parallel(t, t->words.at[0]);
+    otrn_exe *exe = parallel ? NULL : tool_exe(t, t->words.at[0]);
+    const otrn_exe *first = parallel ? rt_parallel_first(t->parallel) : exe;
+    const otrn_exe *last = parallel ? rt_parallel_last(t->parallel) : exe;
+    size_t nargs = otrn_exe_num_args(first), nresults = otrn_exe_num_results(last);
     otrn_type *arg_types = ARENA_NEWN(t->arena, otrn_type, nargs + 1);
     otrn_type *result_types = ARENA_NEWN(t->arena, otrn_type, nresults + 1);
     for (size_t i = 0; i < nargs; i++)
-        arg_types[i] = *otrn_exe_arg_type(exe, i);
+        arg_types[i] = *otrn_exe_arg_type(first, i);
     for (size_t i = 0; i < nresults; i++)
-        result_types[i] = *otrn_exe_result_type(exe, i);
+        result_types[i] = *otrn_exe_result_type(last, i);
     const void **args = tensors_read(t, arg_types, nargs);
     void **results = ARENA_NEWN(t->arena, void *, nresults + 1);
     for (size_t i = 0; i < nresults; i++)
@@ -19,7 +39,8 @@ int cmd_run(Tool *t) {
 
     otrn_error err = {0};
     progress_begin(t, "running");
-    otrn_status s = otrn_execute(exe, args, results, &err);
+    otrn_status s = parallel ? rt_parallel_run(t->parallel, args, results, &err)
+                             : otrn_execute(exe, args, results, &err);
     progress_end(t);
     tool_check(t, s, &err);
     tensors_write(t, result_types, nresults, results);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "pass/pass.h"
+#include "rt/parallel.h"
 
 typedef struct ToolRow {
     const char *name;
@@ -248,6 +249,7 @@ int main(int argc, char **argv) {
         status = ctx.err.code == OTRN_USAGE ? 2 : 1;
     }
     otrn_exe_free(tool.exe);
+    rt_parallel_free(tool.parallel);
     otrn_close(tool.env);
     arena_fini(&arena);
     return status;

@@ -33,6 +33,7 @@ typedef struct Tool { // one invocation
     struct Npy *npys;         // their contents, once tensors_load has read them
     otrn_env *env;            // opened by tool_env, closed by main
     otrn_exe *exe;            // made by tool_exe, freed by main
+    struct RtParallel *parallel; // made by `run` for a program that is several, freed by main
     Progress progress;
 } Tool;
 

@@ -19,6 +19,12 @@ enum {
 };
 #define SEC_IR 4
 
+// A cast that changes nothing but which dialect's form a type has. The writer makes its own.
+static bool is_form_cast(const Hlo *h, const HloOp *op) {
+    return op->code == HLO_UNREALIZED_CAST && op->noperands == 1 && op->nresults == 1 &&
+           h->values.at[hlo_operand(h, op, 0)].type == h->values.at[op->results].type;
+}
+
 // --- which ops are isolated ---------------------------------------------------------------------
 
 // Fills Bw.depths and Bw.isolated for a region at this depth; gives the smallest depth of a value that
@@ -32,6 +38,10 @@ static uint32_t scan_region(Bw *w, const HloRegion *r, uint32_t depth) {
     for (uint32_t i = 0; i < r->ops.n; i++) {
         const HloOp *op = hlo_at(h, r->ops.at[i]);
         w->place = op->loc;
+        if (is_form_cast(h, op)) {
+            w->depths[op->results] = w->depths[hlo_operand(h, op, 0)];
+            continue;
+        }
         for (uint32_t k = 0; k < op->noperands; k++) {
             uint32_t d = w->depths[hlo_operand(h, op, k)];
             least = d < least ? d : least;
@@ -95,7 +105,7 @@ static uint32_t count_values(Bw *w, const HloRegion *r) {
     uint32_t n = r->nargs;
     for (uint32_t i = 0; i < r->ops.n; i++) {
         const HloOp *op = hlo_at(w->h, r->ops.at[i]);
-        n += op->nresults;
+        n += is_form_cast(w->h, op) ? 0 : op->nresults;
         if (is_foreign(op)) // and casts
             n += op->nresults + op->noperands;
     }
@@ -201,6 +211,7 @@ static void put_foreign(Bw *w, OpId id, uint32_t *next) {
     const HloOp *op = hlo_at(w->h, id);
     const HloOpRow *row = hlo_row(op);
     const char *dialect = hlo_dialect_names[row->dialect];
+    bool known = row->dialect == HD_SDY || row->dialect == HD_CHLO; // to all readers
     if (op->nregions)
         bw_fail(w, "%s.%s", dialect, row->name);
     uint32_t first = *next;
@@ -208,7 +219,7 @@ static void put_foreign(Bw *w, OpId id, uint32_t *next) {
         ValueId v = hlo_operand(w->h, op, i);
         put_cast(w, op->loc, w->numbers[v], w->h->values.at[v].type, BF_BUILTIN);
     }
-    Head head = {.name = bw_op_name(w, dialect, row->name, row->dialect != HD_CHECK),
+    Head head = {.name = bw_op_name(w, dialect, row->name, known),
                  .loc = bw_loc(w, op->loc),
                  .nresults = op->nresults,
                  .noperands = op->noperands};
@@ -236,6 +247,7 @@ static uint32_t count_ops(Bw *w, const HloRegion *r) {
         const HloOp *op = hlo_at(w->h, r->ops.at[i]);
         if (is_foreign(op))
             n += op->nresults + op->noperands;
+        n -= is_form_cast(w->h, op);
     }
     return n;
 }
@@ -258,8 +270,11 @@ static void put_region(Bw *w, const HloRegion *r, uint32_t base) {
     }
     for (uint32_t i = 0; i < r->ops.n; i++) {
         OpId id = r->ops.at[i];
-        w->place = hlo_at(w->h, id)->loc;
-        if (is_foreign(hlo_at(w->h, id)))
+        const HloOp *op = hlo_at(w->h, id);
+        w->place = op->loc;
+        if (is_form_cast(w->h, op))
+            w->numbers[op->results] = w->numbers[hlo_operand(w->h, op, 0)];
+        else if (is_foreign(op))
             put_foreign(w, id, &next);
         else
             put_plain(w, id, &next, base + total);
@@ -293,10 +308,20 @@ static BwId func_dicts(Bw *w, const HloNamed **lists, const uint32_t *counts, ui
     return bw_vhlo_array(w, base);
 }
 
+// A name that a reader would take for one of the op's own attributes.
+static void refuse_names(Bw *w, const HloNamed *extra, uint32_t n, const char *const *own) {
+    for (; *own; own++)
+        if (hlo_named_find(extra, n, *own))
+            bw_fail(w, "a second attribute %s", *own);
+}
+
 static void put_func(Bw *w, const HloFunc *f) {
+    static const char *const own[] = {"arg_attrs", "function_type", "res_attrs", "sym_name",
+                                      "sym_visibility", NULL};
     const char *visibility = f->is_private ? "private" : "public";
     w->place = f->loc;
     Head head = {.name = bw_op_name(w, "vhlo", "func_v1", true), .loc = bw_loc(w, f->loc), .nregions = 1};
+    refuse_names(w, f->extra, f->nextra, own);
     head_extra(w, &head, f->extra, f->nextra, BF_VHLO);
     Buf record = {.arena = w->arena};
     bw_ref(&record, BW_ATTR, func_dicts(w, f->arg_attrs, f->narg_attrs, f->nargs));
@@ -338,6 +363,7 @@ static void put_module_head(Bw *w) {
     for (uint32_t i = 0; i < h->nextra; i++)
         if (!is_meshes(&h->extra[i]))
             extra[n++] = h->extra[i];
+    refuse_names(w, extra, n, (const char *const[]){"sym_name", "sym_visibility", NULL});
     head_extra(w, &head, extra, n, BF_BUILTIN);
     Buf record = {.arena = w->arena}; // optional name, optional visibility
     if (*h->name)

@@ -13,14 +13,29 @@ static void key(BwText *t, const char *name) { // name =
     bw_text_need(t, "=");
 }
 
-static BwId name_attr(BwText *t) { // "x", as a VHLO string
+static int hex(char c) {
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                  : -1;
+}
+
+static BwId name_attr(BwText *t) { // "x\22", as a VHLO string
+    Buf out = {.arena = t->w->arena};
     bw_text_need(t, "\"");
-    size_t n = strcspn(t->at, "\"\\");
-    if (t->at[n] != '"') // names with escapes are nobody's
-        bw_text_fail(t);
-    BwId id = bw_vhlo_str(t->w, t->at, n);
-    t->at += n + 1;
-    return id;
+    for (; *t->at && *t->at != '"'; t->at++) {
+        char c = *t->at;
+        if (c == '\\') {
+            int high = hex(t->at[1]), low = high < 0 ? -1 : hex(t->at[2]);
+            if (low < 0)
+                bw_text_fail(t);
+            c = (char)(high << 4 | low);
+            t->at += 2;
+        }
+        buf_put(&out, &c, 1);
+    }
+    bw_text_need(t, "\"");
+    return bw_vhlo_str(t->w, buf_cstr(&out), out.n);
 }
 
 static BwId symbol_attr(BwText *t) { // behind the @

@@ -373,6 +373,8 @@ static BwId other(Bw *w, const HloType *ty, BwForm f) {
         return type_code(w, f, f == BF_VHLO ? VT_NONE : BT_NONE);
     if (ty->dtype != DT_INVALID && (!ty->text || ty->text[0] != '!'))
         return bw_scalar(w, ty->dtype, f);
+    if (strstr(ty->text, ".bytecode<\"0x")) // bytes whose meaning lay in the file they came from
+        bw_fail(w, "a type that only its own dialect understands: %.60s", ty->text);
     if (f == BF_BUILTIN)
         return bw_entry_text(w, BW_TYPE, "builtin", 7, ty->text);
     BwText t = {w, "the type", ty->text, ty->text};

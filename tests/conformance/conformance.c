@@ -3,8 +3,7 @@
 // why not.
 //
 //   conformance [-j JOBS] [-s SECONDS] [-r ROAD] [-v] DIR    everything under DIR
-//   conformance                                              a sample of ../shared/conformance, as
-//   a test
+//   conformance                              a test: a sample of ../shared/conformance
 //
 // Files are *.mlir (several programs each, separated by lines `// -----`), *.mlirbc and *.bc. A
 // *.bc whose text lies beside it is compared with that text. Each program takes each road in a

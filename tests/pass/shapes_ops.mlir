@@ -21,6 +21,13 @@ func.func public @main() {
   %s = func.call @shape_of(%x) : (tensor<?x?xf32>) -> tensor<2xi32>
   check.expect_eq_const %s, dense<[3, 2]> : tensor<2xi32>
 
+  %unit = stablehlo.constant dense<1> : tensor<i32>
+  %count = stablehlo.reduce(%s init: %unit) applies stablehlo.multiply across dimensions = [0] : (tensor<2xi32>, tensor<i32>) -> tensor<i32>
+  %all = stablehlo.reshape %count : (tensor<i32>) -> tensor<1xi32>
+  %flat = stablehlo.dynamic_reshape %x, %all : (tensor<?x?xf32>, tensor<1xi32>) -> tensor<?xf32>
+  %row = stablehlo.concatenate %flat, %flat, dim = 0 : (tensor<?xf32>, tensor<?xf32>) -> tensor<12xf32>
+  check.expect_eq_const %row, dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]> : tensor<12xf32>
+
   %b = stablehlo.dynamic_broadcast_in_dim %zero, %s, dims = [] : (tensor<f32>, tensor<2xi32>) -> tensor<?x?xf32>
   %i = stablehlo.dynamic_iota %s, dim = 0 : (tensor<2xi32>) -> tensor<?x?xf32>
   %0 = stablehlo.add %x, %b : tensor<?x?xf32>

@@ -107,7 +107,7 @@ static void zoo_attrs(Maker *m, Zoo *z) {
          "operand_tuple_indices = []>"},
         {ATTR(m, VHLO, 19, 2), "#stablehlo.result_accuracy_mode<TOLERANCE>"},
         {ATTR(m, VHLO, 23, name, axes),
-         "#stablehlo.replica_group_mesh_axes<mesh = @x\", axes = [#stablehlo.axis_ref<name = "
+         "#stablehlo.replica_group_mesh_axes<mesh = @\"x\\22\", axes = [#stablehlo.axis_ref<name = "
          "\"x\\22\", "
          "sub_axis_info = (1)2>, #stablehlo.axis_ref<name = \"x\\22\">]>"},
         {mesh, "#stablehlo.mesh<axes = [#stablehlo.mesh_axis<name = \"x\\22\", size = 2>], "

@@ -316,14 +316,6 @@ static const Case cases[] = {
     {"unknown custom call", OTRN_UNSUPPORTED,
      K("%a", "1", "tensor<i32>")
      OP("%b = stablehlo.custom_call @nobody(%a) : (tensor<i32>) -> tensor<i32>"), "@nobody"},
-    {"collectives are refused", OTRN_UNSUPPORTED,
-     K("%a", "1.0", "tensor<f32>")
-     OP("%b = \"stablehlo.all_reduce\"(%a) ({")
-     OP("^bb0(%0: tensor<f32>, %1: tensor<f32>):")
-     OP("%2 = stablehlo.add %0, %1 : tensor<f32>")
-     RETURN("%2", "tensor<f32>")
-     OP("}) {replica_groups = dense<0> : tensor<1x1xi64>} : (tensor<f32>) -> tensor<f32>"),
-     "all_reduce"},
     {"slice out of bounds", OTRN_VERIFY,
      K("%a", "[1, 2, 3]", "tensor<3xi32>")
      OP("%b = \"stablehlo.slice\"(%a) {start_indices = array<i64: 2>,"
@@ -457,7 +449,7 @@ static void test_eval_op(void) {
         Tensor in[2] = {{t, &x}, {t, &y}}, out = {0};
         ok = eval_op(h, &a, add, in, &out) && *(float *)out.data == 3.75f &&
              !eval_op(h, &a, call, in, &out);
-        ok = ok && eval_has(HLO_ADD) && !eval_has(HLO_ALL_REDUCE);
+        ok = ok && eval_has(HLO_ADD) && !eval_has(HLO_RNG);
     }
     result("eval_op folds one op", ok, ctx.err.text);
     arena_fini(&a);

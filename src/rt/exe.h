@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// exe.h — environments and executables from the inside, for the files of rt.
+//
+//   otrn.c      the public interface, runs on one device
+//   many.c      runs on several devices: their cores, threads and communicator
+//   parallel.c  test programs that name a function for each device
+#ifndef OTRN_RT_EXE_H
+#define OTRN_RT_EXE_H
+
+#include <pthread.h>
+
+#include "chip/chip.h"
+#include "coll/comm.h"
+#include "rt/rt.h"
+
+typedef struct Many Many;
+
+typedef struct Core { // a virtual core: its memories
+    Chip *chip;
+    uint8_t *scratch; // HBM segment 0, shared by all programs
+    size_t scratch_bytes;
+} Core;
+
+// Scratch contents never outlive a run. False when the host has no memory.
+bool core_reserve(Core *c, size_t bytes);
+void core_fini(Core *c);
+
+struct otrn_env {
+    Ctx ctx;
+    Arena arena; // option values
+    Options opts;
+    uint64_t hbm_bytes; // of the target
+    HostLevel level;
+    Pool *pool;
+    pthread_mutex_t turn; // one run at a time
+    Core core;            // device 0
+    Many *many;           // the others, once a program needed them (many.c)
+};
+
+typedef struct ExeSlot { // what one device needs to run a program
+    ChipProg *prog;
+    uint8_t **segs;
+} ExeSlot;
+
+struct otrn_exe {
+    otrn_env *env;
+    Ctx ctx;
+    Arena arena;
+    Buf bytes;
+    Artifact *art;
+    VEC(ExeSlot) slots; // one is made with the program, more when several devices run it
+    uint32_t slots_taken; // while a run of several devices is prepared
+    otrn_type *types;   // arguments, then results
+    otrn_memory memory;
+    bool cached;
+};
+
+otrn_status exe_compile(otrn_env *env, const RtCompile *in, otrn_exe **out, otrn_error *err);
+void exe_add_slot(otrn_exe *exe); // raises on exe->ctx
+void exe_bind(const otrn_exe *exe, const ExeSlot *slot, const Core *core, const void *const *args,
+              void *const *results);
+// The error of an instruction, told at its place in the user's program.
+otrn_status exe_error(const otrn_exe *exe, otrn_status s, uint32_t pc, otrn_error *err,
+                      const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
+// --- many.c --------------------------------------------------------------------------------------
+typedef struct ManyFeed { // a message from the host, before the run
+    const CommBuf *bufs;
+    uint32_t n;
+} ManyFeed;
+// Device r runs exes[r] on args[r] into results[r].
+otrn_status many_run(otrn_env *env, Grid grid, otrn_exe *const *exes, const void *const *const *args,
+                     void *const *const *results, const ManyFeed *feeds, uint32_t nfeeds,
+                     otrn_error *err);
+void many_free(Many *m);
+
+#endif

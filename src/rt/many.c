@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// many.c — one program on several devices: a core and a host thread each, and what connects them.
+//
+// Device 0 is the caller's thread on the environment's own core. The others are made when a run first
+// needs them and stay, asleep between runs. When there are more host threads than devices the devices share
+// the environment's pool: whichever asks first gets its help (base/pool.c).
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "rt/exe.h"
+
+typedef struct Job { // what one device does in a run
+    otrn_exe *exe;
+    const ExeSlot *slot;
+    CommRank *comm;
+    otrn_status status;
+    uint32_t pc;
+    char why[COMM_WHY_BYTES];
+} Job;
+
+typedef struct Helper { // device 1 and up
+    Many *many;
+    uint32_t device;
+    pthread_t thread;
+    Core core;
+} Helper;
+
+struct Many {
+    otrn_env *env;
+    pthread_mutex_t lock;
+    pthread_cond_t begin, end;
+    uint64_t run;    // number of the run; helpers wait for the next
+    uint32_t active; // devices in it
+    uint32_t left;   // helpers still at work
+    bool stop;
+    uint32_t nhelpers;
+    Helper *helpers[COMM_RANKS_MAX];
+    Job *jobs; // of the active devices
+    uint32_t jobs_cap;
+    Comm *comm;
+    Grid grid; // of comm
+};
+
+// --- devices -----------------------------------------------------------------------------------------
+
+static Core *core_of(otrn_env *env, uint32_t device) {
+    return device ? &env->many->helpers[device - 1]->core : &env->core;
+}
+
+static void job_run(otrn_env *env, uint32_t device) {
+    Job *j = &env->many->jobs[device];
+    j->status = chip_run(core_of(env, device)->chip, j->slot->prog, j->slot->segs, &j->pc, j->why,
+                         sizeof j->why);
+    if (j->status == OTRN_OK)
+        comm_end(j->comm);
+    else
+        comm_fail(j->comm);
+}
+
+static void *helper_main(void *arg) {
+    Helper *h = arg;
+    Many *m = h->many;
+    uint64_t seen = 0;
+    pthread_mutex_lock(&m->lock);
+    for (;;) {
+        while (!m->stop && (m->run == seen || h->device >= m->active))
+            pthread_cond_wait(&m->begin, &m->lock);
+        if (m->stop)
+            break;
+        seen = m->run;
+        pthread_mutex_unlock(&m->lock);
+        job_run(m->env, h->device);
+        pthread_mutex_lock(&m->lock);
+        if (--m->left == 0)
+            pthread_cond_signal(&m->end);
+    }
+    pthread_mutex_unlock(&m->lock);
+    return NULL;
+}
+
+// Signals of the program that loaded us are for its own threads.
+static bool thread_make(Helper *h) {
+    sigset_t all, old;
+    sigfillset(&all);
+    sigdelset(&all, SIGSEGV);
+    sigdelset(&all, SIGBUS);
+    sigdelset(&all, SIGFPE);
+    sigdelset(&all, SIGILL);
+    sigdelset(&all, SIGABRT);
+    sigdelset(&all, SIGPROF);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    bool ok = pthread_create(&h->thread, NULL, helper_main, h) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return ok;
+}
+
+static bool helper_add(Many *m) {
+    Helper *h = calloc(1, sizeof *h);
+    if (!h)
+        return false;
+    *h = (Helper){.many = m, .device = m->nhelpers + 1};
+    h->core.chip = chip_make(NULL, m->env->level);
+    if (!h->core.chip || !thread_make(h)) {
+        core_fini(&h->core);
+        free(h);
+        return false;
+    }
+    m->helpers[m->nhelpers++] = h;
+    return true;
+}
+
+static Many *many_make(otrn_env *env) {
+    Many *m = calloc(1, sizeof *m);
+    if (!m)
+        return NULL;
+    m->env = env;
+    pthread_mutex_init(&m->lock, NULL);
+    pthread_cond_init(&m->begin, NULL);
+    pthread_cond_init(&m->end, NULL);
+    return m;
+}
+
+void many_free(Many *m) {
+    if (!m)
+        return;
+    pthread_mutex_lock(&m->lock);
+    m->stop = true;
+    pthread_cond_broadcast(&m->begin);
+    pthread_mutex_unlock(&m->lock);
+    for (uint32_t i = 0; i < m->nhelpers; i++) {
+        pthread_join(m->helpers[i]->thread, NULL);
+        core_fini(&m->helpers[i]->core);
+        free(m->helpers[i]);
+    }
+    pthread_mutex_destroy(&m->lock);
+    pthread_cond_destroy(&m->begin);
+    pthread_cond_destroy(&m->end);
+    comm_free(m->comm);
+    free(m->jobs);
+    free(m);
+}
+
+// Everything that may be missing for a run, from the host. False: it has no memory or no threads left.
+static bool many_reserve(otrn_env *env, Grid grid) {
+    uint32_t n = grid_ranks(grid);
+    if (!env->many && !(env->many = many_make(env)))
+        return false;
+    Many *m = env->many;
+    while (m->nhelpers + 1 < n)
+        if (!helper_add(m))
+            return false;
+    if (m->jobs_cap < n) {
+        free(m->jobs);
+        m->jobs = calloc(n, sizeof *m->jobs);
+        m->jobs_cap = m->jobs ? n : 0;
+    }
+    if (m->comm && (m->grid.replicas != grid.replicas || m->grid.partitions != grid.partitions)) {
+        comm_free(m->comm);
+        m->comm = NULL;
+    }
+    if (!m->comm)
+        m->comm = comm_make(grid);
+    else
+        comm_reset(m->comm);
+    m->grid = grid;
+    return m->jobs && m->comm;
+}
+
+// --- a run -------------------------------------------------------------------------------------------
+
+// One slot of its program for every device.
+static otrn_status slots_take(otrn_exe *const *exes, uint32_t n, otrn_error *err) {
+    for (uint32_t r = 0; r < n; r++)
+        exes[r]->slots_taken = 0;
+    for (uint32_t r = 0; r < n; r++) {
+        otrn_exe *exe = exes[r];
+        jmp_buf here;
+        if (exe->slots_taken++ < exe->slots.n)
+            continue;
+        if (CTX_TRY(&exe->ctx, here)) {
+            exe_add_slot(exe);
+            exe->ctx.on_fail = NULL;
+            continue;
+        }
+        exe->ctx.on_fail = NULL;
+        if (err)
+            *err = exe->ctx.err;
+        return exe->ctx.err.code;
+    }
+    return OTRN_OK;
+}
+
+static otrn_status jobs_make(otrn_env *env, uint32_t n, otrn_exe *const *exes,
+                             const void *const *const *args, void *const *const *results,
+                             otrn_error *err) {
+    Many *m = env->many;
+    Pool *pool = n < (uint32_t)pool_threads(env->pool) ? env->pool : NULL;
+    for (uint32_t r = 0; r < n; r++) {
+        otrn_exe *exe = exes[r];
+        Core *core = core_of(env, r);
+        if (!core_reserve(core, exe->art->scratch_bytes))
+            return ctx_set(err, OTRN_NOMEM, NO_PLACE, "no host memory for %llu bytes of HBM scratch",
+                           (unsigned long long)exe->art->scratch_bytes);
+        m->jobs[r] = (Job){.exe = exe, .slot = &exe->slots.at[--exe->slots_taken],
+                           .comm = comm_rank(m->comm, r)};
+        exe_bind(exe, m->jobs[r].slot, core, args[r], results[r]);
+        chip_attach(core->chip, pool, m->jobs[r].comm);
+    }
+    return OTRN_OK;
+}
+
+static void jobs_run(otrn_env *env, uint32_t n) {
+    Many *m = env->many;
+    pthread_mutex_lock(&m->lock);
+    m->run++;
+    m->active = n;
+    m->left = n - 1;
+    pthread_cond_broadcast(&m->begin);
+    pthread_mutex_unlock(&m->lock);
+    job_run(env, 0);
+    pthread_mutex_lock(&m->lock);
+    while (m->left)
+        pthread_cond_wait(&m->end, &m->lock);
+    pthread_mutex_unlock(&m->lock);
+    chip_attach(env->core.chip, env->pool, NULL);
+}
+
+static otrn_status run_locked(otrn_env *env, Grid grid, otrn_exe *const *exes,
+                              const void *const *const *args, void *const *const *results,
+                              const ManyFeed *feeds, uint32_t nfeeds, otrn_error *err) {
+    uint32_t n = grid_ranks(grid);
+    if (!many_reserve(env, grid))
+        return ctx_set(err, OTRN_NOMEM, NO_PLACE, "the host has no memory or threads for %u devices", n);
+    otrn_status s = slots_take(exes, n, err);
+    if (s == OTRN_OK)
+        s = jobs_make(env, n, exes, args, results, err);
+    if (s != OTRN_OK) {
+        chip_attach(env->core.chip, env->pool, NULL);
+        return s;
+    }
+    Comm *comm = env->many->comm;
+    for (uint32_t i = 0; i < nfeeds; i++)
+        comm_send(comm_rank(comm, 0), COMM_INFEED, COMM_ANY, feeds[i].bufs, feeds[i].n);
+    jobs_run(env, n);
+    uint32_t failed = comm_failed(comm);
+    if (failed == COMM_NONE)
+        return OTRN_OK;
+    const Job *j = &env->many->jobs[failed];
+    return exe_error(j->exe, j->status, j->pc, err, "device %u: %s", failed, j->why);
+}
+
+otrn_status many_run(otrn_env *env, Grid grid, otrn_exe *const *exes, const void *const *const *args,
+                     void *const *const *results, const ManyFeed *feeds, uint32_t nfeeds,
+                     otrn_error *err) {
+    pthread_mutex_lock(&env->turn);
+    otrn_status s = run_locked(env, grid, exes, args, results, feeds, nfeeds, err);
+    pthread_mutex_unlock(&env->turn);
+    return s;
+}
+
+_Static_assert(OTRN_MAX_DEVICES == COMM_RANKS_MAX, "one limit, told twice");
+
+otrn_status otrn_execute_many(otrn_exe *exe, uint32_t replicas, uint32_t partitions,
+                              const void *const *const *args, void *const *const *results,
+                              otrn_error *err) {
+    if (!grid_ok(replicas, partitions))
+        return ctx_set(err, OTRN_USAGE, NO_PLACE, "%u x %u devices: there can be 1 to OTRN_MAX_DEVICES (%d)",
+                       replicas, partitions, OTRN_MAX_DEVICES);
+    otrn_exe *exes[COMM_RANKS_MAX];
+    Grid grid = {replicas, partitions};
+    for (uint32_t r = 0; r < grid_ranks(grid); r++)
+        exes[r] = exe;
+    return many_run(exe->env, grid, exes, args, results, NULL, 0, err);
+}
