@@ -54,7 +54,7 @@ static void *out_of_memory(Arena *a, size_t bytes) {
 void *arena_alloc(Arena *a, size_t bytes) {
     if (bytes > SIZE_MAX / 4)
         return out_of_memory(a, bytes);
-    bytes = (bytes + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
+    bytes = (bytes + !bytes + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1); // never NULL, also for nothing
     if (bytes <= (size_t)(a->end - a->at)) {
         void *p = a->at;
         a->at += bytes;

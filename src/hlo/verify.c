@@ -138,6 +138,39 @@ static void check_call(Verify *v) {
     check_types_against(v, "result", f, false, v->op->nresults, result_ids(v));
 }
 
+static const HloFunc *named_func(Verify *v, const HloAttr *a) {
+    const HloFunc *f = a->kind == HA_SYM ? hlo_func_find(v->h, a->s) : NULL;
+    if (!f || !f->body)
+        verify_fail(v, "there is no function @%s", a->kind == HA_SYM ? a->s : "");
+    return f;
+}
+
+// Operands and results are those of all programs, one after the other.
+static void check_run_parallel(Verify *v) {
+    const HloAttr *rows = hlo_attr(v->op, AK_PROGRAMS), *feeds = hlo_attr(v->op, AK_INFEED);
+    const ValueId *operands = v->h->operands.at + v->op->operands, *results = result_ids(v);
+    uint32_t in = 0, out = 0;
+    for (uint32_t r = 0; r < rows->n; r++) {
+        const HloAttr *row = &rows->list[r];
+        if (row->kind != HA_LIST || !row->n || row->n != rows->list[0].n)
+            verify_fail(v, "programs must list as many functions for each replica");
+        for (uint32_t p = 0; p < row->n; p++) {
+            const HloFunc *f = named_func(v, &row->list[p]);
+            if (f->nargs > v->op->noperands - in || f->nresults > v->op->nresults - out)
+                verify_fail(v, "its programs have more arguments or results than it has");
+            check_types_against(v, "argument", f, true, f->nargs, operands + in);
+            check_types_against(v, "result", f, false, f->nresults, results + out);
+            in += f->nargs;
+            out += f->nresults;
+        }
+    }
+    for (uint32_t i = 0; i < feeds->n; i++)
+        if (named_func(v, &feeds->list[i])->nargs)
+            verify_fail(v, "an infeed function takes no arguments");
+    if (!rows->n || in != v->op->noperands || out != v->op->nresults)
+        verify_fail(v, "its programs have %u arguments and %u results together", in, out);
+}
+
 // --- walking ---------------------------------------------------------------------------------------
 
 static void define(Walk *w, ValueId first, uint32_t n) {
@@ -163,6 +196,8 @@ static void walk_op(Walk *w, OpId id, bool last) {
         walk_region(w, w->h->op_regions.at[v.op->regions + i]);
     if (v.op->code == HLO_CALL || v.op->code == HLO_COMPOSITE)
         check_call(&v);
+    else if (v.op->code == HLO_INTERPRETER_RUN_PARALLEL)
+        check_run_parallel(&v);
     else if (v.op->code != HLO_RETURN)
         (void)(verify_ew(&v) || verify_move(&v) || verify_index(&v) || verify_dot(&v) ||
                verify_region(&v) || verify_misc(&v));

@@ -321,6 +321,7 @@ bool verify_misc(Verify *v) {
         [HLO_TUPLE] = check_tuple,
         [HLO_GET_TUPLE_ELEMENT] = check_get_tuple_element,
         [HLO_OPTIMIZATION_BARRIER] = each_result_like_operand,
+        [HLO_INTERPRETER_PROBE] = each_result_like_operand,
         [HLO_SDY_SHARDING_CONSTRAINT] = each_result_like_operand,
         [HLO_SDY_RESHARD] = each_result_like_operand,
         [HLO_SDY_PROPAGATION_BARRIER] = each_result_like_operand,

@@ -12,9 +12,11 @@
 #include "hlo/tol.h"
 #include "pass/pass.h"
 #include "read/read.h"
+#include "rt/parallel.h"
 #include "tests/unit/graph_same.h"
+#include "write/write.h"
 
-const char *const road_names[ROAD_COUNT] = {"print", "evaluator", "chip", "bytecode"};
+const char *const road_names[ROAD_COUNT] = {"print", "write", "evaluator", "chip", "bytecode"};
 
 typedef struct Trip { // one program on one road
     Ctx ctx;
@@ -84,6 +86,43 @@ static bool printed_same(Trip *t, Hlo *first, bool with_locs) {
 static void road_print(Trip *t) {
     Hlo *h = program_read(t);
     if (printed_same(t, h, false) && printed_same(t, h, true))
+        t->out->state = STATE_PASSED;
+}
+
+// --- write
+// ------------------------------------------------------------------------------------------
+
+// Appends the serialised form; false when the format has none for some op (checks of tests, chlo).
+static bool serialise(Trip *t, const Hlo *h, Buf *out) {
+    jmp_buf here, *outer = t->ctx.on_fail;
+    bool ok = CTX_TRY(&t->ctx, here);
+    if (ok)
+        write_bytecode(h, out);
+    t->ctx.on_fail = outer;
+    if (!ok && t->ctx.err.code != OTRN_UNSUPPORTED)
+        longjmp(*outer, 1);
+    return ok;
+}
+
+static void road_write(Trip *t) {
+    Hlo *first = program_read(t);
+    Buf a = {.arena = &t->arena}, b = {.arena = &t->arena}, text = {.arena = &t->arena};
+    if (!serialise(t, first, &a)) {
+        trip_end(t, STATE_ABSENT, "has no serialised form: %s", t->ctx.err.text);
+        return;
+    }
+    Hlo *second = read_bytecode(&t->ctx, &t->arena, "written", a.at, a.n);
+    hlo_verify(second);
+    Pair pair = {.x = first, .y = second};
+    if (!graph_same(&pair, &t->arena)) {
+        trip_end(t, STATE_FAILED, "write: the graph changed: %s", pair.why);
+        return;
+    }
+    hlo_print(second, &text, true);
+    write_bytecode(read_text(&t->ctx, &t->arena, "printed", text.at, text.n), &b);
+    if (a.n != b.n || memcmp(a.at, b.at, a.n))
+        trip_end(t, STATE_FAILED, "write: not a fixpoint");
+    else
         t->out->state = STATE_PASSED;
 }
 
@@ -200,7 +239,8 @@ static bool entry_open(Trip *t, uint32_t index, Entry *e) {
     pass_settle(&(Compile){.ctx = &t->ctx, .arena = &t->arena, .scratch = &t->arena, .hlo = h});
     e->f = hlo_main(h);
     for (uint32_t i = 0; i < body.nargs; i++)
-        e->args[i] = (Tensor){h->values.at[h->regions.at[e->f->body].args + i].type, (void *)e->data[i]};
+        e->args[i] =
+            (Tensor){h->values.at[h->regions.at[e->f->body].args + i].type, (void *)e->data[i]};
     return true;
 }
 
@@ -266,13 +306,35 @@ static bool results_agree(Trip *t, const Entry *e, void *const *got) {
     return true;
 }
 
+// A main that runs functions on several devices; its own checks judge it.
+static bool chip_run_parallel(Trip *t, otrn_env *env, const void *bytes, size_t size, const Entry *e) {
+    otrn_error err = {0};
+    RtParallel *p;
+    bool ok = rt_parallel_make(env, bytes, size, t->p->path, &p, &err) == OTRN_OK;
+    if (ok) {
+        const otrn_exe *last = rt_parallel_last(p);
+        size_t n = otrn_exe_num_results(last);
+        void **got = ARENA_NEWN(&t->arena, void *, n + 1);
+        for (size_t i = 0; i < n; i++)
+            got[i] = arena_zalloc(&t->arena, otrn_type_bytes(otrn_exe_result_type(last, i)) + 1);
+        ok = rt_parallel_run(p, e->data, got, &err) == OTRN_OK;
+        rt_parallel_free(p);
+    }
+    if (!ok)
+        trip_error(t, &err);
+    return ok;
+}
+
 static bool chip_run_entry(Trip *t, otrn_env *env, const void *bytes, size_t size, uint32_t index) {
     otrn_error err = {0};
     otrn_exe *exe;
     Entry e;
     if (!entry_open(t, index, &e))
         return false;
-    if (otrn_compile_for(env, bytes, size, t->p->path, e.types, e.data, e.nargs, &exe, &err) != OTRN_OK) {
+    if (rt_parallel_is(bytes, size))
+        return chip_run_parallel(t, env, bytes, size, &e);
+    if (otrn_compile_for(env, bytes, size, t->p->path, e.types, e.data, e.nargs, &exe, &err) !=
+        OTRN_OK) {
         trip_error(t, &err);
         return false;
     }
@@ -322,7 +384,7 @@ static void road_chip(Trip *t) {
 // -----------------------------------------------------------------------------------
 
 void road_run(Road road, const Program *p, Outcome *out) {
-    static void (*const roads[ROAD_COUNT])(Trip *) = {road_print, road_eval, road_chip,
+    static void (*const roads[ROAD_COUNT])(Trip *) = {road_print, road_write, road_eval, road_chip,
                                                       road_bytecode};
     Trip *t = calloc(1, sizeof *t); // outlives the jump
     if (!t)

@@ -2,6 +2,7 @@
 // roads.h — what is done with one program of the conformance suite: the roads it is sent along.
 //
 //   print      read, verify, print, read again: the same graph, and the same text the second time
+//   write      serialise and read back: the same graph; from there to text and back: the same bytes
 //   evaluator  every entry function runs on the plain evaluator; its checks hold
 //   chip       the same, compiled and run on the virtual core; results also agree with the
 //   evaluator's bytecode   the serialised form beside a text file gives the same graph, or is
@@ -17,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum Road { ROAD_PRINT, ROAD_EVAL, ROAD_CHIP, ROAD_BYTECODE, ROAD_COUNT } Road;
+typedef enum Road { ROAD_PRINT, ROAD_WRITE, ROAD_EVAL, ROAD_CHIP, ROAD_BYTECODE, ROAD_COUNT } Road;
 extern const char *const road_names[ROAD_COUNT];
 
 typedef enum State {
