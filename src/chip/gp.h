@@ -70,6 +70,7 @@ typedef void MacFn(void *acc, const void *x, const void *w, size_t pitch, size_t
 typedef struct GpLevel { // one table per host level
     LaneFn *lane[LC_COUNT][HLO_OPCODE_COUNT];
     LaneFn *select[5];                // by log2 of the element's bytes
+    LaneFn *turn;                     // ui32: x << a[0] | x >> b[0]
     ConvFn *widen[DT_COUNT];          // narrow float to f32
     ConvFn *narrow[DT_COUNT];         // f32 to narrow float, rounded once
     ConvFn *conv[LC_COUNT][LC_COUNT]; // real and bool compute types
@@ -110,7 +111,7 @@ void gp_fill(void *dst, const void *value, size_t bytes, size_t n);
 // set by the caller before each run, the others point into the scratch.
 typedef struct Prog {
     const KProg *p;
-    const Lane *lanes; // per step, shared by all threads
+    const struct ProgStep *steps; // resolved, shared by all threads
     void **at;
     char *regs;
 } Prog;

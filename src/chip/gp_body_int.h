@@ -227,6 +227,17 @@ UNSIGNED_LANES(u16, uint16_t, uint16_t, 16)
 UNSIGNED_LANES(u32, uint32_t, uint32_t, 32)
 UNSIGNED_LANES(u64, uint64_t, uint64_t, 64)
 
+// x << a | x >> b, as a rotation is written; a and b are the same for all lanes.
+static void turn_u32(LANE_ARGS) {
+    UNUSED_ATTR;
+    uint32_t *y = dst;
+    const uint32_t *x = src[0];
+    uint32_t left = *(const uint32_t *)src[1], right = *(const uint32_t *)src[2];
+    uint32_t keep_left = left < 32 ? UINT32_MAX : 0, keep_right = right < 32 ? UINT32_MAX : 0;
+    left &= 31, right &= 31;
+    LANES(n) y[i] = (x[i] << left & keep_left) | (x[i] >> right & keep_right);
+}
+
 static void lane_not_bool(LANE_ARGS) {
     UNUSED_ATTR;
     uint8_t *y = dst;

@@ -20,6 +20,7 @@ const GpLevel GP_LEVEL = {
              [LC_U64] = {INT_ROWS(u64)},
              [LC_BOOL] = {BOOL_ROWS}},
     .select = {lane_select_1, lane_select_2, lane_select_4, lane_select_8, lane_select_16},
+    .turn = turn_u32,
     .widen = {WIDEN_ROWS(widen)},
     .narrow = {WIDEN_ROWS(narrow)},
     .conv = {[LC_I8] = CONV_INT_ROW(i8),

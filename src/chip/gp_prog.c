@@ -3,17 +3,23 @@
 //
 // Every register is an array of up to LANE_BLOCK elements of its type. Steps are resolved to lanes
 // once per call and shared by all threads; registers belong to a slot (one task at a time uses a
-// slot).
+// slot). Two shifts of one value and their union, a rotation, become one step.
 //
-//   shared:  Lane per step
+//   shared:  ProgStep per step
 //   slot:    pointer per register | storage of the registers that are no inputs
 #include "chip/gp.h"
+
+typedef struct ProgStep {
+    Lane lane;
+    uint16_t dst, src[3];
+    bool skip; // part of a rotation
+} ProgStep;
 
 static size_t reg_bytes(const KProg *p, int r) {
     return gp_align(LANE_BLOCK * dtype_bytes(p->dtypes[r]));
 }
 
-size_t prog_shared_bytes(const KProg *p) { return gp_align(p->nsteps * sizeof(Lane)); }
+size_t prog_shared_bytes(const KProg *p) { return gp_align(p->nsteps * sizeof(ProgStep)); }
 
 size_t prog_slot_bytes(const KProg *p) {
     size_t bytes = gp_align(p->nregs * sizeof(void *));
@@ -55,16 +61,89 @@ bool prog_check(const KProg *p) {
     return true;
 }
 
+// --- rotations ---------------------------------------------------------------------------------
+
+#define TURN_REACH 32 // steps looked at to either side
+
+static bool reg_is_splat(const KProg *p, int r) { // a constant or a capture
+    bool splat = r >= p->ninputs && r < p->ninputs + p->ncaptures;
+    for (int i = 0; i < p->nconsts; i++)
+        splat |= p->const_regs[i] == r;
+    for (int i = 0; i < p->nsteps && splat; i++)
+        splat = p->steps[i].dst != r;
+    return splat;
+}
+
+static bool step_reads(const KStep *s, int r) {
+    for (int i = 0; i < hlo_op_rows[s->op].operands; i++)
+        if (s->src[i] == r)
+            return true;
+    return false;
+}
+
+// The shift `op` by a splat whose value register r holds before step `at`, when only `at` reads it;
+// -1: none.
+static int turn_part(const KProg *p, int r, int at, uint16_t op) {
+    int def = at - 1;
+    while (def >= 0 && at - def <= TURN_REACH && p->steps[def].dst != r)
+        def--;
+    if (def < 0 || at - def > TURN_REACH || p->steps[def].op != op || r < p->ninputs ||
+        !reg_is_splat(p, p->steps[def].src[1]))
+        return -1;
+    for (int i = def + 1; i < p->nsteps; i++) {
+        if (i != at && step_reads(&p->steps[i], r))
+            return -1;
+        if (p->steps[i].dst == r && i >= at)
+            return def;
+        if (i - at > TURN_REACH)
+            return -1;
+    }
+    for (int i = 0; i < p->nouts; i++)
+        if (p->outs[i] == r)
+            return -1;
+    return def;
+}
+
+// Step `at` unites two shifts of x: it reads x itself, which must still be there.
+static void turn_find(const KProg *p, const GpLevel *level, ProgStep *steps, int at) {
+    const KStep *s = &p->steps[at];
+    if (s->op != HLO_OR || p->dtypes[s->dst] != DT_UI32 || s->src[0] == s->src[1])
+        return;
+    for (int side = 0; side < 2; side++) {
+        int l = turn_part(p, s->src[side], at, HLO_SHIFT_LEFT);
+        int r = turn_part(p, s->src[!side], at, HLO_SHIFT_RIGHT_LOGICAL);
+        if (l < 0 || r < 0 || p->steps[l].src[0] != p->steps[r].src[0])
+            continue;
+        int x = p->steps[l].src[0], first = l < r ? l : r, second = l < r ? r : l;
+        bool there = p->steps[first].dst != x; // the second then shifts x, not the first's result
+        for (int i = first + 1; i < at; i++)
+            there &= i == second || p->steps[i].dst != x;
+        if (!there)
+            continue;
+        steps[l].skip = steps[r].skip = true;
+        steps[at].lane = (Lane){.fn = level->turn, .nin = 3};
+        steps[at].src[0] = (uint16_t)x;
+        steps[at].src[1] = p->steps[l].src[1];
+        steps[at].src[2] = p->steps[r].src[1];
+        return;
+    }
+}
+
 void *prog_resolve(const KProg *p, const GpLevel *level, void *shared) {
-    Lane *lanes = shared;
+    ProgStep *steps = shared;
+    for (int i = 0; i < p->nsteps; i++) {
+        const KStep *s = &p->steps[i];
+        steps[i] = (ProgStep){.dst = s->dst, .src = {s->src[0], s->src[1], s->src[2]}};
+        step_lane(&steps[i].lane, level, p, s);
+    }
     for (int i = 0; i < p->nsteps; i++)
-        step_lane(&lanes[i], level, p, &p->steps[i]);
+        turn_find(p, level, steps, i);
     return (char *)shared + prog_shared_bytes(p);
 }
 
 void prog_init(Prog *g, const KProg *p, const void *shared, void *slot,
                const void *const *captures) {
-    *g = (Prog){.p = p, .lanes = shared, .at = slot};
+    *g = (Prog){.p = p, .steps = shared, .at = slot};
     char *at = (char *)slot + gp_align(p->nregs * sizeof(void *));
     for (int r = 0; r < p->nregs; r++) {
         g->at[r] = NULL;
@@ -84,12 +163,14 @@ void prog_init(Prog *g, const KProg *p, const void *shared, void *slot,
 }
 
 void prog_run(const Prog *g, size_t n) {
-    for (int i = 0; i < g->p->nsteps; i++) {
-        const KStep *s = &g->p->steps[i];
-        const void *src[3];
-        for (int j = 0; j < g->lanes[i].nin; j++)
+    const ProgStep *end = g->steps + g->p->nsteps;
+    for (const ProgStep *s = g->steps; s < end; s++) {
+        if (s->skip)
+            continue;
+        const void *src[3] = {0};
+        for (int j = 0; j < s->lane.nin; j++)
             src[j] = g->at[s->src[j]];
-        lane_run(&g->lanes[i], g->at[s->dst], src, n);
+        lane_run(&s->lane, g->at[s->dst], src, n);
     }
 }
 

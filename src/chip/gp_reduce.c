@@ -2,7 +2,7 @@
 // gp_reduce.c — reductions by a scalar program, and the choice of the quick way (gp_reduce_fast.c).
 //
 // Lanes are output elements: for every reduced index the program folds one element into each lane's
-// accumulators. When there are few outputs and much to reduce, lanes are equal segments of the
+// accumulators. Where neighbours in memory are reduced, tiles of them are turned first. When there are few outputs and much to reduce, lanes are equal segments of the
 // reduced range instead; the segments' results are then folded in order. Both cuts depend on the
 // shape alone.
 #include "chip/gp_reduce.h"
@@ -76,6 +76,7 @@ bool gp_reduce_check(const Kern *k) {
 
 #define SEGMENT_MIN_REDS 4096 // fewer are not worth cutting
 #define SEGMENT_MAX_OUTS 64
+#define RED_TILE 32 // reduced neighbours turned at a time
 
 typedef struct LaneRed {
     const GpCall *c;
@@ -100,7 +101,7 @@ static size_t lane_red_slot_bytes(const Kern *k) {
                    gp_align(3 * n * sizeof(char *));
     for (size_t i = 0; i < n; i++)
         bytes += 2 * gp_align(LANE_BLOCK * dtype_bytes(p->dtypes[i])) +
-                 gp_align(LANE_BLOCK * dtype_bytes(k->in[i].dtype));
+                 gp_align(RED_TILE * LANE_BLOCK * dtype_bytes(k->in[i].dtype));
     return bytes;
 }
 
@@ -124,7 +125,7 @@ static void lane_red_open(const LaneRed *j, LaneRedSlot *s, size_t slot) {
         s->acc[i] = at;
         s->wide[i] = at + body;
         s->raw[i] = at + 2 * body;
-        at += 2 * body + gp_align(LANE_BLOCK * dtype_bytes(k->in[i].dtype));
+        at += 2 * body + gp_align(RED_TILE * LANE_BLOCK * dtype_bytes(k->in[i].dtype));
         lane_find(&s->convert[i], gp_level(j->c->level), HLO_CONVERT, p->dtypes[i], &k->in[i].dtype,
                   1, NULL);
     }
@@ -204,18 +205,62 @@ static bool offsets_dense(const int64_t *offset, size_t m) {
     return true;
 }
 
-static void lane_red_block(const LaneRed *j, LaneRedSlot *s, int64_t first, size_t m) {
+static bool offsets_even(const int64_t *offset, size_t m) { // equally far apart
+    for (size_t i = 2; i < m; i++)
+        if (offset[i] - offset[i - 1] != offset[1] - offset[0])
+            return false;
+    return true;
+}
+
+// The reduced range in tiles of the contiguous axis: element t of all lanes becomes row t.
+static void lane_red_tiles(const LaneRed *j, LaneRedSlot *s, size_t m) {
     const Kern *k = j->c->k;
-    for (size_t i = 0; i < m; i++)
-        s->offset[i] = red_offset(j->s.kept, j->s.nkept, first + (int64_t)i);
-    bool dense = offsets_dense(s->offset, m);
-    load_init(j, s, m);
+    const KProg *p = &k->regions[0];
+    int64_t len = j->s.red[j->s.nred - 1].n, apart = m > 1 ? s->offset[1] - s->offset[0] : 0;
+    for (int64_t r = 0, rows; r < j->s.reds; r += rows) {
+        rows = len - r % len < RED_TILE ? len - r % len : RED_TILE;
+        int64_t at = s->offset[0] + red_offset(j->s.red, j->s.nred, r);
+        for (size_t i = 0; i < k->nout; i++) {
+            size_t bytes = dtype_bytes(k->in[i].dtype);
+            Copy c;
+            copy_init(&c, bytes, 2, (CopyAxis[]){{rows, (int64_t)m, 1}, {(int64_t)m, 1, apart}});
+            copy_serial(&c, s->raw[i], (const char *)j->c->in[i] + at * (int64_t)bytes);
+        }
+        for (int64_t t = 0; t < rows; t++) {
+            for (size_t i = 0; i < k->nout; i++) {
+                const void *x = s->raw[i] + (size_t)t * m * dtype_bytes(k->in[i].dtype);
+                if (k->in[i].dtype != p->dtypes[i]) {
+                    lane_run(&s->convert[i], s->wide[i], (const void *[3]){x}, m);
+                    x = s->wide[i];
+                }
+                s->prog.at[k->nout + i] = (void *)x;
+            }
+            fold(j, s, m);
+        }
+    }
+}
+
+// One element of every lane per reduced index, wherever it lies.
+static void lane_red_rows(const LaneRed *j, LaneRedSlot *s, bool dense, size_t m) {
+    const Kern *k = j->c->k;
     for (int64_t r = 0; r < j->s.reds; r++) {
         int64_t at = red_offset(j->s.red, j->s.nred, r);
         for (size_t i = 0; i < k->nout; i++)
             s->prog.at[k->nout + i] = (void *)load_lanes(j, s, i, at, dense, m);
         fold(j, s, m);
     }
+}
+
+static void lane_red_block(const LaneRed *j, LaneRedSlot *s, int64_t first, size_t m) {
+    const Kern *k = j->c->k;
+    for (size_t i = 0; i < m; i++)
+        s->offset[i] = red_offset(j->s.kept, j->s.nkept, first + (int64_t)i);
+    bool dense = offsets_dense(s->offset, m);
+    load_init(j, s, m);
+    if (!dense && j->s.inner_red && offsets_even(s->offset, m))
+        lane_red_tiles(j, s, m);
+    else
+        lane_red_rows(j, s, dense, m);
     for (size_t i = 0; i < k->nout; i++) {
         size_t bytes = dtype_bytes(k->out[i].dtype);
         memcpy((char *)j->c->out[i] + first * (int64_t)bytes, s->acc[i], m * bytes);

@@ -2,8 +2,8 @@
 // gp_scatter.c — scatter: every index vector names a window of the result that its update joins.
 //
 // Updates are taken in order; elements of a window that fall outside are skipped. Threads split a
-// window axis that no index moves, so that an element of the result always belongs to one thread
-// and sees its updates in order.
+// window axis that no index moves, or whole rows of the result (an embedding's gradient), so that an
+// element of the result always belongs to one thread and sees its updates in order.
 #include "chip/gp_index.h"
 
 static const IndexKeys scatter_keys = {AK_UPDATE_WINDOW_DIMS, AK_INSERTED_WINDOW_DIMS,
@@ -234,6 +234,74 @@ static int scatter_split_axis(const IndexPlan *p) {
     return best;
 }
 
+// --- whole rows --------------------------------------------------------------------------------
+
+#define ROWS_AHEAD 16       // rows asked for before their turn
+#define ROWS_PER_THREAD 64  // fewer rows of the result are not worth sharing out
+
+// One index component moves along the first axis, and a window is a whole row, dense on both sides.
+static bool scatter_is_rows(const ScatterJob *j) {
+    const IndexPlan *p = &j->p;
+    const KTensor *t = p->operand;
+    if (j->kind == SCATTER_PROG || p->nmap != 1 || p->map[0] != 0 || p->is_batching[0] ||
+        (p->kept[0] >= 0 && p->window[p->kept[0]].n != 1) ||
+        t->dims[0] < ROWS_PER_THREAD * pool_threads(j->c->pool))
+        return false;
+    for (int d = 1; d < t->rank; d++) {
+        if (p->is_batching[d] || p->kept[d] < 0)
+            return false;
+        const IndexWindow *w = &p->window[p->kept[d]];
+        if (w->n != t->dims[d] || (w->n > 1 && w->windows != w->operand))
+            return false;
+    }
+    return true;
+}
+
+static inline int64_t row_index(const IndexPlan *p, const void *indices, int64_t at) {
+    if (p->indices->dtype == DT_I32)
+        return ((const int32_t *)indices)[at];
+    return gp_index_at(p->indices->dtype, indices, (size_t)at);
+}
+
+// Every slot walks all indices and takes those that fall into its rows.
+static void scatter_rows_slot(void *arg, size_t begin, size_t end) {
+    const ScatterJob *j = arg;
+    const IndexPlan *p = &j->p;
+    const KTensor *t = p->operand;
+    size_t bytes = dtype_bytes(t->dtype), len = (size_t)(t->elems / t->dims[0]), row = len * bytes;
+    int64_t lo = t->dims[0] * (int64_t)begin / (int64_t)j->slots;
+    int64_t hi = t->dims[0] * (int64_t)end / (int64_t)j->slots;
+    char *out = j->c->out[0];
+    const void *indices = j->c->in[1];
+    const char *updates = j->c->in[2];
+    IndexAt at, ahead;
+    index_seek(p, &at, 0);
+    index_seek(p, &ahead, 0);
+    for (int64_t b = -ROWS_AHEAD; b < p->batches; b++) {
+        if (b + ROWS_AHEAD < p->batches) {
+            int64_t i = row_index(p, indices, ahead.indices);
+            const char *up = updates + (size_t)ahead.windows * bytes;
+            for (size_t line = 0; line < row && i >= lo && i < hi; line += 64) {
+                __builtin_prefetch(out + (size_t)i * row + line, 1);
+                __builtin_prefetch(up + line);
+            }
+            index_next(p, &ahead);
+        }
+        if (b < 0)
+            continue;
+        int64_t i = row_index(p, indices, at.indices);
+        if (i >= lo && i < hi) {
+            char *dst = out + (size_t)i * row;
+            const char *up = updates + (size_t)at.windows * bytes;
+            if (j->kind == SCATTER_SET)
+                memcpy(dst, up, row);
+            else
+                lane_run(&j->lane, dst, (const void *[3]){dst, up}, len);
+        }
+        index_next(p, &at);
+    }
+}
+
 otrn_status gp_scatter_run(const GpCall *c) {
     const Kern *k = c->k;
     const KProg *body = &k->regions[0];
@@ -253,8 +321,13 @@ otrn_status gp_scatter_run(const GpCall *c) {
     else if (n == 1 && prog_red_op(body, &op) &&
              lane_find(&j.lane, level, body->steps[0].op, k->in[0].dtype, types, 2, NULL))
         j.kind = SCATTER_OP;
-    j.split = scatter_split_axis(&j.p);
     int64_t work = k->in[n + 1].elems * (int64_t)dtype_bytes(k->in[0].dtype);
+    if (scatter_is_rows(&j)) {
+        j.slots = work > 2 * (int64_t)GP_GRAIN_BYTES ? (size_t)pool_threads(c->pool) : 1;
+        pool_run(c->pool, j.slots, 1, scatter_rows_slot, &j);
+        return OTRN_OK;
+    }
+    j.split = scatter_split_axis(&j.p);
     if (j.split >= 0 && work > 2 * (int64_t)GP_GRAIN_BYTES)
         j.slots = gp_slots(c, (size_t)j.p.window[j.split].n / 64);
     if (j.slots <= 1)

@@ -82,10 +82,11 @@ static void keys_of(Item *items, const void *p, int dtype, bool total, bool down
 
 #define MIRROR_VISITS 4096 // comparators are small; a larger one is called instead
 
-static const KStep *step_of(const KProg *p, int reg) {
-    for (int i = p->nsteps - 1; i >= 0; i--)
-        if (p->steps[i].dst == reg)
-            return &p->steps[i];
+// The step whose value register `reg` holds before step `before`; NULL: it is there from the start.
+static const KStep *step_of(const KProg *p, int reg, const KStep *before) {
+    for (const KStep *s = before; s-- > p->steps;)
+        if (s->dst == reg)
+            return s;
     return NULL;
 }
 
@@ -99,19 +100,21 @@ static bool same_constant(const KProg *p, int a, int b) {
            !memcmp(at[0], at[1], dtype_bytes(p->dtypes[a]));
 }
 
-// Registers a and b compute the same expression, b of the right sides where a takes the left ones.
-static bool mirrors(const KProg *p, int a, int b, int *visits) {
+// Register a before step at_a and b before at_b hold the same expression, b of the right sides where
+// a takes the left ones.
+static bool mirrors(const KProg *p, int a, const KStep *at_a, int b, const KStep *at_b,
+                    int *visits) {
     if (a < p->ninputs || b < p->ninputs)
         return a < p->ninputs && a % 2 == 0 && b == a + 1;
     if (--*visits < 0)
         return false;
-    const KStep *sa = step_of(p, a), *sb = step_of(p, b);
+    const KStep *sa = step_of(p, a, at_a), *sb = step_of(p, b, at_b);
     if (!sa && !sb)
         return a == b || same_constant(p, a, b);
     if (!sa || !sb || sa->op != sb->op || memcmp(sa->attr, sb->attr, sizeof sa->attr))
         return false;
     for (int i = 0; i < hlo_op_rows[sa->op].operands; i++)
-        if (!mirrors(p, sa->src[i], sb->src[i], visits))
+        if (!mirrors(p, sa->src[i], sa, sb->src[i], sb, visits))
             return false;
     return true;
 }
@@ -129,12 +132,12 @@ static KeyPlan key_plan(const KProg *p) {
         return none;
     int a = last->src[0], b = last->src[1];
     bool down = last->attr[0] == CMP_GT, up = last->attr[0] == CMP_LT;
-    if (!up && !down)
+    if ((!up && !down) || last->dst == a || last->dst == b) // f's value is read afterwards
         return none;
     int visits = MIRROR_VISITS;
-    if (mirrors(p, a, b, &visits))
+    if (mirrors(p, a, last, b, last, &visits))
         return (KeyPlan){true, last->attr[1] == CMPT_TOTALORDER, down, (uint16_t)a};
-    if (mirrors(p, b, a, &visits)) // the same with the sides exchanged
+    if (mirrors(p, b, last, a, last, &visits)) // the same with the sides exchanged
         return (KeyPlan){true, last->attr[1] == CMPT_TOTALORDER, !down, (uint16_t)b};
     return none;
 }

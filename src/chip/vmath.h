@@ -4,7 +4,7 @@
 // Each is a branch-free loop that the compiler turns into vector code for every host level. Inside,
 // a value is widened to double, reduced, put through a short near-minimax polynomial whose error is
 // below 2^-30, and rounded once: results are within 0.6 ulp and follow the special cases of IEEE
-// 754 and C. Only IEEE add, subtract, multiply, divide, square root and integer operations occur,
+// 754 and C. exp, tanh and logistic stay in f32 for speed and are within 2 ulp. Only IEEE add, subtract, multiply, divide, square root and integer operations occur,
 // never a fused one, so that all levels compute the same bits.
 #ifndef OTRN_CHIP_VMATH_H
 #define OTRN_CHIP_VMATH_H

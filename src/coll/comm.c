@@ -2,9 +2,11 @@
 // comm.c — meetings and messages under one lock; see comm.h.
 //
 // A rank waits on a word of its own, and whoever lets it go on writes that word. So a rank that wakes
-// late looks only at its own seat, never at a meeting that others may have ended long ago.
+// late looks only at its own seat, never at a meeting that others may have ended long ago, and it needs no
+// lock for that. Sleepers are woken behind the lock, for they would only wait for it.
 //
-//   1. Everything but the words is read and written under the lock.
+//   1. Everything but the words is read and written under the lock; a seat's fields also by its owner
+//      once it was let go.
 //   2. A meeting lives in the slot of the rank that opened it. That rank cannot open another before
 //      all members have left, so one slot each is enough.
 //   3. `waiting` counts ranks that only another rank's arrival (or message) can help: those in
@@ -24,7 +26,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SPINS 2000 // looks at the word before a sleep: some tens of microseconds
+// Looks at the word before a sleep, which costs tens of microseconds: first with pauses in between when
+// there is a CPU for every rank, then giving the CPU to whoever wants it.
+#define SPINS 500
+#define YIELDS 50
 
 enum { WORD_WAIT, WORD_ASLEEP, WORD_GO };
 
@@ -56,6 +61,9 @@ struct CommRank {
     SeatState state;
     Meet *meet; // the one it is in
     const CommPost *post;
+    const uint32_t *members; // this rank's own list of them
+    uint32_t nmembers;
+    bool cut_off;    // woken from comm_sync because a member failed
     Meet slot;       // rule 2
     int64_t channel; // SEAT_RECV
     uint32_t from;
@@ -69,10 +77,11 @@ struct Comm {
     uint32_t n;
     uint32_t waiting, ended; // rule 3
     uint32_t failed;         // first to fail, COMM_NONE
-    int spins;
+    bool crowded; // more ranks than CPUs
     Message *first, **last; // messages nobody has asked for, oldest first
     size_t queued_bytes;
     CommRank *ranks;
+    uint32_t nwake, wake[COMM_RANKS_MAX]; // let go, asleep still
 };
 
 // --- waiting ---------------------------------------------------------------------------------------
@@ -91,10 +100,14 @@ static int usable_cpus(void) {
 }
 
 static void word_wait(CommRank *me) {
-    for (int i = 0; i < me->comm->spins; i++) {
+    int spins = me->comm->crowded ? 0 : SPINS;
+    for (int i = 0; i < spins + YIELDS; i++) {
         if (atomic_load_explicit(&me->word, memory_order_acquire) == WORD_GO)
             return;
-        cpu_pause();
+        if (i < spins)
+            cpu_pause();
+        else
+            sched_yield();
     }
     uint32_t old = WORD_WAIT;
     atomic_compare_exchange_strong(&me->word, &old, WORD_ASLEEP);
@@ -102,28 +115,36 @@ static void word_wait(CommRank *me) {
         syscall(SYS_futex, &me->word, FUTEX_WAIT_PRIVATE, WORD_ASLEEP, NULL, NULL, 0);
 }
 
-static void word_go(CommRank *r) {
-    if (atomic_exchange(&r->word, WORD_GO) == WORD_ASLEEP)
-        syscall(SYS_futex, &r->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+// Gives up the lock and wakes those that were let go meanwhile. A rank that has woken by itself, or waits
+// for something else by now, looks at its word and is not disturbed.
+static void unlock_and_wake(Comm *c) {
+    uint32_t n = c->nwake, ranks[COMM_RANKS_MAX];
+    memcpy(ranks, c->wake, n * sizeof *ranks);
+    c->nwake = 0;
+    pthread_mutex_unlock(&c->lock);
+    for (uint32_t i = 0; i < n; i++)
+        syscall(SYS_futex, &c->ranks[ranks[i]].word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-// Gives up the lock, sleeps until some rank calls let_go, and takes the lock again.
-static void wait_for_others(CommRank *me, SeatState state) {
+// Gives up the lock and waits until some rank calls let_go.
+static void wait_unlocked(CommRank *me, SeatState state) {
     me->state = state;
     atomic_store_explicit(&me->word, WORD_WAIT, memory_order_relaxed);
-    pthread_mutex_unlock(&me->comm->lock);
+    unlock_and_wake(me->comm);
     word_wait(me);
-    pthread_mutex_lock(&me->comm->lock);
 }
 
 static bool is_waiting(const CommRank *r) { // as rule 3 counts
     return r->state == SEAT_RECV || r->state == SEAT_MEETING;
 }
 
+// The last thing done to a seat: its owner may run from here on.
 static void let_go(CommRank *r) {
-    r->comm->waiting -= is_waiting(r);
+    Comm *c = r->comm;
+    c->waiting -= is_waiting(r);
     r->state = SEAT_BUSY;
-    word_go(r);
+    if (atomic_exchange(&r->word, WORD_GO) == WORD_ASLEEP)
+        c->wake[c->nwake++] = r->rank;
 }
 
 // --- failing ---------------------------------------------------------------------------------------
@@ -142,8 +163,8 @@ static void fail_all(Comm *c, uint32_t origin) {
         CommRank *r = &c->ranks[i];
         if (!is_waiting(r))
             continue;
-        let_go(r);
         r->meet = NULL;
+        let_go(r);
     }
 }
 
@@ -171,8 +192,8 @@ static void check_deadlock(Comm *c) {
     for (uint32_t i = 0; i < c->n && n + 200 < sizeof text; i++)
         n += (size_t)snprintf(text + n, sizeof text - n, "%sdevice %u %s", i ? ", " : "", i,
                               what_it_does(&c->ranks[i], one, sizeof one));
-    fail_all(c, origin);
     memcpy(c->ranks[origin].why, text, sizeof text);
+    fail_all(c, origin);
 }
 
 // A wait that rule 3 counts.
@@ -181,7 +202,9 @@ static void wait_for_help(CommRank *me, SeatState state) {
     me->comm->waiting++;
     check_deadlock(me->comm);
     if (me->state == state)
-        wait_for_others(me, state);
+        wait_unlocked(me, state);
+    else
+        unlock_and_wake(me->comm);
 }
 
 // --- meetings --------------------------------------------------------------------------------------
@@ -217,16 +240,19 @@ static Meet *find_meet(CommRank *me, const CommPost *post, const uint32_t *membe
     return found;
 }
 
-// Lets those members go on that wait in this state.
-static void release(Comm *c, const Meet *m, SeatState state) {
-    for (uint32_t i = 0; i < m->n; i++)
-        if (c->ranks[m->members[i]].state == state)
-            let_go(&c->ranks[m->members[i]]);
+// Lets those members go on that wait in this state. The meeting must not be looked at any more once its
+// opener may run: hence the list of our own.
+static void release(CommRank *me, SeatState state) {
+    for (uint32_t i = 0; i < me->nmembers; i++) {
+        CommRank *r = &me->comm->ranks[me->members[i]];
+        if (r->state == state)
+            let_go(r);
+    }
 }
 
 static bool fail_here(CommRank *me) {
     fail_all(me->comm, me->rank);
-    pthread_mutex_unlock(&me->comm->lock);
+    unlock_and_wake(me->comm);
     return false;
 }
 
@@ -253,51 +279,55 @@ bool comm_meet(CommRank *me, const CommPost *post, const uint32_t *members, uint
     }
     me->meet = m;
     me->post = post;
-    if (++m->here < n)
+    me->members = members;
+    me->nmembers = n;
+    if (++m->here < n) {
         wait_for_help(me, SEAT_MEETING);
-    else
-        release(c, m, SEAT_MEETING);
-    bool ok = me->meet != NULL;
-    pthread_mutex_unlock(&c->lock);
-    return ok;
+    } else {
+        release(me, SEAT_MEETING);
+        unlock_and_wake(c);
+    }
+    return me->meet != NULL;
 }
 
 const CommPost *comm_post(const CommRank *me, uint32_t position) {
     assert(me->meet);
-    assert(position < me->meet->n);
-    return me->comm->ranks[me->meet->members[position]].post;
+    assert(position < me->nmembers);
+    return me->comm->ranks[me->members[position]].post;
 }
 
 bool comm_sync(CommRank *me) {
     Comm *c = me->comm;
     pthread_mutex_lock(&c->lock);
     Meet *m = me->meet;
+    me->cut_off = m->broken;
     if (!m->broken && ++m->synced < m->n) {
-        wait_for_others(me, SEAT_SYNC);
-    } else if (!m->broken) {
-        m->synced = 0;
-        release(c, m, SEAT_SYNC);
+        wait_unlocked(me, SEAT_SYNC);
+        return !me->cut_off;
     }
-    bool ok = !m->broken;
-    pthread_mutex_unlock(&c->lock);
-    return ok;
+    if (!m->broken) {
+        m->synced = 0;
+        release(me, SEAT_SYNC);
+    }
+    unlock_and_wake(c);
+    return !me->cut_off;
 }
 
-static void leave_locked(CommRank *me) {
-    Comm *c = me->comm;
+static void leave_and_unlock(CommRank *me) {
     Meet *m = me->meet;
-    if (++m->leaving < m->n)
-        wait_for_others(me, SEAT_LEAVE);
-    else
-        release(c, m, SEAT_LEAVE);
+    if (++m->leaving < m->n) {
+        wait_unlocked(me, SEAT_LEAVE);
+    } else {
+        release(me, SEAT_LEAVE);
+        unlock_and_wake(me->comm);
+    }
     me->meet = NULL;
     me->post = NULL;
 }
 
 void comm_leave(CommRank *me) {
     pthread_mutex_lock(&me->comm->lock);
-    leave_locked(me);
-    pthread_mutex_unlock(&me->comm->lock);
+    leave_and_unlock(me);
 }
 
 // --- messages --------------------------------------------------------------------------------------
@@ -362,7 +392,7 @@ bool comm_send(CommRank *me, int64_t channel, uint32_t from, const CommBuf *bufs
         return fail_here(me);
     }
     deliver(c, m);
-    pthread_mutex_unlock(&c->lock);
+    unlock_and_wake(c);
     return true;
 }
 
@@ -374,15 +404,17 @@ bool comm_recv(CommRank *me, int64_t channel, uint32_t from, const CommBuf *bufs
         me->channel = channel;
         me->from = from;
         wait_for_help(me, SEAT_RECV);
+    } else {
+        pthread_mutex_unlock(&c->lock);
     }
     Message *m = me->got;
     if (m && m->bytes != bufs_bytes(bufs, n)) {
+        pthread_mutex_lock(&c->lock);
         snprintf(me->why, sizeof me->why, "a message of %zu bytes where %zu are expected", m->bytes,
                  bufs_bytes(bufs, n));
         free(m);
         return fail_here(me);
     }
-    pthread_mutex_unlock(&c->lock);
     size_t at = 0;
     for (uint32_t i = 0; m && i < n; at += bufs[i++].in_bytes)
         if (bufs[i].in_bytes)
@@ -399,7 +431,7 @@ static void end_locked(CommRank *me) {
         me->comm->ended++;
         check_deadlock(me->comm);
     }
-    pthread_mutex_unlock(&me->comm->lock);
+    unlock_and_wake(me->comm);
 }
 
 void comm_end(CommRank *me) {
@@ -415,8 +447,12 @@ void comm_fail(CommRank *me) {
         fail_all(c, me->rank);
     if (me->meet) {
         me->meet->broken = true;
-        release(c, me->meet, SEAT_SYNC);
-        leave_locked(me);
+        for (uint32_t i = 0; i < me->nmembers; i++)
+            if (c->ranks[me->members[i]].state == SEAT_SYNC)
+                c->ranks[me->members[i]].cut_off = true;
+        release(me, SEAT_SYNC);
+        leave_and_unlock(me);
+        pthread_mutex_lock(&c->lock);
     }
     end_locked(me);
 }
@@ -448,7 +484,7 @@ Comm *comm_make(Grid grid) {
         return NULL;
     }
     memset(ranks, 0, n * sizeof *ranks);
-    *c = (Comm){.grid = grid, .n = n, .ranks = ranks, .spins = (int)n <= usable_cpus() ? SPINS : 0};
+    *c = (Comm){.grid = grid, .n = n, .ranks = ranks, .crowded = (int)n > usable_cpus()};
     pthread_mutex_init(&c->lock, NULL);
     for (uint32_t i = 0; i < n; i++) {
         ranks[i].comm = c;

@@ -18,8 +18,8 @@
 //      waits or has ended, are errors that say who waits where.
 // A message is kept until its receiver asks for it: sending never waits.
 //
-// The waits spin for a moment when there is a CPU for every rank, then sleep. Meetings allocate
-// nothing; messages do.
+// A wait spins for a moment, or yields when there are more ranks than CPUs, and then sleeps. Meetings
+// allocate nothing; messages do.
 #ifndef OTRN_COLL_COMM_H
 #define OTRN_COLL_COMM_H
 
