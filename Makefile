@@ -79,7 +79,7 @@ fuzz-run: $(call bin,$(FUZZ))
 bench: all $(call bin,$(BENCH))
 	@for b in $(call bin,$(BENCH)); do $$b || exit 1; done
 	@for b in $(sort $(wildcard bench/*.py)); do \
-	    if [ -x .venv/bin/python ]; then .venv/bin/python $$b || exit 1; \
+	    if [ -x .venv/bin/python ]; then OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn_pjrt.so) .venv/bin/python $$b || exit 1; \
 	    else echo "skipped $$b: no .venv (./dev setup makes it)"; fi; done
 
 abi:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // gp_coll.c — collectives that move data, messages between devices, a device's number.
 //
-// The devices of a group meet (coll/comm.h); each copies what it is to have out of the others' memory.
+// The devices of a group meet (coll/comm.h); each copies what it is to have out of the others'
+// memory.
 #include "chip/gp_coll.h"
 
 // --- meeting -----------------------------------------------------------------------------------
@@ -21,7 +22,8 @@ otrn_status coll_find(const GpCall *c, GpMeet **out) {
     GpMeet *m = *out = c->scratch;
     m->met = false;
     coll_groups((HloOpcode)c->k->op, c->k->attrs, &g);
-    bool ok = groups_members(&g, coll_grid(c->comm), coll_rank(c->comm), &m->members, why, sizeof why);
+    bool ok =
+        groups_members(&g, coll_grid(c->comm), coll_rank(c->comm), &m->members, why, sizeof why);
     return ok ? OTRN_OK : gp_fail(c, "%s", why);
 }
 
@@ -29,11 +31,11 @@ otrn_status coll_need(const GpCall *c, const GpMeet *m, int64_t size) {
     Grid g = coll_grid(c->comm);
     uint32_t rank = coll_rank(c->comm);
     if (!m->members.n)
-        return gp_fail(c, "replica %u, partition %u is in none of its groups", grid_replica(g, rank),
-                       grid_partition(g, rank));
+        return gp_fail(c, "replica %u, partition %u is in none of its groups",
+                       grid_replica(g, rank), grid_partition(g, rank));
     if (size != m->members.n)
-        return gp_fail(c, "its shapes are for groups of %lld devices, this one has %u", (long long)size,
-                       m->members.n);
+        return gp_fail(c, "its shapes are for groups of %lld devices, this one has %u",
+                       (long long)size, m->members.n);
     return OTRN_OK;
 }
 
@@ -52,10 +54,14 @@ otrn_status coll_begin(const GpCall *c, GpMeet *m) {
         return OTRN_OK;
     CommBuf *bufs = (CommBuf *)((char *)c->scratch + gp_align(sizeof *m));
     for (uint32_t i = 0; i < k->nin; i++)
-        bufs[i] = (CommBuf){.in = c->in[i], .out = i < k->nout ? c->out[i] : NULL,
-                            .in_bytes = gp_bytes(&k->in[i])};
-    m->post = (CommPost){.signature = signature(k), .program = c->program, .op = c->number,
-                         .name = hlo_op_rows[k->op].name, .nbufs = k->nin, .bufs = bufs};
+        bufs[i] = (CommBuf){
+            .in = c->in[i], .out = i < k->nout ? c->out[i] : NULL, .in_bytes = gp_bytes(&k->in[i])};
+    m->post = (CommPost){.signature = signature(k),
+                         .program = c->program,
+                         .op = c->number,
+                         .name = hlo_op_rows[k->op].name,
+                         .nbufs = k->nin,
+                         .bufs = bufs};
     if (!comm_meet(c->comm, &m->post, m->members.rank, m->members.n))
         return gp_fail(c, "%s", comm_why(c->comm));
     m->met = true;
@@ -88,7 +94,8 @@ otrn_status coll_root(const GpCall *c, const GpMeet *m, uint32_t k, uint32_t *po
 static void zero(const GpCall *c, uint32_t k) {
     static const uint8_t none[16];
     if (c->k->out[k].elems)
-        fill_run(c->pool, c->out[k], none, dtype_bytes(c->k->out[k].dtype), (size_t)c->k->out[k].elems);
+        fill_run(c->pool, c->out[k], none, dtype_bytes(c->k->out[k].dtype),
+                 (size_t)c->k->out[k].elems);
 }
 
 // --- all_gather --------------------------------------------------------------------------------
@@ -297,7 +304,9 @@ otrn_status gp_collective_permute_run(const GpCall *c) {
 
 // --- messages ----------------------------------------------------------------------------------
 
-static bool is_token(const KTensor *t) { return t->dtype == DT_TOKEN; }
+static bool is_token(const KTensor *t) {
+    return t->dtype == DT_TOKEN;
+}
 
 // Tensors and a token behind them.
 static bool is_message(const KTensor *t, uint32_t n) {
@@ -322,7 +331,9 @@ size_t gp_send_scratch(const Kern *k, int threads) {
     return (k->nin + k->nout) * sizeof(CommBuf);
 }
 
-size_t gp_recv_scratch(const Kern *k, int threads) { return gp_send_scratch(k, threads); }
+size_t gp_recv_scratch(const Kern *k, int threads) {
+    return gp_send_scratch(k, threads);
+}
 
 // Who the message comes from, as sender and receiver name it; *none when this device has no part.
 static otrn_status message_from(const GpCall *c, bool sends, uint32_t *from, bool *none) {

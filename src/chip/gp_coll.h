@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // gp_coll.h — a collective's meeting, for the kernels of gp_coll.c and gp_coll_reduce.c.
 //
-// Lies at the start of the kernel's scratch memory:  GpMeet | CommBuf per operand | the kernel's own
-// On one device (GpCall.comm is NULL) every group is that device alone and nobody meets.
+// Lies at the start of the kernel's scratch memory:  GpMeet | CommBuf per operand | the kernel's
+// own On one device (GpCall.comm is NULL) every group is that device alone and nobody meets.
 #ifndef OTRN_CHIP_GP_COLL_H
 #define OTRN_CHIP_GP_COLL_H
 

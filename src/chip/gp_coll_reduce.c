@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // gp_coll_reduce.c — all_reduce, collective_reduce and reduce_scatter.
 //
-// A result element is body(… body(body(x0, x1), x2) …) over the group's positions, whoever computes it.
-// So a large all_reduce is shared: each device reduces its slice of the elements into its own result,
-// all wait (comm_sync), then each copies the other slices from where they were made. That is two passes
-// over the data in all; when every device reduced everything it would be as many as there are devices.
-// Small ones are not worth the extra wait.
+// A result element is body(… body(body(x0, x1), x2) …) over the group's positions, whoever computes
+// it. So a large all_reduce is shared: each device reduces its slice of the elements into its own
+// result, all wait (comm_sync), then each copies the other slices from where they were made. That
+// is two passes over the data in all; when every device reduced everything it would be as many as
+// there are devices. Small ones are not worth the extra wait.
 //
 // scratch:  meeting (gp_coll.h) | lanes of the region's steps | per slot: registers, two blocks
 #include "chip/gp_coll.h"
 
 #define SHARE_MIN_BYTES 16384 // below this every device reduces everything
 
-// Which elements of the operands make a device's part of the result: element i of the part is element
-// i / chunk * pitch + offset + i % chunk.
+// Which elements of the operands make a device's part of the result: element i of the part is
+// element i / chunk * pitch + offset + i % chunk.
 typedef struct Part {
     int64_t n, chunk, pitch, offset;
 } Part;
@@ -35,7 +35,9 @@ typedef struct ReduceJob {
 
 // Registers, then blocks for the accumulator, the next operand, and what is gathered before it is
 // widened.
-static size_t slot_bytes(const KProg *p) { return prog_slot_bytes(p) + 3 * BLOCK_BYTES; }
+static size_t slot_bytes(const KProg *p) {
+    return prog_slot_bytes(p) + 3 * BLOCK_BYTES;
+}
 
 // Elements [at, at + n) of the part: in place when they lie in a row, else gathered into buf.
 static const void *part_load(const Part *p, const char *src, size_t bytes, int64_t at, int64_t n,
@@ -91,7 +93,8 @@ static void reduce_slot(void *arg, size_t begin, size_t end) {
         prog_init(&g, p, j->lanes, at, gp_captures(j->c, 0));
         for (size_t b = slot * blocks / j->slots; b < (slot + 1) * blocks / j->slots; b++) {
             int64_t first = (int64_t)b * LANE_BLOCK, left = j->part.n - first;
-            reduce_block(j, &g, at + prog_slot_bytes(p), first, left < LANE_BLOCK ? left : LANE_BLOCK);
+            reduce_block(j, &g, at + prog_slot_bytes(p), first,
+                         left < LANE_BLOCK ? left : LANE_BLOCK);
         }
     }
 }
@@ -100,8 +103,13 @@ static void reduce_slot(void *arg, size_t begin, size_t end) {
 static void reduce_part(const GpCall *c, const GpMeet *m, uint32_t operand, Part part, void *dst) {
     const KProg *p = &c->k->regions[0];
     uint8_t from = c->k->in[operand].dtype, to = c->k->out[operand].dtype;
-    ReduceJob j = {.c = c, .m = m, .operand = operand, .part = part, .dst = dst,
-                   .widens = from != to, .lanes = coll_scratch_end(c)};
+    ReduceJob j = {.c = c,
+                   .m = m,
+                   .operand = operand,
+                   .part = part,
+                   .dst = dst,
+                   .widens = from != to,
+                   .lanes = coll_scratch_end(c)};
     if (part.n <= 0)
         return;
     if (j.widens)
@@ -148,7 +156,9 @@ bool gp_all_reduce_check(const Kern *k) {
     return true;
 }
 
-size_t gp_all_reduce_scratch(const Kern *k, int threads) { return reduce_scratch(k, threads); }
+size_t gp_all_reduce_scratch(const Kern *k, int threads) {
+    return reduce_scratch(k, threads);
+}
 
 static Part slice_of(const GpMeet *m, int64_t elems, uint32_t position) {
     int64_t begin, end;
@@ -206,7 +216,9 @@ otrn_status gp_all_reduce_run(const GpCall *c) {
     return s;
 }
 
-bool gp_collective_reduce_check(const Kern *k) { return gp_all_reduce_check(k); }
+bool gp_collective_reduce_check(const Kern *k) {
+    return gp_all_reduce_check(k);
+}
 
 size_t gp_collective_reduce_scratch(const Kern *k, int threads) {
     return reduce_scratch(k, threads);
@@ -250,7 +262,9 @@ bool gp_reduce_scatter_check(const Kern *k) {
     return true;
 }
 
-size_t gp_reduce_scatter_scratch(const Kern *k, int threads) { return reduce_scratch(k, threads); }
+size_t gp_reduce_scatter_scratch(const Kern *k, int threads) {
+    return reduce_scratch(k, threads);
+}
 
 otrn_status gp_reduce_scatter_run(const GpCall *c) {
     const KTensor *in = &c->k->in[0], *out = &c->k->out[0];
@@ -259,7 +273,10 @@ otrn_status gp_reduce_scatter_run(const GpCall *c) {
     GpMeet *m;
     otrn_status s = coll_find(c, &m);
     if (s == OTRN_OK)
-        s = coll_need(c, m, !piece && !whole ? m->members.n : !piece || whole % piece ? -1 : whole / piece);
+        s = coll_need(c, m,
+                      !piece && !whole          ? m->members.n
+                      : !piece || whole % piece ? -1
+                                                : whole / piece);
     if (s == OTRN_OK)
         s = coll_begin(c, m);
     if (s != OTRN_OK)
@@ -267,7 +284,9 @@ otrn_status gp_reduce_scatter_run(const GpCall *c) {
     gp_strides(in, strides);
     int64_t chunk = piece * strides[dim];
     reduce_part(c, m, 0,
-                (Part){.n = out->elems, .chunk = chunk, .pitch = whole * strides[dim],
+                (Part){.n = out->elems,
+                       .chunk = chunk,
+                       .pitch = whole * strides[dim],
                        .offset = m->members.mine * chunk},
                 c->out[0]);
     coll_end(c, m);

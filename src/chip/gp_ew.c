@@ -99,9 +99,11 @@ bool gp_map_check(const Kern *k) {
     return true;
 }
 
+#define MAP_SLOTS 4 // per thread: evens out unequal cores
+
 size_t gp_map_scratch(const Kern *k, int threads) {
     const KProg *p = &k->regions[0];
-    return prog_shared_bytes(p) + (size_t)threads * prog_slot_bytes(p);
+    return prog_shared_bytes(p) + MAP_SLOTS * (size_t)threads * prog_slot_bytes(p);
 }
 
 typedef struct MapJob {
@@ -135,7 +137,9 @@ static void map_slot(void *arg, size_t begin, size_t end) {
 otrn_status gp_map_run(const GpCall *c) {
     const KProg *p = &c->k->regions[0];
     size_t blocks = ((size_t)c->k->out[0].elems + LANE_BLOCK - 1) / LANE_BLOCK;
-    MapJob j = {c, gp_slots(c, blocks), prog_resolve(p, gp_level(c->level), c->scratch)};
+    size_t slots = MAP_SLOTS * (size_t)pool_threads(c->pool);
+    slots = slots < blocks / MAP_SLOTS ? slots : gp_slots(c, blocks);
+    MapJob j = {c, slots, prog_resolve(p, gp_level(c->level), c->scratch)};
     if (blocks)
         pool_run(c->pool, j.slots, 1, map_slot, &j);
     return OTRN_OK;

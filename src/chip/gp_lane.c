@@ -325,37 +325,13 @@ void lane_run(const Lane *l, void *dst, const void *const *src, size_t n) {
     }
 }
 
+// One cache line of copies, laid down again and again.
 void gp_fill(void *dst, const void *value, size_t bytes, size_t n) {
-    if (!n)
-        return;
-    switch (bytes) {
-    case 1: memset(dst, *(const uint8_t *)value, n); return;
-    case 2: {
-        uint16_t v, *y = dst;
-        memcpy(&v, value, 2);
-        for (size_t i = 0; i < n; i++)
-            y[i] = v;
-        return;
-    }
-    case 4: {
-        uint32_t v, *y = dst;
-        memcpy(&v, value, 4);
-        for (size_t i = 0; i < n; i++)
-            y[i] = v;
-        return;
-    }
-    case 8: {
-        uint64_t v, *y = dst;
-        memcpy(&v, value, 8);
-        for (size_t i = 0; i < n; i++)
-            y[i] = v;
-        return;
-    }
-    default: {
-        uint64_t v[2], *y = dst;
-        memcpy(v, value, 16);
-        for (size_t i = 0; i < n; i++)
-            y[2 * i] = v[0], y[2 * i + 1] = v[1];
-    }
-    }
+    char line[64], *y = dst;
+    size_t total = bytes * n, at = 0;
+    for (size_t i = 0; i < sizeof line && i < total; i += bytes)
+        memcpy(line + i, value, bytes);
+    for (; at + sizeof line <= total; at += sizeof line)
+        memcpy(y + at, line, sizeof line);
+    memcpy(y + at, line, total - at);
 }

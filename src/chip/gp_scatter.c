@@ -323,7 +323,7 @@ otrn_status gp_scatter_run(const GpCall *c) {
         j.kind = SCATTER_OP;
     int64_t work = k->in[n + 1].elems * (int64_t)dtype_bytes(k->in[0].dtype);
     if (scatter_is_rows(&j)) {
-        j.slots = work > 2 * (int64_t)GP_GRAIN_BYTES ? (size_t)pool_threads(c->pool) : 1;
+        j.slots = work > 2 * (int64_t)GP_GRAIN_BYTES ? 2 * (size_t)pool_threads(c->pool) : 1;
         pool_run(c->pool, j.slots, 1, scatter_rows_slot, &j);
         return OTRN_OK;
     }

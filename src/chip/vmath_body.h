@@ -100,14 +100,21 @@ static inline float log1p_one(float x) {
     return d == 0 ? x : (float)y;
 }
 
-// x + x^3 P(x^2) below 0.625 (2^-30); 1 - 2 / (e^2a + 1) above.
+// x + x^3 P(x^2) below 0.625 (2^-26); 1 - 2 / (e^2a + 1) above, which is 1 from a = 10 on: there the
+// exponent is far from its ends, and a shorter q does.
 static inline float tanh_one(float x) {
     float a = f32_abs(x), z = x * x, z2 = z * z;
-    float p = (-0x1.555556p-2f + z * 0x1.1110eap-3f) + z2 * ((-0x1.ba08c4p-5f + z * 0x1.64a976p-6f) +
-                                                             z2 * (-0x1.116a16p-7f + z * 0x1.2c83c0p-9f));
+    float p = (-0x1.555552p-2f + z * 0x1.110e1cp-3f) +
+              z2 * ((-0x1.b9258ap-5f + z * 0x1.58048ep-6f) + z2 * -0x1.8f8de4p-8f);
     float small = x + x * z * p;
-    float big = 1.0f - 2.0f / (exp_one(a + a) + 1.0f);
-    return a < 0.625f ? small : f32_sign(big, x);
+    float b = a > 10.0f ? 20.0f : a + a;
+    float shifted = b * 0x1.715476p+0f + F32_ROUND, n = shifted - F32_ROUND;
+    float r = (b - n * 0x1.62e4p-1f) - n * 0x1.7f7d1cp-20f, r2 = r * r;
+    float q = (0.5f + r * 0x1.5554d8p-3f) +
+              r2 * ((0x1.555516p-5f + r * 0x1.12106cp-7f) + r2 * 0x1.6d1606p-10f);
+    float e = f32_of(f32_bits(1.0f + (r + r2 * q)) + (f32_bits(shifted) << 23));
+    float big = 1.0f - 2.0f / (e + 1.0f);
+    return a >= 0.625f ? f32_sign(big, x) : small; // NaN is small
 }
 
 // With t = e^-|x|: 1 / (1 + t), or t / (1 + t) for a negative x, which keeps the small results. What

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // comm.c — meetings and messages under one lock; see comm.h.
 //
-// A rank waits on a word of its own, and whoever lets it go on writes that word. So a rank that wakes
-// late looks only at its own seat, never at a meeting that others may have ended long ago, and it needs no
-// lock for that. Sleepers are woken behind the lock, for they would only wait for it.
+// A rank waits on a word of its own, and whoever lets it go on writes that word. So a rank that
+// wakes late looks only at its own seat, never at a meeting that others may have ended long ago,
+// and it needs no lock for that. Sleepers are woken behind the lock, for they would only wait for
+// it.
 //
-//   1. Everything but the words is read and written under the lock; a seat's fields also by its owner
+//   1. Everything but the words is read and written under the lock; a seat's fields also by its
+//   owner
 //      once it was let go.
 //   2. A meeting lives in the slot of the rank that opened it. That rank cannot open another before
 //      all members have left, so one slot each is enough.
 //   3. `waiting` counts ranks that only another rank's arrival (or message) can help: those in
-//      incomplete meetings and in comm_recv. Ranks in comm_sync and comm_leave wait for members that
-//      are at work. So when waiting + ended is everybody, nobody can help any more.
+//      incomplete meetings and in comm_recv. Ranks in comm_sync and comm_leave wait for members
+//      that are at work. So when waiting + ended is everybody, nobody can help any more.
 #define _GNU_SOURCE // sched_getaffinity
 #include "coll/comm.h"
 
@@ -26,8 +28,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// Looks at the word before a sleep, which costs tens of microseconds: first with pauses in between when
-// there is a CPU for every rank, then giving the CPU to whoever wants it.
+// Looks at the word before a sleep, which costs tens of microseconds: first with pauses in between
+// when there is a CPU for every rank, then giving the CPU to whoever wants it.
 #define SPINS 500
 #define YIELDS 50
 
@@ -38,7 +40,7 @@ typedef struct Meet {
     uint32_t n;
     uint32_t here;            // arrived; the meeting is complete with all n
     uint32_t synced, leaving; // waiting in comm_sync, in comm_leave
-    bool broken; // a member failed inside
+    bool broken;              // a member failed inside
 } Meet;
 
 typedef struct Message {
@@ -51,7 +53,12 @@ typedef struct Message {
 
 // MEETING: in a meeting that is not complete.
 typedef enum SeatState {
-    SEAT_BUSY, SEAT_MEETING, SEAT_RECV, SEAT_SYNC, SEAT_LEAVE, SEAT_ENDED
+    SEAT_BUSY,
+    SEAT_MEETING,
+    SEAT_RECV,
+    SEAT_SYNC,
+    SEAT_LEAVE,
+    SEAT_ENDED
 } SeatState;
 
 struct CommRank {
@@ -77,14 +84,14 @@ struct Comm {
     uint32_t n;
     uint32_t waiting, ended; // rule 3
     uint32_t failed;         // first to fail, COMM_NONE
-    bool crowded; // more ranks than CPUs
-    Message *first, **last; // messages nobody has asked for, oldest first
+    bool crowded;            // more ranks than CPUs
+    Message *first, **last;  // messages nobody has asked for, oldest first
     size_t queued_bytes;
     CommRank *ranks;
     uint32_t nwake, wake[COMM_RANKS_MAX]; // let go, asleep still
 };
 
-// --- waiting ---------------------------------------------------------------------------------------
+// --- waiting -----------------------------------------------------------------------------------
 
 static void cpu_pause(void) {
 #if defined(__x86_64__)
@@ -115,8 +122,8 @@ static void word_wait(CommRank *me) {
         syscall(SYS_futex, &me->word, FUTEX_WAIT_PRIVATE, WORD_ASLEEP, NULL, NULL, 0);
 }
 
-// Gives up the lock and wakes those that were let go meanwhile. A rank that has woken by itself, or waits
-// for something else by now, looks at its word and is not disturbed.
+// Gives up the lock and wakes those that were let go meanwhile. A rank that has woken by itself, or
+// waits for something else by now, looks at its word and is not disturbed.
 static void unlock_and_wake(Comm *c) {
     uint32_t n = c->nwake, ranks[COMM_RANKS_MAX];
     memcpy(ranks, c->wake, n * sizeof *ranks);
@@ -147,7 +154,7 @@ static void let_go(CommRank *r) {
         c->wake[c->nwake++] = r->rank;
 }
 
-// --- failing ---------------------------------------------------------------------------------------
+// --- failing -----------------------------------------------------------------------------------
 
 static bool includes(const Meet *m, uint32_t rank) {
     for (uint32_t i = 0; i < m->n; i++)
@@ -207,7 +214,7 @@ static void wait_for_help(CommRank *me, SeatState state) {
         unlock_and_wake(me->comm);
 }
 
-// --- meetings --------------------------------------------------------------------------------------
+// --- meetings ----------------------------------------------------------------------------------
 
 static bool same_members(const Meet *m, const uint32_t *members, uint32_t n) {
     return m->n == n && !memcmp(m->members, members, n * sizeof *members);
@@ -223,8 +230,8 @@ static bool same_op(const CommPost *a, const CommPost *b) {
     return true;
 }
 
-// The meeting to join, NULL when there is none yet. *clash: a member that waits for me at another one,
-// so that neither can go on.
+// The meeting to join, NULL when there is none yet. *clash: a member that waits for me at another
+// one, so that neither can go on.
 static Meet *find_meet(CommRank *me, const CommPost *post, const uint32_t *members, uint32_t n,
                        const CommRank **clash) {
     Meet *found = NULL;
@@ -240,8 +247,8 @@ static Meet *find_meet(CommRank *me, const CommPost *post, const uint32_t *membe
     return found;
 }
 
-// Lets those members go on that wait in this state. The meeting must not be looked at any more once its
-// opener may run: hence the list of our own.
+// Lets those members go on that wait in this state. The meeting must not be looked at any more once
+// its opener may run: hence the list of our own.
 static void release(CommRank *me, SeatState state) {
     for (uint32_t i = 0; i < me->nmembers; i++) {
         CommRank *r = &me->comm->ranks[me->members[i]];
@@ -267,10 +274,11 @@ bool comm_meet(CommRank *me, const CommPost *post, const uint32_t *members, uint
     }
     Meet *m = find_meet(me, post, members, n, &clash);
     if (clash) {
-        snprintf(me->why, sizeof me->why,
-                 "device %u is at %s while device %u waits for it in %s: every device of a group must "
-                 "reach the same collectives in the same order",
-                 me->rank, post->name, clash->rank, clash->post->name);
+        snprintf(
+            me->why, sizeof me->why,
+            "device %u is at %s while device %u waits for it in %s: every device of a group must "
+            "reach the same collectives in the same order",
+            me->rank, post->name, clash->rank, clash->post->name);
         return fail_here(me);
     }
     if (!m) {
@@ -330,7 +338,7 @@ void comm_leave(CommRank *me) {
     leave_and_unlock(me);
 }
 
-// --- messages --------------------------------------------------------------------------------------
+// --- messages ----------------------------------------------------------------------------------
 
 static bool wants(const CommRank *r, const Message *m) {
     return r->state == SEAT_RECV && r->channel == m->channel && r->from == m->from;
@@ -423,7 +431,7 @@ bool comm_recv(CommRank *me, int64_t channel, uint32_t from, const CommBuf *bufs
     return m != NULL;
 }
 
-// --- ends ------------------------------------------------------------------------------------------
+// --- ends --------------------------------------------------------------------------------------
 
 static void end_locked(CommRank *me) {
     if (me->state != SEAT_ENDED) {
@@ -457,7 +465,9 @@ void comm_fail(CommRank *me) {
     end_locked(me);
 }
 
-uint32_t comm_failed(const Comm *c) { return c->failed; }
+uint32_t comm_failed(const Comm *c) {
+    return c->failed;
+}
 
 const char *comm_why(CommRank *me) {
     pthread_mutex_lock(&me->comm->lock);
@@ -467,11 +477,17 @@ const char *comm_why(CommRank *me) {
     return me->why;
 }
 
-Grid comm_grid(const CommRank *me) { return me->comm->grid; }
-uint32_t comm_number(const CommRank *me) { return me->rank; }
-CommRank *comm_rank(Comm *c, uint32_t rank) { return &c->ranks[rank]; }
+Grid comm_grid(const CommRank *me) {
+    return me->comm->grid;
+}
+uint32_t comm_number(const CommRank *me) {
+    return me->rank;
+}
+CommRank *comm_rank(Comm *c, uint32_t rank) {
+    return &c->ranks[rank];
+}
 
-// --- making ----------------------------------------------------------------------------------------
+// --- making ------------------------------------------------------------------------------------
 
 Comm *comm_make(Grid grid) {
     assert(grid_ok(grid.replicas, grid.partitions));

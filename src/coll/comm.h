@@ -5,21 +5,23 @@
 //
 //   comm_meet    says what I bring (a post) and waits until every member has come
 //                now each may read the others' operands (comm_post)
-//   comm_sync    waits until every member is here too; now each may read what the others have written
+//   comm_sync    waits until every member is here too; now each may read what the others have
+//   written
 //                into their results before it. Any number of times, also not at all
 //   comm_leave   waits until every member wants to leave; now operands may be overwritten
 //
-// Members read each other's memory and compute their own results; nothing is copied in between. A sum
-// is taken in the order of the group's positions, so every rank has the same bits in every run.
+// Members read each other's memory and compute their own results; nothing is copied in between. A
+// sum is taken in the order of the group's positions, so every rank has the same bits in every run.
 //
 // Nobody hangs:
 //   1. a rank that fails releases all others, which fail too (comm_fail);
-//   2. two members that wait for each other at different operations, and any state in which every rank
+//   2. two members that wait for each other at different operations, and any state in which every
+//   rank
 //      waits or has ended, are errors that say who waits where.
 // A message is kept until its receiver asks for it: sending never waits.
 //
-// A wait spins for a moment, or yields when there are more ranks than CPUs, and then sleeps. Meetings
-// allocate nothing; messages do.
+// A wait spins for a moment, or yields when there are more ranks than CPUs, and then sleeps.
+// Meetings allocate nothing; messages do.
 #ifndef OTRN_COLL_COMM_H
 #define OTRN_COLL_COMM_H
 
@@ -38,8 +40,8 @@ typedef struct CommBuf {
 } CommBuf;
 
 typedef struct CommPost { // lives until comm_leave
-    // Posts meet when their operations are the same: equal signature (op, attributes, types) and, when
-    // both come from one program, the same place in it.
+    // Posts meet when their operations are the same: equal signature (op, attributes, types) and,
+    // when both come from one program, the same place in it.
     uint64_t signature;
     const void *program;
     uint32_t op;
@@ -56,16 +58,16 @@ CommRank *comm_rank(Comm *c, uint32_t rank);
 Grid comm_grid(const CommRank *me);
 uint32_t comm_number(const CommRank *me); // its rank
 
-// False: somebody failed; comm_why tells, and the rank should end. The members, in the same order on
-// every rank, must stay until comm_leave; me is one of them.
+// False: somebody failed; comm_why tells, and the rank should end. The members, in the same order
+// on every rank, must stay until comm_leave; me is one of them.
 bool comm_meet(CommRank *me, const CommPost *post, const uint32_t *members, uint32_t n);
 const CommPost *comm_post(const CommRank *me, uint32_t position); // what that member brought
 bool comm_sync(CommRank *me);  // false: a member failed meanwhile; leave
 void comm_leave(CommRank *me); // always, once comm_meet was true
 const char *comm_why(CommRank *me);
 
-#define COMM_ANY UINT32_MAX        // from: whoever
-#define COMM_INFEED INT64_MIN      // channel: what the host feeds the program
+#define COMM_ANY UINT32_MAX   // from: whoever
+#define COMM_INFEED INT64_MIN // channel: what the host feeds the program
 // A message of several buffers. The receiver must want exactly these sizes.
 bool comm_send(CommRank *me, int64_t channel, uint32_t from, const CommBuf *bufs, uint32_t n);
 // Fills bufs[i].out with in_bytes bytes each.
@@ -75,7 +77,8 @@ bool comm_recv(CommRank *me, int64_t channel, uint32_t from, const CommBuf *bufs
 // failing rank that is inside a meeting leaves it.
 void comm_end(CommRank *me);
 void comm_fail(CommRank *me);
-// The rank whose failure came first, and so has the error worth showing; COMM_NONE when none failed.
+// The rank whose failure came first, and so has the error worth showing; COMM_NONE when none
+// failed.
 uint32_t comm_failed(const Comm *c);
 
 #endif

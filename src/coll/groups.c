@@ -46,9 +46,11 @@ static uint32_t rank_of(GroupMode mode, Grid grid, uint32_t rank, uint32_t id) {
 }
 
 static bool no_such_id(int64_t id, uint32_t count, GroupMode mode, char *why, size_t why_bytes) {
-    const char *what = mode == GROUP_FLAT ? "device" : mode == GROUP_PARTITION ? "partition" : "replica";
-    snprintf(why, why_bytes, "it names %s %lld, but the program runs on %u %s%s", what, (long long)id,
-             count, what, count == 1 ? "" : "s");
+    const char *what = mode == GROUP_FLAT        ? "device"
+                       : mode == GROUP_PARTITION ? "partition"
+                                                 : "replica";
+    snprintf(why, why_bytes, "it names %s %lld, but the program runs on %u %s%s", what,
+             (long long)id, count, what, count == 1 ? "" : "s");
     return false;
 }
 
@@ -114,7 +116,8 @@ bool groups_route(const Groups *pairs, Grid grid, uint32_t rank, Route *out, cha
     for (uint32_t i = 0; i < pairs->rows; i++) {
         int64_t from = pairs->ids[2 * (size_t)i], to = pairs->ids[2 * (size_t)i + 1];
         if (from < 0 || from >= count || to < 0 || to >= count)
-            return no_such_id(from < 0 || from >= count ? from : to, count, pairs->mode, why, why_bytes);
+            return no_such_id(from < 0 || from >= count ? from : to, count, pairs->mode, why,
+                              why_bytes);
         if (role[from] & SENDS || role[to] & RECEIVES) {
             snprintf(why, why_bytes, "two pairs have the same %s, %lld",
                      role[from] & SENDS ? "source" : "target",

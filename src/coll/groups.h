@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // groups.h — who takes part in a collective.
 //
-// A program runs on replicas x partitions devices. A device's rank is replica * partitions + partition.
-// A collective lists groups of ids; what an id means depends on the op and its channel:
+// A program runs on replicas x partitions devices. A device's rank is replica * partitions +
+// partition. A collective lists groups of ids; what an id means depends on the op and its channel:
 //
 //   GROUP_REPLICA     replica ids; one such group in each partition
 //   GROUP_PARTITION   partition ids; one such group in each replica
@@ -23,9 +23,15 @@ typedef struct Grid {
     uint32_t replicas, partitions;
 } Grid;
 
-static inline uint32_t grid_ranks(Grid g) { return g.replicas * g.partitions; }
-static inline uint32_t grid_replica(Grid g, uint32_t rank) { return rank / g.partitions; }
-static inline uint32_t grid_partition(Grid g, uint32_t rank) { return rank % g.partitions; }
+static inline uint32_t grid_ranks(Grid g) {
+    return g.replicas * g.partitions;
+}
+static inline uint32_t grid_replica(Grid g, uint32_t rank) {
+    return rank / g.partitions;
+}
+static inline uint32_t grid_partition(Grid g, uint32_t rank) {
+    return rank % g.partitions;
+}
 bool grid_ok(uint64_t replicas, uint64_t partitions); // neither is 0 and they are not too many
 
 typedef enum GroupMode { GROUP_REPLICA, GROUP_PARTITION, GROUP_BOTH, GROUP_FLAT } GroupMode;
@@ -46,8 +52,9 @@ typedef struct Members { // one device's group: ranks in the group's order
 bool groups_members(const Groups *g, Grid grid, uint32_t rank, Members *out, char *why,
                     size_t why_bytes);
 
-// For source and target pairs (rows of 2): everybody named in a pair, in ascending order; what `rank`
-// receives comes from `source`, what it sends goes to `target` (COMM_NONE: from or to nobody).
+// For source and target pairs (rows of 2): everybody named in a pair, in ascending order; what
+// `rank` receives comes from `source`, what it sends goes to `target` (COMM_NONE: from or to
+// nobody).
 #define COMM_NONE UINT32_MAX
 typedef struct Route {
     Members members;

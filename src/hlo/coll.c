@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // coll.c — the groups of a collective and its identity; see coll.h.
 //
-// How ids are read (the specification's "processes"): without a channel they are replicas. With one,
-// use_global_device_ids makes them ranks; else they are replicas crossed with all partitions for ops that
-// reduce or gather, and partitions for ops that move data between pairs or from a root.
+// How ids are read (the specification's "processes"): without a channel they are replicas. With
+// one, use_global_device_ids makes them ranks; else they are replicas crossed with all partitions
+// for ops that reduce or gather, and partitions for ops that move data between pairs or from a
+// root.
 #include "hlo/coll.h"
 
 static const HloAttr *slot(HloOpcode code, const HloAttr *attrs, HloAttrKey key) {
@@ -36,7 +37,9 @@ bool coll_groups(HloOpcode code, const HloAttr *attrs, Groups *out) {
     bool pairs = slot(code, attrs, AK_SOURCE_TARGET_PAIRS) != NULL;
     *out = (Groups){.mode = GROUP_REPLICA};
     if (channel && channel->i > 0)
-        out->mode = global && global->i ? GROUP_FLAT : is_partition_op(code) ? GROUP_PARTITION : GROUP_BOTH;
+        out->mode = global && global->i     ? GROUP_FLAT
+                    : is_partition_op(code) ? GROUP_PARTITION
+                                            : GROUP_BOTH;
     if (!table || !table->n)
         return true;
     if (table->kind != HA_INTS2 || !table->cols || (pairs && table->cols != 2))

@@ -8,10 +8,11 @@
 #include "coll/comm.h"
 #include "hlo/hlo.h"
 
-// replica_groups, or source_target_pairs of ops that have those. False when the groups are not written as
-// a table (mesh axes).
+// replica_groups, or source_target_pairs of ops that have those. False when the groups are not
+// written as a table (mesh axes).
 bool coll_groups(HloOpcode code, const HloAttr *attrs, Groups *out);
-// A hash of the op and its attributes, to which the operands' and results' types are added one by one.
+// A hash of the op and its attributes, to which the operands' and results' types are added one by
+// one.
 uint64_t coll_sign(HloOpcode code, const HloAttr *attrs);
 uint64_t coll_sign_type(uint64_t sign, int dtype, int rank, const int64_t *dims);
 
@@ -19,10 +20,13 @@ uint64_t coll_sign_type(uint64_t sign, int dtype, int rank, const int64_t *dims)
 static inline Grid coll_grid(const CommRank *comm) {
     return comm ? comm_grid(comm) : (Grid){1, 1};
 }
-static inline uint32_t coll_rank(const CommRank *comm) { return comm ? comm_number(comm) : 0; }
+static inline uint32_t coll_rank(const CommRank *comm) {
+    return comm ? comm_number(comm) : 0;
+}
 
 // Part `part` of `parts` of n elements: [*begin, *end).
-static inline void coll_slice(int64_t n, uint32_t parts, uint32_t part, int64_t *begin, int64_t *end) {
+static inline void coll_slice(int64_t n, uint32_t parts, uint32_t part, int64_t *begin,
+                              int64_t *end) {
     *begin = (int64_t)((__int128)n * part / parts);
     *end = (int64_t)((__int128)n * (part + 1) / parts);
 }

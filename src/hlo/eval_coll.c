@@ -14,7 +14,7 @@ typedef struct Meeting {
     bool met; // with others, to be left
 } Meeting;
 
-// --- meeting ---------------------------------------------------------------------------------------
+// --- meeting -----------------------------------------------------------------------------------
 
 static Groups groups_of(Eval *e, OpId id) {
     const HloOp *op = eval_op_at(e, id);
@@ -64,8 +64,12 @@ static void meeting_begin(Eval *e, OpId id, Meeting *m, const Tensor *in) {
     m->bufs = ARENA_NEWN(e->cur, CommBuf, op->noperands + 1);
     for (uint32_t i = 0; i < op->noperands; i++)
         m->bufs[i] = (CommBuf){.in = in[i].data, .in_bytes = hlo_type_bytes(eval_type(e, in[i]))};
-    m->post = (CommPost){.signature = signature(e, id), .program = e->program, .op = id,
-                         .name = hlo_row(op)->name, .nbufs = op->noperands, .bufs = m->bufs};
+    m->post = (CommPost){.signature = signature(e, id),
+                         .program = e->program,
+                         .op = id,
+                         .name = hlo_row(op)->name,
+                         .nbufs = op->noperands,
+                         .bufs = m->bufs};
     m->met = m->members.n > 1;
     if (m->met && !comm_meet(e->comm, &m->post, m->members.rank, m->members.n))
         eval_fail(e, id, OTRN_CHECK, "%s", comm_why(e->comm));
@@ -85,7 +89,7 @@ static void zero(Eval *e, Tensor *out) {
     memset(out->data, 0, hlo_type_bytes(eval_type(e, *out)));
 }
 
-// --- reductions ------------------------------------------------------------------------------------
+// --- reductions --------------------------------------------------------------------------------
 
 // cross-replica-sum has no region: it adds.
 static Body body_of(Eval *e, OpId id, const Tensor *in, const Tensor *out) {
@@ -101,14 +105,15 @@ static Body body_of(Eval *e, OpId id, const Tensor *in, const Tensor *out) {
                   "the result's element type is the region's");
         return b;
     }
-    Body b = {.op = id, .nargs = 2, .nresults = 1, .fn = eval_ew(HLO_ADD, t->dtype), .dtype = t->dtype};
+    Body b = {
+        .op = id, .nargs = 2, .nresults = 1, .fn = eval_ew(HLO_ADD, t->dtype), .dtype = t->dtype};
     eval_need(e, id, b.fn && eval_type(e, *out)->dtype == t->dtype, "adds numbers of one type");
     return b;
 }
 
 // One element of the result from element `at` of every member's operand.
-static void reduce_one(Eval *e, const Meeting *m, const Body *b, uint32_t operand, int dtype, int64_t at,
-                       void *dst) {
+static void reduce_one(Eval *e, const Meeting *m, const Body *b, uint32_t operand, int dtype,
+                       int64_t at, void *dst) {
     int64_t off = at * (int64_t)dtype_bytes(dtype);
     uint8_t x[16];
     for (uint32_t p = 0; p < m->members.n; p++) {
@@ -122,33 +127,39 @@ static void reduce_one(Eval *e, const Meeting *m, const Body *b, uint32_t operan
     }
 }
 
-static void reduce_all(Eval *e, const Meeting *m, const Body *b, uint32_t operand, Tensor in, Tensor *out) {
+static void reduce_all(Eval *e, const Meeting *m, const Body *b, uint32_t operand, Tensor in,
+                       Tensor *out) {
     const HloType *t = eval_type(e, in);
     for (int64_t i = 0; i < t->elems; i++)
         reduce_one(e, m, b, operand, t->dtype, i,
                    (uint8_t *)out->data + i * (int64_t)dtype_bytes(b->dtype));
 }
 
-// Position in the group that operand k comes from or goes to: the first, or what the last operand says.
+// Position in the group that operand k comes from or goes to: the first, or what the last operand
+// says.
 static uint32_t root_of(Eval *e, OpId id, const Tensor *in, const Meeting *m, uint32_t k) {
     const HloOp *op = eval_op_at(e, id);
     if (!hlo_int(op, AK_HAS_DYNAMIC_ROOT, 0))
         return 0;
     const HloType *t = eval_type(e, in[op->nresults]);
-    int64_t root = dtype_to_i64(t->dtype, (const uint8_t *)in[op->nresults].data + k * dtype_bytes(t->dtype));
+    int64_t root =
+        dtype_to_i64(t->dtype, (const uint8_t *)in[op->nresults].data + k * dtype_bytes(t->dtype));
     if (root < 0 || root >= m->members.n)
-        eval_fail(e, id, OTRN_CHECK, "root %lld of a group of %u devices", (long long)root, m->members.n);
+        eval_fail(e, id, OTRN_CHECK, "root %lld of a group of %u devices", (long long)root,
+                  m->members.n);
     return (uint32_t)root;
 }
 
 static void need_root(Eval *e, OpId id, const Tensor *in) {
     const HloOp *op = eval_op_at(e, id);
     bool dynamic = hlo_int(op, AK_HAS_DYNAMIC_ROOT, 0);
-    eval_need(e, id, op->noperands == op->nresults + (dynamic ? 1u : 0u), "one result for each operand");
+    eval_need(e, id, op->noperands == op->nresults + (dynamic ? 1u : 0u),
+              "one result for each operand");
     if (!dynamic)
         return;
     const HloType *t = eval_type(e, in[op->nresults]);
-    eval_need(e, id, dtype_is_int(t->dtype) && t->elems == op->nresults, "one root for each operand");
+    eval_need(e, id, dtype_is_int(t->dtype) && t->elems == op->nresults,
+              "one root for each operand");
 }
 
 void eval_all_reduce(Eval *e, OpId id, const Tensor *in, Tensor *out) {
@@ -180,7 +191,8 @@ void eval_reduce_scatter(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     Meeting *m = meeting_make(e, id);
     need_group(e, id, m);
     Body b = body_of(e, id, in, out);
-    eval_need(e, id, dim >= 0 && dim < t->rank && t->rank == r->rank, "scatter_dimension is one of the operand's");
+    eval_need(e, id, dim >= 0 && dim < t->rank && t->rank == r->rank,
+              "scatter_dimension is one of the operand's");
     for (int d = 0; d < t->rank; d++)
         eval_need(e, id, d == dim || t->dims[d] == r->dims[d], "other dimensions stay");
     need_size(e, id, m, r->dims[dim] ? t->dims[dim] / r->dims[dim] : m->members.n);
@@ -200,7 +212,7 @@ void eval_reduce_scatter(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     meeting_end(e, m);
 }
 
-// --- data movement ---------------------------------------------------------------------------------
+// --- data movement -----------------------------------------------------------------------------
 
 static void gather_one(Eval *e, const Meeting *m, uint32_t k, int64_t dim, Tensor in, Tensor *out) {
     const HloType *t = eval_type(e, in);
@@ -209,7 +221,8 @@ static void gather_one(Eval *e, const Meeting *m, uint32_t k, int64_t dim, Tenso
     eval_strides(eval_type(e, *out), to);
     for (uint32_t p = 0; t->elems && p < m->members.n; p++)
         eval_copy_box(dtype_bytes(t->dtype), t->rank, t->dims,
-                      (uint8_t *)out->data + p * t->dims[dim] * to[dim], to, meeting_in(e, m, p, k), from);
+                      (uint8_t *)out->data + p * t->dims[dim] * to[dim], to, meeting_in(e, m, p, k),
+                      from);
 }
 
 void eval_all_gather(Eval *e, OpId id, const Tensor *in, Tensor *out) {
@@ -225,7 +238,8 @@ void eval_all_gather(Eval *e, OpId id, const Tensor *in, Tensor *out) {
         for (int d = 0; d < t->rank; d++)
             eval_need(e, id, d == dim || t->dims[d] == r->dims[d], "other dimensions stay");
         need_size(e, id, m, t->dims[dim] ? r->dims[dim] / t->dims[dim] : m->members.n);
-        eval_need(e, id, r->dims[dim] == t->dims[dim] * m->members.n, "the operands fill the result");
+        eval_need(e, id, r->dims[dim] == t->dims[dim] * m->members.n,
+                  "the operands fill the result");
         out[k].data = eval_new(e, out[k].type);
     }
     meeting_begin(e, id, m, in);
@@ -234,7 +248,7 @@ void eval_all_gather(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     meeting_end(e, m);
 }
 
-typedef struct Exchange { // of one operand of all_to_all
+typedef struct Exchange {       // of one operand of all_to_all
     int64_t box[OTRN_MAX_RANK]; // what one member sends another
     int64_t split, concat;
 } Exchange;
@@ -242,10 +256,12 @@ typedef struct Exchange { // of one operand of all_to_all
 static Exchange exchange_of(Eval *e, OpId id, Tensor in, Tensor out) {
     const HloOp *op = eval_op_at(e, id);
     const HloType *t = eval_type(e, in), *r = eval_type(e, out);
-    Exchange x = {.split = hlo_int(op, AK_SPLIT_DIMENSION, -1), .concat = hlo_int(op, AK_CONCAT_DIMENSION, -1)};
+    Exchange x = {.split = hlo_int(op, AK_SPLIT_DIMENSION, -1),
+                  .concat = hlo_int(op, AK_CONCAT_DIMENSION, -1)};
     int64_t count = hlo_int(op, AK_SPLIT_COUNT, 0);
-    eval_need(e, id, count > 0 && t->rank == r->rank && x.split >= 0 && x.split < t->rank && x.concat >= 0 &&
-                         x.concat < t->rank && t->dtype == r->dtype,
+    eval_need(e, id,
+              count > 0 && t->rank == r->rank && x.split >= 0 && x.split < t->rank &&
+                  x.concat >= 0 && x.concat < t->rank && t->dtype == r->dtype,
               "the dimensions are those of the operand");
     for (int d = 0; d < t->rank; d++) {
         x.box[d] = d == x.split ? t->dims[d] / count : t->dims[d];
@@ -256,7 +272,8 @@ static Exchange exchange_of(Eval *e, OpId id, Tensor in, Tensor out) {
     return x;
 }
 
-static void exchange_one(Eval *e, const Meeting *m, const Exchange *x, uint32_t k, Tensor in, Tensor *out) {
+static void exchange_one(Eval *e, const Meeting *m, const Exchange *x, uint32_t k, Tensor in,
+                         Tensor *out) {
     const HloType *t = eval_type(e, in);
     int64_t from[OTRN_MAX_RANK], to[OTRN_MAX_RANK];
     eval_strides(t, from);
@@ -264,7 +281,8 @@ static void exchange_one(Eval *e, const Meeting *m, const Exchange *x, uint32_t 
     for (uint32_t p = 0; t->elems && p < m->members.n; p++)
         eval_copy_box(dtype_bytes(t->dtype), t->rank, x->box,
                       (uint8_t *)out->data + p * x->box[x->concat] * to[x->concat], to,
-                      meeting_in(e, m, p, k) + m->members.mine * x->box[x->split] * from[x->split], from);
+                      meeting_in(e, m, p, k) + m->members.mine * x->box[x->split] * from[x->split],
+                      from);
 }
 
 void eval_all_to_all(Eval *e, OpId id, const Tensor *in, Tensor *out) {

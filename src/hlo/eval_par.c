@@ -2,15 +2,15 @@
 // eval_par.c — several devices in one program: run_parallel, messages between them, futures.
 //
 // interpreter.run_parallel is how test programs run on a grid of devices: programs[r][p] names the
-// function of replica r, partition p. Operands and results are those of the functions, one device after
-// the other. Each device is a thread with arena and error context of its own on the same graph, which
-// nobody changes meanwhile.
+// function of replica r, partition p. Operands and results are those of the functions, one device
+// after the other. Each device is a thread with arena and error context of its own on the same
+// graph, which nobody changes meanwhile.
 #include <pthread.h>
 
 #include "hlo/coll.h"
 #include "hlo/eval_in.h"
 
-// --- messages --------------------------------------------------------------------------------------
+// --- messages ----------------------------------------------------------------------------------
 
 // Who the message comes from, as sender and receiver name it; *none when this device has no part.
 static uint32_t message_from(Eval *e, OpId id, bool sends, bool *none) {
@@ -49,7 +49,8 @@ void eval_send(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     eval_need(e, id, op->noperands >= 1, "takes a token");
     need_others(e, id);
     uint32_t from = message_from(e, id, true, &none), n = op->noperands - 1;
-    if (!none && !comm_send(e->comm, hlo_int(op, AK_CHANNEL_ID, 0), from, message_bufs(e, id, in, n), n))
+    if (!none &&
+        !comm_send(e->comm, hlo_int(op, AK_CHANNEL_ID, 0), from, message_bufs(e, id, in, n), n))
         eval_fail(e, id, OTRN_CHECK, "%s", comm_why(e->comm));
     eval_token(e, id, in, out);
 }
@@ -75,7 +76,7 @@ void eval_nothing(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     (void)e, (void)id, (void)in, (void)out;
 }
 
-// --- futures ---------------------------------------------------------------------------------------
+// --- futures -----------------------------------------------------------------------------------
 
 // The value of type !stablehlo.future<…>: the work was done when it was started.
 typedef struct Future {
@@ -98,7 +99,8 @@ Tensor eval_copy_future(Eval *e, Arena *to, Tensor t) {
 
 void eval_async_start(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     const HloOp *op = eval_op_at(e, id);
-    eval_need(e, id, op->nregions == 1 && eval_is_future(eval_type(e, out[0])), "makes a future of its region");
+    eval_need(e, id, op->nregions == 1 && eval_is_future(eval_type(e, out[0])),
+              "makes a future of its region");
     const HloRegion *r = hlo_op_region(e->h, op, 0);
     eval_need(e, id, r->ops.n > 0, "the region is empty");
     uint32_t n = eval_op_at(e, r->ops.at[r->ops.n - 1])->noperands;
@@ -119,7 +121,7 @@ void eval_async_done(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     }
 }
 
-// --- devices ---------------------------------------------------------------------------------------
+// --- devices -----------------------------------------------------------------------------------
 
 typedef struct Device {
     Ctx ctx;
@@ -163,17 +165,19 @@ static Grid grid_of(Eval *e, OpId id) {
         for (uint32_t p = 0; ok && p < row->n; p++)
             ok = row->list[p].kind == HA_SYM;
     }
-    eval_need(e, id, ok, "programs is a list of functions for each replica, as many for all of them");
+    eval_need(e, id, ok,
+              "programs is a list of functions for each replica, as many for all of them");
     if (!grid_ok(rows->n, partitions))
-        eval_fail(e, id, OTRN_CAPACITY, "%u x %u devices, more than COMM_RANKS_MAX (%d) or none", rows->n,
-                  partitions, COMM_RANKS_MAX);
+        eval_fail(e, id, OTRN_CAPACITY, "%u x %u devices, more than COMM_RANKS_MAX (%d) or none",
+                  rows->n, partitions, COMM_RANKS_MAX);
     return (Grid){rows->n, partitions};
 }
 
 static const HloFunc *need_func(Eval *e, OpId id, const HloAttr *name) {
     const HloFunc *f = name->kind == HA_SYM ? hlo_func_find(e->h, name->s) : NULL;
     if (!f || !f->body)
-        eval_fail(e, id, OTRN_VERIFY, "there is no function @%s", name->kind == HA_SYM ? name->s : "");
+        eval_fail(e, id, OTRN_VERIFY, "there is no function @%s",
+                  name->kind == HA_SYM ? name->s : "");
     return f;
 }
 
@@ -185,8 +189,10 @@ static void devices_make(Parallel *p, const Tensor *in) {
     p->devices = ARENA_NEWN(e->cur, Device, p->n);
     for (uint32_t i = 0; i < p->n; i++) {
         Device *d = &p->devices[i];
-        d->func = need_func(e, p->id, &rows->list[grid_replica(p->grid, i)].list[grid_partition(p->grid, i)]);
-        eval_need(e, p->id, d->func->nargs <= op->noperands - at, "operands are those of all programs");
+        d->func = need_func(e, p->id,
+                            &rows->list[grid_replica(p->grid, i)].list[grid_partition(p->grid, i)]);
+        eval_need(e, p->id, d->func->nargs <= op->noperands - at,
+                  "operands are those of all programs");
         d->args = in + at;
         d->results = ARENA_NEWN(e->cur, Tensor, d->func->nresults + 1u);
         at += d->func->nargs;

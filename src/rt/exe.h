@@ -48,9 +48,9 @@ struct otrn_exe {
     Arena arena;
     Buf bytes;
     Artifact *art;
-    VEC(ExeSlot) slots; // one is made with the program, more when several devices run it
+    VEC(ExeSlot) slots;   // one is made with the program, more when several devices run it
     uint32_t slots_taken; // while a run of several devices is prepared
-    otrn_type *types;   // arguments, then results
+    otrn_type *types;     // arguments, then results
     otrn_memory memory;
     bool cached;
 };
@@ -63,15 +63,15 @@ void exe_bind(const otrn_exe *exe, const ExeSlot *slot, const Core *core, const 
 otrn_status exe_error(const otrn_exe *exe, otrn_status s, uint32_t pc, otrn_error *err,
                       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
-// --- many.c --------------------------------------------------------------------------------------
+// --- many.c ------------------------------------------------------------------------------------
 typedef struct ManyFeed { // a message from the host, before the run
     const CommBuf *bufs;
     uint32_t n;
 } ManyFeed;
 // Device r runs exes[r] on args[r] into results[r].
-otrn_status many_run(otrn_env *env, Grid grid, otrn_exe *const *exes, const void *const *const *args,
-                     void *const *const *results, const ManyFeed *feeds, uint32_t nfeeds,
-                     otrn_error *err);
+otrn_status many_run(otrn_env *env, Grid grid, otrn_exe *const *exes,
+                     const void *const *const *args, void *const *const *results,
+                     const ManyFeed *feeds, uint32_t nfeeds, otrn_error *err);
 void many_free(Many *m);
 
 #endif

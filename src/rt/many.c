@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // many.c — one program on several devices: a core and a host thread each, and what connects them.
 //
-// Device 0 is the caller's thread on the environment's own core. The others are made when a run first
-// needs them and stay, asleep between runs. When there are more host threads than devices the devices share
-// the environment's pool: whichever asks first gets its help (base/pool.c).
+// Device 0 is the caller's thread on the environment's own core. The others are made when a run
+// first needs them and stay, asleep between runs. When there are more host threads than devices the
+// devices share the environment's pool: whichever asks first gets its help (base/pool.c).
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ struct Many {
     Grid grid; // of comm
 };
 
-// --- devices -----------------------------------------------------------------------------------------
+// --- devices -----------------------------------------------------------------------------------
 
 static Core *core_of(otrn_env *env, uint32_t device) {
     return device ? &env->many->helpers[device - 1]->core : &env->core;
@@ -141,7 +141,8 @@ void many_free(Many *m) {
     free(m);
 }
 
-// Everything that may be missing for a run, from the host. False: it has no memory or no threads left.
+// Everything that may be missing for a run, from the host. False: it has no memory or no threads
+// left.
 static bool many_reserve(otrn_env *env, Grid grid) {
     uint32_t n = grid_ranks(grid);
     if (!env->many && !(env->many = many_make(env)))
@@ -167,7 +168,7 @@ static bool many_reserve(otrn_env *env, Grid grid) {
     return m->jobs && m->comm;
 }
 
-// --- a run -------------------------------------------------------------------------------------------
+// --- a run -------------------------------------------------------------------------------------
 
 // One slot of its program for every device.
 static otrn_status slots_take(otrn_exe *const *exes, uint32_t n, otrn_error *err) {
@@ -200,10 +201,11 @@ static otrn_status jobs_make(otrn_env *env, uint32_t n, otrn_exe *const *exes,
         otrn_exe *exe = exes[r];
         Core *core = core_of(env, r);
         if (!core_reserve(core, exe->art->scratch_bytes))
-            return ctx_set(err, OTRN_NOMEM, NO_PLACE, "no host memory for %llu bytes of HBM scratch",
+            return ctx_set(err, OTRN_NOMEM, NO_PLACE,
+                           "no host memory for %llu bytes of HBM scratch",
                            (unsigned long long)exe->art->scratch_bytes);
-        m->jobs[r] = (Job){.exe = exe, .slot = &exe->slots.at[--exe->slots_taken],
-                           .comm = comm_rank(m->comm, r)};
+        m->jobs[r] = (Job){
+            .exe = exe, .slot = &exe->slots.at[--exe->slots_taken], .comm = comm_rank(m->comm, r)};
         exe_bind(exe, m->jobs[r].slot, core, args[r], results[r]);
         chip_attach(core->chip, pool, m->jobs[r].comm);
     }
@@ -231,7 +233,8 @@ static otrn_status run_locked(otrn_env *env, Grid grid, otrn_exe *const *exes,
                               const ManyFeed *feeds, uint32_t nfeeds, otrn_error *err) {
     uint32_t n = grid_ranks(grid);
     if (!many_reserve(env, grid))
-        return ctx_set(err, OTRN_NOMEM, NO_PLACE, "the host has no memory or threads for %u devices", n);
+        return ctx_set(err, OTRN_NOMEM, NO_PLACE,
+                       "the host has no memory or threads for %u devices", n);
     otrn_status s = slots_take(exes, n, err);
     if (s == OTRN_OK)
         s = jobs_make(env, n, exes, args, results, err);
@@ -250,9 +253,9 @@ static otrn_status run_locked(otrn_env *env, Grid grid, otrn_exe *const *exes,
     return exe_error(j->exe, j->status, j->pc, err, "device %u: %s", failed, j->why);
 }
 
-otrn_status many_run(otrn_env *env, Grid grid, otrn_exe *const *exes, const void *const *const *args,
-                     void *const *const *results, const ManyFeed *feeds, uint32_t nfeeds,
-                     otrn_error *err) {
+otrn_status many_run(otrn_env *env, Grid grid, otrn_exe *const *exes,
+                     const void *const *const *args, void *const *const *results,
+                     const ManyFeed *feeds, uint32_t nfeeds, otrn_error *err) {
     pthread_mutex_lock(&env->turn);
     otrn_status s = run_locked(env, grid, exes, args, results, feeds, nfeeds, err);
     pthread_mutex_unlock(&env->turn);
@@ -265,8 +268,9 @@ otrn_status otrn_execute_many(otrn_exe *exe, uint32_t replicas, uint32_t partiti
                               const void *const *const *args, void *const *const *results,
                               otrn_error *err) {
     if (!grid_ok(replicas, partitions))
-        return ctx_set(err, OTRN_USAGE, NO_PLACE, "%u x %u devices: there can be 1 to OTRN_MAX_DEVICES (%d)",
-                       replicas, partitions, OTRN_MAX_DEVICES);
+        return ctx_set(err, OTRN_USAGE, NO_PLACE,
+                       "%u x %u devices: there can be 1 to OTRN_MAX_DEVICES (%d)", replicas,
+                       partitions, OTRN_MAX_DEVICES);
     otrn_exe *exes[COMM_RANKS_MAX];
     Grid grid = {replicas, partitions};
     for (uint32_t r = 0; r < grid_ranks(grid); r++)

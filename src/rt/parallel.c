@@ -5,8 +5,8 @@
 //   devices   one function each; infeed functions run before them and their results are queued
 //   last      main from the cut on; takes what first returned second, then the devices' results
 //
-// Each part is made out of the whole graph just after reading (RtCompile.prepare), so errors keep their
-// places in the user's file.
+// Each part is made out of the whole graph just after reading (RtCompile.prepare), so errors keep
+// their places in the user's file.
 #define _GNU_SOURCE // memmem
 #include "rt/parallel.h"
 
@@ -37,7 +37,7 @@ bool rt_parallel_is(const void *bytes, size_t size) {
     return memmem(bytes, size, RUN_PARALLEL, strlen(RUN_PARALLEL)) != NULL;
 }
 
-// --- cutting main ------------------------------------------------------------------------------------
+// --- cutting main ------------------------------------------------------------------------------
 
 typedef struct Cut {
     Hlo *h;
@@ -47,7 +47,9 @@ typedef struct Cut {
     VEC(ValueId) kept;
 } Cut;
 
-static HloRegion *body_of(const Cut *c) { return &c->h->regions.at[c->main->body]; }
+static HloRegion *body_of(const Cut *c) {
+    return &c->h->regions.at[c->main->body];
+}
 
 typedef void UseFn(void *arg, ValueId *operand);
 
@@ -78,7 +80,8 @@ static void keep_use(void *arg, ValueId *operand) {
 static void cut_init(Cut *c, Hlo *h) {
     *c = (Cut){.h = h, .main = hlo_main(h)};
     const HloRegion *body = body_of(c);
-    while (c->at < body->ops.n && hlo_at(h, body->ops.at[c->at])->code != HLO_INTERPRETER_RUN_PARALLEL)
+    while (c->at < body->ops.n &&
+           hlo_at(h, body->ops.at[c->at])->code != HLO_INTERPRETER_RUN_PARALLEL)
         c->at++;
     if (c->at == body->ops.n)
         ctx_fail(h->ctx, OTRN_UNSUPPORTED, (Place){.file = h->file},
@@ -106,8 +109,11 @@ static void set_main(Cut *c, RegionId body) {
         types[i] = h->values.at[r->args + i].type;
     for (uint32_t i = 0; i < ret->noperands; i++)
         types[r->nargs + i] = h->values.at[hlo_operand(h, ret, i)].type;
-    *c->main = (HloFunc){.name = c->main->name, .body = body, .nargs = r->nargs,
-                         .nresults = ret->noperands, .result_types = types + r->nargs,
+    *c->main = (HloFunc){.name = c->main->name,
+                         .body = body,
+                         .nargs = r->nargs,
+                         .nresults = ret->noperands,
+                         .result_types = types + r->nargs,
                          .loc = c->main->loc};
 }
 
@@ -180,7 +186,7 @@ static void prepare_func(void *arg, Hlo *h) {
     set_main(&c, body);
 }
 
-// --- reading -----------------------------------------------------------------------------------------
+// --- reading -----------------------------------------------------------------------------------
 
 static const char *func_name(RtParallel *p, Hlo *h, const HloAttr *a) {
     const HloFunc *f = a->kind == HA_SYM ? hlo_func_find(h, a->s) : NULL;
@@ -197,7 +203,8 @@ static void find_programs(RtParallel *p, Hlo *h) {
                         ? rows->list[0].n
                         : 0;
     if (!grid_ok(rows ? rows->n : 0, cols))
-        ctx_fail(h->ctx, OTRN_VERIFY, hlo_place(h, c.op.loc), "run_parallel has no grid of programs");
+        ctx_fail(h->ctx, OTRN_VERIFY, hlo_place(h, c.op.loc),
+                 "run_parallel has no grid of programs");
     p->grid = (Grid){rows->n, cols};
     p->ndevices = grid_ranks(p->grid);
     p->nfeeds = feeds && feeds->kind == HA_LIST ? feeds->n : 0;
@@ -226,8 +233,11 @@ static otrn_exe *compile_part(RtParallel *p, RtPrepare *prepare, void *arg) {
     otrn_exe *exe;
     need(p,
          exe_compile(p->env,
-                     &(RtCompile){.name = p->name, .bytes = p->bytes, .size = p->size,
-                                  .prepare = prepare, .prepare_arg = arg},
+                     &(RtCompile){.name = p->name,
+                                  .bytes = p->bytes,
+                                  .size = p->size,
+                                  .prepare = prepare,
+                                  .prepare_arg = arg},
                      &exe, &err),
          &err);
     return exe;
@@ -324,10 +334,14 @@ void rt_parallel_free(RtParallel *p) {
     free(p);
 }
 
-const otrn_exe *rt_parallel_first(const RtParallel *p) { return p->first; }
-const otrn_exe *rt_parallel_last(const RtParallel *p) { return p->last; }
+const otrn_exe *rt_parallel_first(const RtParallel *p) {
+    return p->first;
+}
+const otrn_exe *rt_parallel_last(const RtParallel *p) {
+    return p->last;
+}
 
-// --- running -----------------------------------------------------------------------------------------
+// --- running -----------------------------------------------------------------------------------
 
 static void **results_make(RtParallel *p, const otrn_exe *exe) {
     size_t n = otrn_exe_num_results(exe);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // parallel.h — test programs whose main says interpreter.run_parallel, on the chip.
 //
-// Such a main is several programs: what stands before it, a function for each device, and what stands behind
-// it. Each is compiled by itself; they run one after the other, the devices together. Tools and tests use this;
-// it is no part of the public interface.
+// Such a main is several programs: what stands before it, a function for each device, and what
+// stands behind it. Each is compiled by itself; they run one after the other, the devices together.
+// Tools and tests use this; it is no part of the public interface.
 #ifndef OTRN_RT_PARALLEL_H
 #define OTRN_RT_PARALLEL_H
 

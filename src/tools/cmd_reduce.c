@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // cmd_reduce.c — otrn reduce: the smallest program we can find on which a command still succeeds.
 //
-// The command is the user's way to say "the failure still shows". Every kind of reduction (write/reduce.h)
-// is tried on large runs of units first and on halves of those next, round after round until a
-// whole round brought nothing. The best program so far is text in memory and, with -o, in the file, so
-// an interrupt or a crash of the machine loses nothing.
+// The command is the user's way to say "the failure still shows". Every kind of reduction
+// (write/reduce.h) is tried on large runs of units first and on halves of those next, round after
+// round until a whole round brought nothing. The best program so far is text in memory and, with
+// -o, in the file, so an interrupt or a crash of the machine loses nothing.
 #include "tools/tools.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ typedef struct Hunt {
     char dir[40], file[60]; // a private folder and the candidate in it
     const char *command; // with the file's name in it
     const char *text;    // the best program so far
-    const char *base;    // what candidates are made of: the best program, or the one a bisection began with
+    const char *base;    // what candidates are made of: the best one, or what a bisection began with
     size_t base_bytes;
     ReduceSize size, before;
     Arena best;    // holds text
@@ -342,7 +342,7 @@ int cmd_reduce(Tool *t) {
     arena_fini(&h.scratch);
     arena_fini(&h.best);
     if (!shows && !h.stopped) {
-        ctx_hint(t->ctx, "the command must have exit status 0 as long as the failure shows");
+        ctx_hint(t->ctx, "it gets the program as text and must exit with status 0 while the failure shows");
         ctx_fail(t->ctx, OTRN_ARGUMENT, (Place){.file = h.path},
                  "the command does not succeed on the program itself");
     }

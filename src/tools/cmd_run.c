@@ -4,7 +4,8 @@
 #include "rt/parallel.h"
 #include "tools/tools.h"
 
-// A test program that runs functions on several devices (interpreter.run_parallel) is compiled as several.
+// A test program that runs functions on several devices (interpreter.run_parallel) is compiled as
+// several.
 static bool make_parallel(Tool *t, const char *path) {
     size_t size;
     const void *bytes = file_read(t->ctx, t->arena, path, &size);

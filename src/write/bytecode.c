@@ -4,8 +4,8 @@
 //   form   pieces one behind the other: P_BYTES n bytes · P_REF table id · P_FLAG table id flag ·
 //          P_BLOB id · P_OPEN section · P_CLOSE
 //
-// Sections come in the order in which MLIR writes them: dialects and op names, sizes of entries, their
-// bytes, the program, resources (none), strings, property records.
+// Sections come in the order in which MLIR writes them: dialects and op names, sizes of entries,
+// their bytes, the program, resources (none), strings, property records.
 #include "write/bytecode.h"
 
 #include <assert.h>
@@ -264,8 +264,8 @@ static void count_uses(Rank *ranks[BW_ENTRIES], const void *form, size_t n) {
     }
 }
 
-// What is used most gets the numbers of one byte, then those of two, and so on; within these, entries
-// of a dialect stand together.
+// What is used most gets the numbers of one byte, then those of two, and so on; within these,
+// entries of a dialect stand together.
 static void number(Bw *w, BwTable t, Rank *ranks, Numbers *out) {
     uint32_t n = w->sets[t].items.n;
     if (n)

@@ -9,11 +9,11 @@
 //   bytecode_mesh.c   attributes about meshes that the graph keeps as text
 //   bytecode_text.c   a scanner for such texts
 //
-// Entries (attributes, types, op names) get small numbers when they are used often, and that is only
-// known at the end. So the writer first makes forms: bytes in which references to entries stand as
-// pieces with an id. Ids are given in the order in which the program asks for an entry, never by the
-// graph's own ids, so equal programs give equal bytes however they were read. Then uses are counted,
-// ids become numbers and forms become bytes.
+// Entries (attributes, types, op names) get small numbers when they are used often, and that is
+// only known at the end. So the writer first makes forms: bytes in which references to entries
+// stand as pieces with an id. Ids are given in the order in which the program asks for an entry,
+// never by the graph's own ids, so equal programs give equal bytes however they were read. Then
+// uses are counted, ids become numbers and forms become bytes.
 #ifndef OTRN_WRITE_BYTECODE_H
 #define OTRN_WRITE_BYTECODE_H
 
@@ -39,7 +39,17 @@ typedef struct BwSet { // distinct byte strings, numbered as they come
 } BwSet;
 
 // The first three are entries: their numbers are given at the end.
-typedef enum BwTable { BW_ATTR, BW_TYPE, BW_OP, BW_ENTRIES, BW_STR = BW_ENTRIES, BW_DIALECT, BW_PROP, BW_BLOB, BW_TABLES } BwTable;
+typedef enum BwTable {
+    BW_ATTR,
+    BW_TYPE,
+    BW_OP,
+    BW_ENTRIES,
+    BW_STR = BW_ENTRIES,
+    BW_DIALECT,
+    BW_PROP,
+    BW_BLOB,
+    BW_TABLES
+} BwTable;
 
 typedef enum BwForm { BF_VHLO, BF_BUILTIN, BF_COUNT } BwForm; // whose attributes and types
 

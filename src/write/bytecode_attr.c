@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // bytecode_attr.c — attributes in VHLO's and in builtin's form, and locations.
 //
-// Inside ops and functions attributes are VHLO's. What VHLO has no form for (units, symbols, arrays,
-// shardings) stands there in its own dialect's form, which readers leave as it is. The module's own
-// attributes are builtin's. An attribute the graph keeps as text is written as text, which every
-// reader of bytecode takes.
+// Inside ops and functions attributes are VHLO's. What VHLO has no form for (units, symbols,
+// arrays, shardings) stands there in its own dialect's form, which readers leave as it is. The
+// module's own attributes are builtin's. An attribute the graph keeps as text is written as text,
+// which every reader of bytecode takes.
 #include "write/bytecode.h"
 
 #include <assert.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // bytecode_ir.c — the program section: module, functions, ops, regions, value numbers.
 //
-// A value's number counts the values of its scope in order of definition: arguments, then results. A
-// region's numbers begin behind those of all regions around it up to the next op whose regions use
-// nothing from outside; such an op is isolated, its regions begin at 0 and lie in a section of their
-// own. Ops of other dialects than StableHLO take and give builtin types, so their values pass
+// A value's number counts the values of its scope in order of definition: arguments, then results.
+// A region's numbers begin behind those of all regions around it up to the next op whose regions
+// use nothing from outside; such an op is isolated, its regions begin at 0 and lie in a section of
+// their own. Ops of other dialects than StableHLO take and give builtin types, so their values pass
 // through casts, which readers drop again.
 #include "write/bytecode.h"
 
@@ -27,8 +27,8 @@ static bool is_form_cast(const Hlo *h, const HloOp *op) {
 
 // --- which ops are isolated ---------------------------------------------------------------------
 
-// Fills Bw.depths and Bw.isolated for a region at this depth; gives the smallest depth of a value that
-// it uses.
+// Fills Bw.depths and Bw.isolated for a region at this depth; gives the smallest depth of a value
+// that it uses.
 static uint32_t scan_region(Bw *w, const HloRegion *r, uint32_t depth) {
     const Hlo *h = w->h;
     uint32_t least = UINT32_MAX;
@@ -180,8 +180,8 @@ static void top_k_record(Bw *w, const HloOp *op, Buf *record) {
         bw_ref_flag(record, BW_ATTR, bw_attr(w, &op->attrs[1], BF_BUILTIN), true);
 }
 
-// Attributes of an op that is not StableHLO's. Shardy's have one property, which the graph keeps as a
-// plain attribute; of CHLO's one op has any; for others a dictionary names what is there.
+// Attributes of an op that is not StableHLO's. Shardy's have one property, which the graph keeps as
+// a plain attribute; of CHLO's one op has any; for others a dictionary names what is there.
 static void foreign_props(Bw *w, const HloOp *op, Head *head) {
     const HloOpRow *row = hlo_row(op);
     Buf record = {.arena = w->arena};
@@ -320,7 +320,9 @@ static void put_func(Bw *w, const HloFunc *f) {
                                       "sym_visibility", NULL};
     const char *visibility = f->is_private ? "private" : "public";
     w->place = f->loc;
-    Head head = {.name = bw_op_name(w, "vhlo", "func_v1", true), .loc = bw_loc(w, f->loc), .nregions = 1};
+    Head head = {.name = bw_op_name(w, "vhlo", "func_v1", true),
+                 .loc = bw_loc(w, f->loc),
+                 .nregions = 1};
     refuse_names(w, f->extra, f->nextra, own);
     head_extra(w, &head, f->extra, f->nextra, BF_VHLO);
     Buf record = {.arena = w->arena};
@@ -357,7 +359,9 @@ static void put_mesh(Bw *w, const HloNamed *mesh) {
 
 static void put_module_head(Bw *w) {
     const Hlo *h = w->h;
-    Head head = {.name = bw_op_name(w, "builtin", "module", true), .loc = bw_loc(w, 0), .nregions = 1};
+    Head head = {.name = bw_op_name(w, "builtin", "module", true),
+                 .loc = bw_loc(w, 0),
+                 .nregions = 1};
     HloNamed *extra = ARENA_NEWN(w->arena, HloNamed, h->nextra);
     uint32_t n = 0;
     for (uint32_t i = 0; i < h->nextra; i++)

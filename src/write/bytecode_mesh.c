@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// bytecode_mesh.c — replica groups told by mesh axes: the text the graph keeps becomes VHLO's attributes.
+// bytecode_mesh.c — replica groups told by mesh axes: the text the graph keeps becomes VHLO's
+// attributes.
 //
 //   #stablehlo.replica_group_mesh_axes<mesh = @name or a mesh, axes = [axis, …]>
 //   #stablehlo.axis_ref<name = "x", sub_axis_info = (1)2>

@@ -2,15 +2,12 @@
 // bytecode_slot.c — an op's slots as VHLO's property record wants them, and which version of the op
 // has which slots.
 //
-// VHLO leaves nothing out: dimension lists are tensors, an absent dot algorithm is the type "none", an
-// absent accuracy is the default one.
+// VHLO leaves nothing out: dimension lists are tensors, an absent dot algorithm is the type "none",
+// an absent accuracy is the default one.
 #include "write/bytecode.h"
 
-#include <assert.h>
-
 enum {
-    VA_BOOL = 2,
-    VA_COMPARISON_DIRECTION,
+    VA_COMPARISON_DIRECTION = 3,
     VA_COMPARISON_TYPE,
     VA_API_VERSION,
     VA_FFT_TYPE = 7,
@@ -205,8 +202,8 @@ BwId bw_slot(Bw *w, const HloOp *op, int i) {
 
 // --- versions -----------------------------------------------------------------------------------
 
-// Ops whose newest version is the second: from which minor on, and the slot it brought. Ops that are
-// not here have one version, or were at their second before WRITE_OLDEST_MINOR.
+// Ops whose newest version is the second: from which minor on, and the slot it brought. Ops that
+// are not here have one version, or were at their second before WRITE_OLDEST_MINOR.
 typedef struct Second {
     uint16_t code;
     uint8_t minor, key; // AK_NONE: something else changed

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // bytecode_type.c — types, once as VHLO has them and once as builtin has them.
 //
-// Values of StableHLO ops have VHLO types. Builtin types are needed for what is not VHLO's: attributes
-// of the module and the two sides of a cast around an op of another dialect. Types that the graph
-// keeps as text (quantised elements, futures, buffers) are taken apart here.
-#include <stdlib.h>
+// Values of StableHLO ops have VHLO types. Builtin types are needed for what is not VHLO's:
+// attributes of the module and the two sides of a cast around an op of another dialect. Types that
+// the graph keeps as text (quantised elements, futures, buffers) are taken apart here.
+#include "write/bytecode.h"
 
 #include "base/num.h"
-#include "write/bytecode.h"
 
 enum {
     VT_COMPLEX = 1,
@@ -202,6 +201,15 @@ static void put_f64(Buf *form, double v) {
     bw_bits(form, 64, bits);
 }
 
+static void put_parameters(Buf *form, const Quant *q) {
+    bw_num(form, q->scales.n);
+    for (uint32_t i = 0; i < q->scales.n; i++)
+        put_f64(form, q->scales.at[i]);
+    bw_num(form, q->zeros.n);
+    for (uint32_t i = 0; i < q->zeros.n; i++)
+        bw_snum(form, q->zeros.at[i]);
+}
+
 static BwId quantised(BwText *t) {
     Bw *w = t->w;
     Quant q = quant_parse(t);
@@ -218,16 +226,8 @@ static BwId quantised(BwText *t) {
     }
     bw_snum(&w->key, q.min);
     bw_snum(&w->key, q.max);
-    for (uint32_t i = 0; q.per_axis && i < q.scales.n; i++) {
-        if (!i)
-            bw_num(&w->key, q.scales.n);
-        put_f64(&w->key, q.scales.at[i]);
-    }
-    for (uint32_t i = 0; q.per_axis && i < q.zeros.n; i++) {
-        if (!i)
-            bw_num(&w->key, q.zeros.n);
-        bw_snum(&w->key, q.zeros.at[i]);
-    }
+    if (q.per_axis)
+        put_parameters(&w->key, &q);
     return bw_entry(w, BW_TYPE, "vhlo");
 }
 

@@ -139,7 +139,8 @@ static bool sweep_acts(Sweep *s, const HloOp *op) {
     return false;
 }
 
-// Backwards: an op's readers are decided before it. What is dead but stays keeps its operands alive.
+// Backwards: an op's readers are decided before it. What is dead but stays keeps its operands
+// alive.
 static void sweep_region(Sweep *s, RegionId r) {
     Hlo *h = s->e.h;
     for (uint32_t i = h->regions.at[r].ops.n; i-- > 0;) {
@@ -350,8 +351,8 @@ static uint32_t funcs(Hlo *h, uint32_t first, uint32_t count, bool *changed) {
     return total;
 }
 
-// Calls of a function that nothing else names. Two functions that call each other are not joined both
-// ways: a function is either taken or one that takes, within one edit.
+// Calls of a function that nothing else names. Two functions that call each other are not joined
+// both ways: a function is either taken or one that takes, within one edit.
 static uint32_t inline_calls(Hlo *h, uint32_t first, uint32_t count, bool *changed) {
     WalkOps ops = edit_walk(h);
     Calls calls = calls_find(h, &ops);

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce.h — ways to make a program smaller.
 //
-// A kind of reduction finds its units in a graph: things it could take away. Applying it to a run of units
-// gives a smaller graph, whose meaning need not be the old one: whoever looks for the smallest
-// program that still shows a failure tries runs of units, large ones first, and keeps what still shows
-// it. Graphs are edited in place and meant to be printed and read again.
+// A kind of reduction finds its units in a graph: things it could take away. Applying it to a run
+// of units gives a smaller graph, whose meaning need not be the old one: whoever looks for the
+// smallest program that still shows a failure tries runs of units, large ones first, and keeps what
+// still shows it. Graphs are edited in place and meant to be printed and read again.
 #ifndef OTRN_WRITE_REDUCE_H
 #define OTRN_WRITE_REDUCE_H
 
 #include "hlo/hlo.h"
 
 #define REDUCE_KINDS(X)                                                                            \
-    X(CUT, "cut", "everything after an op of the entry function, which then returns that op's results") \
+    X(CUT, "cut", "what follows an op of the entry function, which then returns its results")      \
     X(FUNCS, "functions", "functions")                                                             \
     X(RESULTS, "results", "results of the entry function")                                         \
-    X(EXTRAS, "attributes", "attributes without meaning: of the module, functions, arguments, ops") \
+    X(EXTRAS, "attributes", "attributes without meaning: of module, functions, arguments, ops")    \
     X(DEAD, "dead code", "ops whose results nobody reads, functions nobody calls")                 \
     X(ZERO, "zeros", "ops, by zeros in place of their results")                                    \
     X(OPERAND, "operands", "ops, by an operand of the same type in place of each result")          \
     X(BRANCH, "branches", "conditionals, by one of their branches; loops, by their body run once") \
     X(INLINE, "calls", "functions called once, by their body in place of the call")                \
-    X(LIFT, "arguments for ops", "ops of the entry function, by new arguments in place of their results") \
-    X(ARGS, "arguments", "arguments of the entry function; zeros where they are read")              \
+    X(LIFT, "new arguments", "ops of the entry function, by arguments in place of their results")  \
+    X(ARGS, "arguments", "arguments of the entry function; zeros where they are read")             \
     X(CONSTANTS, "constants", "constants of many values, by their first value everywhere")
 
 typedef enum ReduceKind {

@@ -114,7 +114,8 @@ static uint32_t keep_dicts(Hlo *h, const HloNamed ***dicts, const uint32_t **cou
     return k + more;
 }
 
-// New arguments for the ones that stay and those lifted: a region's arguments are consecutive values.
+// New arguments for the ones that stay and those lifted: a region's arguments are consecutive
+// values.
 static void new_args(Edit *e, HloFunc *f, const Signature *s) {
     Hlo *h = e->h;
     RegionId body = f->body;

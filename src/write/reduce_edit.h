@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce_edit.h — an edit of a graph, decided op by op and carried out at once.
 //
-// While an edit is open the graph keeps its ops; edit_end rebuilds every region: new ops come before the op
-// they were made for, dropped ops are left out, an op that gives way to a region is replaced by that
-// region's ops, and operands become what stands for them now.
+// While an edit is open the graph keeps its ops; edit_end rebuilds every region: new ops come
+// before the op they were made for, dropped ops are left out, an op that gives way to a region is
+// replaced by that region's ops, and operands become what stands for them now.
 #ifndef OTRN_WRITE_REDUCE_EDIT_H
 #define OTRN_WRITE_REDUCE_EDIT_H
 

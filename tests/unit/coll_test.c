@@ -34,7 +34,7 @@ static void check(const char *name, bool ok, const char *fmt, ...) {
     failures += !ok;
 }
 
-// --- groups ----------------------------------------------------------------------------------------
+// --- groups ------------------------------------------------------------------------------------
 
 typedef struct GroupCase {
     const char *name;
@@ -84,10 +84,13 @@ static void test_groups(void) {
         print_members(&m, got, sizeof got);
         if (ok && m.n)
             ok = m.rank[m.mine] == c->rank;
-        check(c->name, ok ? !strcmp(got, c->want) : *c->want && strstr(why, c->want), "%s %s", got, why);
+        check(c->name, ok ? !strcmp(got, c->want) : *c->want && strstr(why, c->want), "%s %s", got,
+              why);
     }
-    check("grid limits", grid_ok(1, 1) && grid_ok(32, 32) && !grid_ok(0, 1) && !grid_ok(33, 32) &&
-                             !grid_ok((uint64_t)1 << 32, (uint64_t)1 << 32), "grid_ok");
+    check("grid limits",
+          grid_ok(1, 1) && grid_ok(32, 32) && !grid_ok(0, 1) && !grid_ok(33, 32) &&
+              !grid_ok((uint64_t)1 << 32, (uint64_t)1 << 32),
+          "grid_ok");
 }
 
 static void test_routes(void) {
@@ -97,27 +100,33 @@ static void test_routes(void) {
     char why[200] = "", got[200];
     bool ok = groups_route(&g, (Grid){2, 5}, 6, &r, why, sizeof why); // replica 1, partition 1
     print_members(&r.members, got, sizeof got);
-    check("route", ok && r.source == 5 && r.target == 7 && !strcmp(got, "5 6 7 8") && r.members.mine == 1,
+    check("route",
+          ok && r.source == 5 && r.target == 7 && !strcmp(got, "5 6 7 8") && r.members.mine == 1,
           "%u %u %s %s", r.source, r.target, got, why);
     ok = groups_route(&g, (Grid){2, 5}, 5, &r, why, sizeof why);
-    check("a source only", ok && r.source == COMM_NONE && r.target == 6, "%u %u", r.source, r.target);
+    check("a source only", ok && r.source == COMM_NONE && r.target == 6, "%u %u", r.source,
+          r.target);
     ok = groups_route(&g, (Grid){2, 5}, 4, &r, why, sizeof why);
-    check("no part", ok && !r.members.n && r.source == COMM_NONE && r.target == COMM_NONE, "%u", r.source);
-    check("no such target", !groups_route(&g, (Grid){2, 3}, 0, &r, why, sizeof why) &&
-                                strstr(why, "names partition 3"), "%s", why);
+    check("no part", ok && !r.members.n && r.source == COMM_NONE && r.target == COMM_NONE, "%u",
+          r.source);
+    check("no such target",
+          !groups_route(&g, (Grid){2, 3}, 0, &r, why, sizeof why) &&
+              strstr(why, "names partition 3"),
+          "%s", why);
     const int64_t twice[] = {0, 1, 0, 2};
     g = (Groups){GROUP_FLAT, twice, 2, 2};
     check("one source, two targets",
-          !groups_route(&g, (Grid){3, 1}, 0, &r, why, sizeof why) && strstr(why, "same source"), "%s", why);
+          !groups_route(&g, (Grid){3, 1}, 0, &r, why, sizeof why) && strstr(why, "same source"),
+          "%s", why);
 }
 
-// --- ranks as threads ------------------------------------------------------------------------------
+// --- ranks as threads --------------------------------------------------------------------------
 
 typedef struct Rank {
     CommRank *comm;
     uint32_t n, rank;
     void (*run)(struct Rank *r);
-    bool ok;         // what the test saw
+    bool ok; // what the test saw
     char why[COMM_WHY_BYTES];
     pthread_t thread;
 } Rank;
@@ -200,7 +209,7 @@ static void test_meetings(void) {
     }
 }
 
-// --- failing ---------------------------------------------------------------------------------------
+// --- failing -----------------------------------------------------------------------------------
 
 static void end_or_fail(Rank *r) {
     if (r->ok)
@@ -222,7 +231,8 @@ static void failing_rank(Rank *r) { // rank 2 never comes
     end_or_fail(r);
 }
 
-static void failing_inside(Rank *r) { // rank 1 fails between meet and leave; others read its operand
+static void
+failing_inside(Rank *r) { // rank 1 fails between meet and leave; others read its operand
     int *v = malloc(sizeof *v);
     *v = 1;
     CommBuf buf = {.in = v, .in_bytes = sizeof *v};
@@ -263,8 +273,12 @@ static void other_order(Rank *r) { // same op twice in one program, the second f
     CommBuf buf = {.in = &v, .in_bytes = sizeof v};
     r->ok = true;
     for (uint32_t i = 0; i < 2 && r->ok; i++) {
-        CommPost post = {.signature = 5, .program = everybody, .op = r->rank == 1 ? 1 - i : i,
-                         .name = "all_reduce", .nbufs = 1, .bufs = &buf};
+        CommPost post = {.signature = 5,
+                         .program = everybody,
+                         .op = r->rank == 1 ? 1 - i : i,
+                         .name = "all_reduce",
+                         .nbufs = 1,
+                         .bufs = &buf};
         r->ok = comm_meet(r->comm, &post, everybody, r->n);
         if (r->ok)
             comm_leave(r->comm);
@@ -333,11 +347,12 @@ static void test_failing(void) {
         bool all = true; // but those that ended before
         for (uint32_t r = 0; r < cases[i].n; r++)
             all = all && (!ranks[r].ok || cases[i].run == early_end);
-        check(cases[i].name, ok && all, "first %u: %s", failed, failed == COMM_NONE ? "" : ranks[failed].why);
+        check(cases[i].name, ok && all, "first %u: %s", failed,
+              failed == COMM_NONE ? "" : ranks[failed].why);
     }
 }
 
-// --- messages --------------------------------------------------------------------------------------
+// --- messages ----------------------------------------------------------------------------------
 
 static void ring_rank(Rank *r) { // all send first, then receive; two in order
     uint32_t next = (r->rank + 1) % r->n, prev = (r->rank + r->n - 1) % r->n;
@@ -359,7 +374,8 @@ static void ring_rank(Rank *r) { // all send first, then receive; two in order
 static void wrong_message(Rank *r) {
     uint64_t v = 0;
     CommBuf buf = {.in = &v, .out = &v, .in_bytes = r->rank ? 8 : 4};
-    r->ok = r->rank ? comm_send(r->comm, 1, COMM_ANY, &buf, 1) : comm_recv(r->comm, 1, COMM_ANY, &buf, 1);
+    r->ok = r->rank ? comm_send(r->comm, 1, COMM_ANY, &buf, 1)
+                    : comm_recv(r->comm, 1, COMM_ANY, &buf, 1);
     snprintf(r->why, sizeof r->why, "%s", comm_why(r->comm));
     end_or_fail(r);
 }
@@ -381,7 +397,7 @@ static void test_messages(void) {
     comm_free(c);
 }
 
-// --- programs --------------------------------------------------------------------------------------
+// --- programs ----------------------------------------------------------------------------------
 
 typedef struct Many { // one program on n devices
     otrn_env *env;
@@ -434,15 +450,16 @@ static float noise(uint32_t r, size_t i) { // sums of these depend on their orde
 }
 
 static const char sum_text[] = "func.func @main(%%a: tensor<%zuxf32>) -> tensor<%zuxf32> {\n"
-    "  %%r = \"stablehlo.all_reduce\"(%%a) ({\n"
-    "    ^bb0(%%x: tensor<f32>, %%y: tensor<f32>):\n"
-    "      %%s = stablehlo.add %%x, %%y : tensor<f32>\n"
-    "      stablehlo.return %%s : tensor<f32>\n"
-    "  }) {replica_groups = dense<> : tensor<0x0xi64>,\n"
-    "      channel_handle = #stablehlo.channel_handle<handle = 1, type = 0>, use_global_device_ids}\n"
-    "    : (tensor<%zuxf32>) -> tensor<%zuxf32>\n"
-    "  return %%r : tensor<%zuxf32>\n"
-    "}\n";
+                               "  %%r = \"stablehlo.all_reduce\"(%%a) ({\n"
+                               "    ^bb0(%%x: tensor<f32>, %%y: tensor<f32>):\n"
+                               "      %%s = stablehlo.add %%x, %%y : tensor<f32>\n"
+                               "      stablehlo.return %%s : tensor<f32>\n"
+                               "  }) {replica_groups = dense<> : tensor<0x0xi64>,\n"
+                               "      channel_handle = #stablehlo.channel_handle<handle = 1, type "
+                               "= 0>, use_global_device_ids}\n"
+                               "    : (tensor<%zuxf32>) -> tensor<%zuxf32>\n"
+                               "  return %%r : tensor<%zuxf32>\n"
+                               "}\n";
 
 // Every rank has the bits of ((x0 + x1) + x2) + …, twice, with one thread and with several.
 static void test_sum(uint32_t n, size_t elems, const char *threads) {
@@ -483,8 +500,10 @@ static const char groups_text[] =
     "    ^bb0(%x: tensor<bf16>, %y: tensor<bf16>):\n"
     "      %s = stablehlo.maximum %x, %y : tensor<bf16>\n"
     "      stablehlo.return %s : tensor<bf16>\n"
-    "  }) {scatter_dimension = 1 : i64, replica_groups = dense<[[0, 2], [3, 1]]> : tensor<2x2xi64>,\n"
-    "      channel_handle = #stablehlo.channel_handle<handle = 1, type = 0>, use_global_device_ids}\n"
+    "  }) {scatter_dimension = 1 : i64, replica_groups = dense<[[0, 2], [3, 1]]> : "
+    "tensor<2x2xi64>,\n"
+    "      channel_handle = #stablehlo.channel_handle<handle = 1, type = 0>, "
+    "use_global_device_ids}\n"
     "    : (tensor<4x6xbf16>) -> tensor<4x3xbf16>\n"
     "  return %r, %p : tensor<4x3xbf16>, tensor<ui32>\n"
     "}\n";
@@ -509,12 +528,16 @@ static void test_scatter(void) {
             wrong += bf16_to_f32(((uint16_t *)m.results[r][0])[i]) != (float)(x > y ? x : y);
         }
     }
-    check("reduce_scatter of groups on a 2 x 2 grid", s == OTRN_OK && !wrong, "%d wrong, %s", wrong, m.err.text);
+    check("reduce_scatter of groups on a 2 x 2 grid", s == OTRN_OK && !wrong, "%d wrong, %s", wrong,
+          m.err.text);
     s = many_execute(&m, 1, 4);
-    check("the same on a 1 x 4 grid", s == OTRN_OK && *(uint32_t *)m.results[3][1] == 3, "%s", m.err.text);
-    check("too many devices", otrn_execute_many(m.exe, 64, 64, NULL, NULL, &m.err) == OTRN_USAGE, "%s", m.err.text);
+    check("the same on a 1 x 4 grid", s == OTRN_OK && *(uint32_t *)m.results[3][1] == 3, "%s",
+          m.err.text);
+    check("too many devices", otrn_execute_many(m.exe, 64, 64, NULL, NULL, &m.err) == OTRN_USAGE,
+          "%s", m.err.text);
     s = otrn_execute(m.exe, (const void *const *)m.args[0], m.results[0], &m.err);
-    check("a group on one device", s == OTRN_CHECK && strstr(m.err.text, "names device 2"), "%s", m.err.text);
+    check("a group on one device", s == OTRN_CHECK && strstr(m.err.text, "names device 2"), "%s",
+          m.err.text);
     many_close(&m);
 }
 
@@ -532,7 +555,8 @@ static const char loop_text[] =
     "      ^bb0(%x: tensor<i32>, %y: tensor<i32>):\n"
     "        %a = stablehlo.add %x, %y : tensor<i32>\n"
     "        stablehlo.return %a : tensor<i32>\n"
-    "    }) {replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>} : (tensor<i32>) -> tensor<i32>\n"
+    "    }) {replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>} : (tensor<i32>) -> "
+    "tensor<i32>\n"
     "    %j = stablehlo.add %i, %one : tensor<i32>\n"
     "    stablehlo.return %j, %t : tensor<i32>, tensor<i32>\n"
     "  }\n"
@@ -540,7 +564,8 @@ static const char loop_text[] =
     "    ^bb0(%x: tensor<i32>, %y: tensor<i32>):\n"
     "      %a = stablehlo.add %x, %y : tensor<i32>\n"
     "      stablehlo.return %a : tensor<i32>\n"
-    "  }) {replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>} : (tensor<i32>) -> tensor<i32>\n"
+    "  }) {replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>} : (tensor<i32>) -> "
+    "tensor<i32>\n"
     "  return %r : tensor<i32>\n"
     "}\n";
 
@@ -554,26 +579,29 @@ static void test_loops(void) {
     for (uint32_t r = 0; r < 4; r++)
         *(int32_t *)m.args[r][0] = r < 2 ? 3 : 11;
     otrn_status s = many_execute(&m, 4, 1);
-    check("loops of different length", s == OTRN_OK && *(int32_t *)m.results[1][0] == 2 * 8 + 2 * 2048,
-          "%d %s", *(int32_t *)m.results[1][0], m.err.text);
+    check("loops of different length",
+          s == OTRN_OK && *(int32_t *)m.results[1][0] == 2 * 8 + 2 * 2048, "%d %s",
+          *(int32_t *)m.results[1][0], m.err.text);
     *(int32_t *)m.args[2][0] = 12; // once more than its mate
     s = many_execute(&m, 4, 1);
-    check("a loop that its mate has left", s == OTRN_CHECK && strstr(m.err.text, "same order"), "%s", m.err.text);
+    check("a loop that its mate has left", s == OTRN_CHECK && strstr(m.err.text, "same order"),
+          "%s", m.err.text);
     many_close(&m);
 }
 
-// Device 2's own check fails before the collective; the same program runs again with good arguments.
-static const char check_text[] =
-    "func.func @main(%a: tensor<4xi32>) -> tensor<4xi32> {\n"
-    "  %c = stablehlo.constant dense<7> : tensor<4xi32>\n"
-    "  check.expect_eq %a, %c : tensor<4xi32>\n"
-    "  %r = \"stablehlo.all_reduce\"(%a) ({\n"
-    "    ^bb0(%x: tensor<i32>, %y: tensor<i32>):\n"
-    "      %s = stablehlo.add %x, %y : tensor<i32>\n"
-    "      stablehlo.return %s : tensor<i32>\n"
-    "  }) {replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>} : (tensor<4xi32>) -> tensor<4xi32>\n"
-    "  return %r : tensor<4xi32>\n"
-    "}\n";
+// Device 2's own check fails before the collective; the same program runs again with good
+// arguments.
+static const char check_text[] = "func.func @main(%a: tensor<4xi32>) -> tensor<4xi32> {\n"
+                                 "  %c = stablehlo.constant dense<7> : tensor<4xi32>\n"
+                                 "  check.expect_eq %a, %c : tensor<4xi32>\n"
+                                 "  %r = \"stablehlo.all_reduce\"(%a) ({\n"
+                                 "    ^bb0(%x: tensor<i32>, %y: tensor<i32>):\n"
+                                 "      %s = stablehlo.add %x, %y : tensor<i32>\n"
+                                 "      stablehlo.return %s : tensor<i32>\n"
+                                 "  }) {replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>} "
+                                 ": (tensor<4xi32>) -> tensor<4xi32>\n"
+                                 "  return %r : tensor<4xi32>\n"
+                                 "}\n";
 
 static void test_failing_device(void) {
     Many m;
@@ -587,7 +615,8 @@ static void test_failing_device(void) {
                 ((int32_t *)m.args[r][0])[i] = round % 2 == 0 && r == 2 && i == 1 ? 8 : 7;
         otrn_status s = many_execute(&m, 4, 1);
         bool ok = round % 2 ? s == OTRN_OK && ((int32_t *)m.results[3][0])[1] == 28
-                            : s == OTRN_CHECK && strstr(m.err.text, "device 2: check failed") && m.err.line == 3;
+                            : s == OTRN_CHECK && strstr(m.err.text, "device 2: check failed") &&
+                                  m.err.line == 3;
         if (!ok || round == 19)
             check("a failing device and the run after it", ok, "round %d: %s", round, m.err.text);
         if (!ok)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// write_test.c — the bytecode writer: what it writes is read back to an equal graph, the way through text
-// gives the same bytes, and the version is the oldest that can say it. Then the kinds of reductions.
+// write_test.c — the bytecode writer: what it writes is read back to an equal graph, the way
+// through text gives the same bytes, and the version is the oldest that can say it. Then the kinds
+// of reductions.
 #define _GNU_SOURCE
 #include "write/write.h"
 
@@ -85,7 +86,8 @@ static const struct {
     int minor;
     const char *holds; // an op name in the bytes
 } versions[] = {
-    {"version-plain", F("%a: " T, T, "%0 = stablehlo.tanh %a : " T "\n return %0 : " T), 13, "tanh_v2"},
+    {"version-plain", F("%a: " T, T, "%0 = stablehlo.tanh %a : " T "\n return %0 : " T), 13,
+     "tanh_v2"},
     {"version-custom-call",
      F("%a: " T, T, "%0 = stablehlo.custom_call @f(%a) : (" T ") -> " T "\n return %0 : " T), 13,
      "custom_call_v1"},
@@ -158,7 +160,8 @@ static void test_refused(void) {
         {"refused-vector", "func.func private @f(vector<4xf32>)\n", "the type vector<4xf32>"},
         {"refused-foreign", "module attributes {k = #x.bytecode<\"0x03\">} {}",
          "only its own dialect understands"},
-        {"refused-name", "func.func private @f() attributes {sym_name = \"a\"}\n", "a second attribute sym_name"},
+        {"refused-name", "func.func private @f() attributes {sym_name = \"a\"}\n",
+         "a second attribute sym_name"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         Ctx ctx = {0};
