@@ -177,15 +177,79 @@ static void print_sharding(Bc *b, Rd *r, Buf *out, uint64_t code) {
         *r = axes;
 }
 
-// Factors are named by letters in the text; numbers say the same without a table of names.
+// Factors are named by letters from i on, behind z by z_1, z_2, …
+static void print_factor(Rd *r, Buf *out, int64_t factor) {
+    if (factor < 0)
+        rd_fail(r, "factor %lld of a sharding rule", (long long)factor);
+    if (factor < 18)
+        buf_put(out, &"ijklmnopqrstuvwxyz"[factor], 1);
+    else
+        buf_printf(out, "z_%lld", (long long)factor - 17);
+}
+
+// Behind the code of the Shardy attribute that is referred to, which must have it.
+static Rd part_rd(Bc *b, Rd *r, uint64_t code) {
+    uint32_t i = bc_attr_index(b, r);
+    bc_attr(b, i); // finds cycles and what is malformed
+    const BcEntry *e = &b->attrs[i].entry;
+    bool is_sdy = e->custom && b->dialects[e->dialect].known == BD_SDY;
+    Rd part = bc_rd(b, e->bytes);
+    if (!is_sdy || bc_varint(&part) != code)
+        rd_fail(r, "a sharding rule holds an attribute that does not belong there");
+    return part;
+}
+
+// ([ij, k], []): a list of factors for each dimension of each tensor.
+static void print_mappings(Bc *b, Rd *r, Buf *out) {
+    uint32_t n = bc_count(r);
+    buf_puts(out, "(");
+    for (uint32_t i = 0; i < n; i++) {
+        Rd tensor = part_rd(b, r, SDY_TENSOR_MAPPING);
+        uint32_t rank = bc_count(&tensor);
+        buf_puts(out, i ? ", [" : "[");
+        for (uint32_t d = 0; d < rank; d++) {
+            Rd dim = part_rd(b, &tensor, SDY_DIM_MAPPING);
+            uint32_t factors = bc_count(&dim);
+            buf_puts(out, d ? ", " : "");
+            for (uint32_t k = 0; k < factors; k++)
+                print_factor(&dim, out, bc_svarint(&dim));
+            bc_text_check(b, r, out);
+        }
+        buf_puts(out, "]");
+    }
+    buf_puts(out, ")");
+}
+
+static void print_factors(Bc *b, Rd *r, Buf *out, const char *name) {
+    uint32_t n = bc_count(r);
+    for (uint32_t i = 0; i < n; i++) {
+        buf_printf(out, i ? ", %s" : " %s={", i ? "" : name);
+        print_factor(r, out, bc_svarint(r));
+        bc_text_check(b, r, out);
+    }
+    buf_puts(out, n ? "}" : "");
+}
+
+// The sizes of the factors come first and are printed behind the mappings.
 static void print_rule(Bc *b, Rd *r, Buf *out) {
-    print_ints(b, r, out, "sizes=[", "]");
-    print_list(b, r, out, ", operands=[", "]");
-    print_list(b, r, out, ", results=[", "]");
-    print_ints_unless_empty(b, r, out, ", reduction={", "}");
-    print_ints_unless_empty(b, r, out, ", need_replication={", "}");
-    print_ints_unless_empty(b, r, out, ", permutation={", "}");
-    print_ints_unless_empty(b, r, out, ", blocked_propagation={", "}");
+    Rd sizes = *r;
+    for (uint32_t n = bc_count(r); n; n--)
+        bc_svarint(r);
+    print_mappings(b, r, out);
+    buf_puts(out, "->");
+    print_mappings(b, r, out);
+    uint32_t n = bc_count(&sizes);
+    for (uint32_t i = 0; i < n; i++) {
+        buf_puts(out, i ? ", " : " {");
+        print_factor(r, out, i);
+        buf_printf(out, "=%lld", (long long)bc_svarint(&sizes));
+        bc_text_check(b, r, out);
+    }
+    buf_puts(out, n ? "}" : "");
+    print_factors(b, r, out, "reduction");
+    print_factors(b, r, out, "need_replication");
+    print_factors(b, r, out, "permutation");
+    print_factors(b, r, out, "blocked_propagation");
     if (rd_u8(r))
         buf_puts(out, ", custom");
 }

@@ -116,8 +116,7 @@ static void zoo_attrs(Maker *m, Zoo *z) {
         {ATTR(m, SDY, 2, 1, sdy_axis, 2, zig(1), zig(0)),
          "#sdy.mesh<[\"a\"=2], device_ids=[1, 0]>"},
         {add_attr(m, SDY, rule),
-         "#sdy.op_sharding_rule<sizes=[8], operands=[[[0, 1]]], results=[[[0, 1]]], reduction={0}, "
-         "blocked_propagation={1}, custom>"},
+         "#sdy.op_sharding_rule<([ij])->([ij]) {i=8} reduction={i} blocked_propagation={j}, custom>"},
         {ATTR(m, SDY, 14, 1, params), "#sdy.all_to_all_param_list<[{\"y\"}: 0->1]>"},
     };
     for (size_t i = 0; i < sizeof attrs / sizeof *attrs; i++)
