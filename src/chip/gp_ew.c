@@ -84,6 +84,12 @@ otrn_status gp_ew_run(const GpCall *c) {
 
 // --- map ---------------------------------------------------------------------------------------
 
+// How operand i of the fused form relates to the results' shape: see ops.def.
+static int64_t map_kind(const Kern *k, int i) {
+    const HloAttr *a = k->op == HLO_FUSED ? kern_attr(k, AK_BROADCAST_DIMENSIONS) : NULL;
+    return a && a->kind == HA_INTS && (uint32_t)i < a->n ? a->ints[i] : FUSED_SAME;
+}
+
 bool gp_map_check(const Kern *k) {
     if (k->nregions != 1 || k->nout < 1)
         return false;
@@ -91,7 +97,8 @@ bool gp_map_check(const Kern *k) {
     if (p->nouts != k->nout || p->ninputs + (uint32_t)p->ncaptures != k->nin)
         return false;
     for (int i = 0; i < p->ninputs; i++)
-        if (!gp_same_dims(&k->in[i], &k->out[0]) || k->in[i].dtype != p->dtypes[i])
+        if (!hlo_fused_fits(k->in[i].dims, k->in[i].rank, k->out[0].dims, k->out[0].rank, map_kind(k, i)) ||
+            k->in[i].dtype != p->dtypes[i])
             return false;
     for (uint32_t i = 0; i < k->nout; i++)
         if (!gp_same_dims(&k->out[i], &k->out[0]) || p->dtypes[p->outs[i]] != k->out[i].dtype)
@@ -101,9 +108,32 @@ bool gp_map_check(const Kern *k) {
 
 #define MAP_SLOTS 4 // per thread: evens out unequal cores
 
-size_t gp_map_scratch(const Kern *k, int threads) {
+// A slot: the program's registers, then a block for each operand that is repeated.
+static size_t map_slot_bytes(const Kern *k) {
     const KProg *p = &k->regions[0];
-    return prog_shared_bytes(p) + MAP_SLOTS * (size_t)threads * prog_slot_bytes(p);
+    size_t bytes = prog_slot_bytes(p);
+    for (int i = 0; i < p->ninputs; i++)
+        if (map_kind(k, i) != FUSED_SAME)
+            bytes += gp_align(LANE_BLOCK * dtype_bytes(p->dtypes[i]));
+    return bytes;
+}
+
+size_t gp_map_scratch(const Kern *k, int threads) {
+    return prog_shared_bytes(&k->regions[0]) + MAP_SLOTS * (size_t)threads * map_slot_bytes(k);
+}
+
+// Lanes [at, at + m) of an operand that is repeated along trailing (rows) or leading dimensions (columns).
+static void map_repeat(char *to, const char *from, size_t elem, int64_t kind, size_t in_elems, size_t out_elems,
+                       size_t at, size_t m) {
+    size_t inner = kind == FUSED_ROWS ? out_elems / in_elems : in_elems;
+    for (size_t done = 0; done < m;) {
+        size_t i = at + done, left = inner - i % inner, run = left < m - done ? left : m - done;
+        if (kind == FUSED_ROWS)
+            gp_fill(to + done * elem, from + i / inner * elem, elem, run);
+        else
+            memcpy(to + done * elem, from + i % inner * elem, run * elem);
+        done += run;
+    }
 }
 
 typedef struct MapJob {
@@ -117,14 +147,24 @@ static void map_slot(void *arg, size_t begin, size_t end) {
     const GpCall *c = j->c;
     const KProg *p = &c->k->regions[0];
     size_t n = (size_t)c->k->out[0].elems;
-    size_t blocks = (n + LANE_BLOCK - 1) / LANE_BLOCK;
+    size_t blocks = (n + LANE_BLOCK - 1) / LANE_BLOCK, reg_bytes = prog_slot_bytes(p);
     for (size_t slot = begin; slot < end; slot++) {
         Prog g;
-        prog_init(&g, p, c->scratch, j->slot0 + slot * prog_slot_bytes(p), gp_captures(c, 0));
+        char *base = j->slot0 + slot * map_slot_bytes(c->k);
+        prog_init(&g, p, c->scratch, base, gp_captures(c, 0));
         for (size_t b = slot * blocks / j->slots; b < (slot + 1) * blocks / j->slots; b++) {
             size_t at = b * LANE_BLOCK, m = n - at < LANE_BLOCK ? n - at : LANE_BLOCK;
-            for (int i = 0; i < p->ninputs; i++)
-                g.at[i] = (char *)c->in[i] + at * dtype_bytes(p->dtypes[i]);
+            char *block = base + reg_bytes;
+            for (int i = 0; i < p->ninputs; i++) {
+                size_t elem = dtype_bytes(p->dtypes[i]);
+                int64_t kind = map_kind(c->k, i);
+                g.at[i] = (char *)c->in[i] + at * elem;
+                if (kind == FUSED_SAME)
+                    continue;
+                map_repeat(block, c->in[i], elem, kind, (size_t)c->k->in[i].elems, n, at, m);
+                g.at[i] = block;
+                block += gp_align(LANE_BLOCK * elem);
+            }
             prog_run(&g, m);
             for (uint32_t i = 0; i < c->k->nout; i++) { // after all steps: results may lie on operands
                 size_t bytes = dtype_bytes(c->k->out[i].dtype);

@@ -386,17 +386,24 @@ void eval_map(Eval *e, OpId id, const Tensor *in, Tensor *out) {
                   "the region returns the result's element type");
         out[r].data = eval_new(e, out[r].type);
     }
-    for (uint32_t k = 0; k < op->noperands; k++)
+    uint32_t nkinds;
+    const int64_t *kinds = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &nkinds); // of the fused form
+    for (uint32_t k = 0; k < op->noperands; k++) {
+        const HloType *it = eval_type(e, in[k]);
         eval_need(e, id,
-                  eval_same_dims(eval_type(e, in[k]), t) &&
-                      eval_body_arg(e, &body, k)->dtype == eval_type(e, in[k])->dtype,
+                  hlo_fused_fits(it->dims, it->rank, t->dims, t->rank, k < nkinds ? kinds[k] : FUSED_SAME) &&
+                      eval_body_arg(e, &body, k)->dtype == it->dtype,
                   "the region takes one element of each operand");
+    }
     for (int64_t i = 0; i < t->elems; i++) {
         const void *args[EVAL_MAX_BODY];
         void *results[EVAL_MAX_BODY];
-        for (uint32_t k = 0; k < op->noperands; k++)
-            args[k] =
-                (const uint8_t *)in[k].data + i * (int64_t)dtype_bytes(eval_type(e, in[k])->dtype);
+        for (uint32_t k = 0; k < op->noperands; k++) {
+            const HloType *it = eval_type(e, in[k]);
+            int64_t kind = k < nkinds ? kinds[k] : FUSED_SAME;
+            int64_t at = kind == FUSED_ROWS ? i / (t->elems / it->elems) : kind == FUSED_COLUMNS ? i % it->elems : i;
+            args[k] = (const uint8_t *)in[k].data + at * (int64_t)dtype_bytes(it->dtype);
+        }
         for (uint32_t r = 0; r < op->nresults; r++)
             results[r] = (uint8_t *)out[r].data + i * (int64_t)dtype_bytes(eval_type(e, out[r])->dtype);
         eval_body_call(e, &body, args, results);

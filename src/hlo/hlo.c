@@ -337,6 +337,18 @@ _Noreturn void hlo_fail(Hlo *h, OpId op, otrn_status code, const char *fmt, ...)
              *name ? ")" : "");
 }
 
+bool hlo_fused_fits(const int64_t *in, int in_rank, const int64_t *out, int out_rank, int64_t kind) {
+    if (kind < FUSED_SAME || kind > FUSED_COLUMNS || in_rank > out_rank || (kind == FUSED_SAME && in_rank != out_rank))
+        return false;
+    // what is repeated may stand there with dimensions of size one
+    while (kind == FUSED_ROWS && in_rank && in[in_rank - 1] == 1)
+        in_rank--;
+    while (kind == FUSED_COLUMNS && in_rank && in[0] == 1)
+        in++, in_rank--;
+    const int64_t *from = kind == FUSED_COLUMNS ? out + (out_rank - in_rank) : out;
+    return !in_rank || !memcmp(in, from, (size_t)in_rank * sizeof *in);
+}
+
 void hlo_tensor_expand(const Hlo *h, const HloAttr *t, void *out) {
     assert(t->kind == HA_TENSOR);
     const HloType *ty = hlo_type(h, t->type);

@@ -207,6 +207,12 @@ static void check_sort(Verify *v) {
         verify_fail(v, "C4: dimension %lld of %s", (long long)dim, verify_type_text(v, a));
 }
 
+static int64_t fused_kind(const HloOp *op, uint32_t i) {
+    uint32_t n;
+    const int64_t *kinds = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
+    return i < n ? kinds[i] : -1;
+}
+
 static void check_map(Verify *v) {
     const HloRegion *body = hlo_op_region(v->h, v->op, 0);
     const HloOp *ret;
@@ -216,7 +222,11 @@ static void check_map(Verify *v) {
     const HloType *r = verify_out(v, 0);
     for (uint32_t i = 0; i < v->op->noperands; i++) {
         const HloType *t = verify_in(v, i), *arg = verify_value(v, body->args + i);
-        verify_same_shape(v, "C1", t, r);
+        if (v->op->code == HLO_FUSED)
+            verify_that(v, hlo_fused_fits(t->dims, t->rank, r->dims, r->rank, fused_kind(v->op, i)),
+                        "an operand does not fit the results");
+        else
+            verify_same_shape(v, "C1", t, r);
         if (arg->kind != HT_TENSOR || arg->rank || !verify_elem_same(arg, t))
             verify_fail(v, "C4: argument %u of the computation is no element of the input", i);
     }

@@ -7,7 +7,8 @@
 // Ops are visited in order. An elementwise op joins the open group that made one of its operands; any other use
 // of a group's values closes the group, and the fused op stands where it is closed. So inputs are always there
 // before it and no use comes before its results. Splat constants become constants of the region, broadcast
-// scalars are read by it directly. Each step rounds as the op alone would: fusing changes no bit.
+// scalars are read by it directly, and a tensor repeated along rows or columns is read as it was before that. Each
+// step rounds as the op alone would: fusing changes no bit.
 #include <string.h>
 
 #include "pass/walk.h"
@@ -69,6 +70,33 @@ static ValueId scalar_behind(const Hlo *h, ValueId v) {
         return 0;
     ValueId s = hlo_operand(h, hlo_at(h, def), 0);
     return hlo_value_type(h, s)->rank == 0 ? s : 0;
+}
+
+// The smaller tensor behind an operand that only repeats it along leading or trailing dimensions; *kind says which.
+static ValueId repeated_behind(const Hlo *h, ValueId v, int64_t *kind) {
+    *kind = FUSED_SAME;
+    OpId def = h->values.at[v].def;
+    if (!def || hlo_at(h, def)->code != HLO_BROADCAST_IN_DIM)
+        return v;
+    uint32_t n;
+    const int64_t *dims = hlo_ints(hlo_at(h, def), AK_BROADCAST_DIMENSIONS, &n);
+    ValueId s = hlo_operand(h, hlo_at(h, def), 0);
+    const HloType *in = hlo_value_type(h, s), *out = hlo_value_type(h, v);
+    if (!n || n != in->rank || in->text)
+        return v;
+    for (int64_t way = FUSED_ROWS; way <= FUSED_COLUMNS; way++) {
+        bool fits = hlo_fused_fits(in->dims, in->rank, out->dims, out->rank, way);
+        uint32_t ones = 0; // dimensions of size one at the repeated end say nothing about the order
+        while (ones < n && in->dims[way == FUSED_ROWS ? n - 1 - ones : ones] == 1)
+            ones++;
+        for (uint32_t i = 0; i < n - ones; i++)
+            fits = fits && (way == FUSED_ROWS ? dims[i] == i : dims[n - 1 - i] == out->rank - 1 - (int64_t)i);
+        if (fits) {
+            *kind = way;
+            return s;
+        }
+    }
+    return v;
 }
 
 // --- building the fused op ---------------------------------------------------------------------------------
@@ -157,11 +185,23 @@ static void find_outputs(Fuse *f, uint32_t group, Values *outputs) {
     }
 }
 
+// A single op is worth it when an operand then need not be written out at full size.
+static bool saves_alone(const Hlo *h, const HloOp *op) {
+    for (uint32_t k = 0; k < op->noperands; k++) {
+        int64_t kind;
+        ValueId v = hlo_operand(h, op, k);
+        repeated_behind(h, v, &kind);
+        if (kind != FUSED_SAME || scalar_behind(h, v) || (splat_of(h, v) && hlo_value_type(h, v)->elems > 1))
+            return true;
+    }
+    return false;
+}
+
 static void close_group(Fuse *f, uint32_t group, OpList *out) {
     Hlo *h = f->h;
     f->groups.at[group].open = false;
     Group g = f->groups.at[group];
-    if (g.ops.n == 1) {
+    if (g.ops.n == 1 && !saves_alone(h, hlo_at(h, g.ops.at[0]))) {
         VEC_PUSH(f->c->scratch, out, g.ops.at[0]);
         return;
     }
@@ -173,7 +213,12 @@ static void close_group(Fuse *f, uint32_t group, OpList *out) {
     for (uint32_t i = 0; i < outputs.n; i++)
         types[i] = h->values.at[outputs.at[i]].type;
     LocId loc = hlo_at(h, g.ops.at[g.ops.n - 1])->loc;
-    OpId fused = hlo_op(h, HLO_FUSED, loc, inputs.n, inputs.at, outputs.n, types);
+    int64_t *kinds = ARENA_NEWN(h->arena, int64_t, inputs.n + 1);
+    ValueId *operands = ARENA_NEWN(f->c->scratch, ValueId, inputs.n + 1);
+    for (uint32_t i = 0; i < inputs.n; i++)
+        operands[i] = repeated_behind(h, inputs.at[i], &kinds[i]);
+    OpId fused = hlo_op(h, HLO_FUSED, loc, inputs.n, operands, outputs.n, types);
+    *hlo_attr_slot(h, fused, AK_BROADCAST_DIMENSIONS) = (HloAttr){.kind = HA_INTS, .n = inputs.n, .ints = kinds};
     for (uint32_t i = 0; i < inputs.n; i++)
         types[i] = scalar_type(h, inputs.at[i]);
     RegionId r = hlo_op_add_region(h, fused, inputs.n, types);
