@@ -44,7 +44,6 @@ typedef struct GpCall { // one kernel with its tensors bound
 typedef otrn_status GpFn(const GpCall *c);
 GpFn *gp_find(const Kern *k); // NULL: no kernel for this op with these types
 size_t gp_scratch_bytes(const Kern *k, int threads);
-bool gp_in_place_ok(const Kern *k, uint32_t in_index); // result 0 may share operand's memory
 
 // --- matmul.c, host kernels --------------------------------------------------------------------
 // Partition memories lie in host memory with a padded pitch, see chip.c. Pitches are bytes between

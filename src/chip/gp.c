@@ -145,24 +145,6 @@ size_t gp_scratch_bytes(const Kern *k, int threads) {
     return row && row->scratch ? gp_align(row->scratch(k, threads < 1 ? 1 : threads)) : 0;
 }
 
-bool gp_in_place_ok(const Kern *k, uint32_t in_index) {
-    const GpRow *row = find_row(k);
-    if (!row || k->nout < 1 || in_index >= k->nin)
-        return false;
-    const KTensor *in = &k->in[in_index], *out = &k->out[0];
-    if (in->elems != out->elems || dtype_bytes(in->dtype) != dtype_bytes(out->dtype))
-        return false;
-    if (row->run == gp_ew_run || row->run == gp_map_run)
-        return true;
-    if (row->run == gp_copy_run)
-        return in_index == 0 && k->nout == 1;
-    if (row->run == gp_custom_run)
-        return in_index == 0 && k->nout == 1 && k->nin == 1;
-    if (row->run == gp_bitcast_run || row->run == gp_dynamic_update_slice_run)
-        return in_index == 0;
-    return row->run == gp_scatter_run && in_index == 0;
-}
-
 // --- shared ------------------------------------------------------------------------------------
 
 void gp_strides(const KTensor *t, int64_t *strides) {

@@ -84,10 +84,10 @@ otrn_status gp_ew_run(const GpCall *c) {
 
 // --- map ---------------------------------------------------------------------------------------
 
-// How operand i of the fused form relates to the results' shape: see ops.def.
-static int64_t map_kind(const Kern *k, int i) {
+// How each operand of the fused form relates to the results' shape (see ops.def); NULL: all have it.
+static const int64_t *map_kinds(const Kern *k) {
     const HloAttr *a = k->op == HLO_FUSED ? kern_attr(k, AK_BROADCAST_DIMENSIONS) : NULL;
-    return a && a->kind == HA_INTS && (uint32_t)i < a->n ? a->ints[i] : FUSED_SAME;
+    return a && a->kind == HA_INTS && a->n >= k->regions[0].ninputs ? a->ints : NULL;
 }
 
 bool gp_map_check(const Kern *k) {
@@ -96,8 +96,10 @@ bool gp_map_check(const Kern *k) {
     const KProg *p = &k->regions[0];
     if (p->nouts != k->nout || p->ninputs + (uint32_t)p->ncaptures != k->nin)
         return false;
+    const int64_t *kinds = map_kinds(k);
     for (int i = 0; i < p->ninputs; i++)
-        if (!hlo_fused_fits(k->in[i].dims, k->in[i].rank, k->out[0].dims, k->out[0].rank, map_kind(k, i)) ||
+        if (!hlo_fused_fits(k->in[i].dims, k->in[i].rank, k->out[0].dims, k->out[0].rank,
+                            kinds ? kinds[i] : FUSED_SAME) ||
             k->in[i].dtype != p->dtypes[i])
             return false;
     for (uint32_t i = 0; i < k->nout; i++)
@@ -111,9 +113,10 @@ bool gp_map_check(const Kern *k) {
 // A slot: the program's registers, then a block for each operand that is repeated.
 static size_t map_slot_bytes(const Kern *k) {
     const KProg *p = &k->regions[0];
+    const int64_t *kinds = map_kinds(k);
     size_t bytes = prog_slot_bytes(p);
-    for (int i = 0; i < p->ninputs; i++)
-        if (map_kind(k, i) != FUSED_SAME)
+    for (int i = 0; kinds && i < p->ninputs; i++)
+        if (kinds[i] != FUSED_SAME)
             bytes += gp_align(LANE_BLOCK * dtype_bytes(p->dtypes[i]));
     return bytes;
 }
@@ -148,6 +151,7 @@ static void map_slot(void *arg, size_t begin, size_t end) {
     const KProg *p = &c->k->regions[0];
     size_t n = (size_t)c->k->out[0].elems;
     size_t blocks = (n + LANE_BLOCK - 1) / LANE_BLOCK, reg_bytes = prog_slot_bytes(p);
+    const int64_t *kinds = map_kinds(c->k);
     for (size_t slot = begin; slot < end; slot++) {
         Prog g;
         char *base = j->slot0 + slot * map_slot_bytes(c->k);
@@ -157,7 +161,7 @@ static void map_slot(void *arg, size_t begin, size_t end) {
             char *block = base + reg_bytes;
             for (int i = 0; i < p->ninputs; i++) {
                 size_t elem = dtype_bytes(p->dtypes[i]);
-                int64_t kind = map_kind(c->k, i);
+                int64_t kind = kinds ? kinds[i] : FUSED_SAME;
                 g.at[i] = (char *)c->in[i] + at * elem;
                 if (kind == FUSED_SAME)
                     continue;

@@ -63,6 +63,18 @@ static inline const HloAttr *kern_attr(const Kern *k, HloAttrKey key) {
 // Names of ops, attributes and types go through the artifact's dictionary, so that renumbering the
 // tables does not break old files. Decode checks everything a hostile file could get wrong except
 // shapes and types against the op's rules: kern_verify does that.
+// May a result lie on the memory of an operand while the kernel runs? The one rule for the compiler, which makes
+// use of it, and the kernels, which keep it: elementwise ones read a block of every operand before they write that
+// block of any result; updates change their first operand only where they must.
+static inline bool kern_may_share(int op, uint32_t operand, uint32_t result, int in_dtype, int64_t in_elems,
+                                  int out_dtype, int64_t out_elems) {
+    if (in_elems != out_elems || dtype_bytes(in_dtype) != dtype_bytes(out_dtype))
+        return false;
+    if (hlo_op_rows[op].cls <= HC_EW3 || op == HLO_MAP || op == HLO_FUSED)
+        return true;
+    return operand == 0 && result == 0 && (op == HLO_DYNAMIC_UPDATE_SLICE || op == HLO_SCATTER);
+}
+
 void kern_encode(const Kern *k, Dict *dict, Buf *out);
 void kern_decode(Rd *r, Dict *dict, Arena *a, Kern *out);
 // One line, and its inverse. `names` (isa.h) may be NULL.

@@ -116,14 +116,10 @@ static void release(Lower *l, ValueId v) { hold(l, l->buf_of[v], -1); }
 
 // --- choosing where a result goes --------------------------------------------------------------------
 
-// May a result of this op take the memory of operand i while it is being computed? Elementwise kernels read a
-// block of every operand before they write that block of any result.
 static bool may_overwrite(const Lower *l, const HloOp *op, uint32_t i, uint32_t result) {
     const HloType *in = hlo_value_type(l->h, hlo_operand(l->h, op, i));
     const HloType *out = hlo_value_type(l->h, op->results + result);
-    if (hlo_row(op)->cls <= HC_EW3 || op->code == HLO_FUSED)
-        return in->elems == out->elems && dtype_bytes(in->dtype) == dtype_bytes(out->dtype);
-    return i == 0 && result == 0 && op->code == HLO_DYNAMIC_UPDATE_SLICE;
+    return kern_may_share(op->code, i, result, in->dtype, in->elems, out->dtype, out->elems);
 }
 
 // The operand's buffer is free to be overwritten by this op: last read here, made in this loop.

@@ -487,7 +487,8 @@ static inline bool case_run(Suite *s, const Case *c, const char *name) {
                 case_fail(s, name, "%s, %d threads: other bits", host_name(level), p + 1);
         }
     for (uint32_t i = 0; i < c->k.nin; i++) {
-        if (!gp_in_place_ok(&c->k, i))
+        const KTensor *in = &c->k.in[i], *out = c->k.out;
+        if (!c->k.nout || !kern_may_share(c->k.op, i, 0, in->dtype, in->elems, out->dtype, out->elems))
             continue;
         CaseRun r = case_once(s, c, fn, host_best(), s->pool[1], (int)i);
         if (!same_bits(c, &first, &r))
