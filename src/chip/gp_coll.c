@@ -91,6 +91,14 @@ otrn_status coll_root(const GpCall *c, const GpMeet *m, uint32_t k, uint32_t *po
     return OTRN_OK;
 }
 
+otrn_status coll_begin_rooted(const GpCall *c, GpMeet **out) {
+    uint32_t root;
+    otrn_status s = coll_find(c, out);
+    for (uint32_t i = 0; i < c->k->nout && s == OTRN_OK && (*out)->members.n; i++)
+        s = coll_root(c, *out, i, &root);
+    return s == OTRN_OK ? coll_begin(c, *out) : s;
+}
+
 static void zero(const GpCall *c, uint32_t k) {
     static const uint8_t none[16];
     if (c->k->out[k].elems)
@@ -246,11 +254,7 @@ size_t gp_collective_broadcast_scratch(const Kern *k, int threads) {
 otrn_status gp_collective_broadcast_run(const GpCall *c) {
     GpMeet *m;
     uint32_t root;
-    otrn_status s = coll_find(c, &m);
-    for (uint32_t i = 0; i < c->k->nout && s == OTRN_OK && m->members.n; i++)
-        s = coll_root(c, m, i, &root);
-    if (s == OTRN_OK)
-        s = coll_begin(c, m);
+    otrn_status s = coll_begin_rooted(c, &m);
     if (s != OTRN_OK)
         return s;
     for (uint32_t i = 0; i < c->k->nout; i++) {

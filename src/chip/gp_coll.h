@@ -2,7 +2,7 @@
 // gp_coll.h — a collective's meeting, for the kernels of gp_coll.c and gp_coll_reduce.c.
 //
 // Lies at the start of the kernel's scratch memory:  GpMeet | CommBuf per operand | the kernel's
-// own On one device (GpCall.comm is NULL) every group is that device alone and nobody meets.
+// own. On one device (GpCall.comm is NULL) every group is that device alone and nobody meets.
 #ifndef OTRN_CHIP_GP_COLL_H
 #define OTRN_CHIP_GP_COLL_H
 
@@ -38,6 +38,8 @@ static inline const char *coll_out(const GpCall *c, uint32_t position, uint32_t 
 // behind the others says.
 bool coll_root_ok(const Kern *k);
 otrn_status coll_root(const GpCall *c, const GpMeet *m, uint32_t k, uint32_t *position);
+// Find the group, check every operand's root, meet: how a collective with a root starts.
+otrn_status coll_begin_rooted(const GpCall *c, GpMeet **out);
 bool coll_groups_ok(const Kern *k);
 
 #endif

@@ -228,11 +228,7 @@ size_t gp_collective_reduce_scratch(const Kern *k, int threads) {
 otrn_status gp_collective_reduce_run(const GpCall *c) {
     GpMeet *m;
     uint32_t root;
-    otrn_status s = coll_find(c, &m);
-    for (uint32_t i = 0; i < c->k->nout && s == OTRN_OK && m->members.n; i++)
-        s = coll_root(c, m, i, &root);
-    if (s == OTRN_OK)
-        s = coll_begin(c, m);
+    otrn_status s = coll_begin_rooted(c, &m);
     if (s != OTRN_OK)
         return s;
     for (uint32_t i = 0; i < c->k->nout; i++) {
