@@ -141,6 +141,7 @@ static void save_section(const Artifact *art, int section, Dict *dict, Buf *out)
         save_locs(art, dict, out);
         break;
     case SEC_CODE:
+        put_u32(out, art->ncode);
         isa_encode_all(art->code, art->ncode, out);
         break;
     case SEC_CLOC:
@@ -312,11 +313,7 @@ static void load_locs(Load *l, Rd *r, Artifact *art) {
 
 static void load_code(Load *l, Artifact *art) {
     Rd *r = &l->section[SEC_CODE];
-    size_t size = (size_t)(r->end - r->at);
-    if (size % ISA_BYTES || size / ISA_BYTES > INT32_MAX)
-        rd_fail(r, "the code section has %zu bytes, which is not a whole number of instructions",
-                size);
-    art->ncode = (uint32_t)(size / ISA_BYTES);
+    art->ncode = rd_count(r, ISA_HEAD_BYTES);
     art->code = ARENA_NEWN(l->arena, IsaInst, art->ncode ? art->ncode : 1);
     isa_decode_all(r, &l->dict.map, art->code, art->ncode);
     r = &l->section[SEC_CLOC];

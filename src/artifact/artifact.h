@@ -55,7 +55,7 @@ typedef struct Artifact {
 } Artifact;
 
 #define ARTIFACT_MAGIC "OTRNART"
-#define ARTIFACT_VERSION 1
+#define ARTIFACT_VERSION 2
 
 #define ART_LOOP_DEPTH_MAX 64
 

@@ -95,7 +95,8 @@ static uint32_t *find_labels(const Artifact *art, Arena *a) {
     uint32_t *labels = ARENA_NEWN(a, uint32_t, (size_t)art->ncode + 1);
     for (uint32_t i = 0; i < art->ncode; i++) {
         uint32_t to = (uint32_t)art->code[i].imm;
-        if (isa_rows[art->code[i].op].cost == COST_BRANCH && to < art->ncode)
+        int cost = isa_rows[art->code[i].op].cost;
+        if ((cost == COST_BRANCH || cost == COST_LOOP) && to < art->ncode)
             labels[to] = 1;
     }
     for (uint32_t i = 0; i < art->nloops; i++)

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "chip/dma.h"
+#include "chip/effect.h"
 
 #define PITCH_PAD 64 // pitch / 64 is odd
 #define SBUF_PITCH (ISA_SBUF_BYTES + PITCH_PAD)
@@ -26,6 +27,7 @@ struct Chip {
     uint8_t *sbuf, *psum;
     MmStationary array;
     int64_t regs[ISA_REGS];
+    EngineState engines;
     struct CommRank *comm;
 };
 
@@ -88,10 +90,32 @@ static _Noreturn void no_kernel(Ctx *ctx, const Artifact *art, uint32_t kern) {
              dtype_row(dtype)->name);
 }
 
+static bool executes(int op) {
+    switch ((IsaCost)isa_rows[op].cost) {
+    case COST_CONTROL:
+    case COST_BARRIER:
+    case COST_BRANCH:
+    case COST_LOOP:
+    case COST_REG:
+    case COST_REGLOAD:
+    case COST_KERNEL:
+    case COST_COLLECTIVE:
+        return true;
+    default:
+        return op == ISA_DMA || op == ISA_LDWEIGHTS || op == ISA_MATMUL || effect_find(op);
+    }
+}
+
 void chip_check(Ctx *ctx, const Artifact *art) {
     for (uint32_t i = 0; i < art->nkerns; i++)
         if (!gp_find(&art->kerns[i]))
             no_kernel(ctx, art, i);
+    for (uint32_t i = 0; i < art->ncode; i++)
+        if (!executes(art->code[i].op)) {
+            const ArtLoc *loc = &art->locs[art->code_loc[i]];
+            ctx_fail(ctx, OTRN_UNSUPPORTED, (Place){*loc->file ? loc->file : NULL, loc->line, loc->col},
+                     "instruction %u: `%s` is not executed yet", i, isa_rows[art->code[i].op].name);
+        }
 }
 
 ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads) {
@@ -133,10 +157,23 @@ static uint8_t *resolve(const Chip *c, uint8_t *const *segs, uint64_t addr, int6
     }
 }
 
+// An address with its register terms added.
+static uint64_t with_terms(const Chip *c, uint64_t addr, const uint8_t reg[2], const int32_t mul[2]) {
+    for (int i = 0; i < 2 && reg[i]; i++)
+        addr += (uint64_t)(c->regs[reg[i] - 1] * mul[i]);
+    return addr;
+}
+static uint64_t dst_addr(const Chip *c, const IsaInst *in) {
+    return with_terms(c, in->dst, in->reg_d, in->mul_d);
+}
+static uint64_t src_addr(const Chip *c, const IsaInst *in) {
+    return with_terms(c, in->src, in->reg_s, in->mul_s);
+}
+
 static void run_dma(const Chip *c, const IsaInst *in, uint8_t *const *segs) {
     int64_t dst0, src0, d[4], s[4], elem = (int64_t)dtype_bytes(in->stype);
-    uint8_t *dst = resolve(c, segs, in->dst, &dst0);
-    const uint8_t *src = resolve(c, segs, in->src, &src0);
+    uint8_t *dst = resolve(c, segs, dst_addr(c, in), &dst0);
+    const uint8_t *src = resolve(c, segs, src_addr(c, in), &src0);
     if (dst == src)
         return; // a result bound to the memory of its argument
     for (int i = 0; i < 4; i++) {
@@ -152,23 +189,35 @@ static void run_dma(const Chip *c, const IsaInst *in, uint8_t *const *segs) {
 
 static void run_matmul(const Chip *c, const IsaInst *in, uint8_t *const *segs, const IsaInst *next) {
     int64_t dst_pitch, src_pitch, ignored;
-    uint8_t *dst = resolve(c, segs, in->dst, &dst_pitch);
-    const uint8_t *src = resolve(c, segs, in->src, &src_pitch);
+    uint8_t *dst = resolve(c, segs, dst_addr(c, in), &dst_pitch);
+    const uint8_t *src = resolve(c, segs, src_addr(c, in), &src_pitch);
     MmCall call = {.st = &c->array, .dst = (float *)dst, .dst_pitch = (size_t)dst_pitch,
                    .dst_stride = in->d[1], .src = src, .src_pitch = (size_t)src_pitch,
                    .src_stride = in->s[1], .stype = in->stype,
                    .accumulate = in->flags & MATMUL_ACCUMULATE,
-                   .next_src = next ? resolve(c, segs, next->src, &ignored) : NULL};
+                   .next_src = next ? resolve(c, segs, src_addr(c, next), &ignored) : NULL};
     mm_run(c->pool, &call, in->n[1]);
 }
 
-static void run_memset(const Chip *c, const IsaInst *in, uint8_t *const *segs) {
-    int64_t pitch;
-    uint8_t *dst = resolve(c, segs, in->dst, &pitch);
-    size_t elem = dtype_bytes(in->dtype);
-    for (uint32_t p = 0; p < in->n[0]; p++)
-        for (uint32_t j = 0; j < in->n[1]; j++)
-            memcpy(dst + p * pitch + (int64_t)j * in->d[1] * (int64_t)elem, &in->imm, elem);
+// An operand of an engine instruction: host address and byte stride of its partitions. Without one, or for a
+// number, the address is NULL.
+static EffOperand operand(const Chip *c, uint8_t *const *segs, uint64_t addr) {
+    EffOperand o = {0};
+    if (addr && addr_space(addr) < SPACE_COUNT)
+        o.at = resolve(c, segs, addr, &o.pitch);
+    return o;
+}
+
+static otrn_status run_effect(Chip *c, const IsaInst *in, uint8_t *const *segs, char *why, size_t why_bytes) {
+    EffCall call = {.in = in, .state = &c->engines, .pool = c->pool, .level = c->level, .comm = c->comm,
+                    .why = why, .why_bytes = why_bytes};
+    call.dst = operand(c, segs, dst_addr(c, in));
+    call.src = operand(c, segs, src_addr(c, in));
+    call.src1 = operand(c, segs, with_terms(c, in->src1, in->reg_t, in->mul_t));
+    call.res = operand(c, segs, in->res);
+    call.a = operand(c, segs, in->a);
+    call.b = operand(c, segs, in->b);
+    return effect_find(in->op)(&call);
 }
 
 static otrn_status run_kernel(const Chip *c, ChipProg *p, uint32_t index, uint8_t *const *segs, char *why,
@@ -197,60 +246,138 @@ static const IsaInst *next_matmul(const Artifact *art, uint32_t pc) {
     return NULL;
 }
 
+static int64_t alu_regs(int op, int64_t x, int64_t y) {
+    switch (op) {
+    case ALU_ADD:
+        return (int64_t)((uint64_t)x + (uint64_t)y);
+    case ALU_SUB:
+        return (int64_t)((uint64_t)x - (uint64_t)y);
+    case ALU_MUL:
+        return (int64_t)((uint64_t)x * (uint64_t)y);
+    case ALU_MAX:
+        return x > y ? x : y;
+    case ALU_MIN:
+        return x < y ? x : y;
+    case ALU_EQ:
+        return x == y;
+    case ALU_NE:
+        return x != y;
+    case ALU_LT:
+        return x < y;
+    case ALU_LE:
+        return x <= y;
+    case ALU_GT:
+        return x > y;
+    case ALU_GE:
+        return x >= y;
+    case ALU_AND:
+        return x & y;
+    case ALU_OR:
+        return x | y;
+    case ALU_XOR:
+        return x ^ y;
+    case ALU_SHL:
+        return y < 0 || y > 63 ? 0 : (int64_t)((uint64_t)x << y);
+    case ALU_SHR:
+        return y < 0 || y > 63 ? 0 : (int64_t)((uint64_t)x >> y);
+    default:
+        return x;
+    }
+}
+
+static void store_scalar(int dtype, uint8_t *at, int64_t v) {
+    if (dtype_is_float(dtype))
+        dtype_from_f64(dtype, at, (double)v);
+    else
+        dtype_from_i64(dtype, at, v);
+}
+
+// Registers, branches and loops: changes *pc, which stands behind the instruction.
+static void run_control(Chip *c, const Artifact *art, const IsaInst *in, uint8_t *const *segs, uint32_t *pc) {
+    int64_t pitch, y = in->breg ? c->regs[in->breg - 1] : in->value;
+    switch (in->op) {
+    case ISA_JUMP:
+        *pc = (uint32_t)in->imm;
+        break;
+    case ISA_BRANCH:
+        if (alu_regs(in->op0, c->regs[in->reg], y))
+            *pc = (uint32_t)in->imm;
+        break;
+    case ISA_LOOP:
+        c->regs[in->reg] = in->value;
+        if (in->value >= (in->breg ? y : in->limit))
+            *pc = (uint32_t)in->imm + 1;
+        break;
+    case ISA_ENDLOOP: {
+        const IsaInst *loop = &art->code[in->imm];
+        c->regs[loop->reg] += loop->step;
+        if (c->regs[loop->reg] < (loop->breg ? c->regs[loop->breg - 1] : loop->limit))
+            *pc = (uint32_t)in->imm + 1;
+        break;
+    }
+    case ISA_REG_MOVE:
+        c->regs[in->reg] = y;
+        break;
+    case ISA_REG_ALU:
+        c->regs[in->reg] = alu_regs(in->op0, c->regs[in->areg], y);
+        break;
+    case ISA_REG_LOAD:
+        c->regs[in->reg] = load_scalar(in->stype, resolve(c, segs, src_addr(c, in), &pitch));
+        break;
+    case ISA_REG_STORE:
+        store_scalar(in->dtype, resolve(c, segs, dst_addr(c, in), &pitch), c->regs[in->reg]);
+        break;
+    default: // NOP, WAIT, BARRIER
+        break;
+    }
+}
+
+static otrn_status execute_one(Chip *c, ChipProg *p, const IsaInst *in, uint8_t *const *segs, uint32_t *pc,
+                               char *why, size_t why_bytes) {
+    int64_t pitch;
+    switch ((IsaCost)isa_rows[in->op].cost) {
+    case COST_CONTROL:
+    case COST_BARRIER:
+    case COST_BRANCH:
+    case COST_LOOP:
+    case COST_REG:
+    case COST_REGLOAD:
+        run_control(c, p->art, in, segs, pc);
+        return OTRN_OK;
+    case COST_KERNEL:
+    case COST_COLLECTIVE:
+        return run_kernel(c, p, (uint32_t)in->imm, segs, why, why_bytes);
+    default:
+        break;
+    }
+    switch (in->op) {
+    case ISA_DMA:
+        run_dma(c, in, segs);
+        return OTRN_OK;
+    case ISA_LDWEIGHTS: {
+        const uint8_t *src = resolve(c, segs, src_addr(c, in), &pitch);
+        mm_load(c->level, &c->array, src, (size_t)pitch, in->stype, in->n[0], in->n[1], in->s[1]);
+        return OTRN_OK;
+    }
+    case ISA_MATMUL:
+        run_matmul(c, in, segs, next_matmul(p->art, *pc - 1));
+        return OTRN_OK;
+    default:
+        return run_effect(c, in, segs, why, why_bytes);
+    }
+}
+
 static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8_t *const *segs,
                                                      uint32_t *pc_out, char *why, size_t why_bytes) {
     const Artifact *art = p->art;
-    int64_t pitch, src_pitch;
     for (uint32_t pc = 0; pc < art->ncode;) {
         const IsaInst *in = &art->code[pc];
         *pc_out = pc++;
-        switch (in->op) {
-        case ISA_NOP:
-        case ISA_WAIT:
-        case ISA_BARRIER:
-            break;
-        case ISA_HALT:
+        if (in->op == ISA_HALT)
             return OTRN_OK;
-        case ISA_JUMP:
-            pc = (uint32_t)in->imm;
-            break;
-        case ISA_BRANCH_EQ:
-            if (c->regs[in->reg] == in->value)
-                pc = (uint32_t)in->imm;
-            break;
-        case ISA_REG_LOAD:
-            c->regs[in->reg] = load_scalar(in->stype, resolve(c, segs, in->src, &pitch));
-            break;
-        case ISA_DMA:
-            run_dma(c, in, segs);
-            break;
-        case ISA_LDWEIGHTS: {
-            const uint8_t *src = resolve(c, segs, in->src, &pitch);
-            mm_load(c->level, &c->array, src, (size_t)pitch, in->stype, in->n[0], in->n[1], in->s[1]);
-            break;
-        }
-        case ISA_MATMUL:
-            run_matmul(c, in, segs, next_matmul(art, pc - 1));
-            break;
-        case ISA_COPY: {
-            uint8_t *dst = resolve(c, segs, in->dst, &pitch);
-            const uint8_t *src = resolve(c, segs, in->src, &src_pitch);
-            tensor_copy(c->pool, c->level, dst, (size_t)pitch, in->dtype, in->d[1], src,
-                        (size_t)src_pitch, in->stype, in->s[1], in->n[0], in->n[1]);
-            break;
-        }
-        case ISA_MEMSET:
-            run_memset(c, in, segs);
-            break;
-        case ISA_KERNEL: {
-            otrn_status s = run_kernel(c, p, (uint32_t)in->imm, segs, why, why_bytes);
-            if (s != OTRN_OK)
-                return s;
-            break;
-        }
-        default:
-            assert(!"the table and this switch agree");
-        }
+        otrn_status s = execute_one(c, p, in, segs, &pc, why, why_bytes);
+        if (s != OTRN_OK)
+            return s;
     }
     return OTRN_OK;
 }

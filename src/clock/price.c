@@ -77,7 +77,7 @@ static double copy_rate(const ChipFile *c, const IsaInst *in, bool has_src) {
 }
 
 static void price_elementwise(const ChipFile *c, const IsaInst *in, Price *p) {
-    bool has_src = isa_row_reads(in->op);
+    bool has_src = isa_row_has(in->op, ISA_F_src);
     double n = count(in->n[1]);
     if (in->engine == ENG_GPSIMD) {
         p->busy = p->latency = ps_cycles(c->gpsimd_start_cycles + n, c->gpsimd_ghz);
@@ -184,16 +184,18 @@ static void price_inst(const Artifact *art, const ChipFile *c, const IsaInst *in
     case COST_MATMUL:
         price_matmul(c, in, p);
         break;
-    case COST_ELEMENTWISE:
-        price_elementwise(c, in, p);
+    case COST_LOOP:
+    case COST_REG:
+        price_control(ps_from_ns(c->control_ns), p);
         break;
     case COST_KERNEL:
+    case COST_COLLECTIVE:
         assert((uint32_t)in->imm < art->nkerns);
         *p = kernels[in->imm];
         p->track = in->engine;
         break;
-    case COST_COUNT:
-        assert(!"not a cost class");
+    default:
+        price_elementwise(c, in, p);
     }
 }
 

@@ -145,30 +145,54 @@ int dict_dtype(Dict *d, Rd *r) {
 
 // --- instruction and type names ------------------------------------------------------------------
 
+// An instruction's name here is its mnemonic and its fields: a row whose encoding changed is another
+// instruction.
+static const char *table_name(Arena *a, int table, int i) {
+    if (table == 1)
+        return dtype_row(i)->name;
+    if (table)
+        return table == 2 ? alu_rows[i].name : act_rows[i].name;
+    Buf name = {.arena = a};
+    buf_printf(&name, "%s %s", isa_rows[i].name, isa_rows[i].fields);
+    return buf_cstr(&name);
+}
+
+static const int table_sizes[] = {ISA_OP_COUNT, DT_COUNT, ALU_COUNT, ACT_COUNT};
+#define TABLES 4
+
 void dict_encode_tables(Dict *d, Buf *out) {
-    put_u32(out, ISA_OP_COUNT);
-    for (int i = 0; i < ISA_OP_COUNT; i++)
-        put_u32(out, dict_add(d, isa_rows[i].name));
-    put_u32(out, DT_COUNT);
-    for (int i = 0; i < DT_COUNT; i++)
-        put_u32(out, dict_add(d, dtype_row(i)->name));
+    for (int table = 0; table < TABLES; table++) {
+        put_u32(out, (uint32_t)table_sizes[table]);
+        for (int i = 0; i < table_sizes[table]; i++)
+            put_u32(out, dict_add(d, table_name(d->arena, table, i)));
+    }
+}
+
+static int op_find(Arena *a, const DictStr *s) {
+    const char *blank = memchr(s->s, ' ', s->n);
+    int op = blank ? isa_find(s->s, (size_t)(blank - s->s)) : -1;
+    return op >= 0 && !strcmp(s->s, table_name(a, 0, op)) ? op : -1;
 }
 
 // A name this release does not know maps to 0xff and is an error only where it is used.
-static void decode_table(Dict *d, Rd *r, uint8_t map[256], bool is_dtype) {
+static void decode_table(Dict *d, Rd *r, uint8_t map[256], int table) {
     memset(map, 0xff, 256);
     uint32_t n = rd_count(r, 4);
     if (n > 255)
         rd_fail(r, "a table of %u names, at most 255 are allowed", n);
     for (uint32_t i = 0; i < n; i++) {
         const DictStr *s = take(d, r);
-        int ours = is_dtype ? dtype_parse(s->s, s->n) : isa_find(s->s, s->n);
+        int ours = table == 0   ? op_find(d->arena, s)
+                   : table == 1 ? dtype_parse(s->s, s->n)
+                   : table == 2 ? alu_find(s->s, s->n)
+                                : act_find(s->s, s->n);
         map[i] = ours < 0 ? 0xff : (uint8_t)ours;
     }
 }
 
 void dict_decode_tables(Dict *d, Rd *r) {
-    decode_table(d, r, d->map.op, false);
-    decode_table(d, r, d->map.dtype, true);
+    uint8_t *maps[TABLES] = {d->map.op, d->map.dtype, d->map.alu, d->map.act};
+    for (int table = 0; table < TABLES; table++)
+        decode_table(d, r, maps[table], table);
     d->map.dtype[DT_INVALID] = DT_INVALID; // zero means "no type" in every file
 }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // isa.c — the instruction table, and encode and decode derived from it.
 //
-// ISA_FIELDS says where each field stands, a row's `fields` text says which of them an instruction
-// uses. Both directions are that list expanded into straight-line loads and stores; a bit mask per
-// row, made from its text, finds fields that must be zero and are not. A new row needs no code
-// here.
+// A row's `fields` text says which fields its encoding holds, in which order; ISA_FIELDS says how
+// wide each is. Both directions walk that list. A new row needs no code here.
 #include "isa/isa.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stddef.h>
 
 #include "base/dtype.h"
@@ -16,36 +15,63 @@ const char *const engine_names[ENG_COUNT] = {"tensor", "vector", "scalar", "gpsi
 static const char engine_letters[ENG_COUNT + 1] = "tvsgy";
 
 const char *const isa_cost_names[COST_COUNT] = {
-    "control",   "barrier", "branch",      "regload", "dma",
-    "ldweights", "matmul",  "elementwise", "kernel",
+#define COST(e, name) name,
+    ISA_COSTS(COST)
+#undef COST
 };
 
 const IsaRow isa_rows[ISA_OP_COUNT] = {
-#define INST(e, name, engines, cost, fields, meaning)                                              \
-    [ISA_##e] = {name, engines, COST_##cost, fields, meaning},
+#define INST(e, name, engines, gen, cost, fields, nki, meaning)                                    \
+    [ISA_##e] = {name, engines, gen, COST_##cost, fields, nki, meaning},
 #include "isa/isa.def"
 #undef INST
 };
 
+const AluRow alu_rows[ALU_COUNT] = {
+#define ALU(e, name, kind, flags, meaning) [ALU_##e] = {name, kind, flags, meaning},
+#include "isa/alu.def"
+#undef ALU
+};
+
+const ActRow act_rows[ACT_COUNT] = {
+#define ACT(e, name, set, lo, hi, meaning) [ACT_##e] = {name, ACTSET_##set, lo, hi, meaning},
+#include "isa/act.def"
+#undef ACT
+};
+
 const IsaField isa_fields[ISA_FIELD_COUNT] = {
-#define FIELD(name, member, at, bytes, is_signed) {#name, at, bytes, is_signed},
+#define FIELD(name, member, bytes, is_signed, kind) {#name, bytes, is_signed, kind},
     ISA_FIELDS(FIELD)
 #undef FIELD
 };
 
-// A field is as wide in the encoding as in the struct, and inside the instruction.
-#define FIELD(name, member, at, bytes, is_signed)                                                  \
-    _Static_assert(sizeof(((IsaInst *)0)->member) == (bytes), #name " has two widths");            \
-    _Static_assert((at) + (bytes) <= ISA_BYTES, #name " lies outside the instruction");
+// A field is as wide in the encoding as in the struct.
+#define FIELD(name, member, bytes, is_signed, kind)                                                \
+    _Static_assert(sizeof(((IsaInst *)0)->member) == (bytes), #name " has two widths");
 ISA_FIELDS(FIELD)
 #undef FIELD
-_Static_assert(ISA_OP_COUNT < 255, "an opcode is one byte and 255 marks an unknown one");
-_Static_assert(ISA_FIELD_COUNT <= 32, "field masks are 32 bits");
+_Static_assert(ISA_OP_COUNT < 255 && ALU_COUNT < 255 && ACT_COUNT < 255,
+               "they are one byte and 255 marks an unknown one");
+_Static_assert(ISA_FIELD_COUNT <= 128, "field masks are 128 bits");
 
 int isa_find(const char *mnemonic, size_t n) {
     for (int op = 0; op < ISA_OP_COUNT; op++)
         if (strlen(isa_rows[op].name) == n && !memcmp(isa_rows[op].name, mnemonic, n))
             return op;
+    return -1;
+}
+
+int alu_find(const char *name, size_t n) {
+    for (int i = 0; i < ALU_COUNT; i++)
+        if (strlen(alu_rows[i].name) == n && !memcmp(alu_rows[i].name, name, n))
+            return i;
+    return -1;
+}
+
+int act_find(const char *name, size_t n) {
+    for (int i = 0; i < ACT_COUNT; i++)
+        if (strlen(act_rows[i].name) == n && !memcmp(act_rows[i].name, name, n))
+            return i;
     return -1;
 }
 
@@ -58,20 +84,59 @@ int isa_field_find(const char *name, size_t n) {
     return -1;
 }
 
-uint32_t isa_row_mask(int op) {
-    uint32_t mask = (1u << ISA_HEAD_FIELDS) - 1;
-    for (const char *p = isa_rows[op].fields; *p;) {
+// --- layouts -------------------------------------------------------------------------------------
+
+typedef struct Layout { // a row's encoding
+    uint8_t n, bytes;
+    uint8_t field[ISA_FIELD_COUNT];
+} Layout;
+
+// Fields that follow one of the row's own without being named.
+static const struct {
+    uint8_t field, n, with[4];
+} companions[] = {
+    {ISA_F_dst, 4, {ISA_F_dr0, ISA_F_dr1, ISA_F_dx0, ISA_F_dx1}},
+    {ISA_F_src, 4, {ISA_F_sr0, ISA_F_sr1, ISA_F_sx0, ISA_F_sx1}},
+    {ISA_F_src1, 4, {ISA_F_tr0, ISA_F_tr1, ISA_F_tx0, ISA_F_tx1}},
+    {ISA_F_mask, 3, {ISA_F_mask1, ISA_F_mask2, ISA_F_mask3}},
+};
+
+static void layout_add(Layout *l, int f) {
+    l->field[l->n++] = (uint8_t)f;
+    l->bytes = (uint8_t)(l->bytes + isa_fields[f].bytes);
+    for (size_t c = 0; c < sizeof companions / sizeof *companions; c++)
+        for (int i = 0; companions[c].field == f && i < companions[c].n; i++)
+            layout_add(l, companions[c].with[i]);
+}
+
+static Layout layout_of(int op) {
+    Layout l = {0};
+    for (int f = 0; f < ISA_HEAD_FIELDS; f++)
+        layout_add(&l, f);
+    assert(l.bytes == ISA_HEAD_BYTES);
+    for (const char *p = isa_rows[op].fields + strspn(isa_rows[op].fields, " "); *p;) {
         size_t n = strcspn(p, " ");
         int f = isa_field_find(p, n);
         assert(f >= ISA_HEAD_FIELDS);
-        mask |= 1u << f;
+        layout_add(&l, f);
         p += n;
         p += strspn(p, " ");
     }
+    l.bytes = (uint8_t)((l.bytes + 3) & ~3);
+    return l;
+}
+
+IsaMask isa_row_mask(int op) {
+    Layout l = layout_of(op);
+    IsaMask mask = 0;
+    for (int i = 0; i < l.n; i++)
+        mask |= ISA_BIT(l.field[i]);
     return mask;
 }
 
-bool isa_row_reads(int op) { return strstr(isa_rows[op].fields, "src") != NULL; }
+bool isa_row_has(int op, int field) { return isa_row_mask(op) >> field & 1; }
+
+size_t isa_bytes(int op) { return layout_of(op).bytes; }
 
 bool isa_row_engine(int op, int engine) {
     return engine >= 0 && engine < ENG_COUNT &&
@@ -82,9 +147,16 @@ int isa_row_engine_default(int op) {
     return (int)(strchr(engine_letters, isa_rows[op].engines[0]) - engine_letters);
 }
 
+// Where each field is in the struct.
+static const uint16_t member_at[ISA_FIELD_COUNT] = {
+#define FIELD(name, member, bytes, is_signed, kind) offsetof(IsaInst, member),
+    ISA_FIELDS(FIELD)
+#undef FIELD
+};
+
 uint64_t isa_field_get(const IsaInst *in, int field) {
     switch (field) {
-#define FIELD(name, member, at, bytes, is_signed)                                                  \
+#define FIELD(name, member, bytes, is_signed, kind)                                                \
     case ISA_F_##name:                                                                             \
         return (uint64_t)in->member;
         ISA_FIELDS(FIELD)
@@ -97,7 +169,7 @@ uint64_t isa_field_get(const IsaInst *in, int field) {
 
 void isa_field_set(IsaInst *in, int field, uint64_t v) {
     switch (field) {
-#define FIELD(name, member, at, bytes, is_signed)                                                  \
+#define FIELD(name, member, bytes, is_signed, kind)                                                \
     case ISA_F_##name:                                                                             \
         in->member = (__typeof__(in->member))v;                                                    \
         break;
@@ -110,12 +182,12 @@ void isa_field_set(IsaInst *in, int field, uint64_t v) {
 
 // Only strides the row has count: a matmul's moving operand has n1 and s1, its n2 belongs to the
 // result.
-void isa_dense_strides(const IsaInst *in, uint32_t mask, bool is_dst, int32_t out[4]) {
-    int first = is_dst ? ISA_F_d0 : ISA_F_s0;
-    uint64_t addr = is_dst ? in->dst : in->src;
+void isa_dense_strides(const IsaInst *in, IsaMask mask, char operand, int32_t out[5]) {
+    int first = operand == 'd' ? ISA_F_d0 : operand == 's' ? ISA_F_s0 : ISA_F_t0;
+    uint64_t addr = operand == 'd' ? in->dst : operand == 's' ? in->src : in->src1;
     uint64_t stride = 1;
-    memset(out, 0, 4 * sizeof *out);
-    for (int axis = 3; axis >= 0; axis--) {
+    memset(out, 0, 5 * sizeof *out);
+    for (int axis = 4; axis >= 0; axis--) {
         if (!(mask >> (first + axis) & 1) || in->n[axis] <= 1)
             continue;
         if (axis == 0 && addr_space(addr) != SPACE_HBM)
@@ -126,118 +198,184 @@ void isa_dense_strides(const IsaInst *in, uint32_t mask, bool is_dst, int32_t ou
     }
 }
 
-static inline uint64_t load(const uint8_t *p, int bytes) {
-    return bytes == 1 ? p[0] : bytes == 4 ? le_load32(p) : le_load64(p);
+// --- encode and decode ---------------------------------------------------------------------------
+
+// Fields are copied byte for byte where the host is little-endian, as every host we build for is.
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "encodings are little-endian");
+
+static inline void copy_field(void *to, const void *from, int bytes) {
+    switch (bytes) {
+    case 1:
+        memcpy(to, from, 1);
+        return;
+    case 2:
+        memcpy(to, from, 2);
+        return;
+    case 4:
+        memcpy(to, from, 4);
+        return;
+    default:
+        memcpy(to, from, 8);
+    }
 }
 
-static inline void store(uint8_t *p, int bytes, uint64_t v) {
-    if (bytes == 1)
-        p[0] = (uint8_t)v;
-    else if (bytes == 4)
-        le_store32(p, (uint32_t)v);
-    else
-        le_store64(p, v);
+static size_t encode(const Layout *l, const IsaInst *in, uint8_t *out) {
+    memset(out, 0, l->bytes);
+    uint8_t *p = out;
+    for (int i = 0; i < l->n; i++) {
+        int f = l->field[i];
+        copy_field(p, (const uint8_t *)in + member_at[f], isa_fields[f].bytes);
+        p += isa_fields[f].bytes;
+    }
+    return l->bytes;
 }
 
-void isa_encode(const IsaInst *in, uint8_t out[ISA_BYTES]) {
-    memset(out, 0, ISA_BYTES);
-#define FIELD(name, member, at, bytes, is_signed) store(out + (at), bytes, (uint64_t)in->member);
-    ISA_FIELDS(FIELD)
-#undef FIELD
+size_t isa_encode(const IsaInst *in, uint8_t out[ISA_BYTES_MAX]) {
+    Layout l = layout_of(in->op);
+    return encode(&l, in, out);
 }
 
 // Which fields of an instruction are not zero.
-static uint32_t nonzero_fields(const IsaInst *in) {
-    uint32_t mask = 0;
-#define FIELD(name, member, at, bytes, is_signed)                                                  \
-    mask |= (uint32_t)(in->member != 0) << ISA_F_##name;
+static IsaMask nonzero_fields(const IsaInst *in) {
+    IsaMask mask = 0;
+#define FIELD(name, member, bytes, is_signed, kind) mask |= (IsaMask)(in->member != 0) << ISA_F_##name;
     ISA_FIELDS(FIELD)
 #undef FIELD
     return mask;
 }
 
-static void row_masks(uint32_t mask[ISA_OP_COUNT]) {
+static void layouts_make(Layout l[ISA_OP_COUNT]) {
     for (int op = 0; op < ISA_OP_COUNT; op++)
-        mask[op] = isa_row_mask(op);
+        l[op] = layout_of(op);
 }
 
 void isa_encode_all(const IsaInst *in, uint32_t n, Buf *out) {
-    uint32_t mask[ISA_OP_COUNT];
-    row_masks(mask);
-    buf_reserve(out, (size_t)n * ISA_BYTES);
+    Layout layouts[ISA_OP_COUNT];
+    layouts_make(layouts);
     for (uint32_t i = 0; i < n; i++) {
         assert(in[i].op < ISA_OP_COUNT);
-        assert(!(nonzero_fields(&in[i]) & ~mask[in[i].op]));
-        isa_encode(&in[i], out->at + out->n);
-        out->n += ISA_BYTES;
+        assert(!(nonzero_fields(&in[i]) & ~isa_row_mask(in[i].op)));
+        buf_reserve(out, ISA_BYTES_MAX);
+        out->n += encode(&layouts[in[i].op], &in[i], out->at + out->n);
     }
 }
 
-// Bytes no field covers must be zero too. The mask has one byte per encoded byte.
-static void cover(uint8_t covered[ISA_BYTES]) {
-    memset(covered, 0, ISA_BYTES);
-    for (int f = 0; f < ISA_FIELD_COUNT; f++)
-        memset(covered + isa_fields[f].at, 0xff, isa_fields[f].bytes);
-}
-
-static bool gaps_zero(const uint8_t *p, const uint8_t covered[ISA_BYTES]) {
-    uint64_t bad = 0;
-    for (int i = 0; i < ISA_BYTES; i += 8) {
-        uint64_t v, c;
-        memcpy(&v, p + i, 8);
-        memcpy(&c, covered + i, 8);
-        bad |= v & ~c;
+// A wait slot without a semaphore carries no value, and so does a signal.
+static const char *sem_fault(const IsaInst *in) {
+    for (int w = 0; w < 2; w++) {
+        int sem = in->wait_sem[w];
+        if (sem == SEM_NONE) {
+            if (in->wait_val[w])
+                return "a wait value without a semaphore";
+            continue;
+        }
+        if ((sem & ~SEM_BACK) >= SEM_COUNT)
+            return "a wait on a semaphore that does not exist";
+        if (sem & SEM_BACK && (sem & ~SEM_BACK) >= SEM_USER)
+            return "a wait that counts back on a semaphore of the program's own";
     }
-    return !bad;
-}
-
-// A wait slot without a semaphore carries no value.
-static const char *wait_fault(const IsaInst *in) {
-    for (int w = 0; w < 2; w++)
-        if (in->wait_sem[w] == SEM_NONE ? in->wait_val[w] != 0 : in->wait_sem[w] >= SEM_COUNT)
-            return in->wait_sem[w] == SEM_NONE ? "a wait value without a semaphore"
-                                               : "a wait on a semaphore that does not exist";
+    if (in->upd_sem > USER_SEMS)
+        return "a signal to a semaphore that does not exist";
+    if (!in->upd_sem && (in->upd_op || in->upd_val))
+        return "a signal without a semaphore";
+    if ((in->upd_op & ~UPD_AT_READ) > UPD_WRITE)
+        return "an unknown kind of signal";
     return NULL;
 }
 
-static void decode_one(Rd *r, const uint8_t *p, const IsaMap *map, const uint32_t *masks,
-                       const uint8_t *covered, IsaInst *out) {
-#define FIELD(name, member, at, bytes, is_signed)                                                  \
-    out->member = (__typeof__(out->member))load(p + (at), bytes);
-    ISA_FIELDS(FIELD)
-#undef FIELD
-    if (map) {
-        out->op = map->op[out->op];
-        out->stype = map->dtype[out->stype];
-        out->dtype = map->dtype[out->dtype];
+// A multiplier has its register, and the second term comes after a first.
+static const char *term_fault(const IsaInst *in) {
+    const uint8_t *regs[] = {in->reg_d, in->reg_s, in->reg_t};
+    const int32_t *muls[] = {in->mul_d, in->mul_s, in->mul_t};
+    for (int i = 0; i < 3; i++) {
+        const uint8_t *reg = regs[i];
+        if (reg[0] > ISA_REGS || reg[1] > ISA_REGS)
+            return "an address with a register that does not exist";
+        if ((!reg[0] && (muls[i][0] || reg[1])) || (!reg[1] && muls[i][1]))
+            return "an address with a multiplier without a register";
     }
-    if (out->op >= ISA_OP_COUNT && map)
-        ctx_hint(r->ctx, "the file may come from a newer release than " OTRN_RELEASE);
-    if (out->op >= ISA_OP_COUNT)
-        rd_fail(r, "unknown instruction number %u", p[0]);
-    const IsaRow *row = &isa_rows[out->op];
-    if (!isa_row_engine(out->op, out->engine))
+    return NULL;
+}
+
+static const uint8_t *map_of(const IsaMap *map, int kind) {
+    switch (kind) {
+    case FK_DTYPE:
+        return map->dtype;
+    case FK_ALU:
+        return map->alu;
+    case FK_ACT:
+        return map->act;
+    default:
+        return NULL;
+    }
+}
+
+// How many values a field of a kind with names has; 0 = any.
+static int kind_values(int kind) {
+    switch (kind) {
+    case FK_DTYPE:
+        return DT_COUNT;
+    case FK_ALU:
+        return ALU_COUNT;
+    case FK_ACT:
+        return ACT_COUNT;
+    case FK_RCMD:
+        return RCMD_COUNT;
+    case FK_MODE:
+        return DGE_COUNT;
+    default:
+        return 0;
+    }
+}
+
+static void decode_field(Rd *r, const IsaMap *map, int f, const uint8_t *p, IsaInst *out) {
+    uint8_t *to = (uint8_t *)out + member_at[f];
+    copy_field(to, p, isa_fields[f].bytes);
+    int values = kind_values(isa_fields[f].kind);
+    if (!values)
+        return;
+    const uint8_t *names = map ? map_of(map, isa_fields[f].kind) : NULL;
+    if (names)
+        *to = names[*to];
+    if (*to >= values)
+        rd_fail(r, "`%s`: unknown %s number %u", isa_rows[out->op].name, isa_fields[f].name, *p);
+}
+
+static void decode_one(Rd *r, const IsaMap *map, const Layout *layouts, IsaInst *out) {
+    if (r->at >= r->end)
+        rd_fail(r, "an instruction is cut off");
+    int op = map ? map->op[*r->at] : *r->at;
+    if (op >= ISA_OP_COUNT && map)
+        ctx_hint(r->ctx, "the file may come from another release than " OTRN_RELEASE);
+    if (op >= ISA_OP_COUNT)
+        rd_fail(r, "unknown instruction number %u", *r->at);
+    const Layout *l = &layouts[op];
+    const uint8_t *p = rd_bytes(r, l->bytes), *end = p + l->bytes;
+    *out = (IsaInst){.op = (uint8_t)op};
+    p++;
+    for (int i = 1; i < l->n; i++) {
+        int f = l->field[i];
+        decode_field(r, map, f, p, out);
+        p += isa_fields[f].bytes;
+    }
+    const IsaRow *row = &isa_rows[op];
+    while (p < end)
+        if (*p++)
+            rd_fail(r, "`%s` has reserved bytes that are not zero", row->name);
+    if (!isa_row_engine(op, out->engine))
         rd_fail(r, "`%s` cannot stand on engine number %u", row->name, out->engine);
-    uint32_t extra = nonzero_fields(out) & ~masks[out->op];
-    if (extra)
-        rd_fail(r, "`%s` has no field `%s`, but it is not zero", row->name,
-                isa_fields[__builtin_ctz(extra)].name);
-    if (!gaps_zero(p, covered))
-        rd_fail(r, "`%s` has reserved bytes that are not zero", row->name);
-    if (out->stype >= DT_COUNT || out->dtype >= DT_COUNT)
-        rd_fail(r, "`%s` names an unknown element type", row->name);
-    const char *fault = wait_fault(out);
+    const char *fault = sem_fault(out);
+    if (!fault)
+        fault = term_fault(out);
     if (fault)
         rd_fail(r, "`%s` has %s", row->name, fault);
 }
 
 void isa_decode_all(Rd *r, const IsaMap *map, IsaInst *out, uint32_t n) {
-    uint32_t masks[ISA_OP_COUNT];
-    uint8_t covered[ISA_BYTES];
-    row_masks(masks);
-    cover(covered);
+    Layout layouts[ISA_OP_COUNT];
+    layouts_make(layouts);
     for (uint32_t i = 0; i < n; i++)
-        decode_one(r, rd_bytes(r, ISA_BYTES), map, masks, covered, &out[i]);
+        decode_one(r, map, layouts, &out[i]);
 }
 
 void isa_decode(Rd *r, IsaInst *out) { isa_decode_all(r, NULL, out, 1); }

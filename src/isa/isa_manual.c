@@ -59,41 +59,62 @@ static const char introduction[] =
     "\n";
 
 static const char encoding[] =
-    "Fields an instruction does not name are zero, and so are bytes between fields. `wait0` and\n"
-    "`wait1` are semaphores, or 255 for none.\n"
+    "An instruction is the head's fields, then those its row names in that order, little-endian,\n"
+    "filled up with zeros to a multiple of four bytes. `dst`, `src` and `src1` are followed by\n"
+    "two registers (number + 1, 0 for none) and two multipliers: `r[reg] * multiplier` bytes are\n"
+    "added to the address. `wait0` and `wait1` are semaphores, or 255 for none; with bit 7 set\n"
+    "the value counts back: all but that many of the instructions before this one, in program\n"
+    "order, have completed. `usem` is one of the program's own semaphores + 1, 0 for no signal;\n"
+    "`uop` 0 adds, 1 subtracts, 2 writes `uval`, + 4 at the start instead of at the end.\n"
     "\n";
 
 static const char encoding_notes[] =
     "\n"
-    "`stype` and `dtype` number element types by the artifact's NAME section, as `op` numbers\n"
-    "instructions. `imm` of a branch is an instruction number; of a kernel, its number in the\n"
+    "Element types, ALU operations and functions are numbered by the artifact's NAME section, as\n"
+    "`op` numbers instructions. `imm` of a branch is an instruction number; of a kernel, its number in the\n"
     "KERN section; of memset, the element's bits. `flags` 1 is `accumulate`.\n"
     "\n";
 _Static_assert(SEM_NONE == 255, "the text above says so");
 
 static void put_fields(Buf *out) {
-    buf_printf(out, "An instruction has %d bytes, little-endian.\n", ISA_BYTES);
     buf_puts(out, encoding);
-    buf_puts(out, "| field | byte | bytes | signed | in |\n|---|---|---|---|---|\n");
+    buf_puts(out, "| field | bytes | signed | in |\n|---|---|---|---|\n");
     for (int f = 0; f < ISA_FIELD_COUNT; f++) {
         const IsaField *field = &isa_fields[f];
-        buf_printf(out, "| %s | %u | %u | %s | %s |\n", field->name, field->at, field->bytes,
+        buf_printf(out, "| %s | %u | %s | %s |\n", field->name, field->bytes,
                    field->is_signed ? "yes" : "no",
                    f < ISA_HEAD_FIELDS ? "every instruction" : "those that name it");
     }
     buf_puts(out, encoding_notes);
 }
 
+static void put_alu(Buf *out) {
+    buf_puts(out, "## ALU operations\n\n"
+                  "Kind U has one operand, A is fp32 arithmetic, C gives 1 or 0, B works on bits. R may\n"
+                  "reduce, I is exact on 32-bit integers on gpsimd, N may stand on registers.\n\n"
+                  "| name | kind | flags | meaning |\n|---|---|---|---|\n");
+    for (int i = 0; i < ALU_COUNT; i++)
+        buf_printf(out, "| %s | %c | %s | %s |\n", alu_rows[i].name, alu_rows[i].kind,
+                   alu_rows[i].flags, alu_rows[i].meaning);
+    buf_puts(out, "\n## Functions of the scalar engine\n\n| name | table | from | to | meaning |\n"
+                  "|---|---|---|---|---|\n");
+    for (int i = 0; i < ACT_COUNT; i++)
+        buf_printf(out, "| %s | %d | %g | %g | %s |\n", act_rows[i].name, act_rows[i].set,
+                   act_rows[i].lo, act_rows[i].hi, act_rows[i].meaning);
+    buf_puts(out, "\n");
+}
+
 static void put_row(const IsaRow *row, int number, Buf *out) {
     buf_printf(out, "### %s\n\n", row->name);
-    buf_printf(out, "| number | engines | cost | fields |\n|---|---|---|---|\n| %d | ", number);
+    buf_printf(out, "| number | bytes | engines | from | cost | nki | fields |\n"
+                    "|---|---|---|---|---|---|---|\n| %d | %zu | ", number, isa_bytes(number));
     const char *sep = "";
     for (int e = 0; e < ENG_COUNT; e++)
         if (isa_row_engine(number, e)) {
             buf_printf(out, "%s%s", sep, engine_names[e]);
             sep = ", ";
         }
-    buf_printf(out, " | %s | %s |\n\n", isa_cost_names[row->cost],
+    buf_printf(out, " | trn%d | %s | %s | %s |\n\n", row->gen - 1, isa_cost_names[row->cost], row->nki,
                row->fields[0] ? row->fields : "none");
     buf_printf(out, "    %s\n\n", row->meaning);
 }
@@ -110,5 +131,6 @@ void isa_manual(Buf *out) {
     buf_puts(out, "## Instructions\n\n");
     for (int op = 0; op < ISA_OP_COUNT; op++)
         put_row(&isa_rows[op], op, out);
+    put_alu(out);
     buf_puts(out, costs);
 }

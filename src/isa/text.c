@@ -2,6 +2,7 @@
 // text.c — the cursor of text.h.
 #include "isa/text.h"
 
+#include <ctype.h>
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -97,13 +98,30 @@ TxtWord txt_word(Txt *t, const char *what) {
     return w;
 }
 
+TxtWord txt_name(Txt *t, const char *what) {
+    Txt begin = *t;
+    TxtWord w = txt_word(t, what);
+    uint32_t n = 0;
+    while (n < w.n && (isalnum((unsigned char)w.s[n]) || w.s[n] == '_'))
+        n++;
+    if (!n)
+        txt_fail(&begin, "expected %s, not `%.*s`", what, (int)w.n, w.s);
+    t->at = w.s + n;
+    w.n = n;
+    return w;
+}
+
 bool txt_word_is(TxtWord w, const char *s) { return w.n == strlen(s) && !memcmp(w.s, s, w.n); }
 
 // Copies the number's characters so that the C library stops where the line does.
 static size_t number_copy(Txt *t, char out[NUMBER_MAX_CHARS], const char *what) {
     blanks(t);
     size_t n = 0;
+    bool hex = t->end - t->at > 1 && t->at[0] == '0' && (t->at[1] | 32) == 'x';
     while (t->at + n < t->end && (word_char(t->at[n]) || t->at[n] == '+')) {
+        // a sign inside ends the number, except in an exponent
+        if (n && strchr("+-", t->at[n]) && (hex || (t->at[n - 1] | 32) != 'e'))
+            break;
         if (n + 1 == NUMBER_MAX_CHARS)
             txt_fail(t, "%s is a number of more than %d characters", what, NUMBER_MAX_CHARS - 1);
         out[n] = t->at[n];

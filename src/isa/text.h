@@ -31,6 +31,7 @@ void txt_need(Txt *t, const char *literal);
 bool txt_take_word(Txt *t, const char *word); // a whole word
 TxtWord txt_word(Txt *t,
                  const char *what); // letters, digits and _ . - $ ! : what names it in errors
+TxtWord txt_name(Txt *t, const char *what); // only letters, digits and _
 bool txt_word_is(TxtWord w, const char *s);
 // Whole numbers, decimal or 0x…; raises when outside [lo, hi].
 int64_t txt_i64(Txt *t, int64_t lo, int64_t hi, const char *what);

@@ -121,7 +121,7 @@ static void fill_memory(otrn_exe *exe) {
     }
     m->scratch_bytes = art->scratch_bytes;
     m->const_bytes = art->const_bytes;
-    m->code_bytes = (uint64_t)art->ncode * ISA_BYTES;
+    m->code_bytes = (uint64_t)art->ncode * sizeof(IsaInst);
     m->peak_bytes = m->arg_bytes + m->result_bytes - m->alias_bytes + m->scratch_bytes + m->const_bytes;
 }
 

@@ -232,7 +232,7 @@ static void emit_loop(Emit *e, const Step *s) {
     }
     if (s->kind == STEP_LOOP_TEST) {
         load_reg(e, s);
-        loop->exit_pc = emit_control(e, (IsaInst){.op = ISA_BRANCH_EQ, .reg = SWITCH_REG, .value = 0});
+        loop->exit_pc = emit_control(e, (IsaInst){.op = ISA_BRANCH, .op0 = ALU_EQ, .reg = SWITCH_REG, .value = 0});
         return;
     }
     emit_control(e, (IsaInst){.op = ISA_JUMP, .imm = (int32_t)loop->begin_pc});
@@ -248,7 +248,7 @@ static void emit_switch(Emit *e, const Step *s) {
         load_reg(e, s);
         for (uint32_t k = 0; k + 1 < sw->nbranches; k++)
             VEC_PUSH(e->c->scratch, &sw->branch_pcs,
-                     emit_control(e, (IsaInst){.op = ISA_BRANCH_EQ, .reg = SWITCH_REG,
+                     emit_control(e, (IsaInst){.op = ISA_BRANCH, .op0 = ALU_EQ, .reg = SWITCH_REG,
                                                .value = sw->is_if ? 1 : (int32_t)k}));
         VEC_PUSH(e->c->scratch, &sw->branch_pcs, emit_control(e, (IsaInst){.op = ISA_JUMP}));
         return;

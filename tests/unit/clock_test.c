@@ -201,14 +201,14 @@ static const char loop_body[] =
 static void test_fast_forward(void) {
     const char *const programs[] = {
         // a barrier in every iteration, as the compiler emits loops
-        "barrier\n.loop a b trips=%d\na: reg_load reg=0 src=arg0[0] stype=i32\nbranch_eq imm=b "
+        "barrier\n.loop a b trips=%d\na: reg_load reg=0 src=arg0[0] stype=i32\nbranch op0=equal imm=b "
         "reg=0 "
         "value=0\n%sbarrier\njump imm=a\nb: halt\n",
         // none: engines run into the next iteration
         ".loop a b trips=%d\na: nop\n%sjump imm=a\nb: halt\n",
         // two loops, one in the other
         "barrier\n.loop o e trips=3\n.loop a b trips=%d\no: nop\nbarrier\na: nop\n%sbarrier\n"
-        "branch_eq imm=a reg=0 value=0\nb: vector: nop\nbarrier\nbranch_eq imm=o reg=1 value=0\ne: "
+        "branch op0=equal imm=a reg=0 value=0\nb: vector: nop\nbarrier\nbranch op0=equal imm=o reg=1 value=0\ne: "
         "halt\n",
         // no branch at all
         ".loop a b trips=%d\na: nop\n%sb: halt\n",
@@ -245,7 +245,7 @@ static void test_huge_loops(void) {
         buf_printf(&text, "a%d:\n", i);
     buf_puts(&text, "barrier\nvector: nop\n");
     for (int i = 59; i >= 0; i--)
-        buf_printf(&text, "branch_eq imm=a%d reg=0 value=0\nb%d:\n", i, i);
+        buf_printf(&text, "branch op0=equal imm=a%d reg=0 value=0\nb%d:\n", i, i);
     Clock c = timed(buf_cstr(&text), &trn2);
     result("sixty nested loops of a billion",
            c.total_ns > 1e9 && isfinite(c.total_ns) ? NULL : "no");

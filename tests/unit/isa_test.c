@@ -47,6 +47,52 @@ static uint64_t random_addr(void) {
     }
 }
 
+static uint64_t random_scalar(void) {
+    switch (rng() % 4) {
+    case 0:
+        return 0;
+    case 1:
+        return scalar_i32((int32_t)rng());
+    case 2:
+        return (uint64_t)SPACE_F32 << 56 | (uint32_t)rng(); // any bits
+    default:
+        return random_addr();
+    }
+}
+
+static uint64_t random_value(int f) {
+    switch ((FieldKind)isa_fields[f].kind) {
+    case FK_ADDR:
+        return random_addr();
+    case FK_SCALAR:
+        return random_scalar();
+    case FK_DTYPE:
+        return rng() % DT_COUNT;
+    case FK_ALU:
+        return rng() % ALU_COUNT;
+    case FK_ACT:
+        return rng() % ACT_COUNT;
+    case FK_RCMD:
+        return rng() % RCMD_COUNT;
+    case FK_MODE:
+        return rng() % DGE_COUNT;
+    case FK_TERM:
+        return 0;
+    case FK_REG:
+    case FK_REG_OR_NONE:
+        return rng() % ISA_REGS;
+    default:
+        return rng() & 1 ? rng() : rng() % 5;
+    }
+}
+
+static void random_terms(uint8_t reg[2], int32_t mul[2]) {
+    for (int i = 0; i < 2 && rng() & 1; i++) {
+        reg[i] = (uint8_t)(1 + rng() % ISA_REGS);
+        mul[i] = (int32_t)rng();
+    }
+}
+
 // An instruction of this row with random contents; sparse ones leave most fields zero.
 static IsaInst random_inst(int op, bool sparse) {
     IsaInst in = {.op = (uint8_t)op, .wait_sem = {SEM_NONE, SEM_NONE}};
@@ -56,19 +102,28 @@ static IsaInst random_inst(int op, bool sparse) {
     for (int w = 0; w < 2; w++)
         if (rng() & 1) {
             in.wait_sem[w] = (uint8_t)(rng() % SEM_COUNT);
+            if (in.wait_sem[w] < SEM_USER && rng() & 1)
+                in.wait_sem[w] |= SEM_BACK;
             in.wait_val[w] = (uint32_t)rng();
         }
-    uint32_t mask = isa_row_mask(op);
-    for (int f = ISA_HEAD_FIELDS; f < ISA_FIELD_COUNT; f++) {
-        if (!(mask >> f & 1) || (sparse && rng() % 4))
-            continue;
-        uint64_t v = rng() & 1 ? rng() : rng() % 5;
-        if (f == ISA_F_dst || f == ISA_F_src)
-            v = random_addr();
-        else if (f == ISA_F_stype || f == ISA_F_dtype)
-            v = rng() % DT_COUNT;
-        isa_field_set(&in, f, v);
+    if (rng() & 1) {
+        in.upd_sem = (uint8_t)(1 + rng() % USER_SEMS);
+        in.upd_op = (uint8_t)(rng() % 3 | (rng() & UPD_AT_READ));
+        in.upd_val = (uint16_t)rng();
     }
+    IsaMask mask = isa_row_mask(op);
+    for (int f = ISA_HEAD_FIELDS; f < ISA_FIELD_COUNT; f++)
+        if (mask >> f & 1 && (!sparse || rng() % 4 == 0))
+            isa_field_set(&in, f, random_value(f));
+    random_terms(in.reg_d, in.mul_d);
+    random_terms(in.reg_s, in.mul_s);
+    random_terms(in.reg_t, in.mul_t);
+    if (!(mask & ISA_BIT(ISA_F_dst)))
+        memset(in.reg_d, 0, 2), memset(in.mul_d, 0, 8);
+    if (!(mask & ISA_BIT(ISA_F_src)))
+        memset(in.reg_s, 0, 2), memset(in.mul_s, 0, 8);
+    if (!(mask & ISA_BIT(ISA_F_src1)))
+        memset(in.reg_t, 0, 2), memset(in.mul_t, 0, 8);
     return in;
 }
 
@@ -91,7 +146,7 @@ static otrn_status decode_some(const uint8_t *bytes, size_t n, IsaInst *out) {
 }
 
 static otrn_status decode(const uint8_t *bytes, IsaInst *out) {
-    return decode_some(bytes, ISA_BYTES, out);
+    return decode_some(bytes, ISA_BYTES_MAX, out);
 }
 
 static otrn_status parse(const char *line, IsaInst *out) {
@@ -103,13 +158,31 @@ static otrn_status parse(const char *line, IsaInst *out) {
     return ctx.err.code;
 }
 
+// Every field of a row has bytes of its own: changing it changes the encoding, and the size fits.
 static void test_fields_do_not_overlap(void) {
-    uint8_t owner[ISA_BYTES] = {0};
     const char *why = NULL;
-    for (int f = 0; f < ISA_FIELD_COUNT; f++)
-        for (int i = 0; i < isa_fields[f].bytes; i++)
-            if (owner[isa_fields[f].at + i]++)
+    for (int op = 0; op < ISA_OP_COUNT; op++) {
+        uint8_t owner[ISA_BYTES_MAX] = {0};
+        IsaInst zero = {.op = (uint8_t)op};
+        uint8_t base[ISA_BYTES_MAX], bytes[ISA_BYTES_MAX];
+        size_t size = isa_encode(&zero, base);
+        if (size != isa_bytes(op) || size > ISA_BYTES_MAX || size % 4)
+            why = isa_rows[op].name;
+        IsaMask mask = isa_row_mask(op);
+        for (int f = 1; f < ISA_FIELD_COUNT; f++) {
+            IsaInst in = zero;
+            if (!(mask >> f & 1))
+                continue;
+            isa_field_set(&in, f, UINT64_MAX);
+            isa_encode(&in, bytes);
+            int own = 0;
+            for (size_t i = 0; i < size; i++)
+                if (bytes[i] != base[i] && (own++, owner[i]++))
+                    why = isa_fields[f].name;
+            if (own != isa_fields[f].bytes)
                 why = isa_fields[f].name;
+        }
+    }
     result("fields do not overlap", why);
 }
 
@@ -121,6 +194,8 @@ static void test_rows(void) {
             why = "two rows share a mnemonic";
         if (!row->engines[0] || row->cost >= COST_COUNT || !row->meaning[0])
             why = "a row lacks engines, cost or meaning";
+        if (row->gen < 2 || row->gen > 4)
+            why = "a row of no generation";
         for (const char *e = row->engines; *e; e++)
             if (!strchr("tvsgy", *e))
                 why = "an unknown engine letter";
@@ -133,13 +208,13 @@ static void test_encode_round_trip(void) {
     for (int op = 0; op < ISA_OP_COUNT && !why; op++)
         for (int n = 0; n < 200 && !why; n++) {
             IsaInst in = random_inst(op, n & 1), back;
-            uint8_t bytes[ISA_BYTES], again[ISA_BYTES];
+            uint8_t bytes[ISA_BYTES_MAX] = {0}, again[ISA_BYTES_MAX] = {0};
             isa_encode(&in, bytes);
             if (decode(bytes, &back) != OTRN_OK)
                 why = ctx.err.text;
             else if (!same(&in, &back))
                 why = isa_rows[op].name;
-            else if (isa_encode(&back, again), memcmp(bytes, again, ISA_BYTES))
+            else if (isa_encode(&back, again), memcmp(bytes, again, ISA_BYTES_MAX))
                 why = "bytes differ";
         }
     result("encode and decode are inverses", why);
@@ -163,29 +238,24 @@ static void test_many(void) {
     result("many at once", why);
 }
 
-// Every bit of the encoding is a field's or must be zero: set each one alone.
+// Bytes that fill an encoding up must be zero: set each bit of them alone.
 static void test_reserved_bits(void) {
     const char *why = NULL;
     for (int op = 0; op < ISA_OP_COUNT && !why; op++) {
         IsaInst in = {.op = (uint8_t)op,
                       .engine = (uint8_t)isa_row_engine_default(op),
                       .wait_sem = {SEM_NONE, SEM_NONE}};
-        uint8_t bytes[ISA_BYTES];
-        isa_encode(&in, bytes);
-        int head_bytes = isa_fields[ISA_HEAD_FIELDS].at; // tested in combination below
-        for (int bit = 8 * head_bytes; bit < 8 * ISA_BYTES && !why; bit++) {
-            int at = bit / 8, owner = -1;
-            for (int f = 0; f < ISA_FIELD_COUNT; f++)
-                if (at >= isa_fields[f].at && at < isa_fields[f].at + isa_fields[f].bytes)
-                    owner = f;
-            bytes[at] ^= (uint8_t)(1 << bit % 8);
+        uint8_t bytes[ISA_BYTES_MAX];
+        size_t size = isa_encode(&in, bytes), used = 0;
+        IsaMask mask = isa_row_mask(op);
+        for (int f = 0; f < ISA_FIELD_COUNT; f++)
+            used += mask >> f & 1 ? isa_fields[f].bytes : 0;
+        for (size_t bit = 8 * used; bit < 8 * size && !why; bit++) {
+            bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
             IsaInst back;
-            bool used = owner >= 0 && isa_row_mask(op) >> owner & 1;
-            bool fine = decode(bytes, &back) == OTRN_OK;
-            bool is_type = owner == ISA_F_stype || owner == ISA_F_dtype;
-            if (fine != used && !(used && is_type && (1 << bit % 8) >= DT_COUNT))
-                why = used ? "a used bit was refused" : "a reserved bit was taken";
-            bytes[at] ^= (uint8_t)(1 << bit % 8);
+            if (decode(bytes, &back) == OTRN_OK)
+                why = "a reserved bit was taken";
+            bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
         }
     }
     result("reserved bits are refused", why);
@@ -193,7 +263,8 @@ static void test_reserved_bits(void) {
 
 static void test_decode_refuses(void) {
     IsaInst in = {.op = ISA_MATMUL, .engine = ENG_TENSOR, .wait_sem = {SEM_NONE, SEM_NONE}}, back;
-    uint8_t bytes[ISA_BYTES];
+    uint8_t bytes[ISA_BYTES_MAX];
+    const int head = ISA_HEAD_BYTES; // matmul goes on: dst and its terms, src and its terms, dtype
     const struct {
         const char *what;
         int at, value;
@@ -204,7 +275,11 @@ static void test_decode_refuses(void) {
         {"an engine that does not exist", 1, ENG_COUNT},
         {"a semaphore that does not exist", 2, SEM_COUNT},
         {"a value without a semaphore", 4, 1},
-        {"an unknown element type", 14, DT_COUNT},
+        {"a semaphore of its own counted back", 2, SEM_BACK | SEM_USER},
+        {"a signal to nobody", 12, USER_SEMS + 1},
+        {"a signal without a semaphore", 14, 1},
+        {"a multiplier without a register", head + 10, 1},
+        {"an unknown element type", head + 36, DT_COUNT},
     };
     const char *why = NULL;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -214,7 +289,7 @@ static void test_decode_refuses(void) {
             why = cases[i].what;
     }
     isa_encode(&in, bytes);
-    for (size_t n = 0; n < ISA_BYTES && !why; n++)
+    for (size_t n = 0; n < isa_bytes(ISA_MATMUL) && !why; n++)
         if (decode_some(bytes, n, &back) != OTRN_PARSE)
             why = "a truncated instruction was taken";
     result("decode refuses", why);
@@ -227,8 +302,8 @@ static void test_text_round_trip(void) {
         for (int n = 0; n < 300 && !why; n++) {
             IsaInst in = random_inst(op, n & 1), back;
             if (n % 3 == 0) { // dense strides are left out of the text
-                isa_dense_strides(&in, isa_row_mask(op), true, in.d);
-                isa_dense_strides(&in, isa_row_mask(op), false, in.s);
+                isa_dense_strides(&in, isa_row_mask(op), 'd', in.d);
+                isa_dense_strides(&in, isa_row_mask(op), 's', in.s);
             }
             Buf text = {.arena = &arena};
             isa_print(&in, &text);

@@ -31,7 +31,7 @@ scalar: tensor_copy dst=sbuf[0:1024] src=psum[0:0] dtype=bf16 stype=f32 n0=64 n1
 kernel imm=0 wait(scalar>=1, tensor>=3) @1
 barrier
 head: reg_load reg=1 src=arg2[0] stype=i32
-branch_eq imm=tail reg=1 value=-3
+branch op0=equal imm=tail reg=1 value=-3
 sync: nop
 vector: wait wait(sync>=3)
 kernel imm=1

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// effect.h — what an instruction of the vector, scalar and gpsimd engines does to memory: one function each.
+//
+// chip.c finds the operands in host memory and calls; artifact_verify has checked that they fit.
+#ifndef OTRN_CHIP_EFFECT_H
+#define OTRN_CHIP_EFFECT_H
+
+#include "chip/chip.h"
+
+typedef struct EngineState { // what engines keep between instructions
+    float vector_acc[ISA_PARTITIONS]; // accumulator registers, shared by the vector engine's reducers
+    float scalar_acc[ISA_PARTITIONS];
+    uint32_t rng[2][ISA_PARTITIONS][24]; // generator state: 0 vector, 1 gpsimd
+} EngineState;
+
+typedef struct EffOperand {
+    uint8_t *at;   // NULL: not given, or a number in the instruction
+    int64_t pitch; // bytes between partitions; 0 in HBM, where axis 0 has a stride like the others
+} EffOperand;
+
+typedef struct EffCall {
+    const IsaInst *in;
+    EffOperand dst, src, src1, res, a, b;
+    EngineState *state;
+    Pool *pool;
+    HostLevel level;
+    struct CommRank *comm;
+    char *why;
+    size_t why_bytes;
+} EffCall;
+
+typedef otrn_status EffFn(const EffCall *c);
+EffFn *effect_find(int op); // NULL: this instruction has none
+
+#endif
