@@ -52,6 +52,15 @@ def _allow_donation(platform):
         platforms.append(platform)
 
 
+def _register_linalg(platform):
+    try:
+        from opentrn import linalg
+
+        linalg.register(platform)
+    except (ImportError, AttributeError, TypeError) as error:
+        logger.info("this JAX registers lowerings in another way (%s); no decompositions", error)
+
+
 def initialize():
     """Registers the platform. A missing or unusable library is told, never raised."""
     from jax._src import xla_bridge
@@ -75,3 +84,4 @@ def initialize():
         return
     _relax_registration(xla_bridge, platform)
     _allow_donation(platform)
+    _register_linalg(platform)

@@ -1,0 +1,522 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Matrix decompositions for the device, written with JAX itself.
+
+JAX has no lowering of these primitives for a platform it does not know: it calls LAPACK on the CPU and
+vendor libraries on GPUs, or emits custom calls only TPUs understand. Here each is a small program of
+ordinary operations. Results follow LAPACK's conventions, so that what JAX builds on top of them stays right.
+
+    geqrf, geqp3, householder_product   Householder reflections, one column at a time
+    hessenberg, tridiagonal             the same from both sides
+    eigh                                cyclic two-sided Jacobi
+    svd                                 one-sided Jacobi (Hestenes), then a QR for an orthonormal U
+    schur (complex), eig                single-shift QR iteration on the Hessenberg form
+
+The Jacobi methods rotate half of the columns against the other half at once, then move every column one
+place on (Brent and Luk, 1985): after n-1 rounds each pair has met once and all are back where they were.
+Sources: Golub and Van Loan, Matrix Computations, chapters 5, 7 and 8.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+SWEEPS_MAX = 30  # Jacobi converges quadratically; 6 to 10 sweeps are usual
+SHIFTS_PER_EIGENVALUE = 40  # QR iteration; 2 to 3 are usual
+
+
+def _real(x):
+    return jnp.real(x) if jnp.iscomplexobj(x) else x
+
+
+def _conj(x):
+    return jnp.conj(x) if jnp.iscomplexobj(x) else x
+
+
+def _herm(x):
+    return _conj(x).T
+
+
+def _square(x):
+    return x.real**2 + x.imag**2 if jnp.iscomplexobj(x) else x * x
+
+
+def _eps(x):
+    return jnp.finfo(x.dtype).eps
+
+
+def _matmul(a, b):
+    return jnp.matmul(a, b, precision=lax.Precision.HIGHEST)
+
+
+def _batched(core):
+    """A function of one matrix (and vectors) as one of batches of them."""
+
+    def run(first, *rest, **params):
+        f = functools.partial(core, **params)
+        for _ in range(first.ndim - 2):
+            f = jax.vmap(f)
+        return f(first, *rest)
+
+    return run
+
+
+# --- Householder ---------------------------------------------------------------------------------
+
+
+def _reflector(column, at):
+    """v, tau and beta with (I - tau v v^H)^H column = beta e_at below and at `at`; v is 1 at `at`."""
+    rows = jnp.arange(column.shape[0])
+    below = jnp.where(rows > at, column, 0)
+    scale = jnp.max(jnp.abs(column * (rows >= at)))
+    scale = jnp.where((scale > 0) & jnp.isfinite(scale), scale, 1)
+    alpha = column[at]
+    rest = jnp.sum(_square(below / scale))
+    length = jnp.sqrt(_square(alpha / scale) + rest) * scale
+    flat = rest == 0
+    if jnp.iscomplexobj(column):
+        flat &= alpha.imag == 0
+    beta = jnp.where(flat, _real(alpha), jnp.where(_real(alpha) > 0, -length, length))
+    safe = jnp.where(flat, 1, beta)
+    tau = jnp.where(flat, 0, (safe - alpha) / safe)
+    v = jnp.where(flat, 0, below / jnp.where(flat, 1, alpha - beta)) + (rows == at)
+    return v.astype(column.dtype), tau.astype(column.dtype), beta.astype(column.dtype)
+
+
+def _apply_left(v, tau, a):
+    """(I - tau v v^H) a"""
+    return a - tau * jnp.outer(v, _matmul(_conj(v), a))
+
+
+def _apply_right(a, v, tau):
+    """a (I - tau v v^H)"""
+    return a - tau * jnp.outer(_matmul(a, v), _conj(v))
+
+
+def _store(a, v, beta, column, at):
+    """The column as LAPACK leaves it: beta at `at`, v below."""
+    rows = jnp.arange(a.shape[0])
+    new = jnp.where(rows == at, beta, jnp.where(rows > at, v, a[:, column]))
+    return a.at[:, column].set(new)
+
+
+@_batched
+def geqrf(a):
+    k = min(a.shape)
+
+    def step(j, state):
+        a, taus = state
+        v, tau, beta = _reflector(a[:, j], j)
+        a = jnp.where(jnp.arange(a.shape[1]) > j, _apply_left(v, _conj(tau), a), a)
+        return _store(a, v, beta, j, j), taus.at[j].set(tau)
+
+    return lax.fori_loop(0, k, step, (a, jnp.zeros(k, a.dtype)))
+
+
+@_batched
+def geqp3(a, jpvt, **_):
+    """Columns named by a nonzero jpvt come first, as in LAPACK; numbers given back count from 1."""
+    m, n = a.shape
+    k = min(m, n)
+    fixed = jnp.sum(jpvt != 0)
+    order = jnp.argsort(jpvt == 0, stable=True).astype(jpvt.dtype)
+
+    def step(j, state):
+        a, order, taus = state
+        lengths = jnp.sum(_square(jnp.where(jnp.arange(m)[:, None] >= j, a, 0)), axis=0)
+        best = jnp.argmax(jnp.where(jnp.arange(n) >= j, lengths, -1))
+        best = jnp.where(j < fixed, j, best)
+        swap = jnp.arange(n).at[j].set(best).at[best].set(j)
+        a, order = a[:, swap], order[swap]
+        v, tau, beta = _reflector(a[:, j], j)
+        a = jnp.where(jnp.arange(n) > j, _apply_left(v, _conj(tau), a), a)
+        return _store(a, v, beta, j, j), order, taus.at[j].set(tau)
+
+    a, order, taus = lax.fori_loop(0, k, step, (a[:, order], order, jnp.zeros(k, a.dtype)))
+    return a, order + 1, taus
+
+
+def _vector(a, column, at):
+    rows = jnp.arange(a.shape[0])
+    return jnp.where(rows > at, a[:, column], 0) + (rows == at).astype(a.dtype)
+
+
+@_batched
+def householder_product(a, taus):
+    m, n = a.shape
+    k = taus.shape[0]
+
+    def step(i, q):
+        j = k - 1 - i
+        return _apply_left(_vector(a, j, j), taus[j], q)
+
+    return lax.fori_loop(0, k, step, jnp.eye(m, n, dtype=a.dtype))
+
+
+def _reduce_both_sides(a):
+    """a to Hessenberg form, reflectors below the subdiagonal."""
+    n = a.shape[0]
+    if n < 2:
+        return a, jnp.zeros(0, a.dtype)
+
+    def step(j, state):
+        a, taus = state
+        v, tau, beta = _reflector(a[:, j], j + 1)
+        left = jnp.where(jnp.arange(n) > j, _apply_left(v, _conj(tau), a), a)
+        rows_kept = _store(left, v, beta, j, j + 1)
+        a = jnp.where(jnp.arange(n) > j, _apply_right(rows_kept, v, tau), rows_kept)
+        return a, taus.at[j].set(tau)
+
+    return lax.fori_loop(0, n - 1, step, (a, jnp.zeros(n - 1, a.dtype)))
+
+
+hessenberg = _batched(_reduce_both_sides)
+
+
+def _hermitian(a, lower):
+    half = jnp.tril(a, -1) if lower else jnp.triu(a, 1)
+    return half + _herm(half) + jnp.diag(_real(jnp.diagonal(a))).astype(a.dtype)
+
+
+@_batched
+def tridiagonal(a, *, lower):
+    if not lower:
+        a = a[::-1, ::-1]
+    reduced, taus = _reduce_both_sides(_hermitian(a, True))
+    d, e = _real(jnp.diagonal(reduced)), _real(jnp.diagonal(reduced, -1))
+    kept = jnp.where(jnp.tri(a.shape[0], dtype=bool), reduced, a)
+    if not lower:
+        return kept[::-1, ::-1], d[::-1], e[::-1], taus[::-1]
+    return kept, d, e, taus
+
+
+# --- Jacobi --------------------------------------------------------------------------------------
+
+
+def _next_round(x, axis):
+    """Every column but the first one place on, around the two halves."""
+    h = x.shape[axis] // 2
+    part = functools.partial(lax.slice_in_dim, x, axis=axis)
+    top = [part(0, 1), part(h, h + 1), part(1, h - 1)] if h > 1 else [part(0, 1)]
+    bottom = [part(h + 1, 2 * h), part(h - 1, h)] if h > 1 else [part(1, 2)]
+    return lax.concatenate(top + bottom, axis)
+
+
+def _rotation(app, aqq, apq):
+    """c, s, t and the phase that makes apq real, so that the rotated apq is zero."""
+    size = jnp.abs(apq)
+    none = size == 0
+    safe = jnp.where(none, 1, size)
+    tau = (aqq - app) / (2 * safe)
+    t = jnp.where(tau >= 0, 1, -1) / (jnp.abs(tau) + jnp.sqrt(1 + tau * tau))
+    t = jnp.where(none, 0, t)
+    c = lax.rsqrt(1 + t * t)
+    phase = jnp.where(none, 1, _conj(apq) / safe).astype(apq.dtype)
+    return c, t * c, t, phase
+
+
+def _turn(x, c, s, phase, axis):
+    h = x.shape[axis] // 2
+    wide = (lambda v: v) if axis == 1 else (lambda v: v[:, None])
+    p = lax.slice_in_dim(x, 0, h, axis=axis)
+    q = lax.slice_in_dim(x, h, 2 * h, axis=axis) * wide(phase)
+    c, s = wide(c), wide(s)
+    return lax.concatenate([c * p - s * q, s * p + c * q], axis)
+
+
+def _even(n):
+    return n + n % 2
+
+
+def _set_pairs(a, app, aqq):
+    """Diagonals of the four blocks: what the rotations make them, to the letter."""
+    h = a.shape[0] // 2
+    i, j = np.arange(2 * h)[:, None], np.arange(2 * h)[None, :]
+    a = jnp.where(np.abs(i - j) == h, 0, a)
+    return jnp.where(i == j, jnp.concatenate([app, aqq]).astype(a.dtype), a)
+
+
+def _eigh_round(_, state):
+    a, v = state
+    h = a.shape[0] // 2
+    app, aqq = jnp.split(_real(jnp.diagonal(a)), 2)
+    apq = jnp.diagonal(a, h)
+    c, s, t, phase = _rotation(app, aqq, apq)
+    a = _turn(_turn(a, c, s, phase, 1), c, s, _conj(phase), 0)
+    change = t * jnp.abs(apq)
+    a = _set_pairs(a, app - change, aqq + change)
+    v = _turn(v, c, s, phase, 1)
+    return _next_round(_next_round(a, 0), 1), _next_round(v, 1)
+
+
+def _scale_of(a):
+    scale = jnp.max(jnp.abs(a), initial=0)
+    return jnp.where((scale > 0) & jnp.isfinite(scale), scale, 1)
+
+
+@_batched
+def eigh(a, *, lower, sort_eigenvalues, subset_by_index, **_):
+    n = a.shape[0]
+    a = _hermitian(a, lower)
+    first, last = subset_by_index or (0, n)
+    if n == 0:
+        return a, _real(jnp.diagonal(a))
+    fine = jnp.all(jnp.isfinite(a))
+    scale = _scale_of(a)
+    pad = _even(n) - n
+    a = jnp.pad(jnp.where(fine, a / scale, 0), ((0, pad), (0, pad)))
+    goal = jnp.sum(_square(a)) * _eps(a) ** 2
+    off = ~np.eye(n + pad, dtype=bool)
+
+    def more(state):
+        a, _, sweep = state
+        return (sweep < SWEEPS_MAX) & (jnp.sum(jnp.where(off, _square(a), 0)) > goal)
+
+    def sweep(state):
+        a, v, count = state
+        a, v = lax.fori_loop(0, max(n + pad - 1, 1), _eigh_round, (a, v))
+        return a, v, count + 1
+
+    a, v, _ = lax.while_loop(more, sweep, (a, jnp.eye(n + pad, dtype=a.dtype), 0))
+    w, v = _real(jnp.diagonal(a))[:n] * scale, v[:n, :n]
+    order = jnp.argsort(w)[first:last]
+    bad = jnp.where(fine, 0, jnp.nan)
+    return v[:, order] + bad.astype(v.dtype), w[order] + bad.astype(w.dtype)
+
+
+def _svd_round(_, state):
+    w, v, worst = state
+    h = w.shape[1] // 2
+    p, q = w[:, :h], w[:, h:]
+    alpha, beta = jnp.sum(_square(p), axis=0), jnp.sum(_square(q), axis=0)
+    gamma = jnp.sum(_conj(p) * q, axis=0)
+    bound = jnp.sqrt(alpha) * jnp.sqrt(beta)
+    angle = jnp.where(bound > 0, jnp.abs(gamma) / jnp.where(bound > 0, bound, 1), 0)
+    gamma = jnp.where(angle > _eps(w) / 4, gamma, 0)
+    c, s, _, phase = _rotation(alpha, beta, gamma)
+    w, v = _turn(w, c, s, phase, 1), _turn(v, c, s, phase, 1)
+    return _next_round(w, 1), _next_round(v, 1), jnp.maximum(worst, jnp.max(angle))
+
+
+def _svd_tall(a, full_matrices, compute_uv):
+    """m >= n. Rotates columns of a until they are orthogonal: a v = u s."""
+    m, n = a.shape
+    scale = _scale_of(a)
+    pad = _even(n) - n
+    w = jnp.pad(a / scale, ((0, 0), (0, pad)))
+    tolerance = _eps(a) * np.sqrt(max(m, 1))
+
+    def more(state):
+        _, _, worst, count = state
+        return (count < SWEEPS_MAX) & (worst > tolerance)
+
+    def sweep(state):
+        w, v, worst, count = state
+        w, v, worst = lax.fori_loop(
+            0, max(n + pad - 1, 1), _svd_round, (w, v, jnp.zeros_like(worst))
+        )
+        return w, v, worst, count + 1
+
+    start = jnp.ones((), _real(a).dtype)
+    w, v, _, _ = lax.while_loop(more, sweep, (w, jnp.eye(n + pad, dtype=a.dtype), start, 0))
+    w, v = w[:, :n], v[:n, :n]
+    s = jnp.sqrt(jnp.sum(_square(w), axis=0))
+    order = jnp.argsort(-s)
+    s, w, v = s[order], w[:, order], v[:, order]
+    if not compute_uv:
+        return (s * scale,)
+    packed, taus = geqrf(w)
+    wide = jnp.pad(packed, ((0, 0), (0, m - n))) if full_matrices else packed
+    u = householder_product(wide, taus)
+    signs = jnp.where(_real(jnp.diagonal(packed)) < 0, -1, 1).astype(a.dtype)
+    u = u.at[:, :n].multiply(signs[:n])
+    return s * scale, u, _herm(v)
+
+
+@_batched
+def svd(a, *, full_matrices, compute_uv, subset_by_index, **_):
+    m, n = a.shape
+    k = min(m, n)
+    real = _real(a).dtype
+    first, last = subset_by_index or (0, k)
+    if k == 0:
+        u = jnp.eye(m, m if full_matrices else 0, dtype=a.dtype)
+        vh = jnp.eye(n if full_matrices else 0, n, dtype=a.dtype)
+        return (jnp.zeros(0, real), u, vh) if compute_uv else (jnp.zeros(0, real),)
+    fine = jnp.all(jnp.isfinite(a))
+    a = jnp.where(fine, a, 0)
+    out = _svd_tall(a if m >= n else _herm(a), full_matrices, compute_uv)
+    if compute_uv and m < n:
+        out = (out[0], _herm(out[2]), _herm(out[1]))
+    bad = jnp.where(fine, 0, jnp.nan)
+    out = tuple(x + bad.astype(x.dtype) for x in out)
+    if (first, last) == (0, k):
+        return out
+    return (out[0][first:last],) + tuple(
+        (out[1][:, first:last], out[2][first:last]) if compute_uv else ()
+    )
+
+
+# --- QR iteration --------------------------------------------------------------------------------
+
+
+def _givens(x, y):
+    """c (real), s with [c s; -conj(s) c] [x; y] = [r; 0]."""
+    ax, ay = jnp.abs(x), jnp.abs(y)
+    r = jnp.hypot(ax, ay)
+    safe = jnp.where(r > 0, r, 1)
+    phase = jnp.where(ax > 0, x / jnp.where(ax > 0, ax, 1), 1)
+    return jnp.where(r > 0, ax / safe, 1), jnp.where(r > 0, phase * jnp.conj(y) / safe, 0)
+
+
+def _shift(h, hi):
+    """The eigenvalue of the last active 2 x 2 block that is nearer to its corner (Wilkinson)."""
+    a, b = h[hi - 1, hi - 1], h[hi - 1, hi]
+    c, d = h[hi, hi - 1], h[hi, hi]
+    half = (a - d) / 2
+    root = jnp.sqrt(half * half + b * c)
+    root = jnp.where(_real(half * jnp.conj(root)) < 0, -root, root)
+    below = half + root
+    return jnp.where(below == 0, d, d - b * c / jnp.where(below == 0, 1, below))
+
+
+def _qr_step(h, q, lo, hi, shift):
+    """One QR step on rows and columns lo..hi, rotation by rotation (the bulge is one element)."""
+
+    def rotate(k, state):
+        h, q, x, y = state
+        c, s = _givens(x, y)
+        rows = lax.dynamic_slice_in_dim(h, k, 2, 0)
+        rows = jnp.stack([c * rows[0] + s * rows[1], -jnp.conj(s) * rows[0] + c * rows[1]])
+        h = lax.dynamic_update_slice_in_dim(h, rows, k, 0)
+
+        def turn(m):
+            cols = lax.dynamic_slice_in_dim(m, k, 2, 1)
+            p, r = cols[:, 0], cols[:, 1]
+            cols = jnp.stack([c * p + jnp.conj(s) * r, -s * p + c * r], 1)
+            return lax.dynamic_update_slice_in_dim(m, cols, k, 1)
+
+        h, q = turn(h), turn(q)
+        n = h.shape[0]
+        # h[k, k-1] now holds the next pair's upper part; the pair after it is (k+1, k), (k+2, k)
+        return h, q, h[jnp.minimum(k + 1, n - 1), k], h[jnp.minimum(k + 2, n - 1), k]
+
+    x, y = h[lo, lo] - shift, h[lo + 1, lo]
+    h, q, _, _ = lax.fori_loop(lo, hi, rotate, (h, q, x, y))
+    return h, q
+
+
+def _schur_complex(a):
+    n = a.shape[0]
+    if n == 0:
+        return a, a
+    packed, taus = _reduce_both_sides(a)
+    h = jnp.triu(packed, -1)
+    q = jnp.eye(n, dtype=a.dtype)
+    if n > 1:
+        q = q.at[1:, 1:].set(householder_product(packed[1:, :-1], taus))
+    eps = _eps(a)
+    norm = jnp.maximum(jnp.max(jnp.abs(h)), jnp.finfo(a.dtype).tiny)
+
+    def tidy(h):  # subdiagonal elements that count as nothing are nothing
+        h = jnp.triu(h, -1)
+        d = jnp.abs(jnp.diagonal(h))
+        near = d[1:] + d[:-1]
+        limit = eps * jnp.where(near > 0, near, norm)
+        small = jnp.abs(jnp.diagonal(h, -1)) <= limit
+        keep = jnp.where(small, 0, jnp.diagonal(h, -1))
+        return h.at[jnp.arange(1, n), jnp.arange(n - 1)].set(keep)
+
+    def more(state):
+        h, _, count = state
+        return (count < SHIFTS_PER_EIGENVALUE * n) & jnp.any(jnp.diagonal(h, -1) != 0)
+
+    def step(state):
+        h, q, count = state
+        linked = jnp.diagonal(h, -1) != 0
+        i = jnp.arange(n - 1)
+        hi = jnp.max(jnp.where(linked, i + 1, 0))
+        lo = jnp.max(jnp.where(~linked & (i < hi), i + 1, 0))
+        hi1 = jnp.maximum(hi, 1)
+        usual = _shift(h, hi1)
+        odd = h[hi1, hi1] + jnp.abs(h[hi1, hi1 - 1])
+        shift = jnp.where(count % 11 == 10, odd, usual)
+        new_h, new_q = _qr_step(h, q, lo, hi, shift)
+        return tidy(new_h), new_q, count + 1
+
+    if n > 1:
+        h, q, _ = lax.while_loop(more, step, (tidy(h), q, 0))
+    return jnp.triu(h), q
+
+
+@_batched
+def schur(a, *, compute_schur_vectors, sort_eig_vals, select_callable):
+    if not jnp.iscomplexobj(a):
+        raise NotImplementedError(
+            "opentrn: the real Schur form is not there; schur(a, output='complex') is"
+        )
+    if sort_eig_vals or select_callable is not None:
+        raise NotImplementedError("opentrn: schur does not sort eigenvalues")
+    t, q = _schur_complex(a)
+    return (t, q) if compute_schur_vectors else (t,)
+
+
+def _triangular_eigenvectors(t):
+    """Columns x with t x = t[j, j] x, by substitution upwards, all columns at once."""
+    n = t.shape[0]
+    w = jnp.diagonal(t)
+    least = jnp.maximum(_eps(t) * jnp.max(jnp.abs(t)), jnp.finfo(t.dtype).tiny)
+
+    def row(i, x):
+        k = n - 1 - i
+        right = -_matmul(jnp.where(jnp.arange(n) > k, t[k], 0), x)
+        gap = t[k, k] - w
+        gap = jnp.where(jnp.abs(gap) < least, least.astype(t.dtype), gap)
+        new = jnp.where(jnp.arange(n) > k, right / gap, jnp.where(jnp.arange(n) == k, 1, 0))
+        return x.at[k].set(new)
+
+    return lax.fori_loop(0, n, row, jnp.zeros_like(t))
+
+
+def _unit_columns(x):
+    length = jnp.sqrt(jnp.sum(_square(x), axis=0))
+    return x / jnp.where(length > 0, length, 1)
+
+
+@_batched
+def eig(a, *, compute_left_eigenvectors, compute_right_eigenvectors, **_):
+    a = a.astype(jnp.result_type(a, jnp.complex64))
+    fine = jnp.all(jnp.isfinite(a))
+    t, q = _schur_complex(jnp.where(fine, a, 0))
+    bad = jnp.where(fine, 0, jnp.nan).astype(a.dtype)
+    out = [jnp.diagonal(t) + bad]
+    if compute_left_eigenvectors:
+        # x^H t = w x^H: the same substitution on the conjugate transpose, turned around
+        flipped = _triangular_eigenvectors(_herm(t)[::-1, ::-1])[::-1, ::-1]
+        out.append(_unit_columns(_matmul(q, flipped)) + bad)
+    if compute_right_eigenvectors:
+        out.append(_unit_columns(_matmul(q, _triangular_eigenvectors(t))) + bad)
+    return tuple(out)
+
+
+# --- registration --------------------------------------------------------------------------------
+
+_SINGLE = ("householder_product",)
+_PRIMITIVES = (
+    "geqrf", "geqp3", "householder_product", "hessenberg", "tridiagonal", "eigh", "svd", "schur", "eig",
+)  # fmt: skip
+
+
+def register(platform):
+    """Gives JAX these lowerings for the platform. A JAX that lacks a primitive keeps what it has."""
+    from jax._src.interpreters import mlir
+    from jax._src.lax import linalg as primitives
+
+    for name in _PRIMITIVES:
+        primitive = getattr(primitives, f"{name}_p", None)
+        if primitive is None:
+            continue
+        rule = mlir.lower_fun(globals()[name], multiple_results=name not in _SINGLE)
+        mlir.register_lowering(primitive, rule, platform=platform)
