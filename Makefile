@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # make              build/otrn, build/libotrn.a, build/libotrn.so, build/libotrn_pjrt.so: a C compiler is enough
-# make check        fast tests, offline, parallel; T=pass/cse runs those whose name has it; bless T=… rewrites goldens
+# make check        fast tests, offline, parallel, and a minute of fuzzing; T=pass/cse runs those whose name has it;
+#                   bless T=… rewrites goldens
 # make asan         the same tests under the address and undefined-behaviour sanitizers
 # make conformance  StableHLO test programs on evaluator and chip, from ../shared/conformance or DIR=path
 # make bench        measurements; also those beside JAX when .venv is there (./dev makes it)
-# make fuzz         random damage to the inputs of every reader: SECONDS_EACH=10 SEED=1
+# make fuzz         random damage to the inputs of every reader: SECONDS_EACH=10 or RUNS=10000000, SEED=1
 # make abi HEADER=pjrt_c_api.h    our PJRT declarations against the official ones
 # make install PREFIX=/usr/local  DESTDIR= is honoured; other targets: format, arm64, clean
 BUILD   ?= build
@@ -24,7 +25,9 @@ SRC     := $(foreach s,$(STOPS),$(sort $(wildcard src/$s/*.c)))
 PJRT    := $(sort $(wildcard src/pjrt/*.c))
 TOOLS   := $(sort $(wildcard src/tools/*.c))
 UNIT    := $(sort $(wildcard tests/unit/*_test.c))
-FUZZ    := $(sort $(wildcard tests/fuzz/*_fuzz.c))
+FUZZ_RUN := tests/fuzz/run_fuzz.c
+FUZZ    := $(filter-out $(FUZZ_RUN),$(sort $(wildcard tests/fuzz/*_fuzz.c)))
+FUZZING := tests/fuzz/driver.c tests/fuzz/mutate.c
 EXAMPLE := $(sort $(wildcard examples/c/*.c))
 BENCH   := $(sort $(wildcard bench/*.c))
 obj      = $(patsubst %.c,$(BUILD)/obj/%.o,$1)
@@ -43,6 +46,9 @@ $(call obj,src/clock/chips.c): $(wildcard chips/*.chip)
 $(BUILD)/libotrn.a: $(call obj,$(SRC))
 	@rm -f $@
 	ar rcs $@ $^
+$(BUILD)/libreaders.a: $(call obj,$(filter-out src/tile/% src/chip/% src/rt/%,$(SRC)))
+	@rm -f $@
+	ar rcs $@ $^
 $(BUILD)/libotrn.so: $(call obj,$(SRC))
 	$(CC) $(FLAGS) $(CFLAGS) $(LDFLAGS) $(SHARED) -Wl,-soname,libotrn.so $^ $(LIBS) -o $@
 $(BUILD)/libotrn_pjrt.so: $(call obj,$(PJRT)) $(BUILD)/libotrn.a
@@ -52,7 +58,10 @@ $(BUILD)/otrn: $(call obj,$(TOOLS)) $(BUILD)/libotrn.a
 $(call bin,$(UNIT) $(EXAMPLE) $(BENCH)): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libotrn.a
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
-$(call bin,$(FUZZ)): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/obj/tests/fuzz/driver.o $(BUILD)/libotrn.a
+$(call bin,$(FUZZ)): $(BUILD)/%: $(BUILD)/obj/%.o $(call obj,$(FUZZING)) $(BUILD)/libreaders.a
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+$(call bin,$(FUZZ_RUN)): $(BUILD)/%: $(BUILD)/obj/%.o $(call obj,$(FUZZING)) $(BUILD)/libotrn.a
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 $(CONFORM): $(call obj,$(wildcard tests/conformance/*.c)) $(BUILD)/libotrn.a
@@ -62,19 +71,32 @@ $(BUILD)/tests/runner: $(BUILD)/obj/tests/runner.o
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) $^ -o $@
 
-check bless: all $(BUILD)/tests/runner $(TESTS)
-	@$(BUILD)/tests/runner -b $(BUILD) $(if $(T),-T '$(T)') $(if $(filter bless,$@),-u) $(TESTS)
+# The fuzz targets run as tests of a few seconds each, sanitized; T leaves them out unless it names them.
+SMOKE   := $(if $(T),$(findstring fuzz,$(T)),fuzz)
+SMOKES  := $(if $(SMOKE),$(patsubst %.c,$(BUILD)$(if $(SAN),,/asan)/%,$(FUZZ)))
+check bless: all $(BUILD)/tests/runner $(TESTS) $(if $(SMOKE),fuzz-build)
+	@$(BUILD)/tests/runner -b $(BUILD) $(if $(T),-T '$(T)') $(if $(filter bless,$@),-u) $(TESTS) $(SMOKES)
 
 DIR ?= ../shared/conformance
 conformance: $(CONFORM)
 	@if [ -d $(DIR) ]; then $(CONFORM) $(DIR); else echo "skipped: no folder $(DIR) (DIR=path names another)"; fi
 
 # gcc warns about what only the sanitizers' own code does, so warnings are off here.
-asan fuzz:
-	@$(MAKE) BUILD=$(BUILD)/asan OPT='-O1 -g' WERROR=-w SAN='-fsanitize=address,undefined -fno-sanitize-recover=all \
-	    -fno-omit-frame-pointer' $(if $(filter fuzz,$@),fuzz-run,check)
-fuzz-run: $(call bin,$(FUZZ))
-	@for f in $^; do $$f $(or $(SECONDS_EACH),10) $(or $(SEED),1) || exit 1; done
+SANITIZED = $(MAKE) BUILD=$(BUILD)/asan OPT='-O1 -g' WERROR=-w SAN='-fsanitize=address,undefined -fno-sanitize-recover=all \
+    -fno-omit-frame-pointer'
+asan:
+	+@$(SANITIZED) check
+fuzz:
+	+@$(SANITIZED) fuzz-run
+ifdef SAN
+fuzz-build: $(call bin,$(FUZZ))
+else
+fuzz-build:
+	+@$(SANITIZED) fuzz-build
+endif
+fuzz-run: $(call bin,$(FUZZ) $(FUZZ_RUN))
+	@for f in $(if $(T),$(foreach f,$^,$(if $(findstring $(T),$f),$f)),$^); do \
+	    $$f $(if $(RUNS),runs=$(RUNS),seconds=$(or $(SECONDS_EACH),10)) seed=$(or $(SEED),1) || exit 1; done
 
 bench: all $(call bin,$(BENCH))
 	@for b in $(call bin,$(BENCH)); do $$b || exit 1; done
@@ -103,6 +125,6 @@ arm64: # a compile check of the portable paths
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all check bless conformance asan fuzz fuzz-run bench abi install format arm64 clean
+.PHONY: all check bless conformance asan fuzz fuzz-build fuzz-run bench abi install format arm64 clean
 .SECONDARY:
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // arena.c — blocks of doubling size; a large request gets a block of its own.
+//
+// Under the address sanitizer everything that is not handed out is out of bounds, and a gap lies behind each piece.
 #include "base/arena.h"
 
 #include <assert.h>
@@ -9,6 +11,15 @@
 #include <string.h>
 
 #include "base/ctx.h"
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#define ARENA_GAP 16
+#else
+#define ARENA_GAP 0
+#define ASAN_POISON_MEMORY_REGION(at, bytes) ((void)(at), (void)(bytes))
+#define ASAN_UNPOISON_MEMORY_REGION(at, bytes) ((void)(at), (void)(bytes))
+#endif
 
 #define ARENA_ALIGN 16
 #define BLOCK_MIN (64u << 10)
@@ -26,6 +37,7 @@ void arena_init(Arena *a, Ctx *ctx) { *a = (Arena){.ctx = ctx}; }
 static void free_blocks(ArenaBlock *b) {
     while (b) {
         ArenaBlock *next = b->next;
+        ASAN_UNPOISON_MEMORY_REGION(b + 1, b->bytes);
         free(b);
         b = next;
     }
@@ -42,6 +54,7 @@ void arena_reset(Arena *a) {
         return;
     free_blocks(keep->next);
     keep->next = NULL;
+    ASAN_POISON_MEMORY_REGION(keep + 1, (size_t)(a->at - (uint8_t *)(keep + 1)));
     a->at = (uint8_t *)(keep + 1);
     a->end = a->at + keep->bytes;
     a->total_bytes = 0;
@@ -54,11 +67,13 @@ static void *out_of_memory(Arena *a, size_t bytes) {
 void *arena_alloc(Arena *a, size_t bytes) {
     if (bytes > SIZE_MAX / 4)
         return out_of_memory(a, bytes);
-    bytes = (bytes + !bytes + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1); // never NULL, also for nothing
+    size_t asked = bytes;
+    bytes = (bytes + !bytes + ARENA_GAP + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1); // never NULL, also for nothing
     if (bytes <= (size_t)(a->end - a->at)) {
         void *p = a->at;
         a->at += bytes;
         a->total_bytes += bytes;
+        ASAN_UNPOISON_MEMORY_REGION(p, asked);
         return p;
     }
     size_t want = a->head ? a->head->bytes * 2 : BLOCK_MIN;
@@ -70,6 +85,7 @@ void *arena_alloc(Arena *a, size_t bytes) {
     if (!b)
         return out_of_memory(a, bytes);
     b->bytes = block_bytes;
+    ASAN_POISON_MEMORY_REGION((uint8_t *)(b + 1) + asked, block_bytes - asked);
     a->total_bytes += bytes;
     if (own && a->head) { // behind the current block, which stays in use
         b->next = a->head->next;

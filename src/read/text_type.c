@@ -61,7 +61,7 @@ static int quant_storage(TextRead *p, Buf *out) {
         int64_t high = text_int(p, "the largest storage value");
         text_need(p, '>');
         int bits = dtype_row(dtype)->bits;
-        int64_t type_low = is_u ? 0 : -((int64_t)1 << (bits - 1));
+        int64_t type_low = is_u ? 0 : (int64_t)-((uint64_t)1 << (bits - 1));
         int64_t type_high = is_u ? (int64_t)(((uint64_t)1 << (bits - 1)) * 2 - 1)
                                  : (int64_t)(((uint64_t)1 << (bits - 1)) - 1);
         if (low != type_low || high != type_high)

@@ -8,9 +8,8 @@
 
 #include "artifact/artifact.h"
 #include "clock/clock.h"
+#include "tests/fuzz/fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-extern const char *const fuzz_seeds[];
 const char *const fuzz_seeds[] = {"tests/unit/data/everything.s",
                                   "tests/unit/data/version1.artifact", NULL};
 
@@ -57,24 +56,22 @@ _Noreturn static void fail(const otrn_error *err) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     Ctx ctx = {0};
-    Arena a;
+    Arena *a = fuzz_arena(&ctx);
     jmp_buf jb, late;
-    arena_init(&a, &ctx);
     if (CTX_TRY(&ctx, jb)) {
         Artifact *art;
         if (artifact_is(data, size)) {
-            uint8_t *copy = arena_dup(&a, data, size);
+            uint8_t *copy = arena_dup(a, data, size);
             fix_checksums(copy, size);
-            art = artifact_load(&ctx, &a, "fuzz.otrn", copy, size);
+            art = artifact_load(&ctx, a, "fuzz.otrn", copy, size);
         } else {
-            art = artifact_parse(&ctx, &a, "fuzz.s", (const char *)data, size);
+            art = artifact_parse(&ctx, a, "fuzz.s", (const char *)data, size);
             artifact_verify(&ctx, art, "fuzz.s");
         }
         if (CTX_TRY(&ctx, late))
-            use(&ctx, &a, art);
+            use(&ctx, a, art);
         else
             fail(&ctx.err); // what was verified may not fail any more
     }
-    arena_fini(&a);
     return 0;
 }

@@ -2,24 +2,14 @@
 // bytecode_fuzz.c — damaged MLIR bytecode through its reader alone.
 //
 // The seeds are small programs exported from JAX by tests/fuzz/data/make.py, and one file of rare
-// attributes and types. Whatever the reader accepts must be a graph whose ids are all in range,
+// attributes and types, zoo.mlirbc, written by bytecode_test. Whatever the reader accepts must be a graph whose ids are all in range,
 // since everything behind it relies on that.
 #include "read/read.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <assert.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-extern const char *const fuzz_seeds[];
-const char *const fuzz_seeds[] = {
-    "tests/fuzz/data/branches.mlirbc",
-    "tests/fuzz/data/constants.mlirbc",
-    "tests/fuzz/data/loop.mlirbc",
-    "tests/fuzz/data/scatter.mlirbc",
-    "tests/fuzz/data/sharded.mlirbc",
-    "tests/fuzz/data/train.mlirbc",
-    "tests/fuzz/data/zoo.mlirbc", // written by bytecode_test
-    NULL,
-};
+const char *const fuzz_seeds[] = {"tests/fuzz/data", NULL};
 
 static void check_attr(const Hlo *h, const HloAttr *a, int depth) {
     assert(a->kind < HA_KIND_COUNT && depth < 300);
@@ -69,14 +59,12 @@ static void check_graph(const Hlo *h) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     Ctx ctx = {0};
-    Arena a;
+    Arena *a = fuzz_arena(&ctx);
     jmp_buf jb;
-    arena_init(&a, &ctx);
     if (CTX_TRY(&ctx, jb))
-        check_graph(read_bytecode(&ctx, &a, "fuzz.mlirbc", data, size));
+        check_graph(read_bytecode(&ctx, a, "fuzz.mlirbc", data, size));
     else
         assert(ctx.err.code == OTRN_PARSE || ctx.err.code == OTRN_UNSUPPORTED ||
                ctx.err.code == OTRN_VERSION || ctx.err.code == OTRN_CAPACITY);
-    arena_fini(&a);
     return 0;
 }

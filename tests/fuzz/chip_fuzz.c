@@ -3,25 +3,22 @@
 #include <stdlib.h>
 
 #include "clock/clock.h"
+#include "tests/fuzz/fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-extern const char *const fuzz_seeds[];
 const char *const fuzz_seeds[] = {"chips/trn1.chip", "chips/trn2.chip", NULL};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     Ctx ctx = {0};
-    Arena a;
+    Arena *a = fuzz_arena(&ctx);
     ChipFile chip, back;
     jmp_buf jb, late;
-    arena_init(&a, &ctx);
     if (CTX_TRY(&ctx, jb)) {
         chipfile_parse(&ctx, "fuzz.chip", (const char *)data, size, &chip);
-        Buf text = {.arena = &a};
+        Buf text = {.arena = a};
         chipfile_print(&chip, &text);
         if (!CTX_TRY(&ctx, late))
             abort();
         chipfile_parse(&ctx, "again.chip", (const char *)text.at, text.n, &back);
     }
-    arena_fini(&a);
     return 0;
 }

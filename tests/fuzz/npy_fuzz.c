@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // npy_fuzz.c — damaged .npy files.
 #include "base/npy.h"
+#include "tests/fuzz/fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-extern const char *const fuzz_seeds[];
-const char *const fuzz_seeds[] = {"tests/tools/data/f32_2x3.npy", "tests/tools/data/bf16_4.npy", NULL};
+const char *const fuzz_seeds[] = {"tests/tools/data/f32_2x3.npy", "tests/tools/data/bf16_4.npy",
+                                  "tests/tools/data/f64_2x3.npy", NULL};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     Ctx ctx = {0};
-    Arena a;
+    Arena *a = fuzz_arena(&ctx);
     Npy npy;
     jmp_buf jb;
-    arena_init(&a, &ctx);
     if (CTX_TRY(&ctx, jb))
-        npy_parse(&ctx, &a, "fuzz.npy", data, size, &npy);
-    arena_fini(&a);
+        npy_parse(&ctx, a, "fuzz.npy", data, size, &npy);
     return 0;
 }

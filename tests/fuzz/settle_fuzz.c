@@ -5,14 +5,9 @@
 // unknown size get small ones; integer scalars are taken as sizes.
 #include "pass/pass.h"
 #include "read/read.h"
+#include "tests/fuzz/fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-extern const char *const fuzz_seeds[];
-const char *const fuzz_seeds[] = {
-    "tests/pass/quant_types.mlir",  "tests/pass/quant_ops.mlir",    "tests/pass/quant_moves.mlir",
-    "tests/pass/shapes_ops.mlir",   "tests/pass/shapes_flow.mlir",  "tests/pass/shapes_calls.mlir",
-    "tests/pass/data/mean.mlir",    "tests/pass/data/ones.mlir",    NULL,
-};
+const char *const fuzz_seeds[] = {"tests/pass", "tests/pass/data", "tests/road", NULL};
 
 #define OPEN_SIZE 2
 
@@ -33,21 +28,19 @@ static void bind(Hlo *h, Arena *a) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     Ctx ctx = {0};
-    Arena a, scratch;
+    Arena *a = fuzz_arena(&ctx), scratch;
     jmp_buf jb;
-    arena_init(&a, &ctx);
     arena_init(&scratch, &ctx);
     if (CTX_TRY(&ctx, jb)) {
-        Hlo *h = read_program(&ctx, &a, "fuzz.mlir", data, size);
+        Hlo *h = read_program(&ctx, a, "fuzz.mlir", data, size);
         hlo_verify(h);
-        bind(h, &a);
-        pass_settle(&(Compile){.ctx = &ctx, .arena = &a, .scratch = &scratch, .hlo = h});
+        bind(h, a);
+        pass_settle(&(Compile){.ctx = &ctx, .arena = a, .scratch = &scratch, .hlo = h});
         if (CTX_TRY(&ctx, jb))
             hlo_verify(h);
         else
             __builtin_trap(); // an error now is a mistake of ours
     }
-    arena_fini(&a);
     arena_fini(&scratch);
     return 0;
 }

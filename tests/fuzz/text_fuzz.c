@@ -4,17 +4,12 @@
 // What the reader accepts must print, and what was printed must be read again and print the same:
 // damage that slips through as another meaning would show here.
 #include "read/read.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <assert.h>
 #include <stdio.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-extern const char *const fuzz_seeds[];
-const char *const fuzz_seeds[] = {
-    "tests/read/forms.mlir",   "tests/read/generic.mlir", "tests/read/attributes.mlir",
-    "tests/read/aliases.mlir", "tests/read/regions.mlir", "tests/read/constants.mlir",
-    "tests/hlo/ops.mlir",      NULL,
-};
+const char *const fuzz_seeds[] = {"tests/read", "tests/hlo", "tests/write", "tests/road", NULL};
 
 // Whatever was read prints; our own text is always read back and prints the same.
 static void round_trip(Ctx *ctx, Arena *a, const Hlo *h, bool with_locs) {
@@ -28,22 +23,20 @@ static void round_trip(Ctx *ctx, Arena *a, const Hlo *h, bool with_locs) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     Ctx ctx = {0};
-    Arena a;
+    Arena *a = fuzz_arena(&ctx);
     jmp_buf jb;
-    arena_init(&a, &ctx);
     Hlo *volatile h = NULL;
     if (CTX_TRY(&ctx, jb))
-        h = read_text(&ctx, &a, "fuzz.mlir", data, size);
+        h = read_text(&ctx, a, "fuzz.mlir", data, size);
     else
         assert(ctx.err.line > 0 || ctx.err.code == OTRN_CAPACITY);
     if (h && CTX_TRY(&ctx, jb)) {
         hlo_verify(h);
-        round_trip(&ctx, &a, h, false); // verified: nothing may be refused from here on
-        round_trip(&ctx, &a, h, true);
+        round_trip(&ctx, a, h, false); // verified: nothing may be refused from here on
+        round_trip(&ctx, a, h, true);
     } else if (h && ctx.err.code != OTRN_VERIFY && ctx.err.code != OTRN_CAPACITY) {
         fprintf(stderr, "\n%s:%u:%u: %s\n", ctx.err.file, ctx.err.line, ctx.err.col, ctx.err.text);
         assert(!"our own text is refused");
     }
-    arena_fini(&a);
     return 0;
 }

@@ -10,18 +10,9 @@
 
 #include "read/read.h"
 #include "write/reduce.h"
+#include "tests/fuzz/fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-extern const char *const fuzz_seeds[];
-const char *const fuzz_seeds[] = {
-    "tests/fuzz/data/branches.mlirbc", "tests/fuzz/data/constants.mlirbc",
-    "tests/fuzz/data/loop.mlirbc",     "tests/fuzz/data/scatter.mlirbc",
-    "tests/fuzz/data/sharded.mlirbc",  "tests/fuzz/data/train.mlirbc",
-    "tests/fuzz/data/zoo.mlirbc",      "tests/read/forms.mlir",
-    "tests/read/generic.mlir",         "tests/read/attributes.mlir",
-    "tests/read/regions.mlir",         "tests/read/constants.mlir",
-    "tests/hlo/ops.mlir",              NULL,
-};
+const char *const fuzz_seeds[] = {"tests/fuzz/data", "tests/read", "tests/hlo", "tests/write", NULL};
 
 static void same(const Buf *x, const Buf *y) {
     assert(x->n == y->n);
@@ -55,22 +46,20 @@ static void reduce(Ctx *ctx, Arena *a, Hlo *h, size_t pick) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     Ctx ctx = {0};
-    Arena a;
+    Arena *a = fuzz_arena(&ctx);
     jmp_buf jb;
-    arena_init(&a, &ctx);
     Hlo *volatile h = NULL;
     volatile bool verified = false;
     if (CTX_TRY(&ctx, jb)) {
-        h = read_program(&ctx, &a, "fuzz", data, size);
+        h = read_program(&ctx, a, "fuzz", data, size);
         hlo_verify(h);
         verified = true;
-        round_trip(&ctx, &a, h);
-        reduce(&ctx, &a, h, hash64(0, data, size));
+        round_trip(&ctx, a, h);
+        reduce(&ctx, a, h, hash64(0, data, size));
     } else if (verified && ctx.err.code != OTRN_UNSUPPORTED && ctx.err.code != OTRN_CAPACITY &&
                ctx.err.code != OTRN_VERIFY) {
         fprintf(stderr, "\n%s:%u:%u: %s\n", ctx.err.file, ctx.err.line, ctx.err.col, ctx.err.text);
         assert(!"what we wrote is refused");
     }
-    arena_fini(&a);
     return 0;
 }
