@@ -2,7 +2,8 @@
 // matmul_bench.c — one tile of the tensor engine against this host's own arithmetic, as ratios in one run.
 //
 // A 128 x 128 x 512 product per host level and type, operands in cache; "rotating": the moving operand walks
-// through all of SBUF. Printed per line: median of the ratios to the probe, best decile, median GFLOP/s.
+// through all of SBUF. Printed per line: best decile and median of the samples, share of the FMA probe of the
+// level's own vector width (best decile by best decile). The bars are for one thread.
 // Usage: matmul_bench [samples [threads]]
 #define _GNU_SOURCE
 #include <string.h>
@@ -45,7 +46,8 @@ typedef struct TileBench {
 static double tile_once(Core *c, const TileBench *b, int round) {
     enum { REPEAT = 4 };
     MmStationary st = {.panels = c->panels};
-    mm_load(b->level, &st, c->sbuf, SBUF_PITCH, b->dtype, 128, 128, 1);
+    MmLoad load = {c->sbuf, SBUF_PITCH, 1, b->dtype, 128, 128};
+    mm_load(b->level, &st, &load);
     size_t tile_bytes = 512 * dtype_bytes(b->dtype), tiles = ISA_SBUF_BYTES / tile_bytes;
     double start = now_s();
     for (int r = 0; r < REPEAT; r++) {
@@ -66,34 +68,51 @@ static double tile_once(Core *c, const TileBench *b, int round) {
     return (now_s() - start) / REPEAT;
 }
 
-static int tiles_list(TileBench *list) {
+static const int tile_types[] = {DT_F32, DT_BF16, DT_F16, DT_TF32, DT_F8E4M3, DT_F8E5M2};
+#define TYPES ((int)(sizeof tile_types / sizeof *tile_types))
+
+static int tiles_list(TileBench *list) { // per level: each type hot, then each type rotating
     int n = 0;
     for (int level = HOST_AVX2; level <= (int)host_best(); level++)
-        for (int kind = 0; kind < 4; kind++) {
+        for (int kind = 0; kind < 2 * TYPES; kind++) {
             TileBench *b = &list[n++];
             *b = (TileBench){.level = (HostLevel)level,
-                             .dtype = kind & 1 ? DT_BF16 : DT_F32,
-                             .rotate = kind & 2};
+                             .dtype = tile_types[kind % TYPES],
+                             .rotate = kind >= TYPES};
             snprintf(b->name, sizeof b->name, "tile %s %s%s", host_name(b->level),
                      dtype_row(b->dtype)->name, b->rotate ? " rotating" : "");
         }
     return n;
 }
 
+static void tiles_bars(TileBench *list, int n) {
+    for (int i = 0; i < n; i++) {
+        TileBench *b = &list[i];
+        char name[112];
+        if (b->level == HOST_AMX)
+            continue; // its bar is the stream's
+        if (b->dtype == DT_F32) {
+            snprintf(name, sizeof name, "%s / FMA probe", b->name);
+            bar_print(name, samples_share(&b->s), b->rotate ? 0.75 : 0.88);
+        } else {
+            TileBench *wide = &list[i - i % TYPES];
+            snprintf(name, sizeof name, "%s / f32", b->name);
+            bar_print(name, samples_best(&b->s) / samples_best(&wide->s), 0.85);
+        }
+    }
+}
+
 static void tiles_bench(Core *c, int samples) {
-    static TileBench list[16];
-    static Samples probes;
+    static TileBench list[HOST_COUNT * 2 * TYPES];
     int n = tiles_list(list);
     for (int i = 0; i < samples; i++)
-        for (int b = 0; b < n; b++) {
-            double probe = probe_rate();
-            if (b == 0)
-                samples_add(&probes, probe, 1, probe);
-            samples_add(&list[b].s, 2.0 * 128 * 128 * 512, tile_once(c, &list[b], i), probe);
-        }
-    samples_print(&probes, "probe");
+        for (int b = 0; b < n; b++)
+            samples_add(&list[b].s, 2.0 * 128 * 128 * 512, tile_once(c, &list[b], i),
+                        probe_rate(list[b].level));
     for (int b = 0; b < n; b++)
         samples_print(&list[b].s, list[b].name);
+    if (pool_threads(c->pool) == 1)
+        tiles_bars(list, n);
 }
 
 int main(int argc, char **argv) {
@@ -111,8 +130,8 @@ int main(int argc, char **argv) {
             memcpy(c.sbuf + p * SBUF_PITCH + i, (uint32_t[]){0x3f803fc0u}, 4);
     if (pool_threads(c.pool) > 1)
         bench_clock = CLOCK_MONOTONIC;
-    printf("%d threads; ratios to one core's FMA probe, medians of %d\n", pool_threads(c.pool),
-           samples);
+    printf("%d threads, %d samples; best decile, median, share of one core's FMA probe\n",
+           pool_threads(c.pool), samples);
     tiles_bench(&c, samples);
     pool_free(c.pool);
     return 0;

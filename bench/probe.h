@@ -7,6 +7,7 @@
 #ifndef OTRN_BENCH_PROBE_H
 #define OTRN_BENCH_PROBE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -54,13 +55,13 @@ PROBE(probe_avx512, __attribute__((target("avx512f"))), __m512, _mm512_set1_ps, 
 PROBE(probe_avx2, __attribute__((target("avx2,fma"))), __m256, _mm256_set1_ps, _mm256_fmadd_ps)
 #endif
 
-// Flop per second of one core now, 0 when there is no vector probe for this host.
-static double probe_rate(void) {
+// Flop per second of one core now in vectors of that level, 0 when there is no vector probe for it.
+static double probe_rate(HostLevel level) {
     double lanes = 0, start = now_s();
 #if defined(__x86_64__)
-    if (host_best() == HOST_AVX512)
+    if (level >= HOST_AVX512)
         probe_avx512(), lanes = 16;
-    else if (host_best() == HOST_AVX2)
+    else if (level == HOST_AVX2)
         probe_avx2(), lanes = 8;
 #endif
     return 2.0 * PROBE_CHAINS * PROBE_STEPS * lanes / (now_s() - start);
@@ -69,7 +70,7 @@ static double probe_rate(void) {
 // --- statistics ----------------------------------------------------------------------------------
 
 typedef struct Samples {
-    double ratio[SAMPLES_MAX], rate[SAMPLES_MAX];
+    double rate[SAMPLES_MAX], probe[SAMPLES_MAX]; // flop per second, each with the probe beside it
     int n;
 } Samples;
 
@@ -80,14 +81,31 @@ static int by_value(const void *a, const void *b) {
 
 static void samples_add(Samples *s, double flop, double seconds, double probe) {
     s->rate[s->n] = flop / seconds;
-    s->ratio[s->n++] = probe > 0 ? flop / seconds / probe : 0;
+    s->probe[s->n++] = probe;
+}
+
+static double quantile(double *x, int n, int tenth) {
+    qsort(x, (size_t)n, sizeof(double), by_value);
+    return x[n * tenth / 10];
+}
+
+static double samples_best(Samples *s) { // the rate a tenth of the samples reach
+    return quantile(s->rate, s->n, 9);
+}
+
+static double samples_share(Samples *s) { // of the probe, best decile by best decile
+    double probe = quantile(s->probe, s->n, 9);
+    return probe > 0 ? samples_best(s) / probe : 0;
 }
 
 static void samples_print(Samples *s, const char *name) {
-    qsort(s->ratio, (size_t)s->n, sizeof(double), by_value);
-    qsort(s->rate, (size_t)s->n, sizeof(double), by_value);
-    printf("%-28s %5.3f  best %5.3f  %6.1f GFLOP/s\n", name, s->ratio[s->n / 2],
-           s->ratio[s->n * 9 / 10], s->rate[s->n / 2] * 1e-9);
+    double best = samples_best(s);
+    printf("%-28s %6.1f  median %6.1f GFLOP/s, %5.3f of the probe\n", name, best * 1e-9,
+           quantile(s->rate, s->n, 5) * 1e-9, samples_share(s));
+}
+
+static void bar_print(const char *name, double got, double wanted) {
+    printf("bar: %-56s %5.3f, wanted %.2f: %s\n", name, got, wanted, got >= wanted ? "met" : "MISSED");
 }
 
 #endif

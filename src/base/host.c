@@ -9,6 +9,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <xmmintrin.h>
 
 // F16C has no name in older compilers' CPU probes; its bit implies nothing about the OS, which
@@ -18,6 +20,25 @@ static int host_has_f16c(void) {
     return __get_cpuid(1, &a, &b, &c, &d) && (c >> 29 & 1);
 }
 
+#define ARCH_REQ_XCOMP_PERM 0x1023 // arch_prctl: may this process use a large register state?
+#define XFEATURE_TILEDATA 18
+
+// The tile registers: the CPU must have them, and Linux 5.16 or later must give the process leave. The
+// kernel grants it only when it saves the tiles itself, and refuses where a signal stack is too small
+// for them. Leaf 0x1d, which describes the tiles, is all zero under some hypervisors whose tiles work:
+// it is not asked.
+static int host_has_amx(void) {
+    unsigned a, b, c, d;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d))
+        return 0;
+    int bf16 = d >> 22 & 1, tile = d >> 24 & 1;
+#if defined(__linux__)
+    return bf16 && tile && syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_TILEDATA) == 0;
+#else
+    return 0;
+#endif
+}
+
 HostLevel host_best(void) {
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !host_has_f16c())
@@ -25,7 +46,7 @@ HostLevel host_best(void) {
     if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
         !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512dq"))
         return HOST_AVX2;
-    return HOST_AVX512;
+    return host_has_amx() ? HOST_AMX : HOST_AVX512;
 }
 
 #define MXCSR_DEFAULT 0x1f80u // all exceptions masked, nearest even, subnormals kept
@@ -79,7 +100,7 @@ void host_fp_end(HostFp old) {
 #endif
 
 static const char *const host_names[HOST_COUNT] = {
-    [HOST_PORTABLE] = "portable", [HOST_AVX2] = "avx2", [HOST_AVX512] = "avx512"};
+    [HOST_PORTABLE] = "portable", [HOST_AVX2] = "avx2", [HOST_AVX512] = "avx512", [HOST_AMX] = "amx"};
 
 const char *host_name(HostLevel level) {
     return (unsigned)level < HOST_COUNT ? host_names[level] : "invalid";

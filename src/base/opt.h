@@ -18,7 +18,7 @@
       "chip to compile for and to model")                                                          \
     X(THREADS, "threads", "OTRN_THREADS", "0", 'N', "count", "rep",                                \
       "host threads; 0 = one per CPU; results do not depend on it")                                \
-    X(HOST, "host", "OTRN_HOST", "auto", 'E', "auto|portable|avx2|avx512", "r",                    \
+    X(HOST, "host", "OTRN_HOST", "auto", 'E', "auto|portable|avx2|avx512|amx", "r",                    \
       "host instruction set; results do not depend on it")                                         \
     X(CACHE, "cache", "OTRN_CACHE", "on", 'E', "on|off", "crp", "keep and reuse compiled programs")\
     X(CACHE_DIR, "cache-dir", "OTRN_CACHE_DIR", "", 'S', "DIR", "crpC",                            \

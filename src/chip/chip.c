@@ -184,19 +184,56 @@ static void run_dma(const Chip *c, const IsaInst *in, uint8_t *const *segs) {
         d[0] = dst0;
     if (src0)
         s[0] = src0;
-    dma_copy(c->pool, c->level, dst, d, src, s, in->n, (size_t)elem);
+    dma_copy(c->pool, c->level, dst, d, src, s, in->n, (size_t)elem, !dst0);
 }
 
-static void run_matmul(const Chip *c, const IsaInst *in, uint8_t *const *segs, const IsaInst *next) {
-    int64_t dst_pitch, src_pitch, ignored;
+static uint32_t count(uint32_t n) { // as written in an instruction: none reads as one
+    return n ? n : 1;
+}
+
+static MmLoad load_resolve(const Chip *c, const IsaInst *in, uint8_t *const *segs) {
+    int64_t pitch;
+    const uint8_t *src = resolve(c, segs, src_addr(c, in), &pitch);
+    return (MmLoad){.src = src, .pitch = (size_t)pitch, .stride = in->s[1], .stype = in->stype,
+                    .k = count(in->n[0]), .m = count(in->n[1])};
+}
+
+static MmStep matmul_resolve(const Chip *c, const IsaInst *in, uint8_t *const *segs) {
+    int64_t dst_pitch, src_pitch, dst_at = (int64_t)addr_poff(dst_addr(c, in));
     uint8_t *dst = resolve(c, segs, dst_addr(c, in), &dst_pitch);
     const uint8_t *src = resolve(c, segs, src_addr(c, in), &src_pitch);
-    MmCall call = {.st = &c->array, .dst = (float *)dst, .dst_pitch = (size_t)dst_pitch,
-                   .dst_stride = in->d[1], .src = src, .src_pitch = (size_t)src_pitch,
-                   .src_stride = in->s[1], .stype = in->stype,
-                   .accumulate = in->flags & MATMUL_ACCUMULATE,
-                   .next_src = next ? resolve(c, segs, src_addr(c, next), &ignored) : NULL};
-    mm_run(c->pool, &call, in->n[1]);
+    int64_t last = (int64_t)(count(in->n[1]) - 1) * in->d[1] * 4; // a row's last element, from its first
+    return (MmStep){.call = {.dst = (float *)dst, .dst_pitch = (size_t)dst_pitch,
+                             .dst_stride = in->d[1], .src = src, .src_pitch = (size_t)src_pitch,
+                             .src_stride = in->s[1], .stype = in->stype,
+                             .accumulate = in->flags & MATMUL_ACCUMULATE},
+                    .n = count(in->n[1]),
+                    .dst_begin = (uint32_t)(dst_at + (last < 0 ? last : 0)),
+                    .dst_end = (uint32_t)(dst_at + (last > 0 ? last : 0) + 4)};
+}
+
+// The loads and products from pc on with nothing between them, as one piece of work; returns the pc after them.
+static uint32_t run_tensor(Chip *c, const Artifact *art, uint32_t pc, uint8_t *const *segs) {
+    MmStep steps[MM_STEPS_MAX];
+    MmLoad load = {0};
+    uint32_t nsteps = 0;
+    for (; pc < art->ncode && nsteps < MM_STEPS_MAX; pc++) {
+        const IsaInst *in = &art->code[pc];
+        if (in->op == ISA_LDWEIGHTS) {
+            load = load_resolve(c, in, segs);
+        } else if (in->op == ISA_MATMUL) {
+            steps[nsteps] = matmul_resolve(c, in, segs);
+            steps[nsteps++].load = load;
+            load.src = NULL;
+        } else {
+            break;
+        }
+    }
+    if (nsteps)
+        mm_run_steps(c->pool, c->level, &c->array, steps, nsteps);
+    if (load.src)
+        mm_load(c->level, &c->array, &load);
+    return pc;
 }
 
 // An operand of an engine instruction: host address and byte stride of its partitions. Without one, or for a
@@ -236,14 +273,6 @@ static otrn_status run_kernel(const Chip *c, ChipProg *p, uint32_t index, uint8_
 
 static int64_t load_scalar(int dtype, const uint8_t *at) {
     return dtype_is_float(dtype) ? (int64_t)dtype_to_f64(dtype, at) : dtype_to_i64(dtype, at);
-}
-
-// The next matmul's moving operand lies ahead by at most a load-stationary: worth fetching early.
-static const IsaInst *next_matmul(const Artifact *art, uint32_t pc) {
-    for (uint32_t i = pc + 1; i < pc + 3 && i < art->ncode; i++)
-        if (art->code[i].op == ISA_MATMUL)
-            return &art->code[i];
-    return NULL;
 }
 
 static int64_t alu_regs(int op, int64_t x, int64_t y) {
@@ -334,7 +363,6 @@ static void run_control(Chip *c, const Artifact *art, const IsaInst *in, uint8_t
 
 static otrn_status execute_one(Chip *c, ChipProg *p, const IsaInst *in, uint8_t *const *segs, uint32_t *pc,
                                char *why, size_t why_bytes) {
-    int64_t pitch;
     switch ((IsaCost)isa_rows[in->op].cost) {
     case COST_CONTROL:
     case COST_BARRIER:
@@ -354,13 +382,9 @@ static otrn_status execute_one(Chip *c, ChipProg *p, const IsaInst *in, uint8_t 
     case ISA_DMA:
         run_dma(c, in, segs);
         return OTRN_OK;
-    case ISA_LDWEIGHTS: {
-        const uint8_t *src = resolve(c, segs, src_addr(c, in), &pitch);
-        mm_load(c->level, &c->array, src, (size_t)pitch, in->stype, in->n[0], in->n[1], in->s[1]);
-        return OTRN_OK;
-    }
+    case ISA_LDWEIGHTS:
     case ISA_MATMUL:
-        run_matmul(c, in, segs, next_matmul(p->art, *pc - 1));
+        *pc = run_tensor(c, p->art, *pc - 1, segs);
         return OTRN_OK;
     default:
         return run_effect(c, in, segs, why, why_bytes);

@@ -55,9 +55,15 @@ typedef struct MmStationary { // what ldweights leaves in the array
     int stype;
     HostLevel level; // the level that packed the panels multiplies them
 } MmStationary;
-// stationary[k][m] = src[k][m], widened to fp32. Sets everything in *st but `panels`.
-void mm_load(HostLevel level, MmStationary *st, const void *src, size_t pitch, int stype, uint32_t k,
-             uint32_t m, int32_t stride);
+typedef struct MmLoad { // one ldweights: stationary[k][m] = src[k][m]
+    const void *src; // NULL: no load
+    size_t pitch;
+    int32_t stride;
+    int stype;
+    uint32_t k, m;
+} MmLoad;
+// Packs as the level's kernels like it. Sets everything in *st but `panels`.
+void mm_load(HostLevel level, MmStationary *st, const MmLoad *load);
 
 typedef struct MmCall { // one matmul: dst[m][j] (+)= sum over k of st[k][m] * src[k][j]
     const MmStationary *st;
@@ -69,12 +75,26 @@ typedef struct MmCall { // one matmul: dst[m][j] (+)= sum over k of st[k][m] * s
     int32_t src_stride;
     int stype; // of src; fp32 order when it or the stationary type is f32
     bool accumulate;
-    const void *next_src; // the next matmul's src, fetched ahead; may be NULL
+    const void *next_src;    // the next matmul's src, fetched ahead; may be NULL
+    const MmLoad *next_load; // the load before it, likewise
 } MmCall;
 // Columns [j0, j1) only; every split gives the same bits (design decision 8, two orders by type).
 // A NaN is stored as 0x7fc00000: which operand's payload survives differs between hosts.
 void mm_multiply(const MmCall *c, uint32_t j0, uint32_t j1);
 // All n columns, shared out over the pool (which may be NULL).
 void mm_run(Pool *pool, const MmCall *c, uint32_t n);
+
+// --- matmul_run.c ------------------------------------------------------------------------------
+// Loads and products that follow each other with nothing between. Sources are never written by them.
+#define MM_STEPS_MAX 64
+typedef struct MmStep {
+    MmLoad load; // before the product; src NULL: the array stays as it is
+    MmCall call; // st, next_src and next_load are filled in by mm_run_steps
+    uint32_t n;  // columns
+    uint32_t dst_begin, dst_end; // the bytes of a PSUM partition that the product may touch
+} MmStep;
+// The same memory contents as one step after the other on one thread, the array's included.
+void mm_run_steps(Pool *pool, HostLevel level, MmStationary *array, const MmStep *steps,
+                  uint32_t count);
 
 #endif

@@ -26,6 +26,8 @@
 #define GRAIN_BYTES (64u << 10)  // least work worth a handoff: some microseconds
 #define PIECE_BYTES (32u << 10)  // a single long axis is cut into rows of this size
 #define STREAM_BYTES (32u << 20) // copies this large leave nothing in the cache worth keeping
+#define FETCH_BYTES (4u << 10)   // rows up to this size are fetched one ahead
+#define SPREAD_BYTES (1u << 20)  // a result spread over this much is too large to stay there either
 
 typedef struct Axis {
     size_t n;
@@ -153,6 +155,9 @@ static void rows_run(const Copy *c, uint8_t *dst, const uint8_t *src, size_t row
     size_t bytes = c->col.n * c->elem;
     for (size_t r = 0; r < rows; r++, dst += c->row.d, src += c->row.s) {
         size_t n = r + 1 == rows ? last * c->elem : bytes;
+        if (r + 1 < rows && bytes <= FETCH_BYTES) // a short row ends before the hardware looks ahead
+            for (size_t b = 0; b < bytes; b += 64)
+                __builtin_prefetch(src + c->row.s + b);
         if (c->stream)
             run_stream(dst, src, n);
         else
@@ -238,14 +243,15 @@ static void copy_rows(void *arg, size_t begin, size_t end) {
 
 void dma_copy(Pool *pool, HostLevel level, uint8_t *dst, const int64_t dst_strides_bytes[4],
               const uint8_t *src, const int64_t src_strides_bytes[4], const uint32_t n[4],
-              size_t elem_bytes) {
+              size_t elem_bytes, bool leaves) {
     Copy c = {.dst = dst, .src = src, .elem = elem_bytes};
     axes_normalise(&c, dst_strides_bytes, src_strides_bytes, n);
     copy_plan(&c, level);
     size_t rows = c.row.n, row_bytes = c.col.n * c.elem;
     for (int a = 0; a < c.naxes; a++)
         rows *= c.axis[a].n;
-    c.stream = rows * row_bytes >= STREAM_BYTES;
+    c.stream = rows * row_bytes >= STREAM_BYTES ||
+               (leaves && c.row.n * (size_t)c.row.d >= SPREAD_BYTES);
     size_t grain = GRAIN_BYTES / row_bytes + 1;
     if (c.kind == COPY_TRANSPOSE) // whole lines of the source per task
         grain = (grain + 63) / 64 * 64;

@@ -35,7 +35,7 @@ LaneClass lane_class(int dtype) {
 }
 
 const GpLevel *gp_level(HostLevel level) {
-    return level == HOST_AVX512 ? &gp_level_avx512
+    return level >= HOST_AVX512 ? &gp_level_avx512
            : level == HOST_AVX2 ? &gp_level_avx2
                                 : &gp_level_portable;
 }

@@ -16,7 +16,7 @@
 
 static const MmKernels *level_kernels(HostLevel level) {
 #if defined(__x86_64__)
-    if (level == HOST_AVX512)
+    if (level >= HOST_AVX512)
         return &mm_avx512;
     if (level == HOST_AVX2)
         return &mm_avx2;
@@ -60,15 +60,27 @@ static uint32_t round_up(uint32_t n, uint32_t to) {
     return (n + to - 1) / to * to;
 }
 
-// Rows [i0, i1) of what will be widened soon, into L1 or as far as L2.
-static void rows_fetch(const uint8_t *at, size_t pitch, size_t bytes, uint32_t i0, uint32_t i1,
-                       bool near) {
-    for (uint32_t i = i0; i < i1; i++)
-        for (size_t b = 0; b < bytes; b += 64)
-            if (near)
-                __builtin_prefetch(at + i * pitch + b, 0, 3);
-            else
-                __builtin_prefetch(at + i * pitch + b, 0, 2);
+// Lines of rows that will be read soon, asked for a few at a time.
+typedef struct Fetch {
+    const uint8_t *row; // the next line is at row + offset
+    size_t pitch, bytes, offset;
+    uint32_t rows; // left
+} Fetch;
+
+static inline void fetch_lines(Fetch *f, uint32_t lines, bool near) {
+    for (; lines && f->rows; lines--) {
+        if (near)
+            __builtin_prefetch(f->row + f->offset, 0, 3);
+        else
+            __builtin_prefetch(f->row + f->offset, 0, 2);
+        f->offset += 64;
+        if (f->offset >= f->bytes)
+            f->offset = 0, f->row += f->pitch, f->rows--;
+    }
+}
+
+static uint32_t fetch_share(const Fetch *f, uint32_t calls) { // lines per call to be done in time
+    return (f->rows * (uint32_t)((f->bytes + 63) / 64) + calls - 1) / calls;
 }
 
 // n rows of one block: `rows` floats each, a constant so that the copies become vector moves.
@@ -88,9 +100,10 @@ static void load_panels(const MmKernels *kn, MmStationary *st, const Operand *o)
         uint32_t n = st->k - i < LOAD_ROWS ? st->k - i : LOAD_ROWS;
         Operand part = *o;
         part.at += i * o->pitch;
-        if (i + n < st->k)
-            rows_fetch(part.at, o->pitch, st->m * dtype_bytes(o->stype), n,
-                       st->k - i < 2 * n ? st->k - i : 2 * n, true);
+        Fetch ahead = {.row = part.at + n * o->pitch, .pitch = o->pitch,
+                       .bytes = st->m * dtype_bytes(o->stype),
+                       .rows = st->k - i - n < n ? st->k - i - n : n};
+        fetch_lines(&ahead, UINT32_MAX, true);
         widen_block(kn, buf, width, &part, n, 0, st->m);
         for (uint32_t m = 0; m < st->m; m += rows) { // width covers the last, padded block
             float *out = st->panels + m * ISA_PE_ROWS + i * rows;
@@ -102,18 +115,17 @@ static void load_panels(const MmKernels *kn, MmStationary *st, const Operand *o)
     }
 }
 
-void mm_load(HostLevel level, MmStationary *st, const void *src, size_t pitch, int stype,
-             uint32_t k, uint32_t m, int32_t stride) {
-    assert(k <= ISA_PE_ROWS);
-    assert(m <= ISA_PE_COLS);
-    assert(dtype_on_tensor_engine(stype));
-    st->k = k, st->m = m, st->stype = stype, st->level = level;
+void mm_load(HostLevel level, MmStationary *st, const MmLoad *load) {
+    assert(load->k <= ISA_PE_ROWS);
+    assert(load->m <= ISA_PE_COLS);
+    assert(dtype_on_tensor_engine(load->stype));
+    st->k = load->k, st->m = load->m, st->stype = load->stype, st->level = level;
     const MmKernels *kn = level_kernels(level);
-    Operand o = operand_make(src, pitch, stype, stride);
+    Operand o = operand_make(load->src, load->pitch, load->stype, load->stride);
     if (kn)
         load_panels(kn, st, &o);
     else
-        mm_load_portable(st, src, pitch, stride);
+        mm_load_portable(st, load->src, load->pitch, load->stride);
 }
 
 typedef struct TileOut {
@@ -125,7 +137,7 @@ typedef struct TileOut {
 
 // A tile at an edge, or into a strided result.
 static void tile_edge(const MmKernels *kn, MmTile *tile, const float *s, const float *v,
-                      const TileOut *o, uint32_t nv, uint32_t k, bool accumulate) {
+                      size_t v_step, const TileOut *o, uint32_t nv, uint32_t k, bool accumulate) {
     _Alignas(64) float tmp[MM_ROWS_MAX * MM_COLS_MAX] = {0};
     uint32_t width = nv * kn->lanes;
     for (uint32_t r = 0; accumulate && r < o->rows; r++) {
@@ -133,7 +145,7 @@ static void tile_edge(const MmKernels *kn, MmTile *tile, const float *s, const f
         for (uint32_t j = 0; j < o->cols; j++)
             tmp[r * width + j] = from[(ptrdiff_t)j * o->stride];
     }
-    tile(s, v, tmp, width * sizeof(float), k, accumulate);
+    tile(s, v, v_step, tmp, width * sizeof(float), k, accumulate);
     for (uint32_t r = 0; r < o->rows; r++) {
         float *to = (float *)((uint8_t *)o->at + r * o->pitch);
         for (uint32_t j = 0; j < o->cols; j++)
@@ -150,24 +162,47 @@ static uint32_t panel_vecs(const MmKernels *kn, uint32_t cols) {
     return left < kn->vecs ? left : kn->vecs;
 }
 
+static Fetch load_fetch(const MmLoad *load) { // only neighbours that are adjacent are worth it
+    if (!load || !load->src || load->stride != 1)
+        return (Fetch){0};
+    return (Fetch){.row = load->src, .pitch = load->pitch, .rows = load->k,
+                   .bytes = load->m * dtype_bytes(load->stype)};
+}
+
+// Whole lines of fp32 need no copy: the first block brings them to L1, the others find them there. The
+// padded pitch spreads the rows over all sets of it.
+static bool operand_in_place(const Operand *o, const float *v) {
+    return o->stype == DT_F32 && o->step == 4 && !(((uintptr_t)v | o->pitch) & 63);
+}
+
 static __attribute__((noinline)) void multiply_panels(const MmKernels *kn, const MmCall *c,
                                                       uint32_t j0, uint32_t j1) {
     const MmStationary *st = c->st;
     Operand o = operand_make(c->src, c->src_pitch, c->stype, c->src_stride);
     uint32_t blocks = (st->m + kn->rows - 1) / kn->rows;
+    uint32_t panels = (j1 - j0 + kn->vecs * kn->lanes - 1) / (kn->vecs * kn->lanes);
+    Fetch load = load_fetch(c->next_load);
+    uint32_t load_lines = fetch_share(&load, panels * blocks);
     _Alignas(64) float panel[ISA_PE_ROWS * MM_COLS_MAX];
     for (uint32_t j = j0; j < j1;) {
         uint32_t nv = panel_vecs(kn, j1 - j), width = nv * kn->lanes;
         uint32_t cols = j1 - j < width ? j1 - j : width;
         MmTile *tile = (mm_is_wide(c) ? kn->wide : kn->narrow)[nv - 1];
-        widen_block(kn, panel, width, &o, st->k, j, cols);
-        const uint8_t *next = j + cols < j1 ? o.at + (ptrdiff_t)(j + cols) * o.step
-                              : c->next_src ? (const uint8_t *)c->next_src + (ptrdiff_t)j0 * o.step
-                                            : NULL;
+        const float *v = (const float *)(o.at + (ptrdiff_t)j * o.step);
+        size_t v_step = o.pitch / sizeof(float);
+        if (cols < width || !operand_in_place(&o, v)) {
+            widen_block(kn, panel, width, &o, st->k, j, cols);
+            v = panel, v_step = width;
+        }
+        const uint8_t *at = j + cols < j1 ? o.at + (ptrdiff_t)(j + cols) * o.step
+                            : c->next_src ? (const uint8_t *)c->next_src + (ptrdiff_t)j0 * o.step
+                                          : NULL;
+        Fetch next = {.row = at, .pitch = o.pitch, .bytes = width * dtype_bytes(o.stype),
+                      .rows = at ? st->k : 0};
+        uint32_t next_lines = fetch_share(&next, blocks);
         for (uint32_t b = 0; b < blocks; b++) {
-            if (next)
-                rows_fetch(next, o.pitch, (size_t)width * dtype_bytes(o.stype), st->k * b / blocks,
-                           st->k * (b + 1) / blocks, kn->fetch_near);
+            fetch_lines(&next, next_lines, kn->fetch_near);
+            fetch_lines(&load, load_lines, false);
             uint32_t m = b * kn->rows;
             const float *s = st->panels + m * ISA_PE_ROWS;
             uint32_t rows = st->m - m < kn->rows ? st->m - m : kn->rows;
@@ -175,9 +210,9 @@ static __attribute__((noinline)) void multiply_panels(const MmKernels *kn, const
                                (ptrdiff_t)j * c->dst_stride,
                            c->dst_pitch, c->dst_stride, rows, cols};
             if (rows == kn->rows && cols == width && c->dst_stride == 1)
-                tile(s, panel, out.at, out.pitch, st->k, c->accumulate);
+                tile(s, v, v_step, out.at, out.pitch, st->k, c->accumulate);
             else
-                tile_edge(kn, tile, s, panel, &out, nv, st->k, c->accumulate);
+                tile_edge(kn, tile, s, v, v_step, &out, nv, st->k, c->accumulate);
         }
         j += cols;
     }
@@ -187,6 +222,8 @@ void mm_multiply(const MmCall *c, uint32_t j0, uint32_t j1) {
     assert(dtype_on_tensor_engine(c->stype));
     assert(c->st->k || !c->st->m); // at least one row, or nothing loaded at all
     const MmKernels *kn = level_kernels(c->st->level);
+    if (j0 == j1 || !c->st->m)
+        return;
     if (kn) {
         HostFp old = host_fp_begin(mm_is_wide(c) ? HOST_FP_IEEE : HOST_FP_FLUSH);
         multiply_panels(kn, c, j0, j1);

@@ -29,9 +29,10 @@
 #define MM_COLS_MAX 32 // largest vecs * lanes
 #define MM_NAN 0x7fc00000u
 
-// c rows are c_pitch bytes apart; c needs no alignment. v is 64-byte aligned, s 16-byte.
-typedef void MmTile(const float *s, const float *v, float *c, size_t c_pitch, uint32_t k,
-                    bool accumulate);
+// c rows are c_pitch bytes apart; c needs no alignment. v rows are v_step floats apart and aligned to 64
+// bytes each (to a vector, in a panel of fewer), s to 16.
+typedef void MmTile(const float *s, const float *v, size_t v_step, float *c, size_t c_pitch,
+                    uint32_t k, bool accumulate);
 
 typedef struct MmKernels {
     uint32_t rows, lanes, vecs;

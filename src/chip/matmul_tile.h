@@ -30,15 +30,15 @@ INLINE void panel_row(V b[VECS], const float *v, const int nv) {
     }
 }
 
-INLINE void tile_wide(const float *s, const float *v, float *c, size_t c_pitch, uint32_t k,
-                      bool accumulate, const int nv) {
+INLINE void tile_wide(const float *s, const float *v, size_t v_step, float *c, size_t c_pitch,
+                      uint32_t k, bool accumulate, const int nv) {
     V chain[ROWS][VECS];
     UNROLL for (int r = 0; r < ROWS; r++) {
         UNROLL for (int j = 0; j < nv; j++) chain[r][j] = v_zero();
         __builtin_prefetch(tile_row(c, c_pitch, r), 1, 3);
         __builtin_prefetch(tile_row(c, c_pitch, r) + nv * LANES - 1, 1, 3);
     }
-    for (uint32_t i = 0; i < k; i++, s += ROWS, v += nv * LANES) {
+    for (uint32_t i = 0; i < k; i++, s += ROWS, v += v_step) {
         V b[VECS];
         panel_row(b, v, nv);
         UNROLL for (int r = 0; r < ROWS; r++) {
@@ -66,17 +66,17 @@ INLINE void pair_step(V chain[PAIR_ROWS][VECS], const float *s, const float *v, 
 }
 
 // PAIR_ROWS rows of a narrow tile.
-INLINE void tile_pair(const float *s, const float *v, float *c, size_t c_pitch, uint32_t k,
-                      bool accumulate, const int nv) {
+INLINE void tile_pair(const float *s, const float *v, size_t v_step, float *c, size_t c_pitch,
+                      uint32_t k, bool accumulate, const int nv) {
     for (uint32_t g = 0; g < k; g += MM_GROUP) {
         V even[PAIR_ROWS][VECS], odd[PAIR_ROWS][VECS];
         UNROLL for (int r = 0; r < PAIR_ROWS; r++) {
             UNROLL for (int j = 0; j < nv; j++) even[r][j] = odd[r][j] = v_zero();
         }
         uint32_t n = k - g < MM_GROUP ? k - g : MM_GROUP;
-        for (uint32_t i = 0; i < n / 2; i++, s += 2 * ROWS, v += 2 * nv * LANES) {
+        for (uint32_t i = 0; i < n / 2; i++, s += 2 * ROWS, v += 2 * v_step) {
             pair_step(even, s, v, nv);
-            pair_step(odd, s + ROWS, v + nv * LANES, nv);
+            pair_step(odd, s + ROWS, v + v_step, nv);
         }
         if (n & 1)
             pair_step(even, s, v, nv);
@@ -90,18 +90,18 @@ INLINE void tile_pair(const float *s, const float *v, float *c, size_t c_pitch, 
     }
 }
 
-INLINE void tile_narrow(const float *s, const float *v, float *c, size_t c_pitch, uint32_t k,
-                        bool accumulate, const int nv) {
+INLINE void tile_narrow(const float *s, const float *v, size_t v_step, float *c, size_t c_pitch,
+                        uint32_t k, bool accumulate, const int nv) {
     for (int r = 0; r < ROWS; r++) {
         __builtin_prefetch(tile_row(c, c_pitch, r), 1, 3);
         __builtin_prefetch(tile_row(c, c_pitch, r) + nv * LANES - 1, 1, 3);
     }
     for (int r = 0; r < ROWS; r += PAIR_ROWS)
-        tile_pair(s + r, v, tile_row(c, c_pitch, r), c_pitch, k, accumulate, nv);
+        tile_pair(s + r, v, v_step, tile_row(c, c_pitch, r), c_pitch, k, accumulate, nv);
 }
 
 #define TILE(order, nv)                                                                            \
-    static TARGET void order##_##nv(const float *s, const float *v, float *c, size_t c_pitch,      \
-                                    uint32_t k, bool accumulate) {                                 \
-        tile_##order(s, v, c, c_pitch, k, accumulate, nv);                                         \
+    static TARGET void order##_##nv(const float *s, const float *v, size_t v_step, float *c,       \
+                                    size_t c_pitch, uint32_t k, bool accumulate) {                 \
+        tile_##order(s, v, v_step, c, c_pitch, k, accumulate, nv);                                 \
     }

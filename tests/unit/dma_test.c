@@ -93,10 +93,10 @@ static bool copy_check(uint64_t seed, Pool *pool) {
     copy_plain(want + dst.origin, dst.strides, src.base + src.origin, src.strides, n, elem);
     bool ok = true;
     for (int level = 0; ok && level <= (int)host_best(); level++)
-        for (int way = 0; ok && way < 2; way++) {
+        for (int way = 0; ok && way < 4; way++) { // alone or over the pool; to stay or to leave
             memcpy(got, dst.base, dst.bytes);
-            dma_copy(way ? pool : NULL, (HostLevel)level, got + dst.origin, dst.strides,
-                     src.base + src.origin, src.strides, n, elem);
+            dma_copy(way & 1 ? pool : NULL, (HostLevel)level, got + dst.origin, dst.strides,
+                     src.base + src.origin, src.strides, n, elem, way & 2);
             ok = !memcmp(want, got, dst.bytes);
             if (!ok)
                 printf("seed %llu: level %s way %d: n %u %u %u %u elem %zu\n",
@@ -117,7 +117,7 @@ static void test_large(Pool *pool, const char *name, const uint32_t n[4], const 
     }
     memset(got, 0, bytes), memset(want, 0, bytes);
     copy_plain(want, d, src, s, n, elem);
-    dma_copy(pool, host_best(), got, d, src, s, n, elem);
+    dma_copy(pool, host_best(), got, d, src, s, n, elem, true);
     report(name, !memcmp(want, got, bytes), "differs from the plain copy");
     free(src), free(got), free(want);
 }

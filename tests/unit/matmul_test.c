@@ -122,7 +122,7 @@ static void case_run(const Case *c, HostLevel level, Pool *pool, uint8_t *result
     memset(panels, 0xff, MM_PANEL_BYTES);
     memcpy(result, c->d.base, c->d.bytes);
     MmStationary st = {.panels = panels};
-    mm_load(level, &st, c->s.at, c->s.pitch, c->s.type, c->k, c->m, c->s.stride);
+    mm_load(level, &st, &(MmLoad){c->s.at, c->s.pitch, c->s.stride, c->s.type, c->k, c->m});
     MmCall call = {.st = &st,
                    .dst = (float *)(result + (c->d.at - c->d.base)),
                    .dst_pitch = c->d.pitch,
@@ -231,7 +231,7 @@ static float product(HostLevel level, int type, uint32_t k, const double *a, con
     }
     float *panels = aligned_alloc(64, MM_PANEL_BYTES), out = old;
     MmStationary st = {.panels = panels};
-    mm_load(level, &st, s, e, type, k, 1, 1);
+    mm_load(level, &st, &(MmLoad){s, e, 1, type, k, 1});
     MmCall c = {.st = &st,
                 .dst = &out,
                 .dst_pitch = 4,
@@ -327,6 +327,92 @@ static void test_widen(HostLevel level) {
     report(name, ok, "differs from mm_widen");
 }
 
+// --- runs of steps -----------------------------------------------------------------------------
+
+enum { RUN_PARTS = 128, RUN_COLS = 640, RUN_SRC = 4, RUN_PITCH = RUN_COLS * 4 + 64 };
+
+typedef struct RunCase {
+    MmStep steps[MM_STEPS_MAX];
+    uint32_t count;
+    uint8_t *src;  // RUN_SRC matrices of fp32 bits, [partition][column] each
+    uint8_t *psum; // what the results start from
+} RunCase;
+
+static const uint8_t *run_src(const RunCase *c, uint64_t *s) {
+    return c->src + rng_below(s, RUN_SRC) * (size_t)RUN_PARTS * RUN_PITCH + rng_below(s, 3) * 64;
+}
+
+// Products of up to 128 columns into five parts of PSUM, once in a while across two of them.
+static RunCase run_make(uint64_t *s) {
+    RunCase c = {.count = 1 + rng_below(s, 24)};
+    size_t bytes = (size_t)RUN_PARTS * RUN_PITCH;
+    c.src = malloc(RUN_SRC * bytes), c.psum = malloc(bytes);
+    for (size_t i = 0; i < RUN_SRC * bytes; i += 4)
+        fill_element(s, c.src + i, DT_F32, FILL_PLAIN);
+    memset(c.psum, 0, bytes);
+    uint32_t k = 0, m = 0, type = 0;
+    bool crosses = rng_below(s, 4) == 0;
+    for (uint32_t i = 0; i < c.count; i++) {
+        MmStep *t = &c.steps[i];
+        *t = (MmStep){0};
+        if (i == 0 || rng_below(s, 4)) {
+            k = random_size(s, 128), m = random_size(s, 128), type = rng_below(s, 8);
+            t->load = (MmLoad){run_src(&c, s), RUN_PITCH, 1, types[type], k, m};
+        }
+        uint32_t col = rng_below(s, 5) * 128 + (crosses && rng_below(s, 8) == 0 ? 64 : 0);
+        t->n = col + 128 > RUN_COLS ? 64 : 128;
+        t->call = (MmCall){.dst_pitch = RUN_PITCH, .dst_stride = 1, .src = run_src(&c, s),
+                           .src_pitch = RUN_PITCH, .src_stride = 1, .stype = types[type],
+                           .accumulate = rng_below(s, 4)};
+        t->dst_begin = col * 4, t->dst_end = (col + t->n) * 4;
+    }
+    return c;
+}
+
+// The results, then a product with what the array holds at the end.
+static void run_once(const RunCase *c, HostLevel level, Pool *pool, uint8_t *psum) {
+    MmStep steps[MM_STEPS_MAX];
+    MmStationary array = {.panels = aligned_alloc(64, MM_PANEL_BYTES)};
+    memcpy(psum, c->psum, (size_t)RUN_PARTS * RUN_PITCH);
+    for (uint32_t i = 0; i < c->count; i++) {
+        steps[i] = c->steps[i];
+        steps[i].call.dst = (float *)(psum + steps[i].dst_begin);
+    }
+    mm_run_steps(pool, level, &array, steps, c->count);
+    MmCall last = steps[c->count - 1].call;
+    last.st = &array, last.accumulate = true;
+    mm_multiply(&last, 0, steps[c->count - 1].n);
+    free(array.panels);
+}
+
+static void test_runs(uint64_t seed, int cases) {
+    Pool *pools[] = {NULL, pool_make(2), pool_make(3)};
+    size_t bytes = (size_t)RUN_PARTS * RUN_PITCH;
+    uint8_t *want = malloc(bytes), *got = malloc(bytes);
+    int bad = 0;
+    for (int i = 0; i < cases; i++) {
+        uint64_t s = seed + (uint64_t)i * 7919;
+        RunCase c = run_make(&s);
+        run_once(&c, HOST_PORTABLE, NULL, want);
+        for (int level = HOST_PORTABLE; level <= (int)host_best(); level++)
+            for (int p = 0; p < 3; p++) {
+                run_once(&c, (HostLevel)level, pools[p], got);
+                if (memcmp(want, got, bytes)) {
+                    printf("seed %llu: run of %u steps, level %s, %d threads differs\n",
+                           (unsigned long long)(seed + (uint64_t)i * 7919), c.count,
+                           host_name((HostLevel)level), pool_threads(pools[p]));
+                    bad++;
+                }
+            }
+        free(c.src), free(c.psum);
+    }
+    free(want), free(got);
+    pool_free(pools[1]), pool_free(pools[2]);
+    char why[64];
+    snprintf(why, sizeof why, "%d differ", bad);
+    report("runs of steps agree on 1, 2 and 3 threads", bad == 0, why);
+}
+
 // The definition itself must not depend on the machine: the results of fixed cases, hashed.
 static void test_digest(void) {
     uint64_t hash = 0xcbf29ce484222325ull; // FNV-1a
@@ -353,6 +439,7 @@ int main(int argc, char **argv) {
         test_widen((HostLevel)level);
     }
     test_digest();
+    test_runs(seed, cases < 20 ? cases : 20);
     Pool *pool = pool_make(3);
     int bad = 0;
     for (int i = 0; i < cases; i++)
