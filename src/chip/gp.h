@@ -40,9 +40,14 @@ typedef enum LaneClass {
     LC_BOOL,
     LC_C64,
     LC_C128,
+    LC_BF16, // no compute type: in a level's tables, loops that read and write bf16 but compute in f32
     LC_COUNT
 } LaneClass;
 LaneClass lane_class(int dtype);
+// Where the loops are that read this type themselves: its compute type, or LC_BF16.
+static inline LaneClass lane_class_direct(int dtype) {
+    return dtype == DT_BF16 ? LC_BF16 : lane_class(dtype);
+}
 extern const uint8_t lane_class_bytes[LC_COUNT];
 static inline bool lane_class_is_real_float(LaneClass c) { return c == LC_F32 || c == LC_F64; }
 
@@ -64,6 +69,8 @@ typedef void ConvFn(void *dst, const void *src, size_t n);
 typedef void RunFn(void *dst, const void *x, size_t n);
 // acc[j] = acc[j] op (x[0][j] op x[1][j] …): rows of n elements, `pitch` elements apart.
 typedef void RowsFn(void *acc, const void *x, size_t pitch, size_t rows, size_t n);
+// y[0] = x[0], y[step] = y[0] op x[step], …: each rounded to the element's type.
+typedef void ScanFn(void *y, const void *x, size_t n, ptrdiff_t step);
 // acc[j] += x[0] w[0][j], then x[1] w[1][j], …: n columns, k rows of w `pitch` elements apart.
 typedef void MacFn(void *acc, const void *x, const void *w, size_t pitch, size_t k, size_t n);
 
@@ -76,7 +83,8 @@ typedef struct GpLevel { // one table per host level
     ConvFn *conv[LC_COUNT][LC_COUNT]; // real and bool compute types
     ConvFn *to_odd[LC_COUNT];         // to f32 rounded to odd: rounding again is then right
     RunFn *run[RED_COUNT][LC_COUNT];
-    RowsFn *rows[RED_COUNT][LC_COUNT];
+    RowsFn *rows[RED_COUNT][LC_COUNT]; // acc is of the compute type
+    ScanFn *scan[RED_COUNT][LC_COUNT];
     MacFn *mac[LC_COUNT];
     const VMath *vmath;
 } GpLevel;
@@ -124,6 +132,10 @@ void *prog_resolve(const KProg *p, const GpLevel *level,
 void prog_init(Prog *g, const KProg *p, const void *shared, void *slot,
                const void *const *captures);
 void prog_run(const Prog *g, size_t n); // n <= LANE_BLOCK
+// The step that gives register r its first value; -1: none, or it has one before the first step.
+int prog_first_write(const KProg *p, int r);
+// Is r read by a step behind `step` of a resolved program, or an output?
+bool prog_reads_after(const KProg *p, const void *shared, int r, int step);
 static inline const void *prog_out(const Prog *g, int i) { return g->at[g->p->outs[i]]; }
 // The captured scalars of a region: behind the op's operands, one region after the other.
 const void *const *gp_captures(const GpCall *c, uint32_t region);

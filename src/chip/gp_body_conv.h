@@ -9,20 +9,20 @@
 
 // --- narrow floats -----------------------------------------------------------------------------
 
+static inline float f32_of_bf16(uint16_t x) { return f32_of((uint32_t)x << 16); }
+static inline uint16_t bf16_of_f32(float x) {
+    uint32_t u = f32_bits(x), cut = u >> 16, r = (u + 0x7fff + (cut & 1)) >> 16;
+    return (uint16_t)(x != x ? cut | 0x40 : r);
+}
 static void widen_bf16(void *dst, const void *src, size_t n) {
     float *y = dst;
     const uint16_t *x = src;
-    LANES(n) y[i] = f32_of((uint32_t)x[i] << 16);
+    LANES(n) y[i] = f32_of_bf16(x[i]);
 }
-
 static void narrow_bf16(void *dst, const void *src, size_t n) {
     uint16_t *y = dst;
     const float *x = src;
-    LANES(n) {
-        uint32_t u = f32_bits(x[i]);
-        uint32_t r = (u + 0x7fff + (u >> 16 & 1)) >> 16, nan = u >> 16 | 0x40;
-        y[i] = (uint16_t)((u & 0x7fffffffu) > 0x7f800000u ? nan : r);
-    }
+    LANES(n) y[i] = bf16_of_f32(x[i]);
 }
 
 static void widen_tf32(void *dst, const void *src, size_t n) { memmove(dst, src, n * 4); }

@@ -26,26 +26,42 @@ INT_MAX_MIN(u16, uint16_t)
 INT_MAX_MIN(u32, uint32_t)
 INT_MAX_MIN(u64, uint64_t)
 
+// GET makes an element its compute type: f32_of_bf16 where bf16 is read, `same` elsewhere.
+#define same(v) (v)
 #define PARTIALS 64
-#define RUN_FLOAT(OP, S, T)                                                                        \
+#define RUN_FLOAT(OP, S, C, T, X, GET)                                                             \
     static void run_##OP##_##S(void *dst, const void *src, size_t n) {                             \
-        const T *x = src;                                                                          \
+        const X *x = src;                                                                          \
         T acc[PARTIALS];                                                                           \
-        size_t width = n < PARTIALS ? n : PARTIALS, i = PARTIALS;                                  \
-        for (size_t j = 0; j < width; j++)                                                         \
-            acc[j] = x[j];                                                                         \
+        size_t i = PARTIALS, width = n;                                                            \
+        if (n < PARTIALS) {                                                                        \
+            for (size_t j = 0; j < n; j++)                                                         \
+                acc[j] = GET(x[j]);                                                                \
+            for (size_t h = PARTIALS / 2; h; h >>= 1) {                                            \
+                for (size_t j = h; j < width; j++)                                                 \
+                    acc[j - h] = (T)OP_##OP(C, acc[j - h], acc[j]);                                \
+                width = width < h ? width : h;                                                     \
+            }                                                                                      \
+            *(T *)dst = acc[0];                                                                    \
+            return;                                                                                \
+        }                                                                                          \
+        for (size_t j = 0; j < PARTIALS; j++)                                                      \
+            acc[j] = GET(x[j]);                                                                    \
         for (; i + PARTIALS <= n; i += PARTIALS)                                                   \
             for (size_t j = 0; j < PARTIALS; j++)                                                  \
-                acc[j] = (T)OP_##OP(S, acc[j], x[i + j]);                                          \
+                acc[j] = (T)OP_##OP(C, acc[j], GET(x[i + j]));                                     \
         for (size_t j = 0; i < n; i++, j++)                                                        \
-            acc[j] = (T)OP_##OP(S, acc[j], x[i]);                                                  \
-        for (size_t h = PARTIALS / 2; h; h >>= 1) {                                                \
-            size_t pairs = width > h ? width - h : 0;                                              \
-            for (size_t j = 0; j < pairs; j++)                                                     \
-                acc[j] = (T)OP_##OP(S, acc[j], acc[j + h]);                                        \
-            width = width < h ? width : h;                                                         \
-        }                                                                                          \
-        *(T *)dst = acc[0];                                                                        \
+            acc[j] = (T)OP_##OP(C, acc[j], GET(x[i]));                                             \
+        for (size_t j = 0; j < 32; j++) /* the lengths are constants: no loop is left of these */  \
+            acc[j] = (T)OP_##OP(C, acc[j], acc[j + 32]);                                           \
+        for (size_t j = 0; j < 16; j++)                                                            \
+            acc[j] = (T)OP_##OP(C, acc[j], acc[j + 16]);                                           \
+        for (size_t j = 0; j < 8; j++)                                                             \
+            acc[j] = (T)OP_##OP(C, acc[j], acc[j + 8]);                                            \
+        for (size_t j = 0; j < 4; j++)                                                             \
+            acc[j] = (T)OP_##OP(C, acc[j], acc[j + 4]);                                            \
+        T a = (T)OP_##OP(C, acc[0], acc[2]), b = (T)OP_##OP(C, acc[1], acc[3]);                    \
+        *(T *)dst = (T)OP_##OP(C, a, b);                                                           \
     }
 
 // Integers: any order gives the same bits, so the compiler may choose it.
@@ -58,31 +74,52 @@ INT_MAX_MIN(u64, uint64_t)
         *(T *)dst = acc;                                                                           \
     }
 
-#define ROWS(OP, S, T)                                                                             \
+#define ROWS(OP, S, C, T, X, GET)                                                                  \
     static void rows_##OP##_##S(void *dst, const void *src, size_t pitch, size_t rows, size_t n) { \
         T *acc = dst;                                                                              \
-        const T *x = src;                                                                          \
+        const X *x = src;                                                                          \
         for (; rows >= 4; rows -= 4, x += 4 * pitch) {                                             \
-            const T *r0 = x, *r1 = x + pitch, *r2 = x + 2 * pitch, *r3 = x + 3 * pitch;            \
+            const X *r0 = x, *r1 = x + pitch, *r2 = x + 2 * pitch, *r3 = x + 3 * pitch;            \
             LANES(n) {                                                                             \
-                T p = (T)OP_##OP(S, r0[i], r1[i]), q = (T)OP_##OP(S, r2[i], r3[i]);                \
-                T s = (T)OP_##OP(S, p, q);                                                         \
-                acc[i] = (T)OP_##OP(S, acc[i], s);                                                 \
+                T p = (T)OP_##OP(C, GET(r0[i]), GET(r1[i]));                                       \
+                T q = (T)OP_##OP(C, GET(r2[i]), GET(r3[i]));                                       \
+                T s = (T)OP_##OP(C, p, q);                                                         \
+                acc[i] = (T)OP_##OP(C, acc[i], s);                                                 \
             }                                                                                      \
         }                                                                                          \
         for (; rows; rows--, x += pitch)                                                           \
-            LANES(n) acc[i] = (T)OP_##OP(S, acc[i], x[i]);                                         \
+            LANES(n) acc[i] = (T)OP_##OP(C, acc[i], GET(x[i]));                                    \
     }
 
-#define REDUCE(OP, S, T) RUN_INT(OP, S, T) ROWS(OP, S, T)
-#define REDUCE_ONE_FLOAT(OP, S, T) RUN_FLOAT(OP, S, T) ROWS(OP, S, T)
-#define REDUCE_FLOAT(S, T)                                                                         \
-    REDUCE_ONE_FLOAT(ADD, S, T)                                                                    \
-    REDUCE_ONE_FLOAT(MUL, S, T) REDUCE_ONE_FLOAT(MAX, S, T) REDUCE_ONE_FLOAT(MIN, S, T)
+// Results of all beginnings of a run, each rounded to the element's type before it goes on.
+#define SCAN(OP, S, C, T, X, GET, PUT)                                                             \
+    static void scan_##OP##_##S(void *dst, const void *src, size_t n, ptrdiff_t step) {            \
+        X *y = dst;                                                                                \
+        const X *x = src;                                                                          \
+        T acc = GET(x[0]);                                                                         \
+        *y = PUT(acc);                                                                             \
+        for (size_t i = 1; i < n; i++) {                                                           \
+            x += step, y += step;                                                                  \
+            acc = (T)OP_##OP(C, acc, GET(*x));                                                     \
+            *y = PUT(acc);                                                                         \
+            acc = GET(*y);                                                                         \
+        }                                                                                          \
+    }
+
+#define REDUCE(OP, S, T)                                                                           \
+    RUN_INT(OP, S, T) ROWS(OP, S, S, T, T, same) SCAN(OP, S, S, T, T, same, same)
+#define REDUCE_ONE_FLOAT(OP, S, C, T, X, GET, PUT)                                                 \
+    RUN_FLOAT(OP, S, C, T, X, GET) ROWS(OP, S, C, T, X, GET) SCAN(OP, S, C, T, X, GET, PUT)
+#define REDUCE_FLOAT(...)                                                                          \
+    REDUCE_ONE_FLOAT(ADD, __VA_ARGS__)                                                             \
+    REDUCE_ONE_FLOAT(MUL, __VA_ARGS__)                                                             \
+    REDUCE_ONE_FLOAT(MAX, __VA_ARGS__)                                                             \
+    REDUCE_ONE_FLOAT(MIN, __VA_ARGS__)
 #define REDUCE_BITS(S, T) REDUCE(ADD, S, T) REDUCE(AND, S, T) REDUCE(OR, S, T) REDUCE(XOR, S, T)
 #define REDUCE_ORDER(S, T) REDUCE(MAX, S, T) REDUCE(MIN, S, T)
-REDUCE_FLOAT(f32, float)
-REDUCE_FLOAT(f64, double)
+REDUCE_FLOAT(f32, f32, float, float, same, same)
+REDUCE_FLOAT(f64, f64, double, double, same, same)
+REDUCE_FLOAT(bf16, f32, float, uint16_t, f32_of_bf16, bf16_of_f32)
 REDUCE_BITS(u8, uint8_t)
 REDUCE_BITS(u16, uint16_t)
 REDUCE_BITS(u32, uint32_t)
@@ -110,7 +147,8 @@ REDUCE_ORDER(u64, uint64_t)
     [LC_I8] = F##_##OP##_i8, [LC_I16] = F##_##OP##_i16, [LC_I32] = F##_##OP##_i32,                 \
     [LC_I64] = F##_##OP##_i64, [LC_U8] = F##_##OP##_u8, [LC_U16] = F##_##OP##_u16,                 \
     [LC_U32] = F##_##OP##_u32, [LC_U64] = F##_##OP##_u64
-#define FLOATS_ROW(F, OP) [LC_F32] = F##_##OP##_f32, [LC_F64] = F##_##OP##_f64
+#define FLOATS_ROW(F, OP)                                                                          \
+    [LC_F32] = F##_##OP##_f32, [LC_F64] = F##_##OP##_f64, [LC_BF16] = F##_##OP##_bf16
 #define REDUCE_ROWS(F)                                                                             \
     [RED_ADD] = {BITS_ROW(F, ADD), FLOATS_ROW(F, ADD), [LC_BOOL] = F##_OR_u8},                     \
     [RED_MUL] = {BITS_ROW(F, MUL), FLOATS_ROW(F, MUL), [LC_BOOL] = F##_AND_u8},                    \

@@ -143,36 +143,80 @@ typedef struct MapJob {
     const GpCall *c;
     size_t slots;
     char *slot0;
+    uint64_t direct; // results, the first 64, that the steps write where they belong
 } MapJob;
+
+// May result o's register be the result itself? A result can lie on an operand, which must then have been read when
+// the register is first written.
+static bool map_is_direct(const GpCall *c, int o) {
+    const Kern *k = c->k;
+    const KProg *p = &k->regions[0];
+    const int64_t *kinds = map_kinds(k);
+    int first = prog_first_write(p, p->outs[o]);
+    for (int other = 0; other < o; other++)
+        if (p->outs[other] == p->outs[o])
+            return false;
+    if (first < 0)
+        return false;
+    const char *to = c->out[o];
+    for (uint32_t i = 0; i < k->nin; i++) {
+        const char *from = c->in[i];
+        if (from + gp_bytes(&k->in[i]) <= to || to + gp_bytes(&k->out[o]) <= from)
+            continue;
+        if (from != to || (int)i >= p->ninputs || (kinds && kinds[i] != FUSED_SAME) ||
+            dtype_bytes(k->in[i].dtype) != dtype_bytes(k->out[o].dtype) ||
+            prog_reads_after(p, c->scratch, (int)i, first))
+            return false;
+    }
+    return true;
+}
+
+// Points the operands' registers at lanes [at, at + m). A row's value stays in its block while the row goes on.
+static void map_inputs(const MapJob *j, Prog *g, char *block, size_t begin, size_t at, size_t m) {
+    const GpCall *c = j->c;
+    const KProg *p = g->p;
+    const int64_t *kinds = map_kinds(c->k);
+    size_t n = (size_t)c->k->out[0].elems;
+    for (int i = 0; i < p->ninputs; i++) {
+        size_t elem = dtype_bytes(p->dtypes[i]), has = (size_t)c->k->in[i].elems;
+        int64_t kind = kinds ? kinds[i] : FUSED_SAME;
+        g->at[i] = (char *)c->in[i] + at * elem;
+        if (kind == FUSED_SAME)
+            continue;
+        g->at[i] = block;
+        block += gp_align(LANE_BLOCK * elem);
+        if (kind == FUSED_COLUMNS && at % has + m <= has) {
+            g->at[i] = (char *)c->in[i] + at % has * elem;
+            continue;
+        }
+        size_t len = kind == FUSED_ROWS ? n / has : 0;
+        if (kind != FUSED_ROWS || at == begin || (at - LANE_BLOCK) / len != (at + m - 1) / len)
+            map_repeat(g->at[i], c->in[i], elem, kind, has, n, at, m);
+    }
+}
 
 static void map_slot(void *arg, size_t begin, size_t end) {
     const MapJob *j = arg;
     const GpCall *c = j->c;
     const KProg *p = &c->k->regions[0];
-    size_t n = (size_t)c->k->out[0].elems;
-    size_t blocks = (n + LANE_BLOCK - 1) / LANE_BLOCK, reg_bytes = prog_slot_bytes(p);
-    const int64_t *kinds = map_kinds(c->k);
+    size_t n = (size_t)c->k->out[0].elems, blocks = (n + LANE_BLOCK - 1) / LANE_BLOCK;
     for (size_t slot = begin; slot < end; slot++) {
         Prog g;
         char *base = j->slot0 + slot * map_slot_bytes(c->k);
         prog_init(&g, p, c->scratch, base, gp_captures(c, 0));
-        for (size_t b = slot * blocks / j->slots; b < (slot + 1) * blocks / j->slots; b++) {
+        size_t first = slot * blocks / j->slots;
+        for (size_t b = first; b < (slot + 1) * blocks / j->slots; b++) {
             size_t at = b * LANE_BLOCK, m = n - at < LANE_BLOCK ? n - at : LANE_BLOCK;
-            char *block = base + reg_bytes;
-            for (int i = 0; i < p->ninputs; i++) {
-                size_t elem = dtype_bytes(p->dtypes[i]);
-                int64_t kind = kinds ? kinds[i] : FUSED_SAME;
-                g.at[i] = (char *)c->in[i] + at * elem;
-                if (kind == FUSED_SAME)
-                    continue;
-                map_repeat(block, c->in[i], elem, kind, (size_t)c->k->in[i].elems, n, at, m);
-                g.at[i] = block;
-                block += gp_align(LANE_BLOCK * elem);
-            }
+            map_inputs(j, &g, base + prog_slot_bytes(p), first * LANE_BLOCK, at, m);
+            for (uint32_t i = 0; i < c->k->nout && i < 64; i++)
+                if (j->direct >> i & 1)
+                    g.at[p->outs[i]] = (char *)c->out[i] + at * dtype_bytes(c->k->out[i].dtype);
             prog_run(&g, m);
             for (uint32_t i = 0; i < c->k->nout; i++) { // after all steps: results may lie on operands
                 size_t bytes = dtype_bytes(c->k->out[i].dtype);
-                memcpy((char *)c->out[i] + at * bytes, prog_out(&g, (int)i), m * bytes);
+                char *to = (char *)c->out[i] + at * bytes;
+                if (prog_out(&g, (int)i) != to)
+                    memcpy(to, prog_out(&g, (int)i), m * bytes);
             }
         }
     }
@@ -183,7 +227,9 @@ otrn_status gp_map_run(const GpCall *c) {
     size_t blocks = ((size_t)c->k->out[0].elems + LANE_BLOCK - 1) / LANE_BLOCK;
     size_t slots = MAP_SLOTS * (size_t)pool_threads(c->pool);
     slots = slots < blocks / MAP_SLOTS ? slots : gp_slots(c, blocks);
-    MapJob j = {c, slots, prog_resolve(p, gp_level(c->level), c->scratch)};
+    MapJob j = {c, slots, prog_resolve(p, gp_level(c->level), c->scratch), 0};
+    for (uint32_t i = 0; i < c->k->nout && i < 64; i++)
+        j.direct |= (uint64_t)map_is_direct(c, (int)i) << i;
     if (blocks)
         pool_run(c->pool, j.slots, 1, map_slot, &j);
     return OTRN_OK;

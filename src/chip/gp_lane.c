@@ -273,6 +273,8 @@ bool lane_find(Lane *l, const GpLevel *level, uint16_t op, int out, const uint8_
         return (l->fn = lane_mulhi(in[0])) != NULL;
     if (op == HLO_CHLO_NEXT_AFTER)
         return (l->fn = lane_next_after(in[0])) != NULL;
+    if (in[0] == DT_BF16 && (l->fn = level->lane[LC_BF16][op]))
+        return true;
     l->fn = class_lane(level, cls, op);
     if (!l->fn)
         return false;
@@ -327,10 +329,19 @@ void lane_run(const Lane *l, void *dst, const void *const *src, size_t n) {
 
 // One cache line of copies, laid down again and again.
 void gp_fill(void *dst, const void *value, size_t bytes, size_t n) {
-    char line[64], *y = dst;
+    _Alignas(64) char line[64];
+    char *y = dst;
     size_t total = bytes * n, at = 0;
-    for (size_t i = 0; i < sizeof line && i < total; i += bytes)
-        memcpy(line + i, value, bytes);
+    uint64_t word[2];
+    switch (bytes) { // calls for a few bytes at a time would cost more than the lines
+    case 1: word[0] = word[1] = *(const uint8_t *)value * 0x0101010101010101u; break;
+    case 2: word[0] = word[1] = *(const uint16_t *)value * 0x0001000100010001u; break;
+    case 4: word[0] = word[1] = *(const uint32_t *)value * 0x0000000100000001u; break;
+    case 8: word[0] = word[1] = *(const uint64_t *)value; break;
+    default: memcpy(word, value, sizeof word); break;
+    }
+    for (size_t i = 0; i < sizeof line; i += sizeof word)
+        memcpy(line + i, word, sizeof word);
     for (; at + sizeof line <= total; at += sizeof line)
         memcpy(y + at, line, sizeof line);
     memcpy(y + at, line, total - at);

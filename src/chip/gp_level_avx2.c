@@ -20,7 +20,7 @@
 #pragma clang attribute pop
 #endif
 #else
-#pragma GCC optimize("O3", "no-trapping-math", "no-strict-aliasing")
+#pragma GCC optimize("O3", "no-trapping-math", "no-strict-aliasing", "no-thread-jumps")
 #if GP_ISA
 #pragma GCC target("avx2,f16c")
 #endif

@@ -21,7 +21,7 @@
 #pragma clang attribute pop
 #endif
 #else
-#pragma GCC optimize("O3", "no-trapping-math", "no-strict-aliasing")
+#pragma GCC optimize("O3", "no-trapping-math", "no-strict-aliasing", "no-thread-jumps")
 #if GP_ISA
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl")
 #endif

@@ -5,6 +5,7 @@
 #include "chip/gp_body_int.h"
 #include "chip/gp_body_float.h"
 #include "chip/gp_body_conv.h"
+#include "chip/gp_body_bf16.h"
 #include "chip/gp_body_reduce.h"
 
 const GpLevel GP_LEVEL = {
@@ -18,7 +19,8 @@ const GpLevel GP_LEVEL = {
              [LC_U16] = {INT_ROWS(u16)},
              [LC_U32] = {INT_ROWS(u32)},
              [LC_U64] = {INT_ROWS(u64)},
-             [LC_BOOL] = {BOOL_ROWS}},
+             [LC_BOOL] = {BOOL_ROWS},
+             [LC_BF16] = {BF16_ROWS}},
     .select = {lane_select_1, lane_select_2, lane_select_4, lane_select_8, lane_select_16},
     .turn = turn_u32,
     .widen = {WIDEN_ROWS(widen)},
@@ -41,6 +43,7 @@ const GpLevel GP_LEVEL = {
                [LC_U64] = odd_from_u64},
     .run = {REDUCE_ROWS(run)},
     .rows = {REDUCE_ROWS(rows)},
+    .scan = {REDUCE_ROWS(scan)},
     .mac = {[LC_F32] = mac_f32,
             [LC_F64] = mac_f64,
             [LC_I8] = mac_u8,

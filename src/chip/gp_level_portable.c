@@ -5,6 +5,6 @@
 #define GP_LEVEL gp_level_portable
 #define GP_ISA 0
 #if !defined(__clang__)
-#pragma GCC optimize("O3", "no-trapping-math", "no-strict-aliasing")
+#pragma GCC optimize("O3", "no-trapping-math", "no-strict-aliasing", "no-thread-jumps")
 #endif
 #include "chip/gp_level_body.h"

@@ -174,6 +174,28 @@ void prog_run(const Prog *g, size_t n) {
     }
 }
 
+int prog_first_write(const KProg *p, int r) {
+    bool given = r < p->ninputs + p->ncaptures;
+    for (int i = 0; i < p->nconsts; i++)
+        given |= p->const_regs[i] == r;
+    for (int i = 0; i < p->nsteps && !given; i++)
+        if (p->steps[i].dst == r)
+            return i;
+    return -1;
+}
+
+bool prog_reads_after(const KProg *p, const void *shared, int r, int step) {
+    const ProgStep *steps = shared;
+    for (int s = step + 1; s < p->nsteps; s++)
+        for (int k = 0; k < steps[s].lane.nin && !steps[s].skip; k++)
+            if (steps[s].src[k] == r)
+                return true;
+    for (int i = 0; i < p->nouts; i++)
+        if (p->outs[i] == r)
+            return true;
+    return false;
+}
+
 bool prog_red_op(const KProg *p, RedOp *op) {
     if (p->nsteps != 1 || p->nouts != 1 || p->ninputs != 2 || p->outs[0] != p->steps[0].dst)
         return false;

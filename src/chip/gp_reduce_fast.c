@@ -32,9 +32,10 @@ typedef struct FastRed {
     const GpCall *c;
     const RedShape *s;
     const GpLevel *level;
-    RunFn *run;
-    RowsFn *rows;
-    ConvFn *widen, *narrow; // NULL: none
+    RunFn *run;             // reads the operand's type, or the compute type when that was widened
+    RowsFn *rows, *rows_in; // over the compute type; the same over what `run` reads
+    ConvFn *widen, *narrow; // to and from the compute type; NULL: none
+    bool direct;            // operands need no widening first
     size_t in_bytes, acc_bytes, out_bytes;
     char *parts;    // partial results, in the compute type
     int64_t nparts; // runs: parts of a run; columns: chunks of rows
@@ -67,7 +68,7 @@ static void load_init(const FastRed *j, void *one) {
 // --- runs --------------------------------------------------------------------------------------
 
 static void run_block(const FastRed *j, void *dst, const char *x, int64_t n) {
-    if (!j->widen) {
+    if (j->direct) {
         j->run(dst, x, (size_t)n);
         return;
     }
@@ -170,26 +171,37 @@ static void runs_run(FastRed *j) {
 
 #define WIDE_MAX 64 // narrow rows are folded several at a time, up to this many elements
 
-// acc = acc op rows; rows of `cols` elements at x, `pitch` apart, already in the compute type.
+static void start(const FastRed *j, void *acc, const char *x, size_t n) { // acc = x
+    if (j->widen)
+        j->widen(acc, x, n);
+    else
+        memcpy(acc, x, n * j->acc_bytes);
+}
+
+// acc = acc op rows; rows of `cols` elements at x, `pitch` apart, of a type that rows_in reads.
 static void fold_rows(const FastRed *j, char *acc, const char *x, int64_t pitch, int64_t rows,
                       int64_t cols) {
-    int64_t group = WIDE_MAX / cols, wide = group * cols, b = (int64_t)j->acc_bytes;
+    int64_t group = WIDE_MAX / cols, wide = group * cols;
+    int64_t b = (int64_t)(j->direct ? j->in_bytes : j->acc_bytes);
     if (pitch == cols && group >= 2 && rows >= 2 * group) {
         One sums[WIDE_MAX];
-        memcpy(sums, x, (size_t)(wide * b));
-        j->rows(sums, x + wide * b, (size_t)wide, (size_t)(rows / group - 1), (size_t)wide);
+        if (j->direct)
+            start(j, sums, x, (size_t)wide);
+        else
+            memcpy(sums, x, (size_t)(wide * b));
+        j->rows_in(sums, x + wide * b, (size_t)wide, (size_t)(rows / group - 1), (size_t)wide);
         j->rows(acc, sums, (size_t)cols, (size_t)group, (size_t)cols);
         int64_t done = rows / group * group;
         x += done * pitch * b;
         rows -= done;
     }
-    j->rows(acc, x, (size_t)pitch, (size_t)rows, (size_t)cols);
+    j->rows_in(acc, x, (size_t)pitch, (size_t)rows, (size_t)cols);
 }
 
 // The same from the operand's type, widening a few rows at a time.
 static void fold_rows_any(const FastRed *j, char *acc, const char *x, int64_t pitch, int64_t rows,
                           int64_t cols) {
-    if (!j->widen) {
+    if (j->direct) {
         fold_rows(j, acc, x, pitch, rows, cols);
         return;
     }
@@ -216,10 +228,8 @@ static void fold_range(const FastRed *j, char *acc, int64_t base, int64_t from, 
         int64_t at = base + red_offset(s->red, s->nred, r);
         const char *x = (const char *)j->c->in[0] + at * (int64_t)j->in_bytes;
         int64_t first = r == from;
-        if (first && j->widen)
-            j->widen(acc, x, (size_t)cols);
-        else if (first)
-            memcpy(acc, x, (size_t)cols * j->acc_bytes);
+        if (first)
+            start(j, acc, x, (size_t)cols);
         if (m > first)
             fold_rows_any(j, acc, x + first * in->stride * (int64_t)j->in_bytes, in->stride,
                           m - first, cols);
@@ -306,9 +316,12 @@ otrn_status red_fast_run(const GpCall *c, const RedShape *s, RedOp op) {
     int body = k->regions[0].dtypes[0];
     LaneClass cls = lane_class(body);
     FastRed j = {.c = c, .s = s, .level = gp_level(c->level), .parts = c->scratch};
-    j.run = j.level->run[op][cls];
-    j.rows = j.level->rows[op][cls];
     j.widen = cls == LC_F32 ? j.level->widen[k->in[0].dtype] : NULL;
+    j.direct = !j.widen || k->in[0].dtype == DT_BF16;
+    LaneClass read = j.direct ? lane_class_direct(k->in[0].dtype) : cls;
+    j.run = j.level->run[op][read];
+    j.rows = j.level->rows[op][cls];
+    j.rows_in = j.level->rows[op][read];
     j.narrow = cls == LC_F32 ? j.level->narrow[body] : NULL;
     j.in_bytes = dtype_bytes(k->in[0].dtype);
     j.acc_bytes = lane_class_bytes[cls];

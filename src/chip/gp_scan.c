@@ -44,6 +44,7 @@ static bool is_identity(RedOp op, int dtype, const void *p) {
 typedef struct ScanJob {
     const GpCall *c;
     RowsFn *rows;
+    ScanFn *scan; // neighbours are scanned: no rows; NULL: the type has none
     ConvFn *widen, *narrow;
     int64_t n, inner, outer, blocks;
     bool back; // from the last element to the first
@@ -97,6 +98,12 @@ static void scan_tasks(void *arg, size_t begin, size_t end) {
     for (size_t t = begin; t < end; t++) {
         int64_t outer = (int64_t)t / j->blocks, col = (int64_t)t % j->blocks * SCAN_COLS;
         int64_t left = j->inner - col;
+        if (j->inner == 1 && j->scan) {
+            size_t at = (size_t)(outer * j->n + (j->back ? j->n - 1 : 0)) * j->bytes;
+            j->scan((char *)j->c->out[0] + at, (const char *)j->c->in[0] + at, (size_t)j->n,
+                    j->back ? -1 : 1);
+            continue;
+        }
         scan_columns(j, outer * j->n * j->inner + col,
                      (size_t)(left < SCAN_COLS ? left : SCAN_COLS));
     }
@@ -116,6 +123,8 @@ bool scan_try(const GpCall *c, const Windows *w) {
     if (!j.rows)
         return false;
     j.widen = level->widen[type];
+    if (!j.widen || type == DT_BF16)
+        j.scan = level->scan[op][lane_class_direct(type)];
     j.narrow = level->narrow[type];
     j.bytes = dtype_bytes(type);
     j.acc_bytes = lane_class_bytes[lane_class(type)];

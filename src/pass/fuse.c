@@ -7,8 +7,8 @@
 // Ops are visited in order. An elementwise op joins the open group that made one of its operands; any other use
 // of a group's values closes the group, and the fused op stands where it is closed. So inputs are always there
 // before it and no use comes before its results. Splat constants become constants of the region, broadcast
-// scalars are read by it directly, and a tensor repeated along rows or columns is read as it was before that. Each
-// step rounds as the op alone would: fusing changes no bit.
+// scalars are read by it directly, and a tensor repeated along rows or columns is read as it was before that. Groups
+// that one op reads become one. Each step rounds as the op alone would: fusing changes no bit.
 #include <string.h>
 
 #include "pass/walk.h"
@@ -264,6 +264,45 @@ static void close_users(Fuse *f, const HloOp *op, uint32_t except, OpList *out) 
     }
 }
 
+static void retag(Fuse *f, uint32_t first, uint32_t group) { // members of `group` from `first` on
+    const Group *g = &f->groups.at[group];
+    for (uint32_t i = first; i < g->ops.n; i++)
+        f->of.at[hlo_at(f->h, g->ops.at[i])->results] = group;
+}
+
+// Open groups know nothing of each other, so that two of them become one by putting their members in a row. Done
+// when `op`, which reads values of both, still finds room.
+static void merge(Fuse *f, uint32_t into, uint32_t from, const HloOp *op) {
+    Group *a = &f->groups.at[into], *b = &f->groups.at[from];
+    uint32_t had = a->ops.n;
+    if (had + b->ops.n >= GROUP_OPS_MAX)
+        return;
+    for (uint32_t i = 0; i < b->ops.n; i++)
+        VEC_PUSH(f->c->scratch, &a->ops, b->ops.at[i]);
+    retag(f, had, into);
+    if (has_room(f, into, op)) {
+        b->open = false;
+        return;
+    }
+    a->ops.n = had;
+    retag(f, 0, from);
+}
+
+// The open group that op joins: that of an operand, with those of the others as far as they fit; 0: none.
+static uint32_t group_for(Fuse *f, const HloOp *op) {
+    uint32_t target = 0;
+    for (uint32_t k = 0; k < op->noperands; k++) {
+        uint32_t g = group_of(f, hlo_operand(f->h, op, k));
+        if (!g || g == target || !f->groups.at[g].open || !has_room(f, g, op))
+            continue;
+        uint32_t older = g < target ? g : target, newer = g < target ? target : g;
+        if (older)
+            merge(f, newer, older, op);
+        target = newer;
+    }
+    return target;
+}
+
 static void join(Fuse *f, uint32_t group, OpId id) {
     Hlo *h = f->h;
     if (!group) {
@@ -289,12 +328,7 @@ static void fuse_region(Fuse *f, RegionId r) {
         walk_operands(&f->w, id);
         HloOp op = *hlo_at(h, id);
         bool fusible = is_fusible(h, &op);
-        uint32_t target = 0;
-        for (uint32_t k = 0; fusible && k < op.noperands; k++) {
-            uint32_t g = group_of(f, hlo_operand(h, &op, k));
-            if (g > target && f->groups.at[g].open && has_room(f, g, &op))
-                target = g;
-        }
+        uint32_t target = fusible ? group_for(f, &op) : 0;
         close_users(f, &op, target, &out);
         walk_operands(&f->w, id); // closing gave some operands new names
         op = *hlo_at(h, id);
@@ -325,7 +359,28 @@ static void count_uses(Fuse *f, RegionId r) {
     }
 }
 
+// A reduction in f32 reads bf16 itself, in the order and with the bits of one that reads it converted.
+static void read_narrow(Hlo *h, RegionId r) {
+    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
+        const HloOp *op = hlo_at(h, h->regions.at[r].ops.at[i]);
+        for (uint32_t k = 0; k < op->nregions && hlo_row(op)->cls == HC_CTRL; k++)
+            read_narrow(h, h->op_regions.at[op->regions + k]);
+        if (op->code != HLO_REDUCE || op->nresults != 1)
+            continue;
+        ValueId *v = &h->operands.at[op->operands];
+        OpId def = h->values.at[*v].def;
+        if (!def || hlo_at(h, def)->code != HLO_CONVERT || hlo_value_type(h, *v)->dtype != DT_F32)
+            continue;
+        ValueId narrow = hlo_operand(h, hlo_at(h, def), 0);
+        const HloType *t = hlo_value_type(h, narrow);
+        if (t->kind == HT_TENSOR && t->dtype == DT_BF16 && !t->text && !t->dynamic)
+            *v = narrow;
+    }
+}
+
 void pass_fuse(Compile *c) {
+    read_narrow(c->hlo, hlo_main(c->hlo)->body);
+    pass_dce(c);
     Fuse f = {.c = c, .h = c->hlo};
     walk_init(&f.w, c);
     f.nuses = c->hlo->values.n;

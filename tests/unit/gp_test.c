@@ -4,7 +4,7 @@
 // [seed]
 #include "gp_case.h"
 
-#include "chip/vmath.h"
+#include "chip/gp.h"
 
 // --- elementary functions: naive double, unit in the last place --------------------------------
 
@@ -88,6 +88,30 @@ static void test_vmath(Suite *s) {
     if (!(worst_pow < 0.6) || !(worst_atan2 < 0.6))
         case_fail(s, "pow, atan2", "%.3f and %.3f ulp", worst_pow, worst_atan2);
     report(s, "elementary functions within 0.6 ulp, quick ones within 2", before);
+}
+
+// bf16 has its own shorter tanh: every result is the exact one rounded.
+static void test_tanh_bf16(Suite *s) {
+    static uint16_t x[65536], y[65536], want[65536];
+    static double exact[65536];
+    int before = s->failures;
+    for (uint32_t i = 0; i < 65536; i++) {
+        x[i] = (uint16_t)i;
+        exact[i] = tanh(dtype_to_f64(DT_BF16, &x[i]));
+    }
+    Lane lane;
+    if (!lane_find(&lane, &gp_level_portable, HLO_CONVERT, DT_BF16, (uint8_t[]){DT_F64}, 1, NULL))
+        case_fail(s, "tanh", "no conversion");
+    lane_run(&lane, want, (const void *[]){exact}, 65536);
+    for (HostLevel l = 0; l <= host_best(); l++) {
+        if (!lane_find(&lane, gp_level(l), HLO_TANH, DT_BF16, (uint8_t[]){DT_BF16}, 1, NULL))
+            case_fail(s, "tanh", "no lane");
+        lane_run(&lane, y, (const void *[]){x}, 65536);
+        for (int i = 0; i < 65536; i++)
+            if (y[i] != want[i] && !isnan(exact[i]))
+                case_fail(s, "tanh", "%s: bf16 0x%04x gives 0x%04x", host_name(l), i, y[i]);
+    }
+    report(s, "tanh of every bf16", before);
 }
 
 // --- elementwise -------------------------------------------------------------------------------
@@ -561,7 +585,7 @@ static void test_index(Suite *s) {
 }
 
 int main(int argc, char **argv) {
-    static TestFn *const tests[] = {test_vmath, test_elementwise, test_convert, test_scalars,
+    static TestFn *const tests[] = {test_vmath, test_tanh_bf16, test_elementwise, test_convert, test_scalars,
                                     test_move,  test_bitcast,     test_index};
     return suite_run(argc, argv, "gp_test", tests, sizeof tests / sizeof *tests);
 }
