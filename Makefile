@@ -20,7 +20,7 @@ LIBS    := -pthread -lm
 SHARED  := -shared $(if $(SAN),,-Wl,-z,defs)
 
 # The road, in its order. pjrt and tools are windows on it.
-STOPS   := base coll read hlo write pass tile isa artifact chip clock rt
+STOPS   := base coll read hlo write spmd pass tile isa artifact chip clock rt
 SRC     := $(foreach s,$(STOPS),$(sort $(wildcard src/$s/*.c)))
 PJRT    := $(sort $(wildcard src/pjrt/*.c))
 TOOLS   := $(sort $(wildcard src/tools/*.c))

@@ -83,6 +83,7 @@ OTRN_API otrn_status otrn_open(const otrn_option *options, size_t count, otrn_en
                                otrn_error *err);
 OTRN_API void otrn_close(otrn_env *env); // after all its executables are freed
 OTRN_API uint64_t otrn_hbm_bytes(const otrn_env *env); // device memory of one core of the target
+OTRN_API uint32_t otrn_cores(const otrn_env *env);     // cores of one chip of the target
 
 // Compile StableHLO text or bytecode, or load an artifact: told apart by content.
 // `name` is used in messages. The bytes may be freed afterwards.
@@ -110,6 +111,15 @@ OTRN_API const otrn_type *otrn_exe_result_type(const otrn_exe *exe, size_t i);
 OTRN_API int64_t otrn_exe_result_alias(const otrn_exe *exe, size_t i);
 // 1 when argument i may be consumed by the run (donated), aliased or not.
 OTRN_API int otrn_exe_arg_donated(const otrn_exe *exe, size_t i);
+// Devices the program was written for; with more than one it runs with otrn_execute_many, and the types
+// above are those of one device's parts.
+OTRN_API uint32_t otrn_exe_partitions(const otrn_exe *exe);
+// How argument or result i lies on them, as spec/artifact.md says; "" when each has all of it.
+OTRN_API const char *otrn_exe_arg_sharding(const otrn_exe *exe, size_t i);
+OTRN_API const char *otrn_exe_result_sharding(const otrn_exe *exe, size_t i);
+// 1 when the front end wants argument or result i in host memory the device can reach.
+OTRN_API int otrn_exe_arg_pinned(const otrn_exe *exe, size_t i);
+OTRN_API int otrn_exe_result_pinned(const otrn_exe *exe, size_t i);
 // Device bytes: arguments, results, scratch, constants.
 typedef struct otrn_memory {
     uint64_t arg_bytes, result_bytes, alias_bytes, scratch_bytes, const_bytes, code_bytes;

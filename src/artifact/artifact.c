@@ -53,7 +53,7 @@ static void save_value(const ArtValue *v, Dict *dict, Buf *out) {
     put_u8(out, v->dtype);
     put_u8(out, v->rank);
     put_u8(out, v->donated);
-    put_u8(out, 0);
+    put_u8(out, v->memory);
     put_u32(out, (uint32_t)v->alias);
     put_u32(out, dict_add(dict, v->name));
     for (int i = 0; i < v->rank; i++)
@@ -67,6 +67,10 @@ static void save_values(const Artifact *art, Dict *dict, Buf *out) {
         save_value(&art->args[i], dict, out);
     for (uint32_t i = 0; i < art->nresults; i++)
         save_value(&art->results[i], dict, out);
+    for (uint32_t i = 0; art->partitions > 1 && i < art->nargs + art->nresults; i++) {
+        const ArtValue *v = i < art->nargs ? &art->args[i] : &art->results[i - art->nargs];
+        put_u32(out, dict_add(dict, v->sharding ? v->sharding : ""));
+    }
 }
 
 static void save_locs(const Artifact *art, Dict *dict, Buf *out) {
@@ -131,7 +135,7 @@ static void save_section(const Artifact *art, int section, Dict *dict, Buf *out)
         put_u32(out, dict_add(dict, art->name));
         put_u32(out, dict_add(dict, art->target));
         put_u32(out, dict_add(dict, art->producer));
-        put_u32(out, 0);
+        put_u32(out, art->partitions > 1 ? art->partitions : 0);
         put_u64(out, art->scratch_bytes);
         break;
     case SEC_VALS:
@@ -270,13 +274,14 @@ static void load_value(Load *l, Rd *r, ArtValue *v) {
         rd_fail(r, "a value without an element type");
     v->rank = rd_u8(r);
     v->donated = rd_u8(r);
-    uint8_t zero = rd_u8(r);
+    v->memory = rd_u8(r);
     v->alias = (int32_t)rd_u32(r);
     v->name = dict_str(&l->dict, r);
     if (v->rank > OTRN_MAX_RANK)
         rd_fail(r, "a value of rank %u, at most %d is allowed", v->rank, OTRN_MAX_RANK);
-    if (v->donated > 1 || zero)
-        rd_fail(r, "a reserved byte of a value is not zero");
+    v->sharding = "";
+    if (v->donated > 1 || v->memory >= ART_MEMORIES)
+        rd_fail(r, "a value is donated %u times to memory %u", v->donated, v->memory);
     int64_t bytes = (int64_t)dtype_bytes(v->dtype);
     for (int i = 0; i < v->rank; i++) {
         v->dims[i] = (int64_t)rd_u64(r);
@@ -352,8 +357,9 @@ static void load_info(Load *l, Rd *r, Artifact *art) {
     art->name = dict_str(&l->dict, r);
     art->target = dict_str(&l->dict, r);
     art->producer = dict_str(&l->dict, r);
-    if (rd_u32(r))
-        rd_fail(r, "a reserved word of the program's header is not zero");
+    art->partitions = rd_u32(r);
+    if (art->partitions == 1 || art->partitions > OTRN_MAX_DEVICES)
+        rd_fail(r, "a program for %u devices", art->partitions);
     art->scratch_bytes = rd_u64(r);
 }
 
@@ -367,6 +373,9 @@ static Artifact *load_all(Load *l) {
     art->nresults = rd_u32(&s[SEC_VALS]);
     art->args = load_values(l, &s[SEC_VALS], art->nargs);
     art->results = load_values(l, &s[SEC_VALS], art->nresults);
+    for (uint32_t i = 0; art->partitions && i < art->nargs + art->nresults; i++)
+        (i < art->nargs ? &art->args[i] : &art->results[i - art->nargs])->sharding =
+            dict_str(&l->dict, &s[SEC_VALS]);
     load_locs(l, &s[SEC_LOCS], art);
     load_code(l, art);
     load_kerns(l, &s[SEC_KERN], art);

@@ -16,7 +16,10 @@ typedef struct ArtValue { // an argument or a result
     const char *name;   // "args[0]['w']" as the front end called it, or ""
     int32_t alias;      // result: argument whose memory it takes, or -1; argument: -1
     uint8_t donated;    // argument: may be consumed
+    uint8_t memory;     // ART_DEVICE, ART_PINNED_HOST: where the front end keeps it
+    const char *sharding; // how it lies on the devices (spmd/shard.h), NULL or "": each has all of it
 } ArtValue;
+enum { ART_DEVICE, ART_PINNED_HOST, ART_MEMORIES };
 
 typedef struct ArtLoc { // where an instruction came from in the user's program
     const char *file, *name; // "" when unknown
@@ -36,6 +39,7 @@ typedef struct ArtLive { // a tensor live at the memory peak
 
 typedef struct Artifact {
     const char *name, *target, *producer; // producer: compiler version
+    uint32_t partitions; // devices it runs on together; 0 and 1 are the same
     uint32_t nargs, nresults;
     ArtValue *args, *results;
     uint64_t scratch_bytes;

@@ -12,7 +12,8 @@
 // halt. Jump targets and loop borders are labels (`L0:`) or instruction numbers; `@3` after an
 // instruction is the number of its .loc line. Directives:
 //   .name "…"  .target "…"  .producer "…"  .scratch BYTES
-//   .arg TYPE ["name"] [donated]        .result TYPE ["name"] [alias=ARG]
+//   .arg TYPE ["name"] [donated] [pinned_host] [sharding="…"]
+//   .result TYPE ["name"] [alias=ARG] [pinned_host] [sharding="…"]        .partitions N
 //   .const HEX | .const zero BYTES | .const TYPE NUMBERS…     each appends to the constants
 //   .loc N "file":LINE:COL op=OP "name"                        numbered from 1
 //   .kernel N …                         kern_text.c; numbered from 0
@@ -42,6 +43,12 @@ static void print_value(const char *directive, const ArtValue *v, Buf *out) {
         buf_puts(out, " donated");
     if (v->alias != -1)
         buf_printf(out, " alias=%d", v->alias);
+    if (v->memory)
+        buf_puts(out, " pinned_host");
+    if (v->sharding && v->sharding[0]) {
+        buf_puts(out, " sharding=");
+        txt_print_string(out, v->sharding, strlen(v->sharding));
+    }
     buf_puts(out, "\n");
 }
 
@@ -116,6 +123,8 @@ static void print_header(const Artifact *art, Buf *out) {
         txt_print_string(out, text, strlen(text));
         buf_puts(out, "\n");
     }
+    if (art->partitions > 1)
+        buf_printf(out, ".partitions %u\n", art->partitions);
     if (art->scratch_bytes)
         buf_printf(out, ".scratch %" PRIu64 "\n", art->scratch_bytes);
     for (uint32_t i = 0; i < art->nargs; i++)
@@ -228,6 +237,12 @@ static void parse_value(Asm *s, bool is_result) {
     if (is_result && txt_take_word(t, "alias")) {
         txt_need(t, "=");
         v.alias = (int32_t)txt_i64(t, 0, INT32_MAX, "alias");
+    }
+    if (txt_take_word(t, "pinned_host"))
+        v.memory = ART_PINNED_HOST;
+    if (txt_take_word(t, "sharding")) {
+        txt_need(t, "=");
+        v.sharding = txt_cstring(t);
     }
     if ((uint64_t)s->args.n + s->results.n + SEG_FIRST_ARG >= SEG_MAX)
         txt_fail(t, "more than %u arguments and results", SEG_MAX);
@@ -373,6 +388,8 @@ static void parse_directive(Asm *s) {
         s->art->target = txt_cstring(t);
     } else if (txt_word_is(w, ".producer")) {
         s->art->producer = txt_cstring(t);
+    } else if (txt_word_is(w, ".partitions")) {
+        s->art->partitions = (uint32_t)txt_i64(t, 2, OTRN_MAX_DEVICES, "number of devices");
     } else if (txt_word_is(w, ".scratch")) {
         s->art->scratch_bytes = txt_u64(t, (uint64_t)1 << 40, "bytes");
     } else if (txt_word_is(w, ".arg") || txt_word_is(w, ".result")) {

@@ -410,11 +410,54 @@ static void check_code(Verify *v) {
 
 // --- header --------------------------------------------------------------------------------------
 
+// "2,1|0,1,2,3": a number of parts for each dimension, whose product divides the devices, each of
+// which stands there once.
+static bool sharding_ok(const ArtValue *v, uint32_t devices, uint8_t *seen) {
+    const char *s = v->sharding ? v->sharding : "";
+    uint64_t parts = 1;
+    if (!*s)
+        return true;
+    memset(seen, 0, devices);
+    for (int i = 0; i < v->rank; i++) {
+        uint64_t n = 0;
+        if (i && *s++ != ',')
+            return false;
+        for (; *s >= '0' && *s <= '9' && n <= devices; s++)
+            n = n * 10 + (uint64_t)(*s - '0');
+        if (!n || n > devices || (parts *= n) > devices)
+            return false;
+    }
+    for (uint32_t i = 0; i < devices; i++) {
+        if (*s++ != (i ? ',' : '|') || *s < '0' || *s > '9')
+            return false;
+        uint64_t d = 0;
+        for (; *s >= '0' && *s <= '9' && d < devices; s++)
+            d = d * 10 + (uint64_t)(*s - '0');
+        if (d >= devices || seen[d]++)
+            return false;
+    }
+    return !*s && devices % parts == 0;
+}
+
+static void check_shardings(const Verify *v, Arena *scratch) {
+    const Artifact *art = v->art;
+    uint32_t devices = art->partitions ? art->partitions : 1;
+    uint8_t *seen = ARENA_NEWN(scratch, uint8_t, devices);
+    for (uint32_t i = 0; i < art->nargs + art->nresults; i++) {
+        bool is_arg = i < art->nargs;
+        const ArtValue *value = is_arg ? &art->args[i] : &art->results[i - art->nargs];
+        if (!sharding_ok(value, devices, seen))
+            fail_header(v, "%s %u: its sharding does not fit %u devices",
+                        is_arg ? "argument" : "result", is_arg ? i : i - art->nargs, devices);
+    }
+}
+
 static void check_values(const Verify *v, Arena *scratch) {
     const Artifact *art = v->art;
     if ((uint64_t)art->nargs + art->nresults + SEG_FIRST_ARG > SEG_MAX)
         fail_header(v, "%u arguments and %u results, at most %u segments can be addressed",
                     art->nargs, art->nresults, SEG_MAX);
+    check_shardings(v, scratch);
     bool *taken = ARENA_NEWN(scratch, bool, art->nargs + 1);
     for (uint32_t i = 0; i < art->nargs; i++)
         if (art->args[i].alias != -1)

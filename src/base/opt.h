@@ -47,7 +47,10 @@
     X(HOME, "home", "HOME", "", 'S', "DIR", "-", "the user's folder, for the default cache folder")  \
     X(XDG_CACHE, "xdg-cache-home", "XDG_CACHE_HOME", "", 'S', "DIR", "-",                           \
       "where caches belong, when set")                                                             \
-    X(DEVICES, "devices", "OPENTRN_DEVICES", "1", 'N', "count", "-", "devices JAX sees")           \
+    X(DEVICES, "devices", "OPENTRN_DEVICES", "0", 'N', "count", "-",                               \
+      "devices JAX sees; 0 = the cores of one chip of the target")                                 \
+    X(DISPATCH, "dispatch", "OPENTRN_DISPATCH", "auto", 'E', "auto|async|inline", "-",             \
+      "when JAX's calls return: auto = short runs inside the call, others before they are done")   \
     X(LIBRARY, "library", "OTRN_PJRT_LIBRARY", "", 'S', "FILE", "-",                               \
       "plugin the Python package loads; empty = the tree's build, or the one it ships")
 

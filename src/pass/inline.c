@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // inline.c — one function is left: calls and composites become the ops they stand for.
 // needs: a verified module
-// gives: the entry function without calls, composites, tuples, sharding marks or casts
+// gives: the entry function without calls, composites, tuples or casts
 // stale: nothing (other functions are dropped, unless a custom call names one)
 //
 // The call graph is walked depth first with an explicit limit, so recursion in a hostile program is an
@@ -252,9 +252,6 @@ static void copy_ops(Inline *in, RegionId from, RegionId to, bool without_return
             continue;
         case HLO_UNREALIZED_CAST:
         case HLO_INTERPRETER_PROBE:
-        case HLO_SDY_SHARDING_CONSTRAINT:
-        case HLO_SDY_RESHARD:
-        case HLO_SDY_PROPAGATION_BARRIER:
             for (uint32_t k = 0; k < op->nresults && k < op->noperands; k++)
                 map_set(in, op->results + k, map_get(in, hlo_operand(h, op, k)));
             continue;

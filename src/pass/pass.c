@@ -5,7 +5,8 @@
 #include "pass/walk.h"
 
 const PassRow pass_rows[] = {
-    {"inline", pass_inline, "put callees and composites into the entry, drop identities and tuples"},
+    {"inline", pass_inline, "put callees and composites into the entry, drop casts and tuples"},
+    {"spmd", pass_spmd, "cut tensors into the parts devices have, let parts meet where needed"},
     {"shapes", pass_shapes, "give every dimension its size, now that the arguments' shapes are known"},
     {"quant", pass_quant, "write operations on quantised tensors as integer and float operations"},
     {"expand", pass_expand, "write rare operations with common ones"},

@@ -26,6 +26,8 @@ bool pass_bind(Hlo *h, const otrn_type *types, const void *const *values, size_t
 // quantised types. The passes of a compile do the same; a plain graph stays as it is.
 void pass_settle(Compile *c);
 
+uint32_t spmd_partitions(const Hlo *h); // devices the module is written for (spmd/spmd.c)
+
 extern const PassRow pass_rows[];
 extern const int pass_count;
 

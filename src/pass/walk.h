@@ -24,6 +24,7 @@ static inline void walk_replace(Walk *w, ValueId from, ValueId to) {
 }
 
 void pass_inline(Compile *c);
+void pass_spmd(Compile *c); // spmd/spmd.c
 void pass_shapes(Compile *c);
 void pass_quant(Compile *c);
 void pass_expand(Compile *c);

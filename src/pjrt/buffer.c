@@ -89,8 +89,9 @@ PJRT_Error *pj_Buffer_ReadyEvent(PJRT_Buffer_ReadyEvent_Args *args) {
     Storage *s = pj_buffer_hold(args->buffer);
     if (!s)
         return pj_buffer_gone("waited for");
+    args->event = s->ready ? s->ready : pj_event_ready();
+    pj_event_hold(args->event);
     pj_storage_release(s);
-    args->event = pj_event_ready();
     return PJ_OK;
 }
 
@@ -130,10 +131,63 @@ pj_Buffer_DecreaseExternalReferenceCount(PJRT_Buffer_DecreaseExternalReferenceCo
 
 // ---- other ways to make one
 
+typedef struct Copy { // waits for its source
+    Storage *from, *to;
+    PJRT_Event *done;
+} Copy;
+
+static PJRT_Error *copy_now(Storage *from, Storage *to) {
+    PJRT_Client *c = to->memory->client;
+    pj_lock(c);
+    bool ok = to->data || pj_storage_fill_locked(to);
+    PJRT_Error *e = ok ? PJ_OK : pj_storage_failed(to->memory, to->bytes);
+    pj_unlock(c);
+    if (ok && to->bytes)
+        memcpy(to->data, from->data, to->bytes);
+    return e;
+}
+
+static void copy_later(PJRT_Error *error, void *arg) {
+    Copy *k = arg;
+    pj_event_set(k->done, error ? error : copy_now(k->from, k->to));
+    pj_event_drop(k->done);
+    pj_storage_release(k->from);
+    pj_storage_release(k->to);
+    free(k);
+}
+
+// *out is a buffer whose contents follow when those of s are there. Takes over the count of s.
+static PJRT_Error *copy_promise(PJRT_Buffer *b, Storage *s, PJRT_Memory *m, PJRT_Buffer **out) {
+    PJRT_Client *c = m->client;
+    Copy *k = malloc(sizeof *k);
+    PJRT_Event *done = k ? pj_event_make() : NULL;
+    pj_lock(c);
+    Storage *to = done ? pj_storage_promise_locked(m, b->bytes, done) : NULL;
+    *out = to ? pj_buffer_make_locked(m, to, b->type, b->dims, b->rank, b->bytes) : NULL;
+    if (*out)
+        pj_storage_hold(to);
+    else
+        pj_storage_drop_locked(to);
+    pj_unlock(c);
+    if (!*out) {
+        free(k);
+        pj_event_drop(done);
+        pj_storage_release(s);
+        return pj_error_nomem();
+    }
+    *k = (Copy){s, to, done};
+    PJRT_Error *e = pj_event_then(s->ready, copy_later, k);
+    if (e)
+        copy_later(e, k);
+    return PJ_OK;
+}
+
 static PJRT_Error *buffer_copy(PJRT_Buffer *b, PJRT_Memory *to, PJRT_Buffer **out) {
     Storage *s = pj_buffer_hold(b);
     if (!s)
         return pj_buffer_gone("copied");
+    if (s->ready)
+        return copy_promise(b, s, to, out);
     PJRT_Error *e = pj_buffer_alloc(to, b->type, b->dims, b->rank, out);
     if (!e && b->bytes)
         memcpy((*out)->storage->data, s->data, b->bytes);
@@ -247,9 +301,10 @@ static PJRT_Error *buffer_address(PJRT_Buffer *b, void **out) {
     Storage *s = pj_buffer_hold(b);
     if (!s)
         return pj_buffer_gone("addressed");
+    PJRT_Error *e = pj_storage_wait(s);
     *out = s->data;
     pj_storage_release(s);
-    return PJ_OK;
+    return e;
 }
 
 PJRT_Error *pj_Buffer_UnsafePointer(PJRT_Buffer_UnsafePointer_Args *args) {

@@ -152,6 +152,7 @@ static void client_free(PJRT_Client *c) {
     for (size_t i = 0; c->memories && i < devices * PJ_MEMORIES; i++)
         pj_memory_fini(&c->memories[i]);
     pj_storage_pool_fini(&c->pool);
+    pj_queue_close(c->queue);
     for (size_t i = 0; i < c->num_options; i++)
         free((char *)c->options[i].value);
     free(c->options);
@@ -186,12 +187,19 @@ static PJRT_Error *client_open(PJRT_Client *c, const PJRT_Client_Create_Args *ar
     PJRT_Error *e = client_take_options(c, args->create_options, args->num_options);
     if (!e)
         e = pj_options_init(&o, c->options, c->num_options);
+    if (!e && !(c->queue = pj_queue_make()))
+        e = pj_error_nomem();
     if (!e)
-        e = pj_topology_make(&o, &c->topology);
+        e = pj_client_env(c, NULL, 0, &env);
+    if (!e) {
+        const char *how = o.val[OPT_DISPATCH];
+        c->dispatch = !strcmp(how, "async") ? PJ_ASYNC : !strcmp(how, "inline") ? PJ_INLINE : PJ_AUTO;
+        e = pj_topology_make(&o, env, &c->topology);
+    }
     if (!e)
         e = pj_devices_make(c);
     if (!e)
-        e = pj_client_env(c, NULL, 0, &env);
+        pj_client_limit(c, otrn_hbm_bytes(env));
     return e;
 }
 
@@ -209,14 +217,17 @@ PJRT_Error *pj_Client_Create(PJRT_Client_Create_Args *args) {
     return PJ_OK;
 }
 
+// What was launched still runs, and keeps the client until it has. A short wait lets the usual case
+// end before the process does; a launch that calls back into the host may need what the caller
+// holds, so the wait has an end.
 PJRT_Error *pj_Client_Destroy(PJRT_Client_Destroy_Args *args) {
+    pj_queue_drain(args->client->queue, 2000);
     pj_lock(args->client);
     args->client->destroyed = true;
     pj_unlock(args->client);
     return PJ_OK;
 }
 
-// The HBM of the target becomes known with the first program compiled for it.
 void pj_client_limit(PJRT_Client *c, uint64_t capacity_bytes) {
     pj_lock(c);
     for (size_t i = 0; i < c->topology->count; i++)

@@ -76,6 +76,12 @@ PJRT_Error *pj_error(PJRT_Error_Code code, const char *fmt, ...) {
     return e;
 }
 
+PJRT_Error *pj_error_dup(const PJRT_Error *e) {
+    if (!e || e == &no_memory)
+        return (PJRT_Error *)e;
+    return pj_error(e->code, "%.*s", (int)e->size, e->text);
+}
+
 static PJRT_Error_Code code_from_status(otrn_status s) {
     switch (s) {
     case OTRN_UNSUPPORTED: return PJRT_Error_Code_UNIMPLEMENTED;

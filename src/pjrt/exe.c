@@ -19,6 +19,8 @@ static void exe_free(PJRT_Executable *e) {
         for (size_t i = 0; e->layouts[k] && i < n; i++)
             free(e->layouts[k][i]);
         free(e->layouts[k]);
+        free(e->shardings[k]);
+        free(e->sharding_sizes[k]);
     }
     if (e->exe)
         otrn_exe_free(e->exe);
@@ -56,11 +58,18 @@ static PJRT_Error *exe_init_slots(PJRT_Executable *e) {
     for (size_t i = 0; i < e->num_args && !error; i++) {
         error = slot_init(&e->args[i], otrn_exe_arg_type(e->exe, i));
         e->args[i].donated = otrn_exe_arg_donated(e->exe, i);
+        e->args[i].kind = otrn_exe_arg_pinned(e->exe, i) ? PJ_PINNED_HOST : PJ_DEVICE;
         e->any_donated |= e->args[i].donated;
     }
     for (size_t i = 0; i < e->num_results && !error; i++) {
         error = slot_init(&e->results[i], otrn_exe_result_type(e->exe, i));
         e->results[i].alias = otrn_exe_result_alias(e->exe, i);
+        e->results[i].kind = otrn_exe_result_pinned(e->exe, i) ? PJ_PINNED_HOST : PJ_DEVICE;
+    }
+    for (size_t i = 0; i < e->num_args + e->num_results; i++) {
+        const Slot *s = i < e->num_args ? &e->args[i] : &e->results[i - e->num_args];
+        e->kinds[i] = pj_memory_kinds[s->kind];
+        e->kind_sizes[i] = strlen(e->kinds[i]);
     }
     return error;
 }
@@ -85,11 +94,13 @@ static PJRT_Error *exe_make(PJRT_Client *c, otrn_exe *exe, const void *options,
     e->exe = exe;
     e->num_args = otrn_exe_num_args(exe);
     e->num_results = otrn_exe_num_results(exe);
-    size_t most = e->num_args > e->num_results ? e->num_args : e->num_results;
+    e->partitions = otrn_exe_partitions(exe);
+    e->replicas = 1;
+    size_t slots = e->num_args + e->num_results;
     e->args = calloc(e->num_args + 1, sizeof *e->args);
     e->results = calloc(e->num_results + 1, sizeof *e->results);
-    e->kinds = calloc(most + 1, sizeof *e->kinds);
-    e->kind_sizes = calloc(most + 1, sizeof *e->kind_sizes);
+    e->kinds = calloc(slots + 1, sizeof *e->kinds);
+    e->kind_sizes = calloc(slots + 1, sizeof *e->kind_sizes);
     e->options = bytes_dup(options, options_size);
     e->options_size = options_size;
     pj_lock(c);
@@ -104,10 +115,6 @@ static PJRT_Error *exe_make(PJRT_Client *c, otrn_exe *exe, const void *options,
         exe_free(e);
         return error;
     }
-    for (size_t i = 0; i < most; i++) {
-        e->kinds[i] = pj_memory_kinds[PJ_DEVICE];
-        e->kind_sizes[i] = strlen(e->kinds[i]);
-    }
     size_t size;
     const void *bytes = otrn_exe_bytes(exe, &size);
     Hash128 h = hash128(bytes, size);
@@ -120,57 +127,61 @@ static PJRT_Error *exe_make(PJRT_Client *c, otrn_exe *exe, const void *options,
     return PJ_OK;
 }
 
-static PJRT_Error *options_check(const CompileOptions *o, size_t devices) {
-    if (o->num_partitions > 1)
-        return pj_error(PJRT_Error_Code_UNIMPLEMENTED,
-                        "opentrn runs a program on one device; this one was compiled for several "
-                        "(num_partitions = %lld)",
-                        (long long)o->num_partitions);
-    if (o->num_replicas > 1)
-        return pj_error(PJRT_Error_Code_UNIMPLEMENTED,
-                        "opentrn runs a program on one device; this one wants num_replicas = %lld",
-                        (long long)o->num_replicas);
-    if (o->device_id >= (int64_t)devices)
+// Does the assignment fit the program and the client?
+static PJRT_Error *options_check(const CompileOptions *o, const PJRT_Executable *e, size_t devices) {
+    if (o->num_partitions > 1 && o->num_partitions != e->partitions)
         return pj_error(PJRT_Error_Code_INVALID_ARGUMENT,
-                        "opentrn: the program is assigned to device %lld; there are %zu",
-                        (long long)o->device_id, devices);
+                        "opentrn: the program is written for %u partitions and compiled for %lld",
+                        e->partitions, (long long)o->num_partitions);
+    if (o->num_replicas < 1 || o->num_replicas > OTRN_MAX_DEVICES ||
+        o->num_replicas * e->partitions > OTRN_MAX_DEVICES)
+        return pj_error(PJRT_Error_Code_INVALID_ARGUMENT,
+                        "opentrn: %lld replicas of %u partitions; there can be %d devices",
+                        (long long)o->num_replicas, e->partitions, OTRN_MAX_DEVICES);
+    size_t want = (size_t)o->num_replicas * e->partitions;
+    if (want > devices || (o->num_devices && o->num_devices != want))
+        return pj_error(PJRT_Error_Code_INVALID_ARGUMENT,
+                        "opentrn: the program runs on %zu devices, %zu are assigned and %zu there "
+                        "are (option devices, OPENTRN_DEVICES)",
+                        want, o->num_devices, devices);
+    for (size_t i = 0; i < o->num_devices; i++)
+        if (o->device_ids[i] < 0 || o->device_ids[i] >= (int64_t)devices)
+            return pj_error(PJRT_Error_Code_INVALID_ARGUMENT,
+                            "opentrn: the program is assigned to device %lld; there are %zu",
+                            (long long)o->device_ids[i], devices);
     return PJ_OK;
 }
 
-// Compiles a program, or loads an artifact: the core tells them apart. *device is where it will
-// run.
-static PJRT_Error *exe_compile(PJRT_Client *c, const void *bytes, size_t size, const void *options,
-                               size_t options_size, PJRT_Executable **out, PJRT_Device **device) {
-    CompileOptions o;
-    PJRT_Error *error = pj_options_parse(options, options_size, &o);
+// Compiles a program, or loads an artifact: the core tells them apart.
+static PJRT_Error *exe_compile(PJRT_Client *c, const void *bytes, size_t size,
+                               const CompileOptions *o, const void *options, size_t options_size,
+                               PJRT_Executable **out) {
+    otrn_env *env;
+    PJRT_Error *error = pj_client_env(c, o->overrides, o->num_overrides, &env);
     if (error)
         return error;
-    otrn_env *env;
-    error = options_check(&o, c->topology->count);
-    if (!error)
-        error = pj_client_env(c, o.overrides, o.num_overrides, &env);
-    if (!error) {
-        otrn_exe *exe;
-        otrn_error err = {0};
-        if (otrn_compile(env, bytes, size, "jax program", &exe, &err))
-            error = pj_error_from(&err);
-        else
-            error = exe_make(c, exe, options, options_size, out);
-    }
-    if (!error)
-        *device = c->device_pointers[o.device_id < 0 ? 0 : o.device_id];
-    pj_options_fini(&o);
+    otrn_exe *exe;
+    otrn_error err = {0};
+    if (otrn_compile(env, bytes, size, "jax program", &exe, &err))
+        return pj_error_from(&err);
+    error = exe_make(c, exe, options, options_size, out);
+    if (error)
+        return error;
+    (*out)->replicas = o->num_replicas > 0 ? (uint32_t)o->num_replicas : 1;
+    error = options_check(o, *out, c->topology->count);
+    if (error)
+        pj_exe_drop(*out);
     return error;
 }
 
-static PJRT_Error *program_compile(PJRT_Client *c, const PJRT_Program *p, const void *options,
-                                   size_t options_size, PJRT_Executable **out,
-                                   PJRT_Device **device) {
+static PJRT_Error *program_compile(PJRT_Client *c, const PJRT_Program *p, const CompileOptions *o,
+                                   const void *options, size_t options_size,
+                                   PJRT_Executable **out) {
     if (p->format_size != 4 || memcmp(p->format, "mlir", 4))
         return pj_error(PJRT_Error_Code_UNIMPLEMENTED,
                         "opentrn reads programs of format mlir; this one is of format %.*s",
                         (int)p->format_size, p->format);
-    PJRT_Error *error = exe_compile(c, p->code, p->code_size, options, options_size, out, device);
+    PJRT_Error *error = exe_compile(c, p->code, p->code_size, o, options, options_size, out);
     if (!error) {
         (*out)->program = bytes_dup(p->code, p->code_size);
         (*out)->program_size = p->code_size;
@@ -178,50 +189,110 @@ static PJRT_Error *program_compile(PJRT_Client *c, const PJRT_Program *p, const 
     return error;
 }
 
-// Serialised assignment of one program to one device: 1 replica, 1 computation, its device.
-static size_t assignment_encode(char *out, uint64_t id) {
-    uint8_t ids[10], *at = (uint8_t *)out;
-    size_t n = 0;
-    do {
-        ids[n++] = (uint8_t)((id & 0x7f) | (id > 0x7f ? 0x80 : 0));
-        id >>= 7;
-    } while (id);
-    const uint8_t head[] = {1 << 3, 1, 2 << 3, 1, 3 << 3 | 2, (uint8_t)(n + 2), 1 << 3 | 2,
-                            (uint8_t)n};
-    memcpy(at, head, sizeof head);
-    memcpy(at + sizeof head, ids, n);
-    return sizeof head + n;
+// ---- loading
+
+static void put_varint(Buf *out, uint64_t v) {
+    for (; v > 0x7f; v >>= 7)
+        put_u8(out, (uint8_t)(v | 0x80));
+    put_u8(out, (uint8_t)v);
 }
 
-static PJRT_Error *loaded_make(PJRT_Executable *e, PJRT_Device *d, PJRT_LoadedExecutable **out) {
+static size_t varint_bytes(uint64_t v) {
+    size_t n = 1;
+    for (; v > 0x7f; v >>= 7)
+        n++;
+    return n;
+}
+
+// DeviceAssignmentProto: 1 replicas, 2 partitions, 3 for each partition its replicas' devices.
+static void assignment_encode(PJRT_LoadedExecutable *l) {
+    const PJRT_Executable *e = l->exe;
+    Buf *out = &l->assignment;
+    out->arena = &l->arena;
+    put_u8(out, 1 << 3);
+    put_varint(out, e->replicas);
+    put_u8(out, 2 << 3);
+    put_varint(out, e->partitions);
+    for (uint32_t p = 0; p < e->partitions; p++) {
+        size_t n = 0;
+        for (uint32_t r = 0; r < e->replicas; r++)
+            n += varint_bytes((uint64_t)l->devices[r * e->partitions + p]->description->id);
+        put_u8(out, 3 << 3 | 2);
+        put_varint(out, 1 + varint_bytes(n) + n);
+        put_u8(out, 1 << 3 | 2);
+        put_varint(out, n);
+        for (uint32_t r = 0; r < e->replicas; r++)
+            put_varint(out, (uint64_t)l->devices[r * e->partitions + p]->description->id);
+    }
+}
+
+static void loaded_free(PJRT_LoadedExecutable *l) {
+    pj_exe_drop(l->exe);
+    arena_fini(&l->arena);
+    free(l);
+}
+
+static void loaded_init(PJRT_LoadedExecutable *l, PJRT_Client *c, const CompileOptions *o) {
+    const PJRT_Executable *e = l->exe;
+    l->num_devices = (size_t)e->replicas * e->partitions;
+    l->devices = ARENA_NEWN(&l->arena, PJRT_Device *, l->num_devices);
+    l->logical = ARENA_NEWN(&l->arena, PJRT_LogicalDeviceIds, l->num_devices);
+    for (size_t i = 0; i < l->num_devices; i++) {
+        l->devices[i] = c->device_pointers[o->num_devices ? (size_t)o->device_ids[i] : i];
+        l->logical[i].replica = (int)(i / e->partitions);
+        l->logical[i].partition = (int)(i % e->partitions);
+    }
+    assignment_encode(l);
+}
+
+// Takes over the count of e, also on failure.
+static PJRT_Error *loaded_make(PJRT_Executable *e, PJRT_Client *c, const CompileOptions *o,
+                               PJRT_LoadedExecutable **out) {
     PJRT_LoadedExecutable *l = calloc(1, sizeof *l);
     if (!l) {
         pj_exe_drop(e);
         return pj_error_nomem();
     }
     l->exe = e;
-    l->device = d;
     atomic_init(&l->deleted, false);
-    l->assignment_size = assignment_encode(l->assignment, (uint64_t)d->description->id);
+    arena_init(&l->arena, &l->ctx);
+    jmp_buf here;
+    if (!CTX_TRY(&l->ctx, here)) {
+        loaded_free(l);
+        return pj_error_nomem();
+    }
+    loaded_init(l, c, o);
+    l->ctx.on_fail = NULL;
     *out = l;
     return PJ_OK;
 }
 
 PJRT_Error *pj_Client_Compile(PJRT_Client_Compile_Args *args) {
     PJRT_Executable *e;
-    PJRT_Device *d;
-    PJRT_Error *error = program_compile(args->client, args->program, args->compile_options,
-                                        args->compile_options_size, &e, &d);
-    return error ? error : loaded_make(e, d, &args->executable);
+    CompileOptions o;
+    PJRT_Error *error = pj_options_parse(args->compile_options, args->compile_options_size, &o);
+    if (error)
+        return error;
+    error = program_compile(args->client, args->program, &o, args->compile_options,
+                            args->compile_options_size, &e);
+    if (!error)
+        error = loaded_make(e, args->client, &o, &args->executable);
+    pj_options_fini(&o);
+    return error;
 }
 
 PJRT_Error *pj_Compile(PJRT_Compile_Args *args) {
-    PJRT_Device *d;
     if (!args->client)
         return pj_error(PJRT_Error_Code_UNIMPLEMENTED,
                         "opentrn compiles for a client; PJRT_Compile was called without one");
-    return program_compile(args->client, args->program, args->compile_options,
-                           args->compile_options_size, &args->executable, &d);
+    CompileOptions o;
+    PJRT_Error *error = pj_options_parse(args->compile_options, args->compile_options_size, &o);
+    if (error)
+        return error;
+    error = program_compile(args->client, args->program, &o, args->compile_options,
+                            args->compile_options_size, &args->executable);
+    pj_options_fini(&o);
+    return error;
 }
 
 PJRT_Error *pj_Client_Load(PJRT_Client_Load_Args *args) {
@@ -232,25 +303,31 @@ PJRT_Error *pj_Client_Load(PJRT_Client_Load_Args *args) {
                                          given ? args->compile_options_size : e->options_size, &o);
     if (error)
         return error;
-    error = options_check(&o, args->client->topology->count);
-    int64_t id = o.device_id < 0 ? 0 : o.device_id;
+    error = options_check(&o, e, args->client->topology->count);
+    if (!error) {
+        atomic_fetch_add(&e->refs, 1);
+        error = loaded_make(e, args->client, &o, &args->loaded_executable);
+    }
     pj_options_fini(&o);
-    if (error)
-        return error;
-    atomic_fetch_add(&e->refs, 1);
-    return loaded_make(e, args->client->device_pointers[id], &args->loaded_executable);
+    return error;
 }
 
 PJRT_Error *pj_Executable_DeserializeAndLoad(PJRT_Executable_DeserializeAndLoad_Args *args) {
     PJRT_Executable *e;
-    PJRT_Device *d;
+    CompileOptions o;
     bool given = PJRT_HAS(args, overridden_serialized_compile_options_size) &&
                  args->overridden_serialized_compile_options;
-    PJRT_Error *error =
-        exe_compile(args->client, args->serialized_executable, args->serialized_executable_size,
-                    given ? args->overridden_serialized_compile_options : NULL,
-                    given ? args->overridden_serialized_compile_options_size : 0, &e, &d);
-    return error ? error : loaded_make(e, d, &args->loaded_executable);
+    const void *options = given ? args->overridden_serialized_compile_options : NULL;
+    size_t size = given ? args->overridden_serialized_compile_options_size : 0;
+    PJRT_Error *error = pj_options_parse(options, size, &o);
+    if (error)
+        return error;
+    error = exe_compile(args->client, args->serialized_executable, args->serialized_executable_size,
+                        &o, options, size, &e);
+    if (!error)
+        error = loaded_make(e, args->client, &o, &args->loaded_executable);
+    pj_options_fini(&o);
+    return error;
 }
 
 PJRT_Error *pj_Executable_Destroy(PJRT_Executable_Destroy_Args *args) {
@@ -259,10 +336,8 @@ PJRT_Error *pj_Executable_Destroy(PJRT_Executable_Destroy_Args *args) {
 }
 
 PJRT_Error *pj_LoadedExecutable_Destroy(PJRT_LoadedExecutable_Destroy_Args *args) {
-    if (args->executable) {
-        pj_exe_drop(args->executable->exe);
-        free(args->executable);
-    }
+    if (args->executable)
+        loaded_free(args->executable);
     return PJ_OK;
 }
 
@@ -276,15 +351,15 @@ PJRT_Error *pj_LoadedExecutable_GetExecutable(PJRT_LoadedExecutable_GetExecutabl
 
 PJRT_Error *
 pj_LoadedExecutable_AddressableDevices(PJRT_LoadedExecutable_AddressableDevices_Args *args) {
-    args->addressable_devices = &args->executable->device;
-    args->num_addressable_devices = 1;
+    args->addressable_devices = args->executable->devices;
+    args->num_addressable_devices = args->executable->num_devices;
     return PJ_OK;
 }
 
 PJRT_Error *pj_LoadedExecutable_AddressableDeviceLogicalIds(
     PJRT_LoadedExecutable_AddressableDeviceLogicalIds_Args *args) {
-    args->addressable_device_logical_ids = &args->executable->logical;
-    args->num_addressable_device_logical_ids = 1;
+    args->addressable_device_logical_ids = args->executable->logical;
+    args->num_addressable_device_logical_ids = args->executable->num_devices;
     return PJ_OK;
 }
 
@@ -292,8 +367,8 @@ static void assignment_free(PJRT_DeviceAssignmentSerialized *s) { (void)s; } // 
 
 PJRT_Error *
 pj_LoadedExecutable_GetDeviceAssignment(PJRT_LoadedExecutable_GetDeviceAssignment_Args *args) {
-    args->serialized_bytes = args->executable->assignment;
-    args->serialized_bytes_size = args->executable->assignment_size;
+    args->serialized_bytes = (const char *)args->executable->assignment.at;
+    args->serialized_bytes_size = args->executable->assignment.n;
     args->serialized_device_assignment = (PJRT_DeviceAssignmentSerialized *)args->executable;
     args->serialized_device_assignment_deleter = assignment_free;
     return PJ_OK;

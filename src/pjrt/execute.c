@@ -1,51 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
-// execute.c — running a program, in the calling thread.
+// execute.c — launching a program on its devices.
 //
-// Three steps, of which only the middle one takes time:
-//   begin   under the lock: check the arguments, hold their storage, find storage for the results
-//   run     the core reads and writes plain pointers
-//   end     under the lock: let go of the arguments, delete the donated ones
-// A donated argument whose memory a result may take over, and which nobody else holds, gives its
-// storage to that result and the program runs in place. Otherwise the result has storage of its own
-// and the argument is freed after the run. Everything that can fail has happened before the run, so
-// that a failing call changes nothing; only a program that fails while it runs consumes its
-// donations.
+//   launch   under the lock: check the arguments, hold their storage, make buffers for the results.
+//            Everything that can be wrong with a call is found here, and a failing call changes
+//            nothing. Donated arguments are deleted now.
+//   run      find memory for the results, let the core read and write plain pointers, let go of the
+//            arguments. A donated argument that nobody else holds gives its memory to the result
+//            that may take it over, and the program runs in place.
+//
+// The run happens in the queue's thread, and the results get the event of the launch. When nothing
+// is queued, all arguments are there and runs of the program are known to be short, waking another
+// thread would cost more than the run: then it happens inside the call, and no event is needed.
+// Results do not depend on which it was.
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "pjrt/pjrt.h"
 
-typedef struct Run {
-    const PJRT_Executable *e;
-    PJRT_Memory *memory;
-    const PJRT_ExecuteOptions *options;
+#define INLINE_NS 150000u // runs up to this long happen inside the call
+
+typedef struct Row { // one device of a launch
+    PJRT_Device *device;
     PJRT_Buffer *const *args;
     PJRT_Buffer **outputs;
-    size_t made;               // outputs made so far
-    size_t held;               // arguments held so far
-    size_t marked;             // arguments looked at for donation so far
-    Storage **storage;         // per argument
-    const void **in;           // per argument
-    void **out;                // per result
-} Run;
+    Storage **in, **out; // held
+    const void **in_data;
+    void **out_data;
+    size_t marked, held, made; // how far the launch came
+} Row;
 
-static bool arg_donated(const Run *r, size_t i) {
-    if (!r->e->args[i].donated)
+typedef struct Launch {
+    Task task; // first
+    PJRT_Executable *e;
+    PJRT_Event *done; // NULL: runs inside the call
+    size_t num_rows;
+    const void *const **in_rows;
+    void *const **out_rows;
+    bool *donated; // per argument
+    Row rows[];
+} Launch;
+
+// ---- launching: all under the lock
+
+static bool arg_donated(const PJRT_Executable *e, const PJRT_ExecuteOptions *o, size_t i) {
+    if (!e->args[i].donated)
         return false;
-    const PJRT_ExecuteOptions *o = r->options;
     for (size_t k = 0; o && k < o->num_non_donatable_input_indices; k++)
         if (o->non_donatable_input_indices[k] == (int64_t)i)
             return false;
     return true;
 }
 
-static PJRT_Error *arg_check(const Run *r, size_t i) {
-    const Slot *s = &r->e->args[i];
+static PJRT_Error *arg_check(const PJRT_Executable *e, const Row *r, size_t i) {
+    const Slot *s = &e->args[i];
     const PJRT_Buffer *b = r->args[i];
     if (!b->storage)
         return pj_error(PJRT_Error_Code_INVALID_ARGUMENT,
                         "opentrn: argument %zu of %s is a deleted or donated array", i,
-                        otrn_exe_name(r->e->exe));
+                        otrn_exe_name(e->exe));
     bool same = b->bytes == s->bytes && (s->type == PJRT_Buffer_Type_TOKEN ||
                                          (b->type == s->type && b->rank == s->rank &&
                                           !memcmp(b->dims, s->dims, s->rank * sizeof *s->dims)));
@@ -53,138 +66,327 @@ static PJRT_Error *arg_check(const Run *r, size_t i) {
                 : pj_error(PJRT_Error_Code_INVALID_ARGUMENT,
                            "opentrn: argument %zu of %s has another shape or element type than "
                            "the program (%zu bytes, %zu expected)",
-                           i, otrn_exe_name(r->e->exe), b->bytes, s->bytes);
+                           i, otrn_exe_name(e->exe), b->bytes, s->bytes);
 }
 
-// Marks donated buffers; finds one that is passed twice or is being consumed by another call.
-static PJRT_Error *donation_mark(Run *r) {
-    size_t clash = SIZE_MAX;
-    for (; r->marked < r->e->num_args && clash == SIZE_MAX; r->marked++)
-        if (arg_donated(r, r->marked)) {
+// Marks donated buffers; finds one that is passed twice.
+static PJRT_Error *donation_mark(const Launch *l, Row *r) {
+    size_t n = l->e->num_args, clash = SIZE_MAX;
+    for (; r->marked < n; r->marked++)
+        if (l->donated[r->marked]) {
             if (r->args[r->marked]->donating) {
                 clash = r->marked;
-                break; // not ours to unmark
+                break; // marked already: not to be unmarked twice
             }
             r->args[r->marked]->donating = true;
         }
-    for (size_t i = 0; i < r->e->num_args && clash == SIZE_MAX; i++)
-        if (!arg_donated(r, i) && r->args[i]->donating)
+    for (size_t i = 0; i < n && clash == SIZE_MAX; i++)
+        if (!l->donated[i] && r->args[i]->donating)
             clash = i;
     return clash == SIZE_MAX
                ? PJ_OK
                : pj_error(PJRT_Error_Code_INVALID_ARGUMENT,
                           "opentrn: argument %zu of %s is donated and used at the same time",
-                          clash, otrn_exe_name(r->e->exe));
+                          clash, otrn_exe_name(l->e->exe));
 }
 
-static void donation_unmark(Run *r) {
-    for (size_t i = 0; i < r->marked; i++)
-        if (arg_donated(r, i))
-            r->args[i]->donating = false;
-}
-
-// Storage for result i: that of a donated argument which only its buffer and this run hold.
-static Storage *result_storage(Run *r, size_t i) {
-    const Slot *s = &r->e->results[i];
-    if (s->alias >= 0 && (size_t)s->alias < r->e->num_args && arg_donated(r, (size_t)s->alias)) {
-        Storage *from = r->storage[s->alias];
-        if (atomic_load(&from->refs) == 2 && from->bytes == s->bytes && from->size_class >= 0 &&
-            from->memory == r->memory) {
-            pj_storage_hold(from);
-            return from;
-        }
-    }
-    return pj_storage_make_locked(r->memory, s->bytes);
-}
-
-static PJRT_Error *run_begin(Run *r) {
-    const PJRT_Executable *e = r->e;
-    for (size_t i = 0; i < e->num_args; i++) {
-        PJRT_Error *error = arg_check(r, i);
-        if (error)
-            return error;
-    }
-    if (e->any_donated) {
-        PJRT_Error *error = donation_mark(r);
-        if (error)
-            return error;
-    }
+static PJRT_Error *row_begin(const Launch *l, Row *r) {
+    const PJRT_Executable *e = l->e;
+    PJRT_Error *error = PJ_OK;
+    for (size_t i = 0; i < e->num_args && !error; i++)
+        error = arg_check(e, r, i);
+    if (!error && e->any_donated)
+        error = donation_mark(l, r);
+    if (error)
+        return error;
     for (; r->held < e->num_args; r->held++) {
-        Storage *s = r->storage[r->held] = r->args[r->held]->storage;
-        pj_storage_hold(s);
-        r->in[r->held] = s->data;
+        r->in[r->held] = r->args[r->held]->storage;
+        pj_storage_hold(r->in[r->held]);
     }
     for (; r->made < e->num_results; r->made++) {
         const Slot *s = &e->results[r->made];
-        Storage *storage = result_storage(r, r->made);
-        PJRT_Buffer *b = storage ? pj_buffer_make_locked(r->memory, storage, s->type, s->dims,
-                                                         s->rank, s->bytes)
+        PJRT_Memory *m = r->device->memories[s->kind];
+        Storage *storage = pj_storage_promise_locked(m, s->bytes, l->done);
+        PJRT_Buffer *b = storage ? pj_buffer_make_locked(m, storage, s->type, s->dims, s->rank,
+                                                         s->bytes)
                                  : NULL;
         if (!b) {
-            PJRT_Error *error = pj_storage_failed(r->memory, s->bytes);
             pj_storage_drop_locked(storage);
-            return error;
+            return pj_error_nomem();
         }
+        pj_storage_hold(storage); // the run's
         r->outputs[r->made] = b;
-        r->out[r->made] = storage->data;
+        r->out[r->made] = storage;
     }
     return PJ_OK;
 }
 
-static void run_end(Run *r, bool ran, bool failed) {
+// Back to where it was before; also takes back results of a run that failed inside its call.
+static void row_undo(const Launch *l, Row *r) {
+    for (size_t i = 0; i < r->marked && l->e->any_donated; i++)
+        if (l->donated[i])
+            r->args[i]->donating = false;
     for (size_t i = 0; i < r->held; i++)
-        pj_storage_drop_locked(r->storage[i]);
-    if (r->e->any_donated) {
-        donation_unmark(r);
-        for (size_t i = 0; i < r->e->num_args && ran; i++)
-            if (arg_donated(r, i)) {
-                pj_storage_drop_locked(r->args[i]->storage);
-                r->args[i]->storage = NULL;
-            }
-    }
-    for (size_t i = 0; i < r->made && failed; i++) {
+        pj_storage_drop_locked(r->in[i]);
+    for (size_t i = 0; i < r->made; i++) {
+        pj_storage_drop_locked(r->out[i]);
         pj_storage_drop_locked(r->outputs[i]->storage);
         free(r->outputs[i]);
-        r->memory->client->live--;
+        l->e->client->live--;
     }
 }
 
-static PJRT_Error *run(Run *r) {
-    PJRT_Client *c = r->e->client;
+static void row_donate(const Launch *l, Row *r) {
+    for (size_t i = 0; i < l->e->num_args; i++)
+        if (l->donated[i]) {
+            r->args[i]->donating = false;
+            pj_storage_drop_locked(r->args[i]->storage);
+            r->args[i]->storage = NULL;
+        }
+}
+
+static PJRT_Error *launch_begin(Launch *l) {
+    PJRT_Client *c = l->e->client;
+    PJRT_Error *error = PJ_OK;
+    size_t n = 0;
     pj_lock(c);
-    PJRT_Error *error = run_begin(r);
-    if (error)
-        run_end(r, false, true);
-    pj_unlock(c);
-    if (error)
-        return error;
-    otrn_error err;
-    err.code = OTRN_OK; // the rest is filled only on failure
-    if (otrn_execute(r->e->exe, r->in, r->out, &err))
-        error = pj_error_from(&err);
-    pj_lock(c);
-    run_end(r, true, error);
+    for (; n < l->num_rows && !error; n++)
+        error = row_begin(l, &l->rows[n]);
+    for (size_t i = 0; i < n; i++)
+        if (error)
+            row_undo(l, &l->rows[i]);
+        else if (l->e->any_donated)
+            row_donate(l, &l->rows[i]);
     pj_unlock(c);
     return error;
 }
 
+// ---- running
+
+// The first error among the arguments: what they were computed from failed.
+static PJRT_Error *args_error(const Launch *l) {
+    PJRT_Error *error = PJ_OK;
+    for (size_t d = 0; d < l->num_rows; d++)
+        for (size_t i = 0; i < l->e->num_args && !error; i++)
+            if (l->rows[d].in[i]->ready)
+                error = pj_event_error(l->rows[d].in[i]->ready);
+    return error;
+}
+
+// Memory for result i: that of a donated argument which only this run holds.
+static bool result_fill(const Launch *l, Row *r, size_t i) {
+    const Slot *s = &l->e->results[i];
+    if (s->alias >= 0 && l->donated[s->alias]) {
+        Storage *from = r->in[s->alias];
+        if (atomic_load(&from->refs) == 1 && from->block && from->bytes == s->bytes &&
+            from->memory == r->out[i]->memory) {
+            r->in_data[s->alias] = from->data;
+            pj_storage_move_locked(r->out[i], from);
+            return true;
+        }
+    }
+    return pj_storage_fill_locked(r->out[i]);
+}
+
+static PJRT_Error *run_begin(Launch *l) {
+    PJRT_Client *c = l->e->client;
+    PJRT_Error *error = args_error(l);
+    if (error)
+        return error;
+    pj_lock(c);
+    for (size_t d = 0; d < l->num_rows && !error; d++) {
+        Row *r = &l->rows[d];
+        for (size_t i = 0; i < l->e->num_args; i++)
+            r->in_data[i] = r->in[i]->data;
+        for (size_t i = 0; i < l->e->num_results && !error; i++) {
+            if (!result_fill(l, r, i))
+                error = pj_storage_failed(r->out[i]->memory, r->out[i]->bytes);
+            r->out_data[i] = r->out[i]->data;
+        }
+        l->in_rows[d] = r->in_data;
+        l->out_rows[d] = r->out_data;
+    }
+    pj_unlock(c);
+    return error;
+}
+
+static uint64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static PJRT_Error *run_program(const Launch *l) {
+    PJRT_Executable *e = l->e;
+    otrn_error err;
+    err.code = OTRN_OK; // the rest is filled only on failure
+    uint64_t begin = now_ns();
+    otrn_status s = l->num_rows == 1 ? otrn_execute(e->exe, l->in_rows[0], l->out_rows[0], &err)
+                                     : otrn_execute_many(e->exe, e->replicas, e->partitions,
+                                                         l->in_rows, l->out_rows, &err);
+    uint64_t took = now_ns() - begin, before = atomic_load(&e->run_ns);
+    atomic_store(&e->run_ns, 1 + (before ? (3 * before + took) / 4 : took));
+    return s ? pj_error_from(&err) : PJ_OK;
+}
+
+// Lets go of everything. `taken_back`: the results are the launch's, not the caller's.
+static void run_end(Launch *l, bool failed, bool taken_back) {
+    PJRT_Client *c = l->e->client;
+    pj_lock(c);
+    for (size_t d = 0; d < l->num_rows; d++) {
+        Row *r = &l->rows[d];
+        if (taken_back) {
+            row_undo(l, r);
+            continue;
+        }
+        for (size_t i = 0; i < l->e->num_args; i++)
+            pj_storage_drop_locked(r->in[i]);
+        for (size_t i = 0; i < l->e->num_results; i++) {
+            if (failed)
+                pj_storage_empty_locked(r->out[i]);
+            pj_storage_drop_locked(r->out[i]);
+        }
+    }
+    pj_unlock(c);
+}
+
+static void launch_task(Task *t) {
+    Launch *l = (Launch *)t;
+    PJRT_Client *c = l->e->client;
+    PJRT_Error *error = run_begin(l);
+    if (!error)
+        error = run_program(l);
+    run_end(l, error, false);
+    pj_event_set(l->done, error);
+    pj_event_drop(l->done);
+    pj_exe_drop(l->e);
+    free(l);
+    pj_lock(c);
+    c->live--;
+    pj_unlock(c);
+}
+
+static PJRT_Error *launch_inline(Launch *l) {
+    PJRT_Error *error = run_begin(l);
+    if (!error)
+        error = run_program(l);
+    for (size_t d = 0; d < l->num_rows; d++)
+        l->rows[d].marked = 0; // the donated buffers are the caller's again, and may be gone
+    run_end(l, error, error);
+    return error;
+}
+
+// ---- the call
+
 static PJRT_Error *execute_check(const PJRT_LoadedExecutable_Execute_Args *args) {
-    const PJRT_Executable *e = args->executable->exe;
+    const PJRT_LoadedExecutable *x = args->executable;
     const PJRT_ExecuteOptions *o = args->options;
+    const char *name = otrn_exe_name(x->exe->exe);
     if (atomic_load(&args->executable->deleted))
-        return pj_error(PJRT_Error_Code_FAILED_PRECONDITION, "opentrn: %s was deleted",
-                        otrn_exe_name(e->exe));
-    if (args->num_devices != 1)
-        return pj_error(PJRT_Error_Code_UNIMPLEMENTED,
-                        "opentrn runs a program on one device, not on %zu", args->num_devices);
-    if (args->num_args != e->num_args)
+        return pj_error(PJRT_Error_Code_FAILED_PRECONDITION, "opentrn: %s was deleted", name);
+    if (args->num_devices != x->num_devices)
         return pj_error(PJRT_Error_Code_INVALID_ARGUMENT,
-                        "opentrn: %s takes %zu arguments, %zu were given", otrn_exe_name(e->exe),
-                        e->num_args, args->num_args);
+                        "opentrn: %s runs on %zu devices, arguments are given for %zu", name,
+                        x->num_devices, args->num_devices);
+    if (args->num_args != x->exe->num_args)
+        return pj_error(PJRT_Error_Code_INVALID_ARGUMENT,
+                        "opentrn: %s takes %zu arguments, %zu were given", name, x->exe->num_args,
+                        args->num_args);
     if (o && (o->num_send_ops || o->num_recv_ops))
         return pj_error(PJRT_Error_Code_UNIMPLEMENTED,
-                        "opentrn does not call back into the host yet (%zu sends, %zu receives)",
+                        "opentrn does not transfer to the host by send and recv (%zu sends, %zu "
+                        "receives)",
                         o->num_send_ops, o->num_recv_ops);
+    return PJ_OK;
+}
+
+static size_t launch_bytes(const PJRT_Executable *e, size_t rows) {
+    size_t per_row = 2 * (e->num_args + e->num_results) * sizeof(void *);
+    return sizeof(Launch) + rows * (sizeof(Row) + per_row + 2 * sizeof(void *)) + e->num_args;
+}
+
+// Lays everything out in the memory behind the rows.
+static void launch_init(Launch *l, const PJRT_LoadedExecutable_Execute_Args *args) {
+    PJRT_LoadedExecutable *x = args->executable;
+    PJRT_Executable *e = x->exe;
+    size_t n = x->num_devices, na = e->num_args, nr = e->num_results;
+    *l = (Launch){.task.run = launch_task, .e = e, .num_rows = n};
+    void **at = (void **)(l->rows + n);
+    l->in_rows = (const void *const **)at;
+    l->out_rows = (void *const **)(at + n);
+    at += 2 * n;
+    for (size_t d = 0; d < n; d++, at += 2 * (na + nr))
+        l->rows[d] = (Row){.device = x->devices[d],
+                           .args = args->argument_lists[d],
+                           .outputs = args->output_lists[d],
+                           .in = (Storage **)at,
+                           .out = (Storage **)at + na,
+                           .in_data = (const void **)at + na + nr,
+                           .out_data = at + 2 * na + nr};
+    l->donated = (bool *)at;
+    for (size_t i = 0; i < na; i++)
+        l->donated[i] = arg_donated(e, args->options, i);
+    if (n == 1 && PJRT_HAS(args, execute_device) && args->execute_device)
+        l->rows[0].device = args->execute_device;
+}
+
+static bool runs_inline(const Launch *l) {
+    PJRT_Client *c = l->e->client;
+    uint64_t ns = atomic_load(&l->e->run_ns);
+    if (c->dispatch == PJ_ASYNC || (c->dispatch == PJ_AUTO && (!ns || ns > INLINE_NS)))
+        return false;
+    if (!pj_queue_is_idle(c->queue)) // order is order
+        return false;
+    bool ready = true;
+    pj_lock(c);
+    for (size_t d = 0; d < l->num_rows; d++)
+        for (size_t i = 0; i < l->e->num_args && ready; i++) {
+            Storage *s = l->rows[d].args[i]->storage;
+            ready = !s || pj_storage_is_ready(s);
+        }
+    pj_unlock(c);
+    return ready;
+}
+
+// The launch goes to the queue, which owns it from then on.
+static PJRT_Error *launch_queue(const Launch *l, size_t bytes, PJRT_Event **events) {
+    PJRT_Client *c = l->e->client;
+    Launch *own = malloc(bytes);
+    PJRT_Event *done = own ? pj_event_make() : NULL;
+    if (!done) {
+        free(own);
+        return pj_error_nomem();
+    }
+    memcpy(own, l, bytes);
+    // pointers into the block move with it
+#define MOVED(p) ((void *)((char *)own + ((char *)(p) - (char *)l)))
+    own->in_rows = MOVED(l->in_rows);
+    own->out_rows = MOVED(l->out_rows);
+    own->donated = MOVED(l->donated);
+    for (size_t d = 0; d < l->num_rows; d++) {
+        own->rows[d].in = MOVED(l->rows[d].in);
+        own->rows[d].out = MOVED(l->rows[d].out);
+        own->rows[d].in_data = MOVED(l->rows[d].in_data);
+        own->rows[d].out_data = MOVED(l->rows[d].out_data);
+    }
+#undef MOVED
+    own->done = done;
+    PJRT_Error *error = launch_begin(own);
+    if (error) {
+        pj_event_drop(done);
+        free(own);
+        return error;
+    }
+    for (size_t d = 0; events && d < l->num_rows; d++) {
+        pj_event_hold(done);
+        events[d] = done;
+    }
+    atomic_fetch_add(&own->e->refs, 1);
+    pj_lock(c);
+    c->live++;
+    pj_unlock(c);
+    if (!pj_queue_push(c->queue, &own->task))
+        launch_task(&own->task); // no thread to be had: it is done before the call returns
     return PJ_OK;
 }
 
@@ -192,26 +394,22 @@ PJRT_Error *pj_LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args *args
     PJRT_Error *error = execute_check(args);
     if (error)
         return error;
-    const PJRT_Executable *e = args->executable->exe;
-    PJRT_Device *d = PJRT_HAS(args, execute_device) && args->execute_device
-                         ? args->execute_device
-                         : args->executable->device;
-    void *room[2 * PJ_INLINE_ARGS], **at = room;
-    size_t want = 2 * e->num_args + e->num_results;
-    if (want > sizeof room / sizeof room[0] && !(at = malloc(want * sizeof *at)))
+    size_t bytes = launch_bytes(args->executable->exe, args->num_devices);
+    _Alignas(max_align_t) char room[4096];
+    Launch *l = bytes <= sizeof room ? (Launch *)room : malloc(bytes);
+    if (!l)
         return pj_error_nomem();
-    Run r = {.e = e,
-             .memory = pj_device_memory(d),
-             .options = args->options,
-             .args = args->argument_lists[0],
-             .outputs = args->output_lists[0],
-             .storage = (Storage **)at,
-             .in = (const void **)at + e->num_args,
-             .out = at + 2 * e->num_args};
-    error = run(&r);
-    if (at != room)
-        free(at);
-    if (!error && args->device_complete_events)
-        args->device_complete_events[0] = pj_event_ready();
+    launch_init(l, args);
+    if (runs_inline(l)) {
+        error = launch_begin(l);
+        if (!error)
+            error = launch_inline(l);
+        for (size_t d = 0; !error && args->device_complete_events && d < l->num_rows; d++)
+            args->device_complete_events[d] = pj_event_ready();
+    } else {
+        error = launch_queue(l, bytes, args->device_complete_events);
+    }
+    if (l != (Launch *)room)
+        free(l);
     return error;
 }

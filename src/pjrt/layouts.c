@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// layouts.c — the layouts and shardings extensions, in their simplest true form.
+// layouts.c — the layouts extension, in its simplest true form.
 //
 // Every array is row-major; a layout is written as HLO text writes it, the axes from minor to
-// major: "{2,1,0}". A program runs on one device, so there is no sharding to tell. Offering both
-// spares jaxlib a detour: without them it fetches the program after every compile and converts it
+// major: "{2,1,0}". Offering this and the shardings extension spares jaxlib a detour: without them it fetches the program after every compile and converts it
 // to HLO to look there, which takes longer than everything else in a small compile.
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,31 +99,10 @@ static PJRT_Error *exe_param_layouts(PJRT_Layouts_PJRT_Executable_GetParameterLa
     return exe_layouts(args->executable, false, &args->layouts);
 }
 
-static PJRT_Error *param_shardings(PJRT_Shardings_PJRT_Executable_ParameterShardings_Args *args) {
-    args->num_parameters = args->executable->num_args;
-    args->shardings = NULL;
-    args->sharding_sizes = NULL;
-    return PJ_OK;
-}
-
-static PJRT_Error *output_shardings(PJRT_Shardings_PJRT_Executable_OutputShardings_Args *args) {
-    args->num_outputs = args->executable->num_results;
-    args->shardings = NULL;
-    args->sharding_sizes = NULL;
-    return PJ_OK;
-}
-
-static const PJRT_Shardings_Extension shardings_extension = {
-    .base = {.struct_size = sizeof(PJRT_Shardings_Extension),
-             .type = PJRT_Extension_Type_Shardings},
-    .PJRT_Executable_ParameterShardings = param_shardings,
-    .PJRT_Executable_OutputShardings = output_shardings,
-};
-
 const PJRT_Layouts_Extension pj_layouts_extension = {
     .base = {.struct_size = sizeof(PJRT_Layouts_Extension),
              .type = PJRT_Extension_Type_Layouts,
-             .next = (PJRT_Extension_Base *)&shardings_extension.base},
+             .next = (PJRT_Extension_Base *)&pj_shardings_extension.base},
     .MemoryLayout_Destroy = layout_destroy,
     .MemoryLayout_Serialize = layout_serialize,
     .PJRT_Client_GetDefaultLayout = client_layout,

@@ -75,24 +75,46 @@ static bool wire_next(Wire *w, Field *f) { // false at the end or when malformed
     return !w->bad;
 }
 
-static void parse_device(Wire w, CompileOptions *o, bool *bad) { // the first device of the list
+// Appends the ids of one message to the list, which has room for PJ_MAX_DEVICES.
+static size_t parse_devices(Wire w, int64_t *ids, size_t n, bool *bad) {
     Field f;
-    while (wire_next(&w, &f))
-        if (f.number == 1 && o->device_id < 0) {
-            if (f.type == 0)
-                o->device_id = (int64_t)f.value;
-            else if (f.type == 2 && f.bytes.at < f.bytes.end)
-                o->device_id = (int64_t)wire_varint(&f.bytes);
-        }
+    while (wire_next(&w, &f)) {
+        if (f.number != 1)
+            continue;
+        if (f.type == 0 && n < PJ_MAX_DEVICES)
+            ids[n++] = (int64_t)f.value;
+        while (f.type == 2 && f.bytes.at < f.bytes.end && !f.bytes.bad && n < PJ_MAX_DEVICES)
+            ids[n++] = (int64_t)wire_varint(&f.bytes);
+        *bad |= f.type == 2 && f.bytes.bad;
+    }
     *bad |= w.bad;
+    return n;
 }
 
+// The message has a list of replicas for each partition; ours goes by replica first.
 static void parse_assignment(Wire w, CompileOptions *o, bool *bad) {
     Field f;
-    while (wire_next(&w, &f))
-        if (f.number == 3 && f.type == 2)
-            parse_device(f.bytes, o, bad);
-    *bad |= w.bad;
+    int64_t *ids = malloc(2 * PJ_MAX_DEVICES * sizeof *ids), *sorted = ids + PJ_MAX_DEVICES;
+    size_t n = 0, rows = 0, replicas = 0;
+    while (ids && wire_next(&w, &f))
+        if (f.number == 3 && f.type == 2) {
+            size_t more = parse_devices(f.bytes, ids, n, bad);
+            *bad |= rows && more - n != replicas;
+            replicas = more - n;
+            n = more;
+            rows++;
+        }
+    *bad |= w.bad || !ids;
+    for (size_t i = 0; i < n && !*bad; i++)
+        sorted[i % replicas * rows + i / replicas] = ids[i];
+    free(o->device_ids);
+    o->device_ids = NULL;
+    o->num_devices = 0;
+    if (n && !*bad && (o->device_ids = malloc(n * sizeof *ids))) {
+        memcpy(o->device_ids, sorted, n * sizeof *ids);
+        o->num_devices = n;
+    }
+    free(ids);
 }
 
 static void parse_build(Wire w, CompileOptions *o, bool *bad) {
@@ -167,7 +189,7 @@ static size_t text_bytes(Wire w) { // an upper bound for all override texts
 }
 
 PJRT_Error *pj_options_parse(const void *bytes, size_t size, CompileOptions *o) {
-    *o = (CompileOptions){.num_replicas = 1, .num_partitions = 1, .device_id = -1};
+    *o = (CompileOptions){.num_replicas = 1, .num_partitions = 1};
     Wire w = {bytes, (const uint8_t *)bytes + size, false};
     char *text = o->text = malloc(text_bytes(w) + 1);
     if (!text)
@@ -191,5 +213,7 @@ PJRT_Error *pj_options_parse(const void *bytes, size_t size, CompileOptions *o) 
 
 void pj_options_fini(CompileOptions *o) {
     free(o->text);
+    free(o->device_ids);
     o->text = NULL;
+    o->device_ids = NULL;
 }

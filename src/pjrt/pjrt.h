@@ -3,27 +3,32 @@
 //
 //   client ─┬─ topology ── device descriptions
 //           ├─ devices ─── two memories each: device, pinned_host
-//           ├─ pool ────── blocks of 64-byte aligned storage, kept for reuse
+//           ├─ pool ────── blocks of 64-byte aligned memory, kept for reuse
+//           ├─ queue ───── a thread that runs what was launched, in that order
 //           └─ env ─────── the core (otrn.h)
 //   executable ─ otrn_exe and everything a query may ask
-//   loaded executable ─ executable + device
+//   loaded executable ─ executable + its devices
 //   buffer ─ shape + storage (shared, counted)
-//   event ─ mostly the one that is ready
+//   event ─ the shared one that is ready, or that of a launch
 //
 // Invariants
-//   1. A program runs inside Execute; when Execute returns, its outputs are complete. So almost
-//      every event is the shared one that is ready from the start and costs nothing.
-//   2. client->lock guards buffer->storage, the pool, the statistics and the list of environments.
+//   1. Launches run one after the other, in the order of the calls (execute.c says when one runs
+//      inside its call). So whatever a run needs was computed before it, and an argument that is not
+//      ready when its run begins cannot be.
+//   2. A storage that is not ready has the event of the run that fills it; its memory is found when
+//      that run begins, and an error of the run is the event's.
+//   3. client->lock guards buffer->storage, the pool, the statistics and the list of environments.
 //      Nothing that can take long runs under it.
-//   3. storage is counted: a buffer holds one count, an external reference one, a run one while it
-//      reads. The last one out returns the block to the pool.
-//   4. A client lives until it is destroyed and its last buffer and executable are gone.
+//   4. storage is counted: a buffer holds one count, an external reference one, a run one from its
+//      launch on. The last one out returns the block to the pool.
+//   5. A client lives until it is destroyed and its last buffer, executable and launch are gone.
 #ifndef OTRN_PJRT_H
 #define OTRN_PJRT_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/arena.h"
 #include "base/bytes.h"
 #include "base/dtype.h"
 #include "base/opt.h"
@@ -31,7 +36,7 @@
 
 enum {
     PJ_MEMORIES = 2,        // memories of a device: see pj_memory_kind
-    PJ_MAX_DEVICES = 4096,  // option devices
+    PJ_MAX_DEVICES = OTRN_MAX_DEVICES,  // option devices
     PJ_MAX_RANK = 64,       // numpy's own limit
     PJ_CLASSES = 4 * 46,    // storage size classes, four per doubling
     PJ_MAX_OVERRIDES = 32,  // compiler options of one jit
@@ -41,6 +46,7 @@ enum {
 #define PJ_KEEP_BYTES ((size_t)512 << 20) // the pool gives memory back beyond this
 
 typedef enum PjMemoryKind { PJ_DEVICE, PJ_PINNED_HOST } PjMemoryKind;
+typedef enum PjDispatch { PJ_AUTO, PJ_ASYNC, PJ_INLINE } PjDispatch; // option dispatch
 extern const char *const pj_memory_kinds[PJ_MEMORIES];
 
 // ---- errors and events (error.c, event.c)
@@ -49,7 +55,17 @@ PJRT_Error *pj_error(PJRT_Error_Code code, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 PJRT_Error *pj_error_from(const otrn_error *err); // the core's message, with its place and hint
 PJRT_Error *pj_error_nomem(void);
+PJRT_Error *pj_error_dup(const PJRT_Error *e);    // NULL stays NULL
 PJRT_Event *pj_event_ready(void); // shared; destroying it does nothing
+PJRT_Event *pj_event_make(void);  // counted, one count; NULL: no memory
+void pj_event_hold(PJRT_Event *e);
+void pj_event_drop(PJRT_Event *e); // may be NULL
+bool pj_event_is_ready(PJRT_Event *e);
+PJRT_Error *pj_event_error(PJRT_Event *e);      // of a ready one; new
+void pj_event_set(PJRT_Event *e, PJRT_Error *error); // once; takes the error over
+PJRT_Error *pj_event_wait(PJRT_Event *e);       // its error
+// Calls fn when the event is ready, at once if it is. The error is fn's to destroy.
+PJRT_Error *pj_event_then(PJRT_Event *e, void (*fn)(PJRT_Error *, void *), void *arg);
 
 // ---- element types (types.c)
 int pj_dtype(PJRT_Buffer_Type type);            // DT_*, DT_INVALID when the core has no such type
@@ -58,20 +74,27 @@ PJRT_Buffer_Type pj_buffer_type(int dtype);
 PJRT_Error *pj_shape_bytes(PJRT_Buffer_Type type, const int64_t *dims, size_t rank, size_t *bytes);
 
 // ---- storage (storage.c)
+typedef struct Block { // aligned memory begins one line behind
+    struct Block *next; // while free
+    int size_class;
+} Block;
+_Static_assert(sizeof(Block) <= PJ_ALIGN, "the header takes one line before the data");
+
 typedef struct Storage {
-    struct Storage *next;                // while free
-    void *data;                          // right behind this header, or foreign memory
-    size_t bytes;                        // as charged to the memory
+    struct Storage *next;                // while it waits for its deleter
+    void *data;                          // NULL until the run that fills it begins
+    Block *block;                        // NULL: foreign, or no memory yet
+    size_t bytes;                        // as charged to the memory, once there is data
     struct PJRT_Memory *memory;
+    PJRT_Event *ready;                   // NULL: complete
     void (*on_delete)(void *, void *);   // foreign memory only
     void *on_delete_arg;
     atomic_int refs;
-    int size_class;                      // -1: foreign memory
+    bool foreign;                        // the memory is another's
 } Storage;
-_Static_assert(sizeof(Storage) <= PJ_ALIGN, "the header takes one line before the data");
 
 typedef struct StoragePool {
-    Storage *free[PJ_CLASSES];
+    Block *free[PJ_CLASSES];
     size_t kept_bytes;
 } StoragePool;
 
@@ -80,13 +103,32 @@ typedef struct MemoryUse {
 } MemoryUse;
 
 // The _locked forms are called with client->lock held. Made with one count; NULL: no memory.
-Storage *pj_storage_make_locked(struct PJRT_Memory *m, size_t bytes);
+Storage *pj_storage_make_locked(struct PJRT_Memory *m, size_t bytes);  // with data
+Storage *pj_storage_promise_locked(struct PJRT_Memory *m, size_t bytes, PJRT_Event *ready); // without
+bool pj_storage_fill_locked(Storage *s);                 // finds memory for a promised one
+void pj_storage_move_locked(Storage *to, Storage *from); // memory and charge of from become to's
+void pj_storage_empty_locked(Storage *s);                // gives its memory back
 Storage *pj_storage_wrap_locked(struct PJRT_Memory *m, void *data, size_t bytes,
                                 void (*on_delete)(void *, void *), void *arg);
 void pj_storage_drop_locked(Storage *s); // may be NULL
 static inline void pj_storage_hold(Storage *s) { atomic_fetch_add(&s->refs, 1); }
+static inline bool pj_storage_is_ready(Storage *s) { return !s->ready || pj_event_is_ready(s->ready); }
+PJRT_Error *pj_storage_wait(Storage *s); // until it is complete; its error
 void pj_storage_pool_fini(StoragePool *pool);
 PJRT_Error *pj_storage_failed(struct PJRT_Memory *m, size_t bytes); // why make returned NULL
+
+// ---- the queue of launches (queue.c)
+typedef struct Task {
+    struct Task *next;
+    void (*run)(struct Task *);
+} Task;
+typedef struct Queue Queue;
+Queue *pj_queue_make(void);       // NULL: no memory
+void pj_queue_close(Queue *q);    // after its last task; may be called by that task
+bool pj_queue_push(Queue *q, Task *t); // false: the host has no thread for it; may wait
+bool pj_queue_is_idle(Queue *q);
+bool pj_queue_is_mine(Queue *q);  // is this the queue's own thread?
+void pj_queue_drain(Queue *q, unsigned limit_ms); // waits until it is idle, not longer than that
 
 // ---- client, devices, memories (client.c, device.c, topology.c)
 struct PJRT_DeviceDescription {
@@ -144,10 +186,12 @@ struct PJRT_Client {
     PJRT_Memory *memories, **memory_pointers;
     StoragePool pool;
     Storage *foreign;               // dropped; their deleters run when the lock is free
+    Queue *queue;
+    PjDispatch dispatch;
     Env *envs;
     otrn_option *options;           // what the creator of the client asked for
     size_t num_options;
-    size_t live;                    // buffers and executables
+    size_t live;                    // buffers, executables and launches
     bool destroyed;
 };
 
@@ -155,7 +199,7 @@ static inline PJRT_Memory *pj_device_memory(PJRT_Device *d) { return d->memories
 // The environment's options with the given ones on top.
 PJRT_Error *pj_options_init(Options *o, const otrn_option *given, size_t n);
 PJRT_Error *pj_devices_make(PJRT_Client *c); // as many as its topology has
-PJRT_Error *pj_topology_make(const Options *o, PJRT_TopologyDescription **out);
+PJRT_Error *pj_topology_make(const Options *o, const otrn_env *env, PJRT_TopologyDescription **out);
 void pj_topology_free(PJRT_TopologyDescription *t);
 void pj_memory_fini(PJRT_Memory *m);
 PJRT_Error *pj_client_env(PJRT_Client *c, const otrn_option *overrides, size_t n, otrn_env **out);
@@ -169,7 +213,8 @@ void pj_named_float(PJRT_NamedValue *v, const char *name, double value);
 // ---- compile options (options.c)
 typedef struct CompileOptions {
     int64_t num_replicas, num_partitions;
-    int64_t device_id; // of the only device, -1 when not given
+    size_t num_devices;  // replicas x partitions, or 0 when not given
+    int64_t *device_ids; // by replica, then partition
     size_t num_overrides;
     otrn_option overrides[PJ_MAX_OVERRIDES]; // text in `text`
     char *text;
@@ -211,6 +256,7 @@ typedef struct Slot { // an argument or a result
     size_t bytes;
     int64_t alias;       // results: argument whose memory may be taken over, or -1
     bool donated;        // arguments
+    PjMemoryKind kind;
 } Slot;
 
 struct PJRT_Executable {
@@ -220,8 +266,10 @@ struct PJRT_Executable {
     size_t num_args, num_results;
     Slot *args, *results;
     bool any_donated;
-    const char **kinds;        // "device" once per argument or result, whichever are more
+    const char **kinds;        // of the arguments, then of the results
     size_t *kind_sizes;
+    uint32_t replicas, partitions;
+    atomic_uint_fast64_t run_ns; // how long a run takes, from the last ones; 0: not known yet
     char fingerprint[33];
     char *program;             // as it came in, for OptimizedProgram; NULL after deserialising
     size_t program_size;
@@ -233,19 +281,24 @@ struct PJRT_Executable {
     int64_t *result_dims;
     size_t *result_ranks;
     PJRT_Layouts_MemoryLayout **layouts[2]; // of arguments, of results
+    char **shardings[2];                    // of arguments, of results
+    size_t *sharding_sizes[2];
 };
 
 struct PJRT_LoadedExecutable {
     PJRT_Executable *exe;
-    PJRT_Device *device;
-    PJRT_LogicalDeviceIds logical;
+    size_t num_devices; // by replica, then partition
+    PJRT_Device **devices;
+    PJRT_LogicalDeviceIds *logical;
     atomic_bool deleted;
-    char assignment[32]; // DeviceAssignmentProto of one device
-    size_t assignment_size;
+    Buf assignment; // DeviceAssignmentProto, in arena
+    Ctx ctx;
+    Arena arena; // all of this
 };
 void pj_exe_drop(PJRT_Executable *e);
 
-// ---- layouts extension (layouts.c)
+// ---- layouts and shardings extensions (layouts.c, shardings.c)
+extern const PJRT_Shardings_Extension pj_shardings_extension;
 extern const PJRT_Layouts_Extension pj_layouts_extension;
 PJRT_Layouts_MemoryLayout *pj_layout_make(size_t rank); // row-major; NULL: no memory
 

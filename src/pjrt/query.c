@@ -14,12 +14,12 @@ PJRT_Error *pj_Executable_Name(PJRT_Executable_Name_Args *args) {
 }
 
 PJRT_Error *pj_Executable_NumReplicas(PJRT_Executable_NumReplicas_Args *args) {
-    args->num_replicas = 1;
+    args->num_replicas = args->executable->replicas;
     return PJ_OK;
 }
 
 PJRT_Error *pj_Executable_NumPartitions(PJRT_Executable_NumPartitions_Args *args) {
-    args->num_partitions = 1;
+    args->num_partitions = args->executable->partitions;
     return PJ_OK;
 }
 
@@ -38,8 +38,8 @@ pj_Executable_SizeOfGeneratedCodeInBytes(PJRT_Executable_SizeOfGeneratedCodeInBy
 
 PJRT_Error *pj_Executable_OutputMemoryKinds(PJRT_Executable_OutputMemoryKinds_Args *args) {
     args->num_outputs = args->executable->num_results;
-    args->memory_kinds = args->executable->kinds;
-    args->memory_kind_sizes = args->executable->kind_sizes;
+    args->memory_kinds = args->executable->kinds + args->executable->num_args;
+    args->memory_kind_sizes = args->executable->kind_sizes + args->executable->num_args;
     return PJ_OK;
 }
 

@@ -24,9 +24,9 @@ static int class_of(size_t bytes, size_t *class_bytes) { // -1: too large
 void pj_storage_pool_fini(StoragePool *pool) {
     for (int i = 0; i < PJ_CLASSES; i++)
         while (pool->free[i]) {
-            Storage *s = pool->free[i];
-            pool->free[i] = s->next;
-            free(s);
+            Block *b = pool->free[i];
+            pool->free[i] = b->next;
+            free(b);
         }
     pool->kept_bytes = 0;
 }
@@ -44,29 +44,52 @@ static bool use_fits(const MemoryUse *use, size_t bytes) {
     return !use->limit || use->in_use + (int64_t)bytes <= use->limit;
 }
 
-Storage *pj_storage_make_locked(PJRT_Memory *m, size_t bytes) {
+Storage *pj_storage_promise_locked(PJRT_Memory *m, size_t bytes, PJRT_Event *ready) {
+    Storage *s = malloc(sizeof *s);
+    if (!s)
+        return NULL;
+    *s = (Storage){.bytes = bytes, .memory = m, .ready = ready};
+    atomic_init(&s->refs, 1);
+    if (ready)
+        pj_event_hold(ready);
+    return s;
+}
+
+bool pj_storage_fill_locked(Storage *s) {
+    PJRT_Memory *m = s->memory;
     StoragePool *pool = &m->client->pool;
     size_t class_bytes;
-    int class = class_of(bytes, &class_bytes);
-    if (class < 0 || !use_fits(&m->use, bytes))
-        return NULL;
-    Storage *s = pool->free[class];
-    if (s) {
-        pool->free[class] = s->next;
+    int class = class_of(s->bytes, &class_bytes);
+    if (class < 0 || !use_fits(&m->use, s->bytes))
+        return false;
+    Block *b = pool->free[class];
+    if (b) {
+        pool->free[class] = b->next;
         pool->kept_bytes -= class_bytes;
-    } else if (posix_memalign((void **)&s, PJ_ALIGN, PJ_ALIGN + class_bytes)) {
-        return NULL;
+    } else if (posix_memalign((void **)&b, PJ_ALIGN, PJ_ALIGN + class_bytes)) {
+        return false;
     }
-    s->next = NULL;
-    s->data = (char *)s + PJ_ALIGN;
-    s->bytes = bytes;
-    s->memory = m;
-    s->on_delete = NULL;
-    s->on_delete_arg = NULL;
-    s->size_class = class;
-    atomic_init(&s->refs, 1);
-    use_add(&m->use, bytes);
+    b->size_class = class;
+    s->block = b;
+    s->data = (char *)b + PJ_ALIGN;
+    use_add(&m->use, s->bytes);
+    return true;
+}
+
+Storage *pj_storage_make_locked(PJRT_Memory *m, size_t bytes) {
+    Storage *s = pj_storage_promise_locked(m, bytes, NULL);
+    if (s && !pj_storage_fill_locked(s)) {
+        pj_storage_drop_locked(s);
+        s = NULL;
+    }
     return s;
+}
+
+void pj_storage_move_locked(Storage *to, Storage *from) {
+    to->data = from->data;
+    to->block = from->block;
+    from->data = NULL;
+    from->block = NULL;
 }
 
 Storage *pj_storage_wrap_locked(PJRT_Memory *m, void *data, size_t bytes,
@@ -74,39 +97,50 @@ Storage *pj_storage_wrap_locked(PJRT_Memory *m, void *data, size_t bytes,
     Storage *s = malloc(sizeof *s);
     if (!s)
         return NULL;
-    *s = (Storage){.data = data,
-                   .bytes = bytes,
-                   .memory = m,
-                   .on_delete = on_delete,
-                   .on_delete_arg = arg,
-                   .size_class = -1};
+    *s = (Storage){
+        .data = data, .bytes = bytes, .memory = m, .on_delete = on_delete, .on_delete_arg = arg,
+        .foreign = true};
     atomic_init(&s->refs, 1);
     use_add(&m->use, bytes);
     return s;
 }
 
+void pj_storage_empty_locked(Storage *s) {
+    if (!s->block)
+        return;
+    StoragePool *pool = &s->memory->client->pool;
+    Block *b = s->block;
+    s->memory->use.in_use -= (int64_t)s->bytes;
+    s->block = NULL;
+    s->data = NULL;
+    size_t class_bytes;
+    class_of(s->bytes, &class_bytes);
+    if (pool->kept_bytes + class_bytes > PJ_KEEP_BYTES)
+        pj_storage_pool_fini(pool);
+    if (class_bytes > PJ_KEEP_BYTES) {
+        free(b);
+        return;
+    }
+    b->next = pool->free[b->size_class];
+    pool->free[b->size_class] = b;
+    pool->kept_bytes += class_bytes;
+}
+
 void pj_storage_drop_locked(Storage *s) {
     if (!s || atomic_fetch_sub(&s->refs, 1) != 1)
         return;
-    PJRT_Client *c = s->memory->client;
-    s->memory->use.in_use -= (int64_t)s->bytes;
-    if (s->size_class < 0) {
-        s->next = c->foreign;
-        c->foreign = s;
+    pj_event_drop(s->ready);
+    if (s->foreign) {
+        s->memory->use.in_use -= (int64_t)s->bytes;
+        s->next = s->memory->client->foreign;
+        s->memory->client->foreign = s;
         return;
     }
-    size_t class_bytes;
-    class_of(s->bytes, &class_bytes);
-    if (c->pool.kept_bytes + class_bytes > PJ_KEEP_BYTES)
-        pj_storage_pool_fini(&c->pool);
-    if (class_bytes > PJ_KEEP_BYTES) {
-        free(s);
-        return;
-    }
-    s->next = c->pool.free[s->size_class];
-    c->pool.free[s->size_class] = s;
-    c->pool.kept_bytes += class_bytes;
+    pj_storage_empty_locked(s);
+    free(s);
 }
+
+PJRT_Error *pj_storage_wait(Storage *s) { return s->ready ? pj_event_wait(s->ready) : PJ_OK; }
 
 void pj_storage_release(Storage *s) {
     if (!s)

@@ -63,8 +63,10 @@ static PJRT_Error *topology_make(const char *platform, const char *target, uint6
     return PJ_OK;
 }
 
-PJRT_Error *pj_topology_make(const Options *o, PJRT_TopologyDescription **out) {
-    return topology_make(o->val[OPT_PLATFORM], o->val[OPT_TARGET], opt_num(o, OPT_DEVICES), out);
+PJRT_Error *pj_topology_make(const Options *o, const otrn_env *env, PJRT_TopologyDescription **out) {
+    uint64_t count = opt_num(o, OPT_DEVICES);
+    return topology_make(o->val[OPT_PLATFORM], o->val[OPT_TARGET], count ? count : otrn_cores(env),
+                         out);
 }
 
 void pj_topology_free(PJRT_TopologyDescription *t) {
@@ -79,14 +81,21 @@ void pj_topology_free(PJRT_TopologyDescription *t) {
 // Of the environment's options; the topology's name, when there is one, is the target.
 PJRT_Error *pj_TopologyDescription_Create(PJRT_TopologyDescription_Create_Args *args) {
     Options o;
-    char target[64];
-    PJRT_Error *e = pj_options_init(&o, NULL, 0);
-    if (e)
-        return e;
+    char target[256];
     snprintf(target, sizeof target, "%.*s", (int)args->topology_name_size,
              args->topology_name ? args->topology_name : "");
-    return topology_make(o.val[OPT_PLATFORM], target[0] ? target : o.val[OPT_TARGET],
-                         opt_num(&o, OPT_DEVICES), &args->topology);
+    const otrn_option given[] = {{"threads", "1"}, {"target", target}};
+    size_t n = target[0] ? 2 : 1;
+    PJRT_Error *e = pj_options_init(&o, given, n);
+    otrn_env *env;
+    otrn_error err = {0};
+    if (!e && otrn_open(given, n, &env, &err))
+        e = pj_error_from(&err);
+    if (e)
+        return e;
+    e = pj_topology_make(&o, env, &args->topology);
+    otrn_close(env);
+    return e;
 }
 
 PJRT_Error *pj_TopologyDescription_Destroy(PJRT_TopologyDescription_Destroy_Args *args) {

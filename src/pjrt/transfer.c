@@ -194,26 +194,90 @@ static PJRT_Error *host_strides(const PJRT_Buffer *b, const PJRT_Buffer_MemoryLa
 }
 
 // The bytes as the host expects them: those of the storage, or a copy that the caller frees.
-static PJRT_Error *host_bytes(const PJRT_Buffer *b, Storage *s, void **bytes, void **copy) {
-    const DtypeRow *row = dtype_row(pj_dtype(b->type));
+static PJRT_Error *host_bytes(PJRT_Buffer_Type type, size_t n, Storage *s, void **bytes,
+                              void **copy) {
+    const DtypeRow *row = dtype_row(pj_dtype(type));
     *bytes = s->data;
     *copy = NULL;
     if (row->cls != DC_SINT || row->bits >= 8)
         return PJ_OK;
-    uint8_t *masked = malloc(b->bytes + 1);
+    uint8_t *masked = malloc(n + 1);
     if (!masked)
         return pj_error_nomem();
-    for (size_t i = 0; i < b->bytes; i++)
+    for (size_t i = 0; i < n; i++)
         masked[i] = ((const uint8_t *)s->data)[i] & ((1u << row->bits) - 1);
     *bytes = *copy = masked;
     return PJ_OK;
 }
 
+typedef struct Download {
+    Storage *from;
+    PJRT_Buffer_Type type;
+    uint32_t rank;
+    size_t bytes, offset; // offset: of a raw copy
+    bool raw;             // bytes as they are
+    void *dst;
+    PJRT_Event *done;
+    int64_t dims[PJ_MAX_RANK], strides[PJ_MAX_RANK];
+} Download;
+
+static PJRT_Error *download_now(const Download *d) {
+    int64_t dense[PJ_MAX_RANK];
+    size_t elem = dtype_bytes(pj_dtype(d->type));
+    if (!d->bytes)
+        return PJ_OK;
+    if (d->raw) {
+        memcpy(d->dst, (char *)d->from->data + d->offset, d->bytes);
+        return PJ_OK;
+    }
+    void *bytes, *copy;
+    PJRT_Error *e = host_bytes(d->type, d->bytes, d->from, &bytes, &copy);
+    if (e)
+        return e;
+    strides_dense(dense, d->dims, d->rank, elem);
+    pj_strided_copy(d->dst, d->strides, bytes, dense, d->dims, d->rank, elem);
+    free(copy);
+    return PJ_OK;
+}
+
+static void download_later(PJRT_Error *error, void *arg) {
+    Download *d = arg;
+    pj_event_set(d->done, error ? error : download_now(d));
+    pj_event_drop(d->done);
+    pj_storage_release(d->from);
+    free(d);
+}
+
+// Takes over the count of d->from. *event is the caller's.
+static PJRT_Error *download(const Download *d, PJRT_Event **event) {
+    if (pj_storage_is_ready(d->from)) {
+        PJRT_Error *e = d->from->ready ? pj_event_error(d->from->ready) : PJ_OK;
+        if (!e)
+            e = download_now(d);
+        pj_storage_release(d->from);
+        *event = pj_event_ready();
+        return e;
+    }
+    Download *later = malloc(sizeof *later);
+    PJRT_Event *done = later ? pj_event_make() : NULL;
+    if (!done) {
+        free(later);
+        pj_storage_release(d->from);
+        return pj_error_nomem();
+    }
+    *later = *d;
+    later->done = *event = done;
+    pj_event_hold(done);
+    PJRT_Error *e = pj_event_then(d->from->ready, download_later, later);
+    if (e)
+        download_later(e, later);
+    return PJ_OK;
+}
+
 PJRT_Error *pj_Buffer_ToHostBuffer(PJRT_Buffer_ToHostBuffer_Args *args) {
     PJRT_Buffer *b = args->src;
-    int64_t dense[PJ_MAX_RANK], strides[PJ_MAX_RANK];
-    size_t elem = dtype_bytes(pj_dtype(b->type));
-    PJRT_Error *e = host_strides(b, args->host_layout, elem, strides);
+    Download d = {.type = b->type, .rank = b->rank, .bytes = b->bytes, .dst = args->dst};
+    PJRT_Error *e = host_strides(b, args->host_layout, dtype_bytes(pj_dtype(b->type)), d.strides);
     if (e)
         return e;
     if (!args->dst) {
@@ -225,19 +289,10 @@ PJRT_Error *pj_Buffer_ToHostBuffer(PJRT_Buffer_ToHostBuffer_Args *args) {
         return pj_error(PJRT_Error_Code_INVALID_ARGUMENT,
                         "opentrn: %zu bytes do not hold an array of %zu bytes", args->dst_size,
                         b->bytes);
-    Storage *s = pj_buffer_hold(b);
-    if (!s)
-        return pj_buffer_gone("copied to the host");
-    void *bytes, *copy;
-    e = host_bytes(b, s, &bytes, &copy);
-    if (!e && b->bytes) {
-        strides_dense(dense, b->dims, b->rank, elem);
-        pj_strided_copy(args->dst, strides, bytes, dense, b->dims, b->rank, elem);
-    }
-    free(copy);
-    pj_storage_release(s);
-    args->event = pj_event_ready();
-    return e;
+    if (b->rank)
+        memcpy(d.dims, b->dims, b->rank * sizeof *b->dims);
+    d.from = pj_buffer_hold(b);
+    return d.from ? download(&d, &args->event) : pj_buffer_gone("copied to the host");
 }
 
 PJRT_Error *pj_Buffer_CopyRawToHost(PJRT_Buffer_CopyRawToHost_Args *args) {
@@ -247,12 +302,11 @@ PJRT_Error *pj_Buffer_CopyRawToHost(PJRT_Buffer_CopyRawToHost_Args *args) {
         return pj_error(PJRT_Error_Code_INVALID_ARGUMENT,
                         "opentrn: %lld bytes from offset %lld lie outside an array of %zu bytes",
                         (long long)args->transfer_size, (long long)args->offset, b->bytes);
-    Storage *s = pj_buffer_hold(b);
-    if (!s)
-        return pj_buffer_gone("copied to the host");
-    if (args->transfer_size)
-        memcpy(args->dst, (char *)s->data + args->offset, (size_t)args->transfer_size);
-    pj_storage_release(s);
-    args->event = pj_event_ready();
-    return PJ_OK;
+    Download d = {.from = pj_buffer_hold(b),
+                  .type = b->type,
+                  .raw = true,
+                  .bytes = (size_t)args->transfer_size,
+                  .offset = (size_t)args->offset,
+                  .dst = args->dst};
+    return d.from ? download(&d, &args->event) : pj_buffer_gone("copied to the host");
 }

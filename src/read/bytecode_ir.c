@@ -205,6 +205,9 @@ static void fill_record(Bc *b, SlotFill *f, BcSpan record) {
     static const char *const sdy_props[][2] = {{"sharding_constraint", "sharding"},
                                                {"reshard", "sharding"},
                                                {"sharding_group", "group_id"},
+                                               {"manual_computation", "in_shardings"},
+                                               {"manual_computation", "manual_axes"},
+                                               {"manual_computation", "out_shardings"},
                                                {"propagation_barrier", "allowed_direction"}};
     const BcOpName *name = f->op->name;
     const HloOpRow *row = &hlo_op_rows[name->code];

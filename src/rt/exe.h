@@ -29,7 +29,8 @@ struct otrn_env {
     Ctx ctx;
     Arena arena; // option values
     Options opts;
-    uint64_t hbm_bytes; // of the target
+    uint64_t hbm_bytes; // of a core of the target
+    uint32_t cores;     // of a chip
     HostLevel level;
     Pool *pool;
     pthread_mutex_t turn; // one run at a time

@@ -30,6 +30,7 @@ static void env_init(otrn_env *env, const otrn_option *options, size_t count) {
     ChipFile chip; // an unknown target is an error now, not at the first program
     chipfile_load(&env->ctx, &env->arena, env->opts.val[OPT_TARGET], env->opts.val[OPT_CHIPS], &chip);
     env->hbm_bytes = (uint64_t)chip.hbm_bytes_per_core;
+    env->cores = chip.cores_per_chip >= 1 ? (uint32_t)chip.cores_per_chip : 1;
     int want = host_parse(env->opts.val[OPT_HOST]);
     HostLevel level = host_best();
     if (want >= 0 && want < HOST_COUNT) {
@@ -101,6 +102,7 @@ void otrn_close(otrn_env *env) {
 }
 
 uint64_t otrn_hbm_bytes(const otrn_env *env) { return env->hbm_bytes; }
+uint32_t otrn_cores(const otrn_env *env) { return env->cores; }
 
 // --- executables ---------------------------------------------------------------------------------------
 
@@ -240,6 +242,22 @@ const otrn_type *otrn_exe_result_type(const otrn_exe *exe, size_t i) {
 }
 int64_t otrn_exe_result_alias(const otrn_exe *exe, size_t i) { return exe->art->results[i].alias; }
 int otrn_exe_arg_donated(const otrn_exe *exe, size_t i) { return exe->art->args[i].donated; }
+uint32_t otrn_exe_partitions(const otrn_exe *exe) {
+    return exe->art->partitions ? exe->art->partitions : 1;
+}
+static const char *sharding_of(const ArtValue *v) { return v->sharding ? v->sharding : ""; }
+const char *otrn_exe_arg_sharding(const otrn_exe *exe, size_t i) {
+    return sharding_of(&exe->art->args[i]);
+}
+const char *otrn_exe_result_sharding(const otrn_exe *exe, size_t i) {
+    return sharding_of(&exe->art->results[i]);
+}
+int otrn_exe_arg_pinned(const otrn_exe *exe, size_t i) {
+    return exe->art->args[i].memory == ART_PINNED_HOST;
+}
+int otrn_exe_result_pinned(const otrn_exe *exe, size_t i) {
+    return exe->art->results[i].memory == ART_PINNED_HOST;
+}
 void otrn_exe_memory(const otrn_exe *exe, otrn_memory *out) { *out = exe->memory; }
 int otrn_exe_cached(const otrn_exe *exe) { return exe->cached; }
 

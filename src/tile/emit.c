@@ -364,6 +364,12 @@ static ArtValue art_value(const HloType *t, const HloNamed *attrs, uint32_t n,
     const HloNamed *name = hlo_named_find(attrs, n, name_attr);
     if (name && name->value.kind == HA_STR)
         v.name = name->value.s;
+    const HloNamed *sharding = hlo_named_find(attrs, n, "otrn.sharding");
+    if (sharding && sharding->value.kind == HA_STR)
+        v.sharding = sharding->value.s;
+    const HloNamed *memory = hlo_named_find(attrs, n, "mhlo.memory_kind");
+    if (memory && memory->value.kind == HA_STR && strstr(memory->value.s, "pinned_host"))
+        v.memory = ART_PINNED_HOST;
     return v;
 }
 
@@ -481,6 +487,7 @@ Artifact *emit_program(Lower *l, const ChipFile *chip) {
     art->name = *l->h->name ? l->h->name : "main";
     art->target = arena_strndup(l->c->arena, chip->name, strlen(chip->name));
     art->producer = "opentrn " OTRN_RELEASE;
+    art->partitions = spmd_partitions(l->h);
     make_values(e);
     find_live(e, peak_step);
     art->scratch_bytes = e->heap.top;

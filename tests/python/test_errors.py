@@ -44,22 +44,6 @@ def test_compiler_option():
     assert float(f(5.0)) == 2.0
 
 
-def test_two_partitions_are_refused(python):
-    code = """if True:
-        import jax, numpy as np
-        from jax.sharding import Mesh, NamedSharding, PartitionSpec
-        s = NamedSharding(Mesh(jax.devices(), 'x'), PartitionSpec('x'))
-        x = jax.device_put(np.arange(4.0, dtype=np.float32), s)
-        try:
-            jax.jit(lambda v: v + 1)(x)
-        except jax.errors.JaxRuntimeError as error:
-            print(error)
-        print(jax.jit(lambda v: v + 1)(1))"""
-    ran = python(code, OPENTRN_DEVICES="2")
-    assert "num_partitions = 2" in ran.stdout, ran.stderr
-    assert ran.stdout.strip().endswith("2")
-
-
 def test_out_of_memory(device):
     with pytest.raises(Exception, match="RESOURCE_EXHAUSTED"):
         jax.block_until_ready(jax.jit(lambda: jnp.zeros((1 << 20, 1 << 20), jnp.float32))())

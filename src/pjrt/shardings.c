@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// shardings.c — the shardings extension: how arguments and results lie on a program's devices.
+//
+// The answer is a serialised OpSharding for each: 1 type (0 replicated, 3 tiled), 3 parts of each
+// dimension, 4 devices by part, 6 set when the last entry of 3 counts devices with equal parts.
+// A program of one device has none to tell.
+#include <stdlib.h>
+#include <string.h>
+
+#include "pjrt/pjrt.h"
+
+static char *put_varint(char *at, uint64_t v) {
+    for (; v > 0x7f; v >>= 7)
+        *at++ = (char)(v | 0x80);
+    *at++ = (char)v;
+    return at;
+}
+
+// Packed numbers of one field. Every number is below 2^14, so its length is known beforehand.
+static char *put_numbers(char *at, int field, const uint32_t *v, size_t n) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < n; i++)
+        bytes += v[i] > 0x7f ? 2 : 1;
+    *at++ = (char)(field << 3 | 2);
+    at = put_varint(at, bytes);
+    for (size_t i = 0; i < n; i++)
+        at = put_varint(at, v[i]);
+    return at;
+}
+
+// text is "2,1|0,1,2,3", as artifact_verify left it; `at` has room for it.
+static char *sharding_encode(char *at, const char *text, uint32_t devices) {
+    if (!*text)
+        return at; // all fields at their defaults: replicated
+    uint32_t tiles[OTRN_MAX_RANK + 1], ids[OTRN_MAX_DEVICES], used = 1;
+    size_t rank = 0, n = 0;
+    bool parts = true;
+    for (const char *s = text; *s; s += *s != 0) {
+        uint32_t v = (uint32_t)strtoul(s, (char **)&s, 10);
+        if (parts && rank < OTRN_MAX_RANK) {
+            tiles[rank++] = v;
+            used *= v;
+        } else if (n < OTRN_MAX_DEVICES) {
+            ids[n++] = v;
+        }
+        parts = parts && *s != '|';
+    }
+    bool copies = used < devices;
+    if (copies)
+        tiles[rank++] = devices / used;
+    *at++ = 1 << 3;
+    *at++ = 3;
+    at = put_numbers(at, 3, tiles, rank);
+    at = put_numbers(at, 4, ids, n);
+    if (copies) {
+        *at++ = 6 << 3;
+        *at++ = 1;
+    }
+    return at;
+}
+
+// Room for all encodings: a number takes no more bytes than its text, and each has a few of its own.
+static char **shardings_make(const PJRT_Executable *e, bool results, size_t *sizes) {
+    size_t n = results ? e->num_results : e->num_args, bytes = 0;
+    const char *(*text)(const otrn_exe *, size_t) =
+        results ? otrn_exe_result_sharding : otrn_exe_arg_sharding;
+    for (size_t i = 0; i < n; i++)
+        bytes += strlen(text(e->exe, i)) + 32;
+    char **list = malloc((n + 1) * sizeof *list + bytes);
+    if (!list)
+        return NULL;
+    char *at = (char *)(list + n + 1);
+    for (size_t i = 0; i < n; i++) {
+        list[i] = at;
+        at = sharding_encode(at, text(e->exe, i), e->partitions);
+        sizes[i] = (size_t)(at - list[i]);
+    }
+    return list;
+}
+
+static PJRT_Error *exe_shardings(PJRT_Executable *e, bool results, size_t *n,
+                                 const char *const **shardings, const size_t **sizes) {
+    *n = results ? e->num_results : e->num_args;
+    *shardings = NULL;
+    *sizes = NULL;
+    if (e->partitions == 1)
+        return PJ_OK;
+    pj_lock(e->client);
+    if (!e->sharding_sizes[results])
+        e->sharding_sizes[results] = calloc(*n + 1, sizeof(size_t));
+    if (!e->shardings[results] && e->sharding_sizes[results])
+        e->shardings[results] = shardings_make(e, results, e->sharding_sizes[results]);
+    *shardings = (const char *const *)e->shardings[results];
+    *sizes = e->sharding_sizes[results];
+    pj_unlock(e->client);
+    return *shardings ? PJ_OK : pj_error_nomem();
+}
+
+static PJRT_Error *param_shardings(PJRT_Shardings_PJRT_Executable_ParameterShardings_Args *args) {
+    return exe_shardings(args->executable, false, &args->num_parameters, &args->shardings,
+                         &args->sharding_sizes);
+}
+
+static PJRT_Error *output_shardings(PJRT_Shardings_PJRT_Executable_OutputShardings_Args *args) {
+    return exe_shardings(args->executable, true, &args->num_outputs, &args->shardings,
+                         &args->sharding_sizes);
+}
+
+const PJRT_Shardings_Extension pj_shardings_extension = {
+    .base = {.struct_size = sizeof(PJRT_Shardings_Extension),
+             .type = PJRT_Extension_Type_Shardings},
+    .PJRT_Executable_ParameterShardings = param_shardings,
+    .PJRT_Executable_OutputShardings = output_shardings,
+};

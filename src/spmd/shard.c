@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+// shard.c — Shardy's text for meshes and shardings to tables, and back to a shorter text.
+#include "spmd/shard.h"
+
+#include <string.h>
+
+typedef struct Text { // a cursor over an attribute's text
+    const ShardRead *r;
+    const char *all, *at;
+} Text;
+
+_Noreturn static void fail(const ShardRead *r, otrn_status code, const char *what, const char *text) {
+    Place place = r->op ? hlo_place(r->h, hlo_at(r->h, r->op)->loc) : (Place){.file = r->h->file};
+    ctx_fail(r->h->ctx, code, place, "%s: %.200s", what, text);
+}
+
+static void skip(Text *t) {
+    while (*t->at == ' ')
+        t->at++;
+}
+
+static bool eat(Text *t, const char *word) {
+    skip(t);
+    size_t n = strlen(word);
+    if (strncmp(t->at, word, n))
+        return false;
+    t->at += n;
+    return true;
+}
+
+static void need(Text *t, const char *word) {
+    if (!eat(t, word))
+        fail(t->r, OTRN_PARSE, "a sharding cannot be read", t->all);
+}
+
+static int64_t number(Text *t) {
+    skip(t);
+    int64_t v = 0;
+    if (*t->at < '0' || *t->at > '9')
+        fail(t->r, OTRN_PARSE, "a sharding cannot be read", t->all);
+    for (; *t->at >= '0' && *t->at <= '9'; t->at++)
+        if ((v = v * 10 + (*t->at - '0')) > INT32_MAX)
+            fail(t->r, OTRN_PARSE, "a number in a sharding is too large", t->all);
+    return v;
+}
+
+static const char *quoted(Text *t) {
+    need(t, "\"");
+    const char *from = t->at;
+    while (*t->at && *t->at != '"')
+        t->at++;
+    const char *s = arena_strndup(t->r->arena, from, (size_t)(t->at - from));
+    need(t, "\"");
+    return s;
+}
+
+// --- meshes ------------------------------------------------------------------------------------
+
+#define MESH_AXES_MAX 32
+
+typedef struct Mesh {
+    uint32_t naxes;
+    const char *names[MESH_AXES_MAX];
+    int64_t sizes[MESH_AXES_MAX], strides[MESH_AXES_MAX];
+    int64_t size;
+    const uint32_t *position; // of each device; NULL: its number
+} Mesh;
+
+static const uint32_t *read_positions(Text *t, int64_t size) {
+    uint32_t *position = ARENA_NEWN(t->r->arena, uint32_t, t->r->devices);
+    int64_t n = 0;
+    do {
+        int64_t device = number(t);
+        if (n >= size || device >= t->r->devices)
+            fail(t->r, OTRN_UNSUPPORTED, "a mesh of other devices than the program's", t->all);
+        position[device] = (uint32_t)n++;
+    } while (eat(t, ","));
+    return position;
+}
+
+static Mesh read_mesh(Text *t) { // behind "<": ["x"=2, "y"=4], device_ids=[…]>
+    Mesh m = {.size = 1};
+    need(t, "[");
+    while (!eat(t, "]")) {
+        if (m.naxes == MESH_AXES_MAX)
+            fail(t->r, OTRN_CAPACITY, "a mesh has more than 32 axes", t->all);
+        m.names[m.naxes] = quoted(t);
+        need(t, "=");
+        int64_t size = m.sizes[m.naxes++] = number(t);
+        if (!size || size * m.size > SHARD_DEVICES_MAX)
+            fail(t->r, OTRN_CAPACITY, "a mesh has no devices, or more than 1024", t->all);
+        m.size *= size;
+        eat(t, ",");
+    }
+    int64_t stride = m.size;
+    for (uint32_t i = 0; i < m.naxes; i++)
+        m.strides[i] = stride /= m.sizes[i];
+    if (m.naxes && m.size != 1 && m.size != t->r->devices && t->r->devices > 1)
+        fail(t->r, OTRN_UNSUPPORTED, "a mesh of another size than the program's devices", t->all);
+    if (eat(t, ",")) {
+        need(t, "device_ids=[");
+        if (m.size == t->r->devices) {
+            m.position = read_positions(t, m.size);
+        } else { // one device is meant: nothing is cut
+            do
+                number(t);
+            while (eat(t, ","));
+        }
+        need(t, "]");
+    }
+    need(t, ">");
+    return m;
+}
+
+static Mesh mesh_of(Text *t) { // "@name" or "mesh<…>"
+    if (eat(t, "mesh<"))
+        return read_mesh(t);
+    need(t, "@");
+    const char *name;
+    if (*t->at == '"') {
+        name = quoted(t);
+    } else {
+        size_t n = strcspn(t->at, ", >");
+        name = arena_strndup(t->r->arena, t->at, n);
+        t->at += n;
+    }
+    const Hlo *h = t->r->h;
+    const HloNamed *meshes = hlo_named_find(h->extra, h->nextra, "sdy.meshes");
+    const HloNamed *found = meshes && meshes->value.kind == HA_DICT
+                                ? hlo_named_find(meshes->value.dict, meshes->value.n, name)
+                                : NULL;
+    if (!found || found->value.kind != HA_OPAQUE)
+        fail(t->r, OTRN_VERIFY, "there is no such mesh", name);
+    Text text = {t->r, found->value.s, found->value.s};
+    need(&text, "#sdy.mesh<");
+    return read_mesh(&text);
+}
+
+// --- shardings ---------------------------------------------------------------------------------
+
+static bool counts(const ShardRead *r, const char *axis) {
+    for (uint32_t i = 0; r->only && i < r->only->n; i++)
+        if (!strcmp(r->only->names[i], axis))
+            return true;
+    return !r->only;
+}
+
+// "x" or "x":(2)4, the part of 4 behind 2 of axis x: cuts the dimension further.
+static void read_axis(Text *t, const Mesh *m, int64_t *parts, uint32_t *index) {
+    const char *name = quoted(t);
+    uint32_t axis = 0;
+    while (axis < m->naxes && strcmp(m->names[axis], name))
+        axis++;
+    if (axis == m->naxes)
+        fail(t->r, OTRN_VERIFY, "a sharding names an axis its mesh lacks", t->all);
+    int64_t size = m->sizes[axis], behind = 1;
+    if (eat(t, ":")) {
+        need(t, "(");
+        int64_t before = number(t);
+        need(t, ")");
+        int64_t sub = number(t);
+        if (!before || !sub || before > size || sub > size || size % (before * sub))
+            fail(t->r, OTRN_VERIFY, "a part of an axis that does not divide it", t->all);
+        behind = size / (before * sub);
+        size = sub;
+    }
+    if (!parts || !counts(t->r, name) || m->size != t->r->devices)
+        return; // a mesh of one device, or a program of one: nothing is cut
+    if (*parts * size > SHARD_DEVICES_MAX)
+        fail(t->r, OTRN_VERIFY, "a sharding uses an axis twice", t->all);
+    *parts *= size;
+    for (uint32_t d = 0; d < t->r->devices; d++) {
+        int64_t at = m->position ? m->position[d] : d;
+        int64_t coord = at / m->strides[axis] % m->sizes[axis] / behind % size;
+        index[d] = (uint32_t)(index[d] * size + coord);
+    }
+}
+
+static void read_axes(Text *t, const Mesh *m, int64_t *parts, uint32_t *index) {
+    while (!eat(t, "}")) {
+        if (!eat(t, "?"))
+            read_axis(t, m, parts, index);
+        eat(t, ",");
+    }
+}
+
+static const Shards *read_sharding(Text *t, uint32_t rank) { // behind "<"
+    Shards *s = ARENA_NEW(t->r->arena, Shards);
+    *s = *shard_whole(t->r->arena, rank, t->r->devices);
+    Mesh m = mesh_of(t);
+    need(t, ",");
+    need(t, "[");
+    uint32_t dim = 0;
+    while (!eat(t, "]")) {
+        if (dim == rank)
+            fail(t->r, OTRN_VERIFY, "a sharding has more dimensions than its tensor", t->all);
+        need(t, "{");
+        read_axes(t, &m, &s->parts[dim], (uint32_t *)s->index + (size_t)dim * s->devices);
+        if (eat(t, "p"))
+            number(t);
+        dim++;
+        eat(t, ",");
+    }
+    if (dim != rank)
+        fail(t->r, OTRN_VERIFY, "a sharding has fewer dimensions than its tensor", t->all);
+    while (eat(t, ",")) {
+        bool replicated = eat(t, "replicated={");
+        if (!replicated) {
+            need(t, "unreduced=");
+            eat(t, "max");
+            eat(t, "min");
+            need(t, "{");
+        }
+        s->unreduced |= !replicated;
+        read_axes(t, &m, NULL, NULL);
+    }
+    need(t, ">");
+    return s;
+}
+
+const Shards *shard_parse(const ShardRead *r, const char *text, uint32_t rank) {
+    Text t = {r, text, text};
+    need(&t, "#sdy.sharding<");
+    return read_sharding(&t, rank);
+}
+
+const Shards **shard_parse_list(const ShardRead *r, const char *text, uint32_t n,
+                                const uint32_t *ranks) {
+    Text t = {r, text, text};
+    const Shards **out = ARENA_NEWN(r->arena, const Shards *, n + 1);
+    need(&t, "#sdy.sharding_per_value<");
+    need(&t, "[");
+    for (uint32_t i = 0; i < n; i++) {
+        if (i)
+            need(&t, ",");
+        need(&t, "<");
+        out[i] = read_sharding(&t, ranks[i]);
+    }
+    need(&t, "]");
+    need(&t, ">");
+    return out;
+}
+
+AxisSet shard_parse_axes(const ShardRead *r, const char *text) {
+    Text t = {r, text, text};
+    VEC(const char *) names = {0};
+    need(&t, "#sdy.manual_axes<");
+    need(&t, "{");
+    while (!eat(&t, "}")) {
+        VEC_PUSH(r->arena, &names, quoted(&t));
+        eat(&t, ",");
+    }
+    return (AxisSet){names.n, names.at};
+}
+
+// --- tables ------------------------------------------------------------------------------------
+
+const Shards *shard_whole(Arena *a, uint32_t rank, uint32_t devices) {
+    Shards *s = ARENA_NEW(a, Shards);
+    *s = (Shards){.rank = rank, .devices = devices};
+    s->index = ARENA_NEWN(a, uint32_t, (size_t)rank * devices + 1);
+    for (uint32_t i = 0; i < rank; i++)
+        s->parts[i] = 1;
+    return s;
+}
+
+bool shard_is_whole(const Shards *s) {
+    for (uint32_t i = 0; i < s->rank; i++)
+        if (s->parts[i] > 1)
+            return false;
+    return !s->unreduced;
+}
+
+bool shard_same(const Shards *a, const Shards *b) {
+    return a->rank == b->rank && a->devices == b->devices && a->unreduced == b->unreduced &&
+           !memcmp(a->parts, b->parts, a->rank * sizeof *a->parts) &&
+           !memcmp(a->index, b->index, (size_t)a->rank * a->devices * sizeof *a->index);
+}
+
+// A number for what the device has, the last dimension fastest; dimension `without` counts as 0.
+static uint64_t part_of(const Shards *s, uint32_t device, uint32_t without) {
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < s->rank; i++)
+        at = at * (uint64_t)s->parts[i] +
+             (i == without ? 0 : s->index[(size_t)i * s->devices + device]);
+    return at;
+}
+
+const char *shard_text(const Shards *s, Arena *a) {
+    if (shard_is_whole(s))
+        return "";
+    Buf out = {.arena = a};
+    uint64_t all = 1;
+    for (uint32_t i = 0; i < s->rank; i++) {
+        buf_printf(&out, "%s%lld", i ? "," : "", (long long)s->parts[i]);
+        all *= (uint64_t)s->parts[i];
+    }
+    const char *comma = "|";
+    for (uint64_t part = 0; part < all; part++)
+        for (uint32_t d = 0; d < s->devices; d++)
+            if (part_of(s, d, UINT32_MAX) == part) {
+                buf_printf(&out, "%s%u", comma, d);
+                comma = ",";
+            }
+    return buf_cstr(&out);
+}
+
+const int64_t *shard_groups(const ShardRead *r, const Shards *s, uint32_t dim) {
+    uint32_t n = s->devices, size = (uint32_t)s->parts[dim], made = 0;
+    int64_t *groups = ARENA_NEWN(r->arena, int64_t, n);
+    uint8_t *used = ARENA_NEWN(r->arena, uint8_t, n);
+    const uint32_t *index = s->index + (size_t)dim * n;
+    for (uint32_t first = 0; first < n; first++) {
+        if (used[first] || index[first])
+            continue;
+        uint64_t rest = part_of(s, first, dim);
+        for (uint32_t k = 0; k < size; k++, made++) { // the next device that has part k
+            uint32_t d = 0;
+            while (d < n && (used[d] || index[d] != k || part_of(s, d, dim) != rest))
+                d++;
+            if (d == n)
+                fail(r, OTRN_UNSUPPORTED, "devices hold unequal shares of a tensor",
+                     shard_text(s, r->arena));
+            used[d] = 1;
+            groups[made] = d;
+        }
+    }
+    if (made != n)
+        fail(r, OTRN_UNSUPPORTED, "devices hold unequal shares of a tensor", shard_text(s, r->arena));
+    return groups;
+}
