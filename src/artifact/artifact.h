@@ -6,7 +6,7 @@
 #ifndef OTRN_ARTIFACT_ARTIFACT_H
 #define OTRN_ARTIFACT_ARTIFACT_H
 
-#include "isa/isa.h"
+#include "isa/check.h"
 #include "isa/kern.h"
 
 typedef struct ArtValue { // an argument or a result
@@ -67,11 +67,23 @@ bool artifact_is(const void *bytes, size_t size);
 void artifact_save(const Artifact *art, Buf *out);
 // Raises PARSE or VERSION. Copies what it keeps into the arena.
 Artifact *artifact_load(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size);
-// Everything an instruction may not do: spaces, partitions, capacities (of the largest chip),
-// segments in range, kernels in range, jumps inside the code, PSUM bank rules, waits that some
-// earlier instruction can satisfy. Raises VERIFY naming instruction number and operand. Called by
-// load and, in debug builds, before save.
+// Everything an instruction may not do, on the largest chip: isa/check.h for each, operands inside
+// their memories for every value a loop counter takes, segments and kernels in range, jumps and loops
+// well formed, waits that some earlier instruction can satisfy. Raises VERIFY naming instruction
+// number and operand. Called by load and, in debug builds, before save.
 void artifact_verify(Ctx *ctx, const Artifact *art, const char *name);
+// The same for one chip: its generation and its memories.
+void artifact_verify_for(Ctx *ctx, const Artifact *art, const char *name, const IsaChip *chip);
+
+// What the chip has to look at while it runs, per instruction: bits ART_DYN_….
+enum {
+    ART_DYN_ADDR = 1, // a register that is no counter of known bounds stands in an address
+    ART_DYN_SEMS = 2, // waits for or signals one of the program's own semaphores
+};
+uint8_t *artifact_dynamic(Arena *a, const Artifact *art); // of a verified artifact
+// Why an operand is wrong when its register terms add up to `terms` bytes; NULL when it is not.
+const char *artifact_access_fault(const Artifact *art, const IsaInst *in, const IsaAccess *access,
+                                  int64_t terms, char why[ISA_WHY]);
 uint8_t *artifact_const_dup(Arena *a, const void *bytes, size_t n); // aligned for host kernels
 // Bytes of an HBM segment; 0 with *ok false when there is no such segment.
 uint64_t artifact_seg_bytes(const Artifact *art, uint32_t seg, bool *ok);

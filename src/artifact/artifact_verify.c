@@ -1,38 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-// artifact_verify.c — what a program may do. A program that passes runs without further tests.
+// artifact_verify.c — what a program may do. A program that passes runs without further tests, except
+// for addresses that depend on values only a run knows (artifact_dynamic).
 //
 // Rules, beyond the encoding's own:
-//   1. operands lie inside their memory, aligned to their element, in a space the instruction
-//      reaches: PE reads SBUF and writes PSUM; vector and scalar reach both; gpsimd reaches SBUF;
-//      DMA reaches HBM and SBUF; kernels and register loads read HBM (loads SBUF too);
-//   2. engines begin at a partition their count allows: above 64 at 0, above 32 at 0 or 64, else at
-//      a multiple of 32;
-//   3. a matmul writes f32 into one PSUM bank and uses weights that the same straight piece of code
-//      loaded with the same sizes and type;
+//   1. each instruction is such as isa/rules.def and isa/check.c allow on the chip;
+//   2. operands lie inside their memory, for every value a loop's counter takes;
+//   3. a matmul uses weights that are sure to be in its tile of the array, with the same sizes and a
+//      type that goes with its own;
 //   4. constants are never written, arguments only when donated;
-//   5. jumps stay inside the code, the code cannot run off its end, loops nest;
+//   5. jumps stay inside the code and do not cross a loop's border, the code cannot run off its end,
+//      loops nest and leave their counters alone;
 //   6. every wait can be met by instructions that have run by then, on every path (see waits
 //      below).
 #include <assert.h>
 #include <stdio.h>
 
-#include "artifact/artifact.h"
+#include "artifact/artifact_regs.h"
 
 typedef struct Sems { // completions since the last barrier, at least
-    uint32_t n[SEM_COUNT];
+    uint32_t n[SEM_USER];
 } Sems;
+
+#define TILES 4 // the array's weights are followed by quarters: 4 x 4 of 32 x 32 cells
 
 typedef struct Verify {
     Ctx *ctx;
     const Artifact *art;
     const char *name;
+    const IsaChip *chip;
+    IsaMasks masks;
+    CodeLoops loops;
+    RegState regs;
+    Sems *at_loop; // per loop: counts when it began
     uint32_t pc;
     // Per instruction: 0, or 1 + index of the state that jumps bring here.
     uint32_t *target;
     Sems *states;
-    bool *reached;          // some forward jump has left a state
-    bool *cleared;          // a jump from behind a barrier comes back here
-    const IsaInst *weights; // last ldweights of this straight piece, or NULL
+    bool *reached; // some forward jump has left a state
+    bool *cleared; // a jump from behind a barrier comes back here
+    const IsaInst *weights[TILES][TILES]; // the ldweights that filled a tile beginning here, or NULL
 } Verify;
 
 _Noreturn static void fail(const Verify *v, const char *fmt, ...)
@@ -44,7 +50,11 @@ _Noreturn static void fail(const Verify *v, const char *fmt, ...) {
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     const IsaInst *in = &v->art->code[v->pc];
-    ctx_fail(v->ctx, OTRN_VERIFY, (Place){.file = v->name}, "instruction %u (%s: %s): %s", v->pc,
+    Place at = {.file = v->name};
+    uint32_t loc = v->art->code_loc ? v->art->code_loc[v->pc] : 0;
+    if (loc && loc < v->art->nlocs && v->art->locs[loc].file && *v->art->locs[loc].file)
+        at = (Place){v->art->locs[loc].file, v->art->locs[loc].line, v->art->locs[loc].col};
+    ctx_fail(v->ctx, OTRN_VERIFY, at, "instruction %u (%s: %s): %s", v->pc,
              engine_names[in->engine], isa_rows[in->op].name, text);
 }
 
@@ -94,198 +104,119 @@ static const char *hbm_fault(const Artifact *art, uint64_t addr, __int128 lo, __
     return NULL;
 }
 
-typedef struct Pattern {
-    const char *what; // "dst" or "src"
-    uint64_t addr;
-    int dtype;
-    uint32_t parts; // partitions, when in SBUF or PSUM
-    uint32_t n[4];
-    int32_t stride[4];
-} Pattern;
-
-enum { IN_HBM = 1 << SPACE_HBM, IN_SBUF = 1 << SPACE_SBUF, IN_PSUM = 1 << SPACE_PSUM };
-
-// Bytes that axes first..3 reach, relative to the address: [*lo, *hi).
-static void extent(const Pattern *p, int first, __int128 *lo, __int128 *hi) {
-    __int128 a = 0, b = 0;
-    for (int i = first; i < 4; i++) {
-        __int128 reach = (__int128)(p->n[i] ? p->n[i] - 1 : 0) * p->stride[i];
-        a += reach < 0 ? reach : 0;
-        b += reach > 0 ? reach : 0;
-    }
-    int64_t size = (int64_t)dtype_bytes(p->dtype);
-    *lo = a * size;
-    *hi = (b + 1) * size;
-}
-
-static void check_partitions(const Verify *v, const Pattern *p, bool by_engine) {
-    uint32_t start = addr_part(p->addr), n = p->parts;
-    if (start + (uint64_t)n > ISA_PARTITIONS)
-        fail(v, "%s takes partitions %u…%llu of %d", p->what, start,
-             (unsigned long long)start + n - 1, ISA_PARTITIONS);
-    uint32_t step = n > 64 ? 128 : n > 32 ? 64 : 32;
-    if (by_engine && start % step)
-        fail(v, "%s begins at partition %u, but %u partitions must begin at a multiple of %u",
-             p->what, start, n, step);
-}
-
-static void check_pattern(const Verify *v, const Pattern *p, int spaces, bool is_write,
-                          bool by_engine) {
-    int space = addr_space(p->addr);
-    size_t size = dtype_bytes(p->dtype);
-    if (space >= SPACE_COUNT || !(spaces >> space & 1))
-        fail(v, "%s is in a memory this instruction does not reach", p->what);
-    if (!size)
-        fail(v, "%s has no element type", p->what);
+const char *artifact_access_fault(const Artifact *art, const IsaInst *in, const IsaAccess *access,
+                                  int64_t terms, char why[ISA_WHY]) {
+    const char *bad = isa_check_access(in, access, &isa_chip_largest, terms, terms, why);
+    if (bad || addr_space(access->addr) != SPACE_HBM)
+        return bad;
     __int128 lo, hi;
-    extent(p, space == SPACE_HBM ? 0 : 1, &lo, &hi);
-    if (space == SPACE_HBM) {
-        const char *fault = hbm_fault(v->art, p->addr, lo, hi, is_write);
-        if (fault)
-            fail(v, "%s %s", p->what, fault);
-        if (addr_off(p->addr) % size)
-            fail(v, "%s is not aligned to its element of %zu bytes", p->what, size);
-        return;
-    }
-    if (p->addr >> 40 & 0xffff)
-        fail(v, "%s has reserved address bits set", p->what);
-    if (p->stride[0])
-        fail(v, "%s has a stride on the partition axis", p->what);
-    check_partitions(v, p, by_engine);
-    uint32_t limit = space == SPACE_SBUF ? ISA_SBUF_BYTES : ISA_PSUM_BYTES;
-    if (addr_poff(p->addr) + lo < 0 || addr_poff(p->addr) + hi > limit)
-        fail(v, "%s reaches outside the %u bytes of a partition", p->what, limit);
-    if (addr_poff(p->addr) % size)
-        fail(v, "%s is not aligned to its element of %zu bytes", p->what, size);
+    isa_access_extent(access, &lo, &hi);
+    bad = hbm_fault(art, access->addr, lo + terms, hi + terms, access->is_write);
+    if (bad)
+        snprintf(why, ISA_WHY, "%s %s", isa_fields[access->field].name, bad);
+    return bad ? why : NULL;
 }
 
-static uint32_t count(uint32_t n) { return n ? n : 1; }
-
-static Pattern pattern(const IsaInst *in, bool is_dst, int dtype) {
-    Pattern p = {
-        .what = is_dst ? "dst" : "src", .addr = is_dst ? in->dst : in->src, .dtype = dtype};
-    p.parts = count(in->n[0]);
-    memcpy(p.n, in->n, sizeof p.n);
-    memcpy(p.stride, is_dst ? in->d : in->s, sizeof p.stride);
-    return p;
+static void check_access(const Verify *v, const IsaInst *in, const IsaAccess *a) {
+    char why[ISA_WHY];
+    __int128 lo, hi, first, last;
+    bool known = regs_terms(&v->regs, a, &lo, &hi);
+    IsaAccess at = *a;
+    if (!known) { // the rest waits for the run
+        lo = hi = 0;
+        for (int i = 0; i < ISA_AXES; i++)
+            at.n[i] = 1;
+        at.addr &= addr_space(a->addr) == SPACE_HBM ? ~(uint64_t)0xffffffffff : ~(uint64_t)0xffffffff;
+    }
+    const char *bad = isa_check_access(in, &at, v->chip, lo, hi, why);
+    if (bad)
+        fail(v, "%s", bad);
+    if (addr_space(a->addr) != SPACE_HBM)
+        return;
+    isa_access_extent(&at, &first, &last);
+    bad = hbm_fault(v->art, at.addr, known ? first + lo : 0, known ? last + hi : 0, a->is_write);
+    if (bad)
+        fail(v, "%s %s", isa_fields[a->field].name, bad);
 }
 
 // --- instructions --------------------------------------------------------------------------------
 
-static void check_dma(const Verify *v, const IsaInst *in) {
-    if (in->queue >= DMA_QUEUES)
+static void forget_weights(Verify *v) { memset(v->weights, 0, sizeof v->weights); }
+
+static uint32_t tile_side(uint32_t n) { return n ? n : 128; }
+
+static void weights_set(Verify *v, const IsaInst *in) {
+    uint32_t rows = tile_side(in->trows), cols = tile_side(in->tcols);
+    for (uint32_t r = 0; r < TILES; r++)
+        for (uint32_t c = 0; c < TILES; c++) {
+            const IsaInst *w = v->weights[r][c];
+            if (w && w->trow < in->trow + rows && in->trow < w->trow + tile_side(w->trows) &&
+                w->tcol < in->tcol + cols && in->tcol < w->tcol + tile_side(w->tcols))
+                v->weights[r][c] = NULL;
+        }
+    v->weights[in->trow / 32][in->tcol / 32] = in;
+}
+
+static bool types_mix(int a, int b) {
+    bool wide_a = a == DT_F32 || a == DT_TF32, wide_b = b == DT_F32 || b == DT_TF32;
+    bool fn = a == DT_F8E4M3FN || b == DT_F8E4M3FN, plain = a == DT_F8E4M3 || b == DT_F8E4M3;
+    return wide_a == wide_b && !(fn && plain);
+}
+
+static void check_weights(const Verify *v, const IsaInst *in) {
+    const IsaInst *w = v->weights[in->trow / 32][in->tcol / 32];
+    uint32_t k = isa_count(in->n[0]), m = isa_count(in->n[2]);
+    uint8_t double_row = (uint8_t)(in->flags & ISA_FLAG_DOUBLE_ROW);
+    if (!w || isa_count(w->n[0]) != k || isa_count(w->n[1]) != m || w->trows != in->trows ||
+        w->tcols != in->tcols || w->trow != in->trow || w->tcol != in->tcol ||
+        (w->op == ISA_LDWEIGHTS_MX) != (in->op == ISA_MATMUL_MX) ||
+        (w->flags & ISA_FLAG_DOUBLE_ROW) != double_row)
+        fail(v, "needs an ldweights of %u x %u in its tile before it, with no jump or label between", k,
+             m);
+    if (!types_mix(w->stype, in->stype))
+        fail(v, "src: %s does not go with weights of %s", dtype_row(in->stype)->name,
+             dtype_row(w->stype)->name);
+}
+
+static void check_kernel(const Verify *v, const IsaInst *in) {
+    if (in->imm < 0 || (uint32_t)in->imm >= v->art->nkerns)
+        fail(v, "kernel %d does not exist, there are %u", in->imm, v->art->nkerns);
+    if (isa_has_queue(in) && in->queue >= DMA_QUEUES)
         fail(v, "queue %u does not exist, there are %d", in->queue, DMA_QUEUES);
-    Pattern dst = pattern(in, true, in->stype), src = pattern(in, false, in->stype);
-    check_pattern(v, &dst, IN_HBM | IN_SBUF, true, false);
-    check_pattern(v, &src, IN_HBM | IN_SBUF, false, false);
-}
-
-static void check_pe_type(const Verify *v, const IsaInst *in) {
-    if (!dtype_on_tensor_engine(in->stype))
-        fail(v, "the tensor engine does not multiply %s", dtype_row(in->stype)->name);
-}
-
-static void check_ldweights(Verify *v, const IsaInst *in) {
-    check_pe_type(v, in);
-    if (count(in->n[0]) > ISA_PE_ROWS || count(in->n[1]) > ISA_PE_COLS)
-        fail(v, "the array has %d x %d cells", ISA_PE_ROWS, ISA_PE_COLS);
-    Pattern src = pattern(in, false, in->stype);
-    check_pattern(v, &src, IN_SBUF, false, true);
-    v->weights = in;
-}
-
-static void check_matmul(Verify *v, const IsaInst *in) {
-    check_pe_type(v, in);
-    uint32_t k = count(in->n[0]), n = count(in->n[1]), m = count(in->n[2]);
-    if (k > ISA_PE_ROWS || m > ISA_PE_COLS || n > ISA_MOVING_MAX)
-        fail(v, "%u x %u x %u does not fit the array: at most %d x %d x %d", k, n, m, ISA_PE_ROWS,
-             ISA_MOVING_MAX, ISA_PE_COLS);
-    if (in->flags & ~MATMUL_ACCUMULATE)
-        fail(v, "unknown flags %u", in->flags);
-    const IsaInst *w = v->weights;
-    if (!w || count(w->n[0]) != k || count(w->n[1]) != m || w->stype != in->stype)
-        fail(v, "needs an ldweights of %u x %u %s before it, with no jump or label between", k, m,
-             dtype_row(in->stype)->name);
-    Pattern src = pattern(in, false, in->stype), dst = pattern(in, true, DT_F32);
-    src.n[2] = dst.n[2] = 1;
-    dst.parts = m;
-    check_pattern(v, &src, IN_SBUF, false, true);
-    check_pattern(v, &dst, IN_PSUM, true, true);
-    __int128 lo, hi;
-    extent(&dst, 1, &lo, &hi);
-    uint32_t off = addr_poff(in->dst);
-    if ((uint32_t)(off + lo) / ISA_PSUM_BANK_BYTES !=
-        (uint32_t)(off + hi - 1) / ISA_PSUM_BANK_BYTES)
-        fail(v, "dst crosses a PSUM bank (%u bytes)", ISA_PSUM_BANK_BYTES);
-}
-
-static void check_elementwise(const Verify *v, const IsaInst *in) {
-    int spaces = in->engine == ENG_GPSIMD ? IN_SBUF : IN_SBUF | IN_PSUM;
-    Pattern dst = pattern(in, true, in->dtype);
-    if (dtype_is_complex(in->dtype) || dtype_is_complex(in->stype))
-        fail(v, "this engine has no complex numbers");
-    check_pattern(v, &dst, spaces, true, true);
-    if (!isa_row_has(in->op, ISA_F_src)) {
-        if (dtype_bytes(in->dtype) > 4)
-            fail(v, "a fill has elements of at most 4 bytes");
-        return;
-    }
-    Pattern src = pattern(in, false, in->stype);
-    check_pattern(v, &src, spaces, false, true);
-}
-
-static void check_branch(const Verify *v, const IsaInst *in) {
-    if (in->imm < 0 || (uint32_t)in->imm >= v->art->ncode)
-        fail(v, "jumps to instruction %d of %u", in->imm, v->art->ncode);
-    if (in->reg >= ISA_REGS)
-        fail(v, "register %u does not exist, there are %d", in->reg, ISA_REGS);
-}
-
-static void check_regload(const Verify *v, const IsaInst *in) {
-    if (in->reg >= ISA_REGS)
-        fail(v, "register %u does not exist, there are %d", in->reg, ISA_REGS);
-    if (!dtype_is_int(in->stype) && in->stype != DT_I1)
-        fail(v, "loads a %s, registers hold integers", dtype_row(in->stype)->name);
-    Pattern src = {.what = "src", .addr = in->src, .dtype = in->stype, .parts = 1};
-    check_pattern(v, &src, IN_HBM | IN_SBUF, false, false);
 }
 
 static void check_inst(Verify *v, const IsaInst *in) {
-    if (in->reg_d[0] || in->reg_s[0] || in->reg_t[0] || in->upd_sem)
-        fail(v, "uses registers in an address, or signals");
-    for (int w = 0; w < 2; w++)
-        if (in->wait_sem[w] != SEM_NONE && in->wait_sem[w] >= SEM_USER)
-            fail(v, "waits in a way this release does not check");
-    switch (isa_rows[in->op].cost) {
-    case COST_DMA:
-        check_dma(v, in);
-        break;
+    char why[ISA_WHY];
+    IsaMask mask = v->masks.of[in->op];
+    const char *bad = isa_check(in, mask, v->chip, why);
+    if (bad)
+        fail(v, "%s", bad);
+    IsaAccess a[ISA_ACCESS_MAX];
+    int n = isa_accesses(in, mask, a);
+    for (int i = 0; i < n; i++)
+        check_access(v, in, &a[i]);
+    switch ((IsaCost)isa_rows[in->op].cost) {
     case COST_LDWEIGHTS:
-        check_ldweights(v, in);
+        weights_set(v, in);
         break;
     case COST_MATMUL:
-        check_matmul(v, in);
+        check_weights(v, in);
         break;
-    case COST_ELEMENTWISE:
-        check_elementwise(v, in);
+    case COST_TRANSPOSE:
+        if (in->engine == ENG_TENSOR) // by a matmul with the identity
+            forget_weights(v);
         break;
     case COST_BRANCH:
-        check_branch(v, in);
-        v->weights = NULL;
-        break;
-    case COST_REGLOAD:
-        check_regload(v, in);
+        if (in->imm < 0 || (uint32_t)in->imm >= v->art->ncode)
+            fail(v, "jumps to instruction %d of %u", in->imm, v->art->ncode);
+        forget_weights(v);
         break;
     case COST_KERNEL:
     case COST_COLLECTIVE:
-        if (in->imm < 0 || (uint32_t)in->imm >= v->art->nkerns)
-            fail(v, "kernel %d does not exist, there are %u", in->imm, v->art->nkerns);
-        break;
-    case COST_CONTROL:
-    case COST_BARRIER: // nothing but waits
+        check_kernel(v, in);
         break;
     default:
-        fail(v, "is not checked in this release");
+        break;
     }
 }
 
@@ -313,9 +244,10 @@ static void check_kernel_tensors(const Verify *v, uint32_t number) {
 //
 // A wait for `sem >= n` can be met when at least n instructions that count on sem have run since
 // the last barrier. Going down the code, `now` is the least such count over all paths that lead
-// here. A jump forward leaves its counts at its target. A jump back can only bring less than the
-// way down did when a barrier lies inside the loop it closes; then nothing is assumed at its
-// target.
+// here. A jump forward leaves its counts at its target. A jump back, or an endloop, can only bring
+// less than the way down did when a barrier lies inside the loop it closes; then nothing is assumed
+// at its begin. A loop of known length counts its body that often. Waits that count back are met by
+// what they are; those for the program's own semaphores are watched by the chip.
 
 static bool is_jump(const IsaInst *in) { return isa_rows[in->op].cost == COST_BRANCH; }
 
@@ -341,7 +273,7 @@ static void find_targets(Verify *v, Arena *scratch) {
 }
 
 static void sems_min(Sems *into, const Sems *with) {
-    for (int s = 0; s < SEM_COUNT; s++)
+    for (int s = 0; s < SEM_USER; s++)
         if (with->n[s] < into->n[s])
             into->n[s] = with->n[s];
 }
@@ -351,7 +283,7 @@ static void enter(Verify *v, Sems *now, bool falls_in) {
     uint32_t t = v->target[v->pc];
     if (!t && falls_in)
         return;
-    v->weights = NULL;
+    forget_weights(v);
     if (v->cleared[t] || (!falls_in && !v->reached[t]))
         *now = (Sems){0};
     else if (v->reached[t] && falls_in)
@@ -374,15 +306,39 @@ static void leave_forward(Verify *v, const IsaInst *in, const Sems *now) {
 static void check_waits(const Verify *v, const IsaInst *in, const Sems *now) {
     for (int w = 0; w < 2; w++) {
         int sem = in->wait_sem[w];
-        if (sem == SEM_NONE || in->wait_val[w] <= now->n[sem])
+        if (sem == SEM_NONE || sem >= SEM_USER || in->wait_val[w] <= now->n[sem])
             continue;
-        char name[16];
-        snprintf(name, sizeof name, "q%d", sem - ENG_COUNT);
+        char name[ISA_SEM_NAME];
+        isa_sem_name(sem, name);
         fail(v,
              "waits for %s>=%u, but only %u such instructions are sure to have run since the last "
              "barrier",
-             sem < ENG_COUNT ? engine_names[sem] : name, in->wait_val[w], now->n[sem]);
+             name, in->wait_val[w], now->n[sem]);
     }
+}
+
+static void enter_loop(Verify *v, Sems *now) {
+    const CodeLoop *l = &v->loops.at[v->loops.inner[v->pc + 1] - 1];
+    if (l->has_barrier)
+        *now = (Sems){0};
+    if (l->has_weights)
+        forget_weights(v);
+    v->at_loop[l - v->loops.at] = *now;
+}
+
+// Behind a loop: its body has run trips times, or, when that is not known, perhaps never.
+static void leave_loop(Verify *v, Sems *now) {
+    const CodeLoop *l = &v->loops.at[v->loops.inner[v->pc] - 1];
+    const Sems *begin = &v->at_loop[l - v->loops.at];
+    for (int s = 0; s < SEM_USER && !l->has_barrier; s++) {
+        uint64_t each = now->n[s] - begin->n[s], all = l->trips * each;
+        bool fits = !each || (all / each == l->trips && all <= UINT32_MAX - begin->n[s]);
+        now->n[s] = fits ? begin->n[s] + (uint32_t)all : UINT32_MAX;
+    }
+    if (!l->trips && l->has_barrier)
+        *now = (Sems){0};
+    if (!l->trips && l->has_weights)
+        forget_weights(v);
 }
 
 static void check_code(Verify *v) {
@@ -393,11 +349,17 @@ static void check_code(Verify *v) {
         const IsaInst *in = &art->code[i];
         v->pc = i;
         enter(v, &now, falls_in);
+        regs_enter(&v->regs, i);
         check_inst(v, in);
         check_waits(v, in, &now);
-        now.n[isa_sem(in)]++;
+        now.n[isa_sem(in)] += now.n[isa_sem(in)] != UINT32_MAX;
+        regs_step(&v->regs, in, i);
         if (is_jump(in))
             leave_forward(v, in, &now);
+        if (in->op == ISA_LOOP)
+            enter_loop(v, &now);
+        if (in->op == ISA_ENDLOOP)
+            leave_loop(v, &now);
         if (isa_rows[in->op].cost == COST_BARRIER)
             now = (Sems){0};
         falls_in = in->op != ISA_JUMP && in->op != ISA_HALT;
@@ -513,6 +475,12 @@ static void verify_all(Verify *v, Arena *scratch) {
     check_values(v, scratch);
     check_loops(v, scratch);
     check_locs(v);
+    isa_masks(&v->masks);
+    const char *bad = code_loops(scratch, v->art, &v->loops, &v->pc);
+    if (bad)
+        fail(v, "%s", bad);
+    v->at_loop = ARENA_NEWN(scratch, Sems, v->loops.n + 1);
+    regs_init(&v->regs, &v->loops);
     find_targets(v, scratch);
     for (uint32_t i = 0; i < v->art->nkerns; i++)
         check_kernel_tensors(v, i);
@@ -521,7 +489,11 @@ static void verify_all(Verify *v, Arena *scratch) {
 }
 
 void artifact_verify(Ctx *ctx, const Artifact *art, const char *name) {
-    Verify v = {.ctx = ctx, .art = art, .name = name};
+    artifact_verify_for(ctx, art, name, &isa_chip_largest);
+}
+
+void artifact_verify_for(Ctx *ctx, const Artifact *art, const char *name, const IsaChip *chip) {
+    Verify v = {.ctx = ctx, .art = art, .name = name, .chip = chip};
     Arena scratch; // ours: freed on both ways out
     arena_init(&scratch, ctx);
     jmp_buf here, *outer = ctx->on_fail;
@@ -534,4 +506,33 @@ void artifact_verify(Ctx *ctx, const Artifact *art, const char *name) {
         arena_fini(&scratch);
         longjmp(*outer, 1);
     }
+}
+
+uint8_t *artifact_dynamic(Arena *a, const Artifact *art) {
+    uint8_t *bits = ARENA_NEWN(a, uint8_t, (size_t)art->ncode + 1);
+    CodeLoops loops;
+    RegState regs;
+    uint32_t pc;
+    IsaMasks *masks = ARENA_NEW(a, IsaMasks);
+    isa_masks(masks);
+    code_loops(a, art, &loops, &pc);
+    regs_init(&regs, &loops);
+    for (uint32_t i = 0; i < art->ncode; i++) {
+        const IsaInst *in = &art->code[i];
+        regs_enter(&regs, i);
+        if (in->reg_d[0] || in->reg_s[0] || in->reg_t[0]) {
+            IsaAccess access[ISA_ACCESS_MAX];
+            __int128 lo, hi;
+            int n = isa_accesses(in, masks->of[in->op], access);
+            for (int k = 0; k < n; k++)
+                bits[i] |= regs_terms(&regs, &access[k], &lo, &hi) ? 0 : ART_DYN_ADDR;
+        }
+        for (int w = 0; w < 2; w++)
+            if (in->wait_sem[w] != SEM_NONE && in->wait_sem[w] < SEM_BACK && in->wait_sem[w] >= SEM_USER)
+                bits[i] |= ART_DYN_SEMS;
+        if (in->upd_sem)
+            bits[i] |= ART_DYN_SEMS;
+        regs_step(&regs, in, i);
+    }
+    return bits;
 }

@@ -3,10 +3,12 @@
 //
 // A partition's bytes are contiguous. Partitions lie a padded pitch apart: with a pitch of a power of two
 // all 128 would meet in the same few cache sets and matrix products would run at a third of their speed.
-// What may go wrong was checked when the artifact was loaded; here nothing is checked again.
+// What may go wrong was checked when the artifact was loaded; here only what depends on values of the run
+// is: addresses with registers of unknown value, and waits for the program's own semaphores.
 #include "chip/chip.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -27,6 +29,7 @@ struct Chip {
     uint8_t *sbuf, *psum;
     MmStationary array;
     int64_t regs[ISA_REGS];
+    int64_t sems[USER_SEMS];
     EngineState engines;
     struct CommRank *comm;
 };
@@ -36,6 +39,7 @@ struct ChipProg {
     GpFn **fns;         // per kernel
     void **ptrs;        // operands then results of the kernel being run
     void *scratch;      // for kernels, 64-byte aligned
+    uint8_t *dynamic;   // per instruction: ART_DYN_… to look at while it runs
 };
 
 Chip *chip_make(Pool *pool, HostLevel level) {
@@ -122,6 +126,7 @@ ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads) {
     chip_check(ctx, art);
     ChipProg *p = ARENA_NEW(a, ChipProg);
     p->art = art;
+    p->dynamic = artifact_dynamic(a, art);
     p->fns = ARENA_NEWN(a, GpFn *, art->nkerns + 1);
     uint32_t most_ptrs = 0;
     size_t most_scratch = 0;
@@ -168,6 +173,53 @@ static uint64_t dst_addr(const Chip *c, const IsaInst *in) {
 }
 static uint64_t src_addr(const Chip *c, const IsaInst *in) {
     return with_terms(c, in->src, in->reg_s, in->mul_s);
+}
+
+static otrn_status check_addresses(const Chip *c, const Artifact *art, const IsaInst *in, char *why,
+                                   size_t why_bytes) {
+    IsaAccess access[ISA_ACCESS_MAX];
+    int n = isa_accesses(in, isa_row_mask(in->op), access);
+    for (int i = 0; i < n; i++) {
+        __int128 terms = 0;
+        for (int k = 0; access[i].reg && k < 2 && access[i].reg[k]; k++)
+            terms += (__int128)c->regs[access[i].reg[k] - 1] * access[i].mul[k];
+        char text[ISA_WHY];
+        bool far = terms > (int64_t)1 << 48 || terms < -((int64_t)1 << 48);
+        int64_t by = far ? (int64_t)1 << 48 : (int64_t)terms;
+        const char *bad = artifact_access_fault(art, in, &access[i], by, text);
+        if (bad) {
+            snprintf(why, why_bytes, "%s: %s: %s, registers add %s%lld bytes to its address",
+                     engine_names[in->engine], isa_rows[in->op].name, bad, far ? "more than " : "",
+                     (long long)by);
+            return OTRN_VERIFY;
+        }
+    }
+    return OTRN_OK;
+}
+
+// In program order a wait is met, or never will be.
+static otrn_status check_sems(const Chip *c, const IsaInst *in, char *why, size_t why_bytes) {
+    for (int w = 0; w < 2; w++) {
+        int sem = in->wait_sem[w];
+        if (sem == SEM_NONE || sem & SEM_BACK || sem < SEM_USER)
+            continue;
+        int64_t have = c->sems[sem - SEM_USER];
+        if (have >= (int64_t)in->wait_val[w])
+            continue;
+        snprintf(why, why_bytes, "%s: %s: waits for s%d>=%u but it is %lld: no instruction before it signals it",
+                 engine_names[in->engine], isa_rows[in->op].name, sem - SEM_USER, in->wait_val[w],
+                 (long long)have);
+        return OTRN_VERIFY;
+    }
+    return OTRN_OK;
+}
+
+static void signal_sem(Chip *c, const IsaInst *in) {
+    if (!in->upd_sem)
+        return;
+    int64_t *sem = &c->sems[in->upd_sem - 1];
+    int op = in->upd_op & ~UPD_AT_READ;
+    *sem = op == UPD_ADD ? *sem + in->upd_val : op == UPD_SUB ? *sem - in->upd_val : in->upd_val;
 }
 
 static void run_dma(const Chip *c, const IsaInst *in, uint8_t *const *segs) {
@@ -394,14 +446,27 @@ static otrn_status execute_one(Chip *c, ChipProg *p, const IsaInst *in, uint8_t 
 static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8_t *const *segs,
                                                      uint32_t *pc_out, char *why, size_t why_bytes) {
     const Artifact *art = p->art;
+    memset(c->regs, 0, sizeof c->regs);
+    memset(c->sems, 0, sizeof c->sems);
     for (uint32_t pc = 0; pc < art->ncode;) {
         const IsaInst *in = &art->code[pc];
         *pc_out = pc++;
         if (in->op == ISA_HALT)
             return OTRN_OK;
-        otrn_status s = execute_one(c, p, in, segs, &pc, why, why_bytes);
+        otrn_status s = OTRN_OK;
+        uint8_t look = p->dynamic[*pc_out];
+        if (look & ART_DYN_ADDR)
+            s = check_addresses(c, art, in, why, why_bytes);
+        if (s == OTRN_OK && look & ART_DYN_SEMS)
+            s = check_sems(c, in, why, why_bytes);
+        if (s == OTRN_OK)
+            s = execute_one(c, p, in, segs, &pc, why, why_bytes);
         if (s != OTRN_OK)
             return s;
+        if (look & ART_DYN_SEMS)
+            signal_sem(c, in);
+        if (in->op == ISA_BARRIER)
+            memset(c->sems, 0, sizeof c->sems);
     }
     return OTRN_OK;
 }

@@ -238,6 +238,11 @@ void chipfile_load(Ctx *ctx, Arena *a, const char *target, const char *dir, Chip
     out->path = "(built in)";
 }
 
+IsaChip chipfile_isa(const ChipFile *c) {
+    return (IsaChip){(int)c->generation, (uint32_t)c->sbuf_partition_bytes,
+                     (uint32_t)c->psum_partition_bytes};
+}
+
 void chipfile_print(const ChipFile *c, Buf *out) {
     buf_printf(out, "name = %s\n", c->name);
     for (size_t i = 0; i < KEY_COUNT; i++) {

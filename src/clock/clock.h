@@ -9,12 +9,14 @@
 #define OTRN_CLOCK_CLOCK_H
 
 #include "artifact/artifact.h"
+#include "isa/check.h"
 
 // --- chip files (chips/*.chip) -------------------------------------------------------------------
 // Text: `key = value unit  # origin: …`, one per line, and `name = …`. CHIP_KEYS is the one list of
 // keys; a file has each of them exactly once. What the keys mean to the model is told in price.c
 // and clock.c. KEY(member, "name", "unit", min, max)
 #define CHIP_KEYS(KEY)                                                                             \
+    KEY(generation, "generation", "count", 2, 4)                                                   \
     KEY(cores_per_chip, "cores_per_chip", "count", 1, 64)                                          \
     KEY(sbuf_partition_bytes, "sbuf_partition_bytes", "B", 4096, 262144)                           \
     KEY(sbuf_usable_bytes, "sbuf_usable_bytes", "B", 4096, 262144)                                 \
@@ -70,6 +72,7 @@ typedef struct ChipFile {
 void chipfile_load(Ctx *ctx, Arena *a, const char *target, const char *dir, ChipFile *out);
 void chipfile_parse(Ctx *ctx, const char *name, const char *text, size_t size, ChipFile *out);
 void chipfile_print(const ChipFile *c, Buf *out); // key, value, unit
+IsaChip chipfile_isa(const ChipFile *c);          // what instructions may do on it
 const char *const *chipfile_names(void);          // built-in ones, NULL-terminated
 
 // --- pricing -------------------------------------------------------------------------------------

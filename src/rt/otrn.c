@@ -148,6 +148,10 @@ static void exe_init(otrn_exe *exe, RtCompile in) {
                 stats.cached ? "hit" : *stats.key ? "miss" : "off", stats.key, exe->art->ncode,
                 (rt_seconds() - begin) * 1e3);
     const Artifact *art = exe->art;
+    ChipFile chip;
+    chipfile_load(&exe->ctx, &exe->arena, art->target, o->val[OPT_CHIPS], &chip);
+    IsaChip limits = chipfile_isa(&chip);
+    artifact_verify_for(&exe->ctx, art, in.name, &limits);
     exe_add_slot(exe);
     exe->types = ARENA_NEWN(&exe->arena, otrn_type, art->nargs + art->nresults + 1);
     for (uint32_t i = 0; i < art->nargs; i++)
@@ -155,8 +159,6 @@ static void exe_init(otrn_exe *exe, RtCompile in) {
     for (uint32_t i = 0; i < art->nresults; i++)
         exe->types[art->nargs + i] = type_of(&art->results[i]);
     fill_memory(exe);
-    ChipFile chip;
-    chipfile_load(&exe->ctx, &exe->arena, art->target, o->val[OPT_CHIPS], &chip);
     exe->memory.capacity_bytes = (uint64_t)chip.hbm_bytes_per_core;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cmd_as.c — otrn as: assembly text into an artifact.
 #include "base/file.h"
+#include "clock/clock.h"
 #include "tools/tools.h"
 
 int cmd_as(Tool *t) {
@@ -10,7 +11,10 @@ int cmd_as(Tool *t) {
     size_t size;
     const char *text = (const char *)file_read(t->ctx, t->arena, path, &size);
     Artifact *art = artifact_parse(t->ctx, t->arena, path, text, size);
-    artifact_verify(t->ctx, art, path);
+    ChipFile chip;
+    chipfile_load(t->ctx, t->arena, art->target, t->opt.val[OPT_CHIPS], &chip);
+    IsaChip limits = chipfile_isa(&chip);
+    artifact_verify_for(t->ctx, art, path, &limits);
     Buf bytes = {.arena = t->arena};
     artifact_save(art, &bytes);
     file_write(t->ctx, out, bytes.at, bytes.n);

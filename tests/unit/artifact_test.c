@@ -40,7 +40,7 @@ static otrn_status assemble(const char *text, Buf *out) {
     ctx.err = (otrn_error){0};
     if (CTX_TRY(&ctx, jb)) {
         Artifact *art = artifact_parse(&ctx, &arena, "t.s", text, strlen(text));
-        artifact_verify(&ctx, art, "t.s");
+        artifact_verify_for(&ctx, art, "t.s", &(IsaChip){3, 224 << 10, 16 << 10});
         *out = (Buf){.arena = &arena};
         artifact_save(art, out);
     }
@@ -330,7 +330,7 @@ static void test_rules(void) {
         LDW "matmul dst=psum[0:0] src=sbuf[0:0] stype=bf16 n0=128 n1=513 n2=128\n",
         LDW "matmul dst=sbuf[0:0] src=sbuf[0:0] stype=bf16 n0=128 n1=512 n2=128\n",
         LDW "matmul dst=psum[0:0] src=psum[0:0] stype=bf16 n0=128 n1=512 n2=128\n",
-        LDW "matmul dst=psum[0:0] src=sbuf[0:0] stype=bf16 n0=128 n1=512 n2=128 flags=2\n",
+        LDW "matmul dst=psum[0:0] src=sbuf[0:0] stype=bf16 n0=128 n1=512 n2=128 flags=16\n",
         LDW "x: matmul dst=psum[0:0] src=sbuf[0:0] stype=bf16 n0=128 n1=8 n2=128\njump imm=x\n",
         "ldweights src=sbuf[0:0] stype=i32 n0=128 n1=128\n",
         "ldweights src=sbuf[0:0] stype=bf16 n0=129 n1=128\n",
