@@ -14,7 +14,7 @@ CC      ?= cc
 WERROR  ?= -Werror
 OPT     ?= -O2 -g
 VERSION := $(shell sed -n 's/^.define OTRN_RELEASE "\(.*\)"/\1/p' include/otrn.h)
-FLAGS   := -std=gnu11 -Wall -Wextra $(WERROR) -ffp-contract=off -fvisibility=hidden -fPIC -pthread \
+FLAGS   := -std=gnu11 -Wall -Wextra $(WERROR) -ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC -pthread \
            -Iinclude -Isrc -I. -DOTRN_SOURCE_DIR='"."' $(SAN)
 LIBS    := -pthread -lm
 SHARED  := -shared $(if $(SAN),,-Wl,-z,defs)

@@ -2,7 +2,7 @@
 // gp.h — inside the GpSimd kernels: lanes, scalar programs, strided copies, the kernel rows.
 //
 //   gp.c            gp_find and friends: one row per op
-//   gp_level_*.c    loops compiled per host level (bodies in gp_body_*.h, vmath_body.h)
+//   gp_level_*.c    loops compiled per host level (bodies in gp_body_*.h, vmath*_body.h)
 //   gp_lane.c       picks the loop for an op and its types; narrow types go through f32 blocks
 //   gp_prog.c       scalar programs, 512 lanes at a time
 //   gp_copy.c       one strided copy engine under all data movement
@@ -91,8 +91,7 @@ typedef struct GpLevel { // one table per host level
 extern const GpLevel gp_level_portable, gp_level_avx2, gp_level_avx512;
 const GpLevel *gp_level(HostLevel level);
 
-// Loops that are not worth a level: f64 functions, complex numbers.
-extern LaneFn *const lane_math_f64[HLO_OPCODE_COUNT];
+// Loops that are not worth a level: rare functions, complex numbers.
 extern LaneFn *const lane_special_f32[HLO_OPCODE_COUNT], *const lane_special_f64[HLO_OPCODE_COUNT];
 LaneFn *lane_next_after(int dtype); // in the type itself, never widened; NULL: none
 LaneFn *lane_mulhi(int dtype);      // the same

@@ -267,12 +267,11 @@ static void lane_sqrt_f64(LANE_ARGS) {
     [HLO_REMAINDER] = lane_remainder_##S, [HLO_COMPARE] = lane_compare_##S,                        \
     [HLO_REDUCE_PRECISION] = lane_reduce_precision_##S
 
-#define F32_ROWS                                                                                   \
-    FLOAT_ROWS(f32),                                                                               \
-        [HLO_EXPONENTIAL] = lane_exp_f32, [HLO_EXPONENTIAL_MINUS_ONE] = lane_expm1_f32,            \
-        [HLO_LOG] = lane_log_f32, [HLO_LOG_PLUS_ONE] = lane_log1p_f32, [HLO_TANH] = lane_tanh_f32, \
-        [HLO_LOGISTIC] = lane_logistic_f32, [HLO_SINE] = lane_sin_f32,                             \
-        [HLO_COSINE] = lane_cos_f32, [HLO_TAN] = lane_tan_f32, [HLO_SQRT] = lane_sqrt_f32,         \
-        [HLO_RSQRT] = lane_rsqrt_f32, [HLO_CBRT] = lane_cbrt_f32, [HLO_CHLO_ERF] = lane_erf_f32,   \
-        [HLO_CHLO_ERF_INV] = lane_erf_inv_f32, [HLO_POWER] = lane_pow_f32,                         \
-        [HLO_ATAN2] = lane_atan2_f32
+#define MATH_ROWS(S)                                                                               \
+    [HLO_EXPONENTIAL] = lane_exp_##S, [HLO_EXPONENTIAL_MINUS_ONE] = lane_expm1_##S,                \
+    [HLO_LOG] = lane_log_##S, [HLO_LOG_PLUS_ONE] = lane_log1p_##S, [HLO_TANH] = lane_tanh_##S,     \
+    [HLO_LOGISTIC] = lane_logistic_##S, [HLO_SINE] = lane_sin_##S, [HLO_COSINE] = lane_cos_##S,    \
+    [HLO_TAN] = lane_tan_##S, [HLO_SQRT] = lane_sqrt_##S, [HLO_RSQRT] = lane_rsqrt_##S,            \
+    [HLO_CBRT] = lane_cbrt_##S, [HLO_CHLO_ERF] = lane_erf_##S,                                     \
+    [HLO_CHLO_ERF_INV] = lane_erf_inv_##S, [HLO_POWER] = lane_pow_##S,                             \
+    [HLO_ATAN2] = lane_atan2_##S

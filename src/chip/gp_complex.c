@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // gp_complex.c — complex lanes: plain loops in double, rounded once for complex<f32>.
 //
-// Functions come from C's <complex.h> where it has them; the formulas of the others stand with
-// them.
-#include <complex.h>
-#include <math.h>
-
+// The functions are those of base/elem.h.
+#include "base/elem.h"
 #include "chip/gp.h"
 
 typedef double complex Z;
@@ -27,79 +24,15 @@ static void z_store64(void *p, size_t i, Z v) {
     f[0] = creal(v), f[1] = cimag(v);
 }
 
-// C's product and quotient repair infinities; XLA's plain formula does not. The plain product is
-// used, the quotient is scaled so that it neither overflows nor underflows early (after Smith).
-static Z z_mul(Z a, Z b) {
-    return CMPLX(creal(a) * creal(b) - cimag(a) * cimag(b),
-                 creal(a) * cimag(b) + cimag(a) * creal(b));
-}
-static Z z_div(Z a, Z b) {
-    double c = creal(b), d = cimag(b);
-    if (fabs(c) < fabs(d)) {
-        double r = c / d, den = c * r + d;
-        return CMPLX((creal(a) * r + cimag(a)) / den, (cimag(a) * r - creal(a)) / den);
-    }
-    if (c == 0 && d == 0)
-        return CMPLX(creal(a) / c, cimag(a) / c);
-    double r = d / c, den = c + d * r;
-    return CMPLX((creal(a) + cimag(a) * r) / den, (cimag(a) - creal(a) * r) / den);
-}
-static Z z_expm1(Z z) { // e^x cos y - 1 = expm1(x) cos y - 2 sin^2(y/2)
-    double x = creal(z), y = cimag(z), s = sin(0.5 * y);
-    return CMPLX(expm1(x) * cos(y) - 2 * s * s, exp(x) * sin(y));
-}
-static Z z_log1p(Z z) {
-    double x = creal(z), y = cimag(z);
-    double m = hypot(1 + x, y);
-    double re = fabs(x) < 0.5 && fabs(y) < 0.5 ? 0.5 * log1p(x * (2 + x) + y * y) : log(m);
-    return CMPLX(re, atan2(y, 1 + x));
-}
-static Z z_pow(Z a, Z b) {
-    if (creal(a) == 0 && cimag(a) == 0) {
-        if (creal(b) == 0 && cimag(b) == 0)
-            return 1;
-        return creal(b) > 0 ? CMPLX(0, 0) : CMPLX(creal(b) < 0 ? INFINITY : NAN, NAN);
-    }
-    double r = hypot(creal(a), cimag(a)), t = atan2(cimag(a), creal(a)), l = log(r);
-    double m = exp(creal(b) * l - cimag(b) * t), angle = cimag(b) * l + creal(b) * t;
-    return CMPLX(m * cos(angle), m * sin(angle));
-}
-static Z z_sign(Z z) {
-    double m = hypot(creal(z), cimag(z));
-    if (m == 0)
-        return z;
-    return CMPLX(creal(z) / m, cimag(z) / m);
-}
-static Z z_logistic(Z z) { return z_div(1, 1 + cexp(-z)); }
-static Z z_rsqrt(Z z) { return z_div(1, csqrt(z)); }
-static Z z_cbrt(Z z) {
-    if (creal(z) == 0 && cimag(z) == 0)
-        return z;
-    double r = cbrt(hypot(creal(z), cimag(z))), t = atan2(cimag(z), creal(z)) / 3;
-    return CMPLX(r * cos(t), r * sin(t));
-}
-static Z z_atan2(Z y, Z x) { // -i log((x + i y) / sqrt(x^2 + y^2))
-    Z u = CMPLX(creal(x) - cimag(y), cimag(x) + creal(y));
-    Z l = clog(z_div(u, csqrt(z_mul(x, x) + z_mul(y, y))));
-    return CMPLX(cimag(l), -creal(l));
-}
-static Z z_add(Z a, Z b) { return a + b; }
-static Z z_sub(Z a, Z b) { return a - b; }
+static Z z_add(Z a, Z b) { return CMPLX(creal(a) + creal(b), cimag(a) + cimag(b)); }
+static Z z_sub(Z a, Z b) { return CMPLX(creal(a) - creal(b), cimag(a) - cimag(b)); }
+static Z z_conj(Z z) { return CMPLX(creal(z), -cimag(z)); }
 static Z z_neg(Z z) { return CMPLX(-creal(z), -cimag(z)); }
-static Z
-z_square(Z z) { // real part as a product: x^2 - y^2 would be infinity minus infinity too early
-    double x = creal(z), y = cimag(z);
-    return CMPLX(fabs(x) == fabs(y) && isfinite(x) ? 0 : (x - y) * (x + y), x * y + x * y);
-}
-static Z
-z_exp(Z z) { // C knows the modulus of e^inf whatever the angle; a product of its parts does not
-    return isinf(creal(z)) && !isfinite(cimag(z)) ? CMPLX(NAN, NAN) : cexp(z);
-}
 static bool z_less(Z a, Z b) { // by real part, then by imaginary part
     return creal(a) < creal(b) || (creal(a) == creal(b) && cimag(a) < cimag(b));
 }
-static Z z_max(Z a, Z b) { return isnan(creal(a)) || isnan(cimag(a)) ? a : z_less(b, a) ? a : b; }
-static Z z_min(Z a, Z b) { return isnan(creal(a)) || isnan(cimag(a)) ? a : z_less(a, b) ? a : b; }
+static Z z_max(Z a, Z b) { return creal(a) != creal(a) || cimag(a) != cimag(a) ? a : z_less(b, a) ? a : b; }
+static Z z_min(Z a, Z b) { return creal(a) != creal(a) || cimag(a) != cimag(a) ? a : z_less(a, b) ? a : b; }
 
 #define LANE(name, BITS)                                                                           \
     static void name##_##BITS(void *dst, const void *const *src, size_t n, const int16_t *attr)
@@ -127,36 +60,36 @@ static Z z_min(Z a, Z b) { return isnan(creal(a)) || isnan(cimag(a)) ? a : z_les
     }
 TWO(lane_add, z_add)
 TWO(lane_sub, z_sub)
-TWO(lane_mul, z_mul)
-TWO(lane_div, z_div)
-TWO(lane_pow, z_pow)
-TWO(lane_atan2, z_atan2)
+TWO(lane_mul, elem_c_mul)
+TWO(lane_div, elem_c_div)
+TWO(lane_pow, elem_c_pow)
+TWO(lane_atan2, elem_c_atan2)
 TWO(lane_max, z_max)
 TWO(lane_min, z_min)
 ONE(lane_neg, z_neg)
-ONE(lane_sign, z_sign)
-ONE(lane_square, z_square)
-ONE(lane_exp, z_exp)
-ONE(lane_expm1, z_expm1)
-ONE(lane_log, clog)
-ONE(lane_log1p, z_log1p)
-ONE(lane_tanh, ctanh)
-ONE(lane_logistic, z_logistic)
-ONE(lane_sin, csin)
-ONE(lane_cos, ccos)
-ONE(lane_tan, ctan)
-ONE(lane_sqrt, csqrt)
-ONE(lane_rsqrt, z_rsqrt)
-ONE(lane_cbrt, z_cbrt)
-ONE(lane_conj, conj)
-ONE(lane_acos, cacos)
-ONE(lane_acosh, cacosh)
-ONE(lane_asin, casin)
-ONE(lane_asinh, casinh)
-ONE(lane_atan, catan)
-ONE(lane_atanh, catanh)
-ONE(lane_cosh, ccosh)
-ONE(lane_sinh, csinh)
+ONE(lane_sign, elem_c_sign)
+ONE(lane_square, elem_c_square)
+ONE(lane_exp, elem_c_exp)
+ONE(lane_expm1, elem_c_expm1)
+ONE(lane_log, elem_c_log)
+ONE(lane_log1p, elem_c_log1p)
+ONE(lane_tanh, elem_c_tanh)
+ONE(lane_logistic, elem_c_logistic)
+ONE(lane_sin, elem_c_sin)
+ONE(lane_cos, elem_c_cos)
+ONE(lane_tan, elem_c_tan)
+ONE(lane_sqrt, elem_c_sqrt)
+ONE(lane_rsqrt, elem_c_rsqrt)
+ONE(lane_cbrt, elem_c_cbrt)
+ONE(lane_conj, z_conj)
+ONE(lane_acos, elem_c_acos)
+ONE(lane_acosh, elem_c_acosh)
+ONE(lane_asin, elem_c_asin)
+ONE(lane_asinh, elem_c_asinh)
+ONE(lane_atan, elem_c_atan)
+ONE(lane_atanh, elem_c_atanh)
+ONE(lane_cosh, elem_c_cosh)
+ONE(lane_sinh, elem_c_sinh)
 
 static bool z_compare(Z a, Z b, int dir) {
     bool eq = creal(a) == creal(b) && cimag(a) == cimag(b);
@@ -185,7 +118,7 @@ static bool z_compare(Z a, Z b, int dir) {
         (void)attr;                                                                                \
         for (size_t i = 0; i < n; i++) {                                                           \
             Z z = z_load##BITS(src[0], i);                                                         \
-            ((T *)dst)[i] = (T)hypot(creal(z), cimag(z));                                          \
+            ((T *)dst)[i] = (T)elem_hypot(creal(z), cimag(z));                                          \
         }                                                                                          \
     }                                                                                              \
     LANE(lane_clamp, BITS) {                                                                       \

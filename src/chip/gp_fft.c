@@ -4,9 +4,7 @@
 // Each matrix of the transformed axes is one task: it is loaded into scratch, every axis is
 // transformed line by line by decimation in time over the prime factors of its length, and the
 // result is rounded once.
-#include <complex.h>
-#include <math.h>
-
+#include "base/elem.h"
 #include "chip/gp.h"
 
 typedef double complex Z;
@@ -181,8 +179,8 @@ static void fft_axis(const FftShape *s, Z *x, int axis, Z *room) {
     Z *line = room, *done = room + s->longest, *spare = done + s->longest,
       *roots = spare + s->longest;
     for (int64_t i = 0; i < n; i++) {
-        double angle = 2 * 3.14159265358979323846 * (double)i / (double)n;
-        roots[i] = CMPLX(cos(angle), s->inverse ? sin(angle) : -sin(angle));
+        Z root = elem_c_root(i, n);
+        roots[i] = s->inverse ? root : conj(root);
     }
     for (int64_t outer = 0; outer < s->elems / n / inner; outer++)
         for (int64_t c = 0; c < cols; c++) {

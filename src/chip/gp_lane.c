@@ -230,8 +230,6 @@ static LaneFn *class_lane(const GpLevel *level, LaneClass cls, uint16_t op) {
         return lane_c64[op];
     if (cls == LC_C128)
         return lane_c128[op];
-    if (cls == LC_F64 && lane_math_f64[op])
-        return lane_math_f64[op];
     if (cls == LC_F32 && lane_special_f32[op])
         return lane_special_f32[op];
     if (cls == LC_F64 && lane_special_f64[op])

@@ -4,13 +4,14 @@
 #include "chip/vmath_body.h"
 #include "chip/gp_body_int.h"
 #include "chip/gp_body_float.h"
+#include "chip/vmath_f64_body.h"
 #include "chip/gp_body_conv.h"
 #include "chip/gp_body_bf16.h"
 #include "chip/gp_body_reduce.h"
 
 const GpLevel GP_LEVEL = {
-    .lane = {[LC_F32] = {F32_ROWS},
-             [LC_F64] = {FLOAT_ROWS(f64), [HLO_SQRT] = lane_sqrt_f64},
+    .lane = {[LC_F32] = {FLOAT_ROWS(f32), MATH_ROWS(f32), ELEM_ROWS(f32)},
+             [LC_F64] = {FLOAT_ROWS(f64), MATH_ROWS(f64), ELEM_ROWS(f64)},
              [LC_I8] = {INT_ROWS(i8)},
              [LC_I16] = {INT_ROWS(i16)},
              [LC_I32] = {INT_ROWS(i32)},

@@ -1,114 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // gp_special.c — the rarer functions of the CHLO dialect, lane by lane in double, rounded once for
 // f32.
-#define _GNU_SOURCE // lgamma_r
 #include <math.h>
 
+#include "base/elem.h"
 #include "chip/gp.h"
-
-// psi(x): upward recurrence to 10, then the asymptotic series in Bernoulli numbers; negative x by
-// reflection.
-static double digamma(double x) {
-    static const double b[] = {1.0 / 12,  -1.0 / 120,     1.0 / 252, -1.0 / 240,
-                               1.0 / 132, -691.0 / 32760, 1.0 / 12,  -3617.0 / 8160};
-    const double pi = 3.14159265358979323846;
-    if (x == 0)
-        return copysign(INFINITY, -x);
-    if (x < 0 && x == floor(x))
-        return NAN;
-    double r = 0;
-    if (x < 0) {
-        double frac = x - floor(x);
-        r = -pi / tan(pi * frac);
-        x = 1 - x;
-    }
-    for (; x < 10; x++)
-        r -= 1 / x;
-    double z = 1 / (x * x), sum = 0;
-    for (int i = 7; i >= 0; i--)
-        sum = (sum + b[i]) * z;
-    return r + log(x) - 0.5 / x - sum;
-}
-
-// exp(-|x|) I1(x): the power series (all terms of one sign) up to 30, the asymptotic series above.
-static double bessel_i1e(double x) {
-    double a = fabs(x), sum, term;
-    if (a < 30) {
-        double q = 0.25 * a * a;
-        sum = term = 1;
-        for (int k = 1; k < 120 && term > sum * 1e-18; k++) {
-            term *= q / ((double)k * (k + 1));
-            sum += term;
-        }
-        return 0.5 * x * sum * exp(-a);
-    }
-    if (isinf(a))
-        return copysign(0, x);
-    sum = term = 1;
-    for (int k = 1; k < 40; k++) { // (4 - 1)(4 - 9)… / (k! (8x)^k), alternating
-        double odd = 2 * k - 1, next = -term * (4 - odd * odd) / (k * 8 * a);
-        if (fabs(next) >= fabs(term))
-            break;
-        term = next;
-        sum += term;
-    }
-    return copysign(sum / sqrt(2 * 3.14159265358979323846 * a), x);
-}
-
-// zeta(x, q) for x > 1, q > 0: its first terms, then the Euler-Maclaurin series in Bernoulli numbers.
-static double zeta_positive(double x, double q) {
-    static const double b[] = {1.0 / 12, -1.0 / 720, 1.0 / 30240, -1.0 / 1209600, 1.0 / 47900160,
-                               -691.0 / 1307674368000, 1.0 / 74724249600, -3617.0 / 10670622842880000};
-    double sum = 0, term;
-    for (; q < 18; q++) {
-        sum += term = pow(q, -x);
-        if (isinf(sum) || term < sum * 1e-18)
-            return sum;
-    }
-    term = pow(q, -x);
-    sum += term * q / (x - 1) + 0.5 * term;
-    double up = x * term / q; // x (x + 1) … (x + 2i) / q^(x + 2i + 1)
-    for (int i = 0; i < 8; i++) {
-        sum += up * b[i];
-        up *= (x + 2 * i + 1) * (x + 2 * i + 2) / (q * q);
-    }
-    return sum;
-}
-
-// Hurwitz zeta: poles at x = 1 and, for even x, at q = 0, -1, …; elsewhere left of zero only whole x have a
-// real value, the sum of both sides of zero.
-static double zeta(double x, double q) {
-    if (!(x >= 1) || isnan(q) || q == -INFINITY)
-        return NAN;
-    if (x == 1)
-        return INFINITY;
-    bool even = fmod(x, 2) == 0;
-    if (q <= 0 && q == floor(q))
-        return even ? INFINITY : NAN;
-    if (q < 0 && (isinf(x) || x != floor(x)))
-        return NAN;
-    if (isinf(q) || isinf(x))
-        return isinf(q) || q > 1 ? 0 : q == 1 ? 1 : INFINITY;
-    if (q > 0)
-        return zeta_positive(x, q);
-    double n = -floor(q), f = q + n;
-    double left = zeta_positive(x, 1 - f) - zeta_positive(x, n + 1 - f);
-    return zeta_positive(x, f) + (even ? left : -left);
-}
-
-static double polygamma(double n, double x) { // (-1)^(n+1) n! zeta(n + 1, x)
-    if (n == 0)
-        return digamma(x);
-    if (!(n > 0) || n != floor(n))
-        return NAN;
-    double v = tgamma(n + 1) * zeta(n + 1, x);
-    return fmod(n, 2) == 0 ? -v : v;
-}
-
-static double log_gamma(double x) {
-    int sign;
-    return lgamma_r(x, &sign);
-}
 
 #define LANE(name)                                                                                 \
     static void name(void *dst, const void *const *src, size_t n, const int16_t *attr)
@@ -158,39 +54,11 @@ LANE(lane_conj_f64) {
     (void)attr;
     memmove(dst, src[0], n * sizeof(double));
 }
-TWO(lane_polygamma, polygamma)
-TWO(lane_zeta, zeta)
-ONE(lane_acos, acos)
-ONE(lane_acosh, acosh)
-ONE(lane_asin, asin)
-ONE(lane_asinh, asinh)
-ONE(lane_atan, atan)
-ONE(lane_atanh, atanh)
-ONE(lane_bessel_i1e, bessel_i1e)
-ONE(lane_digamma, digamma)
-ONE(lane_erfc, erfc)
-ONE(lane_lgamma, log_gamma)
-ONE(lane_sinh, sinh)
-ONE(lane_tan, tan)
-
-// As frameworks expand it before they serialise a program: exp(x + log 1/2) + exp(-x + log 1/2),
-// every step rounded to the type.
-LANE(lane_cosh_f32) {
-    (void)attr;
-    const float half = -0.693147180559945309f;
-    for (size_t i = 0; i < n; i++) {
-        float x = ((const float *)src[0])[i], up = x + half, down = half - x;
-        ((float *)dst)[i] = (float)exp((double)up) + (float)exp((double)down);
-    }
-}
-LANE(lane_cosh_f64) {
-    (void)attr;
-    const double half = -0.693147180559945309;
-    for (size_t i = 0; i < n; i++) {
-        double x = ((const double *)src[0])[i];
-        ((double *)dst)[i] = exp(x + half) + exp(half - x);
-    }
-}
+TWO(lane_polygamma, elem_polygamma)
+TWO(lane_zeta, elem_zeta)
+ONE(lane_bessel_i1e, elem_bessel_i1e)
+ONE(lane_digamma, elem_digamma)
+ONE(lane_lgamma, elem_lgamma)
 
 LANE(lane_next_f32) {
     (void)attr;
@@ -276,13 +144,8 @@ LaneFn *lane_mulhi(int dtype) {
 }
 
 #define ROWS(T)                                                                                    \
-    [HLO_CHLO_ACOS] = lane_acos_##T, [HLO_CHLO_ACOSH] = lane_acosh_##T,                            \
-    [HLO_CHLO_ASIN] = lane_asin_##T, [HLO_CHLO_ASINH] = lane_asinh_##T,                            \
-    [HLO_CHLO_ATAN] = lane_atan_##T, [HLO_CHLO_ATANH] = lane_atanh_##T,                            \
-    [HLO_CHLO_BESSEL_I1E] = lane_bessel_i1e_##T, [HLO_CHLO_COSH] = lane_cosh_##T,                  \
-    [HLO_CHLO_DIGAMMA] = lane_digamma_##T, [HLO_CHLO_ERFC] = lane_erfc_##T,                        \
-    [HLO_CHLO_LGAMMA] = lane_lgamma_##T, [HLO_CHLO_SINH] = lane_sinh_##T,                          \
-    [HLO_CHLO_TAN] = lane_tan_##T, [HLO_CHLO_CONJ] = lane_conj_##T,                                \
+    [HLO_CHLO_BESSEL_I1E] = lane_bessel_i1e_##T, [HLO_CHLO_DIGAMMA] = lane_digamma_##T,            \
+    [HLO_CHLO_LGAMMA] = lane_lgamma_##T, [HLO_CHLO_CONJ] = lane_conj_##T,                          \
     [HLO_CHLO_IS_INF] = lane_is_inf_##T, [HLO_CHLO_IS_POS_INF] = lane_is_pos_inf_##T,              \
     [HLO_CHLO_IS_NEG_INF] = lane_is_neg_inf_##T, [HLO_CHLO_POLYGAMMA] = lane_polygamma_##T,        \
     [HLO_CHLO_ZETA] = lane_zeta_##T

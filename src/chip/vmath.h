@@ -35,7 +35,4 @@ typedef struct VMath {
 
 const VMath *vmath_f32(HostLevel level);
 
-// One double: erf_inv, which libm lacks.
-double vmath_erf_inv(double x);
-
 #endif

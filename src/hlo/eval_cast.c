@@ -3,6 +3,7 @@
 // reduce_precision, complex parts, is_finite, iota, next_after.
 #include <math.h>
 
+#include "base/elem.h"
 #include "hlo/eval_in.h"
 
 // --- convert
@@ -240,7 +241,7 @@ static double part_imag(bool is_complex, const double *x) {
     return is_complex ? x[1] : 0;
 }
 static double part_abs(bool is_complex, const double *x) {
-    return is_complex ? hypot(x[0], x[1]) : fabs(x[0]);
+    return is_complex ? elem_hypot(x[0], x[1]) : fabs(x[0]);
 }
 
 static void parts(Eval *e, OpId id, const Tensor *in, Tensor *out, PartFn *fn) {

@@ -4,9 +4,10 @@
 // The frame widens a chunk of each operand, applies the op's function to the chunk and stores it.
 // On floats each function is one line of double arithmetic: for f32 and narrower, add, subtract,
 // multiply, divide and sqrt in double rounded once give the IEEE result of the type itself, and the
-// other functions are libm's double ones rounded once.
+// other functions are those of base/elem.h rounded once.
 #include <math.h>
 
+#include "base/elem.h"
 #include "hlo/eval_in.h"
 
 #define UNARY(name, expr)                                                                          \
@@ -25,11 +26,6 @@
             ((double *)r)[i] = (expr);                                                             \
         }                                                                                          \
     }
-
-static double logistic(double x) { // no overflow on either side
-    double t = exp(-fabs(x));
-    return x >= 0 ? 1 / (1 + t) : t / (1 + t);
-}
 
 static double sign(double x) { // keeps the zeros and NaN
     return x > 0 ? 1 : x < 0 ? -1 : x;
@@ -51,67 +47,52 @@ static double minimum(double x, double y) {
     return x < y ? x : y;
 }
 
-// As frameworks expand it before they serialise a program: exp(x + log 1/2) + exp(-x + log 1/2), which
-// overflows only where cosh does. Each step rounds to the type (narrow types: to f32), so large
-// arguments lose some bits; expected values have lost the same.
-static void f_cosh(int dtype, size_t n, void *r, const void *a, const void *b) {
-    (void)b;
-    bool single = dtype != DT_F64;
-    double half = single ? (float)-M_LN2 : -M_LN2;
-    for (size_t i = 0; i < n; i++) {
-        double x = ((const double *)a)[i];
-        double up = x + half, down = half - x;
-        up = exp(single ? (float)up : up);
-        down = exp(single ? (float)down : down);
-        ((double *)r)[i] = single ? (double)((float)up + (float)down) : up + down;
-    }
-}
-
-UNARY(acos, acos(x))
-UNARY(acosh, acosh(x))
-UNARY(asin, asin(x))
-UNARY(asinh, asinh(x))
-UNARY(atan, atan(x))
-UNARY(atanh, atanh(x))
-UNARY(bessel_i1e, special_bessel_i1e(x))
-UNARY(cbrt, cbrt(x))
+UNARY(acos, elem_acos(x))
+UNARY(acosh, elem_acosh(x))
+UNARY(asin, elem_asin(x))
+UNARY(asinh, elem_asinh(x))
+UNARY(atan, elem_atan(x))
+UNARY(atanh, elem_atanh(x))
+UNARY(bessel_i1e, elem_bessel_i1e(x))
+UNARY(cbrt, elem_cbrt(x))
 UNARY(ceil, ceil(x))
-UNARY(cosine, cos(x))
-UNARY(digamma, special_digamma(x))
-UNARY(erf, erf(x))
-UNARY(erf_inv, special_erf_inv(x))
-UNARY(erfc, erfc(x))
-UNARY(exponential, exp(x))
-UNARY(expm1, expm1(x))
+UNARY(cosh, dtype == DT_F64 ? elem_cosh(x) : elem_cosh_f32((float)x))
+UNARY(cosine, elem_cos(x))
+UNARY(digamma, elem_digamma(x))
+UNARY(erf, elem_erf(x))
+UNARY(erf_inv, elem_erf_inv(x))
+UNARY(erfc, elem_erfc(x))
+UNARY(exponential, elem_exp(x))
+UNARY(expm1, elem_expm1(x))
 UNARY(floor, floor(x))
-UNARY(lgamma, lgamma(x))
-UNARY(log, log(x))
-UNARY(log1p, log1p(x))
-UNARY(logistic, logistic(x))
+UNARY(lgamma, elem_lgamma(x))
+UNARY(log, elem_log(x))
+UNARY(log1p, elem_log1p(x))
+UNARY(logistic, elem_logistic(x))
 UNARY(conj, x)
 UNARY(negate, -x)
 UNARY(round_afz, round(x))
 UNARY(round_even, nearbyint(x)) // the rounding mode is never changed
-UNARY(rsqrt, 1 / sqrt(x))
+UNARY(rsqrt, elem_rsqrt(x))
 UNARY(sign, sign(x))
-UNARY(sine, sin(x))
-UNARY(sinh, sinh(x))
+UNARY(sine, elem_sin(x))
+UNARY(sinh, elem_sinh(x))
 UNARY(sqrt, sqrt(x))
 UNARY(square, x *x)
-UNARY(tan, tan(x))
-UNARY(tanh, tanh(x))
+UNARY(tan, elem_tan(x))
+UNARY(tanh, elem_tanh(x))
 UNARY(abs, fabs(x))
 BINARY(add, x + y)
-BINARY(atan2, atan2(x, y))
+BINARY(atan2, elem_atan2(x, y))
 BINARY(divide, x / y)
 BINARY(maximum, maximum(x, y))
 BINARY(minimum, minimum(x, y))
 BINARY(multiply, x *y)
-BINARY(polygamma, special_polygamma(x, y))
-BINARY(power, pow(x, y))
+BINARY(polygamma, elem_polygamma(x, y))
+BINARY(power, elem_pow(x, y))
 BINARY(remainder, fmod(x, y))
 BINARY(subtract, x - y)
-BINARY(zeta, special_zeta(x, y))
+BINARY(zeta, elem_zeta(x, y))
 
 WideFn *eval_ew_float(HloOpcode code) {
     static WideFn *const table[HLO_OPCODE_COUNT] = {

@@ -5,9 +5,7 @@
 // by n. RFFT keeps n/2 + 1 outputs of its innermost axis; IRFFT fills the missing half by conjugate
 // symmetry. A line of length n = p·q splits by its smallest prime p (Cooley–Tukey); primes are
 // summed directly.
-#include <complex.h>
-#include <math.h>
-
+#include "base/elem.h"
 #include "hlo/eval_in.h"
 
 typedef double complex cplx;
@@ -17,13 +15,8 @@ static cplx mul(cplx a, cplx b) {
     return CMPLX(ar * br - ai * bi, ar * bi + ai * br);
 }
 
-// exp(2 pi i k / n), with the angle reduced exactly
 static cplx root(int64_t k, int64_t n) {
-    k = (k % n + n) % n;
-    if (4 * k == n || 2 * k == n || 4 * k == 3 * n || k == 0)
-        return k == 0 ? 1 : 2 * k == n ? -1 : 4 * k == n ? CMPLX(0, 1) : CMPLX(0, -1);
-    double t = 2 * M_PI * ((double)k / (double)n);
-    return CMPLX(cos(t), sin(t));
+    return elem_c_root((k % n + n) % n, n);
 }
 
 // Transforms n elements x[0], x[step], … into y[0..n). w: roots of unity of the whole length

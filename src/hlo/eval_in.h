@@ -4,7 +4,6 @@
 //   eval.c         entry points, the table of handlers, running a region, memory of a run
 //   eval_num.c     elements in and out of their wide form
 //   eval_ew*.c     elementwise ops: frame and floats, integers, complex
-//   eval_special.c functions that libm lacks
 //   eval_cast.c    convert, bitcast_convert, reduce_precision, iota and relatives
 //   eval_cmp.c     compare, select, clamp
 //   eval_move.c    shape and data movement; eval_index.c gather, scatter, dynamic slices
@@ -130,12 +129,6 @@ WideFn *eval_ew_float(HloOpcode code); // NULL when the op is not defined on flo
 WideFn *eval_ew_int(HloOpcode code);
 WideFn *eval_ew_complex(HloOpcode code);
 WideFn *eval_ew(HloOpcode code, int dtype); // by the type's class
-
-double special_erf_inv(double x);
-double special_digamma(double x);
-double special_bessel_i1e(double x);
-double special_zeta(double x, double q);
-double special_polygamma(double n, double x);
 
 // --- eval_red.c: a region applied to scalars
 // ---------------------------------------------------------

@@ -8,6 +8,7 @@
 // of magnitude is claimed.
 #include <math.h>
 
+#include "base/elem.h"
 #include "hlo/coll.h"
 #include "isa/kern.h"
 
@@ -119,6 +120,12 @@ static double in_elems(const Kern *k) { return k->nin ? (double)k->in[0].elems :
 
 static double out_factor(const Kern *k) { return k->nout ? type_factor(k->out[0].dtype) : 1; }
 
+static double binary_log(double n) { // at least 1, exact at powers of two
+    int k;
+    double m = frexp(fmax(2, n), &k);
+    return k - 1 + elem_log(2 * m) * 1.4426950408889634;
+}
+
 // n log2 n comparisons along the sorted dimension, each carrying every operand.
 static void work_sort(const Kern *k, KWork *w) {
     const HloAttr *d = kern_attr(k, k->op == HLO_SORT ? AK_DIMENSION : AK_K);
@@ -127,7 +134,7 @@ static void work_sort(const Kern *k, KWork *w) {
     if (k->op == HLO_SORT && d && d->i >= 0 && k->nin && d->i < k->in[0].rank)
         len = (double)k->in[0].dims[d->i];
     w->elems = n;
-    w->steps = n * fmax(1, ceil(log2(fmax(2, len)))) * (region_steps(k, 0) + (double)k->nin);
+    w->steps = n * ceil(binary_log(len)) * (region_steps(k, 0) + (double)k->nin);
 }
 
 static void work_red(const Kern *k, KWork *w) {
@@ -197,7 +204,7 @@ static void work_misc(const Kern *k, KWork *w) {
         break;
     case HLO_FFT: {
         double n = attr_product(k, AK_FFT_LENGTH);
-        w->steps = 10 * w->elems * fmax(1, log2(fmax(2, n)));
+        w->steps = 10 * w->elems * binary_log(n);
         break;
     }
     case HLO_RNG:
