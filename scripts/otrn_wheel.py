@@ -40,13 +40,13 @@ def _project():
 
 
 def _make():
-    library = "build/libotrn_pjrt.so"
+    libraries = ["build/libotrn_pjrt.so", "build/libotrn.so"]  # for JAX, for the rest
     jobs = f"-j{os.cpu_count() or 1}"
     try:
-        subprocess.run(["make", jobs, library], cwd=ROOT, check=True)
+        subprocess.run(["make", jobs, *libraries], cwd=ROOT, check=True)
     except FileNotFoundError:
         raise SystemExit("opentrn: building needs make and a C compiler") from None
-    return ROOT / library
+    return [ROOT / library for library in libraries]
 
 
 def _metadata(project):
@@ -106,9 +106,10 @@ get_requires_for_build_editable = get_requires_for_build_sdist = get_requires_fo
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    library = _make()
-    files = {f"opentrn/{p.name}": p.read_bytes() for p in sorted(PACKAGE.glob("*.py"))}
-    files[f"opentrn/{library.name}"] = library.read_bytes()
+    libraries = _make()
+    sources = sorted(PACKAGE.rglob("*.py"))
+    files = {f"opentrn/{p.relative_to(PACKAGE).as_posix()}": p.read_bytes() for p in sources}
+    files |= {f"opentrn/{library.name}": library.read_bytes() for library in libraries}
     return _write_wheel(wheel_directory, files)
 
 

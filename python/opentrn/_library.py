@@ -9,16 +9,16 @@ import pathlib
 NAME = "libotrn_pjrt.so"
 
 
-def library_path():
+def library_path(name=NAME):
     """OTRN_PJRT_LIBRARY, else build/ of the source tree this file is in, else the one in the
-    package."""
+    package. Other libraries lie beside the plugin."""
     given = os.environ.get("OTRN_PJRT_LIBRARY")
     if given:
-        return given
+        return str(pathlib.Path(given).parent / name) if name != NAME else given
     package = pathlib.Path(__file__).resolve().parent
     tree = package.parent.parent
     in_tree = (tree / "include" / "otrn.h").exists()
-    return str((tree / "build" if in_tree else package) / NAME)
+    return str((tree / "build" if in_tree else package) / name)
 
 
 @functools.cache

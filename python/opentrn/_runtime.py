@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""include/otrn.h through ctypes: compile a program, run it on plain pointers, ask for modelled time.
+
+The structures below repeat the header's; tests/torch/test_runtime.py runs a program through each call.
+"""
+
+import ctypes
+import functools
+import os
+import threading
+
+from opentrn import _library
+
+MAX_RANK = 32
+ENGINES = 7
+
+
+class Error(RuntimeError):
+    """What the library says, with its code ("CAPACITY", …) in `code`."""
+
+    def __init__(self, code, text):
+        super().__init__(text)
+        self.code = code
+
+
+class _Error(ctypes.Structure):
+    _fields_ = [
+        ("code", ctypes.c_int),
+        ("line", ctypes.c_uint32),
+        ("col", ctypes.c_uint32),
+        ("file", ctypes.c_char * 256),
+        ("text", ctypes.c_char * 1024),
+        ("hint", ctypes.c_char * 512),
+    ]
+
+
+class _Option(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("value", ctypes.c_char_p)]
+
+
+class _Type(ctypes.Structure):
+    _fields_ = [
+        ("dtype", ctypes.c_int),
+        ("rank", ctypes.c_int),
+        ("dims", ctypes.c_int64 * MAX_RANK),
+    ]
+
+
+class _Memory(ctypes.Structure):
+    _fields_ = [
+        (name, ctypes.c_uint64)
+        for name in (
+            "arg_bytes",
+            "result_bytes",
+            "alias_bytes",
+            "scratch_bytes",
+            "const_bytes",
+            "code_bytes",
+            "peak_bytes",
+            "capacity_bytes",
+        )
+    ]
+
+
+class _Report(ctypes.Structure):
+    _fields_ = [
+        ("target", ctypes.c_char * 64),
+        ("total_us", ctypes.c_double),
+        ("busy_us", ctypes.c_double * ENGINES),
+        ("instructions", ctypes.c_uint64 * ENGINES),
+        ("flops", ctypes.c_double),
+        ("hbm_bytes", ctypes.c_double),
+        ("hbm_peak_bytes", ctypes.c_double),
+        ("usd_per_hour", ctypes.c_double),
+        ("unknown_loops", ctypes.c_uint64),
+    ]
+
+
+_P = ctypes.c_void_p
+_PROTOTYPES = {  # name: (result, arguments)
+    "otrn_open": (ctypes.c_int, [_P, ctypes.c_size_t, _P, _P]),
+    "otrn_compile": (ctypes.c_int, [_P, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, _P, _P]),
+    "otrn_exe_free": (None, [_P]),
+    "otrn_exe_bytes": (_P, [_P, _P]),
+    "otrn_exe_num_args": (ctypes.c_size_t, [_P]),
+    "otrn_exe_num_results": (ctypes.c_size_t, [_P]),
+    "otrn_exe_arg_type": (ctypes.POINTER(_Type), [_P, ctypes.c_size_t]),
+    "otrn_exe_result_type": (ctypes.POINTER(_Type), [_P, ctypes.c_size_t]),
+    "otrn_exe_result_alias": (ctypes.c_int64, [_P, ctypes.c_size_t]),
+    "otrn_exe_memory": (None, [_P, _P]),
+    "otrn_exe_cached": (ctypes.c_int, [_P]),
+    "otrn_execute": (ctypes.c_int, [_P, _P, _P, _P]),
+    "otrn_time": (ctypes.c_int, [_P, ctypes.c_char_p, _P, _P]),
+    "otrn_trace": (ctypes.c_int, [_P, ctypes.c_char_p, ctypes.c_char_p, _P]),
+    "otrn_engine_name": (ctypes.c_char_p, [ctypes.c_int]),
+    "otrn_dtype_name": (ctypes.c_char_p, [ctypes.c_int]),
+    "otrn_status_name": (ctypes.c_char_p, [ctypes.c_int]),
+    "otrn_error_print": (ctypes.c_size_t, [_P, ctypes.c_char_p, ctypes.c_size_t]),
+}
+
+
+@functools.cache
+def _load():
+    library = ctypes.CDLL(_library.library_path("libotrn.so"))
+    for name, (result, arguments) in _PROTOTYPES.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+def _raise(library, error):
+    out = ctypes.create_string_buffer(4096)
+    library.otrn_error_print(ctypes.byref(error), out, len(out))
+    raise Error(library.otrn_status_name(error.code).decode(), out.value.decode().strip())
+
+
+class Environment:
+    """One virtual core. Options not given come from the environment, as everywhere."""
+
+    def __init__(self, **options):
+        self.library = _load()
+        rows = (_Option * max(1, len(options)))(
+            *[_Option(k.encode(), str(v).encode()) for k, v in options.items()]
+        )
+        self._handle = _P()
+        error = _Error()
+        if self.library.otrn_open(
+            rows, len(options), ctypes.byref(self._handle), ctypes.byref(error)
+        ):
+            _raise(self.library, error)
+
+    def compile(self, program, name):
+        """program: bytes of StableHLO text or bytecode, or of an artifact."""
+        handle, error = _P(), _Error()
+        if self.library.otrn_compile(
+            self._handle,
+            program,
+            len(program),
+            name.encode(),
+            ctypes.byref(handle),
+            ctypes.byref(error),
+        ):
+            _raise(self.library, error)
+        return Executable(self, handle)
+
+
+class Executable:
+    def __init__(self, env, handle):
+        self._env = env  # outlives its programs
+        self._library = env.library
+        self._handle = handle
+        self._execute = env.library.otrn_execute
+        self._args = _P * max(1, env.library.otrn_exe_num_args(handle))
+        self._results = _P * max(1, env.library.otrn_exe_num_results(handle))
+        self._reports = {}
+
+    def __del__(self):
+        self._library.otrn_exe_free(self._handle)
+
+    @property
+    def cached(self):
+        return bool(self._library.otrn_exe_cached(self._handle))
+
+    def aliases(self):
+        """For each result the argument whose memory it takes over, or -1."""
+        count = self._library.otrn_exe_num_results(self._handle)
+        return [self._library.otrn_exe_result_alias(self._handle, i) for i in range(count)]
+
+    def _types(self, count, get):
+        types = (get(self._handle, i).contents for i in range(count))
+        name = self._library.otrn_dtype_name
+        return [(name(t.dtype).decode(), tuple(t.dims[: t.rank])) for t in types]
+
+    def arg_types(self):
+        library = self._library
+        return self._types(library.otrn_exe_num_args(self._handle), library.otrn_exe_arg_type)
+
+    def result_types(self):
+        library = self._library
+        return self._types(library.otrn_exe_num_results(self._handle), library.otrn_exe_result_type)
+
+    def run(self, args, results):
+        """args, results: addresses of dense row-major memory."""
+        error = _Error()
+        if self._execute(
+            self._handle, self._args(*args), self._results(*results), ctypes.byref(error)
+        ):
+            _raise(self._library, error)
+
+    def artifact(self):
+        size = ctypes.c_size_t()
+        at = self._library.otrn_exe_bytes(self._handle, ctypes.byref(size))
+        return ctypes.string_at(at, size.value)
+
+    def memory(self):
+        out = _Memory()
+        self._library.otrn_exe_memory(self._handle, ctypes.byref(out))
+        return {name: getattr(out, name) for name, _ in _Memory._fields_}
+
+    def report(self, target=None):
+        """Modelled time of one run, as the dict that opentrn.report gives."""
+        if target not in self._reports:
+            out, error = _Report(), _Error()
+            wanted = target.encode() if target else None
+            if self._library.otrn_time(
+                self._handle, wanted, ctypes.byref(out), ctypes.byref(error)
+            ):
+                _raise(self._library, error)
+            engines = [self._library.otrn_engine_name(i).decode() for i in range(ENGINES)]
+            self._reports[target] = {
+                "target": out.target.decode(),
+                "total_us": out.total_us,
+                "busy_us": dict(zip(engines, out.busy_us, strict=True)),
+                "instructions": dict(zip(engines, out.instructions, strict=True)),
+                "flops": out.flops,
+                "hbm_bytes": out.hbm_bytes,
+                "hbm_peak_bytes": out.hbm_peak_bytes,
+                "usd_per_hour": out.usd_per_hour,
+                "unknown_loops": out.unknown_loops,
+            }
+        return self._reports[target]
+
+
+_lock = threading.Lock()
+_default = {}  # process id -> Environment: a forked child opens a device of its own
+
+
+def default_environment():
+    with _lock:
+        pid = os.getpid()
+        if pid not in _default:
+            _default.clear()
+            _default[pid] = Environment()
+        return _default[pid]

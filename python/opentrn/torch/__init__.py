@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch on opentrn.
+
+    import opentrn.torch
+    model = torch.compile(model, backend="opentrn")
+
+CPU tensors stay where they are: the device works on their memory. See docs/from-gpu.md.
+"""
+
+from opentrn.torch import settings
+from opentrn.torch.register import register
+
+register()
+
+from opentrn.torch.backend import backend  # noqa: E402
+
+__all__ = ["backend", "settings"]

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The torch.compile backend: AOTAutograd's graphs, lowered and compiled for the device."""
+
+import contextlib
+import functools
+
+import torch
+from functorch.compile import min_cut_rematerialization_partition
+from torch._dynamo.backends.common import aot_autograd
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from opentrn.torch import decompositions, randomness
+from opentrn.torch.plan import Plan
+
+
+def _compile(kind, module, example_inputs):
+    if kind != "backward":
+        randomness.replace_random(module)
+    plan = Plan(module, f"torch.{kind}")
+
+    def run(args):
+        return plan(args)
+
+    run._boxed_call = True  # one list of arguments, ours to empty
+    return run
+
+
+def _partition(module, joint_inputs, **kwargs):
+    randomness.replace_random(module)
+    return min_cut_rematerialization_partition(module, joint_inputs, **kwargs)
+
+
+_aot = aot_autograd(
+    fw_compiler=functools.partial(_compile, "forward"),
+    bw_compiler=functools.partial(_compile, "backward"),
+    inference_compiler=functools.partial(_compile, "inference"),
+    decompositions=decompositions.table(),
+    partition_fn=_partition,
+    keep_inference_input_mutations=True,
+)
+
+
+@contextlib.contextmanager
+def plain_attention():
+    """Attention is captured as products and a softmax, which the device knows; CPU kernels for the
+    whole of it would only be a name to it."""
+    with sdpa_kernel(SDPBackend.MATH):
+        yield
+
+
+def backend(module, example_inputs, **_):
+    """`torch.compile(model, backend="opentrn")`"""
+    with plain_attention():
+        return _aot(module, example_inputs)

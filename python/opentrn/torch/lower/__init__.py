@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ATen and prims operators as StableHLO; importing this fills the table."""
+
+from opentrn.torch.lower import contract, elementwise, index, random, reduce, shape
+from opentrn.torch.lower.table import TABLE, NotLowered
+
+__all__ = [
+    "TABLE",
+    "NotLowered",
+    "contract",
+    "elementwise",
+    "index",
+    "random",
+    "reduce",
+    "shape",
+]

@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators that join the elements of one or more dimensions: sums, extremes, scans, sorting."""
+
+import math
+
+import torch
+
+from opentrn.torch import dtypes
+from opentrn.torch.lower.table import NotLowered, dim_of, dims_of, highest, lowers, lowest
+
+
+def keep(b, y, x, dims, keepdim):
+    if not keepdim:
+        return y
+    return b.reshape(y, [1 if i in dims else d for i, d in enumerate(x.shape)])
+
+
+def sum_in(b, x, dims, kind):
+    """Sum in this type, 0-dimensional tensors included."""
+    return b.sum(b.cast(x, kind), dims)
+
+
+@lowers("aten.sum.dim_IntList", "aten.sum.default", "prims.sum.default")
+def sum_dims(b, out, x, dims=None, keepdim=False, *, dtype=None, output_dtype=None):
+    dims = dims_of(dims, x.rank)
+    kind = dtypes.accumulator(out.dtype)
+    y = keep(b, sum_in(b, x, dims, kind), x, dims, keepdim)
+    return b.cast(y, out.dtype)
+
+
+def _count(x, dims):
+    n = 1
+    for d in dims:
+        n *= x.shape[d]
+    return n
+
+
+@lowers("aten.mean.dim", "aten.mean.default")
+def mean(b, out, x, dims=None, keepdim=False, *, dtype=None):
+    dims = dims_of(dims, x.rank)
+    kind = torch.float32 if out.dtype in dtypes.NARROW else out.dtype
+    total = sum_in(b, x, dims, kind)
+    y = b.div(total, b.constant(_count(x, dims), kind))
+    return b.cast(keep(b, y, x, dims, keepdim), out.dtype)
+
+
+@lowers("aten.var.correction", "prims.var.default")
+def var(b, out, x, dims=None, correction=None, keepdim=False, **_):
+    dims = dims_of(dims, x.rank)
+    kind = torch.float32 if out.dtype in dtypes.NARROW else out.dtype
+    if x.dtype.is_complex:
+        raise NotLowered("the variance of complex numbers")
+    x = b.cast(x, kind)
+    n = _count(x, dims)
+    mid = b.div(b.sum(x, dims), b.constant(n, kind))
+    away = b.sub(x, keep(b, mid, x, dims, True))
+    total = b.sum(b.mul(away, away), dims)
+    free = max(0, n - (1 if correction is None else correction))
+    y = b.div(total, b.constant(free, kind))
+    return b.cast(keep(b, y, x, dims, keepdim), out.dtype)
+
+
+@lowers("aten.prod.dim_int", "aten.prod.default")
+def prod(b, out, x, dim=None, keepdim=False, *, dtype=None):
+    dims = dims_of(dim, x.rank)
+    kind = dtypes.accumulator(out.dtype)
+    x = b.cast(x, kind)
+    y = b.reduce(x, 1, dims, "multiply") if dims else x
+    return b.cast(keep(b, y, x, dims, keepdim), out.dtype)
+
+
+def _extreme(operation, start):
+    def lower(b, out, x, dims=None, keepdim=False):
+        dims = dims_of(dims, x.rank)
+        if not dims:
+            return x
+        name = operation
+        if x.dtype == torch.bool:
+            name = "or" if operation == "maximum" else "and"
+        return keep(b, b.reduce(x, start(x.dtype), dims, name), x, dims, keepdim)
+
+    return lower
+
+
+lowers("aten.amax.default", "aten.max.default")(_extreme("maximum", lowest))
+lowers("aten.amin.default", "aten.min.default")(_extreme("minimum", highest))
+
+
+def _truth(operation, start):
+    def lower(b, out, x, dims=None, keepdim=False):
+        # An empty list of dimensions joins nothing here, unlike everywhere else.
+        dims = [] if dims is not None and dims == [] else dims_of(dims, x.rank)
+        y = b.cast(x, torch.bool)
+        y = b.reduce(y, start, dims, operation) if dims else y
+        return b.cast(keep(b, y, x, dims, keepdim), out.dtype)
+
+    return lower
+
+
+lowers("aten.any.default", "aten.any.dim", "aten.any.dims")(_truth("or", False))
+lowers("aten.all.default", "aten.all.dim", "aten.all.dims")(_truth("and", True))
+
+
+def _best(b, x, dim, larger):
+    """The extreme along a dimension and where it first stands; NaN counts as the extreme."""
+    start = lowest(x.dtype) if larger else highest(x.dtype)
+    if x.dtype == torch.bool:
+        x = b.cast(x, torch.uint8)
+        start = 0 if larger else 255
+    where = b.iota(x.shape, dim)
+    none = torch.iinfo(torch.int64).max
+    direction = "gt" if larger else "lt"
+
+    def body(b, old, new):
+        wins = b.compare(direction, new[0], old[0])
+        ties = b.compare("eq", new[0], old[0])
+        if x.dtype.is_floating_point:
+            old_nan, new_nan = b.is_nan(old[0]), b.is_nan(new[0])
+            wins = b.logical_or(wins, b.logical_and(new_nan, b.logical_not(old_nan)))
+            ties = b.logical_or(ties, b.logical_and(new_nan, old_nan))
+        first = b.logical_and(ties, b.compare("lt", new[1], old[1]))
+        take = b.logical_or(wins, first)
+        return [b.select(take, new[0], old[0]), b.select(take, new[1], old[1])]
+
+    inits = [b.constant(start, x.dtype), b.constant(none, torch.int64)]
+    return b.reduce_many([x, where], inits, [dim], body)
+
+
+def _best_along(b, out, x, dim, keepdim, larger):
+    if x.rank == 0:
+        return [x, b.constant(0, torch.int64)]
+    dim = dim_of(dim, x.rank)
+    value, where = _best(b, x, dim, larger)
+    value, where = (keep(b, v, x, [dim], keepdim) for v in (value, where))
+    return [b.cast(value, out[0].dtype), where]
+
+
+@lowers("aten.max.dim")
+def max_dim(b, out, x, dim, keepdim=False):
+    return _best_along(b, out, x, dim, keepdim, True)
+
+
+@lowers("aten.min.dim")
+def min_dim(b, out, x, dim, keepdim=False):
+    return _best_along(b, out, x, dim, keepdim, False)
+
+
+def _argbest(larger):
+    def lower(b, out, x, dim=None, keepdim=False):
+        if x.rank == 0:
+            return b.constant(0, torch.int64, out.shape)
+        if dim is None:
+            where = _best(b, b.reshape(x, [x.numel]), 0, larger)[1]
+            return b.reshape(where, out.shape)
+        dim = dim_of(dim, x.rank)
+        return keep(b, _best(b, x, dim, larger)[1], x, [dim], keepdim)
+
+    return lower
+
+
+lowers("aten.argmax.default")(_argbest(True))
+lowers("aten.argmin.default")(_argbest(False))
+
+
+@lowers("aten.linalg_vector_norm.default")
+def vector_norm(b, out, x, order=2, dims=None, keepdim=False, *, dtype=None):
+    dims = dims_of(dims, x.rank)
+    kind = torch.float32 if out.dtype in dtypes.NARROW else out.dtype
+    size = b.unary("abs", x, kind if x.dtype.is_complex else x.dtype)
+    size = b.cast(size, kind)
+    if order == math.inf:
+        y = b.reduce(size, lowest(kind), dims, "maximum") if dims else size
+    elif order == -math.inf:
+        y = b.reduce(size, highest(kind), dims, "minimum") if dims else size
+    elif order == 0:
+        y = b.sum(b.cast(b.compare("ne", size, b.constant(0, kind)), kind), dims)
+    elif order == 1:
+        y = b.sum(size, dims)
+    elif order == 2:
+        y = b.unary("sqrt", b.sum(b.mul(size, size), dims))
+    else:
+        power = b.binary("power", size, b.constant(order, kind))
+        y = b.binary("power", b.sum(power, dims), b.constant(1 / order, kind))
+    return b.cast(keep(b, y, x, dims, keepdim), out.dtype)
+
+
+# --- scans -----------------------------------------------------------------------------------------
+
+
+def _scan(b, x, dim, start, join):
+    """Running total in log2(n) steps, each adding what stands 1, 2, 4, … places before."""
+    fill = b.constant(start, x.dtype)
+    step = 1
+    while step < x.shape[dim]:
+        head = b.slice_dim(x, dim, 0, x.shape[dim] - step)
+        low = [step if i == dim else 0 for i in range(x.rank)]
+        x = join(x, b.pad(head, fill, low, [0] * x.rank))
+        step *= 2
+    return x
+
+
+def _running(start, name):
+    def lower(b, out, x, dim, *, dtype=None):
+        x = b.cast(x, out.dtype)
+        if x.rank == 0:
+            return x
+        kind = torch.float32 if out.dtype in dtypes.NARROW else out.dtype
+        y = b.cast(x, kind)
+        y = _scan(b, y, dim_of(dim, x.rank), start, lambda u, v: b.binary(name, u, v))
+        return b.cast(y, out.dtype)
+
+    return lower
+
+
+lowers("aten.cumsum.default")(_running(0, "add"))
+lowers("aten.cumprod.default")(_running(1, "multiply"))
+
+
+# --- order -----------------------------------------------------------------------------------------
+
+
+def _sorted(b, x, dim, descending):
+    """Values and indices; NaN is larger than everything."""
+    key = b.cast(x, torch.uint8) if x.dtype == torch.bool else x
+
+    def before(b, u, v):
+        first, second = (v, u) if descending else (u, v)
+        less = b.compare("lt", first, second)
+        if key.dtype.is_floating_point:
+            nan = b.logical_and(b.is_nan(second), b.logical_not(b.is_nan(first)))
+            less = b.logical_or(less, nan)
+        return less
+
+    values, where = b.sort([key, b.iota(x.shape, dim)], dim, before)
+    return b.cast(values, x.dtype), where
+
+
+@lowers("aten.sort.default", "aten.sort.stable")
+def sort(b, out, x, *args, dim=-1, descending=False, stable=None):
+    args = list(args)
+    if args and (args[0] is None or isinstance(args[0], bool)):
+        args.pop(0)  # sort.stable has `stable` first
+    dim = args[0] if args else dim
+    descending = args[1] if len(args) > 1 else descending
+    if x.rank == 0:
+        return [x, b.constant(0, torch.int64)]
+    return list(_sorted(b, x, dim_of(dim, x.rank), descending))
+
+
+@lowers("aten.topk.default")
+def topk(b, out, x, k, dim=-1, largest=True, sorted=True):
+    if x.rank == 0:
+        return [b.reshape(x, out[0].shape), b.constant(0, torch.int64, out[1].shape)]
+    dim = dim_of(dim, x.rank)
+    values, where = _sorted(b, x, dim, largest)
+    return [b.slice_dim(v, dim, 0, k) for v in (values, where)]

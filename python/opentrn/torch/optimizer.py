@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiled optimizer steps whose learning rate may change.
+
+Dynamo compiles a plain number into the graph, so a schedule would mean a program per step. While a
+compiled step runs, each learning rate that is a number is replaced by a tensor that holds it, always
+the same tensor; afterwards the number is back, and neither schedulers nor checkpoints see a difference.
+The replacement is done by torch's own hooks around every optimizer step.
+"""
+
+import weakref
+
+import torch
+from torch.optim.optimizer import (
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
+
+_rates = weakref.WeakKeyDictionary()  # optimizer -> {group number: tensor}
+_numbers = weakref.WeakKeyDictionary()  # optimizer -> [(group, key, number)] while a step runs
+
+
+def _compiling_for_us():
+    """True inside a region that torch.compile runs with this backend."""
+    step = torch._C._dynamo.eval_frame.get_eval_frame_callback()
+    while step is not None and not isinstance(step, bool):
+        if getattr(step, "compiler_name", None) in ("opentrn", "backend"):
+            return True
+        step = getattr(step, "_torchdynamo_orig_backend", None)
+    return False
+
+
+def _before(optimizer, args, kwargs):
+    restore(optimizer)  # what a step that failed left behind
+    if not _compiling_for_us():
+        return
+    tensors = _rates.setdefault(optimizer, {})
+    kept = []
+    for i, group in enumerate(optimizer.param_groups):
+        rate = group.get("lr")
+        if isinstance(rate, float) and not group.get("fused"):
+            if i not in tensors:
+                tensors[i] = torch.zeros((), dtype=torch.float64)
+            tensors[i].fill_(rate)
+            kept.append((group, "lr", rate))
+            group["lr"] = tensors[i]
+            if group.get("foreach"):  # wants numbers; one graph of single tensors is the same work
+                kept.append((group, "foreach", group["foreach"]))
+                group["foreach"] = False
+    _numbers[optimizer] = kept
+
+
+def restore(optimizer, *_):
+    for group, key, value in _numbers.pop(optimizer, ()):
+        group[key] = value
+
+
+def install():
+    for function in (restore, _compiling_for_us):
+        torch._dynamo.eval_frame.skip_code(function.__code__)  # nothing here is for a graph
+    register_optimizer_step_pre_hook(torch._dynamo.disable(_before, recursive=False))
+    register_optimizer_step_post_hook(torch._dynamo.disable(restore, recursive=False))

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A piece of an FX graph as a StableHLO program, with the layout of its inputs and outputs.
+
+Tensors whose memory is dense but in another order of dimensions (channels_last, transposed weights)
+are taken where they lie: the program's argument has the shape of the memory, and a transpose inside
+the program gives it the user's shape. Results are written in the strides eager would give.
+"""
+
+import operator
+import re
+
+import torch
+from torch.fx import Node
+from torch.fx.node import map_arg
+
+from opentrn.torch import dtypes
+from opentrn.torch.builder import Builder, Value
+from opentrn.torch.lower import TABLE, NotLowered
+from opentrn.torch.lower.shape import storage_order
+
+IGNORED = {
+    torch.ops.aten._assert_tensor_metadata.default,
+}
+
+
+def is_tensor(value):
+    return isinstance(value, torch.Tensor)
+
+
+def order_of(fake):
+    """How a tensor lies in memory; None: it must be copied to dense memory first."""
+    return storage_order(tuple(fake.shape), fake.stride())
+
+
+def place_of(node):
+    """File, line and function of the user's code behind a node, or None."""
+    trace = node.meta.get("stack_trace") or ""
+    found = re.findall(r'File "([^"]+)", line (\d+), in (\S+)', trace)
+    return (found[-1][0], int(found[-1][1]), found[-1][2]) if found else None
+
+
+def _loc(node):
+    place = place_of(node)
+    if place is None:
+        return ""
+    file = place[0].replace("\\", "\\\\").replace('"', '\\"')
+    return f' loc("{file}":{place[1]}:1)'
+
+
+def _check_types(fake):
+    for value in torch.utils._pytree.tree_leaves(fake):
+        if not is_tensor(value):
+            continue
+        if value.dtype not in dtypes.NAMES or value.layout != torch.strided:
+            raise NotLowered(f"{value.dtype} tensors with layout {value.layout}")
+        if value.device.type != "cpu":
+            raise NotLowered(f"tensors on {value.device}")
+        if any(not isinstance(d, int) for d in value.shape):
+            raise NotLowered("sizes that are not known when it is compiled")
+
+
+def lower_node(b, node, values):
+    """Writes one node; values: node -> Value or list of them."""
+    if node.target is operator.getitem:
+        return values[node.args[0]][node.args[1]]
+    function = TABLE.get(node.target)
+    if function is None:
+        raise NotLowered("no lowering")
+    out = node.meta.get("val")
+    args = map_arg(node.args, lambda n: values[n])
+    kwargs = map_arg(node.kwargs, lambda n: values[n])
+    b.node_name = str(node.target)
+    first = node.args[0] if node.args else None
+    b.source = first.meta.get("val") if isinstance(first, Node) else None
+    result = function(b, out, *args, **kwargs)
+    _check_result(node, out, result)
+    return result
+
+
+def _check_result(node, out, result):
+    """Lowerings state shapes themselves; a mistake there is ours and is found here."""
+    outs, results = (out, result) if isinstance(result, (list, tuple)) else ([out], [result])
+    for fake, value in zip(outs, results, strict=True):
+        if value is None or not is_tensor(fake):
+            continue
+        if tuple(fake.shape) != value.shape or fake.dtype != value.dtype:
+            raise AssertionError(
+                f"opentrn: the lowering of {node.target} gives {value.type}, "
+                f"not {dtypes.tensor_type(fake.shape, fake.dtype)}"
+            )
+
+
+def _stand_in(value):
+    return Value("%x", value.shape, value.dtype) if is_tensor(value) else value
+
+
+def why_not(node):
+    """None when the device can run this node, else the reason."""
+    try:
+        if node.target is not operator.getitem and node.target not in TABLE:
+            return "no lowering"
+        _check_types(node.meta.get("val"))
+        for arg in node.all_input_nodes:
+            _check_types(arg.meta.get("val"))
+        if node.target is operator.getitem:
+            return None
+        stand_ins = {
+            n: torch.utils._pytree.tree_map(_stand_in, n.meta.get("val"))
+            for n in node.all_input_nodes
+        }
+        lower_node(Builder(), node, stand_ins)
+    except NotLowered as reason:
+        return str(reason)
+    return None
+
+
+class Port:
+    """One argument or result: the node, its layout, how its memory is shared."""
+
+    def __init__(self, node, alias=None):
+        fake = node.meta["val"]
+        self.node = node
+        self.alias = alias  # of a result: number of the argument it is written over
+        self.shape, self.strides, self.dtype = tuple(fake.shape), tuple(fake.stride()), fake.dtype
+        self.order = order_of(fake)
+        self.dense = self.order is not None
+        if not self.dense:
+            self.order = list(range(len(self.shape)))
+
+    @property
+    def memory_shape(self):
+        return [self.shape[i] for i in self.order]
+
+    @property
+    def inverse(self):
+        return sorted(range(len(self.order)), key=lambda i: self.order[i])
+
+
+class Program:
+    """text: the module. inputs, outputs: Ports in the order of its arguments and results."""
+
+    def __init__(self, text, inputs, outputs):
+        self.text, self.inputs, self.outputs = text, inputs, outputs
+
+
+def _arguments(inputs, outputs):
+    taken = {port.alias: i for i, port in enumerate(outputs) if port.alias is not None}
+    parts = []
+    for i, port in enumerate(inputs):
+        kind = dtypes.tensor_type(port.memory_shape, port.dtype)
+        attribute = f" {{tf.aliasing_output = {taken[i]} : i32}}" if i in taken else ""
+        parts.append(f"%arg{i}: {kind}{attribute}")
+    return ", ".join(parts)
+
+
+def _write_outputs(b, outputs, values):
+    results = []
+    for port in outputs:
+        value = values[port.source]
+        b.place = ""
+        # A mutation may give another type or shape than the tensor it is written to.
+        value = b.broadcast(b.cast(value, port.dtype), port.shape)
+        results.append(b.transpose(value, port.order))
+    return results
+
+
+def write_program(inputs, nodes, outputs, constants):
+    """inputs: nodes computed elsewhere. outputs: (node whose value it is, node whose layout it has,
+    number of the argument it replaces or None). constants: get_attr node -> tensor."""
+    b = Builder()
+    in_ports = [Port(n) for n in inputs]
+    out_ports = []
+    for source, layout, alias in outputs:
+        port = Port(layout, alias if alias is not None and in_ports[alias].dense else None)
+        port.source, port.wanted_alias = source, alias
+        out_ports.append(port)
+    values = {}
+    for i, port in enumerate(in_ports):
+        raw = Value(f"%arg{i}", port.memory_shape, port.dtype)
+        values[port.node] = b.transpose(raw, port.inverse)
+    for node in nodes:
+        if node.op == "get_attr":
+            values[node] = b.tensor(constants[node])
+            continue
+        b.place = _loc(node)
+        values[node] = lower_node(b, node, values)
+    results = _write_outputs(b, out_ports, values)
+    kinds = ", ".join(r.type for r in results)
+    names = ", ".join(r.name for r in results)
+    body = "\n".join(b.lines)
+    text = (
+        f"func.func public @main({_arguments(in_ports, out_ports)}) -> ({kinds}) {{\n{body}\n"
+        f'"func.return"({names}) : ({kinds}) -> ()\n}}\n'
+    )
+    return Program(text, in_ports, out_ports)

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the backend known to torch and sets what Dynamo must know before it captures anything."""
+
+import torch
+import torch._dynamo
+
+from opentrn.torch import optimizer
+
+
+class _Ignored(set):
+    """Logging functions that do not cut a graph in two. Hugging Face adds `warning_once` to
+    logging.Logger when it is imported, perhaps after us, so it is known by its name."""
+
+    def __contains__(self, function):
+        return super().__contains__(function) or getattr(function, "__name__", "") == "warning_once"
+
+
+def _set_up_capture():
+    config = torch._dynamo.config
+    # A second shape is a second program: the device compiles for sizes it knows.
+    config.automatic_dynamic_shapes = False
+    # nn.LSTM and nn.GRU are unrolled instead of left to the CPU without a word.
+    config.allow_rnn = True
+    config.ignore_logging_functions = _Ignored(config.ignore_logging_functions)
+
+
+def register():
+    _set_up_capture()
+    optimizer.install()
+    if "opentrn" not in torch._dynamo.list_backends(exclude_tags=()):
+        from opentrn.torch.backend import backend
+
+        torch._dynamo.register_backend(backend, name="opentrn")

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a user can set: `opentrn.torch.settings.strict = True`, or the variables named below."""
+
+import os
+import pathlib
+
+strict = os.environ.get("OTRN_TORCH_STRICT", "") not in ("", "0", "off")
+"""Operators that would run on the CPU are an error when the graph is compiled."""
+
+dump_dir = os.environ.get("OTRN_TORCH_DUMP", "")
+"""A folder that gets every program as StableHLO text."""
+
+_written = {}
+
+
+def dump(name, text):
+    if not dump_dir:
+        return
+    folder = pathlib.Path(dump_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    _written[name] = _written.get(name, -1) + 1
+    (folder / f"{name}.{_written[name]}.mlir").write_text(text)

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch tests; without torch they are skipped (./dev test-torch installs it and runs them)."""
+
+import os
+import pathlib
+import sys
+
+import pytest
+
+os.environ.setdefault("OTRN_CACHE", "off")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    """Each test starts with nothing captured and nothing counted."""
+    torch = pytest.importorskip("torch")
+    from opentrn.torch.report import log
+
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    log.clear()
+    torch.manual_seed(0)
+    yield log
+
+
+@pytest.fixture
+def breaks():
+    """How often Dynamo cut a graph so far in this test."""
+    import torch
+
+    return lambda: sum(torch._dynamo.utils.counters["graph_break"].values())
