@@ -13,5 +13,7 @@ from opentrn.torch.register import register
 register()
 
 from opentrn.torch.backend import backend  # noqa: E402
+from opentrn.torch.export import export_step  # noqa: E402
+from opentrn.torch.step import compile_step  # noqa: E402
 
-__all__ = ["backend", "settings"]
+__all__ = ["backend", "compile_step", "export_step", "settings"]

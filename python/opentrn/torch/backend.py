@@ -30,16 +30,6 @@ def _partition(module, joint_inputs, **kwargs):
     return min_cut_rematerialization_partition(module, joint_inputs, **kwargs)
 
 
-_aot = aot_autograd(
-    fw_compiler=functools.partial(_compile, "forward"),
-    bw_compiler=functools.partial(_compile, "backward"),
-    inference_compiler=functools.partial(_compile, "inference"),
-    decompositions=decompositions.table(),
-    partition_fn=_partition,
-    keep_inference_input_mutations=True,
-)
-
-
 @contextlib.contextmanager
 def plain_attention():
     """Attention is captured as products and a softmax, which the device knows; CPU kernels for the
@@ -48,7 +38,27 @@ def plain_attention():
         yield
 
 
+def make(inference=None):
+    """A Dynamo backend; inference: another compiler for graphs without a backward."""
+    aot = aot_autograd(
+        fw_compiler=functools.partial(_compile, "forward"),
+        bw_compiler=functools.partial(_compile, "backward"),
+        inference_compiler=inference or functools.partial(_compile, "inference"),
+        decompositions=decompositions.table(),
+        partition_fn=_partition,
+        keep_inference_input_mutations=True,
+    )
+
+    def compile_graph(module, example_inputs, **_):
+        with plain_attention():
+            return aot(module, example_inputs)
+
+    return compile_graph
+
+
+_backend = make()
+
+
 def backend(module, example_inputs, **_):
     """`torch.compile(model, backend="opentrn")`"""
-    with plain_attention():
-        return _aot(module, example_inputs)
+    return _backend(module, example_inputs)

@@ -244,10 +244,10 @@ def _device_outputs(cut, wanted, in_place, inputs):
 class Plan:
     """Callable: a list of inputs (emptied) -> the list of outputs."""
 
-    def __init__(self, module, name):
+    def __init__(self, module, name, device_only=False):
         cut = Cut(module)
         self.name, self.cut = name, cut
-        self._report_fallbacks(cut)
+        self._report_fallbacks(cut, device_only or settings.strict)
         steps = cut.steps()
         self.in_place = not any(level % 2 for level, _ in steps)
         if self.in_place and cut.mutations and not steps:
@@ -256,13 +256,13 @@ class Plan:
         self.steps = self._make_steps(cut, steps)
         self._plan_fast()
 
-    def _report_fallbacks(self, cut):
+    def _report_fallbacks(self, cut, strict):
         found = [Fallback(str(n.target), why, place_of(n)) for n, why in cut.reasons.items()]
         for fallback in found:
             log.add_fallback(fallback)
-        if found and settings.strict:
+        if found and strict:
             lines = "\n  ".join(map(str, found))
-            raise Unsupported(f"opentrn (strict): not lowered to the device:\n  {lines}")
+            raise Unsupported(f"opentrn: not lowered to the device:\n  {lines}")
 
     def _plan_outputs(self, cut):
         """For each output: (None,), (input number,), (view of input …) or (node,)."""
@@ -332,6 +332,12 @@ class Plan:
             at = {n: i for i, n in enumerate(wanted)}
             picks = [("node", at[o[1]]) if o[0] == "node" else o for o in self.outputs]
             self.fast = (step, [number[n] for n in inputs], picks)
+
+    def single_program(self, args):
+        """The program of a graph that is one, and the tensors it would be given."""
+        (step, inputs, _), values = self.steps[0], dict(zip(self.cut.placeholders, args, strict=True))
+        values.update((node, DRAW_SEED()) for node in self.cut.seeds)
+        return step.program, [values[n] for n in inputs]
 
     def __call__(self, args):
         args = list(args) if not isinstance(args, list) else args

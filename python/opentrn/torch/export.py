@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A training step as files: StableHLO, a manifest that names everything, inputs."""
+
+import json
+import pathlib
+
+import torch
+
+from opentrn.torch import randomness, step
+from opentrn.torch.backend import make
+from opentrn.torch.plan import Plan
+
+
+class _Captured(Exception):
+    """Ends the call that was made only to see the graph: nothing has run yet."""
+
+    def __init__(self, plan, args):
+        self.plan, self.args = plan, args
+
+
+def _capture(model, opt, loss_fn, batch, named):
+    def stop(module, example_inputs):
+        randomness.replace_random(module)
+        plan = Plan(module, "torch.step", device_only=True)
+
+        def run(args):
+            raise _Captured(plan, list(args))
+
+        run._boxed_call = True
+        return run
+
+    whole = step.Step(model, opt, loss_fn, backend=make(stop))
+    try:
+        whole(*batch, **named)
+    except _Captured as done:
+        return done.plan, done.args, whole
+    raise RuntimeError("opentrn: the step was not captured as one graph")
+
+
+def _names(model, opt, whole, batch, named):
+    """Address of a tensor -> (kind, name)."""
+    found = {}
+
+    def put(tensor, kind, name):
+        if isinstance(tensor, torch.Tensor):
+            found.setdefault(tensor.data_ptr(), (kind, name))
+
+    for name, p in model.named_parameters():
+        put(p, "parameter", name)
+        for key, value in opt.state.get(p, {}).items():
+            put(value, "state", f"{name}.{key}")
+    for name, buffer in model.named_buffers():
+        put(buffer, "buffer", name)
+    for i, rate in enumerate(whole._rates):
+        put(rate, "learning_rate", f"group{i}.lr")
+    leaves, _ = torch.utils._pytree.tree_flatten_with_path((batch, named))
+    for path, value in leaves:
+        put(value, "input", "batch" + torch.utils._pytree.keystr(path[1:]))
+    return found
+
+
+def _save(path, port, tensor):
+    """The tensor's memory as a .npy file; types numpy lacks are saved as their bits."""
+    import numpy as np
+
+    tensor = tensor.detach().permute(port.order).contiguous()
+    if tensor.dtype in (torch.bfloat16, torch.float16):
+        bits = tensor.view(torch.int16).numpy()
+        array = bits.view(np.float16) if tensor.dtype == torch.float16 else bits.view("<V2")
+    else:
+        array = tensor.numpy()
+    np.save(path, array)
+
+
+def export_step(model, opt, example, path, loss_fn=None, inputs=True):
+    """Writes step.mlir, manifest.json and, unless inputs is False, in_000.npy, … into the folder `path`.
+
+    example: a batch, as a tuple of positional or a dict of named arguments of the step.
+    The manifest lists the program's arguments and results in order: kind (parameter, state, buffer,
+    input, learning_rate, seed; loss), name, shape, type, and for a result the argument it replaces.
+    `otrn compile`, `run` and `prof` take step.mlir. Returns the manifest.
+    """
+    batch, named = ((), example) if isinstance(example, dict) else (tuple(example), {})
+    plan, args, whole = _capture(model, opt, loss_fn, batch, named)
+    folder = pathlib.Path(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    known = _names(model, opt, whole, batch, named)
+    program, values = plan.single_program(args)
+    rows = []
+    for i, (port, tensor) in enumerate(zip(program.inputs, values, strict=True)):
+        kind = "seed" if port.node in plan.cut.seeds else "constant"
+        kind, name = known.get(tensor.data_ptr(), (kind, port.node.name))
+        row = {"kind": kind, "name": name, "shape": list(port.shape), "type": str(port.dtype)[6:]}
+        if inputs:
+            row["file"] = f"in_{i:03}.npy"
+            _save(folder / row["file"], port, tensor)
+        rows.append(row)
+    results = []
+    for port in program.outputs:
+        row = {"kind": "loss", "name": "loss"}
+        if port.alias is not None:
+            row = {k: rows[port.alias][k] for k in ("kind", "name")} | {"replaces": port.alias}
+        results.append(row | {"shape": list(port.shape), "type": str(port.dtype)[6:]})
+    manifest = {"program": "step.mlir", "arguments": rows, "results": results}
+    (folder / "step.mlir").write_text(program.text)
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
+    return manifest

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A whole training step as one graph: forward, backward and optimizer.
+
+Stock `optimizer.step()` cuts the graph by design, so the optimizers here are torch's own functional
+forms, called with the optimizer's own state: `state_dict`, schedulers and checkpoints go on working, and
+plain `opt.step()` can be used in between.
+"""
+
+import inspect
+
+import torch
+from torch.optim.adagrad import adagrad
+from torch.optim.adam import adam
+from torch.optim.rmsprop import rmsprop
+from torch.optim.sgd import sgd
+
+ZERO, COUNT = "zeros like the parameter", "a step count"
+
+
+def _adam(group, params, grads, s):
+    beta1, beta2 = group["betas"]
+    adam(
+        params, grads, s["exp_avg"], s["exp_avg_sq"], s.get("max_exp_avg_sq", []), s["step"],
+        foreach=False, fused=False, capturable=False, differentiable=False, has_complex=False,
+        grad_scale=None, found_inf=None, amsgrad=group["amsgrad"], beta1=beta1, beta2=beta2,
+        lr=s["lr"], weight_decay=group["weight_decay"], eps=group["eps"], maximize=group["maximize"],
+        decoupled_weight_decay=group.get("decoupled_weight_decay", False),
+    )  # fmt: skip
+
+
+def _sgd(group, params, grads, s):
+    buffers = s.get("momentum_buffer", [None] * len(params))
+    sgd(
+        params, grads, buffers, foreach=False, fused=False, lr=s["lr"],
+        weight_decay=group["weight_decay"], momentum=group["momentum"],
+        dampening=group["dampening"], nesterov=group["nesterov"], maximize=group["maximize"],
+    )  # fmt: skip
+
+
+def _adagrad(group, params, grads, s):
+    adagrad(
+        params, grads, s["sum"], s["step"], foreach=False, fused=False, lr=s["lr"],
+        weight_decay=group["weight_decay"], lr_decay=group["lr_decay"], eps=group["eps"],
+        maximize=group["maximize"],
+    )  # fmt: skip
+
+
+def _rmsprop(group, params, grads, s):
+    rmsprop(
+        params, grads, s["square_avg"], s.get("grad_avg", []), s.get("momentum_buffer", []),
+        s["step"], foreach=False, lr=s["lr"], alpha=group["alpha"], eps=group["eps"],
+        weight_decay=group["weight_decay"], momentum=group["momentum"],
+        centered=group["centered"], maximize=group["maximize"],
+    )  # fmt: skip
+
+
+def _adam_state(group):
+    extra = {"max_exp_avg_sq": ZERO} if group["amsgrad"] else {}
+    return {"step": COUNT, "exp_avg": ZERO, "exp_avg_sq": ZERO, **extra}
+
+
+def _sgd_state(group):
+    if group["momentum"] and group["dampening"]:
+        raise ValueError("opentrn: compile_step takes SGD with momentum only without dampening")
+    return {"momentum_buffer": ZERO} if group["momentum"] else {}
+
+
+def _rmsprop_state(group):
+    extra = {"momentum_buffer": ZERO} if group["momentum"] else {}
+    extra |= {"grad_avg": ZERO} if group["centered"] else {}
+    return {"step": COUNT, "square_avg": ZERO, **extra}
+
+
+OPTIMIZERS = {  # class: (functional form, state of a group's parameters before the first step)
+    torch.optim.AdamW: (_adam, _adam_state),
+    torch.optim.Adam: (_adam, _adam_state),
+    torch.optim.SGD: (_sgd, _sgd_state),
+    torch.optim.Adagrad: (_adagrad, lambda group: {"step": COUNT, "sum": ZERO}),
+    torch.optim.RMSprop: (_rmsprop, _rmsprop_state),
+}
+
+
+def _row(opt):
+    for kind, row in OPTIMIZERS.items():
+        if type(opt) is kind:
+            return row
+    names = ", ".join(k.__name__ for k in OPTIMIZERS)
+    raise TypeError(f"opentrn: compile_step knows {names}; {type(opt).__name__} is none of them")
+
+
+def _fill_state(opt, wanted):
+    """State as the optimizer itself would make it in its first step."""
+    for group in opt.param_groups:
+        rows = wanted(group)
+        for p in group["params"]:
+            state = opt.state[p]
+            for key, what in rows.items():
+                if state.get(key) is None:
+                    zeros = torch.zeros((), dtype=torch.float32) if what is COUNT else None
+                    state[key] = torch.zeros_like(p) if zeros is None else zeros
+
+
+def loss_of(model, loss_fn, batch, named):
+    """loss_fn(model, *batch) when its first parameter is called `model`, loss_fn(model(*inputs),
+    target) otherwise, and what the model itself gives when there is none."""
+    if loss_fn is None:
+        out = model(*batch, **named)
+        return out if isinstance(out, torch.Tensor) else out.loss
+    if _takes_model(loss_fn):
+        return loss_fn(model, *batch, **named)
+    return loss_fn(model(*batch[:-1], **named), batch[-1])
+
+
+def _takes_model(loss_fn):
+    try:
+        return next(iter(inspect.signature(loss_fn).parameters), None) == "model"
+    except (TypeError, ValueError):
+        return False
+
+
+class Step:
+    """`step(*batch) -> loss`; parameters and state change in place."""
+
+    def __init__(self, model, opt, loss_fn=None, backend="opentrn"):
+        self.model, self.opt, self.loss_fn = model, opt, loss_fn
+        self._function, self._wanted = _row(opt)
+        self._rates = [torch.zeros((), dtype=torch.float64) for _ in opt.param_groups]
+        self._compiled = torch.compile(self._whole, backend=backend, fullgraph=True)
+
+    def _whole(self, batch, named, params, states):
+        loss = loss_of(self.model, self.loss_fn, batch, named)
+        flat = [p for group in params for p in group]
+        grads = list(torch.autograd.grad(loss, flat, allow_unused=True))
+        with torch.no_grad():
+            for group, own, state in zip(self._constants, params, states, strict=True):
+                mine, grads = grads[: len(own)], grads[len(own) :]
+                used = [i for i, g in enumerate(mine) if g is not None]
+                picked = {
+                    k: v if k == "lr" else [v[i] for i in used] for k, v in state.items()
+                }
+                self._function(group, [own[i] for i in used], [mine[i] for i in used], picked)
+        return loss.detach()
+
+    def _arguments(self):
+        _fill_state(self.opt, self._wanted)
+        params, states = [], []
+        for group, rate in zip(self.opt.param_groups, self._rates, strict=True):
+            own = [p for p in group["params"] if p.requires_grad]
+            rate.fill_(float(group["lr"]))
+            state = {k: [self.opt.state[p][k] for p in own] for k in self._wanted(group)}
+            params.append(own)
+            states.append({**state, "lr": rate})
+        self._constants = [
+            {k: v for k, v in g.items() if k not in ("params", "lr", "initial_lr")}
+            for g in self.opt.param_groups
+        ]
+        return params, states
+
+    def __call__(self, *batch, **named):
+        params, states = self._arguments()
+        self.opt._opt_called = True  # for schedulers, which ask whether a step came first
+        with torch._dynamo.config.patch(trace_autograd_ops=True):
+            return self._compiled(batch, named, params, states)
+
+
+def compile_step(model, opt, loss_fn=None):
+    """One graph per training step.
+
+    loss_fn: None when the model gives its loss, a function of (model, *batch), or one of
+    (prediction, target) such as F.cross_entropy. Learning rates may change between steps.
+    """
+    return Step(model, opt, loss_fn)

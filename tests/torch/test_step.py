@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One graph per training step, and the same step as files for `otrn`."""
+
+import copy
+import json
+import subprocess
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import models
+from conftest import ROOT
+
+import opentrn.torch
+from opentrn.torch import compile_step, export_step
+
+OPTIMIZERS = {
+    "adamw": (torch.optim.AdamW, {"lr": 1e-2}),
+    "amsgrad": (torch.optim.Adam, {"lr": 1e-2, "amsgrad": True}),
+    "momentum": (torch.optim.SGD, {"lr": 0.1, "momentum": 0.9, "nesterov": True}),
+    "adagrad": (torch.optim.Adagrad, {"lr": 1e-2}),
+    "rmsprop": (torch.optim.RMSprop, {"lr": 1e-3, "momentum": 0.9, "centered": True}),
+}
+
+
+def _losses(name, kind, options, compiled):
+    model = models.make(name)
+    opt = kind(model.parameters(), **options)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(opt, 6)
+    step = compile_step(model, opt)
+    g = torch.Generator().manual_seed(1)
+    seen = []
+    for _ in range(6):
+        batch = models.ALL[name][1](g)
+        if compiled:
+            loss = step(*batch)
+        else:
+            opt.zero_grad()
+            loss = model(*batch)
+            loss.backward()
+            opt.step()
+        schedule.step()
+        seen.append(loss.item())
+    return seen, opt.state_dict()
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_one_graph(optimizer, fresh):
+    (want, old), (got, new) = (_losses("mlp", *OPTIMIZERS[optimizer], c) for c in (False, True))
+    assert models.worst(want, got) < 1e-5
+    assert [g.runs for g in fresh.graphs] == [6]
+    for p, state in old["state"].items():
+        for key, value in state.items():
+            torch.testing.assert_close(new["state"][p][key], value, rtol=1e-4, atol=1e-6)
+
+
+def test_tied_weights_and_buffers(fresh):
+    for name in ("gpt", "resnet"):
+        want, got = (
+            _losses(name, torch.optim.AdamW, {"lr": 1e-3}, compiled)[0] for compiled in (False, True)
+        )
+        assert models.worst(want, got) < 1e-5
+
+
+def test_loss_functions():
+    net = torch.nn.Linear(4, 3)
+    x, y = torch.randn(5, 4), torch.randint(0, 3, (5,))
+    want = torch.nn.functional.cross_entropy(net(x), y).item()
+    for loss_fn in (
+        torch.nn.functional.cross_entropy,
+        lambda model, x, y: torch.nn.functional.cross_entropy(model(x), y),
+    ):
+        own = copy.deepcopy(net)
+        step = compile_step(own, torch.optim.SGD(own.parameters(), lr=0.1), loss_fn)
+        assert step(x, y).item() == pytest.approx(want, rel=1e-6)
+        assert step(x, y).item() < want
+
+
+def test_export(tmp_path):
+    model = models.make("mlp")
+    before = copy.deepcopy(model.state_dict())
+    opt = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    batch = models.ALL["mlp"][1](torch.Generator().manual_seed(1))
+    manifest = export_step(model, opt, batch, tmp_path)
+    for key, value in model.state_dict().items():
+        assert torch.equal(value, before[key])  # exporting runs nothing
+    assert json.loads((tmp_path / "manifest.json").read_text()) == manifest
+    kinds = [a["kind"] for a in manifest["arguments"]]
+    assert kinds.count("parameter") == len(before) and kinds.count("input") == 2
+    assert kinds.count("learning_rate") == 1 and kinds.count("state") == 3 * len(before)
+    assert [r["kind"] for r in manifest["results"]].count("loss") == 1
+    otrn = ROOT / "build" / "otrn"
+    files = ",".join(str(tmp_path / a["file"]) for a in manifest["arguments"])
+    at = [r["kind"] for r in manifest["results"]].index("loss")
+    out = subprocess.run(
+        [otrn, "run", tmp_path / "step.mlir", f"--input={files}"], capture_output=True, text=True
+    )
+    assert out.returncode == 0, out.stderr
+    line = next(x for x in out.stdout.splitlines() if x.startswith(f"result {at}:"))
+    assert float(line.split(":")[-1]) == pytest.approx(model(*batch).item(), rel=1e-5)
+    assert subprocess.run([otrn, "prof", tmp_path / "step.mlir"], capture_output=True).returncode == 0
