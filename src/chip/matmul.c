@@ -11,8 +11,9 @@
 #include <assert.h>
 #include <string.h>
 
-#define SPLIT_COLS                                                                                 \
-    64 // columns per chunk of a split instruction: whole panels, microseconds of work
+// Columns per chunk of a split instruction: whole panels, microseconds of work.
+#define SPLIT_COLS 64
+#define SPLIT_COLS_TILES 128
 
 static const MmKernels *level_kernels(HostLevel level) {
 #if defined(__x86_64__)
@@ -25,20 +26,8 @@ static const MmKernels *level_kernels(HostLevel level) {
     return NULL; // portable
 }
 
-typedef struct Operand { // rows of elements of one type
-    const uint8_t *at;
-    size_t pitch;
-    ptrdiff_t step; // bytes between neighbours
-    int stype;
-} Operand;
-
-static Operand operand_make(const void *at, size_t pitch, int stype, int32_t stride) {
-    return (Operand){at, pitch, (ptrdiff_t)stride * (ptrdiff_t)dtype_bytes(stype), stype};
-}
-
-// out[i][j] = fp32 of o[i][col + j] for j < cols, zero for cols <= j < out_cols.
-static void widen_block(const MmKernels *kn, float *out, uint32_t out_cols, const Operand *o,
-                        uint32_t rows, uint32_t col, uint32_t cols) {
+void mm_widen_block(const MmKernels *kn, float *out, uint32_t out_cols, const MmOperand *o,
+                    uint32_t rows, uint32_t col, uint32_t cols) {
     uint32_t whole = 0;
     const uint8_t *at = o->at + (ptrdiff_t)col * o->step;
     if (o->step == (ptrdiff_t)dtype_bytes(o->stype)) {
@@ -60,29 +49,6 @@ static uint32_t round_up(uint32_t n, uint32_t to) {
     return (n + to - 1) / to * to;
 }
 
-// Lines of rows that will be read soon, asked for a few at a time.
-typedef struct Fetch {
-    const uint8_t *row; // the next line is at row + offset
-    size_t pitch, bytes, offset;
-    uint32_t rows; // left
-} Fetch;
-
-static inline void fetch_lines(Fetch *f, uint32_t lines, bool near) {
-    for (; lines && f->rows; lines--) {
-        if (near)
-            __builtin_prefetch(f->row + f->offset, 0, 3);
-        else
-            __builtin_prefetch(f->row + f->offset, 0, 2);
-        f->offset += 64;
-        if (f->offset >= f->bytes)
-            f->offset = 0, f->row += f->pitch, f->rows--;
-    }
-}
-
-static uint32_t fetch_share(const Fetch *f, uint32_t calls) { // lines per call to be done in time
-    return (f->rows * (uint32_t)((f->bytes + 63) / 64) + calls - 1) / calls;
-}
-
 // n rows of one block: `rows` floats each, a constant so that the copies become vector moves.
 static inline __attribute__((always_inline)) void
 block_copy(float *out, const float *in, uint32_t width, uint32_t n, uint32_t rows) {
@@ -92,19 +58,19 @@ block_copy(float *out, const float *in, uint32_t width, uint32_t n, uint32_t row
 
 #define LOAD_ROWS 8 // rows widened at a time: the block stays in L1, panel lines are written whole
 
-static void load_panels(const MmKernels *kn, MmStationary *st, const Operand *o) {
+static void load_panels(const MmKernels *kn, MmStationary *st, const MmOperand *o) {
     _Alignas(64) float buf[LOAD_ROWS * ISA_PE_COLS];
     uint32_t width = round_up(st->m, kn->lanes), rows = kn->rows;
     assert(rows == 8 || rows == 4);
     for (uint32_t i = 0; i < st->k; i += LOAD_ROWS) {
         uint32_t n = st->k - i < LOAD_ROWS ? st->k - i : LOAD_ROWS;
-        Operand part = *o;
+        MmOperand part = *o;
         part.at += i * o->pitch;
-        Fetch ahead = {.row = part.at + n * o->pitch, .pitch = o->pitch,
+        MmFetch ahead = {.row = part.at + n * o->pitch, .pitch = o->pitch,
                        .bytes = st->m * dtype_bytes(o->stype),
                        .rows = st->k - i - n < n ? st->k - i - n : n};
-        fetch_lines(&ahead, UINT32_MAX, true);
-        widen_block(kn, buf, width, &part, n, 0, st->m);
+        mm_fetch_lines(&ahead, UINT32_MAX, true);
+        mm_widen_block(kn, buf, width, &part, n, 0, st->m);
         for (uint32_t m = 0; m < st->m; m += rows) { // width covers the last, padded block
             float *out = st->panels + m * ISA_PE_ROWS + i * rows;
             if (rows == 8)
@@ -121,8 +87,10 @@ void mm_load(HostLevel level, MmStationary *st, const MmLoad *load) {
     assert(dtype_on_tensor_engine(load->stype));
     st->k = load->k, st->m = load->m, st->stype = load->stype, st->level = level;
     const MmKernels *kn = level_kernels(level);
-    Operand o = operand_make(load->src, load->pitch, load->stype, load->stride);
-    if (kn)
+    MmOperand o = mm_operand(load->src, load->pitch, load->stype, load->stride);
+    if (mm_in_tiles(st))
+        mm_load_amx(st, &o);
+    else if (kn)
         load_panels(kn, st, &o);
     else
         mm_load_portable(st, load->src, load->pitch, load->stride);
@@ -162,27 +130,20 @@ static uint32_t panel_vecs(const MmKernels *kn, uint32_t cols) {
     return left < kn->vecs ? left : kn->vecs;
 }
 
-static Fetch load_fetch(const MmLoad *load) { // only neighbours that are adjacent are worth it
-    if (!load || !load->src || load->stride != 1)
-        return (Fetch){0};
-    return (Fetch){.row = load->src, .pitch = load->pitch, .rows = load->k,
-                   .bytes = load->m * dtype_bytes(load->stype)};
-}
-
 // Whole lines of fp32 need no copy: the first block brings them to L1, the others find them there. The
 // padded pitch spreads the rows over all sets of it.
-static bool operand_in_place(const Operand *o, const float *v) {
+static bool operand_in_place(const MmOperand *o, const float *v) {
     return o->stype == DT_F32 && o->step == 4 && !(((uintptr_t)v | o->pitch) & 63);
 }
 
 static __attribute__((noinline)) void multiply_panels(const MmKernels *kn, const MmCall *c,
                                                       uint32_t j0, uint32_t j1) {
     const MmStationary *st = c->st;
-    Operand o = operand_make(c->src, c->src_pitch, c->stype, c->src_stride);
+    MmOperand o = mm_operand(c->src, c->src_pitch, c->stype, c->src_stride);
     uint32_t blocks = (st->m + kn->rows - 1) / kn->rows;
     uint32_t panels = (j1 - j0 + kn->vecs * kn->lanes - 1) / (kn->vecs * kn->lanes);
-    Fetch load = load_fetch(c->next_load);
-    uint32_t load_lines = fetch_share(&load, panels * blocks);
+    MmFetch load = mm_load_fetch(c->next_load);
+    uint32_t load_lines = mm_fetch_share(&load, panels * blocks);
     _Alignas(64) float panel[ISA_PE_ROWS * MM_COLS_MAX];
     for (uint32_t j = j0; j < j1;) {
         uint32_t nv = panel_vecs(kn, j1 - j), width = nv * kn->lanes;
@@ -191,18 +152,18 @@ static __attribute__((noinline)) void multiply_panels(const MmKernels *kn, const
         const float *v = (const float *)(o.at + (ptrdiff_t)j * o.step);
         size_t v_step = o.pitch / sizeof(float);
         if (cols < width || !operand_in_place(&o, v)) {
-            widen_block(kn, panel, width, &o, st->k, j, cols);
+            mm_widen_block(kn, panel, width, &o, st->k, j, cols);
             v = panel, v_step = width;
         }
         const uint8_t *at = j + cols < j1 ? o.at + (ptrdiff_t)(j + cols) * o.step
                             : c->next_src ? (const uint8_t *)c->next_src + (ptrdiff_t)j0 * o.step
                                           : NULL;
-        Fetch next = {.row = at, .pitch = o.pitch, .bytes = width * dtype_bytes(o.stype),
+        MmFetch next = {.row = at, .pitch = o.pitch, .bytes = width * dtype_bytes(o.stype),
                       .rows = at ? st->k : 0};
-        uint32_t next_lines = fetch_share(&next, blocks);
+        uint32_t next_lines = mm_fetch_share(&next, blocks);
         for (uint32_t b = 0; b < blocks; b++) {
-            fetch_lines(&next, next_lines, kn->fetch_near);
-            fetch_lines(&load, load_lines, false);
+            mm_fetch_lines(&next, next_lines, kn->fetch_near);
+            mm_fetch_lines(&load, load_lines, false);
             uint32_t m = b * kn->rows;
             const float *s = st->panels + m * ISA_PE_ROWS;
             uint32_t rows = st->m - m < kn->rows ? st->m - m : kn->rows;
@@ -218,16 +179,37 @@ static __attribute__((noinline)) void multiply_panels(const MmKernels *kn, const
     }
 }
 
+static void multiply_vectors(const MmKernels *kn, const MmCall *c, uint32_t j0, uint32_t j1) {
+    HostFp old = host_fp_begin(mm_is_wide(c) ? HOST_FP_IEEE : HOST_FP_FLUSH);
+    multiply_panels(kn, c, j0, j1);
+    host_fp_end(old);
+}
+
+// A stationary operand packed for tiles under a moving one that does not fit them.
+static __attribute__((noinline)) void multiply_unpacked(const MmKernels *kn, const MmCall *c,
+                                                        uint32_t j0, uint32_t j1) {
+    _Alignas(64) float panels[MM_PANEL_BYTES / sizeof(float)];
+    MmStationary st = *c->st;
+    MmCall call = *c;
+    st.panels = panels;
+    mm_unpack_amx(panels, c->st, kn->rows);
+    call.st = &st;
+    multiply_vectors(kn, &call, j0, j1);
+}
+
 void mm_multiply(const MmCall *c, uint32_t j0, uint32_t j1) {
     assert(dtype_on_tensor_engine(c->stype));
     assert(c->st->k || !c->st->m); // at least one row, or nothing loaded at all
     const MmKernels *kn = level_kernels(c->st->level);
     if (j0 == j1 || !c->st->m)
         return;
-    if (kn) {
-        HostFp old = host_fp_begin(mm_is_wide(c) ? HOST_FP_IEEE : HOST_FP_FLUSH);
-        multiply_panels(kn, c, j0, j1);
-        host_fp_end(old);
+    if (mm_in_tiles(c->st)) {
+        if (mm_fits_bf16(c->stype))
+            mm_multiply_amx(c, j0, j1);
+        else
+            multiply_unpacked(kn, c, j0, j1);
+    } else if (kn) {
+        multiply_vectors(kn, c, j0, j1);
     } else {
         HostFp old = host_fp_begin(HOST_FP_IEEE);
         mm_multiply_portable(c, j0, j1);
@@ -240,5 +222,6 @@ static void run_columns(void *arg, size_t begin, size_t end) {
 }
 
 void mm_run(Pool *pool, const MmCall *c, uint32_t n) {
-    pool_run(pool, n, SPLIT_COLS, run_columns, (void *)(uintptr_t)c);
+    pool_run(pool, n, mm_in_tiles(c->st) ? SPLIT_COLS_TILES : SPLIT_COLS, run_columns,
+             (void *)(uintptr_t)c);
 }

@@ -51,6 +51,90 @@ void mm_load_portable(MmStationary *st, const uint8_t *src, size_t pitch, int32_
 void mm_multiply_portable(const MmCall *c, uint32_t j0, uint32_t j1);
 float mm_widen(int stype, const uint8_t *p); // exact; tf32 drops the low 13 bits of its word
 
+// --- helpers of the drivers --------------------------------------------------------------------
+
+typedef struct MmOperand { // rows of elements of one type
+    const uint8_t *at;
+    size_t pitch;
+    ptrdiff_t step; // bytes between neighbours
+    int stype;
+} MmOperand;
+
+static inline MmOperand mm_operand(const void *at, size_t pitch, int stype, int32_t stride) {
+    return (MmOperand){at, pitch, (ptrdiff_t)stride * (ptrdiff_t)dtype_bytes(stype), stype};
+}
+
+// out[i][j] = fp32 of o[i][col + j] for j < cols, zero for cols <= j < out_cols.
+void mm_widen_block(const MmKernels *kn, float *out, uint32_t out_cols, const MmOperand *o,
+                    uint32_t rows, uint32_t col, uint32_t cols);
+
+// Lines of rows that will be read soon, asked for a few at a time.
+typedef struct MmFetch {
+    const uint8_t *row; // the next line is at row + offset
+    size_t pitch, bytes, offset;
+    uint32_t rows; // left
+} MmFetch;
+
+static inline MmFetch mm_load_fetch(const MmLoad *load) { // worth it for adjacent neighbours only
+    if (!load || !load->src || load->stride != 1)
+        return (MmFetch){0};
+    return (MmFetch){.row = load->src, .pitch = load->pitch, .rows = load->k,
+                     .bytes = load->m * dtype_bytes(load->stype)};
+}
+
+static inline uint32_t mm_fetch_share(const MmFetch *f, uint32_t calls) { // lines per call, to be in time
+    return (f->rows * (uint32_t)((f->bytes + 63) / 64) + calls - 1) / calls;
+}
+
+static inline void mm_fetch_lines(MmFetch *f, uint32_t lines, bool near) { // into L1, or as far as L2
+    for (; lines && f->rows; lines--) {
+        if (near)
+            __builtin_prefetch(f->row + f->offset, 0, 3);
+        else
+            __builtin_prefetch(f->row + f->offset, 0, 2);
+        f->offset += 64;
+        if (f->offset >= f->bytes)
+            f->offset = 0, f->row += f->pitch, f->rows--;
+    }
+}
+
+// --- matmul_amx.c, matmul_tiles.c: bf16 in the tile registers of AMX -----------------------------
+// What bf16 holds exactly multiplies in tiles at HOST_AMX: bf16 itself and every fp8.
+static inline bool mm_fits_bf16(int stype) {
+    return stype == DT_BF16 || dtype_bytes(stype) == 1;
+}
+static inline bool mm_in_tiles(const MmStationary *st) {
+#if defined(__x86_64__)
+    return st->level == HOST_AMX && mm_fits_bf16(st->stype);
+#else
+    (void)st;
+    return false;
+#endif
+}
+void mm_load_amx(MmStationary *st, const MmOperand *o);
+void mm_multiply_amx(const MmCall *c, uint32_t j0, uint32_t j1);
+// panels as load_panels leaves them for tiles of `rows` rows
+void mm_unpack_amx(float *panels, const MmStationary *st, uint32_t rows);
+
+#define AMX_TILE 16                              // rows, and 32-bit columns, of a tile
+#define AMX_TILE_WORDS (AMX_TILE * AMX_TILE)     // pairs of bf16, or fp32
+#define AMX_GROUPS_MAX (ISA_PE_ROWS / MM_GROUP)
+// c[32][32] (+)= a * b, in 2 x 2 tiles; NaNs as they come. a[i]: 16 rows of the result, per group a tile of 16
+// rows by 16 pairs of k; b[j]: 16 columns, per group 16 pairs of k by 16 columns.
+typedef struct MmAmxBlock {
+    const uint32_t *a[2], *b[2];
+    float *c;
+    size_t c_pitch;
+    uint32_t groups;
+    bool accumulate;
+} MmAmxBlock;
+typedef void MmAmxBlockFn(const MmAmxBlock *b);
+MmAmxBlockFn mm_amx_block;   // the hardware; between begin and end
+void mm_amx_begin(void);
+void mm_amx_end(void);
+// Columns [j0, j1) with any block function: the tests bring a model of the instructions.
+void mm_multiply_tiles(const MmCall *c, uint32_t j0, uint32_t j1, MmAmxBlockFn *block);
+
 static inline bool mm_is_wide(const MmCall *c) {
     return c->stype == DT_F32 || c->st->stype == DT_F32;
 }

@@ -2,7 +2,8 @@
 // matmul_test.c — every host level against the plain C definition, bit for bit, and the definition
 // against loops written here.
 //
-// Usage: matmul_test [seed [cases]]. A failing case prints the seed that repeats it alone.
+// The AMX level runs everywhere AVX-512 does, over a model of its four instructions; where the hardware has
+// them, over them as well. Usage: matmul_test [seed [cases]]. A failing case prints the seed that repeats it alone.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,95 @@
 #include "chip/matmul.h"
 
 static int failures;
+
+// --- levels, and the one after the last: AMX by a model of its instructions --------------------------
+
+#define LEVEL_MODEL HOST_COUNT
+
+static const char *level_name(int level) {
+    return level == LEVEL_MODEL ? "amx model" : host_name((HostLevel)level);
+}
+
+static int level_next(int level) { // portable first; -1 after the last
+    int best = (int)host_best();
+    if (level < best)
+        return level + 1;
+    return best >= HOST_AVX512 && level < LEVEL_MODEL ? LEVEL_MODEL : -1;
+}
+
+static void level_load(int level, MmStationary *st, const MmLoad *load) {
+    mm_load(level == LEVEL_MODEL ? HOST_AMX : (HostLevel)level, st, load);
+}
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+typedef struct ModelTile {
+    uint32_t word[16][16];
+} ModelTile;
+static _Thread_local ModelTile model[8]; // palette 1: eight tiles of 16 rows by 64 bytes
+
+static void model_load(int t, const void *at, size_t pitch) {
+    for (size_t r = 0; r < 16; r++)
+        memcpy(model[t].word[r], (const uint8_t *)at + r * pitch, 64);
+}
+
+static void model_store(int t, void *at, size_t pitch) {
+    for (size_t r = 0; r < 16; r++)
+        memcpy((uint8_t *)at + r * pitch, model[t].word[r], 64);
+}
+
+static float float_of(uint32_t u) {
+    float f;
+    memcpy(&f, &u, 4);
+    return f;
+}
+
+__attribute__((target("fma"))) static float model_fma(float a, float b, float c) {
+    return _mm_cvtss_f32(_mm_fmadd_ss(_mm_set_ss(a), _mm_set_ss(b), _mm_set_ss(c)));
+}
+
+// TDPBF16PS as Intel's manual has it, nearest even with subnormals flushed whatever MXCSR says: per result
+// a chain over the low halves and one over the high halves of 16 words, then c + (low + high).
+static __attribute__((noinline)) void model_multiply(int c, int a, int b) {
+    for (int m = 0; m < 16; m++)
+        for (int n = 0; n < 16; n++) {
+            float low = 0, high = 0;
+            for (int p = 0; p < 16; p++) {
+                uint32_t x = model[a].word[m][p], y = model[b].word[p][n];
+                low = model_fma(float_of(x << 16), float_of(y << 16), low);
+                high = model_fma(float_of(x & 0xffff0000), float_of(y & 0xffff0000), high);
+            }
+            float sum = float_of(model[c].word[m][n]) + (low + high);
+            memcpy(&model[c].word[m][n], &sum, 4);
+        }
+}
+
+#define tile_zero(t) memset(&model[t], 0, sizeof model[t])
+#define tile_load(t, at, pitch) model_load(t, at, pitch)
+#define tile_store(t, at, pitch) model_store(t, at, pitch)
+#define tile_multiply(c, a, b) model_multiply(c, a, b)
+#define BLOCK_FN static __attribute__((noinline)) void model_block_flushing
+#include "chip/matmul_block.h"
+
+static void model_block(const MmAmxBlock *b) {
+    HostFp old = host_fp_begin(HOST_FP_FLUSH);
+    model_block_flushing(b);
+    host_fp_end(old);
+}
+
+static void level_multiply(int level, const MmCall *c, uint32_t j0, uint32_t j1) {
+    if (level == LEVEL_MODEL && mm_in_tiles(c->st) && mm_fits_bf16(c->stype) && j0 < j1)
+        mm_multiply_tiles(c, j0, j1, model_block);
+    else
+        mm_multiply(c, j0, j1);
+}
+#else
+static void level_multiply(int level, const MmCall *c, uint32_t j0, uint32_t j1) {
+    (void)level;
+    mm_multiply(c, j0, j1);
+}
+#endif
 
 static void report(const char *name, bool ok, const char *why) {
     if (ok)
@@ -117,12 +207,12 @@ static void case_free(Case *c) {
     free(c->s.base), free(c->v.base), free(c->d.base);
 }
 
-static void case_run(const Case *c, HostLevel level, Pool *pool, uint8_t *result) {
+static void case_run(const Case *c, int level, Pool *pool, uint8_t *result) {
     float *panels = aligned_alloc(64, MM_PANEL_BYTES);
     memset(panels, 0xff, MM_PANEL_BYTES);
     memcpy(result, c->d.base, c->d.bytes);
     MmStationary st = {.panels = panels};
-    mm_load(level, &st, &(MmLoad){c->s.at, c->s.pitch, c->s.stride, c->s.type, c->k, c->m});
+    level_load(level, &st, &(MmLoad){c->s.at, c->s.pitch, c->s.stride, c->s.type, c->k, c->m});
     MmCall call = {.st = &st,
                    .dst = (float *)(result + (c->d.at - c->d.base)),
                    .dst_pitch = c->d.pitch,
@@ -133,11 +223,11 @@ static void case_run(const Case *c, HostLevel level, Pool *pool, uint8_t *result
                    .stype = c->v.type,
                    .accumulate = c->accumulate,
                    .next_src = c->v.at};
-    if (pool) {
+    if (pool && level != LEVEL_MODEL) {
         mm_run(pool, &call, c->n);
     } else {
-        mm_multiply(&call, 0, c->cut);
-        mm_multiply(&call, c->cut, c->n);
+        level_multiply(level, &call, 0, c->cut);
+        level_multiply(level, &call, c->cut, c->n);
     }
     free(panels);
 }
@@ -148,17 +238,17 @@ static bool case_check(uint64_t seed, Pool *pool) {
     uint8_t *want = malloc(c.d.bytes), *got = malloc(c.d.bytes);
     bool ok = true;
     case_run(&c, HOST_PORTABLE, NULL, want);
-    for (int level = HOST_PORTABLE; ok && level <= (int)host_best(); level++)
+    for (int level = HOST_PORTABLE; ok && level >= 0; level = level_next(level))
         for (int way = 0; ok && way < 3; way++) { // alone, over the pool, with the caller flushing
             HostFp old = host_fp_begin(way == 2 ? HOST_FP_FLUSH : HOST_FP_IEEE);
-            case_run(&c, (HostLevel)level, way == 1 ? pool : NULL, got);
+            case_run(&c, level, way == 1 ? pool : NULL, got);
             host_fp_end(old);
             ok = !memcmp(want, got, c.d.bytes);
             if (!ok)
                 printf("seed %llu: level %s way %d differs: k %u m %u n %u cut %u %s x %s strides "
                        "%d %d %d "
                        "accumulate %d\n",
-                       (unsigned long long)seed, host_name((HostLevel)level), way, c.k, c.m, c.n,
+                       (unsigned long long)seed, level_name(level), way, c.k, c.m, c.n,
                        c.cut, dtype_row(c.s.type)->name, dtype_row(c.v.type)->name, c.s.stride,
                        c.v.stride, c.d.stride, c.accumulate);
         }
@@ -188,7 +278,7 @@ static float order_narrow(const float *a, const float *b, uint32_t k, float old,
     return sum;
 }
 
-static void test_orders(HostLevel level, uint64_t seed) {
+static void test_orders(int level, uint64_t seed) {
     bool ok = true;
     uint32_t differ = 0;
     for (uint32_t t = 0; t < 2 * 8; t++) {
@@ -215,13 +305,13 @@ static void test_orders(HostLevel level, uint64_t seed) {
         case_free(&c);
     }
     char name[64];
-    snprintf(name, sizeof name, "orders %s", host_name(level));
+    snprintf(name, sizeof name, "orders %s", level_name(level));
     report(name, ok && differ,
            ok ? "the two orders never differed: the test is blind" : "wrong order");
 }
 
 // One product of two scalars, all rows of k from the arrays.
-static float product(HostLevel level, int type, uint32_t k, const double *a, const double *b,
+static float product(int level, int type, uint32_t k, const double *a, const double *b,
                      float old, bool accumulate) {
     uint8_t s[128 * 4], v[128 * 4];
     size_t e = dtype_bytes(type);
@@ -231,7 +321,7 @@ static float product(HostLevel level, int type, uint32_t k, const double *a, con
     }
     float *panels = aligned_alloc(64, MM_PANEL_BYTES), out = old;
     MmStationary st = {.panels = panels};
-    mm_load(level, &st, &(MmLoad){s, e, 1, type, k, 1});
+    level_load(level, &st, &(MmLoad){s, e, 1, type, k, 1});
     MmCall c = {.st = &st,
                 .dst = &out,
                 .dst_pitch = 4,
@@ -241,7 +331,7 @@ static float product(HostLevel level, int type, uint32_t k, const double *a, con
                 .src_stride = 1,
                 .stype = type,
                 .accumulate = accumulate};
-    mm_multiply(&c, 0, 1);
+    level_multiply(level, &c, 0, 1);
     free(panels);
     return out;
 }
@@ -252,7 +342,7 @@ static uint32_t bits_of(float f) {
     return u;
 }
 
-static void test_rules(HostLevel level) {
+static void test_rules(int level) {
     const double tiny[] = {0x1p-100}, one[] = {1}, neg[] = {-0x1p-100}, inf[] = {INFINITY},
                  zero[] = {0};
     const double up_a[] = {0x1p-63, 0, -0x1.8p-76}, up_b[] = {0x1p-63, 0, 0x1p-75};
@@ -274,6 +364,10 @@ static void test_rules(HostLevel level) {
         {"bf16 flushes the sum it adds to", product(level, DT_BF16, 1, zero, one, 0x1p-149f, true),
          0},
         {"bf16 sums start from zero", product(level, DT_BF16, 1, neg, tiny, 5, false), 0},
+        {"bf16 keeps a zero's sign where k ends",
+         product(level, DT_BF16, 2, (double[]){-0x1p-100, -0x1p-100}, (double[]){0x1p-40, 0x1p-40},
+                 -0.0f, true),
+         0x80000000},
         {"just under the smallest normal: flushed",
          product(level, DT_BF16, 3, up_a, up_b, 0, false), 0},
         {"rounds up to the smallest normal: kept", product(level, DT_BF16, 3, at_a, at_b, 0, false),
@@ -287,7 +381,7 @@ static void test_rules(HostLevel level) {
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         char name[96], why[64];
-        snprintf(name, sizeof name, "%s %s", host_name(level), rules[i].what);
+        snprintf(name, sizeof name, "%s %s", level_name(level), rules[i].what);
         snprintf(why, sizeof why, "got %08x, want %08x", bits_of(rules[i].got), rules[i].want);
         report(name, bits_of(rules[i].got) == rules[i].want, why);
     }
@@ -433,10 +527,11 @@ static void test_digest(void) {
 int main(int argc, char **argv) {
     uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
     int cases = argc > 2 ? atoi(argv[2]) : argc > 1 ? 1 : 250;
-    for (int level = 0; level <= (int)host_best(); level++) {
-        test_rules((HostLevel)level);
-        test_orders((HostLevel)level, seed);
-        test_widen((HostLevel)level);
+    for (int level = HOST_PORTABLE; level >= 0; level = level_next(level)) {
+        test_rules(level);
+        test_orders(level, seed);
+        if (level < HOST_AMX)
+            test_widen((HostLevel)level);
     }
     test_digest();
     test_runs(seed, cases < 20 ? cases : 20);
