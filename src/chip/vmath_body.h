@@ -321,7 +321,36 @@ static inline float erf_inv_one(float x) {
     NOINLINE static void vm_##name(float *y, const float *a, const float *b, size_t n) {           \
         LANES(n) y[i] = name##_one(a[i], b[i]);                                                    \
     }
+#if GP_ISA == 2
+// exp_one step by step, but for the end: this level multiplies by 2^n in one instruction, which rounds once too.
+static inline __m512 exp_vector(__m512 x) {
+    const __m512 round = _mm512_set1_ps(F32_ROUND);
+#define C(v) _mm512_set1_ps(v)
+#define ADD _mm512_add_ps
+#define MUL _mm512_mul_ps
+    x = _mm512_max_ps(C(-104.0f), x); // NaN stays NaN: the second operand wins
+    x = _mm512_min_ps(C(89.0f), x);
+    __m512 n = _mm512_sub_ps(ADD(MUL(x, C(0x1.715476p+0f)), round), round);
+    __m512 r = _mm512_sub_ps(_mm512_sub_ps(x, MUL(n, C(0x1.62e4p-1f))), MUL(n, C(0x1.7f7d1cp-20f)));
+    __m512 r2 = MUL(r, r), top = ADD(C(0x1.6d4920p-10f), MUL(r, C(0x1.a12a42p-13f)));
+    __m512 mid = ADD(ADD(C(0x1.5554e4p-5f), MUL(r, C(0x1.1110e0p-7f))), MUL(r2, top));
+    __m512 q = ADD(ADD(C(0.5f), MUL(r, C(0x1.555556p-3f))), MUL(r2, mid));
+    return _mm512_scalef_ps(ADD(C(1.0f), ADD(r, MUL(r2, q))), n);
+#undef C
+#undef ADD
+#undef MUL
+}
+NOINLINE static void vm_exp(float *y, const float *x, size_t n) {
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16)
+        _mm512_storeu_ps(y + i, exp_vector(_mm512_loadu_ps(x + i)));
+    __mmask16 rest = (__mmask16)((1u << (n - i)) - 1);
+    if (rest)
+        _mm512_mask_storeu_ps(y + i, rest, exp_vector(_mm512_maskz_loadu_ps(rest, x + i)));
+}
+#else
 VM1(exp)
+#endif
 VM1(expm1)
 VM1(log)
 VM1(log1p)
