@@ -295,7 +295,8 @@ static void parse_const(Asm *s) {
     if (txt_take_word(t, "zero")) {
         uint64_t n = txt_u64(t, (uint64_t)1 << 32, "bytes");
         buf_reserve(&s->consts, n);
-        memset(s->consts.at + s->consts.n, 0, n);
+        if (n)
+            memset(s->consts.at + s->consts.n, 0, n);
         s->consts.n += n;
         return;
     }

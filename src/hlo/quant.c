@@ -90,19 +90,20 @@ static const char *read_scale(Cursor *c, const Quant *q, double *scale, int64_t 
         c->at++;
     const char *after = num_parse_f64(c->at, c->end, scale);
     if (after == c->at)
-        return "a scale is missing";
+        return "a scale is missing (C9)";
     c->at = after;
     double held;
     uint8_t bytes[8];
     dtype_from_f64(q->expressed, bytes, *scale);
     held = dtype_to_f64(q->expressed, bytes);
-    if (!(held > 0) || !isfinite(held))
-        return "a scale must be a positive number of the expressed type";
+    const DtypeRow *row = dtype_row(q->expressed);
+    if (!(held > 0) || !isfinite(held) || *scale < ldexp(1, 1 - row->bias - row->man_bits))
+        return "a scale must be a positive number of the expressed type (C5, C6)";
     *zero_point = 0;
     if (eat(c, ':') && !read_int(c, zero_point))
-        return "a zero point is no integer";
+        return "a zero point is no integer (C8)";
     if (*zero_point < q->min || *zero_point > q->max)
-        return "a zero point lies outside the storage range";
+        return "a zero point lies outside the storage range (C7)";
     return NULL;
 }
 
@@ -120,11 +121,11 @@ static const char *read_axis(Arena *a, Cursor *c, const HloType *t, Quant *q) {
         q->n++;
     } while (eat(c, ','));
     if (!eat(c, '}'))
-        return "the list of scales does not end";
+        return "the list of scales does not end (C9)";
     if (q->axis >= t->rank)
-        return "the quantised dimension is none of the tensor's";
+        return "the quantised dimension is none of the tensor's (C12)";
     if (t->dims[q->axis] != HLO_DYNAMIC && t->dims[q->axis] != q->n)
-        return "there must be one scale for each index along the quantised dimension";
+        return "there must be one scale for each index along the quantised dimension (C13)";
     return NULL;
 }
 
@@ -134,20 +135,20 @@ const char *quant_parse(Arena *a, const HloType *t, Quant *out) {
     if (!dtype_is_int(t->dtype) || dtype_row(t->dtype)->bits > 32)
         return "storage types are integers of at most 32 bits";
     if (!open_text(t, &c) || !read_range(&c, out))
-        return "the storage range does not fit the storage type";
+        return "the storage range does not fit the storage type (C3)";
     out->expressed = (uint8_t)read_expressed(&c);
     if (!out->expressed)
-        return "the expressed type must be a float type";
+        return "the expressed type must be a float type (C4)";
     int64_t axis = -1;
     if (eat(&c, ':')) {
         if (!read_int(&c, &axis) || axis < 0 || axis > OTRN_MAX_RANK)
-            return "the quantised dimension is none of the tensor's";
+            return "the quantised dimension is none of the tensor's (C11, C12)";
         out->axis = (int)axis;
     }
     if (!eat(&c, ','))
         return "the scale is missing";
     if (eat(&c, '{') != (out->axis >= 0))
-        return "a list of scales goes with a quantised dimension";
+        return "a list of scales goes with a quantised dimension (C10)";
     if (out->axis >= 0)
         return read_axis(a, &c, t, out);
     double *scale = ARENA_NEW(a, double);

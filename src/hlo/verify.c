@@ -104,18 +104,17 @@ static TypeId func_type_at(const Hlo *h, const HloFunc *f, bool args, uint32_t i
                    : f->result_types[(int64_t)i - f->nargs];
 }
 
-static void check_types_against(Verify *v, const char *what, const HloFunc *f, bool args, uint32_t n,
+static void check_types_against(Verify *v, const char *rule, const char *what, const HloFunc *f, bool args, uint32_t n,
                                 const ValueId *ids) {
     uint32_t want = args ? f->nargs : f->nresults;
     if (n != want)
-        verify_fail(v, "%u %s where @%s has %u", n, what, f->name, want);
+        verify_break(v, rule, "%u %s where @%s has %u", n, what, f->name, want);
     for (uint32_t i = 0; i < n; i++) {
         TypeId t = func_type_at(v->h, f, args, i);
         TypeId have = v->h->values.at[ids[i]].type;
         if (t != have)
-            verify_fail(v, "%s %u: %s where @%s has %s", what, i,
-                        verify_type_text(v, hlo_type(v->h, have)), f->name,
-                        verify_type_text(v, hlo_type(v->h, t)));
+            verify_break(v, rule, "%s %u: %s where @%s has %s", what, i, verify_type_text(v, hlo_type(v->h, have)), f->name,
+                         verify_type_text(v, hlo_type(v->h, t)));
     }
 }
 
@@ -128,14 +127,16 @@ static const ValueId *result_ids(Verify *v) {
 }
 
 static void check_call(Verify *v) {
-    const char *name =
-        hlo_attr_str(v->op, v->op->code == HLO_CALL ? AK_CALLEE : AK_DECOMPOSITION);
+    bool composite = v->op->code == HLO_COMPOSITE;
+    const char *name = hlo_attr_str(v->op, composite ? AK_DECOMPOSITION : AK_CALLEE);
+    verify_that(v, !composite || verify_is_namespaced(hlo_attr_str(v->op, AK_NAME)), "C1",
+                "name must be a namespace and a name, as in my.op");
     const HloFunc *f = hlo_func_find(v->h, name);
     if (!f)
-        verify_fail(v, "there is no function @%s", name);
+        verify_break(v, composite ? "C2" : NULL, "there is no function @%s", name);
     const ValueId *operands = v->h->operands.at + v->op->operands;
-    check_types_against(v, "argument", f, true, v->op->noperands, operands);
-    check_types_against(v, "result", f, false, v->op->nresults, result_ids(v));
+    check_types_against(v, composite ? "C3" : NULL, "argument", f, true, v->op->noperands, operands);
+    check_types_against(v, composite ? "C4" : NULL, "result", f, false, v->op->nresults, result_ids(v));
 }
 
 static const HloFunc *named_func(Verify *v, const HloAttr *a) {
@@ -158,15 +159,17 @@ static void check_run_parallel(Verify *v) {
             const HloFunc *f = named_func(v, &row->list[p]);
             if (f->nargs > v->op->noperands - in || f->nresults > v->op->nresults - out)
                 verify_fail(v, "its programs have more arguments or results than it has");
-            check_types_against(v, "argument", f, true, f->nargs, operands + in);
-            check_types_against(v, "result", f, false, f->nresults, results + out);
+            check_types_against(v, NULL, "argument", f, true, f->nargs, operands + in);
+            check_types_against(v, NULL, "result", f, false, f->nresults, results + out);
             in += f->nargs;
             out += f->nresults;
         }
     }
-    for (uint32_t i = 0; i < feeds->n; i++)
-        if (named_func(v, &feeds->list[i])->nargs)
-            verify_fail(v, "an infeed function takes no arguments");
+    for (uint32_t i = 0; i < feeds->n; i++) {
+        const HloFunc *f = named_func(v, &feeds->list[i]);
+        if (f->nargs || f->nresults != 1 || hlo_type(v->h, f->result_types[0])->kind != HT_TENSOR)
+            verify_fail(v, "an infeed function takes no arguments and returns one tensor");
+    }
     if (!rows->n || in != v->op->noperands || out != v->op->nresults)
         verify_fail(v, "its programs have %u arguments and %u results together", in, out);
 }
@@ -194,6 +197,7 @@ static void walk_op(Walk *w, OpId id, bool last) {
                              : "must be the last op of its region");
     for (uint32_t i = 0; i < v.op->nregions; i++)
         walk_region(w, w->h->op_regions.at[v.op->regions + i]);
+    verify_quantised_operands(&v);
     if (v.op->code == HLO_CALL || v.op->code == HLO_COMPOSITE)
         check_call(&v);
     else if (v.op->code == HLO_INTERPRETER_RUN_PARALLEL)
@@ -241,7 +245,7 @@ static void walk_func(Walk *w, const HloFunc *f) {
     r = &w->h->regions.at[f->body];
     OpId last = r->ops.at[r->ops.n - 1];
     Verify v = {w->h, last, hlo_at(w->h, last)};
-    check_types_against(&v, "returned value", f, false, v.op->noperands,
+    check_types_against(&v, NULL, "returned value", f, false, v.op->noperands,
                         w->h->operands.at + v.op->operands);
 }
 
@@ -302,18 +306,51 @@ static void check_recursion(Hlo *h) {
     }
 }
 
-static void check_quantised_types(Hlo *h) {
+// --- types -----------------------------------------------------------------------------------------
+
+static const char *bounds_error(const HloType *t) {
+    if (t->kind != HT_TENSOR || !t->text || strncmp(t->text, "#stablehlo.bounds<", 18))
+        return NULL;
+    int n = 1;
+    for (const char *s = t->text; *s; s++)
+        n += *s == ',';
+    return n == t->rank ? NULL : "bounds are as many as dimensions";
+}
+
+static const char *dialect_type_error(const HloType *t) {
+    if (t->kind != HT_OTHER || !t->text || strncmp(t->text, "!stablehlo.", 11))
+        return NULL;
+    if (strncmp(t->text, "!stablehlo.future<", 18))
+        return "this type is not known";
+    return strncmp(t->text + 18, "tensor<", 7) ? "a future is one of tensors" : NULL;
+}
+
+// Where a type is met first: the op that makes such a value, or the function that takes one.
+static Place type_place(Hlo *h, TypeId t) {
+    for (ValueId v = 1; v < h->values.n; v++) {
+        if (h->values.at[v].type == t && h->values.at[v].def)
+            return hlo_place(h, hlo_at(h, h->values.at[v].def)->loc);
+        for (uint32_t f = 0; f < h->funcs.n && h->values.at[v].type == t; f++)
+            if (h->funcs.at[f].body && h->funcs.at[f].body == h->values.at[v].region)
+                return hlo_place(h, h->funcs.at[f].loc);
+    }
+    return (Place){.file = h->file};
+}
+
+static void check_types(Hlo *h) {
     for (TypeId t = 1; t < h->types.n; t++) {
         Quant q;
-        const char *why = quant_is(hlo_type(h, t)) ? quant_parse(h->arena, hlo_type(h, t), &q) : NULL;
+        const HloType *type = hlo_type(h, t);
+        const char *why = quant_is(type) ? quant_parse(h->arena, type, &q) : bounds_error(type);
+        if (!why)
+            why = dialect_type_error(type);
         if (why)
-            ctx_fail(h->ctx, OTRN_VERIFY, (Place){.file = h->file}, "%.200s: %s",
-                     hlo_type(h, t)->text, why);
+            ctx_fail(h->ctx, OTRN_VERIFY, type_place(h, t), "%.200s: %s", type->text, why);
     }
 }
 
 void hlo_verify(Hlo *h) {
-    check_quantised_types(h);
+    check_types(h);
     Walk w = {.h = h};
     w.visible = ARENA_NEWN(h->arena, uint8_t, h->values.n);
     w.placed = ARENA_NEWN(h->arena, uint8_t, h->ops.n);

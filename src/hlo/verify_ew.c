@@ -2,7 +2,8 @@
 // verify_ew.c — elementwise ops: which element types, and that shapes and types agree.
 #include "hlo/verify.h"
 
-enum { P = 1, S = 2, U = 4, F = 8, C = 16, I = S | U, ANY = P | I | F | C };
+// N: no quantised elements. Others take those that express one of the allowed types.
+enum { P = 1, S = 2, U = 4, F = 8, C = 16, N = 32, I = S | U, ANY = P | I | F | C };
 
 // Element types of the first operand, and what the result's are.
 typedef enum Result { SAME, REAL, BOOL, FREE } Result;
@@ -14,21 +15,21 @@ static const struct {
     {HLO_ABS, S | F | C, REAL},
     {HLO_CBRT, F | C, SAME},
     {HLO_CEIL, F, SAME},
-    {HLO_CONVERT, ANY, FREE},
+    {HLO_CONVERT, ANY | N, FREE},
     {HLO_COSINE, F | C, SAME},
-    {HLO_COUNT_LEADING_ZEROS, I, SAME},
+    {HLO_COUNT_LEADING_ZEROS, I | N, SAME},
     {HLO_EXPONENTIAL, F | C, SAME},
     {HLO_EXPONENTIAL_MINUS_ONE, F | C, SAME},
     {HLO_FLOOR, F, SAME},
-    {HLO_IMAG, F | C, REAL},
+    {HLO_IMAG, F | C | N, REAL},
     {HLO_IS_FINITE, F, BOOL},
     {HLO_LOG, F | C, SAME},
     {HLO_LOG_PLUS_ONE, F | C, SAME},
     {HLO_LOGISTIC, F | C, SAME},
     {HLO_NEGATE, I | F | C, SAME},
-    {HLO_NOT, P | I, SAME},
-    {HLO_POPCNT, I, SAME},
-    {HLO_REAL, F | C, REAL},
+    {HLO_NOT, P | I | N, SAME},
+    {HLO_POPCNT, I | N, SAME},
+    {HLO_REAL, F | C | N, REAL},
     {HLO_REDUCE_PRECISION, F, SAME},
     {HLO_ROUND_NEAREST_AFZ, F, SAME},
     {HLO_ROUND_NEAREST_EVEN, F, SAME},
@@ -39,20 +40,20 @@ static const struct {
     {HLO_TAN, F | C, SAME},
     {HLO_TANH, F | C, SAME},
     {HLO_ADD, ANY, SAME},
-    {HLO_AND, P | I, SAME},
+    {HLO_AND, P | I | N, SAME},
     {HLO_ATAN2, F | C, SAME},
     {HLO_DIVIDE, I | F | C, SAME},
     {HLO_MAXIMUM, ANY, SAME},
     {HLO_MINIMUM, ANY, SAME},
     {HLO_MULTIPLY, ANY, SAME},
-    {HLO_OR, P | I, SAME},
+    {HLO_OR, P | I | N, SAME},
     {HLO_POWER, I | F | C, SAME},
     {HLO_REMAINDER, I | F | C, SAME},
-    {HLO_SHIFT_LEFT, I, SAME},
-    {HLO_SHIFT_RIGHT_ARITHMETIC, I, SAME},
-    {HLO_SHIFT_RIGHT_LOGICAL, I, SAME},
+    {HLO_SHIFT_LEFT, I | N, SAME},
+    {HLO_SHIFT_RIGHT_ARITHMETIC, I | N, SAME},
+    {HLO_SHIFT_RIGHT_LOGICAL, I | N, SAME},
     {HLO_SUBTRACT, I | F | C, SAME},
-    {HLO_XOR, P | I, SAME},
+    {HLO_XOR, P | I | N, SAME},
 };
 
 static unsigned class_of(const HloType *t) {
@@ -63,8 +64,9 @@ static unsigned class_of(const HloType *t) {
 
 static void check_rule(Verify *v, unsigned types, Result result) {
     const HloType *a = verify_in(v, 0), *r = verify_out(v, 0);
-    if (!(class_of(a) & types))
-        verify_fail(v, "elements of type %s are not allowed", dtype_row(verify_elem(a))->name);
+    if (!(class_of(a) & types) || ((types & N) && verify_is_quantised(a)))
+        verify_break(v, "I1", "elements of %s are not allowed", verify_type_text(v, a));
+    verify_that(v, !(types & N) || !verify_is_quantised(r), "C1", "the result must not be quantised");
     for (uint32_t i = 1; i < v->op->noperands; i++)
         verify_same_type(v, "C1", a, verify_in(v, i));
     if (result == SAME) {
@@ -73,11 +75,10 @@ static void check_rule(Verify *v, unsigned types, Result result) {
     }
     verify_same_shape(v, "C1", a, r);
     if (result == REAL && verify_elem(r) != verify_complex_part(verify_elem(a)))
-        verify_fail(v, "the result must hold %s, not %s",
-                    dtype_row(verify_complex_part(verify_elem(a)))->name,
-                    dtype_row(verify_elem(r))->name);
+        verify_break(v, "C2", "the result must hold %s, not %s", dtype_row(verify_complex_part(verify_elem(a)))->name,
+                     dtype_row(verify_elem(r))->name);
     if (result == BOOL && r->dtype != DT_I1)
-        verify_fail(v, "the result must hold i1, not %s", dtype_row(r->dtype)->name);
+        verify_break(v, "C1", "the result must hold i1, not %s", dtype_row(r->dtype)->name);
 }
 
 static void check_compare(Verify *v) {
@@ -85,25 +86,30 @@ static void check_compare(Verify *v) {
     verify_same_elem(v, "C1", a, verify_in(v, 1));
     verify_same_shape(v, "C2", a, verify_in(v, 1));
     verify_same_shape(v, "C2", a, r);
-    verify_that(v, r->dtype == DT_I1, "the result must hold i1");
+    verify_that(v, r->dtype == DT_I1, "C2", "the result must hold i1");
+    int64_t type = hlo_int(v->op, AK_COMPARE_TYPE, CMPT_NOTYPE);
+    unsigned cls = class_of(a);
+    // Floats with an integer's compare_type are let pass: old serialised programs have them, and they mean FLOAT.
+    bool fits = type == CMPT_NOTYPE || (cls & F) || (type == CMPT_SIGNED && (cls & S)) ||
+                (type == CMPT_UNSIGNED && (cls & (U | P))) || (type == CMPT_FLOAT && (cls & C));
+    verify_that(v, fits, "C3", "compare_type does not fit the element type");
 }
 
 // One side at least is quantised; both speak of one float type.
 static void check_quantize(Verify *v) {
     const HloType *a = verify_in(v, 0), *r = verify_out(v, 0);
     bool to = v->op->code == HLO_UNIFORM_QUANTIZE;
-    verify_same_shape(v, to ? "shapes" : "C1", a, r);
-    verify_that(v, verify_is_quantised(to ? r : a),
-                to ? "the result must be quantised" : "the operand must be quantised");
-    verify_that(v, to || !verify_is_quantised(r), "the result must not be quantised");
+    verify_that(v, to ? dtype_is_float(verify_elem(a)) : verify_is_quantised(a), "I1",
+                to ? "the operand must be of floats or quantised" : "the operand must be quantised");
+    verify_same_shape(v, "C1", a, r);
+    verify_that(v, verify_is_quantised(r) == to, "C2", to ? "the result must be quantised" : "the result must not be quantised");
     if (verify_elem(a) != verify_elem(r))
-        verify_fail(v, "%s: %s and %s express different types", to ? "C1" : "C2",
-                    verify_type_text(v, a), verify_type_text(v, r));
+        verify_break(v, "C2", "%s and %s express different types", verify_type_text(v, a), verify_type_text(v, r));
 }
 
 static void check_select(Verify *v) {
     const HloType *p = verify_in(v, 0), *a = verify_in(v, 1);
-    verify_that(v, p->dtype == DT_I1 && !verify_is_quantised(p), "the predicate must hold i1");
+    verify_that(v, p->dtype == DT_I1 && !verify_is_quantised(p), "I1", "the predicate must hold i1");
     if (p->rank)
         verify_same_shape(v, "C1", p, a);
     verify_same_type(v, "C2", a, verify_in(v, 2));
@@ -123,27 +129,30 @@ static void check_clamp(Verify *v) {
 
 static void check_complex(Verify *v) {
     const HloType *a = verify_in(v, 0), *r = verify_out(v, 0);
+    verify_that(v, (a->dtype == DT_F32 || a->dtype == DT_F64) && !verify_is_quantised(a), "I1",
+                "parts of complex numbers are f32 or f64");
     verify_same_type(v, "C1", a, verify_in(v, 1));
     verify_same_shape(v, "C2", a, r);
-    verify_that(v, dtype_is_complex(r->dtype) && verify_complex_part(r->dtype) == a->dtype,
-                "C3: the result must hold complex numbers of the operands' element type");
+    verify_that(v, dtype_is_complex(r->dtype) && verify_complex_part(r->dtype) == a->dtype, "C3",
+                "the result must hold complex numbers of the operands' element type");
 }
 
 static void check_reduce_precision(Verify *v) {
-    verify_that(v, hlo_int(v->op, AK_EXPONENT_BITS, 0) >= 1, "C2: exponent_bits must be positive");
-    verify_that(v, hlo_int(v->op, AK_MANTISSA_BITS, -1) >= 0,
-                "C3: mantissa_bits must not be negative");
+    verify_that(v, hlo_int(v->op, AK_EXPONENT_BITS, 0) >= 1, "C2", "exponent_bits must be positive");
+    verify_that(v, hlo_int(v->op, AK_MANTISSA_BITS, -1) >= 0, "C3", "mantissa_bits must not be negative");
 }
 
 // chlo has no specification of its own; its elementwise ops keep shape, and element type unless they
 // ask a question.
 static void check_chlo(Verify *v) {
     const HloType *a = verify_in(v, 0), *r = verify_out(v, 0);
+    if (v->op->code == HLO_CHLO_MULHI)
+        verify_that(v, dtype_is_int(a->dtype), NULL, "operands must hold integers of two bits or more");
     for (uint32_t i = 1; i < v->op->noperands; i++)
-        verify_same_type(v, "operands", a, verify_in(v, i));
-    verify_same_shape(v, "operand and result", a, r);
+        verify_same_type(v, NULL, a, verify_in(v, i));
+    verify_same_shape(v, NULL, a, r);
     if (r->dtype != DT_I1)
-        verify_same_elem(v, "operand and result", a, r);
+        verify_same_elem(v, NULL, a, r);
 }
 
 bool verify_ew(Verify *v) {
@@ -179,6 +188,9 @@ bool verify_ew(Verify *v) {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         if (rules[i].code == v->op->code) {
             check_rule(v, rules[i].types, rules[i].result);
+            if (v->op->code == HLO_ADD)
+                verify_quant_add(v);
+            verify_result_accuracy(v);
             return true;
         }
     }

@@ -500,9 +500,9 @@ static void form_reduce(TextRead *p, TextOp *o) {
         const char *dot = memchr(name.s, '.', name.n);
         size_t d = dot ? (size_t)(dot - name.s) : 0;
         body = dot ? hlo_op_find(name.s, d, dot + 1, name.n - d - 1) : HLO_NONE;
-        if (hlo_op_rows[body].operands != 2 || hlo_op_rows[body].results != 1)
-            text_fail(p, at, OTRN_UNSUPPORTED, "'%.*s' is no op of two values known to opentrn",
-                      (int)name.n, name.s);
+        if (body != HLO_ADD && body != HLO_MULTIPLY && body != HLO_MAXIMUM && body != HLO_MINIMUM && body != HLO_AND &&
+            body != HLO_OR && body != HLO_XOR)
+            text_fail(p, at, OTRN_PARSE, "'%.*s' is no commutative op of two values", (int)name.n, name.s);
     }
     text_need_word(p, "across");
     text_need_word(p, "dimensions");

@@ -463,6 +463,20 @@ static void struct_entry(TextRead *p, OpId op, const HloStructRow *row) {
     text_alias_leave(p, back);
 }
 
+// #stablehlo.conv<raw input_batch_dimension = 0, …>: the same numbers by name.
+static void conv_fields(TextRead *p, OpId op) {
+    do {
+        text_space(p);
+        const char *at = p->at;
+        Span name = text_ident(p, "a dimension number");
+        HloAttrKey key = hlo_attr_find(name.s, name.n);
+        if (!key || !hlo_row_has(hlo_row(hlo_at(p->h, op)), key) || hlo_attr_slot(p->h, op, key)->kind != HA_NONE)
+            text_fail(p, at, OTRN_PARSE, "'%.*s' is no dimension number, or is given twice", (int)name.n, name.s);
+        text_need(p, '=');
+        text_slot_word(p, op, key);
+    } while (text_eat(p, ','));
+}
+
 void text_slot_entry(TextRead *p, OpId op, const char *name, const char *at) {
     const HloOpRow *row = hlo_row(hlo_at(p->h, op));
     const HloStructRow *structure = row->nattrs ? hlo_struct_by_name(row, name) : NULL;
@@ -476,7 +490,10 @@ void text_slot_entry(TextRead *p, OpId op, const char *name, const char *at) {
         const char *back = text_alias_enter(p);
         struct_head(p, "conv");
         text_need(p, '<');
-        text_slot_conv(p, op);
+        if (text_eat_word(p, "raw"))
+            conv_fields(p, op);
+        else
+            text_slot_conv(p, op);
         text_need(p, '>');
         text_alias_leave(p, back);
         return;

@@ -47,6 +47,8 @@ static int quant_storage(TextRead *p, Buf *out) {
     Span name = text_ident(p, "a storage type");
     char row_name[8];
     bool is_u = *name.s == 'u';
+    if (name.n > 1 && is_u && name.s[1] == 'i') // ui8 is another way to write u8
+        name.s++, name.n--;
     if (name.n > 4)
         name.n = 0;
     int n = snprintf(row_name, sizeof row_name, "%s%.*s", is_u ? "ui" : "",
@@ -54,7 +56,8 @@ static int quant_storage(TextRead *p, Buf *out) {
     int dtype = dtype_parse(row_name, (size_t)n);
     if (dtype < 0 || !dtype_is_int(dtype))
         text_fail(p, at, OTRN_PARSE, "a quantised type needs an integer storage type");
-    buf_put(out, name.s, name.n);
+    buf_puts(out, is_u ? "u" : "");
+    buf_put(out, name.s + is_u, name.n - is_u);
     if (text_eat(p, '<')) {
         int64_t low = text_int(p, "the smallest storage value");
         text_need(p, ':');

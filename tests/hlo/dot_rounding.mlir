@@ -20,7 +20,7 @@ func.func public @main() {
   check.expect_eq_const %bf16, dense<258.0> : tensor<bf16>
 
   // an algorithm that accumulates in f64
-  %alg = stablehlo.dot_general %a, %one, contracting_dims = [0] x [0], algorithm = <lhs_precision_type = f32, rhs_precision_type = f32, accumulation_type = f64, lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 1, allow_imprecise_accumulation = false> : (tensor<3xf32>, tensor<3xf32>) -> tensor<f32>
+  %alg = stablehlo.dot_general %a, %one, contracting_dims = [0] x [0], algorithm = <lhs_precision_type = f64, rhs_precision_type = f64, accumulation_type = f64, lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 1, allow_imprecise_accumulation = false> : (tensor<3xf32>, tensor<3xf32>) -> tensor<f32>
   check.expect_eq_const %alg, dense<1.0> : tensor<f32>
 
   %z = stablehlo.complex %one, %a : tensor<3xcomplex<f32>>

@@ -48,7 +48,7 @@ func.func private @devices(%a: tensor<8x4xf32>, %t: !stablehlo.token) {
   %2 = "stablehlo.all_to_all"(%a) <{concat_dimension = 1 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, split_count = 2 : i64, split_dimension = 0 : i64}> : (tensor<8x4xf32>) -> tensor<4x8xf32>
   %3 = "stablehlo.collective_permute"(%a) <{source_target_pairs = dense<[[0, 1], [1, 0]]> : tensor<2x2xi64>}> : (tensor<8x4xf32>) -> tensor<8x4xf32>
   %4 = "stablehlo.send"(%a, %t) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 2>, is_host_transfer = true}> : (tensor<8x4xf32>, !stablehlo.token) -> !stablehlo.token
-  %5:2 = "stablehlo.infeed"(%4) <{infeed_config = "c", layout = [[0, 1], []]}> : (!stablehlo.token) -> (tensor<2x2xf32>, !stablehlo.token)
+  %5:2 = "stablehlo.infeed"(%4) <{infeed_config = "c", layout = [[0, 1]]}> : (!stablehlo.token) -> (tensor<2x2xf32>, !stablehlo.token)
   return
 }
 func.func private @rare(%a: tensor<2x2xf32>) -> tensor<2x2xf32> {

@@ -1,7 +1,7 @@
 // Aliases in front of and behind their use, of types, attributes and locations; an error then names
 // the place in the user's own program, callee first.
 // run: otrn compile %s -o %t/out.otrn
-// expect: model.py:12:5: error[VERIFY]: stablehlo.add: C1: types tensor<4xf32> and tensor<8xf32> differ (in jit(step)/add)
+// expect: model.py:12:5: error[VERIFY]: stablehlo.add: types tensor<4xf32> and tensor<8xf32> differ (C1) (in jit(step)/add)
 // status: 1
 !vec = tensor<4xf32>
 #gt = #stablehlo<comparison_direction GT>
