@@ -130,8 +130,17 @@ static uint32_t panel_vecs(const MmKernels *kn, uint32_t cols) {
     return left < kn->vecs ? left : kn->vecs;
 }
 
-// Whole lines of fp32 need no copy: the first block brings them to L1, the others find them there. The
-// padded pitch spreads the rows over all sets of it.
+// Whole lines of fp32 need no copy: the first block brings them to L1, the others find them there, and the
+// padded pitch spreads the rows over all sets of it. Measured: 0.91 of peak against 0.88 on Zen 4; on Sapphire
+// Rapids 0.95 against 0.91 in cache, but 0.70 against 0.80 from beyond it, so Intel's get the copy.
+static bool reads_in_place(const MmKernels *kn) {
+#if defined(__x86_64__)
+    return kn->in_place && !__builtin_cpu_is("intel");
+#else
+    return kn->in_place;
+#endif
+}
+
 static bool operand_in_place(const MmOperand *o, const float *v) {
     return o->stype == DT_F32 && o->step == 4 && !(((uintptr_t)v | o->pitch) & 63);
 }
@@ -142,6 +151,7 @@ static __attribute__((noinline)) void multiply_panels(const MmKernels *kn, const
     MmOperand o = mm_operand(c->src, c->src_pitch, c->stype, c->src_stride);
     uint32_t blocks = (st->m + kn->rows - 1) / kn->rows;
     uint32_t panels = (j1 - j0 + kn->vecs * kn->lanes - 1) / (kn->vecs * kn->lanes);
+    bool in_place = reads_in_place(kn);
     MmFetch load = mm_load_fetch(c->next_load);
     uint32_t load_lines = mm_fetch_share(&load, panels * blocks);
     _Alignas(64) float panel[ISA_PE_ROWS * MM_COLS_MAX];
@@ -151,7 +161,7 @@ static __attribute__((noinline)) void multiply_panels(const MmKernels *kn, const
         MmTile *tile = (mm_is_wide(c) ? kn->wide : kn->narrow)[nv - 1];
         const float *v = (const float *)(o.at + (ptrdiff_t)j * o.step);
         size_t v_step = o.pitch / sizeof(float);
-        if (cols < width || !operand_in_place(&o, v)) {
+        if (!in_place || cols < width || !operand_in_place(&o, v)) {
             mm_widen_block(kn, panel, width, &o, st->k, j, cols);
             v = panel, v_step = width;
         }

@@ -37,6 +37,7 @@ typedef void MmTile(const float *s, const float *v, size_t v_step, float *c, siz
 typedef struct MmKernels {
     uint32_t rows, lanes, vecs;
     bool fetch_near; // the next panel goes to L1: right when two panels leave room there
+    bool in_place;   // a panel is whole lines, and a row's work hides a miss of the TLB
     MmTile *wide[MM_VECS_MAX], *narrow[MM_VECS_MAX]; // [vectors of columns - 1]
     // out[i][j] = fp32 of src[i][j], neighbours adjacent; cols is a multiple of lanes; out rows are
     // out_cols floats apart and aligned to a vector.
