@@ -4,120 +4,156 @@
 // Rules of the machine, as isa.h and spec/isa.md tell them:
 //   1. each of the five sequencers takes its instructions in program order; an instruction begins
 //      when its sequencer is free and its semaphores have counted far enough (plus the semaphore's
-//      latency);
-//   2. a DMA waits on the sync sequencer, is triggered there, and runs in its queue, in order; the
-//      queues share the DMA engines, and everything that touches HBM shares its bandwidth, first
-//      come first served;
-//   3. the array keeps a second set of weights: ldweights runs beside the matmul before it;
-//   4. a branch holds back everything after it until it is decided; a barrier waits for all that
+//      latency), and, if it reads what its engine wrote just before, when that is there;
+//   2. a DMA waits on its sequencer, is triggered there, and runs in its queue, in order; a queue
+//      holds so many transfers, then its sequencer waits; the queues share the DMA engines, and
+//      everything that touches HBM shares its bandwidth, first come first served;
+//   3. the array keeps a second set of weights: ldweights runs beside the matmul before it; after a
+//      pause the current limiter holds matmuls to a fraction for a while (where the chip has one);
+//   4. engines that share a port take turns on it (where the chip says so); the scalar engine loads
+//      another table when a function is not in the one it holds;
+//   5. a branch holds back everything after it until it is decided; a barrier waits for all that
 //      was begun and clears the semaphores.
-// Between two branches or barriers the sequencer whose next instruction can begin first goes first,
-// so shared resources are given out in the order of time.
-//
-// Loops: iterations are stepped through until the state after one, seen from its end, equals the
-// state after the one before. All later ones are then the same and are added at once. Branches are
-// not followed: the code is walked from top to bottom, the arms of a conditional one after the
-// other.
+// The sequencer whose next instruction can begin first goes first, so shared resources are given
+// out in the order of time. Two cores of one logical core run side by side on one HBM.
 #include "clock/clock.h"
 
 #include <assert.h>
 
-#include "clock/price.h"
+#include "clock/sim.h"
 
-#define STEPS_MAX 10000000u // then loops run once and are multiplied
-#define ITERATIONS_MAX 4096 // of one loop before its last iteration is taken as steady
 #define EVENTS_MAX 4000000u
-#define DMA_ENGINES_MAX 64
+#define SEM_LOG_MAX 65536u // then the older half is dropped
 
 const char *const clock_track_names[CLOCK_TRACKS] = {"tensor", "vector", "scalar", "gpsimd",
                                                      "sync",   "dma in", "dma out"};
 
-// Every time the future depends on. All of it is compared, so nothing else may go in here.
-typedef struct Times {
-    Ps fence;             // nothing begins earlier
-    Ps done;              // all that was begun is over
-    Ps free[ENG_COUNT];   // sequencers; tensor: its matmuls
-    Ps weights;           // the last ldweights is over
-    Ps matmul;            // the last matmul began: its weights are in use, the other set is free
-    Ps queue[DMA_QUEUES]; // may start another transfer
-    Ps engine[DMA_ENGINES_MAX];
-    Ps hbm;
-    Ps busy_until[CLOCK_TRACKS]; // of the timeline, for counting overlaps once
-} Times;
-#define TIMES_COUNT (sizeof(Times) / sizeof(Ps))
+// --- waits ---------------------------------------------------------------------------------------
 
-typedef struct Totals { // what a fast-forward multiplies
-    Ps busy[CLOCK_TRACKS];
-    uint64_t insts[CLOCK_TRACKS];
-    double flops, hbm_bytes;
-    uint64_t unknown_loops;
-} Totals;
+// When a semaphore reached a count; -1 when it has not.
+static Ps sem_when(const SemLog *log, uint64_t n) {
+    if (n > log->n)
+        return -1;
+    return n <= log->base ? 0 : log->at.at[n - log->base - 1];
+}
 
-typedef VEC(Ps) PsList;
+static void own_apply(OwnSem *o, Ps now) {
+    uint32_t k = 0;
+    for (; k < o->pending.n && o->pending.at[k].when <= now; k++) {
+        const Pending *p = &o->pending.at[k];
+        int kind = p->op & ~UPD_AT_READ;
+        o->value = kind == UPD_WRITE ? p->value : o->value + (kind == UPD_ADD ? p->value : -(int64_t)p->value);
+        o->changed = p->when;
+    }
+    if (k)
+        memmove(o->pending.at, o->pending.at + k, (o->pending.n - k) * sizeof *o->pending.at);
+    o->pending.n -= k;
+}
 
-typedef struct Sim {
-    Arena *arena;
-    const Artifact *art;
-    const ChipFile *chip;
-    const Price *price;
-    const ArtLoop *loops;
-    Ps sem_ps, dma_issue, dma_done;
-    uint32_t dma_engines, dma_share;
-    Times now;
-    PsList sem[SEM_COUNT]; // when each count was reached, since the last barrier; never falls
-    Totals totals;
-    Clock *out;
-    uint32_t *next; // next instruction on the same sequencer inside the piece being run
-    bool want_events, stepwise;
-} Sim;
+// When one of the program's own semaphores reaches a value by what is on its way; -1: not yet known.
+static Ps own_when(const OwnSem *o, int64_t want) {
+    int64_t v = o->value;
+    if (v >= want)
+        return o->changed;
+    for (uint32_t k = 0; k < o->pending.n; k++) {
+        const Pending *p = &o->pending.at[k];
+        int kind = p->op & ~UPD_AT_READ;
+        v = kind == UPD_WRITE ? p->value : v + (kind == UPD_ADD ? p->value : -(int64_t)p->value);
+        if (v >= want)
+            return p->when;
+    }
+    return -1;
+}
 
-#define NO_INST UINT32_MAX
-
-// --- one instruction -----------------------------------------------------------------------------
+static Ps wait_when(const Core *c, const FlowItem *item, const IsaInst *in, int w, const uint64_t *iter) {
+    int sem = in->wait_sem[w] & ~SEM_BACK;
+    if (sem >= SEM_USER)
+        return own_when(&c->own[sem - SEM_USER], in->wait_val[w]);
+    uint64_t n = in->wait_val[w];
+    if (in->wait_sem[w] & SEM_BACK) {
+        uint64_t before = flow_before(&c->flow, item, w, sem, iter);
+        n = before > n ? before - n : 0;
+    }
+    return n ? sem_when(&c->sem[sem], n) : 0;
+}
 
 // Until when its semaphores hold it back; -1 when they have not counted far enough yet.
-static Ps waits_until(const Sim *s, const IsaInst *in) {
-    Ps t = s->now.fence;
+static Ps waits_until(const Sim *s, const Core *c, const FlowItem *item, const uint64_t *iter) {
+    const IsaInst *in = &c->flow.art->code[item->pc];
+    Ps t = c->now.fence;
     for (int w = 0; w < 2; w++) {
-        uint32_t sem = in->wait_sem[w], n = in->wait_val[w];
-        if (sem == SEM_NONE || !n)
+        if (in->wait_sem[w] == SEM_NONE)
             continue;
-        if (s->sem[sem].n < n)
+        Ps when = wait_when(c, item, in, w, iter);
+        if (when < 0)
             return -1;
-        t = ps_max(t, ps_add(s->sem[sem].at[n - 1], s->sem_ps));
+        if (when)
+            t = ps_max(t, ps_add(when, s->sem_ps));
     }
     return t;
 }
 
-// The earliest begin of a sequencer's next instruction, -1 when it waits for one that has not run.
-static Ps begin_of(const Sim *s, uint32_t pc) {
-    const IsaInst *in = &s->art->code[pc];
-    Ps t = waits_until(s, in);
+// --- one instruction -----------------------------------------------------------------------------
+
+// A queue takes only so many transfers: the one `depth` before must be over.
+static Ps queue_room(const Sim *s, const Core *c, const IsaInst *in) {
+    const SemLog *log = &c->sem[ENG_COUNT + in->queue];
+    return log->n >= s->dma_depth ? sem_when(log, log->n - s->dma_depth + 1) : 0;
+}
+
+// The other core's arrival at the same core_barrier; with one core it is always there.
+static Ps partner(Sim *s, Core *c, Ps here) {
+    if (s->ncores < 2)
+        return here;
+    Core *other = s->core[s->core[0] == c];
+    if (c->met.n == c->passed)
+        VEC_PUSH(s->arena, &c->met, here);
+    return other->met.n > c->passed ? ps_max(here, other->met.at[c->passed]) : -1;
+}
+
+// The earliest begin of a sequencer's instruction, -1 when it waits for one that has not run.
+static Ps begin_of(Sim *s, Core *c, const FlowItem *item, const uint64_t *iter) {
+    const IsaInst *in = &c->flow.art->code[item->pc];
+    Ps t = waits_until(s, c, item, iter);
     if (t < 0)
         return -1;
     switch (isa_rows[in->op].cost) {
     case COST_LDWEIGHTS:
-        return ps_max(t, ps_max(s->now.weights, s->now.matmul));
+        return ps_max(t, ps_max(c->now.weights, c->now.matmul));
     case COST_MATMUL:
-        return ps_max(t, ps_max(s->now.weights, s->now.free[ENG_TENSOR]));
+        return ps_max(t, ps_max(c->now.weights, c->now.free[ENG_TENSOR]));
+    case COST_DMA:
+    case COST_COLLECTIVE:
+        return ps_max(ps_max(t, c->now.free[in->engine]), queue_room(s, c, in));
+    case COST_REMOTE:
+        return partner(s, c, ps_max(t, c->now.free[in->engine]));
     default:
-        return ps_max(t, s->now.free[in->engine]);
+        t = ps_max(t, c->now.free[in->engine]);
+        return c->flow.chained[item->pc] ? ps_max(t, c->now.last[in->engine]) : t;
     }
 }
 
-static void count_on(Sim *s, int sem, Ps when) {
-    PsList *list = &s->sem[sem];
-    if (list->n)
-        when = ps_max(when, list->at[list->n - 1]);
-    VEC_PUSH(s->arena, list, when);
-    s->now.done = ps_max(s->now.done, when);
+static void count_on(Sim *s, Core *c, int sem, Ps when) {
+    SemLog *log = &c->sem[sem];
+    if (log->at.n)
+        when = ps_max(when, log->at.at[log->at.n - 1]);
+    if (log->at.n == SEM_LOG_MAX) {
+        memmove(log->at.at, log->at.at + SEM_LOG_MAX / 2, SEM_LOG_MAX / 2 * sizeof(Ps));
+        log->at.n = SEM_LOG_MAX / 2;
+        log->base += SEM_LOG_MAX / 2;
+    }
+    VEC_PUSH(s->arena, &log->at, when);
+    log->n++;
+    c->done = ps_max(c->done, when);
 }
 
-static void note_busy(Sim *s, uint32_t pc, int track, Ps begin, Ps end) {
-    Ps from = ps_max(begin, s->now.busy_until[track]);
+static void note_busy(Sim *s, Core *c, uint32_t pc, int track, Ps begin, Ps end) {
+    if (c != s->core[0])
+        return; // the cores of a logical core do the same; the first one is shown
+    Ps from = ps_max(begin, c->now.busy_until[track]);
     if (end > from)
         s->totals.busy[track] = ps_add(s->totals.busy[track], end - from);
-    s->now.busy_until[track] = ps_max(s->now.busy_until[track], end);
+    c->now.busy_until[track] = ps_max(c->now.busy_until[track], end);
     if (s->want_events && s->out->events.n < EVENTS_MAX) {
         ClockEvent e = {pc, (uint8_t)track, (double)begin * 1e-3, (double)end * 1e-3};
         VEC_PUSH(s->arena, &s->out->events, e);
@@ -127,21 +163,16 @@ static void note_busy(Sim *s, uint32_t pc, int track, Ps begin, Ps end) {
 static Ps take_hbm(Sim *s, Ps begin, Ps time) {
     if (!time)
         return begin;
-    return s->now.hbm = ps_add(ps_max(s->now.hbm, begin), time);
-}
-
-static Ps ps_times(Ps t, uint64_t n) {
-    Ps out;
-    return __builtin_mul_overflow(t, n, &out) || out > PS_MAX ? PS_MAX : out;
+    return s->hbm = ps_add(ps_max(s->hbm, begin), ps_times(time, s->times));
 }
 
 // The transfer's share on each engine; returns when the last one is through.
-static Ps take_dma_engines(Sim *s, const Price *p, Ps begin) {
+static Ps take_dma_engines(Sim *s, Core *c, const Price *p, Ps begin) {
     Ps end = begin;
     if (!p->dma_parts) {
         for (uint32_t e = 0; e < s->dma_engines; e++) {
-            s->now.engine[e] = ps_add(ps_max(s->now.engine[e], begin), p->dma);
-            end = ps_max(end, s->now.engine[e]);
+            c->now.engine[e] = ps_add(ps_max(c->now.engine[e], begin), ps_times(p->dma, s->times));
+            end = ps_max(end, c->now.engine[e]);
         }
         return end;
     }
@@ -149,298 +180,323 @@ static Ps take_dma_engines(Sim *s, const Price *p, Ps begin) {
     while (first < last) {
         uint32_t stop = (first / s->dma_share + 1) * s->dma_share;
         uint32_t n = (stop < last ? stop : last) - first;
-        Ps *e = &s->now.engine[first / s->dma_share % s->dma_engines];
-        *e = ps_add(ps_max(*e, begin), ps_times(p->dma, n));
+        Ps *e = &c->now.engine[first / s->dma_share % s->dma_engines];
+        *e = ps_add(ps_max(*e, begin), ps_times(p->dma, times_u64(n, s->times)));
         end = ps_max(end, *e);
         first += n;
     }
     return end;
 }
 
-static void run_dma(Sim *s, uint32_t pc, Ps trigger) {
-    const IsaInst *in = &s->art->code[pc];
-    const Price *p = &s->price[pc];
-    s->now.free[ENG_SYNC] = ps_add(trigger, p->busy);
-    Ps begin = ps_max(ps_add(trigger, p->latency), s->now.queue[in->queue]);
-    Ps end = take_dma_engines(s, p, begin);
+static Ps run_dma(Sim *s, Core *c, uint32_t pc, const IsaInst *in, Ps trigger) {
+    const Price *p = &c->price[pc];
+    c->now.free[in->engine] = ps_add(trigger, ps_times(p->busy, s->times));
+    Ps begin = ps_max(ps_add(trigger, p->latency), c->now.queue[in->queue]);
+    Ps end = take_dma_engines(s, c, p, begin);
     end = ps_max(end, take_hbm(s, begin, p->hbm));
-    s->now.queue[in->queue] = ps_add(begin, s->dma_issue);
-    note_busy(s, pc, p->track, begin, end);
-    count_on(s, ENG_COUNT + in->queue, ps_add(end, s->dma_done));
+    c->now.queue[in->queue] = ps_add(begin, s->dma_issue);
+    note_busy(s, c, pc, p->track, begin, end);
+    return ps_add(end, s->dma_done);
 }
 
-static void run_inst(Sim *s, uint32_t pc, Ps begin) {
-    const IsaInst *in = &s->art->code[pc];
-    const Price *p = &s->price[pc];
-    s->totals.insts[p->track]++;
-    s->totals.flops += p->flops;
-    s->totals.hbm_bytes += p->hbm_bytes;
-    s->out->simulated++;
+// A collective runs on its own cores, one after the other, beside everything else.
+static Ps run_collective(Sim *s, Core *c, uint32_t pc, const IsaInst *in, Ps trigger) {
+    const Price *p = &c->price[pc];
+    c->now.free[in->engine] = ps_add(trigger, s->control_ps);
+    Ps begin = ps_max(ps_add(trigger, s->control_ps), c->now.collective);
+    Ps end = ps_max(ps_add(begin, ps_times(p->busy, s->times)), take_hbm(s, begin, p->hbm));
+    c->now.collective = end;
+    note_busy(s, c, pc, p->track, begin, end);
+    return end;
+}
+
+// How long a product takes now: the current limiter halves the rate after a pause.
+static Ps matmul_busy(Sim *s, Core *c, const Price *p, Ps begin) {
+    if (!s->pe_ramp)
+        return p->busy;
+    if (begin - c->now.pe_last > s->pe_rearm)
+        c->now.pe_cold = ps_add(begin, s->pe_ramp);
+    Ps busy = p->busy;
+    if (begin < c->now.pe_cold)
+        busy = (Ps)((double)busy * s->chip->pe_cold_factor);
+    c->now.pe_last = ps_add(begin, busy);
+    return busy;
+}
+
+static Ps take_ports(Core *c, const Price *p, Ps begin) {
+    if (p->ports & PORT_SBUF)
+        begin = ps_max(begin, c->now.sbuf_port);
+    if (p->ports & PORT_PSUM)
+        begin = ps_max(begin, c->now.psum_port);
+    return begin;
+}
+
+static Ps run_engine(Sim *s, Core *c, uint32_t pc, const IsaInst *in, Ps begin) {
+    const Price *p = &c->price[pc];
     int cost = isa_rows[in->op].cost;
-    if (cost == COST_DMA) {
-        run_dma(s, pc, begin);
-        return;
+    Ps busy = p->busy, extra = 0;
+    if (p->act_set != ACT_NO_SET && p->act_set != c->act_set) {
+        extra = s->act_load;
+        c->act_set = p->act_set;
     }
-    Ps end = ps_max(ps_add(begin, p->busy), take_hbm(s, begin, p->hbm));
-    if (cost == COST_LDWEIGHTS)
-        s->now.weights = end;
-    else
-        s->now.free[in->engine] = end;
+    if (p->ports)
+        begin = take_ports(c, p, begin);
     if (cost == COST_MATMUL)
-        s->now.matmul = begin;
-    note_busy(s, pc, p->track, begin, end);
-    count_on(s, in->engine, ps_max(end, ps_add(begin, p->latency)));
+        busy = matmul_busy(s, c, p, begin);
+    Ps end = ps_max(ps_add(begin, ps_add(ps_times(busy, s->times), extra)), take_hbm(s, begin, p->hbm));
+    if (p->ports & PORT_SBUF)
+        c->now.sbuf_port = end;
+    if (p->ports & PORT_PSUM)
+        c->now.psum_port = end;
+    if (cost == COST_LDWEIGHTS)
+        c->now.weights = end;
+    else
+        c->now.free[in->engine] = end;
+    if (cost == COST_MATMUL)
+        c->now.matmul = begin;
+    note_busy(s, c, pc, p->track, begin, end);
+    return ps_max(end, ps_add(begin, ps_add(p->latency, extra)));
 }
 
-// --- straight code -------------------------------------------------------------------------------
-
-static bool is_fence(const IsaInst *in) {
-    int cost = isa_rows[in->op].cost;
-    return cost == COST_BARRIER || cost == COST_BRANCH;
-}
-
-static void chain_sequencers(Sim *s, uint32_t begin, uint32_t end, uint32_t head[ENG_COUNT]) {
-    uint32_t tail[ENG_COUNT];
-    for (int e = 0; e < ENG_COUNT; e++)
-        head[e] = tail[e] = NO_INST;
-    for (uint32_t pc = begin; pc < end; pc++) {
-        int e = s->art->code[pc].engine;
-        s->next[pc] = NO_INST;
-        if (tail[e] == NO_INST)
-            head[e] = pc;
-        else
-            s->next[tail[e]] = pc;
-        tail[e] = pc;
+static void signal_own(Sim *s, Core *c, const IsaInst *in, Ps begin, Ps done) {
+    OwnSem *o = &c->own[in->upd_sem - 1];
+    Pending p = {in->upd_op & UPD_AT_READ ? begin : done, in->upd_op, in->upd_val};
+    VEC_PUSH(s->arena, &o->pending, p);
+    for (uint32_t k = o->pending.n - 1; k && o->pending.at[k - 1].when > p.when; k--) {
+        o->pending.at[k] = o->pending.at[k - 1];
+        o->pending.at[k - 1] = p;
     }
+    own_apply(o, begin);
+}
+
+static void run_inst(Sim *s, Core *c, uint32_t pc, Ps begin) {
+    const IsaInst *in = &c->flow.art->code[pc];
+    const Price *p = &c->price[pc];
+    s->out->simulated++;
+    uint64_t times = s->times = c->seq[in->engine].times;
+    if (c == s->core[0]) {
+        s->totals.insts[p->track] = add_u64(s->totals.insts[p->track], times);
+        s->totals.flops += p->flops * (double)times;
+        s->totals.hbm_bytes += p->hbm_bytes * (double)times;
+        s->totals.link_bytes += p->link_bytes * (double)times;
+    }
+    int cost = isa_rows[in->op].cost;
+    if (cost == COST_REMOTE)
+        c->passed++;
+    Ps done = cost == COST_DMA          ? run_dma(s, c, pc, in, begin)
+              : cost == COST_COLLECTIVE ? run_collective(s, c, pc, in, begin)
+                                        : run_engine(s, c, pc, in, begin);
+    c->now.last[in->engine] = done;
+    for (int w = 0; w < 2; w++)
+        if (in->wait_sem[w] != SEM_NONE && in->wait_sem[w] >= SEM_USER && !(in->wait_sem[w] & SEM_BACK))
+            own_apply(&c->own[in->wait_sem[w] - SEM_USER], begin);
+    if (in->upd_sem)
+        signal_own(s, c, in, begin, done);
+    count_on(s, c, isa_sem(in), done);
+}
+
+// What a transfer changed for others that are about to use its queue.
+static void forget_ready(Core *c, int engine) {
+    for (int e = 0; e < ENG_COUNT; e++)
+        if (e != engine && c->seq[e].ready >= 0)
+            c->seq[e].ready = SEQ_UNKNOWN;
+}
+
+// --- the sequencers ------------------------------------------------------------------------------
+
+// Goes over loop ends, which take no time but the loop instruction's own, to the next instruction.
+static void seq_settle(Sim *s, Core *c, int e) {
+    Seq *q = &c->seq[e];
+    for (;;) {
+        q->item = c->flow.next[e][q->item];
+        const FlowItem *item = &c->flow.items.at[q->item];
+        if (item->kind == ITEM_STOP) {
+            q->ready = SEQ_STOP;
+            return;
+        }
+        if (item->kind == ITEM_INST || item->kind == ITEM_FENCE) {
+            q->ready = item->kind == ITEM_FENCE ? SEQ_FENCE : SEQ_UNKNOWN;
+            return;
+        }
+        const FlowRegion *loop = &c->flow.regions.at[item->region];
+        if (item->pc != UINT32_MAX)
+            c->now.free[e] = ps_add(ps_max(c->now.free[e], c->now.fence), s->control_ps);
+        if (item->kind == ITEM_BEGIN) {
+            q->iter[loop->depth] = 0;
+            q->once[loop->depth] = s->out->simulated > STEPS_MAX && loop->trips > 1;
+            q->outer_times[loop->depth] = q->times;
+            if (q->once[loop->depth]) {
+                q->times = times_u64(q->times, loop->trips);
+                s->out->approximate = true;
+            }
+            if (c == s->core[0])
+                steady_enter(s, item->region);
+            q->item = loop->trips ? q->item + 1 : loop->end + 1;
+            continue;
+        }
+        uint32_t r = item->region;
+        bool again = ++q->iter[loop->depth] < loop->trips && !q->once[loop->depth];
+        q->times = again ? q->times : q->outer_times[loop->depth];
+        q->item = again ? loop->begin + 1 : q->item + 1;
+        if (again) {
+            q->ready = SEQ_UNKNOWN;
+            steady_iteration(s, c, r);
+        }
+    }
+}
+
+static bool at_fence(const Core *c) {
+    for (int e = 0; e < ENG_COUNT; e++)
+        if (c->seq[e].ready != SEQ_FENCE || c->seq[e].item != c->seq[0].item)
+            return false;
+    return true;
+}
+
+static void run_fence(Sim *s, Core *c) {
+    const FlowItem *item = &c->flow.items.at[c->seq[0].item];
+    const IsaInst *in = &c->flow.art->code[item->pc];
+    bool is_barrier = isa_rows[in->op].cost == COST_BARRIER;
+    Ps begin = begin_of(s, c, item, c->seq[in->engine].iter);
+    if (is_barrier || begin < 0)
+        begin = ps_max(begin, c->done);
+    run_inst(s, c, item->pc, begin);
+    c->now.fence = c->now.free[in->engine];
+    for (int i = 0; is_barrier && i < SEM_USER; i++)
+        c->sem[i].n = c->sem[i].base = c->sem[i].at.n = 0;
+    for (int i = 0; is_barrier && i < USER_SEMS; i++)
+        c->own[i].value = c->own[i].changed = c->own[i].pending.n = 0;
+    for (int e = 0; e < ENG_COUNT; e++)
+        c->seq[e].item++;
+    for (int e = 0; e < ENG_COUNT; e++)
+        seq_settle(s, c, e);
 }
 
 // No sequencer can go on: a wait counts on instructions of another path, since branches are not
 // followed. The first instruction in program order then waits for everything that has begun.
-static int unblock(const Sim *s, const uint32_t head[ENG_COUNT], Ps ready[ENG_COUNT]) {
-    int first = -1;
-    for (int e = 0; e < ENG_COUNT; e++)
-        if (head[e] != NO_INST && (first < 0 || head[e] < head[first]))
-            first = e;
-    assert(first >= 0);
-    ready[first] = ps_max(s->now.done, s->now.fence);
-    return first;
-}
-
-// Instructions [begin, end) without a fence among them.
-static void run_piece(Sim *s, uint32_t begin, uint32_t end) {
-    uint32_t head[ENG_COUNT];
-    Ps ready[ENG_COUNT]; // earliest begin of the head; -1 = waits for another sequencer
-    chain_sequencers(s, begin, end, head);
-    for (int e = 0; e < ENG_COUNT; e++)
-        ready[e] = -1;
-    for (uint32_t left = end - begin; left; left--) {
-        int best = -1;
+static bool unblock(const Sim *s, Core **core, int *engine) {
+    *core = NULL;
+    for (uint32_t k = 0; k < s->ncores; k++)
         for (int e = 0; e < ENG_COUNT; e++) {
-            if (head[e] == NO_INST)
+            Core *c = s->core[k];
+            if (c->seq[e].ready == SEQ_WAITS && (!*core || c->seq[e].item < (*core)->seq[*engine].item)) {
+                *core = c;
+                *engine = e;
+            }
+        }
+    if (*core)
+        (*core)->seq[*engine].ready = ps_max((*core)->done, (*core)->now.fence);
+    return *core != NULL;
+}
+
+// The sequencer whose instruction can begin first; false when none can.
+static bool pick(Sim *s, Core **core, int *engine) {
+    Ps best = PS_MAX;
+    *core = NULL;
+    for (uint32_t k = 0; k < s->ncores; k++) {
+        Core *c = s->core[k];
+        for (int e = 0; e < ENG_COUNT; e++) {
+            Seq *q = &c->seq[e];
+            if (q->ready == SEQ_UNKNOWN || q->ready == SEQ_WAITS) {
+                Ps t = begin_of(s, c, &c->flow.items.at[q->item], q->iter);
+                q->ready = t < 0 ? SEQ_WAITS : t;
+            }
+            if (q->ready >= 0 && (!*core || q->ready < best)) {
+                best = q->ready;
+                *core = c;
+                *engine = e;
+            }
+        }
+    }
+    return *core != NULL;
+}
+
+static void run_all(Sim *s) {
+    for (uint32_t k = 0; k < s->ncores; k++)
+        for (int e = 0; e < ENG_COUNT; e++)
+            seq_settle(s, s->core[k], e);
+    for (;;) {
+        Core *c;
+        int e = 0;
+        if (!pick(s, &c, &e)) {
+            bool fenced = false;
+            for (uint32_t k = 0; k < s->ncores; k++)
+                if (at_fence(s->core[k])) {
+                    run_fence(s, s->core[k]);
+                    fenced = true;
+                }
+            if (fenced)
                 continue;
-            if (ready[e] < 0)
-                ready[e] = begin_of(s, head[e]);
-            if (ready[e] >= 0 && (best < 0 || ready[e] < ready[best]))
-                best = e;
+            if (!unblock(s, &c, &e))
+                return;
         }
-        if (best < 0)
-            best = unblock(s, head, ready);
-        run_inst(s, head[best], ready[best]);
-        head[best] = s->next[head[best]];
-        ready[best] = -1;
+        Seq *q = &c->seq[e];
+        uint32_t pc = c->flow.items.at[q->item].pc;
+        run_inst(s, c, pc, q->ready);
+        if (isa_has_queue(&c->flow.art->code[pc]))
+            forget_ready(c, e);
+        q->item++;
+        seq_settle(s, c, e);
     }
-}
-
-static void run_fence(Sim *s, uint32_t pc) {
-    const IsaInst *in = &s->art->code[pc];
-    bool is_barrier = isa_rows[in->op].cost == COST_BARRIER;
-    Ps begin = begin_of(s, pc);
-    if (is_barrier || begin < 0)
-        begin = ps_max(begin, s->now.done);
-    run_inst(s, pc, begin);
-    s->now.fence = s->now.free[ENG_SYNC];
-    if (is_barrier)
-        for (int i = 0; i < SEM_COUNT; i++)
-            s->sem[i].n = 0;
-}
-
-static void run_straight(Sim *s, uint32_t begin, uint32_t end) {
-    while (begin < end) {
-        uint32_t stop = begin;
-        while (stop < end && !is_fence(&s->art->code[stop]))
-            stop++;
-        run_piece(s, begin, stop);
-        if (stop < end)
-            run_fence(s, stop++);
-        begin = stop;
-    }
-}
-
-// --- loops ---------------------------------------------------------------------------------------
-
-// The state as seen from `fence`: times that are over count as now.
-typedef struct View {
-    Ps at[TIMES_COUNT];
-    uint32_t counts[SEM_COUNT];
-    uint64_t sems; // hash of semaphore times
-} View;
-
-static void view_take(const Sim *s, View *v) {
-    Ps all[TIMES_COUNT];
-    memcpy(all, &s->now, sizeof all);
-    for (size_t i = 0; i < TIMES_COUNT; i++)
-        v->at[i] = ps_max(all[i] - s->now.fence, 0);
-    v->sems = 0;
-    for (int i = 0; i < SEM_COUNT; i++) {
-        v->counts[i] = s->sem[i].n;
-        for (uint32_t k = 0; k < s->sem[i].n; k++) {
-            Ps t = ps_max(s->sem[i].at[k] - s->now.fence, 0);
-            v->sems = hash64(v->sems, &t, sizeof t);
-        }
-    }
-}
-
-// A loop without a barrier keeps counting. Its waits are for counts its first iteration reached;
-// once those are over they no longer matter.
-typedef struct Steady {
-    View before, after;
-    uint32_t first_counts[SEM_COUNT];
-    uint64_t iterations;
-} Steady;
-
-static bool is_steady(const Sim *s, const Steady *st) {
-    if (memcmp(st->before.at, st->after.at, sizeof st->before.at))
-        return false;
-    if (!memcmp(st->before.counts, st->after.counts, sizeof st->before.counts))
-        return st->before.sems == st->after.sems;
-    for (int i = 0; i < SEM_COUNT; i++) {
-        uint32_t n = st->first_counts[i];
-        if (n && n <= s->sem[i].n && ps_add(s->sem[i].at[n - 1], s->sem_ps) > s->now.fence)
-            return false;
-    }
-    return st->iterations > 2;
-}
-
-static void shift_times(Sim *s, Ps by) {
-    Ps all[TIMES_COUNT];
-    memcpy(all, &s->now, sizeof all);
-    for (size_t i = 0; i < TIMES_COUNT; i++)
-        all[i] = ps_add(all[i], by);
-    memcpy(&s->now, all, sizeof all);
-    for (int i = 0; i < SEM_COUNT; i++)
-        for (uint32_t k = 0; k < s->sem[i].n; k++)
-            s->sem[i].at[k] = ps_add(s->sem[i].at[k], by);
-}
-
-static uint64_t times_u64(uint64_t a, uint64_t n) {
-    uint64_t out;
-    return __builtin_mul_overflow(a, n, &out) ? UINT64_MAX : out;
-}
-
-static uint64_t add_u64(uint64_t a, uint64_t b) { return a + b < a ? UINT64_MAX : a + b; }
-
-// `n` more iterations like the last one, which took `period` and added (now - from) to the totals.
-static void fast_forward(Sim *s, const Totals *from, Ps period, uint64_t n) {
-    Totals *t = &s->totals;
-    for (int i = 0; i < CLOCK_TRACKS; i++) {
-        t->busy[i] = ps_add(t->busy[i], ps_times(t->busy[i] - from->busy[i], n));
-        t->insts[i] = add_u64(t->insts[i], times_u64(t->insts[i] - from->insts[i], n));
-    }
-    t->flops += (t->flops - from->flops) * (double)n;
-    t->hbm_bytes += (t->hbm_bytes - from->hbm_bytes) * (double)n;
-    shift_times(s, ps_times(period, n));
-}
-
-static void run_range(Sim *s, uint32_t begin, uint32_t end, uint32_t first_loop,
-                      uint32_t last_loop);
-
-// Loops [index + 1, last) that lie inside loop `index` come before the first that does not.
-static uint32_t loop_after(const Sim *s, uint32_t index, uint32_t last) {
-    uint32_t i = index + 1;
-    while (i < last && s->loops[i].begin < s->loops[index].end)
-        i++;
-    return i;
-}
-
-static void run_loop(Sim *s, uint32_t index, uint32_t after) {
-    const ArtLoop *l = &s->loops[index];
-    uint64_t trips = l->trips ? l->trips : 1;
-    s->totals.unknown_loops += !l->trips;
-    uint64_t unknown = s->totals.unknown_loops;
-    Steady st = {0};
-    while (st.iterations < trips) {
-        Ps start = s->now.fence, start_done = s->now.done;
-        Totals from = s->totals;
-        st.before = st.after;
-        run_range(s, l->begin, l->end, index + 1, after);
-        if (!st.iterations++) {
-            unknown = s->totals.unknown_loops;
-            for (int i = 0; i < SEM_COUNT; i++)
-                st.first_counts[i] = s->sem[i].n;
-        }
-        s->totals.unknown_loops = unknown; // inner ones are reported once
-        view_take(s, &st.after);
-        bool give_up = st.iterations >= ITERATIONS_MAX || s->out->simulated > STEPS_MAX;
-        if (s->stepwise || (!give_up && (st.iterations < 2 || !is_steady(s, &st))))
-            continue;
-        // steady: both are the period. Given up: the slower of what triggers work and what does it
-        Ps period = ps_max(s->now.fence - start, s->now.done - start_done);
-        fast_forward(s, &from, period, trips - st.iterations);
-        break;
-    }
-}
-
-static void run_range(Sim *s, uint32_t begin, uint32_t end, uint32_t first_loop,
-                      uint32_t last_loop) {
-    for (uint32_t i = first_loop; i < last_loop;) {
-        uint32_t after = loop_after(s, i, last_loop);
-        run_straight(s, begin, s->loops[i].begin);
-        run_loop(s, i, after);
-        begin = s->loops[i].end;
-        i = after;
-    }
-    run_straight(s, begin, end);
 }
 
 // --- entry points --------------------------------------------------------------------------------
 
-static void run(Sim *s, Clock *out) {
-    Arena *a = s->arena;
-    const Artifact *art = s->art;
-    const ChipFile *c = s->chip;
-    Price *price = ARENA_NEWN(a, Price, art->ncode + 1u);
-    price_program(a, art, c, price);
-    s->price = price;
-    s->loops = artifact_loops_sorted(art, a);
-    s->next = ARENA_NEWN(a, uint32_t, art->ncode + 1u);
+static void set_constants(Sim *s, const ChipFile *c) {
     s->sem_ps = (Ps)(c->sem_ns * 1000);
     s->dma_issue = (Ps)(c->dma_issue_ns * 1000);
     s->dma_done = (Ps)(c->dma_done_ns * 1000);
+    s->control_ps = (Ps)(c->control_ns * 1000);
+    s->pe_ramp = (Ps)(c->pe_ramp_ns * 1000);
+    s->pe_rearm = (Ps)(c->pe_rearm_ns * 1000);
+    s->act_load = (Ps)(c->act_table_ns * 1000);
     s->dma_engines = (uint32_t)c->dma_engines;
     s->dma_share = (uint32_t)c->dma_engine_partitions;
+    s->dma_depth = (uint32_t)c->dma_queue_depth;
     assert(s->dma_engines >= 1 && s->dma_engines <= DMA_ENGINES_MAX);
+}
+
+static void run(Sim *s, const Artifact *art, Clock *out) {
+    Arena *a = s->arena;
+    Price *price = ARENA_NEWN(a, Price, art->ncode + 1u);
+    price_program(a, art, s->chip, price);
+    set_constants(s, s->chip);
     *out = (Clock){0};
     s->out = out;
-    run_range(s, 0, art->ncode, 0, art->nloops);
-    out->total_ns = (double)ps_max(s->now.done, s->now.fence) * 1e-3;
+    for (uint32_t k = 0; k < s->ncores; k++) {
+        Core *c = s->core[k] = ARENA_NEW(a, Core);
+        *c = (Core){.price = price, .act_set = ACT_NO_SET};
+        c->now.pe_last = -PS_MAX / 2;
+        for (int e = 0; e < ENG_COUNT; e++)
+            c->seq[e].times = 1;
+        if (k)
+            c->flow = s->core[0]->flow;
+        else
+            flow_make(a, art, &c->flow);
+    }
+    const Flow *f = &s->core[0]->flow;
+    s->steady = ARENA_NEWN(a, Steady, f->regions.n + 1u);
+    for (uint32_t i = 0; i < f->regions.n; i++)
+        out->unknown_loops += f->regions.at[i].unknown;
+    run_all(s);
+    Ps end = 0;
+    for (uint32_t k = 0; k < s->ncores; k++)
+        end = ps_max(end, ps_max(s->core[k]->done, s->core[k]->now.fence));
+    out->total_ns = (double)end * 1e-3;
     for (int i = 0; i < CLOCK_TRACKS; i++) {
         out->busy_ns[i] = (double)s->totals.busy[i] * 1e-3;
         out->insts[i] = s->totals.insts[i];
     }
     out->flops = s->totals.flops;
     out->hbm_bytes = s->totals.hbm_bytes;
-    out->unknown_loops = s->totals.unknown_loops;
+    out->link_bytes = s->totals.link_bytes;
 }
 
-void clock_run(Ctx *ctx, Arena *a, const Artifact *art, const ChipFile *chip, bool want_events,
+void clock_run(Ctx *ctx, Arena *a, const Artifact *art, const ChipFile *chip, const ClockOptions *opt,
                Clock *out) {
     (void)ctx; // the arena raises what can go wrong: no memory
-    Sim s = {.arena = a, .art = art, .chip = chip, .want_events = want_events};
-    run(&s, out);
-}
-
-void clock_run_stepwise(Ctx *ctx, Arena *a, const Artifact *art, const ChipFile *chip, Clock *out) {
-    (void)ctx;
-    Sim s = {.arena = a, .art = art, .chip = chip, .stepwise = true};
-    run(&s, out);
+    ClockOptions none = {0};
+    opt = opt ? opt : &none;
+    Sim s = {.arena = a, .chip = chip, .want_events = opt->events, .stepwise = opt->stepwise,
+             .ncores = opt->cores == 2 ? 2 : 1};
+    run(&s, art, out);
 }

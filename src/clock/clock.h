@@ -31,13 +31,23 @@
     KEY(pe_latency_ns, "pe_latency", "ns", 0, 1e5)                                                 \
     KEY(pe_fp32_passes, "pe_fp32_passes", "count", 1, 16)                                          \
     KEY(pe_fp8_passes, "pe_fp8_passes", "count", 0.1, 16)                                          \
+    KEY(pe_ramp_ns, "pe_ramp", "ns", 0, 1e6)                                                       \
+    KEY(pe_rearm_ns, "pe_rearm", "ns", 0, 1e6)                                                     \
+    KEY(pe_cold_factor, "pe_cold_factor", "ratio", 1, 100)                                         \
     KEY(pe_weight_cols_per_cycle, "pe_weight_columns_per_cycle", "count", 0.1, 128)                \
     KEY(engine_min_cycles, "engine_min_interval", "cycles", 1, 1e4)                                \
     KEY(vector_latency_ns, "vector_latency", "ns", 0, 1e5)                                         \
     KEY(vector_fast_sbuf, "vector_copy_rate_16bit_sbuf", "count", 1, 16)                           \
     KEY(vector_fast_psum, "vector_copy_rate_16bit_psum", "count", 1, 16)                           \
+    KEY(vector_tt, "vector_tensor_tensor_rate", "count", 0.1, 16)                                  \
+    KEY(vector_tt_16, "vector_tensor_tensor_rate_16bit", "count", 0.1, 16)                         \
+    KEY(vector_scan, "vector_scan_rate", "count", 0.1, 16)                                         \
+    KEY(vector_reduce_16, "vector_reduce_rate_16bit", "count", 0.1, 16)                            \
     KEY(scalar_latency_ns, "scalar_latency", "ns", 0, 1e5)                                         \
     KEY(scalar_fast, "scalar_copy_rate_16bit", "count", 1, 16)                                     \
+    KEY(act_table_ns, "activation_table_load", "ns", 0, 1e5)                                       \
+    KEY(vector_gpsimd_port, "vector_gpsimd_share_sbuf", "count", 0, 1)                             \
+    KEY(vector_scalar_port, "vector_scalar_share_psum", "count", 0, 1)                             \
     KEY(gpsimd_start_cycles, "gpsimd_start", "cycles", 1, 1e5)                                     \
     KEY(gpsimd_lanes_32, "gpsimd_lanes_32bit", "count", 1, 1e4)                                    \
     KEY(gpsimd_hbm_bw, "gpsimd_hbm_bandwidth", "GB/s", 0.1, 1e5)                                   \
@@ -48,6 +58,7 @@
     KEY(dma_start_ns, "dma_start", "ns", 0, 1e6)                                                   \
     KEY(dma_issue_ns, "dma_issue_interval", "ns", 0, 1e6)                                          \
     KEY(dma_done_ns, "dma_completion", "ns", 0, 1e6)                                               \
+    KEY(dma_queue_depth, "dma_queue_depth", "count", 1, 65536)                                     \
     KEY(dma_descriptor_bytes, "dma_efficient_bytes", "B", 1, 1e6)                                  \
     KEY(dma_transpose, "dma_transpose_rate", "ratio", 0, 1)                                        \
     KEY(link_bw, "link_bandwidth_per_core", "GB/s", 0.1, 1e5)                                      \
@@ -87,17 +98,21 @@ typedef struct Clock {
     double total_ns;
     double busy_ns[CLOCK_TRACKS];
     uint64_t insts[CLOCK_TRACKS];
-    double flops, hbm_bytes;
+    double flops, hbm_bytes, link_bytes;
     uint64_t unknown_loops;
     uint64_t simulated; // instructions stepped through; the rest was multiplied
+    bool approximate;   // a loop without a steady state was so long that its last iteration was multiplied
     VEC(ClockEvent) events; // only when asked for; loops show their first iterations
 } Clock;
 extern const char *const clock_track_names[CLOCK_TRACKS];
 
-void clock_run(Ctx *ctx, Arena *a, const Artifact *art, const ChipFile *chip, bool want_events,
-               Clock *out);
-// The same, stepping through every iteration of every loop: slow, for tests.
-void clock_run_stepwise(Ctx *ctx, Arena *a, const Artifact *art, const ChipFile *chip, Clock *out);
+typedef struct ClockOptions {
+    bool events;   // keep what begins and ends when
+    bool stepwise; // step through every iteration of every loop: slow, for tests
+    int cores;     // 2: a logical core of two, each running the program, on one HBM; else one
+} ClockOptions;
+void clock_run(Ctx *ctx, Arena *a, const Artifact *art, const ChipFile *chip, const ClockOptions *opt,
+               Clock *out); // opt may be NULL
 // Perfetto-readable JSON (trace event format) with instruction names and source lines.
 void clock_trace(const Artifact *art, const ChipFile *chip, const Clock *c, Buf *out);
 

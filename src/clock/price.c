@@ -4,7 +4,8 @@
 //   matmul       busy  passes * max(columns, min interval) cycles
 //                done  pe_latency + (rows + cols + passes * columns) cycles, rows, cols in 32s
 //   ldweights    busy  passes * columns / columns-per-cycle; runs beside the matmul before it
-//   vector, scalar   busy  max(elements / rate, min interval); done  + the engine's latency
+//   vector, scalar   busy  max(elements / rate, min interval), rates by instruction and types;
+//                done  + the engine's latency
 //   gpsimd       busy  start + elements, or for a kernel
 //                      start + HBM latency + max(steps / lanes, HBM bytes / bandwidth)
 //   collective   a kernel of start + HBM latency + the longest of those two and
@@ -39,14 +40,17 @@ static double passes(const ChipFile *c, int dtype) {
 
 static double up32(uint32_t n) { return (double)((n + 31) / 32 * 32); }
 
+static double n_cols(const IsaInst *in) { return count(in->n[1]); }
+
 static void price_matmul(const ChipFile *c, const IsaInst *in, Price *p) {
-    uint32_t k = count(in->n[0]), n = count(in->n[1]), m = count(in->n[2]);
+    uint32_t k = count(in->n[0]), n = count(in->n[1]) * count(in->n[3]), m = count(in->n[2]);
     double times = passes(c, in->stype);
     p->busy = ps_cycles(times * fmax(n, c->pe_min_cycles), c->pe_ghz);
     Ps done =
         ps_add(ps_from_ns(c->pe_latency_ns), ps_cycles(up32(k) + up32(m) + times * n, c->pe_ghz));
     p->latency = ps_max(done, p->busy);
-    p->flops = 2.0 * k * n * m;
+    double depth = in->op == ISA_MATMUL_MX ? 4 : in->flags & ISA_FLAG_DOUBLE_ROW ? 2 : 1;
+    p->flops = 2.0 * k * n * m * depth;
 }
 
 static void price_ldweights(const ChipFile *c, const IsaInst *in, Price *p) {
@@ -59,34 +63,106 @@ static void price_ldweights(const ChipFile *c, const IsaInst *in, Price *p) {
 
 static bool is_float16(int dtype) { return dtype == DT_BF16 || dtype == DT_F16; }
 
-// Elements a cycle and partition. Fast modes need 16-bit floats on both sides; contiguous and in
-// SBUF is fastest.
-static double copy_rate(const ChipFile *c, const IsaInst *in, bool has_src) {
-    bool narrow = is_float16(in->dtype) && (!has_src || is_float16(in->stype));
-    if (!has_src) // zero fill of 16-bit floats is twice as fast
+static double elements(const IsaInst *in) { // a partition
+    double n = 1;
+    for (int i = 1; i < 5; i++)
+        n *= count(in->n[i]);
+    return n;
+}
+
+// The fastest axis with more than one element lies without gaps.
+static bool is_dense(const IsaInst *in, const int32_t *stride) {
+    for (int i = 4; i >= 1; i--)
+        if (count(in->n[i]) > 1)
+            return stride[i] == 1;
+    return true;
+}
+
+static bool in_sbuf(uint64_t addr) { return addr_space(addr) == SPACE_SBUF; }
+static bool in_psum(uint64_t addr) { return addr_space(addr) == SPACE_PSUM; }
+
+// Elements a cycle and partition of a copy or an operation with scalars. Fast modes need 16-bit
+// floats on both sides; contiguous and in SBUF is fastest.
+static double copy_rate(const ChipFile *c, const IsaInst *in) {
+    if (!in->src) // zero fill of 16-bit floats is twice as fast
         return is_float16(in->dtype) && !in->imm ? 2 : 1;
-    if (!narrow)
+    if (!is_float16(in->dtype) || !is_float16(in->stype))
         return 1;
     if (in->engine == ENG_SCALAR)
         return c->scalar_fast;
-    bool dense = (in->d[1] == 1 || in->n[1] <= 1) && (in->s[1] == 1 || in->n[1] <= 1);
-    bool in_sbuf = addr_space(in->dst) == SPACE_SBUF && addr_space(in->src) == SPACE_SBUF;
-    if (dense && in_sbuf)
+    if (in->op != ISA_COPY && in->op != ISA_TENSOR_SCALAR)
+        return 1;
+    bool dense = is_dense(in, in->d) && is_dense(in, in->s), sbuf = in_sbuf(in->dst) && in_sbuf(in->src);
+    if (dense && sbuf)
         return c->vector_fast_sbuf;
-    return dense || in_sbuf ? c->vector_fast_psum : 1;
+    return dense || sbuf ? c->vector_fast_psum : 1;
 }
 
-static void price_elementwise(const ChipFile *c, const IsaInst *in, Price *p) {
-    bool has_src = isa_row_has(in->op, ISA_F_src);
-    double n = count(in->n[1]);
+static double tt_rate(const ChipFile *c, const IsaInst *in) {
+    bool narrow = is_float16(in->dtype) && is_float16(in->stype) && is_float16(in->ttype);
+    if (in_psum(in->src) || in_psum(in->src1))
+        return 1;
+    return narrow ? c->vector_tt_16 : c->vector_tt;
+}
+
+// Cycles of the engine an instruction is on.
+static double engine_cycles(const ChipFile *c, const IsaInst *in) {
+    double n = elements(in), min = c->engine_min_cycles;
+    switch ((IsaCost)isa_rows[in->op].cost) {
+    case COST_TENSOR_TENSOR:
+        return fmax(n / tt_rate(c, in), min);
+    case COST_SCALAR_TT:
+        return fmax(n / tt_rate(c, in), min);
+    case COST_SCAN:
+        return fmax(n / c->vector_scan, min);
+    case COST_REDUCE:
+        return fmax(is_float16(in->stype) && is_float16(in->dtype) ? n / c->vector_reduce_16 : n, min);
+    case COST_RECIPROCAL:
+        return fmax(8 * n, min);
+    case COST_BNAGGR:
+        return fmax(13 * n / 3, min);
+    case COST_EXPONENTIAL:
+    case COST_QUANTMX:
+        return fmax(n / 4, min);
+    case COST_ACTIVATE:
+        return fmax(n / copy_rate(c, in), min) + (in->res ? 64 : 0);
+    case COST_ACTLOAD:
+        return min;
+    case COST_TOPK:
+        return 4 * n + in->imm;
+    default:
+        return fmax(n / copy_rate(c, in), min) +
+               (in->op == ISA_SCALAR_REDUCE || in->op == ISA_SELECT_REDUCE ? 64 : 0);
+    }
+}
+
+static uint8_t ports_of(const ChipFile *c, const IsaInst *in) {
+    bool psum = in_psum(in->dst) || in_psum(in->src) || in_psum(in->src1);
+    bool sbuf = in_sbuf(in->dst) || in_sbuf(in->src) || in_sbuf(in->src1);
+    int ports = 0;
+    if (c->vector_gpsimd_port && sbuf && (in->engine == ENG_VECTOR || in->engine == ENG_GPSIMD))
+        ports |= PORT_SBUF;
+    if (c->vector_scalar_port && psum && (in->engine == ENG_VECTOR || in->engine == ENG_SCALAR))
+        ports |= PORT_PSUM;
+    return (uint8_t)ports;
+}
+
+static void price_engine(const ChipFile *c, const IsaInst *in, Price *p) {
+    double cycles = engine_cycles(c, in);
+    p->ports = ports_of(c, in);
     if (in->engine == ENG_GPSIMD) {
-        p->busy = p->latency = ps_cycles(c->gpsimd_start_cycles + n, c->gpsimd_ghz);
+        p->busy = p->latency = ps_cycles(c->gpsimd_start_cycles + cycles, c->gpsimd_ghz);
         return;
     }
-    double cycles = fmax(n / copy_rate(c, in, has_src), c->engine_min_cycles);
     bool scalar = in->engine == ENG_SCALAR;
+    if (isa_rows[in->op].cost == COST_ACTIVATE || isa_rows[in->op].cost == COST_ACTLOAD)
+        p->act_set = act_rows[in->fn].set == ACTSET_SMALL ? ACT_NO_SET : act_rows[in->fn].set;
     p->busy = ps_cycles(cycles, scalar ? c->scalar_ghz : c->vector_ghz);
     p->latency = ps_add(p->busy, ps_from_ns(scalar ? c->scalar_latency_ns : c->vector_latency_ns));
+    if (in->engine == ENG_TENSOR) { // a transpose by the array
+        p->busy = ps_cycles(passes(c, in->stype) * fmax(count(in->n[0]), fmin(64, n_cols(in))), c->pe_ghz);
+        p->latency = ps_add(p->busy, ps_from_ns(c->pe_latency_ns));
+    }
 }
 
 static void price_kernel(const ChipFile *c, const Kern *k, Price *p) {
@@ -101,6 +177,7 @@ static void price_kernel(const ChipFile *c, const Kern *k, Price *p) {
                      ps_from_ns(c->gpsimd_hbm_ns + fmax(fmax(compute_ns, memory_ns), link_ns)));
     p->latency = p->busy;
     p->flops = w.flops;
+    p->link_bytes = w.is_collective ? w.link_bytes : 0;
 }
 
 // --- DMA -----------------------------------------------------------------------------------------
@@ -161,7 +238,7 @@ static void price_control(Ps t, Price *p) { p->busy = p->latency = t; }
 
 static void price_inst(const Artifact *art, const ChipFile *c, const IsaInst *in,
                        const Price *kernels, Price *p) {
-    *p = (Price){.track = in->engine};
+    *p = (Price){.track = in->engine, .act_set = ACT_NO_SET};
     switch ((IsaCost)isa_rows[in->op].cost) {
     case COST_CONTROL:
         price_control(ps_from_ns(c->control_ns), p);
@@ -192,10 +269,11 @@ static void price_inst(const Artifact *art, const ChipFile *c, const IsaInst *in
     case COST_COLLECTIVE:
         assert((uint32_t)in->imm < art->nkerns);
         *p = kernels[in->imm];
+        p->act_set = ACT_NO_SET;
         p->track = in->engine;
         break;
     default:
-        price_elementwise(c, in, p);
+        price_engine(c, in, p);
     }
 }
 

@@ -14,6 +14,9 @@ typedef int64_t Ps;
 static inline Ps ps_add(Ps a, Ps b) { return a + b < PS_MAX ? a + b : PS_MAX; }
 static inline Ps ps_max(Ps a, Ps b) { return a > b ? a : b; }
 
+#define ACT_NO_SET 0xff
+enum { PORT_SBUF = 1, PORT_PSUM = 2 };
+
 typedef struct Price {
     Ps busy;    // the engine is occupied; DMA: the sequencer that triggers it
     Ps latency; // from begin until the semaphore counts; DMA: from trigger to the first byte
@@ -21,7 +24,9 @@ typedef struct Price {
     Ps dma;     // DMA engine time for one partition; without partitions, of every engine
     uint16_t dma_part, dma_parts; // DMA: partitions moved; parts 0 = spread evenly over all engines
     uint8_t track;
-    double flops, hbm_bytes;
+    uint8_t act_set; // the scalar engine's table it needs, ACT_NO_SET = none
+    uint8_t ports;   // PORT_…: ports it holds while it is busy
+    double flops, hbm_bytes, link_bytes;
 } Price;
 
 void price_program(Arena *a, const Artifact *art, const ChipFile *chip, Price *out);

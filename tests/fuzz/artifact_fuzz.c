@@ -46,7 +46,7 @@ static void use(Ctx *ctx, Arena *a, Artifact *art) {
     ChipFile chip;
     Clock clock;
     chipfile_load(ctx, a, "trn2", NULL, &chip);
-    clock_run(ctx, a, art, &chip, false, &clock);
+    clock_run(ctx, a, art, &chip, NULL, &clock);
 }
 
 _Noreturn static void fail(const otrn_error *err) {

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// flow.h — a program as the five sequencers walk it: instructions, loops and fences in one list.
+//
+// Every sequencer goes through the list by itself, skipping what is not its own, and keeps its own
+// loop counters. A fence (barrier or branch) stops all five. Branches are not followed: the arms of
+// a conditional come one after the other, and a loop made of branches runs as often as the artifact
+// says.
+#ifndef OTRN_CLOCK_FLOW_H
+#define OTRN_CLOCK_FLOW_H
+
+#include "artifact/artifact.h"
+
+#define FLOW_DEPTH (ART_LOOP_DEPTH_MAX + 8)
+#define NO_REGION UINT32_MAX
+
+typedef enum ItemKind { ITEM_INST, ITEM_FENCE, ITEM_BEGIN, ITEM_END, ITEM_STOP } ItemKind;
+
+typedef struct FlowItem {
+    uint8_t kind;
+    uint32_t pc;     // its instruction; of the ends of a loop without one: UINT32_MAX
+    uint32_t region; // the loop it is in; of a loop's ends: the loop itself
+    // For waits that count back: instructions of that semaphore since the last barrier or, inside
+    // its loop's body, since that began (then `in_body`).
+    uint64_t before[2];
+    bool in_body[2];
+} FlowItem;
+
+typedef struct FlowRegion { // a loop
+    uint32_t begin, end; // items
+    uint32_t parent, depth;
+    uint64_t trips;
+    bool unknown;     // how often it runs is not known: once
+    bool has_fence, has_barrier;
+    uint8_t engines;  // bit per sequencer that walks it
+    uint64_t per_iter[SEM_USER]; // completions an iteration adds, inner loops included
+    uint64_t entry[SEM_USER];    // … counted in the parent's body before it, or since a barrier
+    bool entry_in_body;
+    uint64_t tail[SEM_USER];     // has_barrier: since the last barrier in its body, at its end
+    uint32_t absolute[SEM_USER]; // the largest count an absolute wait inside names
+} FlowRegion;
+
+typedef struct Flow {
+    const Artifact *art;
+    VEC(FlowItem) items;     // the last one is ITEM_STOP
+    VEC(FlowRegion) regions; // outer before inner
+    uint32_t *next[ENG_COUNT]; // per item: the first one at or after it that the sequencer stops at
+    uint8_t *chained; // per instruction: reads what its engine wrote just before
+} Flow;
+
+void flow_make(Arena *a, const Artifact *art, Flow *out);
+
+// Completions of `sem` that stand before an item in program order, since the last barrier. `iter`
+// holds the iteration of the loop at each depth.
+uint64_t flow_before(const Flow *f, const FlowItem *item, int wait, int sem, const uint64_t *iter);
+
+#endif

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// sim.h — the state of a running clock, shared by clock.c (events) and steady.c (loops).
+#ifndef OTRN_CLOCK_SIM_H
+#define OTRN_CLOCK_SIM_H
+
+#include "clock/flow.h"
+#include "clock/price.h"
+
+#define DMA_ENGINES_MAX 64
+#define STEPS_MAX 20000000u // then loops are no longer stepped through, and that is told
+#define CORES_MAX 2 // of one logical core
+
+// Times the future depends on, of one core. Resources: when each is free again.
+typedef struct Times {
+    Ps fence;             // nothing begins earlier
+    Ps free[ENG_COUNT];   // sequencers; tensor: its matmuls
+    Ps last[ENG_COUNT];   // the last instruction's result is there
+    Ps weights;           // the last ldweights is over
+    Ps matmul;            // the last matmul began: its weights are in use, the other set is free
+    Ps queue[DMA_QUEUES]; // may start another transfer
+    Ps engine[DMA_ENGINES_MAX];
+    Ps collective;        // the collective cores
+    Ps sbuf_port;         // shared by vector and gpsimd where they exclude each other
+    Ps psum_port;         // … by vector and scalar
+    Ps busy_until[CLOCK_TRACKS]; // of the timeline, for counting overlaps once
+    // The tensor engine's current limiter: after a pause it works at a fraction until pe_cold.
+    Ps pe_cold, pe_last;
+} Times;
+#define TIMES_COUNT (sizeof(Times) / sizeof(Ps))
+
+typedef struct SemLog { // when each count was reached, since the last barrier; never falls
+    uint64_t n;    // counts so far
+    uint64_t base; // those before it have been dropped: long over
+    VEC(Ps) at;    // of counts base+1 … n
+} SemLog;
+
+typedef struct Pending { // a signal on its way to one of the program's own semaphores
+    Ps when;
+    uint8_t op;
+    uint16_t value;
+} Pending;
+
+typedef struct OwnSem {
+    int64_t value;
+    Ps changed;
+    VEC(Pending) pending; // by time
+} OwnSem;
+
+typedef struct Seq { // a sequencer's place in the flow
+    uint32_t item;
+    Ps ready;       // earliest begin of its item; SEQ_…
+    uint64_t iter[FLOW_DEPTH];
+    // Past STEPS_MAX a loop's body runs once, each instruction taken `times` as long.
+    uint64_t times, outer_times[FLOW_DEPTH];
+    bool once[FLOW_DEPTH];
+} Seq;
+enum { SEQ_UNKNOWN = -1, SEQ_WAITS = -2, SEQ_FENCE = -3, SEQ_STOP = -4 };
+
+typedef struct Core {
+    Flow flow;
+    const Price *price;
+    Times now;
+    Ps done; // all that was begun is over
+    SemLog sem[SEM_USER];
+    OwnSem own[USER_SEMS];
+    Seq seq[ENG_COUNT];
+    uint8_t act_set;    // the table the scalar engine holds, 0xff = none
+    VEC(Ps) met;        // arrivals at core_barrier
+    uint64_t passed;    // core_barriers begun
+} Core;
+
+typedef struct Totals { // what a fast-forward multiplies
+    Ps busy[CLOCK_TRACKS];
+    uint64_t insts[CLOCK_TRACKS];
+    double flops, hbm_bytes, link_bytes;
+} Totals;
+
+typedef struct Snap { // the state when every sequencer had begun an iteration
+    uint64_t hash[2];
+    uint64_t iter;
+    Ps at;
+    Totals totals;
+} Snap;
+
+typedef struct Steady { // of one loop while it runs
+    VEC(Snap) snaps;
+    uint64_t last_iter;
+    bool given_up;
+} Steady;
+
+typedef struct Sim {
+    Arena *arena;
+    const ChipFile *chip;
+    Ps sem_ps, dma_issue, dma_done, control_ps, pe_ramp, pe_rearm, act_load, remote_ps;
+    uint32_t dma_engines, dma_share, dma_depth;
+    uint32_t ncores;
+    Core *core[CORES_MAX];
+    Ps hbm; // shared by the cores
+    uint64_t times; // of the instruction being run
+    Totals totals;
+    Steady *steady; // per region; only a single core is fast-forwarded
+    Clock *out;
+    bool want_events, stepwise;
+} Sim;
+
+// A sequencer has begun another iteration of region r: looks whether the loop repeats itself and, if it
+// does, adds as many iterations as it can at once.
+void steady_iteration(Sim *s, Core *c, uint32_t r);
+void steady_enter(Sim *s, uint32_t r); // a loop begins
+
+static inline uint64_t times_u64(uint64_t a, uint64_t n) {
+    uint64_t out;
+    return __builtin_mul_overflow(a, n, &out) ? UINT64_MAX : out;
+}
+static inline uint64_t add_u64(uint64_t a, uint64_t b) { return a + b < a ? UINT64_MAX : a + b; }
+static inline Ps ps_times(Ps t, uint64_t n) {
+    Ps out;
+    return __builtin_mul_overflow(t, n, &out) || out > PS_MAX ? PS_MAX : out;
+}
+
+#endif
