@@ -65,39 +65,46 @@ static Ps own_when(const OwnSem *o, int64_t want) {
     return -1;
 }
 
-static Ps wait_when(const Core *c, const FlowItem *item, const IsaInst *in, int w, const uint64_t *iter) {
-    int sem = in->wait_sem[w] & ~SEM_BACK;
-    if (sem >= SEM_USER)
-        return own_when(&c->own[sem - SEM_USER], in->wait_val[w]);
-    uint64_t n = in->wait_val[w];
-    if (in->wait_sem[w] & SEM_BACK) {
-        uint64_t before = flow_before(&c->flow, item, w, sem, iter);
-        n = before > n ? before - n : 0;
-    }
-    return n ? sem_when(&c->sem[sem], n) : 0;
+// The count a wait names, since the last barrier.
+static uint64_t wait_count(const Core *c, const FlowItem *item, int w, const uint64_t *iter) {
+    uint64_t n = item->wait_val[w];
+    if (!(item->wait_sem[w] & SEM_BACK))
+        return n;
+    uint64_t before = flow_before(&c->flow, item, w, item->wait_sem[w] & ~SEM_BACK, iter);
+    return before > n ? before - n : 0;
 }
 
 // Until when its semaphores hold it back; -1 when they have not counted far enough yet.
-static Ps waits_until(const Sim *s, const Core *c, const FlowItem *item, const uint64_t *iter) {
-    const IsaInst *in = &c->flow.art->code[item->pc];
+static Ps waits_until(const Sim *s, const Core *c, const FlowItem *item, Seq *q) {
     Ps t = c->now.fence;
     for (int w = 0; w < 2; w++) {
-        if (in->wait_sem[w] == SEM_NONE)
+        if (item->wait_sem[w] == SEM_NONE)
             continue;
-        Ps when = wait_when(c, item, in, w, iter);
+        int sem = item->wait_sem[w] & ~SEM_BACK;
+        Ps when = 0;
+        if (sem < SEM_USER) {
+            uint64_t n = wait_count(c, item, w, q->iter);
+            when = n ? sem_when(&c->sem[sem], n) : 0;
+            q->wait_sem = sem;
+            q->wait_n = n;
+        } else {
+            when = own_when(&c->own[sem - SEM_USER], item->wait_val[w]);
+            q->wait_sem = -1;
+        }
         if (when < 0)
             return -1;
         if (when)
             t = ps_max(t, ps_add(when, s->sem_ps));
     }
+    q->wait_sem = -1;
     return t;
 }
 
 // --- one instruction -----------------------------------------------------------------------------
 
 // A queue takes only so many transfers: the one `depth` before must be over.
-static Ps queue_room(const Sim *s, const Core *c, const IsaInst *in) {
-    const SemLog *log = &c->sem[ENG_COUNT + in->queue];
+static Ps queue_room(const Sim *s, const Core *c, const FlowItem *item) {
+    const SemLog *log = &c->sem[ENG_COUNT + item->queue];
     return log->n >= s->dma_depth ? sem_when(log, log->n - s->dma_depth + 1) : 0;
 }
 
@@ -112,24 +119,23 @@ static Ps partner(Sim *s, Core *c, Ps here) {
 }
 
 // The earliest begin of a sequencer's instruction, -1 when it waits for one that has not run.
-static Ps begin_of(Sim *s, Core *c, const FlowItem *item, const uint64_t *iter) {
-    const IsaInst *in = &c->flow.art->code[item->pc];
-    Ps t = waits_until(s, c, item, iter);
+static Ps begin_of(Sim *s, Core *c, const FlowItem *item, Seq *q) {
+    Ps t = waits_until(s, c, item, q);
     if (t < 0)
         return -1;
-    switch (isa_rows[in->op].cost) {
+    switch (item->cost) {
     case COST_LDWEIGHTS:
         return ps_max(t, ps_max(c->now.weights, c->now.matmul));
     case COST_MATMUL:
         return ps_max(t, ps_max(c->now.weights, c->now.free[ENG_TENSOR]));
     case COST_DMA:
     case COST_COLLECTIVE:
-        return ps_max(ps_max(t, c->now.free[in->engine]), queue_room(s, c, in));
+        return ps_max(ps_max(t, c->now.free[item->engine]), queue_room(s, c, item));
     case COST_REMOTE:
-        return partner(s, c, ps_max(t, c->now.free[in->engine]));
+        return partner(s, c, ps_max(t, c->now.free[item->engine]));
     default:
-        t = ps_max(t, c->now.free[in->engine]);
-        return c->flow.chained[item->pc] ? ps_max(t, c->now.last[in->engine]) : t;
+        t = ps_max(t, c->now.free[item->engine]);
+        return item->chained ? ps_max(t, c->now.last[item->engine]) : t;
     }
 }
 
@@ -296,10 +302,13 @@ static void run_inst(Sim *s, Core *c, uint32_t pc, Ps begin) {
 }
 
 // What a transfer changed for others that are about to use its queue.
-static void forget_ready(Core *c, int engine) {
-    for (int e = 0; e < ENG_COUNT; e++)
-        if (e != engine && c->seq[e].ready >= 0)
+static void forget_ready(Core *c, const FlowItem *item) {
+    for (int e = 0; e < ENG_COUNT; e++) {
+        const FlowItem *other = &c->flow.items.at[c->seq[e].item];
+        if (e != item->engine && c->seq[e].ready >= 0 && other->queue == item->queue &&
+            (other->cost == COST_DMA || other->cost == COST_COLLECTIVE))
             c->seq[e].ready = SEQ_UNKNOWN;
+    }
 }
 
 // --- the sequencers ------------------------------------------------------------------------------
@@ -356,7 +365,7 @@ static void run_fence(Sim *s, Core *c) {
     const FlowItem *item = &c->flow.items.at[c->seq[0].item];
     const IsaInst *in = &c->flow.art->code[item->pc];
     bool is_barrier = isa_rows[in->op].cost == COST_BARRIER;
-    Ps begin = begin_of(s, c, item, c->seq[in->engine].iter);
+    Ps begin = begin_of(s, c, item, &c->seq[in->engine]);
     if (is_barrier || begin < 0)
         begin = ps_max(begin, c->done);
     run_inst(s, c, item->pc, begin);
@@ -396,8 +405,9 @@ static bool pick(Sim *s, Core **core, int *engine) {
         Core *c = s->core[k];
         for (int e = 0; e < ENG_COUNT; e++) {
             Seq *q = &c->seq[e];
-            if (q->ready == SEQ_UNKNOWN || q->ready == SEQ_WAITS) {
-                Ps t = begin_of(s, c, &c->flow.items.at[q->item], q->iter);
+            if (q->ready == SEQ_UNKNOWN ||
+                (q->ready == SEQ_WAITS && (q->wait_sem < 0 || c->sem[q->wait_sem].n >= q->wait_n))) {
+                Ps t = begin_of(s, c, &c->flow.items.at[q->item], q);
                 q->ready = t < 0 ? SEQ_WAITS : t;
             }
             if (q->ready >= 0 && (!*core || q->ready < best)) {
@@ -430,10 +440,10 @@ static void run_all(Sim *s) {
                 return;
         }
         Seq *q = &c->seq[e];
-        uint32_t pc = c->flow.items.at[q->item].pc;
-        run_inst(s, c, pc, q->ready);
-        if (isa_has_queue(&c->flow.art->code[pc]))
-            forget_ready(c, e);
+        const FlowItem *item = &c->flow.items.at[q->item];
+        run_inst(s, c, item->pc, q->ready);
+        if (item->cost == COST_DMA || item->cost == COST_COLLECTIVE)
+            forget_ready(c, item);
         q->item++;
         seq_settle(s, c, e);
     }

@@ -12,6 +12,7 @@ typedef struct Build {
     bool in_body;                // no barrier in this body so far
     uint64_t stack[FLOW_DEPTH][SEM_USER]; // `since` of the outer loops
     bool stack_in_body[FLOW_DEPTH];
+    const IsaInst *last[ENG_COUNT]; // the last one that wrote
 } Build;
 
 static FlowRegion *region_of(Build *b) {
@@ -89,10 +90,68 @@ static void note_waits(Build *b, const IsaInst *in, FlowItem *item) {
     }
 }
 
+// --- dependence inside one engine ----------------------------------------------------------------
+
+typedef struct Span { // bytes of partitions, as a box
+    int space;
+    uint32_t part, parts;
+    int64_t lo, hi;
+} Span;
+
+static Span span_of(const IsaInst *in, uint64_t addr, const int32_t *stride, uint32_t parts, int dtype) {
+    Span s = {.space = addr_space(addr), .part = addr_part(addr), .parts = parts};
+    int64_t size = (int64_t)dtype_bytes(dtype), lo = 0, hi = 0;
+    for (int i = 1; stride && i < 5; i++) {
+        int64_t reach = (int64_t)(isa_count(in->n[i]) - 1) * stride[i];
+        *(reach < 0 ? &lo : &hi) += reach;
+    }
+    s.lo = addr_poff(addr) + lo * size;
+    s.hi = addr_poff(addr) + (hi + 1) * size;
+    return s;
+}
+
+static bool meets(const Span *a, const Span *b) {
+    return a->space != SPACE_HBM && a->space < SPACE_COUNT && a->space == b->space &&
+           a->part < b->part + b->parts && b->part < a->part + a->parts && a->lo < b->hi &&
+           b->lo < a->hi;
+}
+
+static bool reads_from(const IsaInst *in, const IsaInst *prev) {
+    uint32_t parts = isa_count(in->n[0]), wrote_parts = isa_count(prev->n[0]);
+    Span wrote = span_of(prev, prev->dst, prev->d, wrote_parts, prev->dtype);
+    Span res = span_of(prev, prev->res, NULL, wrote_parts, DT_F32);
+    uint64_t addrs[] = {in->src, in->src1, in->a, in->b};
+    const int32_t *strides[] = {in->s, in->t, NULL, NULL};
+    int types[] = {in->stype, in->ttype, DT_F32, DT_F32};
+    for (int i = 0; i < 4; i++) {
+        if (!addrs[i])
+            continue;
+        Span reads = span_of(in, addrs[i], strides[i], parts, types[i]);
+        if (meets(&reads, &wrote) || (prev->res && meets(&reads, &res)))
+            return true;
+    }
+    return false;
+}
+
+// Vector, scalar and gpsimd instructions that read what the one before on their engine wrote.
+static bool is_chained(Build *b, const IsaInst *in) {
+    if (in->engine == ENG_TENSOR || in->engine == ENG_SYNC || !in->dst || isa_has_queue(in))
+        return false;
+    const IsaInst *prev = b->last[in->engine];
+    b->last[in->engine] = in;
+    return prev && reads_from(in, prev);
+}
+
+// --- items ---------------------------------------------------------------------------------------
+
 static void add_inst(Build *b, uint32_t pc) {
     const IsaInst *in = &b->f->art->code[pc];
     FlowRegion *r = region_of(b);
-    FlowItem item = {.kind = is_fence(in) ? ITEM_FENCE : ITEM_INST, .pc = pc, .region = b->region};
+    FlowItem item = {.kind = is_fence(in) ? ITEM_FENCE : ITEM_INST, .engine = in->engine,
+                     .cost = isa_rows[in->op].cost, .queue = in->queue,
+                     .wait_sem = {in->wait_sem[0], in->wait_sem[1]},
+                     .wait_val = {in->wait_val[0], in->wait_val[1]}, .pc = pc, .region = b->region};
+    item.chained = is_chained(b, in);
     note_waits(b, in, &item);
     VEC_PUSH(b->arena, &b->f->items, item);
     if (r) {
@@ -151,7 +210,7 @@ static void add_items(Build *b) {
 static bool concerns(const Flow *f, const FlowItem *item, int engine) {
     switch (item->kind) {
     case ITEM_INST:
-        return f->art->code[item->pc].engine == engine;
+        return item->engine == engine;
     case ITEM_BEGIN:
     case ITEM_END:
         return f->regions.at[item->region].engines >> engine & 1;
@@ -161,67 +220,17 @@ static bool concerns(const Flow *f, const FlowItem *item, int engine) {
 }
 
 static void chain(Flow *f, Arena *a) {
-    uint32_t n = f->items.n;
+    uint32_t n = f->items.n, at[ENG_COUNT];
     for (int e = 0; e < ENG_COUNT; e++) {
         f->next[e] = ARENA_NEWN(a, uint32_t, n);
-        uint32_t at = n - 1;
-        for (uint32_t i = n; i-- > 0;) {
+        at[e] = n - 1;
+    }
+    for (uint32_t i = n; i-- > 0;)
+        for (int e = 0; e < ENG_COUNT; e++) {
             if (concerns(f, &f->items.at[i], e))
-                at = i;
-            f->next[e][i] = at;
+                at[e] = i;
+            f->next[e][i] = at[e];
         }
-    }
-}
-
-// --- dependence inside one engine ----------------------------------------------------------------
-
-typedef struct Span { // bytes of partitions, as a box
-    int space;
-    uint32_t part, parts;
-    int64_t lo, hi;
-} Span;
-
-static Span span_of(const IsaInst *in, uint64_t addr, const int32_t *stride, uint32_t parts, int dtype) {
-    Span s = {.space = addr_space(addr), .part = addr_part(addr), .parts = parts};
-    int64_t size = (int64_t)dtype_bytes(dtype), lo = 0, hi = 0;
-    for (int i = 1; stride && i < 5; i++) {
-        int64_t reach = (int64_t)(isa_count(in->n[i]) - 1) * stride[i];
-        *(reach < 0 ? &lo : &hi) += reach;
-    }
-    s.lo = addr_poff(addr) + lo * size;
-    s.hi = addr_poff(addr) + (hi + 1) * size;
-    return s;
-}
-
-static bool meets(const Span *a, const Span *b) {
-    return a->space != SPACE_HBM && a->space < SPACE_COUNT && a->space == b->space &&
-           a->part < b->part + b->parts && b->part < a->part + a->parts && a->lo < b->hi &&
-           b->lo < a->hi;
-}
-
-// Vector, scalar and gpsimd instructions that read what the one before on their engine wrote.
-static void find_chained(Flow *f, Arena *a) {
-    const Artifact *art = f->art;
-    f->chained = ARENA_NEWN(a, uint8_t, art->ncode + 1u);
-    const IsaInst *last[ENG_COUNT] = {0};
-    for (uint32_t pc = 0; pc < art->ncode; pc++) {
-        const IsaInst *in = &art->code[pc], *prev = last[in->engine];
-        bool computes = in->engine != ENG_TENSOR && in->engine != ENG_SYNC && !isa_has_queue(in) && in->dst;
-        if (prev && computes) {
-            uint32_t parts = isa_count(in->n[0]);
-            Span wrote = span_of(prev, prev->dst, prev->d, isa_count(prev->n[0]), prev->dtype);
-            Span res = span_of(prev, prev->res, NULL, isa_count(prev->n[0]), DT_F32);
-            uint64_t addrs[] = {in->src, in->src1, in->a, in->b};
-            const int32_t *strides[] = {in->s, in->t, NULL, NULL};
-            int types[] = {in->stype, in->ttype, DT_F32, DT_F32};
-            for (int i = 0; i < 4; i++) {
-                Span reads = span_of(in, addrs[i], strides[i], parts, types[i]);
-                f->chained[pc] |= addrs[i] && (meets(&reads, &wrote) || (prev->res && meets(&reads, &res)));
-            }
-        }
-        if (computes)
-            last[in->engine] = in;
-    }
 }
 
 void flow_make(Arena *a, const Artifact *art, Flow *out) {
@@ -231,7 +240,6 @@ void flow_make(Arena *a, const Artifact *art, Flow *out) {
     VEC_RESERVE(a, &out->items, art->ncode + 2u * art->nloops + 1);
     add_items(b);
     chain(out, a);
-    find_chained(out, a);
 }
 
 uint64_t flow_before(const Flow *f, const FlowItem *item, int wait, int sem, const uint64_t *iter) {

@@ -16,7 +16,10 @@
 typedef enum ItemKind { ITEM_INST, ITEM_FENCE, ITEM_BEGIN, ITEM_END, ITEM_STOP } ItemKind;
 
 typedef struct FlowItem {
-    uint8_t kind;
+    uint8_t kind, engine;
+    uint8_t cost, queue, wait_sem[2]; // its instruction's, here because every step looks at them
+    bool chained;                     // reads what its engine wrote just before
+    uint32_t wait_val[2];
     uint32_t pc;     // its instruction; of the ends of a loop without one: UINT32_MAX
     uint32_t region; // the loop it is in; of a loop's ends: the loop itself
     // For waits that count back: instructions of that semaphore since the last barrier or, inside
@@ -44,7 +47,6 @@ typedef struct Flow {
     VEC(FlowItem) items;     // the last one is ITEM_STOP
     VEC(FlowRegion) regions; // outer before inner
     uint32_t *next[ENG_COUNT]; // per item: the first one at or after it that the sequencer stops at
-    uint8_t *chained; // per instruction: reads what its engine wrote just before
 } Flow;
 
 void flow_make(Arena *a, const Artifact *art, Flow *out);

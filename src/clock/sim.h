@@ -49,6 +49,8 @@ typedef struct OwnSem {
 typedef struct Seq { // a sequencer's place in the flow
     uint32_t item;
     Ps ready;       // earliest begin of its item; SEQ_…
+    int wait_sem;   // SEQ_WAITS: until this semaphore has counted to wait_n; -1 = ask again
+    uint64_t wait_n;
     uint64_t iter[FLOW_DEPTH];
     // Past STEPS_MAX a loop's body runs once, each instruction taken `times` as long.
     uint64_t times, outer_times[FLOW_DEPTH];

@@ -183,13 +183,12 @@ static bool stands(const Core *c, const FlowRegion *loop, int e, uint64_t iterat
     const FlowItem *item = &c->flow.items.at[q->item];
     if (item->kind != ITEM_INST)
         return false;
-    const IsaInst *in = &c->flow.art->code[item->pc];
     for (int w = 0; w < 2; w++) {
-        int sem = in->wait_sem[w] & ~SEM_BACK;
-        if (in->wait_sem[w] == SEM_NONE || sem >= SEM_USER)
+        int sem = item->wait_sem[w] & ~SEM_BACK;
+        if (item->wait_sem[w] == SEM_NONE || sem >= SEM_USER)
             continue;
-        uint64_t want = in->wait_val[w];
-        if (in->wait_sem[w] & SEM_BACK) {
+        uint64_t want = item->wait_val[w];
+        if (item->wait_sem[w] & SEM_BACK) {
             uint64_t before = flow_before(&c->flow, item, w, sem, q->iter);
             want = before > want ? before - want : 0;
         }
