@@ -92,5 +92,10 @@ const ArtLoop *artifact_loops_sorted(const Artifact *art, Arena *a);
 // Text: whole program with header, arguments, kernels, constants and code; inverses of each other.
 void artifact_print(const Artifact *art, Buf *out);
 Artifact *artifact_parse(Ctx *ctx, Arena *a, const char *name, const char *text, size_t size);
+// The same with values for the text's parameters, "M=512,N=3" or NULL.
+Artifact *artifact_assemble(Ctx *ctx, Arena *a, const char *name, const char *text, size_t size,
+                            const char *defs);
+// Adds the waits that the memory its instructions touch asks for (artifact_sync.c); may insert `wait`s.
+void artifact_sync(Ctx *ctx, Arena *a, Artifact *art, const char *name);
 
 #endif

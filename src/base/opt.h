@@ -29,6 +29,8 @@
       "1: cache hits and times on stderr; 2: more")                                                \
     X(INPUT, "input", "", "", 'S', "FILE.npy,…", "re", "arguments in order; may be repeated")      \
     X(OUTPUT, "output", "", "", 'S', "DIR", "re", "write result_0.npy, … into this folder")        \
+    X(DEFINE, "D", "", "", 'S', "NAME=NUMBER", "crpxd",                                            \
+      "value of a kernel's .param; may be repeated")                                               \
     X(OUT, "o", "", "", 'S', "FILE", "cxR", "file to write")                                       \
     X(EMIT, "emit", "", "artifact", 'E', "artifact|mlir|mlirbc", "c",                              \
       "what to write: the artifact, or the program itself as text or bytecode")                    \

@@ -327,45 +327,6 @@ static int64_t load_scalar(int dtype, const uint8_t *at) {
     return dtype_is_float(dtype) ? (int64_t)dtype_to_f64(dtype, at) : dtype_to_i64(dtype, at);
 }
 
-static int64_t alu_regs(int op, int64_t x, int64_t y) {
-    switch (op) {
-    case ALU_ADD:
-        return (int64_t)((uint64_t)x + (uint64_t)y);
-    case ALU_SUB:
-        return (int64_t)((uint64_t)x - (uint64_t)y);
-    case ALU_MUL:
-        return (int64_t)((uint64_t)x * (uint64_t)y);
-    case ALU_MAX:
-        return x > y ? x : y;
-    case ALU_MIN:
-        return x < y ? x : y;
-    case ALU_EQ:
-        return x == y;
-    case ALU_NE:
-        return x != y;
-    case ALU_LT:
-        return x < y;
-    case ALU_LE:
-        return x <= y;
-    case ALU_GT:
-        return x > y;
-    case ALU_GE:
-        return x >= y;
-    case ALU_AND:
-        return x & y;
-    case ALU_OR:
-        return x | y;
-    case ALU_XOR:
-        return x ^ y;
-    case ALU_SHL:
-        return y < 0 || y > 63 ? 0 : (int64_t)((uint64_t)x << y);
-    case ALU_SHR:
-        return y < 0 || y > 63 ? 0 : (int64_t)((uint64_t)x >> y);
-    default:
-        return x;
-    }
-}
-
 static void store_scalar(int dtype, uint8_t *at, int64_t v) {
     if (dtype_is_float(dtype))
         dtype_from_f64(dtype, at, (double)v);
@@ -381,7 +342,7 @@ static void run_control(Chip *c, const Artifact *art, const IsaInst *in, uint8_t
         *pc = (uint32_t)in->imm;
         break;
     case ISA_BRANCH:
-        if (alu_regs(in->op0, c->regs[in->reg], y))
+        if (isa_alu_reg(in->op0, c->regs[in->reg], y))
             *pc = (uint32_t)in->imm;
         break;
     case ISA_LOOP:
@@ -400,7 +361,7 @@ static void run_control(Chip *c, const Artifact *art, const IsaInst *in, uint8_t
         c->regs[in->reg] = y;
         break;
     case ISA_REG_ALU:
-        c->regs[in->reg] = alu_regs(in->op0, c->regs[in->areg], y);
+        c->regs[in->reg] = isa_alu_reg(in->op0, c->regs[in->areg], y);
         break;
     case ISA_REG_LOAD:
         c->regs[in->reg] = load_scalar(in->stype, resolve(c, segs, src_addr(c, in), &pitch));

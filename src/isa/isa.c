@@ -379,3 +379,42 @@ void isa_decode_all(Rd *r, const IsaMap *map, IsaInst *out, uint32_t n) {
 }
 
 void isa_decode(Rd *r, IsaInst *out) { isa_decode_all(r, NULL, out, 1); }
+
+int64_t isa_alu_reg(int op, int64_t x, int64_t y) {
+    switch (op) {
+    case ALU_ADD:
+        return (int64_t)((uint64_t)x + (uint64_t)y);
+    case ALU_SUB:
+        return (int64_t)((uint64_t)x - (uint64_t)y);
+    case ALU_MUL:
+        return (int64_t)((uint64_t)x * (uint64_t)y);
+    case ALU_MAX:
+        return x > y ? x : y;
+    case ALU_MIN:
+        return x < y ? x : y;
+    case ALU_EQ:
+        return x == y;
+    case ALU_NE:
+        return x != y;
+    case ALU_LT:
+        return x < y;
+    case ALU_LE:
+        return x <= y;
+    case ALU_GT:
+        return x > y;
+    case ALU_GE:
+        return x >= y;
+    case ALU_AND:
+        return x & y;
+    case ALU_OR:
+        return x | y;
+    case ALU_XOR:
+        return x ^ y;
+    case ALU_SHL:
+        return y < 0 || y > 63 ? 0 : (int64_t)((uint64_t)x << y);
+    case ALU_SHR:
+        return y < 0 || y > 63 ? 0 : (int64_t)((uint64_t)x >> y);
+    default:
+        return x;
+    }
+}

@@ -256,6 +256,7 @@ int isa_row_engine_default(int op);      // the first one it names
 extern const char *const isa_cost_names[COST_COUNT];
 int alu_find(const char *name, size_t n); // AluOp or -1
 int act_find(const char *name, size_t n); // ActFn or -1
+int64_t isa_alu_reg(int op, int64_t x, int64_t y); // what reg_alu and branch compute
 // The semaphore an instruction counts on when it completes: its queue's, else its engine's.
 static inline bool isa_has_queue(const IsaInst *in) {
     int cost = isa_rows[in->op].cost;
@@ -327,14 +328,28 @@ void isa_decode_all(Rd *r, const IsaMap *map, IsaInst *out, uint32_t n);
 // `mask` is isa_row_mask(in->op).
 void isa_dense_strides(const IsaInst *in, IsaMask mask, char operand, int32_t out[5]);
 
+// A language around instructions (artifact/asm.h): numbers may be expressions, operands views of named
+// tensors. Called with the cursor in front of what they read.
+struct Txt;
+struct TxtWord;
+typedef struct IsaHooks {
+    void *arg;
+    int64_t (*number)(void *arg, struct Txt *t, const char *what);
+    // A number or a view for a scalar field; a view for one of a tensor.
+    void (*scalar)(void *arg, struct Txt *t, IsaInst *in, int field);
+    bool (*is_view)(void *arg, struct Txt *t); // a tensor's name stands here
+    void (*view)(void *arg, struct Txt *t, IsaInst *in, int field);
+    // All fields are read, `seen` were given: counts, types and strides follow from the views.
+    void (*done)(void *arg, const struct Txt *begin, IsaInst *in, IsaMask mask, IsaMask *seen);
+} IsaHooks;
+
 // How a program names its HBM segments and places in the code; NULL: plain numbers (hbm[2:0]).
 typedef struct IsaNames {
+    const IsaHooks *hooks; // or NULL
     uint32_t nargs, nresults;
     uint32_t ncode;
     const uint32_t *labels; // per instruction: its label's number + 1, or 0
 } IsaNames;
-struct Txt;
-struct TxtWord;
 void isa_print_named(const IsaInst *in, const IsaNames *names, Buf *out);
 void isa_print_addr(uint64_t addr, const IsaNames *names, Buf *out); // "arg0[64]", "sbuf[0:128]"
 // Reads one instruction at the cursor up to its waits. A jump target given as a word comes back in

@@ -373,6 +373,8 @@ static bool number_follows(Txt *t) {
     return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.';
 }
 
+static const IsaHooks *hooks_of(const IsaNames *names) { return names ? names->hooks : NULL; }
+
 // A number with a point or exponent is an fp32, without one an int32, 0x… the raw 64 bits.
 static uint64_t parse_scalar(Txt *t, const IsaNames *names) {
     if (!number_follows(t))
@@ -386,9 +388,23 @@ static uint64_t parse_scalar(Txt *t, const IsaNames *names) {
     return scalar_i32((int32_t)txt_i64(t, INT32_MIN, INT32_MAX, "number"));
 }
 
-static void parse_int_field(Txt *t, int f, IsaInst *out) {
+static void set_number(Txt *begin, int f, int64_t v, IsaInst *out) {
+    const IsaField *field = &isa_fields[f];
+    int bits = 8 * field->bytes - field->is_signed;
+    int64_t hi = bits >= 63 ? INT64_MAX : ((int64_t)1 << bits) - 1, lo = field->is_signed ? -hi - 1 : 0;
+    if (v < lo || v > hi)
+        txt_fail(begin, "%s: %" PRId64 " is outside %" PRId64 "…%" PRId64, field->name, v, lo, hi);
+    isa_field_set(out, f, (uint64_t)v);
+}
+
+static void parse_int_field(Txt *t, int f, const IsaNames *names, IsaInst *out) {
     const IsaField *field = &isa_fields[f];
     int bits = 8 * field->bytes;
+    if (hooks_of(names)) {
+        Txt begin = *t;
+        set_number(&begin, f, names->hooks->number(names->hooks->arg, t, field->name), out);
+        return;
+    }
     if (field->is_signed) {
         int64_t lim = (int64_t)1 << (bits - 1);
         isa_field_set(out, f, (uint64_t)txt_i64(t, -lim, lim - 1, field->name));
@@ -445,7 +461,12 @@ static void parse_mask(Txt *t, IsaInst *out) {
 static void parse_field_value(Txt *t, int f, const IsaNames *names, IsaInst *out, TxtWord *label) {
     Terms terms = terms_of(out, f);
     int kind = isa_fields[f].kind;
-    if (kind == FK_MASK)
+    const IsaHooks *hooks = hooks_of(names);
+    if (hooks && kind == FK_ADDR && hooks->is_view(hooks->arg, t))
+        hooks->view(hooks->arg, t, out, f);
+    else if (hooks && kind == FK_SCALAR && !(t->at[0] == '0' && (t->at[1] | 32) == 'x'))
+        hooks->scalar(hooks->arg, t, out, f);
+    else if (kind == FK_MASK)
         parse_mask(t, out);
     else if (kind == FK_ADDR)
         isa_field_set(out, f, parse_addr(t, names, &terms));
@@ -456,7 +477,7 @@ static void parse_field_value(Txt *t, int f, const IsaNames *names, IsaInst *out
     else if (is_code_place(out, f) && label && !number_follows(t))
         *label = txt_word(t, "a label or an instruction number");
     else if (kind == FK_INT || (number_follows(t) && kind != FK_DTYPE))
-        parse_int_field(t, f, out);
+        parse_int_field(t, f, names, out);
     else if (kind == FK_FLAGS)
         isa_field_set(out, f, parse_flags(t));
     else
@@ -561,13 +582,56 @@ static void parse_head(Txt *t, IsaInst *out) {
                  engine_names[out->engine]);
 }
 
+// The operand a value without a name belongs to: the row's next tensor.
+static int next_operand(IsaMask mask, IsaMask seen) {
+    static const uint8_t order[] = {ISA_F_dst, ISA_F_src, ISA_F_src1};
+    for (int i = 0; i < 3; i++)
+        if (mask >> order[i] & 1 && !(seen >> order[i] & 1))
+            return order[i];
+    return -1;
+}
+
+// `matmul p, x[k]` with hooks: tensors in the row's order, then fields.
+static IsaMask parse_operands(Txt *t, const IsaNames *names, IsaMask mask, IsaInst *out) {
+    const IsaHooks *hooks = names->hooks;
+    IsaMask seen = 0;
+    while (txt_peek(t) && hooks->is_view(hooks->arg, t)) {
+        Txt begin = *t;
+        int f = next_operand(mask, seen);
+        if (f < 0)
+            txt_fail(&begin, "`%s` has no further operand", isa_rows[out->op].name);
+        hooks->view(hooks->arg, t, out, f);
+        seen |= ISA_BIT(f);
+        if (!txt_take(t, ","))
+            break;
+    }
+    return seen;
+}
+
+// `accumulate=k>0` with hooks: a flag by its name.
+static bool parse_flag(Txt *t, const IsaNames *names, TxtWord w, IsaMask mask, IsaInst *out) {
+    if (!hooks_of(names) || !(mask >> ISA_F_flags & 1))
+        return false;
+    for (size_t i = 0; i < FLAG_NAMES; i++)
+        if (txt_word_is(w, flag_names[i].name)) {
+            txt_need(t, "=");
+            if (names->hooks->number(names->hooks->arg, t, flag_names[i].name))
+                out->flags |= (uint8_t)(1u << flag_names[i].bit);
+            return true;
+        }
+    return false;
+}
+
 void isa_parse_named(Txt *t, const IsaNames *names, IsaInst *out, TxtWord *label) {
+    Txt head = *t;
     *out = (IsaInst){.wait_sem = {SEM_NONE, SEM_NONE}};
     if (label)
         *label = (TxtWord){0};
     parse_head(t, out);
     IsaMask seen = 0, mask = isa_row_mask(out->op);
     bool waited = false, signalled = false;
+    if (hooks_of(names))
+        seen = parse_operands(t, names, mask, out);
     for (char c; (c = txt_peek(t)) && c != '@';) {
         Txt begin = *t;
         TxtWord w = txt_word(t, "a field");
@@ -583,11 +647,15 @@ void isa_parse_named(Txt *t, const IsaNames *names, IsaInst *out, TxtWord *label
                 parse_signal(t, out);
             continue;
         }
+        if (parse_flag(t, names, w, mask, out))
+            continue;
         int f = field_of(&begin, w, out->op, mask, seen);
         seen |= ISA_BIT(f);
         txt_need(t, "=");
         parse_field_value(t, f, names, out, label);
     }
+    if (hooks_of(names))
+        names->hooks->done(names->hooks->arg, &head, out, mask, &seen);
     if (!(seen >> ISA_F_d0 & 0x1f))
         isa_dense_strides(out, mask, 'd', out->d);
     if (!(seen >> ISA_F_s0 & 0x1f))

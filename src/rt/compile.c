@@ -125,10 +125,32 @@ static void compile_program(Run *r, Buf *out) {
     stage_done(r, "save", h, art);
 }
 
+static bool is_assembly(const RtCompile *in) {
+    size_t n = in->name ? strlen(in->name) : 0;
+    return n > 2 && !strcmp(in->name + n - 2, ".s");
+}
+
+// A kernel as text: assembled, not compiled, and quicker than a look into the cache.
+static void assemble(Ctx *ctx, Arena *a, const RtCompile *in, Buf *out) {
+    const Options *o = in->opts;
+    Artifact *art = artifact_assemble(ctx, a, in->name, in->bytes, in->size, o->val[OPT_DEFINE]);
+    if (strcmp(o->from[OPT_TARGET], "default"))
+        art->target = o->val[OPT_TARGET];
+    ChipFile chip;
+    chipfile_load(ctx, a, art->target, o->val[OPT_CHIPS], &chip);
+    IsaChip limits = chipfile_isa(&chip);
+    artifact_verify_for(ctx, art, in->name, &limits);
+    artifact_save(art, out);
+}
+
 void rt_compile(Ctx *ctx, Arena *a, const RtCompile *in, Buf *out) {
     out->arena = a;
     if (artifact_is(in->bytes, in->size)) {
         buf_put(out, in->bytes, in->size);
+        return;
+    }
+    if (is_assembly(in)) {
+        assemble(ctx, a, in, out);
         return;
     }
     Run r = {.ctx = ctx, .in = in};

@@ -10,7 +10,7 @@ int cmd_as(Tool *t) {
         ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "as: -o OUT.otrn is missing");
     size_t size;
     const char *text = (const char *)file_read(t->ctx, t->arena, path, &size);
-    Artifact *art = artifact_parse(t->ctx, t->arena, path, text, size);
+    Artifact *art = artifact_assemble(t->ctx, t->arena, path, text, size, t->opt.val[OPT_DEFINE]);
     ChipFile chip;
     chipfile_load(t->ctx, t->arena, art->target, t->opt.val[OPT_CHIPS], &chip);
     IsaChip limits = chipfile_isa(&chip);

@@ -21,16 +21,16 @@ typedef struct ToolRow {
 static const ToolRow rows[] = {
     {"compile", 'c', cmd_compile, 1, 1, "PROG [-o OUT.otrn] [--emit=mlir|mlirbc]",
      "compile a program and write the artifact"},
-    {"run", 'r', cmd_run, 1, 1, "PROG|OUT.otrn [--input=FILE.npy …] [--output=DIR]",
+    {"run", 'r', cmd_run, 1, 1, "PROG|OUT.otrn|KERNEL.s [--input=FILE.npy …] [--output=DIR]",
      "execute on the chip; a failing check.* op gives status 1"},
     {"eval", 'e', cmd_eval, 1, 1, "PROG [--input=FILE.npy …] [--output=DIR]",
      "execute with the plain evaluator, same meaning"},
-    {"prof", 'p', cmd_prof, 1, 1, "PROG|OUT.otrn [--target=…] [--trace=FILE] [--json]",
+    {"prof", 'p', cmd_prof, 1, 1, "PROG|OUT.otrn|KERNEL.s [--target=…] [--trace=FILE] [--json]",
      "modelled time and engine table; needs no data"},
     {"reduce", 'R', cmd_reduce, 1, 1, "PROG --test='COMMAND with %s' [-o OUT.mlir]",
      "shrink a program while a command on it succeeds"},
-    {"dis", 'd', cmd_dis, 1, 1, "PROG|OUT.otrn", "print an artifact as assembly"},
-    {"as", 'x', cmd_as, 1, 1, "FILE.s -o OUT.otrn", "assemble what dis prints"},
+    {"dis", 'd', cmd_dis, 1, 1, "PROG|OUT.otrn|KERNEL.s", "print an artifact as assembly"},
+    {"as", 'x', cmd_as, 1, 1, "FILE.s -o OUT.otrn", "assemble a kernel, or what dis prints"},
     {"info", 'i', cmd_info, 0, 1, "[chips|passes|ops|options|isa]", "print what this program knows"},
     {"cache", 'C', cmd_cache, 1, 1, "ls|clear", "list or empty the cache of compiled programs"},
 };
@@ -40,7 +40,7 @@ static void overview_print(FILE *out) {
     fprintf(out, "otrn %s — an open Trainium\n\nusage: otrn COMMAND …\n\n", OTRN_RELEASE);
     for (size_t i = 0; i < ROW_COUNT; i++)
         fprintf(out, "  %-9s %s\n", rows[i].name, rows[i].help);
-    fprintf(out, "\nPROG is StableHLO text or bytecode, told apart by content.\n"
+    fprintf(out, "\nPROG is StableHLO text or bytecode, told apart by content; KERNEL.s is assembly.\n"
                  "`otrn COMMAND --help` shows a command's options and their defaults.\n"
                  "Exit status: 0 fine, 1 the input or the run is at fault, 2 wrong usage.\n");
 }
@@ -145,6 +145,8 @@ static void option_parse(Tool *t, const ToolRow *row, char **argv, int *i) {
     if (!value && !(value = argv[++*i]))
         ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "%s needs a value (%s)", argv[*i - 1],
                  opt_rows[id].values);
+    if (id == OPT_DEFINE && *t->opt.val[id]) // repeated ones add up
+        value = arena_printf(t->arena, "%s,%s", t->opt.val[id], value);
     opt_set(t->ctx, &t->opt, opt_rows[id].name, value, "command line");
     if (id == OPT_INPUT)
         inputs_add(t, value);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// artifact_text.c — a whole program as text: what `otrn dis` prints and `otrn as` reads.
+// asm.c — a whole program from text: what `otrn dis` prints, and kernels written by hand.
 //
 //   .name "double"
 //   .arg f32[2,3] "x"
@@ -19,199 +19,28 @@
 //   .kernel N …                         kern_text.c; numbered from 0
 //   .loop BEGIN END trips=N             0 or left out: not known
 //   .live BYTES @LOC                    a tensor alive at the memory peak
+// and for kernels (spec/assembly.md; asm_view.c, asm_block.c):
+//   .param NAME=NUMBER                  a number that can be given from outside
+//   .input .output .tensor .sbuf .psum  NAME TYPE[…]
+//   .sync auto                          waits follow from the memory that instructions touch
 #include <assert.h>
 #include <inttypes.h>
 
-#include "artifact/artifact.h"
-#include "isa/text.h"
+#include "artifact/asm.h"
 
-#define HEX_BYTES_PER_LINE 48
-#define ZERO_RUN_MIN 48
-
-// --- print ---------------------------------------------------------------------------------------
-
-static void print_value(const char *directive, const ArtValue *v, Buf *out) {
-    buf_printf(out, "%s %s[", directive, dtype_row(v->dtype)->name);
-    for (int i = 0; i < v->rank; i++)
-        buf_printf(out, "%s%" PRId64, i ? "," : "", v->dims[i]);
-    buf_puts(out, "]");
-    if (v->name && v->name[0]) {
-        buf_puts(out, " ");
-        txt_print_string(out, v->name, strlen(v->name));
-    }
-    if (v->donated)
-        buf_puts(out, " donated");
-    if (v->alias != -1)
-        buf_printf(out, " alias=%d", v->alias);
-    if (v->memory)
-        buf_puts(out, " pinned_host");
-    if (v->sharding && v->sharding[0]) {
-        buf_puts(out, " sharding=");
-        txt_print_string(out, v->sharding, strlen(v->sharding));
-    }
-    buf_puts(out, "\n");
+void asm_arg(Asm *s, bool is_result, ArtValue v) {
+    Txt *t = &s->t;
+    if ((uint64_t)s->args.n + s->results.n + SEG_FIRST_ARG >= SEG_MAX)
+        txt_fail(t, "more than %u arguments and results", SEG_MAX);
+    if (is_result)
+        VEC_PUSH(t->arena, &s->results, v);
+    else
+        VEC_PUSH(t->arena, &s->args, v);
+    if (!is_result && s->results.n)
+        txt_fail(t, "arguments come before results");
+    s->names.nargs = s->args.n;
+    s->names.nresults = s->results.n;
 }
-
-static size_t zero_run(const uint8_t *p, size_t n) {
-    size_t i = 0;
-    while (i < n && !p[i])
-        i++;
-    return i;
-}
-
-static void print_consts(const Artifact *art, Buf *out) {
-    static const char digits[] = "0123456789abcdef";
-    for (size_t at = 0; at < art->const_bytes;) {
-        size_t left = (size_t)art->const_bytes - at, zeros = zero_run(art->consts + at, left);
-        if (zeros >= ZERO_RUN_MIN) {
-            buf_printf(out, ".const zero %zu\n", zeros);
-            at += zeros;
-            continue;
-        }
-        size_t n = left < HEX_BYTES_PER_LINE ? left : HEX_BYTES_PER_LINE;
-        char line[2 * HEX_BYTES_PER_LINE];
-        for (size_t i = 0; i < n; i++) {
-            line[2 * i] = digits[art->consts[at + i] >> 4];
-            line[2 * i + 1] = digits[art->consts[at + i] & 15];
-        }
-        buf_puts(out, ".const ");
-        buf_put(out, line, 2 * n);
-        buf_puts(out, "\n");
-        at += n;
-    }
-}
-
-static void print_loc(const ArtLoc *l, uint32_t number, Buf *out) {
-    const char *file = l->file ? l->file : "", *name = l->name ? l->name : "";
-    buf_printf(out, ".loc %u ", number);
-    txt_print_string(out, file, strlen(file));
-    buf_printf(out, ":%u:%u", l->line, l->col);
-    if (l->op) {
-        buf_puts(out, " op=");
-        dict_op_name(l->op, out);
-    }
-    if (name[0]) {
-        buf_puts(out, " ");
-        txt_print_string(out, name, strlen(name));
-    }
-    buf_puts(out, "\n");
-}
-
-// Labels stand where jumps lead and loops begin and end; numbered down the code.
-static uint32_t *find_labels(const Artifact *art, Arena *a) {
-    uint32_t *labels = ARENA_NEWN(a, uint32_t, (size_t)art->ncode + 1);
-    for (uint32_t i = 0; i < art->ncode; i++) {
-        uint32_t to = (uint32_t)art->code[i].imm;
-        int cost = isa_rows[art->code[i].op].cost;
-        if ((cost == COST_BRANCH || cost == COST_LOOP) && to < art->ncode)
-            labels[to] = 1;
-    }
-    for (uint32_t i = 0; i < art->nloops; i++)
-        labels[art->loops[i].begin] = labels[art->loops[i].end] = 1;
-    for (uint32_t i = 0, n = 0; i <= art->ncode; i++)
-        if (labels[i])
-            labels[i] = ++n;
-    return labels;
-}
-
-static void print_header(const Artifact *art, Buf *out) {
-    const char *lines[][2] = {
-        {".name ", art->name}, {".target ", art->target}, {".producer ", art->producer}};
-    for (int i = 0; i < 3; i++) {
-        const char *text = lines[i][1] ? lines[i][1] : "";
-        buf_puts(out, lines[i][0]);
-        txt_print_string(out, text, strlen(text));
-        buf_puts(out, "\n");
-    }
-    if (art->partitions > 1)
-        buf_printf(out, ".partitions %u\n", art->partitions);
-    if (art->scratch_bytes)
-        buf_printf(out, ".scratch %" PRIu64 "\n", art->scratch_bytes);
-    for (uint32_t i = 0; i < art->nargs; i++)
-        print_value(".arg", &art->args[i], out);
-    for (uint32_t i = 0; i < art->nresults; i++)
-        print_value(".result", &art->results[i], out);
-    print_consts(art, out);
-    for (uint32_t i = 1; i < art->nlocs; i++)
-        print_loc(&art->locs[i], i, out);
-}
-
-// What a reader would otherwise look up: the kernel's op and results, as a comment.
-static void print_kernel_note(const Artifact *art, const IsaInst *in, Buf *out) {
-    if (isa_rows[in->op].cost != COST_KERNEL || (uint32_t)in->imm >= art->nkerns)
-        return;
-    buf_puts(out, "  # ");
-    dict_op_name(art->kerns[in->imm].op, out);
-}
-
-static void print_code(const Artifact *art, const IsaNames *names, Buf *out) {
-    for (uint32_t i = 0; i <= art->ncode; i++) {
-        if (names->labels[i])
-            buf_printf(out, "L%u:\n", names->labels[i] - 1);
-        if (i == art->ncode)
-            break;
-        buf_puts(out, "  ");
-        isa_print_named(&art->code[i], names, out);
-        if (art->code_loc && art->code_loc[i])
-            buf_printf(out, " @%u", art->code_loc[i]);
-        print_kernel_note(art, &art->code[i], out);
-        buf_puts(out, "\n");
-    }
-}
-
-void artifact_print(const Artifact *art, Buf *out) {
-    IsaNames names = {.nargs = art->nargs,
-                      .nresults = art->nresults,
-                      .ncode = art->ncode,
-                      .labels = find_labels(art, out->arena)};
-    print_header(art, out);
-    for (uint32_t i = 0; i < art->nkerns; i++) {
-        buf_printf(out, ".kernel %u ", i);
-        kern_print(&art->kerns[i], &names, out);
-        buf_puts(out, "\n");
-    }
-    const ArtLoop *loops = artifact_loops_sorted(art, out->arena);
-    for (uint32_t i = 0; i < art->nloops; i++)
-        buf_printf(out, ".loop L%u L%u trips=%" PRIu64 "\n", names.labels[loops[i].begin] - 1,
-                   names.labels[loops[i].end] - 1, loops[i].trips);
-    for (uint32_t i = 0; i < art->nlive; i++)
-        buf_printf(out, ".live %" PRIu64 " @%u\n", art->live[i].bytes, art->live[i].loc);
-    print_code(art, &names, out);
-}
-
-// --- parse ---------------------------------------------------------------------------------------
-
-typedef struct Label {
-    TxtWord name;
-    uint32_t pc;
-} Label;
-
-typedef struct Fixup { // a place that names a label: `at` is an instruction, or a loop border
-    TxtWord name;
-    enum { FIX_JUMP, FIX_LOOP_BEGIN, FIX_LOOP_END } kind;
-    uint32_t at;
-} Fixup;
-
-typedef struct Asm {
-    Txt t;
-    Artifact *art;
-    IsaNames names;
-    VEC(ArtValue) args;
-    VEC(ArtValue) results;
-    VEC(IsaInst) code;
-    VEC(uint32_t) code_loc;
-    VEC(Kern) kerns;
-    VEC(ArtLoc) locs;
-    VEC(ArtLoop) loops;
-    VEC(ArtLive) live;
-    VEC(Label) labels;
-    VEC(Fixup) fixups;
-    Buf consts;
-    uint32_t *label_slots; // hash of label names to label number + 1
-    uint32_t nlabel_slots;
-} Asm;
-
-#define CODE_MAX 0x40000000u
 
 static void parse_value(Asm *s, bool is_result) {
     Txt *t = &s->t;
@@ -244,16 +73,7 @@ static void parse_value(Asm *s, bool is_result) {
         txt_need(t, "=");
         v.sharding = txt_cstring(t);
     }
-    if ((uint64_t)s->args.n + s->results.n + SEG_FIRST_ARG >= SEG_MAX)
-        txt_fail(t, "more than %u arguments and results", SEG_MAX);
-    if (is_result)
-        VEC_PUSH(t->arena, &s->results, v);
-    else
-        VEC_PUSH(t->arena, &s->args, v);
-    if (!is_result && s->results.n)
-        txt_fail(t, "arguments come before results");
-    s->names.nargs = s->args.n;
-    s->names.nresults = s->results.n;
+    asm_arg(s, is_result, v);
 }
 
 static int hex_value(char c) {
@@ -356,7 +176,7 @@ static uint32_t parse_border(Asm *s, int kind) {
     Txt *t = &s->t;
     char c = txt_peek(t);
     if (c >= '0' && c <= '9')
-        return (uint32_t)txt_u64(t, CODE_MAX, "instruction number");
+        return (uint32_t)txt_u64(t, ASM_CODE_MAX, "instruction number");
     Fixup f = {txt_word(t, "a label or an instruction number"), kind, s->loops.n};
     VEC_PUSH(t->arena, &s->fixups, f);
     return 0;
@@ -380,9 +200,72 @@ static void parse_live(Asm *s) {
     VEC_PUSH(s->t.arena, &s->live, l);
 }
 
+// The value of a parameter among "M=512,N=3"; false when it is not given there.
+static bool def_find(Asm *s, TxtWord name, Val *out) {
+    for (const char *p = s->defs; p && *p; p += strcspn(p, ","), p += *p == ',') {
+        size_t n = strcspn(p, "="), all = strcspn(p, ",");
+        if (n != name.n || n >= all || memcmp(p, name.s, n))
+            continue;
+        Txt t = {.ctx = s->t.ctx, .arena = s->t.arena, .file = "-D", .line = 1, .col = 1, .begin = p,
+                 .at = p + n + 1, .end = p + all};
+        *out = asm_val(s, &t);
+        txt_end(&t);
+        return true;
+    }
+    return false;
+}
+
+static void parse_param(Asm *s) {
+    Txt begin = s->t;
+    TxtWord name = txt_name(&s->t, "a name");
+    txt_need(&s->t, "=");
+    Val v = asm_val(s, &s->t);
+    def_find(s, name, &v);
+    Sym *y = asm_set(s, &begin, name);
+    y->v = v;
+    y->is_param = true;
+    s->is_source = true;
+}
+
+static void check_defs(Asm *s) {
+    for (const char *p = s->defs; p && *p; p += strcspn(p, ","), p += *p == ',') {
+        TxtWord name = {.s = p, .n = (uint32_t)strcspn(p, "=,")};
+        const Sym *y = asm_find(s, name);
+        if (!y || !y->is_param)
+            ctx_fail(s->t.ctx, OTRN_USAGE, (Place){.file = s->t.file}, "-D %.*s: the kernel has no such .param",
+                     (int)name.n, p);
+    }
+}
+
+static bool source_directive(Asm *s, TxtWord w) {
+    static const struct {
+        const char *name;
+        int space;
+        bool is_result, is_arg;
+    } tensors[] = {{".input", SPACE_HBM, false, true}, {".output", SPACE_HBM, true, true},
+                   {".tensor", SPACE_HBM, false, false}, {".sbuf", SPACE_SBUF, false, false},
+                   {".psum", SPACE_PSUM, false, false}};
+    for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++)
+        if (txt_word_is(w, tensors[i].name)) {
+            asm_tensor(s, tensors[i].space, tensors[i].is_result, tensors[i].is_arg);
+            return true;
+        }
+    if (txt_word_is(w, ".param")) {
+        parse_param(s);
+        return true;
+    }
+    if (!txt_word_is(w, ".sync"))
+        return false;
+    txt_need(&s->t, "auto");
+    s->sync_auto = s->is_source = true;
+    return true;
+}
+
 static void parse_directive(Asm *s) {
     Txt *t = &s->t, begin = *t;
     TxtWord w = txt_word(t, "a directive");
+    if (source_directive(s, w))
+        return;
     if (txt_word_is(w, ".name")) {
         s->art->name = txt_cstring(t);
     } else if (txt_word_is(w, ".target")) {
@@ -410,7 +293,7 @@ static void parse_directive(Asm *s) {
         parse_live(s);
     } else {
         ctx_hint(t->ctx, "directives: .name .target .producer .scratch .arg .result .const .loc "
-                         ".kernel .loop .live");
+                         ".kernel .loop .live .param .input .output .tensor .sbuf .psum .sync");
         txt_fail(&begin, "unknown directive `%.*s`", (int)w.n, w.s);
     }
 }
@@ -485,29 +368,47 @@ static bool take_label(Asm *s) {
     return true;
 }
 
+void asm_push(Asm *s, const IsaInst *in, uint32_t loc) {
+    if (s->code.n >= ASM_CODE_MAX)
+        txt_fail(&s->t, "more than %u instructions", ASM_CODE_MAX);
+    VEC_PUSH(s->t.arena, &s->code, *in);
+    VEC_PUSH(s->t.arena, &s->code_loc, loc);
+}
+
+uint32_t asm_line_loc(Asm *s) {
+    const ArtLoc *last = &s->locs.at[s->locs.n - 1];
+    if (!s->is_source)
+        return 0;
+    if (s->locs.n > 1 && last->line == s->t.line && !strcmp(last->file, s->t.file))
+        return s->locs.n - 1;
+    for (uint32_t i = 1; i < s->locs.n && s->depth; i++) // a line of a block that comes again
+        if (s->locs.at[i].line == s->t.line && !strcmp(s->locs.at[i].file, s->t.file))
+            return i;
+    VEC_PUSH(s->t.arena, &s->locs, (ArtLoc){.file = s->t.file, .name = "", .line = s->t.line, .col = 1});
+    return s->locs.n - 1;
+}
+
 static void parse_instruction(Asm *s) {
     Txt *t = &s->t;
     IsaInst in;
     TxtWord label;
-    if (s->code.n >= CODE_MAX)
-        txt_fail(t, "more than %u instructions", CODE_MAX);
+    s->view_fields = 0;
     isa_parse_named(t, &s->names, &in, &label);
     if (label.s) {
         Fixup f = {label, FIX_JUMP, s->code.n};
         VEC_PUSH(t->arena, &s->fixups, f);
     }
-    uint32_t loc = txt_take(t, "@") ? parse_loc_ref(s) : 0;
-    VEC_PUSH(t->arena, &s->code, in);
-    VEC_PUSH(t->arena, &s->code_loc, loc);
+    uint32_t loc = txt_take(t, "@") ? parse_loc_ref(s) : asm_line_loc(s);
+    asm_push(s, &in, loc);
 }
 
-static void parse_line(Asm *s) {
+void asm_line(Asm *s) {
     while (take_label(s))
         ;
     char c = txt_peek(&s->t);
     if (c == '.')
         parse_directive(s);
-    else if (c)
+    else if (c && !asm_statement(s))
         parse_instruction(s);
     txt_end(&s->t);
 }
@@ -517,8 +418,7 @@ static void add_halt(Asm *s) {
     if (last == ISA_HALT || last == ISA_JUMP)
         return;
     IsaInst halt = {.op = ISA_HALT, .engine = ENG_SYNC, .wait_sem = {SEM_NONE, SEM_NONE}};
-    VEC_PUSH(s->t.arena, &s->code, halt);
-    VEC_PUSH(s->t.arena, &s->code_loc, 0);
+    asm_push(s, &halt, 0);
 }
 
 static Artifact *finish(Asm *s) {
@@ -535,23 +435,27 @@ static Artifact *finish(Asm *s) {
     return art;
 }
 
+Artifact *artifact_assemble(Ctx *ctx, Arena *a, const char *name, const char *text, size_t size,
+                            const char *defs) {
+    Asm *s = ARENA_NEW(a, Asm);
+    *s = (Asm){.t = {.ctx = ctx, .arena = a, .file = arena_strndup(a, name, strlen(name)), .col = 1},
+               .consts = {.arena = a}, .next = text, .end = text + size, .next_line = 1, .defs = defs,
+               .last_reg = ISA_REGS};
+    s->art = ARENA_NEW(a, Artifact);
+    s->art->name = s->art->producer = "";
+    s->art->target = "trn2";
+    VEC_PUSH(a, &s->locs, ((ArtLoc){.file = "", .name = ""}));
+    asm_hooks(s);
+    asm_block(s, false);
+    add_halt(s);
+    resolve(s);
+    check_defs(s);
+    Artifact *art = finish(s);
+    if (s->sync_auto)
+        artifact_sync(ctx, a, art, name);
+    return art;
+}
+
 Artifact *artifact_parse(Ctx *ctx, Arena *a, const char *name, const char *text, size_t size) {
-    Asm s = {.t = {.ctx = ctx, .arena = a, .file = name, .col = 1}, .consts = {.arena = a}};
-    s.art = ARENA_NEW(a, Artifact);
-    s.art->name = s.art->producer = "";
-    s.art->target = "trn2";
-    VEC_PUSH(a, &s.locs, ((ArtLoc){.file = "", .name = ""}));
-    for (const char *p = text, *end = text + size; p < end;) {
-        const char *nl = memchr(p, '\n', (size_t)(end - p));
-        s.t.begin = s.t.at = p;
-        s.t.end = nl ? nl : end;
-        s.t.line++;
-        if (memchr(p, 0, (size_t)(s.t.end - p)))
-            txt_fail(&s.t, "a zero byte: this is not text");
-        parse_line(&s);
-        p = s.t.end + (nl != NULL);
-    }
-    add_halt(&s);
-    resolve(&s);
-    return finish(&s);
+    return artifact_assemble(ctx, a, name, text, size, NULL);
 }

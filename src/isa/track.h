@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// track.h — which accesses overlap, and which of them semaphores have ordered.
+//
+// A Region is the exact set of bytes of one access. A Track remembers those of the instructions so far
+// and finds the ones a new access meets. An Order knows, for each engine and queue, how many
+// instructions of every other have surely completed before its next one starts: a vector clock over
+// SEM_USER counters. The assembler adds waits with them, the race checker looks for missing ones.
+#ifndef OTRN_ISA_TRACK_H
+#define OTRN_ISA_TRACK_H
+
+#include "isa/check.h"
+
+typedef struct Region { // runs of `run` bytes at base + sum of i * stride, in partitions [part0, part1)
+    uint32_t place;     // space << 16 | segment
+    uint32_t part0, part1;
+    int64_t base, run;
+    int n;
+    uint32_t count[ISA_AXES]; // outermost first
+    int64_t stride[ISA_AXES], span[ISA_AXES]; // span: bytes from axis i on
+    int64_t lo, hi;
+} Region;
+
+Region region_of(const IsaAccess *a, int64_t terms);
+Region region_box(uint32_t place, uint32_t part0, uint32_t part1, int64_t lo, int64_t hi);
+bool region_overlap(const Region *a, const Region *b);
+// `a` surely holds all of `b`; false when in doubt.
+bool region_covers(const Region *a, const Region *b);
+
+typedef struct TrackEntry {
+    Region r;
+    uint32_t pc, ord; // instruction, and its number on its engine or queue, from 1
+    uint32_t stamp;   // of the last query that met it
+    uint8_t sem;
+    bool is_write, is_dead;
+} TrackEntry;
+
+typedef struct Track {
+    Arena *arena;
+    VEC(TrackEntry) entries;
+    struct TrackBucket *slots; // hash of (place, offset) to entries
+    uint32_t nslots, used, stamp, dead;
+    VEC(uint32_t) wide; // entries over many buckets
+} Track;
+
+void track_init(Track *t, Arena *a);
+void track_clear(Track *t);
+// Calls fn for each earlier access that overlaps and conflicts (one of the two writes).
+typedef void TrackFn(void *arg, const TrackEntry *e);
+void track_meet(Track *t, const Region *r, bool is_write, TrackFn *fn, void *arg);
+// Remembers an access. Earlier ones that it makes needless go: those it covers that cannot race with
+// anything it does not race with itself.
+void track_add(Track *t, const Region *r, bool is_write, int sem, uint32_t ord, uint32_t pc);
+
+#define ORDER_SEMS SEM_USER
+typedef struct Clocks { // per semaphore: completions known
+    uint32_t n[ORDER_SEMS];
+} Clocks;
+typedef struct Snapshot {
+    uint32_t ord;
+    Clocks c;
+} Snapshot;
+typedef struct Order {
+    Arena *arena;
+    Clocks issued;             // instructions so far
+    Clocks seq[ENG_COUNT];     // what each sequencer has waited for
+    Clocks last[ORDER_SEMS];   // what the last instruction of each engine or queue knew when it began
+    VEC(Snapshot) snaps[ORDER_SEMS];
+} Order;
+
+void order_init(Order *o, Arena *a);
+// What the instruction knows when it starts, with the waits its sequencer has done so far: what that
+// one has waited for, and what came before on its own engine or queue.
+Clocks order_start(const Order *o, const IsaInst *in);
+// Joins what is known once instruction `ord` of `sem` has completed.
+void order_join(const Order *o, Clocks *into, int sem, uint32_t ord);
+// Its sequencer waits until then.
+void order_wait(Order *o, const IsaInst *in, int sem, uint32_t ord);
+uint32_t order_run(Order *o, const IsaInst *in); // it runs; returns its number, from 1
+void order_barrier(Order *o);
+
+#endif
