@@ -85,6 +85,14 @@ OTRN_API void otrn_close(otrn_env *env); // after all its executables are freed
 OTRN_API uint64_t otrn_hbm_bytes(const otrn_env *env); // device memory of one core of the target
 OTRN_API uint32_t otrn_cores(const otrn_env *env);     // cores of one chip of the target
 
+// Programs may call functions of the host: a custom call of target "opentrn_host_callback" whose
+// backend_config is the function's number. fn gets the operands and fills the results; not 0 fails the
+// run with what it wrote to `why`. It runs while the core waits, so it cannot run a program of this
+// environment. Several devices may call at once. Set before a program runs that calls.
+typedef int otrn_host_fn(void *arg, uint64_t number, const void *const *args, void *const *results,
+                         char *why, size_t why_bytes);
+OTRN_API void otrn_set_host(otrn_env *env, otrn_host_fn *fn, void *arg);
+
 // Compile StableHLO text or bytecode, or load an artifact: told apart by content.
 // `name` is used in messages. The bytes may be freed afterwards.
 OTRN_API otrn_status otrn_compile(otrn_env *env, const void *bytes, size_t size, const char *name,

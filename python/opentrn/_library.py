@@ -34,6 +34,10 @@ def load():
         ctypes.c_char_p,
         ctypes.c_size_t,
     ]
+    library.opentrn_set_host.restype = None
+    library.opentrn_set_host.argtypes = [ctypes.c_int64, ctypes.c_void_p]
+    library.opentrn_is_idle.restype = ctypes.c_int
+    library.opentrn_is_idle.argtypes = [ctypes.c_int64]
     return library
 
 

@@ -4,18 +4,16 @@
 Installing opentrn changes nothing for programs that do not ask for it: the device has a lower
 priority than the CPU, and a plugin that cannot start is passed over, unless JAX_PLATFORMS names it.
 
-JAX has no public hook for two things a device needs, so two private names are touched here, each
-only if it looks as expected: the registration record (to fail quietly and to spare users the
-warning that a platform they chose themselves is experimental) and the list of platforms with buffer
-donation.
+JAX has no public hook for some things a device needs: the registration record is changed here, only if
+it looks as expected (to fail quietly and to spare users the warning that a platform they chose
+themselves is experimental); the rest is in _gates.py.
 """
 
 import dataclasses
 import logging
 import os
-import warnings
 
-from opentrn import _library
+from opentrn import _gates, _library
 
 logger = logging.getLogger(__name__)
 
@@ -32,24 +30,6 @@ def _relax_registration(xla_bridge, platform):
         logger.info("this JAX keeps plugin registrations in another form; left as they are")
         return
     factories[platform] = dataclasses.replace(entry, fail_quietly=True, experimental=False)
-
-
-def _allow_donation(platform):
-    try:
-        from jax._src.interpreters import mlir
-
-        platforms = mlir._platforms_with_donation
-        if not isinstance(platforms, list) or "cpu" not in platforms:
-            raise AttributeError("_platforms_with_donation is not a list of names")
-    except (ImportError, AttributeError) as error:
-        warnings.warn(
-            f"opentrn: this JAX has no list of platforms with buffer donation ({error}); "
-            "donated arrays will be copied",
-            stacklevel=2,
-        )
-        return
-    if platform not in platforms:
-        platforms.append(platform)
 
 
 def _register_linalg(platform):
@@ -83,5 +63,5 @@ def initialize():
         )
         return
     _relax_registration(xla_bridge, platform)
-    _allow_donation(platform)
+    _gates.open_all(platform)
     _register_linalg(platform)

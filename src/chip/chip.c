@@ -32,6 +32,7 @@ struct Chip {
     int64_t sems[USER_SEMS];
     EngineState engines;
     struct CommRank *comm;
+    const ChipHost *host;
 };
 
 struct ChipProg {
@@ -74,6 +75,10 @@ void chip_free(Chip *c) {
 void chip_attach(Chip *c, Pool *pool, struct CommRank *comm) {
     c->pool = pool;
     c->comm = comm;
+}
+
+void chip_set_host(Chip *c, const ChipHost *host) {
+    c->host = host;
 }
 
 // --- loading -----------------------------------------------------------------------------------------
@@ -319,7 +324,7 @@ static otrn_status run_kernel(const Chip *c, ChipProg *p, uint32_t index, uint8_
         ptr[k->nin + i] = segs[addr_seg(k->out[i].addr)] + addr_off(k->out[i].addr);
     GpCall call = {.k = k, .in = ptr, .out = ptr + k->nin, .pool = c->pool, .level = c->level,
                    .scratch = p->scratch, .why = why, .why_bytes = why_bytes, .comm = c->comm,
-                   .program = p->art, .number = index};
+                   .program = p->art, .number = index, .host = c->host};
     return p->fns[index](&call);
 }
 

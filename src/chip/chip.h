@@ -16,6 +16,13 @@ void chip_free(Chip *c);
 struct CommRank;
 void chip_attach(Chip *c, Pool *pool, struct CommRank *comm);
 
+// Whom the programs' calls to the host go to; NULL: nobody. Lives as long as the chip.
+typedef struct ChipHost {
+    otrn_host_fn *fn;
+    void *arg;
+} ChipHost;
+void chip_set_host(Chip *c, const ChipHost *host);
+
 // Raises UNSUPPORTED, with the user's place, when the chip lacks a kernel the program needs.
 void chip_check(Ctx *ctx, const Artifact *art);
 // A loaded program: kernels resolved, room for their operands and scratch made. Lives in the arena it is
@@ -40,6 +47,7 @@ typedef struct GpCall { // one kernel with its tensors bound
     struct CommRank *comm; // this device among others (coll/comm.h); NULL: there is only one
     const void *program;   // what is running, the same on all devices that run it,
     uint32_t number;       // and the kernel's number in it
+    const ChipHost *host;  // may be NULL
 } GpCall;
 typedef otrn_status GpFn(const GpCall *c);
 GpFn *gp_find(const Kern *k); // NULL: no kernel for this op with these types

@@ -199,7 +199,7 @@ typedef struct GpRow { // one op's kernel
         X(dynamic_slice) X(dynamic_update_slice) X(bitcast) X(gather) X(scatter) X(reduce)         \
             X(reduce_window) X(select_and_scatter) X(sort) X(map) X(dot) X(conv) X(rng_bits)       \
                 X(bn_train) X(bn_infer) X(bn_grad) X(cholesky) X(tri_solve) X(fft) X(top_k)        \
-                    X(check) X(custom) X(dim_size) X(dynamic) X(device_id) X(all_reduce)   \
+                    X(check) X(custom) X(host) X(dim_size) X(dynamic) X(device_id) X(all_reduce)   \
                         X(collective_reduce) X(reduce_scatter) X(all_gather) X(all_to_all)         \
                             X(collective_broadcast) X(collective_permute) X(send) X(recv)
 #define X(name)                                                                                    \

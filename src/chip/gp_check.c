@@ -187,6 +187,8 @@ static bool is_annotation(const char *target) {
 bool gp_custom_check(const Kern *k) {
     if (!k->target)
         return false;
+    if (!strcmp(k->target, HLO_HOST_CALL))
+        return gp_host_check(k);
     if (!is_annotation(k->target))
         return gp_check_check(k);
     if (k->nin != k->nout)
@@ -197,7 +199,13 @@ bool gp_custom_check(const Kern *k) {
     return true;
 }
 
+size_t gp_custom_scratch(const Kern *k, int threads) {
+    return strcmp(k->target, HLO_HOST_CALL) ? 0 : gp_host_scratch(k, threads);
+}
+
 otrn_status gp_custom_run(const GpCall *c) {
+    if (!strcmp(c->k->target, HLO_HOST_CALL))
+        return gp_host_run(c);
     if (!is_annotation(c->k->target))
         return gp_check_run(c);
     for (uint32_t i = 0; i < c->k->nout; i++)

@@ -267,6 +267,8 @@ const char *hlo_loc_name(const Hlo *h, LocId loc); // the outermost NAME ("jit(s
 _Noreturn void hlo_fail(Hlo *h, OpId op, otrn_status code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5))); // names the op and its place
 
+#define HLO_HOST_CALL "opentrn_host_callback" // a custom call that runs a function of the host
+
 // FUSED: does operand shape `in` fit results of shape `out` in the way `kind` says? See ops.def.
 enum { FUSED_SAME, FUSED_ROWS, FUSED_COLUMNS };
 bool hlo_fused_fits(const int64_t *in, int in_rank, const int64_t *out, int out_rank, int64_t kind);

@@ -7,6 +7,7 @@
 // that are not plain counting cost extra. The step counts are assumptions of ours; only the order
 // of magnitude is claimed.
 #include <math.h>
+#include <string.h>
 
 #include "base/elem.h"
 #include "hlo/coll.h"
@@ -195,6 +196,10 @@ static void work_misc(const Kern *k, KWork *w) {
     double last = in && in->rank ? (double)in->dims[in->rank - 1] : 1;
     double square = fmax(1, last * last);
     w->elems = fmax(out_elems(k), in_elems(k));
+    if (k->op == HLO_CUSTOM_CALL && k->target && !strcmp(k->target, HLO_HOST_CALL)) {
+        w->is_collective = true; // the core waits for the host as it would for other devices
+        w->link_bytes = w->read_bytes + w->write_bytes;
+    }
     switch (k->op) {
     case HLO_CHOLESKY:
         w->steps = in_elems(k) / square * cube(last) / 3;

@@ -84,6 +84,19 @@ static void env_free(Env *e) {
     free(e);
 }
 
+// A program calls its host: the function the Python package has left with the client.
+static int pj_client_host(void *client, uint64_t number, const void *const *args,
+                          void *const *results, char *why, size_t why_bytes) {
+    PJRT_Client *c = client;
+    pj_lock(c);
+    otrn_host_fn *fn = c->host;
+    pj_unlock(c);
+    if (fn)
+        return fn(NULL, number, args, results, why, why_bytes);
+    snprintf(why, why_bytes, "the program calls Python, which has not said where");
+    return 1;
+}
+
 // The core borrows option values, so the environment keeps its own copies.
 static PJRT_Error *env_make(PJRT_Client *c, const otrn_option *overrides, size_t n, Env **out) {
     size_t total = c->num_options + n;
@@ -103,6 +116,8 @@ static PJRT_Error *env_make(PJRT_Client *c, const otrn_option *overrides, size_t
         e->env = NULL;
         error = pj_error_from(&err);
     }
+    if (e && e->env)
+        otrn_set_host(e->env, pj_client_host, c);
     free(all);
     if (error && e)
         env_free(e);

@@ -65,6 +65,7 @@ PJRT_Error *pj_devices_make(PJRT_Client *c) {
         PJRT_Device *d = c->device_pointers[i] = &c->devices[i];
         d->client = c;
         d->description = &c->topology->descriptions[i];
+        d->description->attributes[3].int64_value = (int64_t)(intptr_t)c;
         for (int k = 0; k < PJ_MEMORIES; k++) {
             size_t id = i * PJ_MEMORIES + (size_t)k;
             PJRT_Memory *m = c->memory_pointers[id] = d->memories[k] = &c->memories[id];

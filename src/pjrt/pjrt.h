@@ -135,7 +135,7 @@ struct PJRT_DeviceDescription {
     int id;
     char kind[64], text[96];
     int64_t coords[3];
-    PJRT_NamedValue attributes[3];
+    PJRT_NamedValue attributes[4]; // the last: the client's address, for the functions of report.c
 };
 
 struct PJRT_TopologyDescription {
@@ -188,6 +188,7 @@ struct PJRT_Client {
     Storage *foreign;               // dropped; their deleters run when the lock is free
     Queue *queue;
     PjDispatch dispatch;
+    otrn_host_fn *host;             // where the programs' calls back go
     Env *envs;
     otrn_option *options;           // what the creator of the client asked for
     size_t num_options;

@@ -16,6 +16,23 @@ OTRN_API long opentrn_option(const char *name, char *out, size_t out_bytes);
 OTRN_API int opentrn_report(const void *bytes, size_t size, const char *target, char *out,
                             size_t out_bytes);
 
+// Where the calls of a client's programs to Python go. The client is the attribute opentrn_client of
+// its devices.
+OTRN_API void opentrn_set_host(int64_t client, otrn_host_fn *fn);
+// 1 when none of a client's launches is under way or waits.
+OTRN_API int opentrn_is_idle(int64_t client);
+
+void opentrn_set_host(int64_t client, otrn_host_fn *fn) {
+    PJRT_Client *c = (PJRT_Client *)(intptr_t)client;
+    pj_lock(c);
+    c->host = fn;
+    pj_unlock(c);
+}
+
+int opentrn_is_idle(int64_t client) {
+    return pj_queue_is_idle(((PJRT_Client *)(intptr_t)client)->queue);
+}
+
 long opentrn_option(const char *name, char *out, size_t out_bytes) {
     Options o;
     PJRT_Error *e = pj_options_init(&o, NULL, 0);

@@ -27,6 +27,9 @@ static void description_init(PJRT_DeviceDescription *d, const PJRT_TopologyDescr
     pj_named_int64s(&d->attributes[0], "coords", d->coords, 3);
     pj_named_int64s(&d->attributes[1], "core_on_chip", core_on_chip, 1);
     pj_named_int64s(&d->attributes[2], "num_cores", num_cores, 1);
+    pj_named_int64s(&d->attributes[3], "opentrn_client", num_cores, 1);
+    d->attributes[3].type = PJRT_NamedValue_kInt64;
+    d->attributes[3].int64_value = 0;
     for (int i = 1; i < 3; i++) { // plain numbers, not lists
         d->attributes[i].type = PJRT_NamedValue_kInt64;
         d->attributes[i].int64_value = i == 1 ? core_on_chip[0] : num_cores[0];

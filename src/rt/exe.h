@@ -34,6 +34,7 @@ struct otrn_env {
     HostLevel level;
     Pool *pool;
     pthread_mutex_t turn; // one run at a time
+    ChipHost host;        // for the programs' calls back
     Core core;            // device 0
     Many *many;           // the others, once a program needed them (many.c)
 };

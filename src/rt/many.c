@@ -101,6 +101,8 @@ static bool helper_add(Many *m) {
         return false;
     *h = (Helper){.many = m, .device = m->nhelpers + 1};
     h->core.chip = chip_make(NULL, m->env->level);
+    if (h->core.chip)
+        chip_set_host(h->core.chip, &m->env->host);
     if (!h->core.chip || !thread_make(h)) {
         core_fini(&h->core);
         free(h);

@@ -43,6 +43,7 @@ static void env_init(otrn_env *env, const otrn_option *options, size_t count) {
     env->core.chip = env->pool ? chip_make(env->pool, level) : NULL;
     if (!env->core.chip)
         ctx_fail(&env->ctx, OTRN_NOMEM, NO_PLACE, "no memory for the virtual core");
+    chip_set_host(env->core.chip, &env->host);
 }
 
 otrn_status otrn_open(const otrn_option *options, size_t count, otrn_env **out, otrn_error *err) {
@@ -99,6 +100,12 @@ void otrn_close(otrn_env *env) {
     pthread_mutex_destroy(&env->turn);
     arena_fini(&env->arena);
     free(env);
+}
+
+void otrn_set_host(otrn_env *env, otrn_host_fn *fn, void *arg) {
+    pthread_mutex_lock(&env->turn);
+    env->host = (ChipHost){fn, arg};
+    pthread_mutex_unlock(&env->turn);
 }
 
 uint64_t otrn_hbm_bytes(const otrn_env *env) { return env->hbm_bytes; }

@@ -39,6 +39,7 @@ typedef struct Spmd {
     VEC(Form) forms; // by value of the old body
     VEC(Undo) undo;  // forms changed inside a nested region, which end with it
     uint32_t depth;  // of nested regions
+    uint32_t manual; // of manual regions
 } Spmd;
 
 static void copy_ops(Spmd *s, RegionId from);
@@ -226,7 +227,9 @@ static void copy_manual(Spmd *s, OpId id) {
             hlo_fail(h, id, OTRN_VERIFY, "argument %u of its region is not a part of the operand", i);
         set_form(s, body.args + i, (Form){.whole = part});
     }
+    s->manual++;
     copy_ops(s, h->op_regions.at[op.regions]);
+    s->manual--;
     s->op = id;
     s->loc = op.loc;
     const Shards **out = shards_list(s, &op, "out_shardings", &axes, op.nresults, result_ids(s, &op));
@@ -363,6 +366,48 @@ static void note_outer(Spmd *s, RegionId region) {
     }
 }
 
+static void call_once(Spmd *s, OpId call) {
+    HloOp *op = hlo_at(s->h, call);
+    size_t n = hlo_row(op)->nattrs;
+    HloAttr *attrs = ARENA_NEWN(s->h->arena, HloAttr, n); // the old ones are shared
+    memcpy(attrs, op->attrs, n * sizeof *attrs);
+    op->attrs = attrs;
+    HloAttr *config = hlo_attr_slot(s->h, call, AK_BACKEND_CONFIG);
+    const char *number = config->kind == HA_STR ? config->s : "";
+    const char *text = arena_printf(s->h->arena, "%s once", number);
+    *config = (HloAttr){.kind = HA_STR, .s = text, .n = (uint32_t)strlen(text)};
+}
+
+// A call to the host that works on whole values is made by the first device, which sends what came
+// back to the others.
+static void copy_host_call(Spmd *s, OpId id) {
+    Hlo *h = s->h;
+    copy_plain(s, id);
+    HloOp op = *hlo_at(h, id);
+    if (s->devices == 1 || s->manual)
+        return;
+    const HloRegion *to = &h->regions.at[s->to];
+    call_once(s, to->ops.at[to->ops.n - 1]);
+    for (uint32_t i = 0; i < op.nresults; i++) {
+        Form f = s->forms.at[op.results + i];
+        if (hlo_value_type(h, f.whole)->kind != HT_TENSOR)
+            continue;
+        int64_t *all = ARENA_NEWN(h->arena, int64_t, s->devices);
+        for (uint32_t d = 0; d < s->devices; d++)
+            all[d] = d;
+        OpId send = add_op(s, HLO_COLLECTIVE_BROADCAST, 1, &f.whole, h->values.at[f.whole].type);
+        *hlo_attr_slot(h, send, AK_CHANNEL_ID) = (HloAttr){.kind = HA_INT, .i = 1};
+        *hlo_attr_slot(h, send, AK_HAS_DYNAMIC_ROOT) = (HloAttr){.kind = HA_BOOL};
+        *hlo_attr_slot(h, send, AK_REPLICA_GROUPS) =
+            (HloAttr){.kind = HA_INTS2, .n = s->devices, .cols = s->devices, .ints = all};
+        set_form(s, op.results + i, (Form){.whole = result(s, send)});
+    }
+}
+
+static bool is_host_call(const HloOp *op) {
+    return op->code == HLO_CUSTOM_CALL && !strcmp(hlo_attr_str(op, AK_CALL_TARGET_NAME), HLO_HOST_CALL);
+}
+
 // All but the last op of a region, its return.
 static void copy_ops(Spmd *s, RegionId from) {
     Hlo *h = s->h;
@@ -385,7 +430,10 @@ static void copy_ops(Spmd *s, RegionId from) {
         case HLO_SDY_SHARDING_GROUP:
             break;
         default:
-            copy_plain(s, id);
+            if (is_host_call(&op))
+                copy_host_call(s, id);
+            else
+                copy_plain(s, id);
         }
     }
 }
@@ -501,20 +549,21 @@ static void copy_main(Spmd *s, HloFunc *f) {
     f->nres_attrs = out.n;
 }
 
-static bool speaks_of_shards(const Hlo *h) {
-    if (hlo_named_find(h->extra, h->nextra, "sdy.meshes"))
-        return true;
-    for (OpId id = 1; id < h->ops.n; id++)
-        if (hlo_row(hlo_at(h, id))->dialect == HD_SDY && hlo_at(h, id)->code)
-            return true;
-    return false;
-}
-
 uint32_t spmd_partitions(const Hlo *h) {
     const HloNamed *n = hlo_named_find(h->extra, h->nextra, "mhlo.num_partitions");
     return n && n->value.kind == HA_INT && n->value.i > 1 && n->value.i <= SHARD_DEVICES_MAX
                ? (uint32_t)n->value.i
                : 1;
+}
+
+static bool speaks_of_shards(const Hlo *h) {
+    if (hlo_named_find(h->extra, h->nextra, "sdy.meshes"))
+        return true;
+    for (OpId id = 1; id < h->ops.n; id++)
+        if ((hlo_row(hlo_at(h, id))->dialect == HD_SDY && hlo_at(h, id)->code) ||
+            (is_host_call(hlo_at(h, id)) && spmd_partitions(h) > 1))
+            return true;
+    return false;
 }
 
 void pass_spmd(Compile *c) {

@@ -276,9 +276,9 @@ static void set_loc(Emit *e, OpId id) {
     VEC_PUSH(e->c->arena, &e->locs, loc);
 }
 
-static bool is_message(const Emit *e, const Step *s) {
+static bool is_message(const Emit *e, const Step *s) { // to another device, or to the host
     uint16_t code = hlo_at(e->l->h, s->op)->code;
-    return code == HLO_SEND || code == HLO_RECV || code == HLO_INFEED || code == HLO_OUTFEED;
+    return code == HLO_CUSTOM_CALL || code == HLO_SEND || code == HLO_RECV || code == HLO_INFEED || code == HLO_OUTFEED;
 }
 
 static bool is_empty(const Emit *e, const Step *s) { // works on nothing: zero-sized results only

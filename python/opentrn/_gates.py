@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Features that JAX opens by a fixed list of platform names, opened for ours.
+
+JAX has no public hook for them, so private names are touched here. Each is touched only when it
+looks as expected; otherwise it is left alone and a warning says what will not work.
+"""
+
+import functools
+import inspect
+import warnings
+
+
+class _Unexpected(Exception):
+    pass
+
+
+def _need(condition, what):
+    if not condition:
+        raise _Unexpected(what)
+
+
+def _parameters(function, *names):
+    have = tuple(inspect.signature(function).parameters)
+    _need(have == names, f"{function.__name__}{have} where {names} was expected")
+
+
+def _donation(platform):
+    from jax._src.interpreters import mlir
+
+    platforms = mlir._platforms_with_donation
+    _need(
+        isinstance(platforms, list) and "cpu" in platforms,
+        "_platforms_with_donation is not a list of names",
+    )
+    if platform not in platforms:
+        platforms.append(platform)
+
+
+def _persistent_cache(platform):
+    from jax._src import compilation_cache
+
+    used = compilation_cache.is_cache_used
+    _parameters(used, "backend")
+
+    class Backend:  # as is_cache_used looks at it
+        platform = "neuron"
+        supports_executable_serialization = True
+
+    @functools.wraps(used)
+    def is_cache_used(backend):
+        return used(Backend if getattr(backend, "platform", None) == platform else backend)
+
+    compilation_cache.is_cache_used = is_cache_used
+
+
+def _callbacks(platform):
+    from jax._src import callback
+    from opentrn import _callback
+
+    emit = callback.emit_python_callback
+    _parameters(
+        emit,
+        "ctx",
+        "callback",
+        "token",
+        "operands",
+        "operand_avals",
+        "result_avals",
+        "has_side_effect",
+        "returns_token",
+        "partitioned",
+        "sharding",
+    )
+
+    @functools.wraps(emit)
+    def emit_python_callback(
+        ctx, callback, token, operands, operand_avals, result_avals, *, has_side_effect, **rest
+    ):
+        ours = tuple(ctx.module_context.platforms) == (platform,)
+        return (_callback.emit if ours else functools.partial(emit, **rest))(
+            ctx,
+            callback,
+            token,
+            operands,
+            operand_avals,
+            result_avals,
+            has_side_effect=has_side_effect,
+        )
+
+    callback.emit_python_callback = emit_python_callback
+
+
+def _debug(platform):
+    from jax._src import debugging
+    from jax._src.interpreters import mlir
+
+    for primitive, rule in (
+        ("debug_callback_p", "debug_callback_lowering"),
+        ("debug_print_p", "debug_print_lowering_rule"),
+    ):
+        if hasattr(debugging, primitive):
+            mlir.register_lowering(
+                getattr(debugging, primitive), getattr(debugging, rule), platform=platform
+            )
+
+
+def _checks(platform):
+    from jax._src import checkify
+    from jax._src.interpreters import mlir
+
+    mlir.register_lowering(checkify.check_p, checkify.check_lowering_rule, platform=platform)
+
+
+def _memory_kinds(platform):
+    from jax._src import dispatch
+    from jax._src.interpreters import mlir
+
+    rule = dispatch._tpu_gpu_device_put_lowering
+    _parameters(rule, "ctx", "xs", "devices", "srcs", "copy_semantics")
+    mlir.register_lowering(dispatch.device_put_p, rule, platform=platform)
+
+
+# What is opened, and what a user misses without it.
+GATES = (
+    (_donation, "donated arrays will be copied"),
+    (_persistent_cache, "jax_compilation_cache_dir has no effect"),
+    (_callbacks, "pure_callback, io_callback and debug.print do not work"),
+    (_debug, "debug.print and debug.callback do not work"),
+    (_checks, "checkify.check does not work without checkify.checkify"),
+    (_memory_kinds, "memory kinds inside jit are ignored"),
+)
+
+
+def open_all(platform):
+    for gate, missing in GATES:
+        try:
+            gate(platform)
+        except (ImportError, AttributeError, TypeError, ValueError, _Unexpected) as error:
+            warnings.warn(f"opentrn: this JAX is unknown here ({error}); {missing}", stacklevel=2)

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that call Python: they do it in order, with the right values, and errors come back."""
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+from jax.experimental import checkify, io_callback
+from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def like(x, dtype=None):
+    return jax.ShapeDtypeStruct(x.shape, dtype or x.dtype)
+
+
+def test_pure_callback():
+    f = jax.jit(lambda x: jax.pure_callback(lambda v: np.sin(v) * 2, like(x), x + 1) - 1)
+    np.testing.assert_allclose(np.asarray(f(X)), np.sin(X + 1) * 2 - 1, rtol=1e-6)
+
+
+def test_several_values_and_types():
+    def host(a, b, c):
+        return (b.astype(np.int32) + 1, (a * 2).astype(ml_dtypes.bfloat16), np.logical_not(c))
+
+    shapes = (
+        jax.ShapeDtypeStruct((3,), np.int32),
+        jax.ShapeDtypeStruct((2, 3), ml_dtypes.bfloat16),
+        jax.ShapeDtypeStruct((), np.bool_),
+    )
+    f = jax.jit(lambda a, b, c: jax.pure_callback(host, shapes, a, b, c))
+    x, y, z = f(X, np.int8([1, -2, 3]), np.bool_(True))
+    assert np.asarray(x).tolist() == [2, -1, 4] and not bool(z)
+    np.testing.assert_array_equal(np.asarray(y, np.float32), 2 * X)
+
+
+def test_empty_and_small_types():
+    f = jax.jit(
+        lambda a, b: jax.pure_callback(
+            lambda p, q: (p, np.asarray(q)), (like(a), like(b)), a, b
+        )
+    )
+    empty, small = f(np.zeros((0, 2), np.float32), jnp.arange(-4, 4).astype(jnp.int4))
+    assert empty.shape == (0, 2)
+    assert np.asarray(small).astype(np.int32).tolist() == list(range(-4, 4))
+
+
+def test_in_a_loop_and_a_branch():
+    seen = []
+
+    @jax.jit
+    def f(x):
+        def body(i, v):
+            io_callback(lambda k, w: seen.append((int(k), float(w))), None, i, v[0, 0], ordered=True)
+            return v + 1
+
+        v = jax.lax.fori_loop(0, 4, body, x)
+        return jax.lax.cond(v[0, 0] > 3, lambda u: jax.pure_callback(np.negative, like(u), u), lambda u: u, v)
+
+    y = jax.block_until_ready(f(X))
+    jax.effects_barrier()
+    assert seen == [(0, 0.0), (1, 1.0), (2, 2.0), (3, 3.0)]
+    np.testing.assert_array_equal(np.asarray(y), -(X + 4))
+
+
+def test_debug_print(capfd):
+    @jax.jit
+    def f(x):
+        jax.debug.print("sum {s} of {x}", s=x.sum(), x=x[0], ordered=True)
+        jax.debug.print("again", ordered=True)
+        return x
+
+    f(np.float32([1, 2])).block_until_ready()
+    jax.effects_barrier()
+    assert capfd.readouterr().out == "sum 3.0 of 1.0\nagain\n"
+
+
+def test_errors_come_back():
+    def bad(x):
+        raise ValueError("no such thing")
+
+    f = jax.jit(lambda x: jax.pure_callback(bad, like(x), x))
+    with pytest.raises(Exception, match="ValueError: no such thing"):
+        jax.block_until_ready(f(X))
+    with pytest.raises(Exception, match="Incorrect output shape for return value #0"):
+        jax.block_until_ready(jax.jit(lambda x: jax.pure_callback(lambda v: v[:1], like(x), x))(X))
+    assert float(jax.jit(lambda x: x + 1)(1.0)) == 2.0
+
+
+def test_gradient_through_a_callback():
+    @jax.custom_jvp
+    def sin(x):
+        return jax.pure_callback(np.sin, like(x), x)
+
+    sin.defjvp(lambda p, t: (sin(p[0]), jnp.cos(p[0]) * t[0]))
+    np.testing.assert_allclose(np.asarray(jax.grad(lambda x: sin(x).sum())(X)), np.cos(X), rtol=1e-5)
+
+
+def test_unused_pure_callbacks_are_dropped():
+    calls = []
+    f = jax.jit(lambda x: (jax.pure_callback(lambda v: calls.append(1) or v, like(x), x), x)[1])
+    jax.block_until_ready(f(X))
+    assert not calls
+
+
+def test_checkify():
+    def f(x):
+        checkify.check(x > 0, "x is {x}", x=x)
+        return jnp.sqrt(x)
+
+    error, y = jax.jit(checkify.checkify(f))(4.0)
+    assert error.get() is None and float(y) == 2.0
+    error, _ = jax.jit(checkify.checkify(f))(-1.0)
+    assert "x is -1.0" in error.get()
+
+
+@pytest.mark.skipif(len(jax.devices()) < 4, reason="needs four devices")
+def test_over_several_devices():
+    mesh = jax.make_mesh((4,), ("i",), axis_types=(AxisType.Auto,), devices=jax.devices()[:4])
+    x = np.arange(8, dtype=np.float32)
+    placed = jax.device_put(x, NamedSharding(mesh, P("i")))
+    calls = []
+
+    def host(v):
+        calls.append(v.shape)
+        return v + 1
+
+    y = jax.jit(lambda v: io_callback(host, like(v), v) * 2)(placed)
+    np.testing.assert_array_equal(np.asarray(y), (x + 1) * 2)
+    assert calls == [(8,)]
+    calls.clear()
+    f = jax.shard_map(
+        lambda v: jax.pure_callback(host, like(v), v), mesh=mesh, in_specs=P("i"), out_specs=P("i")
+    )
+    np.testing.assert_array_equal(np.asarray(jax.jit(f)(placed)), x + 1)
+    assert calls == [(2,)] * 4
