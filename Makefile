@@ -6,6 +6,7 @@
 # make conformance  StableHLO test programs on evaluator and chip, from ../shared/conformance or DIR=path
 # make bench        measurements; also those beside JAX when .venv is there (./dev makes it)
 # make fuzz         random damage to the inputs of every reader: SECONDS_EACH=10 or RUNS=10000000, SEED=1
+# make diff         random programs, chip against evaluator and against JAX's CPU: MINUTES=60 each, SEED=1, PYTHON=.venv/bin/python
 # make abi HEADER=pjrt_c_api.h    our PJRT declarations against the official ones
 # make install PREFIX=/usr/local  DESTDIR= is honoured; other targets: format, arm64, clean
 BUILD   ?= build
@@ -98,6 +99,13 @@ fuzz-run: $(call bin,$(FUZZ) $(FUZZ_RUN))
 	@for f in $(if $(T),$(foreach f,$^,$(if $(findstring $(T),$f),$f)),$^); do \
 	    $$f $(if $(RUNS),runs=$(RUNS),seconds=$(or $(SECONDS_EACH),10)) seed=$(or $(SEED),1) || exit 1; done
 
+# What differs is reduced by itself; the files stay here.
+PYTHON ?= .venv/bin/python
+diff: $(BUILD)/otrn $(BUILD)/tests/unit/random_test
+	$(BUILD)/tests/unit/random_test minutes=$(or $(MINUTES),60) $(or $(SEED),1)
+	@if [ -x $(PYTHON) ]; then BUILD=$(abspath $(BUILD)) $(PYTHON) tests/random/diff_jax.py --minutes $(or $(MINUTES),60) $(or $(SEED),1); \
+	else echo "skipped JAX: no $(PYTHON) (./dev setup makes it)"; fi
+
 bench: all $(call bin,$(BENCH))
 	@for b in $(call bin,$(BENCH)); do $$b || exit 1; done
 	@for b in $(sort $(wildcard bench/*.py)); do \
@@ -125,6 +133,6 @@ arm64: # a compile check of the portable paths
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all check bless conformance asan fuzz fuzz-build fuzz-run bench abi install format arm64 clean
+.PHONY: all check bless conformance asan fuzz fuzz-build fuzz-run diff bench abi install format arm64 clean
 .SECONDARY:
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -2,11 +2,13 @@
 """Random programs on opentrn's chip against JAX's CPU.
 
     python tests/random/diff_jax.py [PROGRAMS [SEED]]
+    python tests/random/diff_jax.py --minutes M [SEED]
+    python tests/random/diff_jax.py --differs FILE SEED     succeeds when the two differ on this program
 
-build/tests/unit/random_test writes programs, inputs and the chip's results; XLA compiles and runs the same text.
-Integers and bool must be equal. Floats are compared within a tolerance, since XLA contracts multiply and add and
-sums in another order; where the program says a result is not exact the tolerance is wider. A difference prints the
-seed and the program's file.
+build/tests/unit/random_test writes programs, inputs and the chip's results; XLA compiles and runs the same text. Integers and bool
+must be equal. Floats are compared within a tolerance, since XLA contracts multiply and add and sums in another order. A difference
+prints the seed and the program's file, and is reduced by `otrn reduce` with --differs as its test. Programs that XLA refuses or
+that stop it are counted apart.
 """
 
 import os
@@ -14,39 +16,60 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
 os.environ["JAX_ENABLE_X64"] = "1" # programs use 64-bit types
 os.environ["JAX_PLATFORMS"] = "cpu"
-import jax
 import ml_dtypes
 import numpy as np
-from jax._src import compiler, xla_bridge
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("BUILD", ROOT / "build"))
+WRITER = BUILD / "tests/unit/random_test"
 WIDTH = {2: 2**-6, 4: 2**-16, 8: 2**-40} # relative tolerance by element bytes; XLA works in f32 for the narrow ones
+BATCH = 200 # programs written at a time
 
 
-def run_xla(backend, text, args):
+def dtype_of(name):
+    """numpy's type for StableHLO's name."""
+    special = {"i1": np.bool_, "bf16": ml_dtypes.bfloat16, "complex<f32>": np.complex64, "complex<f64>": np.complex128,
+               "i2": ml_dtypes.int2, "i4": ml_dtypes.int4, "ui2": ml_dtypes.uint2, "ui4": ml_dtypes.uint4}
+    if name in special:
+        return np.dtype(special[name])
+    if "E" in name: # f8E4M3FN is float8_e4m3fn
+        return np.dtype(getattr(ml_dtypes, f"float{name[1]}_{name[2:].lower()}"))
+    return np.dtype(name.replace("ui", "uint") if name[0] == "u" else name.replace("i", "int") if name[0] == "i" else "float" + name[1:])
+
+
+def run_xla(text, args):
+    import jax
+    from jax._src import compiler, xla_bridge
+    backend = xla_bridge.get_backend("cpu")
     options = compiler.get_compile_options(num_replicas=1, num_partitions=1)
-    exe = backend.compile_and_load("module @random {\n" + text + "}", backend.local_devices()[:1], options)
+    text = text if text.startswith("module") else "module @random {\n" + text + "}"
+    exe = backend.compile_and_load(text, backend.local_devices()[:1], options)
     placed = [jax.device_put(a, jax.devices("cpu")[0]) for a in args]
     return [np.asarray(x[0]) for x in exe.execute_sharded(placed).disassemble_into_single_device_arrays()]
 
 
 def load(path):
-    x = np.load(path)
-    if x.dtype.kind == "V":
-        x = x.view(ml_dtypes.bfloat16 if x.dtype.itemsize == 2 else np.uint8)
-    return x
+    x, want = np.load(path), dtype_of(path.stem.split("_", 3)[3])
+    return x if x.dtype == want else x.view(want)
 
 
 def close(got, want):
-    if got.dtype.kind in "biu":
-        return np.array_equal(got, want)
+    if got.dtype.kind == "c":
+        return close(got.real, want.real) and close(got.imag, want.imag)
+    if got.dtype.kind in "biu" or got.dtype.name.startswith(("int", "uint")):
+        return np.array_equal(got.astype(np.int64), want.astype(np.int64)) # 64-bit patterns survive the cast
     g, w = got.astype(np.float64), want.astype(np.float64)
-    tol = WIDTH[got.dtype.itemsize]
+    if got.dtype.itemsize == 1: # both sides round once: the neighbour at most
+        tol = 2.0 ** -ml_dtypes.finfo(got.dtype).nmant
+        least = float(ml_dtypes.finfo(got.dtype).smallest_subnormal)
+    else:
+        tol, least = WIDTH[got.dtype.itemsize], 1
     with np.errstate(invalid="ignore"):
-        ok = (g == w) | (np.isnan(g) & np.isnan(w)) | (np.abs(g - w) <= tol * np.maximum(1, np.abs(w)))
+        ok = (g == w) | (np.isnan(g) & np.isnan(w)) | (np.abs(g - w) <= np.maximum(tol * np.maximum(least, np.abs(w)), least * (tol if least == 1 else 1)))
     return bool(ok.all())
 
 
@@ -56,7 +79,10 @@ def check(folder, n):
     number = lambda p: int(p.stem.split("_")[2])
     args = [load(p) for p in sorted(folder.glob(f"{n}_in_*.npy"), key=number)]
     outs = sorted(folder.glob(f"{n}_out_*.npy"), key=number)
-    want = run_xla(xla_bridge.get_backend("cpu"), text, args)
+    try:
+        want = run_xla(text, args)
+    except Exception as e: # XLA refuses it, with a reason
+        return "XLA: " + str(e).strip().splitlines()[0][:120]
     bad = [i for i, (p, w) in enumerate(zip(outs, want)) if not close(load(p), w)]
     if not bad:
         return ""
@@ -71,33 +97,66 @@ def child(folder, first, count):
             print(f"- {why}", flush=True)
 
 
-def main():
-    if sys.argv[1:2] == ["--child"]:
-        return child(pathlib.Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 100
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
-    failed = skipped = first = 0
+def differs(path, seed):
     with tempfile.TemporaryDirectory() as folder:
-        writer = ROOT / "build/tests/unit/random_test"
-        subprocess.run([writer, "write", folder, str(count), str(seed)], check=True, stdout=subprocess.DEVNULL)
+        run = subprocess.run([WRITER, "run", path, seed, folder], stdout=subprocess.DEVNULL)
+        why = run.returncode == 0 and check(pathlib.Path(folder), 0)
+        return 0 if why and not why.startswith("XLA: ") else 1
+
+
+class Totals:
+    programs = different = refused = stopped = 0
+
+
+def reduce(keep, seed):
+    small = keep.with_name(keep.stem + "_small.mlir")
+    test = f"{sys.executable} {__file__} --differs %s {seed}"
+    run = subprocess.run([BUILD / "otrn", "reduce", keep, f"--test={test}", "-o", small], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    print(f"  {'not reduced' if run.returncode else 'reduced'}: {small}", flush=True)
+
+
+def run_batch(count, seed, totals):
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([WRITER, "write", folder, str(count), str(seed)], check=True, stdout=subprocess.DEVNULL)
+        first = 0
         while first < count: # XLA can crash on a program of its own accord (integer division does): go on behind it
             run = subprocess.run([sys.executable, __file__, "--child", folder, str(first), str(count)],
-                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            if run.returncode == 1: # an exception of ours
+                sys.exit(run.stderr)
             for line in run.stdout.splitlines():
-                if line.startswith("- "):
-                    failed += 1
+                if line.startswith("- XLA: "):
+                    totals.refused += 1
+                elif line.startswith("- "):
+                    totals.different += 1
                     keep = pathlib.Path(f"diff_{seed + at}.mlir")
                     keep.write_text(pathlib.Path(folder, f"{at}.mlir").read_text())
-                    print(f"seed {seed + at}: {line[2:]}; {keep}")
+                    print(f"seed {seed + at}: {line[2:]}; {keep}", flush=True)
+                    reduce(keep, seed + at)
                 else:
                     at = int(line)
             first = count
             if run.returncode:
-                skipped += 1
+                totals.stopped += 1
                 first = at + 1
-                print(f"seed {seed + at}: XLA itself stopped with status {run.returncode}")
-    print(f"{count - failed - skipped} passed, {failed} failed, {skipped} skipped")
-    return failed > 0
+        totals.programs += count
+
+
+def main():
+    args = sys.argv[1:]
+    if args[:1] == ["--child"]:
+        return child(pathlib.Path(args[1]), int(args[2]), int(args[3]))
+    if args[:1] == ["--differs"]:
+        return differs(args[1], args[2])
+    minutes = float(args[1]) if args[:1] == ["--minutes"] else 0
+    count = int(args[0]) if args and not minutes else 100
+    seed = int(args[-1]) if len(args) > (2 if minutes else 1) else 1
+    totals, begin = Totals(), time.time()
+    while time.time() - begin < 60 * minutes if minutes else totals.programs < count:
+        run_batch(BATCH if minutes else count, seed + totals.programs, totals)
+    print(f"chip and JAX CPU: {totals.programs} programs from seed {seed}, {totals.different} differences, all unexplained; "
+          f"XLA refused {totals.refused} more and stopped itself at {totals.stopped}")
+    return totals.different > 0
 
 
 if __name__ == "__main__":

@@ -64,8 +64,11 @@ static bool same_type(const GenType *a, const GenType *b) {
 
 static const int all_dtypes[] = {DT_I1, DT_I8, DT_I16, DT_I32, DT_I32, DT_I64, DT_UI8, DT_UI16, DT_UI32,
                                  DT_UI64, DT_BF16, DT_F16, DT_F32, DT_F32, DT_F32, DT_F64};
+static const int rare_dtypes[] = {DT_I2, DT_I4, DT_UI2, DT_UI4, DT_F8E4M3FN, DT_F8E5M2, DT_F8E4M3, DT_F8E3M4, DT_F8E4M3FNUZ,
+                                  DT_F8E5M2FNUZ, DT_F8E4M3B11FNUZ, DT_F4E2M1FN, DT_C64, DT_F6E2M3FN, DT_F6E3M2FN};
+#define XLA_LACKS 2 // of these, the last ones
 
-static char class_of(int dtype) { // P bool, S signed, U unsigned, F float
+static char class_of(int dtype) { // P bool, S signed, U unsigned, F float, C complex
     switch (dtype_row(dtype)->cls) {
     case DC_BOOL:
         return 'P';
@@ -73,6 +76,8 @@ static char class_of(int dtype) { // P bool, S signed, U unsigned, F float
         return 'S';
     case DC_UINT:
         return 'U';
+    case DC_COMPLEX:
+        return 'C';
     default:
         return 'F';
     }
@@ -97,10 +102,13 @@ static void out_literal(Gen *g, int dtype) {
         out(g, v > 0 ? "true" : "false");
         return;
     case 'U':
-        out(g, "%d", v < 0 ? -v : v);
+        out(g, "%d", (v < 0 ? -v : v) % (dtype_row(dtype)->bits < 4 ? 4 : 16));
         return;
     case 'S':
-        out(g, "%d", v);
+        out(g, "%d", dtype_row(dtype)->bits < 4 ? v / 3 : v);
+        return;
+    case 'C':
+        out(g, "(%d.0, %d.5)", v, (int)gen_rnd(g, 5));
         return;
     default:
         out(g, "%d.%s", v, gen_rnd(g, 2) ? "5" : "0");
@@ -194,6 +202,8 @@ static void gen_elementwise(Gen *g) {
 static void gen_convert(Gen *g) {
     GenType from = any_type(g), to = from;
     to.dtype = any_dtype(g);
+    if (class_of(from.dtype) == 'C' || class_of(to.dtype) == 'C')
+        return;
     int a = pick(g, from, true, NULL);
     out(g, "%%v%d = stablehlo.convert %%v%d : (", g->next, a);
     out_type(g, &from);
@@ -208,6 +218,8 @@ static void gen_select(Gen *g) {
     GenType c = any_type(g), p = c, t = c;
     p.dtype = DT_I1;
     t.dtype = any_dtype(g);
+    if (class_of(c.dtype) == 'C')
+        return;
     int a = pick(g, c, true, NULL), b = pick(g, c, true, NULL);
     bool ex, ey;
     int x = pick(g, t, false, &ex), y = pick(g, t, false, &ey);
@@ -229,7 +241,7 @@ static void gen_select(Gen *g) {
 
 static void gen_clamp(Gen *g) {
     GenType t = any_type(g);
-    if (t.dtype == DT_I1)
+    if (t.dtype == DT_I1 || class_of(t.dtype) == 'C')
         return;
     int lo = pick(g, t, true, NULL), x = pick(g, t, true, NULL), hi = pick(g, t, true, NULL);
     out(g, "%%v%d = stablehlo.clamp %%v%d, %%v%d, %%v%d : ", g->next, lo, x, hi);
@@ -384,7 +396,7 @@ static void gen_reverse(Gen *g) {
 
 static void gen_iota(Gen *g) {
     GenType t = any_type(g);
-    if (!t.rank || t.dtype == DT_I1)
+    if (!t.rank || t.dtype == DT_I1 || class_of(t.dtype) == 'C' || dtype_row(t.dtype)->bits < 8)
         return;
     out(g, "%%v%d = stablehlo.iota dim = %u : ", g->next, gen_rnd(g, (uint32_t)t.rank));
     out_type(g, &t);
@@ -459,8 +471,8 @@ static void gen_reduce(Gen *g) {
     uint32_t k = gen_rnd(g, 6);
     char cls = class_of(t.dtype);
     bool sum = cls == 'F' && k == 0;
-    if (!t.rank || (cls == 'F' && k >= 3))
-        return;
+    if (!t.rank || (cls == 'F' && (k >= 3 || dtype_row(t.dtype)->flavour != FF_IEEE)) || cls == 'C')
+        return; // an identity must be at hand
     if (sum && dtype_bytes(t.dtype) < 4)
         return; // the evaluator rounds each partial sum to the narrow type, the chip only the last
     int64_t dims[GEN_RANK_MAX];
@@ -486,7 +498,7 @@ static void gen_reduce(Gen *g) {
 
 static void gen_argmax(Gen *g) { // two inputs, a body with compares: a real scalar program
     GenType t = any_type(g);
-    if (!t.rank || class_of(t.dtype) == 'F' || t.dtype == DT_I1)
+    if (!t.rank || !strchr("SU", class_of(t.dtype)))
         return;
     int dim = (int)gen_rnd(g, (uint32_t)t.rank), a = pick(g, t, true, NULL), z = identity(g, t.dtype, "maximum");
     GenType idx = t, to = {.dtype = t.dtype}, ito;
@@ -523,7 +535,7 @@ static void gen_argmax(Gen *g) { // two inputs, a body with compares: a real sca
 
 static void gen_sort(Gen *g) {
     GenType t = any_type(g);
-    if (!t.rank || t.dtype == DT_I1 || class_of(t.dtype) == 'F') // NaN has no place in an order
+    if (!t.rank || !strchr("SU", class_of(t.dtype))) // NaN has no place in an order
         return;
     int a = pick(g, t, true, NULL), dim = (int)gen_rnd(g, (uint32_t)t.rank);
     bool eb;
@@ -547,7 +559,7 @@ static void gen_sort(Gen *g) {
 
 static void gen_dot(Gen *g) {
     int dtype = any_dtype(g);
-    if (dtype == DT_I1)
+    if (dtype == DT_I1 || class_of(dtype) == 'C' || dtype_row(dtype)->bits < 8)
         return;
     int64_t b = 1 + gen_rnd(g, 3), m = 1 + gen_rnd(g, 9), n = 1 + gen_rnd(g, 9), k = gen_rnd(g, 9);
     bool batch = gen_rnd(g, 2), lt = gen_rnd(g, 2), rt = gen_rnd(g, 2);
@@ -594,7 +606,7 @@ static void gen_gather(Gen *g) { // rows by index, out-of-range ones clamped
 
 static void gen_scatter(Gen *g) { // integer rows added, out-of-range ones skipped
     GenType t = any_type(g);
-    if (!t.rank || t.dims[0] == 0 || class_of(t.dtype) == 'F' || t.dtype == DT_I1)
+    if (!t.rank || t.dims[0] == 0 || !strchr("SU", class_of(t.dtype)))
         return;
     int64_t n = 1 + gen_rnd(g, 6);
     GenType index = {.dtype = DT_I32, .rank = 2, .dims = {n, 1}}, up = t;
@@ -615,6 +627,8 @@ static void gen_scatter(Gen *g) { // integer rows added, out-of-range ones skipp
     out(g, "\n");
     add_value(g, t, true);
 }
+
+#include "tests/random/gen_more.c"
 
 // --- control flow ----------------------------------------------------------------------------------------
 
@@ -711,15 +725,19 @@ static Maker *const makers[] = {
     gen_select,      gen_clamp,       gen_reshape,     gen_transpose,   gen_broadcast,   gen_broadcast,
     gen_slice,       gen_pad,         gen_concatenate, gen_reverse,     gen_iota,        gen_dynamic,
     gen_dynamic,     gen_reduce,      gen_argmax,      gen_sort,        gen_dot,         gen_gather,
-    gen_scatter,     gen_while,       gen_while,       gen_case,
+    gen_scatter,     gen_gather_any,  gen_scatter_any, gen_map,         gen_reduce_body, gen_reduce_window,
+    gen_conv,        gen_complex,     gen_quantised,   gen_while,       gen_while,       gen_case,
 };
 #define MAKERS (sizeof makers / sizeof *makers)
 #define CONTROL 3 // the last ones nest
 
 static void gen_block(Gen *g, int count) {
     g->depth++;
-    for (int i = 0; i < count; i++)
-        makers[gen_rnd(g, (uint32_t)(MAKERS - (g->depth > 2 ? CONTROL : 0)))](g);
+    for (int i = 0; i < count; i++) {
+        Maker *make = makers[gen_rnd(g, (uint32_t)(MAKERS - (g->depth > 2 ? CONTROL : 0)))];
+        if (make != gen_quantised || !g->plain)
+            make(g);
+    }
     g->depth--;
 }
 
@@ -731,9 +749,11 @@ static void choose_types(Gen *g) {
         for (int d = 0; d < t->rank; d++)
             t->dims[d] = gen_rnd(g, 12) ? 1 + (int64_t)gen_rnd(g, 6) : 0;
     }
+    int rare = (int)(sizeof rare_dtypes / sizeof *rare_dtypes) - (g->plain ? XLA_LACKS : 0);
     g->ndtypes = 1 + (int)gen_rnd(g, 3);
     for (int i = 0; i < g->ndtypes; i++)
-        g->dtypes[i] = all_dtypes[gen_rnd(g, sizeof all_dtypes / sizeof *all_dtypes)];
+        g->dtypes[i] = gen_rnd(g, 5) ? all_dtypes[gen_rnd(g, sizeof all_dtypes / sizeof *all_dtypes)]
+                                     : rare_dtypes[gen_rnd(g, (uint32_t)rare)];
     g->nargs = 1 + (int)gen_rnd(g, GEN_ARGS_MAX - 1);
     for (int i = 0; i < g->nargs; i++) {
         g->args[i] = any_type(g);
@@ -745,7 +765,8 @@ bool gen_program(Gen *g, uint64_t seed) {
     char *text = g->text;
     GenValue *vals = g->vals;
     int cap = g->cap;
-    *g = (Gen){.rng = seed * 0x2545f4914f6cdd1du, .text = text, .vals = vals, .cap = cap};
+    bool plain = g->plain;
+    *g = (Gen){.rng = seed * 0x2545f4914f6cdd1du, .text = text, .vals = vals, .cap = cap, .plain = plain};
     choose_types(g);
     out(g, "func.func public @main(");
     for (int i = 0; i < g->nargs; i++) {
@@ -796,9 +817,13 @@ void gen_fill(Gen *g, const GenType *t, void *data) {
     for (int64_t i = 0; i < n; i++) {
         uint8_t *p = (uint8_t *)data + (size_t)i * bytes;
         int v = (int)gen_rnd(g, 13) - 6;
-        if (class_of(t->dtype) == 'F')
+        if (class_of(t->dtype) == 'F') {
             dtype_from_f64(t->dtype, p, v * 0.375);
-        else
+        } else if (class_of(t->dtype) == 'C') {
+            dtype_from_f64(DT_F32, p, v * 0.375);
+            dtype_from_f64(DT_F32, p + 4, (int)gen_rnd(g, 5) - 2);
+        } else {
             dtype_from_i64(t->dtype, p, class_of(t->dtype) == 'S' ? v : v < 0 ? -v : v);
+        }
     }
 }

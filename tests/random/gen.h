@@ -38,6 +38,7 @@ typedef struct Gen {
     GenValue *vals; // in scope
     int nvals, cap;
     int depth;
+    bool plain; // the caller's: only what other compilers take too
     int nshapes, ndtypes;
     GenType shapes[6];
     int dtypes[4];

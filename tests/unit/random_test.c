@@ -5,16 +5,21 @@
 // own and with results in place of their arguments, with one thread and with several, with the best host
 // kernels and with the portable ones. The chip must agree with itself to the bit, and with the evaluator
 // exactly where the program says so, else within the tolerance table.
-//   random_test [PROGRAMS [SEED]]        a failure prints the seed and leaves the program in random_fail.mlir
-//   random_test write FOLDER COUNT SEED  programs, inputs and the chip's results as files, for other tools
+//   random_test [PROGRAMS [SEED]]            a failure prints the seed and leaves the program in random_fail_SEED.mlir
+//   random_test minutes=M [SEED]             as many as fit; every difference is reduced by itself with `otrn reduce`
+//   random_test differs FILE SEED [exact]    succeeds when evaluator and chip differ on this program
+//   random_test write FOLDER COUNT SEED      programs, inputs and the chip's results as files, for other tools
+//   random_test run FILE SEED FOLDER         the same for a given program
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/npy.h"
 #include "hlo/eval.h"
 #include "hlo/tol.h"
 #include "otrn.h"
+#include "pass/pass.h"
 #include "read/read.h"
 #include "tests/random/gen.c" // one object for each test: the generator comes along
 
@@ -30,14 +35,16 @@ static size_t result_bytes(const Gen *g, int i) {
 
 static bool run_eval(const Gen *g, Data *in, Data *want, otrn_error *err) {
     Ctx ctx = {0};
-    Arena arena;
+    Arena arena, scratch;
     arena_init(&arena, &ctx);
-    Arena *volatile keep = &arena;
+    arena_init(&scratch, &ctx);
+    Arena *volatile keep = &arena, *volatile keep_scratch = &scratch;
     jmp_buf here;
     volatile bool ok = CTX_TRY(&ctx, here);
     if (ok) {
         Hlo *h = read_text(&ctx, keep, "random", g->text, g->n);
         hlo_verify(h);
+        pass_settle(&(Compile){.ctx = &ctx, .arena = keep, .scratch = keep_scratch, .hlo = h});
         HloFunc *f = hlo_main(h);
         Tensor args[GEN_ARGS_MAX], results[GEN_RESULTS_MAX];
         for (int i = 0; i < g->nargs; i++)
@@ -49,6 +56,7 @@ static bool run_eval(const Gen *g, Data *in, Data *want, otrn_error *err) {
         *err = ctx.err;
     }
     arena_fini(keep);
+    arena_fini(keep_scratch);
     return ok;
 }
 
@@ -76,6 +84,8 @@ static bool run_chip(otrn_env *env, const Gen *g, const Data *in, bool in_place,
 
 // Equal numbers, or both NaN: which NaN, and the sign of a zero out of max or min, are free.
 static bool same_number(int dtype, const uint8_t *a, const uint8_t *b) {
+    if (dtype == DT_C64)
+        return same_number(DT_F32, a, b) && same_number(DT_F32, a + 4, b + 4);
     if (!dtype_is_float(dtype))
         return !memcmp(a, b, dtype_bytes(dtype));
     double x = dtype_to_f64(dtype, a), y = dtype_to_f64(dtype, b);
@@ -112,26 +122,120 @@ static void keep_program(const Gen *g, const char *path) {
     }
 }
 
-static bool one_program(otrn_env *const envs[2], Gen *g, uint64_t seed) {
-    static Data in, want, first, got;
+// Runs everywhere; NULL, or what differs.
+static const char *difference(otrn_env *const envs[2], const Gen *g, Data *in, bool *exact) {
+    static Data want, first, got;
+    static otrn_error err;
+    const char *why = NULL;
+    if (!run_eval(g, in, &want, &err) || !run_chip(envs[0], g, in, false, &first, &err))
+        return err.text;
+    why = compare(g, &want, &first, false);
+    *exact = why && strstr(why, "exact");
+    for (int k = 0; k < 2 && !why; k++)
+        why = !run_chip(envs[k], g, in, true, &got, &err) ? err.text : compare(g, &first, &got, true);
+    return why;
+}
+
+// Argument i of program `seed`: a reduced program gets the same numbers.
+static void fill(Gen *g, uint64_t seed, int i, Data *in) {
+    g->rng = seed * 0x2545f4914f6cdd1du + (uint64_t)i * 0x9e3779b97f4a7c15u * 4096;
+    gen_fill(g, &g->args[i], in->at[i]);
+}
+
+static void make(Gen *g, uint64_t seed, Data *in) {
     gen_program(g, seed);
     for (int i = 0; i < g->nargs; i++)
-        gen_fill(g, &g->args[i], in.at[i]);
-    otrn_error err = {0};
-    const char *why = NULL;
-    if (!run_eval(g, &in, &want, &err) || !run_chip(envs[0], g, &in, false, &first, &err))
-        why = err.text;
-    if (!why)
-        why = compare(g, &want, &first, false);
-    for (int k = 0; k < 2 && !why; k++)
-        why = !run_chip(envs[k], g, &in, true, &got, &err) ? err.text : compare(g, &first, &got, true);
+        fill(g, seed, i, in);
+}
+
+static bool one_program(otrn_env *const envs[2], Gen *g, uint64_t seed, char *path, bool *exact) {
+    static Data in;
+    make(g, seed, &in);
+    const char *why = difference(envs, g, &in, exact);
     if (!why)
         return true;
-    printf("FAIL random program, seed %llu: %s\n", (unsigned long long)seed, why);
-    keep_program(g, "random_fail.mlir");
-    printf("  the program is in random_fail.mlir\n");
+    snprintf(path, 64, "random_fail_%llu.mlir", (unsigned long long)seed);
+    keep_program(g, path);
+    printf("FAIL random program, seed %llu: %s; %s\n", (unsigned long long)seed, why, path);
     return false;
 }
+
+// --- given programs ----------------------------------------------------------------------------------------
+
+static GenType to_gen(const otrn_type *t) {
+    GenType out = {.dtype = t->dtype, .rank = t->rank};
+    for (int i = 0; i < t->rank && i < GEN_RANK_MAX; i++)
+        out.dims[i] = t->dims[i];
+    return out;
+}
+
+static bool fits(const otrn_type *t) { return t->rank <= GEN_RANK_MAX && otrn_type_bytes(t) <= DATA_BYTES; }
+
+// Reads a program and fills its arguments; false when it is none that the generator could have made.
+static bool load_program(otrn_env *env, Gen *g, const char *path, uint64_t seed, Data *in) {
+    FILE *f = fopen(path, "rb");
+    otrn_error err;
+    otrn_exe *exe;
+    if (!f)
+        return false;
+    g->n = fread(g->text, 1, GEN_TEXT_MAX, f);
+    fclose(f);
+    if (otrn_compile(env, g->text, g->n, path, &exe, &err))
+        return false;
+    size_t nargs = otrn_exe_num_args(exe), nresults = otrn_exe_num_results(exe);
+    bool ok = nargs <= GEN_ARGS_MAX && nresults <= GEN_RESULTS_MAX;
+    for (size_t i = 0; ok && i < nargs; i++) {
+        ok = fits(otrn_exe_arg_type(exe, i));
+        g->args[i] = to_gen(otrn_exe_arg_type(exe, i));
+        if (ok)
+            fill(g, seed, (int)i, in);
+    }
+    for (size_t i = 0; ok && i < nresults; i++) {
+        ok = fits(otrn_exe_result_type(exe, i));
+        g->results[i] = to_gen(otrn_exe_result_type(exe, i));
+    }
+    g->nargs = (int)nargs, g->nresults = (int)nresults;
+    otrn_exe_free(exe);
+    return ok;
+}
+
+static int differs(otrn_env *const envs[2], Gen *g, const char *path, uint64_t seed, bool exact) {
+    static Data in;
+    bool was_exact;
+    if (!load_program(envs[0], g, path, seed, &in))
+        return 1;
+    for (int i = 0; i < g->nresults; i++)
+        g->exact[i] = exact || !dtype_is_float(g->results[i].dtype);
+    return difference(envs, g, &in, &was_exact) ? 0 : 1;
+}
+
+// Shrinks a failing program with the tool that users have; prints where the small one is.
+static void reduce(const char *self, const char *path, uint64_t seed, bool exact) {
+    char command[1024], small[80];
+    snprintf(small, sizeof small, "%.*s_small.mlir", (int)(strlen(path) - 5), path);
+    const char *unit = strstr(self, "/tests/unit/");
+    snprintf(command, sizeof command, "%.*s/otrn reduce %s --test='%s differs %%s %llu%s' -o %s >/dev/null 2>&1",
+             unit ? (int)(unit - self) : 5, unit ? self : "build", path, self, (unsigned long long)seed, exact ? " exact" : "", small);
+    printf(system(command) ? "  not reduced: %s\n" : "  reduced: %s\n", system(NULL) ? small : path);
+    fflush(stdout);
+}
+
+static int run_minutes(otrn_env *const envs[2], Gen *g, const char *self, double minutes, uint64_t seed) {
+    time_t begin = time(NULL);
+    long programs = 0, different = 0;
+    for (; difftime(time(NULL), begin) < 60 * minutes; programs++) {
+        char path[64];
+        bool exact = false;
+        if (one_program(envs, g, seed + (uint64_t)programs, path, &exact))
+            continue;
+        different++;
+        reduce(self, path, seed + (uint64_t)programs, exact);
+    }
+    printf("chip and evaluator: %ld programs from seed %llu, %ld differences, all unexplained\n", programs, (unsigned long long)seed, different);
+    return different > 0;
+}
+
+// --- files -------------------------------------------------------------------------------------------------
 
 static bool write_npy(const GenType *t, const char *path, const void *data) {
     Ctx ctx = {0};
@@ -140,19 +244,17 @@ static bool write_npy(const GenType *t, const char *path, const void *data) {
         printf("FAIL %s\n", ctx.err.text);
         return false;
     }
-    npy_write(&ctx, path, t->dtype, t->rank, t->dims, data);
+    bool plain = t->dtype == DT_C64 || dtype_row(t->dtype)->npy[0]; // others travel as bytes; the name has the type
+    npy_write(&ctx, path, plain ? t->dtype : DT_UI8, t->rank, t->dims, data);
     return true;
 }
 
-// N.mlir, N_in_K.npy and N_out_K.npy (N_out_K_close.npy where only nearness can be asked for).
-static bool write_program(otrn_env *env, Gen *g, const char *folder, long number, uint64_t seed) {
-    static Data in, got;
+// N.mlir, N_in_K_TYPE.npy and N_out_K_TYPE.npy.
+static bool write_files(otrn_env *env, const Gen *g, const Data *in, const char *folder, long number) {
+    static Data got;
     otrn_error err = {0};
-    gen_program(g, seed);
-    for (int i = 0; i < g->nargs; i++)
-        gen_fill(g, &g->args[i], in.at[i]);
-    if (!run_chip(env, g, &in, false, &got, &err)) {
-        printf("FAIL seed %llu: %s\n", (unsigned long long)seed, err.text);
+    if (!run_chip(env, g, in, false, &got, &err)) {
+        printf("FAIL program %ld: %s\n", number, err.text);
         return false;
     }
     char path[512];
@@ -160,20 +262,43 @@ static bool write_program(otrn_env *env, Gen *g, const char *folder, long number
     keep_program(g, path);
     bool ok = true;
     for (int i = 0; i < g->nargs && ok; i++) {
-        snprintf(path, sizeof path, "%s/%ld_in_%d.npy", folder, number, i);
-        ok = write_npy(&g->args[i], path, in.at[i]);
+        snprintf(path, sizeof path, "%s/%ld_in_%d_%s.npy", folder, number, i, dtype_row(g->args[i].dtype)->name);
+        ok = write_npy(&g->args[i], path, in->at[i]);
     }
     for (int i = 0; i < g->nresults && ok; i++) {
-        snprintf(path, sizeof path, "%s/%ld_out_%d%s.npy", folder, number, i, g->exact[i] ? "" : "_close");
+        snprintf(path, sizeof path, "%s/%ld_out_%d_%s.npy", folder, number, i, dtype_row(g->results[i].dtype)->name);
         ok = write_npy(&g->results[i], path, got.at[i]);
     }
     return ok;
 }
 
+static bool write_programs(otrn_env *env, Gen *g, const char *folder, long count, uint64_t seed) {
+    static Data in;
+    bool ok = true;
+    g->plain = true;
+    for (long i = 0; i < count && ok; i++) {
+        make(g, seed + (uint64_t)i, &in);
+        ok = write_files(env, g, &in, folder, i);
+    }
+    return ok;
+}
+
+static bool write_given(otrn_env *env, Gen *g, const char *path, uint64_t seed, const char *folder) {
+    static Data in;
+    return load_program(env, g, path, seed, &in) && write_files(env, g, &in, folder, 0);
+}
+
+static bool run_count(otrn_env *const envs[2], Gen *g, long count, uint64_t seed) {
+    bool ok = true, exact;
+    char path[64];
+    for (long i = 0; i < count && ok; i++)
+        ok = one_program(envs, g, seed + (uint64_t)i, path, &exact);
+    if (ok)
+        printf("ok %ld random programs from seed %llu\n", count, (unsigned long long)seed);
+    return ok;
+}
+
 int main(int argc, char **argv) {
-    bool write = argc == 5 && !strcmp(argv[1], "write");
-    long count = write ? atol(argv[3]) : argc > 1 ? atol(argv[1]) : 400;
-    uint64_t seed = write ? strtoull(argv[4], NULL, 0) : argc > 2 ? strtoull(argv[2], NULL, 0) : 20261;
     otrn_option options[2][3] = {{{"threads", "1"}, {"cache", "off"}, {"host", "auto"}},
                                  {{"threads", "3"}, {"cache", "off"}, {"host", "portable"}}};
     otrn_env *envs[2];
@@ -184,15 +309,21 @@ int main(int argc, char **argv) {
             printf("FAIL open: %s\n", err.text);
             return 1;
         }
-    bool ok = true;
-    for (long i = 0; i < count && ok; i++)
-        ok = write ? write_program(envs[0], &g, argv[2], i, seed + (uint64_t)i)
-                   : one_program(envs, &g, seed + (uint64_t)i);
-    if (ok)
-        printf("ok %ld random programs from seed %llu\n", count, (unsigned long long)seed);
+    const char *mode = argc > 1 ? argv[1] : "400";
+    int status;
+    if (!strcmp(mode, "differs") && argc >= 4)
+        status = differs(envs, &g, argv[2], strtoull(argv[3], NULL, 0), argc > 4);
+    else if (!strcmp(mode, "write") && argc == 5)
+        status = !write_programs(envs[0], &g, argv[2], atol(argv[3]), strtoull(argv[4], NULL, 0));
+    else if (!strcmp(mode, "run") && argc == 5)
+        status = !write_given(envs[0], &g, argv[2], strtoull(argv[3], NULL, 0), argv[4]);
+    else if (!strncmp(mode, "minutes=", 8))
+        status = run_minutes(envs, &g, argv[0], atof(mode + 8), argc > 2 ? strtoull(argv[2], NULL, 0) : 1);
+    else
+        status = !run_count(envs, &g, atol(mode), argc > 2 ? strtoull(argv[2], NULL, 0) : 20261);
     otrn_close(envs[0]);
     otrn_close(envs[1]);
     gen_fini(&g);
     free(g.text);
-    return !ok;
+    return status;
 }
