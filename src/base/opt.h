@@ -31,6 +31,8 @@
     X(OUTPUT, "output", "", "", 'S', "DIR", "re", "write result_0.npy, … into this folder")        \
     X(DEFINE, "D", "", "", 'S', "NAME=NUMBER", "crpxd",                                            \
       "value of a kernel's .param; may be repeated")                                               \
+    X(CHECK, "check", "OTRN_CHECK", "off", 'B', "", "r",                                           \
+      "also look for reads of memory never written and for races between engines")                 \
     X(OUT, "o", "", "", 'S', "FILE", "cxR", "file to write")                                       \
     X(EMIT, "emit", "", "artifact", 'E', "artifact|mlir|mlirbc", "c",                              \
       "what to write: the artifact, or the program itself as text or bytecode")                    \

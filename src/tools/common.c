@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "rt/rt.h"
 
 void tool_check(Tool *t, otrn_status s, const otrn_error *err) {
     if (s == OTRN_OK)
@@ -49,8 +50,15 @@ otrn_exe *tool_exe(Tool *t, const char *path) {
 Artifact *tool_artifact(Tool *t, const char *path) {
     size_t size;
     const void *bytes = file_read(t->ctx, t->arena, path, &size);
-    if (!artifact_is(bytes, size))
+    size_t n = strlen(path);
+    if (n > 2 && !strcmp(path + n - 2, ".s")) { // assembled, whether the chip executes it or not
+        Buf out = {0};
+        rt_compile(t->ctx, t->arena, &(RtCompile){.opts = &t->opt, .name = path, .bytes = bytes, .size = size},
+                   &out);
+        bytes = out.at, size = out.n;
+    } else if (!artifact_is(bytes, size)) {
         bytes = otrn_exe_bytes(tool_exe(t, path), &size);
+    }
     return artifact_load(t->ctx, t->arena, path, bytes, size);
 }
 
