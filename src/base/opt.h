@@ -14,7 +14,7 @@
 #include "base/ctx.h"
 
 #define OPT_ROWS(X)                                                                                \
-    X(TARGET, "target", "OTRN_TARGET", "trn2", 'S', "trn1|trn2|trn3|FILE", "crpd",                  \
+    X(TARGET, "target", "OTRN_TARGET", "trn2", 'S', "trn1|trn2|trn3|FILE", "crpdk",                 \
       "chip to compile for and to model")                                                          \
     X(THREADS, "threads", "OTRN_THREADS", "0", 'N', "count", "rep",                                \
       "host threads; 0 = one per CPU; results do not depend on it")                                \
@@ -27,9 +27,9 @@
       "folder searched for chip files before the built-in ones")                                   \
     X(VERBOSE, "verbose", "OTRN_VERBOSE", "0", 'N', "level", "crep",                               \
       "1: cache hits and times on stderr; 2: more")                                                \
-    X(INPUT, "input", "", "", 'S', "FILE.npy,…", "re", "arguments in order; may be repeated")      \
+    X(INPUT, "input", "", "", 'S', "FILE.npy,…", "rek", "arguments in order; may be repeated")      \
     X(OUTPUT, "output", "", "", 'S', "DIR", "re", "write result_0.npy, … into this folder")        \
-    X(DEFINE, "D", "", "", 'S', "NAME=NUMBER", "crpxd",                                            \
+    X(DEFINE, "D", "", "", 'S', "NAME=NUMBER", "crpxdk",                                           \
       "value of a kernel's .param; may be repeated")                                               \
     X(CHECK, "check", "OTRN_CHECK", "off", 'B', "", "r",                                           \
       "also look for reads of memory never written and for races between engines")                 \

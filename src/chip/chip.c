@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "chip/check.h"
 #include "chip/dma.h"
 #include "chip/effect.h"
 
@@ -33,6 +34,7 @@ struct Chip {
     EngineState engines;
     struct CommRank *comm;
     const ChipHost *host;
+    ChipCheck *check; // watches this run; NULL: nobody does
 };
 
 struct ChipProg {
@@ -99,7 +101,28 @@ static _Noreturn void no_kernel(Ctx *ctx, const Artifact *art, uint32_t kern) {
              dtype_row(dtype)->name);
 }
 
-static bool executes(int op) {
+// Forms of an instruction that verify and are not carried out yet.
+static bool executes_form(const IsaInst *in) {
+    switch (in->op) {
+    case ISA_DMA:
+        return (!in->dtype || in->dtype == in->stype) && !in->op0;
+    case ISA_LDWEIGHTS:
+        return !in->flags && !in->trows && !in->tcols;
+    case ISA_MATMUL:
+        return !(in->flags & ~MATMUL_ACCUMULATE) && !in->trows && !in->tcols && in->n[3] <= 1 &&
+               (!in->dtype || in->dtype == DT_F32);
+    case ISA_COPY:
+    case ISA_MEMSET:
+        return in->n[2] <= 1 && in->n[3] <= 1 && in->n[4] <= 1;
+    default:
+        return true;
+    }
+}
+
+static bool executes(const IsaInst *in) {
+    int op = in->op;
+    if (!executes_form(in))
+        return false;
     switch ((IsaCost)isa_rows[op].cost) {
     case COST_CONTROL:
     case COST_BARRIER:
@@ -120,7 +143,7 @@ void chip_check(Ctx *ctx, const Artifact *art) {
         if (!gp_find(&art->kerns[i]))
             no_kernel(ctx, art, i);
     for (uint32_t i = 0; i < art->ncode; i++)
-        if (!executes(art->code[i].op)) {
+        if (!executes(&art->code[i])) {
             const ArtLoc *loc = &art->locs[art->code_loc[i]];
             ctx_fail(ctx, OTRN_UNSUPPORTED, (Place){*loc->file ? loc->file : NULL, loc->line, loc->col},
                      "instruction %u: `%s` is not executed yet", i, isa_rows[art->code[i].op].name);
@@ -270,12 +293,17 @@ static MmStep matmul_resolve(const Chip *c, const IsaInst *in, uint8_t *const *s
 }
 
 // The loads and products from pc on with nothing between them, as one piece of work; returns the pc after them.
-static uint32_t run_tensor(Chip *c, const Artifact *art, uint32_t pc, uint8_t *const *segs) {
+// One that has to be looked at by itself begins a piece of its own.
+static uint32_t run_tensor(Chip *c, const ChipProg *p, uint32_t pc, uint8_t *const *segs) {
+    const Artifact *art = p->art;
+    uint32_t first = pc;
     MmStep steps[MM_STEPS_MAX];
     MmLoad load = {0};
     uint32_t nsteps = 0;
     for (; pc < art->ncode && nsteps < MM_STEPS_MAX; pc++) {
         const IsaInst *in = &art->code[pc];
+        if (pc > first && (c->check || p->dynamic[pc]))
+            break;
         if (in->op == ISA_LDWEIGHTS) {
             load = load_resolve(c, in, segs);
         } else if (in->op == ISA_MATMUL) {
@@ -402,7 +430,7 @@ static otrn_status execute_one(Chip *c, ChipProg *p, const IsaInst *in, uint8_t 
         return OTRN_OK;
     case ISA_LDWEIGHTS:
     case ISA_MATMUL:
-        *pc = run_tensor(c, p->art, *pc - 1, segs);
+        *pc = run_tensor(c, p, *pc - 1, segs);
         return OTRN_OK;
     default:
         return run_effect(c, in, segs, why, why_bytes);
@@ -425,6 +453,8 @@ static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8
             s = check_addresses(c, art, in, why, why_bytes);
         if (s == OTRN_OK && look & ART_DYN_SEMS)
             s = check_sems(c, in, why, why_bytes);
+        if (s == OTRN_OK && c->check)
+            s = chip_check_step(c->check, *pc_out, c->regs, why, why_bytes);
         if (s == OTRN_OK)
             s = execute_one(c, p, in, segs, &pc, why, why_bytes);
         if (s != OTRN_OK)
@@ -442,5 +472,13 @@ otrn_status chip_run(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_t *pc, c
     HostFp mode = host_fp_begin(HOST_FP_IEEE);
     otrn_status s = execute(c, p, segs, pc, why, why_bytes);
     host_fp_end(mode);
+    return s;
+}
+
+otrn_status chip_run_checked(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_t *pc, char *why,
+                             size_t why_bytes, Arena *a) {
+    c->check = chip_check_make(a, p->art);
+    otrn_status s = chip_run(c, p, segs, pc, why, why_bytes);
+    c->check = NULL;
     return s;
 }

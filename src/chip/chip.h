@@ -34,6 +34,11 @@ ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads); // ra
 otrn_status chip_run(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_t *pc, char *why,
                      size_t why_bytes);
 
+// The same, watched: OTRN_VERIFY when an instruction reads memory that nothing wrote, or touches memory that
+// another engine may be at (chip/check.h). Keeps what it knows in the arena; raises NOMEM on its context.
+otrn_status chip_run_checked(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_t *pc, char *why,
+                             size_t why_bytes, Arena *a);
+
 // --- gpsimd.c: kernels -------------------------------------------------------------------------
 typedef struct GpCall { // one kernel with its tensors bound
     const Kern *k;

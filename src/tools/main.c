@@ -27,6 +27,8 @@ static const ToolRow rows[] = {
      "execute with the plain evaluator, same meaning"},
     {"prof", 'p', cmd_prof, 1, 1, "PROG|OUT.otrn|KERNEL.s [--target=…] [--trace=FILE] [--json]",
      "modelled time and engine table; needs no data"},
+    {"check", 'k', cmd_check, 1, 1, "PROG|OUT.otrn|KERNEL.s [--input=FILE.npy …]",
+     "run once, looking for races and for reads of unwritten memory"},
     {"reduce", 'R', cmd_reduce, 1, 1, "PROG --test='COMMAND with %s' [-o OUT.mlir]",
      "shrink a program while a command on it succeeds"},
     {"dis", 'd', cmd_dis, 1, 1, "PROG|OUT.otrn|KERNEL.s", "print an artifact as assembly"},

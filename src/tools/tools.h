@@ -38,7 +38,7 @@ typedef struct Tool { // one invocation
 } Tool;
 
 typedef int ToolFn(Tool *t);
-ToolFn cmd_compile, cmd_run, cmd_eval, cmd_prof, cmd_reduce, cmd_dis, cmd_as, cmd_info, cmd_cache;
+ToolFn cmd_compile, cmd_run, cmd_eval, cmd_prof, cmd_reduce, cmd_dis, cmd_as, cmd_info, cmd_cache, cmd_check;
 
 // Raises a library error again as ours.
 void tool_check(Tool *t, otrn_status s, const otrn_error *err);
