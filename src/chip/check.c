@@ -297,6 +297,9 @@ otrn_status chip_check_step(ChipCheck *c, uint32_t pc, const int64_t *regs, char
         if (t[i].r.hi > t[i].r.lo)
             track_add(&c->track, &t[i].r, t[i].is_write, isa_sem(in), ord, pc);
     do_signal(c, in, ord);
+    if (in->op == ISA_BRANCH) // every sequencer follows it, so none goes on before it is decided
+        for (int e = 0; e < ENG_COUNT; e++)
+            order_join(&c->order, &c->order.seq[e], ENG_SYNC, ord);
     if (in->op == ISA_BARRIER) {
         order_barrier(&c->order);
         track_clear(&c->track);
