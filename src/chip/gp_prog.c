@@ -3,7 +3,7 @@
 //
 // Every register is an array of up to LANE_BLOCK elements of its type. Steps are resolved to lanes
 // once per call and shared by all threads; registers belong to a slot (one task at a time uses a
-// slot). Two shifts of one value and their union, a rotation, become one step.
+// slot). A loop's end goes back while any lane is still in it. Two shifts of one value and their union, a rotation, become one step.
 //
 //   shared:  ProgStep per step
 //   slot:    pointer per register | storage of the registers that are no inputs
@@ -12,7 +12,8 @@
 typedef struct ProgStep {
     Lane lane;
     uint16_t dst, src[3];
-    bool skip; // part of a rotation
+    uint16_t back; // the end of a loop: this many steps, while any lane of src[0] is set
+    bool skip;     // part of a rotation
 } ProgStep;
 
 static size_t reg_bytes(const KProg *p, int r) {
@@ -29,7 +30,7 @@ size_t prog_slot_bytes(const KProg *p) {
 }
 
 static bool step_lane(Lane *lane, const GpLevel *level, const KProg *p, const KStep *s) {
-    int nin = s->op < HLO_OPCODE_COUNT ? hlo_op_rows[s->op].operands : 0;
+    int nin = s->op < HLO_OPCODE_COUNT ? kern_step_operands(s->op) : 0;
     uint8_t in[3];
     if (nin < 1 || nin > 3 || s->dst >= p->nregs)
         return false;
@@ -39,6 +40,11 @@ static bool step_lane(Lane *lane, const GpLevel *level, const KProg *p, const KS
         in[i] = p->dtypes[s->src[i]];
     }
     return lane_find(lane, level, s->op, p->dtypes[s->dst], in, nin, s->attr);
+}
+
+static bool loop_ok(const KProg *p, int at) {
+    const KStep *s = &p->steps[at];
+    return s->attr[0] >= 1 && s->attr[0] <= at && s->src[0] < p->nregs && p->dtypes[s->src[0]] == DT_I1;
 }
 
 bool prog_check(const KProg *p) {
@@ -55,6 +61,11 @@ bool prog_check(const KProg *p) {
             return false;
     for (int i = 0; i < p->nsteps; i++) {
         Lane lane;
+        if (p->steps[i].op == HLO_WHILE) {
+            if (!loop_ok(p, i))
+                return false;
+            continue;
+        }
         if (p->steps[i].dst < p->ninputs || !step_lane(&lane, &gp_level_portable, p, &p->steps[i]))
             return false;
     }
@@ -75,7 +86,7 @@ static bool reg_is_splat(const KProg *p, int r) { // a constant or a capture
 }
 
 static bool step_reads(const KStep *s, int r) {
-    for (int i = 0; i < hlo_op_rows[s->op].operands; i++)
+    for (int i = 0; i < kern_step_operands(s->op); i++)
         if (s->src[i] == r)
             return true;
     return false;
@@ -134,9 +145,12 @@ void *prog_resolve(const KProg *p, const GpLevel *level, void *shared) {
     for (int i = 0; i < p->nsteps; i++) {
         const KStep *s = &p->steps[i];
         steps[i] = (ProgStep){.dst = s->dst, .src = {s->src[0], s->src[1], s->src[2]}};
-        step_lane(&steps[i].lane, level, p, s);
+        if (s->op == HLO_WHILE)
+            steps[i].back = (uint16_t)s->attr[0];
+        else
+            step_lane(&steps[i].lane, level, p, s);
     }
-    for (int i = 0; i < p->nsteps; i++)
+    for (int i = 0; i < p->nsteps && !kern_prog_loops(p); i++)
         turn_find(p, level, steps, i);
     return (char *)shared + prog_shared_bytes(p);
 }
@@ -167,6 +181,11 @@ void prog_run(const Prog *g, size_t n) {
     for (const ProgStep *s = g->steps; s < end; s++) {
         if (s->skip)
             continue;
+        if (s->back) {
+            if (memchr(g->at[s->src[0]], 1, n))
+                s -= s->back + 1;
+            continue;
+        }
         const void *src[3] = {0};
         for (int j = 0; j < s->lane.nin; j++)
             src[j] = g->at[s->src[j]];

@@ -127,7 +127,7 @@ typedef struct KeyPlan { // comparator = compare(f(left), f(right)); f's value i
 static KeyPlan key_plan(const KProg *p) {
     KeyPlan none = {0};
     const KStep *last = p->nsteps ? &p->steps[p->nsteps - 1] : NULL;
-    if (!last || last->op != HLO_COMPARE || p->outs[0] != last->dst ||
+    if (!last || last->op != HLO_COMPARE || kern_prog_loops(p) || p->outs[0] != last->dst ||
         dtype_is_complex(p->dtypes[last->src[0]]))
         return none;
     int a = last->src[0], b = last->src[1];

@@ -100,7 +100,7 @@ static void encode_prog(const KProg *p, Dict *dict, Buf *out) {
     for (int i = 0; i < p->nsteps; i++) {
         const KStep *s = &p->steps[i];
         put_u32(out, dict_add_op(dict, s->op));
-        for (int k = 0; k < hlo_op_rows[s->op].operands; k++)
+        for (int k = 0; k < kern_step_operands(s->op); k++)
             put_u16(out, s->src[k]);
         put_u16(out, s->dst);
         put_u16(out, (uint16_t)s->attr[0]);
@@ -299,7 +299,7 @@ static const KStep *decode_steps(RegSet *regs, Dict *dict, Arena *a, uint16_t n)
         const HloOpRow *row = &hlo_op_rows[s->op];
         if (!kern_is_step(s->op))
             rd_fail(r, "`%s` cannot be a step of a region", row->name);
-        for (int k = 0; k < row->operands; k++)
+        for (int k = 0; k < kern_step_operands(s->op); k++)
             s->src[k] = reg_use(regs);
         s->dst = reg_new(regs);
         s->attr[0] = (int16_t)rd_u16(r);

@@ -19,9 +19,10 @@ typedef struct KTensor {
 } KTensor;
 
 typedef struct KStep {
-    uint16_t op;         // an elementwise HloOpcode (EW1, EW2, EW3)
+    uint16_t op;          // an elementwise HloOpcode (EW1, EW2, EW3), or WHILE
     uint16_t dst, src[3]; // registers
-    int16_t attr[2];     // COMPARE: direction, type; REDUCE_PRECISION: exponent, mantissa bits
+    int16_t attr[2];      // COMPARE: direction, type; REDUCE_PRECISION: exponent, mantissa bits;
+                          // WHILE: go back that many steps while any lane of src[0] (i1) is set; dst is src[0]
 } KStep;
 
 typedef struct KProg {
@@ -47,9 +48,21 @@ typedef struct Kern {
     const char *target; // CUSTOM_CALL: its target name; else ""
 } Kern;
 
-// Ops that may be steps of a scalar program: elementwise ones, and casts that keep the bits.
+// Ops that may be steps of a scalar program: elementwise ones, casts that keep the bits, the end of a loop.
 static inline bool kern_is_step(uint16_t op) {
-    return op != HLO_NONE && (hlo_op_rows[op].cls <= HC_EW3 || op == HLO_BITCAST_CONVERT);
+    return op != HLO_NONE &&
+           (hlo_op_rows[op].cls <= HC_EW3 || op == HLO_BITCAST_CONVERT || op == HLO_WHILE);
+}
+
+static inline int kern_step_operands(uint16_t op) {
+    return op == HLO_WHILE ? 1 : hlo_op_rows[op].operands;
+}
+
+static inline bool kern_prog_loops(const KProg *p) {
+    bool loops = false;
+    for (int i = 0; i < p->nsteps; i++)
+        loops |= p->steps[i].op == HLO_WHILE;
+    return loops;
 }
 
 static inline const HloAttr *kern_attr(const Kern *k, HloAttrKey key) {

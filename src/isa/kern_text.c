@@ -117,7 +117,7 @@ static void print_tensors(const KTensor *t, uint32_t n, const IsaNames *names, B
 static void print_step(const KStep *s, Buf *out) {
     buf_printf(out, "r%u = ", s->dst);
     dict_op_name(s->op, out);
-    for (int k = 0; k < hlo_op_rows[s->op].operands; k++)
+    for (int k = 0; k < kern_step_operands(s->op); k++)
         buf_printf(out, "%s r%u", k ? "," : "", s->src[k]);
     if (s->op == HLO_COMPARE) {
         buf_puts(out, " ");
@@ -421,7 +421,7 @@ static void parse_step(Txt *t, Regs *regs, KStep *s) {
     const HloOpRow *row = &hlo_op_rows[s->op];
     if (!kern_is_step(s->op))
         txt_fail(&begin, "`%s` cannot be a step of a region", row->name);
-    for (int k = 0; k < row->operands; k++) {
+    for (int k = 0; k < kern_step_operands(s->op); k++) {
         if (k)
             txt_need(t, ",");
         s->src[k] = parse_reg(t, regs, true);

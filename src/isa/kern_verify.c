@@ -71,6 +71,11 @@ static void rebuild_region(Rebuild *b, OpId op, const KProg *p, const ValueId *c
     }
     for (int i = 0; i < p->nsteps; i++) {
         const KStep *s = &p->steps[i];
+        if (s->op == HLO_WHILE) { // the same steps again: nothing new to judge
+            if (p->dtypes[s->src[0]] != DT_I1 || s->dst != s->src[0] || s->attr[0] < 1 || s->attr[0] > i)
+                hlo_fail(h, op, OTRN_VERIFY, "step %d of its region is a loop without a beginning", i);
+            continue;
+        }
         ValueId operands[3] = {value[s->src[0]], value[s->src[1]], value[s->src[2]]};
         OpId step = hlo_op(h, (HloOpcode)s->op, loc, (uint32_t)hlo_op_rows[s->op].operands,
                            operands, 1, &types[s->dst]);

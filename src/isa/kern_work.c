@@ -65,13 +65,21 @@ static double type_factor(int dtype) {
 
 static double step_cost(int op, int dtype) { return op_steps(op) * type_factor(dtype); }
 
+#define REGION_TURNS 8 // assumed for a loop in a region: how often it turns depends on data
+
 static double region_steps(const Kern *k, uint32_t region) {
     if (region >= k->nregions)
         return 1;
     const KProg *p = &k->regions[region];
     double steps = 0;
-    for (int i = 0; i < p->nsteps; i++)
-        steps += step_cost(p->steps[i].op, p->dtypes[p->steps[i].src[0]]);
+    bool loops = kern_prog_loops(p);
+    for (int i = 0; i < p->nsteps; i++) {
+        double turns = 1;
+        for (int w = i; loops && w < p->nsteps; w++)
+            if (p->steps[w].op == HLO_WHILE && w - p->steps[w].attr[0] <= i)
+                turns *= REGION_TURNS;
+        steps += turns * step_cost(p->steps[i].op, p->dtypes[p->steps[i].src[0]]);
+    }
     return steps > 1 ? steps : 1;
 }
 

@@ -147,6 +147,14 @@ static void push_kernel(Emit *e, const Step *s, const Kern *k) {
     emit_inst(e, in, reads, s->nins, writes, s->nouts);
 }
 
+// A captured tensor is an operand for each of its elements, one behind the other.
+static void one_element(KTensor *t, const KTensor *before) {
+    if (before)
+        t->addr = before->addr + dtype_bytes(t->dtype);
+    t->rank = 0;
+    t->elems = 1;
+}
+
 static void emit_kernel(Emit *e, const Step *s) {
     Hlo *h = e->l->h;
     HloOp op = *hlo_at(h, s->op);
@@ -157,8 +165,11 @@ static void emit_kernel(Emit *e, const Step *s) {
     for (uint32_t r = 0; r < op.nregions; r++)
         region_compile(e->c, s->op, h->op_regions.at[op.regions + r], &progs[r], &extra);
     for (uint32_t i = 0; i < s->nins; i++) {
-        ValueId v = i < op.noperands ? hlo_operand(h, &op, i) : extra.at[i - op.noperands];
+        bool captured = i >= op.noperands;
+        ValueId v = captured ? extra.at[i - op.noperands] : hlo_operand(h, &op, i);
         in[i] = tensor_of(e, e->l->refs.at[s->ins + i], hlo_value_type(h, v));
+        if (captured)
+            one_element(&in[i], i > op.noperands && extra.at[i - op.noperands - 1] == v ? &in[i - 1] : NULL);
     }
     for (uint32_t i = 0; i < s->nouts; i++)
         out[i] = tensor_of(e, e->l->refs.at[s->outs + i], hlo_value_type(h, op.results + i));

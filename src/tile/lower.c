@@ -192,8 +192,6 @@ static void lower_compute(Lower *l, OpId id) {
             KProg unused;
             region_compile(l->c, id, l->h->op_regions.at[op.regions + r], &unused, &extra);
         }
-    if (op.nregions > 1 && extra.n)
-        hlo_fail(l->h, id, OTRN_UNSUPPORTED, "its regions read values from outside");
     uint32_t nins = op.noperands + extra.n;
     BufId *ins = ARENA_NEWN(l->c->scratch, BufId, nins + 1);
     BufId *outs = ARENA_NEWN(l->c->scratch, BufId, op.nresults + 1u);

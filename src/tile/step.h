@@ -94,7 +94,8 @@ typedef struct Lower {
 void lower_program(Lower *l);
 // emit.c
 Artifact *emit_program(Lower *l, const ChipFile *chip);
-// region.c: a region as a scalar program; captured outer scalars are appended to *captures.
+// region.c: a region as a scalar program; captured outer values are appended to *captures, each as often as it
+// has elements.
 typedef VEC(ValueId) ValueList;
 void region_compile(Compile *c, OpId op, RegionId r, KProg *out, ValueList *captures);
 

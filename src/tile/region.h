@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// region.h — inside the compiler of regions: a scalar program in the making (region.c, region_ops.c).
+#ifndef OTRN_TILE_REGION_H
+#define OTRN_TILE_REGION_H
+
+#include "tile/step.h"
+
+#define REGION_VALUES_MAX 32000 // elements of all values together
+
+typedef struct RegVal { // a value and the register of each of its elements, row-major
+    ValueId value;
+    const uint16_t *regs;
+} RegVal;
+
+typedef struct Region {
+    Compile *c;
+    Hlo *h;
+    OpId op; // the op whose region it is
+    VEC(uint8_t) dtypes; // per register
+    VEC(uint8_t) pinned; // per register: written more than once, kept for the whole program
+    VEC(KStep) steps;
+    VEC(uint16_t) const_regs;
+    uint8_t (*consts)[16]; // bytes of each constant
+    uint32_t consts_cap;
+    VEC(RegVal) vals; // the latest entry of a value counts
+    int mask;         // register: lanes that take this branch or are still in this loop; -1 all
+    uint32_t depth;   // of regions in regions
+} Region;
+
+// region.c
+uint16_t *region_regs(Region *p, uint32_t n);       // room for n register numbers
+uint16_t region_reg(Region *p, int dtype);          // a new register
+uint16_t region_const(Region *p, int dtype, const void *bytes);
+uint16_t region_const_int(Region *p, int dtype, int64_t v); // of any real type
+uint16_t region_step(Region *p, int op, int dtype, uint16_t a, uint16_t b, uint16_t c);
+uint16_t region_compare(Region *p, int direction, uint16_t a, uint16_t b);
+const uint16_t *region_of(Region *p, ValueId v);
+void region_bind(Region *p, ValueId v, const uint16_t *regs);
+// The region's ops with these arguments; what it returns goes to outs.
+void region_inline(Region *p, RegionId r, const uint16_t *const *args, const uint16_t **outs);
+
+// region_ops.c: an op that moves or combines elements of small tensors; false when it is none of these.
+bool region_tensor_op(Region *p, OpId id);
+
+#endif
