@@ -8,9 +8,11 @@ compiled programs:
     opentrn.report(compiled, "trn2")["total_us"]   # modelled time of one step
     opentrn.cache_hit(compiled)                    # did it come out of opentrn's cache?
     opentrn.artifact(compiled)                     # the bytes that `otrn run` takes
+    with opentrn.profile("trn2") as p: ...         # modelled time of what runs in the block
 """
 
 from opentrn._library import library_path
+from opentrn._profile import profile
 from opentrn._report import artifact, cache_hit, report
 
-__all__ = ["artifact", "cache_hit", "library_path", "report"]
+__all__ = ["artifact", "cache_hit", "library_path", "profile", "report"]

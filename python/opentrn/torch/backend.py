@@ -38,22 +38,40 @@ def plain_attention():
         yield
 
 
+def _compilers(inference=None):
+    return {
+        "fw_compiler": functools.partial(_compile, "forward"),
+        "bw_compiler": functools.partial(_compile, "backward"),
+        "inference_compiler": inference or functools.partial(_compile, "inference"),
+        "decompositions": decompositions.table(),
+        "partition_fn": _partition,
+        "keep_inference_input_mutations": True,
+    }
+
+
 def make(inference=None):
     """A Dynamo backend; inference: another compiler for graphs without a backward."""
-    aot = aot_autograd(
-        fw_compiler=functools.partial(_compile, "forward"),
-        bw_compiler=functools.partial(_compile, "backward"),
-        inference_compiler=inference or functools.partial(_compile, "inference"),
-        decompositions=decompositions.table(),
-        partition_fn=_partition,
-        keep_inference_input_mutations=True,
-    )
+    aot = aot_autograd(**_compilers(inference))
 
     def compile_graph(module, example_inputs, **_):
         with plain_attention():
             return aot(module, example_inputs)
 
     return compile_graph
+
+
+def aot_function(function):
+    """A function captured by AOTAutograd alone, without Dynamo; tests of single operators use it."""
+    from functorch.compile import aot_function as aot
+
+    captured = aot(function, **_compilers())
+
+    @functools.wraps(function)
+    def call(*args):
+        with plain_attention():
+            return captured(*args)
+
+    return call
 
 
 _backend = make()

@@ -186,6 +186,13 @@ class DeviceStep:
             (p.alias, p.shape, p.strides if p.dense else _rows(p.shape), p.dtype)
             for p in self.program.outputs
         ]
+        # Mutated arguments that are parts of larger tensors get their values by a copy.
+        self._copies = [
+            (i, p.wanted_alias)
+            for i, p in enumerate(self.program.outputs)
+            if p.alias is None and p.wanted_alias is not None
+        ]
+        self._aliases = [p.alias for p in self.program.outputs if p.alias is not None]
         self._run = self.executable.run
 
     def __call__(self, tensors):
@@ -201,9 +208,11 @@ class DeviceStep:
         ]
         self._run([t.data_ptr() for t in ready], [t.data_ptr() for t in results])
         self.graph.runs += 1
-        for alias in (a for a, *_ in self._outs if a is not None):
+        for alias in self._aliases:
             if ready[alias] is not tensors[alias]:
                 tensors[alias].copy_(ready[alias])
+        for result, argument in self._copies:
+            tensors[argument].copy_(results[result])
         return results
 
 

@@ -3,7 +3,12 @@
 
 import collections
 import dataclasses
+import os
 import threading
+
+import torch
+
+from opentrn import _profile
 
 
 @dataclasses.dataclass
@@ -56,3 +61,60 @@ class Log:
 
 
 log = Log()
+
+
+# --- what Dynamo did ---------------------------------------------------------------------------------
+
+
+def graph_breaks():
+    """(reason, place) of each cut in a graph, the user's line last in its stack."""
+    rows = []
+    for row in torch._dynamo.utils.graph_break_reasons:
+        if not row.graph_break:
+            continue
+        frame = row.user_stack[-1] if row.user_stack else None
+        if frame and os.path.join("torch", "optim") in frame.filename:
+            continue  # optimizers cut their own wrapper; nothing of the step is outside the graph
+        rows.append((row.reason.splitlines()[0], f"{frame.filename}:{frame.lineno}" if frame else ""))
+    return rows
+
+
+def recompiles():
+    """(function, reason) of each second and further compilation of one function."""
+    rows = []
+    for m in torch._dynamo.utils.get_compilation_metrics():
+        if m.recompile_reason:
+            rows.append((f"{m.co_name} at {m.co_filename}:{m.co_firstlineno}", m.recompile_reason))
+    return rows
+
+
+def explain():
+    """Everything a user may want to know about what was captured, as text."""
+    lines = [f"{len(log.graphs)} device programs"]
+    for graph in log.graphs:
+        report = graph.executable.report()
+        origin = "cache" if graph.executable.cached else "compiled"
+        lines.append(
+            f"  {graph.name}: {graph.runs} runs, {report['total_us']:.1f} us each on "
+            f"{report['target']} ({origin})"
+        )
+    if log.found:
+        lines.append(f"{len(log.found)} operators on the CPU between device programs")
+        lines += [f"  {f}, run {log.fallbacks[f]} times" for f in log.found]
+    breaks, again = graph_breaks(), recompiles()
+    if breaks:
+        lines.append(f"{len(breaks)} graph breaks")
+        lines += [f"  graph break at {place}: {reason}" for reason, place in breaks]
+    if again:
+        lines.append(f"{len(again)} recompiles")
+        lines += [f"  recompile of {what}: {' '.join(why.split())}" for what, why in again]
+    return "\n".join(lines)
+
+
+def _programs():
+    """For opentrn.profile()."""
+    with log.lock:
+        return [(id(g), g.name, g.runs, g.executable.report) for g in log.graphs]
+
+
+_profile.SOURCES.append(_programs)

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Modelled time of what runs inside a `with` block.
+
+A front end registers a source: a function that gives, for every program it has run so far, a key, a name, the
+number of runs and a function target -> report. A profile is the difference between two moments.
+"""
+
+import contextlib
+import time
+
+SOURCES = []  # functions () -> [(key, name, runs, report)]
+
+
+def _now():
+    rows = {}
+    for number, source in enumerate(SOURCES):
+        for key, name, runs, report in source():
+            rows[number, key] = (name, runs, report)
+    return rows
+
+
+class Profile:
+    """What ran: `rows` as (name, runs, report of one run), and sums over them.
+
+    steps, samples, tokens: set them, or pass them to opentrn.profile(); steps is the largest number
+    of runs of one program when it is not given.
+    """
+
+    def __init__(self, target, steps, samples, tokens):
+        self.target, self._steps, self.samples, self.tokens = target, steps, samples, tokens
+        self._before = _now()
+        self._rows = []
+        self.host_seconds = 0.0
+        self._begin = time.perf_counter()
+
+    def _end(self):
+        self.host_seconds = time.perf_counter() - self._begin
+        for key, (name, runs, report) in _now().items():
+            new = runs - self._before.get(key, ("", 0, None))[1]
+            if new > 0:
+                self._rows.append((name, new, report))
+
+    @property
+    def rows(self):
+        return [(name, runs, report(self.target)) for name, runs, report in self._rows]
+
+    @property
+    def steps(self):
+        return self._steps or max((runs for _, runs, _ in self._rows), default=0)
+
+    @steps.setter
+    def steps(self, value):
+        self._steps = value
+
+    def _sum(self, value):
+        return sum(runs * value(report) for _, runs, report in self.rows)
+
+    @property
+    def total_us(self):
+        return self._sum(lambda r: r["total_us"])
+
+    @property
+    def step_us(self):
+        return self.total_us / self.steps if self.steps else 0.0
+
+    @property
+    def engines(self):
+        """Share of the time each engine is busy."""
+        total = self.total_us
+        names = self.rows[0][2]["busy_us"] if self._rows else {}
+        return {n: self._sum(lambda r, n=n: r["busy_us"][n]) / total for n in names if total}
+
+    @property
+    def usd(self):
+        return self._sum(lambda r: r["usd_per_hour"] * r["total_us"] / 3.6e9)
+
+    def usd_per_million(self, count):
+        """Price of a million samples or tokens when this run had `count` of them."""
+        return self.usd / count * 1e6
+
+    def __str__(self):
+        if not self._rows:
+            return "opentrn: nothing ran on the device"
+        target = self.rows[0][2]["target"]
+        lines = [
+            f"opentrn on {target}: {self.steps} steps, modelled time per step {self.step_us:.1f} us, "
+            f"host {self.host_seconds / self.steps * 1e6:.0f} us"
+        ]
+        for name, runs, report in self.rows:
+            lines.append(f"  {name}: {runs} runs of {report['total_us']:.1f} us")
+        busy = ", ".join(f"{n} {100 * s:.0f} %" for n, s in self.engines.items() if s >= 0.005)
+        lines.append(f"  busy: {busy}")
+        for what, count in (("samples", self.samples), ("tokens", self.tokens)):
+            if count:
+                lines.append(f"  $ {self.usd_per_million(count):.4f} per 1M {what}")
+        return "\n".join(lines)
+
+
+@contextlib.contextmanager
+def profile(target=None, steps=None, samples=None, tokens=None):
+    """`with opentrn.profile("trn2", tokens=n) as p: …; print(p)`"""
+    p = Profile(target, steps, samples, tokens)
+    try:
+        yield p
+    finally:
+        p._end()
