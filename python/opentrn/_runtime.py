@@ -179,12 +179,14 @@ class Executable:
         library = self._library
         return self._types(library.otrn_exe_num_results(self._handle), library.otrn_exe_result_type)
 
+    def pointers(self, args, results):
+        return self._args(*args), self._results(*results)
+
     def run(self, args, results):
         """args, results: addresses of dense row-major memory."""
+        given, taken = self.pointers(args, results)
         error = _Error()
-        if self._execute(
-            self._handle, self._args(*args), self._results(*results), ctypes.byref(error)
-        ):
+        if self._execute(self._handle, given, taken, ctypes.byref(error)):
             _raise(self._library, error)
 
     def artifact(self):

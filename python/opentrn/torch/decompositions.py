@@ -44,8 +44,6 @@ MORE = [  # beyond the core set
     aten.std_mean,
     aten.std,
     aten.baddbmm,
-    aten._adaptive_avg_pool2d,
-    aten._adaptive_avg_pool2d_backward,
     aten.adaptive_max_pool2d,
     aten.huber_loss,
     aten.glu,
@@ -73,7 +71,6 @@ MORE = [  # beyond the core set
     aten.logit,
     aten.logaddexp,
     aten.logaddexp2,
-    aten.hypot,
     aten.heaviside,
     aten.sinc,
     aten.isposinf,
@@ -97,7 +94,14 @@ MORE = [  # beyond the core set
     aten.rnn_relu,
 ]
 
-KEEP = [aten.lerp, aten.addcmul, aten.addcdiv]  # lowered as they are: fewer roundings
+KEEP = [  # lowered as they are: fewer roundings, less work
+    aten.lerp,
+    aten.addcmul,
+    aten.addcdiv,
+    aten._adaptive_avg_pool2d,
+    aten.hypot,
+    aten.linalg_cross,
+]
 
 
 @functools.cache

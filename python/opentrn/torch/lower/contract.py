@@ -6,7 +6,7 @@ import math
 import torch
 
 from opentrn.torch import dtypes
-from opentrn.torch.lower.table import NotLowered, lowers, lowest
+from opentrn.torch.lower.table import NotLowered, dim_of, lowers, lowest
 
 # --- products --------------------------------------------------------------------------------------
 
@@ -51,6 +51,28 @@ lowers("aten.baddbmm.default")(_addmm(bmm))
 lowers("aten.addmv.default")(_addmm(mv))
 
 
+@lowers("aten.linalg_cross.default")
+def cross(b, out, x, y, *, dim=-1):
+    kind = torch.float32 if out.dtype in dtypes.NARROW else out.dtype
+    x, y = (b.broadcast(b.cast(v, kind), tuple(out.shape)) for v in (x, y))
+    dim = dim_of(dim, x.rank)
+
+    def turned(v, by):
+        """Components 1, 2, 0 for by = 1 and 2, 0, 1 for by = 2."""
+        return b.concatenate([b.slice_dim(v, dim, by, 3), b.slice_dim(v, dim, 0, by)], dim)
+
+    y = b.sub(b.mul(turned(x, 1), turned(y, 2)), b.mul(turned(x, 2), turned(y, 1)))
+    return b.cast(y, out.dtype)
+
+
+@lowers("aten.addbmm.default")
+def addbmm(b, out, x, y, z, *, beta=1, alpha=1):
+    def product(b, out, y, z):
+        return b.dot_general(y, z, ([0, 2], [0, 1]))
+
+    return _addmm(product)(b, out, x, y, z, beta=beta, alpha=alpha)
+
+
 # --- convolutions ----------------------------------------------------------------------------------
 
 
@@ -69,10 +91,13 @@ def _swap_groups(b, w, groups, flip):
 
 
 def _forward(b, x, w, shape, stride, padding, dilation, groups):
+    """The high side gets what the result needs, which is less than asked when the stride skips a rest."""
     n = x.rank - 2
-    return b.convolution(
-        x, w, shape, stride, [(p, p) for p in padding], [1] * n, dilation, groups
-    )
+    pairs = []
+    for i in range(n):
+        need = (shape[2 + i] - 1) * stride[i] + dilation[i] * (w.shape[2 + i] - 1) + 1
+        pairs.append((padding[i], need - x.shape[2 + i] - padding[i]))
+    return b.convolution(x, w, shape, stride, pairs, [1] * n, dilation, groups)
 
 
 def _transposed(b, x, w, shape, stride, padding, dilation, groups):
@@ -267,3 +292,40 @@ def avg_pool_backward(b, out, grad, x, kernel, stride, padding, ceil_mode, count
     starts = [lo for lo, _ in pairs]
     limits = [lo + d for lo, d in zip(starts, x.shape, strict=True)]
     return b.cast(b.slice(sums, starts, limits), out.dtype)
+
+
+# --- adaptive averages: a matrix per dimension says how much each element counts -------------------
+
+
+def _shares(b, size, wanted, kind):
+    """[wanted, size]: 1 / width where output i covers element j (from floor to ceil of its share)."""
+    table = torch.zeros(wanted, size, dtype=torch.float64)
+    for i in range(wanted):
+        begin, end = i * size // wanted, -((-(i + 1) * size) // wanted)
+        table[i, begin:end] = 1 / (end - begin)
+    return b.tensor(table.to(kind))
+
+
+def _average(b, x, sizes, kind, back):
+    """Contracts the last dimensions with their tables; back: the other way, as gradients go."""
+    y, n = b.cast(x, kind), len(sizes)
+    for i, (size, wanted) in enumerate(sizes):
+        dim = x.rank - n + i
+        y = b.dot_general(y, _shares(b, size, wanted, kind), ([dim], [0 if back else 1]))
+        order = list(range(y.rank - 1))
+        y = b.transpose(y, [*order[:dim], y.rank - 1, *order[dim:]])
+    return y
+
+
+@lowers("aten._adaptive_avg_pool2d.default", "aten._adaptive_avg_pool3d.default")
+def adaptive_average(b, out, x, size):
+    n = len(size)
+    pairs = list(zip(x.shape[-n:], out.shape[-n:], strict=True))
+    return b.cast(_average(b, x, pairs, dtypes.accumulator(x.dtype), False), out.dtype)
+
+
+@lowers("aten._adaptive_avg_pool2d_backward.default", "aten._adaptive_avg_pool3d_backward.default")
+def adaptive_average_backward(b, out, grad, x):
+    n = 2 if "2d" in b.node_name else 3
+    pairs = list(zip(x.shape[-n:], grad.shape[-n:], strict=True))
+    return b.cast(_average(b, grad, pairs, dtypes.accumulator(grad.dtype), True), out.dtype)

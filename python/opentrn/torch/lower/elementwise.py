@@ -379,6 +379,38 @@ def atan2(b, out, x, y):
     return b.cast(b.binary("atan2", x, y), out.dtype)
 
 
+@lowers("aten.ldexp.Tensor")
+def ldexp(b, out, x, y):
+    two = b.constant(2, out.dtype)
+    return b.mul(operand(b, x, out.dtype), b.binary("power", two, operand(b, y, out.dtype)))
+
+
+@lowers("prims.hypot.default", "aten.hypot.default")
+def hypot(b, out, x, y):
+    """Scaled by the larger side, so that squares neither overflow nor vanish."""
+    kind = torch.float32 if out.dtype in dtypes.NARROW else out.dtype
+    x, y = (b.unary("abs", operand(b, v, kind)) for v in (x, y))
+    large, small = b.binary("maximum", x, y), b.binary("minimum", x, y)
+    ratio = b.div(small, b.select(b.compare("eq", large, b.constant(0, kind)), b.constant(1, kind), large))
+    length = b.mul(large, b.unary("sqrt", b.add(b.mul(ratio, ratio), b.constant(1, kind))))
+    return b.cast(length, out.dtype)
+
+
+@lowers("aten.polygamma.default")
+def polygamma(b, out, n, x):
+    x = b.cast(x, out.dtype)
+    return b.binary("chlo.polygamma", b.constant(n, out.dtype, x.shape), x)
+
+
+@lowers("aten.round.decimals")
+def round_decimals(b, out, x, *, decimals):
+    kind = torch.float32 if x.dtype in dtypes.NARROW else x.dtype
+    scale = b.constant(10.0 ** abs(decimals), kind)
+    go, back = (b.mul, b.div) if decimals >= 0 else (b.div, b.mul)
+    y = b.unary("round_nearest_even", go(b.cast(x, kind), scale))
+    return b.cast(back(y, scale), out.dtype)
+
+
 @lowers("aten.nextafter.default")
 def nextafter(b, out, x, y):
     return b.binary("chlo.next_after", b.cast(x, out.dtype), b.cast(y, out.dtype))
@@ -530,7 +562,8 @@ def imag(b, out, x):
 
 @lowers("aten.complex.default")
 def make_complex(b, out, re, im):
-    return b.complex(re, im)
+    shape = tuple(out.shape)
+    return b.complex(b.broadcast(re, shape), b.broadcast(im, shape))
 
 
 @lowers("aten._conj.default", "aten._conj_physical.default", "aten.conj_physical.default")

@@ -254,3 +254,64 @@ def topk(b, out, x, k, dim=-1, largest=True, sorted=True):
     dim = dim_of(dim, x.rank)
     values, where = _sorted(b, x, dim, largest)
     return [b.slice_dim(v, dim, 0, k) for v in (values, where)]
+
+
+def _middle(b, out, x, dim, keepdim, place, skip_nan=False):
+    values, where = _sorted(b, x, dim, False)
+    at = [b.slice_dim(v, dim, place, place + 1) for v in (values, where)]
+    if x.dtype.is_floating_point and not skip_nan:  # one NaN makes the result NaN; NaNs sort last
+        last = [b.slice_dim(v, dim, x.shape[dim] - 1, x.shape[dim]) for v in (values, where)]
+        bad = b.is_nan(last[0])
+        at = [b.select(bad, l, a) for l, a in zip(last, at, strict=True)]
+    return [v if keepdim else b.reshape(v, [d for i, d in enumerate(x.shape) if i != dim]) for v in at]
+
+
+@lowers("aten.median.dim")
+def median_dim(b, out, x, dim, keepdim=False):
+    if x.rank == 0:
+        return [x, b.constant(0, torch.int64)]
+    dim = dim_of(dim, x.rank)
+    return _middle(b, out, x, dim, keepdim, (x.shape[dim] - 1) // 2)
+
+
+@lowers("aten.median.default")
+def median(b, out, x):
+    flat = b.reshape(x, [x.numel])
+    return _middle(b, out, flat, 0, False, (x.numel - 1) // 2)[0]
+
+
+@lowers("aten.kthvalue.default")
+def kthvalue(b, out, x, k, dim=-1, keepdim=False):
+    if x.rank == 0:
+        return [x, b.constant(0, torch.int64)]
+    return _middle(b, out, x, dim_of(dim, x.rank), keepdim, k - 1, skip_nan=True)
+
+
+def _running_best(direction):
+    def lower(b, out, x, dim):
+        """Values and places; a later equal value wins, and so does NaN."""
+        if x.rank == 0:
+            return [x, b.constant(0, torch.int64)]
+        dim = dim_of(dim, x.rank)
+        values, places = x, b.iota(x.shape, dim)
+        step, none = 1, b.constant(-1, torch.int64)
+        while step < x.shape[dim]:
+            low = [step if i == dim else 0 for i in range(x.rank)]
+            zero = [0] * x.rank
+            n = x.shape[dim] - step
+            before = b.pad(b.slice_dim(values, dim, 0, n), b.constant(0, x.dtype), low, zero)
+            where = b.pad(b.slice_dim(places, dim, 0, n), none, low, zero)
+            better = b.compare(direction, before, values)
+            if x.dtype.is_floating_point:
+                nan = b.logical_and(b.is_nan(before), b.logical_not(b.is_nan(values)))
+                better = b.logical_or(better, nan)
+            better = b.logical_and(better, b.compare("ge", where, b.constant(0, torch.int64)))
+            values, places = b.select(better, before, values), b.select(better, where, places)
+            step *= 2
+        return [values, places]
+
+    return lower
+
+
+lowers("aten.cummax.default")(_running_best("gt"))
+lowers("aten.cummin.default")(_running_best("lt"))

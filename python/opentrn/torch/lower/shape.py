@@ -25,7 +25,7 @@ def reshape(b, out, x, *_):
     return b.reshape(x, out.shape)
 
 
-@lowers("aten.permute.default", "prims.transpose.default")
+@lowers("aten.permute.default", "aten.permute_copy.default", "prims.transpose.default")
 def permute(b, out, x, dims):
     return b.transpose(x, [dim_of(d, x.rank) for d in dims])
 
@@ -231,6 +231,31 @@ def diagonal(b, out, x, offset=0, dim1=0, dim2=1):
     eye = b.compare("eq", b.iota((n, n), 0), b.iota((n, n), 1))
     kept = b.select(eye, x, b.constant(0, x.dtype))
     return b.reduce(kept, 0, [x.rank - 1], "or" if x.dtype == torch.bool else "add")
+
+
+@lowers("aten.narrow_copy.default")
+def narrow(b, out, x, dim, start, length):
+    dim = dim_of(dim, x.rank)
+    start = dim_of(start, x.shape[dim])
+    return b.slice_dim(x, dim, start, start + length)
+
+
+@lowers("aten.diagonal_scatter.default")
+def diagonal_scatter(b, out, x, part, offset=0, dim1=0, dim2=1):
+    dim1, dim2 = dim_of(dim1, x.rank), dim_of(dim2, x.rank)
+    rest = [i for i in range(x.rank) if i not in (dim1, dim2)]
+    along = b.cast(part, x.dtype)
+    if x.shape[dim1] == 0 or x.shape[dim2] == 0 or part.numel == 0:
+        return x
+    # Each element of the diagonal is spread over its row, then kept where the column fits.
+    row, n = max(0, -offset), part.shape[-1]
+    low, high = [0] * along.rank, [0] * along.rank
+    low[-1], high[-1] = row, x.shape[dim1] - row - n
+    along = b.pad(along, b.constant(0, x.dtype), low, high)
+    spread = b.spread(along, x.shape, [*rest, dim1])
+    rows, cols = b.iota(x.shape, dim1), b.iota(x.shape, dim2)
+    hit = b.compare("eq", b.add(rows, b.constant(offset, torch.int64)), cols)
+    return b.select(hit, spread, x)
 
 
 @lowers("aten.unfold.default")
