@@ -509,6 +509,17 @@ _PRIMITIVES = (
 )  # fmt: skip
 
 
+def _own_rules(program):
+    """The program traced by JAX's usual rules, whatever the user's program chose for itself."""
+
+    @functools.wraps(program)
+    def run(*args, **params):
+        with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+            return program(*args, **params)
+
+    return run
+
+
 def register(platform):
     """Gives JAX these lowerings for the platform. A JAX that lacks a primitive keeps what it has."""
     from jax._src.interpreters import mlir
@@ -518,5 +529,5 @@ def register(platform):
         primitive = getattr(primitives, f"{name}_p", None)
         if primitive is None:
             continue
-        rule = mlir.lower_fun(globals()[name], multiple_results=name not in _SINGLE)
+        rule = mlir.lower_fun(_own_rules(globals()[name]), multiple_results=name not in _SINGLE)
         mlir.register_lowering(primitive, rule, platform=platform)

@@ -150,7 +150,7 @@ static const Row rows[] = {
     {"(C6)", M, "stablehlo.dot_general %0, %0, contracting_dims = [2] x [0] : (" M ", " M ") -> " M},
     {"(C10)", "tensor<2x3xf32>", "stablehlo.dot_general %0, %0, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>"},
     {"(C12)", M, "stablehlo.dot_general %0, %0, contracting_dims = [1] x [0] : (" M ", " M ") -> tensor<2x3xf32>"},
-    {"(C13)", M ", tensor<2x2xf64>", "stablehlo.dot_general %0, %1, contracting_dims = [1] x [0] : (" M ", tensor<2x2xf64>) -> " M},
+    {"(C13)", M ", tensor<2x2xi32>", "stablehlo.dot_general %0, %1, contracting_dims = [1] x [0] : (" M ", tensor<2x2xi32>) -> " M},
     {"(C21)", M ", " M, ALGORITHM("1", "1", ", precision = [HIGH, HIGH]")},
     {"(C22)", M ", " M, ALGORITHM("0", "1", "")},
     {"(C24)", M ", " M, ALGORITHM("1", "0", "")},
@@ -161,7 +161,7 @@ static const Row rows[] = {
     {"(C4)", "tensor<1x4x2xf32>, tensor<3x2x5xf32>", CONV(NHWC, ", padding = dense<0> : tensor<2x2xi64>", "(tensor<1x4x2xf32>, tensor<3x2x5xf32>) -> tensor<1x2x5xf32>")},
     {"(C14)", "tensor<1x4x3xf32>, tensor<3x2x5xf32>", CONV(NHWC, "", "(tensor<1x4x3xf32>, tensor<3x2x5xf32>) -> tensor<1x2x5xf32>")},
     {"(C25)", "tensor<1x4x2xf32>, tensor<3x2x5xf32>", CONV(NHWC, "", "(tensor<1x4x2xf32>, tensor<3x2x5xf32>) -> tensor<1x3x5xf32>")},
-    {"(C27)", "tensor<1x4x2xf32>, tensor<3x2x5xf64>", CONV(NHWC, "", "(tensor<1x4x2xf32>, tensor<3x2x5xf64>) -> tensor<1x2x5xf32>")},
+    {"(C27)", "tensor<1x4x2xf32>, tensor<3x2x5xi32>", CONV(NHWC, "", "(tensor<1x4x2xf32>, tensor<3x2x5xi32>) -> tensor<1x2x5xf32>")},
     // regions
     {"(C4)", V ", " S, "\"stablehlo.reduce\"(%0, %1) <{dimensions = array<i64: 1>}> " SUM("f32") " : (" V ", " S ") -> " S},
     {"(C5)", V ", " S, "\"stablehlo.reduce\"(%0, %1) <{dimensions = array<i64: 0, 0>}> " SUM("f32") " : (" V ", " S ") -> " S},
