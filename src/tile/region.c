@@ -47,7 +47,7 @@ static const uint16_t *regs_find(const Region *p, ValueId v) {
     return NULL;
 }
 
-const uint16_t *region_of(Region *p, ValueId v) {
+const uint16_t *region_slots(Region *p, ValueId v) {
     const uint16_t *regs = regs_find(p, v);
     assert(regs);
     return regs;
@@ -141,7 +141,7 @@ static void add_elementwise(Region *p, const HloOp *op) {
         KStep s = {.op = op->code};
         for (uint32_t i = 0; i < op->noperands; i++) {
             ValueId v = hlo_operand(p->h, op, i);
-            s.src[i] = region_of(p, v)[hlo_value_type(p->h, v)->elems == 1 ? 0 : e];
+            s.src[i] = region_slots(p, v)[hlo_value_type(p->h, v)->elems == 1 ? 0 : e];
         }
         if (op->code == HLO_COMPARE) {
             s.attr[0] = (int16_t)hlo_int(op, AK_COMPARISON_DIRECTION, 0);
@@ -182,7 +182,7 @@ static void add_branch(Region *p, RegionId r, uint16_t test, const uint16_t **ou
 // if and case: test[k] says that branch k is taken; the last is taken when no other is.
 static void add_case(Region *p, OpId id) {
     HloOp op = *hlo_at(p->h, id);
-    uint16_t index = region_of(p, hlo_operand(p->h, &op, 0))[0], taken = 0;
+    uint16_t index = region_slots(p, hlo_operand(p->h, &op, 0))[0], taken = 0;
     const uint16_t **outs = ARENA_NEWN(p->c->scratch, const uint16_t *, op.nresults + 1u);
     const uint16_t ***all = ARENA_NEWN(p->c->scratch, const uint16_t **, op.nregions + 1);
     uint16_t *test = region_regs(p, op.nregions);
@@ -244,7 +244,7 @@ static void add_while(Region *p, OpId id) {
     const uint16_t **next = ARENA_NEWN(p->c->scratch, const uint16_t *, op.noperands + 1);
     for (uint32_t i = 0; i < op.noperands; i++) {
         uint32_t n = (uint32_t)hlo_value_type(p->h, op.results + i)->elems;
-        const uint16_t *init = region_of(p, hlo_operand(p->h, &op, i));
+        const uint16_t *init = region_slots(p, hlo_operand(p->h, &op, i));
         state[i] = region_regs(p, n);
         for (uint32_t e = 0; e < n; e++)
             state[i][e] = pinned_copy(p, init[e]);
@@ -301,7 +301,7 @@ void region_inline(Region *p, RegionId r, const uint16_t *const *args, const uin
         ValueId v = hlo_operand(h, ret, i);
         uint32_t n = (uint32_t)hlo_value_type(h, v)->elems;
         uint16_t *regs = region_regs(p, n);
-        memcpy(regs, region_of(p, v), n * sizeof *regs);
+        memcpy(regs, region_slots(p, v), n * sizeof *regs);
         outs[i] = regs;
     }
     p->vals.n = bound;

@@ -34,7 +34,7 @@ uint16_t region_const(Region *p, int dtype, const void *bytes);
 uint16_t region_const_int(Region *p, int dtype, int64_t v); // of any real type
 uint16_t region_step(Region *p, int op, int dtype, uint16_t a, uint16_t b, uint16_t c);
 uint16_t region_compare(Region *p, int direction, uint16_t a, uint16_t b);
-const uint16_t *region_of(Region *p, ValueId v);
+const uint16_t *region_slots(Region *p, ValueId v);
 void region_bind(Region *p, ValueId v, const uint16_t *regs);
 // The region's ops with these arguments; what it returns goes to outs.
 void region_inline(Region *p, RegionId r, const uint16_t *const *args, const uint16_t **outs);

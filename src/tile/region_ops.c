@@ -51,7 +51,7 @@ static bool next_place(const Shape *s, int64_t *at) { // false after the last
 static int type_of(const Region *p, ValueId v) { return hlo_value_type(p->h, v)->dtype; }
 
 static const uint16_t *operand_regs(Region *p, const HloOp *op, uint32_t i) {
-    return region_of(p, hlo_operand(p->h, op, i));
+    return region_slots(p, hlo_operand(p->h, op, i));
 }
 
 static uint16_t select_step(Region *p, uint16_t test, uint16_t yes, uint16_t no) {
