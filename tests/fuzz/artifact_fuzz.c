@@ -10,7 +10,7 @@
 #include "clock/clock.h"
 #include "tests/fuzz/fuzz.h"
 
-const char *const fuzz_seeds[] = {"tests/unit/data/everything.s",
+const char *const fuzz_seeds[] = {"tests/unit/data/everything.s", "examples/kernels/matmul.s", "examples/kernels/rmsnorm.s",
                                   "tests/unit/data/version2.artifact", NULL};
 
 static void fix_checksums(uint8_t *p, size_t size) {
