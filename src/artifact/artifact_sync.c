@@ -74,12 +74,12 @@ static bool terms_of(const Sync *s, const IsaAccess *a, int64_t *out) {
 }
 
 static Region everywhere(const Sync *s, const IsaAccess *a) {
-    Region r = region_of(a, 0);
+    Region r = track_region(a, 0);
     bool ok;
     int space = addr_space(a->addr);
     uint64_t bytes = space == SPACE_HBM ? artifact_seg_bytes(s->art, addr_seg(a->addr), &ok)
                      : space == SPACE_SBUF ? ISA_SBUF_BYTES : ISA_PSUM_BYTES;
-    return region_box(r.place, r.part0, r.part1, 0, (int64_t)bytes);
+    return track_box(r.place, r.part0, r.part1, 0, (int64_t)bytes);
 }
 
 typedef struct Access {
@@ -99,13 +99,13 @@ static uint32_t regions_of(const Sync *s, const IsaInst *in, Access **out) {
         *out = ARENA_NEWN(s->arena, Access, total);
     for (int i = 0; i < n; i++) {
         int64_t terms;
-        (*out)[i].r = terms_of(s, &a[i], &terms) ? region_of(&a[i], terms) : everywhere(s, &a[i]);
+        (*out)[i].r = terms_of(s, &a[i], &terms) ? track_region(&a[i], terms) : everywhere(s, &a[i]);
         (*out)[i].is_write = a[i].is_write;
     }
     for (uint32_t i = 0; k && i < k->nin + k->nout; i++) {
         const KTensor *t = i < k->nin ? &k->in[i] : &k->out[i - k->nin];
         int64_t at = (int64_t)addr_off(t->addr), bytes = t->elems * (int64_t)dtype_bytes(t->dtype);
-        (*out)[n + (int)i] = (Access){region_box(addr_seg(t->addr), 0, 1, at, at + (bytes ? bytes : 1)),
+        (*out)[n + (int)i] = (Access){track_box(addr_seg(t->addr), 0, 1, at, at + (bytes ? bytes : 1)),
                                       i >= k->nin};
     }
     return total;
@@ -168,8 +168,8 @@ static void rest_of_loop(Sync *s, const CodeLoop *l) {
             if (!a[i].reg)
                 continue;
             int which = a[i].field == ISA_F_dst ? 0 : a[i].field == ISA_F_src ? 1 : 2;
-            Region r = region_of(&a[i], 0);
-            r = h->known ? region_box(r.place, r.part0, r.part1, r.lo + (int64_t)h->lo[which],
+            Region r = track_region(&a[i], 0);
+            r = h->known ? track_box(r.place, r.part0, r.part1, r.lo + (int64_t)h->lo[which],
                                       r.hi + (int64_t)h->hi[which])
                          : everywhere(s, &a[i]);
             track_add(&s->track, &r, a[i].is_write, isa_sem(in), s->order.issued.n[isa_sem(in)], pc);

@@ -120,9 +120,6 @@ static void axis_add(const Txt *at, View *v, int64_t count, int64_t stride) {
     v->ax[v->n++].stride = stride;
 }
 
-static void index_bad(const Txt *at, int64_t lo, int64_t hi, int64_t dim) {
-    txt_fail(at, "%" PRId64 "…%" PRId64 " is outside an axis of %" PRId64, lo, hi, dim);
-}
 
 // One index of axis `axis`: number, lo:hi, lo:+n, lo:hi:step, or `:`.
 static void index_parse(Asm *s, Txt *t, View *v, int axis) {
@@ -147,10 +144,12 @@ static void index_parse(Asm *s, Txt *t, View *v, int axis) {
             step = asm_int(s, t, "step");
         if (step < 1)
             txt_fail(&at, "a step of %" PRId64, step);
+        if (span.c < 1 || span.c > dim)
+            txt_fail(&at, "%" PRId64 " of an axis of %" PRId64, span.c, dim);
         count = span.c / step + (span.c % step > 0);
     }
-    if (count < 1 || (!lo.n && (lo.c < 0 || lo.c + (count - 1) * step >= dim)))
-        index_bad(&at, lo.c, lo.c + (count - 1) * step, dim);
+    if (!lo.n && (lo.c < 0 || lo.c >= dim || lo.c + (count - 1) * step >= dim))
+        txt_fail(&at, "%" PRId64 ", and %" PRId64 " in all, is outside an axis of %" PRId64, lo.c, count, dim);
     if (axis == x->part) {
         if (lo.n || step != 1)
             txt_fail(&at, "partitions begin at a constant and follow one another");

@@ -151,12 +151,12 @@ static uint32_t touches_of(ChipCheck *c, const IsaInst *in, const int64_t *regs,
         int64_t terms = 0;
         for (int t = 0; a[i].reg && t < 2 && a[i].reg[t]; t++)
             terms += regs[a[i].reg[t] - 1] * a[i].mul[t];
-        (*out)[i] = (Touch){region_of(&a[i], terms), a[i].is_write, reads_parts(in, a[i].field)};
+        (*out)[i] = (Touch){track_region(&a[i], terms), a[i].is_write, reads_parts(in, a[i].field)};
     }
     for (uint32_t i = 0; k && i < k->nin + k->nout; i++) {
         const KTensor *t = i < k->nin ? &k->in[i] : &k->out[i - k->nin];
         int64_t at = (int64_t)addr_off(t->addr), bytes = t->elems * (int64_t)dtype_bytes(t->dtype);
-        (*out)[n + (int)i] = (Touch){region_box(addr_seg(t->addr), 0, 1, at, at + bytes), i >= k->nin, false};
+        (*out)[n + (int)i] = (Touch){track_box(addr_seg(t->addr), 0, 1, at, at + bytes), i >= k->nin, false};
     }
     for (uint32_t i = 0; i < total; i++)
         (*out)[i].r.place = place_of(art, (*out)[i].r.place);

@@ -16,7 +16,7 @@ static void region_finish(Region *r) {
     r->hi = r->base + span;
 }
 
-Region region_box(uint32_t place, uint32_t part0, uint32_t part1, int64_t lo, int64_t hi) {
+Region track_box(uint32_t place, uint32_t part0, uint32_t part1, int64_t lo, int64_t hi) {
     Region r = {.place = place, .part0 = part0, .part1 = part1, .base = lo, .run = hi - lo};
     region_finish(&r);
     return r;
@@ -48,7 +48,7 @@ static void region_normal(Region *r) {
     }
 }
 
-Region region_of(const IsaAccess *a, int64_t terms) {
+Region track_region(const IsaAccess *a, int64_t terms) {
     bool hbm = addr_space(a->addr) == SPACE_HBM;
     int64_t size = (int64_t)dtype_bytes(a->dtype);
     Region r = {.place = (uint32_t)addr_space(a->addr) << 16 | (hbm ? addr_seg(a->addr) : 0), .run = size,
@@ -108,7 +108,7 @@ static bool any_run_hits(const Region *a, int axis, int64_t base, const Region *
 
 #define RUNS_MAX 1e6 // beyond it two interleaved patterns count as overlapping
 
-bool region_overlap(const Region *a, const Region *b) {
+bool track_overlap(const Region *a, const Region *b) {
     if (a->place != b->place || a->lo >= b->hi || b->lo >= a->hi || a->part0 >= b->part1 ||
         b->part0 >= a->part1)
         return false;
@@ -116,7 +116,7 @@ bool region_overlap(const Region *a, const Region *b) {
     return runs(few) > RUNS_MAX || any_run_hits(few, 0, few->base, few == a ? b : a);
 }
 
-bool region_covers(const Region *a, const Region *b) {
+bool track_covers(const Region *a, const Region *b) {
     if (a->place != b->place || a->part0 > b->part0 || a->part1 < b->part1 || a->lo > b->lo || a->hi < b->hi)
         return false;
     if (!a->n)
@@ -244,7 +244,7 @@ typedef struct Meet {
 
 static bool meet(void *arg, TrackEntry *e) {
     Meet *m = arg;
-    if ((e->is_write || m->is_write) && region_overlap(&e->r, m->r))
+    if ((e->is_write || m->is_write) && track_overlap(&e->r, m->r))
         m->fn(m->arg, e);
     return true;
 }
@@ -266,7 +266,7 @@ typedef struct Supersede {
 static bool supersede(void *arg, TrackEntry *e) {
     Supersede *s = arg;
     bool weaker = s->is_write || (!e->is_write && e->sem == s->sem);
-    if (weaker && region_covers(s->r, &e->r)) {
+    if (weaker && track_covers(s->r, &e->r)) {
         e->is_dead = true;
         s->dead++;
     }

@@ -20,11 +20,11 @@ typedef struct Region { // runs of `run` bytes at base + sum of i * stride, in p
     int64_t lo, hi;
 } Region;
 
-Region region_of(const IsaAccess *a, int64_t terms);
-Region region_box(uint32_t place, uint32_t part0, uint32_t part1, int64_t lo, int64_t hi);
-bool region_overlap(const Region *a, const Region *b);
+Region track_region(const IsaAccess *a, int64_t terms);
+Region track_box(uint32_t place, uint32_t part0, uint32_t part1, int64_t lo, int64_t hi);
+bool track_overlap(const Region *a, const Region *b);
 // `a` surely holds all of `b`; false when in doubt.
-bool region_covers(const Region *a, const Region *b);
+bool track_covers(const Region *a, const Region *b);
 
 typedef struct TrackEntry {
     Region r;
