@@ -35,6 +35,7 @@ struct Chip {
     struct CommRank *comm;
     const ChipHost *host;
     ChipCheck *check; // watches this run; NULL: nobody does
+    uint64_t draws; // rng ops of this run so far
 };
 
 struct ChipProg {
@@ -342,7 +343,7 @@ static otrn_status run_effect(Chip *c, const IsaInst *in, uint8_t *const *segs, 
     return effect_find(in->op)(&call);
 }
 
-static otrn_status run_kernel(const Chip *c, ChipProg *p, uint32_t index, uint8_t *const *segs, char *why,
+static otrn_status run_kernel(Chip *c, ChipProg *p, uint32_t index, uint8_t *const *segs, char *why,
                               size_t why_bytes) {
     const Kern *k = &p->art->kerns[index];
     void **ptr = p->ptrs;
@@ -352,7 +353,7 @@ static otrn_status run_kernel(const Chip *c, ChipProg *p, uint32_t index, uint8_
         ptr[k->nin + i] = segs[addr_seg(k->out[i].addr)] + addr_off(k->out[i].addr);
     GpCall call = {.k = k, .in = ptr, .out = ptr + k->nin, .pool = c->pool, .level = c->level,
                    .scratch = p->scratch, .why = why, .why_bytes = why_bytes, .comm = c->comm,
-                   .program = p->art, .number = index, .host = c->host};
+                   .draws = &c->draws, .program = p->art, .number = index, .host = c->host};
     return p->fns[index](&call);
 }
 
@@ -470,6 +471,7 @@ static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8
 // The calling thread's rounding and flushing modes are not part of a program: set ours, put theirs back.
 otrn_status chip_run(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_t *pc, char *why, size_t why_bytes) {
     HostFp mode = host_fp_begin(HOST_FP_IEEE);
+    c->draws = 0;
     otrn_status s = execute(c, p, segs, pc, why, why_bytes);
     host_fp_end(mode);
     return s;

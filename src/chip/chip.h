@@ -49,6 +49,7 @@ typedef struct GpCall { // one kernel with its tensors bound
     void *scratch; // gp_scratch_bytes of it, 64-byte aligned
     char *why;     // where a failing check writes its message
     size_t why_bytes;
+    uint64_t *draws;       // rng ops of this run so far
     struct CommRank *comm; // this device among others (coll/comm.h); NULL: there is only one
     const void *program;   // what is running, the same on all devices that run it,
     uint32_t number;       // and the kernel's number in it

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // gp_rng.c — rng_bit_generator: Threefry-2x32-20 and Philox-4x32-10 with XLA's state and output
-// layouts.
+// layouts; and rng, whose stream hlo/eval_rng.c describes (NORMAL is rewritten by pass/expand.c).
 //
 // State: key and counter as two 64-bit words, which may be stored as pairs of ui32; Philox also
 // takes three words with a 128-bit counter, and with two the key serves as its upper half. Every
@@ -147,5 +147,76 @@ otrn_status gp_rng_bits_run(const GpCall *c) {
     if (uses_philox(k))
         *high += state[1] < j.low;
     memcpy(c->out[0], state, gp_bytes(&k->in[0]));
+    return OTRN_OK;
+}
+
+// --- rng ---------------------------------------------------------------------------------------
+
+#define RNG_KEY 0x6f70656e74726e00ull
+
+bool gp_rng_check(const Kern *k) {
+    if (k->nin != 3 || k->nout != 1 || gp_int(k, AK_RNG_DISTRIBUTION, 0) != RNGDIST_UNIFORM)
+        return false;
+    int type = k->out[0].dtype;
+    return k->in[0].elems == 1 && k->in[1].elems == 1 && k->in[0].dtype == type &&
+           k->in[1].dtype == type && !dtype_is_complex(type) && type != DT_TOKEN;
+}
+
+typedef struct UniformJob {
+    uint64_t draw;
+    char *out;
+    int dtype;
+    size_t bytes;
+    double lo, hi;       // floats
+    uint64_t from, span; // integers; span 0: always `from`
+} UniformJob;
+
+static uint64_t rng_word(uint64_t draw, size_t i) {
+    uint32_t w[4];
+    philox(RNG_KEY, i / 2, draw, w);
+    return (uint64_t)w[i % 2 * 2 + 1] << 32 | w[i % 2 * 2];
+}
+
+static void uniform_floats(void *arg, size_t begin, size_t end) {
+    const UniformJob *j = arg;
+    for (size_t i = begin; i < end; i++) {
+        double u = (double)(rng_word(j->draw, i) >> 11) * 0x1p-53, v = j->lo * (1 - u) + j->hi * u;
+        char *to = j->out + i * j->bytes;
+        dtype_from_f64(j->dtype, to, v);
+        if (dtype_to_f64(j->dtype, to) >= j->hi)
+            dtype_from_f64(j->dtype, to, j->lo);
+    }
+}
+
+static void uniform_ints(void *arg, size_t begin, size_t end) {
+    const UniformJob *j = arg;
+    for (size_t i = begin; i < end; i++) {
+        uint64_t v = j->from + (uint64_t)((unsigned __int128)rng_word(j->draw, i) * j->span >> 64);
+        if (j->dtype == DT_I1)
+            j->out[i] = (char)(v & 1);
+        else
+            dtype_from_i64(j->dtype, j->out + i * j->bytes, (int64_t)v);
+    }
+}
+
+static int64_t bound_of(int dtype, const void *p) {
+    return dtype == DT_I1 ? *(const uint8_t *)p != 0 : dtype_to_i64(dtype, p);
+}
+
+otrn_status gp_rng_run(const GpCall *c) {
+    const KTensor *t = &c->k->out[0];
+    UniformJob j = {.draw = (*c->draws)++, .out = c->out[0], .dtype = t->dtype,
+                    .bytes = dtype_bytes(t->dtype)};
+    if (dtype_is_float(t->dtype)) {
+        j.lo = dtype_to_f64(t->dtype, c->in[0]);
+        j.hi = dtype_to_f64(t->dtype, c->in[1]);
+        pool_run(c->pool, (size_t)t->elems, 1024, uniform_floats, &j);
+        return OTRN_OK;
+    }
+    int64_t from = bound_of(t->dtype, c->in[0]), to = bound_of(t->dtype, c->in[1]);
+    bool some = dtype_row(t->dtype)->cls == DC_UINT ? (uint64_t)to > (uint64_t)from : to > from;
+    j.from = (uint64_t)from;
+    j.span = some ? (uint64_t)to - (uint64_t)from : 0;
+    pool_run(c->pool, (size_t)t->elems, 1024, uniform_ints, &j);
     return OTRN_OK;
 }

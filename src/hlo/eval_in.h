@@ -42,6 +42,7 @@ typedef struct Eval { // one run; lives in the arena of the caller
     uint32_t open;
     VEC(EvalFree) free;
     uint32_t depth;
+    uint64_t draws;        // rng ops run so far
     struct CommRank *comm; // this device among others; NULL: there is only one
     const HloFunc *program;
 } Eval;
@@ -162,7 +163,7 @@ EvalFn eval_dynamic_slice, eval_dynamic_update_slice, eval_gather, eval_scatter;
 EvalFn eval_torch_index_select, eval_dynamic_pad, eval_real_dynamic_slice;
 EvalFn eval_reduce, eval_reduce_window, eval_select_and_scatter, eval_map, eval_sort, eval_top_k;
 EvalFn eval_dot, eval_dot_general, eval_einsum, eval_convolution;
-EvalFn eval_cholesky, eval_triangular_solve, eval_fft, eval_rng_bit_generator;
+EvalFn eval_cholesky, eval_triangular_solve, eval_fft, eval_rng_bit_generator, eval_rng;
 EvalFn eval_bn_training, eval_bn_inference, eval_bn_grad;
 EvalFn eval_while, eval_case, eval_if, eval_call, eval_composite;
 EvalFn eval_identity, eval_tuple, eval_get_tuple_element, eval_token;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// eval_rng.c — rng_bit_generator: Threefry-2x32-20 and Philox-4x32-10, with XLA's use of state.
+// eval_rng.c — rng_bit_generator: Threefry-2x32-20 and Philox-4x32-10, with XLA's use of state; and rng.
 //
 // Threefry (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3"), state ui64[2] = key,
 // counter:
@@ -10,7 +10,18 @@
 // Philox, state ui64[2] or [3]: the key is element 0, the 128-bit counter (element 1, element 2) or
 // (element 1, element 0); each block gives four words, used in order.
 // DEFAULT is Philox for a three-element state and Threefry otherwise.
+//
+// rng has a stream of its own, the same in every run: the n-th rng op that a run executes (from 0) draws for
+// its element i the 64 bits in words 2 (i mod 2) and the next of the Philox block with key RNG_KEY and
+// the 128-bit counter n : i / 2.
+//   integers  a + the high half of bits * (b - a)
+//   floats    a (1 - u) + b u with u = (bits >> 11) / 2^53, in f64, rounded; what rounds to b is a
+//   NORMAL    a + b sqrt(2) erf_inv(v), v uniform as above in f32 (f64 for f64) between the number after -1, and 1
 #include "hlo/eval_in.h"
+
+#include <math.h>
+
+#define RNG_KEY 0x6f70656e74726e00ull
 
 static uint32_t rotate(uint32_t x, int by) {
     return x << by | x >> (32 - by);
@@ -133,4 +144,47 @@ void eval_rng_bit_generator(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     }
     out[0].data = eval_new(e, out[0].type);
     memcpy(out[0].data, st, words * 8);
+}
+
+static double uniform_float(int dtype, double a, double b, uint64_t bits) {
+    double u = (double)(bits >> 11) * 0x1p-53, v = a * (1 - u) + b * u;
+    eval_round(dtype, 1, &v);
+    return v >= b ? a : v;
+}
+
+static double normal_float(int dtype, double a, double b, uint64_t bits) {
+    int wide = dtype == DT_F64 ? DT_F64 : DT_F32;
+    double v = uniform_float(wide, wide == DT_F64 ? -1 + 0x1p-53 : -1 + 0x1p-24, 1, bits);
+    return a + b * (1.4142135623730951 * special_erf_inv(v));
+}
+
+void eval_rng(Eval *e, OpId id, const Tensor *in, Tensor *out) {
+    const HloType *t = eval_type(e, out[0]), *a = eval_type(e, in[0]), *b = eval_type(e, in[1]);
+    int64_t kind = hlo_int(eval_op_at(e, id), AK_RNG_DISTRIBUTION, 0);
+    bool is_float = dtype_is_float(t->dtype);
+    eval_need(e, id, a->elems == 1 && b->elems == 1 && a->dtype == t->dtype && b->dtype == t->dtype,
+              "the bounds are scalars of the result's type");
+    eval_need(e, id, is_float || (eval_wide_kind(t->dtype) == WIDE_I && kind == RNGDIST_UNIFORM),
+              "numbers are uniform, or floats and normal");
+    double lo, hi;
+    eval_load(t->dtype, in[0].data, 0, 1, &lo);
+    eval_load(t->dtype, in[1].data, 0, 1, &hi);
+    uint8_t *data = out[0].data = eval_new(e, out[0].type);
+    uint64_t draw = e->draws++;
+    for (int64_t i = 0; i < t->elems; i++) {
+        uint32_t w[4];
+        philox(RNG_KEY, (uint64_t)i / 2, draw, w);
+        uint64_t bits = w[i % 2 * 2] | (uint64_t)w[i % 2 * 2 + 1] << 32;
+        double v;
+        if (is_float) {
+            v = kind == RNGDIST_NORMAL ? normal_float(t->dtype, lo, hi, bits)
+                                       : uniform_float(t->dtype, lo, hi, bits);
+        } else {
+            uint64_t from = *(WideUint *)&lo, span = *(WideUint *)&hi - from;
+            bool none = dtype_row(t->dtype)->cls == DC_UINT ? *(WideUint *)&hi <= from
+                                                            : *(WideInt *)&hi <= *(WideInt *)&lo;
+            *(WideUint *)&v = none ? from : from + (uint64_t)((unsigned __int128)bits * span >> 64);
+        }
+        eval_store(t->dtype, data + (size_t)i * dtype_bytes(t->dtype), 1, &v);
+    }
 }

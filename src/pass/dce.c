@@ -17,6 +17,7 @@ bool op_has_effect(const Hlo *h, const HloOp *op) {
     case HLO_RECV:
     case HLO_INFEED:
     case HLO_OUTFEED:
+    case HLO_RNG: // moves its stream on
         return true;
     case HLO_CUSTOM_CALL:
         return hlo_int(op, AK_HAS_SIDE_EFFECT, 0) || op->nresults == 0 ||
