@@ -56,6 +56,7 @@ typedef struct GpCall { // one kernel with its tensors bound
     const ChipHost *host;  // may be NULL
 } GpCall;
 typedef otrn_status GpFn(const GpCall *c);
+bool gp_has(HloOpcode op);    // there is a kernel for some types
 GpFn *gp_find(const Kern *k); // NULL: no kernel for this op with these types
 size_t gp_scratch_bytes(const Kern *k, int threads);
 

@@ -80,14 +80,17 @@ static const GpRow gp_rows[HLO_OPCODE_COUNT] = {
 
 static const GpRow ew_row = ROW(ew);
 
-static const GpRow *find_row(const Kern *k) {
-    if (k->op >= HLO_OPCODE_COUNT)
+static const GpRow *find_row(uint32_t op) {
+    if (op >= HLO_OPCODE_COUNT)
         return NULL;
-    int cls = hlo_op_rows[k->op].cls;
-    if (cls == HC_EW1 || cls == HC_EW2 || cls == HC_EW3)
+    int cls = hlo_op_rows[op].cls;
+    bool quantised = op == HLO_UNIFORM_QUANTIZE || op == HLO_UNIFORM_DEQUANTIZE; // gone before
+    if ((cls == HC_EW1 || cls == HC_EW2 || cls == HC_EW3) && !quantised)
         return &ew_row;
-    return gp_rows[k->op].run ? &gp_rows[k->op] : NULL;
+    return gp_rows[op].run ? &gp_rows[op] : NULL;
 }
+
+bool gp_has(HloOpcode op) { return op != HLO_NONE && find_row(op); }
 
 static bool tensors_ok(const KTensor *t, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
@@ -133,7 +136,7 @@ const void *const *gp_captures(const GpCall *c, uint32_t region) {
 }
 
 GpFn *gp_find(const Kern *k) {
-    const GpRow *row = find_row(k);
+    const GpRow *row = find_row(k->op);
     if (!row || k->nattrs != hlo_op_rows[k->op].nattrs)
         return NULL;
     if (!tensors_ok(k->in, k->nin) || !tensors_ok(k->out, k->nout) || !regions_ok(k))
@@ -142,7 +145,7 @@ GpFn *gp_find(const Kern *k) {
 }
 
 size_t gp_scratch_bytes(const Kern *k, int threads) {
-    const GpRow *row = find_row(k);
+    const GpRow *row = find_row(k->op);
     return row && row->scratch ? gp_align(row->scratch(k, threads < 1 ? 1 : threads)) : 0;
 }
 

@@ -94,8 +94,39 @@ LANE(lane_next_f16) {
         ((uint16_t *)dst)[i] = next_16(a[i], b[i], f16_to_f32(a[i]), f16_to_f32(b[i]));
 }
 
+// Types of a byte: the same on their codes. E8M0 has neither sign nor zero, FNUZ types no -0.
+static uint8_t next_8(int dtype, const uint8_t *a, const uint8_t *b) {
+    double x = dtype_to_f64(dtype, a), y = dtype_to_f64(dtype, b);
+    uint8_t sign = (uint8_t)(1u << (dtype_row(dtype)->bits - 1)), out = 0;
+    if (isnan(x) || isnan(y)) {
+        dtype_from_f64(dtype, &out, NAN);
+        return out;
+    }
+    if (x == y)
+        return *b;
+    if (x == 0)
+        return (uint8_t)(y < 0 ? sign | 1 : 1);
+    out = (uint8_t)((y > x) == (x > 0) ? *a + 1 : *a - 1);
+    return dtype_row(dtype)->flavour == FF_FNUZ && out == sign ? 0 : out;
+}
+#define NEXT_8(X)                                                                                  \
+    X(F4E2M1FN) X(F6E2M3FN) X(F6E3M2FN) X(F8E3M4) X(F8E4M3) X(F8E4M3FN) X(F8E4M3FNUZ)              \
+    X(F8E4M3B11FNUZ) X(F8E5M2) X(F8E5M2FNUZ) X(F8E8M0FNU)
+#define X(type)                                                                                    \
+    LANE(lane_next_##type) {                                                                       \
+        (void)attr;                                                                                \
+        for (size_t i = 0; i < n; i++)                                                             \
+            ((uint8_t *)dst)[i] =                                                                  \
+                next_8(DT_##type, (const uint8_t *)src[0] + i, (const uint8_t *)src[1] + i);       \
+    }
+NEXT_8(X)
+#undef X
+
 LaneFn *lane_next_after(int dtype) {
     switch (dtype) {
+#define X(type) case DT_##type: return lane_next_##type;
+        NEXT_8(X)
+#undef X
     case DT_F32: return lane_next_f32;
     case DT_F64: return lane_next_f64;
     case DT_BF16: return lane_next_bf16;

@@ -210,7 +210,7 @@ void eval_next_after(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     const DtypeRow *r = dtype_row(t->dtype);
     eval_need(e, id, in[0].type == out[0].type && in[1].type == out[0].type,
               "operands and result must have one type");
-    eval_need(e, id, r->flavour == FF_IEEE && t->dtype != DT_TF32, "not defined on this type");
+    eval_need(e, id, dtype_is_float(t->dtype) && t->dtype != DT_TF32, "not defined on this type");
     const uint8_t *a = in[0].data, *b = in[1].data;
     uint8_t *dst = out[0].data = eval_new(e, out[0].type);
     for (int64_t i = 0; i < t->elems; i++, a += r->bytes, b += r->bytes, dst += r->bytes) {
@@ -222,6 +222,8 @@ void eval_next_after(Eval *e, OpId id, const Tensor *in, Tensor *out) {
             memcpy(dst, b, r->bytes);
         else if (x == 0)
             bits_store(t->dtype, dst, 1 | (y < 0 ? sign_bit : 0));
+        else if (r->flavour == FF_FNUZ && u == (sign_bit | 1) && y > x)
+            bits_store(t->dtype, dst, 0); // there is no -0
         else
             bits_store(t->dtype, dst, (y > x) == (x > 0) ? u + 1 : u - 1);
     }

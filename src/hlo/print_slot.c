@@ -109,7 +109,8 @@ static void field(const Hlo *h, const HloAttr *a, Buf *out) {
 
 static void structure(const Hlo *h, const HloOp *op, const HloStructRow *row, Buf *out) {
     bool channel = row->keys[0] == AK_CHANNEL_ID;
-    buf_printf(out, "%s = #stablehlo.%s<", row->attr, row->mnemonic);
+    const char *dialect = row->keys[0] == AK_LHS_RAGGED_DIMENSIONS ? "chlo" : "stablehlo";
+    buf_printf(out, "%s = #%s.%s<", row->attr, dialect, row->mnemonic);
     bool first = true;
     for (int i = 0; i < HLO_STRUCT_FIELDS && row->keys[i]; i++) {
         const HloAttr *a = hlo_attr(op, row->keys[i]), zero = {.kind = HA_INT};
@@ -270,6 +271,11 @@ static void value(const Hlo *h, HloAttrKey key, const HloAttr *a, Buf *out) {
         accuracy(a, out);
     } else if (a->kind == HA_LIST) {
         list_items(h, key, a, out);
+    } else if (key == AK_OPERAND_SEGMENT_SIZES || key == AK_RESULT_SEGMENT_SIZES) {
+        buf_puts(out, "array<i32");
+        for (uint32_t i = 0; i < a->n; i++)
+            buf_printf(out, "%s%lld", i ? ", " : ": ", (long long)a->ints[i]);
+        buf_puts(out, ">");
     } else if (key == AK_WINDOW_REVERSAL && a->kind == HA_INTS) {
         buf_puts(out, a->n ? "array<i1: " : "array<i1");
         for (uint32_t i = 0; i < a->n; i++)

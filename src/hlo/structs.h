@@ -12,12 +12,12 @@
 #define HLO_STRUCT_FIELDS 7
 typedef struct HloStructRow {
     const char *attr;     // name of the attribute: "dimension_numbers"
-    const char *mnemonic; // behind "#stablehlo.": "gather"
+    const char *mnemonic; // behind "#stablehlo.", or "#chlo." on a chlo op: "gather"
     uint8_t keys[HLO_STRUCT_FIELDS]; // HloAttrKey, in printing order, AK_NONE behind the last
     const char *fields[HLO_STRUCT_FIELDS]; // text name where it is not the slot's own
 } HloStructRow;
 
-#define HLO_STRUCTS 5
+#define HLO_STRUCTS 6
 extern const HloStructRow hlo_struct_rows[HLO_STRUCTS];
 // The row of an op's structured attribute by attribute name, or by a slot that belongs to one.
 const HloStructRow *hlo_struct_by_name(const HloOpRow *op, const char *attr);

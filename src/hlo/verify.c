@@ -48,6 +48,8 @@ static bool may_be_empty(HloAttrKey key) {
     case AK_RHS_COMPONENT_COUNT:
     case AK_NUM_PRIMITIVE_OPERATIONS:
     case AK_ALLOW_IMPRECISE_ACCUMULATION:
+    case AK_SCAN_DIM_SIZE:
+    case AK_RESULT_SEGMENT_SIZES:
         return true;
     default:
         return false;

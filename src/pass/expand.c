@@ -2,25 +2,16 @@
 // expand.c — write rare operations with common ones.
 // needs: values defined before use, known shapes
 // gives: no einsum, unary_einsum or torch_index_select: dot_general, reduce, transpose and gather
-// instead stale: nothing
+// instead; and what expand_more.c says
+// stale: nothing
 //
 // einsum "ab,bc->ca": a letter that only one operand has, and that the result lacks, is summed out
 // of that operand first. Of the others, letters of both operands and the result are batch
 // dimensions, letters of both that the result lacks are contracted. A transpose puts the product's
 // dimensions into the result's order.
+#include "pass/expand.h"
+
 #include <string.h>
-
-#include "pass/walk.h"
-
-typedef VEC(OpId) OpList;
-
-typedef struct Expand {
-    Compile *c;
-    Hlo *h;
-    Walk w;
-    OpList out; // the region's new op list
-    OpId id;    // the op being replaced
-} Expand;
 
 typedef struct Term { // a value with a letter for each dimension
     ValueId v;
@@ -28,17 +19,17 @@ typedef struct Term { // a value with a letter for each dimension
     char letter[OTRN_MAX_RANK];
 } Term;
 
-static ValueId push(Expand *x, OpId id) {
+ValueId expand_push(Expand *x, OpId id) {
     VEC_PUSH(x->c->scratch, &x->out, id);
     walk_grow(&x->w);
     return hlo_at(x->h, id)->results;
 }
 
-static OpId make(Expand *x, HloOpcode code, uint32_t n, const ValueId *in, TypeId type) {
+OpId expand_make(Expand *x, HloOpcode code, uint32_t n, const ValueId *in, TypeId type) {
     return hlo_op(x->h, code, hlo_at(x->h, x->id)->loc, n, in, 1, &type);
 }
 
-static void set_ints(Expand *x, OpId id, HloAttrKey key, const int64_t *v, uint32_t n) {
+void expand_ints(Expand *x, OpId id, HloAttrKey key, const int64_t *v, uint32_t n) {
     *hlo_attr_slot(x->h, id, key) =
         (HloAttr){.kind = HA_INTS, .n = n, .ints = hlo_ints_dup(x->h, v, n)};
 }
@@ -111,18 +102,18 @@ static void convert_to(Expand *x, Term *t, int dtype) {
     if (ty->dtype == dtype)
         return;
     TypeId type = hlo_type_tensor(x->h, dtype, ty->rank, ty->dims);
-    t->v = push(x, make(x, HLO_CONVERT, 1, &t->v, type));
+    t->v = expand_push(x, expand_make(x, HLO_CONVERT, 1, &t->v, type));
 }
 
-static ValueId zero(Expand *x, TypeId scalar) {
+ValueId expand_zero(Expand *x, TypeId scalar) {
     static const uint8_t bytes[16]; // 0 in every type
-    OpId id = make(x, HLO_CONSTANT, 0, NULL, scalar);
+    OpId id = expand_make(x, HLO_CONSTANT, 0, NULL, scalar);
     *hlo_attr_slot(x->h, id, AK_VALUE) =
         (HloAttr){.kind = HA_TENSOR,
                   .type = scalar,
                   .n = (uint32_t)dtype_bytes(hlo_type(x->h, scalar)->dtype),
                   .data = arena_dup(x->h->arena, bytes, sizeof bytes)};
-    return push(x, id);
+    return expand_push(x, id);
 }
 
 // Sums over the letters that are in neither `a` nor `b`.
@@ -140,16 +131,16 @@ static void sum_out(Expand *x, Term *t, const Term *a, const Term *b) {
         return;
     int dtype = hlo_value_type(h, t->v)->dtype;
     TypeId scalar = hlo_type_tensor(h, dtype, 0, NULL), scalars[2] = {scalar, scalar};
-    ValueId in[2] = {t->v, zero(x, scalar)};
-    OpId id = make(x, HLO_REDUCE, 2, in, type_of(x, dtype, &left, t, t));
-    set_ints(x, id, AK_DIMENSIONS, dims, n);
+    ValueId in[2] = {t->v, expand_zero(x, scalar)};
+    OpId id = expand_make(x, HLO_REDUCE, 2, in, type_of(x, dtype, &left, t, t));
+    expand_ints(x, id, AK_DIMENSIONS, dims, n);
     RegionId body = hlo_op_add_region(h, id, 2, scalars);
     ValueId args[2] = {h->regions.at[body].args, h->regions.at[body].args + 1};
-    OpId add = make(x, HLO_ADD, 2, args, scalar);
+    OpId add = expand_make(x, HLO_ADD, 2, args, scalar);
     hlo_region_push(h, body, add);
     ValueId sum = hlo_at(h, add)->results;
     hlo_region_push(h, body, hlo_op(h, HLO_RETURN, hlo_at(h, x->id)->loc, 1, &sum, 0, NULL));
-    left.v = push(x, id);
+    left.v = expand_push(x, id);
     *t = left;
 }
 
@@ -163,9 +154,9 @@ static ValueId put_in_order(Expand *x, const Term *t, const Term *want) {
     if (same)
         return t->v;
     int dtype = hlo_value_type(x->h, t->v)->dtype;
-    OpId id = make(x, HLO_TRANSPOSE, 1, &t->v, type_of(x, dtype, want, t, t));
-    set_ints(x, id, AK_PERMUTATION, perm, (uint32_t)want->n);
-    return push(x, id);
+    OpId id = expand_make(x, HLO_TRANSPOSE, 1, &t->v, type_of(x, dtype, want, t, t));
+    expand_ints(x, id, AK_PERMUTATION, perm, (uint32_t)want->n);
+    return expand_push(x, id);
 }
 
 static Term product(Expand *x, const Term *l, const Term *r, const Term *result) {
@@ -188,17 +179,17 @@ static Term product(Expand *x, const Term *l, const Term *r, const Term *result)
         if (letter_dim(l, r->letter[i]) < 0)
             out.letter[out.n++] = r->letter[i];
     ValueId in[2] = {l->v, r->v};
-    OpId id = make(x, HLO_DOT_GENERAL, 2, in,
+    OpId id = expand_make(x, HLO_DOT_GENERAL, 2, in,
                    type_of(x, hlo_value_type(x->h, result->v)->dtype, &out, l, r));
-    set_ints(x, id, AK_LHS_BATCHING_DIMENSIONS, lb, nb);
-    set_ints(x, id, AK_RHS_BATCHING_DIMENSIONS, rb, nb);
-    set_ints(x, id, AK_LHS_CONTRACTING_DIMENSIONS, lc, nc);
-    set_ints(x, id, AK_RHS_CONTRACTING_DIMENSIONS, rc, nc);
+    expand_ints(x, id, AK_LHS_BATCHING_DIMENSIONS, lb, nb);
+    expand_ints(x, id, AK_RHS_BATCHING_DIMENSIONS, rb, nb);
+    expand_ints(x, id, AK_LHS_CONTRACTING_DIMENSIONS, lc, nc);
+    expand_ints(x, id, AK_RHS_CONTRACTING_DIMENSIONS, rc, nc);
     HloAttr *precision = ARENA_NEWN(x->h->arena, HloAttr, 2);
     precision[0] = precision[1] = (HloAttr){.kind = HA_ENUM, .i = PREC_DEFAULT};
     *hlo_attr_slot(x->h, id, AK_PRECISION_CONFIG) =
         (HloAttr){.kind = HA_LIST, .n = 2, .list = precision};
-    out.v = push(x, id);
+    out.v = expand_push(x, id);
     return out;
 }
 
@@ -245,16 +236,16 @@ static ValueId expand_index_select(Expand *x) {
     }
     if (a.dims[dim] == 0) // nothing to pick from: the specification leaves it open
         hlo_fail(h, x->id, OTRN_UNSUPPORTED, "picks from a dimension of size 0");
-    OpId id = make(x, HLO_GATHER, 2, in, h->values.at[op.results].type);
-    set_ints(x, id, AK_OFFSET_DIMS, offset, n);
-    set_ints(x, id, AK_COLLAPSED_SLICE_DIMS, &dim, 1);
-    set_ints(x, id, AK_START_INDEX_MAP, &dim, 1);
-    set_ints(x, id, AK_OPERAND_BATCHING_DIMS, batch, (uint32_t)nb);
-    set_ints(x, id, AK_START_INDICES_BATCHING_DIMS, batch, (uint32_t)nb);
-    set_ints(x, id, AK_SLICE_SIZES, sizes, a.rank);
+    OpId id = expand_make(x, HLO_GATHER, 2, in, h->values.at[op.results].type);
+    expand_ints(x, id, AK_OFFSET_DIMS, offset, n);
+    expand_ints(x, id, AK_COLLAPSED_SLICE_DIMS, &dim, 1);
+    expand_ints(x, id, AK_START_INDEX_MAP, &dim, 1);
+    expand_ints(x, id, AK_OPERAND_BATCHING_DIMS, batch, (uint32_t)nb);
+    expand_ints(x, id, AK_START_INDICES_BATCHING_DIMS, batch, (uint32_t)nb);
+    expand_ints(x, id, AK_SLICE_SIZES, sizes, a.rank);
     *hlo_attr_slot(h, id, AK_INDEX_VECTOR_DIM) = (HloAttr){.kind = HA_INT, .i = index.rank};
     *hlo_attr_slot(h, id, AK_INDICES_ARE_SORTED) = (HloAttr){.kind = HA_BOOL, .i = 0};
-    return push(x, id);
+    return expand_push(x, id);
 }
 
 // --- the pass
@@ -280,8 +271,8 @@ static void expand_region(Expand *x, RegionId r) {
             made = expand_index_select(x);
         if (made)
             walk_replace(&x->w, op.results, made);
-        else
-            push(x, id);
+        else if (!expand_more(x))
+            expand_push(x, id);
     }
     h->regions.at[r].ops.n = 0;
     for (uint32_t i = 0; i < x->out.n; i++)
@@ -293,4 +284,5 @@ void pass_expand(Compile *c) {
     Expand x = {.c = c, .h = c->hlo};
     walk_init(&x.w, c);
     expand_region(&x, hlo_main(c->hlo)->body);
+    hlo_keep_only(c->hlo, hlo_main(c->hlo));
 }

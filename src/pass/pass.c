@@ -2,6 +2,7 @@
 // pass.c — the list of graph passes and the walk they share.
 #include "pass/pass.h"
 
+#include "pass/expand.h"
 #include "pass/walk.h"
 
 const PassRow pass_rows[] = {
@@ -24,6 +25,35 @@ void pass_settle(Compile *c) {
         pass_shapes(c);
     }
     pass_quant(c);
+    if (expand_needed(c->hlo)) {
+        pass_inline(c);
+        pass_expand(c);
+    }
+}
+
+bool pass_rewrites(HloOpcode code) {
+    switch (code) {
+    case HLO_AFTER_ALL: // tokens order nothing in a program that runs in order
+    case HLO_CREATE_TOKEN:
+    case HLO_ASYNC_START:
+    case HLO_ASYNC_DONE:
+    case HLO_CALL:
+    case HLO_COMPOSITE:
+    case HLO_CROSS_REPLICA_SUM:
+    case HLO_GET_TUPLE_ELEMENT:
+    case HLO_TUPLE:
+    case HLO_INTERPRETER_PRINT:
+    case HLO_INTERPRETER_PROBE:
+    case HLO_EINSUM:
+    case HLO_UNARY_EINSUM:
+    case HLO_TORCH_INDEX_SELECT:
+    case HLO_SET_DIMENSION_SIZE:
+    case HLO_UNIFORM_QUANTIZE:
+    case HLO_UNIFORM_DEQUANTIZE:
+        return true;
+    default:
+        return expand_rewrites(code);
+    }
 }
 
 void walk_init(Walk *w, Compile *c) {

@@ -27,6 +27,8 @@ bool pass_bind(Hlo *h, const otrn_type *types, const void *const *values, size_t
 void pass_settle(Compile *c);
 
 uint32_t spmd_partitions(const Hlo *h); // devices the module is written for (spmd/spmd.c)
+// True for ops that the passes write as others, so that nothing behind them meets one.
+bool pass_rewrites(HloOpcode code);
 
 extern const PassRow pass_rows[];
 extern const int pass_count;

@@ -9,6 +9,7 @@
 // known are evaluated on the way, and an op that takes its shape as an operand becomes the op that
 // has it as an attribute. Loops: a carried value keeps the shape it enters with, and its elements
 // when the body hands it on untouched. Branches: when the choice is known, only that one is left.
+#include "pass/expand.h"
 #include "pass/shapes.h"
 
 #include <string.h>
@@ -360,7 +361,8 @@ void pass_shapes(Compile *c) {
         check_region(&s, f->body);
         set_signature(h, f);
     }
-    hlo_keep_only(h, f); // inline may have left functions for custom calls
+    if (!expand_needed(h))
+        hlo_keep_only(h, f); // inline may have left functions for custom calls
     if (needed)
         hlo_verify(h); // sizes that came with the inputs may not fit each other
 }

@@ -287,6 +287,30 @@ static void form_composite(TextRead *p, TextOp *o) {
     text_op_types(p, o);
 }
 
+// scan(%a, %b) inits (%c) dimension=0 attributes {…} {region} : …
+static void form_scan(TextRead *p, TextOp *o) {
+    uint32_t base = p->vals.n;
+    operands_in_parens(p);
+    int64_t sizes[2] = {p->vals.n - base};
+    text_need_word(p, "inits");
+    operands_in_parens(p);
+    sizes[1] = p->vals.n - base - sizes[0];
+    text_op_make(p, o, base);
+    HloAttr segments = {.kind = HA_INTS, .n = 2, .ints = hlo_ints_dup(p->h, sizes, 2)};
+    text_slot_set(p, o->id, AK_OPERAND_SEGMENT_SIZES, segments);
+    text_need_word(p, "dimension");
+    text_need(p, '=');
+    text_slot_word(p, o->id, AK_DIMENSION);
+    if (text_eat_word(p, "attributes"))
+        text_op_dict(p, o);
+    text_region(p, o->id);
+    text_op_dict(p, o);
+    text_op_types(p, o);
+    int64_t outputs[2] = {hlo_at(p->h, o->id)->nresults - sizes[1], sizes[1]};
+    segments.ints = hlo_ints_dup(p->h, outputs, 2);
+    text_slot_set(p, o->id, AK_RESULT_SEGMENT_SIZES, segments);
+}
+
 // sdy.sharding_constraint %x <@mesh, […]> : T; the sharding is carried along as text
 static void form_sdy(TextRead *p, TextOp *o) {
     uint32_t base = p->vals.n;
@@ -560,6 +584,9 @@ void text_form(TextRead *p, TextOp *o) {
         break;
     case HLO_REDUCE:
         form_reduce(p, o);
+        break;
+    case HLO_CHLO_SCAN:
+        form_scan(p, o);
         break;
     case HLO_SDY_SHARDING_CONSTRAINT:
     case HLO_SDY_RESHARD:

@@ -43,7 +43,7 @@ static HloAttr enum_value(TextRead *p, HloAttrKey key) {
         text_need(p, '#');
         Span name = text_suffix_id(p, "an attribute name");
         text_need(p, '<');
-        if (span_is(name, "stablehlo"))
+        if (span_is(name, "stablehlo") || span_is(name, "chlo"))
             text_ident(p, "the name of an enum"); // the slot tells which one it must be
         a = attr_enum(enum_word(p, key));
         text_need(p, '>');
@@ -139,8 +139,10 @@ static void struct_head(TextRead *p, const char *want) {
     const char *at = p->at;
     text_need(p, '#');
     Span name = text_suffix_id(p, "an attribute name");
-    if (name.n < 10 || memcmp(name.s, "stablehlo.", 10) ||
-        !span_is((Span){name.s + 10, name.n - 10}, want))
+    const char *dot = memchr(name.s, '.', name.n);
+    size_t head = dot ? (size_t)(dot - name.s) : 0;
+    bool known = span_is((Span){name.s, head}, "stablehlo") || span_is((Span){name.s, head}, "chlo");
+    if (!known || !span_is((Span){dot + 1, name.n - head - 1}, want))
         text_fail(p, at, OTRN_PARSE, "expected #stablehlo.%s<…>, found '#%.*s'", want, (int)name.n,
                   name.s);
 }
@@ -541,6 +543,11 @@ static HloAttr default_of(TextRead *p, const HloOp *op, HloAttrKey key) {
     case AK_KNOWN_EXPANDING_DIMENSIONS:
     case AK_KNOWN_NONEXPANDING_DIMENSIONS:
         return (HloAttr){.kind = HA_INTS};
+    case AK_BROADCAST_DIMENSIONS:
+        return hlo_row(op)->dialect == HD_CHLO ? (HloAttr){.kind = HA_INTS} : (HloAttr){0};
+    case AK_IS_ASSOCIATIVE:
+    case AK_IS_REVERSE:
+        return (HloAttr){.kind = HA_BOOL};
     case AK_SOURCE_TARGET_PAIRS:
         return op->code == HLO_COLLECTIVE_PERMUTE ? (HloAttr){0}
                                                   : (HloAttr){.kind = HA_INTS2, .cols = 2};

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "chip/chip.h"
 #include "clock/clock.h"
 #include "hlo/eval.h"
 #include "isa/isa.h"
@@ -47,18 +48,33 @@ static void info_passes(Tool *t) {
         printf("%-12s %s\n", pass_rows[i].name, pass_rows[i].purpose);
 }
 
+// How an op gets onto the chip: a kernel of GpSimd, branches, other ops or data in its place; or not.
+static const char *chip_way(HloOpcode code) {
+    if (code == HLO_DOT || code == HLO_DOT_GENERAL)
+        return "tensor engine, kernel";
+    if (hlo_op_rows[code].cls == HC_CTRL || code == HLO_RETURN)
+        return "branches";
+    if (code == HLO_CONSTANT)
+        return "data";
+    if (code == HLO_INTERPRETER_RUN_PARALLEL)
+        return "a program for each device";
+    return pass_rewrites(code) ? "other ops" : gp_has(code) ? "kernel" : "no";
+}
+
 static void info_ops(Tool *t) {
     static const char *const classes[] = {"elementwise", "elementwise", "elementwise", "move",
                                           "reduce",      "dot",         "control",     "collective",
                                           "meta",        "other"};
     _Static_assert(sizeof classes / sizeof *classes == HC_MISC + 1, "one name per class");
     (void)t;
-    printf("%-44s %-12s %s\n", "op", "class", "evaluator");
+    printf("%-44s %-12s %-10s %s\n", "op", "class", "evaluator", "chip");
     for (int i = HLO_NONE + 1; i < HLO_OPCODE_COUNT; i++) {
         const HloOpRow *row = &hlo_op_rows[i];
         char name[96];
         snprintf(name, sizeof name, "%s.%s", hlo_dialect_names[row->dialect], row->name);
-        printf("%-44s %-12s %s\n", name, classes[row->cls], eval_has((HloOpcode)i) ? "yes" : "no");
+        bool evaluated = eval_has((HloOpcode)i) || pass_rewrites((HloOpcode)i);
+        printf("%-44s %-12s %-10s %s\n", name, classes[row->cls], evaluated ? "yes" : "no",
+               chip_way((HloOpcode)i));
     }
 }
 

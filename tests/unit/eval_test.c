@@ -449,7 +449,7 @@ static void test_eval_op(void) {
         Tensor in[2] = {{t, &x}, {t, &y}}, out = {0};
         ok = eval_op(h, &a, add, in, &out) && *(float *)out.data == 3.75f &&
              !eval_op(h, &a, call, in, &out);
-        ok = ok && eval_has(HLO_ADD) && !eval_has(HLO_RNG);
+        ok = ok && eval_has(HLO_ADD) && !eval_has(HLO_NONE);
     }
     result("eval_op folds one op", ok, ctx.err.text);
     arena_fini(&a);

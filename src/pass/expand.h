@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// expand.h — what the files of the expand pass share.
+#ifndef OTRN_PASS_EXPAND_H
+#define OTRN_PASS_EXPAND_H
+
+#include "pass/walk.h"
+
+typedef VEC(OpId) OpList;
+
+typedef struct Expand {
+    Compile *c;
+    Hlo *h;
+    Walk w;
+    OpList out; // the region's new op list
+    OpId id;    // the op being replaced
+} Expand;
+
+ValueId expand_push(Expand *x, OpId id); // into the list; its first result
+OpId expand_make(Expand *x, HloOpcode code, uint32_t n, const ValueId *in, TypeId type);
+void expand_ints(Expand *x, OpId id, HloAttrKey key, const int64_t *v, uint32_t n);
+ValueId expand_zero(Expand *x, TypeId scalar);
+
+// expand_more.c: replaces x->id and its results; false when it stays.
+bool expand_more(Expand *x);
+bool expand_rewrites(HloOpcode code); // ops it always replaces
+// True when the program has an op that only this pass knows to evaluate.
+bool expand_needed(const Hlo *h);
+
+#endif

@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: Apache-2.0
+// expand_more.c — more rare operations, written with common ones.
+//
+//   rng NORMAL          uniform numbers through erf_inv (hlo/eval_rng.c has the formula)
+//   @ApproxTopK         a stable sort with the function it names, and the first elements: exact, so
+//                       every recall target is met
+//   chlo.scan           a while loop over the slices of its inputs
+//   chlo.ragged_dot     dot_general of the left side with all rows outside a group set to zero, for each group
+//   chlo.broadcast_*    the operands broadcast to the result's shape, then the op of that name
+#include "pass/expand.h"
+
+#include <string.h>
+
+static void replace_result(Expand *x, uint32_t i, ValueId by) {
+    walk_replace(&x->w, hlo_at(x->h, x->id)->results + i, by);
+}
+
+static TypeId value_type(const Expand *x, ValueId v) { return x->h->values.at[v].type; }
+
+static TypeId with_dtype(Expand *x, TypeId shape, int dtype) {
+    const HloType *t = hlo_type(x->h, shape);
+    return hlo_type_tensor(x->h, dtype, t->rank, t->dims);
+}
+
+static ValueId constant(Expand *x, int dtype, double v) {
+    TypeId scalar = hlo_type_tensor(x->h, dtype, 0, NULL);
+    uint8_t bytes[16] = {0};
+    if (dtype_is_float(dtype))
+        dtype_from_f64(dtype, bytes, v);
+    else
+        dtype_from_i64(dtype, bytes, (int64_t)v);
+    OpId id = expand_make(x, HLO_CONSTANT, 0, NULL, scalar);
+    *hlo_attr_slot(x->h, id, AK_VALUE) = (HloAttr){.kind = HA_TENSOR, .type = scalar,
+                                                   .n = (uint32_t)dtype_bytes(dtype),
+                                                   .data = arena_dup(x->h->arena, bytes, sizeof bytes)};
+    return expand_push(x, id);
+}
+
+static ValueId unary(Expand *x, HloOpcode code, ValueId a, TypeId type) {
+    return expand_push(x, expand_make(x, code, 1, &a, type));
+}
+
+static ValueId binary(Expand *x, HloOpcode code, ValueId a, ValueId b) {
+    return expand_push(x, expand_make(x, code, 2, (ValueId[]){a, b}, value_type(x, a)));
+}
+
+static ValueId convert(Expand *x, ValueId v, int dtype) {
+    TypeId type = with_dtype(x, value_type(x, v), dtype);
+    return type == value_type(x, v) ? v : unary(x, HLO_CONVERT, v, type);
+}
+
+static ValueId broadcast(Expand *x, ValueId v, TypeId type, const int64_t *dims, uint32_t n) {
+    OpId id = expand_make(x, HLO_BROADCAST_IN_DIM, 1, &v, type);
+    expand_ints(x, id, AK_BROADCAST_DIMENSIONS, dims, n);
+    return expand_push(x, id);
+}
+
+static ValueId compare(Expand *x, int direction, ValueId a, ValueId b) {
+    OpId id = expand_make(x, HLO_COMPARE, 2, (ValueId[]){a, b}, with_dtype(x, value_type(x, a), DT_I1));
+    *hlo_attr_slot(x->h, id, AK_COMPARISON_DIRECTION) = (HloAttr){.kind = HA_ENUM, .i = direction};
+    *hlo_attr_slot(x->h, id, AK_COMPARE_TYPE) = (HloAttr){.kind = HA_ENUM, .i = CMPT_NOTYPE};
+    return expand_push(x, id);
+}
+
+static ValueId iota(Expand *x, TypeId type, int64_t dim) {
+    OpId id = expand_make(x, HLO_IOTA, 0, NULL, type);
+    *hlo_attr_slot(x->h, id, AK_IOTA_DIMENSION) = (HloAttr){.kind = HA_INT, .i = dim};
+    return expand_push(x, id);
+}
+
+// Ops made from here on go to a region: hold the list, then give it to the region.
+static OpList list_begin(Expand *x) {
+    OpList outer = x->out;
+    x->out = (OpList){0};
+    return outer;
+}
+
+static void list_end(Expand *x, RegionId r, OpList outer, const ValueId *results, uint32_t n) {
+    for (uint32_t i = 0; i < x->out.n; i++)
+        hlo_region_push(x->h, r, x->out.at[i]);
+    hlo_region_push(x->h, r, hlo_op(x->h, HLO_RETURN, hlo_at(x->h, x->id)->loc, n, results, 0, NULL));
+    x->out = outer;
+}
+
+// --- rng -----------------------------------------------------------------------------------------
+
+static bool expand_normal(Expand *x) {
+    HloOp op = *hlo_at(x->h, x->id);
+    if (hlo_int(&op, AK_RNG_DISTRIBUTION, 0) != RNGDIST_NORMAL)
+        return false;
+    TypeId type = value_type(x, op.results);
+    int dtype = hlo_type(x->h, type)->dtype, wide = dtype == DT_F64 ? DT_F64 : DT_F32;
+    TypeId wide_type = with_dtype(x, type, wide);
+    ValueId a = hlo_operand(x->h, &op, 0), b = hlo_operand(x->h, &op, 1);
+    ValueId low = constant(x, wide, wide == DT_F64 ? -1 + 0x1p-53 : -1 + 0x1p-24);
+    ValueId in[3] = {low, constant(x, wide, 1), hlo_operand(x->h, &op, 2)};
+    OpId draw = expand_make(x, HLO_RNG, 3, in, wide_type);
+    *hlo_attr_slot(x->h, draw, AK_RNG_DISTRIBUTION) = (HloAttr){.kind = HA_ENUM, .i = RNGDIST_UNIFORM};
+    ValueId z = unary(x, HLO_CHLO_ERF_INV, expand_push(x, draw), wide_type);
+    z = binary(x, HLO_MULTIPLY, z, broadcast(x, constant(x, wide, 1.4142135623730951), wide_type, NULL, 0));
+    z = binary(x, HLO_MULTIPLY, z, broadcast(x, convert(x, b, wide), wide_type, NULL, 0));
+    z = binary(x, HLO_ADD, z, broadcast(x, convert(x, a, wide), wide_type, NULL, 0));
+    replace_result(x, 0, convert(x, z, dtype));
+    return true;
+}
+
+// --- top k by a function ---------------------------------------------------------------------------
+
+static int64_t config_int(const HloOp *op, const char *name, int64_t absent) {
+    const HloNamed *d = hlo_named_find(op->extra, op->nextra, "mhlo.backend_config");
+    const HloAttr *dict = d ? &d->value : hlo_attr(op, AK_BACKEND_CONFIG);
+    if (!dict || dict->kind != HA_DICT)
+        return absent;
+    const HloNamed *n = hlo_named_find(dict->dict, dict->n, name);
+    return n && n->value.kind == HA_INT ? n->value.i : absent;
+}
+
+static ValueId first_elements(Expand *x, ValueId v, TypeId type) {
+    static const int64_t zeros[OTRN_MAX_RANK];
+    int64_t ones[OTRN_MAX_RANK];
+    const HloType *t = hlo_type(x->h, type);
+    for (int d = 0; d < t->rank; d++)
+        ones[d] = 1;
+    OpId id = expand_make(x, HLO_SLICE, 1, &v, type);
+    expand_ints(x, id, AK_START_INDICES, zeros, t->rank);
+    expand_ints(x, id, AK_LIMIT_INDICES, hlo_type(x->h, type)->dims, t->rank);
+    expand_ints(x, id, AK_STRIDES, ones, t->rank);
+    return expand_push(x, id);
+}
+
+static bool expand_approx_top_k(Expand *x) {
+    Hlo *h = x->h;
+    HloOp op = *hlo_at(h, x->id);
+    const HloAttr *list = hlo_attr(&op, AK_CALLED_COMPUTATIONS);
+    uint32_t n = op.nresults;
+    if (!n || op.noperands != 2 * n || !list || list->kind != HA_LIST || list->n != 1)
+        return false;
+    const HloFunc *f = list->list[0].kind == HA_SYM ? hlo_func_find(h, list->list[0].s) : NULL;
+    if (!f || !f->body || h->regions.at[f->body].nargs != 2 * n)
+        return false;
+    const HloType *in = hlo_value_type(h, hlo_operand(h, &op, 0)), *out = hlo_value_type(h, op.results);
+    if (in->rank != out->rank || !in->rank)
+        return false;
+    int64_t axis = config_int(&op, "reduction_dim", in->rank - 1);
+    axis += axis < 0 ? in->rank : 0;
+    for (int d = 0; d < in->rank; d++)
+        if (out->dims[d] != in->dims[d] && (d != axis || out->dims[d] > in->dims[d]))
+            return false;
+    ValueId *operands = ARENA_NEWN(x->c->scratch, ValueId, n);
+    TypeId *types = ARENA_NEWN(x->c->scratch, TypeId, 2 * n);
+    for (uint32_t i = 0; i < n; i++) {
+        operands[i] = hlo_operand(h, &op, i);
+        types[i] = value_type(x, operands[i]);
+    }
+    OpId sort = hlo_op(h, HLO_SORT, op.loc, n, operands, n, types);
+    *hlo_attr_slot(h, sort, AK_DIMENSION) = (HloAttr){.kind = HA_INT, .i = axis};
+    *hlo_attr_slot(h, sort, AK_IS_STABLE) = (HloAttr){.kind = HA_BOOL, .i = 1};
+    for (uint32_t i = 0; i < 2 * n; i++)
+        types[i] = h->values.at[h->regions.at[f->body].args + i].type;
+    inline_body(x->c, f, hlo_op_add_region(h, sort, 2 * n, types));
+    ValueId sorted = expand_push(x, sort);
+    for (uint32_t i = 0; i < n; i++)
+        replace_result(x, i, first_elements(x, sorted + i, value_type(x, op.results + i)));
+    return true;
+}
+
+// --- chlo.scan -----------------------------------------------------------------------------------
+
+typedef struct Scan {
+    HloOp op;
+    uint32_t ninputs, ncarries, noutputs;
+    int64_t axis, size;
+    bool reverse;
+    RegionId body;
+} Scan;
+
+static void scan_read(Expand *x, Scan *s) {
+    Hlo *h = x->h;
+    s->op = *hlo_at(h, x->id);
+    uint32_t n;
+    const int64_t *segments = hlo_ints(&s->op, AK_OPERAND_SEGMENT_SIZES, &n);
+    s->ninputs = n == 2 ? (uint32_t)segments[0] : s->op.noperands;
+    if (n != 2 || segments[0] < 0 || segments[1] < 0 || segments[0] + segments[1] != s->op.noperands ||
+        s->op.nresults < segments[1] || s->op.nregions != 1)
+        hlo_fail(h, x->id, OTRN_VERIFY, "operandSegmentSizes do not fit its operands and results");
+    s->ncarries = (uint32_t)segments[1];
+    s->noutputs = s->op.nresults - s->ncarries;
+    s->axis = hlo_int(&s->op, AK_DIMENSION, 0);
+    s->reverse = hlo_int(&s->op, AK_IS_REVERSE, 0);
+    s->size = hlo_int(&s->op, AK_SCAN_DIM_SIZE, -1);
+    s->body = h->op_regions.at[s->op.regions];
+    for (uint32_t i = 0; i < s->ninputs + s->noutputs; i++) {
+        ValueId v = i < s->ninputs ? hlo_operand(h, &s->op, i) : s->op.results + (i - s->ninputs);
+        const HloType *t = hlo_value_type(h, v);
+        if (t->kind != HT_TENSOR || s->axis < 0 || s->axis >= t->rank ||
+            (s->size >= 0 && t->dims[s->axis] != s->size))
+            hlo_fail(h, x->id, OTRN_VERIFY, "inputs and outputs have one size along the scanned dimension");
+        s->size = t->dims[s->axis];
+    }
+    const HloRegion *r = &h->regions.at[s->body];
+    if (s->size < 0 || r->nargs != s->op.noperands ||
+        hlo_at(h, r->ops.at[r->ops.n - 1])->noperands != s->op.nresults)
+        hlo_fail(h, x->id, OTRN_VERIFY, "its region does not fit its operands and results");
+}
+
+// Starts of a slice along the axis: zeros, and `at` there.
+static void slice_starts(Expand *x, const Scan *s, int rank, ValueId at, ValueId zero, ValueId *starts) {
+    (void)x;
+    for (int d = 0; d < rank; d++)
+        starts[d] = d == s->axis ? at : zero;
+}
+
+static ValueId scan_slice(Expand *x, const Scan *s, ValueId v, ValueId at, ValueId zero) {
+    HloType t = *hlo_value_type(x->h, v);
+    int64_t sizes[OTRN_MAX_RANK], left[OTRN_MAX_RANK];
+    int rank = 0;
+    for (int d = 0; d < t.rank; d++) {
+        sizes[d] = d == s->axis ? 1 : t.dims[d];
+        if (d != s->axis)
+            left[rank++] = t.dims[d];
+    }
+    ValueId in[OTRN_MAX_RANK + 1] = {v};
+    slice_starts(x, s, t.rank, at, zero, in + 1);
+    OpId id = expand_make(x, HLO_DYNAMIC_SLICE, (uint32_t)t.rank + 1, in,
+                          hlo_type_tensor(x->h, t.dtype, t.rank, sizes));
+    expand_ints(x, id, AK_SLICE_SIZES, sizes, t.rank);
+    return unary(x, HLO_RESHAPE, expand_push(x, id), hlo_type_tensor(x->h, t.dtype, rank, left));
+}
+
+static ValueId scan_update(Expand *x, const Scan *s, ValueId into, ValueId slice, ValueId at, ValueId zero) {
+    HloType t = *hlo_value_type(x->h, into);
+    int64_t sizes[OTRN_MAX_RANK];
+    for (int d = 0; d < t.rank; d++)
+        sizes[d] = d == s->axis ? 1 : t.dims[d];
+    ValueId in[OTRN_MAX_RANK + 2] = {into};
+    in[1] = unary(x, HLO_RESHAPE, slice, hlo_type_tensor(x->h, t.dtype, t.rank, sizes));
+    slice_starts(x, s, t.rank, at, zero, in + 2);
+    return expand_push(x, expand_make(x, HLO_DYNAMIC_UPDATE_SLICE, (uint32_t)t.rank + 2, in,
+                                      value_type(x, into)));
+}
+
+// args: the counter, the outputs so far, the carries.
+static void scan_body(Expand *x, const Scan *s, RegionId to, ValueId *results) {
+    Hlo *h = x->h;
+    ValueId args = h->regions.at[to].args, body_args = h->regions.at[s->body].args;
+    ValueId one = constant(x, DT_I64, 1), zero = constant(x, DT_I64, 0);
+    ValueId at = s->reverse ? binary(x, HLO_SUBTRACT, constant(x, DT_I64, (double)(s->size - 1)), args) : args;
+    for (uint32_t i = 0; i < s->ninputs; i++)
+        walk_replace(&x->w, body_args + i, scan_slice(x, s, hlo_operand(h, &s->op, i), at, zero));
+    for (uint32_t i = 0; i < s->ncarries; i++)
+        walk_replace(&x->w, body_args + s->ninputs + i, args + 1 + s->noutputs + i);
+    walk_region(&x->w, s->body);
+    uint32_t n = h->regions.at[s->body].ops.n;
+    for (uint32_t i = 0; i + 1 < n; i++)
+        expand_push(x, h->regions.at[s->body].ops.at[i]);
+    HloOp ret = *hlo_at(h, h->regions.at[s->body].ops.at[n - 1]);
+    results[0] = binary(x, HLO_ADD, args, one);
+    for (uint32_t i = 0; i < s->noutputs; i++)
+        results[1 + i] = scan_update(x, s, args + 1 + i, hlo_operand(h, &ret, i), at, zero);
+    for (uint32_t i = 0; i < s->ncarries; i++)
+        results[1 + s->noutputs + i] = hlo_operand(h, &ret, s->noutputs + i);
+}
+
+static bool expand_scan(Expand *x) {
+    Hlo *h = x->h;
+    Scan s;
+    scan_read(x, &s);
+    uint32_t n = 1 + s.op.nresults;
+    ValueId *init = ARENA_NEWN(x->c->scratch, ValueId, n), *results = ARENA_NEWN(x->c->scratch, ValueId, n);
+    TypeId *types = ARENA_NEWN(x->c->scratch, TypeId, n);
+    init[0] = constant(x, DT_I64, 0);
+    for (uint32_t i = 0; i < s.noutputs; i++) {
+        TypeId type = value_type(x, s.op.results + i);
+        ValueId zero = expand_zero(x, hlo_type_tensor(h, hlo_type(h, type)->dtype, 0, NULL));
+        init[1 + i] = broadcast(x, zero, type, NULL, 0);
+    }
+    for (uint32_t i = 0; i < s.ncarries; i++)
+        init[1 + s.noutputs + i] = hlo_operand(h, &s.op, s.ninputs + i);
+    for (uint32_t i = 0; i < n; i++)
+        types[i] = value_type(x, init[i]);
+    OpId loop = hlo_op(h, HLO_WHILE, s.op.loc, n, init, n, types);
+    RegionId cond = hlo_op_add_region(h, loop, n, types), body = hlo_op_add_region(h, loop, n, types);
+    walk_grow(&x->w);
+    OpList outer = list_begin(x);
+    ValueId go = compare(x, CMP_LT, h->regions.at[cond].args, constant(x, DT_I64, (double)s.size));
+    list_end(x, cond, outer, &go, 1);
+    outer = list_begin(x);
+    scan_body(x, &s, body, results);
+    list_end(x, body, outer, results, n);
+    ValueId out = expand_push(x, loop);
+    for (uint32_t i = 0; i < s.op.nresults; i++)
+        replace_result(x, i, out + 1 + i);
+    return true;
+}
+
+// --- chlo.ragged_dot -------------------------------------------------------------------------------
+
+typedef struct Ragged {
+    HloOp op;
+    const int64_t *lb, *rb, *lc, *rc, *ragged, *group;
+    uint32_t nb, nrb, nc, nrc, nragged, ngroup;
+} Ragged;
+
+static bool among(const int64_t *v, uint32_t n, int64_t x) {
+    for (uint32_t i = 0; i < n; i++)
+        if (v[i] == x)
+            return true;
+    return false;
+}
+
+static void ragged_read(Expand *x, Ragged *r) {
+    r->op = *hlo_at(x->h, x->id);
+    r->lb = hlo_ints(&r->op, AK_LHS_BATCHING_DIMENSIONS, &r->nb);
+    r->rb = hlo_ints(&r->op, AK_RHS_BATCHING_DIMENSIONS, &r->nrb);
+    r->lc = hlo_ints(&r->op, AK_LHS_CONTRACTING_DIMENSIONS, &r->nc);
+    r->rc = hlo_ints(&r->op, AK_RHS_CONTRACTING_DIMENSIONS, &r->nrc);
+    r->ragged = hlo_ints(&r->op, AK_LHS_RAGGED_DIMENSIONS, &r->nragged);
+    r->group = hlo_ints(&r->op, AK_RHS_GROUP_DIMENSIONS, &r->ngroup);
+    const HloType *l = hlo_value_type(x->h, hlo_operand(x->h, &r->op, 0));
+    const HloType *g = hlo_value_type(x->h, hlo_operand(x->h, &r->op, 2));
+    bool ok = r->nragged == 1 && r->ngroup <= 1 && r->ragged[0] >= 0 && r->ragged[0] < l->rank &&
+              r->nb == r->nrb && r->nc == r->nrc && g->rank >= 1 && l->rank < OTRN_MAX_RANK;
+    for (uint32_t i = 0; i < r->nb && ok; i++)
+        ok = r->lb[i] >= 0 && r->lb[i] < l->rank;
+    if (!ok)
+        hlo_fail(x->h, x->id, OTRN_VERIFY, "its dimension numbers do not fit its operands");
+    if (g->rank != 1 && (uint32_t)g->rank != r->nb + 1)
+        hlo_fail(x->h, x->id, OTRN_UNSUPPORTED, "group sizes that differ along more than batch dimensions");
+}
+
+// Sums of the group sizes up to and with each group: [.., g].
+static ValueId group_ends(Expand *x, ValueId sizes) {
+    Hlo *h = x->h;
+    HloType t = *hlo_value_type(h, sizes);
+    int64_t dims[OTRN_MAX_RANK], map[OTRN_MAX_RANK], last = t.rank;
+    for (int d = 0; d < t.rank; d++)
+        dims[d] = t.dims[d], map[d] = d == t.rank - 1 ? last : d;
+    dims[last] = t.dims[t.rank - 1];
+    TypeId square = hlo_type_tensor(h, t.dtype, t.rank + 1, dims); // [.., g, g']
+    TypeId scalar = hlo_type_tensor(h, t.dtype, 0, NULL), scalars[2] = {scalar, scalar};
+    ValueId upto = compare(x, CMP_LE, iota(x, square, last), iota(x, square, last - 1));
+    ValueId zero = expand_zero(x, scalar), wide = broadcast(x, sizes, square, map, t.rank);
+    ValueId in[3] = {upto, wide, broadcast(x, zero, square, NULL, 0)};
+    ValueId kept = expand_push(x, expand_make(x, HLO_SELECT, 3, in, square));
+    OpId sum = expand_make(x, HLO_REDUCE, 2, (ValueId[]){kept, zero}, value_type(x, sizes));
+    expand_ints(x, sum, AK_DIMENSIONS, &last, 1);
+    RegionId body = hlo_op_add_region(h, sum, 2, scalars);
+    ValueId args = h->regions.at[body].args;
+    walk_grow(&x->w);
+    OpList outer = list_begin(x);
+    ValueId total = binary(x, HLO_ADD, args, args + 1);
+    list_end(x, body, outer, &total, 1);
+    return expand_push(x, sum);
+}
+
+// The left side once for each group, [g, lhs…], zero outside the group's part of the ragged dimension.
+static ValueId left_by_group(Expand *x, const Ragged *r) {
+    Hlo *h = x->h;
+    ValueId lhs = hlo_operand(h, &r->op, 0), sizes = hlo_operand(h, &r->op, 2);
+    HloType l = *hlo_value_type(h, lhs), g = *hlo_value_type(h, sizes);
+    int64_t dims[OTRN_MAX_RANK], map[OTRN_MAX_RANK], size_map[OTRN_MAX_RANK];
+    dims[0] = g.dims[g.rank - 1];
+    for (int d = 0; d < l.rank; d++)
+        dims[d + 1] = l.dims[d], map[d] = d + 1;
+    for (int d = 0; d < g.rank; d++)
+        size_map[d] = d == g.rank - 1 ? 0 : r->lb[d] + 1;
+    TypeId type = hlo_type_tensor(h, l.dtype, l.rank + 1, dims);
+    TypeId counts = hlo_type_tensor(h, g.dtype, l.rank + 1, dims);
+    ValueId end = group_ends(x, sizes), begin = binary(x, HLO_SUBTRACT, end, sizes);
+    ValueId at = iota(x, counts, r->ragged[0] + 1);
+    ValueId after = compare(x, CMP_GE, at, broadcast(x, begin, counts, size_map, g.rank));
+    ValueId before = compare(x, CMP_LT, at, broadcast(x, end, counts, size_map, g.rank));
+    ValueId zero = expand_zero(x, hlo_type_tensor(h, l.dtype, 0, NULL));
+    ValueId in[3] = {binary(x, HLO_AND, after, before), broadcast(x, lhs, type, map, l.rank),
+                     broadcast(x, zero, type, NULL, 0)};
+    return expand_push(x, expand_make(x, HLO_SELECT, 3, in, type));
+}
+
+static OpId ragged_product(Expand *x, const Ragged *r, ValueId lhs, int shift, bool sum_groups, TypeId type) {
+    int64_t lb[OTRN_MAX_RANK], lc[OTRN_MAX_RANK], rc[OTRN_MAX_RANK];
+    uint32_t n = 0;
+    ValueId in[2] = {lhs, hlo_operand(x->h, &r->op, 1)};
+    OpId dot = expand_make(x, HLO_DOT_GENERAL, 2, in, type);
+    for (uint32_t i = 0; i < r->nb; i++)
+        lb[i] = r->lb[i] + shift;
+    if (sum_groups)
+        lc[n] = 0, rc[n++] = r->group[0];
+    for (uint32_t i = 0; i < r->nc; i++)
+        lc[n] = r->lc[i] + shift, rc[n++] = r->rc[i];
+    expand_ints(x, dot, AK_LHS_BATCHING_DIMENSIONS, lb, r->nb);
+    expand_ints(x, dot, AK_RHS_BATCHING_DIMENSIONS, r->rb, r->nb);
+    expand_ints(x, dot, AK_LHS_CONTRACTING_DIMENSIONS, lc, n);
+    expand_ints(x, dot, AK_RHS_CONTRACTING_DIMENSIONS, rc, n);
+    const HloAttr *precision = hlo_attr(&r->op, AK_PRECISION_CONFIG);
+    static const HloAttr plain[2] = {{.kind = HA_ENUM}, {.kind = HA_ENUM}};
+    *hlo_attr_slot(x->h, dot, AK_PRECISION_CONFIG) =
+        precision && precision->n == 2 ? *precision : (HloAttr){.kind = HA_LIST, .n = 2, .list = plain};
+    return dot;
+}
+
+static bool expand_ragged_dot(Expand *x) {
+    Ragged r;
+    ragged_read(x, &r);
+    TypeId type = value_type(x, r.op.results);
+    HloType t = *hlo_type(x->h, type);
+    if (among(r.lb, r.nb, r.ragged[0])) { // groups of batches: each batch has its own right side already
+        replace_result(x, 0, expand_push(x, ragged_product(x, &r, hlo_operand(x->h, &r.op, 0), 0, false, type)));
+        return true;
+    }
+    ValueId lhs = left_by_group(x, &r);
+    if (!among(r.lc, r.nc, r.ragged[0])) {
+        if (!r.ngroup)
+            hlo_fail(x->h, x->id, OTRN_VERIFY, "its right side has no group dimension");
+        replace_result(x, 0, expand_push(x, ragged_product(x, &r, lhs, 1, true, type)));
+        return true;
+    }
+    // dot_general puts batches before the groups: [b…, g, …] becomes [g, b…, …]
+    int64_t dims[OTRN_MAX_RANK], perm[OTRN_MAX_RANK];
+    for (int d = 0; d < t.rank; d++) {
+        perm[d] = d == 0 ? (int)r.nb : d <= (int)r.nb ? d - 1 : d;
+        dims[perm[d]] = t.dims[d];
+    }
+    OpId dot = ragged_product(x, &r, lhs, 1, false, hlo_type_tensor(x->h, t.dtype, t.rank, dims));
+    ValueId v = expand_push(x, dot);
+    OpId turn = expand_make(x, HLO_TRANSPOSE, 1, &v, type);
+    expand_ints(x, turn, AK_PERMUTATION, perm, t.rank);
+    replace_result(x, 0, expand_push(x, turn));
+    return true;
+}
+
+// --- chlo.broadcast_* ------------------------------------------------------------------------------
+
+static const struct {
+    uint16_t from, to;
+} broadcasting[] = {
+    {HLO_CHLO_BROADCAST_ADD, HLO_ADD},
+    {HLO_CHLO_BROADCAST_AND, HLO_AND},
+    {HLO_CHLO_BROADCAST_ATAN2, HLO_ATAN2},
+    {HLO_CHLO_BROADCAST_COMPARE, HLO_COMPARE},
+    {HLO_CHLO_BROADCAST_COMPLEX, HLO_COMPLEX},
+    {HLO_CHLO_BROADCAST_DIVIDE, HLO_DIVIDE},
+    {HLO_CHLO_BROADCAST_MAXIMUM, HLO_MAXIMUM},
+    {HLO_CHLO_BROADCAST_MINIMUM, HLO_MINIMUM},
+    {HLO_CHLO_BROADCAST_MULTIPLY, HLO_MULTIPLY},
+    {HLO_CHLO_BROADCAST_NEXT_AFTER, HLO_CHLO_NEXT_AFTER},
+    {HLO_CHLO_BROADCAST_OR, HLO_OR},
+    {HLO_CHLO_BROADCAST_POLYGAMMA, HLO_CHLO_POLYGAMMA},
+    {HLO_CHLO_BROADCAST_POWER, HLO_POWER},
+    {HLO_CHLO_BROADCAST_REMAINDER, HLO_REMAINDER},
+    {HLO_CHLO_BROADCAST_SELECT, HLO_SELECT},
+    {HLO_CHLO_BROADCAST_SHIFT_LEFT, HLO_SHIFT_LEFT},
+    {HLO_CHLO_BROADCAST_SHIFT_RIGHT_ARITHMETIC, HLO_SHIFT_RIGHT_ARITHMETIC},
+    {HLO_CHLO_BROADCAST_SHIFT_RIGHT_LOGICAL, HLO_SHIFT_RIGHT_LOGICAL},
+    {HLO_CHLO_BROADCAST_SUBTRACT, HLO_SUBTRACT},
+    {HLO_CHLO_BROADCAST_XOR, HLO_XOR},
+    {HLO_CHLO_BROADCAST_ZETA, HLO_CHLO_ZETA},
+};
+
+static int broadcast_base(int code) {
+    for (size_t i = 0; i < sizeof broadcasting / sizeof *broadcasting; i++)
+        if (broadcasting[i].from == code)
+            return broadcasting[i].to;
+    return HLO_NONE;
+}
+
+// Shapes are aligned at their ends, unless broadcast_dimensions says where the smaller one's go.
+static ValueId broadcast_operand(Expand *x, const HloOp *op, uint32_t i) {
+    ValueId v = hlo_operand(x->h, op, i);
+    HloType t = *hlo_value_type(x->h, v), out = *hlo_value_type(x->h, op->results);
+    TypeId type = hlo_type_tensor(x->h, t.dtype, out.rank, out.dims);
+    if (type == value_type(x, v))
+        return v;
+    uint32_t n;
+    int64_t map[OTRN_MAX_RANK];
+    const int64_t *given = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
+    bool fits = t.rank <= out.rank;
+    for (int d = 0; d < t.rank && fits; d++) {
+        map[d] = n && n == t.rank && t.rank < out.rank ? given[d] : out.rank - t.rank + d;
+        fits = map[d] >= 0 && map[d] < out.rank && (t.dims[d] == 1 || t.dims[d] == out.dims[map[d]]) &&
+               (!d || map[d] > map[d - 1]);
+    }
+    if (!fits)
+        hlo_fail(x->h, x->id, OTRN_VERIFY, "operand %u cannot be broadcast to the result's shape", i);
+    return broadcast(x, v, type, map, t.rank);
+}
+
+static bool expand_broadcasting(Expand *x, HloOpcode base) {
+    HloOp op = *hlo_at(x->h, x->id);
+    ValueId in[3] = {0};
+    for (uint32_t i = 0; i < op.noperands; i++)
+        in[i] = broadcast_operand(x, &op, i);
+    OpId id = expand_make(x, base, op.noperands, in, value_type(x, op.results));
+    if (base == HLO_COMPARE) {
+        int64_t type = hlo_int(&op, AK_COMPARE_TYPE, CMPT_NOTYPE);
+        *hlo_attr_slot(x->h, id, AK_COMPARISON_DIRECTION) =
+            (HloAttr){.kind = HA_ENUM, .i = hlo_int(&op, AK_COMPARISON_DIRECTION, 0)};
+        *hlo_attr_slot(x->h, id, AK_COMPARE_TYPE) = (HloAttr){.kind = HA_ENUM, .i = type};
+    }
+    replace_result(x, 0, expand_push(x, id));
+    return true;
+}
+
+// --- which ---------------------------------------------------------------------------------------
+
+static bool is_approx_top_k(const HloOp *op) {
+    const char *target = op->code == HLO_CUSTOM_CALL ? hlo_attr_str(op, AK_CALL_TARGET_NAME) : "";
+    return !strcmp(target, "ApproxTopK");
+}
+
+bool expand_more(Expand *x) {
+    HloOp op = *hlo_at(x->h, x->id);
+    if (is_approx_top_k(&op))
+        return expand_approx_top_k(x);
+    switch (op.code) {
+    case HLO_RNG: return expand_normal(x);
+    case HLO_CHLO_SCAN: return expand_scan(x);
+    case HLO_CHLO_RAGGED_DOT: return expand_ragged_dot(x);
+    default: break;
+    }
+    int base = broadcast_base(op.code);
+    return base != HLO_NONE && expand_broadcasting(x, (HloOpcode)base);
+}
+
+bool expand_rewrites(HloOpcode code) {
+    return code == HLO_CHLO_SCAN || code == HLO_CHLO_RAGGED_DOT || broadcast_base(code) != HLO_NONE;
+}
+
+bool expand_needed(const Hlo *h) {
+    for (OpId id = 1; id < h->ops.n; id++) {
+        const HloOp *op = hlo_at(h, id);
+        if (expand_rewrites((HloOpcode)op->code) || is_approx_top_k(op))
+            return true;
+    }
+    return false;
+}
