@@ -19,7 +19,7 @@
 //   NORMAL    a + b sqrt(2) erf_inv(v), v uniform as above in f32 (f64 for f64) between the number after -1, and 1
 #include "hlo/eval_in.h"
 
-#include <math.h>
+#include "base/elem.h"
 
 #define RNG_KEY 0x6f70656e74726e00ull
 
@@ -155,7 +155,7 @@ static double uniform_float(int dtype, double a, double b, uint64_t bits) {
 static double normal_float(int dtype, double a, double b, uint64_t bits) {
     int wide = dtype == DT_F64 ? DT_F64 : DT_F32;
     double v = uniform_float(wide, wide == DT_F64 ? -1 + 0x1p-53 : -1 + 0x1p-24, 1, bits);
-    return a + b * (1.4142135623730951 * special_erf_inv(v));
+    return a + b * (1.4142135623730951 * elem_erf_inv(v));
 }
 
 void eval_rng(Eval *e, OpId id, const Tensor *in, Tensor *out) {
