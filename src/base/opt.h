@@ -14,7 +14,7 @@
 #include "base/ctx.h"
 
 #define OPT_ROWS(X)                                                                                \
-    X(TARGET, "target", "OTRN_TARGET", "trn2", 'S', "trn1|trn2|trn3|FILE", "crpdk",                 \
+    X(TARGET, "target", "OTRN_TARGET", "trn2", 'S', "trn1|trn2|trn3|FILE", "crpdkC",                \
       "chip to compile for and to model")                                                          \
     X(THREADS, "threads", "OTRN_THREADS", "0", 'N', "count", "rep",                                \
       "host threads; 0 = one per CPU; results do not depend on it")                                \
@@ -23,7 +23,11 @@
     X(CACHE, "cache", "OTRN_CACHE", "on", 'E', "on|off", "crp", "keep and reuse compiled programs")\
     X(CACHE_DIR, "cache-dir", "OTRN_CACHE_DIR", "", 'S', "DIR", "crpC",                            \
       "where they are kept; empty = $XDG_CACHE_HOME/opentrn or ~/.cache/opentrn")                  \
-    X(CHIPS, "chips", "OTRN_CHIPS", "", 'S', "DIR", "crpix",                                       \
+    X(CACHE_LIMIT, "cache-limit", "OTRN_CACHE_LIMIT", "4096", 'N', "MiB", "crpC",                  \
+      "the longest unused entries go when the cache is larger; 0 = no limit")                      \
+    X(STRICT, "strict", "OTRN_STRICT", "off", 'B', "", "crpC",                                     \
+      "refuse element types the real chip lacks (f64, complex, 64-bit integers)")                  \
+    X(CHIPS, "chips", "OTRN_CHIPS", "", 'S', "DIR", "crpixC",                                      \
       "folder searched for chip files before the built-in ones")                                   \
     X(VERBOSE, "verbose", "OTRN_VERBOSE", "0", 'N', "level", "crep",                               \
       "1: cache hits and times on stderr; 2: more")                                                \
@@ -45,7 +49,7 @@
     X(LIMIT, "limit", "", "20", 'N', "seconds", "R",                                               \
       "a command that takes longer is ended and counts as not showing it; 0 = no limit")           \
     X(JSON, "json", "", "off", 'B', "", "p", "machine-readable output")                            \
-    X(DISABLE, "disable-pass", "OTRN_DISABLE_PASS", "", 'S', "NAME,…", "crp", "leave passes out")  \
+    X(DISABLE, "disable-pass", "OTRN_DISABLE_PASS", "", 'S', "NAME,…", "crpC", "leave passes out") \
     X(PLATFORM, "platform", "OPENTRN_PLATFORM", "opentrn", 'E', "opentrn|neuron", "-",             \
       "the name JAX sees")                                                                         \
     X(HOME, "home", "HOME", "", 'S', "DIR", "-", "the user's folder, for the default cache folder")  \

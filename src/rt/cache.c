@@ -4,20 +4,27 @@
 // An entry is one artifact file named by the 128-bit hash of what it was made from: the program's bytes and
 // name (an artifact carries the user's source places, so they count), the options that change code, the chip
 // file's values and the compiler's release. So a hit costs no parsing.
-// Entries are written under a temporary name and renamed, so readers on any host see all or nothing; there
-// is no lock. An entry that does not load is as good as absent and is overwritten.
-#include <dirent.h>
+// Beside KEY.otrn lies KEY.why, the same inputs as text: what `otrn cache why` compares.
+//
+// Entries are written under a temporary name and renamed, so readers on any host see all or nothing. An
+// entry that does not load is as good as absent and is overwritten. Whoever is about to compile claims the
+// key (a file lock, which ends with its process), so that others wait for the result instead of compiling it
+// too. A claim only saves work: without it, or when it takes too long, everything stays correct.
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "rt/rt.h"
 
-#define SUFFIX ".otrn"
+#define CLAIM_WAIT_S 120 // for another's compilation of the same program
+#define TOUCH_S 60       // an entry in use looks at most this old to eviction
 
 const char *rt_cache_dir(Arena *a, const Options *o) {
     if (*o->val[OPT_CACHE_DIR])
@@ -43,19 +50,29 @@ static void put_arguments(Buf *text, const RtCompile *in) {
     }
 }
 
-void rt_cache_key(Arena *a, const RtCompile *in, bool bound, const ChipFile *chip, char key[33]) {
-    Buf text = {.arena = a};
-    put_str(&text, OTRN_RELEASE);
-    put_u32(&text, ARTIFACT_VERSION);
-    put_str(&text, in->opts->val[OPT_DISABLE]);
-    put_str(&text, in->name); // places in messages refer to it
-    chipfile_print(chip, &text);
-    Hash128 program = hash128(in->bytes, in->size);
-    put_u64(&text, program.lo);
-    put_u64(&text, program.hi);
+static void print_hash(Buf *out, const char *what, const void *bytes, size_t n) {
+    Hash128 h = hash128(bytes, n);
+    buf_printf(out, "%s %016llx%016llx\n", what, (unsigned long long)h.hi, (unsigned long long)h.lo);
+}
+
+const char *rt_cache_inputs(Arena *a, const RtCompile *in, bool bound, const ChipFile *chip) {
+    Buf text = {.arena = a}, part = {.arena = a};
+    buf_printf(&text, "release %s\nartifact %u\n", OTRN_RELEASE, ARTIFACT_VERSION);
+    buf_printf(&text, "passes-left-out %s\n", in->opts->val[OPT_DISABLE]);
+    buf_printf(&text, "strict %s\n", in->opts->val[OPT_STRICT]);
+    print_hash(&text, "name", in->name, strlen(in->name)); // places in messages refer to it
+    chipfile_print(chip, &part);
+    print_hash(&text, "chip", part.at, part.n);
+    print_hash(&text, "program", in->bytes, in->size);
+    part.n = 0;
     if (bound)
-        put_arguments(&text, in);
-    Hash128 h = hash128(text.at, text.n);
+        put_arguments(&part, in);
+    print_hash(&text, "arguments", part.at, part.n);
+    return buf_cstr(&text);
+}
+
+void rt_cache_key(const char *inputs, char key[33]) {
+    Hash128 h = hash128(inputs, strlen(inputs));
     snprintf(key, 33, "%016llx%016llx", (unsigned long long)h.hi, (unsigned long long)h.lo);
 }
 
@@ -72,7 +89,7 @@ static bool quietly(Task *task, void *arg) {
 
 bool rt_cache_get(Arena *a, const char *dir, const char *key, Buf *out) {
     char path[4096];
-    if (snprintf(path, sizeof path, "%s/%s" SUFFIX, dir, key) >= (int)sizeof path)
+    if (snprintf(path, sizeof path, "%s/%s" RT_CACHE_ENTRY, dir, key) >= (int)sizeof path)
         return false;
     struct stat st;
     if (stat(path, &st) || !S_ISREG(st.st_mode))
@@ -94,98 +111,88 @@ bool rt_cache_get(Arena *a, const char *dir, const char *key, Buf *out) {
             buf_put(out, bytes, size);
     }
     arena_fini(keep);
+    if (ok && time(NULL) - st.st_mtime > TOUCH_S)
+        utimensat(AT_FDCWD, path, NULL, 0);
     return ok;
 }
 
+// --- claims --------------------------------------------------------------------------------------------
+
+static bool claim_path(char *path, size_t n, const char *dir, const char *key) {
+    return snprintf(path, n, "%s/%s" RT_CACHE_CLAIM, dir, key) < (int)n;
+}
+
+static void make_folder(Ctx *ctx, void *dir) { dir_make(ctx, dir); }
+
+int rt_cache_claim(const char *dir, const char *key) {
+    char path[4096];
+    if (!claim_path(path, sizeof path, dir, key) || !quietly(make_folder, (void *)dir))
+        return -1;
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    double until = rt_seconds() + CLAIM_WAIT_S;
+    while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
+        if (errno != EWOULDBLOCK && errno != EINTR) {
+            close(fd); // a file system without locks
+            return -1;
+        }
+        if (rt_seconds() > until) {
+            close(fd);
+            return -1;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    }
+    return fd;
+}
+
+void rt_cache_release(const char *dir, const char *key, int claim) {
+    char path[4096];
+    if (claim < 0)
+        return;
+    if (claim_path(path, sizeof path, dir, key))
+        unlink(path); // while it is ours; who waits on it looks for the entry first
+    close(claim);
+}
+
+// --- writing -------------------------------------------------------------------------------------------
+
 typedef struct Put {
-    const char *dir, *key;
+    const char *dir, *key, *inputs;
     const Buf *bytes;
 } Put;
 
 static void write_entry(Ctx *ctx, void *arg) {
     Put *p = arg;
-    dir_make(ctx, p->dir);
     char path[4096];
-    if (snprintf(path, sizeof path, "%s/%s" SUFFIX, p->dir, p->key) < (int)sizeof path)
+    dir_make(ctx, p->dir);
+    if (snprintf(path, sizeof path, "%s/%s" RT_CACHE_WHY, p->dir, p->key) < (int)sizeof path)
+        file_write(ctx, path, p->inputs, strlen(p->inputs));
+    if (snprintf(path, sizeof path, "%s/%s" RT_CACHE_ENTRY, p->dir, p->key) < (int)sizeof path)
         file_write(ctx, path, p->bytes->at, p->bytes->n);
 }
 
-void rt_cache_put(const char *dir, const char *key, const Buf *bytes) {
-    quietly(write_entry, &(Put){dir, key, bytes});
+void rt_cache_put(const char *dir, const char *key, const char *inputs, const Buf *bytes) {
+    quietly(write_entry, &(Put){dir, key, inputs, bytes});
 }
 
-// --- looking at entries --------------------------------------------------------------------------------
+typedef struct Limit {
+    const char *dir, *keep;
+    uint64_t bytes;
+} Limit;
 
-static bool is_entry(const char *name) {
-    size_t n = strlen(name);
-    return n == 32 + strlen(SUFFIX) && !strcmp(name + 32, SUFFIX);
-}
-
-typedef struct Entry {
-    const char *path, *file;
-    RtCacheFn *fn;
-    void *arg;
-} Entry;
-
-static void show_entry(const Entry *e) {
-    struct stat st;
-    if (stat(e->path, &st))
-        return;
-    Ctx ctx = {0};
-    jmp_buf here;
+static void keep_limit(Ctx *ctx, void *arg) {
+    Limit *l = arg;
     Arena tmp;
-    arena_init(&tmp, &ctx);
+    arena_init(&tmp, ctx);
     Arena *volatile keep = &tmp;
-    if (CTX_TRY(&ctx, here)) {
-        size_t size;
-        const uint8_t *bytes = file_read(&ctx, keep, e->path, &size);
-        const Artifact *art = artifact_load(&ctx, keep, e->path, bytes, size);
-        e->fn(e->arg, e->file, art, size, (int64_t)st.st_mtime);
-    }
+    jmp_buf *outer = ctx->on_fail, here;
+    if (CTX_TRY(ctx, here))
+        rt_cache_evict(ctx, keep, l->dir, l->bytes, l->keep);
+    ctx->on_fail = outer;
     arena_fini(keep);
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
-
-// Names of all entries, sorted, in the arena. A folder that does not exist has none.
-static char **list_entries(Ctx *ctx, Arena *a, const char *dir, uint32_t *count) {
-    VEC(char *) names = {0};
-    DIR *d = opendir(dir);
-    *count = 0;
-    if (!d && errno == ENOENT)
-        return NULL;
-    if (!d)
-        ctx_fail(ctx, OTRN_IO, (Place){.file = dir}, "cannot open the cache folder: %s", strerror(errno));
-    jmp_buf *outer = ctx->on_fail;
-    jmp_buf here;
-    DIR *volatile open = d;
-    bool ok = CTX_TRY(ctx, here);
-    if (ok)
-        for (struct dirent *e; (e = readdir(open));)
-            if (is_entry(e->d_name))
-                VEC_PUSH(a, &names, arena_strndup(a, e->d_name, strlen(e->d_name)));
-    ctx->on_fail = outer;
-    closedir(open);
-    if (!ok)
-        longjmp(*outer, 1);
-    if (names.n)
-        qsort(names.at, names.n, sizeof *names.at, by_name);
-    *count = names.n;
-    return names.at;
-}
-
-uint32_t rt_cache_each(Ctx *ctx, Arena *a, const char *dir, RtCacheFn *fn, void *arg) {
-    uint32_t n;
-    char **names = list_entries(ctx, a, dir, &n);
-    for (uint32_t i = 0; i < n; i++)
-        show_entry(&(Entry){arena_printf(a, "%s/%s", dir, names[i]), names[i], fn, arg});
-    return n;
-}
-
-uint32_t rt_cache_clear(Ctx *ctx, Arena *a, const char *dir) {
-    uint32_t n, removed = 0;
-    char **names = list_entries(ctx, a, dir, &n);
-    for (uint32_t i = 0; i < n; i++)
-        removed += unlink(arena_printf(a, "%s/%s", dir, names[i])) == 0;
-    return removed;
+void rt_cache_keep_limit(const char *dir, const Options *o, const char *key) {
+    uint64_t mib = opt_num(o, OPT_CACHE_LIMIT);
+    if (mib)
+        quietly(keep_limit, &(Limit){dir, key, mib << 20});
 }

@@ -19,6 +19,9 @@ typedef struct Run {
     Arena compile, scratch;
     const RtCompile *in;
     double since;
+    const char *dir, *inputs; // of the cache: "" = nowhere; what the key was made of
+    char key[33];
+    int claim;
 } Run;
 
 static uint32_t count_ops(const Hlo *h, RegionId r) {
@@ -76,22 +79,47 @@ static void run_passes(Run *r, Compile *c) {
     }
 }
 
-// True when the artifact came out of the cache; *dir and key say where a new one belongs ("" = nowhere).
-static bool try_cache(Run *r, bool bound, const ChipFile *chip, Buf *out, const char **dir,
-                      char key[33]) {
+// True when the artifact came out of the cache. Else, where there is a cache, the key is claimed: another
+// process that wants the same program waits for ours.
+static bool try_cache(Run *r, bool bound, const ChipFile *chip, Buf *out) {
     const RtCompile *in = r->in;
-    *dir = opt_on(in->opts, OPT_CACHE) && !in->prepare ? rt_cache_dir(&r->compile, in->opts) : "";
-    if (!**dir)
+    r->dir = opt_on(in->opts, OPT_CACHE) && !in->prepare ? rt_cache_dir(&r->compile, in->opts) : "";
+    if (!*r->dir)
         return false;
-    rt_cache_key(&r->scratch, in, bound, chip, key);
-    bool hit = !in->hook && rt_cache_get(out->arena, *dir, key, out);
-    arena_reset(&r->scratch);
+    rt_cache_release(r->dir, r->key, r->claim); // of the unbound program
+    r->claim = -1;
+    r->inputs = rt_cache_inputs(&r->compile, in, bound, chip);
+    rt_cache_key(r->inputs, r->key);
+    bool hit = !in->hook && rt_cache_get(out->arena, r->dir, r->key, out);
+    if (!hit && !in->hook) {
+        r->claim = rt_cache_claim(r->dir, r->key);
+        hit = rt_cache_get(out->arena, r->dir, r->key, out);
+    }
     if (in->stats) {
-        memcpy(in->stats->key, key, 33);
+        memcpy(in->stats->key, r->key, 33);
         in->stats->cached = hit;
     }
     stage_done(r, "cache", NULL, NULL);
     return hit;
+}
+
+// Types the engines of the real chip lack. GpSimd computes with them here, unless told to be strict.
+static void check_strict(Ctx *ctx, const Artifact *art) {
+    for (uint32_t i = 0; i < art->ncode; i++) {
+        const Kern *k = art->code[i].op == ISA_KERNEL && (uint32_t)art->code[i].imm < art->nkerns
+                            ? &art->kerns[art->code[i].imm]
+                            : NULL;
+        for (uint32_t v = 0; k && v < k->nin + k->nout; v++) {
+            const DtypeRow *t = dtype_row(v < k->nin ? k->in[v].dtype : k->out[v - k->nin].dtype);
+            if (t->cls != DC_COMPLEX && t->bits < 64)
+                continue;
+            const ArtLoc *loc = &art->locs[art->code_loc[i]];
+            ctx_hint(ctx, "use a narrower type, or leave out --strict (OTRN_STRICT)");
+            ctx_fail(ctx, OTRN_UNSUPPORTED, (Place){*loc->file ? loc->file : NULL, loc->line, loc->col},
+                     "%s.%s on %s: the chip has no such type",
+                     hlo_dialect_names[hlo_op_rows[k->op].dialect], hlo_op_rows[k->op].name, t->name);
+        }
+    }
 }
 
 static void compile_program(Run *r, Buf *out) {
@@ -99,9 +127,7 @@ static void compile_program(Run *r, Buf *out) {
     r->since = rt_seconds();
     ChipFile chip;
     chipfile_load(r->ctx, &r->compile, in->opts->val[OPT_TARGET], in->opts->val[OPT_CHIPS], &chip);
-    const char *dir;
-    char key[33] = "";
-    if (try_cache(r, false, &chip, out, &dir, key))
+    if (try_cache(r, false, &chip, out))
         return;
     Hlo *h = read_program(r->ctx, &r->compile, in->name, in->bytes, in->size);
     hlo_verify(h);
@@ -109,7 +135,7 @@ static void compile_program(Run *r, Buf *out) {
     if (in->prepare)
         in->prepare(in->prepare_arg, h);
     if (in->types && pass_bind(h, in->types, in->values, in->count) &&
-        try_cache(r, true, &chip, out, &dir, key)) // each set of shapes is a program of its own
+        try_cache(r, true, &chip, out)) // each set of shapes is a program of its own
         return;
     Compile c = {.ctx = r->ctx, .arena = &r->compile, .scratch = &r->scratch, .hlo = h};
     run_passes(r, &c);
@@ -118,10 +144,14 @@ static void compile_program(Run *r, Buf *out) {
     artifact_verify(r->ctx, art, in->name);
 #endif
     stage_done(r, "tile", h, art);
+    if (opt_on(in->opts, OPT_STRICT))
+        check_strict(r->ctx, art);
     chip_check(r->ctx, art); // what cannot run is not compiled, and not cached
     artifact_save(art, out);
-    if (*dir)
-        rt_cache_put(dir, key, out);
+    if (*r->dir) {
+        rt_cache_put(r->dir, r->key, r->inputs, out);
+        rt_cache_keep_limit(r->dir, in->opts, r->key);
+    }
     stage_done(r, "save", h, art);
 }
 
@@ -153,7 +183,7 @@ void rt_compile(Ctx *ctx, Arena *a, const RtCompile *in, Buf *out) {
         assemble(ctx, a, in, out);
         return;
     }
-    Run r = {.ctx = ctx, .in = in};
+    Run r = {.ctx = ctx, .in = in, .dir = "", .claim = -1};
     arena_init(&r.compile, ctx);
     arena_init(&r.scratch, ctx);
     jmp_buf *outer = ctx->on_fail;
@@ -163,6 +193,7 @@ void rt_compile(Ctx *ctx, Arena *a, const RtCompile *in, Buf *out) {
     if (ok)
         compile_program(run, out);
     ctx->on_fail = outer;
+    rt_cache_release(run->dir, run->key, run->claim); // also when it failed: the next one tries again
     arena_fini(&run->compile);
     arena_fini(&run->scratch);
     if (!ok)

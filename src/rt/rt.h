@@ -49,18 +49,33 @@ void rt_compile(Ctx *ctx, Arena *a, const RtCompile *in, Buf *out);
 // "read", each pass, "tile": what --dump takes, by number from 0; NULL past the last.
 const char *rt_stage_name(int i);
 
-// --- cache.c: <folder>/<key>.otrn, content-addressed -------------------------------------------------
+// --- cache.c: a folder of compiled programs, content-addressed --------------------------------------
+#define RT_CACHE_ENTRY ".otrn"
+#define RT_CACHE_WHY ".why"
+#define RT_CACHE_CLAIM ".lock"
 const char *rt_cache_dir(Arena *a, const Options *o); // "" when there is nowhere to keep it
-// The key covers everything the artifact depends on.
+// Everything the artifact depends on, a line each; the key is its hash.
 // bound: the arguments' types are part of it (a program of unknown sizes).
-void rt_cache_key(Arena *a, const RtCompile *in, bool bound, const ChipFile *chip, char key[33]);
+const char *rt_cache_inputs(Arena *a, const RtCompile *in, bool bound, const ChipFile *chip);
+void rt_cache_key(const char *inputs, char key[33]);
 bool rt_cache_get(Arena *a, const char *dir, const char *key, Buf *out); // verified; false when absent
-void rt_cache_put(const char *dir, const char *key, const Buf *bytes);   // best effort, atomic
+// Waits while another process or thread compiles the same. -1: nobody can tell, go on.
+int rt_cache_claim(const char *dir, const char *key);
+void rt_cache_release(const char *dir, const char *key, int claim);
+void rt_cache_put(const char *dir, const char *key, const char *inputs, const Buf *bytes); // best effort, atomic
+void rt_cache_keep_limit(const char *dir, const Options *o, const char *key); // the key's entry stays
+
+// --- cache_tend.c: the folder from outside ------------------------------------------------------------
+// art is NULL for an entry that does not load.
 typedef void RtCacheFn(void *arg, const char *file, const Artifact *art, uint64_t bytes, int64_t mtime);
-// Calls fn for each entry that loads; returns how many files were looked at.
-uint32_t rt_cache_each(Ctx *ctx, Arena *a, const char *dir, RtCacheFn *fn, void *arg);
-// Removes every entry; returns how many.
-uint32_t rt_cache_clear(Ctx *ctx, Arena *a, const char *dir);
+uint32_t rt_cache_each(Ctx *ctx, Arena *a, const char *dir, RtCacheFn *fn, void *arg); // how many
+uint32_t rt_cache_clear(Ctx *ctx, Arena *a, const char *dir); // removes every entry; returns how many
+// Removes entries longest unused until the rest fits; not that of `keep` (may be NULL).
+uint32_t rt_cache_evict(Ctx *ctx, Arena *a, const char *dir, uint64_t limit_bytes, const char *keep);
+// Removes what is damaged, of another release or left over, then evicts (0: no limit).
+uint32_t rt_cache_prune(Ctx *ctx, Arena *a, const char *dir, uint64_t limit_bytes);
+// The inputs of the entry most like these; NULL when there is none.
+const char *rt_cache_nearest(Ctx *ctx, Arena *a, const char *dir, const char *inputs, const char **key);
 
 double rt_seconds(void); // monotonic
 

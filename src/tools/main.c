@@ -34,7 +34,7 @@ static const ToolRow rows[] = {
     {"dis", 'd', cmd_dis, 1, 1, "PROG|OUT.otrn|KERNEL.s", "print an artifact as assembly"},
     {"as", 'x', cmd_as, 1, 1, "FILE.s -o OUT.otrn", "assemble a kernel, or what dis prints"},
     {"info", 'i', cmd_info, 0, 1, "[chips|passes|ops|options|isa]", "print what this program knows"},
-    {"cache", 'C', cmd_cache, 1, 1, "ls|clear", "list or empty the cache of compiled programs"},
+    {"cache", 'C', cmd_cache, 1, 2, "ls|why FILE|verify|prune|clear", "look after the cache of compiled programs"},
 };
 #define ROW_COUNT (sizeof rows / sizeof *rows)
 
