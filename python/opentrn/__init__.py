@@ -8,11 +8,13 @@ compiled programs:
     opentrn.report(compiled, "trn2")["total_us"]   # modelled time of one step
     opentrn.cache_hit(compiled)                    # did it come out of opentrn's cache?
     opentrn.artifact(compiled)                     # the bytes that `otrn run` takes
-    with opentrn.profile("trn2") as p: ...         # modelled time of what runs in the block
+    with opentrn.profile("trn2") as p: ...         # modelled time of what runs in the block; p.step() by step
+    opentrn.last_run("trn1", trace="step.json")    # the last program JAX ran: modelled time, engines, timeline
 """
 
+from opentrn._jax_runs import last_run
 from opentrn._library import library_path
 from opentrn._profile import profile
 from opentrn._report import artifact, cache_hit, report
 
-__all__ = ["artifact", "cache_hit", "library_path", "profile", "report"]
+__all__ = ["artifact", "cache_hit", "last_run", "library_path", "profile", "report"]

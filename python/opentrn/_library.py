@@ -36,6 +36,15 @@ def load():
     ]
     library.opentrn_set_host.restype = None
     library.opentrn_set_host.argtypes = [ctypes.c_int64, ctypes.c_void_p]
+    text = [ctypes.c_char_p, ctypes.c_size_t]
+    library.opentrn_wait.restype = None
+    library.opentrn_wait.argtypes = [ctypes.c_int64]
+    library.opentrn_last_run.restype = ctypes.c_long
+    library.opentrn_last_run.argtypes = [ctypes.c_int64, ctypes.c_char_p, *text]
+    library.opentrn_runs.restype = ctypes.c_long
+    library.opentrn_runs.argtypes = [ctypes.c_int64, ctypes.c_int, ctypes.c_char_p, *text]
+    library.opentrn_trace.restype = ctypes.c_int
+    library.opentrn_trace.argtypes = [ctypes.c_int64, ctypes.c_char_p, ctypes.c_char_p, *text]
     library.opentrn_is_idle.restype = ctypes.c_int
     library.opentrn_is_idle.argtypes = [ctypes.c_int64]
     return library

@@ -2,7 +2,8 @@
 """Modelled time of what runs inside a `with` block.
 
 A front end registers a source: a function that gives, for every program it has run so far, a key, a name, the
-number of runs and a function target -> report. A profile is the difference between two moments.
+number of runs and a function target -> report. A profile is the difference between two moments. A source that counts
+only when asked to has functions `begin` and `end` as attributes.
 """
 
 import contextlib
@@ -26,19 +27,28 @@ class Profile:
     of runs of one program when it is not given.
     """
 
-    def __init__(self, target, steps, samples, tokens):
+    def __init__(self, target, steps=None, samples=None, tokens=None):
         self.target, self._steps, self.samples, self.tokens = target, steps, samples, tokens
         self._before = _now()
         self._rows = []
         self.host_seconds = 0.0
         self._begin = time.perf_counter()
+        self._last = None
 
-    def _end(self):
+    def _end(self, now=None):
         self.host_seconds = time.perf_counter() - self._begin
-        for key, (name, runs, report) in _now().items():
+        for key, (name, runs, report) in (now or _now()).items():
             new = runs - self._before.get(key, ("", 0, None))[1]
             if new > 0:
                 self._rows.append((name, new, report))
+
+    def step(self):
+        """A profile of what ran since the block began, or since the last step. Waits for it."""
+        step, now = Profile(self.target, 1), _now()
+        step._before, step._begin = self._last or (self._before, self._begin)
+        step._end(now)
+        self._last = (now, time.perf_counter())
+        return step
 
     @property
     def rows(self):
@@ -99,8 +109,12 @@ class Profile:
 @contextlib.contextmanager
 def profile(target=None, steps=None, samples=None, tokens=None):
     """`with opentrn.profile("trn2", tokens=n) as p: …; print(p)`"""
+    for source in SOURCES:
+        getattr(source, "begin", lambda: None)()
     p = Profile(target, steps, samples, tokens)
     try:
         yield p
     finally:
         p._end()
+        for source in SOURCES:
+            getattr(source, "end", lambda: None)()

@@ -59,6 +59,8 @@
       "devices JAX sees; 0 = the cores of one chip of the target")                                 \
     X(DISPATCH, "dispatch", "OPENTRN_DISPATCH", "auto", 'E', "auto|async|inline", "-",             \
       "when JAX's calls return: auto = short runs inside the call, others before they are done")   \
+    X(TIMING, "timing", "OPENTRN_TIMING", "on", 'B', "", "-",                                      \
+      "remember what ran last, for opentrn.last_run() and opentrn.profile()")                      \
     X(LIBRARY, "library", "OTRN_PJRT_LIBRARY", "", 'S', "FILE", "-",                               \
       "plugin the Python package loads; empty = the tree's build, or the one it ships")
 

@@ -208,6 +208,7 @@ static PJRT_Error *client_open(PJRT_Client *c, const PJRT_Client_Create_Args *ar
         e = pj_client_env(c, NULL, 0, &env);
     if (!e) {
         const char *how = o.val[OPT_DISPATCH];
+        c->log.on = opt_on(&o, OPT_TIMING);
         c->dispatch = !strcmp(how, "async") ? PJ_ASYNC : !strcmp(how, "inline") ? PJ_INLINE : PJ_AUTO;
         e = pj_topology_make(&o, env, &c->topology);
     }
@@ -236,10 +237,16 @@ PJRT_Error *pj_Client_Create(PJRT_Client_Create_Args *args) {
 // end before the process does; a launch that calls back into the host may need what the caller
 // holds, so the wait has an end.
 PJRT_Error *pj_Client_Destroy(PJRT_Client_Destroy_Args *args) {
-    pj_queue_drain(args->client->queue, 2000);
-    pj_lock(args->client);
-    args->client->destroyed = true;
-    pj_unlock(args->client);
+    PJRT_Client *c = args->client;
+    pj_queue_drain(c->queue, 2000);
+    pj_lock(c);
+    c->live++; // the log may hold the last executable
+    c->destroyed = true;
+    pj_unlock(c);
+    pj_runlog_fini(c);
+    pj_lock(c);
+    c->live--;
+    pj_unlock(c);
     return PJ_OK;
 }
 

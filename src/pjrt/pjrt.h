@@ -179,6 +179,18 @@ typedef struct Env { // the core opened with one set of compiler options
     char *values[PJ_MAX_OVERRIDES];
 } Env;
 
+typedef struct RunRecord { // runs of one program
+    struct PJRT_Executable *exe; // counted
+    uint64_t runs, ns;           // ns: host time of them all
+} RunRecord;
+
+typedef struct RunLog { // under client->lock
+    bool on, recording;
+    RunRecord last;
+    RunRecord *list; // since recording began
+    size_t n, cap;
+} RunLog;
+
 struct PJRT_Client {
     pthread_mutex_t lock;
     PJRT_TopologyDescription *topology;
@@ -188,6 +200,7 @@ struct PJRT_Client {
     Storage *foreign;               // dropped; their deleters run when the lock is free
     Queue *queue;
     PjDispatch dispatch;
+    RunLog log;
     otrn_host_fn *host;             // where the programs' calls back go
     Env *envs;
     otrn_option *options;           // what the creator of the client asked for
@@ -297,6 +310,11 @@ struct PJRT_LoadedExecutable {
     Arena arena; // all of this
 };
 void pj_exe_drop(PJRT_Executable *e);
+
+// ---- what ran (runlog.c)
+void pj_runlog_add(PJRT_Client *c, PJRT_Executable *e, uint64_t ns);
+void pj_runlog_fini(PJRT_Client *c); // lets go of all programs
+void pj_report_print(const otrn_report *r, char *out, size_t out_bytes); // as JSON (report.c)
 
 // ---- layouts and shardings extensions (layouts.c, shardings.c)
 extern const PJRT_Shardings_Extension pj_shardings_extension;

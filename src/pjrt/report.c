@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// report.c — two functions beside the PJRT table, for the Python package.
+// report.c — functions beside the PJRT table, for the Python package.
 //
 // They take and give plain text so that ctypes needs no knowledge of our structs.
 #include <stdio.h>
@@ -21,6 +21,7 @@ OTRN_API int opentrn_report(const void *bytes, size_t size, const char *target, 
 OTRN_API void opentrn_set_host(int64_t client, otrn_host_fn *fn);
 // 1 when none of a client's launches is under way or waits.
 OTRN_API int opentrn_is_idle(int64_t client);
+OTRN_API void opentrn_wait(int64_t client); // until it is
 
 void opentrn_set_host(int64_t client, otrn_host_fn *fn) {
     PJRT_Client *c = (PJRT_Client *)(intptr_t)client;
@@ -31,6 +32,11 @@ void opentrn_set_host(int64_t client, otrn_host_fn *fn) {
 
 int opentrn_is_idle(int64_t client) {
     return pj_queue_is_idle(((PJRT_Client *)(intptr_t)client)->queue);
+}
+
+void opentrn_wait(int64_t client) {
+    while (!opentrn_is_idle(client))
+        pj_queue_drain(((PJRT_Client *)(intptr_t)client)->queue, 1000);
 }
 
 long opentrn_option(const char *name, char *out, size_t out_bytes) {
@@ -47,7 +53,7 @@ long opentrn_option(const char *name, char *out, size_t out_bytes) {
     return id < 0 ? 0 : snprintf(out, out_bytes, "%s", o.val[id]) + 1;
 }
 
-static void report_print(const otrn_report *r, char *out, size_t out_bytes) {
+void pj_report_print(const otrn_report *r, char *out, size_t out_bytes) {
     char busy[512] = "", count[512] = "", target[sizeof r->target];
     size_t b = 0, c = 0, n = 0;
     for (; n + 1 < sizeof target && r->target[n]; n++) // a file's name may hold anything
@@ -83,7 +89,7 @@ int opentrn_report(const void *bytes, size_t size, const char *target, char *out
     if (status)
         otrn_error_print(&err, out, out_bytes);
     else
-        report_print(&report, out, out_bytes);
+        pj_report_print(&report, out, out_bytes);
     if (exe)
         otrn_exe_free(exe);
     if (env)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What JAX ran on the device: the last program for last_run(), all of them for profile().
+
+The plugin counts (src/pjrt/runlog.c); modelled times are computed when they are asked for.
+"""
+
+import ctypes
+import json
+import sys
+
+from opentrn import _library, _profile
+
+_ANSWER_BYTES = 1 << 22
+_STOP, _START, _ASK = 0, 1, 2
+
+
+def _client():
+    import jax
+
+    for platform in ("opentrn", "neuron"):
+        try:
+            return jax.local_devices(backend=platform)[0].opentrn_client
+        except (RuntimeError, AttributeError):
+            continue
+    return None
+
+
+def _ask(function, *args):
+    out = ctypes.create_string_buffer(_ANSWER_BYTES)
+    size = function(*args, out, len(out))
+    if size < 0 or size > len(out):
+        raise RuntimeError(out.value.decode() if size < 0 else "the answer is too long")
+    return json.loads(out.value)
+
+
+def _target(target):
+    return target.encode() if target else None
+
+
+def last_run(target=None, trace=None):
+    """Modelled time of the program that ran last, as opentrn.report tells it, with its `name` and the
+    host time it took (`host_us`). None when nothing ran. trace: a file to write its timeline to, which
+    Perfetto opens. Waits for what is under way."""
+    client, library = _client(), _library.load()
+    if client is None:
+        raise RuntimeError("JAX has no opentrn device in this process")
+    library.opentrn_wait(client)
+    runs = _ask(library.opentrn_last_run, client, _target(target))
+    if runs and trace:
+        out = ctypes.create_string_buffer(8192)
+        path = str(trace).encode()
+        if library.opentrn_trace(client, _target(target), path, out, len(out)):
+            raise RuntimeError(out.value.decode())
+    return runs[0] if runs else None
+
+
+def _runs(mode, target=None):
+    client = _client() if "jax" in sys.modules else None
+    if client is None:
+        return []
+    library = _library.load()
+    library.opentrn_wait(client)
+    return _ask(library.opentrn_runs, client, mode, _target(target))
+
+
+def _programs():
+    return [
+        (i, run["name"], run["runs"], lambda target, i=i: _runs(_ASK, target)[i])
+        for i, run in enumerate(_runs(_ASK))
+    ]
+
+
+_programs.begin = lambda: _runs(_START)
+_programs.end = lambda: _runs(_STOP)
+_profile.SOURCES.append(_programs)

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// runlog.c — what a client ran: the last program, and all of them while a profile is taken.
+//
+// The functions are for the Python package: a client is the attribute opentrn_client of its devices,
+// answers are JSON. Modelled times are computed when they are asked for, never while programs run.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pjrt/pjrt.h"
+
+// ---- keeping
+
+static void record_add(RunLog *log, PJRT_Executable *e, uint64_t ns) {
+    size_t i = 0;
+    while (i < log->n && log->list[i].exe != e)
+        i++;
+    if (i == log->cap) {
+        size_t cap = log->cap ? 2 * log->cap : 16;
+        RunRecord *more = realloc(log->list, cap * sizeof *more);
+        if (!more)
+            return;
+        log->list = more;
+        log->cap = cap;
+    }
+    if (i == log->n) {
+        atomic_fetch_add(&e->refs, 1);
+        log->list[log->n++] = (RunRecord){.exe = e};
+    }
+    log->list[i].runs++;
+    log->list[i].ns += ns;
+}
+
+void pj_runlog_add(PJRT_Client *c, PJRT_Executable *e, uint64_t ns) {
+    RunLog *log = &c->log;
+    PJRT_Executable *old = NULL;
+    if (!log->on)
+        return;
+    pj_lock(c);
+    if (!c->destroyed) {
+        if (log->last.exe != e) {
+            old = log->last.exe;
+            atomic_fetch_add(&e->refs, 1);
+        }
+        log->last = (RunRecord){e, 1, ns};
+        if (log->recording)
+            record_add(log, e, ns);
+    }
+    pj_unlock(c);
+    pj_exe_drop(old);
+}
+
+static void records_free(RunRecord *list, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        pj_exe_drop(list[i].exe);
+    free(list);
+}
+
+// A copy of the records so far, or all of them with nothing left behind.
+static RunRecord *records_take(PJRT_Client *c, bool all, size_t *n) {
+    pj_lock(c);
+    RunLog *log = &c->log;
+    RunRecord *list = all ? log->list : malloc((log->n + 1) * sizeof *list);
+    *n = list ? log->n : 0;
+    if (all) {
+        log->list = NULL;
+        log->n = log->cap = 0;
+    } else if (*n) {
+        memcpy(list, log->list, *n * sizeof *list);
+        for (size_t i = 0; i < *n; i++)
+            atomic_fetch_add(&list[i].exe->refs, 1);
+    }
+    pj_unlock(c);
+    return list;
+}
+
+// Returns what it was.
+static bool record(PJRT_Client *c, bool on) {
+    pj_lock(c);
+    bool was = c->log.recording;
+    c->log.recording = on;
+    pj_unlock(c);
+    return was;
+}
+
+void pj_runlog_fini(PJRT_Client *c) {
+    size_t n;
+    RunRecord *list = records_take(c, true, &n);
+    records_free(list, n);
+    pj_lock(c);
+    PJRT_Executable *last = c->log.last.exe;
+    c->log.last = (RunRecord){0};
+    pj_unlock(c);
+    pj_exe_drop(last);
+}
+
+// ---- telling
+
+typedef struct Text {
+    char *at;
+    size_t n, cap;
+} Text;
+
+static void text_add(Text *t, const char *s, size_t n) {
+    size_t room = t->cap > t->n ? t->cap - t->n : 0;
+    if (n + 1 <= room) {
+        memcpy(t->at + t->n, s, n);
+        t->at[t->n + n] = 0;
+    }
+    t->n += n;
+}
+
+static bool record_print(const RunRecord *r, const char *target, Text *out, otrn_error *err) {
+    char line[8192], name[256];
+    otrn_report report;
+    if (otrn_time(r->exe->exe, target, &report, err))
+        return false;
+    size_t n = 0;
+    for (const char *s = otrn_exe_name(r->exe->exe); *s && n + 1 < sizeof name; s++)
+        name[n++] = strchr("\"\\", *s) || *s < ' ' ? '_' : *s;
+    name[n] = 0;
+    int k = snprintf(line, sizeof line, "{\"name\": \"%s\", \"runs\": %llu, \"host_us\": %.3f, \"devices\": %u, ", name,
+                     (unsigned long long)r->runs, (double)r->ns / 1e3,
+                     r->exe->replicas * r->exe->partitions);
+    text_add(out, line, (size_t)k);
+    pj_report_print(&report, line, sizeof line);
+    text_add(out, line + 1, strlen(line + 1)); // without its opening brace
+    return true;
+}
+
+// Takes over the records. Returns the bytes of the answer, or -1 with the error's text in `out`.
+static long records_print(RunRecord *list, size_t n, const char *target, char *out, size_t out_bytes) {
+    Text text = {out, 0, out_bytes};
+    otrn_error err = {0};
+    bool ok = true;
+    text_add(&text, "[", 1);
+    for (size_t i = 0; i < n && ok; i++) {
+        text_add(&text, i ? ", " : "", i ? 2 : 0);
+        ok = record_print(&list[i], target, &text, &err);
+    }
+    text_add(&text, "]", 1);
+    records_free(list, n);
+    if (!ok)
+        otrn_error_print(&err, out, out_bytes);
+    return ok ? (long)text.n + 1 : -1;
+}
+
+static RunRecord last_take(PJRT_Client *c) {
+    pj_lock(c);
+    RunRecord last = c->log.last;
+    if (last.exe)
+        atomic_fetch_add(&last.exe->refs, 1);
+    pj_unlock(c);
+    return last;
+}
+
+// The last program that ran, as a list of one or none. target NULL: the one it was compiled for.
+OTRN_API long opentrn_last_run(int64_t client, const char *target, char *out, size_t out_bytes);
+// What ran while recording, one entry for a program, always in the same order. mode: 0 stop recording, 1 start
+// it, forgetting what was recorded before (when it is on already it only goes on), 2 just ask.
+OTRN_API long opentrn_runs(int64_t client, int mode, const char *target, char *out, size_t out_bytes);
+// Writes the timeline of the last program as a trace. Returns 0, or -1 with the error's text in `out`.
+OTRN_API int opentrn_trace(int64_t client, const char *target, const char *path, char *out, size_t out_bytes);
+
+long opentrn_last_run(int64_t client, const char *target, char *out, size_t out_bytes) {
+    RunRecord *list = malloc(sizeof *list);
+    if (!list)
+        return -1;
+    *list = last_take((PJRT_Client *)(intptr_t)client);
+    return records_print(list, list->exe ? 1 : 0, target, out, out_bytes);
+}
+
+long opentrn_runs(int64_t client, int mode, const char *target, char *out, size_t out_bytes) {
+    PJRT_Client *c = (PJRT_Client *)(intptr_t)client;
+    size_t n;
+    if (mode == 1 && !record(c, true)) {
+        RunRecord *old = records_take(c, true, &n);
+        records_free(old, n);
+    } else if (mode == 0) {
+        record(c, false);
+    }
+    RunRecord *list = records_take(c, false, &n);
+    return records_print(list, n, target, out, out_bytes);
+}
+
+int opentrn_trace(int64_t client, const char *target, const char *path, char *out, size_t out_bytes) {
+    RunRecord last = last_take((PJRT_Client *)(intptr_t)client);
+    otrn_error err = {0};
+    if (!last.exe) {
+        snprintf(out, out_bytes, "nothing ran yet");
+        return -1;
+    }
+    otrn_status s = otrn_trace(last.exe->exe, target, path, &err);
+    if (s)
+        otrn_error_print(&err, out, out_bytes);
+    pj_exe_drop(last.exe);
+    return s ? -1 : 0;
+}
