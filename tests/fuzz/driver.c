@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // driver.c — feeds damaged inputs to a fuzz target; a plain main, so that any C compiler will do.
 //
-//   NAME_fuzz [runs=N] [seconds=S] [seed=N] [FILE…]
+//   NAME_fuzz [runs=N] [seconds=S] [seed=N] [corpus=FOLDER] [FILE…]
 //
 // ends after N executions or S seconds, whichever comes first, with the line `ok NAME: N executions, 0 failures …`.
 // Execution k uses the input made from seed + k and the corpus alone (mutate.c), so the number printed with a
-// crash repeats it: NAME_fuzz runs=1 seed=NUMBER. The input itself is left in fuzz_NAME_NUMBER.bin;
+// crash repeats it: NAME_fuzz runs=1 seed=NUMBER. A corpus folder is added to the target's own seeds. The input itself is left in fuzz_NAME_NUMBER.bin;
 // runs=0 with FILEs gives them to the target as they are.
 #include <fcntl.h>
 #include <signal.h>
@@ -126,7 +126,7 @@ int main(int argc, char **argv) {
     static FuzzCorpus corpus, given;
     watch(argv[0]);
     for (int i = 1; i < argc; i++)
-        if (!option(argv[i], "runs", &runs) && !option(argv[i], "seconds", &seconds) && !option(argv[i], "seed", &seed) &&
+        if (strncmp(argv[i], "corpus=", 7) && !option(argv[i], "runs", &runs) && !option(argv[i], "seconds", &seconds) && !option(argv[i], "seed", &seed) &&
             !fuzz_corpus_add(&given, argv[i], true)) {
             fprintf(stderr, "%s: cannot use %s\n", argv[0], argv[i]);
             return 2;
@@ -134,6 +134,11 @@ int main(int argc, char **argv) {
     for (size_t i = 0; fuzz_seeds[i]; i++)
         if (!fuzz_corpus_add(&corpus, fuzz_seeds[i], false)) {
             fprintf(stderr, "%s: cannot use %s\n", argv[0], fuzz_seeds[i]);
+            return 2;
+        }
+    for (int i = 1; i < argc; i++)
+        if (!strncmp(argv[i], "corpus=", 7) && !fuzz_corpus_add(&corpus, argv[i] + 7, false)) {
+            fprintf(stderr, "%s: cannot use %s\n", argv[0], argv[i]);
             return 2;
         }
     for (size_t i = 0; i < given.n; i++)

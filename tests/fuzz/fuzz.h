@@ -30,7 +30,7 @@ typedef struct FuzzPiece {
     size_t n;
 } FuzzPiece;
 
-#define FUZZ_PIECES_MAX 1024
+#define FUZZ_PIECES_MAX 8192
 
 typedef struct FuzzCorpus {
     FuzzPiece pieces[FUZZ_PIECES_MAX]; // whole files, and the functions of program texts

@@ -20,9 +20,10 @@ typedef struct Numbers {
     int nmap, ndropped, nwindow, vector_dim;
 } Numbers;
 
-// inside: windows lie inside or outside as a whole, since XLA drops a window of which a part is outside, where the
-// specification drops that part only.
-static bool choose_numbers(Gen *g, const GenType *t, bool inside, Numbers *n) {
+// For scatter in programs that XLA runs too: windows lie inside or outside as a whole, since XLA drops a window of which
+// a part is outside, where the specification drops that part only; and there is an index, since XLA applies only one of
+// several updates that all go to the origin.
+static bool choose_numbers(Gen *g, const GenType *t, bool as_xla, Numbers *n) {
     *n = (Numbers){.index = {.dtype = gen_rnd(g, 4) ? DT_I32 : DT_I64}};
     int batch = (int)gen_rnd(g, 3), window = 0;
     int64_t sizes[GEN_RANK_MAX];
@@ -30,7 +31,7 @@ static bool choose_numbers(Gen *g, const GenType *t, bool inside, Numbers *n) {
         if (!t->dims[i])
             return false; // a slice of 1 must fit
         bool drop = gen_rnd(g, 2), mapped = gen_rnd(g, 3);
-        n->slice[i] = drop || (mapped && inside) ? 1 : 1 + gen_rnd(g, (uint32_t)t->dims[i]);
+        n->slice[i] = drop || (mapped && as_xla) ? 1 : 1 + gen_rnd(g, (uint32_t)t->dims[i]);
         if (drop)
             n->dropped[n->ndropped++] = i;
         else
@@ -39,7 +40,7 @@ static bool choose_numbers(Gen *g, const GenType *t, bool inside, Numbers *n) {
             n->map[n->nmap++] = i;
     }
     n->nwindow = window;
-    if (batch + window > GEN_RANK_MAX || batch + 1 > GEN_RANK_MAX)
+    if (batch + window > GEN_RANK_MAX || batch + 1 > GEN_RANK_MAX || (as_xla && !n->nmap))
         return false;
     shuffle(g, n->map, n->nmap);
     int64_t batch_dims[2] = {1 + gen_rnd(g, 4), 1 + gen_rnd(g, 3)};
