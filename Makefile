@@ -7,6 +7,7 @@
 # make bench        measurements; also those beside JAX when .venv is there (./dev makes it)
 # make fuzz         random damage to the inputs of every reader: SECONDS_EACH=10 or RUNS=10000000, SEED=1
 # make diff         random programs, chip against evaluator and against JAX's CPU: MINUTES=60 each, SEED=1, PYTHON=.venv/bin/python
+# make opinfo       PyTorch operator samples against the lowerings of opentrn.torch; needs ./dev test-torch once
 # make abi HEADER=pjrt_c_api.h    our PJRT declarations against the official ones
 # make install PREFIX=/usr/local  DESTDIR= is honoured; other targets: format, arm64, clean
 BUILD   ?= build
@@ -112,6 +113,9 @@ bench: all $(call bin,$(BENCH))
 	    if [ -x .venv/bin/python ]; then OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn_pjrt.so) .venv/bin/python $$b || exit 1; \
 	    else echo "skipped $$b: no .venv (./dev setup makes it)"; fi; done
 
+opinfo: all
+	@OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn_pjrt.so) PYTHONPATH=python .venv/bin/python tests/torch/opinfo.py
+
 abi:
 	@[ -n "$(HEADER)" ] || { echo "usage: make abi HEADER=path/to/pjrt_c_api.h"; exit 2; }
 	@scripts/abi_check.sh "$(HEADER)"
@@ -133,6 +137,6 @@ arm64: # a compile check of the portable paths
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all check bless conformance asan fuzz fuzz-build fuzz-run diff bench abi install format arm64 clean
+.PHONY: all check bless conformance asan fuzz fuzz-build fuzz-run diff bench opinfo abi install format arm64 clean
 .SECONDARY:
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -23,7 +23,9 @@ from opentrn.torch import decompositions, plan
 def null_compiler(module, example_inputs):
     outputs = next(n for n in module.graph.nodes if n.op == "output").args[0]
     values = [n.meta["val"] if n is not None else None for n in outputs]
-    shapes = [(v.shape, v.stride(), v.dtype) if isinstance(v, torch.Tensor) else None for v in values]
+    shapes = [
+        (v.shape, v.stride(), v.dtype) if isinstance(v, torch.Tensor) else None for v in values
+    ]
 
     def run(args):
         return [torch.empty_strided(s[0], s[1], dtype=s[2]) if s else None for s in shapes]
@@ -64,7 +66,9 @@ def main():
     whole = micros("opentrn", repeats=20)
     plan.DeviceStep.__init__ = without_work
     ours = micros("opentrn")
-    print(f"null backend {idle:.0f} us, opentrn without the device {ours:.0f} us ({ours / idle:.2f} x), with it {whole:.0f} us")
+    print(
+        f"null backend {idle:.0f} us, opentrn without the device {ours:.0f} us ({ours / idle:.2f} x), with it {whole:.0f} us"
+    )
 
 
 if __name__ == "__main__":

@@ -28,7 +28,9 @@ def images(count, seed):
     y = rng.integers(0, 4, count)
     half = SIZE // 2
     for i, quarter in enumerate(y):
-        row, col = (rng.integers(0, half - 3, 2) + [quarter // 2 * half, quarter % 2 * half]).tolist()
+        row, col = (
+            rng.integers(0, half - 3, 2) + [quarter // 2 * half, quarter % 2 * half]
+        ).tolist()
         x[i, row : row + 4, col : col + 4] += 2
     return x, y
 
@@ -77,7 +79,14 @@ def main():
             keras.callbacks.ModelCheckpoint(best, save_best_only=True, monitor="val_accuracy"),
             keras.callbacks.ReduceLROnPlateau(patience=2),
         ]
-        model.fit(*train, batch_size=64, epochs=options.epochs, validation_data=test, callbacks=callbacks, verbose=2)
+        model.fit(
+            *train,
+            batch_size=64,
+            epochs=options.epochs,
+            validation_data=test,
+            callbacks=callbacks,
+            verbose=2,
+        )
         loaded = keras.saving.load_model(best)
     loss, accuracy = loaded.evaluate(*test, verbose=0)
     print(f"best model, loaded again: loss {loss:.4f}, accuracy {accuracy:.3f}")

@@ -36,6 +36,7 @@ def main():
     config = BertConfig(
         vocab_size=100, hidden_size=64, num_hidden_layers=2, num_attention_heads=4,
         intermediate_size=128, max_position_embeddings=16, num_labels=2,
+        problem_type="single_label_classification",
     )  # fmt: skip
     model = BertForSequenceClassification(config)
     compiled = torch.compile(model, backend="opentrn")
@@ -46,7 +47,9 @@ def main():
     )
     generator = torch.Generator().manual_seed(1)
     batch = 32
-    with opentrn.profile(options.target, steps=options.steps, samples=options.steps * batch) as profile:
+    with opentrn.profile(
+        options.target, steps=options.steps, samples=options.steps * batch
+    ) as profile:
         for i in range(1, options.steps + 1):
             x, y = sentences(batch, 16, generator)
             opt.zero_grad()

@@ -17,7 +17,9 @@ import opentrn.torch
 
 def text(vocabulary, branches, batch, length, generator):
     """Every token can be followed by a few others, each as likely."""
-    follow = torch.randint(0, vocabulary, (vocabulary, branches), generator=torch.Generator().manual_seed(7))
+    follow = torch.randint(
+        0, vocabulary, (vocabulary, branches), generator=torch.Generator().manual_seed(7)
+    )
     x = torch.randint(0, vocabulary, (batch,), generator=generator)
     rows = [x]
     for _ in range(length - 1):

@@ -15,7 +15,12 @@ class MLP(nn.Module):
     def __init__(self):
         super().__init__()
         self.net = nn.Sequential(
-            nn.Linear(16, 32), nn.GELU(), nn.LayerNorm(32), nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 4)
+            nn.Linear(16, 32),
+            nn.GELU(),
+            nn.LayerNorm(32),
+            nn.Linear(32, 32),
+            nn.ReLU(),
+            nn.Linear(32, 4),
         )
 
     def forward(self, x, y):
@@ -33,7 +38,8 @@ class Block(nn.Module):
     def forward(self, x):
         n, t, c = x.shape
         q, k, v = (
-            p.view(n, t, self.heads, -1).transpose(1, 2) for p in self.qkv(self.norm1(x)).split(c, 2)
+            p.view(n, t, self.heads, -1).transpose(1, 2)
+            for p in self.qkv(self.norm1(x)).split(c, 2)
         )
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.out(y.transpose(1, 2).reshape(n, t, c))
@@ -117,7 +123,10 @@ class ResNet(nn.Module):
     def __init__(self, layers=(1, 1), width=8):
         super().__init__()
         self.stem = nn.Sequential(
-            nn.Conv2d(3, width, 7, 2, 3, bias=False), nn.BatchNorm2d(width), nn.ReLU(), nn.MaxPool2d(3, 2, 1)
+            nn.Conv2d(3, width, 7, 2, 3, bias=False),
+            nn.BatchNorm2d(width),
+            nn.ReLU(),
+            nn.MaxPool2d(3, 2, 1),
         )
         blocks, channels = [], width
         for stage, count in enumerate(layers):
@@ -137,13 +146,20 @@ class Bottleneck(nn.Module):
         super().__init__()
         out = 4 * width
         self.body = nn.Sequential(
-            nn.Conv2d(channels, width, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(),
-            nn.Conv2d(width, width, 3, stride, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(),
-            nn.Conv2d(width, out, 1, bias=False), nn.BatchNorm2d(out),
+            nn.Conv2d(channels, width, 1, bias=False),
+            nn.BatchNorm2d(width),
+            nn.ReLU(),
+            nn.Conv2d(width, width, 3, stride, 1, bias=False),
+            nn.BatchNorm2d(width),
+            nn.ReLU(),
+            nn.Conv2d(width, out, 1, bias=False),
+            nn.BatchNorm2d(out),
         )
         self.skip = nn.Identity()
         if stride != 1 or channels != out:
-            self.skip = nn.Sequential(nn.Conv2d(channels, out, 1, stride, bias=False), nn.BatchNorm2d(out))
+            self.skip = nn.Sequential(
+                nn.Conv2d(channels, out, 1, stride, bias=False), nn.BatchNorm2d(out)
+            )
 
     def forward(self, x):
         return F.relu(self.body(x) + self.skip(x))
@@ -160,13 +176,21 @@ def _recurrent_batch(g):
 
 def _dlrm_batch(g):
     offsets = torch.arange(0, 24, 3)
-    return torch.randn(8, 4, generator=g), [_ints(g, 50, 24) for _ in range(3)], offsets, torch.rand(8, generator=g)
+    return (
+        torch.randn(8, 4, generator=g),
+        [_ints(g, 50, 24) for _ in range(3)],
+        offsets,
+        torch.rand(8, generator=g),
+    )
 
 
 OWN = {
     "mlp": (MLP, lambda g: (torch.randn(8, 16, generator=g), _ints(g, 4, 8))),
     "gpt": (GPT, lambda g: _tokens(g, 64)),
-    "unet": (UNet, lambda g: (torch.randn(2, 3, 16, 16, generator=g), torch.randn(2, 3, 16, 16, generator=g))),
+    "unet": (
+        UNet,
+        lambda g: (torch.randn(2, 3, 16, 16, generator=g), torch.randn(2, 3, 16, 16, generator=g)),
+    ),
     "dlrm": (DLRM, _dlrm_batch),
     "lstm": (lambda: Recurrent(nn.LSTM), _recurrent_batch),
     "gru": (lambda: Recurrent(nn.GRU), _recurrent_batch),
@@ -215,45 +239,115 @@ def _seq2seq_batch(g):
 
 HUGGING_FACE = {
     "gpt2": (
-        _hf(lambda t: t.GPT2LMHeadModel(t.GPT2Config(
-            vocab_size=64, n_positions=32, n_embd=32, n_layer=2, n_head=4,
-            resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, bos_token_id=0, eos_token_id=0))),
+        _hf(
+            lambda t: t.GPT2LMHeadModel(
+                t.GPT2Config(
+                    vocab_size=64,
+                    n_positions=32,
+                    n_embd=32,
+                    n_layer=2,
+                    n_head=4,
+                    resid_pdrop=0.0,
+                    embd_pdrop=0.0,
+                    attn_pdrop=0.0,
+                    bos_token_id=0,
+                    eos_token_id=0,
+                )
+            )
+        ),
         _lm_batch,
     ),
     "bert": (
-        _hf(lambda t: t.BertForSequenceClassification(t.BertConfig(
-            vocab_size=64, max_position_embeddings=32, num_labels=3, **_SMALL, **_NO_DROPOUT))),
+        _hf(
+            lambda t: t.BertForSequenceClassification(
+                t.BertConfig(
+                    vocab_size=64, max_position_embeddings=32, num_labels=3, **_SMALL, **_NO_DROPOUT
+                )
+            )
+        ),
         lambda g: {"input_ids": _ints(g, 64, 4, 16), "labels": _ints(g, 3, 4)},
     ),
     "vit": (
-        _hf(lambda t: t.ViTForImageClassification(t.ViTConfig(
-            image_size=16, patch_size=4, num_labels=5, **_SMALL, **_NO_DROPOUT))),
-        lambda g: {"pixel_values": torch.randn(4, 3, 16, 16, generator=g), "labels": _ints(g, 5, 4)},
+        _hf(
+            lambda t: t.ViTForImageClassification(
+                t.ViTConfig(image_size=16, patch_size=4, num_labels=5, **_SMALL, **_NO_DROPOUT)
+            )
+        ),
+        lambda g: {
+            "pixel_values": torch.randn(4, 3, 16, 16, generator=g),
+            "labels": _ints(g, 5, 4),
+        },
     ),
     "llama": (
-        _hf(lambda t: t.LlamaForCausalLM(t.LlamaConfig(
-            vocab_size=64, max_position_embeddings=32, num_key_value_heads=2, **_SMALL))),
+        _hf(
+            lambda t: t.LlamaForCausalLM(
+                t.LlamaConfig(
+                    vocab_size=64, max_position_embeddings=32, num_key_value_heads=2, **_SMALL
+                )
+            )
+        ),
         _lm_batch,
     ),
     "t5": (
-        _hf(lambda t: t.T5ForConditionalGeneration(t.T5Config(
-            vocab_size=64, d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4, dropout_rate=0.0,
-            decoder_start_token_id=0))),
+        _hf(
+            lambda t: t.T5ForConditionalGeneration(
+                t.T5Config(
+                    vocab_size=64,
+                    d_model=32,
+                    d_kv=8,
+                    d_ff=64,
+                    num_layers=2,
+                    num_heads=4,
+                    dropout_rate=0.0,
+                    decoder_start_token_id=0,
+                )
+            )
+        ),
         _seq2seq_batch,
     ),
     "whisper": (
-        _hf(lambda t: t.WhisperForConditionalGeneration(t.WhisperConfig(
-            vocab_size=64, num_mel_bins=8, d_model=32, encoder_layers=2, decoder_layers=2,
-            encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=64, decoder_ffn_dim=64,
-            max_source_positions=16, max_target_positions=16, dropout=0.0, attention_dropout=0.0,
-            activation_dropout=0.0, pad_token_id=0, bos_token_id=1, eos_token_id=2,
-            decoder_start_token_id=1))),
-        lambda g: {"input_features": torch.randn(2, 8, 32, generator=g), "labels": _ints(g, 64, 2, 8)},
+        _hf(
+            lambda t: t.WhisperForConditionalGeneration(
+                t.WhisperConfig(
+                    vocab_size=64,
+                    num_mel_bins=8,
+                    d_model=32,
+                    encoder_layers=2,
+                    decoder_layers=2,
+                    encoder_attention_heads=4,
+                    decoder_attention_heads=4,
+                    encoder_ffn_dim=64,
+                    decoder_ffn_dim=64,
+                    max_source_positions=16,
+                    max_target_positions=16,
+                    dropout=0.0,
+                    attention_dropout=0.0,
+                    activation_dropout=0.0,
+                    pad_token_id=0,
+                    bos_token_id=1,
+                    eos_token_id=2,
+                    decoder_start_token_id=1,
+                )
+            )
+        ),
+        lambda g: {
+            "input_features": torch.randn(2, 8, 32, generator=g),
+            "labels": _ints(g, 64, 2, 8),
+        },
     ),
     "mixtral": (
-        _hf(lambda t: t.MixtralForCausalLM(t.MixtralConfig(
-            vocab_size=64, max_position_embeddings=32, num_key_value_heads=2, num_local_experts=4,
-            experts_implementation="batched_mm", **_SMALL))),
+        _hf(
+            lambda t: t.MixtralForCausalLM(
+                t.MixtralConfig(
+                    vocab_size=64,
+                    max_position_embeddings=32,
+                    num_key_value_heads=2,
+                    num_local_experts=4,
+                    experts_implementation="batched_mm",
+                    **_SMALL,
+                )
+            )
+        ),
         _lm_batch,
     ),
 }
@@ -270,7 +364,9 @@ def run(model, batch):
     return model(**batch) if isinstance(batch, dict) else model(*batch)
 
 
-def losses(name, model, run_model=None, steps=20, optimizer=torch.optim.AdamW, after=None, **options):
+def losses(
+    name, model, run_model=None, steps=20, optimizer=torch.optim.AdamW, after=None, **options
+):
     """Trains `model` through `run_model` (itself, or a compiled form of it)."""
     g = torch.Generator().manual_seed(1)
     options = options or {"lr": 1e-3}

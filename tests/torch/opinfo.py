@@ -23,13 +23,39 @@ LIMIT = int(os.environ.get("OPINFO_SAMPLES", "6"))
 TYPES = (torch.float32, torch.bfloat16)
 # Results that are random, uninitialised or not a function of the input alone.
 SKIP = {
-    "empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided",
-    "rand_like", "randn", "randn_like", "randint", "randint_like", "bernoulli", "multinomial", "normal",
-    "uniform", "exponential", "cauchy", "geometric", "log_normal", "randperm", "nn.functional.dropout",
-    "nn.functional.dropout2d", "nn.functional.dropout3d", "nn.functional.alpha_dropout",
-    "nn.functional.feature_alpha_dropout", "nn.functional.rrelu", "nn.functional.multi_head_attention_forward",
-    "nn.functional.scaled_dot_product_attention", "nn.functional.fractional_max_pool2d",
-    "nn.functional.fractional_max_pool3d", "nn.functional.gumbel_softmax", "svd_lowrank", "pca_lowrank",
+    "empty",
+    "empty_like",
+    "empty_permuted",
+    "empty_strided",
+    "new_empty",
+    "new_empty_strided",
+    "rand_like",
+    "randn",
+    "randn_like",
+    "randint",
+    "randint_like",
+    "bernoulli",
+    "multinomial",
+    "normal",
+    "uniform",
+    "exponential",
+    "cauchy",
+    "geometric",
+    "log_normal",
+    "randperm",
+    "nn.functional.dropout",
+    "nn.functional.dropout2d",
+    "nn.functional.dropout3d",
+    "nn.functional.alpha_dropout",
+    "nn.functional.feature_alpha_dropout",
+    "nn.functional.rrelu",
+    "nn.functional.multi_head_attention_forward",
+    "nn.functional.scaled_dot_product_attention",
+    "nn.functional.fractional_max_pool2d",
+    "nn.functional.fractional_max_pool3d",
+    "nn.functional.gumbel_softmax",
+    "svd_lowrank",
+    "pca_lowrank",
 }
 
 
@@ -95,7 +121,9 @@ def check(op: OpInfo, dtype, counts, failures):
     except Exception:
         return
     # Large samples say nothing small ones do not.
-    samples = [s for s in samples if sum(x.numel() for x in _leaves((s.input, s.args, s.kwargs))) < 20000]
+    samples = [
+        s for s in samples if sum(x.numel() for x in _leaves((s.input, s.args, s.kwargs))) < 20000
+    ]
     step = max(1, len(samples) // LIMIT)
     for sample in samples[::step][:LIMIT]:
         try:

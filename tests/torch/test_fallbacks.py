@@ -98,3 +98,11 @@ def test_breaks_and_recompiles_are_told(fresh):
     text = opentrn.torch.explain()
     assert "graph break" in text and "recompile" in text
     assert "test_fallbacks.py" in text
+
+
+def test_sizes_not_known_run_on_the_cpu(fresh):
+    f = torch.compile(lambda x: torch.tanh(x).sum(0), backend="opentrn", dynamic=True)
+    for n in (5, 7):
+        x = torch.randn(n, 4)
+        torch.testing.assert_close(f(x), torch.tanh(x).sum(0))
+    assert fresh.found and all("sizes" in f.reason for f in fresh.found)

@@ -41,7 +41,12 @@ np.testing.assert_allclose(losses(jax.devices()[0]), losses(jax.devices("cpu")[0
 def test_keras():
     env = {**os.environ, "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "opentrn,cpu"}
     out = subprocess.run(
-        [sys.executable, "-c", PROGRAM], env=env, cwd=ROOT, capture_output=True, text=True, timeout=600
+        [sys.executable, "-c", PROGRAM],
+        env=env,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=600,
     )
     assert out.returncode == 0, out.stdout + out.stderr
     assert "loaded again" in out.stdout

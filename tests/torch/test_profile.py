@@ -16,7 +16,10 @@ def test_profile_counts_what_ran_inside():
     with opentrn.profile("trn1", samples=10) as p:
         for _ in range(5):
             compiled(torch.ones(2, 8)).sum().backward()
-    assert [(name, runs) for name, runs, _ in p.rows] == [("torch.forward", 5), ("torch.backward", 5)]
+    assert [(name, runs) for name, runs, _ in p.rows] == [
+        ("torch.forward", 5),
+        ("torch.backward", 5),
+    ]
     assert p.steps == 5
     assert p.total_us == pytest.approx(sum(5 * r["total_us"] for _, _, r in p.rows))
     assert p.step_us == pytest.approx(p.total_us / 5)

@@ -58,7 +58,8 @@ def test_one_graph(optimizer, fresh):
 def test_tied_weights_and_buffers(fresh):
     for name in ("gpt", "resnet"):
         want, got = (
-            _losses(name, torch.optim.AdamW, {"lr": 1e-3}, compiled)[0] for compiled in (False, True)
+            _losses(name, torch.optim.AdamW, {"lr": 1e-3}, compiled)[0]
+            for compiled in (False, True)
         )
         assert models.worst(want, got) < 1e-5
 
@@ -99,4 +100,6 @@ def test_export(tmp_path):
     assert out.returncode == 0, out.stderr
     line = next(x for x in out.stdout.splitlines() if x.startswith(f"result {at}:"))
     assert float(line.split(":")[-1]) == pytest.approx(model(*batch).item(), rel=1e-5)
-    assert subprocess.run([otrn, "prof", tmp_path / "step.mlir"], capture_output=True).returncode == 0
+    assert (
+        subprocess.run([otrn, "prof", tmp_path / "step.mlir"], capture_output=True).returncode == 0
+    )

@@ -275,13 +275,13 @@ class Builder:
             return parts[0]
         shape = list(parts[0].shape)
         shape[dim] = sum(p.shape[dim] for p in parts)
-        return self.op(
-            "concatenate", parts, (shape, parts[0].dtype), f"dimension = {dim} : i64"
-        )
+        return self.op("concatenate", parts, (shape, parts[0].dtype), f"dimension = {dim} : i64")
 
     def reverse(self, x, dims):
         dims = list(dims)
-        return self.op("reverse", [x], (x.shape, x.dtype), f"dimensions = {ints(dims)}") if dims else x
+        return (
+            self.op("reverse", [x], (x.shape, x.dtype), f"dimensions = {ints(dims)}") if dims else x
+        )
 
     # --- regions over elements -------------------------------------------------------------------
 
@@ -355,16 +355,17 @@ class Builder:
         """index_vector_dim is the last dimension of indices."""
         at = indices.rank - 1
         batch = list(indices.shape[:-1])
-        kept = [
-            s for i, s in enumerate(sizes) if i not in collapsed and i not in operand_batch
-        ]
+        kept = [s for i, s in enumerate(sizes) if i not in collapsed and i not in operand_batch]
         rank = len(batch) + len(kept)
         shape = [None] * rank
         for d, s in zip(offset_dims, kept, strict=True):
             shape[d] = s
         rest = iter(batch)
         shape = [next(rest) if s is None else s for s in shape]
-        numbers = [f"offset_dims = {list(offset_dims)}", f"collapsed_slice_dims = {list(collapsed)}"]
+        numbers = [
+            f"offset_dims = {list(offset_dims)}",
+            f"collapsed_slice_dims = {list(collapsed)}",
+        ]
         if operand_batch:
             numbers.append(f"operand_batching_dims = {list(operand_batch)}")
             numbers.append(f"start_indices_batching_dims = {list(index_batch)}")
@@ -376,8 +377,18 @@ class Builder:
         )
         return self.op("gather", [x, indices], (shape, x.dtype), attributes)
 
-    def scatter(self, x, indices, updates, window_dims, inserted, index_map, body,
-                input_batch=(), index_batch=()):
+    def scatter(
+        self,
+        x,
+        indices,
+        updates,
+        window_dims,
+        inserted,
+        index_map,
+        body,
+        input_batch=(),
+        index_batch=(),
+    ):
         """body(builder, old, new) gives the element written."""
         numbers = [
             f"update_window_dims = {list(window_dims)}",

@@ -98,4 +98,3 @@ def _nested(values, shape):
     step = len(values) // shape[0] if shape[0] else 0
     parts = [_nested(values[i * step : (i + 1) * step], shape[1:]) for i in range(shape[0])]
     return "[" + ", ".join(parts) + "]"
-

@@ -85,7 +85,7 @@ def _levels(nodes, reasons):
         elif node in reasons:
             at = least if least % 2 else least + 1
             at = max(at, 1)
-            if _has_effect(node) or node.target.namespace != "aten":
+            if _has_effect(node) or getattr(node.target, "namespace", "aten") != "aten":
                 at = max(at, last_effect)
                 last_effect = at
             level[node] = at
@@ -118,7 +118,9 @@ class Cut:
                 body.append(node)
         self.outputs = [self.mutations_of(o) for o in self.outputs]
         self.reasons = {n: why for n in body if (why := why_not(n))}
-        self.level = _levels([*self.placeholders, *self.constants, *self.seeds, *body], self.reasons)
+        self.level = _levels(
+            [*self.placeholders, *self.constants, *self.seeds, *body], self.reasons
+        )
         self.body = body
 
     def mutations_of(self, node):
@@ -179,9 +181,7 @@ class DeviceStep:
                 self.program.text.encode(), name
             )
         self.graph = log.add_graph(name, self.executable)
-        self._ins = [
-            (p, p.strides if p.dense else None, p.dtype) for p in self.program.inputs
-        ]
+        self._ins = [(p, p.strides if p.dense else None, p.dtype) for p in self.program.inputs]
         self._outs = [
             (p.alias, p.shape, p.strides if p.dense else _rows(p.shape), p.dtype)
             for p in self.program.outputs
@@ -244,9 +244,7 @@ def _device_outputs(cut, wanted, in_place, inputs):
     """(source, layout, alias) of a program's results."""
     rows = [(node, node, None) for node in wanted]
     if in_place:
-        rows += [
-            (value, target, inputs.index(target)) for target, value in cut.mutations.items()
-        ]
+        rows += [(value, target, inputs.index(target)) for target, value in cut.mutations.items()]
     return rows
 
 
@@ -313,13 +311,26 @@ class Plan:
                 if (n in late or any(u > level for u in users.get(n, ())))
                 and is_tensor(n.meta.get("val"))
             ]
-            inputs = list(dict.fromkeys(
-                i for n in nodes for i in n.all_input_nodes if i not in inside and i.op != "get_attr"
-            ))
+            inputs = list(
+                dict.fromkeys(
+                    i
+                    for n in nodes
+                    for i in n.all_input_nodes
+                    if i not in inside and i.op != "get_attr"
+                )
+            )
             if self.in_place:
                 for target, value in cut.mutations.items():
-                    inputs += [i for i in (target, value) if i not in inputs and i not in inside and i.op != "get_attr"]
-            constants = [n for n in cut.constants if any(n in m.all_input_nodes for m in nodes) or n in cut.mutations.values()]
+                    inputs += [
+                        i
+                        for i in (target, value)
+                        if i not in inputs and i not in inside and i.op != "get_attr"
+                    ]
+            constants = [
+                n
+                for n in cut.constants
+                if any(n in m.all_input_nodes for m in nodes) or n in cut.mutations.values()
+            ]
             if self.in_place:
                 wanted += [n for n in self.from_device if n not in wanted and n.op == "get_attr"]
                 constants += [n for n in wanted if n.op == "get_attr" and n not in constants]
@@ -344,7 +355,10 @@ class Plan:
 
     def single_program(self, args):
         """The program of a graph that is one, and the tensors it would be given."""
-        (step, inputs, _), values = self.steps[0], dict(zip(self.cut.placeholders, args, strict=True))
+        (step, inputs, _), values = (
+            self.steps[0],
+            dict(zip(self.cut.placeholders, args, strict=True)),
+        )
         values.update((node, DRAW_SEED()) for node in self.cut.seeds)
         return step.program, [values[n] for n in inputs]
 

@@ -29,7 +29,9 @@ class Fallback:
     place: tuple | None  # file, line, function
 
     def __str__(self):
-        at = f"{self.place[0]}:{self.place[1]} in {self.place[2]}" if self.place else "unknown place"
+        at = (
+            f"{self.place[0]}:{self.place[1]} in {self.place[2]}" if self.place else "unknown place"
+        )
         return f"{self.operator} at {at}: {self.reason}"
 
 
@@ -75,7 +77,9 @@ def graph_breaks():
         frame = row.user_stack[-1] if row.user_stack else None
         if frame and os.path.join("torch", "optim") in frame.filename:
             continue  # optimizers cut their own wrapper; nothing of the step is outside the graph
-        rows.append((row.reason.splitlines()[0], f"{frame.filename}:{frame.lineno}" if frame else ""))
+        rows.append(
+            (row.reason.splitlines()[0], f"{frame.filename}:{frame.lineno}" if frame else "")
+        )
     return rows
 
 

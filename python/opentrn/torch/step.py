@@ -135,9 +135,7 @@ class Step:
             for group, own, state in zip(self._constants, params, states, strict=True):
                 mine, grads = grads[: len(own)], grads[len(own) :]
                 used = [i for i, g in enumerate(mine) if g is not None]
-                picked = {
-                    k: v if k == "lr" else [v[i] for i in used] for k, v in state.items()
-                }
+                picked = {k: v if k == "lr" else [v[i] for i in used] for k, v in state.items()}
                 self._function(group, [own[i] for i in used], [mine[i] for i in used], picked)
         return loss.detach()
 

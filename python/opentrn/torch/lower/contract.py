@@ -159,8 +159,21 @@ def _weight_gradient(b, x, grad, w_shape, stride, padding, dilation, groups):
 
 
 @lowers("aten.convolution_backward.default")
-def convolution_backward(b, out, grad, x, w, bias_sizes, stride, padding, dilation, transposed,
-                         output_padding, groups, mask):
+def convolution_backward(
+    b,
+    out,
+    grad,
+    x,
+    w,
+    bias_sizes,
+    stride,
+    padding,
+    dilation,
+    transposed,
+    output_padding,
+    groups,
+    mask,
+):
     _real(grad, x, w)
     n = x.rank - 2
     stride, padding, dilation = (_each(v, n) for v in (stride, padding, dilation))
@@ -257,12 +270,29 @@ def _avg_setup(b, x, kernel, stride, padding, ceil_mode, include, override, shap
 
 
 @lowers("aten.avg_pool2d.default", "aten.avg_pool3d.default")
-def avg_pool(b, out, x, kernel, stride=(), padding=0, ceil_mode=False, count_include_pad=True,
-             divisor_override=None):
+def avg_pool(
+    b,
+    out,
+    x,
+    kernel,
+    stride=(),
+    padding=0,
+    ceil_mode=False,
+    count_include_pad=True,
+    divisor_override=None,
+):
     kind = dtypes.accumulator(x.dtype)
     window, divisor = _avg_setup(
-        b, x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override,
-        tuple(out.shape), kind,
+        b,
+        x,
+        kernel,
+        stride,
+        padding,
+        ceil_mode,
+        count_include_pad,
+        divisor_override,
+        tuple(out.shape),
+        kind,
     )
     total = b.reduce_window(b.cast(x, kind), 0, *window, "add")
     total = _crop(b, total, out.shape)
@@ -270,11 +300,21 @@ def avg_pool(b, out, x, kernel, stride=(), padding=0, ceil_mode=False, count_inc
 
 
 @lowers("aten.avg_pool2d_backward.default", "aten.avg_pool3d_backward.default")
-def avg_pool_backward(b, out, grad, x, kernel, stride, padding, ceil_mode, count_include_pad,
-                      divisor_override):
+def avg_pool_backward(
+    b, out, grad, x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override
+):
     kind = dtypes.accumulator(grad.dtype)
     window, divisor = _avg_setup(
-        b, x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override, grad.shape, kind
+        b,
+        x,
+        kernel,
+        stride,
+        padding,
+        ceil_mode,
+        count_include_pad,
+        divisor_override,
+        grad.shape,
+        kind,
     )
     size, strides, _, pairs = window
     share = b.div(b.cast(grad, kind), divisor)

@@ -242,7 +242,9 @@ def add(b, out, x, y, alpha=1):
 
 @lowers("aten.sub.Tensor", "aten.sub.Scalar")
 def sub(b, out, x, y, alpha=1):
-    kind = torch.float32 if out.dtype in dtypes.NARROW and alpha != 1 else work_type(out.dtype, x, y)
+    kind = (
+        torch.float32 if out.dtype in dtypes.NARROW and alpha != 1 else work_type(out.dtype, x, y)
+    )
     x, y = operand(b, x, kind), operand(b, y, kind)
     return b.cast(b.sub(x, _scaled(b, y, alpha)), out.dtype)
 
@@ -391,7 +393,9 @@ def hypot(b, out, x, y):
     kind = torch.float32 if out.dtype in dtypes.NARROW else out.dtype
     x, y = (b.unary("abs", operand(b, v, kind)) for v in (x, y))
     large, small = b.binary("maximum", x, y), b.binary("minimum", x, y)
-    ratio = b.div(small, b.select(b.compare("eq", large, b.constant(0, kind)), b.constant(1, kind), large))
+    ratio = b.div(
+        small, b.select(b.compare("eq", large, b.constant(0, kind)), b.constant(1, kind), large)
+    )
     length = b.mul(large, b.unary("sqrt", b.add(b.mul(ratio, ratio), b.constant(1, kind))))
     return b.cast(length, out.dtype)
 
@@ -416,16 +420,13 @@ def nextafter(b, out, x, y):
     return b.binary("chlo.next_after", b.cast(x, out.dtype), b.cast(y, out.dtype))
 
 
-_SMALL_POWERS = {2: 2, 3: 3, 2.0: 2, 3.0: 3}
-
-
 @lowers("aten.pow.Tensor_Scalar")
 def pow_scalar(b, out, x, exponent):
     kind = torch.float32 if out.dtype in dtypes.NARROW else out.dtype
     x = b.cast(x, kind)
     if exponent == 1:
         y = x
-    elif exponent in _SMALL_POWERS:
+    elif exponent in (2, 3):
         y = b.mul(x, x)
         y = b.mul(y, x) if exponent == 3 else y
     elif exponent == 0.5:
@@ -475,13 +476,17 @@ for _name in ("and", "or", "xor"):
 def _shift(operation):
     def lower(b, out, x, y):
         if dtypes.NAMES[out.dtype].startswith("u") and operation == "shift_right_arithmetic":
-            return b.binary("shift_right_logical", operand(b, x, out.dtype), operand(b, y, out.dtype))
+            return b.binary(
+                "shift_right_logical", operand(b, x, out.dtype), operand(b, y, out.dtype)
+            )
         return b.binary(operation, operand(b, x, out.dtype), operand(b, y, out.dtype))
 
     return lower
 
 
-lowers("aten.bitwise_left_shift.Tensor", "aten.bitwise_left_shift.Tensor_Scalar")(_shift("shift_left"))
+lowers("aten.bitwise_left_shift.Tensor", "aten.bitwise_left_shift.Tensor_Scalar")(
+    _shift("shift_left")
+)
 lowers("aten.bitwise_right_shift.Tensor", "aten.bitwise_right_shift.Tensor_Scalar")(
     _shift("shift_right_arithmetic")
 )
@@ -506,7 +511,9 @@ def _lower_bound(b, x, low):
     return b.binary("maximum", x, low)
 
 
-@lowers("aten.clamp.default", "aten.clamp.Tensor", "aten.clamp_min.default", "aten.clamp_min.Tensor")
+@lowers(
+    "aten.clamp.default", "aten.clamp.Tensor", "aten.clamp_min.default", "aten.clamp_min.Tensor"
+)
 def clamp(b, out, x, min=None, max=None):
     kind = work_type(out.dtype, *(v for v in (x, min, max) if v is not None))
     x = b.cast(x, kind)
@@ -583,8 +590,12 @@ def _each(function, spread_second):
         count = len(first)
         results = []
         for i in range(count):
-            own = [r[i] if isinstance(r, (list, tuple)) and len(r) == count and k in spread_second else r
-                   for k, r in enumerate(rest)]
+            own = [
+                r[i]
+                if isinstance(r, (list, tuple)) and len(r) == count and k in spread_second
+                else r
+                for k, r in enumerate(rest)
+            ]
             results.append(function(b, out[i], first[i], *own, **kwargs))
         return results
 
@@ -611,8 +622,11 @@ for _name, _function in {
 _foreach("addcmul", ["Scalar", "ScalarList"], addcmul, (0, 1, 2))
 _foreach("addcdiv", ["Scalar", "ScalarList"], addcdiv, (0, 1, 2))
 _foreach("lerp", ["Scalar", "List", "ScalarList"], lerp, (0, 1))
-_foreach("pow", ["Scalar", "List", "ScalarList"], lambda b, o, x, y: (
-    pow_tensor if isinstance(y, Value) else pow_scalar)(b, o, x, y))
+_foreach(
+    "pow",
+    ["Scalar", "List", "ScalarList"],
+    lambda b, o, x, y: (pow_tensor if isinstance(y, Value) else pow_scalar)(b, o, x, y),
+)
 _foreach("copy", ["default"], copy)
 
 

@@ -95,7 +95,9 @@ def _index_write(b, x, dim, index, source, body):
     dim = dim_of(dim, x.rank)
     index = b.reshape(_wrapped(b, index, x.shape[dim]), [index.numel, 1])
     shape = [index.numel if i == dim else d for i, d in enumerate(x.shape)]
-    source = b.reshape(source, shape) if source.numel == math.prod(shape) else b.broadcast(source, shape)
+    source = (
+        b.reshape(source, shape) if source.numel == math.prod(shape) else b.broadcast(source, shape)
+    )
     window = [i for i in range(x.rank) if i != dim]
     return b.scatter(x, index, source, window, [dim], [dim], body)
 
@@ -150,7 +152,9 @@ def _flat(b, x, index, *more):
     """0-dimensional tensors as vectors of one element."""
     if x.rank and index.rank:
         return (x, index, *more)
-    return tuple(b.reshape(v, [1]) if isinstance(v, Value) and v.rank == 0 else v for v in (x, index, *more))
+    return tuple(
+        b.reshape(v, [1]) if isinstance(v, Value) and v.rank == 0 else v for v in (x, index, *more)
+    )
 
 
 @lowers("aten.gather.default")
@@ -172,7 +176,9 @@ def _scatter(b, out, x, dim, index, source, body, kind=None):
     kind = kind or x.dtype
     update = full(b, source, kind, index.shape)
     all_dims = list(range(x.rank))
-    y = b.scatter(b.cast(x, kind), _coordinates(b, x, dim, index), update, [], all_dims, all_dims, body)
+    y = b.scatter(
+        b.cast(x, kind), _coordinates(b, x, dim, index), update, [], all_dims, all_dims, body
+    )
     return b.reshape(b.cast(y, x.dtype), out.shape)
 
 
@@ -249,8 +255,19 @@ def _real(b, indices, padding):
 
 
 @lowers("aten._embedding_bag.default", "aten._embedding_bag_forward_only.default")
-def embedding_bag(b, out, weight, indices, offsets, by_frequency=False, mode=0, sparse=False,
-                  per_sample=None, include_last=False, padding=-1):
+def embedding_bag(
+    b,
+    out,
+    weight,
+    indices,
+    offsets,
+    by_frequency=False,
+    mode=0,
+    sparse=False,
+    per_sample=None,
+    include_last=False,
+    padding=-1,
+):
     if sparse:
         raise NotLowered("embedding bags with sparse gradients")
     if mode == 2:
@@ -281,10 +298,26 @@ def embedding_bag(b, out, weight, indices, offsets, by_frequency=False, mode=0, 
 
 
 @lowers("aten._embedding_bag_backward.default")
-def embedding_bag_backward(b, out, grad, indices, offsets, offset2bag, bag_size, maximum, rows,
-                           by_frequency, mode, sparse, per_sample, padding=-1):
+def embedding_bag_backward(
+    b,
+    out,
+    grad,
+    indices,
+    offsets,
+    offset2bag,
+    bag_size,
+    maximum,
+    rows,
+    by_frequency,
+    mode,
+    sparse,
+    per_sample,
+    padding=-1,
+):
     if sparse or mode == 2 or by_frequency:
-        raise NotLowered("gradients of embedding bags that are sparse, largest or scaled by frequency")
+        raise NotLowered(
+            "gradients of embedding bags that are sparse, largest or scaled by frequency"
+        )
     n, (nbags, width) = indices.shape[0], grad.shape
     offsets = b.slice_dim(offsets, 0, 0, min(nbags, offsets.shape[0]))
     indices = b.cast(indices, torch.int64)

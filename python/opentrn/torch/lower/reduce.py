@@ -262,8 +262,10 @@ def _middle(b, out, x, dim, keepdim, place, skip_nan=False):
     if x.dtype.is_floating_point and not skip_nan:  # one NaN makes the result NaN; NaNs sort last
         last = [b.slice_dim(v, dim, x.shape[dim] - 1, x.shape[dim]) for v in (values, where)]
         bad = b.is_nan(last[0])
-        at = [b.select(bad, l, a) for l, a in zip(last, at, strict=True)]
-    return [v if keepdim else b.reshape(v, [d for i, d in enumerate(x.shape) if i != dim]) for v in at]
+        at = [b.select(bad, end, mid) for end, mid in zip(last, at, strict=True)]
+    return [
+        v if keepdim else b.reshape(v, [d for i, d in enumerate(x.shape) if i != dim]) for v in at
+    ]
 
 
 @lowers("aten.median.dim")

@@ -264,9 +264,7 @@ def unfold(b, out, x, dim, size, step):
         return b.reshape(x, out.shape)
     dim = dim_of(dim, x.rank)
     count = out.shape[dim]
-    parts = [
-        b.slice_dim(x, dim, i, i + (count - 1) * step + 1, step) for i in range(size)
-    ]
+    parts = [b.slice_dim(x, dim, i, i + (count - 1) * step + 1, step) for i in range(size)]
     parts = [b.reshape(p, (*p.shape, 1)) for p in parts]
     return b.concatenate(parts, x.rank)
 

@@ -20,7 +20,7 @@ class NotLowered(Exception):
 
 
 def find(name):
-    """"aten.add.Tensor" -> the overload, or None when this torch has no such operator."""
+    """ "aten.add.Tensor" -> the overload, or None when this torch has no such operator."""
     space, packet, overload = name.split(".")
     try:
         return getattr(getattr(getattr(torch.ops, space), packet), overload)
@@ -42,7 +42,9 @@ def lowers(*names):
 def promote(*operands):
     """The type in which eager would compare or combine these tensors and numbers."""
     stand_ins = [
-        torch.empty((1,) * min(x.rank, 1), dtype=x.dtype, device="meta") if isinstance(x, Value) else x
+        torch.empty((1,) * min(x.rank, 1), dtype=x.dtype, device="meta")
+        if isinstance(x, Value)
+        else x
         for x in operands
     ]
     kind = stand_ins[0]
@@ -69,7 +71,9 @@ def full(b, x, dtype, shape):
 
 def work_type(dtype, *operands):
     """The type eager computes in: narrow floats with a plain number beside them in f32."""
-    if dtype in dtypes.NARROW and not all(isinstance(x, Value) and x.dtype == dtype for x in operands):
+    if dtype in dtypes.NARROW and not all(
+        isinstance(x, Value) and x.dtype == dtype for x in operands
+    ):
         return torch.float32
     return dtype
 
