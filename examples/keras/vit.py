@@ -3,7 +3,8 @@
 python examples/keras/vit.py
 
 Images are noise with a bright square; the class is the quarter it lies in. `model.fit` with callbacks,
-mixed precision, saving and loading, as in any Keras program. The first two lines are all that is special.
+mixed precision, saving and loading, as in any Keras program; the two variables below are all it needs.
+Ends with what the training steps would cost on the chip.
 """
 
 import os
@@ -19,7 +20,9 @@ import keras
 import numpy as np
 from keras import layers
 
-SIZE, PATCH, WIDTH, HEADS, DEPTH = 16, 4, 32, 4, 2
+import opentrn
+
+SIZE, PATCH, WIDTH, HEADS, DEPTH, BATCH = 16, 4, 32, 4, 2, 64
 
 
 def images(count, seed):
@@ -79,17 +82,20 @@ def main():
             keras.callbacks.ModelCheckpoint(best, save_best_only=True, monitor="val_accuracy"),
             keras.callbacks.ReduceLROnPlateau(patience=2),
         ]
-        model.fit(
-            *train,
-            batch_size=64,
-            epochs=options.epochs,
-            validation_data=test,
-            callbacks=callbacks,
-            verbose=2,
-        )
+        steps = options.epochs * -(-options.samples // BATCH)
+        with opentrn.profile(steps=steps, samples=options.epochs * options.samples) as profile:
+            model.fit(
+                *train,
+                batch_size=BATCH,
+                epochs=options.epochs,
+                validation_data=test,
+                callbacks=callbacks,
+                verbose=2,
+            )
         loaded = keras.saving.load_model(best)
     loss, accuracy = loaded.evaluate(*test, verbose=0)
     print(f"best model, loaded again: loss {loss:.4f}, accuracy {accuracy:.3f}")
+    print(profile)
     return accuracy
 
 

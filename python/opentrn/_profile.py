@@ -9,6 +9,7 @@ only when asked to has functions `begin` and `end` as attributes.
 import contextlib
 import time
 
+_SHOWN = 8  # programs a printed profile lists
 SOURCES = []  # functions () -> [(key, name, runs, report)]
 
 
@@ -96,8 +97,12 @@ class Profile:
             f"opentrn on {target}: {self.steps} steps, modelled time per step {self.step_us:.1f} us, "
             f"host {self.host_seconds / self.steps * 1e6:.0f} us"
         ]
-        for name, runs, report in self.rows:
+        rows = sorted(self.rows, key=lambda row: -row[1] * row[2]["total_us"])
+        for name, runs, report in rows[:_SHOWN]:
             lines.append(f"  {name}: {runs} runs of {report['total_us']:.1f} us")
+        rest = sum(runs * report["total_us"] for _, runs, report in rows[_SHOWN:])
+        if rest:
+            lines.append(f"  {len(rows) - _SHOWN} smaller programs: {rest:.1f} us in all")
         busy = ", ".join(f"{n} {100 * s:.0f} %" for n, s in self.engines.items() if s >= 0.005)
         lines.append(f"  busy: {busy}")
         for what, count in (("samples", self.samples), ("tokens", self.tokens)):

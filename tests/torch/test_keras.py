@@ -49,4 +49,4 @@ def test_keras():
         timeout=600,
     )
     assert out.returncode == 0, out.stdout + out.stderr
-    assert "loaded again" in out.stdout
+    assert "loaded again" in out.stdout and "modelled time per step" in out.stdout
