@@ -183,3 +183,18 @@ def test_programs_of_their_own(array):
 def test_an_uneven_cut_is_refused(mesh):
     with pytest.raises(ValueError):
         put(np.ones((3, 4), np.float32), mesh, "x")
+
+
+def test_a_program_without_results(mesh, array):
+    seen = []
+    f = jax.jit(
+        jax.shard_map(
+            lambda a: jax.debug.callback(lambda v: seen.append(v.shape), a),
+            mesh=mesh,
+            in_specs=P("x", "y"),
+            out_specs=None,
+        )
+    )
+    f(array)
+    jax.effects_barrier()
+    assert seen == [(4, 6)] * 4
