@@ -372,21 +372,30 @@ static void check_code(Verify *v) {
 
 // --- header --------------------------------------------------------------------------------------
 
-// "2,1|0,1,2,3": a number of parts for each dimension, whose product divides the devices, each of
-// which stands there once.
+// A number in 1 … max; 0 when there is none.
+static uint64_t sharding_count(const char **s, uint64_t max) {
+    uint64_t n = 0;
+    for (; **s >= '0' && **s <= '9' && n <= max; (*s)++)
+        n = n * 10 + (uint64_t)(**s - '0');
+    return n <= max ? n : 0;
+}
+
+// "2,1+2|0,1,2,3": a number of parts for each dimension, then, behind +, of terms; their product divides
+// the devices, each of which stands there once.
 static bool sharding_ok(const ArtValue *v, uint32_t devices, uint8_t *seen) {
     const char *s = v->sharding ? v->sharding : "";
     uint64_t parts = 1;
     if (!*s)
         return true;
     memset(seen, 0, devices);
-    for (int i = 0; i < v->rank; i++) {
-        uint64_t n = 0;
-        if (i && *s++ != ',')
+    for (int i = 0; i <= v->rank; i++) {
+        bool terms = i == v->rank;
+        if (terms && *s != '+')
+            break;
+        if ((terms || i) && *s++ != (terms ? '+' : ','))
             return false;
-        for (; *s >= '0' && *s <= '9' && n <= devices; s++)
-            n = n * 10 + (uint64_t)(*s - '0');
-        if (!n || n > devices || (parts *= n) > devices)
+        uint64_t n = sharding_count(&s, devices);
+        if (!n || (parts *= n) > devices)
             return false;
     }
     for (uint32_t i = 0; i < devices; i++) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // shardings.c — the shardings extension: how arguments and results lie on a program's devices.
 //
-// The answer is a serialised OpSharding for each: 1 type (0 replicated, 3 tiled), 3 parts of each
-// dimension, 4 devices by part, 6 set when the last entry of 3 counts devices with equal parts.
+// The answer is a serialised OpSharding for each: 1 type (0 replicated, 3 tiled, 6 all terms), 3 parts of each
+// dimension, 4 devices by part, 6 set when the last entry of 3 counts devices with equal parts, 8 what
+// the last entries of 3 are instead: 0 devices with equal parts, 6 terms that are not yet combined.
 // A program of one device, or without results, has none to tell.
 #include <stdlib.h>
 #include <string.h>
@@ -28,30 +29,45 @@ static char *put_numbers(char *at, int field, const uint32_t *v, size_t n) {
     return at;
 }
 
-// text is "2,1|0,1,2,3", as artifact_verify left it; `at` has room for it.
+// text is "2,1+2|0,1,2,3", as artifact_verify left it; `at` has room for it.
 static char *sharding_encode(char *at, const char *text, uint32_t devices) {
     if (!*text)
         return at; // all fields at their defaults: replicated
-    uint32_t tiles[OTRN_MAX_RANK + 1], ids[OTRN_MAX_DEVICES], used = 1;
-    size_t rank = 0, n = 0;
-    bool parts = true;
+    uint32_t tiles[OTRN_MAX_RANK + 2], ids[OTRN_MAX_DEVICES], kinds[2], used = 1, terms = 1;
+    size_t rank = 0, n = 0, nkinds = 0;
+    char before = ',';
     for (const char *s = text; *s; s += *s != 0) {
-        uint32_t v = (uint32_t)strtoul(s, (char **)&s, 10);
-        if (parts && rank < OTRN_MAX_RANK) {
-            tiles[rank++] = v;
-            used *= v;
-        } else if (n < OTRN_MAX_DEVICES) {
-            ids[n++] = v;
+        if (*s == '+' || *s == '|') { // a scalar has no parts
+            before = *s;
+            continue;
         }
-        parts = parts && *s != '|';
+        uint32_t v = (uint32_t)strtoul(s, (char **)&s, 10);
+        if (before == '+')
+            terms = v;
+        else if (before == '|' && n < OTRN_MAX_DEVICES)
+            ids[n++] = v;
+        else if (before == ',' && rank < OTRN_MAX_RANK)
+            used *= tiles[rank++] = v;
+        before = *s == '+' || *s == '|' ? *s : before;
     }
-    bool copies = used < devices;
-    if (copies)
-        tiles[rank++] = devices / used;
+    bool copies = used * terms < devices;
+    if (copies) {
+        tiles[rank++] = devices / (used * terms);
+        kinds[nkinds++] = 0;
+    }
+    if (terms > 1) {
+        tiles[rank++] = terms;
+        kinds[nkinds++] = 6;
+    }
+    bool only_terms = terms == devices;
     *at++ = 1 << 3;
-    *at++ = 3;
+    *at++ = only_terms ? 6 : 3;
+    if (only_terms)
+        return at;
     at = put_numbers(at, 3, tiles, rank);
     at = put_numbers(at, 4, ids, n);
+    if (terms > 1)
+        return put_numbers(at, 8, kinds, nkinds);
     if (copies) {
         *at++ = 6 << 3;
         *at++ = 1;

@@ -207,12 +207,11 @@ static const Shards *read_sharding(Text *t, uint32_t rank) { // behind "<"
         bool replicated = eat(t, "replicated={");
         if (!replicated) {
             need(t, "unreduced=");
-            eat(t, "max");
-            eat(t, "min");
+            s->combine = eat(t, "max") ? SHARD_MAX : eat(t, "min") ? SHARD_MIN : SHARD_ADD;
             need(t, "{");
         }
-        s->unreduced |= !replicated;
-        read_axes(t, &m, NULL, NULL);
+        read_axes(t, &m, replicated ? NULL : &s->parts[rank],
+                  replicated ? NULL : (uint32_t *)s->index + (size_t)rank * s->devices);
     }
     need(t, ">");
     return s;
@@ -258,29 +257,32 @@ AxisSet shard_parse_axes(const ShardRead *r, const char *text) {
 const Shards *shard_whole(Arena *a, uint32_t rank, uint32_t devices) {
     Shards *s = ARENA_NEW(a, Shards);
     *s = (Shards){.rank = rank, .devices = devices};
-    s->index = ARENA_NEWN(a, uint32_t, (size_t)rank * devices + 1);
-    for (uint32_t i = 0; i < rank; i++)
+    s->index = ARENA_NEWN(a, uint32_t, ((size_t)rank + 1) * devices);
+    for (uint32_t i = 0; i <= rank; i++)
         s->parts[i] = 1;
     return s;
 }
 
 bool shard_is_whole(const Shards *s) {
-    for (uint32_t i = 0; i < s->rank; i++)
+    for (uint32_t i = 0; i <= s->rank; i++)
         if (s->parts[i] > 1)
             return false;
-    return !s->unreduced;
+    return true;
 }
 
+bool shard_has_terms(const Shards *s) { return s->parts[s->rank] > 1; }
+
 bool shard_same(const Shards *a, const Shards *b) {
-    return a->rank == b->rank && a->devices == b->devices && a->unreduced == b->unreduced &&
-           !memcmp(a->parts, b->parts, a->rank * sizeof *a->parts) &&
-           !memcmp(a->index, b->index, (size_t)a->rank * a->devices * sizeof *a->index);
+    size_t rows = (size_t)a->rank + 1;
+    return a->rank == b->rank && a->devices == b->devices && a->combine == b->combine &&
+           !memcmp(a->parts, b->parts, rows * sizeof *a->parts) &&
+           !memcmp(a->index, b->index, rows * a->devices * sizeof *a->index);
 }
 
 // A number for what the device has, the last dimension fastest; dimension `without` counts as 0.
 static uint64_t part_of(const Shards *s, uint32_t device, uint32_t without) {
     uint64_t at = 0;
-    for (uint32_t i = 0; i < s->rank; i++)
+    for (uint32_t i = 0; i <= s->rank; i++)
         at = at * (uint64_t)s->parts[i] +
              (i == without ? 0 : s->index[(size_t)i * s->devices + device]);
     return at;
@@ -290,18 +292,25 @@ const char *shard_text(const Shards *s, Arena *a) {
     if (shard_is_whole(s))
         return "";
     Buf out = {.arena = a};
-    uint64_t all = 1;
+    uint64_t all = 1, terms = (uint64_t)s->parts[s->rank];
     for (uint32_t i = 0; i < s->rank; i++) {
         buf_printf(&out, "%s%lld", i ? "," : "", (long long)s->parts[i]);
         all *= (uint64_t)s->parts[i];
     }
+    if (terms > 1)
+        buf_printf(&out, "+%llu", (unsigned long long)terms);
     const char *comma = "|";
-    for (uint64_t part = 0; part < all; part++)
-        for (uint32_t d = 0; d < s->devices; d++)
-            if (part_of(s, d, UINT32_MAX) == part) {
-                buf_printf(&out, "%s%u", comma, d);
-                comma = ",";
-            }
+    uint32_t *next = ARENA_NEWN(a, uint32_t, all * terms); // where to look for the next copy
+    for (uint64_t i = 0, n = s->devices; i < n; i++) {
+        uint64_t part = i / (n / all), slot = part * terms + i % terms;
+        uint32_t d = next[slot];
+        while (d < s->devices && part_of(s, d, UINT32_MAX) != slot)
+            d++;
+        next[slot] = d + 1;
+        if (d < s->devices)
+            buf_printf(&out, "%s%u", comma, d);
+        comma = ",";
+    }
     return buf_cstr(&out);
 }
 

@@ -10,11 +10,16 @@
 
 #define SHARD_DEVICES_MAX 1024u
 
+// How the terms of an unreduced tensor become its value.
+typedef enum ShardCombine { SHARD_ADD, SHARD_MAX, SHARD_MIN } ShardCombine;
+
+// Terms are one more dimension behind the others, number `rank`: parts[rank] devices have terms that are
+// still to be combined (1: values are what they say), and index says which of them a device has.
 typedef struct Shards {
     uint32_t rank, devices;
-    int64_t parts[OTRN_MAX_RANK]; // of each dimension, 1 when whole
-    const uint32_t *index;        // [dimension * devices + device]: the part it has
-    bool unreduced;               // the devices' values are still to be added
+    int64_t parts[OTRN_MAX_RANK + 1]; // of each dimension, 1 when whole
+    const uint32_t *index;            // [dimension * devices + device]: the part it has
+    ShardCombine combine;             // of terms
 } Shards;
 
 // Axis names, as the program writes them.
@@ -41,10 +46,11 @@ AxisSet shard_parse_axes(const ShardRead *r, const char *text); // "#sdy.manual_
 const Shards *shard_whole(Arena *a, uint32_t rank, uint32_t devices); // every device has all of it
 bool shard_is_whole(const Shards *s);
 bool shard_same(const Shards *a, const Shards *b);
-// "2,1|0,1,2,3": parts of each dimension, then the devices by part, those with the same part one
-// after the other; "" when whole. This is what an artifact keeps.
+bool shard_has_terms(const Shards *s);
+// "2,1+2|0,1,2,3": parts of each dimension, then terms if any, then the devices by part, copies of one
+// part one after the other, the terms of a copy together; "" when whole. This is what an artifact keeps.
 const char *shard_text(const Shards *s, Arena *a);
-// Devices that together have a dimension whole and agree in all others, in the order of its parts:
+// Devices that together have a dimension whole (or all terms) and agree in all others, in the order of its parts:
 // devices / parts[dim] rows of parts[dim]. Raises UNSUPPORTED when the table has no such groups.
 const int64_t *shard_groups(const ShardRead *r, const Shards *s, uint32_t dim);
 

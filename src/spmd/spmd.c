@@ -10,6 +10,8 @@
 // is correct, at the price of memory. Rules that work on parts:
 //   manual_computation   its region is what each device does with its parts; taken in as it is
 //   elementwise ops      part by part, when some operand is in parts
+// A value may also be left unreduced: each device has a term of it. Its part is the device's term; the whole is
+// combined before it is gathered. A value becomes terms by one device keeping it and the others taking 0.
 // Results, and operands of the first rule, are cut out of whole values by the device's number.
 //
 // Inside a manual region "whole" means whole for the devices that share its manual axes: nothing
@@ -90,14 +92,9 @@ static TypeId part_type(Spmd *s, TypeId whole, const Shards *sh) {
 
 // --- between whole and part --------------------------------------------------------------------
 
-static ValueId gather_dim(Spmd *s, ValueId v, const Shards *sh, uint32_t dim) {
-    HloType t = *hlo_value_type(s->h, v);
-    int64_t dims[OTRN_MAX_RANK];
-    memcpy(dims, t.dims, t.rank * sizeof *dims);
-    dims[dim] *= sh->parts[dim];
-    OpId id = add_op(s, HLO_ALL_GATHER, 1, &v, hlo_type_tensor(s->h, t.dtype, t.rank, dims));
+// The devices of a collective that has a dimension's parts meet.
+static void meet(Spmd *s, OpId id, const Shards *sh, uint32_t dim) {
     ShardRead r = reader(s, NULL);
-    *hlo_attr_slot(s->h, id, AK_ALL_GATHER_DIM) = (HloAttr){.kind = HA_INT, .i = dim};
     *hlo_attr_slot(s->h, id, AK_CHANNEL_ID) = (HloAttr){.kind = HA_INT, .i = 1};
     *hlo_attr_slot(s->h, id, AK_REPLICA_GROUPS) =
         (HloAttr){.kind = HA_INTS2,
@@ -105,6 +102,31 @@ static ValueId gather_dim(Spmd *s, ValueId v, const Shards *sh, uint32_t dim) {
                   .cols = (uint32_t)sh->parts[dim],
                   .ints = shard_groups(&r, sh, dim)};
     *hlo_attr_slot(s->h, id, AK_USE_GLOBAL_DEVICE_IDS) = (HloAttr){.kind = HA_BOOL, .i = 1};
+}
+
+static ValueId gather_dim(Spmd *s, ValueId v, const Shards *sh, uint32_t dim) {
+    HloType t = *hlo_value_type(s->h, v);
+    int64_t dims[OTRN_MAX_RANK];
+    memcpy(dims, t.dims, t.rank * sizeof *dims);
+    dims[dim] *= sh->parts[dim];
+    OpId id = add_op(s, HLO_ALL_GATHER, 1, &v, hlo_type_tensor(s->h, t.dtype, t.rank, dims));
+    *hlo_attr_slot(s->h, id, AK_ALL_GATHER_DIM) = (HloAttr){.kind = HA_INT, .i = dim};
+    meet(s, id, sh, dim);
+    return result(s, id);
+}
+
+static ValueId combine_terms(Spmd *s, ValueId v, const Shards *sh) {
+    static const HloOpcode codes[] = {[SHARD_ADD] = HLO_ADD, [SHARD_MAX] = HLO_MAXIMUM, [SHARD_MIN] = HLO_MINIMUM};
+    Hlo *h = s->h;
+    OpId id = add_op(s, HLO_ALL_REDUCE, 1, &v, h->values.at[v].type);
+    meet(s, id, sh, sh->rank);
+    TypeId scalar = hlo_type_tensor(h, hlo_value_type(h, v)->dtype, 0, NULL), types[2] = {scalar, scalar};
+    RegionId body = hlo_op_add_region(h, id, 2, types);
+    ValueId args[2] = {h->regions.at[body].args, h->regions.at[body].args + 1};
+    OpId step = hlo_op(h, codes[sh->combine], s->loc, 2, args, 1, &scalar);
+    hlo_region_push(h, body, step);
+    ValueId out = hlo_at(h, step)->results;
+    hlo_region_push(h, body, hlo_op(h, HLO_RETURN, s->loc, 1, &out, 0, NULL));
     return result(s, id);
 }
 
@@ -127,6 +149,8 @@ static ValueId offset_of(Spmd *s, const Shards *sh, uint32_t dim, int64_t part_s
 
 static ValueId cut(Spmd *s, ValueId whole, const Shards *sh) {
     TypeId type = part_type(s, s->h->values.at[whole].type, sh);
+    if (type == s->h->values.at[whole].type)
+        return whole;
     uint32_t rank = sh->rank;
     ValueId operands[OTRN_MAX_RANK + 1] = {whole};
     for (uint32_t i = 0; i < rank; i++)
@@ -146,7 +170,7 @@ static ValueId whole_of(Spmd *s, ValueId v) {
     Form f = s->forms.at[v];
     if (f.whole)
         return f.whole;
-    f.whole = f.part;
+    f.whole = shard_has_terms(f.shards) ? combine_terms(s, f.part, f.shards) : f.part;
     for (uint32_t i = 0; i < f.shards->rank; i++)
         if (f.shards->parts[i] > 1)
             f.whole = gather_dim(s, f.whole, f.shards, i);
@@ -174,6 +198,23 @@ static ValueId remade(Spmd *s, ValueId whole, const Shards *sh) {
     return result(s, id);
 }
 
+// The device with term 0 keeps the value, the others take 0; the largest and smallest of equals need nothing.
+static ValueId make_terms(Spmd *s, ValueId v, const Shards *sh) {
+    if (!shard_has_terms(sh) || sh->combine != SHARD_ADD)
+        return v;
+    Hlo *h = s->h;
+    TypeId type = h->values.at[v].type;
+    int dtype = hlo_type(h, type)->dtype;
+    int32_t zero = 0;
+    ValueId term = offset_of(s, sh, sh->rank, 1), none = add_i32s(s, &zero, 1, true);
+    ValueId other = result(s, add_op(s, HLO_CONVERT, 1, &term, hlo_type_tensor(h, DT_I1, 0, NULL)));
+    none = result(s, add_op(s, HLO_CONVERT, 1, &none, hlo_type_tensor(h, dtype, 0, NULL)));
+    OpId zeros = add_op(s, HLO_BROADCAST_IN_DIM, 1, &none, type);
+    *hlo_attr_slot(h, zeros, AK_BROADCAST_DIMENSIONS) = (HloAttr){.kind = HA_INTS};
+    ValueId pick[3] = {other, result(s, zeros), v};
+    return result(s, add_op(s, HLO_SELECT, 3, pick, type));
+}
+
 static ValueId part_as(Spmd *s, ValueId v, const Shards *sh) {
     const Form *f = &s->forms.at[v];
     if (f->part && shard_same(f->shards, sh))
@@ -182,7 +223,7 @@ static ValueId part_as(Spmd *s, ValueId v, const Shards *sh) {
     if (shard_is_whole(sh))
         return whole;
     ValueId again = remade(s, whole, sh);
-    return again ? again : cut(s, whole, sh);
+    return make_terms(s, again ? again : cut(s, whole, sh), sh);
 }
 
 // --- ops ---------------------------------------------------------------------------------------
@@ -235,8 +276,6 @@ static void copy_manual(Spmd *s, OpId id) {
     const Shards **out = shards_list(s, &op, "out_shardings", &axes, op.nresults, result_ids(s, &op));
     for (uint32_t i = 0; i < op.nresults; i++) {
         ValueId v = whole_of(s, hlo_operand(h, &ret, i));
-        if (out[i]->unreduced)
-            hlo_fail(h, id, OTRN_UNSUPPORTED, "result %u is left unreduced", i);
         if (h->values.at[v].type != part_type(s, h->values.at[op.results + i].type, out[i]))
             hlo_fail(h, id, OTRN_VERIFY, "result %u of its region is not a part of the result", i);
         bool whole = shard_is_whole(out[i]);
@@ -253,7 +292,7 @@ static void copy_constraint(Spmd *s, const HloOp *op) {
         ShardRead r = reader(s, NULL);
         const HloType *t = hlo_value_type(s->h, v);
         const Shards *sh = shard_parse(&r, n->value.s, t->rank);
-        bool even = !sh->unreduced;
+        bool even = true;
         for (uint32_t i = 0; i < sh->rank; i++)
             even &= t->dims[i] % sh->parts[i] == 0; // uneven parts stay a wish
         if (even && !shard_is_whole(sh)) {
@@ -277,7 +316,7 @@ static const Shards *elementwise_shards(const Spmd *s, const HloOp *op) {
         const HloType *t = hlo_value_type(s->h, v);
         if (t->rank != r->rank && t->rank)
             return NULL;
-        if (!found && t->rank == r->rank && s->forms.at[v].part)
+        if (!found && t->rank == r->rank && s->forms.at[v].part && !shard_has_terms(s->forms.at[v].shards))
             found = s->forms.at[v].shards;
     }
     return r->kind == HT_TENSOR && r->rank && !r->text ? found : NULL;
@@ -445,11 +484,7 @@ static const Shards *attr_shards(Spmd *s, const HloNamed *attrs, uint32_t n, Typ
     if (!a || a->value.kind != HA_OPAQUE || hlo_type(s->h, type)->kind != HT_TENSOR)
         return NULL;
     ShardRead r = reader(s, NULL);
-    const Shards *sh = shard_parse(&r, a->value.s, hlo_type(s->h, type)->rank);
-    if (sh->unreduced)
-        ctx_fail(s->h->ctx, OTRN_UNSUPPORTED, hlo_place(s->h, s->loc),
-                 "an argument or result of the program is left unreduced");
-    return sh;
+    return shard_parse(&r, a->value.s, hlo_type(s->h, type)->rank);
 }
 
 // An argument without a sharding lies as the first manual computation wants it.
@@ -534,7 +569,8 @@ static void copy_main(Spmd *s, HloFunc *f) {
     for (uint32_t i = 0; i < ret.noperands; i++) {
         ValueId v = hlo_operand(h, &ret, i);
         const Shards *sh = attr_shards(s, out.at[i], out.n[i], f->result_types[i]);
-        sh = sh ? sh : s->forms.at[v].part ? s->forms.at[v].shards : NULL;
+        if (!sh && s->forms.at[v].part && !shard_has_terms(s->forms.at[v].shards))
+            sh = s->forms.at[v].shards;
         values[i] = sh ? part_as(s, v, sh) : whole_of(s, v);
         types[f->nargs + i] = h->values.at[values[i]].type;
         if (sh)

@@ -198,3 +198,20 @@ def test_a_program_without_results(mesh, array):
     f(array)
     jax.effects_barrier()
     assert seen == [(4, 6)] * 4
+
+
+def test_unreduced_values_are_terms(array):
+    """A value left unreduced over an axis: terms come out of a region, go into one, and add up."""
+    mesh = jax.make_mesh((2, 2), ("x", "y"), axis_types=(AxisType.Explicit,) * 2, devices=jax.devices()[:4])
+    with jax.set_mesh(mesh):
+        a = jax.device_put(array, P("y", "x"))
+        b = jax.device_put(array.T, P("x", None))
+        dot = jax.jit(jax.shard_map(jnp.dot, out_specs=P("y", unreduced={"x"})))
+        terms = dot(a, b)
+        assert terms.sharding.spec.unreduced == {"x"}
+        np.testing.assert_allclose(np.asarray(jax.reshard(terms, P("y"))), array @ array.T, rtol=1e-5)
+        again = jax.reshard(jnp.arange(8.0), P(unreduced={"x"}))  # one device keeps it
+        scatter = jax.shard_map(
+            lambda v: jax.lax.psum_scatter(v, "x", tiled=True), out_specs=P("x")
+        )
+        np.testing.assert_array_equal(np.asarray(scatter(again)), np.arange(8.0))
