@@ -443,6 +443,9 @@ static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8
     const Artifact *art = p->art;
     memset(c->regs, 0, sizeof c->regs);
     memset(c->sems, 0, sizeof c->sems);
+    memset(c->engines.vector_acc, 0, sizeof c->engines.vector_acc);
+    memset(c->engines.scalar_acc, 0, sizeof c->engines.scalar_acc);
+    c->engines.rng_ready = false;
     for (uint32_t pc = 0; pc < art->ncode;) {
         const IsaInst *in = &art->code[pc];
         *pc_out = pc++;

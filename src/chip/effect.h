@@ -11,6 +11,7 @@ typedef struct EngineState { // what engines keep between instructions
     float vector_acc[ISA_PARTITIONS]; // accumulator registers, shared by the vector engine's reducers
     float scalar_acc[ISA_PARTITIONS];
     uint32_t rng[2][ISA_PARTITIONS][24]; // generator state: 0 vector, 1 gpsimd
+    bool rng_ready;                      // they have their first seeds
 } EngineState;
 
 typedef struct EffOperand {

@@ -87,6 +87,7 @@ typedef struct GpLevel { // one table per host level
     ScanFn *scan[RED_COUNT][LC_COUNT];
     MacFn *mac[LC_COUNT];
     const VMath *vmath;
+    const struct EngLevel *eng; // loops of the other engines (engine.h)
 } GpLevel;
 extern const GpLevel gp_level_portable, gp_level_avx2, gp_level_avx512;
 const GpLevel *gp_level(HostLevel level);

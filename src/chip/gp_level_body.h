@@ -8,6 +8,7 @@
 #include "chip/gp_body_conv.h"
 #include "chip/gp_body_bf16.h"
 #include "chip/gp_body_reduce.h"
+#include "chip/engine_body.h"
 
 const GpLevel GP_LEVEL = {
     .lane = {[LC_F32] = {FLOAT_ROWS(f32), MATH_ROWS(f32), ELEM_ROWS(f32)},
@@ -56,4 +57,5 @@ const GpLevel GP_LEVEL = {
             [LC_I64] = mac_u64,
             [LC_U64] = mac_u64},
     .vmath = &vmath_table,
+    .eng = &eng_table,
 };

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// effect_ew.c — instructions that handle every element by itself: a source, up to three stages in fp32 (or bits,
+// or exact integers), one rounding into dst, and on the way a register per partition that gathers the results.
+//
+//   tensor_tensor          src  op0 src1
+//   tensor_scalar          src  op0 a  op1 b
+//   scalar_tensor_tensor   src  op0 a  op1 src1
+//   activation             src  * a    + b      fn   → scalar register
+//   activate2              src  op0 a  op1 b    fn   → scalar register
+//   exponential            src  - a    exp           → vector register
+//   scalar_reduce          src  op0 a                → vector register
+//   range_select, select_reduce, affine_select, dropout: a choice between src and a value
+#include "chip/effects.h"
+
+enum { BY_NONE, BY_A, BY_B, BY_SRC1 };
+typedef struct Stage {
+    EngAlu *alu; // or
+    EngFn *fn;
+    uint8_t by;
+    bool reverse;
+} Stage;
+
+typedef struct Ew {
+    EngWalk walk;
+    EngTensor dst, src, src1;
+    EngScalar a, b;
+    Stage stage[3];
+    int nstages;
+    float parameter; // of prelu
+    EffReg reg;
+    EngRun *run; // into the register; NULL: none
+    bool same;   // bits from src to dst
+} Ew;
+
+static void ew_body(const void *arg, const EngBlock *b, EngBuf *s) {
+    const Ew *e = arg;
+    size_t n = b->rows * b->cols;
+    if (e->same) {
+        eff_move(&e->dst, &e->src, b, s);
+        return;
+    }
+    const void *x = eng_load(&e->walk, &e->src, b, s->x, s), *y = x;
+    for (int i = 0; i < e->nstages; i++) {
+        const Stage *st = &e->stage[i];
+        void *z = i + 1 == e->nstages ? eng_out(&e->walk, &e->dst, b, s->z) : s->z;
+        if (st->fn) {
+            st->fn(z, x, n, e->parameter);
+        } else {
+            if (st->by == BY_A || st->by == BY_B) {
+                y = st->by == BY_A ? s->a : s->b;
+                if (b->col == 0) // rows go on with the same
+                    eng_splat(&e->walk, st->by == BY_A ? &e->a : &e->b, b, (void *)(uintptr_t)y);
+            } else if (st->by == BY_SRC1) {
+                y = eng_load(&e->walk, &e->src1, b, s->y, s);
+            }
+            st->alu(z, st->reverse ? y : x, st->reverse ? x : y, n);
+        }
+        x = z;
+    }
+    if (e->run)
+        eff_reg_gather(&e->reg, e->run, b, x);
+    eng_store(&e->walk, &e->dst, b, x, s);
+}
+
+void eff_move(const EngTensor *dst, const EngTensor *src, const EngBlock *b, EngBuf *s) {
+    if (dst->flat && src->flat && b->rows == 1) {
+        int64_t at = (int64_t)b->col * dst->bytes;
+        memmove(dst->at + b->row * dst->pitch + at, src->at + b->row * src->pitch + at,
+                b->cols * dst->bytes);
+        return;
+    }
+    eng_gather(src, b, s->raw);
+    eng_scatter(dst, b, s->raw);
+}
+
+// --- registers -------------------------------------------------------------------------------------------
+
+EffReg eff_reg(const EffCall *c, float *acc, int rop, EngScalar *load) {
+    const IsaInst *in = c->in;
+    EffReg r = {.acc = acc, .rcmd = in->rcmd, .identity = eng_identity(rop), .load = load,
+                .negate = in->op == ISA_SCALAR_REDUCE && in->flags & ISA_FLAG_NEGATE};
+    if (c->res.at)
+        r.res = eng_column(c->res, in->rtype);
+    return r;
+}
+
+void eff_reg_begin(const EffReg *r, const EngWalk *w, uint32_t rows) {
+    for (uint32_t p = 0; p < rows; p++)
+        if (r->rcmd == RCMD_RESET || r->rcmd == RCMD_RESET_REDUCE)
+            r->acc[p] = r->identity;
+        else if (r->rcmd == RCMD_LOAD_REDUCE)
+            r->acc[p] = r->load->column.at ? eng_get(w, &r->load->column, p, 0) : r->load->value;
+}
+
+void eff_reg_gather(const EffReg *r, EngRun *run, const EngBlock *b, const void *x) {
+    for (uint32_t i = 0; i < b->rows; i++)
+        run(&r->acc[b->row + i], (const float *)x + i * b->cols, b->cols);
+}
+
+void eff_reg_end(const EffReg *r, const EngWalk *w, uint32_t rows) {
+    for (uint32_t p = 0; r->res.at && p < rows; p++)
+        eng_put(w, &r->res, p, 0, r->negate ? -r->acc[p] : r->acc[p]);
+}
+
+bool eff_reg_reduces(const EffReg *r) { return r->rcmd >= RCMD_REDUCE; }
+
+// --- instructions -----------------------------------------------------------------------------------------
+
+static void stage_alu(Ew *e, int op, int by, bool reverse) {
+    if (op != ALU_BYPASS)
+        e->stage[e->nstages++] = (Stage){.alu = e->walk.level->eng->alu[e->walk.domain][op],
+                                         .by = (uint8_t)by, .reverse = reverse};
+}
+
+static void stage_fn(Ew *e, int fn) {
+    if (fn != ACT_COPY && fn != ACT_IDENTITY)
+        e->stage[e->nstages++] = (Stage){.fn = e->walk.level->eng->fn[fn]};
+}
+
+static bool exact(int op) { return op == ALU_BYPASS || strchr(alu_rows[op].flags, 'I') != NULL; }
+static bool exact_scalar(const EngScalar *a) { return !a->given || a->is_int; }
+
+// Bitwise operations see bits; gpsimd is exact when nothing but integers meets.
+static EngDomain domain_of(const Ew *e, const IsaInst *in) {
+    if (alu_rows[in->op0].kind == 'B' || alu_rows[in->op1].kind == 'B')
+        return ENG_BITS;
+    bool ints = in->engine == ENG_GPSIMD && dtype_is_int(in->stype) && dtype_is_int(in->dtype) &&
+                (in->op != ISA_TENSOR_TENSOR || dtype_is_int(in->ttype)) && exact(in->op0) &&
+                exact(in->op1) && exact_scalar(&e->a) && exact_scalar(&e->b);
+    return ints && in->op != ISA_COPY ? ENG_INT : ENG_F32;
+}
+
+static Ew ew_begin(const EffCall *c) {
+    const IsaInst *in = c->in;
+    Ew e = {.walk = {.level = gp_level(c->level)}};
+    e.dst = eng_tensor(c->dst, in->dtype, in->n, in->d);
+    e.src = eng_tensor(c->src, in->stype, in->n, in->s);
+    eng_mark_overlap(&e.dst, &e.src);
+    if (c->src1.at) {
+        e.src1 = eng_tensor(c->src1, in->ttype, in->n, in->t);
+        eng_mark_overlap(&e.dst, &e.src1);
+    }
+    e.a = eng_scalar(in->a, c->a, in->atype);
+    e.b = eng_scalar(in->b, c->b, in->atype);
+    e.walk.domain = domain_of(&e, in);
+    return e;
+}
+
+static otrn_status ew_end(const EffCall *c, Ew *e) {
+    eng_run(c->pool, isa_count(c->in->n[0]), e->dst.cols, 1, ew_body, e);
+    return OTRN_OK;
+}
+
+// With a register of its engine.
+static otrn_status ew_end_reg(const EffCall *c, Ew *e, float *acc, uint64_t at, int rop) {
+    uint32_t rows = isa_count(c->in->n[0]);
+    e->reg = eff_reg(c, acc + addr_part(at), rop, &e->b);
+    if (eff_reg_reduces(&e->reg))
+        e->run = e->walk.level->eng->run[ENG_F32][rop];
+    eff_reg_begin(&e->reg, &e->walk, rows);
+    ew_end(c, e);
+    eff_reg_end(&e->reg, &e->walk, rows);
+    return OTRN_OK;
+}
+
+otrn_status eff_copy(const EffCall *c) {
+    Ew e = ew_begin(c);
+    e.same = c->in->dtype == c->in->stype;
+    return ew_end(c, &e);
+}
+
+otrn_status eff_tensor_tensor(const EffCall *c) {
+    Ew e = ew_begin(c);
+    stage_alu(&e, c->in->op0, BY_SRC1, false);
+    return ew_end(c, &e);
+}
+
+otrn_status eff_tensor_scalar(const EffCall *c) {
+    Ew e = ew_begin(c);
+    stage_alu(&e, c->in->op0, BY_A, c->in->flags & ISA_FLAG_REVERSE0);
+    stage_alu(&e, c->in->op1, BY_B, c->in->flags & ISA_FLAG_REVERSE1);
+    return ew_end(c, &e);
+}
+
+otrn_status eff_scalar_tt(const EffCall *c) {
+    Ew e = ew_begin(c);
+    stage_alu(&e, c->in->op0, BY_A, c->in->flags & ISA_FLAG_REVERSE0);
+    stage_alu(&e, c->in->op1, BY_SRC1, c->in->flags & ISA_FLAG_REVERSE1);
+    return ew_end(c, &e);
+}
+
+otrn_status eff_reciprocal(const EffCall *c) {
+    Ew e = ew_begin(c);
+    stage_alu(&e, ALU_RECIP, BY_NONE, false);
+    return ew_end(c, &e);
+}
+
+otrn_status eff_activation(const EffCall *c) {
+    Ew e = ew_begin(c);
+    stage_alu(&e, e.a.given ? ALU_MUL : ALU_BYPASS, BY_A, false);
+    stage_alu(&e, e.b.given ? ALU_ADD : ALU_BYPASS, BY_B, false);
+    stage_fn(&e, c->in->fn);
+    return ew_end_reg(c, &e, c->state->scalar_acc, c->in->dst, c->in->rop);
+}
+
+otrn_status eff_activate2(const EffCall *c) {
+    Ew e = ew_begin(c);
+    memcpy(&e.parameter, &c->in->value, 4);
+    stage_alu(&e, c->in->op0, BY_A, c->in->flags & ISA_FLAG_REVERSE0);
+    stage_alu(&e, c->in->op1, BY_B, c->in->flags & ISA_FLAG_REVERSE1);
+    stage_fn(&e, c->in->fn);
+    return ew_end_reg(c, &e, c->state->scalar_acc, c->in->dst, c->in->rop);
+}
+
+otrn_status eff_exponential(const EffCall *c) {
+    Ew e = ew_begin(c);
+    stage_alu(&e, e.a.given ? ALU_SUB : ALU_BYPASS, BY_A, false);
+    stage_fn(&e, ACT_EXP);
+    return ew_end_reg(c, &e, c->state->vector_acc, c->in->dst, ALU_ADD);
+}
+
+otrn_status eff_scalar_reduce(const EffCall *c) {
+    Ew e = ew_begin(c);
+    stage_alu(&e, c->in->op0, BY_A, c->in->flags & ISA_FLAG_REVERSE0);
+    return ew_end_reg(c, &e, c->state->vector_acc, c->in->dst, c->in->rop);
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// engine_level.h — the loops of one host level under the vector, scalar and gpsimd engines (engine_body.h).
+#ifndef OTRN_CHIP_ENGINE_LEVEL_H
+#define OTRN_CHIP_ENGINE_LEVEL_H
+
+#include "chip/gp.h"
+
+#define ENG_PARTIALS 32
+
+typedef enum EngDomain {
+    ENG_F32,  // numbers, as fp32
+    ENG_BITS, // as uint32, zeros from the left; stored by cutting
+    ENG_INT,  // as int64; a result wraps at 32 bits and saturates to narrower types
+    ENG_DOMAINS
+} EngDomain;
+
+typedef void EngAlu(void *z, const void *x, const void *y, size_t n); // z may be x or y
+typedef void EngFn(float *y, const float *x, size_t n, float parameter); // y may be x
+typedef void EngRun(void *acc, const void *x, size_t n); // *acc = *acc op (x[0] op x[1] …)
+typedef struct EngLevel {
+    EngAlu *alu[ENG_DOMAINS][ALU_COUNT]; // NULL: the operation is not in this domain
+    EngRun *run[ENG_DOMAINS][ALU_COUNT]; // NULL: it does not reduce in any order
+    EngFn *fn[ACT_COUNT];
+    void (*round)(float *y, const float *x, size_t n, float lo, float hi); // to integers in [lo, hi]
+    void (*clamp)(int64_t *y, const int64_t *x, size_t n, int64_t lo, int64_t hi); // of the low 32 bits
+    // fp32 that a format keeps, by chance up or down: `drop` bits go, below `normal` multiples of `least` stay
+    // (least 0: the format has fp32's exponents). Key and counter of base/round.h.
+    void (*stochastic)(float *y, const float *x, size_t n, uint32_t key, uint32_t counter, int drop,
+                       float normal, float least);
+    // out[j] = (sum over even rows) + (sum over odd rows) of w[k] * v[k][j], k < 32, ascending.
+    void (*mx)(float *out, const float *w, const float *v, size_t pitch, size_t n);
+    void (*select)(uint32_t *z, const uint32_t *mask, const uint32_t *x, const uint32_t *y,
+                   size_t n); // mask != 0 ? x : y
+} EngLevel;
+
+#endif
