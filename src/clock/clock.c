@@ -172,14 +172,19 @@ static Ps take_hbm(Sim *s, Ps begin, Ps time) {
     return s->hbm = ps_add(ps_max(s->hbm, begin), ps_times(time, s->times));
 }
 
+// A transfer's part on one engine, which then rests for the gap between transfers; when it is through.
+static Ps take_engine(const Sim *s, Ps *engine, Ps begin, Ps time) {
+    Ps end = ps_add(ps_max(*engine, begin), ps_times(time, s->times));
+    *engine = ps_add(end, s->dma_gap);
+    return end;
+}
+
 // The transfer's share on each engine; returns when the last one is through.
 static Ps take_dma_engines(Sim *s, Core *c, const Price *p, Ps begin) {
     Ps end = begin;
     if (!p->dma_parts) {
-        for (uint32_t e = 0; e < s->dma_engines; e++) {
-            c->now.engine[e] = ps_add(ps_max(c->now.engine[e], begin), ps_times(p->dma, s->times));
-            end = ps_max(end, c->now.engine[e]);
-        }
+        for (uint32_t e = 0; e < s->dma_engines; e++)
+            end = ps_max(end, take_engine(s, &c->now.engine[e], begin, p->dma));
         return end;
     }
     uint32_t first = p->dma_part, last = first + p->dma_parts; // partitions [first, last)
@@ -187,8 +192,7 @@ static Ps take_dma_engines(Sim *s, Core *c, const Price *p, Ps begin) {
         uint32_t stop = (first / s->dma_share + 1) * s->dma_share;
         uint32_t n = (stop < last ? stop : last) - first;
         Ps *e = &c->now.engine[first / s->dma_share % s->dma_engines];
-        *e = ps_add(ps_max(*e, begin), ps_times(p->dma, times_u64(n, s->times)));
-        end = ps_max(end, *e);
+        end = ps_max(end, take_engine(s, e, begin, ps_times(p->dma, n)));
         first += n;
     }
     return end;
@@ -455,6 +459,7 @@ static void set_constants(Sim *s, const ChipFile *c) {
     s->sem_ps = (Ps)(c->sem_ns * 1000);
     s->dma_issue = (Ps)(c->dma_issue_ns * 1000);
     s->dma_done = (Ps)(c->dma_done_ns * 1000);
+    s->dma_gap = (Ps)(c->dma_gap_ns * 1000);
     s->control_ps = (Ps)(c->control_ns * 1000);
     s->pe_ramp = (Ps)(c->pe_ramp_ns * 1000);
     s->pe_rearm = (Ps)(c->pe_rearm_ns * 1000);

@@ -58,6 +58,7 @@
     KEY(dma_start_ns, "dma_start", "ns", 0, 1e6)                                                   \
     KEY(dma_issue_ns, "dma_issue_interval", "ns", 0, 1e6)                                          \
     KEY(dma_done_ns, "dma_completion", "ns", 0, 1e6)                                               \
+    KEY(dma_gap_ns, "dma_gap", "ns", 0, 1e5)                                                       \
     KEY(dma_queue_depth, "dma_queue_depth", "count", 1, 65536)                                     \
     KEY(dma_descriptor_bytes, "dma_efficient_bytes", "B", 1, 1e6)                                  \
     KEY(dma_transpose, "dma_transpose_rate", "ratio", 0, 1)                                        \

@@ -93,7 +93,7 @@ typedef struct Steady { // of one loop while it runs
 typedef struct Sim {
     Arena *arena;
     const ChipFile *chip;
-    Ps sem_ps, dma_issue, dma_done, control_ps, pe_ramp, pe_rearm, act_load, remote_ps;
+    Ps sem_ps, dma_issue, dma_done, dma_gap, control_ps, pe_ramp, pe_rearm, act_load, remote_ps;
     uint32_t dma_engines, dma_share, dma_depth;
     uint32_t ncores;
     Core *core[CORES_MAX];
