@@ -26,7 +26,7 @@
 #define SEM_LOG_MAX 65536u // then the older half is dropped
 
 const char *const clock_track_names[CLOCK_TRACKS] = {"tensor", "vector", "scalar", "gpsimd",
-                                                     "sync",   "dma in", "dma out"};
+                                                     "sync",   "dma in", "dma out", "collectives"};
 
 // --- waits ---------------------------------------------------------------------------------------
 

@@ -63,6 +63,11 @@
     KEY(dma_descriptor_bytes, "dma_efficient_bytes", "B", 1, 1e6)                                  \
     KEY(dma_transpose, "dma_transpose_rate", "ratio", 0, 1)                                        \
     KEY(link_bw, "link_bandwidth_per_core", "GB/s", 0.1, 1e5)                                      \
+    KEY(link_ramp_bw, "link_ramp_bandwidth_per_core", "GB/s", 0.1, 1e5)                            \
+    KEY(link_ramp_bytes, "link_ramp_bytes", "B", 0, 1e12)                                          \
+    KEY(link_small_bw, "link_small_bandwidth_per_core", "GB/s", 0.1, 1e5)                          \
+    KEY(link_reduce, "link_reduce_factor", "ratio", 1, 100)                                        \
+    KEY(collective_small_ns, "collective_small_latency", "ns", 0, 1e9)                             \
     KEY(collective_ns, "collective_latency", "ns", 0, 1e9)                                         \
     KEY(sem_ns, "semaphore_latency", "ns", 0, 1e5)                                                 \
     KEY(control_ns, "control_interval", "ns", 0, 1e5)                                              \
@@ -88,7 +93,7 @@ IsaChip chipfile_isa(const ChipFile *c);          // what instructions may do on
 const char *const *chipfile_names(void);          // built-in ones, NULL-terminated
 
 // --- pricing -------------------------------------------------------------------------------------
-#define CLOCK_TRACKS (ENG_COUNT + 2) // five engines, DMA in, DMA out
+#define CLOCK_TRACKS (ENG_COUNT + 3) // five engines, DMA in, DMA out, collectives
 typedef struct ClockEvent {
     uint32_t inst;      // instruction number
     uint8_t track;

@@ -8,8 +8,8 @@
 //                done  + the engine's latency
 //   gpsimd       busy  start + elements, or for a kernel
 //                      start + HBM latency + max(steps / lanes, HBM bytes / bandwidth)
-//   collective   a kernel of start + HBM latency + the longest of those two and
-//                      collective latency + link bytes / link bandwidth
+//   collective   a kernel of start + HBM latency + the longest of those two and its passes over the
+//                links, each: latency + bytes / bandwidth, the first bytes at the ramp's bandwidth
 //   dma          each partition's data is cut into runs that are contiguous on both sides; a run
 //                costs max(its bytes, efficient bytes) / bandwidth on its partition's engine
 //   control      the sequencer's interval
@@ -165,12 +165,27 @@ static void price_engine(const ChipFile *c, const IsaInst *in, Price *p) {
     }
 }
 
+// One pass of a collective: small ones go to every rank at once, large ones round the ring, where
+// the first bytes are slower than the rest.
+static double pass_ns(const ChipFile *c, double bytes, double factor) {
+    double ramp = fmin(bytes, c->link_ramp_bytes);
+    double ring = c->collective_ns + factor * (ramp / c->link_ramp_bw + (bytes - ramp) / c->link_bw);
+    return fmin(ring, c->collective_small_ns + factor * bytes / c->link_small_bw);
+}
+
+// What combines goes first, then what only moves.
+static double collective_ns(const ChipFile *c, const KWork *w) {
+    double moves = w->link_bytes - w->reduce_bytes;
+    double reduce = w->reduce_bytes > 0 ? pass_ns(c, w->reduce_bytes, c->link_reduce) : 0;
+    return reduce + (moves > 0 || !reduce ? pass_ns(c, moves, 1) : 0);
+}
+
 static void price_kernel(const ChipFile *c, const Kern *k, Price *p) {
     KWork w = kern_work(k);
     double compute_ns = w.steps / c->gpsimd_lanes_32 / c->gpsimd_ghz;
     // the bandwidth is both ways together, half each way
     double memory_ns = fmax(w.read_bytes, w.write_bytes) / (c->gpsimd_hbm_bw / 2);
-    double link_ns = w.is_collective ? c->collective_ns + w.link_bytes / c->link_bw : 0;
+    double link_ns = w.is_collective ? collective_ns(c, &w) : 0;
     p->hbm_bytes = w.read_bytes + w.write_bytes;
     p->hbm = ps_bytes(p->hbm_bytes, c->hbm_bw_core);
     p->busy = ps_add(ps_cycles(c->gpsimd_start_cycles, c->gpsimd_ghz),
@@ -270,7 +285,7 @@ static void price_inst(const Artifact *art, const ChipFile *c, const IsaInst *in
         assert((uint32_t)in->imm < art->nkerns);
         *p = kernels[in->imm];
         p->act_set = ACT_NO_SET;
-        p->track = in->engine;
+        p->track = (uint8_t)(in->op == ISA_COLLECTIVE ? ENG_COUNT + 2 : in->engine);
         break;
     default:
         price_engine(c, in, p);

@@ -106,6 +106,7 @@ typedef struct KWork {
     double steps;                   // arithmetic steps of one 32-bit lane, all elements together
     double flops;                   // multiply-adds of products, times two; else 0
     double link_bytes;              // what a device sends to others; a collective also waits for them
+    double reduce_bytes;            // those of them that are combined with what is there
     bool is_collective;
 } KWork;
 KWork kern_work(const Kern *k);

@@ -252,12 +252,13 @@ static void work_coll(const Kern *k, KWork *w) {
     case HLO_ALL_REDUCE:
     case HLO_COLLECTIVE_REDUCE:
         w->link_bytes = 2 * share * out;
+        w->reduce_bytes = share * out;
         break;
     case HLO_ALL_GATHER:
         w->link_bytes = out - in;
         break;
     case HLO_REDUCE_SCATTER:
-        w->link_bytes = in - out;
+        w->link_bytes = w->reduce_bytes = in - out;
         break;
     case HLO_ALL_TO_ALL:
         w->link_bytes = share * in;

@@ -19,7 +19,7 @@
 // --- instructions ------------------------------------------------------------------------------------
 
 static int own_sem(const IsaInst *in) {
-    return in->op == ISA_DMA ? ENG_COUNT + in->queue : in->engine;
+    return isa_sem(in);
 }
 
 static uint32_t append(Emit *e, const IsaInst *in) {
@@ -143,6 +143,8 @@ static void push_kernel(Emit *e, const Step *s, const Kern *k) {
     for (uint32_t i = 0; i < s->nouts; i++)
         writes[i] = &e->l->bufs.at[e->l->refs.at[s->outs + i]].haz;
     IsaInst in = {.op = ISA_KERNEL, .engine = ENG_GPSIMD, .imm = (int32_t)e->kerns.n};
+    if (kern_work(k).is_collective) // beside the engines, on the collective cores
+        in = (IsaInst){.op = ISA_COLLECTIVE, .engine = ENG_SYNC, .queue = QUEUE_COLL, .imm = in.imm};
     VEC_PUSH(e->c->arena, &e->kerns, *k);
     emit_inst(e, in, reads, s->nins, writes, s->nouts);
 }

@@ -5,7 +5,7 @@
 
 #include "tile/place.h"
 
-enum { QUEUE_IN, QUEUE_OUT, QUEUE_COPY }; // DMA queues the compiler uses
+enum { QUEUE_IN, QUEUE_OUT, QUEUE_COPY, QUEUE_COLL }; // queues the compiler uses
 
 typedef struct Emit {
     Lower *l;

@@ -17,7 +17,7 @@ typedef uint32_t BufId; // 0 is no buffer
 typedef enum BufKind { BUF_TEMP, BUF_ARG, BUF_RESULT, BUF_CONST } BufKind;
 
 // Completion counts that must be reached before the memory may be touched: per semaphore in use.
-#define HAZ_SEMS (ENG_COUNT + 3) // five engines, three DMA queues
+#define HAZ_SEMS (ENG_COUNT + 4) // five engines, three DMA queues, one of collectives
 typedef struct Haz {
     uint32_t epoch;
     uint32_t w[HAZ_SEMS], r[HAZ_SEMS]; // last writes, last reads

@@ -142,7 +142,7 @@ static void test_dma(void) {
     c = timed(arena_printf(&arena, "%s%s", same, same), &trn2);
     result("issue interval of a queue", expect(c.total_ns, 1000 + 800 + one + 280, "total"));
     c = timed(arena_printf(&arena, "%s%s", same, arena_printf(&arena, small, 1)), &trn2);
-    result("two queues share an engine", expect(c.total_ns, 1000 + 2 * one + 280, "total"));
+    result("two queues share an engine", expect(c.total_ns, 1000 + 2 * one + 140 + 280, "total"));
     // neighbouring elements to neighbouring partitions: a transposing DMA where there is one
     const char *turned =
         "dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=128 n1=1024 s0=1 s1=4096 d1=1\n";
