@@ -106,6 +106,8 @@ diff: $(BUILD)/otrn $(BUILD)/tests/unit/random_test
 	$(BUILD)/tests/unit/random_test minutes=$(or $(MINUTES),60) $(or $(SEED),1)
 	@if [ -x $(PYTHON) ]; then BUILD=$(abspath $(BUILD)) $(PYTHON) tests/random/diff_jax.py --minutes $(or $(MINUTES),60) $(or $(SEED),1); \
 	else echo "skipped JAX: no $(PYTHON) (./dev setup makes it)"; fi
+accuracy: all
+	$(PYTHON) accuracy/accuracy.py $(BUILD)/otrn
 
 bench: all $(call bin,$(BENCH))
 	@for b in $(call bin,$(BENCH)); do $$b || exit 1; done

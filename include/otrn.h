@@ -155,7 +155,7 @@ OTRN_API otrn_status otrn_execute_many(otrn_exe *exe, uint32_t replicas, uint32_
 
 // Modelled time of one run on a target ("trn1", "trn2", "trn3", or a chip file's path; NULL: the
 // target it was compiled for). Needs no data.
-#define OTRN_ENGINES 7
+#define OTRN_ENGINES 8
 typedef struct otrn_report {
     char target[64];
     double total_us;                   // modelled time of one run

@@ -43,6 +43,8 @@
     X(LOCS, "locs", "", "off", 'B', "", "c", "text keeps where in the source each op comes from")  \
     X(DUMP, "dump", "", "", 'S', "STAGE,…", "c", "print the program at a stage; --dump=help lists")\
     X(STATS, "stats", "", "off", 'B', "", "c", "counts and times per stage on stderr")             \
+    X(LNC, "lnc", "OTRN_LNC", "1", 'E', "1|2", "p",                                                 \
+      "cores of a logical core: 2 runs the program on two that share one HBM and their links")     \
     X(TRACE, "trace", "", "", 'S', "FILE", "p", "write a timeline that Perfetto opens")            \
     X(TEST, "test", "", "", 'S', "COMMAND", "R",                                                   \
       "sh command that succeeds while the failure shows; %s stands for the program's file")        \

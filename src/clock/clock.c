@@ -511,7 +511,12 @@ void clock_run(Ctx *ctx, Arena *a, const Artifact *art, const ChipFile *chip, co
     (void)ctx; // the arena raises what can go wrong: no memory
     ClockOptions none = {0};
     opt = opt ? opt : &none;
-    Sim s = {.arena = a, .chip = chip, .want_events = opt->events, .stepwise = opt->stepwise,
+    ChipFile pair = *chip;
+    if (opt->cores == 2) { // together they have twice the HBM and the links of one
+        pair.hbm_bw_core *= 2;
+        pair.link_bw *= 2, pair.link_ramp_bw *= 2, pair.link_small_bw *= 2, pair.link_ramp_bytes *= 2;
+    }
+    Sim s = {.arena = a, .chip = &pair, .want_events = opt->events, .stepwise = opt->stepwise,
              .ncores = opt->cores == 2 ? 2 : 1};
     run(&s, art, out);
 }

@@ -184,7 +184,7 @@ static void price_kernel(const ChipFile *c, const Kern *k, Price *p) {
     KWork w = kern_work(k);
     double compute_ns = w.steps / c->gpsimd_lanes_32 / c->gpsimd_ghz;
     // the bandwidth is both ways together, half each way
-    double memory_ns = fmax(w.read_bytes, w.write_bytes) / (c->gpsimd_hbm_bw / 2);
+    double memory_ns = w.is_collective ? 0 : fmax(w.read_bytes, w.write_bytes) / (c->gpsimd_hbm_bw / 2);
     double link_ns = w.is_collective ? collective_ns(c, &w) : 0;
     p->hbm_bytes = w.read_bytes + w.write_bytes;
     p->hbm = ps_bytes(p->hbm_bytes, c->hbm_bw_core);

@@ -368,7 +368,7 @@ static otrn_status time_it(otrn_exe *exe, const char *target, otrn_report *out, 
         ChipFile chip;
         chipfile_load(&ctx, keep, target ? target : exe->art->target, exe->env->opts.val[OPT_CHIPS], &chip);
         Clock clock = {0};
-        clock_run(&ctx, keep, exe->art, &chip, &(ClockOptions){.events = path != NULL}, &clock);
+        clock_run(&ctx, keep, exe->art, &chip, &(ClockOptions){.events = path != NULL, .cores = *exe->env->opts.val[OPT_LNC] - '0'}, &clock);
         if (out)
             fill_report(exe, &chip, &clock, out);
         if (path) {
