@@ -6,6 +6,7 @@
 # make conformance  StableHLO test programs on evaluator and chip, from ../shared/conformance or DIR=path
 # make bench        measurements; also those beside JAX when .venv is there (./dev makes it)
 # make fuzz         random damage to the inputs of every reader: SECONDS_EACH=10 or RUNS=10000000, SEED=1
+# make accuracy     published kernels rebuilt and priced, with the error of each
 # make diff         random programs, chip against evaluator and against JAX's CPU: MINUTES=60 each, SEED=1, PYTHON=.venv/bin/python
 # make opinfo       PyTorch operator samples against the lowerings of opentrn.torch; needs ./dev test-torch once
 # make abi HEADER=pjrt_c_api.h    our PJRT declarations against the official ones
@@ -106,8 +107,10 @@ diff: $(BUILD)/otrn $(BUILD)/tests/unit/random_test
 	$(BUILD)/tests/unit/random_test minutes=$(or $(MINUTES),60) $(or $(SEED),1)
 	@if [ -x $(PYTHON) ]; then BUILD=$(abspath $(BUILD)) $(PYTHON) tests/random/diff_jax.py --minutes $(or $(MINUTES),60) $(or $(SEED),1); \
 	else echo "skipped JAX: no $(PYTHON) (./dev setup makes it)"; fi
+
+# The clock against published kernels: error per row, per family, over all.
 accuracy: all
-	$(PYTHON) accuracy/accuracy.py $(BUILD)/otrn
+	python3 accuracy/accuracy.py $(BUILD)/otrn
 
 bench: all $(call bin,$(BENCH))
 	@for b in $(call bin,$(BENCH)); do $$b || exit 1; done
