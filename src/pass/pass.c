@@ -13,6 +13,7 @@ const PassRow pass_rows[] = {
     {"expand", pass_expand, "write rare operations with common ones"},
     {"fold", pass_fold, "evaluate exact operations on constants, keep splats small"},
     {"cse", pass_cse, "compute equal operations once"},
+    {"simplify", pass_simplify, "drop movement and arithmetic that change nothing"},
     {"dots", pass_dots, "bring matrix products into the form the tensor engine takes"},
     {"dce", pass_dce, "drop what nothing uses"},
     {"fuse", pass_fuse, "join elementwise operations so that what is between them stays out of memory"},

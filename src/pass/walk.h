@@ -30,6 +30,7 @@ void pass_quant(Compile *c);
 void pass_expand(Compile *c);
 void pass_fold(Compile *c);
 void pass_cse(Compile *c);
+void pass_simplify(Compile *c);
 void pass_dots(Compile *c);
 void pass_dce(Compile *c);
 void pass_fuse(Compile *c);

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// rows.h — questions about reductions and row programs that passes ask and the tiler asks again.
+#ifndef OTRN_PASS_ROWS_H
+#define OTRN_PASS_ROWS_H
+
+#include "hlo/hlo.h"
+
+// The op that combines two elements of a reduction with one operand, when its region is just that; else HLO_NONE.
+uint16_t reduce_body(const Hlo *h, const HloOp *op);
+// One number for all elements: a splat or a constant of one element. NULL when v is not such a constant.
+const HloAttr *splat_value(const Hlo *h, ValueId v);
+// True when `v` is such a constant and leaves every x as it is, to the last bit, in `code`(x, v).
+bool is_neutral(const Hlo *h, uint16_t code, ValueId v);
+
+// True when the op may be a member of a row program: elementwise, of types and kinds the engines do.
+bool rows_may_hold(const Hlo *h, const HloOp *op);
+
+#endif

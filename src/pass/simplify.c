@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: Apache-2.0
+// simplify.c — algebra that changes no bit: movement that moves nothing, operations that do nothing.
+// needs: values defined before use, constants folded
+// gives: transposes and broadcasts without dimensions of size one; no transpose of a transpose, broadcast of a
+//        broadcast or reshape of a reshape; dot_generals that read operands and give results as they lie
+// stale: nothing (dce drops what became unused)
+//
+// Exact means exact: x + 0.0 is not x (for x = -0.0), x + -0.0 is; x / 8 is x * 0.125, x / 3 is not x * (1/3).
+#include <math.h>
+#include <string.h>
+
+#include "pass/rows.h"
+#include "pass/walk.h"
+
+typedef VEC(OpId) OpList;
+
+typedef struct Simplify {
+    Compile *c;
+    Hlo *h;
+    Walk w;
+    OpList out;     // the region's new op list
+    uint32_t *uses; // value -> reads in the whole program, before the pass
+    uint32_t nuses;
+} Simplify;
+
+// --- questions -------------------------------------------------------------------------------------
+
+uint16_t reduce_body(const Hlo *h, const HloOp *op) {
+    if (op->code != HLO_REDUCE || op->noperands != 2 || op->nresults != 1 || op->nregions != 1)
+        return HLO_NONE;
+    const HloRegion *r = hlo_op_region(h, op, 0);
+    if (r->nargs != 2 || r->ops.n != 2)
+        return HLO_NONE;
+    const HloOp *body = hlo_at(h, r->ops.at[0]), *ret = hlo_at(h, r->ops.at[1]);
+    bool plain = body->noperands == 2 && body->nresults == 1 && ret->code == HLO_RETURN &&
+                 hlo_row(body)->cls == HC_EW2 && ret->noperands == 1 &&
+                 hlo_operand(h, ret, 0) == body->results;
+    ValueId a = plain ? hlo_operand(h, body, 0) : 0, b = plain ? hlo_operand(h, body, 1) : 0;
+    if ((a != r->args || b != r->args + 1) && (a != r->args + 1 || b != r->args))
+        return HLO_NONE;
+    return h->values.at[body->results].type == h->values.at[a].type ? body->code : HLO_NONE;
+}
+
+const HloAttr *splat_value(const Hlo *h, ValueId v) {
+    OpId def = h->values.at[v].def;
+    if (!def || hlo_at(h, def)->code != HLO_CONSTANT)
+        return NULL;
+    const HloAttr *a = hlo_attr(hlo_at(h, def), AK_VALUE);
+    if (!a || a->kind != HA_TENSOR || hlo_type(h, a->type)->text)
+        return NULL;
+    return a->n == dtype_bytes(hlo_type(h, a->type)->dtype) ? a : NULL;
+}
+
+bool is_neutral(const Hlo *h, uint16_t code, ValueId v) {
+    const HloAttr *a = splat_value(h, v);
+    if (!a)
+        return false;
+    int dtype = hlo_type(h, a->type)->dtype;
+    if (dtype_is_float(dtype)) {
+        double x = dtype_to_f64(dtype, a->data);
+        switch (code) {
+        case HLO_ADD:
+            return x == 0 && signbit(x);
+        case HLO_SUBTRACT:
+            return x == 0 && !signbit(x);
+        case HLO_MULTIPLY:
+        case HLO_DIVIDE:
+            return x == 1;
+        case HLO_MAXIMUM:
+            return x == -INFINITY;
+        case HLO_MINIMUM:
+            return x == INFINITY;
+        default:
+            return false;
+        }
+    }
+    if (!dtype_is_int(dtype) && dtype != DT_I1)
+        return false;
+    int64_t x = dtype_to_i64(dtype, a->data);
+    bool flag = dtype == DT_I1;
+    switch (code) {
+    case HLO_ADD:
+        return !flag && x == 0;
+    case HLO_SUBTRACT:
+        return !flag && x == 0;
+    case HLO_MULTIPLY:
+    case HLO_DIVIDE:
+        return !flag && x == 1;
+    case HLO_AND:
+        return flag && x;
+    case HLO_OR:
+    case HLO_XOR:
+        return x == 0;
+    default:
+        return false;
+    }
+}
+
+static OpId def_of(const Simplify *s, ValueId v, uint16_t code) {
+    OpId def = s->h->values.at[v].def;
+    return def && hlo_at(s->h, def)->code == code ? def : 0;
+}
+
+static bool is_static(const HloType *t) {
+    return t->kind == HT_TENSOR && !t->dynamic && !t->text;
+}
+
+static bool used_once(const Simplify *s, ValueId v) { return v < s->nuses && s->uses[v] == 1; }
+
+// --- making ----------------------------------------------------------------------------------------
+
+static ValueId push(Simplify *s, OpId id) {
+    VEC_PUSH(s->c->scratch, &s->out, id);
+    walk_grow(&s->w);
+    return hlo_at(s->h, id)->results;
+}
+
+static void set_ints(Simplify *s, OpId id, HloAttrKey key, const int64_t *v, uint32_t n) {
+    *hlo_attr_slot(s->h, id, key) = (HloAttr){.kind = HA_INTS, .n = n, .ints = hlo_ints_dup(s->h, v, n)};
+}
+
+static ValueId reshape_to(Simplify *s, ValueId v, TypeId type, LocId loc) {
+    OpId def = def_of(s, v, HLO_RESHAPE);
+    if (def)
+        v = hlo_operand(s->h, hlo_at(s->h, def), 0);
+    if (s->h->values.at[v].type == type)
+        return v;
+    return push(s, hlo_op(s->h, HLO_RESHAPE, loc, 1, &v, 1, &type));
+}
+
+static ValueId splat_like(Simplify *s, ValueId like, const void *one, LocId loc) {
+    TypeId type = s->h->values.at[like].type;
+    size_t bytes = dtype_bytes(hlo_type(s->h, type)->dtype);
+    OpId id = hlo_op(s->h, HLO_CONSTANT, loc, 0, NULL, 1, &type);
+    *hlo_attr_slot(s->h, id, AK_VALUE) = (HloAttr){.kind = HA_TENSOR, .n = (uint32_t)bytes, .type = type,
+                                                   .data = arena_dup(s->h->arena, one, bytes)};
+    return push(s, id);
+}
+
+// --- products --------------------------------------------------------------------------------------
+
+typedef struct Side {
+    HloAttrKey batch, contract;
+} Side;
+static const Side sides[2] = {{AK_LHS_BATCHING_DIMENSIONS, AK_LHS_CONTRACTING_DIMENSIONS},
+                              {AK_RHS_BATCHING_DIMENSIONS, AK_RHS_CONTRACTING_DIMENSIONS}};
+
+// Attributes that name the operands' types and parts apart would have to change places too.
+static bool may_swap(const Hlo *h, const HloOp *dot) {
+    return !hlo_attr(dot, AK_LHS_COMPONENT_COUNT) && !hlo_attr(dot, AK_LHS_PRECISION_TYPE) &&
+           hlo_value_type(h, hlo_operand(h, dot, 0))->dtype == hlo_value_type(h, hlo_operand(h, dot, 1))->dtype;
+}
+
+// A transpose that swaps the two halves of a product's result is the product of the swapped operands: the same sums in
+// the same order.
+static ValueId swap_product(Simplify *s, ValueId v, const int64_t *perm, uint32_t n, TypeId type) {
+    Hlo *h = s->h;
+    OpId def = def_of(s, v, HLO_DOT_GENERAL);
+    if (!def || !used_once(s, v) || !may_swap(h, hlo_at(h, def)))
+        return 0;
+    HloOp dot = *hlo_at(h, def);
+    uint32_t nb, nc;
+    hlo_ints(&dot, AK_LHS_BATCHING_DIMENSIONS, &nb);
+    hlo_ints(&dot, AK_LHS_CONTRACTING_DIMENSIONS, &nc);
+    uint32_t nl = hlo_value_type(h, hlo_operand(h, &dot, 0))->rank - nb - nc;
+    uint32_t nr = hlo_value_type(h, hlo_operand(h, &dot, 1))->rank - nb - nc;
+    for (uint32_t i = 0; i < n; i++)
+        if (perm[i] != (i < nb ? i : i < nb + nr ? i + nl : i - nr))
+            return 0;
+    ValueId operands[2] = {hlo_operand(h, &dot, 1), hlo_operand(h, &dot, 0)};
+    OpId made = hlo_op(h, HLO_DOT_GENERAL, dot.loc, 2, operands, 1, &type);
+    hlo_at(h, made)->attrs = arena_dup(h->arena, dot.attrs, hlo_row(&dot)->nattrs * sizeof *dot.attrs);
+    for (int side = 0; side < 2; side++) {
+        const int64_t *b = hlo_ints(&dot, sides[!side].batch, &nb);
+        set_ints(s, made, sides[side].batch, b, nb);
+        const int64_t *c = hlo_ints(&dot, sides[!side].contract, &nc);
+        set_ints(s, made, sides[side].contract, c, nc);
+    }
+    return push(s, made);
+}
+
+// An operand that is a transpose is read where it came from, when its free dimensions keep their order.
+static void read_through(Simplify *s, OpId id, uint32_t side) {
+    Hlo *h = s->h;
+    HloOp op = *hlo_at(h, id);
+    OpId from = def_of(s, hlo_operand(h, &op, side), HLO_TRANSPOSE);
+    if (!from)
+        return;
+    uint32_t n, nb, nc;
+    const int64_t *perm = hlo_ints(hlo_at(h, from), AK_PERMUTATION, &n);
+    const int64_t *batch = hlo_ints(&op, sides[side].batch, &nb);
+    const int64_t *contract = hlo_ints(&op, sides[side].contract, &nc);
+    bool taken[OTRN_MAX_RANK] = {0};
+    int64_t b[OTRN_MAX_RANK], c[OTRN_MAX_RANK], last = -1;
+    for (uint32_t i = 0; i < nb; i++)
+        taken[batch[i]] = true, b[i] = perm[batch[i]];
+    for (uint32_t i = 0; i < nc; i++)
+        taken[contract[i]] = true, c[i] = perm[contract[i]];
+    for (uint32_t i = 0; i < n; i++) {
+        if (taken[i])
+            continue;
+        if (perm[i] < last)
+            return;
+        last = perm[i];
+    }
+    h->operands.at[op.operands + side] = hlo_operand(h, hlo_at(h, from), 0);
+    set_ints(s, id, sides[side].batch, b, nb);
+    set_ints(s, id, sides[side].contract, c, nc);
+}
+
+// --- movement --------------------------------------------------------------------------------------
+
+// Dimensions of size one say nothing about order: move the others only.
+static ValueId transpose(Simplify *s, const HloOp *op) {
+    Hlo *h = s->h;
+    uint32_t n;
+    const int64_t *attr = hlo_ints(op, AK_PERMUTATION, &n);
+    ValueId v = hlo_operand(h, op, 0);
+    int64_t perm[OTRN_MAX_RANK];
+    memcpy(perm, attr, n * sizeof *perm);
+    OpId inner = def_of(s, v, HLO_TRANSPOSE);
+    if (inner) {
+        const int64_t *first = hlo_ints(hlo_at(h, inner), AK_PERMUTATION, &n);
+        v = hlo_operand(h, hlo_at(h, inner), 0);
+        for (uint32_t i = 0; i < n; i++)
+            perm[i] = first[perm[i]];
+    }
+    HloType in = *hlo_value_type(h, v);
+    int64_t place[OTRN_MAX_RANK], dims[OTRN_MAX_RANK], kept[OTRN_MAX_RANK], out[OTRN_MAX_RANK];
+    uint32_t m = 0, k = 0;
+    for (int i = 0; i < in.rank; i++)
+        if (in.dims[i] != 1) {
+            place[i] = m;
+            dims[m++] = in.dims[i];
+        }
+    bool moves = false;
+    for (uint32_t i = 0; i < n; i++)
+        if (in.dims[perm[i]] != 1) {
+            kept[k] = place[perm[i]];
+            out[k] = in.dims[perm[i]];
+            moves = moves || kept[k] != k;
+            k++;
+        }
+    TypeId result = h->values.at[op->results].type;
+    if (!moves)
+        return reshape_to(s, v, result, op->loc);
+    TypeId squeezed = hlo_type_tensor(h, in.dtype, (int)m, dims), type = hlo_type_tensor(h, in.dtype, (int)m, out);
+    ValueId plain = reshape_to(s, v, squeezed, op->loc), swapped = swap_product(s, plain, kept, m, type);
+    if (swapped)
+        return reshape_to(s, swapped, result, op->loc);
+    if (!inner && m == (uint32_t)in.rank)
+        return 0;
+    v = plain;
+    OpId made = hlo_op(h, HLO_TRANSPOSE, op->loc, 1, &v, 1, &type);
+    set_ints(s, made, AK_PERMUTATION, kept, m);
+    return reshape_to(s, push(s, made), result, op->loc);
+}
+
+static ValueId broadcast(Simplify *s, const HloOp *op) {
+    Hlo *h = s->h;
+    uint32_t n;
+    const int64_t *attr = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
+    ValueId v = hlo_operand(h, op, 0);
+    int64_t to[OTRN_MAX_RANK];
+    memcpy(to, attr, n * sizeof *to);
+    OpId inner = def_of(s, v, HLO_BROADCAST_IN_DIM);
+    if (inner) {
+        const int64_t *first = hlo_ints(hlo_at(h, inner), AK_BROADCAST_DIMENSIONS, &n);
+        int64_t both[OTRN_MAX_RANK];
+        v = hlo_operand(h, hlo_at(h, inner), 0);
+        for (uint32_t i = 0; i < n; i++)
+            both[i] = to[first[i]];
+        memcpy(to, both, n * sizeof *to);
+    }
+    HloType in = *hlo_value_type(h, v);
+    TypeId result = h->values.at[op->results].type;
+    int64_t dims[OTRN_MAX_RANK], kept[OTRN_MAX_RANK];
+    uint32_t m = 0;
+    bool in_order = true;
+    for (uint32_t i = 0; i < n; i++)
+        if (in.dims[i] != 1) {
+            in_order = in_order && (!m || to[i] > kept[m - 1]);
+            dims[m] = in.dims[i];
+            kept[m++] = to[i];
+        }
+    if (in_order && in.elems == hlo_type(h, result)->elems)
+        return reshape_to(s, v, result, op->loc);
+    if (!inner && m == n)
+        return 0;
+    v = reshape_to(s, v, hlo_type_tensor(h, in.dtype, (int)m, dims), op->loc);
+    OpId made = hlo_op(h, HLO_BROADCAST_IN_DIM, op->loc, 1, &v, 1, &result);
+    set_ints(s, made, AK_BROADCAST_DIMENSIONS, kept, m);
+    return push(s, made);
+}
+
+static ValueId slice(const Simplify *s, const HloOp *op) {
+    ValueId v = hlo_operand(s->h, op, 0); // the same type means: all of it, in order
+    return s->h->values.at[v].type == s->h->values.at[op->results].type ? v : 0;
+}
+
+static ValueId pad(const Simplify *s, const HloOp *op) {
+    static const HloAttrKey keys[3] = {AK_EDGE_PADDING_LOW, AK_EDGE_PADDING_HIGH, AK_INTERIOR_PADDING};
+    for (int k = 0; k < 3; k++) {
+        uint32_t n;
+        const int64_t *v = hlo_ints(op, keys[k], &n);
+        for (uint32_t i = 0; i < n; i++)
+            if (v[i])
+                return 0;
+    }
+    return hlo_operand(s->h, op, 0);
+}
+
+// --- arithmetic ------------------------------------------------------------------------------------
+
+// A sum that began with +0.0 is never -0.0.
+static bool never_minus_zero(const Simplify *s, ValueId v) {
+    OpId def = def_of(s, v, HLO_RESHAPE);
+    if (def)
+        v = hlo_operand(s->h, hlo_at(s->h, def), 0);
+    def = def_of(s, v, HLO_REDUCE);
+    if (!def || reduce_body(s->h, hlo_at(s->h, def)) != HLO_ADD)
+        return false;
+    const HloAttr *a = splat_value(s->h, hlo_operand(s->h, hlo_at(s->h, def), 1));
+    if (!a || !dtype_is_float(hlo_type(s->h, a->type)->dtype))
+        return false;
+    double x = dtype_to_f64(hlo_type(s->h, a->type)->dtype, a->data);
+    return x == 0 && !signbit(x);
+}
+
+// A reduction over nothing but dimensions of size one combines each element with the initial value.
+static ValueId reduce(Simplify *s, const HloOp *op) {
+    Hlo *h = s->h;
+    uint16_t code = reduce_body(h, op);
+    ValueId v = hlo_operand(h, op, 0), init = hlo_operand(h, op, 1);
+    TypeId result = h->values.at[op->results].type;
+    const HloType *in = hlo_value_type(h, v), *out = hlo_type(h, result);
+    if (!code || !is_static(in) || !is_static(out) || in->elems != out->elems || !in->elems ||
+        in->dtype != out->dtype)
+        return 0;
+    const HloAttr *start = splat_value(h, init);
+    if (!start)
+        return 0;
+    bool plain = is_neutral(h, code, init);
+    if (!plain && code == HLO_ADD && dtype_is_float(in->dtype) && dtype_to_f64(in->dtype, start->data) == 0)
+        plain = never_minus_zero(s, v);
+    v = reshape_to(s, v, result, op->loc);
+    if (plain)
+        return v;
+    ValueId operands[2] = {splat_like(s, v, start->data, op->loc), v};
+    return push(s, hlo_op(h, code, op->loc, 2, operands, 1, &result));
+}
+
+// Division by a power of two is multiplication by its inverse, as long as that is a normal number.
+static ValueId divide(Simplify *s, const HloOp *op) {
+    Hlo *h = s->h;
+    const HloAttr *a = splat_value(h, hlo_operand(h, op, 1));
+    int dtype = hlo_value_type(h, op->results)->dtype, e;
+    if (!a || (dtype != DT_F32 && dtype != DT_F64 && dtype != DT_BF16))
+        return 0;
+    double x = dtype_to_f64(dtype, a->data);
+    if (x == 0 || !isfinite(x) || fabs(frexp(x, &e)) != 0.5 || e < -100 || e > 100)
+        return 0;
+    uint8_t one[16];
+    dtype_from_f64(dtype, one, 1 / x);
+    ValueId operands[2] = {hlo_operand(h, op, 0), splat_like(s, op->results, one, op->loc)};
+    TypeId type = h->values.at[op->results].type;
+    return push(s, hlo_op(h, HLO_MULTIPLY, op->loc, 2, operands, 1, &type));
+}
+
+static bool is_commutative(uint16_t code) {
+    return code == HLO_ADD || code == HLO_MULTIPLY || code == HLO_MAXIMUM || code == HLO_MINIMUM ||
+           code == HLO_AND || code == HLO_OR || code == HLO_XOR;
+}
+
+static ValueId binary(Simplify *s, const HloOp *op) {
+    ValueId a = hlo_operand(s->h, op, 0), b = hlo_operand(s->h, op, 1);
+    if (!is_static(hlo_value_type(s->h, op->results)))
+        return 0;
+    if (is_neutral(s->h, op->code, b))
+        return a;
+    if (is_commutative(op->code) && is_neutral(s->h, op->code, a))
+        return b;
+    return op->code == HLO_DIVIDE ? divide(s, op) : 0;
+}
+
+static ValueId choose(const Simplify *s, const HloOp *op) {
+    const Hlo *h = s->h;
+    ValueId p = hlo_operand(h, op, 0), a = hlo_operand(h, op, 1), b = hlo_operand(h, op, 2);
+    const HloAttr *known = splat_value(h, p);
+    if (known)
+        return *(const uint8_t *)known->data ? a : b;
+    const HloAttr *x = splat_value(h, a), *y = splat_value(h, b);
+    if (x && y && hlo_value_type(h, a)->dtype == DT_I1 && h->values.at[p].type == h->values.at[a].type &&
+        *(const uint8_t *)x->data && !*(const uint8_t *)y->data)
+        return p;
+    return a == b ? a : 0;
+}
+
+// --- the walk --------------------------------------------------------------------------------------
+
+// What the op's result is as well, made before it where need be; 0: the op stays.
+static ValueId instead(Simplify *s, const HloOp *op) {
+    const HloType *t = op->nresults == 1 ? hlo_value_type(s->h, op->results) : NULL;
+    if (!t || !is_static(t) || !t->elems)
+        return 0;
+    for (uint32_t i = 0; i < op->noperands; i++)
+        if (!is_static(hlo_value_type(s->h, hlo_operand(s->h, op, i))))
+            return 0;
+    switch (op->code) {
+    case HLO_RESHAPE:
+        return def_of(s, hlo_operand(s->h, op, 0), HLO_RESHAPE)
+                   ? reshape_to(s, hlo_operand(s->h, op, 0), s->h->values.at[op->results].type, op->loc)
+                   : 0;
+    case HLO_TRANSPOSE:
+        return transpose(s, op);
+    case HLO_BROADCAST_IN_DIM:
+        return broadcast(s, op);
+    case HLO_SLICE:
+        return slice(s, op);
+    case HLO_PAD:
+        return pad(s, op);
+    case HLO_CONCATENATE:
+        return op->noperands == 1 ? hlo_operand(s->h, op, 0) : 0;
+    case HLO_REDUCE:
+        return reduce(s, op);
+    case HLO_SELECT:
+        return choose(s, op);
+    case HLO_ADD: case HLO_SUBTRACT: case HLO_MULTIPLY: case HLO_DIVIDE: case HLO_MAXIMUM: case HLO_MINIMUM:
+    case HLO_AND: case HLO_OR: case HLO_XOR:
+        return binary(s, op);
+    default:
+        return 0;
+    }
+}
+
+static void simplify_region(Simplify *s, RegionId r) {
+    Hlo *h = s->h;
+    OpList outer = s->out;
+    s->out = (OpList){0};
+    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
+        OpId id = h->regions.at[r].ops.at[i];
+        walk_operands(&s->w, id);
+        HloOp op = *hlo_at(h, id);
+        for (uint32_t k = 0; k < op.nregions; k++)
+            simplify_region(s, h->op_regions.at[op.regions + k]);
+        ValueId to = instead(s, &op);
+        if (to && h->values.at[to].type == h->values.at[op.results].type) {
+            walk_replace(&s->w, op.results, to);
+            continue;
+        }
+        push(s, id);
+        if (op.code == HLO_DOT_GENERAL) {
+            hlo_at(h, id)->attrs = arena_dup(h->arena, op.attrs, hlo_row(&op)->nattrs * sizeof *op.attrs);
+            read_through(s, id, 0);
+            read_through(s, id, 1);
+        }
+    }
+    h->regions.at[r].ops.n = 0;
+    for (uint32_t i = 0; i < s->out.n; i++)
+        hlo_region_push(h, r, s->out.at[i]);
+    s->out = outer;
+}
+
+static void count_uses(Simplify *s, RegionId r) {
+    const HloRegion *region = &s->h->regions.at[r];
+    for (uint32_t i = 0; i < region->ops.n; i++) {
+        const HloOp *op = hlo_at(s->h, region->ops.at[i]);
+        for (uint32_t k = 0; k < op->noperands; k++)
+            s->uses[hlo_operand(s->h, op, k)]++;
+        for (uint32_t k = 0; k < op->nregions; k++)
+            count_uses(s, s->h->op_regions.at[op->regions + k]);
+    }
+}
+
+void pass_simplify(Compile *c) {
+    pass_dce(c);
+    Simplify s = {.c = c, .h = c->hlo};
+    walk_init(&s.w, c);
+    s.nuses = c->hlo->values.n;
+    s.uses = ARENA_NEWN(c->scratch, uint32_t, s.nuses);
+    count_uses(&s, hlo_main(c->hlo)->body);
+    simplify_region(&s, hlo_main(c->hlo)->body);
+}
