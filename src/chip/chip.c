@@ -112,9 +112,6 @@ static bool executes_form(const IsaInst *in) {
     case ISA_MATMUL:
         return !(in->flags & ~MATMUL_ACCUMULATE) && !in->trows && !in->tcols && in->n[3] <= 1 &&
                (!in->dtype || in->dtype == DT_F32);
-    case ISA_COPY:
-    case ISA_MEMSET:
-        return in->n[2] <= 1 && in->n[3] <= 1 && in->n[4] <= 1;
     default:
         return true;
     }

@@ -122,6 +122,7 @@ static EvalFn *const handlers[HLO_OPCODE_COUNT] = {
     [HLO_LOGISTIC] = eval_ew1,
     [HLO_MAP] = eval_map,
     [HLO_FUSED] = eval_map,
+    [HLO_ROWS] = eval_rows,
     [HLO_MAXIMUM] = eval_ew2,
     [HLO_MINIMUM] = eval_ew2,
     [HLO_MULTIPLY] = eval_ew2,

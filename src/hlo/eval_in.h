@@ -161,7 +161,7 @@ EvalFn eval_constant, eval_reshape, eval_broadcast, eval_broadcast_in_dim, eval_
 EvalFn eval_slice, eval_pad, eval_concatenate, eval_reverse, eval_get_dimension_size;
 EvalFn eval_dynamic_slice, eval_dynamic_update_slice, eval_gather, eval_scatter;
 EvalFn eval_torch_index_select, eval_dynamic_pad, eval_real_dynamic_slice;
-EvalFn eval_reduce, eval_reduce_window, eval_select_and_scatter, eval_map, eval_sort, eval_top_k;
+EvalFn eval_reduce, eval_reduce_window, eval_select_and_scatter, eval_map, eval_rows, eval_sort, eval_top_k;
 EvalFn eval_dot, eval_dot_general, eval_einsum, eval_convolution;
 EvalFn eval_cholesky, eval_triangular_solve, eval_fft, eval_rng_bit_generator, eval_rng;
 EvalFn eval_bn_training, eval_bn_inference, eval_bn_grad;

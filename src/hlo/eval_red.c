@@ -409,3 +409,43 @@ void eval_map(Eval *e, OpId id, const Tensor *in, Tensor *out) {
         eval_body_call(e, &body, args, results);
     }
 }
+
+// --- rows
+// --------------------------------------------------------------------------------------------
+
+static const HloType *row_return(const Eval *e, const HloRegion *r, uint32_t i) {
+    const HloOp *ret = eval_op_at(e, r->ops.at[r->ops.n - 1]);
+    return hlo_value_type(e->h, hlo_operand(e->h, ret, i));
+}
+
+void eval_rows(Eval *e, OpId id, const Tensor *in, Tensor *out) {
+    const HloOp *op = eval_op_at(e, id);
+    int64_t rows, columns;
+    char why[128];
+    eval_need(e, id, op->nregions == 1 && hlo_rows_fit(e->h, op, &rows, &columns, why), "not a row program");
+    const HloRegion *r = hlo_op_region(e->h, op, 0);
+    uint32_t nkinds;
+    const int64_t *kinds = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &nkinds);
+    for (uint32_t i = 0; i < op->nresults; i++)
+        out[i].data = eval_new(e, out[i].type);
+    Tensor *args = arena_alloc(e->home, (op->noperands + op->nresults + 1) * sizeof *args);
+    Tensor *got = args + op->noperands;
+    Arena *outer = e->cur, *inner = eval_open(e);
+    for (int64_t row = 0; row < rows; row++) {
+        for (uint32_t k = 0; k < op->noperands; k++) {
+            const HloType *t = eval_type(e, in[k]);
+            int64_t at = kinds[k] != FUSED_ROWS ? row * columns % t->elems : t->elems == 1 ? 0 : row;
+            args[k] = (Tensor){e->h->values.at[r->args + k].type,
+                               (uint8_t *)in[k].data + at * (int64_t)dtype_bytes(t->dtype)};
+        }
+        e->cur = inner;
+        eval_region(e, id, r, args, op->noperands, got, op->nresults);
+        e->cur = outer;
+        for (uint32_t i = 0; i < op->nresults; i++) {
+            size_t bytes = hlo_type_bytes(row_return(e, r, i));
+            memcpy((uint8_t *)out[i].data + (size_t)row * bytes, got[i].data, bytes);
+        }
+        eval_reset(e, inner);
+    }
+    eval_close(e);
+}

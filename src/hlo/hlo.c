@@ -349,6 +349,52 @@ bool hlo_fused_fits(const int64_t *in, int in_rank, const int64_t *out, int out_
     return !in_rank || !memcmp(in, from, (size_t)in_rank * sizeof *in);
 }
 
+static bool is_row_of(const HloType *t, int64_t columns, bool *full) {
+    *full = t->rank == 1;
+    return t->kind == HT_TENSOR && !t->text && !t->dynamic && t->rank <= 1 && (!*full || t->dims[0] == columns);
+}
+
+bool hlo_rows_fit(const Hlo *h, const HloOp *op, int64_t *rows, int64_t *columns, char why[128]) {
+    const HloRegion *r = hlo_op_region(h, op, 0);
+    uint32_t n;
+    const int64_t *kinds = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
+    const HloOp *ret = r->ops.n ? hlo_at(h, r->ops.at[r->ops.n - 1]) : NULL;
+    *columns = hlo_int(op, AK_DIMENSION, 0);
+    *rows = 0;
+    snprintf(why, 128, "operands, results and the region's values are not as many");
+    if (*columns < 1 || n != op->noperands || r->nargs != n || !op->nresults || !ret ||
+        ret->code != HLO_RETURN || ret->noperands != op->nresults)
+        return false;
+    for (uint32_t i = 0; i < op->nresults; i++) {
+        const HloType *t = hlo_value_type(h, op->results + i), *in = hlo_value_type(h, hlo_operand(h, ret, i));
+        bool full;
+        snprintf(why, 128, "result %u is not what the region returns for all rows", i);
+        if (!is_row_of(in, *columns, &full) || t->kind != HT_TENSOR || t->text || t->dynamic ||
+            t->dtype != in->dtype || t->elems < 1 || (full && t->elems % *columns))
+            return false;
+        int64_t has = full ? t->elems / *columns : t->elems;
+        if (*rows && has != *rows)
+            return false;
+        *rows = has;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const HloType *t = hlo_value_type(h, hlo_operand(h, op, i)), *in = hlo_value_type(h, r->args + i);
+        bool full, fits = is_row_of(in, *columns, &full) && t->kind == HT_TENSOR && !t->text && !t->dynamic &&
+                          t->dtype == in->dtype && t->elems > 0 && full == (kinds[i] != FUSED_ROWS);
+        if (fits && kinds[i] == FUSED_SAME)
+            fits = t->elems / *columns == *rows && t->elems % *columns == 0;
+        else if (fits && kinds[i] == FUSED_ROWS)
+            fits = t->elems == 1 || t->elems == *rows;
+        else if (fits)
+            fits = kinds[i] == FUSED_COLUMNS && t->elems % *columns == 0 && *rows % (t->elems / *columns) == 0;
+        snprintf(why, 128, "operand %u does not fit %lld rows of %lld columns", i, (long long)*rows,
+                 (long long)*columns);
+        if (!fits)
+            return false;
+    }
+    return true;
+}
+
 void hlo_tensor_expand(const Hlo *h, const HloAttr *t, void *out) {
     assert(t->kind == HA_TENSOR);
     const HloType *ty = hlo_type(h, t->type);

@@ -238,6 +238,12 @@ static void check_map(Verify *v) {
         verify_that(v, d[i] == i, "C3", "dimensions must be 0, 1, … in order");
 }
 
+static void check_rows(Verify *v) {
+    int64_t rows, columns;
+    char why[128];
+    verify_that(v, hlo_rows_fit(v->h, v->op, &rows, &columns, why), NULL, why);
+}
+
 bool verify_region(Verify *v) {
     static void (*const checks[HLO_OPCODE_COUNT])(Verify *) = {
         [HLO_WHILE] = check_while,
@@ -249,6 +255,7 @@ bool verify_region(Verify *v) {
         [HLO_SORT] = check_sort,
         [HLO_MAP] = check_map,
         [HLO_FUSED] = check_map,
+        [HLO_ROWS] = check_rows,
     };
     if (!checks[v->op->code])
         return false;

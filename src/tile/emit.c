@@ -316,6 +316,9 @@ static void emit_step(Emit *e, const Step *s, Buf *consts) {
     case STEP_DOT:
         emit_dot(e, s);
         return;
+    case STEP_ROWS:
+        emit_rows(e, s);
+        return;
     case STEP_COPY:
         emit_copy(e, s);
         return;
@@ -472,6 +475,7 @@ Artifact *emit_program(Lower *l, const ChipFile *chip) {
     *e = (Emit){.l = l, .c = l->c, .chip = chip, .epoch = 1};
     e->heap.arena = l->c->scratch;
     e->loc_of = ARENA_NEWN(l->c->scratch, uint32_t, l->h->ops.n);
+    e->row_node = ARENA_NEWN(l->c->scratch, uint32_t, l->h->values.n);
     e->art = ARENA_NEW(l->c->arena, Artifact);
     VEC_PUSH(l->c->arena, &e->locs, (ArtLoc){.file = "", .name = ""});
     if (l->main->nargs + l->main->nresults + SEG_FIRST_ARG > SEG_MAX)

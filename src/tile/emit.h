@@ -5,6 +5,12 @@
 
 #include "tile/place.h"
 
+// SBUF, bytes inside a partition: products below, row programs above. The smallest chip has room for both.
+#define ROWS_AREA_BEGIN 73728u
+#define ROWS_AREA_BYTES 102400u
+#define ROWS_GRANULE 1024u // waits between programs are told apart by pieces of this size
+#define ROWS_GRANULES (ROWS_AREA_BYTES / ROWS_GRANULE)
+
 enum { QUEUE_IN, QUEUE_OUT, QUEUE_COPY, QUEUE_COLL }; // queues the compiler uses
 
 typedef struct Emit {
@@ -25,6 +31,8 @@ typedef struct Emit {
     Heap heap;
     Haz sbuf_haz; // what earlier products still do with SBUF
     Haz bank_haz[8]; // … and with each PSUM bank
+    Haz row_haz[ROWS_GRANULES]; // … row programs with their area
+    uint32_t *row_node;         // per value inside a row program: its node
 } Emit;
 
 // Appends an instruction that reads and writes the given memories; waits are worked out here. Returns its
@@ -34,5 +42,6 @@ uint32_t emit_inst(Emit *e, IsaInst in, Haz *const *reads, uint32_t nreads, Haz 
 void emit_barrier(Emit *e);
 uint64_t emit_addr(const Emit *e, BufId b); // HBM address of a buffer
 void emit_dot(Emit *e, const Step *s);      // dot.c
+void emit_rows(Emit *e, const Step *s);     // rows.c
 
 #endif

@@ -119,6 +119,12 @@ static void release(Lower *l, ValueId v) { hold(l, l->buf_of[v], -1); }
 static bool may_overwrite(const Lower *l, const HloOp *op, uint32_t i, uint32_t result) {
     const HloType *in = hlo_value_type(l->h, hlo_operand(l->h, op, i));
     const HloType *out = hlo_value_type(l->h, op->results + result);
+    if (op->code == HLO_ROWS) { // an operand that is read once, tile by tile, before its place is written
+        uint32_t n;
+        const int64_t *kinds = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
+        return kinds[i] != FUSED_COLUMNS && in->elems == out->elems && in->elems > 1 &&
+               dtype_bytes(in->dtype) == dtype_bytes(out->dtype);
+    }
     return kern_may_share(op->code, i, result, in->dtype, in->elems, out->dtype, out->elems);
 }
 
@@ -187,7 +193,8 @@ static void lower_compute(Lower *l, OpId id) {
     HloOp op = *hlo_at(l->h, id);
     bool dot = dot_on_tensor_engine(l->h, &op);
     ValueList extra = {0};
-    if (!dot && op.nregions)
+    bool rows = op.code == HLO_ROWS;
+    if (!dot && !rows && op.nregions)
         for (uint32_t r = 0; r < op.nregions; r++) {
             KProg unused;
             region_compile(l->c, id, l->h->op_regions.at[op.regions + r], &unused, &extra);
@@ -205,7 +212,7 @@ static void lower_compute(Lower *l, OpId id) {
         outs[i] = choose_out(l, id, i);
         bind(l, op.results + i, outs[i]);
     }
-    push_step(l, dot ? STEP_DOT : STEP_KERNEL, id, ins, nins, outs, op.nresults, 0);
+    push_step(l, dot ? STEP_DOT : rows ? STEP_ROWS : STEP_KERNEL, id, ins, nins, outs, op.nresults, 0);
 }
 
 static void lower_alias(Lower *l, OpId id) {

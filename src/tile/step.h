@@ -40,6 +40,7 @@ typedef enum StepKind {
     STEP_KERNEL,     // op on GpSimd: ins, outs
     STEP_FILL,       // outs[0] = splat of the constant op
     STEP_DOT,        // op on the tensor engine
+    STEP_ROWS,       // a row program on the vector and scalar engines
     STEP_COPY,       // outs[0] = ins[0], whole buffers
     STEP_LOOP_BEGIN, // aux = loop
     STEP_LOOP_TEST,  // ins[0] = condition; aux = loop

@@ -1,0 +1,527 @@
+// SPDX-License-Identifier: Apache-2.0
+// rows.c — a row program as a loop over tiles of 128 partitions: transfers in, engine instructions, transfers out.
+//
+//   SBUF above what products use:  | kept for all tiles | set 0: columns, slots | set 1 | … |
+//
+// A partition holds one row or, when rows are short, several. Rows are worked on whole when all that lives at a time
+// fits twice; else in chunks of columns. With reductions that takes a pass over the chunks for each of their levels:
+// a pass computes again what it needs, loads included, and only numbers per row stay. Results are stored in the last
+// pass, so a result may lie on an operand of the same shape. A program without rows or columns is cut into 128 long
+// ones. Sets take turns, so that the transfers of a tile run beside the work on others. The cut does not depend on the
+// chip: every target computes the same bits.
+#include "tile/rows.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define PARTS 128
+#define AREA ROWS_AREA_BYTES
+#define WIDTH_MAX 4096
+#define GROUP_WIDTH 1024
+#define KEPT_MAX (AREA / 4)
+
+static Node *node_at(const RowOp *r, uint32_t i) { return &r->nodes.at[i]; }
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static uint32_t align(uint32_t v) { return (v + 63) & ~63u; }
+
+// --- the region as nodes ---------------------------------------------------------------------------------
+
+static uint32_t node_of(const RowOp *r, ValueId v) { return r->e->row_node[v]; }
+
+static uint32_t add_node(RowOp *r, ValueId v, const Node *n) {
+    VEC_PUSH(r->e->c->scratch, &r->nodes, *n);
+    r->e->row_node[v] = r->nodes.n - 1;
+    return r->nodes.n - 1;
+}
+
+static float constant_of(const Hlo *h, const HloOp *op) {
+    const HloAttr *a = hlo_attr(op, AK_VALUE);
+    int dtype = hlo_type(h, a->type)->dtype;
+    return dtype == DT_I1 ? *(const uint8_t *)a->data != 0 : (float)dtype_to_f64(dtype, a->data);
+}
+
+static void read_op(RowOp *r, OpId id) {
+    const Hlo *h = r->e->l->h;
+    const HloOp *op = hlo_at(h, id);
+    const HloType *t = hlo_value_type(h, op->results);
+    Node n = {.kind = NODE_OP, .dtype = t->dtype, .full = t->rank == 1, .code = op->code, .op = id, .slot = -1};
+    if (op->code == HLO_CONSTANT) {
+        n.kind = NODE_CONST;
+        n.value = constant_of(h, op);
+        add_node(r, op->results, &n);
+        return;
+    }
+    n.nsrc = op->code == HLO_REDUCE ? 1 : op->noperands;
+    for (uint32_t k = 0; k < n.nsrc; k++) {
+        n.src[k] = node_of(r, hlo_operand(h, op, k));
+        Node *from = node_at(r, n.src[k]);
+        from->uses++;
+        n.level = from->level > n.level ? from->level : n.level;
+    }
+    if (op->code == HLO_REDUCE) {
+        n.kind = NODE_REDUCE;
+        n.code = reduce_body(h, op);
+        n.level++;
+    }
+    if (op->code == HLO_BROADCAST_IN_DIM)
+        n.kind = NODE_WIDEN;
+    if (n.level > r->levels)
+        r->levels = n.level;
+    add_node(r, op->results, &n);
+}
+
+static void read_region(RowOp *r) {
+    const Hlo *h = r->e->l->h;
+    const HloOp *op = hlo_at(h, r->s->op);
+    const HloRegion *region = hlo_op_region(h, op, 0);
+    uint32_t n;
+    const int64_t *kinds = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        const HloType *t = hlo_value_type(h, hlo_operand(h, op, i));
+        Node in = {.kind = NODE_INPUT, .dtype = t->dtype, .full = kinds[i] != FUSED_ROWS, .input = i, .slot = -1,
+                   .scalar = kinds[i] == FUSED_ROWS && t->elems == 1};
+        add_node(r, region->args + i, &in);
+    }
+    for (uint32_t i = 0; i + 1 < region->ops.n; i++)
+        read_op(r, region->ops.at[i]);
+    const HloOp *ret = hlo_at(h, region->ops.at[region->ops.n - 1]);
+    for (uint32_t i = 0; i < ret->noperands; i++)
+        node_at(r, node_of(r, hlo_operand(h, ret, i)))->is_output = true;
+}
+
+static const HloType *input_type(const RowOp *r, const Node *n) {
+    return hlo_value_type(r->e->l->h, hlo_operand(r->e->l->h, hlo_at(r->e->l->h, r->s->op), n->input));
+}
+
+static int64_t input_kind(const RowOp *r, const Node *n) {
+    uint32_t count;
+    return hlo_ints(hlo_at(r->e->l->h, r->s->op), AK_BROADCAST_DIMENSIONS, &count)[n->input];
+}
+
+// Rows that an operand has before it begins again; 0: all.
+static int64_t input_period(const RowOp *r, const Node *n) {
+    return input_kind(r, n) == FUSED_COLUMNS ? input_type(r, n)->elems / r->cols : 0;
+}
+
+// --- what fits -------------------------------------------------------------------------------------------
+
+// A full value that has memory of its own in the pass.
+static bool has_slot(const Node *n) {
+    return n->full && !n->folded && !n->resident && n->kind != NODE_CONST && (n->kind != NODE_WIDEN || n->is_output);
+}
+
+static bool runs_in(const Node *n, const bool *need, uint32_t i, int pass) {
+    if (pass < 0)
+        return true;
+    if (n->full)
+        return need[i];
+    return n->kind == NODE_REDUCE && n->level == (uint32_t)pass + 1;
+}
+
+// Full nodes that a pass computes: what its reductions read and, in the last one, what is stored. pass -1: everything.
+static bool *needed(const RowOp *r, int pass) {
+    bool *need = ARENA_NEWN(r->e->c->scratch, bool, r->nodes.n + 1);
+    for (uint32_t i = r->nodes.n; i-- > 0;) {
+        const Node *n = node_at(r, i);
+        bool last = pass < 0 || (uint32_t)pass == r->levels;
+        if (n->full && n->is_output && last)
+            need[i] = true;
+        bool reads = n->full ? need[i] : n->kind == NODE_REDUCE && (pass < 0 || n->level == (uint32_t)pass + 1);
+        for (uint32_t k = 0; reads && k < n->nsrc; k++)
+            need[n->src[k]] = true;
+        if (pass < 0)
+            need[i] = true;
+    }
+    return need;
+}
+
+static void set_last(RowOp *r, uint32_t i, uint32_t reader) { // through what is folded or repeats a column
+    Node *n = node_at(r, i);
+    n->last = reader > n->last ? reader : n->last;
+    for (uint32_t k = 0; (n->folded || n->kind == NODE_WIDEN) && k < n->nsrc; k++)
+        set_last(r, n->src[k], reader);
+}
+
+// The operand whose slot the node's result may take over: it dies here and the instruction reads before it writes.
+static int32_t slot_taken(const RowOp *r, const Node *n, uint32_t i) {
+    if (n->kind != NODE_OP)
+        return -1;
+    for (uint32_t k = 0; k < n->nsrc; k++) {
+        const Node *from = node_at(r, n->src[k]);
+        bool ok = n->code == HLO_SELECT ? k == 2 : n->code == HLO_CLAMP ? k == 1 : true;
+        if (n->code == HLO_SELECT && (n->src[0] == n->src[2] || n->src[1] == n->src[2]))
+            ok = false;
+        if (n->code == HLO_CLAMP && (n->src[0] == n->src[1] || n->src[2] == n->src[1]))
+            ok = false;
+        if (ok && has_slot(from) && from->slot >= 0 && from->last == i && from->dtype == n->dtype)
+            return from->slot;
+    }
+    return -1;
+}
+
+// Gives every full value of a pass a slot; returns how many there are at a time.
+static uint32_t lay_out(RowOp *r, const bool *need, int pass) {
+    uint32_t n = r->nodes.n, count = 0;
+    int32_t *owner = ARENA_NEWN(r->e->c->scratch, int32_t, n + 1); // slot -> node + 1
+    for (uint32_t i = 0; i < n; i++)
+        node_at(r, i)->last = i, node_at(r, i)->slot = -1;
+    for (uint32_t i = 0; i < n; i++)
+        if (runs_in(node_at(r, i), need, i, pass) && !node_at(r, i)->folded && node_at(r, i)->kind != NODE_WIDEN)
+            for (uint32_t k = 0; k < node_at(r, i)->nsrc; k++)
+                set_last(r, node_at(r, i)->src[k], i);
+    for (uint32_t i = 0; i < n; i++) {
+        Node *node = node_at(r, i);
+        if (!runs_in(node, need, i, pass))
+            continue;
+        if (has_slot(node)) {
+            int32_t slot = slot_taken(r, node, i);
+            for (uint32_t s = 0; slot < 0; s++)
+                if (s == count || !owner[s])
+                    slot = (int32_t)s;
+            owner[slot] = (int32_t)i + 1;
+            node->slot = slot;
+            if ((uint32_t)slot >= count)
+                count = (uint32_t)slot + 1;
+        }
+        for (uint32_t s = 0; s < count; s++)
+            if (owner[s] && node_at(r, (uint32_t)owner[s] - 1)->last <= i)
+                owner[s] = 0;
+    }
+    return count;
+}
+
+static uint32_t slots_for(RowOp *r, bool whole) {
+    if (whole)
+        return lay_out(r, needed(r, -1), -1);
+    uint32_t most = 0;
+    for (uint32_t p = 0; p <= r->levels; p++) {
+        uint32_t n = lay_out(r, needed(r, (int)p), (int)p);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+// Rows in a partition: short rows side by side, as long as all partitions have work and the cut is even.
+static int64_t rows_together(const RowOp *r) {
+    int64_t best = 1;
+    for (int64_t g = 2; g * r->cols <= GROUP_WIDTH && r->rows / g >= PARTS; g++) {
+        bool fits = r->rows % g == 0;
+        for (uint32_t i = 0; i < r->nodes.n && fits; i++) {
+            const Node *n = node_at(r, i);
+            int64_t period = n->kind == NODE_INPUT && n->full ? input_period(r, n) : 0;
+            fits = period <= 1 || period % g == 0;
+        }
+        if (fits)
+            best = g;
+    }
+    return best;
+}
+
+// Values per row of every node, each with room for its inverse, its negative and a part; then what is kept.
+static uint32_t place_columns(RowOp *r) {
+    uint32_t at = 0, each = (uint32_t)r->group * 16;
+    for (uint32_t i = 0; i < r->nodes.n; i++)
+        if (!node_at(r, i)->full && !node_at(r, i)->scalar && node_at(r, i)->kind != NODE_CONST) {
+            node_at(r, i)->off = at;
+            at += each;
+        }
+    return align(at);
+}
+
+static uint32_t place_kept(RowOp *r) {
+    uint32_t at = ROWS_AREA_BEGIN;
+    for (uint32_t i = 0; i < r->nodes.n; i++) {
+        Node *n = node_at(r, i);
+        if (n->kind != NODE_INPUT || (!n->scalar && !n->resident))
+            continue;
+        n->off = at;
+        at += n->scalar ? 16 * (uint32_t)r->group : align((uint32_t)(r->cols * (int64_t)dtype_bytes(n->dtype)));
+    }
+    return align(at);
+}
+
+static void choose_resident(RowOp *r, bool keep) { // operands that are the same for every row, when rows are whole
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < r->nodes.n; i++) {
+        Node *n = node_at(r, i);
+        if (n->kind != NODE_INPUT || !n->full)
+            continue;
+        uint64_t more = (uint64_t)r->cols * dtype_bytes(n->dtype);
+        n->resident = keep && input_period(r, n) == 1 && bytes + more <= KEPT_MAX;
+        bytes += n->resident ? more : 0;
+    }
+}
+
+static bool try_width(RowOp *r, int64_t width, uint32_t least_sets) {
+    r->slots_at = place_kept(r);
+    r->column_bytes = place_columns(r);
+    uint32_t room = ROWS_AREA_BEGIN + AREA - r->slots_at;
+    if (r->slots_at > ROWS_AREA_BEGIN + AREA || width > 32768)
+        return false;
+    r->slot_bytes = align((uint32_t)width * 4);
+    uint64_t set = r->column_bytes + (uint64_t)r->nslots * r->slot_bytes;
+    for (r->sets = ROW_SETS; r->sets > least_sets && set * r->sets > room;)
+        r->sets--;
+    r->width = (uint32_t)width;
+    return set * r->sets <= room;
+}
+
+// Chooses chunk width, slots and sets. Raises CAPACITY when even narrow chunks do not fit.
+static bool fit(RowOp *r) {
+    r->group = r->pcols == r->cols ? rows_together(r) : 1;
+    rows_fold(r);
+    bool flat = r->pcols != r->cols;
+    int64_t whole = r->group * r->pcols;
+    choose_resident(r, true);
+    r->nslots = slots_for(r, true);
+    if (!flat && (r->levels || whole <= WIDTH_MAX) && (try_width(r, whole, 2) || (r->levels && try_width(r, whole, 1)))) {
+        rows_fold_sums(r);
+        return true;
+    }
+    if (r->group > 1)
+        return false;
+    choose_resident(r, false);
+    r->nslots = slots_for(r, false);
+    for (int64_t width = WIDTH_MAX; width >= 64; width -= 64)
+        if (try_width(r, min64(width, r->pcols), 3) || (width <= 1024 && try_width(r, min64(width, r->pcols), 1)))
+            return true;
+    return false;
+}
+
+// --- memory ------------------------------------------------------------------------------------------------
+
+uint64_t rows_place(const RowOp *r, uint32_t i) {
+    const Node *n = node_at(r, i);
+    if (n->scalar || n->resident)
+        return addr_sbuf(0, n->off);
+    uint32_t set = r->slots_at + r->set * (r->column_bytes + r->nslots * r->slot_bytes);
+    if (!n->full)
+        return addr_sbuf(0, set + n->off);
+    assert(n->slot >= 0);
+    return addr_sbuf(0, set + r->column_bytes + (uint32_t)n->slot * r->slot_bytes);
+}
+
+Haz *rows_haz(RowOp *r, uint32_t i) {
+    Node *n = node_at(r, i);
+    if (n->scalar || n->resident)
+        return &n->haz[0];
+    return n->full ? &r->slots[r->set * r->nslots + (uint32_t)n->slot] : &n->haz[r->set];
+}
+
+static void granules(RowOp *r, Haz *h, uint32_t at, uint32_t bytes, bool out) {
+    uint32_t first = (at - ROWS_AREA_BEGIN) / ROWS_GRANULE, last = (at - ROWS_AREA_BEGIN + bytes - 1) / ROWS_GRANULE;
+    for (uint32_t g = first; g <= last && g < ROWS_GRANULES; g++)
+        haz_merge(out ? &r->e->row_haz[g] : h, out ? h : &r->e->row_haz[g], r->e->epoch);
+}
+
+// What earlier programs still do with the area comes in, and goes out again at the end.
+static void share_area(RowOp *r, bool out) {
+    for (uint32_t i = 0; i < r->nodes.n; i++) {
+        Node *n = node_at(r, i);
+        if (n->kind == NODE_INPUT && (n->scalar || n->resident))
+            granules(r, &n->haz[0], n->off, n->scalar ? 16 * (uint32_t)r->group : (uint32_t)(r->cols * (int64_t)dtype_bytes(n->dtype)), out);
+        for (r->set = 0; r->set < r->sets && !n->full && !n->scalar && n->kind != NODE_CONST; r->set++)
+            granules(r, &n->haz[r->set], addr_poff(rows_place(r, i)), 16 * (uint32_t)r->group, out);
+    }
+    for (uint32_t set = 0; set < r->sets; set++)
+        for (uint32_t k = 0; k < r->nslots; k++)
+            granules(r, &r->slots[set * r->nslots + k],
+                     r->slots_at + set * (r->column_bytes + r->nslots * r->slot_bytes) + r->column_bytes + k * r->slot_bytes,
+                     r->slot_bytes, out);
+    r->set = 0;
+}
+
+// --- transfers ---------------------------------------------------------------------------------------------
+
+static void load(RowOp *r, uint32_t i, uint32_t part, int64_t from, int64_t stride, uint32_t parts, uint32_t n) {
+    const Node *node = node_at(r, i);
+    BufId buf = r->e->l->refs.at[r->s->ins + node->input];
+    IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_IN, .stype = node->dtype};
+    in.src = emit_addr(r->e, buf) + (uint64_t)from * dtype_bytes(node->dtype);
+    in.dst = rows_place(r, i) + ((uint64_t)part << 32);
+    in.n[0] = parts, in.n[1] = n;
+    in.s[0] = (int32_t)stride, in.s[1] = in.d[1] = 1;
+    emit_inst(r->e, in, (Haz *[]){&r->in_haz[node->input]}, 1, (Haz *[]){rows_haz(r, i)}, 1);
+}
+
+static void load_full(RowOp *r, uint32_t i, int64_t p0, int64_t c0) {
+    const Node *n = node_at(r, i);
+    int64_t per = r->group * r->pcols, period = input_period(r, n);
+    if (!period) {
+        load(r, i, 0, r->base + p0 * per + c0, per, r->m, r->w);
+        return;
+    }
+    if (period == 1 || period == r->group) {
+        load(r, i, 0, c0, 0, r->m, r->w);
+        return;
+    }
+    period /= r->group; // in partition rows
+    for (uint32_t done = 0; done < r->m;) {
+        int64_t at = (p0 + done) % period, n_run = min64(period - at, (int64_t)r->m - done);
+        load(r, i, done, at * per + c0, per, (uint32_t)n_run, r->w);
+        done += (uint32_t)n_run;
+    }
+}
+
+static void store(RowOp *r, uint32_t i, uint32_t result, int64_t to, int64_t stride, uint32_t n) {
+    const Node *node = node_at(r, i);
+    BufId buf = r->e->l->refs.at[r->s->outs + result];
+    IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .queue = QUEUE_OUT, .stype = node->dtype};
+    in.dst = emit_addr(r->e, buf) + (uint64_t)to * dtype_bytes(node->dtype);
+    in.src = rows_place(r, i);
+    in.n[0] = r->m, in.n[1] = n;
+    in.d[0] = (int32_t)stride, in.s[1] = in.d[1] = 1;
+    emit_inst(r->e, in, (Haz *[]){rows_haz(r, i)}, 1, (Haz *[]){&r->out_haz[result]}, 1);
+}
+
+static void store_outputs(RowOp *r, uint32_t node, int64_t p0, int64_t c0) {
+    const Hlo *h = r->e->l->h;
+    const HloRegion *region = hlo_op_region(h, hlo_at(h, r->s->op), 0);
+    const HloOp *ret = hlo_at(h, region->ops.at[region->ops.n - 1]);
+    int64_t per = r->group * r->pcols;
+    for (uint32_t k = 0; k < ret->noperands; k++) {
+        if (node_of(r, hlo_operand(h, ret, k)) != node)
+            continue;
+        if (node_at(r, node)->full)
+            store(r, node, k, r->base + p0 * per + c0, per, r->w);
+        else
+            store(r, node, k, p0 * r->group, r->group, (uint32_t)r->group);
+    }
+}
+
+// --- tiles -------------------------------------------------------------------------------------------------
+
+static void load_kept(RowOp *r) {
+    r->m = PARTS;
+    for (uint32_t i = 0; i < r->nodes.n; i++) {
+        const Node *n = node_at(r, i);
+        if (n->kind != NODE_INPUT || (!n->scalar && !n->resident))
+            continue;
+        load(r, i, 0, 0, 0, PARTS, n->scalar ? 1 : (uint32_t)r->cols);
+        if (n->scalar)
+            rows_emit_node(r, i, true);
+    }
+}
+
+// Numbers per row that need the reductions of `level` levels and no more.
+static void emit_columns(RowOp *r, uint32_t level, int64_t p0) {
+    for (uint32_t i = 0; i < r->nodes.n; i++) {
+        const Node *n = node_at(r, i);
+        if (n->full || n->scalar || n->kind == NODE_CONST || n->level != level)
+            continue;
+        if (n->kind == NODE_INPUT)
+            load(r, i, 0, p0 * r->group, r->group, r->m, (uint32_t)r->group);
+        if (n->kind != NODE_REDUCE)
+            rows_emit_node(r, i, true);
+    }
+}
+
+static void emit_chunk(RowOp *r, const bool *need, int pass, int64_t p0, int64_t c0) {
+    bool last = pass < 0 || (uint32_t)pass == r->levels;
+    for (uint32_t i = 0; i < r->nodes.n; i++) {
+        const Node *n = node_at(r, i);
+        if (!runs_in(n, need, i, pass) || n->scalar || n->resident || n->kind == NODE_CONST)
+            continue;
+        if (n->kind == NODE_INPUT && n->full)
+            load_full(r, i, p0, c0);
+        else if (n->kind == NODE_INPUT)
+            load(r, i, 0, p0 * r->group, r->group, r->m, (uint32_t)r->group);
+        if (n->kind != NODE_INPUT || !n->full)
+            rows_emit_node(r, i, c0 == 0);
+        if (n->is_output && last && (n->full || pass < 0))
+            store_outputs(r, i, p0, c0);
+    }
+}
+
+static void emit_tile(RowOp *r, int64_t p0) {
+    int64_t per = r->group * r->pcols;
+    r->m = (uint32_t)min64(PARTS, r->prow - p0);
+    r->w = (uint32_t)min64(per, r->width);
+    if (r->width >= per) {
+        emit_chunk(r, needed(r, -1), -1, p0, 0);
+        return;
+    }
+    for (uint32_t p = 0; p <= r->levels; p++) {
+        const bool *need = needed(r, (int)p);
+        lay_out(r, need, (int)p);
+        emit_columns(r, p, p0);
+        for (int64_t c0 = 0; c0 < per; c0 += r->width) {
+            r->w = (uint32_t)min64(r->width, per - c0);
+            emit_chunk(r, need, (int)p, p0, c0);
+            if (!r->levels) // chunks have nothing in common: each may have a set of its own
+                r->set = (r->set + 1) % r->sets;
+        }
+        for (uint32_t i = 0; i < r->nodes.n; i++) // reductions are over
+            if (node_at(r, i)->kind == NODE_REDUCE && node_at(r, i)->level == p + 1 &&
+                (node_at(r, i)->wants_inverse || node_at(r, i)->wants_negative))
+                rows_emit_beside(r, i);
+    }
+    for (uint32_t i = 0; i < r->nodes.n; i++)
+        if (!node_at(r, i)->full && node_at(r, i)->is_output)
+            store_outputs(r, i, p0, 0);
+}
+
+static void emit_part(RowOp *r, int64_t base, int64_t prow, int64_t pcols) {
+    r->base = base, r->prow = prow, r->pcols = pcols;
+    for (uint32_t i = 0; i < r->nodes.n; i++) { // a part decides anew
+        Node *n = node_at(r, i);
+        n->folded = n->wants_inverse = n->wants_negative = n->resident = false;
+        n->summed = 0;
+    }
+    if (!fit(r))
+        hlo_fail(r->e->l->h, r->s->op, OTRN_CAPACITY, "its values for one row do not fit SBUF");
+    r->prow /= r->group;
+    r->slots = ARENA_NEWN(r->e->c->scratch, Haz, r->sets * r->nslots + 1);
+    memset(r->busy, 0, sizeof r->busy);
+    if (r->width >= r->group * r->pcols)
+        lay_out(r, needed(r, -1), -1);
+    share_area(r, false);
+    load_kept(r);
+    for (int64_t p0 = 0; p0 < r->prow; p0 += PARTS) {
+        emit_tile(r, p0);
+        r->set = (r->set + 1) % r->sets;
+    }
+    share_area(r, true);
+}
+
+// No row or column means anything: elements in 128 equal parts, the rest in one.
+static bool is_flat(const RowOp *r) {
+    for (uint32_t i = 0; i < r->nodes.n; i++) {
+        const Node *n = node_at(r, i);
+        if ((!n->full && !n->scalar && n->kind != NODE_CONST) || n->kind == NODE_REDUCE ||
+            (n->kind == NODE_INPUT && n->full && input_kind(r, n) != FUSED_SAME))
+            return false;
+    }
+    return true;
+}
+
+void emit_rows(Emit *e, const Step *s) {
+    Lower *l = e->l;
+    const HloOp *op = hlo_at(l->h, s->op);
+    RowOp *r = ARENA_NEW(e->c->scratch, RowOp);
+    *r = (RowOp){.e = e, .s = s};
+    char why[128];
+    bool ok = hlo_rows_fit(l->h, op, &r->rows, &r->cols, why);
+    assert(ok);
+    (void)ok;
+    read_region(r);
+    r->in_haz = ARENA_NEWN(e->c->scratch, Haz, s->nins + 1);
+    r->out_haz = ARENA_NEWN(e->c->scratch, Haz, s->nouts + 1);
+    for (uint32_t i = 0; i < s->nins; i++)
+        r->in_haz[i] = l->bufs.at[l->refs.at[s->ins + i]].haz;
+    for (uint32_t i = 0; i < s->nouts; i++)
+        r->out_haz[i] = l->bufs.at[l->refs.at[s->outs + i]].haz;
+    int64_t n = r->rows * r->cols;
+    if (is_flat(r)) {
+        if (n / PARTS)
+            emit_part(r, 0, PARTS, n / PARTS);
+        if (n % PARTS)
+            emit_part(r, n / PARTS * PARTS, 1, n % PARTS);
+    } else {
+        emit_part(r, 0, r->rows, r->cols);
+    }
+    for (uint32_t i = 0; i < s->nouts; i++)
+        l->bufs.at[l->refs.at[s->outs + i]].haz = r->out_haz[i];
+    for (uint32_t i = 0; i < s->nins; i++)
+        haz_merge(&l->bufs.at[l->refs.at[s->ins + i]].haz, &r->in_haz[i], e->epoch);
+}

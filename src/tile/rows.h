@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// rows.h — a row program while it becomes instructions.
+//
+//   rows.c       the region as nodes, what fits SBUF, the walk over tiles of rows, transfers
+//   rows_inst.c  the instruction for each node, and which engine takes it
+#ifndef OTRN_TILE_ROWS_H
+#define OTRN_TILE_ROWS_H
+
+#include "pass/rows.h"
+#include "tile/emit.h"
+
+#define ROW_SETS 4 // tiles in work at a time, at most
+
+typedef enum NodeKind { NODE_INPUT, NODE_CONST, NODE_OP, NODE_WIDEN, NODE_REDUCE } NodeKind;
+
+typedef struct Node {
+    uint8_t kind, dtype;
+    bool full;      // a row; else one element of it
+    bool scalar;    // an input with one element for all rows
+    bool is_output; // returned by the region
+    bool folded;    // part of the instruction of its only reader
+    uint16_t code;  // OP: of the HLO op; REDUCE: of the op that combines
+    OpId op;
+    uint32_t src[3], nsrc;
+    uint32_t input;  // INPUT: which
+    uint32_t level;  // reductions that must be over before it can be computed
+    uint32_t uses;
+    uint32_t last;   // node that reads it last, in the pass being laid out
+    uint32_t summed; // OP: the sum over it that its instruction gives as well, 0 = none (a node number + 1)
+    bool wants_inverse, wants_negative; // one a row: kept beside it
+    float value;     // CONST
+    uint32_t off;    // one a row: byte offset in the set's column area
+    int32_t slot;    // full: in the pass being emitted; -1 = none
+    bool resident;   // full input kept for all tiles; off is its place
+    Haz haz[ROW_SETS]; // one a row: of its column; resident and scalar: [0]
+} Node;
+
+typedef struct RowOp {
+    Emit *e;
+    const Step *s;
+    VEC(Node) nodes;
+    int64_t rows, cols;         // as the op counts them
+    int64_t base;               // first element of the part being emitted
+    int64_t prow, pcols, group; // partition rows, elements of each, rows in each
+    uint32_t width;             // columns of a chunk, elements of a slot
+    uint32_t levels;
+    uint32_t nslots, slot_bytes, sets, set, columns_at, column_bytes, slots_at;
+    Haz *slots;  // [set][slot]
+    uint32_t m, w; // partitions and columns of the tile in work
+    Haz *in_haz, *out_haz; // of HBM operands and results
+    double busy[ENG_COUNT]; // ns given to each engine so far
+} RowOp;
+
+// A node's value for rows of m partitions and w columns; its operands are there.
+void rows_emit_node(RowOp *r, uint32_t node, bool first_chunk);
+void rows_emit_beside(RowOp *r, uint32_t node); // the inverse and negative it wants
+// Marks nodes that the instruction of their reader takes along.
+void rows_fold(RowOp *r);
+void rows_fold_sums(RowOp *r); // … and sums that the instruction before them gives; rows in one chunk only
+uint64_t rows_place(const RowOp *r, uint32_t node); // SBUF address
+Haz *rows_haz(RowOp *r, uint32_t node);
+
+#endif

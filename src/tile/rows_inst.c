@@ -1,0 +1,611 @@
+// SPDX-License-Identifier: Apache-2.0
+// rows_inst.c — the instruction for each operation of a row program.
+//
+// Engines compute in fp32 and round on writing. There is no division: x / y is x * (1 / y), within an ulp or two. A
+// number that stands for a whole row is a scalar operand when a partition holds one row, else a pattern that repeats.
+// What both vector and scalar engine can do goes to the one with less to do so far.
+#include <assert.h>
+#include <math.h>
+
+#include "tile/rows.h"
+
+typedef enum ArgKind { ARG_NUMBER, ARG_COLUMN, ARG_TENSOR } ArgKind;
+typedef struct Arg { // an operand as the instruction sees it
+    uint8_t kind, dtype;
+    uint32_t node;
+    float value;
+    uint64_t addr;
+    int32_t step[2]; // TENSOR: strides over rows of a partition and columns
+    Haz *haz;
+} Arg;
+
+static Node *node_at(const RowOp *r, uint32_t i) { return &r->nodes.at[i]; }
+
+static uint32_t narrow(const RowOp *r, uint32_t i) { // the one-a-row value behind a widened one
+    return node_at(r, i)->kind == NODE_WIDEN ? node_at(r, i)->src[0] : i;
+}
+
+static Arg arg_of(RowOp *r, uint32_t i, bool full) {
+    uint32_t from = narrow(r, i);
+    const Node *n = node_at(r, from);
+    if (n->kind == NODE_CONST)
+        return (Arg){.kind = ARG_NUMBER, .node = from, .value = n->value};
+    Arg a = {.kind = ARG_TENSOR, .node = from, .dtype = n->dtype, .addr = rows_place(r, from), .haz = rows_haz(r, from)};
+    if (n->scalar || (full && !n->full && r->group == 1))
+        a.kind = ARG_COLUMN;
+    if (n->full) {
+        a.step[0] = n->resident ? 0 : (int32_t)r->cols;
+        a.step[1] = 1;
+    } else {
+        a.step[0] = n->scalar ? 0 : 1;
+    }
+    return a;
+}
+
+// Counts of the instruction and strides of one operand.
+static void set_counts(const RowOp *r, IsaInst *in, bool full) {
+    in->n[0] = r->m;
+    if (full && r->group > 1)
+        in->n[1] = (uint32_t)r->group, in->n[2] = (uint32_t)r->cols;
+    else
+        in->n[1] = full ? r->w : (uint32_t)r->group;
+}
+
+static void set_strides(const RowOp *r, int32_t *strides, const Arg *a, bool full) {
+    if (full && r->group > 1)
+        strides[1] = a->step[0], strides[2] = a->step[1];
+    else
+        strides[1] = full ? a->step[1] : a->step[0];
+}
+
+static Arg result_of(RowOp *r, uint32_t i) {
+    Arg a = arg_of(r, i, false);
+    a.kind = ARG_TENSOR;
+    return a;
+}
+
+static IsaInst inst(RowOp *r, int op, int engine, const Arg *dst, bool full) {
+    IsaInst in = {.op = (uint8_t)op, .engine = (uint8_t)engine, .dst = dst->addr, .dtype = dst->dtype};
+    set_counts(r, &in, full);
+    set_strides(r, in.d, dst, full);
+    return in;
+}
+
+static void set_src(RowOp *r, IsaInst *in, const Arg *a, bool full) {
+    in->src = a->addr;
+    in->stype = a->dtype;
+    set_strides(r, in->s, a, full);
+}
+
+static void set_src1(RowOp *r, IsaInst *in, const Arg *a, bool full) {
+    in->src1 = a->addr;
+    in->ttype = a->dtype;
+    set_strides(r, in->t, a, full);
+}
+
+static uint64_t scalar_operand(IsaInst *in, const Arg *a) {
+    if (a->kind == ARG_NUMBER)
+        return scalar_f32(a->value);
+    in->atype = a->dtype;
+    return a->addr;
+}
+
+static double engine_ns(const RowOp *r, int engine, bool full) {
+    const ChipFile *c = r->e->chip;
+    double n = full ? r->w : (double)r->group;
+    double cycles = fmax(n, c->engine_min_cycles);
+    return cycles / (engine == ENG_SCALAR ? c->scalar_ghz : c->vector_ghz);
+}
+
+static void put(RowOp *r, IsaInst in, Haz *const *reads, uint32_t n, Haz *write, bool full) {
+    r->busy[in.engine] += engine_ns(r, in.engine, full);
+    emit_inst(r->e, in, reads, n, &write, 1);
+}
+
+static int lighter(const RowOp *r, bool full) {
+    return r->busy[ENG_SCALAR] + engine_ns(r, ENG_SCALAR, full) < r->busy[ENG_VECTOR] + engine_ns(r, ENG_VECTOR, full)
+               ? ENG_SCALAR : ENG_VECTOR;
+}
+
+static uint32_t reads_of(const Arg *const *args, uint32_t n, Haz **out) {
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (args[i]->haz)
+            out[k++] = args[i]->haz;
+    return k;
+}
+
+// --- arithmetic ------------------------------------------------------------------------------------
+
+static int alu_of(uint16_t code) {
+    switch (code) {
+    case HLO_ADD:
+        return ALU_ADD;
+    case HLO_SUBTRACT:
+        return ALU_SUB;
+    case HLO_MULTIPLY:
+        return ALU_MUL;
+    case HLO_MAXIMUM:
+        return ALU_MAX;
+    case HLO_MINIMUM:
+        return ALU_MIN;
+    case HLO_AND:
+        return ALU_LAND;
+    case HLO_OR:
+        return ALU_LOR;
+    case HLO_XOR:
+        return ALU_LXOR;
+    default:
+        return ALU_BYPASS;
+    }
+}
+
+static int alu_compare(const RowOp *r, const Node *n) {
+    switch (hlo_int(hlo_at(r->e->l->h, n->op), AK_COMPARISON_DIRECTION, CMP_EQ)) {
+    case CMP_EQ:
+        return ALU_EQ;
+    case CMP_NE:
+        return ALU_NE;
+    case CMP_LT:
+        return ALU_LT;
+    case CMP_LE:
+        return ALU_LE;
+    case CMP_GT:
+        return ALU_GT;
+    default:
+        return ALU_GE;
+    }
+}
+
+static void put_copy(RowOp *r, const Arg *dst, const Arg *src, bool full) {
+    if (src->kind == ARG_NUMBER) {
+        IsaInst in = inst(r, ISA_MEMSET, ENG_VECTOR, dst, full);
+        uint32_t bits = 0;
+        uint8_t one[16] = {0};
+        if (dst->dtype == DT_I1)
+            one[0] = src->value != 0;
+        else
+            dtype_from_f64(dst->dtype, one, src->value);
+        memcpy(&bits, one, 4);
+        in.imm = (int32_t)bits;
+        put(r, in, NULL, 0, dst->haz, full);
+        return;
+    }
+    IsaInst in = inst(r, ISA_COPY, lighter(r, full), dst, full);
+    set_src(r, &in, src, full);
+    put(r, in, (Haz *[]){src->haz}, 1, dst->haz, full);
+}
+
+// x * a, x + a and x - number, which the scalar engine does as well.
+static bool on_scalar(const RowOp *r, int op, const Arg *a, bool reverse) {
+    if (r->e->chip->generation < 3 && (op != ALU_MUL || a->kind != ARG_NUMBER))
+        return false; // the bias is a vector there
+    return op == ALU_MUL || op == ALU_ADD || (op == ALU_SUB && !reverse && a->kind == ARG_NUMBER);
+}
+
+static void put_tensor_scalar(RowOp *r, const Arg *dst, const Arg *x, int op, const Arg *a, bool reverse, bool full) {
+    Haz *reads[2];
+    uint32_t n = reads_of((const Arg *[]){x, a}, 2, reads);
+    bool floats = dst->dtype != DT_I1 && x->dtype != DT_I1;
+    if (floats && on_scalar(r, op, a, reverse) && lighter(r, full) == ENG_SCALAR) {
+        IsaInst in = inst(r, ISA_ACTIVATE, ENG_SCALAR, dst, full);
+        in.fn = ACT_IDENTITY;
+        set_src(r, &in, x, full);
+        Arg number = *a;
+        number.value = op == ALU_SUB ? -a->value : a->value;
+        *(op == ALU_MUL ? &in.a : &in.b) = scalar_operand(&in, &number);
+        put(r, in, reads, n, dst->haz, full);
+        return;
+    }
+    IsaInst in = inst(r, ISA_TENSOR_SCALAR, ENG_VECTOR, dst, full);
+    set_src(r, &in, x, full);
+    in.op0 = (uint8_t)op;
+    in.a = scalar_operand(&in, a);
+    in.flags = reverse ? ISA_FLAG_REVERSE0 : 0;
+    put(r, in, reads, n, dst->haz, full);
+}
+
+static void put_binary(RowOp *r, const Arg *dst, int op, const Arg *x, const Arg *y, bool full) {
+    if (x->kind == ARG_NUMBER && y->kind == ARG_NUMBER) { // both known: as tensors of one number
+        put_copy(r, dst, x, full);
+        put_tensor_scalar(r, dst, dst, op, y, false, full);
+        return;
+    }
+    if (y->kind != ARG_TENSOR && x->kind != ARG_NUMBER) {
+        put_tensor_scalar(r, dst, x, op, y, false, full);
+        return;
+    }
+    if (x->kind != ARG_TENSOR) {
+        put_tensor_scalar(r, dst, y, op, x, true, full);
+        return;
+    }
+    IsaInst in = inst(r, ISA_TENSOR_TENSOR, ENG_VECTOR, dst, full);
+    in.op0 = (uint8_t)op;
+    set_src(r, &in, x, full);
+    set_src1(r, &in, y, full);
+    put(r, in, (Haz *[]){x->haz, y->haz}, 2, dst->haz, full);
+}
+
+static bool exact_inverse(float v) {
+    float inverse = 1 / v;
+    return isnormal(v) && isnormal(inverse);
+}
+
+static Arg beside(RowOp *r, const Arg *a, uint32_t which) { // 1: the inverse, 2: the negative of a column
+    Arg b = *a;
+    b.addr += which * (uint64_t)r->group * 4;
+    b.dtype = DT_F32;
+    return b;
+}
+
+// x / y with y a tensor: (1 / y) * x.
+static void put_divide(RowOp *r, const Node *n, const Arg *dst, bool full) {
+    Arg x = arg_of(r, n->src[0], full), y = arg_of(r, n->src[1], full);
+    if (y.kind == ARG_NUMBER && exact_inverse(y.value)) {
+        Arg inverse = {.kind = ARG_NUMBER, .value = 1 / y.value};
+        put_binary(r, dst, ALU_MUL, &x, &inverse, full);
+        return;
+    }
+    if (node_at(r, y.node)->wants_inverse) {
+        Arg inverse = beside(r, &y, 1);
+        put_binary(r, dst, ALU_MUL, &x, &inverse, full);
+        return;
+    }
+    if (y.kind == ARG_NUMBER) { // a number without a normal inverse
+        put_copy(r, dst, &y, full);
+        Arg d = *dst;
+        y = d;
+    }
+    if (x.kind == ARG_TENSOR) {
+        IsaInst in = inst(r, ISA_SCALAR_TT, ENG_VECTOR, dst, full);
+        set_src(r, &in, &y, full);
+        set_src1(r, &in, &x, full);
+        in.op0 = ALU_RECIP, in.op1 = ALU_MUL;
+        put(r, in, (Haz *[]){y.haz, x.haz}, 2, dst->haz, full);
+        return;
+    }
+    IsaInst in = inst(r, ISA_TENSOR_SCALAR, ENG_VECTOR, dst, full);
+    set_src(r, &in, &y, full);
+    in.op0 = ALU_RECIP, in.op1 = ALU_MUL;
+    in.b = scalar_operand(&in, &x);
+    Haz *reads[2];
+    uint32_t k = reads_of((const Arg *[]){&y, &x}, 2, reads);
+    put(r, in, reads, k, dst->haz, full);
+}
+
+// --- functions -------------------------------------------------------------------------------------
+
+static int function_of(uint16_t code) {
+    switch (code) {
+    case HLO_EXPONENTIAL:
+        return ACT_EXP;
+    case HLO_LOG:
+        return ACT_LOG;
+    case HLO_TANH:
+        return ACT_TANH;
+    case HLO_LOGISTIC:
+        return ACT_SIGMOID;
+    case HLO_SQRT:
+        return ACT_SQRT;
+    case HLO_RSQRT:
+        return ACT_RSQRT;
+    case HLO_CHLO_ERF:
+        return ACT_ERF;
+    default:
+        return ACT_COPY;
+    }
+}
+
+// fn(x), fn(x * a), fn(x + b); the scale or bias is the folded operation before it.
+static void put_function(RowOp *r, uint32_t i, const Arg *dst) {
+    const Node *n = node_at(r, i);
+    uint32_t from = n->src[0];
+    IsaInst in = inst(r, ISA_ACTIVATE, ENG_SCALAR, dst, n->full);
+    in.fn = (uint8_t)function_of(n->code);
+    Haz *reads[2];
+    uint32_t nreads = 0;
+    const Node *inner = node_at(r, from);
+    if (inner->kind == NODE_OP && inner->folded) {
+        Arg a = arg_of(r, inner->src[1], n->full);
+        if (inner->code == HLO_SUBTRACT) {
+            if (a.kind == ARG_NUMBER)
+                a.value = -a.value;
+            else
+                a = beside(r, &a, 2);
+        }
+        *(inner->code == HLO_MULTIPLY ? &in.a : &in.b) = scalar_operand(&in, &a);
+        if (a.haz)
+            reads[nreads++] = a.haz;
+        from = inner->src[0];
+    }
+    Arg x = arg_of(r, from, n->full);
+    if (x.kind == ARG_NUMBER) {
+        put_copy(r, dst, &x, n->full);
+        x = *dst;
+    }
+    set_src(r, &in, &x, n->full);
+    reads[nreads++] = x.haz;
+    if (!n->summed) {
+        put(r, in, reads, nreads, dst->haz, n->full);
+        return;
+    }
+    Arg sum = result_of(r, n->summed - 1);
+    in.res = sum.addr, in.rtype = sum.dtype, in.rop = ALU_ADD, in.rcmd = RCMD_RESET_REDUCE;
+    r->busy[ENG_SCALAR] += engine_ns(r, ENG_SCALAR, true) + 64 / r->e->chip->scalar_ghz;
+    emit_inst(r->e, in, reads, nreads, (Haz *[]){dst->haz, sum.haz}, 2);
+}
+
+// --- choices ---------------------------------------------------------------------------------------
+
+static void put_select(RowOp *r, const Node *n, const Arg *dst) {
+    Arg p = arg_of(r, n->src[0], n->full), a = arg_of(r, n->src[1], n->full), b = arg_of(r, n->src[2], n->full);
+    if (b.addr != dst->addr || b.kind != ARG_TENSOR)
+        put_copy(r, dst, &b, n->full);
+    if (p.kind == ARG_NUMBER) {
+        if (p.value)
+            put_copy(r, dst, &a, n->full);
+        return;
+    }
+    if (p.kind != ARG_TENSOR) // one predicate for all: as a tensor that repeats
+        p.kind = ARG_TENSOR;
+    IsaInst in = inst(r, ISA_COPY_PRED, ENG_VECTOR, dst, n->full);
+    set_src1(r, &in, &p, n->full);
+    Haz *reads[3] = {p.haz, dst->haz};
+    uint32_t k = 2;
+    if (a.kind == ARG_TENSOR && a.dtype == dst->dtype) {
+        set_src(r, &in, &a, n->full);
+        reads[k++] = a.haz;
+    } else {
+        in.a = scalar_operand(&in, &a);
+        if (a.haz)
+            reads[k++] = a.haz;
+    }
+    put(r, in, reads, k, dst->haz, n->full);
+}
+
+static void put_clamp(RowOp *r, const Node *n, const Arg *dst) {
+    Arg lo = arg_of(r, n->src[0], n->full), x = arg_of(r, n->src[1], n->full), hi = arg_of(r, n->src[2], n->full);
+    put_binary(r, dst, ALU_MAX, &x, &lo, n->full);
+    put_binary(r, dst, ALU_MIN, dst, &hi, n->full);
+}
+
+// --- nodes -----------------------------------------------------------------------------------------
+
+// (x op0 a) op1 b, or (x op0 a) op1 y: the folded operation first.
+static void put_chain(RowOp *r, uint32_t i, uint32_t inner, const Arg *dst) {
+    const Node *n = node_at(r, i), *first = node_at(r, inner);
+    bool inner_left = n->src[0] == inner;
+    Arg u = arg_of(r, first->src[0], n->full), v = arg_of(r, first->src[1], n->full);
+    Arg other = arg_of(r, n->src[inner_left ? 1 : 0], n->full);
+    bool reverse0 = u.kind != ARG_TENSOR;
+    const Arg *x = reverse0 ? &v : &u, *a = reverse0 ? &u : &v;
+    IsaInst in = inst(r, other.kind == ARG_TENSOR ? ISA_SCALAR_TT : ISA_TENSOR_SCALAR, ENG_VECTOR, dst, n->full);
+    set_src(r, &in, x, n->full);
+    in.op0 = (uint8_t)alu_of(first->code);
+    in.op1 = (uint8_t)alu_of(n->code);
+    in.a = scalar_operand(&in, a);
+    in.flags = (reverse0 ? ISA_FLAG_REVERSE0 : 0) | (inner_left ? 0 : ISA_FLAG_REVERSE1);
+    if (other.kind == ARG_TENSOR)
+        set_src1(r, &in, &other, n->full);
+    else
+        in.b = scalar_operand(&in, &other);
+    Haz *reads[3];
+    uint32_t k = reads_of((const Arg *[]){x, a, &other}, 3, reads);
+    put(r, in, reads, k, dst->haz, n->full);
+}
+
+static void put_op(RowOp *r, uint32_t i) {
+    const Node *n = node_at(r, i);
+    Arg dst = result_of(r, i), x, number;
+    for (uint32_t k = 0; k < n->nsrc && alu_of(n->code) != ALU_BYPASS; k++)
+        if (node_at(r, n->src[k])->kind == NODE_OP && node_at(r, n->src[k])->folded) {
+            put_chain(r, i, n->src[k], &dst);
+            return;
+        }
+    switch (n->code) {
+    case HLO_DIVIDE:
+        put_divide(r, n, &dst, n->full);
+        return;
+    case HLO_NEGATE:
+        x = arg_of(r, n->src[0], n->full);
+        number = (Arg){.kind = ARG_NUMBER, .value = -1};
+        put_binary(r, &dst, ALU_MUL, &x, &number, n->full);
+        return;
+    case HLO_NOT:
+        x = arg_of(r, n->src[0], n->full);
+        number = (Arg){.kind = ARG_NUMBER, .value = 0};
+        put_binary(r, &dst, ALU_EQ, &x, &number, n->full);
+        return;
+    case HLO_CHLO_SQUARE:
+        x = arg_of(r, n->src[0], n->full);
+        put_binary(r, &dst, ALU_MUL, &x, &x, n->full);
+        return;
+    case HLO_ABS:
+    case HLO_IS_FINITE: {
+        x = arg_of(r, n->src[0], n->full);
+        if (x.kind == ARG_NUMBER) {
+            put_copy(r, &dst, &x, n->full);
+            x = dst;
+        }
+        IsaInst in = inst(r, ISA_TENSOR_SCALAR, ENG_VECTOR, &dst, n->full);
+        set_src(r, &in, &x, n->full);
+        in.op0 = ALU_ABS;
+        if (n->code == HLO_IS_FINITE)
+            in.op1 = ALU_LT, in.b = scalar_f32(INFINITY);
+        put(r, in, (Haz *[]){x.haz}, 1, dst.haz, n->full);
+        return;
+    }
+    case HLO_CONVERT:
+        x = arg_of(r, n->src[0], n->full);
+        put_copy(r, &dst, &x, n->full);
+        return;
+    case HLO_SELECT:
+        put_select(r, n, &dst);
+        return;
+    case HLO_CLAMP:
+        put_clamp(r, n, &dst);
+        return;
+    default:
+        break;
+    }
+    if (function_of(n->code) != ACT_COPY) {
+        put_function(r, i, &dst);
+        return;
+    }
+    Arg y = arg_of(r, n->src[1], n->full);
+    x = arg_of(r, n->src[0], n->full);
+    put_binary(r, &dst, n->code == HLO_COMPARE ? alu_compare(r, n) : alu_of(n->code), &x, &y, n->full);
+}
+
+// A reduction over the columns of the chunk; later chunks are combined with what there is.
+static void put_reduce(RowOp *r, uint32_t i, bool first) {
+    const Node *n = node_at(r, i);
+    Arg dst = result_of(r, i), part = first ? dst : beside(r, &dst, 3), x = arg_of(r, n->src[0], true);
+    int op = alu_of(n->code);
+    bool done = node_at(r, n->src[0])->kind == NODE_OP && node_at(r, n->src[0])->summed == i + 1;
+    part.dtype = dst.dtype;
+    if (!done && x.kind == ARG_TENSOR && op == ALU_ADD && r->group == 1 && node_at(r, x.node)->full && !node_at(r, x.node)->resident &&
+        lighter(r, true) == ENG_SCALAR) { // the scalar engine sums what it copies onto itself
+        IsaInst in = {.op = ISA_ACTIVATE, .engine = ENG_SCALAR, .dst = x.addr, .dtype = x.dtype, .fn = ACT_IDENTITY};
+        set_counts(r, &in, true);
+        set_strides(r, in.d, &x, true);
+        set_src(r, &in, &x, true);
+        in.res = part.addr, in.rtype = part.dtype, in.rop = ALU_ADD, in.rcmd = RCMD_RESET_REDUCE;
+        r->busy[ENG_SCALAR] += engine_ns(r, ENG_SCALAR, true) + 64 / r->e->chip->scalar_ghz;
+        emit_inst(r->e, in, (Haz *[]){x.haz}, 1, (Haz *[]){x.haz, part.haz}, 2);
+        done = true;
+    }
+    if (!done) {
+        IsaInst in = {.op = ISA_REDUCE, .engine = ENG_VECTOR, .dst = part.addr, .dtype = part.dtype, .op0 = (uint8_t)op};
+        set_counts(r, &in, true);
+        in.d[1] = r->group > 1;
+        set_src(r, &in, &x, true);
+        put(r, in, (Haz *[]){x.haz}, 1, part.haz, true);
+    }
+    if (!first)
+        put_binary(r, &dst, op, &dst, &part, false);
+}
+
+void rows_emit_beside(RowOp *r, uint32_t i) {
+    const Node *n = node_at(r, i);
+    Arg x = arg_of(r, i, false);
+    x.kind = ARG_TENSOR;
+    if (n->wants_inverse) {
+        Arg inverse = beside(r, &x, 1);
+        IsaInst in = inst(r, ISA_RECIPROCAL, ENG_VECTOR, &inverse, false);
+        set_src(r, &in, &x, false);
+        in.n[1] = n->scalar ? 1 : in.n[1];
+        put(r, in, (Haz *[]){x.haz}, 1, x.haz, false);
+    }
+    if (n->wants_negative) {
+        Arg negative = beside(r, &x, 2), number = {.kind = ARG_NUMBER, .value = -1};
+        IsaInst in = inst(r, ISA_TENSOR_SCALAR, ENG_VECTOR, &negative, false);
+        set_src(r, &in, &x, false);
+        in.n[1] = n->scalar ? 1 : in.n[1];
+        in.op0 = ALU_MUL;
+        in.a = scalar_operand(&in, &number);
+        put(r, in, (Haz *[]){x.haz}, 1, x.haz, false);
+    }
+}
+
+void rows_emit_node(RowOp *r, uint32_t i, bool first_chunk) {
+    const Node *n = node_at(r, i);
+    if (n->kind == NODE_OP && !n->folded)
+        put_op(r, i);
+    else if (n->kind == NODE_REDUCE)
+        put_reduce(r, i, first_chunk);
+    else if (n->kind == NODE_WIDEN && n->is_output) {
+        Arg dst = result_of(r, i), x = arg_of(r, i, true);
+        dst.addr = rows_place(r, i), dst.haz = rows_haz(r, i), dst.dtype = n->dtype;
+        dst.step[0] = (int32_t)r->cols, dst.step[1] = 1;
+        x.kind = ARG_TENSOR;
+        put_copy(r, &dst, &x, true);
+    }
+    if (!n->full && (n->wants_inverse || n->wants_negative) &&
+        (n->kind != NODE_REDUCE || r->width >= r->group * r->pcols)) // chunks: when the last one is in
+        rows_emit_beside(r, i);
+}
+
+// --- folding ---------------------------------------------------------------------------------------
+
+static bool is_scalar_operand(const RowOp *r, uint32_t i) { // a number, or f32 once a partition
+    const Node *n = node_at(r, narrow(r, i));
+    return n->kind == NODE_CONST || (n->dtype == DT_F32 && (n->scalar || (!n->full && r->group == 1)));
+}
+
+static bool may_fold(const Node *n) {
+    return n->kind == NODE_OP && n->full && n->uses == 1 && !n->is_output && n->dtype == DT_F32 && !n->folded;
+}
+
+static bool is_full_tensor(const RowOp *r, uint32_t i) { return node_at(r, narrow(r, i))->full; }
+
+// The inner operation is x op scalar or scalar op x.
+static bool has_scalar(const RowOp *r, const Node *n) {
+    if (alu_of(n->code) == ALU_BYPASS || n->nsrc != 2)
+        return false;
+    return (is_full_tensor(r, n->src[0]) && is_scalar_operand(r, n->src[1])) ||
+           (is_full_tensor(r, n->src[1]) && is_scalar_operand(r, n->src[0]));
+}
+
+static bool has_folded(const RowOp *r, const Node *n) {
+    for (uint32_t k = 0; k < n->nsrc; k++)
+        if (node_at(r, n->src[k])->folded)
+            return true;
+    return false;
+}
+
+static void fold_function(RowOp *r, Node *n) {
+    Node *inner = node_at(r, n->src[0]);
+    bool old = r->e->chip->generation < 3;
+    if (!may_fold(inner) || has_folded(r, inner) || inner->nsrc != 2 || !is_full_tensor(r, inner->src[0]) ||
+        !is_scalar_operand(r, inner->src[1]))
+        return;
+    Node *by = node_at(r, narrow(r, inner->src[1]));
+    bool number = by->kind == NODE_CONST;
+    if (inner->code != HLO_MULTIPLY && inner->code != HLO_ADD && inner->code != HLO_SUBTRACT)
+        return;
+    if (old && inner->code != HLO_MULTIPLY && number)
+        return; // the bias is a vector there
+    if (inner->code == HLO_SUBTRACT && !number)
+        by->wants_negative = true;
+    inner->folded = true;
+}
+
+void rows_fold(RowOp *r) {
+    for (uint32_t i = 0; i < r->nodes.n; i++) {
+        Node *n = node_at(r, i);
+        if (n->kind == NODE_OP && n->code == HLO_DIVIDE) {
+            Node *by = node_at(r, narrow(r, n->src[1]));
+            if (by->kind != NODE_CONST && (!by->full || by->scalar))
+                by->wants_inverse = true;
+        }
+        if (n->kind != NODE_OP || !n->full)
+            continue;
+        if (function_of(n->code) != ACT_COPY) {
+            fold_function(r, n);
+            continue;
+        }
+        if (alu_of(n->code) == ALU_BYPASS || n->nsrc != 2 || n->dtype == DT_I1)
+            continue;
+        for (uint32_t k = 0; k < 2; k++) {
+            Node *inner = node_at(r, n->src[k]);
+            const uint32_t other = n->src[!k];
+            if (!may_fold(inner) || !has_scalar(r, inner) || has_folded(r, inner) || n->src[0] == n->src[1] ||
+                !(is_full_tensor(r, other) || is_scalar_operand(r, other)))
+                continue;
+            inner->folded = true;
+            break;
+        }
+    }
+}
+
+void rows_fold_sums(RowOp *r) {
+    for (uint32_t i = 0; i < r->nodes.n && r->group == 1; i++) {
+        const Node *n = node_at(r, i);
+        if (n->kind != NODE_REDUCE || n->code != HLO_ADD)
+            continue;
+        Node *from = node_at(r, n->src[0]);
+        if (from->kind == NODE_OP && from->full && function_of(from->code) != ACT_COPY && !from->summed)
+            from->summed = i + 1;
+    }
+}
