@@ -47,8 +47,8 @@ def prof(kernel, params, target, lnc, folder):
     return json.loads(done.stdout)
 
 
-def value(metric, p, target, lnc):
-    """The figure a row publishes, from a profile."""
+def value(metric, p, target, lnc, most):
+    """The figure a row publishes, from a profile; `most` has the profile of the same kernel's largest size."""
     seconds = p["total_us"] * 1e-6
     if metric == "us":
         return p["total_us"]
@@ -60,6 +60,8 @@ def value(metric, p, target, lnc):
         return 100 * p["flops"] / seconds / PEAK[target]
     if metric == "hbm GB/s":  # of all cores that run it
         return p["hbm_bytes"] * int(lnc) / seconds * 1e-9
+    if metric == "share of plateau":
+        return p["hbm_bytes"] / p["total_us"] / (most["hbm_bytes"] / most["total_us"])
     if metric.startswith("active "):
         return 100 * p["engines"][metric[7:].replace(" ", "_")]["busy_us"] / p["total_us"]
     if metric.startswith("busy us "):
@@ -75,7 +77,8 @@ def main():
             key = (row["kernel"], row["params"], row["target"], row["lnc"])
             if key not in seen:
                 seen[key] = prof(*key, pathlib.Path(tmp))
-            ours, theirs = value(row["metric"], seen[key], row["target"], row["lnc"]), float(row["published"])
+            most = prof(key[0], "B=32768", *key[2:], pathlib.Path(tmp)) if "plateau" in row["metric"] else None
+            ours, theirs = value(row["metric"], seen[key], row["target"], row["lnc"], most), float(row["published"])
             error = 100 * (ours / theirs - 1)
             families.setdefault(row["family"], []).append((error, row["held"] == "1"))
             note = f"  ({row['reason']})" if row["reason"] else ""

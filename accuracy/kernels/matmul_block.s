@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # matmul_block.s — blocks of BM x BN tiles of c; the contraction in pieces of BK tiles whose operands
-# stay in SBUF; partial sums of a piece are added to a result block in SBUF when there are several.
+# stay in SBUF; the pieces' sums are added up in SBUF.
 .name "matmul_block"
 .param M=4096
 .param K=8192
@@ -18,6 +18,7 @@
 .sync auto
 loop n = 0, N/(512*BN) {
     loop m = 0, M/(128*BM) {
+        vector: memset r imm=0
         loop k = 0, K/(128*BK*2) {
             for h = 0, 2 {
                 for i = 0, BK {
@@ -38,6 +39,5 @@ loop n = 0, N/(512*BN) {
         for mi = 0, BM {
             scalar: dma c[(m*BM+mi)*128:+128, n*512*BN:+512*BN], r[:, mi] queue=2
         }
-        vector: memset r imm=0
     }
 }

@@ -4,7 +4,7 @@
 // Rules of the machine, as isa.h and spec/isa.md tell them:
 //   1. each of the five sequencers takes its instructions in program order; an instruction begins
 //      when its sequencer is free and its semaphores have counted far enough (plus the semaphore's
-//      latency), and, if it reads what its engine wrote just before, when that is there;
+//      latency), a little later if it reads what its engine wrote just before;
 //   2. a DMA waits on its sequencer, is triggered there, and runs in its queue, in order; a queue
 //      holds so many transfers, then its sequencer waits; the queues share the DMA engines, and
 //      everything that touches HBM shares its bandwidth, first come first served;
@@ -134,8 +134,7 @@ static Ps begin_of(Sim *s, Core *c, const FlowItem *item, Seq *q) {
     case COST_REMOTE:
         return partner(s, c, ps_max(t, c->now.free[item->engine]));
     default:
-        t = ps_max(t, c->now.free[item->engine]);
-        return item->chained ? ps_max(t, c->now.last[item->engine]) : t;
+        return ps_max(t, ps_add(c->now.free[item->engine], item->chained ? s->chain[item->engine] : 0));
     }
 }
 
@@ -296,7 +295,6 @@ static void run_inst(Sim *s, Core *c, uint32_t pc, Ps begin) {
     Ps done = cost == COST_DMA          ? run_dma(s, c, pc, in, begin)
               : cost == COST_COLLECTIVE ? run_collective(s, c, pc, in, begin)
                                         : run_engine(s, c, pc, in, begin);
-    c->now.last[in->engine] = done;
     for (int w = 0; w < 2; w++)
         if (in->wait_sem[w] != SEM_NONE && in->wait_sem[w] >= SEM_USER && !(in->wait_sem[w] & SEM_BACK))
             own_apply(&c->own[in->wait_sem[w] - SEM_USER], begin);
@@ -460,6 +458,8 @@ static void set_constants(Sim *s, const ChipFile *c) {
     s->dma_issue = (Ps)(c->dma_issue_ns * 1000);
     s->dma_done = (Ps)(c->dma_done_ns * 1000);
     s->dma_gap = (Ps)(c->dma_gap_ns * 1000);
+    s->chain[ENG_VECTOR] = (Ps)(c->vector_chain_ns * 1000);
+    s->chain[ENG_SCALAR] = (Ps)(c->scalar_chain_ns * 1000);
     s->control_ps = (Ps)(c->control_ns * 1000);
     s->pe_ramp = (Ps)(c->pe_ramp_ns * 1000);
     s->pe_rearm = (Ps)(c->pe_rearm_ns * 1000);
@@ -513,7 +513,7 @@ void clock_run(Ctx *ctx, Arena *a, const Artifact *art, const ChipFile *chip, co
     opt = opt ? opt : &none;
     ChipFile pair = *chip;
     if (opt->cores == 2) { // together they have twice the HBM and the links of one
-        pair.hbm_bw_core *= 2;
+        pair.hbm_bw_core *= 2 * chip->hbm_shared;
         pair.link_bw *= 2, pair.link_ramp_bw *= 2, pair.link_small_bw *= 2, pair.link_ramp_bytes *= 2;
     }
     Sim s = {.arena = a, .chip = &pair, .want_events = opt->events, .stepwise = opt->stepwise,

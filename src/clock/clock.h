@@ -23,6 +23,7 @@
     KEY(psum_partition_bytes, "psum_partition_bytes", "B", 2048, 16384)                            \
     KEY(hbm_bytes_per_core, "hbm_bytes_per_core", "B", 1e6, 1e13)                                  \
     KEY(hbm_bw_core, "hbm_bandwidth_per_core", "GB/s", 1, 1e5)                                     \
+    KEY(hbm_shared, "hbm_shared_ratio", "ratio", 0.1, 1)                                           \
     KEY(pe_ghz, "pe_clock", "GHz", 0.1, 10)                                                        \
     KEY(vector_ghz, "vector_clock", "GHz", 0.1, 10)                                                \
     KEY(scalar_ghz, "scalar_clock", "GHz", 0.1, 10)                                                \
@@ -45,6 +46,8 @@
     KEY(vector_reduce_16, "vector_reduce_rate_16bit", "count", 0.1, 16)                            \
     KEY(scalar_latency_ns, "scalar_latency", "ns", 0, 1e5)                                         \
     KEY(scalar_fast, "scalar_copy_rate_16bit", "count", 1, 16)                                     \
+    KEY(vector_chain_ns, "vector_chain", "ns", 0, 1e5)                                             \
+    KEY(scalar_chain_ns, "scalar_chain", "ns", 0, 1e5)                                             \
     KEY(act_table_ns, "activation_table_load", "ns", 0, 1e5)                                       \
     KEY(vector_gpsimd_port, "vector_gpsimd_share_sbuf", "count", 0, 1)                             \
     KEY(vector_scalar_port, "vector_scalar_share_psum", "count", 0, 1)                             \

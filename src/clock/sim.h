@@ -14,7 +14,6 @@
 typedef struct Times {
     Ps fence;             // nothing begins earlier
     Ps free[ENG_COUNT];   // sequencers; tensor: its matmuls
-    Ps last[ENG_COUNT];   // the last instruction's result is there
     Ps weights;           // the last ldweights is over
     Ps matmul;            // the last matmul began: its weights are in use, the other set is free
     Ps queue[DMA_QUEUES]; // may start another transfer
@@ -93,7 +92,8 @@ typedef struct Steady { // of one loop while it runs
 typedef struct Sim {
     Arena *arena;
     const ChipFile *chip;
-    Ps sem_ps, dma_issue, dma_done, dma_gap, control_ps, pe_ramp, pe_rearm, act_load, remote_ps;
+    Ps sem_ps, dma_issue, dma_done, dma_gap, control_ps, pe_ramp, pe_rearm, act_load;
+    Ps chain[ENG_COUNT]; // an instruction that reads what the one before wrote begins so much later
     uint32_t dma_engines, dma_share, dma_depth;
     uint32_t ncores;
     Core *core[CORES_MAX];

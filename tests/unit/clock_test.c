@@ -134,13 +134,13 @@ static void test_dma(void) {
     c = timed("dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=128 n1=16 s0=4096 s1=2 d1=1\n", &trn2);
     result("small descriptors cost as much as efficient ones",
            expect(c.total_ns, 1000 + 8 * 16 * 161 / 23.0 + 280, "total"));
-    // two transfers of one queue are issued 800 ns apart, those of two queues are not
+    // two transfers of one queue are issued 835 ns apart, those of two queues are not
     const char *small =
         "dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=8 n1=16 s0=4096 s1=1 d1=1 queue=%d\n";
     double one = 8 * 161 / 23.0;
     const char *same = arena_printf(&arena, small, 0);
     c = timed(arena_printf(&arena, "%s%s", same, same), &trn2);
-    result("issue interval of a queue", expect(c.total_ns, 1000 + 800 + one + 280, "total"));
+    result("issue interval of a queue", expect(c.total_ns, 1000 + 835 + one + 280, "total"));
     c = timed(arena_printf(&arena, "%s%s", same, arena_printf(&arena, small, 1)), &trn2);
     result("two queues share an engine", expect(c.total_ns, 1000 + 2 * one + 140 + 280, "total"));
     // neighbouring elements to neighbouring partitions: a transposing DMA where there is one
