@@ -31,6 +31,7 @@ void pass_expand(Compile *c);
 void pass_fold(Compile *c);
 void pass_cse(Compile *c);
 void pass_simplify(Compile *c);
+void pass_sums(Compile *c);
 void pass_dots(Compile *c);
 void pass_dce(Compile *c);
 void pass_row_programs(Compile *c);

@@ -154,7 +154,7 @@ static void evict(Dot *d, uint32_t bank, int64_t batch, int64_t m0, int64_t mrow
     cp.n[0] = (uint32_t)mrows, cp.n[1] = (uint32_t)ncols, cp.d[1] = 1, cp.s[1] = 1;
     Haz *creads[] = {&d->banks[bank]}, *cwrites[] = {&d->out_tiles[tile]};
     emit_inst(d->e, cp, creads, 1, cwrites, 1);
-    IsaInst out = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_OUT, .stype = (uint8_t)d->dtype};
+    IsaInst out = {.op = ISA_DMA, .engine = ENG_GPSIMD, .queue = QUEUE_OUT, .stype = (uint8_t)d->dtype};
     out.src = addr_sbuf(0, at);
     out.dst = d->out_addr + (uint64_t)((batch * d->m + m0) * d->n + n0) * d->out_elem;
     out.n[0] = (uint32_t)mrows, out.n[1] = (uint32_t)ncols;

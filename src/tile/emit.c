@@ -196,6 +196,10 @@ static uint64_t add_const(Buf *consts, const void *data, size_t bytes) {
 static void emit_fill(Emit *e, const Step *s, Buf *consts) {
     const HloAttr *a = hlo_attr(hlo_at(e->l->h, s->op), AK_VALUE);
     const HloType *t = hlo_type(e->l->h, a->type);
+    if (fill_is_transfer(t)) {
+        emit_fill_transfer(e, s);
+        return;
+    }
     KTensor *in = ARENA_NEW(e->c->arena, KTensor), *out = ARENA_NEW(e->c->arena, KTensor);
     *in = (KTensor){.addr = addr_hbm(SEG_CONST, add_const(consts, a->data, a->n)),
                     .dtype = t->dtype, .elems = 1};
@@ -315,6 +319,10 @@ static void emit_step(Emit *e, const Step *s, Buf *consts) {
         return;
     case STEP_DOT:
         emit_dot(e, s);
+        return;
+    case STEP_MOVE:
+        if (!is_empty(e, s))
+            emit_move(e, s);
         return;
     case STEP_ROWS:
         emit_rows(e, s);

@@ -43,5 +43,9 @@ void emit_barrier(Emit *e);
 uint64_t emit_addr(const Emit *e, BufId b); // HBM address of a buffer
 void emit_dot(Emit *e, const Step *s);      // dot.c
 void emit_rows(Emit *e, const Step *s);     // rows.c
+// move.c
+void emit_move(Emit *e, const Step *s);
+bool fill_is_transfer(const HloType *t);
+void emit_fill_transfer(Emit *e, const Step *s);
 
 #endif

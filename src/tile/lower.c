@@ -193,7 +193,7 @@ static void lower_compute(Lower *l, OpId id) {
     HloOp op = *hlo_at(l->h, id);
     bool dot = dot_on_tensor_engine(l->h, &op);
     ValueList extra = {0};
-    bool rows = op.code == HLO_ROWS;
+    bool rows = op.code == HLO_ROWS, moves = move_is_transfer(l->h, &op);
     if (!dot && !rows && op.nregions)
         for (uint32_t r = 0; r < op.nregions; r++) {
             KProg unused;
@@ -212,7 +212,7 @@ static void lower_compute(Lower *l, OpId id) {
         outs[i] = choose_out(l, id, i);
         bind(l, op.results + i, outs[i]);
     }
-    push_step(l, dot ? STEP_DOT : rows ? STEP_ROWS : STEP_KERNEL, id, ins, nins, outs, op.nresults, 0);
+    push_step(l, dot ? STEP_DOT : rows ? STEP_ROWS : moves ? STEP_MOVE : STEP_KERNEL, id, ins, nins, outs, op.nresults, 0);
 }
 
 static void lower_alias(Lower *l, OpId id) {

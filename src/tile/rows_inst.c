@@ -537,7 +537,10 @@ static bool may_fold(const Node *n) {
     return n->kind == NODE_OP && n->full && n->uses == 1 && !n->is_output && n->dtype == DT_F32 && !n->folded;
 }
 
-static bool is_full_tensor(const RowOp *r, uint32_t i) { return node_at(r, narrow(r, i))->full; }
+static bool is_full_tensor(const RowOp *r, uint32_t i) {
+    const Node *n = node_at(r, narrow(r, i));
+    return n->full && n->kind != NODE_CONST;
+}
 
 // The inner operation is x op scalar or scalar op x.
 static bool has_scalar(const RowOp *r, const Node *n) {

@@ -40,6 +40,7 @@ typedef enum StepKind {
     STEP_KERNEL,     // op on GpSimd: ins, outs
     STEP_FILL,       // outs[0] = splat of the constant op
     STEP_DOT,        // op on the tensor engine
+    STEP_MOVE,       // data movement as transfers
     STEP_ROWS,       // a row program on the vector and scalar engines
     STEP_COPY,       // outs[0] = ins[0], whole buffers
     STEP_LOOP_BEGIN, // aux = loop
@@ -95,6 +96,7 @@ typedef struct Lower {
 void lower_program(Lower *l);
 // emit.c
 Artifact *emit_program(Lower *l, const ChipFile *chip);
+bool move_is_transfer(const Hlo *h, const HloOp *op); // move.c
 // region.c: a region as a scalar program; captured outer values are appended to *captures, each as often as it
 // has elements.
 typedef VEC(ValueId) ValueList;

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// sums.c — reductions that go across rows, written as what the engines do.
+// needs: values defined before use
+// gives: a sum over leading dimensions is a product with a row of ones; a reduction of a whole tensor is one along 128
+//        rows and a small one of their results
+// stale: nothing
+//
+// Both add in another order than one element after the other, which is the chip's freedom (hlo/tol.c).
+#include <string.h>
+
+#include "pass/rows.h"
+#include "pass/walk.h"
+
+#define PARTS 128
+#define WHOLE_MIN (64 * PARTS) // smaller tensors are one kernel's work
+#define SUM_ROWS_MIN 32
+
+typedef VEC(OpId) OpList;
+
+typedef struct Sums {
+    Compile *c;
+    Hlo *h;
+    Walk w;
+    OpList out;
+} Sums;
+
+static ValueId push(Sums *s, OpId id) {
+    VEC_PUSH(s->c->scratch, &s->out, id);
+    walk_grow(&s->w);
+    return hlo_at(s->h, id)->results;
+}
+
+static ValueId reshaped(Sums *s, ValueId v, int rank, const int64_t *dims, LocId loc) {
+    TypeId type = hlo_type_tensor(s->h, hlo_value_type(s->h, v)->dtype, rank, dims);
+    if (s->h->values.at[v].type == type)
+        return v;
+    return push(s, hlo_op(s->h, HLO_RESHAPE, loc, 1, &v, 1, &type));
+}
+
+static ValueId ones(Sums *s, int64_t n, LocId loc) {
+    TypeId type = hlo_type_tensor(s->h, DT_F32, 1, &n);
+    float one = 1;
+    OpId id = hlo_op(s->h, HLO_CONSTANT, loc, 0, NULL, 1, &type);
+    *hlo_attr_slot(s->h, id, AK_VALUE) = (HloAttr){.kind = HA_TENSOR, .type = type, .n = sizeof one,
+                                                   .data = arena_dup(s->h->arena, &one, sizeof one)};
+    return push(s, id);
+}
+
+static void set_ints(Sums *s, OpId id, HloAttrKey key, const int64_t *v, uint32_t n) {
+    *hlo_attr_slot(s->h, id, key) = (HloAttr){.kind = HA_INTS, .n = n, .ints = hlo_ints_dup(s->h, v, n)};
+}
+
+// Elements that the reduction keeps, when it drops exactly the leading dimensions; else 0.
+static int64_t kept_columns(const Hlo *h, const HloOp *op) {
+    const HloType *t = hlo_value_type(h, hlo_operand(h, op, 0));
+    uint32_t n;
+    const int64_t *dims = hlo_ints(op, AK_DIMENSIONS, &n);
+    bool reduced[OTRN_MAX_RANK] = {0}, kept = false;
+    int64_t c = 1;
+    for (uint32_t i = 0; i < n; i++)
+        reduced[dims[i]] = true;
+    for (int i = 0; i < t->rank; i++) {
+        if (t->dims[i] == 1)
+            continue;
+        if (reduced[i] && kept)
+            return 0;
+        if (!reduced[i]) {
+            kept = true;
+            c *= t->dims[i];
+        }
+    }
+    return c;
+}
+
+static ValueId sum_down(Sums *s, const HloOp *op, int64_t columns) {
+    Hlo *h = s->h;
+    int64_t rows = hlo_value_type(h, hlo_operand(h, op, 0))->elems / columns, zero = 0;
+    ValueId x = reshaped(s, hlo_operand(h, op, 0), 2, (int64_t[]){rows, columns}, op->loc);
+    ValueId operands[2] = {ones(s, rows, op->loc), x};
+    TypeId type = hlo_type_tensor(h, DT_F32, 1, &columns);
+    OpId dot = hlo_op(h, HLO_DOT_GENERAL, op->loc, 2, operands, 1, &type);
+    set_ints(s, dot, AK_LHS_BATCHING_DIMENSIONS, NULL, 0);
+    set_ints(s, dot, AK_RHS_BATCHING_DIMENSIONS, NULL, 0);
+    set_ints(s, dot, AK_LHS_CONTRACTING_DIMENSIONS, &zero, 1);
+    set_ints(s, dot, AK_RHS_CONTRACTING_DIMENSIONS, &zero, 1);
+    HloAttr *precision = ARENA_NEWN(h->arena, HloAttr, 2);
+    precision[0] = precision[1] = (HloAttr){.kind = HA_ENUM, .i = PREC_DEFAULT};
+    *hlo_attr_slot(h, dot, AK_PRECISION_CONFIG) = (HloAttr){.kind = HA_LIST, .n = 2, .list = precision};
+    const HloType *out = hlo_value_type(h, op->results);
+    return reshaped(s, push(s, dot), out->rank, out->dims, op->loc);
+}
+
+// A copy of the reduction over dimension `dim` of another operand.
+static ValueId reduce_like(Sums *s, const HloOp *op, ValueId x, int64_t dim, TypeId type) {
+    Hlo *h = s->h;
+    int dtype = hlo_type(h, type)->dtype;
+    TypeId scalar = hlo_type_tensor(h, dtype, 0, NULL), pair[2] = {scalar, scalar};
+    ValueId operands[2] = {x, hlo_operand(h, op, 1)};
+    OpId made = hlo_op(h, HLO_REDUCE, op->loc, 2, operands, 1, &type);
+    set_ints(s, made, AK_DIMENSIONS, &dim, 1);
+    RegionId inner = hlo_op_add_region(h, made, 2, pair);
+    ValueId args[2] = {h->regions.at[inner].args, h->regions.at[inner].args + 1};
+    OpId body = hlo_op(h, reduce_body(h, op), op->loc, 2, args, 1, &scalar);
+    hlo_region_push(h, inner, body);
+    ValueId sum = hlo_at(h, body)->results;
+    hlo_region_push(h, inner, hlo_op(h, HLO_RETURN, op->loc, 1, &sum, 0, NULL));
+    return push(s, made);
+}
+
+static ValueId reduce_whole(Sums *s, const HloOp *op) {
+    Hlo *h = s->h;
+    const HloType *t = hlo_value_type(h, hlo_operand(h, op, 0));
+    int64_t parts = PARTS, each = t->elems / PARTS;
+    TypeId middle = hlo_type_tensor(h, t->dtype, 1, &parts);
+    ValueId x = reshaped(s, hlo_operand(h, op, 0), 2, (int64_t[]){parts, each}, op->loc);
+    x = reduce_like(s, op, x, 1, middle);
+    TypeId scalar = hlo_type_tensor(h, hlo_type(h, middle)->dtype, 0, NULL);
+    const HloType *out = hlo_value_type(h, op->results);
+    return reshaped(s, reduce_like(s, op, x, 0, scalar), out->rank, out->dims, op->loc);
+}
+
+static ValueId instead(Sums *s, const HloOp *op) {
+    Hlo *h = s->h;
+    uint16_t code = reduce_body(h, op);
+    if (code != HLO_ADD && code != HLO_MAXIMUM && code != HLO_MINIMUM)
+        return 0;
+    const HloType *t = hlo_value_type(h, hlo_operand(h, op, 0)), *out = hlo_value_type(h, op->results);
+    const HloAttr *init = splat_value(h, hlo_operand(h, op, 1));
+    bool plain = t->kind == HT_TENSOR && !t->dynamic && !t->text && t->dtype == DT_F32 && out->dtype == DT_F32 &&
+                 t->elems > 0 && init && !splat_value(h, hlo_operand(h, op, 0));
+    if (!plain)
+        return 0;
+    bool neutral = code == HLO_ADD ? dtype_to_f64(DT_F32, init->data) == 0
+                                   : is_neutral(h, code, hlo_operand(h, op, 1));
+    if (!neutral)
+        return 0;
+    if (out->elems == 1)
+        return t->elems >= WHOLE_MIN && t->elems % PARTS == 0 ? reduce_whole(s, op) : 0;
+    int64_t columns = code == HLO_ADD ? kept_columns(h, op) : 0;
+    return columns > 1 && t->elems >= WHOLE_MIN && t->elems / columns >= SUM_ROWS_MIN ? sum_down(s, op, columns) : 0;
+}
+
+static void sums_region(Sums *s, RegionId r) {
+    Hlo *h = s->h;
+    OpList outer = s->out;
+    s->out = (OpList){0};
+    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
+        OpId id = h->regions.at[r].ops.at[i];
+        walk_operands(&s->w, id);
+        HloOp op = *hlo_at(h, id);
+        for (uint32_t k = 0; k < op.nregions && hlo_row(&op)->cls == HC_CTRL; k++)
+            sums_region(s, h->op_regions.at[op.regions + k]);
+        for (uint32_t k = 0; k < op.nregions && hlo_row(&op)->cls != HC_CTRL; k++)
+            walk_region(&s->w, h->op_regions.at[op.regions + k]);
+        ValueId to = instead(s, &op);
+        if (to)
+            walk_replace(&s->w, op.results, to);
+        else
+            push(s, id);
+    }
+    h->regions.at[r].ops.n = 0;
+    for (uint32_t i = 0; i < s->out.n; i++)
+        hlo_region_push(h, r, s->out.at[i]);
+    s->out = outer;
+}
+
+void pass_sums(Compile *c) {
+    Sums s = {.c = c, .h = c->hlo};
+    walk_init(&s.w, c);
+    sums_region(&s, hlo_main(c->hlo)->body);
+}

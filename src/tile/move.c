@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// move.c — data movement as transfers from HBM to HBM: slices, concatenations, transposes and broadcasts that keep runs
+// of neighbours together, and fills.
+//
+// An operation is one box of elements per operand with strides on both sides. Axes that go on in one another on both
+// sides are joined; a transfer has four, further ones are counted here. Where runs are shorter than a descriptor is worth
+// the operation stays with GpSimd.
+#include <string.h>
+
+#include "tile/emit.h"
+
+#define RUN_BYTES_MIN 64
+#define TRANSFERS_MAX 4096
+#define FILL_COLS 2048 // elements of a partition that are set once and stored many times
+#define FILL_PARTS 128
+
+typedef struct Axis {
+    int64_t n, src, dst;
+} Axis;
+
+typedef struct Box {
+    Axis axis[OTRN_MAX_RANK];
+    int rank;
+    int64_t src, dst; // offsets, all in elements
+} Box;
+
+static void strides_of(const HloType *t, int64_t *out) {
+    int64_t s = 1;
+    for (int i = t->rank; i-- > 0; s *= t->dims[i])
+        out[i] = s;
+}
+
+// Drops axes of one element and joins those that continue each other.
+static void box_join(Box *b) {
+    int n = 0;
+    for (int i = 0; i < b->rank; i++) {
+        Axis a = b->axis[i];
+        if (a.n == 1)
+            continue;
+        if (n && b->axis[n - 1].src == a.src * a.n && b->axis[n - 1].dst == a.dst * a.n) {
+            a.n *= b->axis[n - 1].n;
+            b->axis[n - 1] = a;
+        } else {
+            b->axis[n++] = a;
+        }
+    }
+    b->rank = n;
+}
+
+// Operand k of the op as a box; false when it is not one.
+static bool box_of(const Hlo *h, const HloOp *op, uint32_t k, Box *b) {
+    const HloType *in = hlo_value_type(h, hlo_operand(h, op, k)), *out = hlo_value_type(h, op->results);
+    if (in->kind != HT_TENSOR || in->text || out->text || in->dynamic || in->elems < 1 || out->elems < 1 ||
+        dtype_row(in->dtype)->bits < 8)
+        return false;
+    int64_t from[OTRN_MAX_RANK], to[OTRN_MAX_RANK];
+    strides_of(in, from);
+    strides_of(out, to);
+    *b = (Box){.rank = out->rank};
+    uint32_t n;
+    const int64_t *v;
+    for (int i = 0; i < out->rank; i++)
+        b->axis[i] = (Axis){out->dims[i], 0, to[i]};
+    switch (op->code) {
+    case HLO_SLICE: {
+        uint32_t ns;
+        const int64_t *begin = hlo_ints(op, AK_START_INDICES, &n), *step = hlo_ints(op, AK_STRIDES, &ns);
+        for (uint32_t i = 0; i < n; i++) {
+            b->src += begin[i] * from[i];
+            b->axis[i].src = from[i] * (ns ? step[i] : 1);
+        }
+        break;
+    }
+    case HLO_TRANSPOSE:
+        v = hlo_ints(op, AK_PERMUTATION, &n);
+        for (uint32_t i = 0; i < n; i++)
+            b->axis[i].src = from[v[i]];
+        break;
+    case HLO_BROADCAST_IN_DIM:
+        v = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
+        for (uint32_t i = 0; i < n; i++)
+            b->axis[v[i]].src = in->dims[i] == 1 ? 0 : from[i];
+        break;
+    case HLO_CONCATENATE: {
+        int64_t dim = hlo_int(op, AK_DIMENSION, 0);
+        for (uint32_t i = 0; i < k; i++)
+            b->dst += hlo_value_type(h, hlo_operand(h, op, i))->dims[dim] * to[dim];
+        for (int i = 0; i < in->rank; i++)
+            b->axis[i] = (Axis){in->dims[i], from[i], to[i]};
+        break;
+    }
+    default:
+        return false;
+    }
+    box_join(b);
+    return true;
+}
+
+bool move_is_transfer(const Hlo *h, const HloOp *op) {
+    if (op->nresults != 1)
+        return false;
+    size_t size = dtype_bytes(hlo_value_type(h, op->results)->dtype);
+    for (uint32_t k = 0; k < op->noperands; k++) {
+        Box b;
+        if (!box_of(h, op, k, &b))
+            return false;
+        const Axis *last = b.rank ? &b.axis[b.rank - 1] : NULL;
+        bool runs = !last || (last->src == 1 && last->dst == 1 && last->n * (int64_t)size >= RUN_BYTES_MIN);
+        int64_t transfers = 1;
+        for (int i = 0; i < b.rank; i++) {
+            runs = runs && b.axis[i].src <= INT32_MAX && b.axis[i].dst <= INT32_MAX && b.axis[i].n < UINT32_MAX / 2;
+            transfers *= i + 4 < b.rank ? b.axis[i].n : 1;
+        }
+        if (!runs || transfers > TRANSFERS_MAX)
+            return false;
+    }
+    return op->noperands > 0;
+}
+
+static void emit_box(Emit *e, const Box *b, BufId src, BufId dst, int dtype) {
+    int outer = b->rank > 4 ? b->rank - 4 : 0;
+    int64_t at[OTRN_MAX_RANK] = {0};
+    Haz *reads[] = {&e->l->bufs.at[src].haz}, *writes[] = {&e->l->bufs.at[dst].haz};
+    for (bool more = true; more;) {
+        IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_COPY, .stype = (uint8_t)dtype};
+        int64_t from = b->src, to = b->dst;
+        for (int i = 0; i < outer; i++) {
+            from += at[i] * b->axis[i].src;
+            to += at[i] * b->axis[i].dst;
+        }
+        for (int i = outer, k = 4 - (b->rank - outer); i < b->rank; i++, k++) {
+            in.n[k] = (uint32_t)b->axis[i].n;
+            in.s[k] = (int32_t)b->axis[i].src;
+            in.d[k] = (int32_t)b->axis[i].dst;
+        }
+        in.src = emit_addr(e, src) + (uint64_t)from * dtype_bytes(dtype);
+        in.dst = emit_addr(e, dst) + (uint64_t)to * dtype_bytes(dtype);
+        emit_inst(e, in, reads, 1, writes, 1);
+        more = false;
+        for (int i = outer; i-- > 0 && !more;) {
+            more = ++at[i] < b->axis[i].n;
+            at[i] = more ? at[i] : 0;
+        }
+    }
+}
+
+void emit_move(Emit *e, const Step *s) {
+    const Hlo *h = e->l->h;
+    const HloOp *op = hlo_at(h, s->op);
+    for (uint32_t k = 0; k < op->noperands; k++) {
+        Box b;
+        if (box_of(h, op, k, &b))
+            emit_box(e, &b, e->l->refs.at[s->ins + k], e->l->refs.at[s->outs], hlo_value_type(h, op->results)->dtype);
+    }
+}
+
+bool fill_is_transfer(const HloType *t) {
+    return t->elems >= FILL_PARTS * FILL_COLS / 4 && dtype_bytes(t->dtype) <= 4 && dtype_row(t->dtype)->bits >= 8 &&
+           !dtype_is_complex(t->dtype) && t->elems / FILL_PARTS <= INT32_MAX;
+}
+
+// A splat: a piece of SBUF is set once, its copies go out.
+void emit_fill_transfer(Emit *e, const Step *s) {
+    const HloAttr *a = hlo_attr(hlo_at(e->l->h, s->op), AK_VALUE);
+    const HloType *t = hlo_type(e->l->h, a->type);
+    size_t size = dtype_bytes(t->dtype);
+    BufId dst = e->l->refs.at[s->outs];
+    Haz piece = {0};
+    for (uint32_t g = 0; g <= (FILL_COLS * size - 1) / ROWS_GRANULE; g++)
+        haz_merge(&piece, &e->row_haz[g], e->epoch);
+    IsaInst set = {.op = ISA_MEMSET, .engine = ENG_VECTOR, .dst = addr_sbuf(0, ROWS_AREA_BEGIN), .dtype = t->dtype};
+    memcpy(&set.imm, a->data, size);
+    set.n[0] = FILL_PARTS, set.n[1] = FILL_COLS, set.d[1] = 1;
+    emit_inst(e, set, NULL, 0, (Haz *[]){&piece}, 1);
+    int64_t per = t->elems / FILL_PARTS, full = per / FILL_COLS, left = per % FILL_COLS, rest = t->elems % FILL_PARTS;
+    Haz *reads[] = {&piece}, *writes[] = {&e->l->bufs.at[dst].haz};
+    IsaInst out = {.op = ISA_DMA, .engine = ENG_GPSIMD, .queue = QUEUE_OUT, .stype = t->dtype,
+                   .src = addr_sbuf(0, ROWS_AREA_BEGIN)};
+    out.n[0] = FILL_PARTS, out.d[0] = (int32_t)per;
+    out.d[2] = out.s[2] = 1;
+    if (full) {
+        out.dst = emit_addr(e, dst);
+        out.n[1] = (uint32_t)full, out.d[1] = FILL_COLS, out.n[2] = FILL_COLS;
+        emit_inst(e, out, reads, 1, writes, 1);
+    }
+    out.n[1] = 1, out.d[1] = 0;
+    if (left) {
+        out.dst = emit_addr(e, dst) + (uint64_t)(full * FILL_COLS) * size;
+        out.n[2] = (uint32_t)left;
+        emit_inst(e, out, reads, 1, writes, 1);
+    }
+    if (rest) {
+        out.dst = emit_addr(e, dst) + (uint64_t)(per * FILL_PARTS) * size;
+        out.n[0] = 1, out.d[0] = 0, out.n[2] = (uint32_t)rest;
+        emit_inst(e, out, reads, 1, writes, 1);
+    }
+    for (uint32_t g = 0; g <= (FILL_COLS * size - 1) / ROWS_GRANULE; g++)
+        haz_merge(&e->row_haz[g], &piece, e->epoch);
+}
