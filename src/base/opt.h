@@ -20,6 +20,8 @@
       "host threads; 0 = one per CPU; results do not depend on it")                                \
     X(HOST, "host", "OTRN_HOST", "auto", 'E', "auto|portable|avx2|avx512|amx", "r",                    \
       "host instruction set; results do not depend on it")                                         \
+    X(STOCHASTIC, "stochastic-rounding", "OTRN_STOCHASTIC_ROUNDING", "", 'S', "SEED", "r",  \
+      "results round to bf16, fp16, tf32 and fp8 by chance, from this seed; empty = to nearest even")  \
     X(CACHE, "cache", "OTRN_CACHE", "on", 'E', "on|off", "crp", "keep and reuse compiled programs")\
     X(CACHE_DIR, "cache-dir", "OTRN_CACHE_DIR", "", 'S', "DIR", "crpC",                            \
       "where they are kept; empty = $XDG_CACHE_HOME/opentrn or ~/.cache/opentrn")                  \

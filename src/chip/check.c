@@ -151,7 +151,8 @@ static uint32_t touches_of(ChipCheck *c, const IsaInst *in, const int64_t *regs,
         int64_t terms = 0;
         for (int t = 0; a[i].reg && t < 2 && a[i].reg[t]; t++)
             terms += regs[a[i].reg[t] - 1] * a[i].mul[t];
-        (*out)[i] = (Touch){track_region(&a[i], terms), a[i].is_write, reads_parts(in, a[i].field)};
+        (*out)[i] = (Touch){track_region(&a[i], terms), a[i].is_write,
+                            !a[i].is_write && reads_parts(in, a[i].field)};
     }
     for (uint32_t i = 0; k && i < k->nin + k->nout; i++) {
         const KTensor *t = i < k->nin ? &k->in[i] : &k->out[i - k->nin];

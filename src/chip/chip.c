@@ -25,13 +25,14 @@
 struct Chip {
     Pool *pool;
     HostLevel level;
-    uint8_t *map; // one mapping holds SBUF and PSUM
+    uint8_t *map; // one mapping holds SBUF, PSUM and the weights of rarer products
     size_t map_bytes;
     uint8_t *sbuf, *psum;
     MmStationary array;
     int64_t regs[ISA_REGS];
     int64_t sems[USER_SEMS];
     EngineState engines;
+    EffRound round;
     struct CommRank *comm;
     const ChipHost *host;
     ChipCheck *check; // watches this run; NULL: nobody does
@@ -44,14 +45,20 @@ struct ChipProg {
     void **ptrs;        // operands then results of the kernel being run
     void *scratch;      // for kernels, 64-byte aligned
     uint8_t *dynamic;   // per instruction: ART_DYN_… to look at while it runs
+    uint8_t *pe;        // per ldweights and matmul: PE_… ways it goes
 };
+
+// A product of the whole array with fp32 results goes by itself or with its neighbours to the host kernels; the rest to
+// effect_pe.c. Weights may be needed both ways.
+enum { PE_PLAIN = 1, PE_RARE = 2 };
 
 Chip *chip_make(Pool *pool, HostLevel level) {
     Chip *c = calloc(1, sizeof *c);
     if (!c)
         return NULL;
     size_t sbuf = ((size_t)SBUF_PITCH * ISA_PARTITIONS + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
-    c->map_bytes = sbuf + (size_t)PSUM_PITCH * ISA_PARTITIONS + 2 * HUGE_PAGE;
+    size_t psum = ((size_t)PSUM_PITCH * ISA_PARTITIONS + 63) & ~(size_t)63;
+    c->map_bytes = sbuf + psum + sizeof(PeArray) + 2 * HUGE_PAGE;
     c->map = mmap(NULL, c->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (c->map == MAP_FAILED || posix_memalign((void **)&c->array.panels, 64, MM_PANEL_BYTES)) {
         if (c->map != MAP_FAILED)
@@ -61,6 +68,7 @@ Chip *chip_make(Pool *pool, HostLevel level) {
     }
     c->sbuf = (uint8_t *)(((uintptr_t)c->map + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1));
     c->psum = c->sbuf + sbuf;
+    c->engines.pe = (PeArray *)(c->psum + psum);
     madvise(c->sbuf, sbuf + HUGE_PAGE, MADV_HUGEPAGE);
     c->pool = pool;
     c->level = level;
@@ -84,6 +92,10 @@ void chip_set_host(Chip *c, const ChipHost *host) {
     c->host = host;
 }
 
+void chip_round(Chip *c, bool stochastic, uint64_t seed) {
+    c->round = (EffRound){.stochastic = stochastic, .seed = seed};
+}
+
 // --- loading -----------------------------------------------------------------------------------------
 
 static _Noreturn void no_kernel(Ctx *ctx, const Artifact *art, uint32_t kern) {
@@ -102,26 +114,8 @@ static _Noreturn void no_kernel(Ctx *ctx, const Artifact *art, uint32_t kern) {
              dtype_row(dtype)->name);
 }
 
-// Forms of an instruction that verify and are not carried out yet.
-static bool executes_form(const IsaInst *in) {
-    switch (in->op) {
-    case ISA_DMA:
-        return (!in->dtype || in->dtype == in->stype) && !in->op0;
-    case ISA_LDWEIGHTS:
-        return !in->flags && !in->trows && !in->tcols;
-    case ISA_MATMUL:
-        return !(in->flags & ~MATMUL_ACCUMULATE) && !in->trows && !in->tcols && in->n[3] <= 1 &&
-               (!in->dtype || in->dtype == DT_F32);
-    default:
-        return true;
-    }
-}
-
 static bool executes(const IsaInst *in) {
-    int op = in->op;
-    if (!executes_form(in))
-        return false;
-    switch ((IsaCost)isa_rows[op].cost) {
+    switch ((IsaCost)isa_rows[in->op].cost) {
     case COST_CONTROL:
     case COST_BARRIER:
     case COST_BRANCH:
@@ -130,9 +124,10 @@ static bool executes(const IsaInst *in) {
     case COST_REGLOAD:
     case COST_KERNEL:
     case COST_COLLECTIVE:
+    case COST_ACTLOAD:
         return true;
     default:
-        return op == ISA_DMA || op == ISA_LDWEIGHTS || op == ISA_MATMUL || effect_find(op);
+        return in->op == ISA_DMA_TRANSPOSE || effect_find(in->op);
     }
 }
 
@@ -148,11 +143,38 @@ void chip_check(Ctx *ctx, const Artifact *art) {
         }
 }
 
+static bool pe_whole(const IsaInst *in) {
+    return (!in->trows || in->trows == ISA_PE_ROWS) && (!in->tcols || in->tcols == ISA_PE_COLS) &&
+           !(in->flags & (ISA_FLAG_DOUBLE_ROW | ISA_FLAG_TRANSPOSE));
+}
+
+static uint8_t *pe_ways(Arena *a, const Artifact *art) {
+    uint8_t *ways = ARENA_NEWN(a, uint8_t, (size_t)art->ncode + 1);
+    uint32_t load[4][4] = {0}; // the ldweights before this place, by the quarter its tile begins at
+    for (uint32_t i = 0; i < art->ncode; i++) {
+        const IsaInst *in = &art->code[i];
+        if (in->op != ISA_LDWEIGHTS && in->op != ISA_MATMUL)
+            continue;
+        uint32_t *from = &load[in->trow / 32 & 3][in->tcol / 32 & 3];
+        if (in->op == ISA_LDWEIGHTS) {
+            *from = i;
+            ways[i] = pe_whole(in) ? 0 : PE_RARE;
+            continue;
+        }
+        bool plain = pe_whole(in) && pe_whole(&art->code[*from]) && isa_count(in->n[3]) == 1 &&
+                     (!in->dtype || in->dtype == DT_F32);
+        ways[i] = plain ? PE_PLAIN : PE_RARE;
+        ways[*from] |= ways[i];
+    }
+    return ways;
+}
+
 ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads) {
     chip_check(ctx, art);
     ChipProg *p = ARENA_NEW(a, ChipProg);
     p->art = art;
     p->dynamic = artifact_dynamic(a, art);
+    p->pe = pe_ways(a, art);
     p->fns = ARENA_NEWN(a, GpFn *, art->nkerns + 1);
     uint32_t most_ptrs = 0;
     size_t most_scratch = 0;
@@ -300,7 +322,7 @@ static uint32_t run_tensor(Chip *c, const ChipProg *p, uint32_t pc, uint8_t *con
     uint32_t nsteps = 0;
     for (; pc < art->ncode && nsteps < MM_STEPS_MAX; pc++) {
         const IsaInst *in = &art->code[pc];
-        if (pc > first && (c->check || p->dynamic[pc]))
+        if (pc > first && (c->check || p->dynamic[pc] || p->pe[pc] & PE_RARE))
             break;
         if (in->op == ISA_LDWEIGHTS) {
             load = load_resolve(c, in, segs);
@@ -316,6 +338,7 @@ static uint32_t run_tensor(Chip *c, const ChipProg *p, uint32_t pc, uint8_t *con
         mm_run_steps(c->pool, c->level, &c->array, steps, nsteps);
     if (load.src)
         mm_load(c->level, &c->array, &load);
+    c->round.instruction += pc - first - 1;
     return pc;
 }
 
@@ -330,9 +353,14 @@ static EffOperand operand(const Chip *c, uint8_t *const *segs, uint64_t addr) {
 
 static otrn_status run_effect(Chip *c, const IsaInst *in, uint8_t *const *segs, char *why, size_t why_bytes) {
     EffCall call = {.in = in, .state = &c->engines, .pool = c->pool, .level = c->level, .comm = c->comm,
-                    .why = why, .why_bytes = why_bytes};
-    call.dst = operand(c, segs, dst_addr(c, in));
-    call.src = operand(c, segs, src_addr(c, in));
+                    .round = &c->round, .why = why, .why_bytes = why_bytes};
+    if (isa_rows[in->op].cost == COST_DMA) { // address 0 is a place of theirs
+        call.dst.at = resolve(c, segs, dst_addr(c, in), &call.dst.pitch);
+        call.src.at = resolve(c, segs, src_addr(c, in), &call.src.pitch);
+    } else {
+        call.dst = operand(c, segs, dst_addr(c, in));
+        call.src = operand(c, segs, src_addr(c, in));
+    }
     call.src1 = operand(c, segs, with_terms(c, in->src1, in->reg_t, in->mul_t));
     call.res = operand(c, segs, in->res);
     call.a = operand(c, segs, in->a);
@@ -424,11 +452,23 @@ static otrn_status execute_one(Chip *c, ChipProg *p, const IsaInst *in, uint8_t 
     }
     switch (in->op) {
     case ISA_DMA:
+        if (in->op0 || (in->dtype && in->dtype != in->stype))
+            return run_effect(c, in, segs, why, why_bytes);
+        run_dma(c, in, segs);
+        return OTRN_OK;
+    case ISA_DMA_TRANSPOSE:
         run_dma(c, in, segs);
         return OTRN_OK;
     case ISA_LDWEIGHTS:
-    case ISA_MATMUL:
-        *pc = run_tensor(c, p, *pc - 1, segs);
+    case ISA_MATMUL: {
+        uint8_t ways = p->pe[*pc - 1];
+        if (ways & PE_RARE)
+            run_effect(c, in, segs, why, why_bytes);
+        if (ways != PE_RARE)
+            *pc = run_tensor(c, p, *pc - 1, segs);
+        return OTRN_OK;
+    }
+    case ISA_ACT_LOAD:
         return OTRN_OK;
     default:
         return run_effect(c, in, segs, why, why_bytes);
@@ -458,6 +498,7 @@ static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8
             s = chip_check_step(c->check, *pc_out, c->regs, why, why_bytes);
         if (s == OTRN_OK)
             s = execute_one(c, p, in, segs, &pc, why, why_bytes);
+        c->round.instruction++;
         if (s != OTRN_OK)
             return s;
         if (look & ART_DYN_SEMS)
@@ -472,6 +513,7 @@ static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8
 otrn_status chip_run(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_t *pc, char *why, size_t why_bytes) {
     HostFp mode = host_fp_begin(HOST_FP_IEEE);
     c->draws = 0;
+    c->round.instruction = 0;
     otrn_status s = execute(c, p, segs, pc, why, why_bytes);
     host_fp_end(mode);
     return s;

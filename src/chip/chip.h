@@ -22,6 +22,8 @@ typedef struct ChipHost {
     void *arg;
 } ChipHost;
 void chip_set_host(Chip *c, const ChipHost *host);
+// The next runs round results to narrower floats by chance (base/round.h) instead of to nearest even.
+void chip_round(Chip *c, bool stochastic, uint64_t seed);
 
 // Raises UNSUPPORTED, with the user's place, when the chip lacks a kernel the program needs.
 void chip_check(Ctx *ctx, const Artifact *art);

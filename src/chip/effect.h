@@ -12,7 +12,23 @@ typedef struct EngineState { // what engines keep between instructions
     float scalar_acc[ISA_PARTITIONS];
     uint32_t rng[2][ISA_PARTITIONS][24]; // generator state: 0 vector, 1 gpsimd
     bool rng_ready;                      // they have their first seeds
+    struct PeArray *pe;                  // NULL: nobody needs it
 } EngineState;
+
+typedef struct PeSlot { // weights of a tile of the array, as they came
+    uint8_t data[ISA_PE_ROWS * ISA_PE_COLS * 4];
+    uint8_t scale[ISA_PE_ROWS / 8][ISA_PE_COLS]; // MX
+    uint32_t k, m, halves;
+    int stype;
+} PeSlot;
+typedef struct PeArray {
+    PeSlot slot[4][4]; // by the quarter a tile begins at
+} PeArray;
+
+typedef struct EffRound { // how results are rounded to narrower floats
+    bool stochastic;      // else to nearest even
+    uint64_t seed, instruction; // of the run; instructions executed so far
+} EffRound;
 
 typedef struct EffOperand {
     uint8_t *at;   // NULL: not given, or a number in the instruction
@@ -26,6 +42,7 @@ typedef struct EffCall {
     Pool *pool;
     HostLevel level;
     struct CommRank *comm;
+    const EffRound *round; // NULL: to nearest even
     char *why;
     size_t why_bytes;
 } EffCall;

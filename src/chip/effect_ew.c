@@ -16,7 +16,8 @@ enum { BY_NONE, BY_A, BY_B, BY_SRC1 };
 typedef struct Stage {
     EngAlu *alu; // or
     EngFn *fn;
-    uint8_t by;
+    EngAlu2 *pair; // this stage and the next in one pass; NULL: each by itself
+    uint8_t op, by;
     bool reverse;
 } Stage;
 
@@ -30,7 +31,25 @@ typedef struct Ew {
     EffReg reg;
     EngRun *run; // into the register; NULL: none
     bool same;   // bits from src to dst
+    EngAlu *in_place; // tensor_tensor on operands of one type, each a run; NULL: through blocks
 } Ew;
+
+static const void *stage_operand(const Ew *e, const Stage *st, const EngBlock *b, EngBuf *s) {
+    if (st->by == BY_SRC1)
+        return eng_load(&e->walk, &e->src1, b, s->y, s);
+    const EngScalar *a = st->by == BY_A ? &e->a : &e->b;
+    void *y = st->by == BY_A ? s->a : s->b;
+    bool *filled = &s->filled[st->by == BY_B];
+    if (a->column.at && b->col == 0 && st->by != BY_NONE) // a row goes on with the same
+        eng_splat(&e->walk, a, b, y);
+    else if (!a->column.at && !*filled)
+        *filled = true, eng_splat(&e->walk, a, &(EngBlock){.rows = 1, .cols = ENG_BLOCK}, y);
+    return y;
+}
+
+static void *row_at(const EngTensor *t, const EngBlock *b) {
+    return t->at + b->row * t->pitch + (int64_t)b->col * t->bytes;
+}
 
 static void ew_body(const void *arg, const EngBlock *b, EngBuf *s) {
     const Ew *e = arg;
@@ -39,22 +58,22 @@ static void ew_body(const void *arg, const EngBlock *b, EngBuf *s) {
         eff_move(&e->dst, &e->src, b, s);
         return;
     }
-    const void *x = eng_load(&e->walk, &e->src, b, s->x, s), *y = x;
+    if (e->in_place && b->rows == 1) {
+        e->in_place(row_at(&e->dst, b), row_at(&e->src, b), row_at(&e->src1, b), n);
+        return;
+    }
+    const void *x = eng_load(&e->walk, &e->src, b, s->x, s);
     for (int i = 0; i < e->nstages; i++) {
         const Stage *st = &e->stage[i];
-        void *z = i + 1 == e->nstages ? eng_out(&e->walk, &e->dst, b, s->z) : s->z;
-        if (st->fn) {
+        int last = st->pair ? i + 2 : i + 1;
+        void *z = last == e->nstages ? eng_out(&e->walk, &e->dst, b, s->z) : s->z;
+        const void *y = st->fn ? NULL : stage_operand(e, st, b, s);
+        if (st->fn)
             st->fn(z, x, n, e->parameter);
-        } else {
-            if (st->by == BY_A || st->by == BY_B) {
-                y = st->by == BY_A ? s->a : s->b;
-                if (b->col == 0) // rows go on with the same
-                    eng_splat(&e->walk, st->by == BY_A ? &e->a : &e->b, b, (void *)(uintptr_t)y);
-            } else if (st->by == BY_SRC1) {
-                y = eng_load(&e->walk, &e->src1, b, s->y, s);
-            }
+        else if (st->pair)
+            st->pair(z, x, y, stage_operand(e, &e->stage[++i], b, s), n);
+        else
             st->alu(z, st->reverse ? y : x, st->reverse ? x : y, n);
-        }
         x = z;
     }
     if (e->run)
@@ -109,7 +128,16 @@ bool eff_reg_reduces(const EffReg *r) { return r->rcmd >= RCMD_REDUCE; }
 static void stage_alu(Ew *e, int op, int by, bool reverse) {
     if (op != ALU_BYPASS)
         e->stage[e->nstages++] = (Stage){.alu = e->walk.level->eng->alu[e->walk.domain][op],
-                                         .by = (uint8_t)by, .reverse = reverse};
+                                         .op = (uint8_t)op, .by = (uint8_t)by, .reverse = reverse};
+}
+
+static void stages_pair(Ew *e) {
+    for (int i = 0; e->walk.domain == ENG_F32 && i + 1 < e->nstages; i++) {
+        const Stage *next = &e->stage[i + 1];
+        if (e->stage[i].alu && next->alu && !e->stage[i].reverse && !next->reverse)
+            e->stage[i].pair = e->walk.level->eng->pair[e->stage[i].op][next->op];
+        i += e->stage[i].pair != NULL;
+    }
 }
 
 static void stage_fn(Ew *e, int fn) {
@@ -132,7 +160,7 @@ static EngDomain domain_of(const Ew *e, const IsaInst *in) {
 
 static Ew ew_begin(const EffCall *c) {
     const IsaInst *in = c->in;
-    Ew e = {.walk = {.level = gp_level(c->level)}};
+    Ew e = {.walk = eng_walk(c, ENG_F32)};
     e.dst = eng_tensor(c->dst, in->dtype, in->n, in->d);
     e.src = eng_tensor(c->src, in->stype, in->n, in->s);
     eng_mark_overlap(&e.dst, &e.src);
@@ -147,6 +175,7 @@ static Ew ew_begin(const EffCall *c) {
 }
 
 static otrn_status ew_end(const EffCall *c, Ew *e) {
+    stages_pair(e);
     eng_run(c->pool, isa_count(c->in->n[0]), e->dst.cols, 1, ew_body, e);
     return OTRN_OK;
 }
@@ -172,6 +201,10 @@ otrn_status eff_copy(const EffCall *c) {
 otrn_status eff_tensor_tensor(const EffCall *c) {
     Ew e = ew_begin(c);
     stage_alu(&e, c->in->op0, BY_SRC1, false);
+    bool bf16 = e.dst.dtype == DT_BF16 && e.src.dtype == DT_BF16 && e.src1.dtype == DT_BF16;
+    bool runs = e.dst.flat && e.src.flat && e.src1.flat && !e.dst.careful;
+    if (bf16 && runs && !e.walk.stochastic)
+        e.in_place = e.walk.level->eng->bf16[c->in->op0];
     return ew_end(c, &e);
 }
 

@@ -10,7 +10,7 @@ typedef struct Fill {
 
 static Fill fill_begin(const EffCall *c, EngDomain domain) {
     const IsaInst *in = c->in;
-    return (Fill){{.level = gp_level(c->level), .domain = domain},
+    return (Fill){eng_walk(c, domain),
                   eng_tensor(c->dst, in->dtype, in->n, in->d), in};
 }
 

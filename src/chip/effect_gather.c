@@ -82,7 +82,7 @@ otrn_status eff_local_gather(const EffCall *c) {
 
 otrn_status eff_seq_bounds(const EffCall *c) {
     const IsaInst *in = c->in;
-    EngWalk w = {.level = gp_level(c->level)};
+    EngWalk w = eng_walk(c, ENG_F32);
     uint32_t n = isa_count(in->n[1]);
     const uint32_t counts[5] = {0, n, 2};
     EngTensor src = eng_tensor(c->src, in->stype, counts, (const int32_t[5]){0, in->s[1], 0});
@@ -101,7 +101,7 @@ otrn_status eff_seq_bounds(const EffCall *c) {
 
 otrn_status eff_nonzero(const EffCall *c) {
     const IsaInst *in = c->in;
-    EngWalk w = {.level = gp_level(c->level)};
+    EngWalk w = eng_walk(c, ENG_F32);
     uint32_t n = isa_count(in->n[1]);
     EngTensor src = eng_tensor(c->src, in->stype, in->n, in->s);
     EngTensor dst = eng_tensor(c->dst, in->dtype, (const uint32_t[5]){0, n + 1}, in->d);
@@ -139,7 +139,7 @@ static int ranked_order(const void *x, const void *y) {
 
 otrn_status eff_topk(const EffCall *c) {
     const IsaInst *in = c->in;
-    EngWalk w = {.level = gp_level(c->level)};
+    EngWalk w = eng_walk(c, ENG_F32);
     uint32_t n = isa_count(in->n[1]), keep = (uint32_t)in->imm, cols = (n + 15) / 16, out = (keep + 15) / 16;
     EngTensor src = eng_tensor(c->src, in->stype, (const uint32_t[5]){0, cols}, in->s);
     EngTensor dst = eng_tensor(c->dst, in->dtype, (const uint32_t[5]){0, out}, in->d);

@@ -82,7 +82,7 @@ otrn_status eff_reduce(const EffCall *c) {
         *(last_kept ? &kept[a] : &reduced[a]) = in->n[a];
     }
     bool bits = alu_rows[in->op0].kind == 'B';
-    Reduce k = {.walk = {.level = gp_level(c->level), .domain = bits ? ENG_BITS : ENG_F32},
+    Reduce k = {.walk = eng_walk(c, bits ? ENG_BITS : ENG_F32),
                 .dst = eng_tensor(c->dst, in->dtype, kept, in->d),
                 .kept = eng_tensor(c->src, in->stype, kept, in->s),
                 .reduced = eng_tensor(c->src, in->stype, reduced, in->s),
@@ -132,8 +132,7 @@ static void part_task(void *arg, size_t begin, size_t end) {
 otrn_status eff_part_reduce(const EffCall *c) {
     const IsaInst *in = c->in;
     bool ints = dtype_is_int(in->stype) && dtype_is_int(in->dtype) && in->op0 != ALU_AVERAGE;
-    PartReduce k = {.walk = {.level = gp_level(c->level),
-                             .domain = alu_rows[in->op0].kind == 'B' ? ENG_BITS : ints ? ENG_INT : ENG_F32},
+    PartReduce k = {.walk = eng_walk(c, alu_rows[in->op0].kind == 'B' ? ENG_BITS : ints ? ENG_INT : ENG_F32),
                     .dst = eng_tensor(c->dst, in->dtype, in->n, in->d),
                     .src = eng_tensor(c->src, in->stype, in->n, in->s),
                     .rows = isa_count(in->n[0]),

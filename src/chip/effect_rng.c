@@ -44,7 +44,7 @@ static Rng rng_begin(const EffCall *c, EngDomain domain, uint64_t at) {
     const IsaInst *in = c->in;
     seed_all(c->state);
     bool vector = in->engine == ENG_VECTOR;
-    Rng k = {.walk = {.level = gp_level(c->level), .domain = domain},
+    Rng k = {.walk = eng_walk(c, domain),
              .a = eng_scalar(in->a, c->a, in->atype), .b = eng_scalar(in->b, c->b, in->atype),
              .state = c->state->rng[vector ? 0 : 1] + addr_part(at), .streams = vector ? STREAMS : 1};
     if (c->dst.at)
@@ -107,7 +107,8 @@ otrn_status eff_rand2(const EffCall *c) {
 
 static void dropout_body(const void *arg, const EngBlock *b, EngBuf *s) {
     const Rng *k = arg;
-    EngWalk f32 = {.level = k->walk.level, .domain = ENG_F32};
+    EngWalk f32 = k->walk;
+    f32.domain = ENG_F32;
     if (b->col == 0)
         eng_splat(&f32, &k->a, b, s->a);
     const float *chance = (const float *)s->a;

@@ -91,7 +91,7 @@ static void scan_task(void *arg, size_t begin, size_t end) {
 
 static Scan scan_begin(const EffCall *c) {
     const IsaInst *in = c->in;
-    Scan k = {.walk = {.level = gp_level(c->level)}, .rows = isa_count(in->n[0]),
+    Scan k = {.walk = eng_walk(c, ENG_F32), .rows = isa_count(in->n[0]),
               .dst = eng_tensor(c->dst, in->dtype, in->n, in->d),
               .src = eng_tensor(c->src, in->stype, in->n, in->s),
               .a = eng_scalar(in->a, c->a, in->atype), .b = eng_scalar(in->b, c->b, in->atype),

@@ -14,7 +14,7 @@ typedef struct Select {
 
 static Select select_begin(const EffCall *c, EngDomain domain) {
     const IsaInst *in = c->in;
-    Select k = {.walk = {.level = gp_level(c->level), .domain = domain}, .in = in,
+    Select k = {.walk = eng_walk(c, domain), .in = in,
                 .dst = eng_tensor(c->dst, in->dtype, in->n, in->d), .src_given = c->src.at,
                 .reverse = in->flags & ISA_FLAG_REVERSE0};
     if (c->src.at) {
@@ -57,7 +57,8 @@ static otrn_status select_run(const EffCall *c, Select *k, EngBody *body) {
 }
 
 static const uint32_t *load_mask(const Select *k, const EngBlock *b, EngBuf *s) {
-    EngWalk bits = {.level = k->walk.level, .domain = ENG_BITS};
+    EngWalk bits = k->walk;
+    bits.domain = ENG_BITS;
     return eng_load(&bits, &k->src1, b, s->y, s);
 }
 
@@ -143,7 +144,8 @@ otrn_status eff_range_select(const EffCall *c) {
 
 // The scalar as bits of dst's type.
 static void splat_bits(const Select *k, const EngBlock *b, EngBuf *s) {
-    EngWalk f32 = {.level = k->walk.level, .domain = ENG_F32};
+    EngWalk f32 = k->walk;
+    f32.domain = ENG_F32;
     for (uint32_t r = 0; r < b->rows; r++) {
         float v = k->a.column.at ? eng_get(&f32, &k->a.column, b->row + r, 0) : k->a.value;
         uint32_t bits = 0;

@@ -22,7 +22,7 @@ static EngTensor row_of(EffOperand o, int dtype, uint32_t n, int32_t step) {
 static Stats stats_begin(const EffCall *c, uint32_t results) {
     const IsaInst *in = c->in;
     uint32_t n1 = isa_count(in->n[1]);
-    Stats k = {.walk = {.level = gp_level(c->level)}, .in = in, .a = eng_scalar(in->a, c->a, in->atype),
+    Stats k = {.walk = eng_walk(c, ENG_F32), .in = in, .a = eng_scalar(in->a, c->a, in->atype),
                .dst = row_of(c->dst, in->dtype, results ? results : n1, in->d[1]),
                .src = row_of(c->src, in->stype, n1, in->s[1])};
     if (c->src1.at)

@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/round.h"
+
 #define GRAIN_ELEMS 8192 // least work worth a handoff
 
 size_t eng_cols(const IsaInst *in) {
@@ -49,8 +51,8 @@ EngTensor eng_tensor(EffOperand o, int dtype, const uint32_t n[5], const int32_t
             continue;
         EngAxis a = {n[i], (int64_t)stride[i] * t.bytes};
         t.cols *= a.n;
-        EngAxis *outer = &t.axis[t.naxes - 1];
-        if (t.naxes && outer->step == a.step * (int64_t)a.n)
+        EngAxis *outer = t.naxes ? &t.axis[t.naxes - 1] : NULL;
+        if (outer && outer->step == a.step * (int64_t)a.n)
             *outer = (EngAxis){outer->n * a.n, a.step};
         else
             t.axis[t.naxes++] = a;
@@ -101,6 +103,19 @@ bool eng_cross_overlap(const EngTensor *dst, uint32_t dst_rows, const EngTensor 
     uintptr_t d = (uintptr_t)dst->at, s = (uintptr_t)src->at;
     return d + (uint64_t)dhi > s + (uint64_t)slo && s + (uint64_t)shi > d + (uint64_t)dlo &&
            !same_places(dst, src);
+}
+
+bool eng_rows_overlap(const EngTensor *t, uint32_t rows) {
+    int64_t lo, hi;
+    extent(t, &lo, &hi);
+    return rows > 1 && (t->pitch < 0 ? -t->pitch : t->pitch) < hi - lo;
+}
+
+EngWalk eng_walk(const EffCall *c, EngDomain domain) {
+    EngWalk w = {.level = gp_level(c->level), .domain = domain, .stochastic = c->round && c->round->stochastic};
+    if (w.stochastic)
+        w.key = round_key(c->round->seed, c->round->instruction);
+    return w;
 }
 
 typedef struct Walk { // a place in a row
@@ -208,8 +223,34 @@ static void int_limits(int dtype, int64_t *lo, int64_t *hi) {
     *lo = is_signed ? ~*hi : 0;
 }
 
-static void store_f32(const EngWalk *w, int dtype, void *to, const float *x, size_t n, EngBuf *s) {
-    if (dtype == DT_F32) {
+// Of the formats that fp32 rounds to by chance: 16 and 8 bits, and tf32.
+static bool is_stochastic(const EngWalk *w, int dtype) {
+    const DtypeRow *r = dtype_row(dtype);
+    return w->stochastic && r->cls == DC_FLOAT && dtype != DT_F32 && r->bits >= 8 && r->flavour != FF_E8M0;
+}
+
+static float pow2(int e) { // a normal one
+    uint32_t bits = (uint32_t)(e + 127) << 23;
+    float f;
+    memcpy(&f, &bits, 4);
+    return f;
+}
+
+static void store_by_chance(const EngWalk *w, int dtype, void *to, const float *x, const EngBlock *b, EngBuf *s) {
+    const DtypeRow *r = dtype_row(dtype);
+    bool same_range = r->exp_bits == 8;
+    float normal = same_range ? 0 : pow2(1 - r->bias), least = same_range ? 0 : pow2(1 - r->bias - r->man_bits);
+    for (uint32_t i = 0; i < b->rows; i++)
+        w->level->eng->stochastic((float *)s->tmp + i * b->cols, x + i * b->cols, b->cols, w->key,
+                                  (b->row + i) << 16 | (uint32_t)b->col, 23 - r->man_bits, normal, least);
+    w->level->narrow[dtype](to, s->tmp, b->rows * b->cols);
+}
+
+static void store_f32(const EngWalk *w, int dtype, void *to, const float *x, const EngBlock *b, EngBuf *s) {
+    size_t n = b->rows * b->cols;
+    if (is_stochastic(w, dtype)) {
+        store_by_chance(w, dtype, to, x, b, s);
+    } else if (dtype == DT_F32) {
         memmove(to, x, n * 4);
     } else if (dtype_is_float(dtype)) {
         w->level->narrow[dtype](to, x, n);
@@ -225,30 +266,31 @@ static void store_f32(const EngWalk *w, int dtype, void *to, const float *x, siz
     }
 }
 
-static void store_int(const EngWalk *w, int dtype, void *to, const int64_t *x, size_t n, EngBuf *s) {
+static void store_int(const EngWalk *w, int dtype, void *to, const int64_t *x, const EngBlock *b, EngBuf *s) {
+    size_t n = b->rows * b->cols;
     if (dtype_is_float(dtype)) {
-        w->level->conv[LC_I64][LC_I32](s->b, x, n);
-        w->level->conv[LC_I32][LC_F32](s->tmp, s->b, n);
-        store_f32(w, dtype, to, (const float *)s->tmp, n, s);
+        w->level->conv[LC_I64][LC_I32](s->wide, x, n);
+        w->level->conv[LC_I32][LC_F32](s->tmp, s->wide, n);
+        store_f32(w, dtype, to, (const float *)s->tmp, b, s);
     } else if (dtype == DT_I1) {
         w->level->conv[LC_I64][LC_BOOL](to, x, n);
     } else {
         int64_t lo, hi;
         int_limits(dtype, &lo, &hi);
         if (dtype_bytes(dtype) < 4) {
-            w->level->eng->clamp((int64_t *)s->b, x, n, lo, hi);
-            x = (const int64_t *)s->b;
+            w->level->eng->clamp((int64_t *)s->wide, x, n, lo, hi);
+            x = (const int64_t *)s->wide;
         }
         w->level->conv[LC_I64][lane_class(dtype)](to, x, n);
     }
 }
 
-static void store_as(const EngWalk *w, int dtype, void *to, const void *x, size_t n, EngBuf *s) {
-    size_t bytes = dtype_bytes(dtype);
+static void store_as(const EngWalk *w, int dtype, void *to, const void *x, const EngBlock *b, EngBuf *s) {
+    size_t bytes = dtype_bytes(dtype), n = b->rows * b->cols;
     if (w->domain == ENG_F32)
-        store_f32(w, dtype, to, x, n, s);
+        store_f32(w, dtype, to, x, b, s);
     else if (w->domain == ENG_INT)
-        store_int(w, dtype, to, x, n, s);
+        store_int(w, dtype, to, x, b, s);
     else if (bytes == 4)
         memmove(to, x, n * 4);
     else
@@ -275,15 +317,14 @@ void *eng_out(const EngWalk *w, const EngTensor *t, const EngBlock *b, void *buf
 }
 
 void eng_store(const EngWalk *w, const EngTensor *t, const EngBlock *b, const void *x, EngBuf *s) {
-    size_t n = b->rows * b->cols;
     if (t->flat && b->rows == 1) {
         void *to = in_place(t, b);
         if (to != x || !is_native(w, t->dtype))
-            store_as(w, t->dtype, to, x, n, s);
+            store_as(w, t->dtype, to, x, b, s);
         return;
     }
     if (!is_native(w, t->dtype)) {
-        store_as(w, t->dtype, s->raw, x, n, s);
+        store_as(w, t->dtype, s->raw, x, b, s);
         x = s->raw;
     }
     eng_scatter(t, b, x);
@@ -305,7 +346,7 @@ void eng_put(const EngWalk *w, const EngTensor *t, uint32_t row, size_t i, float
     EngBuf s;
     Walk k;
     walk_begin(&k, t, row, i);
-    store_f32(w, t->dtype, k.at, &v, 1, &s);
+    store_f32(w, t->dtype, k.at, &v, &(EngBlock){.row = row, .rows = 1, .col = i, .cols = 1}, &s);
 }
 
 // --- scalars ---------------------------------------------------------------------------------------------
@@ -360,6 +401,7 @@ typedef struct Rows {
 
 static __attribute__((noinline)) void rows_run(const Rows *k, size_t begin, size_t end) {
     EngBuf s;
+    s.filled[0] = s.filled[1] = false;
     for (size_t g = begin; g < end; g++) {
         EngBlock b = {.row = (uint32_t)g * k->group, .rows = k->group};
         if (b.row + b.rows > k->rows)

@@ -56,13 +56,17 @@ typedef struct EngBuf { // a task's own memory
     _Alignas(64) uint8_t z[ENG_BLOCK * 8];
     _Alignas(64) uint8_t a[ENG_BLOCK * 8];
     _Alignas(64) uint8_t b[ENG_BLOCK * 8];
-    _Alignas(64) uint8_t raw[ENG_BLOCK * 4], tmp[ENG_BLOCK * 4];
+    _Alignas(64) uint8_t raw[ENG_BLOCK * 4], tmp[ENG_BLOCK * 4], wide[ENG_BLOCK * 8]; // of load and store
+    bool filled[2]; // a, b hold a number that is the same for all rows
 } EngBuf;
 
 typedef struct EngWalk { // what loads and stores need besides the operand
     const GpLevel *level;
     EngDomain domain;
+    bool stochastic; // stores to narrower floats round by chance,
+    uint32_t key;    // drawn from this (base/round.h)
 } EngWalk;
+EngWalk eng_walk(const EffCall *c, EngDomain domain);
 // The block in the domain's form: in `buf`, or where it lies.
 const void *eng_load(const EngWalk *w, const EngTensor *t, const EngBlock *b, void *buf, EngBuf *s);
 // Where to put a result: in place, or `buf`. Then eng_store brings it there.
@@ -90,6 +94,9 @@ void eng_splat(const EngWalk *w, const EngScalar *a, const EngBlock *b, void *bu
 typedef void EngBody(const void *arg, const EngBlock *b, EngBuf *s);
 void eng_run(Pool *pool, uint32_t rows, size_t cols, size_t weight, EngBody *body, const void *arg);
 size_t eng_cols(const IsaInst *in); // n1 * n2 * n3 * n4
+
+// Do rows of the operand share bytes?
+bool eng_rows_overlap(const EngTensor *t, uint32_t rows);
 
 otrn_status eff_fail(const EffCall *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -15,10 +15,13 @@ typedef enum EngDomain {
 } EngDomain;
 
 typedef void EngAlu(void *z, const void *x, const void *y, size_t n); // z may be x or y
+typedef void EngAlu2(float *z, const float *x, const float *a, const float *b, size_t n);
 typedef void EngFn(float *y, const float *x, size_t n, float parameter); // y may be x
 typedef void EngRun(void *acc, const void *x, size_t n); // *acc = *acc op (x[0] op x[1] …)
 typedef struct EngLevel {
     EngAlu *alu[ENG_DOMAINS][ALU_COUNT]; // NULL: the operation is not in this domain
+    EngAlu *bf16[ALU_COUNT];             // the same bits as widen, alu, narrow; NULL: go that way
+    EngAlu2 *pair[ALU_COUNT][ALU_COUNT]; // (x op0 a) op1 b in one pass; NULL: two passes
     EngRun *run[ENG_DOMAINS][ALU_COUNT]; // NULL: it does not reduce in any order
     EngFn *fn[ACT_COUNT];
     void (*round)(float *y, const float *x, size_t n, float lo, float hi); // to integers in [lo, hi]

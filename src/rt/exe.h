@@ -32,6 +32,8 @@ struct otrn_env {
     uint64_t hbm_bytes; // of a core of the target
     uint32_t cores;     // of a chip
     HostLevel level;
+    bool stochastic; // rounding by chance, from round_seed
+    uint64_t round_seed;
     Pool *pool;
     pthread_mutex_t turn; // one run at a time
     ChipHost host;        // for the programs' calls back

@@ -103,6 +103,8 @@ static bool helper_add(Many *m) {
     h->core.chip = chip_make(NULL, m->env->level);
     if (h->core.chip)
         chip_set_host(h->core.chip, &m->env->host);
+    if (h->core.chip)
+        chip_round(h->core.chip, m->env->stochastic, m->env->round_seed);
     if (!h->core.chip || !thread_make(h)) {
         core_fini(&h->core);
         free(h);

@@ -44,6 +44,12 @@ static void env_init(otrn_env *env, const otrn_option *options, size_t count) {
     if (!env->core.chip)
         ctx_fail(&env->ctx, OTRN_NOMEM, NO_PLACE, "no memory for the virtual core");
     chip_set_host(env->core.chip, &env->host);
+    const char *seed = env->opts.val[OPT_STOCHASTIC];
+    env->stochastic = *seed;
+    env->round_seed = strtoull(seed, NULL, 10);
+    if (strspn(seed, "0123456789") != strlen(seed))
+        ctx_fail(&env->ctx, OTRN_USAGE, NO_PLACE, "stochastic-rounding: `%s` is not a whole number", seed);
+    chip_round(env->core.chip, env->stochastic, env->round_seed);
 }
 
 otrn_status otrn_open(const otrn_option *options, size_t count, otrn_env **out, otrn_error *err) {

@@ -48,10 +48,16 @@ static EffOperand operand(const Memory *m, uint64_t addr) {
 }
 
 static otrn_status run(const IsaInst *in, Memory *m, Pool *pool, HostLevel level, char why[200]) {
-    EffCall c = {.in = in, .state = &m->state, .pool = pool, .level = level, .why = why, .why_bytes = 200};
+    const EffRound round = {.stochastic = in->n[0] % 5 == 0, .seed = 7, .instruction = 3};
+    EffCall c = {.in = in, .round = &round, .state = &m->state, .pool = pool, .level = level, .why = why, .why_bytes = 200};
     c.dst = operand(m, in->dst), c.src = operand(m, in->src), c.src1 = operand(m, in->src1);
     c.res = operand(m, in->res), c.a = operand(m, in->a), c.b = operand(m, in->b);
     return effect_find(in->op)(&c);
+}
+
+static bool by_itself(int op) { // needs no chip around it
+    int cost = isa_rows[op].cost;
+    return effect_find(op) && cost != COST_DMA && cost != COST_LDWEIGHTS && cost != COST_MATMUL && cost != COST_REMOTE;
 }
 
 // --- random instructions ---------------------------------------------------------------------------------
@@ -169,7 +175,7 @@ static bool random_inst(uint64_t *s, IsaInst *in, bool apart) {
     memset(in, 0, sizeof *in);
     do
         in->op = (uint8_t)below(s, ISA_OP_COUNT);
-    while (!effect_find(in->op) || isa_rows[in->op].cost == COST_DMA);
+    while (!by_itself(in->op));
     IsaMask mask = isa_row_mask(in->op);
     do
         in->engine = (uint8_t)below(s, ENG_COUNT);
@@ -354,6 +360,23 @@ static bool on_bits(const IsaInst *in) {
     return alu_rows[in->op0].kind == 'B' || alu_rows[in->op1].kind == 'B';
 }
 
+static bool exact_op(int op) { return op == ALU_BYPASS || (op >= ALU_ADD && op <= ALU_MIN); }
+static bool int_number(uint64_t field) { return !field || addr_space(field) == SPACE_I32; }
+static bool exact_ints(const IsaInst *in) {
+    return exact_op(in->op0) && exact_op(in->op1) &&
+           (in->op == ISA_TENSOR_TENSOR ? dtype_is_int(in->ttype)
+                                        : in->op == ISA_TENSOR_SCALAR && int_number(in->a) && int_number(in->b));
+}
+static int64_t alu_int(int op, int64_t x, int64_t y) {
+    return op == ALU_MAX ? (x > y ? x : y) : op == ALU_MIN ? (x < y ? x : y) : isa_alu_reg(op, x, y);
+}
+static void put_int(int dtype, uint8_t *p, int64_t v) { // 32 bits wrap, fewer saturate
+    if (dtype_bytes(dtype) == 4)
+        dtype_from_i64(dtype, p, v);
+    else
+        put(dtype, p, (float)(int32_t)(uint32_t)(uint64_t)v);
+}
+
 // False: it does not know this one.
 static bool reference(const IsaInst *in, Memory *m) {
     EffOperand dst = operand(m, in->dst), src = operand(m, in->src), src1 = operand(m, in->src1);
@@ -362,7 +385,7 @@ static bool reference(const IsaInst *in, Memory *m) {
                  in->op == ISA_SCALAR_TT || in->op == ISA_RECIPROCAL || in->op == ISA_MEMSET || in->op == ISA_IOTA;
     bool ints = in->engine == ENG_GPSIMD && in->op != ISA_COPY && in->op != ISA_IOTA && in->op != ISA_MEMSET &&
                 dtype_is_int(in->dtype) && dtype_is_int(in->stype);
-    if (!known || ints || in->op0 == ALU_POW || in->op1 == ALU_POW)
+    if (!known || (ints && !exact_ints(in)) || in->op0 == ALU_POW || in->op1 == ALU_POW)
         return false;
     if (on_bits(in) && in->op == ISA_TENSOR_SCALAR &&
         ((in->a && addr_space(in->a) != SPACE_I32) || (in->b && addr_space(in->b) != SPACE_I32)))
@@ -390,6 +413,12 @@ static bool reference(const IsaInst *in, Memory *m) {
                     put(in->dtype, d, (float)v);
             } else if (in->op == ISA_COPY && in->dtype == in->stype) {
                 memcpy(d, s, dtype_bytes(in->dtype));
+            } else if (ints) {
+                int64_t x = dtype_to_i64(in->stype, s);
+                int64_t y = t ? dtype_to_i64(in->ttype, t) : (int32_t)(uint32_t)in->a, z = (int32_t)(uint32_t)in->b;
+                x = in->op0 ? alu_int(in->op0, rev0 ? y : x, rev0 ? x : y) : x;
+                x = in->op1 ? alu_int(in->op1, rev1 ? z : x, rev1 ? x : z) : x;
+                put_int(in->dtype, d, x);
             } else if (on_bits(in)) {
                 uint32_t x = get_bits(in->stype, s), y = in->op == ISA_TENSOR_TENSOR ? get_bits(in->ttype, t) : (uint32_t)in->a;
                 x = alu_bits(in->op0, rev0 ? y : x, rev0 ? x : y), y = (uint32_t)in->b;
@@ -454,7 +483,7 @@ static bool check_one(uint64_t seed, Pool *pool, Memory m[3], uint32_t seen[ISA_
             return false;
         }
     }
-    if (apart && first == OTRN_OK && reference(&in, &m[0])) {
+    if (apart && first == OTRN_OK && in.n[0] % 5 && reference(&in, &m[0])) {
         ++*referred;
         if (!same_values(&in, &m[0], &m[1])) {
             print_inst(&in, seed, "not what the reference gives");
@@ -477,7 +506,7 @@ int main(int argc, char **argv) {
     report("random instructions", !bad, "see above");
     printf("%u of %d held against the reference\n", referred, cases);
     for (int op = 0; cases >= 1500 && op < ISA_OP_COUNT; op++)
-        if (effect_find(op) && isa_rows[op].cost != COST_DMA && seen[op] < 3)
+        if (by_itself(op) && seen[op] < 3)
             report(isa_rows[op].name, false, "the generator hardly makes it");
     for (int i = 0; i < 3; i++)
         free(m[i].at);

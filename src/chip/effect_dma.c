@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// effect_dma.c — DMA that does more than move bits: converts, combines with what dst holds, goes by index.
+//
+// Conversions and sums are in fp32, as on the engines. Axis 0 is the row, of partitions or of HBM; rows of an indirect
+// transfer are handled in order, so that a row named twice has one meaning.
+#include "chip/dma.h"
+#include "chip/effects.h"
+
+typedef struct Dma {
+    EngWalk walk;
+    EngTensor dst, src;
+    EngAlu *alu; // NULL: dst is overwritten
+    bool bits;   // same type
+} Dma;
+
+// n0 is the rows; n1…n3 are the free axes, which engines number alike.
+static EngTensor dma_tensor(EffOperand o, int dtype, const IsaInst *in, const int32_t stride[5]) {
+    const uint32_t n[5] = {0, in->n[1], in->n[2], in->n[3], 0};
+    if (!o.pitch)
+        o.pitch = stride[0] * (int64_t)dtype_bytes(dtype);
+    return eng_tensor(o, dtype, n, stride);
+}
+
+static Dma dma_begin(const EffCall *c) {
+    const IsaInst *in = c->in;
+    int dtype = in->dtype ? in->dtype : in->stype;
+    Dma k = {.walk = eng_walk(c, ENG_F32), .dst = dma_tensor(c->dst, dtype, in, in->d),
+             .src = dma_tensor(c->src, in->stype, in, in->s)};
+    k.alu = in->op0 ? k.walk.level->eng->alu[ENG_F32][in->op0] : NULL;
+    k.bits = dtype == in->stype && !k.alu;
+    return k;
+}
+
+static void dma_body(const void *arg, const EngBlock *b, EngBuf *s) {
+    const Dma *k = arg;
+    const void *x = eng_load(&k->walk, &k->src, b, s->x, s);
+    if (k->alu) {
+        const void *old = eng_load(&k->walk, &k->dst, b, s->y, s);
+        k->alu(s->z, old, x, b->rows * b->cols);
+        x = s->z;
+    }
+    eng_store(&k->walk, &k->dst, b, x, s);
+}
+
+// Rows that may touch each other's bytes go one after another.
+otrn_status eff_dma(const EffCall *c) {
+    Dma k = dma_begin(c);
+    uint32_t rows = isa_count(c->in->n[0]);
+    if (!eng_cross_overlap(&k.dst, rows, &k.src, rows) && !eng_rows_overlap(&k.dst, rows)) {
+        eng_run(c->pool, rows, k.dst.cols, 1, dma_body, &k);
+        return OTRN_OK;
+    }
+    for (uint32_t p = 0; p < rows; p++, k.dst.at += k.dst.pitch, k.src.at += k.src.pitch) {
+        k.dst.careful = k.src.careful = true;
+        eng_run(NULL, 1, k.dst.cols, 1, dma_body, &k);
+    }
+    return OTRN_OK;
+}
+
+// --- by index ----------------------------------------------------------------------------------------------
+
+static void row_bits(const EffCall *c, const Dma *k) { // any element size
+    int64_t d[4], s[4];
+    for (int i = 0; i < 4; i++)
+        d[i] = c->in->d[i] * (int64_t)k->dst.bytes, s[i] = c->in->s[i] * (int64_t)k->src.bytes;
+    const uint32_t n[4] = {1, c->in->n[1], c->in->n[2], c->in->n[3]};
+    dma_copy(c->pool, c->level, k->dst.at, d, k->src.at, s, n, k->dst.bytes, false);
+}
+
+otrn_status eff_dma_indirect(const EffCall *c) {
+    const IsaInst *in = c->in;
+    Dma all = dma_begin(c);
+    bool gather = addr_space(in->src) == SPACE_HBM;
+    for (uint32_t p = 0; p < isa_count(in->n[0]); p++) {
+        int64_t row = dtype_to_i64(in->ttype, c->src1.at + p * c->src1.pitch);
+        if (row < 0 || row >= in->limit) {
+            if (in->flags & ISA_FLAG_SKIP)
+                continue;
+            return eff_fail(c, "src1: row %lld of partition %u is outside the %d rows of %s", (long long)row, p,
+                            in->limit, gather ? "src" : "dst");
+        }
+        Dma one = all;
+        one.dst.at += (gather ? p : row) * one.dst.pitch;
+        one.src.at += (gather ? row : p) * one.src.pitch;
+        if (one.bits)
+            row_bits(c, &one);
+        else
+            eng_run(c->pool, 1, one.dst.cols, 1, dma_body, &one);
+    }
+    return OTRN_OK;
+}
