@@ -168,6 +168,12 @@ static void work_red(const Kern *k, KWork *w) {
         double updates = k->nin > ntensors + 1 ? (double)k->in[ntensors + 1].elems : 0;
         w->elems = updates;
         w->steps = updates * (STEPS_INDEX + region_steps(k, 0)) * (double)(ntensors ? ntensors : 1);
+        for (uint32_t i = 0; i < ntensors && i < k->nin; i++)
+            if (k->in[i].addr == k->out[i].addr) { // in place: only where updates go
+                double left = fmax(0, bytes_of(&k->in[i]) - updates * (double)dtype_bytes(k->in[i].dtype));
+                w->read_bytes -= left;
+                w->write_bytes -= left;
+            }
         break;
     }
     case HLO_SORT:

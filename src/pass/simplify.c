@@ -19,7 +19,7 @@ typedef struct Simplify {
     Hlo *h;
     Walk w;
     OpList out;     // the region's new op list
-    uint32_t *uses; // value -> reads in the whole program, before the pass
+    uint32_t *uses; // value -> reads in the whole program, before the pass; 0 of values made since, but for products
     uint32_t nuses;
 } Simplify;
 
@@ -246,8 +246,12 @@ static ValueId transpose(Simplify *s, const HloOp *op) {
         return reshape_to(s, v, result, op->loc);
     TypeId squeezed = hlo_type_tensor(h, in.dtype, (int)m, dims), type = hlo_type_tensor(h, in.dtype, (int)m, out);
     ValueId plain = reshape_to(s, v, squeezed, op->loc), swapped = swap_product(s, plain, kept, m, type);
-    if (swapped)
-        return reshape_to(s, swapped, result, op->loc);
+    if (swapped) {
+        ValueId to = reshape_to(s, swapped, result, op->loc);
+        if (swapped < s->nuses && op->results < s->nuses) // it may be swapped back
+            s->uses[swapped] = to == swapped ? s->uses[op->results] : 1;
+        return to;
+    }
     if (!inner && m == (uint32_t)in.rank)
         return 0;
     v = plain;
@@ -476,7 +480,7 @@ void pass_simplify(Compile *c) {
     pass_dce(c);
     Simplify s = {.c = c, .h = c->hlo};
     walk_init(&s.w, c);
-    s.nuses = c->hlo->values.n;
+    s.nuses = 2 * c->hlo->values.n; // the pass makes values, a few of which are asked about
     s.uses = ARENA_NEWN(c->scratch, uint32_t, s.nuses);
     count_uses(&s, hlo_main(c->hlo)->body);
     simplify_region(&s, hlo_main(c->hlo)->body);

@@ -165,7 +165,7 @@ static BufId choose_out(Lower *l, OpId id, uint32_t result) {
     }
     for (uint32_t i = 0; i < op->noperands; i++) {
         BufId b = l->buf_of[hlo_operand(l->h, op, i)];
-        if (may_overwrite(l, op, i, result) && dies_here(l, b) && may_write(l, op, result, b))
+        if (b && may_overwrite(l, op, i, result) && dies_here(l, b) && may_write(l, op, result, b))
             return b;
     }
     return buf_new(l, BUF_TEMP, value_bytes(l, v, id), id);
@@ -189,6 +189,20 @@ static bool shares_operand(const Lower *l, const HloOp *op) {
     }
 }
 
+// An update of a splat: filled where the result lies, so that nothing is copied. Returns the constant, 0 when it is not one.
+static OpId updated_splat(const Lower *l, const HloOp *op) {
+    if ((op->code != HLO_SCATTER && op->code != HLO_DYNAMIC_UPDATE_SLICE) || op->nresults != 1)
+        return 0;
+    ValueId v = hlo_operand(l->h, op, 0);
+    OpId def = l->h->values.at[v].def;
+    if (!def || l->buf_of[v] || !is_lazy_splat(l, hlo_at(l->h, def)))
+        return 0;
+    for (uint32_t i = 1; i < op->noperands; i++)
+        if (hlo_operand(l->h, op, i) == v)
+            return 0;
+    return def;
+}
+
 static void lower_compute(Lower *l, OpId id) {
     HloOp op = *hlo_at(l->h, id);
     bool dot = dot_on_tensor_engine(l->h, &op);
@@ -202,15 +216,20 @@ static void lower_compute(Lower *l, OpId id) {
     uint32_t nins = op.noperands + extra.n;
     BufId *ins = ARENA_NEWN(l->c->scratch, BufId, nins + 1);
     BufId *outs = ARENA_NEWN(l->c->scratch, BufId, op.nresults + 1u);
-    for (uint32_t i = 0; i < op.noperands; i++)
+    OpId splat = updated_splat(l, &op);
+    for (uint32_t i = splat ? 1 : 0; i < op.noperands; i++)
         ins[i] = operand_buf(l, hlo_operand(l->h, &op, i));
     for (uint32_t i = 0; i < extra.n; i++)
         ins[op.noperands + i] = operand_buf(l, extra.at[i]);
-    for (uint32_t i = 0; i < op.noperands; i++)
+    for (uint32_t i = splat ? 1 : 0; i < op.noperands; i++)
         release(l, hlo_operand(l->h, &op, i));
     for (uint32_t i = 0; i < op.nresults; i++) {
         outs[i] = choose_out(l, id, i);
         bind(l, op.results + i, outs[i]);
+    }
+    if (splat) {
+        push_step(l, STEP_FILL, splat, NULL, 0, outs, 1, 0);
+        ins[0] = outs[0];
     }
     push_step(l, dot ? STEP_DOT : rows ? STEP_ROWS : moves ? STEP_MOVE : STEP_KERNEL, id, ins, nins, outs, op.nresults, 0);
 }
