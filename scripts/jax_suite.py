@@ -74,9 +74,8 @@ class Worker:
         env.setdefault("JAX_SKIP_SLOW_TESTS", "1")
         env.setdefault("OPENTRN_DEVICES", "8")
         env.setdefault("OTRN_CACHE", "off")  # the compiler is under test, not what it once made
-        if platform == "cpu":
-            env["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
-        else:  # beside it the CPU, as on a machine with a GPU
+        env.setdefault("JAX_NUM_CPU_DEVICES", "8")
+        if platform != "cpu":  # beside it the CPU, as on a machine with a GPU
             env["JAX_PLATFORMS"] = platform + ",cpu"
         here = str(pathlib.Path(__file__).resolve().parent)
         env["PYTHONPATH"] = os.pathsep.join(p for p in (here, env.get("PYTHONPATH")) if p)

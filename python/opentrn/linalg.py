@@ -9,6 +9,7 @@ ordinary operations. Results follow LAPACK's conventions, so that what JAX build
     hessenberg, tridiagonal             the same from both sides
     eigh                                cyclic two-sided Jacobi
     svd                                 one-sided Jacobi (Hestenes), then a QR for an orthonormal U
+    tridiagonal_solve                   elimination with row exchanges
     schur (complex), eig                single-shift QR iteration on the Hessenberg form
 
 The Jacobi methods rotate half of the columns against the other half at once, then move every column one
@@ -481,8 +482,14 @@ def _triangular_eigenvectors(t):
 
 
 def _unit_columns(x):
+    """Columns of length 1 whose largest element is real and positive, as LAPACK leaves them."""
     length = jnp.sqrt(jnp.sum(_square(x), axis=0))
-    return x / jnp.where(length > 0, length, 1)
+    x = x / jnp.where(length > 0, length, 1)
+    if not x.size:
+        return x
+    largest = jnp.take_along_axis(x, jnp.argmax(_square(x), axis=0)[None], axis=0)
+    size = jnp.abs(largest)
+    return x * jnp.where(size > 0, _conj(largest) / jnp.where(size > 0, size, 1), 1)
 
 
 @_batched
@@ -501,12 +508,61 @@ def eig(a, *, compute_left_eigenvectors, compute_right_eigenvectors, **_):
     return tuple(out)
 
 
+# --- tridiagonal systems ---------------------------------------------------------------------------
+
+
+def _tridiagonal_solve(dl, d, du, b, perturb_singular):
+    """Elimination with row exchanges: a pivot row reaches two columns past its diagonal."""
+
+    def eliminate(row, below):
+        swap = jnp.abs(below[0]) > jnp.abs(row[0])
+        pivot = [jnp.where(swap, x, y) for x, y in zip(below, row, strict=True)]
+        other = [jnp.where(swap, y, x) for x, y in zip(below, row, strict=True)]
+        factor = other[0] / pivot[0]
+        if perturb_singular:
+            factor = jnp.where(pivot[0] == 0, 0, factor)
+        left = [x - factor * y for x, y in zip(other[1:], pivot[1:], strict=True)]
+        return (left[0], left[1], jnp.zeros_like(d[0]), left[2]), tuple(pivot)
+
+    zero = jnp.zeros_like(d[:1])
+    du = jnp.concatenate([du[:-1], zero])
+    first = (d[0], du[0], zero[0], b[0])
+    last, rows = lax.scan(eliminate, first, (dl[1:], d[1:], du[1:], b[1:]))
+    u0, u1, u2, y = (jnp.concatenate([x, end[None]]) for x, end in zip(rows, last, strict=True))
+    if perturb_singular:
+        largest = jnp.max(jnp.abs(jnp.stack([u0, u1, u2])))
+        least = jnp.maximum(_eps(d) * largest, jnp.finfo(d.dtype).tiny)
+        u0 = jnp.where(jnp.abs(u0) < least, least.astype(d.dtype), u0)
+
+    def substitute(behind, row):
+        x1, x2 = behind
+        u0, u1, u2, y = row
+        x = (y - u1 * x1 - u2 * x2) / u0
+        return (x, x1), x
+
+    none = jnp.zeros_like(b[0])
+    return lax.scan(substitute, (none, none), (u0, u1, u2, y), reverse=True)[1]
+
+
+def tridiagonal_solve(dl, d, du, b, *, perturb_singular=False, **_):
+    f = functools.partial(_tridiagonal_solve, perturb_singular=perturb_singular)
+    for _axis in range(d.ndim - 1):
+        f = jax.vmap(f)
+    return f(dl, d, du, b) if b.size else b
+
+
 # --- registration --------------------------------------------------------------------------------
 
-_SINGLE = ("householder_product",)
+_SINGLE = ("householder_product", "tridiagonal_solve", "lu_pivots_to_permutation")
 _PRIMITIVES = (
     "geqrf", "geqp3", "householder_product", "hessenberg", "tridiagonal", "eigh", "svd", "schur", "eig",
+    "tridiagonal_solve",
 )  # fmt: skip
+
+
+# JAX has these as programs of its own for platforms it does not know, but traces them as part of the user's
+# manual region, where their loops do not type.
+_JAX_PROGRAMS = {"lu": "_lu_python", "lu_pivots_to_permutation": "_generic_lu_pivots_to_permutation"}
 
 
 def _own_rules(program):
@@ -520,14 +576,31 @@ def _own_rules(program):
     return run
 
 
+def _lowering(program, single):
+    """A rule that takes arrays as plain ones: over which manual axes they vary is not its business."""
+    from jax._src import core
+    from jax._src.interpreters import mlir
+
+    rule = mlir.lower_fun(_own_rules(program), multiple_results=not single)
+
+    def lower(ctx, *args, **params):
+        plain = [core.ShapedArray(a.shape, a.dtype) for a in ctx.avals_in]
+        return rule(ctx.replace(avals_in=plain), *args, **params)
+
+    return lower
+
+
 def register(platform):
     """Gives JAX these lowerings for the platform. A JAX that lacks a primitive keeps what it has."""
     from jax._src.interpreters import mlir
     from jax._src.lax import linalg as primitives
 
-    for name in _PRIMITIVES:
+    programs = {name: globals()[name] for name in _PRIMITIVES}
+    for name, theirs in _JAX_PROGRAMS.items():
+        if hasattr(primitives, theirs):
+            programs[name] = getattr(primitives, theirs)
+    for name, program in programs.items():
         primitive = getattr(primitives, f"{name}_p", None)
-        if primitive is None:
-            continue
-        rule = mlir.lower_fun(_own_rules(globals()[name]), multiple_results=name not in _SINGLE)
-        mlir.register_lowering(primitive, rule, platform=platform)
+        if primitive is not None:
+            rule = _lowering(program, name in _SINGLE)
+            mlir.register_lowering(primitive, rule, platform=platform)

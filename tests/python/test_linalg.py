@@ -163,3 +163,39 @@ def test_solvers_agree_with_lapack(name, device, cpu):
         jax.tree.leaves(on(device, SOLVERS[name], *args)), jax.tree.leaves(on(cpu, SOLVERS[name], *args))
     ):
         np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-3 * max(1, np.abs(want).max()))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+@pytest.mark.parametrize("perturb", [False, True])
+def test_tridiagonal_solve(dtype, perturb):
+    """Diagonals that need row exchanges; what stands past the ends does not count."""
+    rng = np.random.default_rng(1)
+    dl, d, du = (rng.normal(size=(2, 9)).astype(dtype) for _ in range(3))
+    d[:, 3] = 0
+    b = rng.normal(size=(2, 9, 2)).astype(dtype)
+    x = np.asarray(jax.lax.linalg.tridiagonal_solve(dl, d, du, b, perturb_singular=perturb))
+    for k in range(2):
+        a = np.diag(d[k]) + np.diag(dl[k, 1:], -1) + np.diag(du[k, :-1], 1)
+        np.testing.assert_allclose(a @ x[k], b[k], atol=1e-4)
+
+
+def test_tridiagonal_solve_of_a_singular_matrix():
+    dl, d, du = np.float32([0, 1]), np.float32([1, 3]), np.float32([3, 0])
+    b = np.float32([[1], [4]])
+    x = jax.lax.linalg.tridiagonal_solve(dl, d, du, b, perturb_singular=True)
+    assert np.all(np.isfinite(x)) and np.all(np.abs(x) > 1e6)
+    assert not np.all(np.isfinite(jax.lax.linalg.tridiagonal_solve(dl, d, du, b)))
+
+
+def test_eigenvectors_have_a_real_largest_element():
+    a = np.random.default_rng(2).normal(size=(6, 6)).astype(np.float32)
+    v = np.asarray(jnp.linalg.eig(a)[1])
+    largest = v[np.argmax(np.abs(v), axis=0), np.arange(6)]
+    assert np.all(largest.real > 0) and np.all(np.abs(largest.imag) < 1e-6)
+
+
+def test_strict_programs_may_decompose():
+    a = np.eye(3, dtype=np.float32) + 1
+    with jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
+        w = jax.jit(lambda a: jnp.linalg.eigh(a)[0])(a)
+    np.testing.assert_allclose(w, [1, 1, 4], atol=1e-5)
