@@ -12,7 +12,7 @@ import threading
 from opentrn import _library
 
 MAX_RANK = 32
-ENGINES = 7
+ENGINES = 8
 
 
 class Error(RuntimeError):
@@ -105,6 +105,9 @@ def _load():
     for name, (result, arguments) in _PROTOTYPES.items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
+    names = [library.otrn_engine_name(i) for i in range(ENGINES + 1)]
+    if names.index(b"unknown") != ENGINES:  # the report would have another size than ours
+        raise ImportError(f"{library._name} is of another release than this package: install both together")
     return library
 
 
