@@ -294,18 +294,18 @@ uint64_t rows_place(const RowOp *r, uint32_t i) {
     const Node *n = node_at(r, i);
     if (n->scalar || n->resident)
         return addr_sbuf(0, n->off);
-    uint32_t set = r->slots_at + r->set * (r->column_bytes + r->nslots * r->slot_bytes);
+    uint32_t set_bytes = r->column_bytes + r->nslots * r->slot_bytes;
     if (!n->full)
-        return addr_sbuf(0, set + n->off);
+        return addr_sbuf(0, r->slots_at + r->column_set * set_bytes + n->off);
     assert(n->slot >= 0);
-    return addr_sbuf(0, set + r->column_bytes + (uint32_t)n->slot * r->slot_bytes);
+    return addr_sbuf(0, r->slots_at + r->set * set_bytes + r->column_bytes + (uint32_t)n->slot * r->slot_bytes);
 }
 
 Haz *rows_haz(RowOp *r, uint32_t i) {
     Node *n = node_at(r, i);
     if (n->scalar || n->resident)
         return &n->haz[0];
-    return n->full ? &r->slots[r->set * r->nslots + (uint32_t)n->slot] : &n->haz[r->set];
+    return n->full ? &r->slots[r->set * r->nslots + (uint32_t)n->slot] : &n->haz[r->column_set];
 }
 
 static void granules(RowOp *r, Haz *h, uint32_t at, uint32_t bytes, bool out) {
@@ -320,15 +320,16 @@ static void share_area(RowOp *r, bool out) {
         Node *n = node_at(r, i);
         if (n->kind == NODE_INPUT && (n->scalar || n->resident))
             granules(r, &n->haz[0], n->off, n->scalar ? 16 * (uint32_t)r->group : (uint32_t)(r->cols * (int64_t)dtype_bytes(n->dtype)), out);
-        for (r->set = 0; r->set < r->sets && !n->full && !n->scalar && n->kind != NODE_CONST; r->set++)
-            granules(r, &n->haz[r->set], addr_poff(rows_place(r, i)), 16 * (uint32_t)r->group, out);
+        bool column = !n->full && !n->scalar && n->kind != NODE_CONST;
+        for (r->column_set = 0; r->column_set < r->sets && column; r->column_set++)
+            granules(r, &n->haz[r->column_set], addr_poff(rows_place(r, i)), 16 * (uint32_t)r->group, out);
     }
     for (uint32_t set = 0; set < r->sets; set++)
         for (uint32_t k = 0; k < r->nslots; k++)
             granules(r, &r->slots[set * r->nslots + k],
                      r->slots_at + set * (r->column_bytes + r->nslots * r->slot_bytes) + r->column_bytes + k * r->slot_bytes,
                      r->slot_bytes, out);
-    r->set = 0;
+    r->set = r->column_set = 0;
 }
 
 // --- transfers ---------------------------------------------------------------------------------------------
@@ -448,8 +449,7 @@ static void emit_tile(RowOp *r, int64_t p0) {
         for (int64_t c0 = 0; c0 < per; c0 += r->width) {
             r->w = (uint32_t)min64(r->width, per - c0);
             emit_chunk(r, need, (int)p, p0, c0);
-            if (!r->levels) // chunks have nothing in common: each may have a set of its own
-                r->set = (r->set + 1) % r->sets;
+            r->set = (r->set + 1) % r->sets; // chunks have nothing in common but their columns
         }
         for (uint32_t i = 0; i < r->nodes.n; i++) // reductions are over
             if (node_at(r, i)->kind == NODE_REDUCE && node_at(r, i)->level == p + 1 &&
@@ -479,7 +479,9 @@ static void emit_part(RowOp *r, int64_t base, int64_t prow, int64_t pcols) {
     load_kept(r);
     for (int64_t p0 = 0; p0 < r->prow; p0 += PARTS) {
         emit_tile(r, p0);
-        r->set = (r->set + 1) % r->sets;
+        r->column_set = (r->column_set + 1) % r->sets;
+        if (r->width >= r->group * r->pcols)
+            r->set = r->column_set;
     }
     share_area(r, true);
 }

@@ -44,7 +44,7 @@ typedef struct RowOp {
     int64_t prow, pcols, group; // partition rows, elements of each, rows in each
     uint32_t width;             // columns of a chunk, elements of a slot
     uint32_t levels;
-    uint32_t nslots, slot_bytes, sets, set, columns_at, column_bytes, slots_at;
+    uint32_t nslots, slot_bytes, sets, set, column_set, column_bytes, slots_at;
     Haz *slots;  // [set][slot]
     uint32_t m, w; // partitions and columns of the tile in work
     Haz *in_haz, *out_haz; // of HBM operands and results

@@ -1,10 +1,10 @@
 // Row programs: layer norm, softmax with a mask that repeats, a sum of rows too long to hold, short rows side by side,
 // flat work with a remainder. The chip agrees with the evaluator.
 // run: otrn compile %s --cache=off --dump=rows -o %t/rows.otrn > %t/rows.mlir && grep -c '"otrn.rows"' %t/rows.mlir
-// expect: 8
+// expect: 9
 // run: otrn run %t/rows.otrn --output=%t/a && otrn eval %t/rows.mlir --output=%t/b
-// run: otrn eval %S/data/rows_same.mlir --input=%t/a/result_0.npy,%t/a/result_1.npy,%t/a/result_2.npy,%t/a/result_3.npy,%t/a/result_4.npy,%t/a/result_5.npy,%t/b/result_0.npy,%t/b/result_1.npy,%t/b/result_2.npy,%t/b/result_3.npy,%t/b/result_4.npy,%t/b/result_5.npy
-func.func public @main() -> (tensor<2x150x96xf32>, tensor<3x130x64xf32>, tensor<40x9001xf32>, tensor<40xf32>, tensor<3000x6xf32>, tensor<8193xf32>) {
+// run: otrn eval %S/data/rows_same.mlir --input=%t/a/result_0.npy,%t/a/result_1.npy,%t/a/result_2.npy,%t/a/result_3.npy,%t/a/result_4.npy,%t/a/result_5.npy,%t/a/result_6.npy,%t/b/result_0.npy,%t/b/result_1.npy,%t/b/result_2.npy,%t/b/result_3.npy,%t/b/result_4.npy,%t/b/result_5.npy,%t/b/result_6.npy
+func.func public @main() -> (tensor<2x150x96xf32>, tensor<3x130x64xf32>, tensor<40x9001xf32>, tensor<40xf32>, tensor<3000x6xf32>, tensor<8193xf32>, tensor<40x9001xf32>) {
   %z = stablehlo.constant dense<0.0> : tensor<f32>
   %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
   // layer norm
@@ -63,6 +63,13 @@ func.func public @main() -> (tensor<2x150x96xf32>, tensor<3x130x64xf32>, tensor<
   %q3 = stablehlo.add %lt, %q2 : tensor<40x9001xf32>
   %q4 = stablehlo.multiply %q3, %le : tensor<40x9001xf32>
   %r2 = stablehlo.add %q4, %lc : tensor<40x9001xf32>
+  // long rows times one number each: several chunks, no reduction
+  %t1 = stablehlo.optimization_barrier %r3 : tensor<40xf32>
+  %t2 = stablehlo.add %t1, %lm : tensor<40xf32>
+  %t3 = stablehlo.broadcast_in_dim %t2, dims = [0] : (tensor<40xf32>) -> tensor<40x9001xf32>
+  %t4 = stablehlo.optimization_barrier %q3 : tensor<40x9001xf32>
+  %t5 = stablehlo.multiply %t3, %t4 : tensor<40x9001xf32>
+  %r6 = stablehlo.add %t5, %lc : tensor<40x9001xf32>
   // short rows
   %h = stablehlo.iota dim = 0 : tensor<18000xf32>
   %hs = stablehlo.sine %h : tensor<18000xf32>
@@ -79,5 +86,5 @@ func.func public @main() -> (tensor<2x150x96xf32>, tensor<3x130x64xf32>, tensor<
   %f2 = stablehlo.add %f1, %f : tensor<8193xf32>
   %f3 = stablehlo.sqrt %f2 : tensor<8193xf32>
   %r5 = stablehlo.subtract %half, %f3 : tensor<8193xf32>
-  return %r0, %r1, %r2, %r3, %r4, %r5 : tensor<2x150x96xf32>, tensor<3x130x64xf32>, tensor<40x9001xf32>, tensor<40xf32>, tensor<3000x6xf32>, tensor<8193xf32>
+  return %r0, %r1, %r2, %r3, %r4, %r5, %r6 : tensor<2x150x96xf32>, tensor<3x130x64xf32>, tensor<40x9001xf32>, tensor<40xf32>, tensor<3000x6xf32>, tensor<8193xf32>, tensor<40x9001xf32>
 }
