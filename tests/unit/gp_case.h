@@ -434,7 +434,9 @@ static inline void damage_attr(Suite *s, HloAttr *a) {
     a->n -= rnd(s) % 8 == 0;
 }
 static inline void damage_shape(Suite *s, KTensor *t) {
-    int64_t *dims = arena_dup(&s->arena, t->dims, (t->rank + 1u) * sizeof *dims);
+    int64_t *dims = ARENA_NEWN(&s->arena, int64_t, t->rank + 1u);
+    for (int d = 0; d < t->rank; d++)
+        dims[d] = t->dims[d];
     if (t->rank)
         dims[rnd(s) % t->rank] = rnd_in(s, 0, 7);
     if (rnd(s) % 6 == 0 && t->rank)
