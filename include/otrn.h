@@ -125,6 +125,8 @@ OTRN_API uint32_t otrn_exe_partitions(const otrn_exe *exe);
 // How argument or result i lies on them, as spec/artifact.md says; "" when each has all of it.
 OTRN_API const char *otrn_exe_arg_sharding(const otrn_exe *exe, size_t i);
 OTRN_API const char *otrn_exe_result_sharding(const otrn_exe *exe, size_t i);
+// 1 when the program calls functions of the host.
+OTRN_API int otrn_exe_calls_host(const otrn_exe *exe);
 // 1 when the front end wants argument or result i in host memory the device can reach.
 OTRN_API int otrn_exe_arg_pinned(const otrn_exe *exe, size_t i);
 OTRN_API int otrn_exe_result_pinned(const otrn_exe *exe, size_t i);

@@ -94,6 +94,7 @@ static PJRT_Error *exe_make(PJRT_Client *c, otrn_exe *exe, const void *options,
     e->exe = exe;
     e->num_args = otrn_exe_num_args(exe);
     e->num_results = otrn_exe_num_results(exe);
+    e->calls_host = otrn_exe_calls_host(exe);
     e->partitions = otrn_exe_partitions(exe);
     e->replicas = 1;
     size_t slots = e->num_args + e->num_results;

@@ -10,7 +10,8 @@
 //
 // The run happens in the queue's thread, and the results get the event of the launch. When nothing
 // is queued, all arguments are there and runs of the program are known to be short, waking another
-// thread would cost more than the run: then it happens inside the call, and no event is needed.
+// thread would cost more than the run: then it happens inside the call, and no event is needed. So
+// do programs that call the host, so that what a callback raises is raised where the user called.
 // Results do not depend on which it was.
 #include <stdlib.h>
 #include <string.h>
@@ -334,7 +335,8 @@ static void launch_init(Launch *l, const PJRT_LoadedExecutable_Execute_Args *arg
 static bool runs_inline(const Launch *l) {
     PJRT_Client *c = l->e->client;
     uint64_t ns = atomic_load(&l->e->run_ns);
-    if (c->dispatch == PJ_ASYNC || (c->dispatch == PJ_AUTO && (!ns || ns > INLINE_NS)))
+    bool wanted = (ns && ns <= INLINE_NS) || l->e->calls_host;
+    if (c->dispatch == PJ_ASYNC || (c->dispatch == PJ_AUTO && !wanted))
         return false;
     if (!pj_queue_is_idle(c->queue)) // order is order
         return false;

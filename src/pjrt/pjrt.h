@@ -279,7 +279,7 @@ struct PJRT_Executable {
     otrn_exe *exe;
     size_t num_args, num_results;
     Slot *args, *results;
-    bool any_donated;
+    bool any_donated, calls_host;
     const char **kinds;        // of the arguments, then of the results
     size_t *kind_sizes;
     uint32_t replicas, partitions;

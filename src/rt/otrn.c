@@ -267,6 +267,14 @@ const char *otrn_exe_arg_sharding(const otrn_exe *exe, size_t i) {
 const char *otrn_exe_result_sharding(const otrn_exe *exe, size_t i) {
     return sharding_of(&exe->art->results[i]);
 }
+int otrn_exe_calls_host(const otrn_exe *exe) {
+    for (uint32_t i = 0; i < exe->art->nkerns; i++) {
+        const Kern *k = &exe->art->kerns[i];
+        if (k->op == HLO_CUSTOM_CALL && k->target && !strcmp(k->target, HLO_HOST_CALL))
+            return 1;
+    }
+    return 0;
+}
 int otrn_exe_arg_pinned(const otrn_exe *exe, size_t i) {
     return exe->art->args[i].memory == ART_PINNED_HOST;
 }

@@ -136,3 +136,12 @@ def test_over_several_devices():
     )
     np.testing.assert_array_equal(np.asarray(jax.jit(f)(placed)), x + 1)
     assert calls == [(2,)] * 4
+
+
+def test_an_error_is_raised_where_the_program_is_called():
+    def refuse(v):
+        raise ValueError("not this one")
+
+    f = jax.jit(lambda x: jax.pure_callback(refuse, jax.ShapeDtypeStruct((), np.float32), x))
+    with pytest.raises(Exception, match="not this one"):
+        f(np.float32(1))  # nothing waits for the result
