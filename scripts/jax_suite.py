@@ -232,6 +232,7 @@ def main():
     if not args.report:
         for case, v in list(results.of["opentrn"].items()):
             again = args.redo == "all" or (args.redo == "fail" and v[0] != GOOD)
+            again = again and chosen(case, args.seed, args.sample)
             if again and case.startswith(tuple(args.files)) and re.search(args.match, case):
                 del results.of["opentrn"][case]
         print(f"sample {args.sample}, seed {args.seed}, {args.jobs} workers", flush=True)
