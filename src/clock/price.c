@@ -105,6 +105,11 @@ static double tt_rate(const ChipFile *c, const IsaInst *in) {
     return narrow ? c->vector_tt_16 : c->vector_tt;
 }
 
+// What one ALU operation more than the plain ones costs: a reciprocal takes 8 cycles on the vector engine.
+static double alu_factor(const IsaInst *in) {
+    return in->engine == ENG_VECTOR && (in->op0 == ALU_RECIP || in->op1 == ALU_RECIP) ? 8 : 1;
+}
+
 // Cycles of the engine an instruction is on.
 static double engine_cycles(const ChipFile *c, const IsaInst *in) {
     double n = elements(in), min = c->engine_min_cycles;
@@ -112,7 +117,7 @@ static double engine_cycles(const ChipFile *c, const IsaInst *in) {
     case COST_TENSOR_TENSOR:
         return fmax(n / tt_rate(c, in), min);
     case COST_SCALAR_TT:
-        return fmax(n / tt_rate(c, in), min);
+        return fmax(n * alu_factor(in) / tt_rate(c, in), min);
     case COST_SCAN:
         return fmax(n / c->vector_scan, min);
     case COST_REDUCE:
@@ -131,7 +136,7 @@ static double engine_cycles(const ChipFile *c, const IsaInst *in) {
     case COST_TOPK:
         return 4 * n + in->imm;
     default:
-        return fmax(n / copy_rate(c, in), min) +
+        return fmax(n * alu_factor(in) / copy_rate(c, in), min) +
                (in->op == ISA_SCALAR_REDUCE || in->op == ISA_SELECT_REDUCE ? 64 : 0);
     }
 }
