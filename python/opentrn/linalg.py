@@ -495,6 +495,8 @@ def _unit_columns(x):
 @_batched
 def eig(a, *, compute_left_eigenvectors, compute_right_eigenvectors, **_):
     a = a.astype(jnp.result_type(a, jnp.complex64))
+    if not a.size:
+        return (a[0:0, 0:0].reshape(0), *(a,) * (compute_left_eigenvectors + compute_right_eigenvectors))
     fine = jnp.all(jnp.isfinite(a))
     t, q = _schur_complex(jnp.where(fine, a, 0))
     bad = jnp.where(fine, 0, jnp.nan).astype(a.dtype)

@@ -199,3 +199,9 @@ def test_strict_programs_may_decompose():
     with jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
         w = jax.jit(lambda a: jnp.linalg.eigh(a)[0])(a)
     np.testing.assert_allclose(w, [1, 1, 4], atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0)])
+def test_eig_of_nothing(shape):
+    w, v = jnp.linalg.eig(np.zeros(shape, np.float32))
+    assert w.shape == shape[:-1] and v.shape == shape
