@@ -197,7 +197,7 @@ static Ps take_dma_engines(Sim *s, Core *c, const Price *p, Ps begin) {
     return end;
 }
 
-static Ps run_dma(Sim *s, Core *c, uint32_t pc, const IsaInst *in, Ps trigger) {
+static Ps run_dma(Sim *s, Core *c, uint32_t pc, const FlowItem *in, Ps trigger) {
     const Price *p = &c->price[pc];
     c->now.free[in->engine] = ps_add(trigger, ps_times(p->busy, s->times));
     Ps begin = ps_max(ps_add(trigger, p->latency), c->now.queue[in->queue]);
@@ -209,7 +209,7 @@ static Ps run_dma(Sim *s, Core *c, uint32_t pc, const IsaInst *in, Ps trigger) {
 }
 
 // A collective runs on its own cores, one after the other, beside everything else.
-static Ps run_collective(Sim *s, Core *c, uint32_t pc, const IsaInst *in, Ps trigger) {
+static Ps run_collective(Sim *s, Core *c, uint32_t pc, const FlowItem *in, Ps trigger) {
     const Price *p = &c->price[pc];
     c->now.free[in->engine] = ps_add(trigger, s->control_ps);
     Ps begin = ps_max(ps_add(trigger, s->control_ps), c->now.collective);
@@ -240,9 +240,9 @@ static Ps take_ports(Core *c, const Price *p, Ps begin) {
     return begin;
 }
 
-static Ps run_engine(Sim *s, Core *c, uint32_t pc, const IsaInst *in, Ps begin) {
+static Ps run_engine(Sim *s, Core *c, uint32_t pc, const FlowItem *in, Ps begin) {
     const Price *p = &c->price[pc];
-    int cost = isa_rows[in->op].cost;
+    int cost = in->cost;
     Ps busy = p->busy, extra = 0;
     if (p->act_set != ACT_NO_SET && p->act_set != c->act_set) {
         extra = s->act_load;
@@ -278,8 +278,8 @@ static void signal_own(Sim *s, Core *c, const IsaInst *in, Ps begin, Ps done) {
     own_apply(o, begin);
 }
 
-static void run_inst(Sim *s, Core *c, uint32_t pc, Ps begin) {
-    const IsaInst *in = &c->flow.art->code[pc];
+static void run_inst(Sim *s, Core *c, const FlowItem *in, Ps begin) {
+    uint32_t pc = in->pc;
     const Price *p = &c->price[pc];
     s->out->simulated++;
     uint64_t times = s->times = c->seq[in->engine].times;
@@ -289,7 +289,7 @@ static void run_inst(Sim *s, Core *c, uint32_t pc, Ps begin) {
         s->totals.hbm_bytes += p->hbm_bytes * (double)times;
         s->totals.link_bytes += p->link_bytes * (double)times;
     }
-    int cost = isa_rows[in->op].cost;
+    int cost = in->cost;
     if (cost == COST_REMOTE)
         c->passed++;
     Ps done = cost == COST_DMA          ? run_dma(s, c, pc, in, begin)
@@ -298,9 +298,10 @@ static void run_inst(Sim *s, Core *c, uint32_t pc, Ps begin) {
     for (int w = 0; w < 2; w++)
         if (in->wait_sem[w] != SEM_NONE && in->wait_sem[w] >= SEM_USER && !(in->wait_sem[w] & SEM_BACK))
             own_apply(&c->own[in->wait_sem[w] - SEM_USER], begin);
-    if (in->upd_sem)
-        signal_own(s, c, in, begin, done);
-    count_on(s, c, isa_sem(in), done);
+    if (in->signals)
+        signal_own(s, c, &c->flow.art->code[pc], begin, done);
+    bool queued = cost == COST_DMA || cost == COST_COLLECTIVE;
+    count_on(s, c, queued ? ENG_COUNT + in->queue : in->engine, done);
 }
 
 // What a transfer changed for others that are about to use its queue.
@@ -370,7 +371,7 @@ static void run_fence(Sim *s, Core *c) {
     Ps begin = begin_of(s, c, item, &c->seq[in->engine]);
     if (is_barrier || begin < 0)
         begin = ps_max(begin, c->done);
-    run_inst(s, c, item->pc, begin);
+    run_inst(s, c, item, begin);
     c->now.fence = c->now.free[in->engine];
     for (int i = 0; is_barrier && i < SEM_USER; i++)
         c->sem[i].n = c->sem[i].base = c->sem[i].at.n = 0;
@@ -443,7 +444,7 @@ static void run_all(Sim *s) {
         }
         Seq *q = &c->seq[e];
         const FlowItem *item = &c->flow.items.at[q->item];
-        run_inst(s, c, item->pc, q->ready);
+        run_inst(s, c, item, q->ready);
         if (item->cost == COST_DMA || item->cost == COST_COLLECTIVE)
             forget_ready(c, item);
         q->item++;

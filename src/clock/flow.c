@@ -152,6 +152,7 @@ static void add_inst(Build *b, uint32_t pc) {
                      .wait_sem = {in->wait_sem[0], in->wait_sem[1]},
                      .wait_val = {in->wait_val[0], in->wait_val[1]}, .pc = pc, .region = b->region};
     item.chained = is_chained(b, in);
+    item.signals = in->upd_sem != 0;
     note_waits(b, in, &item);
     VEC_PUSH(b->arena, &b->f->items, item);
     if (r) {
