@@ -9,7 +9,7 @@ import functools
 import os
 import threading
 
-from opentrn import _library
+from opentrn._library import library_path
 
 MAX_RANK = 32
 ENGINES = 8
@@ -101,7 +101,7 @@ _PROTOTYPES = {  # name: (result, arguments)
 
 @functools.cache
 def _load():
-    library = ctypes.CDLL(_library.library_path("libotrn.so"))
+    library = ctypes.CDLL(library_path("libotrn.so"))
     for name, (result, arguments) in _PROTOTYPES.items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
@@ -121,21 +121,21 @@ class Environment:
     """One virtual core. Options not given come from the environment, as everywhere."""
 
     def __init__(self, **options):
-        self.library = _load()
+        self.lib = _load()
         rows = (_Option * max(1, len(options)))(
             *[_Option(k.encode(), str(v).encode()) for k, v in options.items()]
         )
         self._handle = _P()
         error = _Error()
-        if self.library.otrn_open(
+        if self.lib.otrn_open(
             rows, len(options), ctypes.byref(self._handle), ctypes.byref(error)
         ):
-            _raise(self.library, error)
+            _raise(self.lib, error)
 
     def compile(self, program, name):
         """program: bytes of StableHLO text or bytecode, or of an artifact."""
         handle, error = _P(), _Error()
-        if self.library.otrn_compile(
+        if self.lib.otrn_compile(
             self._handle,
             program,
             len(program),
@@ -143,43 +143,43 @@ class Environment:
             ctypes.byref(handle),
             ctypes.byref(error),
         ):
-            _raise(self.library, error)
+            _raise(self.lib, error)
         return Executable(self, handle)
 
 
 class Executable:
     def __init__(self, env, handle):
         self._env = env  # outlives its programs
-        self._library = env.library
+        self._lib = env.lib
         self._handle = handle
-        self._execute = env.library.otrn_execute
-        self._args = _P * max(1, env.library.otrn_exe_num_args(handle))
-        self._results = _P * max(1, env.library.otrn_exe_num_results(handle))
+        self._execute = env.lib.otrn_execute
+        self._args = _P * max(1, env.lib.otrn_exe_num_args(handle))
+        self._results = _P * max(1, env.lib.otrn_exe_num_results(handle))
         self._reports = {}
 
     def __del__(self):
-        self._library.otrn_exe_free(self._handle)
+        self._lib.otrn_exe_free(self._handle)
 
     @property
     def cached(self):
-        return bool(self._library.otrn_exe_cached(self._handle))
+        return bool(self._lib.otrn_exe_cached(self._handle))
 
     def aliases(self):
         """For each result the argument whose memory it takes over, or -1."""
-        count = self._library.otrn_exe_num_results(self._handle)
-        return [self._library.otrn_exe_result_alias(self._handle, i) for i in range(count)]
+        count = self._lib.otrn_exe_num_results(self._handle)
+        return [self._lib.otrn_exe_result_alias(self._handle, i) for i in range(count)]
 
     def _types(self, count, get):
         types = (get(self._handle, i).contents for i in range(count))
-        name = self._library.otrn_dtype_name
+        name = self._lib.otrn_dtype_name
         return [(name(t.dtype).decode(), tuple(t.dims[: t.rank])) for t in types]
 
     def arg_types(self):
-        library = self._library
+        library = self._lib
         return self._types(library.otrn_exe_num_args(self._handle), library.otrn_exe_arg_type)
 
     def result_types(self):
-        library = self._library
+        library = self._lib
         return self._types(library.otrn_exe_num_results(self._handle), library.otrn_exe_result_type)
 
     def pointers(self, args, results):
@@ -190,16 +190,16 @@ class Executable:
         given, taken = self.pointers(args, results)
         error = _Error()
         if self._execute(self._handle, given, taken, ctypes.byref(error)):
-            _raise(self._library, error)
+            _raise(self._lib, error)
 
     def artifact(self):
         size = ctypes.c_size_t()
-        at = self._library.otrn_exe_bytes(self._handle, ctypes.byref(size))
+        at = self._lib.otrn_exe_bytes(self._handle, ctypes.byref(size))
         return ctypes.string_at(at, size.value)
 
     def memory(self):
         out = _Memory()
-        self._library.otrn_exe_memory(self._handle, ctypes.byref(out))
+        self._lib.otrn_exe_memory(self._handle, ctypes.byref(out))
         return {name: getattr(out, name) for name, _ in _Memory._fields_}
 
     def report(self, target=None):
@@ -207,11 +207,11 @@ class Executable:
         if target not in self._reports:
             out, error = _Report(), _Error()
             wanted = target.encode() if target else None
-            if self._library.otrn_time(
+            if self._lib.otrn_time(
                 self._handle, wanted, ctypes.byref(out), ctypes.byref(error)
             ):
-                _raise(self._library, error)
-            engines = [self._library.otrn_engine_name(i).decode() for i in range(ENGINES)]
+                _raise(self._lib, error)
+            engines = [self._lib.otrn_engine_name(i).decode() for i in range(ENGINES)]
             self._reports[target] = {
                 "target": out.target.decode(),
                 "total_us": out.total_us,

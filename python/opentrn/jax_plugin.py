@@ -14,6 +14,7 @@ import logging
 import os
 
 from opentrn import _gates, _library
+from opentrn._library import library_path
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ def initialize():
     """Registers the platform. A missing or unusable library is told, never raised."""
     from jax._src import xla_bridge
 
-    path = _library.library_path()
+    path = library_path()
     try:
         platform = _library.option("platform")
         if platform in getattr(xla_bridge, "_backend_factories", {}):
