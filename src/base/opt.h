@@ -52,6 +52,8 @@
       "sh command that succeeds while the failure shows; %s stands for the program's file")        \
     X(LIMIT, "limit", "", "20", 'N', "seconds", "R",                                               \
       "a command that takes longer is ended and counts as not showing it; 0 = no limit")           \
+    X(DIFF, "diff", "", "off", 'B', "", "p",                                                        \
+      "two programs side by side, or one on two targets (--target=A,B)")                           \
     X(JSON, "json", "", "off", 'B', "", "p", "machine-readable output")                            \
     X(DISABLE, "disable-pass", "OTRN_DISABLE_PASS", "", 'S', "NAME,…", "crpC", "leave passes out") \
     X(PLATFORM, "platform", "OPENTRN_PLATFORM", "opentrn", 'E', "opentrn|neuron", "-",             \

@@ -478,6 +478,7 @@ static void run(Sim *s, const Artifact *art, Clock *out) {
     set_constants(s, s->chip);
     *out = (Clock){0};
     s->out = out;
+    out->price = price;
     for (uint32_t k = 0; k < s->ncores; k++) {
         Core *c = s->core[k] = ARENA_NEW(a, Core);
         *c = (Core){.price = price, .act_set = ACT_NO_SET};
@@ -489,7 +490,7 @@ static void run(Sim *s, const Artifact *art, Clock *out) {
         else
             flow_make(a, art, &c->flow);
     }
-    const Flow *f = &s->core[0]->flow;
+    const Flow *f = out->flow = &s->core[0]->flow;
     s->steady = ARENA_NEWN(a, Steady, f->regions.n + 1u);
     for (uint32_t i = 0; i < f->regions.n; i++)
         out->unknown_loops += f->regions.at[i].unknown;

@@ -103,6 +103,10 @@ typedef struct ClockEvent {
     double begin_ns, end_ns;
 } ClockEvent;
 
+typedef struct ClockJump { // no events in between
+    double from_ns, to_ns;
+} ClockJump;
+
 typedef struct Clock {
     double total_ns;
     double busy_ns[CLOCK_TRACKS];
@@ -112,6 +116,9 @@ typedef struct Clock {
     uint64_t simulated; // instructions stepped through; the rest was multiplied
     bool approximate;   // a loop without a steady state was so long that its last iteration was multiplied
     VEC(ClockEvent) events; // only when asked for; loops show their first iterations
+    VEC(ClockJump) jumps;   // likewise: iterations added at once
+    const struct Price *price; // per instruction, in the run's arena
+    const struct Flow *flow;
 } Clock;
 extern const char *const clock_track_names[CLOCK_TRACKS];
 
@@ -122,7 +129,8 @@ typedef struct ClockOptions {
 } ClockOptions;
 void clock_run(Ctx *ctx, Arena *a, const Artifact *art, const ChipFile *chip, const ClockOptions *opt,
                Clock *out); // opt may be NULL
-// Perfetto-readable JSON (trace event format) with instruction names and source lines.
+// Perfetto-readable JSON (trace event format) with instruction names and source lines, and counters of
+// the memories' occupancy.
 void clock_trace(const Artifact *art, const ChipFile *chip, const Clock *c, Buf *out);
 
 #endif

@@ -32,7 +32,7 @@ static uint32_t count(uint32_t n) { return n ? n : 1; }
 
 // --- tensor engine -------------------------------------------------------------------------------
 
-static double passes(const ChipFile *c, int dtype) {
+double price_passes(const ChipFile *c, int dtype) {
     if (dtype == DT_F32)
         return c->pe_fp32_passes;
     return dtype_bytes(dtype) == 1 ? c->pe_fp8_passes : 1;
@@ -42,20 +42,23 @@ static double up32(uint32_t n) { return (double)((n + 31) / 32 * 32); }
 
 static double n_cols(const IsaInst *in) { return count(in->n[1]); }
 
+double price_depth(const IsaInst *in) {
+    return in->op == ISA_MATMUL_MX ? 4 : in->flags & ISA_FLAG_DOUBLE_ROW ? 2 : 1;
+}
+
 static void price_matmul(const ChipFile *c, const IsaInst *in, Price *p) {
     uint32_t k = count(in->n[0]), n = count(in->n[1]) * count(in->n[3]), m = count(in->n[2]);
-    double times = passes(c, in->stype);
+    double times = price_passes(c, in->stype);
     p->busy = ps_cycles(times * fmax(n, c->pe_min_cycles), c->pe_ghz);
     Ps done =
         ps_add(ps_from_ns(c->pe_latency_ns), ps_cycles(up32(k) + up32(m) + times * n, c->pe_ghz));
     p->latency = ps_max(done, p->busy);
-    double depth = in->op == ISA_MATMUL_MX ? 4 : in->flags & ISA_FLAG_DOUBLE_ROW ? 2 : 1;
-    p->flops = 2.0 * k * n * m * depth;
+    p->flops = 2.0 * k * n * m * price_depth(in);
 }
 
 static void price_ldweights(const ChipFile *c, const IsaInst *in, Price *p) {
     double cycles = ceil(count(in->n[1]) / c->pe_weight_cols_per_cycle);
-    p->busy = ps_cycles(passes(c, in->stype) * cycles, c->pe_ghz);
+    p->busy = ps_cycles(price_passes(c, in->stype) * cycles, c->pe_ghz);
     p->latency = ps_add(p->busy, ps_from_ns(c->pe_latency_ns));
 }
 
@@ -165,7 +168,7 @@ static void price_engine(const ChipFile *c, const IsaInst *in, Price *p) {
     p->busy = ps_cycles(cycles, scalar ? c->scalar_ghz : c->vector_ghz);
     p->latency = ps_add(p->busy, ps_from_ns(scalar ? c->scalar_latency_ns : c->vector_latency_ns));
     if (in->engine == ENG_TENSOR) { // a transpose by the array
-        p->busy = ps_cycles(passes(c, in->stype) * fmax(count(in->n[0]), fmin(64, n_cols(in))), c->pe_ghz);
+        p->busy = ps_cycles(price_passes(c, in->stype) * fmax(count(in->n[0]), fmin(64, n_cols(in))), c->pe_ghz);
         p->latency = ps_add(p->busy, ps_from_ns(c->pe_latency_ns));
     }
 }

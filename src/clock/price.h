@@ -29,6 +29,8 @@ typedef struct Price {
     double flops, hbm_bytes, link_bytes;
 } Price;
 
+double price_passes(const ChipFile *c, int dtype); // over the array, of a product's moving type
+double price_depth(const IsaInst *in);             // products a cell makes in a pass
 void price_program(Arena *a, const Artifact *art, const ChipFile *chip, Price *out);
 
 #endif

@@ -40,8 +40,7 @@ static Ps horizon(const Core *c) {
     return ps_max(t, c->now.fence);
 }
 
-static bool inside(const Core *c, const FlowRegion *loop, const Seq *q) {
-    (void)c;
+static bool inside(const FlowRegion *loop, const Seq *q) {
     return q->item >= loop->begin && q->item <= loop->end;
 }
 
@@ -54,7 +53,7 @@ static bool slowest(const Core *c, const FlowRegion *loop, uint64_t *least, uint
         const Seq *q = &c->seq[e];
         if (!(loop->engines >> e & 1))
             continue;
-        if (!inside(c, loop, q) || (outer && memcmp(outer, q->iter, loop->depth * sizeof *outer)))
+        if (!inside(loop, q) || (outer && memcmp(outer, q->iter, loop->depth * sizeof *outer)))
             return false;
         outer = q->iter;
         uint64_t i = q->iter[loop->depth];
@@ -208,7 +207,10 @@ static void jump(Sim *s, Core *c, const FlowRegion *loop, const Snap *from, Ps n
         return;
     Totals before = from->totals;
     add_totals(&s->totals, &before, n);
-    shift(s, c, loop, ps_times(now - from->at, n), n * period);
+    Ps by = ps_times(now - from->at, n);
+    shift(s, c, loop, by, n * period);
+    if (s->want_events)
+        VEC_PUSH(s->arena, &s->out->jumps, (ClockJump){(double)now * 1e-3, (double)ps_add(now, by) * 1e-3});
 }
 
 void steady_iteration(Sim *s, Core *c, uint32_t r) {

@@ -5,10 +5,11 @@
 // queue in use. A slice carries the instruction's number and text, the operation it came from and
 // the user's source line. Slices of one track may not overlap: where a queue's transfers do, a
 // slice is drawn from the end of the one before it, and its exact begin stands in the arguments.
+// Counters tell how full the memories are.
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "clock/clock.h"
+#include "clock/view.h"
 
 enum { TID_WEIGHTS = ENG_COUNT, TID_QUEUE, TID_COUNT = TID_QUEUE + DMA_QUEUES };
 
@@ -114,6 +115,25 @@ static void put_slice(const Artifact *art, const ClockEvent *e, double *last_end
     buf_puts(out, "}}");
 }
 
+// A counter track for each memory: a point where its bin differs from the one before.
+static void put_counters(const Artifact *art, const ChipFile *chip, const Clock *c, Buf *out) {
+    View *view = ARENA_NEW(out->arena, View);
+    if (c->events.n)
+        view_occupy(out->arena, art, chip, c, view);
+    for (int m = 0; m < VIEW_MEMORIES && c->events.n; m++) {
+        double last = -1;
+        for (int b = 0; b < VIEW_BINS; b++) {
+            double bytes = view->memory[m].bins[b];
+            if (bytes != last)
+                buf_printf(out, ",\n{\"ph\":\"C\",\"pid\":1,\"name\":\"%s bytes\",\"ts\":%.6f,\"args\":{\"bytes\":%.0f}}",
+                           view_memory_names[m], c->total_ns / VIEW_BINS * b * 1e-3, bytes);
+            last = bytes;
+        }
+        buf_printf(out, ",\n{\"ph\":\"C\",\"pid\":1,\"name\":\"%s bytes\",\"ts\":%.6f,\"args\":{\"bytes\":0}}",
+                   view_memory_names[m], c->total_ns * 1e-3);
+    }
+}
+
 void clock_trace(const Artifact *art, const ChipFile *chip, const Clock *c, Buf *out) {
     buf_puts(out, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"target\":");
     put_text(out, chip->name);
@@ -129,5 +149,6 @@ void clock_trace(const Artifact *art, const ChipFile *chip, const Clock *c, Buf 
     double last_end[TID_COUNT] = {0};
     for (uint32_t i = 0; i < c->events.n; i++)
         put_slice(art, &c->events.at[i], last_end, out);
+    put_counters(art, chip, c, out);
     buf_puts(out, "\n]}\n");
 }

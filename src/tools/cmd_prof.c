@@ -2,21 +2,70 @@
 // cmd_prof.c — otrn prof: what one run would cost on the real chip. Needs no data.
 //
 // The JSON form is for scripts: keys are only ever added.
-#include "tools/tools.h"
-
 #include <string.h>
 
-static double share(const otrn_report *r, int engine) {
-    return r->total_us > 0 ? 100.0 * r->busy_us[engine] / r->total_us : 0;
+#include "base/file.h"
+#include "rt/rt.h"
+#include "tools/prof.h"
+
+#define LINES_SHOWN 8
+#define PLOT_COLUMNS 64
+
+// --- a priced program ------------------------------------------------------------------------------
+
+void prof_make(Tool *t, const char *path, const char *target, Prof *out) {
+    *out = (Prof){.path = path};
+    Options opts = t->opt;
+    if (target)
+        opts.val[OPT_TARGET] = target, opts.from[OPT_TARGET] = "command line";
+    RtCompile in = {.opts = &opts, .name = path};
+    in.bytes = file_read(t->ctx, t->arena, path, &in.size);
+    Buf bytes = {0};
+    progress_begin(t, "compiling");
+    rt_compile(t->ctx, t->arena, &in, &bytes);
+    progress_end(t);
+    out->art = artifact_load(t->ctx, t->arena, path, bytes.at, bytes.n);
+    // An artifact is timed for the chip it was compiled for unless another is asked for.
+    bool asked = strcmp(opts.from[OPT_TARGET], "default");
+    chipfile_load(t->ctx, t->arena, asked ? opts.val[OPT_TARGET] : out->art->target, opts.val[OPT_CHIPS],
+                  &out->chip);
+    ClockOptions how = {.events = true, .cores = *opts.val[OPT_LNC] - '0'};
+    clock_run(t->ctx, t->arena, out->art, &out->chip, &how, &out->clock);
+    view_make(t->arena, out->art, &out->chip, &out->clock, &out->view);
 }
 
-static int busiest(const otrn_report *r) {
+double prof_share(const Prof *p, int track) {
+    return p->clock.total_ns > 0 ? 100.0 * p->clock.busy_ns[track] / p->clock.total_ns : 0;
+}
+
+int prof_busiest(const Prof *p) {
     int best = 0;
-    for (int e = 1; e < OTRN_ENGINES; e++)
-        if (r->busy_us[e] > r->busy_us[best])
+    for (int e = 1; e < CLOCK_TRACKS; e++)
+        if (p->clock.busy_ns[e] > p->clock.busy_ns[best])
             best = e;
     return best;
 }
+
+const char *prof_scaled(Arena *a, double v, const char *unit) {
+    static const char prefixes[] = " kMGTPE";
+    int p = 0;
+    for (; v >= 999.95 && prefixes[p + 1]; p++)
+        v /= 1000;
+    return arena_printf(a, "%.4g %.*s%s", v, p > 0, &prefixes[p], unit);
+}
+
+const char *prof_line_text(Arena *a, const ViewLine *l, int width) {
+    const char *slash = strrchr(l->file, '/'), *file = slash ? slash + 1 : l->file;
+    const char *op = l->op ? hlo_op_rows[l->op].name : "";
+    const char *at = l->line   ? arena_printf(a, "%s:%u", file, l->line)
+                     : *l->name ? l->name
+                     : *file    ? file
+                                : "(control)";
+    const char *text = *op ? arena_printf(a, "%s %s", at, op) : at;
+    return width && strlen(text) > (size_t)width ? arena_printf(a, "%.*s…", width - 1, text) : text;
+}
+
+// --- JSON ------------------------------------------------------------------------------------------
 
 // A JSON string's inside; names are ours or the user's.
 static void json_text(const char *s) {
@@ -33,91 +82,174 @@ static void json_key(const char *s) {
         putchar(*s == ' ' ? '_' : *s);
 }
 
-static void json_print(const otrn_exe *exe, const otrn_report *r) {
+static void json_views(const Prof *p) {
+    const ViewRoof *r = &p->view.roof;
+    printf("  \"roof\": {\"compute_us\": %.3f, \"memory_us\": %.3f, \"intensity\": %.4f, \"ridge\": %.4f, "
+           "\"attainable_flops\": %.0f, \"achieved_flops\": %.0f},\n  \"memory\": {",
+           r->compute_ns * 1e-3, r->memory_ns * 1e-3, r->hbm_bytes > 0 ? r->flops / r->hbm_bytes : 0, r->ridge,
+           r->attainable, r->achieved);
+    for (int m = 0; m < VIEW_MEMORIES; m++) {
+        const ViewMemory *v = &p->view.memory[m];
+        printf("%s\n    \"%s\": {\"capacity_bytes\": %.0f, \"peak_bytes\": %.0f, \"peak_us\": %.3f}", m ? "," : "",
+               view_memory_names[m], v->capacity_bytes, v->peak_bytes, v->peak_ns * 1e-3);
+    }
+    printf("\n  },\n  \"lines\": [");
+    for (uint32_t i = 0; i < p->view.lines.n; i++) {
+        const ViewLine *l = &p->view.lines.at[i];
+        printf("%s\n    {\"file\": \"", i ? "," : "");
+        json_text(l->file);
+        printf("\", \"line\": %u, \"name\": \"", l->line);
+        json_text(l->name);
+        printf("\", \"op\": \"%s\", \"engine\": \"", l->op ? hlo_op_rows[l->op].name : "");
+        json_key(clock_track_names[l->track]);
+        printf("\", \"busy_us\": %.3f, \"hbm_bytes\": %.0f}", l->most_ns * 1e-3, l->hbm_bytes);
+    }
+    printf("\n  ],\n");
+}
+
+static void json_print(const Prof *p) {
+    const Clock *c = &p->clock;
     printf("{\n  \"program\": \"");
-    json_text(otrn_exe_name(exe));
+    json_text(p->art->name);
     printf("\",\n  \"target\": \"");
-    json_text(r->target);
-    printf("\",\n  \"total_us\": %.3f,\n  \"bottleneck\": \"", r->total_us);
-    json_key(otrn_engine_name(busiest(r)));
+    json_text(p->chip.name);
+    printf("\",\n  \"total_us\": %.3f,\n  \"bottleneck\": \"", c->total_ns * 1e-3);
+    json_key(clock_track_names[prof_busiest(p)]);
     printf("\",\n");
-    printf("  \"flops\": %.0f,\n  \"hbm_bytes\": %.0f,\n  \"hbm_peak_bytes\": %.0f,\n", r->flops,
-           r->hbm_bytes, r->hbm_peak_bytes);
-    printf("  \"usd_per_hour\": %.4f,\n  \"unknown_loops\": %llu,\n  \"engines\": {", r->usd_per_hour,
-           (unsigned long long)r->unknown_loops);
-    for (int e = 0; e < OTRN_ENGINES; e++) {
+    printf("  \"flops\": %.0f,\n  \"hbm_bytes\": %.0f,\n  \"hbm_peak_bytes\": %.0f,\n", c->flops, c->hbm_bytes,
+           view_hbm_planned(p->art));
+    printf("  \"usd_per_hour\": %.4f,\n  \"unknown_loops\": %llu,\n", p->chip.usd_per_core_hour,
+           (unsigned long long)c->unknown_loops);
+    json_views(p);
+    printf("  \"engines\": {");
+    for (int e = 0; e < CLOCK_TRACKS; e++) {
         printf("%s\n    \"", e ? "," : "");
-        json_key(otrn_engine_name(e));
-        printf("\": {\"busy_us\": %.3f, \"busy_percent\": %.2f, \"instructions\": %llu}",
-               r->busy_us[e], share(r, e), (unsigned long long)r->instructions[e]);
+        json_key(clock_track_names[e]);
+        printf("\": {\"busy_us\": %.3f, \"busy_percent\": %.2f, \"instructions\": %llu}", c->busy_ns[e] * 1e-3,
+               prof_share(p, e), (unsigned long long)c->insts[e]);
     }
     printf("\n  }\n}\n");
 }
 
-static void bottleneck_print(const otrn_report *r) {
-    int e = busiest(r);
-    if (r->total_us <= 0) {
+// --- text ------------------------------------------------------------------------------------------
+
+static void bottleneck_print(const Prof *p) {
+    int e = prof_busiest(p);
+    if (p->clock.total_ns <= 0) {
         printf("nothing to do: the program has no timed instruction\n");
         return;
     }
-    const char *why = share(r, e) >= 50 ? "the other engines mostly wait for it"
-                                        : "no engine is busy half of the time: waits dominate";
-    printf("bottleneck: %s, busy %.0f %% of the time; %s\n", otrn_engine_name(e), share(r, e), why);
+    const char *why = prof_share(p, e) >= 50 ? "the other engines mostly wait for it"
+                                             : "no engine is busy half of the time: waits dominate";
+    printf("bottleneck: %s, busy %.0f %% of the time; %s\n", clock_track_names[e], prof_share(p, e), why);
 }
 
-// "1.536 GFLOP": a number with the SI prefix that leaves one to three digits before the point.
-static void scaled_print(double v, const char *unit) {
-    static const char prefixes[] = " kMGTPE";
-    int p = 0;
-    for (; v >= 999.95 && prefixes[p + 1]; p++)
-        v /= 1000;
-    printf("%.4g %.*s%s", v, p > 0, &prefixes[p], unit);
-}
-
-static void amount_print(const char *label, double amount, const char *unit, double seconds,
+static void amount_print(Arena *a, const char *label, double amount, const char *unit, double seconds,
                          const char *rate) {
-    printf("%-14s ", label);
-    scaled_print(amount, unit);
-    if (seconds > 0 && amount > 0) {
-        printf(" (");
-        scaled_print(amount / seconds, rate);
-        printf(")");
-    }
+    printf("%-14s %s", label, prof_scaled(a, amount, unit));
+    if (seconds > 0 && amount > 0)
+        printf(" (%s)", prof_scaled(a, amount / seconds, rate));
     printf("\n");
 }
 
-static void table_print(const otrn_exe *exe, const otrn_report *r) {
-    double seconds = r->total_us * 1e-6;
-    printf("program        %s\ntarget         %s\n", otrn_exe_name(exe), r->target);
-    printf("modelled time  %.2f us\n", r->total_us);
-    amount_print("matmul", r->flops, "FLOP", seconds, "FLOP/s");
-    amount_print("HBM traffic", r->hbm_bytes, "B", seconds, "B/s");
-    amount_print("HBM planned", r->hbm_peak_bytes, "B", 0, "");
-    if (r->usd_per_hour > 0)
-        printf("cost           %.4g USD per million runs\n", r->usd_per_hour / 3600 * seconds * 1e6);
+static void roof_print(Arena *a, const Prof *p) {
+    const ViewRoof *r = &p->view.roof;
+    if (r->flops <= 0 && r->hbm_bytes <= 0)
+        return;
+    bool memory = r->memory_ns > r->compute_ns;
+    double least = memory ? r->memory_ns : r->compute_ns, share = 100 * least / p->clock.total_ns;
+    printf("roofline       ");
+    if (r->flops <= 0) {
+        printf("no matrix products: HBM alone allows %.2f us, the run is at %.0f %% of that roof\n", least * 1e-3,
+               share);
+        return;
+    }
+    if (r->hbm_bytes > 0)
+        printf("%.4g FLOP/B, roofs meet at %.4g: ", r->flops / r->hbm_bytes, r->ridge);
+    printf("%s roof allows %s, achieved %s (%.0f %%)\n", memory ? "the HBM" : "the tensor engine's",
+           prof_scaled(a, r->attainable, "FLOP/s"), prof_scaled(a, r->achieved, "FLOP/s"), share);
+}
+
+// A memory's bins as a row of blocks; each column shows the most of its bins, the full block the peak.
+static void plot_print(const ViewMemory *m) {
+    static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    for (int c = 0; c < PLOT_COLUMNS; c++) {
+        double most = 0;
+        for (int b = c * VIEW_BINS / PLOT_COLUMNS; b < (c + 1) * VIEW_BINS / PLOT_COLUMNS; b++)
+            most = m->bins[b] > most ? m->bins[b] : most;
+        fputs(blocks[most <= 0 ? 0 : (int)(most / m->peak_bytes * 7.999) + 1], stdout);
+    }
+}
+
+static void memory_print(Arena *a, const Prof *p) {
+    if (!p->view.has_memory)
+        return;
+    printf("\nmemory      peak        of capacity   over the run\n");
+    for (int i = 0; i < VIEW_MEMORIES; i++) {
+        const ViewMemory *m = &p->view.memory[i];
+        printf("%-10s  %-10s  %6.1f %%      |", view_memory_names[i], prof_scaled(a, m->peak_bytes, "B"),
+               100 * m->peak_bytes / m->capacity_bytes);
+        plot_print(m);
+        printf("|\n");
+    }
+}
+
+static void lines_print(Arena *a, const Prof *p) {
+    if (!p->view.lines.n || p->clock.total_ns <= 0)
+        return;
+    printf("\nbusiest lines                             engine         busy us  of run\n");
+    for (uint32_t i = 0; i < p->view.lines.n && i < LINES_SHOWN; i++) {
+        const ViewLine *l = &p->view.lines.at[i];
+        printf("%-41s %-12s %9.2f %6.1f%%\n", prof_line_text(a, l, 41), clock_track_names[l->track],
+               l->most_ns * 1e-3, 100 * l->most_ns / p->clock.total_ns);
+    }
+    if (p->view.lines.n > LINES_SHOWN)
+        printf("… %u more (--json has all)\n", p->view.lines.n - LINES_SHOWN);
+}
+
+static void table_print(Tool *t, const Prof *p) {
+    const Clock *c = &p->clock;
+    double seconds = c->total_ns * 1e-9;
+    printf("program        %s\ntarget         %s\n", p->art->name, p->chip.name);
+    printf("modelled time  %.2f us\n", c->total_ns * 1e-3);
+    amount_print(t->arena, "matmul", c->flops, "FLOP", seconds, "FLOP/s");
+    amount_print(t->arena, "HBM traffic", c->hbm_bytes, "B", seconds, "B/s");
+    amount_print(t->arena, "HBM planned", view_hbm_planned(p->art), "B", 0, "");
+    if (p->chip.usd_per_core_hour > 0)
+        printf("cost           %.4g USD per million runs\n", p->chip.usd_per_core_hour / 3600 * seconds * 1e6);
+    roof_print(t->arena, p);
     printf("\nengine     instructions     busy us  busy %%\n");
-    for (int e = 0; e < OTRN_ENGINES; e++)
-        printf("%-10s %12llu %11.2f %7.1f\n", otrn_engine_name(e),
-               (unsigned long long)r->instructions[e], r->busy_us[e], share(r, e));
+    for (int e = 0; e < CLOCK_TRACKS; e++)
+        printf("%-10s %12llu %11.2f %7.1f\n", clock_track_names[e], (unsigned long long)c->insts[e],
+               c->busy_ns[e] * 1e-3, prof_share(p, e));
+    memory_print(t->arena, p);
+    lines_print(t->arena, p);
     printf("\n");
-    bottleneck_print(r);
-    if (r->unknown_loops)
-        printf("note: %llu loop%s of unknown length counted once\n",
-               (unsigned long long)r->unknown_loops, r->unknown_loops == 1 ? "" : "s");
+    bottleneck_print(p);
+    if (c->unknown_loops)
+        printf("note: %llu loop%s of unknown length counted once\n", (unsigned long long)c->unknown_loops,
+               c->unknown_loops == 1 ? "" : "s");
+    if (c->approximate)
+        printf("note: a very long loop without a steady state was cut short; its last iteration was multiplied\n");
 }
 
 int cmd_prof(Tool *t) {
-    otrn_exe *exe = tool_exe(t, t->words.at[0]);
-    // An artifact is timed for the chip it was compiled for unless another is asked for.
-    const char *target = strcmp(t->opt.from[OPT_TARGET], "default") ? t->opt.val[OPT_TARGET] : NULL;
-    otrn_report report;
-    otrn_error err = {0};
-    tool_check(t, otrn_time(exe, target, &report, &err), &err);
-    if (*t->opt.val[OPT_TRACE])
-        tool_check(t, otrn_trace(exe, target, t->opt.val[OPT_TRACE], &err), &err);
+    if (opt_on(&t->opt, OPT_DIFF))
+        return prof_diff(t);
+    if (t->words.n > 1) {
+        ctx_hint(t->ctx, "--diff compares two");
+        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "prof: one argument too many: '%s'", t->words.at[1]);
+    }
+    Prof p;
+    prof_make(t, t->words.at[0], NULL, &p);
+    if (*t->opt.val[OPT_TRACE]) {
+        Buf text = {.arena = t->arena};
+        clock_trace(p.art, &p.chip, &p.clock, &text);
+        file_write(t->ctx, t->opt.val[OPT_TRACE], text.at, text.n);
+    }
     if (opt_on(&t->opt, OPT_JSON))
-        json_print(exe, &report);
+        json_print(&p);
     else
-        table_print(exe, &report);
+        table_print(t, &p);
     return 0;
 }

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// view.c — source lines and roofs of a priced program.
+//
+// An instruction's part of its track is its price times how often it runs; a track's busy time, which the
+// clock knows exactly, is shared out in these parts. So lines add up to the table of engines. Engines work
+// side by side: the shares of all lines together may pass the whole.
+#include "clock/view.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "clock/flow.h"
+#include "clock/price.h"
+
+// How often each instruction runs.
+static double *run_counts(Arena *a, const Artifact *art, const Flow *f) {
+    double *times = ARENA_NEWN(a, double, (size_t)art->ncode + 1);
+    double *region = ARENA_NEWN(a, double, (size_t)f->regions.n + 1);
+    for (uint32_t r = 0; r < f->regions.n; r++) { // outer before inner
+        const FlowRegion *g = &f->regions.at[r];
+        region[r] = (double)g->trips * (g->parent == NO_REGION ? 1 : region[g->parent]);
+    }
+    for (uint32_t i = 0; i < f->items.n; i++) {
+        const FlowItem *item = &f->items.at[i];
+        if ((item->kind == ITEM_INST || item->kind == ITEM_FENCE) && item->pc < art->ncode)
+            times[item->pc] = item->region == NO_REGION ? 1 : region[item->region];
+    }
+    return times;
+}
+
+// How long it occupies its track, once.
+static double weight(const ChipFile *chip, const Price *p, bool is_dma) {
+    if (!is_dma)
+        return (double)p->busy;
+    double parts = fmin(p->dma_parts ? p->dma_parts : 1, chip->dma_engine_partitions);
+    return fmax((double)p->dma * parts, (double)p->hbm);
+}
+
+// --- lines ---------------------------------------------------------------------------------------
+
+static int text_order(const char *a, const char *b) { return strcmp(a ? a : "", b ? b : ""); }
+
+static int loc_order(const void *x, const void *y) {
+    const ArtLoc *a = *(const ArtLoc *const *)x, *b = *(const ArtLoc *const *)y;
+    int d = text_order(a->file, b->file);
+    if (d)
+        return d;
+    if (a->line != b->line)
+        return a->line < b->line ? -1 : 1;
+    return a->line ? 0 : text_order(a->name, b->name);
+}
+
+// Locations of one line share a number; a location without a line is told by its name.
+static uint32_t *line_numbers(Arena *a, const Artifact *art, View *out) {
+    static const ArtLoc unknown = {0};
+    uint32_t n = art->nlocs ? art->nlocs : 1;
+    const ArtLoc *locs = art->nlocs ? art->locs : &unknown, **order = ARENA_NEWN(a, const ArtLoc *, n);
+    uint32_t *number = ARENA_NEWN(a, uint32_t, n);
+    for (uint32_t i = 0; i < n; i++)
+        order[i] = &locs[i];
+    qsort(order, n, sizeof *order, loc_order);
+    for (uint32_t i = 0; i < n; i++) {
+        const ArtLoc *l = order[i];
+        if (!i || loc_order(&order[i - 1], &order[i]))
+            VEC_PUSH(a, &out->lines, (ViewLine){.file = l->file ? l->file : "", .line = l->line,
+                                                .name = l->name ? l->name : ""});
+        number[l - locs] = out->lines.n - 1;
+    }
+    return number;
+}
+
+static int line_order(const void *x, const void *y) {
+    const ViewLine *a = x, *b = y;
+    if (a->most_ns != b->most_ns)
+        return a->most_ns > b->most_ns ? -1 : 1;
+    int d = text_order(a->file, b->file);
+    return d ? d : a->line < b->line ? -1 : a->line > b->line;
+}
+
+static void lines_finish(View *v) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < v->lines.n; i++) {
+        ViewLine *l = &v->lines.at[i];
+        for (int t = 0; t < CLOCK_TRACKS; t++)
+            if (l->busy_ns[t] > l->most_ns)
+                l->most_ns = l->busy_ns[t], l->track = t;
+        if (l->insts > 0)
+            v->lines.at[n++] = *l;
+    }
+    v->lines.n = n;
+    if (n)
+        qsort(v->lines.at, n, sizeof *v->lines.at, line_order);
+}
+
+static void lines_make(Arena *a, const Artifact *art, const ChipFile *chip, const Clock *clock,
+                       const double *times, View *out) {
+    uint32_t *number = line_numbers(a, art, out);
+    double *best = ARENA_NEWN(a, double, (size_t)out->lines.n + 1), all[CLOCK_TRACKS] = {0};
+    for (uint32_t pc = 0; pc < art->ncode; pc++) {
+        const Price *p = &clock->price[pc];
+        int cost = isa_rows[art->code[pc].op].cost;
+        uint32_t loc = art->code_loc ? art->code_loc[pc] : 0;
+        ViewLine *l = &out->lines.at[number[loc < art->nlocs ? loc : 0]];
+        double busy = weight(chip, p, cost == COST_DMA) * times[pc];
+        all[p->track] += busy;
+        l->busy_ns[p->track] += busy;
+        l->hbm_bytes += p->hbm_bytes * times[pc];
+        l->flops += p->flops * times[pc];
+        l->insts += times[pc];
+        double *b = &best[l - out->lines.at];
+        if (art->nlocs && busy >= *b) {
+            *b = busy;
+            l->op = art->locs[loc].op;
+        }
+    }
+    for (uint32_t i = 0; i < out->lines.n; i++)
+        for (int t = 0; t < CLOCK_TRACKS; t++)
+            out->lines.at[i].busy_ns[t] *= all[t] > 0 ? clock->busy_ns[t] / all[t] : 0;
+    lines_finish(out);
+}
+
+// --- roofs ---------------------------------------------------------------------------------------
+
+static void roof_make(const Artifact *art, const ChipFile *chip, const Clock *clock, const double *times,
+                      ViewRoof *r) {
+    double rate = 2.0 * ISA_PE_ROWS * ISA_PE_COLS * chip->pe_ghz; // FLOP/ns of one pass
+    for (uint32_t pc = 0; pc < art->ncode; pc++)
+        if (isa_rows[art->code[pc].op].cost == COST_MATMUL) {
+            double flops = clock->price[pc].flops * times[pc], depth = price_depth(&art->code[pc]);
+            r->flops += flops;
+            r->compute_ns += flops * price_passes(chip, art->code[pc].stype) / depth / rate;
+        }
+    r->hbm_bytes = clock->hbm_bytes;
+    r->memory_ns = clock->hbm_bytes / chip->hbm_bw_core;
+    double least = fmax(r->compute_ns, r->memory_ns);
+    r->attainable = least > 0 ? r->flops / least * 1e9 : 0;
+    r->achieved = clock->total_ns > 0 ? r->flops / clock->total_ns * 1e9 : 0;
+    r->ridge = r->compute_ns > 0 ? r->flops / r->compute_ns / chip->hbm_bw_core : 0;
+}
+
+const char *const view_memory_names[VIEW_MEMORIES] = {"HBM", "SBUF", "PSUM"};
+
+void view_make(Arena *a, const Artifact *art, const ChipFile *chip, const Clock *clock, View *out) {
+    *out = (View){0};
+    double *times = run_counts(a, art, clock->flow);
+    lines_make(a, art, chip, clock, times, out);
+    roof_make(art, chip, clock, times, &out->roof);
+    out->has_memory = clock->events.n > 0;
+    if (out->has_memory)
+        view_occupy(a, art, chip, clock, out);
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// view.h — what people ask of a priced program: which source lines take the time, how far it is from
+// the chip's roofs, how full the memories are.
+//
+// Everything here is derived from the artifact and a finished Clock; nothing feeds back into prices.
+#ifndef OTRN_CLOCK_VIEW_H
+#define OTRN_CLOCK_VIEW_H
+
+#include "clock/clock.h"
+
+typedef struct ViewLine { // a line of the user's program
+    const char *file, *name; // "" when not known
+    uint32_t line;
+    uint16_t op; // the operation with the most time on it, HLO_NONE for none
+    double busy_ns[CLOCK_TRACKS];
+    double hbm_bytes, flops;
+    double insts; // executed
+    int track;    // where it is busy longest,
+    double most_ns; // and how long
+} ViewLine;
+
+// Arithmetic intensity against the two roofs of the tensor engine and HBM.
+typedef struct ViewRoof {
+    double flops, hbm_bytes;
+    double compute_ns, memory_ns; // both at full rate, by themselves
+    double attainable, achieved;  // FLOP/s
+    double ridge;                 // FLOP/byte where the roofs meet, for the types this program uses
+} ViewRoof;
+
+#define VIEW_BINS 256 // of the run's time
+enum { VIEW_HBM, VIEW_SBUF, VIEW_PSUM, VIEW_MEMORIES };
+extern const char *const view_memory_names[VIEW_MEMORIES];
+typedef struct ViewMemory {
+    double capacity_bytes, peak_bytes;
+    double peak_ns; // when
+    double bins[VIEW_BINS];
+} ViewMemory;
+
+typedef struct View {
+    VEC(ViewLine) lines; // longest first
+    ViewRoof roof;
+    ViewMemory memory[VIEW_MEMORIES];
+    bool has_memory; // the clock kept its events
+} View;
+
+// `clock` comes from clock_run in an arena that still lives; with its events the memories are filled in.
+void view_make(Arena *a, const Artifact *art, const ChipFile *chip, const Clock *clock, View *out);
+
+// --- occupy.c -------------------------------------------------------------------------------------
+double view_hbm_planned(const Artifact *art); // bytes the program asks for
+void view_occupy(Arena *a, const Artifact *art, const ChipFile *chip, const Clock *clock, View *out);
+
+#endif

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// prof.h — a priced program, for the commands that show one.
+#ifndef OTRN_TOOLS_PROF_H
+#define OTRN_TOOLS_PROF_H
+
+#include "clock/view.h"
+#include "tools/tools.h"
+
+typedef struct Prof {
+    const char *path;
+    Artifact *art;
+    ChipFile chip;
+    Clock clock;
+    View view;
+} Prof;
+
+// Compiles, assembles or loads a file and prices it. target NULL: the chip of the options, or the one an
+// artifact was compiled for.
+void prof_make(Tool *t, const char *path, const char *target, Prof *out);
+double prof_share(const Prof *p, int track); // percent of the run
+int prof_busiest(const Prof *p);
+// "1.536 GFLOP": a number with the SI prefix that leaves one to three digits before the point.
+const char *prof_scaled(Arena *a, double v, const char *unit);
+// "train.py:12 add", as short as it can be told; at most `width` characters, 0 = any.
+const char *prof_line_text(Arena *a, const ViewLine *l, int width);
+
+int prof_diff(Tool *t); // prof_diff.c
+
+#endif
