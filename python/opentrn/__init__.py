@@ -9,6 +9,7 @@ compiled programs:
     opentrn.cache_hit(compiled)                    # did it come out of opentrn's cache?
     opentrn.artifact(compiled)                     # the bytes that `otrn run` takes
     with opentrn.profile("trn2") as p: ...         # modelled time of what runs in the block; p.step() by step
+    with opentrn.training("GPT", steps=200, tokens=n) as run: ...; run.step(loss)   # progress and closing report
     opentrn.last_run("trn1", trace="step.json")    # the last program JAX ran: modelled time, engines, timeline
 """
 
@@ -16,5 +17,6 @@ from opentrn._jax_runs import last_run
 from opentrn._library import library_path
 from opentrn._profile import profile
 from opentrn._report import artifact, cache_hit, report
+from opentrn._training import training
 
-__all__ = ["artifact", "cache_hit", "last_run", "library_path", "profile", "report"]
+__all__ = ["artifact", "cache_hit", "last_run", "library_path", "profile", "report", "training"]

@@ -5,6 +5,7 @@ The plugin counts (src/pjrt/runlog.c); modelled times are computed when they are
 """
 
 import ctypes
+import functools
 import json
 import sys
 
@@ -64,8 +65,9 @@ def _runs(mode, target=None):
 
 
 def _programs():
+    ask = functools.cache(lambda target: _runs(_ASK, target))  # one answer tells about all programs
     return [
-        (i, run["name"], run["runs"], lambda target, i=i: _runs(_ASK, target)[i])
+        (i, run["name"], run["runs"], lambda target, i=i: ask(target)[i])
         for i, run in enumerate(_runs(_ASK))
     ]
 

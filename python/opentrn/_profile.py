@@ -31,13 +31,14 @@ class Profile:
     def __init__(self, target, steps=None, samples=None, tokens=None):
         self.target, self._steps, self.samples, self.tokens = target, steps, samples, tokens
         self._before = _now()
-        self._rows = []
+        self._rows, self._priced = [], {}
         self.host_seconds = 0.0
         self._begin = time.perf_counter()
         self._last = None
 
     def _end(self, now=None):
         self.host_seconds = time.perf_counter() - self._begin
+        self._priced.clear()
         for key, (name, runs, report) in (now or _now()).items():
             new = runs - self._before.get(key, ("", 0, None))[1]
             if new > 0:
@@ -52,8 +53,17 @@ class Profile:
         return step
 
     @property
+    def ran(self):
+        """Did anything run on the device?"""
+        return bool(self._rows)
+
+    @property
     def rows(self):
-        return [(name, runs, report(self.target)) for name, runs, report in self._rows]
+        if self.target not in self._priced:  # programs do not change, so each target is asked once
+            self._priced[self.target] = [
+                (name, runs, report(self.target)) for name, runs, report in self._rows
+            ]
+        return self._priced[self.target]
 
     @property
     def steps(self):

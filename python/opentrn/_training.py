@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Progress of a training loop and its closing report, for any front end.
+
+    with opentrn.training("GPT", steps=200, tokens=2048, goal=2.2) as run:
+        for x, y in batches:
+            run.step(train_step(model, optimizer, x, y))     # the loss
+    run.losses
+
+On a terminal one line is written over and over; in a log there are about ten quiet lines. The report at the end
+has the loss, the host's rate and, when something ran on the device, its modelled time, busy engines and price on
+each chip. On another platform that part is left out, and nothing is asked of the device.
+"""
+
+import contextlib
+import sys
+import time
+
+from opentrn._profile import profile
+
+TARGETS = ("trn1", "trn2", "trn3")
+_LINES = 10  # in a log
+_SHOWN = 0.01  # engines busy for less are not listed
+_BAR = 24
+
+
+class Training:
+    """losses, host_seconds (without the first step, which compiles), and the profile of the block.
+
+    tokens, samples: of one step; what the rates and prices count. goal: the loss the last steps should reach.
+    """
+
+    def __init__(self, name, steps, tokens=None, samples=None, goal=None, out=None):
+        self.name, self.steps, self.goal = name, steps, goal
+        self.what, self.count = ("tokens", tokens) if tokens else ("samples", samples or 1)
+        self.losses, self.profile = [], None
+        self.first_seconds = self.host_seconds = 0.0
+        self._out = out or sys.stdout
+        self._live = self._out.isatty()
+        self._last = time.perf_counter()
+
+    def _write(self, text):
+        self._out.write(text)
+        self._out.flush()
+
+    def step(self, loss):
+        """A step is done: waits for its loss and shows it."""
+        self.losses.append(float(loss))
+        now = time.perf_counter()
+        seconds, self._last = now - self._last, now
+        n = len(self.losses)
+        if n == 1:
+            self.first_seconds = seconds
+        else:
+            self.host_seconds += seconds
+        if self._live:
+            done = _BAR * n // max(self.steps, n)
+            bar = "#" * done + "." * (_BAR - done)
+            self._write(f"\r[{bar}] step {n}/{self.steps}  loss {self.losses[-1]:.4f}  {self.rate:,.0f} {self.what}/s ")
+        elif n == 1 or n == self.steps or n % max(self.steps // _LINES, 1) == 0:
+            self._write(f"step {n:4}  loss {self.losses[-1]:.4f}\n")
+
+    @property
+    def rate(self):
+        """Tokens or samples the host got through in a second."""
+        done = len(self.losses) - 1
+        return done * self.count / self.host_seconds if self.host_seconds else 0.0
+
+    @property
+    def loss(self):
+        """Mean over the last tenth of the steps: single batches scatter."""
+        last = self.losses[-max(len(self.losses) // 10, 1) :]
+        return sum(last) / len(last) if last else float("nan")
+
+    @property
+    def reached(self):
+        return self.goal is None or self.loss <= self.goal
+
+    def modelled(self, target):
+        """One row of the report: microseconds of a step, shares of the engines, $ per million."""
+        p = self.profile
+        before, p.target = p.target, target
+        try:
+            step_us, usd = p.total_us / len(self.losses), p.usd_per_million(len(self.losses) * self.count)
+            return step_us, p.engines, usd
+        finally:
+            p.target = before
+
+    def __str__(self):
+        """The closing report."""
+        goal = "" if self.goal is None else f", goal {self.goal:g} {'reached' if self.reached else 'MISSED'}"
+        lines = [f"{self.name}: loss {self.loss:.4f} after {len(self.losses)} steps{goal}"]
+        steps = len(self.losses) - 1
+        if steps > 0:
+            lines.append(
+                f"host {self.rate:,.0f} {self.what}/s, {self.host_seconds / steps * 1e3:.1f} ms per step; "
+                f"the first step, with compilation, {self.first_seconds:.1f} s"
+            )
+        if self.profile and self.profile.ran:
+            lines.append(f"chip    modelled step   $ per 1M {self.what:7}   busy")
+            for target in TARGETS:
+                step_us, engines, usd = self.modelled(target)
+                busy = ", ".join(f"{n} {100 * s:.0f} %" for n, s in engines.items() if s >= _SHOWN)
+                price = f"{usd:.5f}" if usd else "not known"
+                lines.append(f"{target}   {step_us:10.1f} us   {price:>16}   {busy}")
+        return "\n".join(lines)
+
+
+@contextlib.contextmanager
+def training(name, steps, tokens=None, samples=None, goal=None, out=None):
+    """Progress while the block runs, `run.step(loss)` by step, and the report at its end."""
+    run = Training(name, steps, tokens, samples, goal, out)
+    with profile() as run.profile:
+        yield run
+    if run.losses:
+        run._write(("\r" + " " * 78 + "\r" if run._live else "") + f"{run}\n")
