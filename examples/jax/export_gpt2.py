@@ -6,7 +6,8 @@
 
 Layers are unrolled, so the program has a line for every operation of every layer. Weights come from
 a seed; --no-inputs leaves the files with them out (three times 500 MB at full size), --cpu-loss
-runs the step on JAX's CPU and writes the loss to gpt2_loss.txt.
+runs the step on JAX's CPU and writes the loss to gpt2_loss.txt. --dtype=bf16 is mixed precision: the
+optimizer keeps weights in fp32, products and the residual stream are bf16, statistics and loss fp32.
 """
 
 import argparse
@@ -43,11 +44,10 @@ def init(rng, o):
 
 
 def layer_norm(p, x):
-    centred = x - x.mean(-1, keepdims=True)
-    return (
-        centred * jax.lax.rsqrt((centred * centred).mean(-1, keepdims=True) + 1e-5) * p["g"]
-        + p["b"]
-    )
+    wide = x.astype(jnp.float32)
+    centred = wide - wide.mean(-1, keepdims=True)
+    normal = centred * jax.lax.rsqrt((centred * centred).mean(-1, keepdims=True) + 1e-5)
+    return (normal * p["g"] + p["b"]).astype(x.dtype)
 
 
 def attention(p, x, heads):
@@ -56,19 +56,22 @@ def attention(p, x, heads):
         t.reshape(b, s, heads, d // heads).transpose(0, 2, 1, 3)
         for t in jnp.split(x @ p["qkv"]["w"] + p["qkv"]["b"], 3, axis=-1)
     )
-    scores = q @ k.transpose(0, 1, 3, 2) / np.float32(np.sqrt(d // heads))
+    scores = (q @ k.transpose(0, 1, 3, 2)).astype(jnp.float32) / np.float32(np.sqrt(d // heads))
     scores = jnp.where(jnp.tril(jnp.ones((s, s), bool)), scores, np.float32(-1e9))
-    y = (jax.nn.softmax(scores, axis=-1) @ v).transpose(0, 2, 1, 3).reshape(b, s, d)
+    weights = jax.nn.softmax(scores, axis=-1).astype(x.dtype)
+    y = (weights @ v).transpose(0, 2, 1, 3).reshape(b, s, d)
     return y @ p["proj"]["w"] + p["proj"]["b"]
 
 
-def loss_fn(params, tokens, targets, heads):
+def loss_fn(params, tokens, targets, heads, dtype):
+    params = jax.tree.map(lambda p: p.astype(dtype), params)
     x = params["wte"][tokens] + params["wpe"]
     for p in params["layers"]:
         x = x + attention(p, layer_norm(p["ln1"], x), heads)
         h = jax.nn.gelu(layer_norm(p["ln2"], x) @ p["up"]["w"] + p["up"]["b"], approximate=True)
         x = x + h @ p["down"]["w"] + p["down"]["b"]
     logits = layer_norm(params["ln"], x) @ params["wte"].T
+    logits = logits.astype(jnp.float32)
     return optax.softmax_cross_entropy_with_integer_labels(logits, targets).mean()
 
 
@@ -78,10 +81,12 @@ def main():
         batch=1, seq=1024, layers=12, width=768, heads=12, vocab=50257, seed=0
     ).items():
         parser.add_argument(f"--{name}", type=int, default=value)
+    parser.add_argument("--dtype", choices=("fp32", "bf16"), default="fp32")
     parser.add_argument("--out", default="build/gpt2")
     parser.add_argument("--no-inputs", action="store_true")
     parser.add_argument("--cpu-loss", action="store_true")
     o = parser.parse_args()
+    dtype = {"fp32": jnp.float32, "bf16": jnp.bfloat16}[o.dtype]
 
     rng = np.random.default_rng(o.seed)
     params = init(rng, o)
@@ -90,7 +95,7 @@ def main():
     args = params, optimizer.init(params), text[:, :-1], text[:, 1:]
 
     def step(params, state, tokens, targets):
-        loss, grads = jax.value_and_grad(loss_fn)(params, tokens, targets, o.heads)
+        loss, grads = jax.value_and_grad(loss_fn)(params, tokens, targets, o.heads, dtype)
         norm = jnp.sqrt(sum((g * g).sum() for g in jax.tree.leaves(grads)))
         grads = jax.tree.map(lambda g: g * jnp.minimum(1.0, 1.0 / norm), grads)
         updates, state = optimizer.update(grads, state, params)

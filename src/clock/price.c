@@ -259,8 +259,7 @@ static void price_dma(const ChipFile *c, const IsaInst *in, Price *p) {
 
 static void price_control(Ps t, Price *p) { p->busy = p->latency = t; }
 
-static void price_inst(const Artifact *art, const ChipFile *c, const IsaInst *in,
-                       const Price *kernels, Price *p) {
+static void price_inst(const ChipFile *c, const IsaInst *in, Price *p) {
     *p = (Price){.track = in->engine, .act_set = ACT_NO_SET};
     switch ((IsaCost)isa_rows[in->op].cost) {
     case COST_CONTROL:
@@ -290,20 +289,41 @@ static void price_inst(const Artifact *art, const ChipFile *c, const IsaInst *in
         break;
     case COST_KERNEL:
     case COST_COLLECTIVE:
-        assert((uint32_t)in->imm < art->nkerns);
-        *p = kernels[in->imm];
-        p->act_set = ACT_NO_SET;
-        p->track = (uint8_t)(in->op == ISA_COLLECTIVE ? ENG_COUNT + 2 : in->engine);
+        assert(false); // priced by its kernel
         break;
     default:
         price_engine(c, in, p);
     }
 }
 
+static void price_launch(const IsaInst *in, const Price *kernel, Price *p) {
+    *p = *kernel;
+    p->act_set = ACT_NO_SET;
+    p->track = (uint8_t)(in->op == ISA_COLLECTIVE ? ENG_COUNT + 2 : in->engine);
+}
+
+static bool is_launch(const IsaInst *in) { return in->op == ISA_KERNEL || in->op == ISA_COLLECTIVE; }
+
+void price_alone(const ChipFile *chip, const Kern *kerns, const IsaInst *in, Price *out) {
+    if (!is_launch(in)) {
+        price_inst(chip, in, out);
+        return;
+    }
+    Price kernel = {0};
+    price_kernel(chip, &kerns[in->imm], &kernel);
+    price_launch(in, &kernel, out);
+}
+
 void price_program(Arena *a, const Artifact *art, const ChipFile *chip, Price *out) {
     Price *kernels = ARENA_NEWN(a, Price, art->nkerns + 1);
     for (uint32_t i = 0; i < art->nkerns; i++)
         price_kernel(chip, &art->kerns[i], &kernels[i]);
-    for (uint32_t i = 0; i < art->ncode; i++)
-        price_inst(art, chip, &art->code[i], kernels, &out[i]);
+    for (uint32_t i = 0; i < art->ncode; i++) {
+        const IsaInst *in = &art->code[i];
+        assert(!is_launch(in) || (uint32_t)in->imm < art->nkerns);
+        if (is_launch(in))
+            price_launch(in, &kernels[in->imm], &out[i]);
+        else
+            price_inst(chip, in, &out[i]);
+    }
 }

@@ -31,6 +31,8 @@ typedef struct Price {
 
 double price_passes(const ChipFile *c, int dtype); // over the array, of a product's moving type
 double price_depth(const IsaInst *in);             // products a cell makes in a pass
+// One instruction; `kerns` is the list its kernel number points into.
+void price_alone(const ChipFile *chip, const Kern *kerns, const IsaInst *in, Price *out);
 void price_program(Arena *a, const Artifact *art, const ChipFile *chip, Price *out);
 
 #endif

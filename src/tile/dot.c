@@ -10,7 +10,7 @@
 //          └─────────────┘
 //
 // SBUF, bytes inside each partition: lhs slot 0, lhs slot 1, rhs slot 0, rhs slot 1 (16 KiB each for fp32),
-// then four output tiles of 2 KiB. A slot holds [tile of k][column]; the k inside the tile is the partition.
+// then eight output tiles of 2 KiB. A slot holds [tile of k][column]; the k inside the tile is the partition.
 // Tails are shorter counts in the same instructions. The cut does not depend on the chip, so every target
 // computes the same bits.
 #include <assert.h>
@@ -23,11 +23,10 @@
 #define BLOCK 512
 #define CHUNK_TILES 8
 #define SLOT_COLS (CHUNK_TILES * BLOCK) // elements of a slot, per partition
-#define OUT_TILES 4
+#define OUT_TILES 8
 
 typedef struct Side { // one operand, collapsed
     uint64_t addr;
-    Haz *haz;
     int64_t free_size, free_stride, k_size, k_stride; // elements
     int64_t batch_dims[OTRN_MAX_RANK], batch_strides[OTRN_MAX_RANK];
     uint32_t nbatch;
@@ -44,11 +43,9 @@ typedef struct Dot {
     size_t elem, out_elem;
     int64_t m, n, k;
     uint64_t out_addr;
-    Haz *out_haz;
     uint32_t out_sbuf;
     Haz out_tiles[OUT_TILES];
     uint32_t next_out;
-    Haz banks[8];
     uint32_t bank_set;
     uint32_t evictions;
 } Dot;
@@ -78,7 +75,6 @@ static void side_init(Side *s, Emit *e, const HloOp *op, bool rhs, BufId buf) {
         s->batch_strides[i] = strides[b[i]];
     }
     s->addr = emit_addr(e, buf);
-    s->haz = &e->l->bufs.at[buf].haz;
     s->key[0] = s->key[1] = -1;
 }
 
@@ -101,8 +97,7 @@ static void load_part(Dot *d, Side *s, uint32_t slot, uint32_t tile0, int64_t ro
     in.d[1] = BLOCK, in.d[2] = 1;
     in.s[0] = (int32_t)s->k_stride, in.s[1] = (int32_t)(s->k_stride * TILE_K);
     in.s[2] = (int32_t)s->free_stride;
-    Haz *reads[] = {s->haz}, *writes[] = {&s->slots[slot]};
-    emit_inst(d->e, in, reads, 1, writes, 1);
+    emit_inst(d->e, in, NULL, 0, (Haz *[]){&s->slots[slot]}, 1);
 }
 
 // The slot that holds columns [f0, f0+cols) of chunk [k0, k0+klen); loads it when neither slot does.
@@ -138,7 +133,7 @@ static void multiply(Dot *d, uint32_t lslot, uint32_t rslot, uint32_t tile, int6
     mm.dst = addr_psum(0, bank * 2048);
     mm.n[0] = (uint32_t)rows, mm.n[1] = (uint32_t)ncols, mm.n[2] = (uint32_t)mcols;
     mm.d[1] = 1, mm.s[1] = 1;
-    Haz *mreads[] = {&d->rhs.slots[rslot]}, *mwrites[] = {&d->banks[bank]};
+    Haz *mreads[] = {&d->rhs.slots[rslot]}, *mwrites[] = {&d->e->bank_haz[bank]};
     emit_inst(d->e, mm, mreads, 1, mwrites, 1);
 }
 
@@ -152,15 +147,14 @@ static void evict(Dot *d, uint32_t bank, int64_t batch, int64_t m0, int64_t mrow
     cp.src = addr_psum(0, bank * 2048);
     cp.dst = addr_sbuf(0, at);
     cp.n[0] = (uint32_t)mrows, cp.n[1] = (uint32_t)ncols, cp.d[1] = 1, cp.s[1] = 1;
-    Haz *creads[] = {&d->banks[bank]}, *cwrites[] = {&d->out_tiles[tile]};
+    Haz *creads[] = {&d->e->bank_haz[bank]}, *cwrites[] = {&d->out_tiles[tile]};
     emit_inst(d->e, cp, creads, 1, cwrites, 1);
-    IsaInst out = {.op = ISA_DMA, .engine = ENG_GPSIMD, .queue = QUEUE_OUT, .stype = (uint8_t)d->dtype};
+    IsaInst out = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_OUT, .stype = (uint8_t)d->dtype};
     out.src = addr_sbuf(0, at);
     out.dst = d->out_addr + (uint64_t)((batch * d->m + m0) * d->n + n0) * d->out_elem;
     out.n[0] = (uint32_t)mrows, out.n[1] = (uint32_t)ncols;
     out.d[0] = (int32_t)d->n, out.d[1] = 1, out.s[1] = 1;
-    Haz *oreads[] = {&d->out_tiles[tile]}, *owrites[] = {d->out_haz};
-    emit_inst(d->e, out, oreads, 1, owrites, 1);
+    emit_store(d->e, out, &d->out_tiles[tile]);
 }
 
 static void block(Dot *d, int64_t batch, int64_t m0, int64_t n0) {
@@ -181,53 +175,55 @@ static void block(Dot *d, int64_t batch, int64_t m0, int64_t n0) {
         evict(d, bank0 + (uint32_t)(mi / TILE_M), batch, m0 + mi, min64(TILE_M, mlen - mi), n0, ncols);
 }
 
+// Products of other types cut SBUF differently: what any earlier one still does with it comes in, and goes out again.
+static void share_area(Dot *d, bool out) {
+    uint32_t slot_bytes = (uint32_t)(SLOT_COLS * d->elem);
+    for (uint32_t i = 0; i < 2; i++) {
+        emit_area(d->e, &d->lhs.slots[i], d->lhs.sbuf + i * slot_bytes, slot_bytes, out);
+        emit_area(d->e, &d->rhs.slots[i], d->rhs.sbuf + i * slot_bytes, slot_bytes, out);
+    }
+    for (uint32_t i = 0; i < OUT_TILES; i++)
+        emit_area(d->e, &d->out_tiles[i], d->out_sbuf + i * BLOCK * 4, BLOCK * 4, out);
+}
+
 void emit_dot(Emit *e, const Step *s) {
     const Hlo *h = e->l->h;
     const HloOp *op = hlo_at(h, s->op);
     const BufId *refs = e->l->refs.at;
-    Dot d = {.e = e};
-    side_init(&d.lhs, e, op, false, refs[s->ins]);
-    side_init(&d.rhs, e, op, true, refs[s->ins + 1]);
-    d.stype = hlo_value_type(h, hlo_operand(h, op, 0))->dtype;
-    d.dtype = hlo_value_type(h, op->results)->dtype;
-    d.elem = dtype_bytes(d.stype);
-    d.out_elem = dtype_bytes(d.dtype);
-    d.m = d.lhs.free_size, d.n = d.rhs.free_size, d.k = d.lhs.k_size;
-    d.out_addr = emit_addr(e, refs[s->outs]);
-    d.out_haz = &e->l->bufs.at[refs[s->outs]].haz;
-    uint32_t slot_bytes = (uint32_t)(SLOT_COLS * d.elem);
-    d.lhs.sbuf = 0;
-    d.rhs.sbuf = 2 * slot_bytes;
-    d.out_sbuf = 4 * slot_bytes;
-    if (d.out_sbuf + OUT_TILES * BLOCK * 4 > e->chip->sbuf_usable_bytes)
+    Dot *d = ARENA_NEW(e->c->scratch, Dot);
+    *d = (Dot){.e = e};
+    side_init(&d->lhs, e, op, false, refs[s->ins]);
+    side_init(&d->rhs, e, op, true, refs[s->ins + 1]);
+    d->stype = hlo_value_type(h, hlo_operand(h, op, 0))->dtype;
+    d->dtype = hlo_value_type(h, op->results)->dtype;
+    d->elem = dtype_bytes(d->stype);
+    d->out_elem = dtype_bytes(d->dtype);
+    d->m = d->lhs.free_size, d->n = d->rhs.free_size, d->k = d->lhs.k_size;
+    d->out_addr = emit_addr(e, refs[s->outs]);
+    uint32_t slot_bytes = (uint32_t)(SLOT_COLS * d->elem);
+    d->lhs.sbuf = 0;
+    d->rhs.sbuf = 2 * slot_bytes;
+    d->out_sbuf = 4 * slot_bytes;
+    if (d->out_sbuf + OUT_TILES * BLOCK * 4 > e->chip->sbuf_usable_bytes)
         hlo_fail(e->l->h, s->op, OTRN_CAPACITY, "its tiles need %u bytes of SBUF a partition, %s has %.0f",
-                 d.out_sbuf + OUT_TILES * BLOCK * 4, e->chip->name, e->chip->sbuf_usable_bytes);
-    int64_t strides[] = {d.lhs.k_stride * TILE_K, d.lhs.free_stride, d.rhs.k_stride * TILE_K,
-                         d.rhs.free_stride, d.n};
+                 d->out_sbuf + OUT_TILES * BLOCK * 4, e->chip->name, e->chip->sbuf_usable_bytes);
+    int64_t strides[] = {d->lhs.k_stride * TILE_K, d->lhs.free_stride, d->rhs.k_stride * TILE_K,
+                         d->rhs.free_stride, d->n};
     for (size_t i = 0; i < sizeof strides / sizeof *strides; i++)
         if (strides[i] > INT32_MAX)
             hlo_fail(e->l->h, s->op, OTRN_CAPACITY, "a stride of %lld elements does not fit a DMA pattern",
                      (long long)strides[i]);
     int64_t batches = 1;
-    for (uint32_t i = 0; i < d.lhs.nbatch; i++)
-        batches *= d.lhs.batch_dims[i];
-    // products of other types cut SBUF differently: start from what any earlier one still does with it
-    for (int i = 0; i < 2; i++)
-        d.lhs.slots[i] = d.rhs.slots[i] = e->sbuf_haz;
-    for (int i = 0; i < OUT_TILES; i++)
-        d.out_tiles[i] = e->sbuf_haz;
-    for (int i = 0; i < 8; i++)
-        d.banks[i] = e->bank_haz[i];
+    for (uint32_t i = 0; i < d->lhs.nbatch; i++)
+        batches *= d->lhs.batch_dims[i];
+    share_area(d, false);
     for (int64_t b = 0; b < batches; b++)
-        for (int64_t n0 = 0; n0 < d.n; n0 += BLOCK)
-            for (int64_t m0 = 0; m0 < d.m; m0 += BLOCK)
-                block(&d, b, m0, n0);
-    for (int i = 0; i < 2; i++) {
-        haz_merge(&e->sbuf_haz, &d.lhs.slots[i], e->epoch);
-        haz_merge(&e->sbuf_haz, &d.rhs.slots[i], e->epoch);
-    }
-    for (int i = 0; i < OUT_TILES; i++)
-        haz_merge(&e->sbuf_haz, &d.out_tiles[i], e->epoch);
-    for (int i = 0; i < 8; i++)
-        e->bank_haz[i] = d.banks[i];
+        for (int64_t n0 = 0; n0 < d->n; n0 += BLOCK)
+            for (int64_t m0 = 0; m0 < d->m; m0 += BLOCK) {
+                emit_task(e);
+                block(d, b, m0, n0);
+                emit_turn(e, false);
+            }
+    emit_turn(e, true);
+    share_area(d, true);
 }

@@ -2,9 +2,8 @@
 // emit.c — from steps to an artifact: place buffers, emit instructions, work out waits.
 //
 // One walk over the steps. A buffer gets its place in HBM at its first step and gives it back after its
-// last. Each piece of memory carries the completion counts of who last wrote and read it; an instruction
-// waits for those it does not already know to be over. Control flow begins and ends with a barrier, which
-// completes everything and starts a new epoch, so counts never have to hold across a jump.
+// last. Steps are recorded and placed by sched.c, which adds the waits. Control flow begins and ends with a
+// barrier, which completes everything and starts a new epoch, so counts never have to hold across a jump.
 #include "tile/emit.h"
 
 #include <assert.h>
@@ -13,83 +12,14 @@
 #include <string.h>
 
 #define SWITCH_REG 0
-#define CODE_MAX (1u << 30)
 #define LIVE_SHOWN 12
 
 // --- instructions ------------------------------------------------------------------------------------
 
-static int own_sem(const IsaInst *in) {
-    return isa_sem(in);
-}
-
-static uint32_t append(Emit *e, const IsaInst *in) {
-    if (e->code.n >= CODE_MAX)
-        ctx_fail(e->c->ctx, OTRN_CAPACITY, NO_PLACE, "the program needs more than %u instructions",
-                 CODE_MAX);
-    VEC_PUSH(e->c->arena, &e->code, *in);
-    VEC_PUSH(e->c->arena, &e->code_loc, e->loc);
-    int sem = own_sem(in);
-    e->done[sem]++;
-    return e->code.n - 1;
-}
-
-static void need(uint32_t want[HAZ_SEMS], const Haz *h, uint32_t epoch, bool reads_too) {
-    if (h->epoch != epoch)
-        return;
-    for (int s = 0; s < HAZ_SEMS; s++) {
-        if (h->w[s] > want[s])
-            want[s] = h->w[s];
-        if (reads_too && h->r[s] > want[s])
-            want[s] = h->r[s];
-    }
-}
-
-uint32_t emit_inst(Emit *e, IsaInst in, Haz *const *reads, uint32_t nreads, Haz *const *writes,
-                   uint32_t nwrites) {
-    uint32_t want[HAZ_SEMS] = {0};
-    for (uint32_t i = 0; i < nreads; i++)
-        need(want, reads[i], e->epoch, false);
-    for (uint32_t i = 0; i < nwrites; i++)
-        need(want, writes[i], e->epoch, true);
-    int own = own_sem(&in);
-    want[own] = 0; // an engine and a queue work in order
-    uint32_t *seen = e->seen[in.engine];
-    in.wait_sem[0] = in.wait_sem[1] = SEM_NONE;
-    int nwaits = 0;
-    for (int s = 0; s < HAZ_SEMS; s++) {
-        if (want[s] <= seen[s])
-            continue;
-        seen[s] = want[s];
-        if (nwaits == 2) { // no room: a wait of its own goes before
-            IsaInst w = {.op = ISA_WAIT, .engine = in.engine};
-            memcpy(w.wait_sem, in.wait_sem, sizeof w.wait_sem);
-            memcpy(w.wait_val, in.wait_val, sizeof w.wait_val);
-            append(e, &w);
-            in.wait_sem[0] = in.wait_sem[1] = SEM_NONE;
-            in.wait_val[0] = in.wait_val[1] = 0;
-            nwaits = 0;
-        }
-        in.wait_sem[nwaits] = (uint8_t)s;
-        in.wait_val[nwaits++] = want[s];
-    }
-    uint32_t pc = append(e, &in);
-    uint32_t count = e->done[own];
-    for (uint32_t i = 0; i < nreads; i++) {
-        if (reads[i]->epoch != e->epoch)
-            *reads[i] = (Haz){.epoch = e->epoch};
-        reads[i]->r[own] = count;
-    }
-    for (uint32_t i = 0; i < nwrites; i++) {
-        *writes[i] = (Haz){.epoch = e->epoch};
-        writes[i]->w[own] = count;
-    }
-    return pc;
-}
-
 static uint32_t emit_control(Emit *e, IsaInst in) {
     in.engine = ENG_SYNC;
     in.wait_sem[0] = in.wait_sem[1] = SEM_NONE;
-    return append(e, &in);
+    return emit_append(e, &in);
 }
 
 void emit_barrier(Emit *e) {
@@ -135,18 +65,12 @@ static HloAttr plain_attr(const HloAttr *a) {
     return copy;
 }
 
-static void push_kernel(Emit *e, const Step *s, const Kern *k) {
-    Haz **reads = ARENA_NEWN(e->c->scratch, Haz *, s->nins + 1);
-    Haz **writes = ARENA_NEWN(e->c->scratch, Haz *, s->nouts + 1);
-    for (uint32_t i = 0; i < s->nins; i++)
-        reads[i] = &e->l->bufs.at[e->l->refs.at[s->ins + i]].haz;
-    for (uint32_t i = 0; i < s->nouts; i++)
-        writes[i] = &e->l->bufs.at[e->l->refs.at[s->outs + i]].haz;
+static void push_kernel(Emit *e, const Kern *k) {
     IsaInst in = {.op = ISA_KERNEL, .engine = ENG_GPSIMD, .imm = (int32_t)e->kerns.n};
     if (kern_work(k).is_collective) // beside the engines, on the collective cores
         in = (IsaInst){.op = ISA_COLLECTIVE, .engine = ENG_SYNC, .queue = QUEUE_COLL, .imm = in.imm};
     VEC_PUSH(e->c->arena, &e->kerns, *k);
-    emit_inst(e, in, reads, s->nins, writes, s->nouts);
+    emit_inst(e, in, NULL, 0, NULL, 0);
 }
 
 // A captured tensor is an operand for each of its elements, one behind the other.
@@ -182,7 +106,7 @@ static void emit_kernel(Emit *e, const Step *s) {
     Kern k = {.op = op.code, .nattrs = nattrs, .attrs = attrs, .nin = s->nins, .nout = s->nouts,
               .in = in, .out = out, .nregions = op.nregions, .regions = progs,
               .target = op.code == HLO_CUSTOM_CALL ? hlo_attr_str(&op, AK_CALL_TARGET_NAME) : ""};
-    push_kernel(e, s, &k);
+    push_kernel(e, &k);
 }
 
 static uint64_t add_const(Buf *consts, const void *data, size_t bytes) {
@@ -208,7 +132,7 @@ static void emit_fill(Emit *e, const Step *s, Buf *consts) {
     *attrs = (HloAttr){.kind = HA_INTS};
     Kern k = {.op = HLO_BROADCAST_IN_DIM, .nattrs = 1, .attrs = attrs, .nin = 1, .nout = 1,
               .in = in, .out = out, .target = ""};
-    push_kernel(e, s, &k);
+    push_kernel(e, &k);
 }
 
 // Whole buffers, HBM to HBM, as bytes in the widest units their size allows.
@@ -217,14 +141,13 @@ static void emit_copy(Emit *e, const Step *s) {
     uint64_t bytes = e->l->bufs.at[dst].bytes;
     int type = bytes % 8 == 0 ? DT_UI64 : bytes % 4 == 0 ? DT_UI32 : DT_UI8;
     uint64_t elems = bytes / dtype_bytes(type), piece = 1u << 30;
-    Haz *reads[] = {&e->l->bufs.at[src].haz}, *writes[] = {&e->l->bufs.at[dst].haz};
     for (uint64_t at = 0; at < elems; at += piece) {
         IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_COPY, .stype = (uint8_t)type};
         in.src = emit_addr(e, src) + at * dtype_bytes(type);
         in.dst = emit_addr(e, dst) + at * dtype_bytes(type);
         in.n[0] = (uint32_t)(elems - at < piece ? elems - at : piece);
         in.d[0] = in.s[0] = 1;
-        emit_inst(e, in, reads, 1, writes, 1);
+        emit_inst(e, in, NULL, 0, NULL, 0);
     }
 }
 
@@ -307,8 +230,27 @@ static bool is_empty(const Emit *e, const Step *s) { // works on nothing: zero-s
     return true;
 }
 
+static Lane lane_of(const Emit *e, const Step *s) {
+    switch (s->kind) {
+    case STEP_KERNEL:
+        return LANE_KERNEL;
+    case STEP_FILL:
+        return fill_is_transfer(hlo_value_type(e->l->h, hlo_at(e->l->h, s->op)->results)) ? LANE_ROWS : LANE_KERNEL;
+    case STEP_DOT:
+        return LANE_TENSOR;
+    case STEP_MOVE:
+    case STEP_COPY:
+        return LANE_MOVE;
+    case STEP_ROWS:
+        return LANE_ROWS;
+    default:
+        return LANE_NONE;
+    }
+}
+
 static void emit_step(Emit *e, const Step *s, Buf *consts) {
     set_loc(e, s->op);
+    emit_lane(e, lane_of(e, s));
     switch (s->kind) {
     case STEP_KERNEL:
         if (!is_empty(e, s))
@@ -490,20 +432,23 @@ Artifact *emit_program(Lower *l, const ChipFile *chip) {
         ctx_fail(l->c->ctx, OTRN_CAPACITY, (Place){.file = l->h->file},
                  "%u arguments and results: more than %u HBM segments", l->main->nargs + l->main->nresults,
                  SEG_MAX - SEG_FIRST_ARG);
+    sched_init(e, SEG_FIRST_ARG + l->main->nargs + l->main->nresults);
     Buf consts = {.arena = l->c->arena};
     place_consts(e, &consts);
     BufList begin = list_make(e, false), end = list_make(e, true);
     uint32_t peak_step = 0;
     for (uint32_t i = 0; i < l->steps.n; i++) {
         for (BufId b = begin.first[i]; b; b = begin.next[b]) {
-            l->bufs.at[b].off = heap_take(&e->heap, l->bufs.at[b].bytes, e->epoch, &l->bufs.at[b].haz);
+            l->bufs.at[b].off = heap_take(&e->heap, l->bufs.at[b].bytes);
             if (e->heap.new_peak)
                 peak_step = i;
         }
         emit_step(e, &l->steps.at[i], &consts);
+        emit_step_end(e);
         for (BufId b = end.first[i]; b; b = end.next[b])
-            heap_give(&e->heap, l->bufs.at[b].off, l->bufs.at[b].bytes, e->epoch, &l->bufs.at[b].haz);
+            heap_give(&e->heap, l->bufs.at[b].off, l->bufs.at[b].bytes);
     }
+    emit_flush(e);
     if (e->loops.n)
         qsort(e->loops.at, e->loops.n, sizeof *e->loops.at, by_begin);
     e->loc = 0;

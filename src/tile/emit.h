@@ -6,12 +6,20 @@
 #include "tile/place.h"
 
 // SBUF, bytes inside a partition: products below, row programs above. The smallest chip has room for both.
-#define ROWS_AREA_BEGIN 73728u
-#define ROWS_AREA_BYTES 102400u
-#define ROWS_GRANULE 1024u // waits between programs are told apart by pieces of this size
-#define ROWS_GRANULES (ROWS_AREA_BYTES / ROWS_GRANULE)
+#define ROWS_AREA_BEGIN 81920u
+#define ROWS_AREA_BYTES 98304u
+#define SBUF_PIECE 1024u // waits between steps are told apart by pieces of this size
+#define SBUF_PIECES (ISA_SBUF_BYTES / SBUF_PIECE)
 
-enum { QUEUE_IN, QUEUE_OUT, QUEUE_COPY, QUEUE_COLL }; // queues the compiler uses
+// Queues the compiler uses: one each way for products and for row programs.
+enum { QUEUE_IN, QUEUE_OUT, QUEUE_COPY, QUEUE_COLL, QUEUE_ROWS_IN, QUEUE_ROWS_OUT, QUEUE_COUNT };
+
+// Steps of a lane keep their order; steps of different lanes may go beside each other (sched.c).
+typedef enum Lane { LANE_TENSOR, LANE_ROWS, LANE_MOVE, LANE_KERNEL, LANE_COUNT, LANE_NONE = LANE_COUNT } Lane;
+#define REC_READS 4
+#define REC_WRITES 3
+
+typedef struct Sched Sched;
 
 typedef struct Emit {
     Lower *l;
@@ -29,16 +37,29 @@ typedef struct Emit {
     uint32_t done[HAZ_SEMS];            // completions so far in this epoch
     uint32_t seen[ENG_COUNT][HAZ_SEMS]; // what each sequencer has waited for
     Heap heap;
-    Haz sbuf_haz; // what earlier products still do with SBUF
-    Haz bank_haz[8]; // … and with each PSUM bank
-    Haz row_haz[ROWS_GRANULES]; // … row programs with their area
+    Sched *sched;
+    Lane lane;                  // of the step being recorded
+    Haz sbuf_haz[SBUF_PIECES];  // what earlier steps still do with each piece of SBUF
+    Haz bank_haz[8];            // … and with each PSUM bank
     uint32_t *row_node;         // per value inside a row program: its node
 } Emit;
 
-// Appends an instruction that reads and writes the given memories; waits are worked out here. Returns its
-// number.
-uint32_t emit_inst(Emit *e, IsaInst in, Haz *const *reads, uint32_t nreads, Haz *const *writes,
-                   uint32_t nwrites);
+// sched.c. Instructions of a step are recorded in its lane and placed later, so what they point to must stay; with
+// LANE_NONE they are placed at once, after everything recorded before.
+void sched_init(Emit *e, uint32_t nsegments);
+void emit_lane(Emit *e, Lane lane); // of the step that begins
+void emit_task(Emit *e);            // what follows is a tile of its own
+// An instruction that reads and writes these parts of SBUF and PSUM. HBM is known by the instruction's own addresses.
+void emit_inst(Emit *e, IsaInst in, Haz *const *reads, uint32_t nreads, Haz *const *writes, uint32_t nwrites);
+void emit_merge(Emit *e, Haz *into, Haz *from); // when what is recorded before it has been placed
+void emit_area(Emit *e, Haz *h, uint32_t at, uint32_t bytes, bool out); // merge with pieces of SBUF, or the other way
+// A store goes out after the next tile's work, so that the sequencer that triggers it does not wait for it: emit_turn at the
+// end of each tile places those of the tile before, or all.
+void emit_store(Emit *e, IsaInst in, Haz *read);
+void emit_turn(Emit *e, bool all);
+void emit_step_end(Emit *e);
+void emit_flush(Emit *e);                           // places everything recorded
+uint32_t emit_append(Emit *e, const IsaInst *in); // as it is; its number
 void emit_barrier(Emit *e);
 uint64_t emit_addr(const Emit *e, BufId b); // HBM address of a buffer
 void emit_dot(Emit *e, const Step *s);      // dot.c

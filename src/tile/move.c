@@ -120,9 +120,8 @@ bool move_is_transfer(const Hlo *h, const HloOp *op) {
 static void emit_box(Emit *e, const Box *b, BufId src, BufId dst, int dtype) {
     int outer = b->rank > 4 ? b->rank - 4 : 0;
     int64_t at[OTRN_MAX_RANK] = {0};
-    Haz *reads[] = {&e->l->bufs.at[src].haz}, *writes[] = {&e->l->bufs.at[dst].haz};
     for (bool more = true; more;) {
-        IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_COPY, .stype = (uint8_t)dtype};
+        IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .queue = QUEUE_COPY, .stype = (uint8_t)dtype};
         int64_t from = b->src, to = b->dst;
         for (int i = 0; i < outer; i++) {
             from += at[i] * b->axis[i].src;
@@ -135,7 +134,7 @@ static void emit_box(Emit *e, const Box *b, BufId src, BufId dst, int dtype) {
         }
         in.src = emit_addr(e, src) + (uint64_t)from * dtype_bytes(dtype);
         in.dst = emit_addr(e, dst) + (uint64_t)to * dtype_bytes(dtype);
-        emit_inst(e, in, reads, 1, writes, 1);
+        emit_inst(e, in, NULL, 0, NULL, 0);
         more = false;
         for (int i = outer; i-- > 0 && !more;) {
             more = ++at[i] < b->axis[i].n;
@@ -165,35 +164,32 @@ void emit_fill_transfer(Emit *e, const Step *s) {
     const HloType *t = hlo_type(e->l->h, a->type);
     size_t size = dtype_bytes(t->dtype);
     BufId dst = e->l->refs.at[s->outs];
-    Haz piece = {0};
-    for (uint32_t g = 0; g <= (FILL_COLS * size - 1) / ROWS_GRANULE; g++)
-        haz_merge(&piece, &e->row_haz[g], e->epoch);
+    Haz *piece = ARENA_NEW(e->c->scratch, Haz);
+    emit_area(e, piece, ROWS_AREA_BEGIN, (uint32_t)(FILL_COLS * size), false);
     IsaInst set = {.op = ISA_MEMSET, .engine = ENG_VECTOR, .dst = addr_sbuf(0, ROWS_AREA_BEGIN), .dtype = t->dtype};
     memcpy(&set.imm, a->data, size);
     set.n[0] = FILL_PARTS, set.n[1] = FILL_COLS, set.d[1] = 1;
-    emit_inst(e, set, NULL, 0, (Haz *[]){&piece}, 1);
+    emit_inst(e, set, NULL, 0, &piece, 1);
     int64_t per = t->elems / FILL_PARTS, full = per / FILL_COLS, left = per % FILL_COLS, rest = t->elems % FILL_PARTS;
-    Haz *reads[] = {&piece}, *writes[] = {&e->l->bufs.at[dst].haz};
-    IsaInst out = {.op = ISA_DMA, .engine = ENG_GPSIMD, .queue = QUEUE_OUT, .stype = t->dtype,
+    IsaInst out = {.op = ISA_DMA, .engine = ENG_GPSIMD, .queue = QUEUE_ROWS_OUT, .stype = t->dtype,
                    .src = addr_sbuf(0, ROWS_AREA_BEGIN)};
     out.n[0] = FILL_PARTS, out.d[0] = (int32_t)per;
     out.d[2] = out.s[2] = 1;
     if (full) {
         out.dst = emit_addr(e, dst);
         out.n[1] = (uint32_t)full, out.d[1] = FILL_COLS, out.n[2] = FILL_COLS;
-        emit_inst(e, out, reads, 1, writes, 1);
+        emit_inst(e, out, &piece, 1, NULL, 0);
     }
     out.n[1] = 1, out.d[1] = 0;
     if (left) {
         out.dst = emit_addr(e, dst) + (uint64_t)(full * FILL_COLS) * size;
         out.n[2] = (uint32_t)left;
-        emit_inst(e, out, reads, 1, writes, 1);
+        emit_inst(e, out, &piece, 1, NULL, 0);
     }
     if (rest) {
         out.dst = emit_addr(e, dst) + (uint64_t)(per * FILL_PARTS) * size;
         out.n[0] = 1, out.d[0] = 0, out.n[2] = (uint32_t)rest;
-        emit_inst(e, out, reads, 1, writes, 1);
+        emit_inst(e, out, &piece, 1, NULL, 0);
     }
-    for (uint32_t g = 0; g <= (FILL_COLS * size - 1) / ROWS_GRANULE; g++)
-        haz_merge(&e->row_haz[g], &piece, e->epoch);
+    emit_area(e, piece, ROWS_AREA_BEGIN, (uint32_t)(FILL_COLS * size), true);
 }

@@ -27,9 +27,8 @@ static void hole_remove(Heap *h, uint32_t i) {
     h->holes.n--;
 }
 
-uint64_t heap_take(Heap *h, uint64_t bytes, uint32_t epoch, Haz *haz) {
+uint64_t heap_take(Heap *h, uint64_t bytes) {
     bytes = round_up(bytes);
-    *haz = (Haz){.epoch = epoch};
     if (!bytes)
         return 0;
     h->live += bytes;
@@ -44,7 +43,6 @@ uint64_t heap_take(Heap *h, uint64_t bytes, uint32_t epoch, Haz *haz) {
     if (best != UINT32_MAX) {
         Hole *hole = &h->holes.at[best];
         uint64_t off = hole->off;
-        haz_merge(haz, &hole->haz, epoch);
         hole->off += bytes;
         hole->bytes -= bytes;
         if (!hole->bytes)
@@ -56,7 +54,6 @@ uint64_t heap_take(Heap *h, uint64_t bytes, uint32_t epoch, Haz *haz) {
         Hole *last = &h->holes.at[h->holes.n - 1];
         if (last->off + last->bytes == h->top) {
             off = last->off;
-            haz_merge(haz, &last->haz, epoch);
             h->holes.n--;
         }
     }
@@ -64,7 +61,7 @@ uint64_t heap_take(Heap *h, uint64_t bytes, uint32_t epoch, Haz *haz) {
     return off;
 }
 
-void heap_give(Heap *h, uint64_t off, uint64_t bytes, uint32_t epoch, const Haz *haz) {
+void heap_give(Heap *h, uint64_t off, uint64_t bytes) {
     bytes = round_up(bytes);
     if (!bytes)
         return;
@@ -83,10 +80,8 @@ void heap_give(Heap *h, uint64_t off, uint64_t bytes, uint32_t epoch, const Haz 
     if (joins_before) {
         Hole *b = &h->holes.at[lo - 1];
         b->bytes += bytes;
-        haz_merge(&b->haz, haz, epoch);
         if (joins_after) {
             b->bytes += h->holes.at[lo].bytes;
-            haz_merge(&b->haz, &h->holes.at[lo].haz, epoch);
             hole_remove(h, lo);
         }
         return;
@@ -95,11 +90,9 @@ void heap_give(Heap *h, uint64_t off, uint64_t bytes, uint32_t epoch, const Haz 
         Hole *a = &h->holes.at[lo];
         a->off = off;
         a->bytes += bytes;
-        haz_merge(&a->haz, haz, epoch);
         return;
     }
     VEC_PUSH(h->arena, &h->holes, (Hole){0});
     memmove(&h->holes.at[lo + 1], &h->holes.at[lo], (h->holes.n - 1 - lo) * sizeof(Hole));
     h->holes.at[lo] = (Hole){.off = off, .bytes = bytes};
-    haz_merge(&h->holes.at[lo].haz, haz, epoch);
 }

@@ -5,11 +5,9 @@
 
 #include "tile/step.h"
 
-// Free pieces in address order. Each remembers what must be complete before it is touched again, so that
-// a new owner on another engine waits for the old one.
+// Free pieces in address order. That a new owner waits for the old one is sched.c's work, which knows memory by address.
 typedef struct Hole {
     uint64_t off, bytes;
-    Haz haz;
 } Hole;
 
 typedef struct Heap {
@@ -23,7 +21,7 @@ typedef struct Heap {
 #define HEAP_ALIGN 64
 
 void haz_merge(Haz *into, const Haz *from, uint32_t epoch);
-uint64_t heap_take(Heap *h, uint64_t bytes, uint32_t epoch, Haz *haz); // offset; *haz = what to wait for
-void heap_give(Heap *h, uint64_t off, uint64_t bytes, uint32_t epoch, const Haz *haz);
+uint64_t heap_take(Heap *h, uint64_t bytes); // offset
+void heap_give(Heap *h, uint64_t off, uint64_t bytes);
 
 #endif

@@ -308,25 +308,19 @@ Haz *rows_haz(RowOp *r, uint32_t i) {
     return n->full ? &r->slots[r->set * r->nslots + (uint32_t)n->slot] : &n->haz[r->column_set];
 }
 
-static void granules(RowOp *r, Haz *h, uint32_t at, uint32_t bytes, bool out) {
-    uint32_t first = (at - ROWS_AREA_BEGIN) / ROWS_GRANULE, last = (at - ROWS_AREA_BEGIN + bytes - 1) / ROWS_GRANULE;
-    for (uint32_t g = first; g <= last && g < ROWS_GRANULES; g++)
-        haz_merge(out ? &r->e->row_haz[g] : h, out ? h : &r->e->row_haz[g], r->e->epoch);
-}
-
 // What earlier programs still do with the area comes in, and goes out again at the end.
 static void share_area(RowOp *r, bool out) {
     for (uint32_t i = 0; i < r->nodes.n; i++) {
         Node *n = node_at(r, i);
         if (n->kind == NODE_INPUT && (n->scalar || n->resident))
-            granules(r, &n->haz[0], n->off, n->scalar ? 16 * (uint32_t)r->group : (uint32_t)(r->cols * (int64_t)dtype_bytes(n->dtype)), out);
+            emit_area(r->e, &n->haz[0], n->off, n->scalar ? 16 * (uint32_t)r->group : (uint32_t)(r->cols * (int64_t)dtype_bytes(n->dtype)), out);
         bool column = !n->full && !n->scalar && n->kind != NODE_CONST;
         for (r->column_set = 0; r->column_set < r->sets && column; r->column_set++)
-            granules(r, &n->haz[r->column_set], addr_poff(rows_place(r, i)), 16 * (uint32_t)r->group, out);
+            emit_area(r->e, &n->haz[r->column_set], addr_poff(rows_place(r, i)), 16 * (uint32_t)r->group, out);
     }
     for (uint32_t set = 0; set < r->sets; set++)
         for (uint32_t k = 0; k < r->nslots; k++)
-            granules(r, &r->slots[set * r->nslots + k],
+            emit_area(r->e, &r->slots[set * r->nslots + k],
                      r->slots_at + set * (r->column_bytes + r->nslots * r->slot_bytes) + r->column_bytes + k * r->slot_bytes,
                      r->slot_bytes, out);
     r->set = r->column_set = 0;
@@ -337,12 +331,12 @@ static void share_area(RowOp *r, bool out) {
 static void load(RowOp *r, uint32_t i, uint32_t part, int64_t from, int64_t stride, uint32_t parts, uint32_t n) {
     const Node *node = node_at(r, i);
     BufId buf = r->e->l->refs.at[r->s->ins + node->input];
-    IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_IN, .stype = node->dtype};
+    IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .queue = QUEUE_ROWS_IN, .stype = node->dtype};
     in.src = emit_addr(r->e, buf) + (uint64_t)from * dtype_bytes(node->dtype);
     in.dst = rows_place(r, i) + ((uint64_t)part << 32);
     in.n[0] = parts, in.n[1] = n;
     in.s[0] = (int32_t)stride, in.s[1] = in.d[1] = 1;
-    emit_inst(r->e, in, (Haz *[]){&r->in_haz[node->input]}, 1, (Haz *[]){rows_haz(r, i)}, 1);
+    emit_inst(r->e, in, NULL, 0, (Haz *[]){rows_haz(r, i)}, 1);
 }
 
 static void load_full(RowOp *r, uint32_t i, int64_t p0, int64_t c0) {
@@ -364,15 +358,27 @@ static void load_full(RowOp *r, uint32_t i, int64_t p0, int64_t c0) {
     }
 }
 
+// No later value of the tile takes over the node's slot, so that its store may wait.
+static bool keeps_slot(const RowOp *r, uint32_t i) {
+    bool keeps = true;
+    for (uint32_t k = i + 1; node_at(r, i)->full && k < r->nodes.n; k++)
+        keeps = keeps && node_at(r, k)->slot != node_at(r, i)->slot;
+    return keeps;
+}
+
 static void store(RowOp *r, uint32_t i, uint32_t result, int64_t to, int64_t stride, uint32_t n) {
     const Node *node = node_at(r, i);
     BufId buf = r->e->l->refs.at[r->s->outs + result];
-    IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .queue = QUEUE_OUT, .stype = node->dtype};
+    IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .queue = QUEUE_ROWS_OUT, .stype = node->dtype};
     in.dst = emit_addr(r->e, buf) + (uint64_t)to * dtype_bytes(node->dtype);
     in.src = rows_place(r, i);
     in.n[0] = r->m, in.n[1] = n;
     in.d[0] = (int32_t)stride, in.s[1] = in.d[1] = 1;
-    emit_inst(r->e, in, (Haz *[]){rows_haz(r, i)}, 1, (Haz *[]){&r->out_haz[result]}, 1);
+    Haz *from = rows_haz(r, i);
+    if (keeps_slot(r, i))
+        emit_store(r->e, in, from);
+    else
+        emit_inst(r->e, in, &from, 1, NULL, 0);
 }
 
 static void store_outputs(RowOp *r, uint32_t node, int64_t p0, int64_t c0) {
@@ -449,6 +455,7 @@ static void emit_tile(RowOp *r, int64_t p0) {
         for (int64_t c0 = 0; c0 < per; c0 += r->width) {
             r->w = (uint32_t)min64(r->width, per - c0);
             emit_chunk(r, need, (int)p, p0, c0);
+            emit_turn(r->e, r->sets == 1);
             r->set = (r->set + 1) % r->sets; // chunks have nothing in common but their columns
         }
         for (uint32_t i = 0; i < r->nodes.n; i++) // reductions are over
@@ -478,11 +485,14 @@ static void emit_part(RowOp *r, int64_t base, int64_t prow, int64_t pcols) {
     share_area(r, false);
     load_kept(r);
     for (int64_t p0 = 0; p0 < r->prow; p0 += PARTS) {
+        emit_task(r->e);
         emit_tile(r, p0);
+        emit_turn(r->e, r->sets == 1);
         r->column_set = (r->column_set + 1) % r->sets;
         if (r->width >= r->group * r->pcols)
             r->set = r->column_set;
     }
+    emit_turn(r->e, true);
     share_area(r, true);
 }
 
@@ -507,12 +517,6 @@ void emit_rows(Emit *e, const Step *s) {
     assert(ok);
     (void)ok;
     read_region(r);
-    r->in_haz = ARENA_NEWN(e->c->scratch, Haz, s->nins + 1);
-    r->out_haz = ARENA_NEWN(e->c->scratch, Haz, s->nouts + 1);
-    for (uint32_t i = 0; i < s->nins; i++)
-        r->in_haz[i] = l->bufs.at[l->refs.at[s->ins + i]].haz;
-    for (uint32_t i = 0; i < s->nouts; i++)
-        r->out_haz[i] = l->bufs.at[l->refs.at[s->outs + i]].haz;
     int64_t n = r->rows * r->cols;
     if (is_flat(r)) {
         if (n / PARTS)
@@ -522,8 +526,4 @@ void emit_rows(Emit *e, const Step *s) {
     } else {
         emit_part(r, 0, r->rows, r->cols);
     }
-    for (uint32_t i = 0; i < s->nouts; i++)
-        l->bufs.at[l->refs.at[s->outs + i]].haz = r->out_haz[i];
-    for (uint32_t i = 0; i < s->nins; i++)
-        haz_merge(&l->bufs.at[l->refs.at[s->ins + i]].haz, &r->in_haz[i], e->epoch);
 }

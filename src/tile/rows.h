@@ -47,7 +47,6 @@ typedef struct RowOp {
     uint32_t nslots, slot_bytes, sets, set, column_set, column_bytes, slots_at;
     Haz *slots;  // [set][slot]
     uint32_t m, w; // partitions and columns of the tile in work
-    Haz *in_haz, *out_haz; // of HBM operands and results
     double busy[ENG_COUNT]; // ns given to each engine so far
 } RowOp;
 

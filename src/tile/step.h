@@ -17,7 +17,7 @@ typedef uint32_t BufId; // 0 is no buffer
 typedef enum BufKind { BUF_TEMP, BUF_ARG, BUF_RESULT, BUF_CONST } BufKind;
 
 // Completion counts that must be reached before the memory may be touched: per semaphore in use.
-#define HAZ_SEMS (ENG_COUNT + 4) // five engines, three DMA queues, one of collectives
+#define HAZ_SEMS (ENG_COUNT + 6) // five engines and the queues of emit.h
 typedef struct Haz {
     uint32_t epoch;
     uint32_t w[HAZ_SEMS], r[HAZ_SEMS]; // last writes, last reads
@@ -33,7 +33,6 @@ typedef struct TBuf {
     uint32_t held_by;     // outermost loop that keeps it alive
     uint32_t uses;        // reads still to come, while lowering
     OpId op;              // who made it, for messages
-    Haz haz;
 } TBuf;
 
 typedef enum StepKind {
