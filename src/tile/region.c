@@ -121,10 +121,7 @@ static void push_copy(Region *p, uint16_t dst, uint16_t src) {
     push_step(p, (KStep){.op = HLO_CONVERT, .src = {src}, .dst = dst});
 }
 
-static uint16_t select_reg(Region *p, uint16_t test, uint16_t yes, uint16_t no) {
-    return yes == no ? no : region_step(p, HLO_SELECT, p->dtypes.at[no], test, yes, no);
-}
-
+// In the lanes that are here at all.
 static uint16_t masked(Region *p, uint16_t test) {
     return p->mask < 0 ? test : region_step(p, HLO_AND, DT_I1, test, (uint16_t)p->mask, 0);
 }
@@ -171,11 +168,12 @@ static bool has_loop(const Hlo *h, RegionId r) {
     return false;
 }
 
-static void add_branch(Region *p, RegionId r, uint16_t test, const uint16_t **outs) {
+void region_branch(Region *p, RegionId r, uint16_t test, const uint16_t *const *args,
+                   const uint16_t **outs) {
     int outer = p->mask;
     if (has_loop(p->h, r))
         p->mask = masked(p, test);
-    region_inline(p, r, NULL, outs);
+    region_inline(p, r, args, outs);
     p->mask = outer;
 }
 
@@ -198,7 +196,7 @@ static void add_case(Region *p, OpId id) {
         if (!last)
             taken = k ? region_step(p, HLO_OR, DT_I1, taken, test[k], 0) : test[k];
         all[k] = ARENA_NEWN(p->c->scratch, const uint16_t *, op.nresults + 1u);
-        add_branch(p, p->h->op_regions.at[op.regions + k], test[k], all[k]);
+        region_branch(p, p->h->op_regions.at[op.regions + k], test[k], NULL, all[k]);
     }
     for (uint32_t i = 0; i < op.nresults; i++) {
         uint32_t n = (uint32_t)hlo_value_type(p->h, op.results + i)->elems;
@@ -206,7 +204,7 @@ static void add_case(Region *p, OpId id) {
         for (uint32_t e = 0; e < n; e++) {
             regs[e] = all[op.nregions - 1][i][e];
             for (uint32_t k = op.nregions - 1; k-- > 0;)
-                regs[e] = select_reg(p, test[k], all[k][i][e], regs[e]);
+                regs[e] = region_select(p, test[k], all[k][i][e], regs[e]);
         }
         outs[i] = regs;
     }
@@ -231,7 +229,7 @@ static void write_state(Region *p, const HloOp *op, uint16_t mask, uint16_t **st
             uint16_t *chosen = (uint16_t *)next[i];
             for (uint32_t e = 0; e < n; e++)
                 if (turn == 0)
-                    chosen[e] = select_reg(p, mask, chosen[e], state[i][e]);
+                    chosen[e] = region_select(p, mask, chosen[e], state[i][e]);
                 else if (chosen[e] != state[i][e])
                     push_copy(p, state[i][e], chosen[e]);
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// region.h — inside the compiler of regions: a scalar program in the making (region.c, region_ops.c).
+// region.h — inside the compiler of regions: a scalar program in the making (region.c, region_ops.c,
+// region_win.c).
 #ifndef OTRN_TILE_REGION_H
 #define OTRN_TILE_REGION_H
 
@@ -39,7 +40,28 @@ void region_bind(Region *p, ValueId v, const uint16_t *regs);
 // The region's ops with these arguments; what it returns goes to outs.
 void region_inline(Region *p, RegionId r, const uint16_t *const *args, const uint16_t **outs);
 
-// region_ops.c: an op that moves or combines elements of small tensors; false when it is none of these.
+// The same for a branch, taken in the lanes of `test`.
+void region_branch(Region *p, RegionId r, uint16_t test, const uint16_t *const *args,
+                   const uint16_t **outs);
+
+// region_ops.c
+typedef struct RShape {
+    int rank;
+    int64_t dims[OTRN_MAX_RANK], elems;
+} RShape;
+
+RShape region_shape(const Region *p, ValueId v);
+void region_place(const RShape *s, int64_t number, int64_t *at); // coordinates of an element
+int64_t region_number(const RShape *s, const int64_t *at);
+bool region_next(const RShape *s, int64_t *at); // row-major; false after the last
+const uint16_t *region_operand(Region *p, const HloOp *op, uint32_t i);
+uint16_t region_select(Region *p, uint16_t test, uint16_t yes, uint16_t no);
+uint16_t region_as(Region *p, uint16_t reg, int dtype);
+bool region_among(const int64_t *list, uint32_t n, int64_t v, uint32_t *at);
+
+// An op that moves or combines elements of small tensors; false when it is none of these.
 bool region_tensor_op(Region *p, OpId id);
+
+bool region_window_op(Region *p, OpId id); // region_win.c: the same for windows, scatter, convolution
 
 #endif

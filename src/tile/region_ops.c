@@ -8,38 +8,33 @@
 
 #include <string.h>
 
-typedef struct Shape {
-    int rank;
-    int64_t dims[OTRN_MAX_RANK], elems;
-} Shape;
-
-static Shape shape_of(const Region *p, ValueId v) {
+RShape region_shape(const Region *p, ValueId v) {
     const HloType *t = hlo_value_type(p->h, v);
     if (t->kind != HT_TENSOR || t->dynamic || t->text)
         hlo_fail(p->h, p->op, OTRN_UNSUPPORTED, "its region works on values that are no plain tensors");
     if (t->elems > REGION_VALUES_MAX)
         hlo_fail(p->h, p->op, OTRN_CAPACITY, "its region has more than %d values", REGION_VALUES_MAX);
-    Shape s = {.rank = t->rank, .elems = t->elems};
+    RShape s = {.rank = t->rank, .elems = t->elems};
     if (t->rank)
         memcpy(s.dims, t->dims, t->rank * sizeof *s.dims);
     return s;
 }
 
-static void place_of(const Shape *s, int64_t lin, int64_t *at) {
+void region_place(const RShape *s, int64_t lin, int64_t *at) {
     for (int d = s->rank - 1; d >= 0; d--) {
         at[d] = lin % s->dims[d];
         lin /= s->dims[d];
     }
 }
 
-static int64_t number_of(const Shape *s, const int64_t *at) {
+int64_t region_number(const RShape *s, const int64_t *at) {
     int64_t lin = 0;
     for (int d = 0; d < s->rank; d++)
         lin = lin * s->dims[d] + at[d];
     return lin;
 }
 
-static bool next_place(const Shape *s, int64_t *at) { // false after the last
+bool region_next(const RShape *s, int64_t *at) {
     for (int d = s->rank - 1; d >= 0; d--) {
         if (++at[d] < s->dims[d])
             return true;
@@ -50,19 +45,32 @@ static bool next_place(const Shape *s, int64_t *at) { // false after the last
 
 static int type_of(const Region *p, ValueId v) { return hlo_value_type(p->h, v)->dtype; }
 
-static const uint16_t *operand_regs(Region *p, const HloOp *op, uint32_t i) {
+const uint16_t *region_operand(Region *p, const HloOp *op, uint32_t i) {
     return region_slots(p, hlo_operand(p->h, op, i));
 }
 
-static uint16_t select_step(Region *p, uint16_t test, uint16_t yes, uint16_t no) {
+uint16_t region_select(Region *p, uint16_t test, uint16_t yes, uint16_t no) {
     return yes == no ? no : region_step(p, HLO_SELECT, p->dtypes.at[no], test, yes, no);
+}
+
+uint16_t region_as(Region *p, uint16_t reg, int dtype) {
+    return p->dtypes.at[reg] == dtype ? reg : region_step(p, HLO_CONVERT, dtype, reg, 0, 0);
+}
+
+bool region_among(const int64_t *list, uint32_t n, int64_t v, uint32_t *at) {
+    for (uint32_t i = 0; i < n; i++)
+        if (list[i] == v) {
+            *at = i;
+            return true;
+        }
+    return false;
 }
 
 // --- values --------------------------------------------------------------------------------------
 
 static void add_constant(Region *p, const HloOp *op) {
     const HloAttr *a = hlo_attr(op, AK_VALUE);
-    Shape s = shape_of(p, op->results);
+    RShape s = region_shape(p, op->results);
     int dtype = type_of(p, op->results);
     size_t bytes = dtype_bytes(dtype);
     bool splat = a->n == bytes;
@@ -73,11 +81,11 @@ static void add_constant(Region *p, const HloOp *op) {
 }
 
 static void add_iota(Region *p, const HloOp *op) {
-    Shape s = shape_of(p, op->results);
+    RShape s = region_shape(p, op->results);
     int64_t axis = hlo_int(op, AK_IOTA_DIMENSION, 0), at[OTRN_MAX_RANK];
     uint16_t *regs = region_regs(p, (uint32_t)s.elems);
     for (int64_t i = 0; i < s.elems; i++) {
-        place_of(&s, i, at);
+        region_place(&s, i, at);
         regs[i] = region_const_int(p, type_of(p, op->results), at[axis]);
     }
     region_bind(p, op->results, regs);
@@ -86,7 +94,7 @@ static void add_iota(Region *p, const HloOp *op) {
 // --- which element goes where ----------------------------------------------------------------------
 
 // Where the result's element `to` comes from in the operand.
-static void source_place(const HloOp *op, const Shape *in, const Shape *out, const int64_t *to,
+static void source_place(const HloOp *op, const RShape *in, const RShape *out, const int64_t *to,
                          int64_t *from) {
     uint32_t n;
     const int64_t *v;
@@ -120,29 +128,29 @@ static void source_place(const HloOp *op, const Shape *in, const Shape *out, con
 }
 
 static void add_move(Region *p, const HloOp *op) {
-    Shape in = shape_of(p, hlo_operand(p->h, op, 0)), out = shape_of(p, op->results);
-    const uint16_t *src = operand_regs(p, op, 0);
+    RShape in = region_shape(p, hlo_operand(p->h, op, 0)), out = region_shape(p, op->results);
+    const uint16_t *src = region_operand(p, op, 0);
     uint16_t *regs = region_regs(p, (uint32_t)out.elems);
     int64_t to[OTRN_MAX_RANK], from[OTRN_MAX_RANK];
     for (int64_t i = 0; i < out.elems; i++) {
-        place_of(&out, i, to);
+        region_place(&out, i, to);
         source_place(op, &in, &out, to, from);
-        regs[i] = src[number_of(&in, from)];
+        regs[i] = src[region_number(&in, from)];
     }
     region_bind(p, op->results, regs);
 }
 
 static void add_concatenate(Region *p, const HloOp *op) {
-    Shape out = shape_of(p, op->results);
+    RShape out = region_shape(p, op->results);
     int64_t axis = hlo_int(op, AK_DIMENSION, 0), begin = 0, at[OTRN_MAX_RANK];
     uint16_t *regs = region_regs(p, (uint32_t)out.elems);
     for (uint32_t k = 0; k < op->noperands; k++) {
-        Shape in = shape_of(p, hlo_operand(p->h, op, k));
-        const uint16_t *src = operand_regs(p, op, k);
+        RShape in = region_shape(p, hlo_operand(p->h, op, k));
+        const uint16_t *src = region_operand(p, op, k);
         for (int64_t i = 0; i < in.elems; i++) {
-            place_of(&in, i, at);
+            region_place(&in, i, at);
             at[axis] += begin;
-            regs[number_of(&out, at)] = src[i];
+            regs[region_number(&out, at)] = src[i];
         }
         begin += in.dims[axis];
     }
@@ -150,9 +158,9 @@ static void add_concatenate(Region *p, const HloOp *op) {
 }
 
 static void add_pad(Region *p, const HloOp *op) {
-    Shape in = shape_of(p, hlo_operand(p->h, op, 0)), out = shape_of(p, op->results);
-    const uint16_t *src = operand_regs(p, op, 0);
-    uint16_t *regs = region_regs(p, (uint32_t)out.elems), fill = operand_regs(p, op, 1)[0];
+    RShape in = region_shape(p, hlo_operand(p->h, op, 0)), out = region_shape(p, op->results);
+    const uint16_t *src = region_operand(p, op, 0);
+    uint16_t *regs = region_regs(p, (uint32_t)out.elems), fill = region_operand(p, op, 1)[0];
     uint32_t n;
     const int64_t *low = hlo_ints(op, AK_EDGE_PADDING_LOW, &n);
     const int64_t *inner = hlo_ints(op, AK_INTERIOR_PADDING, &n);
@@ -161,13 +169,13 @@ static void add_pad(Region *p, const HloOp *op) {
     for (int64_t i = 0; i < in.elems; i++) {
         int64_t at[OTRN_MAX_RANK];
         bool inside = true;
-        place_of(&in, i, at);
+        region_place(&in, i, at);
         for (int d = 0; d < in.rank; d++) {
             at[d] = low[d] + at[d] * (inner[d] + 1);
             inside &= at[d] >= 0 && at[d] < out.dims[d];
         }
         if (inside)
-            regs[number_of(&out, at)] = src[i];
+            regs[region_number(&out, at)] = src[i];
     }
     region_bind(p, op->results, regs);
 }
@@ -197,76 +205,67 @@ static int starts_at(Region *p, const int *start, const int64_t *at, int rank) {
 }
 
 // The operand's element at start + offset, when start along axis d may be 0..limit[d].
-static uint16_t pick(Region *p, const uint16_t *src, const Shape *in, const int *start,
+static uint16_t pick(Region *p, const uint16_t *src, const RShape *in, const int *start,
                      const int64_t *limit, const int64_t *offset) {
-    Shape choices = {.rank = in->rank};
+    RShape choices = {.rank = in->rank};
     int64_t at[OTRN_MAX_RANK] = {0}, from[OTRN_MAX_RANK];
     for (int d = 0; d < in->rank; d++)
         choices.dims[d] = start[d] < 0 ? 1 : limit[d] + 1;
-    uint16_t value = src[number_of(in, offset)];
-    while (next_place(&choices, at)) {
+    uint16_t value = src[region_number(in, offset)];
+    while (region_next(&choices, at)) {
         for (int d = 0; d < in->rank; d++)
             from[d] = at[d] + offset[d];
         int here = starts_at(p, start, at, in->rank);
-        value = select_step(p, (uint16_t)here, src[number_of(in, from)], value);
+        value = region_select(p, (uint16_t)here, src[region_number(in, from)], value);
     }
     return value;
 }
 
 static void add_dynamic_slice(Region *p, const HloOp *op) {
-    Shape in = shape_of(p, hlo_operand(p->h, op, 0)), out = shape_of(p, op->results);
+    RShape in = region_shape(p, hlo_operand(p->h, op, 0)), out = region_shape(p, op->results);
     int start[OTRN_MAX_RANK];
     int64_t limit[OTRN_MAX_RANK], at[OTRN_MAX_RANK];
     for (int d = 0; d < in.rank; d++) {
         limit[d] = in.dims[d] - out.dims[d];
-        start[d] = limit[d] ? clamped(p, operand_regs(p, op, 1 + (uint32_t)d)[0], limit[d]) : -1;
+        start[d] = limit[d] ? clamped(p, region_operand(p, op, 1 + (uint32_t)d)[0], limit[d]) : -1;
     }
     uint16_t *regs = region_regs(p, (uint32_t)out.elems);
     for (int64_t i = 0; i < out.elems; i++) {
-        place_of(&out, i, at);
-        regs[i] = pick(p, operand_regs(p, op, 0), &in, start, limit, at);
+        region_place(&out, i, at);
+        regs[i] = pick(p, region_operand(p, op, 0), &in, start, limit, at);
     }
     region_bind(p, op->results, regs);
 }
 
 static void add_dynamic_update(Region *p, const HloOp *op) {
-    Shape in = shape_of(p, hlo_operand(p->h, op, 0)), part = shape_of(p, hlo_operand(p->h, op, 1));
-    const uint16_t *update = operand_regs(p, op, 1);
+    RShape in = region_shape(p, hlo_operand(p->h, op, 0)), part = region_shape(p, hlo_operand(p->h, op, 1));
+    const uint16_t *update = region_operand(p, op, 1);
     uint16_t *regs = region_regs(p, (uint32_t)in.elems);
-    Shape choices = {.rank = in.rank};
+    RShape choices = {.rank = in.rank};
     int start[OTRN_MAX_RANK];
     int64_t at[OTRN_MAX_RANK] = {0}, offset[OTRN_MAX_RANK], to[OTRN_MAX_RANK];
-    memcpy(regs, operand_regs(p, op, 0), (size_t)in.elems * sizeof *regs);
+    memcpy(regs, region_operand(p, op, 0), (size_t)in.elems * sizeof *regs);
     for (int d = 0; d < in.rank; d++) {
         choices.dims[d] = in.dims[d] - part.dims[d] + 1;
         start[d] = choices.dims[d] > 1
-                       ? clamped(p, operand_regs(p, op, 2 + (uint32_t)d)[0], choices.dims[d] - 1)
+                       ? clamped(p, region_operand(p, op, 2 + (uint32_t)d)[0], choices.dims[d] - 1)
                        : -1;
     }
     do {
         int here = starts_at(p, start, at, in.rank);
         for (int64_t i = 0; i < part.elems; i++) {
-            place_of(&part, i, offset);
+            region_place(&part, i, offset);
             for (int d = 0; d < in.rank; d++)
                 to[d] = at[d] + offset[d];
-            int64_t k = number_of(&in, to);
-            regs[k] = here < 0 ? update[i] : select_step(p, (uint16_t)here, update[i], regs[k]);
+            int64_t k = region_number(&in, to);
+            regs[k] = here < 0 ? update[i] : region_select(p, (uint16_t)here, update[i], regs[k]);
         }
-    } while (next_place(&choices, at));
+    } while (region_next(&choices, at));
     region_bind(p, op->results, regs);
 }
 
-static bool among(const int64_t *list, uint32_t n, int64_t v, uint32_t *at) {
-    for (uint32_t i = 0; i < n; i++)
-        if (list[i] == v) {
-            *at = i;
-            return true;
-        }
-    return false;
-}
-
 typedef struct Gather {
-    Shape in, index, out;
+    RShape in, index, out;
     const int64_t *offset_dims, *collapsed, *map, *batching, *index_batching, *sizes;
     uint32_t noffset, ncollapsed, nmap, nbatching, nindex_batching, nsizes;
     int64_t vector_dim;
@@ -278,16 +277,16 @@ static uint16_t gather_one(Region *p, const HloOp *op, const Gather *g, const in
     int start[OTRN_MAX_RANK], nbatch = 0, from = 0;
     uint32_t k, axis = 0;
     for (int d = 0; d < g->out.rank; d++)
-        if (!among(g->offset_dims, g->noffset, d, &k))
+        if (!region_among(g->offset_dims, g->noffset, d, &k))
             batch[nbatch++] = to[d];
     for (int d = 0; d < g->index.rank; d++)
         at[d] = d == g->vector_dim ? 0 : batch[from++];
     for (int d = 0; d < g->in.rank; d++) {
-        bool whole = !among(g->collapsed, g->ncollapsed, d, &k) && !among(g->batching, g->nbatching, d, &k);
+        bool whole = !region_among(g->collapsed, g->ncollapsed, d, &k) && !region_among(g->batching, g->nbatching, d, &k);
         offset[d] = whole ? to[g->offset_dims[axis++]] : 0;
         limit[d] = g->in.dims[d] - g->sizes[d];
         start[d] = -1;
-        if (among(g->batching, g->nbatching, d, &k))
+        if (region_among(g->batching, g->nbatching, d, &k))
             offset[d] = at[g->index_batching[k]];
     }
     for (uint32_t i = 0; i < g->nmap; i++) {
@@ -295,15 +294,15 @@ static uint16_t gather_one(Region *p, const HloOp *op, const Gather *g, const in
         if (g->vector_dim < g->index.rank)
             at[g->vector_dim] = i;
         if (limit[d])
-            start[d] = clamped(p, operand_regs(p, op, 1)[number_of(&g->index, at)], limit[d]);
+            start[d] = clamped(p, region_operand(p, op, 1)[region_number(&g->index, at)], limit[d]);
     }
-    return pick(p, operand_regs(p, op, 0), &g->in, start, limit, offset);
+    return pick(p, region_operand(p, op, 0), &g->in, start, limit, offset);
 }
 
 static void add_gather(Region *p, const HloOp *op) {
-    Gather g = {.in = shape_of(p, hlo_operand(p->h, op, 0)),
-                .index = shape_of(p, hlo_operand(p->h, op, 1)),
-                .out = shape_of(p, op->results),
+    Gather g = {.in = region_shape(p, hlo_operand(p->h, op, 0)),
+                .index = region_shape(p, hlo_operand(p->h, op, 1)),
+                .out = region_shape(p, op->results),
                 .vector_dim = hlo_int(op, AK_INDEX_VECTOR_DIM, 0)};
     g.offset_dims = hlo_ints(op, AK_OFFSET_DIMS, &g.noffset);
     g.collapsed = hlo_ints(op, AK_COLLAPSED_SLICE_DIMS, &g.ncollapsed);
@@ -314,7 +313,7 @@ static void add_gather(Region *p, const HloOp *op) {
     uint16_t *regs = region_regs(p, (uint32_t)g.out.elems);
     int64_t to[OTRN_MAX_RANK];
     for (int64_t i = 0; i < g.out.elems; i++) {
-        place_of(&g.out, i, to);
+        region_place(&g.out, i, to);
         regs[i] = gather_one(p, op, &g, to);
     }
     region_bind(p, op->results, regs);
@@ -327,26 +326,26 @@ static void add_reduce(Region *p, const HloOp *given) {
     HloOp op = *given;
     uint32_t n = op.noperands / 2, ndims, unused;
     const int64_t *dims = hlo_ints(&op, AK_DIMENSIONS, &ndims);
-    Shape in = shape_of(p, hlo_operand(p->h, &op, 0)), out = shape_of(p, op.results);
+    RShape in = region_shape(p, hlo_operand(p->h, &op, 0)), out = region_shape(p, op.results);
     const uint16_t **args = ARENA_NEWN(p->c->scratch, const uint16_t *, 2 * n + 1);
     const uint16_t **next = ARENA_NEWN(p->c->scratch, const uint16_t *, n + 1);
     uint16_t **regs = ARENA_NEWN(p->c->scratch, uint16_t *, n + 1);
     for (uint32_t k = 0; k < n; k++) {
         regs[k] = region_regs(p, (uint32_t)out.elems);
         for (int64_t i = 0; i < out.elems; i++)
-            regs[k][i] = operand_regs(p, &op, n + k)[0];
+            regs[k][i] = region_operand(p, &op, n + k)[0];
     }
     for (int64_t i = 0; i < in.elems; i++) {
         int64_t at[OTRN_MAX_RANK], to[OTRN_MAX_RANK];
         int rank = 0;
-        place_of(&in, i, at);
+        region_place(&in, i, at);
         for (int d = 0; d < in.rank; d++)
-            if (!among(dims, ndims, d, &unused))
+            if (!region_among(dims, ndims, d, &unused))
                 to[rank++] = at[d];
-        int64_t j = number_of(&out, to);
+        int64_t j = region_number(&out, to);
         for (uint32_t k = 0; k < n; k++) {
             args[k] = &regs[k][j];
-            args[n + k] = operand_regs(p, &op, k) + i;
+            args[n + k] = region_operand(p, &op, k) + i;
         }
         region_inline(p, p->h->op_regions.at[op.regions], args, next);
         for (uint32_t k = 0; k < n; k++)
@@ -358,12 +357,12 @@ static void add_reduce(Region *p, const HloOp *given) {
 
 static void add_map(Region *p, const HloOp *given) {
     HloOp op = *given;
-    Shape out = shape_of(p, op.results);
+    RShape out = region_shape(p, op.results);
     const uint16_t **args = ARENA_NEWN(p->c->scratch, const uint16_t *, op.noperands + 1), *result;
     uint16_t *regs = region_regs(p, (uint32_t)out.elems);
     for (int64_t i = 0; i < out.elems; i++) {
         for (uint32_t k = 0; k < op.noperands; k++)
-            args[k] = operand_regs(p, &op, k) + i;
+            args[k] = region_operand(p, &op, k) + i;
         region_inline(p, p->h->op_regions.at[op.regions], args, &result);
         regs[i] = result[0];
     }
@@ -380,14 +379,14 @@ static void sort_pair(Region *p, const HloOp *op, uint16_t **regs, int64_t a, in
     region_inline(p, p->h->op_regions.at[op->regions], args, &less);
     for (uint32_t k = 0; k < op->noperands; k++) {
         uint16_t first = regs[k][a], second = regs[k][b];
-        regs[k][a] = select_step(p, less[0], second, first);
-        regs[k][b] = select_step(p, less[0], first, second);
+        regs[k][a] = region_select(p, less[0], second, first);
+        regs[k][b] = region_select(p, less[0], first, second);
     }
 }
 
 static void add_sort(Region *p, const HloOp *given) {
     HloOp op = *given;
-    Shape s = shape_of(p, op.results);
+    RShape s = region_shape(p, op.results);
     int64_t axis = hlo_int(&op, AK_DIMENSION, -1), stride = 1, at[OTRN_MAX_RANK];
     axis += axis < 0 ? s.rank : 0;
     for (int d = s.rank - 1; d > axis; d--)
@@ -395,10 +394,10 @@ static void add_sort(Region *p, const HloOp *given) {
     uint16_t **regs = ARENA_NEWN(p->c->scratch, uint16_t *, op.noperands + 1);
     for (uint32_t k = 0; k < op.noperands; k++) {
         regs[k] = region_regs(p, (uint32_t)s.elems);
-        memcpy(regs[k], operand_regs(p, &op, k), (size_t)s.elems * sizeof **regs);
+        memcpy(regs[k], region_operand(p, &op, k), (size_t)s.elems * sizeof **regs);
     }
     for (int64_t i = 0; i < s.elems; i++) {
-        place_of(&s, i, at);
+        region_place(&s, i, at);
         if (at[axis])
             continue;
         for (int64_t end = s.dims[axis] - 1; end > 0; end--)
@@ -409,10 +408,6 @@ static void add_sort(Region *p, const HloOp *given) {
         region_bind(p, op.results + k, regs[k]);
 }
 
-static uint16_t as_type(Region *p, uint16_t reg, int dtype) {
-    return p->dtypes.at[reg] == dtype ? reg : region_step(p, HLO_CONVERT, dtype, reg, 0, 0);
-}
-
 // dot_general: products and sums in the result's type, at least f32, k ascending.
 static void add_dot(Region *p, const HloOp *op) {
     uint32_t nb, nc;
@@ -420,8 +415,8 @@ static void add_dot(Region *p, const HloOp *op) {
     const int64_t *rb = hlo_ints(op, AK_RHS_BATCHING_DIMENSIONS, &nb);
     const int64_t *lc = hlo_ints(op, AK_LHS_CONTRACTING_DIMENSIONS, &nc);
     const int64_t *rc = hlo_ints(op, AK_RHS_CONTRACTING_DIMENSIONS, &nc);
-    Shape l = shape_of(p, hlo_operand(p->h, op, 0)), r = shape_of(p, hlo_operand(p->h, op, 1));
-    Shape out = shape_of(p, op->results), inner = {.rank = (int)nc};
+    RShape l = region_shape(p, hlo_operand(p->h, op, 0)), r = region_shape(p, hlo_operand(p->h, op, 1));
+    RShape out = region_shape(p, op->results), inner = {.rank = (int)nc};
     int dtype = type_of(p, op->results), wide = dtype;
     uint32_t unused;
     if (dtype_is_float(dtype) && dtype_row(dtype)->bits < 32)
@@ -432,26 +427,26 @@ static void add_dot(Region *p, const HloOp *op) {
     for (int64_t e = 0; e < out.elems; e++) {
         int64_t to[OTRN_MAX_RANK], a[OTRN_MAX_RANK], b[OTRN_MAX_RANK], k[OTRN_MAX_RANK] = {0};
         uint32_t next = nb;
-        place_of(&out, e, to);
+        region_place(&out, e, to);
         for (uint32_t i = 0; i < nb; i++)
             a[lb[i]] = b[rb[i]] = to[i];
         for (int d = 0; d < l.rank; d++)
-            if (!among(lb, nb, d, &unused) && !among(lc, nc, d, &unused))
+            if (!region_among(lb, nb, d, &unused) && !region_among(lc, nc, d, &unused))
                 a[d] = to[next++];
         for (int d = 0; d < r.rank; d++)
-            if (!among(rb, nb, d, &unused) && !among(rc, nc, d, &unused))
+            if (!region_among(rb, nb, d, &unused) && !region_among(rc, nc, d, &unused))
                 b[d] = to[next++];
         bool more = l.elems > 0;
         uint16_t sum = region_const_int(p, wide, 0);
-        for (bool first = true; more; more = next_place(&inner, k), first = false) {
+        for (bool first = true; more; more = region_next(&inner, k), first = false) {
             for (uint32_t i = 0; i < nc; i++)
                 a[lc[i]] = b[rc[i]] = k[i];
-            uint16_t x = as_type(p, operand_regs(p, op, 0)[number_of(&l, a)], wide);
-            uint16_t y = as_type(p, operand_regs(p, op, 1)[number_of(&r, b)], wide);
+            uint16_t x = region_as(p, region_operand(p, op, 0)[region_number(&l, a)], wide);
+            uint16_t y = region_as(p, region_operand(p, op, 1)[region_number(&r, b)], wide);
             uint16_t product = region_step(p, HLO_MULTIPLY, wide, x, y, 0);
             sum = first ? product : region_step(p, HLO_ADD, wide, sum, product, 0);
         }
-        regs[e] = as_type(p, sum, dtype);
+        regs[e] = region_as(p, sum, dtype);
     }
     region_bind(p, op->results, regs);
 }
@@ -464,7 +459,7 @@ bool region_tensor_op(Region *p, OpId id) {
     case HLO_OPTIMIZATION_BARRIER:
     case HLO_RESHAPE: // the same elements under another name
         for (uint32_t i = 0; i < op.nresults; i++)
-            region_bind(p, op.results + i, operand_regs(p, &op, i));
+            region_bind(p, op.results + i, region_operand(p, &op, i));
         return true;
     case HLO_BROADCAST_IN_DIM:
     case HLO_BROADCAST:
@@ -480,6 +475,6 @@ bool region_tensor_op(Region *p, OpId id) {
     case HLO_MAP: add_map(p, &op); return true;
     case HLO_SORT: add_sort(p, &op); return true;
     case HLO_DOT_GENERAL: add_dot(p, &op); return true;
-    default: return false;
+    default: return region_window_op(p, id);
     }
 }

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+// region_win.c — windows over small tensors inside a region: reduce_window, select_and_scatter, convolution;
+// and scatter, whose window is placed by indices of run time.
+//
+// What a window covers is known when the region is compiled, so each element of the result is a chain of steps over
+// the elements below it, in the order of the evaluator. Choices made at run time (which element a window selects, which
+// element an index names) become selections over all it could be.
+#include "tile/region.h"
+
+#include <string.h>
+
+typedef struct Win { // per axis
+    const int64_t *size, *stride, *base, *dilation, *pad; // pad: pairs; NULL: all 1, padding all 0
+} Win;
+
+static int64_t at_or(const int64_t *v, int i, int64_t none) { return v ? v[i] : none; }
+
+static Win win_of(const HloOp *op) {
+    uint32_t n;
+    return (Win){.size = hlo_ints(op, AK_WINDOW_DIMENSIONS, &n),
+                 .stride = hlo_ints(op, AK_WINDOW_STRIDES, &n),
+                 .base = hlo_ints(op, AK_BASE_DILATIONS, &n),
+                 .dilation = hlo_ints(op, AK_WINDOW_DILATIONS, &n),
+                 .pad = hlo_ints(op, AK_PADDING, &n)};
+}
+
+// Coordinate along axis i below window position `at` at `offset` inside the window, or -1 on padding and in holes.
+static int64_t win_axis(const Win *w, int i, int64_t at, int64_t offset, int64_t size) {
+    int64_t base = at_or(w->base, i, 1);
+    int64_t p = at * at_or(w->stride, i, 1) + offset * at_or(w->dilation, i, 1) - at_or(w->pad, 2 * i, 0);
+    return p < 0 || p % base || p / base >= size ? -1 : p / base;
+}
+
+static int64_t win_elem(const Win *w, const RShape *in, const int64_t *at, const int64_t *offset) {
+    int64_t from[OTRN_MAX_RANK];
+    for (int i = 0; i < in->rank; i++)
+        if ((from[i] = win_axis(w, i, at[i], offset[i], in->dims[i])) < 0)
+            return -1;
+    return region_number(in, from);
+}
+
+static RShape win_box(const Win *w, int rank) {
+    RShape box = {.rank = rank};
+    for (int i = 0; i < rank; i++)
+        box.dims[i] = w->size[i];
+    return box;
+}
+
+// Padding and holes hold the init value and take part like any element.
+static void add_reduce_window(Region *p, const HloOp *op) {
+    uint32_t n = op->noperands / 2;
+    RShape in = region_shape(p, hlo_operand(p->h, op, 0)), out = region_shape(p, op->results);
+    Win w = win_of(op);
+    RShape box = win_box(&w, in.rank);
+    const uint16_t **args = ARENA_NEWN(p->c->scratch, const uint16_t *, 2 * n + 1);
+    const uint16_t **next = ARENA_NEWN(p->c->scratch, const uint16_t *, n + 1);
+    uint16_t **regs = ARENA_NEWN(p->c->scratch, uint16_t *, n + 1);
+    for (uint32_t k = 0; k < n; k++)
+        regs[k] = region_regs(p, (uint32_t)out.elems);
+    for (int64_t e = 0; e < out.elems; e++) {
+        int64_t at[OTRN_MAX_RANK], offset[OTRN_MAX_RANK] = {0};
+        region_place(&out, e, at);
+        for (uint32_t k = 0; k < n; k++)
+            regs[k][e] = region_operand(p, op, n + k)[0];
+        do {
+            int64_t from = win_elem(&w, &in, at, offset);
+            for (uint32_t k = 0; k < n; k++) {
+                args[k] = &regs[k][e];
+                args[n + k] = from < 0 ? region_operand(p, op, n + k) : region_operand(p, op, k) + from;
+            }
+            region_inline(p, p->h->op_regions.at[op->regions], args, next);
+            for (uint32_t k = 0; k < n; k++)
+                regs[k][e] = next[k][0];
+        } while (region_next(&box, offset));
+    }
+    for (uint32_t k = 0; k < n; k++)
+        region_bind(p, op->results + k, regs[k]);
+}
+
+// For each window the flags of the elements it chose, then the source goes to where the flag is set.
+static void add_select_and_scatter(Region *p, const HloOp *op) {
+    RShape in = region_shape(p, hlo_operand(p->h, op, 0));
+    RShape source = region_shape(p, hlo_operand(p->h, op, 1));
+    RegionId select = p->h->op_regions.at[op->regions], combine = p->h->op_regions.at[op->regions + 1];
+    Win w = win_of(op);
+    RShape box = win_box(&w, in.rank);
+    uint16_t *regs = region_regs(p, (uint32_t)in.elems);
+    uint16_t *chosen = region_regs(p, (uint32_t)in.elems), no = region_const_int(p, DT_I1, 0);
+    for (int64_t i = 0; i < in.elems; i++)
+        regs[i] = region_operand(p, op, 2)[0];
+    for (int64_t e = 0; e < source.elems; e++) {
+        int64_t at[OTRN_MAX_RANK], offset[OTRN_MAX_RANK] = {0};
+        uint16_t value = 0;
+        bool any = false;
+        const uint16_t *out;
+        region_place(&source, e, at);
+        for (int64_t i = 0; i < in.elems; i++)
+            chosen[i] = no;
+        do {
+            int64_t from = win_elem(&w, &in, at, offset);
+            if (from < 0)
+                continue;
+            uint16_t here = region_operand(p, op, 0)[from], keep = no;
+            if (any) {
+                const uint16_t *pair[2] = {&value, &here};
+                region_inline(p, select, pair, &out);
+                keep = out[0];
+                for (int64_t i = 0; i < in.elems; i++)
+                    chosen[i] = region_select(p, keep, chosen[i], no);
+            }
+            value = any ? region_select(p, keep, value, here) : here;
+            chosen[from] = region_step(p, HLO_NOT, DT_I1, keep, 0, 0);
+            any = true;
+        } while (region_next(&box, offset));
+        for (int64_t i = 0; i < in.elems; i++) {
+            if (chosen[i] == no)
+                continue;
+            const uint16_t *pair[2] = {region_operand(p, op, 1) + e, &regs[i]};
+            region_branch(p, combine, chosen[i], pair, &out);
+            regs[i] = region_select(p, chosen[i], out[0], regs[i]);
+        }
+    }
+    region_bind(p, op->results, regs);
+}
+
+// --- scatter -----------------------------------------------------------------------------------------
+
+typedef struct Scatter {
+    RShape in, index, updates;
+    const int64_t *window, *inserted, *batching, *index_batching, *map;
+    uint32_t nwindow, ninserted, nbatching, nindex_batching, nmap;
+    int64_t vector_dim;
+} Scatter;
+
+static Scatter scatter_of(Region *p, const HloOp *op) {
+    Scatter s = {.in = region_shape(p, hlo_operand(p->h, op, 0)),
+                 .index = region_shape(p, hlo_operand(p->h, op, op->nresults)),
+                 .updates = region_shape(p, hlo_operand(p->h, op, op->nresults + 1)),
+                 .vector_dim = hlo_int(op, AK_INDEX_VECTOR_DIM, 0)};
+    s.window = hlo_ints(op, AK_UPDATE_WINDOW_DIMS, &s.nwindow);
+    s.inserted = hlo_ints(op, AK_INSERTED_WINDOW_DIMS, &s.ninserted);
+    s.batching = hlo_ints(op, AK_INPUT_BATCHING_DIMS, &s.nbatching);
+    s.index_batching = hlo_ints(op, AK_SCATTER_INDICES_BATCHING_DIMS, &s.nindex_batching);
+    s.map = hlo_ints(op, AK_SCATTER_DIMS_TO_OPERAND_DIMS, &s.nmap);
+    return s;
+}
+
+// Where update `to` goes: along axis d of the input to start[d] + more[d], without a start (-1) to more[d].
+static void scatter_target(Region *p, const HloOp *op, const Scatter *s, const int64_t *to, int *start,
+                           int64_t *more) {
+    int64_t at[OTRN_MAX_RANK];
+    int from = 0;
+    uint32_t k, axis = 0;
+    for (int d = 0; d < s->updates.rank; d++) {
+        if (region_among(s->window, s->nwindow, d, &k))
+            continue;
+        from += from == s->vector_dim;
+        at[from++] = to[d];
+    }
+    for (int d = 0; d < s->in.rank; d++) {
+        bool batch = region_among(s->batching, s->nbatching, d, &k);
+        start[d] = -1;
+        more[d] = batch ? at[s->index_batching[k]]
+                  : region_among(s->inserted, s->ninserted, d, &k) ? 0 : to[s->window[axis++]];
+    }
+    for (uint32_t i = 0; i < s->nmap; i++) {
+        if (s->vector_dim < s->index.rank)
+            at[s->vector_dim] = i;
+        uint16_t reg = region_operand(p, op, op->nresults)[region_number(&s->index, at)];
+        start[s->map[i]] = dtype_row(p->dtypes.at[reg])->bits < 32 ? region_as(p, reg, DT_I32) : reg;
+    }
+}
+
+// The update falls on the element `at` of the input: a register, -1 always, -2 never.
+static int scatter_here(Region *p, const Scatter *s, const int *start, const int64_t *more, const int64_t *at) {
+    int all = -1;
+    for (int d = 0; d < s->in.rank; d++) {
+        if (start[d] < 0 && at[d] != more[d])
+            return -2;
+        if (start[d] < 0)
+            continue;
+        uint16_t reg = (uint16_t)start[d];
+        int dtype = p->dtypes.at[reg];
+        if (at[d] < more[d] && dtype_row(dtype)->cls != DC_SINT)
+            return -2;
+        uint16_t here = region_compare(p, CMP_EQ, reg, region_const_int(p, dtype, at[d] - more[d]));
+        all = all < 0 ? here : region_step(p, HLO_AND, DT_I1, (uint16_t)all, here, 0);
+    }
+    return all;
+}
+
+// Updates in row-major order; one that falls outside is nowhere.
+static void add_scatter(Region *p, const HloOp *op) {
+    uint32_t n = op->nresults;
+    Scatter s = scatter_of(p, op);
+    const uint16_t **args = ARENA_NEWN(p->c->scratch, const uint16_t *, 2 * n + 1);
+    const uint16_t **next = ARENA_NEWN(p->c->scratch, const uint16_t *, n + 1);
+    uint16_t **regs = ARENA_NEWN(p->c->scratch, uint16_t *, n + 1);
+    for (uint32_t k = 0; k < n; k++) {
+        regs[k] = region_regs(p, (uint32_t)s.in.elems);
+        memcpy(regs[k], region_operand(p, op, k), (size_t)s.in.elems * sizeof **regs);
+    }
+    for (int64_t u = 0; u < s.updates.elems; u++) {
+        int64_t to[OTRN_MAX_RANK], more[OTRN_MAX_RANK], at[OTRN_MAX_RANK];
+        int start[OTRN_MAX_RANK];
+        region_place(&s.updates, u, to);
+        scatter_target(p, op, &s, to, start, more);
+        for (int64_t e = 0; e < s.in.elems; e++) {
+            region_place(&s.in, e, at);
+            int here = scatter_here(p, &s, start, more, at);
+            if (here == -2)
+                continue;
+            uint16_t test = here < 0 ? region_const_int(p, DT_I1, 1) : (uint16_t)here;
+            for (uint32_t k = 0; k < n; k++) {
+                args[k] = &regs[k][e];
+                args[n + k] = region_operand(p, op, n + 1 + k) + u;
+            }
+            region_branch(p, p->h->op_regions.at[op->regions], test, args, next);
+            for (uint32_t k = 0; k < n; k++)
+                regs[k][e] = here < 0 ? next[k][0] : region_select(p, test, next[k][0], regs[k][e]);
+        }
+    }
+    for (uint32_t k = 0; k < n; k++)
+        region_bind(p, op->results + k, regs[k]);
+}
+
+// --- convolution -------------------------------------------------------------------------------------
+
+typedef struct Conv {
+    RShape in, kernel, out, taps; // taps: kernel positions, then input features of a group
+    Win w;
+    const int64_t *in_axes, *kernel_axes, *out_axes, *reverse; // spatial
+    int64_t in_batch, in_feature, kernel_in, kernel_out, out_batch, out_feature;
+    int64_t feature_groups, batch_groups;
+} Conv;
+
+static Conv conv_of(Region *p, const HloOp *op) {
+    uint32_t n;
+    Conv c = {.in = region_shape(p, hlo_operand(p->h, op, 0)),
+              .kernel = region_shape(p, hlo_operand(p->h, op, 1)),
+              .out = region_shape(p, op->results),
+              .w = {.stride = hlo_ints(op, AK_WINDOW_STRIDES, &n),
+                    .base = hlo_ints(op, AK_LHS_DILATION, &n),
+                    .dilation = hlo_ints(op, AK_RHS_DILATION, &n),
+                    .pad = hlo_ints(op, AK_PADDING, &n)},
+              .in_axes = hlo_ints(op, AK_INPUT_SPATIAL_DIMENSIONS, &n),
+              .kernel_axes = hlo_ints(op, AK_KERNEL_SPATIAL_DIMENSIONS, &n),
+              .out_axes = hlo_ints(op, AK_OUTPUT_SPATIAL_DIMENSIONS, &n),
+              .reverse = hlo_ints(op, AK_WINDOW_REVERSAL, &n),
+              .in_batch = hlo_int(op, AK_INPUT_BATCH_DIMENSION, 0),
+              .in_feature = hlo_int(op, AK_INPUT_FEATURE_DIMENSION, 0),
+              .kernel_in = hlo_int(op, AK_KERNEL_INPUT_FEATURE_DIMENSION, 0),
+              .kernel_out = hlo_int(op, AK_KERNEL_OUTPUT_FEATURE_DIMENSION, 0),
+              .out_batch = hlo_int(op, AK_OUTPUT_BATCH_DIMENSION, 0),
+              .out_feature = hlo_int(op, AK_OUTPUT_FEATURE_DIMENSION, 0),
+              .feature_groups = hlo_int(op, AK_FEATURE_GROUP_COUNT, 1),
+              .batch_groups = hlo_int(op, AK_BATCH_GROUP_COUNT, 1)};
+    c.taps = (RShape){.rank = c.in.rank - 1, .elems = 1};
+    for (int i = 0; i + 1 < c.taps.rank; i++)
+        c.taps.dims[i] = c.kernel.dims[c.kernel_axes[i]];
+    c.taps.dims[c.taps.rank - 1] = c.kernel.dims[c.kernel_in];
+    for (int i = 0; i < c.taps.rank; i++)
+        c.taps.elems *= c.taps.dims[i];
+    return c;
+}
+
+// The elements that meet at output place `to` under `tap`; false on padding.
+static bool conv_pair(const Conv *c, const int64_t *to, const int64_t *tap, int64_t *x, int64_t *k) {
+    int64_t from[OTRN_MAX_RANK], with[OTRN_MAX_RANK], feature = to[c->out_feature], ins = c->kernel.dims[c->kernel_in];
+    int spatial = c->in.rank - 2;
+    for (int i = 0; i < spatial; i++) {
+        int64_t size = c->taps.dims[i];
+        int64_t p = win_axis(&c->w, i, to[c->out_axes[i]], tap[i], c->in.dims[c->in_axes[i]]);
+        if (p < 0)
+            return false;
+        from[c->in_axes[i]] = p;
+        with[c->kernel_axes[i]] = at_or(c->reverse, i, 0) ? size - 1 - tap[i] : tap[i];
+    }
+    int64_t group = feature / (c->kernel.dims[c->kernel_out] / (c->feature_groups * c->batch_groups));
+    from[c->in_batch] = to[c->out_batch] + (c->batch_groups > 1 ? group * c->out.dims[c->out_batch] : 0);
+    from[c->in_feature] = tap[spatial] + (c->feature_groups > 1 ? group * ins : 0);
+    with[c->kernel_in] = tap[spatial];
+    with[c->kernel_out] = feature;
+    *x = region_number(&c->in, from);
+    *k = region_number(&c->kernel, with);
+    return true;
+}
+
+// Products and sums in the result's type, at least f32; kernel positions in order, features innermost.
+static void add_convolution(Region *p, const HloOp *op) {
+    Conv c = conv_of(p, op);
+    int dtype = hlo_value_type(p->h, op->results)->dtype, wide = dtype;
+    if (dtype_is_float(dtype) && dtype_row(dtype)->bits < 32)
+        wide = DT_F32;
+    uint16_t *regs = region_regs(p, (uint32_t)c.out.elems);
+    for (int64_t e = 0; e < c.out.elems; e++) {
+        int64_t to[OTRN_MAX_RANK], tap[OTRN_MAX_RANK] = {0}, x, k;
+        uint16_t sum = region_const_int(p, wide, 0);
+        region_place(&c.out, e, to);
+        for (bool more = c.taps.elems > 0; more; more = region_next(&c.taps, tap)) {
+            if (!conv_pair(&c, to, tap, &x, &k))
+                continue;
+            uint16_t a = region_as(p, region_operand(p, op, 0)[x], wide);
+            uint16_t b = region_as(p, region_operand(p, op, 1)[k], wide);
+            sum = region_step(p, HLO_ADD, wide, sum, region_step(p, HLO_MULTIPLY, wide, a, b, 0), 0);
+        }
+        regs[e] = region_as(p, sum, dtype);
+    }
+    region_bind(p, op->results, regs);
+}
+
+bool region_window_op(Region *p, OpId id) {
+    HloOp op = *hlo_at(p->h, id);
+    switch (op.code) {
+    case HLO_REDUCE_WINDOW: add_reduce_window(p, &op); return true;
+    case HLO_SELECT_AND_SCATTER: add_select_and_scatter(p, &op); return true;
+    case HLO_SCATTER: add_scatter(p, &op); return true;
+    case HLO_CONVOLUTION: add_convolution(p, &op); return true;
+    default: return false;
+    }
+}
