@@ -372,6 +372,48 @@ static void make_region(Build *b, OpId made) {
         copy_member(b, b->g->ops.at[i]);
 }
 
+static bool is_movement(const Build *b, ValueId v) { // of another member
+    OpId def = b->r->h->values.at[v].def;
+    const HloOp *op = hlo_at(b->r->h, def);
+    return (op->code == HLO_RESHAPE || op->code == HLO_BROADCAST_IN_DIM) && is_member(b, hlo_operand(b->r->h, op, 0));
+}
+
+static void add_once(Build *b, Values *list, ValueId v) {
+    for (uint32_t i = 0; i < list->n; i++)
+        if (list->at[i] == v)
+            return;
+    VEC_PUSH(b->r->c->scratch, list, v);
+}
+
+// Outputs that only move another member's elements are made outside, from that member: numbers per row reach HBM once a
+// row, and readers take them from there.
+static void bring_work(Build *b, Values *outputs, Values *moved) {
+    Values work = {0};
+    for (uint32_t i = 0; i < outputs->n; i++) {
+        ValueId v = outputs->at[i];
+        if (is_movement(b, v))
+            add_once(b, moved, v);
+        while (is_movement(b, v))
+            v = hlo_operand(b->r->h, hlo_at(b->r->h, b->r->h->values.at[v].def), 0);
+        add_once(b, &work, v);
+    }
+    *outputs = work;
+}
+
+static ValueId move_outside(Rows *r, ValueId v, OpList *out) {
+    Hlo *h = r->h;
+    if (r->w.repl.at[v] != v)
+        return r->w.repl.at[v];
+    HloOp op = *hlo_at(h, h->values.at[v].def);
+    ValueId from = move_outside(r, hlo_operand(h, &op, 0), out);
+    OpId made = hlo_op(h, op.code, op.loc, 1, &from, 1, &h->values.at[v].type);
+    hlo_at(h, made)->attrs = op.attrs;
+    walk_grow(&r->w);
+    walk_replace(&r->w, v, hlo_at(h, made)->results);
+    VEC_PUSH(r->c->scratch, out, made);
+    return hlo_at(h, made)->results;
+}
+
 static void close_group(Rows *r, uint32_t group, OpList *out) {
     Hlo *h = r->h;
     r->groups.at[group].open = false;
@@ -386,6 +428,8 @@ static void close_group(Rows *r, uint32_t group, OpList *out) {
     if (!g->c)
         g->c = g->period ? g->period : g->n;
     Build b = {.r = r, .g = g, .group = group};
+    Values moved = {0};
+    bring_work(&b, &outputs, &moved);
     for (uint32_t i = 0; i < g->ops.n; i++) {
         const HloOp *op = hlo_at(h, g->ops.at[i]);
         for (uint32_t k = 0; k < op->noperands; k++)
@@ -414,6 +458,8 @@ static void close_group(Rows *r, uint32_t group, OpList *out) {
     for (uint32_t i = 0; i < outputs.n; i++)
         walk_replace(&r->w, outputs.at[i], hlo_at(h, made)->results + i);
     VEC_PUSH(r->c->scratch, out, made);
+    for (uint32_t i = 0; i < moved.n; i++)
+        move_outside(r, moved.at[i], out);
 }
 
 // --- grouping ------------------------------------------------------------------------------------------

@@ -376,13 +376,20 @@ static bool is_commutative(uint16_t code) {
            code == HLO_AND || code == HLO_OR || code == HLO_XOR;
 }
 
+// Adding it changes nothing but the sign of a zero, which we give up as XLA does: gradients begin as such sums.
+static bool is_float_zero(const Hlo *h, ValueId v) {
+    const HloAttr *a = splat_value(h, v);
+    int dtype = a ? hlo_type(h, a->type)->dtype : DT_INVALID;
+    return a && dtype_is_float(dtype) && dtype_to_f64(dtype, a->data) == 0;
+}
+
 static ValueId binary(Simplify *s, const HloOp *op) {
     ValueId a = hlo_operand(s->h, op, 0), b = hlo_operand(s->h, op, 1);
     if (!is_static(hlo_value_type(s->h, op->results)))
         return 0;
-    if (is_neutral(s->h, op->code, b))
+    if (is_neutral(s->h, op->code, b) || (op->code == HLO_ADD && is_float_zero(s->h, b)))
         return a;
-    if (is_commutative(op->code) && is_neutral(s->h, op->code, a))
+    if (is_commutative(op->code) && (is_neutral(s->h, op->code, a) || (op->code == HLO_ADD && is_float_zero(s->h, a))))
         return b;
     return op->code == HLO_DIVIDE ? divide(s, op) : 0;
 }

@@ -5,7 +5,8 @@
 //        rows and a small one of their results
 // stale: nothing
 //
-// Both add in another order than one element after the other, which is the chip's freedom (hlo/tol.c).
+// Both add in another order than one element after the other, which is the chip's freedom (hlo/tol.c). Sums of 16-bit
+// floats gather in fp32 and round once.
 #include <string.h>
 
 #include "pass/rows.h"
@@ -37,12 +38,13 @@ static ValueId reshaped(Sums *s, ValueId v, int rank, const int64_t *dims, LocId
     return push(s, hlo_op(s->h, HLO_RESHAPE, loc, 1, &v, 1, &type));
 }
 
-static ValueId ones(Sums *s, int64_t n, LocId loc) {
-    TypeId type = hlo_type_tensor(s->h, DT_F32, 1, &n);
-    float one = 1;
+static ValueId ones(Sums *s, int dtype, int64_t n, LocId loc) {
+    TypeId type = hlo_type_tensor(s->h, dtype, 1, &n);
+    uint8_t one[16] = {0};
+    dtype_from_f64(dtype, one, 1);
     OpId id = hlo_op(s->h, HLO_CONSTANT, loc, 0, NULL, 1, &type);
-    *hlo_attr_slot(s->h, id, AK_VALUE) = (HloAttr){.kind = HA_TENSOR, .type = type, .n = sizeof one,
-                                                   .data = arena_dup(s->h->arena, &one, sizeof one)};
+    *hlo_attr_slot(s->h, id, AK_VALUE) = (HloAttr){.kind = HA_TENSOR, .type = type, .n = (uint32_t)dtype_bytes(dtype),
+                                                   .data = arena_dup(s->h->arena, one, dtype_bytes(dtype))};
     return push(s, id);
 }
 
@@ -76,8 +78,9 @@ static ValueId sum_down(Sums *s, const HloOp *op, int64_t columns) {
     Hlo *h = s->h;
     int64_t rows = hlo_value_type(h, hlo_operand(h, op, 0))->elems / columns, zero = 0;
     ValueId x = reshaped(s, hlo_operand(h, op, 0), 2, (int64_t[]){rows, columns}, op->loc);
-    ValueId operands[2] = {ones(s, rows, op->loc), x};
-    TypeId type = hlo_type_tensor(h, DT_F32, 1, &columns);
+    int dtype = hlo_value_type(h, x)->dtype;
+    ValueId operands[2] = {ones(s, dtype, rows, op->loc), x};
+    TypeId type = hlo_type_tensor(h, dtype, 1, &columns);
     OpId dot = hlo_op(h, HLO_DOT_GENERAL, op->loc, 2, operands, 1, &type);
     set_ints(s, dot, AK_LHS_BATCHING_DIMENSIONS, NULL, 0);
     set_ints(s, dot, AK_RHS_BATCHING_DIMENSIONS, NULL, 0);
@@ -126,16 +129,17 @@ static ValueId instead(Sums *s, const HloOp *op) {
         return 0;
     const HloType *t = hlo_value_type(h, hlo_operand(h, op, 0)), *out = hlo_value_type(h, op->results);
     const HloAttr *init = splat_value(h, hlo_operand(h, op, 1));
-    bool plain = t->kind == HT_TENSOR && !t->dynamic && !t->text && t->dtype == DT_F32 && out->dtype == DT_F32 &&
-                 t->elems > 0 && init && !splat_value(h, hlo_operand(h, op, 0));
+    bool narrow = t->dtype == DT_BF16 || t->dtype == DT_F16;
+    bool plain = t->kind == HT_TENSOR && !t->dynamic && !t->text && (t->dtype == DT_F32 || narrow) &&
+                 out->dtype == t->dtype && t->elems > 0 && init && !splat_value(h, hlo_operand(h, op, 0));
     if (!plain)
         return 0;
-    bool neutral = code == HLO_ADD ? dtype_to_f64(DT_F32, init->data) == 0
+    bool neutral = code == HLO_ADD ? dtype_to_f64(t->dtype, init->data) == 0
                                    : is_neutral(h, code, hlo_operand(h, op, 1));
     if (!neutral)
         return 0;
     if (out->elems == 1)
-        return t->elems >= WHOLE_MIN && t->elems % PARTS == 0 ? reduce_whole(s, op) : 0;
+        return !narrow && t->elems >= WHOLE_MIN && t->elems % PARTS == 0 ? reduce_whole(s, op) : 0;
     int64_t columns = code == HLO_ADD ? kept_columns(h, op) : 0;
     return columns > 1 && t->elems >= WHOLE_MIN && t->elems / columns >= SUM_ROWS_MIN ? sum_down(s, op, columns) : 0;
 }
