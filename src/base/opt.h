@@ -39,6 +39,8 @@
       "value of a kernel's .param; may be repeated")                                               \
     X(CHECK, "check", "OTRN_CHECK", "off", 'B', "", "r",                                           \
       "also look for reads of memory never written and for races between engines")                 \
+    X(NAN, "nan", "OPENTRN_NAN", "off", 'E', "off|on|inf", "r",                                    \
+      "stop where the first NaN (inf: or Inf) is made; operations are not joined then, so that the line is exact") \
     X(OUT, "o", "", "", 'S', "FILE", "cxR", "file to write")                                       \
     X(EMIT, "emit", "", "artifact", 'E', "artifact|mlir|mlirbc", "c",                              \
       "what to write: the artifact, or the program itself as text or bytecode")                    \

@@ -16,6 +16,7 @@
 #include "chip/check.h"
 #include "chip/dma.h"
 #include "chip/effect.h"
+#include "chip/nan.h"
 
 #define PITCH_PAD 64 // pitch / 64 is odd
 #define SBUF_PITCH (ISA_SBUF_BYTES + PITCH_PAD)
@@ -36,6 +37,7 @@ struct Chip {
     struct CommRank *comm;
     const ChipHost *host;
     ChipCheck *check; // watches this run; NULL: nobody does
+    ChipNan *nan;     // likewise
     uint64_t draws; // rng ops of this run so far
 };
 
@@ -322,7 +324,7 @@ static uint32_t run_tensor(Chip *c, const ChipProg *p, uint32_t pc, uint8_t *con
     uint32_t nsteps = 0;
     for (; pc < art->ncode && nsteps < MM_STEPS_MAX; pc++) {
         const IsaInst *in = &art->code[pc];
-        if (pc > first && (c->check || p->dynamic[pc] || p->pe[pc] & PE_RARE))
+        if (pc > first && (c->check || c->nan || p->dynamic[pc] || p->pe[pc] & PE_RARE))
             break;
         if (in->op == ISA_LDWEIGHTS) {
             load = load_resolve(c, in, segs);
@@ -496,8 +498,12 @@ static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8
             s = check_sems(c, in, why, why_bytes);
         if (s == OTRN_OK && c->check)
             s = chip_check_step(c->check, *pc_out, c->regs, why, why_bytes);
+        if (s == OTRN_OK && c->nan)
+            chip_nan_before(c->nan, *pc_out, c->regs);
         if (s == OTRN_OK)
             s = execute_one(c, p, in, segs, &pc, why, why_bytes);
+        if (s == OTRN_OK && c->nan)
+            s = chip_nan_after(c->nan, *pc_out, why, why_bytes);
         c->round.instruction++;
         if (s != OTRN_OK)
             return s;
@@ -519,10 +525,16 @@ otrn_status chip_run(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_t *pc, c
     return s;
 }
 
-otrn_status chip_run_checked(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_t *pc, char *why,
-                             size_t why_bytes, Arena *a) {
-    c->check = chip_check_make(a, p->art);
+otrn_status chip_run_watched(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_t *pc, char *why,
+                             size_t why_bytes, unsigned watch, Arena *a) {
+    NanView view = {segs, c->sbuf, c->psum, SBUF_PITCH, PSUM_PITCH};
+    ChipCheck *check = watch & CHIP_WATCH_ORDER ? chip_check_make(a, p->art) : NULL;
+    c->nan = watch & (CHIP_WATCH_NAN | CHIP_WATCH_INF)
+                 ? chip_nan_make(a, p->art, &view, watch & CHIP_WATCH_INF)
+                 : NULL;
+    c->check = check;
     otrn_status s = chip_run(c, p, segs, pc, why, why_bytes);
     c->check = NULL;
+    c->nan = NULL;
     return s;
 }

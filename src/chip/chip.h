@@ -36,10 +36,12 @@ ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads); // ra
 otrn_status chip_run(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_t *pc, char *why,
                      size_t why_bytes);
 
-// The same, watched: OTRN_VERIFY when an instruction reads memory that nothing wrote, or touches memory that
-// another engine may be at (chip/check.h). Keeps what it knows in the arena; raises NOMEM on its context.
-otrn_status chip_run_checked(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_t *pc, char *why,
-                             size_t why_bytes, Arena *a);
+// The same, watched. ORDER: OTRN_VERIFY when an instruction reads memory that nothing wrote, or touches memory that
+// another engine may be at (chip/check.h). NAN, INF: OTRN_CHECK when one makes such a number out of operands without
+// one (chip/nan.h). Keeps what it knows in the arena; raises NOMEM on its context.
+enum { CHIP_WATCH_ORDER = 1, CHIP_WATCH_NAN = 2, CHIP_WATCH_INF = 4 };
+otrn_status chip_run_watched(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_t *pc, char *why,
+                             size_t why_bytes, unsigned watch, Arena *a);
 
 // --- gpsimd.c: kernels -------------------------------------------------------------------------
 typedef struct GpCall { // one kernel with its tensors bound

@@ -22,6 +22,7 @@ typedef struct Inline {
     VEC(uint32_t) tuple; // value -> index into tuple_items + 1, for tuple values
     VEC(ValueId) tuple_items; // a count, then that many members; and the next
     uint32_t depth;
+    LocId call; // of the call being taken in; 0: none
 } Inline;
 
 static void copy_region(Inline *in, RegionId from, RegionId to);
@@ -40,6 +41,14 @@ static ValueId map_get(Inline *in, ValueId v) {
     assert(v < in->map.n);
     assert(in->map.at[v]);
     return in->map.at[v];
+}
+
+// Front ends give the ops of a function they call in several places a name only: the place is the call's.
+static LocId loc_of(Inline *in, LocId loc) {
+    if (!in->call || hlo_place(in->h, loc).line)
+        return loc;
+    const char *name = hlo_loc_name(in->h, loc);
+    return hlo_loc(in->h, &(HloLoc){.kind = HL_NAME, .str = hlo_str(in->h, name, strlen(name)), .a = in->call});
 }
 
 static bool is_identity_call(const HloOp *op) {
@@ -62,6 +71,8 @@ static void inline_call(Inline *in, OpId id, const char *callee, RegionId to) {
                  CALL_DEPTH_MAX);
     HloRegion body = h->regions.at[f->body];
     HloOp op = *hlo_at(h, id);
+    LocId outer = in->call;
+    in->call = loc_of(in, op.loc);
     if (body.nargs != op.noperands)
         hlo_fail(h, id, OTRN_VERIFY, "passes %u values to @%s, which takes %u", op.noperands, callee,
                  body.nargs);
@@ -75,6 +86,7 @@ static void inline_call(Inline *in, OpId id, const char *callee, RegionId to) {
                  callee, ret.noperands);
     for (uint32_t i = 0; i < op.nresults; i++)
         map_set(in, op.results + i, map_get(in, hlo_operand(h, &ret, i)));
+    in->call = outer;
     in->depth--;
 }
 
@@ -168,7 +180,7 @@ static void copy_op(Inline *in, OpId id, RegionId to) {
     TypeId *types = ARENA_NEWN(in->c->scratch, TypeId, op.nresults + 1u);
     for (uint32_t i = 0; i < op.nresults; i++)
         types[i] = h->values.at[op.results + i].type;
-    OpId copy = hlo_op(h, op.code, op.loc, op.noperands, operands, op.nresults, types);
+    OpId copy = hlo_op(h, op.code, loc_of(in, op.loc), op.noperands, operands, op.nresults, types);
     HloOp *made = hlo_at(h, copy);
     made->attrs = op.attrs; // contents are never changed in place once shared
     made->extra = op.extra;

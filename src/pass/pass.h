@@ -27,6 +27,8 @@ bool pass_bind(Hlo *h, const otrn_type *types, const void *const *values, size_t
 void pass_settle(Compile *c);
 
 uint32_t spmd_partitions(const Hlo *h); // devices the module is written for (spmd/spmd.c)
+// Does it make one operation of several, which then have one place in the user's program?
+bool pass_joins(const PassRow *row);
 // True for ops that the passes write as others, so that nothing behind them meets one.
 bool pass_rewrites(HloOpcode code);
 

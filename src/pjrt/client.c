@@ -210,6 +210,8 @@ static PJRT_Error *client_open(PJRT_Client *c, const PJRT_Client_Create_Args *ar
         const char *how = o.val[OPT_DISPATCH];
         c->log.on = opt_on(&o, OPT_TIMING);
         c->dispatch = !strcmp(how, "async") ? PJ_ASYNC : !strcmp(how, "inline") ? PJ_INLINE : PJ_AUTO;
+        if (strcmp(o.val[OPT_NAN], "off")) // errors are raised where the user called
+            c->dispatch = PJ_INLINE;
         e = pj_topology_make(&o, env, &c->topology);
     }
     if (!e)

@@ -60,6 +60,8 @@ const char *rt_cache_inputs(Arena *a, const RtCompile *in, bool bound, const Chi
     buf_printf(&text, "release %s\nartifact %u\n", OTRN_RELEASE, ARTIFACT_VERSION);
     buf_printf(&text, "passes-left-out %s\n", in->opts->val[OPT_DISABLE]);
     buf_printf(&text, "strict %s\n", in->opts->val[OPT_STRICT]);
+    if (strcmp(in->opts->val[OPT_NAN], "off"))
+        buf_printf(&text, "nothing joined\n");
     print_hash(&text, "name", in->name, strlen(in->name)); // places in messages refer to it
     chipfile_print(chip, &part);
     print_hash(&text, "chip", part.at, part.n);

@@ -67,8 +67,9 @@ static bool is_disabled(const Options *o, const char *pass) {
 }
 
 static void run_passes(Run *r, Compile *c) {
+    bool apart = strcmp(r->in->opts->val[OPT_NAN], "off"); // what makes a NaN has a line of its own
     for (int i = 0; i < pass_count; i++) {
-        if (is_disabled(r->in->opts, pass_rows[i].name))
+        if (is_disabled(r->in->opts, pass_rows[i].name) || (apart && pass_joins(&pass_rows[i])))
             continue;
         pass_rows[i].fn(c);
         arena_reset(c->scratch);

@@ -63,6 +63,9 @@ otrn_status exe_compile(otrn_env *env, const RtCompile *in, otrn_exe **out, otrn
 void exe_add_slot(otrn_exe *exe); // raises on exe->ctx
 void exe_bind(const otrn_exe *exe, const ExeSlot *slot, const Core *core, const void *const *args,
               void *const *results);
+// A run of what is bound, watched as the options say.
+otrn_status exe_run(const otrn_env *env, const Core *core, const ExeSlot *slot, uint32_t *pc, char *why,
+                    size_t why_bytes);
 // The error of an instruction, told at its place in the user's program.
 otrn_status exe_error(const otrn_exe *exe, otrn_status s, uint32_t pc, otrn_error *err,
                       const char *fmt, ...) __attribute__((format(printf, 5, 6)));

@@ -50,8 +50,7 @@ static Core *core_of(otrn_env *env, uint32_t device) {
 
 static void job_run(otrn_env *env, uint32_t device) {
     Job *j = &env->many->jobs[device];
-    j->status = chip_run(core_of(env, device)->chip, j->slot->prog, j->slot->segs, &j->pc, j->why,
-                         sizeof j->why);
+    j->status = exe_run(env, core_of(env, device), j->slot, &j->pc, j->why, sizeof j->why);
     if (j->status == OTRN_OK)
         comm_end(j->comm);
     else

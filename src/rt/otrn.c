@@ -308,8 +308,18 @@ otrn_status exe_error(const otrn_exe *exe, otrn_status s, uint32_t pc, otrn_erro
     return ctx_set(err, s, (Place){*loc->file ? loc->file : NULL, loc->line, loc->col}, "%s", text);
 }
 
-// With --check: what the watch keeps lives in an arena of its own.
-static otrn_status run_checked(otrn_env *env, const ExeSlot *slot, uint32_t *pc, char *why, size_t why_bytes) {
+static unsigned watch_of(const Options *o) {
+    const char *nan = o->val[OPT_NAN];
+    return (opt_on(o, OPT_CHECK) ? CHIP_WATCH_ORDER : 0u) | (strcmp(nan, "off") ? CHIP_WATCH_NAN : 0u) |
+           (strcmp(nan, "inf") ? 0u : CHIP_WATCH_INF);
+}
+
+// What a watch keeps lives in an arena of its own.
+otrn_status exe_run(const otrn_env *env, const Core *core, const ExeSlot *slot, uint32_t *pc, char *why,
+                    size_t why_bytes) {
+    unsigned watch = watch_of(&env->opts);
+    if (!watch)
+        return chip_run(core->chip, slot->prog, slot->segs, pc, why, why_bytes);
     Ctx ctx = {0};
     Arena arena;
     arena_init(&arena, &ctx);
@@ -317,7 +327,7 @@ static otrn_status run_checked(otrn_env *env, const ExeSlot *slot, uint32_t *pc,
     jmp_buf here;
     volatile otrn_status s = OTRN_OK;
     if (CTX_TRY(&ctx, here)) {
-        s = chip_run_checked(env->core.chip, slot->prog, slot->segs, pc, why, why_bytes, keep);
+        s = chip_run_watched(core->chip, slot->prog, slot->segs, pc, why, why_bytes, watch, keep);
     } else {
         s = ctx.err.code;
         snprintf(why, why_bytes, "%.400s", ctx.err.text);
@@ -339,9 +349,7 @@ otrn_status otrn_execute(otrn_exe *exe, const void *const *args, void *const *re
     exe_bind(exe, slot, &env->core, args, results);
     uint32_t pc = 0;
     char why[512] = "";
-    otrn_status s = opt_on(&env->opts, OPT_CHECK)
-                        ? run_checked(env, slot, &pc, why, sizeof why)
-                        : chip_run(env->core.chip, slot->prog, slot->segs, &pc, why, sizeof why);
+    otrn_status s = exe_run(env, &env->core, slot, &pc, why, sizeof why);
     pthread_mutex_unlock(&env->turn);
     return s == OTRN_OK ? s : exe_error(exe, s, pc, err, "%s", why);
 }

@@ -371,6 +371,17 @@ static int by_bytes(const void *a, const void *b) {
     return x->bytes < y->bytes ? 1 : x->bytes > y->bytes ? -1 : 0;
 }
 
+// Where a tensor came from; nobody made an argument, it is known by its name.
+static uint32_t live_loc(Emit *e, const TBuf *t) {
+    set_loc(e, t->op);
+    if (t->kind != BUF_ARG)
+        return e->loc;
+    const char *name = e->art->args[t->index].name;
+    name = arena_printf(e->c->arena, "argument %u%s%s", t->index, *name ? " " : "", name);
+    VEC_PUSH(e->c->arena, &e->locs, ((ArtLoc){.file = "", .name = name}));
+    return e->locs.n - 1;
+}
+
 // The tensors alive at the step where scratch memory was fullest, largest first.
 static void find_live(Emit *e, uint32_t peak_step) {
     Lower *l = e->l;
@@ -381,12 +392,13 @@ static void find_live(Emit *e, uint32_t peak_step) {
         if (!t->bytes || t->kind == BUF_CONST ||
             (!always && !(t->first <= peak_step && t->last >= peak_step)))
             continue;
-        set_loc(e, t->op);
-        VEC_PUSH(e->c->scratch, &live, (ArtLive){t->bytes, e->loc});
+        VEC_PUSH(e->c->scratch, &live, (ArtLive){t->bytes, b}); // its place follows below
     }
     if (live.n)
         qsort(live.at, live.n, sizeof *live.at, by_bytes);
     e->art->nlive = live.n < LIVE_SHOWN ? live.n : LIVE_SHOWN;
+    for (uint32_t i = 0; i < e->art->nlive; i++)
+        live.at[i].loc = live_loc(e, &l->bufs.at[live.at[i].loc]);
     e->art->live = arena_dup(e->c->arena, live.at, e->art->nlive * sizeof *live.at);
 }
 
@@ -401,11 +413,15 @@ static void check_capacity(Emit *e) {
         return;
     char table[800];
     size_t n = 0;
-    for (uint32_t i = 0; i < art->nlive && n < sizeof table - 120; i++) {
+    for (uint32_t i = 0; i < art->nlive && n < sizeof table - 170; i++) {
         const ArtLoc *loc = &e->locs.at[art->live[i].loc];
-        n += (size_t)snprintf(table + n, sizeof table - n, "\n  %10.1f MiB  %s%s%s:%u",
-                              (double)art->live[i].bytes / 1048576, hlo_op_rows[loc->op].name,
-                              *loc->file ? "  " : "", loc->file, loc->line);
+        size_t length = strlen(loc->file), cut = length > 60 ? length - 60 : 0; // the end of a path tells more
+        n += (size_t)snprintf(table + n, sizeof table - n, "\n  %10.1f MiB  %.60s",
+                              (double)art->live[i].bytes / 1048576,
+                              loc->op ? hlo_op_rows[loc->op].name : loc->name);
+        if (length)
+            n += (size_t)snprintf(table + n, sizeof table - n, "  %s%s:%u", cut ? "…" : "", loc->file + cut,
+                                  loc->line);
     }
     ctx_hint(e->c->ctx, "a smaller batch, bf16, donation of updated arguments, or rematerialisation");
     ctx_fail(e->c->ctx, OTRN_CAPACITY, (Place){.file = e->l->h->file},

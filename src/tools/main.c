@@ -142,7 +142,7 @@ static void option_parse(Tool *t, const ToolRow *row, char **argv, int *i) {
     size_t n = strcspn(name, "=");
     int id = option_find(t->ctx, row, name, n);
     const char *value = name[n] == '=' ? name + n + 1 : NULL;
-    if (!value && opt_rows[id].kind == 'B')
+    if (!value && (opt_rows[id].kind == 'B' || strstr(opt_rows[id].values, "off|on")))
         value = "on";
     if (!value && !(value = argv[++*i]))
         ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "%s needs a value (%s)", argv[*i - 1],
