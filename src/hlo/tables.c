@@ -44,7 +44,7 @@ HloOpcode hlo_op_find(const char *dialect, size_t dn, const char *name, size_t n
         return HLO_RETURN;
     if (d == HD_SDY && name_is("return", name, n))
         return HLO_RETURN;
-    if (d == HD_CHLO && name_is("constant", name, n))
+    if ((d == HD_CHLO || name_is("arith", dialect, dn)) && name_is("constant", name, n))
         return HLO_CONSTANT;
     for (int i = 1; i < HLO_OPCODE_COUNT; i++)
         if (hlo_op_rows[i].dialect == d && name_is(hlo_op_rows[i].name, name, n))

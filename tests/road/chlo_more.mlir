@@ -63,6 +63,8 @@ func.func public @main() {
   check.expect_eq_const %m4, dense<[[[21.0]], [[4300.0]]]> : tensor<2x1x1xf32>
 
   %row = chlo.constant dense<[1, 2, 3, 4]> : tensor<4xi32>
+  %other = arith.constant dense<[1, 2, 3, 4]> : tensor<4xi32>
+  check.expect_eq %row, %other : tensor<4xi32>, tensor<4xi32>
   %b1 = chlo.broadcast_add %x, %row : (tensor<2x4xi32>, tensor<4xi32>) -> tensor<2x4xi32>
   check.expect_eq_const %b1, dense<[[2, 4, 6, 8], [6, 8, 10, 12]]> : tensor<2x4xi32>
   %b2 = chlo.broadcast_multiply %scale, %x {broadcast_dimensions = array<i64: 0>} : (tensor<2xi32>, tensor<2x4xi32>) -> tensor<2x4xi32>
