@@ -20,7 +20,7 @@ static Groups groups_of(Eval *e, OpId id) {
     const HloOp *op = eval_op_at(e, id);
     Groups g;
     if (!coll_groups(op->code, op->attrs, &g))
-        eval_fail(e, id, OTRN_UNSUPPORTED, "its groups are told by mesh axes");
+        eval_fail(e, id, OTRN_UNSUPPORTED, "its groups are no table of devices");
     return g;
 }
 

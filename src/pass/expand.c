@@ -281,6 +281,7 @@ static void expand_region(Expand *x, RegionId r) {
 }
 
 void pass_expand(Compile *c) {
+    expand_groups(c);
     Expand x = {.c = c, .h = c->hlo};
     walk_init(&x.w, c);
     expand_region(&x, hlo_main(c->hlo)->body);

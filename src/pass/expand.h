@@ -23,6 +23,7 @@ ValueId expand_zero(Expand *x, TypeId scalar);
 // expand_more.c: replaces x->id and its results; false when it stays.
 bool expand_more(Expand *x);
 bool expand_rewrites(HloOpcode code); // ops it always replaces
+void expand_groups(Compile *c); // expand_groups.c: groups told by mesh axes become lists of devices
 // True when the program has an op that only this pass knows to evaluate.
 bool expand_needed(const Hlo *h);
 

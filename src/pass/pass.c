@@ -25,6 +25,7 @@ const int pass_count = sizeof pass_rows / sizeof *pass_rows;
 bool pass_joins(const PassRow *row) { return row->fn == pass_row_programs || row->fn == pass_fuse; }
 
 void pass_settle(Compile *c) {
+    expand_groups(c);
     if (shapes_needed(c->hlo, true)) {
         pass_inline(c);
         pass_shapes(c);

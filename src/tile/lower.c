@@ -474,9 +474,6 @@ static void lower_op(Lower *l, OpId id) {
         ctx_hint(l->h->ctx, "`otrn run` compiles and runs the programs that it names");
         hlo_fail(l->h, id, OTRN_UNSUPPORTED, "is several programs, not a part of one");
     }
-    const HloAttr *groups = hlo_attr(op, AK_REPLICA_GROUPS);
-    if (groups && groups->kind == HA_OPAQUE)
-        hlo_fail(l->h, id, OTRN_UNSUPPORTED, "groups told by mesh axes are not supported yet");
     if (row->cls == HC_META && !shares_operand(l, op))
         hlo_fail(l->h, id, OTRN_UNSUPPORTED, "no lowering for this operation yet");
     if (shares_operand(l, op))
