@@ -27,3 +27,17 @@ def save(lowered, args, folder, name, inputs=True):
         for i, leaf in enumerate(jax.tree.leaves(args)):
             np.save(folder / f"{name}_in_{i:03}.npy", np.asarray(leaf))
     return text
+
+
+def export(step, args, folder, name, donate=(), inputs=True, cpu=False):
+    """Saves a training step, and with cpu what JAX's CPU gives for it: NAME_out_000.npy, …"""
+    lowered = jax.jit(step, donate_argnums=donate, keep_unused=True).lower(*args)
+    text = save(lowered, args, folder, name, inputs)
+    ops = text.count("stablehlo.") + text.count(" call @")
+    count = sum(leaf.size for leaf in jax.tree.leaves(args[0]))
+    print(f"{folder}/{name}.mlir: {count / 1e6:.1f}M parameters, {ops} ops, {len(text) / 1e3:.0f} kB of text")
+    if cpu:
+        results = jax.tree.leaves(lowered.compile()(*args))
+        for i, leaf in enumerate(results):
+            np.save(pathlib.Path(folder) / f"{name}_out_{i:03}.npy", np.asarray(leaf))
+        print(f"loss on JAX's CPU: {float(results[-1]):.9g}")
