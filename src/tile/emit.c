@@ -402,15 +402,20 @@ static void find_live(Emit *e, uint32_t peak_step) {
     e->art->live = arena_dup(e->c->arena, live.at, e->art->nlive * sizeof *live.at);
 }
 
-static void check_capacity(Emit *e) {
-    Artifact *art = e->art;
-    double total = (double)art->scratch_bytes + (double)art->const_bytes;
+static double total_bytes(const Emit *e, double scratch_bytes) {
+    const Artifact *art = e->art;
+    double total = scratch_bytes + (double)art->const_bytes;
     for (uint32_t i = 0; i < art->nargs; i++)
         total += (double)art->args[i].bytes;
     for (uint32_t i = 0; i < art->nresults; i++)
         total += art->results[i].alias < 0 ? (double)art->results[i].bytes : 0;
+    return total;
+}
+
+static void check_capacity(Emit *e, double total) {
     if (total <= e->chip->hbm_bytes_per_core)
         return;
+    const Artifact *art = e->art;
     char table[800];
     size_t n = 0;
     for (uint32_t i = 0; i < art->nlive && n < sizeof table - 170; i++) {
@@ -436,6 +441,28 @@ static int by_begin(const void *a, const void *b) { // outer loops before the on
     return x->end > y->end ? -1 : x->end < y->end;
 }
 
+// What is alive together needs that much at least: a program that is far too large is refused before its
+// instructions are made.
+static void check_room(Emit *e, const BufList *begin, const BufList *end) {
+    const Lower *l = e->l;
+    double live = 0, most = 0;
+    uint32_t peak_step = 0;
+    for (uint32_t i = 0; i < l->steps.n; i++) {
+        for (BufId b = begin->first[i]; b; b = begin->next[b])
+            live += (double)l->bufs.at[b].bytes;
+        if (live > most) {
+            most = live;
+            peak_step = i;
+        }
+        for (BufId b = end->first[i]; b; b = end->next[b])
+            live -= (double)l->bufs.at[b].bytes;
+    }
+    double total = total_bytes(e, most);
+    if (total > e->chip->hbm_bytes_per_core)
+        find_live(e, peak_step);
+    check_capacity(e, total);
+}
+
 Artifact *emit_program(Lower *l, const ChipFile *chip) {
     Emit *e = ARENA_NEW(l->c->scratch, Emit);
     *e = (Emit){.l = l, .c = l->c, .chip = chip, .epoch = 1};
@@ -449,9 +476,11 @@ Artifact *emit_program(Lower *l, const ChipFile *chip) {
                  "%u arguments and results: more than %u HBM segments", l->main->nargs + l->main->nresults,
                  SEG_MAX - SEG_FIRST_ARG);
     sched_init(e, SEG_FIRST_ARG + l->main->nargs + l->main->nresults);
+    make_values(e);
+    BufList begin = list_make(e, false), end = list_make(e, true);
+    check_room(e, &begin, &end);
     Buf consts = {.arena = l->c->arena};
     place_consts(e, &consts);
-    BufList begin = list_make(e, false), end = list_make(e, true);
     uint32_t peak_step = 0;
     for (uint32_t i = 0; i < l->steps.n; i++) {
         for (BufId b = begin.first[i]; b; b = begin.next[b]) {
@@ -474,7 +503,6 @@ Artifact *emit_program(Lower *l, const ChipFile *chip) {
     art->target = arena_strndup(l->c->arena, chip->name, strlen(chip->name));
     art->producer = "opentrn " OTRN_RELEASE;
     art->partitions = spmd_partitions(l->h);
-    make_values(e);
     find_live(e, peak_step);
     art->scratch_bytes = e->heap.top;
     art->consts = consts.at;
@@ -483,6 +511,6 @@ Artifact *emit_program(Lower *l, const ChipFile *chip) {
     art->kerns = e->kerns.at, art->nkerns = e->kerns.n;
     art->locs = e->locs.at, art->nlocs = e->locs.n;
     art->loops = e->loops.at, art->nloops = e->loops.n;
-    check_capacity(e);
+    check_capacity(e, total_bytes(e, (double)art->scratch_bytes));
     return art;
 }
