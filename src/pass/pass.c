@@ -16,6 +16,7 @@ const PassRow pass_rows[] = {
     {"simplify", pass_simplify, "drop movement and arithmetic that change nothing"},
     {"sums", pass_sums, "write reductions across rows as products with ones, or in two steps"},
     {"dots", pass_dots, "bring matrix products into the form the tensor engine takes"},
+    {"convs", pass_convs, "bring convolutions into the form the tensor engine takes"},
     {"dce", pass_dce, "drop what nothing uses"},
     {"rows", pass_row_programs, "join elementwise work and reductions along rows into programs for the engines"},
     {"fuse", pass_fuse, "join elementwise operations so that what is between them stays out of memory"},

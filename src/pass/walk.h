@@ -33,6 +33,7 @@ void pass_cse(Compile *c);
 void pass_simplify(Compile *c);
 void pass_sums(Compile *c);
 void pass_dots(Compile *c);
+void pass_convs(Compile *c);
 void pass_dce(Compile *c);
 void pass_row_programs(Compile *c);
 void pass_fuse(Compile *c);

@@ -11,8 +11,8 @@
 #define SBUF_PIECE 1024u // waits between steps are told apart by pieces of this size
 #define SBUF_PIECES (ISA_SBUF_BYTES / SBUF_PIECE)
 
-// Queues the compiler uses: one each way for products and for row programs.
-enum { QUEUE_IN, QUEUE_OUT, QUEUE_COPY, QUEUE_COLL, QUEUE_ROWS_IN, QUEUE_ROWS_OUT, QUEUE_COUNT };
+// Queues the compiler uses: one each way for products and for row programs, a second one for windows.
+enum { QUEUE_IN, QUEUE_OUT, QUEUE_COPY, QUEUE_COLL, QUEUE_ROWS_IN, QUEUE_ROWS_OUT, QUEUE_IN2, QUEUE_COUNT };
 
 // Steps of a lane keep their order; steps of different lanes may go beside each other (sched.c).
 typedef enum Lane { LANE_TENSOR, LANE_ROWS, LANE_MOVE, LANE_KERNEL, LANE_COUNT, LANE_NONE = LANE_COUNT } Lane;
@@ -63,6 +63,7 @@ uint32_t emit_append(Emit *e, const IsaInst *in); // as it is; its number
 void emit_barrier(Emit *e);
 uint64_t emit_addr(const Emit *e, BufId b); // HBM address of a buffer
 void emit_dot(Emit *e, const Step *s);      // dot.c
+void emit_conv(Emit *e, const Step *s);     // conv.c
 void emit_rows(Emit *e, const Step *s);     // rows.c
 // move.c
 void emit_move(Emit *e, const Step *s);

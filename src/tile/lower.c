@@ -207,7 +207,7 @@ static void lower_compute(Lower *l, OpId id) {
     HloOp op = *hlo_at(l->h, id);
     bool dot = dot_on_tensor_engine(l->h, &op);
     ValueList extra = {0};
-    bool rows = op.code == HLO_ROWS, moves = move_is_transfer(l->h, &op);
+    bool rows = op.code == HLO_ROWS, moves = move_is_transfer(l->h, &op), conv = conv_is_product(l->h, &op);
     if (!dot && !rows && op.nregions)
         for (uint32_t r = 0; r < op.nregions; r++) {
             KProg unused;
@@ -231,7 +231,8 @@ static void lower_compute(Lower *l, OpId id) {
         push_step(l, STEP_FILL, splat, NULL, 0, outs, 1, 0);
         ins[0] = outs[0];
     }
-    push_step(l, dot ? STEP_DOT : rows ? STEP_ROWS : moves ? STEP_MOVE : STEP_KERNEL, id, ins, nins, outs, op.nresults, 0);
+    StepKind kind = dot ? STEP_DOT : conv ? STEP_CONV : rows ? STEP_ROWS : moves ? STEP_MOVE : STEP_KERNEL;
+    push_step(l, kind, id, ins, nins, outs, op.nresults, 0);
 }
 
 static void lower_alias(Lower *l, OpId id) {

@@ -115,10 +115,12 @@ static Range range_make(const Emit *e, uint64_t addr, uint64_t bytes, bool write
 }
 
 static Range range_of_dma(const Emit *e, const IsaInst *in, uint64_t addr, const int32_t *stride, int dtype, bool writes) {
-    uint64_t elems = 1;
-    for (int i = 0; i < 4; i++)
-        elems += (uint64_t)(isa_count(in->n[i]) - 1) * (uint32_t)stride[i];
-    return range_make(e, addr, elems * dtype_bytes(dtype), writes);
+    int64_t below = 0, elems = 1, size = (int64_t)dtype_bytes(dtype);
+    for (int i = 0; i < 4; i++) {
+        int64_t reach = (int64_t)(isa_count(in->n[i]) - 1) * stride[i];
+        *(reach < 0 ? &below : &elems) += reach;
+    }
+    return range_make(e, addr + (uint64_t)(below * size), (uint64_t)((elems - below) * size), writes);
 }
 
 // What an instruction touches of HBM; at most `max` ranges, indirect transfers touch whole segments.

@@ -17,7 +17,7 @@ typedef uint32_t BufId; // 0 is no buffer
 typedef enum BufKind { BUF_TEMP, BUF_ARG, BUF_RESULT, BUF_CONST } BufKind;
 
 // Completion counts that must be reached before the memory may be touched: per semaphore in use.
-#define HAZ_SEMS (ENG_COUNT + 6) // five engines and the queues of emit.h
+#define HAZ_SEMS (ENG_COUNT + 7) // five engines and the queues of emit.h
 typedef struct Haz {
     uint32_t epoch;
     uint32_t w[HAZ_SEMS], r[HAZ_SEMS]; // last writes, last reads
@@ -39,6 +39,7 @@ typedef enum StepKind {
     STEP_KERNEL,     // op on GpSimd: ins, outs
     STEP_FILL,       // outs[0] = splat of the constant op
     STEP_DOT,        // op on the tensor engine
+    STEP_CONV,       // a convolution on the tensor engine
     STEP_MOVE,       // data movement as transfers
     STEP_ROWS,       // a row program on the vector and scalar engines
     STEP_COPY,       // outs[0] = ins[0], whole buffers
@@ -96,6 +97,7 @@ void lower_program(Lower *l);
 // emit.c
 Artifact *emit_program(Lower *l, const ChipFile *chip);
 bool move_is_transfer(const Hlo *h, const HloOp *op); // move.c
+bool conv_is_product(const Hlo *h, const HloOp *op);  // conv.c
 // region.c: a region as a scalar program; captured outer values are appended to *captures, each as often as it
 // has elements.
 typedef VEC(ValueId) ValueList;

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// convs.c — bring convolutions into the form the tensor engine takes.
+// needs: values defined before use
+// gives: convolutions of operands of one type whose taps all lie inside the input: zeros around it are a pad of its
+//        own; a kernel that was reversed first is read backwards instead
+// stale: nothing
+//
+// The zeros go into memory because then every tap is the same strided view of the input (tile/conv.c), and because
+// they are few. Convolutions of other types (integers, f64, complex) are left for GpSimd.
+#include <string.h>
+
+#include "base/dtype.h"
+#include "pass/convs.h"
+#include "pass/walk.h"
+
+typedef VEC(OpId) OpList;
+
+typedef struct Convs {
+    Compile *c;
+    Hlo *h;
+    OpList out; // the region's new op list
+    Walk w;
+} Convs;
+
+// --- reading ---------------------------------------------------------------------------------------
+
+static bool fits(const HloType *t) {
+    return t->kind == HT_TENSOR && !t->dynamic && !t->text && t->elems > 0 && t->elems < INT32_MAX &&
+           dtype_on_tensor_engine(t->dtype);
+}
+
+static int64_t int_at(const HloOp *op, HloAttrKey key, uint32_t i, int64_t dflt) {
+    uint32_t n;
+    const int64_t *v = hlo_ints(op, key, &n);
+    return i < n ? v[i] : dflt;
+}
+
+bool conv_read(const Hlo *h, const HloOp *op, ConvForm *f) {
+    if (op->code != HLO_CONVOLUTION)
+        return false;
+    const HloType *x = hlo_value_type(h, hlo_operand(h, op, 0)), *w = hlo_value_type(h, hlo_operand(h, op, 1));
+    const HloType *y = hlo_value_type(h, op->results);
+    if (!fits(x) || !fits(w) || !fits(y) || x->rank > CONV_SPACE_MAX + 2)
+        return false;
+    *f = (ConvForm){.ns = x->rank - 2,
+                    .in_batch = (int)hlo_int(op, AK_INPUT_BATCH_DIMENSION, 0),
+                    .in_feature = (int)hlo_int(op, AK_INPUT_FEATURE_DIMENSION, 0),
+                    .kernel_in = (int)hlo_int(op, AK_KERNEL_INPUT_FEATURE_DIMENSION, 0),
+                    .kernel_out = (int)hlo_int(op, AK_KERNEL_OUTPUT_FEATURE_DIMENSION, 0),
+                    .out_batch = (int)hlo_int(op, AK_OUTPUT_BATCH_DIMENSION, 0),
+                    .out_feature = (int)hlo_int(op, AK_OUTPUT_FEATURE_DIMENSION, 0),
+                    .feature_groups = hlo_int(op, AK_FEATURE_GROUP_COUNT, 1),
+                    .batch_groups = hlo_int(op, AK_BATCH_GROUP_COUNT, 1)};
+    for (int i = 0; i < f->ns; i++) {
+        uint32_t k = (uint32_t)i;
+        ConvAxis a = {.in_dim = (int)int_at(op, AK_INPUT_SPATIAL_DIMENSIONS, k, 0),
+                      .kernel_dim = (int)int_at(op, AK_KERNEL_SPATIAL_DIMENSIONS, k, 0),
+                      .out_dim = (int)int_at(op, AK_OUTPUT_SPATIAL_DIMENSIONS, k, 0),
+                      .stride = int_at(op, AK_WINDOW_STRIDES, k, 1),
+                      .low = int_at(op, AK_PADDING, 2 * k, 0),
+                      .high = int_at(op, AK_PADDING, 2 * k + 1, 0),
+                      .in_gap = int_at(op, AK_LHS_DILATION, k, 1),
+                      .kernel_gap = int_at(op, AK_RHS_DILATION, k, 1),
+                      .reversed = int_at(op, AK_WINDOW_REVERSAL, k, 0) != 0};
+        a.in = x->dims[a.in_dim], a.kernel = w->dims[a.kernel_dim], a.out = y->dims[a.out_dim];
+        int64_t most = INT32_MAX; // positions stay far inside 64 bits
+        if (a.stride > most || a.in_gap > most || a.kernel_gap > most || a.low > most || a.low < -most || a.high > most ||
+            a.high < -most)
+            return false;
+        f->axis[i] = a;
+    }
+    return true;
+}
+
+static int64_t reach(const ConvAxis *a) { return (a->out - 1) * a->stride + (a->kernel - 1) * a->kernel_gap - a->low; }
+
+static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
+
+bool conv_is_inside(const ConvForm *f) { // between two elements of a dilated input nothing is met
+    for (int i = 0; i < f->ns; i++)
+        if (f->axis[i].low >= f->axis[i].in_gap || floor_div(reach(&f->axis[i]), f->axis[i].in_gap) >= f->axis[i].in)
+            return false;
+    return true;
+}
+
+// --- rewriting -------------------------------------------------------------------------------------
+
+static ValueId push(Convs *s, OpId id) {
+    VEC_PUSH(s->c->scratch, &s->out, id);
+    walk_grow(&s->w);
+    return hlo_at(s->h, id)->results;
+}
+
+static void set_ints(Convs *s, OpId id, HloAttrKey key, const int64_t *v, uint32_t n) {
+    *hlo_attr_slot(s->h, id, key) = (HloAttr){.kind = HA_INTS, .n = n, .ints = hlo_ints_dup(s->h, v, n)};
+}
+
+static ValueId converted(Convs *s, ValueId v, int dtype, LocId loc) {
+    const HloType *t = hlo_value_type(s->h, v);
+    if (t->dtype == dtype)
+        return v;
+    TypeId to = hlo_type_tensor(s->h, dtype, t->rank, t->dims);
+    return push(s, hlo_op(s->h, HLO_CONVERT, loc, 1, &v, 1, &to));
+}
+
+// A kernel that a reverse of spatial dimensions made is read backwards where it lies.
+static void take_reversal(Convs *s, OpId id, const ConvForm *f) {
+    Hlo *h = s->h;
+    HloOp op = *hlo_at(h, id);
+    OpId def = h->values.at[hlo_operand(h, &op, 1)].def;
+    if (!def || hlo_at(h, def)->code != HLO_REVERSE)
+        return;
+    uint32_t n;
+    const int64_t *dims = hlo_ints(hlo_at(h, def), AK_DIMENSIONS, &n);
+    int64_t flags[CONV_SPACE_MAX];
+    for (int i = 0; i < f->ns; i++)
+        flags[i] = f->axis[i].reversed;
+    for (uint32_t k = 0; k < n; k++) {
+        bool spatial = false;
+        for (int i = 0; i < f->ns; i++)
+            if (f->axis[i].kernel_dim == dims[k]) {
+                flags[i] ^= 1;
+                spatial = true;
+            }
+        if (!spatial)
+            return;
+    }
+    set_ints(s, id, AK_WINDOW_REVERSAL, flags, (uint32_t)f->ns);
+    h->operands.at[op.operands + 1] = hlo_operand(h, hlo_at(h, def), 0);
+}
+
+// What the taps need of the input and no more, zeros where there is none. An axis whose taps meet nothing at all
+// keeps one element.
+static void pad_input(Convs *s, OpId id, const ConvForm *f) {
+    Hlo *h = s->h;
+    HloOp op = *hlo_at(h, id);
+    ValueId x = hlo_operand(h, &op, 0);
+    HloType t = *hlo_value_type(h, x);
+    int64_t low[OTRN_MAX_RANK] = {0}, high[OTRN_MAX_RANK] = {0}, inner[OTRN_MAX_RANK] = {0}, dims[OTRN_MAX_RANK];
+    int64_t padding[2 * CONV_SPACE_MAX];
+    memcpy(dims, t.dims, t.rank * sizeof *dims);
+    for (int i = 0; i < f->ns; i++) {
+        const ConvAxis *a = &f->axis[i];
+        int64_t first = floor_div(-a->low + a->in_gap - 1, a->in_gap), last = floor_div(reach(a), a->in_gap);
+        if (last < first)
+            last = first;
+        low[a->in_dim] = -first;
+        high[a->in_dim] = last - (a->in - 1);
+        dims[a->in_dim] = last - first + 1;
+        int64_t inside = (last - first) * a->in_gap + 1; // of the dilated input
+        padding[2 * i] = a->low + first * a->in_gap;
+        padding[2 * i + 1] = (a->out - 1) * a->stride + (a->kernel - 1) * a->kernel_gap + 1 - inside - padding[2 * i];
+    }
+    TypeId scalar = hlo_type_tensor(h, t.dtype, 0, NULL), type = hlo_type_tensor(h, t.dtype, t.rank, dims);
+    uint8_t zero[16] = {0};
+    OpId value = hlo_op(h, HLO_CONSTANT, op.loc, 0, NULL, 1, &scalar);
+    size_t bytes = dtype_bytes(t.dtype);
+    *hlo_attr_slot(h, value, AK_VALUE) =
+        (HloAttr){.kind = HA_TENSOR, .type = scalar, .n = (uint32_t)bytes, .data = arena_dup(h->arena, zero, bytes)};
+    ValueId operands[2] = {x, push(s, value)};
+    OpId pad = hlo_op(h, HLO_PAD, op.loc, 2, operands, 1, &type);
+    set_ints(s, pad, AK_EDGE_PADDING_LOW, low, t.rank);
+    set_ints(s, pad, AK_EDGE_PADDING_HIGH, high, t.rank);
+    set_ints(s, pad, AK_INTERIOR_PADDING, inner, t.rank);
+    h->operands.at[op.operands] = push(s, pad);
+    *hlo_attr_slot(h, id, AK_PADDING) = (HloAttr){.kind = HA_INTS2, .n = 2 * (uint32_t)f->ns, .cols = 2,
+                                                  .ints = hlo_ints_dup(h, padding, 2 * (size_t)f->ns)};
+}
+
+static void canon(Convs *s, OpId id) {
+    Hlo *h = s->h;
+    HloOp op = *hlo_at(h, id);
+    ConvForm f;
+    if (!conv_read(h, &op, &f))
+        return;
+    hlo_at(h, id)->attrs = arena_dup(h->arena, op.attrs, hlo_row(&op)->nattrs * sizeof *op.attrs); // may be shared
+    int x = hlo_value_type(h, hlo_operand(h, &op, 0))->dtype, w = hlo_value_type(h, hlo_operand(h, &op, 1))->dtype;
+    take_reversal(s, id, &f);
+    for (uint32_t i = 0; i < 2 && x != w; i++) // the array takes one type: widen both, which loses nothing
+        h->operands.at[op.operands + i] = converted(s, hlo_operand(h, &op, i), DT_F32, op.loc);
+    if (!conv_is_inside(&f))
+        pad_input(s, id, &f);
+}
+
+static void convs_region(Convs *s, RegionId r) {
+    Hlo *h = s->h;
+    OpList outer = s->out;
+    s->out = (OpList){0};
+    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
+        OpId id = h->regions.at[r].ops.at[i];
+        walk_operands(&s->w, id);
+        HloOp op = *hlo_at(h, id);
+        for (uint32_t k = 0; k < op.nregions; k++)
+            convs_region(s, h->op_regions.at[op.regions + k]);
+        if (op.code == HLO_CONVOLUTION)
+            canon(s, id);
+        push(s, id);
+    }
+    h->regions.at[r].ops.n = 0;
+    for (uint32_t i = 0; i < s->out.n; i++)
+        hlo_region_push(h, r, s->out.at[i]);
+    s->out = outer;
+}
+
+void pass_convs(Compile *c) {
+    Convs s = {.c = c, .h = c->hlo};
+    walk_init(&s.w, c);
+    convs_region(&s, hlo_main(c->hlo)->body);
+}

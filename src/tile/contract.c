@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+// contract.c — products through strides: DMA makes the matrices, the rest is dot.c's plan.
+//
+// The output is cut into blocks of up to 512 x 512, four PSUM banks of 128 rows; k goes in chunks of 8 tiles of up to
+// 128 partitions. A tile of k and a range of m is a matrix in SBUF, filled by as few transfers as its axes allow: each
+// one takes a run of k that has one stride (the partitions) and a box of up to three axes of m. Blocks and tiles end
+// where axes end when that costs little, so that boxes are whole. Transfers of even and odd tiles go by two queues.
+//
+//   slot  [tile of k][columns]   two slots a side: one is filled while the other is multiplied
+//
+// When k is short a slot holds several blocks of lhs, so that transfers stay large. The cut depends on no chip.
+#include "tile/contract.h"
+
+#include <assert.h>
+
+#define TILE_K 128
+#define TILE_M 128
+#define BLOCK 512
+#define CHUNK_TILES 8
+#define SLOT_COLS (CHUNK_TILES * BLOCK)
+#define OUT_TILES 8
+
+typedef struct Line {
+    int64_t n, stride;
+} Line;
+
+typedef struct View { // axes of one tensor, those that continue each other joined
+    Line at[AXES_MAX];
+    int rank;
+    int64_t size;
+} View;
+
+typedef struct Box { // a range of a view whose axes are whole
+    int64_t at, off; // first element: counted inside the range, and its offset in the tensor
+    int rank;
+    int64_t n[AXES_MAX], stride[AXES_MAX], flat[AXES_MAX]; // flat: distance inside the range
+} Box;
+
+#define BOXES_MAX (2 * AXES_MAX)
+typedef struct Boxes {
+    Box at[BOXES_MAX];
+    int count;
+} Boxes;
+
+typedef struct Side {
+    uint64_t addr;
+    View k, f; // contracted and free axes
+    uint32_t sbuf, pitch; // byte offset of slot 0; columns of a tile
+    Haz tiles[2][CHUNK_TILES];
+    uint32_t next; // slot to fill next
+    int64_t key[2]; // which columns and chunk a slot holds, -1 = nothing
+} Side;
+
+typedef struct Plan {
+    Emit *e;
+    Contract c;
+    Side lhs, rhs;
+    View out_m, out_n;
+    size_t elem, out_elem;
+    int64_t k, m, n;
+    int64_t tile_k, block_m, block_n, span; // span: columns of lhs a slot holds
+    uint32_t out_sbuf, out_next, bank_set;
+    Haz out_tiles[OUT_TILES];
+} Plan;
+
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// --- views -------------------------------------------------------------------------------------------
+
+static View view_of(const CAxes *axes, bool second) {
+    View v = {.size = 1};
+    for (int i = 0; i < axes->count; i++) {
+        Line l = {axes->at[i].n, second ? axes->at[i].b : axes->at[i].a};
+        v.size *= l.n;
+        if (l.n == 1)
+            continue;
+        Line *outer = v.rank ? &v.at[v.rank - 1] : NULL;
+        if (outer && outer->stride == l.stride * l.n)
+            *outer = (Line){outer->n * l.n, l.stride};
+        else
+            v.at[v.rank++] = l;
+    }
+    if (!v.rank)
+        v.at[v.rank++] = (Line){1, 0};
+    return v;
+}
+
+static int64_t inner_size(const View *v, int from) {
+    int64_t n = 1;
+    for (int i = from; i < v->rank; i++)
+        n *= v->at[i].n;
+    return n;
+}
+
+// Offset of element i, and how many from there on have the last axis's stride.
+static int64_t view_run(const View *v, int64_t i, int64_t *run) {
+    int64_t off = 0;
+    const Line *last = &v->at[v->rank - 1];
+    *run = last->n - i % last->n;
+    for (int d = v->rank; d-- > 0;) {
+        off += i % v->at[d].n * v->at[d].stride;
+        i /= v->at[d].n;
+    }
+    return off;
+}
+
+// Cuts elements [from, from + len) of the axes from `axis` on into boxes; `at` and `off` are those of element 0.
+static void cut(const View *v, int axis, int64_t from, int64_t len, int64_t at, int64_t off, Boxes *out) {
+    int64_t inner = inner_size(v, axis + 1);
+    while (len > 0) {
+        int64_t head = from % inner, whole = head ? 0 : len / inner;
+        int64_t here = off + from / inner * v->at[axis].stride;
+        if (whole) {
+            Box *b = &out->at[out->count++];
+            assert(out->count <= BOXES_MAX);
+            *b = (Box){.at = at, .off = here, .rank = v->rank - axis};
+            for (int i = axis; i < v->rank; i++) {
+                b->n[i - axis] = i == axis ? whole : v->at[i].n;
+                b->stride[i - axis] = v->at[i].stride;
+                b->flat[i - axis] = inner_size(v, i + 1);
+            }
+            from += whole * inner, at += whole * inner, len -= whole * inner;
+            continue;
+        }
+        int64_t part = min64(len, inner - head);
+        cut(v, axis + 1, head, part, at, here, out);
+        from += part, at += part, len -= part;
+    }
+}
+
+static Boxes boxes_of(const View *v, int64_t from, int64_t len) {
+    Boxes b = {0};
+    cut(v, 0, from, len, 0, 0, &b);
+    return b;
+}
+
+// The largest count up to `most` that ends where axes end, when it is not much less.
+static int64_t even_cut(const View *v, int64_t most, int64_t least) {
+    int64_t whole = 1;
+    for (int i = v->rank; i-- > 0 && whole * v->at[i].n <= most;)
+        whole *= v->at[i].n;
+    int64_t n = most / whole * whole;
+    return n >= least ? n : most;
+}
+
+// --- transfers ---------------------------------------------------------------------------------------
+
+// Between a box of HBM elements with `parts` partitions and SBUF at column `col` of the address.
+static void transfer(Plan *p, IsaInst in, const Box *b, int64_t hbm_off, size_t elem, int64_t parts, int64_t part_stride,
+                     Haz *tile) {
+    bool loads = addr_space(in.src) == SPACE_HBM;
+    int outer = b->rank > 3 ? b->rank - 3 : 0;
+    int64_t at[AXES_MAX] = {0};
+    for (bool more = true; more;) {
+        int64_t far = hbm_off, near = 0;
+        for (int i = 0; i < outer; i++)
+            far += at[i] * b->stride[i], near += at[i] * b->flat[i];
+        IsaInst one = in;
+        one.n[0] = (uint32_t)parts;
+        *(loads ? one.s : one.d) = (int32_t)part_stride;
+        for (int i = outer, axis = 4 - (b->rank - outer); i < b->rank; i++, axis++) {
+            one.n[axis] = (uint32_t)b->n[i];
+            one.s[axis] = (int32_t)(loads ? b->stride[i] : b->flat[i]);
+            one.d[axis] = (int32_t)(loads ? b->flat[i] : b->stride[i]);
+        }
+        one.src += (uint64_t)((loads ? far : near) * (int64_t)elem);
+        one.dst += (uint64_t)((loads ? near : far) * (int64_t)elem);
+        if (loads)
+            emit_inst(p->e, one, NULL, 0, &tile, 1);
+        else
+            emit_store(p->e, one, tile);
+        more = false;
+        for (int i = outer; i-- > 0 && !more;) {
+            more = ++at[i] < b->n[i];
+            at[i] = more ? at[i] : 0;
+        }
+    }
+}
+
+static void load_tile(Plan *p, Side *s, uint32_t slot, uint32_t tile, const Boxes *f, int64_t k0, int64_t klen) {
+    for (int64_t k = k0, run; k < k0 + klen; k += run) {
+        int64_t off = view_run(&s->k, k, &run);
+        run = min64(run, k0 + klen - k);
+        for (int i = 0; i < f->count; i++) {
+            const Box *b = &f->at[i];
+            IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .stype = (uint8_t)p->c.stype, .src = s->addr};
+            in.queue = tile % 2 ? QUEUE_IN2 : QUEUE_IN;
+            in.dst = addr_sbuf((uint32_t)(k - k0),
+                               (uint32_t)(s->sbuf + ((uint64_t)slot * SLOT_COLS + tile * s->pitch + (uint64_t)b->at) * p->elem));
+            transfer(p, in, b, off + b->off, p->elem, run, s->k.at[s->k.rank - 1].stride, &s->tiles[slot][tile]);
+        }
+    }
+}
+
+// The slot that holds columns [f0, f0 + cols) of the chunk at k0; loads it when neither does.
+static uint32_t side_load(Plan *p, Side *s, int64_t f0, int64_t cols, int64_t k0, int64_t klen) {
+    int64_t key = f0 * p->k + k0;
+    for (uint32_t i = 0; i < 2; i++)
+        if (s->key[i] == key)
+            return i;
+    uint32_t slot = s->next;
+    s->next ^= 1;
+    s->key[slot] = key;
+    Boxes f = boxes_of(&s->f, f0, cols);
+    for (int64_t k = 0; k < klen; k += p->tile_k)
+        load_tile(p, s, slot, (uint32_t)(k / p->tile_k), &f, k0 + k, min64(p->tile_k, klen - k));
+    return slot;
+}
+
+// --- blocks ------------------------------------------------------------------------------------------
+
+static uint64_t slot_addr(const Plan *p, const Side *s, uint32_t slot, uint32_t tile, int64_t col) {
+    return addr_sbuf(0, (uint32_t)(s->sbuf + ((uint64_t)slot * SLOT_COLS + tile * s->pitch + (uint64_t)col) * p->elem));
+}
+
+static void multiply(Plan *p, uint32_t lslot, int64_t lcol, uint32_t rslot, uint32_t tile, int64_t rows, uint32_t bank,
+                     int64_t mrows, int64_t ncols, bool accumulate) {
+    IsaInst ld = {.op = ISA_LDWEIGHTS, .engine = ENG_TENSOR, .stype = (uint8_t)p->c.stype};
+    ld.src = slot_addr(p, &p->lhs, lslot, tile, lcol);
+    ld.n[0] = (uint32_t)rows, ld.n[1] = (uint32_t)mrows, ld.s[1] = 1;
+    Haz *lreads[] = {&p->lhs.tiles[lslot][tile]};
+    emit_inst(p->e, ld, lreads, 1, NULL, 0);
+    IsaInst mm = {.op = ISA_MATMUL, .engine = ENG_TENSOR, .stype = (uint8_t)p->c.stype};
+    mm.flags = accumulate ? MATMUL_ACCUMULATE : 0;
+    mm.src = slot_addr(p, &p->rhs, rslot, tile, 0);
+    mm.dst = addr_psum(0, bank * 2048);
+    mm.n[0] = (uint32_t)rows, mm.n[1] = (uint32_t)ncols, mm.n[2] = (uint32_t)mrows;
+    mm.d[1] = 1, mm.s[1] = 1;
+    Haz *mreads[] = {&p->rhs.tiles[rslot][tile]}, *mwrites[] = {&p->e->bank_haz[bank]};
+    emit_inst(p->e, mm, mreads, 1, mwrites, 1);
+}
+
+// PSUM bank → SBUF in the result's type (vector and scalar engine in turn) → HBM. No bank: zeros.
+static void evict(Plan *p, int bank, int64_t m0, int64_t mrows, int64_t n0, int64_t ncols) {
+    uint32_t tile = p->out_next++ % OUT_TILES, at = p->out_sbuf + tile * BLOCK * 4;
+    IsaInst cp = {.op = ISA_COPY, .stype = DT_F32, .dtype = (uint8_t)p->c.dtype, .dst = addr_sbuf(0, at)};
+    cp.engine = tile % 2 ? ENG_SCALAR : ENG_VECTOR;
+    cp.src = addr_psum(0, (uint32_t)bank * 2048);
+    cp.n[0] = (uint32_t)mrows, cp.n[1] = (uint32_t)ncols, cp.d[1] = 1, cp.s[1] = 1;
+    Haz *reads[] = {bank < 0 ? NULL : &p->e->bank_haz[bank]}, *writes[] = {&p->out_tiles[tile]};
+    if (bank < 0) {
+        cp.op = ISA_MEMSET, cp.engine = ENG_VECTOR;
+        cp.src = 0, cp.stype = 0, cp.s[1] = 0;
+    }
+    emit_inst(p->e, cp, reads, bank >= 0, writes, 1);
+    Boxes f = boxes_of(&p->out_n, n0, ncols);
+    for (int64_t m = m0, run; m < m0 + mrows; m += run) {
+        int64_t off = view_run(&p->out_m, m, &run);
+        run = min64(run, m0 + mrows - m);
+        for (int i = 0; i < f.count; i++) {
+            IsaInst out = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_OUT, .stype = (uint8_t)p->c.dtype};
+            out.src = addr_sbuf((uint32_t)(m - m0), (uint32_t)(at + (uint64_t)f.at[i].at * p->out_elem));
+            out.dst = p->c.out;
+            transfer(p, out, &f.at[i], off + f.at[i].off, p->out_elem, run, p->out_m.at[p->out_m.rank - 1].stride,
+                     &p->out_tiles[tile]);
+        }
+    }
+}
+
+// Rows [m0, m0 + mlen) of the result; the slots of lhs begin at row m_slot.
+static void block(Plan *p, int64_t m_slot, int64_t slot_rows, int64_t m0, int64_t mlen, int64_t n0, int64_t ncols) {
+    uint32_t bank0 = p->bank_set * 4;
+    p->bank_set ^= 1;
+    int64_t chunk = CHUNK_TILES * p->tile_k;
+    for (int64_t k0 = 0; k0 < p->k; k0 += chunk) {
+        int64_t klen = min64(chunk, p->k - k0);
+        uint32_t rslot = side_load(p, &p->rhs, n0, ncols, k0, klen);
+        uint32_t lslot = side_load(p, &p->lhs, m_slot, slot_rows, k0, klen);
+        for (int64_t mi = 0; mi < mlen; mi += TILE_M)
+            for (int64_t kt = 0; kt < klen; kt += p->tile_k)
+                multiply(p, lslot, m0 - m_slot + mi, rslot, (uint32_t)(kt / p->tile_k), min64(p->tile_k, klen - kt),
+                         bank0 + (uint32_t)(mi / TILE_M), min64(TILE_M, mlen - mi), ncols, k0 + kt > 0);
+    }
+    for (int64_t mi = 0; mi < mlen; mi += TILE_M)
+        evict(p, p->k ? (int)(bank0 + (uint32_t)(mi / TILE_M)) : -1, m0 + mi, min64(TILE_M, mlen - mi), n0, ncols);
+}
+
+// --- the cut -----------------------------------------------------------------------------------------
+
+static void plan_cut(Plan *p, const Contract *c) {
+    p->c = *c;
+    p->lhs.k = view_of(&c->k, false), p->rhs.k = view_of(&c->k, true);
+    p->lhs.f = view_of(&c->m, false), p->out_m = view_of(&c->m, true);
+    p->rhs.f = view_of(&c->n, false), p->out_n = view_of(&c->n, true);
+    p->k = p->lhs.k.size, p->m = p->lhs.f.size, p->n = p->rhs.f.size;
+    p->elem = dtype_bytes(c->stype), p->out_elem = dtype_bytes(c->dtype);
+    const View *shorter = &p->lhs.k;
+    if (p->rhs.k.at[p->rhs.k.rank - 1].n < shorter->at[shorter->rank - 1].n)
+        shorter = &p->rhs.k;
+    p->tile_k = p->k ? min64(even_cut(shorter, TILE_K, 96), p->k) : TILE_K;
+    p->block_m = even_cut(&p->lhs.f, BLOCK, 384);
+    p->block_n = even_cut(p->rhs.f.rank >= p->out_n.rank ? &p->rhs.f : &p->out_n, BLOCK, 384);
+    int64_t tiles = max64(1, ceil_div(p->k, p->tile_k));
+    int64_t blocks = tiles < CHUNK_TILES ? CHUNK_TILES / tiles : 1;
+    p->span = blocks * p->block_m;
+    p->lhs.pitch = (uint32_t)(blocks * BLOCK), p->rhs.pitch = BLOCK;
+}
+
+// What any earlier step still does with this part of SBUF comes in, and goes out again.
+static void share_area(Plan *p, bool out) {
+    for (uint32_t i = 0; i < 2; i++)
+        for (uint32_t t = 0; t < CHUNK_TILES; t++)
+            for (int side = 0; side < 2; side++) {
+                Side *s = side ? &p->rhs : &p->lhs;
+                uint64_t at = ((uint64_t)i * SLOT_COLS + t * s->pitch) * p->elem;
+                if ((t + 1) * s->pitch <= SLOT_COLS)
+                    emit_area(p->e, &s->tiles[i][t], (uint32_t)(s->sbuf + at), (uint32_t)(s->pitch * p->elem), out);
+            }
+    for (uint32_t i = 0; i < OUT_TILES; i++)
+        emit_area(p->e, &p->out_tiles[i], p->out_sbuf + i * BLOCK * 4, BLOCK * 4, out);
+}
+
+void contract_emit(Emit *e, const Contract *c) {
+    Plan *p = ARENA_NEW(e->c->scratch, Plan);
+    *p = (Plan){.e = e};
+    plan_cut(p, c);
+    uint32_t slot_bytes = (uint32_t)(SLOT_COLS * p->elem);
+    p->lhs.addr = c->lhs, p->rhs.addr = c->rhs;
+    p->lhs.sbuf = 0, p->rhs.sbuf = 2 * slot_bytes, p->out_sbuf = 4 * slot_bytes;
+    for (int i = 0; i < 2; i++)
+        p->lhs.key[i] = p->rhs.key[i] = -1;
+    share_area(p, false);
+    for (int64_t n0 = 0; n0 < p->n; n0 += p->block_n)
+        for (int64_t s = 0; s < p->m; s += p->span) {
+            int64_t rows = min64(p->span, p->m - s);
+            for (int64_t m0 = s; m0 < s + rows; m0 += p->block_m) {
+                emit_task(e);
+                block(p, s, rows, m0, min64(p->block_m, s + rows - m0), n0, min64(p->block_n, p->n - n0));
+                emit_turn(e, false);
+            }
+        }
+    emit_turn(e, true);
+    share_area(p, true);
+}
+
+// --- what it takes -----------------------------------------------------------------------------------
+
+#define TRANSFER_NS 420.0      // a transfer's place in one of two queues
+#define BYTE_NS (1 / 368.0)    // all DMA engines together
+#define RUN_BYTES 128.0        // shorter runs take as long
+#define COLUMN_NS (4 / 2.4)    // a column of fp32 through the array
+#define COLUMNS_MIN 64.0
+
+// Transfers and nanoseconds that elements with these axes take when `k` is on partitions.
+static double move_cost(const View *k, const View *f, int64_t tile, int64_t cols, size_t elem, bool loads,
+                        int64_t *count) {
+    int64_t run = min64(k->at[k->rank - 1].n, tile), last = f->at[f->rank - 1].n;
+    double boxes = f->rank > 3 ? (double)(cols / max64(1, inner_size(f, f->rank - 3))) + 1 : 1;
+    double each = (double)ceil_div(tile, max64(1, run)) * boxes;
+    bool dense = f->at[f->rank - 1].stride == 1, turns = loads && k->at[k->rank - 1].stride == 1;
+    double bytes = (double)(tile * cols) * (double)elem, row = dense ? (double)last * (double)elem : (double)elem;
+    if (!turns || dense)
+        bytes *= row < RUN_BYTES ? RUN_BYTES / row : 1;
+    *count += (int64_t)each;
+    return each * TRANSFER_NS > bytes * BYTE_NS ? each * TRANSFER_NS : bytes * BYTE_NS;
+}
+
+double contract_cost(const Contract *c, int64_t *insts) {
+    Plan p = {0};
+    plan_cut(&p, c);
+    int64_t blocks_m = ceil_div(p.m, p.block_m), blocks_n = ceil_div(p.n, p.block_n), spans = ceil_div(p.m, p.span);
+    int64_t tiles = ceil_div(p.k, p.tile_k), cols = min64(p.n, p.block_n);
+    int64_t in_l = 0, in_r = 0, out = 0;
+    double lhs = move_cost(&p.lhs.k, &p.lhs.f, p.tile_k, min64(p.span, p.m), p.elem, true, &in_l) * (double)(tiles * spans * blocks_n);
+    int64_t loads_r = tiles <= CHUNK_TILES ? tiles * blocks_n : tiles * blocks_n * blocks_m;
+    double rhs = move_cost(&p.rhs.k, &p.rhs.f, p.tile_k, cols, p.elem, true, &in_r) * (double)loads_r;
+    int64_t mtiles = blocks_m * ceil_div(p.block_m, TILE_M);
+    mtiles = min64(mtiles, blocks_m * ceil_div(min64(p.m, p.block_m), TILE_M));
+    double store = move_cost(&p.out_m, &p.out_n, min64(TILE_M, p.m), cols, p.out_elem, false, &out) * (double)(mtiles * blocks_n);
+    double column = COLUMN_NS * (p.elem >= 4 ? 1 : 0.25);
+    double array = (double)(tiles * mtiles * blocks_n) * column * (cols > COLUMNS_MIN ? (double)cols : COLUMNS_MIN);
+    *insts += in_l * tiles * spans * blocks_n + in_r * loads_r + out * mtiles * blocks_n +
+              2 * tiles * mtiles * blocks_n + mtiles * blocks_n;
+    double most = lhs + rhs > store ? lhs + rhs : store;
+    return most > array ? most : array;
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// conv.c — convolutions as products through strides (contract.h).
+//
+//   out[b, o…][f] = sum over taps t… and input features i of x[b, (o * stride + t * gap - low) / in_gap, i] * w[t…, i, f]
+//
+// Once all taps lie inside the input (pass/convs.c) that is a product: k is (t…, i), one side's free axes are (b, o…), the
+// other's f. Nothing is unrolled in HBM, the windows overlap there. It covers the gradients too: by the input a reversed
+// kernel, by the kernel k is the batch and all positions. A dilated input (in_gap > 1) meets only some taps at each
+// position: output positions with the same remainder (a phase) have the same taps, so each phase is a product of its
+// own and no zero is multiplied. Groups are products of their own as well.
+// Which axes go first and which side is stationary is chosen by what the transfers and the array would take.
+#include <assert.h>
+#include <string.h>
+
+#include "pass/convs.h"
+#include "tile/contract.h"
+
+#define INSTS_MAX (1 << 22)
+#define SMALL_NS 10000.0      // below this nobody counts, unless there are groups
+#define KERNEL_NS 1400.0      // a GpSimd kernel's start
+#define GPSIMD_NS (1 / 153.6) // a multiply-add there
+
+typedef struct Conv {
+    ConvForm f;
+    const HloType *x, *w, *y;
+    int64_t xs[OTRN_MAX_RANK], ws[OTRN_MAX_RANK], ys[OTRN_MAX_RANK]; // strides
+    int64_t phases[CONV_SPACE_MAX], nphases, ngroups;
+} Conv;
+
+typedef struct Views { // one phase of one group: offsets in elements and axes
+    int64_t x, w, y;
+    CAxes taps;  // a: x, b: w
+    CAxes place; // a: x, b: y
+    CAxes outs;  // a: w, b: y
+} Views;
+
+static int64_t gcd(int64_t a, int64_t b) {
+    while (b) {
+        int64_t r = a % b;
+        a = b;
+        b = r;
+    }
+    return a;
+}
+
+static void strides_of(const HloType *t, int64_t *out) {
+    int64_t s = 1;
+    for (int i = t->rank; i-- > 0; s *= t->dims[i])
+        out[i] = s;
+}
+
+static bool conv_init(const Hlo *h, const HloOp *op, Conv *c) {
+    if (!conv_read(h, op, &c->f) || !conv_is_inside(&c->f))
+        return false;
+    c->x = hlo_value_type(h, hlo_operand(h, op, 0)), c->w = hlo_value_type(h, hlo_operand(h, op, 1));
+    c->y = hlo_value_type(h, op->results);
+    if (c->x->dtype != c->w->dtype)
+        return false;
+    strides_of(c->x, c->xs), strides_of(c->w, c->ws), strides_of(c->y, c->ys);
+    c->nphases = 1;
+    for (int i = 0; i < c->f.ns; i++) {
+        const ConvAxis *a = &c->f.axis[i];
+        if (a->in_gap > 4096)
+            return false;
+        c->phases[i] = a->in_gap / gcd(a->stride, a->in_gap);
+        if (c->phases[i] > a->out)
+            c->phases[i] = a->out;
+        c->nphases *= c->phases[i];
+    }
+    c->ngroups = c->f.feature_groups > 1 ? c->f.feature_groups : c->f.batch_groups;
+    return c->nphases <= 4096;
+}
+
+static void add(CAxes *axes, int64_t n, int64_t a, int64_t b) {
+    assert(axes->count < AXES_MAX);
+    axes->at[axes->count++] = (CAxis){n, a, b};
+}
+
+// Axis i at remainder r: positions r, r + period, …; taps first, first + step, …, all of which meet an element.
+static void add_space(const Conv *c, int i, int64_t r, Views *v) {
+    const ConvAxis *a = &c->f.axis[i];
+    int64_t period = a->in_gap / gcd(a->stride, a->in_gap), step = a->in_gap / gcd(a->kernel_gap, a->in_gap);
+    int64_t first = 0, xs = c->xs[a->in_dim], ws = c->ws[a->kernel_dim];
+    while (first < step && (a->stride * r + first * a->kernel_gap - a->low) % a->in_gap)
+        first++;
+    int64_t taps = first < step && first < a->kernel ? (a->kernel - 1 - first) / step + 1 : 0;
+    if (taps)
+        v->x += (a->stride * r + first * a->kernel_gap - a->low) / a->in_gap * xs;
+    v->w += (a->reversed ? a->kernel - 1 - first : first) * ws;
+    v->y += r * c->ys[a->out_dim];
+    add(&v->taps, taps, step * a->kernel_gap / a->in_gap * xs, a->reversed ? -step * ws : step * ws);
+    add(&v->place, (a->out - r - 1) / period + 1, a->stride * period / a->in_gap * xs, period * c->ys[a->out_dim]);
+}
+
+static Views views_of(const Conv *c, int64_t phase, int64_t group) {
+    const ConvForm *f = &c->f;
+    int64_t ins = c->w->dims[f->kernel_in], outs = c->w->dims[f->kernel_out] / c->ngroups;
+    int64_t batch = c->y->dims[f->out_batch];
+    Views v = {.w = group * outs * c->ws[f->kernel_out], .y = group * outs * c->ys[f->out_feature]};
+    v.x = f->feature_groups > 1 ? group * ins * c->xs[f->in_feature] : group * batch * c->xs[f->in_batch];
+    add(&v.place, batch, c->xs[f->in_batch], c->ys[f->out_batch]);
+    int64_t r[CONV_SPACE_MAX];
+    for (int i = f->ns; i-- > 0; phase /= c->phases[i])
+        r[i] = phase % c->phases[i];
+    for (int i = 0; i < f->ns; i++)
+        add_space(c, i, r[i], &v);
+    add(&v.taps, ins, c->xs[f->in_feature], c->ws[f->kernel_in]);
+    add(&v.outs, outs, c->ws[f->kernel_out], c->ys[f->out_feature]);
+    return v;
+}
+
+// --- choosing ------------------------------------------------------------------------------------------
+
+static CAxes rotated(const CAxes *axes, int by) {
+    CAxes r = {.count = axes->count};
+    for (int i = 0; i < axes->count; i++)
+        r.at[i] = axes->at[(i + by) % axes->count];
+    return r;
+}
+
+static CAxes swapped(const CAxes *axes) {
+    CAxes r = *axes;
+    for (int i = 0; i < r.count; i++)
+        r.at[i].a = axes->at[i].b, r.at[i].b = axes->at[i].a;
+    return r;
+}
+
+typedef struct Choice {
+    bool windows_move; // x is the moving side, w the stationary one
+    int taps, place;   // rotations
+} Choice;
+
+static Contract contract_of(const Conv *c, const Views *v, Choice ch) {
+    Contract r = {.stype = c->x->dtype, .dtype = c->y->dtype};
+    CAxes taps = rotated(&v->taps, ch.taps), place = rotated(&v->place, ch.place);
+    r.k = ch.windows_move ? swapped(&taps) : taps;
+    r.m = ch.windows_move ? v->outs : place;
+    r.n = ch.windows_move ? place : v->outs;
+    return r;
+}
+
+static Choice choose(const Conv *c, const Views *v, double *ns, int64_t *insts) {
+    Choice best = {0};
+    for (int side = 0; side < 2; side++)
+        for (int t = 0; t < v->taps.count; t++)
+            for (int p = 0; p < v->place.count; p++) {
+                Choice ch = {side, t, p};
+                Contract r = contract_of(c, v, ch);
+                int64_t n = 0;
+                double cost = contract_cost(&r, &n);
+                if ((side || t || p) && cost >= *ns)
+                    continue;
+                best = ch;
+                *ns = cost;
+                *insts = n;
+            }
+    return best;
+}
+
+bool conv_is_product(const Hlo *h, const HloOp *op) {
+    Conv c;
+    if (!conv_init(h, op, &c))
+        return false;
+    double total = 0, insts = 0;
+    for (int64_t phase = 0; phase < c.nphases; phase++) {
+        Views v = views_of(&c, phase, 0);
+        double ns;
+        int64_t n;
+        choose(&c, &v, &ns, &n);
+        total += ns * (double)c.ngroups;
+        insts += (double)n * (double)c.ngroups;
+    }
+    double macs = (double)c.y->elems * (double)(c.w->elems / c.w->dims[c.f.kernel_out]);
+    bool small = c.ngroups == 1 && total < SMALL_NS;
+    return insts < INSTS_MAX && (small || total < KERNEL_NS + macs * GPSIMD_NS);
+}
+
+void emit_conv(Emit *e, const Step *s) {
+    const Hlo *h = e->l->h;
+    const HloOp *op = hlo_at(h, s->op);
+    const BufId *refs = e->l->refs.at;
+    Conv c;
+    bool ok = conv_init(h, op, &c);
+    assert(ok);
+    (void)ok;
+    BufId x = refs[s->ins], w = refs[s->ins + 1], y = refs[s->outs];
+    uint64_t size = dtype_bytes(c.x->dtype), out_size = dtype_bytes(c.y->dtype);
+    for (int64_t phase = 0; phase < c.nphases; phase++) {
+        double ns;
+        int64_t n;
+        Views first = views_of(&c, phase, 0);
+        Choice ch = choose(&c, &first, &ns, &n);
+        for (int64_t group = 0; group < c.ngroups; group++) {
+            Views v = views_of(&c, phase, group);
+            Contract r = contract_of(&c, &v, ch);
+            uint64_t at_x = emit_addr(e, x) + (uint64_t)v.x * size, at_w = emit_addr(e, w) + (uint64_t)v.w * size;
+            r.lhs = ch.windows_move ? at_w : at_x, r.rhs = ch.windows_move ? at_x : at_w;
+            r.out = emit_addr(e, y) + (uint64_t)v.y * out_size;
+            contract_emit(e, &r);
+        }
+    }
+}

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// window_test.c — convolutions, pooling and movement that the engines and the DMA do: chip against evaluator.
+//
+// Programs of one operation with random shapes and attributes. Arguments are eighths between -1 and 1 (maxima see
+// ties), so every sum is exact in fp32 and results must be equal whatever the order. Each runs with one thread and the
+// best host kernels under the race checker, and with three threads and the portable kernels, to the same bits.
+//   window_test [PROGRAMS [SEED]]   a failure prints the program
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "artifact/artifact.h"
+#include "hlo/eval.h"
+#include "otrn.h"
+#include "pass/pass.h"
+#include "read/read.h"
+
+#define ARGS_MAX 4
+#define TEXT_MAX 8192
+
+typedef struct Case {
+    uint64_t rng;
+    char text[TEXT_MAX];
+    int n;
+    bool on_engines; // no GpSimd kernel may be left
+} Case;
+
+static uint32_t rnd(Case *c, uint32_t below) {
+    c->rng += 0x9e3779b97f4a7c15u;
+    uint64_t z = c->rng;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return (uint32_t)((z ^ z >> 31) >> 11) % below;
+}
+
+static void out(Case *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void out(Case *c, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    c->n += vsnprintf(c->text + c->n, (size_t)(TEXT_MAX - c->n), fmt, ap);
+    va_end(ap);
+}
+
+static void out_list(Case *c, const int64_t *v, int n) {
+    for (int i = 0; i < n; i++)
+        out(c, "%s%lld", i ? ", " : "", (long long)v[i]);
+}
+
+typedef struct Shape {
+    const char *type;
+    int rank;
+    int64_t dims[8];
+} Shape;
+
+static void out_type(Case *c, const Shape *s) {
+    out(c, "tensor<");
+    for (int i = 0; i < s->rank; i++)
+        out(c, "%lldx", (long long)s->dims[i]);
+    out(c, "%s>", s->type);
+}
+
+static void shuffle(Case *c, int *v, int n) {
+    for (int i = n - 1; i > 0; i--) {
+        int j = (int)rnd(c, (uint32_t)i + 1), t = v[i];
+        v[i] = v[j], v[j] = t;
+    }
+}
+
+// --- convolutions ------------------------------------------------------------------------------------------
+
+// Dimension numbers: how `s` (given as first, second, space…) lies in memory.
+static void lay_out(Case *c, Shape *s, const char *names, char *text, bool plain) {
+    int order[8];
+    Shape from = *s;
+    for (int i = 0; i < s->rank; i++)
+        order[i] = i;
+    if (!plain)
+        shuffle(c, order, s->rank);
+    int n = sprintf(text, "[");
+    for (int i = 0; i < s->rank; i++) {
+        s->dims[i] = from.dims[order[i]];
+        n += sprintf(text + n, "%s%c", i ? ", " : "", order[i] < 2 ? names[order[i]] : '0' + order[i] - 2);
+    }
+    sprintf(text + n, "]");
+}
+
+static void make_conv(Case *c) {
+    int ns = (int)rnd(c, 4);
+    static const char *const types[] = {"f32", "f32", "f32", "bf16"};
+    const char *type = types[rnd(c, 4)];
+    int64_t groups = rnd(c, 4) ? 1 : 1 + rnd(c, 4), by_batch = groups > 1 && rnd(c, 2), most = ns == 3 ? 6 : ns == 2 ? 14 : 70;
+    int64_t b = (1 + rnd(c, rnd(c, 3) ? 3 : 20)) * (by_batch ? groups : 1), wide = rnd(c, 4) ? 20 : 200;
+    int64_t in = (1 + rnd(c, (uint32_t)wide)), f = (1 + rnd(c, rnd(c, 4) ? 20 : 600)) * groups;
+    int64_t lo[3], hi[3], ld[3], rd[3], st[3], rev[3], x[3], k[3], y[3];
+    for (int i = 0; i < ns; i++) {
+        x[i] = 1 + rnd(c, (uint32_t)most), k[i] = 1 + rnd(c, rnd(c, 5) ? 4 : (uint32_t)most);
+        lo[i] = (int64_t)rnd(c, 5) - 1, hi[i] = (int64_t)rnd(c, 5) - 1;
+        ld[i] = rnd(c, 3) ? 1 : 1 + rnd(c, 3), rd[i] = rnd(c, 3) ? 1 : 1 + rnd(c, 3), st[i] = rnd(c, 2) ? 1 : 1 + rnd(c, 3);
+        rev[i] = rnd(c, 3) == 0;
+        int64_t size = (x[i] - 1) * ld[i] + 1 + lo[i] + hi[i], span = (k[i] - 1) * rd[i] + 1;
+        if (size < span)
+            hi[i] += span - size, size = span;
+        y[i] = (size - span) / st[i] + 1;
+    }
+    Shape s[3] = {{type, ns + 2, {b, by_batch ? in : in * groups}}, {type, ns + 2, {in, f}},
+                  {type, ns + 2, {by_batch ? b / groups : b, f}}};
+    for (int i = 0; i < ns; i++)
+        s[0].dims[2 + i] = x[i], s[1].dims[2 + i] = k[i], s[2].dims[2 + i] = y[i];
+    char names[3][40];
+    static const char *const letters[3] = {"bf", "io", "bf"};
+    bool plain = rnd(c, 3) == 0;
+    for (int i = 0; i < 3; i++)
+        lay_out(c, &s[i], letters[i], names[i], plain);
+    bool reverse_first = ns && rnd(c, 3) == 0;
+    out(c, "func.func @main(%%x: ");
+    out_type(c, &s[0]), out(c, ", %%w: "), out_type(c, &s[1]), out(c, ") -> "), out_type(c, &s[2]), out(c, " {\n");
+    if (reverse_first) {
+        int dim = (int)(strchr(names[1], '0') - names[1] - 1) / 3;
+        out(c, "  %%r = stablehlo.reverse %%w, dims = [%d] : ", dim), out_type(c, &s[1]), out(c, "\n");
+    }
+    out(c, "  %%0 = stablehlo.convolution(%%x, %s) dim_numbers = %sx%s->%s, window = {stride = [", reverse_first ? "%r" : "%w",
+        names[0], names[1], names[2]);
+    out_list(c, st, ns), out(c, "], pad = [");
+    for (int i = 0; i < ns; i++)
+        out(c, "%s[%lld, %lld]", i ? ", " : "", (long long)lo[i], (long long)hi[i]);
+    out(c, "], lhs_dilate = ["), out_list(c, ld, ns), out(c, "], rhs_dilate = ["), out_list(c, rd, ns), out(c, "], reverse = [");
+    for (int i = 0; i < ns; i++)
+        out(c, "%s%s", i ? ", " : "", rev[i] ? "true" : "false");
+    out(c, "]} {batch_group_count = %lld : i64, feature_group_count = %lld : i64} : (", (long long)(by_batch ? groups : 1),
+        (long long)(by_batch ? 1 : groups));
+    out_type(c, &s[0]), out(c, ", "), out_type(c, &s[1]), out(c, ") -> "), out_type(c, &s[2]), out(c, "\n  return %%0 : ");
+    out_type(c, &s[2]), out(c, "\n}\n");
+}
+
+// --- running -----------------------------------------------------------------------------------------------
+
+typedef struct Data {
+    int nargs, nresults;
+    void *in[ARGS_MAX], *want[ARGS_MAX], *got[ARGS_MAX];
+    otrn_type results[ARGS_MAX];
+} Data;
+
+static void fill(Case *c, const HloType *t, void *at) {
+    size_t bytes = dtype_bytes(t->dtype);
+    for (int64_t i = 0; i < t->elems; i++) {
+        uint8_t *p = (uint8_t *)at + (size_t)i * bytes;
+        if (dtype_is_int(t->dtype))
+            dtype_from_i64(t->dtype, p, (int64_t)rnd(c, 24) - 4);
+        else
+            dtype_from_f64(t->dtype, p, ((int)rnd(c, 17) - 8) / 8.0);
+    }
+}
+
+static bool run_eval(Case *c, Data *d) {
+    Ctx ctx = {0};
+    Arena arena, scratch;
+    arena_init(&arena, &ctx);
+    arena_init(&scratch, &ctx);
+    Arena *volatile keep = &arena, *volatile keep_scratch = &scratch;
+    jmp_buf here;
+    volatile bool ok = CTX_TRY(&ctx, here);
+    if (ok) {
+        Hlo *h = read_text(&ctx, keep, "window", c->text, (size_t)c->n);
+        hlo_verify(h);
+        HloFunc *f = hlo_main(h);
+        const HloRegion *body = &h->regions.at[f->body];
+        Tensor args[ARGS_MAX], results[ARGS_MAX];
+        d->nargs = (int)body->nargs;
+        for (int i = 0; i < d->nargs; i++) {
+            const HloType *t = hlo_value_type(h, body->args + (ValueId)i);
+            d->in[i] = malloc(hlo_type_bytes(t) + 1);
+            fill(c, t, d->in[i]);
+            args[i] = (Tensor){h->values.at[body->args + (ValueId)i].type, d->in[i]};
+        }
+        eval_func(h, keep, f, args, results);
+        d->nresults = (int)f->nresults;
+        for (int i = 0; i < d->nresults; i++) {
+            size_t bytes = hlo_type_bytes(hlo_type(h, results[i].type));
+            d->want[i] = memcpy(malloc(bytes + 1), results[i].data, bytes);
+        }
+    } else {
+        printf("FAIL evaluator: %s\n%s\n", ctx.err.text, c->text);
+    }
+    arena_fini(keep);
+    arena_fini(keep_scratch);
+    return ok;
+}
+
+static uint32_t kernels_of(const otrn_exe *exe) {
+    Ctx ctx = {0};
+    Arena arena;
+    arena_init(&arena, &ctx);
+    size_t size;
+    const void *bytes = otrn_exe_bytes(exe, &size);
+    jmp_buf here;
+    uint32_t n = UINT32_MAX;
+    if (CTX_TRY(&ctx, here))
+        n = artifact_load(&ctx, &arena, "window", bytes, size)->nkerns;
+    arena_fini(&arena);
+    return n;
+}
+
+static bool same(const Data *d, bool bits, char *why) {
+    for (int i = 0; i < d->nresults; i++) {
+        const otrn_type *t = &d->results[i];
+        size_t bytes = otrn_dtype_bytes(t->dtype), n = otrn_type_bytes(t) / bytes;
+        for (size_t k = 0; k < n; k++) {
+            const uint8_t *a = (uint8_t *)d->want[i] + k * bytes, *b = (uint8_t *)d->got[i] + k * bytes;
+            bool equal = !memcmp(a, b, bytes);
+            if (!equal && !bits && dtype_is_float(t->dtype))
+                equal = dtype_to_f64(t->dtype, a) == dtype_to_f64(t->dtype, b);
+            if (equal)
+                continue;
+            sprintf(why, "element %zu of result %d is %g, not %g", k, i, dtype_to_f64(t->dtype, b), dtype_to_f64(t->dtype, a));
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool run_chip(otrn_env *env, const Case *c, Data *d, bool first, char *why) {
+    otrn_error err;
+    otrn_exe *exe;
+    if (otrn_compile(env, c->text, (size_t)c->n, "window", &exe, &err)) {
+        strcpy(why, err.text);
+        return false;
+    }
+    for (int i = 0; i < d->nresults && first; i++) {
+        d->results[i] = *otrn_exe_result_type(exe, (size_t)i);
+        d->got[i] = malloc(otrn_type_bytes(&d->results[i]) + 1);
+    }
+    for (int i = 0; i < d->nresults && !first; i++) { // what the first run gave is what is wanted now
+        void *t = d->want[i];
+        d->want[i] = d->got[i], d->got[i] = t;
+    }
+    const void *args[ARGS_MAX];
+    for (int i = 0; i < d->nargs; i++)
+        args[i] = d->in[i];
+    bool ok = true;
+    if (c->on_engines && kernels_of(exe)) {
+        sprintf(why, "a GpSimd kernel is left");
+        ok = false;
+    }
+    if (ok && otrn_execute(exe, args, d->got, &err)) {
+        strcpy(why, err.text);
+        ok = false;
+    }
+    otrn_exe_free(exe);
+    return ok && same(d, !first, why);
+}
+
+typedef void Make(Case *c);
+static Make *const kinds[] = {make_conv};
+
+static bool one(otrn_env *const envs[2], uint64_t seed) {
+    static Case c;
+    c = (Case){.rng = seed};
+    kinds[rnd(&c, sizeof kinds / sizeof *kinds)](&c);
+    Data d = {0};
+    char why[sizeof(otrn_error)] = "";
+    bool ok = run_eval(&c, &d);
+    for (int i = 0; i < 2 && ok; i++)
+        ok = run_chip(envs[i], &c, &d, i == 0, why);
+    if (!ok)
+        printf("FAIL seed %llu: %s\n%s\n", (unsigned long long)seed, why, c.text);
+    for (int i = 0; i < ARGS_MAX; i++)
+        free(d.in[i]), free(d.want[i]), free(d.got[i]);
+    return ok;
+}
+
+int main(int argc, char **argv) {
+    otrn_option options[2][4] = {{{"threads", "1"}, {"cache", "off"}, {"host", "auto"}, {"check", "on"}},
+                                 {{"threads", "3"}, {"cache", "off"}, {"host", "portable"}, {"check", "off"}}};
+    otrn_env *envs[2];
+    otrn_error err;
+    for (int i = 0; i < 2; i++)
+        if (otrn_open(options[i], 4, &envs[i], &err)) {
+            printf("FAIL open: %s\n", err.text);
+            return 1;
+        }
+    long count = argc > 1 ? atol(argv[1]) : 150;
+    uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
+    bool ok = true;
+    for (long i = 0; i < count && ok; i++)
+        ok = one(envs, seed + (uint64_t)i);
+    if (ok)
+        printf("ok %ld programs from seed %llu\n", count, (unsigned long long)seed);
+    otrn_close(envs[0]);
+    otrn_close(envs[1]);
+    return !ok;
+}
