@@ -135,7 +135,10 @@ static void save_section(const Artifact *art, int section, Dict *dict, Buf *out)
         put_u32(out, dict_add(dict, art->name));
         put_u32(out, dict_add(dict, art->target));
         put_u32(out, dict_add(dict, art->producer));
+        put_u32(out, dict_add(dict, art->precision ? art->precision : ""));
+        put_u32(out, art->flags);
         put_u32(out, art->partitions > 1 ? art->partitions : 0);
+        put_u32(out, art->peer ? 2 : 0);
         put_u64(out, art->scratch_bytes);
         break;
     case SEC_VALS:
@@ -145,12 +148,15 @@ static void save_section(const Artifact *art, int section, Dict *dict, Buf *out)
         save_locs(art, dict, out);
         break;
     case SEC_CODE:
-        put_u32(out, art->ncode);
-        isa_encode_all(art->code, art->ncode, out);
+        for (; art; art = art->peer) {
+            put_u32(out, art->ncode);
+            isa_encode_all(art->code, art->ncode, out);
+        }
         break;
     case SEC_CLOC:
-        for (uint32_t i = 0; i < art->ncode; i++)
-            put_u32(out, art->code_loc ? art->code_loc[i] : 0);
+        for (; art; art = art->peer)
+            for (uint32_t i = 0; i < art->ncode; i++)
+                put_u32(out, art->code_loc ? art->code_loc[i] : 0);
         break;
     case SEC_KERN:
         put_u32(out, art->nkerns);
@@ -158,7 +164,8 @@ static void save_section(const Artifact *art, int section, Dict *dict, Buf *out)
             kern_encode(&art->kerns[i], dict, out);
         break;
     case SEC_LOOP:
-        save_loops(art, out);
+        for (; art; art = art->peer)
+            save_loops(art, out);
         break;
     case SEC_LIVE:
         save_live(art, out);
@@ -205,6 +212,16 @@ void artifact_save(const Artifact *art, Buf *out) {
             put_u8(out, 0);
         buf_put(out, sections[i].at, sections[i].n);
     }
+}
+
+void artifact_pair(Arena *a, Artifact *art, IsaInst *code, uint32_t *code_loc, uint32_t ncode, ArtLoop *loops,
+                   uint32_t nloops) {
+    art->cores = 2;
+    art->peer = ARENA_NEW(a, Artifact);
+    *art->peer = *art;
+    art->peer->peer = NULL;
+    art->peer->code = code, art->peer->code_loc = code_loc, art->peer->ncode = ncode;
+    art->peer->loops = loops, art->peer->nloops = nloops;
 }
 
 uint8_t *artifact_const_dup(Arena *a, const void *bytes, size_t n) {
@@ -316,6 +333,17 @@ static void load_locs(Load *l, Rd *r, Artifact *art) {
     }
 }
 
+static void load_loops(Load *l, Rd *r, Artifact *art) {
+    art->nloops = rd_count(r, 16);
+    art->loops = ARENA_NEWN(l->arena, ArtLoop, art->nloops ? art->nloops : 1);
+    for (uint32_t i = 0; i < art->nloops; i++) {
+        art->loops[i].begin = rd_u32(r);
+        art->loops[i].end = rd_u32(r);
+        art->loops[i].trips = rd_u64(r);
+    }
+}
+
+// Code, its locations and its loops, of one core.
 static void load_code(Load *l, Artifact *art) {
     Rd *r = &l->section[SEC_CODE];
     art->ncode = rd_count(r, ISA_HEAD_BYTES);
@@ -325,6 +353,7 @@ static void load_code(Load *l, Artifact *art) {
     art->code_loc = ARENA_NEWN(l->arena, uint32_t, art->ncode ? art->ncode : 1);
     for (uint32_t i = 0; i < art->ncode; i++)
         art->code_loc[i] = rd_u32(r);
+    load_loops(l, &l->section[SEC_LOOP], art);
 }
 
 static void load_kerns(Load *l, Rd *r, Artifact *art) {
@@ -332,16 +361,6 @@ static void load_kerns(Load *l, Rd *r, Artifact *art) {
     art->kerns = ARENA_NEWN(l->arena, Kern, art->nkerns ? art->nkerns : 1);
     for (uint32_t i = 0; i < art->nkerns; i++)
         kern_decode(r, &l->dict, l->arena, &art->kerns[i]);
-}
-
-static void load_loops(Load *l, Rd *r, Artifact *art) {
-    art->nloops = rd_count(r, 16);
-    art->loops = ARENA_NEWN(l->arena, ArtLoop, art->nloops ? art->nloops : 1);
-    for (uint32_t i = 0; i < art->nloops; i++) {
-        art->loops[i].begin = rd_u32(r);
-        art->loops[i].end = rd_u32(r);
-        art->loops[i].trips = rd_u64(r);
-    }
 }
 
 static void load_live(Load *l, Rd *r, Artifact *art) {
@@ -357,9 +376,16 @@ static void load_info(Load *l, Rd *r, Artifact *art) {
     art->name = dict_str(&l->dict, r);
     art->target = dict_str(&l->dict, r);
     art->producer = dict_str(&l->dict, r);
+    art->precision = dict_str(&l->dict, r);
+    art->flags = rd_u32(r);
+    if (art->flags & ~(uint32_t)ART_STOCHASTIC)
+        rd_fail(r, "flags 0x%x have no meaning", art->flags);
     art->partitions = rd_u32(r);
     if (art->partitions == 1 || art->partitions > OTRN_MAX_DEVICES)
         rd_fail(r, "a program for %u devices", art->partitions);
+    art->cores = rd_u32(r);
+    if (art->cores && art->cores != 2)
+        rd_fail(r, "a program for a logical core of %u", art->cores);
     art->scratch_bytes = rd_u64(r);
 }
 
@@ -379,12 +405,16 @@ static Artifact *load_all(Load *l) {
     load_locs(l, &s[SEC_LOCS], art);
     load_code(l, art);
     load_kerns(l, &s[SEC_KERN], art);
-    load_loops(l, &s[SEC_LOOP], art);
     load_live(l, &s[SEC_LIVE], art);
     Rd *data = &s[SEC_DATA];
     art->const_bytes = (uint64_t)(data->end - data->at);
     art->consts = artifact_const_dup(l->arena, data->at, (size_t)art->const_bytes);
     data->at = data->end;
+    if (art->cores) {
+        Artifact second = {0};
+        load_code(l, &second);
+        artifact_pair(l->arena, art, second.code, second.code_loc, second.ncode, second.loops, second.nloops);
+    }
     for (int i = 0; i < SEC_COUNT; i++)
         if (s[i].at != s[i].end)
             rd_fail(&s[i], "section %s is longer than its contents", section_letters[i]);

@@ -37,9 +37,17 @@ typedef struct ArtLive { // a tensor live at the memory peak
     uint32_t loc;
 } ArtLive;
 
+enum { ART_STOCHASTIC = 1 }; // results round to narrower floats by chance
+
 typedef struct Artifact {
     const char *name, *target, *producer; // producer: compiler version
+    const char *precision; // what the compiler was told about types, as text; "" = nothing
+    uint32_t flags;      // ART_STOCHASTIC
     uint32_t partitions; // devices it runs on together; 0 and 1 are the same
+    uint32_t cores;      // 2: for a logical core of two, each with a program of its own; else 0
+    // The second core's program. It shares everything with this one but code, code_loc and loops; its own
+    // peer is NULL.
+    struct Artifact *peer;
     uint32_t nargs, nresults;
     ArtValue *args, *results;
     uint64_t scratch_bytes;
@@ -59,10 +67,13 @@ typedef struct Artifact {
 } Artifact;
 
 #define ARTIFACT_MAGIC "OTRNART"
-#define ARTIFACT_VERSION 2
+#define ARTIFACT_VERSION 3
 
 #define ART_LOOP_DEPTH_MAX 64
 
+// Makes `code` the program of the second core; everything else must be in place.
+void artifact_pair(Arena *a, Artifact *art, IsaInst *code, uint32_t *code_loc, uint32_t ncode, ArtLoop *loops,
+                   uint32_t nloops);
 bool artifact_is(const void *bytes, size_t size);
 void artifact_save(const Artifact *art, Buf *out);
 // Raises PARSE or VERSION. Copies what it keeps into the arena.

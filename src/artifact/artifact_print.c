@@ -76,8 +76,8 @@ static void print_loc(const ArtLoc *l, uint32_t number, Buf *out) {
     buf_puts(out, "\n");
 }
 
-// Labels stand where jumps lead and loops begin and end; numbered down the code.
-static uint32_t *find_labels(const Artifact *art, Arena *a) {
+// Labels stand where jumps lead and loops begin and end; numbered down the code, on from *n.
+static uint32_t *find_labels(const Artifact *art, Arena *a, uint32_t *n) {
     uint32_t *labels = ARENA_NEWN(a, uint32_t, (size_t)art->ncode + 1);
     for (uint32_t i = 0; i < art->ncode; i++) {
         uint32_t to = (uint32_t)art->code[i].imm;
@@ -87,9 +87,9 @@ static uint32_t *find_labels(const Artifact *art, Arena *a) {
     }
     for (uint32_t i = 0; i < art->nloops; i++)
         labels[art->loops[i].begin] = labels[art->loops[i].end] = 1;
-    for (uint32_t i = 0, n = 0; i <= art->ncode; i++)
+    for (uint32_t i = 0; i <= art->ncode; i++)
         if (labels[i])
-            labels[i] = ++n;
+            labels[i] = ++*n;
     return labels;
 }
 
@@ -102,6 +102,13 @@ static void print_header(const Artifact *art, Buf *out) {
         txt_print_string(out, text, strlen(text));
         buf_puts(out, "\n");
     }
+    if (art->precision && art->precision[0]) {
+        buf_puts(out, ".precision ");
+        txt_print_string(out, art->precision, strlen(art->precision));
+        buf_puts(out, "\n");
+    }
+    if (art->flags & ART_STOCHASTIC)
+        buf_puts(out, ".rounding stochastic\n");
     if (art->partitions > 1)
         buf_printf(out, ".partitions %u\n", art->partitions);
     if (art->scratch_bytes)
@@ -138,22 +145,34 @@ static void print_code(const Artifact *art, const IsaNames *names, Buf *out) {
     }
 }
 
+static void print_loops(const Artifact *art, const uint32_t *labels, Buf *out) {
+    const ArtLoop *loops = artifact_loops_sorted(art, out->arena);
+    for (uint32_t i = 0; i < art->nloops; i++)
+        buf_printf(out, ".loop L%u L%u trips=%" PRIu64 "\n", labels[loops[i].begin] - 1, labels[loops[i].end] - 1,
+                   loops[i].trips);
+}
+
 void artifact_print(const Artifact *art, Buf *out) {
+    uint32_t nlabels = 0;
     IsaNames names = {.nargs = art->nargs,
                       .nresults = art->nresults,
                       .ncode = art->ncode,
-                      .labels = find_labels(art, out->arena)};
+                      .labels = find_labels(art, out->arena, &nlabels)};
     print_header(art, out);
     for (uint32_t i = 0; i < art->nkerns; i++) {
         buf_printf(out, ".kernel %u ", i);
         kern_print(&art->kerns[i], &names, out);
         buf_puts(out, "\n");
     }
-    const ArtLoop *loops = artifact_loops_sorted(art, out->arena);
-    for (uint32_t i = 0; i < art->nloops; i++)
-        buf_printf(out, ".loop L%u L%u trips=%" PRIu64 "\n", names.labels[loops[i].begin] - 1,
-                   names.labels[loops[i].end] - 1, loops[i].trips);
+    print_loops(art, names.labels, out);
     for (uint32_t i = 0; i < art->nlive; i++)
         buf_printf(out, ".live %" PRIu64 " @%u\n", art->live[i].bytes, art->live[i].loc);
     print_code(art, &names, out);
+    if (!art->peer)
+        return;
+    names.ncode = art->peer->ncode;
+    names.labels = find_labels(art->peer, out->arena, &nlabels);
+    buf_puts(out, ".core 1\n");
+    print_loops(art->peer, names.labels, out);
+    print_code(art->peer, &names, out);
 }

@@ -501,7 +501,7 @@ void artifact_verify(Ctx *ctx, const Artifact *art, const char *name) {
     artifact_verify_for(ctx, art, name, &isa_chip_largest);
 }
 
-void artifact_verify_for(Ctx *ctx, const Artifact *art, const char *name, const IsaChip *chip) {
+static void verify_one(Ctx *ctx, const Artifact *art, const char *name, const IsaChip *chip) {
     Verify v = {.ctx = ctx, .art = art, .name = name, .chip = chip};
     Arena scratch; // ours: freed on both ways out
     arena_init(&scratch, ctx);
@@ -515,6 +515,12 @@ void artifact_verify_for(Ctx *ctx, const Artifact *art, const char *name, const 
         arena_fini(&scratch);
         longjmp(*outer, 1);
     }
+}
+
+void artifact_verify_for(Ctx *ctx, const Artifact *art, const char *name, const IsaChip *chip) {
+    verify_one(ctx, art, name, chip);
+    if (art->peer)
+        verify_one(ctx, art->peer, name, chip);
 }
 
 uint8_t *artifact_dynamic(Arena *a, const Artifact *art) {

@@ -11,7 +11,8 @@
 // empty, the target is trn2, waits are none, and a program that does not end in halt or jump gets a
 // halt. Jump targets and loop borders are labels (`L0:`) or instruction numbers; `@3` after an
 // instruction is the number of its .loc line. Directives:
-//   .name "…"  .target "…"  .producer "…"  .scratch BYTES
+//   .name "…"  .target "…"  .producer "…"  .scratch BYTES  .precision "…"  .rounding stochastic
+//   .core 1                             what follows is the program of the second core
 //   .arg TYPE ["name"] [donated] [pinned_host] [sharding="…"]
 //   .result TYPE ["name"] [alias=ARG] [pinned_host] [sharding="…"]        .partitions N
 //   .const HEX | .const zero BYTES | .const TYPE NUMBERS…     each appends to the constants
@@ -21,6 +22,8 @@
 //   .live BYTES @LOC                    a tensor alive at the memory peak
 // and for kernels (spec/assembly.md; asm_view.c, asm_block.c):
 //   .param NAME=NUMBER                  a number that can be given from outside
+//   .type NAME=TYPE                     an element type that can be given from outside
+//   .cores 2                            the text is read for each core of a pair, with `core` 0 and 1
 //   .input .output .tensor .sbuf .psum  NAME TYPE[…]
 //   .sync auto                          waits follow from the memory that instructions touch
 #include <assert.h>
@@ -200,16 +203,14 @@ static void parse_live(Asm *s) {
     VEC_PUSH(s->t.arena, &s->live, l);
 }
 
-// The value of a parameter among "M=512,N=3"; false when it is not given there.
-static bool def_find(Asm *s, TxtWord name, Val *out) {
+// What a parameter is given among "M=512,N=3"; false when it is not there.
+static bool def_find(Asm *s, TxtWord name, Txt *out) {
     for (const char *p = s->defs; p && *p; p += strcspn(p, ","), p += *p == ',') {
         size_t n = strcspn(p, "="), all = strcspn(p, ",");
         if (n != name.n || n >= all || memcmp(p, name.s, n))
             continue;
-        Txt t = {.ctx = s->t.ctx, .arena = s->t.arena, .file = "-D", .line = 1, .col = 1, .begin = p,
-                 .at = p + n + 1, .end = p + all};
-        *out = asm_val(s, &t);
-        txt_end(&t);
+        *out = (Txt){.ctx = s->t.ctx, .arena = s->t.arena, .file = "-D", .line = 1, .col = 1, .begin = p,
+                     .at = p + n + 1, .end = p + all};
         return true;
     }
     return false;
@@ -220,11 +221,83 @@ static void parse_param(Asm *s) {
     TxtWord name = txt_name(&s->t, "a name");
     txt_need(&s->t, "=");
     Val v = asm_val(s, &s->t);
-    def_find(s, name, &v);
+    Txt given;
+    if (def_find(s, name, &given)) {
+        v = asm_val(s, &given);
+        txt_end(&given);
+    }
     Sym *y = asm_set(s, &begin, name);
     y->v = v;
     y->is_param = true;
     s->is_source = true;
+}
+
+static void parse_type(Asm *s) {
+    Txt begin = s->t, given;
+    TxtWord name = txt_name(&s->t, "a name");
+    txt_need(&s->t, "=");
+    int dtype = txt_dtype(&s->t);
+    if (def_find(s, name, &given)) {
+        dtype = txt_dtype(&given);
+        txt_end(&given);
+    }
+    if (asm_find(s, name))
+        txt_fail(&begin, "`%.*s` is taken already", (int)name.n, name.s);
+    Sym *y = asm_set(s, &begin, name);
+    y->kind = SYM_TYPE;
+    y->dtype = (uint8_t)dtype;
+    y->is_param = true;
+    s->is_source = true;
+}
+
+int asm_dtype(Asm *s, Txt *t) {
+    Txt begin = *t;
+    char c = txt_peek(t);
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_') {
+        const Sym *y = asm_find(s, txt_name(t, "a type"));
+        if (y && y->kind == SYM_TYPE)
+            return y->dtype;
+    }
+    *t = begin;
+    return txt_dtype(t);
+}
+
+// `.cores 2`: this text is read twice; `core` tells for which one.
+static void parse_cores(Asm *s) {
+    Txt begin = s->t;
+    if (txt_i64(&s->t, 2, 2, "number of cores") != 2 || s->core >= 0 || s->has_second)
+        txt_fail(&begin, "a kernel says once that it is for two cores");
+    s->art->cores = 2;
+    s->core = s->defs_core;
+    asm_set(s, &begin, (TxtWord){.s = "core", .n = 4, .line = s->t.line, .col = 1})->v = (Val){.a = {.c = s->core}};
+    s->is_source = true;
+}
+
+void asm_push(Asm *s, const IsaInst *in, uint32_t loc) {
+    if (s->code.n >= ASM_CODE_MAX)
+        txt_fail(&s->t, "more than %u instructions", ASM_CODE_MAX);
+    VEC_PUSH(s->t.arena, &s->code, *in);
+    VEC_PUSH(s->t.arena, &s->code_loc, loc);
+}
+
+static void add_halt(Asm *s) {
+    uint8_t last = s->code.n ? s->code.at[s->code.n - 1].op : ISA_NOP;
+    if (last == ISA_HALT || last == ISA_JUMP)
+        return;
+    IsaInst halt = {.op = ISA_HALT, .engine = ENG_SYNC, .wait_sem = {SEM_NONE, SEM_NONE}};
+    asm_push(s, &halt, 0);
+}
+
+// `.core 1`, as a listing has it.
+static void parse_core(Asm *s) {
+    Txt begin = s->t;
+    txt_i64(&s->t, 1, 1, "core");
+    if (s->has_second || s->core >= 0 || s->depth)
+        txt_fail(&begin, "the second core's program begins once, outside of blocks");
+    add_halt(s);
+    s->has_second = true;
+    s->second_code = s->code.n;
+    s->second_loops = s->loops.n;
 }
 
 static void check_defs(Asm *s) {
@@ -254,6 +327,14 @@ static bool source_directive(Asm *s, TxtWord w) {
         parse_param(s);
         return true;
     }
+    if (txt_word_is(w, ".type")) {
+        parse_type(s);
+        return true;
+    }
+    if (txt_word_is(w, ".cores")) {
+        parse_cores(s);
+        return true;
+    }
     if (!txt_word_is(w, ".sync"))
         return false;
     txt_need(&s->t, "auto");
@@ -272,6 +353,13 @@ static void parse_directive(Asm *s) {
         s->art->target = txt_cstring(t);
     } else if (txt_word_is(w, ".producer")) {
         s->art->producer = txt_cstring(t);
+    } else if (txt_word_is(w, ".precision")) {
+        s->art->precision = txt_cstring(t);
+    } else if (txt_word_is(w, ".rounding")) {
+        txt_need(t, "stochastic");
+        s->art->flags |= ART_STOCHASTIC;
+    } else if (txt_word_is(w, ".core")) {
+        parse_core(s);
     } else if (txt_word_is(w, ".partitions")) {
         s->art->partitions = (uint32_t)txt_i64(t, 2, OTRN_MAX_DEVICES, "number of devices");
     } else if (txt_word_is(w, ".scratch")) {
@@ -293,7 +381,8 @@ static void parse_directive(Asm *s) {
         parse_live(s);
     } else {
         ctx_hint(t->ctx, "directives: .name .target .producer .scratch .arg .result .const .loc "
-                         ".kernel .loop .live .param .input .output .tensor .sbuf .psum .sync");
+                         ".kernel .loop .live .precision .rounding .core .param .type .cores .input .output "
+                         ".tensor .sbuf .psum .sync");
         txt_fail(&begin, "unknown directive `%.*s`", (int)w.n, w.s);
     }
 }
@@ -368,13 +457,6 @@ static bool take_label(Asm *s) {
     return true;
 }
 
-void asm_push(Asm *s, const IsaInst *in, uint32_t loc) {
-    if (s->code.n >= ASM_CODE_MAX)
-        txt_fail(&s->t, "more than %u instructions", ASM_CODE_MAX);
-    VEC_PUSH(s->t.arena, &s->code, *in);
-    VEC_PUSH(s->t.arena, &s->code_loc, loc);
-}
-
 uint32_t asm_line_loc(Asm *s) {
     const ArtLoc *last = &s->locs.at[s->locs.n - 1];
     if (!s->is_source)
@@ -413,36 +495,40 @@ void asm_line(Asm *s) {
     txt_end(&s->t);
 }
 
-static void add_halt(Asm *s) {
-    uint8_t last = s->code.n ? s->code.at[s->code.n - 1].op : ISA_NOP;
-    if (last == ISA_HALT || last == ISA_JUMP)
-        return;
-    IsaInst halt = {.op = ISA_HALT, .engine = ENG_SYNC, .wait_sem = {SEM_NONE, SEM_NONE}};
-    asm_push(s, &halt, 0);
-}
-
 static Artifact *finish(Asm *s) {
     Artifact *art = s->art;
+    uint32_t ncode = s->has_second ? s->second_code : s->code.n, nloops = s->has_second ? s->second_loops : s->loops.n;
     art->nargs = s->args.n, art->args = s->args.at;
     art->nresults = s->results.n, art->results = s->results.at;
     art->const_bytes = s->consts.n;
     art->consts = artifact_const_dup(s->t.arena, s->consts.at, s->consts.n);
-    art->ncode = s->code.n, art->code = s->code.at, art->code_loc = s->code_loc.at;
+    art->ncode = ncode, art->code = s->code.at, art->code_loc = s->code_loc.at;
     art->nkerns = s->kerns.n, art->kerns = s->kerns.at;
     art->nlocs = s->locs.n, art->locs = s->locs.at;
-    art->nloops = s->loops.n, art->loops = s->loops.at;
+    art->nloops = nloops, art->loops = s->loops.at;
     art->nlive = s->live.n, art->live = s->live.at;
+    if (!s->has_second)
+        return art;
+    for (uint32_t i = ncode; i < s->code.n; i++) { // its own numbers from 0
+        int cost = isa_rows[s->code.at[i].op].cost;
+        if (cost == COST_BRANCH || cost == COST_LOOP)
+            s->code.at[i].imm -= (int32_t)ncode;
+    }
+    for (uint32_t i = nloops; i < s->loops.n; i++)
+        s->loops.at[i].begin -= ncode, s->loops.at[i].end -= ncode;
+    artifact_pair(s->t.arena, art, s->code.at + ncode, s->code_loc.at + ncode, s->code.n - ncode, s->loops.at + nloops,
+                  s->loops.n - nloops);
     return art;
 }
 
-Artifact *artifact_assemble(Ctx *ctx, Arena *a, const char *name, const char *text, size_t size,
-                            const char *defs) {
+static Artifact *assemble_for(Ctx *ctx, Arena *a, const char *name, const char *text, size_t size, const char *defs,
+                              int core) {
     Asm *s = ARENA_NEW(a, Asm);
     *s = (Asm){.t = {.ctx = ctx, .arena = a, .file = arena_strndup(a, name, strlen(name)), .col = 1},
                .consts = {.arena = a}, .next = text, .end = text + size, .next_line = 1, .defs = defs,
-               .last_reg = ISA_REGS};
+               .last_reg = ISA_REGS, .core = -1, .defs_core = core};
     s->art = ARENA_NEW(a, Artifact);
-    s->art->name = s->art->producer = "";
+    s->art->name = s->art->producer = s->art->precision = "";
     s->art->target = "trn2";
     VEC_PUSH(a, &s->locs, ((ArtLoc){.file = "", .name = ""}));
     asm_hooks(s);
@@ -453,6 +539,42 @@ Artifact *artifact_assemble(Ctx *ctx, Arena *a, const char *name, const char *te
     Artifact *art = finish(s);
     if (s->sync_auto)
         artifact_sync(ctx, a, art, name);
+    if (s->sync_auto && art->peer)
+        artifact_sync(ctx, a, art->peer, name);
+    return art;
+}
+
+// The same memory for both: what is declared may not depend on the core.
+static bool same_memory(const Artifact *a, const Artifact *b) {
+    bool same = a->nargs == b->nargs && a->nresults == b->nresults && a->scratch_bytes == b->scratch_bytes &&
+                a->const_bytes == b->const_bytes && a->nkerns == b->nkerns &&
+                !memcmp(a->consts, b->consts, (size_t)a->const_bytes);
+    for (uint32_t i = 0; same && i < a->nargs; i++)
+        same = a->args[i].bytes == b->args[i].bytes && a->args[i].dtype == b->args[i].dtype;
+    for (uint32_t i = 0; same && i < a->nresults; i++)
+        same = a->results[i].bytes == b->results[i].bytes && a->results[i].dtype == b->results[i].dtype;
+    return same;
+}
+
+// Both cores' code in one program; the second one's locations follow the first one's.
+static void join(Ctx *ctx, Arena *a, const char *name, Artifact *art, Artifact *second) {
+    if (!same_memory(art, second))
+        ctx_fail(ctx, OTRN_VERIFY, (Place){.file = name},
+                 "arguments, results, HBM tensors and constants must be the same on both cores");
+    ArtLoc *locs = ARENA_NEWN(a, ArtLoc, (size_t)art->nlocs + second->nlocs);
+    memcpy(locs, art->locs, art->nlocs * sizeof *locs);
+    memcpy(locs + art->nlocs, second->locs + 1, (second->nlocs - 1u) * sizeof *locs);
+    for (uint32_t i = 0; i < second->ncode; i++)
+        second->code_loc[i] += second->code_loc[i] ? art->nlocs - 1 : 0;
+    art->locs = locs;
+    art->nlocs += second->nlocs - 1;
+    artifact_pair(a, art, second->code, second->code_loc, second->ncode, second->loops, second->nloops);
+}
+
+Artifact *artifact_assemble(Ctx *ctx, Arena *a, const char *name, const char *text, size_t size, const char *defs) {
+    Artifact *art = assemble_for(ctx, a, name, text, size, defs, 0);
+    if (art->cores == 2 && !art->peer)
+        join(ctx, a, name, art, assemble_for(ctx, a, name, text, size, defs, 1));
     return art;
 }
 

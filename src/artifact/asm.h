@@ -37,10 +37,11 @@ typedef struct Tensor {
 
 typedef struct Sym {
     TxtWord name;
-    enum { SYM_NUMBER, SYM_TENSOR } kind;
+    enum { SYM_NUMBER, SYM_TENSOR, SYM_TYPE } kind;
     bool is_param;
     Val v;
     Tensor t;
+    uint8_t dtype; // of SYM_TYPE
 } Sym;
 
 #define VIEW_AXES 10
@@ -102,6 +103,10 @@ typedef struct Asm {
     const char *defs; // "M=512,N=3", given from outside
     bool is_source;   // the text declares tensors: instructions remember their lines
     bool sync_auto;
+    int defs_core;    // which core that is
+    int core;         // of a kernel with .cores: the one this text is being read for; else -1
+    bool has_second;  // .core 1: from here on it is the second core's program
+    uint32_t second_code, second_loops;
     int engine;          // of the instruction being read
     View views[6];       // its operands: dst, src, src1, a, b, res
     uint8_t view_fields; // bit per entry of views
@@ -114,6 +119,7 @@ typedef struct Asm {
 
 // --- asm.c
 void asm_push(Asm *s, const IsaInst *in, uint32_t loc);
+int asm_dtype(Asm *s, Txt *t);                          // a type, or a .type's name
 uint32_t asm_line_loc(Asm *s);                          // of the current line
 void asm_line(Asm *s);                                  // takes the line at the cursor
 void asm_arg(Asm *s, bool is_result, ArtValue v);       // declares an argument or a result

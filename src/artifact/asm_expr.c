@@ -23,8 +23,9 @@ Sym *asm_set(Asm *s, const Txt *begin, TxtWord name) {
         if (txt_word_is(name, taken[i]))
             txt_fail(begin, "`%s` has a meaning already", taken[i]);
     Sym *have = asm_find(s, name);
-    if (have && have->kind == SYM_TENSOR)
-        txt_fail(begin, "`%.*s` is a tensor since line %u", (int)name.n, name.s, have->name.line);
+    if (have && have->kind != SYM_NUMBER)
+        txt_fail(begin, "`%.*s` is a %s since line %u", (int)name.n, name.s,
+                 have->kind == SYM_TENSOR ? "tensor" : "type", have->name.line);
     if (have)
         return have;
     if (s->syms.n == 4096)

@@ -90,7 +90,7 @@ static void place_in_hbm(Asm *s, Tensor *x, int64_t bytes, bool is_result, bool 
 void asm_tensor(Asm *s, int space, bool is_result, bool is_arg) {
     Txt *t = &s->t, begin = *t;
     TxtWord name = txt_name(t, "a name");
-    Tensor x = {.space = space, .dtype = (uint8_t)txt_dtype(t)};
+    Tensor x = {.space = space, .dtype = (uint8_t)asm_dtype(s, t)};
     int64_t size = (int64_t)dtype_bytes(x.dtype);
     if (!size)
         txt_fail(&begin, "a tensor of a type without elements");

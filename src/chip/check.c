@@ -49,6 +49,8 @@ ChipCheck *chip_check_make(Arena *a, const Artifact *art) {
     c->written = ARENA_NEWN(a, uint8_t *, nsegs);
     for (uint32_t i = 0; i < nsegs; i++) {
         bool ok, is_result = i >= SEG_FIRST_ARG + art->nargs;
+        if (art->cores) // the other core may have written it
+            continue;
         if (i == SEG_SCRATCH || (is_result && art->results[i - SEG_FIRST_ARG - art->nargs].alias < 0))
             c->written[i] = ARENA_NEWN(a, uint8_t, artifact_seg_bytes(art, i, &ok) / 8 + 1);
     }

@@ -195,6 +195,8 @@ ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads) {
     return p;
 }
 
+const Artifact *chip_prog_artifact(const ChipProg *p) { return p->art; }
+
 // --- executing ---------------------------------------------------------------------------------------
 
 // Host address of an operand; *axis0 is the byte stride of axis 0 when it is the partition axis, else 0.

@@ -31,6 +31,7 @@ void chip_check(Ctx *ctx, const Artifact *art);
 // given and is run by one thread at a time.
 typedef struct ChipProg ChipProg;
 ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads); // raises UNSUPPORTED
+const Artifact *chip_prog_artifact(const ChipProg *p);
 // segs[i] is the base of HBM segment i. Returns OTRN_OK or OTRN_CHECK (a failing check.* op; *pc tells
 // which instruction). Allocates nothing.
 otrn_status chip_run(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_t *pc, char *why,

@@ -108,7 +108,7 @@ static Ps queue_room(const Sim *s, const Core *c, const FlowItem *item) {
     return log->n >= s->dma_depth ? sem_when(log, log->n - s->dma_depth + 1) : 0;
 }
 
-// The other core's arrival at the same core_barrier; with one core it is always there.
+// The other core's arrival at the same core_barrier or sendrecv; with one core it is always there.
 static Ps partner(Sim *s, Core *c, Ps here) {
     if (s->ncores < 2)
         return here;
@@ -130,7 +130,8 @@ static Ps begin_of(Sim *s, Core *c, const FlowItem *item, Seq *q) {
         return ps_max(t, ps_max(c->now.weights, c->now.free[ENG_TENSOR]));
     case COST_DMA:
     case COST_COLLECTIVE:
-        return ps_max(ps_max(t, c->now.free[item->engine]), queue_room(s, c, item));
+        t = ps_max(ps_max(t, c->now.free[item->engine]), queue_room(s, c, item));
+        return item->meets ? partner(s, c, t) : t;
     case COST_REMOTE:
         return partner(s, c, ps_max(t, c->now.free[item->engine]));
     default:
@@ -154,7 +155,7 @@ static void count_on(Sim *s, Core *c, int sem, Ps when) {
 
 static void note_busy(Sim *s, Core *c, uint32_t pc, int track, Ps begin, Ps end) {
     if (c != s->core[0])
-        return; // the cores of a logical core do the same; the first one is shown
+        return; // of a logical core the first one is shown
     Ps from = ps_max(begin, c->now.busy_until[track]);
     if (end > from)
         s->totals.busy[track] = ps_add(s->totals.busy[track], end - from);
@@ -290,7 +291,7 @@ static void run_inst(Sim *s, Core *c, const FlowItem *in, Ps begin) {
         s->totals.link_bytes += p->link_bytes * (double)times;
     }
     int cost = in->cost;
-    if (cost == COST_REMOTE)
+    if (in->meets)
         c->passed++;
     Ps done = cost == COST_DMA          ? run_dma(s, c, pc, in, begin)
               : cost == COST_COLLECTIVE ? run_collective(s, c, pc, in, begin)
@@ -473,23 +474,27 @@ static void set_constants(Sim *s, const ChipFile *c) {
 
 static void run(Sim *s, const Artifact *art, Clock *out) {
     Arena *a = s->arena;
-    Price *price = ARENA_NEWN(a, Price, art->ncode + 1u);
-    price_program(a, art, s->chip, price);
     set_constants(s, s->chip);
     *out = (Clock){0};
     s->out = out;
-    out->price = price;
     for (uint32_t k = 0; k < s->ncores; k++) {
         Core *c = s->core[k] = ARENA_NEW(a, Core);
-        *c = (Core){.price = price, .act_set = ACT_NO_SET};
+        const Artifact *prog = k && art->peer ? art->peer : art;
+        *c = (Core){.act_set = ACT_NO_SET};
         c->now.pe_last = -PS_MAX / 2;
         for (int e = 0; e < ENG_COUNT; e++)
             c->seq[e].times = 1;
-        if (k)
+        if (k && !art->peer) { // both run the same
             c->flow = s->core[0]->flow;
-        else
-            flow_make(a, art, &c->flow);
+            c->price = s->core[0]->price;
+            continue;
+        }
+        flow_make(a, prog, &c->flow);
+        Price *price = ARENA_NEWN(a, Price, prog->ncode + 1u);
+        price_program(a, prog, s->chip, price);
+        c->price = price;
     }
+    out->price = s->core[0]->price;
     const Flow *f = out->flow = &s->core[0]->flow;
     s->steady = ARENA_NEWN(a, Steady, f->regions.n + 1u);
     for (uint32_t i = 0; i < f->regions.n; i++)
@@ -514,11 +519,12 @@ void clock_run(Ctx *ctx, Arena *a, const Artifact *art, const ChipFile *chip, co
     ClockOptions none = {0};
     opt = opt ? opt : &none;
     ChipFile pair = *chip;
-    if (opt->cores == 2) { // together they have twice the HBM and the links of one
+    bool two = opt->cores == 2 || art->peer;
+    if (two) { // together they have twice the HBM and the links of one
         pair.hbm_bw_core *= 2 * chip->hbm_shared;
         pair.link_bw *= 2, pair.link_ramp_bw *= 2, pair.link_small_bw *= 2, pair.link_ramp_bytes *= 2;
     }
     Sim s = {.arena = a, .chip = &pair, .want_events = opt->events, .stepwise = opt->stepwise,
-             .ncores = opt->cores == 2 ? 2 : 1};
+             .ncores = two ? 2 : 1};
     run(&s, art, out);
 }

@@ -125,7 +125,7 @@ extern const char *const clock_track_names[CLOCK_TRACKS];
 typedef struct ClockOptions {
     bool events;   // keep what begins and ends when
     bool stepwise; // step through every iteration of every loop: slow, for tests
-    int cores;     // 2: a logical core of two, each running the program, on one HBM; else one
+    int cores;     // 2: a logical core of two, each running the program (or its own of two), on one HBM; else one
 } ClockOptions;
 void clock_run(Ctx *ctx, Arena *a, const Artifact *art, const ChipFile *chip, const ClockOptions *opt,
                Clock *out); // opt may be NULL

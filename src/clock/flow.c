@@ -153,6 +153,7 @@ static void add_inst(Build *b, uint32_t pc) {
                      .wait_val = {in->wait_val[0], in->wait_val[1]}, .pc = pc, .region = b->region};
     item.chained = is_chained(b, in);
     item.signals = in->upd_sem != 0;
+    item.meets = in->op == ISA_CORE_BARRIER || in->op == ISA_SENDRECV;
     note_waits(b, in, &item);
     VEC_PUSH(b->arena, &b->f->items, item);
     if (r) {

@@ -20,6 +20,7 @@ typedef struct FlowItem {
     uint8_t cost, queue, wait_sem[2]; // its instruction's, here because every step looks at them
     bool chained;                     // reads what its engine wrote just before
     bool signals;                     // one of the program's own semaphores
+    bool meets;                       // waits for the other core of a pair to come here too
     uint32_t wait_val[2];
     uint32_t pc;     // its instruction; of the ends of a loop without one: UINT32_MAX
     uint32_t region; // the loop it is in; of a loop's ends: the loop itself

@@ -32,7 +32,7 @@ struct otrn_env {
     uint64_t hbm_bytes; // of a core of the target
     uint32_t cores;     // of a chip
     HostLevel level;
-    bool stochastic; // rounding by chance, from round_seed
+    bool stochastic; // rounding by chance in every program; all use round_seed
     uint64_t round_seed;
     Pool *pool;
     pthread_mutex_t turn; // one run at a time
@@ -42,7 +42,7 @@ struct otrn_env {
 };
 
 typedef struct ExeSlot { // what one device needs to run a program
-    ChipProg *prog;
+    ChipProg *prog, *peer; // peer: the second core's, of a program for two
     uint8_t **segs;
 } ExeSlot;
 
@@ -64,10 +64,10 @@ void exe_add_slot(otrn_exe *exe); // raises on exe->ctx
 void exe_bind(const otrn_exe *exe, const ExeSlot *slot, const Core *core, const void *const *args,
               void *const *results);
 // A run of what is bound, watched as the options say.
-otrn_status exe_run(const otrn_env *env, const Core *core, const ExeSlot *slot, uint32_t *pc, char *why,
-                    size_t why_bytes);
-// The error of an instruction, told at its place in the user's program.
-otrn_status exe_error(const otrn_exe *exe, otrn_status s, uint32_t pc, otrn_error *err,
+otrn_status exe_run(const otrn_env *env, const Core *core, ChipProg *prog, uint8_t *const *segs, uint32_t *pc,
+                    char *why, size_t why_bytes);
+// The error of an instruction of `art`, a core's program, told at its place in the user's program.
+otrn_status exe_error(const Artifact *art, otrn_status s, uint32_t pc, otrn_error *err,
                       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
 // --- many.c ------------------------------------------------------------------------------------

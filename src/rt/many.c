@@ -13,6 +13,7 @@
 typedef struct Job { // what one device does in a run
     otrn_exe *exe;
     const ExeSlot *slot;
+    ChipProg *prog; // of the slot: the one of this core
     CommRank *comm;
     otrn_status status;
     uint32_t pc;
@@ -50,7 +51,7 @@ static Core *core_of(otrn_env *env, uint32_t device) {
 
 static void job_run(otrn_env *env, uint32_t device) {
     Job *j = &env->many->jobs[device];
-    j->status = exe_run(env, core_of(env, device), j->slot, &j->pc, j->why, sizeof j->why);
+    j->status = exe_run(env, core_of(env, device), j->prog, j->slot->segs, &j->pc, j->why, sizeof j->why);
     if (j->status == OTRN_OK)
         comm_end(j->comm);
     else
@@ -102,8 +103,6 @@ static bool helper_add(Many *m) {
     h->core.chip = chip_make(NULL, m->env->level);
     if (h->core.chip)
         chip_set_host(h->core.chip, &m->env->host);
-    if (h->core.chip)
-        chip_round(h->core.chip, m->env->stochastic, m->env->round_seed);
     if (!h->core.chip || !thread_make(h)) {
         core_fini(&h->core);
         free(h);
@@ -202,14 +201,16 @@ static otrn_status jobs_make(otrn_env *env, uint32_t n, otrn_exe *const *exes,
     Pool *pool = n < (uint32_t)pool_threads(env->pool) ? env->pool : NULL;
     for (uint32_t r = 0; r < n; r++) {
         otrn_exe *exe = exes[r];
-        Core *core = core_of(env, r);
-        if (!core_reserve(core, exe->art->scratch_bytes))
+        bool second = exe->art->peer && r & 1; // of a logical core, on the first one's memory
+        Core *core = core_of(env, r), *memory = second ? core_of(env, r - 1) : core;
+        if (!core_reserve(memory, exe->art->scratch_bytes))
             return ctx_set(err, OTRN_NOMEM, NO_PLACE,
                            "no host memory for %llu bytes of HBM scratch",
                            (unsigned long long)exe->art->scratch_bytes);
         m->jobs[r] = (Job){
             .exe = exe, .slot = &exe->slots.at[--exe->slots_taken], .comm = comm_rank(m->comm, r)};
-        exe_bind(exe, m->jobs[r].slot, core, args[r], results[r]);
+        m->jobs[r].prog = second ? m->jobs[r].slot->peer : m->jobs[r].slot->prog;
+        exe_bind(exe, m->jobs[r].slot, memory, args[r], results[r]);
         chip_attach(core->chip, pool, m->jobs[r].comm);
     }
     return OTRN_OK;
@@ -253,7 +254,8 @@ static otrn_status run_locked(otrn_env *env, Grid grid, otrn_exe *const *exes,
     if (failed == COMM_NONE)
         return OTRN_OK;
     const Job *j = &env->many->jobs[failed];
-    return exe_error(j->exe, j->status, j->pc, err, "device %u: %s", failed, j->why);
+    const char *what = j->exe->art->peer ? "core" : "device";
+    return exe_error(chip_prog_artifact(j->prog), j->status, j->pc, err, "%s %u: %s", what, failed, j->why);
 }
 
 otrn_status many_run(otrn_env *env, Grid grid, otrn_exe *const *exes,
@@ -274,6 +276,9 @@ otrn_status otrn_execute_many(otrn_exe *exe, uint32_t replicas, uint32_t partiti
         return ctx_set(err, OTRN_USAGE, NO_PLACE,
                        "%u x %u devices: there can be 1 to OTRN_MAX_DEVICES (%d)", replicas,
                        partitions, OTRN_MAX_DEVICES);
+    if (exe->art->peer)
+        return ctx_set(err, OTRN_UNSUPPORTED, NO_PLACE,
+                       "a program for a logical core of two cores runs on one device");
     otrn_exe *exes[COMM_RANKS_MAX];
     Grid grid = {replicas, partitions};
     for (uint32_t r = 0; r < grid_ranks(grid); r++)

@@ -49,7 +49,6 @@ static void env_init(otrn_env *env, const otrn_option *options, size_t count) {
     env->round_seed = strtoull(seed, NULL, 10);
     if (strspn(seed, "0123456789") != strlen(seed))
         ctx_fail(&env->ctx, OTRN_USAGE, NO_PLACE, "stochastic-rounding: `%s` is not a whole number", seed);
-    chip_round(env->core.chip, env->stochastic, env->round_seed);
 }
 
 otrn_status otrn_open(const otrn_option *options, size_t count, otrn_env **out, otrn_error *err) {
@@ -142,8 +141,10 @@ static void fill_memory(otrn_exe *exe) {
 
 void exe_add_slot(otrn_exe *exe) {
     const Artifact *art = exe->art;
-    ExeSlot slot = {chip_load(&exe->ctx, &exe->arena, art, pool_threads(exe->env->pool)),
-                    ARENA_NEWN(&exe->arena, uint8_t *, SEG_FIRST_ARG + art->nargs + art->nresults)};
+    int threads = pool_threads(exe->env->pool);
+    ExeSlot slot = {.prog = chip_load(&exe->ctx, &exe->arena, art, threads),
+                    .peer = art->peer ? chip_load(&exe->ctx, &exe->arena, art->peer, threads) : NULL,
+                    .segs = ARENA_NEWN(&exe->arena, uint8_t *, SEG_FIRST_ARG + art->nargs + art->nresults)};
     VEC_PUSH(&exe->arena, &exe->slots, slot);
 }
 
@@ -297,14 +298,14 @@ void exe_bind(const otrn_exe *exe, const ExeSlot *slot, const Core *core, const 
         slot->segs[SEG_FIRST_ARG + art->nargs + i] = results[i];
 }
 
-otrn_status exe_error(const otrn_exe *exe, otrn_status s, uint32_t pc, otrn_error *err,
+otrn_status exe_error(const Artifact *art, otrn_status s, uint32_t pc, otrn_error *err,
                       const char *fmt, ...) {
     char text[sizeof err->text];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    const ArtLoc *loc = &exe->art->locs[exe->art->code_loc[pc]];
+    const ArtLoc *loc = &art->locs[art->code_loc[pc]];
     return ctx_set(err, s, (Place){*loc->file ? loc->file : NULL, loc->line, loc->col}, "%s", text);
 }
 
@@ -315,11 +316,13 @@ static unsigned watch_of(const Options *o) {
 }
 
 // What a watch keeps lives in an arena of its own.
-otrn_status exe_run(const otrn_env *env, const Core *core, const ExeSlot *slot, uint32_t *pc, char *why,
-                    size_t why_bytes) {
+otrn_status exe_run(const otrn_env *env, const Core *core, ChipProg *prog, uint8_t *const *segs, uint32_t *pc,
+                    char *why, size_t why_bytes) {
     unsigned watch = watch_of(&env->opts);
+    bool by_chance = env->stochastic || chip_prog_artifact(prog)->flags & ART_STOCHASTIC;
+    chip_round(core->chip, by_chance, env->round_seed);
     if (!watch)
-        return chip_run(core->chip, slot->prog, slot->segs, pc, why, why_bytes);
+        return chip_run(core->chip, prog, segs, pc, why, why_bytes);
     Ctx ctx = {0};
     Arena arena;
     arena_init(&arena, &ctx);
@@ -327,7 +330,7 @@ otrn_status exe_run(const otrn_env *env, const Core *core, const ExeSlot *slot, 
     jmp_buf here;
     volatile otrn_status s = OTRN_OK;
     if (CTX_TRY(&ctx, here)) {
-        s = chip_run_watched(core->chip, slot->prog, slot->segs, pc, why, why_bytes, watch, keep);
+        s = chip_run_watched(core->chip, prog, segs, pc, why, why_bytes, watch, keep);
     } else {
         s = ctx.err.code;
         snprintf(why, why_bytes, "%.400s", ctx.err.text);
@@ -339,6 +342,12 @@ otrn_status exe_run(const otrn_env *env, const Core *core, const ExeSlot *slot, 
 otrn_status otrn_execute(otrn_exe *exe, const void *const *args, void *const *results, otrn_error *err) {
     otrn_env *env = exe->env;
     const Artifact *art = exe->art;
+    if (art->peer) { // both cores see the same memory
+        otrn_exe *exes[] = {exe, exe};
+        const void *const *const both_args[] = {args, args};
+        void *const *const both_results[] = {results, results};
+        return many_run(env, (Grid){1, 2}, exes, both_args, both_results, NULL, 0, err);
+    }
     pthread_mutex_lock(&env->turn);
     if (!core_reserve(&env->core, art->scratch_bytes)) {
         pthread_mutex_unlock(&env->turn);
@@ -349,9 +358,9 @@ otrn_status otrn_execute(otrn_exe *exe, const void *const *args, void *const *re
     exe_bind(exe, slot, &env->core, args, results);
     uint32_t pc = 0;
     char why[512] = "";
-    otrn_status s = exe_run(env, &env->core, slot, &pc, why, sizeof why);
+    otrn_status s = exe_run(env, &env->core, slot->prog, slot->segs, &pc, why, sizeof why);
     pthread_mutex_unlock(&env->turn);
-    return s == OTRN_OK ? s : exe_error(exe, s, pc, err, "%s", why);
+    return s == OTRN_OK ? s : exe_error(art, s, pc, err, "%s", why);
 }
 
 // --- modelled time ---------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@
 #include "tests/fuzz/fuzz.h"
 
 const char *const fuzz_seeds[] = {"tests/unit/data/everything.s", "examples/kernels/matmul.s", "examples/kernels/rmsnorm.s",
-                                  "tests/unit/data/version2.artifact", NULL};
+                                  "tests/unit/data/version3.artifact", NULL};
 
 static void fix_checksums(uint8_t *p, size_t size) {
     if (size < 32)

@@ -1,9 +1,14 @@
-# sendrecv: a core alone has nobody to exchange with.
-.output y f32[1,1]
-.sbuf a f32[1,1] at 0:0
-.sbuf b f32[1,1] at 0:64
+# sendrecv: two cores swap tiles; each adds what it got to what it had and writes its half of the result.
+.cores 2
+.input x f32[2,4,8]
+.output y f32[2,4,8]
+.sbuf a f32[4,8]
+.sbuf b f32[4,8]
 .sync auto
-memset a imm=0
-sync: sendrecv dst=sbuf[0:64] src=sbuf[0:0] stype=f32 imm=1 n0=1 n1=1
-dma y, b
-# error this core has no pair
+dma a, x[core]
+sync: sendrecv b, a imm=1-core value=3
+vector: tensor_scalar a, a op0=multiply a=10.0
+vector: tensor_tensor b, a, b op0=add
+dma y[core], b
+# init x 1*32 2*32
+# expect y 12*32 21*32

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // artifact_test.c — artifacts survive every round trip and nothing else is taken for one.
 //
-// artifact_test golden   prints the bytes kept as tests/unit/data/version2.artifact; that file is
+// artifact_test golden   prints the bytes kept as tests/unit/data/version3.artifact; that file is
 // only made anew when the format's version changes.
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,17 +35,21 @@ static otrn_status load(const void *bytes, size_t size, Artifact **out) {
     return ctx.err.code;
 }
 
-static otrn_status assemble(const char *text, Buf *out) {
+static otrn_status assemble_on(const IsaChip *chip, const char *text, Buf *out) {
     jmp_buf jb, *outer = ctx.on_fail;
     ctx.err = (otrn_error){0};
     if (CTX_TRY(&ctx, jb)) {
         Artifact *art = artifact_parse(&ctx, &arena, "t.s", text, strlen(text));
-        artifact_verify_for(&ctx, art, "t.s", &(IsaChip){3, 224 << 10, 16 << 10});
+        artifact_verify_for(&ctx, art, "t.s", chip);
         *out = (Buf){.arena = &arena};
         artifact_save(art, out);
     }
     ctx.on_fail = outer;
     return ctx.err.code;
+}
+
+static otrn_status assemble(const char *text, Buf *out) {
+    return assemble_on(&(IsaChip){3, 224 << 10, 16 << 10}, text, out);
 }
 
 #define DATA OTRN_SOURCE_DIR "/tests/unit/data/"
@@ -88,7 +92,9 @@ static void test_round_trips(void) {
         art->loops[0].trips != 12 || art->loops[0].begin != 8 || art->loops[0].end != 16 ||
         art->code[9].imm != 16 || art->locs[1].line != 12 || art->locs[1].op != HLO_REDUCE ||
         art->nlive != 2 || art->const_bytes != 12 + 8 + 100 + 3 + 4 ||
-        strcmp(art->name, "every \"thing\"\n"))
+        strcmp(art->name, "every \"thing\"\n") || strcmp(art->precision, "matmult bf16") ||
+        art->flags != ART_STOCHASTIC || !art->peer || art->peer->ncode != 5 || art->peer->code[2].imm != 4 ||
+        art->peer->nloops != 1 || art->peer->loops[0].begin != 1 || art->peer->code_loc[0] != 1)
         why = "a field has another value than the text gave it";
     result("fields of the example", why);
 }
@@ -97,23 +103,26 @@ static void test_round_trips(void) {
 // means the same.
 static void test_golden(void) {
     size_t size;
-    const uint8_t *kept = file_read(&ctx, &arena, DATA "version2.artifact", &size);
+    const uint8_t *kept = file_read(&ctx, &arena, DATA "version3.artifact", &size);
     Buf now = good_bytes(), text = {.arena = &arena}, text_now = {.arena = &arena};
     Artifact *art = NULL, *art_now = NULL;
     if (load(kept, size, &art) != OTRN_OK || load(now.at, now.n, &art_now) != OTRN_OK) {
-        result("a kept file of version 2", ctx.err.text);
+        result("a kept file of version 3", ctx.err.text);
         return;
     }
     artifact_print(art, &text);
     artifact_print(art_now, &text_now);
     bool same = text.n == text_now.n && !memcmp(text.at, text_now.at, text.n);
-    result("a kept file of version 2", same ? NULL : "it means something else now");
+    result("a kept file of version 3", same ? NULL : "it means something else now");
     Buf newer = {.arena = &arena};
     buf_put(&newer, kept, size);
     le_store32(newer.at + 8, ARTIFACT_VERSION + 1);
     le_store32(newer.at + 28, crc32c(0, newer.at, 28));
     bool refused = load(newer.at, newer.n, &art) == OTRN_VERSION && ctx.err.hint[0];
     result("a file of a later version", refused ? NULL : "not refused as such");
+    const uint8_t *older = file_read(&ctx, &arena, DATA "refused2.artifact", &size);
+    refused = load(older, size, &art) == OTRN_VERSION && ctx.err.hint[0];
+    result("a kept file of version 2", refused ? NULL : "not refused as such");
 }
 
 static void test_truncation(void) {
@@ -236,7 +245,7 @@ static void test_hostile(void) {
             Buf text = {.arena = &arena}, bytes;
             loaded++;
             artifact_print(art, &text);
-            if (assemble(buf_cstr(&text), &bytes) != OTRN_OK) {
+            if (assemble_on(&isa_chip_largest, buf_cstr(&text), &bytes) != OTRN_OK) {
                 result("damage behind the checksums", ctx.err.text);
                 return;
             }

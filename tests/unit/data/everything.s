@@ -3,6 +3,8 @@
 .target "trn1"
 .producer "hand"
 .scratch 8192
+.precision "matmult bf16"
+.rounding stochastic
 .arg f32[8,4] "args[0]['w']" donated
 .arg f32[128,128]
 .arg i32[]
@@ -39,4 +41,12 @@ kernel imm=2
 barrier
 jump imm=head
 tail:
+sync: halt
+.core 1
+.loop second third trips=3
+dma dst=sbuf[0:0] src=arg1[0] stype=f32 n0=128 n1=128 queue=3 @1
+second: reg_load reg=1 src=arg2[0] stype=i32
+branch op0=equal imm=third reg=1 value=4
+jump imm=second
+third:
 sync: halt
