@@ -2,17 +2,18 @@
 # matmul_block.s — blocks of BM x BN tiles of c; the contraction in pieces of BK tiles whose operands
 # stay in SBUF; the pieces' sums are added up in SBUF.
 .name "matmul_block"
+.type T=f32
 .param M=4096
 .param K=8192
 .param N=8192
 .param BM=8
 .param BN=2
 .param BK=8
-.input  a f32[K,M]
-.input  b f32[K,N]
+.input  a T[K,M]
+.input  b T[K,N]
 .output c f32[M,N]
-.sbuf w f32[2][128, BK, BM, 128]
-.sbuf x f32[2][128, BK, BN*512]
+.sbuf w T[2][128, BK, BM, 128]
+.sbuf x T[2][128, BK, BN*512]
 .sbuf r f32[128, BM, BN*512]
 .psum p f32[8][128, 512]
 .sync auto

@@ -346,7 +346,7 @@ otrn_status otrn_execute(otrn_exe *exe, const void *const *args, void *const *re
         otrn_exe *exes[] = {exe, exe};
         const void *const *const both_args[] = {args, args};
         void *const *const both_results[] = {results, results};
-        return many_run(env, (Grid){1, 2}, exes, both_args, both_results, NULL, 0, err);
+        return many_run(env, (Grid){2, 1}, exes, both_args, both_results, NULL, 0, err);
     }
     pthread_mutex_lock(&env->turn);
     if (!core_reserve(&env->core, art->scratch_bytes)) {

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# softmax_f32.s — softmax along rows: maximum, subtract, exp, sum, scale, a pass each.
-.name "softmax_f32"
+# softmax.s — softmax along rows: maximum, subtract, exp, sum, scale, a pass each.
+.name "softmax"
+.type T=f32
 .param R=4096
 .param C=4096
-.input  x f32[R, C]
-.output y f32[R, C]
-.sbuf t f32[2][128, C]
+.input  x T[R, C]
+.output y T[R, C]
+.sbuf t T[2][128, C]
 .sbuf e f32[2][128, C]
-.sbuf o f32[2][128, C]
+.sbuf o T[2][128, C]
 .sbuf neg f32[2][128, 1]
 .sbuf sum f32[2][128, 1]
 .sync auto

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# add_f32.s — z = x + y over R rows of C, a core's part of it.
-.name "add_f32"
+# add.s — z = x + y over R rows of C, a core's part of it.
+.name "add"
+.type T=f32
 .param R=4096
 .param C=4096
-.input  x f32[R, C]
-.input  y f32[R, C]
-.output z f32[R, C]
-.sbuf a f32[2][128, C]
-.sbuf b f32[2][128, C]
+.input  x T[R, C]
+.input  y T[R, C]
+.output z T[R, C]
+.sbuf a T[2][128, C]
+.sbuf b T[2][128, C]
 .sync auto
 loop r = 0, R/128 {
     dma a[r%2], x[r*128:+128, :] queue=0

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-# rmsnorm_f32.s — x / rms(x) * weight along rows: copy, square, sum, scale, weight, a pass each.
-.name "rmsnorm_f32"
+# rmsnorm.s — x / rms(x) * weight along rows: copy, square, sum, scale, weight, a pass each.
+.name "rmsnorm"
+.type T=f32
 .param R=4096
 .param C=4096
-.input  x f32[R, C]
-.input  g f32[1, C]
-.output y f32[R, C]
-.sbuf w f32[128, C]
-.sbuf t f32[2][128, C]
+.input  x T[R, C]
+.input  g T[1, C]
+.output y T[R, C]
+.sbuf w T[128, C]
+.sbuf t T[2][128, C]
 .sbuf q f32[128, C]
-.sbuf o f32[2][128, C]
+.sbuf o T[2][128, C]
 .sbuf s f32[2][128, 1]
 .sync auto
 dma w, g[0, *128, :] queue=2
