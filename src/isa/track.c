@@ -2,8 +2,6 @@
 // track.c — regions, who met them, and vector clocks: see track.h.
 #include "isa/track.h"
 
-#include <assert.h>
-
 // --- regions ---------------------------------------------------------------------------------------
 
 static void region_finish(Region *r) {
@@ -129,158 +127,162 @@ bool track_covers(const Region *a, const Region *b) {
 
 // --- who met them ------------------------------------------------------------------------------------
 
-typedef struct TrackBucket {
-    uint64_t key; // place << 40 | offset block; 0 with n 0: free
-    uint32_t *at;
-    uint32_t n, cap;
-    bool taken;
-} TrackBucket;
+// Reads and writes stand in a tree each, ordered by place and first byte; every node knows how far the
+// regions below it reach. So an access meets only what its bytes lie between, in a time that grows with
+// the logarithm of what is remembered. Balance comes from a hash of the node's number: a treap.
 
-#define SPREAD_MAX 32 // buckets an entry stands in at most
+typedef __int128 Key; // place, then byte
+static Key key_of(const Region *r, int64_t byte) { return ((Key)r->place << 64) + byte; }
 
-static int block_shift(const Region *r) { return r->place >> 16 == SPACE_HBM ? 16 : 11; }
+static uint32_t weight(uint32_t node) { return node * 2654435761u ^ node >> 15; }
 
-void track_init(Track *t, Arena *a) {
-    *t = (Track){.arena = a, .nslots = 1024};
-    t->slots = ARENA_NEWN(a, TrackBucket, t->nslots);
-}
+static TrackEntry *entry(Track *t, uint32_t node) { return &t->entries.at[node - 1]; }
+
+void track_init(Track *t, Arena *a) { *t = (Track){.arena = a}; }
 
 void track_clear(Track *t) {
-    for (uint32_t i = 0; i < t->nslots; i++)
-        t->slots[i].n = 0;
-    t->entries.n = t->wide.n = t->dead = 0;
+    t->entries.n = t->unused = 0;
+    t->root[0] = t->root[1] = 0;
 }
 
-static TrackBucket *bucket(Track *t, uint64_t key) {
-    uint32_t at = (uint32_t)(key * 0x9e3779b97f4a7c15u >> 32) & (t->nslots - 1);
-    while (t->slots[at].taken && t->slots[at].key != key)
-        at = (at + 1) & (t->nslots - 1);
-    return &t->slots[at];
+static void node_update(Track *t, uint32_t node) {
+    TrackEntry *e = entry(t, node);
+    Key reach = key_of(&e->r, e->r.hi);
+    for (int side = 0; side < 2; side++)
+        if (e->child[side] && entry(t, e->child[side])->reach > reach)
+            reach = entry(t, e->child[side])->reach;
+    e->reach = reach;
 }
 
-static void slots_grow(Track *t) {
-    TrackBucket *old = t->slots;
-    uint32_t n = t->nslots;
-    t->nslots *= 2;
-    t->slots = ARENA_NEWN(t->arena, TrackBucket, t->nslots);
-    for (uint32_t i = 0; i < n; i++)
-        if (old[i].taken)
-            *bucket(t, old[i].key) = old[i];
+static bool is_before(Track *t, uint32_t a, uint32_t b) {
+    Key x = key_of(&entry(t, a)->r, entry(t, a)->r.lo), y = key_of(&entry(t, b)->r, entry(t, b)->r.lo);
+    return x != y ? x < y : a < b;
 }
 
-static void bucket_add(Track *t, uint64_t key, uint32_t entry) {
-    TrackBucket *b = bucket(t, key);
-    if (!b->taken) {
-        if (2 * ++t->used > t->nslots) {
-            slots_grow(t);
-            b = bucket(t, key);
-        }
-        *b = (TrackBucket){.key = key, .taken = true};
-    }
-    if (b->n == b->cap)
-        b->at = arena_grow(t->arena, b->at, b->n, &b->cap, b->n + 1, sizeof *b->at);
-    b->at[b->n++] = entry;
-}
-
-static void entry_insert(Track *t, uint32_t number) {
-    const Region *r = &t->entries.at[number].r;
-    int shift = block_shift(r);
-    int64_t first = r->lo >> shift, last = (r->hi - 1) >> shift;
-    if (last - first >= SPREAD_MAX) {
-        VEC_PUSH(t->arena, &t->wide, number);
+// Cuts a tree in two: what comes before `node`, and the rest.
+static void tree_split(Track *t, uint32_t tree, uint32_t node, uint32_t *left, uint32_t *right) {
+    if (!tree) {
+        *left = *right = 0;
         return;
     }
-    for (int64_t i = first; i <= last; i++)
-        bucket_add(t, (uint64_t)r->place << 40 | (uint64_t)i, number);
-}
-
-// Living entries close up, when half of them are dead.
-static void compact(Track *t) {
-    if (t->dead < 256 || 2 * t->dead < t->entries.n)
-        return;
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < t->entries.n; i++)
-        if (!t->entries.at[i].is_dead)
-            t->entries.at[n++] = t->entries.at[i];
-    track_clear(t);
-    t->entries.n = n;
-    for (uint32_t i = 0; i < n; i++)
-        entry_insert(t, i);
-}
-
-typedef bool EntryFn(void *arg, TrackEntry *e);
-
-static void each_near(Track *t, const Region *r, EntryFn *fn, void *arg) {
-    int shift = block_shift(r);
-    int64_t first = r->lo >> shift, last = (r->hi - 1) >> shift;
-    t->stamp++;
-    if (last - first >= SPREAD_MAX) {
-        for (uint32_t i = 0; i < t->entries.n; i++)
-            if (!t->entries.at[i].is_dead)
-                fn(arg, &t->entries.at[i]);
-        return;
+    if (is_before(t, tree, node)) {
+        tree_split(t, entry(t, tree)->child[1], node, &entry(t, tree)->child[1], right);
+        *left = tree;
+    } else {
+        tree_split(t, entry(t, tree)->child[0], node, left, &entry(t, tree)->child[0]);
+        *right = tree;
     }
-    for (uint32_t i = 0; i < t->wide.n; i++)
-        if (!t->entries.at[t->wide.at[i]].is_dead)
-            fn(arg, &t->entries.at[t->wide.at[i]]);
-    for (int64_t k = first; k <= last; k++) {
-        TrackBucket *b = bucket(t, (uint64_t)r->place << 40 | (uint64_t)k);
-        for (uint32_t i = 0; i < b->n; i++) {
-            TrackEntry *e = &t->entries.at[b->at[i]];
-            if (e->is_dead || e->stamp == t->stamp)
-                continue;
-            e->stamp = t->stamp;
-            fn(arg, e);
-        }
+    node_update(t, tree);
+}
+
+static uint32_t tree_join(Track *t, uint32_t a, uint32_t b) { // all of a before all of b
+    if (!a || !b)
+        return a ? a : b;
+    uint32_t top = weight(a) > weight(b) ? a : b;
+    uint32_t *child = &entry(t, top)->child[top == a];
+    *child = top == a ? tree_join(t, *child, b) : tree_join(t, a, *child);
+    node_update(t, top);
+    return top;
+}
+
+static uint32_t tree_insert(Track *t, uint32_t tree, uint32_t node) {
+    if (!tree || weight(node) > weight(tree)) {
+        TrackEntry *e = entry(t, node);
+        tree_split(t, tree, node, &e->child[0], &e->child[1]);
+        node_update(t, node);
+        return node;
+    }
+    uint32_t *child = &entry(t, tree)->child[is_before(t, tree, node)];
+    *child = tree_insert(t, *child, node);
+    node_update(t, tree);
+    return tree;
+}
+
+static uint32_t tree_remove(Track *t, uint32_t tree, uint32_t node) {
+    if (tree == node)
+        return tree_join(t, entry(t, node)->child[0], entry(t, node)->child[1]);
+    uint32_t *child = &entry(t, tree)->child[is_before(t, tree, node)];
+    *child = tree_remove(t, *child, node);
+    node_update(t, tree);
+    return tree;
+}
+
+typedef void NodeFn(void *arg, uint32_t node);
+
+// Every region of the tree whose bytes, taken from first to last, meet those of r.
+static void each_near(Track *t, uint32_t tree, const Region *r, NodeFn *fn, void *arg) {
+    while (tree) {
+        TrackEntry *e = entry(t, tree);
+        if (e->reach <= key_of(r, r->lo))
+            return;
+        each_near(t, e->child[0], r, fn, arg);
+        if (key_of(&e->r, e->r.lo) >= key_of(r, r->hi))
+            return;
+        if (key_of(&e->r, e->r.hi) > key_of(r, r->lo))
+            fn(arg, tree);
+        tree = e->child[1];
     }
 }
 
 typedef struct Meet {
+    Track *t;
     const Region *r;
-    bool is_write;
     TrackFn *fn;
     void *arg;
 } Meet;
 
-static bool meet(void *arg, TrackEntry *e) {
+static void meet(void *arg, uint32_t node) {
     Meet *m = arg;
-    if ((e->is_write || m->is_write) && track_overlap(&e->r, m->r))
+    const TrackEntry *e = entry(m->t, node);
+    if (track_overlap(&e->r, m->r))
         m->fn(m->arg, e);
-    return true;
 }
 
 void track_meet(Track *t, const Region *r, bool is_write, TrackFn *fn, void *arg) {
-    Meet m = {r, is_write, fn, arg};
-    each_near(t, r, meet, &m);
+    Meet m = {t, r, fn, arg};
+    each_near(t, t->root[1], r, meet, &m);
+    if (is_write)
+        each_near(t, t->root[0], r, meet, &m);
 }
 
 typedef struct Supersede {
+    Track *t;
     const Region *r;
     bool is_write;
     int sem;
-    uint32_t dead;
 } Supersede;
 
 // What comes after the new access in order also comes after this one: it was waited for when the new
 // one writes, or it is earlier on the same engine and of the same kind.
-static bool supersede(void *arg, TrackEntry *e) {
+static void supersede(void *arg, uint32_t node) {
     Supersede *s = arg;
-    bool weaker = s->is_write || (!e->is_write && e->sem == s->sem);
-    if (weaker && track_covers(s->r, &e->r)) {
-        e->is_dead = true;
-        s->dead++;
-    }
-    return true;
+    const TrackEntry *e = entry(s->t, node);
+    if ((s->is_write || e->sem == s->sem) && track_covers(s->r, &e->r))
+        VEC_PUSH(s->t->arena, &s->t->gone, node);
 }
 
 void track_add(Track *t, const Region *r, bool is_write, int sem, uint32_t ord, uint32_t pc) {
-    Supersede s = {r, is_write, sem, 0};
-    each_near(t, r, supersede, &s);
-    t->dead += s.dead;
-    compact(t);
+    Supersede s = {t, r, is_write, sem};
+    t->gone.n = 0;
+    each_near(t, t->root[0], r, supersede, &s);
+    if (is_write)
+        each_near(t, t->root[1], r, supersede, &s);
+    for (uint32_t i = 0; i < t->gone.n; i++) {
+        uint32_t node = t->gone.at[i], *root = &t->root[entry(t, node)->is_write];
+        *root = tree_remove(t, *root, node);
+        entry(t, node)->child[0] = t->unused;
+        t->unused = node;
+    }
     TrackEntry e = {.r = *r, .pc = pc, .ord = ord, .sem = (uint8_t)sem, .is_write = is_write};
-    VEC_PUSH(t->arena, &t->entries, e);
-    entry_insert(t, t->entries.n - 1);
+    uint32_t node = t->unused;
+    if (node) {
+        t->unused = entry(t, node)->child[0];
+        *entry(t, node) = e;
+    } else {
+        VEC_PUSH(t->arena, &t->entries, e);
+        node = t->entries.n;
+    }
+    t->root[is_write] = tree_insert(t, t->root[is_write], node);
 }
 
 // --- vector clocks -------------------------------------------------------------------------------------

@@ -29,17 +29,17 @@ bool track_covers(const Region *a, const Region *b);
 typedef struct TrackEntry {
     Region r;
     uint32_t pc, ord; // instruction, and its number on its engine or queue, from 1
-    uint32_t stamp;   // of the last query that met it
     uint8_t sem;
-    bool is_write, is_dead;
+    bool is_write;
+    uint32_t child[2]; // in its tree: number + 1 of those before and behind it; [0] of an unused one: the next
+    __int128 reach;    // where the regions below it end, see track.c
 } TrackEntry;
 
 typedef struct Track {
     Arena *arena;
     VEC(TrackEntry) entries;
-    struct TrackBucket *slots; // hash of (place, offset) to entries
-    uint32_t nslots, used, stamp, dead;
-    VEC(uint32_t) wide; // entries over many buckets
+    uint32_t root[2], unused; // of reads, of writes; entries to be used again
+    VEC(uint32_t) gone;       // while an access is added
 } Track;
 
 void track_init(Track *t, Arena *a);
