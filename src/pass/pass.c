@@ -19,6 +19,7 @@ const PassRow pass_rows[] = {
     {"convs", pass_convs, "bring convolutions into the form the tensor engine takes"},
     {"dce", pass_dce, "drop what nothing uses"},
     {"rows", pass_row_programs, "join elementwise work and reductions along rows into programs for the engines"},
+    {"scores", pass_scores, "compute scores of attention again where its gradients need them, so that they stay on the chip"},
     {"fuse", pass_fuse, "join elementwise operations so that what is between them stays out of memory"},
 };
 const int pass_count = sizeof pass_rows / sizeof *pass_rows;

@@ -96,6 +96,13 @@ bool is_neutral(const Hlo *h, uint16_t code, ValueId v) {
     }
 }
 
+// Adding it changes nothing but the sign of a zero, which we give up as XLA does: gradients begin as such sums.
+static bool is_float_zero(const Hlo *h, ValueId v) {
+    const HloAttr *a = splat_value(h, v);
+    int dtype = a ? hlo_type(h, a->type)->dtype : DT_INVALID;
+    return a && dtype_is_float(dtype) && dtype_to_f64(dtype, a->data) == 0;
+}
+
 static OpId def_of(const Simplify *s, ValueId v, uint16_t code) {
     OpId def = s->h->values.at[v].def;
     return def && hlo_at(s->h, def)->code == code ? def : 0;
@@ -316,21 +323,6 @@ static ValueId pad(const Simplify *s, const HloOp *op) {
 
 // --- arithmetic ------------------------------------------------------------------------------------
 
-// A sum that began with +0.0 is never -0.0.
-static bool never_minus_zero(const Simplify *s, ValueId v) {
-    OpId def = def_of(s, v, HLO_RESHAPE);
-    if (def)
-        v = hlo_operand(s->h, hlo_at(s->h, def), 0);
-    def = def_of(s, v, HLO_REDUCE);
-    if (!def || reduce_body(s->h, hlo_at(s->h, def)) != HLO_ADD)
-        return false;
-    const HloAttr *a = splat_value(s->h, hlo_operand(s->h, hlo_at(s->h, def), 1));
-    if (!a || !dtype_is_float(hlo_type(s->h, a->type)->dtype))
-        return false;
-    double x = dtype_to_f64(hlo_type(s->h, a->type)->dtype, a->data);
-    return x == 0 && !signbit(x);
-}
-
 // A reduction over nothing but dimensions of size one combines each element with the initial value.
 static ValueId reduce(Simplify *s, const HloOp *op) {
     Hlo *h = s->h;
@@ -344,9 +336,7 @@ static ValueId reduce(Simplify *s, const HloOp *op) {
     const HloAttr *start = splat_value(h, init);
     if (!start)
         return 0;
-    bool plain = is_neutral(h, code, init);
-    if (!plain && code == HLO_ADD && dtype_is_float(in->dtype) && dtype_to_f64(in->dtype, start->data) == 0)
-        plain = never_minus_zero(s, v);
+    bool plain = is_neutral(h, code, init) || (code == HLO_ADD && is_float_zero(h, init));
     v = reshape_to(s, v, result, op->loc);
     if (plain)
         return v;
@@ -374,13 +364,6 @@ static ValueId divide(Simplify *s, const HloOp *op) {
 static bool is_commutative(uint16_t code) {
     return code == HLO_ADD || code == HLO_MULTIPLY || code == HLO_MAXIMUM || code == HLO_MINIMUM ||
            code == HLO_AND || code == HLO_OR || code == HLO_XOR;
-}
-
-// Adding it changes nothing but the sign of a zero, which we give up as XLA does: gradients begin as such sums.
-static bool is_float_zero(const Hlo *h, ValueId v) {
-    const HloAttr *a = splat_value(h, v);
-    int dtype = a ? hlo_type(h, a->type)->dtype : DT_INVALID;
-    return a && dtype_is_float(dtype) && dtype_to_f64(dtype, a->data) == 0;
 }
 
 static ValueId binary(Simplify *s, const HloOp *op) {

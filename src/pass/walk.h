@@ -36,6 +36,7 @@ void pass_dots(Compile *c);
 void pass_convs(Compile *c);
 void pass_dce(Compile *c);
 void pass_row_programs(Compile *c);
+void pass_scores(Compile *c);
 void pass_fuse(Compile *c);
 
 // Copies a function's body, calls in it inlined, to the end of a region with as many arguments.

@@ -17,6 +17,7 @@
 
 #include "pass/dots.h"
 #include "tile/emit.h"
+#include "tile/side.h"
 
 #define TILE_K 128
 #define TILE_M 128
@@ -25,20 +26,18 @@
 #define SLOT_COLS (CHUNK_TILES * BLOCK) // elements of a slot, per partition
 #define OUT_TILES 8
 
-typedef struct Side { // one operand, collapsed
+typedef struct DotSide { // one operand and its slots
+    Side at;
     uint64_t addr;
-    int64_t free_size, free_stride, k_size, k_stride; // elements
-    int64_t batch_dims[OTRN_MAX_RANK], batch_strides[OTRN_MAX_RANK];
-    uint32_t nbatch;
     uint32_t sbuf; // byte offset of slot 0
     Haz slots[2];
     int64_t key[2]; // which block and chunk a slot holds, -1 = nothing
     uint32_t next;  // slot to fill next
-} Side;
+} DotSide;
 
 typedef struct Dot {
     Emit *e;
-    Side lhs, rhs;
+    DotSide lhs, rhs;
     int stype, dtype; // operand and result types
     size_t elem, out_elem;
     int64_t m, n, k;
@@ -52,70 +51,35 @@ typedef struct Dot {
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static void side_init(Side *s, Emit *e, const HloOp *op, bool rhs, BufId buf) {
-    const Hlo *h = e->l->h;
-    const HloType *t = hlo_value_type(h, hlo_operand(h, op, rhs));
-    int64_t dims[OTRN_MAX_RANK], strides[OTRN_MAX_RANK], unit = 1;
-    for (int i = t->rank; i-- > 0;) {
-        strides[i] = unit;
-        unit *= t->dims[i];
-    }
-    uint32_t nf = dot_free_dims(t, op, rhs, dims), nc;
-    const int64_t *c =
-        hlo_ints(op, rhs ? AK_RHS_CONTRACTING_DIMENSIONS : AK_LHS_CONTRACTING_DIMENSIONS, &nc);
-    bool ok = dot_group(t, dims, nf, &s->free_size, &s->free_stride);
-    assert(ok);
-    ok = dot_group(t, c, nc, &s->k_size, &s->k_stride);
-    assert(ok);
-    (void)ok;
-    const int64_t *b =
-        hlo_ints(op, rhs ? AK_RHS_BATCHING_DIMENSIONS : AK_LHS_BATCHING_DIMENSIONS, &s->nbatch);
-    for (uint32_t i = 0; i < s->nbatch; i++) {
-        s->batch_dims[i] = t->dims[b[i]];
-        s->batch_strides[i] = strides[b[i]];
-    }
-    s->addr = emit_addr(e, buf);
-    s->key[0] = s->key[1] = -1;
-}
-
-static int64_t batch_offset(const Side *s, int64_t batch) {
-    int64_t off = 0;
-    for (uint32_t i = s->nbatch; i-- > 0;) {
-        off += batch % s->batch_dims[i] * s->batch_strides[i];
-        batch /= s->batch_dims[i];
-    }
-    return off;
-}
-
 // One DMA: `rows` partitions x `tiles` x `cols` from HBM element offset `from` to a slot.
-static void load_part(Dot *d, Side *s, uint32_t slot, uint32_t tile0, int64_t rows, int64_t tiles,
+static void load_part(Dot *d, DotSide *s, uint32_t slot, uint32_t tile0, int64_t rows, int64_t tiles,
                       int64_t cols, int64_t from) {
     IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_IN, .stype = (uint8_t)d->stype};
     in.src = s->addr + (uint64_t)from * d->elem;
     in.dst = addr_sbuf(0, (uint32_t)(s->sbuf + (slot * SLOT_COLS + tile0 * BLOCK) * d->elem));
     in.n[0] = (uint32_t)rows, in.n[1] = (uint32_t)tiles, in.n[2] = (uint32_t)cols;
     in.d[1] = BLOCK, in.d[2] = 1;
-    in.s[0] = (int32_t)s->k_stride, in.s[1] = (int32_t)(s->k_stride * TILE_K);
-    in.s[2] = (int32_t)s->free_stride;
+    in.s[0] = (int32_t)s->at.k_stride, in.s[1] = (int32_t)(s->at.k_stride * TILE_K);
+    in.s[2] = (int32_t)s->at.free_stride;
     emit_inst(d->e, in, NULL, 0, (Haz *[]){&s->slots[slot]}, 1);
 }
 
 // The slot that holds columns [f0, f0+cols) of chunk [k0, k0+klen); loads it when neither slot does.
-static uint32_t side_load(Dot *d, Side *s, int64_t batch, int64_t f0, int64_t cols, int64_t k0,
+static uint32_t side_load(Dot *d, DotSide *s, int64_t batch, int64_t f0, int64_t cols, int64_t k0,
                           int64_t klen) {
-    int64_t key = (batch * s->free_size + f0) * s->k_size + k0;
+    int64_t key = (batch * s->at.free_size + f0) * s->at.k_size + k0;
     for (uint32_t i = 0; i < 2; i++)
         if (s->key[i] == key)
             return i;
     uint32_t slot = s->next;
     s->next ^= 1;
     s->key[slot] = key;
-    int64_t from = batch_offset(s, batch) + f0 * s->free_stride + k0 * s->k_stride;
+    int64_t from = side_batch_offset(&s->at, batch) + f0 * s->at.free_stride + k0 * s->at.k_stride;
     int64_t full = klen / TILE_K, rest = klen % TILE_K;
     if (full)
         load_part(d, s, slot, 0, TILE_K, full, cols, from);
     if (rest)
-        load_part(d, s, slot, (uint32_t)full, rest, 1, cols, from + full * TILE_K * s->k_stride);
+        load_part(d, s, slot, (uint32_t)full, rest, 1, cols, from + full * TILE_K * s->at.k_stride);
     return slot;
 }
 
@@ -192,13 +156,17 @@ void emit_dot(Emit *e, const Step *s) {
     const BufId *refs = e->l->refs.at;
     Dot *d = ARENA_NEW(e->c->scratch, Dot);
     *d = (Dot){.e = e};
-    side_init(&d->lhs, e, op, false, refs[s->ins]);
-    side_init(&d->rhs, e, op, true, refs[s->ins + 1]);
+    side_init(&d->lhs.at, h, op, false);
+    side_init(&d->rhs.at, h, op, true);
+    d->lhs.addr = emit_addr(e, refs[s->ins]);
+    d->rhs.addr = emit_addr(e, refs[s->ins + 1]);
+    for (int i = 0; i < 2; i++)
+        d->lhs.key[i] = d->rhs.key[i] = -1;
     d->stype = hlo_value_type(h, hlo_operand(h, op, 0))->dtype;
     d->dtype = hlo_value_type(h, op->results)->dtype;
     d->elem = dtype_bytes(d->stype);
     d->out_elem = dtype_bytes(d->dtype);
-    d->m = d->lhs.free_size, d->n = d->rhs.free_size, d->k = d->lhs.k_size;
+    d->m = d->lhs.at.free_size, d->n = d->rhs.at.free_size, d->k = d->lhs.at.k_size;
     d->out_addr = emit_addr(e, refs[s->outs]);
     uint32_t slot_bytes = (uint32_t)(SLOT_COLS * d->elem);
     d->lhs.sbuf = 0;
@@ -207,15 +175,15 @@ void emit_dot(Emit *e, const Step *s) {
     if (d->out_sbuf + OUT_TILES * BLOCK * 4 > e->chip->sbuf_usable_bytes)
         hlo_fail(e->l->h, s->op, OTRN_CAPACITY, "its tiles need %u bytes of SBUF a partition, %s has %.0f",
                  d->out_sbuf + OUT_TILES * BLOCK * 4, e->chip->name, e->chip->sbuf_usable_bytes);
-    int64_t strides[] = {d->lhs.k_stride * TILE_K, d->lhs.free_stride, d->rhs.k_stride * TILE_K,
-                         d->rhs.free_stride, d->n};
+    int64_t strides[] = {d->lhs.at.k_stride * TILE_K, d->lhs.at.free_stride, d->rhs.at.k_stride * TILE_K,
+                         d->rhs.at.free_stride, d->n};
     for (size_t i = 0; i < sizeof strides / sizeof *strides; i++)
         if (strides[i] > INT32_MAX)
             hlo_fail(e->l->h, s->op, OTRN_CAPACITY, "a stride of %lld elements does not fit a DMA pattern",
                      (long long)strides[i]);
     int64_t batches = 1;
-    for (uint32_t i = 0; i < d->lhs.nbatch; i++)
-        batches *= d->lhs.batch_dims[i];
+    for (uint32_t i = 0; i < d->lhs.at.nbatch; i++)
+        batches *= d->lhs.at.batch_dims[i];
     share_area(d, false);
     for (int64_t b = 0; b < batches; b++)
         for (int64_t n0 = 0; n0 < d->n; n0 += BLOCK)

@@ -4,7 +4,7 @@
 // One walk over the steps. A buffer gets its place in HBM at its first step and gives it back after its
 // last. Steps are recorded and placed by sched.c, which adds the waits. Control flow begins and ends with a
 // barrier, which completes everything and starts a new epoch, so counts never have to hold across a jump.
-#include "tile/emit.h"
+#include "tile/block.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -203,7 +203,7 @@ static void emit_switch(Emit *e, const Step *s) {
         e->code.at[sw->end_pcs.at[i]].imm = (int32_t)e->code.n;
 }
 
-static void set_loc(Emit *e, OpId id) {
+void emit_loc(Emit *e, OpId id) {
     e->loc = id ? e->loc_of[id] : 0;
     if (!id || e->loc)
         return;
@@ -250,7 +250,7 @@ static Lane lane_of(const Emit *e, const Step *s) {
 }
 
 static void emit_step(Emit *e, const Step *s, Buf *consts) {
-    set_loc(e, s->op);
+    emit_loc(e, s->op);
     emit_lane(e, lane_of(e, s));
     switch (s->kind) {
     case STEP_KERNEL:
@@ -272,6 +272,9 @@ static void emit_step(Emit *e, const Step *s, Buf *consts) {
         return;
     case STEP_ROWS:
         emit_rows(e, s);
+        return;
+    case STEP_BLOCK:
+        emit_block(e, s);
         return;
     case STEP_COPY:
         emit_copy(e, s);
@@ -377,7 +380,7 @@ static int by_bytes(const void *a, const void *b) {
 
 // Where a tensor came from; nobody made an argument, it is known by its name.
 static uint32_t live_loc(Emit *e, const TBuf *t) {
-    set_loc(e, t->op);
+    emit_loc(e, t->op);
     if (t->kind != BUF_ARG)
         return e->loc;
     const char *name = e->art->args[t->index].name;

@@ -65,6 +65,7 @@ uint64_t emit_addr(const Emit *e, BufId b); // HBM address of a buffer
 void emit_dot(Emit *e, const Step *s);      // dot.c
 void emit_conv(Emit *e, const Step *s);     // conv.c
 void emit_rows(Emit *e, const Step *s);     // rows.c
+void emit_loc(Emit *e, OpId op);            // what follows belongs to this op of the source
 // move.c
 void emit_move(Emit *e, const Step *s);
 bool fill_is_transfer(const HloType *t);

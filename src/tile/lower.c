@@ -14,7 +14,7 @@
 
 #include "pass/dots.h"
 #include "pass/walk.h"
-#include "tile/step.h"
+#include "tile/block.h"
 
 static void lower_region(Lower *l, RegionId r);
 
@@ -62,7 +62,8 @@ static void touch(Lower *l, BufId id) {
 static uint32_t push_refs(Lower *l, const BufId *ids, uint32_t n) {
     uint32_t at = l->refs.n;
     for (uint32_t i = 0; i < n; i++) {
-        touch(l, ids[i]);
+        if (ids[i])
+            touch(l, ids[i]);
         VEC_PUSH(l->c->scratch, &l->refs, ids[i]);
     }
     return at;
@@ -233,6 +234,58 @@ static void lower_compute(Lower *l, OpId id) {
     }
     StepKind kind = dot ? STEP_DOT : conv ? STEP_CONV : rows ? STEP_ROWS : moves ? STEP_MOVE : STEP_KERNEL;
     push_step(l, kind, id, ins, nins, outs, op.nresults, 0);
+}
+
+static bool made_before(const Block *b, uint32_t operand) {
+    for (uint32_t i = 0; i < b->npro; i++)
+        if (b->pro[i].index == operand)
+            return true;
+    return false;
+}
+
+static bool taken_behind(const Block *b, uint32_t result) {
+    for (uint32_t i = 0; i < b->nepi; i++)
+        if (b->epi[i].index == result)
+            return true;
+    return false;
+}
+
+// A row program with its products. What goes between them has no buffer. Operands are released last, so that no result
+// lies where a later tile still reads.
+static void lower_block(Lower *l, OpId id) {
+    Block *b = l->blocks.at[l->block_of[id] - 1];
+    HloOp op = *hlo_at(l->h, id);
+    ValueList from = {0};
+    VEC(BufId) ins = {0}, outs = {0};
+    for (uint32_t i = 0; i < op.noperands; i++)
+        VEC_PUSH(l->c->scratch, &from, made_before(b, i) ? 0 : hlo_operand(l->h, &op, i));
+    for (uint32_t i = 0; i < b->npro; i++) {
+        b->pro[i].lhs.in = from.n, b->pro[i].rhs.in = from.n + 1;
+        for (uint32_t k = 0; k < 2; k++)
+            VEC_PUSH(l->c->scratch, &from, hlo_operand(l->h, hlo_at(l->h, b->pro[i].op), k));
+    }
+    for (uint32_t i = 0; i < b->nepi; i++) {
+        b->epi[i].rhs.in = from.n;
+        VEC_PUSH(l->c->scratch, &from, hlo_operand(l->h, hlo_at(l->h, b->epi[i].op), b->epi[i].turned ? 0 : 1));
+    }
+    for (uint32_t i = 0; i < from.n; i++)
+        VEC_PUSH(l->c->scratch, &ins, from.at[i] ? operand_buf(l, from.at[i]) : 0);
+    for (uint32_t i = 0; i < op.nresults; i++) {
+        BufId buf = taken_behind(b, i) ? 0 : choose_out(l, id, i);
+        if (buf)
+            bind(l, op.results + i, buf);
+        VEC_PUSH(l->c->scratch, &outs, buf);
+    }
+    for (uint32_t i = 0; i < b->nepi; i++) {
+        b->epi[i].out = outs.n;
+        BufId buf = choose_out(l, b->epi[i].op, 0);
+        bind(l, hlo_at(l->h, b->epi[i].op)->results, buf);
+        VEC_PUSH(l->c->scratch, &outs, buf);
+    }
+    for (uint32_t i = 0; i < from.n; i++)
+        if (from.at[i])
+            release(l, from.at[i]);
+    push_step(l, STEP_BLOCK, id, ins.at, ins.n, outs.at, outs.n, l->block_of[id]);
 }
 
 static void lower_alias(Lower *l, OpId id) {
@@ -447,6 +500,11 @@ static void lower_branches(Lower *l, OpId id) {
 static void lower_op(Lower *l, OpId id) {
     const HloOp *op = hlo_at(l->h, id);
     const HloOpRow *row = hlo_row(op);
+    if (l->block_of[id]) {
+        if (op->code == HLO_ROWS)
+            lower_block(l, id);
+        return;
+    }
     switch (op->code) {
     case HLO_RETURN:
         return;
@@ -572,7 +630,7 @@ static void return_results(Lower *l) {
         push_copy(l, l->h->values.at[hlo_operand(l->h, &ret, j)].def, result_buf(l, j), src[j]);
 }
 
-void lower_program(Lower *l) {
+void lower_program(Lower *l, const ChipFile *chip) {
     Hlo *h = l->h;
     l->main = hlo_main(h);
     HloFunc *f = l->main;
@@ -588,6 +646,7 @@ void lower_program(Lower *l) {
     VEC_PUSH(a, &l->bufs, (TBuf){0});
     VEC_PUSH(a, &l->loops, (Loop){0});
     count_uses(l, f->body);
+    blocks_find(l, chip);
     make_signature(l);
     lower_region(l, f->body);
     return_results(l);

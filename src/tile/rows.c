@@ -9,7 +9,7 @@
 // pass, so a result may lie on an operand of the same shape. A program without rows or columns is cut into 128 long
 // ones. Sets take turns, so that the transfers of a tile run beside the work on others. The cut does not depend on the
 // chip: every target computes the same bits.
-#include "tile/rows.h"
+#include "tile/block.h"
 
 #include <assert.h>
 #include <string.h>
@@ -51,6 +51,10 @@ static void read_op(RowOp *r, OpId id) {
         add_node(r, op->results, &n);
         return;
     }
+    if (op->code == HLO_CONVERT && t->dtype == DT_F32 && node_at(r, node_of(r, hlo_operand(h, op, 0)))->psum) {
+        r->e->row_node[op->results] = node_of(r, hlo_operand(h, op, 0)); // it is fp32 there
+        return;
+    }
     n.nsrc = op->code == HLO_REDUCE ? 1 : op->noperands;
     for (uint32_t k = 0; k < n.nsrc; k++) {
         n.src[k] = node_of(r, hlo_operand(h, op, k));
@@ -80,6 +84,12 @@ static void read_region(RowOp *r) {
         const HloType *t = hlo_value_type(h, hlo_operand(h, op, i));
         Node in = {.kind = NODE_INPUT, .dtype = t->dtype, .full = kinds[i] != FUSED_ROWS, .input = i, .slot = -1,
                    .scalar = kinds[i] == FUSED_ROWS && t->elems == 1};
+        for (uint32_t k = 0; r->block && k < r->block->npro; k++)
+            if (r->block->pro[k].index == i) { // as the product left it, not rounded yet
+                in.psum = true;
+                in.dtype = DT_F32;
+                in.off = r->block->pro[k].bank * ISA_PSUM_BANK_BYTES;
+            }
         add_node(r, region->args + i, &in);
     }
     for (uint32_t i = 0; i + 1 < region->ops.n; i++)
@@ -87,6 +97,8 @@ static void read_region(RowOp *r) {
     const HloOp *ret = hlo_at(h, region->ops.at[region->ops.n - 1]);
     for (uint32_t i = 0; i < ret->noperands; i++)
         node_at(r, node_of(r, hlo_operand(h, ret, i)))->is_output = true;
+    for (uint32_t k = 0; r->block && k < r->block->nepi; k++)
+        node_at(r, node_of(r, hlo_operand(h, ret, r->block->epi[k].index)))->feeds = true;
 }
 
 static const HloType *input_type(const RowOp *r, const Node *n) {
@@ -107,7 +119,7 @@ static int64_t input_period(const RowOp *r, const Node *n) {
 
 // A full value that has memory of its own in the pass.
 static bool has_slot(const Node *n) {
-    return n->full && !n->folded && !n->resident && n->kind != NODE_CONST && (n->kind != NODE_WIDEN || n->is_output);
+    return n->full && !n->folded && !n->resident && !n->psum && n->kind != NODE_CONST && (n->kind != NODE_WIDEN || n->is_output);
 }
 
 static bool runs_in(const Node *n, const bool *need, uint32_t i, int pass) {
@@ -169,6 +181,8 @@ static uint32_t lay_out(RowOp *r, const bool *need, int pass) {
         if (runs_in(node_at(r, i), need, i, pass) && !node_at(r, i)->folded && node_at(r, i)->kind != NODE_WIDEN)
             for (uint32_t k = 0; k < node_at(r, i)->nsrc; k++)
                 set_last(r, node_at(r, i)->src[k], i);
+    for (uint32_t i = 0; i < n; i++)
+        node_at(r, i)->last = node_at(r, i)->feeds ? n : node_at(r, i)->last;
     for (uint32_t i = 0; i < n; i++) {
         Node *node = node_at(r, i);
         if (!runs_in(node, need, i, pass))
@@ -292,6 +306,8 @@ static bool fit(RowOp *r) {
 
 uint64_t rows_place(const RowOp *r, uint32_t i) {
     const Node *n = node_at(r, i);
+    if (n->psum)
+        return addr_psum(0, n->off + r->pro_copy * r->pro_bytes);
     if (n->scalar || n->resident)
         return addr_sbuf(0, n->off);
     uint32_t set_bytes = r->column_bytes + r->nslots * r->slot_bytes;
@@ -303,6 +319,8 @@ uint64_t rows_place(const RowOp *r, uint32_t i) {
 
 Haz *rows_haz(RowOp *r, uint32_t i) {
     Node *n = node_at(r, i);
+    if (n->psum)
+        return &n->haz[r->pro_copy];
     if (n->scalar || n->resident)
         return &n->haz[0];
     return n->full ? &r->slots[r->set * r->nslots + (uint32_t)n->slot] : &n->haz[r->column_set];
@@ -387,8 +405,8 @@ static void store_outputs(RowOp *r, uint32_t node, int64_t p0, int64_t c0) {
     const HloOp *ret = hlo_at(h, region->ops.at[region->ops.n - 1]);
     int64_t per = r->group * r->pcols;
     for (uint32_t k = 0; k < ret->noperands; k++) {
-        if (node_of(r, hlo_operand(h, ret, k)) != node)
-            continue;
+        if (node_of(r, hlo_operand(h, ret, k)) != node || r->s->nouts <= k || !r->e->l->refs.at[r->s->outs + k])
+            continue; // not its result, or one that stays on the chip
         if (node_at(r, node)->full)
             store(r, node, k, r->base + p0 * per + c0, per, r->w);
         else
@@ -429,9 +447,9 @@ static void emit_chunk(RowOp *r, const bool *need, int pass, int64_t p0, int64_t
         const Node *n = node_at(r, i);
         if (!runs_in(n, need, i, pass) || n->scalar || n->resident || n->kind == NODE_CONST)
             continue;
-        if (n->kind == NODE_INPUT && n->full)
+        if (n->kind == NODE_INPUT && n->full && !n->psum)
             load_full(r, i, p0, c0);
-        else if (n->kind == NODE_INPUT)
+        else if (n->kind == NODE_INPUT && !n->full)
             load(r, i, 0, p0 * r->group, r->group, r->m, (uint32_t)r->group);
         if (n->kind != NODE_INPUT || !n->full)
             rows_emit_node(r, i, c0 == 0);
@@ -442,7 +460,6 @@ static void emit_chunk(RowOp *r, const bool *need, int pass, int64_t p0, int64_t
 
 static void emit_tile(RowOp *r, int64_t p0) {
     int64_t per = r->group * r->pcols;
-    r->m = (uint32_t)min64(PARTS, r->prow - p0);
     r->w = (uint32_t)min64(per, r->width);
     if (r->width >= per) {
         emit_chunk(r, needed(r, -1), -1, p0, 0);
@@ -468,15 +485,16 @@ static void emit_tile(RowOp *r, int64_t p0) {
             store_outputs(r, i, p0, 0);
 }
 
-static void emit_part(RowOp *r, int64_t base, int64_t prow, int64_t pcols) {
-    r->base = base, r->prow = prow, r->pcols = pcols;
-    for (uint32_t i = 0; i < r->nodes.n; i++) { // a part decides anew
+// What is decided anew for a part of the program.
+static void forget_choices(RowOp *r) {
+    for (uint32_t i = 0; i < r->nodes.n; i++) {
         Node *n = node_at(r, i);
         n->folded = n->wants_inverse = n->wants_negative = n->resident = false;
         n->summed = 0;
     }
-    if (!fit(r))
-        hlo_fail(r->e->l->h, r->s->op, OTRN_CAPACITY, "its values for one row do not fit SBUF");
+}
+
+void rows_open(RowOp *r) {
     r->prow /= r->group;
     r->slots = ARENA_NEWN(r->e->c->scratch, Haz, r->sets * r->nslots + 1);
     memset(r->busy, 0, sizeof r->busy);
@@ -484,16 +502,33 @@ static void emit_part(RowOp *r, int64_t base, int64_t prow, int64_t pcols) {
         lay_out(r, needed(r, -1), -1);
     share_area(r, false);
     load_kept(r);
-    for (int64_t p0 = 0; p0 < r->prow; p0 += PARTS) {
-        emit_task(r->e);
-        emit_tile(r, p0);
-        emit_turn(r->e, r->sets == 1);
-        r->column_set = (r->column_set + 1) % r->sets;
-        if (r->width >= r->group * r->pcols)
-            r->set = r->column_set;
-    }
+}
+
+void rows_tile(RowOp *r, int64_t p0, uint32_t m) {
+    r->m = m;
+    emit_tile(r, p0);
+    emit_turn(r->e, r->sets == 1);
+    r->column_set = (r->column_set + 1) % r->sets;
+    if (r->width >= r->group * r->pcols)
+        r->set = r->column_set;
+}
+
+void rows_close(RowOp *r) {
     emit_turn(r->e, true);
     share_area(r, true);
+}
+
+static void emit_part(RowOp *r, int64_t base, int64_t prow, int64_t pcols) {
+    r->base = base, r->prow = prow, r->pcols = pcols;
+    forget_choices(r);
+    if (!fit(r))
+        hlo_fail(r->e->l->h, r->s->op, OTRN_CAPACITY, "its values for one row do not fit SBUF");
+    rows_open(r);
+    for (int64_t p0 = 0; p0 < r->prow; p0 += PARTS) {
+        emit_task(r->e);
+        rows_tile(r, p0, (uint32_t)min64(PARTS, r->prow - p0));
+    }
+    rows_close(r);
 }
 
 // No row or column means anything: elements in 128 equal parts, the rest in one.
@@ -507,16 +542,40 @@ static bool is_flat(const RowOp *r) {
     return true;
 }
 
-void emit_rows(Emit *e, const Step *s) {
-    Lower *l = e->l;
-    const HloOp *op = hlo_at(l->h, s->op);
+static RowOp *row_op_make(Emit *e, const Step *s, Block *b) {
     RowOp *r = ARENA_NEW(e->c->scratch, RowOp);
-    *r = (RowOp){.e = e, .s = s};
+    *r = (RowOp){.e = e, .s = s, .block = b};
     char why[128];
-    bool ok = hlo_rows_fit(l->h, op, &r->rows, &r->cols, why);
+    bool ok = hlo_rows_fit(e->l->h, hlo_at(e->l->h, s->op), &r->rows, &r->cols, why);
     assert(ok);
     (void)ok;
     read_region(r);
+    return r;
+}
+
+// With products before and behind: rows whole, one a partition, two tiles at a time at least. NULL: does not fit.
+RowOp *rows_begin(Emit *e, const Step *s, Block *b) {
+    RowOp *r = row_op_make(e, s, b);
+    for (uint32_t i = 0; i < r->nodes.n; i++) {
+        const Node *n = node_at(r, i);
+        uint32_t psum = 0;
+        for (uint32_t k = 0; k < n->nsrc; k++)
+            psum += node_at(r, n->src[k])->psum;
+        if (psum > 1 || (n->psum && n->is_output)) // an instruction reads one operand there, a transfer none
+            return NULL;
+    }
+    r->prow = r->rows, r->pcols = r->cols, r->group = 1;
+    rows_fold(r);
+    choose_resident(r, true);
+    r->nslots = slots_for(r, true);
+    if (!try_width(r, r->cols, 2))
+        return NULL;
+    rows_fold_sums(r);
+    return r;
+}
+
+void emit_rows(Emit *e, const Step *s) {
+    RowOp *r = row_op_make(e, s, NULL);
     int64_t n = r->rows * r->cols;
     if (is_flat(r)) {
         if (n / PARTS)

@@ -32,12 +32,18 @@ typedef struct Node {
     uint32_t off;    // one a row: byte offset in the set's column area
     int32_t slot;    // full: in the pass being emitted; -1 = none
     bool resident;   // full input kept for all tiles; off is its place
+    bool psum;       // full input that a product leaves in PSUM; off is its place there
+    bool feeds;      // output that products behind the program read where it lies
     Haz haz[ROW_SETS]; // one a row: of its column; resident and scalar: [0]
 } Node;
+
+typedef struct Block Block;
 
 typedef struct RowOp {
     Emit *e;
     const Step *s;
+    Block *block;               // products before and behind, NULL: none
+    uint32_t pro_copy, pro_bytes; // which of the places of what they leave in PSUM, and how far these are apart
     VEC(Node) nodes;
     int64_t rows, cols;         // as the op counts them
     int64_t base;               // first element of the part being emitted
@@ -50,7 +56,13 @@ typedef struct RowOp {
     double busy[ENG_COUNT]; // ns given to each engine so far
 } RowOp;
 
-// A node's value for rows of m partitions and w columns; its operands are there.
+// rows.c
+RowOp *rows_begin(Emit *e, const Step *s, Block *b);
+void rows_open(RowOp *r);
+void rows_tile(RowOp *r, int64_t p0, uint32_t m); // m rows from row p0
+void rows_close(RowOp *r);
+
+// rows_inst.c: a node's value for rows of m partitions and w columns; its operands are there.
 void rows_emit_node(RowOp *r, uint32_t node, bool first_chunk);
 void rows_emit_beside(RowOp *r, uint32_t node); // the inverse and negative it wants
 // Marks nodes that the instruction of their reader takes along.

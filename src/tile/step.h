@@ -42,6 +42,7 @@ typedef enum StepKind {
     STEP_CONV,       // a convolution on the tensor engine
     STEP_MOVE,       // data movement as transfers
     STEP_ROWS,       // a row program on the vector and scalar engines
+    STEP_BLOCK,      // … with the products before and behind it; aux = block
     STEP_COPY,       // outs[0] = ins[0], whole buffers
     STEP_LOOP_BEGIN, // aux = loop
     STEP_LOOP_TEST,  // ins[0] = condition; aux = loop
@@ -89,11 +90,13 @@ typedef struct Lower {
     BufId *want;           // per value: buffer its producer should write, 0 = any
     uint32_t *want_result; // per value: result number + 1
     int32_t *alias;        // per result: argument it may take over, or -1
+    VEC(struct Block *) blocks; // row programs with products before and behind (block.h)
+    uint32_t *block_of;    // per op: number of the block it is part of, 0 = none
     VEC(OpId) lazy;        // splat constants made so far in open regions
 } Lower;
 
 // lower.c
-void lower_program(Lower *l);
+void lower_program(Lower *l, const ChipFile *chip);
 // emit.c
 Artifact *emit_program(Lower *l, const ChipFile *chip);
 bool move_is_transfer(const Hlo *h, const HloOp *op); // move.c

@@ -5,6 +5,6 @@
 Artifact *tile_lower(Compile *c, const ChipFile *chip) {
     Lower *l = ARENA_NEW(c->scratch, Lower);
     *l = (Lower){.c = c, .h = c->hlo};
-    lower_program(l);
+    lower_program(l, chip);
     return emit_program(l, chip);
 }

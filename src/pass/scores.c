@@ -1,0 +1,534 @@
+// SPDX-License-Identifier: Apache-2.0
+// scores.c — compute attention's scores again for its gradients instead of keeping them.
+// needs: row programs
+// gives: a row program over a product with few contracted elements gives no rows to work that comes much later: its
+//        readers there compute them again, from the product's operands and the numbers per row that the first one keeps
+// stale: nothing
+//
+//   forward   S = q k ──► R1: max, exp, sum, weights ──► weights v
+//   backward  S' = q k, dP = dy v ──► R2: weights again, dS ──► weights dy, dS k, dS q
+//
+// R1's rows that R2 reads become part of R2; a product that reads them and needs something made after R1 reads R2's copy,
+// and moves behind it. tile/block.c then finds both programs with all their products around them.
+#include "pass/dots.h"
+#include "pass/rows.h"
+#include "pass/users.h"
+#include "pass/walk.h"
+
+#define CONTRACTED_MAX 128
+#define LATE_MAX 16
+
+typedef VEC(OpId) OpList;
+typedef VEC(ValueId) Values;
+typedef VEC(int64_t) Ints;
+
+typedef struct Late { // a product that reads R1's result `result` as operand `operand`
+    OpId op;
+    uint32_t operand, result;
+} Late;
+
+typedef struct Pair {
+    OpId first, second; // R1, R2
+    Late late[LATE_MAX];
+    uint32_t nlate;
+    bool again[64]; // results of R1 that R2 computes again
+} Pair;
+
+typedef struct Scores {
+    Compile *c;
+    Hlo *h;
+    Walk w;
+    Users u;
+    uint32_t nops; // of the picture
+    bool *taken;   // per op: part of a pair already, or replaced
+    OpId *instead; // per op: what stands in its place
+    OpList *before, *after; // per op: what goes in with it
+    bool *dropped;
+} Scores;
+
+// A program being put together.
+typedef struct Make {
+    Scores *s;
+    RegionId region;
+    Values from, to; // value of an old region -> of the new one
+    Values operands; // outside
+    Ints kinds;
+} Make;
+
+static HloOp op_of(const Scores *s, OpId id) { return *hlo_at(s->h, id); }
+
+static const HloRegion *body_of(const Scores *s, OpId rows) { return hlo_op_region(s->h, hlo_at(s->h, rows), 0); }
+
+static ValueId returned(const Scores *s, OpId rows, uint32_t k) {
+    const HloRegion *r = body_of(s, rows);
+    return hlo_operand(s->h, hlo_at(s->h, r->ops.at[r->ops.n - 1]), k);
+}
+
+static bool is_full(const Scores *s, ValueId inner) { return hlo_value_type(s->h, inner)->rank == 1; }
+
+// --- the pattern -------------------------------------------------------------------------------------
+
+// The product that makes operand i of a row program, for it alone; 0: none.
+static OpId score_of(const Scores *s, OpId rows, uint32_t i) {
+    const Hlo *h = s->h;
+    uint32_t n;
+    const int64_t *kinds = hlo_ints(hlo_at(h, rows), AK_BROADCAST_DIMENSIONS, &n);
+    ValueId v = hlo_operand(h, hlo_at(h, rows), i);
+    for (OpId def = h->values.at[v].def; kinds[i] == FUSED_SAME && def; def = h->values.at[v].def) {
+        users_of(&s->u, v, &n);
+        if (n != 1 || s->u.region[def] != s->u.region[rows])
+            return 0;
+        const HloOp *op = hlo_at(h, def);
+        if (op->code == HLO_RESHAPE) {
+            v = hlo_operand(h, op, 0);
+            continue;
+        }
+        if (!dot_on_tensor_engine(h, op))
+            return 0;
+        const HloType *t = hlo_value_type(h, hlo_operand(h, op, 0));
+        uint32_t nc;
+        const int64_t *c = hlo_ints(op, AK_LHS_CONTRACTING_DIMENSIONS, &nc);
+        int64_t k = 1;
+        for (uint32_t j = 0; j < nc; j++)
+            k *= t->dims[c[j]];
+        return k <= CONTRACTED_MAX ? def : 0;
+    }
+    return 0;
+}
+
+static bool has_score(const Scores *s, OpId rows) {
+    for (uint32_t i = 0; i < hlo_at(s->h, rows)->noperands; i++)
+        if (score_of(s, rows, i))
+            return true;
+    return false;
+}
+
+static bool same_rows(const Scores *s, OpId a, OpId b) {
+    int64_t ra, ca, rb, cb;
+    char why[128];
+    return hlo_rows_fit(s->h, hlo_at(s->h, a), &ra, &ca, why) && hlo_rows_fit(s->h, hlo_at(s->h, b), &rb, &cb, why) &&
+           ra == rb && ca == cb;
+}
+
+// Sorts the readers of R1's result k: products that can follow R1 at once are left alone.
+static bool sort_readers(Scores *s, Pair *p, ValueId v, uint32_t k) {
+    uint32_t n;
+    const OpId *users = users_of(&s->u, v, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        HloOp op = op_of(s, users[i]);
+        if (s->u.region[users[i]] != s->u.region[p->first] || users[i] >= s->nops || s->taken[users[i]])
+            return false;
+        if (op.code == HLO_RESHAPE) {
+            if (!sort_readers(s, p, op.results, k))
+                return false;
+            continue;
+        }
+        if (op.code == HLO_ROWS) {
+            if ((p->second && p->second != users[i]) || !same_rows(s, p->first, users[i]))
+                return false;
+            p->second = users[i];
+            p->again[k] = true;
+            continue;
+        }
+        if (!dot_on_tensor_engine(s->h, &op))
+            return false;
+        uint32_t at = hlo_operand(s->h, &op, 1) == v;
+        ValueId other = hlo_operand(s->h, &op, !at);
+        if (other == v)
+            return false;
+        if (users_there_before(&s->u, other, p->first))
+            continue;
+        if (p->nlate == LATE_MAX)
+            return false;
+        p->late[p->nlate++] = (Late){users[i], at, k};
+        p->again[k] = true;
+    }
+    return true;
+}
+
+// Products that move behind R2: their operands are there, nobody reads them earlier.
+static bool may_move(const Scores *s, const Pair *p) {
+    for (uint32_t i = 0; i < p->nlate; i++) {
+        const HloOp *op = hlo_at(s->h, p->late[i].op);
+        if (!users_there_before(&s->u, hlo_operand(s->h, op, !p->late[i].operand), p->second))
+            return false;
+        uint32_t n;
+        const OpId *users = users_of(&s->u, op->results, &n);
+        for (uint32_t k = 0; k < n; k++)
+            if (s->u.region[users[k]] != s->u.region[p->second] || s->u.position[users[k]] <= s->u.position[p->second])
+                return false;
+    }
+    return true;
+}
+
+// What the slice that makes an inner value keeps of R1 can be kept: numbers per row, of float types.
+static bool slice_fits(const Scores *s, ValueId v, uint32_t depth) {
+    OpId def = s->h->values.at[v].def;
+    if (!def)
+        return true;
+    const HloOp *op = hlo_at(s->h, def);
+    if (op->code == HLO_CONSTANT)
+        return true;
+    if (!is_full(s, v))
+        return dtype_is_float(hlo_value_type(s->h, v)->dtype);
+    for (uint32_t k = 0; k < op->noperands; k++)
+        if (depth > 64 || !slice_fits(s, hlo_operand(s->h, op, k), depth + 1))
+            return false;
+    return op->nregions == 0;
+}
+
+static bool match(Scores *s, OpId first, Pair *p) {
+    *p = (Pair){.first = first};
+    HloOp op = op_of(s, first);
+    if (op.nresults > 64 || !has_score(s, first))
+        return false;
+    for (uint32_t k = 0; k < op.nresults; k++)
+        if (is_full(s, returned(s, first, k)) && !sort_readers(s, p, op.results + k, k))
+            return false;
+    if (!p->second || s->u.position[p->second] <= s->u.position[first] || !may_move(s, p))
+        return false;
+    for (uint32_t k = 0; k < op.nresults; k++)
+        if (p->again[k] && !slice_fits(s, returned(s, first, k), 0))
+            return false;
+    return true;
+}
+
+// --- building ----------------------------------------------------------------------------------------
+
+static ValueId mapped(const Make *m, ValueId v) {
+    for (uint32_t i = m->from.n; i-- > 0;)
+        if (m->from.at[i] == v)
+            return m->to.at[i];
+    return 0;
+}
+
+static void map(Make *m, ValueId from, ValueId to) {
+    VEC_PUSH(m->s->c->scratch, &m->from, from);
+    VEC_PUSH(m->s->c->scratch, &m->to, to);
+}
+
+static uint32_t add_operand(Make *m, ValueId v, int64_t kind) {
+    for (uint32_t i = 0; i < m->operands.n; i++)
+        if (m->operands.at[i] == v && m->kinds.at[i] == kind)
+            return i;
+    VEC_PUSH(m->s->c->scratch, &m->operands, v);
+    VEC_PUSH(m->s->c->scratch, &m->kinds, kind);
+    return m->operands.n - 1;
+}
+
+static void copy_reduce(Make *m, const HloOp *op, OpId made) {
+    Hlo *h = m->s->h;
+    TypeId scalar = h->values.at[op->results].type, pair[2] = {scalar, scalar};
+    RegionId inner = hlo_op_add_region(h, made, 2, pair);
+    ValueId args[2] = {h->regions.at[inner].args, h->regions.at[inner].args + 1};
+    OpId body = hlo_op(h, reduce_body(h, op), op->loc, 2, args, 1, &scalar);
+    hlo_region_push(h, inner, body);
+    ValueId sum = hlo_at(h, body)->results;
+    hlo_region_push(h, inner, hlo_op(h, HLO_RETURN, op->loc, 1, &sum, 0, NULL));
+}
+
+static void copy_op(Make *m, OpId id) {
+    Hlo *h = m->s->h;
+    HloOp op = *hlo_at(h, id);
+    ValueId operands[4];
+    for (uint32_t k = 0; k < op.noperands && k < 4; k++)
+        operands[k] = mapped(m, hlo_operand(h, &op, k));
+    OpId made = hlo_op(h, op.code, op.loc, op.noperands, operands, 1, &h->values.at[op.results].type);
+    hlo_at(h, made)->attrs = op.attrs;
+    if (op.code == HLO_REDUCE)
+        copy_reduce(m, &op, made);
+    hlo_region_push(h, m->region, made);
+    map(m, op.results, hlo_at(h, made)->results);
+}
+
+// R1's inner values that the slices read: arguments, and numbers per row that R1 keeps.
+typedef struct Slice {
+    Values args, kept; // arguments of R1's region; values one a row
+    OpList ops;        // in order of definition once sorted by R1's own order
+    bool *in;          // per op of R1's region
+} Slice;
+
+static void add_value(const Scores *s, Values *list, ValueId v) {
+    for (uint32_t i = 0; i < list->n; i++)
+        if (list->at[i] == v)
+            return;
+    VEC_PUSH(s->c->scratch, list, v);
+}
+
+static void slice_from(const Scores *s, Slice *sl, const HloRegion *r, ValueId v) {
+    OpId def = s->h->values.at[v].def;
+    if (!def) {
+        add_value(s, &sl->args, v);
+        return;
+    }
+    const HloOp *op = hlo_at(s->h, def);
+    if (!is_full(s, v) && op->code != HLO_CONSTANT) {
+        add_value(s, &sl->kept, v);
+        return;
+    }
+    for (uint32_t i = 0; i < r->ops.n; i++)
+        if (r->ops.at[i] == def) {
+            if (sl->in[i])
+                return;
+            sl->in[i] = true;
+        }
+    for (uint32_t k = 0; k < op->noperands; k++)
+        slice_from(s, sl, r, hlo_operand(s->h, op, k));
+}
+
+// The product again, with the reshapes behind it; before R2.
+static ValueId product_again(Scores *s, OpId first, uint32_t i, OpId second) {
+    Hlo *h = s->h;
+    OpList chain = {0};
+    OpId dot = score_of(s, first, i);
+    ValueId v = hlo_operand(h, hlo_at(h, first), i);
+    for (; h->values.at[v].def != dot; v = hlo_operand(h, hlo_at(h, h->values.at[v].def), 0))
+        VEC_PUSH(s->c->scratch, &chain, h->values.at[v].def);
+    HloOp op = *hlo_at(h, dot);
+    ValueId operands[2] = {hlo_operand(h, &op, 0), hlo_operand(h, &op, 1)};
+    OpId made = hlo_op(h, op.code, op.loc, 2, operands, 1, &h->values.at[op.results].type);
+    hlo_at(h, made)->attrs = op.attrs;
+    VEC_PUSH(s->c->scratch, &s->before[second], made);
+    for (uint32_t k = chain.n; k-- > 0;) {
+        HloOp move = *hlo_at(h, chain.at[k]);
+        ValueId from = hlo_at(h, made)->results;
+        made = hlo_op(h, move.code, move.loc, 1, &from, 1, &h->values.at[move.results].type);
+        VEC_PUSH(s->c->scratch, &s->before[second], made);
+    }
+    return hlo_at(h, made)->results;
+}
+
+static OpId make_rows(Make *m, OpId like, uint32_t nresults, const TypeId *types) {
+    Hlo *h = m->s->h;
+    HloOp op = *hlo_at(h, like);
+    OpId made = hlo_op(h, HLO_ROWS, op.loc, m->operands.n, m->operands.at, nresults, types);
+    *hlo_attr_slot(h, made, AK_BROADCAST_DIMENSIONS) =
+        (HloAttr){.kind = HA_INTS, .n = m->kinds.n, .ints = hlo_ints_dup(h, m->kinds.at, m->kinds.n)};
+    *hlo_attr_slot(h, made, AK_DIMENSION) = (HloAttr){.kind = HA_INT, .i = hlo_int(&op, AK_DIMENSION, 0)};
+    int64_t c = hlo_int(&op, AK_DIMENSION, 0);
+    TypeId *inner = ARENA_NEWN(m->s->c->scratch, TypeId, m->operands.n + 1);
+    for (uint32_t i = 0; i < m->operands.n; i++)
+        inner[i] = hlo_type_tensor(h, hlo_value_type(h, m->operands.at[i])->dtype, m->kinds.at[i] != FUSED_ROWS, &c);
+    m->region = hlo_op_add_region(h, made, m->operands.n, inner);
+    return made;
+}
+
+static void finish_rows(Make *m, OpId made, const Values *yield) {
+    Hlo *h = m->s->h;
+    hlo_region_push(h, m->region, hlo_op(h, HLO_RETURN, hlo_at(h, made)->loc, yield->n, yield->at, 0, NULL));
+}
+
+// R1 without the rows that only late readers had, with the numbers per row they need instead. New results: kept, in order.
+static OpId remake_first(Scores *s, const Pair *p, const Slice *sl) {
+    Hlo *h = s->h;
+    HloOp op = op_of(s, p->first);
+    HloRegion body = *body_of(s, p->first);
+    Make m = {.s = s};
+    VEC(TypeId) types = {0};
+    Values inner = {0}, yield = {0}, old = {0};
+    uint32_t nk;
+    const int64_t *kinds = hlo_ints(&op, AK_BROADCAST_DIMENSIONS, &nk);
+    int64_t rows, cols;
+    char why[128];
+    hlo_rows_fit(h, hlo_at(h, p->first), &rows, &cols, why);
+    for (uint32_t k = 0; k < op.nresults; k++) {
+        VEC_PUSH(s->c->scratch, &types, h->values.at[op.results + k].type);
+        VEC_PUSH(s->c->scratch, &inner, returned(s, p->first, k));
+        VEC_PUSH(s->c->scratch, &old, op.results + k);
+    }
+    for (uint32_t k = 0; k < sl->kept.n; k++) {
+        VEC_PUSH(s->c->scratch, &types, hlo_type_tensor(h, hlo_value_type(h, sl->kept.at[k])->dtype, 1, &rows));
+        VEC_PUSH(s->c->scratch, &inner, sl->kept.at[k]);
+    }
+    for (uint32_t i = 0; i < op.noperands; i++) {
+        VEC_PUSH(s->c->scratch, &m.operands, hlo_operand(h, &op, i));
+        VEC_PUSH(s->c->scratch, &m.kinds, kinds[i]);
+    }
+    OpId made = make_rows(&m, p->first, types.n, types.at);
+    for (uint32_t i = 0; i < op.noperands; i++)
+        map(&m, body.args + i, h->regions.at[m.region].args + i);
+    for (uint32_t i = 0; i + 1 < body.ops.n; i++)
+        copy_op(&m, body.ops.at[i]);
+    for (uint32_t k = 0; k < inner.n; k++)
+        VEC_PUSH(s->c->scratch, &yield, mapped(&m, inner.at[k]));
+    finish_rows(&m, made, &yield);
+    walk_grow(&s->w);
+    for (uint32_t k = 0; k < old.n; k++)
+        walk_replace(&s->w, old.at[k], hlo_at(h, made)->results + k);
+    return made;
+}
+
+static bool reads_again(const Scores *s, const Pair *p, ValueId v, uint32_t *result) { // v is R1's, through reshapes
+    const Hlo *h = s->h;
+    while (h->values.at[v].def && hlo_at(h, h->values.at[v].def)->code == HLO_RESHAPE)
+        v = hlo_operand(h, hlo_at(h, h->values.at[v].def), 0);
+    const HloOp *op = hlo_at(h, p->first);
+    *result = v - op->results;
+    return v >= op->results && v < op->results + op->nresults && p->again[*result];
+}
+
+static void remake_second(Scores *s, const Pair *p, const Slice *sl, OpId first) {
+    Hlo *h = s->h;
+    HloOp op = op_of(s, p->second), op1 = op_of(s, p->first);
+    HloRegion body = *body_of(s, p->second), body1 = *body_of(s, p->first);
+    Make m = {.s = s};
+    uint32_t nk, result;
+    const int64_t *kinds = hlo_ints(&op, AK_BROADCAST_DIMENSIONS, &nk), *kinds1 = hlo_ints(&op1, AK_BROADCAST_DIMENSIONS, &nk);
+    uint32_t *at = ARENA_NEWN(s->c->scratch, uint32_t, op.noperands + sl->args.n + sl->kept.n + 1), n = 0;
+    for (uint32_t i = 0; i < op.noperands; i++)
+        at[n++] = kinds[i] == FUSED_SAME && reads_again(s, p, hlo_operand(h, &op, i), &result)
+                      ? UINT32_MAX : add_operand(&m, hlo_operand(h, &op, i), kinds[i]);
+    for (uint32_t k = 0; k < sl->args.n; k++) {
+        uint32_t i = sl->args.at[k] - body1.args;
+        ValueId v = score_of(s, p->first, i) ? product_again(s, p->first, i, p->second) : hlo_operand(h, &op1, i);
+        at[n++] = add_operand(&m, v, kinds1[i]);
+    }
+    for (uint32_t k = 0; k < sl->kept.n; k++)
+        at[n++] = add_operand(&m, hlo_at(h, first)->results + op1.nresults + k, FUSED_ROWS);
+    VEC(TypeId) types = {0};
+    for (uint32_t k = 0; k < op.nresults; k++)
+        VEC_PUSH(s->c->scratch, &types, h->values.at[op.results + k].type);
+    for (uint32_t k = 0; k < p->nlate; k++)
+        VEC_PUSH(s->c->scratch, &types, h->values.at[hlo_operand(h, hlo_at(h, p->late[k].op), p->late[k].operand)].type);
+    OpId made = make_rows(&m, p->second, types.n, types.at);
+    ValueId args = h->regions.at[m.region].args;
+    for (uint32_t k = 0; k < sl->args.n; k++)
+        map(&m, sl->args.at[k], args + at[op.noperands + k]);
+    for (uint32_t k = 0; k < sl->kept.n; k++)
+        map(&m, sl->kept.at[k], args + at[op.noperands + sl->args.n + k]);
+    for (uint32_t i = 0; i + 1 < body1.ops.n; i++)
+        if (sl->in[i])
+            copy_op(&m, body1.ops.at[i]);
+    for (uint32_t i = 0; i < op.noperands; i++) {
+        if (at[i] == UINT32_MAX)
+            reads_again(s, p, hlo_operand(h, &op, i), &result);
+        map(&m, body.args + i, at[i] == UINT32_MAX ? mapped(&m, returned(s, p->first, result)) : args + at[i]);
+    }
+    for (uint32_t i = 0; i + 1 < body.ops.n; i++)
+        copy_op(&m, body.ops.at[i]);
+    Values yield = {0};
+    for (uint32_t k = 0; k < op.nresults; k++)
+        VEC_PUSH(s->c->scratch, &yield, mapped(&m, returned(s, p->second, k)));
+    for (uint32_t k = 0; k < p->nlate; k++)
+        VEC_PUSH(s->c->scratch, &yield, mapped(&m, returned(s, p->first, p->late[k].result)));
+    finish_rows(&m, made, &yield);
+    walk_grow(&s->w);
+    for (uint32_t k = 0; k < op.nresults; k++)
+        walk_replace(&s->w, op.results + k, hlo_at(h, made)->results + k);
+    for (uint32_t k = 0; k < p->nlate; k++) {
+        HloOp *dot = hlo_at(h, p->late[k].op);
+        h->operands.at[dot->operands + p->late[k].operand] = hlo_at(h, made)->results + op.nresults + k;
+        VEC_PUSH(s->c->scratch, &s->after[p->second], p->late[k].op);
+        s->dropped[p->late[k].op] = true;
+        s->taken[p->late[k].op] = true;
+    }
+    s->instead[p->second] = made;
+}
+
+static void rewrite(Scores *s, const Pair *p) {
+    HloRegion body = *body_of(s, p->first);
+    Slice sl = {.in = ARENA_NEWN(s->c->scratch, bool, body.ops.n + 1)};
+    for (uint32_t k = 0; k < hlo_at(s->h, p->first)->nresults; k++)
+        if (p->again[k])
+            slice_from(s, &sl, &body, returned(s, p->first, k));
+    OpId first = remake_first(s, p, &sl);
+    remake_second(s, p, &sl, first);
+    s->instead[p->first] = first;
+    s->taken[p->first] = s->taken[p->second] = true;
+}
+
+// --- the walk ----------------------------------------------------------------------------------------
+
+static void scores_region(Scores *s, RegionId r) {
+    Hlo *h = s->h;
+    OpList ops = {0}, out = {0};
+    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++)
+        VEC_PUSH(s->c->scratch, &ops, h->regions.at[r].ops.at[i]);
+    for (uint32_t i = 0; i < ops.n; i++) {
+        HloOp op = op_of(s, ops.at[i]);
+        Pair p;
+        if (op.code == HLO_ROWS && !s->taken[ops.at[i]] && match(s, ops.at[i], &p))
+            rewrite(s, &p);
+        for (uint32_t k = 0; k < op.nregions && hlo_row(&op)->cls == HC_CTRL; k++)
+            scores_region(s, h->op_regions.at[op.regions + k]);
+    }
+    for (uint32_t i = 0; i < ops.n; i++) {
+        OpId id = ops.at[i];
+        if (s->dropped[id])
+            continue;
+        for (uint32_t k = 0; k < s->before[id].n; k++)
+            VEC_PUSH(s->c->scratch, &out, s->before[id].at[k]);
+        VEC_PUSH(s->c->scratch, &out, s->instead[id] ? s->instead[id] : id);
+        for (uint32_t k = 0; k < s->after[id].n; k++)
+            VEC_PUSH(s->c->scratch, &out, s->after[id].at[k]);
+    }
+    h->regions.at[r].ops.n = 0;
+    for (uint32_t i = 0; i < out.n; i++)
+        hlo_region_push(h, r, out.at[i]);
+}
+
+// Results of row programs that nobody reads.
+static void drop_results(Scores *s, RegionId r) {
+    Hlo *h = s->h;
+    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
+        OpId id = h->regions.at[r].ops.at[i];
+        HloOp op = *hlo_at(h, id);
+        if (op.code != HLO_ROWS || id < s->nops)
+            continue;
+        Values yield = {0}, old = {0};
+        VEC(TypeId) types = {0};
+        for (uint32_t k = 0; k < op.nresults; k++) {
+            uint32_t n;
+            users_of(&s->u, op.results + k, &n);
+            if (!n)
+                continue;
+            VEC_PUSH(s->c->scratch, &types, h->values.at[op.results + k].type);
+            VEC_PUSH(s->c->scratch, &old, op.results + k);
+            VEC_PUSH(s->c->scratch, &yield, returned(s, id, k));
+        }
+        if (!yield.n || yield.n == op.nresults)
+            continue;
+        Make m = {.s = s};
+        uint32_t nk;
+        const int64_t *kinds = hlo_ints(&op, AK_BROADCAST_DIMENSIONS, &nk);
+        for (uint32_t k = 0; k < op.noperands; k++) {
+            VEC_PUSH(s->c->scratch, &m.operands, hlo_operand(h, &op, k));
+            VEC_PUSH(s->c->scratch, &m.kinds, kinds[k]);
+        }
+        HloRegion body = *body_of(s, id);
+        OpId made = make_rows(&m, id, types.n, types.at);
+        for (uint32_t k = 0; k < op.noperands; k++)
+            map(&m, body.args + k, h->regions.at[m.region].args + k);
+        for (uint32_t k = 0; k + 1 < body.ops.n; k++)
+            copy_op(&m, body.ops.at[k]);
+        for (uint32_t k = 0; k < yield.n; k++)
+            yield.at[k] = mapped(&m, yield.at[k]);
+        finish_rows(&m, made, &yield);
+        walk_grow(&s->w);
+        for (uint32_t k = 0; k < old.n; k++)
+            walk_replace(&s->w, old.at[k], hlo_at(h, made)->results + k);
+        h->regions.at[r].ops.at[i] = made;
+    }
+}
+
+void pass_scores(Compile *c) {
+    Hlo *h = c->hlo;
+    Scores s = {.c = c, .h = h, .nops = h->ops.n};
+    RegionId body = hlo_main(h)->body;
+    walk_init(&s.w, c);
+    users_make(&s.u, c, body);
+    s.taken = ARENA_NEWN(c->scratch, bool, h->ops.n + 1);
+    s.dropped = ARENA_NEWN(c->scratch, bool, h->ops.n + 1);
+    s.instead = ARENA_NEWN(c->scratch, OpId, h->ops.n + 1);
+    s.before = ARENA_NEWN(c->scratch, OpList, h->ops.n + 1);
+    s.after = ARENA_NEWN(c->scratch, OpList, h->ops.n + 1);
+    scores_region(&s, body);
+    if (h->ops.n == s.nops)
+        return;
+    walk_region(&s.w, body);
+    pass_dce(c);
+    users_make(&s.u, c, body);
+    drop_results(&s, body);
+    walk_region(&s.w, body);
+    pass_dce(c);
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+// block.c — finds row programs whose operands are products with few contracted elements, or whose results only products
+// read: scores and weights of attention, forward and backward. Such a program and its products become one step, in which
+// a tile of 128 rows goes from product to product without reaching HBM.
+//
+// A product before the program: [batch, rows, columns] with at most 128 contracted elements, read by the program alone.
+// A product behind it contracts columns (weights times values) or rows (the gradients of keys and values); its other
+// operand must be there when the program runs. Where rows do not fit SBUF, or accumulators PSUM, the steps stay apart.
+#include "tile/block.h"
+
+#include "pass/dots.h"
+#include "pass/users.h"
+#include "pass/walk.h"
+
+#define PARTS 128
+#define BANK_COLS 512u
+#define BANKS 8
+#define AREA_BYTES ROWS_AREA_BEGIN // what products have of SBUF
+
+typedef struct Find {
+    Lower *l;
+    Emit *e;            // for questions only
+    Users u;
+} Find;
+
+static uint32_t blocks_of(int64_t n) { return (uint32_t)((n + PARTS - 1) / PARTS); }
+static uint32_t align64(uint64_t v) { return (uint32_t)((v + 63) & ~(uint64_t)63); }
+
+// --- products before ---------------------------------------------------------------------------------
+
+static int64_t batches_of(const Side *s) {
+    int64_t n = 1;
+    for (uint32_t i = 0; i < s->nbatch; i++)
+        n *= s->batch_dims[i];
+    return n;
+}
+
+static bool strides_fit(const Side *s) {
+    return s->k_stride * PARTS <= INT32_MAX && s->free_stride <= INT32_MAX;
+}
+
+static void try_before(Find *f, Block *b, const HloOp *rows, uint32_t i) {
+    const Hlo *h = f->l->h;
+    ValueId value = hlo_operand(h, rows, i), v = value;
+    uint32_t n;
+    OpId def;
+    for (;;) {
+        users_of(&f->u, v, &n);
+        def = h->values.at[v].def;
+        if (n != 1 || !def || f->u.region[def] != f->u.region[b->rows])
+            return;
+        if (hlo_at(h, def)->code != HLO_RESHAPE)
+            break;
+        v = hlo_operand(h, hlo_at(h, def), 0);
+    }
+    const HloOp *dot = hlo_at(h, def);
+    if (b->npro == BLOCK_PRO || !dot_on_tensor_engine(h, dot) || f->l->block_of[def])
+        return;
+    BlockDot d = {.op = def, .value = value, .index = i, .dtype = hlo_value_type(h, hlo_operand(h, dot, 0))->dtype};
+    side_init(&d.lhs.at, h, dot, false);
+    side_init(&d.rhs.at, h, dot, true);
+    int64_t m = d.lhs.at.free_size, batches = batches_of(&d.lhs.at);
+    bool fits = d.lhs.at.k_size <= PARTS && d.rhs.at.free_size == b->n && batches * m * b->n == hlo_value_type(h, v)->elems &&
+                (!b->m || (b->m == m && b->batches == batches)) && strides_fit(&d.lhs.at) && strides_fit(&d.rhs.at);
+    if (!fits)
+        return;
+    b->m = m, b->batches = batches;
+    b->pro[b->npro++] = d;
+}
+
+// --- products behind ---------------------------------------------------------------------------------
+
+// The batches of a dense [batch, rows, columns] in their order.
+static bool batches_in_order(const Side *s, int64_t each) {
+    for (uint32_t i = s->nbatch; i-- > 0;) {
+        if (s->batch_dims[i] != 1 && s->batch_strides[i] != each)
+            return false;
+        each *= s->batch_dims[i];
+    }
+    return true;
+}
+
+static bool behind(const Find *f, Block *b, ValueId v, OpId id, BlockDot *out) {
+    const Hlo *h = f->l->h;
+    const HloOp *dot = hlo_at(h, id);
+    if (!dot_on_tensor_engine(h, dot) || f->u.region[id] != f->u.region[b->rows] || f->l->block_of[id])
+        return false;
+    ValueId lhs = hlo_operand(h, dot, 0), rhs = hlo_operand(h, dot, 1);
+    bool second = rhs == v;
+    const HloType *t = hlo_value_type(h, v), *ot = hlo_value_type(h, second ? lhs : rhs);
+    if (lhs == rhs || t->dtype != ot->dtype || !users_there_before(&f->u, second ? lhs : rhs, b->rows))
+        return false;
+    Side own;
+    *out = (BlockDot){.op = id, .turned = second, .dtype = t->dtype, .otype = hlo_value_type(h, dot->results)->dtype};
+    side_init(&own, h, dot, second);
+    side_init(&out->rhs.at, h, dot, !second);
+    int64_t m = b->m, n = b->n;
+    out->d = out->rhs.at.free_size;
+    out->over_rows = own.k_size == m && own.k_stride == n && own.free_size == n && own.free_stride == 1;
+    bool columns = own.k_size == n && own.k_stride == 1 && own.free_size == m && own.free_stride == n;
+    return (out->over_rows || columns) && batches_of(&own) == b->batches && batches_in_order(&own, m * n) &&
+           out->d <= (second ? PARTS : BANK_COLS) && strides_fit(&out->rhs.at);
+}
+
+// Every reader of the result, through reshapes, is a product that goes with the program.
+static bool collect_behind(const Find *f, Block *b, ValueId v, uint32_t result) {
+    uint32_t n;
+    const OpId *users = users_of(&f->u, v, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        const HloOp *op = hlo_at(f->l->h, users[i]);
+        if (op->code == HLO_RESHAPE) {
+            if (!collect_behind(f, b, op->results, result))
+                return false;
+            continue;
+        }
+        if (b->nepi == BLOCK_EPI || !behind(f, b, v, users[i], &b->epi[b->nepi]))
+            return false;
+        b->epi[b->nepi].index = result;
+        b->epi[b->nepi++].value = hlo_at(f->l->h, b->rows)->results + result;
+    }
+    return n > 0;
+}
+
+static void try_behind(Find *f, Block *b, uint32_t result) {
+    const Hlo *h = f->l->h;
+    const HloOp *rows = hlo_at(h, b->rows);
+    uint32_t before = b->nepi;
+    if (hlo_value_type(h, rows->results + result)->elems != b->batches * b->m * b->n ||
+        !collect_behind(f, b, rows->results + result, result))
+        b->nepi = before;
+}
+
+// --- where things lie --------------------------------------------------------------------------------
+
+static uint64_t panel_bytes(const Panel *p, int dtype) {
+    return align64(blocks_of(p->at.k_size) * (uint64_t)p->at.free_size * dtype_bytes(dtype));
+}
+
+uint32_t block_turned_slot(const Block *b, uint32_t epi) {
+    uint32_t slot = 0;
+    for (uint32_t i = 0; i < epi; i++) {
+        bool first = !b->epi[i].over_rows;
+        for (uint32_t k = 0; k < i && first; k++)
+            first = b->epi[k].over_rows || b->epi[k].index != b->epi[i].index;
+        if (!b->epi[i].over_rows && b->epi[i].index == b->epi[epi].index)
+            return slot;
+        slot += first;
+    }
+    return slot;
+}
+
+static uint64_t place_panel(Panel *p, int dtype, uint32_t copies, uint64_t at) {
+    p->sbuf = (uint32_t)at;
+    p->bytes = (uint32_t)panel_bytes(p, dtype);
+    return at + (uint64_t)p->bytes * copies;
+}
+
+static bool place_sbuf(Block *b, uint32_t copies) {
+    uint64_t at = 0;
+    b->panel_copies = copies;
+    for (uint32_t i = 0; i < b->npro; i++) {
+        at = place_panel(&b->pro[i].lhs, b->pro[i].dtype, copies, at);
+        at = place_panel(&b->pro[i].rhs, b->pro[i].dtype, copies, at);
+    }
+    uint32_t turned = 0;
+    b->turn_bytes = 0;
+    for (uint32_t i = 0; i < b->nepi; i++) {
+        BlockDot *d = &b->epi[i];
+        at = place_panel(&d->rhs, d->dtype, copies, at);
+        uint64_t rows = (uint64_t)(d->over_rows ? b->n : b->m);
+        uint64_t elems = d->turned ? rows : (uint64_t)blocks_of((int64_t)rows) * (uint64_t)d->d;
+        d->out_sbuf = (uint32_t)at;
+        d->out_bytes = align64(elems * dtype_bytes(d->otype));
+        at += 2 * (uint64_t)d->out_bytes;
+        if (d->over_rows)
+            continue;
+        uint32_t slot = block_turned_slot(b, i);
+        turned = slot + 1 > turned ? slot + 1 : turned;
+        uint32_t bytes = (uint32_t)(blocks_of(b->n) * PARTS * dtype_bytes(d->dtype));
+        b->turn_bytes = bytes > b->turn_bytes ? bytes : b->turn_bytes;
+        if (at > AREA_BYTES)
+            return false;
+    }
+    b->turn_sbuf = (uint32_t)at;
+    return at + (uint64_t)turned * b->turn_bytes <= AREA_BYTES;
+}
+
+static uint32_t banks_behind(const Block *b, const BlockDot *d) {
+    if (!d->over_rows)
+        return 1;
+    if (d->turned)
+        return (uint32_t)((b->n + BANK_COLS - 1) / BANK_COLS);
+    uint32_t each = BANK_COLS / (uint32_t)d->d, n = blocks_of(b->n);
+    return (n + each - 1) / each;
+}
+
+static bool place_psum(Block *b, uint32_t copies, uint32_t turns) {
+    uint32_t at = 0, each = (uint32_t)((b->n + BANK_COLS - 1) / BANK_COLS);
+    b->pro_copies = copies;
+    for (uint32_t i = 0; i < b->npro; i++) {
+        b->pro[i].bank = at, b->pro[i].banks = each;
+        at += each * copies;
+    }
+    bool turn = false;
+    for (uint32_t i = 0; i < b->nepi; i++) {
+        b->epi[i].bank = at, b->epi[i].banks = banks_behind(b, &b->epi[i]);
+        at += b->epi[i].banks;
+        turn = turn || !b->epi[i].over_rows;
+    }
+    b->turn_bank = at, b->turn_banks = turns;
+    return at + (turn ? turns : 0) <= BANKS;
+}
+
+static bool place_all(const Find *f, Block *b) {
+    if (!place_sbuf(b, 2) && !place_sbuf(b, 1))
+        return false;
+    if (!place_psum(b, 2, 2) && !place_psum(b, 2, 1) && !place_psum(b, 1, 2) && !place_psum(b, 1, 1))
+        return false;
+    Step s = {.op = b->rows};
+    return rows_begin(f->e, &s, b) != NULL;
+}
+
+// --- finding -----------------------------------------------------------------------------------------
+
+static void mark_chain(Find *f, ValueId v, OpId stop, uint32_t number) { // reshapes between a value and its reader
+    uint32_t n;
+    const OpId *users = users_of(&f->u, v, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        const HloOp *op = hlo_at(f->l->h, users[i]);
+        if (users[i] == stop || op->code != HLO_RESHAPE)
+            continue;
+        f->l->block_of[users[i]] = number;
+        mark_chain(f, op->results, stop, number);
+    }
+}
+
+static void keep(Find *f, const Block *b) {
+    Lower *l = f->l;
+    VEC_PUSH(l->c->scratch, &l->blocks, ARENA_NEW(l->c->scratch, Block));
+    *l->blocks.at[l->blocks.n - 1] = *b;
+    uint32_t number = l->blocks.n; // from 1
+    l->block_of[b->rows] = number;
+    for (uint32_t i = 0; i < b->npro; i++) {
+        l->block_of[b->pro[i].op] = number;
+        mark_chain(f, hlo_at(l->h, b->pro[i].op)->results, b->rows, number);
+    }
+    for (uint32_t i = 0; i < b->nepi; i++) {
+        l->block_of[b->epi[i].op] = number;
+        mark_chain(f, b->epi[i].value, 0, number);
+    }
+}
+
+static void try_rows(Find *f, OpId id) {
+    const Hlo *h = f->l->h;
+    const HloOp *op = hlo_at(h, id);
+    Block b = {.rows = id};
+    int64_t rows;
+    char why[128];
+    uint32_t n;
+    const int64_t *kinds = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
+    if (!hlo_rows_fit(h, op, &rows, &b.n, why) || b.n < 32)
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        if (kinds[i] == FUSED_SAME)
+            try_before(f, &b, op, i);
+    if (!b.npro || b.batches * b.m != rows)
+        return;
+    for (uint32_t i = 0; i < op->nresults; i++)
+        try_behind(f, &b, i);
+    if (place_all(f, &b)) {
+        keep(f, &b);
+        return;
+    }
+    b.nepi = 0; // the program and what is before it, at least
+    if (place_all(f, &b))
+        keep(f, &b);
+}
+
+static void find_region(Find *f, RegionId r) {
+    const Hlo *h = f->l->h;
+    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
+        OpId id = h->regions.at[r].ops.at[i];
+        const HloOp *op = hlo_at(h, id);
+        if (op->code == HLO_ROWS)
+            try_rows(f, id);
+        for (uint32_t k = 0; k < op->nregions && hlo_row(op)->cls == HC_CTRL; k++)
+            find_region(f, h->op_regions.at[op->regions + k]);
+    }
+}
+
+void blocks_find(Lower *l, const ChipFile *chip) {
+    const Hlo *h = l->h;
+    Arena *a = l->c->scratch;
+    l->block_of = ARENA_NEWN(a, uint32_t, h->ops.n);
+    Emit *e = ARENA_NEW(a, Emit);
+    *e = (Emit){.l = l, .c = l->c, .chip = chip, .row_node = ARENA_NEWN(a, uint32_t, h->values.n)};
+    Find f = {.l = l, .e = e};
+    RegionId body = l->main->body;
+    users_make(&f.u, l->c, body);
+    find_region(&f, body);
+}

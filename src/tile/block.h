@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// block.h — a row program together with the products before and behind it, so that its rows stay on the chip.
+//
+//   q, k ──product──► scores ──row program──► weights ──product──► result        (attention, forward)
+//
+//   block.c       which products go with which row program, and where everything lies
+//   block_emit.c  the instructions
+#ifndef OTRN_TILE_BLOCK_H
+#define OTRN_TILE_BLOCK_H
+
+#include "tile/rows.h"
+#include "tile/side.h"
+
+#define BLOCK_PRO 3
+#define BLOCK_EPI 6
+
+typedef struct Panel { // an operand for one batch: k on the partitions, then [tile of k][free]
+    Side at;
+    uint32_t in;    // which of the step's operands
+    uint32_t sbuf, bytes; // of copy 0; the next one follows
+    Haz haz[2];
+} Panel;
+
+typedef struct BlockDot {
+    OpId op;
+    ValueId value;  // of the row program: the operand the product makes, or the result it takes
+    uint32_t index; // which operand or result that is
+    uint8_t dtype, otype; // of its operands, of its result
+    Panel lhs, rhs;       // before: both operands; behind: rhs is the other one
+    uint32_t bank, banks; // PSUM; before: of copy 0
+    // behind
+    bool over_rows;    // contracts rows; else columns
+    bool turned;       // the program's value is the second operand: the result has its dimension last
+    int64_t d;         // what the other operand brings
+    uint32_t out_sbuf, out_bytes; // where the batch's result gathers, twice
+    uint32_t out;      // which of the step's results
+    Haz out_haz[2], bank_haz;
+} BlockDot;
+
+struct Block {
+    OpId rows;
+    int64_t batches, m, n; // rows of a batch, columns
+    uint32_t npro, nepi;
+    BlockDot pro[BLOCK_PRO], epi[BLOCK_EPI];
+    uint32_t pro_copies, panel_copies;
+    uint32_t turn_bank, turn_banks, turn_sbuf, turn_bytes; // where values are turned: PSUM, then SBUF for each of them
+    Haz turn_haz[2], turned_haz[BLOCK_EPI];
+};
+
+// Looks at the region's row programs; fills l->blocks and l->block_of.
+void blocks_find(Lower *l, const ChipFile *chip);
+uint32_t block_turned_slot(const Block *b, uint32_t epi); // which turned value it reads
+void emit_block(Emit *e, const Step *s);
+
+#endif

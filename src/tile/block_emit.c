@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+// block_emit.c — a row program between products, tile by tile of 128 rows.
+//
+//   tensor:          before(t+1)          behind(t)          before(t+2) …
+//   vector, scalar:      rows(t+1)            rows(t+2) …
+//
+// The operands of a batch lie in SBUF; products before the program leave its operands in PSUM, where it reads them. What
+// a product behind contracts must lie on the partitions: columns are turned by the array first, rows lie there already
+// and add up over the tiles of a batch in PSUM. Products of a tile are emitted after the next tile's rows, so that
+// neither side waits for the other.
+#include <assert.h>
+
+#include "tile/block.h"
+
+#define PARTS 128
+#define BANK_COLS 512u
+#define BANK_BYTES ISA_PSUM_BANK_BYTES
+
+typedef struct Tile {
+    int64_t batch, row; // first row inside the batch
+    uint32_t m, set, index; // rows; set of slots that holds them; number inside the batch
+    bool first, last; // of the batch
+} Tile;
+
+typedef struct BlockOp {
+    Emit *e;
+    const Step *s;
+    Block *b;
+    RowOp *r;
+    uint32_t turns; // banks of values turned so far
+} BlockOp;
+
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static uint32_t blocks_of(int64_t n) { return (uint32_t)((n + PARTS - 1) / PARTS); }
+
+// --- operands ----------------------------------------------------------------------------------------
+
+static void load_panel(BlockOp *o, Panel *p, int dtype, int64_t batch) {
+    uint32_t copy = (uint32_t)(batch % o->b->panel_copies);
+    BufId buf = o->e->l->refs.at[o->s->ins + p->in];
+    size_t size = dtype_bytes(dtype);
+    int64_t full = p->at.k_size / PARTS, rest = p->at.k_size % PARTS, f = p->at.free_size;
+    IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_IN, .stype = (uint8_t)dtype};
+    uint64_t from = emit_addr(o->e, buf) + (uint64_t)side_batch_offset(&p->at, batch) * size;
+    uint32_t to = p->sbuf + copy * p->bytes;
+    in.n[2] = (uint32_t)f, in.d[1] = (int32_t)f, in.d[2] = 1;
+    in.s[0] = (int32_t)p->at.k_stride, in.s[1] = (int32_t)(p->at.k_stride * PARTS), in.s[2] = (int32_t)p->at.free_stride;
+    Haz *writes[] = {&p->haz[copy]};
+    if (full) {
+        in.src = from, in.dst = addr_sbuf(0, to);
+        in.n[0] = PARTS, in.n[1] = (uint32_t)full;
+        emit_inst(o->e, in, NULL, 0, writes, 1);
+    }
+    if (rest) {
+        in.src = from + (uint64_t)(full * PARTS * p->at.k_stride) * size;
+        in.dst = addr_sbuf(0, (uint32_t)(to + (uint64_t)(full * f) * size));
+        in.n[0] = (uint32_t)rest, in.n[1] = 1;
+        emit_inst(o->e, in, NULL, 0, writes, 1);
+    }
+}
+
+// Element [k tile][free] of a panel.
+static uint64_t panel_at(const BlockOp *o, const Panel *p, int dtype, int64_t batch, int64_t tile, int64_t free) {
+    uint32_t copy = (uint32_t)(batch % o->b->panel_copies);
+    return addr_sbuf(0, (uint32_t)(p->sbuf + copy * p->bytes + (uint64_t)(tile * p->at.free_size + free) * dtype_bytes(dtype)));
+}
+
+static Haz *panel_haz(const BlockOp *o, Panel *p, int64_t batch) { return &p->haz[batch % o->b->panel_copies]; }
+
+// dst[cols of weights][cols of moving] (+)= weights^T moving, over k partitions.
+static void multiply(BlockOp *o, int dtype, uint32_t k, uint64_t weights, uint32_t wcols, Haz *whaz, uint64_t moving,
+                     uint32_t mcols, Haz *mhaz, uint64_t dst, Haz *dhaz, bool accumulate) {
+    IsaInst ld = {.op = ISA_LDWEIGHTS, .engine = ENG_TENSOR, .stype = (uint8_t)dtype, .src = weights};
+    ld.n[0] = k, ld.n[1] = wcols, ld.s[1] = 1;
+    emit_inst(o->e, ld, &whaz, 1, NULL, 0);
+    IsaInst mm = {.op = ISA_MATMUL, .engine = ENG_TENSOR, .stype = (uint8_t)dtype, .src = moving, .dst = dst};
+    mm.flags = accumulate ? MATMUL_ACCUMULATE : 0;
+    mm.n[0] = k, mm.n[1] = mcols, mm.n[2] = wcols, mm.d[1] = 1, mm.s[1] = 1;
+    emit_inst(o->e, mm, &mhaz, 1, &dhaz, 1);
+}
+
+// --- before ------------------------------------------------------------------------------------------
+
+static void load_batch(BlockOp *o, int64_t batch) {
+    Block *b = o->b;
+    for (uint32_t i = 0; i < b->npro; i++) {
+        emit_loc(o->e, b->pro[i].op);
+        load_panel(o, &b->pro[i].rhs, b->pro[i].dtype, batch);
+        load_panel(o, &b->pro[i].lhs, b->pro[i].dtype, batch);
+    }
+    for (uint32_t i = 0; i < b->nepi; i++) {
+        emit_loc(o->e, b->epi[i].op);
+        load_panel(o, &b->epi[i].rhs, b->epi[i].dtype, batch);
+    }
+}
+
+static Node *input_node(const BlockOp *o, uint32_t input) {
+    for (uint32_t i = 0; i < o->r->nodes.n; i++)
+        if (o->r->nodes.at[i].kind == NODE_INPUT && o->r->nodes.at[i].input == input)
+            return &o->r->nodes.at[i];
+    assert(false);
+    return NULL;
+}
+
+static void before(BlockOp *o, const Tile *t, uint32_t copy) {
+    Block *b = o->b;
+    if (t->first)
+        load_batch(o, t->batch);
+    for (uint32_t i = 0; i < b->npro; i++) {
+        BlockDot *d = &b->pro[i];
+        emit_loc(o->e, d->op);
+        Haz *haz = &input_node(o, d->index)->haz[copy];
+        for (int64_t c = 0; c < b->n; c += BANK_COLS)
+            multiply(o, d->dtype, (uint32_t)d->lhs.at.k_size, panel_at(o, &d->lhs, d->dtype, t->batch, 0, t->row), t->m,
+                     panel_haz(o, &d->lhs, t->batch), panel_at(o, &d->rhs, d->dtype, t->batch, 0, c),
+                     (uint32_t)min64(BANK_COLS, b->n - c), panel_haz(o, &d->rhs, t->batch),
+                     addr_psum(0, (d->bank + copy * o->r->pro_bytes / BANK_BYTES) * BANK_BYTES + (uint32_t)c * 4), haz, false);
+    }
+}
+
+// --- behind ------------------------------------------------------------------------------------------
+
+static int lighter(const BlockOp *o, double cols) {
+    const ChipFile *c = o->e->chip;
+    double *busy = o->r->busy;
+    int engine = busy[ENG_SCALAR] + cols / c->scalar_ghz < busy[ENG_VECTOR] + cols / c->vector_ghz ? ENG_SCALAR : ENG_VECTOR;
+    busy[engine] += cols / (engine == ENG_SCALAR ? c->scalar_ghz : c->vector_ghz);
+    return engine;
+}
+
+static void copy_out(BlockOp *o, uint64_t src, int stype, Haz *shaz, uint64_t dst, int dtype, Haz *dhaz, uint32_t parts,
+                     uint32_t runs, uint32_t n, int32_t sstride, int32_t dstride) {
+    IsaInst cp = {.op = ISA_COPY, .engine = (uint8_t)lighter(o, (double)runs * n), .src = src, .stype = (uint8_t)stype,
+                  .dst = dst, .dtype = (uint8_t)dtype};
+    cp.n[0] = parts, cp.n[1] = runs, cp.n[2] = n;
+    cp.s[1] = sstride, cp.d[1] = dstride, cp.s[2] = cp.d[2] = 1;
+    emit_inst(o->e, cp, &shaz, 1, &dhaz, 1);
+}
+
+// Where the program left result `index` of the tile.
+static uint64_t value_at(BlockOp *o, const Tile *t, uint32_t index, Haz **haz) {
+    const Hlo *h = o->e->l->h;
+    const HloRegion *region = hlo_op_region(h, hlo_at(h, o->s->op), 0);
+    const HloOp *ret = hlo_at(h, region->ops.at[region->ops.n - 1]);
+    uint32_t node = o->r->e->row_node[hlo_operand(h, ret, index)], set = o->r->set;
+    o->r->set = t->set;
+    uint64_t at = rows_place(o->r, node);
+    *haz = rows_haz(o->r, node);
+    o->r->set = set;
+    return at;
+}
+
+// The tile's value with columns on the partitions: [column tile][row].
+static void turn(BlockOp *o, const Tile *t, const BlockDot *d, uint32_t slot) {
+    Block *b = o->b;
+    size_t size = dtype_bytes(d->dtype);
+    Haz *from, *to = &b->turned_haz[slot];
+    uint64_t at = value_at(o, t, d->index, &from);
+    uint32_t per = BANK_BYTES / (uint32_t)(PARTS * size), n = blocks_of(b->n);
+    for (uint32_t k0 = 0; k0 < n; k0 += per) {
+        uint32_t bank = o->turns++ % b->turn_banks, count = n - k0 < per ? n - k0 : per;
+        Haz *bhaz = &b->turn_haz[bank];
+        uint64_t psum = addr_psum(0, (b->turn_bank + bank) * BANK_BYTES);
+        for (uint32_t k = k0; k < k0 + count; k++) {
+            IsaInst in = {.op = ISA_TRANSPOSE, .engine = ENG_TENSOR, .dtype = d->dtype, .stype = d->dtype};
+            in.src = at + k * PARTS * size, in.dst = psum + (k - k0) * PARTS * size;
+            in.n[0] = t->m, in.n[1] = (uint32_t)min64(PARTS, b->n - (int64_t)k * PARTS), in.d[1] = in.s[1] = 1;
+            emit_inst(o->e, in, &from, 1, &bhaz, 1);
+        }
+        uint32_t full = (uint32_t)min64(count, b->n / PARTS - k0), rest = (uint32_t)(b->n % PARTS);
+        uint64_t sbuf = addr_sbuf(0, (uint32_t)(b->turn_sbuf + slot * b->turn_bytes + k0 * PARTS * size));
+        if (full)
+            copy_out(o, psum, d->dtype, bhaz, sbuf, d->dtype, to, PARTS, full, t->m, PARTS, PARTS);
+        if (full < count)
+            copy_out(o, psum + full * PARTS * size, d->dtype, bhaz, sbuf + full * PARTS * size, d->dtype, to, rest, 1, t->m,
+                     PARTS, PARTS);
+    }
+}
+
+static uint64_t gather_at(const BlockDot *d, const Tile *t, uint64_t elems) {
+    return addr_sbuf(0, (uint32_t)(d->out_sbuf + (uint32_t)(t->batch % 2) * d->out_bytes + elems * dtype_bytes(d->otype)));
+}
+
+static void over_columns(BlockOp *o, const Tile *t, BlockDot *d, uint32_t slot) {
+    Block *b = o->b;
+    size_t size = dtype_bytes(d->dtype);
+    uint64_t dst = addr_psum(0, d->bank * BANK_BYTES);
+    Haz *ohaz = panel_haz(o, &d->rhs, t->batch), *thaz = &b->turned_haz[slot];
+    for (uint32_t k = 0; k < blocks_of(b->n); k++) {
+        uint32_t rows = (uint32_t)min64(PARTS, b->n - (int64_t)k * PARTS);
+        uint64_t other = panel_at(o, &d->rhs, d->dtype, t->batch, k, 0);
+        uint64_t turned = addr_sbuf(0, (uint32_t)(b->turn_sbuf + slot * b->turn_bytes + k * PARTS * size));
+        if (d->turned)
+            multiply(o, d->dtype, rows, other, (uint32_t)d->d, ohaz, turned, t->m, thaz, dst, &d->bank_haz, k > 0);
+        else
+            multiply(o, d->dtype, rows, turned, t->m, thaz, other, (uint32_t)d->d, ohaz, dst, &d->bank_haz, k > 0);
+    }
+    uint32_t parts = d->turned ? (uint32_t)d->d : t->m, cols = d->turned ? t->m : (uint32_t)d->d;
+    uint64_t to = gather_at(d, t, (uint64_t)t->index * (d->turned ? PARTS : (uint64_t)d->d));
+    copy_out(o, dst, DT_F32, &d->bank_haz, to, d->otype, &d->out_haz[t->batch % 2], parts, 1, cols, (int32_t)cols,
+             (int32_t)cols);
+}
+
+static void over_rows(BlockOp *o, const Tile *t, BlockDot *d) {
+    Block *b = o->b;
+    size_t size = dtype_bytes(d->dtype);
+    Haz *vhaz, *ohaz = panel_haz(o, &d->rhs, t->batch);
+    uint64_t value = value_at(o, t, d->index, &vhaz), other = panel_at(o, &d->rhs, d->dtype, t->batch, t->index, 0);
+    if (d->turned) {
+        for (int64_t c = 0; c < b->n; c += BANK_COLS)
+            multiply(o, d->dtype, t->m, other, (uint32_t)d->d, ohaz, value + (uint64_t)c * size,
+                     (uint32_t)min64(BANK_COLS, b->n - c), vhaz, addr_psum(0, d->bank * BANK_BYTES + (uint32_t)c * 4),
+                     &d->bank_haz, !t->first);
+    } else {
+        uint32_t each = BANK_COLS / (uint32_t)d->d;
+        for (uint32_t k = 0; k < blocks_of(b->n); k++)
+            multiply(o, d->dtype, t->m, value + k * PARTS * size, (uint32_t)min64(PARTS, b->n - (int64_t)k * PARTS), vhaz,
+                     other, (uint32_t)d->d, ohaz,
+                     addr_psum(0, (d->bank + k / each) * BANK_BYTES + k % each * (uint32_t)d->d * 4), &d->bank_haz, !t->first);
+    }
+    if (!t->last)
+        return;
+    if (d->turned) {
+        copy_out(o, addr_psum(0, d->bank * BANK_BYTES), DT_F32, &d->bank_haz, gather_at(d, t, 0), d->otype,
+                 &d->out_haz[t->batch % 2], (uint32_t)d->d, 1, (uint32_t)b->n, (int32_t)b->n, (int32_t)b->n);
+        return;
+    }
+    uint32_t each = BANK_COLS / (uint32_t)d->d, n = blocks_of(b->n);
+    for (uint32_t k = 0; k < n; k += each) {
+        uint32_t count = n - k < each ? n - k : each, full = (uint32_t)min64(count, b->n / PARTS - k);
+        uint64_t from = addr_psum(0, (d->bank + k / each) * BANK_BYTES), to = gather_at(d, t, k * (uint64_t)d->d);
+        Haz *ghaz = &d->out_haz[t->batch % 2];
+        if (full)
+            copy_out(o, from, DT_F32, &d->bank_haz, to, d->otype, ghaz, PARTS, 1, full * (uint32_t)d->d, 1, 1);
+        if (full < count)
+            copy_out(o, from + (uint64_t)full * (uint64_t)d->d * 4, DT_F32, &d->bank_haz,
+                     to + (uint64_t)full * (uint64_t)d->d * dtype_bytes(d->otype), d->otype, ghaz,
+                     (uint32_t)(b->n % PARTS), 1, (uint32_t)d->d, 1, 1);
+    }
+}
+
+// The batch's result: [rows][d] with rows on the partitions in tiles, or turned [d][rows].
+static void store_batch(BlockOp *o, const Tile *t, BlockDot *d) {
+    Block *b = o->b;
+    int64_t rows = d->over_rows ? b->n : b->m, full = rows / PARTS, rest = rows % PARTS;
+    size_t size = dtype_bytes(d->otype);
+    IsaInst out = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_OUT, .stype = d->otype};
+    uint64_t to = emit_addr(o->e, o->e->l->refs.at[o->s->outs + d->out]) + (uint64_t)(t->batch * rows * d->d) * size;
+    Haz *haz = &d->out_haz[t->batch % 2];
+    out.d[2] = out.s[2] = 1;
+    if (d->turned) {
+        out.dst = to, out.src = gather_at(d, t, 0);
+        out.n[0] = (uint32_t)d->d, out.n[1] = 1, out.n[2] = (uint32_t)rows, out.d[0] = (int32_t)rows;
+        emit_store(o->e, out, haz);
+        return;
+    }
+    out.d[0] = (int32_t)d->d, out.d[1] = (int32_t)(PARTS * d->d), out.s[1] = (int32_t)d->d;
+    out.n[2] = (uint32_t)d->d;
+    if (full) {
+        out.dst = to, out.src = gather_at(d, t, 0);
+        out.n[0] = PARTS, out.n[1] = (uint32_t)full;
+        emit_store(o->e, out, haz);
+    }
+    if (rest) {
+        out.dst = to + (uint64_t)(full * PARTS * d->d) * size, out.src = gather_at(d, t, (uint64_t)(full * d->d));
+        out.n[0] = (uint32_t)rest, out.n[1] = 1, out.d[1] = out.s[1] = 0;
+        emit_store(o->e, out, haz);
+    }
+}
+
+static void behind(BlockOp *o, const Tile *t) {
+    Block *b = o->b;
+    for (uint32_t i = 0; i < b->nepi; i++) {
+        BlockDot *d = &b->epi[i];
+        emit_loc(o->e, d->op);
+        uint32_t slot = d->over_rows ? 0 : block_turned_slot(b, i);
+        bool turned = d->over_rows;
+        for (uint32_t k = 0; k < i && !turned; k++)
+            turned = !b->epi[k].over_rows && b->epi[k].index == d->index;
+        if (!turned)
+            turn(o, t, d, slot);
+        if (d->over_rows)
+            over_rows(o, t, d);
+        else
+            over_columns(o, t, d, slot);
+        if (t->last)
+            store_batch(o, t, d);
+    }
+}
+
+// --- the step ----------------------------------------------------------------------------------------
+
+static void area(BlockOp *o, Haz *haz, uint32_t copies, uint32_t at, uint32_t bytes, bool out) {
+    for (uint32_t i = 0; i < copies && bytes; i++)
+        emit_area(o->e, &haz[i], at + i * bytes, bytes, out);
+}
+
+static void banks(BlockOp *o, Haz *haz, uint32_t first, uint32_t n, bool out) {
+    for (uint32_t i = first; i < first + n; i++)
+        emit_merge(o->e, out ? &o->e->bank_haz[i] : haz, out ? haz : &o->e->bank_haz[i]);
+}
+
+// What other steps still do with the memories comes in, and goes out again.
+static void share(BlockOp *o, bool out) {
+    Block *b = o->b;
+    uint32_t turned = 0;
+    for (uint32_t i = 0; i < b->npro; i++) {
+        BlockDot *d = &b->pro[i];
+        area(o, d->lhs.haz, b->panel_copies, d->lhs.sbuf, d->lhs.bytes, out);
+        area(o, d->rhs.haz, b->panel_copies, d->rhs.sbuf, d->rhs.bytes, out);
+        for (uint32_t k = 0; k < b->pro_copies; k++)
+            banks(o, &input_node(o, d->index)->haz[k], d->bank + k * o->r->pro_bytes / BANK_BYTES, d->banks, out);
+    }
+    for (uint32_t i = 0; i < b->nepi; i++) {
+        BlockDot *d = &b->epi[i];
+        area(o, d->rhs.haz, b->panel_copies, d->rhs.sbuf, d->rhs.bytes, out);
+        area(o, d->out_haz, 2, d->out_sbuf, d->out_bytes, out);
+        banks(o, &d->bank_haz, d->bank, d->banks, out);
+        if (!d->over_rows && block_turned_slot(b, i) + 1 > turned)
+            turned = block_turned_slot(b, i) + 1;
+    }
+    area(o, b->turned_haz, turned, b->turn_sbuf, b->turn_bytes, out);
+    for (uint32_t i = 0; turned && i < b->turn_banks; i++)
+        banks(o, &b->turn_haz[i], b->turn_bank + i, 1, out);
+}
+
+static Tile tile_at(const BlockOp *o, int64_t i) {
+    const Block *b = o->b;
+    int64_t per = blocks_of(b->m), batch = i / per, k = i % per;
+    return (Tile){.batch = batch, .row = k * PARTS, .m = (uint32_t)min64(PARTS, b->m - k * PARTS),
+                  .set = (uint32_t)(i % o->r->sets), .index = (uint32_t)k, .first = k == 0, .last = k == per - 1};
+}
+
+void emit_block(Emit *e, const Step *s) {
+    BlockOp *o = ARENA_NEW(e->c->scratch, BlockOp);
+    *o = (BlockOp){.e = e, .s = s, .b = e->l->blocks.at[s->aux - 1]};
+    Block *b = o->b;
+    o->r = rows_begin(e, s, b);
+    assert(o->r);
+    o->r->pro_bytes = b->pro[0].banks * BANK_BYTES;
+    rows_open(o->r);
+    share(o, false);
+    int64_t n = b->batches * blocks_of(b->m);
+    Tile t = tile_at(o, 0), next, last = t;
+    before(o, &t, 0);
+    for (int64_t i = 0; i < n; i++, last = t, t = next) {
+        bool more = i + 1 < n;
+        next = more ? tile_at(o, i + 1) : t;
+        emit_task(e);
+        emit_loc(e, s->op);
+        o->r->pro_copy = (uint32_t)(i % b->pro_copies);
+        assert(o->r->set == t.set);
+        rows_tile(o->r, t.batch * b->m + t.row, t.m);
+        if (more)
+            before(o, &next, (uint32_t)((i + 1) % b->pro_copies));
+        if (i)
+            behind(o, &last);
+    }
+    behind(o, &last);
+    rows_close(o->r);
+    share(o, true);
+}

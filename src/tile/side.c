@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// side.c — strides of a product's operand.
+#include "tile/side.h"
+
+#include <assert.h>
+
+#include "pass/dots.h"
+
+void side_init(Side *s, const Hlo *h, const HloOp *op, bool rhs) {
+    const HloType *t = hlo_value_type(h, hlo_operand(h, op, rhs));
+    int64_t dims[OTRN_MAX_RANK], strides[OTRN_MAX_RANK], unit = 1;
+    for (int i = t->rank; i-- > 0;) {
+        strides[i] = unit;
+        unit *= t->dims[i];
+    }
+    uint32_t nf = dot_free_dims(t, op, rhs, dims), nc;
+    const int64_t *c =
+        hlo_ints(op, rhs ? AK_RHS_CONTRACTING_DIMENSIONS : AK_LHS_CONTRACTING_DIMENSIONS, &nc);
+    bool ok = dot_group(t, dims, nf, &s->free_size, &s->free_stride);
+    assert(ok);
+    ok = dot_group(t, c, nc, &s->k_size, &s->k_stride);
+    assert(ok);
+    (void)ok;
+    const int64_t *b =
+        hlo_ints(op, rhs ? AK_RHS_BATCHING_DIMENSIONS : AK_LHS_BATCHING_DIMENSIONS, &s->nbatch);
+    for (uint32_t i = 0; i < s->nbatch; i++) {
+        s->batch_dims[i] = t->dims[b[i]];
+        s->batch_strides[i] = strides[b[i]];
+    }
+}
+
+int64_t side_batch_offset(const Side *s, int64_t batch) {
+    int64_t off = 0;
+    for (uint32_t i = s->nbatch; i-- > 0;) {
+        off += batch % s->batch_dims[i] * s->batch_strides[i];
+        batch /= s->batch_dims[i];
+    }
+    return off;
+}
