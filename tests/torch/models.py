@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small models of the usual kinds, each with a batch of made-up data: name -> (model, loss(model, batch)
-, batches). Dropout is 0, so that eager torch on the CPU must give the same losses."""
+"""Small models of the usual kinds: name -> (function that makes it, function generator -> batch).
+
+A model gives its loss. Dropout is 0, so that eager torch on the CPU must give the same losses."""
 
 import torch
 import torch.nn.functional as F
@@ -187,10 +188,7 @@ def _dlrm_batch(g):
 OWN = {
     "mlp": (MLP, lambda g: (torch.randn(8, 16, generator=g), _ints(g, 4, 8))),
     "gpt": (GPT, lambda g: _tokens(g, 64)),
-    "unet": (
-        UNet,
-        lambda g: (torch.randn(2, 3, 16, 16, generator=g), torch.randn(2, 3, 16, 16, generator=g)),
-    ),
+    "unet": (UNet, lambda g: tuple(torch.randn(2, 2, 3, 16, 16, generator=g))),
     "dlrm": (DLRM, _dlrm_batch),
     "lstm": (lambda: Recurrent(nn.LSTM), _recurrent_batch),
     "gru": (lambda: Recurrent(nn.GRU), _recurrent_batch),
@@ -212,20 +210,20 @@ class Loss(nn.Module):
         return self.model(**batch).loss
 
 
-def _hf(make):
-    def build():
-        import transformers as t
+def _hf(model, config, **options):
+    """A function that makes the model; transformers is imported only then."""
 
-        return Loss(make(t))
+    def build():
+        import transformers
+
+        return Loss(getattr(transformers, model)(getattr(transformers, config)(**options)))
 
     return build
 
 
-_NO_DROPOUT = dict(
-    attention_probs_dropout_prob=0.0,
-    hidden_dropout_prob=0.0,
-)
 _SMALL = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64)
+_NO_DROPOUT = dict(attention_probs_dropout_prob=0.0, hidden_dropout_prob=0.0)
+_TEXT = dict(vocab_size=64, max_position_embeddings=32)
 
 
 def _lm_batch(g):
@@ -237,119 +235,54 @@ def _seq2seq_batch(g):
     return {"input_ids": _ints(g, 64, 2, 12), "labels": _ints(g, 64, 2, 8)}
 
 
+def _class_batch(g):
+    return {"input_ids": _ints(g, 64, 4, 16), "labels": _ints(g, 3, 4)}
+
+
+def _image_batch(g):
+    return {"pixel_values": torch.randn(4, 3, 16, 16, generator=g), "labels": _ints(g, 5, 4)}
+
+
+def _speech_batch(g):
+    return {"input_features": torch.randn(2, 8, 32, generator=g), "labels": _ints(g, 64, 2, 8)}
+
+
+_GPT2 = _hf(
+    "GPT2LMHeadModel", "GPT2Config", vocab_size=64, n_positions=32, n_embd=32, n_layer=2, n_head=4,
+    resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, bos_token_id=0, eos_token_id=0,
+)  # fmt: skip
+_BERT = _hf(
+    "BertForSequenceClassification", "BertConfig", num_labels=3, **_TEXT, **_SMALL, **_NO_DROPOUT
+)
+_VIT = _hf(
+    "ViTForImageClassification", "ViTConfig", image_size=16, patch_size=4, num_labels=5,
+    **_SMALL, **_NO_DROPOUT,
+)  # fmt: skip
+_LLAMA = _hf("LlamaForCausalLM", "LlamaConfig", num_key_value_heads=2, **_TEXT, **_SMALL)
+_T5 = _hf(
+    "T5ForConditionalGeneration", "T5Config", vocab_size=64, d_model=32, d_kv=8, d_ff=64,
+    num_layers=2, num_heads=4, dropout_rate=0.0, decoder_start_token_id=0,
+)  # fmt: skip
+_WHISPER = _hf(
+    "WhisperForConditionalGeneration", "WhisperConfig", vocab_size=64, num_mel_bins=8, d_model=32,
+    encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4,
+    encoder_ffn_dim=64, decoder_ffn_dim=64, max_source_positions=16, max_target_positions=16,
+    dropout=0.0, attention_dropout=0.0, activation_dropout=0.0, pad_token_id=0, bos_token_id=1,
+    eos_token_id=2, decoder_start_token_id=1,
+)  # fmt: skip
+_MIXTRAL = _hf(
+    "MixtralForCausalLM", "MixtralConfig", num_key_value_heads=2, num_local_experts=4,
+    experts_implementation="batched_mm", **_TEXT, **_SMALL,
+)  # fmt: skip
+
 HUGGING_FACE = {
-    "gpt2": (
-        _hf(
-            lambda t: t.GPT2LMHeadModel(
-                t.GPT2Config(
-                    vocab_size=64,
-                    n_positions=32,
-                    n_embd=32,
-                    n_layer=2,
-                    n_head=4,
-                    resid_pdrop=0.0,
-                    embd_pdrop=0.0,
-                    attn_pdrop=0.0,
-                    bos_token_id=0,
-                    eos_token_id=0,
-                )
-            )
-        ),
-        _lm_batch,
-    ),
-    "bert": (
-        _hf(
-            lambda t: t.BertForSequenceClassification(
-                t.BertConfig(
-                    vocab_size=64, max_position_embeddings=32, num_labels=3, **_SMALL, **_NO_DROPOUT
-                )
-            )
-        ),
-        lambda g: {"input_ids": _ints(g, 64, 4, 16), "labels": _ints(g, 3, 4)},
-    ),
-    "vit": (
-        _hf(
-            lambda t: t.ViTForImageClassification(
-                t.ViTConfig(image_size=16, patch_size=4, num_labels=5, **_SMALL, **_NO_DROPOUT)
-            )
-        ),
-        lambda g: {
-            "pixel_values": torch.randn(4, 3, 16, 16, generator=g),
-            "labels": _ints(g, 5, 4),
-        },
-    ),
-    "llama": (
-        _hf(
-            lambda t: t.LlamaForCausalLM(
-                t.LlamaConfig(
-                    vocab_size=64, max_position_embeddings=32, num_key_value_heads=2, **_SMALL
-                )
-            )
-        ),
-        _lm_batch,
-    ),
-    "t5": (
-        _hf(
-            lambda t: t.T5ForConditionalGeneration(
-                t.T5Config(
-                    vocab_size=64,
-                    d_model=32,
-                    d_kv=8,
-                    d_ff=64,
-                    num_layers=2,
-                    num_heads=4,
-                    dropout_rate=0.0,
-                    decoder_start_token_id=0,
-                )
-            )
-        ),
-        _seq2seq_batch,
-    ),
-    "whisper": (
-        _hf(
-            lambda t: t.WhisperForConditionalGeneration(
-                t.WhisperConfig(
-                    vocab_size=64,
-                    num_mel_bins=8,
-                    d_model=32,
-                    encoder_layers=2,
-                    decoder_layers=2,
-                    encoder_attention_heads=4,
-                    decoder_attention_heads=4,
-                    encoder_ffn_dim=64,
-                    decoder_ffn_dim=64,
-                    max_source_positions=16,
-                    max_target_positions=16,
-                    dropout=0.0,
-                    attention_dropout=0.0,
-                    activation_dropout=0.0,
-                    pad_token_id=0,
-                    bos_token_id=1,
-                    eos_token_id=2,
-                    decoder_start_token_id=1,
-                )
-            )
-        ),
-        lambda g: {
-            "input_features": torch.randn(2, 8, 32, generator=g),
-            "labels": _ints(g, 64, 2, 8),
-        },
-    ),
-    "mixtral": (
-        _hf(
-            lambda t: t.MixtralForCausalLM(
-                t.MixtralConfig(
-                    vocab_size=64,
-                    max_position_embeddings=32,
-                    num_key_value_heads=2,
-                    num_local_experts=4,
-                    experts_implementation="batched_mm",
-                    **_SMALL,
-                )
-            )
-        ),
-        _lm_batch,
-    ),
+    "gpt2": (_GPT2, _lm_batch),
+    "bert": (_BERT, _class_batch),
+    "vit": (_VIT, _image_batch),
+    "llama": (_LLAMA, _lm_batch),
+    "t5": (_T5, _seq2seq_batch),
+    "whisper": (_WHISPER, _speech_batch),
+    "mixtral": (_MIXTRAL, _lm_batch),
 }
 
 ALL = {**OWN, **HUGGING_FACE}

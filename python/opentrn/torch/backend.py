@@ -74,9 +74,12 @@ def aot_function(function):
     return call
 
 
-_backend = make()
+@functools.cache
+def _usual():
+    """Made when it is first needed: gathering the decompositions takes a second."""
+    return make()
 
 
 def backend(module, example_inputs, **_):
     """`torch.compile(model, backend="opentrn")`"""
-    return _backend(module, example_inputs)
+    return _usual()(module, example_inputs)

@@ -4,6 +4,8 @@
 Every operation is written in its generic form, so that there is one writer and no special cases.
 """
 
+import re
+
 import torch
 
 from opentrn.torch import dtypes
@@ -53,6 +55,7 @@ class Builder:
         self.place = ""  # loc(…) of the operations that follow
         self._count = 0
         self._memo = {}  # constants and iotas, written once
+        self.functions = {}  # text of further functions of the program -> name of the first of them
 
     # --- writing ---------------------------------------------------------------------------------
 
@@ -94,6 +97,19 @@ class Builder:
         types = ", ".join(r.type for r in results)
         lines = [f"^bb0({args}):", *inner.lines, f'"stablehlo.return"({given}) : ({types}) -> ()']
         return "{\n" + "\n".join(lines) + "\n}"
+
+    def call(self, functions, operands, shapes):
+        """functions: text of private functions, @main the one that is called."""
+        if functions not in self.functions:
+            self.functions[functions] = f"f{len(self.functions)}_"
+        name = self.functions[functions] + "main"
+        return self.op("func.call", operands, list(shapes), f"callee = @{name}")
+
+    def all_functions(self):
+        """Text of what was called, each set of functions with names of its own."""
+        return "".join(
+            re.sub(r"@(\w+)", rf"@{prefix}\1", text) for text, prefix in self.functions.items()
+        )
 
     # --- constants -------------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ def _before(optimizer, args, kwargs):
     if not _compiling_for_us():
         return
     tensors = _rates.setdefault(optimizer, {})
-    kept = []
+    kept = _numbers[optimizer] = []  # known before anything is replaced, should Ctrl-C come now
     for i, group in enumerate(optimizer.param_groups):
         rate = group.get("lr")
         if isinstance(rate, float) and not group.get("fused"):
@@ -46,7 +46,6 @@ def _before(optimizer, args, kwargs):
             if group.get("foreach"):  # wants numbers; one graph of single tensors is the same work
                 kept.append((group, "foreach", group["foreach"]))
                 group["foreach"] = False
-    _numbers[optimizer] = kept
 
 
 def restore(optimizer, *_):

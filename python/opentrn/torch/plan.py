@@ -15,7 +15,16 @@ from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from opentrn import _runtime
 from opentrn.torch import settings
-from opentrn.torch.program import IGNORED, is_tensor, order_of, place_of, why_not, write_program
+from opentrn.torch.program import (
+    COLLECTIVES,
+    IGNORED,
+    is_tensor,
+    namespace,
+    order_of,
+    place_of,
+    why_not,
+    write_program,
+)
 from opentrn.torch.report import Fallback, log
 
 aten = torch.ops.aten
@@ -39,6 +48,9 @@ VIEWS = {
     aten._unsafe_view.default,
     aten._reshape_alias.default,
 }
+
+
+CHECKS = {aten._linalg_check_errors.default}  # look at a result and raise; that is the host's part
 
 
 class Unsupported(RuntimeError):
@@ -67,10 +79,12 @@ def _has_effect(node):
     if node.target is aten.copy_.default:
         return True
     schema = getattr(node.target, "_schema", None)
-    name = getattr(node.target, "namespace", "")
-    return name in ("_c10d_functional", "c10d", "c10d_functional") or bool(
-        schema and schema.is_mutable
-    )
+    return namespace(node) in COLLECTIVES or bool(schema and schema.is_mutable)
+
+
+def _is_check(node):
+    target = node.args[1] if str(node.target) == "with_effects" else node.target
+    return target in CHECKS
 
 
 def _levels(nodes, reasons):
@@ -85,7 +99,7 @@ def _levels(nodes, reasons):
         elif node in reasons:
             at = least if least % 2 else least + 1
             at = max(at, 1)
-            if _has_effect(node) or getattr(node.target, "namespace", "aten") != "aten":
+            if _has_effect(node) or namespace(node) != "aten":
                 at = max(at, last_effect)
                 last_effect = at
             level[node] = at
@@ -227,7 +241,7 @@ class HostStep:
         self.nodes = nodes
         self.fallbacks = {}
         for node in nodes:
-            if node in reasons:
+            if node in reasons and not _is_check(node):
                 self.fallbacks[node] = Fallback(str(node.target), reasons[node], place_of(node))
 
     def run(self, values):
@@ -264,7 +278,11 @@ class Plan:
         self._plan_fast()
 
     def _report_fallbacks(self, cut, strict):
-        found = [Fallback(str(n.target), why, place_of(n)) for n, why in cut.reasons.items()]
+        found = [
+            Fallback(str(n.target), why, place_of(n))
+            for n, why in cut.reasons.items()
+            if not _is_check(n)
+        ]
         for fallback in found:
             log.add_fallback(fallback)
         if found and strict:

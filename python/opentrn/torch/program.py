@@ -7,6 +7,7 @@ the program gives it the user's shape. Results are written in the strides eager 
 """
 
 import operator
+import os
 import re
 
 import torch
@@ -18,9 +19,14 @@ from opentrn.torch.builder import Builder, Value
 from opentrn.torch.lower import TABLE, NotLowered
 from opentrn.torch.lower.shape import storage_order
 
+COLLECTIVES = ("_c10d_functional", "c10d", "c10d_functional", "_dtensor")
 IGNORED = {
     torch.ops.aten._assert_tensor_metadata.default,
 }
+
+
+def namespace(node):
+    return getattr(node.target, "namespace", "")
 
 
 def is_tensor(value):
@@ -32,10 +38,15 @@ def order_of(fake):
     return storage_order(tuple(fake.shape), fake.stride())
 
 
+_TORCH = os.path.dirname(torch.__file__) + os.sep
+
+
 def place_of(node):
-    """File, line and function of the user's code behind a node, or None."""
+    """File, line and function of the user's code behind a node, or None. Frames inside torch tell
+    nothing a user could change."""
     trace = node.meta.get("stack_trace") or ""
     found = re.findall(r'File "([^"]+)", line (\d+), in (\S+)', trace)
+    found = [row for row in found if not row[0].startswith(_TORCH)] or found
     return (found[-1][0], int(found[-1][1]), found[-1][2]) if found else None
 
 
@@ -98,7 +109,7 @@ def why_not(node):
     """None when the device can run this node, else the reason."""
     try:
         if node.target is not operator.getitem and node.target not in TABLE:
-            return "no lowering"
+            return "a collective" if namespace(node) in COLLECTIVES else "no lowering"
         _check_types(node.meta.get("val"))
         for arg in node.all_input_nodes:
             _check_types(arg.meta.get("val"))
@@ -190,6 +201,6 @@ def write_program(inputs, nodes, outputs, constants):
     body = "\n".join(b.lines)
     text = (
         f"func.func public @main({_arguments(in_ports, out_ports)}) -> ({kinds}) {{\n{body}\n"
-        f'"func.return"({names}) : ({kinds}) -> ()\n}}\n'
+        f'"func.return"({names}) : ({kinds}) -> ()\n}}\n{b.all_functions()}'
     )
     return Program(text, in_ports, out_ports)

@@ -25,9 +25,12 @@ def _set_up_capture():
 
 
 def register():
+    from torch._dynamo.backends import registry
+
+    from opentrn.torch.backend import backend
+
     _set_up_capture()
     optimizer.install()
-    if "opentrn" not in torch._dynamo.list_backends(exclude_tags=()):
-        from opentrn.torch.backend import backend
-
+    # When torch found our entry point, it is just loading this, and registers the result itself.
+    if "opentrn" not in getattr(registry, "_BACKENDS", ()):
         torch._dynamo.register_backend(backend, name="opentrn")

@@ -573,6 +573,18 @@ def make_complex(b, out, re, im):
     return b.complex(b.broadcast(re, shape), b.broadcast(im, shape))
 
 
+@lowers("aten.view_as_real.default", "aten.view_as_real_copy.default")
+def view_as_real(b, out, x):
+    parts = [b.reshape(part, (*x.shape, 1)) for part in (b.real(x), b.imag(x))]
+    return b.concatenate(parts, x.rank)
+
+
+@lowers("aten.view_as_complex.default", "aten.view_as_complex_copy.default")
+def view_as_complex(b, out, x):
+    parts = [b.slice_dim(x, x.rank - 1, i, i + 1) for i in range(2)]
+    return b.complex(*(b.reshape(part, out.shape) for part in parts))
+
+
 @lowers("aten._conj.default", "aten._conj_physical.default", "aten.conj_physical.default")
 def conj(b, out, x):
     return b.unary("chlo.conj", x) if x.dtype.is_complex else x
