@@ -22,6 +22,8 @@
       "host instruction set; results do not depend on it")                                         \
     X(STOCHASTIC, "stochastic-rounding", "OTRN_STOCHASTIC_ROUNDING", "", 'S', "SEED", "r",  \
       "results round to bf16, fp16, tf32 and fp8 by chance, from this seed; empty = to nearest even")  \
+    X(PLAN, "plan", "OTRN_PLAN", "on", 'E', "on|off", "r",                                         \
+      "join instructions and spare copies on the host; results do not depend on it")               \
     X(CACHE, "cache", "OTRN_CACHE", "on", 'E', "on|off", "crp", "keep and reuse compiled programs")\
     X(CACHE_DIR, "cache-dir", "OTRN_CACHE_DIR", "", 'S', "DIR", "crpC",                            \
       "where they are kept; empty = $XDG_CACHE_HOME/opentrn or ~/.cache/opentrn")                  \

@@ -14,41 +14,11 @@
 #include <sys/mman.h>
 
 #include "chip/check.h"
+#include "chip/core.h"
 #include "chip/dma.h"
-#include "chip/effect.h"
 #include "chip/nan.h"
 
-#define PITCH_PAD 64 // pitch / 64 is odd
-#define SBUF_PITCH (ISA_SBUF_BYTES + PITCH_PAD)
-#define PSUM_PITCH (ISA_PSUM_BYTES + PITCH_PAD)
 #define HUGE_PAGE ((size_t)2 << 20)
-
-struct Chip {
-    Pool *pool;
-    HostLevel level;
-    uint8_t *map; // one mapping holds SBUF, PSUM and the weights of rarer products
-    size_t map_bytes;
-    uint8_t *sbuf, *psum;
-    MmStationary array;
-    int64_t regs[ISA_REGS];
-    int64_t sems[USER_SEMS];
-    EngineState engines;
-    EffRound round;
-    struct CommRank *comm;
-    const ChipHost *host;
-    ChipCheck *check; // watches this run; NULL: nobody does
-    ChipNan *nan;     // likewise
-    uint64_t draws; // rng ops of this run so far
-};
-
-struct ChipProg {
-    const Artifact *art;
-    GpFn **fns;         // per kernel
-    void **ptrs;        // operands then results of the kernel being run
-    void *scratch;      // for kernels, 64-byte aligned
-    uint8_t *dynamic;   // per instruction: ART_DYN_… to look at while it runs
-    uint8_t *pe;        // per ldweights and matmul: PE_… ways it goes
-};
 
 // A product of the whole array with fp32 results goes by itself or with its neighbours to the host kernels; the rest to
 // effect_pe.c. Weights may be needed both ways.
@@ -60,7 +30,8 @@ Chip *chip_make(Pool *pool, HostLevel level) {
         return NULL;
     size_t sbuf = ((size_t)SBUF_PITCH * ISA_PARTITIONS + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
     size_t psum = ((size_t)PSUM_PITCH * ISA_PARTITIONS + 63) & ~(size_t)63;
-    c->map_bytes = sbuf + psum + sizeof(PeArray) + 2 * HUGE_PAGE;
+    size_t pe = (sizeof(PeArray) + 63) & ~(size_t)63;
+    c->map_bytes = sbuf + psum + pe + PLAN_STEPS * sizeof(EngJob) + 2 * HUGE_PAGE;
     c->map = mmap(NULL, c->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (c->map == MAP_FAILED || posix_memalign((void **)&c->array.panels, 64, MM_PANEL_BYTES)) {
         if (c->map != MAP_FAILED)
@@ -71,6 +42,8 @@ Chip *chip_make(Pool *pool, HostLevel level) {
     c->sbuf = (uint8_t *)(((uintptr_t)c->map + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1));
     c->psum = c->sbuf + sbuf;
     c->engines.pe = (PeArray *)(c->psum + psum);
+    c->jobs = (EngJob *)(c->psum + psum + pe);
+    c->planned = true;
     madvise(c->sbuf, sbuf + HUGE_PAGE, MADV_HUGEPAGE);
     c->pool = pool;
     c->level = level;
@@ -93,6 +66,8 @@ void chip_attach(Chip *c, Pool *pool, struct CommRank *comm) {
 void chip_set_host(Chip *c, const ChipHost *host) {
     c->host = host;
 }
+
+void chip_set_plan(Chip *c, bool on) { c->planned = on; }
 
 void chip_round(Chip *c, bool stochastic, uint64_t seed) {
     c->round = (EffRound){.stochastic = stochastic, .seed = seed};
@@ -177,6 +152,7 @@ ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads) {
     p->art = art;
     p->dynamic = artifact_dynamic(a, art);
     p->pe = pe_ways(a, art);
+    p->plan = plan_make(a, art, p->dynamic);
     p->fns = ARENA_NEWN(a, GpFn *, art->nkerns + 1);
     uint32_t most_ptrs = 0;
     size_t most_scratch = 0;
@@ -198,21 +174,6 @@ ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads) {
 const Artifact *chip_prog_artifact(const ChipProg *p) { return p->art; }
 
 // --- executing ---------------------------------------------------------------------------------------
-
-// Host address of an operand; *axis0 is the byte stride of axis 0 when it is the partition axis, else 0.
-static uint8_t *resolve(const Chip *c, uint8_t *const *segs, uint64_t addr, int64_t *axis0) {
-    switch (addr_space(addr)) {
-    case SPACE_SBUF:
-        *axis0 = SBUF_PITCH;
-        return c->sbuf + (size_t)addr_part(addr) * SBUF_PITCH + addr_poff(addr);
-    case SPACE_PSUM:
-        *axis0 = PSUM_PITCH;
-        return c->psum + (size_t)addr_part(addr) * PSUM_PITCH + addr_poff(addr);
-    default:
-        *axis0 = 0;
-        return segs[addr_seg(addr)] + addr_off(addr);
-    }
-}
 
 // An address with its register terms added.
 static uint64_t with_terms(const Chip *c, uint64_t addr, const uint8_t reg[2], const int32_t mul[2]) {
@@ -276,8 +237,8 @@ static void signal_sem(Chip *c, const IsaInst *in) {
 
 static void run_dma(const Chip *c, const IsaInst *in, uint8_t *const *segs) {
     int64_t dst0, src0, d[4], s[4], elem = (int64_t)dtype_bytes(in->stype);
-    uint8_t *dst = resolve(c, segs, dst_addr(c, in), &dst0);
-    const uint8_t *src = resolve(c, segs, src_addr(c, in), &src0);
+    uint8_t *dst = chip_resolve(c, segs, dst_addr(c, in), &dst0);
+    const uint8_t *src = chip_resolve(c, segs, src_addr(c, in), &src0);
     if (dst == src)
         return; // a result bound to the memory of its argument
     for (int i = 0; i < 4; i++) {
@@ -297,15 +258,15 @@ static uint32_t count(uint32_t n) { // as written in an instruction: none reads 
 
 static MmLoad load_resolve(const Chip *c, const IsaInst *in, uint8_t *const *segs) {
     int64_t pitch;
-    const uint8_t *src = resolve(c, segs, src_addr(c, in), &pitch);
+    const uint8_t *src = chip_resolve(c, segs, src_addr(c, in), &pitch);
     return (MmLoad){.src = src, .pitch = (size_t)pitch, .stride = in->s[1], .stype = in->stype,
                     .k = count(in->n[0]), .m = count(in->n[1])};
 }
 
 static MmStep matmul_resolve(const Chip *c, const IsaInst *in, uint8_t *const *segs) {
     int64_t dst_pitch, src_pitch, dst_at = (int64_t)addr_poff(dst_addr(c, in));
-    uint8_t *dst = resolve(c, segs, dst_addr(c, in), &dst_pitch);
-    const uint8_t *src = resolve(c, segs, src_addr(c, in), &src_pitch);
+    uint8_t *dst = chip_resolve(c, segs, dst_addr(c, in), &dst_pitch);
+    const uint8_t *src = chip_resolve(c, segs, src_addr(c, in), &src_pitch);
     int64_t last = (int64_t)(count(in->n[1]) - 1) * in->d[1] * 4; // a row's last element, from its first
     return (MmStep){.call = {.dst = (float *)dst, .dst_pitch = (size_t)dst_pitch,
                              .dst_stride = in->d[1], .src = src, .src_pitch = (size_t)src_pitch,
@@ -346,29 +307,20 @@ static uint32_t run_tensor(Chip *c, const ChipProg *p, uint32_t pc, uint8_t *con
     return pc;
 }
 
-// An operand of an engine instruction: host address and byte stride of its partitions. Without one, or for a
-// number, the address is NULL.
-static EffOperand operand(const Chip *c, uint8_t *const *segs, uint64_t addr) {
-    EffOperand o = {0};
-    if (addr && addr_space(addr) < SPACE_COUNT)
-        o.at = resolve(c, segs, addr, &o.pitch);
-    return o;
-}
-
 static otrn_status run_effect(Chip *c, const IsaInst *in, uint8_t *const *segs, char *why, size_t why_bytes) {
     EffCall call = {.in = in, .state = &c->engines, .pool = c->pool, .level = c->level, .comm = c->comm,
                     .round = &c->round, .why = why, .why_bytes = why_bytes};
     if (isa_rows[in->op].cost == COST_DMA) { // address 0 is a place of theirs
-        call.dst.at = resolve(c, segs, dst_addr(c, in), &call.dst.pitch);
-        call.src.at = resolve(c, segs, src_addr(c, in), &call.src.pitch);
+        call.dst.at = chip_resolve(c, segs, dst_addr(c, in), &call.dst.pitch);
+        call.src.at = chip_resolve(c, segs, src_addr(c, in), &call.src.pitch);
     } else {
-        call.dst = operand(c, segs, dst_addr(c, in));
-        call.src = operand(c, segs, src_addr(c, in));
+        call.dst = chip_operand(c, segs, dst_addr(c, in));
+        call.src = chip_operand(c, segs, src_addr(c, in));
     }
-    call.src1 = operand(c, segs, with_terms(c, in->src1, in->reg_t, in->mul_t));
-    call.res = operand(c, segs, in->res);
-    call.a = operand(c, segs, in->a);
-    call.b = operand(c, segs, in->b);
+    call.src1 = chip_operand(c, segs, with_terms(c, in->src1, in->reg_t, in->mul_t));
+    call.res = chip_operand(c, segs, in->res);
+    call.a = chip_operand(c, segs, in->a);
+    call.b = chip_operand(c, segs, in->b);
     return effect_find(in->op)(&call);
 }
 
@@ -427,10 +379,10 @@ static void run_control(Chip *c, const Artifact *art, const IsaInst *in, uint8_t
         c->regs[in->reg] = isa_alu_reg(in->op0, c->regs[in->areg], y);
         break;
     case ISA_REG_LOAD:
-        c->regs[in->reg] = load_scalar(in->stype, resolve(c, segs, src_addr(c, in), &pitch));
+        c->regs[in->reg] = load_scalar(in->stype, chip_resolve(c, segs, src_addr(c, in), &pitch));
         break;
     case ISA_REG_STORE:
-        store_scalar(in->dtype, resolve(c, segs, dst_addr(c, in), &pitch), c->regs[in->reg]);
+        store_scalar(in->dtype, chip_resolve(c, segs, dst_addr(c, in), &pitch), c->regs[in->reg]);
         break;
     default: // NOP, WAIT, BARRIER
         break;
@@ -487,8 +439,19 @@ static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8
     memset(c->engines.vector_acc, 0, sizeof c->engines.vector_acc);
     memset(c->engines.scalar_acc, 0, sizeof c->engines.scalar_acc);
     c->engines.rng_ready = false;
+    // Rounding by chance counts instructions, and the watch looks at each: both see them one by one.
+    const uint32_t *run_at = NULL;
+    bool watched = c->check || c->nan || c->round.stochastic;
+    if (c->planned && !watched && p->plan->nruns && plan_fits(p->plan, art, segs))
+        run_at = p->plan->run_at;
     for (uint32_t pc = 0; pc < art->ncode;) {
         const IsaInst *in = &art->code[pc];
+        if (run_at && run_at[pc]) {
+            const PlanRun *run = &p->plan->runs[run_at[pc] - 1];
+            plan_run(c, p, run, segs);
+            pc = run->end;
+            continue;
+        }
         *pc_out = pc++;
         if (in->op == ISA_HALT)
             return OTRN_OK;

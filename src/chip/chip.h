@@ -22,6 +22,8 @@ typedef struct ChipHost {
     void *arg;
 } ChipHost;
 void chip_set_host(Chip *c, const ChipHost *host);
+// Whether the next runs follow the host plan (plan.h); they do unless told otherwise. No result depends on it.
+void chip_set_plan(Chip *c, bool on);
 // The next runs round results to narrower floats by chance (base/round.h) instead of to nearest even.
 void chip_round(Chip *c, bool stochastic, uint64_t seed);
 

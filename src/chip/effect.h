@@ -33,6 +33,7 @@ typedef struct EffRound { // how results are rounded to narrower floats
 typedef struct EffOperand {
     uint8_t *at;   // NULL: not given, or a number in the instruction
     int64_t pitch; // bytes between partitions; 0 in HBM, where axis 0 has a stride like the others
+    bool local;    // EngTensor's
 } EffOperand;
 
 typedef struct EffCall {
@@ -43,6 +44,7 @@ typedef struct EffCall {
     HostLevel level;
     struct CommRank *comm;
     const EffRound *round; // NULL: to nearest even
+    struct EngJob *job;    // not NULL: only say what is to be done (eng_rows)
     char *why;
     size_t why_bytes;
 } EffCall;

@@ -42,10 +42,32 @@ static void dma_body(const void *arg, const EngBlock *b, EngBuf *s) {
     eng_store(&k->walk, &k->dst, b, x, s);
 }
 
-// Rows that may touch each other's bytes go one after another.
+// The same type on both sides: bits. Elements of more than 4 bytes come in runs only.
+static void bits_body(const void *arg, const EngBlock *b, EngBuf *s) {
+    const Dma *k = arg;
+    if (!k->dst.flat || !k->src.flat) {
+        eng_gather(&k->src, b, s->raw);
+        eng_scatter(&k->dst, b, s->raw);
+        return;
+    }
+    size_t at = b->col * k->dst.bytes, n = b->cols * k->dst.bytes;
+    for (uint32_t r = b->row; r < b->row + b->rows; r++) {
+        uint8_t *to = eng_row(&k->dst, b, r) + at, *from = eng_row(&k->src, b, r) + at;
+        if (n == 4)
+            memcpy(to, from, 4);
+        else
+            memmove(to, from, n);
+    }
+}
+
+// Rows that may touch each other's bytes go one after another; whoever asks for a job knows that none do.
 otrn_status eff_dma(const EffCall *c) {
     Dma k = dma_begin(c);
     uint32_t rows = isa_count(c->in->n[0]);
+    if (c->job) {
+        eng_rows(c, k.dst.cols, 1, k.bits ? bits_body : dma_body, &k, sizeof k);
+        return OTRN_OK;
+    }
     if (!eng_cross_overlap(&k.dst, rows, &k.src, rows) && !eng_rows_overlap(&k.dst, rows)) {
         eng_run(c->pool, rows, k.dst.cols, 1, dma_body, &k);
         return OTRN_OK;

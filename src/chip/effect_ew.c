@@ -30,6 +30,7 @@ typedef struct Ew {
     float parameter; // of prelu
     EffReg reg;
     EngRun *run; // into the register; NULL: none
+    bool gathers; // the register, or res, has a part in it
     bool same;   // bits from src to dst
     EngAlu *in_place; // tensor_tensor on operands of one type, each a run; NULL: through blocks
 } Ew;
@@ -43,12 +44,12 @@ static const void *stage_operand(const Ew *e, const Stage *st, const EngBlock *b
     if (a->column.at && b->col == 0 && st->by != BY_NONE) // a row goes on with the same
         eng_splat(&e->walk, a, b, y);
     else if (!a->column.at && !*filled)
-        *filled = true, eng_splat(&e->walk, a, &(EngBlock){.rows = 1, .cols = ENG_BLOCK}, y);
+        *filled = true, eng_splat(&e->walk, a, b, y); // no block after it is larger
     return y;
 }
 
 static void *row_at(const EngTensor *t, const EngBlock *b) {
-    return t->at + b->row * t->pitch + (int64_t)b->col * t->bytes;
+    return eng_row(t, b, b->row) + (int64_t)b->col * t->bytes;
 }
 
 static void ew_body(const void *arg, const EngBlock *b, EngBuf *s) {
@@ -62,7 +63,11 @@ static void ew_body(const void *arg, const EngBlock *b, EngBuf *s) {
         e->in_place(row_at(&e->dst, b), row_at(&e->src, b), row_at(&e->src1, b), n);
         return;
     }
-    const void *x = eng_load(&e->walk, &e->src, b, s->x, s);
+    if (e->gathers && b->col == 0)
+        eff_reg_begin(&e->reg, &e->walk, &e->b, b);
+    // Nothing but a conversion goes straight to its place.
+    void *to = e->nstages ? s->x : eng_out(&e->walk, &e->dst, b, s->x);
+    const void *x = eng_load(&e->walk, &e->src, b, to, s);
     for (int i = 0; i < e->nstages; i++) {
         const Stage *st = &e->stage[i];
         int last = st->pair ? i + 2 : i + 1;
@@ -79,13 +84,13 @@ static void ew_body(const void *arg, const EngBlock *b, EngBuf *s) {
     if (e->run)
         eff_reg_gather(&e->reg, e->run, b, x);
     eng_store(&e->walk, &e->dst, b, x, s);
+    if (e->gathers && b->col + b->cols == e->dst.cols)
+        eff_reg_end(&e->reg, &e->walk, b);
 }
 
 void eff_move(const EngTensor *dst, const EngTensor *src, const EngBlock *b, EngBuf *s) {
     if (dst->flat && src->flat && b->rows == 1) {
-        int64_t at = (int64_t)b->col * dst->bytes;
-        memmove(dst->at + b->row * dst->pitch + at, src->at + b->row * src->pitch + at,
-                b->cols * dst->bytes);
+        memmove(row_at(dst, b), row_at(src, b), b->cols * dst->bytes);
         return;
     }
     eng_gather(src, b, s->raw);
@@ -94,21 +99,21 @@ void eff_move(const EngTensor *dst, const EngTensor *src, const EngBlock *b, Eng
 
 // --- registers -------------------------------------------------------------------------------------------
 
-EffReg eff_reg(const EffCall *c, float *acc, int rop, EngScalar *load) {
+EffReg eff_reg(const EffCall *c, float *acc, int rop) {
     const IsaInst *in = c->in;
-    EffReg r = {.acc = acc, .rcmd = in->rcmd, .identity = eng_identity(rop), .load = load,
+    EffReg r = {.acc = acc, .rcmd = in->rcmd, .identity = eng_identity(rop),
                 .negate = in->op == ISA_SCALAR_REDUCE && in->flags & ISA_FLAG_NEGATE};
     if (c->res.at)
         r.res = eng_column(c->res, in->rtype);
     return r;
 }
 
-void eff_reg_begin(const EffReg *r, const EngWalk *w, uint32_t rows) {
-    for (uint32_t p = 0; p < rows; p++)
+void eff_reg_begin(const EffReg *r, const EngWalk *w, const EngScalar *load, const EngBlock *b) {
+    for (uint32_t p = b->row; p < b->row + b->rows; p++)
         if (r->rcmd == RCMD_RESET || r->rcmd == RCMD_RESET_REDUCE)
             r->acc[p] = r->identity;
         else if (r->rcmd == RCMD_LOAD_REDUCE)
-            r->acc[p] = r->load->column.at ? eng_get(w, &r->load->column, p, 0) : r->load->value;
+            r->acc[p] = load->column.at ? eng_get(w, &load->column, b, p, 0) : load->value;
 }
 
 void eff_reg_gather(const EffReg *r, EngRun *run, const EngBlock *b, const void *x) {
@@ -116,9 +121,9 @@ void eff_reg_gather(const EffReg *r, EngRun *run, const EngBlock *b, const void 
         run(&r->acc[b->row + i], (const float *)x + i * b->cols, b->cols);
 }
 
-void eff_reg_end(const EffReg *r, const EngWalk *w, uint32_t rows) {
-    for (uint32_t p = 0; r->res.at && p < rows; p++)
-        eng_put(w, &r->res, p, 0, r->negate ? -r->acc[p] : r->acc[p]);
+void eff_reg_end(const EffReg *r, const EngWalk *w, const EngBlock *b) {
+    for (uint32_t p = b->row; r->res.at && p < b->row + b->rows; p++)
+        eng_put(w, &r->res, b, p, 0, r->negate ? -r->acc[p] : r->acc[p]);
 }
 
 bool eff_reg_reduces(const EffReg *r) { return r->rcmd >= RCMD_REDUCE; }
@@ -176,20 +181,17 @@ static Ew ew_begin(const EffCall *c) {
 
 static otrn_status ew_end(const EffCall *c, Ew *e) {
     stages_pair(e);
-    eng_run(c->pool, isa_count(c->in->n[0]), e->dst.cols, 1, ew_body, e);
+    eng_rows(c, e->dst.cols, 1, ew_body, e, sizeof *e);
     return OTRN_OK;
 }
 
 // With a register of its engine.
 static otrn_status ew_end_reg(const EffCall *c, Ew *e, float *acc, uint64_t at, int rop) {
-    uint32_t rows = isa_count(c->in->n[0]);
-    e->reg = eff_reg(c, acc + addr_part(at), rop, &e->b);
+    e->gathers = c->in->rcmd || c->res.at;
+    e->reg = eff_reg(c, acc + addr_part(at), rop);
     if (eff_reg_reduces(&e->reg))
         e->run = e->walk.level->eng->run[ENG_F32][rop];
-    eff_reg_begin(&e->reg, &e->walk, rows);
-    ew_end(c, e);
-    eff_reg_end(&e->reg, &e->walk, rows);
-    return OTRN_OK;
+    return ew_end(c, e);
 }
 
 otrn_status eff_copy(const EffCall *c) {

@@ -18,7 +18,7 @@ static void memset_body(const void *arg, const EngBlock *b, EngBuf *s) {
     const Fill *f = arg;
     const EngTensor *t = &f->dst;
     if (t->flat && b->rows == 1) {
-        gp_fill(t->at + b->row * t->pitch + (int64_t)b->col * t->bytes, &f->in->imm, t->bytes, b->cols);
+        gp_fill(eng_row(t, b, b->row) + (int64_t)b->col * t->bytes, &f->in->imm, t->bytes, b->cols);
         return;
     }
     gp_fill(s->raw, &f->in->imm, t->bytes, b->rows * b->cols);
@@ -27,7 +27,7 @@ static void memset_body(const void *arg, const EngBlock *b, EngBuf *s) {
 
 otrn_status eff_memset(const EffCall *c) {
     Fill f = fill_begin(c, ENG_BITS);
-    eng_run(c->pool, isa_count(c->in->n[0]), f.dst.cols, 1, memset_body, &f);
+    eng_rows(c, f.dst.cols, 1, memset_body, &f, sizeof f);
     return OTRN_OK;
 }
 
@@ -56,6 +56,6 @@ static void iota_body(const void *arg, const EngBlock *b, EngBuf *s) {
 
 otrn_status eff_iota(const EffCall *c) {
     Fill f = fill_begin(c, ENG_INT);
-    eng_run(c->pool, isa_count(c->in->n[0]), f.dst.cols, 1, iota_body, &f);
+    eng_rows(c, f.dst.cols, 1, iota_body, &f, sizeof f);
     return OTRN_OK;
 }

@@ -88,12 +88,12 @@ otrn_status eff_seq_bounds(const EffCall *c) {
     EngTensor src = eng_tensor(c->src, in->stype, counts, (const int32_t[5]){0, in->s[1], 0});
     EngTensor dst = eng_tensor(c->dst, in->dtype, counts, in->d);
     for (uint32_t begin = 0, end; begin < n; begin = end) {
-        float id = eng_get(&w, &src, 0, begin * 2);
-        for (end = begin + 1; end < n && eng_get(&w, &src, 0, end * 2) == id; end++)
+        float id = eng_get(&w, &src, NULL, 0, begin * 2);
+        for (end = begin + 1; end < n && eng_get(&w, &src, NULL, 0, end * 2) == id; end++)
             ;
         for (uint32_t i = begin; i < end; i++) {
-            eng_put(&w, &dst, 0, i * 2, id == 0 ? (float)n : (float)begin);
-            eng_put(&w, &dst, 0, i * 2 + 1, id == 0 ? -1 : (float)end);
+            eng_put(&w, &dst, NULL, 0, i * 2, id == 0 ? (float)n : (float)begin);
+            eng_put(&w, &dst, NULL, 0, i * 2 + 1, id == 0 ? -1 : (float)end);
         }
     }
     return OTRN_OK;
@@ -108,11 +108,11 @@ otrn_status eff_nonzero(const EffCall *c) {
     for (uint32_t p = 0; p < isa_count(in->n[0]); p += 16) {
         uint32_t count = 0;
         for (uint32_t i = 0; i < n; i++)
-            if (eng_get(&w, &src, p, i) != 0)
-                eng_put(&w, &dst, p, count++, (float)((int64_t)in->imm + i));
-        eng_put(&w, &dst, p, n, (float)count);
+            if (eng_get(&w, &src, NULL, p, i) != 0)
+                eng_put(&w, &dst, NULL, p, count++, (float)((int64_t)in->imm + i));
+        eng_put(&w, &dst, NULL, p, n, (float)count);
         for (; count < n; count++)
-            eng_put(&w, &dst, p, count, (float)in->value);
+            eng_put(&w, &dst, NULL, p, count, (float)in->value);
     }
     return OTRN_OK;
 }
@@ -148,11 +148,11 @@ otrn_status eff_topk(const EffCall *c) {
     Ranked all[TOPK_MAX];
     for (uint32_t g = 0; g < isa_count(in->n[0]); g += 16) {
         for (uint32_t i = 0; i < n; i++)
-            all[i] = (Ranked){eng_get(&w, &src, g + i % 16, i / 16), i};
+            all[i] = (Ranked){eng_get(&w, &src, NULL, g + i % 16, i / 16), i};
         qsort(all, n, sizeof *all, ranked_order);
         for (uint32_t i = 0; i < keep; i++) {
             const Ranked *r = &all[n - keep + i];
-            eng_put(&w, &dst, g + i % 16, i / 16, isnan(r->value) ? NAN : r->value);
+            eng_put(&w, &dst, NULL, g + i % 16, i / 16, isnan(r->value) ? NAN : r->value);
             if (res.at)
                 dtype_from_i64(in->rtype, res.at + (g + i % 16) * res.pitch + (int64_t)(i / 16) * res.axis[0].step,
                                r->index);

@@ -250,7 +250,7 @@ otrn_status eff_quant_mx(const EffCall *c) {
             for (uint32_t p = 0; p < 8; p++)
                 for (uint32_t q = 0; q < 4; q++) {
                     uint32_t bits;
-                    v[p][q] = eng_get(&w, &src, k + p, j + q);
+                    v[p][q] = eng_get(&w, &src, NULL, k + p, j + q);
                     memcpy(&bits, &v[p][q], 4);
                     bits &= 0x7fffffff;
                     largest = bits > largest ? bits : largest;
@@ -259,7 +259,7 @@ otrn_status eff_quant_mx(const EffCall *c) {
             *(uint8_t *)(uintptr_t)scale_at(c->res, k, j / 4) = (uint8_t)code;
             for (uint32_t p = 0; p < 8; p++)
                 for (uint32_t q = 0; q < 4; q++)
-                    eng_put(&w, &dst, k + p, j + q, code == 255 ? NAN : scaled(v[p][q], 254 - code, 127));
+                    eng_put(&w, &dst, NULL, k + p, j + q, code == 255 ? NAN : scaled(v[p][q], 254 - code, 127));
         }
     return OTRN_OK;
 }

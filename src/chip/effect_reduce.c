@@ -36,7 +36,8 @@ static void reduce_runs(const Reduce *k, const EngBlock *b, uint32_t *out, EngBu
     for (uint32_t r = 0; r < b->rows; r++)
         for (size_t j = 0; j < b->cols; j++, out++) {
             src.at = k->reduced.at + offset_of(&k->kept, b->col + j);
-            EngBlock part = {.row = b->row + r, .rows = 1};
+            EngBlock part = *b;
+            part.row = b->row + r, part.rows = 1, part.col = 0;
             for (; part.col < src.cols; part.col += part.cols) {
                 part.cols = src.cols - part.col < ENG_BLOCK ? src.cols - part.col : ENG_BLOCK;
                 k->run(out, eng_load(&k->walk, &src, &part, s->x, s), part.cols);
@@ -92,7 +93,7 @@ otrn_status eff_reduce(const EffCall *c) {
     const EngLevel *eng = k.walk.level->eng;
     k.alu = eng->alu[k.walk.domain][in->op0];
     k.run = last_kept ? NULL : eng->run[k.walk.domain][in->op0];
-    eng_run(c->pool, isa_count(in->n[0]), k.dst.cols, k.reduced.cols, reduce_body, &k);
+    eng_rows(c, k.dst.cols, k.reduced.cols, reduce_body, &k, sizeof k);
     return OTRN_OK;
 }
 

@@ -114,8 +114,8 @@ otrn_status eff_scan(const EffCall *c) {
 
 otrn_status eff_scalar_cum(const EffCall *c) {
     Scan k = scan_begin(c);
-    EffReg reg = eff_reg(c, c->state->vector_acc + addr_part(c->in->dst), c->in->op1, &k.b);
-    eff_reg_begin(&reg, &k.walk, k.rows);
+    EffReg reg = eff_reg(c, c->state->vector_acc + addr_part(c->in->dst), c->in->op1);
+    eff_reg_begin(&reg, &k.walk, &k.b, &(EngBlock){.rows = k.rows});
     k.by_scalar = true;
     k.reg = reg.acc;
     return scan_run(c, &k);

@@ -9,7 +9,7 @@ typedef struct Select {
     EngScalar a, b;
     EffReg reg;
     EngRun *run;
-    bool src_given, reverse;
+    bool src_given, reverse, gathers;
 } Select;
 
 static Select select_begin(const EffCall *c, EngDomain domain) {
@@ -34,25 +34,26 @@ static Select select_begin(const EffCall *c, EngDomain domain) {
 static void select_end(const Select *k, const EngBlock *b, const uint32_t *mask, const void *x, const void *y,
                        EngBuf *s) {
     size_t n = b->rows * b->cols;
+    if (k->gathers && b->col == 0)
+        eff_reg_begin(&k->reg, &k->walk, &k->b, b);
     uint32_t *z = eng_out(&k->walk, &k->dst, b, s->z);
     k->walk.level->eng->select(z, mask, x, y, n);
     if (k->run)
         eff_reg_gather(&k->reg, k->run, b, z);
     eng_store(&k->walk, &k->dst, b, z, s);
+    if (k->gathers && b->col + b->cols == k->dst.cols)
+        eff_reg_end(&k->reg, &k->walk, b);
 }
 
 // With the register of the vector engine, which keeps the maximum.
 static otrn_status select_run(const EffCall *c, Select *k, EngBody *body) {
-    uint32_t rows = isa_count(c->in->n[0]);
-    if (c->in->rcmd || c->res.at) {
-        k->reg = eff_reg(c, c->state->vector_acc + addr_part(c->in->dst), ALU_MAX, &k->b);
+    k->gathers = c->in->rcmd || c->res.at;
+    if (k->gathers) {
+        k->reg = eff_reg(c, c->state->vector_acc + addr_part(c->in->dst), ALU_MAX);
         if (eff_reg_reduces(&k->reg))
             k->run = k->walk.level->eng->run[ENG_F32][ALU_MAX];
-        eff_reg_begin(&k->reg, &k->walk, rows);
     }
-    eng_run(c->pool, rows, k->dst.cols, 1, body, k);
-    if (c->in->rcmd || c->res.at)
-        eff_reg_end(&k->reg, &k->walk, rows);
+    eng_rows(c, k->dst.cols, 1, body, k, sizeof *k);
     return OTRN_OK;
 }
 
@@ -147,11 +148,11 @@ static void splat_bits(const Select *k, const EngBlock *b, EngBuf *s) {
     EngWalk f32 = k->walk;
     f32.domain = ENG_F32;
     for (uint32_t r = 0; r < b->rows; r++) {
-        float v = k->a.column.at ? eng_get(&f32, &k->a.column, b->row + r, 0) : k->a.value;
+        float v = k->a.column.at ? eng_get(&f32, &k->a.column, b, b->row + r, 0) : k->a.value;
         uint32_t bits = 0;
         EngTensor one = {.at = (uint8_t *)&bits, .dtype = k->dst.dtype, .bytes = k->dst.bytes, .naxes = 1,
                          .axis = {{1, 4}}, .cols = 1};
-        eng_put(&f32, &one, 0, 0, v);
+        eng_put(&f32, &one, NULL, 0, 0, v);
         gp_fill((uint32_t *)s->a + r * b->cols, &bits, 4, b->cols);
     }
 }

@@ -81,7 +81,7 @@ static void row_bn_stats(const Stats *k, uint32_t p, const float *x, size_t n) {
     moments(k, x, n, 0, out);
     moments(k, x, n, 1, out + 3);
     for (size_t i = 0; i < 6; i++)
-        eng_put(&k->walk, &k->dst, p, i, out[i]);
+        eng_put(&k->walk, &k->dst, NULL, p, i, out[i]);
 }
 
 otrn_status eff_bn_stats(const EffCall *c) {
@@ -96,16 +96,16 @@ otrn_status eff_bn_aggr(const EffCall *c) {
     for (uint32_t p = 0; p < isa_count(c->in->n[0]); p++) {
         float count = 0, sum = 0, squares = 0;
         for (size_t i = 0; i + 2 < k.src.cols; i += 3) {
-            float n = eng_get(&k.walk, &k.src, p, i);
-            count += n, sum += n * eng_get(&k.walk, &k.src, p, i + 1);
+            float n = eng_get(&k.walk, &k.src, NULL, p, i);
+            count += n, sum += n * eng_get(&k.walk, &k.src, NULL, p, i + 1);
         }
         float mean = count != 0 ? sum / count : 0;
         for (size_t i = 0; i + 2 < k.src.cols; i += 3) {
-            float away = eng_get(&k.walk, &k.src, p, i + 1) - mean;
-            squares += eng_get(&k.walk, &k.src, p, i + 2) + eng_get(&k.walk, &k.src, p, i) * away * away;
+            float away = eng_get(&k.walk, &k.src, NULL, p, i + 1) - mean;
+            squares += eng_get(&k.walk, &k.src, NULL, p, i + 2) + eng_get(&k.walk, &k.src, NULL, p, i) * away * away;
         }
-        eng_put(&k.walk, &k.dst, p, 0, quiet(mean));
-        eng_put(&k.walk, &k.dst, p, 1, quiet(count != 0 ? squares / count : 0));
+        eng_put(&k.walk, &k.dst, NULL, p, 0, quiet(mean));
+        eng_put(&k.walk, &k.dst, NULL, p, 1, quiet(count != 0 ? squares / count : 0));
     }
     return OTRN_OK;
 }
@@ -127,7 +127,7 @@ static void row_max8(const Stats *k, uint32_t p, const float *x, size_t n) {
         best[at] = x[i];
     }
     for (int i = 0; i < held; i++)
-        eng_put(&k->walk, &k->dst, p, (size_t)i, quiet(best[i]));
+        eng_put(&k->walk, &k->dst, NULL, p, (size_t)i, quiet(best[i]));
 }
 
 otrn_status eff_max8(const EffCall *c) {
@@ -144,7 +144,7 @@ static void row_find8(const Stats *k, uint32_t p, const float *x, size_t n) {
     float want[8];
     int64_t found[8];
     for (int v = 0; v < 8; v++) {
-        want[v] = eng_get(&k->walk, &k->src1, p, (size_t)v);
+        want[v] = eng_get(&k->walk, &k->src1, NULL, p, (size_t)v);
         int64_t from = 0;
         for (int u = 0; u < v; u++) // the same value before: go on behind its match
             if (want[u] == want[v])
@@ -168,7 +168,7 @@ static void row_match8(const Stats *k, uint32_t p, const float *x, size_t n) {
     EngBuf s;
     int64_t found[8];
     for (int v = 7; v >= 0; v--) {
-        float want = eng_get(&k->walk, &k->src1, p, (size_t)v);
+        float want = eng_get(&k->walk, &k->src1, NULL, p, (size_t)v);
         found[v] = -1;
         for (size_t i = 0; i < n && found[v] < 0; i++)
             if (row[i] == want)

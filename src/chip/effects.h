@@ -34,14 +34,14 @@ typedef struct EffReg {
     uint8_t rcmd;
     bool negate;
     float identity;
-    const EngScalar *load; // what load_reduce begins with
     EngTensor res;
 } EffReg;
-EffReg eff_reg(const EffCall *c, float *acc, int rop, EngScalar *load);
+EffReg eff_reg(const EffCall *c, float *acc, int rop);
 bool eff_reg_reduces(const EffReg *r);
-void eff_reg_begin(const EffReg *r, const EngWalk *w, uint32_t rows);
+// For the rows of a block: before the first of a row, with what load_reduce begins with, and behind the last.
+void eff_reg_begin(const EffReg *r, const EngWalk *w, const EngScalar *load, const EngBlock *b);
 void eff_reg_gather(const EffReg *r, EngRun *run, const EngBlock *b, const void *x);
-void eff_reg_end(const EffReg *r, const EngWalk *w, uint32_t rows);
+void eff_reg_end(const EffReg *r, const EngWalk *w, const EngBlock *b);
 
 // imm + p * t0 + i1 * t1 + … for each element of a block, as int32 widened.
 void eff_affine(const IsaInst *in, const EngBlock *b, int64_t *out);

@@ -2,6 +2,7 @@
 // engine.c — operands to blocks and back, and the loop over rows.
 #include "chip/engine.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -44,7 +45,7 @@ otrn_status eff_fail(const EffCall *c, const char *fmt, ...) {
 // --- operands --------------------------------------------------------------------------------------------
 
 EngTensor eng_tensor(EffOperand o, int dtype, const uint32_t n[5], const int32_t stride[5]) {
-    EngTensor t = {.at = o.at, .pitch = o.pitch, .dtype = (uint8_t)dtype,
+    EngTensor t = {.at = o.at, .pitch = o.pitch, .local = o.local, .dtype = (uint8_t)dtype,
                    .bytes = (uint8_t)dtype_bytes(dtype), .cols = 1};
     for (int i = 1; i < 5; i++) {
         if (isa_count(n[i]) == 1)
@@ -124,9 +125,9 @@ typedef struct Walk { // a place in a row
     uint8_t *at;
 } Walk;
 
-static void walk_begin(Walk *w, const EngTensor *t, uint32_t row, size_t first) {
+static void walk_begin(Walk *w, const EngTensor *t, uint8_t *row, size_t first) {
     w->t = t;
-    w->at = t->at + (int64_t)row * t->pitch;
+    w->at = row;
     for (int a = t->naxes - 1; a >= 0; a--) {
         w->index[a] = (uint32_t)(first % t->axis[a].n);
         first /= t->axis[a].n;
@@ -175,7 +176,7 @@ static void move_run(bool gather, void *block, uint8_t *at, int64_t step, size_t
 static void move_block(bool gather, const EngTensor *t, const EngBlock *b, uint8_t *block) {
     for (uint32_t r = 0; r < b->rows; r++) {
         Walk w;
-        walk_begin(&w, t, b->row + r, b->col);
+        walk_begin(&w, t, eng_row(t, b, b->row + r), b->col);
         for (size_t left = b->cols; left;) {
             size_t run = walk_run(&w, left);
             move_run(gather, block, w.at, t->axis[t->naxes - 1].step, run, t->bytes);
@@ -192,7 +193,7 @@ void eng_scatter(const EngTensor *t, const EngBlock *b, const void *x) {
 }
 
 static uint8_t *in_place(const EngTensor *t, const EngBlock *b) {
-    return t->at + (int64_t)b->row * t->pitch + (int64_t)b->col * t->bytes;
+    return eng_row(t, b, b->row) + (int64_t)b->col * t->bytes;
 }
 
 // --- types -----------------------------------------------------------------------------------------------
@@ -330,9 +331,9 @@ void eng_store(const EngWalk *w, const EngTensor *t, const EngBlock *b, const vo
     eng_scatter(t, b, x);
 }
 
-float eng_get(const EngWalk *w, const EngTensor *t, uint32_t row, size_t i) {
+float eng_get(const EngWalk *w, const EngTensor *t, const EngBlock *b, uint32_t row, size_t i) {
     Walk k;
-    walk_begin(&k, t, row, i);
+    walk_begin(&k, t, eng_row(t, b, row), i);
     ConvFn *conv = load_conv(w, t->dtype);
     float v;
     if (conv)
@@ -342,10 +343,10 @@ float eng_get(const EngWalk *w, const EngTensor *t, uint32_t row, size_t i) {
     return v;
 }
 
-void eng_put(const EngWalk *w, const EngTensor *t, uint32_t row, size_t i, float v) {
+void eng_put(const EngWalk *w, const EngTensor *t, const EngBlock *b, uint32_t row, size_t i, float v) {
     EngBuf s;
     Walk k;
-    walk_begin(&k, t, row, i);
+    walk_begin(&k, t, eng_row(t, b, row), i);
     store_f32(w, t->dtype, k.at, &v, &(EngBlock){.row = row, .rows = 1, .col = i, .cols = 1}, &s);
 }
 
@@ -380,7 +381,7 @@ void eng_splat(const EngWalk *w, const EngScalar *a, const EngBlock *b, void *bu
     }
     ConvFn *conv = load_conv(w, a->column.dtype);
     for (uint32_t r = 0; r < b->rows; r++) {
-        const uint8_t *at = a->column.at + (int64_t)(b->row + r) * a->column.pitch;
+        const uint8_t *at = eng_row(&a->column, b, b->row + r);
         uint64_t v = 0;
         if (conv)
             conv(&v, at, 1);
@@ -399,18 +400,24 @@ typedef struct Rows {
     const void *arg;
 } Rows;
 
-static __attribute__((noinline)) void rows_run(const Rows *k, size_t begin, size_t end) {
-    EngBuf s;
-    s.filled[0] = s.filled[1] = false;
-    for (size_t g = begin; g < end; g++) {
-        EngBlock b = {.row = (uint32_t)g * k->group, .rows = k->group};
-        if (b.row + b.rows > k->rows)
-            b.rows = k->rows - b.row;
-        for (; b.col < k->cols; b.col += b.cols) {
-            b.cols = k->cols - b.col < ENG_BLOCK ? k->cols - b.col : ENG_BLOCK;
-            k->body(k->arg, &b, &s);
+// One group after another from b->row to `end`.
+static inline void groups_run(EngBlock *b, uint32_t group, uint32_t end, size_t cols, EngBody *body,
+                              const void *arg, EngBuf *s) {
+    s->filled[0] = s->filled[1] = false;
+    for (; b->row < end; b->row += b->rows) {
+        b->rows = end - b->row < group ? end - b->row : group;
+        for (b->col = 0; b->col < cols; b->col += b->cols) {
+            b->cols = cols - b->col < ENG_BLOCK ? cols - b->col : ENG_BLOCK;
+            body(arg, b, s);
         }
     }
+}
+
+static __attribute__((noinline)) void rows_run(const Rows *k, size_t begin, size_t end) {
+    EngBuf s;
+    EngBlock b = {.row = (uint32_t)begin * k->group};
+    uint32_t last = (uint32_t)end * k->group;
+    groups_run(&b, k->group, last < k->rows ? last : k->rows, k->cols, k->body, k->arg, &s);
 }
 
 static void rows_task(void *arg, size_t begin, size_t end) {
@@ -419,10 +426,36 @@ static void rows_task(void *arg, size_t begin, size_t end) {
     host_fp_end(old);
 }
 
+static uint32_t group_of(uint32_t rows, size_t row) {
+    uint32_t group = row > ENG_BLOCK / 2 ? 1 : (uint32_t)(ENG_BLOCK / row);
+    return group < rows ? group : rows;
+}
+
 void eng_run(Pool *pool, uint32_t rows, size_t cols, size_t weight, EngBody *body, const void *arg) {
     size_t row = cols * weight;
-    uint32_t group = row > ENG_BLOCK / 2 ? 1 : (uint32_t)(ENG_BLOCK / row);
-    Rows k = {rows, group < rows ? group : rows, cols, body, arg};
+    Rows k = {rows, group_of(rows, row), cols, body, arg};
     size_t units = (rows + k.group - 1) / k.group;
     pool_run(pool, units, GRAIN_ELEMS / (k.group * row) + 1, rows_task, &k);
+}
+
+void eng_rows(const EffCall *c, size_t cols, size_t weight, EngBody *body, const void *arg, size_t arg_bytes) {
+    uint32_t rows = isa_count(c->in->n[0]);
+    EngJob *j = c->job;
+    if (!j) {
+        eng_run(c->pool, rows, cols, weight, body, arg);
+        return;
+    }
+    assert(arg_bytes <= ENG_JOB_ARG);
+    j->body = body, j->rows = rows, j->cols = cols;
+    j->group = group_of(rows, cols * weight);
+    memcpy(j->arg, arg, arg_bytes);
+}
+
+void eng_job_run(const EngJob *j, uint32_t begin, uint32_t end, uint8_t *local, EngBuf *s) {
+    uint32_t last = j->part + j->rows < end ? j->part + j->rows : end;
+    uint32_t first = j->part > begin ? j->part : begin;
+    if (first >= last)
+        return;
+    EngBlock b = {.row = first - j->part, .local = local, .first = begin - j->part};
+    groups_run(&b, j->group, last - j->part, j->cols, j->body, j->arg, s);
 }

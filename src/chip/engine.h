@@ -35,6 +35,7 @@ typedef struct EngTensor {
     uint8_t dtype, bytes;
     bool flat;    // a row is one run of adjacent elements
     bool careful; // overlaps another operand in another pattern: never used in place
+    bool local;   // rows lie in the memory of the slice at work (EngBlock): `at` is an offset there
     int naxes;    // at least one; neighbours that are one axis are joined
     EngAxis axis[4];
     size_t cols; // elements of a row
@@ -48,7 +49,13 @@ bool eng_cross_overlap(const EngTensor *dst, uint32_t dst_rows, const EngTensor 
 typedef struct EngBlock { // rows x cols elements; cols is all of a row when rows > 1
     uint32_t row, rows;
     size_t col, cols;
+    uint8_t *local; // of the slice at work, when instructions are joined (plan.h), and the row
+    uint32_t first; // that it begins with
 } EngBlock;
+static inline uint8_t *eng_row(const EngTensor *t, const EngBlock *b, uint32_t row) {
+    return t->local ? b->local + (uintptr_t)t->at + (int64_t)(row - b->first) * t->pitch
+                    : t->at + (int64_t)row * t->pitch;
+}
 
 typedef struct EngBuf { // a task's own memory
     _Alignas(64) uint8_t x[ENG_BLOCK * 8];
@@ -75,9 +82,9 @@ void eng_store(const EngWalk *w, const EngTensor *t, const EngBlock *b, const vo
 // Bits only, any pattern on both sides.
 void eng_gather(const EngTensor *t, const EngBlock *b, void *out);
 void eng_scatter(const EngTensor *t, const EngBlock *b, const void *x);
-// One element of partition `row`; element `i` in flat order.
-float eng_get(const EngWalk *w, const EngTensor *t, uint32_t row, size_t i);
-void eng_put(const EngWalk *w, const EngTensor *t, uint32_t row, size_t i, float v);
+// One element of partition `row`; element `i` in flat order. b NULL: the operand is not local.
+float eng_get(const EngWalk *w, const EngTensor *t, const EngBlock *b, uint32_t row, size_t i);
+void eng_put(const EngWalk *w, const EngTensor *t, const EngBlock *b, uint32_t row, size_t i, float v);
 
 // A scalar operand: a number in the instruction, or one per partition.
 typedef struct EngScalar {
@@ -93,6 +100,19 @@ void eng_splat(const EngWalk *w, const EngScalar *a, const EngBlock *b, void *bu
 // Calls body for all blocks of rows x cols, over the pool; weight: the work an element is, in elements.
 typedef void EngBody(const void *arg, const EngBlock *b, EngBuf *s);
 void eng_run(Pool *pool, uint32_t rows, size_t cols, size_t weight, EngBody *body, const void *arg);
+
+// The same as work for later: what an instruction does to its rows, which no other row takes part in.
+#define ENG_JOB_ARG 1024
+typedef struct EngJob {
+    EngBody *body;
+    uint32_t part, rows, group; // from partition `part` on; rows taken together
+    size_t cols;
+    _Alignas(8) uint8_t arg[ENG_JOB_ARG];
+} EngJob;
+// Runs now, or fills in the call's job when it has one.
+void eng_rows(const EffCall *c, size_t cols, size_t weight, EngBody *body, const void *arg, size_t arg_bytes);
+// Those rows of the job that lie on partitions [begin, end), in the caller's thread.
+void eng_job_run(const EngJob *j, uint32_t begin, uint32_t end, uint8_t *local, EngBuf *s);
 size_t eng_cols(const IsaInst *in); // n1 * n2 * n3 * n4
 
 // Do rows of the operand share bytes?

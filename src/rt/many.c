@@ -101,8 +101,10 @@ static bool helper_add(Many *m) {
         return false;
     *h = (Helper){.many = m, .device = m->nhelpers + 1};
     h->core.chip = chip_make(NULL, m->env->level);
-    if (h->core.chip)
+    if (h->core.chip) {
         chip_set_host(h->core.chip, &m->env->host);
+        chip_set_plan(h->core.chip, !strcmp(m->env->opts.val[OPT_PLAN], "on"));
+    }
     if (!h->core.chip || !thread_make(h)) {
         core_fini(&h->core);
         free(h);

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// core.h — the inside of a core, for the files that execute instructions.
+#ifndef OTRN_CHIP_CORE_H
+#define OTRN_CHIP_CORE_H
+
+#include "chip/check.h"
+#include "chip/engine.h"
+#include "chip/nan.h"
+#include "chip/plan.h"
+
+#define PITCH_PAD 64 // pitch / 64 is odd
+#define SBUF_PITCH (ISA_SBUF_BYTES + PITCH_PAD)
+#define PSUM_PITCH (ISA_PSUM_BYTES + PITCH_PAD)
+
+struct Chip {
+    Pool *pool;
+    HostLevel level;
+    uint8_t *map; // one mapping holds SBUF, PSUM and the weights of rarer products
+    size_t map_bytes;
+    uint8_t *sbuf, *psum;
+    MmStationary array;
+    int64_t regs[ISA_REGS];
+    int64_t sems[USER_SEMS];
+    EngineState engines;
+    EffRound round;
+    struct CommRank *comm;
+    const ChipHost *host;
+    ChipCheck *check; // watches this run; NULL: nobody does
+    ChipNan *nan;     // likewise
+    uint64_t draws; // rng ops of this run so far
+    bool planned;   // the host plan is followed
+    EngJob *jobs;   // PLAN_STEPS of them: the joined instructions at work
+};
+
+struct ChipProg {
+    const Artifact *art;
+    GpFn **fns;         // per kernel
+    void **ptrs;        // operands then results of the kernel being run
+    void *scratch;      // for kernels, 64-byte aligned
+    uint8_t *dynamic;   // per instruction: ART_DYN_… to look at while it runs
+    uint8_t *pe;        // per ldweights and matmul: PE_… ways it goes
+    Plan *plan;
+};
+
+// Host address of an operand; *axis0 is the byte stride of axis 0 when it is the partition axis, else 0.
+static inline uint8_t *chip_resolve(const Chip *c, uint8_t *const *segs, uint64_t addr, int64_t *axis0) {
+    switch (addr_space(addr)) {
+    case SPACE_SBUF:
+        *axis0 = SBUF_PITCH;
+        return c->sbuf + (size_t)addr_part(addr) * SBUF_PITCH + addr_poff(addr);
+    case SPACE_PSUM:
+        *axis0 = PSUM_PITCH;
+        return c->psum + (size_t)addr_part(addr) * PSUM_PITCH + addr_poff(addr);
+    default:
+        *axis0 = 0;
+        return segs[addr_seg(addr)] + addr_off(addr);
+    }
+}
+
+// An operand of an engine instruction: host address and byte stride of its partitions. Without one, or for a
+// number, the address is NULL.
+static inline EffOperand chip_operand(const Chip *c, uint8_t *const *segs, uint64_t addr) {
+    EffOperand o = {0};
+    if (addr && addr_space(addr) < SPACE_COUNT)
+        o.at = chip_resolve(c, segs, addr, &o.pitch);
+    return o;
+}
+
+// Executes a run of the plan.
+void plan_run(Chip *c, const ChipProg *p, const PlanRun *run, uint8_t *const *segs);
+
+#endif

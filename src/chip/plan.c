@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// plan.c — the host plan is made when a program is loaded: runs are cut going forward, copies are spared going
+// backward.
+//
+//   forward   steps are joined until one looks beyond its partition, is jumped to, or touches HBM that another
+//             step of the run wrote for other partitions
+//   backward  `live` tells which bytes of SBUF somebody behind this place still reads
+#include "chip/plan.h"
+
+#include "chip/plan_step.h"
+
+typedef struct Maker {
+    Arena *a;
+    const Artifact *art;
+    const uint8_t *dynamic;
+    uint8_t *target; // per instruction: somebody jumps here
+    Plan *plan;
+    VEC(PlanRun) runs;
+    IsaMasks masks;
+    PlanLive live;
+    PlanPiece piece;
+} Maker;
+
+// --- forward ---------------------------------------------------------------------------------------------
+
+static bool is_control_flow(const IsaInst *in) {
+    int cost = isa_rows[in->op].cost;
+    return cost == COST_BRANCH || cost == COST_LOOP;
+}
+
+static uint8_t *targets_find(Arena *a, const Artifact *art) {
+    uint8_t *t = ARENA_NEWN(a, uint8_t, (size_t)art->ncode + 2);
+    for (uint32_t i = 0; i < art->ncode; i++)
+        if (is_control_flow(&art->code[i])) { // a loop's first instruction follows its loop, which ends a run
+            uint32_t to = (uint32_t)art->code[i].imm;
+            if (to < art->ncode)
+                t[to] = t[to + 1] = 1;
+        }
+    return t;
+}
+
+static void run_close(Maker *m, uint32_t first) {
+    PlanPiece *p = &m->piece;
+    if (p->nsteps > 1)
+        VEC_PUSH(m->a, &m->runs,
+                 ((PlanRun){.first = first, .end = p->step[p->nsteps - 1].pc + 1}));
+    plan_piece_clear(p);
+}
+
+static void runs_cut(Maker *m) {
+    PlanPiece *p = &m->piece;
+    plan_piece_clear(p);
+    uint32_t first = 0;
+    for (uint32_t pc = 0; pc < m->art->ncode; pc++) {
+        const IsaInst *in = &m->art->code[pc];
+        if (m->target[pc] || p->nsteps == PLAN_STEPS)
+            run_close(m, first);
+        if (!m->dynamic[pc] && plan_is_idle(in))
+            continue;
+        if (m->dynamic[pc] || !plan_piece_add(p, in, pc, m->plan->same_seg)) {
+            run_close(m, first);
+            if (m->dynamic[pc] || !plan_piece_add(p, in, pc, m->plan->same_seg))
+                continue;
+        }
+        if (p->nsteps == 1)
+            first = pc;
+    }
+    run_close(m, first);
+}
+
+// --- segments --------------------------------------------------------------------------------------------
+
+static void segs_init(Arena *a, Plan *p, const Artifact *art) {
+    p->nsegs = SEG_FIRST_ARG + art->nargs + art->nresults;
+    p->same_seg = ARENA_NEWN(a, uint32_t, p->nsegs);
+    p->written = ARENA_NEWN(a, bool, p->nsegs);
+    p->order = ARENA_NEWN(a, uint32_t, p->nsegs);
+    for (uint32_t i = 0; i < p->nsegs; i++)
+        p->same_seg[i] = p->order[i] = i;
+    p->written[SEG_SCRATCH] = true;
+    for (uint32_t i = 0; i < art->nresults; i++) {
+        uint32_t seg = SEG_FIRST_ARG + art->nargs + i;
+        if (art->results[i].alias >= 0)
+            p->same_seg[seg] = SEG_FIRST_ARG + (uint32_t)art->results[i].alias;
+        p->written[seg] = p->written[p->same_seg[seg]] = true;
+    }
+}
+
+bool plan_fits(const Plan *p, const Artifact *art, uint8_t *const *segs) {
+    uint32_t *order = p->order;
+    for (uint32_t i = 1; i < p->nsegs; i++) // nearly in order: it was the last time
+        for (uint32_t j = i; j > 0; j--) {
+            uint32_t x = order[j - 1], y = order[j];
+            if (segs[x] < segs[y] || (segs[x] == segs[y] && p->same_seg[x] <= p->same_seg[y]))
+                break;
+            order[j - 1] = y, order[j] = x;
+        }
+    const uint8_t *end = NULL, *written_end = NULL; // of those before the group at work
+    for (uint32_t i = 0; i < p->nsegs;) {
+        const uint8_t *base = segs[order[i]], *group_end = base;
+        uint32_t same = p->same_seg[order[i]];
+        bool written = false;
+        for (; i < p->nsegs && segs[order[i]] == base && p->same_seg[order[i]] == same; i++) {
+            bool ok;
+            uint64_t bytes = artifact_seg_bytes(art, order[i], &ok);
+            if (base && base + bytes > group_end)
+                group_end = base + bytes;
+            written |= p->written[order[i]] && bytes;
+        }
+        if (group_end == base)
+            continue;
+        if ((written && end > base) || written_end > base)
+            return false;
+        end = group_end > end ? group_end : end;
+        if (written)
+            written_end = group_end > written_end ? group_end : written_end;
+    }
+    return true;
+}
+
+// --- backward --------------------------------------------------------------------------------------------
+
+static void run_plan(Maker *m, PlanRun *run) {
+    PlanPiece *p = &m->piece;
+    plan_piece_clear(p);
+    for (uint32_t pc = run->first; pc < run->end; pc++)
+        if (!plan_is_idle(&m->art->code[pc]))
+            plan_piece_add(p, &m->art->code[pc], pc, m->plan->same_seg);
+    plan_piece_spare(p, &m->live);
+    run->over = (uint32_t)m->plan->overs.n;
+    run->local_pitch = p->local_pitch;
+    run->slice = plan_piece_slice(p);
+    run->parts = p->parts;
+    for (uint32_t i = 0; i < p->nsteps; i++) {
+        const PlanStep *s = &p->step[i];
+        if (s->skip)
+            VEC_PUSH(m->a, &m->plan->overs, ((PlanOver){.pc = s->pc, .slot = PLAN_SKIP}));
+        for (uint32_t k = s->acc; k < s->acc + s->naccs && !s->skip; k++) {
+            const PlanAcc *x = &p->acc[k];
+            bool again = k > s->acc && p->acc[k - 1].slot == x->slot; // read and written
+            if (x->how != PLAN_STAYS && !again)
+                VEC_PUSH(m->a, &m->plan->overs, ((PlanOver){s->pc, x->slot, x->how, x->dma, x->at}));
+        }
+    }
+    run->nover = (uint32_t)m->plan->overs.n - run->over;
+}
+
+static void runs_spare(Maker *m) {
+    uint32_t pc = m->art->ncode;
+    plan_live_all(&m->live, false); // nobody reads SBUF when the program has ended
+    for (uint32_t r = (uint32_t)m->runs.n; pc > 0; pc--) {
+        const IsaInst *in = &m->art->code[pc - 1];
+        if (is_control_flow(in))
+            plan_live_all(&m->live, true);
+        else if (in->op == ISA_HALT)
+            plan_live_all(&m->live, false);
+        if (r && m->runs.at[r - 1].end == pc) {
+            run_plan(m, &m->runs.at[--r]);
+            pc = m->runs.at[r].first + 1;
+        } else {
+            plan_live_step(&m->live, in, m->masks.of[in->op]);
+        }
+    }
+}
+
+Plan *plan_make(Arena *a, const Artifact *art, const uint8_t *dynamic) {
+    Maker *m = ARENA_NEW(a, Maker);
+    *m = (Maker){.a = a, .art = art, .dynamic = dynamic, .target = targets_find(a, art),
+                 .plan = ARENA_NEW(a, Plan)};
+    isa_masks(&m->masks);
+    segs_init(a, m->plan, art);
+    runs_cut(m);
+    runs_spare(m);
+    Plan *p = m->plan;
+    p->runs = m->runs.at;
+    p->nruns = (uint32_t)m->runs.n;
+    p->run_at = ARENA_NEWN(a, uint32_t, (size_t)art->ncode + 1);
+    for (uint32_t i = 0; i < p->nruns; i++)
+        p->run_at[p->runs[i].first] = i + 1;
+    return p;
+}

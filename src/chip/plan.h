@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// plan.h — the host plan: which instructions the chip may carry out together, and which copies it may spare.
+//
+// A *run* is a piece of straight code whose instructions never look beyond their own partition: transfers
+// between HBM and SBUF row by row, and what the vector, scalar and gpsimd engines do element by element or along
+// a row. Such a run means the same when each thread takes a slice of partitions through all of it, with no
+// thread waiting for another in between and the slice's data still in its cache.
+//
+// Inside a run operands may lie elsewhere than the instruction says:
+//   PLAN_HBM    a transfer in is left out and its data read where it lies in HBM; a transfer out is left out and the
+//               instruction that makes the data writes it there
+//   PLAN_LOCAL  bytes that nobody outside the run reads are in memory of the slice, used again by the next slice
+//
+// No bit of HBM changes by it. What is read from SBUF later is kept there: `plan_make` follows the program backwards
+// and knows for each run which bytes of SBUF are still needed behind it; where control flow makes that unclear,
+// all of them. Only facts that artifact_verify has proven are relied on.
+#ifndef OTRN_CHIP_PLAN_H
+#define OTRN_CHIP_PLAN_H
+
+#include "artifact/artifact.h"
+
+#define PLAN_STEPS 96            // instructions of a run
+#define PLAN_LOCAL_BYTES 131072u // of a slice
+
+enum { PLAN_DST, PLAN_SRC, PLAN_SRC1, PLAN_RES, PLAN_A, PLAN_B, PLAN_SLOTS, PLAN_SKIP = PLAN_SLOTS };
+enum { PLAN_HBM, PLAN_LOCAL };
+
+typedef struct PlanOver { // an operand that lies elsewhere
+    uint32_t pc;
+    uint8_t slot, how; // slot PLAN_SKIP: the instruction is left out
+    uint32_t dma;      // HBM: the transfer whose HBM side it is,
+    uint32_t at;       // and the bytes from its row's begin; LOCAL: the offset in the slice's row
+} PlanOver;
+
+typedef struct PlanRun {
+    uint32_t first, end;    // instructions
+    uint32_t over, nover;   // in Plan.overs, by instruction
+    uint32_t local_pitch;   // bytes between rows of the slice's memory
+    uint16_t slice;         // partitions that go together
+    uint16_t parts;         // partitions it touches, from 0
+} PlanRun;
+
+typedef struct Plan {
+    uint32_t *run_at; // per instruction: number of the run that begins there + 1, or 0
+    uint32_t nruns;
+    PlanRun *runs;
+    VEC(PlanOver) overs;
+    uint32_t *same_seg; // per HBM segment: the one whose memory it may take over, or itself
+    bool *written;      // likewise: somebody may write there
+    uint32_t *order;    // segments by address, as plan_fits last found them
+    uint32_t nsegs;
+} Plan;
+
+// `dynamic` is artifact_dynamic's.
+Plan *plan_make(Arena *a, const Artifact *art, const uint8_t *dynamic);
+// Do the segments lie as the plan assumes: apart, or in each other's place?
+bool plan_fits(const Plan *p, const Artifact *art, uint8_t *const *segs);
+
+#endif

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// plan_run.c — executes a run of the host plan: its instructions become jobs once, then each thread takes slices of
+// partitions through all of them.
+#include "chip/core.h"
+
+#define GRAIN_ELEMS 16384 // least work worth a handoff
+
+typedef struct Run {
+    const EngJob *jobs;
+    uint32_t njobs, slice, parts;
+} Run;
+
+static __attribute__((noinline)) void slices_run(const Run *r, uint32_t begin, uint32_t end) {
+    _Alignas(64) uint8_t local[PLAN_LOCAL_BYTES];
+    EngBuf s;
+    for (uint32_t p = begin * r->slice; p < end * r->slice; p += r->slice)
+        for (uint32_t i = 0; i < r->njobs; i++)
+            eng_job_run(&r->jobs[i], p, p + r->slice, local, &s);
+}
+
+static void slices_task(void *arg, size_t begin, size_t end) {
+    HostFp old = host_fp_begin(HOST_FP_IEEE);
+    slices_run(arg, (uint32_t)begin, (uint32_t)end);
+    host_fp_end(old);
+}
+
+// The HBM side of a transfer, as rows for an instruction that begins at partition `part`.
+static EffOperand hbm_rows(const IsaInst *dma, uint32_t part, uint32_t at, uint8_t *const *segs) {
+    bool out = addr_space(dma->dst) == SPACE_HBM;
+    uint64_t addr = out ? dma->dst : dma->src;
+    int64_t pitch = (out ? dma->d[0] : dma->s[0]) * (int64_t)dtype_bytes(dma->stype);
+    int64_t rows = (int64_t)part - (int64_t)addr_part(out ? dma->src : dma->dst);
+    return (EffOperand){.at = segs[addr_seg(addr)] + addr_off(addr) + at + rows * pitch, .pitch = pitch};
+}
+
+static void override(EffCall *call, const PlanOver *o, const PlanRun *run, const ChipProg *p, uint32_t part,
+                     uint8_t *const *segs) {
+    EffOperand *const slots[PLAN_SLOTS] = {[PLAN_DST] = &call->dst,   [PLAN_SRC] = &call->src,
+                                           [PLAN_SRC1] = &call->src1, [PLAN_RES] = &call->res,
+                                           [PLAN_A] = &call->a,       [PLAN_B] = &call->b};
+    if (o->how == PLAN_HBM)
+        *slots[o->slot] = hbm_rows(&p->art->code[o->dma], part, o->at, segs);
+    else
+        *slots[o->slot] = (EffOperand){.at = (uint8_t *)(uintptr_t)o->at, .pitch = run->local_pitch, .local = true};
+}
+
+void plan_run(Chip *c, const ChipProg *p, const PlanRun *run, uint8_t *const *segs) {
+    const Artifact *art = p->art;
+    const PlanOver *o = p->plan->overs.at + run->over, *end = o + run->nover;
+    Run r = {.jobs = c->jobs, .slice = run->slice, .parts = run->parts};
+    uint64_t work = 0;
+    for (uint32_t pc = run->first; pc < run->end; pc++) {
+        const IsaInst *in = &art->code[pc];
+        int cost = isa_rows[in->op].cost;
+        if (cost == COST_CONTROL || cost == COST_ACTLOAD)
+            continue;
+        if (o < end && o->pc == pc && o->slot == PLAN_SKIP) {
+            o++;
+            continue;
+        }
+        EngJob *job = &c->jobs[r.njobs++];
+        bool dma = cost == COST_DMA;
+        job->part = addr_part(dma && addr_space(in->dst) == SPACE_HBM ? in->src : in->dst);
+        EffCall call = {.in = in, .state = &c->engines, .level = c->level, .job = job};
+        if (dma) {
+            call.dst.at = chip_resolve(c, segs, in->dst, &call.dst.pitch);
+            call.src.at = chip_resolve(c, segs, in->src, &call.src.pitch);
+        } else {
+            call.dst = chip_operand(c, segs, in->dst);
+            call.src = chip_operand(c, segs, in->src);
+            call.src1 = chip_operand(c, segs, in->src1);
+            call.res = chip_operand(c, segs, in->res);
+            call.a = chip_operand(c, segs, in->a);
+            call.b = chip_operand(c, segs, in->b);
+        }
+        for (; o < end && o->pc == pc; o++)
+            override(&call, o, run, p, job->part, segs);
+        effect_find(in->op)(&call);
+        work += (uint64_t)job->rows * eng_cols(in);
+    }
+    size_t slices = (run->parts + run->slice - 1u) / run->slice;
+    pool_run(work < GRAIN_ELEMS ? NULL : c->pool, slices, 1, slices_task, &r);
+}

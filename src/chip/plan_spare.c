@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+// plan_spare.c — which bytes of SBUF are still needed, and which copies of a run can be spared.
+//
+// In doubt nothing is spared. Three questions per run, in this order:
+//   1. a transfer in whose data only instructions of the run read, before anybody writes to that place in HBM:
+//      they read it in HBM
+//   2. a transfer out of data that one instruction made, that nobody else reads: it writes it to HBM
+//   3. bytes of SBUF that the run writes before it reads them and nobody reads afterwards: memory of the slice
+#include "chip/plan_step.h"
+
+#include <string.h>
+
+#define LINE 64u
+
+// --- liveness --------------------------------------------------------------------------------------------
+
+void plan_live_all(PlanLive *l, bool live) { memset(l->parts, live ? ISA_PARTITIONS : 0, sizeof l->parts); }
+
+bool plan_live_any(const PlanLive *l, uint32_t lo, uint32_t hi) {
+    for (uint32_t g = lo / PLAN_GRAIN; g <= (hi - 1) / PLAN_GRAIN; g++)
+        if (l->parts[g])
+            return true;
+    return false;
+}
+
+static void live_read(PlanLive *l, uint32_t lo, uint32_t hi, uint32_t p1) {
+    for (uint32_t g = lo / PLAN_GRAIN; g <= (hi - 1) / PLAN_GRAIN; g++)
+        l->parts[g] = l->parts[g] < p1 ? (uint8_t)p1 : l->parts[g];
+}
+
+// Only whole grains, from the first partition on, stop being needed.
+static void live_write(PlanLive *l, uint32_t lo, uint32_t hi, uint32_t p0, uint32_t p1) {
+    for (uint32_t g = (lo + PLAN_GRAIN - 1) / PLAN_GRAIN; p0 == 0 && (g + 1) * PLAN_GRAIN <= hi; g++)
+        l->parts[g] = l->parts[g] <= p1 ? 0 : l->parts[g];
+}
+
+static bool is_matmul(const IsaInst *in) { return in->op == ISA_LDWEIGHTS || in->op == ISA_MATMUL; }
+
+// The operand of a product in one stretch of SBUF; the usual case, and there are very many.
+static bool matmul_read(PlanLive *l, const IsaInst *in) {
+    if (!is_matmul(in) || in->reg_s[0] || addr_space(in->src) != SPACE_SBUF || in->s[1] < 0 || in->s[3] || in->step)
+        return false;
+    uint32_t bytes = (uint32_t)dtype_bytes(in->stype), at = addr_poff(in->src);
+    uint32_t last = (isa_count(in->n[1]) - 1) * (uint32_t)in->s[1];
+    live_read(l, at, at + (last + 1) * bytes, addr_part(in->src) + isa_count(in->n[0]));
+    return true;
+}
+
+static void live_access(PlanLive *l, const IsaInst *in, const IsaAccess *a, bool reads) {
+    if (addr_space(a->addr) != SPACE_SBUF || a->is_write == reads)
+        return;
+    if (a->reg) { // anywhere
+        if (reads)
+            plan_live_all(l, true);
+        return;
+    }
+    __int128 lo, hi;
+    isa_access_extent(a, &lo, &hi);
+    uint32_t begin = (uint32_t)(addr_poff(a->addr) + lo), end = (uint32_t)(addr_poff(a->addr) + hi);
+    uint32_t p0 = addr_part(a->addr), p1 = p0 + a->parts;
+    if (reads) {
+        live_read(l, begin, end, p1);
+        return;
+    }
+    int64_t run = 1;
+    bool dense = in->op == ISA_DMA || in->op == ISA_DMA_TRANSPOSE || in->op == ISA_COPY;
+    for (int i = ISA_AXES - 1; i >= 1 && dense; i--)
+        if (a->n[i] > 1) {
+            dense = a->stride[i] == run;
+            run *= a->n[i];
+        }
+    if (dense)
+        live_write(l, begin, end, p0, p1);
+}
+
+void plan_live_step(PlanLive *l, const IsaInst *in, IsaMask mask) {
+    if (matmul_read(l, in))
+        return;
+    IsaAccess access[ISA_ACCESS_MAX];
+    int n = isa_accesses(in, mask, access);
+    for (int i = 0; i < n; i++)
+        live_access(l, in, &access[i], false);
+    for (int i = 0; i < n; i++)
+        live_access(l, in, &access[i], true);
+    if (in->op == ISA_COPY_PRED) // what it leaves
+        for (int i = 0; i < n; i++)
+            if (access[i].is_write) {
+                access[i].is_write = false;
+                live_access(l, in, &access[i], true);
+            }
+}
+
+// The same for a step of a run: cheaper, and it knows every write.
+static void live_through(PlanLive *l, const PlanPiece *p) {
+    for (uint32_t i = p->naccs; i-- > 0;) {
+        const PlanAcc *x = &p->acc[i];
+        if (x->space != SPACE_SBUF)
+            continue;
+        if (!x->is_write)
+            live_read(l, x->lo, x->hi, x->p1);
+        else if (x->flat)
+            live_write(l, x->lo, x->hi, x->p0, x->p1);
+    }
+}
+
+// --- overlap ---------------------------------------------------------------------------------------------
+
+static bool meet(const PlanAcc *x, const PlanAcc *y) {
+    return x->space == y->space && x->lo < y->hi && y->lo < x->hi && x->p0 < y->p1 && y->p0 < x->p1;
+}
+static bool covers(const PlanAcc *x, const PlanAcc *y) { // x has all of y
+    return x->space == y->space && x->lo <= y->lo && y->hi <= x->hi && x->p0 <= y->p0 && y->p1 <= x->p1;
+}
+static bool same_places(const PlanAcc *x, const PlanAcc *y) {
+    return x->first == y->first && x->hi == y->hi && x->flat && y->flat && x->bytes == y->bytes;
+}
+
+// An instruction whose operands overlap in different patterns has a meaning that depends on where they lie.
+static bool tangled(const PlanPiece *p, const PlanAcc *x) {
+    const PlanStep *s = &p->step[x->step];
+    for (uint32_t i = s->acc; i < (uint32_t)s->acc + s->naccs; i++) {
+        const PlanAcc *y = &p->acc[i];
+        if (y != x && y->is_write != x->is_write && meet(x, y) && !same_places(x, y))
+            return true;
+    }
+    return false;
+}
+
+static PlanAcc *dma_acc(PlanPiece *p, const PlanStep *s) { return &p->acc[s->acc]; }
+
+static bool is_dead(const PlanLive *live, const PlanAcc *x) { return !plan_live_any(live, x->lo, x->hi); }
+
+// --- transfers in ----------------------------------------------------------------------------------------
+
+// Are all readers of the transfer's data able to read it in HBM? *last: the last of them.
+static bool in_readers(const PlanPiece *p, uint32_t step, const PlanAcc *w, const PlanLive *live, uint16_t *last) {
+    *last = (uint16_t)step;
+    for (uint32_t i = p->step[step].acc + 1u; i < p->naccs; i++) {
+        const PlanAcc *x = &p->acc[i];
+        if (!meet(x, w))
+            continue;
+        if (x->is_write) {
+            if (x->flat && covers(x, w))
+                return true;
+            return false;
+        }
+        if (!covers(w, x) || x->slot == PLAN_DST || tangled(p, x) || p->step[x->step].is_dma)
+            return false;
+        *last = x->step;
+    }
+    return is_dead(live, w);
+}
+
+static void spare_in(PlanPiece *p, uint32_t step, const PlanLive *live) {
+    PlanStep *s = &p->step[step];
+    PlanAcc *w = dma_acc(p, s);
+    uint16_t last;
+    if (s->converts || !w->flat || !s->hbm.flat || !in_readers(p, step, w, live, &last))
+        return;
+    for (uint32_t i = step + 1; i < last; i++)
+        if (p->step[i].is_dma && plan_hbm_meet(&p->step[i].hbm, &s->hbm))
+            return;
+    for (uint32_t i = s->acc + 1u; i < p->naccs && p->acc[i].step <= last; i++) {
+        PlanAcc *x = &p->acc[i];
+        if (!x->is_write && meet(x, w))
+            x->how = PLAN_HBM, x->dma = s->pc, x->at = x->first - w->lo;
+    }
+    s->skip = true;
+    s->last_read = last;
+}
+
+// --- transfers out ---------------------------------------------------------------------------------------
+
+// The one write that made all of what the transfer reads; NULL: there is none.
+static PlanAcc *maker_of(PlanPiece *p, const PlanStep *s, const PlanAcc *r) {
+    for (uint32_t i = s->acc; i-- > 0;) {
+        PlanAcc *w = &p->acc[i];
+        if (!meet(w, r))
+            continue;
+        bool good = w->is_write && w->slot == PLAN_DST && w->how == PLAN_STAYS && w->flat && w->lo == r->lo &&
+                    w->hi == r->hi && w->p0 == r->p0 && w->p1 == r->p1;
+        const PlanStep *by = &p->step[w->step];
+        bool keeps = by->naccs > 1 && i > by->acc && p->acc[i - 1].slot == PLAN_DST; // also reads dst
+        return good && !by->is_dma && !keeps && !tangled(p, w) ? w : NULL;
+    }
+    return NULL;
+}
+
+static bool read_after(const PlanPiece *p, uint32_t step, const PlanAcc *r, const PlanLive *live) {
+    for (uint32_t i = p->step[step].acc + 1u; i < p->naccs; i++) {
+        const PlanAcc *x = &p->acc[i];
+        if (!meet(x, r))
+            continue;
+        if (!x->is_write)
+            return true;
+        if (x->flat && covers(x, r))
+            return false;
+    }
+    return !is_dead(live, r);
+}
+
+// The step that makes the data also reads what was there in HBM: element for element?
+static bool reads_in_place(const PlanPiece *p, const PlanStep *in, const PlanHbm *out, const PlanAcc *w) {
+    if (in->hbm.base != out->base || in->hbm.span != out->span || in->hbm.pitch != out->pitch)
+        return false;
+    const PlanStep *s = &p->step[w->step];
+    for (uint32_t i = s->acc; i < (uint32_t)s->acc + s->naccs; i++) {
+        const PlanAcc *x = &p->acc[i];
+        if (x->how == PLAN_HBM && x->dma == in->pc && !x->is_write &&
+            (x->at || !x->flat || x->bytes != w->bytes || x->hi - x->lo != w->hi - w->lo))
+            return false;
+    }
+    return true;
+}
+
+// May the transfer of `step` write to HBM already when its data is made?
+static bool may_write_early(const PlanPiece *p, uint32_t step, const PlanAcc *w) {
+    uint32_t made = w->step;
+    const PlanHbm *out = &p->step[step].hbm;
+    for (uint32_t i = 0; i < step; i++) {
+        const PlanStep *s = &p->step[i];
+        if (!s->is_dma || !plan_hbm_meet(&s->hbm, out))
+            continue;
+        if (s->hbm.is_write) { // it, or the instruction that does its work, may come after
+            if (i > made || s->skip)
+                return false;
+            continue;
+        }
+        uint32_t read = s->skip ? s->last_read : i;
+        if (read > made || (read == made && !reads_in_place(p, s, out, w)))
+            return false;
+    }
+    return true;
+}
+
+static void spare_out(PlanPiece *p, uint32_t step, const PlanLive *live) {
+    PlanStep *s = &p->step[step];
+    PlanAcc *r = dma_acc(p, s);
+    if (s->converts || !r->flat || !s->hbm.flat)
+        return;
+    PlanAcc *w = maker_of(p, s, r);
+    if (!w || read_after(p, step, r, live) || !may_write_early(p, step, w))
+        return;
+    w->how = PLAN_HBM, w->dma = s->pc, w->at = 0;
+    s->skip = true;
+}
+
+// --- memory of the slice ---------------------------------------------------------------------------------
+
+typedef struct Span { // bytes of SBUF that belong together
+    uint32_t lo, hi, at;
+    uint16_t first, last; // steps that touch them
+    bool local;
+} Span;
+
+static bool in_sbuf(const PlanPiece *p, const PlanAcc *x) {
+    return x->space == SPACE_SBUF && x->how == PLAN_STAYS && !p->step[x->step].skip;
+}
+
+static uint32_t spans_find(const PlanPiece *p, Span *out) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->naccs; i++) {
+        const PlanAcc *x = &p->acc[i];
+        if (!in_sbuf(p, x))
+            continue;
+        Span s = {x->lo, x->hi, 0, x->step, x->step, true};
+        uint32_t kept = 0;
+        for (uint32_t k = 0; k < n; k++) // takes in those it meets
+            if (out[k].lo < s.hi && s.lo < out[k].hi) {
+                s.lo = out[k].lo < s.lo ? out[k].lo : s.lo;
+                s.hi = out[k].hi > s.hi ? out[k].hi : s.hi;
+                s.first = out[k].first < s.first ? out[k].first : s.first;
+            } else {
+                out[kept++] = out[k];
+            }
+        out[kept++] = s;
+        n = kept;
+    }
+    return n;
+}
+
+static Span *span_of(Span *spans, uint32_t n, const PlanAcc *x) {
+    for (uint32_t i = 0; i < n; i++)
+        if (spans[i].lo <= x->lo && x->hi <= spans[i].hi)
+            return &spans[i];
+    return NULL;
+}
+
+static bool written_before(const PlanPiece *p, uint32_t acc) {
+    const PlanAcc *r = &p->acc[acc];
+    for (uint32_t i = p->step[r->step].acc; i-- > 0;) {
+        const PlanAcc *w = &p->acc[i];
+        if (w->is_write && w->flat && in_sbuf(p, w) && covers(w, r))
+            return true;
+    }
+    return false;
+}
+
+static uint32_t span_bytes(const Span *s) { return (s->hi - s->lo / LINE * LINE + LINE - 1) / LINE * LINE; }
+
+// A place for spans[i] that those before it do not use at the same time; returns the bytes used so far.
+static uint32_t span_place(Span *spans, uint32_t i, uint32_t used) {
+    Span *s = &spans[i];
+    uint32_t at = LINE; // offset 0 would read as no operand
+    for (bool again = true; again;) {
+        again = false;
+        for (uint32_t k = 0; k < i; k++) {
+            const Span *o = &spans[k];
+            uint32_t begin = o->at / LINE * LINE;
+            if (o->local && o->first <= s->last && s->first <= o->last && begin < at + span_bytes(s) &&
+                at < begin + span_bytes(o))
+                at = begin + span_bytes(o), again = true;
+        }
+    }
+    s->local = at + span_bytes(s) <= PLAN_LOCAL_BYTES - LINE;
+    s->at = at + s->lo % LINE;
+    return s->local && at + span_bytes(s) > used ? at + span_bytes(s) : used;
+}
+
+static void spare_sbuf(PlanPiece *p, const PlanLive *live) {
+    Span spans[PLAN_ACCS];
+    uint32_t n = spans_find(p, spans), used = LINE;
+    for (uint32_t i = 0; i < n; i++)
+        spans[i].local = !plan_live_any(live, spans[i].lo, spans[i].hi);
+    for (uint32_t i = 0; i < p->naccs; i++) {
+        const PlanAcc *x = &p->acc[i];
+        Span *s = !x->is_write && in_sbuf(p, x) ? span_of(spans, n, x) : NULL;
+        if (s && s->local && !written_before(p, i))
+            s->local = false;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (spans[i].local)
+            used = span_place(spans, i, used);
+    for (uint32_t i = 0; i < p->naccs; i++) {
+        PlanAcc *x = &p->acc[i];
+        Span *s = in_sbuf(p, x) ? span_of(spans, n, x) : NULL;
+        if (s && s->local)
+            x->how = PLAN_LOCAL, x->at = s->at + (x->first - s->lo);
+    }
+    p->local_pitch = used > LINE ? used | LINE : 0; // an odd number of lines
+}
+
+void plan_piece_spare(PlanPiece *p, PlanLive *live) {
+    for (uint32_t i = 0; i < p->nsteps; i++)
+        if (p->step[i].is_dma && !p->step[i].hbm.is_write)
+            spare_in(p, i, live);
+    for (uint32_t i = 0; i < p->nsteps; i++)
+        if (p->step[i].is_dma && p->step[i].hbm.is_write)
+            spare_out(p, i, live);
+    spare_sbuf(p, live);
+    live_through(live, p);
+}
+
+uint16_t plan_piece_slice(const PlanPiece *p) {
+    uint32_t most = p->local_pitch ? PLAN_CACHED / p->local_pitch : 16;
+    uint32_t share = (p->parts + 7u) / 8; // some for each thread
+    most = most < 1 ? 1 : most > 16 ? 16 : most;
+    return (uint16_t)(most < share ? most : share);
+}

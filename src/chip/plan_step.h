@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// plan_step.h — what the planner knows of a run: its steps, the bytes they touch, and what SBUF is still needed for.
+#ifndef OTRN_CHIP_PLAN_STEP_H
+#define OTRN_CHIP_PLAN_STEP_H
+
+#include "chip/plan.h"
+
+#define PLAN_STAYS 0xff // PlanAcc.how: where the instruction says
+#define PLAN_ACCS (PLAN_STEPS * 7)
+
+typedef struct PlanAcc { // bytes [lo, hi) of partitions [p0, p1)
+    uint16_t step;
+    uint8_t slot, space, bytes; // bytes: of an element
+    uint8_t p0, p1;
+    bool is_write;
+    bool flat;  // every byte between lo and hi, in ascending order; a write changes each of them
+    uint8_t how; // PLAN_HBM, PLAN_LOCAL, PLAN_STAYS
+    uint32_t first, lo, hi; // first: where its address points
+    uint32_t dma, at;       // as in PlanOver
+} PlanAcc;
+
+typedef struct PlanHbm { // the HBM side of a transfer: row p at base + p * pitch, `span` bytes
+    uint32_t seg;        // standing for all that may share its memory
+    int64_t base, pitch, span;
+    int64_t lo, hi; // of all rows
+    bool is_write;
+    bool flat; // a row is adjacent bytes
+} PlanHbm;
+
+typedef struct PlanStep {
+    uint32_t pc;
+    uint16_t acc, naccs; // reads before writes
+    bool is_dma, skip, converts;
+    uint16_t last_read; // of a transfer in that is left out: the last step that reads its data
+    PlanHbm hbm;        // of a transfer
+} PlanStep;
+
+typedef struct PlanPiece {
+    uint16_t nsteps, naccs, parts;
+    uint32_t local_pitch;
+    PlanStep step[PLAN_STEPS];
+    PlanAcc acc[PLAN_ACCS];
+} PlanPiece;
+
+#define PLAN_CACHED 32768u // memory of a slice that is at work stays this near
+#define PLAN_GRAIN 64u // SBUF bytes that are looked at together
+typedef struct PlanLive {
+    uint8_t parts[ISA_SBUF_BYTES / PLAN_GRAIN]; // partitions [0, parts) are read later
+} PlanLive;
+
+void plan_live_all(PlanLive *l, bool live);
+void plan_live_step(PlanLive *l, const IsaInst *in, IsaMask mask); // from behind the instruction to before it
+bool plan_live_any(const PlanLive *l, uint32_t lo, uint32_t hi);
+
+// Do two transfers touch the same bytes, one of them writing? Of the same partition, that is: others are never
+// in one run.
+bool plan_hbm_meet(const PlanHbm *x, const PlanHbm *y);
+bool plan_is_idle(const IsaInst *in); // touches nothing, in any order
+void plan_piece_clear(PlanPiece *p);
+// False when the instruction cannot join what is there.
+bool plan_piece_add(PlanPiece *p, const IsaInst *in, uint32_t pc, const uint32_t *same_seg);
+// Finds the operands that may lie elsewhere. *live comes as it is behind the run and goes as it is before it.
+void plan_piece_spare(PlanPiece *p, PlanLive *live);
+uint16_t plan_piece_slice(const PlanPiece *p);
+
+#endif
