@@ -2,10 +2,11 @@
 // sums.c — reductions that go across rows, written as what the engines do.
 // needs: values defined before use
 // gives: a sum over leading dimensions is a product with a row of ones; a reduction of a whole tensor is one along 128
-//        rows and a small one of their results
+//        rows and a small one of their results; one over leading and trailing dimensions (numbers per channel of
+//        images with channels first) goes along rows first, and a broadcast between such dimensions goes in two steps
 // stale: nothing
 //
-// Both add in another order than one element after the other, which is the chip's freedom (hlo/tol.c). Sums of 16-bit
+// They add in another order than one element after the other, which is the chip's freedom (hlo/tol.c). Sums of 16-bit
 // floats gather in fp32 and round once.
 #include <string.h>
 
@@ -74,10 +75,10 @@ static int64_t kept_columns(const Hlo *h, const HloOp *op) {
     return c;
 }
 
-static ValueId sum_down(Sums *s, const HloOp *op, int64_t columns) {
+static ValueId sum_down(Sums *s, const HloOp *op, ValueId x, int64_t columns) {
     Hlo *h = s->h;
-    int64_t rows = hlo_value_type(h, hlo_operand(h, op, 0))->elems / columns, zero = 0;
-    ValueId x = reshaped(s, hlo_operand(h, op, 0), 2, (int64_t[]){rows, columns}, op->loc);
+    int64_t rows = hlo_value_type(h, x)->elems / columns, zero = 0;
+    x = reshaped(s, x, 2, (int64_t[]){rows, columns}, op->loc);
     int dtype = hlo_value_type(h, x)->dtype;
     ValueId operands[2] = {ones(s, dtype, rows, op->loc), x};
     TypeId type = hlo_type_tensor(h, dtype, 1, &columns);
@@ -122,8 +123,76 @@ static ValueId reduce_whole(Sums *s, const HloOp *op) {
     return reshaped(s, reduce_like(s, op, x, 0, scalar), out->rank, out->dims, op->loc);
 }
 
+// Sizes of the parts when a reduction drops leading and trailing dimensions and keeps what is between.
+static bool kept_between(const Hlo *h, const HloOp *op, int64_t part[3]) {
+    const HloType *t = hlo_value_type(h, hlo_operand(h, op, 0));
+    uint32_t n;
+    const int64_t *dims = hlo_ints(op, AK_DIMENSIONS, &n);
+    bool reduced[OTRN_MAX_RANK] = {0};
+    for (uint32_t i = 0; i < n; i++)
+        reduced[dims[i]] = true;
+    int at = 0;
+    part[0] = part[1] = part[2] = 1;
+    for (int i = 0; i < t->rank; i++) {
+        if (t->dims[i] == 1)
+            continue;
+        at += (at == 0 && !reduced[i]) || (at == 1 && reduced[i]);
+        if (at == 2 && !reduced[i])
+            return false;
+        part[at] *= t->dims[i];
+    }
+    return part[0] > 1 && part[1] > 1 && part[2] > 1;
+}
+
+static ValueId reduce_around(Sums *s, const HloOp *op, const int64_t part[3]) {
+    Hlo *h = s->h;
+    int dtype = hlo_value_type(h, op->results)->dtype;
+    ValueId x = reshaped(s, hlo_operand(h, op, 0), 3, part, op->loc);
+    x = reduce_like(s, op, x, 2, hlo_type_tensor(h, dtype, 2, part));
+    if (reduce_body(h, op) == HLO_ADD && part[0] >= SUM_ROWS_MIN && part[0] * part[1] >= WHOLE_MIN)
+        return sum_down(s, op, x, part[1]);
+    const HloType *out = hlo_value_type(h, op->results);
+    return reshaped(s, reduce_like(s, op, x, 0, hlo_type_tensor(h, dtype, 1, &part[1])), out->rank, out->dims, op->loc);
+}
+
+// A broadcast that repeats before and behind what it has: once for the dimensions up to there, then along rows.
+static ValueId broadcast_between(Sums *s, const HloOp *op) {
+    Hlo *h = s->h;
+    const HloType *in = hlo_value_type(h, hlo_operand(h, op, 0)), *out = hlo_value_type(h, op->results);
+    uint32_t n;
+    const int64_t *dims = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
+    if (in->kind != HT_TENSOR || in->dynamic || in->text || out->dynamic || out->text || out->elems < WHOLE_MIN)
+        return 0;
+    int last = -1;
+    for (uint32_t i = 0; i < n; i++) {
+        if (in->dims[i] == 1)
+            continue;
+        if (dims[i] < last)
+            return 0;
+        last = (int)dims[i];
+    }
+    int64_t front = 1, all[OTRN_MAX_RANK];
+    for (int i = 0; i <= last; i++) {
+        front *= out->dims[i];
+        all[i] = i;
+    }
+    bool mapped_later = n && dims[n - 1] > last; // a dimension of one element behind
+    if (last < 0 || mapped_later || front == in->elems || front * 16 > out->elems)
+        return 0;
+    ValueId v = hlo_operand(h, op, 0);
+    TypeId type = h->values.at[op->results].type, middle = hlo_type_tensor(h, in->dtype, last + 1, out->dims);
+    OpId first = hlo_op(h, HLO_BROADCAST_IN_DIM, op->loc, 1, &v, 1, &middle);
+    set_ints(s, first, AK_BROADCAST_DIMENSIONS, dims, n);
+    v = push(s, first);
+    OpId then = hlo_op(h, HLO_BROADCAST_IN_DIM, op->loc, 1, &v, 1, &type);
+    set_ints(s, then, AK_BROADCAST_DIMENSIONS, all, (uint32_t)last + 1);
+    return push(s, then);
+}
+
 static ValueId instead(Sums *s, const HloOp *op) {
     Hlo *h = s->h;
+    if (op->code == HLO_BROADCAST_IN_DIM)
+        return broadcast_between(s, op);
     uint16_t code = reduce_body(h, op);
     if (code != HLO_ADD && code != HLO_MAXIMUM && code != HLO_MINIMUM)
         return 0;
@@ -140,8 +209,11 @@ static ValueId instead(Sums *s, const HloOp *op) {
         return 0;
     if (out->elems == 1)
         return !narrow && t->elems >= WHOLE_MIN && t->elems % PARTS == 0 ? reduce_whole(s, op) : 0;
+    int64_t part[3];
+    if (!narrow && t->elems >= WHOLE_MIN && kept_between(h, op, part))
+        return reduce_around(s, op, part);
     int64_t columns = code == HLO_ADD ? kept_columns(h, op) : 0;
-    return columns > 1 && t->elems >= WHOLE_MIN && t->elems / columns >= SUM_ROWS_MIN ? sum_down(s, op, columns) : 0;
+    return columns > 1 && t->elems >= WHOLE_MIN && t->elems / columns >= SUM_ROWS_MIN ? sum_down(s, op, hlo_operand(h, op, 0), columns) : 0;
 }
 
 static void sums_region(Sums *s, RegionId r) {

@@ -239,7 +239,8 @@ static Lane lane_of(const Emit *e, const Step *s) {
     case STEP_DOT:
     case STEP_CONV:
         return LANE_TENSOR;
-    case STEP_MOVE:
+    case STEP_MOVE: // a pad takes its number from SBUF
+        return hlo_at(e->l->h, s->op)->code == HLO_PAD ? LANE_ROWS : LANE_MOVE;
     case STEP_COPY:
         return LANE_MOVE;
     case STEP_ROWS:

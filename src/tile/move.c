@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// move.c — data movement as transfers from HBM to HBM: slices, concatenations, transposes and broadcasts that keep runs
-// of neighbours together, and fills.
+// move.c — data movement as transfers from HBM to HBM: slices, reversals, concatenations, transposes, broadcasts and pads
+// that keep runs of neighbours together, and fills.
 //
 // An operation is one box of elements per operand with strides on both sides. Axes that go on in one another on both
 // sides are joined; a transfer has four, further ones are counted here. Where runs are shorter than a descriptor is worth
 // the operation stays with GpSimd.
 #include <string.h>
 
+#include "pass/rows.h"
 #include "tile/emit.h"
 
 #define RUN_BYTES_MIN 64
+#define PAD_RUN_BYTES_MIN 24 // a pad's rows are often short
 #define TRANSFERS_MAX 4096
 #define FILL_COLS 2048 // elements of a partition that are set once and stored many times
 #define FILL_PARTS 128
@@ -45,6 +47,17 @@ static void box_join(Box *b) {
         }
     }
     b->rank = n;
+}
+
+// Elements [first, first + count) of a padded dimension are kept; element i goes to low + i * gap.
+static void pad_numbers(const HloOp *op, int dim, int64_t in, int64_t out, int64_t *low, int64_t *gap, int64_t *first,
+                        int64_t *count) {
+    uint32_t n;
+    *low = hlo_ints(op, AK_EDGE_PADDING_LOW, &n)[dim];
+    *gap = hlo_ints(op, AK_INTERIOR_PADDING, &n)[dim] + 1;
+    *first = *low < 0 ? (-*low + *gap - 1) / *gap : 0;
+    int64_t last = *low < out ? (out - 1 - *low) / *gap : -1;
+    *count = (last < in - 1 ? last : in - 1) - *first + 1;
 }
 
 // Operand k of the op as a box; false when it is not one.
@@ -89,6 +102,26 @@ static bool box_of(const Hlo *h, const HloOp *op, uint32_t k, Box *b) {
             b->axis[i] = (Axis){in->dims[i], from[i], to[i]};
         break;
     }
+    case HLO_REVERSE:
+        v = hlo_ints(op, AK_DIMENSIONS, &n);
+        for (int i = 0; i < in->rank; i++)
+            b->axis[i].src = from[i];
+        for (uint32_t i = 0; i < n; i++) {
+            b->src += (in->dims[v[i]] - 1) * from[v[i]];
+            b->axis[v[i]].src = -from[v[i]];
+        }
+        break;
+    case HLO_PAD: // what of the operand is left
+        for (int i = 0; i < in->rank; i++) {
+            int64_t low, gap, first, count;
+            pad_numbers(op, i, in->dims[i], out->dims[i], &low, &gap, &first, &count);
+            if (count < 1)
+                return false;
+            b->src += first * from[i];
+            b->dst += (low + first * gap) * to[i];
+            b->axis[i] = (Axis){count, from[i], gap * to[i]};
+        }
+        break;
     default:
         return false;
     }
@@ -96,16 +129,26 @@ static bool box_of(const Hlo *h, const HloOp *op, uint32_t k, Box *b) {
     return true;
 }
 
+// The pad's number is known and can be set in SBUF.
+static bool pad_is_known(const Hlo *h, const HloOp *op) {
+    const HloType *t = hlo_value_type(h, op->results);
+    return splat_value(h, hlo_operand(h, op, 1)) && dtype_bytes(t->dtype) <= 4 && !dtype_is_complex(t->dtype) &&
+           t->rank > 0 && t->elems < INT32_MAX;
+}
+
+static uint32_t moved_operands(const HloOp *op) { return op->code == HLO_PAD ? 1 : op->noperands; }
+
 bool move_is_transfer(const Hlo *h, const HloOp *op) {
-    if (op->nresults != 1)
+    if (op->nresults != 1 || (op->code == HLO_PAD && !pad_is_known(h, op)))
         return false;
     size_t size = dtype_bytes(hlo_value_type(h, op->results)->dtype);
-    for (uint32_t k = 0; k < op->noperands; k++) {
+    int64_t least = op->code == HLO_PAD ? PAD_RUN_BYTES_MIN : RUN_BYTES_MIN;
+    for (uint32_t k = 0; k < moved_operands(op); k++) {
         Box b;
         if (!box_of(h, op, k, &b))
             return false;
         const Axis *last = b.rank ? &b.axis[b.rank - 1] : NULL;
-        bool runs = !last || (last->src == 1 && last->dst == 1 && last->n * (int64_t)size >= RUN_BYTES_MIN);
+        bool runs = !last || (last->src == 1 && last->dst == 1 && last->n * (int64_t)size >= least);
         int64_t transfers = 1;
         for (int i = 0; i < b.rank; i++) {
             runs = runs && b.axis[i].src <= INT32_MAX && b.axis[i].dst <= INT32_MAX && b.axis[i].n < UINT32_MAX / 2;
@@ -143,10 +186,122 @@ static void emit_box(Emit *e, const Box *b, BufId src, BufId dst, int dtype) {
     }
 }
 
+// --- pads ----------------------------------------------------------------------------------------------
+
+typedef struct Fill { // a number in SBUF, all partitions, FILL_COLS of it
+    Emit *e;
+    Haz *haz;
+    uint64_t dst;
+    int dtype;
+} Fill;
+
+// Stores the number into a box of HBM: one axis is the partitions, the innermost one a run, two more in the transfer.
+static void fill_box(const Fill *f, Box b) {
+    size_t size = dtype_bytes(f->dtype);
+    box_join(&b);
+    Axis run = {1, 0, 1};
+    if (b.rank && b.axis[b.rank - 1].dst == 1)
+        run = b.axis[--b.rank];
+    if (run.n > FILL_COLS) { // pieces of a run are an axis of their own
+        Box rest = b;
+        rest.dst += run.n / FILL_COLS * FILL_COLS;
+        if (run.n % FILL_COLS) {
+            rest.axis[rest.rank++] = (Axis){run.n % FILL_COLS, 0, 1};
+            fill_box(f, rest);
+        }
+        b.axis[b.rank++] = (Axis){run.n / FILL_COLS, 0, FILL_COLS};
+        run.n = FILL_COLS;
+    }
+    int parts = -1;
+    for (int i = 0; i < b.rank; i++)
+        parts = parts < 0 || b.axis[i].n > b.axis[parts].n ? i : parts;
+    Axis across = {1, 0, 0};
+    if (parts >= 0) {
+        across = b.axis[parts];
+        memmove(&b.axis[parts], &b.axis[parts + 1], (size_t)(--b.rank - parts) * sizeof *b.axis);
+    }
+    int outer = b.rank > 2 ? b.rank - 2 : 0;
+    int64_t at[OTRN_MAX_RANK] = {0};
+    for (bool more = true; more;) {
+        int64_t to = b.dst;
+        for (int i = 0; i < outer; i++)
+            to += at[i] * b.axis[i].dst;
+        IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .queue = QUEUE_COPY, .stype = (uint8_t)f->dtype,
+                      .src = addr_sbuf(0, ROWS_AREA_BEGIN)};
+        for (int i = outer, k = 3 - (b.rank - outer); i < b.rank; i++, k++)
+            in.n[k] = (uint32_t)b.axis[i].n, in.d[k] = (int32_t)b.axis[i].dst;
+        in.n[3] = (uint32_t)run.n, in.d[3] = in.s[3] = 1;
+        in.d[0] = (int32_t)across.dst;
+        for (int64_t p = 0; p < across.n; p += FILL_PARTS) {
+            in.n[0] = (uint32_t)(across.n - p < FILL_PARTS ? across.n - p : FILL_PARTS);
+            in.dst = f->dst + (uint64_t)(to + p * across.dst) * size;
+            emit_inst(f->e, in, &f->haz, 1, NULL, 0);
+        }
+        more = false;
+        for (int i = outer; i-- > 0 && !more;) {
+            more = ++at[i] < b.axis[i].n;
+            at[i] = more ? at[i] : 0;
+        }
+    }
+}
+
+// What lies around the operand: before and after it in each dimension, inside the part that is left of the dimensions
+// before. With gaps between elements all of the result is filled first.
+static void pad_around(const Fill *f, const Hlo *h, const HloOp *op) {
+    const HloType *in = hlo_value_type(h, hlo_operand(h, op, 0)), *out = hlo_value_type(h, op->results);
+    int64_t to[OTRN_MAX_RANK];
+    strides_of(out, to);
+    Box b = {.rank = out->rank};
+    bool gaps = false;
+    for (int i = 0; i < out->rank; i++) {
+        b.axis[i] = (Axis){out->dims[i], 0, to[i]};
+        gaps = gaps || hlo_ints(op, AK_INTERIOR_PADDING, &(uint32_t){0})[i] > 0;
+    }
+    if (gaps) {
+        fill_box(f, b);
+        return;
+    }
+    for (int i = 0; i < out->rank; i++) {
+        int64_t low, gap, first, count;
+        pad_numbers(op, i, in->dims[i], out->dims[i], &low, &gap, &first, &count);
+        int64_t begin = low + first, end = begin + count;
+        Box side = b;
+        if (begin > 0) {
+            side.axis[i].n = begin;
+            fill_box(f, side);
+        }
+        if (end < out->dims[i]) {
+            side.axis[i].n = out->dims[i] - end;
+            side.dst = b.dst + end * to[i];
+            fill_box(f, side);
+        }
+        b.dst += begin * to[i];
+        b.axis[i].n = count;
+    }
+}
+
+static void emit_pad(Emit *e, const Step *s) {
+    const Hlo *h = e->l->h;
+    const HloOp *op = hlo_at(h, s->op);
+    const HloAttr *value = splat_value(h, hlo_operand(h, op, 1));
+    int dtype = hlo_value_type(h, op->results)->dtype;
+    size_t size = dtype_bytes(dtype);
+    Fill f = {.e = e, .haz = ARENA_NEW(e->c->scratch, Haz), .dst = emit_addr(e, e->l->refs.at[s->outs]), .dtype = dtype};
+    emit_area(e, f.haz, ROWS_AREA_BEGIN, (uint32_t)(FILL_COLS * size), false);
+    IsaInst set = {.op = ISA_MEMSET, .engine = ENG_VECTOR, .dst = addr_sbuf(0, ROWS_AREA_BEGIN), .dtype = (uint8_t)dtype};
+    memcpy(&set.imm, value->data, size);
+    set.n[0] = FILL_PARTS, set.n[1] = FILL_COLS, set.d[1] = 1;
+    emit_inst(e, set, NULL, 0, &f.haz, 1);
+    pad_around(&f, h, op);
+    emit_area(e, f.haz, ROWS_AREA_BEGIN, (uint32_t)(FILL_COLS * size), true);
+}
+
 void emit_move(Emit *e, const Step *s) {
     const Hlo *h = e->l->h;
     const HloOp *op = hlo_at(h, s->op);
-    for (uint32_t k = 0; k < op->noperands; k++) {
+    if (op->code == HLO_PAD)
+        emit_pad(e, s);
+    for (uint32_t k = 0; k < moved_operands(op); k++) {
         Box b;
         if (box_of(h, op, k, &b))
             emit_box(e, &b, e->l->refs.at[s->ins + k], e->l->refs.at[s->outs], hlo_value_type(h, op->results)->dtype);

@@ -133,6 +133,61 @@ static void make_conv(Case *c) {
     out_type(c, &s[2]), out(c, "\n}\n");
 }
 
+// --- movement ----------------------------------------------------------------------------------------------
+
+static Shape any_shape(Case *c, int64_t most) {
+    static const char *const types[] = {"f32", "bf16", "i8", "i32", "f32"};
+    Shape s = {types[rnd(c, 5)], 1 + (int)rnd(c, 5), {0}};
+    for (int i = s.rank; i-- > 0;) {
+        s.dims[i] = 1 + rnd(c, (uint32_t)(most > 60 ? 60 : most));
+        most = most / s.dims[i] + 1;
+    }
+    return s;
+}
+
+static void make_pad(Case *c) {
+    Shape in = any_shape(c, 20000), to = in;
+    int64_t lo[8], hi[8], gap[8];
+    for (int i = 0; i < in.rank; i++) {
+        gap[i] = rnd(c, 4) ? 0 : rnd(c, 3), lo[i] = rnd(c, 2) ? 0 : (int64_t)rnd(c, 6) - 2, hi[i] = rnd(c, 2) ? 0 : (int64_t)rnd(c, 6) - 2;
+        to.dims[i] = in.dims[i] + (in.dims[i] - 1) * gap[i] + lo[i] + hi[i];
+        if (to.dims[i] < 1)
+            hi[i] += 1 - to.dims[i], to.dims[i] = 1;
+    }
+    Shape scalar = {in.type, 0, {0}};
+    out(c, "func.func @main(%%x: "), out_type(c, &in), out(c, ") -> "), out_type(c, &to);
+    out(c, " {\n  %%z = stablehlo.constant dense<%s> : ", in.type[0] == 'i' ? "7" : "-2.5"), out_type(c, &scalar);
+    out(c, "\n  %%0 = stablehlo.pad %%x, %%z, low = ["), out_list(c, lo, in.rank), out(c, "], high = ["), out_list(c, hi, in.rank);
+    out(c, "], interior = ["), out_list(c, gap, in.rank), out(c, "] : ("), out_type(c, &in), out(c, ", "), out_type(c, &scalar);
+    out(c, ") -> "), out_type(c, &to), out(c, "\n  return %%0 : "), out_type(c, &to), out(c, "\n}\n");
+}
+
+static void make_reverse(Case *c) {
+    Shape in = any_shape(c, 20000);
+    out(c, "func.func @main(%%x: "), out_type(c, &in), out(c, ") -> "), out_type(c, &in);
+    out(c, " {\n  %%0 = stablehlo.reverse %%x, dims = [");
+    bool some = false;
+    for (int i = 0; i < in.rank; i++)
+        if (rnd(c, 2)) {
+            out(c, "%s%d", some ? ", " : "", i);
+            some = true;
+        }
+    out(c, "] : "), out_type(c, &in), out(c, "\n  return %%0 : "), out_type(c, &in), out(c, "\n}\n");
+}
+
+// Numbers per channel: reduced over the dimensions around it, and broadcast back.
+static void make_channels(Case *c) {
+    Shape in = {"f32", 4, {1 + rnd(c, 40), 1 + rnd(c, 90), 1 + rnd(c, 20), 1 + rnd(c, 20)}}, per = {"f32", 1, {in.dims[1]}}, scalar = {"f32", 0, {0}};
+    static const char *const ops[] = {"add", "add", "maximum", "minimum"}, *const neutral[] = {"0.0", "0.0", "0xFF800000", "0x7F800000"};
+    uint32_t k = rnd(c, 4);
+    out(c, "func.func @main(%%x: "), out_type(c, &in), out(c, ") -> ("), out_type(c, &per), out(c, ", "), out_type(c, &in);
+    out(c, ") {\n  %%z = stablehlo.constant dense<%s> : tensor<f32>\n  %%0 = stablehlo.reduce(%%x init: %%z) applies stablehlo.%s", neutral[k], ops[k]);
+    out(c, " across dimensions = [0, 2, 3] : ("), out_type(c, &in), out(c, ", "), out_type(c, &scalar), out(c, ") -> "), out_type(c, &per);
+    out(c, "\n  %%1 = stablehlo.broadcast_in_dim %%0, dims = [1] : ("), out_type(c, &per), out(c, ") -> "), out_type(c, &in);
+    out(c, "\n  %%2 = stablehlo.subtract %%x, %%1 : "), out_type(c, &in), out(c, "\n  return %%0, %%2 : ");
+    out_type(c, &per), out(c, ", "), out_type(c, &in), out(c, "\n}\n");
+}
+
 // --- running -----------------------------------------------------------------------------------------------
 
 typedef struct Data {
@@ -251,7 +306,7 @@ static bool run_chip(otrn_env *env, const Case *c, Data *d, bool first, char *wh
 }
 
 typedef void Make(Case *c);
-static Make *const kinds[] = {make_conv};
+static Make *const kinds[] = {make_conv, make_conv, make_pad, make_reverse, make_channels};
 
 static bool one(otrn_env *const envs[2], uint64_t seed) {
     static Case c;
