@@ -336,7 +336,8 @@ static void seq_settle(Sim *s, Core *c, int e) {
             c->now.free[e] = ps_add(ps_max(c->now.free[e], c->now.fence), s->control_ps);
         if (item->kind == ITEM_BEGIN) {
             q->iter[loop->depth] = 0;
-            q->once[loop->depth] = s->out->simulated > STEPS_MAX && loop->trips > 1;
+            bool too_long = s->ncores > 1 && s->long_loop[c != s->core[0]][item->region];
+            q->once[loop->depth] = (s->out->simulated > STEPS_MAX || too_long) && loop->trips > 1;
             q->outer_times[loop->depth] = q->times;
             if (q->once[loop->depth]) {
                 q->times = times_u64(q->times, loop->trips);
@@ -472,6 +473,22 @@ static void set_constants(Sim *s, const ChipFile *c) {
     assert(s->dma_engines >= 1 && s->dma_engines <= DMA_ENGINES_MAX);
 }
 
+// Which loops of a core take more steps than it is given.
+static bool *long_loops(Arena *a, const Flow *f) {
+    bool *out = ARENA_NEWN(a, bool, (size_t)f->regions.n + 1);
+    double *body = ARENA_NEWN(a, double, (size_t)f->regions.n + 1);
+    for (uint32_t i = 0; i < f->items.n; i++)
+        if (f->items.at[i].region != NO_REGION)
+            body[f->items.at[i].region]++;
+    for (uint32_t r = f->regions.n; r-- > 0;) { // inner before outer
+        double all = body[r] * (double)f->regions.at[r].trips;
+        out[r] = all > STEPS_MAX / 4;
+        if (f->regions.at[r].parent != NO_REGION)
+            body[f->regions.at[r].parent] += out[r] ? body[r] : all;
+    }
+    return out;
+}
+
 static void run(Sim *s, const Artifact *art, Clock *out) {
     Arena *a = s->arena;
     set_constants(s, s->chip);
@@ -495,6 +512,8 @@ static void run(Sim *s, const Artifact *art, Clock *out) {
         c->price = price;
     }
     out->price = s->core[0]->price;
+    for (uint32_t k = 0; k < s->ncores; k++)
+        s->long_loop[k] = long_loops(a, &s->core[k]->flow);
     const Flow *f = out->flow = &s->core[0]->flow;
     s->steady = ARENA_NEWN(a, Steady, f->regions.n + 1u);
     for (uint32_t i = 0; i < f->regions.n; i++)

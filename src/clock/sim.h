@@ -100,7 +100,8 @@ typedef struct Sim {
     Ps hbm; // shared by the cores
     uint64_t times; // of the instruction being run
     Totals totals;
-    Steady *steady; // per region; only a single core is fast-forwarded
+    Steady *steady; // per region; only a single core is fast-forwarded,
+    bool *long_loop[CORES_MAX]; // and of two, loops too long to be stepped through run once
     Clock *out;
     bool want_events, stepwise;
 } Sim;
