@@ -44,7 +44,7 @@ $(BUILD)/obj/src/chip/%.o: OPT := $(subst -O2,-O3,$(OPT))
 $(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(OPT) $(FLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
-$(call obj,src/clock/chips.c): $(wildcard chips/*.chip)
+$(call obj,src/clock/chips.c): $(wildcard chips/*.chip) chips/instances.table
 
 $(BUILD)/libotrn.a: $(call obj,$(SRC))
 	@rm -f $@
@@ -131,7 +131,7 @@ install: all
 	install -m 644 $(BUILD)/libotrn.a $(DESTDIR)$(PREFIX)/lib
 	install -m 755 $(wildcard $(BUILD)/*.so) $(DESTDIR)$(PREFIX)/lib
 	install -m 644 include/otrn.h $(DESTDIR)$(PREFIX)/include
-	install -m 644 $(wildcard chips/*.chip) $(DESTDIR)$(PREFIX)/share/opentrn/chips
+	install -m 644 $(wildcard chips/*.chip) chips/instances.table $(DESTDIR)$(PREFIX)/share/opentrn/chips
 	printf 'Name: otrn\nDescription: an open Trainium\nVersion: %s\nLibs: -L%s/lib -lotrn\nLibs.private: %s\nCflags: -I%s/include\n' \
 	    '$(VERSION)' '$(PREFIX)' '$(LIBS)' '$(PREFIX)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/otrn.pc
 

@@ -83,7 +83,8 @@ OTRN_API otrn_status otrn_open(const otrn_option *options, size_t count, otrn_en
                                otrn_error *err);
 OTRN_API void otrn_close(otrn_env *env); // after all its executables are freed
 OTRN_API uint64_t otrn_hbm_bytes(const otrn_env *env); // device memory of one core of the target
-OTRN_API uint32_t otrn_cores(const otrn_env *env);     // cores of one chip of the target
+OTRN_API const char *otrn_target(const otrn_env *env); // the chip it compiles for: name or path
+OTRN_API uint32_t otrn_cores(const otrn_env *env);     // cores of one chip of the target, or of the instance
 
 // Programs may call functions of the host: a custom call of target "opentrn_host_callback" whose
 // backend_config is the function's number. fn gets the operands and fills the results; not 0 fails the

@@ -480,7 +480,17 @@ static void check_locs(const Verify *v) {
             fail_header(v, "live tensor %u has location %u of %u", i, art->live[i].loc, art->nlocs);
 }
 
+static void check_count(Verify *v) {
+    uint32_t most = v->chip->instructions;
+    if (!most || v->art->ncode <= most)
+        return;
+    v->pc = most;
+    ctx_hint(v->ctx, "smaller batches or shapes, loops instead of unrolled code, or more devices");
+    fail(v, "the program has %u instructions, the chip takes %u", v->art->ncode, most);
+}
+
 static void verify_all(Verify *v, Arena *scratch) {
+    check_count(v);
     check_values(v, scratch);
     check_loops(v, scratch);
     check_locs(v);

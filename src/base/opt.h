@@ -16,6 +16,8 @@
 #define OPT_ROWS(X)                                                                                \
     X(TARGET, "target", "OTRN_TARGET", "trn2", 'S', "trn1|trn2|trn3|FILE", "crpdkC",                \
       "chip to compile for and to model")                                                          \
+    X(INSTANCE, "instance", "OTRN_INSTANCE", "", 'S', "NAME", "rp",                                \
+      "machine to model: its chip, devices and price; `otrn info instances` lists them")           \
     X(THREADS, "threads", "OTRN_THREADS", "0", 'N', "count", "rep",                                \
       "host threads; 0 = one per CPU; results do not depend on it")                                \
     X(HOST, "host", "OTRN_HOST", "auto", 'E', "auto|portable|avx2|avx512|amx", "r",                    \

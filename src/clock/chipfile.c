@@ -240,7 +240,7 @@ void chipfile_load(Ctx *ctx, Arena *a, const char *target, const char *dir, Chip
 
 IsaChip chipfile_isa(const ChipFile *c) {
     return (IsaChip){(int)c->generation, (uint32_t)c->sbuf_partition_bytes,
-                     (uint32_t)c->psum_partition_bytes};
+                     (uint32_t)c->psum_partition_bytes, (uint32_t)c->instructions_max};
 }
 
 void chipfile_print(const ChipFile *c, Buf *out) {

@@ -15,6 +15,13 @@
 // CHIP(name): one built-in chip file.
 #define CHIP_FILES(CHIP) CHIP(trn1) CHIP(trn2) CHIP(trn3) CHIP(inf2)
 
+__asm__(".pushsection .rodata,\"a\"\n"
+        ".hidden chip_instances\n.global chip_instances\nchip_instances:\n"
+        ".incbin \"" OTRN_SOURCE_DIR "/chips/instances.table\"\n"
+        ".hidden chip_instances_end\n.global chip_instances_end\nchip_instances_end:\n"
+        ".byte 0\n"
+        ".popsection\n");
+
 #define CHIP(name)                                                                                 \
     __asm__(".pushsection .rodata,\"a\"\n"                                                         \
             ".hidden otrn_chip_" #name "\n"                                                        \

@@ -10,6 +10,7 @@ typedef struct ChipText {
 } ChipText;
 
 extern const ChipText chip_texts[]; // ends with a NULL name
+extern const char chip_instances[], chip_instances_end[]; // chips/instances.table
 const ChipText *chip_text_find(const char *name);
 
 #endif

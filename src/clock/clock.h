@@ -18,6 +18,7 @@
 #define CHIP_KEYS(KEY)                                                                             \
     KEY(generation, "generation", "count", 2, 4)                                                   \
     KEY(cores_per_chip, "cores_per_chip", "count", 1, 64)                                          \
+    KEY(instructions_max, "instructions_max", "count", 1, 4e9)                                     \
     KEY(sbuf_partition_bytes, "sbuf_partition_bytes", "B", 4096, 262144)                           \
     KEY(sbuf_usable_bytes, "sbuf_usable_bytes", "B", 4096, 262144)                                 \
     KEY(psum_partition_bytes, "psum_partition_bytes", "B", 2048, 16384)                            \

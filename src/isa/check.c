@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-const IsaChip isa_chip_largest = {4, ISA_SBUF_BYTES, ISA_PSUM_BYTES};
+const IsaChip isa_chip_largest = {4, ISA_SBUF_BYTES, ISA_PSUM_BYTES, 0};
 
 enum AluSet { // sets of operations; SET_NONE: only bypass
     SET_NONE, SET_CMP, SET_REG, SET_DMA, SET_BINARY, SET_ANY, SET_ARITH, SET_ARITH2, SET_REDUCE,

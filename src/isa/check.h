@@ -13,6 +13,7 @@
 typedef struct IsaChip { // what differs between targets
     int gen;             // 2, 3, 4
     uint32_t sbuf_bytes, psum_bytes; // per partition
+    uint32_t instructions;           // of a program; 0: no limit
 } IsaChip;
 extern const IsaChip isa_chip_largest;
 

@@ -68,7 +68,7 @@ static PJRT_Error *topology_make(const char *platform, const char *target, uint6
 
 PJRT_Error *pj_topology_make(const Options *o, const otrn_env *env, PJRT_TopologyDescription **out) {
     uint64_t count = opt_num(o, OPT_DEVICES);
-    return topology_make(o->val[OPT_PLATFORM], o->val[OPT_TARGET], count ? count : otrn_cores(env),
+    return topology_make(o->val[OPT_PLATFORM], otrn_target(env), count ? count : otrn_cores(env),
                          out);
 }
 

@@ -11,6 +11,7 @@
 
 #include "chip/chip.h"
 #include "coll/comm.h"
+#include "clock/instance.h"
 #include "rt/rt.h"
 
 typedef struct Many Many;
@@ -30,7 +31,8 @@ struct otrn_env {
     Arena arena; // option values
     Options opts;
     uint64_t hbm_bytes; // of a core of the target
-    uint32_t cores;     // of a chip
+    uint32_t cores;     // of a chip, or of the instance
+    Instance instance;  // name NULL: none was asked for
     HostLevel level;
     bool stochastic; // rounding by chance in every program; all use round_seed
     uint64_t round_seed;

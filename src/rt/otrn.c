@@ -27,10 +27,12 @@ static void env_init(otrn_env *env, const otrn_option *options, size_t count) {
         opt_set(&env->ctx, &env->opts, options[i].name, options[i].value, "call");
     for (int i = 0; i < OPT_COUNT; i++) // the caller's strings may go away
         env->opts.val[i] = arena_strndup(&env->arena, env->opts.val[i], strlen(env->opts.val[i]));
+    bool is_instance = instance_apply(&env->ctx, &env->arena, &env->opts, &env->instance);
     ChipFile chip; // an unknown target is an error now, not at the first program
     chipfile_load(&env->ctx, &env->arena, env->opts.val[OPT_TARGET], env->opts.val[OPT_CHIPS], &chip);
     env->hbm_bytes = (uint64_t)chip.hbm_bytes_per_core;
     env->cores = chip.cores_per_chip >= 1 ? (uint32_t)chip.cores_per_chip : 1;
+    env->cores *= is_instance ? env->instance.chips : 1;
     int want = host_parse(env->opts.val[OPT_HOST]);
     HostLevel level = host_best();
     if (want >= 0 && want < HOST_COUNT) {
@@ -115,6 +117,7 @@ void otrn_set_host(otrn_env *env, otrn_host_fn *fn, void *arg) {
 }
 
 uint64_t otrn_hbm_bytes(const otrn_env *env) { return env->hbm_bytes; }
+const char *otrn_target(const otrn_env *env) { return env->opts.val[OPT_TARGET]; }
 uint32_t otrn_cores(const otrn_env *env) { return env->cores; }
 
 // --- executables ---------------------------------------------------------------------------------------
@@ -387,6 +390,11 @@ static void fill_report(otrn_exe *exe, const ChipFile *chip, const Clock *clock,
     out->unknown_loops = clock->unknown_loops;
 }
 
+// The instance's price is that of its own chips.
+static bool env_has_chip(const otrn_env *env, const ChipFile *chip) {
+    return env->instance.name && !strcmp(env->instance.chip, chip->name);
+}
+
 // Runs the clock in an arena of its own; `path` non-NULL also writes the trace.
 static otrn_status time_it(otrn_exe *exe, const char *target, otrn_report *out, const char *path,
                            otrn_error *err) {
@@ -399,6 +407,8 @@ static otrn_status time_it(otrn_exe *exe, const char *target, otrn_report *out, 
     if (CTX_TRY(&ctx, here)) {
         ChipFile chip;
         chipfile_load(&ctx, keep, target ? target : exe->art->target, exe->env->opts.val[OPT_CHIPS], &chip);
+        if (env_has_chip(exe->env, &chip))
+            instance_price(&exe->env->instance, &chip);
         Clock clock = {0};
         clock_run(&ctx, keep, exe->art, &chip, &(ClockOptions){.events = path != NULL, .cores = *exe->env->opts.val[OPT_LNC] - '0'}, &clock);
         if (out)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "chip/chip.h"
-#include "clock/clock.h"
+#include "clock/instance.h"
 #include "hlo/eval.h"
 #include "isa/isa.h"
 #include "pass/pass.h"
@@ -40,6 +40,16 @@ static void info_chips(Tool *t) {
         }
     }
     printf("\n");
+}
+
+static void info_instances(Tool *t) {
+    Instance *rows;
+    uint32_t n = instances_load(t->ctx, t->arena, t->opt.val[OPT_CHIPS], &rows);
+    printf("%-22s %-6s %6s %6s %10s %12s %10s\n", "instance", "chip", "chips", "hosts", "link GB/s", "network Gb/s",
+           "USD/h");
+    for (uint32_t i = 0; i < n; i++)
+        printf("%-22s %-6s %6u %6u %10.4g %12.6g %10.6g\n", rows[i].name, rows[i].chip, rows[i].chips, rows[i].hosts,
+               rows[i].link_gb_s, rows[i].network_gbit, rows[i].usd_per_hour);
 }
 
 static void info_passes(Tool *t) {
@@ -98,6 +108,7 @@ static const struct {
     const char *help;
 } topics[] = {
     {"chips", info_chips, "sizes, clocks, rates and prices of the chip files"},
+    {"instances", info_instances, "machines: chips, links, prices (0: not known)"},
     {"passes", info_passes, "graph passes in order"},
     {"ops", info_ops, "operations and their support"},
     {"options", info_options, "every option, its value now and where that comes from"},
@@ -108,7 +119,7 @@ int cmd_info(Tool *t) {
     const char *near = NULL;
     if (t->words.n == 0) {
         for (size_t i = 0; i < sizeof topics / sizeof *topics; i++)
-            printf("otrn info %-8s  %s\n", topics[i].name, topics[i].help);
+            printf("otrn info %-9s  %s\n", topics[i].name, topics[i].help);
         return 0;
     }
     for (size_t i = 0; i < sizeof topics / sizeof *topics; i++) {

@@ -18,6 +18,7 @@ void prof_make(Tool *t, const char *path, const char *target, Prof *out) {
     Options opts = t->opt;
     if (target)
         opts.val[OPT_TARGET] = target, opts.from[OPT_TARGET] = "command line";
+    bool is_instance = instance_apply(t->ctx, t->arena, &opts, &out->instance);
     RtCompile in = {.opts = &opts, .name = path};
     in.bytes = file_read(t->ctx, t->arena, path, &in.size);
     Buf bytes = {0};
@@ -29,6 +30,8 @@ void prof_make(Tool *t, const char *path, const char *target, Prof *out) {
     bool asked = strcmp(opts.from[OPT_TARGET], "default");
     chipfile_load(t->ctx, t->arena, asked ? opts.val[OPT_TARGET] : out->art->target, opts.val[OPT_CHIPS],
                   &out->chip);
+    if (is_instance && !strcmp(out->instance.chip, out->chip.name))
+        instance_price(&out->instance, &out->chip);
     ClockOptions how = {.events = true, .cores = *opts.val[OPT_LNC] - '0'};
     clock_run(t->ctx, t->arena, out->art, &out->chip, &how, &out->clock);
     view_make(t->arena, out->art, &out->chip, &out->clock, &out->view);
@@ -211,6 +214,10 @@ static void table_print(Tool *t, const Prof *p) {
     const Clock *c = &p->clock;
     double seconds = c->total_ns * 1e-9;
     printf("program        %s\ntarget         %s\n", p->art->name, p->chip.name);
+    if (p->instance.name)
+        printf("instance       %s: %u chip%s, %.0f cores, %.4g USD/h\n", p->instance.name, p->instance.chips,
+               p->instance.chips == 1 ? "" : "s", p->instance.chips * p->chip.cores_per_chip,
+               p->instance.usd_per_hour);
     printf("modelled time  %.2f us\n", c->total_ns * 1e-3);
     amount_print(t->arena, "matmul", c->flops, "FLOP", seconds, "FLOP/s");
     amount_print(t->arena, "HBM traffic", c->hbm_bytes, "B", seconds, "B/s");

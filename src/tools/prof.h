@@ -3,6 +3,7 @@
 #ifndef OTRN_TOOLS_PROF_H
 #define OTRN_TOOLS_PROF_H
 
+#include "clock/instance.h"
 #include "clock/view.h"
 #include "tools/tools.h"
 
@@ -10,6 +11,7 @@ typedef struct Prof {
     const char *path;
     Artifact *art;
     ChipFile chip;
+    Instance instance; // name NULL: none was asked for
     Clock clock;
     View view;
 } Prof;

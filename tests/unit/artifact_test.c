@@ -49,7 +49,7 @@ static otrn_status assemble_on(const IsaChip *chip, const char *text, Buf *out) 
 }
 
 static otrn_status assemble(const char *text, Buf *out) {
-    return assemble_on(&(IsaChip){3, 224 << 10, 16 << 10}, text, out);
+    return assemble_on(&(IsaChip){3, 224 << 10, 16 << 10, 0}, text, out);
 }
 
 #define DATA OTRN_SOURCE_DIR "/tests/unit/data/"

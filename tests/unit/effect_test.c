@@ -250,7 +250,7 @@ static bool random_inst(uint64_t *s, IsaInst *in, bool apart) {
             in->t[a] = 0;
     }
     char why[ISA_WHY];
-    const IsaChip chip = {4, ROW, ROW};
+    const IsaChip chip = {4, ROW, ROW, 0};
     if (isa_check(in, mask, &chip, why))
         return false;
     IsaAccess access[ISA_ACCESS_MAX];

@@ -10,7 +10,7 @@ static Ctx ctx;
 static Arena arena;
 
 static const IsaChip chips[] = {
-    {0, 0, 0}, {0, 0, 0}, {2, 192 << 10, 16 << 10}, {3, 224 << 10, 16 << 10}, {4, 256 << 10, 16 << 10}};
+    {0}, {0}, {2, 192 << 10, 16 << 10, 100}, {3, 224 << 10, 16 << 10, 100}, {4, 256 << 10, 16 << 10, 100}};
 
 #define HEAD ".arg f32[64,64]\n.result f32[64,64]\n.scratch 65536\n"
 #define S "src=sbuf[0:0] stype=f32 "
@@ -24,7 +24,9 @@ typedef struct Case {
 } Case;
 
 static const Case cases[] = {
-    // generations and memories
+    // generations, sizes and memories
+    {3, "for i = 0, 99 {\nnop\n}", NULL},
+    {3, "for i = 0, 100 {\nnop\n}", "101 instructions, the chip takes 100"},
     {3, "exponential " D S N, "does not have it"},
     {4, "exponential " D S N, NULL},
     {2, "range_select " D S "op0=less op1=less a=1.0 b=2.0 rop=maximum rcmd=reset_reduce " N, "trn2"},
