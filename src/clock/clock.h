@@ -45,6 +45,13 @@
     KEY(vector_tt_16, "vector_tensor_tensor_rate_16bit", "count", 0.1, 16)                         \
     KEY(vector_scan, "vector_scan_rate", "count", 0.1, 16)                                         \
     KEY(vector_reduce_16, "vector_reduce_rate_16bit", "count", 0.1, 16)                            \
+    KEY(vector_recip_cycles, "vector_reciprocal", "cycles", 1, 1e3)                                \
+    KEY(vector_bnaggr_cycles, "vector_bn_aggr", "cycles", 0.1, 1e3)                                \
+    KEY(vector_exp, "vector_exponential_rate", "count", 0.1, 16)                                   \
+    KEY(vector_quant, "vector_quantize_rate", "count", 0.1, 16)                                    \
+    KEY(vector_fill_16, "vector_fill_rate_16bit", "count", 1, 16)                                  \
+    KEY(accumulator_cycles, "accumulator_read", "cycles", 0, 1e4)                                  \
+    KEY(gpsimd_topk_cycles, "gpsimd_topk", "cycles", 0.1, 1e3)                                     \
     KEY(scalar_latency_ns, "scalar_latency", "ns", 0, 1e5)                                         \
     KEY(scalar_fast, "scalar_copy_rate_16bit", "count", 1, 16)                                     \
     KEY(vector_chain_ns, "vector_chain", "ns", 0, 1e5)                                             \

@@ -88,7 +88,7 @@ static bool in_psum(uint64_t addr) { return addr_space(addr) == SPACE_PSUM; }
 // floats on both sides; contiguous and in SBUF is fastest.
 static double copy_rate(const ChipFile *c, const IsaInst *in) {
     if (!in->src) // zero fill of 16-bit floats is twice as fast
-        return is_float16(in->dtype) && !in->imm ? 2 : 1;
+        return is_float16(in->dtype) && !in->imm ? c->vector_fill_16 : 1;
     if (!is_float16(in->dtype) || !is_float16(in->stype))
         return 1;
     if (in->engine == ENG_SCALAR)
@@ -108,9 +108,10 @@ static double tt_rate(const ChipFile *c, const IsaInst *in) {
     return narrow ? c->vector_tt_16 : c->vector_tt;
 }
 
-// What one ALU operation more than the plain ones costs: a reciprocal takes 8 cycles on the vector engine.
-static double alu_factor(const IsaInst *in) {
-    return in->engine == ENG_VECTOR && (in->op0 == ALU_RECIP || in->op1 == ALU_RECIP) ? 8 : 1;
+// What one ALU operation more than the plain ones costs: a reciprocal on the vector engine.
+static double alu_factor(const ChipFile *c, const IsaInst *in) {
+    bool recip = in->op0 == ALU_RECIP || in->op1 == ALU_RECIP;
+    return in->engine == ENG_VECTOR && recip ? c->vector_recip_cycles : 1;
 }
 
 // Cycles of the engine an instruction is on.
@@ -120,27 +121,28 @@ static double engine_cycles(const ChipFile *c, const IsaInst *in) {
     case COST_TENSOR_TENSOR:
         return fmax(n / tt_rate(c, in), min);
     case COST_SCALAR_TT:
-        return fmax(n * alu_factor(in) / tt_rate(c, in), min);
+        return fmax(n * alu_factor(c, in) / tt_rate(c, in), min);
     case COST_SCAN:
         return fmax(n / c->vector_scan, min);
     case COST_REDUCE:
         return fmax(is_float16(in->stype) && is_float16(in->dtype) ? n / c->vector_reduce_16 : n, min);
     case COST_RECIPROCAL:
-        return fmax(8 * n, min);
+        return fmax(c->vector_recip_cycles * n, min);
     case COST_BNAGGR:
-        return fmax(13 * n / 3, min);
+        return fmax(c->vector_bnaggr_cycles * n, min);
     case COST_EXPONENTIAL:
+        return fmax(n / c->vector_exp, min);
     case COST_QUANTMX:
-        return fmax(n / 4, min);
+        return fmax(n / c->vector_quant, min);
     case COST_ACTIVATE:
-        return fmax(n / copy_rate(c, in), min) + (in->res ? 64 : 0);
+        return fmax(n / copy_rate(c, in), min) + (in->res ? c->accumulator_cycles : 0);
     case COST_ACTLOAD:
         return min;
     case COST_TOPK:
-        return 4 * n + in->imm;
+        return c->gpsimd_topk_cycles * n + in->imm;
     default:
-        return fmax(n * alu_factor(in) / copy_rate(c, in), min) +
-               (in->op == ISA_SCALAR_REDUCE || in->op == ISA_SELECT_REDUCE ? 64 : 0);
+        return fmax(n * alu_factor(c, in) / copy_rate(c, in), min) +
+               (in->op == ISA_SCALAR_REDUCE || in->op == ISA_SELECT_REDUCE ? c->accumulator_cycles : 0);
     }
 }
 
@@ -168,7 +170,7 @@ static void price_engine(const ChipFile *c, const IsaInst *in, Price *p) {
     p->busy = ps_cycles(cycles, scalar ? c->scalar_ghz : c->vector_ghz);
     p->latency = ps_add(p->busy, ps_from_ns(scalar ? c->scalar_latency_ns : c->vector_latency_ns));
     if (in->engine == ENG_TENSOR) { // a transpose by the array
-        p->busy = ps_cycles(price_passes(c, in->stype) * fmax(count(in->n[0]), fmin(64, n_cols(in))), c->pe_ghz);
+        p->busy = ps_cycles(price_passes(c, in->stype) * fmax(count(in->n[0]), fmin(c->pe_min_cycles, n_cols(in))), c->pe_ghz);
         p->latency = ps_add(p->busy, ps_from_ns(c->pe_latency_ns));
     }
 }

@@ -7,7 +7,7 @@
 //   # error words               the run (or the assembler) fails, and says these words
 //
 // Several lines for one tensor go on from each other. Every kernel runs once for each way of `ways`:
-// host threads, every host kernel this machine has, without the host plan, watched, and priced just before. All must
+// host threads, every host kernel this machine has, with and without the host plan, watched, and priced just before. All must
 // give the same bits. `isa_kernel_test NAME` runs the files whose name holds NAME.
 #include <dirent.h>
 #include <math.h>
@@ -136,22 +136,24 @@ static void compare(Test *t, const ArtValue *v, const Values *want, const uint8_
 
 // Ways of running that may not change a bit. The first one is what the others are held against.
 typedef struct Way {
-    const char *threads, *host, *check;
+    const char *threads, *host, *plan, *check;
     bool priced; // modelled time is asked for before the run
     otrn_env *env; // NULL: this host has no such kernels
 } Way;
 static Way ways[] = {
-    {"1", "portable", "off", false, NULL}, {"1", "avx2", "off", false, NULL},  {"1", "avx512", "off", false, NULL},
-    {"1", "amx", "off", false, NULL},      {"2", "portable", "off", false, NULL}, {"2", "auto", "off", true, NULL},
-    {"1", "auto", "on", false, NULL},
+    {"1", "portable", "off", "off", false, NULL}, {"1", "portable", "on", "off", false, NULL},
+    {"1", "avx2", "on", "off", false, NULL},      {"1", "avx512", "on", "off", false, NULL},
+    {"1", "amx", "on", "off", false, NULL},       {"2", "portable", "off", "off", false, NULL},
+    {"2", "auto", "on", "off", true, NULL},       {"1", "auto", "off", "on", false, NULL},
 };
 #define WAYS (sizeof ways / sizeof *ways)
 
 static void ways_open(void) {
     for (size_t i = 0; i < WAYS; i++) {
-        otrn_option options[] = {{"threads", ways[i].threads}, {"cache", "off"}, {"check", ways[i].check}, {"host", ways[i].host}};
+        otrn_option options[] = {{"threads", ways[i].threads}, {"cache", "off"}, {"check", ways[i].check}, {"host", ways[i].host},
+                                 {"plan", ways[i].plan}};
         otrn_error err = {0};
-        if (otrn_open(options, 4, &ways[i].env, &err) != OTRN_OK && err.code != OTRN_USAGE) {
+        if (otrn_open(options, 5, &ways[i].env, &err) != OTRN_OK && err.code != OTRN_USAGE) {
             printf("FAIL %s\n", err.text);
             failures++;
         }
@@ -198,7 +200,8 @@ static void **run_once(Test *t, const Way *way, void **first) {
         if (!first)
             compare(t, &art->results[i], &t->expect[i], results[i]);
         else if (memcmp(first[i], results[i], art->results[i].bytes))
-            fail(t, "%s has other bits with threads=%s host=%s", art->results[i].name, way->threads, way->host);
+            fail(t, "%s has other bits with threads=%s host=%s plan=%s", art->results[i].name, way->threads, way->host,
+                 way->plan);
     }
     return first ? first : results;
 }
