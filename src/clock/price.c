@@ -240,7 +240,7 @@ static void price_dma(const ChipFile *c, const IsaInst *in, Price *p) {
     double run_bytes = run * size;
     p->busy = ps_from_ns(c->control_ns);
     p->latency = ps_from_ns(c->dma_start_ns);
-    p->hbm_bytes = total * (src_hbm + dst_hbm);
+    p->hbm_bytes = total * (src_hbm + dst_hbm + (dst_hbm && in->op0)); // what is combined with is read
     p->hbm = ps_bytes(p->hbm_bytes, c->hbm_bw_core);
     p->track = (uint8_t)(dst_hbm ? ENG_COUNT + 1 : ENG_COUNT);
     if (is_transpose(c, in, run)) {

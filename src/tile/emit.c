@@ -243,6 +243,7 @@ static Lane lane_of(const Emit *e, const Step *s) {
         return hlo_at(e->l->h, s->op)->code == HLO_PAD ? LANE_ROWS : LANE_MOVE;
     case STEP_COPY:
         return LANE_MOVE;
+    case STEP_INDEX:
     case STEP_ROWS:
         return LANE_ROWS;
     default:
@@ -270,6 +271,9 @@ static void emit_step(Emit *e, const Step *s, Buf *consts) {
     case STEP_MOVE:
         if (!is_empty(e, s))
             emit_move(e, s);
+        return;
+    case STEP_INDEX:
+        emit_index(e, s);
         return;
     case STEP_ROWS:
         emit_rows(e, s);

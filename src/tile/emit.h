@@ -64,6 +64,7 @@ void emit_barrier(Emit *e);
 uint64_t emit_addr(const Emit *e, BufId b); // HBM address of a buffer
 void emit_dot(Emit *e, const Step *s);      // dot.c
 void emit_conv(Emit *e, const Step *s);     // conv.c
+void emit_index(Emit *e, const Step *s);    // index.c
 void emit_rows(Emit *e, const Step *s);     // rows.c
 void emit_loc(Emit *e, OpId op);            // what follows belongs to this op of the source
 // move.c

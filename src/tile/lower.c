@@ -204,12 +204,23 @@ static OpId updated_splat(const Lower *l, const HloOp *op) {
     return def;
 }
 
+static StepKind kind_of(const Lower *l, const HloOp *op) {
+    if (op->code == HLO_ROWS)
+        return STEP_ROWS;
+    if (dot_on_tensor_engine(l->h, op))
+        return STEP_DOT;
+    if (conv_is_product(l->h, op))
+        return STEP_CONV;
+    if (index_is_transfer(l->h, op))
+        return STEP_INDEX;
+    return move_is_transfer(l->h, op) ? STEP_MOVE : STEP_KERNEL;
+}
+
 static void lower_compute(Lower *l, OpId id) {
     HloOp op = *hlo_at(l->h, id);
-    bool dot = dot_on_tensor_engine(l->h, &op);
+    StepKind kind = kind_of(l, &op);
     ValueList extra = {0};
-    bool rows = op.code == HLO_ROWS, moves = move_is_transfer(l->h, &op), conv = conv_is_product(l->h, &op);
-    if (!dot && !rows && op.nregions)
+    if (kind == STEP_KERNEL)
         for (uint32_t r = 0; r < op.nregions; r++) {
             KProg unused;
             region_compile(l->c, id, l->h->op_regions.at[op.regions + r], &unused, &extra);
@@ -232,7 +243,6 @@ static void lower_compute(Lower *l, OpId id) {
         push_step(l, STEP_FILL, splat, NULL, 0, outs, 1, 0);
         ins[0] = outs[0];
     }
-    StepKind kind = dot ? STEP_DOT : conv ? STEP_CONV : rows ? STEP_ROWS : moves ? STEP_MOVE : STEP_KERNEL;
     push_step(l, kind, id, ins, nins, outs, op.nresults, 0);
 }
 

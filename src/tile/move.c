@@ -3,8 +3,8 @@
 // that keep runs of neighbours together, and fills.
 //
 // An operation is one box of elements per operand with strides on both sides. Axes that go on in one another on both
-// sides are joined; a transfer has four, further ones are counted here. Where runs are shorter than a descriptor is worth
-// the operation stays with GpSimd.
+// sides are joined; a transfer has four, further ones are counted here. Where runs are many and shorter than a descriptor
+// is worth the operation stays with GpSimd.
 #include <string.h>
 
 #include "pass/rows.h"
@@ -12,6 +12,7 @@
 
 #define RUN_BYTES_MIN 64
 #define PAD_RUN_BYTES_MIN 24 // a pad's rows are often short
+#define SHORT_RUNS_MAX 2048  // as many take less time than a kernel's start
 #define TRANSFERS_MAX 4096
 #define FILL_COLS 2048 // elements of a partition that are set once and stored many times
 #define FILL_PARTS 128
@@ -149,7 +150,12 @@ bool move_is_transfer(const Hlo *h, const HloOp *op) {
             return false;
         const Axis *last = b.rank ? &b.axis[b.rank - 1] : NULL;
         bool runs = !last || (last->src == 1 && last->dst == 1 && last->n * (int64_t)size >= least);
-        int64_t transfers = 1;
+        int64_t transfers = 1, elems = 1;
+        for (int i = 0; i < b.rank; i++)
+            elems *= b.axis[i].n;
+        if (last && last->src == 1 && last->dst == 1)
+            elems /= last->n;
+        runs = runs || elems <= SHORT_RUNS_MAX;
         for (int i = 0; i < b.rank; i++) {
             runs = runs && b.axis[i].src <= INT32_MAX && b.axis[i].dst <= INT32_MAX && b.axis[i].n < UINT32_MAX / 2;
             transfers *= i + 4 < b.rank ? b.axis[i].n : 1;

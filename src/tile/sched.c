@@ -114,16 +114,18 @@ static Range range_make(const Emit *e, uint64_t addr, uint64_t bytes, bool write
     return (Range){memory_of(e, addr_seg(addr)), off >> PIECE_BITS, (off + (bytes ? bytes - 1 : 0)) >> PIECE_BITS, writes};
 }
 
-static Range range_of_dma(const Emit *e, const IsaInst *in, uint64_t addr, const int32_t *stride, int dtype, bool writes) {
+// `rows`: of axis 0, which an index may choose among.
+static Range range_of_dma(const Emit *e, const IsaInst *in, uint64_t addr, uint32_t rows, const int32_t *stride, int dtype,
+                          bool writes) {
     int64_t below = 0, elems = 1, size = (int64_t)dtype_bytes(dtype);
     for (int i = 0; i < 4; i++) {
-        int64_t reach = (int64_t)(isa_count(in->n[i]) - 1) * stride[i];
+        int64_t reach = (int64_t)((i ? isa_count(in->n[i]) : rows) - 1) * stride[i];
         *(reach < 0 ? &below : &elems) += reach;
     }
     return range_make(e, addr + (uint64_t)(below * size), (uint64_t)((elems - below) * size), writes);
 }
 
-// What an instruction touches of HBM; at most `max` ranges, indirect transfers touch whole segments.
+// What an instruction touches of HBM; at most `max` ranges. By index any row may be meant.
 static uint32_t ranges_of(const Emit *e, const IsaInst *in, Range *out, uint32_t max) {
     uint32_t n = 0;
     if (in->op == ISA_KERNEL || in->op == ISA_COLLECTIVE) {
@@ -136,10 +138,13 @@ static uint32_t ranges_of(const Emit *e, const IsaInst *in, Range *out, uint32_t
     }
     if (isa_rows[in->op].cost != COST_DMA)
         return 0;
+    bool gathers = in->op == ISA_DMA_INDIRECT && addr_space(in->src) == SPACE_HBM;
+    bool scatters = in->op == ISA_DMA_INDIRECT && !gathers;
+    uint32_t rows = isa_count(in->n[0]), any = (uint32_t)in->limit;
     if (addr_space(in->src) == SPACE_HBM)
-        out[n++] = range_of_dma(e, in, in->src, in->s, in->stype, false);
+        out[n++] = range_of_dma(e, in, in->src, gathers ? any : rows, in->s, in->stype, false);
     if (addr_space(in->dst) == SPACE_HBM)
-        out[n++] = range_of_dma(e, in, in->dst, in->d, in->dtype ? in->dtype : in->stype, true);
+        out[n++] = range_of_dma(e, in, in->dst, scatters ? any : rows, in->d, in->dtype ? in->dtype : in->stype, true);
     return n;
 }
 

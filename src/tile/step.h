@@ -41,6 +41,7 @@ typedef enum StepKind {
     STEP_DOT,        // op on the tensor engine
     STEP_CONV,       // a convolution on the tensor engine
     STEP_MOVE,       // data movement as transfers
+    STEP_INDEX,      // rows gathered and scattered by index
     STEP_ROWS,       // a row program on the vector and scalar engines
     STEP_BLOCK,      // … with the products before and behind it; aux = block
     STEP_COPY,       // outs[0] = ins[0], whole buffers
@@ -100,6 +101,7 @@ void lower_program(Lower *l, const ChipFile *chip);
 // emit.c
 Artifact *emit_program(Lower *l, const ChipFile *chip);
 bool move_is_transfer(const Hlo *h, const HloOp *op); // move.c
+bool index_is_transfer(const Hlo *h, const HloOp *op); // index.c
 bool conv_is_product(const Hlo *h, const HloOp *op);  // conv.c
 // region.c: a region as a scalar program; captured outer values are appended to *captures, each as often as it
 // has elements.

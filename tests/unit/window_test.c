@@ -175,6 +175,47 @@ static void make_reverse(Case *c) {
     out(c, "] : "), out_type(c, &in), out(c, "\n  return %%0 : "), out_type(c, &in), out(c, "\n}\n");
 }
 
+static void make_gather(Case *c) {
+    Shape table = {rnd(c, 4) ? "f32" : "bf16", 2 + (int)rnd(c, 2), {1 + rnd(c, 30), 1 + rnd(c, 80), 1 + rnd(c, 5)}};
+    Shape idx = {"i32", 2 + (int)rnd(c, 2), {1 + rnd(c, 300), 1 + rnd(c, 4), 1}};
+    idx.dims[idx.rank - 1] = 1;
+    int nb = idx.rank - 1;
+    Shape to = {table.type, nb + table.rank - 1, {idx.dims[0]}};
+    for (int i = 0; i < nb; i++)
+        to.dims[i] = idx.dims[i];
+    for (int i = 1; i < table.rank; i++)
+        to.dims[nb + i - 1] = table.dims[i];
+    c->on_engines = table.dims[1] * (table.rank > 2 ? table.dims[2] : 1) >= 16;
+    out(c, "func.func @main(%%x: "), out_type(c, &table), out(c, ", %%i: "), out_type(c, &idx), out(c, ") -> "), out_type(c, &to);
+    out(c, " {\n  %%0 = \"stablehlo.gather\"(%%x, %%i) <{dimension_numbers = #stablehlo.gather<offset_dims = [");
+    for (int i = 1; i < table.rank; i++)
+        out(c, "%s%d", i > 1 ? ", " : "", nb + i - 1);
+    out(c, "], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = %d>, slice_sizes = array<i64: 1", nb);
+    for (int i = 1; i < table.rank; i++)
+        out(c, ", %lld", (long long)table.dims[i]);
+    out(c, ">}> : ("), out_type(c, &table), out(c, ", "), out_type(c, &idx), out(c, ") -> "), out_type(c, &to);
+    out(c, "\n  return %%0 : "), out_type(c, &to), out(c, "\n}\n");
+}
+
+static void make_scatter(Case *c) { // duplicates, and indices outside; into an argument or into zeros
+    const char *type = rnd(c, 4) ? "f32" : "bf16";
+    Shape table = {type, 2, {1 + rnd(c, 30), 8 + rnd(c, 90)}}, idx = {"i32", 2, {1 + rnd(c, 300), 1}};
+    Shape up = {type, 2, {idx.dims[0], table.dims[1]}}, scalar = {type, 0, {0}};
+    bool zeros = rnd(c, 2), replaces = rnd(c, 3) == 0;
+    out(c, "func.func @main(%%x: "), out_type(c, &table), out(c, ", %%i: "), out_type(c, &idx), out(c, ", %%u: "), out_type(c, &up);
+    out(c, ") -> "), out_type(c, &table), out(c, " {\n");
+    if (zeros)
+        out(c, "  %%z = stablehlo.constant dense<0.0> : "), out_type(c, &table), out(c, "\n");
+    out(c, "  %%0 = \"stablehlo.scatter\"(%s, %%i, %%u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], "
+           "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({\n    ^bb0(%%a: ", zeros ? "%z" : "%x");
+    out_type(c, &scalar), out(c, ", %%b: "), out_type(c, &scalar), out(c, "):\n");
+    if (!replaces)
+        out(c, "      %%s = stablehlo.add %%a, %%b : "), out_type(c, &scalar), out(c, "\n");
+    out(c, "      stablehlo.return %s : ", replaces ? "%b" : "%s"), out_type(c, &scalar), out(c, "\n    }) : ("), out_type(c, &table);
+    out(c, ", "), out_type(c, &idx), out(c, ", "), out_type(c, &up), out(c, ") -> "), out_type(c, &table);
+    out(c, "\n  return %%0 : "), out_type(c, &table), out(c, "\n}\n");
+}
+
 // Numbers per channel: reduced over the dimensions around it, and broadcast back.
 static void make_channels(Case *c) {
     Shape in = {"f32", 4, {1 + rnd(c, 40), 1 + rnd(c, 90), 1 + rnd(c, 20), 1 + rnd(c, 20)}}, per = {"f32", 1, {in.dims[1]}}, scalar = {"f32", 0, {0}};
@@ -306,7 +347,7 @@ static bool run_chip(otrn_env *env, const Case *c, Data *d, bool first, char *wh
 }
 
 typedef void Make(Case *c);
-static Make *const kinds[] = {make_conv, make_conv, make_pad, make_reverse, make_channels};
+static Make *const kinds[] = {make_conv, make_conv, make_pad, make_reverse, make_channels, make_gather, make_scatter};
 
 static bool one(otrn_env *const envs[2], uint64_t seed) {
     static Case c;
