@@ -33,7 +33,7 @@ typedef struct EffRound { // how results are rounded to narrower floats
 typedef struct EffOperand {
     uint8_t *at;   // NULL: not given, or a number in the instruction
     int64_t pitch; // bytes between partitions; 0 in HBM, where axis 0 has a stride like the others
-    bool local;    // EngTensor's
+    bool local, nowhere; // EngTensor's
 } EffOperand;
 
 typedef struct EffCall {

@@ -19,6 +19,7 @@ typedef struct Stage {
     EngAlu2 *pair; // this stage and the next in one pass; NULL: each by itself
     uint8_t op, by;
     bool reverse;
+    EngAluOne *one; // with one value for a row; NULL: as alu says
 } Stage;
 
 typedef struct Ew {
@@ -33,6 +34,9 @@ typedef struct Ew {
     bool gathers; // the register, or res, has a part in it
     bool same;   // bits from src to dst
     EngAlu *in_place; // tensor_tensor on operands of one type, each a run; NULL: through blocks
+    EngFn16 *bf16_fn; // likewise of a function alone
+    EngPairOnes *ones; // of stages 0 and 1, or
+    EngPairOne *pair_one;
 } Ew;
 
 static const void *stage_operand(const Ew *e, const Stage *st, const EngBlock *b, EngBuf *s) {
@@ -46,6 +50,31 @@ static const void *stage_operand(const Ew *e, const Stage *st, const EngBlock *b
     else if (!a->column.at && !*filled)
         *filled = true, eng_splat(&e->walk, a, b, y); // no block after it is larger
     return y;
+}
+
+// The value of a row.
+static float stage_value(const Ew *e, const Stage *st, const EngBlock *b) {
+    const EngScalar *a = st->by == BY_A ? &e->a : &e->b;
+    float v = a->value;
+    if (a->column.at)
+        eng_splat(&e->walk, a,
+                  &(EngBlock){.row = b->row, .rows = 1, .cols = 1, .local = b->local, .first = b->first}, &v);
+    return v;
+}
+
+// Stage i, perhaps with the next, of a block of one row whose scalars are one value; false: it has no such form.
+static bool stage_one(const Ew *e, int *i, void *z, const void *x, const EngBlock *b, EngBuf *s) {
+    const Stage *st = &e->stage[*i];
+    if (*i == 0 && e->ones)
+        e->ones(z, x, stage_value(e, st, b), stage_value(e, st + 1, b), b->cols);
+    else if (*i == 0 && e->pair_one)
+        e->pair_one(z, x, stage_value(e, st, b), stage_operand(e, st + 1, b, s), b->cols);
+    else if (st->one && !st->pair)
+        st->one(z, x, stage_value(e, st, b), b->cols);
+    else
+        return false;
+    *i += st->pair != NULL;
+    return true;
 }
 
 static void *row_at(const EngTensor *t, const EngBlock *b) {
@@ -63,6 +92,10 @@ static void ew_body(const void *arg, const EngBlock *b, EngBuf *s) {
         e->in_place(row_at(&e->dst, b), row_at(&e->src, b), row_at(&e->src1, b), n);
         return;
     }
+    if (e->bf16_fn && b->rows == 1) {
+        e->bf16_fn(row_at(&e->dst, b), row_at(&e->src, b), n);
+        return;
+    }
     if (e->gathers && b->col == 0)
         eff_reg_begin(&e->reg, &e->walk, &e->b, b);
     // Nothing but a conversion goes straight to its place.
@@ -72,6 +105,10 @@ static void ew_body(const void *arg, const EngBlock *b, EngBuf *s) {
         const Stage *st = &e->stage[i];
         int last = st->pair ? i + 2 : i + 1;
         void *z = last == e->nstages ? eng_out(&e->walk, &e->dst, b, s->z) : s->z;
+        if (b->rows == 1 && stage_one(e, &i, z, x, b, s)) {
+            x = z;
+            continue;
+        }
         const void *y = st->fn ? NULL : stage_operand(e, st, b, s);
         if (st->fn)
             st->fn(z, x, n, e->parameter);
@@ -136,6 +173,24 @@ static void stage_alu(Ew *e, int op, int by, bool reverse) {
                                          .op = (uint8_t)op, .by = (uint8_t)by, .reverse = reverse};
 }
 
+static bool by_one(const Stage *st) { return st->by == BY_A || st->by == BY_B; }
+
+static void stages_one(Ew *e) {
+    const EngLevel *eng = e->walk.level->eng;
+    for (int i = 0; e->walk.domain == ENG_F32 && i < e->nstages; i++) {
+        Stage *st = &e->stage[i];
+        if (st->alu && by_one(st))
+            st->one = st->reverse && st->op == ALU_SUB ? eng->back : eng->one[st->op];
+    }
+    const Stage *st = e->stage;
+    if (e->walk.domain != ENG_F32 || !st[0].pair || !by_one(st))
+        return;
+    if (by_one(st + 1))
+        e->ones = eng->ones[st[0].op][st[1].op];
+    else if (st[1].by == BY_SRC1)
+        e->pair_one = eng->pair_one[st[0].op][st[1].op];
+}
+
 static void stages_pair(Ew *e) {
     for (int i = 0; e->walk.domain == ENG_F32 && i + 1 < e->nstages; i++) {
         const Stage *next = &e->stage[i + 1];
@@ -181,6 +236,7 @@ static Ew ew_begin(const EffCall *c) {
 
 static otrn_status ew_end(const EffCall *c, Ew *e) {
     stages_pair(e);
+    stages_one(e);
     eng_rows(c, e->dst.cols, 1, ew_body, e, sizeof *e);
     return OTRN_OK;
 }
@@ -235,6 +291,9 @@ otrn_status eff_activation(const EffCall *c) {
     stage_alu(&e, e.a.given ? ALU_MUL : ALU_BYPASS, BY_A, false);
     stage_alu(&e, e.b.given ? ALU_ADD : ALU_BYPASS, BY_B, false);
     stage_fn(&e, c->in->fn);
+    bool bf16 = e.dst.dtype == DT_BF16 && e.src.dtype == DT_BF16 && e.dst.flat && e.src.flat && !e.dst.careful;
+    if (bf16 && !e.a.given && !e.b.given && !c->in->rcmd && !c->res.at && !e.walk.stochastic)
+        e.bf16_fn = e.walk.level->eng->bf16_fn[c->in->fn];
     return ew_end_reg(c, &e, c->state->scalar_acc, c->in->dst, c->in->rop);
 }
 

@@ -45,7 +45,7 @@ otrn_status eff_fail(const EffCall *c, const char *fmt, ...) {
 // --- operands --------------------------------------------------------------------------------------------
 
 EngTensor eng_tensor(EffOperand o, int dtype, const uint32_t n[5], const int32_t stride[5]) {
-    EngTensor t = {.at = o.at, .pitch = o.pitch, .local = o.local, .dtype = (uint8_t)dtype,
+    EngTensor t = {.at = o.at, .pitch = o.pitch, .local = o.local, .nowhere = o.nowhere, .dtype = (uint8_t)dtype,
                    .bytes = (uint8_t)dtype_bytes(dtype), .cols = 1};
     for (int i = 1; i < 5; i++) {
         if (isa_count(n[i]) == 1)
@@ -314,10 +314,13 @@ const void *eng_load(const EngWalk *w, const EngTensor *t, const EngBlock *b, vo
 }
 
 void *eng_out(const EngWalk *w, const EngTensor *t, const EngBlock *b, void *buf) {
-    return t->flat && b->rows == 1 && !t->careful && is_native(w, t->dtype) ? in_place(t, b) : buf;
+    return t->flat && b->rows == 1 && !t->careful && !t->nowhere && is_native(w, t->dtype) ? in_place(t, b)
+                                                                                               : buf;
 }
 
 void eng_store(const EngWalk *w, const EngTensor *t, const EngBlock *b, const void *x, EngBuf *s) {
+    if (t->nowhere)
+        return;
     if (t->flat && b->rows == 1) {
         void *to = in_place(t, b);
         if (to != x || !is_native(w, t->dtype))

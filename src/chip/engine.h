@@ -35,6 +35,7 @@ typedef struct EngTensor {
     uint8_t dtype, bytes;
     bool flat;    // a row is one run of adjacent elements
     bool careful; // overlaps another operand in another pattern: never used in place
+    bool nowhere; // nobody reads what is written
     bool local;   // rows lie in the memory of the slice at work (EngBlock): `at` is an offset there
     int naxes;    // at least one; neighbours that are one axis are joined
     EngAxis axis[4];

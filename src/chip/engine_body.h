@@ -63,6 +63,34 @@ ENG_INT_ROWS(X)
     }
 ENG_PAIR_ROWS(X)
 #undef X
+#define X(E, F, EXPR)                                                                              \
+    static void eng_ones_##E##_##F(float *z, const float *xs, float a, float b, size_t n) {        \
+        LANES(n) {                                                                                 \
+            float x = xs[i];                                                                       \
+            z[i] = EXPR;                                                                           \
+        }                                                                                          \
+    }                                                                                              \
+    static void eng_pair_one_##E##_##F(float *z, const float *xs, float a, const float *bs,        \
+                                       size_t n) {                                                 \
+        LANES(n) {                                                                                 \
+            float x = xs[i], b = bs[i];                                                            \
+            z[i] = EXPR;                                                                           \
+        }                                                                                          \
+    }
+ENG_PAIR_ROWS(X)
+#undef X
+#define ENG_ONE_ROWS(X)                                                                            \
+    X(ADD, quiet(x + y)) X(SUB, quiet(x - y)) X(MUL, quiet(x *y)) X(MAX, larger(x, y))             \
+    X(MIN, smaller(x, y)) X(BACK, quiet(y - x))
+#define X(E, EXPR)                                                                                 \
+    static void eng_one_##E(float *z, const float *xs, float y, size_t n) {                        \
+        LANES(n) {                                                                                 \
+            float x = xs[i];                                                                       \
+            z[i] = EXPR;                                                                           \
+        }                                                                                          \
+    }
+ENG_ONE_ROWS(X)
+#undef X
 #define ENG_BF16_ROWS(X)                                                                           \
     X(ADD, quiet(x + y)) X(SUB, quiet(x - y)) X(MUL, quiet(x *y)) X(MAX, larger(x, y))             \
     X(MIN, smaller(x, y))
@@ -112,8 +140,7 @@ static void eng_f32_RSQRT(void *z, const void *x, const void *y, size_t n) {
         p[j] = EXPR;                                                                               \
     }
 #define ENG_RUN_F32_ROWS(X)                                                                        \
-    X(ADD, 0, x + y) X(MUL, 1, x *y) X(MAX, -INFINITY, larger(x, y))                               \
-    X(MIN, INFINITY, smaller(x, y)) X(ABS_MAX, 0, larger(f32_abs(x), f32_abs(y)))                  \
+    X(ADD, 0, x + y) X(MUL, 1, x *y) X(ABS_MAX, 0, larger(f32_abs(x), f32_abs(y)))                  \
     X(ABS_MIN, INFINITY, smaller(f32_abs(x), f32_abs(y)))                                          \
     X(LAND, 1, (x != 0) & (y != 0) ? 1.0f : 0.0f) X(LOR, 0, (x != 0) | (y != 0) ? 1.0f : 0.0f)     \
     X(LXOR, 0, (x != 0) ^ (y != 0) ? 1.0f : 0.0f)
@@ -124,6 +151,39 @@ ENG_RUN_F32_ROWS(X)
 #define X(E, FIRST, EXPR) RUN_LOOP(bits, uint32_t, E, FIRST, EXPR, same)
 ENG_RUN_BITS_ROWS(X)
 #undef X
+
+// The largest and the smallest, whatever the order: compared as they come, with a look at the end for NaNs and for
+// the sign of a zero.
+#define RUN_ENDS(E, FIRST, BEYOND, EXPR, ZERO)                                                     \
+    static void eng_run_f32_##E(void *pacc, const void *px, size_t n) {                            \
+        float p[ENG_PARTIALS], *acc = pacc;                                                        \
+        uint32_t bad[ENG_PARTIALS];                                                                \
+        const float *v = px;                                                                       \
+        for (size_t j = 0; j < ENG_PARTIALS; j++)                                                  \
+            p[j] = FIRST, bad[j] = 0;                                                              \
+        size_t i = 0;                                                                              \
+        for (; i + ENG_PARTIALS <= n; i += ENG_PARTIALS)                                           \
+            for (size_t j = 0; j < ENG_PARTIALS; j++) {                                            \
+                float y = v[i + j];                                                                \
+                p[j] = y BEYOND p[j] ? y : p[j];                                                   \
+                bad[j] |= y != y;                                                                  \
+            }                                                                                      \
+        uint32_t nan = 0, zero = 0;                                                                \
+        for (; i < n; i++) {                                                                       \
+            p[0] = v[i] BEYOND p[0] ? v[i] : p[0];                                                 \
+            nan |= v[i] != v[i];                                                                   \
+        }                                                                                          \
+        for (size_t j = 0; j < ENG_PARTIALS; j++) {                                                \
+            p[0] = p[j] BEYOND p[0] ? p[j] : p[0];                                                 \
+            nan |= bad[j];                                                                         \
+        }                                                                                          \
+        for (i = 0; p[0] == 0 && i < n; i++)                                                       \
+            zero |= f32_bits(v[i]) == f32_bits(ZERO);                                              \
+        float x = *acc, y = nan ? NAN : zero ? ZERO : p[0] == 0 ? -ZERO : p[0];                    \
+        *acc = EXPR;                                                                               \
+    }
+RUN_ENDS(MAX, -INFINITY, >, larger(x, y), 0.0f)
+RUN_ENDS(MIN, INFINITY, <, smaller(x, y), -0.0f)
 
 // --- functions of the scalar engine -----------------------------------------------------------------------
 // Where a factor goes to 0 while x grows without end, x stops where the product has reached its limit.
@@ -189,6 +249,11 @@ ENG_FN_ROWS(X)
 ENG_FN_VM_ROWS(X)
 #undef X
 
+// bf16 in one pass; tanh has a shorter form there (gp_body_bf16.h).
+static void eng_bf16_fn_TANH(uint16_t *y, const uint16_t *x, size_t n) {
+    LANES(n) y[i] = bf16_of_f32(quiet(tanh_short(f32_of_bf16(x[i]))));
+}
+
 // --- the rest ---------------------------------------------------------------------------------------------
 static void eng_round(float *y, const float *x, size_t n, float lo, float hi) {
     LANES(n) {
@@ -253,8 +318,18 @@ static const EngLevel eng_table = {
 #define X(E, F, ...) [ALU_##E][ALU_##F] = eng_pair_##E##_##F,
     .pair = {ENG_PAIR_ROWS(X)},
 #undef X
+#define X(E, F, ...) [ALU_##E][ALU_##F] = eng_ones_##E##_##F,
+    .ones = {ENG_PAIR_ROWS(X)},
+#undef X
+#define X(E, F, ...) [ALU_##E][ALU_##F] = eng_pair_one_##E##_##F,
+    .pair_one = {ENG_PAIR_ROWS(X)},
+#undef X
+    .one = {[ALU_ADD] = eng_one_ADD, [ALU_SUB] = eng_one_SUB, [ALU_MUL] = eng_one_MUL, [ALU_MAX] = eng_one_MAX,
+            [ALU_MIN] = eng_one_MIN},
+    .back = eng_one_BACK,
+    .bf16_fn = {[ACT_TANH] = eng_bf16_fn_TANH},
 #define X(E, ...) [ALU_##E] = eng_run_f32_##E,
-    .run[ENG_F32] = {ENG_RUN_F32_ROWS(X)},
+    .run[ENG_F32] = {ENG_RUN_F32_ROWS(X)[ALU_MAX] = eng_run_f32_MAX, [ALU_MIN] = eng_run_f32_MIN},
 #undef X
 #define X(E, ...) [ALU_##E] = eng_run_bits_##E,
     .run[ENG_BITS] = {ENG_RUN_BITS_ROWS(X)},

@@ -16,12 +16,22 @@ typedef enum EngDomain {
 
 typedef void EngAlu(void *z, const void *x, const void *y, size_t n); // z may be x or y
 typedef void EngAlu2(float *z, const float *x, const float *a, const float *b, size_t n);
+typedef void EngAluOne(float *z, const float *x, float y, size_t n);
+typedef void EngPairOnes(float *z, const float *x, float a, float b, size_t n);
+typedef void EngPairOne(float *z, const float *x, float a, const float *y, size_t n);
+typedef void EngFn16(uint16_t *y, const uint16_t *x, size_t n);
 typedef void EngFn(float *y, const float *x, size_t n, float parameter); // y may be x
 typedef void EngRun(void *acc, const void *x, size_t n); // *acc = *acc op (x[0] op x[1] …)
 typedef struct EngLevel {
     EngAlu *alu[ENG_DOMAINS][ALU_COUNT]; // NULL: the operation is not in this domain
     EngAlu *bf16[ALU_COUNT];             // the same bits as widen, alu, narrow; NULL: go that way
     EngAlu2 *pair[ALU_COUNT][ALU_COUNT]; // (x op0 a) op1 b in one pass; NULL: two passes
+    // The same bits with one value for a row: x op y, (x op0 a) op1 b, (x op0 a) op1 y[i]. NULL: go the other way
+    EngAluOne *one[ALU_COUNT];
+    EngAluOne *back;                     // y - x
+    EngPairOnes *ones[ALU_COUNT][ALU_COUNT];
+    EngPairOne *pair_one[ALU_COUNT][ALU_COUNT];
+    EngFn16 *bf16_fn[ACT_COUNT];         // of bf16, the same bits as widen, fn, narrow; NULL: go that way
     EngRun *run[ENG_DOMAINS][ALU_COUNT]; // NULL: it does not reduce in any order
     EngFn *fn[ACT_COUNT];
     void (*round)(float *y, const float *x, size_t n, float lo, float hi); // to integers in [lo, hi]

@@ -3,8 +3,8 @@
 // blocks of f32 (gp_lane.c), which gives the same bits and is quicker for longer functions.
 #include "chip/gp_body_base.h"
 
-// t / (t + 2) with t = e^2|x| - 1 = 2^n (e^r - 1) + (2^n - 1), 1 from 10 on. The relative error is below 2^-17, and
-// every one of the 2^16 results is the one nearest to the exact value.
+// tanh_one with less of everything. The relative error is below 2^-17, and every one of the 2^16 results is the one
+// nearest to the exact value, as tanh_one's are when they are rounded.
 static inline float tanh_short(float x) {
     float a = f32_abs(x), b = a > 10.0f ? 20.0f : a + a; // NaN stays NaN
     float shifted = b * 0x1.715476p+0f + F32_ROUND, r = b - (shifted - F32_ROUND) * 0x1.62e430p-1f, r2 = r * r;

@@ -10,6 +10,7 @@
 //   PLAN_HBM    a transfer in is left out and its data read where it lies in HBM; a transfer out is left out and the
 //               instruction that makes the data writes it there
 //   PLAN_LOCAL  bytes that nobody outside the run reads are in memory of the slice, used again by the next slice
+//   PLAN_NOWHERE  a result that nobody reads at all is not written
 //
 // No bit of HBM changes by it. What is read from SBUF later is kept there: `plan_make` follows the program backwards
 // and knows for each run which bytes of SBUF are still needed behind it; where control flow makes that unclear,
@@ -23,7 +24,7 @@
 #define PLAN_LOCAL_BYTES 131072u // of a slice
 
 enum { PLAN_DST, PLAN_SRC, PLAN_SRC1, PLAN_RES, PLAN_A, PLAN_B, PLAN_SLOTS, PLAN_SKIP = PLAN_SLOTS };
-enum { PLAN_HBM, PLAN_LOCAL };
+enum { PLAN_HBM, PLAN_LOCAL, PLAN_NOWHERE };
 
 typedef struct PlanOver { // an operand that lies elsewhere
     uint32_t pc;

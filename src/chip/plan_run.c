@@ -41,7 +41,8 @@ static void override(EffCall *call, const PlanOver *o, const PlanRun *run, const
     if (o->how == PLAN_HBM)
         *slots[o->slot] = hbm_rows(&p->art->code[o->dma], part, o->at, segs);
     else
-        *slots[o->slot] = (EffOperand){.at = (uint8_t *)(uintptr_t)o->at, .pitch = run->local_pitch, .local = true};
+        *slots[o->slot] = (EffOperand){.at = (uint8_t *)(uintptr_t)o->at, .pitch = run->local_pitch, .local = true,
+                                         .nowhere = o->how == PLAN_NOWHERE};
 }
 
 void plan_run(Chip *c, const ChipProg *p, const PlanRun *run, uint8_t *const *segs) {

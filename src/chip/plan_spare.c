@@ -317,6 +317,22 @@ static uint32_t span_place(Span *spans, uint32_t i, uint32_t used) {
     return s->local && at + span_bytes(s) > used ? at + span_bytes(s) : used;
 }
 
+static bool read_later(const PlanPiece *p, uint32_t acc) {
+    const PlanAcc *w = &p->acc[acc];
+    if (!w->is_write)
+        return true;
+    for (uint32_t i = acc + 1; i < p->naccs; i++) {
+        const PlanAcc *x = &p->acc[i];
+        if (!meet(x, w) || x->step == w->step || x->how == PLAN_HBM)
+            continue;
+        if (!x->is_write)
+            return true;
+        if (x->flat && covers(x, w))
+            return false;
+    }
+    return false;
+}
+
 static void spare_sbuf(PlanPiece *p, const PlanLive *live) {
     Span spans[PLAN_ACCS];
     uint32_t n = spans_find(p, spans), used = LINE;
@@ -334,8 +350,10 @@ static void spare_sbuf(PlanPiece *p, const PlanLive *live) {
     for (uint32_t i = 0; i < p->naccs; i++) {
         PlanAcc *x = &p->acc[i];
         Span *s = in_sbuf(p, x) ? span_of(spans, n, x) : NULL;
-        if (s && s->local)
-            x->how = PLAN_LOCAL, x->at = s->at + (x->first - s->lo);
+        if (!s || !s->local)
+            continue;
+        x->at = s->at + (x->first - s->lo);
+        x->how = x->slot == PLAN_DST && p->step[x->step].gathers && !read_later(p, i) ? PLAN_NOWHERE : PLAN_LOCAL;
     }
     p->local_pitch = used > LINE ? used | LINE : 0; // an odd number of lines
 }
@@ -352,7 +370,10 @@ void plan_piece_spare(PlanPiece *p, PlanLive *live) {
 }
 
 uint16_t plan_piece_slice(const PlanPiece *p) {
-    uint32_t most = p->local_pitch ? PLAN_CACHED / p->local_pitch : 16;
+    uint32_t longest = 1; // bytes of a row
+    for (uint32_t i = 0; i < p->naccs; i++)
+        longest = p->acc[i].hi - p->acc[i].lo > longest ? p->acc[i].hi - p->acc[i].lo : longest;
+    uint32_t most = PLAN_CACHED / (p->local_pitch > longest ? p->local_pitch : longest);
     uint32_t share = (p->parts + 7u) / 8; // some for each thread
     most = most < 1 ? 1 : most > 16 ? 16 : most;
     return (uint16_t)(most < share ? most : share);

@@ -110,6 +110,7 @@ static bool engine_add(PlanPiece *p, PlanStep *s, const IsaInst *in) {
         if (!in->d[i])
             dst.n[i] = 1;
     bool ok = true;
+    s->gathers = slots & S_RES && in->res;
     if (slots & S_SRC && !(in->op == ISA_COPY_PRED && !in->src))
         ok &= tensor_add(p, s, PLAN_SRC, in->src, in->stype, in, in->s, false);
     if (slots & S_SRC1)

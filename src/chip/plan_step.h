@@ -31,6 +31,7 @@ typedef struct PlanStep {
     uint32_t pc;
     uint16_t acc, naccs; // reads before writes
     bool is_dma, skip, converts;
+    bool gathers; // a register takes part: its dst may be beside the point
     uint16_t last_read; // of a transfer in that is left out: the last step that reads its data
     PlanHbm hbm;        // of a transfer
 } PlanStep;

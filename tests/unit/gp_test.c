@@ -66,7 +66,7 @@ static void test_vmath(Suite *s) {
                 worst = fmax(worst, ulp_error(y[0][i], rows[f].ref(x[i])));
         }
         bool quick = rows[f].ref == exp || rows[f].ref == tanh || rows[f].ref == ref_logistic;
-        if (!(worst < (quick ? 2 : 0.6))) // these three stay in f32
+        if (!(worst < (rows[f].ref == tanh ? 2.5 : quick ? 2 : 0.6))) // these three stay in f32
             case_fail(s, rows[f].name, "%.3f ulp", worst);
     }
     double worst_pow = 0, worst_atan2 = 0;
@@ -88,7 +88,7 @@ static void test_vmath(Suite *s) {
     }
     if (!(worst_pow < 0.6) || !(worst_atan2 < 0.6))
         case_fail(s, "pow, atan2", "%.3f and %.3f ulp", worst_pow, worst_atan2);
-    report(s, "elementary functions within 0.6 ulp, quick ones within 2", before);
+    report(s, "elementary functions within 0.6 ulp, quick ones within 2.5", before);
 }
 
 // bf16 has its own shorter tanh: every result is the exact one rounded.
