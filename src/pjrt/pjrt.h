@@ -287,6 +287,7 @@ struct PJRT_Executable {
     char fingerprint[33];
     char *program;             // as it came in, for OptimizedProgram; NULL after deserialising
     size_t program_size;
+    bool is_parted;            // program is that of one device, made when it was asked for
     char *options;             // the serialised compile options
     size_t options_size;
     // made when first asked for, under client->lock

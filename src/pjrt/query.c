@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "pjrt/pjrt.h"
+#include "rt/rt.h"
 
 PJRT_Error *pj_Executable_Name(PJRT_Executable_Name_Args *args) {
     args->executable_name = otrn_exe_name(args->executable->exe);
@@ -126,8 +127,34 @@ PJRT_Error *pj_Executable_GetCompileOptions(PJRT_Executable_GetCompileOptions_Ar
 }
 
 // The program as it came in. Asked twice: for the size, then with room for the bytes.
+// A program over several devices is shown as each of them runs it. One that cannot be written stays as it came.
+static void program_part(PJRT_Executable *e) {
+    Ctx ctx = {0};
+    Arena arena;
+    arena_init(&arena, &ctx);
+    Arena *volatile keep = &arena;
+    jmp_buf here;
+    if (CTX_TRY(&ctx, here)) {
+        Buf out = {.arena = keep};
+        rt_parted(&ctx, keep, "jax program", e->program, e->program_size, &out);
+        char *copy = malloc(out.n);
+        if (copy) {
+            memcpy(copy, out.at, out.n);
+            free(e->program);
+            e->program = copy;
+            e->program_size = out.n;
+        }
+    }
+    arena_fini(keep);
+}
+
 PJRT_Error *pj_Executable_OptimizedProgram(PJRT_Executable_OptimizedProgram_Args *args) {
-    const PJRT_Executable *e = args->executable;
+    PJRT_Executable *e = args->executable;
+    pj_lock(e->client);
+    if (e->program && e->partitions > 1 && !e->is_parted)
+        program_part(e);
+    e->is_parted = true;
+    pj_unlock(e->client);
     if (!e->program)
         return pj_error(PJRT_Error_Code_UNIMPLEMENTED,
                         "opentrn: an executable loaded from an artifact has no StableHLO program");

@@ -338,3 +338,64 @@ const int64_t *shard_groups(const ShardRead *r, const Shards *s, uint32_t dim) {
         fail(r, OTRN_UNSUPPORTED, "devices hold unequal shares of a tensor", shard_text(s, r->arena));
     return groups;
 }
+
+// --- cuts --------------------------------------------------------------------------------------
+
+Cut shard_cut(const Shards *s, uint32_t dim) {
+    return (Cut){s->parts[dim], s->index + (size_t)dim * s->devices};
+}
+
+bool shard_cut_same(Cut a, Cut b, uint32_t devices) {
+    return a.parts == b.parts && (a.parts <= 1 || !memcmp(a.index, b.index, devices * sizeof *a.index));
+}
+
+bool shard_cuts_fit(const Cut *cuts, uint32_t n, uint32_t devices) {
+    uint64_t all = 1;
+    for (uint32_t i = 0; i < n; i++)
+        if (cuts[i].parts > 1 && (all *= (uint64_t)cuts[i].parts) > devices)
+            return false;
+    if (devices % all)
+        return false;
+    uint16_t count[SHARD_DEVICES_MAX] = {0};
+    for (uint32_t d = 0; d < devices; d++) {
+        uint64_t at = 0;
+        for (uint32_t i = 0; i < n; i++)
+            if (cuts[i].parts > 1)
+                at = at * (uint64_t)cuts[i].parts + cuts[i].index[d];
+        count[at]++;
+    }
+    for (uint64_t i = 0; i < all; i++)
+        if (count[i] != devices / all)
+            return false;
+    return true;
+}
+
+const Shards *shard_make(Arena *a, uint32_t rank, uint32_t devices, const Cut *cuts, Cut terms, ShardCombine combine) {
+    Shards *s = ARENA_NEW(a, Shards);
+    *s = *shard_whole(a, rank, devices);
+    for (uint32_t i = 0; i <= rank; i++) {
+        Cut c = i < rank ? cuts[i] : terms;
+        if (c.parts <= 1)
+            continue;
+        s->parts[i] = c.parts;
+        memcpy((uint32_t *)s->index + (size_t)i * devices, c.index, devices * sizeof *c.index);
+    }
+    s->combine = shard_has_terms(s) ? combine : SHARD_ADD;
+    return s;
+}
+
+const Shards *shard_without_terms(const Shards *s, Arena *a) {
+    Cut cuts[OTRN_MAX_RANK];
+    for (uint32_t i = 0; i < s->rank; i++)
+        cuts[i] = shard_cut(s, i);
+    return shard_make(a, s->rank, s->devices, cuts, (Cut){1, NULL}, SHARD_ADD);
+}
+
+Cut shard_cut_both(Arena *a, Cut x, Cut y, uint32_t devices) {
+    if (x.parts <= 1 || y.parts <= 1)
+        return x.parts <= 1 ? y : x;
+    uint32_t *index = ARENA_NEWN(a, uint32_t, devices);
+    for (uint32_t d = 0; d < devices; d++)
+        index[d] = x.index[d] * (uint32_t)y.parts + y.index[d];
+    return (Cut){x.parts * y.parts, index};
+}

@@ -54,4 +54,20 @@ const char *shard_text(const Shards *s, Arena *a);
 // devices / parts[dim] rows of parts[dim]. Raises UNSUPPORTED when the table has no such groups.
 const int64_t *shard_groups(const ShardRead *r, const Shards *s, uint32_t dim);
 
+
+// How one dimension (or the terms) lies: the part of each device. parts 1: whole, and index may be NULL.
+typedef struct Cut {
+    int64_t parts;
+    const uint32_t *index;
+} Cut;
+Cut shard_cut(const Shards *s, uint32_t dim);
+bool shard_cut_same(Cut a, Cut b, uint32_t devices);
+// Is every combination of parts with the same number of devices? Else the cuts do not go together.
+bool shard_cuts_fit(const Cut *cuts, uint32_t n, uint32_t devices);
+// Of the cuts of each dimension; terms may have parts 0 or 1 for none.
+const Shards *shard_make(Arena *a, uint32_t rank, uint32_t devices, const Cut *cuts, Cut terms, ShardCombine combine);
+const Shards *shard_without_terms(const Shards *s, Arena *a);
+// Both at once, the second faster.
+Cut shard_cut_both(Arena *a, Cut x, Cut y, uint32_t devices);
+
 #endif

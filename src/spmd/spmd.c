@@ -5,246 +5,45 @@
 //        Shardy gone; "otrn.sharding" on arguments and results that lie in parts (shard_text)
 // stale: nothing
 //
-// A value has up to two forms: whole (every device has all of it) and a device's own part. An op
-// that has no rule here takes and gives whole values: parts are gathered before it, so every program
-// is correct, at the price of memory. Rules that work on parts:
-//   manual_computation   its region is what each device does with its parts; taken in as it is
-//   elementwise ops      part by part, when some operand is in parts
-// A value may also be left unreduced: each device has a term of it. Its part is the device's term; the whole is
-// combined before it is gathered. A value becomes terms by one device keeping it and the others taking 0.
-// Results, and operands of the first rule, are cut out of whole values by the device's number.
+// A value is whole (every device has all of it) or in parts. An op with a rule (rule.c) works in parts: its factors
+// are cut as the operands lie, as far as those cuts go together, and then as the plan (plan.c) has the result. An op
+// without one takes and gives whole values, so every program is correct, at the price of memory. A
+// manual_computation is what each device does with its parts; it is taken in as it is.
+// A value may also be left unreduced: each device has a term of it. Its part is the device's term; it is combined where
+// it is needed. A value becomes terms by one device keeping it and the others taking 0.
 //
 // Inside a manual region "whole" means whole for the devices that share its manual axes: nothing
 // else changes, and regions may nest.
 #include <string.h>
 
 #include "pass/walk.h"
-#include "spmd/shard.h"
-
-typedef struct Form {
-    ValueId whole, part; // 0: not there
-    const Shards *shards; // of part
-} Form;
-
-typedef struct Undo {
-    ValueId value;
-    Form form;
-} Undo;
-
-typedef struct Spmd {
-    Compile *c;
-    Hlo *h;
-    uint32_t devices;
-    RegionId to; // where ops are added
-    LocId loc;   // of the op at hand
-    OpId op;     // for messages
-    VEC(Form) forms; // by value of the old body
-    VEC(Undo) undo;  // forms changed inside a nested region, which end with it
-    uint32_t depth;  // of nested regions
-    uint32_t manual; // of manual regions
-} Spmd;
+#include "spmd/spmd.h"
 
 static void copy_ops(Spmd *s, RegionId from);
 
-static ShardRead reader(const Spmd *s, const AxisSet *only) {
+ShardRead spmd_reader(const Spmd *s, const AxisSet *only) {
     return (ShardRead){.h = s->h, .arena = s->c->arena, .op = s->op, .devices = s->devices, .only = only};
-}
-
-// --- making ops --------------------------------------------------------------------------------
-
-static OpId add_op(Spmd *s, HloOpcode code, uint32_t n, const ValueId *operands, TypeId type) {
-    OpId id = hlo_op(s->h, code, s->loc, n, operands, 1, &type);
-    hlo_region_push(s->h, s->to, id);
-    return id;
-}
-
-static ValueId result(const Spmd *s, OpId id) { return hlo_at(s->h, id)->results; }
-
-static ValueId add_i32s(Spmd *s, const int32_t *v, int64_t n, bool scalar) {
-    TypeId type = hlo_type_tensor(s->h, DT_I32, scalar ? 0 : 1, &n);
-    OpId id = add_op(s, HLO_CONSTANT, 0, NULL, type);
-    void *data = arena_alloc(s->h->arena, (size_t)n * 4);
-    memcpy(data, v, (size_t)n * 4);
-    *hlo_attr_slot(s->h, id, AK_VALUE) =
-        (HloAttr){.kind = HA_TENSOR, .type = type, .data = data, .n = (uint32_t)n * 4};
-    return result(s, id);
-}
-
-static HloAttr ints_attr(Spmd *s, const int64_t *v, uint32_t n) {
-    return (HloAttr){.kind = HA_INTS, .n = n, .ints = hlo_ints_dup(s->h, v, n)};
-}
-
-static TypeId part_type(Spmd *s, TypeId whole, const Shards *sh) {
-    HloType t = *hlo_type(s->h, whole);
-    int64_t dims[OTRN_MAX_RANK];
-    for (int i = 0; i < t.rank; i++) {
-        dims[i] = t.dims[i] / sh->parts[i];
-        if (t.dims[i] % sh->parts[i])
-            ctx_fail(s->h->ctx, OTRN_UNSUPPORTED, hlo_place(s->h, s->loc),
-                     "dimension %d of size %lld cannot be cut into %lld equal parts", i,
-                     (long long)t.dims[i], (long long)sh->parts[i]);
-    }
-    t.dims = dims;
-    if (t.text) // an encoding or a quantised type stays
-        return hlo_type_intern(s->h, &t);
-    return t.kind == HT_TENSOR ? hlo_type_tensor(s->h, t.dtype, t.rank, dims) : whole;
-}
-
-// --- between whole and part --------------------------------------------------------------------
-
-// The devices of a collective that has a dimension's parts meet.
-static void meet(Spmd *s, OpId id, const Shards *sh, uint32_t dim) {
-    ShardRead r = reader(s, NULL);
-    *hlo_attr_slot(s->h, id, AK_CHANNEL_ID) = (HloAttr){.kind = HA_INT, .i = 1};
-    *hlo_attr_slot(s->h, id, AK_REPLICA_GROUPS) =
-        (HloAttr){.kind = HA_INTS2,
-                  .n = s->devices,
-                  .cols = (uint32_t)sh->parts[dim],
-                  .ints = shard_groups(&r, sh, dim)};
-    *hlo_attr_slot(s->h, id, AK_USE_GLOBAL_DEVICE_IDS) = (HloAttr){.kind = HA_BOOL, .i = 1};
-}
-
-static ValueId gather_dim(Spmd *s, ValueId v, const Shards *sh, uint32_t dim) {
-    HloType t = *hlo_value_type(s->h, v);
-    int64_t dims[OTRN_MAX_RANK];
-    memcpy(dims, t.dims, t.rank * sizeof *dims);
-    dims[dim] *= sh->parts[dim];
-    OpId id = add_op(s, HLO_ALL_GATHER, 1, &v, hlo_type_tensor(s->h, t.dtype, t.rank, dims));
-    *hlo_attr_slot(s->h, id, AK_ALL_GATHER_DIM) = (HloAttr){.kind = HA_INT, .i = dim};
-    meet(s, id, sh, dim);
-    return result(s, id);
-}
-
-static ValueId combine_terms(Spmd *s, ValueId v, const Shards *sh) {
-    static const HloOpcode codes[] = {[SHARD_ADD] = HLO_ADD, [SHARD_MAX] = HLO_MAXIMUM, [SHARD_MIN] = HLO_MINIMUM};
-    Hlo *h = s->h;
-    OpId id = add_op(s, HLO_ALL_REDUCE, 1, &v, h->values.at[v].type);
-    meet(s, id, sh, sh->rank);
-    TypeId scalar = hlo_type_tensor(h, hlo_value_type(h, v)->dtype, 0, NULL), types[2] = {scalar, scalar};
-    RegionId body = hlo_op_add_region(h, id, 2, types);
-    ValueId args[2] = {h->regions.at[body].args, h->regions.at[body].args + 1};
-    OpId step = hlo_op(h, codes[sh->combine], s->loc, 2, args, 1, &scalar);
-    hlo_region_push(h, body, step);
-    ValueId out = hlo_at(h, step)->results;
-    hlo_region_push(h, body, hlo_op(h, HLO_RETURN, s->loc, 1, &out, 0, NULL));
-    return result(s, id);
-}
-
-// The device's offset in a dimension: a table, looked up by its number.
-static ValueId offset_of(Spmd *s, const Shards *sh, uint32_t dim, int64_t part_size) {
-    int32_t zero = 0;
-    if (sh->parts[dim] == 1)
-        return add_i32s(s, &zero, 1, true);
-    int32_t *table = ARENA_NEWN(s->c->scratch, int32_t, s->devices);
-    for (uint32_t d = 0; d < s->devices; d++)
-        table[d] = (int32_t)(sh->index[(size_t)dim * s->devices + d] * part_size);
-    OpId number = add_op(s, HLO_PARTITION_ID, 0, NULL, hlo_type_tensor(s->h, DT_UI32, 0, NULL));
-    ValueId from[2] = {add_i32s(s, table, s->devices, false), result(s, number)};
-    int64_t one = 1;
-    OpId row = add_op(s, HLO_DYNAMIC_SLICE, 2, from, hlo_type_tensor(s->h, DT_I32, 1, &one));
-    *hlo_attr_slot(s->h, row, AK_SLICE_SIZES) = ints_attr(s, &one, 1);
-    ValueId v = result(s, row);
-    return result(s, add_op(s, HLO_RESHAPE, 1, &v, hlo_type_tensor(s->h, DT_I32, 0, NULL)));
-}
-
-static ValueId cut(Spmd *s, ValueId whole, const Shards *sh) {
-    TypeId type = part_type(s, s->h->values.at[whole].type, sh);
-    if (type == s->h->values.at[whole].type)
-        return whole;
-    uint32_t rank = sh->rank;
-    ValueId operands[OTRN_MAX_RANK + 1] = {whole};
-    for (uint32_t i = 0; i < rank; i++)
-        operands[i + 1] = offset_of(s, sh, i, hlo_type(s->h, type)->dims[i]);
-    OpId id = add_op(s, HLO_DYNAMIC_SLICE, rank + 1, operands, type);
-    *hlo_attr_slot(s->h, id, AK_SLICE_SIZES) = ints_attr(s, hlo_type(s->h, type)->dims, rank);
-    return result(s, id);
-}
-
-static void set_form(Spmd *s, ValueId v, Form f) {
-    if (s->depth)
-        VEC_PUSH(s->c->scratch, &s->undo, ((Undo){v, s->forms.at[v]}));
-    s->forms.at[v] = f;
-}
-
-static ValueId whole_of(Spmd *s, ValueId v) {
-    Form f = s->forms.at[v];
-    if (f.whole)
-        return f.whole;
-    f.whole = shard_has_terms(f.shards) ? combine_terms(s, f.part, f.shards) : f.part;
-    for (uint32_t i = 0; i < f.shards->rank; i++)
-        if (f.shards->parts[i] > 1)
-            f.whole = gather_dim(s, f.whole, f.shards, i);
-    set_form(s, v, f);
-    return f.whole;
-}
-
-// A value that is the same everywhere needs no cutting: it is made again in the smaller shape.
-static ValueId remade(Spmd *s, ValueId whole, const Shards *sh) {
-    OpId def = s->h->values.at[whole].def;
-    HloOp op = *hlo_at(s->h, def);
-    const HloAttr *value = def && op.code == HLO_CONSTANT ? hlo_attr(&op, AK_VALUE) : NULL;
-    bool splat = value && value->kind == HA_TENSOR && hlo_tensor_is_splat(s->h, value);
-    bool scalar = def && op.code == HLO_BROADCAST_IN_DIM &&
-                  hlo_value_type(s->h, hlo_operand(s->h, &op, 0))->rank == 0;
-    if (!splat && !scalar)
-        return 0;
-    TypeId type = part_type(s, s->h->values.at[whole].type, sh);
-    ValueId operand = scalar ? hlo_operand(s->h, &op, 0) : 0;
-    OpId id = add_op(s, op.code, scalar, &operand, type);
-    HloAttr *slot = hlo_attr_slot(s->h, id, scalar ? AK_BROADCAST_DIMENSIONS : AK_VALUE);
-    *slot = scalar ? op.attrs[0] : *value;
-    if (splat)
-        slot->type = type;
-    return result(s, id);
-}
-
-// The device with term 0 keeps the value, the others take 0; the largest and smallest of equals need nothing.
-static ValueId make_terms(Spmd *s, ValueId v, const Shards *sh) {
-    if (!shard_has_terms(sh) || sh->combine != SHARD_ADD)
-        return v;
-    Hlo *h = s->h;
-    TypeId type = h->values.at[v].type;
-    int dtype = hlo_type(h, type)->dtype;
-    int32_t zero = 0;
-    ValueId term = offset_of(s, sh, sh->rank, 1), none = add_i32s(s, &zero, 1, true);
-    ValueId other = result(s, add_op(s, HLO_CONVERT, 1, &term, hlo_type_tensor(h, DT_I1, 0, NULL)));
-    none = result(s, add_op(s, HLO_CONVERT, 1, &none, hlo_type_tensor(h, dtype, 0, NULL)));
-    OpId zeros = add_op(s, HLO_BROADCAST_IN_DIM, 1, &none, type);
-    *hlo_attr_slot(h, zeros, AK_BROADCAST_DIMENSIONS) = (HloAttr){.kind = HA_INTS};
-    ValueId pick[3] = {other, result(s, zeros), v};
-    return result(s, add_op(s, HLO_SELECT, 3, pick, type));
-}
-
-static ValueId part_as(Spmd *s, ValueId v, const Shards *sh) {
-    const Form *f = &s->forms.at[v];
-    if (f->part && shard_same(f->shards, sh))
-        return f->part;
-    ValueId whole = whole_of(s, v);
-    if (shard_is_whole(sh))
-        return whole;
-    ValueId again = remade(s, whole, sh);
-    return make_terms(s, again ? again : cut(s, whole, sh), sh);
 }
 
 // --- ops ---------------------------------------------------------------------------------------
 
-static const char *opaque(Spmd *s, const HloOp *op, const char *name) {
+const char *spmd_opaque(Spmd *s, const HloOp *op, const char *name) {
     const HloNamed *n = hlo_named_find(op->extra, op->nextra, name);
     if (!n || n->value.kind != HA_OPAQUE)
         hlo_fail(s->h, s->op, OTRN_VERIFY, "the attribute %s is missing", name);
     return n->value.s;
 }
 
-static const Shards **shards_list(Spmd *s, const HloOp *op, const char *name, const AxisSet *axes,
-                                  uint32_t n, const ValueId *values) {
+const Shards **spmd_shards_list(Spmd *s, const HloOp *op, const char *name, const AxisSet *axes,
+                                uint32_t n, const ValueId *values) {
     uint32_t *ranks = ARENA_NEWN(s->c->scratch, uint32_t, n + 1);
     for (uint32_t i = 0; i < n; i++)
         ranks[i] = hlo_value_type(s->h, values[i])->rank;
-    ShardRead r = reader(s, axes);
-    return shard_parse_list(&r, opaque(s, op, name), n, ranks);
+    ShardRead r = spmd_reader(s, axes);
+    return shard_parse_list(&r, spmd_opaque(s, op, name), n, ranks);
 }
 
-static ValueId *result_ids(Spmd *s, const HloOp *op) {
+ValueId *spmd_result_ids(Spmd *s, const HloOp *op) {
     ValueId *v = ARENA_NEWN(s->c->scratch, ValueId, op->nresults + 1u);
     for (uint32_t i = 0; i < op->nresults; i++)
         v[i] = op->results + i;
@@ -256,73 +55,55 @@ static void copy_manual(Spmd *s, OpId id) {
     HloOp op = *hlo_at(h, id);
     HloRegion body = *hlo_op_region(h, &op, 0);
     HloOp ret = *hlo_at(h, body.ops.at[body.ops.n - 1]);
-    ShardRead r = reader(s, NULL);
-    AxisSet axes = shard_parse_axes(&r, opaque(s, &op, "manual_axes"));
+    ShardRead r = spmd_reader(s, NULL);
+    AxisSet axes = shard_parse_axes(&r, spmd_opaque(s, &op, "manual_axes"));
     if (body.nargs != op.noperands || ret.noperands != op.nresults)
         hlo_fail(h, id, OTRN_VERIFY, "its region takes or returns another number of values");
-    const Shards **in = shards_list(s, &op, "in_shardings", &axes, op.noperands,
+    const Shards **in = spmd_shards_list(s, &op, "in_shardings", &axes, op.noperands,
                                     h->operands.at + op.operands);
     for (uint32_t i = 0; i < op.noperands; i++) {
-        ValueId part = part_as(s, hlo_operand(h, &op, i), in[i]);
+        ValueId part = move_part(s, hlo_operand(h, &op, i), in[i]);
         if (h->values.at[part].type != h->values.at[body.args + i].type)
             hlo_fail(h, id, OTRN_VERIFY, "argument %u of its region is not a part of the operand", i);
-        set_form(s, body.args + i, (Form){.whole = part});
+        move_set(s, body.args + i, (Form){.whole = part});
     }
     s->manual++;
     copy_ops(s, h->op_regions.at[op.regions]);
     s->manual--;
     s->op = id;
     s->loc = op.loc;
-    const Shards **out = shards_list(s, &op, "out_shardings", &axes, op.nresults, result_ids(s, &op));
+    const Shards **out = spmd_shards_list(s, &op, "out_shardings", &axes, op.nresults, spmd_result_ids(s, &op));
     for (uint32_t i = 0; i < op.nresults; i++) {
-        ValueId v = whole_of(s, hlo_operand(h, &ret, i));
-        if (h->values.at[v].type != part_type(s, h->values.at[op.results + i].type, out[i]))
+        ValueId v = move_whole(s, hlo_operand(h, &ret, i));
+        if (h->values.at[v].type != move_part_type(s, h->values.at[op.results + i].type, out[i]))
             hlo_fail(h, id, OTRN_VERIFY, "result %u of its region is not a part of the result", i);
-        bool whole = shard_is_whole(out[i]);
-        set_form(s, op.results + i,
-                 whole ? (Form){.whole = v} : (Form){.part = v, .shards = out[i]});
+        move_set_piece(s, op.results + i, out[i], v);
     }
+}
+
+// Uneven parts stay a wish.
+const Shards *spmd_constraint(Spmd *s, const HloOp *op) {
+    const HloNamed *n = hlo_named_find(op->extra, op->nextra, "sharding");
+    if (!n || n->value.kind != HA_OPAQUE)
+        return NULL;
+    ShardRead r = spmd_reader(s, NULL);
+    const HloType *t = hlo_value_type(s->h, hlo_operand(s->h, op, 0));
+    const Shards *sh = shard_parse(&r, n->value.s, t->rank);
+    return spmd_fits(t, sh) ? sh : NULL;
 }
 
 static void copy_constraint(Spmd *s, const HloOp *op) {
     ValueId v = hlo_operand(s->h, op, 0);
-    const HloNamed *n = hlo_named_find(op->extra, op->nextra, "sharding");
-    Form f = s->forms.at[v];
-    if (n && n->value.kind == HA_OPAQUE) {
-        ShardRead r = reader(s, NULL);
-        const HloType *t = hlo_value_type(s->h, v);
-        const Shards *sh = shard_parse(&r, n->value.s, t->rank);
-        bool even = true;
-        for (uint32_t i = 0; i < sh->rank; i++)
-            even &= t->dims[i] % sh->parts[i] == 0; // uneven parts stay a wish
-        if (even && !shard_is_whole(sh)) {
-            ValueId part = part_as(s, v, sh);
-            f = (Form){.whole = s->forms.at[v].whole, .part = part, .shards = sh};
-        } else if (even) {
-            f = (Form){.whole = whole_of(s, v)};
-        }
+    const Shards *sh = spmd_constraint(s, op);
+    if (!sh) {
+        move_set(s, op->results, s->forms.at[v]);
+        return;
     }
-    set_form(s, op->results, f);
+    ValueId part = move_part(s, v, sh);
+    move_set_piece(s, op->results, sh, part);
 }
 
-// The sharding an elementwise op works in: that of its first operand in parts; NULL: whole.
-static const Shards *elementwise_shards(const Spmd *s, const HloOp *op) {
-    if (hlo_row(op)->cls > HC_EW3 || op->nresults != 1)
-        return NULL;
-    const HloType *r = hlo_value_type(s->h, op->results);
-    const Shards *found = NULL;
-    for (uint32_t i = 0; i < op->noperands; i++) {
-        ValueId v = hlo_operand(s->h, op, i);
-        const HloType *t = hlo_value_type(s->h, v);
-        if (t->rank != r->rank && t->rank)
-            return NULL;
-        if (!found && t->rank == r->rank && s->forms.at[v].part && !shard_has_terms(s->forms.at[v].shards))
-            found = s->forms.at[v].shards;
-    }
-    return r->kind == HT_TENSOR && r->rank && !r->text ? found : NULL;
-}
-
-static void note_outer(Spmd *s, RegionId region);
+static void note_outer(Spmd *s, RegionId region, bool in_parts);
 
 // A copy of the op with the operands given. Regions follow.
 static OpId clone(Spmd *s, const HloOp *op, const ValueId *operands, const TypeId *types) {
@@ -334,24 +115,30 @@ static OpId clone(Spmd *s, const HloOp *op, const ValueId *operands, const TypeI
     return copy;
 }
 
-static void copy_region_of(Spmd *s, OpId copy, RegionId from) {
+// args: how the region's arguments lie, and what it returns; NULL: all whole.
+static void copy_region_of(Spmd *s, OpId copy, RegionId from, const Shards *const *args) {
     Hlo *h = s->h;
     HloRegion src = h->regions.at[from];
     TypeId *types = ARENA_NEWN(s->c->scratch, TypeId, src.nargs + 1);
-    for (uint32_t i = 0; i < src.nargs; i++)
-        types[i] = h->values.at[src.args + i].type;
+    for (uint32_t i = 0; i < src.nargs; i++) {
+        TypeId whole = h->values.at[src.args + i].type;
+        types[i] = args && args[i] ? move_part_type(s, whole, args[i]) : whole;
+    }
     RegionId dst = hlo_op_add_region(h, copy, src.nargs, types);
     RegionId outer = s->to;
     uint32_t mark = s->undo.n;
     s->to = dst;
     s->depth++;
     for (uint32_t i = 0; i < src.nargs; i++)
-        set_form(s, src.args + i, (Form){.whole = h->regions.at[dst].args + i});
+        move_set_piece(s, src.args + i, args ? args[i] : NULL, h->regions.at[dst].args + i);
     copy_ops(s, from);
     HloOp ret = *hlo_at(h, src.ops.at[src.ops.n - 1]);
+    bool carries = args && ret.noperands == src.nargs; // a loop's body, not its condition
     ValueId *values = ARENA_NEWN(s->c->scratch, ValueId, ret.noperands + 1);
-    for (uint32_t i = 0; i < ret.noperands; i++)
-        values[i] = whole_of(s, hlo_operand(h, &ret, i));
+    for (uint32_t i = 0; i < ret.noperands; i++) {
+        ValueId v = hlo_operand(h, &ret, i);
+        values[i] = carries && args[i] ? move_part(s, v, args[i]) : move_whole(s, v);
+    }
     OpId back = clone(s, &ret, values, NULL);
     hlo_region_push(h, dst, back);
     while (s->undo.n > mark) {
@@ -362,48 +149,334 @@ static void copy_region_of(Spmd *s, OpId copy, RegionId from) {
     s->to = outer;
 }
 
+// On whole values.
 static void copy_plain(Spmd *s, OpId id) {
     Hlo *h = s->h;
     HloOp op = *hlo_at(h, id);
-    const Shards *sh = elementwise_shards(s, &op);
     ValueId *operands = ARENA_NEWN(s->c->scratch, ValueId, op.noperands + 1);
     TypeId *types = ARENA_NEWN(s->c->scratch, TypeId, op.nresults + 1u);
-    for (uint32_t i = 0; i < op.noperands; i++) {
-        ValueId v = hlo_operand(h, &op, i);
-        bool in_parts = sh && hlo_value_type(h, v)->rank == sh->rank;
-        operands[i] = in_parts ? part_as(s, v, sh) : whole_of(s, v);
-    }
-    for (uint32_t i = 0; i < op.nresults; i++) {
-        TypeId whole = h->values.at[op.results + i].type;
-        types[i] = sh ? part_type(s, whole, sh) : whole;
-    }
+    for (uint32_t i = 0; i < op.noperands; i++)
+        operands[i] = move_whole(s, hlo_operand(h, &op, i));
+    for (uint32_t i = 0; i < op.nresults; i++)
+        types[i] = h->values.at[op.results + i].type;
     for (uint32_t r = 0; r < op.nregions; r++)
-        note_outer(s, h->op_regions.at[op.regions + r]);
+        note_outer(s, h->op_regions.at[op.regions + r], hlo_row(&op)->cls == HC_CTRL);
     OpId copy = clone(s, &op, operands, types);
     for (uint32_t r = 0; r < op.nregions; r++)
-        copy_region_of(s, copy, h->op_regions.at[op.regions + r]);
+        copy_region_of(s, copy, h->op_regions.at[op.regions + r], NULL);
     hlo_region_push(h, s->to, copy);
-    for (uint32_t i = 0; i < op.nresults; i++) {
-        ValueId v = hlo_at(h, copy)->results + i;
-        set_form(s, op.results + i, sh ? (Form){.part = v, .shards = sh} : (Form){.whole = v});
-    }
+    for (uint32_t i = 0; i < op.nresults; i++)
+        move_set(s, op.results + i, (Form){.whole = hlo_at(h, copy)->results + i});
 }
 
-// Values of outside that a region wants whole are gathered before it, once.
-static void note_outer(Spmd *s, RegionId region) {
+// What a loop carries lies as the plan says, all the way round.
+static void copy_while(Spmd *s, OpId id) {
+    Hlo *h = s->h;
+    HloOp op = *hlo_at(h, id);
+    ValueId *operands = ARENA_NEWN(s->c->scratch, ValueId, op.noperands + 1);
+    TypeId *types = ARENA_NEWN(s->c->scratch, TypeId, op.nresults + 1u);
+    const Shards **lie = ARENA_NEWN(s->c->scratch, const Shards *, op.nresults + 1u);
+    for (uint32_t i = 0; i < op.nresults; i++) {
+        TypeId whole = h->values.at[op.results + i].type;
+        lie[i] = s->manual ? NULL : s->plan[op.results + i];
+        operands[i] = lie[i] ? move_part(s, hlo_operand(h, &op, i), lie[i]) : move_whole(s, hlo_operand(h, &op, i));
+        types[i] = lie[i] ? move_part_type(s, whole, lie[i]) : whole;
+    }
+    for (uint32_t r = 0; r < op.nregions; r++)
+        note_outer(s, h->op_regions.at[op.regions + r], true);
+    OpId copy = clone(s, &op, operands, types);
+    for (uint32_t r = 0; r < op.nregions; r++)
+        copy_region_of(s, copy, h->op_regions.at[op.regions + r], lie);
+    hlo_region_push(h, s->to, copy);
+    for (uint32_t i = 0; i < op.nresults; i++)
+        move_set_piece(s, op.results + i, lie[i], hlo_at(h, copy)->results + i);
+}
+
+// Each result lies as its operand does.
+static void copy_barrier(Spmd *s, OpId id) {
+    Hlo *h = s->h;
+    HloOp op = *hlo_at(h, id);
+    ValueId *operands = ARENA_NEWN(s->c->scratch, ValueId, op.noperands + 1);
+    TypeId *types = ARENA_NEWN(s->c->scratch, TypeId, op.nresults + 1u);
+    const Shards **lie = ARENA_NEWN(s->c->scratch, const Shards *, op.nresults + 1u);
+    for (uint32_t i = 0; i < op.nresults; i++) {
+        const Piece *made = move_made(s, hlo_operand(h, &op, i));
+        lie[i] = made ? made->shards : NULL;
+        operands[i] = made ? made->value : move_whole(s, hlo_operand(h, &op, i));
+        types[i] = h->values.at[operands[i]].type;
+    }
+    OpId copy = clone(s, &op, operands, types);
+    hlo_region_push(h, s->to, copy);
+    for (uint32_t i = 0; i < op.nresults; i++)
+        move_set_piece(s, op.results + i, lie[i], hlo_at(h, copy)->results + i);
+}
+
+// Values of outside that a region wants whole are gathered before it, once. Where it may work in parts
+// (a loop's or a branch's), only for ops that cannot.
+static void note_outer(Spmd *s, RegionId region, bool in_parts) {
     Hlo *h = s->h;
     for (uint32_t i = 0; i < h->regions.at[region].ops.n; i++) {
         const HloOp op = *hlo_at(h, h->regions.at[region].ops.at[i]);
-        bool manual = op.code == HLO_SDY_MANUAL_COMPUTATION;
-        for (uint32_t k = 0; k < op.noperands && !manual; k++) {
+        Rule rule;
+        bool skip = op.code == HLO_SDY_MANUAL_COMPUTATION || op.code == HLO_RETURN ||
+                    (in_parts && (op.code == HLO_WHILE || rule_of(s->c->scratch, h, &op, &rule)));
+        for (uint32_t k = 0; k < op.noperands && !skip; k++) {
             ValueId v = hlo_operand(h, &op, k);
-            if (s->forms.at[v].part)
-                whole_of(s, v);
+            if (s->forms.at[v].pieces)
+                move_whole(s, v);
         }
         for (uint32_t r = 0; r < op.nregions; r++)
-            note_outer(s, h->op_regions.at[op.regions + r]);
+            note_outer(s, h->op_regions.at[op.regions + r], in_parts && hlo_row(&op)->cls == HC_CTRL);
     }
 }
+
+// --- ops in parts ------------------------------------------------------------------------------
+
+typedef struct Work { // an op with a rule, while it is decided how its factors are cut
+    Spmd *s;
+    const HloOp *op;
+    Rule rule;
+    Cut *cuts; // of factors
+} Work;
+
+static ValueId work_value(const Work *w, uint32_t t) {
+    return t < w->op->noperands ? hlo_operand(w->s->h, w->op, t) : w->op->results + (t - w->op->noperands);
+}
+
+// Cuts a factor unless it is cut already, does not fit the others, or some tensor's parts would not be equal.
+static void work_cut(Work *w, int f, Cut c) {
+    if (f < 0 || c.parts <= 1 || w->cuts[f].parts > 1)
+        return;
+    for (uint32_t t = 0; t < w->rule.ntensors; t++) {
+        const HloType *type = hlo_value_type(w->s->h, work_value(w, t));
+        for (uint32_t d = 0; d < type->rank; d++)
+            if (rule_factor(&w->rule, t, d) == f && (!type->dims[d] || type->dims[d] % c.parts))
+                return;
+    }
+    w->cuts[f] = c;
+    if (!shard_cuts_fit(w->cuts, w->rule.nfactors, w->s->devices))
+        w->cuts[f] = (Cut){1, NULL};
+}
+
+// How often the operands lie cut this way along a factor.
+static uint32_t work_lie(const Work *w, int f, Cut c) {
+    uint32_t n = 0;
+    for (uint32_t t = 0; t < w->op->noperands; t++) {
+        const Piece *p = move_made(w->s, work_value(w, t));
+        for (uint32_t d = 0; p && d < p->shards->rank; d++)
+            n += rule_factor(&w->rule, t, d) == f && shard_cut_same(shard_cut(p->shards, d), c, w->s->devices);
+    }
+    return n;
+}
+
+static uint64_t work_bytes(const Work *w, uint32_t t) { return hlo_type_bytes(hlo_value_type(w->s->h, work_value(w, t))); }
+
+// First cuts that cost nothing: those of the result that an operand has, and those that all operands of a sum have.
+// Then those of the operands, the largest first, which would have to be gathered; then the rest of the result's.
+static void work_decide(Work *w) {
+    Spmd *s = w->s;
+    uint32_t nops = w->op->noperands, first = nops;
+    const Shards *plan = s->manual ? NULL : s->plan[w->op->results];
+    for (uint32_t d = 0; plan && d < plan->rank; d++) {
+        int f = rule_factor(&w->rule, first, d);
+        if (plan->parts[d] > 1 && f >= 0 && work_lie(w, f, shard_cut(plan, d)))
+            work_cut(w, f, shard_cut(plan, d));
+    }
+    for (int pass = 0; pass < 2; pass++) {
+        uint64_t below = UINT64_MAX;
+        for (uint32_t k = 0; k < nops; k++) { // in order of size, without sorting: few operands
+            uint32_t t = nops;
+            for (uint32_t i = 0; i < nops; i++)
+                if (work_bytes(w, i) < below && (t == nops || work_bytes(w, i) > work_bytes(w, t)))
+                    t = i;
+            if (t == nops)
+                break;
+            below = work_bytes(w, t);
+            for (uint32_t i = 0; i < nops; i++) {
+                const Piece *p = work_bytes(w, i) == below ? move_made(s, work_value(w, i)) : NULL;
+                for (uint32_t d = 0; p && d < p->shards->rank; d++) {
+                    int f = rule_factor(&w->rule, i, d);
+                    Cut c = shard_cut(p->shards, d);
+                    bool shared = f >= 0 && w->rule.kind[f] != FACTOR_KEEP && work_lie(w, f, c) > 1;
+                    if (pass || shared)
+                        work_cut(w, f, c);
+                }
+            }
+        }
+    }
+    for (uint32_t d = 0; plan && d < plan->rank; d++)
+        work_cut(w, rule_factor(&w->rule, first, d), shard_cut(plan, d));
+}
+
+static const Shards *work_shards(const Work *w, uint32_t t) {
+    static const ShardCombine combine[] = {[FACTOR_ADD] = SHARD_ADD, [FACTOR_MAX] = SHARD_MAX, [FACTOR_MIN] = SHARD_MIN};
+    Arena *a = w->s->c->scratch;
+    uint32_t rank = hlo_value_type(w->s->h, work_value(w, t))->rank;
+    Cut dims[OTRN_MAX_RANK], terms = {1, NULL};
+    ShardCombine how = SHARD_ADD;
+    for (uint32_t d = 0; d < rank; d++) {
+        int f = rule_factor(&w->rule, t, d);
+        dims[d] = f < 0 ? (Cut){1, NULL} : w->cuts[f];
+    }
+    bool has_terms = t >= w->op->noperands || t < w->rule.ninto;
+    for (uint32_t f = 0; has_terms && f < w->rule.nfactors; f++)
+        if (w->rule.kind[f] != FACTOR_KEEP && w->cuts[f].parts > 1) {
+            terms = shard_cut_both(a, terms, w->cuts[f], w->s->devices);
+            how = combine[w->rule.kind[f]];
+        }
+    return shard_make(a, rank, w->s->devices, dims, terms, how);
+}
+
+// Attributes that speak of sizes follow the parts: in each of the dimensions that stayed full.
+static void sizes_follow(Spmd *s, OpId copy, HloAttrKey key, const HloType *whole, const HloType *part) {
+    HloOp *op = hlo_at(s->h, copy);
+    size_t n = hlo_row(op)->nattrs;
+    HloAttr *attrs = ARENA_NEWN(s->h->arena, HloAttr, n); // the old ones are shared
+    memcpy(attrs, op->attrs, n * sizeof *attrs);
+    op->attrs = attrs;
+    HloAttr *slot = hlo_attr_slot(s->h, copy, key);
+    int64_t *sizes = ARENA_NEWN(s->h->arena, int64_t, slot->n + 1);
+    for (uint32_t i = 0; i < slot->n; i++)
+        sizes[i] = slot->ints[i] == whole->dims[i] ? part->dims[i] : slot->ints[i];
+    slot->ints = sizes;
+}
+
+static void attrs_follow(Spmd *s, OpId copy, const HloOp *op) {
+    if (!op->noperands)
+        return;
+    const HloType *whole = hlo_value_type(s->h, hlo_operand(s->h, op, 0));
+    const HloType *part = hlo_value_type(s->h, hlo_operand(s->h, hlo_at(s->h, copy), 0));
+    if (op->code == HLO_SLICE)
+        sizes_follow(s, copy, AK_LIMIT_INDICES, whole, part);
+    else if (op->code == HLO_DYNAMIC_SLICE || op->code == HLO_GATHER)
+        sizes_follow(s, copy, AK_SLICE_SIZES, whole, part);
+}
+
+// Numbers begin where the device's part does.
+static ValueId iota_shift(Spmd *s, const HloOp *op, ValueId v, const Shards *sh) {
+    uint32_t dim = (uint32_t)hlo_int(op, AK_IOTA_DIMENSION, 0);
+    TypeId type = s->h->values.at[v].type;
+    const HloType *t = hlo_type(s->h, type);
+    if (sh->parts[dim] == 1)
+        return v;
+    int dtype = t->dtype;
+    ValueId begin = move_offset(s, sh, dim, t->dims[dim]);
+    begin = move_result(s, move_op(s, HLO_CONVERT, 1, &begin, hlo_type_tensor(s->h, dtype, 0, NULL)));
+    OpId all = move_op(s, HLO_BROADCAST_IN_DIM, 1, &begin, type);
+    *hlo_attr_slot(s->h, all, AK_BROADCAST_DIMENSIONS) = (HloAttr){.kind = HA_INTS};
+    return move_result(s, move_op(s, HLO_ADD, 2, (ValueId[]){v, move_result(s, all)}, type));
+}
+
+// The op with its factors cut as decided.
+static OpId work_emit(Work *w) {
+    Spmd *s = w->s;
+    Hlo *h = s->h;
+    const HloOp op = *w->op;
+    ValueId *operands = ARENA_NEWN(s->c->scratch, ValueId, op.noperands + 1);
+    TypeId *types = ARENA_NEWN(s->c->scratch, TypeId, op.nresults + 1u);
+    for (uint32_t i = 0; i < op.noperands; i++)
+        operands[i] = move_part(s, hlo_operand(h, &op, i), work_shards(w, i));
+    for (uint32_t i = 0; i < op.nresults; i++)
+        types[i] = move_part_type(s, h->values.at[op.results + i].type, work_shards(w, op.noperands + i));
+    for (uint32_t r = 0; r < op.nregions; r++)
+        note_outer(s, h->op_regions.at[op.regions + r], false);
+    OpId copy = clone(s, &op, operands, types);
+    attrs_follow(s, copy, &op);
+    for (uint32_t r = 0; r < op.nregions; r++)
+        copy_region_of(s, copy, h->op_regions.at[op.regions + r], NULL);
+    hlo_region_push(h, s->to, copy);
+    return copy;
+}
+
+static bool work_begin(Work *w, Spmd *s, const HloOp *op) {
+    *w = (Work){.s = s, .op = op};
+    if (!op->nresults || !rule_of(s->c->scratch, s->h, op, &w->rule))
+        return false;
+    w->cuts = ARENA_NEWN(s->c->scratch, Cut, w->rule.nfactors + 1);
+    return true;
+}
+
+// False: it is to be done on whole values.
+static bool copy_in_parts(Spmd *s, OpId id) {
+    Hlo *h = s->h;
+    HloOp op = *hlo_at(h, id);
+    Work w;
+    if (!work_begin(&w, s, &op))
+        return false;
+    work_decide(&w);
+    bool any = false;
+    for (uint32_t f = 0; f < w.rule.nfactors; f++)
+        any |= w.cuts[f].parts > 1;
+    if (!any)
+        return false;
+    OpId copy = work_emit(&w);
+    for (uint32_t i = 0; i < op.nresults; i++)
+        move_set_piece(s, op.results + i, work_shards(&w, op.noperands + i), hlo_at(h, copy)->results + i);
+    return true;
+}
+
+// --- cheap ops ---------------------------------------------------------------------------------
+
+#define LAZY_DEPTH_MAX 64u // they are done by recursion
+
+// Repeated and counted values, and what is computed from nothing else: cheaper to do again than to move. Their depth
+// behind each other; 0: it is not one of them.
+static uint32_t lazy_depth(const Spmd *s, const HloOp *op) {
+    const Hlo *h = s->h;
+    Rule rule;
+    if (s->manual || op->nresults != 1 || !rule_of(s->c->scratch, h, op, &rule) || !rule.nfactors)
+        return 0;
+    if (op->code == HLO_IOTA)
+        return 1;
+    uint32_t depth = 0;
+    if (op->code == HLO_BROADCAST_IN_DIM) {
+        ValueId v = hlo_operand(h, op, 0);
+        depth = s->forms.at[v].depth;
+        bool larger = hlo_value_type(h, op->results)->elems > hlo_value_type(h, v)->elems;
+        return larger && depth < LAZY_DEPTH_MAX ? depth + 1 : 0;
+    }
+    if (hlo_row(op)->cls > HC_EW3 && op->code != HLO_RESHAPE && op->code != HLO_TRANSPOSE)
+        return 0;
+    for (uint32_t i = 0; i < op->noperands; i++) {
+        ValueId v = hlo_operand(h, op, i);
+        const Form *f = &s->forms.at[v];
+        OpId def = h->values.at[v].def;
+        const HloAttr *value = def && hlo_at(h, def)->code == HLO_CONSTANT ? hlo_attr(hlo_at(h, def), AK_VALUE) : NULL;
+        bool splat = value && value->kind == HA_TENSOR && hlo_tensor_is_splat(h, value);
+        if (!f->lazy && !splat && !(f->whole && !hlo_value_type(h, v)->rank))
+            return 0;
+        depth = f->depth > depth ? f->depth : depth;
+    }
+    return depth && depth < LAZY_DEPTH_MAX ? depth + 1 : 0;
+}
+
+ValueId spmd_lazy(Spmd *s, OpId id, const Shards *sh) {
+    Hlo *h = s->h;
+    HloOp op = *hlo_at(h, id);
+    LocId loc = s->loc;
+    OpId at = s->op;
+    s->op = id;
+    s->loc = op.loc;
+    Work w;
+    bool exact = work_begin(&w, s, &op);
+    for (uint32_t d = 0; d < sh->rank; d++) {
+        int f = rule_factor(&w.rule, op.noperands, d);
+        work_cut(&w, f, shard_cut(sh, d));
+        exact &= sh->parts[d] == 1 || (f >= 0 && shard_cut_same(w.cuts[f], shard_cut(sh, d), s->devices));
+    }
+    if (!exact)
+        memset(w.cuts, 0, (w.rule.nfactors + 1) * sizeof *w.cuts);
+    ValueId v = hlo_at(h, work_emit(&w))->results;
+    if (op.code == HLO_IOTA && exact)
+        v = iota_shift(s, &op, v, sh);
+    if (!exact)
+        v = move_cut(s, v, sh);
+    s->op = at;
+    s->loc = loc;
+    return v;
+}
+
+// --- calls to the host -------------------------------------------------------------------------
 
 static void call_once(Spmd *s, OpId call) {
     HloOp *op = hlo_at(s->h, call);
@@ -434,12 +507,12 @@ static void copy_host_call(Spmd *s, OpId id) {
         int64_t *all = ARENA_NEWN(h->arena, int64_t, s->devices);
         for (uint32_t d = 0; d < s->devices; d++)
             all[d] = d;
-        OpId send = add_op(s, HLO_COLLECTIVE_BROADCAST, 1, &f.whole, h->values.at[f.whole].type);
+        OpId send = move_op(s, HLO_COLLECTIVE_BROADCAST, 1, &f.whole, h->values.at[f.whole].type);
         *hlo_attr_slot(h, send, AK_CHANNEL_ID) = (HloAttr){.kind = HA_INT, .i = 1};
         *hlo_attr_slot(h, send, AK_HAS_DYNAMIC_ROOT) = (HloAttr){.kind = HA_BOOL};
         *hlo_attr_slot(h, send, AK_REPLICA_GROUPS) =
             (HloAttr){.kind = HA_INTS2, .n = s->devices, .cols = s->devices, .ints = all};
-        set_form(s, op.results + i, (Form){.whole = result(s, send)});
+        move_set(s, op.results + i, (Form){.whole = move_result(s, send)});
     }
 }
 
@@ -453,6 +526,7 @@ static void copy_ops(Spmd *s, RegionId from) {
     for (uint32_t i = 0; i + 1 < h->regions.at[from].ops.n; i++) {
         OpId id = h->regions.at[from].ops.at[i];
         const HloOp op = *hlo_at(h, id);
+        uint32_t depth;
         s->op = id;
         s->loc = op.loc;
         switch (op.code) {
@@ -464,14 +538,22 @@ static void copy_ops(Spmd *s, RegionId from) {
             copy_constraint(s, &op);
             break;
         case HLO_SDY_PROPAGATION_BARRIER:
-            set_form(s, op.results, s->forms.at[hlo_operand(h, &op, 0)]);
+            move_set(s, op.results, s->forms.at[hlo_operand(h, &op, 0)]);
             break;
         case HLO_SDY_SHARDING_GROUP:
+            break;
+        case HLO_WHILE:
+            copy_while(s, id);
+            break;
+        case HLO_OPTIMIZATION_BARRIER:
+            copy_barrier(s, id);
             break;
         default:
             if (is_host_call(&op))
                 copy_host_call(s, id);
-            else
+            else if ((depth = lazy_depth(s, &op)))
+                move_set(s, op.results, (Form){.lazy = id, .depth = depth});
+            else if (!copy_in_parts(s, id))
                 copy_plain(s, id);
         }
     }
@@ -483,7 +565,7 @@ static const Shards *attr_shards(Spmd *s, const HloNamed *attrs, uint32_t n, Typ
     const HloNamed *a = attrs ? hlo_named_find(attrs, n, "sdy.sharding") : NULL;
     if (!a || a->value.kind != HA_OPAQUE || hlo_type(s->h, type)->kind != HT_TENSOR)
         return NULL;
-    ShardRead r = reader(s, NULL);
+    ShardRead r = spmd_reader(s, NULL);
     return shard_parse(&r, a->value.s, hlo_type(s->h, type)->rank);
 }
 
@@ -496,9 +578,9 @@ static void wishes(Spmd *s, RegionId body, const Shards **args) {
         if (op.code != HLO_SDY_MANUAL_COMPUTATION)
             continue;
         s->op = r.ops.at[i];
-        ShardRead read = reader(s, NULL);
-        AxisSet axes = shard_parse_axes(&read, opaque(s, &op, "manual_axes"));
-        const Shards **in = shards_list(s, &op, "in_shardings", &axes, op.noperands,
+        ShardRead read = spmd_reader(s, NULL);
+        AxisSet axes = shard_parse_axes(&read, spmd_opaque(s, &op, "manual_axes"));
+        const Shards **in = spmd_shards_list(s, &op, "in_shardings", &axes, op.noperands,
                                         h->operands.at + op.operands);
         for (uint32_t k = 0; k < op.noperands; k++) {
             ValueId v = hlo_operand(h, &op, k);
@@ -552,26 +634,29 @@ static void copy_main(Spmd *s, HloFunc *f) {
     s->op = 0;
     for (uint32_t i = 0; i < f->nargs; i++) {
         TypeId whole = h->values.at[src.args + i].type;
-        types[i] = args[i] ? part_type(s, whole, args[i]) : whole;
+        types[i] = args[i] ? move_part_type(s, whole, args[i]) : whole;
     }
     s->to = hlo_region(h, 0, f->nargs, types);
     for (uint32_t i = 0; i < f->nargs; i++) {
         ValueId v = h->regions.at[s->to].args + i;
-        bool in_parts = args[i] && !shard_is_whole(args[i]);
-        s->forms.at[src.args + i] =
-            in_parts ? (Form){.part = v, .shards = args[i]} : (Form){.whole = v};
-        if (in_parts)
+        move_set_piece(s, src.args + i, args[i], v);
+        if (args[i] && !shard_is_whole(args[i]))
             tell(s, &in.at[i], &in.n[i], args[i]);
     }
+    const Shards **results = ARENA_NEWN(s->c->scratch, const Shards *, f->nresults + 1);
+    for (uint32_t i = 0; i < f->nresults; i++)
+        results[i] = attr_shards(s, out.at[i], out.n[i], f->result_types[i]);
+    plan_make(s, from, args, results);
     copy_ops(s, from);
     s->op = 0;
     ValueId *values = ARENA_NEWN(s->c->scratch, ValueId, ret.noperands + 1);
     for (uint32_t i = 0; i < ret.noperands; i++) {
         ValueId v = hlo_operand(h, &ret, i);
-        const Shards *sh = attr_shards(s, out.at[i], out.n[i], f->result_types[i]);
-        if (!sh && s->forms.at[v].part && !shard_has_terms(s->forms.at[v].shards))
-            sh = s->forms.at[v].shards;
-        values[i] = sh ? part_as(s, v, sh) : whole_of(s, v);
+        const Shards *sh = results[i];
+        const Piece *made = move_made(s, v);
+        if (!sh && made)
+            sh = shard_without_terms(made->shards, s->c->scratch);
+        values[i] = sh ? move_part(s, v, sh) : move_whole(s, v);
         types[f->nargs + i] = h->values.at[values[i]].type;
         if (sh)
             tell(s, &out.at[i], &out.n[i], sh);

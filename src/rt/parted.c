@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// parted.c — the program of one device as a program again: what a front end shows as the compiled text.
+#include <string.h>
+
+#include "read/read.h"
+#include "rt/rt.h"
+#include "write/write.h"
+
+// What it said about all devices is done.
+static void marks_drop(Hlo *h, Arena *a) {
+    HloFunc *f = hlo_main(h);
+    f->arg_attrs = f->res_attrs = NULL;
+    f->narg_attrs = f->nres_attrs = NULL;
+    HloNamed *kept = ARENA_NEWN(a, HloNamed, h->nextra + 1);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < h->nextra; i++)
+        if (strcmp(h->extra[i].name, "sdy.meshes"))
+            kept[n++] = h->extra[i];
+    h->extra = kept;
+    h->nextra = n;
+}
+
+void rt_parted(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size, Buf *out) {
+    static const char *const wanted[] = {"inline", "spmd", "dce"};
+    Hlo *h = read_program(ctx, a, name, bytes, size);
+    hlo_verify(h);
+    Compile c = {.ctx = ctx, .arena = a, .scratch = a, .hlo = h};
+    for (int i = 0; i < pass_count; i++)
+        for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++)
+            if (!strcmp(pass_rows[i].name, wanted[k]))
+                pass_rows[i].fn(&c);
+    marks_drop(h, a);
+    write_bytecode(h, out);
+}

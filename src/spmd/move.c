@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// move.c — a value in the form an op wants it: whole, or in parts of some sharding.
+//
+// Terms are combined first, scattered at once when a dimension is wanted in the same parts; then dimensions that lie
+// otherwise than wanted are gathered, one by one, and cut. What was made once is kept beside the value.
+#include <string.h>
+
+#include "spmd/spmd.h"
+
+OpId move_op(Spmd *s, HloOpcode code, uint32_t n, const ValueId *operands, TypeId type) {
+    OpId id = hlo_op(s->h, code, s->loc, n, operands, 1, &type);
+    hlo_region_push(s->h, s->to, id);
+    return id;
+}
+
+static ValueId add_i32s(Spmd *s, const int32_t *v, int64_t n, bool scalar) {
+    TypeId type = hlo_type_tensor(s->h, DT_I32, scalar ? 0 : 1, &n);
+    OpId id = move_op(s, HLO_CONSTANT, 0, NULL, type);
+    void *data = arena_alloc(s->h->arena, (size_t)n * 4);
+    memcpy(data, v, (size_t)n * 4);
+    *hlo_attr_slot(s->h, id, AK_VALUE) =
+        (HloAttr){.kind = HA_TENSOR, .type = type, .data = data, .n = (uint32_t)n * 4};
+    return move_result(s, id);
+}
+
+static HloAttr ints_attr(Spmd *s, const int64_t *v, uint32_t n) {
+    return (HloAttr){.kind = HA_INTS, .n = n, .ints = hlo_ints_dup(s->h, v, n)};
+}
+
+TypeId move_part_type(Spmd *s, TypeId whole, const Shards *sh) {
+    HloType t = *hlo_type(s->h, whole);
+    int64_t dims[OTRN_MAX_RANK];
+    for (int i = 0; i < t.rank; i++) {
+        dims[i] = t.dims[i] / sh->parts[i];
+        if (t.dims[i] % sh->parts[i])
+            ctx_fail(s->h->ctx, OTRN_UNSUPPORTED, hlo_place(s->h, s->loc),
+                     "dimension %d of size %lld cannot be cut into %lld equal parts", i,
+                     (long long)t.dims[i], (long long)sh->parts[i]);
+    }
+    t.dims = dims;
+    if (t.text) // an encoding or a quantised type stays
+        return hlo_type_intern(s->h, &t);
+    return t.kind == HT_TENSOR ? hlo_type_tensor(s->h, t.dtype, t.rank, dims) : whole;
+}
+
+// --- collectives -------------------------------------------------------------------------------
+
+// The devices of a collective that has a dimension's parts meet.
+static void meet(Spmd *s, OpId id, const Shards *sh, uint32_t dim) {
+    ShardRead r = spmd_reader(s, NULL);
+    *hlo_attr_slot(s->h, id, AK_CHANNEL_ID) = (HloAttr){.kind = HA_INT, .i = 1};
+    *hlo_attr_slot(s->h, id, AK_REPLICA_GROUPS) =
+        (HloAttr){.kind = HA_INTS2,
+                  .n = s->devices,
+                  .cols = (uint32_t)sh->parts[dim],
+                  .ints = shard_groups(&r, sh, dim)};
+    *hlo_attr_slot(s->h, id, AK_USE_GLOBAL_DEVICE_IDS) = (HloAttr){.kind = HA_BOOL, .i = 1};
+}
+
+static ValueId gather_dim(Spmd *s, ValueId v, const Shards *sh, uint32_t dim) {
+    HloType t = *hlo_value_type(s->h, v);
+    int64_t dims[OTRN_MAX_RANK];
+    memcpy(dims, t.dims, t.rank * sizeof *dims);
+    dims[dim] *= sh->parts[dim];
+    OpId id = move_op(s, HLO_ALL_GATHER, 1, &v, hlo_type_tensor(s->h, t.dtype, t.rank, dims));
+    *hlo_attr_slot(s->h, id, AK_ALL_GATHER_DIM) = (HloAttr){.kind = HA_INT, .i = dim};
+    meet(s, id, sh, dim);
+    return move_result(s, id);
+}
+
+static void add_combiner(Spmd *s, OpId id, int dtype, ShardCombine combine) {
+    static const HloOpcode codes[] = {[SHARD_ADD] = HLO_ADD, [SHARD_MAX] = HLO_MAXIMUM, [SHARD_MIN] = HLO_MINIMUM};
+    Hlo *h = s->h;
+    TypeId scalar = hlo_type_tensor(h, dtype, 0, NULL), types[2] = {scalar, scalar};
+    RegionId body = hlo_op_add_region(h, id, 2, types);
+    ValueId args[2] = {h->regions.at[body].args, h->regions.at[body].args + 1};
+    OpId step = hlo_op(h, codes[combine], s->loc, 2, args, 1, &scalar);
+    hlo_region_push(h, body, step);
+    ValueId out = hlo_at(h, step)->results;
+    hlo_region_push(h, body, hlo_op(h, HLO_RETURN, s->loc, 1, &out, 0, NULL));
+}
+
+static ValueId combine_terms(Spmd *s, ValueId v, const Shards *sh) {
+    OpId id = move_op(s, HLO_ALL_REDUCE, 1, &v, s->h->values.at[v].type);
+    meet(s, id, sh, sh->rank);
+    add_combiner(s, id, hlo_value_type(s->h, v)->dtype, sh->combine);
+    return move_result(s, id);
+}
+
+// The same when each device wants only its part of a dimension.
+static ValueId scatter_terms(Spmd *s, ValueId v, const Shards *sh, uint32_t dim) {
+    HloType t = *hlo_value_type(s->h, v);
+    int64_t dims[OTRN_MAX_RANK];
+    memcpy(dims, t.dims, t.rank * sizeof *dims);
+    dims[dim] /= sh->parts[sh->rank];
+    OpId id = move_op(s, HLO_REDUCE_SCATTER, 1, &v, hlo_type_tensor(s->h, t.dtype, t.rank, dims));
+    *hlo_attr_slot(s->h, id, AK_SCATTER_DIMENSION) = (HloAttr){.kind = HA_INT, .i = dim};
+    meet(s, id, sh, sh->rank);
+    add_combiner(s, id, t.dtype, sh->combine);
+    return move_result(s, id);
+}
+
+// --- cuts --------------------------------------------------------------------------------------
+
+// A table, looked up by the device's number.
+ValueId move_offset(Spmd *s, const Shards *sh, uint32_t dim, int64_t part_size) {
+    int32_t zero = 0;
+    if (sh->parts[dim] == 1)
+        return add_i32s(s, &zero, 1, true);
+    int32_t *table = ARENA_NEWN(s->c->scratch, int32_t, s->devices);
+    for (uint32_t d = 0; d < s->devices; d++)
+        table[d] = (int32_t)(sh->index[(size_t)dim * s->devices + d] * part_size);
+    OpId number = move_op(s, HLO_PARTITION_ID, 0, NULL, hlo_type_tensor(s->h, DT_UI32, 0, NULL));
+    ValueId from[2] = {add_i32s(s, table, s->devices, false), move_result(s, number)};
+    int64_t one = 1;
+    OpId row = move_op(s, HLO_DYNAMIC_SLICE, 2, from, hlo_type_tensor(s->h, DT_I32, 1, &one));
+    *hlo_attr_slot(s->h, row, AK_SLICE_SIZES) = ints_attr(s, &one, 1);
+    ValueId v = move_result(s, row);
+    return move_result(s, move_op(s, HLO_RESHAPE, 1, &v, hlo_type_tensor(s->h, DT_I32, 0, NULL)));
+}
+
+ValueId move_cut(Spmd *s, ValueId whole, const Shards *sh) {
+    TypeId type = move_part_type(s, s->h->values.at[whole].type, sh);
+    if (type == s->h->values.at[whole].type)
+        return whole;
+    uint32_t rank = sh->rank;
+    ValueId operands[OTRN_MAX_RANK + 1] = {whole};
+    for (uint32_t i = 0; i < rank; i++)
+        operands[i + 1] = move_offset(s, sh, i, hlo_type(s->h, type)->dims[i]);
+    OpId id = move_op(s, HLO_DYNAMIC_SLICE, rank + 1, operands, type);
+    *hlo_attr_slot(s->h, id, AK_SLICE_SIZES) = ints_attr(s, hlo_type(s->h, type)->dims, rank);
+    return move_result(s, id);
+}
+
+// A value that is the same everywhere needs no cutting: it is made again in the smaller shape.
+static ValueId remade(Spmd *s, ValueId whole, const Shards *sh) {
+    OpId def = s->h->values.at[whole].def;
+    HloOp op = *hlo_at(s->h, def);
+    const HloAttr *value = def && op.code == HLO_CONSTANT ? hlo_attr(&op, AK_VALUE) : NULL;
+    bool splat = value && value->kind == HA_TENSOR && hlo_tensor_is_splat(s->h, value);
+    bool scalar = def && op.code == HLO_BROADCAST_IN_DIM &&
+                  hlo_value_type(s->h, hlo_operand(s->h, &op, 0))->rank == 0;
+    if (!splat && !scalar)
+        return 0;
+    TypeId type = move_part_type(s, s->h->values.at[whole].type, sh);
+    ValueId operand = scalar ? hlo_operand(s->h, &op, 0) : 0;
+    OpId id = move_op(s, op.code, scalar, &operand, type);
+    HloAttr *slot = hlo_attr_slot(s->h, id, scalar ? AK_BROADCAST_DIMENSIONS : AK_VALUE);
+    *slot = scalar ? op.attrs[0] : *value;
+    if (splat)
+        slot->type = type;
+    return move_result(s, id);
+}
+
+// The device with term 0 keeps the value, the others take 0; the largest and smallest of equals need nothing.
+static ValueId make_terms(Spmd *s, ValueId v, const Shards *sh) {
+    if (!shard_has_terms(sh) || sh->combine != SHARD_ADD)
+        return v;
+    Hlo *h = s->h;
+    TypeId type = h->values.at[v].type;
+    int dtype = hlo_type(h, type)->dtype;
+    int32_t zero = 0;
+    ValueId term = move_offset(s, sh, sh->rank, 1), none = add_i32s(s, &zero, 1, true);
+    ValueId other = move_result(s, move_op(s, HLO_CONVERT, 1, &term, hlo_type_tensor(h, DT_I1, 0, NULL)));
+    none = move_result(s, move_op(s, HLO_CONVERT, 1, &none, hlo_type_tensor(h, dtype, 0, NULL)));
+    OpId zeros = move_op(s, HLO_BROADCAST_IN_DIM, 1, &none, type);
+    *hlo_attr_slot(h, zeros, AK_BROADCAST_DIMENSIONS) = (HloAttr){.kind = HA_INTS};
+    ValueId pick[3] = {other, move_result(s, zeros), v};
+    return move_result(s, move_op(s, HLO_SELECT, 3, pick, type));
+}
+
+// --- forms -------------------------------------------------------------------------------------
+
+void move_set(Spmd *s, ValueId v, Form f) {
+    if (s->depth)
+        VEC_PUSH(s->c->scratch, &s->undo, ((Undo){v, s->forms.at[v]}));
+    s->forms.at[v] = f;
+}
+
+static void piece_add(Spmd *s, ValueId v, const Shards *sh, ValueId value) {
+    Form f = s->forms.at[v];
+    Piece *p = ARENA_NEW(s->c->scratch, Piece);
+    *p = (Piece){sh, value, f.pieces};
+    f.pieces = p;
+    move_set(s, v, f);
+}
+
+void move_set_piece(Spmd *s, ValueId v, const Shards *sh, ValueId value) {
+    bool whole = !sh || shard_is_whole(sh);
+    move_set(s, v, (Form){.whole = whole ? value : 0});
+    if (!whole)
+        piece_add(s, v, sh, value);
+}
+
+const Piece *move_made(const Spmd *s, ValueId v) {
+    const Form *f = &s->forms.at[v];
+    const Piece *p = f->whole || f->lazy ? NULL : f->pieces;
+    while (p && p->next)
+        p = p->next;
+    return p;
+}
+
+// From one way to lie to another without terms.
+static ValueId reshard(Spmd *s, ValueId v, const Shards *from, const Shards *to) {
+    uint32_t rank = from->rank;
+    Cut now[OTRN_MAX_RANK], none = {1, NULL};
+    for (uint32_t i = 0; i < rank; i++)
+        now[i] = shard_cut(from, i);
+    if (shard_has_terms(from)) {
+        Cut terms = shard_cut(from, rank);
+        uint32_t dim = 0;
+        while (dim < rank && !(now[dim].parts == 1 && shard_cut_same(shard_cut(to, dim), terms, s->devices)))
+            dim++;
+        v = dim < rank ? scatter_terms(s, v, from, dim) : combine_terms(s, v, from);
+        if (dim < rank)
+            now[dim] = terms;
+        from = shard_make(s->c->scratch, rank, s->devices, now, none, SHARD_ADD);
+    }
+    for (uint32_t i = 0; i < rank; i++) {
+        if (now[i].parts == 1 || shard_cut_same(now[i], shard_cut(to, i), s->devices))
+            continue;
+        v = gather_dim(s, v, from, i);
+        now[i] = none;
+        from = shard_make(s->c->scratch, rank, s->devices, now, none, SHARD_ADD);
+    }
+    for (uint32_t i = 0; i < rank; i++) // what is cut already stays
+        now[i] = now[i].parts > 1 ? none : shard_cut(to, i);
+    return move_cut(s, v, shard_make(s->c->scratch, rank, s->devices, now, none, SHARD_ADD));
+}
+
+ValueId move_whole(Spmd *s, ValueId v) {
+    Form f = s->forms.at[v];
+    if (f.whole)
+        return f.whole;
+    const Shards *all = shard_whole(s->c->scratch, hlo_value_type(s->h, v)->rank, s->devices);
+    const Piece *made = move_made(s, v);
+    ValueId whole = f.lazy ? spmd_lazy(s, f.lazy, all) : reshard(s, made->value, made->shards, all);
+    f = s->forms.at[v];
+    f.whole = whole;
+    move_set(s, v, f);
+    return whole;
+}
+
+ValueId move_part(Spmd *s, ValueId v, const Shards *sh) {
+    if (shard_is_whole(sh))
+        return move_whole(s, v);
+    for (const Piece *p = s->forms.at[v].pieces; p; p = p->next)
+        if (shard_same(p->shards, sh))
+            return p->value;
+    const Piece *made = move_made(s, v);
+    ValueId part;
+    if (s->forms.at[v].lazy) {
+        part = spmd_lazy(s, s->forms.at[v].lazy, shard_without_terms(sh, s->c->scratch));
+    } else if (made) {
+        part = reshard(s, made->value, made->shards, sh);
+    } else {
+        ValueId whole = s->forms.at[v].whole, again = remade(s, whole, sh);
+        part = again ? again : move_cut(s, whole, sh);
+    }
+    part = make_terms(s, part, sh);
+    piece_add(s, v, sh, part);
+    return part;
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// spmd.h — the pass from the inside.
+//
+//   shard.c  how a tensor lies on the devices
+//   rule.c   which dimensions of an op's tensors go together
+//   plan.c   how each value should lie, from what the program says about some of them
+//   move.c   from one way to lie to another: collectives and cuts
+//   spmd.c   the program of one device, op by op
+#ifndef OTRN_SPMD_SPMD_H
+#define OTRN_SPMD_SPMD_H
+
+#include "pass/pass.h"
+#include "spmd/rule.h"
+
+typedef struct Piece { // a value as the devices have it
+    const Shards *shards;
+    ValueId value;
+    const struct Piece *next;
+} Piece;
+
+typedef struct Form { // of a value of the old body
+    ValueId whole;       // 0: not there
+    const Piece *pieces; // the newest first; the last is how it was made, unless that was whole
+    OpId lazy;           // an op so cheap that it is done anew in every form that is wanted; 0: none
+    uint32_t depth;      // of such ops behind each other
+} Form;
+
+typedef struct Undo {
+    ValueId value;
+    Form form;
+} Undo;
+
+typedef struct Spmd {
+    Compile *c;
+    Hlo *h;
+    uint32_t devices;
+    RegionId to; // where ops are added
+    LocId loc;   // of the op at hand
+    OpId op;     // for messages
+    VEC(Form) forms; // by value of the old body
+    VEC(Undo) undo;  // forms changed inside a nested region, which end with it
+    const Shards **plan; // by value of the old body: how it should lie; NULL: whole, or as it comes
+    uint32_t nplan;
+    uint32_t depth;  // of nested regions
+    uint32_t manual; // of manual regions
+} Spmd;
+
+ShardRead spmd_reader(const Spmd *s, const AxisSet *only);
+const char *spmd_opaque(Spmd *s, const HloOp *op, const char *name);
+// The shardings of an op's list attribute, for these values; NULL axes: all count.
+const Shards **spmd_shards_list(Spmd *s, const HloOp *op, const char *name, const AxisSet *axes,
+                                uint32_t n, const ValueId *values);
+ValueId *spmd_result_ids(Spmd *s, const HloOp *op);
+// What the op says about its operand; NULL when it does not, or not evenly.
+const Shards *spmd_constraint(Spmd *s, const HloOp *op);
+ValueId spmd_lazy(Spmd *s, OpId id, const Shards *sh); // the op's result in these parts
+static inline bool spmd_fits(const HloType *t, const Shards *sh) { // all parts are equal
+    for (uint32_t i = 0; i < sh->rank; i++)
+        if (sh->parts[i] > 1 && (!t->dims[i] || t->dims[i] % sh->parts[i]))
+            return false;
+    return true;
+}
+
+// --- plan.c ------------------------------------------------------------------------------------
+// args: of the entry's arguments, which are as they are; results: wishes for what it returns. NULL: nothing is said.
+void plan_make(Spmd *s, RegionId body, const Shards *const *args, const Shards *const *results);
+
+// --- move.c ------------------------------------------------------------------------------------
+OpId move_op(Spmd *s, HloOpcode code, uint32_t n, const ValueId *operands, TypeId type);
+static inline ValueId move_result(const Spmd *s, OpId id) { return hlo_at(s->h, id)->results; }
+TypeId move_part_type(Spmd *s, TypeId whole, const Shards *sh); // raises UNSUPPORTED when parts are not equal
+// A device's offset in a dimension, or the number of its term.
+ValueId move_offset(Spmd *s, const Shards *sh, uint32_t dim, int64_t part_size);
+void move_set(Spmd *s, ValueId v, Form f);
+void move_set_piece(Spmd *s, ValueId v, const Shards *sh, ValueId value); // made this way; whole when sh is
+const Piece *move_made(const Spmd *s, ValueId v); // how it was made; NULL: whole
+ValueId move_cut(Spmd *s, ValueId whole, const Shards *sh); // of a value of the new body
+ValueId move_whole(Spmd *s, ValueId v);
+ValueId move_part(Spmd *s, ValueId v, const Shards *sh);
+
+#endif
