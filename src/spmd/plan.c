@@ -155,7 +155,7 @@ static void plan_said(Planner *p, RegionId region) {
     }
 }
 
-void plan_make(Spmd *s, RegionId body, const Shards *const *args, const Shards *const *results) {
+void spmd_plan(Spmd *s, RegionId body, const Shards *const *args, const Shards *const *results) {
     Hlo *h = s->h;
     Planner p = {.s = s, .fixed = ARENA_NEWN(s->c->scratch, uint8_t, h->values.n)};
     s->nplan = h->values.n;

@@ -646,7 +646,7 @@ static void copy_main(Spmd *s, HloFunc *f) {
     const Shards **results = ARENA_NEWN(s->c->scratch, const Shards *, f->nresults + 1);
     for (uint32_t i = 0; i < f->nresults; i++)
         results[i] = attr_shards(s, out.at[i], out.n[i], f->result_types[i]);
-    plan_make(s, from, args, results);
+    spmd_plan(s, from, args, results);
     copy_ops(s, from);
     s->op = 0;
     ValueId *values = ARENA_NEWN(s->c->scratch, ValueId, ret.noperands + 1);

@@ -63,7 +63,7 @@ static inline bool spmd_fits(const HloType *t, const Shards *sh) { // all parts 
 
 // --- plan.c ------------------------------------------------------------------------------------
 // args: of the entry's arguments, which are as they are; results: wishes for what it returns. NULL: nothing is said.
-void plan_make(Spmd *s, RegionId body, const Shards *const *args, const Shards *const *results);
+void spmd_plan(Spmd *s, RegionId body, const Shards *const *args, const Shards *const *results);
 
 // --- move.c ------------------------------------------------------------------------------------
 OpId move_op(Spmd *s, HloOpcode code, uint32_t n, const ValueId *operands, TypeId type);
