@@ -44,7 +44,7 @@ class Training:
 
     def step(self, loss):
         """A step is done: waits for its loss and shows it."""
-        self.losses.append(float(loss))
+        self.losses.append(float(loss.item() if hasattr(loss, "item") else loss))
         now = time.perf_counter()
         seconds, self._last = now - self._last, now
         n = len(self.losses)

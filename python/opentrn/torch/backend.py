@@ -3,6 +3,7 @@
 
 import contextlib
 import functools
+import os
 
 import torch
 from functorch.compile import min_cut_rematerialization_partition
@@ -13,10 +14,22 @@ from opentrn.torch import decompositions, randomness
 from opentrn.torch.plan import Plan
 
 
+_OPTIMIZERS = os.path.dirname(torch.optim.__file__) + os.sep
+
+
+def _name(kind, module):
+    """What a graph is called in reports. One without a backward may be an optimizer's step, or with
+    its own gradients (compile_step) a whole one."""
+    traces = [n.meta.get("stack_trace") or "" for n in module.graph.nodes]
+    if kind != "inference" or not any(_OPTIMIZERS in t for t in traces):
+        return f"torch.{kind}"
+    return "torch.step" if any("autograd.grad(" in t for t in traces) else "torch.optimizer"
+
+
 def _compile(kind, module, example_inputs):
     if kind != "backward":
         randomness.replace_random(module)
-    plan = Plan(module, f"torch.{kind}")
+    plan = Plan(module, _name(kind, module))
 
     def run(args):
         return plan(args)

@@ -33,6 +33,7 @@ def _before(optimizer, args, kwargs):
     restore(optimizer)  # what a step that failed left behind
     if not _compiling_for_us():
         return
+    optimizer._opt_called = True  # for schedulers, which ask whether a step came first
     tensors = _rates.setdefault(optimizer, {})
     kept = _numbers[optimizer] = []  # known before anything is replaced, should Ctrl-C come now
     for i, group in enumerate(optimizer.param_groups):
