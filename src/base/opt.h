@@ -26,6 +26,14 @@
       "results round to bf16, fp16, tf32 and fp8 by chance, from this seed; empty = to nearest even")  \
     X(PLAN, "plan", "OTRN_PLAN", "on", 'E', "on|off", "r",                                         \
       "join instructions and spare copies on the host; results do not depend on it")               \
+    X(AUTO_CAST, "auto-cast", "OTRN_AUTO_CAST", "none", 'E', "none|matmult|all", "crpdkC",            \
+      "compute f32 products, or all plain f32 operations, in --auto-cast-type")                    \
+    X(AUTO_CAST_TYPE, "auto-cast-type", "OTRN_AUTO_CAST_TYPE", "bf16", 'E',                          \
+      "bf16|fp16|tf32|fp8_e4m3", "crpdkC", "the type for that")                                      \
+    X(CAST_OPS, "cast-ops", "OTRN_CAST_OPS", "", 'S', "NAME=TYPE,…", "crpdkC",                       \
+      "another type, or none, for an operation (exponential=none) or a line (train.py:41=bf16)")   \
+    X(ROUNDING, "rounding", "OTRN_ROUNDING", "nearest", 'E', "nearest|stochastic", "crpdkC",          \
+      "how the program rounds to narrower floats; its seed is --stochastic-rounding's")            \
     X(CACHE, "cache", "OTRN_CACHE", "on", 'E', "on|off", "crp", "keep and reuse compiled programs")\
     X(CACHE_DIR, "cache-dir", "OTRN_CACHE_DIR", "", 'S', "DIR", "crpC",                            \
       "where they are kept; empty = $XDG_CACHE_HOME/opentrn or ~/.cache/opentrn")                  \

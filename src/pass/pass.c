@@ -11,6 +11,7 @@ const PassRow pass_rows[] = {
     {"shapes", pass_shapes, "give every dimension its size, now that the arguments' shapes are known"},
     {"quant", pass_quant, "write operations on quantised tensors as integer and float operations"},
     {"expand", pass_expand, "write rare operations with common ones"},
+    {"autocast", pass_autocast, "compute in narrower types where the options say so"},
     {"fold", pass_fold, "evaluate exact operations on constants, keep splats small"},
     {"cse", pass_cse, "compute equal operations once"},
     {"simplify", pass_simplify, "drop movement and arithmetic that change nothing"},

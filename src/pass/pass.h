@@ -10,6 +10,7 @@ typedef struct Compile { // one compilation
     Arena *arena;   // lives until the artifact is written
     Arena *scratch; // reset after each pass
     Hlo *hlo;
+    const struct Options *opts; // may be NULL: all defaults
 } Compile;
 
 typedef void PassFn(Compile *c);

@@ -62,7 +62,7 @@ static Form form_of(const Rows *r, ValueId v) { return (Form)r->form.at[v]; }
 
 // --- what may be a member ----------------------------------------------------------------------------
 
-static bool is_row_float(int dtype) { return dtype == DT_F32 || dtype == DT_BF16 || dtype == DT_F16; }
+static bool is_row_float(int dtype) { return dtype_on_tensor_engine(dtype); }
 
 static bool is_plain(const HloType *t) {
     return t->kind == HT_TENSOR && !t->dynamic && !t->text && t->elems > 0;

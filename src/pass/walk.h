@@ -28,6 +28,7 @@ void pass_spmd(Compile *c); // spmd/spmd.c
 void pass_shapes(Compile *c);
 void pass_quant(Compile *c);
 void pass_expand(Compile *c);
+void pass_autocast(Compile *c);
 void pass_fold(Compile *c);
 void pass_cse(Compile *c);
 void pass_simplify(Compile *c);

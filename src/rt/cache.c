@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "pass/autocast.h"
 #include "rt/rt.h"
 
 #define CLAIM_WAIT_S 120 // for another's compilation of the same program
@@ -60,6 +61,8 @@ const char *rt_cache_inputs(Arena *a, const RtCompile *in, bool bound, const Chi
     buf_printf(&text, "release %s\nartifact %u\n", OTRN_RELEASE, ARTIFACT_VERSION);
     buf_printf(&text, "passes-left-out %s\n", in->opts->val[OPT_DISABLE]);
     buf_printf(&text, "strict %s\n", in->opts->val[OPT_STRICT]);
+    buf_printf(&text, "precision %s\n", autocast_text(a, in->opts));
+    buf_printf(&text, "rounding %s\n", in->opts->val[OPT_ROUNDING]);
     if (strcmp(in->opts->val[OPT_NAN], "off"))
         buf_printf(&text, "nothing joined\n");
     print_hash(&text, "name", in->name, strlen(in->name)); // places in messages refer to it

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "chip/chip.h"
+#include "pass/autocast.h"
 #include "read/read.h"
 #include "rt/rt.h"
 #include "tile/tile.h"
@@ -123,6 +124,12 @@ static void check_strict(Ctx *ctx, const Artifact *art) {
     }
 }
 
+static void set_precision(Run *r, Artifact *art) {
+    art->precision = autocast_text(&r->compile, r->in->opts);
+    if (!strcmp(r->in->opts->val[OPT_ROUNDING], "stochastic"))
+        art->flags |= ART_STOCHASTIC;
+}
+
 static void compile_program(Run *r, Buf *out) {
     const RtCompile *in = r->in;
     r->since = rt_seconds();
@@ -138,9 +145,10 @@ static void compile_program(Run *r, Buf *out) {
     if (in->types && pass_bind(h, in->types, in->values, in->count) &&
         try_cache(r, true, &chip, out)) // each set of shapes is a program of its own
         return;
-    Compile c = {.ctx = r->ctx, .arena = &r->compile, .scratch = &r->scratch, .hlo = h};
+    Compile c = {.ctx = r->ctx, .arena = &r->compile, .scratch = &r->scratch, .hlo = h, .opts = in->opts};
     run_passes(r, &c);
     Artifact *art = tile_lower(&c, &chip);
+    set_precision(r, art);
 #ifndef NDEBUG
     artifact_verify(r->ctx, art, in->name);
 #endif
@@ -165,6 +173,8 @@ static bool is_assembly(const RtCompile *in) {
 static void assemble(Ctx *ctx, Arena *a, const RtCompile *in, Buf *out) {
     const Options *o = in->opts;
     Artifact *art = artifact_assemble(ctx, a, in->name, in->bytes, in->size, o->val[OPT_DEFINE]);
+    if (!strcmp(o->val[OPT_ROUNDING], "stochastic"))
+        art->flags |= ART_STOCHASTIC;
     if (strcmp(o->from[OPT_TARGET], "default"))
         art->target = o->val[OPT_TARGET];
     ChipFile chip;

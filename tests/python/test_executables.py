@@ -69,3 +69,15 @@ def test_cache_hit_across_processes(python, tmp_path):
     )
     off = python(code, OTRN_CACHE="off", OTRN_CACHE_DIR=str(tmp_path))
     assert off.stdout.strip() == "False 13.0"
+
+
+def test_precision_options():
+    """--auto-cast and its kin come with a jit's compiler options; the numbers say they were heard."""
+    x = jnp.full((2, 4), 1.001, jnp.float32)
+    f = lambda x: x @ x.T
+    plain = np.asarray(jax.jit(f)(x))
+    cast = np.asarray(jax.jit(f, compiler_options={"auto-cast": "matmult"})(x))
+    tf32 = np.asarray(jax.jit(f, compiler_options={"auto-cast": "matmult", "auto-cast-type": "tf32"})(x))
+    assert abs(plain[0, 0] - 4 * 1.001**2) < 1e-6
+    assert cast[0, 0] == 4.0  # 1.001 is 1 in bf16
+    assert plain[0, 0] != tf32[0, 0] != cast[0, 0]
