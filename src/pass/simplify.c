@@ -390,6 +390,105 @@ static ValueId choose(const Simplify *s, const HloOp *op) {
     return a == b ? a : 0;
 }
 
+// --- powers of two -----------------------------------------------------------------------------------
+//
+// Multiplication by one is exact, so it may go where another instruction does it on the way: out of a choice or a maximum
+// towards the exponential behind them, into a choice between numbers and zero, past another product.
+
+// x when v is x times a positive power of two, and that number; else 0.
+static ValueId scaled_by(const Simplify *s, ValueId v, double *by) {
+    OpId def = def_of(s, v, HLO_MULTIPLY);
+    if (!def)
+        return 0;
+    const HloOp *op = hlo_at(s->h, def);
+    const HloAttr *a = splat_value(s->h, hlo_operand(s->h, op, 1));
+    int dtype = hlo_value_type(s->h, v)->dtype, e;
+    if (!a || (dtype != DT_F32 && dtype != DT_BF16))
+        return 0;
+    *by = dtype_to_f64(dtype, a->data);
+    return frexp(*by, &e) == 0.5 && e > -32 && e < 32 ? hlo_operand(s->h, op, 0) : 0;
+}
+
+static ValueId times(Simplify *s, ValueId x, double by, LocId loc) {
+    uint8_t number[16];
+    dtype_from_f64(hlo_value_type(s->h, x)->dtype, number, by);
+    ValueId operands[2] = {x, splat_like(s, x, number, loc)};
+    TypeId type = s->h->values.at[x].type;
+    return push(s, hlo_op(s->h, HLO_MULTIPLY, loc, 2, operands, 1, &type));
+}
+
+// choose(p, x * c, number) is choose(p, x, number / c) * c.
+static ValueId scale_out(Simplify *s, const HloOp *op) {
+    Hlo *h = s->h;
+    double by;
+    ValueId a = hlo_operand(h, op, 1), x = used_once(s, a) ? scaled_by(s, a, &by) : 0;
+    const HloAttr *other = splat_value(h, hlo_operand(h, op, 2));
+    if (!x || !other || hlo_value_type(h, x)->dtype != DT_F32)
+        return 0;
+    double number = dtype_to_f64(DT_F32, other->data);
+    if (number == 0 || number != number || (isfinite(number) && fabs(number / by) > 1e38))
+        return 0;
+    uint8_t bytes[16];
+    dtype_from_f64(DT_F32, bytes, number / by);
+    ValueId operands[3] = {hlo_operand(h, op, 0), x, splat_like(s, x, bytes, op->loc)};
+    TypeId type = h->values.at[op->results].type;
+    return times(s, push(s, hlo_op(h, HLO_SELECT, op->loc, 3, operands, 1, &type)), by, op->loc);
+}
+
+// The largest x * c is c times the largest x.
+static ValueId scale_out_max(Simplify *s, const HloOp *op) {
+    Hlo *h = s->h;
+    double by;
+    ValueId x = reduce_body(h, op) == HLO_MAXIMUM ? scaled_by(s, hlo_operand(h, op, 0), &by) : 0;
+    if (!x || hlo_value_type(h, x)->dtype != DT_F32 || !is_neutral(h, HLO_MAXIMUM, hlo_operand(h, op, 1)))
+        return 0;
+    TypeId type = h->values.at[op->results].type, scalar = hlo_type_tensor(h, DT_F32, 0, NULL), pair[2] = {scalar, scalar};
+    ValueId operands[2] = {x, hlo_operand(h, op, 1)};
+    OpId made = hlo_op(h, HLO_REDUCE, op->loc, 2, operands, 1, &type);
+    hlo_at(h, made)->attrs = op->attrs;
+    RegionId inner = hlo_op_add_region(h, made, 2, pair);
+    ValueId args[2] = {h->regions.at[inner].args, h->regions.at[inner].args + 1};
+    OpId body = hlo_op(h, HLO_MAXIMUM, op->loc, 2, args, 1, &scalar);
+    hlo_region_push(h, inner, body);
+    ValueId most = hlo_at(h, body)->results;
+    hlo_region_push(h, inner, hlo_op(h, HLO_RETURN, op->loc, 1, &most, 0, NULL));
+    return times(s, push(s, made), by, op->loc);
+}
+
+// choose(p, y, 0) * c is choose(p, y * c, 0); (y * z) * c is (y * c) * z. The product asked about is not made yet.
+static ValueId scale_in(Simplify *s, ValueId x, double by, LocId loc) {
+    Hlo *h = s->h;
+    TypeId type = h->values.at[x].type;
+    OpId def = used_once(s, x) ? def_of(s, x, HLO_SELECT) : 0;
+    if (def) {
+        HloOp op = *hlo_at(h, def);
+        const HloAttr *zero = splat_value(h, hlo_operand(h, &op, 2));
+        if (!zero || dtype_to_f64(DT_F32, zero->data) != 0 || splat_value(h, hlo_operand(h, &op, 1)))
+            return 0;
+        ValueId y = hlo_operand(h, &op, 1), in = scale_in(s, y, by, loc);
+        ValueId operands[3] = {hlo_operand(h, &op, 0), in ? in : times(s, y, by, loc), hlo_operand(h, &op, 2)};
+        return push(s, hlo_op(h, HLO_SELECT, op.loc, 3, operands, 1, &type));
+    }
+    def = used_once(s, x) ? def_of(s, x, HLO_MULTIPLY) : 0;
+    if (!def)
+        return 0;
+    HloOp op = *hlo_at(h, def);
+    ValueId y = hlo_operand(h, &op, 0), z = hlo_operand(h, &op, 1);
+    if (splat_value(h, y) || splat_value(h, z))
+        return 0;
+    ValueId operands[2] = {times(s, y, by, loc), z};
+    return push(s, hlo_op(h, HLO_MULTIPLY, op.loc, 2, operands, 1, &type));
+}
+
+static ValueId scale(Simplify *s, const HloOp *op) {
+    const HloAttr *a = splat_value(s->h, hlo_operand(s->h, op, 1));
+    int e;
+    if (!a || hlo_value_type(s->h, op->results)->dtype != DT_F32)
+        return 0;
+    double by = dtype_to_f64(DT_F32, a->data);
+    return frexp(by, &e) == 0.5 && e > -32 && e < 32 ? scale_in(s, hlo_operand(s->h, op, 0), by, op->loc) : 0;
+}
+
 // --- the walk --------------------------------------------------------------------------------------
 
 // What the op's result is as well, made before it where need be; 0: the op stays.
@@ -415,11 +514,19 @@ static ValueId instead(Simplify *s, const HloOp *op) {
         return pad(s, op);
     case HLO_CONCATENATE:
         return op->noperands == 1 ? hlo_operand(s->h, op, 0) : 0;
-    case HLO_REDUCE:
-        return reduce(s, op);
-    case HLO_SELECT:
-        return choose(s, op);
-    case HLO_ADD: case HLO_SUBTRACT: case HLO_MULTIPLY: case HLO_DIVIDE: case HLO_MAXIMUM: case HLO_MINIMUM:
+    case HLO_REDUCE: {
+        ValueId to = reduce(s, op);
+        return to ? to : scale_out_max(s, op);
+    }
+    case HLO_SELECT: {
+        ValueId to = choose(s, op);
+        return to ? to : scale_out(s, op);
+    }
+    case HLO_MULTIPLY: {
+        ValueId to = binary(s, op);
+        return to ? to : scale(s, op);
+    }
+    case HLO_ADD: case HLO_SUBTRACT: case HLO_DIVIDE: case HLO_MAXIMUM: case HLO_MINIMUM:
     case HLO_AND: case HLO_OR: case HLO_XOR:
         return binary(s, op);
     default:

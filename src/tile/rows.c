@@ -40,6 +40,25 @@ static float constant_of(const Hlo *h, const HloOp *op) {
     return dtype == DT_I1 ? *(const uint8_t *)a->data != 0 : (float)dtype_to_f64(dtype, a->data);
 }
 
+static bool is_returned(const RowOp *r, ValueId v) {
+    const Hlo *h = r->e->l->h;
+    const HloRegion *region = hlo_op_region(h, hlo_at(h, r->s->op), 0);
+    const HloOp *ret = hlo_at(h, region->ops.at[region->ops.n - 1]);
+    for (uint32_t i = 0; i < ret->noperands; i++)
+        if (hlo_operand(h, ret, i) == v)
+            return true;
+    return false;
+}
+
+// A conversion to fp32 that readers do by themselves: engines widen what they read. Products leave fp32 in PSUM anyway.
+static bool widens_for_readers(const RowOp *r, const HloOp *op, const HloType *t) {
+    if (op->code != HLO_CONVERT || t->dtype != DT_F32)
+        return false;
+    const Node *from = node_at(r, node_of(r, hlo_operand(r->e->l->h, op, 0)));
+    return from->psum || (from->full && from->kind != NODE_CONST && from->kind != NODE_WIDEN &&
+                          (from->dtype == DT_BF16 || from->dtype == DT_F16) && !is_returned(r, op->results));
+}
+
 static void read_op(RowOp *r, OpId id) {
     const Hlo *h = r->e->l->h;
     const HloOp *op = hlo_at(h, id);
@@ -51,8 +70,8 @@ static void read_op(RowOp *r, OpId id) {
         add_node(r, op->results, &n);
         return;
     }
-    if (op->code == HLO_CONVERT && t->dtype == DT_F32 && node_at(r, node_of(r, hlo_operand(h, op, 0)))->psum) {
-        r->e->row_node[op->results] = node_of(r, hlo_operand(h, op, 0)); // it is fp32 there
+    if (widens_for_readers(r, op, t)) {
+        r->e->row_node[op->results] = node_of(r, hlo_operand(h, op, 0));
         return;
     }
     n.nsrc = op->code == HLO_REDUCE ? 1 : op->noperands;
@@ -489,7 +508,8 @@ static void emit_tile(RowOp *r, int64_t p0) {
 static void forget_choices(RowOp *r) {
     for (uint32_t i = 0; i < r->nodes.n; i++) {
         Node *n = node_at(r, i);
-        n->folded = n->wants_inverse = n->wants_negative = n->resident = false;
+        n->folded = n->gone;
+        n->wants_inverse = n->wants_negative = n->resident = false;
         n->summed = 0;
     }
 }

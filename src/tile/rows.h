@@ -19,6 +19,7 @@ typedef struct Node {
     bool scalar;    // an input with one element for all rows
     bool is_output; // returned by the region
     bool folded;    // part of the instruction of its only reader
+    bool gone;      // its reader has taken its place
     uint16_t code;  // OP: of the HLO op; REDUCE: of the op that combines
     OpId op;
     uint32_t src[3], nsrc;
@@ -26,7 +27,7 @@ typedef struct Node {
     uint32_t level;  // reductions that must be over before it can be computed
     uint32_t uses;
     uint32_t last;   // node that reads it last, in the pass being laid out
-    uint32_t summed; // OP: the sum over it that its instruction gives as well, 0 = none (a node number + 1)
+    uint32_t summed; // OP: the reduction of it that its instruction gives as well, 0 = none (a node number + 1)
     bool wants_inverse, wants_negative; // one a row: kept beside it
     float value;     // CONST
     uint32_t off;    // one a row: byte offset in the set's column area

@@ -296,7 +296,7 @@ static int function_of(uint16_t code) {
     }
 }
 
-// fn(x), fn(x * a), fn(x + b); the scale or bias is the folded operation before it.
+// fn(x), fn(x * a), fn(x + b), fn(x * number + b); scale and bias are the folded operations before it.
 static void put_function(RowOp *r, uint32_t i, const Arg *dst) {
     const Node *n = node_at(r, i);
     uint32_t from = n->src[0];
@@ -317,6 +317,11 @@ static void put_function(RowOp *r, uint32_t i, const Arg *dst) {
         if (a.haz)
             reads[nreads++] = a.haz;
         from = inner->src[0];
+        const Node *scaled = node_at(r, from);
+        if (scaled->kind == NODE_OP && scaled->folded) { // x times a number
+            in.a = scalar_f32(node_at(r, narrow(r, scaled->src[1]))->value);
+            from = scaled->src[0];
+        }
     }
     Arg x = arg_of(r, from, n->full);
     if (x.kind == ARG_NUMBER) {
@@ -337,8 +342,37 @@ static void put_function(RowOp *r, uint32_t i, const Arg *dst) {
 
 // --- choices ---------------------------------------------------------------------------------------
 
+static bool is_one_select(const RowOp *r, const Node *n); // below
+
+// One branch is a number or one a row: a single instruction, which gives the largest of a row as well.
+static void put_select_reduce(RowOp *r, const Node *n, const Arg *dst, Arg *p, const Arg *a, const Arg *b) {
+    bool reverse = a->kind != ARG_TENSOR;
+    const Arg *x = reverse ? b : a, *other = reverse ? a : b;
+    p->kind = ARG_TENSOR;
+    IsaInst in = inst(r, ISA_SELECT_REDUCE, ENG_VECTOR, dst, n->full);
+    set_src(r, &in, x, n->full);
+    set_src1(r, &in, p, n->full);
+    in.a = scalar_operand(&in, other);
+    in.flags = reverse ? ISA_FLAG_REVERSE0 : 0;
+    Haz *reads[3], *writes[2] = {dst->haz};
+    uint32_t k = reads_of((const Arg *[]){x, p, other}, 3, reads);
+    if (!n->summed) {
+        put(r, in, reads, k, dst->haz, n->full);
+        return;
+    }
+    Arg most = result_of(r, n->summed - 1);
+    in.res = most.addr, in.rtype = most.dtype, in.rop = ALU_MAX, in.rcmd = RCMD_RESET_REDUCE;
+    writes[1] = most.haz;
+    r->busy[ENG_VECTOR] += engine_ns(r, ENG_VECTOR, true) + 64 / r->e->chip->vector_ghz;
+    emit_inst(r->e, in, reads, k, writes, 2);
+}
+
 static void put_select(RowOp *r, const Node *n, const Arg *dst) {
     Arg p = arg_of(r, n->src[0], n->full), a = arg_of(r, n->src[1], n->full), b = arg_of(r, n->src[2], n->full);
+    if (is_one_select(r, n)) {
+        put_select_reduce(r, n, dst, &p, &a, &b);
+        return;
+    }
     if (b.addr != dst->addr || b.kind != ARG_TENSOR)
         put_copy(r, dst, &b, n->full);
     if (p.kind == ARG_NUMBER) {
@@ -557,6 +591,14 @@ static bool has_folded(const RowOp *r, const Node *n) {
     return false;
 }
 
+// A choice between a row's elements and one number, or one a row.
+static bool is_one_select(const RowOp *r, const Node *n) {
+    const Node *p = node_at(r, narrow(r, n->src[0]));
+    bool a = is_full_tensor(r, n->src[1]), b = is_full_tensor(r, n->src[2]);
+    uint32_t one = a ? n->src[2] : n->src[1];
+    return n->full && p->kind != NODE_CONST && p->full && a != b && is_scalar_operand(r, one);
+}
+
 static void fold_function(RowOp *r, Node *n) {
     Node *inner = node_at(r, n->src[0]);
     bool old = r->e->chip->generation < 3;
@@ -572,9 +614,37 @@ static void fold_function(RowOp *r, Node *n) {
     if (inner->code == HLO_SUBTRACT && !number)
         by->wants_negative = true;
     inner->folded = true;
+    Node *scaled = node_at(r, inner->src[0]);
+    if (inner->code != HLO_MULTIPLY && may_fold(scaled) && scaled->code == HLO_MULTIPLY && !has_folded(r, scaled) &&
+        is_full_tensor(r, scaled->src[0]) && node_at(r, narrow(r, scaled->src[1]))->kind == NODE_CONST)
+        scaled->folded = true;
+}
+
+// The operation before a conversion to a narrower type writes that type by itself: engines round as they write.
+static void fold_narrowing(RowOp *r) {
+    for (uint32_t i = 0; i < r->nodes.n; i++) {
+        Node *n = node_at(r, i);
+        if (n->kind != NODE_OP || n->code != HLO_CONVERT || !n->full || n->dtype == DT_I1)
+            continue;
+        Node *from = node_at(r, n->src[0]);
+        bool plain = alu_of(from->code) != ALU_BYPASS || function_of(from->code) != ACT_COPY || from->code == HLO_NEGATE ||
+                     from->code == HLO_CHLO_SQUARE || from->code == HLO_ABS ||
+                     (from->code == HLO_SELECT && is_one_select(r, from)) ||
+                     (from->code == HLO_DIVIDE && node_at(r, narrow(r, from->src[1]))->kind != NODE_CONST);
+        if (!may_fold(from) || !plain)
+            continue;
+        from->folded = from->gone = true; // nobody reads it any more
+        n->code = from->code;
+        n->op = from->op;
+        n->nsrc = from->nsrc;
+        for (uint32_t k = 0; k < from->nsrc; k++)
+            n->src[k] = from->src[k];
+        from->nsrc = 0;
+    }
 }
 
 void rows_fold(RowOp *r) {
+    fold_narrowing(r);
     for (uint32_t i = 0; i < r->nodes.n; i++) {
         Node *n = node_at(r, i);
         if (n->kind == NODE_OP && n->code == HLO_DIVIDE) {
@@ -605,9 +675,14 @@ void rows_fold(RowOp *r) {
 void rows_fold_sums(RowOp *r) {
     for (uint32_t i = 0; i < r->nodes.n && r->group == 1; i++) {
         const Node *n = node_at(r, i);
-        if (n->kind != NODE_REDUCE || n->code != HLO_ADD)
+        if (n->kind != NODE_REDUCE || (n->code != HLO_ADD && n->code != HLO_MAXIMUM))
             continue;
         Node *from = node_at(r, n->src[0]);
+        if (n->code == HLO_MAXIMUM) {
+            if (from->kind == NODE_OP && from->code == HLO_SELECT && is_one_select(r, from) && !from->summed)
+                from->summed = i + 1;
+            continue;
+        }
         if (from->kind == NODE_OP && from->full && function_of(from->code) != ACT_COPY && !from->summed)
             from->summed = i + 1;
     }
