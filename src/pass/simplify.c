@@ -546,6 +546,8 @@ static void simplify_region(Simplify *s, RegionId r) {
             simplify_region(s, h->op_regions.at[op.regions + k]);
         ValueId to = instead(s, &op);
         if (to && h->values.at[to].type == h->values.at[op.results].type) {
+            if (to < s->nuses && op.results < s->nuses && !s->uses[to])
+                s->uses[to] = s->uses[op.results]; // made just now
             walk_replace(&s->w, op.results, to);
             continue;
         }

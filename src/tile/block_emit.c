@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // block_emit.c — a row program between products, tile by tile of 128 rows.
 //
-//   tensor:          before(t+1)          behind(t)          before(t+2) …
-//   vector, scalar:      rows(t+1)            rows(t+2) …
-//
 // The operands of a batch lie in SBUF; products before the program leave its operands in PSUM, where it reads them. What
 // a product behind contracts must lie on the partitions: columns are turned by the array first, rows lie there already
-// and add up over the tiles of a batch in PSUM. Products of a tile are emitted after the next tile's rows, so that
-// neither side waits for the other.
+// and add up over the tiles of a batch in PSUM. sched.c weaves neighbouring tiles together.
 #include <assert.h>
 
 #include "tile/block.h"
@@ -102,8 +98,9 @@ static Node *input_node(const BlockOp *o, uint32_t input) {
     return NULL;
 }
 
-static void before(BlockOp *o, const Tile *t, uint32_t copy) {
+static void before(BlockOp *o, const Tile *t) {
     Block *b = o->b;
+    uint32_t copy = o->r->pro_copy;
     if (t->first)
         load_batch(o, t->batch);
     for (uint32_t i = 0; i < b->npro; i++) {
@@ -251,7 +248,7 @@ static void store_batch(BlockOp *o, const Tile *t, BlockDot *d) {
     if (d->turned) {
         out.dst = to, out.src = gather_at(d, t, 0);
         out.n[0] = (uint32_t)d->d, out.n[1] = 1, out.n[2] = (uint32_t)rows, out.d[0] = (int32_t)rows;
-        emit_store(o->e, out, haz);
+        emit_inst(o->e, out, (Haz *[]){haz}, 1, NULL, 0);
         return;
     }
     out.d[0] = (int32_t)d->d, out.d[1] = (int32_t)(PARTS * d->d), out.s[1] = (int32_t)d->d;
@@ -259,12 +256,12 @@ static void store_batch(BlockOp *o, const Tile *t, BlockDot *d) {
     if (full) {
         out.dst = to, out.src = gather_at(d, t, 0);
         out.n[0] = PARTS, out.n[1] = (uint32_t)full;
-        emit_store(o->e, out, haz);
+        emit_inst(o->e, out, (Haz *[]){haz}, 1, NULL, 0);
     }
     if (rest) {
         out.dst = to + (uint64_t)(full * PARTS * d->d) * size, out.src = gather_at(d, t, (uint64_t)(full * d->d));
         out.n[0] = (uint32_t)rest, out.n[1] = 1, out.d[1] = out.s[1] = 0;
-        emit_store(o->e, out, haz);
+        emit_inst(o->e, out, (Haz *[]){haz}, 1, NULL, 0);
     }
 }
 
@@ -338,25 +335,21 @@ void emit_block(Emit *e, const Step *s) {
     o->r = rows_begin(e, s, b);
     assert(o->r);
     o->r->pro_bytes = b->pro[0].banks * BANK_BYTES;
+    emit_join(e, LANE_ROWS);
     rows_open(o->r);
     share(o, false);
     int64_t n = b->batches * blocks_of(b->m);
-    Tile t = tile_at(o, 0), next, last = t;
-    before(o, &t, 0);
-    for (int64_t i = 0; i < n; i++, last = t, t = next) {
-        bool more = i + 1 < n;
-        next = more ? tile_at(o, i + 1) : t;
+    for (int64_t i = 0; i < n; i++) {
+        Tile t = tile_at(o, i);
         emit_task(e);
-        emit_loc(e, s->op);
         o->r->pro_copy = (uint32_t)(i % b->pro_copies);
+        before(o, &t);
+        emit_loc(e, s->op);
         assert(o->r->set == t.set);
         rows_tile(o->r, t.batch * b->m + t.row, t.m);
-        if (more)
-            before(o, &next, (uint32_t)((i + 1) % b->pro_copies));
-        if (i)
-            behind(o, &last);
+        behind(o, &t);
     }
-    behind(o, &last);
     rows_close(o->r);
     share(o, true);
+    emit_join(e, LANE_ROWS);
 }

@@ -170,7 +170,7 @@ static void transfer(Plan *p, IsaInst in, const Box *b, int64_t hbm_off, size_t 
         if (loads)
             emit_inst(p->e, one, NULL, 0, &tile, 1);
         else
-            emit_store(p->e, one, tile);
+            emit_inst(p->e, one, (Haz *[]){tile}, 1, NULL, 0);
         more = false;
         for (int i = outer; i-- > 0 && !more;) {
             more = ++at[i] < b->n[i];
@@ -328,10 +328,8 @@ void contract_emit(Emit *e, const Contract *c) {
             for (int64_t m0 = s; m0 < s + rows; m0 += p->block_m) {
                 emit_task(e);
                 block(p, s, rows, m0, min64(p->block_m, s + rows - m0), n0, min64(p->block_n, p->n - n0));
-                emit_turn(e, false);
             }
         }
-    emit_turn(e, true);
     share_area(p, true);
 }
 

@@ -246,6 +246,8 @@ static Lane lane_of(const Emit *e, const Step *s) {
     case STEP_INDEX:
     case STEP_ROWS:
         return LANE_ROWS;
+    case STEP_BLOCK:
+        return LANE_TENSOR;
     default:
         return LANE_NONE;
     }
@@ -253,7 +255,7 @@ static Lane lane_of(const Emit *e, const Step *s) {
 
 static void emit_step(Emit *e, const Step *s, Buf *consts) {
     emit_loc(e, s->op);
-    emit_lane(e, lane_of(e, s));
+    emit_lane(e, lane_of(e, s), s->kind == STEP_ROWS || s->kind == STEP_DOT || s->kind == STEP_BLOCK);
     switch (s->kind) {
     case STEP_KERNEL:
         if (!is_empty(e, s))

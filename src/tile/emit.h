@@ -39,6 +39,7 @@ typedef struct Emit {
     Heap heap;
     Sched *sched;
     Lane lane;                  // of the step being recorded
+    bool tiles_apart;           // its tasks may go in any order
     Haz sbuf_haz[SBUF_PIECES];  // what earlier steps still do with each piece of SBUF
     Haz bank_haz[8];            // … and with each PSUM bank
     uint32_t *row_node;         // per value inside a row program: its node
@@ -47,16 +48,15 @@ typedef struct Emit {
 // sched.c. Instructions of a step are recorded in its lane and placed later, so what they point to must stay; with
 // LANE_NONE they are placed at once, after everything recorded before.
 void sched_init(Emit *e, uint32_t nsegments);
-void emit_lane(Emit *e, Lane lane); // of the step that begins
+void emit_lane(Emit *e, Lane lane, bool tiles_apart); // of the step that begins; its tasks write no byte that another touches
 void emit_task(Emit *e);            // what follows is a tile of its own
 // An instruction that reads and writes these parts of SBUF and PSUM. HBM is known by the instruction's own addresses.
 void emit_inst(Emit *e, IsaInst in, Haz *const *reads, uint32_t nreads, Haz *const *writes, uint32_t nwrites);
 void emit_merge(Emit *e, Haz *into, Haz *from); // when what is recorded before it has been placed
 void emit_area(Emit *e, Haz *h, uint32_t at, uint32_t bytes, bool out); // merge with pieces of SBUF, or the other way
-// A store goes out after the next tile's work, so that the sequencer that triggers it does not wait for it: emit_turn at the
-// end of each tile places those of the tile before, or all.
-void emit_store(Emit *e, IsaInst in, Haz *read);
-void emit_turn(Emit *e, bool all);
+// The step uses another lane's memories as well: it comes after all that is recorded there, and what is recorded there later
+// comes after what this lane has now. Called at the begin and at the end of such a step.
+void emit_join(Emit *e, Lane other);
 void emit_step_end(Emit *e);
 void emit_flush(Emit *e);                           // places everything recorded
 uint32_t emit_append(Emit *e, const IsaInst *in); // as it is; its number

@@ -5,9 +5,15 @@
 #include <assert.h>
 #include <string.h>
 
-void haz_merge(Haz *into, const Haz *from, uint32_t epoch) {
+void counts_reset(Counts *h, uint32_t epoch) {
+    h->epoch = epoch;
+    memset(h->w, 0, sizeof h->w);
+    memset(h->r, 0, sizeof h->r);
+}
+
+void counts_merge(Counts *into, const Counts *from, uint32_t epoch) {
     if (into->epoch != epoch)
-        *into = (Haz){.epoch = epoch};
+        counts_reset(into, epoch);
     if (from->epoch != epoch)
         return; // everything of an older epoch is complete
     for (int s = 0; s < HAZ_SEMS; s++) {
@@ -27,6 +33,29 @@ static void hole_remove(Heap *h, uint32_t i) {
     h->holes.n--;
 }
 
+static uint64_t aligned(uint64_t off, uint64_t bytes) {
+    uint64_t to = bytes >= 8 * HEAP_ALIGN_LARGE ? HEAP_ALIGN_LARGE : HEAP_ALIGN;
+    return (off + to - 1) & ~(to - 1);
+}
+
+// The piece [off, off + bytes) of a hole; what is left on either side stays a hole.
+static void hole_cut(Heap *h, uint32_t i, uint64_t off, uint64_t bytes) {
+    Hole *hole = &h->holes.at[i];
+    uint64_t before = off - hole->off, after = hole->off + hole->bytes - off - bytes;
+    if (before && after) {
+        VEC_PUSH(h->arena, &h->holes, (Hole){0});
+        memmove(&h->holes.at[i + 1], &h->holes.at[i], (h->holes.n - 1 - i) * sizeof(Hole));
+        h->holes.at[i].bytes = before;
+        h->holes.at[i + 1] = (Hole){off + bytes, after};
+    } else if (before) {
+        hole->bytes = before;
+    } else if (after) {
+        *hole = (Hole){off + bytes, after};
+    } else {
+        hole_remove(h, i);
+    }
+}
+
 uint64_t heap_take(Heap *h, uint64_t bytes) {
     bytes = round_up(bytes);
     if (!bytes)
@@ -36,27 +65,26 @@ uint64_t heap_take(Heap *h, uint64_t bytes) {
     if (h->new_peak)
         h->peak = h->live;
     uint32_t best = UINT32_MAX;
-    for (uint32_t i = 0; i < h->holes.n; i++)
-        if (h->holes.at[i].bytes >= bytes &&
-            (best == UINT32_MAX || h->holes.at[i].bytes < h->holes.at[best].bytes))
+    for (uint32_t i = 0; i < h->holes.n; i++) {
+        const Hole *hole = &h->holes.at[i];
+        if (aligned(hole->off, bytes) + bytes <= hole->off + hole->bytes &&
+            (best == UINT32_MAX || hole->bytes < h->holes.at[best].bytes))
             best = i;
+    }
     if (best != UINT32_MAX) {
-        Hole *hole = &h->holes.at[best];
-        uint64_t off = hole->off;
-        hole->off += bytes;
-        hole->bytes -= bytes;
-        if (!hole->bytes)
-            hole_remove(h, best);
+        uint64_t off = aligned(h->holes.at[best].off, bytes);
+        hole_cut(h, best, off, bytes);
         return off;
     }
-    uint64_t off = h->top;
-    if (h->holes.n) { // grow the last hole when it touches the top
-        Hole *last = &h->holes.at[h->holes.n - 1];
-        if (last->off + last->bytes == h->top) {
-            off = last->off;
-            h->holes.n--;
-        }
-    }
+    Hole *last = h->holes.n ? &h->holes.at[h->holes.n - 1] : NULL;
+    bool grows = last && last->off + last->bytes == h->top; // the last hole touches the top
+    uint64_t from = grows ? last->off : h->top, off = aligned(from, bytes);
+    if (grows && off == from)
+        h->holes.n--;
+    else if (grows)
+        last->bytes = off - from;
+    else if (off > from)
+        VEC_PUSH(h->arena, &h->holes, ((Hole){from, off - from}));
     h->top = off + bytes;
     return off;
 }

@@ -19,8 +19,10 @@ typedef struct Heap {
 } Heap;
 
 #define HEAP_ALIGN 64
+#define HEAP_ALIGN_LARGE 32768 // of tensors that sched.c should tell apart
 
-void haz_merge(Haz *into, const Haz *from, uint32_t epoch);
+void counts_reset(Counts *c, uint32_t epoch); // nothing is left to wait for
+void counts_merge(Counts *into, const Counts *from, uint32_t epoch);
 uint64_t heap_take(Heap *h, uint64_t bytes); // offset
 void heap_give(Heap *h, uint64_t off, uint64_t bytes);
 

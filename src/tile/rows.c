@@ -200,8 +200,8 @@ static uint32_t lay_out(RowOp *r, const bool *need, int pass) {
         if (runs_in(node_at(r, i), need, i, pass) && !node_at(r, i)->folded && node_at(r, i)->kind != NODE_WIDEN)
             for (uint32_t k = 0; k < node_at(r, i)->nsrc; k++)
                 set_last(r, node_at(r, i)->src[k], i);
-    for (uint32_t i = 0; i < n; i++)
-        node_at(r, i)->last = node_at(r, i)->feeds ? n : node_at(r, i)->last;
+    for (uint32_t i = 0; i < n && r->keep_outputs; i++) // whoever took over the slot would wait for its store
+        node_at(r, i)->last = node_at(r, i)->is_output || node_at(r, i)->feeds ? n : node_at(r, i)->last;
     for (uint32_t i = 0; i < n; i++) {
         Node *node = node_at(r, i);
         if (!runs_in(node, need, i, pass))
@@ -286,7 +286,8 @@ static void choose_resident(RowOp *r, bool keep) { // operands that are the same
 }
 
 static bool try_width(RowOp *r, int64_t width, uint32_t least_sets) {
-    r->slots_at = place_kept(r);
+    r->spare_at = place_kept(r);
+    r->slots_at = r->spare_at + (r->levels ? align((uint32_t)width * 4) : 0);
     r->column_bytes = place_columns(r);
     uint32_t room = ROWS_AREA_BEGIN + AREA - r->slots_at;
     if (r->slots_at > ROWS_AREA_BEGIN + AREA || width > 32768)
@@ -305,19 +306,24 @@ static bool fit(RowOp *r) {
     rows_fold(r);
     bool flat = r->pcols != r->cols;
     int64_t whole = r->group * r->pcols;
-    choose_resident(r, true);
-    r->nslots = slots_for(r, true);
-    if (!flat && (r->levels || whole <= WIDTH_MAX) && (try_width(r, whole, 2) || (r->levels && try_width(r, whole, 1)))) {
-        rows_fold_sums(r);
-        return true;
+    for (int keep = 1; keep >= 0 && !flat && (r->levels || whole <= WIDTH_MAX); keep--) {
+        r->keep_outputs = keep;
+        choose_resident(r, true);
+        r->nslots = slots_for(r, true);
+        if (try_width(r, whole, keep ? 3 : 2) || (!keep && r->levels && try_width(r, whole, 1))) {
+            rows_fold_sums(r);
+            return true;
+        }
     }
     if (r->group > 1)
         return false;
     choose_resident(r, false);
-    r->nslots = slots_for(r, false);
-    for (int64_t width = WIDTH_MAX; width >= 64; width -= 64)
+    for (int64_t width = WIDTH_MAX; width >= 64; width -= 64) {
+        r->keep_outputs = width >= 512;
+        r->nslots = slots_for(r, false);
         if (try_width(r, min64(width, r->pcols), 3) || (width <= 1024 && try_width(r, min64(width, r->pcols), 1)))
             return true;
+    }
     return false;
 }
 
@@ -355,6 +361,8 @@ static void share_area(RowOp *r, bool out) {
         for (r->column_set = 0; r->column_set < r->sets && column; r->column_set++)
             emit_area(r->e, &n->haz[r->column_set], addr_poff(rows_place(r, i)), 16 * (uint32_t)r->group, out);
     }
+    if (r->levels)
+        emit_area(r->e, &r->spare, r->spare_at, r->slots_at - r->spare_at, out);
     for (uint32_t set = 0; set < r->sets; set++)
         for (uint32_t k = 0; k < r->nslots; k++)
             emit_area(r->e, &r->slots[set * r->nslots + k],
@@ -395,14 +403,6 @@ static void load_full(RowOp *r, uint32_t i, int64_t p0, int64_t c0) {
     }
 }
 
-// No later value of the tile takes over the node's slot, so that its store may wait.
-static bool keeps_slot(const RowOp *r, uint32_t i) {
-    bool keeps = true;
-    for (uint32_t k = i + 1; node_at(r, i)->full && k < r->nodes.n; k++)
-        keeps = keeps && node_at(r, k)->slot != node_at(r, i)->slot;
-    return keeps;
-}
-
 static void store(RowOp *r, uint32_t i, uint32_t result, int64_t to, int64_t stride, uint32_t n) {
     const Node *node = node_at(r, i);
     BufId buf = r->e->l->refs.at[r->s->outs + result];
@@ -411,11 +411,7 @@ static void store(RowOp *r, uint32_t i, uint32_t result, int64_t to, int64_t str
     in.src = rows_place(r, i);
     in.n[0] = r->m, in.n[1] = n;
     in.d[0] = (int32_t)stride, in.s[1] = in.d[1] = 1;
-    Haz *from = rows_haz(r, i);
-    if (keeps_slot(r, i))
-        emit_store(r->e, in, from);
-    else
-        emit_inst(r->e, in, &from, 1, NULL, 0);
+    emit_inst(r->e, in, (Haz *[]){rows_haz(r, i)}, 1, NULL, 0);
 }
 
 static void store_outputs(RowOp *r, uint32_t node, int64_t p0, int64_t c0) {
@@ -491,7 +487,6 @@ static void emit_tile(RowOp *r, int64_t p0) {
         for (int64_t c0 = 0; c0 < per; c0 += r->width) {
             r->w = (uint32_t)min64(r->width, per - c0);
             emit_chunk(r, need, (int)p, p0, c0);
-            emit_turn(r->e, r->sets == 1);
             r->set = (r->set + 1) % r->sets; // chunks have nothing in common but their columns
         }
         for (uint32_t i = 0; i < r->nodes.n; i++) // reductions are over
@@ -527,14 +522,12 @@ void rows_open(RowOp *r) {
 void rows_tile(RowOp *r, int64_t p0, uint32_t m) {
     r->m = m;
     emit_tile(r, p0);
-    emit_turn(r->e, r->sets == 1);
     r->column_set = (r->column_set + 1) % r->sets;
     if (r->width >= r->group * r->pcols)
         r->set = r->column_set;
 }
 
 void rows_close(RowOp *r) {
-    emit_turn(r->e, true);
     share_area(r, true);
 }
 
@@ -585,6 +578,7 @@ RowOp *rows_begin(Emit *e, const Step *s, Block *b) {
             return NULL;
     }
     r->prow = r->rows, r->pcols = r->cols, r->group = 1;
+    r->keep_outputs = true;
     rows_fold(r);
     choose_resident(r, true);
     r->nslots = slots_for(r, true);

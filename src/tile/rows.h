@@ -53,6 +53,9 @@ typedef struct RowOp {
     uint32_t levels;
     uint32_t nslots, slot_bytes, sets, set, column_set, column_bytes, slots_at;
     Haz *slots;  // [set][slot]
+    bool keep_outputs;  // slots of results are not taken over inside a tile
+    uint32_t spare_at;  // a slot for what nobody reads
+    Haz spare;
     uint32_t m, w; // partitions and columns of the tile in work
     double busy[ENG_COUNT]; // ns given to each engine so far
 } RowOp;

@@ -498,15 +498,16 @@ static void put_reduce(RowOp *r, uint32_t i, bool first) {
     int op = alu_of(n->code);
     bool done = node_at(r, n->src[0])->kind == NODE_OP && node_at(r, n->src[0])->summed == i + 1;
     part.dtype = dst.dtype;
-    if (!done && x.kind == ARG_TENSOR && op == ALU_ADD && r->group == 1 && node_at(r, x.node)->full && !node_at(r, x.node)->resident &&
-        lighter(r, true) == ENG_SCALAR) { // the scalar engine sums what it copies onto itself
-        IsaInst in = {.op = ISA_ACTIVATE, .engine = ENG_SCALAR, .dst = x.addr, .dtype = x.dtype, .fn = ACT_IDENTITY};
+    if (!done && x.kind == ARG_TENSOR && op == ALU_ADD && r->group == 1 && node_at(r, x.node)->full &&
+        lighter(r, true) == ENG_SCALAR) { // the scalar engine sums what it copies to nowhere
+        IsaInst in = {.op = ISA_ACTIVATE, .engine = ENG_SCALAR, .dst = addr_sbuf(0, r->spare_at), .dtype = DT_F32,
+                      .fn = ACT_IDENTITY};
         set_counts(r, &in, true);
-        set_strides(r, in.d, &x, true);
+        in.d[1] = 1;
         set_src(r, &in, &x, true);
         in.res = part.addr, in.rtype = part.dtype, in.rop = ALU_ADD, in.rcmd = RCMD_RESET_REDUCE;
         r->busy[ENG_SCALAR] += engine_ns(r, ENG_SCALAR, true) + 64 / r->e->chip->scalar_ghz;
-        emit_inst(r->e, in, (Haz *[]){x.haz}, 1, (Haz *[]){x.haz, part.haz}, 2);
+        emit_inst(r->e, in, (Haz *[]){x.haz}, 1, (Haz *[]){&r->spare, part.haz}, 2);
         done = true;
     }
     if (!done) {

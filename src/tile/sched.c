@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// sched.c — instructions of neighbouring steps beside each other, and the waits that keep them apart.
+// sched.c — instructions of neighbouring tiles and steps beside each other, and the waits that keep them apart.
 //
-//   steps ──► tasks in lanes ──► one program
-//             tensor: products        An engine works through its instructions in program order. So the order is what
-//             rows:   row programs    lets the tensor engine go on while the vector engine is busy with another step.
-//             move:   transfers
+//   steps ──► tiles in lanes ──► one program
+//             tensor: products        An engine works through its instructions in program order. So that order decides
+//             rows:   row programs    what overlaps: here the chains of several tiles, each of which goes from engine to
+//             move:   transfers       engine, are woven together, and products go on beside row programs.
 //             kernel: GpSimd
 //
-// A step is recorded as tasks, a tile each, in the lane of its kind. Lanes share no SBUF and no PSUM; what they share is HBM,
-// known by pieces of it. A task may go before a task of another lane that was recorded earlier unless they meet in a
-// piece that one of them writes. Of the tasks that may go next the one that can begin first goes first, by the prices of
-// the chip file. The bits of a result do not depend on the order: every value is computed by the same instructions.
+// A step is recorded as tasks, a tile each, in the lane of its kind. The oldest tasks of each lane take turns: of their next
+// instructions the one that can begin first, by the prices of the chip file, is placed first. An instruction never
+// goes before one recorded earlier that it meets in memory: parts of SBUF and PSUM know who was recorded for them, HBM is
+// known by pieces of it, between lanes and tasks. Lanes share no SBUF and no PSUM, unless emit_join says so. The bits
+// of a result do not depend on the order: every value is computed by the same instructions.
 //
 // Placing an instruction works out its waits: each piece of memory carries the completion counts of who last wrote and
 // read it, and an instruction waits for those it does not already know to be over.
@@ -20,39 +21,49 @@
 #include "clock/price.h"
 #include "tile/emit.h"
 
-#define PIECE_BITS 15           // HBM is tracked in pieces of 32 KiB
-#define PENDING_TASKS 1024      // tasks that wait for company
-#define RECS_GONE 16384         // placed records that are kept for the time being
+#define PIECE_BITS 15      // HBM is tracked in pieces of 32 KiB
+#define PENDING_TASKS 256  // tasks that wait for company
+#define RECS_GONE 16384    // placed records that are kept for the time being
 #define CODE_MAX (1u << 30)
-#define DONE_NS 2500            // from the last instruction of a task until another engine sees its results in HBM
+#define REC_DEPS 10
+#define DONE_NS 2000 // from the last instruction of a task until another engine sees its results in HBM
 
-enum { COST_HBM = ENG_COUNT, COSTS }; // what a task occupies: engines and the memory
+// Tasks of a lane that take turns. Kernels keep their order: some have a state, or talk to others.
+static const int active_tasks[LANE_COUNT] = {[LANE_TENSOR] = 6, [LANE_ROWS] = 6, [LANE_MOVE] = 2, [LANE_KERNEL] = 1};
 
 typedef struct Rec { // an instruction to be placed, or a merge of what is known about memory
     IsaInst in;
     uint32_t loc;
-    uint8_t nreads, nwrites;
-    bool is_merge;
+    uint8_t nreads, nwrites, ndeps;
+    bool is_merge, placed;
     Haz *reads[REC_READS], *writes[REC_WRITES];
+    uint64_t deps[REC_DEPS]; // records of the lane that go before it
+    uint64_t upto;           // … and all below this number
+    uint32_t tasks;          // … and all tasks below this number
+    float busy, latency, hbm; // ns
+    double finish;
 } Rec;
 
 typedef struct Task {
-    uint64_t recs; // number after its last record in the lane
-    uint64_t order; // of recording, over all lanes
-    uint32_t dep[LANE_COUNT]; // tasks of each lane that go before it
-    double cost[COSTS], finish; // ns
+    uint64_t next, end; // records; next: to be placed
+    uint64_t order;     // of recording, over all lanes
+    uint32_t dep[LANE_COUNT]; // tasks of other lanes that go before it
+    double ready, finish; // ns
 } Task;
 
 typedef struct LaneQueue {
     VEC(Rec) recs;
-    uint64_t recs_base, recs_done; // number of recs.at[0]; of the next to be placed
+    uint64_t base; // number of recs.at[0]
     VEC(Task) tasks;
-    uint32_t placed;
+    uint32_t placed; // tasks that are over, and all before them
+    uint32_t step;   // tasks there were when the step began
+    uint32_t after[LANE_COUNT]; // tasks of other lanes that every new task follows
 } LaneQueue;
 
 typedef struct Piece {
-    Haz haz;
+    Counts counts;
     uint32_t w[LANE_COUNT], r[LANE_COUNT]; // last tasks that write and read it, as counts
+    uint32_t before[LANE_COUNT];           // … and of steps before the last one that did either
 } Piece;
 
 typedef struct Segment {
@@ -60,20 +71,12 @@ typedef struct Segment {
     uint64_t n;
 } Segment;
 
-typedef struct Late { // a store that waits for the next tile
-    IsaInst in;
-    uint32_t loc;
-    Haz *read;
-} Late;
-
 struct Sched {
-    VEC(Late) late;
-    uint32_t late_old; // of the tile before
     LaneQueue lane[LANE_COUNT];
     Segment *segments;
     uint32_t nsegments;
     uint64_t order;
-    double free[COSTS];
+    double free[ENG_COUNT], queue[QUEUE_COUNT], hbm; // ns
 };
 
 void sched_init(Emit *e, uint32_t nsegments) {
@@ -170,7 +173,7 @@ uint32_t emit_append(Emit *e, const IsaInst *in) {
     return e->code.n - 1;
 }
 
-static void need(uint32_t want[HAZ_SEMS], const Haz *h, uint32_t epoch, bool reads_too) {
+static void need(uint32_t want[HAZ_SEMS], const Counts *h, uint32_t epoch, bool reads_too) {
     if (h->epoch != epoch)
         return;
     for (int s = 0; s < HAZ_SEMS; s++) {
@@ -179,16 +182,16 @@ static void need(uint32_t want[HAZ_SEMS], const Haz *h, uint32_t epoch, bool rea
     }
 }
 
-static void note_read(Haz *h, uint32_t epoch, int own, uint32_t count) {
+static void note_read(Counts *h, uint32_t epoch, int own, uint32_t count) {
     if (h->epoch != epoch)
-        *h = (Haz){.epoch = epoch};
+        counts_reset(h, epoch);
     h->r[own] = count;
 }
 
 // `whole`: nothing of what was known before matters any more.
-static void note_write(Haz *h, uint32_t epoch, int own, uint32_t count, bool whole) {
+static void note_write(Counts *h, uint32_t epoch, int own, uint32_t count, bool whole) {
     if (whole || h->epoch != epoch)
-        *h = (Haz){.epoch = epoch};
+        counts_reset(h, epoch);
     h->w[own] = count;
 }
 
@@ -216,18 +219,18 @@ static void add_waits(Emit *e, IsaInst *in, const uint32_t want[HAZ_SEMS]) {
 
 static void place(Emit *e, const Rec *r) {
     if (r->is_merge) {
-        haz_merge(r->writes[0], r->reads[0], e->epoch);
+        counts_merge(&r->writes[0]->counts, &r->reads[0]->counts, e->epoch);
         return;
     }
     uint32_t want[HAZ_SEMS] = {0}, n;
     Range few[2], *ranges = all_ranges(e, &r->in, few, &n);
     for (uint32_t i = 0; i < r->nreads; i++)
-        need(want, r->reads[i], e->epoch, false);
+        need(want, &r->reads[i]->counts, e->epoch, false);
     for (uint32_t i = 0; i < r->nwrites; i++)
-        need(want, r->writes[i], e->epoch, true);
+        need(want, &r->writes[i]->counts, e->epoch, true);
     for (uint32_t i = 0; i < n; i++)
         for (uint64_t p = ranges[i].first; p <= ranges[i].last; p++)
-            need(want, &piece_at(e, ranges[i].seg, p)->haz, e->epoch, ranges[i].writes);
+            need(want, &piece_at(e, ranges[i].seg, p)->counts, e->epoch, ranges[i].writes);
     IsaInst in = r->in;
     add_waits(e, &in, want);
     e->loc = r->loc;
@@ -235,12 +238,12 @@ static void place(Emit *e, const Rec *r) {
     int own = isa_sem(&in);
     uint32_t count = e->done[own];
     for (uint32_t i = 0; i < r->nreads; i++)
-        note_read(r->reads[i], e->epoch, own, count);
+        note_read(&r->reads[i]->counts, e->epoch, own, count);
     for (uint32_t i = 0; i < r->nwrites; i++)
-        note_write(r->writes[i], e->epoch, own, count, true);
+        note_write(&r->writes[i]->counts, e->epoch, own, count, true);
     for (uint32_t i = 0; i < n; i++)
         for (uint64_t p = ranges[i].first; p <= ranges[i].last; p++) {
-            Haz *h = &piece_at(e, ranges[i].seg, p)->haz;
+            Counts *h = &piece_at(e, ranges[i].seg, p)->counts;
             if (ranges[i].writes)
                 note_write(h, e->epoch, own, count, false);
             else
@@ -259,51 +262,128 @@ void emit_task(Emit *e) {
     if (e->lane == LANE_NONE)
         return;
     LaneQueue *q = &e->sched->lane[e->lane];
-    if (q->tasks.n > q->placed && open_task(e)->recs == (q->tasks.n > 1 ? q->tasks.at[q->tasks.n - 2].recs : 0))
-        return; // nothing in it yet
-    VEC_PUSH(e->c->scratch, &q->tasks, (Task){.recs = q->recs_base + q->recs.n, .order = e->sched->order++});
+    uint64_t at = q->base + q->recs.n;
+    if (q->tasks.n > q->placed && open_task(e)->next == at && open_task(e)->order + 1 == e->sched->order)
+        return; // nothing in it yet, nor anywhere since
+    Task t = {.next = at, .end = at, .order = e->sched->order++};
+    memcpy(t.dep, q->after, sizeof t.dep);
+    VEC_PUSH(e->c->scratch, &q->tasks, t);
 }
 
-void emit_lane(Emit *e, Lane lane) {
+void emit_lane(Emit *e, Lane lane, bool tiles_apart) {
     if (lane == LANE_NONE)
         emit_flush(e);
     e->lane = lane;
+    e->tiles_apart = tiles_apart;
+    if (lane != LANE_NONE)
+        e->sched->lane[lane].step = e->sched->lane[lane].tasks.n;
     emit_task(e);
 }
 
-static void note_task(Emit *e, Task *t, const Range *r) {
-    uint32_t self = e->sched->lane[e->lane].tasks.n;
+void emit_join(Emit *e, Lane other) {
+    LaneQueue *mine = &e->sched->lane[e->lane], *theirs = &e->sched->lane[other];
+    emit_task(e);
+    open_task(e)->dep[other] = mine->after[other] = theirs->tasks.n;
+    theirs->after[e->lane] = mine->tasks.n;
+}
+
+// Tiles of one step meet in no byte of what they write, where the step says so: they need not wait for each other, but
+// for what earlier steps did with the piece.
+static uint32_t own_tasks(const Emit *e, const LaneQueue *q, Piece *p, bool writes) {
+    uint32_t self = q->tasks.n, w = p->w[e->lane], r = p->r[e->lane], n = writes && r > w ? r : w;
+    uint32_t last = w > r ? w : r;
+    if (last <= q->step)
+        p->before[e->lane] = last;
+    if (e->tiles_apart && n > q->step)
+        return p->before[e->lane];
+    return n < self ? n : writes || w < self ? self - 1 : 0; // this task did: who else is not known any more
+}
+
+static void note_range(Emit *e, Task *t, Rec *rec, const Range *r) {
+    LaneQueue *q = &e->sched->lane[e->lane];
     for (uint64_t i = r->first; i <= r->last; i++) {
         Piece *p = piece_at(e, r->seg, i);
         for (int k = 0; k < LANE_COUNT; k++) {
             uint32_t n = r->writes && p->r[k] > p->w[k] ? p->r[k] : p->w[k];
-            if (k != (int)e->lane && n > t->dep[k])
-                t->dep[k] = n;
+            if (k != (int)e->lane)
+                t->dep[k] = n > t->dep[k] ? n : t->dep[k];
         }
-        *(r->writes ? &p->w[e->lane] : &p->r[e->lane]) = self;
+        uint32_t own = own_tasks(e, q, p, r->writes);
+        rec->tasks = own > rec->tasks ? own : rec->tasks;
+        *(r->writes ? &p->w[e->lane] : &p->r[e->lane]) = q->tasks.n;
     }
 }
 
-static void add_cost(const Emit *e, Task *t, const IsaInst *in) {
-    Price p;
-    price_alone(e->chip, e->kerns.at, in, &p);
-    if (isa_rows[in->op].cost != COST_LDWEIGHTS)
-        t->cost[in->engine] += (double)p.busy * 1e-3;
-    t->cost[COST_HBM] += (double)(p.hbm > p.dma ? p.hbm : p.dma) * 1e-3;
+static void add_dep(Rec *r, uint64_t number) { // number + 1, 0 = none
+    for (uint32_t i = 0; i < r->ndeps; i++)
+        if (r->deps[i] == number - 1)
+            return;
+    if (!number)
+        return;
+    if (r->ndeps < REC_DEPS)
+        r->deps[r->ndeps++] = number - 1;
+    else
+        r->upto = number > r->upto ? number : r->upto;
 }
 
-static void record(Emit *e, const Rec *r) {
+// What is recorded for a part of SBUF or PSUM; of each task only its last reader counts, tasks go in order.
+static HazOrder *order_of(const Emit *e, Haz *h) {
+    if (h->order.lane != (uint8_t)e->lane + 1u) // another lane's: emit_join keeps them apart
+        h->order = (HazOrder){.lane = (uint8_t)(e->lane + 1u)};
+    return &h->order;
+}
+
+static void note_order(const Emit *e, Rec *r, uint64_t number) {
+    uint32_t task = e->sched->lane[e->lane].tasks.n;
+    for (uint32_t i = 0; i < r->nreads; i++) {
+        HazOrder *o = order_of(e, r->reads[i]);
+        add_dep(r, o->writer);
+        uint32_t k = 0;
+        while (k < o->nreads && o->task[k] != task)
+            k++;
+        if (k == HAZ_READS) { // the oldest stands for itself and all before it
+            o->upto = o->reader[0] > o->upto ? o->reader[0] : o->upto;
+            memmove(o->reader, o->reader + 1, (HAZ_READS - 1) * sizeof *o->reader);
+            memmove(o->task, o->task + 1, (HAZ_READS - 1) * sizeof *o->task);
+            k = HAZ_READS - 1;
+            o->nreads--;
+        }
+        o->reader[k] = number + 1, o->task[k] = task;
+        o->nreads += k == o->nreads;
+    }
+    for (uint32_t i = 0; i < r->nwrites; i++) {
+        HazOrder *o = order_of(e, r->writes[i]);
+        add_dep(r, o->writer);
+        for (uint32_t k = 0; k < o->nreads; k++)
+            if (o->reader[k] != number + 1)
+                add_dep(r, o->reader[k]);
+        r->upto = o->upto > r->upto ? o->upto : r->upto;
+        *o = (HazOrder){.lane = o->lane, .writer = number + 1};
+    }
+}
+
+static void add_cost(const Emit *e, Rec *r) {
+    Price p;
+    price_alone(e->chip, e->kerns.at, &r->in, &p);
+    bool dma = isa_rows[r->in.op].cost == COST_DMA;
+    r->busy = (float)p.busy * 1e-3f;
+    r->latency = (float)p.latency * 1e-3f;
+    r->hbm = (float)(dma && p.dma > p.hbm ? p.dma : p.hbm) * 1e-3f;
+}
+
+static void record(Emit *e, Rec *r) {
     LaneQueue *q = &e->sched->lane[e->lane];
-    VEC_PUSH(e->c->scratch, &q->recs, *r);
     Task *t = open_task(e);
-    t->recs++;
-    if (r->is_merge)
-        return;
-    uint32_t n;
-    Range few[2], *ranges = all_ranges(e, &r->in, few, &n);
-    for (uint32_t i = 0; i < n; i++)
-        note_task(e, t, &ranges[i]);
-    add_cost(e, t, &r->in);
+    note_order(e, r, q->base + q->recs.n);
+    if (!r->is_merge) {
+        uint32_t n;
+        Range few[2], *ranges = all_ranges(e, &r->in, few, &n);
+        for (uint32_t i = 0; i < n; i++)
+            note_range(e, t, r, &ranges[i]);
+        add_cost(e, r);
+    }
+    VEC_PUSH(e->c->scratch, &q->recs, *r);
+    t->end++;
 }
 
 void emit_inst(Emit *e, IsaInst in, Haz *const *reads, uint32_t nreads, Haz *const *writes, uint32_t nwrites) {
@@ -320,28 +400,11 @@ void emit_inst(Emit *e, IsaInst in, Haz *const *reads, uint32_t nreads, Haz *con
 }
 
 void emit_merge(Emit *e, Haz *into, Haz *from) {
-    Rec r = {.is_merge = true, .reads = {from}, .writes = {into}};
+    Rec r = {.is_merge = true, .nreads = 1, .nwrites = 1, .reads = {from}, .writes = {into}};
     if (e->lane == LANE_NONE)
         place(e, &r);
     else
         record(e, &r);
-}
-
-void emit_store(Emit *e, IsaInst in, Haz *read) {
-    VEC_PUSH(e->c->scratch, &e->sched->late, (Late){in, e->loc, read});
-}
-
-// Places the stores of the tile before this one, or all.
-void emit_turn(Emit *e, bool all) {
-    Sched *s = e->sched;
-    uint32_t n = all ? s->late.n : s->late_old, loc = e->loc;
-    for (uint32_t i = 0; i < n; i++) {
-        e->loc = s->late.at[i].loc;
-        emit_inst(e, s->late.at[i].in, &s->late.at[i].read, 1, NULL, 0);
-    }
-    e->loc = loc;
-    memmove(s->late.at, s->late.at + n, (s->late.n - n) * sizeof *s->late.at);
-    s->late_old = s->late.n -= n;
 }
 
 // What is still done with a part of SBUF comes in, or goes out again.
@@ -354,81 +417,134 @@ void emit_area(Emit *e, Haz *h, uint32_t at, uint32_t bytes, bool out) {
 
 // --- choosing ----------------------------------------------------------------------------------------
 
-static bool may_go(const Sched *s, int lane, const Task *t, double *ready) {
-    *ready = 0;
+static double max_ns(double a, double b) { return a > b ? a : b; }
+
+static bool may_begin(const Sched *s, int lane, Task *t) {
+    t->ready = 0;
     for (int k = 0; k < LANE_COUNT; k++) {
         if (k == lane || !t->dep[k])
             continue;
         if (t->dep[k] > s->lane[k].placed)
             return false;
-        double f = s->lane[k].tasks.at[t->dep[k] - 1].finish;
-        *ready = f > *ready ? f : *ready;
+        t->ready = max_ns(t->ready, s->lane[k].tasks.at[t->dep[k] - 1].finish);
     }
     return true;
 }
 
-static int heaviest(const Task *t) {
-    int best = 0;
-    for (int i = 1; i < COSTS; i++)
-        best = t->cost[i] > t->cost[best] ? i : best;
-    return best;
+// Records that go together: a load of weights and the products with them. Returns the number behind the last.
+static uint64_t group_end(const LaneQueue *q, const Task *t) {
+    uint64_t end = t->next + 1;
+    if (q->recs.at[t->next - q->base].in.op != ISA_LDWEIGHTS)
+        return end;
+    while (end < t->end && q->recs.at[end - q->base].in.op == ISA_MATMUL && !q->recs.at[end - q->base].is_merge)
+        end++;
+    return end;
 }
 
-static int choose(const Sched *s, double *ready) {
-    int best = LANE_NONE;
-    double best_start = 0;
+// When a record of the task can begin; -1: something before it is not placed yet.
+static double begin_of(const Sched *s, const LaneQueue *q, const Task *t, const Rec *r) {
+    double at = t->ready;
+    const Task *oldest = &q->tasks.at[q->placed];
+    if (r->tasks > q->placed || (oldest != t && oldest->next < r->upto))
+        return -1;
+    if (r->tasks)
+        at = max_ns(at, q->tasks.at[r->tasks - 1].finish);
+    for (uint32_t i = 0; i < r->ndeps; i++) {
+        if (r->deps[i] < q->base || r->deps[i] >= t->next)
+            continue;
+        const Rec *d = &q->recs.at[r->deps[i] - q->base];
+        if (!d->placed)
+            return -1;
+        at = max_ns(at, d->finish);
+    }
+    return r->is_merge ? at : max_ns(at, s->free[r->in.engine]);
+}
+
+static double begin_of_next(const Sched *s, const LaneQueue *q, const Task *t) {
+    double begin = 0;
+    for (uint64_t i = t->next, end = group_end(q, t); i < end; i++) {
+        double at = begin_of(s, q, t, &q->recs.at[i - q->base]);
+        if (at < 0)
+            return -1;
+        begin = max_ns(begin, at);
+    }
+    return begin;
+}
+
+static Task *choose(Sched *s, int *lane, double *begin) {
+    Task *best = NULL;
     for (int k = 0; k < LANE_COUNT; k++) {
-        const LaneQueue *q = &s->lane[k];
-        double r;
-        if (q->placed == q->tasks.n || !may_go(s, k, &q->tasks.at[q->placed], &r))
-            continue;
-        const Task *t = &q->tasks.at[q->placed];
-        double busy = s->free[heaviest(t)], start = r > busy ? r : busy;
-        if (best == LANE_NONE || start < best_start ||
-            (start == best_start && t->order < s->lane[best].tasks.at[s->lane[best].placed].order))
-            best = k, best_start = start, *ready = r;
+        LaneQueue *q = &s->lane[k];
+        int active = 0;
+        for (uint32_t i = q->placed; i < q->tasks.n && active < active_tasks[k]; i++) {
+            Task *t = &q->tasks.at[i];
+            if (t->next == t->end)
+                continue;
+            if (!may_begin(s, k, t))
+                break;
+            active++;
+            double at = begin_of_next(s, q, t);
+            if (at >= 0 && (!best || at < *begin || (at == *begin && t->order < best->order)))
+                best = t, *lane = k, *begin = at;
+        }
     }
     return best;
 }
 
-static void place_task(Emit *e, int lane, double ready) {
-    Sched *s = e->sched;
-    LaneQueue *q = &s->lane[lane];
-    Task *t = &q->tasks.at[q->placed++];
-    uint32_t loc = e->loc;
-    for (; q->recs_done < t->recs; q->recs_done++)
-        place(e, &q->recs.at[q->recs_done - q->recs_base]);
-    e->loc = loc;
-    uint64_t gone = q->recs_done - q->recs_base;
-    if (gone == q->recs.n || gone > RECS_GONE) { // make room
-        memmove(q->recs.at, q->recs.at + gone, (q->recs.n - gone) * sizeof *q->recs.at);
-        q->recs.n -= (uint32_t)gone;
-        q->recs_base += gone;
-    }
-    t->finish = ready;
-    for (int i = 0; i < COSTS; i++) {
-        if (t->cost[i] <= 0)
-            continue;
-        s->free[i] = (s->free[i] > ready ? s->free[i] : ready) + t->cost[i];
-        t->finish = t->finish > s->free[i] ? t->finish : s->free[i];
-    }
-    t->finish += DONE_NS;
+static void run(Sched *s, const ChipFile *c, Rec *r, double begin) {
+    int cost = isa_rows[r->in.op].cost;
+    r->placed = true;
+    r->finish = begin;
+    if (r->is_merge)
+        return;
+    if (cost != COST_LDWEIGHTS)
+        s->free[r->in.engine] = begin + r->busy;
+    r->finish = begin + max_ns(r->busy, r->latency);
+    if (cost != COST_DMA)
+        return;
+    double start = max_ns(begin + r->latency, s->queue[r->in.queue]);
+    s->queue[r->in.queue] = start + c->dma_issue_ns;
+    s->hbm = max_ns(s->hbm, start) + r->hbm;
+    r->finish = s->hbm + c->dma_done_ns;
 }
 
-static uint64_t pending(const Sched *s) {
+static void drop_recs(LaneQueue *q) {
+    while (q->placed < q->tasks.n && q->tasks.at[q->placed].next == q->tasks.at[q->placed].end)
+        q->placed++;
+    uint64_t floor = q->placed < q->tasks.n ? q->tasks.at[q->placed].next : q->base + q->recs.n, gone = floor - q->base;
+    if (gone != q->recs.n && gone < RECS_GONE)
+        return;
+    memmove(q->recs.at, q->recs.at + gone, (q->recs.n - gone) * sizeof *q->recs.at);
+    q->recs.n -= (uint32_t)gone;
+    q->base += gone;
+}
+
+static uint64_t pending(Sched *s) {
     uint64_t n = 0;
-    for (int k = 0; k < LANE_COUNT; k++)
+    for (int k = 0; k < LANE_COUNT; k++) {
+        drop_recs(&s->lane[k]);
         n += s->lane[k].tasks.n - s->lane[k].placed;
+    }
     return n;
 }
 
 static void advance(Emit *e, uint64_t keep) {
-    for (uint64_t n = pending(e->sched); n > keep; n--) {
-        double ready = 0;
-        int lane = choose(e->sched, &ready);
-        assert(lane != LANE_NONE); // the oldest task of all waits for none
-        place_task(e, lane, ready);
+    Sched *s = e->sched;
+    uint32_t loc = e->loc;
+    while (pending(s) > keep) {
+        int lane = 0;
+        double begin = 0;
+        Task *t = choose(s, &lane, &begin);
+        assert(t); // the oldest task of all waits for none
+        LaneQueue *q = &s->lane[lane];
+        for (uint64_t end = group_end(q, t); t->next < end;) {
+            Rec *r = &q->recs.at[t->next++ - q->base];
+            place(e, r);
+            run(s, e->chip, r, r->is_merge ? begin : max_ns(begin, s->free[r->in.engine]));
+            t->finish = max_ns(t->finish, r->finish + DONE_NS);
+        }
     }
+    e->loc = loc;
 }
 
 void emit_step_end(Emit *e) {

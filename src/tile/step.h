@@ -18,9 +18,19 @@ typedef enum BufKind { BUF_TEMP, BUF_ARG, BUF_RESULT, BUF_CONST } BufKind;
 
 // Completion counts that must be reached before the memory may be touched: per semaphore in use.
 #define HAZ_SEMS (ENG_COUNT + 7) // five engines and the queues of emit.h
-typedef struct Haz {
+#define HAZ_READS 6
+typedef struct HazOrder { // who is recorded for it and not forgotten yet: records as number + 1 (sched.c)
+    uint64_t writer, upto, reader[HAZ_READS];
+    uint32_t task[HAZ_READS]; // of each reader
+    uint8_t nreads, lane;     // lane + 1
+} HazOrder;
+typedef struct Counts {
     uint32_t epoch;
     uint32_t w[HAZ_SEMS], r[HAZ_SEMS]; // last writes, last reads
+} Counts;
+typedef struct Haz { // a part of SBUF or PSUM
+    Counts counts;
+    HazOrder order;
 } Haz;
 
 typedef struct TBuf {
