@@ -526,7 +526,13 @@ static ValueId instead(Simplify *s, const HloOp *op) {
         ValueId to = binary(s, op);
         return to ? to : scale(s, op);
     }
-    case HLO_ADD: case HLO_SUBTRACT: case HLO_DIVIDE: case HLO_MAXIMUM: case HLO_MINIMUM:
+    case HLO_DIVIDE: {
+        ValueId to = binary(s, op);
+        OpId product = to ? def_of(s, to, HLO_MULTIPLY) : 0;
+        ValueId in = product && !used_once(s, to) ? scale(s, hlo_at(s->h, product)) : 0;
+        return in ? in : to;
+    }
+    case HLO_ADD: case HLO_SUBTRACT: case HLO_MAXIMUM: case HLO_MINIMUM:
     case HLO_AND: case HLO_OR: case HLO_XOR:
         return binary(s, op);
     default:

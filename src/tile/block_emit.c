@@ -24,6 +24,7 @@ typedef struct BlockOp {
     Block *b;
     RowOp *r;
     uint32_t turns; // banks of values turned so far
+    Tile tile;      // in work
 } BlockOp;
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -98,13 +99,15 @@ static Node *input_node(const BlockOp *o, uint32_t input) {
     return NULL;
 }
 
-static void before(BlockOp *o, const Tile *t) {
+void block_make(BlockOp *o, uint32_t operand) {
     Block *b = o->b;
+    const Tile *t = &o->tile;
     uint32_t copy = o->r->pro_copy;
-    if (t->first)
-        load_batch(o, t->batch);
+    OpId loc = o->s->op;
     for (uint32_t i = 0; i < b->npro; i++) {
         BlockDot *d = &b->pro[i];
+        if (d->index != operand)
+            continue;
         emit_loc(o->e, d->op);
         Haz *haz = &input_node(o, d->index)->haz[copy];
         for (int64_t c = 0; c < b->n; c += BANK_COLS)
@@ -113,6 +116,7 @@ static void before(BlockOp *o, const Tile *t) {
                      (uint32_t)min64(BANK_COLS, b->n - c), panel_haz(o, &d->rhs, t->batch),
                      addr_psum(0, (d->bank + copy * o->r->pro_bytes / BANK_BYTES) * BANK_BYTES + (uint32_t)c * 4), haz, false);
     }
+    emit_loc(o->e, loc);
 }
 
 // --- behind ------------------------------------------------------------------------------------------
@@ -335,6 +339,7 @@ void emit_block(Emit *e, const Step *s) {
     o->r = rows_begin(e, s, b);
     assert(o->r);
     o->r->pro_bytes = b->pro[0].banks * BANK_BYTES;
+    o->r->block_op = o;
     emit_join(e, LANE_ROWS);
     rows_open(o->r);
     share(o, false);
@@ -343,7 +348,9 @@ void emit_block(Emit *e, const Step *s) {
         Tile t = tile_at(o, i);
         emit_task(e);
         o->r->pro_copy = (uint32_t)(i % b->pro_copies);
-        before(o, &t);
+        o->tile = t;
+        if (t.first)
+            load_batch(o, t.batch);
         emit_loc(e, s->op);
         assert(o->r->set == t.set);
         rows_tile(o->r, t.batch * b->m + t.row, t.m);

@@ -456,6 +456,20 @@ static void emit_columns(RowOp *r, uint32_t level, int64_t p0) {
     }
 }
 
+// Operands that products make are made when they are first needed: PSUM is small.
+static void make_operands(RowOp *r, uint32_t i) {
+    Node *n = node_at(r, i);
+    for (uint32_t k = 0; k < n->nsrc; k++) {
+        Node *from = node_at(r, n->src[k]);
+        if (from->psum && !from->made) {
+            from->made = true;
+            block_make(r->block_op, from->input);
+        } else if (from->folded) {
+            make_operands(r, n->src[k]);
+        }
+    }
+}
+
 static void emit_chunk(RowOp *r, const bool *need, int pass, int64_t p0, int64_t c0) {
     bool last = pass < 0 || (uint32_t)pass == r->levels;
     for (uint32_t i = 0; i < r->nodes.n; i++) {
@@ -466,6 +480,8 @@ static void emit_chunk(RowOp *r, const bool *need, int pass, int64_t p0, int64_t
             load_full(r, i, p0, c0);
         else if (n->kind == NODE_INPUT && !n->full)
             load(r, i, 0, p0 * r->group, r->group, r->m, (uint32_t)r->group);
+        if (r->block && !n->folded)
+            make_operands(r, i);
         if (n->kind != NODE_INPUT || !n->full)
             rows_emit_node(r, i, c0 == 0);
         if (n->is_output && last && (n->full || pass < 0))
@@ -521,6 +537,8 @@ void rows_open(RowOp *r) {
 
 void rows_tile(RowOp *r, int64_t p0, uint32_t m) {
     r->m = m;
+    for (uint32_t i = 0; i < r->nodes.n; i++)
+        node_at(r, i)->made = false;
     emit_tile(r, p0);
     r->column_set = (r->column_set + 1) % r->sets;
     if (r->width >= r->group * r->pcols)

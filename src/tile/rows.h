@@ -34,6 +34,7 @@ typedef struct Node {
     int32_t slot;    // full: in the pass being emitted; -1 = none
     bool resident;   // full input kept for all tiles; off is its place
     bool psum;       // full input that a product leaves in PSUM; off is its place there
+    bool made;       // … and has, for the tile in work
     bool feeds;      // output that products behind the program read where it lies
     Haz haz[ROW_SETS]; // one a row: of its column; resident and scalar: [0]
 } Node;
@@ -44,6 +45,7 @@ typedef struct RowOp {
     Emit *e;
     const Step *s;
     Block *block;               // products before and behind, NULL: none
+    struct BlockOp *block_op;   // … while they are emitted
     uint32_t pro_copy, pro_bytes; // which of the places of what they leave in PSUM, and how far these are apart
     VEC(Node) nodes;
     int64_t rows, cols;         // as the op counts them
@@ -60,6 +62,7 @@ typedef struct RowOp {
     double busy[ENG_COUNT]; // ns given to each engine so far
 } RowOp;
 
+void block_make(struct BlockOp *o, uint32_t operand); // block_emit.c: the product before for the tile in work
 // rows.c
 RowOp *rows_begin(Emit *e, const Step *s, Block *b);
 void rows_open(RowOp *r);

@@ -646,6 +646,9 @@ static void fold_narrowing(RowOp *r) {
 
 void rows_fold(RowOp *r) {
     fold_narrowing(r);
+    for (uint32_t i = 0; i < r->nodes.n; i++) // functions first: they take scale and bias
+        if (node_at(r, i)->kind == NODE_OP && node_at(r, i)->full && function_of(node_at(r, i)->code) != ACT_COPY)
+            fold_function(r, node_at(r, i));
     for (uint32_t i = 0; i < r->nodes.n; i++) {
         Node *n = node_at(r, i);
         if (n->kind == NODE_OP && n->code == HLO_DIVIDE) {
@@ -655,10 +658,8 @@ void rows_fold(RowOp *r) {
         }
         if (n->kind != NODE_OP || !n->full)
             continue;
-        if (function_of(n->code) != ACT_COPY) {
-            fold_function(r, n);
-            continue;
-        }
+        if (n->folded)
+            continue; // with what is behind it, which takes no third
         if (alu_of(n->code) == ALU_BYPASS || n->nsrc != 2 || n->dtype == DT_I1)
             continue;
         for (uint32_t k = 0; k < 2; k++) {
