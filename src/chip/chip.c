@@ -75,20 +75,42 @@ void chip_round(Chip *c, bool stochastic, uint64_t seed) {
 
 // --- loading -----------------------------------------------------------------------------------------
 
-static _Noreturn void no_kernel(Ctx *ctx, const Artifact *art, uint32_t kern) {
-    Place at = NO_PLACE;
+// The source place of the first instruction that runs a kernel.
+static Place kern_place(const Artifact *art, uint32_t kern) {
     for (uint32_t i = 0; i < art->ncode; i++)
         if (art->code[i].op == ISA_KERNEL && (uint32_t)art->code[i].imm == kern) {
             const ArtLoc *loc = &art->locs[art->code_loc[i]];
-            at = (Place){*loc->file ? loc->file : NULL, loc->line, loc->col};
-            break;
+            return (Place){*loc->file ? loc->file : NULL, loc->line, loc->col};
         }
+    return NO_PLACE;
+}
+
+// All kernels the chip lacks: the first is the error, the others, each with its line, are the hint.
+static _Noreturn void no_kernel(Ctx *ctx, const Artifact *art, uint32_t kern) {
+    char more[sizeof ctx->err.hint];
+    uint32_t n = 0;
+    size_t used = 0;
+    for (uint32_t i = kern + 1; i < art->nkerns; i++) {
+        const Kern *k = &art->kerns[i];
+        if (gp_find(k))
+            continue;
+        n++;
+        Place at = kern_place(art, i);
+        char one[400];
+        int len = snprintf(one, sizeof one, "%s%s%.150s at %.150s:%u", n > 1 ? ", " : "", *k->target ? "@" : "",
+                           *k->target ? k->target : hlo_op_rows[k->op].name, at.file ? at.file : "?", at.line);
+        if (len > 0 && used + (size_t)len + 40 < sizeof more) { // room for the words around the list
+            memcpy(more + used, one, (size_t)len + 1);
+            used += (size_t)len;
+        }
+    }
+    if (n)
+        ctx_hint(ctx, "%u more have none: %.*s", n, (int)used, more);
     const Kern *k = &art->kerns[kern];
     const HloOpRow *row = &hlo_op_rows[k->op];
     int dtype = k->nin ? k->in[0].dtype : k->nout ? k->out[0].dtype : DT_INVALID;
-    ctx_fail(ctx, OTRN_UNSUPPORTED, at, "%s.%s%s%s on %s has no kernel yet",
-             hlo_dialect_names[row->dialect], row->name, *k->target ? " @" : "", k->target,
-             dtype_row(dtype)->name);
+    ctx_fail(ctx, OTRN_UNSUPPORTED, kern_place(art, kern), "%s.%s%s%s on %s has no kernel yet",
+             hlo_dialect_names[row->dialect], row->name, *k->target ? " @" : "", k->target, dtype_row(dtype)->name);
 }
 
 static bool executes(const IsaInst *in) {

@@ -161,7 +161,7 @@ def test_ctrl_c_during_a_step(name):
     assert isinstance(opt.param_groups[0]["lr"], float)
 
 
-def test_breaks_and_recompiles_are_told(fresh):
+def test_breaks_and_recompiles_are_told(tmp_path, monkeypatch):
     def cut(x):
         y = x * 2
         print(end="")
@@ -174,6 +174,9 @@ def test_breaks_and_recompiles_are_told(fresh):
     text = opentrn.torch.explain()
     assert "graph break" in text and "recompile" in text
     assert "test_fallbacks.py" in text
+    monkeypatch.setattr(settings, "report_file", str(tmp_path / "report"))
+    opentrn.torch.report._write_report()  # as at the end of the process
+    assert (tmp_path / "report").read_text() == text + "\n"
 
 
 def test_sizes_not_known_run_on_the_cpu(fresh):

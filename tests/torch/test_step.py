@@ -103,3 +103,27 @@ def test_export(tmp_path):
     assert (
         subprocess.run([otrn, "prof", tmp_path / "step.mlir"], capture_output=True).returncode == 0
     )
+
+
+def test_what_the_device_lacks_is_named_with_its_line(tmp_path):
+    """In the error, in the manifest, and by `otrn check` on what strict=False writes."""
+    net = torch.nn.Linear(4, 4)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def loss(model, x):
+        y = torch.special.i0e(model(x))
+        return torch.special.i1e(y).sum()
+
+    line = loss.__code__.co_firstlineno + 1
+    with pytest.raises(Exception, match=rf"i0e\.default at .*test_step\.py:{line} in loss"):
+        export_step(net, opt, (torch.ones(2, 4),), tmp_path, loss)
+    manifest = export_step(net, opt, (torch.ones(2, 4),), tmp_path, loss, strict=False)
+    told = {(row["operator"], row["place"][1]) for row in manifest["on_the_cpu"]}
+    assert ("aten.special_i0e.default", line) in told
+    assert ("aten.special_i1e.default", line + 1) in told
+    out = subprocess.run(
+        [ROOT / "build" / "otrn", "check", tmp_path / "step.mlir"], capture_output=True, text=True
+    )
+    assert out.returncode == 1
+    assert f"test_step.py:{line}:1: error[UNSUPPORTED]" in out.stderr
+    assert f"@aten.special_i1e.default at {__file__}:{line + 1}" in out.stderr

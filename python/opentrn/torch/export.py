@@ -18,10 +18,10 @@ class _Captured(Exception):
         self.plan, self.args = plan, args
 
 
-def _capture(model, opt, loss_fn, batch, named):
+def _capture(model, opt, loss_fn, batch, named, strict):
     def stop(module, example_inputs):
         randomness.replace_random(module)
-        plan = Plan(module, "torch.step", device_only=True)
+        plan = Plan(module, "torch.step", strict=strict, only_text=True)
 
         def run(args):
             raise _Captured(plan, list(args))
@@ -72,16 +72,19 @@ def _save(path, port, tensor):
     np.save(path, array)
 
 
-def export_step(model, opt, example, path, loss_fn=None, inputs=True):
+def export_step(model, opt, example, path, loss_fn=None, inputs=True, strict=True):
     """Writes step.mlir, manifest.json and, unless inputs is False, in_000.npy, … into the folder `path`.
 
     example: a batch, as a tuple of positional or a dict of named arguments of the step.
     The manifest lists the program's arguments and results in order: kind (parameter, state, buffer,
     input, learning_rate, seed; loss), name, shape, type, and for a result the argument it replaces.
     `otrn compile`, `run` and `prof` take step.mlir. Returns the manifest.
+
+    An operator the device lacks is an error. With strict=False it is written as a custom call under
+    its own name and listed in the manifest; `otrn check` then tells each with the user's line.
     """
     batch, named = ((), example) if isinstance(example, dict) else (tuple(example), {})
-    plan, args, whole = _capture(model, opt, loss_fn, batch, named)
+    plan, args, whole = _capture(model, opt, loss_fn, batch, named, strict)
     folder = pathlib.Path(path)
     folder.mkdir(parents=True, exist_ok=True)
     known = _names(model, opt, whole, batch, named)
@@ -101,7 +104,14 @@ def export_step(model, opt, example, path, loss_fn=None, inputs=True):
         if port.alias is not None:
             row = {k: rows[port.alias][k] for k in ("kind", "name")} | {"replaces": port.alias}
         results.append(row | {"shape": list(port.shape), "type": str(port.dtype)[6:]})
-    manifest = {"program": "step.mlir", "arguments": rows, "results": results}
+    manifest = {
+        "program": "step.mlir",
+        "arguments": rows,
+        "results": results,
+        "on_the_cpu": [
+            {"operator": f.operator, "reason": f.reason, "place": f.place} for f in plan.fallbacks
+        ],
+    }
     (folder / "step.mlir").write_text(program.text)
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
     return manifest

@@ -109,9 +109,9 @@ def _levels(nodes, reasons):
 
 
 class Cut:
-    """The graph's parts: inputs, nodes by level, mutations, outputs."""
+    """The graph's parts: inputs, nodes by level, mutations, outputs. uncut: all on the device."""
 
-    def __init__(self, module):
+    def __init__(self, module, uncut=False):
         graph = module.graph
         keep = _needed(graph)
         self.placeholders = [n for n in graph.nodes if n.op == "placeholder"]
@@ -133,7 +133,7 @@ class Cut:
         self.outputs = [self.mutations_of(o) for o in self.outputs]
         self.reasons = {n: why for n in body if (why := why_not(n))}
         self.level = _levels(
-            [*self.placeholders, *self.constants, *self.seeds, *body], self.reasons
+            [*self.placeholders, *self.constants, *self.seeds, *body], () if uncut else self.reasons
         )
         self.body = body
 
@@ -187,9 +187,12 @@ def _as_planned(tensor, port):
 class DeviceStep:
     """A program and the tensors it takes and gives."""
 
-    def __init__(self, name, inputs, nodes, outputs, constants):
+    def __init__(self, name, inputs, nodes, outputs, cut, only_text=False):
+        missing = cut.reasons if only_text else ()
         with unset_fake_temporarily():
-            self.program = write_program(inputs, nodes, outputs, constants)
+            self.program = write_program(inputs, nodes, outputs, cut.constants, missing)
+            if only_text:
+                return
             settings.dump(name, self.program.text)
             self.executable = _runtime.default_environment().compile(
                 self.program.text.encode(), name
@@ -263,12 +266,13 @@ def _device_outputs(cut, wanted, in_place, inputs):
 
 
 class Plan:
-    """Callable: a list of inputs (emptied) -> the list of outputs."""
+    """Callable: a list of inputs (emptied) -> the list of outputs. strict: an operator the device
+    lacks is an error. only_text: one program, to be written and not run; what the device lacks is in it."""
 
-    def __init__(self, module, name, device_only=False):
-        cut = Cut(module)
-        self.name, self.cut = name, cut
-        self._report_fallbacks(cut, device_only or settings.strict)
+    def __init__(self, module, name, strict=None, only_text=False):
+        cut = Cut(module, uncut=only_text)
+        self.name, self.cut, self.only_text = name, cut, only_text
+        self.fallbacks = self._report_fallbacks(cut, settings.strict if strict is None else strict)
         steps = cut.steps()
         self.in_place = not any(level % 2 for level, _ in steps)
         if self.in_place and cut.mutations and not steps:
@@ -288,6 +292,7 @@ class Plan:
         if found and strict:
             lines = "\n  ".join(map(str, found))
             raise Unsupported(f"opentrn: not lowered to the device:\n  {lines}")
+        return found
 
     def _plan_outputs(self, cut):
         """For each output: (None,), (input number,), (view of input …) or (node,)."""
@@ -356,7 +361,7 @@ class Plan:
             if not outputs:
                 continue
             name = self.name if len(steps) == 1 else f"{self.name}.{level // 2}"
-            step = DeviceStep(name, inputs, [*constants, *nodes], outputs, cut.constants)
+            step = DeviceStep(name, inputs, [*constants, *nodes], outputs, cut, self.only_text)
             made.append((step, inputs, wanted))
         return made
 

@@ -74,10 +74,8 @@ def lower_node(b, node, values):
     """Writes one node; values: node -> Value or list of them."""
     if node.target is operator.getitem:
         return values[node.args[0]][node.args[1]]
-    function = TABLE.get(node.target)
-    if function is None:
-        raise NotLowered("no lowering")
     out = node.meta.get("val")
+    function = TABLE[node.target]
     args = map_arg(node.args, lambda n: values[n])
     kwargs = map_arg(node.kwargs, lambda n: values[n])
     b.node_name = str(node.target)
@@ -123,6 +121,19 @@ def why_not(node):
     except NotLowered as reason:
         return str(reason)
     return None
+
+
+def _custom_call(b, node, values):
+    """An operator the device lacks, under its own name: `otrn` tells the user's line."""
+    outs = node.meta.get("val")
+    kinds = [(tuple(o.shape), o.dtype) for o in (outs if isinstance(outs, tuple) else [outs])]
+    results = b.op(
+        "custom_call",
+        [values[n] for n in node.all_input_nodes],
+        kinds,
+        f'call_target_name = "{node.target}", has_side_effect = false',
+    )
+    return results if isinstance(outs, tuple) else results[0]
 
 
 class Port:
@@ -175,9 +186,10 @@ def _write_outputs(b, outputs, values):
     return results
 
 
-def write_program(inputs, nodes, outputs, constants):
+def write_program(inputs, nodes, outputs, constants, missing=()):
     """inputs: nodes computed elsewhere. outputs: (node whose value it is, node whose layout it has,
-    number of the argument it replaces or None). constants: get_attr node -> tensor."""
+    number of the argument it replaces or None). constants: get_attr node -> tensor. missing: nodes that the
+    device cannot run and that are named all the same."""
     b = Builder()
     in_ports = [Port(n) for n in inputs]
     out_ports = []
@@ -194,7 +206,8 @@ def write_program(inputs, nodes, outputs, constants):
             values[node] = b.tensor(constants[node])
             continue
         b.place = _loc(node)
-        values[node] = lower_node(b, node, values)
+        write = _custom_call if node in missing else lower_node
+        values[node] = write(b, node, values)
     results = _write_outputs(b, out_ports, values)
     kinds = ", ".join(r.type for r in results)
     names = ", ".join(r.name for r in results)

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What happened: programs compiled and run, operators that stayed on the CPU, graph breaks."""
 
+import atexit
 import collections
 import dataclasses
 import os
+import pathlib
 import threading
 
 import torch
 
 from opentrn import _profile
+from opentrn.torch import settings
 
 
 @dataclasses.dataclass
@@ -113,6 +116,12 @@ def explain():
         lines.append(f"{len(again)} recompiles")
         lines += [f"  recompile of {what}: {' '.join(why.split())}" for what, why in again]
     return "\n".join(lines)
+
+
+@atexit.register
+def _write_report():
+    if settings.report_file:
+        pathlib.Path(settings.report_file).write_text(explain() + "\n")
 
 
 def _programs():

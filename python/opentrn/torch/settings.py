@@ -10,6 +10,9 @@ strict = os.environ.get("OTRN_TORCH_STRICT", "") not in ("", "0", "off")
 dump_dir = os.environ.get("OTRN_TORCH_DUMP", "")
 """A folder that gets every program as StableHLO text."""
 
+report_file = os.environ.get("OTRN_TORCH_REPORT", "")
+"""A file that gets what opentrn.torch.explain() says when the process ends."""
+
 _written = {}
 
 
