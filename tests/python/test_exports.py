@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exported training steps: small ones beside JAX's CPU, full ones by what is left on GpSimd."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import OTRN, ROOT
+
+SMALL_NET = ["--batch=4", "--image=32", "--width=8", "--blocks=1,1", "--classes=10"]
+SMALL_RECOMMENDER = ["--batch=32", "--tables=3", "--rows=50", "--width=8", "--bottom=16", "--top=16"]
+
+
+def export(name, folder, *options):
+    script = ROOT / "examples" / "jax" / f"export_{name}.py"
+    env = {**os.environ, "JAX_PLATFORMS": "cpu"}
+    subprocess.run([sys.executable, script, f"--out={folder}", *options], env=env, check=True, timeout=300)
+    return folder / f"{name}.mlir"
+
+
+def otrn(*args):
+    if not OTRN.exists():
+        pytest.skip("build/otrn is not there")
+    ran = subprocess.run([OTRN, *args], capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+@pytest.mark.parametrize(
+    "name, options",
+    [
+        ("resnet50", [*SMALL_NET]),
+        ("resnet50", [*SMALL_NET, "--layout=NCHW"]),
+        ("dlrm", [*SMALL_RECOMMENDER]),
+        ("dlrm", [*SMALL_RECOMMENDER, "--bag=3", "--optimizer=sgd"]),
+    ],
+)
+def test_a_step_is_that_of_the_cpu(name, options, tmp_path):
+    program = export(name, tmp_path, "--cpu", *options)
+    inputs = [f"--input={p}" for p in sorted(tmp_path.glob(f"{name}_in_*.npy"))]
+    otrn("run", program, *inputs, f"--output={tmp_path / 'out'}")
+    want = [np.load(p) for p in sorted(tmp_path.glob(f"{name}_out_*.npy"))]
+    got = [np.load(tmp_path / "out" / f"result_{i}.npy") for i in range(len(want))]
+    assert abs(got[-1] - want[-1]) <= 1e-5 * abs(want[-1])  # the loss
+    for g, w in zip(got, want):
+        np.testing.assert_allclose(g, w, rtol=2e-5, atol=2e-5 * np.abs(w).max() + 1e-7)
+
+
+@pytest.mark.parametrize("name, options", [("resnet50", []), ("resnet50", ["--layout=NCHW"]), ("dlrm", [])])
+def test_gpsimd_has_little_to_do(name, options, tmp_path):
+    program = export(name, tmp_path, "--no-inputs", *options)
+    report = json.loads(otrn("prof", program, "--json"))
+    assert report["engines"]["gpsimd"]["busy_us"] <= 0.1 * report["total_us"]
