@@ -2,7 +2,8 @@
 // convs.c — bring convolutions into the form the tensor engine takes.
 // needs: values defined before use
 // gives: convolutions of operands of one type whose taps all lie inside the input: zeros around it are a pad of its
-//        own; a kernel that was reversed first is read backwards instead
+//        own; a kernel that was reversed first is read backwards instead; kernels, results and images with few channels
+//        whose taps lie next to each other are transposed, so that channels do
 // stale: nothing
 //
 // The zeros go into memory because then every tap is the same strided view of the input (tile/conv.c), and because
@@ -167,19 +168,136 @@ static void pad_input(Convs *s, OpId id, const ConvForm *f) {
                                                   .ints = hlo_ints_dup(h, padding, 2 * (size_t)f->ns)};
 }
 
-static void canon(Convs *s, OpId id) {
+// --- order of dimensions ---------------------------------------------------------------------------
+
+#define FEW_TAPS 16
+#define FEW_FEATURES 16
+
+static ValueId transposed(Convs *s, ValueId v, const int64_t *perm, LocId loc) {
+    HloType t = *hlo_value_type(s->h, v);
+    int64_t dims[OTRN_MAX_RANK];
+    for (int i = 0; i < t.rank; i++)
+        dims[i] = t.dims[perm[i]];
+    TypeId type = hlo_type_tensor(s->h, t.dtype, t.rank, dims);
+    OpId id = hlo_op(s->h, HLO_TRANSPOSE, loc, 1, &v, 1, &type);
+    set_ints(s, id, AK_PERMUTATION, perm, t.rank);
+    return push(s, id);
+}
+
+// The dimension of more than one element that changes fastest is one of `space`.
+static bool ends_in_space(const HloType *t, int a, int b) {
+    int last = t->rank - 1;
+    while (last >= 0 && t->dims[last] == 1)
+        last--;
+    return last >= 0 && last != a && last != b;
+}
+
+typedef struct Order { // dimension numbers of one tensor: two and the spatial ones
+    HloAttrKey first, second, space;
+} Order;
+static const Order in_order = {AK_INPUT_BATCH_DIMENSION, AK_INPUT_FEATURE_DIMENSION, AK_INPUT_SPATIAL_DIMENSIONS};
+static const Order kernel_order = {AK_KERNEL_INPUT_FEATURE_DIMENSION, AK_KERNEL_OUTPUT_FEATURE_DIMENSION,
+                                   AK_KERNEL_SPATIAL_DIMENSIONS};
+static const Order out_order = {AK_OUTPUT_BATCH_DIMENSION, AK_OUTPUT_FEATURE_DIMENSION, AK_OUTPUT_SPATIAL_DIMENSIONS};
+
+// Gives the tensor the order (first, space…, second), or (space…, first, second); perm: where its dimensions were.
+static void reorder(Convs *s, OpId id, const Order *o, bool space_first, int64_t *perm) {
+    uint32_t n;
+    const HloOp *op = hlo_at(s->h, id);
+    const int64_t *space = hlo_ints(op, o->space, &n);
+    int64_t to[OTRN_MAX_RANK], first = space_first ? n : 0, at = space_first ? 0 : 1;
+    perm[first] = hlo_int(op, o->first, 0);
+    perm[n + 1] = hlo_int(op, o->second, 0);
+    for (uint32_t i = 0; i < n; i++) {
+        to[i] = at + i;
+        perm[at + i] = space[i];
+    }
+    hlo_attr_slot(s->h, id, o->first)->i = first;
+    hlo_attr_slot(s->h, id, o->second)->i = n + 1;
+    set_ints(s, id, o->space, to, n);
+}
+
+// Few channels: they and the taps of a row become one run. Steps along a row: single elements would have to be loaded.
+static void order_input(Convs *s, OpId id, const ConvForm *f) {
+    HloOp op = *hlo_at(s->h, id);
+    ValueId x = hlo_operand(s->h, &op, 0);
+    const HloType *t = hlo_value_type(s->h, x);
+    if (!ends_in_space(t, f->in_batch, f->in_feature) || f->feature_groups > 1 || f->batch_groups > 1)
+        return;
+    int64_t taps = 1, places = 1, features = t->dims[f->in_feature], batch = t->dims[f->in_batch];
+    bool steps = false;
+    for (int i = 0; i < f->ns; i++) {
+        const ConvAxis *a = &f->axis[i];
+        taps *= a->kernel, places *= a->in;
+        bool by_place = a->out > 1 && a->stride > 1, by_tap = a->kernel >= FEW_TAPS / 2 && a->kernel_gap > 1;
+        steps = steps || (a->in_dim == t->rank - 1 && a->in_gap == 1 && (by_place || by_tap));
+    }
+    bool few = features > 1 && features < FEW_FEATURES && taps > 1 && taps * 8 <= places;
+    bool worth = steps && (features > batch ? features : batch) >= FEW_FEATURES;
+    if (!few && !worth)
+        return;
+    Order o = in_order;
+    if (!few && batch > features)
+        o = (Order){in_order.second, in_order.first, in_order.space};
+    int64_t perm[OTRN_MAX_RANK];
+    reorder(s, id, &o, false, perm);
+    s->h->operands.at[op.operands] = transposed(s, x, perm, op.loc);
+}
+
+static void order_kernel(Convs *s, OpId id, const ConvForm *f) {
+    HloOp op = *hlo_at(s->h, id);
+    ValueId w = hlo_operand(s->h, &op, 1);
+    const HloType *t = hlo_value_type(s->h, w);
+    int64_t taps = 1;
+    for (int i = 0; i < f->ns; i++)
+        taps *= f->axis[i].kernel;
+    if (t->dims[f->kernel_in] < taps || !ends_in_space(t, f->kernel_in, f->kernel_out))
+        return;
+    int64_t perm[OTRN_MAX_RANK];
+    reorder(s, id, &kernel_order, true, perm);
+    s->h->operands.at[op.operands + 1] = transposed(s, w, perm, op.loc);
+}
+
+// The convolution with its result in another order, and the transpose that brings it back; 0 when it stays as it is.
+static ValueId order_result(Convs *s, OpId id, const ConvForm *f) {
+    Hlo *h = s->h;
+    HloOp op = *hlo_at(h, id);
+    const HloType *t = hlo_value_type(h, op.results);
+    int64_t taps = 1, perm[OTRN_MAX_RANK], back[OTRN_MAX_RANK], dims[OTRN_MAX_RANK];
+    for (int i = 0; i < f->ns; i++)
+        taps *= f->axis[i].out;
+    if (taps >= FEW_TAPS || !ends_in_space(t, f->out_batch, f->out_feature))
+        return 0;
+    reorder(s, id, &out_order, true, perm);
+    for (int i = 0; i < t->rank; i++) {
+        dims[i] = t->dims[perm[i]];
+        back[perm[i]] = i;
+    }
+    TypeId type = hlo_type_tensor(h, t->dtype, t->rank, dims);
+    ValueId operands[2] = {hlo_operand(h, &op, 0), hlo_operand(h, &op, 1)};
+    OpId made = hlo_op(h, HLO_CONVOLUTION, op.loc, 2, operands, 1, &type);
+    hlo_at(h, made)->attrs = hlo_at(h, id)->attrs;
+    return transposed(s, push(s, made), back, op.loc);
+}
+
+// Returns what stands for the result when it is not the op's own any more.
+static ValueId canon(Convs *s, OpId id) {
     Hlo *h = s->h;
     HloOp op = *hlo_at(h, id);
     ConvForm f;
     if (!conv_read(h, &op, &f))
-        return;
+        return 0;
     hlo_at(h, id)->attrs = arena_dup(h->arena, op.attrs, hlo_row(&op)->nattrs * sizeof *op.attrs); // may be shared
     int x = hlo_value_type(h, hlo_operand(h, &op, 0))->dtype, w = hlo_value_type(h, hlo_operand(h, &op, 1))->dtype;
     take_reversal(s, id, &f);
     for (uint32_t i = 0; i < 2 && x != w; i++) // the array takes one type: widen both, which loses nothing
         h->operands.at[op.operands + i] = converted(s, hlo_operand(h, &op, i), DT_F32, op.loc);
+    order_input(s, id, &f);
+    order_kernel(s, id, &f);
+    conv_read(h, hlo_at(h, id), &f);
     if (!conv_is_inside(&f))
         pad_input(s, id, &f);
+    return order_result(s, id, &f);
 }
 
 static void convs_region(Convs *s, RegionId r) {
@@ -192,9 +310,11 @@ static void convs_region(Convs *s, RegionId r) {
         HloOp op = *hlo_at(h, id);
         for (uint32_t k = 0; k < op.nregions; k++)
             convs_region(s, h->op_regions.at[op.regions + k]);
-        if (op.code == HLO_CONVOLUTION)
-            canon(s, id);
-        push(s, id);
+        ValueId to = op.code == HLO_CONVOLUTION ? canon(s, id) : 0;
+        if (to)
+            walk_replace(&s->w, op.results, to);
+        else
+            push(s, id);
     }
     h->regions.at[r].ops.n = 0;
     for (uint32_t i = 0; i < s->out.n; i++)
