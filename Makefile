@@ -3,6 +3,7 @@
 # make check        fast tests, offline, parallel, and a minute of fuzzing; T=pass/cse runs those whose name has it;
 #                   bless T=… rewrites goldens
 # make asan         the same tests under the address and undefined-behaviour sanitizers
+# make tsan         the plugin's and the runtime's threaded tests under the thread sanitizer
 # make conformance  StableHLO test programs on evaluator and chip, from ../shared/conformance or DIR=path
 # make bench        measurements; also those beside JAX when .venv is there (./dev makes it)
 # make fuzz         random damage to the inputs of every reader: SECONDS_EACH=10 or RUNS=10000000, SEED=1
@@ -89,6 +90,12 @@ SANITIZED = $(MAKE) BUILD=$(BUILD)/asan OPT='-O1 -g' WERROR=-w SAN='-fsanitize=a
     -fno-omit-frame-pointer'
 asan:
 	+@$(SANITIZED) check
+# Threads: the plugin's queue, events and locks, the cache's claims, cores that meet in collectives.
+THREADED = pjrt_test pjrt_threads_test pool_test coll_test
+tsan:
+	+@$(MAKE) BUILD=$(BUILD)/tsan OPT='-O1 -g' WERROR=-w SAN='-fsanitize=thread' all $(THREADED:%=$(BUILD)/tsan/tests/unit/%)
+	@for t in $(THREADED); do echo "tsan $$t"; TSAN_OPTIONS='halt_on_error=0 exitcode=66' $(BUILD)/tsan/tests/unit/$$t \
+	    > $(BUILD)/tsan/$$t.log 2>&1 || { tail -60 $(BUILD)/tsan/$$t.log; exit 1; }; done; echo "no races found"
 fuzz:
 	+@$(SANITIZED) fuzz-run
 ifdef SAN
@@ -142,6 +149,6 @@ arm64: # a compile check of the portable paths
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all check bless conformance asan fuzz fuzz-build fuzz-run diff bench opinfo abi install format arm64 clean
+.PHONY: all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff bench opinfo abi install format arm64 clean
 .SECONDARY:
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

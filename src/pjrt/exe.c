@@ -282,18 +282,53 @@ PJRT_Error *pj_Client_Compile(PJRT_Client_Compile_Args *args) {
     return error;
 }
 
+// A client with the topology's target and devices, for a compilation that has none.
+static PJRT_Error *client_for(const PJRT_TopologyDescription *t, PJRT_Client **out) {
+    PJRT_NamedValue options[2] = {0};
+    char devices[24];
+    int n = snprintf(devices, sizeof devices, "%zu", t->count);
+    const char *names[2] = {"target", "devices"}, *values[2] = {t->chip, devices};
+    const size_t sizes[2] = {strlen(t->chip), (size_t)n};
+    for (int i = 0; i < 2; i++)
+        options[i] = (PJRT_NamedValue){.struct_size = sizeof *options,
+                                       .name = names[i],
+                                       .name_size = strlen(names[i]),
+                                       .type = PJRT_NamedValue_kString,
+                                       .string_value = values[i],
+                                       .value_size = sizes[i]};
+    PJRT_Client_Create_Args args = {.struct_size = sizeof args, .create_options = options, .num_options = 2};
+    PJRT_Error *error = pj_Client_Create(&args);
+    *out = args.client;
+    return error;
+}
+
 PJRT_Error *pj_Compile(PJRT_Compile_Args *args) {
-    if (!args->client)
-        return pj_error(PJRT_Error_Code_UNIMPLEMENTED,
-                        "opentrn compiles for a client; PJRT_Compile was called without one");
     CompileOptions o;
+    PJRT_Client *c = args->client;
     PJRT_Error *error = pj_options_parse(args->compile_options, args->compile_options_size, &o);
     if (error)
         return error;
-    error = program_compile(args->client, args->program, &o, args->compile_options,
-                            args->compile_options_size, &args->executable);
+    if (!c)
+        error = client_for(args->topology, &c);
+    if (!error)
+        error = program_compile(c, args->program, &o, args->compile_options, args->compile_options_size,
+                                &args->executable);
+    if (c && !args->client) // the executable keeps it
+        pj_Client_Destroy(&(PJRT_Client_Destroy_Args){.struct_size = sizeof(PJRT_Client_Destroy_Args), .client = c});
     pj_options_fini(&o);
     return error;
+}
+
+// The same program for another client: its artifact is loaded there.
+static PJRT_Error *exe_for(PJRT_Client *c, PJRT_Executable *e, const CompileOptions *o, PJRT_Executable **out) {
+    if (e->client == c) {
+        atomic_fetch_add(&e->refs, 1);
+        *out = e;
+        return PJ_OK;
+    }
+    size_t size;
+    const void *bytes = otrn_exe_bytes(e->exe, &size);
+    return exe_compile(c, bytes, size, o, e->options, e->options_size, out);
 }
 
 PJRT_Error *pj_Client_Load(PJRT_Client_Load_Args *args) {
@@ -305,10 +340,10 @@ PJRT_Error *pj_Client_Load(PJRT_Client_Load_Args *args) {
     if (error)
         return error;
     error = options_check(&o, e, args->client->topology->count);
-    if (!error) {
-        atomic_fetch_add(&e->refs, 1);
+    if (!error)
+        error = exe_for(args->client, e, &o, &e);
+    if (!error)
         error = loaded_make(e, args->client, &o, &args->loaded_executable);
-    }
     pj_options_fini(&o);
     return error;
 }

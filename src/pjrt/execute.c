@@ -164,13 +164,14 @@ static PJRT_Error *launch_begin(Launch *l) {
 
 // ---- running
 
-// The first error among the arguments: what they were computed from failed.
+// The first error among the arguments: what they were computed from failed. Results of earlier launches are there; an
+// array that comes in pieces is waited for (upload.c).
 static PJRT_Error *args_error(const Launch *l) {
     PJRT_Error *error = PJ_OK;
     for (size_t d = 0; d < l->num_rows; d++)
         for (size_t i = 0; i < l->e->num_args && !error; i++)
             if (l->rows[d].in[i]->ready)
-                error = pj_event_error(l->rows[d].in[i]->ready);
+                error = pj_event_wait(l->rows[d].in[i]->ready);
     return error;
 }
 

@@ -140,6 +140,7 @@ struct PJRT_DeviceDescription {
 
 struct PJRT_TopologyDescription {
     char platform[32], version[96], target[64];
+    char chip[256]; // the target as it was given: a name, or the path of a chip file
     size_t count;
     PJRT_DeviceDescription *descriptions, **pointers;
     PJRT_NamedValue attributes[1];
@@ -236,7 +237,7 @@ typedef struct CompileOptions {
 PJRT_Error *pj_options_parse(const void *bytes, size_t size, CompileOptions *out);
 void pj_options_fini(CompileOptions *o);
 
-// ---- buffers (buffer.c, transfer.c)
+// ---- buffers (buffer.c, transfer.c, upload.c)
 struct PJRT_Buffer {
     PJRT_Memory *memory;
     Storage *storage;       // NULL: deleted or donated
@@ -261,6 +262,10 @@ PJRT_Error *pj_buffer_gone(const char *what); // the error for a deleted buffer
 void pj_strided_copy(void *dst, const int64_t *dst_strides, const void *src,
                      const int64_t *src_strides, const int64_t *dims, size_t rank,
                      size_t elem_bytes);
+
+// Values of sub-byte types in their canonical byte: integers extended, floats with clear top bits.
+void pj_canonicalise(int dtype, uint8_t *p, size_t n);
+PJRT_Error *pj_device_layout_check(const PJRT_Buffer_MemoryLayout *layout); // row-major or not said
 
 // ---- executables (exe.c, execute.c)
 typedef struct Slot { // an argument or a result

@@ -55,6 +55,7 @@ static PJRT_Error *topology_make(const char *platform, const char *target, uint6
     }
     snprintf(t->platform, sizeof t->platform, "%s", platform);
     target_name(target, t->target, sizeof t->target);
+    snprintf(t->chip, sizeof t->chip, "%s", target);
     snprintf(t->version, sizeof t->version, "opentrn %s %s", OTRN_RELEASE, t->target);
     t->serialized_size = (size_t)snprintf(t->serialized, 256, TOPOLOGY_MAGIC "%s %s %zu",
                                           t->platform, t->target, t->count);
@@ -68,8 +69,7 @@ static PJRT_Error *topology_make(const char *platform, const char *target, uint6
 
 PJRT_Error *pj_topology_make(const Options *o, const otrn_env *env, PJRT_TopologyDescription **out) {
     uint64_t count = opt_num(o, OPT_DEVICES);
-    return topology_make(o->val[OPT_PLATFORM], otrn_target(env), count ? count : otrn_cores(env),
-                         out);
+    return topology_make(o->val[OPT_PLATFORM], otrn_target(env), count ? count : otrn_cores(env), out);
 }
 
 void pj_topology_free(PJRT_TopologyDescription *t) {

@@ -99,7 +99,7 @@ static void strides_dense(int64_t *strides, const int64_t *dims, size_t rank, si
 // ---- upload
 
 // Values of sub-byte types in their canonical byte: integers extended, floats with clear top bits.
-static void canonicalise(int dtype, uint8_t *p, size_t n) {
+void pj_canonicalise(int dtype, uint8_t *p, size_t n) {
     const DtypeRow *row = dtype_row(dtype);
     if (dtype == DT_I1) {
         for (size_t i = 0; i < n; i++)
@@ -115,7 +115,7 @@ static void canonicalise(int dtype, uint8_t *p, size_t n) {
     }
 }
 
-static PJRT_Error *device_layout_check(const PJRT_Buffer_MemoryLayout *layout) {
+PJRT_Error *pj_device_layout_check(const PJRT_Buffer_MemoryLayout *layout) {
     if (!layout || layout->type != PJRT_Buffer_MemoryLayout_Type_Tiled)
         return PJ_OK;
     bool row_major = layout->tiled.num_tiles == 0;
@@ -136,7 +136,7 @@ PJRT_Error *pj_Client_BufferFromHostBuffer(PJRT_Client_BufferFromHostBuffer_Args
         return pj_error(PJRT_Error_Code_INVALID_ARGUMENT,
                         "opentrn: %zu strides for an array of rank %zu", args->num_byte_strides,
                         args->num_dims);
-    PJRT_Error *e = device_layout_check(args->device_layout);
+    PJRT_Error *e = pj_device_layout_check(args->device_layout);
     PJRT_Buffer *b;
     if (!e)
         e = pj_buffer_alloc(m, args->type, args->dims, args->num_dims, &b);
@@ -153,7 +153,7 @@ PJRT_Error *pj_Client_BufferFromHostBuffer(PJRT_Client_BufferFromHostBuffer_Args
         memcpy(b->storage->data, args->data, b->bytes);
     }
     if (dtype_row(dtype)->bits < 8)
-        canonicalise(dtype, b->storage->data, b->bytes);
+        pj_canonicalise(dtype, b->storage->data, b->bytes);
     args->buffer = b;
     args->done_with_host_buffer = pj_event_ready(); // copied, whatever the semantics allowed
     return PJ_OK;

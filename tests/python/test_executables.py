@@ -81,3 +81,21 @@ def test_precision_options():
     assert abs(plain[0, 0] - 4 * 1.001**2) < 1e-6
     assert cast[0, 0] == 4.0  # 1.001 is 1 in bf16
     assert plain[0, 0] != tf32[0, 0] != cast[0, 0]
+
+
+def test_compiled_for_a_machine_that_is_not_there(device):
+    """A topology is enough to compile; what comes out is loaded where it is to run."""
+    from jax.experimental import serialize_executable, topologies
+    from jax.sharding import SingleDeviceSharding
+
+    topology = topologies.get_topology_desc(platform=device.platform, topology_name="trn1")
+    assert {d.device_kind for d in topology.devices} == {"trn1"}
+    there = SingleDeviceSharding(topology.devices[0])
+    f = jax.jit(lambda x: jnp.tanh(x @ x), in_shardings=there, out_shardings=there)
+    compiled = f.lower(jax.ShapeDtypeStruct((8, 8), jnp.float32)).compile()
+    assert compiled.cost_analysis()["flops"] == 2 * 8**3
+    assert compiled.memory_analysis().argument_size_in_bytes == 8 * 8 * 4
+    parts = serialize_executable.serialize(compiled)
+    loaded = serialize_executable.deserialize_and_load(*parts, execution_devices=[device])
+    x = np.random.default_rng(0).standard_normal((8, 8)).astype(np.float32)
+    np.testing.assert_allclose(loaded(x), np.tanh(x @ x), rtol=1e-5)
