@@ -58,6 +58,14 @@
       "what to write: the artifact, or the program itself as text or bytecode")                    \
     X(LOCS, "locs", "", "off", 'B', "", "c", "text keeps where in the source each op comes from")  \
     X(DUMP, "dump", "", "", 'S', "STAGE,…", "c", "print the program at a stage; --dump=help lists")\
+    X(EXPLAIN, "explain", "", "off", 'B', "", "c",                                                \
+      "what each source line became, on which engine, what stayed on GpSimd and why, memory")      \
+    X(GPSIMD_LIMIT, "gpsimd-limit", "", "10", 'N', "percent", "ck",                                \
+      "share of the run on GpSimd above which the verdict is not `supported`")                     \
+    X(UNTIL, "passes-until", "OTRN_PASSES_UNTIL", "", 'S', "NAME", "crpkC",                         \
+      "leave out the passes behind this one, but for those a program cannot do without")           \
+    X(BISECT, "bisect", "", "off", 'B', "", "R",                                                   \
+      "do not shrink: name the pass with which the failure begins to show")                        \
     X(STATS, "stats", "", "off", 'B', "", "c", "counts and times per stage on stderr")             \
     X(LNC, "lnc", "OTRN_LNC", "1", 'E', "1|2", "p",                                                 \
       "cores of a logical core: 2 runs the program on two that share one HBM and their links")     \
@@ -69,7 +77,7 @@
     X(DIFF, "diff", "", "off", 'B', "", "p",                                                        \
       "two programs side by side, or one on two targets (--target=A,B)")                           \
     X(JSON, "json", "", "off", 'B', "", "p", "machine-readable output")                            \
-    X(DISABLE, "disable-pass", "OTRN_DISABLE_PASS", "", 'S', "NAME,…", "crpC", "leave passes out") \
+    X(DISABLE, "disable-pass", "OTRN_DISABLE_PASS", "", 'S', "NAME,…", "crpkC", "leave passes out") \
     X(PLATFORM, "platform", "OPENTRN_PLATFORM", "opentrn", 'E', "opentrn|neuron", "-",             \
       "the name JAX sees")                                                                         \
     X(HOME, "home", "HOME", "", 'S', "DIR", "-", "the user's folder, for the default cache folder")  \

@@ -77,19 +77,27 @@ static int line_order(const void *x, const void *y) {
     return d ? d : a->line < b->line ? -1 : a->line > b->line;
 }
 
-static void lines_finish(View *v) {
-    uint32_t n = 0;
+static void lines_finish(Arena *a, const Artifact *art, const uint32_t *number, View *v) {
+    uint32_t n = 0, *place = ARENA_NEWN(a, uint32_t, (size_t)v->lines.n + 1);
     for (uint32_t i = 0; i < v->lines.n; i++) {
         ViewLine *l = &v->lines.at[i];
         for (int t = 0; t < CLOCK_TRACKS; t++)
             if (l->busy_ns[t] > l->most_ns)
                 l->most_ns = l->busy_ns[t], l->track = t;
+        l->number = i;
         if (l->insts > 0)
             v->lines.at[n++] = *l;
     }
     v->lines.n = n;
     if (n)
         qsort(v->lines.at, n, sizeof *v->lines.at, line_order);
+    for (uint32_t i = 0; i < n; i++)
+        place[v->lines.at[i].number] = i;
+    v->line_of = ARENA_NEWN(a, uint32_t, (size_t)art->ncode + 1);
+    for (uint32_t pc = 0; pc < art->ncode; pc++) {
+        uint32_t loc = art->code_loc ? art->code_loc[pc] : 0;
+        v->line_of[pc] = place[number[loc < art->nlocs ? loc : 0]];
+    }
 }
 
 static void lines_make(Arena *a, const Artifact *art, const ChipFile *chip, const Clock *clock,
@@ -116,7 +124,7 @@ static void lines_make(Arena *a, const Artifact *art, const ChipFile *chip, cons
     for (uint32_t i = 0; i < out->lines.n; i++)
         for (int t = 0; t < CLOCK_TRACKS; t++)
             out->lines.at[i].busy_ns[t] *= all[t] > 0 ? clock->busy_ns[t] / all[t] : 0;
-    lines_finish(out);
+    lines_finish(a, art, number, out);
 }
 
 // --- roofs ---------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ typedef struct ViewLine { // a line of the user's program
     double insts; // executed
     int track;    // where it is busy longest,
     double most_ns; // and how long
+    uint32_t number; // while lines are put in order
 } ViewLine;
 
 // Arithmetic intensity against the two roofs of the tensor engine and HBM.
@@ -38,6 +39,7 @@ typedef struct ViewMemory {
 
 typedef struct View {
     VEC(ViewLine) lines; // longest first
+    uint32_t *line_of;   // per instruction: which of them
     ViewRoof roof;
     ViewMemory memory[VIEW_MEMORIES];
     bool has_memory; // the clock kept its events

@@ -6,22 +6,22 @@
 #include "pass/walk.h"
 
 const PassRow pass_rows[] = {
-    {"inline", pass_inline, "put callees and composites into the entry, drop casts and tuples"},
-    {"spmd", pass_spmd, "cut tensors into the parts devices have, let parts meet where needed"},
-    {"shapes", pass_shapes, "give every dimension its size, now that the arguments' shapes are known"},
-    {"quant", pass_quant, "write operations on quantised tensors as integer and float operations"},
-    {"expand", pass_expand, "write rare operations with common ones"},
-    {"autocast", pass_autocast, "compute in narrower types where the options say so"},
-    {"fold", pass_fold, "evaluate exact operations on constants, keep splats small"},
-    {"cse", pass_cse, "compute equal operations once"},
-    {"simplify", pass_simplify, "drop movement and arithmetic that change nothing"},
-    {"sums", pass_sums, "write reductions across rows as products with ones, or in two steps"},
-    {"dots", pass_dots, "bring matrix products into the form the tensor engine takes"},
-    {"convs", pass_convs, "bring convolutions into the form the tensor engine takes"},
-    {"dce", pass_dce, "drop what nothing uses"},
-    {"rows", pass_row_programs, "join elementwise work and reductions along rows into programs for the engines"},
-    {"scores", pass_scores, "compute scores of attention again where its gradients need them, so that they stay on the chip"},
-    {"fuse", pass_fuse, "join elementwise operations so that what is between them stays out of memory"},
+    {"inline", pass_inline, "put callees and composites into the entry, drop casts and tuples", true},
+    {"spmd", pass_spmd, "cut tensors into the parts devices have, let parts meet where needed", true},
+    {"shapes", pass_shapes, "give every dimension its size, now that the arguments' shapes are known", true},
+    {"quant", pass_quant, "write operations on quantised tensors as integer and float operations", true},
+    {"expand", pass_expand, "write rare operations with common ones", true},
+    {"autocast", pass_autocast, "compute in narrower types where the options say so", false},
+    {"fold", pass_fold, "evaluate exact operations on constants, keep splats small", false},
+    {"cse", pass_cse, "compute equal operations once", false},
+    {"simplify", pass_simplify, "drop movement and arithmetic that change nothing", false},
+    {"sums", pass_sums, "write reductions across rows as products with ones, or in two steps", false},
+    {"dots", pass_dots, "bring matrix products into the form the tensor engine takes", false},
+    {"convs", pass_convs, "bring convolutions into the form the tensor engine takes", false},
+    {"dce", pass_dce, "drop what nothing uses", false},
+    {"rows", pass_row_programs, "join elementwise work and reductions along rows into programs for the engines", false},
+    {"scores", pass_scores, "compute scores of attention again where its gradients need them, so that they stay on the chip", false},
+    {"fuse", pass_fuse, "join elementwise operations so that what is between them stays out of memory", false},
 };
 const int pass_count = sizeof pass_rows / sizeof *pass_rows;
 

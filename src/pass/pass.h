@@ -18,6 +18,7 @@ typedef struct PassRow {
     const char *name;
     PassFn *fn;
     const char *purpose;
+    bool needed; // there are programs that cannot be lowered without it
 } PassRow;
 // Gives the entry's arguments of unknown size the types of what will be passed; false when there are no
 // such arguments, and nothing changes. values (NULL, or NULL where not wanted) makes integer scalars

@@ -18,7 +18,6 @@
 
 #define GROUP_OPS_MAX 192
 #define GROUP_INPUTS_MAX 20
-#define MIN_ELEMS 8192 // below this a GpSimd kernel over HBM costs less than transfers in and out
 
 typedef struct Group {
     VEC(OpId) ops;
@@ -351,7 +350,7 @@ static void find_outputs(Rows *r, const Group *g, Values *outputs) {
 }
 
 static bool is_worth_it(const Rows *r, const Group *g) {
-    if (g->n < MIN_ELEMS)
+    if (g->n < ROWS_MIN_ELEMS)
         return false;
     for (uint32_t i = 0; i < g->ops.n; i++) {
         uint16_t code = hlo_at(r->h, g->ops.at[i])->code;

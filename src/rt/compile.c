@@ -67,10 +67,18 @@ static bool is_disabled(const Options *o, const char *pass) {
     return false;
 }
 
+// Behind --passes-until only those that a program cannot do without.
+static bool is_behind(const Options *o, int pass) {
+    for (int i = 0; i < pass && *o->val[OPT_UNTIL]; i++)
+        if (!strcmp(pass_rows[i].name, o->val[OPT_UNTIL]))
+            return !pass_rows[pass].needed;
+    return false;
+}
+
 static void run_passes(Run *r, Compile *c) {
     bool apart = strcmp(r->in->opts->val[OPT_NAN], "off"); // what makes a NaN has a line of its own
     for (int i = 0; i < pass_count; i++) {
-        if (is_disabled(r->in->opts, pass_rows[i].name) || (apart && pass_joins(&pass_rows[i])))
+        if (is_disabled(r->in->opts, pass_rows[i].name) || is_behind(r->in->opts, i) || (apart && pass_joins(&pass_rows[i])))
             continue;
         pass_rows[i].fn(c);
         arena_reset(c->scratch);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cmd_compile.c — otrn compile: a program through every stage, printed at any of them; or the program
 // itself in another form.
-#include "tools/tools.h"
+#include "tools/explain.h"
 
 #include <string.h>
 
@@ -143,5 +143,10 @@ int cmd_compile(Tool *t) {
                 stats.cached ? "hit" : *stats.key ? "miss" : "off", stats.key, bytes.n);
     if (opt_on(&t->opt, OPT_STATS))
         stats_print(&stats);
+    if (opt_on(&t->opt, OPT_EXPLAIN)) {
+        Prof p;
+        prof_price(t, path, &t->opt, &bytes, &p);
+        explain_print(t, &p, 0);
+    }
     return 0;
 }

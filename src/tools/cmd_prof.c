@@ -14,18 +14,25 @@
 // --- a priced program ------------------------------------------------------------------------------
 
 void prof_make(Tool *t, const char *path, const char *target, Prof *out) {
-    *out = (Prof){.path = path};
     Options opts = t->opt;
     if (target)
         opts.val[OPT_TARGET] = target, opts.from[OPT_TARGET] = "command line";
-    bool is_instance = instance_apply(t->ctx, t->arena, &opts, &out->instance);
+    Instance instance;
+    instance_apply(t->ctx, t->arena, &opts, &instance);
     RtCompile in = {.opts = &opts, .name = path};
     in.bytes = file_read(t->ctx, t->arena, path, &in.size);
     Buf bytes = {0};
     progress_begin(t, "compiling");
     rt_compile(t->ctx, t->arena, &in, &bytes);
     progress_end(t);
-    out->art = artifact_load(t->ctx, t->arena, path, bytes.at, bytes.n);
+    prof_price(t, path, &opts, &bytes, out);
+}
+
+void prof_price(Tool *t, const char *path, const Options *given, const Buf *bytes, Prof *out) {
+    *out = (Prof){.path = path};
+    Options opts = *given;
+    bool is_instance = instance_apply(t->ctx, t->arena, &opts, &out->instance);
+    out->art = artifact_load(t->ctx, t->arena, path, bytes->at, bytes->n);
     // An artifact is timed for the chip it was compiled for unless another is asked for.
     bool asked = strcmp(opts.from[OPT_TARGET], "default");
     chipfile_load(t->ctx, t->arena, asked ? opts.val[OPT_TARGET] : out->art->target, opts.val[OPT_CHIPS],

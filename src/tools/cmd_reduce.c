@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "pass/pass.h"
 #include "read/read.h"
 #include "write/reduce.h"
 
@@ -25,6 +26,7 @@ typedef struct Hunt {
     const char *path; // the user's program
     char dir[40], file[60]; // a private folder and the candidate in it
     const char *command; // with the file's name in it
+    const char *until;   // bisecting: the last optional pass the command's compiler runs
     const char *text;    // the best program so far
     const char *base;    // what candidates are made of: the best one, or what a bisection began with
     size_t base_bytes;
@@ -82,6 +84,8 @@ _Noreturn static void child(const Hunt *h) {
     int fd = open("/dev/null", O_RDWR);
     for (int i = 0; i < 3 && fd >= 0; i++)
         dup2(fd, i);
+    if (h->until)
+        setenv(opt_rows[OPT_UNTIL].env, h->until, 1);
     execl("/bin/sh", "sh", "-c", h->command, (char *)NULL);
     _exit(127);
 }
@@ -317,6 +321,27 @@ static void end(Hunt *h) {
         fwrite(h->text, 1, h->size.text_bytes, stdout);
 }
 
+// The first pass with which the failure shows, all those behind it left out; told on stdout. Passes are in order,
+// so halves are enough.
+static void bisect_passes(Hunt *h) {
+    int lo = 0, hi = pass_count - 1; // shows with passes up to hi
+    h->until = pass_rows[0].name;
+    if (command_run(h)) {
+        printf("the failure shows without any optional pass\n");
+        return;
+    }
+    while (hi - lo > 1 && !h->stopped) { // not with lo
+        int mid = lo + (hi - lo) / 2;
+        h->until = pass_rows[mid].name;
+        if (command_run(h))
+            hi = mid;
+        else
+            lo = mid;
+    }
+    printf("%s%s: %s\n", h->stopped ? "interrupted at or before " : "the failure begins with pass ",
+           pass_rows[hi].name, pass_rows[hi].purpose);
+}
+
 int cmd_reduce(Tool *t) {
     Hunt h = {.t = t, .path = t->words.at[0], .terminal = isatty(2)};
     command_make(t, ""); // wrong usage is told before anything is done
@@ -331,13 +356,16 @@ int cmd_reduce(Tool *t) {
     sigaddset(&mask, SIGHUP);
     sigprocmask(SIG_BLOCK, &mask, &old);
     bool shows = write_file(h.file, h.text, h.size.text_bytes) && command_run(&h);
-    if (shows && !h.stopped)
+    bool bisects = opt_on(&t->opt, OPT_BISECT);
+    if (shows && !h.stopped && bisects)
+        bisect_passes(&h);
+    else if (shows && !h.stopped)
         hunt(&h);
     folder_remove(&h);
     while (sigtimedwait(&mask, NULL, &(struct timespec){0}) > 0)
         ; // they have had their effect
     sigprocmask(SIG_SETMASK, &old, NULL);
-    if (shows || h.stopped)
+    if ((shows || h.stopped) && !bisects)
         end(&h);
     arena_fini(&h.scratch);
     arena_fini(&h.best);

@@ -27,8 +27,8 @@ static const ToolRow rows[] = {
      "execute with the plain evaluator, same meaning"},
     {"prof", 'p', cmd_prof, 1, 2, "PROG|OUT.otrn|KERNEL.s [--target=…] [--trace=FILE] [--json] | --diff A [B]",
      "modelled time, engines, roofs, memories, source lines; needs no data"},
-    {"check", 'k', cmd_check, 1, 1, "PROG|OUT.otrn|KERNEL.s [--input=FILE.npy …]",
-     "run once, looking for races and for reads of unwritten memory"},
+    {"check", 'k', cmd_check, 1, 1, "PROG | OUT.otrn|KERNEL.s [--input=FILE.npy …]",
+     "a program: will it run well (status 0, 3 slow, 4 too large, 5 not supported); a kernel: are its waits enough"},
     {"reduce", 'R', cmd_reduce, 1, 1, "PROG --test='COMMAND with %s' [-o OUT.mlir]",
      "shrink a program while a command on it succeeds"},
     {"dis", 'd', cmd_dis, 1, 1, "PROG|OUT.otrn|KERNEL.s", "print an artifact as assembly"},
@@ -185,8 +185,8 @@ static bool words_parse(Tool *t, const ToolRow *row, char **argv) {
 }
 
 // A pass that does not exist cannot be left out: most likely a typo.
-static void disabled_check(Tool *t) {
-    for (const char *at = t->opt.val[OPT_DISABLE]; *at;) {
+static void passes_check(Tool *t, OptId id) {
+    for (const char *at = t->opt.val[id]; *at;) {
         size_t n = strcspn(at, ",");
         const char *word = arena_strndup(t->arena, at, n), *near = NULL;
         at += n + (at[n] == ',');
@@ -201,7 +201,7 @@ static void disabled_check(Tool *t) {
             ctx_hint(t->ctx, "did you mean '%s'?", near);
         else
             ctx_hint(t->ctx, "`otrn info passes` lists them");
-        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "--disable-pass: there is no pass '%s'", word);
+        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "--%s: there is no pass '%s'", opt_rows[id].name, word);
     }
 }
 
@@ -227,7 +227,8 @@ static int command_run(Tool *t, char **argv) {
     }
     if (!words_parse(t, row, argv + 2))
         return 0;
-    disabled_check(t);
+    passes_check(t, OPT_DISABLE);
+    passes_check(t, OPT_UNTIL);
     return row->fn(t);
 }
 

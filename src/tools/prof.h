@@ -19,6 +19,8 @@ typedef struct Prof {
 // Compiles, assembles or loads a file and prices it. target NULL: the chip of the options, or the one an
 // artifact was compiled for.
 void prof_make(Tool *t, const char *path, const char *target, Prof *out);
+// The same for an artifact's bytes.
+void prof_price(Tool *t, const char *path, const Options *given, const Buf *bytes, Prof *out);
 double prof_share(const Prof *p, int track); // percent of the run
 int prof_busiest(const Prof *p);
 // "1.536 GFLOP": a number with the SI prefix that leaves one to three digits before the point.

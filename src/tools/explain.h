@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// explain.h — what a compiled program became, and whether it may be run.
+#ifndef OTRN_TOOLS_EXPLAIN_H
+#define OTRN_TOOLS_EXPLAIN_H
+
+#include "tools/prof.h"
+
+typedef enum Verdict { VERDICT_SUPPORTED, VERDICT_SLOW, VERDICT_TOO_LARGE, VERDICT_UNSUPPORTED, VERDICT_COUNT } Verdict;
+typedef struct VerdictRow {
+    int status; // exit status of `otrn check`
+    const char *text;
+} VerdictRow;
+extern const VerdictRow verdicts[VERDICT_COUNT];
+
+// At most `lines` of each list; 0: all.
+Verdict explain_print(Tool *t, const Prof *p, uint32_t lines);
+// The compiler said CAPACITY or UNSUPPORTED.
+Verdict explain_failure(const otrn_error *err);
+
+#endif
