@@ -62,7 +62,7 @@
       "what each source line became, on which engine, what stayed on GpSimd and why, memory")      \
     X(GPSIMD_LIMIT, "gpsimd-limit", "", "10", 'N', "percent", "ck",                                \
       "share of the run on GpSimd above which the verdict is not `supported`")                     \
-    X(UNTIL, "passes-until", "OTRN_PASSES_UNTIL", "", 'S', "NAME", "crpkC",                         \
+    X(UNTIL, "passes-until", "OTRN_PASSES_UNTIL", "", 'S', "NAME", "crpdkC",                         \
       "leave out the passes behind this one, but for those a program cannot do without")           \
     X(BISECT, "bisect", "", "off", 'B', "", "R",                                                   \
       "do not shrink: name the pass with which the failure begins to show")                        \
@@ -77,7 +77,7 @@
     X(DIFF, "diff", "", "off", 'B', "", "p",                                                        \
       "two programs side by side, or one on two targets (--target=A,B)")                           \
     X(JSON, "json", "", "off", 'B', "", "p", "machine-readable output")                            \
-    X(DISABLE, "disable-pass", "OTRN_DISABLE_PASS", "", 'S', "NAME,…", "crpkC", "leave passes out") \
+    X(DISABLE, "disable-pass", "OTRN_DISABLE_PASS", "", 'S', "NAME,…", "crpdkC", "leave passes out") \
     X(PLATFORM, "platform", "OPENTRN_PLATFORM", "opentrn", 'E', "opentrn|neuron", "-",             \
       "the name JAX sees")                                                                         \
     X(HOME, "home", "HOME", "", 'S', "DIR", "-", "the user's folder, for the default cache folder")  \
