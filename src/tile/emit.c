@@ -243,6 +243,8 @@ static Lane lane_of(const Emit *e, const Step *s) {
         return hlo_at(e->l->h, s->op)->code == HLO_PAD ? LANE_ROWS : LANE_MOVE;
     case STEP_COPY:
         return LANE_MOVE;
+    case STEP_CAST:
+        return LANE_CAST;
     case STEP_INDEX:
     case STEP_ROWS:
         return LANE_ROWS;
@@ -276,6 +278,9 @@ static void emit_step(Emit *e, const Step *s, Buf *consts) {
         return;
     case STEP_INDEX:
         emit_index(e, s);
+        return;
+    case STEP_CAST:
+        emit_cast(e, s);
         return;
     case STEP_ROWS:
         emit_rows(e, s);

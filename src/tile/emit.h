@@ -12,10 +12,10 @@
 #define SBUF_PIECES (ISA_SBUF_BYTES / SBUF_PIECE)
 
 // Queues the compiler uses: one each way for products and for row programs, a second one for windows.
-enum { QUEUE_IN, QUEUE_OUT, QUEUE_COPY, QUEUE_COLL, QUEUE_ROWS_IN, QUEUE_ROWS_OUT, QUEUE_IN2, QUEUE_COUNT };
+enum { QUEUE_IN, QUEUE_OUT, QUEUE_COPY, QUEUE_COLL, QUEUE_ROWS_IN, QUEUE_ROWS_OUT, QUEUE_IN2, QUEUE_CAST, QUEUE_COUNT };
 
 // Steps of a lane keep their order; steps of different lanes may go beside each other (sched.c).
-typedef enum Lane { LANE_TENSOR, LANE_ROWS, LANE_MOVE, LANE_KERNEL, LANE_COUNT, LANE_NONE = LANE_COUNT } Lane;
+typedef enum Lane { LANE_TENSOR, LANE_ROWS, LANE_MOVE, LANE_CAST, LANE_KERNEL, LANE_COUNT, LANE_NONE = LANE_COUNT } Lane;
 #define REC_READS 4
 #define REC_WRITES 3
 
@@ -69,6 +69,7 @@ void emit_rows(Emit *e, const Step *s);     // rows.c
 void emit_loc(Emit *e, OpId op);            // what follows belongs to this op of the source
 // move.c
 void emit_move(Emit *e, const Step *s);
+void emit_cast(Emit *e, const Step *s);
 bool fill_is_transfer(const HloType *t);
 void emit_fill_transfer(Emit *e, const Step *s);
 

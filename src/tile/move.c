@@ -354,3 +354,37 @@ void emit_fill_transfer(Emit *e, const Step *s) {
     }
     emit_area(e, piece, ROWS_AREA_BEGIN, (uint32_t)(FILL_COLS * size), true);
 }
+
+// A row program that only converts: transfers convert on their way.
+bool rows_is_cast(const Hlo *h, const HloOp *op) {
+    if (op->code != HLO_ROWS || op->noperands != 1 || op->nresults != 1)
+        return false;
+    const HloRegion *r = hlo_op_region(h, op, 0);
+    const HloType *from = hlo_value_type(h, hlo_operand(h, op, 0)), *to = hlo_value_type(h, op->results);
+    bool types = (from->dtype == DT_F32 && (to->dtype == DT_BF16 || to->dtype == DT_F16)) ||
+                 (to->dtype == DT_F32 && (from->dtype == DT_BF16 || from->dtype == DT_F16));
+    return types && r->ops.n == 2 && hlo_at(h, r->ops.at[0])->code == HLO_CONVERT && from->elems == to->elems &&
+           hlo_operand(h, hlo_at(h, r->ops.at[0]), 0) == r->args &&
+           hlo_operand(h, hlo_at(h, r->ops.at[1]), 0) == hlo_at(h, r->ops.at[0])->results;
+}
+
+#define CAST_RUN 8192 // elements of a row, and rows of a transfer
+#define CAST_ROWS 128
+
+void emit_cast(Emit *e, const Step *s) {
+    const Hlo *h = e->l->h;
+    const HloOp *op = hlo_at(h, s->op);
+    const HloType *from = hlo_value_type(h, hlo_operand(h, op, 0)), *to = hlo_value_type(h, op->results);
+    for (int64_t at = 0; at < from->elems;) {
+        int64_t left = from->elems - at, run = left < CAST_RUN ? left : CAST_RUN;
+        int64_t rows = left / run < CAST_ROWS ? left / run : CAST_ROWS;
+        IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_CAST, .stype = from->dtype, .dtype = to->dtype};
+        in.src = emit_addr(e, e->l->refs.at[s->ins]) + (uint64_t)at * dtype_bytes(from->dtype);
+        in.dst = emit_addr(e, e->l->refs.at[s->outs]) + (uint64_t)at * dtype_bytes(to->dtype);
+        in.n[0] = (uint32_t)rows, in.n[1] = (uint32_t)run;
+        in.d[0] = in.s[0] = (int32_t)run, in.d[1] = in.s[1] = 1;
+        emit_task(e);
+        emit_inst(e, in, NULL, 0, NULL, 0);
+        at += rows * run;
+    }
+}

@@ -21,6 +21,8 @@
 #include "clock/price.h"
 #include "tile/emit.h"
 
+_Static_assert(HAZ_SEMS == ENG_COUNT + QUEUE_COUNT, "a count for each queue");
+
 #define PIECE_BITS 15      // HBM is tracked in pieces of 32 KiB
 #define PENDING_TASKS 256  // tasks that wait for company
 #define RECS_GONE 16384    // placed records that are kept for the time being
@@ -29,7 +31,7 @@
 #define DONE_NS 2000 // from the last instruction of a task until another engine sees its results in HBM
 
 // Tasks of a lane that take turns. Kernels keep their order: some have a state, or talk to others.
-static const int active_tasks[LANE_COUNT] = {[LANE_TENSOR] = 6, [LANE_ROWS] = 6, [LANE_MOVE] = 2, [LANE_KERNEL] = 1};
+static const int active_tasks[LANE_COUNT] = {[LANE_TENSOR] = 6, [LANE_ROWS] = 6, [LANE_MOVE] = 2, [LANE_CAST] = 2, [LANE_KERNEL] = 1};
 
 typedef struct Rec { // an instruction to be placed, or a merge of what is known about memory
     IsaInst in;
@@ -400,7 +402,7 @@ void emit_inst(Emit *e, IsaInst in, Haz *const *reads, uint32_t nreads, Haz *con
 }
 
 void emit_merge(Emit *e, Haz *into, Haz *from) {
-    Rec r = {.is_merge = true, .nreads = 1, .nwrites = 1, .reads = {from}, .writes = {into}};
+    Rec r = {.is_merge = true, .nreads = 1, .nwrites = 2, .reads = {from}, .writes = {into, from}}; // after all who read it
     if (e->lane == LANE_NONE)
         place(e, &r);
     else

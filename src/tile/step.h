@@ -17,7 +17,7 @@ typedef uint32_t BufId; // 0 is no buffer
 typedef enum BufKind { BUF_TEMP, BUF_ARG, BUF_RESULT, BUF_CONST } BufKind;
 
 // Completion counts that must be reached before the memory may be touched: per semaphore in use.
-#define HAZ_SEMS (ENG_COUNT + 7) // five engines and the queues of emit.h
+#define HAZ_SEMS (ENG_COUNT + 8) // five engines and the queues of emit.h
 #define HAZ_READS 6
 typedef struct HazOrder { // who is recorded for it and not forgotten yet: records as number + 1 (sched.c)
     uint64_t writer, upto, reader[HAZ_READS];
@@ -51,6 +51,7 @@ typedef enum StepKind {
     STEP_DOT,        // op on the tensor engine
     STEP_CONV,       // a convolution on the tensor engine
     STEP_MOVE,       // data movement as transfers
+    STEP_CAST,       // conversion as transfers
     STEP_INDEX,      // rows gathered and scattered by index
     STEP_ROWS,       // a row program on the vector and scalar engines
     STEP_BLOCK,      // … with the products before and behind it; aux = block
@@ -111,6 +112,7 @@ void lower_program(Lower *l, const ChipFile *chip);
 // emit.c
 Artifact *emit_program(Lower *l, const ChipFile *chip);
 bool move_is_transfer(const Hlo *h, const HloOp *op); // move.c
+bool rows_is_cast(const Hlo *h, const HloOp *op);
 bool index_is_transfer(const Hlo *h, const HloOp *op); // index.c
 bool conv_is_product(const Hlo *h, const HloOp *op);  // conv.c
 // region.c: a region as a scalar program; captured outer values are appended to *captures, each as often as it
