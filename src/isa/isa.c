@@ -89,6 +89,7 @@ int isa_field_find(const char *name, size_t n) {
 typedef struct Layout { // a row's encoding
     uint8_t n, bytes;
     uint8_t field[ISA_FIELD_COUNT];
+    IsaMask mask; // the same fields as bits
 } Layout;
 
 // Fields that follow one of the row's own without being named.
@@ -103,6 +104,7 @@ static const struct {
 
 static void layout_add(Layout *l, int f) {
     l->field[l->n++] = (uint8_t)f;
+    l->mask |= ISA_BIT(f);
     l->bytes = (uint8_t)(l->bytes + isa_fields[f].bytes);
     for (size_t c = 0; c < sizeof companions / sizeof *companions; c++)
         for (int i = 0; companions[c].field == f && i < companions[c].n; i++)
@@ -126,13 +128,7 @@ static Layout layout_of(int op) {
     return l;
 }
 
-IsaMask isa_row_mask(int op) {
-    Layout l = layout_of(op);
-    IsaMask mask = 0;
-    for (int i = 0; i < l.n; i++)
-        mask |= ISA_BIT(l.field[i]);
-    return mask;
-}
+IsaMask isa_row_mask(int op) { return layout_of(op).mask; }
 
 bool isa_row_has(int op, int field) { return isa_row_mask(op) >> field & 1; }
 
@@ -254,7 +250,7 @@ void isa_encode_all(const IsaInst *in, uint32_t n, Buf *out) {
     layouts_make(layouts);
     for (uint32_t i = 0; i < n; i++) {
         assert(in[i].op < ISA_OP_COUNT);
-        assert(!(nonzero_fields(&in[i]) & ~isa_row_mask(in[i].op)));
+        assert(!(nonzero_fields(&in[i]) & ~layouts[in[i].op].mask));
         buf_reserve(out, ISA_BYTES_MAX);
         out->n += encode(&layouts[in[i].op], &in[i], out->at + out->n);
     }
