@@ -19,11 +19,18 @@
 
 typedef VEC(OpId) OpList;
 
+typedef struct Ones {
+    int dtype;
+    int64_t n;
+    ValueId value;
+} Ones;
+
 typedef struct Sums {
     Compile *c;
     Hlo *h;
     Walk w;
     OpList out;
+    VEC(Ones) ones; // rows of ones that this region has so far
 } Sums;
 
 static ValueId push(Sums *s, OpId id) {
@@ -40,13 +47,18 @@ static ValueId reshaped(Sums *s, ValueId v, int rank, const int64_t *dims, LocId
 }
 
 static ValueId ones(Sums *s, int dtype, int64_t n, LocId loc) {
+    for (uint32_t i = 0; i < s->ones.n; i++)
+        if (s->ones.at[i].dtype == dtype && s->ones.at[i].n == n)
+            return s->ones.at[i].value;
     TypeId type = hlo_type_tensor(s->h, dtype, 1, &n);
     uint8_t one[16] = {0};
     dtype_from_f64(dtype, one, 1);
     OpId id = hlo_op(s->h, HLO_CONSTANT, loc, 0, NULL, 1, &type);
     *hlo_attr_slot(s->h, id, AK_VALUE) = (HloAttr){.kind = HA_TENSOR, .type = type, .n = (uint32_t)dtype_bytes(dtype),
                                                    .data = arena_dup(s->h->arena, one, dtype_bytes(dtype))};
-    return push(s, id);
+    Ones made = {dtype, n, push(s, id)};
+    VEC_PUSH(s->c->scratch, &s->ones, made);
+    return made.value;
 }
 
 static void set_ints(Sums *s, OpId id, HloAttrKey key, const int64_t *v, uint32_t n) {
@@ -219,6 +231,7 @@ static ValueId instead(Sums *s, const HloOp *op) {
 static void sums_region(Sums *s, RegionId r) {
     Hlo *h = s->h;
     OpList outer = s->out;
+    uint32_t known = s->ones.n; // a region may use what stands before it, not the other way
     s->out = (OpList){0};
     for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
         OpId id = h->regions.at[r].ops.at[i];
@@ -238,6 +251,7 @@ static void sums_region(Sums *s, RegionId r) {
     for (uint32_t i = 0; i < s->out.n; i++)
         hlo_region_push(h, r, s->out.at[i]);
     s->out = outer;
+    s->ones.n = known;
 }
 
 void pass_sums(Compile *c) {

@@ -245,6 +245,8 @@ static Lane lane_of(const Emit *e, const Step *s) {
         return LANE_MOVE;
     case STEP_CAST:
         return LANE_CAST;
+    case STEP_TURN:
+        return turn_suits(e->chip) ? LANE_ROWS : LANE_KERNEL;
     case STEP_INDEX:
     case STEP_ROWS:
         return LANE_ROWS;
@@ -275,6 +277,12 @@ static void emit_step(Emit *e, const Step *s, Buf *consts) {
     case STEP_MOVE:
         if (!is_empty(e, s))
             emit_move(e, s);
+        return;
+    case STEP_TURN:
+        if (turn_suits(e->chip))
+            emit_turned(e, s);
+        else
+            emit_kernel(e, s);
         return;
     case STEP_INDEX:
         emit_index(e, s);

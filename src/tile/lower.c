@@ -213,7 +213,9 @@ static StepKind kind_of(const Lower *l, const HloOp *op) {
         return STEP_CONV;
     if (index_is_transfer(l->h, op))
         return STEP_INDEX;
-    return move_is_transfer(l->h, op) ? STEP_MOVE : STEP_KERNEL;
+    if (move_is_transfer(l->h, op))
+        return STEP_MOVE;
+    return turn_is_transfer(l->h, op) ? STEP_TURN : STEP_KERNEL;
 }
 
 static void lower_compute(Lower *l, OpId id) {

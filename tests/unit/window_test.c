@@ -175,6 +175,20 @@ static void make_reverse(Case *c) {
     out(c, "] : "), out_type(c, &in), out(c, "\n  return %%0 : "), out_type(c, &in), out(c, "\n}\n");
 }
 
+static void make_transpose(Case *c) {
+    Shape in = any_shape(c, 20000), to = in;
+    int perm[8];
+    for (int i = 0; i < in.rank; i++)
+        perm[i] = i;
+    shuffle(c, perm, in.rank);
+    for (int i = 0; i < in.rank; i++)
+        to.dims[i] = in.dims[perm[i]];
+    out(c, "func.func @main(%%x: "), out_type(c, &in), out(c, ") -> "), out_type(c, &to), out(c, " {\n  %%0 = stablehlo.transpose %%x, dims = [");
+    for (int i = 0; i < in.rank; i++)
+        out(c, "%s%d", i ? ", " : "", perm[i]);
+    out(c, "] : ("), out_type(c, &in), out(c, ") -> "), out_type(c, &to), out(c, "\n  return %%0 : "), out_type(c, &to), out(c, "\n}\n");
+}
+
 static void make_gather(Case *c) {
     Shape table = {rnd(c, 4) ? "f32" : "bf16", 2 + (int)rnd(c, 2), {1 + rnd(c, 30), 1 + rnd(c, 80), 1 + rnd(c, 5)}};
     Shape idx = {"i32", 2 + (int)rnd(c, 2), {1 + rnd(c, 300), 1 + rnd(c, 4), 1}};
@@ -347,7 +361,7 @@ static bool run_chip(otrn_env *env, const Case *c, Data *d, bool first, char *wh
 }
 
 typedef void Make(Case *c);
-static Make *const kinds[] = {make_conv, make_conv, make_pad, make_reverse, make_channels, make_gather, make_scatter};
+static Make *const kinds[] = {make_conv, make_conv, make_pad, make_reverse, make_transpose, make_channels, make_gather, make_scatter};
 
 static bool one(otrn_env *const envs[2], uint64_t seed) {
     static Case c;

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// turn.c — transposes that take neighbours apart, through SBUF.
+//
+// The axis that is dense in the operand goes to the partitions by the transposing DMA, the axis that is dense in the result
+// lies along them; stored row by row it is dense again. Worth it on chips whose DMA transposes; on others, and for short
+// axes, GpSimd is quicker.
+#include <string.h>
+
+#include "tile/emit.h"
+
+#define PARTS 128
+#define SLOT_BYTES 16384u
+#define SLOTS 4
+#define PARTS_MIN 32
+#define RUN_MIN 64 // bytes of a stored row
+
+typedef struct Axis {
+    int64_t n, src, dst;
+} Axis;
+
+typedef struct Turn {
+    Axis part, run;           // dense in the operand, dense in the result
+    Axis rest[OTRN_MAX_RANK]; // the others
+    int nrest;
+    size_t size;
+} Turn;
+
+// Axes of the result with their strides on both sides, those that continue each other joined.
+static int axes_of(const HloType *in, const HloType *out, const int64_t *perm, Axis *axes) {
+    int64_t from[OTRN_MAX_RANK], s = 1, d = 1;
+    for (int i = in->rank; i-- > 0; s *= in->dims[i])
+        from[i] = s;
+    int n = 0;
+    for (int i = out->rank; i-- > 0; d *= out->dims[i]) {
+        Axis a = {out->dims[i], from[perm[i]], d};
+        if (a.n == 1)
+            continue;
+        if (n && a.src == axes[n - 1].src * axes[n - 1].n && a.dst == axes[n - 1].dst * axes[n - 1].n)
+            axes[n - 1].n *= a.n;
+        else
+            axes[n++] = a;
+    }
+    return n; // the fastest of the result first
+}
+
+static bool turn_of(const Hlo *h, const HloOp *op, Turn *t) {
+    if (op->code != HLO_TRANSPOSE)
+        return false;
+    const HloType *in = hlo_value_type(h, hlo_operand(h, op, 0)), *out = hlo_value_type(h, op->results);
+    *t = (Turn){.size = dtype_bytes(in->dtype)};
+    if (in->kind != HT_TENSOR || in->dynamic || in->text || in->elems < 1 || in->elems >= INT32_MAX ||
+        (t->size != 2 && t->size != 4))
+        return false;
+    Axis axes[OTRN_MAX_RANK];
+    uint32_t np;
+    int n = axes_of(in, out, hlo_ints(op, AK_PERMUTATION, &np), axes);
+    int dense = -1;
+    for (int i = 0; i < n; i++)
+        dense = axes[i].src == 1 ? i : dense;
+    if (n < 2 || dense < 1 || axes[0].dst != 1)
+        return false;
+    t->run = axes[0], t->part = axes[dense];
+    for (int i = 1; i < n; i++)
+        if (i != dense)
+            t->rest[t->nrest++] = axes[i];
+    int64_t tiles = (t->part.n + PARTS - 1) / PARTS;
+    for (int i = 1; i < t->nrest; i++)
+        tiles *= t->rest[i].n;
+    return t->part.n >= PARTS_MIN && t->run.n * (int64_t)t->size >= RUN_MIN && tiles < 65536;
+}
+
+bool turn_is_transfer(const Hlo *h, const HloOp *op) {
+    Turn t;
+    return turn_of(h, op, &t);
+}
+
+bool turn_suits(const ChipFile *chip) { return chip->dma_transpose > 0; }
+
+typedef struct Turning {
+    Emit *e;
+    Turn t;
+    uint64_t src, dst;
+    int dtype;
+    Haz slots[SLOTS];
+    uint32_t next;
+} Turning;
+
+static uint32_t slot_at(uint32_t slot) { return ROWS_AREA_BEGIN + slot * SLOT_BYTES; }
+
+// Partitions [p, p + parts), elements [r, r + run) of the run, `many` of the first other axis from there on.
+static void turn_tile(Turning *x, int64_t off_src, int64_t off_dst, int64_t parts, int64_t run, Axis many) {
+    uint32_t slot = x->next++ % SLOTS;
+    Haz *haz = &x->slots[slot];
+    IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .queue = QUEUE_ROWS_IN, .stype = (uint8_t)x->dtype};
+    in.src = x->src + (uint64_t)off_src * x->t.size, in.dst = addr_sbuf(0, slot_at(slot));
+    in.n[0] = (uint32_t)parts, in.n[2] = (uint32_t)many.n, in.n[3] = (uint32_t)run;
+    in.s[0] = 1, in.s[2] = (int32_t)many.src, in.s[3] = (int32_t)x->t.run.src;
+    in.d[2] = (int32_t)run, in.d[3] = 1;
+    emit_inst(x->e, in, NULL, 0, &haz, 1);
+    IsaInst out = {.op = ISA_DMA, .engine = ENG_GPSIMD, .queue = QUEUE_ROWS_OUT, .stype = (uint8_t)x->dtype};
+    out.src = addr_sbuf(0, slot_at(slot)), out.dst = x->dst + (uint64_t)off_dst * x->t.size;
+    out.n[0] = (uint32_t)parts, out.n[2] = (uint32_t)many.n, out.n[3] = (uint32_t)run;
+    out.d[0] = (int32_t)x->t.part.dst, out.d[2] = (int32_t)many.dst, out.d[3] = 1;
+    out.s[2] = (int32_t)run, out.s[3] = 1;
+    emit_inst(x->e, out, &haz, 1, NULL, 0);
+}
+
+static void turn_parts(Turning *x, int64_t src, int64_t dst, Axis many) {
+    int64_t most = (int64_t)(SLOT_BYTES / x->t.size) / many.n;
+    most = most < x->t.run.n ? most : x->t.run.n;
+    for (int64_t p = 0; p < x->t.part.n; p += PARTS) {
+        int64_t parts = x->t.part.n - p < PARTS ? x->t.part.n - p : PARTS;
+        emit_task(x->e);
+        for (int64_t r = 0; r < x->t.run.n; r += most)
+            turn_tile(x, src + p + r * x->t.run.src, dst + p * x->t.part.dst + r,
+                      parts, x->t.run.n - r < most ? x->t.run.n - r : most, many);
+    }
+}
+
+void emit_turned(Emit *e, const Step *s) {
+    const Hlo *h = e->l->h;
+    const HloOp *op = hlo_at(h, s->op);
+    Turning *x = ARENA_NEW(e->c->scratch, Turning);
+    *x = (Turning){.e = e, .src = emit_addr(e, e->l->refs.at[s->ins]), .dst = emit_addr(e, e->l->refs.at[s->outs]),
+                   .dtype = hlo_value_type(h, op->results)->dtype};
+    turn_of(h, op, &x->t);
+    for (uint32_t i = 0; i < SLOTS; i++)
+        emit_area(e, &x->slots[i], slot_at(i), SLOT_BYTES, false);
+    // as many of one other axis as a slot has room for go in one transfer
+    Axis many = {1, 0, 0};
+    int64_t fit = (int64_t)(SLOT_BYTES / x->t.size) / x->t.run.n;
+    if (x->t.nrest)
+        many = x->t.rest[0];
+    int64_t at[OTRN_MAX_RANK] = {0}, all = many.n, each = fit < 1 ? 1 : fit < all ? fit : all;
+    for (bool more = true; more;) {
+        int64_t src = 0, dst = 0;
+        for (int i = 1; i < x->t.nrest; i++)
+            src += at[i] * x->t.rest[i].src, dst += at[i] * x->t.rest[i].dst;
+        for (int64_t k = 0; k < all; k += each) {
+            many.n = all - k < each ? all - k : each;
+            turn_parts(x, src + k * many.src, dst + k * many.dst, many);
+        }
+        more = false;
+        for (int i = x->t.nrest; i-- > 1 && !more;) {
+            more = ++at[i] < x->t.rest[i].n;
+            at[i] = more ? at[i] : 0;
+        }
+    }
+    for (uint32_t i = 0; i < SLOTS; i++)
+        emit_area(e, &x->slots[i], slot_at(i), SLOT_BYTES, true);
+}
