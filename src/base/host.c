@@ -39,6 +39,12 @@ static int host_has_amx(void) {
 #endif
 }
 
+// AVX512_BF16 where it is worth having: on Intel's cores it takes longer than the FMAs it stands for.
+static int host_has_pairs(void) {
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 5 & 1) && !__builtin_cpu_is("intel");
+}
+
 HostLevel host_best(void) {
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !host_has_f16c())
@@ -46,7 +52,7 @@ HostLevel host_best(void) {
     if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
         !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512dq"))
         return HOST_AVX2;
-    return host_has_amx() ? HOST_AMX : HOST_AVX512;
+    return host_has_amx() ? HOST_AMX : host_has_pairs() ? HOST_BF16 : HOST_AVX512;
 }
 
 #define MXCSR_DEFAULT 0x1f80u // all exceptions masked, nearest even, subnormals kept
@@ -100,7 +106,8 @@ void host_fp_end(HostFp old) {
 #endif
 
 static const char *const host_names[HOST_COUNT] = {
-    [HOST_PORTABLE] = "portable", [HOST_AVX2] = "avx2", [HOST_AVX512] = "avx512", [HOST_AMX] = "amx"};
+    [HOST_PORTABLE] = "portable", [HOST_AVX2] = "avx2", [HOST_AVX512] = "avx512",
+    [HOST_BF16] = "avx512bf16", [HOST_AMX] = "amx"};
 
 const char *host_name(HostLevel level) {
     return (unsigned)level < HOST_COUNT ? host_names[level] : "invalid";

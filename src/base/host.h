@@ -2,17 +2,17 @@
 // host.h — which instruction sets this machine has, chosen once at run time.
 //
 // Every level computes the same bits; the option `host` (OTRN_HOST) forces a lower one. A level has all
-// that those below it have: HOST_AMX is HOST_AVX512 with bf16 tiles, so code without a form of its own for it
-// asks for `level >= HOST_AVX512`.
+// that those below it have: HOST_BF16 is HOST_AVX512 with products of pairs of bf16, HOST_AMX with bf16 tiles, so code
+// without a form of its own for them asks for `level >= HOST_AVX512`.
 #ifndef OTRN_BASE_HOST_H
 #define OTRN_BASE_HOST_H
 
 #include <stdint.h>
 
-typedef enum HostLevel { HOST_PORTABLE, HOST_AVX2, HOST_AVX512, HOST_AMX, HOST_COUNT } HostLevel;
+typedef enum HostLevel { HOST_PORTABLE, HOST_AVX2, HOST_AVX512, HOST_BF16, HOST_AMX, HOST_COUNT } HostLevel;
 
 HostLevel host_best(void);               // what the CPU and the operating system allow
-const char *host_name(HostLevel level);  // "portable", "avx2", "avx512", "amx"
+const char *host_name(HostLevel level);  // "portable", "avx2", "avx512", "avx512bf16", "amx"
 int host_parse(const char *name);        // -1 when unknown, HOST_COUNT for "auto"
 
 // The floating-point mode of the calling thread is part of a result's inputs: some programs that

@@ -20,7 +20,7 @@
       "machine to model: its chip, devices and price; `otrn info instances` lists them")           \
     X(THREADS, "threads", "OTRN_THREADS", "0", 'N', "count", "rep",                                \
       "host threads; 0 = one per CPU; results do not depend on it")                                \
-    X(HOST, "host", "OTRN_HOST", "auto", 'E', "auto|portable|avx2|avx512|amx", "r",                    \
+    X(HOST, "host", "OTRN_HOST", "auto", 'E', "auto|portable|avx2|avx512|avx512bf16|amx", "r",        \
       "host instruction set; results do not depend on it")                                         \
     X(STOCHASTIC, "stochastic-rounding", "OTRN_STOCHASTIC_ROUNDING", "", 'S', "SEED", "r",  \
       "results round to bf16, fp16, tf32 and fp8 by chance, from this seed; empty = to nearest even")  \

@@ -88,6 +88,12 @@ void mm_load(HostLevel level, MmStationary *st, const MmLoad *load) {
     st->k = load->k, st->m = load->m, st->stype = load->stype, st->level = level;
     const MmKernels *kn = level_kernels(level);
     MmOperand o = mm_operand(load->src, load->pitch, load->stype, load->stride);
+#if defined(__x86_64__)
+    if (mm_in_pairs(st)) {
+        mm_load_pairs(st, &o);
+        return;
+    }
+#endif
     if (mm_in_tiles(st))
         mm_load_amx(st, &o);
     else if (kn)
@@ -161,6 +167,13 @@ static __attribute__((noinline)) void multiply_panels(const MmKernels *kn, const
         MmTile *tile = (mm_is_wide(c) ? kn->wide : kn->narrow)[nv - 1];
         const float *v = (const float *)(o.at + (ptrdiff_t)j * o.step);
         size_t v_step = o.pitch / sizeof(float);
+#if defined(__x86_64__)
+        if (mm_in_pairs(st)) {
+            tile = mm_pair_tiles[nv - 1];
+            mm_pack_pairs(panel, &o, st->k, j, cols, width);
+            v = panel, v_step = width;
+        } else
+#endif
         if (!in_place || cols < width || !operand_in_place(&o, v)) {
             mm_widen_block(kn, panel, width, &o, st->k, j, cols);
             v = panel, v_step = width;
@@ -195,14 +208,20 @@ static void multiply_vectors(const MmKernels *kn, const MmCall *c, uint32_t j0, 
     host_fp_end(old);
 }
 
-// A stationary operand packed for tiles under a moving one that does not fit them.
+// A stationary operand packed for tiles or pairs under a moving one that does not fit them.
 static __attribute__((noinline)) void multiply_unpacked(const MmKernels *kn, const MmCall *c,
                                                         uint32_t j0, uint32_t j1) {
     _Alignas(64) float panels[MM_PANEL_BYTES / sizeof(float)];
     MmStationary st = *c->st;
     MmCall call = *c;
     st.panels = panels;
-    mm_unpack_amx(panels, c->st, kn->rows);
+#if defined(__x86_64__)
+    if (mm_in_pairs(c->st))
+        mm_unpack_pairs(panels, c->st);
+    else
+#endif
+        mm_unpack_amx(panels, c->st, kn->rows);
+    st.level = HOST_AVX512;
     call.st = &st;
     multiply_vectors(kn, &call, j0, j1);
 }
@@ -218,6 +237,8 @@ void mm_multiply(const MmCall *c, uint32_t j0, uint32_t j1) {
             mm_multiply_amx(c, j0, j1);
         else
             multiply_unpacked(kn, c, j0, j1);
+    } else if (mm_in_pairs(c->st) && !mm_fits_bf16(c->stype)) {
+        multiply_unpacked(kn, c, j0, j1);
     } else if (kn) {
         multiply_vectors(kn, c, j0, j1);
     } else {

@@ -112,6 +112,21 @@ static inline bool mm_in_tiles(const MmStationary *st) {
     return false;
 #endif
 }
+// --- matmul_bf16.c: the same types in pairs at HOST_BF16 -------------------------------------------
+static inline bool mm_in_pairs(const MmStationary *st) {
+#if defined(__x86_64__)
+    return st->level == HOST_BF16 && mm_fits_bf16(st->stype);
+#else
+    (void)st;
+    return false;
+#endif
+}
+extern MmTile *const mm_pair_tiles[2]; // [vectors of columns - 1]; of mm_avx512's shape, over words of pairs
+void mm_load_pairs(MmStationary *st, const MmOperand *o);
+void mm_unpack_pairs(float *panels, const MmStationary *st); // as load_panels leaves them
+// Columns [col, col + cols) as the tiles take them, `width` words a row, a multiple of 16.
+void mm_pack_pairs(float *panel, const MmOperand *o, uint32_t rows, uint32_t col, uint32_t cols, uint32_t width);
+
 void mm_load_amx(MmStationary *st, const MmOperand *o);
 void mm_multiply_amx(const MmCall *c, uint32_t j0, uint32_t j1);
 // panels as load_panels leaves them for tiles of `rows` rows

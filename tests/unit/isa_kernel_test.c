@@ -143,7 +143,8 @@ typedef struct Way {
 static Way ways[] = {
     {"1", "portable", "off", "off", false, NULL}, {"1", "portable", "on", "off", false, NULL},
     {"1", "avx2", "on", "off", false, NULL},      {"1", "avx512", "on", "off", false, NULL},
-    {"1", "amx", "on", "off", false, NULL},       {"2", "portable", "off", "off", false, NULL},
+    {"1", "avx512bf16", "on", "off", false, NULL}, {"1", "amx", "on", "off", false, NULL},
+    {"2", "portable", "off", "off", false, NULL},
     {"2", "auto", "on", "off", true, NULL},       {"1", "auto", "off", "on", false, NULL},
 };
 #define WAYS (sizeof ways / sizeof *ways)

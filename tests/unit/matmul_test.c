@@ -397,7 +397,7 @@ static void test_rules(int level) {
 static void test_widen(HostLevel level) {
     const MmKernels *kn = NULL;
 #if defined(__x86_64__)
-    kn = level == HOST_AVX512 ? &mm_avx512 : level == HOST_AVX2 ? &mm_avx2 : NULL;
+    kn = level >= HOST_AVX512 ? &mm_avx512 : level == HOST_AVX2 ? &mm_avx2 : NULL;
 #endif
     if (!kn)
         return;

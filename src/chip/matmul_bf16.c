@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// matmul_bf16.c — tensor-engine tiles in pairs of bf16: AVX512_BF16, whose vdpbf16ps does two steps of a chain.
+//
+// For each 32-bit word it computes fma(low, low', fma(high, high', sum)): rounded twice, subnormals as zero whatever
+// the mode of the thread. That is two steps of one of the narrow order's chains when a word holds rows of the same
+// parity, the earlier one on top:
+//
+//   rows of k      0  1  2  3 | 4  5  6  7 …       even word 0|2, odd word 1|3, even word 4|6 …
+//
+// Where k ends within four rows the stationary side is filled with -0 and the moving side with 0: a product of -0
+// changes no sum. On Zen 4 this is twice the rate of fp32; Intel's cores, which have AMX, are slower at it.
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#include "chip/matmul.h"
+
+#define TARGET __attribute__((target("avx512bf16,avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,f16c")))
+#define LANES 16
+#define ROWS 8
+#define HALF 4 // rows of a pass: sums and both chains of a group in 24 registers
+#define GROUP_QUADS (MM_GROUP / 4)
+#define NEGATIVE_ZERO 0x8000u
+#define UNROLL _Pragma("GCC unroll 8")
+#define INLINE static inline __attribute__((always_inline)) TARGET
+
+INLINE __m512bh as_pairs(__m512i x) { return (__m512bh)x; }
+
+INLINE float *row_at(float *c, size_t c_pitch, int r) { return (float *)((uint8_t *)c + (size_t)r * c_pitch); }
+
+// One word of each row into one of the two chains.
+INLINE void pair_step(__m512 chain[HALF][2], const uint32_t *s, const uint32_t *v, const int nv) {
+    __m512i b[2];
+    UNROLL for (int j = 0; j < nv; j++) {
+        b[j] = _mm512_load_si512(v + j * LANES);
+        __asm__("" : "+v"(b[j]));
+    }
+    UNROLL for (int r = 0; r < HALF; r++) {
+        __m512i a = _mm512_set1_epi32((int)s[r]);
+        UNROLL for (int j = 0; j < nv; j++) chain[r][j] = _mm512_dpbf16_ps(chain[r][j], as_pairs(a), as_pairs(b[j]));
+    }
+}
+
+INLINE void half_tile(const uint32_t *s, const uint32_t *v, size_t v_step, float *c, size_t c_pitch, uint32_t quads,
+                      bool accumulate, const int nv) {
+    __m512 sum[HALF][2];
+    UNROLL for (int r = 0; r < HALF; r++) {
+        UNROLL for (int j = 0; j < nv; j++) sum[r][j] =
+            accumulate ? _mm512_loadu_ps(row_at(c, c_pitch, r) + j * LANES) : _mm512_setzero_ps();
+    }
+    for (uint32_t q = 0; q < quads;) {
+        __m512 even[HALF][2], odd[HALF][2];
+        UNROLL for (int r = 0; r < HALF; r++) {
+            UNROLL for (int j = 0; j < nv; j++) even[r][j] = odd[r][j] = _mm512_setzero_ps();
+        }
+        uint32_t end = quads - q < GROUP_QUADS ? quads : q + GROUP_QUADS;
+        for (; q < end; q++, s += 2 * ROWS, v += 2 * v_step) {
+            pair_step(even, s, v, nv);
+            pair_step(odd, s + ROWS, v + v_step, nv);
+        }
+        UNROLL for (int r = 0; r < HALF; r++) {
+            UNROLL for (int j = 0; j < nv; j++) sum[r][j] =
+                _mm512_add_ps(sum[r][j], _mm512_add_ps(even[r][j], odd[r][j]));
+        }
+    }
+    const __m512 nan = _mm512_castsi512_ps(_mm512_set1_epi32((int)MM_NAN));
+    UNROLL for (int r = 0; r < HALF; r++) {
+        UNROLL for (int j = 0; j < nv; j++) {
+            __m512 x = sum[r][j];
+            x = _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), nan);
+            _mm512_storeu_ps(row_at(c, c_pitch, r) + j * LANES, x);
+        }
+    }
+}
+
+INLINE void tile(const float *s, const float *v, size_t v_step, float *c, size_t c_pitch, uint32_t k, bool accumulate,
+                 const int nv) {
+    for (int r = 0; r < ROWS; r += HALF)
+        half_tile((const uint32_t *)s + r, (const uint32_t *)v, v_step, row_at(c, c_pitch, r), c_pitch, (k + 3) / 4,
+                  accumulate, nv);
+}
+
+static TARGET void pairs_1(const float *s, const float *v, size_t v_step, float *c, size_t c_pitch, uint32_t k,
+                           bool accumulate) {
+    tile(s, v, v_step, c, c_pitch, k, accumulate, 1);
+}
+static TARGET void pairs_2(const float *s, const float *v, size_t v_step, float *c, size_t c_pitch, uint32_t k,
+                           bool accumulate) {
+    tile(s, v, v_step, c, c_pitch, k, accumulate, 2);
+}
+
+MmTile *const mm_pair_tiles[2] = {pairs_1, pairs_2};
+
+// --- packing ---------------------------------------------------------------------------------------------
+
+// Four rows of fp32, of which bf16 holds all, to their two words; width is a multiple of 16.
+static TARGET void words_of(uint32_t *even, uint32_t *odd, const float *rows, uint32_t width) {
+    const __m512i top = _mm512_set1_epi32((int)0xffff0000);
+    for (uint32_t j = 0; j < width; j += LANES) {
+        __m512i r[4];
+        for (int i = 0; i < 4; i++)
+            r[i] = _mm512_loadu_si512(rows + (size_t)i * width + j);
+        _mm512_storeu_si512(even + j, _mm512_or_si512(_mm512_and_si512(r[0], top), _mm512_srli_epi32(r[2], 16)));
+        _mm512_storeu_si512(odd + j, _mm512_or_si512(_mm512_and_si512(r[1], top), _mm512_srli_epi32(r[3], 16)));
+    }
+}
+
+// The same from bf16 that lies side by side.
+static TARGET void words_of_bf16(uint32_t *even, uint32_t *odd, const uint8_t *at, size_t pitch, uint32_t width) {
+    for (uint32_t j = 0; j < width; j += LANES) {
+        __m512i r[4];
+        for (int i = 0; i < 4; i++)
+            r[i] = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(at + (size_t)i * pitch + j * 2)));
+        _mm512_storeu_si512(even + j, _mm512_or_si512(_mm512_slli_epi32(r[0], 16), r[2]));
+        _mm512_storeu_si512(odd + j, _mm512_or_si512(_mm512_slli_epi32(r[1], 16), r[3]));
+    }
+}
+
+// Rows [k, k + 4) of columns [col, col + cols); rows beyond the end hold `pad` (as bf16), columns beyond it anything.
+static void quad_pack(uint32_t *even, uint32_t *odd, const MmOperand *o, uint32_t rows, uint32_t k, uint32_t col,
+                      uint32_t cols, uint32_t width, uint32_t pad) {
+    MmOperand part = *o;
+    part.at += k * o->pitch;
+    if (rows - k >= 4 && cols == width && o->stype == DT_BF16 && o->step == 2) {
+        words_of_bf16(even, odd, part.at + (size_t)col * 2, o->pitch, width);
+        return;
+    }
+    _Alignas(64) float buf[4 * ISA_PE_COLS];
+    uint32_t n = rows - k < 4 ? rows - k : 4, word = pad << 16;
+    mm_widen_block(&mm_avx512, buf, width, &part, n, col, cols);
+    for (uint32_t i = n * width; i < 4 * width; i++)
+        memcpy(&buf[i], &word, 4);
+    words_of(even, odd, buf, width);
+}
+
+void mm_load_pairs(MmStationary *st, const MmOperand *o) {
+    _Alignas(64) uint32_t even[ISA_PE_COLS], odd[ISA_PE_COLS];
+    uint32_t width = (st->m + LANES - 1) / LANES * LANES;
+    for (uint32_t k = 0; k < st->k; k += 4) {
+        quad_pack(even, odd, o, st->k, k, 0, st->m, width, NEGATIVE_ZERO);
+        for (uint32_t m = 0; m < st->m; m += ROWS) {
+            uint32_t *out = (uint32_t *)st->panels + m * ISA_PE_ROWS + k / 2 * ROWS;
+            memcpy(out, even + m, ROWS * 4);
+            memcpy(out + ROWS, odd + m, ROWS * 4);
+        }
+    }
+}
+
+void mm_unpack_pairs(float *panels, const MmStationary *st) {
+    for (uint32_t m = 0; m < st->m; m += ROWS)
+        for (uint32_t k = 0; k < st->k; k++)
+            for (uint32_t r = 0; r < ROWS; r++) {
+                uint32_t word = ((const uint32_t *)st->panels)[m * ISA_PE_ROWS + (k / 4 * 2 + (k & 1)) * ROWS + r];
+                uint32_t bits = k & 2 ? word << 16 : word & 0xffff0000u;
+                memcpy(panels + m * ISA_PE_ROWS + k * ROWS + r, &bits, 4);
+            }
+}
+
+void mm_pack_pairs(float *panel, const MmOperand *o, uint32_t rows, uint32_t col, uint32_t cols, uint32_t width) {
+    uint32_t *out = (uint32_t *)panel;
+    for (uint32_t k = 0; k < rows; k += 4, out += 2 * width)
+        quad_pack(out, out + width, o, rows, k, col, cols, width, 0);
+}
+
+#endif
