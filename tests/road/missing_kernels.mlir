@@ -2,7 +2,8 @@
 // run: otrn check %s
 // expect: train.py:12:1: error[UNSUPPORTED]: stablehlo.custom_call @one.op on f32 has no kernel yet
 // expect: hint: 2 more have none: @another.op at train.py:14, @third.op at model.py:3
-// status: 1
+// expect: verdict: not supported
+// status: 5
 func.func public @main(%a: tensor<4xf32>) -> tensor<4xf32> {
   %0 = stablehlo.custom_call @one.op(%a) : (tensor<4xf32>) -> tensor<4xf32> loc("train.py":12:1)
   %1 = stablehlo.custom_call @another.op(%0) : (tensor<4xf32>) -> tensor<4xf32> loc("train.py":14:1)
