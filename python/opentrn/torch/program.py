@@ -38,15 +38,15 @@ def order_of(fake):
     return storage_order(tuple(fake.shape), fake.stride())
 
 
-_TORCH = os.path.dirname(torch.__file__) + os.sep
+_NOT_THE_USERS = tuple(os.path.dirname(f) + os.sep for f in (torch.__file__, __file__))
 
 
 def place_of(node):
-    """File, line and function of the user's code behind a node, or None. Frames inside torch tell
-    nothing a user could change."""
+    """File, line and function of the user's code behind a node, or None. Frames inside torch are only
+    shown when there is no other, as for a model made of torch's own modules."""
     trace = node.meta.get("stack_trace") or ""
     found = re.findall(r'File "([^"]+)", line (\d+), in (\S+)', trace)
-    found = [row for row in found if not row[0].startswith(_TORCH)] or found
+    found = [row for row in found if not row[0].startswith(_NOT_THE_USERS)] or found
     return (found[-1][0], int(found[-1][1]), found[-1][2]) if found else None
 
 

@@ -71,6 +71,11 @@ log = Log()
 # --- what Dynamo did ---------------------------------------------------------------------------------
 
 
+_INSIDE = tuple(  # torch's own wrappers of optimizer steps: nothing of the step is outside the graph
+    os.path.join(os.path.dirname(torch.__file__), name) + os.sep for name in ("optim", "_dynamo")
+)
+
+
 def graph_breaks():
     """(reason, place) of each cut in a graph, the user's line last in its stack."""
     rows = []
@@ -78,8 +83,8 @@ def graph_breaks():
         if not row.graph_break:
             continue
         frame = row.user_stack[-1] if row.user_stack else None
-        if frame and os.path.join("torch", "optim") in frame.filename:
-            continue  # optimizers cut their own wrapper; nothing of the step is outside the graph
+        if frame and frame.filename.startswith(_INSIDE):
+            continue
         rows.append(
             (row.reason.splitlines()[0], f"{frame.filename}:{frame.lineno}" if frame else "")
         )
@@ -90,7 +95,7 @@ def recompiles():
     """(function, reason) of each second and further compilation of one function."""
     rows = []
     for m in torch._dynamo.utils.get_compilation_metrics():
-        if m.recompile_reason:
+        if m.recompile_reason and not m.co_filename.startswith(_INSIDE):
             rows.append((f"{m.co_name} at {m.co_filename}:{m.co_firstlineno}", m.recompile_reason))
     return rows
 
