@@ -11,6 +11,7 @@
 #include "pass/dots.h"
 #include "pass/users.h"
 #include "pass/walk.h"
+#include "tile/mask.h"
 
 #define PARTS 128
 #define BANK_COLS 512u
@@ -234,8 +235,21 @@ static void mark_chain(Find *f, ValueId v, OpId stop, uint32_t number) { // resh
     }
 }
 
-static void keep(Find *f, const Block *b) {
+static void leave_out_masked(Find *f, Block *b) {
+    bool feeds[64] = {0};
+    if (hlo_at(f->l->h, b->rows)->nresults > 64)
+        return;
+    for (uint32_t i = 0; i < b->nepi; i++) {
+        feeds[b->epi[i].index] = true;
+        if (b->epi[i].over_rows && b->epi[i].turned)
+            return; // its accumulators are not told apart by tiles of columns
+    }
+    b->widths = mask_widths(f->l->c, b->rows, b->m, b->n, feeds);
+}
+
+static void keep(Find *f, Block *b) {
     Lower *l = f->l;
+    leave_out_masked(f, b);
     VEC_PUSH(l->c->scratch, &l->blocks, ARENA_NEW(l->c->scratch, Block));
     *l->blocks.at[l->blocks.n - 1] = *b;
     uint32_t number = l->blocks.n; // from 1

@@ -45,6 +45,7 @@ struct Block {
     uint32_t pro_copies, panel_copies;
     uint32_t turn_bank, turn_banks, turn_sbuf, turn_bytes; // where values are turned: PSUM, then SBUF for each of them
     Haz turn_haz[2], turned_haz[BLOCK_EPI];
+    const uint32_t *widths; // per tile of a batch: columns that count (mask.h); NULL: all
 };
 
 // Looks at the region's row programs; fills l->blocks and l->block_of.

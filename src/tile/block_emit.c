@@ -15,6 +15,7 @@
 typedef struct Tile {
     int64_t batch, row; // first row inside the batch
     uint32_t m, set, index; // rows; set of slots that holds them; number inside the batch
+    int64_t n;              // columns that count
     bool first, last; // of the batch
 } Tile;
 
@@ -110,10 +111,10 @@ void block_make(BlockOp *o, uint32_t operand) {
             continue;
         emit_loc(o->e, d->op);
         Haz *haz = &input_node(o, d->index)->haz[copy];
-        for (int64_t c = 0; c < b->n; c += BANK_COLS)
+        for (int64_t c = 0; c < t->n; c += BANK_COLS)
             multiply(o, d->dtype, (uint32_t)d->lhs.at.k_size, panel_at(o, &d->lhs, d->dtype, t->batch, 0, t->row), t->m,
                      panel_haz(o, &d->lhs, t->batch), panel_at(o, &d->rhs, d->dtype, t->batch, 0, c),
-                     (uint32_t)min64(BANK_COLS, b->n - c), panel_haz(o, &d->rhs, t->batch),
+                     (uint32_t)min64(BANK_COLS, t->n - c), panel_haz(o, &d->rhs, t->batch),
                      addr_psum(0, (d->bank + copy * o->r->pro_bytes / BANK_BYTES) * BANK_BYTES + (uint32_t)c * 4), haz, false);
     }
     emit_loc(o->e, loc);
@@ -157,7 +158,7 @@ static void turn(BlockOp *o, const Tile *t, const BlockDot *d, uint32_t slot) {
     size_t size = dtype_bytes(d->dtype);
     Haz *from, *to = &b->turned_haz[slot];
     uint64_t at = value_at(o, t, d->index, &from);
-    uint32_t per = BANK_BYTES / (uint32_t)(PARTS * size), n = blocks_of(b->n);
+    uint32_t per = BANK_BYTES / (uint32_t)(PARTS * size), n = blocks_of(t->n);
     for (uint32_t k0 = 0; k0 < n; k0 += per) {
         uint32_t bank = o->turns++ % b->turn_banks, count = n - k0 < per ? n - k0 : per;
         Haz *bhaz = &b->turn_haz[bank];
@@ -165,10 +166,10 @@ static void turn(BlockOp *o, const Tile *t, const BlockDot *d, uint32_t slot) {
         for (uint32_t k = k0; k < k0 + count; k++) {
             IsaInst in = {.op = ISA_TRANSPOSE, .engine = ENG_TENSOR, .dtype = d->dtype, .stype = d->dtype};
             in.src = at + k * PARTS * size, in.dst = psum + (k - k0) * PARTS * size;
-            in.n[0] = t->m, in.n[1] = (uint32_t)min64(PARTS, b->n - (int64_t)k * PARTS), in.d[1] = in.s[1] = 1;
+            in.n[0] = t->m, in.n[1] = (uint32_t)min64(PARTS, t->n - (int64_t)k * PARTS), in.d[1] = in.s[1] = 1;
             emit_inst(o->e, in, &from, 1, &bhaz, 1);
         }
-        uint32_t full = (uint32_t)min64(count, b->n / PARTS - k0), rest = (uint32_t)(b->n % PARTS);
+        uint32_t full = (uint32_t)min64(count, t->n / PARTS - k0), rest = (uint32_t)(t->n % PARTS);
         uint64_t sbuf = addr_sbuf(0, (uint32_t)(b->turn_sbuf + slot * b->turn_bytes + k0 * PARTS * size));
         if (full)
             copy_out(o, psum, d->dtype, bhaz, sbuf, d->dtype, to, PARTS, full, t->m, PARTS, PARTS);
@@ -187,8 +188,8 @@ static void over_columns(BlockOp *o, const Tile *t, BlockDot *d, uint32_t slot) 
     size_t size = dtype_bytes(d->dtype);
     uint64_t dst = addr_psum(0, d->bank * BANK_BYTES);
     Haz *ohaz = panel_haz(o, &d->rhs, t->batch), *thaz = &b->turned_haz[slot];
-    for (uint32_t k = 0; k < blocks_of(b->n); k++) {
-        uint32_t rows = (uint32_t)min64(PARTS, b->n - (int64_t)k * PARTS);
+    for (uint32_t k = 0; k < blocks_of(t->n); k++) {
+        uint32_t rows = (uint32_t)min64(PARTS, t->n - (int64_t)k * PARTS);
         uint64_t other = panel_at(o, &d->rhs, d->dtype, t->batch, k, 0);
         uint64_t turned = addr_sbuf(0, (uint32_t)(b->turn_sbuf + slot * b->turn_bytes + k * PARTS * size));
         if (d->turned)
@@ -200,6 +201,14 @@ static void over_columns(BlockOp *o, const Tile *t, BlockDot *d, uint32_t slot) 
     uint64_t to = gather_at(d, t, (uint64_t)t->index * (d->turned ? PARTS : (uint64_t)d->d));
     copy_out(o, dst, DT_F32, &d->bank_haz, to, d->otype, &d->out_haz[t->batch % 2], parts, 1, cols, (int32_t)cols,
              (int32_t)cols);
+}
+
+// The first tile of rows for which a tile of columns counts.
+static uint32_t first_tile(const Block *b, uint32_t k) {
+    uint32_t t = 0;
+    while (b->widths && b->widths[t] <= k * PARTS)
+        t++;
+    return t;
 }
 
 static void over_rows(BlockOp *o, const Tile *t, BlockDot *d) {
@@ -214,10 +223,11 @@ static void over_rows(BlockOp *o, const Tile *t, BlockDot *d) {
                      &d->bank_haz, !t->first);
     } else {
         uint32_t each = BANK_COLS / (uint32_t)d->d;
-        for (uint32_t k = 0; k < blocks_of(b->n); k++)
-            multiply(o, d->dtype, t->m, value + k * PARTS * size, (uint32_t)min64(PARTS, b->n - (int64_t)k * PARTS), vhaz,
+        for (uint32_t k = 0; k < blocks_of(t->n); k++)
+            multiply(o, d->dtype, t->m, value + k * PARTS * size, (uint32_t)min64(PARTS, t->n - (int64_t)k * PARTS), vhaz,
                      other, (uint32_t)d->d, ohaz,
-                     addr_psum(0, (d->bank + k / each) * BANK_BYTES + k % each * (uint32_t)d->d * 4), &d->bank_haz, !t->first);
+                     addr_psum(0, (d->bank + k / each) * BANK_BYTES + k % each * (uint32_t)d->d * 4), &d->bank_haz,
+                     t->index > first_tile(b, k));
     }
     if (!t->last)
         return;
@@ -329,7 +339,7 @@ static Tile tile_at(const BlockOp *o, int64_t i) {
     const Block *b = o->b;
     int64_t per = blocks_of(b->m), batch = i / per, k = i % per;
     return (Tile){.batch = batch, .row = k * PARTS, .m = (uint32_t)min64(PARTS, b->m - k * PARTS),
-                  .set = (uint32_t)(i % o->r->sets), .index = (uint32_t)k, .first = k == 0, .last = k == per - 1};
+                  .n = b->widths ? b->widths[k] : b->n, .set = (uint32_t)(i % o->r->sets), .index = (uint32_t)k, .first = k == 0, .last = k == per - 1};
 }
 
 void emit_block(Emit *e, const Step *s) {
@@ -353,6 +363,7 @@ void emit_block(Emit *e, const Step *s) {
             load_batch(o, t.batch);
         emit_loc(e, s->op);
         assert(o->r->set == t.set);
+        o->r->tile_cols = (uint32_t)t.n;
         rows_tile(o->r, t.batch * b->m + t.row, t.m);
         behind(o, &t);
     }

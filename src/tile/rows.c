@@ -492,6 +492,8 @@ static void emit_chunk(RowOp *r, const bool *need, int pass, int64_t p0, int64_t
 static void emit_tile(RowOp *r, int64_t p0) {
     int64_t per = r->group * r->pcols;
     r->w = (uint32_t)min64(per, r->width);
+    if (r->tile_cols)
+        r->w = r->tile_cols;
     if (r->width >= per) {
         emit_chunk(r, needed(r, -1), -1, p0, 0);
         return;

@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <math.h>
 
+#include "clock/price.h"
 #include "tile/rows.h"
 
 typedef enum ArgKind { ARG_NUMBER, ARG_COLUMN, ARG_TENSOR } ArgKind;
@@ -98,13 +99,18 @@ static double engine_ns(const RowOp *r, int engine, bool full) {
 }
 
 static void put(RowOp *r, IsaInst in, Haz *const *reads, uint32_t n, Haz *write, bool full) {
-    r->busy[in.engine] += engine_ns(r, in.engine, full);
+    Price price;
+    (void)full;
+    price_alone(r->e->chip, NULL, &in, &price);
+    r->busy[in.engine] += (double)price.busy * 1e-3;
     emit_inst(r->e, in, reads, n, &write, 1);
 }
 
-static int lighter(const RowOp *r, bool full) {
-    return r->busy[ENG_SCALAR] + engine_ns(r, ENG_SCALAR, full) < r->busy[ENG_VECTOR] + engine_ns(r, ENG_VECTOR, full)
-               ? ENG_SCALAR : ENG_VECTOR;
+// For an instruction between these two: the vector engine is faster on 16-bit floats.
+static int lighter(const RowOp *r, bool full, const Arg *dst, const Arg *src) {
+    bool narrow = dst && dtype_bytes(dst->dtype) == 2 && dtype_bytes(src->dtype) == 2 && addr_space(src->addr) == SPACE_SBUF;
+    double vector = engine_ns(r, ENG_VECTOR, full) / (narrow && full ? r->e->chip->vector_fast_sbuf : 1);
+    return r->busy[ENG_SCALAR] + engine_ns(r, ENG_SCALAR, full) < r->busy[ENG_VECTOR] + vector ? ENG_SCALAR : ENG_VECTOR;
 }
 
 static uint32_t reads_of(const Arg *const *args, uint32_t n, Haz **out) {
@@ -171,7 +177,7 @@ static void put_copy(RowOp *r, const Arg *dst, const Arg *src, bool full) {
         put(r, in, NULL, 0, dst->haz, full);
         return;
     }
-    IsaInst in = inst(r, ISA_COPY, lighter(r, full), dst, full);
+    IsaInst in = inst(r, ISA_COPY, lighter(r, full, dst, src), dst, full);
     set_src(r, &in, src, full);
     put(r, in, (Haz *[]){src->haz}, 1, dst->haz, full);
 }
@@ -187,7 +193,7 @@ static void put_tensor_scalar(RowOp *r, const Arg *dst, const Arg *x, int op, co
     Haz *reads[2];
     uint32_t n = reads_of((const Arg *[]){x, a}, 2, reads);
     bool floats = dst->dtype != DT_I1 && x->dtype != DT_I1;
-    if (floats && on_scalar(r, op, a, reverse) && lighter(r, full) == ENG_SCALAR) {
+    if (floats && on_scalar(r, op, a, reverse) && lighter(r, full, dst, x) == ENG_SCALAR) {
         IsaInst in = inst(r, ISA_ACTIVATE, ENG_SCALAR, dst, full);
         in.fn = ACT_IDENTITY;
         set_src(r, &in, x, full);
@@ -499,7 +505,7 @@ static void put_reduce(RowOp *r, uint32_t i, bool first) {
     bool done = node_at(r, n->src[0])->kind == NODE_OP && node_at(r, n->src[0])->summed == i + 1;
     part.dtype = dst.dtype;
     if (!done && x.kind == ARG_TENSOR && op == ALU_ADD && r->group == 1 && node_at(r, x.node)->full &&
-        lighter(r, true) == ENG_SCALAR) { // the scalar engine sums what it copies to nowhere
+        lighter(r, true, NULL, NULL) == ENG_SCALAR) { // the scalar engine sums what it copies to nowhere
         IsaInst in = {.op = ISA_ACTIVATE, .engine = ENG_SCALAR, .dst = addr_sbuf(0, r->spare_at), .dtype = DT_F32,
                       .fn = ACT_IDENTITY};
         set_counts(r, &in, true);

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// mask.c — causal attention: half of the scores are masked, and the compiler can see which.
+//
+// A mask is known when it is a constant or compares iotas. A column behind the last unmasked one of 128 rows may be left out when
+// what the program makes of it is nothing: choose(mask, x, a large negative number) under a maximum or an exponential,
+// zeros under sums and products. Each value has a class for its masked columns; a program qualifies when every reduction
+// and every result sees a class that changes nothing. Every row must have a column that counts: then its maximum
+// is a score, which we take to be above -1e8, and the exponential of what is masked is zero.
+#include "tile/mask.h"
+
+#include "hlo/hlo.h"
+#include "pass/rows.h"
+
+#define PARTS 128
+#define LOW (-1e8) // below every score
+
+typedef enum Class { CLASS_ANY, CLASS_LOW, CLASS_ZERO } Class; // of masked columns
+
+// --- the mask ----------------------------------------------------------------------------------------
+
+typedef struct Affine { // r * row + c * column + k
+    int64_t r, c, k;
+} Affine;
+
+static bool affine(const Hlo *h, ValueId v, int depth, Affine *out) {
+    OpId def = h->values.at[v].def;
+    const HloType *t = hlo_value_type(h, v);
+    if (!def || depth > 8 || t->rank < 1 || !dtype_is_int(t->dtype))
+        return false;
+    const HloOp *op = hlo_at(h, def);
+    Affine a, b;
+    const HloAttr *splat = splat_value(h, v);
+    *out = (Affine){0};
+    if (splat) {
+        out->k = dtype_to_i64(t->dtype, splat->data);
+        return out->k > -(1 << 30) && out->k < 1 << 30;
+    }
+    switch (op->code) {
+    case HLO_IOTA: {
+        int64_t dim = hlo_int(op, AK_IOTA_DIMENSION, -1);
+        out->c = dim == t->rank - 1;
+        out->r = dim == t->rank - 2;
+        return out->c || out->r || t->dims[dim] == 1;
+    }
+    case HLO_ADD:
+    case HLO_SUBTRACT:
+        if (!affine(h, hlo_operand(h, op, 0), depth + 1, &a) || !affine(h, hlo_operand(h, op, 1), depth + 1, &b))
+            return false;
+        *out = op->code == HLO_ADD ? (Affine){a.r + b.r, a.c + b.c, a.k + b.k} : (Affine){a.r - b.r, a.c - b.c, a.k - b.k};
+        return true;
+    default:
+        return false;
+    }
+}
+
+typedef struct Mask {
+    const Hlo *h;
+    bool constant;
+    const uint8_t *data;
+    Affine a; // compared with zero
+    int64_t direction;
+} Mask;
+
+static bool mask_known(const Hlo *h, ValueId v, Mask *m) {
+    OpId def = h->values.at[v].def;
+    *m = (Mask){.h = h};
+    if (!def)
+        return false;
+    const HloOp *op = hlo_at(h, def);
+    if (op->code == HLO_CONSTANT) {
+        const HloAttr *a = hlo_attr(op, AK_VALUE);
+        m->constant = true;
+        m->data = a->data;
+        return a->kind == HA_TENSOR && !hlo_tensor_is_splat(h, a);
+    }
+    Affine x, y;
+    if (op->code != HLO_COMPARE || !affine(h, hlo_operand(h, op, 0), 0, &x) || !affine(h, hlo_operand(h, op, 1), 0, &y))
+        return false;
+    m->a = (Affine){x.r - y.r, x.c - y.c, x.k - y.k};
+    m->direction = hlo_int(op, AK_COMPARISON_DIRECTION, -1);
+    return true;
+}
+
+static bool mask_at(const Mask *m, int64_t row, int64_t col, int64_t n) {
+    if (m->constant)
+        return m->data[row * n + col] != 0;
+    int64_t x = m->a.r * row + m->a.c * col + m->a.k;
+    switch (m->direction) {
+    case CMP_EQ:
+        return x == 0;
+    case CMP_NE:
+        return x != 0;
+    case CMP_LT:
+        return x < 0;
+    case CMP_LE:
+        return x <= 0;
+    case CMP_GT:
+        return x > 0;
+    default:
+        return x >= 0;
+    }
+}
+
+// --- what becomes of masked columns ------------------------------------------------------------------
+
+typedef struct Look {
+    const Hlo *h;
+    ValueId mask; // inside the region
+    ValueId first; // of `of`
+    uint8_t *of;   // per value inside the region
+    uint32_t n;
+} Look;
+
+static Class class_of(const Look *l, ValueId v) {
+    return v >= l->first && v - l->first < l->n ? (Class)l->of[v - l->first] : CLASS_ANY;
+}
+
+static Class of_number(const Hlo *h, ValueId v) {
+    const HloAttr *a = splat_value(h, v);
+    if (!a || !dtype_is_float(hlo_value_type(h, v)->dtype))
+        return CLASS_ANY;
+    double x = dtype_to_f64(hlo_value_type(h, v)->dtype, a->data);
+    return x == 0 ? CLASS_ZERO : x <= LOW ? CLASS_LOW : CLASS_ANY;
+}
+
+static bool is_row_value(const Hlo *h, ValueId v) { // one number for the row
+    OpId def = h->values.at[v].def;
+    return splat_value(h, v) || (def && hlo_at(h, def)->code == HLO_BROADCAST_IN_DIM);
+}
+
+static bool is_fraction(const Hlo *h, ValueId v) { // a positive number that leaves low ones low
+    const HloAttr *a = splat_value(h, v);
+    return a && dtype_to_f64(hlo_value_type(h, v)->dtype, a->data) >= 0.01;
+}
+
+static Class class_for(const Look *l, const HloOp *op) {
+    const Hlo *h = l->h;
+    ValueId a = op->noperands ? hlo_operand(h, op, 0) : 0, b = op->noperands > 1 ? hlo_operand(h, op, 1) : 0;
+    Class ca = a ? class_of(l, a) : CLASS_ANY, cb = b ? class_of(l, b) : CLASS_ANY;
+    switch (op->code) {
+    case HLO_SELECT:
+        if (a != l->mask)
+            return CLASS_ANY;
+        return class_of(l, hlo_operand(h, op, 2)) != CLASS_ANY ? class_of(l, hlo_operand(h, op, 2))
+                                                               : of_number(h, hlo_operand(h, op, 2));
+    case HLO_CONVERT:
+    case HLO_NEGATE:
+        return ca == CLASS_ZERO || op->code == HLO_CONVERT ? ca : CLASS_ANY;
+    case HLO_MULTIPLY:
+        if (ca == CLASS_ZERO || cb == CLASS_ZERO)
+            return CLASS_ZERO;
+        return ca == CLASS_LOW && is_fraction(h, b) ? CLASS_LOW : CLASS_ANY;
+    case HLO_DIVIDE:
+        return ca == CLASS_ZERO ? CLASS_ZERO : CLASS_ANY;
+    case HLO_ADD:
+        if (ca == CLASS_ZERO && cb == CLASS_ZERO)
+            return CLASS_ZERO;
+        return (ca == CLASS_LOW && is_row_value(h, b)) || (cb == CLASS_LOW && is_row_value(h, a)) ? CLASS_LOW : CLASS_ANY;
+    case HLO_SUBTRACT:
+        if (ca == CLASS_ZERO && cb == CLASS_ZERO)
+            return CLASS_ZERO;
+        return ca == CLASS_LOW && is_row_value(h, b) ? CLASS_LOW : CLASS_ANY;
+    case HLO_EXPONENTIAL:
+        return ca == CLASS_LOW ? CLASS_ZERO : CLASS_ANY;
+    default:
+        return CLASS_ANY;
+    }
+}
+
+static bool columns_are_nothing(Look *l, const HloRegion *r, const bool *feeds) {
+    const Hlo *h = l->h;
+    for (uint32_t i = 0; i + 1 < r->ops.n; i++) {
+        const HloOp *op = hlo_at(h, r->ops.at[i]);
+        if (op->code == HLO_REDUCE) {
+            Class c = class_of(l, hlo_operand(h, op, 0));
+            uint16_t body = reduce_body(h, op);
+            if (!(body == HLO_ADD && c == CLASS_ZERO) && !(body == HLO_MAXIMUM && c == CLASS_LOW))
+                return false;
+            continue;
+        }
+        if (op->results >= l->first && op->results - l->first < l->n)
+            l->of[op->results - l->first] = (uint8_t)class_for(l, op);
+    }
+    const HloOp *ret = hlo_at(h, r->ops.at[r->ops.n - 1]);
+    for (uint32_t k = 0; k < ret->noperands; k++) {
+        ValueId v = hlo_operand(h, ret, k);
+        if (hlo_value_type(h, v)->rank == 1 && (!feeds[k] || class_of(l, v) != CLASS_ZERO))
+            return false;
+    }
+    return true;
+}
+
+static const uint32_t *widths(Compile *c, const Mask *mask, int64_t m, int64_t n) {
+    int64_t tiles = (m + PARTS - 1) / PARTS;
+    uint32_t *out = ARENA_NEWN(c->scratch, uint32_t, (size_t)tiles + 1);
+    for (int64_t row = 0; row < m; row++) {
+        int64_t last = n;
+        while (last > 0 && !mask_at(mask, row, last - 1, n))
+            last--;
+        if (!last)
+            return NULL; // nothing counts in this row
+        int64_t need = (last + PARTS - 1) / PARTS * PARTS;
+        uint32_t *at = &out[row / PARTS];
+        need = need < n ? need : n;
+        *at = need > *at ? (uint32_t)need : *at;
+    }
+    return out[tiles - 1] == n && tiles > 1 ? out : NULL; // every column counts for some row
+}
+
+const uint32_t *mask_widths(Compile *c, OpId rows, int64_t m, int64_t n, const bool *feeds) {
+    const Hlo *h = c->hlo;
+    const HloOp *op = hlo_at(h, rows);
+    const HloRegion *r = hlo_op_region(h, op, 0);
+    uint32_t nk;
+    const int64_t *kinds = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &nk);
+    ValueId first = r->args, last = first + op->noperands;
+    for (uint32_t i = 0; i < r->ops.n; i++) {
+        const HloOp *inner = hlo_at(h, r->ops.at[i]);
+        if (inner->nresults && inner->results + 1 > last)
+            last = inner->results + 1;
+    }
+    for (uint32_t i = 0; i < nk; i++) {
+        ValueId v = hlo_operand(h, op, i);
+        const HloType *t = hlo_value_type(h, v);
+        Mask mask;
+        if (kinds[i] != FUSED_COLUMNS || t->dtype != DT_I1 || t->rank < 2 || t->dims[t->rank - 1] != n ||
+            t->dims[t->rank - 2] != m || t->elems != m * n || !mask_known(h, v, &mask))
+            continue;
+        Look l = {.h = h, .mask = r->args + i, .first = first, .n = last - first,
+                  .of = ARENA_NEWN(c->scratch, uint8_t, last - first + 1)};
+        if (columns_are_nothing(&l, r, feeds))
+            return widths(c, &mask, m, n);
+    }
+    return NULL;
+}
