@@ -302,9 +302,9 @@ static bool try_width(RowOp *r, int64_t width, uint32_t least_sets) {
 
 // Chooses chunk width, slots and sets. Raises CAPACITY when even narrow chunks do not fit.
 static bool fit(RowOp *r) {
-    r->group = r->pcols == r->cols ? rows_together(r) : 1;
+    r->group = r->flat ? 1 : rows_together(r);
     rows_fold(r);
-    bool flat = r->pcols != r->cols;
+    bool flat = r->flat;
     int64_t whole = r->group * r->pcols;
     for (int keep = 1; keep >= 0 && !flat && (r->levels || whole <= WIDTH_MAX); keep--) {
         r->keep_outputs = keep;
@@ -384,11 +384,16 @@ static void load(RowOp *r, uint32_t i, uint32_t part, int64_t from, int64_t stri
     emit_inst(r->e, in, NULL, 0, (Haz *[]){rows_haz(r, i)}, 1);
 }
 
+// Of the chunk; where rows mean nothing a chunk is one run of elements for all partitions together.
+static int64_t first_element(const RowOp *r, int64_t p0, int64_t c0) {
+    return r->flat ? r->base + c0 * r->m : r->base + p0 * r->group * r->pcols + c0;
+}
+
 static void load_full(RowOp *r, uint32_t i, int64_t p0, int64_t c0) {
     const Node *n = node_at(r, i);
     int64_t per = r->group * r->pcols, period = input_period(r, n);
     if (!period) {
-        load(r, i, 0, r->base + p0 * per + c0, per, r->m, r->w);
+        load(r, i, 0, first_element(r, p0, c0), r->flat ? r->w : per, r->m, r->w);
         return;
     }
     if (period == 1 || period == r->group) {
@@ -423,7 +428,7 @@ static void store_outputs(RowOp *r, uint32_t node, int64_t p0, int64_t c0) {
         if (node_of(r, hlo_operand(h, ret, k)) != node || r->s->nouts <= k || !r->e->l->refs.at[r->s->outs + k])
             continue; // not its result, or one that stays on the chip
         if (node_at(r, node)->full)
-            store(r, node, k, r->base + p0 * per + c0, per, r->w);
+            store(r, node, k, first_element(r, p0, c0), r->flat ? r->w : per, r->w);
         else
             store(r, node, k, p0 * r->group, r->group, (uint32_t)r->group);
     }
@@ -504,6 +509,7 @@ static void emit_tile(RowOp *r, int64_t p0) {
         emit_columns(r, p, p0);
         for (int64_t c0 = 0; c0 < per; c0 += r->width) {
             r->w = (uint32_t)min64(r->width, per - c0);
+            emit_task(r->e);
             emit_chunk(r, need, (int)p, p0, c0);
             r->set = (r->set + 1) % r->sets; // chunks have nothing in common but their columns
         }
@@ -611,7 +617,8 @@ RowOp *rows_begin(Emit *e, const Step *s, Block *b) {
 void emit_rows(Emit *e, const Step *s) {
     RowOp *r = row_op_make(e, s, NULL);
     int64_t n = r->rows * r->cols;
-    if (is_flat(r)) {
+    r->flat = is_flat(r);
+    if (r->flat) {
         if (n / PARTS)
             emit_part(r, 0, PARTS, n / PARTS);
         if (n % PARTS)

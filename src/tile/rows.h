@@ -49,6 +49,7 @@ typedef struct RowOp {
     uint32_t pro_copy, pro_bytes; // which of the places of what they leave in PSUM, and how far these are apart
     VEC(Node) nodes;
     int64_t rows, cols;         // as the op counts them
+    bool flat;                  // neither rows nor columns mean anything
     int64_t base;               // first element of the part being emitted
     int64_t prow, pcols, group; // partition rows, elements of each, rows in each
     uint32_t width;             // columns of a chunk, elements of a slot
