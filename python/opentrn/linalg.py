@@ -10,7 +10,8 @@ ordinary operations. Results follow LAPACK's conventions, so that what JAX build
     eigh                                cyclic two-sided Jacobi
     svd                                 one-sided Jacobi (Hestenes), then a QR for an orthonormal U
     tridiagonal_solve                   elimination with row exchanges
-    schur (complex), eig                single-shift QR iteration on the Hessenberg form
+    schur, eig                          QR iteration on the Hessenberg form: single shifts, or Francis' double
+                                        ones for the real Schur form
 
 The Jacobi methods rotate half of the columns against the other half at once, then move every column one
 place on (Brent and Luk, 1985): after n-1 rounds each pair has met once and all are back where they were.
@@ -409,10 +410,9 @@ def _qr_step(h, q, lo, hi, shift):
     return h, q
 
 
-def _schur_complex(a):
+def _hessenberg_with_q(a):
+    """h, q with a = q h q^H, and a function that clears subdiagonal elements that count as nothing."""
     n = a.shape[0]
-    if n == 0:
-        return a, a
     packed, taus = _reduce_both_sides(a)
     h = jnp.triu(packed, -1)
     q = jnp.eye(n, dtype=a.dtype)
@@ -421,14 +421,121 @@ def _schur_complex(a):
     eps = _eps(a)
     norm = jnp.maximum(jnp.max(jnp.abs(h)), jnp.finfo(a.dtype).tiny)
 
-    def tidy(h):  # subdiagonal elements that count as nothing are nothing
+    def tidy(h):
         h = jnp.triu(h, -1)
         d = jnp.abs(jnp.diagonal(h))
         near = d[1:] + d[:-1]
         limit = eps * jnp.where(near > 0, near, norm)
         small = jnp.abs(jnp.diagonal(h, -1)) <= limit
         keep = jnp.where(small, 0, jnp.diagonal(h, -1))
-        return h.at[jnp.arange(1, n), jnp.arange(n - 1)].set(keep)
+        return h.at[jnp.arange(1, h.shape[0]), jnp.arange(h.shape[0] - 1)].set(keep)
+
+    return h, q, tidy
+
+
+def _francis_step(h, q, lo, hi, trace, det):
+    """One double-shift step on rows and columns lo..hi of matrices with one row and column to spare: a bulge of 3 x 3
+    is chased down. The last reflection is of two rows; its third component is 0."""
+
+    def reflect(k, state):
+        h, q, v = state
+        length = jnp.sqrt(jnp.sum(v * v))
+        v = v.at[0].add(jnp.where(v[0] < 0, -length, length))
+        scale = jnp.sum(v * v)
+        v = v * jnp.where(scale > 0, jnp.sqrt(2 / jnp.where(scale > 0, scale, 1)), 0)
+        rows = lax.dynamic_slice_in_dim(h, k, 3, 0)
+        h = lax.dynamic_update_slice_in_dim(h, rows - jnp.outer(v, v @ rows), k, 0)
+
+        def turn(m):
+            cols = lax.dynamic_slice_in_dim(m, k, 3, 1)
+            return lax.dynamic_update_slice_in_dim(m, cols - jnp.outer(cols @ v, v), k, 1)
+
+        h, q = turn(h), turn(q)
+        below = lax.dynamic_slice(h, (k + 1, k), (3, 1))[:, 0]
+        return h, q, below.at[2].set(jnp.where(k + 3 <= hi, below[2], 0))
+
+    a, b, c, d = h[lo, lo], h[lo, lo + 1], h[lo + 1, lo], h[lo + 1, lo + 1]
+    v = jnp.stack([a * a + b * c - trace * a + det, c * (a + d - trace), c * h[lo + 2, lo + 1]])
+    h, q, _ = lax.fori_loop(lo, hi, reflect, (h, q, v / jnp.maximum(jnp.max(jnp.abs(v)), jnp.finfo(h.dtype).tiny)))
+    return h, q
+
+
+def _standard_rotation(a, b, c, d):
+    """c, s that bring [a b; c d] into LAPACK's standard form, and whether its eigenvalues are real."""
+    p = (a - d) / 2
+    inside = p * p + b * c
+    z = p + jnp.where(p < 0, -1, 1) * jnp.sqrt(jnp.maximum(inside, 0))
+    tau = jnp.hypot(c, z)
+    tau = jnp.where(tau > 0, tau, 1)
+    sigma = b + c
+    both = jnp.hypot(sigma, a - d)
+    both = jnp.where(both > 0, both, 1)
+    cs = jnp.sqrt((1 + jnp.abs(sigma) / both) / 2)
+    sn = -(p / (both * cs)) * jnp.where(sigma < 0, -1, 1)
+    real = inside >= 0
+    return jnp.where(real, z / tau, cs), jnp.where(real, c / tau, sn), real
+
+
+def _schur_real(a):
+    n = a.shape[0]
+    if n == 0:
+        return a, a
+    h, q, tidy = _hessenberg_with_q(a)
+    spare = max(n + 2, 4) - n  # slices of three rows stay inside
+    h, q = (jnp.pad(x, ((0, spare), (0, spare))) for x in (h, q))
+
+    def larger(h):  # where a block of more than two rows ends
+        linked = jnp.diagonal(h, -1) != 0
+        return jnp.max(jnp.where(linked[:-1] & linked[1:], jnp.arange(2, len(linked) + 1), 0))
+
+    def step(state):
+        h, q, count = state
+        hi = larger(h)
+        linked = jnp.diagonal(h, -1) != 0
+        i = jnp.arange(len(linked))
+        lo = jnp.max(jnp.where(~linked & (i < hi), i + 1, 0))
+        x, y, z, w = h[hi - 1, hi - 1], h[hi - 1, hi], h[hi, hi - 1], h[hi, hi]
+        size = jnp.abs(z) + jnp.abs(h[hi - 1, hi - 2])
+        odd = count % 11 == 10
+        trace, det = jnp.where(odd, 1.5 * size, x + w), jnp.where(odd, size * size, x * w - y * z)
+        h, q = _francis_step(h, q, lo, hi, trace, det)
+        return tidy(h), q, count + 1
+
+    def more(state):
+        return (state[2] < SHIFTS_PER_EIGENVALUE * n) & (larger(state[0]) > 0)
+
+    h, q, _ = lax.while_loop(more, step, (tidy(h), q, 0))
+
+    def standardise(i, state):
+        h, q = state
+        block = lax.dynamic_slice(h, (i, i), (2, 2))
+        c, s, real = _standard_rotation(block[0, 0], block[0, 1], block[1, 0], block[1, 1])
+        linked = block[1, 0] != 0
+        c, s = jnp.where(linked, c, 1).astype(h.dtype), jnp.where(linked, s, 0).astype(h.dtype)
+        g = jnp.stack([jnp.stack([c, s]), jnp.stack([-s, c])])
+        rows = lax.dynamic_slice_in_dim(h, i, 2, 0)
+        h = lax.dynamic_update_slice_in_dim(h, _matmul(g, rows), i, 0)
+
+        def turn(m):
+            cols = lax.dynamic_slice_in_dim(m, i, 2, 1)
+            return lax.dynamic_update_slice_in_dim(m, _matmul(cols, g.T), i, 1)
+
+        h, q = turn(h), turn(q)
+        middle = (h[i, i] + h[i + 1, i + 1]) / 2  # equal in the standard form of a complex pair
+        pair = linked & ~real
+        h = h.at[i, i].set(jnp.where(pair, middle, h[i, i]))
+        h = h.at[i + 1, i + 1].set(jnp.where(pair, middle, h[i + 1, i + 1]))
+        return h.at[i + 1, i].set(jnp.where(pair, h[i + 1, i], 0)), q
+
+    h, q = lax.fori_loop(0, n - 1, standardise, (h, q))
+    return jnp.triu(h, -1)[:n, :n], q[:n, :n]
+
+
+def _schur_complex(a):
+    n = a.shape[0]
+    if n == 0:
+        return a, a
+    h, q, tidy = _hessenberg_with_q(a)
 
     def more(state):
         h, _, count = state
@@ -454,13 +561,9 @@ def _schur_complex(a):
 
 @_batched
 def schur(a, *, compute_schur_vectors, sort_eig_vals, select_callable):
-    if not jnp.iscomplexobj(a):
-        raise NotImplementedError(
-            "opentrn: the real Schur form is not there; schur(a, output='complex') is"
-        )
     if sort_eig_vals or select_callable is not None:
         raise NotImplementedError("opentrn: schur does not sort eigenvalues")
-    t, q = _schur_complex(a)
+    t, q = (_schur_complex if jnp.iscomplexobj(a) else _schur_real)(a)
     return (t, q) if compute_schur_vectors else (t,)
 
 

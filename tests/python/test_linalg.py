@@ -136,6 +136,23 @@ def test_complex_schur(device):
     assert not np.tril(t, -1).any()
 
 
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 8, 20])
+def test_real_schur(n, device):
+    a = matrix((2, n, n), np.float32)
+    a[0] = np.roll(np.eye(n, dtype=np.float32), 1, 0)  # all eigenvalues on a circle
+    t, q = on(device, jax.scipy.linalg.schur, a)
+    near(q @ t @ h(q), a, np.float32, 40)
+    near(q @ h(q), np.broadcast_to(np.eye(n), a.shape), np.float32, 40)
+    assert not np.tril(t, -2).any()
+    for m, from_ in zip(t, a):
+        below = np.diagonal(m, -1)
+        assert not (below[1:] * below[:-1]).any()
+        for i in np.nonzero(below)[0]:  # a complex pair in standard form
+            assert m[i, i] == m[i + 1, i + 1] and m[i, i + 1] * m[i + 1, i] < 0
+        got, want = (np.linalg.eigvals(x.astype(np.float64)) for x in (m, from_))
+        np.testing.assert_allclose(np.sort(np.abs(got)), np.sort(np.abs(want)), atol=2e-4)
+
+
 SOLVERS = {
     "solve": lambda a, b: jnp.linalg.solve(a, b),
     "inv": lambda a, b: jnp.linalg.inv(a),

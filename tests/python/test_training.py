@@ -4,6 +4,7 @@
 import subprocess
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -63,3 +64,21 @@ def test_otrn_eval_is_close(exported, tmp_path):
     folder, want = exported
     for g, w in zip(otrn("eval", folder, "mlp.mlirbc", tmp_path), want):
         np.testing.assert_allclose(g, w, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("batch", [(1, 4), (2, 3), (8,)])
+def test_attention_and_its_gradients(batch, cpu, device):
+    """Scores, weights and their gradients over several batches, as one block of work each or not."""
+    rng = np.random.default_rng(0)
+    args = [rng.standard_normal((*batch, 128, 32)).astype(np.float32) for _ in range(4)]
+
+    def attend(q, k, v):
+        scores = jnp.einsum("...qd,...kd->...qk", q, k) / np.sqrt(32)
+        scores = jnp.where(jnp.tril(jnp.ones((128, 128), bool)), scores, -1e30)
+        return jnp.einsum("...qk,...kd->...qd", jax.nn.softmax(scores), v)
+
+    step = jax.jit(jax.grad(lambda q, k, v, w: (attend(q, k, v) * w).sum(), argnums=(0, 1, 2)))
+    with jax.default_device(cpu):
+        want = step(*args)
+    for g, w in zip(step(*args), want):
+        np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-5)
