@@ -516,7 +516,8 @@ static void drop_recs(LaneQueue *q) {
     uint64_t floor = q->placed < q->tasks.n ? q->tasks.at[q->placed].next : q->base + q->recs.n, gone = floor - q->base;
     if (gone != q->recs.n && gone < RECS_GONE)
         return;
-    memmove(q->recs.at, q->recs.at + gone, (q->recs.n - gone) * sizeof *q->recs.at);
+    if (gone < q->recs.n)
+        memmove(q->recs.at, q->recs.at + gone, (q->recs.n - gone) * sizeof *q->recs.at);
     q->recs.n -= (uint32_t)gone;
     q->base += gone;
 }
