@@ -18,6 +18,7 @@ const PassRow pass_rows[] = {
     {"sums", pass_sums, "write reductions across rows as products with ones, or in two steps", false},
     {"dots", pass_dots, "bring matrix products into the form the tensor engine takes", false},
     {"convs", pass_convs, "bring convolutions into the form the tensor engine takes", false},
+    {"windows", pass_windows, "bring pooling into the form the vector engine takes", false},
     {"dce", pass_dce, "drop what nothing uses", false},
     {"rows", pass_row_programs, "join elementwise work and reductions along rows into programs for the engines", false},
     {"scores", pass_scores, "compute scores of attention again where its gradients need them, so that they stay on the chip", false},

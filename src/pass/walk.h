@@ -35,6 +35,7 @@ void pass_simplify(Compile *c);
 void pass_sums(Compile *c);
 void pass_dots(Compile *c);
 void pass_convs(Compile *c);
+void pass_windows(Compile *c);
 void pass_dce(Compile *c);
 void pass_row_programs(Compile *c);
 void pass_scores(Compile *c);

@@ -247,6 +247,7 @@ static Lane lane_of(const Emit *e, const Step *s) {
         return LANE_CAST;
     case STEP_TURN:
         return turn_suits(e->chip) ? LANE_ROWS : LANE_KERNEL;
+    case STEP_POOL:
     case STEP_INDEX:
     case STEP_ROWS:
         return LANE_ROWS;
@@ -283,6 +284,9 @@ static void emit_step(Emit *e, const Step *s, Buf *consts) {
             emit_turned(e, s);
         else
             emit_kernel(e, s);
+        return;
+    case STEP_POOL:
+        emit_pool(e, s);
         return;
     case STEP_INDEX:
         emit_index(e, s);

@@ -66,6 +66,7 @@ void emit_dot(Emit *e, const Step *s);      // dot.c
 void emit_conv(Emit *e, const Step *s);     // conv.c
 bool turn_suits(const ChipFile *chip);      // turn.c
 void emit_turned(Emit *e, const Step *s);
+void emit_pool(Emit *e, const Step *s);     // pool.c
 void emit_index(Emit *e, const Step *s);    // index.c
 void emit_rows(Emit *e, const Step *s);     // rows.c
 void emit_loc(Emit *e, OpId op);            // what follows belongs to this op of the source

@@ -175,6 +175,36 @@ static void make_reverse(Case *c) {
     out(c, "] : "), out_type(c, &in), out(c, "\n  return %%0 : "), out_type(c, &in), out(c, "\n}\n");
 }
 
+static void make_pool(Case *c) { // any number of windowed dimensions, padding and dilation of both kinds
+    static const char *const ops[] = {"add", "maximum", "minimum"}, *const neutral[] = {"0.0", "0xFF800000", "0x7F800000"};
+    uint32_t k = rnd(c, 3);
+    bool narrow = k && rnd(c, 4) == 0;
+    Shape in = {narrow ? "bf16" : "f32", 2 + (int)rnd(c, 4), {0}}, to, scalar = {in.type, 0, {0}};
+    int64_t win[8], st[8], gap[8], base[8], lo[8], hi[8], most = 30000;
+    for (int i = in.rank; i-- > 0;) {
+        bool plain = rnd(c, 2);
+        in.dims[i] = 1 + rnd(c, (uint32_t)(most > 40 ? 40 : most));
+        most = most / in.dims[i] + 1;
+        win[i] = plain ? 1 : 1 + rnd(c, 4), st[i] = plain ? 1 : 1 + rnd(c, 3), gap[i] = plain || rnd(c, 3) ? 1 : 2;
+        base[i] = plain || rnd(c, 4) ? 1 : 2, lo[i] = plain ? 0 : (int64_t)rnd(c, 3), hi[i] = plain ? 0 : (int64_t)rnd(c, 3);
+        int64_t size = (in.dims[i] - 1) * base[i] + 1 + lo[i] + hi[i], reach = (win[i] - 1) * gap[i] + 1;
+        if (size < reach)
+            hi[i] += reach - size, size = reach;
+        to.dims[i] = (size - reach) / st[i] + 1;
+    }
+    to.type = in.type, to.rank = in.rank;
+    out(c, "func.func @main(%%x: "), out_type(c, &in), out(c, ") -> "), out_type(c, &to), out(c, " {\n  %%z = stablehlo.constant dense<%s> : ", narrow ? k == 1 ? "0xFF80" : "0x7F80" : neutral[k]);
+    out_type(c, &scalar), out(c, "\n  %%0 = \"stablehlo.reduce_window\"(%%x, %%z) <{window_dimensions = array<i64: "), out_list(c, win, in.rank);
+    out(c, ">, window_strides = array<i64: "), out_list(c, st, in.rank), out(c, ">, base_dilations = array<i64: "), out_list(c, base, in.rank);
+    out(c, ">, window_dilations = array<i64: "), out_list(c, gap, in.rank), out(c, ">, padding = dense<[");
+    for (int i = 0; i < in.rank; i++)
+        out(c, "%s[%lld, %lld]", i ? ", " : "", (long long)lo[i], (long long)hi[i]);
+    out(c, "]> : tensor<%dx2xi64>}> ({\n    ^bb0(%%a: ", in.rank), out_type(c, &scalar), out(c, ", %%b: "), out_type(c, &scalar);
+    out(c, "):\n      %%s = stablehlo.%s %%a, %%b : ", ops[k]), out_type(c, &scalar), out(c, "\n      stablehlo.return %%s : "), out_type(c, &scalar);
+    out(c, "\n    }) : ("), out_type(c, &in), out(c, ", "), out_type(c, &scalar), out(c, ") -> "), out_type(c, &to);
+    out(c, "\n  return %%0 : "), out_type(c, &to), out(c, "\n}\n");
+}
+
 static void make_transpose(Case *c) {
     Shape in = any_shape(c, 20000), to = in;
     int perm[8];
@@ -361,7 +391,7 @@ static bool run_chip(otrn_env *env, const Case *c, Data *d, bool first, char *wh
 }
 
 typedef void Make(Case *c);
-static Make *const kinds[] = {make_conv, make_conv, make_pad, make_reverse, make_transpose, make_channels, make_gather, make_scatter};
+static Make *const kinds[] = {make_conv, make_conv, make_pad, make_reverse, make_pool, make_pool, make_transpose, make_channels, make_gather, make_scatter};
 
 static bool one(otrn_env *const envs[2], uint64_t seed) {
     static Case c;

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// windows.c — bring pooling into the form the vector engine takes.
+// needs: values defined before use
+// gives: reduce_window of sums and extremes whose windows lie inside their operand: what is around and between its
+//        elements is a pad of its own
+// stale: nothing
+#include "pass/windows.h"
+
+#include "base/dtype.h"
+#include "pass/rows.h"
+#include "pass/walk.h"
+
+typedef VEC(OpId) OpList;
+
+typedef struct Windows {
+    Compile *c;
+    Hlo *h;
+    OpList out; // the region's new op list
+    Walk w;
+} Windows;
+
+// --- reading ---------------------------------------------------------------------------------------
+
+static uint16_t body_of(const Hlo *h, const HloOp *op) {
+    const HloRegion *r = hlo_op_region(h, op, 0);
+    if (r->nargs != 2 || r->ops.n != 2)
+        return HLO_NONE;
+    const HloOp *body = hlo_at(h, r->ops.at[0]), *ret = hlo_at(h, r->ops.at[1]);
+    if (body->noperands != 2 || ret->code != HLO_RETURN || ret->noperands != 1 || hlo_operand(h, ret, 0) != body->results)
+        return HLO_NONE;
+    ValueId a = hlo_operand(h, body, 0), b = hlo_operand(h, body, 1);
+    bool both = (a == r->args && b == r->args + 1) || (a == r->args + 1 && b == r->args);
+    bool known = body->code == HLO_ADD || body->code == HLO_MAXIMUM || body->code == HLO_MINIMUM;
+    return both && known ? body->code : HLO_NONE;
+}
+
+static int64_t int_at(const HloOp *op, HloAttrKey key, uint32_t i, int64_t dflt) {
+    uint32_t n;
+    const int64_t *v = hlo_ints(op, key, &n);
+    return i < n ? v[i] : dflt;
+}
+
+static bool fits(const HloType *t) {
+    bool is_float = t->dtype == DT_F32 || t->dtype == DT_BF16 || t->dtype == DT_F16;
+    return t->kind == HT_TENSOR && !t->dynamic && !t->text && is_float && t->elems > 0 && t->elems < INT32_MAX &&
+           t->rank > 0 && t->rank <= POOL_RANK_MAX;
+}
+
+bool pool_read(const Hlo *h, const HloOp *op, PoolForm *f) {
+    if (op->code != HLO_REDUCE_WINDOW || op->noperands != 2 || op->nresults != 1)
+        return false;
+    const HloType *x = hlo_value_type(h, hlo_operand(h, op, 0)), *y = hlo_value_type(h, op->results);
+    const HloAttr *init = splat_value(h, hlo_operand(h, op, 1));
+    *f = (PoolForm){.rank = x->rank, .taps = 1, .code = body_of(h, op)};
+    if (!f->code || !fits(x) || !fits(y) || x->dtype != y->dtype || !init)
+        return false;
+    bool neutral = f->code == HLO_ADD ? dtype_to_f64(x->dtype, init->data) == 0
+                                      : is_neutral(h, f->code, hlo_operand(h, op, 1));
+    for (int i = 0; i < f->rank; i++) {
+        uint32_t k = (uint32_t)i;
+        PoolAxis a = {.in = x->dims[i], .out = y->dims[i], .window = int_at(op, AK_WINDOW_DIMENSIONS, k, 1),
+                      .stride = int_at(op, AK_WINDOW_STRIDES, k, 1), .gap = int_at(op, AK_WINDOW_DILATIONS, k, 1),
+                      .low = int_at(op, AK_PADDING, 2 * k, 0), .high = int_at(op, AK_PADDING, 2 * k + 1, 0),
+                      .in_gap = int_at(op, AK_BASE_DILATIONS, k, 1)};
+        if (a.window > POOL_TAPS_MAX || a.stride > INT32_MAX || a.gap > INT32_MAX || a.in_gap > INT32_MAX)
+            return false;
+        f->taps *= a.window;
+        f->axis[i] = a;
+        if (f->taps > POOL_TAPS_MAX)
+            return false;
+    }
+    return neutral && f->taps > 1;
+}
+
+bool pool_is_inside(const PoolForm *f) {
+    for (int i = 0; i < f->rank; i++)
+        if (f->axis[i].low > 0 || f->axis[i].high > 0 || f->axis[i].low < 0 || f->axis[i].in_gap > 1)
+            return false;
+    return true;
+}
+
+// --- rewriting -------------------------------------------------------------------------------------
+
+static ValueId push(Windows *s, OpId id) {
+    VEC_PUSH(s->c->scratch, &s->out, id);
+    walk_grow(&s->w);
+    return hlo_at(s->h, id)->results;
+}
+
+static void set_ints(Windows *s, OpId id, HloAttrKey key, const int64_t *v, uint32_t n) {
+    *hlo_attr_slot(s->h, id, key) = (HloAttr){.kind = HA_INTS, .n = n, .ints = hlo_ints_dup(s->h, v, n)};
+}
+
+static void canon(Windows *s, OpId id) {
+    Hlo *h = s->h;
+    HloOp op = *hlo_at(h, id);
+    PoolForm f;
+    if (!pool_read(h, &op, &f) || pool_is_inside(&f))
+        return;
+    int64_t low[POOL_RANK_MAX], high[POOL_RANK_MAX], inner[POOL_RANK_MAX], dims[POOL_RANK_MAX], ones[POOL_RANK_MAX];
+    int64_t none[2 * POOL_RANK_MAX] = {0};
+    for (int i = 0; i < f.rank; i++) {
+        const PoolAxis *a = &f.axis[i];
+        low[i] = a->low, high[i] = a->high, inner[i] = a->in_gap - 1, ones[i] = 1;
+        dims[i] = a->low + (a->in - 1) * a->in_gap + 1 + a->high;
+        if (dims[i] < 1)
+            return;
+    }
+    hlo_at(h, id)->attrs = arena_dup(h->arena, op.attrs, hlo_row(&op)->nattrs * sizeof *op.attrs); // may be shared
+    TypeId type = hlo_type_tensor(h, hlo_value_type(h, op.results)->dtype, f.rank, dims);
+    ValueId operands[2] = {hlo_operand(h, &op, 0), hlo_operand(h, &op, 1)};
+    OpId pad = hlo_op(h, HLO_PAD, op.loc, 2, operands, 1, &type);
+    set_ints(s, pad, AK_EDGE_PADDING_LOW, low, (uint32_t)f.rank);
+    set_ints(s, pad, AK_EDGE_PADDING_HIGH, high, (uint32_t)f.rank);
+    set_ints(s, pad, AK_INTERIOR_PADDING, inner, (uint32_t)f.rank);
+    h->operands.at[op.operands] = push(s, pad);
+    set_ints(s, id, AK_BASE_DILATIONS, ones, (uint32_t)f.rank);
+    *hlo_attr_slot(h, id, AK_PADDING) = (HloAttr){.kind = HA_INTS2, .n = 2 * (uint32_t)f.rank, .cols = 2,
+                                                  .ints = hlo_ints_dup(h, none, 2 * (size_t)f.rank)};
+}
+
+static void windows_region(Windows *s, RegionId r) {
+    Hlo *h = s->h;
+    OpList outer = s->out;
+    s->out = (OpList){0};
+    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
+        OpId id = h->regions.at[r].ops.at[i];
+        walk_operands(&s->w, id);
+        HloOp op = *hlo_at(h, id);
+        for (uint32_t k = 0; k < op.nregions; k++)
+            windows_region(s, h->op_regions.at[op.regions + k]);
+        if (op.code == HLO_REDUCE_WINDOW)
+            canon(s, id);
+        push(s, id);
+    }
+    h->regions.at[r].ops.n = 0;
+    for (uint32_t i = 0; i < s->out.n; i++)
+        hlo_region_push(h, r, s->out.at[i]);
+    s->out = outer;
+}
+
+void pass_windows(Compile *c) {
+    Windows s = {.c = c, .h = c->hlo};
+    walk_init(&s.w, c);
+    windows_region(&s, hlo_main(c->hlo)->body);
+}
