@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Host time of one compiled forward and backward of a small GPT without the device's own work, beside a
-backend that does nothing but make outputs."""
+"""Host time of one compiled forward and backward of a small GPT without the device's own work,
+beside a backend that does nothing but make outputs."""
 
 import pathlib
 import sys
@@ -67,7 +67,8 @@ def main():
     plan.DeviceStep.__init__ = without_work
     ours = micros("opentrn")
     print(
-        f"null backend {idle:.0f} us, opentrn without the device {ours:.0f} us ({ours / idle:.2f} x), with it {whole:.0f} us"
+        f"null backend {idle:.0f} us, opentrn without the device {ours:.0f} us "
+        f"({ours / idle:.2f} x), with it {whole:.0f} us"
     )
 
 

@@ -2,9 +2,9 @@
 """A small vision transformer in Keras 3, on the JAX backend and opentrn's device:
 python examples/keras/vit.py
 
-Images are noise with a bright square; the class is the quarter it lies in. `model.fit` with callbacks,
-mixed precision, saving and loading, as in any Keras program; the two variables below are all it needs.
-Ends with what the training steps would cost on the chip.
+Images are noise with a bright square; the class is the quarter it lies in. `model.fit` with
+callbacks, mixed precision, saving and loading, as in any Keras program; the two variables below are
+all it needs. Ends with what the training steps would cost on the chip.
 """
 
 import os

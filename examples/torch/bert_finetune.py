@@ -2,8 +2,9 @@
 """Fine-tunes a small BERT of Hugging Face to tell kind sentences from unkind ones:
 python examples/torch/bert_finetune.py
 
-The usual loop: torch.compile for the model, torch.compile for the optimizer's step, gradient clipping, a
-schedule, autocast to bf16, then evaluation. Weights are random and data is made on the spot.
+The usual loop: torch.compile for the model, torch.compile for the optimizer's step, gradient
+clipping, a schedule, autocast to bf16, then evaluation. Weights are random and data is made on the
+spot.
 """
 
 import argparse

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""include/otrn.h through ctypes: compile a program, run it on plain pointers, ask for modelled time.
+"""include/otrn.h through ctypes: compile a program, run it on plain pointers, ask for modelled
+time.
 
-The structures below repeat the header's; tests/torch/test_runtime.py runs a program through each call.
+The structures below repeat the header's; tests/python/test_runtime.py runs a program through each
+call.
 """
 
 import ctypes
@@ -107,7 +109,9 @@ def _load():
         function.restype, function.argtypes = result, arguments
     names = [library.otrn_engine_name(i) for i in range(ENGINES + 1)]
     if names.index(b"unknown") != ENGINES:  # the report would have another size than ours
-        raise ImportError(f"{library._name} is of another release than this package: install both together")
+        raise ImportError(
+            f"{library._name} is of another release than this package: install both together"
+        )
     return library
 
 

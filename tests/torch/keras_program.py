@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What test_keras.py runs in a process of its own: `keras_program.py FOLDER`. Every function is one check
-of Keras on the device, against the CPU where numbers are compared."""
+"""What test_keras.py runs in a process of its own: `keras_program.py FOLDER`. Every function is one
+check of Keras on the device, against the CPU where numbers are compared."""
 
 import os
 import pathlib
@@ -57,15 +57,17 @@ def callbacks():
     seen = []
     rates = keras.callbacks.LearningRateScheduler(lambda epoch, rate: 1e-2 * 0.5**epoch)
     stop = keras.callbacks.EarlyStopping(monitor="loss", min_delta=100.0, patience=2)
-    best = keras.callbacks.ModelCheckpoint(FOLDER / "best.keras", monitor="loss", save_best_only=True)
+    path = FOLDER / "best.keras"
+    best = keras.callbacks.ModelCheckpoint(path, monitor="loss", save_best_only=True)
     own = keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: seen.append(logs["loss"]))
     log = keras.callbacks.CSVLogger(FOLDER / "log.csv")
-    history = fit(network(), epochs=9, callbacks=[rates, stop, best, own, log], validation_split=0.25)
+    given = [rates, stop, best, own, log]
+    history = fit(network(), epochs=9, callbacks=given, validation_split=0.25)
     assert len(seen) == 3 and len(history["val_loss"]) == 3  # patience ran out
     assert history["loss"] == seen
     np.testing.assert_allclose(history["learning_rate"], [1e-2, 5e-3, 2.5e-3], rtol=1e-6)
     assert len((FOLDER / "log.csv").read_text().splitlines()) == 4
-    assert (FOLDER / "best.keras").exists()
+    assert path.exists()
 
 
 def mixed_precision():

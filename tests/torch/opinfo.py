@@ -2,8 +2,9 @@
 """PyTorch's own operator samples against the backend: `python tests/torch/opinfo.py [NAME…]`.
 
 Every sample of every operator that is lowered without a CPU fallback runs forward and backward, in
-float32 and bfloat16, eager and on the device, and is compared within one pair of tolerances per type. Prints
-counts and the failures grouped by reason. OPINFO_SAMPLES limits the samples per operator.
+float32 and bfloat16, eager and on the device, and is compared within one pair of tolerances per
+type. Prints counts and the failures grouped by reason. OPINFO_SAMPLES limits the samples per
+operator.
 """
 
 import collections
@@ -93,7 +94,8 @@ def _run(compiled, op, sample, backward):
 
 
 def _tolerances(op, dtype):
-    # One pair per type: wider for float32 than torch.testing's default, because sums have another order.
+    # One pair per type: wider for float32 than torch.testing's default, because sums have another
+    # order.
     if dtype == torch.bfloat16:
         return {"rtol": 1.6e-2, "atol": 1e-2}
     return {"rtol": 1e-4, "atol": 1e-4}
@@ -136,7 +138,8 @@ def check(op: OpInfo, dtype, counts, failures):
             got = _run(True, op, sample, backward)
             why = _compare(want, got, _tolerances(op, dtype))
         except Exception as error:
-            why = f"{type(error).__name__}: {str(error).strip().splitlines()[-1][:150] if str(error).strip() else ''}"
+            said = str(error).strip().splitlines() or [""]
+            why = f"{type(error).__name__}: {said[-1][:150]}"
         if why and why.startswith(NOT_CAPTURED):
             counts["not captured"] += 1
             continue

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/from-gpu.md as a newcomer would use it: its Python as one program, then its commands, in an empty
-home folder."""
+"""docs/from-gpu.md as a newcomer would use it: its Python as one program, then its commands, in an
+empty home folder."""
 
 import os
 import re

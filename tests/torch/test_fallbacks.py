@@ -43,7 +43,8 @@ def test_strict_makes_it_an_error(monkeypatch):
 
 
 def test_training_through_a_cpu_operator_and_new_shapes(fresh):
-    """An operator the device lacks, and batches whose size changes: eager's losses and parameters."""
+    """An operator the device lacks, and batches whose size changes: eager's losses and
+    parameters."""
 
     class Net(torch.nn.Module):
         def __init__(self):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keras 3 on the JAX backend: fit with callbacks, mixed precision, saving and loading, profile, the example.
-In a process of its own, because the backend is chosen at import."""
+"""Keras 3 on the JAX backend: fit with callbacks, mixed precision, saving and loading, profile, the
+example. In a process of its own, because the backend is chosen at import."""
 
 import os
 import pathlib

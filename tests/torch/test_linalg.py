@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decompositions, solvers and Fourier transforms run on the device: eager's results and gradients."""
+"""Decompositions, solvers and Fourier transforms run on the device: eager's results and
+gradients."""
 
 import pytest
 
@@ -26,6 +27,10 @@ def _low_rank(a):
     return u[..., :2] * s[..., None, :2] @ v[..., :2, :]
 
 
+def _spectrum(x):
+    return torch.stft(x.flatten(), 8, window=torch.hann_window(8), return_complex=True).abs()
+
+
 CASES = {
     "inv": (L.inv, SQUARE),
     "det": (L.det, SQUARE),
@@ -48,10 +53,7 @@ CASES = {
     "fft2 and back": (lambda x: torch.fft.ifft2(torch.fft.fft2(x, norm="ortho")).real, TALL),
     "irfftn": (lambda x: torch.fft.irfftn(torch.fft.rfftn(x), s=(5, 3), dim=(1, 2)), TALL),
     "convolution": (lambda x: torch.fft.irfft(torch.fft.rfft(x, n=8) ** 2, n=8), WIDE),
-    "stft": (
-        lambda x: torch.stft(x.flatten(), 8, window=torch.hann_window(8), return_complex=True).abs(),
-        TALL,
-    ),
+    "stft": (_spectrum, TALL),
 }
 
 

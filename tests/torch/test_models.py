@@ -44,9 +44,10 @@ def _gradient(model, run, batch):
 
 
 def test_resnet50_gradients_against_float64(fresh):
-    """The real depth and widths on small images, its residual branches damped: as usually initialised
-    it amplifies a rounding error ten thousand times. Where rounding moves a value across a relu's corner the
-    error is that jump; the least error of some batches is that of rounding alone."""
+    """The real depth and widths on small images, its residual branches damped: as usually
+    initialised it amplifies a rounding error ten thousand times. Where rounding moves a value
+    across a relu's corner the error is that jump; the least error of some batches is that of
+    rounding alone."""
     torch.manual_seed(0)
     model = models.ResNet((3, 4, 6, 3), 64)
     for block in model.blocks:

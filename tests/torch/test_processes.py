@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two processes over gloo, each with a device of its own: DDP, FSDP2, gathered shards and tensor
-parallelism equal one process with the whole batch. The ways share the processes: starting torch twice
-takes longer than all of them."""
+parallelism equal one process with the whole batch. The ways share the processes: starting torch
+twice takes longer than all of them."""
 
 import os
 import pathlib

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What training programs do around a model: train and eval, accumulation, clipping, autocast, dropout,
-checkpointing, channels_last, shapes that change."""
+"""What training programs do around a model: train and eval, accumulation, clipping, autocast,
+dropout, checkpointing, channels_last, shapes that change."""
 
 import copy
 

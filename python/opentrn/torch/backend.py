@@ -74,7 +74,8 @@ def make(inference=None):
 
 
 def aot_function(function):
-    """A function captured by AOTAutograd alone, without Dynamo; tests of single operators use it."""
+    """A function captured by AOTAutograd alone, without Dynamo; tests of single operators use
+    it."""
     from functorch.compile import aot_function as aot
 
     captured = aot(function, **_compilers())

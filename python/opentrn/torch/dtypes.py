@@ -84,7 +84,8 @@ def literal(value, dtype):
 
 
 def dense(tensor):
-    """All elements of a small tensor as a dense literal: hexadecimal bytes, exact for every type."""
+    """All elements of a small tensor as a dense literal: hexadecimal bytes, exact for every
+    type."""
     tensor = tensor.detach().contiguous()
     if tensor.dtype == torch.bool:
         return _nested(tensor.flatten().tolist(), list(tensor.shape))

@@ -73,7 +73,8 @@ def _save(path, port, tensor):
 
 
 def export_step(model, opt, example, path, loss_fn=None, inputs=True, strict=True):
-    """Writes step.mlir, manifest.json and, unless inputs is False, in_000.npy, … into the folder `path`.
+    """Writes step.mlir, manifest.json and, unless inputs is False, in_000.npy, … into the folder
+    `path`.
 
     example: a batch, as a tuple of positional or a dict of named arguments of the step.
     The manifest lists the program's arguments and results in order: kind (parameter, state, buffer,

@@ -2,9 +2,9 @@
 """Compiled optimizer steps whose learning rate may change.
 
 Dynamo compiles a plain number into the graph, so a schedule would mean a program per step. While a
-compiled step runs, each learning rate that is a number is replaced by a tensor that holds it, always
-the same tensor; afterwards the number is back, and neither schedulers nor checkpoints see a difference.
-The replacement is done by torch's own hooks around every optimizer step.
+compiled step runs, each learning rate that is a number is replaced by a tensor that holds it,
+always the same tensor; afterwards the number is back, and neither schedulers nor checkpoints see a
+difference. The replacement is done by torch's own hooks around every optimizer step.
 """
 
 import weakref

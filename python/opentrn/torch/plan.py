@@ -3,8 +3,8 @@
 
 Nodes get levels: even ones are device programs, odd ones CPU operators, each at the first level
 where its inputs are there. CPU operators with effects (collectives) keep their order. Writes into
-the caller's tensors come last: in place by the only device program when nothing ran on the CPU, else
-copied at the end, so a failure in between leaves every tensor as it was.
+the caller's tensors come last: in place by the only device program when nothing ran on the CPU,
+else copied at the end, so a failure in between leaves every tensor as it was.
 """
 
 import operator
@@ -57,7 +57,7 @@ class Unsupported(RuntimeError):
     """An operator the device cannot run, in strict mode."""
 
 
-# --- cutting ---------------------------------------------------------------------------------------
+# --- cutting --------------------------------------------------------------------------------------
 
 
 def _needed(graph):
@@ -170,7 +170,7 @@ def _view_base(node, mutated):
     return node if shared else None
 
 
-# --- running ---------------------------------------------------------------------------------------
+# --- running --------------------------------------------------------------------------------------
 
 
 def _as_planned(tensor, port):
@@ -267,7 +267,8 @@ def _device_outputs(cut, wanted, in_place, inputs):
 
 class Plan:
     """Callable: a list of inputs (emptied) -> the list of outputs. strict: an operator the device
-    lacks is an error. only_text: one program, to be written and not run; what the device lacks is in it."""
+    lacks is an error. only_text: one program, to be written and not run; what the device lacks is
+    in it."""
 
     def __init__(self, module, name, strict=None, only_text=False):
         cut = Cut(module, uncut=only_text)

@@ -42,8 +42,8 @@ _NOT_THE_USERS = tuple(os.path.dirname(f) + os.sep for f in (torch.__file__, __f
 
 
 def place_of(node):
-    """File, line and function of the user's code behind a node, or None. Frames inside torch are only
-    shown when there is no other, as for a model made of torch's own modules."""
+    """File, line and function of the user's code behind a node, or None. Frames inside torch are
+    only shown when there is no other, as for a model made of torch's own modules."""
     trace = node.meta.get("stack_trace") or ""
     found = re.findall(r'File "([^"]+)", line (\d+), in (\S+)', trace)
     found = [row for row in found if not row[0].startswith(_NOT_THE_USERS)] or found
@@ -188,8 +188,8 @@ def _write_outputs(b, outputs, values):
 
 def write_program(inputs, nodes, outputs, constants, missing=()):
     """inputs: nodes computed elsewhere. outputs: (node whose value it is, node whose layout it has,
-    number of the argument it replaces or None). constants: get_attr node -> tensor. missing: nodes that the
-    device cannot run and that are named all the same."""
+    number of the argument it replaces or None). constants: get_attr node -> tensor. missing: nodes
+    that the device cannot run and that are named all the same."""
     b = Builder()
     in_ports = [Port(n) for n in inputs]
     out_ports = []

@@ -2,9 +2,10 @@
 """Random numbers in captured graphs: torch's generators out, opentrn's own in.
 
 Torch's CPU generator is a sequential machine that a device cannot follow. Each random operator of a
-graph becomes `opentrn::uniform` (or normal, integers) with the number of its stream, and all of them
-share one `opentrn::draw_seed`, two integers that the host takes from torch's default generator when
-the graph is called. So `torch.manual_seed` repeats a run, and a recomputed operator repeats itself.
+graph becomes `opentrn::uniform` (or normal, integers) with the number of its stream, and all of
+them share one `opentrn::draw_seed`, two integers that the host takes from torch's default generator
+when the graph is called. So `torch.manual_seed` repeats a run, and a recomputed operator repeats
+itself.
 """
 
 import torch

@@ -68,10 +68,11 @@ class Log:
 log = Log()
 
 
-# --- what Dynamo did ---------------------------------------------------------------------------------
+# --- what Dynamo did ------------------------------------------------------------------------------
 
 
-_INSIDE = tuple(  # torch's own wrappers of optimizer steps: nothing of the step is outside the graph
+# Torch's own wrappers of optimizer steps cut themselves; nothing of the step is outside the graph.
+_INSIDE = tuple(
     os.path.join(os.path.dirname(torch.__file__), name) + os.sep for name in ("optim", "_dynamo")
 )
 

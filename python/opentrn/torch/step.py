@@ -2,8 +2,8 @@
 """A whole training step as one graph: forward, backward and optimizer.
 
 Stock `optimizer.step()` cuts the graph by design, so the optimizers here are torch's own functional
-forms, called with the optimizer's own state: `state_dict`, schedulers and checkpoints go on working, and
-plain `opt.step()` can be used in between.
+forms, called with the optimizer's own state: `state_dict`, schedulers and checkpoints go on
+working, and plain `opt.step()` can be used in between.
 """
 
 import inspect
@@ -23,7 +23,8 @@ def _adam(group, params, grads, s):
         params, grads, s["exp_avg"], s["exp_avg_sq"], s.get("max_exp_avg_sq", []), s["step"],
         foreach=False, fused=False, capturable=False, differentiable=False, has_complex=False,
         grad_scale=None, found_inf=None, amsgrad=group["amsgrad"], beta1=beta1, beta2=beta2,
-        lr=s["lr"], weight_decay=group["weight_decay"], eps=group["eps"], maximize=group["maximize"],
+        lr=s["lr"], weight_decay=group["weight_decay"], eps=group["eps"],
+        maximize=group["maximize"],
         decoupled_weight_decay=group.get("decoupled_weight_decay", False),
     )  # fmt: skip
 

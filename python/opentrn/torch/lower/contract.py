@@ -8,7 +8,7 @@ import torch
 from opentrn.torch import dtypes
 from opentrn.torch.lower.table import NotLowered, dim_of, lowers, lowest
 
-# --- products --------------------------------------------------------------------------------------
+# --- products -------------------------------------------------------------------------------------
 
 
 @lowers("aten.mm.default")
@@ -73,7 +73,7 @@ def addbmm(b, out, x, y, z, *, beta=1, alpha=1):
     return _addmm(product)(b, out, x, y, z, beta=beta, alpha=alpha)
 
 
-# --- convolutions ----------------------------------------------------------------------------------
+# --- convolutions ---------------------------------------------------------------------------------
 
 
 def _each(values, n):
@@ -91,7 +91,8 @@ def _swap_groups(b, w, groups, flip):
 
 
 def _forward(b, x, w, shape, stride, padding, dilation, groups):
-    """The high side gets what the result needs, which is less than asked when the stride skips a rest."""
+    """The high side gets what the result needs, which is less than asked when the stride skips a
+    rest."""
     n = x.rank - 2
     pairs = []
     for i in range(n):
@@ -192,7 +193,7 @@ def convolution_backward(
     return results
 
 
-# --- pools -----------------------------------------------------------------------------------------
+# --- pools ----------------------------------------------------------------------------------------
 
 
 def _window(x, kernel, stride, padding, dilation, out_shape):
@@ -334,11 +335,12 @@ def avg_pool_backward(
     return b.cast(b.slice(sums, starts, limits), out.dtype)
 
 
-# --- adaptive averages: a matrix per dimension says how much each element counts -------------------
+# --- adaptive averages: a matrix per dimension says how much each element counts ------------------
 
 
 def _shares(b, size, wanted, kind):
-    """[wanted, size]: 1 / width where output i covers element j (from floor to ceil of its share)."""
+    """[wanted, size]: 1 / width where output i covers element j (from floor to ceil of its
+    share)."""
     table = torch.zeros(wanted, size, dtype=torch.float64)
     for i in range(wanted):
         begin, end = i * size // wanted, -((-(i + 1) * size) // wanted)

@@ -9,7 +9,7 @@ from opentrn.torch import dtypes
 from opentrn.torch.builder import Value
 from opentrn.torch.lower.table import TABLE, NotLowered, find, lowers, operand, promote, work_type
 
-# --- one operand -----------------------------------------------------------------------------------
+# --- one operand ----------------------------------------------------------------------------------
 
 UNARY = {  # operator: StableHLO operation on the result's type
     "acos": "chlo.acos",
@@ -218,7 +218,7 @@ def view_dtype(b, out, x, dtype):
     return b.unary("bitcast_convert", x, dtype)
 
 
-# --- two operands ----------------------------------------------------------------------------------
+# --- two operands ---------------------------------------------------------------------------------
 
 
 def _pair(b, out, x, y):
@@ -492,7 +492,7 @@ lowers("aten.bitwise_right_shift.Tensor", "aten.bitwise_right_shift.Tensor_Scala
 )
 
 
-# --- three operands --------------------------------------------------------------------------------
+# --- three operands -------------------------------------------------------------------------------
 
 
 @lowers("aten.where.self", "aten.where.ScalarOther", "aten.where.ScalarSelf", "aten.where.Scalar")
@@ -554,7 +554,7 @@ def lerp(b, out, x, end, weight):
     return b.cast(b.select(small, near, far), out.dtype)
 
 
-# --- complex numbers ---------------------------------------------------------------------------------
+# --- complex numbers ------------------------------------------------------------------------------
 
 
 @lowers("aten.real.default")
@@ -590,9 +590,11 @@ def conj(b, out, x):
     return b.unary("chlo.conj", x) if x.dtype.is_complex else x
 
 
-# --- lists of tensors, as optimizers use them -------------------------------------------------------
+# --- lists of tensors, as optimizers use them -----------------------------------------------------
 
-_FOREACH_UNARY = "abs neg sqrt rsqrt reciprocal exp log sign tanh sigmoid erf expm1 log1p floor ceil round".split()
+_FOREACH_UNARY = """
+    abs neg sqrt rsqrt reciprocal exp log sign tanh sigmoid erf expm1 log1p floor ceil round
+""".split()
 
 
 def _each(function, spread_second):

@@ -7,6 +7,7 @@ import torch
 
 from opentrn.torch import dtypes
 from opentrn.torch.builder import Value, broadcast_shapes
+from opentrn.torch.lower.reduce import scan
 from opentrn.torch.lower.table import NotLowered, dim_of, full, highest, lowers, lowest, operand
 
 
@@ -25,7 +26,7 @@ def _add(b, old, new):
     return b.add(old, new)
 
 
-# --- whole slices: index_select, index, index_put --------------------------------------------------
+# --- whole slices: index_select, index, index_put -------------------------------------------------
 
 
 @lowers("aten.index_select.default")
@@ -138,7 +139,7 @@ def embedding_backward(b, out, grad, indices, rows, padding, by_frequency):
     return b.cast(b.scatter(zeros, where, grad, [1], [0], [0], _add), out.dtype)
 
 
-# --- single elements: gather, scatter, take --------------------------------------------------------
+# --- single elements: gather, scatter, take -------------------------------------------------------
 
 
 def _coordinates(b, x, dim, index):
@@ -229,11 +230,77 @@ def take(b, out, x, index):
     return b.gather(b.reshape(x, [x.numel]), where, [1], [], [0], [0])
 
 
-# --- bags of embeddings ----------------------------------------------------------------------------
+# --- masks and sorted rows ------------------------------------------------------------------------
+
+
+def _ranks(b, mask, shape):
+    """For each place the number of places before it that the mask takes; flat, with the mask."""
+    mask = b.reshape(b.broadcast(mask, shape), [math.prod(shape)])
+    ones = b.cast(mask, torch.int64)
+    return mask, b.sub(scan(b, ones, 0, 0, b.add), ones)
+
+
+@lowers("aten.masked_scatter.default")
+def masked_scatter(b, out, x, mask, source):
+    """Places the mask takes get the source's elements one after the other."""
+    if 0 in out.shape or not source.numel:
+        raise NotLowered("a masked scatter of nothing")
+    taken, rank = _ranks(b, mask, out.shape)
+    last = b.constant(source.numel - 1, torch.int64, rank.shape)
+    where = b.reshape(b.binary("minimum", rank, last), [*rank.shape, 1])
+    new = b.gather(b.reshape(source, [source.numel]), where, [1], [], [0], [0])
+    old = b.reshape(b.broadcast(x, out.shape), rank.shape)
+    return b.reshape(b.select(taken, new, old), out.shape)
+
+
+@lowers("aten.masked_scatter_backward.default")
+def masked_scatter_backward(b, out, grad, mask, sizes):
+    """The source's gradient: what the mask takes, moved to the front."""
+    count = math.prod(out.shape)
+    if not count or not grad.numel:
+        raise NotLowered("a masked scatter of nothing")
+    taken, rank = _ranks(b, mask, grad.shape)
+    nowhere = b.constant(count, torch.int64, rank.shape)  # such updates are left out
+    where = b.reshape(b.select(taken, rank, nowhere), [*rank.shape, 1])
+    start = b.constant(0, grad.dtype, [count])
+    y = b.scatter(start, where, b.reshape(grad, rank.shape), [], [0], [0], _replace)
+    return b.reshape(y, out.shape)
+
+
+def _places(b, out, rows, values, right):
+    """How many elements of the sorted last dimension of rows come before each value."""
+    kind = torch.promote_types(rows.dtype, values.dtype)
+    n = rows.shape[-1]
+    shape = (*out.shape, n)
+    own = list(range(rows.rank - 1)) if rows.rank > 1 else []
+    rows = b.spread(b.cast(rows, kind), shape, [*own, len(shape) - 1])
+    values = b.spread(b.cast(values, kind), shape, range(len(shape) - 1))
+    before = b.compare("le" if right else "lt", rows, values)
+    if kind.is_floating_point:  # nan is larger than all
+        before = b.logical_or(before, b.is_nan(values))
+    return b.cast(b.reduce(b.cast(before, torch.int64), 0, [len(shape) - 1], "add"), out.dtype)
+
+
+@lowers("aten.searchsorted.Tensor")
+def searchsorted(b, out, rows, values, *, out_int32=False, right=False, side=None, sorter=None):
+    if sorter is not None or 0 in rows.shape or 0 in out.shape:
+        raise NotLowered("searchsorted with a sorter, or of nothing")
+    return _places(b, out, rows, values, right or side == "right")
+
+
+@lowers("aten.bucketize.Tensor")
+def bucketize(b, out, values, rows, *, out_int32=False, right=False):
+    if 0 in rows.shape or 0 in out.shape:
+        raise NotLowered("a bucketize of nothing")
+    return _places(b, out, rows, values, right)
+
+
+# --- bags of embeddings ---------------------------------------------------------------------------
 
 
 def _bag_of(b, count, offsets, nbags):
-    """For each of count indices the bag it is in: how many offsets lie at or before it, less one."""
+    """For each of count indices the bag it is in: how many offsets lie at or before it, less
+    one."""
     shape = (nbags, count)
     position = b.iota(shape, 1)
     begun = b.compare("ge", position, b.spread(b.cast(offsets, torch.int64), shape, [0]))

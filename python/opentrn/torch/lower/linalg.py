@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decompositions, solvers and Fourier transforms.
 
-Decompositions are JAX programs, those of opentrn.linalg among them: JAX traces one for the shapes at
-hand, and its StableHLO becomes functions of our program. Results follow LAPACK's conventions, as eager's
-do; signs and phases that are free may differ.
+Decompositions are JAX programs, those of opentrn.linalg among them: JAX traces one for the shapes
+at hand, and its StableHLO becomes functions of our program. Results follow LAPACK's conventions, as
+eager's do; signs and phases that are free may differ.
 """
 
 import functools
@@ -14,7 +14,7 @@ import torch
 from opentrn.torch.builder import Value, ints
 from opentrn.torch.lower.table import NotLowered, dim_of, lowers
 
-# --- JAX programs as functions of ours -------------------------------------------------------------
+# --- JAX programs as functions of ours ------------------------------------------------------------
 
 _NUMPY = {
     torch.float32: "float32",
@@ -104,7 +104,7 @@ def _triangle(a, b, left, lower, transpose=False, unit=False):
     )
 
 
-# --- orthogonal decompositions -----------------------------------------------------------------------
+# --- orthogonal decompositions --------------------------------------------------------------------
 
 
 @program("aten._linalg_svd.default")
@@ -176,7 +176,7 @@ def _pinv(A, atol=None, rtol=None, hermitian=False):
     return jnp.matmul(_herm(vh) * inverse[..., None, :], _herm(u))
 
 
-# --- Cholesky ------------------------------------------------------------------------------------------
+# --- Cholesky -------------------------------------------------------------------------------------
 
 
 def _first_bad(bad):
@@ -206,7 +206,7 @@ def _cholesky_inverse(L, upper=False):
     return _cholesky_solve(unit, L, upper)
 
 
-# --- LU ------------------------------------------------------------------------------------------------
+# --- LU -------------------------------------------------------------------------------------------
 
 
 def _factor(a):
@@ -321,7 +321,7 @@ def _slogdet(A, turned=False):
     return sign, jnp.sum(jnp.log(jnp.abs(diagonal)), -1), packed, pivots
 
 
-# --- triangles, exponentials -------------------------------------------------------------------------
+# --- triangles, exponentials ----------------------------------------------------------------------
 
 
 @program("aten.linalg_solve_triangular.default")
@@ -343,7 +343,7 @@ def _matrix_exp(A):
     return jax.scipy.linalg.expm(A, max_squarings=64)
 
 
-# --- Fourier transforms ------------------------------------------------------------------------------
+# --- Fourier transforms ---------------------------------------------------------------------------
 
 
 def _transform(b, x, kind, dims, lengths, dtype):

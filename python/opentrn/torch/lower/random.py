@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """opentrn's own random numbers: bits from a seed and a stream number, nothing else.
 
-`seed` is an i64[2] tensor drawn on the host once per call; each place in the graph that wants random
-numbers has a stream of its own. So recomputing a piece of the graph (activation checkpointing)
-gives the same numbers again.
+`seed` is an i64[2] tensor drawn on the host once per call; each place in the graph that wants
+random numbers has a stream of its own. So recomputing a piece of the graph (activation
+checkpointing) gives the same numbers again.
 """
 
 import math

@@ -184,10 +184,10 @@ def vector_norm(b, out, x, order=2, dims=None, keepdim=False, *, dtype=None):
     return b.cast(keep(b, y, x, dims, keepdim), out.dtype)
 
 
-# --- scans -----------------------------------------------------------------------------------------
+# --- scans ----------------------------------------------------------------------------------------
 
 
-def _scan(b, x, dim, start, join):
+def scan(b, x, dim, start, join):
     """Running total in log2(n) steps, each adding what stands 1, 2, 4, … places before."""
     fill = b.constant(start, x.dtype)
     step = 1
@@ -206,7 +206,7 @@ def _running(start, name):
             return x
         kind = torch.float32 if out.dtype in dtypes.NARROW else out.dtype
         y = b.cast(x, kind)
-        y = _scan(b, y, dim_of(dim, x.rank), start, lambda u, v: b.binary(name, u, v))
+        y = scan(b, y, dim_of(dim, x.rank), start, lambda u, v: b.binary(name, u, v))
         return b.cast(y, out.dtype)
 
     return lower
@@ -216,7 +216,7 @@ lowers("aten.cumsum.default")(_running(0, "add"))
 lowers("aten.cumprod.default")(_running(1, "multiply"))
 
 
-# --- order -----------------------------------------------------------------------------------------
+# --- order ----------------------------------------------------------------------------------------
 
 
 def _sorted(b, x, dim, descending):

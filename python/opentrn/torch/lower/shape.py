@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators that move elements without changing them, and those that make tensors out of nothing."""
+"""Operators that move elements without changing them, and those that make tensors out of
+nothing."""
 
 import math
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of lowerings: operator -> function that writes it as StableHLO.
 
-A lowering is `f(b, out, *args, **kwargs)`: the builder, what the node gives (a fake tensor with shape, type
-and strides, or a tuple of them), and the node's own arguments with tensors replaced by builder
-Values. It returns a Value, or a list of them for operators with several results. `NotLowered` says
-why this use of an operator stays on the CPU.
+A lowering is `f(b, out, *args, **kwargs)`: the builder, what the node gives (a fake tensor with
+shape, type and strides, or a tuple of them), and the node's own arguments with tensors replaced by
+builder Values. It returns a Value, or a list of them for operators with several results.
+`NotLowered` says why this use of an operator stays on the CPU.
 """
 
 import torch
