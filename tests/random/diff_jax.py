@@ -73,6 +73,14 @@ def close(got, want):
     return bool(ok.all())
 
 
+def only_nan(got, want):
+    """They are apart only where XLA has a NaN and the chip has not."""
+    if got.dtype.kind != "f" and got.dtype.name != "bfloat16":
+        return False
+    nan = np.isnan(want.astype(np.float64)) & ~np.isnan(got.astype(np.float64))
+    return close(np.where(nan, 0, got).astype(got.dtype), np.where(nan, 0, want).astype(want.dtype))
+
+
 def check(folder, n):
     """One program; what differs, or an empty string."""
     text = (folder / f"{n}.mlir").read_text()
@@ -86,6 +94,8 @@ def check(folder, n):
     bad = [i for i, (p, w) in enumerate(zip(outs, want)) if not close(load(p), w)]
     if not bad:
         return ""
+    if "stablehlo.atan2" in text and all(only_nan(load(outs[i]), want[i]) for i in bad):
+        return "known: atan2(0, 0) of f32 is NaN in XLA unless it is folded, and 0 by definition"
     return f"results {bad} differ, e.g. {load(outs[bad[0]]).ravel()[:6]} against {want[bad[0]].ravel()[:6]}"
 
 
@@ -101,11 +111,11 @@ def differs(path, seed):
     with tempfile.TemporaryDirectory() as folder:
         run = subprocess.run([WRITER, "run", path, seed, folder], stdout=subprocess.DEVNULL)
         why = run.returncode == 0 and check(pathlib.Path(folder), 0)
-        return 0 if why and not why.startswith("XLA: ") else 1
+        return 0 if why and not why.startswith(("XLA: ", "known: ")) else 1
 
 
 class Totals:
-    programs = different = refused = stopped = 0
+    programs = different = known = refused = stopped = 0
 
 
 def reduce(keep, seed):
@@ -127,6 +137,9 @@ def run_batch(count, seed, totals):
             for line in run.stdout.splitlines():
                 if line.startswith("- XLA: "):
                     totals.refused += 1
+                elif line.startswith("- known: "):
+                    totals.known += 1
+                    print(f"seed {seed + at}: {line[2:]}", flush=True)
                 elif line.startswith("- "):
                     totals.different += 1
                     keep = pathlib.Path(f"diff_{seed + at}.mlir")
@@ -154,7 +167,7 @@ def main():
     totals, begin = Totals(), time.time()
     while time.time() - begin < 60 * minutes if minutes else totals.programs < count:
         run_batch(BATCH if minutes else count, seed + totals.programs, totals)
-    print(f"chip and JAX CPU: {totals.programs} programs from seed {seed}, {totals.different} differences, all unexplained; "
+    print(f"chip and JAX CPU: {totals.programs} programs from seed {seed}, {totals.different} differences without an explanation, {totals.known} with; "
           f"XLA refused {totals.refused} more and stopped itself at {totals.stopped}")
     return totals.different > 0
 
