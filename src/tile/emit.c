@@ -237,6 +237,7 @@ static Lane lane_of(const Emit *e, const Step *s) {
     case STEP_FILL:
         return fill_is_transfer(hlo_value_type(e->l->h, hlo_at(e->l->h, s->op)->results)) ? LANE_ROWS : LANE_KERNEL;
     case STEP_DOT:
+    case STEP_BATCH:
     case STEP_CONV:
         return LANE_TENSOR;
     case STEP_MOVE: // a pad takes its number from SBUF
@@ -271,6 +272,9 @@ static void emit_step(Emit *e, const Step *s, Buf *consts) {
         return;
     case STEP_DOT:
         emit_dot(e, s);
+        return;
+    case STEP_BATCH:
+        emit_batch(e, s);
         return;
     case STEP_CONV:
         emit_conv(e, s);

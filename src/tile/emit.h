@@ -63,6 +63,7 @@ uint32_t emit_append(Emit *e, const IsaInst *in); // as it is; its number
 void emit_barrier(Emit *e);
 uint64_t emit_addr(const Emit *e, BufId b); // HBM address of a buffer
 void emit_dot(Emit *e, const Step *s);      // dot.c
+void emit_batch(Emit *e, const Step *s);    // batch.c
 void emit_conv(Emit *e, const Step *s);     // conv.c
 bool turn_suits(const ChipFile *chip);      // turn.c
 void emit_turned(Emit *e, const Step *s);

@@ -207,6 +207,8 @@ static OpId updated_splat(const Lower *l, const HloOp *op) {
 static StepKind kind_of(const Lower *l, const HloOp *op) {
     if (op->code == HLO_ROWS)
         return rows_is_cast(l->h, op) ? STEP_CAST : STEP_ROWS;
+    if (dot_is_batch(l->h, op))
+        return STEP_BATCH;
     if (dot_on_tensor_engine(l->h, op))
         return STEP_DOT;
     if (conv_is_product(l->h, op))

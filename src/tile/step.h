@@ -49,6 +49,7 @@ typedef enum StepKind {
     STEP_KERNEL,     // op on GpSimd: ins, outs
     STEP_FILL,       // outs[0] = splat of the constant op
     STEP_DOT,        // op on the tensor engine
+    STEP_BATCH,      // many small products
     STEP_CONV,       // a convolution on the tensor engine
     STEP_MOVE,       // data movement as transfers
     STEP_CAST,       // conversion as transfers
@@ -117,6 +118,7 @@ bool move_is_transfer(const Hlo *h, const HloOp *op); // move.c
 bool rows_is_cast(const Hlo *h, const HloOp *op);
 bool turn_is_transfer(const Hlo *h, const HloOp *op);  // turn.c
 bool pool_is_vector(const Hlo *h, const HloOp *op);    // pool.c
+bool dot_is_batch(const Hlo *h, const HloOp *op);      // batch.c
 bool index_is_transfer(const Hlo *h, const HloOp *op); // index.c
 bool conv_is_product(const Hlo *h, const HloOp *op);  // conv.c
 // region.c: a region as a scalar program; captured outer values are appended to *captures, each as often as it

@@ -205,6 +205,26 @@ static void make_pool(Case *c) { // any number of windowed dimensions, padding a
     out(c, "\n  return %%0 : "), out_type(c, &to), out(c, "\n}\n");
 }
 
+static void make_batch(Case *c) { // small products, one or two batch dimensions anywhere in the operands
+    const char *type = rnd(c, 4) ? "f32" : "bf16";
+    int64_t b0 = 1 + rnd(c, 30), b1 = 1 + rnd(c, 6), m = 1 + rnd(c, 60), n = 1 + rnd(c, 60), k = 1 + rnd(c, 140);
+    Shape s[3] = {{type, 4, {0}}, {type, 4, {0}}, {type, 4, {b0, b1, m, n}}};
+    int at[2][4]; // where batch 0, batch 1, free and contracting dimension are
+    for (int i = 0; i < 2; i++) {
+        int64_t size[4] = {b0, b1, i ? n : m, k};
+        for (int d = 0; d < 4; d++)
+            at[i][d] = d;
+        shuffle(c, at[i], 4);
+        for (int d = 0; d < 4; d++)
+            s[i].dims[at[i][d]] = size[d];
+    }
+    out(c, "func.func @main(%%x: "), out_type(c, &s[0]), out(c, ", %%y: "), out_type(c, &s[1]), out(c, ") -> "), out_type(c, &s[2]);
+    out(c, " {\n  %%0 = stablehlo.dot_general %%x, %%y, batching_dims = [%d, %d] x [%d, %d], contracting_dims = [%d] x [%d] : (", at[0][0],
+        at[0][1], at[1][0], at[1][1], at[0][3], at[1][3]);
+    out_type(c, &s[0]), out(c, ", "), out_type(c, &s[1]), out(c, ") -> "), out_type(c, &s[2]), out(c, "\n  return %%0 : ");
+    out_type(c, &s[2]), out(c, "\n}\n");
+}
+
 static void make_transpose(Case *c) {
     Shape in = any_shape(c, 20000), to = in;
     int perm[8];
@@ -391,7 +411,7 @@ static bool run_chip(otrn_env *env, const Case *c, Data *d, bool first, char *wh
 }
 
 typedef void Make(Case *c);
-static Make *const kinds[] = {make_conv, make_conv, make_pad, make_reverse, make_pool, make_pool, make_transpose, make_channels, make_gather, make_scatter};
+static Make *const kinds[] = {make_conv, make_conv, make_pad, make_reverse, make_pool, make_pool, make_batch, make_transpose, make_channels, make_gather, make_scatter};
 
 static bool one(otrn_env *const envs[2], uint64_t seed) {
     static Case c;
