@@ -244,6 +244,7 @@ static void copy_op(Make *m, OpId id) {
 // R1's inner values that the slices read: arguments, and numbers per row that R1 keeps.
 typedef struct Slice {
     Values args, kept; // arguments of R1's region; values one a row
+    uint32_t *kept_at; // which result of the new R1 each kept one is
     OpList ops;        // in order of definition once sorted by R1's own order
     bool *in;          // per op of R1's region
 } Slice;
@@ -319,7 +320,7 @@ static void finish_rows(Make *m, OpId made, const Values *yield) {
 }
 
 // R1 without the rows that only late readers had, with the numbers per row they need instead. New results: kept, in order.
-static OpId remake_first(Scores *s, const Pair *p, const Slice *sl) {
+static OpId remake_first(Scores *s, const Pair *p, Slice *sl) {
     Hlo *h = s->h;
     HloOp op = op_of(s, p->first);
     HloRegion body = *body_of(s, p->first);
@@ -337,6 +338,12 @@ static OpId remake_first(Scores *s, const Pair *p, const Slice *sl) {
         VEC_PUSH(s->c->scratch, &old, op.results + k);
     }
     for (uint32_t k = 0; k < sl->kept.n; k++) {
+        uint32_t there = 0;
+        while (there < op.nresults && inner.at[there] != sl->kept.at[k])
+            there++;
+        sl->kept_at[k] = there < op.nresults ? there : types.n;
+        if (there < op.nresults)
+            continue;
         VEC_PUSH(s->c->scratch, &types, hlo_type_tensor(h, hlo_value_type(h, sl->kept.at[k])->dtype, 1, &rows));
         VEC_PUSH(s->c->scratch, &inner, sl->kept.at[k]);
     }
@@ -384,7 +391,7 @@ static void remake_second(Scores *s, const Pair *p, const Slice *sl, OpId first)
         at[n++] = add_operand(&m, v, kinds1[i]);
     }
     for (uint32_t k = 0; k < sl->kept.n; k++)
-        at[n++] = add_operand(&m, hlo_at(h, first)->results + op1.nresults + k, FUSED_ROWS);
+        at[n++] = add_operand(&m, hlo_at(h, first)->results + sl->kept_at[k], FUSED_ROWS);
     VEC(TypeId) types = {0};
     for (uint32_t k = 0; k < op.nresults; k++)
         VEC_PUSH(s->c->scratch, &types, h->values.at[op.results + k].type);
@@ -431,6 +438,7 @@ static void rewrite(Scores *s, const Pair *p) {
     for (uint32_t k = 0; k < hlo_at(s->h, p->first)->nresults; k++)
         if (p->again[k])
             slice_from(s, &sl, &body, returned(s, p->first, k));
+    sl.kept_at = ARENA_NEWN(s->c->scratch, uint32_t, sl.kept.n + 1);
     OpId first = remake_first(s, p, &sl);
     remake_second(s, p, &sl, first);
     s->instead[p->first] = first;

@@ -12,7 +12,7 @@
 #define SBUF_PIECES (ISA_SBUF_BYTES / SBUF_PIECE)
 
 // Queues the compiler uses: one each way for products and for row programs, a second one for windows.
-enum { QUEUE_IN, QUEUE_OUT, QUEUE_COPY, QUEUE_COLL, QUEUE_ROWS_IN, QUEUE_ROWS_OUT, QUEUE_IN2, QUEUE_CAST, QUEUE_COUNT };
+enum { QUEUE_IN, QUEUE_OUT, QUEUE_COPY, QUEUE_COLL, QUEUE_ROWS_IN, QUEUE_ROWS_OUT, QUEUE_IN2, QUEUE_CAST, QUEUE_ROWS_IN2, QUEUE_ROWS_OUT2, QUEUE_COUNT };
 
 // Steps of a lane keep their order; steps of different lanes may go beside each other (sched.c).
 typedef enum Lane { LANE_TENSOR, LANE_ROWS, LANE_MOVE, LANE_CAST, LANE_KERNEL, LANE_COUNT, LANE_NONE = LANE_COUNT } Lane;

@@ -376,7 +376,8 @@ static void share_area(RowOp *r, bool out) {
 static void load(RowOp *r, uint32_t i, uint32_t part, int64_t from, int64_t stride, uint32_t parts, uint32_t n) {
     const Node *node = node_at(r, i);
     BufId buf = r->e->l->refs.at[r->s->ins + node->input];
-    IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .queue = QUEUE_ROWS_IN, .stype = node->dtype};
+    IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .stype = node->dtype};
+    in.queue = r->transfers++ % 2 ? QUEUE_ROWS_IN2 : QUEUE_ROWS_IN;
     in.src = emit_addr(r->e, buf) + (uint64_t)from * dtype_bytes(node->dtype);
     in.dst = rows_place(r, i) + ((uint64_t)part << 32);
     in.n[0] = parts, in.n[1] = n;
@@ -411,7 +412,8 @@ static void load_full(RowOp *r, uint32_t i, int64_t p0, int64_t c0) {
 static void store(RowOp *r, uint32_t i, uint32_t result, int64_t to, int64_t stride, uint32_t n) {
     const Node *node = node_at(r, i);
     BufId buf = r->e->l->refs.at[r->s->outs + result];
-    IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .queue = QUEUE_ROWS_OUT, .stype = node->dtype};
+    IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .stype = node->dtype};
+    in.queue = r->transfers++ % 2 ? QUEUE_ROWS_OUT2 : QUEUE_ROWS_OUT;
     in.dst = emit_addr(r->e, buf) + (uint64_t)to * dtype_bytes(node->dtype);
     in.src = rows_place(r, i);
     in.n[0] = r->m, in.n[1] = n;

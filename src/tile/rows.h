@@ -60,6 +60,7 @@ typedef struct RowOp {
     uint32_t spare_at;  // a slot for what nobody reads
     Haz spare;
     uint32_t m, w; // partitions and columns of the tile in work
+    uint32_t transfers; // so far
     uint32_t tile_cols; // columns of it that count, 0 = all
     double busy[ENG_COUNT]; // ns given to each engine so far
 } RowOp;
