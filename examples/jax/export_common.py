@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes a lowered JAX function as files that `otrn run` and `otrn eval` take."""
 
+import argparse
 import pathlib
 
 import jax
@@ -14,19 +15,33 @@ def save(lowered, args, folder, name, inputs=True):
     """NAME.mlir (text), NAME.mlirbc (portable bytecode) and NAME_in_000.npy, … as inputs.
 
     Inputs are numbered in the order of arguments. The function must have been jitted with
-    keep_unused=True, or JAX leaves arguments out. Ops of JAX's chlo dialect (square, erf_inv,
-    top_k, …) have no portable form and make this fail. Returns the text.
+    keep_unused=True, or JAX leaves arguments out. Ops of JAX's chlo dialect (erf, square, top_k, …)
+    have no portable form: then there is only the text. Returns the text.
     """
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     text = lowered.as_text()
-    code = stablehlo.serialize_portable_artifact_str(text, VHLO_VERSION)
     (folder / f"{name}.mlir").write_text(text)
-    (folder / f"{name}.mlirbc").write_bytes(code)
+    if "chlo." not in text:
+        code = stablehlo.serialize_portable_artifact_str(text, VHLO_VERSION)
+        (folder / f"{name}.mlirbc").write_bytes(code)
     if inputs:
         for i, leaf in enumerate(jax.tree.leaves(args)):
             np.save(folder / f"{name}_in_{i:03}.npy", np.asarray(leaf))
     return text
+
+
+def options(doc, name, sizes):
+    """Options of an exporter: sizes, --dtype, --out, --no-inputs, --cpu. Returns them and the JAX type."""
+    parser = argparse.ArgumentParser(description=doc.split("\n")[0])
+    for key, value in sizes.items():
+        parser.add_argument(f"--{key}", type=int, default=value)
+    parser.add_argument("--dtype", choices=("fp32", "bf16"), default="fp32")
+    parser.add_argument("--out", default=f"build/{name}")
+    parser.add_argument("--no-inputs", action="store_true")
+    parser.add_argument("--cpu", action="store_true")
+    o = parser.parse_args()
+    return o, {"fp32": jax.numpy.float32, "bf16": jax.numpy.bfloat16}[o.dtype]
 
 
 def export(step, args, folder, name, donate=(), inputs=True, cpu=False):

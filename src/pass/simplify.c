@@ -390,6 +390,107 @@ static ValueId choose(const Simplify *s, const HloOp *op) {
     return a == b ? a : 0;
 }
 
+// erfc of a large tensor is 1 - erf, in fp32, which the engines have: right to an absolute 1e-7, which is what a GELU needs.
+#define ERFC_ON_ENGINES 8192
+
+static ValueId erfc_as_erf(Simplify *s, const HloOp *op) {
+    Hlo *h = s->h;
+    const HloType *t = hlo_value_type(h, op->results);
+    if (t->elems < ERFC_ON_ENGINES || (t->dtype != DT_F32 && t->dtype != DT_BF16 && t->dtype != DT_F16))
+        return 0;
+    TypeId type = h->values.at[op->results].type, wide = hlo_type_tensor(h, DT_F32, t->rank, t->dims);
+    ValueId x = hlo_operand(h, op, 0);
+    if (type != wide)
+        x = push(s, hlo_op(h, HLO_CONVERT, op->loc, 1, &x, 1, &wide));
+    float one = 1;
+    ValueId erf = push(s, hlo_op(h, HLO_CHLO_ERF, op->loc, 1, &x, 1, &wide));
+    ValueId operands[2] = {splat_like(s, x, (const uint8_t *)&one, op->loc), erf};
+    ValueId y = push(s, hlo_op(h, HLO_SUBTRACT, op->loc, 2, operands, 1, &wide));
+    return type == wide ? y : push(s, hlo_op(h, HLO_CONVERT, op->loc, 1, &y, 1, &type));
+}
+
+// --- picking and placing -----------------------------------------------------------------------------
+//
+// The loss of a classifier picks one score a row, its gradient adds to one: neither should make a tensor of scores.
+
+static ValueId convert_like(Simplify *s, ValueId v, int dtype, LocId loc) {
+    const HloType *t = hlo_value_type(s->h, v);
+    TypeId type = hlo_type_tensor(s->h, dtype, t->rank, t->dims);
+    return push(s, hlo_op(s->h, HLO_CONVERT, loc, 1, &v, 1, &type));
+}
+
+// gather(convert(x)) is convert(gather(x)), of fewer elements.
+static ValueId gather_first(Simplify *s, const HloOp *op) {
+    Hlo *h = s->h;
+    OpId def = def_of(s, hlo_operand(h, op, 0), HLO_CONVERT);
+    const HloType *out = hlo_value_type(h, op->results);
+    if (!def)
+        return 0;
+    ValueId x = hlo_operand(h, hlo_at(h, def), 0);
+    const HloType *from = hlo_value_type(h, x);
+    if (!is_static(from) || out->elems >= from->elems || !dtype_is_float(from->dtype) || !dtype_is_float(out->dtype))
+        return 0;
+    ValueId operands[2] = {x, hlo_operand(h, op, 1)};
+    TypeId type = hlo_type_tensor(h, from->dtype, out->rank, out->dims);
+    OpId made = hlo_op(h, HLO_GATHER, op->loc, 2, operands, 1, &type);
+    hlo_at(h, made)->attrs = op->attrs;
+    return convert_like(s, push(s, made), out->dtype, op->loc);
+}
+
+// A scatter of one operand that adds, used once; 0: none.
+static OpId adding_scatter(const Simplify *s, ValueId v) {
+    OpId def = used_once(s, v) ? def_of(s, v, HLO_SCATTER) : 0;
+    if (!def || hlo_at(s->h, def)->noperands != 3 || !dtype_is_float(hlo_value_type(s->h, v)->dtype))
+        return 0;
+    const HloRegion *r = hlo_op_region(s->h, hlo_at(s->h, def), 0);
+    const HloOp *body = r->ops.n == 2 ? hlo_at(s->h, r->ops.at[0]) : NULL, *ret = body ? hlo_at(s->h, r->ops.at[1]) : NULL;
+    return body && body->code == HLO_ADD && ret->noperands == 1 && hlo_operand(s->h, ret, 0) == body->results &&
+           hlo_operand(s->h, body, 0) != hlo_operand(s->h, body, 1) ? def : 0;
+}
+
+static ValueId scatter_into(Simplify *s, OpId scatter, ValueId x, ValueId updates) {
+    Hlo *h = s->h;
+    HloOp op = *hlo_at(h, scatter);
+    int dtype = hlo_value_type(h, x)->dtype;
+    ValueId operands[3] = {x, hlo_operand(h, &op, 1), updates};
+    TypeId type = h->values.at[x].type, scalar = hlo_type_tensor(h, dtype, 0, NULL), pair[2] = {scalar, scalar};
+    OpId made = hlo_op(h, HLO_SCATTER, op.loc, 3, operands, 1, &type);
+    hlo_at(h, made)->attrs = op.attrs;
+    RegionId inner = hlo_op_add_region(h, made, 2, pair);
+    ValueId args[2] = {h->regions.at[inner].args, h->regions.at[inner].args + 1};
+    OpId body = hlo_op(h, HLO_ADD, op.loc, 2, args, 1, &scalar);
+    hlo_region_push(h, inner, body);
+    ValueId sum = hlo_at(h, body)->results;
+    hlo_region_push(h, inner, hlo_op(h, HLO_RETURN, op.loc, 1, &sum, 0, NULL));
+    ValueId made_value = push(s, made);
+    if (made_value < s->nuses)
+        s->uses[made_value] = 1;
+    return made_value;
+}
+
+// x + scatter(0, …) is scatter(x, …).
+static ValueId add_scatter(Simplify *s, const HloOp *op) {
+    Hlo *h = s->h;
+    for (uint32_t k = 0; k < 2; k++) {
+        OpId scatter = adding_scatter(s, hlo_operand(h, op, k));
+        if (scatter && is_float_zero(h, hlo_operand(h, hlo_at(h, scatter), 0)))
+            return scatter_into(s, scatter, hlo_operand(h, op, !k), hlo_operand(h, hlo_at(h, scatter), 2));
+    }
+    return 0;
+}
+
+// narrow(scatter(x, …)) is scatter(narrow(x), …), rounded twice where something is added.
+static ValueId convert_scatter(Simplify *s, const HloOp *op) {
+    Hlo *h = s->h;
+    OpId scatter = adding_scatter(s, hlo_operand(h, op, 0));
+    int to = hlo_value_type(h, op->results)->dtype;
+    if (!scatter || (to != DT_BF16 && to != DT_F16) || hlo_value_type(h, hlo_operand(h, op, 0))->dtype != DT_F32)
+        return 0;
+    HloOp from = *hlo_at(h, scatter);
+    ValueId x = convert_like(s, hlo_operand(h, &from, 0), to, op->loc);
+    return scatter_into(s, scatter, x, convert_like(s, hlo_operand(h, &from, 2), to, op->loc));
+}
+
 // --- powers of two -----------------------------------------------------------------------------------
 //
 // Multiplication by one is exact, so it may go where another instruction does it on the way: out of a choice or a maximum
@@ -526,13 +627,23 @@ static ValueId instead(Simplify *s, const HloOp *op) {
         ValueId to = binary(s, op);
         return to ? to : scale(s, op);
     }
+    case HLO_GATHER:
+        return gather_first(s, op);
+    case HLO_CONVERT:
+        return convert_scatter(s, op);
+    case HLO_ADD: {
+        ValueId to = binary(s, op);
+        return to ? to : add_scatter(s, op);
+    }
+    case HLO_CHLO_ERFC:
+        return erfc_as_erf(s, op);
     case HLO_DIVIDE: {
         ValueId to = binary(s, op);
         OpId product = to ? def_of(s, to, HLO_MULTIPLY) : 0;
         ValueId in = product && !used_once(s, to) ? scale(s, hlo_at(s->h, product)) : 0;
         return in ? in : to;
     }
-    case HLO_ADD: case HLO_SUBTRACT: case HLO_MAXIMUM: case HLO_MINIMUM:
+    case HLO_SUBTRACT: case HLO_MAXIMUM: case HLO_MINIMUM:
     case HLO_AND: case HLO_OR: case HLO_XOR:
         return binary(s, op);
     default:
