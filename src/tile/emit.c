@@ -243,6 +243,7 @@ static Lane lane_of(const Emit *e, const Step *s) {
     case STEP_MOVE: // a pad takes its number from SBUF
         return hlo_at(e->l->h, s->op)->code == HLO_PAD ? LANE_ROWS : LANE_MOVE;
     case STEP_COPY:
+    case STEP_DYNAMIC:
         return LANE_MOVE;
     case STEP_CAST:
         return LANE_CAST;
@@ -288,6 +289,9 @@ static void emit_step(Emit *e, const Step *s, Buf *consts) {
             emit_turned(e, s);
         else
             emit_kernel(e, s);
+        return;
+    case STEP_DYNAMIC:
+        emit_dynamic(e, s);
         return;
     case STEP_POOL:
         emit_pool(e, s);

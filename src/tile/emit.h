@@ -19,6 +19,7 @@ typedef enum Lane { LANE_TENSOR, LANE_ROWS, LANE_MOVE, LANE_CAST, LANE_KERNEL, L
 #define REC_READS 4
 #define REC_WRITES 3
 
+#define EMIT_REGS 8 // registers of addresses; 0 belongs to control flow
 typedef struct Sched Sched;
 
 typedef struct Emit {
@@ -42,6 +43,9 @@ typedef struct Emit {
     bool tiles_apart;           // its tasks may go in any order
     Haz sbuf_haz[SBUF_PIECES];  // what earlier steps still do with each piece of SBUF
     Haz bank_haz[8];            // … and with each PSUM bank
+    Haz reg_haz[EMIT_REGS];     // … and with registers 1…
+    uint32_t next_reg;
+    uint64_t reach;             // bytes that registers may add to the HBM address of the next instruction
     uint32_t *row_node;         // per value inside a row program: its node
 } Emit;
 
@@ -68,6 +72,7 @@ void emit_conv(Emit *e, const Step *s);     // conv.c
 bool turn_suits(const ChipFile *chip);      // turn.c
 void emit_turned(Emit *e, const Step *s);
 void emit_pool(Emit *e, const Step *s);     // pool.c
+void emit_dynamic(Emit *e, const Step *s);  // dynamic.c
 void emit_index(Emit *e, const Step *s);    // index.c
 void emit_rows(Emit *e, const Step *s);     // rows.c
 void emit_loc(Emit *e, OpId op);            // what follows belongs to this op of the source

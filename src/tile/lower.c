@@ -215,6 +215,8 @@ static StepKind kind_of(const Lower *l, const HloOp *op) {
         return STEP_CONV;
     if (index_is_transfer(l->h, op))
         return STEP_INDEX;
+    if (dynamic_is_transfer(l->h, op))
+        return STEP_DYNAMIC;
     if (pool_is_vector(l->h, op))
         return STEP_POOL;
     if (move_is_transfer(l->h, op))

@@ -35,6 +35,7 @@ static const int active_tasks[LANE_COUNT] = {[LANE_TENSOR] = 6, [LANE_ROWS] = 6,
 
 typedef struct Rec { // an instruction to be placed, or a merge of what is known about memory
     IsaInst in;
+    uint64_t reach; // bytes that registers may add to an address
     uint32_t loc;
     uint8_t nreads, nwrites, ndeps;
     bool is_merge, placed;
@@ -131,7 +132,8 @@ static Range range_of_dma(const Emit *e, const IsaInst *in, uint64_t addr, uint3
 }
 
 // What an instruction touches of HBM; at most `max` ranges. By index any row may be meant.
-static uint32_t ranges_of(const Emit *e, const IsaInst *in, Range *out, uint32_t max) {
+static uint32_t ranges_of(const Emit *e, const Rec *rec, Range *out, uint32_t max) {
+    const IsaInst *in = &rec->in;
     uint32_t n = 0;
     if (in->op == ISA_KERNEL || in->op == ISA_COLLECTIVE) {
         const Kern *k = &e->kerns.at[in->imm];
@@ -141,26 +143,33 @@ static uint32_t ranges_of(const Emit *e, const IsaInst *in, Range *out, uint32_t
         }
         return n;
     }
+    if (in->op == ISA_REG_LOAD && addr_space(in->src) == SPACE_HBM)
+        out[n++] = range_make(e, in->src, dtype_bytes(in->stype), false);
     if (isa_rows[in->op].cost != COST_DMA)
-        return 0;
+        return n;
     bool gathers = in->op == ISA_DMA_INDIRECT && addr_space(in->src) == SPACE_HBM;
     bool scatters = in->op == ISA_DMA_INDIRECT && !gathers;
     uint32_t rows = isa_count(in->n[0]), any = (uint32_t)in->limit;
-    if (addr_space(in->src) == SPACE_HBM)
-        out[n++] = range_of_dma(e, in, in->src, gathers ? any : rows, in->s, in->stype, false);
-    if (addr_space(in->dst) == SPACE_HBM)
-        out[n++] = range_of_dma(e, in, in->dst, scatters ? any : rows, in->d, in->dtype ? in->dtype : in->stype, true);
+    if (addr_space(in->src) == SPACE_HBM) {
+        out[n] = range_of_dma(e, in, in->src, gathers ? any : rows, in->s, in->stype, false);
+        out[n++].last += in->reg_s[0] ? (rec->reach >> PIECE_BITS) + 1 : 0;
+    }
+    if (addr_space(in->dst) == SPACE_HBM) {
+        out[n] = range_of_dma(e, in, in->dst, scatters ? any : rows, in->d, in->dtype ? in->dtype : in->stype, true);
+        out[n++].last += in->reg_d[0] ? (rec->reach >> PIECE_BITS) + 1 : 0;
+    }
     return n;
 }
 
-static Range *all_ranges(Emit *e, const IsaInst *in, Range few[2], uint32_t *n) {
+static Range *all_ranges(Emit *e, const Rec *rec, Range few[2], uint32_t *n) {
+    const IsaInst *in = &rec->in;
     Range *at = few;
     uint32_t max = 2;
     if (in->op == ISA_KERNEL || in->op == ISA_COLLECTIVE) {
         max = e->kerns.at[in->imm].nin + e->kerns.at[in->imm].nout;
         at = max > 2 ? ARENA_NEWN(e->c->scratch, Range, max) : few;
     }
-    *n = ranges_of(e, in, at, max);
+    *n = ranges_of(e, rec, at, max);
     return at;
 }
 
@@ -225,7 +234,7 @@ static void place(Emit *e, const Rec *r) {
         return;
     }
     uint32_t want[HAZ_SEMS] = {0}, n;
-    Range few[2], *ranges = all_ranges(e, &r->in, few, &n);
+    Range few[2], *ranges = all_ranges(e, r, few, &n);
     for (uint32_t i = 0; i < r->nreads; i++)
         need(want, &r->reads[i]->counts, e->epoch, false);
     for (uint32_t i = 0; i < r->nwrites; i++)
@@ -379,7 +388,7 @@ static void record(Emit *e, Rec *r) {
     note_order(e, r, q->base + q->recs.n);
     if (!r->is_merge) {
         uint32_t n;
-        Range few[2], *ranges = all_ranges(e, &r->in, few, &n);
+        Range few[2], *ranges = all_ranges(e, r, few, &n);
         for (uint32_t i = 0; i < n; i++)
             note_range(e, t, r, &ranges[i]);
         add_cost(e, r);
@@ -389,7 +398,7 @@ static void record(Emit *e, Rec *r) {
 }
 
 void emit_inst(Emit *e, IsaInst in, Haz *const *reads, uint32_t nreads, Haz *const *writes, uint32_t nwrites) {
-    Rec r = {.in = in, .loc = e->loc, .nreads = (uint8_t)nreads, .nwrites = (uint8_t)nwrites};
+    Rec r = {.in = in, .reach = e->reach, .loc = e->loc, .nreads = (uint8_t)nreads, .nwrites = (uint8_t)nwrites};
     assert(nreads <= REC_READS && nwrites <= REC_WRITES);
     for (uint32_t i = 0; i < nreads; i++)
         r.reads[i] = reads[i];

@@ -54,6 +54,7 @@ typedef enum StepKind {
     STEP_MOVE,       // data movement as transfers
     STEP_CAST,       // conversion as transfers
     STEP_TURN,       // a transpose that takes neighbours apart: transfers, or GpSimd as the chip has it
+    STEP_DYNAMIC,    // slices and updates at places the run knows
     STEP_POOL,       // sums and extremes over windows on the vector engine
     STEP_INDEX,      // rows gathered and scattered by index
     STEP_ROWS,       // a row program on the vector and scalar engines
@@ -119,6 +120,7 @@ bool rows_is_cast(const Hlo *h, const HloOp *op);
 bool turn_is_transfer(const Hlo *h, const HloOp *op);  // turn.c
 bool pool_is_vector(const Hlo *h, const HloOp *op);    // pool.c
 bool dot_is_batch(const Hlo *h, const HloOp *op);      // batch.c
+bool dynamic_is_transfer(const Hlo *h, const HloOp *op); // dynamic.c
 bool index_is_transfer(const Hlo *h, const HloOp *op); // index.c
 bool conv_is_product(const Hlo *h, const HloOp *op);  // conv.c
 // region.c: a region as a scalar program; captured outer values are appended to *captures, each as often as it

@@ -225,6 +225,35 @@ static void make_batch(Case *c) { // small products, one or two batch dimensions
     out_type(c, &s[2]), out(c, "\n}\n");
 }
 
+static void make_dynamic(Case *c) { // slices and updates at places inside and outside, some known
+    Shape in = any_shape(c, 60000), part = in, i32 = {"i32", 0, {0}}, i64 = {"i64", 0, {0}};
+    bool update = rnd(c, 2), in_place = rnd(c, 2), known[8];
+    for (int i = 0; i < in.rank; i++) {
+        known[i] = rnd(c, 3) == 0;
+        part.dims[i] = rnd(c, 2) ? in.dims[i] : 1 + rnd(c, (uint32_t)in.dims[i]);
+    }
+    bool wide = rnd(c, 3) == 0;
+    const Shape *index = wide ? &i64 : &i32;
+    out(c, "func.func @main(%%x: "), out_type(c, &in), out(c, ", %%u: "), out_type(c, &part), out(c, ", %%i: tensor<1x%s>) -> ", index->type);
+    out_type(c, update ? &in : &part), out(c, " {\n  %%n = stablehlo.negate %%x : "), out_type(c, &in), out(c, "\n  %%j = stablehlo.reshape %%i : (tensor<1x%s>) -> ", index->type);
+    out_type(c, index), out(c, "\n");
+    for (int i = 0; i < in.rank; i++)
+        if (known[i])
+            out(c, "  %%k%d = stablehlo.constant dense<%d> : ", i, (int)rnd(c, 12) - 2), out_type(c, index), out(c, "\n");
+    out(c, "  %%0 = stablehlo.dynamic_%s %s", update ? "update_slice" : "slice", in_place ? "%n" : "%x");
+    out(c, "%s", update ? ", %u" : "");
+    for (int i = 0; i < in.rank; i++)
+        known[i] ? out(c, ", %%k%d", i) : out(c, ", %%j");
+    if (!update)
+        out(c, ", sizes = ["), out_list(c, part.dims, in.rank), out(c, "]");
+    out(c, " : ("), out_type(c, &in);
+    if (update)
+        out(c, ", "), out_type(c, &part);
+    for (int i = 0; i < in.rank; i++)
+        out(c, ", "), out_type(c, index);
+    out(c, ") -> "), out_type(c, update ? &in : &part), out(c, "\n  return %%0 : "), out_type(c, update ? &in : &part), out(c, "\n}\n");
+}
+
 static void make_transpose(Case *c) {
     Shape in = any_shape(c, 20000), to = in;
     int perm[8];
@@ -411,7 +440,7 @@ static bool run_chip(otrn_env *env, const Case *c, Data *d, bool first, char *wh
 }
 
 typedef void Make(Case *c);
-static Make *const kinds[] = {make_conv, make_conv, make_pad, make_reverse, make_pool, make_pool, make_batch, make_transpose, make_channels, make_gather, make_scatter};
+static Make *const kinds[] = {make_conv, make_conv, make_pad, make_reverse, make_pool, make_pool, make_batch, make_dynamic, make_dynamic, make_transpose, make_channels, make_gather, make_scatter};
 
 static bool one(otrn_env *const envs[2], uint64_t seed) {
     static Case c;

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// dynamic.c — slices and updates at places that only the run knows: registers stand in the transfer's address.
+//
+//   reg_load r, index ──► r = min(max(r, 0), last place) ──► dma at r * stride
+//
+// An index that cannot move anything (the slice is as long as the dimension) is not looked at, one that is known is part
+// of the address. Two may be unknown. Small slices are quicker on GpSimd than an index is loaded.
+#include "pass/rows.h"
+#include "tile/emit.h"
+
+#define BYTES_MIN 32768
+#define RUN_BYTES_MIN 64
+#define UNKNOWN_MAX 2 // terms of an address
+
+typedef struct Axis {
+    int64_t n, whole, part; // strides in the whole tensor and in the slice
+} Axis;
+
+typedef struct Dynamic {
+    Axis axis[OTRN_MAX_RANK];
+    int rank;
+    int64_t at; // of the whole tensor: what the known indices add
+    struct {
+        uint32_t operand;    // which holds the index
+        int64_t last, bytes; // largest place, bytes of one step
+    } unknown[UNKNOWN_MAX];
+    int count;
+    int dtype;
+    bool update;
+} Dynamic;
+
+static void add_axis(Dynamic *d, Axis a) { // from the last dimension up; those that go on in one another are joined
+    Axis *in = d->rank ? &d->axis[d->rank - 1] : NULL;
+    if (a.n == 1)
+        return;
+    if (in && a.whole == in->whole * in->n && a.part == in->part * in->n)
+        in->n *= a.n;
+    else
+        d->axis[d->rank++] = a;
+}
+
+static bool add_index(const Hlo *h, const HloOp *op, uint32_t operand, int64_t last, int64_t stride, Dynamic *d) {
+    const HloType *t = hlo_value_type(h, hlo_operand(h, op, operand));
+    const HloAttr *known = splat_value(h, hlo_operand(h, op, operand));
+    if (!last)
+        return true;
+    if (!dtype_is_int(t->dtype) || dtype_row(t->dtype)->bits < 8)
+        return false;
+    if (known) {
+        int64_t at = dtype_to_i64(t->dtype, known->data);
+        d->at += (at < 0 ? 0 : at > last ? last : at) * stride;
+        return true;
+    }
+    int64_t bytes = stride * (int64_t)dtype_bytes(d->dtype);
+    if (d->count == UNKNOWN_MAX || bytes > INT32_MAX || last > INT32_MAX || t->dtype == DT_UI64)
+        return false;
+    d->unknown[d->count].operand = operand;
+    d->unknown[d->count].last = last;
+    d->unknown[d->count++].bytes = bytes;
+    return true;
+}
+
+static bool dynamic_of(const Hlo *h, const HloOp *op, Dynamic *d) {
+    if (op->code != HLO_DYNAMIC_SLICE && op->code != HLO_DYNAMIC_UPDATE_SLICE)
+        return false;
+    *d = (Dynamic){.update = op->code == HLO_DYNAMIC_UPDATE_SLICE};
+    const HloType *whole = hlo_value_type(h, hlo_operand(h, op, 0));
+    const HloType *part = d->update ? hlo_value_type(h, hlo_operand(h, op, 1)) : hlo_value_type(h, op->results);
+    d->dtype = whole->dtype;
+    if (whole->kind != HT_TENSOR || whole->dynamic || whole->text || part->dynamic || part->elems < 1 ||
+        whole->elems >= INT32_MAX || dtype_row(whole->dtype)->bits < 8 ||
+        part->elems * (int64_t)dtype_bytes(d->dtype) < BYTES_MIN)
+        return false;
+    int64_t from = 1, to = 1;
+    for (int i = whole->rank; i-- > 0; from *= whole->dims[i], to *= part->dims[i]) {
+        add_axis(d, (Axis){part->dims[i], from, to});
+        if (!add_index(h, op, (d->update ? 2u : 1u) + (uint32_t)i, whole->dims[i] - part->dims[i], from, d))
+            return false;
+    }
+    int64_t outer = 1;
+    for (int i = 4; i < d->rank; i++)
+        outer *= d->axis[i].n;
+    return d->axis[0].whole == 1 && d->axis[0].n * (int64_t)dtype_bytes(d->dtype) >= RUN_BYTES_MIN && outer <= 256;
+}
+
+bool dynamic_is_transfer(const Hlo *h, const HloOp *op) {
+    Dynamic d;
+    return dynamic_of(h, op, &d);
+}
+
+// The index in a register, inside the tensor. All on the sequencer that starts the transfer.
+static uint8_t load_index(Emit *e, const Step *s, uint32_t operand, int64_t last) {
+    uint32_t k = e->next_reg++ % EMIT_REGS;
+    uint8_t reg = (uint8_t)(1 + k);
+    Haz *haz = &e->reg_haz[k];
+    const Hlo *h = e->l->h;
+    IsaInst ld = {.op = ISA_REG_LOAD, .engine = ENG_SYNC, .reg = reg,
+                  .src = emit_addr(e, e->l->refs.at[s->ins + operand]),
+                  .stype = hlo_value_type(h, hlo_operand(h, hlo_at(h, s->op), operand))->dtype};
+    emit_inst(e, ld, NULL, 0, &haz, 1);
+    IsaInst alu = {.op = ISA_REG_ALU, .engine = ENG_SYNC, .op0 = ALU_MAX, .reg = reg, .areg = reg};
+    emit_inst(e, alu, NULL, 0, &haz, 1);
+    alu.op0 = ALU_MIN, alu.value = (int32_t)last;
+    emit_inst(e, alu, NULL, 0, &haz, 1);
+    return reg;
+}
+
+static void copy_whole(Emit *e, uint64_t src, uint64_t dst, uint64_t bytes) {
+    IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_COPY, .src = src, .dst = dst};
+    in.stype = bytes % 4 == 0 ? DT_UI32 : DT_UI8;
+    in.n[3] = (uint32_t)(bytes / dtype_bytes(in.stype));
+    in.s[3] = in.d[3] = 1;
+    emit_inst(e, in, NULL, 0, NULL, 0);
+}
+
+void emit_dynamic(Emit *e, const Step *s) {
+    Dynamic d;
+    const HloOp *op = hlo_at(e->l->h, s->op);
+    dynamic_of(e->l->h, op, &d);
+    const BufId *ins = &e->l->refs.at[s->ins];
+    size_t size = dtype_bytes(d.dtype);
+    uint64_t out = emit_addr(e, e->l->refs.at[s->outs]), first = emit_addr(e, ins[0]);
+    if (d.update && first != out)
+        copy_whole(e, first, out, (uint64_t)hlo_value_type(e->l->h, op->results)->elems * size);
+    IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_COPY, .stype = (uint8_t)d.dtype};
+    Haz *reads[UNKNOWN_MAX];
+    uint64_t reach = 0;
+    for (int i = 0; i < d.count; i++) {
+        reads[i] = &e->reg_haz[e->next_reg % EMIT_REGS];
+        uint8_t reg = load_index(e, s, d.unknown[i].operand, d.unknown[i].last);
+        (d.update ? in.reg_d : in.reg_s)[i] = (uint8_t)(reg + 1);
+        (d.update ? in.mul_d : in.mul_s)[i] = (int32_t)d.unknown[i].bytes;
+        reach += (uint64_t)(d.unknown[i].last * d.unknown[i].bytes);
+    }
+    uint64_t whole = (d.update ? out : first) + (uint64_t)d.at * size, part = d.update ? emit_addr(e, ins[1]) : out;
+    int64_t at[OTRN_MAX_RANK] = {0};
+    for (bool more = true; more;) {
+        int64_t w = 0, p = 0;
+        for (int i = 4; i < d.rank; i++)
+            w += at[i] * d.axis[i].whole, p += at[i] * d.axis[i].part;
+        for (int i = 0; i < 4 && i < d.rank; i++) {
+            in.n[3 - i] = (uint32_t)d.axis[i].n;
+            in.s[3 - i] = (int32_t)(d.update ? d.axis[i].part : d.axis[i].whole);
+            in.d[3 - i] = (int32_t)(d.update ? d.axis[i].whole : d.axis[i].part);
+        }
+        uint64_t from = whole + (uint64_t)w * size, to = part + (uint64_t)p * size;
+        in.src = d.update ? to : from, in.dst = d.update ? from : to;
+        e->reach = reach;
+        emit_inst(e, in, reads, (uint32_t)d.count, NULL, 0);
+        e->reach = 0;
+        more = false;
+        for (int i = d.rank; i-- > 4 && !more;) {
+            more = ++at[i] < d.axis[i].n;
+            at[i] = more ? at[i] : 0;
+        }
+    }
+}
