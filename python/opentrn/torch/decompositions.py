@@ -6,6 +6,8 @@ import functools
 import torch
 from torch._decomp import core_aten_decompositions, get_decompositions
 
+from opentrn.torch.own_decompositions import OWN
+
 aten = torch.ops.aten
 
 MORE = [  # beyond the core set
@@ -44,7 +46,6 @@ MORE = [  # beyond the core set
     aten.std_mean,
     aten.std,
     aten.baddbmm,
-    aten.adaptive_max_pool2d,
     aten.huber_loss,
     aten.glu,
     aten.prelu,
@@ -109,4 +110,4 @@ def table():
     rows = dict(core_aten_decompositions())
     rows.update(get_decompositions(MORE))
     kept = {getattr(packet, name) for packet in KEEP for name in packet.overloads()}
-    return {op: f for op, f in rows.items() if op not in kept}
+    return {op: f for op, f in rows.items() if op not in kept} | OWN
