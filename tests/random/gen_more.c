@@ -198,30 +198,47 @@ static void gen_reduce_window(Gen *g) { // strides, dilations of both kinds, une
     add_value(g, to, true);
 }
 
-static void gen_conv(Gen *g) { // one spatial dimension, any order of dimensions, groups
-    int dtype = any_dtype(g);
+static void gen_conv(Gen *g) { // up to two spatial dimensions, any order of dimensions, groups of both kinds
+    int dtype = any_dtype(g), ns = (int)gen_rnd(g, 3);
     char cls = class_of(dtype);
     if (cls == 'P' || cls == 'C' || dtype_row(dtype)->bits < 16)
         return;
-    int64_t groups = 1 + gen_rnd(g, 2), b = 1 + gen_rnd(g, 2), n = 1 + gen_rnd(g, 6), k = 1 + gen_rnd(g, 3);
-    int64_t in = groups * (1 + gen_rnd(g, 3)), o = groups * (1 + gen_rnd(g, 3)), stride = 1 + gen_rnd(g, 2);
-    int64_t lo = gen_rnd(g, 3), hi = gen_rnd(g, 3), lhs = 1 + (gen_rnd(g, 4) == 0), rhs = 1 + (gen_rnd(g, 4) == 0);
-    int64_t size = (n - 1) * lhs + 1 + lo + hi, wide = (k - 1) * rhs + 1;
-    static const char letters[3][4] = {"b0f", "0io", "b0f"};
-    int64_t dims[3][3] = {{b, n, in}, {k, in / groups, o}, {b, wide > size ? 0 : (size - wide) / stride + 1, o}};
+    bool by_batch = gen_rnd(g, 4) == 0;
+    int64_t groups = 1 + gen_rnd(g, 2), fgroups = by_batch ? 1 : groups, bgroups = by_batch ? groups : 1;
+    int64_t b = bgroups * (1 + gen_rnd(g, 2)), in = fgroups * (1 + gen_rnd(g, 3)), o = groups * (1 + gen_rnd(g, 3));
+    int64_t dims[3][4] = {{b, in}, {in / fgroups, o}, {b / bgroups, o}}, stride[2], lhs[2], rhs[2], pad[4];
+    bool back[2];
+    for (int i = 0; i < ns; i++) {
+        int64_t n = 1 + gen_rnd(g, 6), k = 1 + gen_rnd(g, 3);
+        stride[i] = 1 + gen_rnd(g, 2), pad[2 * i] = gen_rnd(g, 3), pad[2 * i + 1] = gen_rnd(g, 3), back[i] = gen_rnd(g, 3) == 0;
+        lhs[i] = 1 + (gen_rnd(g, 4) == 0), rhs[i] = 1 + (gen_rnd(g, 4) == 0);
+        int64_t size = (n - 1) * lhs[i] + 1 + pad[2 * i] + pad[2 * i + 1], wide = (k - 1) * rhs[i] + 1;
+        dims[0][2 + i] = n, dims[1][2 + i] = k, dims[2][2 + i] = wide > size ? 0 : (size - wide) / stride[i] + 1;
+    }
+    static const char letters[3][5] = {"bf01", "io01", "bf01"};
     GenType t[3];
     char order[3][16];
     for (int i = 0; i < 3; i++) {
-        int64_t p[3] = {0, 1, 2};
-        shuffle(g, p, 3);
-        t[i] = (GenType){.dtype = dtype, .rank = 3, .dims = {dims[i][p[0]], dims[i][p[1]], dims[i][p[2]]}};
-        snprintf(order[i], sizeof order[i], "[%c, %c, %c]", letters[i][p[0]], letters[i][p[1]], letters[i][p[2]]);
+        int64_t p[4] = {0, 1, 2, 3};
+        shuffle(g, p, ns + 2);
+        t[i] = (GenType){.dtype = dtype, .rank = ns + 2};
+        size_t at = 0;
+        for (int d = 0; d < ns + 2; d++) {
+            t[i].dims[d] = dims[i][p[d]];
+            at += (size_t)snprintf(order[i] + at, sizeof order[i] - at, "%s%c", d ? ", " : "[", letters[i][p[d]]);
+        }
+        snprintf(order[i] + at, sizeof order[i] - at, "]");
     }
     int x = pick(g, t[0], true, NULL), w = pick(g, t[1], true, NULL);
-    out(g, "%%v%d = stablehlo.convolution(%%v%d, %%v%d) dim_numbers = %sx%s->%s, window = {stride = [%lld], pad = [[%lld, %lld]], ",
-        g->next, x, w, order[0], order[1], order[2], (long long)stride, (long long)lo, (long long)hi);
-    out(g, "lhs_dilate = [%lld], rhs_dilate = [%lld]} {batch_group_count = 1 : i64, feature_group_count = %lld : i64} : (",
-        (long long)lhs, (long long)rhs, (long long)groups);
+    out(g, "%%v%d = stablehlo.convolution(%%v%d, %%v%d) dim_numbers = %sx%s->%s, window = {stride = ", g->next, x, w, order[0],
+        order[1], order[2]);
+    out_list(g, stride, ns), out(g, ", pad = [");
+    for (int i = 0; i < ns; i++)
+        out(g, "%s[%lld, %lld]", i ? ", " : "", (long long)pad[2 * i], (long long)pad[2 * i + 1]);
+    out(g, "], lhs_dilate = "), out_list(g, lhs, ns), out(g, ", rhs_dilate = "), out_list(g, rhs, ns), out(g, ", reverse = [");
+    for (int i = 0; i < ns; i++)
+        out(g, "%s%s", i ? ", " : "", back[i] ? "true" : "false");
+    out(g, "]} {batch_group_count = %lld : i64, feature_group_count = %lld : i64} : (", (long long)bgroups, (long long)fgroups);
     out_type(g, &t[0]), out(g, ", "), out_type(g, &t[1]), out(g, ") -> "), out_type(g, &t[2]);
     out(g, "\n");
     add_value(g, t[2], cls != 'F');
