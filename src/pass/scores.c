@@ -8,6 +8,9 @@
 //   forward   S = q k ──► R1: max, exp, sum, weights ──► weights v
 //   backward  S' = q k, dP = dy v ──► R2: weights again, dS ──► weights dy, dS k, dS q
 //
+// The same goes for rows that cost little: what a few instructions make of operands no wider than the result, such as
+// the centred and the normal values of a layer norm, is not stored for its gradient.
+//
 // R1's rows that R2 reads become part of R2; a product that reads them and needs something made after R1 reads R2's copy,
 // and moves behind it. tile/block.c then finds both programs with all their products around them.
 #include "pass/dots.h"
@@ -65,6 +68,25 @@ static ValueId returned(const Scores *s, OpId rows, uint32_t k) {
 }
 
 static bool is_full(const Scores *s, ValueId inner) { return hlo_value_type(s->h, inner)->rank == 1; }
+
+static bool h_is_op(const Scores *s, ValueId inner) { return s->h->values.at[inner].def != 0; }
+
+// A row of R1 that is stored in any case: a result that something other than a row program with the same rows reads, or
+// a narrow one.
+static bool is_kept_result(const Scores *s, OpId first, ValueId inner) {
+    const HloOp *op = hlo_at(s->h, first);
+    for (uint32_t k = 0; k < op->nresults; k++)
+        if (returned(s, first, k) == inner && dtype_bytes(hlo_value_type(s->h, inner)->dtype) == 2)
+            return true;
+    return false;
+}
+
+static uint32_t result_of(const Scores *s, OpId first, ValueId inner) {
+    uint32_t k = 0;
+    while (returned(s, first, k) != inner)
+        k++;
+    return k;
+}
 
 // --- the pattern -------------------------------------------------------------------------------------
 
@@ -177,6 +199,78 @@ static bool slice_fits(const Scores *s, ValueId v, uint32_t depth) {
     return op->nregions == 0;
 }
 
+// --- cheap rows --------------------------------------------------------------------------------------
+
+#define CHEAP_OPS 3 // instructions over rows, about
+
+// What computing an inner value again takes: instructions, bytes of an element's operands. False: it is not a matter of
+// operands and numbers per row.
+static bool again_cost(const Scores *s, OpId first, ValueId v, bool top, uint32_t *ops, uint32_t *bytes) {
+    const Hlo *h = s->h;
+    OpId def = h->values.at[v].def;
+    HloOp r1 = op_of(s, first);
+    if (!is_full(s, v))
+        return dtype_is_float(hlo_value_type(h, v)->dtype);
+    if (!def || (!top && is_kept_result(s, first, v))) {
+        uint32_t n;
+        const int64_t *kinds = hlo_ints(&r1, AK_BROADCAST_DIMENSIONS, &n);
+        if (!def && kinds[v - body_of(s, first)->args] == FUSED_COLUMNS)
+            return true;
+        *bytes += (uint32_t)dtype_bytes(hlo_value_type(h, v)->dtype);
+        return true;
+    }
+    const HloOp *op = hlo_at(h, def);
+    if (op->nregions || *ops > CHEAP_OPS)
+        return false;
+    *ops += op->code != HLO_CONVERT && op->code != HLO_CONSTANT && op->code != HLO_BROADCAST_IN_DIM;
+    for (uint32_t k = 0; k < op->noperands; k++)
+        if (!again_cost(s, first, hlo_operand(h, op, k), false, ops, bytes))
+            return false;
+    return *ops <= CHEAP_OPS;
+}
+
+// The one row program that reads a result, through reshapes, and nobody else; 0: not so.
+static OpId only_reader(const Scores *s, OpId first, ValueId v, OpId so_far) {
+    uint32_t n;
+    const OpId *users = users_of(&s->u, v, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        HloOp op = op_of(s, users[i]);
+        if (s->u.region[users[i]] != s->u.region[first] || users[i] >= s->nops || s->taken[users[i]])
+            return 0;
+        if (op.code == HLO_RESHAPE)
+            so_far = only_reader(s, first, op.results, so_far);
+        else if (op.code == HLO_ROWS && (!so_far || so_far == users[i]) && same_rows(s, first, users[i]))
+            so_far = users[i];
+        else
+            return 0;
+        if (!so_far)
+            return 0;
+    }
+    return so_far;
+}
+
+// Rows that one later program reads and that cost it no more to compute than to load.
+static bool match_cheap(Scores *s, OpId first, Pair *p) {
+    *p = (Pair){.first = first};
+    HloOp op = op_of(s, first);
+    if (op.nresults > 64)
+        return false;
+    for (uint32_t k = 0; k < op.nresults; k++) {
+        ValueId inner = returned(s, first, k);
+        uint32_t ops = 0, bytes = 0;
+        if (!is_full(s, inner) || !h_is_op(s, inner))
+            continue;
+        OpId reader = only_reader(s, first, op.results + k, 0);
+        if (!reader || (p->second && reader != p->second) || s->u.position[reader] <= s->u.position[first] ||
+            !again_cost(s, first, inner, true, &ops, &bytes) ||
+            bytes > dtype_bytes(hlo_value_type(s->h, inner)->dtype))
+            continue;
+        p->second = reader;
+        p->again[k] = true;
+    }
+    return p->second != 0;
+}
+
 static bool match(Scores *s, OpId first, Pair *p) {
     *p = (Pair){.first = first};
     HloOp op = op_of(s, first);
@@ -244,6 +338,8 @@ static void copy_op(Make *m, OpId id) {
 // R1's inner values that the slices read: arguments, and numbers per row that R1 keeps.
 typedef struct Slice {
     Values args, kept; // arguments of R1's region; values one a row
+    Values stored;     // rows that R1 stores in any case
+    bool cheap;        // … are read again rather than computed
     uint32_t *kept_at; // which result of the new R1 each kept one is
     OpList ops;        // in order of definition once sorted by R1's own order
     bool *in;          // per op of R1's region
@@ -256,8 +352,13 @@ static void add_value(const Scores *s, Values *list, ValueId v) {
     VEC_PUSH(s->c->scratch, list, v);
 }
 
-static void slice_from(const Scores *s, Slice *sl, const HloRegion *r, ValueId v) {
+static void slice_from(const Scores *s, const Pair *p, Slice *sl, const HloRegion *r, ValueId v, bool top) {
     OpId def = s->h->values.at[v].def;
+    if (sl->cheap && !top && def && is_full(s, v) && is_kept_result(s, p->first, v) &&
+        !p->again[result_of(s, p->first, v)]) {
+        add_value(s, &sl->stored, v);
+        return;
+    }
     if (!def) {
         add_value(s, &sl->args, v);
         return;
@@ -274,7 +375,7 @@ static void slice_from(const Scores *s, Slice *sl, const HloRegion *r, ValueId v
             sl->in[i] = true;
         }
     for (uint32_t k = 0; k < op->noperands; k++)
-        slice_from(s, sl, r, hlo_operand(s->h, op, k));
+        slice_from(s, p, sl, r, hlo_operand(s->h, op, k), false);
 }
 
 // The product again, with the reshapes behind it; before R2.
@@ -381,17 +482,19 @@ static void remake_second(Scores *s, const Pair *p, const Slice *sl, OpId first)
     Make m = {.s = s};
     uint32_t nk, result;
     const int64_t *kinds = hlo_ints(&op, AK_BROADCAST_DIMENSIONS, &nk), *kinds1 = hlo_ints(&op1, AK_BROADCAST_DIMENSIONS, &nk);
-    uint32_t *at = ARENA_NEWN(s->c->scratch, uint32_t, op.noperands + sl->args.n + sl->kept.n + 1), n = 0;
+    uint32_t *at = ARENA_NEWN(s->c->scratch, uint32_t, op.noperands + sl->args.n + sl->kept.n + sl->stored.n + 1), n = 0;
     for (uint32_t i = 0; i < op.noperands; i++)
         at[n++] = kinds[i] == FUSED_SAME && reads_again(s, p, hlo_operand(h, &op, i), &result)
                       ? UINT32_MAX : add_operand(&m, hlo_operand(h, &op, i), kinds[i]);
     for (uint32_t k = 0; k < sl->args.n; k++) {
         uint32_t i = sl->args.at[k] - body1.args;
-        ValueId v = score_of(s, p->first, i) ? product_again(s, p->first, i, p->second) : hlo_operand(h, &op1, i);
+        ValueId v = !sl->cheap && score_of(s, p->first, i) ? product_again(s, p->first, i, p->second) : hlo_operand(h, &op1, i);
         at[n++] = add_operand(&m, v, kinds1[i]);
     }
     for (uint32_t k = 0; k < sl->kept.n; k++)
         at[n++] = add_operand(&m, hlo_at(h, first)->results + sl->kept_at[k], FUSED_ROWS);
+    for (uint32_t k = 0; k < sl->stored.n; k++)
+        at[n++] = add_operand(&m, hlo_at(h, first)->results + result_of(s, p->first, sl->stored.at[k]), FUSED_SAME);
     VEC(TypeId) types = {0};
     for (uint32_t k = 0; k < op.nresults; k++)
         VEC_PUSH(s->c->scratch, &types, h->values.at[op.results + k].type);
@@ -403,6 +506,8 @@ static void remake_second(Scores *s, const Pair *p, const Slice *sl, OpId first)
         map(&m, sl->args.at[k], args + at[op.noperands + k]);
     for (uint32_t k = 0; k < sl->kept.n; k++)
         map(&m, sl->kept.at[k], args + at[op.noperands + sl->args.n + k]);
+    for (uint32_t k = 0; k < sl->stored.n; k++)
+        map(&m, sl->stored.at[k], args + at[op.noperands + sl->args.n + sl->kept.n + k]);
     for (uint32_t i = 0; i + 1 < body1.ops.n; i++)
         if (sl->in[i])
             copy_op(&m, body1.ops.at[i]);
@@ -432,12 +537,12 @@ static void remake_second(Scores *s, const Pair *p, const Slice *sl, OpId first)
     s->instead[p->second] = made;
 }
 
-static void rewrite(Scores *s, const Pair *p) {
+static void rewrite(Scores *s, const Pair *p, bool cheap) {
     HloRegion body = *body_of(s, p->first);
-    Slice sl = {.in = ARENA_NEWN(s->c->scratch, bool, body.ops.n + 1)};
+    Slice sl = {.cheap = cheap, .in = ARENA_NEWN(s->c->scratch, bool, body.ops.n + 1)};
     for (uint32_t k = 0; k < hlo_at(s->h, p->first)->nresults; k++)
         if (p->again[k])
-            slice_from(s, &sl, &body, returned(s, p->first, k));
+            slice_from(s, p, &sl, &body, returned(s, p->first, k), true);
     sl.kept_at = ARENA_NEWN(s->c->scratch, uint32_t, sl.kept.n + 1);
     OpId first = remake_first(s, p, &sl);
     remake_second(s, p, &sl, first);
@@ -455,8 +560,12 @@ static void scores_region(Scores *s, RegionId r) {
     for (uint32_t i = 0; i < ops.n; i++) {
         HloOp op = op_of(s, ops.at[i]);
         Pair p;
-        if (op.code == HLO_ROWS && !s->taken[ops.at[i]] && match(s, ops.at[i], &p))
-            rewrite(s, &p);
+        if (op.code == HLO_ROWS && !s->taken[ops.at[i]]) {
+            if (match(s, ops.at[i], &p))
+                rewrite(s, &p, false);
+            else if (match_cheap(s, ops.at[i], &p))
+                rewrite(s, &p, true);
+        }
         for (uint32_t k = 0; k < op.nregions && hlo_row(&op)->cls == HC_CTRL; k++)
             scores_region(s, h->op_regions.at[op.regions + k]);
     }
