@@ -179,7 +179,9 @@ static int32_t slot_taken(const RowOp *r, const Node *n, uint32_t i) {
         return -1;
     for (uint32_t k = 0; k < n->nsrc; k++) {
         const Node *from = node_at(r, n->src[k]);
-        bool ok = n->code == HLO_SELECT ? k == 2 : n->code == HLO_CLAMP ? k == 1 : true;
+        bool ok = n->code == HLO_SELECT ? k == 2 : n->code == HLO_CLAMP || n->code == HLO_DIVIDE ? k == 1 : true;
+        if (n->code == HLO_DIVIDE && n->src[0] == n->src[1])
+            ok = false;
         if (n->code == HLO_SELECT && (n->src[0] == n->src[2] || n->src[1] == n->src[2]))
             ok = false;
         if (n->code == HLO_CLAMP && (n->src[0] == n->src[1] || n->src[2] == n->src[1]))

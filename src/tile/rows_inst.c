@@ -244,6 +244,8 @@ static Arg beside(RowOp *r, const Arg *a, uint32_t which) { // 1: the inverse, 2
     return b;
 }
 
+#define RECIPROCAL_COLS 512 // from here on the scalar engine's other table is worth loading
+
 // x / y with y a tensor: (1 / y) * x.
 static void put_divide(RowOp *r, const Node *n, const Arg *dst, bool full) {
     Arg x = arg_of(r, n->src[0], full), y = arg_of(r, n->src[1], full);
@@ -261,6 +263,14 @@ static void put_divide(RowOp *r, const Node *n, const Arg *dst, bool full) {
         put_copy(r, dst, &y, full);
         Arg d = *dst;
         y = d;
+    }
+    if (full && r->w >= RECIPROCAL_COLS && dst->dtype == DT_F32 && dst->addr != x.addr) {
+        IsaInst in = inst(r, ISA_ACTIVATE, ENG_SCALAR, dst, full); // eight times as fast as the vector engine's
+        set_src(r, &in, &y, full);
+        in.fn = ACT_RECIPROCAL;
+        put(r, in, (Haz *[]){y.haz}, 1, dst->haz, full);
+        put_binary(r, dst, ALU_MUL, &x, dst, full);
+        return;
     }
     if (x.kind == ARG_TENSOR) {
         IsaInst in = inst(r, ISA_SCALAR_TT, ENG_VECTOR, dst, full);
