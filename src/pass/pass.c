@@ -22,6 +22,7 @@ const PassRow pass_rows[] = {
     {"dce", pass_dce, "drop what nothing uses", false},
     {"rows", pass_row_programs, "join elementwise work and reductions along rows into programs for the engines", false},
     {"scores", pass_scores, "compute scores of attention again where its gradients need them, so that they stay on the chip", false},
+    {"order", pass_order, "put products that nobody waits for behind those that somebody does", false},
     {"fuse", pass_fuse, "join elementwise operations so that what is between them stays out of memory", false},
 };
 const int pass_count = sizeof pass_rows / sizeof *pass_rows;
