@@ -179,6 +179,11 @@ static void transfer(Plan *p, IsaInst in, const Box *b, int64_t hbm_off, size_t 
     }
 }
 
+static uint64_t slot_addr(const Plan *p, const Side *s, uint32_t slot, uint32_t tile, int64_t col) {
+    uint64_t at = (uint64_t)slot * SLOT_COLS + tile * s->pitch + (uint64_t)col;
+    return addr_sbuf(0, (uint32_t)(s->sbuf + at * p->elem));
+}
+
 static void load_tile(Plan *p, Side *s, uint32_t slot, uint32_t tile, const Boxes *f, int64_t k0, int64_t klen) {
     for (int64_t k = k0, run; k < k0 + klen; k += run) {
         int64_t off = view_run(&s->k, k, &run);
@@ -187,8 +192,7 @@ static void load_tile(Plan *p, Side *s, uint32_t slot, uint32_t tile, const Boxe
             const Box *b = &f->at[i];
             IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .stype = (uint8_t)p->c.stype, .src = s->addr};
             in.queue = tile % 2 ? QUEUE_IN2 : QUEUE_IN;
-            in.dst = addr_sbuf((uint32_t)(k - k0),
-                               (uint32_t)(s->sbuf + ((uint64_t)slot * SLOT_COLS + tile * s->pitch + (uint64_t)b->at) * p->elem));
+            in.dst = slot_addr(p, s, slot, tile, b->at) + ((uint64_t)(k - k0) << 32);
             transfer(p, in, b, off + b->off, p->elem, run, s->k.at[s->k.rank - 1].stride, &s->tiles[slot][tile]);
         }
     }
@@ -210,10 +214,6 @@ static uint32_t side_load(Plan *p, Side *s, int64_t f0, int64_t cols, int64_t k0
 }
 
 // --- blocks ------------------------------------------------------------------------------------------
-
-static uint64_t slot_addr(const Plan *p, const Side *s, uint32_t slot, uint32_t tile, int64_t col) {
-    return addr_sbuf(0, (uint32_t)(s->sbuf + ((uint64_t)slot * SLOT_COLS + tile * s->pitch + (uint64_t)col) * p->elem));
-}
 
 static void multiply(Plan *p, uint32_t lslot, int64_t lcol, uint32_t rslot, uint32_t tile, int64_t rows, uint32_t bank,
                      int64_t mrows, int64_t ncols, bool accumulate) {
@@ -361,12 +361,14 @@ double contract_cost(const Contract *c, int64_t *insts) {
     int64_t blocks_m = ceil_div(p.m, p.block_m), blocks_n = ceil_div(p.n, p.block_n), spans = ceil_div(p.m, p.span);
     int64_t tiles = ceil_div(p.k, p.tile_k), cols = min64(p.n, p.block_n);
     int64_t in_l = 0, in_r = 0, out = 0;
-    double lhs = move_cost(&p.lhs.k, &p.lhs.f, p.tile_k, min64(p.span, p.m), p.elem, true, &in_l) * (double)(tiles * spans * blocks_n);
+    double lhs = move_cost(&p.lhs.k, &p.lhs.f, p.tile_k, min64(p.span, p.m), p.elem, true, &in_l);
+    lhs *= (double)(tiles * spans * blocks_n);
     int64_t loads_r = tiles <= CHUNK_TILES ? tiles * blocks_n : tiles * blocks_n * blocks_m;
     double rhs = move_cost(&p.rhs.k, &p.rhs.f, p.tile_k, cols, p.elem, true, &in_r) * (double)loads_r;
     int64_t mtiles = blocks_m * ceil_div(p.block_m, TILE_M);
     mtiles = min64(mtiles, blocks_m * ceil_div(min64(p.m, p.block_m), TILE_M));
-    double store = move_cost(&p.out_m, &p.out_n, min64(TILE_M, p.m), cols, p.out_elem, false, &out) * (double)(mtiles * blocks_n);
+    double store = move_cost(&p.out_m, &p.out_n, min64(TILE_M, p.m), cols, p.out_elem, false, &out);
+    store *= (double)(mtiles * blocks_n);
     double column = COLUMN_NS * (p.elem >= 4 ? 1 : 0.25);
     double array = (double)(tiles * mtiles * blocks_n) * column * (cols > COLUMNS_MIN ? (double)cols : COLUMNS_MIN);
     *insts += in_l * tiles * spans * blocks_n + in_r * loads_r + out * mtiles * blocks_n +

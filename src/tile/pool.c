@@ -73,7 +73,8 @@ static bool pool_init(const Hlo *h, const HloOp *op, Pool *p) {
         x *= a->in, y *= a->out;
         Axis *inner = n ? &axes[n - 1] : NULL; // plain axes that continue each other are one
         bool plain = a->window == 1 && a->stride == 1 && a->out == a->in;
-        if (inner && plain && inner->window == 1 && inner->stride == 1 && now.x == inner->x * inner->out && now.y == inner->y * inner->out)
+        bool goes_on = inner && now.x == inner->x * inner->out && now.y == inner->y * inner->out;
+        if (goes_on && plain && inner->window == 1 && inner->stride == 1)
             inner->out *= now.out;
         else if (a->in > 1)
             axes[n++] = now;
