@@ -130,6 +130,14 @@ static void take_reversal(Convs *s, OpId id, const ConvForm *f) {
     h->operands.at[op.operands + 1] = hlo_operand(h, hlo_at(h, def), 0);
 }
 
+// Zeros cost memory: not much more of it than the tensors have.
+static bool pad_is_small(const HloType *x, const HloType *w, const HloType *y, const int64_t *dims) {
+    double elems = 1;
+    for (int i = 0; i < x->rank; i++)
+        elems *= (double)dims[i];
+    return elems < (double)INT32_MAX && elems <= 4 * ((double)x->elems + (double)w->elems + (double)y->elems) + 65536;
+}
+
 // What the taps need of the input and no more, zeros where there is none. An axis whose taps meet nothing at all
 // keeps one element.
 static void pad_input(Convs *s, OpId id, const ConvForm *f) {
@@ -152,6 +160,9 @@ static void pad_input(Convs *s, OpId id, const ConvForm *f) {
         padding[2 * i] = a->low + first * a->in_gap;
         padding[2 * i + 1] = (a->out - 1) * a->stride + (a->kernel - 1) * a->kernel_gap + 1 - inside - padding[2 * i];
     }
+    const HloType *w = hlo_value_type(h, hlo_operand(h, &op, 1)), *y = hlo_value_type(h, op.results);
+    if (!pad_is_small(&t, w, y, dims))
+        return;
     TypeId scalar = hlo_type_tensor(h, t.dtype, 0, NULL), type = hlo_type_tensor(h, t.dtype, t.rank, dims);
     uint8_t zero[16] = {0};
     OpId value = hlo_op(h, HLO_CONSTANT, op.loc, 0, NULL, 1, &scalar);

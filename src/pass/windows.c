@@ -99,13 +99,18 @@ static void canon(Windows *s, OpId id) {
         return;
     int64_t low[POOL_RANK_MAX], high[POOL_RANK_MAX], inner[POOL_RANK_MAX], dims[POOL_RANK_MAX], ones[POOL_RANK_MAX];
     int64_t none[2 * POOL_RANK_MAX] = {0};
+    int64_t now = hlo_value_type(h, hlo_operand(h, &op, 0))->elems + hlo_value_type(h, op.results)->elems;
+    double elems = 1, most = 4 * (double)now + 65536;
     for (int i = 0; i < f.rank; i++) {
         const PoolAxis *a = &f.axis[i];
         low[i] = a->low, high[i] = a->high, inner[i] = a->in_gap - 1, ones[i] = 1;
         dims[i] = a->low + (a->in - 1) * a->in_gap + 1 + a->high;
+        elems *= (double)dims[i];
         if (dims[i] < 1)
             return;
     }
+    if (elems > most || elems >= (double)INT32_MAX) // what is around it costs memory
+        return;
     hlo_at(h, id)->attrs = arena_dup(h->arena, op.attrs, hlo_row(&op)->nattrs * sizeof *op.attrs); // may be shared
     TypeId type = hlo_type_tensor(h, hlo_value_type(h, op.results)->dtype, f.rank, dims);
     ValueId operands[2] = {hlo_operand(h, &op, 0), hlo_operand(h, &op, 1)};

@@ -15,7 +15,7 @@
 #include "pass/convs.h"
 #include "tile/contract.h"
 
-#define INSTS_MAX (1 << 22)
+#define INSTS_MAX (1 << 20)
 #define SMALL_NS 10000.0      // below this nobody counts, unless there are groups
 #define KERNEL_NS 1400.0      // a GpSimd kernel's start
 #define GPSIMD_NS (1 / 153.6) // a multiply-add there
@@ -68,7 +68,7 @@ static bool conv_init(const Hlo *h, const HloOp *op, Conv *c) {
         c->nphases *= c->phases[i];
     }
     c->ngroups = c->f.feature_groups > 1 ? c->f.feature_groups : c->f.batch_groups;
-    return c->nphases <= 4096;
+    return c->nphases <= 256;
 }
 
 static void add(CAxes *axes, int64_t n, int64_t a, int64_t b) {

@@ -15,6 +15,7 @@
 #define ROW_COLS 4096       // elements of a row in SBUF at once
 #define ROW_SLOTS 4
 #define ROWS_MAX (1 << 24)  // the vector engine's integers are exact up to here
+#define COUNT_MAX (1 << 24) // rows to be moved
 
 typedef struct Rows {
     int64_t table, count, cols; // rows of the table, indices, elements of a row
@@ -47,7 +48,7 @@ static bool rows_fit(const HloOp *op, const HloType *table, const HloType *idx, 
         return false;
     *r = (Rows){.table = table->dims[0], .count = idx->elems, .cols = table->elems / table->dims[0],
                 .index_dtype = idx->dtype, .dtype = table->dtype};
-    return r->table <= ROWS_MAX && rows->elems == r->count * r->cols && r->cols * (int64_t)dtype_bytes(r->dtype) >= 32;
+    return r->table <= ROWS_MAX && r->count <= COUNT_MAX && rows->elems == r->count * r->cols && r->cols * (int64_t)dtype_bytes(r->dtype) >= 32;
 }
 
 static bool gather_rows(const Hlo *h, const HloOp *op, Rows *r) {

@@ -18,6 +18,7 @@
 #define ALONG_MAX 4 // axes along the partitions
 #define ALONG_MIN 32 // elements: fewer are not worth an instruction
 #define PARTS_MIN 16
+#define INSTS_MAX (1 << 20)
 
 typedef struct Axis {
     int64_t out, window, stride, gap, x, y; // x, y: strides in elements
@@ -58,7 +59,8 @@ static bool cut(Pool *p) {
             return false;
         p->chunk = (p->chunk + 1) / 2;
     }
-    return p->rank - p->split <= ALONG_MAX && out >= ALONG_MIN && p->parts >= PARTS_MIN;
+    int64_t tiles = (p->parts / PARTS + 1) * (p->axis[p->split].out / p->chunk + 1);
+    return p->rank - p->split <= ALONG_MAX && out >= ALONG_MIN && p->parts >= PARTS_MIN && tiles * p->f.taps < INSTS_MAX;
 }
 
 static bool pool_init(const Hlo *h, const HloOp *op, Pool *p) {

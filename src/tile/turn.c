@@ -63,10 +63,15 @@ static bool turn_of(const Hlo *h, const HloOp *op, Turn *t) {
     for (int i = 1; i < n; i++)
         if (i != dense)
             t->rest[t->nrest++] = axes[i];
-    int64_t tiles = (t->part.n + PARTS - 1) / PARTS;
+    int64_t bytes = t->run.n * (int64_t)t->size, tiles = (t->part.n + PARTS - 1) / PARTS;
+    tiles *= (bytes + SLOT_BYTES - 1) / SLOT_BYTES;
+    if (t->nrest && bytes < SLOT_BYTES) // several of the first other axis go together
+        tiles *= t->rest[0].n / (SLOT_BYTES / bytes) + 1;
+    else if (t->nrest)
+        tiles *= t->rest[0].n;
     for (int i = 1; i < t->nrest; i++)
         tiles *= t->rest[i].n;
-    return t->part.n >= PARTS_MIN && t->run.n * (int64_t)t->size >= RUN_MIN && tiles < 65536;
+    return t->part.n >= PARTS_MIN && bytes >= RUN_MIN && tiles < 65536;
 }
 
 bool turn_is_transfer(const Hlo *h, const HloOp *op) {
