@@ -211,20 +211,24 @@ static const Order kernel_order = {AK_KERNEL_INPUT_FEATURE_DIMENSION, AK_KERNEL_
                                    AK_KERNEL_SPATIAL_DIMENSIONS};
 static const Order out_order = {AK_OUTPUT_BATCH_DIMENSION, AK_OUTPUT_FEATURE_DIMENSION, AK_OUTPUT_SPATIAL_DIMENSIONS};
 
-// Gives the tensor the order (first, space…, second), or (space…, first, second); perm: where its dimensions were.
+// Gives the tensor the order (first, space…, second), or space and then both as they come; perm: where its dimensions
+// were.
 static void reorder(Convs *s, OpId id, const Order *o, bool space_first, int64_t *perm) {
     uint32_t n;
     const HloOp *op = hlo_at(s->h, id);
     const int64_t *space = hlo_ints(op, o->space, &n);
-    int64_t to[OTRN_MAX_RANK], first = space_first ? n : 0, at = space_first ? 0 : 1;
-    perm[first] = hlo_int(op, o->first, 0);
-    perm[n + 1] = hlo_int(op, o->second, 0);
+    int64_t to[OTRN_MAX_RANK], first = space_first ? n : 0, second = n + 1, at = space_first ? 0 : 1;
+    int64_t was_first = hlo_int(op, o->first, 0), was_second = hlo_int(op, o->second, 0);
+    if (space_first && was_first > was_second)
+        first = n + 1, second = n;
+    perm[first] = was_first;
+    perm[second] = was_second;
     for (uint32_t i = 0; i < n; i++) {
         to[i] = at + i;
         perm[at + i] = space[i];
     }
     hlo_attr_slot(s->h, id, o->first)->i = first;
-    hlo_attr_slot(s->h, id, o->second)->i = n + 1;
+    hlo_attr_slot(s->h, id, o->second)->i = second;
     set_ints(s, id, o->space, to, n);
 }
 

@@ -248,7 +248,7 @@ static Lane lane_of(const Emit *e, const Step *s) {
     case STEP_CAST:
         return LANE_CAST;
     case STEP_TURN:
-        return turn_suits(e->chip) ? LANE_ROWS : LANE_KERNEL;
+        return turn_suits(e, s) ? LANE_ROWS : LANE_KERNEL;
     case STEP_POOL:
     case STEP_INDEX:
     case STEP_ROWS:
@@ -285,7 +285,7 @@ static void emit_step(Emit *e, const Step *s, Buf *consts) {
             emit_move(e, s);
         return;
     case STEP_TURN:
-        if (turn_suits(e->chip))
+        if (turn_suits(e, s))
             emit_turned(e, s);
         else
             emit_kernel(e, s);

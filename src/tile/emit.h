@@ -69,7 +69,7 @@ uint64_t emit_addr(const Emit *e, BufId b); // HBM address of a buffer
 void emit_dot(Emit *e, const Step *s);      // dot.c
 void emit_batch(Emit *e, const Step *s);    // batch.c
 void emit_conv(Emit *e, const Step *s);     // conv.c
-bool turn_suits(const ChipFile *chip);      // turn.c
+bool turn_suits(const Emit *e, const Step *s); // turn.c: the chip does it by transfers
 void emit_turned(Emit *e, const Step *s);
 void emit_pool(Emit *e, const Step *s);     // pool.c
 void emit_dynamic(Emit *e, const Step *s);  // dynamic.c

@@ -3,7 +3,8 @@
 //
 // The axis that is dense in the operand goes to the partitions by the transposing DMA, the axis that is dense in the result
 // lies along them; stored row by row it is dense again. Worth it on chips whose DMA transposes; on others, and for short
-// axes, GpSimd is quicker.
+// axes, GpSimd is quicker. Many short rows (a kernel's taps) becoming few long ones, or the other way, are cut over the
+// partitions as they lie and turned inside them by the engines.
 #include <string.h>
 
 #include "tile/emit.h"
@@ -13,12 +14,17 @@
 #define SLOTS 4
 #define PARTS_MIN 32
 #define RUN_MIN 64 // bytes of a stored row
+#define SHORT_MAX 64
+#define LONG_MIN (PARTS * 16)
 
 typedef struct Axis {
     int64_t n, src, dst;
 } Axis;
 
 typedef struct Turn {
+    bool narrow;   // rows of `shorter` elements, `longer` of them
+    bool to_short; // … are what it makes
+    int64_t shorter, longer;
     Axis part, run;           // dense in the operand, dense in the result
     Axis rest[OTRN_MAX_RANK]; // the others
     int nrest;
@@ -59,6 +65,13 @@ static bool turn_of(const Hlo *h, const HloOp *op, Turn *t) {
         dense = axes[i].src == 1 ? i : dense;
     if (n < 2 || dense < 1 || axes[0].dst != 1)
         return false;
+    if (n == 2) { // a matrix
+        t->to_short = axes[0].n < axes[1].n;
+        t->shorter = t->to_short ? axes[0].n : axes[1].n, t->longer = t->to_short ? axes[1].n : axes[0].n;
+        t->narrow = t->shorter <= SHORT_MAX && t->longer >= LONG_MIN;
+        if (t->narrow)
+            return true;
+    }
     t->run = axes[0], t->part = axes[dense];
     for (int i = 1; i < n; i++)
         if (i != dense)
@@ -79,7 +92,10 @@ bool turn_is_transfer(const Hlo *h, const HloOp *op) {
     return turn_of(h, op, &t);
 }
 
-bool turn_suits(const ChipFile *chip) { return chip->dma_transpose > 0; }
+bool turn_suits(const Emit *e, const Step *s) {
+    Turn t;
+    return turn_of(e->l->h, hlo_at(e->l->h, s->op), &t) && (t.narrow || e->chip->dma_transpose > 0);
+}
 
 typedef struct Turning {
     Emit *e;
@@ -122,15 +138,45 @@ static void turn_parts(Turning *x, int64_t src, int64_t dst, Axis many) {
     }
 }
 
-void emit_turned(Emit *e, const Step *s) {
-    const Hlo *h = e->l->h;
-    const HloOp *op = hlo_at(h, s->op);
-    Turning *x = ARENA_NEW(e->c->scratch, Turning);
-    *x = (Turning){.e = e, .src = emit_addr(e, e->l->refs.at[s->ins]), .dst = emit_addr(e, e->l->refs.at[s->outs]),
-                   .dtype = hlo_value_type(h, op->results)->dtype};
-    turn_of(h, op, &x->t);
-    for (uint32_t i = 0; i < SLOTS; i++)
-        emit_area(e, &x->slots[i], slot_at(i), SLOT_BYTES, false);
+// `m` long-axis positions of each of `parts` partitions, `per` apart, from position r on.
+static void narrow_tile(Turning *x, int64_t r, int64_t parts, int64_t per, int64_t m) {
+    const Turn *t = &x->t;
+    uint32_t a = x->next++ % (SLOTS / 2) * 2, b = a + 1;
+    Haz *from = &x->slots[a], *to = &x->slots[b];
+    IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .queue = QUEUE_ROWS_IN, .stype = (uint8_t)x->dtype};
+    IsaInst out = {.op = ISA_DMA, .engine = ENG_GPSIMD, .queue = QUEUE_ROWS_OUT, .stype = (uint8_t)x->dtype};
+    IsaInst cp = {.op = ISA_COPY, .engine = a ? ENG_SCALAR : ENG_VECTOR, .stype = (uint8_t)x->dtype, .dtype = (uint8_t)x->dtype};
+    in.dst = cp.src = addr_sbuf(0, slot_at(a)), out.src = cp.dst = addr_sbuf(0, slot_at(b));
+    in.n[0] = out.n[0] = cp.n[0] = (uint32_t)parts;
+    IsaInst *rows = t->to_short ? &out : &in, *cols = t->to_short ? &in : &out; // short rows as they lie; long ones in pieces
+    int32_t *rows_far = t->to_short ? out.d : in.s, *cols_far = t->to_short ? in.s : out.d;
+    int32_t *rows_near = t->to_short ? out.s : in.d, *cols_near = t->to_short ? in.d : out.s;
+    rows->n[3] = (uint32_t)(m * t->shorter);
+    rows_far[0] = (int32_t)(per * t->shorter), rows_far[3] = rows_near[3] = 1;
+    cols->n[2] = (uint32_t)t->shorter, cols->n[3] = (uint32_t)m;
+    cols_far[0] = (int32_t)per, cols_far[2] = (int32_t)t->longer, cols_far[3] = 1;
+    cols_near[2] = (int32_t)m, cols_near[3] = 1;
+    in.src = x->src + (uint64_t)(t->to_short ? r : r * t->shorter) * t->size;
+    out.dst = x->dst + (uint64_t)(t->to_short ? r * t->shorter : r) * t->size;
+    cp.n[3] = (uint32_t)(t->to_short ? m : t->shorter), cp.n[4] = (uint32_t)(t->to_short ? t->shorter : m);
+    cp.d[3] = (int32_t)cp.n[4], cp.d[4] = 1;
+    cp.s[3] = 1, cp.s[4] = (int32_t)cp.n[3];
+    emit_task(x->e);
+    emit_inst(x->e, in, NULL, 0, &from, 1);
+    emit_inst(x->e, cp, &from, 1, &to, 1);
+    emit_inst(x->e, out, &to, 1, NULL, 0);
+}
+
+static void turn_narrow(Turning *x) {
+    const Turn *t = &x->t;
+    int64_t per = t->longer / PARTS, rest = t->longer % PARTS, most = (int64_t)(SLOT_BYTES / t->size) / t->shorter;
+    for (int64_t r = 0; r < per; r += most)
+        narrow_tile(x, r, PARTS, per, per - r < most ? per - r : most);
+    for (int64_t r = 0; r < rest; r += most)
+        narrow_tile(x, per * PARTS + r, 1, 0, rest - r < most ? rest - r : most);
+}
+
+static void turn_wide(Turning *x) {
     // as many of one other axis as a slot has room for go in one transfer
     Axis many = {1, 0, 0};
     int64_t fit = (int64_t)(SLOT_BYTES / x->t.size) / x->t.run.n;
@@ -151,6 +197,21 @@ void emit_turned(Emit *e, const Step *s) {
             at[i] = more ? at[i] : 0;
         }
     }
+}
+
+void emit_turned(Emit *e, const Step *s) {
+    const Hlo *h = e->l->h;
+    const HloOp *op = hlo_at(h, s->op);
+    Turning *x = ARENA_NEW(e->c->scratch, Turning);
+    *x = (Turning){.e = e, .src = emit_addr(e, e->l->refs.at[s->ins]), .dst = emit_addr(e, e->l->refs.at[s->outs]),
+                   .dtype = hlo_value_type(h, op->results)->dtype};
+    turn_of(h, op, &x->t);
+    for (uint32_t i = 0; i < SLOTS; i++)
+        emit_area(e, &x->slots[i], slot_at(i), SLOT_BYTES, false);
+    if (x->t.narrow)
+        turn_narrow(x);
+    else
+        turn_wide(x);
     for (uint32_t i = 0; i < SLOTS; i++)
         emit_area(e, &x->slots[i], slot_at(i), SLOT_BYTES, true);
 }

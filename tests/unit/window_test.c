@@ -255,11 +255,17 @@ static void make_dynamic(Case *c) { // slices and updates at places inside and o
 }
 
 static void make_transpose(Case *c) {
-    Shape in = any_shape(c, 20000), to = in;
-    int perm[8];
-    for (int i = 0; i < in.rank; i++)
-        perm[i] = i;
-    shuffle(c, perm, in.rank);
+    Shape in = any_shape(c, 20000);
+    int perm[8] = {1, 0};
+    if (rnd(c, 3) == 0) { // long and narrow
+        bool tall = rnd(c, 2);
+        in.rank = 2, in.dims[tall ? 0 : 1] = 1 + rnd(c, 9000), in.dims[tall ? 1 : 0] = 1 + rnd(c, 70);
+    } else {
+        for (int i = 0; i < in.rank; i++)
+            perm[i] = i;
+        shuffle(c, perm, in.rank);
+    }
+    Shape to = in;
     for (int i = 0; i < in.rank; i++)
         to.dims[i] = in.dims[perm[i]];
     out(c, "func.func @main(%%x: "), out_type(c, &in), out(c, ") -> "), out_type(c, &to), out(c, " {\n  %%0 = stablehlo.transpose %%x, dims = [");
