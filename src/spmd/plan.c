@@ -110,6 +110,7 @@ static void plan_op(Planner *p, OpId id, bool backwards) {
     case HLO_SDY_SHARDING_CONSTRAINT:
     case HLO_SDY_RESHARD:
     case HLO_OPTIMIZATION_BARRIER:
+    case HLO_REVERSE: // lies as before, although parts change places
         for (uint32_t i = 0; i < op.nresults && i < op.noperands; i++)
             alike(p, (ValueId[]){hlo_operand(h, &op, i), op.results + i}, 2);
         return;
