@@ -59,7 +59,7 @@ static const char *became(Arena *a, const Artifact *art, const uint32_t *pcs, ui
     for (uint32_t k = 0; k < have && k < NAMES_SHOWN; k++)
         buf_printf(&text, "%s%u %s", k ? ", " : "", counts[k].n, counts[k].name);
     if (have > NAMES_SHOWN)
-        buf_puts(&text, ", …");
+        buf_puts(&text, ", ..."); // ASCII: the column may cut it
     return buf_cstr(&text);
 }
 

@@ -276,14 +276,10 @@ def prims_div(b, out, x, y):
 
 @lowers("prims.fma.default")
 def fma(b, out, x, y, z):
+    """Two roundings, as the engines have it: a fused one exists only in f64, which they lack."""
     kind = work_type(out.dtype, x, y, z)
     x, y, z = (operand(b, v, kind) for v in (x, y, z))
-    if kind != torch.float32:
-        return b.cast(b.add(b.mul(x, y), z), out.dtype)
-    # One rounding, as the fused instruction has: the product is exact in f64, and so the sum is
-    # rounded twice only when its f64 form lies exactly between two f32 numbers.
-    wide = [b.cast(v, torch.float64) for v in (x, y, z)]
-    return b.cast(b.add(b.mul(wide[0], wide[1]), wide[2]), out.dtype)
+    return b.cast(b.add(b.mul(x, y), z), out.dtype)
 
 
 def _floor_divide(b, x, y):
@@ -545,11 +541,17 @@ def addcdiv(b, out, x, y, z, value=1):
 
 @lowers("aten.lerp.Scalar", "aten.lerp.Tensor")
 def lerp(b, out, x, end, weight):
+    """From the nearer end, as eager does it."""
     kind = torch.float32 if out.dtype in dtypes.NARROW else out.dtype
-    x, end, weight = (operand(b, v, kind) for v in (x, end, weight))
-    step = b.sub(end, x)
+    x, end = operand(b, x, kind), operand(b, end, kind)
+    number = None if isinstance(weight, Value) else weight
+    weight, step = operand(b, weight, kind), b.sub(end, x)
     near = b.add(x, b.mul(weight, step))
+    if number is not None and abs(number) < 0.5:
+        return b.cast(near, out.dtype)
     far = b.sub(end, b.mul(step, b.sub(b.constant(1, kind), weight)))
+    if number is not None:
+        return b.cast(far, out.dtype)
     small = b.compare("lt", b.unary("abs", weight), b.constant(0.5, kind))
     return b.cast(b.select(small, near, far), out.dtype)
 
