@@ -34,6 +34,8 @@
       "another type, or none, for an operation (exponential=none) or a line (train.py:41=bf16)")   \
     X(ROUNDING, "rounding", "OTRN_ROUNDING", "nearest", 'E', "nearest|stochastic", "crpdkC",          \
       "how the program rounds to narrower floats; its seed is --stochastic-rounding's")            \
+    X(PROFILE, "host-profile", "OTRN_HOST_PROFILE", "off", 'B', "", "r",                           \
+      "where the host's time went, by kind of instruction, on stderr after a run")                 \
     X(CACHE, "cache", "OTRN_CACHE", "on", 'E', "on|off", "crp", "keep and reuse compiled programs")\
     X(CACHE_DIR, "cache-dir", "OTRN_CACHE_DIR", "", 'S', "DIR", "crpC",                            \
       "where they are kept; empty = $XDG_CACHE_HOME/opentrn or ~/.cache/opentrn")                  \

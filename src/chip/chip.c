@@ -69,6 +69,8 @@ void chip_set_host(Chip *c, const ChipHost *host) {
 
 void chip_set_plan(Chip *c, bool on) { c->planned = on; }
 
+void chip_set_profile(Chip *c, ChipProfile *profile) { c->profile = profile; }
+
 void chip_round(Chip *c, bool stochastic, uint64_t seed) {
     c->round = (EffRound){.stochastic = stochastic, .seed = seed};
 }
@@ -315,6 +317,8 @@ static uint32_t run_tensor(Chip *c, const ChipProg *p, uint32_t pc, uint8_t *con
             load = load_resolve(c, in, segs);
         } else if (in->op == ISA_MATMUL) {
             steps[nsteps] = matmul_resolve(c, in, segs);
+            if (c->profile)
+                c->profile->flop += 2.0 * count(in->n[0]) * count(in->n[1]) * count(in->n[2]);
             steps[nsteps++].load = load;
             load.src = NULL;
         } else {
@@ -470,7 +474,10 @@ static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8
         const IsaInst *in = &art->code[pc];
         if (run_at && run_at[pc]) {
             const PlanRun *run = &p->plan->runs[run_at[pc] - 1];
+            double begin = c->profile ? profile_now() : 0;
             plan_run(c, p, run, segs);
+            if (c->profile)
+                profile_add(c->profile, PROFILE_JOINED, run->end - run->first, begin);
             pc = run->end;
             continue;
         }
@@ -487,8 +494,11 @@ static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8
             s = chip_check_step(c->check, *pc_out, c->regs, why, why_bytes);
         if (s == OTRN_OK && c->nan)
             chip_nan_before(c->nan, *pc_out, c->regs);
+        double begin = c->profile ? profile_now() : 0;
         if (s == OTRN_OK)
             s = execute_one(c, p, in, segs, &pc, why, why_bytes);
+        if (c->profile)
+            profile_add(c->profile, in->op == ISA_LDWEIGHTS ? ISA_MATMUL : in->op, pc > *pc_out ? pc - *pc_out : 1, begin);
         if (s == OTRN_OK && c->nan)
             s = chip_nan_after(c->nan, *pc_out, why, why_bytes);
         c->round.instruction++;

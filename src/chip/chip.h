@@ -24,6 +24,9 @@ typedef struct ChipHost {
 void chip_set_host(Chip *c, const ChipHost *host);
 // Whether the next runs follow the host plan (plan.h); they do unless told otherwise. No result depends on it.
 void chip_set_plan(Chip *c, bool on);
+// Where the next runs' host time goes is added up there; NULL: nowhere.
+struct ChipProfile;
+void chip_set_profile(Chip *c, struct ChipProfile *profile);
 // The next runs round results to narrower floats by chance (base/round.h) instead of to nearest even.
 void chip_round(Chip *c, bool stochastic, uint64_t seed);
 

@@ -7,6 +7,7 @@
 #include "chip/engine.h"
 #include "chip/nan.h"
 #include "chip/plan.h"
+#include "chip/profile.h"
 
 #define PITCH_PAD 64 // pitch / 64 is odd
 #define SBUF_PITCH (ISA_SBUF_BYTES + PITCH_PAD)
@@ -29,6 +30,7 @@ struct Chip {
     ChipNan *nan;     // likewise
     uint64_t draws; // rng ops of this run so far
     bool planned;   // the host plan is followed
+    ChipProfile *profile;
     EngJob *jobs;   // PLAN_STEPS of them: the joined instructions at work
 };
 

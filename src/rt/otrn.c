@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "base/file.h"
+#include "chip/profile.h"
 #include "rt/exe.h"
 
 // --- environments --------------------------------------------------------------------------------------
@@ -362,7 +363,13 @@ otrn_status otrn_execute(otrn_exe *exe, const void *const *args, void *const *re
     exe_bind(exe, slot, &env->core, args, results);
     uint32_t pc = 0;
     char why[512] = "";
+    bool profile = opt_on(&env->opts, OPT_PROFILE);
+    ChipProfile spent = {0};
+    chip_set_profile(env->core.chip, profile ? &spent : NULL);
     otrn_status s = exe_run(env, &env->core, slot->prog, slot->segs, &pc, why, sizeof why);
+    chip_set_profile(env->core.chip, NULL);
+    if (profile)
+        profile_print(&spent, env->level, pool_threads(env->pool), stderr);
     pthread_mutex_unlock(&env->turn);
     return s == OTRN_OK ? s : exe_error(art, s, pc, err, "%s", why);
 }
