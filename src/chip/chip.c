@@ -170,13 +170,20 @@ static uint8_t *pe_ways(Arena *a, const Artifact *art) {
     return ways;
 }
 
+static const uint8_t *pe_plain(Arena *a, const Artifact *art, const uint8_t *ways) {
+    uint8_t *plain = ARENA_NEWN(a, uint8_t, (size_t)art->ncode + 1);
+    for (uint32_t i = 0; i < art->ncode; i++)
+        plain[i] = ways[i] == PE_PLAIN;
+    return plain;
+}
+
 ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads) {
     chip_check(ctx, art);
     ChipProg *p = ARENA_NEW(a, ChipProg);
     p->art = art;
     p->dynamic = artifact_dynamic(a, art);
     p->pe = pe_ways(a, art);
-    p->plan = plan_make(a, art, p->dynamic);
+    p->plan = plan_make(a, art, p->dynamic, pe_plain(a, art, p->pe));
     p->fns = ARENA_NEWN(a, GpFn *, art->nkerns + 1);
     uint32_t most_ptrs = 0;
     size_t most_scratch = 0;
@@ -301,6 +308,12 @@ static MmStep matmul_resolve(const Chip *c, const IsaInst *in, uint8_t *const *s
                     .dst_end = (uint32_t)(dst_at + (last > 0 ? last : 0) + 4)};
 }
 
+static const void *pe_source(const Plan *plan, uint32_t number, uint8_t *const *segs, size_t *pitch) {
+    const PlanPe *o = &plan->pe.at[number - 1];
+    *pitch = (size_t)o->pitch;
+    return segs[o->seg] + o->off;
+}
+
 // The loads and products from pc on with nothing between them, as one piece of work; returns the pc after them.
 // One that has to be looked at by itself begins a piece of its own.
 static uint32_t run_tensor(Chip *c, const ChipProg *p, uint32_t pc, uint8_t *const *segs) {
@@ -309,14 +322,19 @@ static uint32_t run_tensor(Chip *c, const ChipProg *p, uint32_t pc, uint8_t *con
     MmStep steps[MM_STEPS_MAX];
     MmLoad load = {0};
     uint32_t nsteps = 0;
+    const uint32_t *pe = c->follows ? p->plan->pe_at : NULL;
     for (; pc < art->ncode && nsteps < MM_STEPS_MAX; pc++) {
         const IsaInst *in = &art->code[pc];
         if (pc > first && (c->check || c->nan || p->dynamic[pc] || p->pe[pc] & PE_RARE))
             break;
         if (in->op == ISA_LDWEIGHTS) {
             load = load_resolve(c, in, segs);
+            if (pe && pe[pc])
+                load.src = pe_source(p->plan, pe[pc], segs, &load.pitch);
         } else if (in->op == ISA_MATMUL) {
             steps[nsteps] = matmul_resolve(c, in, segs);
+            if (pe && pe[pc])
+                steps[nsteps].call.src = pe_source(p->plan, pe[pc], segs, &steps[nsteps].call.src_pitch);
             if (c->profile)
                 c->profile->flop += 2.0 * count(in->n[0]) * count(in->n[1]) * count(in->n[2]);
             steps[nsteps++].load = load;
@@ -468,8 +486,10 @@ static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8
     // Rounding by chance counts instructions, and the watch looks at each: both see them one by one.
     const uint32_t *run_at = NULL;
     bool watched = c->check || c->nan || c->round.stochastic;
-    if (c->planned && !watched && p->plan->nruns && plan_fits(p->plan, art, segs))
+    c->follows = c->planned && !watched && (p->plan->nruns || p->plan->pe_at) && plan_fits(p->plan, art, segs);
+    if (c->follows)
         run_at = p->plan->run_at;
+    const uint8_t *spared = c->follows ? p->plan->spared : NULL;
     for (uint32_t pc = 0; pc < art->ncode;) {
         const IsaInst *in = &art->code[pc];
         if (run_at && run_at[pc]) {
@@ -482,6 +502,8 @@ static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8
             continue;
         }
         *pc_out = pc++;
+        if (spared && spared[*pc_out])
+            continue;
         if (in->op == ISA_HALT)
             return OTRN_OK;
         otrn_status s = OTRN_OK;

@@ -29,7 +29,8 @@ struct Chip {
     ChipCheck *check; // watches this run; NULL: nobody does
     ChipNan *nan;     // likewise
     uint64_t draws; // rng ops of this run so far
-    bool planned;   // the host plan is followed
+    bool planned;   // the host plan is wanted,
+    bool follows;   // and this run follows it
     ChipProfile *profile;
     EngJob *jobs;   // PLAN_STEPS of them: the joined instructions at work
 };

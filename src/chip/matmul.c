@@ -14,6 +14,7 @@
 // Columns per chunk of a split instruction: whole panels, microseconds of work.
 #define SPLIT_COLS 64
 #define SPLIT_COLS_TILES 128
+#define THIN_ROWS 2 // results of so few rows are not worth a tile
 
 static const MmKernels *level_kernels(HostLevel level) {
 #if defined(__x86_64__)
@@ -148,7 +149,7 @@ static bool reads_in_place(const MmKernels *kn) {
 }
 
 static bool operand_in_place(const MmOperand *o, const float *v) {
-    return o->stype == DT_F32 && o->step == 4 && !(((uintptr_t)v | o->pitch) & 63);
+    return o->stype == DT_F32 && o->step == 4 && !(((uintptr_t)v | o->pitch) & 63) && (o->pitch / 64 & 1);
 }
 
 static __attribute__((noinline)) void multiply_panels(const MmKernels *kn, const MmCall *c,
@@ -202,9 +203,41 @@ static __attribute__((noinline)) void multiply_panels(const MmKernels *kn, const
     }
 }
 
+// Row r of the stationary operand, as numbers.
+static void weights_of(const MmStationary *st, uint32_t block, uint32_t r, float *out) {
+    uint32_t m = r / block * block;
+#if defined(__x86_64__)
+    if (mm_in_pairs(st)) {
+        mm_pair_weights(st, r, out);
+        return;
+    }
+#endif
+    for (uint32_t k = 0; k < st->k; k++)
+        out[k] = st->panels[m * ISA_PE_ROWS + k * block + r % block];
+}
+
+// Columns from j0 on that were done as rows of their own; the rest is for the tiles.
+static uint32_t multiply_thin(const MmKernels *kn, const MmCall *c, uint32_t j0, uint32_t j1) {
+    const MmStationary *st = c->st;
+    bool wide = mm_is_wide(c);
+    MmThin *thin = c->stype == DT_F32 ? kn->thin_wide : c->stype == DT_BF16 && !wide ? kn->thin_bf16 : NULL;
+    if (st->m > THIN_ROWS || !thin || c->src_stride != 1 || c->dst_stride != 1)
+        return 0;
+    uint32_t vecs = (j1 - j0) / kn->lanes;
+    const uint8_t *v = (const uint8_t *)c->src + (size_t)j0 * dtype_bytes(c->stype);
+    for (uint32_t r = 0; r < st->m && vecs; r++) {
+        float s[ISA_PE_ROWS];
+        weights_of(st, kn->rows, r, s);
+        thin(s, v, c->src_pitch, (float *)((uint8_t *)c->dst + r * c->dst_pitch) + j0, st->k, vecs, c->accumulate);
+    }
+    return vecs * kn->lanes;
+}
+
 static void multiply_vectors(const MmKernels *kn, const MmCall *c, uint32_t j0, uint32_t j1) {
     HostFp old = host_fp_begin(mm_is_wide(c) ? HOST_FP_IEEE : HOST_FP_FLUSH);
-    multiply_panels(kn, c, j0, j1);
+    j0 += multiply_thin(kn, c, j0, j1);
+    if (j0 < j1)
+        multiply_panels(kn, c, j0, j1);
     host_fp_end(old);
 }
 

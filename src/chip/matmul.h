@@ -34,6 +34,9 @@
 typedef void MmTile(const float *s, const float *v, size_t v_step, float *c, size_t c_pitch,
                     uint32_t k, bool accumulate);
 
+typedef void MmThin(const float *s, const uint8_t *v, size_t pitch, float *c, uint32_t k, uint32_t vecs,
+                    bool accumulate);
+
 typedef struct MmKernels {
     uint32_t rows, lanes, vecs;
     bool fetch_near; // the next panel goes to L1: right when two panels leave room there
@@ -41,6 +44,8 @@ typedef struct MmKernels {
     MmTile *wide[MM_VECS_MAX], *narrow[MM_VECS_MAX]; // [vectors of columns - 1]
     // out[i][j] = fp32 of src[i][j], neighbours adjacent; cols is a multiple of lanes; out rows are
     // out_cols floats apart and aligned to a vector.
+    // One row of results, of whole vectors: c[j] (+)= sum over i < k of s[i] * v[i][j]; v rows are pitch bytes apart.
+    MmThin *thin_wide, *thin_bf16; // fp32 in the wide order, bf16 in the narrow one
     void (*widen)(float *out, size_t out_cols, const uint8_t *src, size_t pitch, int stype,
                   uint32_t rows, uint32_t cols);
 } MmKernels;
@@ -124,6 +129,7 @@ static inline bool mm_in_pairs(const MmStationary *st) {
 extern MmTile *const mm_pair_tiles[2]; // [vectors of columns - 1]; of mm_avx512's shape, over words of pairs
 void mm_load_pairs(MmStationary *st, const MmOperand *o);
 void mm_unpack_pairs(float *panels, const MmStationary *st); // as load_panels leaves them
+void mm_pair_weights(const MmStationary *st, uint32_t r, float *out); // one row of them
 // Columns [col, col + cols) as the tiles take them, `width` words a row, a multiple of 16.
 void mm_pack_pairs(float *panel, const MmOperand *o, uint32_t rows, uint32_t col, uint32_t cols, uint32_t width);
 

@@ -78,6 +78,8 @@ const MmKernels mm_avx512 = {
     .in_place = true,
     .wide = {wide_1, wide_2},
     .narrow = {narrow_1, narrow_2},
+    .thin_wide = thin_wide,
+    .thin_bf16 = thin_bf16,
     .widen = widen,
 };
 

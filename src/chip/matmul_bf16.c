@@ -146,14 +146,24 @@ void mm_load_pairs(MmStationary *st, const MmOperand *o) {
     }
 }
 
+static float weight_at(const MmStationary *st, uint32_t k, uint32_t r) {
+    const uint32_t *words = (const uint32_t *)st->panels + r / ROWS * ROWS * ISA_PE_ROWS;
+    uint32_t word = words[(k / 4 * 2 + (k & 1)) * ROWS + r % ROWS], bits = k & 2 ? word << 16 : word & 0xffff0000u;
+    float f;
+    memcpy(&f, &bits, 4);
+    return f;
+}
+
 void mm_unpack_pairs(float *panels, const MmStationary *st) {
     for (uint32_t m = 0; m < st->m; m += ROWS)
         for (uint32_t k = 0; k < st->k; k++)
-            for (uint32_t r = 0; r < ROWS; r++) {
-                uint32_t word = ((const uint32_t *)st->panels)[m * ISA_PE_ROWS + (k / 4 * 2 + (k & 1)) * ROWS + r];
-                uint32_t bits = k & 2 ? word << 16 : word & 0xffff0000u;
-                memcpy(panels + m * ISA_PE_ROWS + k * ROWS + r, &bits, 4);
-            }
+            for (uint32_t r = 0; r < ROWS; r++)
+                panels[m * ISA_PE_ROWS + k * ROWS + r] = weight_at(st, k, m + r);
+}
+
+void mm_pair_weights(const MmStationary *st, uint32_t r, float *out) {
+    for (uint32_t k = 0; k < st->k; k++)
+        out[k] = weight_at(st, k, r);
 }
 
 void mm_pack_pairs(float *panel, const MmOperand *o, uint32_t rows, uint32_t col, uint32_t cols, uint32_t width) {

@@ -34,3 +34,63 @@ static TARGET void widen(float *out, size_t out_cols, const uint8_t *src, size_t
     }
     __builtin_unreachable(); // dtype_on_tensor_engine
 }
+
+// --- thin products ---------------------------------------------------------------------------------------
+// Few rows of results are no work for tiles: the moving operand is read once, where it lies, THIN vectors at a time.
+#define THIN 8
+
+INLINE void thin_clean(float *c, V chain, bool accumulate) {
+    v_storeu(c, v_clean(accumulate ? v_add(v_loadu(c), chain) : chain));
+}
+
+INLINE void thin_wide_some(const float *s, const uint8_t *v, size_t pitch, float *c, uint32_t k, bool accumulate,
+                           const int n) {
+    V chain[THIN];
+    UNROLL for (int j = 0; j < n; j++) chain[j] = v_zero();
+    for (uint32_t i = 0; i < k; i++, v += pitch) {
+        V a = v_splat(s[i]);
+        UNROLL for (int j = 0; j < n; j++) chain[j] = v_fma(a, widen_f32(v + j * LANES * 4), chain[j]);
+    }
+    UNROLL for (int j = 0; j < n; j++) thin_clean(c + j * LANES, chain[j], accumulate);
+}
+
+static TARGET void thin_wide(const float *s, const uint8_t *v, size_t pitch, float *c, uint32_t k, uint32_t vecs,
+                             bool accumulate) {
+    for (; vecs >= THIN; vecs -= THIN, v += THIN * LANES * 4, c += THIN * LANES)
+        thin_wide_some(s, v, pitch, c, k, accumulate, THIN);
+    for (; vecs; vecs--, v += LANES * 4, c += LANES)
+        thin_wide_some(s, v, pitch, c, k, accumulate, 1);
+}
+
+// Half of them: each has two chains and a sum.
+INLINE void thin_bf16_some(const float *s, const uint8_t *v, size_t pitch, float *c, uint32_t k, bool accumulate,
+                           const int n) {
+    V sum[THIN / 2], even[THIN / 2], odd[THIN / 2];
+    UNROLL for (int j = 0; j < n; j++) sum[j] = accumulate ? v_loadu(c + j * LANES) : v_zero();
+    for (uint32_t i = 0; i < k;) {
+        uint32_t end = k - i < MM_GROUP ? k : i + MM_GROUP;
+        UNROLL for (int j = 0; j < n; j++) even[j] = odd[j] = v_zero();
+        for (; i + 1 < end; i += 2, v += 2 * pitch) {
+            V a = v_splat(s[i]), b = v_splat(s[i + 1]);
+            UNROLL for (int j = 0; j < n; j++) {
+                even[j] = v_fma(a, widen_bf16(v + j * LANES * 2), even[j]);
+                odd[j] = v_fma(b, widen_bf16(v + pitch + j * LANES * 2), odd[j]);
+            }
+        }
+        if (i < end) {
+            V a = v_splat(s[i]);
+            UNROLL for (int j = 0; j < n; j++) even[j] = v_fma(a, widen_bf16(v + j * LANES * 2), even[j]);
+            i++, v += pitch;
+        }
+        UNROLL for (int j = 0; j < n; j++) sum[j] = v_add(sum[j], v_add(even[j], odd[j]));
+    }
+    UNROLL for (int j = 0; j < n; j++) v_storeu(c + j * LANES, v_clean(sum[j]));
+}
+
+static TARGET void thin_bf16(const float *s, const uint8_t *v, size_t pitch, float *c, uint32_t k, uint32_t vecs,
+                             bool accumulate) {
+    for (; vecs >= THIN / 2; vecs -= THIN / 2, v += THIN * LANES, c += THIN / 2 * LANES)
+        thin_bf16_some(s, v, pitch, c, k, accumulate, THIN / 2);
+    for (; vecs; vecs--, v += LANES * 2, c += LANES)
+        thin_bf16_some(s, v, pitch, c, k, accumulate, 1);
+}

@@ -124,8 +124,11 @@ static void run_plan(Maker *m, PlanRun *run) {
     PlanPiece *p = &m->piece;
     plan_piece_clear(p);
     for (uint32_t pc = run->first; pc < run->end; pc++)
-        if (!plan_is_idle(&m->art->code[pc]))
+        if (!plan_is_idle(&m->art->code[pc])) {
             plan_piece_add(p, &m->art->code[pc], pc, m->plan->same_seg);
+            if (m->plan->spared && m->plan->spared[pc])
+                plan_piece_spared(p);
+        }
     plan_piece_spare(p, &m->live);
     run->over = (uint32_t)m->plan->overs.n;
     run->local_pitch = p->local_pitch;
@@ -163,12 +166,13 @@ static void runs_spare(Maker *m) {
     }
 }
 
-Plan *plan_make(Arena *a, const Artifact *art, const uint8_t *dynamic) {
+Plan *plan_make(Arena *a, const Artifact *art, const uint8_t *dynamic, const uint8_t *plain) {
     Maker *m = ARENA_NEW(a, Maker);
     *m = (Maker){.a = a, .art = art, .dynamic = dynamic, .target = targets_find(a, art),
                  .plan = ARENA_NEW(a, Plan)};
     isa_masks(&m->masks);
     segs_init(a, m->plan, art);
+    plan_pe_find(a, m->plan, art, dynamic, plain, &m->masks);
     runs_cut(m);
     runs_spare(m);
     Plan *p = m->plan;

@@ -33,6 +33,13 @@ typedef struct PlanOver { // an operand that lies elsewhere
     uint32_t at;       // and the bytes from its row's begin; LOCAL: the offset in the slice's row
 } PlanOver;
 
+typedef struct PlanPe { // an operand of a product that is read in HBM (plan_pe.c)
+    uint32_t pc, seg;
+    uint64_t off;
+    int64_t pitch; // bytes between rows
+} PlanPe;
+#define PLAN_PE_MAX 32 // operands that one transfer brings
+
 typedef struct PlanRun {
     uint32_t first, end;    // instructions
     uint32_t over, nover;   // in Plan.overs, by instruction
@@ -46,14 +53,18 @@ typedef struct Plan {
     uint32_t nruns;
     PlanRun *runs;
     VEC(PlanOver) overs;
+    VEC(PlanPe) pe;
+    uint32_t *pe_at; // per instruction: number in pe + 1, or 0; NULL: there are none
+    uint8_t *spared; // per instruction: a transfer that brings only those, left out; NULL likewise
     uint32_t *same_seg; // per HBM segment: the one whose memory it may take over, or itself
     bool *written;      // likewise: somebody may write there
     uint32_t *order;    // segments by address, as plan_fits last found them
     uint32_t nsegs;
 } Plan;
 
-// `dynamic` is artifact_dynamic's.
-Plan *plan_make(Arena *a, const Artifact *art, const uint8_t *dynamic);
+// `dynamic` is artifact_dynamic's; plain: loads and products that go to the tensor engine's kernels alone, per
+// instruction.
+Plan *plan_make(Arena *a, const Artifact *art, const uint8_t *dynamic, const uint8_t *plain);
 // Do the segments lie as the plan assumes: apart, or in each other's place?
 bool plan_fits(const Plan *p, const Artifact *art, uint8_t *const *segs);
 

@@ -360,7 +360,7 @@ static void spare_sbuf(PlanPiece *p, const PlanLive *live) {
 
 void plan_piece_spare(PlanPiece *p, PlanLive *live) {
     for (uint32_t i = 0; i < p->nsteps; i++)
-        if (p->step[i].is_dma && !p->step[i].hbm.is_write)
+        if (p->step[i].is_dma && !p->step[i].hbm.is_write && !p->step[i].gone)
             spare_in(p, i, live);
     for (uint32_t i = 0; i < p->nsteps; i++)
         if (p->step[i].is_dma && p->step[i].hbm.is_write)

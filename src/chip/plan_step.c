@@ -186,6 +186,8 @@ static bool dma_add(PlanPiece *p, PlanStep *s, const IsaInst *in, const uint32_t
 
 // --- pieces ----------------------------------------------------------------------------------------------
 
+void plan_piece_spared(PlanPiece *p) { p->step[p->nsteps - 1].skip = p->step[p->nsteps - 1].gone = true; }
+
 void plan_piece_clear(PlanPiece *p) { p->nsteps = p->naccs = p->parts = 0; }
 
 bool plan_piece_add(PlanPiece *p, const IsaInst *in, uint32_t pc, const uint32_t *same_seg) {

@@ -31,6 +31,7 @@ typedef struct PlanStep {
     uint32_t pc;
     uint16_t acc, naccs; // reads before writes
     bool is_dma, skip, converts;
+    bool gone; // left out for the tensor engine's sake: nothing of the run has to do with it
     bool gathers; // a register takes part: its dst may be beside the point
     uint16_t last_read; // of a transfer in that is left out: the last step that reads its data
     PlanHbm hbm;        // of a transfer
@@ -56,8 +57,11 @@ bool plan_live_any(const PlanLive *l, uint32_t lo, uint32_t hi);
 // Do two transfers touch the same bytes, one of them writing? Of the same partition, that is: others are never
 // in one run.
 bool plan_hbm_meet(const PlanHbm *x, const PlanHbm *y);
+void plan_pe_find(Arena *a, Plan *p, const Artifact *art, const uint8_t *dynamic, const uint8_t *plain, const IsaMasks *masks);
 bool plan_is_idle(const IsaInst *in); // touches nothing, in any order
 void plan_piece_clear(PlanPiece *p);
+// The step just added is a transfer that is not carried out.
+void plan_piece_spared(PlanPiece *p);
 // False when the instruction cannot join what is there.
 bool plan_piece_add(PlanPiece *p, const IsaInst *in, uint32_t pc, const uint32_t *same_seg);
 // Finds the operands that may lie elsewhere. *live comes as it is behind the run and goes as it is before it.

@@ -16,6 +16,7 @@
 #define PARTS 128
 #define WHOLE_MIN (64 * PARTS) // smaller tensors are one kernel's work
 #define SUM_ROWS_MIN 32
+#define NEAR 32 // ops looked back at
 
 typedef VEC(OpId) OpList;
 
@@ -87,13 +88,29 @@ static int64_t kept_columns(const Hlo *h, const HloOp *op) {
     return c;
 }
 
+// What x was before it was widened from 16-bit floats just above: products take it as it is and gather in fp32.
+static ValueId before_widening(const Sums *s, ValueId x) {
+    const Hlo *h = s->h;
+    size_t least = s->out.n > NEAR ? s->out.n - NEAR : 0;
+    for (size_t i = s->out.n; i-- > least && hlo_value_type(h, x)->dtype == DT_F32;) {
+        const HloOp *op = hlo_at(h, s->out.at[i]);
+        if (op->code != HLO_CONVERT || op->results != x)
+            continue;
+        int from = hlo_value_type(h, hlo_operand(h, op, 0))->dtype;
+        return from == DT_BF16 || from == DT_F16 ? hlo_operand(h, op, 0) : x;
+    }
+    return x;
+}
+
 static ValueId sum_down(Sums *s, const HloOp *op, ValueId x, int64_t columns) {
     Hlo *h = s->h;
+    int sum_dtype = hlo_value_type(h, x)->dtype;
+    x = before_widening(s, x);
     int64_t rows = hlo_value_type(h, x)->elems / columns, zero = 0;
     x = reshaped(s, x, 2, (int64_t[]){rows, columns}, op->loc);
     int dtype = hlo_value_type(h, x)->dtype;
     ValueId operands[2] = {ones(s, dtype, rows, op->loc), x};
-    TypeId type = hlo_type_tensor(h, dtype, 1, &columns);
+    TypeId type = hlo_type_tensor(h, sum_dtype, 1, &columns);
     OpId dot = hlo_op(h, HLO_DOT_GENERAL, op->loc, 2, operands, 1, &type);
     set_ints(s, dot, AK_LHS_BATCHING_DIMENSIONS, NULL, 0);
     set_ints(s, dot, AK_RHS_BATCHING_DIMENSIONS, NULL, 0);

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// plan_pe.c — operands of products that are transferred to be used once: the tensor engine's kernels read them in HBM.
+//
+// A tile that serves many products is worth its copy, whose padded rows suit the kernels. One that serves a single
+// product (a sum over rows as a product with ones, a matrix times a vector) would be written and read again for
+// nothing. Asked of each transfer, looking at most REACH instructions ahead; in doubt it stays.
+#include "chip/plan_step.h"
+
+#define REACH 192
+
+typedef struct Tile { // a transfer into SBUF whose rows are chunks of adjacent bytes in HBM
+    const IsaInst *dma;
+    PlanHbm hbm;
+    uint32_t lo, hi, p0, p1; // of SBUF
+    int64_t chunk;           // bytes that are adjacent on both sides,
+    int64_t step[2];         // and where the next ones lie in HBM: after n[1] of them, and each
+    uint32_t n[2];
+} Tile;
+
+// Innermost axis first, as far as both sides go on without a gap.
+static bool tile_of(const IsaInst *in, const uint32_t *same_seg, Tile *t) {
+    if (in->op != ISA_DMA || in->op0 || (in->dtype && in->dtype != in->stype) || in->reg_d[0] || in->reg_s[0] ||
+        addr_space(in->dst) != SPACE_SBUF || addr_space(in->src) != SPACE_HBM || in->s[0] <= 0)
+        return false;
+    int64_t bytes = (int64_t)dtype_bytes(in->stype), run = 1, reach = 0;
+    *t = (Tile){.dma = in, .chunk = bytes, .n = {1, 1}};
+    int outer = 0;
+    for (int i = 3; i >= 1; i--) {
+        int64_t count = isa_count(in->n[i]);
+        if (count == 1)
+            continue;
+        if (in->d[i] != run || in->s[i] < 0)
+            return false;
+        if (!outer && in->s[i] == run)
+            t->chunk *= count;
+        else if (outer == 2)
+            return false;
+        else
+            t->n[1 - outer] = (uint32_t)count, t->step[1 - outer++] = in->s[i] * bytes;
+        run *= count;
+        reach += (count - 1) * in->s[i] * bytes;
+    }
+    uint32_t rows = isa_count(in->n[0]);
+    int64_t pitch = in->s[0] * bytes, first = (int64_t)addr_off(in->src);
+    t->lo = addr_poff(in->dst), t->hi = t->lo + (uint32_t)(run * bytes);
+    t->p0 = addr_part(in->dst), t->p1 = t->p0 + rows;
+    t->hbm = (PlanHbm){.seg = same_seg[addr_seg(in->src)], .lo = first, .hi = first + reach + bytes + (rows - 1) * pitch};
+    return t->chunk >= 64;
+}
+
+static bool meets(const Tile *t, const PlanAcc *x) {
+    return x->space == SPACE_SBUF && x->lo < t->hi && t->lo < x->hi && x->p0 < t->p1 && t->p0 < x->p1;
+}
+
+// A product's operand inside one chunk: where it lies in HBM.
+static bool place_of(const Tile *t, const IsaInst *in, PlanPe *out) {
+    uint32_t at = addr_poff(in->src), bytes = (uint32_t)dtype_bytes(in->stype), part = addr_part(in->src);
+    uint32_t last = at + ((isa_count(in->n[1]) - 1) * (uint32_t)in->s[1] + 1) * bytes;
+    if (in->reg_s[0] || in->s[1] < 0 || in->s[3] || in->step || bytes != dtype_bytes(t->dma->stype) || at < t->lo ||
+        last > t->hi || part < t->p0 || part + isa_count(in->n[0]) > t->p1)
+        return false;
+    int64_t from = at - t->lo, q = from / t->chunk;
+    if ((last - 1 - t->lo) / t->chunk != q)
+        return false;
+    int64_t off = (int64_t)addr_off(t->dma->src) + from % t->chunk + q / t->n[1] * t->step[0] + q % t->n[1] * t->step[1];
+    out->pitch = t->dma->s[0] * (int64_t)bytes;
+    out->seg = addr_seg(t->dma->src);
+    out->off = (uint64_t)(off + (int64_t)(part - t->p0) * out->pitch);
+    return true;
+}
+
+enum { GOES_ON, ENDS, SPOILS };
+
+// What an instruction other than a reading product means for the tile.
+static int other_step(const Tile *t, const IsaInst *in, const Artifact *art, const uint32_t *same_seg, IsaMask mask) {
+    int cost = isa_rows[in->op].cost;
+    if (in->op == ISA_HALT)
+        return ENDS;
+    if (cost == COST_KERNEL) {
+        const Kern *k = &art->kerns[in->imm];
+        for (uint32_t i = 0; i < k->nout; i++)
+            if (same_seg[addr_seg(k->out[i].addr)] == t->hbm.seg)
+                return SPOILS;
+        return GOES_ON;
+    }
+    if (cost == COST_BRANCH || cost == COST_LOOP || cost == COST_COLLECTIVE || cost == COST_REGLOAD || cost == COST_REMOTE ||
+        in->op == ISA_SENDRECV || in->op == ISA_DMA_INDIRECT)
+        return SPOILS;
+    IsaAccess access[ISA_ACCESS_MAX];
+    int n = isa_accesses(in, mask, access), found = GOES_ON;
+    for (int i = 0; i < n; i++) {
+        const IsaAccess *a = &access[i];
+        __int128 lo, hi;
+        isa_access_extent(a, &lo, &hi);
+        if (addr_space(a->addr) == SPACE_HBM) {
+            int64_t begin = (int64_t)addr_off(a->addr) + (int64_t)lo, end = (int64_t)addr_off(a->addr) + (int64_t)hi;
+            if (a->is_write && same_seg[addr_seg(a->addr)] == t->hbm.seg &&
+                (a->reg || (begin < t->hbm.hi && t->hbm.lo < end)))
+                return SPOILS;
+            continue;
+        }
+        if (addr_space(a->addr) != SPACE_SBUF)
+            continue;
+        PlanAcc x = {.space = SPACE_SBUF, .lo = (uint32_t)(addr_poff(a->addr) + lo), .hi = (uint32_t)(addr_poff(a->addr) + hi),
+                     .p0 = (uint8_t)addr_part(a->addr), .p1 = (uint8_t)(addr_part(a->addr) + a->parts)};
+        if (!a->reg && !meets(t, &x))
+            continue;
+        Tile over;
+        bool all = a->is_write && tile_of(in, same_seg, &over) && over.lo <= t->lo && t->hi <= over.hi && over.p0 <= t->p0 &&
+                   t->p1 <= over.p1;
+        if (!all)
+            return SPOILS;
+        found = ENDS;
+    }
+    return found;
+}
+
+// The products that read the tile, each chunk of it once; false: it stays.
+static bool readers_find(const Tile *t, uint32_t pc, const Artifact *art, const uint8_t *dynamic, const uint32_t *same_seg,
+                         const IsaMasks *masks, PlanPe *out, uint32_t *n) {
+    uint32_t most = t->n[0] * t->n[1] < PLAN_PE_MAX ? t->n[0] * t->n[1] : PLAN_PE_MAX, end = pc + REACH;
+    *n = 0;
+    for (uint32_t i = pc + 1; i < art->ncode && i < end; i++) {
+        const IsaInst *in = &art->code[i];
+        if (dynamic[i])
+            return false;
+        if (in->op == ISA_LDWEIGHTS || in->op == ISA_MATMUL) {
+            PlanAcc x = {.space = (uint8_t)addr_space(in->src), .lo = addr_poff(in->src), .p0 = (uint8_t)addr_part(in->src),
+                         .p1 = (uint8_t)(addr_part(in->src) + isa_count(in->n[0]))};
+            uint32_t stride = in->s[1] < 0 || in->s[3] || in->step || in->reg_s[0] ? ISA_SBUF_BYTES : (uint32_t)in->s[1];
+            x.hi = x.lo + (uint32_t)dtype_bytes(in->stype) * (uint32_t)((isa_count(in->n[1]) - 1) * (uint64_t)stride + 1);
+            if (stride == ISA_SBUF_BYTES)
+                return false;
+            if (!meets(t, &x))
+                continue;
+            if (*n == most || !place_of(t, in, &out[*n]))
+                return false;
+            out[(*n)++].pc = i;
+            continue;
+        }
+        int what = other_step(t, in, art, same_seg, masks->of[in->op]);
+        if (what == SPOILS)
+            return false;
+        if (what == ENDS)
+            return *n > 0;
+    }
+    return false;
+}
+
+void plan_pe_find(Arena *a, Plan *p, const Artifact *art, const uint8_t *dynamic, const uint8_t *plain, const IsaMasks *masks) {
+    for (uint32_t pc = 0; pc < art->ncode; pc++) {
+        Tile t;
+        PlanPe found[PLAN_PE_MAX];
+        uint32_t n;
+        if (dynamic[pc] || !tile_of(&art->code[pc], p->same_seg, &t) ||
+            !readers_find(&t, pc, art, dynamic, p->same_seg, masks, found, &n))
+            continue;
+        bool all = true;
+        for (uint32_t i = 0; i < n; i++)
+            all &= plain[found[i].pc];
+        for (uint32_t i = 0; i < n && all; i++) {
+            if (!p->pe_at)
+                p->pe_at = ARENA_NEWN(a, uint32_t, art->ncode + 1), p->spared = ARENA_NEWN(a, uint8_t, art->ncode + 1);
+            VEC_PUSH(a, &p->pe, found[i]);
+            p->pe_at[found[i].pc] = (uint32_t)p->pe.n;
+            p->spared[pc] = 1;
+        }
+    }
+}
