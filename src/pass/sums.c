@@ -102,16 +102,14 @@ static ValueId before_widening(const Sums *s, ValueId x) {
     return x;
 }
 
-static ValueId sum_down(Sums *s, const HloOp *op, ValueId x, int64_t columns) {
+// The sum over the first dimension, of `rows` elements, of a tensor whose other dimensions are `dims`.
+static ValueId dot_with_ones(Sums *s, ValueId x, int64_t rows, int sum_dtype, int rank, const int64_t *dims, LocId loc) {
     Hlo *h = s->h;
-    int sum_dtype = hlo_value_type(h, x)->dtype;
-    x = before_widening(s, x);
-    int64_t rows = hlo_value_type(h, x)->elems / columns, zero = 0;
-    x = reshaped(s, x, 2, (int64_t[]){rows, columns}, op->loc);
+    int64_t zero = 0;
     int dtype = hlo_value_type(h, x)->dtype;
-    ValueId operands[2] = {ones(s, dtype, rows, op->loc), x};
-    TypeId type = hlo_type_tensor(h, sum_dtype, 1, &columns);
-    OpId dot = hlo_op(h, HLO_DOT_GENERAL, op->loc, 2, operands, 1, &type);
+    ValueId operands[2] = {ones(s, dtype, rows, loc), x};
+    TypeId type = hlo_type_tensor(h, sum_dtype, rank, dims);
+    OpId dot = hlo_op(h, HLO_DOT_GENERAL, loc, 2, operands, 1, &type);
     set_ints(s, dot, AK_LHS_BATCHING_DIMENSIONS, NULL, 0);
     set_ints(s, dot, AK_RHS_BATCHING_DIMENSIONS, NULL, 0);
     set_ints(s, dot, AK_LHS_CONTRACTING_DIMENSIONS, &zero, 1);
@@ -119,8 +117,17 @@ static ValueId sum_down(Sums *s, const HloOp *op, ValueId x, int64_t columns) {
     HloAttr *precision = ARENA_NEWN(h->arena, HloAttr, 2);
     precision[0] = precision[1] = (HloAttr){.kind = HA_ENUM, .i = PREC_DEFAULT};
     *hlo_attr_slot(h, dot, AK_PRECISION_CONFIG) = (HloAttr){.kind = HA_LIST, .n = 2, .list = precision};
+    return push(s, dot);
+}
+
+static ValueId sum_down(Sums *s, const HloOp *op, ValueId x, int64_t columns) {
+    Hlo *h = s->h;
+    int sum_dtype = hlo_value_type(h, x)->dtype;
+    x = before_widening(s, x);
+    int64_t rows = hlo_value_type(h, x)->elems / columns;
+    x = reshaped(s, x, 2, (int64_t[]){rows, columns}, op->loc);
     const HloType *out = hlo_value_type(h, op->results);
-    return reshaped(s, push(s, dot), out->rank, out->dims, op->loc);
+    return reshaped(s, dot_with_ones(s, x, rows, sum_dtype, 1, &columns, op->loc), out->rank, out->dims, op->loc);
 }
 
 // A copy of the reduction over dimension `dim` of another operand.
@@ -149,7 +156,9 @@ static ValueId reduce_whole(Sums *s, const HloOp *op) {
     x = reduce_like(s, op, x, 1, middle);
     TypeId scalar = hlo_type_tensor(h, hlo_type(h, middle)->dtype, 0, NULL);
     const HloType *out = hlo_value_type(h, op->results);
-    return reshaped(s, reduce_like(s, op, x, 0, scalar), out->rank, out->dims, op->loc);
+    bool sums = reduce_body(h, op) == HLO_ADD;
+    x = sums ? dot_with_ones(s, x, PARTS, DT_F32, 0, NULL, op->loc) : reduce_like(s, op, x, 0, scalar);
+    return reshaped(s, x, out->rank, out->dims, op->loc);
 }
 
 // Sizes of the parts when a reduction drops leading and trailing dimensions and keeps what is between.
@@ -236,8 +245,9 @@ static ValueId instead(Sums *s, const HloOp *op) {
                                    : is_neutral(h, code, hlo_operand(h, op, 1));
     if (!neutral)
         return 0;
+    int64_t whole_min = code == HLO_ADD ? 4 * PARTS : WHOLE_MIN;
     if (out->elems == 1)
-        return !narrow && t->elems >= WHOLE_MIN && t->elems % PARTS == 0 ? reduce_whole(s, op) : 0;
+        return !narrow && t->elems >= whole_min && t->elems % PARTS == 0 ? reduce_whole(s, op) : 0;
     int64_t part[3];
     if (!narrow && t->elems >= WHOLE_MIN && kept_between(h, op, part))
         return reduce_around(s, op, part);
