@@ -2,16 +2,17 @@
 // artifact_fuzz.c — damaged artifacts and damaged assembly.
 //
 // Checksums of an artifact are repaired first, so that the checks behind them are reached. What
-// loads must survive every round trip and be priced; what assembles and verifies must load.
+// loads must survive every round trip, be priced and be looked at; what assembles and verifies must load.
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "artifact/artifact.h"
-#include "clock/clock.h"
+#include "clock/view.h"
 #include "tests/fuzz/fuzz.h"
 
-const char *const fuzz_seeds[] = {"tests/unit/data/everything.s", "examples/kernels/matmul.s", "examples/kernels/rmsnorm.s",
-                                  "tests/unit/data/version3.artifact", NULL};
+const char *const fuzz_seeds[] = {"tests/unit/data/everything.s", "examples/kernels/matmul.s",
+                                  "examples/kernels/rmsnorm.s",   "tests/isa/sendrecv.s",
+                                  "accuracy/kernels/rmsnorm.s",   "tests/unit/data/version3.artifact", NULL};
 
 static void fix_checksums(uint8_t *p, size_t size) {
     if (size < 32)
@@ -46,7 +47,8 @@ static void use(Ctx *ctx, Arena *a, Artifact *art) {
     ChipFile chip;
     Clock clock;
     chipfile_load(ctx, a, "trn2", NULL, &chip);
-    clock_run(ctx, a, art, &chip, NULL, &clock);
+    clock_run(ctx, a, art, &chip, &(ClockOptions){.events = true}, &clock);
+    view_make(a, art, &chip, &clock, ARENA_NEW(a, View));
 }
 
 _Noreturn static void fail(const otrn_error *err) {
