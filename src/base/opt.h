@@ -69,8 +69,8 @@
     X(BISECT, "bisect", "", "off", 'B', "", "R",                                                   \
       "do not shrink: name the pass with which the failure begins to show")                        \
     X(STATS, "stats", "", "off", 'B', "", "c", "counts and times per stage on stderr")             \
-    X(LNC, "lnc", "OTRN_LNC", "1", 'E', "1|2", "p",                                                 \
-      "cores of a logical core: 2 runs the program on two that share one HBM and their links")     \
+    X(LNC, "lnc", "OTRN_LNC", "1", 'E', "1|2", "crpdkC",                                                \
+      "cores of a logical core: a program is split over two that share their HBM; a kernel runs on each")     \
     X(TRACE, "trace", "", "", 'S', "FILE", "p", "write a timeline that Perfetto opens")            \
     X(TEST, "test", "", "", 'S', "COMMAND", "R",                                                   \
       "sh command that succeeds while the failure shows; %s stands for the program's file")        \

@@ -280,7 +280,7 @@ otrn_status otrn_execute_many(otrn_exe *exe, uint32_t replicas, uint32_t partiti
                        partitions, OTRN_MAX_DEVICES);
     if (exe->art->peer)
         return ctx_set(err, OTRN_UNSUPPORTED, NO_PLACE,
-                       "a program for a logical core of two cores runs on one device");
+                       "a program for a logical core of two cores runs on one device; compile it with lnc=1 (OTRN_LNC)");
     otrn_exe *exes[COMM_RANKS_MAX];
     Grid grid = {replicas, partitions};
     for (uint32_t r = 0; r < grid_ranks(grid); r++)

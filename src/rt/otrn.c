@@ -178,7 +178,7 @@ static void exe_init(otrn_exe *exe, RtCompile in) {
     for (uint32_t i = 0; i < art->nresults; i++)
         exe->types[art->nargs + i] = type_of(&art->results[i]);
     fill_memory(exe);
-    exe->memory.capacity_bytes = (uint64_t)chip.hbm_bytes_per_core;
+    exe->memory.capacity_bytes = (uint64_t)chip.hbm_bytes_per_core * (art->peer ? 2 : 1);
 }
 
 static otrn_exe *exe_make(otrn_env *env, otrn_error *err) {

@@ -5,6 +5,7 @@
 // last. Steps are recorded and placed by sched.c, which adds the waits. Control flow begins and ends with a
 // barrier, which completes everything and starts a new epoch, so counts never have to hold across a jump.
 #include "tile/block.h"
+#include "tile/pair.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -502,54 +503,104 @@ static void check_room(Emit *e, const BufList *begin, const BufList *end) {
     check_capacity(e, total);
 }
 
-Artifact *emit_program(Lower *l, const ChipFile *chip) {
+static Emit *emit_make(Lower *l, const ChipFile *chip) {
     Emit *e = ARENA_NEW(l->c->scratch, Emit);
     *e = (Emit){.l = l, .c = l->c, .chip = chip, .epoch = 1};
     e->heap.arena = l->c->scratch;
-    e->loc_of = ARENA_NEWN(l->c->scratch, uint32_t, l->h->ops.n);
     e->row_node = ARENA_NEWN(l->c->scratch, uint32_t, l->h->values.n);
-    e->art = ARENA_NEW(l->c->arena, Artifact);
-    VEC_PUSH(l->c->arena, &e->locs, (ArtLoc){.file = "", .name = ""});
-    if (l->main->nargs + l->main->nresults + SEG_FIRST_ARG > SEG_MAX)
-        ctx_fail(l->c->ctx, OTRN_CAPACITY, (Place){.file = l->h->file},
-                 "%u arguments and results: more than %u HBM segments", l->main->nargs + l->main->nresults,
-                 SEG_MAX - SEG_FIRST_ARG);
     sched_init(e, SEG_FIRST_ARG + l->main->nargs + l->main->nresults);
-    make_values(e);
+    return e;
+}
+
+// Every buffer's place in HBM; returns the step at which scratch is fullest.
+static uint32_t place_buffers(Emit *e) {
+    Lower *l = e->l;
     BufList begin = list_make(e, false), end = list_make(e, true);
-    check_room(e, &begin, &end);
-    Buf consts = {.arena = l->c->arena};
-    place_consts(e, &consts);
     uint32_t peak_step = 0;
+    check_room(e, &begin, &end);
     for (uint32_t i = 0; i < l->steps.n; i++) {
         for (BufId b = begin.first[i]; b; b = begin.next[b]) {
             l->bufs.at[b].off = heap_take(&e->heap, l->bufs.at[b].bytes);
             if (e->heap.new_peak)
                 peak_step = i;
         }
-        emit_step(e, &l->steps.at[i], &consts);
-        emit_step_end(e);
         for (BufId b = end.first[i]; b; b = end.next[b])
             heap_give(&e->heap, l->bufs.at[b].off, l->bufs.at[b].bytes);
+    }
+    return peak_step;
+}
+
+// Everything before is complete on both cores, and known to be.
+static void emit_meeting(Emit *e) {
+    emit_loc(e, 0);
+    emit_lane(e, LANE_NONE, false);
+    emit_barrier(e);
+    emit_control(e, (IsaInst){.op = ISA_CORE_BARRIER});
+    emit_barrier(e);
+    emit_step_end(e);
+}
+
+// The steps of one core; of all when the program is not split.
+static void emit_steps(Emit *e, const Pair *pair, int core, Buf *consts) {
+    Lower *l = e->l;
+    for (uint32_t i = 0; i < l->steps.n; i++) {
+        if (pair->is_split && pair->meets[i])
+            emit_meeting(e);
+        if (pair->is_split && pair->core[i] != core && pair->core[i] < 2)
+            continue;
+        emit_step(e, &l->steps.at[i], consts);
+        emit_step_end(e);
     }
     emit_flush(e);
     if (e->loops.n)
         qsort(e->loops.at, e->loops.n, sizeof *e->loops.at, by_begin);
     e->loc = 0;
     emit_control(e, (IsaInst){.op = ISA_HALT});
-    Artifact *art = e->art;
+}
+
+// The second core's program goes on with the tables of the first one's.
+static Emit *emit_second(Emit *first, const Pair *pair, Buf *consts) {
+    Lower *l = first->l;
+    Emit *e = emit_make(l, first->chip);
+    e->art = first->art, e->loc_of = first->loc_of, e->heap = first->heap;
+    memcpy(&e->kerns, &first->kerns, sizeof e->kerns);
+    memcpy(&e->locs, &first->locs, sizeof e->locs);
+    for (uint32_t i = 0; i < l->switches.n; i++)
+        l->switches.at[i].branch = l->switches.at[i].branch_pcs.n = l->switches.at[i].end_pcs.n = 0;
+    emit_steps(e, pair, 1, consts);
+    return e;
+}
+
+Artifact *emit_program(Lower *l, const ChipFile *chip, const Pair *pair) {
+    if (l->main->nargs + l->main->nresults + SEG_FIRST_ARG > SEG_MAX)
+        ctx_fail(l->c->ctx, OTRN_CAPACITY, (Place){.file = l->h->file},
+                 "%u arguments and results: more than %u HBM segments", l->main->nargs + l->main->nresults,
+                 SEG_MAX - SEG_FIRST_ARG);
+    Emit *e = emit_make(l, chip), *last = e;
+    e->loc_of = ARENA_NEWN(l->c->scratch, uint32_t, l->h->ops.n);
+    Artifact *art = e->art = ARENA_NEW(l->c->arena, Artifact);
+    VEC_PUSH(l->c->arena, &e->locs, (ArtLoc){.file = "", .name = ""});
+    make_values(e);
+    Buf consts = {.arena = l->c->arena};
+    place_consts(e, &consts);
+    uint32_t peak_step = place_buffers(e);
+    emit_steps(e, pair, 0, &consts);
+    if (pair->is_split)
+        last = emit_second(e, pair, &consts);
     art->name = *l->h->name ? l->h->name : "main";
     art->target = arena_strndup(l->c->arena, chip->name, strlen(chip->name));
     art->producer = "opentrn " OTRN_RELEASE;
     art->partitions = spmd_partitions(l->h);
-    find_live(e, peak_step);
+    find_live(last, peak_step);
     art->scratch_bytes = e->heap.top;
     art->consts = consts.at;
     art->const_bytes = consts.n;
     art->code = e->code.at, art->ncode = e->code.n, art->code_loc = e->code_loc.at;
-    art->kerns = e->kerns.at, art->nkerns = e->kerns.n;
-    art->locs = e->locs.at, art->nlocs = e->locs.n;
+    art->kerns = last->kerns.at, art->nkerns = last->kerns.n;
+    art->locs = last->locs.at, art->nlocs = last->locs.n;
     art->loops = e->loops.at, art->nloops = e->loops.n;
-    check_capacity(e, total_bytes(e, (double)art->scratch_bytes));
+    check_capacity(last, total_bytes(last, (double)art->scratch_bytes));
+    if (pair->is_split)
+        artifact_pair(l->c->arena, art, last->code.at, last->code_loc.at, last->code.n, last->loops.at, last->loops.n);
     return art;
 }

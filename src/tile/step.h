@@ -114,7 +114,8 @@ typedef struct Lower {
 // lower.c
 void lower_program(Lower *l, const ChipFile *chip);
 // emit.c
-Artifact *emit_program(Lower *l, const ChipFile *chip);
+struct Pair;
+Artifact *emit_program(Lower *l, const ChipFile *chip, const struct Pair *pair);
 bool move_is_transfer(const Hlo *h, const HloOp *op); // move.c
 bool rows_is_cast(const Hlo *h, const HloOp *op);
 bool turn_is_transfer(const Hlo *h, const HloOp *op);  // turn.c

@@ -225,6 +225,8 @@ static void table_print(Tool *t, const Prof *p) {
         printf("instance       %s: %u chip%s, %.0f cores, %.4g USD/h\n", p->instance.name, p->instance.chips,
                p->instance.chips == 1 ? "" : "s", p->instance.chips * p->chip.cores_per_chip,
                p->instance.usd_per_hour);
+    if (p->art->peer)
+        printf("cores          2 of a logical core; what follows the time is of the first\n");
     printf("modelled time  %.2f us\n", c->total_ns * 1e-3);
     amount_print(t->arena, "matmul", c->flops, "FLOP", seconds, "FLOP/s");
     amount_print(t->arena, "HBM traffic", c->hbm_bytes, "B", seconds, "B/s");

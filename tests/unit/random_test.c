@@ -299,13 +299,14 @@ static bool run_count(otrn_env *const envs[2], Gen *g, long count, uint64_t seed
 }
 
 int main(int argc, char **argv) {
-    otrn_option options[2][3] = {{{"threads", "1"}, {"cache", "off"}, {"host", "auto"}},
-                                 {{"threads", "3"}, {"cache", "off"}, {"host", "portable"}}};
+    // the second one also splits programs over two cores
+    otrn_option options[2][4] = {{{"threads", "1"}, {"cache", "off"}, {"host", "auto"}, {"lnc", "1"}},
+                                 {{"threads", "3"}, {"cache", "off"}, {"host", "portable"}, {"lnc", "2"}}};
     otrn_env *envs[2];
     otrn_error err;
     Gen g = {.text = malloc(GEN_TEXT_MAX)};
     for (int i = 0; i < 2; i++)
-        if (!g.text || otrn_open(options[i], 3, &envs[i], &err)) {
+        if (!g.text || otrn_open(options[i], 4, &envs[i], &err)) {
             printf("FAIL open: %s\n", err.text);
             return 1;
         }
