@@ -23,6 +23,17 @@ static ValueId add_i32s(Spmd *s, const int32_t *v, int64_t n, bool scalar) {
     return move_result(s, id);
 }
 
+ValueId move_number(Spmd *s, int32_t v, int dtype) {
+    ValueId n = add_i32s(s, &v, 1, true);
+    return dtype == DT_I32 ? n : move_result(s, move_op(s, HLO_CONVERT, 1, &n, hlo_type_tensor(s->h, dtype, 0, NULL)));
+}
+
+ValueId move_splat(Spmd *s, ValueId scalar, TypeId type) {
+    OpId all = move_op(s, HLO_BROADCAST_IN_DIM, 1, &scalar, type);
+    *hlo_attr_slot(s->h, all, AK_BROADCAST_DIMENSIONS) = (HloAttr){.kind = HA_INTS};
+    return move_result(s, all);
+}
+
 static HloAttr ints_attr(Spmd *s, const int64_t *v, uint32_t n) {
     return (HloAttr){.kind = HA_INTS, .n = n, .ints = hlo_ints_dup(s->h, v, n)};
 }
@@ -159,13 +170,9 @@ static ValueId make_terms(Spmd *s, ValueId v, const Shards *sh) {
     Hlo *h = s->h;
     TypeId type = h->values.at[v].type;
     int dtype = hlo_type(h, type)->dtype;
-    int32_t zero = 0;
-    ValueId term = move_offset(s, sh, sh->rank, 1), none = add_i32s(s, &zero, 1, true);
+    ValueId term = move_offset(s, sh, sh->rank, 1);
     ValueId other = move_result(s, move_op(s, HLO_CONVERT, 1, &term, hlo_type_tensor(h, DT_I1, 0, NULL)));
-    none = move_result(s, move_op(s, HLO_CONVERT, 1, &none, hlo_type_tensor(h, dtype, 0, NULL)));
-    OpId zeros = move_op(s, HLO_BROADCAST_IN_DIM, 1, &none, type);
-    *hlo_attr_slot(h, zeros, AK_BROADCAST_DIMENSIONS) = (HloAttr){.kind = HA_INTS};
-    ValueId pick[3] = {other, move_result(s, zeros), v};
+    ValueId pick[3] = {other, move_splat(s, move_number(s, 0, dtype), type), v};
     return move_result(s, move_op(s, HLO_SELECT, 3, pick, type));
 }
 

@@ -294,10 +294,25 @@ static int64_t other_dim(uint32_t rank, const int64_t *list, uint32_t n, uint32_
 
 typedef struct Indexed { // gather, and scatter as its mirror
     uint32_t whole, indices, window;     // tensors: operand, indices, slices or updates
-    HloAttrKey window_dims, dropped_dims, whole_batch, indices_batch;
+    HloAttrKey window_dims, dropped_dims, whole_batch, indices_batch, map;
     FactorKind kind; // of dimensions of the indices
     bool along;      // those dimensions may be cut at all
+    FactorKind picked; // of the dimension they speak of
 } Indexed;
+
+// Indices of one number each, for a dimension of which one row is taken: every part answers for its own rows.
+static void rule_picked(Make *m, const Indexed *x, const int64_t *dropped, uint32_t nd) {
+    uint32_t n;
+    const int64_t *map = hlo_ints(m->op, x->map, &n);
+    const HloType *indices = tensor(m, x->indices);
+    int dtype = tensor(m, x->whole)->dtype;
+    bool sums = x->picked == FACTOR_KEEP || (dtype != DT_I1 && !dtype_is_complex(dtype));
+    if (n != 1 || !has(dropped, nd, map[0]) || !sums || dtype_row(indices->dtype)->bits < 32 ||
+        size_of(m, x->whole, map[0]) > INT32_MAX)
+        return;
+    m->r->picked = factor(m, x->picked);
+    put(m, m->r->picked, x->whole, map[0]);
+}
 
 static void rule_indexed(Make *m, const Indexed *x) {
     uint32_t nw, nd, nb, n, batch = 0;
@@ -330,11 +345,12 @@ static void rule_indexed(Make *m, const Indexed *x) {
         put(m, f, x->whole, d);
         put(m, f, x->window, place);
     }
+    rule_picked(m, x, dropped, nd);
 }
 
 static void rule_gather(Make *m) {
     rule_indexed(m, &(Indexed){0, 1, 2, AK_OFFSET_DIMS, AK_COLLAPSED_SLICE_DIMS, AK_OPERAND_BATCHING_DIMS,
-                               AK_START_INDICES_BATCHING_DIMS, FACTOR_KEEP, true});
+                               AK_START_INDICES_BATCHING_DIMS, AK_START_INDEX_MAP, FACTOR_KEEP, true, FACTOR_ADD});
 }
 
 // Updates that are cut along the indices are terms of what is added to the operand.
@@ -344,7 +360,8 @@ static void rule_scatter(Make *m) {
     FactorKind kind = FACTOR_ADD;
     bool sums = region_combines(m, 0, &kind) && kind == FACTOR_ADD;
     rule_indexed(m, &(Indexed){0, 1, 2, AK_UPDATE_WINDOW_DIMS, AK_INSERTED_WINDOW_DIMS, AK_INPUT_BATCHING_DIMS,
-                               AK_SCATTER_INDICES_BATCHING_DIMS, FACTOR_ADD, sums});
+                               AK_SCATTER_INDICES_BATCHING_DIMS, AK_SCATTER_DIMS_TO_OPERAND_DIMS, FACTOR_ADD, sums,
+                               FACTOR_KEEP});
     for (uint32_t d = 0; d < tensor(m, 0)->rank; d++) // the result is the operand's shape
         put(m, rule_factor(m->r, 0, d), 3, d);
     m->r->ninto = 1;
@@ -399,7 +416,7 @@ static RuleFn *find(const HloOp *op) {
 
 bool rule_of(Arena *a, const Hlo *h, const HloOp *op, Rule *out) {
     RuleFn *fn = find(op);
-    *out = (Rule){.ntensors = op->noperands + op->nresults};
+    *out = (Rule){.ntensors = op->noperands + op->nresults, .picked = -1};
     if (!fn)
         return false;
     Make m = {.h = h, .op = op, .r = out};

@@ -17,6 +17,8 @@ typedef struct Rule {
     uint8_t kind[RULE_FACTORS_MAX]; // FactorKind
     const int16_t *of; // [tensor * OTRN_MAX_RANK + dimension]: factor, or -1
     uint32_t ninto;    // the first so many operands take on terms with the result (scatter's)
+    int picked;        // factor of the dimension that gather's or scatter's indices speak of, or -1: they are shifted
+                       // to the device's part
 } Rule;
 
 static inline int rule_factor(const Rule *r, uint32_t tensor, uint32_t dim) {

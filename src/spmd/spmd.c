@@ -362,9 +362,64 @@ static ValueId iota_shift(Spmd *s, const HloOp *op, ValueId v, const Shards *sh)
     int dtype = t->dtype;
     ValueId begin = move_offset(s, sh, dim, t->dims[dim]);
     begin = move_result(s, move_op(s, HLO_CONVERT, 1, &begin, hlo_type_tensor(s->h, dtype, 0, NULL)));
-    OpId all = move_op(s, HLO_BROADCAST_IN_DIM, 1, &begin, type);
-    *hlo_attr_slot(s->h, all, AK_BROADCAST_DIMENSIONS) = (HloAttr){.kind = HA_INTS};
-    return move_result(s, move_op(s, HLO_ADD, 2, (ValueId[]){v, move_result(s, all)}, type));
+    return move_result(s, move_op(s, HLO_ADD, 2, (ValueId[]){v, move_splat(s, begin, type)}, type));
+}
+
+// Indices into a dimension of which the device has a part. A scatter drops what is outside; for a gather they are
+// kept inside, and *inside says which were.
+static ValueId indices_shift(Work *w, ValueId v, ValueId *inside) {
+    Spmd *s = w->s;
+    Cut c = w->cuts[w->rule.picked];
+    uint32_t d = 0;
+    while (rule_factor(&w->rule, 0, d) != w->rule.picked)
+        d++;
+    int64_t rows = hlo_value_type(s->h, work_value(w, 0))->dims[d], part = rows / c.parts;
+    TypeId type = s->h->values.at[v].type;
+    HloType t = *hlo_type(s->h, type);
+    ValueId zero = move_number(s, 0, t.dtype);
+    if (inside) // as a gather does, before anything else
+        v = move_result(s, move_op(s, HLO_CLAMP, 3, (ValueId[]){zero, v, move_number(s, (int32_t)(rows - 1), t.dtype)}, type));
+    const Shards *line = shard_make(s->c->scratch, 1, s->devices, &c, (Cut){1, NULL}, SHARD_ADD);
+    ValueId begin = move_offset(s, line, 0, part);
+    begin = move_result(s, move_op(s, HLO_CONVERT, 1, &begin, hlo_type_tensor(s->h, t.dtype, 0, NULL)));
+    v = move_result(s, move_op(s, HLO_SUBTRACT, 2, (ValueId[]){v, move_splat(s, begin, type)}, type));
+    if (!inside)
+        return v;
+    ValueId last = move_number(s, (int32_t)(part - 1), t.dtype);
+    ValueId kept = move_result(s, move_op(s, HLO_CLAMP, 3, (ValueId[]){zero, v, last}, type));
+    OpId same = move_op(s, HLO_COMPARE, 2, (ValueId[]){kept, v}, hlo_type_tensor(s->h, DT_I1, t.rank, t.dims));
+    *hlo_attr_slot(s->h, same, AK_COMPARISON_DIRECTION) = (HloAttr){.kind = HA_ENUM, .i = CMP_EQ};
+    *hlo_attr_slot(s->h, same, AK_COMPARE_TYPE) = (HloAttr){.kind = HA_ENUM, .i = CMPT_NOTYPE};
+    *inside = move_result(s, same);
+    return kept;
+}
+
+// Rows that other devices have count as 0 here: the rows picked are terms.
+static OpId picked_terms(Work *w, OpId gather, ValueId inside) {
+    Spmd *s = w->s;
+    Hlo *h = s->h;
+    ValueId v = hlo_at(h, gather)->results;
+    TypeId type = h->values.at[v].type;
+    HloType t = *hlo_type(h, type), it = *hlo_value_type(h, inside);
+    uint32_t nw;
+    const int64_t *window = hlo_ints(w->op, AK_OFFSET_DIMS, &nw);
+    int64_t vector = hlo_int(w->op, AK_INDEX_VECTOR_DIM, -1), dims[OTRN_MAX_RANK], places[OTRN_MAX_RANK];
+    uint32_t n = 0, at = 0;
+    for (uint32_t i = 0; i < it.rank; i++)
+        if (i != vector)
+            dims[n++] = it.dims[i];
+    for (uint32_t i = 0; i < t.rank; i++) {
+        bool is_window = false;
+        for (uint32_t k = 0; k < nw; k++)
+            is_window |= window[k] == i;
+        if (!is_window && at < n)
+            places[at++] = i;
+    }
+    inside = move_result(s, move_op(s, HLO_RESHAPE, 1, &inside, hlo_type_tensor(h, DT_I1, (int)n, dims)));
+    OpId all = move_op(s, HLO_BROADCAST_IN_DIM, 1, &inside, hlo_type_tensor(h, DT_I1, t.rank, t.dims));
+    *hlo_attr_slot(h, all, AK_BROADCAST_DIMENSIONS) = (HloAttr){.kind = HA_INTS, .n = n, .ints = hlo_ints_dup(h, places, n)};
+    ValueId zeros = move_splat(s, move_number(s, 0, t.dtype), type);
+    return move_op(s, HLO_SELECT, 3, (ValueId[]){move_result(s, all), v, zeros}, type);
 }
 
 // The op with its factors cut as decided.
@@ -380,12 +435,16 @@ static OpId work_emit(Work *w) {
         types[i] = move_part_type(s, h->values.at[op.results + i].type, work_shards(w, op.noperands + i));
     for (uint32_t r = 0; r < op.nregions; r++)
         note_outer(s, h->op_regions.at[op.regions + r], false);
+    bool picks = w->rule.picked >= 0 && w->cuts[w->rule.picked].parts > 1;
+    ValueId inside = 0;
+    if (picks)
+        operands[1] = indices_shift(w, operands[1], op.code == HLO_GATHER ? &inside : NULL);
     OpId copy = clone(s, &op, operands, types);
     attrs_follow(s, copy, &op);
     for (uint32_t r = 0; r < op.nregions; r++)
         copy_region_of(s, copy, h->op_regions.at[op.regions + r], NULL);
     hlo_region_push(h, s->to, copy);
-    return copy;
+    return inside ? picked_terms(w, copy, inside) : copy;
 }
 
 static bool work_begin(Work *w, Spmd *s, const HloOp *op) {

@@ -71,6 +71,8 @@ static inline ValueId move_result(const Spmd *s, OpId id) { return hlo_at(s->h, 
 TypeId move_part_type(Spmd *s, TypeId whole, const Shards *sh); // raises UNSUPPORTED when parts are not equal
 // A device's offset in a dimension, or the number of its term.
 ValueId move_offset(Spmd *s, const Shards *sh, uint32_t dim, int64_t part_size);
+ValueId move_number(Spmd *s, int32_t v, int dtype);       // a scalar
+ValueId move_splat(Spmd *s, ValueId scalar, TypeId type); // of its element type, which is the scalar's
 void move_set(Spmd *s, ValueId v, Form f);
 void move_set_piece(Spmd *s, ValueId v, const Shards *sh, ValueId value); // made this way; whole when sh is
 const Piece *move_made(const Spmd *s, ValueId v); // how it was made; NULL: whole
