@@ -261,9 +261,25 @@ static Lane lane_of(const Emit *e, const Step *s) {
     }
 }
 
+// Its tiles write no byte that another of them touches.
+static bool tiles_apart(const Step *s) {
+    switch (s->kind) {
+    case STEP_ROWS:
+    case STEP_DOT:
+    case STEP_BLOCK:
+    case STEP_BATCH:
+    case STEP_CONV:
+    case STEP_TURN:
+    case STEP_POOL:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void emit_step(Emit *e, const Step *s, Buf *consts) {
     emit_loc(e, s->op);
-    emit_lane(e, lane_of(e, s), s->kind == STEP_ROWS || s->kind == STEP_DOT || s->kind == STEP_BLOCK);
+    emit_lane(e, lane_of(e, s), tiles_apart(s));
     switch (s->kind) {
     case STEP_KERNEL:
         if (!is_empty(e, s))
