@@ -13,6 +13,7 @@
 // the tile is the partition. The side of the outer loop keeps all its chunks when its slots suffice, the other side is
 // streamed; which is which follows from the traffic, rows first where it matters little, since what comes next wants
 // whole rows. A long contraction, of which neither side fits, goes in blocks of 512 x 1024 over all banks.
+// A chip whose transfers cannot transpose loads rows as they lie and lets the array turn them, in four of the banks.
 // Tails are shorter counts in the same instructions. The order in which k adds up is the same for all of these, so every
 // target computes the same bits.
 #include <assert.h>
@@ -54,6 +55,10 @@ typedef struct Dot {
     uint32_t next_out;
     uint32_t bank_set;
     uint32_t evictions;
+    bool turns;               // transfers cannot transpose: the array does
+    uint32_t stage_sbuf;      // where rows wait for it, twice
+    Haz stage[2];
+    uint32_t next_stage, next_turn;
 } Dot;
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -72,6 +77,60 @@ static void load_part(Dot *d, DotSide *s, uint32_t slot, uint32_t tile0, int64_t
     emit_inst(d->e, in, NULL, 0, (Haz *[]){&s->slots[slot]}, 1);
 }
 
+// Tiles [t0, t0 + n) of up to 128 columns from column f0, turned in PSUM, to their slot.
+static void copy_turned(Dot *d, DotSide *s, uint32_t slot, uint32_t bank, uint32_t t0, uint32_t n, int64_t rows, int64_t f0,
+                        int64_t cols) {
+    IsaInst cp = {.op = ISA_COPY, .stype = (uint8_t)d->stype, .dtype = (uint8_t)d->stype};
+    cp.engine = d->evictions++ % 2 ? ENG_SCALAR : ENG_VECTOR;
+    cp.src = addr_psum(0, bank * ISA_PSUM_BANK_BYTES);
+    cp.dst = addr_sbuf(0, (uint32_t)(s->sbuf[slot] + (uint64_t)(t0 * s->pitch + f0) * d->elem));
+    cp.n[0] = (uint32_t)rows, cp.n[1] = n, cp.n[2] = (uint32_t)cols;
+    cp.s[1] = n > 1 ? TILE_M : 0, cp.d[1] = n > 1 ? (int32_t)s->pitch : 0, cp.s[2] = cp.d[2] = 1;
+    emit_inst(d->e, cp, (Haz *[]){&d->e->bank_haz[bank]}, 1, (Haz *[]){&s->slots[slot]}, 1);
+}
+
+// The same by the array: rows of 128 columns come as they lie, tiles of them are transposed into the banks that such
+// products leave free.
+static void load_turned(Dot *d, DotSide *s, uint32_t slot, int64_t cols, int64_t klen, int64_t from) {
+    uint32_t per = ISA_PSUM_BANK_BYTES / (uint32_t)(TILE_M * d->elem);
+    per = per > CHUNK_TILES ? CHUNK_TILES : per;
+    for (int64_t f0 = 0; f0 < cols; f0 += TILE_M) {
+        int64_t fn = min64(TILE_M, cols - f0);
+        uint32_t stage = d->next_stage++ % 2, at = d->stage_sbuf + (uint32_t)(stage * CHUNK_TILES * TILE_K * d->elem);
+        IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_IN, .stype = (uint8_t)d->stype};
+        in.src = s->addr + (uint64_t)(from + f0 * s->at.free_stride) * d->elem, in.dst = addr_sbuf(0, at);
+        in.n[0] = (uint32_t)fn, in.n[1] = (uint32_t)klen, in.s[0] = (int32_t)s->at.free_stride, in.s[1] = in.d[1] = 1;
+        emit_inst(d->e, in, NULL, 0, (Haz *[]){&d->stage[stage]}, 1);
+        uint32_t tiles = (uint32_t)pieces(klen, TILE_K), full = (uint32_t)(klen / TILE_K);
+        for (uint32_t t0 = 0; t0 < tiles; t0 += per) {
+            uint32_t n = tiles - t0 < per ? tiles - t0 : per, bank = 4 + d->next_turn++ % 4;
+            for (uint32_t t = t0; t < t0 + n; t++) {
+                IsaInst turn = {.op = ISA_TRANSPOSE, .engine = ENG_TENSOR, .dtype = (uint8_t)d->stype, .stype = (uint8_t)d->stype};
+                turn.src = addr_sbuf(0, (uint32_t)(at + t * TILE_K * d->elem));
+                turn.dst = addr_psum(0, (uint32_t)(bank * ISA_PSUM_BANK_BYTES + (t - t0) * TILE_M * d->elem));
+                turn.n[0] = (uint32_t)fn, turn.n[1] = (uint32_t)min64(TILE_K, klen - (int64_t)t * TILE_K);
+                turn.d[1] = turn.s[1] = 1;
+                emit_inst(d->e, turn, (Haz *[]){&d->stage[stage]}, 1, (Haz *[]){&d->e->bank_haz[bank]}, 1);
+            }
+            uint32_t whole = full > t0 + n ? n : full > t0 ? full - t0 : 0;
+            if (whole)
+                copy_turned(d, s, slot, bank, t0, whole, TILE_K, f0, fn);
+            if (whole < n) { // the last tile is shorter; alone in its bank when it is not the first
+                assert(whole + 1 == n);
+                IsaInst cp = {.op = ISA_COPY, .engine = ENG_VECTOR, .stype = (uint8_t)d->stype, .dtype = (uint8_t)d->stype};
+                cp.src = addr_psum(0, (uint32_t)(bank * ISA_PSUM_BANK_BYTES + whole * TILE_M * d->elem));
+                cp.dst = addr_sbuf(0, (uint32_t)(s->sbuf[slot] + (uint64_t)((t0 + whole) * s->pitch + f0) * d->elem));
+                cp.n[0] = (uint32_t)(klen % TILE_K), cp.n[1] = (uint32_t)fn, cp.s[1] = cp.d[1] = 1;
+                emit_inst(d->e, cp, (Haz *[]){&d->e->bank_haz[bank]}, 1, (Haz *[]){&s->slots[slot]}, 1);
+            }
+        }
+    }
+}
+
+static bool comes_turned(const Dot *d, const DotSide *s) {
+    return d->turns && s->at.k_stride == 1 && s->at.free_stride > 1 && s->at.k_size > 1;
+}
+
 // The slot that holds columns [f0, f0+cols) of chunk [k0, k0+klen); loads it when none does.
 static uint32_t side_load(Dot *d, DotSide *s, int64_t batch, int64_t f0, int64_t cols, int64_t k0,
                           int64_t klen) {
@@ -84,6 +143,10 @@ static uint32_t side_load(Dot *d, DotSide *s, int64_t batch, int64_t f0, int64_t
     s->key[slot] = key;
     int64_t from = side_batch_offset(&s->at, batch) + f0 * s->at.free_stride + k0 * s->at.k_stride;
     int64_t full = klen / TILE_K, rest = klen % TILE_K;
+    if (comes_turned(d, s)) {
+        load_turned(d, s, slot, cols, klen, from);
+        return slot;
+    }
     if (full)
         load_part(d, s, slot, 0, TILE_K, full, cols, from);
     if (rest)
@@ -158,7 +221,7 @@ static void block(Dot *d, int64_t batch, int64_t m0, int64_t n0) {
     int64_t mlen = min64(BLOCK, d->m - m0), ncols = min64(d->block_n, d->n - n0);
     bool wide = ncols > BLOCK;
     uint32_t bank0 = wide ? 0 : d->bank_set * 4;
-    d->bank_set = wide ? 0 : d->bank_set ^ 1;
+    d->bank_set = wide || d->turns ? 0 : d->bank_set ^ 1;
     for (int64_t k0 = 0; k0 < d->k; k0 += d->chunk) {
         int64_t klen = min64(d->chunk, d->k - k0);
         uint32_t rslot = side_load(d, &d->rhs, batch, n0, ncols, k0, klen);
@@ -185,7 +248,7 @@ static void give_slots(DotSide *s, const uint32_t *at, uint32_t n) {
 // Slots below the row programs' area and above it, as far as the chip goes.
 static uint32_t find_slots(const Dot *d, uint32_t bytes, uint32_t at[SLOTS_MAX]) {
     uint32_t n = 0, end = (uint32_t)d->e->chip->sbuf_usable_bytes;
-    for (uint32_t p = 0; p + bytes <= d->out_sbuf && n < SLOTS_MAX; p += bytes)
+    for (uint32_t p = 0; p + bytes <= d->stage_sbuf && n < SLOTS_MAX; p += bytes)
         at[n++] = p;
     for (uint32_t p = ROWS_AREA_BEGIN + ROWS_AREA_BYTES; p + bytes <= end && n < SLOTS_MAX; p += bytes)
         at[n++] = p;
@@ -195,17 +258,21 @@ static uint32_t find_slots(const Dot *d, uint32_t bytes, uint32_t at[SLOTS_MAX])
 static void plan(Dot *d) {
     uint32_t at[SLOTS_MAX], n;
     d->out_sbuf = ROWS_AREA_BEGIN - OUT_SLOTS * OUT_BYTES;
+    d->turns = d->e->chip->dma_transpose <= 0 && d->elem >= 2;
+    d->turns = comes_turned(d, &d->lhs) || comes_turned(d, &d->rhs);
+    d->stage_sbuf = d->out_sbuf - (d->turns ? 2 * CHUNK_TILES * TILE_K * (uint32_t)d->elem : 0);
     n = find_slots(d, (uint32_t)(SLOT_COLS * d->elem), at);
-    assert(n >= 4);
+    assert(n >= 3);
     int64_t chunks = pieces(d->k, CHUNK_TILES * TILE_K);
     double by_rows = (double)d->m + (double)pieces(d->m, BLOCK) * (double)d->n;
     double by_columns = (double)d->n + (double)pieces(d->n, BLOCK) * (double)d->m;
     d->by_columns = by_columns * 1.5 < by_rows;
     d->block_n = BLOCK, d->chunk = CHUNK_TILES * TILE_K;
     d->lhs.pitch = d->rhs.pitch = BLOCK;
-    uint32_t stay = n - 2 < chunks + 1 ? n - 2 : (uint32_t)chunks + 1, stream = n - stay < 4 ? n - stay : 4;
+    uint32_t least = n < 4 ? 1 : 2;
+    uint32_t stay = n - least < chunks + 1 ? n - least : (uint32_t)chunks + 1, stream = n - stay < 4 ? n - stay : 4;
     stay = stay < 2 ? 2 : stay;
-    if (chunks > stay && d->n > BLOCK) { // neither side stays
+    if (chunks > stay && d->n > BLOCK && !d->turns) { // neither side stays
         d->block_n = 2 * BLOCK, d->chunk = CHUNK_TILES / 2 * TILE_K;
         d->rhs.pitch = 2 * BLOCK;
         stay = n / 2, stream = n - stay;
@@ -222,6 +289,10 @@ static void share_area(Dot *d, bool out) {
         emit_area(d->e, &d->lhs.slots[i], d->lhs.sbuf[i], bytes, out);
     for (uint32_t i = 0; i < d->rhs.nslots; i++)
         emit_area(d->e, &d->rhs.slots[i], d->rhs.sbuf[i], bytes, out);
+    for (uint32_t i = 0; i < 2 && d->turns; i++) {
+        uint32_t stage = (uint32_t)(CHUNK_TILES * TILE_K * d->elem);
+        emit_area(d->e, &d->stage[i], d->stage_sbuf + i * stage, stage, out);
+    }
     for (uint32_t i = 0; i < OUT_SLOTS; i++)
         emit_area(d->e, &d->out[i], d->out_sbuf + i * OUT_BYTES, OUT_BYTES, out);
 }

@@ -1,6 +1,7 @@
 // Less than one tile on every side.
 // run: otrn eval %s
 // run: otrn run %s --threads=1
+// run: otrn run %s --target=trn1 --check
 // run: otrn run %s --host=portable --threads=2
 func.func public @main() {
   // small whole numbers: sums are exact in any order
