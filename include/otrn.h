@@ -166,7 +166,7 @@ typedef struct otrn_report {
     uint64_t instructions[OTRN_ENGINES];
     double flops, hbm_bytes;           // matmul flops; bytes moved to or from HBM
     double hbm_peak_bytes;             // planned HBM
-    double usd_per_hour;               // of one such core on the target's reference instance
+    double usd_per_hour;               // of the cores it runs on, one or two of a logical core, on the reference instance
     uint64_t unknown_loops;            // loops whose trip count was not known: counted once
 } otrn_report;
 OTRN_API const char *otrn_engine_name(int engine); // "tensor", "vector", "scalar", "gpsimd", …

@@ -154,13 +154,13 @@ static void count_on(Sim *s, Core *c, int sem, Ps when) {
 }
 
 static void note_busy(Sim *s, Core *c, uint32_t pc, int track, Ps begin, Ps end) {
-    if (c != s->core[0])
-        return; // of a logical core the first one is shown
+    if (c != s->core[0] && !s->apart)
+        return; // both do the same
     Ps from = ps_max(begin, c->now.busy_until[track]);
     if (end > from)
         s->totals.busy[track] = ps_add(s->totals.busy[track], end - from);
     c->now.busy_until[track] = ps_max(c->now.busy_until[track], end);
-    if (s->want_events && s->out->events.n < EVENTS_MAX) {
+    if (s->want_events && c == s->core[0] && s->out->events.n < EVENTS_MAX) {
         ClockEvent e = {pc, (uint8_t)track, (double)begin * 1e-3, (double)end * 1e-3};
         VEC_PUSH(s->arena, &s->out->events, e);
     }
@@ -284,7 +284,7 @@ static void run_inst(Sim *s, Core *c, const FlowItem *in, Ps begin) {
     const Price *p = &c->price[pc];
     s->out->simulated++;
     uint64_t times = s->times = c->seq[in->engine].times;
-    if (c == s->core[0]) {
+    if (c == s->core[0] || s->apart) {
         s->totals.insts[p->track] = add_u64(s->totals.insts[p->track], times);
         s->totals.flops += p->flops * (double)times;
         s->totals.hbm_bytes += p->hbm_bytes * (double)times;
@@ -512,6 +512,9 @@ static void run(Sim *s, const Artifact *art, Clock *out) {
         c->price = price;
     }
     out->price = s->core[0]->price;
+    s->apart = art->peer != NULL;
+    if (s->apart)
+        out->peer_price = s->core[1]->price, out->peer_flow = &s->core[1]->flow;
     for (uint32_t k = 0; k < s->ncores; k++)
         s->long_loop[k] = long_loops(a, &s->core[k]->flow);
     const Flow *f = out->flow = &s->core[0]->flow;
@@ -524,7 +527,7 @@ static void run(Sim *s, const Artifact *art, Clock *out) {
         end = ps_max(end, ps_max(s->core[k]->done, s->core[k]->now.fence));
     out->total_ns = (double)end * 1e-3;
     for (int i = 0; i < CLOCK_TRACKS; i++) {
-        out->busy_ns[i] = (double)s->totals.busy[i] * 1e-3;
+        out->busy_ns[i] = (double)s->totals.busy[i] * 1e-3 / (s->apart ? 2 : 1);
         out->insts[i] = s->totals.insts[i];
     }
     out->flops = s->totals.flops;

@@ -117,7 +117,7 @@ typedef struct ClockJump { // no events in between
 
 typedef struct Clock {
     double total_ns;
-    double busy_ns[CLOCK_TRACKS];
+    double busy_ns[CLOCK_TRACKS]; // of two cores with programs of their own: the mean; what follows: the sum
     uint64_t insts[CLOCK_TRACKS];
     double flops, hbm_bytes, link_bytes;
     uint64_t unknown_loops;
@@ -125,8 +125,8 @@ typedef struct Clock {
     bool approximate;   // a loop without a steady state was so long that its last iteration was multiplied
     VEC(ClockEvent) events; // only when asked for; loops show their first iterations
     VEC(ClockJump) jumps;   // likewise: iterations added at once
-    const struct Price *price; // per instruction, in the run's arena
-    const struct Flow *flow;
+    const struct Price *price, *peer_price; // per instruction, in the run's arena; peer: of the second core's own program
+    const struct Flow *flow, *peer_flow;
 } Clock;
 extern const char *const clock_track_names[CLOCK_TRACKS];
 

@@ -104,6 +104,7 @@ typedef struct Sim {
     bool *long_loop[CORES_MAX]; // and of two, loops too long to be stepped through run once
     Clock *out;
     bool want_events, stepwise;
+    bool apart; // two cores with programs of their own: both count
 } Sim;
 
 // A sequencer has begun another iteration of region r: looks whether the loop repeats itself and, if it

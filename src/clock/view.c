@@ -93,22 +93,24 @@ static void lines_finish(Arena *a, const Artifact *art, const uint32_t *number, 
         qsort(v->lines.at, n, sizeof *v->lines.at, line_order);
     for (uint32_t i = 0; i < n; i++)
         place[v->lines.at[i].number] = i;
-    v->line_of = ARENA_NEWN(a, uint32_t, (size_t)art->ncode + 1);
-    for (uint32_t pc = 0; pc < art->ncode; pc++) {
-        uint32_t loc = art->code_loc ? art->code_loc[pc] : 0;
-        v->line_of[pc] = place[number[loc < art->nlocs ? loc : 0]];
+    for (int core = 0; art; art = art->peer, core++) {
+        v->line_of[core] = ARENA_NEWN(a, uint32_t, (size_t)art->ncode + 1);
+        for (uint32_t pc = 0; pc < art->ncode; pc++) {
+            uint32_t loc = art->code_loc ? art->code_loc[pc] : 0;
+            v->line_of[core][pc] = place[number[loc < art->nlocs ? loc : 0]];
+        }
     }
 }
 
-static void lines_make(Arena *a, const Artifact *art, const ChipFile *chip, const Clock *clock,
-                       const double *times, View *out) {
-    uint32_t *number = line_numbers(a, art, out);
-    double *best = ARENA_NEWN(a, double, (size_t)out->lines.n + 1), all[CLOCK_TRACKS] = {0};
+// The lines' parts of one core's program; `all` gathers the tracks.
+static void lines_add(const Artifact *art, const ChipFile *chip, const Price *price, const double *times,
+                      const uint32_t *number, double *best, double *all, View *out) {
     for (uint32_t pc = 0; pc < art->ncode; pc++) {
-        const Price *p = &clock->price[pc];
+        const Price *p = &price[pc];
         int cost = isa_rows[art->code[pc].op].cost;
         uint32_t loc = art->code_loc ? art->code_loc[pc] : 0;
-        ViewLine *l = &out->lines.at[number[loc < art->nlocs ? loc : 0]];
+        loc = loc < art->nlocs ? loc : 0;
+        ViewLine *l = &out->lines.at[number[loc]];
         double busy = weight(chip, p, cost == COST_DMA) * times[pc];
         all[p->track] += busy;
         l->busy_ns[p->track] += busy;
@@ -121,6 +123,15 @@ static void lines_make(Arena *a, const Artifact *art, const ChipFile *chip, cons
             l->op = art->locs[loc].op;
         }
     }
+}
+
+static void lines_make(Arena *a, const Artifact *art, const ChipFile *chip, const Clock *clock, const double *times,
+                       const double *peer_times, View *out) {
+    uint32_t *number = line_numbers(a, art, out);
+    double *best = ARENA_NEWN(a, double, (size_t)out->lines.n + 1), all[CLOCK_TRACKS] = {0};
+    lines_add(art, chip, clock->price, times, number, best, all, out);
+    if (peer_times)
+        lines_add(art->peer, chip, clock->peer_price, peer_times, number, best, all, out);
     for (uint32_t i = 0; i < out->lines.n; i++)
         for (int t = 0; t < CLOCK_TRACKS; t++)
             out->lines.at[i].busy_ns[t] *= all[t] > 0 ? clock->busy_ns[t] / all[t] : 0;
@@ -129,21 +140,30 @@ static void lines_make(Arena *a, const Artifact *art, const ChipFile *chip, cons
 
 // --- roofs ---------------------------------------------------------------------------------------
 
-static void roof_make(const Artifact *art, const ChipFile *chip, const Clock *clock, const double *times,
-                      ViewRoof *r) {
+static void roof_add(const Artifact *art, const ChipFile *chip, const Price *price, const double *times, ViewRoof *r) {
     double rate = 2.0 * ISA_PE_ROWS * ISA_PE_COLS * chip->pe_ghz; // FLOP/ns of one pass
     for (uint32_t pc = 0; pc < art->ncode; pc++)
         if (isa_rows[art->code[pc].op].cost == COST_MATMUL) {
-            double flops = clock->price[pc].flops * times[pc], depth = price_depth(&art->code[pc]);
+            double flops = price[pc].flops * times[pc], depth = price_depth(&art->code[pc]);
             r->flops += flops;
             r->compute_ns += flops * price_passes(chip, art->code[pc].stype) / depth / rate;
         }
+}
+
+// Two cores have twice the arrays and, together, the HBM bandwidth they share.
+static void roof_make(const Artifact *art, const ChipFile *chip, const Clock *clock, const double *times,
+                      const double *peer_times, ViewRoof *r) {
+    double cores = peer_times ? 2 : 1, bandwidth = chip->hbm_bw_core * (peer_times ? 2 * chip->hbm_shared : 1);
+    roof_add(art, chip, clock->price, times, r);
+    if (peer_times)
+        roof_add(art->peer, chip, clock->peer_price, peer_times, r);
+    r->compute_ns /= cores;
     r->hbm_bytes = clock->hbm_bytes;
-    r->memory_ns = clock->hbm_bytes / chip->hbm_bw_core;
+    r->memory_ns = clock->hbm_bytes / bandwidth;
     double least = fmax(r->compute_ns, r->memory_ns);
     r->attainable = least > 0 ? r->flops / least * 1e9 : 0;
     r->achieved = clock->total_ns > 0 ? r->flops / clock->total_ns * 1e9 : 0;
-    r->ridge = r->compute_ns > 0 ? r->flops / r->compute_ns / chip->hbm_bw_core : 0;
+    r->ridge = r->compute_ns > 0 ? r->flops / r->compute_ns / bandwidth : 0;
 }
 
 const char *const view_memory_names[VIEW_MEMORIES] = {"HBM", "SBUF", "PSUM"};
@@ -151,8 +171,9 @@ const char *const view_memory_names[VIEW_MEMORIES] = {"HBM", "SBUF", "PSUM"};
 void view_make(Arena *a, const Artifact *art, const ChipFile *chip, const Clock *clock, View *out) {
     *out = (View){0};
     double *times = run_counts(a, art, clock->flow);
-    lines_make(a, art, chip, clock, times, out);
-    roof_make(art, chip, clock, times, &out->roof);
+    double *peer_times = clock->peer_flow ? run_counts(a, art->peer, clock->peer_flow) : NULL;
+    lines_make(a, art, chip, clock, times, peer_times, out);
+    roof_make(art, chip, clock, times, peer_times, &out->roof);
     out->has_memory = clock->events.n > 0;
     if (out->has_memory)
         view_occupy(a, art, chip, clock, out);

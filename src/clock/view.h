@@ -39,7 +39,7 @@ typedef struct ViewMemory {
 
 typedef struct View {
     VEC(ViewLine) lines; // longest first
-    uint32_t *line_of;   // per instruction: which of them
+    uint32_t *line_of[2]; // per instruction of each core's program: which of them
     ViewRoof roof;
     ViewMemory memory[VIEW_MEMORIES];
     bool has_memory; // the clock kept its events

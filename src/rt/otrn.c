@@ -393,7 +393,7 @@ static void fill_report(otrn_exe *exe, const ChipFile *chip, const Clock *clock,
     out->flops = clock->flops;
     out->hbm_bytes = clock->hbm_bytes;
     out->hbm_peak_bytes = (double)exe->memory.peak_bytes;
-    out->usd_per_hour = chip->usd_per_core_hour;
+    out->usd_per_hour = chip->usd_per_core_hour * (exe->art->peer ? 2 : 1);
     out->unknown_loops = clock->unknown_loops;
 }
 

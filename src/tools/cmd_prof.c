@@ -39,6 +39,7 @@ void prof_price(Tool *t, const char *path, const Options *given, const Buf *byte
                   &out->chip);
     if (is_instance && !strcmp(out->instance.chip, out->chip.name))
         instance_price(&out->instance, &out->chip);
+    out->chip.usd_per_core_hour *= out->art->peer ? 2 : 1;
     ClockOptions how = {.events = true, .cores = *opts.val[OPT_LNC] - '0'};
     clock_run(t->ctx, t->arena, out->art, &out->chip, &how, &out->clock);
     view_make(t->arena, out->art, &out->chip, &out->clock, &out->view);
@@ -226,7 +227,7 @@ static void table_print(Tool *t, const Prof *p) {
                p->instance.chips == 1 ? "" : "s", p->instance.chips * p->chip.cores_per_chip,
                p->instance.usd_per_hour);
     if (p->art->peer)
-        printf("cores          2 of a logical core; what follows the time is of the first\n");
+        printf("cores          2 of a logical core: busy is their mean, amounts are sums; SBUF, PSUM and trace are of the first\n");
     printf("modelled time  %.2f us\n", c->total_ns * 1e-3);
     amount_print(t->arena, "matmul", c->flops, "FLOP", seconds, "FLOP/s");
     amount_print(t->arena, "HBM traffic", c->hbm_bytes, "B", seconds, "B/s");

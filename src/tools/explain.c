@@ -40,12 +40,12 @@ static const char *inst_name(const Artifact *art, const IsaInst *in) {
     return isa_rows[in->op].name;
 }
 
-// "64 matmul, 64 ldweights, 8 dma" of a line's instructions, given by number.
-static const char *became(Arena *a, const Artifact *art, const uint32_t *pcs, uint32_t n) {
+// "64 matmul, 64 ldweights, 8 dma" of a line's instructions.
+static const char *became(Arena *a, const Artifact *art, const IsaInst *const *insts, uint32_t n) {
     Count counts[ISA_OP_COUNT + 64];
     uint32_t have = 0;
     for (uint32_t i = 0; i < n; i++) {
-        const char *name = inst_name(art, &art->code[pcs[i]]);
+        const char *name = inst_name(art, insts[i]);
         uint32_t k = 0;
         while (k < have && strcmp(counts[k].name, name))
             k++;
@@ -63,23 +63,28 @@ static const char *became(Arena *a, const Artifact *art, const uint32_t *pcs, ui
     return buf_cstr(&text);
 }
 
-// Instructions by line: those of line i are pcs[first[i]] … pcs[first[i + 1] - 1].
+// Instructions by line, of both cores: those of line i are insts[first[i]] … insts[first[i + 1] - 1].
 typedef struct ByLine {
-    uint32_t *first, *pcs;
+    uint32_t *first;
+    const IsaInst **insts;
 } ByLine;
 
 static ByLine by_line(Arena *a, const Prof *p) {
-    uint32_t n = p->view.lines.n;
-    ByLine b = {ARENA_NEWN(a, uint32_t, (size_t)n + 2), ARENA_NEWN(a, uint32_t, (size_t)p->art->ncode + 1)};
-    for (uint32_t pc = 0; pc < p->art->ncode; pc++)
-        if (p->view.line_of[pc] < n)
-            b.first[p->view.line_of[pc] + 1]++;
+    uint32_t n = p->view.lines.n, all = p->art->ncode + (p->art->peer ? p->art->peer->ncode : 0);
+    ByLine b = {ARENA_NEWN(a, uint32_t, (size_t)n + 2), ARENA_NEWN(a, const IsaInst *, (size_t)all + 1)};
+    int core = 0;
+    for (const Artifact *art = p->art; art; art = art->peer, core++)
+        for (uint32_t pc = 0; pc < art->ncode; pc++)
+            if (p->view.line_of[core][pc] < n)
+                b.first[p->view.line_of[core][pc] + 1]++;
     for (uint32_t i = 0; i < n; i++)
         b.first[i + 1] += b.first[i];
     uint32_t *at = arena_dup(a, b.first, ((size_t)n + 1) * sizeof *at);
-    for (uint32_t pc = 0; pc < p->art->ncode; pc++)
-        if (p->view.line_of[pc] < n)
-            b.pcs[at[p->view.line_of[pc]]++] = pc;
+    core = 0;
+    for (const Artifact *art = p->art; art; art = art->peer, core++)
+        for (uint32_t pc = 0; pc < art->ncode; pc++)
+            if (p->view.line_of[core][pc] < n)
+                b.insts[at[p->view.line_of[core][pc]]++] = &art->code[pc];
     return b;
 }
 
@@ -90,7 +95,7 @@ static void lines_print(Arena *a, const Prof *p, const ByLine *by, uint32_t most
         const ViewLine *l = &p->view.lines.at[i];
         if (!l->line && !*l->name && !*l->file)
             continue;
-        const char *text = became(a, p->art, by->pcs + by->first[i], by->first[i + 1] - by->first[i]);
+        const char *text = became(a, p->art, by->insts + by->first[i], by->first[i + 1] - by->first[i]);
         printf("%-41s %-45.45s %-11s %6.1f%%\n", prof_line_text(a, l, 41), text, clock_track_names[l->track],
                p->clock.total_ns > 0 ? 100 * l->most_ns / p->clock.total_ns : 0);
     }
@@ -113,7 +118,7 @@ static void gpsimd_print(Arena *a, const Prof *p, const ByLine *by, uint32_t mos
     for (uint32_t i = 0; i < p->view.lines.n; i++) {
         bool kernel = false;
         for (uint32_t k = by->first[i]; k < by->first[i + 1] && !kernel; k++)
-            kernel = isa_rows[p->art->code[by->pcs[k]].op].cost == COST_KERNEL;
+            kernel = isa_rows[by->insts[k]->op].cost == COST_KERNEL;
         if (kernel)
             lines[n++] = &p->view.lines.at[i];
     }
@@ -124,7 +129,7 @@ static void gpsimd_print(Arena *a, const Prof *p, const ByLine *by, uint32_t mos
         uint32_t at = (uint32_t)(lines[i] - p->view.lines.at);
         const char *last = NULL;
         for (uint32_t k = by->first[at]; k < by->first[at + 1]; k++) {
-            const IsaInst *in = &p->art->code[by->pcs[k]];
+            const IsaInst *in = by->insts[k];
             if (isa_rows[in->op].cost != COST_KERNEL || (uint32_t)in->imm >= p->art->nkerns)
                 continue;
             char room[WHY_BYTES];

@@ -66,6 +66,23 @@ static void test_roof(void) {
     near("fp32 has a lower roof", v.roof.ridge * trn2.pe_fp32_passes, ridge);
 }
 
+// Two cores with programs of their own: amounts add up, busy is the mean, lines are those of both.
+static void test_pair(void) {
+    View v = view_of(".cores 2\n.sbuf x f32[128,512]\n.sbuf w bf16[128,128]\n.sbuf y bf16[128,512]\n.psum p f32[128,512]\n"
+                     ".sync auto\nvector: memset x imm=0\n"
+                     "if core == 1 {\nfor i = 0, 3 {\nvector: tensor_scalar x, x op0=add a=1.0\n}\n}\n"
+                     "memset w imm=0\nmemset y imm=0\nldweights w\nmatmul p, y\n");
+    near("products of both", v.roof.flops, 2 * 2.0 * 128 * 128 * 512);
+    near("at twice the rate", v.roof.compute_ns, 512 / trn2.pe_ghz);
+    double mine = 0, all = 0;
+    for (uint32_t i = 0; i < v.lines.n; i++) {
+        mine += v.lines.at[i].line == 10 ? v.lines.at[i].insts : 0;
+        all += v.lines.at[i].busy_ns[ENG_VECTOR];
+    }
+    near("a line of the second core's", mine, 3);
+    near("lines add up", all, clock_of.busy_ns[ENG_VECTOR]);
+}
+
 // Two tiles one after the other: each is there from its load to its store, never both.
 static void test_memory(void) {
     View v = view_of(".input a f32[128,4096]\n.output c f32[128,4096]\n.tensor t f32[128,4096]\n"
@@ -96,6 +113,7 @@ int main(void) {
     test_lines();
     test_roof();
     test_memory();
+    test_pair();
     arena_fini(&arena);
     return failures != 0;
 }
