@@ -11,7 +11,6 @@
 #include "pass/dots.h"
 #include "pass/users.h"
 #include "pass/walk.h"
-#include "tile/mask.h"
 
 #define PARTS 128
 #define BANK_COLS 512u
@@ -244,7 +243,10 @@ static void leave_out_masked(Find *f, Block *b) {
         if (b->epi[i].over_rows && b->epi[i].turned)
             return; // its accumulators are not told apart by tiles of columns
     }
-    b->widths = mask_widths(f->l->c, b->rows, b->m, b->n, feeds);
+    OpId idle[MASK_IDLE] = {0};
+    b->widths = mask_widths(f->l->c, b->rows, b->m, b->n, feeds, idle);
+    for (uint32_t i = 0; i < MASK_IDLE && b->widths; i++)
+        b->idle[i] = idle[i];
 }
 
 static void keep(Find *f, Block *b) {

@@ -8,6 +8,7 @@
 #ifndef OTRN_TILE_BLOCK_H
 #define OTRN_TILE_BLOCK_H
 
+#include "tile/mask.h"
 #include "tile/rows.h"
 #include "tile/side.h"
 
@@ -45,6 +46,7 @@ struct Block {
     uint32_t pro_copies, panel_copies;
     uint32_t turn_bank, turn_banks, turn_sbuf, turn_bytes; // where values are turned: PSUM, then SBUF for each of them
     Haz turn_haz[2], turned_haz[BLOCK_EPI];
+    OpId idle[MASK_IDLE];   // choices of the program that change nothing
     const uint32_t *widths; // per tile of a batch: columns that count (mask.h); NULL: all
 };
 

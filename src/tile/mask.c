@@ -8,6 +8,8 @@
 // is a score, which we take to be above -1e8, and the exponential of what is masked is zero.
 #include "tile/mask.h"
 
+#include <string.h>
+
 #include "hlo/hlo.h"
 #include "pass/rows.h"
 
@@ -109,6 +111,8 @@ typedef struct Look {
     ValueId first; // of `of`
     uint8_t *of;   // per value inside the region
     uint32_t n;
+    OpId *idle;
+    uint32_t nidle;
 } Look;
 
 static Class class_of(const Look *l, ValueId v) {
@@ -178,6 +182,10 @@ static bool columns_are_nothing(Look *l, const HloRegion *r, const bool *feeds) 
                 return false;
             continue;
         }
+        bool zeros = op->code == HLO_SELECT && hlo_operand(h, op, 0) == l->mask &&
+                     class_of(l, hlo_operand(h, op, 1)) == CLASS_ZERO && of_number(h, hlo_operand(h, op, 2)) == CLASS_ZERO;
+        if (zeros && l->nidle < MASK_IDLE)
+            l->idle[l->nidle++] = r->ops.at[i];
         if (op->results >= l->first && op->results - l->first < l->n)
             l->of[op->results - l->first] = (uint8_t)class_for(l, op);
     }
@@ -207,7 +215,7 @@ static const uint32_t *widths(Compile *c, const Mask *mask, int64_t m, int64_t n
     return out[tiles - 1] == n && tiles > 1 ? out : NULL; // every column counts for some row
 }
 
-const uint32_t *mask_widths(Compile *c, OpId rows, int64_t m, int64_t n, const bool *feeds) {
+const uint32_t *mask_widths(Compile *c, OpId rows, int64_t m, int64_t n, const bool *feeds, OpId idle[MASK_IDLE]) {
     const Hlo *h = c->hlo;
     const HloOp *op = hlo_at(h, rows);
     const HloRegion *r = hlo_op_region(h, op, 0);
@@ -226,7 +234,8 @@ const uint32_t *mask_widths(Compile *c, OpId rows, int64_t m, int64_t n, const b
         if (kinds[i] != FUSED_COLUMNS || t->dtype != DT_I1 || t->rank < 2 || t->dims[t->rank - 1] != n ||
             t->dims[t->rank - 2] != m || t->elems != m * n || !mask_known(h, v, &mask))
             continue;
-        Look l = {.h = h, .mask = r->args + i, .first = first, .n = last - first,
+        memset(idle, 0, MASK_IDLE * sizeof *idle);
+        Look l = {.h = h, .mask = r->args + i, .first = first, .n = last - first, .idle = idle,
                   .of = ARENA_NEWN(c->scratch, uint8_t, last - first + 1)};
         if (columns_are_nothing(&l, r, feeds))
             return widths(c, &mask, m, n);

@@ -70,6 +70,11 @@ static void read_op(RowOp *r, OpId id) {
         add_node(r, op->results, &n);
         return;
     }
+    for (uint32_t k = 0; r->block && k < MASK_IDLE; k++)
+        if (r->block->idle[k] == id) { // zeros where zeros are
+            r->e->row_node[op->results] = node_of(r, hlo_operand(h, op, 1));
+            return;
+        }
     if (widens_for_readers(r, op, t)) {
         r->e->row_node[op->results] = node_of(r, hlo_operand(h, op, 0));
         return;

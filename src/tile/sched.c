@@ -31,7 +31,7 @@ _Static_assert(HAZ_SEMS == ENG_COUNT + QUEUE_COUNT, "a count for each queue");
 #define DONE_NS 2000 // from the last instruction of a task until another engine sees its results in HBM
 
 // Tasks of a lane that take turns. Kernels keep their order: some have a state, or talk to others.
-static const int active_tasks[LANE_COUNT] = {[LANE_TENSOR] = 6, [LANE_ROWS] = 6, [LANE_MOVE] = 2, [LANE_CAST] = 2, [LANE_KERNEL] = 1};
+static const int active_tasks[LANE_COUNT] = {[LANE_TENSOR] = 8, [LANE_ROWS] = 8, [LANE_MOVE] = 2, [LANE_CAST] = 2, [LANE_KERNEL] = 1};
 
 typedef struct Rec { // an instruction to be placed, or a merge of what is known about memory
     IsaInst in;
