@@ -15,7 +15,9 @@
 #define SHORT_RUNS_MAX 2048  // as many take less time than a kernel's start
 #define TRANSFERS_MAX 4096
 #define FILL_COLS 2048 // elements of a partition that are set once and stored many times
+#define FILL_MIN 16384 // elements
 #define FILL_PARTS 128
+#define PAD_COLS 512   // the same for what is around a tensor
 
 typedef struct Axis {
     int64_t n, src, dst;
@@ -194,7 +196,7 @@ static void emit_box(Emit *e, const Box *b, BufId src, BufId dst, int dtype) {
 
 // --- pads ----------------------------------------------------------------------------------------------
 
-typedef struct Fill { // a number in SBUF, all partitions, FILL_COLS of it
+typedef struct Fill { // a number in SBUF, all partitions, PAD_COLS of it
     Emit *e;
     Haz *haz;
     uint64_t dst;
@@ -208,15 +210,15 @@ static void fill_box(const Fill *f, Box b) {
     Axis run = {1, 0, 1};
     if (b.rank && b.axis[b.rank - 1].dst == 1)
         run = b.axis[--b.rank];
-    if (run.n > FILL_COLS) { // pieces of a run are an axis of their own
+    if (run.n > PAD_COLS) { // pieces of a run are an axis of their own
         Box rest = b;
-        rest.dst += run.n / FILL_COLS * FILL_COLS;
-        if (run.n % FILL_COLS) {
-            rest.axis[rest.rank++] = (Axis){run.n % FILL_COLS, 0, 1};
+        rest.dst += run.n / PAD_COLS * PAD_COLS;
+        if (run.n % PAD_COLS) {
+            rest.axis[rest.rank++] = (Axis){run.n % PAD_COLS, 0, 1};
             fill_box(f, rest);
         }
-        b.axis[b.rank++] = (Axis){run.n / FILL_COLS, 0, FILL_COLS};
-        run.n = FILL_COLS;
+        b.axis[b.rank++] = (Axis){run.n / PAD_COLS, 0, PAD_COLS};
+        run.n = PAD_COLS;
     }
     int parts = -1;
     for (int i = 0; i < b.rank; i++)
@@ -293,13 +295,13 @@ static void emit_pad(Emit *e, const Step *s) {
     int dtype = hlo_value_type(h, op->results)->dtype;
     size_t size = dtype_bytes(dtype);
     Fill f = {.e = e, .haz = ARENA_NEW(e->c->scratch, Haz), .dst = emit_addr(e, e->l->refs.at[s->outs]), .dtype = dtype};
-    emit_area(e, f.haz, ROWS_AREA_BEGIN, (uint32_t)(FILL_COLS * size), false);
+    emit_area(e, f.haz, ROWS_AREA_BEGIN, (uint32_t)(PAD_COLS * size), false);
     IsaInst set = {.op = ISA_MEMSET, .engine = ENG_VECTOR, .dst = addr_sbuf(0, ROWS_AREA_BEGIN), .dtype = (uint8_t)dtype};
     memcpy(&set.imm, value->data, size);
-    set.n[0] = FILL_PARTS, set.n[1] = FILL_COLS, set.d[1] = 1;
+    set.n[0] = FILL_PARTS, set.n[1] = PAD_COLS, set.d[1] = 1;
     emit_inst(e, set, NULL, 0, &f.haz, 1);
     pad_around(&f, h, op);
-    emit_area(e, f.haz, ROWS_AREA_BEGIN, (uint32_t)(FILL_COLS * size), true);
+    emit_area(e, f.haz, ROWS_AREA_BEGIN, (uint32_t)(PAD_COLS * size), true);
 }
 
 void emit_move(Emit *e, const Step *s) {
@@ -315,7 +317,7 @@ void emit_move(Emit *e, const Step *s) {
 }
 
 bool fill_is_transfer(const HloType *t) {
-    return t->elems >= FILL_PARTS * FILL_COLS / 4 && dtype_bytes(t->dtype) <= 4 && dtype_row(t->dtype)->bits >= 8 &&
+    return t->elems >= FILL_MIN && dtype_bytes(t->dtype) <= 4 && dtype_row(t->dtype)->bits >= 8 &&
            !dtype_is_complex(t->dtype) && t->elems / FILL_PARTS <= INT32_MAX;
 }
 
@@ -329,9 +331,9 @@ void emit_fill_transfer(Emit *e, const Step *s) {
     emit_area(e, piece, ROWS_AREA_BEGIN, (uint32_t)(FILL_COLS * size), false);
     IsaInst set = {.op = ISA_MEMSET, .engine = ENG_VECTOR, .dst = addr_sbuf(0, ROWS_AREA_BEGIN), .dtype = t->dtype};
     memcpy(&set.imm, a->data, size);
-    set.n[0] = FILL_PARTS, set.n[1] = FILL_COLS, set.d[1] = 1;
-    emit_inst(e, set, NULL, 0, &piece, 1);
     int64_t per = t->elems / FILL_PARTS, full = per / FILL_COLS, left = per % FILL_COLS, rest = t->elems % FILL_PARTS;
+    set.n[0] = FILL_PARTS, set.n[1] = (uint32_t)(full ? FILL_COLS : per), set.d[1] = 1; // at least 128: the rest is less
+    emit_inst(e, set, NULL, 0, &piece, 1);
     IsaInst out = {.op = ISA_DMA, .engine = ENG_GPSIMD, .queue = QUEUE_ROWS_OUT, .stype = t->dtype,
                    .src = addr_sbuf(0, ROWS_AREA_BEGIN)};
     out.n[0] = FILL_PARTS, out.d[0] = (int32_t)per;
