@@ -7,6 +7,7 @@ entry lives as long as the executables that may ask for it, and longer while lau
 an executable may be gone before its last run has begun.
 """
 
+import concurrent.futures
 import ctypes
 import itertools
 import threading
@@ -115,13 +116,25 @@ _HOST = ctypes.CFUNCTYPE(
 )
 
 
+def _run(entry, args, results):
+    """Short runs happen on the caller's thread, where a mesh may be set. It is no business of the function called, which
+    then runs on a thread of its own."""
+    import jax
+
+    if jax.sharding.get_abstract_mesh().empty:
+        entry.run(args, results)
+    else:
+        with concurrent.futures.ThreadPoolExecutor(1) as thread:
+            thread.submit(entry.run, args, results).result()
+
+
 @_HOST
 def _host(_, number, args, results, why, why_bytes):
     try:
         entry = _entries.get(number)
         if entry is None:
             raise RuntimeError(f"callback {number} does not belong to this process")
-        entry.run(args, results)
+        _run(entry, args, results)
         return 0
     except BaseException as error:
         last = traceback.extract_tb(error.__traceback__)[-1:]

@@ -50,6 +50,21 @@ ValueId *spmd_result_ids(Spmd *s, const HloOp *op) {
     return v;
 }
 
+// What a region returns may lie in parts of axes that are not the region's own: it keeps them, inside the parts of
+// `out`. NULL: it comes whole.
+static const Shards *manual_result(Spmd *s, const Shards *out, ValueId v, ValueId *part) {
+    const Piece *made = move_made(s, v);
+    if (!made || shard_has_terms(made->shards) || shard_has_terms(out))
+        return NULL;
+    Cut cuts[OTRN_MAX_RANK];
+    for (uint32_t i = 0; i < out->rank; i++)
+        cuts[i] = shard_cut_both(s->c->scratch, shard_cut(out, i), shard_cut(made->shards, i), s->devices);
+    if (!shard_cuts_fit(cuts, out->rank, s->devices))
+        return NULL;
+    *part = made->value;
+    return shard_make(s->c->scratch, out->rank, s->devices, cuts, (Cut){1, NULL}, SHARD_ADD);
+}
+
 static void copy_manual(Spmd *s, OpId id) {
     Hlo *h = s->h;
     HloOp op = *hlo_at(h, id);
@@ -74,7 +89,13 @@ static void copy_manual(Spmd *s, OpId id) {
     s->loc = op.loc;
     const Shards **out = spmd_shards_list(s, &op, "out_shardings", &axes, op.nresults, spmd_result_ids(s, &op));
     for (uint32_t i = 0; i < op.nresults; i++) {
-        ValueId v = move_whole(s, hlo_operand(h, &ret, i));
+        ValueId v;
+        const Shards *both = manual_result(s, out[i], hlo_operand(h, &ret, i), &v);
+        if (both && spmd_fits(hlo_value_type(h, op.results + i), both)) {
+            move_set_piece(s, op.results + i, both, v);
+            continue;
+        }
+        v = move_whole(s, hlo_operand(h, &ret, i));
         if (h->values.at[v].type != move_part_type(s, h->values.at[op.results + i].type, out[i]))
             hlo_fail(h, id, OTRN_VERIFY, "result %u of its region is not a part of the result", i);
         move_set_piece(s, op.results + i, out[i], v);

@@ -145,3 +145,12 @@ def test_an_error_is_raised_where_the_program_is_called():
     f = jax.jit(lambda x: jax.pure_callback(refuse, jax.ShapeDtypeStruct((), np.float32), x))
     with pytest.raises(Exception, match="not this one"):
         f(np.float32(1))  # nothing waits for the result
+
+
+def test_callback_inside_a_mesh(device):
+    """The function called knows nothing of the mesh its caller has set."""
+    mesh = jax.make_mesh((1,), ("x",), devices=[device])
+    with jax.set_mesh(mesh):
+        shape = jax.ShapeDtypeStruct((4,), np.float32)
+        double = jax.jit(lambda x: jax.pure_callback(lambda x: jnp.asarray(x) * 2, shape, x))
+        np.testing.assert_array_equal(double(np.arange(4, dtype=np.float32)), np.arange(4) * 2.0)
