@@ -256,7 +256,8 @@ static void order_input(Convs *s, OpId id, const ConvForm *f) {
         o = (Order){in_order.second, in_order.first, in_order.space};
     int64_t perm[OTRN_MAX_RANK];
     reorder(s, id, &o, false, perm);
-    s->h->operands.at[op.operands] = transposed(s, x, perm, op.loc);
+    ValueId turned = transposed(s, x, perm, op.loc); // first: a new op may move the table of operands
+    s->h->operands.at[op.operands] = turned;
 }
 
 static void order_kernel(Convs *s, OpId id, const ConvForm *f) {
@@ -270,7 +271,8 @@ static void order_kernel(Convs *s, OpId id, const ConvForm *f) {
         return;
     int64_t perm[OTRN_MAX_RANK];
     reorder(s, id, &kernel_order, true, perm);
-    s->h->operands.at[op.operands + 1] = transposed(s, w, perm, op.loc);
+    ValueId turned = transposed(s, w, perm, op.loc); // first: a new op may move the table of operands
+    s->h->operands.at[op.operands + 1] = turned;
 }
 
 // The convolution with its result in another order, and the transpose that brings it back; 0 when it stays as it is.
@@ -305,8 +307,10 @@ static ValueId canon(Convs *s, OpId id) {
     hlo_at(h, id)->attrs = arena_dup(h->arena, op.attrs, hlo_row(&op)->nattrs * sizeof *op.attrs); // may be shared
     int x = hlo_value_type(h, hlo_operand(h, &op, 0))->dtype, w = hlo_value_type(h, hlo_operand(h, &op, 1))->dtype;
     take_reversal(s, id, &f);
-    for (uint32_t i = 0; i < 2 && x != w; i++) // the array takes one type: widen both, which loses nothing
-        h->operands.at[op.operands + i] = converted(s, hlo_operand(h, &op, i), DT_F32, op.loc);
+    for (uint32_t i = 0; i < 2 && x != w; i++) { // the array takes one type: widen both, which loses nothing
+        ValueId wide = converted(s, hlo_operand(h, &op, i), DT_F32, op.loc);
+        h->operands.at[op.operands + i] = wide;
+    }
     order_input(s, id, &f);
     order_kernel(s, id, &f);
     conv_read(h, hlo_at(h, id), &f);

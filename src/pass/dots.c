@@ -157,9 +157,10 @@ static void canon(Dots *d, OpId id) {
     int l = hlo_value_type(h, hlo_operand(h, &op, 0))->dtype;
     int r = hlo_value_type(h, hlo_operand(h, &op, 1))->dtype;
     if (l != r) { // the array takes one type: widen both, which loses nothing
-        for (uint32_t i = 0; i < 2; i++)
-            h->operands.at[op.operands + i] =
-                convert_to(d, hlo_operand(h, &op, i), DT_F32, op.loc);
+        for (uint32_t i = 0; i < 2; i++) {
+            ValueId wide = convert_to(d, hlo_operand(h, &op, i), DT_F32, op.loc);
+            h->operands.at[op.operands + i] = wide; // after the call: a new op may move the table
+        }
     }
     HloAttr *attrs = arena_dup(h->arena, op.attrs, hlo_row(&op)->nattrs * sizeof *op.attrs);
     hlo_at(h, id)->attrs = attrs; // attributes may be shared with other copies of this op
