@@ -54,8 +54,11 @@ def found():
 
 
 def ddp(mesh):
-    wrapped = nn.parallel.DistributedDataParallel(models.make("mlp"))
+    """Buckets smaller than the model: Dynamo cuts the graph between them."""
+    dist._DEFAULT_FIRST_BUCKET_BYTES = 1 << 10
+    wrapped = nn.parallel.DistributedDataParallel(models.make("mlp"), bucket_cap_mb=0.002)
     check("mlp", train("mlp", wrapped, torch.compile(wrapped, backend="opentrn"), mine))
+    assert sum(g.name == "torch.backward" for g in log.graphs) > 1, log.graphs
 
 
 def fsdp(mesh):
