@@ -34,6 +34,7 @@ typedef struct EffOperand {
     uint8_t *at;   // NULL: not given, or a number in the instruction
     int64_t pitch; // bytes between partitions; 0 in HBM, where axis 0 has a stride like the others
     bool local, nowhere; // EngTensor's
+    uint8_t dtype;       // other than the instruction says, with the same values; 0: as it says
 } EffOperand;
 
 typedef struct EffCall {

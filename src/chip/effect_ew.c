@@ -32,6 +32,7 @@ typedef struct Ew {
     EffReg reg;
     EngRun *run; // into the register; NULL: none
     bool gathers; // the register, or res, has a part in it
+    EngRun *run_bf16; // of a source that is one run of bf16 and nothing else to do; NULL: by run
     bool same;   // bits from src to dst
     EngAlu *in_place; // tensor_tensor on operands of one type, each a run; NULL: through blocks
     EngFn16 *bf16_fn; // likewise of a function alone
@@ -98,6 +99,12 @@ static void ew_body(const void *arg, const EngBlock *b, EngBuf *s) {
     }
     if (e->gathers && b->col == 0)
         eff_reg_begin(&e->reg, &e->walk, &e->b, b);
+    if (e->run_bf16 && b->rows == 1) { // only their sum is wanted
+        e->run_bf16(&e->reg.acc[b->row], row_at(&e->src, b), n);
+        if (b->col + b->cols == e->dst.cols)
+            eff_reg_end(&e->reg, &e->walk, b);
+        return;
+    }
     // Nothing but a conversion goes straight to its place.
     void *to = e->nstages ? s->x : eng_out(&e->walk, &e->dst, b, s->x);
     const void *x = eng_load(&e->walk, &e->src, b, to, s);
@@ -247,6 +254,8 @@ static otrn_status ew_end_reg(const EffCall *c, Ew *e, float *acc, uint64_t at, 
     e->reg = eff_reg(c, acc + addr_part(at), rop);
     if (eff_reg_reduces(&e->reg))
         e->run = e->walk.level->eng->run[ENG_F32][rop];
+    if (e->run && !e->nstages && e->dst.nowhere && e->src.dtype == DT_BF16 && e->src.flat)
+        e->run_bf16 = e->walk.level->eng->run_bf16[rop];
     return ew_end(c, e);
 }
 

@@ -12,6 +12,7 @@ typedef struct Reduce {
     EngWalk walk;
     EngTensor dst, kept, reduced; // kept and reduced: the two parts of src's pattern, from the same place
     EngRun *run;                  // NULL: a chain by alu
+    EngRun *run_bf16;             // of a source that is one run of bf16; NULL: by run
     EngAlu *alu;
     bool from_first, negate;
     float identity;
@@ -40,7 +41,10 @@ static void reduce_runs(const Reduce *k, const EngBlock *b, uint32_t *out, EngBu
             part.row = b->row + r, part.rows = 1, part.col = 0;
             for (; part.col < src.cols; part.col += part.cols) {
                 part.cols = src.cols - part.col < ENG_BLOCK ? src.cols - part.col : ENG_BLOCK;
-                k->run(out, eng_load(&k->walk, &src, &part, s->x, s), part.cols);
+                if (k->run_bf16)
+                    k->run_bf16(out, eng_row(&src, &part, part.row) + part.col * 2, part.cols);
+                else
+                    k->run(out, eng_load(&k->walk, &src, &part, s->x, s), part.cols);
             }
         }
 }
@@ -93,6 +97,8 @@ otrn_status eff_reduce(const EffCall *c) {
     const EngLevel *eng = k.walk.level->eng;
     k.alu = eng->alu[k.walk.domain][in->op0];
     k.run = last_kept ? NULL : eng->run[k.walk.domain][in->op0];
+    if (k.run && !bits && k.reduced.dtype == DT_BF16 && k.reduced.flat)
+        k.run_bf16 = eng->run_bf16[in->op0];
     eng_rows(c, k.dst.cols, k.reduced.cols, reduce_body, &k, sizeof k);
     return OTRN_OK;
 }

@@ -45,6 +45,7 @@ otrn_status eff_fail(const EffCall *c, const char *fmt, ...) {
 // --- operands --------------------------------------------------------------------------------------------
 
 EngTensor eng_tensor(EffOperand o, int dtype, const uint32_t n[5], const int32_t stride[5]) {
+    dtype = o.dtype ? o.dtype : dtype;
     EngTensor t = {.at = o.at, .pitch = o.pitch, .local = o.local, .nowhere = o.nowhere, .dtype = (uint8_t)dtype,
                    .bytes = (uint8_t)dtype_bytes(dtype), .cols = 1};
     for (int i = 1; i < 5; i++) {

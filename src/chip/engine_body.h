@@ -152,6 +152,19 @@ ENG_RUN_F32_ROWS(X)
 ENG_RUN_BITS_ROWS(X)
 #undef X
 
+static void eng_run_bf16_ADD(void *pacc, const void *px, size_t n) {
+    float p[ENG_PARTIALS] = {0}, *acc = pacc;
+    const uint16_t *v = px;
+    size_t i = 0;
+    for (; i + ENG_PARTIALS <= n; i += ENG_PARTIALS)
+        for (size_t j = 0; j < ENG_PARTIALS; j++)
+            p[j] = p[j] + f32_of_bf16(v[i + j]);
+    for (size_t j = 0; i < n; i++, j++)
+        p[j] = p[j] + f32_of_bf16(v[i]);
+    FOLD(float, x + y, 16) FOLD(float, x + y, 8) FOLD(float, x + y, 4) FOLD(float, x + y, 2) FOLD(float, x + y, 1)
+    *acc = quiet(*acc + p[0]);
+}
+
 // The largest and the smallest, whatever the order: compared as they come, with a look at the end for NaNs and for
 // the sign of a zero.
 #define RUN_ENDS(E, FIRST, BEYOND, EXPR, ZERO)                                                     \
@@ -328,6 +341,7 @@ static const EngLevel eng_table = {
             [ALU_MIN] = eng_one_MIN},
     .back = eng_one_BACK,
     .bf16_fn = {[ACT_TANH] = eng_bf16_fn_TANH},
+    .run_bf16 = {[ALU_ADD] = eng_run_bf16_ADD},
 #define X(E, ...) [ALU_##E] = eng_run_f32_##E,
     .run[ENG_F32] = {ENG_RUN_F32_ROWS(X)[ALU_MAX] = eng_run_f32_MAX, [ALU_MIN] = eng_run_f32_MIN},
 #undef X

@@ -33,6 +33,7 @@ typedef struct EngLevel {
     EngPairOne *pair_one[ALU_COUNT][ALU_COUNT];
     EngFn16 *bf16_fn[ACT_COUNT];         // of bf16, the same bits as widen, fn, narrow; NULL: go that way
     EngRun *run[ENG_DOMAINS][ALU_COUNT]; // NULL: it does not reduce in any order
+    EngRun *run_bf16[ALU_COUNT];         // fp32 sums of bf16: the same bits as widen, run; NULL: go that way
     EngFn *fn[ACT_COUNT];
     void (*round)(float *y, const float *x, size_t n, float lo, float hi); // to integers in [lo, hi]
     void (*clamp)(int64_t *y, const int64_t *x, size_t n, int64_t lo, int64_t hi); // of the low 32 bits

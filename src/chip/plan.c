@@ -142,7 +142,7 @@ static void run_plan(Maker *m, PlanRun *run) {
             const PlanAcc *x = &p->acc[k];
             bool again = k > s->acc && p->acc[k - 1].slot == x->slot; // read and written
             if (x->how != PLAN_STAYS && !again)
-                VEC_PUSH(m->a, &m->plan->overs, ((PlanOver){s->pc, x->slot, x->how, x->dma, x->at}));
+                VEC_PUSH(m->a, &m->plan->overs, ((PlanOver){s->pc, x->slot, x->how, x->dtype, x->dma, x->at}));
         }
     }
     run->nover = (uint32_t)m->plan->overs.n - run->over;

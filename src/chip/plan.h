@@ -29,6 +29,7 @@ enum { PLAN_HBM, PLAN_LOCAL, PLAN_NOWHERE };
 typedef struct PlanOver { // an operand that lies elsewhere
     uint32_t pc;
     uint8_t slot, how; // slot PLAN_SKIP: the instruction is left out
+    uint8_t dtype;     // the operand's, when another than the instruction says; else 0
     uint32_t dma;      // HBM: the transfer whose HBM side it is,
     uint32_t at;       // and the bytes from its row's begin; LOCAL: the offset in the slice's row
 } PlanOver;

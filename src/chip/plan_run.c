@@ -38,11 +38,13 @@ static void override(EffCall *call, const PlanOver *o, const PlanRun *run, const
     EffOperand *const slots[PLAN_SLOTS] = {[PLAN_DST] = &call->dst,   [PLAN_SRC] = &call->src,
                                            [PLAN_SRC1] = &call->src1, [PLAN_RES] = &call->res,
                                            [PLAN_A] = &call->a,       [PLAN_B] = &call->b};
+    EffOperand *to = slots[o->slot];
     if (o->how == PLAN_HBM)
-        *slots[o->slot] = hbm_rows(&p->art->code[o->dma], part, o->at, segs);
+        *to = hbm_rows(&p->art->code[o->dma], part, o->at, segs);
     else
-        *slots[o->slot] = (EffOperand){.at = (uint8_t *)(uintptr_t)o->at, .pitch = run->local_pitch, .local = true,
+        *to = (EffOperand){.at = (uint8_t *)(uintptr_t)o->at, .pitch = run->local_pitch, .local = true,
                                          .nowhere = o->how == PLAN_NOWHERE};
+    to->dtype = o->dtype;
 }
 
 void plan_run(Chip *c, const ChipProg *p, const PlanRun *run, uint8_t *const *segs) {

@@ -249,7 +249,7 @@ static void spare_out(PlanPiece *p, uint32_t step, const PlanLive *live) {
 
 typedef struct Span { // bytes of SBUF that belong together
     uint32_t lo, hi, at;
-    uint16_t first, last; // steps that touch them
+    uint16_t first, last; // steps that touch them; the one after may too (spare_widening)
     bool local;
 } Span;
 
@@ -307,7 +307,7 @@ static uint32_t span_place(Span *spans, uint32_t i, uint32_t used) {
         for (uint32_t k = 0; k < i; k++) {
             const Span *o = &spans[k];
             uint32_t begin = o->at / LINE * LINE;
-            if (o->local && o->first <= s->last && s->first <= o->last && begin < at + span_bytes(s) &&
+            if (o->local && o->first <= s->last + 1 && s->first <= o->last + 1 && begin < at + span_bytes(s) &&
                 at < begin + span_bytes(o))
                 at = begin + span_bytes(o), again = true;
         }
@@ -358,6 +358,32 @@ static void spare_sbuf(PlanPiece *p, const PlanLive *live) {
     p->local_pitch = used > LINE ? used | LINE : 0; // an odd number of lines
 }
 
+// A copy that widens bf16 for the next step to sum it up, and for nobody else: that one takes it as it is.
+static void spare_widening(PlanPiece *p, uint32_t step) {
+    PlanStep *s = &p->step[step];
+    const PlanStep *by = &p->step[step + 1];
+    const PlanAcc *x = &p->acc[s->acc], *w = &p->acc[s->acc + 1];
+    PlanAcc *r = &p->acc[by->acc];
+    if (!s->widens || s->skip || by->skip || !by->sums || s->naccs != 2 || !x->flat || (x->how != PLAN_HBM && x->how != PLAN_LOCAL) ||
+        w->how != PLAN_LOCAL || r->slot != PLAN_SRC || !r->flat || r->lo != w->lo || r->hi != w->hi || r->p0 != w->p0 ||
+        r->p1 != w->p1 || tangled(p, x) || tangled(p, r))
+        return;
+    for (uint32_t i = by->acc; i < p->naccs; i++) { // until it is written over
+        const PlanAcc *y = &p->acc[i];
+        if (y == r || !meet(y, w))
+            continue;
+        if (!y->is_write)
+            return;
+        if (y->flat && covers(y, w))
+            break;
+    }
+    for (uint32_t i = by->acc; i < (uint32_t)by->acc + by->naccs; i++) // in the memory of the slice its place is another's
+        if (p->acc[i].is_write && (meet(&p->acc[i], x) || p->acc[i].how == PLAN_HBM))
+            return;
+    r->how = x->how, r->dma = x->dma, r->at = x->at, r->dtype = DT_BF16;
+    s->skip = true;
+}
+
 void plan_piece_spare(PlanPiece *p, PlanLive *live) {
     for (uint32_t i = 0; i < p->nsteps; i++)
         if (p->step[i].is_dma && !p->step[i].hbm.is_write && !p->step[i].gone)
@@ -366,6 +392,8 @@ void plan_piece_spare(PlanPiece *p, PlanLive *live) {
         if (p->step[i].is_dma && p->step[i].hbm.is_write)
             spare_out(p, i, live);
     spare_sbuf(p, live);
+    for (uint32_t i = 0; i + 1 < p->nsteps; i++)
+        spare_widening(p, i);
     live_through(live, p);
 }
 

@@ -111,6 +111,8 @@ static bool engine_add(PlanPiece *p, PlanStep *s, const IsaInst *in) {
             dst.n[i] = 1;
     bool ok = true;
     s->gathers = slots & S_RES && in->res;
+    s->widens = in->op == ISA_COPY && in->stype == DT_BF16 && in->dtype == DT_F32;
+    s->sums = (in->op == ISA_REDUCE || in->op == ISA_ACTIVATE) && in->stype == DT_F32;
     if (slots & S_SRC && !(in->op == ISA_COPY_PRED && !in->src))
         ok &= tensor_add(p, s, PLAN_SRC, in->src, in->stype, in, in->s, false);
     if (slots & S_SRC1)

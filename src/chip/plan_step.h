@@ -15,6 +15,7 @@ typedef struct PlanAcc { // bytes [lo, hi) of partitions [p0, p1)
     bool is_write;
     bool flat;  // every byte between lo and hi, in ascending order; a write changes each of them
     uint8_t how; // PLAN_HBM, PLAN_LOCAL, PLAN_STAYS
+    uint8_t dtype; // as in PlanOver
     uint32_t first, lo, hi; // first: where its address points
     uint32_t dma, at;       // as in PlanOver
 } PlanAcc;
@@ -32,6 +33,8 @@ typedef struct PlanStep {
     uint16_t acc, naccs; // reads before writes
     bool is_dma, skip, converts;
     bool gone; // left out for the tensor engine's sake: nothing of the run has to do with it
+    bool widens;  // copies bf16 to fp32, bit by bit the same values
+    bool sums;    // may take bf16 in the place of fp32
     bool gathers; // a register takes part: its dst may be beside the point
     uint16_t last_read; // of a transfer in that is left out: the last step that reads its data
     PlanHbm hbm;        // of a transfer
