@@ -89,6 +89,31 @@ static void row_bits(const EffCall *c, const Dma *k) { // any element size
     dma_copy(c->pool, c->level, k->dst.at, d, k->src.at, s, n, k->dst.bytes, false);
 }
 
+// A row that is one stretch on both sides, and bits or fp32: no blocks are needed.
+static bool row_flat(const Dma *k) {
+    bool f32 = k->dst.dtype == DT_F32 && k->src.dtype == DT_F32;
+    if (!k->dst.flat || !k->src.flat || !(k->bits || (k->alu && f32)))
+        return false;
+    if (k->bits)
+        memmove(k->dst.at, k->src.at, k->dst.cols * k->dst.bytes);
+    else
+        k->alu(k->dst.at, k->dst.at, k->src.at, k->dst.cols);
+    return true;
+}
+
+#define AHEAD 8      // rows that are asked for early
+#define AHEAD_MOST 512 // bytes of each
+
+static void fetch_ahead(const EffCall *c, const Dma *k, uint32_t p, bool gather) {
+    const EngTensor *t = gather ? &k->src : &k->dst;
+    if (p >= isa_count(c->in->n[0]))
+        return;
+    int64_t row = dtype_to_i64(c->in->ttype, c->src1.at + p * c->src1.pitch);
+    size_t bytes = t->cols * t->bytes < AHEAD_MOST ? t->cols * t->bytes : AHEAD_MOST;
+    for (size_t i = 0; i < bytes && row >= 0 && row < c->in->limit; i += 64)
+        __builtin_prefetch(t->at + row * t->pitch + (int64_t)i);
+}
+
 otrn_status eff_dma_indirect(const EffCall *c) {
     const IsaInst *in = c->in;
     Dma all = dma_begin(c);
@@ -104,6 +129,9 @@ otrn_status eff_dma_indirect(const EffCall *c) {
         Dma one = all;
         one.dst.at += (gather ? p : row) * one.dst.pitch;
         one.src.at += (gather ? row : p) * one.src.pitch;
+        fetch_ahead(c, &all, p + AHEAD, gather);
+        if (row_flat(&one))
+            continue;
         if (one.bits)
             row_bits(c, &one);
         else
