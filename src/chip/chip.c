@@ -283,6 +283,15 @@ static void run_dma(const Chip *c, const IsaInst *in, uint8_t *const *segs) {
     dma_copy(c->pool, c->level, dst, d, src, s, in->n, (size_t)elem, !dst0);
 }
 
+// A transfer in and the transfer out that reads its data, as one.
+static void run_through(const Chip *c, const IsaInst *in, const IsaInst *out, uint8_t *const *segs) {
+    int64_t d[4], s[4], elem = (int64_t)dtype_bytes(in->stype);
+    for (int i = 0; i < 4; i++)
+        d[i] = out->d[i] * elem, s[i] = in->s[i] * elem;
+    dma_copy(c->pool, c->level, segs[addr_seg(out->dst)] + addr_off(out->dst), d,
+             segs[addr_seg(in->src)] + addr_off(in->src), s, in->n, (size_t)elem, true);
+}
+
 static uint32_t count(uint32_t n) { // as written in an instruction: none reads as one
     return n ? n : 1;
 }
@@ -504,6 +513,10 @@ static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8
         *pc_out = pc++;
         if (spared && spared[*pc_out])
             continue;
+        if (c->follows && p->plan->through && p->plan->through[*pc_out]) {
+            run_through(c, &art->code[p->plan->through[*pc_out] - 1], in, segs);
+            continue;
+        }
         if (in->op == ISA_HALT)
             return OTRN_OK;
         otrn_status s = OTRN_OK;

@@ -57,9 +57,10 @@ static void runs_cut(Maker *m) {
             run_close(m, first);
         if (!m->dynamic[pc] && plan_is_idle(in))
             continue;
-        if (m->dynamic[pc] || !plan_piece_add(p, in, pc, m->plan->same_seg)) {
+        bool alone = m->dynamic[pc] || (m->plan->through && m->plan->through[pc]);
+        if (alone || !plan_piece_add(p, in, pc, m->plan->same_seg)) {
             run_close(m, first);
-            if (m->dynamic[pc] || !plan_piece_add(p, in, pc, m->plan->same_seg))
+            if (alone || !plan_piece_add(p, in, pc, m->plan->same_seg))
                 continue;
         }
         if (p->nsteps == 1)

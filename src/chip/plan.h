@@ -56,6 +56,7 @@ typedef struct Plan {
     VEC(PlanOver) overs;
     VEC(PlanPe) pe;
     uint32_t *pe_at; // per instruction: number in pe + 1, or 0; NULL: there are none
+    uint32_t *through; // per transfer out: the transfer in + 1 whose source it takes, or 0; NULL: there are none
     uint8_t *spared; // per instruction: a transfer that brings only those, left out; NULL likewise
     uint32_t *same_seg; // per HBM segment: the one whose memory it may take over, or itself
     bool *written;      // likewise: somebody may write there

@@ -3,10 +3,11 @@
 //
 // A tile that serves many products is worth its copy, whose padded rows suit the kernels. One that serves a single
 // product (a sum over rows as a product with ones, a matrix times a vector) would be written and read again for
-// nothing. Asked of each transfer, looking at most REACH instructions ahead; in doubt it stays.
+// nothing. So would one that only a transfer out reads: the two become one copy in HBM. Asked of each transfer, looking at most REACH instructions ahead; in doubt it stays.
 #include "chip/plan_step.h"
 
 #define REACH 192
+#define CHUNK_LEAST 64 // bytes
 
 typedef struct Tile { // a transfer into SBUF whose rows are chunks of adjacent bytes in HBM
     const IsaInst *dma;
@@ -45,7 +46,7 @@ static bool tile_of(const IsaInst *in, const uint32_t *same_seg, Tile *t) {
     t->lo = addr_poff(in->dst), t->hi = t->lo + (uint32_t)(run * bytes);
     t->p0 = addr_part(in->dst), t->p1 = t->p0 + rows;
     t->hbm = (PlanHbm){.seg = same_seg[addr_seg(in->src)], .lo = first, .hi = first + reach + bytes + (rows - 1) * pitch};
-    return t->chunk >= 64;
+    return true;
 }
 
 static bool meets(const Tile *t, const PlanAcc *x) {
@@ -147,20 +148,66 @@ static bool readers_find(const Tile *t, uint32_t pc, const Artifact *art, const 
     return false;
 }
 
+// May the transfer out take the data where the transfer in found it?
+static bool same_shape(const IsaInst *in, const IsaInst *out) {
+    if (out->op != ISA_DMA || out->op0 || (out->dtype && out->dtype != out->stype) || out->reg_d[0] || out->reg_s[0] ||
+        out->src != in->dst || out->stype != in->stype || addr_space(out->dst) != SPACE_HBM)
+        return false;
+    for (int i = 0; i < 4; i++)
+        if (isa_count(in->n[i]) != isa_count(out->n[i]) || (i && isa_count(in->n[i]) > 1 && in->d[i] != out->s[i]))
+            return false;
+    return true;
+}
+
+// The transfer out that alone reads what the tile holds, as a whole; 0: there is none.
+static uint32_t through_find(const Tile *t, uint32_t pc, const Artifact *art, const uint8_t *dynamic, const uint32_t *same_seg,
+                             const IsaMasks *masks) {
+    uint32_t found = 0;
+    for (uint32_t i = pc + 1; i < art->ncode && i < pc + REACH; i++) {
+        const IsaInst *in = &art->code[i];
+        if (dynamic[i] || in->op == ISA_LDWEIGHTS || in->op == ISA_MATMUL)
+            return 0;
+        if (!found && same_shape(t->dma, in) && same_seg[addr_seg(in->dst)] != t->hbm.seg) {
+            found = i;
+            continue;
+        }
+        int what = other_step(t, in, art, same_seg, masks->of[in->op]);
+        if (what == SPOILS)
+            return 0;
+        if (what == ENDS)
+            return found;
+    }
+    return 0;
+}
+
+static void plan_pe_room(Arena *a, Plan *p, const Artifact *art) {
+    if (!p->pe_at)
+        p->pe_at = ARENA_NEWN(a, uint32_t, art->ncode + 1), p->spared = ARENA_NEWN(a, uint8_t, art->ncode + 1);
+}
+
 void plan_pe_find(Arena *a, Plan *p, const Artifact *art, const uint8_t *dynamic, const uint8_t *plain, const IsaMasks *masks) {
     for (uint32_t pc = 0; pc < art->ncode; pc++) {
         Tile t;
         PlanPe found[PLAN_PE_MAX];
         uint32_t n;
-        if (dynamic[pc] || !tile_of(&art->code[pc], p->same_seg, &t) ||
-            !readers_find(&t, pc, art, dynamic, p->same_seg, masks, found, &n))
+        if (dynamic[pc] || !tile_of(&art->code[pc], p->same_seg, &t))
+            continue;
+        uint32_t out = through_find(&t, pc, art, dynamic, p->same_seg, masks);
+        if (out) {
+            if (!p->through)
+                p->through = ARENA_NEWN(a, uint32_t, art->ncode + 1);
+            plan_pe_room(a, p, art);
+            p->through[out] = pc + 1;
+            p->spared[pc] = 1;
+            continue;
+        }
+        if (t.chunk < CHUNK_LEAST || !readers_find(&t, pc, art, dynamic, p->same_seg, masks, found, &n))
             continue;
         bool all = true;
         for (uint32_t i = 0; i < n; i++)
             all &= plain[found[i].pc];
         for (uint32_t i = 0; i < n && all; i++) {
-            if (!p->pe_at)
-                p->pe_at = ARENA_NEWN(a, uint32_t, art->ncode + 1), p->spared = ARENA_NEWN(a, uint8_t, art->ncode + 1);
+            plan_pe_room(a, p, art);
             VEC_PUSH(a, &p->pe, found[i]);
             p->pe_at[found[i].pc] = (uint32_t)p->pe.n;
             p->spared[pc] = 1;

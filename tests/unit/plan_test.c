@@ -227,6 +227,26 @@ static void widened(Program *p) {
         row_dma(p, true, addr_hbm(RES1, 0), chance(50) ? 4096 : to);
 }
 
+// A copy by way of SBUF, turned or not; perhaps somebody else reads it, or it goes over its own source.
+static void through(Program *p) {
+    if (p->n + 5 >= CODE_MAX)
+        return;
+    p->rows = 128;
+    IsaInst *in = push(p, ISA_DMA, ENG_SYNC);
+    bool turned = chance(60);
+    in->stype = DT_F32, in->n[1] = 96, in->d[1] = 1, in->s[0] = turned ? 1 : 96, in->s[1] = turned ? 128 : 1;
+    in->src = addr_hbm(chance(50) ? ARG0 : ARG1, 64 * below(2)), in->dst = addr_sbuf(0, 16384);
+    if (chance(30))
+        row_dma(p, true, addr_hbm(RES0, 0), 0);
+    if (chance(20))
+        combine(p, chance(50) ? 0 : 16384, 16384, 16384, 64);
+    in = push(p, ISA_DMA, ENG_SYNC);
+    in->stype = DT_F32, in->n[1] = 96, in->s[1] = 1, in->d[0] = 96, in->d[1] = 1;
+    in->dst = addr_hbm(chance(50) ? RES0 : RES1, 0), in->src = addr_sbuf(0, 16384);
+    if (chance(20))
+        combine(p, 0, 16384, 16384, 64);
+}
+
 // Something that looks beyond its partition.
 static void across(Program *p) {
     if (p->n + 3 >= CODE_MAX)
@@ -308,6 +328,8 @@ static void program_make(Program *p) {
             product(p);
         else if (kind < 68)
             widened(p);
+        else if (kind < 72)
+            through(p);
         else if (kind < 95)
             engine(p);
         else if (kind < 98)
