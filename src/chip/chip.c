@@ -283,15 +283,6 @@ static void run_dma(const Chip *c, const IsaInst *in, uint8_t *const *segs) {
     dma_copy(c->pool, c->level, dst, d, src, s, in->n, (size_t)elem, !dst0);
 }
 
-// A transfer in and the transfer out that reads its data, as one.
-static void run_through(const Chip *c, const IsaInst *in, const IsaInst *out, uint8_t *const *segs) {
-    int64_t d[4], s[4], elem = (int64_t)dtype_bytes(in->stype);
-    for (int i = 0; i < 4; i++)
-        d[i] = out->d[i] * elem, s[i] = in->s[i] * elem;
-    dma_copy(c->pool, c->level, segs[addr_seg(out->dst)] + addr_off(out->dst), d,
-             segs[addr_seg(in->src)] + addr_off(in->src), s, in->n, (size_t)elem, true);
-}
-
 static uint32_t count(uint32_t n) { // as written in an instruction: none reads as one
     return n ? n : 1;
 }
@@ -360,7 +351,9 @@ static uint32_t run_tensor(Chip *c, const ChipProg *p, uint32_t pc, uint8_t *con
     return pc;
 }
 
-static otrn_status run_effect(Chip *c, const IsaInst *in, uint8_t *const *segs, char *why, size_t why_bytes) {
+// from: where src lies instead, when that is elsewhere.
+static otrn_status run_effect_from(Chip *c, const IsaInst *in, uint8_t *const *segs, const EffOperand *from, char *why,
+                                   size_t why_bytes) {
     EffCall call = {.in = in, .state = &c->engines, .pool = c->pool, .level = c->level, .comm = c->comm,
                     .round = &c->round, .why = why, .why_bytes = why_bytes};
     if (isa_rows[in->op].cost == COST_DMA) { // address 0 is a place of theirs
@@ -374,7 +367,26 @@ static otrn_status run_effect(Chip *c, const IsaInst *in, uint8_t *const *segs, 
     call.res = chip_operand(c, segs, in->res);
     call.a = chip_operand(c, segs, in->a);
     call.b = chip_operand(c, segs, in->b);
+    if (from)
+        call.src = *from;
     return effect_find(in->op)(&call);
+}
+
+static otrn_status run_effect(Chip *c, const IsaInst *in, uint8_t *const *segs, char *why, size_t why_bytes) {
+    return run_effect_from(c, in, segs, NULL, why, why_bytes);
+}
+
+// A transfer in and the transfer out that reads its data, as one.
+static otrn_status run_through(Chip *c, const IsaInst *in, const IsaInst *out, uint8_t *const *segs, char *why,
+                               size_t why_bytes) {
+    int64_t d[4], s[4], elem = (int64_t)dtype_bytes(in->stype);
+    uint8_t *src = segs[addr_seg(in->src)] + addr_off(in->src);
+    if (out->op == ISA_DMA_INDIRECT)
+        return run_effect_from(c, out, segs, &(EffOperand){.at = src, .pitch = in->s[0] * elem}, why, why_bytes);
+    for (int i = 0; i < 4; i++)
+        d[i] = out->d[i] * elem, s[i] = in->s[i] * elem;
+    dma_copy(c->pool, c->level, segs[addr_seg(out->dst)] + addr_off(out->dst), d, src, s, in->n, (size_t)elem, true);
+    return OTRN_OK;
 }
 
 static otrn_status run_kernel(Chip *c, ChipProg *p, uint32_t index, uint8_t *const *segs, char *why,
@@ -514,7 +526,9 @@ static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8
         if (spared && spared[*pc_out])
             continue;
         if (c->follows && p->plan->through && p->plan->through[*pc_out]) {
-            run_through(c, &art->code[p->plan->through[*pc_out] - 1], in, segs);
+            otrn_status s = run_through(c, &art->code[p->plan->through[*pc_out] - 1], in, segs, why, why_bytes);
+            if (s != OTRN_OK)
+                return s;
             continue;
         }
         if (in->op == ISA_HALT)

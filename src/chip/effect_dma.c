@@ -104,11 +104,20 @@ static bool row_flat(const Dma *k) {
 #define AHEAD 8      // rows that are asked for early
 #define AHEAD_MOST 512 // bytes of each
 
+static int64_t index_at(const EffCall *c, uint32_t p) {
+    const uint8_t *at = c->src1.at + p * c->src1.pitch;
+    int32_t v;
+    if (c->in->ttype != DT_I32)
+        return dtype_to_i64(c->in->ttype, at);
+    memcpy(&v, at, 4);
+    return v;
+}
+
 static void fetch_ahead(const EffCall *c, const Dma *k, uint32_t p, bool gather) {
     const EngTensor *t = gather ? &k->src : &k->dst;
     if (p >= isa_count(c->in->n[0]))
         return;
-    int64_t row = dtype_to_i64(c->in->ttype, c->src1.at + p * c->src1.pitch);
+    int64_t row = index_at(c, p);
     size_t bytes = t->cols * t->bytes < AHEAD_MOST ? t->cols * t->bytes : AHEAD_MOST;
     for (size_t i = 0; i < bytes && row >= 0 && row < c->in->limit; i += 64)
         __builtin_prefetch(t->at + row * t->pitch + (int64_t)i);
@@ -119,7 +128,7 @@ otrn_status eff_dma_indirect(const EffCall *c) {
     Dma all = dma_begin(c);
     bool gather = addr_space(in->src) == SPACE_HBM;
     for (uint32_t p = 0; p < isa_count(in->n[0]); p++) {
-        int64_t row = dtype_to_i64(in->ttype, c->src1.at + p * c->src1.pitch);
+        int64_t row = index_at(c, p);
         if (row < 0 || row >= in->limit) {
             if (in->flags & ISA_FLAG_SKIP)
                 continue;

@@ -85,7 +85,7 @@ static int other_step(const Tile *t, const IsaInst *in, const Artifact *art, con
         return GOES_ON;
     }
     if (cost == COST_BRANCH || cost == COST_LOOP || cost == COST_COLLECTIVE || cost == COST_REGLOAD || cost == COST_REMOTE ||
-        in->op == ISA_SENDRECV || in->op == ISA_DMA_INDIRECT)
+        in->op == ISA_SENDRECV)
         return SPOILS;
     IsaAccess access[ISA_ACCESS_MAX];
     int n = isa_accesses(in, mask, access), found = GOES_ON;
@@ -149,8 +149,10 @@ static bool readers_find(const Tile *t, uint32_t pc, const Artifact *art, const 
 }
 
 // May the transfer out take the data where the transfer in found it?
-static bool same_shape(const IsaInst *in, const IsaInst *out) {
-    if (out->op != ISA_DMA || out->op0 || (out->dtype && out->dtype != out->stype) || out->reg_d[0] || out->reg_s[0] ||
+static bool same_shape(const Tile *t, const IsaInst *out) {
+    const IsaInst *in = t->dma;
+    bool by_index = out->op == ISA_DMA_INDIRECT && t->n[0] * t->n[1] == 1;
+    if ((!by_index && (out->op != ISA_DMA || out->op0)) || (out->dtype && out->dtype != out->stype) || out->reg_d[0] || out->reg_s[0] || out->reg_t[0] ||
         out->src != in->dst || out->stype != in->stype || addr_space(out->dst) != SPACE_HBM)
         return false;
     for (int i = 0; i < 4; i++)
@@ -167,7 +169,7 @@ static uint32_t through_find(const Tile *t, uint32_t pc, const Artifact *art, co
         const IsaInst *in = &art->code[i];
         if (dynamic[i] || in->op == ISA_LDWEIGHTS || in->op == ISA_MATMUL)
             return 0;
-        if (!found && same_shape(t->dma, in) && same_seg[addr_seg(in->dst)] != t->hbm.seg) {
+        if (!found && same_shape(t, in) && same_seg[addr_seg(in->dst)] != t->hbm.seg) {
             found = i;
             continue;
         }
