@@ -160,7 +160,7 @@ static bool assign(Asm *s) {
     if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'))
         return false;
     TxtWord w = txt_name(&s->t, "a name");
-    if (txt_peek(&s->t) != '=' || s->t.at[1] == '=') {
+    if (txt_peek(&s->t) != '=' || (s->t.end - s->t.at > 1 && s->t.at[1] == '=')) {
         s->t = begin;
         return false;
     }

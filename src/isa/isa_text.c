@@ -373,17 +373,22 @@ static bool number_follows(Txt *t) {
     return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.';
 }
 
+static bool hex_follows(Txt *t) {
+    return txt_peek(t) == '0' && t->end - t->at > 1 && (t->at[1] | 32) == 'x';
+}
+
 static const IsaHooks *hooks_of(const IsaNames *names) { return names ? names->hooks : NULL; }
 
 // A number with a point or exponent is an fp32, without one an int32, 0x… the raw 64 bits.
 static uint64_t parse_scalar(Txt *t, const IsaNames *names) {
     if (!number_follows(t))
         return parse_addr(t, names, NULL);
-    const char *p = t->at;
-    size_t n = strspn(p, "+-0123456789");
-    if (p[0] == '0' && (p[1] == 'x' || p[1] == 'X'))
+    if (hex_follows(t))
         return txt_u64(t, UINT64_MAX, "bits");
-    if (p[n] == '.' || p[n] == 'e' || p[n] == 'E')
+    const char *p = t->at;
+    while (p < t->end && (*p == '+' || *p == '-' || (*p >= '0' && *p <= '9')))
+        p++;
+    if (p < t->end && (*p == '.' || *p == 'e' || *p == 'E'))
         return scalar_f32((float)txt_f64(t, "number"));
     return scalar_i32((int32_t)txt_i64(t, INT32_MIN, INT32_MAX, "number"));
 }
@@ -464,7 +469,7 @@ static void parse_field_value(Txt *t, int f, const IsaNames *names, IsaInst *out
     const IsaHooks *hooks = hooks_of(names);
     if (hooks && kind == FK_ADDR && hooks->is_view(hooks->arg, t))
         hooks->view(hooks->arg, t, out, f);
-    else if (hooks && kind == FK_SCALAR && !(t->at[0] == '0' && (t->at[1] | 32) == 'x'))
+    else if (hooks && kind == FK_SCALAR && !hex_follows(t))
         hooks->scalar(hooks->arg, t, out, f);
     else if (kind == FK_MASK)
         parse_mask(t, out);

@@ -20,6 +20,7 @@ typedef struct Simplify {
     Walk w;
     OpList out;     // the region's new op list
     uint32_t *uses; // value -> reads in the whole program, before the pass; 0 of values made since, but for products
+    uint32_t *factors; // … of these, as a factor of a product
     uint32_t nuses;
 } Simplify;
 
@@ -390,13 +391,16 @@ static ValueId choose(const Simplify *s, const HloOp *op) {
     return a == b ? a : 0;
 }
 
-// erfc of a large tensor is 1 - erf, in fp32, which the engines have: right to an absolute 1e-7, which is what a GELU needs.
+// erfc of a large tensor that is only a factor of products, as in a GELU, is 1 - erf, in fp32, which the engines have: right to an
+// absolute 1e-7. Elsewhere its tail may matter, and GpSimd computes it to the last places.
 #define ERFC_ON_ENGINES 8192
 
 static ValueId erfc_as_erf(Simplify *s, const HloOp *op) {
     Hlo *h = s->h;
     const HloType *t = hlo_value_type(h, op->results);
     if (t->elems < ERFC_ON_ENGINES || (t->dtype != DT_F32 && t->dtype != DT_BF16 && t->dtype != DT_F16))
+        return 0;
+    if (op->results >= s->nuses || s->factors[op->results] != s->uses[op->results])
         return 0;
     TypeId type = h->values.at[op->results].type, wide = hlo_type_tensor(h, DT_F32, t->rank, t->dims);
     ValueId x = hlo_operand(h, op, 0);
@@ -685,8 +689,10 @@ static void count_uses(Simplify *s, RegionId r) {
     const HloRegion *region = &s->h->regions.at[r];
     for (uint32_t i = 0; i < region->ops.n; i++) {
         const HloOp *op = hlo_at(s->h, region->ops.at[i]);
-        for (uint32_t k = 0; k < op->noperands; k++)
+        for (uint32_t k = 0; k < op->noperands; k++) {
             s->uses[hlo_operand(s->h, op, k)]++;
+            s->factors[hlo_operand(s->h, op, k)] += op->code == HLO_MULTIPLY;
+        }
         for (uint32_t k = 0; k < op->nregions; k++)
             count_uses(s, s->h->op_regions.at[op->regions + k]);
     }
@@ -698,6 +704,7 @@ void pass_simplify(Compile *c) {
     walk_init(&s.w, c);
     s.nuses = 2 * c->hlo->values.n; // the pass makes values, a few of which are asked about
     s.uses = ARENA_NEWN(c->scratch, uint32_t, s.nuses);
+    s.factors = ARENA_NEWN(c->scratch, uint32_t, s.nuses);
     count_uses(&s, hlo_main(c->hlo)->body);
     simplify_region(&s, hlo_main(c->hlo)->body);
 }
