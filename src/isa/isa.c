@@ -75,14 +75,18 @@ int act_find(const char *name, size_t n) {
     return -1;
 }
 
-int isa_field_find(const char *name, size_t n) {
-    for (int f = 0; f < ISA_FIELD_COUNT; f++) {
+// Rows name fields mostly in their order, so the one behind the last is asked first.
+static int field_behind(int last, const char *name, size_t n) {
+    for (int i = 1; i <= ISA_FIELD_COUNT; i++) {
+        int f = (last + i) % ISA_FIELD_COUNT;
         const char *s = isa_fields[f].name;
         if (n && s[0] == name[0] && !strncmp(s, name, n) && !s[n])
             return f;
     }
     return -1;
 }
+
+int isa_field_find(const char *name, size_t n) { return field_behind(ISA_FIELD_COUNT - 1, name, n); }
 
 // --- layouts -------------------------------------------------------------------------------------
 
@@ -116,9 +120,10 @@ static Layout layout_of(int op) {
     for (int f = 0; f < ISA_HEAD_FIELDS; f++)
         layout_add(&l, f);
     assert(l.bytes == ISA_HEAD_BYTES);
+    int f = ISA_HEAD_FIELDS - 1;
     for (const char *p = isa_rows[op].fields + strspn(isa_rows[op].fields, " "); *p;) {
         size_t n = strcspn(p, " ");
-        int f = isa_field_find(p, n);
+        f = field_behind(f, p, n);
         assert(f >= ISA_HEAD_FIELDS);
         layout_add(&l, f);
         p += n;

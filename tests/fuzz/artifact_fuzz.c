@@ -2,7 +2,8 @@
 // artifact_fuzz.c — damaged artifacts and damaged assembly.
 //
 // Checksums of an artifact are repaired first, so that the checks behind them are reached. What
-// loads must survive every round trip, be priced and be looked at; what assembles and verifies must load.
+// loads must survive every round trip; what assembles and verifies must load. Pricing takes far longer than reading, so
+// one in 64 is priced and looked at.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -44,6 +45,8 @@ static void use(Ctx *ctx, Arena *a, Artifact *art) {
     artifact_save(back, &again);
     must_equal(&bytes, &again);
     artifact_load(ctx, a, "again.otrn", bytes.at, bytes.n);
+    if (crc32c(0, bytes.at, bytes.n) % 64)
+        return;
     ChipFile chip;
     Clock clock;
     chipfile_load(ctx, a, "trn2", NULL, &chip);
