@@ -247,6 +247,27 @@ static void through(Program *p) {
         combine(p, 0, 16384, 16384, 64);
 }
 
+// Rows added to rows by index, some of them to the same one; perhaps their source is written in between.
+static void scattered(Program *p) {
+    if (p->n + 6 >= CODE_MAX)
+        return;
+    uint32_t cols = p->cols;
+    p->rows = 128, p->cols = 64;
+    IsaInst *in = push(p, ISA_IOTA, ENG_GPSIMD);
+    in->dtype = DT_I32, in->n[1] = 1, in->d[1] = 1, in->t[0] = (int32_t)below(3), in->imm = (int32_t)below(20) - 5;
+    in->dst = addr_sbuf(0, 17408);
+    row_dma(p, false, addr_hbm(chance(50) ? ARG0 : ARG1, 0), 18432);
+    if (chance(30))
+        row_dma(p, true, addr_hbm(RES0, 0), 0);
+    in = push(p, ISA_DMA_INDIRECT, ENG_GPSIMD);
+    in->stype = DT_F32, in->op0 = chance(50) ? ALU_ADD : ALU_BYPASS, in->ttype = DT_I32, in->flags = ISA_FLAG_SKIP, in->limit = 200;
+    in->n[1] = 64, in->d[0] = 64, in->d[1] = in->s[1] = 1;
+    in->dst = addr_hbm(chance(50) ? RES0 : RES1, 0), in->src = addr_sbuf(0, 18432), in->src1 = addr_sbuf(0, 17408);
+    if (chance(20))
+        combine(p, 0, 18432, 18432, 64);
+    p->cols = cols;
+}
+
 // Something that looks beyond its partition.
 static void across(Program *p) {
     if (p->n + 3 >= CODE_MAX)
@@ -328,8 +349,10 @@ static void program_make(Program *p) {
             product(p);
         else if (kind < 68)
             widened(p);
-        else if (kind < 72)
+        else if (kind < 71)
             through(p);
+        else if (kind < 74)
+            scattered(p);
         else if (kind < 95)
             engine(p);
         else if (kind < 98)
