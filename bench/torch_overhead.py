@@ -14,6 +14,7 @@ except ImportError:
     raise SystemExit from None
 
 import models
+from functorch.compile import min_cut_rematerialization_partition
 from torch._dynamo.backends.common import aot_autograd
 
 import opentrn.torch
@@ -34,8 +35,11 @@ def null_compiler(module, example_inputs):
     return run
 
 
-null = aot_autograd(
-    fw_compiler=null_compiler, bw_compiler=null_compiler, decompositions=decompositions.table()
+null = aot_autograd(  # the same cut between forward and backward as ours
+    fw_compiler=null_compiler,
+    bw_compiler=null_compiler,
+    decompositions=decompositions.table(),
+    partition_fn=min_cut_rematerialization_partition,
 )
 
 
