@@ -5,8 +5,8 @@
 
 Each contestant is a process of its own that waits while another one runs; steps alternate, and printed are medians
 over the rounds: tokens per second, and opentrn's over each other's. Bars: fp32 0.9 of PyTorch and 2.0 of JAX's CPU,
-bf16 2.0 of the better of the two. At the end opentrn says what its host time went to, against what the host's
-multipliers could do.
+bf16 2.0 of the better of the two. With OTRN_HOST_PROFILE=on each of opentrn's steps tells where its host time went, and
+what share of the host's multipliers its products reached.
 """
 
 import argparse
