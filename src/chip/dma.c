@@ -27,6 +27,7 @@
 #define PIECE_BYTES (32u << 10)  // a single long axis is cut into rows of this size
 #define STREAM_BYTES (32u << 20) // copies this large leave nothing in the cache worth keeping
 #define FETCH_BYTES (4u << 10)   // rows up to this size are fetched one ahead
+#define LINE 64u                 // of the host's caches
 #define SPREAD_BYTES (1u << 20)  // a result spread over this much is too large to stay there either
 
 typedef struct Axis {
@@ -198,14 +199,33 @@ static void rows_elements(const Copy *c, uint8_t *dst, const uint8_t *src, size_
 // destination. Blocks are walked so that lines of the source are used up at once; but when it is
 // the destination whose rows fall into one set of the cache (a pitch of whole 2 KiB), so that its
 // lines are filled at once.
-static void rows_transpose(const Copy *c, uint8_t *dst, const uint8_t *src, size_t rows) {
-    size_t elem = c->elem, full_rows = rows / BLOCK * BLOCK, full_cols = c->col.n / BLOCK * BLOCK;
+// Rows of the result that lie whole pages apart fall into one set of the nearest cache, and a line written in parts would be
+// lost in between: squares of a line's length are put together aside and written line by line. Returns the columns done.
+static size_t squares_transpose(const Copy *c, uint8_t *dst, const uint8_t *src, size_t rows) {
+    _Alignas(LINE) uint8_t square[LINE * LINE];
+    size_t elem = c->elem, side = LINE / elem, cols = c->col.n / side * side;
     int64_t dp = c->row.d, sp = c->col.s;
-    size_t step = 64 / elem < BLOCK ? BLOCK : 64 / elem;
+    for (size_t i0 = 0; i0 < rows; i0 += side)
+        for (size_t j0 = 0; j0 < cols; j0 += side) {
+            for (size_t j = 0; j < side; j += BLOCK)
+                for (size_t i = 0; i < side; i += BLOCK)
+                    c->block(square + i * LINE + j * elem, LINE, src + (int64_t)(j0 + j) * sp + (int64_t)((i0 + i) * elem), sp);
+            for (size_t i = 0; i < side; i++)
+                memcpy(dst + (int64_t)(i0 + i) * dp + (int64_t)(j0 * elem), square + i * LINE, LINE);
+        }
+    return cols;
+}
+
+static void rows_transpose(const Copy *c, uint8_t *dst, const uint8_t *src, size_t rows) {
+    size_t elem = c->elem, full_rows = rows / BLOCK * BLOCK, full_cols = c->col.n / BLOCK * BLOCK, done = 0;
+    int64_t dp = c->row.d, sp = c->col.s;
+    size_t step = LINE / elem < BLOCK ? BLOCK : LINE / elem;
+    if (dp % 2048 == 0 && elem <= 4 && full_rows % step == 0)
+        done = squares_transpose(c, dst, src, full_rows);
     if (dp % 2048 == 0 && sp % 2048)
         step = BLOCK;
     for (size_t i0 = 0; i0 < full_rows; i0 += step)
-        for (size_t j = 0; j < full_cols; j += BLOCK)
+        for (size_t j = done; j < full_cols; j += BLOCK)
             for (size_t i = i0; i < i0 + step && i < full_rows; i += BLOCK)
                 c->block(dst + (int64_t)i * dp + (int64_t)(j * elem), dp,
                          src + (int64_t)j * sp + (int64_t)(i * elem), sp);

@@ -167,33 +167,37 @@ static void eng_run_bf16_ADD(void *pacc, const void *px, size_t n) {
 
 // The largest and the smallest, whatever the order: compared as they come, with a look at the end for NaNs and for
 // the sign of a zero.
+#define ENDS 64
 #define RUN_ENDS(E, FIRST, BEYOND, EXPR, ZERO)                                                     \
     static void eng_run_f32_##E(void *pacc, const void *px, size_t n) {                            \
-        float p[ENG_PARTIALS], *acc = pacc;                                                        \
-        uint32_t bad[ENG_PARTIALS];                                                                \
+        float p[ENDS], *acc = pacc;                                                                \
+        uint32_t bad[ENDS];                                                                        \
         const float *v = px;                                                                       \
-        for (size_t j = 0; j < ENG_PARTIALS; j++)                                                  \
+        for (size_t j = 0; j < ENDS; j++)                                                          \
             p[j] = FIRST, bad[j] = 0;                                                              \
         size_t i = 0;                                                                              \
-        for (; i + ENG_PARTIALS <= n; i += ENG_PARTIALS)                                           \
-            for (size_t j = 0; j < ENG_PARTIALS; j++) {                                            \
+        for (; i + ENDS <= n; i += ENDS)                                                           \
+            for (size_t j = 0; j < ENDS; j++) {                                                    \
                 float y = v[i + j];                                                                \
                 p[j] = y BEYOND p[j] ? y : p[j];                                                   \
                 bad[j] |= y != y;                                                                  \
             }                                                                                      \
-        uint32_t nan = 0, zero = 0;                                                                \
-        for (; i < n; i++) {                                                                       \
-            p[0] = v[i] BEYOND p[0] ? v[i] : p[0];                                                 \
-            nan |= v[i] != v[i];                                                                   \
+        for (size_t j = 0; i < n; i++, j++) {                                                      \
+            p[j] = v[i] BEYOND p[j] ? v[i] : p[j];                                                 \
+            bad[j] |= v[i] != v[i];                                                                \
         }                                                                                          \
-        for (size_t j = 0; j < ENG_PARTIALS; j++) {                                                \
-            p[0] = p[j] BEYOND p[0] ? p[j] : p[0];                                                 \
-            nan |= bad[j];                                                                         \
-        }                                                                                          \
+        ENDS_FOLD(BEYOND, 32) ENDS_FOLD(BEYOND, 16) ENDS_FOLD(BEYOND, 8)                           \
+        ENDS_FOLD(BEYOND, 4) ENDS_FOLD(BEYOND, 2) ENDS_FOLD(BEYOND, 1)                             \
+        uint32_t zero = 0;                                                                         \
         for (i = 0; p[0] == 0 && i < n; i++)                                                       \
             zero |= f32_bits(v[i]) == f32_bits(ZERO);                                              \
-        float x = *acc, y = nan ? NAN : zero ? ZERO : p[0] == 0 ? -ZERO : p[0];                    \
+        float x = *acc, y = bad[0] ? NAN : zero ? ZERO : p[0] == 0 ? -ZERO : p[0];                 \
         *acc = EXPR;                                                                               \
+    }
+#define ENDS_FOLD(BEYOND, h)                                                                       \
+    for (size_t j = 0; j < h; j++) {                                                               \
+        p[j] = p[j + h] BEYOND p[j] ? p[j + h] : p[j];                                             \
+        bad[j] |= bad[j + h];                                                                      \
     }
 RUN_ENDS(MAX, -INFINITY, >, larger(x, y), 0.0f)
 RUN_ENDS(MIN, INFINITY, <, smaller(x, y), -0.0f)

@@ -36,8 +36,10 @@ static TARGET void widen(float *out, size_t out_cols, const uint8_t *src, size_t
 }
 
 // --- thin products ---------------------------------------------------------------------------------------
-// Few rows of results are no work for tiles: the moving operand is read once, where it lies, THIN vectors at a time.
-#define THIN 8
+// Few rows of results are no work for tiles: the moving operand is read once, where it lies, THIN vectors at a time, as many
+// as there are registers for. Its rows may lie pages apart, where the host fetches nothing ahead by itself.
+#define THIN (LANES == 16 ? 16 : 8)
+#define THIN_AHEAD 6 // rows
 
 INLINE void thin_clean(float *c, V chain, bool accumulate) {
     v_storeu(c, v_clean(accumulate ? v_add(v_loadu(c), chain) : chain));
@@ -45,10 +47,12 @@ INLINE void thin_clean(float *c, V chain, bool accumulate) {
 
 INLINE void thin_wide_some(const float *s, const uint8_t *v, size_t pitch, float *c, uint32_t k, bool accumulate,
                            const int n) {
-    V chain[THIN];
+    V chain[16];
     UNROLL for (int j = 0; j < n; j++) chain[j] = v_zero();
     for (uint32_t i = 0; i < k; i++, v += pitch) {
         V a = v_splat(s[i]);
+        for (int j = 0; i + THIN_AHEAD < k && j < n * LANES * 4; j += 64)
+            __builtin_prefetch(v + THIN_AHEAD * pitch + j);
         UNROLL for (int j = 0; j < n; j++) chain[j] = v_fma(a, widen_f32(v + j * LANES * 4), chain[j]);
     }
     UNROLL for (int j = 0; j < n; j++) thin_clean(c + j * LANES, chain[j], accumulate);
@@ -65,7 +69,7 @@ static TARGET void thin_wide(const float *s, const uint8_t *v, size_t pitch, flo
 // Half of them: each has two chains and a sum.
 INLINE void thin_bf16_some(const float *s, const uint8_t *v, size_t pitch, float *c, uint32_t k, bool accumulate,
                            const int n) {
-    V sum[THIN / 2], even[THIN / 2], odd[THIN / 2];
+    V sum[8], even[8], odd[8];
     UNROLL for (int j = 0; j < n; j++) sum[j] = accumulate ? v_loadu(c + j * LANES) : v_zero();
     for (uint32_t i = 0; i < k;) {
         uint32_t end = k - i < MM_GROUP ? k : i + MM_GROUP;
