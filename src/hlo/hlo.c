@@ -230,6 +230,10 @@ const int64_t *hlo_ints_dup(Hlo *h, const int64_t *v, size_t n) {
     return arena_dup(h->arena, v, n * sizeof *v);
 }
 
+void hlo_set_ints(Hlo *h, OpId id, HloAttrKey key, const int64_t *v, uint32_t n) {
+    *hlo_attr_slot(h, id, key) = (HloAttr){.kind = HA_INTS, .n = n, .ints = hlo_ints_dup(h, v, n)};
+}
+
 // --- asking ----------------------------------------------------------------------------------------
 
 const HloAttr *hlo_attr(const HloOp *op, HloAttrKey key) {

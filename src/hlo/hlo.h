@@ -238,6 +238,7 @@ void hlo_region_push(Hlo *h, RegionId r, OpId op);
 void hlo_op_set_operands(Hlo *h, OpId op, uint32_t n, const ValueId *operands);
 HloAttr *hlo_attr_slot(Hlo *h, OpId op, HloAttrKey key); // asserts the row has it
 const int64_t *hlo_ints_dup(Hlo *h, const int64_t *v, size_t n);
+void hlo_set_ints(Hlo *h, OpId id, HloAttrKey key, const int64_t *v, uint32_t n);
 
 // --- asking -----------------------------------------------------------------------------------
 static inline HloOp *hlo_at(const Hlo *h, OpId id) { return &h->ops.at[id]; }

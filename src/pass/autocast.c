@@ -37,8 +37,6 @@ typedef struct Rule { // NAME=TYPE
     bool is_line;
 } Rule;
 
-typedef VEC(OpId) OpList;
-
 typedef struct Cast {
     Compile *c;
     Hlo *h;
@@ -116,11 +114,7 @@ static int type_for(const Cast *k, const HloOp *op, bool is_product) {
 
 // --- rewriting -----------------------------------------------------------------------------------
 
-static ValueId push(Cast *k, OpId id) {
-    VEC_PUSH(k->c->scratch, &k->out, id);
-    walk_grow(&k->w);
-    return hlo_at(k->h, id)->results;
-}
+static ValueId push(Cast *k, OpId id) { return walk_push(&k->w, &k->out, id); }
 
 static TypeId retyped(Cast *k, ValueId v, int dtype) {
     HloType t = *hlo_value_type(k->h, v);
@@ -245,9 +239,7 @@ static void cast_region(Cast *k, RegionId r) {
         }
         cast_op(k, id);
     }
-    h->regions.at[r].ops.n = 0;
-    for (uint32_t i = 0; i < k->out.n; i++)
-        hlo_region_push(h, r, k->out.at[i]);
+    walk_set_ops(h, r, &k->out);
     k->out = outer;
 }
 

@@ -14,8 +14,6 @@
 #include "pass/convs.h"
 #include "pass/walk.h"
 
-typedef VEC(OpId) OpList;
-
 typedef struct Convs {
     Compile *c;
     Hlo *h;
@@ -86,15 +84,7 @@ bool conv_is_inside(const ConvForm *f) { // between two elements of a dilated in
 
 // --- rewriting -------------------------------------------------------------------------------------
 
-static ValueId push(Convs *s, OpId id) {
-    VEC_PUSH(s->c->scratch, &s->out, id);
-    walk_grow(&s->w);
-    return hlo_at(s->h, id)->results;
-}
-
-static void set_ints(Convs *s, OpId id, HloAttrKey key, const int64_t *v, uint32_t n) {
-    *hlo_attr_slot(s->h, id, key) = (HloAttr){.kind = HA_INTS, .n = n, .ints = hlo_ints_dup(s->h, v, n)};
-}
+static ValueId push(Convs *s, OpId id) { return walk_push(&s->w, &s->out, id); }
 
 static ValueId converted(Convs *s, ValueId v, int dtype, LocId loc) {
     const HloType *t = hlo_value_type(s->h, v);
@@ -126,7 +116,7 @@ static void take_reversal(Convs *s, OpId id, const ConvForm *f) {
         if (!spatial)
             return;
     }
-    set_ints(s, id, AK_WINDOW_REVERSAL, flags, (uint32_t)f->ns);
+    hlo_set_ints(s->h, id, AK_WINDOW_REVERSAL, flags, (uint32_t)f->ns);
     h->operands.at[op.operands + 1] = hlo_operand(h, hlo_at(h, def), 0);
 }
 
@@ -171,9 +161,9 @@ static void pad_input(Convs *s, OpId id, const ConvForm *f) {
         (HloAttr){.kind = HA_TENSOR, .type = scalar, .n = (uint32_t)bytes, .data = arena_dup(h->arena, zero, bytes)};
     ValueId operands[2] = {x, push(s, value)};
     OpId pad = hlo_op(h, HLO_PAD, op.loc, 2, operands, 1, &type);
-    set_ints(s, pad, AK_EDGE_PADDING_LOW, low, t.rank);
-    set_ints(s, pad, AK_EDGE_PADDING_HIGH, high, t.rank);
-    set_ints(s, pad, AK_INTERIOR_PADDING, inner, t.rank);
+    hlo_set_ints(s->h, pad, AK_EDGE_PADDING_LOW, low, t.rank);
+    hlo_set_ints(s->h, pad, AK_EDGE_PADDING_HIGH, high, t.rank);
+    hlo_set_ints(s->h, pad, AK_INTERIOR_PADDING, inner, t.rank);
     h->operands.at[op.operands] = push(s, pad);
     *hlo_attr_slot(h, id, AK_PADDING) = (HloAttr){.kind = HA_INTS2, .n = 2 * (uint32_t)f->ns, .cols = 2,
                                                   .ints = hlo_ints_dup(h, padding, 2 * (size_t)f->ns)};
@@ -191,7 +181,7 @@ static ValueId transposed(Convs *s, ValueId v, const int64_t *perm, LocId loc) {
         dims[i] = t.dims[perm[i]];
     TypeId type = hlo_type_tensor(s->h, t.dtype, t.rank, dims);
     OpId id = hlo_op(s->h, HLO_TRANSPOSE, loc, 1, &v, 1, &type);
-    set_ints(s, id, AK_PERMUTATION, perm, t.rank);
+    hlo_set_ints(s->h, id, AK_PERMUTATION, perm, t.rank);
     return push(s, id);
 }
 
@@ -229,7 +219,7 @@ static void reorder(Convs *s, OpId id, const Order *o, bool space_first, int64_t
     }
     hlo_attr_slot(s->h, id, o->first)->i = first;
     hlo_attr_slot(s->h, id, o->second)->i = second;
-    set_ints(s, id, o->space, to, n);
+    hlo_set_ints(s->h, id, o->space, to, n);
 }
 
 // Few channels: they and the taps of a row become one run. Steps along a row: single elements would have to be loaded.
@@ -335,9 +325,7 @@ static void convs_region(Convs *s, RegionId r) {
         else
             push(s, id);
     }
-    h->regions.at[r].ops.n = 0;
-    for (uint32_t i = 0; i < s->out.n; i++)
-        hlo_region_push(h, r, s->out.at[i]);
+    walk_set_ops(h, r, &s->out);
     s->out = outer;
 }
 

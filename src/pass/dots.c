@@ -63,8 +63,6 @@ bool dot_on_tensor_engine(const Hlo *h, const HloOp *op) {
            dtype_on_tensor_engine(o->dtype) && l->elems > 0 && r->elems > 0;
 }
 
-typedef VEC(OpId) OpList;
-
 typedef struct Dots {
     Compile *c;
     Hlo *h;
@@ -72,11 +70,7 @@ typedef struct Dots {
     Walk w;
 } Dots;
 
-static ValueId push(Dots *d, OpId id) {
-    VEC_PUSH(d->c->scratch, &d->out, id);
-    walk_grow(&d->w);
-    return hlo_at(d->h, id)->results;
-}
+static ValueId push(Dots *d, OpId id) { return walk_push(&d->w, &d->out, id); }
 
 static ValueId convert_to(Dots *d, ValueId v, int dtype, LocId loc) {
     const HloType *t = hlo_value_type(d->h, v);
@@ -184,9 +178,7 @@ static void dots_region(Dots *d, RegionId r) {
             canon(d, id);
         push(d, id);
     }
-    h->regions.at[r].ops.n = 0;
-    for (uint32_t i = 0; i < d->out.n; i++)
-        hlo_region_push(h, r, d->out.at[i]);
+    walk_set_ops(h, r, &d->out);
     d->out = outer;
 }
 

@@ -19,19 +19,10 @@ typedef struct Term { // a value with a letter for each dimension
     char letter[OTRN_MAX_RANK];
 } Term;
 
-ValueId expand_push(Expand *x, OpId id) {
-    VEC_PUSH(x->c->scratch, &x->out, id);
-    walk_grow(&x->w);
-    return hlo_at(x->h, id)->results;
-}
+ValueId expand_push(Expand *x, OpId id) { return walk_push(&x->w, &x->out, id); }
 
 OpId expand_make(Expand *x, HloOpcode code, uint32_t n, const ValueId *in, TypeId type) {
     return hlo_op(x->h, code, hlo_at(x->h, x->id)->loc, n, in, 1, &type);
-}
-
-void expand_ints(Expand *x, OpId id, HloAttrKey key, const int64_t *v, uint32_t n) {
-    *hlo_attr_slot(x->h, id, key) =
-        (HloAttr){.kind = HA_INTS, .n = n, .ints = hlo_ints_dup(x->h, v, n)};
 }
 
 static int64_t letter_dim(const Term *t, char c) { // -1 when it has none of that name
@@ -133,7 +124,7 @@ static void sum_out(Expand *x, Term *t, const Term *a, const Term *b) {
     TypeId scalar = hlo_type_tensor(h, dtype, 0, NULL), scalars[2] = {scalar, scalar};
     ValueId in[2] = {t->v, expand_zero(x, scalar)};
     OpId id = expand_make(x, HLO_REDUCE, 2, in, type_of(x, dtype, &left, t, t));
-    expand_ints(x, id, AK_DIMENSIONS, dims, n);
+    hlo_set_ints(x->h, id, AK_DIMENSIONS, dims, n);
     RegionId body = hlo_op_add_region(h, id, 2, scalars);
     ValueId args[2] = {h->regions.at[body].args, h->regions.at[body].args + 1};
     OpId add = expand_make(x, HLO_ADD, 2, args, scalar);
@@ -155,7 +146,7 @@ static ValueId put_in_order(Expand *x, const Term *t, const Term *want) {
         return t->v;
     int dtype = hlo_value_type(x->h, t->v)->dtype;
     OpId id = expand_make(x, HLO_TRANSPOSE, 1, &t->v, type_of(x, dtype, want, t, t));
-    expand_ints(x, id, AK_PERMUTATION, perm, (uint32_t)want->n);
+    hlo_set_ints(x->h, id, AK_PERMUTATION, perm, (uint32_t)want->n);
     return expand_push(x, id);
 }
 
@@ -181,10 +172,10 @@ static Term product(Expand *x, const Term *l, const Term *r, const Term *result)
     ValueId in[2] = {l->v, r->v};
     OpId id = expand_make(x, HLO_DOT_GENERAL, 2, in,
                    type_of(x, hlo_value_type(x->h, result->v)->dtype, &out, l, r));
-    expand_ints(x, id, AK_LHS_BATCHING_DIMENSIONS, lb, nb);
-    expand_ints(x, id, AK_RHS_BATCHING_DIMENSIONS, rb, nb);
-    expand_ints(x, id, AK_LHS_CONTRACTING_DIMENSIONS, lc, nc);
-    expand_ints(x, id, AK_RHS_CONTRACTING_DIMENSIONS, rc, nc);
+    hlo_set_ints(x->h, id, AK_LHS_BATCHING_DIMENSIONS, lb, nb);
+    hlo_set_ints(x->h, id, AK_RHS_BATCHING_DIMENSIONS, rb, nb);
+    hlo_set_ints(x->h, id, AK_LHS_CONTRACTING_DIMENSIONS, lc, nc);
+    hlo_set_ints(x->h, id, AK_RHS_CONTRACTING_DIMENSIONS, rc, nc);
     HloAttr *precision = ARENA_NEWN(x->h->arena, HloAttr, 2);
     precision[0] = precision[1] = (HloAttr){.kind = HA_ENUM, .i = PREC_DEFAULT};
     *hlo_attr_slot(x->h, id, AK_PRECISION_CONFIG) =
@@ -237,12 +228,12 @@ static ValueId expand_index_select(Expand *x) {
     if (a.dims[dim] == 0) // nothing to pick from: the specification leaves it open
         hlo_fail(h, x->id, OTRN_UNSUPPORTED, "picks from a dimension of size 0");
     OpId id = expand_make(x, HLO_GATHER, 2, in, h->values.at[op.results].type);
-    expand_ints(x, id, AK_OFFSET_DIMS, offset, n);
-    expand_ints(x, id, AK_COLLAPSED_SLICE_DIMS, &dim, 1);
-    expand_ints(x, id, AK_START_INDEX_MAP, &dim, 1);
-    expand_ints(x, id, AK_OPERAND_BATCHING_DIMS, batch, (uint32_t)nb);
-    expand_ints(x, id, AK_START_INDICES_BATCHING_DIMS, batch, (uint32_t)nb);
-    expand_ints(x, id, AK_SLICE_SIZES, sizes, a.rank);
+    hlo_set_ints(x->h, id, AK_OFFSET_DIMS, offset, n);
+    hlo_set_ints(x->h, id, AK_COLLAPSED_SLICE_DIMS, &dim, 1);
+    hlo_set_ints(x->h, id, AK_START_INDEX_MAP, &dim, 1);
+    hlo_set_ints(x->h, id, AK_OPERAND_BATCHING_DIMS, batch, (uint32_t)nb);
+    hlo_set_ints(x->h, id, AK_START_INDICES_BATCHING_DIMS, batch, (uint32_t)nb);
+    hlo_set_ints(x->h, id, AK_SLICE_SIZES, sizes, a.rank);
     *hlo_attr_slot(h, id, AK_INDEX_VECTOR_DIM) = (HloAttr){.kind = HA_INT, .i = index.rank};
     *hlo_attr_slot(h, id, AK_INDICES_ARE_SORTED) = (HloAttr){.kind = HA_BOOL, .i = 0};
     return expand_push(x, id);
@@ -274,9 +265,7 @@ static void expand_region(Expand *x, RegionId r) {
         else if (!expand_more(x))
             expand_push(x, id);
     }
-    h->regions.at[r].ops.n = 0;
-    for (uint32_t i = 0; i < x->out.n; i++)
-        hlo_region_push(h, r, x->out.at[i]);
+    walk_set_ops(h, r, &x->out);
     x->out = outer;
 }
 

@@ -5,8 +5,6 @@
 
 #include "pass/walk.h"
 
-typedef VEC(OpId) OpList;
-
 typedef struct Expand {
     Compile *c;
     Hlo *h;
@@ -17,7 +15,6 @@ typedef struct Expand {
 
 ValueId expand_push(Expand *x, OpId id); // into the list; its first result
 OpId expand_make(Expand *x, HloOpcode code, uint32_t n, const ValueId *in, TypeId type);
-void expand_ints(Expand *x, OpId id, HloAttrKey key, const int64_t *v, uint32_t n);
 ValueId expand_zero(Expand *x, TypeId scalar);
 
 // expand_more.c: replaces x->id and its results; false when it stays.

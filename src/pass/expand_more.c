@@ -51,7 +51,7 @@ static ValueId convert(Expand *x, ValueId v, int dtype) {
 
 static ValueId broadcast(Expand *x, ValueId v, TypeId type, const int64_t *dims, uint32_t n) {
     OpId id = expand_make(x, HLO_BROADCAST_IN_DIM, 1, &v, type);
-    expand_ints(x, id, AK_BROADCAST_DIMENSIONS, dims, n);
+    hlo_set_ints(x->h, id, AK_BROADCAST_DIMENSIONS, dims, n);
     return expand_push(x, id);
 }
 
@@ -122,9 +122,9 @@ static ValueId first_elements(Expand *x, ValueId v, TypeId type) {
     for (int d = 0; d < t->rank; d++)
         ones[d] = 1;
     OpId id = expand_make(x, HLO_SLICE, 1, &v, type);
-    expand_ints(x, id, AK_START_INDICES, zeros, t->rank);
-    expand_ints(x, id, AK_LIMIT_INDICES, hlo_type(x->h, type)->dims, t->rank);
-    expand_ints(x, id, AK_STRIDES, ones, t->rank);
+    hlo_set_ints(x->h, id, AK_START_INDICES, zeros, t->rank);
+    hlo_set_ints(x->h, id, AK_LIMIT_INDICES, hlo_type(x->h, type)->dims, t->rank);
+    hlo_set_ints(x->h, id, AK_STRIDES, ones, t->rank);
     return expand_push(x, id);
 }
 
@@ -223,7 +223,7 @@ static ValueId scan_slice(Expand *x, const Scan *s, ValueId v, ValueId at, Value
     slice_starts(x, s, t.rank, at, zero, in + 1);
     OpId id = expand_make(x, HLO_DYNAMIC_SLICE, (uint32_t)t.rank + 1, in,
                           hlo_type_tensor(x->h, t.dtype, t.rank, sizes));
-    expand_ints(x, id, AK_SLICE_SIZES, sizes, t.rank);
+    hlo_set_ints(x->h, id, AK_SLICE_SIZES, sizes, t.rank);
     return unary(x, HLO_RESHAPE, expand_push(x, id), hlo_type_tensor(x->h, t.dtype, rank, left));
 }
 
@@ -343,7 +343,7 @@ static ValueId group_ends(Expand *x, ValueId sizes) {
     ValueId in[3] = {upto, wide, broadcast(x, zero, square, NULL, 0)};
     ValueId kept = expand_push(x, expand_make(x, HLO_SELECT, 3, in, square));
     OpId sum = expand_make(x, HLO_REDUCE, 2, (ValueId[]){kept, zero}, value_type(x, sizes));
-    expand_ints(x, sum, AK_DIMENSIONS, &last, 1);
+    hlo_set_ints(x->h, sum, AK_DIMENSIONS, &last, 1);
     RegionId body = hlo_op_add_region(h, sum, 2, scalars);
     ValueId args = h->regions.at[body].args;
     walk_grow(&x->w);
@@ -387,10 +387,10 @@ static OpId ragged_product(Expand *x, const Ragged *r, ValueId lhs, int shift, b
         lc[n] = 0, rc[n++] = r->group[0];
     for (uint32_t i = 0; i < r->nc; i++)
         lc[n] = r->lc[i] + shift, rc[n++] = r->rc[i];
-    expand_ints(x, dot, AK_LHS_BATCHING_DIMENSIONS, lb, r->nb);
-    expand_ints(x, dot, AK_RHS_BATCHING_DIMENSIONS, r->rb, r->nb);
-    expand_ints(x, dot, AK_LHS_CONTRACTING_DIMENSIONS, lc, n);
-    expand_ints(x, dot, AK_RHS_CONTRACTING_DIMENSIONS, rc, n);
+    hlo_set_ints(x->h, dot, AK_LHS_BATCHING_DIMENSIONS, lb, r->nb);
+    hlo_set_ints(x->h, dot, AK_RHS_BATCHING_DIMENSIONS, r->rb, r->nb);
+    hlo_set_ints(x->h, dot, AK_LHS_CONTRACTING_DIMENSIONS, lc, n);
+    hlo_set_ints(x->h, dot, AK_RHS_CONTRACTING_DIMENSIONS, rc, n);
     const HloAttr *precision = hlo_attr(&r->op, AK_PRECISION_CONFIG);
     static const HloAttr plain[2] = {{.kind = HA_ENUM}, {.kind = HA_ENUM}};
     *hlo_attr_slot(x->h, dot, AK_PRECISION_CONFIG) =
@@ -423,7 +423,7 @@ static bool expand_ragged_dot(Expand *x) {
     OpId dot = ragged_product(x, &r, lhs, 1, false, hlo_type_tensor(x->h, t.dtype, t.rank, dims));
     ValueId v = expand_push(x, dot);
     OpId turn = expand_make(x, HLO_TRANSPOSE, 1, &v, type);
-    expand_ints(x, turn, AK_PERMUTATION, perm, t.rank);
+    hlo_set_ints(x->h, turn, AK_PERMUTATION, perm, t.rank);
     replace_result(x, 0, expand_push(x, turn));
     return true;
 }

@@ -32,8 +32,6 @@ typedef struct Fuse {
     uint32_t nuses;
 } Fuse;
 
-typedef VEC(OpId) OpList;
-
 static uint32_t group_of(const Fuse *f, ValueId v) { return v < f->of.n ? f->of.at[v] : 0; }
 
 static bool same_dims(const HloType *a, const HloType *b) {
@@ -343,20 +341,7 @@ static void fuse_region(Fuse *f, RegionId r) {
         else
             VEC_PUSH(f->c->scratch, &out, id);
     }
-    h->regions.at[r].ops.n = 0;
-    for (uint32_t i = 0; i < out.n; i++)
-        hlo_region_push(h, r, out.at[i]);
-}
-
-static void count_uses(Fuse *f, RegionId r) {
-    const HloRegion *region = &f->h->regions.at[r];
-    for (uint32_t i = 0; i < region->ops.n; i++) {
-        const HloOp *op = hlo_at(f->h, region->ops.at[i]);
-        for (uint32_t k = 0; k < op->noperands; k++)
-            f->uses[hlo_operand(f->h, op, k)]++;
-        for (uint32_t k = 0; k < op->nregions; k++)
-            count_uses(f, f->h->op_regions.at[op->regions + k]);
-    }
+    walk_set_ops(h, r, &out);
 }
 
 // A reduction in f32 reads bf16 itself, in the order and with the bits of one that reads it converted.
@@ -386,7 +371,7 @@ void pass_fuse(Compile *c) {
     f.nuses = c->hlo->values.n;
     f.uses = ARENA_NEWN(c->scratch, uint32_t, f.nuses);
     VEC_PUSH(c->scratch, &f.groups, (Group){0});
-    count_uses(&f, hlo_main(c->hlo)->body);
+    walk_count_uses(c->hlo, hlo_main(c->hlo)->body, f.uses);
     fuse_region(&f, hlo_main(c->hlo)->body);
     pass_dce(c); // broadcasts and constants that went into groups
 }

@@ -92,6 +92,29 @@ void walk_region(Walk *w, RegionId r) {
     }
 }
 
+ValueId walk_push(Walk *w, OpList *out, OpId id) {
+    VEC_PUSH(w->arena, out, id);
+    walk_grow(w);
+    return hlo_at(w->hlo, id)->results;
+}
+
+void walk_set_ops(Hlo *h, RegionId r, const OpList *ops) {
+    h->regions.at[r].ops.n = 0;
+    for (uint32_t i = 0; i < ops->n; i++)
+        hlo_region_push(h, r, ops->at[i]);
+}
+
+void walk_count_uses(const Hlo *h, RegionId r, uint32_t *uses) {
+    const HloRegion *region = &h->regions.at[r];
+    for (uint32_t i = 0; i < region->ops.n; i++) {
+        const HloOp *op = hlo_at(h, region->ops.at[i]);
+        for (uint32_t k = 0; k < op->noperands; k++)
+            uses[hlo_operand(h, op, k)]++;
+        for (uint32_t k = 0; k < op->nregions; k++)
+            walk_count_uses(h, h->op_regions.at[op->regions + k], uses);
+    }
+}
+
 void walk_operands(Walk *w, OpId id) {
     HloOp *op = hlo_at(w->hlo, id);
     for (uint32_t i = 0; i < op->noperands; i++) {

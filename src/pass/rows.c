@@ -40,7 +40,6 @@ typedef struct Rows {
     uint32_t nuses;
 } Rows;
 
-typedef VEC(OpId) OpList;
 typedef VEC(ValueId) Values;
 
 static int64_t gcd(int64_t a, int64_t b) {
@@ -689,20 +688,7 @@ static void rows_region(Rows *r, RegionId region) {
                 walk_region(&r->w, h->op_regions.at[op.regions + k]);
         VEC_PUSH(r->c->scratch, &out, id);
     }
-    h->regions.at[region].ops.n = 0;
-    for (uint32_t i = 0; i < out.n; i++)
-        hlo_region_push(h, region, out.at[i]);
-}
-
-static void count_uses(Rows *r, RegionId id) {
-    const HloRegion *region = &r->h->regions.at[id];
-    for (uint32_t i = 0; i < region->ops.n; i++) {
-        const HloOp *op = hlo_at(r->h, region->ops.at[i]);
-        for (uint32_t k = 0; k < op->noperands; k++)
-            r->uses[hlo_operand(r->h, op, k)]++;
-        for (uint32_t k = 0; k < op->nregions; k++)
-            count_uses(r, r->h->op_regions.at[op->regions + k]);
-    }
+    walk_set_ops(h, region, &out);
 }
 
 void pass_row_programs(Compile *c) {
@@ -711,7 +697,7 @@ void pass_row_programs(Compile *c) {
     r.nuses = c->hlo->values.n;
     r.uses = ARENA_NEWN(c->scratch, uint32_t, r.nuses);
     VEC_PUSH(c->scratch, &r.groups, (Group){0});
-    count_uses(&r, hlo_main(c->hlo)->body);
+    walk_count_uses(c->hlo, hlo_main(c->hlo)->body, r.uses);
     rows_region(&r, hlo_main(c->hlo)->body);
     pass_dce(c);
 }

@@ -21,7 +21,6 @@
 #define CONTRACTED_MAX 128
 #define LATE_MAX 16
 
-typedef VEC(OpId) OpList;
 typedef VEC(ValueId) Values;
 typedef VEC(int64_t) Ints;
 
@@ -579,9 +578,7 @@ static void scores_region(Scores *s, RegionId r) {
         for (uint32_t k = 0; k < s->after[id].n; k++)
             VEC_PUSH(s->c->scratch, &out, s->after[id].at[k]);
     }
-    h->regions.at[r].ops.n = 0;
-    for (uint32_t i = 0; i < out.n; i++)
-        hlo_region_push(h, r, out.at[i]);
+    walk_set_ops(h, r, &out);
 }
 
 // Results of row programs that nobody reads.

@@ -34,11 +34,6 @@ static void become(Shapes *s, OpId id, HloOpcode code, uint32_t operands) {
     op->attrs = attrs;
 }
 
-static void set_ints(Shapes *s, OpId id, HloAttrKey key, const int64_t *v, uint32_t n) {
-    *hlo_attr_slot(s->h, id, key) =
-        (HloAttr){.kind = HA_INTS, .n = n, .ints = hlo_ints_dup(s->h, v, n)};
-}
-
 static void set_pairs(Shapes *s, OpId id, HloAttrKey key, const int64_t *v, uint32_t rows) {
     *hlo_attr_slot(s->h, id, key) =
         (HloAttr){.kind = HA_INTS2,
@@ -90,9 +85,9 @@ static bool set_dimension_size(Shapes *s, OpId id) {
     for (int d = 0; d < t->rank; d++)
         limit[d] = d == dim ? size : t->dims[d], stride[d] = 1;
     become(s, id, HLO_SLICE, 1);
-    set_ints(s, id, AK_START_INDICES, start, t->rank);
-    set_ints(s, id, AK_LIMIT_INDICES, limit, t->rank);
-    set_ints(s, id, AK_STRIDES, stride, t->rank);
+    hlo_set_ints(s->h, id, AK_START_INDICES, start, t->rank);
+    hlo_set_ints(s->h, id, AK_LIMIT_INDICES, limit, t->rank);
+    hlo_set_ints(s->h, id, AK_STRIDES, stride, t->rank);
     return true;
 }
 
@@ -127,7 +122,7 @@ static bool pad(Shapes *s, OpId id) {
             return true;
     become(s, id, HLO_PAD, 2);
     for (int i = 0; i < 3; i++)
-        set_ints(s, id, keys[i], lists[i], rank);
+        hlo_set_ints(s->h, id, keys[i], lists[i], rank);
     return true;
 }
 
@@ -161,9 +156,9 @@ static bool slice_at_data(Shapes *s, OpId id, const int64_t *strides) {
     TypeId list = hlo_type_tensor(h, dtype, 1, &one), scalar = hlo_type_tensor(h, dtype, 0, NULL);
     for (int64_t d = 0; d < sizes.rank; d++) {
         OpId piece = hlo_op(h, HLO_SLICE, hlo_at(h, id)->loc, 1, &start, 1, &list);
-        set_ints(s, piece, AK_START_INDICES, &d, 1);
-        set_ints(s, piece, AK_LIMIT_INDICES, &(int64_t){d + 1}, 1);
-        set_ints(s, piece, AK_STRIDES, &one, 1);
+        hlo_set_ints(s->h, piece, AK_START_INDICES, &d, 1);
+        hlo_set_ints(s->h, piece, AK_LIMIT_INDICES, &(int64_t){d + 1}, 1);
+        hlo_set_ints(s->h, piece, AK_STRIDES, &one, 1);
         ValueId cut = hlo_at(h, piece)->results;
         OpId number = hlo_op(h, HLO_RESHAPE, hlo_at(h, id)->loc, 1, &cut, 1, &scalar);
         operands[1 + d] = hlo_at(h, number)->results;
@@ -173,7 +168,7 @@ static bool slice_at_data(Shapes *s, OpId id, const int64_t *strides) {
     shapes_grow(s);
     become(s, id, HLO_DYNAMIC_SLICE, 4);
     hlo_op_set_operands(h, id, 1u + sizes.rank, operands);
-    set_ints(s, id, AK_SLICE_SIZES, sizes.dims, sizes.rank);
+    hlo_set_ints(s->h, id, AK_SLICE_SIZES, sizes.dims, sizes.rank);
     return true;
 }
 
@@ -197,7 +192,7 @@ static bool real_dynamic_slice(Shapes *s, OpId id) {
     }
     become(s, id, HLO_SLICE, 1);
     for (int i = 0; i < 3; i++)
-        set_ints(s, id, keys[i], lists[i], rank);
+        hlo_set_ints(s->h, id, keys[i], lists[i], rank);
     return true;
 }
 
@@ -207,7 +202,7 @@ static bool gather(Shapes *s, OpId id) {
     if (!shapes_ints(s, operand(s, id, 2), rank, sizes))
         return true;
     become(s, id, HLO_GATHER, 2);
-    set_ints(s, id, AK_SLICE_SIZES, sizes, rank);
+    hlo_set_ints(s->h, id, AK_SLICE_SIZES, sizes, rank);
     return true;
 }
 
@@ -335,7 +330,7 @@ static bool dynamic_reduce_window(Shapes *s, OpId id) {
         return true;
     become(s, id, HLO_REDUCE_WINDOW, 2 * n);
     for (int i = 0; i < 4; i++)
-        set_ints(s, id, keys[i], lists[i], rank);
+        hlo_set_ints(s->h, id, keys[i], lists[i], rank);
     set_pairs(s, id, AK_PADDING, padding, rank);
     HloRegion body = h->regions.at[f->body];
     TypeId *types = ARENA_NEWN(s->c->scratch, TypeId, body.nargs + 1);

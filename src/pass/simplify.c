@@ -12,8 +12,6 @@
 #include "pass/rows.h"
 #include "pass/walk.h"
 
-typedef VEC(OpId) OpList;
-
 typedef struct Simplify {
     Compile *c;
     Hlo *h;
@@ -117,15 +115,7 @@ static bool used_once(const Simplify *s, ValueId v) { return v < s->nuses && s->
 
 // --- making ----------------------------------------------------------------------------------------
 
-static ValueId push(Simplify *s, OpId id) {
-    VEC_PUSH(s->c->scratch, &s->out, id);
-    walk_grow(&s->w);
-    return hlo_at(s->h, id)->results;
-}
-
-static void set_ints(Simplify *s, OpId id, HloAttrKey key, const int64_t *v, uint32_t n) {
-    *hlo_attr_slot(s->h, id, key) = (HloAttr){.kind = HA_INTS, .n = n, .ints = hlo_ints_dup(s->h, v, n)};
-}
+static ValueId push(Simplify *s, OpId id) { return walk_push(&s->w, &s->out, id); }
 
 static ValueId reshape_to(Simplify *s, ValueId v, TypeId type, LocId loc) {
     OpId def = def_of(s, v, HLO_RESHAPE);
@@ -180,9 +170,9 @@ static ValueId swap_product(Simplify *s, ValueId v, const int64_t *perm, uint32_
     hlo_at(h, made)->attrs = arena_dup(h->arena, dot.attrs, hlo_row(&dot)->nattrs * sizeof *dot.attrs);
     for (int side = 0; side < 2; side++) {
         const int64_t *b = hlo_ints(&dot, sides[!side].batch, &nb);
-        set_ints(s, made, sides[side].batch, b, nb);
+        hlo_set_ints(s->h, made, sides[side].batch, b, nb);
         const int64_t *c = hlo_ints(&dot, sides[!side].contract, &nc);
-        set_ints(s, made, sides[side].contract, c, nc);
+        hlo_set_ints(s->h, made, sides[side].contract, c, nc);
     }
     return push(s, made);
 }
@@ -212,8 +202,8 @@ static void read_through(Simplify *s, OpId id, uint32_t side) {
         last = perm[i];
     }
     h->operands.at[op.operands + side] = hlo_operand(h, hlo_at(h, from), 0);
-    set_ints(s, id, sides[side].batch, b, nb);
-    set_ints(s, id, sides[side].contract, c, nc);
+    hlo_set_ints(s->h, id, sides[side].batch, b, nb);
+    hlo_set_ints(s->h, id, sides[side].contract, c, nc);
 }
 
 // --- movement --------------------------------------------------------------------------------------
@@ -264,7 +254,7 @@ static ValueId transpose(Simplify *s, const HloOp *op) {
         return 0;
     v = plain;
     OpId made = hlo_op(h, HLO_TRANSPOSE, op->loc, 1, &v, 1, &type);
-    set_ints(s, made, AK_PERMUTATION, kept, m);
+    hlo_set_ints(s->h, made, AK_PERMUTATION, kept, m);
     return reshape_to(s, push(s, made), result, op->loc);
 }
 
@@ -301,7 +291,7 @@ static ValueId broadcast(Simplify *s, const HloOp *op) {
         return 0;
     v = reshape_to(s, v, hlo_type_tensor(h, in.dtype, (int)m, dims), op->loc);
     OpId made = hlo_op(h, HLO_BROADCAST_IN_DIM, op->loc, 1, &v, 1, &result);
-    set_ints(s, made, AK_BROADCAST_DIMENSIONS, kept, m);
+    hlo_set_ints(s->h, made, AK_BROADCAST_DIMENSIONS, kept, m);
     return push(s, made);
 }
 
@@ -679,9 +669,7 @@ static void simplify_region(Simplify *s, RegionId r) {
             read_through(s, id, 1);
         }
     }
-    h->regions.at[r].ops.n = 0;
-    for (uint32_t i = 0; i < s->out.n; i++)
-        hlo_region_push(h, r, s->out.at[i]);
+    walk_set_ops(h, r, &s->out);
     s->out = outer;
 }
 

@@ -18,8 +18,6 @@
 #define SUM_ROWS_MIN 32
 #define NEAR 32 // ops looked back at
 
-typedef VEC(OpId) OpList;
-
 typedef struct Ones {
     int dtype;
     int64_t n;
@@ -34,11 +32,7 @@ typedef struct Sums {
     VEC(Ones) ones; // rows of ones that this region has so far
 } Sums;
 
-static ValueId push(Sums *s, OpId id) {
-    VEC_PUSH(s->c->scratch, &s->out, id);
-    walk_grow(&s->w);
-    return hlo_at(s->h, id)->results;
-}
+static ValueId push(Sums *s, OpId id) { return walk_push(&s->w, &s->out, id); }
 
 static ValueId reshaped(Sums *s, ValueId v, int rank, const int64_t *dims, LocId loc) {
     TypeId type = hlo_type_tensor(s->h, hlo_value_type(s->h, v)->dtype, rank, dims);
@@ -60,10 +54,6 @@ static ValueId ones(Sums *s, int dtype, int64_t n, LocId loc) {
     Ones made = {dtype, n, push(s, id)};
     VEC_PUSH(s->c->scratch, &s->ones, made);
     return made.value;
-}
-
-static void set_ints(Sums *s, OpId id, HloAttrKey key, const int64_t *v, uint32_t n) {
-    *hlo_attr_slot(s->h, id, key) = (HloAttr){.kind = HA_INTS, .n = n, .ints = hlo_ints_dup(s->h, v, n)};
 }
 
 // Elements that the reduction keeps, when it drops exactly the leading dimensions; else 0.
@@ -110,10 +100,10 @@ static ValueId dot_with_ones(Sums *s, ValueId x, int64_t rows, int sum_dtype, in
     ValueId operands[2] = {ones(s, dtype, rows, loc), x};
     TypeId type = hlo_type_tensor(h, sum_dtype, rank, dims);
     OpId dot = hlo_op(h, HLO_DOT_GENERAL, loc, 2, operands, 1, &type);
-    set_ints(s, dot, AK_LHS_BATCHING_DIMENSIONS, NULL, 0);
-    set_ints(s, dot, AK_RHS_BATCHING_DIMENSIONS, NULL, 0);
-    set_ints(s, dot, AK_LHS_CONTRACTING_DIMENSIONS, &zero, 1);
-    set_ints(s, dot, AK_RHS_CONTRACTING_DIMENSIONS, &zero, 1);
+    hlo_set_ints(s->h, dot, AK_LHS_BATCHING_DIMENSIONS, NULL, 0);
+    hlo_set_ints(s->h, dot, AK_RHS_BATCHING_DIMENSIONS, NULL, 0);
+    hlo_set_ints(s->h, dot, AK_LHS_CONTRACTING_DIMENSIONS, &zero, 1);
+    hlo_set_ints(s->h, dot, AK_RHS_CONTRACTING_DIMENSIONS, &zero, 1);
     HloAttr *precision = ARENA_NEWN(h->arena, HloAttr, 2);
     precision[0] = precision[1] = (HloAttr){.kind = HA_ENUM, .i = PREC_DEFAULT};
     *hlo_attr_slot(h, dot, AK_PRECISION_CONFIG) = (HloAttr){.kind = HA_LIST, .n = 2, .list = precision};
@@ -137,7 +127,7 @@ static ValueId reduce_like(Sums *s, const HloOp *op, ValueId x, int64_t dim, Typ
     TypeId scalar = hlo_type_tensor(h, dtype, 0, NULL), pair[2] = {scalar, scalar};
     ValueId operands[2] = {x, hlo_operand(h, op, 1)};
     OpId made = hlo_op(h, HLO_REDUCE, op->loc, 2, operands, 1, &type);
-    set_ints(s, made, AK_DIMENSIONS, &dim, 1);
+    hlo_set_ints(s->h, made, AK_DIMENSIONS, &dim, 1);
     RegionId inner = hlo_op_add_region(h, made, 2, pair);
     ValueId args[2] = {h->regions.at[inner].args, h->regions.at[inner].args + 1};
     OpId body = hlo_op(h, reduce_body(h, op), op->loc, 2, args, 1, &scalar);
@@ -220,10 +210,10 @@ static ValueId broadcast_between(Sums *s, const HloOp *op) {
     ValueId v = hlo_operand(h, op, 0);
     TypeId type = h->values.at[op->results].type, middle = hlo_type_tensor(h, in->dtype, last + 1, out->dims);
     OpId first = hlo_op(h, HLO_BROADCAST_IN_DIM, op->loc, 1, &v, 1, &middle);
-    set_ints(s, first, AK_BROADCAST_DIMENSIONS, dims, n);
+    hlo_set_ints(s->h, first, AK_BROADCAST_DIMENSIONS, dims, n);
     v = push(s, first);
     OpId then = hlo_op(h, HLO_BROADCAST_IN_DIM, op->loc, 1, &v, 1, &type);
-    set_ints(s, then, AK_BROADCAST_DIMENSIONS, all, (uint32_t)last + 1);
+    hlo_set_ints(s->h, then, AK_BROADCAST_DIMENSIONS, all, (uint32_t)last + 1);
     return push(s, then);
 }
 
@@ -274,9 +264,7 @@ static void sums_region(Sums *s, RegionId r) {
         else
             push(s, id);
     }
-    h->regions.at[r].ops.n = 0;
-    for (uint32_t i = 0; i < s->out.n; i++)
-        hlo_region_push(h, r, s->out.at[i]);
+    walk_set_ops(h, r, &s->out);
     s->out = outer;
     s->ones.n = known;
 }

@@ -15,10 +15,15 @@ typedef struct Walk {
     VEC(ValueId) repl; // value -> value that stands for it now
 } Walk;
 
+typedef VEC(OpId) OpList; // the ops a region will have
+
 void walk_init(Walk *w, Compile *c);
 void walk_grow(Walk *w); // after new values were made
 void walk_operands(Walk *w, OpId op);
 void walk_region(Walk *w, RegionId r); // walk_operands for every op in it
+ValueId walk_push(Walk *w, OpList *out, OpId id); // into the list; its first result
+void walk_set_ops(Hlo *h, RegionId r, const OpList *ops);
+void walk_count_uses(const Hlo *h, RegionId r, uint32_t *uses); // adds the reads of each value
 static inline void walk_replace(Walk *w, ValueId from, ValueId to) {
     w->repl.at[from] = w->repl.at[to];
 }

@@ -10,8 +10,6 @@
 #include "pass/rows.h"
 #include "pass/walk.h"
 
-typedef VEC(OpId) OpList;
-
 typedef struct Windows {
     Compile *c;
     Hlo *h;
@@ -81,15 +79,7 @@ bool pool_is_inside(const PoolForm *f) {
 
 // --- rewriting -------------------------------------------------------------------------------------
 
-static ValueId push(Windows *s, OpId id) {
-    VEC_PUSH(s->c->scratch, &s->out, id);
-    walk_grow(&s->w);
-    return hlo_at(s->h, id)->results;
-}
-
-static void set_ints(Windows *s, OpId id, HloAttrKey key, const int64_t *v, uint32_t n) {
-    *hlo_attr_slot(s->h, id, key) = (HloAttr){.kind = HA_INTS, .n = n, .ints = hlo_ints_dup(s->h, v, n)};
-}
+static ValueId push(Windows *s, OpId id) { return walk_push(&s->w, &s->out, id); }
 
 static void canon(Windows *s, OpId id) {
     Hlo *h = s->h;
@@ -115,11 +105,11 @@ static void canon(Windows *s, OpId id) {
     TypeId type = hlo_type_tensor(h, hlo_value_type(h, op.results)->dtype, f.rank, dims);
     ValueId operands[2] = {hlo_operand(h, &op, 0), hlo_operand(h, &op, 1)};
     OpId pad = hlo_op(h, HLO_PAD, op.loc, 2, operands, 1, &type);
-    set_ints(s, pad, AK_EDGE_PADDING_LOW, low, (uint32_t)f.rank);
-    set_ints(s, pad, AK_EDGE_PADDING_HIGH, high, (uint32_t)f.rank);
-    set_ints(s, pad, AK_INTERIOR_PADDING, inner, (uint32_t)f.rank);
+    hlo_set_ints(s->h, pad, AK_EDGE_PADDING_LOW, low, (uint32_t)f.rank);
+    hlo_set_ints(s->h, pad, AK_EDGE_PADDING_HIGH, high, (uint32_t)f.rank);
+    hlo_set_ints(s->h, pad, AK_INTERIOR_PADDING, inner, (uint32_t)f.rank);
     h->operands.at[op.operands] = push(s, pad);
-    set_ints(s, id, AK_BASE_DILATIONS, ones, (uint32_t)f.rank);
+    hlo_set_ints(s->h, id, AK_BASE_DILATIONS, ones, (uint32_t)f.rank);
     *hlo_attr_slot(h, id, AK_PADDING) = (HloAttr){.kind = HA_INTS2, .n = 2 * (uint32_t)f.rank, .cols = 2,
                                                   .ints = hlo_ints_dup(h, none, 2 * (size_t)f.rank)};
 }
@@ -138,9 +128,7 @@ static void windows_region(Windows *s, RegionId r) {
             canon(s, id);
         push(s, id);
     }
-    h->regions.at[r].ops.n = 0;
-    for (uint32_t i = 0; i < s->out.n; i++)
-        hlo_region_push(h, r, s->out.at[i]);
+    walk_set_ops(h, r, &s->out);
     s->out = outer;
 }
 

@@ -15,23 +15,6 @@ const char *const fuzz_seeds[] = {"tests/unit/data/everything.s", "examples/kern
                                   "examples/kernels/rmsnorm.s",   "tests/isa/sendrecv.s",
                                   "accuracy/kernels/rmsnorm.s",   "tests/unit/data/version3.artifact", NULL};
 
-static void fix_checksums(uint8_t *p, size_t size) {
-    if (size < 32)
-        return;
-    uint64_t sections = le_load32(p + 12);
-    if (sections > (size - 32) / 24)
-        return;
-    le_store64(p + 16, size);
-    for (uint64_t i = 0; i < sections; i++) {
-        uint8_t *row = p + 32 + 24 * i;
-        uint64_t at = le_load64(row + 8), n = le_load64(row + 16);
-        if (at <= size && n <= size - at)
-            le_store32(row + 4, crc32c(0, p + at, n));
-    }
-    le_store32(p + 24, crc32c(0, p + 32, 24 * sections));
-    le_store32(p + 28, crc32c(0, p, 28));
-}
-
 static void must_equal(const Buf *a, const Buf *b) {
     if (a->n != b->n || memcmp(a->at, b->at, a->n))
         abort();
@@ -67,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         Artifact *art;
         if (artifact_is(data, size)) {
             uint8_t *copy = arena_dup(a, data, size);
-            fix_checksums(copy, size);
+            fuzz_fix_checksums(copy, size);
             art = artifact_load(&ctx, a, "fuzz.otrn", copy, size);
         } else {
             art = artifact_parse(&ctx, a, "fuzz.s", (const char *)data, size);

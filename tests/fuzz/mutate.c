@@ -7,6 +7,8 @@
 // run quicker, and one mistake in a small input is more often the only one.
 #include "tests/fuzz/fuzz.h"
 
+#include "base/bytes.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
@@ -368,4 +370,21 @@ size_t fuzz_mutate(const FuzzCorpus *c, uint64_t number, uint8_t *out) {
         else
             binary_edits[below(&w, sizeof binary_edits / sizeof *binary_edits)](&w);
     return w.n;
+}
+
+void fuzz_fix_checksums(uint8_t *p, size_t size) {
+    if (size < 32)
+        return;
+    uint64_t sections = le_load32(p + 12);
+    if (sections > (size - 32) / 24)
+        return;
+    le_store64(p + 16, size);
+    for (uint64_t i = 0; i < sections; i++) {
+        uint8_t *row = p + 32 + 24 * i;
+        uint64_t at = le_load64(row + 8), n = le_load64(row + 16);
+        if (at <= size && n <= size - at)
+            le_store32(row + 4, crc32c(0, p + at, n));
+    }
+    le_store32(p + 24, crc32c(0, p + 32, 24 * sections));
+    le_store32(p + 28, crc32c(0, p, 28));
 }

@@ -13,23 +13,6 @@ const char *const fuzz_seeds[] = {"tests/unit/data/everything.s", "examples/kern
                                   "examples/kernels/softmax.s", "tests/isa/dma.s", "tests/isa/activation.s", "tests/isa/matmul.s",
                                   "tests/isa/copy_predicated.s", "tests/unit/data/version3.artifact", NULL};
 
-static void fix_checksums(uint8_t *p, size_t size) {
-    if (size < 32)
-        return;
-    uint64_t sections = le_load32(p + 12);
-    if (sections > (size - 32) / 24)
-        return;
-    le_store64(p + 16, size);
-    for (uint64_t i = 0; i < sections; i++) {
-        uint8_t *row = p + 32 + 24 * i;
-        uint64_t at = le_load64(row + 8), n = le_load64(row + 16);
-        if (at <= size && n <= size - at)
-            le_store32(row + 4, crc32c(0, p + at, n));
-    }
-    le_store32(p + 24, crc32c(0, p + 32, 24 * sections));
-    le_store32(p + 28, crc32c(0, p, 28));
-}
-
 #define SEG_MOST (1u << 20)
 #define WORK_MOST (1u << 20)
 
@@ -92,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         Artifact *art;
         if (artifact_is(data, size)) {
             uint8_t *copy = arena_dup(a, data, size);
-            fix_checksums(copy, size);
+            fuzz_fix_checksums(copy, size);
             art = artifact_load(&ctx, a, "fuzz.otrn", copy, size);
         } else {
             art = artifact_assemble(&ctx, a, "fuzz.s", (const char *)data, size, NULL);
