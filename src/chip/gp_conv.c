@@ -246,12 +246,8 @@ otrn_status gp_conv_run(const GpCall *c) {
     conv_shape(k, &j.s);
     lane_find(&j.store, gp_level(c->level), HLO_CONVERT, k->out[0].dtype, &from, 1, NULL);
     char *at = c->scratch;
-    for (uint32_t side = 0; side < 2; side++) {
-        char *packed = at, *raw = at + gp_align((size_t)k->in[side].elems * (size_t)j.bytes);
-        mac_pack(c, side, type, j.s.nspace + 2, side ? j.s.rhs : j.s.lhs, raw, packed);
-        *(side ? &j.rhs : &j.lhs) = packed;
-        at += mac_pack_bytes(&k->in[side], type);
-    }
+    mac_pack(c, 0, type, j.s.nspace + 2, j.s.lhs, &at, &j.lhs);
+    mac_pack(c, 1, type, j.s.nspace + 2, j.s.rhs, &at, &j.rhs);
     size_t work = (size_t)(j.s.kernel_positions * j.s.kernel_in * j.s.out_features);
     pool_run(c->pool, (size_t)(j.s.out_batch * j.s.positions), 32768 / (work + 1) + 1,
              conv_positions, &j);

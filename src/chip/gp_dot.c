@@ -66,9 +66,12 @@ static void convert_chunk(void *arg, size_t begin, size_t end) {
              (const void *[1]){j->src + begin * j->lane.in_bytes[0]}, end - begin);
 }
 
-void mac_pack(const GpCall *c, uint32_t operand, int dtype, int rank, const CopyAxis *axes,
-              void *raw, void *dst) {
+void mac_pack(const GpCall *c, uint32_t operand, int dtype, int rank, const CopyAxis *axes, char **at,
+              const char **packed) {
     const KTensor *t = &c->k->in[operand];
+    char *dst = *at, *raw = dst + gp_align((size_t)t->elems * dtype_bytes(dtype));
+    *packed = dst;
+    *at += mac_pack_bytes(t, dtype);
     Copy copy;
     copy_init(&copy, dtype_bytes(t->dtype), rank, axes);
     if (t->dtype == dtype) {
@@ -239,12 +242,8 @@ otrn_status gp_dot_run(const GpCall *c) {
     dot_shape(k, &j.s);
     lane_find(&j.store, gp_level(c->level), HLO_CONVERT, k->out[0].dtype, &from, 1, NULL);
     char *at = c->scratch;
-    for (uint32_t side = 0; side < 2; side++) {
-        char *packed = at, *raw = at + gp_align((size_t)k->in[side].elems * (size_t)j.bytes);
-        mac_pack(c, side, type, j.s.rank[side], j.s.axes[side], raw, packed);
-        *(side ? &j.rhs : &j.lhs) = packed;
-        at += mac_pack_bytes(&k->in[side], type);
-    }
+    mac_pack(c, 0, type, j.s.rank[0], j.s.axes[0], &at, &j.lhs);
+    mac_pack(c, 1, type, j.s.rank[1], j.s.axes[1], &at, &j.rhs);
     size_t grain = 16384 / ((size_t)(j.s.k * j.s.n) + 1);
     pool_run(c->pool, (size_t)(j.s.batch * j.s.m), grain ? grain : 1, dot_rows, &j);
     return OTRN_OK;

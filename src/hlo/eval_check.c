@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "hlo/eval_in.h"
+#include "hlo/tol.h"
 
 // --- one element
 // ---------------------------------------------------------------------------------------
@@ -34,23 +35,13 @@ void eval_print_elem(int dtype, const void *p, char *out, size_t out_bytes) {
     }
 }
 
-// Bits of a float as a position on the number line; both zeros are 2^63.
-static uint64_t line_position(int dtype, const void *p) {
-    uint64_t u = 0, sign = 1ull << ((dtype == DT_TF32 ? 32 : dtype_row(dtype)->bits) - 1);
-    memcpy(&u, p, dtype_bytes(dtype));
-    if (dtype_row(dtype)->flavour == FF_E8M0)
-        return u;
-    uint64_t mag = u & (sign - 1);
-    return u & sign ? (1ull << 63) - mag : (1ull << 63) + mag;
-}
-
 static uint64_t float_ulps(int dtype, const void *a, const void *b) {
     double x = dtype_to_f64(dtype, a), y = dtype_to_f64(dtype, b);
     if (isnan(x) && isnan(y))
         return 0;
     if (!isfinite(x) || !isfinite(y))
         return x == y ? 0 : UINT64_MAX;
-    uint64_t i = line_position(dtype, a), j = line_position(dtype, b);
+    uint64_t i = tol_line_position(dtype, a), j = tol_line_position(dtype, b);
     return i > j ? i - j : j - i;
 }
 

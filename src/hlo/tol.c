@@ -35,8 +35,7 @@ TolRow tol_row(int dtype) {
     }
 }
 
-// Position of a float's bits on the number line; both zeros coincide.
-static uint64_t line_position(int dtype, const void *p) {
+uint64_t tol_line_position(int dtype, const void *p) {
     uint64_t u = 0, sign = 1ull << ((dtype == DT_TF32 ? 32 : dtype_row(dtype)->bits) - 1);
     memcpy(&u, p, dtype_bytes(dtype));
     if (dtype_row(dtype)->flavour == FF_E8M0)
@@ -53,7 +52,7 @@ static bool float_close(TolRow r, int dtype, const void *got, const void *want) 
         return g == w;
     if (fabs(g - w) <= r.abs_ + r.rel * fabs(w))
         return true;
-    uint64_t a = line_position(dtype, got), b = line_position(dtype, want);
+    uint64_t a = tol_line_position(dtype, got), b = tol_line_position(dtype, want);
     return (a > b ? a - b : b - a) <= r.ulps;
 }
 

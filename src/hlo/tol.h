@@ -14,5 +14,7 @@ TolRow tol_row(int dtype); // all zero for integers and bool: exact
 // True when every element of got matches want; else *bad (when not NULL) is the first that does
 // not. NaN matches NaN; an infinity matches only itself. Complex: both parts.
 bool tol_close(int dtype, const void *got, const void *want, size_t elems, size_t *bad);
+// Position of a float's bits on the number line; both zeros are 2^63.
+uint64_t tol_line_position(int dtype, const void *p);
 
 #endif

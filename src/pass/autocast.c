@@ -41,7 +41,6 @@ typedef struct Cast {
     Compile *c;
     Hlo *h;
     Walk w;
-    OpList out; // the region's new op list
     bool all, products;
     uint8_t dtype;
     VEC(Rule) rules;
@@ -114,7 +113,7 @@ static int type_for(const Cast *k, const HloOp *op, bool is_product) {
 
 // --- rewriting -----------------------------------------------------------------------------------
 
-static ValueId push(Cast *k, OpId id) { return walk_push(&k->w, &k->out, id); }
+static ValueId push(Cast *k, OpId id) { return walk_push(&k->w, id); }
 
 static TypeId retyped(Cast *k, ValueId v, int dtype) {
     HloType t = *hlo_value_type(k->h, v);
@@ -201,7 +200,8 @@ static bool turns(const Cast *k, const HloOp *op) {
     return false;
 }
 
-static void cast_op(Cast *k, OpId id) {
+static void cast_visit(void *pass, OpId id) {
+    Cast *k = pass;
     HloOp op = *hlo_at(k->h, id);
     bool product = is_product(&op) && is_plain_f32(k, hlo_operand(k->h, &op, 0)) &&
                    is_plain_f32(k, hlo_operand(k->h, &op, 1)) && is_plain_f32(k, op.results);
@@ -222,26 +222,6 @@ static void cast_op(Cast *k, OpId id) {
         narrow_results(k, id, dtype);
 }
 
-static void cast_region(Cast *k, RegionId r) {
-    Hlo *h = k->h;
-    OpList outer = k->out;
-    k->out = (OpList){0};
-    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
-        OpId id = h->regions.at[r].ops.at[i];
-        walk_operands(&k->w, id);
-        HloOp op = *hlo_at(h, id);
-        for (uint32_t n = 0; n < op.nregions; n++) {
-            RegionId inner = h->op_regions.at[op.regions + n];
-            if (hlo_row(&op)->cls == HC_CTRL)
-                cast_region(k, inner);
-            else
-                walk_region(&k->w, inner); // captured values may have moved
-        }
-        cast_op(k, id);
-    }
-    walk_set_ops(h, r, &k->out);
-    k->out = outer;
-}
 
 const char *autocast_text(Arena *a, const Options *o) {
     const char *mode = o->val[OPT_AUTO_CAST], *ops = o->val[OPT_CAST_OPS];
@@ -261,5 +241,5 @@ void pass_autocast(Compile *c) {
     k.dtype = (uint8_t)cast_type(type, strlen(type));
     rules_parse(&k, o->val[OPT_CAST_OPS]);
     walk_init(&k.w, c);
-    cast_region(&k, hlo_main(c->hlo)->body);
+    walk_rewrite(&k.w, hlo_main(c->hlo)->body, WALK_CONTROL, cast_visit, &k);
 }

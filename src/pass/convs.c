@@ -17,7 +17,6 @@
 typedef struct Convs {
     Compile *c;
     Hlo *h;
-    OpList out; // the region's new op list
     Walk w;
 } Convs;
 
@@ -84,7 +83,7 @@ bool conv_is_inside(const ConvForm *f) { // between two elements of a dilated in
 
 // --- rewriting -------------------------------------------------------------------------------------
 
-static ValueId push(Convs *s, OpId id) { return walk_push(&s->w, &s->out, id); }
+static ValueId push(Convs *s, OpId id) { return walk_push(&s->w, id); }
 
 static ValueId converted(Convs *s, ValueId v, int dtype, LocId loc) {
     const HloType *t = hlo_value_type(s->h, v);
@@ -309,28 +308,18 @@ static ValueId canon(Convs *s, OpId id) {
     return order_result(s, id, &f);
 }
 
-static void convs_region(Convs *s, RegionId r) {
-    Hlo *h = s->h;
-    OpList outer = s->out;
-    s->out = (OpList){0};
-    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
-        OpId id = h->regions.at[r].ops.at[i];
-        walk_operands(&s->w, id);
-        HloOp op = *hlo_at(h, id);
-        for (uint32_t k = 0; k < op.nregions; k++)
-            convs_region(s, h->op_regions.at[op.regions + k]);
-        ValueId to = op.code == HLO_CONVOLUTION ? canon(s, id) : 0;
-        if (to)
-            walk_replace(&s->w, op.results, to);
-        else
-            push(s, id);
-    }
-    walk_set_ops(h, r, &s->out);
-    s->out = outer;
+static void convs_visit(void *pass, OpId id) {
+    Convs *s = pass;
+    HloOp op = *hlo_at(s->h, id);
+    ValueId to = op.code == HLO_CONVOLUTION ? canon(s, id) : 0;
+    if (to)
+        walk_replace(&s->w, op.results, to);
+    else
+        push(s, id);
 }
 
 void pass_convs(Compile *c) {
     Convs s = {.c = c, .h = c->hlo};
     walk_init(&s.w, c);
-    convs_region(&s, hlo_main(c->hlo)->body);
+    walk_rewrite(&s.w, hlo_main(c->hlo)->body, WALK_ALL, convs_visit, &s);
 }

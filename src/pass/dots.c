@@ -66,11 +66,10 @@ bool dot_on_tensor_engine(const Hlo *h, const HloOp *op) {
 typedef struct Dots {
     Compile *c;
     Hlo *h;
-    OpList out; // the region's new op list
     Walk w;
 } Dots;
 
-static ValueId push(Dots *d, OpId id) { return walk_push(&d->w, &d->out, id); }
+static ValueId push(Dots *d, OpId id) { return walk_push(&d->w, id); }
 
 static ValueId convert_to(Dots *d, ValueId v, int dtype, LocId loc) {
     const HloType *t = hlo_value_type(d->h, v);
@@ -162,28 +161,17 @@ static void canon(Dots *d, OpId id) {
     order_operand(d, id, true);
 }
 
-static void dots_region(Dots *d, RegionId r) {
-    Hlo *h = d->h;
-    OpList outer = d->out;
-    d->out = (OpList){0};
-    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
-        OpId id = h->regions.at[r].ops.at[i];
-        walk_operands(&d->w, id);
-        HloOp op = *hlo_at(h, id);
-        for (uint32_t k = 0; k < op.nregions; k++)
-            dots_region(d, h->op_regions.at[op.regions + k]);
-        if (op.code == HLO_DOT)
-            id = widen_dot(d, id);
-        if (hlo_at(h, id)->code == HLO_DOT_GENERAL)
-            canon(d, id);
-        push(d, id);
-    }
-    walk_set_ops(h, r, &d->out);
-    d->out = outer;
+static void dots_visit(void *pass, OpId id) {
+    Dots *d = pass;
+    if (hlo_at(d->h, id)->code == HLO_DOT)
+        id = widen_dot(d, id);
+    if (hlo_at(d->h, id)->code == HLO_DOT_GENERAL)
+        canon(d, id);
+    push(d, id);
 }
 
 void pass_dots(Compile *c) {
     Dots d = {.c = c, .h = c->hlo};
     walk_init(&d.w, c);
-    dots_region(&d, hlo_main(c->hlo)->body);
+    walk_rewrite(&d.w, hlo_main(c->hlo)->body, WALK_ALL, dots_visit, &d);
 }

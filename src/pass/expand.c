@@ -19,7 +19,7 @@ typedef struct Term { // a value with a letter for each dimension
     char letter[OTRN_MAX_RANK];
 } Term;
 
-ValueId expand_push(Expand *x, OpId id) { return walk_push(&x->w, &x->out, id); }
+ValueId expand_push(Expand *x, OpId id) { return walk_push(&x->w, id); }
 
 OpId expand_make(Expand *x, HloOpcode code, uint32_t n, const ValueId *in, TypeId type) {
     return hlo_op(x->h, code, hlo_at(x->h, x->id)->loc, n, in, 1, &type);
@@ -239,40 +239,29 @@ static ValueId expand_index_select(Expand *x) {
     return expand_push(x, id);
 }
 
-// --- the pass
-// ----------------------------------------------------------------------------------------
+// --- the pass ----------------------------------------------------------------------------------------
 
-static void expand_region(Expand *x, RegionId r) {
-    Hlo *h = x->h;
-    OpList outer = x->out;
-    x->out = (OpList){0};
-    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
-        OpId id = x->id = h->regions.at[r].ops.at[i];
-        walk_operands(&x->w, id);
-        HloOp op = *hlo_at(h, id);
-        for (uint32_t k = 0; k < op.nregions; k++)
-            expand_region(x, h->op_regions.at[op.regions + k]);
-        x->id = id;
-        ValueId made = 0;
-        if (op.code == HLO_EINSUM)
-            made = expand_einsum(x);
-        else if (op.code == HLO_UNARY_EINSUM)
-            made = expand_unary_einsum(x);
-        else if (op.code == HLO_TORCH_INDEX_SELECT)
-            made = expand_index_select(x);
-        if (made)
-            walk_replace(&x->w, op.results, made);
-        else if (!expand_more(x))
-            expand_push(x, id);
-    }
-    walk_set_ops(h, r, &x->out);
-    x->out = outer;
+static void expand_visit(void *pass, OpId id) {
+    Expand *x = pass;
+    HloOp op = *hlo_at(x->h, id);
+    ValueId made = 0;
+    x->id = id;
+    if (op.code == HLO_EINSUM)
+        made = expand_einsum(x);
+    else if (op.code == HLO_UNARY_EINSUM)
+        made = expand_unary_einsum(x);
+    else if (op.code == HLO_TORCH_INDEX_SELECT)
+        made = expand_index_select(x);
+    if (made)
+        walk_replace(&x->w, op.results, made);
+    else if (!expand_more(x))
+        expand_push(x, id);
 }
 
 void pass_expand(Compile *c) {
     expand_groups(c);
     Expand x = {.c = c, .h = c->hlo};
     walk_init(&x.w, c);
-    expand_region(&x, hlo_main(c->hlo)->body);
+    walk_rewrite(&x.w, hlo_main(c->hlo)->body, WALK_ALL, expand_visit, &x);
     hlo_keep_only(c->hlo, hlo_main(c->hlo));
 }

@@ -9,7 +9,6 @@ typedef struct Expand {
     Compile *c;
     Hlo *h;
     Walk w;
-    OpList out; // the region's new op list
     OpId id;    // the op being replaced
 } Expand;
 

@@ -70,16 +70,16 @@ static ValueId iota(Expand *x, TypeId type, int64_t dim) {
 
 // Ops made from here on go to a region: hold the list, then give it to the region.
 static OpList list_begin(Expand *x) {
-    OpList outer = x->out;
-    x->out = (OpList){0};
+    OpList outer = x->w.out;
+    x->w.out = (OpList){0};
     return outer;
 }
 
 static void list_end(Expand *x, RegionId r, OpList outer, const ValueId *results, uint32_t n) {
-    for (uint32_t i = 0; i < x->out.n; i++)
-        hlo_region_push(x->h, r, x->out.at[i]);
+    for (uint32_t i = 0; i < x->w.out.n; i++)
+        hlo_region_push(x->h, r, x->w.out.at[i]);
     hlo_region_push(x->h, r, hlo_op(x->h, HLO_RETURN, hlo_at(x->h, x->id)->loc, n, results, 0, NULL));
-    x->out = outer;
+    x->w.out = outer;
 }
 
 // --- rng -----------------------------------------------------------------------------------------

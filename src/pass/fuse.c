@@ -99,22 +99,6 @@ static ValueId repeated_behind(const Hlo *h, ValueId v, int64_t *kind) {
 
 // --- building the fused op ---------------------------------------------------------------------------------
 
-typedef struct Build {
-    VEC(ValueId) from, to; // value outside -> value inside the region
-} Build;
-
-static ValueId inside(const Build *b, ValueId v) {
-    for (uint32_t i = b->from.n; i-- > 0;) // groups are small
-        if (b->from.at[i] == v)
-            return b->to.at[i];
-    return 0;
-}
-
-static void note(Fuse *f, Build *b, ValueId from, ValueId to) {
-    VEC_PUSH(f->c->scratch, &b->from, from);
-    VEC_PUSH(f->c->scratch, &b->to, to);
-}
-
 static TypeId scalar_type(Hlo *h, ValueId v) {
     return hlo_type_tensor(h, hlo_value_type(h, v)->dtype, 0, NULL);
 }
@@ -138,12 +122,12 @@ static void add_inputs(Fuse *f, const HloOp *op, uint32_t group, Values *inputs)
     }
 }
 
-static void copy_member(Fuse *f, Build *b, RegionId r, OpId id) {
+static void copy_member(Fuse *f, ValueMap *b, RegionId r, OpId id) {
     Hlo *h = f->h;
     HloOp op = *hlo_at(h, id);
     ValueId operands[3];
     for (uint32_t k = 0; k < op.noperands; k++) {
-        ValueId v = hlo_operand(h, &op, k), in = inside(b, v);
+        ValueId v = hlo_operand(h, &op, k), in = value_map_get(b, v);
         const HloAttr *splat = in ? NULL : splat_of(h, v);
         if (!in && splat) {
             TypeId t = scalar_type(h, v);
@@ -153,7 +137,7 @@ static void copy_member(Fuse *f, Build *b, RegionId r, OpId id) {
             *hlo_attr_slot(h, c, AK_VALUE) = value;
             hlo_region_push(h, r, c);
             in = hlo_at(h, c)->results;
-            note(f, b, v, in);
+            value_map_set(f->c->scratch, b, v, in);
         } else if (!in) {
             in = scalar_behind(h, v); // read from outside the region
         }
@@ -163,7 +147,7 @@ static void copy_member(Fuse *f, Build *b, RegionId r, OpId id) {
     OpId made = hlo_op(h, op.code, op.loc, op.noperands, operands, 1, &t);
     hlo_at(h, made)->attrs = op.attrs;
     hlo_region_push(h, r, made);
-    note(f, b, op.results, hlo_at(h, made)->results);
+    value_map_set(f->c->scratch, b, op.results, hlo_at(h, made)->results);
 }
 
 // Members whose value somebody outside the group reads.
@@ -220,14 +204,14 @@ static void close_group(Fuse *f, uint32_t group, OpList *out) {
     for (uint32_t i = 0; i < inputs.n; i++)
         types[i] = scalar_type(h, inputs.at[i]);
     RegionId r = hlo_op_add_region(h, fused, inputs.n, types);
-    Build b = {0};
+    ValueMap b = {0}; // value outside -> value inside the region
     for (uint32_t i = 0; i < inputs.n; i++)
-        note(f, &b, inputs.at[i], h->regions.at[r].args + i);
+        value_map_set(f->c->scratch, &b, inputs.at[i], h->regions.at[r].args + i);
     for (uint32_t i = 0; i < g.ops.n; i++)
         copy_member(f, &b, r, g.ops.at[i]);
     ValueId *yield = ARENA_NEWN(f->c->scratch, ValueId, outputs.n + 1);
     for (uint32_t i = 0; i < outputs.n; i++)
-        yield[i] = inside(&b, outputs.at[i]);
+        yield[i] = value_map_get(&b, outputs.at[i]);
     hlo_region_push(h, r, hlo_op(h, HLO_RETURN, loc, outputs.n, yield, 0, NULL));
     walk_grow(&f->w);
     for (uint32_t i = 0; i < outputs.n; i++)

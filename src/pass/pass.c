@@ -92,10 +92,55 @@ void walk_region(Walk *w, RegionId r) {
     }
 }
 
-ValueId walk_push(Walk *w, OpList *out, OpId id) {
-    VEC_PUSH(w->arena, out, id);
+ValueId walk_push(Walk *w, OpId id) {
+    VEC_PUSH(w->arena, &w->out, id);
     walk_grow(w);
     return hlo_at(w->hlo, id)->results;
+}
+
+void walk_rewrite(Walk *w, RegionId r, WalkDepth depth, WalkVisit visit, void *pass) {
+    Hlo *h = w->hlo;
+    OpList outer = w->out;
+    w->out = (OpList){0};
+    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
+        OpId id = h->regions.at[r].ops.at[i];
+        walk_operands(w, id);
+        HloOp op = *hlo_at(h, id);
+        for (uint32_t k = 0; k < op.nregions; k++) {
+            RegionId inner = h->op_regions.at[op.regions + k];
+            if (depth == WALK_ALL || hlo_row(&op)->cls == HC_CTRL)
+                walk_rewrite(w, inner, depth, visit, pass);
+            else
+                walk_region(w, inner); // captured values may have moved
+        }
+        visit(pass, id);
+    }
+    walk_set_ops(h, r, &w->out);
+    w->out = outer;
+}
+
+static uint32_t map_slot(const ValueMap *m, ValueId from) {
+    uint32_t i = from * 2654435761u >> 7 & (m->cap - 1);
+    while (m->at[i].from && m->at[i].from != from)
+        i = (i + 1) & (m->cap - 1);
+    return i;
+}
+
+ValueId value_map_get(const ValueMap *m, ValueId from) { return m->cap ? m->at[map_slot(m, from)].to : 0; }
+
+void value_map_set(Arena *a, ValueMap *m, ValueId from, ValueId to) {
+    if (2 * m->n >= m->cap) {
+        ValueMap more = {.cap = m->cap ? 2 * m->cap : 16};
+        more.at = arena_zalloc(a, more.cap * sizeof *more.at);
+        for (uint32_t i = 0; i < m->cap; i++)
+            if (m->at[i].from)
+                value_map_set(a, &more, m->at[i].from, m->at[i].to);
+        *m = more;
+    }
+    uint32_t i = map_slot(m, from);
+    m->n += !m->at[i].from;
+    m->at[i].from = from;
+    m->at[i].to = to;
 }
 
 void walk_set_ops(Hlo *h, RegionId r, const OpList *ops) {

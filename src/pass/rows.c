@@ -205,21 +205,13 @@ typedef struct Build {
     const Group *g;
     uint32_t group;
     RegionId region;
-    VEC(ValueId) from, to; // value outside -> value inside
+    ValueMap map; // value outside -> value inside
     VEC(Source) inputs;
 } Build;
 
-static ValueId inside(const Build *b, ValueId v) {
-    for (uint32_t i = b->from.n; i-- > 0;) // groups are small
-        if (b->from.at[i] == v)
-            return b->to.at[i];
-    return 0;
-}
+static ValueId inside(const Build *b, ValueId v) { return value_map_get(&b->map, v); }
 
-static void note(Build *b, ValueId from, ValueId to) {
-    VEC_PUSH(b->r->c->scratch, &b->from, from);
-    VEC_PUSH(b->r->c->scratch, &b->to, to);
-}
+static void note(Build *b, ValueId from, ValueId to) { value_map_set(b->r->c->scratch, &b->map, from, to); }
 
 static bool is_member(const Build *b, ValueId v) {
     return v < b->r->of.n && b->r->of.at[v] == b->group;

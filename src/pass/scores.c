@@ -52,7 +52,7 @@ typedef struct Scores {
 typedef struct Make {
     Scores *s;
     RegionId region;
-    Values from, to; // value of an old region -> of the new one
+    ValueMap map;    // value of an old region -> of the new one
     Values operands; // outside
     Ints kinds;
 } Make;
@@ -288,17 +288,9 @@ static bool match(Scores *s, OpId first, Pair *p) {
 
 // --- building ----------------------------------------------------------------------------------------
 
-static ValueId mapped(const Make *m, ValueId v) {
-    for (uint32_t i = m->from.n; i-- > 0;)
-        if (m->from.at[i] == v)
-            return m->to.at[i];
-    return 0;
-}
+static ValueId mapped(const Make *m, ValueId v) { return value_map_get(&m->map, v); }
 
-static void map(Make *m, ValueId from, ValueId to) {
-    VEC_PUSH(m->s->c->scratch, &m->from, from);
-    VEC_PUSH(m->s->c->scratch, &m->to, to);
-}
+static void map(Make *m, ValueId from, ValueId to) { value_map_set(m->s->c->scratch, &m->map, from, to); }
 
 static uint32_t add_operand(Make *m, ValueId v, int64_t kind) {
     for (uint32_t i = 0; i < m->operands.n; i++)

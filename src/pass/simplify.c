@@ -16,7 +16,6 @@ typedef struct Simplify {
     Compile *c;
     Hlo *h;
     Walk w;
-    OpList out;     // the region's new op list
     uint32_t *uses; // value -> reads in the whole program, before the pass; 0 of values made since, but for products
     uint32_t *factors; // … of these, as a factor of a product
     uint32_t nuses;
@@ -115,7 +114,7 @@ static bool used_once(const Simplify *s, ValueId v) { return v < s->nuses && s->
 
 // --- making ----------------------------------------------------------------------------------------
 
-static ValueId push(Simplify *s, OpId id) { return walk_push(&s->w, &s->out, id); }
+static ValueId push(Simplify *s, OpId id) { return walk_push(&s->w, id); }
 
 static ValueId reshape_to(Simplify *s, ValueId v, TypeId type, LocId loc) {
     OpId def = def_of(s, v, HLO_RESHAPE);
@@ -645,32 +644,23 @@ static ValueId instead(Simplify *s, const HloOp *op) {
     }
 }
 
-static void simplify_region(Simplify *s, RegionId r) {
+static void simplify_visit(void *pass, OpId id) {
+    Simplify *s = pass;
     Hlo *h = s->h;
-    OpList outer = s->out;
-    s->out = (OpList){0};
-    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
-        OpId id = h->regions.at[r].ops.at[i];
-        walk_operands(&s->w, id);
-        HloOp op = *hlo_at(h, id);
-        for (uint32_t k = 0; k < op.nregions; k++)
-            simplify_region(s, h->op_regions.at[op.regions + k]);
-        ValueId to = instead(s, &op);
-        if (to && h->values.at[to].type == h->values.at[op.results].type) {
-            if (to < s->nuses && op.results < s->nuses && !s->uses[to])
-                s->uses[to] = s->uses[op.results]; // made just now
-            walk_replace(&s->w, op.results, to);
-            continue;
-        }
-        push(s, id);
-        if (op.code == HLO_DOT_GENERAL) {
-            hlo_at(h, id)->attrs = arena_dup(h->arena, op.attrs, hlo_row(&op)->nattrs * sizeof *op.attrs);
-            read_through(s, id, 0);
-            read_through(s, id, 1);
-        }
+    HloOp op = *hlo_at(h, id);
+    ValueId to = instead(s, &op);
+    if (to && h->values.at[to].type == h->values.at[op.results].type) {
+        if (to < s->nuses && op.results < s->nuses && !s->uses[to])
+            s->uses[to] = s->uses[op.results]; // made just now
+        walk_replace(&s->w, op.results, to);
+        return;
     }
-    walk_set_ops(h, r, &s->out);
-    s->out = outer;
+    push(s, id);
+    if (op.code == HLO_DOT_GENERAL) {
+        hlo_at(h, id)->attrs = arena_dup(h->arena, op.attrs, hlo_row(&op)->nattrs * sizeof *op.attrs);
+        read_through(s, id, 0);
+        read_through(s, id, 1);
+    }
 }
 
 static void count_uses(Simplify *s, RegionId r) {
@@ -694,5 +684,5 @@ void pass_simplify(Compile *c) {
     s.uses = ARENA_NEWN(c->scratch, uint32_t, s.nuses);
     s.factors = ARENA_NEWN(c->scratch, uint32_t, s.nuses);
     count_uses(&s, hlo_main(c->hlo)->body);
-    simplify_region(&s, hlo_main(c->hlo)->body);
+    walk_rewrite(&s.w, hlo_main(c->hlo)->body, WALK_ALL, simplify_visit, &s);
 }

@@ -28,11 +28,10 @@ typedef struct Sums {
     Compile *c;
     Hlo *h;
     Walk w;
-    OpList out;
     VEC(Ones) ones; // rows of ones that this region has so far
 } Sums;
 
-static ValueId push(Sums *s, OpId id) { return walk_push(&s->w, &s->out, id); }
+static ValueId push(Sums *s, OpId id) { return walk_push(&s->w, id); }
 
 static ValueId reshaped(Sums *s, ValueId v, int rank, const int64_t *dims, LocId loc) {
     TypeId type = hlo_type_tensor(s->h, hlo_value_type(s->h, v)->dtype, rank, dims);
@@ -81,9 +80,9 @@ static int64_t kept_columns(const Hlo *h, const HloOp *op) {
 // What x was before it was widened from 16-bit floats just above: products take it as it is and gather in fp32.
 static ValueId before_widening(const Sums *s, ValueId x) {
     const Hlo *h = s->h;
-    size_t least = s->out.n > NEAR ? s->out.n - NEAR : 0;
-    for (size_t i = s->out.n; i-- > least && hlo_value_type(h, x)->dtype == DT_F32;) {
-        const HloOp *op = hlo_at(h, s->out.at[i]);
+    size_t least = s->w.out.n > NEAR ? s->w.out.n - NEAR : 0;
+    for (size_t i = s->w.out.n; i-- > least && hlo_value_type(h, x)->dtype == DT_F32;) {
+        const HloOp *op = hlo_at(h, s->w.out.at[i]);
         if (op->code != HLO_CONVERT || op->results != x)
             continue;
         int from = hlo_value_type(h, hlo_operand(h, op, 0))->dtype;
@@ -247,9 +246,9 @@ static ValueId instead(Sums *s, const HloOp *op) {
 
 static void sums_region(Sums *s, RegionId r) {
     Hlo *h = s->h;
-    OpList outer = s->out;
+    OpList outer = s->w.out;
     uint32_t known = s->ones.n; // a region may use what stands before it, not the other way
-    s->out = (OpList){0};
+    s->w.out = (OpList){0};
     for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
         OpId id = h->regions.at[r].ops.at[i];
         walk_operands(&s->w, id);
@@ -264,8 +263,8 @@ static void sums_region(Sums *s, RegionId r) {
         else
             push(s, id);
     }
-    walk_set_ops(h, r, &s->out);
-    s->out = outer;
+    walk_set_ops(h, r, &s->w.out);
+    s->w.out = outer;
     s->ones.n = known;
 }
 

@@ -9,24 +9,38 @@
 
 #include "pass/pass.h"
 
+typedef VEC(OpId) OpList;
+
 typedef struct Walk {
     Hlo *hlo;
     Arena *arena;
     VEC(ValueId) repl; // value -> value that stands for it now
+    OpList out;        // what the region in hand will have: walk_push
 } Walk;
 
-typedef VEC(OpId) OpList; // the ops a region will have
+// Puts the op, what takes its place, or nothing into the list.
+typedef void (*WalkVisit)(void *pass, OpId id);
+typedef enum WalkDepth { WALK_ALL, WALK_CONTROL } WalkDepth; // rewrite all regions, or those of control flow only
 
 void walk_init(Walk *w, Compile *c);
 void walk_grow(Walk *w); // after new values were made
 void walk_operands(Walk *w, OpId op);
 void walk_region(Walk *w, RegionId r); // walk_operands for every op in it
-ValueId walk_push(Walk *w, OpList *out, OpId id); // into the list; its first result
+void walk_rewrite(Walk *w, RegionId r, WalkDepth depth, WalkVisit visit, void *pass); // inner regions first
+ValueId walk_push(Walk *w, OpId id); // into the list; its first result
 void walk_set_ops(Hlo *h, RegionId r, const OpList *ops);
 void walk_count_uses(const Hlo *h, RegionId r, uint32_t *uses); // adds the reads of each value
 static inline void walk_replace(Walk *w, ValueId from, ValueId to) {
     w->repl.at[from] = w->repl.at[to];
 }
+
+// Where values of one region are found in another, for bodies being put together: a hash table.
+typedef struct ValueMap {
+    struct { ValueId from, to; } *at;
+    uint32_t n, cap; // a power of two
+} ValueMap;
+ValueId value_map_get(const ValueMap *m, ValueId from); // 0: not there
+void value_map_set(Arena *a, ValueMap *m, ValueId from, ValueId to);
 
 void pass_inline(Compile *c);
 void pass_spmd(Compile *c); // spmd/spmd.c

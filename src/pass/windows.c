@@ -13,7 +13,6 @@
 typedef struct Windows {
     Compile *c;
     Hlo *h;
-    OpList out; // the region's new op list
     Walk w;
 } Windows;
 
@@ -79,7 +78,7 @@ bool pool_is_inside(const PoolForm *f) {
 
 // --- rewriting -------------------------------------------------------------------------------------
 
-static ValueId push(Windows *s, OpId id) { return walk_push(&s->w, &s->out, id); }
+static ValueId push(Windows *s, OpId id) { return walk_push(&s->w, id); }
 
 static void canon(Windows *s, OpId id) {
     Hlo *h = s->h;
@@ -114,26 +113,14 @@ static void canon(Windows *s, OpId id) {
                                                   .ints = hlo_ints_dup(h, none, 2 * (size_t)f.rank)};
 }
 
-static void windows_region(Windows *s, RegionId r) {
-    Hlo *h = s->h;
-    OpList outer = s->out;
-    s->out = (OpList){0};
-    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
-        OpId id = h->regions.at[r].ops.at[i];
-        walk_operands(&s->w, id);
-        HloOp op = *hlo_at(h, id);
-        for (uint32_t k = 0; k < op.nregions; k++)
-            windows_region(s, h->op_regions.at[op.regions + k]);
-        if (op.code == HLO_REDUCE_WINDOW)
-            canon(s, id);
-        push(s, id);
-    }
-    walk_set_ops(h, r, &s->out);
-    s->out = outer;
+static void windows_visit(void *pass, OpId id) {
+    if (hlo_at(((Windows *)pass)->h, id)->code == HLO_REDUCE_WINDOW)
+        canon(pass, id);
+    push(pass, id);
 }
 
 void pass_windows(Compile *c) {
     Windows s = {.c = c, .h = c->hlo};
     walk_init(&s.w, c);
-    windows_region(&s, hlo_main(c->hlo)->body);
+    walk_rewrite(&s.w, hlo_main(c->hlo)->body, WALK_ALL, windows_visit, &s);
 }

@@ -190,7 +190,7 @@ HloAttr text_attr(TextRead *p);
 HloNamed *text_dict(TextRead *p, uint32_t *n);
 const char *text_attr_name(TextRead *p); // key of a dictionary entry
 HloNamed *text_named_take(TextRead *p, uint32_t base, uint32_t *n); // sorted copy off p->named
-const HloAttr *text_attr_list_take(TextRead *p, uint32_t base, uint32_t *n);
+HloAttr text_list(TextRead *p, HloAttr (*item)(TextRead *p)); // [A, B]
 uint32_t text_int_list(TextRead *p); // [1, 2] pushed on p->ints; how many
 HloAttr text_ints_take(TextRead *p, uint32_t base);
 

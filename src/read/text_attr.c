@@ -128,25 +128,19 @@ static HloAttr number(TextRead *p) {
 
 // --- lists and dictionaries ----------------------------------------------------------------------
 
-const HloAttr *text_attr_list_take(TextRead *p, uint32_t base, uint32_t *n) {
-    *n = p->attrs.n - base;
-    const HloAttr *list = arena_dup(p->arena, p->attrs.at + base, *n * sizeof *list);
-    p->attrs.n = base;
-    return list;
-}
-
-static HloAttr list(TextRead *p) {
+HloAttr text_list(TextRead *p, HloAttr (*item)(TextRead *p)) {
     uint32_t base = p->attrs.n;
     text_need(p, '[');
     if (text_peek(p) != ']') {
         do {
-            HloAttr item = text_attr(p);
-            VEC_PUSH(p->arena, &p->attrs, item);
+            HloAttr one = item(p);
+            VEC_PUSH(p->arena, &p->attrs, one);
         } while (text_eat(p, ','));
     }
     text_need(p, ']');
-    HloAttr a = {.kind = HA_LIST};
-    a.list = text_attr_list_take(p, base, &a.n);
+    HloAttr a = {.kind = HA_LIST, .n = p->attrs.n - base};
+    a.list = arena_dup(p->arena, p->attrs.at + base, a.n * sizeof *a.list);
+    p->attrs.n = base;
     return a;
 }
 
@@ -254,7 +248,7 @@ static HloAttr any(TextRead *p, char c) {
         return a;
     }
     if (c == '[')
-        return list(p);
+        return text_list(p, text_attr);
     if (c == '{') {
         a.kind = HA_DICT;
         a.dict = text_dict(p, &a.n);

@@ -57,23 +57,15 @@ static HloAttr precision_default(TextRead *p) {
     return (HloAttr){.kind = HA_LIST, .n = 2, .list = arena_dup(p->arena, two, sizeof two)};
 }
 
+static HloAttr precision_word(TextRead *p) { return attr_enum(enum_word(p, AK_PRECISION_CONFIG)); }
+static HloAttr precision_value(TextRead *p) { return enum_value(p, AK_PRECISION_CONFIG); }
+
 // [A, B] of enum attributes, or of bare words in pretty forms.
 static HloAttr precision_list(TextRead *p, bool words) {
-    uint32_t base = p->attrs.n;
     text_space(p);
     const char *back = text_alias_enter(p);
-    text_need(p, '[');
-    if (text_peek(p) != ']') {
-        do {
-            HloAttr item = words ? attr_enum(enum_word(p, AK_PRECISION_CONFIG))
-                                 : enum_value(p, AK_PRECISION_CONFIG);
-            VEC_PUSH(p->arena, &p->attrs, item);
-        } while (text_eat(p, ','));
-    }
-    text_need(p, ']');
+    HloAttr a = text_list(p, words ? precision_word : precision_value);
     text_alias_leave(p, back);
-    HloAttr a = {.kind = HA_LIST};
-    a.list = text_attr_list_take(p, base, &a.n);
     return a.n ? a : precision_default(p);
 }
 
@@ -292,21 +284,6 @@ static HloAttr alias_value(TextRead *p) {
     return (HloAttr){.kind = HA_DICT, .n = 3, .dict = arena_dup(p->arena, f, sizeof f)};
 }
 
-static HloAttr alias_list(TextRead *p) {
-    uint32_t base = p->attrs.n;
-    text_need(p, '[');
-    if (text_peek(p) != ']') {
-        do {
-            HloAttr item = alias_value(p);
-            VEC_PUSH(p->arena, &p->attrs, item);
-        } while (text_eat(p, ','));
-    }
-    text_need(p, ']');
-    HloAttr a = {.kind = HA_LIST};
-    a.list = text_attr_list_take(p, base, &a.n);
-    return a;
-}
-
 // Integers of a dense<…>; splats are written out.
 static HloAttr tensor_ints(TextRead *p, const HloAttr *t, const char *at) {
     const HloType *ty = hlo_type(p->h, t->type);
@@ -407,7 +384,7 @@ void text_slot_value(TextRead *p, OpId op, HloAttrKey key) {
         a = accuracy_value(p);
         text_alias_leave(p, back);
     } else if (key == AK_OUTPUT_OPERAND_ALIASES) {
-        a = alias_list(p);
+        a = text_list(p, alias_value);
     } else if (key == AK_OPERAND_LAYOUTS || key == AK_RESULT_LAYOUTS || key == AK_RESULT_TILINGS) {
         a = layouts(p, text_attr(p), at);
     } else {
