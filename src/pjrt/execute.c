@@ -10,7 +10,8 @@
 //
 // The run happens in the queue's thread, and the results get the event of the launch. When nothing
 // is queued, all arguments are there and runs of the program are known to be short, waking another
-// thread would cost more than the run: then it happens inside the call, and no event is needed. So
+// thread and being woken by it would be a good part of the time, and more where CPUs are few (the woken thread
+// and the pool's may meet on one): then it happens inside the call, and no event is needed. So
 // do programs that call the host, so that what a callback raises is raised where the user called.
 // Results do not depend on which it was.
 #include <stdlib.h>
@@ -19,7 +20,7 @@
 
 #include "pjrt/pjrt.h"
 
-#define INLINE_NS 150000u // runs up to this long happen inside the call
+#define INLINE_NS 4000000u // runs up to this long happen inside the call; two wake-ups are some hundredths of it
 
 typedef struct Row { // one device of a launch
     PJRT_Device *device;

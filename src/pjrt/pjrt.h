@@ -43,6 +43,7 @@ enum {
     PJ_INLINE_ARGS = 96,    // arguments plus results that Execute handles on the stack
 };
 #define PJ_ALIGN ((size_t)64)
+#define PJ_LARGE_PAGE ((size_t)2 << 20)
 #define PJ_KEEP_BYTES ((size_t)512 << 20) // the pool gives memory back beyond this
 
 typedef enum PjMemoryKind { PJ_DEVICE, PJ_PINNED_HOST } PjMemoryKind;
