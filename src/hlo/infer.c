@@ -40,6 +40,51 @@ static void infer_first(Infer *x) { like(x, 0); }
 static void infer_second(Infer *x) { like(x, 1); }
 static void infer_own(Infer *x) { like(x, x->k); }
 
+// chlo's implicit broadcasts: aligned at the ends, or where broadcast_dimensions puts the smaller operand.
+static void infer_broadcasting(Infer *x) {
+    uint32_t n;
+    const int64_t *map = hlo_ints(x->op, AK_BROADCAST_DIMENSIONS, &n);
+    bool known[OTRN_MAX_RANK] = {0};
+    for (int pass = 0; pass < 2; pass++) // sizes other than 1 first: they win
+        for (uint32_t i = 0; i < x->op->noperands; i++) {
+            const HloType *t = in(x, i);
+            for (int d = 0; t->rank <= x->rank && d < t->rank; d++) {
+                int64_t at = n == t->rank && t->rank < x->rank ? map[d] : x->rank - t->rank + d;
+                known[at] |= t->dims[d] == HLO_DYNAMIC; // a 1 beside a size that is not known yet says nothing
+                if (t->dims[d] != 1 || (pass && !known[at]))
+                    fill(x, at, t->dims[d]);
+            }
+        }
+}
+
+static bool is_among(const int64_t *v, uint32_t n, int64_t d) {
+    for (uint32_t i = 0; i < n; i++)
+        if (v[i] == d)
+            return true;
+    return false;
+}
+
+uint32_t infer_ragged_prefix(const HloOp *op, int rank, int64_t out[OTRN_MAX_RANK]) {
+    uint32_t nb, nc, nr, n = 0;
+    const int64_t *batch = hlo_ints(op, AK_LHS_BATCHING_DIMENSIONS, &nb);
+    const int64_t *contract = hlo_ints(op, AK_LHS_CONTRACTING_DIMENSIONS, &nc);
+    const int64_t *ragged = hlo_ints(op, AK_LHS_RAGGED_DIMENSIONS, &nr);
+    for (uint32_t i = 0; i < nb; i++) {
+        if (batch[i] == ragged[0])
+            return n;
+        out[n++] = batch[i];
+    }
+    if (is_among(contract, nc, ragged[0])) {
+        for (uint32_t i = 0; contract[i] != ragged[0]; i++)
+            out[n++] = contract[i];
+        return n;
+    }
+    for (int64_t d = 0; d < rank && d != ragged[0]; d++)
+        if (!is_among(batch, nb, d) && !is_among(contract, nc, d))
+            out[n++] = d;
+    return n;
+}
+
 // --- movement --------------------------------------------------------------------------------------
 
 // Elements stay: with one dimension open, it takes what the others leave.
@@ -361,6 +406,7 @@ void infer_dims(const Hlo *h, const HloOp *op, uint32_t k, int64_t dims[OTRN_MAX
         [HLO_FFT] = infer_fft,
         [HLO_RNG_BIT_GENERATOR] = infer_own, // result 0; there is no operand 1
         [HLO_CHLO_TOP_K] = infer_top_k,
+        [HLO_CHLO_CONSTANT_LIKE] = infer_first,
         [HLO_OPTIMIZATION_BARRIER] = infer_own,
         [HLO_ALL_REDUCE] = infer_own,
         [HLO_CROSS_REPLICA_SUM] = infer_own,
@@ -377,4 +423,6 @@ void infer_dims(const Hlo *h, const HloOp *op, uint32_t k, int64_t dims[OTRN_MAX
         infer_all(&x);
     else if (rules[op->code])
         rules[op->code](&x);
+    else if (!strncmp(hlo_row(op)->name, "broadcast_", 10) && hlo_row(op)->dialect == HD_CHLO)
+        infer_broadcasting(&x);
 }

@@ -260,7 +260,7 @@ static bool is_i32(HloAttrKey key) {
 }
 
 static void value(const Hlo *h, HloAttrKey key, const HloAttr *a, Buf *out) {
-    if (a->kind == HA_INT || key == AK_API_VERSION) {
+    if ((a->kind == HA_INT && key != AK_LIKE_VALUE) || key == AK_API_VERSION) {
         buf_printf(out, "%lld : %s", (long long)a->i, is_i32(key) ? "i32" : "i64");
     } else if (a->kind == HA_FLOAT && key == AK_EPSILON) {
         print_float(out, DT_F32, a->f);

@@ -206,7 +206,7 @@ static void walk_op(Walk *w, OpId id, bool last) {
         check_run_parallel(&v);
     else if (v.op->code != HLO_RETURN)
         (void)(verify_ew(&v) || verify_move(&v) || verify_index(&v) || verify_dot(&v) ||
-               verify_region(&v) || verify_misc(&v));
+               verify_region(&v) || verify_chlo(&v) || verify_misc(&v));
     define(w, v.op->results, v.op->nresults);
 }
 
@@ -324,7 +324,14 @@ static const char *dialect_type_error(const HloType *t) {
         return NULL;
     if (strncmp(t->text, "!stablehlo.future<", 18))
         return "this type is not known";
-    return strncmp(t->text + 18, "tensor<", 7) ? "a future is one of tensors" : NULL;
+    int depth = 0;
+    for (const char *s = t->text + 17; *s; s++) { // every member: behind "<" and behind commas of this depth
+        bool starts = (*s == '<' && !depth) || (*s == ',' && depth == 1);
+        depth += (*s == '<') - (*s == '>');
+        if (starts && strncmp(s + 1 + strspn(s + 1, " "), "tensor<", 7))
+            return "a future is one of tensors";
+    }
+    return NULL;
 }
 
 // Where a type is met first: the op that makes such a value, or the function that takes one.

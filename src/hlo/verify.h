@@ -8,6 +8,7 @@
 //   verify_index.c   gather and scatter
 //   verify_dot.c     products and convolutions
 //   verify_region.c  control flow, reductions, windows, sort
+//   verify_chlo.c    chlo ops that are more than elementwise
 //   verify_misc.c    collectives, linear algebra, random numbers, tokens, checks
 //
 //   verify_quant.c   what may be quantised, and how the scales of operands and results must agree
@@ -114,6 +115,7 @@ bool verify_move(Verify *v);
 bool verify_index(Verify *v);
 bool verify_dot(Verify *v);
 bool verify_region(Verify *v);
+bool verify_chlo(Verify *v);
 bool verify_misc(Verify *v);
 
 #endif

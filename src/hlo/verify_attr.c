@@ -4,8 +4,26 @@
 
 // --- devices -----------------------------------------------------------------------------------------
 
+// "#stablehlo.replica_group_mesh_axes<mesh = @name, …>": the module must have the mesh it names.
+static void groups_by_mesh(Verify *v, const char *text) {
+    const char *at = strstr(text, "mesh = @");
+    if (!at)
+        return;
+    at += 8 + (at[8] == '"');
+    size_t n = strcspn(at, "\", >");
+    const HloNamed *all = hlo_named_find(v->h->extra, v->h->nextra, "sdy.meshes");
+    for (uint32_t i = 0; all && all->value.kind == HA_DICT && i < all->value.n; i++)
+        if (strlen(all->value.dict[i].name) == n && !memcmp(all->value.dict[i].name, at, n))
+            return;
+    if (hlo_func_find(v->h, arena_strndup(v->h->arena, at, n)))
+        return; // a symbol, if none to run with
+    verify_break(v, NULL, "replica_groups: there is no mesh @%.*s", (int)(n < 100 ? n : 100), at);
+}
+
 void verify_groups(Verify *v, const GroupRules *r) {
     const HloAttr *g = hlo_attr(v->op, AK_REPLICA_GROUPS);
+    if (g && g->kind == HA_OPAQUE)
+        groups_by_mesh(v, g->s);
     uint32_t n = g && g->kind == HA_INTS2 ? g->n : 0, ids = 0;
     uint8_t *seen = ARENA_NEWN(v->h->arena, uint8_t, n + 1);
     for (uint32_t i = 0; i < n; i++) {

@@ -136,7 +136,7 @@ static void check_einsum(Verify *v) {
     verify_that(v, (size_t)r->rank == strlen(arrow + 2), NULL, "the result does not fit einsum_config");
     for (uint32_t i = 1; i < v->op->noperands; i++)
         verify_same_elem(v, NULL, verify_in(v, 0), verify_in(v, i));
-    verify_same_elem(v, NULL, verify_in(v, 0), r);
+    verify_that(v, verify_promotable(verify_in(v, 0), r), NULL, "the result must hold the operands' elements, or wider ones of their kind");
 }
 
 // --- convolution -----------------------------------------------------------------------------------

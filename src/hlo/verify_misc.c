@@ -415,18 +415,6 @@ static void check_torch_index_select(Verify *v) {
     verify_that(v, fits, NULL, "the result does not fit operand and index");
 }
 
-static void check_top_k(Verify *v) {
-    const HloType *a = verify_in(v, 0), *r = verify_out(v, 0), *i = verify_out(v, 1);
-    int64_t k = hlo_int(v->op, AK_K, -1);
-    verify_same_elem(v, NULL, a, r);
-    verify_same_shape(v, NULL, r, i);
-    verify_that(v, a->rank >= 1 && a->rank == r->rank && k >= 0, NULL, "the operand needs a dimension");
-    for (int d = 0; d < a->rank; d++)
-        verify_that(v, verify_dim_same(r->dims[d], d == a->rank - 1 ? k : a->dims[d]), NULL,
-                    "the result's last dimension must be k, all others the operand's");
-    verify_that(v, a->dims[a->rank - 1] == HLO_DYNAMIC || k <= a->dims[a->rank - 1], NULL, "k is larger than the last dimension");
-}
-
 // --- checks ----------------------------------------------------------------------------------------
 
 static void check_check(Verify *v) {
@@ -478,7 +466,6 @@ bool verify_misc(Verify *v) {
         [HLO_BATCH_NORM_INFERENCE] = check_batch_norm,
         [HLO_BATCH_NORM_TRAINING] = check_batch_norm,
         [HLO_TORCH_INDEX_SELECT] = check_torch_index_select,
-        [HLO_CHLO_TOP_K] = check_top_k,
         [HLO_CHECK_EXPECT_EQ] = check_check,
         [HLO_CHECK_EXPECT_EQ_CONST] = check_check,
         [HLO_CHECK_EXPECT_ALMOST_EQ] = check_check,

@@ -4,12 +4,16 @@
 //   rng NORMAL          uniform numbers through erf_inv (hlo/eval_rng.c has the formula)
 //   @ApproxTopK         a stable sort with the function it names, and the first elements: exact, so
 //                       every recall target is met
+//   chlo.constant_like  a constant in the operand's shape
 //   chlo.scan           a while loop over the slices of its inputs
 //   chlo.ragged_dot     dot_general of the left side with all rows outside a group set to zero, for each group
 //   chlo.broadcast_*    the operands broadcast to the result's shape, then the op of that name
 #include "pass/expand.h"
 
 #include <string.h>
+
+#include "base/num.h"
+#include "hlo/infer.h"
 
 static void replace_result(Expand *x, uint32_t i, ValueId by) {
     walk_replace(&x->w, hlo_at(x->h, x->id)->results + i, by);
@@ -175,32 +179,22 @@ typedef struct Scan {
 } Scan;
 
 static void scan_read(Expand *x, Scan *s) {
-    Hlo *h = x->h;
-    s->op = *hlo_at(h, x->id);
+    s->op = *hlo_at(x->h, x->id);
     uint32_t n;
     const int64_t *segments = hlo_ints(&s->op, AK_OPERAND_SEGMENT_SIZES, &n);
-    s->ninputs = n == 2 ? (uint32_t)segments[0] : s->op.noperands;
-    if (n != 2 || segments[0] < 0 || segments[1] < 0 || segments[0] + segments[1] != s->op.noperands ||
-        s->op.nresults < segments[1] || s->op.nregions != 1)
-        hlo_fail(h, x->id, OTRN_VERIFY, "operandSegmentSizes do not fit its operands and results");
+    s->ninputs = (uint32_t)segments[0];
     s->ncarries = (uint32_t)segments[1];
     s->noutputs = s->op.nresults - s->ncarries;
     s->axis = hlo_int(&s->op, AK_DIMENSION, 0);
     s->reverse = hlo_int(&s->op, AK_IS_REVERSE, 0);
     s->size = hlo_int(&s->op, AK_SCAN_DIM_SIZE, -1);
-    s->body = h->op_regions.at[s->op.regions];
-    for (uint32_t i = 0; i < s->ninputs + s->noutputs; i++) {
-        ValueId v = i < s->ninputs ? hlo_operand(h, &s->op, i) : s->op.results + (i - s->ninputs);
-        const HloType *t = hlo_value_type(h, v);
-        if (t->kind != HT_TENSOR || s->axis < 0 || s->axis >= t->rank ||
-            (s->size >= 0 && t->dims[s->axis] != s->size))
-            hlo_fail(h, x->id, OTRN_VERIFY, "inputs and outputs have one size along the scanned dimension");
-        s->size = t->dims[s->axis];
+    s->body = x->h->op_regions.at[s->op.regions];
+    if (s->ninputs + s->noutputs) {
+        ValueId v = s->ninputs ? hlo_operand(x->h, &s->op, 0) : s->op.results;
+        s->size = hlo_value_type(x->h, v)->dims[s->axis];
     }
-    const HloRegion *r = &h->regions.at[s->body];
-    if (s->size < 0 || r->nargs != s->op.noperands ||
-        hlo_at(h, r->ops.at[r->ops.n - 1])->noperands != s->op.nresults)
-        hlo_fail(h, x->id, OTRN_VERIFY, "its region does not fit its operands and results");
+    if (s->size < 0)
+        hlo_fail(x->h, x->id, OTRN_VERIFY, "without inputs and outputs it needs scan_dim_size");
 }
 
 // Starts of a slice along the axis: zeros, and `at` there.
@@ -293,12 +287,47 @@ static bool expand_scan(Expand *x) {
     return true;
 }
 
+// --- chlo.constant_like ----------------------------------------------------------------------------
+
+static bool expand_constant_like(Expand *x) {
+    HloOp op = *hlo_at(x->h, x->id);
+    const HloAttr *value = hlo_attr(&op, AK_LIKE_VALUE);
+    TypeId type = value_type(x, op.results);
+    int dtype = hlo_type(x->h, type)->dtype;
+    uint8_t bytes[16] = {0};
+    if (value->kind == HA_OPAQUE) { // "#complex.number<:f32 1.0, 2.0>"
+        const char *s = value->s + strcspn(value->s, " ");
+        double parts[2] = {0};
+        for (int i = 0; i < 2; i++) {
+            s += strspn(s, " ,");
+            const char *after = num_parse_f64(s, s + strlen(s), &parts[i]);
+            if (after == s)
+                hlo_fail(x->h, x->id, OTRN_UNSUPPORTED, "the value %.100s", value->s);
+            s = after;
+        }
+        int part = dtype == DT_C64 ? DT_F32 : DT_F64;
+        dtype_from_f64(part, bytes, parts[0]);
+        dtype_from_f64(part, bytes + dtype_bytes(part), parts[1]);
+    } else if (value->kind == HA_FLOAT) {
+        dtype_from_f64(dtype, bytes, value->f);
+    } else {
+        dtype_from_i64(dtype, bytes, value->i);
+    }
+    OpId id = expand_make(x, HLO_CONSTANT, 0, NULL, type);
+    bool some = hlo_type(x->h, type)->elems != 0;
+    *hlo_attr_slot(x->h, id, AK_VALUE) = (HloAttr){.kind = HA_TENSOR, .type = type, .n = some ? (uint32_t)dtype_bytes(dtype) : 0,
+                                                   .data = arena_dup(x->h->arena, bytes, sizeof bytes)};
+    replace_result(x, 0, expand_push(x, id));
+    return true;
+}
+
 // --- chlo.ragged_dot -------------------------------------------------------------------------------
 
 typedef struct Ragged {
     HloOp op;
     const int64_t *lb, *rb, *lc, *rc, *ragged, *group;
     uint32_t nb, nrb, nc, nrc, nragged, ngroup;
+    int64_t prefix[OTRN_MAX_RANK]; // dimensions of the left side along which group sizes may differ
 } Ragged;
 
 static bool among(const int64_t *v, uint32_t n, int64_t x) {
@@ -318,14 +347,9 @@ static void ragged_read(Expand *x, Ragged *r) {
     r->group = hlo_ints(&r->op, AK_RHS_GROUP_DIMENSIONS, &r->ngroup);
     const HloType *l = hlo_value_type(x->h, hlo_operand(x->h, &r->op, 0));
     const HloType *g = hlo_value_type(x->h, hlo_operand(x->h, &r->op, 2));
-    bool ok = r->nragged == 1 && r->ngroup <= 1 && r->ragged[0] >= 0 && r->ragged[0] < l->rank &&
-              r->nb == r->nrb && r->nc == r->nrc && g->rank >= 1 && l->rank < OTRN_MAX_RANK;
-    for (uint32_t i = 0; i < r->nb && ok; i++)
-        ok = r->lb[i] >= 0 && r->lb[i] < l->rank;
-    if (!ok)
-        hlo_fail(x->h, x->id, OTRN_VERIFY, "its dimension numbers do not fit its operands");
-    if (g->rank != 1 && (uint32_t)g->rank != r->nb + 1)
-        hlo_fail(x->h, x->id, OTRN_UNSUPPORTED, "group sizes that differ along more than batch dimensions");
+    if (l->rank >= OTRN_MAX_RANK || g->rank >= OTRN_MAX_RANK)
+        hlo_fail(x->h, x->id, OTRN_CAPACITY, "groups add a dimension beyond OTRN_MAX_RANK (%d)", OTRN_MAX_RANK);
+    infer_ragged_prefix(&r->op, l->rank, r->prefix);
 }
 
 // Sums of the group sizes up to and with each group: [.., g].
@@ -363,7 +387,7 @@ static ValueId left_by_group(Expand *x, const Ragged *r) {
     for (int d = 0; d < l.rank; d++)
         dims[d + 1] = l.dims[d], map[d] = d + 1;
     for (int d = 0; d < g.rank; d++)
-        size_map[d] = d == g.rank - 1 ? 0 : r->lb[d] + 1;
+        size_map[d] = d == g.rank - 1 ? 0 : r->prefix[d] + 1;
     TypeId type = hlo_type_tensor(h, l.dtype, l.rank + 1, dims);
     TypeId counts = hlo_type_tensor(h, g.dtype, l.rank + 1, dims);
     ValueId end = group_ends(x, sizes), begin = binary(x, HLO_SUBTRACT, end, sizes);
@@ -409,8 +433,6 @@ static bool expand_ragged_dot(Expand *x) {
     }
     ValueId lhs = left_by_group(x, &r);
     if (!among(r.lc, r.nc, r.ragged[0])) {
-        if (!r.ngroup)
-            hlo_fail(x->h, x->id, OTRN_VERIFY, "its right side has no group dimension");
         replace_result(x, 0, expand_push(x, ragged_product(x, &r, lhs, 1, true, type)));
         return true;
     }
@@ -513,6 +535,7 @@ bool expand_more(Expand *x) {
         return expand_approx_top_k(x);
     switch (op.code) {
     case HLO_RNG: return expand_normal(x);
+    case HLO_CHLO_CONSTANT_LIKE: return expand_constant_like(x);
     case HLO_CHLO_SCAN: return expand_scan(x);
     case HLO_CHLO_RAGGED_DOT: return expand_ragged_dot(x);
     default: break;
@@ -522,7 +545,7 @@ bool expand_more(Expand *x) {
 }
 
 bool expand_rewrites(HloOpcode code) {
-    return code == HLO_CHLO_SCAN || code == HLO_CHLO_RAGGED_DOT || broadcast_base(code) != HLO_NONE;
+    return code == HLO_CHLO_CONSTANT_LIKE || code == HLO_CHLO_SCAN || code == HLO_CHLO_RAGGED_DOT || broadcast_base(code) != HLO_NONE;
 }
 
 bool expand_needed(const Hlo *h) {

@@ -429,8 +429,12 @@ static void read_text_type(Bc *b, Rd *r, BcType *t) {
     const char *s = (const char *)rd_bytes(r, n + 1);
     if (memchr(s, 0, n + 1) != s + n)
         rd_fail(r, "the text of a type has no end");
-    int dtype = dtype_parse(s, n);
-    if (dtype == DT_TOKEN)
+    int dtype = dtype_parse(s, n), storage = 0;
+    if (n > 15 && !memcmp(s, "!quant.uniform<", 15))
+        storage = dtype_parse(s + 15, strcspn(s + 15, ":<"));
+    if (storage > 0 && dtype_is_int(storage))
+        put_scalar(b, t, storage, arena_strndup(b->arena, s, n));
+    else if (dtype == DT_TOKEN)
         t->id = hlo_type_intern(b->h, &(HloType){.kind = HT_TOKEN, .dtype = DT_TOKEN});
     else if (dtype > 0)
         put_scalar(b, t, dtype, NULL);

@@ -264,8 +264,15 @@ static HloAttr any(TextRead *p, char c) {
         if (text_at_alias(p))
             return text_alias_attr(p);
         const char *from = p->at++;
-        text_suffix_id(p, "an attribute name");
-        return opaque(p, from);
+        Span name = text_suffix_id(p, "an attribute name");
+        a = opaque(p, from);
+        if (span_is(name, "complex.number") && text_eat(p, ':')) { // its type stays with it
+            Buf text = {.arena = p->arena};
+            buf_printf(&text, "%s : ", a.s);
+            hlo_print_type(p->h, text_type(p), &text);
+            a.s = buf_cstr(&text), a.n = (uint32_t)text.n;
+        }
+        return a;
     }
     if (c == '!' || c == '(')
         return (HloAttr){.kind = HA_TYPE, .type = text_type(p)};

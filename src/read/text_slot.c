@@ -107,6 +107,7 @@ static void struct_fields(TextRead *p, OpId op, const HloStructRow *row) {
             text_slot_set(p, op, key, empty ? (HloAttr){.kind = HA_INTS} : attr_int(0));
     }
     text_need(p, '<');
+    uint32_t given = 0;
     if (text_peek(p) != '>') {
         do {
             text_space(p);
@@ -116,6 +117,9 @@ static void struct_fields(TextRead *p, OpId op, const HloStructRow *row) {
             if (i < 0)
                 text_fail(p, at, OTRN_PARSE, "'%.*s' is no field of #stablehlo.%s", (int)name.n,
                           name.s, row->mnemonic);
+            if (given >> i & 1)
+                text_fail(p, at, OTRN_PARSE, "the field '%.*s' is given twice", (int)name.n, name.s);
+            given |= 1u << i;
             text_need(p, '=');
             HloAttr v = field_value(p, row->keys[i]);
             if (hlo_row_has(op_row, row->keys[i]))
@@ -478,6 +482,8 @@ void text_slot_entry(TextRead *p, OpId op, const char *name, const char *at) {
         return;
     }
     HloAttrKey key = row->nattrs ? key_of(p, name) : AK_NONE;
+    if (key == AK_VALUE && !hlo_row_has(row, key))
+        key = AK_LIKE_VALUE; // of the same name
     if (key && hlo_row_has(row, key)) {
         if (hlo_attr_slot(p->h, op, key)->kind != HA_NONE)
             text_fail(p, at, OTRN_PARSE, "the attribute '%s' is given twice", name);

@@ -351,7 +351,7 @@ static HloAttr slot_make(Bc *b, HloAttrKey key, uint32_t i) {
         v.kind = HA_SYM;
     if (v.kind != want && want != HA_ANY)
         wrong_kind(b, key, i);
-    if (v.kind == HA_INT || v.kind == HA_FLOAT)
+    if ((v.kind == HA_INT || v.kind == HA_FLOAT) && want != HA_ANY)
         v.type = 0; // the row knows
     return v;
 }

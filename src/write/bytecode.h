@@ -108,6 +108,7 @@ BwId bw_vhlo_array(Bw *w, uint32_t base); // of what lies on w->ids from base on
 BwId bw_vhlo_dict(Bw *w, const HloNamed *list, uint32_t n);
 // A tensor of integers (i64, index) or bools; one value stands for all when they are equal.
 BwId bw_vhlo_ints(Bw *w, int dtype, int rank, const int64_t *dims, const int64_t *v, uint32_t n);
+BwId bw_builtin_dict(Bw *w, uint32_t base); // of names and values that lie on w->ids from base on, which it takes off
 BwId bw_builtin_str(Bw *w, const char *s, size_t n);
 void bw_bits(Buf *form, unsigned width, uint64_t v); // a number of known width
 
@@ -119,6 +120,7 @@ BwId bw_func_type(Bw *w, const HloFunc *f);
 
 // --- bytecode_slot.c ----------------------------------------------------------------------------
 BwId bw_slot(Bw *w, const HloOp *op, int i);
+BwId bw_slot_dict(Bw *w, const HloOp *op); // those that are there, by name
 // The op's version and which of its slots that version has.
 uint32_t bw_op_version(Bw *w, const HloOp *op, uint32_t *slots);
 // "#stablehlo<comparison_direction EQ>"; false when the text is none of those.

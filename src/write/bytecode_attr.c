@@ -145,6 +145,17 @@ static BwId list(Bw *w, const HloAttr *a, BwForm f) {
 }
 
 // Keys and values of a dictionary of dialect `outer`; the values are of form f.
+static BwId dict_end(Bw *w, uint32_t base, BwForm outer) { // names and values lie on w->ids
+    bw_num(&w->key, outer == BF_VHLO ? VA_DICT : BA_DICT);
+    bw_num(&w->key, (w->ids.n - base) / 2);
+    for (uint32_t i = base; i < w->ids.n; i++)
+        bw_ref(&w->key, BW_ATTR, w->ids.at[i]);
+    w->ids.n = base;
+    return attr_end(w, outer);
+}
+
+BwId bw_builtin_dict(Bw *w, uint32_t base) { return dict_end(w, base, BF_BUILTIN); }
+
 static BwId dict(Bw *w, const HloNamed *named, uint32_t n, BwForm outer, BwForm f) {
     uint32_t base = w->ids.n;
     for (uint32_t i = 0; i < n; i++) {
@@ -155,12 +166,7 @@ static BwId dict(Bw *w, const HloNamed *named, uint32_t n, BwForm outer, BwForm 
         BwId value = bw_attr(w, &named[i].value, f);
         VEC_PUSH(w->arena, &w->ids, value);
     }
-    bw_num(&w->key, outer == BF_VHLO ? VA_DICT : BA_DICT);
-    bw_num(&w->key, n);
-    for (uint32_t i = base; i < w->ids.n; i++)
-        bw_ref(&w->key, BW_ATTR, w->ids.at[i]);
-    w->ids.n = base;
-    return attr_end(w, outer);
+    return dict_end(w, base, outer);
 }
 
 BwId bw_dict(Bw *w, const HloNamed *named, uint32_t n, BwForm f) {

@@ -181,7 +181,7 @@ static void top_k_record(Bw *w, const HloOp *op, Buf *record) {
 }
 
 // Attributes of an op that is not StableHLO's. Shardy's have one property, which the graph keeps as
-// a plain attribute; of CHLO's one op has any; for others a dictionary names what is there.
+// a plain attribute; of CHLO's top_k has a record; for others a dictionary names what is there.
 static void foreign_props(Bw *w, const HloOp *op, Head *head) {
     const HloOpRow *row = hlo_row(op);
     Buf record = {.arena = w->arena};
@@ -200,6 +200,8 @@ static void foreign_props(Bw *w, const HloOp *op, Head *head) {
     head_extra(w, head, op->extra, op->nextra, BF_BUILTIN);
     if (op->code == HLO_CHLO_TOP_K)
         top_k_record(w, op, &record);
+    else if (n && row->dialect == HD_CHLO)
+        bw_ref(&record, BW_ATTR, bw_slot_dict(w, op));
     else if (n)
         bw_ref(&record, BW_ATTR, bw_dict(w, slots, n, BF_BUILTIN));
     if (record.n)
@@ -207,12 +209,14 @@ static void foreign_props(Bw *w, const HloOp *op, Head *head) {
 }
 
 // An op of another dialect: its values are builtin's.
-static void put_foreign(Bw *w, OpId id, uint32_t *next) {
+static void put_foreign(Bw *w, OpId id, uint32_t *next, uint32_t base) {
     const HloOp *op = hlo_at(w->h, id);
     const HloOpRow *row = hlo_row(op);
     const char *dialect = hlo_dialect_names[row->dialect];
-    bool known = row->dialect == HD_SDY || row->dialect == HD_CHLO; // to all readers
-    if (op->nregions)
+    bool chlo = row->dialect == HD_CHLO;
+    // to all readers: its properties are a record, or nothing
+    bool known = row->dialect == HD_SDY || (chlo && (!row->nattrs || op->code == HLO_CHLO_TOP_K));
+    if (op->nregions && !chlo)
         bw_fail(w, "%s.%s", dialect, row->name);
     uint32_t first = *next;
     for (uint32_t i = 0; i < op->noperands; i++, ++*next) {
@@ -222,7 +226,8 @@ static void put_foreign(Bw *w, OpId id, uint32_t *next) {
     Head head = {.name = bw_op_name(w, dialect, row->name, known),
                  .loc = bw_loc(w, op->loc),
                  .nresults = op->nresults,
-                 .noperands = op->noperands};
+                 .noperands = op->noperands,
+                 .nregions = op->nregions};
     foreign_props(w, op, &head);
     put_head(w, &head);
     if (op->nresults)
@@ -233,6 +238,8 @@ static void put_foreign(Bw *w, OpId id, uint32_t *next) {
         bw_num(&w->ir, op->noperands);
     for (uint32_t i = 0; i < op->noperands; i++)
         bw_num(&w->ir, first + i);
+    if (op->nregions)
+        put_regions(w, op, w->isolated[id], base);
     uint32_t given = *next;
     *next += op->nresults;
     for (uint32_t i = 0; i < op->nresults; i++) {
@@ -275,7 +282,7 @@ static void put_region(Bw *w, const HloRegion *r, uint32_t base) {
         if (is_form_cast(w->h, op))
             w->numbers[op->results] = w->numbers[hlo_operand(w->h, op, 0)];
         else if (is_foreign(op))
-            put_foreign(w, id, &next);
+            put_foreign(w, id, &next, base + total);
         else
             put_plain(w, id, &next, base + total);
     }

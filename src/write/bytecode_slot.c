@@ -178,8 +178,12 @@ BwId bw_slot(Bw *w, const HloOp *op, int i) {
     case HA_ENUM:
         return slot_enum(w, key, a);
     case HA_INT:
+        if (hlo_attr_rows[key].kind == HA_ANY) // its type is its own
+            return bw_attr(w, a, BF_VHLO);
         return bw_vhlo_int(w, int_dtype(key, a), a->i);
     case HA_FLOAT:
+        if (hlo_attr_rows[key].kind == HA_ANY)
+            return bw_attr(w, a, BF_VHLO);
         return bw_vhlo_float(w, key == AK_EPSILON ? DT_F32 : DT_F64, a->f);
     case HA_SYM:
         return bw_vhlo_str(w, a->s, a->n);
@@ -198,6 +202,20 @@ BwId bw_slot(Bw *w, const HloOp *op, int i) {
     default:
         return bw_attr(w, a, BF_VHLO);
     }
+}
+
+BwId bw_slot_dict(Bw *w, const HloOp *op) {
+    const HloOpRow *row = hlo_row(op);
+    uint32_t base = w->ids.n;
+    for (int i = 0; i < row->nattrs; i++) {
+        const char *name = hlo_attr_rows[row->attrs[i]].name;
+        if (op->attrs[i].kind == HA_NONE)
+            continue;
+        BwId pair[2] = {bw_builtin_str(w, name, strlen(name)), bw_slot(w, op, i)};
+        VEC_PUSH(w->arena, &w->ids, pair[0]);
+        VEC_PUSH(w->arena, &w->ids, pair[1]);
+    }
+    return bw_builtin_dict(w, base);
 }
 
 // --- versions -----------------------------------------------------------------------------------

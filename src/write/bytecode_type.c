@@ -248,13 +248,28 @@ BwId bw_tensor_type(Bw *w, int dtype, int rank, const int64_t *dims, BwForm f) {
     return type_end(w, f);
 }
 
+// A quantised or encoded tensor beside another dialect's op: builtin's type around the text of the element or encoding.
+static BwId builtin_tensor(Bw *w, const HloType *ty) {
+    const char *enc = strchr(ty->text, '#');
+    bool quant = ty->text[0] == '!';
+    size_t n = enc && quant ? (size_t)(enc - ty->text) - 2 : strlen(ty->text); // ", " between them
+    BwId element = !quant ? bw_scalar(w, ty->dtype, BF_BUILTIN)
+                          : bw_entry_text(w, BW_TYPE, "quant", 5, arena_strndup(w->arena, ty->text, n));
+    BwId encoded = enc ? bw_entry_text(w, BW_ATTR, enc + 1, strcspn(enc + 1, ".<"), enc) : 0;
+    bw_num(&w->key, enc ? BT_TENSOR_ENCODED : BT_TENSOR);
+    if (enc)
+        bw_ref(&w->key, BW_ATTR, encoded);
+    put_shape(w, ty->rank, ty->dims, element);
+    return type_end(w, BF_BUILTIN);
+}
+
 static BwId tensor(Bw *w, const HloType *ty, BwForm f) {
     if (!ty->text)
         return bw_tensor_type(w, ty->dtype, ty->rank, ty->dims, f);
+    if (f == BF_BUILTIN)
+        return builtin_tensor(w, ty);
     BwText t = {w, "the type", ty->text, ty->text};
     bool quant = ty->text[0] == '!';
-    if (f == BF_BUILTIN) // a quantised or encoded tensor beside another dialect's op
-        bw_text_fail(&t);
     BwId element = quant ? quantised(&t) : bw_scalar(w, ty->dtype, f);
     bool encoded = !quant || bw_text_eat(&t, ",");
     BwId enc = encoded ? encoding(&t) : 0;

@@ -40,6 +40,11 @@ typedef struct Row {
     "accumulation_type = f32, lhs_component_count = " L ", rhs_component_count = 1, num_primitive_operations = " N           \
     ", allow_imprecise_accumulation = false> : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>"
 
+#define RAGGED(DIMS, TYPES) "\"chlo.ragged_dot\"(%0, %1, %2) <{ragged_dot_dimension_numbers = #chlo.ragged_dot<" DIMS ">}> : " TYPES
+#define SCAN(MORE, A, B, TYPES)                                                                                        \
+    "%r:2 = \"chlo.scan\"(%0, %1) <{dimension = 0 : i64, operandSegmentSizes = array<i32: 1, 1>" MORE "}> ({^bb0(%x: " A ", %y: " B \
+    "): stablehlo.return %x, %y : " A ", " B "}) : " TYPES
+
 #define M "tensor<2x2xf32>"
 #define V "tensor<4xf32>"
 #define S "tensor<f32>"
@@ -242,6 +247,29 @@ static const Row rows[] = {
     {"(C2)", "tensor<3xui64>", "stablehlo.rng_bit_generator %0, algorithm = THREE_FRY : (tensor<3xui64>) -> (tensor<3xui64>, tensor<4xui32>)"},
     {"(C1)", "tensor<2x3xf32>, tensor<3xf32>", "\"stablehlo.batch_norm_training\"(%0, %1, %1) <{epsilon = 1.0e-3 : f32, feature_index = 2 : i64}> : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>)"},
     {"(C3)", "tensor<2x3xf32>, tensor<2xf32>", "\"stablehlo.batch_norm_training\"(%0, %1, %1) <{epsilon = 1.0e-3 : f32, feature_index = 1 : i64}> : (tensor<2x3xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<2x3xf32>, tensor<2xf32>, tensor<2xf32>)"},
+    // chlo
+    {"smaller operand", "tensor<1x4xf32>, " V, "chlo.broadcast_add %0, %1 {broadcast_dimensions = array<i64: 0, 1>} : (tensor<1x4xf32>, " V ") -> tensor<1x4xf32>"},
+    {"must ascend", "tensor<1x4xf32>, " V, "chlo.broadcast_add %0, %1 {broadcast_dimensions = array<i64: 2>} : (tensor<1x4xf32>, " V ") -> tensor<1x4xf32>"},
+    {"cannot be broadcast", "tensor<1x4xf32>, tensor<3xf32>", "chlo.broadcast_add %0, %1 : (tensor<1x4xf32>, tensor<3xf32>) -> tensor<1x4xf32>"},
+    {"larger operand", "tensor<1x4xf32>, " V, "chlo.broadcast_add %0, %1 : (tensor<1x4xf32>, " V ") -> " V},
+    {"stored in different", "tensor<4x" Q ">", "chlo.broadcast_maximum %0, %0 : (tensor<4x" Q ">, tensor<4x" Q ">) -> tensor<4x!quant.uniform<i16:f32, 0.5>>"},
+    {"must hold i1", V, "chlo.broadcast_compare %0, %0 {comparison_direction = #chlo<comparison_direction LT>} : (" V ", " V ") -> " V},
+    {"element type", V, "\"chlo.constant_like\"(%0) <{value = 3.2 : f32}> : (" V ") -> tensor<4xi32>"},
+    {"differ in size", "tensor<3x5xf32>, tensor<2x4x7xf32>, tensor<2xi32>", RAGGED("lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]", "(tensor<3x5xf32>, tensor<2x4x7xf32>, tensor<2xi32>) -> tensor<3x7xf32>")},
+    {"one list", "tensor<3x5xf32>, tensor<2x5x7xf32>, tensor<3x2xi32>", RAGGED("lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]", "(tensor<3x5xf32>, tensor<2x5x7xf32>, tensor<3x2xi32>) -> tensor<3x7xf32>")},
+    {"differs from the left", "tensor<4x3x5xf32>, tensor<2x5x7xf32>, tensor<3x2xi32>", RAGGED("lhs_contracting_dimensions = [2], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [1], rhs_group_dimensions = [0]", "(tensor<4x3x5xf32>, tensor<2x5x7xf32>, tensor<3x2xi32>) -> tensor<4x3x7xf32>")},
+    {"exactly one ragged", "tensor<3x5xf32>, tensor<2x5x7xf32>, tensor<2xi32>", RAGGED("lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0, 1], rhs_group_dimensions = [0]", "(tensor<3x5xf32>, tensor<2x5x7xf32>, tensor<2xi32>) -> tensor<3x7xf32>")},
+    {"exactly one group", "tensor<3x5xf32>, tensor<5x7xf32>, tensor<2xi32>", RAGGED("lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0], lhs_ragged_dimensions = [0]", "(tensor<3x5xf32>, tensor<5x7xf32>, tensor<2xi32>) -> tensor<3x7xf32>")},
+    {"contracting too", "tensor<3x2xf32>, tensor<2x2x7xf32>, tensor<2xi32>", RAGGED("lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [1]", "(tensor<3x2xf32>, tensor<2x2x7xf32>, tensor<2xi32>) -> tensor<3x7xf32>")},
+    {"for each group", "tensor<3x5xf32>, tensor<2x5x7xf32>, tensor<3xi32>", RAGGED("lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]", "(tensor<3x5xf32>, tensor<2x5x7xf32>, tensor<3xi32>) -> tensor<3x7xf32>")},
+    {"no group dimension", "tensor<3x5xf32>, tensor<2x5x7xf32>, tensor<2xi32>", RAGGED("lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [1], rhs_group_dimensions = [0]", "(tensor<3x5xf32>, tensor<2x5x7xf32>, tensor<2xi32>) -> tensor<2x3x7xf32>")},
+    {"product's shape", "tensor<3x5xf32>, tensor<5x7xf32>, tensor<2xi32>", RAGGED("lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0], lhs_ragged_dimensions = [1]", "(tensor<3x5xf32>, tensor<5x7xf32>, tensor<2xi32>) -> tensor<3x7xf32>")},
+    {"scanned dimension", "tensor<2x3xf32>, tensor<3xf32>", SCAN(", scan_dim_size = 3 : i64", "tensor<3xf32>", "tensor<3xf32>", "(tensor<2x3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>)")},
+    {"operand 1 is", "tensor<2x3xf32>, tensor<3xi32>", SCAN("", "tensor<3xf32>", "tensor<3xf32>", "(tensor<2x3xf32>, tensor<3xi32>) -> (tensor<2x3xf32>, tensor<3xf32>)")},
+    {"operand 0 is", "tensor<2x3xf32>, tensor<3xf32>", SCAN("", "tensor<2xf32>", "tensor<3xf32>", "(tensor<2x3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>)")},
+    {"result 0 is", "tensor<2x3xf32>, tensor<3xf32>", SCAN("", "tensor<3xf32>", "tensor<3xf32>", "(tensor<2x3xf32>, tensor<3xf32>) -> (tensor<2x4xf32>, tensor<3xf32>)")},
+    {"wider ones", M, "\"stablehlo.einsum\"(%0, %0) <{einsum_config = \"ab,bc->ac\"}> : (" M ", " M ") -> tensor<2x2xbf16>"},
+    {"no mesh", "tensor<2xf32>", "%1 = \"stablehlo.all_gather\"(%0) <{all_gather_dim = 0 : i64, channel_handle = #stablehlo.channel_handle<handle = 1, type = 0>, replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @m, axes = [#stablehlo.axis_ref<name = \"x\">]>}> : (tensor<2xf32>) -> tensor<4xf32>"},
 };
 
 // The program of a row: its arguments on line 1, its op on line 2.
