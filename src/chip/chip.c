@@ -323,6 +323,7 @@ static uint32_t run_tensor(Chip *c, const ChipProg *p, uint32_t pc, uint8_t *con
     MmLoad load = {0};
     uint32_t nsteps = 0;
     const uint32_t *pe = c->follows ? p->plan->pe_at : NULL;
+    const uint8_t *spared = c->follows ? p->plan->spared : NULL;
     for (; pc < art->ncode && nsteps < MM_STEPS_MAX; pc++) {
         const IsaInst *in = &art->code[pc];
         if (pc > first && (c->check || c->nan || p->dynamic[pc] || p->pe[pc] & PE_RARE))
@@ -339,7 +340,7 @@ static uint32_t run_tensor(Chip *c, const ChipProg *p, uint32_t pc, uint8_t *con
                 c->profile->flop += 2.0 * count(in->n[0]) * count(in->n[1]) * count(in->n[2]);
             steps[nsteps++].load = load;
             load.src = NULL;
-        } else {
+        } else if (!spared || !spared[pc] || p->plan->run_at[pc]) { // a transfer that is left out parts nothing
             break;
         }
     }

@@ -14,7 +14,6 @@
 // Columns per chunk of a split instruction: whole panels, microseconds of work.
 #define SPLIT_COLS 64
 #define SPLIT_COLS_TILES 128
-#define THIN_ROWS 2 // results of so few rows are not worth a tile
 
 static const MmKernels *level_kernels(HostLevel level) {
 #if defined(__x86_64__)
@@ -221,7 +220,7 @@ static uint32_t multiply_thin(const MmKernels *kn, const MmCall *c, uint32_t j0,
     const MmStationary *st = c->st;
     bool wide = mm_is_wide(c);
     MmThin *thin = c->stype == DT_F32 ? kn->thin_wide : c->stype == DT_BF16 && !wide ? kn->thin_bf16 : NULL;
-    if (st->m > THIN_ROWS || !thin || c->src_stride != 1 || c->dst_stride != 1)
+    if (st->m > MM_THIN_ROWS || !thin || c->src_stride != 1 || c->dst_stride != 1)
         return 0;
     uint32_t vecs = (j1 - j0) / kn->lanes;
     const uint8_t *v = (const uint8_t *)c->src + (size_t)j0 * dtype_bytes(c->stype);

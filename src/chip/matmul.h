@@ -24,6 +24,7 @@
 #include "chip/chip.h"
 
 #define MM_GROUP 32    // rows per group of the narrow order
+#define MM_THIN_ROWS 2 // results of so few rows are not worth a tile
 #define MM_ROWS_MAX 8  // largest `rows`
 #define MM_VECS_MAX 3  // largest `vecs`
 #define MM_COLS_MAX 32 // largest vecs * lanes

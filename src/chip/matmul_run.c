@@ -8,6 +8,9 @@
 //   bank 1:  load product load product …        than threads can share evenly, each is cut into pieces
 //   bank 2:  …                                  of its columns as well
 //
+// Thin products (sums over rows, matrices times vectors) are cut into pieces even when they are a single chain: one by one
+// each would take less time than its handoff.
+//
 // A handoff then costs nothing beside milliseconds of work, and no thread waits for another's load. Order
 // inside a chain is program order, and columns are independent: the bits are those of one thread.
 #include <assert.h>
@@ -16,6 +19,8 @@
 
 #define CHAINS_MAX 8
 #define PIECE_COLS 64 // least columns of a piece: below that packing outweighs multiplying
+#define THIN_COLS 128 // of a piece of thin products
+#define THIN_WORK 65536 // multiplications that are worth a handoff
 
 typedef struct Chain {
     uint32_t begin, end; // bytes of a PSUM partition
@@ -58,10 +63,24 @@ static bool run_split(Run *r) {
         if (s->n > r->chains[chain].cols)
             r->chains[chain].cols = s->n;
     }
-    return r->nchains > 1;
+    return true;
 }
 
-static uint32_t run_pieces(const Run *r, uint32_t threads) {
+static bool same_load(const MmLoad *a, const MmLoad *b) {
+    return a == b || (a && b && a->src == b->src && a->pitch == b->pitch && a->stride == b->stride && a->stype == b->stype &&
+                      a->k == b->k && a->m == b->m);
+}
+
+static bool run_is_thin(const Run *r) {
+    for (uint32_t i = 0; i < r->count; i++)
+        if (r->steps[i].load.src ? r->steps[i].load.m > MM_THIN_ROWS : !i && r->array->m > MM_THIN_ROWS)
+            return false;
+    return true;
+}
+
+static uint32_t run_pieces(const Run *r, uint32_t threads, bool thin) {
+    if (thin)
+        return r->chains[0].cols / THIN_COLS ? r->chains[0].cols / THIN_COLS : 1;
     if (r->nchains % threads == 0)
         return 1;
     uint32_t want = (2 * threads + r->nchains - 1) / r->nchains, most = UINT32_MAX;
@@ -101,7 +120,7 @@ static void chain_run(const Run *r, uint32_t chain, uint32_t piece) {
         i++;
     for (uint32_t next; i < r->count; i = next) {
         const MmLoad *load = load_of(r, i);
-        if (load && load != held)
+        if (load && !same_load(load, held))
             mm_load(r->level, &own, load);
         held = load;
         MmCall call = r->steps[i].call;
@@ -139,11 +158,15 @@ void mm_run_steps(Pool *pool, HostLevel level, MmStationary *array, const MmStep
     assert(count <= MM_STEPS_MAX);
     Run r = {.level = level, .array = array, .steps = steps, .count = count};
     uint32_t threads = (uint32_t)pool_threads(pool);
-    if (threads == 1 || count == 1 || !run_split(&r)) {
-        steps_in_order(pool, level, array, steps, count);
+    bool thin = run_is_thin(&r);
+    uint64_t work = 0;
+    for (uint32_t i = 0; thin && i < count; i++)
+        work += (uint64_t)steps[i].n * (steps[i].load.src ? steps[i].load.k : array->k);
+    if (threads == 1 || count == 1 || (thin && work < THIN_WORK) || !run_split(&r) || (!thin && r.nchains == 1)) {
+        steps_in_order(thin && work < THIN_WORK ? NULL : pool, level, array, steps, count);
         return;
     }
-    r.pieces = run_pieces(&r, threads);
+    r.pieces = run_pieces(&r, threads, thin);
     pool_run(pool, (size_t)r.nchains * r.pieces, 1, run_task, &r);
     const MmLoad *last = load_of(&r, count - 1);
     if (last)

@@ -51,7 +51,7 @@ INLINE void thin_wide_some(const float *s, const uint8_t *v, size_t pitch, float
     UNROLL for (int j = 0; j < n; j++) chain[j] = v_zero();
     for (uint32_t i = 0; i < k; i++, v += pitch) {
         V a = v_splat(s[i]);
-        for (int j = 0; i + THIN_AHEAD < k && j < n * LANES * 4; j += 64)
+        for (int j = 0; j < n * LANES * 4; j += 64) // behind the last row the next product's lie, as a rule
             __builtin_prefetch(v + THIN_AHEAD * pitch + j);
         UNROLL for (int j = 0; j < n; j++) chain[j] = v_fma(a, widen_f32(v + j * LANES * 4), chain[j]);
     }
@@ -62,6 +62,8 @@ static TARGET void thin_wide(const float *s, const uint8_t *v, size_t pitch, flo
                              bool accumulate) {
     for (; vecs >= THIN; vecs -= THIN, v += THIN * LANES * 4, c += THIN * LANES)
         thin_wide_some(s, v, pitch, c, k, accumulate, THIN);
+    for (; vecs >= THIN / 2; vecs -= THIN / 2, v += THIN * LANES * 2, c += THIN / 2 * LANES)
+        thin_wide_some(s, v, pitch, c, k, accumulate, THIN / 2);
     for (; vecs; vecs--, v += LANES * 4, c += LANES)
         thin_wide_some(s, v, pitch, c, k, accumulate, 1);
 }
@@ -76,6 +78,10 @@ INLINE void thin_bf16_some(const float *s, const uint8_t *v, size_t pitch, float
         UNROLL for (int j = 0; j < n; j++) even[j] = odd[j] = v_zero();
         for (; i + 1 < end; i += 2, v += 2 * pitch) {
             V a = v_splat(s[i]), b = v_splat(s[i + 1]);
+            for (int j = 0; j < n * LANES * 2; j += 64) {
+                __builtin_prefetch(v + 2 * THIN_AHEAD * pitch + j);
+                __builtin_prefetch(v + (2 * THIN_AHEAD + 1) * pitch + j);
+            }
             UNROLL for (int j = 0; j < n; j++) {
                 even[j] = v_fma(a, widen_bf16(v + j * LANES * 2), even[j]);
                 odd[j] = v_fma(b, widen_bf16(v + pitch + j * LANES * 2), odd[j]);

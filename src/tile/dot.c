@@ -14,11 +14,14 @@
 // streamed; which is which follows from the traffic, rows first where it matters little, since what comes next wants
 // whole rows. A long contraction, of which neither side fits, goes in blocks of 512 x 1024 over all banks.
 // A chip whose transfers cannot transpose loads rows as they lie and lets the array turn them, in four of the banks.
+// A left side that is one number everywhere (the ones of a sum) is set in SBUF instead, once: its tiles are all the same.
 // Tails are shorter counts in the same instructions. The order in which k adds up is the same for all of these, so every
 // target computes the same bits.
 #include <assert.h>
+#include <string.h>
 
 #include "pass/dots.h"
+#include "pass/rows.h"
 #include "tile/emit.h"
 #include "tile/side.h"
 
@@ -28,12 +31,14 @@
 #define CHUNK_TILES 8
 #define SLOT_COLS (CHUNK_TILES * BLOCK) // elements of a slot, per partition
 #define SLOTS_MAX 24
+#define SAME_SHARE 2 // of a slot, when the left side is one number and the contraction long
 #define OUT_SLOTS 2
 #define OUT_BYTES (4 * BLOCK * 4)
 
 typedef struct DotSide { // one operand and its slots
     Side at;
     uint64_t addr;
+    const HloAttr *same; // the number that all of it is; NULL: it lies at addr
     uint32_t pitch; // columns of a tile in a slot
     uint32_t nslots, sbuf[SLOTS_MAX]; // byte offsets
     Haz slots[SLOTS_MAX];
@@ -48,6 +53,7 @@ typedef struct Dot {
     size_t elem, out_elem;
     int64_t m, n, k;
     int64_t block_n, chunk; // columns of a block; rows of a chunk
+    uint32_t slot_bytes;
     bool by_columns;        // rhs is the side that stays
     uint64_t out_addr;
     uint32_t out_sbuf;
@@ -128,19 +134,30 @@ static void load_turned(Dot *d, DotSide *s, uint32_t slot, int64_t cols, int64_t
 }
 
 static bool comes_turned(const Dot *d, const DotSide *s) {
-    return d->turns && s->at.k_stride == 1 && s->at.free_stride > 1 && s->at.k_size > 1;
+    return d->turns && !s->same && s->at.k_stride == 1 && s->at.free_stride > 1 && s->at.k_size > 1;
+}
+
+static void side_set(Dot *d, DotSide *s, int64_t cols) {
+    IsaInst set = {.op = ISA_MEMSET, .engine = ENG_GPSIMD, .dst = addr_sbuf(0, s->sbuf[0]), .dtype = (uint8_t)d->stype};
+    memcpy(&set.imm, s->same->data, d->elem);
+    set.n[0] = TILE_K, set.n[1] = (uint32_t)cols, set.d[1] = 1;
+    emit_inst(d->e, set, NULL, 0, (Haz *[]){&s->slots[0]}, 1);
 }
 
 // The slot that holds columns [f0, f0+cols) of chunk [k0, k0+klen); loads it when none does.
 static uint32_t side_load(Dot *d, DotSide *s, int64_t batch, int64_t f0, int64_t cols, int64_t k0,
                           int64_t klen) {
-    int64_t key = (batch * s->at.free_size + f0) * s->at.k_size + k0;
+    int64_t key = s->same ? 0 : (batch * s->at.free_size + f0) * s->at.k_size + k0;
     for (uint32_t i = 0; i < s->nslots; i++)
         if (s->key[i] == key)
             return i;
     uint32_t slot = s->next;
     s->next = (s->next + 1) % s->nslots;
     s->key[slot] = key;
+    if (s->same) {
+        side_set(d, s, cols); // no block after it has more
+        return slot;
+    }
     int64_t from = side_batch_offset(&s->at, batch) + f0 * s->at.free_stride + k0 * s->at.k_stride;
     int64_t full = klen / TILE_K, rest = klen % TILE_K;
     if (comes_turned(d, s)) {
@@ -155,7 +172,7 @@ static uint32_t side_load(Dot *d, DotSide *s, int64_t batch, int64_t f0, int64_t
 }
 
 static uint64_t slot_at(const Dot *d, const DotSide *s, uint32_t slot, int64_t tile, int64_t col) {
-    return addr_sbuf(0, (uint32_t)(s->sbuf[slot] + (uint64_t)(tile * s->pitch + col) * d->elem));
+    return addr_sbuf(0, (uint32_t)(s->sbuf[slot] + (uint64_t)((s->same ? 0 : tile * s->pitch) + col) * d->elem));
 }
 
 // One tile of k for 128 rows and up to 512 columns from column n0 of the block.
@@ -261,7 +278,10 @@ static void plan(Dot *d) {
     d->turns = d->e->chip->dma_transpose <= 0 && d->elem >= 2;
     d->turns = comes_turned(d, &d->lhs) || comes_turned(d, &d->rhs);
     d->stage_sbuf = d->out_sbuf - (d->turns ? 2 * CHUNK_TILES * TILE_K * (uint32_t)d->elem : 0);
-    n = find_slots(d, (uint32_t)(SLOT_COLS * d->elem), at);
+    // Products with one number take less than the transfers: shorter ones, so that the first begin sooner.
+    uint32_t share = d->lhs.same && d->k > CHUNK_TILES * TILE_K ? SAME_SHARE : 1;
+    d->slot_bytes = (uint32_t)(SLOT_COLS * d->elem) / share;
+    n = find_slots(d, d->slot_bytes, at);
     assert(n >= 3);
     int64_t chunks = pieces(d->k, CHUNK_TILES * TILE_K);
     double by_rows = (double)d->m + (double)pieces(d->m, BLOCK) * (double)d->n;
@@ -272,7 +292,11 @@ static void plan(Dot *d) {
     uint32_t least = n < 4 ? 1 : 2;
     uint32_t stay = n - least < chunks + 1 ? n - least : (uint32_t)chunks + 1, stream = n - stay < 4 ? n - stay : 4;
     stay = stay < 2 ? 2 : stay;
-    if (chunks > stay && d->n > BLOCK && !d->turns) { // neither side stays
+    if (d->lhs.same) {
+        d->chunk /= share;
+        d->by_columns = false;
+        stay = 1, stream = n - 1 < 4 * share ? n - 1 : 4 * share;
+    } else if (chunks > stay && d->n > BLOCK && !d->turns) { // neither side stays
         d->block_n = 2 * BLOCK, d->chunk = CHUNK_TILES / 2 * TILE_K;
         d->rhs.pitch = 2 * BLOCK;
         stay = n / 2, stream = n - stay;
@@ -284,7 +308,7 @@ static void plan(Dot *d) {
 
 // Products of other types cut SBUF differently: what any earlier one still does with it comes in, and goes out again.
 static void share_area(Dot *d, bool out) {
-    uint32_t bytes = (uint32_t)(SLOT_COLS * d->elem);
+    uint32_t bytes = d->slot_bytes;
     for (uint32_t i = 0; i < d->lhs.nslots; i++)
         emit_area(d->e, &d->lhs.slots[i], d->lhs.sbuf[i], bytes, out);
     for (uint32_t i = 0; i < d->rhs.nslots; i++)
@@ -305,7 +329,10 @@ void emit_dot(Emit *e, const Step *s) {
     *d = (Dot){.e = e};
     side_init(&d->lhs.at, h, op, false);
     side_init(&d->rhs.at, h, op, true);
-    d->lhs.addr = emit_addr(e, refs[s->ins]);
+    if (refs[s->ins])
+        d->lhs.addr = emit_addr(e, refs[s->ins]);
+    else
+        d->lhs.same = splat_value(h, hlo_operand(h, op, 0));
     d->rhs.addr = emit_addr(e, refs[s->ins + 1]);
     d->stype = hlo_value_type(h, hlo_operand(h, op, 0))->dtype;
     d->dtype = hlo_value_type(h, op->results)->dtype;

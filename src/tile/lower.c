@@ -204,6 +204,12 @@ static OpId updated_splat(const Lower *l, const HloOp *op) {
     return def;
 }
 
+// The rows of ones under a sum need no buffer: dot.c sets them in SBUF.
+static bool is_set_in_place(const Lower *l, StepKind kind, const HloOp *op) {
+    OpId def = kind == STEP_DOT ? l->h->values.at[hlo_operand(l->h, op, 0)].def : 0;
+    return def && is_lazy_splat(l, hlo_at(l->h, def));
+}
+
 static StepKind kind_of(const Lower *l, const HloOp *op) {
     if (op->code == HLO_ROWS)
         return rows_is_cast(l->h, op) ? STEP_CAST : STEP_ROWS;
@@ -237,11 +243,12 @@ static void lower_compute(Lower *l, OpId id) {
     BufId *ins = ARENA_NEWN(l->c->scratch, BufId, nins + 1);
     BufId *outs = ARENA_NEWN(l->c->scratch, BufId, op.nresults + 1u);
     OpId splat = updated_splat(l, &op);
-    for (uint32_t i = splat ? 1 : 0; i < op.noperands; i++)
+    uint32_t first = splat || is_set_in_place(l, kind, &op) ? 1 : 0;
+    for (uint32_t i = first; i < op.noperands; i++)
         ins[i] = operand_buf(l, hlo_operand(l->h, &op, i));
     for (uint32_t i = 0; i < extra.n; i++)
         ins[op.noperands + i] = operand_buf(l, extra.at[i]);
-    for (uint32_t i = splat ? 1 : 0; i < op.noperands; i++)
+    for (uint32_t i = first; i < op.noperands; i++)
         release(l, hlo_operand(l->h, &op, i));
     for (uint32_t i = 0; i < op.nresults; i++) {
         outs[i] = choose_out(l, id, i);
