@@ -129,6 +129,63 @@ static const char *read_axis(Arena *a, Cursor *c, const HloType *t, Quant *q) {
     return NULL;
 }
 
+static const char *const bad_blocks = "block sizes must be positive and belong to different dimensions of the tensor";
+
+// {0:1, 1:2}, behind "{": the sizes of blocks, 0 where a dimension is one block.
+static const char *read_block_sizes(Cursor *c, const HloType *t, int64_t size[OTRN_MAX_RANK]) {
+    do {
+        int64_t dim, n;
+        if (!read_int(c, &dim) || !eat(c, ':') || !read_int(c, &n) || dim < 0 || dim >= t->rank || n < 1 || size[dim])
+            return bad_blocks;
+        size[dim] = n;
+    } while (eat(c, ','));
+    return eat(c, '}') ? NULL : bad_blocks;
+}
+
+// One level of the list for dimension d; counts[d] is 0 before the first list of that level.
+static const char *read_block_scales(Cursor *c, const HloType *t, int d, Quant *q, int64_t *counts, double *scales,
+                                     int64_t *zero_points) {
+    if (!eat(c, '{'))
+        return "scales of blocks are lists in lists, one level for each dimension of the tensor";
+    int64_t n = 0;
+    do {
+        const char *why = d + 1 < t->rank ? read_block_scales(c, t, d + 1, q, counts, scales, zero_points)
+                                          : read_scale(c, q, scales + q->n, zero_points + q->n);
+        if (why)
+            return why;
+        q->n += d + 1 == t->rank;
+        n++;
+    } while (eat(c, ','));
+    if (!eat(c, '}') || (counts[d] && counts[d] != n))
+        return "lists of scales of one level must be of one length";
+    counts[d] = n;
+    return NULL;
+}
+
+static const char *read_blocks(Arena *a, Cursor *c, const HloType *t, Quant *q) {
+    int64_t size[OTRN_MAX_RANK] = {0}, *counts = ARENA_NEWN(a, int64_t, OTRN_MAX_RANK);
+    const char *why = read_block_sizes(c, t, size);
+    if (why)
+        return why;
+    if (!eat(c, ','))
+        return "the scales are missing";
+    uint32_t commas = 0;
+    for (const char *s = c->at; s < c->end; s++)
+        commas += *s == ',';
+    double *scales = ARENA_NEWN(a, double, commas + 1);
+    int64_t *zero_points = ARENA_NEWN(a, int64_t, commas + 1);
+    q->scales = scales, q->zero_points = zero_points, q->blocks = counts;
+    why = read_block_scales(c, t, 0, q, counts, scales, zero_points);
+    for (int d = 0; d < t->rank && !why; d++) {
+        int64_t dim = t->dims[d], blocks = size[d] && dim != HLO_DYNAMIC ? dim / size[d] : 1;
+        if (size[d] && dim != HLO_DYNAMIC && dim % size[d])
+            return "blocks must divide the dimension";
+        if ((!size[d] || dim != HLO_DYNAMIC) && counts[d] != blocks)
+            why = "there must be one scale for each block";
+    }
+    return why;
+}
+
 const char *quant_parse(Arena *a, const HloType *t, Quant *out) {
     Cursor c;
     *out = (Quant){.storage = t->dtype, .axis = -1};
@@ -141,6 +198,8 @@ const char *quant_parse(Arena *a, const HloType *t, Quant *out) {
         return "the expressed type must be a float type (C4)";
     int64_t axis = -1;
     if (eat(&c, ':')) {
+        if (eat(&c, '{'))
+            return read_blocks(a, &c, t, out);
         if (!read_int(&c, &axis) || axis < 0 || axis > OTRN_MAX_RANK)
             return "the quantised dimension is none of the tensor's (C11, C12)";
         out->axis = (int)axis;
@@ -157,8 +216,12 @@ const char *quant_parse(Arena *a, const HloType *t, Quant *out) {
     return read_scale(&c, out, scale, zero_point);
 }
 
+static bool blocks_same(const Quant *a, const Quant *b) {
+    return !a->blocks || !memcmp(a->blocks, b->blocks, OTRN_MAX_RANK * sizeof *a->blocks);
+}
+
 bool quant_alike(const Quant *a, const Quant *b) {
-    return a->expressed == b->expressed && (a->axis < 0) == (b->axis < 0) && a->n == b->n &&
+    return !a->blocks == !b->blocks && blocks_same(a, b) && a->expressed == b->expressed && (a->axis < 0) == (b->axis < 0) && a->n == b->n &&
            !memcmp(a->scales, b->scales, a->n * sizeof *a->scales) &&
            !memcmp(a->zero_points, b->zero_points, a->n * sizeof *a->zero_points);
 }

@@ -6,6 +6,11 @@
 // whole type when left out), expressed type, and one scale with its zero point (0 when left out) for
 // all elements, or one for each index along an axis. The readers write equal types with equal text.
 //
+// MLIR also has scales for blocks, "!quant.uniform<i8:f32:{0:1, 1:2}, {{0.1, 0.2}, {0.3, 0.4}}>": along dimension 1 two
+// neighbours share a scale; a dimension that is not named is one block. The specification does not speak of them:
+// they are quantised, dequantised, handed on whole and multiplied by as the right side of a product, which is what the
+// definition of a quantised operation gives.
+//
 // The specification defines an operation on quantised tensors by ordinary operations: integers become
 // numbers, the operation runs on the numbers, the result becomes integers again. hlo_lower_quant
 // writes that definition out, so evaluator and compiler meet integers and floats only. It belongs to
@@ -18,7 +23,8 @@
 typedef struct Quant {
     uint8_t storage, expressed; // Dtype: integer of at most 32 bits, float
     int axis;                   // -1: one scale for all elements
-    uint32_t n;                 // scales: 1, or the size of dimension `axis`
+    uint32_t n;                 // scales: 1, or the size of dimension `axis`, or the number of blocks
+    const int64_t *blocks;      // by dimension: its scales, row-major over all; NULL: not by blocks
     const double *scales;
     const int64_t *zero_points;
     int64_t min, max; // what storage may hold

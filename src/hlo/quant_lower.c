@@ -71,6 +71,32 @@ static ValueId scalar(Lower *l, int dtype, int64_t i) {
     return constant(l, hlo_type_tensor(l->h, dtype, 0, NULL), bytes, dtype_bytes(dtype));
 }
 
+static ValueId broadcast(Lower *l, ValueId v, TypeId type, const int64_t *dims, uint32_t n) {
+    ValueId wide = emit1(l, HLO_BROADCAST_IN_DIM, v, type);
+    hlo_set_ints(l->h, l->h->values.at[wide].def, AK_BROADCAST_DIMENSIONS, dims, n);
+    return wide;
+}
+
+// One number for each block, as a tensor of this type: [blocks…] repeated to [blocks, size of a block, …], reshaped.
+static ValueId spread_blocks(Lower *l, const Quant *q, TypeId type, const void *data) {
+    const HloType t = *hlo_type(l->h, type);
+    int64_t dims[2 * OTRN_MAX_RANK], at[OTRN_MAX_RANK];
+    int rank = 0;
+    for (int d = 0; d < t.rank; d++) {
+        at[d] = rank;
+        dims[rank++] = q->blocks[d];
+        if (q->blocks[d] == 1) // one block: its own dimension can be repeated
+            dims[at[d]] = t.dims[d];
+        else if (t.dims[d] != q->blocks[d])
+            dims[rank++] = t.dims[d] / q->blocks[d];
+    }
+    if (rank > OTRN_MAX_RANK)
+        hlo_fail(l->h, l->op, OTRN_CAPACITY, "blocks along so many dimensions need a tensor beyond OTRN_MAX_RANK (%d)", OTRN_MAX_RANK);
+    TypeId few = hlo_type_tensor(l->h, t.dtype, t.rank, q->blocks), wide = hlo_type_tensor(l->h, t.dtype, rank, dims);
+    ValueId v = broadcast(l, constant(l, few, data, q->n * dtype_bytes(t.dtype)), wide, at, t.rank);
+    return rank == t.rank ? v : emit1(l, HLO_RESHAPE, v, type);
+}
+
 // The scales, or the zero points, as a tensor of this type.
 static ValueId parameters(Lower *l, const Quant *q, bool scales, TypeId type) {
     const HloType t = *hlo_type(l->h, type);
@@ -84,14 +110,13 @@ static ValueId parameters(Lower *l, const Quant *q, bool scales, TypeId type) {
         double number = scales ? q->scales[i] : (double)zero_point;
         put_number(t.dtype, data + i * elem, number, zero_point);
     }
+    if (q->blocks)
+        return spread_blocks(l, q, type, data);
     if (q->axis < 0)
         return constant(l, type, data, t.elems ? elem : 0);
     int64_t n = q->n, axis = q->axis;
     ValueId list = constant(l, hlo_type_tensor(l->h, t.dtype, 1, &n), data, q->n * elem);
-    ValueId v = emit1(l, HLO_BROADCAST_IN_DIM, list, type);
-    *hlo_attr_slot(l->h, l->h->values.at[v].def, AK_BROADCAST_DIMENSIONS) =
-        (HloAttr){.kind = HA_INTS, .n = 1, .ints = hlo_ints_dup(l->h, &axis, 1)};
-    return v;
+    return broadcast(l, list, type, &axis, 1);
 }
 
 static bool has_zero_points(const Quant *q) {
@@ -186,7 +211,7 @@ static bool works_on_storage(const HloOp *op, const Quant *const *quants) {
         const Quant *q = quants[i];
         if (!q)
             continue;
-        if (q->axis >= 0 && !moves_axis(op))
+        if ((q->axis >= 0 || q->blocks) && !moves_axis(op))
             return false;
         first = first ? first : q;
         bool same = may_widen ? quant_alike(first, q) : quant_same(first, q);

@@ -37,10 +37,44 @@ static unsigned per_axis_operands(const HloOp *op) {
     }
 }
 
+// May operand i, or behind the operands a result, have scales for blocks? The specification has none: what takes a tensor
+// whole, turns it into floats or floats into it, or multiplies by it.
+static bool takes_blocks(const HloOp *op, uint32_t i) {
+    switch (op->code) {
+    case HLO_DOT:
+    case HLO_DOT_GENERAL:
+    case HLO_CONVOLUTION:
+    case HLO_DYNAMIC_CONV:
+        return i == 1;
+    case HLO_CONSTANT:
+    case HLO_GET_DIMENSION_SIZE:
+    case HLO_UNIFORM_DEQUANTIZE:
+    case HLO_UNIFORM_QUANTIZE:
+    case HLO_BITCAST_CONVERT:
+    case HLO_CUSTOM_CALL:
+    case HLO_OPTIMIZATION_BARRIER:
+        return true;
+    default:
+        return hlo_row(op)->cls == HC_META;
+    }
+}
+
+static void blocks_where_taken(Verify *v) {
+    for (uint32_t i = 0; i < v->op->noperands + v->op->nresults; i++) {
+        bool in = i < v->op->noperands;
+        const HloType *t = verify_value(v, in ? hlo_operand(v->h, v->op, i) : v->op->results + (i - v->op->noperands));
+        Quant room;
+        const Quant *q = quant_of(v, t, &room);
+        if (q && q->blocks && !takes_blocks(v->op, i))
+            verify_break(v, in ? verify_input_name(i) : NULL, "%s: scales of blocks are not allowed here", verify_type_text(v, t));
+    }
+}
+
 void verify_quantised_operands(Verify *v) {
     const HloOpRow *row = hlo_row(v->op);
     if (row->dialect != HD_STABLEHLO || row->cls == HC_CTRL || v->op->code == HLO_RETURN)
         return;
+    blocks_where_taken(v);
     unsigned allowed = per_axis_operands(v->op);
     for (uint32_t i = 0; i < v->op->noperands; i++) {
         const HloType *t = verify_value(v, hlo_operand(v->h, v->op, i));

@@ -424,15 +424,26 @@ static bool parse_tensor(Bc *b, BcType *t, const char *s, size_t n) {
     return true;
 }
 
+// "!quant.uniform<u8<0:15>:f32, …>": the type it is stored in; 0 when it is anything else.
+static int quant_text_storage(const char *s) {
+    if (strncmp(s, "!quant.uniform<", 15))
+        return 0;
+    s += 15;
+    bool is_u = s[0] == 'u' && s[1] != 'i'; // u8 is how the quant dialect writes ui8
+    char name[16];
+    size_t n = strcspn(s + is_u, ":<");
+    snprintf(name, sizeof name, "%s%.*s", is_u ? "ui" : "", n < 8 ? (int)n : 0, s + is_u);
+    int dtype = dtype_parse(name, strlen(name));
+    return dtype > 0 && dtype_is_int(dtype) ? dtype : 0;
+}
+
 static void read_text_type(Bc *b, Rd *r, BcType *t) {
     size_t n = (size_t)(r->end - r->at) - 1; // entries have at least one byte
     const char *s = (const char *)rd_bytes(r, n + 1);
     if (memchr(s, 0, n + 1) != s + n)
         rd_fail(r, "the text of a type has no end");
-    int dtype = dtype_parse(s, n), storage = 0;
-    if (n > 15 && !memcmp(s, "!quant.uniform<", 15))
-        storage = dtype_parse(s + 15, strcspn(s + 15, ":<"));
-    if (storage > 0 && dtype_is_int(storage))
+    int dtype = dtype_parse(s, n), storage = quant_text_storage(s);
+    if (storage > 0)
         put_scalar(b, t, storage, arena_strndup(b->arena, s, n));
     else if (dtype == DT_TOKEN)
         t->id = hlo_type_intern(b->h, &(HloType){.kind = HT_TOKEN, .dtype = DT_TOKEN});

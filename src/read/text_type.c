@@ -73,7 +73,36 @@ static int quant_storage(TextRead *p, Buf *out) {
     return dtype;
 }
 
-// !quant.uniform<i8:f32, 0.1:-30> or <i8:f32:0, {0.1:-30, 0.5}>, behind "!quant.uniform".
+// {0:2, 1:4}: dimensions and the sizes of their blocks, behind "{".
+static void quant_blocks(TextRead *p, Buf *out) {
+    const char *before = ":{";
+    do {
+        long long dim = text_int(p, "a quantised dimension");
+        text_need(p, ':');
+        buf_printf(out, "%s%lld:%lld", before, dim, (long long)text_int(p, "the size of a block"));
+        before = ", ";
+    } while (text_eat(p, ','));
+    text_need(p, '}');
+    buf_puts(out, "}");
+}
+
+// {0.1:-30, 0.5}, or lists in a list, one level for each dimension of the tensor; behind "{".
+static void quant_list(TextRead *p, Buf *out) {
+    text_deeper(p);
+    buf_puts(out, "{");
+    do {
+        if (text_eat(p, '{'))
+            quant_list(p, out);
+        else
+            quant_scale(p, out);
+    } while (text_eat(p, ',') && (buf_puts(out, ", "), true));
+    text_need(p, '}');
+    buf_puts(out, "}");
+    p->depth--;
+}
+
+// !quant.uniform<i8:f32, 0.1:-30>, <i8:f32:0, {0.1:-30, 0.5}> or <i8:f32:{0:1, 1:2}, {{0.1, 0.2}, {0.3, 0.4}}>, behind
+// "!quant.uniform".
 static int quant_uniform(TextRead *p, Buf *out) {
     buf_puts(out, "!quant.uniform<");
     text_need(p, '<');
@@ -81,20 +110,18 @@ static int quant_uniform(TextRead *p, Buf *out) {
     text_need(p, ':');
     Span expressed = text_ident(p, "an expressed type");
     buf_printf(out, ":%.*s", (int)expressed.n, expressed.s);
-    if (text_eat(p, ':'))
-        buf_printf(out, ":%lld", (long long)text_int(p, "the quantised dimension"));
+    if (text_eat(p, ':')) {
+        if (text_eat(p, '{'))
+            quant_blocks(p, out);
+        else
+            buf_printf(out, ":%lld", (long long)text_int(p, "the quantised dimension"));
+    }
     text_need(p, ',');
     buf_puts(out, ", ");
-    if (text_eat(p, '{')) {
-        buf_puts(out, "{");
-        do {
-            quant_scale(p, out);
-        } while (text_eat(p, ',') && (buf_puts(out, ", "), true));
-        text_need(p, '}');
-        buf_puts(out, "}");
-    } else {
+    if (text_eat(p, '{'))
+        quant_list(p, out);
+    else
         quant_scale(p, out);
-    }
     text_need(p, '>');
     buf_puts(out, ">");
     return dtype;

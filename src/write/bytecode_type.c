@@ -210,8 +210,22 @@ static void put_parameters(Buf *form, const Quant *q) {
         bw_snum(form, q->zeros.at[i]);
 }
 
+static BwId quant_text(BwText *t) { // up to the '>' that closes it
+    int depth = 0;
+    size_t n = 0;
+    do {
+        depth += (t->at[n] == '<') - (t->at[n] == '>');
+        n++;
+    } while (t->at[n] && (depth || n < sizeof "!quant.uniform"));
+    BwId id = bw_entry_text(t->w, BW_TYPE, "quant", 5, arena_strndup(t->w->arena, t->at, n));
+    t->at += n;
+    return id;
+}
+
 static BwId quantised(BwText *t) {
     Bw *w = t->w;
+    if (t->at[strcspn(t->at, ",{")] == '{') // scales of blocks: VHLO has no form for them, the quant dialect's text does
+        return quant_text(t);
     Quant q = quant_parse(t);
     BwId storage = bw_scalar(w, q.storage, BF_VHLO), expressed = bw_scalar(w, q.expressed, BF_VHLO);
     bw_num(&w->key, q.per_axis ? VT_QUANT_AXIS : VT_QUANT);

@@ -35,6 +35,7 @@ typedef struct Row {
 #define Q "!quant.uniform<i8:f32, 0.5>"
 #define QROWS "!quant.uniform<i8:f32:0, {0.5, 0.25}>"
 #define QCOLS "!quant.uniform<i8:f32:1, {0.5, 0.25}>"
+#define QBLOCKS "!quant.uniform<i8:f32:{0:1, 1:2}, {{0.5, 2.0:1}, {1.0:-1, 0.25}}>"
 #define ALGORITHM(L, N, P)                                                                                             \
     "stablehlo.dot_general %0, %1, contracting_dims = [1] x [0]" P ", algorithm = <lhs_precision_type = f32, rhs_precision_type = f32, " \
     "accumulation_type = f32, lhs_component_count = " L ", rhs_component_count = 1, num_primitive_operations = " N           \
@@ -247,6 +248,18 @@ static const Row rows[] = {
     {"(C2)", "tensor<3xui64>", "stablehlo.rng_bit_generator %0, algorithm = THREE_FRY : (tensor<3xui64>) -> (tensor<3xui64>, tensor<4xui32>)"},
     {"(C1)", "tensor<2x3xf32>, tensor<3xf32>", "\"stablehlo.batch_norm_training\"(%0, %1, %1) <{epsilon = 1.0e-3 : f32, feature_index = 2 : i64}> : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>)"},
     {"(C3)", "tensor<2x3xf32>, tensor<2xf32>", "\"stablehlo.batch_norm_training\"(%0, %1, %1) <{epsilon = 1.0e-3 : f32, feature_index = 1 : i64}> : (tensor<2x3xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<2x3xf32>, tensor<2xf32>, tensor<2xf32>)"},
+    // scales of blocks
+    {"(I1)", "tensor<2x4x" QBLOCKS ">", "stablehlo.tanh %0 : tensor<2x4x" QBLOCKS ">"},
+    {"(I1)", "tensor<2x4x" QBLOCKS ">, tensor<4x2xf32>", "stablehlo.dot_general %0, %1, contracting_dims = [1] x [0] : (tensor<2x4x" QBLOCKS ">, tensor<4x2xf32>) -> tensor<2x2xf32>"},
+    {"one scale for each block", "tensor<2x6x" QBLOCKS ">", "stablehlo.uniform_dequantize %0 : (tensor<2x6x" QBLOCKS ">) -> tensor<2x6xf32>"},
+    {"must divide", "tensor<2x5x" QBLOCKS ">", "stablehlo.uniform_dequantize %0 : (tensor<2x5x" QBLOCKS ">) -> tensor<2x5xf32>"},
+    {"different dimensions", "tensor<2x4x!quant.uniform<i8:f32:{2:2}, {{0.5, 0.5}}>>", "stablehlo.optimization_barrier"},
+    {"different dimensions", "tensor<2x4x!quant.uniform<i8:f32:{1:2, 1:2}, {{0.5, 0.5}}>>", "stablehlo.optimization_barrier"},
+    {"different dimensions", "tensor<2x4x!quant.uniform<i8:f32:{1:0}, {{0.5, 0.5}}>>", "stablehlo.optimization_barrier"},
+    {"lists in lists", "tensor<2x4x!quant.uniform<i8:f32:{1:2}, {0.5, 0.5}>>", "stablehlo.optimization_barrier"},
+    {"of one length", "tensor<2x4x!quant.uniform<i8:f32:{0:1, 1:2}, {{0.5, 0.5}, {0.5}}>>", "stablehlo.optimization_barrier"},
+    {"(C5, C6)", "tensor<2x4x!quant.uniform<i8:f32:{1:2}, {{0.5, 0.0}}>>", "stablehlo.optimization_barrier"},
+    {"(C7)", "tensor<2x4x!quant.uniform<i8:f32:{1:2}, {{0.5, 1.0:128}}>>", "stablehlo.optimization_barrier"},
     // chlo
     {"smaller operand", "tensor<1x4xf32>, " V, "chlo.broadcast_add %0, %1 {broadcast_dimensions = array<i64: 0, 1>} : (tensor<1x4xf32>, " V ") -> tensor<1x4xf32>"},
     {"must ascend", "tensor<1x4xf32>, " V, "chlo.broadcast_add %0, %1 {broadcast_dimensions = array<i64: 2>} : (tensor<1x4xf32>, " V ") -> tensor<1x4xf32>"},
