@@ -9,6 +9,7 @@
 # make fuzz         random damage to the inputs of every reader: SECONDS_EACH=10 or RUNS=10000000, SEED=1
 # make accuracy     published kernels rebuilt and priced, with the error of each
 # make diff         random programs, chip against evaluator and against JAX's CPU: MINUTES=60 each, SEED=1, PYTHON=.venv/bin/python
+# make models       whole training steps beside JAX's CPU: losses, parameters, time, memory; half an hour, 20 GB
 # make opinfo       PyTorch operator samples against the lowerings of opentrn.torch; needs ./dev test-torch once
 # make abi HEADER=pjrt_c_api.h    our PJRT declarations against the official ones
 # make install PREFIX=/usr/local  DESTDIR= is honoured; other targets: format, arm64, clean
@@ -119,6 +120,9 @@ diff: $(BUILD)/otrn $(BUILD)/tests/unit/random_test
 accuracy: all
 	python3 accuracy/accuracy.py $(BUILD)/otrn
 
+models: all
+	$(PYTHON) scripts/models.py --otrn=$(BUILD)/otrn --folder=$(BUILD)/models $(if $(T),--only='$(T)')
+
 bench: all $(call bin,$(BENCH))
 	@for b in $(call bin,$(BENCH)); do $$b || exit 1; done
 	@for b in $(sort $(wildcard bench/*.py)); do \
@@ -149,6 +153,6 @@ arm64: # a compile check of the portable paths
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff bench opinfo abi install format arm64 clean
+.PHONY: all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models bench opinfo abi install format arm64 clean
 .SECONDARY:
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

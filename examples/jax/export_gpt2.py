@@ -5,12 +5,11 @@
     build/otrn compile build/gpt2/gpt2.mlir --stats
 
 Layers are unrolled, so the program has a line for every operation of every layer. Weights come from
-a seed; --no-inputs leaves the files with them out (three times 500 MB at full size), --cpu-loss
-runs the step on JAX's CPU and writes the loss to gpt2_loss.txt. --dtype=bf16 is mixed precision: the
+a seed; --no-inputs leaves the files with them out (three times 500 MB at full size), --cpu
+writes what JAX's CPU gives as gpt2_out_000.npy, …, the loss last. --dtype=bf16 is mixed precision: the
 optimizer keeps weights in fp32, products and the residual stream are bf16, statistics and loss fp32.
 """
 
-import argparse
 import os
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -76,18 +75,8 @@ def loss_fn(params, tokens, targets, heads, dtype):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    for name, value in dict(
-        batch=1, seq=1024, layers=12, width=768, heads=12, vocab=50257, seed=0
-    ).items():
-        parser.add_argument(f"--{name}", type=int, default=value)
-    parser.add_argument("--dtype", choices=("fp32", "bf16"), default="fp32")
-    parser.add_argument("--out", default="build/gpt2")
-    parser.add_argument("--no-inputs", action="store_true")
-    parser.add_argument("--cpu-loss", action="store_true")
-    o = parser.parse_args()
-    dtype = {"fp32": jnp.float32, "bf16": jnp.bfloat16}[o.dtype]
-
+    sizes = dict(batch=1, seq=1024, layers=12, width=768, heads=12, vocab=50257, seed=0)
+    o, dtype = export_common.options(__doc__, "gpt2", sizes)
     rng = np.random.default_rng(o.seed)
     params = init(rng, o)
     text = rng.integers(0, o.vocab, (o.batch, o.seq + 1), dtype=np.int32)
@@ -101,17 +90,7 @@ def main():
         updates, state = optimizer.update(grads, state, params)
         return optax.apply_updates(params, updates), state, loss
 
-    lowered = jax.jit(step, donate_argnums=(0, 1), keep_unused=True).lower(*args)
-    mlir = export_common.save(lowered, args, o.out, "gpt2", inputs=not o.no_inputs)
-    ops = mlir.count("stablehlo.") + mlir.count(" call @")
-    count = sum(leaf.size for leaf in jax.tree.leaves(params))
-    size = f"{ops} ops, {len(mlir) / 1e3:.0f} kB of text"
-    print(f"{o.out}/gpt2.mlir: {count / 1e6:.1f}M parameters, {size}")
-    if o.cpu_loss:
-        loss = float(lowered.compile()(*args)[2])
-        with open(f"{o.out}/gpt2_loss.txt", "w") as f:
-            f.write(f"{loss:.9g}\n")
-        print(f"loss on JAX's CPU: {loss:.9g}")
+    export_common.export(step, args, o.out, "gpt2", (0, 1), inputs=not o.no_inputs, cpu=o.cpu)
 
 
 if __name__ == "__main__":

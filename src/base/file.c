@@ -142,23 +142,28 @@ static int tmp_open(const char *path, char *tmp, size_t tmp_bytes) {
 }
 
 // Devices and pipes (/dev/stdout) cannot be replaced by a rename: written in place.
-static int plain_write(const char *path, const void *bytes, size_t size) {
+static int plain_write(const char *path, const void *head, size_t head_bytes, const void *bytes, size_t size) {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
         return errno;
-    int err = fd_write(fd, bytes, size);
+    int err = fd_write(fd, head, head_bytes);
+    err = err ? err : fd_write(fd, bytes, size);
     if (close(fd) != 0 && !err)
         err = errno;
     return err;
 }
 
 void file_write(Ctx *ctx, const char *path, const void *bytes, size_t size) {
+    file_write_two(ctx, path, NULL, 0, bytes, size);
+}
+
+void file_write_two(Ctx *ctx, const char *path, const void *head, size_t head_bytes, const void *bytes, size_t size) {
     struct stat st;
     bool exists = stat(path, &st) == 0;
     if (exists && S_ISDIR(st.st_mode))
         io_fail(ctx, path, "write it", EISDIR);
     if (exists && !S_ISREG(st.st_mode)) {
-        int err = plain_write(path, bytes, size);
+        int err = plain_write(path, head, head_bytes, bytes, size);
         if (err)
             io_fail(ctx, path, "write it", err);
         return;
@@ -171,7 +176,8 @@ void file_write(Ctx *ctx, const char *path, const void *bytes, size_t size) {
     int fd = tmp_open(real, tmp, sizeof tmp);
     if (fd < 0)
         io_fail(ctx, path, "write it", errno);
-    int err = fd_write(fd, bytes, size);
+    int err = fd_write(fd, head, head_bytes);
+    err = err ? err : fd_write(fd, bytes, size);
     if (close(fd) != 0 && !err)
         err = errno;
     if (!err && rename(tmp, real) != 0)

@@ -186,7 +186,9 @@ static void reorder(uint8_t *to, const uint8_t *from, const Npy *a, size_t elems
     }
 }
 
-void npy_parse(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size, Npy *out) {
+// The file's bytes as a tensor; with `own` they are the arena's, and the data may stay among them.
+static void bytes_parse(Ctx *ctx, Arena *a, const char *name, const uint8_t *bytes, uint8_t *own, size_t size,
+                        Npy *out) {
     Place place = {.file = name};
     const uint8_t *p = bytes;
     if (size < 10 || memcmp(p, NPY_MAGIC, 6) != 0)
@@ -219,11 +221,12 @@ void npy_parse(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t s
     if (have != out->bytes)
         ctx_fail(ctx, OTRN_PARSE, place, "%zu bytes of data, but the npy header describes %zu", have,
                  out->bytes);
-    uint8_t *data = arena_alloc(a, out->bytes);
     const uint8_t *from = p + head_at + head_bytes;
-    if (fortran && out->rank > 1)
+    bool turned = fortran && out->rank > 1, stays = own && !turned && (head_at + head_bytes) % 16 == 0;
+    uint8_t *data = stays ? own + head_at + head_bytes : arena_alloc(a, out->bytes);
+    if (turned)
         reorder(data, from, out, elems);
-    else if (out->bytes)
+    else if (out->bytes && !stays)
         memcpy(data, from, out->bytes);
     if (descr.swap_bytes)
         swap_units(data, out->bytes, descr.swap_bytes);
@@ -233,10 +236,14 @@ void npy_parse(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t s
     out->data = data;
 }
 
+void npy_parse(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size, Npy *out) {
+    bytes_parse(ctx, a, name, bytes, NULL, size, out);
+}
+
 void npy_read(Ctx *ctx, Arena *a, const char *path, Npy *out) {
     size_t size;
-    const uint8_t *bytes = file_read(ctx, a, path, &size);
-    npy_parse(ctx, a, path, bytes, size, out);
+    uint8_t *bytes = file_read(ctx, a, path, &size);
+    bytes_parse(ctx, a, path, bytes, bytes, size, out);
 }
 
 static const char *descr_of(int dtype) {
@@ -269,8 +276,7 @@ void npy_write(Ctx *ctx, const char *path, int dtype, int rank, const int64_t *d
             put_u8(&b, ' ');
         put_u8(&b, '\n');
         le_store16(b.at + 8, (uint16_t)(b.n - 10));
-        buf_put(&b, data, bytes);
-        file_write(ctx, path, b.at, b.n);
+        file_write_two(ctx, path, b.at, b.n, data, bytes);
         ok = true;
     }
     arena_fini(&a);

@@ -15,7 +15,7 @@ typedef struct Npy {
     size_t elem_bytes;
     int rank;
     int64_t dims[OTRN_MAX_RANK];
-    const void *data; // dense row-major, in the arena
+    void *data; // dense row-major, in the arena
     size_t bytes;
 } Npy;
 

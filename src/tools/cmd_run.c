@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cmd_run.c — otrn run: execute on the chip.
 #include "base/file.h"
+#include "base/npy.h"
 #include "rt/parallel.h"
 #include "tools/tools.h"
 
@@ -35,8 +36,10 @@ int cmd_run(Tool *t) {
         result_types[i] = *otrn_exe_result_type(last, i);
     const void **args = tensors_read(t, arg_types, nargs);
     void **results = ARENA_NEWN(t->arena, void *, nresults + 1);
-    for (size_t i = 0; i < nresults; i++)
-        results[i] = arena_alloc(t->arena, otrn_type_bytes(&result_types[i]) + 1);
+    for (size_t i = 0; i < nresults; i++) { // what was donated is changed in place, as it would be on the device
+        int64_t alias = parallel ? -1 : otrn_exe_result_alias(exe, i);
+        results[i] = alias >= 0 ? t->npys[alias].data : arena_alloc(t->arena, otrn_type_bytes(&result_types[i]) + 1);
+    }
 
     otrn_error err = {0};
     progress_begin(t, "running");

@@ -49,6 +49,19 @@ def test_a_step_is_that_of_the_cpu(name, options, tmp_path):
         np.testing.assert_allclose(g, w, rtol=2e-5, atol=2e-5 * np.abs(w).max() + 1e-7)
 
 
+def test_models_in_small(tmp_path):
+    """What `make models` does at full size; also that it can tell a wrong result."""
+    if not OTRN.exists():
+        pytest.skip("build/otrn is not there")
+    script = [sys.executable, ROOT / "scripts" / "models.py"]
+    ran = subprocess.run([*script, "--small", "--only=1x1024,bert,dlrm", "--keep", f"--folder={tmp_path}", f"--otrn={OTRN}"], capture_output=True, text=True, timeout=600)
+    assert ran.returncode == 0 and "agree" in ran.stdout, ran.stdout + ran.stderr
+    wrong = tmp_path / "dlrm-512" / "chip" / "result_3.npy"
+    np.save(wrong, np.load(wrong) * np.float32(1.001))
+    ran = subprocess.run([*script, "--compare", tmp_path / "dlrm-512", "dlrm", "fp32"], capture_output=True, text=True, timeout=600)
+    assert len(json.loads(ran.stdout)["bad"]) == 1, ran.stdout + ran.stderr
+
+
 @pytest.mark.parametrize("name, options", [("resnet50", []), ("resnet50", ["--layout=NCHW"]), ("dlrm", [])])
 def test_gpsimd_has_little_to_do(name, options, tmp_path):
     program = export(name, tmp_path, "--no-inputs", *options)
