@@ -36,7 +36,7 @@ static bool is_exact(const HloOp *op) {
     case HLO_CONVERT: case HLO_FLOOR: case HLO_CEIL: case HLO_IS_FINITE: case HLO_REMAINDER:
     case HLO_BITCAST_CONVERT: case HLO_IOTA: case HLO_RESHAPE: case HLO_BROADCAST_IN_DIM:
     case HLO_BROADCAST: case HLO_TRANSPOSE: case HLO_SLICE: case HLO_CONCATENATE: case HLO_PAD:
-    case HLO_REVERSE:
+    case HLO_REVERSE: case HLO_CHLO_SQUARE:
         return true;
     default:
         return false;

@@ -98,13 +98,10 @@ bool rows_may_hold(const Hlo *h, const HloOp *op) {
         return in_floats && hlo_int(op, AK_COMPARE_TYPE, CMPT_FLOAT) != CMPT_TOTALORDER;
     case HLO_IS_FINITE:
         return in_floats;
-    case HLO_SELECT: // a predicate of one element is left alone
-        return floats && first->dtype == DT_I1 && first->elems == out->elems;
-    case HLO_CLAMP: {
-        const HloType *x = hlo_value_type(h, hlo_operand(h, op, 1));
-        return floats && in_floats && first->elems == x->elems &&
-               hlo_value_type(h, hlo_operand(h, op, 2))->elems == x->elems;
-    }
+    case HLO_SELECT:
+        return floats && first->dtype == DT_I1;
+    case HLO_CLAMP:
+        return floats && in_floats;
     case HLO_CONVERT:
         return floats && (in_floats || in_flags);
     default:
@@ -198,6 +195,15 @@ static Source source_of(const Hlo *h, ValueId v) {
     return (Source){v, FUSED_SAME};
 }
 
+// A select's predicate and the bounds of a clamp may be one element for all.
+static bool is_for_all(const Hlo *h, const HloOp *op, ValueId v) {
+    return op->code != HLO_REDUCE && hlo_value_type(h, v)->elems == 1 && hlo_value_type(h, op->results)->elems > 1;
+}
+
+static Source operand_source(const Hlo *h, const HloOp *op, ValueId v) {
+    return is_for_all(h, op, v) ? (Source){v, FUSED_ROWS} : source_of(h, v);
+}
+
 // --- building the op -----------------------------------------------------------------------------------
 
 typedef struct Build {
@@ -231,7 +237,7 @@ static Form operand_form(const Rows *r, const HloOp *op) {
 }
 
 static Source input_source(const Rows *r, const HloOp *op, ValueId v) {
-    Source s = source_of(r->h, v);
+    Source s = operand_source(r->h, op, v);
     if (operand_form(r, op) == FORM_FULL)
         return s;
     bool scalar = hlo_value_type(r->h, s.v)->elems == 1 && s.kind != FUSED_SAME;
@@ -515,7 +521,7 @@ static bool admit(const Rows *r, uint32_t group, const HloOp *op, Form form, Gro
         out->inputs++;
         if (form == FORM_ROW)
             continue;
-        Source s = source_of(r->h, v);
+        Source s = operand_source(r->h, op, v);
         int64_t elems = hlo_value_type(r->h, s.v)->elems;
         if (s.kind == FUSED_ROWS && elems > 1) {
             if (out->c && out->c != out->n / elems)
@@ -554,7 +560,7 @@ static uint32_t group_for(Rows *r, const HloOp *op) {
     ValueId at = 0; // an operand that is in it
     for (uint32_t k = 0; k < op->noperands; k++) {
         ValueId v = hlo_operand(r->h, op, k);
-        uint32_t g = group_of(r, v);
+        uint32_t g = is_for_all(r->h, op, v) ? 0 : group_of(r, v);
         if (!g || g == target)
             continue;
         if (!target) {
