@@ -87,10 +87,25 @@ typedef struct Access {
     bool is_write;
 } Access;
 
+// Behind a core_barrier the other core may be at anything in HBM, and before it this core must be done with it.
+static uint32_t all_of_hbm(const Sync *s, Access **out) {
+    uint32_t n = SEG_FIRST_ARG + s->art->nargs + s->art->nresults, total = 0;
+    *out = ARENA_NEWN(s->arena, Access, n);
+    for (uint32_t i = 0; i < n; i++) {
+        bool ok;
+        uint64_t bytes = artifact_seg_bytes(s->art, i, &ok);
+        if (bytes && i != SEG_CONST)
+            (*out)[total++] = (Access){track_box(i, 0, 1, 0, (int64_t)bytes), true};
+    }
+    return total;
+}
+
 // All regions of an instruction, a kernel's tensors included.
 static uint32_t regions_of(const Sync *s, const IsaInst *in, Access **out) {
     IsaAccess a[ISA_ACCESS_MAX];
     int cost = isa_rows[in->op].cost;
+    if (in->op == ISA_CORE_BARRIER)
+        return all_of_hbm(s, out);
     const Kern *k = (cost == COST_KERNEL || cost == COST_COLLECTIVE) && (uint32_t)in->imm < s->art->nkerns
                         ? &s->art->kerns[in->imm] : NULL;
     int n = isa_accesses(in, s->masks.of[in->op], a);

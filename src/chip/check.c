@@ -7,6 +7,9 @@
 // overlap, and which instructions have surely completed when this one starts. A DMA starts when its sequencer
 // has done its waits; what that engine computes before is not complete by that alone.
 //
+// The two cores of a pair share HBM (check_pair.h): what the other core did to it must be known complete too, by what
+// it knew when it came to the last meeting.
+//
 // Every byte of SBUF, PSUM, HBM scratch and of results has a bit: written since the run began.
 #include "chip/check.h"
 
@@ -32,27 +35,44 @@ struct ChipCheck {
     VEC(Signal) signals[USER_SEMS];
     uint8_t **written; // bits per segment; NULL: all of it was there from the begin
     uint8_t *sbuf, *psum; // bits, partition by partition
+    CheckPair *pair;      // NULL: this core is alone
+    int core;             // of the pair
+    Clocks theirs;        // what the other core knew when it came to the meeting
     // while a step looks around
     Clocks start;
     TrackEntry race;
     bool has_race;
+    int race_base; // ORDER_SEMS when looking at what the other core did, else 0
 };
 
-ChipCheck *chip_check_make(Arena *a, const Artifact *art) {
+// Segments that a run writes before it reads them.
+static uint8_t **written_make(Arena *a, const Artifact *art) {
+    uint32_t nsegs = SEG_FIRST_ARG + art->nargs + art->nresults;
+    uint8_t **bits = ARENA_NEWN(a, uint8_t *, nsegs);
+    for (uint32_t i = 0; i < nsegs; i++) {
+        bool ok, is_result = i >= SEG_FIRST_ARG + art->nargs;
+        if (i == SEG_SCRATCH || (is_result && art->results[i - SEG_FIRST_ARG - art->nargs].alias < 0))
+            bits[i] = ARENA_NEWN(a, uint8_t, artifact_seg_bytes(art, i, &ok) / 8 + 1);
+    }
+    return bits;
+}
+
+ChipCheck *chip_check_make(Arena *a, const Artifact *art, CheckPair *pair, int core) {
+    if (pair)
+        check_pair_take(pair, core);
     ChipCheck *c = ARENA_NEW(a, ChipCheck);
     c->art = art;
     c->arena = a;
+    c->pair = pair;
+    c->core = core;
     isa_masks(&c->masks);
     track_init(&c->track, a);
     order_init(&c->order, a);
-    uint32_t nsegs = SEG_FIRST_ARG + art->nargs + art->nresults;
-    c->written = ARENA_NEWN(a, uint8_t *, nsegs);
-    for (uint32_t i = 0; i < nsegs; i++) {
-        bool ok, is_result = i >= SEG_FIRST_ARG + art->nargs;
-        if (art->cores) // the other core may have written it
-            continue;
-        if (i == SEG_SCRATCH || (is_result && art->results[i - SEG_FIRST_ARG - art->nargs].alias < 0))
-            c->written[i] = ARENA_NEWN(a, uint8_t, artifact_seg_bytes(art, i, &ok) / 8 + 1);
+    c->written = pair && pair->written ? pair->written : written_make(a, art);
+    if (pair) {
+        pair->art[core] = art;
+        pair->written = c->written;
+        track_init(&pair->hbm[core], a);
     }
     c->sbuf = ARENA_NEWN(a, uint8_t, (size_t)ISA_PARTITIONS * ISA_SBUF_BYTES / 8);
     c->psum = ARENA_NEWN(a, uint8_t, (size_t)ISA_PARTITIONS * ISA_PSUM_BYTES / 8);
@@ -177,9 +197,9 @@ static void place_print(const ChipCheck *c, const Region *r, int64_t at, uint32_
         snprintf(out, n, "%s%u[%" PRId64 "]", seg < args ? "arg" : "result", seg - (seg < args ? SEG_FIRST_ARG : args), at);
 }
 
-static void inst_print(const ChipCheck *c, uint32_t pc, char *out, size_t n) {
-    const IsaInst *in = &c->art->code[pc];
-    uint32_t loc = c->art->code_loc[pc], line = c->art->locs[loc].line;
+static void inst_print(const Artifact *art, uint32_t pc, char *out, size_t n) {
+    const IsaInst *in = &art->code[pc];
+    uint32_t loc = art->code_loc[pc], line = art->locs[loc].line;
     int used = snprintf(out, n, "instruction %u (%s: %s", pc, engine_names[in->engine], isa_rows[in->op].name);
     if (line && used > 0 && (size_t)used < n)
         used += snprintf(out + used, n - (size_t)used, ", line %u", line);
@@ -187,15 +207,21 @@ static void inst_print(const ChipCheck *c, uint32_t pc, char *out, size_t n) {
         snprintf(out + used, n - (size_t)used, ")");
 }
 
-static otrn_status unwritten(const ChipCheck *c, uint32_t pc, const Touch *t, char *why, size_t why_bytes) {
+static bool is_hbm(const Touch *t) { return t->r.place >> 16 == SPACE_HBM; }
+
+static otrn_status unwritten(ChipCheck *c, uint32_t pc, const Touch *t, char *why, size_t why_bytes) {
     for (uint32_t p = t->r.part0; p < t->r.part1; p++) {
         uint8_t *bits = bits_of(c, &t->r, p);
         int64_t at = bits ? runs_do(&t->r, 0, t->r.base, bits, t->is_write) : -1;
         if (at < 0)
             continue;
         char inst[128], place[48];
-        inst_print(c, pc, inst, sizeof inst);
+        inst_print(c->art, pc, inst, sizeof inst);
         place_print(c, &t->r, at, p, place, sizeof place);
+        if (c->pair && !c->core && is_hbm(t)) { // core 1 may be about to write it: then that race is the error to tell
+            check_pair_give(c->pair, c->core);
+            check_pair_take(c->pair, c->core);
+        }
         snprintf(why, why_bytes, "%s reads %s, which nothing has written", inst, place);
         return OTRN_VERIFY;
     }
@@ -204,7 +230,7 @@ static otrn_status unwritten(const ChipCheck *c, uint32_t pc, const Touch *t, ch
 
 static void meet(void *arg, const TrackEntry *e) {
     ChipCheck *c = arg;
-    if (c->start.n[e->sem] < e->ord && !c->has_race) {
+    if (c->start.n[c->race_base + e->sem] < e->ord && !c->has_race) {
         c->race = *e;
         c->has_race = true;
     }
@@ -215,9 +241,15 @@ static otrn_status race_tell(const ChipCheck *c, uint32_t pc, const Touch *t, ch
     int64_t lo = old->lo > t->r.lo ? old->lo : t->r.lo, hi = old->hi < t->r.hi ? old->hi : t->r.hi;
     uint32_t part = old->part0 > t->r.part0 ? old->part0 : t->r.part0;
     char now[128], before[128], place[48], sem[ISA_SEM_NAME];
-    inst_print(c, pc, now, sizeof now);
-    inst_print(c, c->race.pc, before, sizeof before);
+    inst_print(c->art, pc, now, sizeof now);
+    inst_print(c->race_base ? c->pair->art[1 - c->core] : c->art, c->race.pc, before, sizeof before);
     place_print(c, &t->r, lo, part, place, sizeof place);
+    if (c->race_base) {
+        snprintf(why, why_bytes, "race: %s %s %s (%" PRId64 " bytes on) that %s of core %d %s, and no meeting orders them: "
+                 "each core finishes its accesses before a core_barrier between them, and begins them behind it",
+                 now, t->is_write ? "writes" : "reads", place, hi - lo, before, 1 - c->core, c->race.is_write ? "writes" : "reads");
+        return OTRN_VERIFY;
+    }
     isa_sem_name(c->race.sem, sem);
     snprintf(why, why_bytes, "race: %s %s %s (%" PRId64 " bytes on) that %s %s, and no semaphore orders them: wait for %s",
              now, t->is_write ? "writes" : "reads", place, hi - lo, before,
@@ -238,7 +270,7 @@ static void wait_own(ChipCheck *c, const IsaInst *in, int sem, int64_t n) {
     for (uint32_t i = 0; i < count; i++) {
         if (!one && at[count - 1].value != n)
             return;
-        for (int u = 0; u < ORDER_SEMS; u++)
+        for (int u = 0; u < ORDER_ALL; u++)
             if (at[i].known.n[u] > c->order.seq[in->engine].n[u])
                 c->order.seq[in->engine].n[u] = at[i].known.n[u];
         if (one && at[i].value >= n)
@@ -279,6 +311,65 @@ static void do_signal(ChipCheck *c, const IsaInst *in, uint32_t ord) {
     VEC_PUSH(c->arena, &c->signals[s], g);
 }
 
+// --- the other core --------------------------------------------------------------------------------------
+
+static bool is_meeting(const IsaInst *in) { return in->op == ISA_CORE_BARRIER || in->op == ISA_SENDRECV; }
+
+static bool talks(const ChipCheck *c, const IsaInst *in) {
+    int cost = isa_rows[in->op].cost;
+    if (cost != COST_KERNEL && cost != COST_COLLECTIVE)
+        return false;
+    const Kern *k = &c->art->kerns[in->imm];
+    return hlo_op_rows[k->op].cls == HC_COLL || k->op == HLO_INFEED;
+}
+
+bool chip_check_meets(const ChipCheck *c, uint32_t pc) {
+    const IsaInst *in = &c->art->code[pc];
+    return c->pair && (is_meeting(in) || talks(c, in));
+}
+
+// HBM accesses against those of the other core, then remembered for it.
+static otrn_status meet_other(ChipCheck *c, uint32_t pc, const Touch *t, uint32_t n, uint32_t ord, char *why, size_t why_bytes) {
+    c->race_base = ORDER_SEMS;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!is_hbm(&t[i]) || t[i].r.hi <= t[i].r.lo)
+            continue;
+        track_meet(&c->pair->hbm[1 - c->core], &t[i].r, t[i].is_write, meet, c);
+        if (c->has_race)
+            return race_tell(c, pc, &t[i], why, why_bytes);
+    }
+    c->race_base = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (is_hbm(&t[i]) && t[i].r.hi > t[i].r.lo)
+            track_add(&c->pair->hbm[c->core], &t[i].r, t[i].is_write, isa_sem(&c->art->code[pc]), ord, pc);
+    return OTRN_OK;
+}
+
+// A meeting completes once both have come: whatever follows it knows what both knew then.
+otrn_status chip_check_met(ChipCheck *c, uint32_t pc, const int64_t *regs, char *why, size_t why_bytes) {
+    const IsaInst *in = &c->art->code[pc];
+    check_pair_take(c->pair, c->core);
+    if (!is_meeting(in))
+        return OTRN_OK;
+    if (!c->core)
+        c->theirs = c->pair->offer[1];
+    int sem = isa_sem(in);
+    order_met(&c->order, sem, &c->theirs);
+    c->start = c->order.last[sem];
+    c->start.n[sem] = c->order.issued.n[sem] - 1;
+    Touch room[16], *t = room;
+    uint32_t n = touches_of(c, in, regs, &t);
+    otrn_status s = meet_other(c, pc, t, n, c->order.issued.n[sem], why, why_bytes);
+    do_signal(c, in, c->order.issued.n[sem]);
+    return s;
+}
+
+static void come_to_meeting(ChipCheck *c) {
+    c->pair->offer[c->core] = c->start;
+    c->theirs = c->pair->offer[0]; // core 0 was there first; it takes core 1's when they have met
+    check_pair_give(c->pair, c->core);
+}
+
 otrn_status chip_check_step(ChipCheck *c, uint32_t pc, const int64_t *regs, char *why, size_t why_bytes) {
     const IsaInst *in = &c->art->code[pc];
     Touch room[16], *t = room;
@@ -292,14 +383,24 @@ otrn_status chip_check_step(ChipCheck *c, uint32_t pc, const int64_t *regs, char
         track_meet(&c->track, &t[i].r, t[i].is_write, meet, c);
         if (c->has_race)
             return race_tell(c, pc, &t[i], why, why_bytes);
+    }
+    bool meets = c->pair && is_meeting(in);
+    uint32_t ord = order_run(&c->order, in);
+    if (c->pair && !meets && meet_other(c, pc, t, n, ord, why, why_bytes) != OTRN_OK)
+        return OTRN_VERIFY;
+    for (uint32_t i = 0; i < n; i++)
         if (!t[i].may_be_unset && unwritten(c, pc, &t[i], why, why_bytes) != OTRN_OK)
             return OTRN_VERIFY;
-    }
-    uint32_t ord = order_run(&c->order, in);
     for (uint32_t i = 0; i < n; i++)
         if (t[i].r.hi > t[i].r.lo)
             track_add(&c->track, &t[i].r, t[i].is_write, isa_sem(in), ord, pc);
+    if (meets) {
+        come_to_meeting(c);
+        return OTRN_OK;
+    }
     do_signal(c, in, ord);
+    if (c->pair && talks(c, in))
+        check_pair_part(c->pair, c->core);
     if (in->op == ISA_BRANCH) // every sequencer follows it, so none goes on before it is decided
         for (int e = 0; e < ENG_COUNT; e++)
             order_join(&c->order, &c->order.seq[e], ENG_SYNC, ord);

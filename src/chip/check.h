@@ -3,12 +3,17 @@
 #ifndef OTRN_CHIP_CHECK_H
 #define OTRN_CHIP_CHECK_H
 
+#include "chip/check_pair.h"
 #include "chip/chip.h"
 
 typedef struct ChipCheck ChipCheck;
-ChipCheck *chip_check_make(Arena *a, const Artifact *art); // for one run; raises NOMEM on the arena's context
+// For one run; raises NOMEM on the arena's context. Of a pair: by the thread of that core, whose turn it then is.
+ChipCheck *chip_check_make(Arena *a, const Artifact *art, CheckPair *pair, int core);
 // Before instruction pc is executed: OTRN_VERIFY and `why` when it reads what nothing wrote, or touches memory
 // another engine may be at.
 otrn_status chip_check_step(ChipCheck *c, uint32_t pc, const int64_t *regs, char *why, size_t why_bytes);
+// After an instruction was executed that the other core of a pair may have had a part in.
+bool chip_check_meets(const ChipCheck *c, uint32_t pc);
+otrn_status chip_check_met(ChipCheck *c, uint32_t pc, const int64_t *regs, char *why, size_t why_bytes);
 
 #endif

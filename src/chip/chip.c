@@ -17,6 +17,7 @@
 #include "chip/core.h"
 #include "chip/dma.h"
 #include "chip/nan.h"
+#include "coll/comm.h"
 
 #define HUGE_PAGE ((size_t)2 << 20)
 
@@ -549,6 +550,8 @@ static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8
             s = execute_one(c, p, in, segs, &pc, why, why_bytes);
         if (c->profile)
             profile_add(c->profile, in->op == ISA_LDWEIGHTS ? ISA_MATMUL : in->op, pc > *pc_out ? pc - *pc_out : 1, begin);
+        if (s == OTRN_OK && c->check && chip_check_meets(c->check, *pc_out))
+            s = chip_check_met(c->check, *pc_out, c->regs, why, why_bytes);
         if (s == OTRN_OK && c->nan)
             s = chip_nan_after(c->nan, *pc_out, why, why_bytes);
         c->round.instruction++;
@@ -573,9 +576,9 @@ otrn_status chip_run(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_t *pc, c
 }
 
 otrn_status chip_run_watched(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_t *pc, char *why,
-                             size_t why_bytes, unsigned watch, Arena *a) {
+                             size_t why_bytes, unsigned watch, Arena *a, CheckPair *pair) {
     NanView view = {segs, c->sbuf, c->psum, SBUF_PITCH, PSUM_PITCH};
-    ChipCheck *check = watch & CHIP_WATCH_ORDER ? chip_check_make(a, p->art) : NULL;
+    ChipCheck *check = watch & CHIP_WATCH_ORDER ? chip_check_make(a, p->art, pair, c->comm ? comm_number(c->comm) & 1 : 0) : NULL;
     c->nan = watch & (CHIP_WATCH_NAN | CHIP_WATCH_INF)
                  ? chip_nan_make(a, p->art, &view, watch & CHIP_WATCH_INF)
                  : NULL;

@@ -289,7 +289,7 @@ void track_add(Track *t, const Region *r, bool is_write, int sem, uint32_t ord, 
 
 static bool clocks_join(Clocks *into, const Clocks *from) {
     bool changed = false;
-    for (int i = 0; i < ORDER_SEMS; i++)
+    for (int i = 0; i < ORDER_ALL; i++)
         if (from->n[i] > into->n[i]) {
             into->n[i] = from->n[i];
             changed = true;
@@ -337,7 +337,22 @@ uint32_t order_run(Order *o, const IsaInst *in) {
     return ord;
 }
 
+void order_met(Order *o, int sem, const Clocks *theirs) {
+    Clocks mine; // the same, as this core counts
+    for (int i = 0; i < ORDER_SEMS; i++) {
+        mine.n[i] = theirs->n[ORDER_SEMS + i];
+        mine.n[ORDER_SEMS + i] = theirs->n[i];
+    }
+    if (clocks_join(&o->last[sem], &mine))
+        VEC_PUSH(o->arena, &o->snaps[sem], (Snapshot){o->issued.n[sem], o->last[sem]});
+}
+
 void order_barrier(Order *o) {
+    Clocks all = o->issued;
+    for (int i = 0; i < ORDER_SEMS; i++) // what all of them know of the other core
+        clocks_join(&all, &o->last[i]);
     for (int e = 0; e < ENG_COUNT; e++)
-        o->seq[e] = o->issued;
+        clocks_join(&all, &o->seq[e]);
+    for (int e = 0; e < ENG_COUNT; e++)
+        o->seq[e] = all;
 }

@@ -52,8 +52,9 @@ void track_meet(Track *t, const Region *r, bool is_write, TrackFn *fn, void *arg
 void track_add(Track *t, const Region *r, bool is_write, int sem, uint32_t ord, uint32_t pc);
 
 #define ORDER_SEMS SEM_USER
-typedef struct Clocks { // per semaphore: completions known
-    uint32_t n[ORDER_SEMS];
+#define ORDER_ALL (2 * ORDER_SEMS)
+typedef struct Clocks { // per semaphore: completions known; behind ORDER_SEMS those of the other core of a pair
+    uint32_t n[ORDER_ALL];
 } Clocks;
 typedef struct Snapshot {
     uint32_t ord;
@@ -76,6 +77,8 @@ void order_join(const Order *o, Clocks *into, int sem, uint32_t ord);
 // Its sequencer waits until then.
 void order_wait(Order *o, const IsaInst *in, int sem, uint32_t ord);
 uint32_t order_run(Order *o, const IsaInst *in); // it runs; returns its number, from 1
+// The instruction that ran last on `sem` met one of the other core, which knew `theirs` when it came.
+void order_met(Order *o, int sem, const Clocks *theirs);
 void order_barrier(Order *o);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 
+#include "chip/check_pair.h"
 #include "chip/chip.h"
 #include "coll/comm.h"
 #include "clock/instance.h"
@@ -65,9 +66,16 @@ otrn_status exe_compile(otrn_env *env, const RtCompile *in, otrn_exe **out, otrn
 void exe_add_slot(otrn_exe *exe); // raises on exe->ctx
 void exe_bind(const otrn_exe *exe, const ExeSlot *slot, const Core *core, const void *const *args,
               void *const *results);
+typedef struct ExeWatch { // what a watch over a run keeps
+    Ctx ctx;
+    Arena arena;
+    CheckPair *pair; // of the two cores of a logical one, else NULL
+} ExeWatch;
+void exe_watch_init(ExeWatch *w, CheckPair *pair);
+bool exe_watches(const otrn_env *env); // the options ask for a watch
 // A run of what is bound, watched as the options say.
 otrn_status exe_run(const otrn_env *env, const Core *core, ChipProg *prog, uint8_t *const *segs, uint32_t *pc,
-                    char *why, size_t why_bytes);
+                    char *why, size_t why_bytes, ExeWatch *w);
 // The error of an instruction of `art`, a core's program, told at its place in the user's program.
 otrn_status exe_error(const Artifact *art, otrn_status s, uint32_t pc, otrn_error *err,
                       const char *fmt, ...) __attribute__((format(printf, 5, 6)));

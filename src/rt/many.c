@@ -18,6 +18,7 @@ typedef struct Job { // what one device does in a run
     otrn_status status;
     uint32_t pc;
     char why[COMM_WHY_BYTES];
+    ExeWatch watch;
 } Job;
 
 typedef struct Helper { // device 1 and up
@@ -51,11 +52,13 @@ static Core *core_of(otrn_env *env, uint32_t device) {
 
 static void job_run(otrn_env *env, uint32_t device) {
     Job *j = &env->many->jobs[device];
-    j->status = exe_run(env, core_of(env, device), j->prog, j->slot->segs, &j->pc, j->why, sizeof j->why);
+    j->status = exe_run(env, core_of(env, device), j->prog, j->slot->segs, &j->pc, j->why, sizeof j->why, &j->watch);
     if (j->status == OTRN_OK)
         comm_end(j->comm);
     else
         comm_fail(j->comm);
+    if (j->watch.pair)
+        check_pair_end(j->watch.pair, (int)device & 1);
 }
 
 static void *helper_main(void *arg) {
@@ -234,6 +237,22 @@ static void jobs_run(otrn_env *env, uint32_t n) {
     chip_attach(env->core.chip, env->pool, NULL);
 }
 
+// The watches of a pair look at each other's memory until both cores have ended.
+static void jobs_run_watched(otrn_env *env, uint32_t n) {
+    Job *jobs = env->many->jobs;
+    CheckPair pair;
+    bool paired = n == 2 && jobs[0].exe->art->peer && exe_watches(env);
+    if (paired)
+        check_pair_init(&pair);
+    for (uint32_t r = 0; r < n; r++)
+        exe_watch_init(&jobs[r].watch, paired ? &pair : NULL);
+    jobs_run(env, n);
+    for (uint32_t r = 0; r < n; r++)
+        arena_fini(&jobs[r].watch.arena);
+    if (paired)
+        check_pair_fini(&pair);
+}
+
 static otrn_status run_locked(otrn_env *env, Grid grid, otrn_exe *const *exes,
                               const void *const *const *args, void *const *const *results,
                               const ManyFeed *feeds, uint32_t nfeeds, otrn_error *err) {
@@ -251,7 +270,7 @@ static otrn_status run_locked(otrn_env *env, Grid grid, otrn_exe *const *exes,
     Comm *comm = env->many->comm;
     for (uint32_t i = 0; i < nfeeds; i++)
         comm_send(comm_rank(comm, 0), COMM_INFEED, COMM_ANY, feeds[i].bufs, feeds[i].n);
-    jobs_run(env, n);
+    jobs_run_watched(env, n);
     uint32_t failed = comm_failed(comm);
     if (failed == COMM_NONE)
         return OTRN_OK;

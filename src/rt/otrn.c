@@ -320,28 +320,25 @@ static unsigned watch_of(const Options *o) {
            (strcmp(nan, "inf") ? 0u : CHIP_WATCH_INF);
 }
 
-// What a watch keeps lives in an arena of its own.
+void exe_watch_init(ExeWatch *w, CheckPair *pair) {
+    *w = (ExeWatch){.pair = pair};
+    arena_init(&w->arena, &w->ctx);
+}
+
+bool exe_watches(const otrn_env *env) { return watch_of(&env->opts) != 0; }
+
 otrn_status exe_run(const otrn_env *env, const Core *core, ChipProg *prog, uint8_t *const *segs, uint32_t *pc,
-                    char *why, size_t why_bytes) {
+                    char *why, size_t why_bytes, ExeWatch *w) {
     unsigned watch = watch_of(&env->opts);
     bool by_chance = env->stochastic || chip_prog_artifact(prog)->flags & ART_STOCHASTIC;
     chip_round(core->chip, by_chance, env->round_seed);
     if (!watch)
         return chip_run(core->chip, prog, segs, pc, why, why_bytes);
-    Ctx ctx = {0};
-    Arena arena;
-    arena_init(&arena, &ctx);
-    Arena *volatile keep = &arena;
     jmp_buf here;
-    volatile otrn_status s = OTRN_OK;
-    if (CTX_TRY(&ctx, here)) {
-        s = chip_run_watched(core->chip, prog, segs, pc, why, why_bytes, watch, keep);
-    } else {
-        s = ctx.err.code;
-        snprintf(why, why_bytes, "%.400s", ctx.err.text);
-    }
-    arena_fini(keep);
-    return s;
+    if (CTX_TRY(&w->ctx, here))
+        return chip_run_watched(core->chip, prog, segs, pc, why, why_bytes, watch, &w->arena, w->pair);
+    snprintf(why, why_bytes, "%.400s", w->ctx.err.text);
+    return w->ctx.err.code;
 }
 
 otrn_status otrn_execute(otrn_exe *exe, const void *const *args, void *const *results, otrn_error *err) {
@@ -366,7 +363,10 @@ otrn_status otrn_execute(otrn_exe *exe, const void *const *args, void *const *re
     bool profile = opt_on(&env->opts, OPT_PROFILE);
     ChipProfile spent = {0};
     chip_set_profile(env->core.chip, profile ? &spent : NULL);
-    otrn_status s = exe_run(env, &env->core, slot->prog, slot->segs, &pc, why, sizeof why);
+    ExeWatch watch;
+    exe_watch_init(&watch, NULL);
+    otrn_status s = exe_run(env, &env->core, slot->prog, slot->segs, &pc, why, sizeof why, &watch);
+    arena_fini(&watch.arena);
     chip_set_profile(env->core.chip, NULL);
     if (profile)
         profile_print(&spent, env->level, pool_threads(env->pool), stderr);

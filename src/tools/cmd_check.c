@@ -70,6 +70,6 @@ int cmd_check(Tool *t) {
     progress_end(t);
     tool_check(t, s, &err);
     printf("%s: all memory is written before it is read, and semaphores order all engines\n",
-           otrn_exe_name(exe));
+           *otrn_exe_name(exe) ? otrn_exe_name(exe) : t->words.at[0]);
     return 0;
 }

@@ -7,6 +7,11 @@
 // expect: core_barrier
 // run: otrn dis %t/two.otrn >%t/two.s; otrn as %t/two.s -o %t/again.otrn; cmp %t/two.otrn %t/again.otrn && echo same file
 // expect: same file
+// run: otrn check %t/two.otrn
+// expect: semaphores order all engines
+// run: sed /core_barrier/d %t/two.s >%t/apart.s; otrn check %t/apart.s; test $? = 1
+// expect: race: instruction
+// expect: and no meeting orders them
 // run: otrn prof --diff %t/one.otrn %t/two.otrn | grep verdict
 // expect: verdict: B is
 // expect: % faster than A
