@@ -255,7 +255,7 @@ static double walk_length(const Sync *s, uint64_t cap) {
 static void prepare(Sync *s) {
     const Artifact *art = s->art;
     uint32_t pc = 0;
-    isa_masks(&s->masks);
+    isa_masks(&s->masks, art->code, art->ncode);
     const char *bad = code_loops(s->arena, art, &s->loops, &pc);
     if (bad)
         fail(s, pc, bad);

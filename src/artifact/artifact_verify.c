@@ -494,7 +494,7 @@ static void verify_all(Verify *v, Arena *scratch) {
     check_values(v, scratch);
     check_loops(v, scratch);
     check_locs(v);
-    isa_masks(&v->masks);
+    isa_masks(&v->masks, v->art->code, v->art->ncode);
     const char *bad = code_loops(scratch, v->art, &v->loops, &v->pc);
     if (bad)
         fail(v, "%s", bad);
@@ -539,7 +539,7 @@ uint8_t *artifact_dynamic(Arena *a, const Artifact *art) {
     RegState regs;
     uint32_t pc;
     IsaMasks *masks = ARENA_NEW(a, IsaMasks);
-    isa_masks(masks);
+    isa_masks(masks, art->code, art->ncode);
     code_loops(a, art, &loops, &pc);
     regs_init(&regs, &loops);
     for (uint32_t i = 0; i < art->ncode; i++) {

@@ -193,6 +193,9 @@ void dir_make(Ctx *ctx, const char *path) {
     size_t n = strlen(path);
     if (n >= sizeof at)
         io_fail(ctx, path, "make the folder", ENAMETOOLONG);
+    struct stat whole;
+    if (stat(path, &whole) == 0 && S_ISDIR(whole.st_mode))
+        return;
     for (size_t i = 1; i <= n; i++) {
         if (path[i] != '/' && path[i] != 0)
             continue;

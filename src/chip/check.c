@@ -65,7 +65,7 @@ ChipCheck *chip_check_make(Arena *a, const Artifact *art, CheckPair *pair, int c
     c->arena = a;
     c->pair = pair;
     c->core = core;
-    isa_masks(&c->masks);
+    isa_masks(&c->masks, art->code, art->ncode);
     track_init(&c->track, a);
     order_init(&c->order, a);
     c->written = pair && pair->written ? pair->written : written_make(a, art);

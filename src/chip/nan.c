@@ -168,7 +168,7 @@ static void looks_make(ChipNan *n, const IsaInst *in, const int64_t *regs) {
 ChipNan *chip_nan_make(Arena *a, const Artifact *art, const NanView *view, bool also_inf) {
     ChipNan *n = ARENA_NEW(a, ChipNan);
     *n = (ChipNan){.art = art, .arena = a, .view = *view, .also_inf = also_inf, .kept = {.arena = a}};
-    isa_masks(&n->masks);
+    isa_masks(&n->masks, art->code, art->ncode);
     for (uint32_t i = 0; i < art->nargs; i++) {
         bool ok;
         int64_t bytes = (int64_t)artifact_seg_bytes(art, SEG_FIRST_ARG + i, &ok);

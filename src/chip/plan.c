@@ -171,7 +171,7 @@ Plan *plan_make(Arena *a, const Artifact *art, const uint8_t *dynamic, const uin
     Maker *m = ARENA_NEW(a, Maker);
     *m = (Maker){.a = a, .art = art, .dynamic = dynamic, .target = targets_find(a, art),
                  .plan = ARENA_NEW(a, Plan)};
-    isa_masks(&m->masks);
+    isa_masks(&m->masks, art->code, art->ncode);
     segs_init(a, m->plan, art);
     plan_pe_find(a, m->plan, art, dynamic, plain, &m->masks);
     runs_cut(m);

@@ -257,3 +257,9 @@ void chipfile_print(const ChipFile *c, Buf *out) {
         buf_printf(out, "%s = %s %s\n", key_rows[i].name, number, key_rows[i].unit);
     }
 }
+
+void chipfile_put(const ChipFile *c, Buf *out) {
+    buf_put(out, c->name, strlen(c->name) + 1);
+    for (size_t i = 0; i < KEY_COUNT; i++)
+        buf_put(out, (const char *)c + key_rows[i].offset, sizeof(double));
+}

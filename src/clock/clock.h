@@ -100,6 +100,7 @@ typedef struct ChipFile {
 void chipfile_load(Ctx *ctx, Arena *a, const char *target, const char *dir, ChipFile *out);
 void chipfile_parse(Ctx *ctx, const char *name, const char *text, size_t size, ChipFile *out);
 void chipfile_print(const ChipFile *c, Buf *out); // key, value, unit
+void chipfile_put(const ChipFile *c, Buf *out);   // name and values as bytes, for a hash
 IsaChip chipfile_isa(const ChipFile *c);          // what instructions may do on it
 const char *const *chipfile_names(void);          // built-in ones, NULL-terminated
 

@@ -154,7 +154,7 @@ static void touches_make(Occupy *o) {
     uint32_t pc = 0;
     IsaMasks masks;
     RegState regs;
-    isa_masks(&masks);
+    isa_masks(&masks, art->code, art->ncode);
     code_loops(o->arena, art, &loops, &pc); // a verified artifact has good ones
     regs_init(&regs, &loops);
     uint32_t most = 0;

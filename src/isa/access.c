@@ -256,7 +256,9 @@ void isa_access_extent(const IsaAccess *a, __int128 *lo, __int128 *hi) {
     *hi = (high + 1) * size;
 }
 
-void isa_masks(IsaMasks *out) {
-    for (int op = 0; op < ISA_OP_COUNT; op++)
-        out->of[op] = isa_row_mask(op);
+void isa_masks(IsaMasks *out, const IsaInst *code, uint32_t n) {
+    *out = (IsaMasks){0};
+    for (uint32_t i = 0; i < n; i++)
+        if (code[i].op < ISA_OP_COUNT && !out->of[code[i].op])
+            out->of[code[i].op] = isa_row_mask(code[i].op);
 }

@@ -17,10 +17,10 @@ typedef struct IsaChip { // what differs between targets
 } IsaChip;
 extern const IsaChip isa_chip_largest;
 
-typedef struct IsaMasks { // isa_row_mask of every row, for who asks often
+typedef struct IsaMasks { // isa_row_mask of the rows a program uses, for who asks often
     IsaMask of[ISA_OP_COUNT];
 } IsaMasks;
-void isa_masks(IsaMasks *out);
+void isa_masks(IsaMasks *out, const IsaInst *code, uint32_t n);
 
 // One operand as memory: `parts` partitions (SBUF, PSUM) or axis 0 (HBM), then the free axes.
 #define ISA_AXES 6

@@ -245,19 +245,21 @@ static IsaMask nonzero_fields(const IsaInst *in) {
     return mask;
 }
 
-static void layouts_make(Layout l[ISA_OP_COUNT]) {
-    for (int op = 0; op < ISA_OP_COUNT; op++)
+// Made when first asked for: most programs use few of the rows.
+static const Layout *layout_once(Layout l[ISA_OP_COUNT], int op) {
+    if (!l[op].n)
         l[op] = layout_of(op);
+    return &l[op];
 }
 
 void isa_encode_all(const IsaInst *in, uint32_t n, Buf *out) {
-    Layout layouts[ISA_OP_COUNT];
-    layouts_make(layouts);
+    Layout layouts[ISA_OP_COUNT] = {0};
     for (uint32_t i = 0; i < n; i++) {
         assert(in[i].op < ISA_OP_COUNT);
-        assert(!(nonzero_fields(&in[i]) & ~layouts[in[i].op].mask));
+        const Layout *l = layout_once(layouts, in[i].op);
+        assert(!(nonzero_fields(&in[i]) & ~l->mask));
         buf_reserve(out, ISA_BYTES_MAX);
-        out->n += encode(&layouts[in[i].op], &in[i], out->at + out->n);
+        out->n += encode(l, &in[i], out->at + out->n);
     }
 }
 
@@ -342,7 +344,7 @@ static void decode_field(Rd *r, const IsaMap *map, int f, const uint8_t *p, IsaI
         rd_fail(r, "`%s`: unknown %s number %u", isa_rows[out->op].name, isa_fields[f].name, *p);
 }
 
-static void decode_one(Rd *r, const IsaMap *map, const Layout *layouts, IsaInst *out) {
+static void decode_one(Rd *r, const IsaMap *map, Layout *layouts, IsaInst *out) {
     if (r->at >= r->end)
         rd_fail(r, "an instruction is cut off");
     int op = map ? map->op[*r->at] : *r->at;
@@ -350,7 +352,7 @@ static void decode_one(Rd *r, const IsaMap *map, const Layout *layouts, IsaInst 
         ctx_hint(r->ctx, "the file may come from another release than " OTRN_RELEASE);
     if (op >= ISA_OP_COUNT)
         rd_fail(r, "unknown instruction number %u", *r->at);
-    const Layout *l = &layouts[op];
+    const Layout *l = layout_once(layouts, op);
     const uint8_t *p = rd_bytes(r, l->bytes), *end = p + l->bytes;
     *out = (IsaInst){.op = (uint8_t)op};
     p++;
@@ -373,8 +375,7 @@ static void decode_one(Rd *r, const IsaMap *map, const Layout *layouts, IsaInst 
 }
 
 void isa_decode_all(Rd *r, const IsaMap *map, IsaInst *out, uint32_t n) {
-    Layout layouts[ISA_OP_COUNT];
-    layouts_make(layouts);
+    Layout layouts[ISA_OP_COUNT] = {0};
     for (uint32_t i = 0; i < n; i++)
         decode_one(r, map, layouts, &out[i]);
 }

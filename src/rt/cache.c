@@ -6,10 +6,11 @@
 // file's values and the compiler's release. So a hit costs no parsing.
 // Beside KEY.otrn lies KEY.why, the same inputs as text: what `otrn cache why` compares.
 //
-// Entries are written under a temporary name and renamed, so readers on any host see all or nothing. An
+// Entries are written under another name and renamed, so readers on any host see all or nothing. An
 // entry that does not load is as good as absent and is overwritten. Whoever is about to compile claims the
 // key (a file lock, which ends with its process), so that others wait for the result instead of compiling it
-// too. A claim only saves work: without it, or when it takes too long, everything stays correct.
+// too. The claim's file becomes the entry: one file less to make and to remove. A claim only saves work: without it,
+// or when it takes too long, everything stays correct.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -25,6 +26,7 @@
 #include "rt/rt.h"
 
 #define CLAIM_WAIT_S 120 // for another's compilation of the same program
+#define LOOK_EVERY 64    // small entries written between two looks at the folder's size
 #define TOUCH_S 60       // an entry in use looks at most this old to eviction
 
 const char *rt_cache_dir(Arena *a, const Options *o) {
@@ -68,7 +70,7 @@ const char *rt_cache_inputs(Arena *a, const RtCompile *in, bool bound, const Chi
     if (strcmp(in->opts->val[OPT_NAN], "off"))
         buf_printf(&text, "nothing joined\n");
     print_hash(&text, "name", in->name, strlen(in->name)); // places in messages refer to it
-    chipfile_print(chip, &part);
+    chipfile_put(chip, &part);
     print_hash(&text, "chip", part.at, part.n);
     print_hash(&text, "program", in->bytes, in->size);
     part.n = 0;
@@ -131,54 +133,98 @@ static bool claim_path(char *path, size_t n, const char *dir, const char *key) {
 
 static void make_folder(Ctx *ctx, void *dir) { dir_make(ctx, dir); }
 
+// Is this the file of that name? It is not once it became an entry or was removed.
+static bool is_named(int fd, const char *path) {
+    struct stat a, b;
+    return !fstat(fd, &a) && !stat(path, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+// A lock on the file of that name: only its holder renames or removes it. -1: there are no locks here, or it took
+// too long.
+static int lock_named(const char *path, double until) {
+    for (;;) {
+        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
+            if ((errno != EWOULDBLOCK && errno != EINTR) || rt_seconds() > until) {
+                close(fd);
+                return -1;
+            }
+            nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+        }
+        if (fd < 0 || is_named(fd, path))
+            return fd;
+        close(fd);
+        if (rt_seconds() > until)
+            return -1;
+    }
+}
+
 int rt_cache_claim(const char *dir, const char *key) {
     char path[4096];
     if (!claim_path(path, sizeof path, dir, key) || !quietly(make_folder, (void *)dir))
         return -1;
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    double until = rt_seconds() + CLAIM_WAIT_S;
-    while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
-        if (errno != EWOULDBLOCK && errno != EINTR) {
-            close(fd); // a file system without locks
-            return -1;
-        }
-        if (rt_seconds() > until) {
-            close(fd);
-            return -1;
-        }
-        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
-    }
-    return fd;
+    return lock_named(path, rt_seconds() + CLAIM_WAIT_S);
 }
 
 void rt_cache_release(const char *dir, const char *key, int claim) {
     char path[4096];
     if (claim < 0)
         return;
-    if (claim_path(path, sizeof path, dir, key))
-        unlink(path); // while it is ours; who waits on it looks for the entry first
+    if (claim_path(path, sizeof path, dir, key) && is_named(claim, path))
+        unlink(path); // who waits on it looks for the entry first
     close(claim);
 }
 
 // --- writing -------------------------------------------------------------------------------------------
 
 typedef struct Put {
-    const char *dir, *key, *inputs;
+    const char *path;
     const Buf *bytes;
 } Put;
 
-static void write_entry(Ctx *ctx, void *arg) {
-    Put *p = arg;
-    char path[4096];
-    dir_make(ctx, p->dir);
-    if (snprintf(path, sizeof path, "%s/%s" RT_CACHE_WHY, p->dir, p->key) < (int)sizeof path)
-        file_write(ctx, path, p->inputs, strlen(p->inputs));
-    if (snprintf(path, sizeof path, "%s/%s" RT_CACHE_ENTRY, p->dir, p->key) < (int)sizeof path)
-        file_write(ctx, path, p->bytes->at, p->bytes->n);
+static void write_new(Ctx *ctx, void *arg) {
+    const Put *p = arg;
+    file_write(ctx, p->path, p->bytes->at, p->bytes->n);
 }
 
-void rt_cache_put(const char *dir, const char *key, const char *inputs, const Buf *bytes) {
-    quietly(write_entry, &(Put){dir, key, inputs, bytes});
+static bool fd_put(int fd, const void *bytes, size_t n) {
+    const char *at = bytes;
+    for (ssize_t put; n; at += put, n -= (size_t)put) {
+        put = write(fd, at, n);
+        if (put < 0 && errno == EINTR)
+            put = 0;
+        else if (put <= 0)
+            return false;
+    }
+    return true;
+}
+
+// The same bytes whoever writes them, and nobody asks for them before the entry is there: written in place.
+static void write_why(const char *path, const char *inputs) {
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return;
+    fd_put(fd, inputs, strlen(inputs));
+    close(fd);
+}
+
+// The claim's file, perhaps with the beginnings of somebody who was ended, becomes the entry.
+static bool become_entry(int claim, const char *from, const char *to, const Buf *bytes) {
+    return claim >= 0 && !ftruncate(claim, 0) && fd_put(claim, bytes->at, bytes->n) && is_named(claim, from) &&
+           !rename(from, to);
+}
+
+void rt_cache_put(const char *dir, const char *key, const char *inputs, const Buf *bytes, int claim) {
+    char from[4096], why[4096], to[4096];
+    if (!claim_path(from, sizeof from, dir, key) ||
+        snprintf(why, sizeof why, "%s/%s" RT_CACHE_WHY, dir, key) >= (int)sizeof why ||
+        snprintf(to, sizeof to, "%s/%s" RT_CACHE_ENTRY, dir, key) >= (int)sizeof to)
+        return;
+    if (claim < 0 && !quietly(make_folder, (void *)dir))
+        return;
+    write_why(why, inputs);
+    if (!become_entry(claim, from, to, bytes))
+        quietly(write_new, &(Put){to, bytes});
 }
 
 typedef struct Limit {
@@ -198,8 +244,11 @@ static void keep_limit(Ctx *ctx, void *arg) {
     arena_fini(keep);
 }
 
-void rt_cache_keep_limit(const char *dir, const Options *o, const char *key) {
-    uint64_t mib = opt_num(o, OPT_CACHE_LIMIT);
-    if (mib)
-        quietly(keep_limit, &(Limit){dir, key, mib << 20});
+// To look at the whole folder after every compilation would cost more than to write the entry. So only large entries
+// make us look, and one in LOOK_EVERY small ones, by its key: between two looks they add less than a quarter of the limit
+// on average.
+void rt_cache_keep_limit(const char *dir, const Options *o, const char *key, size_t bytes) {
+    uint64_t limit = opt_num(o, OPT_CACHE_LIMIT) << 20;
+    if (limit && (bytes >= limit / (4 * LOOK_EVERY) || strtoul(key + 28, NULL, 16) % LOOK_EVERY == 0))
+        quietly(keep_limit, &(Limit){dir, key, limit});
 }

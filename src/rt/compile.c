@@ -142,7 +142,10 @@ static void compile_program(Run *r, Buf *out) {
     const RtCompile *in = r->in;
     r->since = rt_seconds();
     ChipFile chip;
-    chipfile_load(r->ctx, &r->compile, in->opts->val[OPT_TARGET], in->opts->val[OPT_CHIPS], &chip);
+    if (in->chip)
+        chip = *in->chip;
+    else
+        chipfile_load(r->ctx, &r->compile, in->opts->val[OPT_TARGET], in->opts->val[OPT_CHIPS], &chip);
     if (try_cache(r, false, &chip, out))
         return;
     Hlo *h = read_program(r->ctx, &r->compile, in->name, in->bytes, in->size);
@@ -166,8 +169,8 @@ static void compile_program(Run *r, Buf *out) {
     chip_check(r->ctx, art); // what cannot run is not compiled, and not cached
     artifact_save(art, out);
     if (*r->dir) {
-        rt_cache_put(r->dir, r->key, r->inputs, out);
-        rt_cache_keep_limit(r->dir, in->opts, r->key);
+        rt_cache_put(r->dir, r->key, r->inputs, out, r->claim);
+        rt_cache_keep_limit(r->dir, in->opts, r->key, out->n);
     }
     stage_done(r, "save", h, art);
 }

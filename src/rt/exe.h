@@ -31,9 +31,9 @@ struct otrn_env {
     Ctx ctx;
     Arena arena; // option values
     Options opts;
-    uint64_t hbm_bytes; // of a core of the target
-    uint32_t cores;     // of a chip, or of the instance
-    Instance instance;  // name NULL: none was asked for
+    ChipFile chip;     // the target's
+    uint32_t cores;    // of a chip, or of the instance
+    Instance instance; // name NULL: none was asked for
     HostLevel level;
     bool stochastic; // rounding by chance in every program; all use round_seed
     uint64_t round_seed;

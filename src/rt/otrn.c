@@ -29,10 +29,9 @@ static void env_init(otrn_env *env, const otrn_option *options, size_t count) {
     for (int i = 0; i < OPT_COUNT; i++) // the caller's strings may go away
         env->opts.val[i] = arena_strndup(&env->arena, env->opts.val[i], strlen(env->opts.val[i]));
     bool is_instance = instance_apply(&env->ctx, &env->arena, &env->opts, &env->instance);
-    ChipFile chip; // an unknown target is an error now, not at the first program
-    chipfile_load(&env->ctx, &env->arena, env->opts.val[OPT_TARGET], env->opts.val[OPT_CHIPS], &chip);
-    env->hbm_bytes = (uint64_t)chip.hbm_bytes_per_core;
-    env->cores = chip.cores_per_chip >= 1 ? (uint32_t)chip.cores_per_chip : 1;
+    // An unknown target is an error now, not at the first program.
+    chipfile_load(&env->ctx, &env->arena, env->opts.val[OPT_TARGET], env->opts.val[OPT_CHIPS], &env->chip);
+    env->cores = env->chip.cores_per_chip >= 1 ? (uint32_t)env->chip.cores_per_chip : 1;
     env->cores *= is_instance ? env->instance.chips : 1;
     int want = host_parse(env->opts.val[OPT_HOST]);
     HostLevel level = host_best();
@@ -117,7 +116,7 @@ void otrn_set_host(otrn_env *env, otrn_host_fn *fn, void *arg) {
     pthread_mutex_unlock(&env->turn);
 }
 
-uint64_t otrn_hbm_bytes(const otrn_env *env) { return env->hbm_bytes; }
+uint64_t otrn_hbm_bytes(const otrn_env *env) { return (uint64_t)env->chip.hbm_bytes_per_core; }
 const char *otrn_target(const otrn_env *env) { return env->opts.val[OPT_TARGET]; }
 uint32_t otrn_cores(const otrn_env *env) { return env->cores; }
 
@@ -157,6 +156,7 @@ static void exe_init(otrn_exe *exe, RtCompile in) {
     const Options *o = &exe->env->opts;
     RtStats stats = {0};
     in.opts = o;
+    in.chip = &exe->env->chip;
     in.stats = &stats;
     double begin = rt_seconds();
     rt_compile(&exe->ctx, &exe->arena, &in, &exe->bytes);
@@ -167,8 +167,9 @@ static void exe_init(otrn_exe *exe, RtCompile in) {
                 stats.cached ? "hit" : *stats.key ? "miss" : "off", stats.key, exe->art->ncode,
                 (rt_seconds() - begin) * 1e3);
     const Artifact *art = exe->art;
-    ChipFile chip;
-    chipfile_load(&exe->ctx, &exe->arena, art->target, o->val[OPT_CHIPS], &chip);
+    ChipFile chip = exe->env->chip;
+    if (strcmp(art->target, chip.name))
+        chipfile_load(&exe->ctx, &exe->arena, art->target, o->val[OPT_CHIPS], &chip);
     IsaChip limits = chipfile_isa(&chip);
     artifact_verify_for(&exe->ctx, art, in.name, &limits);
     exe_add_slot(exe);

@@ -31,7 +31,8 @@ typedef void RtPrepare(void *arg, Hlo *hlo);
 
 typedef struct RtCompile {
     const Options *opts;
-    const char *name; // for messages
+    const ChipFile *chip; // the target's; NULL: read as the options say
+    const char *name;     // for messages
     const void *bytes;
     size_t size;
     const otrn_type *types; // of the arguments, for a program of unknown sizes: see pass_bind; may be NULL
@@ -64,8 +65,9 @@ bool rt_cache_get(Arena *a, const char *dir, const char *key, Buf *out); // veri
 // Waits while another process or thread compiles the same. -1: nobody can tell, go on.
 int rt_cache_claim(const char *dir, const char *key);
 void rt_cache_release(const char *dir, const char *key, int claim);
-void rt_cache_put(const char *dir, const char *key, const char *inputs, const Buf *bytes); // best effort, atomic
-void rt_cache_keep_limit(const char *dir, const Options *o, const char *key); // the key's entry stays
+// Best effort, atomic. The claim, if there is one, is still to be released.
+void rt_cache_put(const char *dir, const char *key, const char *inputs, const Buf *bytes, int claim);
+void rt_cache_keep_limit(const char *dir, const Options *o, const char *key, size_t bytes); // its entry, of so many bytes, stays
 
 // --- cache_tend.c: the folder from outside ------------------------------------------------------------
 // art is NULL for an entry that does not load.
