@@ -7,7 +7,10 @@ looks as expected; otherwise it is left alone and a warning says what will not w
 
 import functools
 import inspect
+import threading
 import warnings
+
+SMALL_FUNCTIONS = 16
 
 
 class _Unexpected(Exception):
@@ -37,10 +40,11 @@ def _donation(platform):
 
 
 def _persistent_cache(platform):
-    from jax._src import compilation_cache
+    from jax._src import compilation_cache, config
 
-    used = compilation_cache.is_cache_used
+    used, folder = compilation_cache.is_cache_used, config.compilation_cache_dir
     _parameters(used, "backend")
+    _need(hasattr(compilation_cache, "_cache"), "no compilation_cache._cache")
 
     class Backend:  # as is_cache_used looks at it
         platform = "neuron"
@@ -48,9 +52,45 @@ def _persistent_cache(platform):
 
     @functools.wraps(used)
     def is_cache_used(backend):
-        return used(Backend if getattr(backend, "platform", None) == platform else backend)
+        if getattr(backend, "platform", None) != platform:
+            return used(backend)
+        # Without a folder JAX would still compute the program's key, a fifth of a small compile.
+        return bool(folder.value or compilation_cache._cache) and used(Backend)
 
     compilation_cache.is_cache_used = is_cache_used
+
+
+def _small_programs(platform):
+    """jaxlib hands the functions of a module to a pool of threads, pass by pass. With a few small
+    functions that costs more than it saves, about a sixth of the whole compile, so such a module
+    is compiled without. Only one thread at a time may then be at work in the module's context."""
+    from jax._src import compiler
+
+    compile_and_load = compiler.backend_compile_and_load
+    _parameters(
+        compile_and_load, "backend", "module", "executable_devices", "options", "host_callbacks"
+    )
+    one_sets = threading.Lock()
+
+    def lock_of(context):
+        with one_sets:
+            if not hasattr(context, "opentrn_lock"):
+                context.opentrn_lock = threading.Lock()
+                context.enable_multithreading(False)
+            return context.opentrn_lock
+
+    @functools.wraps(compile_and_load)
+    def backend_compile_and_load(backend, module, *rest, **named):
+        if (
+            getattr(backend, "platform", None) != platform
+            or not hasattr(module.context, "__dict__")  # not made by JAX
+            or sum(1 for _ in module.body) > SMALL_FUNCTIONS
+        ):
+            return compile_and_load(backend, module, *rest, **named)
+        with lock_of(module.context):
+            return compile_and_load(backend, module, *rest, **named)
+
+    compiler.backend_compile_and_load = backend_compile_and_load
 
 
 def _callbacks(platform):
@@ -124,6 +164,7 @@ def _memory_kinds(platform):
 GATES = (
     (_donation, "donated arrays will be copied"),
     (_persistent_cache, "jax_compilation_cache_dir has no effect"),
+    (_small_programs, "small programs take longer to compile"),
     (_callbacks, "pure_callback, io_callback and debug.print do not work"),
     (_debug, "debug.print and debug.callback do not work"),
     (_checks, "checkify.check does not work without checkify.checkify"),

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiled functions: what they tell, how they travel."""
 
+import concurrent.futures
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -69,6 +71,14 @@ def test_cache_hit_across_processes(python, tmp_path):
     )
     off = python(code, OTRN_CACHE="off", OTRN_CACHE_DIR=str(tmp_path))
     assert off.stdout.strip() == "False 13.0"
+
+
+def test_threads_compile_one_module():
+    lowered = jax.jit(lambda x: jnp.where(x > 1, jnp.tanh(x), jnp.cumsum(x))).lower(np.ones(9, np.float32))
+    with concurrent.futures.ThreadPoolExecutor(8) as threads:
+        compiled = list(threads.map(lambda _: lowered.compile(), range(16)))
+    results = [c(np.ones(9, np.float32)) for c in compiled]
+    assert all((r == results[0]).all() for r in results)
 
 
 def test_precision_options():
