@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/round.h"
 #include "chip/check.h"
 #include "chip/core.h"
 #include "chip/dma.h"
@@ -178,7 +179,13 @@ static const uint8_t *pe_plain(Arena *a, const Artifact *art, const uint8_t *way
     return plain;
 }
 
-ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads) {
+static size_t most(size_t a, size_t b) { return a > b ? a : b; }
+
+static void *aligned(Arena *a, size_t bytes) {
+    return (void *)(((uintptr_t)arena_alloc(a, bytes + 64) + 63) & ~(uintptr_t)63);
+}
+
+ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads, bool by_chance) {
     chip_check(ctx, art);
     ChipProg *p = ARENA_NEW(a, ChipProg);
     p->art = art;
@@ -186,20 +193,23 @@ ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads) {
     p->pe = pe_ways(a, art);
     p->plan = plan_make(a, art, p->dynamic, pe_plain(a, art, p->pe));
     p->fns = ARENA_NEWN(a, GpFn *, art->nkerns + 1);
-    uint32_t most_ptrs = 0;
-    size_t most_scratch = 0;
+    p->chance = by_chance ? ARENA_NEWN(a, GpChance *, art->nkerns + 1) : NULL;
+    size_t ptrs = 0, scratch = 0, wide = 0;
     for (uint32_t i = 0; i < art->nkerns; i++) {
         const Kern *k = &art->kerns[i];
+        GpChance *g = by_chance ? gp_chance_make(a, k) : NULL;
         p->fns[i] = gp_find(k);
-        size_t scratch = gp_scratch_bytes(k, threads);
-        if (scratch > most_scratch)
-            most_scratch = scratch;
-        if (k->nin + k->nout > most_ptrs)
-            most_ptrs = k->nin + k->nout;
+        scratch = most(scratch, gp_scratch_bytes(k, threads));
+        ptrs = most(ptrs, k->nin + k->nout);
+        if (!g)
+            continue;
+        p->chance[i] = g;
+        scratch = most(scratch, gp_scratch_bytes(&g->wide, threads));
+        wide = most(wide, g->bytes);
     }
-    p->ptrs = ARENA_NEWN(a, void *, most_ptrs + 1);
-    uint8_t *raw = arena_alloc(a, most_scratch + 64);
-    p->scratch = (void *)(((uintptr_t)raw + 63) & ~(uintptr_t)63);
+    p->ptrs = ARENA_NEWN(a, void *, ptrs + 1);
+    p->scratch = aligned(a, scratch);
+    p->wide = wide ? aligned(a, wide) : NULL;
     return p;
 }
 
@@ -402,6 +412,8 @@ static otrn_status run_kernel(Chip *c, ChipProg *p, uint32_t index, uint8_t *con
     GpCall call = {.k = k, .in = ptr, .out = ptr + k->nin, .pool = c->pool, .level = c->level,
                    .scratch = p->scratch, .why = why, .why_bytes = why_bytes, .comm = c->comm,
                    .draws = &c->draws, .program = p->art, .number = index, .host = c->host};
+    if (c->round.stochastic && p->chance && p->chance[index])
+        return gp_chance_run(p->chance[index], &call, p->wide, round_key(c->round.seed, c->round.instruction));
     return p->fns[index](&call);
 }
 

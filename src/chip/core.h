@@ -5,6 +5,7 @@
 
 #include "chip/check.h"
 #include "chip/engine.h"
+#include "chip/gp_chance.h"
 #include "chip/nan.h"
 #include "chip/plan.h"
 #include "chip/profile.h"
@@ -38,6 +39,8 @@ struct Chip {
 struct ChipProg {
     const Artifact *art;
     GpFn **fns;         // per kernel
+    GpChance **chance;  // per kernel: how its results are rounded by chance; NULL: not loaded for that
+    uint8_t *wide;      // room for their numbers
     void **ptrs;        // operands then results of the kernel being run
     void *scratch;      // for kernels, 64-byte aligned
     uint8_t *dynamic;   // per instruction: ART_DYN_… to look at while it runs

@@ -238,14 +238,18 @@ static float pow2(int e) { // a normal one
     return f;
 }
 
-static void store_by_chance(const EngWalk *w, int dtype, void *to, const float *x, const EngBlock *b, EngBuf *s) {
+void eng_by_chance(const GpLevel *level, int dtype, void *to, const float *x, size_t n, uint32_t key, uint32_t counter, float *tmp) {
     const DtypeRow *r = dtype_row(dtype);
     bool same_range = r->exp_bits == 8;
     float normal = same_range ? 0 : pow2(1 - r->bias), least = same_range ? 0 : pow2(1 - r->bias - r->man_bits);
+    level->eng->stochastic(tmp, x, n, key, counter, 23 - r->man_bits, normal, least);
+    level->narrow[dtype](to, tmp, n);
+}
+
+static void store_by_chance(const EngWalk *w, int dtype, void *to, const float *x, const EngBlock *b, EngBuf *s) {
     for (uint32_t i = 0; i < b->rows; i++)
-        w->level->eng->stochastic((float *)s->tmp + i * b->cols, x + i * b->cols, b->cols, w->key,
-                                  (b->row + i) << 16 | (uint32_t)b->col, 23 - r->man_bits, normal, least);
-    w->level->narrow[dtype](to, s->tmp, b->rows * b->cols);
+        eng_by_chance(w->level, dtype, (uint8_t *)to + i * b->cols * dtype_bytes(dtype), x + i * b->cols, b->cols, w->key,
+                      (b->row + i) << 16 | (uint32_t)b->col, (float *)s->tmp);
 }
 
 static void store_f32(const EngWalk *w, int dtype, void *to, const float *x, const EngBlock *b, EngBuf *s) {

@@ -74,6 +74,8 @@ typedef struct EngWalk { // what loads and stores need besides the operand
     bool stochastic; // stores to narrower floats round by chance,
     uint32_t key;    // drawn from this (base/round.h)
 } EngWalk;
+// n numbers rounded by chance to a float narrower than fp32; tmp has n too. Key and counter of base/round.h.
+void eng_by_chance(const GpLevel *level, int dtype, void *to, const float *x, size_t n, uint32_t key, uint32_t counter, float *tmp);
 EngWalk eng_walk(const EffCall *c, EngDomain domain);
 // The block in the domain's form: in `buf`, or where it lies.
 const void *eng_load(const EngWalk *w, const EngTensor *t, const EngBlock *b, void *buf, EngBuf *s);

@@ -146,8 +146,9 @@ static void fill_memory(otrn_exe *exe) {
 void exe_add_slot(otrn_exe *exe) {
     const Artifact *art = exe->art;
     int threads = pool_threads(exe->env->pool);
-    ExeSlot slot = {.prog = chip_load(&exe->ctx, &exe->arena, art, threads),
-                    .peer = art->peer ? chip_load(&exe->ctx, &exe->arena, art->peer, threads) : NULL,
+    bool by_chance = exe->env->stochastic || art->flags & ART_STOCHASTIC;
+    ExeSlot slot = {.prog = chip_load(&exe->ctx, &exe->arena, art, threads, by_chance),
+                    .peer = art->peer ? chip_load(&exe->ctx, &exe->arena, art->peer, threads, by_chance) : NULL,
                     .segs = ARENA_NEWN(&exe->arena, uint8_t *, SEG_FIRST_ARG + art->nargs + art->nresults)};
     VEC_PUSH(&exe->arena, &exe->slots, slot);
 }

@@ -59,7 +59,7 @@ static void execute(Arena *a, const Artifact *art) {
     if (ok && CTX_TRY(&ctx, jb)) {
         char why[200];
         uint32_t pc;
-        chip_run(chip, chip_load(&ctx, a, art, 1), segs, &pc, why, sizeof why);
+        chip_run(chip, chip_load(&ctx, a, art, 1, false), segs, &pc, why, sizeof why);
     }
     for (uint32_t i = 0; i < nsegs; i++)
         if (i < SEG_FIRST_ARG + art->nargs || art->results[i - SEG_FIRST_ARG - art->nargs].alias < 0)

@@ -448,7 +448,7 @@ static bool program_test(Program *p, uint64_t seed, const Setup *setups, int nse
     memset(plain, 1, sizeof plain);
     if (CTX_TRY(&ctx, here)) {
         artifact_verify(&ctx, &art, "random");
-        prog = chip_load(&ctx, keep, &art, 2);
+        prog = chip_load(&ctx, keep, &art, 2, false);
         count_spared(plan_make(keep, &art, artifact_dynamic(keep, &art), plain));
     }
     bool ok = prog && run(&setups[0], prog, false, want);
