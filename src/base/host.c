@@ -23,20 +23,28 @@ static int host_has_f16c(void) {
 #define ARCH_REQ_XCOMP_PERM 0x1023 // arch_prctl: may this process use a large register state?
 #define XFEATURE_TILEDATA 18
 
-// The tile registers: the CPU must have them, and Linux 5.16 or later must give the process leave. The
-// kernel grants it only when it saves the tiles itself, and refuses where a signal stack is too small
-// for them. Leaf 0x1d, which describes the tiles, is all zero under some hypervisors whose tiles work:
-// it is not asked.
-static int host_has_amx(void) {
+static bool amx_permitted(void) {
+#if defined(__linux__)
+    return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_TILEDATA) == 0;
+#else
+    return false;
+#endif
+}
+
+// What the system saves at a thread switch; 0 where it does not say.
+static uint64_t saved_states(void) {
+    unsigned a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c >> 27 & 1)) // OSXSAVE
+        return 0;
+    __asm__("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
+    return (uint64_t)d << 32 | a;
+}
+
+static bool host_has_amx(void) {
     unsigned a, b, c, d;
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d))
-        return 0;
-    int bf16 = d >> 22 & 1, tile = d >> 24 & 1;
-#if defined(__linux__)
-    return bf16 && tile && syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_TILEDATA) == 0;
-#else
-    return 0;
-#endif
+        return false;
+    return host_amx_usable(&(HostAmx){.leaf7_edx = d, .xcr0 = saved_states(), .permitted = amx_permitted});
 }
 
 // AVX512_BF16 where it is worth having: on Intel's cores it takes longer than the FMAs it stands for.
@@ -104,6 +112,13 @@ void host_fp_end(HostFp old) {
 }
 #endif
 #endif
+
+// Leaf 0x1d, which describes the tiles, is all zero under some hypervisors whose tiles work: it is not asked.
+bool host_amx_usable(const HostAmx *h) {
+    bool bf16 = h->leaf7_edx >> 22 & 1, tile = h->leaf7_edx >> 24 & 1;
+    bool saved = (h->xcr0 >> 17 & 3) == 3; // the tiles and their configuration
+    return bf16 && tile && saved && h->permitted();
+}
 
 static const char *const host_names[HOST_COUNT] = {
     [HOST_PORTABLE] = "portable", [HOST_AVX2] = "avx2", [HOST_AVX512] = "avx512",

@@ -7,6 +7,7 @@
 #ifndef OTRN_BASE_HOST_H
 #define OTRN_BASE_HOST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef enum HostLevel { HOST_PORTABLE, HOST_AVX2, HOST_AVX512, HOST_BF16, HOST_AMX, HOST_COUNT } HostLevel;
@@ -14,6 +15,15 @@ typedef enum HostLevel { HOST_PORTABLE, HOST_AVX2, HOST_AVX512, HOST_BF16, HOST_
 HostLevel host_best(void);               // what the CPU and the operating system allow
 const char *host_name(HostLevel level);  // "portable", "avx2", "avx512", "avx512bf16", "amx"
 int host_parse(const char *name);        // -1 when unknown, HOST_COUNT for "auto"
+
+// The tile registers: the CPU must have them and the system save them, and Linux 5.16 or later must give the
+// process leave (it refuses where a signal stack is too small for them). Leave is asked for last.
+typedef struct HostAmx {
+    uint32_t leaf7_edx; // CPUID: 22 AMX-BF16, 24 AMX-TILE
+    uint64_t xcr0;
+    bool (*permitted)(void);
+} HostAmx;
+bool host_amx_usable(const HostAmx *h);
 
 // The floating-point mode of the calling thread is part of a result's inputs: some programs that
 // load the library have set flush-to-zero on their threads. Code whose bits matter runs between begin
