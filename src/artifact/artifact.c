@@ -149,14 +149,16 @@ static void save_section(const Artifact *art, int section, Dict *dict, Buf *out)
         break;
     case SEC_CODE:
         for (; art; art = art->peer) {
-            put_u32(out, art->ncode);
-            isa_encode_all(art->code, art->ncode, out);
+            const IsaShapes *shapes = art->shapes ? art->shapes : shapes_find(out->arena, art->code, art->ncode);
+            shapes_encode(shapes, art->code, art->ncode, out);
         }
         break;
     case SEC_CLOC:
-        for (; art; art = art->peer)
+        for (; art; art = art->peer) {
+            buf_reserve(out, 4 * (size_t)art->ncode);
             for (uint32_t i = 0; i < art->ncode; i++)
                 put_u32(out, art->code_loc ? art->code_loc[i] : 0);
+        }
         break;
     case SEC_KERN:
         put_u32(out, art->nkerns);
@@ -221,6 +223,7 @@ void artifact_pair(Arena *a, Artifact *art, IsaInst *code, uint32_t *code_loc, u
     *art->peer = *art;
     art->peer->peer = NULL;
     art->peer->code = code, art->peer->code_loc = code_loc, art->peer->ncode = ncode;
+    art->peer->shapes = NULL;
     art->peer->loops = loops, art->peer->nloops = nloops;
 }
 
@@ -238,6 +241,7 @@ typedef struct Load {
     Ctx *ctx;
     Arena *arena;
     const char *name;
+    Pool *pool;
     Dict dict;
     Rd section[SEC_COUNT];
 } Load;
@@ -346,13 +350,11 @@ static void load_loops(Load *l, Rd *r, Artifact *art) {
 // Code, its locations and its loops, of one core.
 static void load_code(Load *l, Artifact *art) {
     Rd *r = &l->section[SEC_CODE];
-    art->ncode = rd_count(r, ISA_HEAD_BYTES);
-    art->code = ARENA_NEWN(l->arena, IsaInst, art->ncode ? art->ncode : 1);
-    isa_decode_all(r, &l->dict.map, art->code, art->ncode);
-    r = &l->section[SEC_CLOC];
-    art->code_loc = ARENA_NEWN(l->arena, uint32_t, art->ncode ? art->ncode : 1);
+    art->shapes = shapes_decode(r, &l->dict.map, l->arena, l->pool, &art->code, &art->ncode);
+    const uint8_t *locs = rd_bytes(&l->section[SEC_CLOC], 4 * (size_t)art->ncode);
+    art->code_loc = arena_alloc(l->arena, 4 * (size_t)art->ncode);
     for (uint32_t i = 0; i < art->ncode; i++)
-        art->code_loc[i] = rd_u32(r);
+        art->code_loc[i] = le_load32(locs + 4 * (size_t)i);
     load_loops(l, &l->section[SEC_LOOP], art);
 }
 
@@ -414,6 +416,7 @@ static Artifact *load_all(Load *l) {
         Artifact second = {0};
         load_code(l, &second);
         artifact_pair(l->arena, art, second.code, second.code_loc, second.ncode, second.loops, second.nloops);
+        art->peer->shapes = second.shapes;
     }
     for (int i = 0; i < SEC_COUNT; i++)
         if (s[i].at != s[i].end)
@@ -421,12 +424,16 @@ static Artifact *load_all(Load *l) {
     return art;
 }
 
-Artifact *artifact_load(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size) {
-    Load l = {.ctx = ctx, .arena = a, .name = name, .dict = {.arena = a}};
+Artifact *artifact_read(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size, Pool *pool) {
+    Load l = {.ctx = ctx, .arena = a, .name = name, .pool = pool, .dict = {.arena = a}};
     Rd r = {ctx, name, bytes, bytes, (const uint8_t *)bytes + size};
     load_header(&r);
     load_sections(&l, &r);
-    Artifact *art = load_all(&l);
+    return load_all(&l);
+}
+
+Artifact *artifact_load(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size) {
+    Artifact *art = artifact_read(ctx, a, name, bytes, size, NULL);
     artifact_verify(ctx, art, name);
     return art;
 }

@@ -8,6 +8,7 @@
 
 #include "isa/check.h"
 #include "isa/kern.h"
+#include "isa/shape.h"
 
 typedef struct ArtValue { // an argument or a result
     uint8_t dtype, rank;
@@ -55,6 +56,7 @@ typedef struct Artifact {
     const uint8_t *consts;
     uint32_t ncode;
     IsaInst *code;
+    const IsaShapes *shapes; // of code as it is, or NULL: who changes code forgets them
     uint32_t *code_loc; // per instruction, index into locs
     uint32_t nkerns;
     Kern *kerns;
@@ -67,7 +69,7 @@ typedef struct Artifact {
 } Artifact;
 
 #define ARTIFACT_MAGIC "OTRNART"
-#define ARTIFACT_VERSION 3
+#define ARTIFACT_VERSION 4
 
 #define ART_LOOP_DEPTH_MAX 64
 
@@ -76,15 +78,18 @@ void artifact_pair(Arena *a, Artifact *art, IsaInst *code, uint32_t *code_loc, u
                    uint32_t nloops);
 bool artifact_is(const void *bytes, size_t size);
 void artifact_save(const Artifact *art, Buf *out);
-// Raises PARSE or VERSION. Copies what it keeps into the arena.
+// Raises PARSE or VERSION. Copies what it keeps into the arena. Nothing may be done with what it returns before
+// artifact_verify_for. The pool, which may be NULL, helps.
+Artifact *artifact_read(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size, Pool *pool);
+// Reads and verifies.
 Artifact *artifact_load(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size);
 // Everything an instruction may not do, on the largest chip: isa/check.h for each, operands inside
 // their memories for every value a loop counter takes, segments and kernels in range, jumps and loops
 // well formed, waits that some earlier instruction can satisfy. Raises VERIFY naming instruction
 // number and operand. Called by load and, in debug builds, before save.
 void artifact_verify(Ctx *ctx, const Artifact *art, const char *name);
-// The same for one chip: its generation and its memories.
-void artifact_verify_for(Ctx *ctx, const Artifact *art, const char *name, const IsaChip *chip);
+// The same for one chip, its generation and its memories; what passes passes artifact_verify too.
+void artifact_verify_for(Ctx *ctx, const Artifact *art, const char *name, const IsaChip *chip, Pool *pool);
 
 // What the chip has to look at while it runs, per instruction: bits ART_DYN_….
 enum {
@@ -98,6 +103,7 @@ const char *artifact_access_fault(const Artifact *art, const IsaInst *in, const 
 uint8_t *artifact_const_dup(Arena *a, const void *bytes, size_t n); // aligned for host kernels
 // Bytes of an HBM segment; 0 with *ok false when there is no such segment.
 uint64_t artifact_seg_bytes(const Artifact *art, uint32_t seg, bool *ok);
+bool artifact_seg_writable(const Artifact *art, uint32_t seg); // constants are not, arguments only when donated
 // The loops by begin, outer before inner: as files have them.
 const ArtLoop *artifact_loops_sorted(const Artifact *art, Arena *a);
 // Text: whole program with header, arguments, kernels, constants and code; inverses of each other.

@@ -28,7 +28,6 @@ typedef struct Sync {
     const Artifact *art;
     const char *name;
     Arena *arena;
-    IsaMasks masks;
     CodeLoops loops;
     struct Hull { // of an instruction's register terms, over all values
         __int128 lo[3], hi[3];
@@ -108,7 +107,7 @@ static uint32_t regions_of(const Sync *s, const IsaInst *in, Access **out) {
         return all_of_hbm(s, out);
     const Kern *k = (cost == COST_KERNEL || cost == COST_COLLECTIVE) && (uint32_t)in->imm < s->art->nkerns
                         ? &s->art->kerns[in->imm] : NULL;
-    int n = isa_accesses(in, s->masks.of[in->op], a);
+    int n = isa_accesses(in, isa_row_mask(in->op), a);
     uint32_t total = (uint32_t)n + (k ? k->nin + k->nout : 0);
     if (total > 16)
         *out = ARENA_NEWN(s->arena, Access, total);
@@ -178,7 +177,7 @@ static void rest_of_loop(Sync *s, const CodeLoop *l) {
         const IsaInst *in = &s->art->code[pc];
         const struct Hull *h = &s->hulls[pc];
         IsaAccess a[ISA_ACCESS_MAX];
-        int n = isa_accesses(in, s->masks.of[in->op], a);
+        int n = isa_accesses(in, isa_row_mask(in->op), a);
         for (int i = 0; i < n; i++) {
             if (!a[i].reg)
                 continue;
@@ -255,7 +254,6 @@ static double walk_length(const Sync *s, uint64_t cap) {
 static void prepare(Sync *s) {
     const Artifact *art = s->art;
     uint32_t pc = 0;
-    isa_masks(&s->masks, art->code, art->ncode);
     const char *bad = code_loops(s->arena, art, &s->loops, &pc);
     if (bad)
         fail(s, pc, bad);
@@ -272,10 +270,10 @@ static void prepare(Sync *s) {
         const IsaInst *in = &art->code[pc];
         IsaAccess a[ISA_ACCESS_MAX];
         char why[ISA_WHY];
-        if (isa_check(in, s->masks.of[in->op], &isa_chip_largest, why)) // before registers are looked up
+        if (isa_check(in, isa_row_mask(in->op), &isa_chip_largest, why)) // before registers are looked up
             fail(s, pc, why);
         regs_enter(&regs, pc);
-        int n = isa_accesses(in, s->masks.of[in->op], a);
+        int n = isa_accesses(in, isa_row_mask(in->op), a);
         s->hulls[pc].known = true;
         for (int i = 0; i < n; i++) {
             int which = a[i].field == ISA_F_dst ? 0 : a[i].field == ISA_F_src ? 1 : 2;

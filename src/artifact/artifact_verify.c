@@ -12,8 +12,14 @@
 //      loops nest and leave their counters alone;
 //   6. every wait can be met by instructions that have run by then, on every path (see waits
 //      below).
+//
+// What a shape (isa/shape.h) decides alone is asked once for it; for its instructions there remain the places of their
+// addresses, looked at by all threads of the pool (artifact_bounds.c), and one walk in program order for what depends on
+// it. An instruction whose places are not plainly right goes through the rules themselves, which also tell what is wrong.
 #include <assert.h>
 #include <stdio.h>
+
+#include "artifact/artifact_bounds.h"
 
 #include "artifact/artifact_regs.h"
 
@@ -28,7 +34,11 @@ typedef struct Verify {
     const Artifact *art;
     const char *name;
     const IsaChip *chip;
-    IsaMasks masks;
+    Pool *pool;
+    const IsaShapes *shapes;
+    const Bounds *bounds;
+    const uint8_t *doubt; // per instruction: its places are not plainly right
+    bool straight;        // no jumps, loops or registers anywhere
     CodeLoops loops;
     RegState regs;
     Sems *at_loop; // per loop: counts when it began
@@ -38,7 +48,8 @@ typedef struct Verify {
     Sems *states;
     bool *reached; // some forward jump has left a state
     bool *cleared; // a jump from behind a barrier comes back here
-    const IsaInst *weights[TILES][TILES]; // the ldweights that filled a tile beginning here, or NULL
+    const IsaInst *weights[TILES][TILES]; // the shape of the ldweights that filled a tile beginning here, or NULL
+    const IsaInst **fits; // per shape of a product: weights that were found to fit it
 } Verify;
 
 _Noreturn static void fail(const Verify *v, const char *fmt, ...)
@@ -86,6 +97,11 @@ uint64_t artifact_seg_bytes(const Artifact *art, uint32_t seg, bool *ok) {
     return 0;
 }
 
+bool artifact_seg_writable(const Artifact *art, uint32_t seg) {
+    bool is_arg = seg >= SEG_FIRST_ARG && seg - SEG_FIRST_ARG < art->nargs;
+    return seg != SEG_CONST && (!is_arg || art->args[seg - SEG_FIRST_ARG].donated);
+}
+
 // NULL when the bytes [off + lo, off + hi) lie in the segment, else what is wrong.
 static const char *hbm_fault(const Artifact *art, uint64_t addr, __int128 lo, __int128 hi,
                              bool is_write) {
@@ -96,11 +112,8 @@ static const char *hbm_fault(const Artifact *art, uint64_t addr, __int128 lo, __
         return "names a segment that does not exist";
     if ((__int128)addr_off(addr) + lo < 0 || (__int128)addr_off(addr) + hi > bytes)
         return "reaches outside its segment";
-    if (is_write && seg == SEG_CONST)
-        return "writes a constant";
-    if (is_write && seg >= SEG_FIRST_ARG && seg - SEG_FIRST_ARG < art->nargs &&
-        !art->args[seg - SEG_FIRST_ARG].donated)
-        return "writes an argument that is not donated";
+    if (is_write && !artifact_seg_writable(art, seg))
+        return seg == SEG_CONST ? "writes a constant" : "writes an argument that is not donated";
     return NULL;
 }
 
@@ -147,6 +160,11 @@ static uint32_t tile_side(uint32_t n) { return n ? n : 128; }
 
 static void weights_set(Verify *v, const IsaInst *in) {
     uint32_t rows = tile_side(in->trows), cols = tile_side(in->tcols);
+    if (rows == ISA_PE_ROWS && cols == ISA_PE_COLS && !in->trow && !in->tcol) {
+        forget_weights(v);
+        v->weights[0][0] = in;
+        return;
+    }
     for (uint32_t r = 0; r < TILES; r++)
         for (uint32_t c = 0; c < TILES; c++) {
             const IsaInst *w = v->weights[r][c];
@@ -185,9 +203,9 @@ static void check_kernel(const Verify *v, const IsaInst *in) {
         fail(v, "queue %u does not exist, there are %d", in->queue, DMA_QUEUES);
 }
 
-static void check_inst(Verify *v, const IsaInst *in) {
+static void check_operands(const Verify *v, const IsaInst *in) {
     char why[ISA_WHY];
-    IsaMask mask = v->masks.of[in->op];
+    IsaMask mask = isa_row_mask(in->op);
     const char *bad = isa_check(in, mask, v->chip, why);
     if (bad)
         fail(v, "%s", bad);
@@ -195,13 +213,24 @@ static void check_inst(Verify *v, const IsaInst *in) {
     int n = isa_accesses(in, mask, a);
     for (int i = 0; i < n; i++)
         check_access(v, in, &a[i]);
+}
+
+// `number` is the shape's: the array's weights follow from shapes alone.
+static void check_inst(Verify *v, const IsaInst *in, uint32_t number) {
+    if (v->doubt[v->pc])
+        check_operands(v, in);
+    const IsaInst *shape = &v->shapes->at[number].in;
     switch ((IsaCost)isa_rows[in->op].cost) {
     case COST_LDWEIGHTS:
-        weights_set(v, in);
+        weights_set(v, shape);
         break;
-    case COST_MATMUL:
-        check_weights(v, in);
+    case COST_MATMUL: {
+        const IsaInst *w = v->weights[shape->trow / 32][shape->tcol / 32];
+        if (!w || v->fits[number] != w)
+            check_weights(v, shape);
+        v->fits[number] = w;
         break;
+    }
     case COST_TRANSPOSE:
         if (in->engine == ENG_TENSOR) // by a matmul with the identity
             forget_weights(v);
@@ -253,6 +282,10 @@ static bool is_jump(const IsaInst *in) { return isa_rows[in->op].cost == COST_BR
 
 static void find_targets(Verify *v, Arena *scratch) {
     const Artifact *art = v->art;
+    if (v->straight) {
+        v->reached = v->cleared = ARENA_NEWN(scratch, bool, 1);
+        return;
+    }
     v->target = ARENA_NEWN(scratch, uint32_t, art->ncode);
     uint32_t *barriers = ARENA_NEWN(scratch, uint32_t, (size_t)art->ncode + 1); // before i
     uint32_t n = 0;
@@ -280,7 +313,7 @@ static void sems_min(Sems *into, const Sems *with) {
 
 // Counts on entry to instruction pc, where `now` holds those of the way down (if there is one).
 static void enter(Verify *v, Sems *now, bool falls_in) {
-    uint32_t t = v->target[v->pc];
+    uint32_t t = v->straight ? 0 : v->target[v->pc];
     if (!t && falls_in)
         return;
     forget_weights(v);
@@ -347,13 +380,23 @@ static void check_code(Verify *v) {
     bool falls_in = true;
     for (uint32_t i = 0; i < art->ncode; i++) {
         const IsaInst *in = &art->code[i];
+        uint32_t number = v->shapes->of[i];
+        const Bounds *b = &v->bounds[number];
         v->pc = i;
-        enter(v, &now, falls_in);
-        regs_enter(&v->regs, i);
-        check_inst(v, in);
-        check_waits(v, in, &now);
-        now.n[isa_sem(in)] += now.n[isa_sem(in)] != UINT32_MAX;
-        regs_step(&v->regs, in, i);
+        if (!v->straight || !falls_in)
+            enter(v, &now, falls_in);
+        if (!v->straight)
+            regs_enter(&v->regs, i);
+        if (b->matters || v->doubt[i])
+            check_inst(v, in, number);
+        if (b->waits)
+            check_waits(v, in, &now);
+        now.n[b->sem] += now.n[b->sem] != UINT32_MAX;
+        falls_in = true;
+        if (!b->control)
+            continue;
+        if (!v->straight)
+            regs_step(&v->regs, in, i);
         if (is_jump(in))
             leave_forward(v, in, &now);
         if (in->op == ISA_LOOP)
@@ -489,13 +532,27 @@ static void check_count(Verify *v) {
     fail(v, "the program has %u instructions, the chip takes %u", v->art->ncode, most);
 }
 
+static void look_at_shapes(Verify *v, Arena *scratch) {
+    const Artifact *art = v->art;
+    v->shapes = art->shapes ? art->shapes : shapes_find(scratch, art->code, art->ncode);
+    v->fits = ARENA_NEWN(scratch, const IsaInst *, (size_t)v->shapes->n + 1);
+    v->bounds = bounds_make(scratch, v->shapes, v->chip);
+    v->doubt = bounds_doubt(scratch, art, v->shapes, v->bounds, v->chip, v->pool);
+    v->straight = true;
+    for (uint32_t i = 0; i < v->shapes->n; i++) {
+        const IsaInst *in = &v->shapes->at[i].in;
+        bool plain = isa_rows[in->op].cost == COST_BARRIER || in->op == ISA_HALT;
+        v->straight &= !v->bounds[i].control || plain;
+    }
+}
+
 static void verify_all(Verify *v, Arena *scratch) {
     check_count(v);
     check_values(v, scratch);
     check_loops(v, scratch);
     check_locs(v);
-    isa_masks(&v->masks, v->art->code, v->art->ncode);
-    const char *bad = code_loops(scratch, v->art, &v->loops, &v->pc);
+    look_at_shapes(v, scratch);
+    const char *bad = v->straight ? NULL : code_loops(scratch, v->art, &v->loops, &v->pc);
     if (bad)
         fail(v, "%s", bad);
     v->at_loop = ARENA_NEWN(scratch, Sems, v->loops.n + 1);
@@ -508,11 +565,11 @@ static void verify_all(Verify *v, Arena *scratch) {
 }
 
 void artifact_verify(Ctx *ctx, const Artifact *art, const char *name) {
-    artifact_verify_for(ctx, art, name, &isa_chip_largest);
+    artifact_verify_for(ctx, art, name, &isa_chip_largest, NULL);
 }
 
-static void verify_one(Ctx *ctx, const Artifact *art, const char *name, const IsaChip *chip) {
-    Verify v = {.ctx = ctx, .art = art, .name = name, .chip = chip};
+static void verify_one(Ctx *ctx, const Artifact *art, const char *name, const IsaChip *chip, Pool *pool) {
+    Verify v = {.ctx = ctx, .art = art, .name = name, .chip = chip, .pool = pool};
     Arena scratch; // ours: freed on both ways out
     arena_init(&scratch, ctx);
     jmp_buf here, *outer = ctx->on_fail;
@@ -527,19 +584,34 @@ static void verify_one(Ctx *ctx, const Artifact *art, const char *name, const Is
     }
 }
 
-void artifact_verify_for(Ctx *ctx, const Artifact *art, const char *name, const IsaChip *chip) {
-    verify_one(ctx, art, name, chip);
+void artifact_verify_for(Ctx *ctx, const Artifact *art, const char *name, const IsaChip *chip, Pool *pool) {
+    IsaChip limits = *chip; // the host's arrays have the sizes of the largest
+    const IsaChip *most = &isa_chip_largest;
+    limits.gen = limits.gen < most->gen ? limits.gen : most->gen;
+    limits.sbuf_bytes = limits.sbuf_bytes < most->sbuf_bytes ? limits.sbuf_bytes : most->sbuf_bytes;
+    limits.psum_bytes = limits.psum_bytes < most->psum_bytes ? limits.psum_bytes : most->psum_bytes;
+    verify_one(ctx, art, name, &limits, pool);
     if (art->peer)
-        verify_one(ctx, art->peer, name, chip);
+        verify_one(ctx, art->peer, name, &limits, pool);
+}
+
+static bool is_dynamic_shape(const IsaInst *in) {
+    bool sems = in->upd_sem;
+    for (int w = 0; w < 2; w++)
+        sems |= in->wait_sem[w] >= SEM_USER && in->wait_sem[w] < SEM_BACK;
+    return sems || in->reg_d[0] || in->reg_s[0] || in->reg_t[0];
 }
 
 uint8_t *artifact_dynamic(Arena *a, const Artifact *art) {
     uint8_t *bits = ARENA_NEWN(a, uint8_t, (size_t)art->ncode + 1);
+    bool any = !art->shapes;
+    for (uint32_t i = 0; !any && i < art->shapes->n; i++)
+        any = is_dynamic_shape(&art->shapes->at[i].in);
+    if (!any)
+        return bits;
     CodeLoops loops;
     RegState regs;
     uint32_t pc;
-    IsaMasks *masks = ARENA_NEW(a, IsaMasks);
-    isa_masks(masks, art->code, art->ncode);
     code_loops(a, art, &loops, &pc);
     regs_init(&regs, &loops);
     for (uint32_t i = 0; i < art->ncode; i++) {
@@ -548,7 +620,7 @@ uint8_t *artifact_dynamic(Arena *a, const Artifact *art) {
         if (in->reg_d[0] || in->reg_s[0] || in->reg_t[0]) {
             IsaAccess access[ISA_ACCESS_MAX];
             __int128 lo, hi;
-            int n = isa_accesses(in, masks->of[in->op], access);
+            int n = isa_accesses(in, isa_row_mask(in->op), access);
             for (int k = 0; k < n; k++)
                 bits[i] |= regs_terms(&regs, &access[k], &lo, &hi) ? 0 : ART_DYN_ADDR;
         }

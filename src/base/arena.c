@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/ctx.h"
 
@@ -24,6 +25,7 @@
 #define ARENA_ALIGN 16
 #define BLOCK_MIN (64u << 10)
 #define BLOCK_MAX (8u << 20)
+#define PAGE_HUGE (2u << 20) // blocks of several such pages ask for them: their first touch costs a tenth
 
 typedef struct ArenaBlock {
     struct ArenaBlock *next;
@@ -60,6 +62,17 @@ void arena_reset(Arena *a) {
     a->total_bytes = 0;
 }
 
+static ArenaBlock *block_make(size_t bytes) {
+    bytes += sizeof(ArenaBlock);
+    if (bytes < 2 * PAGE_HUGE)
+        return malloc(bytes);
+    void *p;
+    if (posix_memalign(&p, PAGE_HUGE, bytes))
+        return NULL;
+    madvise(p, bytes & ~(size_t)(PAGE_HUGE - 1), MADV_HUGEPAGE); // else it is slower, not wrong
+    return p;
+}
+
 static void *out_of_memory(Arena *a, size_t bytes) {
     ctx_fail(a->ctx, OTRN_NOMEM, NO_PLACE, "out of memory (asked for %zu bytes)", bytes);
 }
@@ -81,7 +94,7 @@ void *arena_alloc(Arena *a, size_t bytes) {
         want = BLOCK_MAX;
     bool own = bytes > want / 4; // a large piece must not waste the current block's rest
     size_t block_bytes = own ? bytes : want;
-    ArenaBlock *b = malloc(sizeof *b + block_bytes);
+    ArenaBlock *b = block_make(block_bytes);
     if (!b)
         return out_of_memory(a, bytes);
     b->bytes = block_bytes;

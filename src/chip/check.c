@@ -28,7 +28,6 @@ typedef struct Signal { // of one of the program's own semaphores
 struct ChipCheck {
     const Artifact *art;
     Arena *arena;
-    IsaMasks masks;
     Track track;
     Order order;
     Clocks barrier; // counts at the last barrier
@@ -65,7 +64,6 @@ ChipCheck *chip_check_make(Arena *a, const Artifact *art, CheckPair *pair, int c
     c->arena = a;
     c->pair = pair;
     c->core = core;
-    isa_masks(&c->masks, art->code, art->ncode);
     track_init(&c->track, a);
     order_init(&c->order, a);
     c->written = pair && pair->written ? pair->written : written_make(a, art);
@@ -164,7 +162,7 @@ static uint32_t place_of(const Artifact *art, uint32_t place) {
 static uint32_t touches_of(ChipCheck *c, const IsaInst *in, const int64_t *regs, Touch **out) {
     IsaAccess a[ISA_ACCESS_MAX];
     const Artifact *art = c->art;
-    int cost = isa_rows[in->op].cost, n = isa_accesses(in, c->masks.of[in->op], a);
+    int cost = isa_rows[in->op].cost, n = isa_accesses(in, isa_row_mask(in->op), a);
     const Kern *k = cost == COST_KERNEL || cost == COST_COLLECTIVE ? &art->kerns[in->imm] : NULL;
     uint32_t total = (uint32_t)n + (k ? k->nin + k->nout : 0);
     if (total > 16)

@@ -30,7 +30,6 @@ struct ChipNan {
     const Artifact *art;
     Arena *arena;
     NanView view;
-    IsaMasks masks;
     VEC(Look) looks; // of the instruction at hand
     unsigned seen;   // HAS_… somewhere in memory
     unsigned before; // HAS_… among the operands of the instruction at hand
@@ -147,7 +146,7 @@ static void operand_keep(ChipNan *n, const Kern *k) {
 
 static void looks_make(ChipNan *n, const IsaInst *in, const int64_t *regs) {
     IsaAccess a[ISA_ACCESS_MAX];
-    int cost = isa_rows[in->op].cost, count = isa_accesses(in, n->masks.of[in->op], a);
+    int cost = isa_rows[in->op].cost, count = isa_accesses(in, isa_row_mask(in->op), a);
     for (int i = 0; i < count; i++) {
         int64_t terms = 0;
         for (int t = 0; a[i].reg && t < 2 && a[i].reg[t]; t++)
@@ -168,7 +167,6 @@ static void looks_make(ChipNan *n, const IsaInst *in, const int64_t *regs) {
 ChipNan *chip_nan_make(Arena *a, const Artifact *art, const NanView *view, bool also_inf) {
     ChipNan *n = ARENA_NEW(a, ChipNan);
     *n = (ChipNan){.art = art, .arena = a, .view = *view, .also_inf = also_inf, .kept = {.arena = a}};
-    isa_masks(&n->masks, art->code, art->ncode);
     for (uint32_t i = 0; i < art->nargs; i++) {
         bool ok;
         int64_t bytes = (int64_t)artifact_seg_bytes(art, SEG_FIRST_ARG + i, &ok);

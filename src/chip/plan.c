@@ -16,7 +16,6 @@ typedef struct Maker {
     uint8_t *target; // per instruction: somebody jumps here
     Plan *plan;
     VEC(PlanRun) runs;
-    IsaMasks masks;
     PlanLive live;
     PlanPiece piece;
 } Maker;
@@ -162,7 +161,7 @@ static void runs_spare(Maker *m) {
             run_plan(m, &m->runs.at[--r]);
             pc = m->runs.at[r].first + 1;
         } else {
-            plan_live_step(&m->live, in, m->masks.of[in->op]);
+            plan_live_step(&m->live, in, isa_row_mask(in->op));
         }
     }
 }
@@ -171,9 +170,8 @@ Plan *plan_make(Arena *a, const Artifact *art, const uint8_t *dynamic, const uin
     Maker *m = ARENA_NEW(a, Maker);
     *m = (Maker){.a = a, .art = art, .dynamic = dynamic, .target = targets_find(a, art),
                  .plan = ARENA_NEW(a, Plan)};
-    isa_masks(&m->masks, art->code, art->ncode);
     segs_init(a, m->plan, art);
-    plan_pe_find(a, m->plan, art, dynamic, plain, &m->masks);
+    plan_pe_find(a, m->plan, art, dynamic, plain);
     runs_cut(m);
     runs_spare(m);
     Plan *p = m->plan;

@@ -117,8 +117,7 @@ static int other_step(const Tile *t, const IsaInst *in, const Artifact *art, con
 }
 
 // The products that read the tile, each chunk of it once; false: it stays.
-static bool readers_find(const Tile *t, uint32_t pc, const Artifact *art, const uint8_t *dynamic, const uint32_t *same_seg,
-                         const IsaMasks *masks, PlanPe *out, uint32_t *n) {
+static bool readers_find(const Tile *t, uint32_t pc, const Artifact *art, const uint8_t *dynamic, const uint32_t *same_seg, PlanPe *out, uint32_t *n) {
     uint32_t most = t->n[0] * t->n[1] < PLAN_PE_MAX ? t->n[0] * t->n[1] : PLAN_PE_MAX, end = pc + REACH;
     *n = 0;
     for (uint32_t i = pc + 1; i < art->ncode && i < end; i++) {
@@ -139,7 +138,7 @@ static bool readers_find(const Tile *t, uint32_t pc, const Artifact *art, const 
             out[(*n)++].pc = i;
             continue;
         }
-        int what = other_step(t, in, art, same_seg, masks->of[in->op]);
+        int what = other_step(t, in, art, same_seg, isa_row_mask(in->op));
         if (what == SPOILS)
             return false;
         if (what == ENDS)
@@ -162,8 +161,7 @@ static bool same_shape(const Tile *t, const IsaInst *out) {
 }
 
 // The transfer out that alone reads what the tile holds, as a whole; 0: there is none.
-static uint32_t through_find(const Tile *t, uint32_t pc, const Artifact *art, const uint8_t *dynamic, const uint32_t *same_seg,
-                             const IsaMasks *masks) {
+static uint32_t through_find(const Tile *t, uint32_t pc, const Artifact *art, const uint8_t *dynamic, const uint32_t *same_seg) {
     uint32_t found = 0;
     for (uint32_t i = pc + 1; i < art->ncode && i < pc + REACH; i++) {
         const IsaInst *in = &art->code[i];
@@ -173,7 +171,7 @@ static uint32_t through_find(const Tile *t, uint32_t pc, const Artifact *art, co
             found = i;
             continue;
         }
-        int what = other_step(t, in, art, same_seg, masks->of[in->op]);
+        int what = other_step(t, in, art, same_seg, isa_row_mask(in->op));
         if (what == SPOILS)
             return 0;
         if (what == ENDS)
@@ -187,14 +185,14 @@ static void plan_pe_room(Arena *a, Plan *p, const Artifact *art) {
         p->pe_at = ARENA_NEWN(a, uint32_t, art->ncode + 1), p->spared = ARENA_NEWN(a, uint8_t, art->ncode + 1);
 }
 
-void plan_pe_find(Arena *a, Plan *p, const Artifact *art, const uint8_t *dynamic, const uint8_t *plain, const IsaMasks *masks) {
+void plan_pe_find(Arena *a, Plan *p, const Artifact *art, const uint8_t *dynamic, const uint8_t *plain) {
     for (uint32_t pc = 0; pc < art->ncode; pc++) {
         Tile t;
         PlanPe found[PLAN_PE_MAX];
         uint32_t n;
         if (dynamic[pc] || !tile_of(&art->code[pc], p->same_seg, &t))
             continue;
-        uint32_t out = through_find(&t, pc, art, dynamic, p->same_seg, masks);
+        uint32_t out = through_find(&t, pc, art, dynamic, p->same_seg);
         if (out) {
             if (!p->through)
                 p->through = ARENA_NEWN(a, uint32_t, art->ncode + 1);
@@ -203,7 +201,7 @@ void plan_pe_find(Arena *a, Plan *p, const Artifact *art, const uint8_t *dynamic
             p->spared[pc] = 1;
             continue;
         }
-        if (t.chunk < CHUNK_LEAST || !readers_find(&t, pc, art, dynamic, p->same_seg, masks, found, &n))
+        if (t.chunk < CHUNK_LEAST || !readers_find(&t, pc, art, dynamic, p->same_seg, found, &n))
             continue;
         bool all = true;
         for (uint32_t i = 0; i < n; i++)

@@ -60,7 +60,7 @@ bool plan_live_any(const PlanLive *l, uint32_t lo, uint32_t hi);
 // Do two transfers touch the same bytes, one of them writing? Of the same partition, that is: others are never
 // in one run.
 bool plan_hbm_meet(const PlanHbm *x, const PlanHbm *y);
-void plan_pe_find(Arena *a, Plan *p, const Artifact *art, const uint8_t *dynamic, const uint8_t *plain, const IsaMasks *masks);
+void plan_pe_find(Arena *a, Plan *p, const Artifact *art, const uint8_t *dynamic, const uint8_t *plain);
 bool plan_is_idle(const IsaInst *in); // touches nothing, in any order
 void plan_piece_clear(PlanPiece *p);
 // The step just added is a transfer that is not carried out.

@@ -152,9 +152,7 @@ static void touches_make(Occupy *o) {
     const Artifact *art = o->art;
     CodeLoops loops;
     uint32_t pc = 0;
-    IsaMasks masks;
     RegState regs;
-    isa_masks(&masks, art->code, art->ncode);
     code_loops(o->arena, art, &loops, &pc); // a verified artifact has good ones
     regs_init(&regs, &loops);
     uint32_t most = 0;
@@ -166,7 +164,7 @@ static void touches_make(Occupy *o) {
     for (pc = 0; pc < art->ncode; pc++) {
         IsaAccess a[ISA_ACCESS_MAX];
         regs_enter(&regs, pc);
-        int n = isa_accesses(&art->code[pc], masks.of[art->code[pc].op], a);
+        int n = isa_accesses(&art->code[pc], isa_row_mask(art->code[pc].op), a);
         uint32_t count = kernel_touches(o, &art->code[pc], room);
         for (int i = 0; i < n; i++)
             count += touch_of(o, &regs, &a[i], &room[count]);

@@ -256,9 +256,55 @@ void isa_access_extent(const IsaAccess *a, __int128 *lo, __int128 *hi) {
     *hi = (high + 1) * size;
 }
 
-void isa_masks(IsaMasks *out, const IsaInst *code, uint32_t n) {
-    *out = (IsaMasks){0};
-    for (uint32_t i = 0; i < n; i++)
-        if (code[i].op < ISA_OP_COUNT && !out->of[code[i].op])
-            out->of[code[i].op] = isa_row_mask(code[i].op);
+// --- of shapes -----------------------------------------------------------------------------------
+
+IsaInst shape_sample(const IsaShape *s) {
+    IsaInst in = s->in;
+    for (int i = 0; i < SHAPE_ADDRS; i++)
+        if (s->varies >> (SHAPE_WAITS + i) & 1 && !shape_addr(&in, i)) {
+            const uint64_t some = addr_hbm(0, 1);
+            memcpy((uint8_t *)&in + shape_addr_at[i], &some, 8);
+        }
+    return in;
+}
+
+static int64_t clamp(__int128 x) {
+    const int64_t most = (int64_t)1 << 62;
+    return x > most ? most : x < -most ? -most : (int64_t)x;
+}
+
+static bool is_dense(const IsaAccess *a) {
+    int64_t run = 1;
+    for (int i = ISA_AXES - 1; i >= 1; i--)
+        if (a->n[i] > 1) {
+            if (a->stride[i] != run)
+                return false;
+            if (__builtin_mul_overflow(run, (int64_t)a->n[i], &run))
+                return false;
+        }
+    return true;
+}
+
+void shape_accesses(const IsaShape *s, ShapeAccesses *out) {
+    IsaInst in = shape_sample(s);
+    IsaAccess access[ISA_ACCESS_MAX];
+    out->n = (uint8_t)isa_accesses(&in, isa_row_mask(in.op), access);
+    for (int i = 0; i < out->n; i++) {
+        const IsaAccess *a = &access[i];
+        uint8_t addr = 0;
+        while (shape_addr_fields[addr] != a->field)
+            addr++;
+        __int128 lo, hi;
+        isa_access_extent(a, &lo, &hi);
+        out->at[i] = (ShapeAccess){.addr = addr, .space = (uint8_t)addr_space(a->addr), .is_write = a->is_write,
+                                   .by_register = a->reg != NULL, .dense = is_dense(a), .parts = a->parts,
+                                   .lo = clamp(lo), .hi = clamp(hi)};
+    }
+}
+
+ShapeAccesses *shapes_accesses(Arena *a, const IsaShapes *s) {
+    ShapeAccesses *out = ARENA_NEWN(a, ShapeAccesses, (size_t)s->n + 1);
+    for (uint32_t i = 0; i < s->n; i++)
+        shape_accesses(&s->at[i], &out[i]);
+    return out;
 }

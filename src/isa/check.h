@@ -8,7 +8,7 @@
 #ifndef OTRN_ISA_CHECK_H
 #define OTRN_ISA_CHECK_H
 
-#include "isa/isa.h"
+#include "isa/shape.h"
 
 typedef struct IsaChip { // what differs between targets
     int gen;             // 2, 3, 4
@@ -16,11 +16,6 @@ typedef struct IsaChip { // what differs between targets
     uint32_t instructions;           // of a program; 0: no limit
 } IsaChip;
 extern const IsaChip isa_chip_largest;
-
-typedef struct IsaMasks { // isa_row_mask of the rows a program uses, for who asks often
-    IsaMask of[ISA_OP_COUNT];
-} IsaMasks;
-void isa_masks(IsaMasks *out, const IsaInst *code, uint32_t n);
 
 // One operand as memory: `parts` partitions (SBUF, PSUM) or axis 0 (HBM), then the free axes.
 #define ISA_AXES 6
@@ -42,6 +37,24 @@ typedef struct IsaAccess {
 int isa_accesses(const IsaInst *in, IsaMask mask, IsaAccess out[ISA_ACCESS_MAX]);
 // Bytes the access reaches from its address, [*lo, *hi): in a partition, or in HBM.
 void isa_access_extent(const IsaAccess *a, __int128 *lo, __int128 *hi);
+
+// The same for all instructions of a shape: only addresses differ between them.
+typedef struct ShapeAccess {
+    uint8_t addr; // shape_addr(in, addr)
+    uint8_t space;
+    bool is_write, by_register; // by_register: register terms add to the address
+    bool dense; // in a partition: adjacent and ascending
+    uint32_t parts;
+    int64_t lo, hi; // bytes it reaches from its address, as isa_access_extent says, at most 2^62
+} ShapeAccess;
+typedef struct ShapeAccesses {
+    uint8_t n;
+    ShapeAccess at[ISA_ACCESS_MAX];
+} ShapeAccesses;
+// An instruction of the shape: its addresses in HBM are not zero.
+IsaInst shape_sample(const IsaShape *s);
+void shape_accesses(const IsaShape *s, ShapeAccesses *out);
+ShapeAccesses *shapes_accesses(Arena *a, const IsaShapes *s); // per shape
 
 // NULL when types, operations, flags and counts are such as the row allows on this chip, else what is
 // wrong, written to `why`.

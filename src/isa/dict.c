@@ -153,7 +153,7 @@ static const char *table_name(Arena *a, int table, int i) {
     if (table)
         return table == 2 ? alu_rows[i].name : act_rows[i].name;
     Buf name = {.arena = a};
-    buf_printf(&name, "%s %s", isa_rows[i].name, isa_rows[i].fields);
+    buf_printf(&name, "%s%s", isa_rows[i].name, isa_rows[i].fields);
     return buf_cstr(&name);
 }
 
@@ -168,10 +168,10 @@ void dict_encode_tables(Dict *d, Buf *out) {
     }
 }
 
-static int op_find(Arena *a, const DictStr *s) {
-    const char *blank = memchr(s->s, ' ', s->n);
-    int op = blank ? isa_find(s->s, (size_t)(blank - s->s)) : -1;
-    return op >= 0 && !strcmp(s->s, table_name(a, 0, op)) ? op : -1;
+static int op_find(const DictStr *s) {
+    size_t n = strcspn(s->s, " ");
+    int op = isa_find(s->s, n);
+    return op >= 0 && !strcmp(s->s + n, isa_rows[op].fields) ? op : -1;
 }
 
 // A name this release does not know maps to 0xff and is an error only where it is used.
@@ -182,7 +182,7 @@ static void decode_table(Dict *d, Rd *r, uint8_t map[256], int table) {
         rd_fail(r, "a table of %u names, at most 255 are allowed", n);
     for (uint32_t i = 0; i < n; i++) {
         const DictStr *s = take(d, r);
-        int ours = table == 0   ? op_find(d->arena, s)
+        int ours = table == 0   ? op_find(s)
                    : table == 1 ? dtype_parse(s->s, s->n)
                    : table == 2 ? alu_find(s->s, s->n)
                                 : act_find(s->s, s->n);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // isa.c — the instruction table, and encode and decode derived from it.
 //
-// A row's `fields` text says which fields its encoding holds, in which order; ISA_FIELDS says how
-// wide each is. Both directions walk that list. A new row needs no code here.
+// A row's `fields` say which fields its encoding holds, in which order; ISA_FIELDS says how wide each
+// is. Both directions walk that list. A new row needs no code here. Fields stand in isa.def as calls of
+// F, T and M, which this file reads three times: as text, as a list, as a mask.
 #include "isa/isa.h"
 
 #include <assert.h>
@@ -20,12 +21,18 @@ const char *const isa_cost_names[COST_COUNT] = {
 #undef COST
 };
 
+#define F(x) " " #x
+#define T(x, letter) F(x)
+#define M(x) F(x)
 const IsaRow isa_rows[ISA_OP_COUNT] = {
 #define INST(e, name, engines, gen, cost, fields, nki, meaning)                                    \
-    [ISA_##e] = {name, engines, gen, COST_##cost, fields, nki, meaning},
+    [ISA_##e] = {name, engines, gen, COST_##cost, "" fields, nki, meaning},
 #include "isa/isa.def"
 #undef INST
 };
+#undef F
+#undef T
+#undef M
 
 const AluRow alu_rows[ALU_COUNT] = {
 #define ALU(e, name, kind, flags, meaning) [ALU_##e] = {name, kind, flags, meaning},
@@ -53,6 +60,9 @@ ISA_FIELDS(FIELD)
 _Static_assert(ISA_OP_COUNT < 255 && ALU_COUNT < 255 && ACT_COUNT < 255,
                "they are one byte and 255 marks an unknown one");
 _Static_assert(ISA_FIELD_COUNT <= 128, "field masks are 128 bits");
+#define FIELD(name, member, bytes, is_signed, kind) +(bytes)
+_Static_assert(sizeof(IsaInst) == 6 ISA_FIELDS(FIELD), "zero16 and zero32 are all that is not a field");
+#undef FIELD
 
 int isa_find(const char *mnemonic, size_t n) {
     for (int op = 0; op < ISA_OP_COUNT; op++)
@@ -75,69 +85,56 @@ int act_find(const char *name, size_t n) {
     return -1;
 }
 
-// Rows name fields mostly in their order, so the one behind the last is asked first.
-static int field_behind(int last, const char *name, size_t n) {
-    for (int i = 1; i <= ISA_FIELD_COUNT; i++) {
-        int f = (last + i) % ISA_FIELD_COUNT;
-        const char *s = isa_fields[f].name;
-        if (n && s[0] == name[0] && !strncmp(s, name, n) && !s[n])
+int isa_field_find(const char *name, size_t n) {
+    for (int f = 0; f < ISA_FIELD_COUNT; f++)
+        if (!strncmp(isa_fields[f].name, name, n) && !isa_fields[f].name[n])
             return f;
-    }
     return -1;
 }
 
-int isa_field_find(const char *name, size_t n) { return field_behind(ISA_FIELD_COUNT - 1, name, n); }
-
 // --- layouts -------------------------------------------------------------------------------------
 
-typedef struct Layout { // a row's encoding
-    uint8_t n, bytes;
-    uint8_t field[ISA_FIELD_COUNT];
-    IsaMask mask; // the same fields as bits
-} Layout;
-
-// Fields that follow one of the row's own without being named.
-static const struct {
-    uint8_t field, n, with[4];
-} companions[] = {
-    {ISA_F_dst, 4, {ISA_F_dr0, ISA_F_dr1, ISA_F_dx0, ISA_F_dx1}},
-    {ISA_F_src, 4, {ISA_F_sr0, ISA_F_sr1, ISA_F_sx0, ISA_F_sx1}},
-    {ISA_F_src1, 4, {ISA_F_tr0, ISA_F_tr1, ISA_F_tx0, ISA_F_tx1}},
-    {ISA_F_mask, 3, {ISA_F_mask1, ISA_F_mask2, ISA_F_mask3}},
+enum { // bytes of the fields: BYTES_op, BYTES_engine, …
+#define FIELD(name, member, bytes, is_signed, kind) BYTES_##name = bytes,
+    ISA_FIELDS(FIELD)
+#undef FIELD
 };
 
-static void layout_add(Layout *l, int f) {
-    l->field[l->n++] = (uint8_t)f;
-    l->mask |= ISA_BIT(f);
-    l->bytes = (uint8_t)(l->bytes + isa_fields[f].bytes);
-    for (size_t c = 0; c < sizeof companions / sizeof *companions; c++)
-        for (int i = 0; companions[c].field == f && i < companions[c].n; i++)
-            layout_add(l, companions[c].with[i]);
-}
+// Fields behind the head, ended by ISA_FIELD_COUNT.
+#define F(x) ISA_F_##x,
+#define T(x, l) F(x) F(l##r0) F(l##r1) F(l##x0) F(l##x1)
+#define M(x) F(x) F(x##1) F(x##2) F(x##3)
+#define INST(e, name, engines, gen, cost, fields, ...) static const uint8_t list_##e[] = {fields ISA_FIELD_COUNT};
+#include "isa/isa.def"
+#undef INST
+static const uint8_t *const row_lists[ISA_OP_COUNT] = {
+#define INST(e, ...) [ISA_##e] = list_##e,
+#include "isa/isa.def"
+#undef INST
+};
+#undef F
 
-static Layout layout_of(int op) {
-    Layout l = {0};
-    for (int f = 0; f < ISA_HEAD_FIELDS; f++)
-        layout_add(&l, f);
-    assert(l.bytes == ISA_HEAD_BYTES);
-    int f = ISA_HEAD_FIELDS - 1;
-    for (const char *p = isa_rows[op].fields + strspn(isa_rows[op].fields, " "); *p;) {
-        size_t n = strcspn(p, " ");
-        f = field_behind(f, p, n);
-        assert(f >= ISA_HEAD_FIELDS);
-        layout_add(&l, f);
-        p += n;
-        p += strspn(p, " ");
-    }
-    l.bytes = (uint8_t)((l.bytes + 3) & ~3);
-    return l;
-}
+#define F(x) +BYTES_##x
+static const uint8_t row_bytes[ISA_OP_COUNT] = {
+#define INST(e, name, engines, gen, cost, fields, ...) [ISA_##e] = (ISA_HEAD_BYTES fields + 3) / 4 * 4,
+#include "isa/isa.def"
+#undef INST
+};
+#undef F
 
-IsaMask isa_row_mask(int op) { return layout_of(op).mask; }
+#define F(x) | ISA_BIT(ISA_F_##x)
+const IsaMask isa_row_masks[ISA_OP_COUNT] = {
+#define INST(e, name, engines, gen, cost, fields, ...) [ISA_##e] = (ISA_BIT(ISA_HEAD_FIELDS) - 1) fields,
+#include "isa/isa.def"
+#undef INST
+};
+#undef F
+#undef T
+#undef M
 
-bool isa_row_has(int op, int field) { return isa_row_mask(op) >> field & 1; }
+const uint8_t *isa_row_fields(int op) { return row_lists[op]; }
 
-size_t isa_bytes(int op) { return layout_of(op).bytes; }
+size_t isa_bytes(int op) { return row_bytes[op]; }
 
 bool isa_row_engine(int op, int engine) {
     return engine >= 0 && engine < ENG_COUNT &&
@@ -220,47 +217,27 @@ static inline void copy_field(void *to, const void *from, int bytes) {
     }
 }
 
-static size_t encode(const Layout *l, const IsaInst *in, uint8_t *out) {
-    memset(out, 0, l->bytes);
-    uint8_t *p = out;
-    for (int i = 0; i < l->n; i++) {
-        int f = l->field[i];
-        copy_field(p, (const uint8_t *)in + member_at[f], isa_fields[f].bytes);
-        p += isa_fields[f].bytes;
-    }
-    return l->bytes;
+static inline uint8_t *encode_field(const IsaInst *in, int f, uint8_t *p) {
+    copy_field(p, (const uint8_t *)in + member_at[f], isa_fields[f].bytes);
+    return p + isa_fields[f].bytes;
 }
 
 size_t isa_encode(const IsaInst *in, uint8_t out[ISA_BYTES_MAX]) {
-    Layout l = layout_of(in->op);
-    return encode(&l, in, out);
+    memset(out, 0, row_bytes[in->op]);
+    uint8_t *p = out;
+    for (int f = 0; f < ISA_HEAD_FIELDS; f++)
+        p = encode_field(in, f, p);
+    for (const uint8_t *f = row_lists[in->op]; *f < ISA_FIELD_COUNT; f++)
+        p = encode_field(in, *f, p);
+    return row_bytes[in->op];
 }
 
-// Which fields of an instruction are not zero.
-static IsaMask nonzero_fields(const IsaInst *in) {
+bool isa_is_clean(const IsaInst *in) {
     IsaMask mask = 0;
 #define FIELD(name, member, bytes, is_signed, kind) mask |= (IsaMask)(in->member != 0) << ISA_F_##name;
     ISA_FIELDS(FIELD)
 #undef FIELD
-    return mask;
-}
-
-// Made when first asked for: most programs use few of the rows.
-static const Layout *layout_once(Layout l[ISA_OP_COUNT], int op) {
-    if (!l[op].n)
-        l[op] = layout_of(op);
-    return &l[op];
-}
-
-void isa_encode_all(const IsaInst *in, uint32_t n, Buf *out) {
-    Layout layouts[ISA_OP_COUNT] = {0};
-    for (uint32_t i = 0; i < n; i++) {
-        assert(in[i].op < ISA_OP_COUNT);
-        const Layout *l = layout_once(layouts, in[i].op);
-        assert(!(nonzero_fields(&in[i]) & ~l->mask));
-        buf_reserve(out, ISA_BYTES_MAX);
-        out->n += encode(l, &in[i], out->at + out->n);
-    }
+    return !(mask & ~isa_row_mask(in->op));
 }
 
 // A wait slot without a semaphore carries no value, and so does a signal.
@@ -331,20 +308,19 @@ static int kind_values(int kind) {
     }
 }
 
-static void decode_field(Rd *r, const IsaMap *map, int f, const uint8_t *p, IsaInst *out) {
+static const uint8_t *decode_field(Rd *r, const IsaMap *map, int f, const uint8_t *p, IsaInst *out) {
     uint8_t *to = (uint8_t *)out + member_at[f];
     copy_field(to, p, isa_fields[f].bytes);
     int values = kind_values(isa_fields[f].kind);
-    if (!values)
-        return;
-    const uint8_t *names = map ? map_of(map, isa_fields[f].kind) : NULL;
+    const uint8_t *names = map && values ? map_of(map, isa_fields[f].kind) : NULL;
     if (names)
         *to = names[*to];
-    if (*to >= values)
+    if (values && *to >= values)
         rd_fail(r, "`%s`: unknown %s number %u", isa_rows[out->op].name, isa_fields[f].name, *p);
+    return p + isa_fields[f].bytes;
 }
 
-static void decode_one(Rd *r, const IsaMap *map, Layout *layouts, IsaInst *out) {
+void isa_decode(Rd *r, const IsaMap *map, IsaInst *out) {
     if (r->at >= r->end)
         rd_fail(r, "an instruction is cut off");
     int op = map ? map->op[*r->at] : *r->at;
@@ -352,15 +328,13 @@ static void decode_one(Rd *r, const IsaMap *map, Layout *layouts, IsaInst *out) 
         ctx_hint(r->ctx, "the file may come from another release than " OTRN_RELEASE);
     if (op >= ISA_OP_COUNT)
         rd_fail(r, "unknown instruction number %u", *r->at);
-    const Layout *l = layout_once(layouts, op);
-    const uint8_t *p = rd_bytes(r, l->bytes), *end = p + l->bytes;
+    const uint8_t *p = rd_bytes(r, row_bytes[op]), *end = p + row_bytes[op];
     *out = (IsaInst){.op = (uint8_t)op};
     p++;
-    for (int i = 1; i < l->n; i++) {
-        int f = l->field[i];
-        decode_field(r, map, f, p, out);
-        p += isa_fields[f].bytes;
-    }
+    for (int f = 1; f < ISA_HEAD_FIELDS; f++)
+        p = decode_field(r, map, f, p, out);
+    for (const uint8_t *f = row_lists[op]; *f < ISA_FIELD_COUNT; f++)
+        p = decode_field(r, map, *f, p, out);
     const IsaRow *row = &isa_rows[op];
     while (p < end)
         if (*p++)
@@ -373,14 +347,6 @@ static void decode_one(Rd *r, const IsaMap *map, Layout *layouts, IsaInst *out) 
     if (fault)
         rd_fail(r, "`%s` has %s", row->name, fault);
 }
-
-void isa_decode_all(Rd *r, const IsaMap *map, IsaInst *out, uint32_t n) {
-    Layout layouts[ISA_OP_COUNT] = {0};
-    for (uint32_t i = 0; i < n; i++)
-        decode_one(r, map, layouts, &out[i]);
-}
-
-void isa_decode(Rd *r, IsaInst *out) { isa_decode_all(r, NULL, out, 1); }
 
 int64_t isa_alu_reg(int op, int64_t x, int64_t y) {
     switch (op) {

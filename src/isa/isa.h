@@ -233,9 +233,11 @@ typedef struct IsaInst {
     uint8_t wait_sem[2];                  // SEM_NONE = no wait; SEM_BACK: counts back
     uint8_t upd_sem, upd_op;              // own semaphore + 1, 0 = none; UPD_…
     uint16_t upd_val;
+    uint16_t zero16; // where there would be padding: instructions are compared as bytes
     uint32_t wait_val[2];
     int32_t mul_d[2], mul_s[2], mul_t[2]; // bytes per register unit
     int32_t imm, value, limit, step;
+    uint32_t zero32;
     uint64_t dst, src, src1, res, a, b;
     uint32_t n[5];
     int32_t d[5], s[5], t[5];
@@ -245,12 +247,15 @@ typedef struct IsaInst {
 typedef struct IsaRow {
     const char *name, *engines;
     uint8_t gen, cost;
-    const char *fields, *nki, *meaning;
+    const char *fields; // " dst dtype …", as assembly has them
+    const char *nki, *meaning;
 } IsaRow;
 extern const IsaRow isa_rows[ISA_OP_COUNT];
 int isa_find(const char *mnemonic, size_t n); // IsaOp or -1
-IsaMask isa_row_mask(int op);                 // the row's fields; head fields included
-bool isa_row_has(int op, int field);
+extern const IsaMask isa_row_masks[ISA_OP_COUNT];
+static inline IsaMask isa_row_mask(int op) { return isa_row_masks[op]; } // the row's fields; head fields included
+static inline bool isa_row_has(int op, int field) { return isa_row_mask(op) >> field & 1; }
+const uint8_t *isa_row_fields(int op); // behind the head, in their order; ISA_FIELD_COUNT ends them
 bool isa_row_engine(int op, int engine); // the row allows this engine
 int isa_row_engine_default(int op);      // the first one it names
 extern const char *const isa_cost_names[COST_COUNT];
@@ -304,7 +309,13 @@ static inline uint64_t scalar_f32(float v) {
 #define ISA_BYTES_MAX 256
 size_t isa_bytes(int op);                                    // of an encoding
 size_t isa_encode(const IsaInst *in, uint8_t out[ISA_BYTES_MAX]); // bytes written
-void isa_decode(Rd *r, IsaInst *out);
+bool isa_is_clean(const IsaInst *in); // fields that its row does not have are zero
+// A file numbers instructions and element types itself (spec/artifact.md): `map` turns its numbers into
+// ours, 0xff marking an unknown one; NULL when they are ours already.
+typedef struct IsaMap {
+    uint8_t op[256], dtype[256], alu[256], act[256];
+} IsaMap;
+void isa_decode(Rd *r, const IsaMap *map, IsaInst *out);
 // One line of assembly, no newline: "tensor: matmul dst=psum[0:0] src=sbuf[0:4096] … wait(sync>=3)"
 void isa_print(const IsaInst *in, Buf *out);
 // The inverse: parses one line (without comment); `at` is its place for messages. Jump targets are
@@ -312,15 +323,6 @@ void isa_print(const IsaInst *in, Buf *out);
 void isa_parse(Ctx *ctx, Place at, const char *line, IsaInst *out);
 uint64_t isa_field_get(const IsaInst *in, int field); // sign-extended for signed fields
 void isa_field_set(IsaInst *in, int field, uint64_t v); // keeps the field's width
-
-// The same for many at once. A file numbers instructions and element types itself
-// (spec/artifact.md): `map` turns its numbers into ours, 0xff marking an unknown one; NULL when
-// they are ours already.
-typedef struct IsaMap {
-    uint8_t op[256], dtype[256], alu[256], act[256];
-} IsaMap;
-void isa_encode_all(const IsaInst *in, uint32_t n, Buf *out); // asserts that unused fields are zero
-void isa_decode_all(Rd *r, const IsaMap *map, IsaInst *out, uint32_t n);
 
 // Strides that mean "dense" for the operand ('d' dst, 's' src, 't' src1) under the instruction's counts: what the
 // assembler fills in when a line gives none of that operand's strides. Axes of one element have

@@ -115,7 +115,7 @@ static void put_row(const IsaRow *row, int number, Buf *out) {
             sep = ", ";
         }
     buf_printf(out, " | trn%d | %s | %s | %s |\n\n", row->gen - 1, isa_cost_names[row->cost], row->nki,
-               row->fields[0] ? row->fields : "none");
+               row->fields[0] ? row->fields + 1 : "none");
     buf_printf(out, "    %s\n\n", row->meaning);
 }
 

@@ -253,15 +253,13 @@ void isa_print_named(const IsaInst *in, const IsaNames *names, Buf *out) {
     IsaMask leave_out, force;
     stride_fields(in, isa_row_mask(in->op), &leave_out, &force);
     buf_printf(out, "%s: %s", engine_names[in->engine], row->name);
-    for (const char *p = row->fields + strspn(row->fields, " "); *p;) { // the row's order
-        size_t n = strcspn(p, " ");
-        int f = isa_field_find(p, n);
-        if (!(leave_out >> f & 1) && is_shown(in, f, force >> f & 1)) {
+    for (const uint8_t *list = isa_row_fields(in->op); *list < ISA_FIELD_COUNT; list++) {
+        int f = *list;
+        bool follows = isa_fields[f].kind == FK_TERM || (isa_fields[f].kind == FK_MASK && f != ISA_F_mask);
+        if (!follows && !(leave_out >> f & 1) && is_shown(in, f, force >> f & 1)) {
             buf_printf(out, " %s=", isa_fields[f].name);
             print_value(in, f, names, out);
         }
-        p += n;
-        p += strspn(p, " ");
     }
     print_waits(in, out);
     print_signal(in, out);
@@ -499,7 +497,7 @@ static int field_of(const Txt *begin, TxtWord w, int op, IsaMask mask, IsaMask s
         return f;
     }
     const char *fields = isa_rows[op].fields;
-    ctx_hint(begin->ctx, "`%s` takes: %s", isa_rows[op].name, fields[0] ? fields : "no fields");
+    ctx_hint(begin->ctx, "`%s` takes:%s", isa_rows[op].name, fields[0] ? fields : " no fields");
     txt_fail(begin, "`%s` has no field `%.*s`", isa_rows[op].name, (int)w.n, w.s);
 }
 

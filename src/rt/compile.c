@@ -191,7 +191,7 @@ static void assemble(Ctx *ctx, Arena *a, const RtCompile *in, Buf *out) {
     ChipFile chip;
     chipfile_load(ctx, a, art->target, o->val[OPT_CHIPS], &chip);
     IsaChip limits = chipfile_isa(&chip);
-    artifact_verify_for(ctx, art, in->name, &limits);
+    artifact_verify_for(ctx, art, in->name, &limits, NULL);
     artifact_save(art, out);
 }
 

@@ -162,7 +162,7 @@ static void exe_init(otrn_exe *exe, RtCompile in) {
     double begin = rt_seconds();
     rt_compile(&exe->ctx, &exe->arena, &in, &exe->bytes);
     exe->cached = stats.cached;
-    exe->art = artifact_load(&exe->ctx, &exe->arena, in.name, exe->bytes.at, exe->bytes.n);
+    exe->art = artifact_read(&exe->ctx, &exe->arena, in.name, exe->bytes.at, exe->bytes.n, exe->env->pool);
     if (opt_num(o, OPT_VERBOSE) && stats.count)
         fprintf(stderr, "otrn: %s: cache %s %s, %u instructions, %.1f ms\n", exe->art->name,
                 stats.cached ? "hit" : *stats.key ? "miss" : "off", stats.key, exe->art->ncode,
@@ -172,7 +172,7 @@ static void exe_init(otrn_exe *exe, RtCompile in) {
     if (strcmp(art->target, chip.name))
         chipfile_load(&exe->ctx, &exe->arena, art->target, o->val[OPT_CHIPS], &chip);
     IsaChip limits = chipfile_isa(&chip);
-    artifact_verify_for(&exe->ctx, art, in.name, &limits);
+    artifact_verify_for(&exe->ctx, art, in.name, &limits, exe->env->pool);
     exe_add_slot(exe);
     exe->types = ARENA_NEWN(&exe->arena, otrn_type, art->nargs + art->nresults + 1);
     for (uint32_t i = 0; i < art->nargs; i++)

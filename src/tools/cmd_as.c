@@ -14,7 +14,7 @@ int cmd_as(Tool *t) {
     ChipFile chip;
     chipfile_load(t->ctx, t->arena, art->target, t->opt.val[OPT_CHIPS], &chip);
     IsaChip limits = chipfile_isa(&chip);
-    artifact_verify_for(t->ctx, art, path, &limits);
+    artifact_verify_for(t->ctx, art, path, &limits, NULL);
     Buf bytes = {.arena = t->arena};
     artifact_save(art, &bytes);
     file_write(t->ctx, out, bytes.at, bytes.n);

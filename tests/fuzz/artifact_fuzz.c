@@ -13,7 +13,7 @@
 
 const char *const fuzz_seeds[] = {"tests/unit/data/everything.s", "examples/kernels/matmul.s",
                                   "examples/kernels/rmsnorm.s",   "tests/isa/sendrecv.s",
-                                  "accuracy/kernels/rmsnorm.s",   "tests/unit/data/version3.artifact", NULL};
+                                  "accuracy/kernels/rmsnorm.s",   "tests/unit/data/version4.artifact", NULL};
 
 static void must_equal(const Buf *a, const Buf *b) {
     if (a->n != b->n || memcmp(a->at, b->at, a->n))

@@ -11,7 +11,7 @@
 
 const char *const fuzz_seeds[] = {"tests/unit/data/everything.s", "examples/kernels/matmul.s", "examples/kernels/rmsnorm.s",
                                   "examples/kernels/softmax.s", "tests/isa/dma.s", "tests/isa/activation.s", "tests/isa/matmul.s",
-                                  "tests/isa/copy_predicated.s", "tests/unit/data/version3.artifact", NULL};
+                                  "tests/isa/copy_predicated.s", "tests/unit/data/version4.artifact", NULL};
 
 #define SEG_MOST (1u << 20)
 #define WORK_MOST (1u << 20)

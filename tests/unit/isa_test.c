@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "chip/chip.h"
-#include "isa/isa.h"
+#include "isa/shape.h"
 
 #ifndef OTRN_SOURCE_DIR
 #define OTRN_SOURCE_DIR "."
@@ -140,7 +140,7 @@ static otrn_status decode_some(const uint8_t *bytes, size_t n, IsaInst *out) {
     Rd r = {&ctx, "test", bytes, bytes, bytes + n};
     ctx.err = (otrn_error){0};
     if (CTX_TRY(&ctx, jb))
-        isa_decode(&r, out);
+        isa_decode(&r, NULL, out);
     ctx.on_fail = outer;
     return ctx.err.code;
 }
@@ -220,22 +220,43 @@ static void test_encode_round_trip(void) {
     result("encode and decode are inverses", why);
 }
 
-static void test_many(void) {
-    enum { N = 500 };
-    IsaInst in[N], back[N];
-    for (int i = 0; i < N; i++)
-        in[i] = random_inst((int)(rng() % ISA_OP_COUNT), true);
+// Programs through their shapes: some instructions alike but for addresses and counts, some not; enough for several
+// chunks, decoded by one thread and by two.
+static void test_shapes(void) {
+    enum { N = 10000, KINDS = 40 };
+    IsaInst *in = ARENA_NEWN(&arena, IsaInst, N), kinds[KINDS], *back;
+    for (int i = 0; i < KINDS; i++)
+        kinds[i] = random_inst((int)(rng() % ISA_OP_COUNT), i & 1);
+    for (int i = 0; i < N; i++) {
+        in[i] = rng() % 100 ? kinds[rng() % KINDS] : random_inst((int)(rng() % ISA_OP_COUNT), true);
+        for (int w = 0; w < 2; w++)
+            in[i].wait_val[w] = in[i].wait_sem[w] == SEM_NONE ? 0 : (uint32_t)rng();
+        if (isa_row_has(in[i].op, ISA_F_dst))
+            in[i].dst = rng() & 1 ? addr_sbuf(in[i].dst & 31, (uint32_t)rng()) : rng() % 4 ? addr_hbm(rng() & 7, rng() & 0xffffff) : 0;
+    }
     const char *why = NULL;
-    Buf bytes = {.arena = &arena};
-    isa_encode_all(in, N, &bytes);
-    Rd r = {&ctx, "test", bytes.at, bytes.at, bytes.at + bytes.n};
-    isa_decode_all(&r, NULL, back, N);
-    for (int i = 0; i < N; i++)
-        if (!same(&in[i], &back[i]))
-            why = "an instruction changed";
-    if (r.at != r.end)
-        why = "bytes are left over";
-    result("many at once", why);
+    Buf bytes = {.arena = &arena}, again = {.arena = &arena};
+    IsaShapes *shapes = shapes_find(&arena, in, N);
+    shapes_encode(shapes, in, N, &bytes);
+    Pool *pool = pool_make(2);
+    for (int threads = 1; threads <= 2; threads++) {
+        uint32_t n = 0;
+        Rd r = {&ctx, "test", bytes.at, bytes.at, bytes.at + bytes.n};
+        IsaShapes *read = shapes_decode(&r, NULL, &arena, threads == 1 ? NULL : pool, &back, &n);
+        for (int i = 0; i < N; i++)
+            if (n != N || !same(&in[i], &back[i]))
+                why = "an instruction changed";
+        if (r.at != r.end)
+            why = "bytes are left over";
+        again.n = 0;
+        shapes_encode(read, back, n, &again);
+        if (again.n != bytes.n || memcmp(again.at, bytes.at, bytes.n))
+            why = "bytes differ";
+    }
+    pool_free(pool);
+    if (shapes->n < KINDS || shapes->n > KINDS * 8 + N / 50)
+        why = "instructions that are alike have different shapes";
+    result("code through its shapes", why);
 }
 
 // Bytes that fill an encoding up must be zero: set each bit of them alone.
@@ -396,7 +417,7 @@ static void test_all(void) {
     test_fields_do_not_overlap();
     test_rows();
     test_encode_round_trip();
-    test_many();
+    test_shapes();
     test_reserved_bits();
     test_decode_refuses();
     test_text_round_trip();

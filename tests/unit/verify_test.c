@@ -138,7 +138,7 @@ static void run(const Case *c, size_t number) {
     if (CTX_TRY(&ctx, jb)) {
         const char *text = arena_printf(&arena, "%s%s\n", HEAD, c->text);
         Artifact *art = artifact_parse(&ctx, &arena, "t.s", text, strlen(text));
-        artifact_verify_for(&ctx, art, "t.s", &chips[c->gen]);
+        artifact_verify_for(&ctx, art, "t.s", &chips[c->gen], NULL);
     }
     ctx.on_fail = outer;
     bool ok = c->why ? ctx.err.code == OTRN_VERIFY && strstr(ctx.err.text, c->why) : ctx.err.code == OTRN_OK;

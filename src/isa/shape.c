@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+// shape.c — finds the shapes of a program, and takes code to bytes and back through them.
+//
+//   shapes    u32 count, then each: its encoding, u32 varies; ascending, so that each program has one form
+//   code      u32 count, u32 size in bytes of every CHUNK instructions, then the instructions: u32 shape, what varies
+//
+// Chunks are decoded side by side. Nothing in them can raise: a fault is kept and told when all are done.
+#include "isa/shape.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#define CHUNK 4096
+
+const uint8_t shape_addr_fields[SHAPE_ADDRS] = {ISA_F_dst, ISA_F_src, ISA_F_src1, ISA_F_res, ISA_F_a, ISA_F_b};
+const uint16_t shape_addr_at[SHAPE_ADDRS] = {offsetof(IsaInst, dst), offsetof(IsaInst, src), offsetof(IsaInst, src1),
+                                             offsetof(IsaInst, res), offsetof(IsaInst, a),   offsetof(IsaInst, b)};
+
+static bool in_partitions(uint64_t addr) { return addr_space(addr) == SPACE_SBUF || addr_space(addr) == SPACE_PSUM; }
+
+static void addr_set(IsaInst *in, int i, uint64_t addr) { memcpy((uint8_t *)in + shape_addr_at[i], &addr, 8); }
+
+// --- finding -----------------------------------------------------------------------------------------------
+
+static IsaShape shape_of(const IsaInst *in) {
+    IsaShape s = {.in = *in};
+    for (int w = 0; w < SHAPE_WAITS; w++) {
+        s.varies |= (uint8_t)((in->wait_sem[w] != SEM_NONE) << w);
+        s.in.wait_val[w] = 0;
+    }
+    for (int i = 0; i < SHAPE_ADDRS; i++) {
+        uint64_t addr = shape_addr(in, i);
+        bool part = in_partitions(addr);
+        if (!part && (!addr || addr_space(addr) != SPACE_HBM))
+            continue;
+        s.varies |= (uint8_t)(1 << (SHAPE_WAITS + i));
+        addr_set(&s.in, i, part ? addr >> 32 << 32 : 0);
+    }
+    return s;
+}
+
+_Static_assert(sizeof(IsaInst) % 8 == 0, "hashed by words");
+
+static uint64_t shape_hash(const IsaShape *s) {
+    uint64_t lane[4] = {s->varies, 1, 2, 3}, w;
+    for (size_t i = 0; i < sizeof s->in / 8; i++) {
+        memcpy(&w, (const uint8_t *)&s->in + 8 * i, 8);
+        lane[i % 4] = (lane[i % 4] ^ w) * 0x9e3779b97f4a7c15ull;
+        lane[i % 4] ^= lane[i % 4] >> 29;
+    }
+    uint64_t h = lane[0] ^ (lane[1] << 17 | lane[1] >> 47) ^ (lane[2] << 31 | lane[2] >> 33) ^ (lane[3] << 47 | lane[3] >> 17);
+    h *= 0x9e3779b97f4a7c15ull;
+    return h ^ h >> 32;
+}
+
+static bool shape_same(const IsaShape *x, const IsaShape *y) {
+    return x->varies == y->varies && !memcmp(&x->in, &y->in, sizeof x->in);
+}
+
+typedef struct Table {
+    Arena *a;
+    VEC(IsaShape) shapes;
+    VEC(uint64_t) hashes;
+    uint32_t *slots; // number + 1
+    uint32_t mask;
+} Table;
+
+static void table_grow(Table *t) {
+    t->mask = t->slots ? t->mask * 2 + 1 : 255;
+    t->slots = ARENA_NEWN(t->a, uint32_t, (size_t)t->mask + 1);
+    for (uint32_t i = 0; i < t->shapes.n; i++) {
+        uint32_t at = (uint32_t)t->hashes.at[i] & t->mask;
+        while (t->slots[at])
+            at = (at + 1) & t->mask;
+        t->slots[at] = i + 1;
+    }
+}
+
+static uint32_t table_add(Table *t, const IsaShape *s) {
+    if (!t->slots || t->shapes.n > t->mask / 2)
+        table_grow(t);
+    uint64_t hash = shape_hash(s);
+    uint32_t at = (uint32_t)hash & t->mask;
+    for (; t->slots[at]; at = (at + 1) & t->mask) {
+        uint32_t i = t->slots[at] - 1;
+        if (t->hashes.at[i] == hash && shape_same(&t->shapes.at[i], s))
+            return i;
+    }
+    t->slots[at] = t->shapes.n + 1;
+    VEC_PUSH(t->a, &t->hashes, hash);
+    VEC_PUSH(t->a, &t->shapes, *s);
+    return t->shapes.n - 1;
+}
+
+typedef struct Ranked { // a shape by its encoding
+    const uint8_t *bytes;
+    uint32_t n, number;
+} Ranked;
+
+#define ENTRY_MAX (ISA_BYTES_MAX + 4)
+
+static uint32_t entry_encode(const IsaShape *s, uint8_t out[ENTRY_MAX]) {
+    size_t n = isa_encode(&s->in, out);
+    le_store32(out + n, s->varies);
+    return (uint32_t)n + 4;
+}
+
+// The first byte is the instruction, which decides the length: no entry is another's beginning.
+static int entry_order(const uint8_t *x, uint32_t nx, const uint8_t *y, uint32_t ny) {
+    return memcmp(x, y, nx < ny ? nx : ny);
+}
+
+static int by_entry(const void *a, const void *b) {
+    const Ranked *x = a, *y = b;
+    return entry_order(x->bytes, x->n, y->bytes, y->n);
+}
+
+IsaShapes *shapes_find(Arena *a, const IsaInst *code, uint32_t n) {
+    Table t = {.a = a};
+    IsaShapes *s = ARENA_NEW(a, IsaShapes);
+    s->of = arena_alloc(a, ((size_t)n + 1) * sizeof *s->of);
+    for (uint32_t i = 0; i < n; i++) {
+        IsaShape shape = shape_of(&code[i]);
+        s->of[i] = table_add(&t, &shape);
+    }
+    s->n = t.shapes.n;
+    s->at = ARENA_NEWN(a, IsaShape, (size_t)s->n + 1);
+    Ranked *order = ARENA_NEWN(a, Ranked, (size_t)s->n + 1);
+    uint32_t *rank = ARENA_NEWN(a, uint32_t, (size_t)s->n + 1);
+    for (uint32_t i = 0; i < s->n; i++) {
+        uint8_t bytes[ENTRY_MAX];
+        uint32_t size = entry_encode(&t.shapes.at[i], bytes);
+        order[i] = (Ranked){arena_dup(a, bytes, size), size, i};
+    }
+    qsort(order, s->n, sizeof *order, by_entry);
+    for (uint32_t i = 0; i < s->n; i++) {
+        s->at[i] = t.shapes.at[order[i].number];
+        rank[order[i].number] = i;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        s->of[i] = rank[s->of[i]];
+    return s;
+}
+
+// --- what varies -------------------------------------------------------------------------------------------
+
+typedef struct Patch { // a place in IsaInst that varies
+    uint8_t at;
+    bool wide; // 8 bytes: an address in HBM
+} Patch;
+
+typedef struct Form { // a shape as the code's bytes have it
+    uint8_t n, bytes; // bytes: of an instruction, its shape's number included
+    Patch patch[SHAPE_PARTS];
+} Form;
+_Static_assert(sizeof(IsaInst) < 256, "a patch's place is a byte");
+
+static Form form_of(const IsaShape *s) {
+    Form f = {.bytes = 4};
+    for (int i = 0; i < SHAPE_PARTS; i++) {
+        if (!(s->varies >> i & 1))
+            continue;
+        size_t at = i < SHAPE_WAITS ? offsetof(IsaInst, wait_val) + 4 * (size_t)i : shape_addr_at[i - SHAPE_WAITS];
+        bool wide = i >= SHAPE_WAITS && !in_partitions(shape_addr(&s->in, i - SHAPE_WAITS));
+        f.patch[f.n++] = (Patch){(uint8_t)at, wide};
+        f.bytes = (uint8_t)(f.bytes + (wide ? 8 : 4));
+    }
+    return f;
+}
+
+static Form *forms_make(Arena *a, const IsaShapes *s) {
+    Form *f = ARENA_NEWN(a, Form, (size_t)s->n + 1);
+    for (uint32_t i = 0; i < s->n; i++)
+        f[i] = form_of(&s->at[i]);
+    return f;
+}
+
+// --- encode ------------------------------------------------------------------------------------------------
+
+void shapes_encode(const IsaShapes *s, const IsaInst *code, uint32_t n, Buf *out) {
+    put_u32(out, s->n);
+    for (uint32_t i = 0; i < s->n; i++) {
+        uint8_t bytes[ENTRY_MAX];
+        assert(isa_is_clean(&s->at[i].in));
+        buf_put(out, bytes, entry_encode(&s->at[i], bytes));
+    }
+    const Form *forms = forms_make(out->arena, s);
+    put_u32(out, n);
+    size_t total = 0;
+    for (uint32_t i = 0; i < n;) {
+        uint32_t size = 0, end = n - i > CHUNK ? i + CHUNK : n;
+        for (; i < end; i++)
+            size += forms[s->of[i]].bytes;
+        put_u32(out, size);
+        total += size;
+    }
+    buf_reserve(out, total);
+    uint8_t *p = out->at + out->n;
+    for (uint32_t i = 0; i < n; i++) {
+        const Form *f = &forms[s->of[i]];
+        le_store32(p, s->of[i]);
+        p += 4;
+        for (int k = 0; k < f->n; k++) { // little-endian, as every host we build for is
+            size_t bytes = f->patch[k].wide ? 8 : 4;
+            memcpy(p, (const uint8_t *)&code[i] + f->patch[k].at, bytes);
+            p += bytes;
+        }
+    }
+    out->n += total;
+}
+
+// --- decode ------------------------------------------------------------------------------------------------
+
+// NULL, or why a shape says in another way than shape_of would what varies.
+static const char *shape_fault(const IsaShape *s, uint32_t varies) {
+    if (varies >> SHAPE_PARTS)
+        return "unknown parts that vary";
+    for (int w = 0; w < SHAPE_WAITS; w++)
+        if ((varies >> w & 1) != (s->in.wait_sem[w] != SEM_NONE) || s->in.wait_val[w])
+            return "a wait count of its own";
+    for (int i = 0; i < SHAPE_ADDRS; i++) {
+        uint64_t addr = shape_addr(&s->in, i);
+        bool vary = varies >> (SHAPE_WAITS + i) & 1;
+        if (vary && !isa_row_has(s->in.op, shape_addr_fields[i]))
+            return "an address that varies and that its row does not have";
+        if (in_partitions(addr) ? !vary || (uint32_t)addr : addr_space(addr) == SPACE_HBM ? addr != 0 : vary)
+            return "an offset of its own";
+    }
+    return NULL;
+}
+
+static IsaShapes *table_decode(Rd *r, const IsaMap *map, Arena *a) {
+    IsaShapes *s = ARENA_NEW(a, IsaShapes);
+    s->n = rd_count(r, ISA_HEAD_BYTES + 4);
+    s->at = ARENA_NEWN(a, IsaShape, (size_t)s->n + 1);
+    const uint8_t *before = NULL;
+    uint32_t nbefore = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const uint8_t *begin = r->at;
+        isa_decode(r, map, &s->at[i].in);
+        uint32_t varies = rd_u32(r);
+        const char *fault = shape_fault(&s->at[i], varies);
+        if (fault)
+            rd_fail(r, "shape %u (`%s`) has %s", i, isa_rows[s->at[i].in.op].name, fault);
+        s->at[i].varies = (uint8_t)varies;
+        uint32_t n = (uint32_t)(r->at - begin);
+        if (before && entry_order(before, nbefore, begin, n) >= 0)
+            rd_fail(r, "shape %u does not come after the one before it", i);
+        before = begin, nbefore = n;
+    }
+    return s;
+}
+
+typedef struct Chunk {
+    const uint8_t *at, *end;
+    uint32_t bad; // instruction
+    const char *why;
+} Chunk;
+
+typedef struct Decode {
+    const IsaShapes *shapes;
+    const Form *forms;
+    uint8_t *used; // per shape
+    Chunk *chunks;
+    IsaInst *code;
+    uint32_t n;
+} Decode;
+
+static const char *decode_one(const Decode *d, const uint8_t **at, const uint8_t *end, uint32_t pc) {
+    const uint8_t *p = *at;
+    if (end - p < 4)
+        return "is cut off";
+    uint32_t number = le_load32(p);
+    if (number >= d->shapes->n)
+        return "has a shape that does not exist";
+    const Form *f = &d->forms[number];
+    if (end - p < f->bytes)
+        return "is cut off";
+    p += 4;
+    IsaInst *in = &d->code[pc];
+    *in = d->shapes->at[number].in;
+    d->shapes->of[pc] = number;
+    if (!__atomic_load_n(&d->used[number], __ATOMIC_RELAXED))
+        __atomic_store_n(&d->used[number], 1, __ATOMIC_RELAXED);
+    for (int k = 0; k < f->n; k++) {
+        uint8_t *to = (uint8_t *)in + f->patch[k].at;
+        if (!f->patch[k].wide) { // the low half of an address, or a wait count
+            memcpy(to, p, 4);
+            p += 4;
+            continue;
+        }
+        uint64_t addr = le_load64(p);
+        if (!addr || addr >> 56)
+            return "has an HBM address that its shape does not allow";
+        memcpy(to, &addr, 8);
+        p += 8;
+    }
+    *at = p;
+    return NULL;
+}
+
+static void chunks_decode(void *arg, size_t begin, size_t end) {
+    const Decode *d = arg;
+    for (size_t c = begin; c < end; c++) {
+        Chunk *chunk = &d->chunks[c];
+        const uint8_t *p = chunk->at;
+        uint32_t pc = (uint32_t)c * CHUNK, stop = d->n - pc > CHUNK ? pc + CHUNK : d->n;
+        for (; pc < stop && !chunk->why; pc++) {
+            chunk->why = decode_one(d, &p, chunk->end, pc);
+            chunk->bad = pc;
+        }
+        if (!chunk->why && p != chunk->end)
+            chunk->why = "is followed by bytes that belong to none";
+    }
+}
+
+IsaShapes *shapes_decode(Rd *r, const IsaMap *map, Arena *a, Pool *pool, IsaInst **code, uint32_t *n) {
+    IsaShapes *s = table_decode(r, map, a);
+    *n = rd_count(r, 4);
+    uint32_t nchunks = *n / CHUNK + (*n % CHUNK != 0);
+    const uint8_t *sizes = rd_bytes(r, 4 * (size_t)nchunks);
+    s->of = arena_alloc(a, ((size_t)*n + 1) * sizeof *s->of);
+    *code = arena_alloc(a, ((size_t)*n + 1) * sizeof **code);
+    Decode d = {.shapes = s, .forms = forms_make(a, s), .used = ARENA_NEWN(a, uint8_t, (size_t)s->n + 1),
+                .chunks = ARENA_NEWN(a, Chunk, (size_t)nchunks + 1), .code = *code, .n = *n};
+    for (uint32_t c = 0; c < nchunks; c++) {
+        size_t size = le_load32(sizes + 4 * (size_t)c);
+        d.chunks[c].at = rd_bytes(r, size);
+        d.chunks[c].end = r->at;
+    }
+    pool_run(pool, nchunks, 1, chunks_decode, &d);
+    for (uint32_t c = 0; c < nchunks; c++)
+        if (d.chunks[c].why)
+            rd_fail(r, "instruction %u %s", d.chunks[c].bad, d.chunks[c].why);
+    for (uint32_t i = 0; i < s->n; i++)
+        if (!d.used[i])
+            rd_fail(r, "shape %u is never used", i);
+    return s;
+}

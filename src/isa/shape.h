@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// shape.h — code as shapes and what varies: how artifacts store it and why they load quickly.
+//
+// Unrolled code repeats few instructions with other addresses: a step of GPT-2 has 259 thousand instructions and a
+// thousand shapes. A shape is an instruction without its wait counts and without the offsets of its addresses; an
+// instruction is the number of its shape and those. What a shape alone decides (types, operations, counts, partitions,
+// extents) is then looked at once for all of its instructions.
+//
+// In a shape the bits that vary are zero and `varies` names them:
+//   wait counts   of a wait that has a semaphore: 32 bits
+//   addresses     in SBUF or PSUM the offset, 32 bits; in HBM segment and offset, 56 bits, unless they are all zero
+// Other addresses (numbers, none at all) are the shape's own.
+#ifndef OTRN_ISA_SHAPE_H
+#define OTRN_ISA_SHAPE_H
+
+#include "base/pool.h"
+#include "isa/isa.h"
+
+#define SHAPE_WAITS 2
+#define SHAPE_ADDRS 6 // dst, src, src1, res, a, b
+#define SHAPE_PARTS (SHAPE_WAITS + SHAPE_ADDRS)
+
+typedef struct IsaShape {
+    IsaInst in;
+    uint8_t varies; // bit i: wait i, then the addresses in the order above
+} IsaShape;
+
+typedef struct IsaShapes {
+    uint32_t n;
+    IsaShape *at;  // each once, in the order of their encodings
+    uint32_t *of;  // per instruction
+} IsaShapes;
+
+extern const uint8_t shape_addr_fields[SHAPE_ADDRS]; // ISA_F_dst, …
+extern const uint16_t shape_addr_at[SHAPE_ADDRS];    // where they are in IsaInst
+static inline uint64_t shape_addr(const IsaInst *in, int i) {
+    uint64_t addr;
+    memcpy(&addr, (const uint8_t *)in + shape_addr_at[i], 8);
+    return addr;
+}
+
+IsaShapes *shapes_find(Arena *a, const IsaInst *code, uint32_t n);
+// Exact inverses (spec/artifact.md, CODE). Decode raises PARSE; it shares its work out over the pool, which may be NULL.
+void shapes_encode(const IsaShapes *s, const IsaInst *code, uint32_t n, Buf *out);
+IsaShapes *shapes_decode(Rd *r, const IsaMap *map, Arena *a, Pool *pool, IsaInst **code, uint32_t *n);
+
+#endif
