@@ -24,8 +24,8 @@
       "host instruction set; results do not depend on it")                                         \
     X(STOCHASTIC, "stochastic-rounding", "OTRN_STOCHASTIC_ROUNDING", "", 'S', "SEED", "r",  \
       "results round to bf16, fp16, tf32 and fp8 by chance, from this seed; empty = to nearest even")  \
-    X(PLAN, "plan", "OTRN_PLAN", "on", 'E', "on|off", "r",                                         \
-      "join instructions and spare copies on the host; results do not depend on it")               \
+    X(PLAN, "plan", "OTRN_PLAN", "on", 'E', "on|off|all", "r",                                     \
+      "join instructions and spare copies on the host, all: in small programs too; results do not depend on it") \
     X(AUTO_CAST, "auto-cast", "OTRN_AUTO_CAST", "none", 'E', "none|matmult|all", "crpdkC",            \
       "compute f32 products, or all plain f32 operations, in --auto-cast-type")                    \
     X(AUTO_CAST_TYPE, "auto-cast-type", "OTRN_AUTO_CAST_TYPE", "bf16", 'E',                          \

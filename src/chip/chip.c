@@ -17,14 +17,11 @@
 #include "chip/check.h"
 #include "chip/core.h"
 #include "chip/dma.h"
+#include "chip/flow.h"
 #include "chip/nan.h"
 #include "coll/comm.h"
 
 #define HUGE_PAGE ((size_t)2 << 20)
-
-// A product of the whole array with fp32 results goes by itself or with its neighbours to the host kernels; the rest to
-// effect_pe.c. Weights may be needed both ways.
-enum { PE_PLAIN = 1, PE_RARE = 2 };
 
 Chip *chip_make(Pool *pool, HostLevel level) {
     Chip *c = calloc(1, sizeof *c);
@@ -33,7 +30,8 @@ Chip *chip_make(Pool *pool, HostLevel level) {
     size_t sbuf = ((size_t)SBUF_PITCH * ISA_PARTITIONS + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
     size_t psum = ((size_t)PSUM_PITCH * ISA_PARTITIONS + 63) & ~(size_t)63;
     size_t pe = (sizeof(PeArray) + 63) & ~(size_t)63;
-    c->map_bytes = sbuf + psum + pe + PLAN_STEPS * sizeof(EngJob) + 2 * HUGE_PAGE;
+    size_t jobs = (PLAN_STEPS * sizeof(EngJob) + 63) & ~(size_t)63;
+    c->map_bytes = sbuf + psum + pe + jobs + flow_bytes() + 2 * HUGE_PAGE;
     c->map = mmap(NULL, c->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (c->map == MAP_FAILED || posix_memalign((void **)&c->array.panels, 64, MM_PANEL_BYTES)) {
         if (c->map != MAP_FAILED)
@@ -45,7 +43,8 @@ Chip *chip_make(Pool *pool, HostLevel level) {
     c->psum = c->sbuf + sbuf;
     c->engines.pe = (PeArray *)(c->psum + psum);
     c->jobs = (EngJob *)(c->psum + psum + pe);
-    c->planned = true;
+    c->flow = flow_begin(c->psum + psum + pe + jobs);
+    c->plan = CHIP_PLAN_ON;
     madvise(c->sbuf, sbuf + HUGE_PAGE, MADV_HUGEPAGE);
     c->pool = pool;
     c->level = level;
@@ -69,7 +68,11 @@ void chip_set_host(Chip *c, const ChipHost *host) {
     c->host = host;
 }
 
-void chip_set_plan(Chip *c, bool on) { c->planned = on; }
+ChipPlan chip_plan_of(const char *option) {
+    return !strcmp(option, "off") ? CHIP_PLAN_OFF : !strcmp(option, "all") ? CHIP_PLAN_ALL : CHIP_PLAN_ON;
+}
+
+void chip_set_plan(Chip *c, ChipPlan plan) { c->plan = plan; }
 
 void chip_set_profile(Chip *c, ChipProfile *profile) { c->profile = profile; }
 
@@ -192,6 +195,8 @@ ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads, bool b
     p->dynamic = artifact_dynamic(a, art);
     p->pe = pe_ways(a, art);
     p->plan = plan_make(a, art, p->dynamic, pe_plain(a, art, p->pe));
+    p->flows = flow_wanted(art);
+    p->fresh = flow_fresh(art);
     p->fns = ARENA_NEWN(a, GpFn *, art->nkerns + 1);
     p->chance = by_chance ? ARENA_NEWN(a, GpChance *, art->nkerns + 1) : NULL;
     size_t ptrs = 0, scratch = 0, wide = 0;
@@ -277,12 +282,12 @@ static void signal_sem(Chip *c, const IsaInst *in) {
     *sem = op == UPD_ADD ? *sem + in->upd_val : op == UPD_SUB ? *sem - in->upd_val : in->upd_val;
 }
 
-static void run_dma(const Chip *c, const IsaInst *in, uint8_t *const *segs) {
+bool chip_copy_of(const Chip *c, const IsaInst *in, uint8_t *const *segs, DmaCopy *out) {
     int64_t dst0, src0, d[4], s[4], elem = (int64_t)dtype_bytes(in->stype);
     uint8_t *dst = chip_resolve(c, segs, dst_addr(c, in), &dst0);
     const uint8_t *src = chip_resolve(c, segs, src_addr(c, in), &src0);
     if (dst == src)
-        return; // a result bound to the memory of its argument
+        return false; // a result bound to the memory of its argument
     for (int i = 0; i < 4; i++) {
         d[i] = in->d[i] * elem;
         s[i] = in->s[i] * elem;
@@ -291,7 +296,18 @@ static void run_dma(const Chip *c, const IsaInst *in, uint8_t *const *segs) {
         d[0] = dst0;
     if (src0)
         s[0] = src0;
-    dma_copy(c->pool, c->level, dst, d, src, s, in->n, (size_t)elem, !dst0);
+    *out = dma_prepare(c->level, dst, d, src, s, in->n, (size_t)elem, !dst0);
+    return true;
+}
+
+static void copy_rows(void *arg, size_t begin, size_t end) { dma_rows(arg, begin, end); }
+
+static void run_copy(const Chip *c, DmaCopy *copy) { pool_run(c->pool, copy->rows, copy->grain, copy_rows, copy); }
+
+static void run_dma(const Chip *c, const IsaInst *in, uint8_t *const *segs) {
+    DmaCopy copy;
+    if (chip_copy_of(c, in, segs, &copy))
+        run_copy(c, &copy);
 }
 
 static uint32_t count(uint32_t n) { // as written in an instruction: none reads as one
@@ -325,6 +341,21 @@ static const void *pe_source(const Plan *plan, uint32_t number, uint8_t *const *
     return segs[o->seg] + o->off;
 }
 
+MmLoad chip_load_of(const Chip *c, const ChipProg *p, uint32_t pc, uint8_t *const *segs) {
+    MmLoad load = load_resolve(c, &p->art->code[pc], segs);
+    if (c->follows && p->plan->pe_at && p->plan->pe_at[pc])
+        load.src = pe_source(p->plan, p->plan->pe_at[pc], segs, &load.pitch);
+    return load;
+}
+
+MmStep chip_product_of(const Chip *c, const ChipProg *p, uint32_t pc, uint8_t *const *segs) {
+    const IsaInst *in = &p->art->code[pc];
+    MmStep step = matmul_resolve(c, in, segs);
+    if (c->follows && p->plan->pe_at && p->plan->pe_at[pc])
+        step.call.src = pe_source(p->plan, p->plan->pe_at[pc], segs, &step.call.src_pitch);
+    return step;
+}
+
 // The loads and products from pc on with nothing between them, as one piece of work; returns the pc after them.
 // One that has to be looked at by itself begins a piece of its own.
 static uint32_t run_tensor(Chip *c, const ChipProg *p, uint32_t pc, uint8_t *const *segs) {
@@ -333,20 +364,15 @@ static uint32_t run_tensor(Chip *c, const ChipProg *p, uint32_t pc, uint8_t *con
     MmStep steps[MM_STEPS_MAX];
     MmLoad load = {0};
     uint32_t nsteps = 0;
-    const uint32_t *pe = c->follows ? p->plan->pe_at : NULL;
     const uint8_t *spared = c->follows ? p->plan->spared : NULL;
     for (; pc < art->ncode && nsteps < MM_STEPS_MAX; pc++) {
         const IsaInst *in = &art->code[pc];
         if (pc > first && (c->check || c->nan || p->dynamic[pc] || p->pe[pc] & PE_RARE))
             break;
         if (in->op == ISA_LDWEIGHTS) {
-            load = load_resolve(c, in, segs);
-            if (pe && pe[pc])
-                load.src = pe_source(p->plan, pe[pc], segs, &load.pitch);
+            load = chip_load_of(c, p, pc, segs);
         } else if (in->op == ISA_MATMUL) {
-            steps[nsteps] = matmul_resolve(c, in, segs);
-            if (pe && pe[pc])
-                steps[nsteps].call.src = pe_source(p->plan, pe[pc], segs, &steps[nsteps].call.src_pitch);
+            steps[nsteps] = chip_product_of(c, p, pc, segs);
             if (c->profile)
                 c->profile->flop += 2.0 * count(in->n[0]) * count(in->n[1]) * count(in->n[2]);
             steps[nsteps++].load = load;
@@ -363,11 +389,8 @@ static uint32_t run_tensor(Chip *c, const ChipProg *p, uint32_t pc, uint8_t *con
     return pc;
 }
 
-// from: where src lies instead, when that is elsewhere.
-static otrn_status run_effect_from(Chip *c, const IsaInst *in, uint8_t *const *segs, const EffOperand *from, char *why,
-                                   size_t why_bytes) {
-    EffCall call = {.in = in, .state = &c->engines, .pool = c->pool, .level = c->level, .comm = c->comm,
-                    .round = &c->round, .why = why, .why_bytes = why_bytes};
+EffCall chip_effect_of(const Chip *c, const IsaInst *in, uint8_t *const *segs) {
+    EffCall call = {.in = in, .level = c->level};
     if (isa_rows[in->op].cost == COST_DMA) { // address 0 is a place of theirs
         call.dst.at = chip_resolve(c, segs, dst_addr(c, in), &call.dst.pitch);
         call.src.at = chip_resolve(c, segs, src_addr(c, in), &call.src.pitch);
@@ -379,6 +402,15 @@ static otrn_status run_effect_from(Chip *c, const IsaInst *in, uint8_t *const *s
     call.res = chip_operand(c, segs, in->res);
     call.a = chip_operand(c, segs, in->a);
     call.b = chip_operand(c, segs, in->b);
+    return call;
+}
+
+// from: where src lies instead, when that is elsewhere.
+static otrn_status run_effect_from(Chip *c, const IsaInst *in, uint8_t *const *segs, const EffOperand *from, char *why,
+                                   size_t why_bytes) {
+    EffCall call = chip_effect_of(c, in, segs);
+    call.state = &c->engines, call.pool = c->pool, call.comm = c->comm, call.round = &c->round;
+    call.why = why, call.why_bytes = why_bytes;
     if (from)
         call.src = *from;
     return effect_find(in->op)(&call);
@@ -389,15 +421,23 @@ static otrn_status run_effect(Chip *c, const IsaInst *in, uint8_t *const *segs, 
 }
 
 // A transfer in and the transfer out that reads its data, as one.
-static otrn_status run_through(Chip *c, const IsaInst *in, const IsaInst *out, uint8_t *const *segs, char *why,
-                               size_t why_bytes) {
+DmaCopy chip_through_of(const Chip *c, const IsaInst *in, const IsaInst *out, uint8_t *const *segs) {
     int64_t d[4], s[4], elem = (int64_t)dtype_bytes(in->stype);
-    uint8_t *src = segs[addr_seg(in->src)] + addr_off(in->src);
-    if (out->op == ISA_DMA_INDIRECT)
-        return run_effect_from(c, out, segs, &(EffOperand){.at = src, .pitch = in->s[0] * elem}, why, why_bytes);
+    const uint8_t *src = segs[addr_seg(in->src)] + addr_off(in->src);
     for (int i = 0; i < 4; i++)
         d[i] = out->d[i] * elem, s[i] = in->s[i] * elem;
-    dma_copy(c->pool, c->level, segs[addr_seg(out->dst)] + addr_off(out->dst), d, src, s, in->n, (size_t)elem, true);
+    return dma_prepare(c->level, segs[addr_seg(out->dst)] + addr_off(out->dst), d, src, s, in->n, (size_t)elem, true);
+}
+
+static otrn_status run_through(Chip *c, const IsaInst *in, const IsaInst *out, uint8_t *const *segs, char *why,
+                               size_t why_bytes) {
+    if (out->op == ISA_DMA_INDIRECT) {
+        EffOperand from = {.at = segs[addr_seg(in->src)] + addr_off(in->src),
+                           .pitch = in->s[0] * (int64_t)dtype_bytes(in->stype)};
+        return run_effect_from(c, out, segs, &from, why, why_bytes);
+    }
+    DmaCopy copy = chip_through_of(c, in, out, segs);
+    run_copy(c, &copy);
     return OTRN_OK;
 }
 
@@ -521,12 +561,20 @@ static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8
     // Rounding by chance counts instructions, and the watch looks at each: both see them one by one.
     const uint32_t *run_at = NULL;
     bool watched = c->check || c->nan || c->round.stochastic;
-    c->follows = c->planned && !watched && (p->plan->nruns || p->plan->pe_at) && plan_fits(p->plan, art, segs);
+    c->follows = c->plan && !watched && (p->plan->nruns || p->plan->pe_at || p->flows) && plan_fits(p->plan, art, segs);
     if (c->follows)
         run_at = p->plan->run_at;
     const uint8_t *spared = c->follows ? p->plan->spared : NULL;
+    bool flows = c->follows && (c->plan == CHIP_PLAN_ALL || (p->flows && pool_threads(c->pool) > 1));
     for (uint32_t pc = 0; pc < art->ncode;) {
         const IsaInst *in = &art->code[pc];
+        if (flows) {
+            uint32_t next = flow_run(c, p, pc, segs);
+            if (next != pc) {
+                pc = next;
+                continue;
+            }
+        }
         if (run_at && run_at[pc]) {
             const PlanRun *run = &p->plan->runs[run_at[pc] - 1];
             double begin = c->profile ? profile_now() : 0;

@@ -23,7 +23,10 @@ typedef struct ChipHost {
 } ChipHost;
 void chip_set_host(Chip *c, const ChipHost *host);
 // Whether the next runs follow the host plan (plan.h); they do unless told otherwise. No result depends on it.
-void chip_set_plan(Chip *c, bool on);
+// ALL: instructions flow (flow.h) in small programs too, the youngest first: for tests.
+typedef enum ChipPlan { CHIP_PLAN_OFF, CHIP_PLAN_ON, CHIP_PLAN_ALL } ChipPlan;
+ChipPlan chip_plan_of(const char *option); // of --plan
+void chip_set_plan(Chip *c, ChipPlan plan);
 // Where the next runs' host time goes is added up there; NULL: nowhere.
 struct ChipProfile;
 void chip_set_profile(Chip *c, struct ChipProfile *profile);
@@ -121,6 +124,8 @@ typedef struct MmStep {
     uint32_t n;  // columns
     uint32_t dst_begin, dst_end; // the bytes of a PSUM partition that the product may touch
 } MmStep;
+// Where column piece `piece` of `pieces` begins: whole lines of PSUM.
+uint32_t mm_piece_at(uint32_t n, uint32_t piece, uint32_t pieces);
 // The same memory contents as one step after the other on one thread, the array's included.
 void mm_run_steps(Pool *pool, HostLevel level, MmStationary *array, const MmStep *steps,
                   uint32_t count);

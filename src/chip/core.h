@@ -4,6 +4,7 @@
 #define OTRN_CHIP_CORE_H
 
 #include "chip/check.h"
+#include "chip/dma.h"
 #include "chip/engine.h"
 #include "chip/gp_chance.h"
 #include "chip/nan.h"
@@ -30,9 +31,10 @@ struct Chip {
     ChipCheck *check; // watches this run; NULL: nobody does
     ChipNan *nan;     // likewise
     uint64_t draws; // rng ops of this run so far
-    bool planned;   // the host plan is wanted,
-    bool follows;   // and this run follows it
+    ChipPlan plan;
+    bool follows;   // this run follows the host plan
     ChipProfile *profile;
+    struct Flow *flow;
     EngJob *jobs;   // PLAN_STEPS of them: the joined instructions at work
 };
 
@@ -46,7 +48,12 @@ struct ChipProg {
     uint8_t *dynamic;   // per instruction: ART_DYN_… to look at while it runs
     uint8_t *pe;        // per ldweights and matmul: PE_… ways it goes
     Plan *plan;
+    bool flows, fresh; // flow.h
 };
+
+// How a product goes: those of the whole array with fp32 results by themselves or with their neighbours to the host
+// kernels, the rest to effect_pe.c. Weights may be needed both ways.
+enum { PE_PLAIN = 1, PE_RARE = 2 };
 
 // Host address of an operand; *axis0 is the byte stride of axis 0 when it is the partition axis, else 0.
 static inline uint8_t *chip_resolve(const Chip *c, uint8_t *const *segs, uint64_t addr, int64_t *axis0) {
@@ -74,5 +81,23 @@ static inline EffOperand chip_operand(const Chip *c, uint8_t *const *segs, uint6
 
 // Executes a run of the plan.
 void plan_run(Chip *c, const ChipProg *p, const PlanRun *run, uint8_t *const *segs);
+// The same in two steps: the run as jobs (room for PLAN_STEPS of them), then slices [begin, end) of partitions.
+#define PLAN_GRAIN_ELEMS 16384 // least work worth a handoff
+typedef struct PlanWork {
+    const EngJob *jobs;
+    uint32_t njobs, slice, slices; // partitions that go together, and how many times
+    uint64_t elems;                // the whole work, in elements
+} PlanWork;
+PlanWork plan_work(const Chip *c, const ChipProg *p, const PlanRun *run, uint8_t *const *segs, EngJob *jobs,
+                   EngineState *state);
+void plan_work_run(const PlanWork *w, uint32_t begin, uint32_t end);
+
+// A product and the load before it, where they lie in this run (chip.c). Counts of an instruction: none reads as one.
+MmLoad chip_load_of(const Chip *c, const ChipProg *p, uint32_t pc, uint8_t *const *segs);
+MmStep chip_product_of(const Chip *c, const ChipProg *p, uint32_t pc, uint8_t *const *segs);
+// A transfer of bits; false: there is nothing to do.
+bool chip_copy_of(const Chip *c, const IsaInst *in, uint8_t *const *segs, DmaCopy *out);
+DmaCopy chip_through_of(const Chip *c, const IsaInst *in, const IsaInst *out, uint8_t *const *segs);
+EffCall chip_effect_of(const Chip *c, const IsaInst *in, uint8_t *const *segs);
 
 #endif

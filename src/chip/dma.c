@@ -17,8 +17,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "chip/dma_block.h"
-
 #if defined(__x86_64__)
 #include <emmintrin.h>
 #endif
@@ -30,25 +28,8 @@
 #define LINE 64u                 // of the host's caches
 #define SPREAD_BYTES (1u << 20)  // a result spread over this much is too large to stay there either
 
-typedef struct Axis {
-    size_t n;
-    int64_t d, s; // strides in bytes
-} Axis;
-
-typedef enum CopyKind { COPY_RUNS, COPY_TRANSPOSE, COPY_ELEMENTS } CopyKind;
-
-typedef struct Copy {
-    uint8_t *dst;
-    const uint8_t *src;
-    size_t elem;
-    int naxes;
-    Axis axis[4]; // outermost first; while planning all of them, afterwards those outside row
-    CopyKind kind;
-    Axis row, col;   // inner two; the destination's contiguous axis, if there is one, is col
-    size_t col_last; // elements of col in the very last row, when one axis was cut into rows
-    bool stream;
-    BlockFn *block; // TRANSPOSE
-} Copy;
+typedef DmaAxis Axis;
+typedef DmaCopy Copy;
 
 static void axes_sort(Copy *c) { // insertion sort, largest destination stride first
     for (int i = 1; i < c->naxes; i++)
@@ -239,8 +220,7 @@ static void rows_transpose(const Copy *c, uint8_t *dst, const uint8_t *src, size
 }
 
 // Rows [begin, end) of all outer axes taken together.
-static void copy_rows(void *arg, size_t begin, size_t end) {
-    const Copy *c = arg;
+void dma_rows(const Copy *c, size_t begin, size_t end) {
     while (begin < end) {
         size_t outer = begin / c->row.n, r0 = begin % c->row.n;
         size_t rows = end - begin < c->row.n - r0 ? end - begin : c->row.n - r0;
@@ -261,19 +241,27 @@ static void copy_rows(void *arg, size_t begin, size_t end) {
     }
 }
 
-void dma_copy(Pool *pool, HostLevel level, uint8_t *dst, const int64_t dst_strides_bytes[4],
-              const uint8_t *src, const int64_t src_strides_bytes[4], const uint32_t n[4],
-              size_t elem_bytes, bool leaves) {
+DmaCopy dma_prepare(HostLevel level, uint8_t *dst, const int64_t dst_strides_bytes[4], const uint8_t *src,
+                    const int64_t src_strides_bytes[4], const uint32_t n[4], size_t elem_bytes, bool leaves) {
     Copy c = {.dst = dst, .src = src, .elem = elem_bytes};
     axes_normalise(&c, dst_strides_bytes, src_strides_bytes, n);
     copy_plan(&c, level);
-    size_t rows = c.row.n, row_bytes = c.col.n * c.elem;
+    size_t row_bytes = c.col.n * c.elem;
+    c.rows = c.row.n;
     for (int a = 0; a < c.naxes; a++)
-        rows *= c.axis[a].n;
-    c.stream = rows * row_bytes >= STREAM_BYTES ||
-               (leaves && c.row.n * (size_t)c.row.d >= SPREAD_BYTES);
-    size_t grain = GRAIN_BYTES / row_bytes + 1;
+        c.rows *= c.axis[a].n;
+    c.stream = c.rows * row_bytes >= STREAM_BYTES || (leaves && c.row.n * (size_t)c.row.d >= SPREAD_BYTES);
+    c.grain = GRAIN_BYTES / row_bytes + 1;
     if (c.kind == COPY_TRANSPOSE) // whole lines of the source per task
-        grain = (grain + 63) / 64 * 64;
-    pool_run(pool, rows, grain, copy_rows, &c);
+        c.grain = (c.grain + 63) / 64 * 64;
+    return c;
+}
+
+static void copy_rows(void *arg, size_t begin, size_t end) { dma_rows(arg, begin, end); }
+
+void dma_copy(Pool *pool, HostLevel level, uint8_t *dst, const int64_t dst_strides_bytes[4],
+              const uint8_t *src, const int64_t src_strides_bytes[4], const uint32_t n[4],
+              size_t elem_bytes, bool leaves) {
+    DmaCopy c = dma_prepare(level, dst, dst_strides_bytes, src, src_strides_bytes, n, elem_bytes, leaves);
+    pool_run(pool, c.rows, c.grain, copy_rows, &c);
 }

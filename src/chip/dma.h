@@ -9,6 +9,26 @@
 
 #include "base/host.h"
 #include "base/pool.h"
+#include "chip/dma_block.h"
+
+typedef struct DmaAxis {
+    size_t n;
+    int64_t d, s; // strides in bytes
+} DmaAxis;
+
+typedef struct DmaCopy { // a copy that is ready to run
+    uint8_t *dst;
+    const uint8_t *src;
+    size_t elem;
+    int naxes;
+    DmaAxis axis[4]; // outermost first; while planning all of them, afterwards those outside row
+    enum { COPY_RUNS, COPY_TRANSPOSE, COPY_ELEMENTS } kind;
+    DmaAxis row, col; // inner two; the destination's contiguous axis, if there is one, is col
+    size_t col_last;  // elements of col in the very last row, when one axis was cut into rows
+    bool stream;
+    BlockFn *block;     // TRANSPOSE
+    size_t rows, grain; // of all outer axes together; least rows worth a handoff
+} DmaCopy;
 
 // dst[i] = src[i] for every index i of a pattern of four axes, bits unchanged. Counts as in an
 // instruction: zero reads as one. Strides are bytes, of any sign; source strides may be zero.
@@ -17,5 +37,9 @@
 void dma_copy(Pool *pool, HostLevel level, uint8_t *dst, const int64_t dst_strides_bytes[4],
               const uint8_t *src, const int64_t src_strides_bytes[4], const uint32_t n[4],
               size_t elem_bytes, bool leaves);
+// The same in two steps: what is to be done, then rows [begin, end) of it, in any order and by any thread.
+DmaCopy dma_prepare(HostLevel level, uint8_t *dst, const int64_t dst_strides_bytes[4], const uint8_t *src,
+                    const int64_t src_strides_bytes[4], const uint32_t n[4], size_t elem_bytes, bool leaves);
+void dma_rows(const DmaCopy *c, size_t begin, size_t end);
 
 #endif

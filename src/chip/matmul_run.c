@@ -107,7 +107,7 @@ static uint32_t next_in_chain(const Run *r, uint32_t i) {
 }
 
 // Piece boundaries are whole lines of PSUM.
-static uint32_t piece_at(uint32_t n, uint32_t piece, uint32_t pieces) {
+uint32_t mm_piece_at(uint32_t n, uint32_t piece, uint32_t pieces) {
     return piece == pieces ? n : n * piece / pieces / 16 * 16;
 }
 
@@ -129,7 +129,7 @@ static void chain_run(const Run *r, uint32_t chain, uint32_t piece) {
         call.next_src = next < r->count ? r->steps[next].call.src : NULL;
         call.next_load = next < r->count ? load_of(r, next) : NULL;
         uint32_t n = r->steps[i].n;
-        mm_multiply(&call, piece_at(n, piece, r->pieces), piece_at(n, piece + 1, r->pieces));
+        mm_multiply(&call, mm_piece_at(n, piece, r->pieces), mm_piece_at(n, piece + 1, r->pieces));
     }
 }
 

@@ -40,7 +40,7 @@ static uint8_t *targets_find(Arena *a, const Artifact *art) {
 
 static void run_close(Maker *m, uint32_t first) {
     PlanPiece *p = &m->piece;
-    if (p->nsteps > 1)
+    if (p->nsteps > 1 || (p->nsteps && !p->step[0].is_dma)) // a single transfer is better off in dma.c
         VEC_PUSH(m->a, &m->runs,
                  ((PlanRun){.first = first, .end = p->step[p->nsteps - 1].pc + 1}));
     plan_piece_clear(p);

@@ -3,14 +3,7 @@
 // partitions through all of them.
 #include "chip/core.h"
 
-#define GRAIN_ELEMS 16384 // least work worth a handoff
-
-typedef struct Run {
-    const EngJob *jobs;
-    uint32_t njobs, slice, parts;
-} Run;
-
-static __attribute__((noinline)) void slices_run(const Run *r, uint32_t begin, uint32_t end) {
+static __attribute__((noinline)) void slices_run(const PlanWork *r, uint32_t begin, uint32_t end) {
     _Alignas(64) uint8_t local[PLAN_LOCAL_BYTES];
     EngBuf s;
     for (uint32_t p = begin * r->slice; p < end * r->slice; p += r->slice)
@@ -18,11 +11,13 @@ static __attribute__((noinline)) void slices_run(const Run *r, uint32_t begin, u
             eng_job_run(&r->jobs[i], p, p + r->slice, local, &s);
 }
 
-static void slices_task(void *arg, size_t begin, size_t end) {
+void plan_work_run(const PlanWork *w, uint32_t begin, uint32_t end) {
     HostFp old = host_fp_begin(HOST_FP_IEEE);
-    slices_run(arg, (uint32_t)begin, (uint32_t)end);
+    slices_run(w, begin, end);
     host_fp_end(old);
 }
+
+static void slices_task(void *arg, size_t begin, size_t end) { plan_work_run(arg, (uint32_t)begin, (uint32_t)end); }
 
 // The HBM side of a transfer, as rows for an instruction that begins at partition `part`.
 static EffOperand hbm_rows(const IsaInst *dma, uint32_t part, uint32_t at, uint8_t *const *segs) {
@@ -47,11 +42,11 @@ static void override(EffCall *call, const PlanOver *o, const PlanRun *run, const
     to->dtype = o->dtype;
 }
 
-void plan_run(Chip *c, const ChipProg *p, const PlanRun *run, uint8_t *const *segs) {
+PlanWork plan_work(const Chip *c, const ChipProg *p, const PlanRun *run, uint8_t *const *segs, EngJob *jobs,
+                   EngineState *state) {
     const Artifact *art = p->art;
     const PlanOver *o = p->plan->overs.at + run->over, *end = o + run->nover;
-    Run r = {.jobs = c->jobs, .slice = run->slice, .parts = run->parts};
-    uint64_t work = 0;
+    PlanWork r = {.jobs = jobs, .slice = run->slice, .slices = (run->parts + run->slice - 1u) / run->slice};
     for (uint32_t pc = run->first; pc < run->end; pc++) {
         const IsaInst *in = &art->code[pc];
         int cost = isa_rows[in->op].cost;
@@ -61,10 +56,10 @@ void plan_run(Chip *c, const ChipProg *p, const PlanRun *run, uint8_t *const *se
             o++;
             continue;
         }
-        EngJob *job = &c->jobs[r.njobs++];
+        EngJob *job = &jobs[r.njobs++];
         bool dma = cost == COST_DMA;
         job->part = addr_part(dma && addr_space(in->dst) == SPACE_HBM ? in->src : in->dst);
-        EffCall call = {.in = in, .state = &c->engines, .level = c->level, .job = job};
+        EffCall call = {.in = in, .state = state, .level = c->level, .job = job};
         if (dma) {
             call.dst.at = chip_resolve(c, segs, in->dst, &call.dst.pitch);
             call.src.at = chip_resolve(c, segs, in->src, &call.src.pitch);
@@ -79,8 +74,12 @@ void plan_run(Chip *c, const ChipProg *p, const PlanRun *run, uint8_t *const *se
         for (; o < end && o->pc == pc; o++)
             override(&call, o, run, p, job->part, segs);
         effect_find(in->op)(&call);
-        work += (uint64_t)job->rows * eng_cols(in);
+        r.elems += (uint64_t)job->rows * eng_cols(in);
     }
-    size_t slices = (run->parts + run->slice - 1u) / run->slice;
-    pool_run(work < GRAIN_ELEMS ? NULL : c->pool, slices, 1, slices_task, &r);
+    return r;
+}
+
+void plan_run(Chip *c, const ChipProg *p, const PlanRun *run, uint8_t *const *segs) {
+    PlanWork w = plan_work(c, p, run, segs, c->jobs, &c->engines);
+    pool_run(w.elems < PLAN_GRAIN_ELEMS ? NULL : c->pool, w.slices, 1, slices_task, &w);
 }

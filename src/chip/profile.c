@@ -28,6 +28,10 @@ static double best_rate(HostLevel level) { // of one core: others may be at it t
     return best;
 }
 
+static const char *kind_name(int kind) {
+    return kind == PROFILE_JOINED ? "joined runs" : kind == PROFILE_WAITING ? "waiting" : isa_rows[kind].name;
+}
+
 void profile_print(const ChipProfile *p, HostLevel level, int threads, FILE *out) {
     double total = 0;
     for (int i = 0; i < PROFILE_KINDS; i++)
@@ -37,12 +41,12 @@ void profile_print(const ChipProfile *p, HostLevel level, int threads, FILE *out
     for (;;) { // the longest first
         int most = -1;
         for (int i = 0; i < PROFILE_KINDS; i++)
-            if (!done[i] && p->count[i] && (most < 0 || p->seconds[i] > p->seconds[most]))
+            if (!done[i] && (p->count[i] || p->seconds[i] > 0) && (most < 0 || p->seconds[i] > p->seconds[most]))
                 most = i;
         if (most < 0)
             break;
         done[most] = true;
-        fprintf(out, "host: %-18s %9llu %9.3f s %5.1f%%", most == PROFILE_JOINED ? "joined runs" : isa_rows[most].name,
+        fprintf(out, "host: %-18s %9llu %9.3f s %5.1f%%", kind_name(most),
                 (unsigned long long)p->count[most], p->seconds[most], total > 0 ? 100 * p->seconds[most] / total : 0);
         double probe = most == ISA_MATMUL ? best_rate(level) * threads : 0, rate = p->flop / p->seconds[most];
         if (probe > 0)

@@ -9,11 +9,12 @@
 #include "base/host.h"
 #include "isa/isa.h"
 
-// Joined instructions (plan.h) are one kind, loads and products of the tensor engine another.
-enum { PROFILE_JOINED = ISA_OP_COUNT, PROFILE_KINDS };
+// Joined instructions (plan.h) are one kind, loads and products of the tensor engine another, and what threads spend
+// without work while instructions flow (flow.h) a third.
+enum { PROFILE_JOINED = ISA_OP_COUNT, PROFILE_WAITING, PROFILE_KINDS };
 typedef struct ChipProfile {
     uint64_t count[PROFILE_KINDS]; // instructions
-    double seconds[PROFILE_KINDS]; // on the clock of the wall
+    double seconds[PROFILE_KINDS]; // on the clock of the wall; where instructions flow, the mean over the threads
     double flop;                   // of products
 } ChipProfile;
 

@@ -106,7 +106,7 @@ static bool helper_add(Many *m) {
     h->core.chip = chip_make(NULL, m->env->level);
     if (h->core.chip) {
         chip_set_host(h->core.chip, &m->env->host);
-        chip_set_plan(h->core.chip, !strcmp(m->env->opts.val[OPT_PLAN], "on"));
+        chip_set_plan(h->core.chip, chip_plan_of(m->env->opts.val[OPT_PLAN]));
     }
     if (!h->core.chip || !thread_make(h)) {
         core_fini(&h->core);

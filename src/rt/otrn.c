@@ -46,7 +46,7 @@ static void env_init(otrn_env *env, const otrn_option *options, size_t count) {
     if (!env->core.chip)
         ctx_fail(&env->ctx, OTRN_NOMEM, NO_PLACE, "no memory for the virtual core");
     chip_set_host(env->core.chip, &env->host);
-    chip_set_plan(env->core.chip, !strcmp(env->opts.val[OPT_PLAN], "on"));
+    chip_set_plan(env->core.chip, chip_plan_of(env->opts.val[OPT_PLAN]));
     const char *seed = env->opts.val[OPT_STOCHASTIC];
     env->stochastic = *seed;
     env->round_seed = strtoull(seed, NULL, 10);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // plan_fuzz.c — damaged artifacts and assembly that verify: the planner takes them all, and what is small and runs
-// straight on is executed along its plan, in memory whose ends a sanitizer watches.
+// straight on is executed along its plan, half of it flowing, in memory whose ends a sanitizer watches.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +56,7 @@ static void execute(Arena *a, const Artifact *art) {
     Ctx ctx = {0};
     jmp_buf jb;
     chip = chip ? chip : chip_make(NULL, host_best());
+    chip_set_plan(chip, art->ncode & 1 ? CHIP_PLAN_ALL : CHIP_PLAN_ON);
     if (ok && CTX_TRY(&ctx, jb)) {
         char why[200];
         uint32_t pc;

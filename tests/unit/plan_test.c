@@ -323,6 +323,42 @@ static void product(Program *p) {
     p->cols = cols;
 }
 
+// Products into several banks between each other, each with the load before it or an older one, whose operand is
+// perhaps written over meanwhile; transposes beside them.
+static void banks(Program *p) {
+    if (p->n + 34 >= CODE_MAX)
+        return;
+    uint32_t used = 0, at = 1024 * below(4);
+    p->part = 0, p->rows = 128;
+    for (uint32_t i = 0; i < 4 + below(4); i++) {
+        IsaInst *in;
+        if (!i || chance(70)) {
+            in = push(p, ISA_LDWEIGHTS, ENG_TENSOR);
+            in->stype = DT_F32, in->n[1] = 32, in->s[1] = 1, in->src = addr_sbuf(0, at = 1024 * below(4));
+        }
+        if (chance(30))
+            combine(p, chance(60) ? at : 8192, 4096, at, 64);
+        if (chance(20)) {
+            in = push(p, ISA_TRANSPOSE, ENG_VECTOR);
+            in->dtype = in->stype = DT_F32, in->n[0] = in->n[1] = 32, in->s[1] = in->d[1] = 1;
+            in->dst = addr_sbuf(0, 1024 * below(5)), in->src = addr_sbuf(0, 1024 * below(5));
+        }
+        uint32_t bank = below(3);
+        in = push(p, ISA_MATMUL, ENG_TENSOR);
+        in->stype = DT_F32, in->n[1] = chance(80) ? 256 : 100, in->n[2] = 32, in->s[1] = in->d[1] = 1;
+        in->src = addr_sbuf(0, 1024 * below(4)), in->dst = addr_psum(0, ISA_PSUM_BANK_BYTES * bank);
+        in->flags = used >> bank & 1 && chance(60) ? MATMUL_ACCUMULATE : 0;
+        used |= 1u << bank;
+    }
+    for (uint32_t bank = 0; bank < 3; bank++) {
+        if (!(used >> bank & 1))
+            continue;
+        IsaInst *in = push(p, ISA_COPY, ENG_VECTOR);
+        in->dtype = in->stype = DT_F32, in->n[0] = 32, in->n[1] = 100, in->d[1] = in->s[1] = 1;
+        in->dst = addr_sbuf(0, 1024 * bank), in->src = addr_psum(0, ISA_PSUM_BANK_BYTES * bank);
+    }
+}
+
 static void program_make(Program *p) {
     static const uint32_t rows[] = {128, 128, 128, 100, 32, 1};
     p->n = 0;
@@ -353,6 +389,8 @@ static void program_make(Program *p) {
             through(p);
         else if (kind < 74)
             scattered(p);
+        else if (kind < 80)
+            banks(p);
         else if (kind < 95)
             engine(p);
         else if (kind < 98)
@@ -378,6 +416,7 @@ static void program_make(Program *p) {
 typedef struct Setup {
     const char *name;
     HostLevel level;
+    ChipPlan plan;
     Pool *pool;
     Chip *chip;
 } Setup;
@@ -398,13 +437,13 @@ static Artifact artifact_of(Program *p, ArtValue args[3], ArtValue results[3], u
 static const uint8_t *first_bytes;
 static void memory_fill(uint8_t *mem) { memcpy(mem, first_bytes, (size_t)SEGS * SEG_BYTES); }
 
-static bool run(const Setup *s, ChipProg *prog, bool planned, uint8_t *mem) {
+static bool run(const Setup *s, ChipProg *prog, ChipPlan plan, uint8_t *mem) {
     uint8_t *segs[SEGS];
     for (int i = 0; i < SEGS; i++)
         segs[i] = mem + (size_t)i * SEG_BYTES;
     segs[RES0] = segs[ARG0];
     memory_fill(mem);
-    chip_set_plan(s->chip, planned);
+    chip_set_plan(s->chip, plan);
     char why[200];
     uint32_t pc;
     return chip_run(s->chip, prog, segs, &pc, why, sizeof why) == OTRN_OK;
@@ -451,9 +490,9 @@ static bool program_test(Program *p, uint64_t seed, const Setup *setups, int nse
         prog = chip_load(&ctx, keep, &art, 2, false);
         count_spared(plan_make(keep, &art, artifact_dynamic(keep, &art), plain));
     }
-    bool ok = prog && run(&setups[0], prog, false, want);
+    bool ok = prog && run(&setups[0], prog, CHIP_PLAN_OFF, want);
     for (int i = 0; ok && i < nsetups; i++)
-        if (!run(&setups[i], prog, true, got) || memcmp(want, got, (size_t)SEGS * SEG_BYTES)) {
+        if (!run(&setups[i], prog, setups[i].plan, got) || memcmp(want, got, (size_t)SEGS * SEG_BYTES)) {
             size_t at = 0;
             while (at < (size_t)SEGS * SEG_BYTES && want[at] == got[at])
                 at++;
@@ -486,9 +525,12 @@ int main(int argc, char **argv) {
     state = 99;
     data_make(mem);
     first_bytes = mem;
-    Setup setups[] = {{"portable, 1 thread", HOST_PORTABLE, pool_make(1), NULL},
-                      {"best host, 2 threads", host_best(), pool_make(2), NULL},
-                      {"avx2, 2 threads", HOST_AVX2 < host_best() ? HOST_AVX2 : host_best(), pool_make(2), NULL}};
+    HostLevel avx2 = HOST_AVX2 < host_best() ? HOST_AVX2 : host_best();
+    Setup setups[] = {{"portable, 1 thread", HOST_PORTABLE, CHIP_PLAN_ON, pool_make(1), NULL},
+                      {"best host, 2 threads", host_best(), CHIP_PLAN_ON, pool_make(2), NULL},
+                      {"avx2, 2 threads", avx2, CHIP_PLAN_ON, pool_make(2), NULL},
+                      {"best host, 1 thread, flowing", host_best(), CHIP_PLAN_ALL, pool_make(1), NULL},
+                      {"best host, 2 threads, flowing", host_best(), CHIP_PLAN_ALL, pool_make(2), NULL}};
     int n = sizeof setups / sizeof *setups;
     for (int i = 0; i < n; i++)
         setups[i].chip = chip_make(setups[i].pool, setups[i].level);
