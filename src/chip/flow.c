@@ -61,7 +61,6 @@ typedef struct Flow {
     uint32_t nloads;
     uint32_t next_pe;        // an instruction of the tensor engine, none between it and pc
     Foot load_foot;
-    IsaMasks masks;          // of the instructions met so far
     double busy; // seconds of all threads
     Unit unit[FLOW_UNITS];
 } Flow;
@@ -114,9 +113,7 @@ static void unit_drop(Flow *f) { // the one just made
 }
 
 static void foot_add(Flow *f, Foot *foot, const IsaInst *in) {
-    if (!f->masks.of[in->op])
-        f->masks.of[in->op] = isa_row_mask(in->op);
-    foot_inst(foot, in, f->masks.of[in->op], f->chip->regs, f->prog->plan->same_seg);
+    foot_inst(foot, in, f->chip->regs, f->prog->plan->same_seg);
 }
 
 // Does a product use what was loaded before pc? When that is not plain to see, yes.

@@ -41,9 +41,9 @@ static void hbm_access(Foot *f, const IsaAccess *a, int64_t terms, const uint32_
                            .pitch = span <= pitch ? pitch : 0, .span = span});
 }
 
-void foot_inst(Foot *f, const IsaInst *in, IsaMask mask, const int64_t *regs, const uint32_t *same_seg) {
+void foot_inst(Foot *f, const IsaInst *in, const int64_t *regs, const uint32_t *same_seg) {
     IsaAccess access[ISA_ACCESS_MAX];
-    int n = isa_accesses(in, mask, access);
+    int n = isa_accesses(in, isa_row_mask(in->op), access);
     for (int i = 0; i < n; i++) {
         const IsaAccess *a = &access[i];
         int64_t terms = 0;

@@ -29,7 +29,7 @@ void foot_clear(Foot *f);
 void foot_part(Foot *f, int space, int64_t lo, int64_t hi, bool is_write); // of a partition, SBUF or PSUM
 void foot_hbm(Foot *f, const FootHbm *h);
 // All that an instruction touches, with these values in registers.
-void foot_inst(Foot *f, const IsaInst *in, IsaMask mask, const int64_t *regs, const uint32_t *same_seg);
+void foot_inst(Foot *f, const IsaInst *in, const int64_t *regs, const uint32_t *same_seg);
 void foot_join(Foot *f, const Foot *with);
 bool foot_meet(const Foot *x, const Foot *y); // one of them writing
 bool foot_spoils(const Foot *writer, const Foot *reader); // does it write what the other reads?
