@@ -53,7 +53,7 @@ static double small_to_f64(const DtypeRow *r, uint32_t bits) {
     if (r->flavour == FF_FN && exp == top && man == (1u << m) - 1)
         return neg ? -NAN : NAN;
     if (r->flavour == FF_FNUZ && neg && !exp && !man)
-        return NAN;
+        return -NAN; // as its sign bit says: total order puts it first
     double v = exp ? ldexp((double)(man | 1u << m), (int)exp - r->bias - m)
                    : ldexp((double)man, 1 - r->bias - m);
     return neg ? -v : v;
@@ -69,12 +69,11 @@ static uint32_t max_finite_code(const DtypeRow *r) {
 
 static uint32_t e8m0_from_f64(double v) {
     if (!(v > 0) || isinf(v))
-        return v == 0 ? 0 : 0xff;
+        return v == 0 ? 0 : 0xff; // zero becomes the least, as in LLVM's arithmetic and PyTorch; in JAX on CPUs it is NaN
     int e;
     double m = frexp(v, &e); // v = m * 2^e, m in [0.5, 1)
     int code = e - 1 + 127;
-    if (m > 0.75 || (m == 0.75 && (code & 1))) // nearest power of two, ties to even code
-        code++;
+    code += m >= 0.75; // nearest power of two; its one significand is odd, so ties go up
     return code < 0 ? 0 : code > 254 ? 0xff : (uint32_t)code;
 }
 
@@ -230,4 +229,20 @@ void dtype_from_i64(int d, void *p, int64_t v) {
     uint64_t u = (uint64_t)v << drop;
     u = r->cls == DC_SINT ? (uint64_t)((int64_t)u >> drop) : u >> drop;
     memcpy(p, &u, r->bytes);
+}
+
+void dtype_canonicalise(int dtype, uint8_t *p, size_t n) {
+    const DtypeRow *row = dtype_row(dtype);
+    if (dtype == DT_I1) {
+        for (size_t i = 0; i < n; i++)
+            p[i] = p[i] != 0;
+    } else if (row->bits < 8) {
+        int shift = 8 - row->bits;
+        if (row->cls == DC_SINT)
+            for (size_t i = 0; i < n; i++)
+                p[i] = (uint8_t)((int8_t)(uint8_t)(p[i] << shift) >> shift);
+        else
+            for (size_t i = 0; i < n; i++)
+                p[i] = (uint8_t)((uint8_t)(p[i] << shift) >> shift);
+    }
 }

@@ -21,7 +21,7 @@ typedef enum FloatFlavour {
     FF_FN,   // no inf, nan = all ones
     FF_FNUZ, // no inf, no -0, nan = the pattern of -0
     FF_SAT,  // neither inf nor nan (f4, f6): conversion saturates, nan becomes -0
-    FF_E8M0, // power of two only, nan = 0xff, no sign, no zero
+    FF_E8M0, // power of two only, nan = 0xff, no sign, no zero: that becomes the least
 } FloatFlavour;
 
 #define DTYPE_ROWS(X)                                                                              \
@@ -97,6 +97,8 @@ void dtype_from_f64(int float_dtype, void *p, double v);
 // Integers and bool, through int64 (unsigned 64 keeps its bits). Storing wraps at the type's width.
 int64_t dtype_to_i64(int int_dtype, const void *p);
 void dtype_from_i64(int int_dtype, void *p, int64_t v);
+// n elements of a type of less than 8 bits in their host form: integers extended, floats with clear top bits, bools 0 or 1.
+void dtype_canonicalise(int dtype, uint8_t *p, size_t n);
 
 // Quick forms for the types every kernel meets.
 static inline float bf16_to_f32(uint16_t h) {

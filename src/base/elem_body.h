@@ -382,11 +382,11 @@ ELEM_FN double e_erf_inv(double x) {
 // --- roots -------------------------------------------------------------------------------------
 
 ELEM_FN double e_rsqrt(double x) { // with the rounding of the root put back
-    bool tiny = x < 0x1p-800, edge = !((x > 0) & (x < INFINITY));
-    Dd s = dd_sqrt((Dd){edge ? 1.0 : tiny ? x * 0x1p400 : x, 0});
+    bool tiny = x < 0x1p-800, huge = x > 0x1p800, edge = !((x > 0) & (x < INFINITY));
+    Dd s = dd_sqrt((Dd){edge ? 1.0 : tiny ? x * 0x1p400 : huge ? x * 0x1p-400 : x, 0});
     double y = 1 / s.h;
     y = y - y * (s.l / s.h);
-    return edge ? 1 / sqrt(x) : tiny ? y * 0x1p200 : y;
+    return edge ? 1 / sqrt(x) : tiny ? y * 0x1p200 : huge ? y * 0x1p-200 : y;
 }
 
 // sqrt(x^2 + y^2), the larger scaled to near 1; unit: what the result is to be multiplied by.

@@ -96,6 +96,7 @@ const GpLevel *gp_level(HostLevel level);
 extern LaneFn *const lane_special_f32[HLO_OPCODE_COUNT], *const lane_special_f64[HLO_OPCODE_COUNT];
 LaneFn *lane_next_after(int dtype); // in the type itself, never widened; NULL: none
 LaneFn *lane_mulhi(int dtype);      // the same
+LaneFn *lane_reduce_precision(int dtype); // the same
 extern LaneFn *const lane_c64[HLO_OPCODE_COUNT], *const lane_c128[HLO_OPCODE_COUNT];
 
 #define LANE_BLOCK 512

@@ -51,7 +51,7 @@ ALWAYS float widen_one(uint32_t code, int E, int M, int B, int flavour) {
         u = mag == (1u << (E + M)) - 1 ? 0x7fc00000u : u;
     u |= sign;
     if (flavour == FF_FNUZ)
-        u = code == 1u << (E + M) ? 0x7fc00000u : u;
+        u = code == 1u << (E + M) ? 0xffc00000u : u; // its sign bit is set
     return f32_of(u);
 }
 
@@ -150,16 +150,14 @@ static void widen_e8m0(void *dst, const void *src, size_t n) {
     }
 }
 
-// Nearest power of two, ties to the even code; zero and less than the least go to code 0.
+// Nearest power of two, ties up; zero and what is less than the least go to it, negative numbers are NaN.
 static void narrow_e8m0(void *dst, const void *src, size_t n) {
     uint8_t *y = dst;
     const float *x = src;
     LANES(n) {
         uint32_t u = f32_bits(x[i]), code = u >> 23, man = u & 0x7fffffu;
-        uint32_t up = (man > 0x400000u) | ((man == 0x400000u) & (code & 1));
-        code = code ? code + up : man > 0x600000u;
-        code = code > 254 ? 255 : code;
-        bool bad = ((u >> 31) && u << 1) || (u << 1 > 0xff000000u);
+        code = code ? code + (man >= 0x400000u) : man >= 0x600000u;
+        bool bad = u << 1 && (u >= 0x7f800000u || code > 254); // negative, inf and nan
         y[i] = (uint8_t)(bad ? 255 : u << 1 ? code : 0);
     }
 }

@@ -57,6 +57,7 @@ BYTES(bound_s2, (int8_t)x[i] > 1 ? 1 : (int8_t)x[i] < -2 ? -2 : (int8_t)x[i])
 BYTES(bound_s4, (int8_t)x[i] > 7 ? 7 : (int8_t)x[i] < -8 ? -8 : (int8_t)x[i])
 BYTES(bound_u2, x[i] > 3 ? 3 : x[i])
 BYTES(bound_u4, x[i] > 15 ? 15 : x[i])
+BYTES(clz_s2, x[i] == 8 ? -2 : x[i] - 6) // two zeros are more than i2 holds
 BYTES(clz_2, x[i] - 6)
 BYTES(clz_4, x[i] - 4)
 
@@ -222,7 +223,7 @@ static void sub_byte_find(Lane *l, uint16_t op, int dtype) {
     if (op == HLO_SHIFT_RIGHT_ARITHMETIC) // the top bit is the sign, in unsigned types too
         l->pre[0] = two ? wrap_s2 : wrap_s4;
     if (op == HLO_COUNT_LEADING_ZEROS)
-        l->post = two ? clz_2 : clz_4;
+        l->post = dtype == DT_I2 ? clz_s2 : two ? clz_2 : clz_4;
 }
 
 static LaneFn *class_lane(const GpLevel *level, LaneClass cls, uint16_t op) {
@@ -271,12 +272,14 @@ bool lane_find(Lane *l, const GpLevel *level, uint16_t op, int out, const uint8_
         return (l->fn = lane_mulhi(in[0])) != NULL;
     if (op == HLO_CHLO_NEXT_AFTER)
         return (l->fn = lane_next_after(in[0])) != NULL;
+    if (op == HLO_REDUCE_PRECISION && (l->attr[0] < 1 || l->attr[1] < 0))
+        return false;
+    if (op == HLO_REDUCE_PRECISION && (l->fn = lane_reduce_precision(in[0])))
+        return true;
     if (in[0] == DT_BF16 && (l->fn = level->lane[LC_BF16][op]))
         return true;
     l->fn = class_lane(level, cls, op);
     if (!l->fn)
-        return false;
-    if (op == HLO_REDUCE_PRECISION && (l->attr[0] < 1 || l->attr[1] < 0))
         return false;
     if (op == HLO_REDUCE_PRECISION)
         reduce_precision_fix(l, in[0]);

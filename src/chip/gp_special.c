@@ -135,6 +135,41 @@ LaneFn *lane_next_after(int dtype) {
     }
 }
 
+// reduce_precision of narrow IEEE formats on their own codes: mantissa to nearest even, also a subnormal's, then the
+// exponent range. E and M are theirs.
+static uint32_t reduce_code(uint32_t x, int E, int M, const int16_t *attr) {
+    uint32_t inf = ((1u << E) - 1) << M, sign = x & 1u << (E + M), abs = x & ~sign;
+    int drop = attr[1] < M ? M - attr[1] : 0, bias = (1 << (E - 1)) - 1, reach = attr[0] < E ? (1 << (attr[0] - 1)) - 1 : 0;
+    if (abs > inf)
+        return attr[1] > 0 ? x : sign | inf;
+    if (drop)
+        abs = (abs + ((1u << (drop - 1)) - 1) + (abs >> drop & 1)) & ~((1u << drop) - 1);
+    int exp = (int)(abs >> M);
+    if (attr[0] < E)
+        abs = exp > bias + reach ? inf : exp <= bias - reach ? 0 : abs;
+    return sign | abs;
+}
+#define REDUCE(name, T, E, M)                                                                      \
+    LANE(name) {                                                                                   \
+        const T *x = src[0];                                                                       \
+        for (size_t i = 0; i < n; i++)                                                             \
+            ((T *)dst)[i] = (T)reduce_code(x[i], E, M, attr);                                      \
+    }
+REDUCE(lane_reduce_f16, uint16_t, 5, 10)
+REDUCE(lane_reduce_f8e3m4, uint8_t, 3, 4)
+REDUCE(lane_reduce_f8e4m3, uint8_t, 4, 3)
+REDUCE(lane_reduce_f8e5m2, uint8_t, 5, 2)
+
+LaneFn *lane_reduce_precision(int dtype) {
+    switch (dtype) {
+    case DT_F16: return lane_reduce_f16;
+    case DT_F8E3M4: return lane_reduce_f8e3m4;
+    case DT_F8E4M3: return lane_reduce_f8e4m3;
+    case DT_F8E5M2: return lane_reduce_f8e5m2;
+    default: return NULL; // bf16 shares its range with f32; others are reduced as f32
+    }
+}
+
 // The upper half of a product.
 #define MULHI(name, T, WIDE)                                                                       \
     LANE(name) {                                                                                   \

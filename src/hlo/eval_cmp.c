@@ -39,9 +39,12 @@ static uint64_t total_order_key(int dtype, const void *p) {
     memcpy(&u, p, bytes);
     if (dtype_row(dtype)->flavour == FF_E8M0)
         return u;
+    bool fnuz = dtype_row(dtype)->flavour == FF_FNUZ;
+    if (fnuz && u == 0x80) // their one NaN has its sign bit set: before all others
+        return 0;
     int bits = dtype == DT_TF32 ? 32 : dtype_row(dtype)->bits;
     uint64_t sign = 1ull << (bits - 1), mask = sign | (sign - 1);
-    return u & sign ? ~u & mask : u | sign;
+    return fnuz + (u & sign ? ~u & mask : u | sign);
 }
 
 static Order order_elem(int dtype, bool total, const void *a, const void *b) {

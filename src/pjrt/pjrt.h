@@ -265,7 +265,6 @@ void pj_strided_copy(void *dst, const int64_t *dst_strides, const void *src,
                      size_t elem_bytes);
 
 // Values of sub-byte types in their canonical byte: integers extended, floats with clear top bits.
-void pj_canonicalise(int dtype, uint8_t *p, size_t n);
 PJRT_Error *pj_device_layout_check(const PJRT_Buffer_MemoryLayout *layout); // row-major or not said
 
 // ---- executables (exe.c, execute.c)

@@ -98,23 +98,6 @@ static void strides_dense(int64_t *strides, const int64_t *dims, size_t rank, si
 
 // ---- upload
 
-// Values of sub-byte types in their canonical byte: integers extended, floats with clear top bits.
-void pj_canonicalise(int dtype, uint8_t *p, size_t n) {
-    const DtypeRow *row = dtype_row(dtype);
-    if (dtype == DT_I1) {
-        for (size_t i = 0; i < n; i++)
-            p[i] = p[i] != 0;
-    } else if (row->bits < 8) {
-        int shift = 8 - row->bits;
-        if (row->cls == DC_SINT)
-            for (size_t i = 0; i < n; i++)
-                p[i] = (uint8_t)((int8_t)(uint8_t)(p[i] << shift) >> shift);
-        else
-            for (size_t i = 0; i < n; i++)
-                p[i] = (uint8_t)((uint8_t)(p[i] << shift) >> shift);
-    }
-}
-
 PJRT_Error *pj_device_layout_check(const PJRT_Buffer_MemoryLayout *layout) {
     if (!layout || layout->type != PJRT_Buffer_MemoryLayout_Type_Tiled)
         return PJ_OK;
@@ -153,7 +136,7 @@ PJRT_Error *pj_Client_BufferFromHostBuffer(PJRT_Client_BufferFromHostBuffer_Args
         memcpy(b->storage->data, args->data, b->bytes);
     }
     if (dtype_row(dtype)->bits < 8)
-        pj_canonicalise(dtype, b->storage->data, b->bytes);
+        dtype_canonicalise(dtype, b->storage->data, b->bytes);
     args->buffer = b;
     args->done_with_host_buffer = pj_event_ready(); // copied, whatever the semantics allowed
     return PJ_OK;

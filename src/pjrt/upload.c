@@ -143,7 +143,7 @@ pj_AsyncHostToDeviceTransferManager_TransferData(PJRT_AsyncHostToDeviceTransferM
     bool complete = --u->copying == 0 && u->last;
     pthread_mutex_unlock(&t->lock);
     if (complete) {
-        pj_canonicalise(pj_dtype(u->type), u->storage->data, u->bytes);
+        dtype_canonicalise(pj_dtype(u->type), u->storage->data, u->bytes);
         upload_finish(t, u, PJ_OK);
     }
     args->done_with_h2d_transfer = pj_event_ready();

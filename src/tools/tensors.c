@@ -41,9 +41,15 @@ static const char *npy_text(Arena *a, const Npy *npy) {
     return buf_cstr(&b);
 }
 
+// numpy's bytes may stand for the narrower integers it lacks.
+static bool is_narrow_in_bytes(const Npy *npy, int want) {
+    const DtypeRow *row = dtype_row(want);
+    return dtype_is_int(want) && row->bits < 8 && npy->dtype == (row->cls == DC_SINT ? DT_I8 : DT_UI8);
+}
+
 // A raw void of the right width stands for types numpy lacks.
 static bool dtype_agrees(const Npy *npy, int want) {
-    if (npy->dtype == want || (npy->dtype == DT_INVALID && npy->elem_bytes == dtype_bytes(want)))
+    if (is_narrow_in_bytes(npy, want) || npy->dtype == want || (npy->dtype == DT_INVALID && npy->elem_bytes == dtype_bytes(want)))
         return true;
     return (want == DT_INDEX && npy->dtype == DT_I64) || (want == DT_TF32 && npy->dtype == DT_F32);
 }
@@ -86,6 +92,14 @@ static const void *tensor_read(Tool *t, size_t i, const otrn_type *want) {
         ctx_fail(t->ctx, OTRN_ARGUMENT, (Place){.file = path},
                  "argument %zu is %s, the file holds %s: wrong %s", i, wants, has,
                  same ? "type" : "shape");
+    }
+    if (dtype_row(want->dtype)->bits < 8 && npy.dtype != want->dtype) { // ml_dtypes leaves the top bits as they come
+        uint8_t *held = arena_dup(t->arena, npy.data, npy.bytes);
+        dtype_canonicalise(want->dtype, held, npy.bytes);
+        if (is_narrow_in_bytes(&npy, want->dtype) && memcmp(held, npy.data, npy.bytes))
+            ctx_fail(t->ctx, OTRN_ARGUMENT, (Place){.file = path}, "argument %zu is %s, the file holds numbers beyond it", i,
+                     type_text(t->arena, want));
+        return held;
     }
     return npy.data;
 }
