@@ -50,6 +50,7 @@ static bool may_be_empty(HloAttrKey key) {
     case AK_ALLOW_IMPRECISE_ACCUMULATION:
     case AK_SCAN_DIM_SIZE:
     case AK_RESULT_SEGMENT_SIZES:
+    case AK_PRODUCT:
         return true;
     default:
         return false;

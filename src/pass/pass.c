@@ -24,6 +24,7 @@ const PassRow pass_rows[] = {
     {"scores", pass_scores, "compute scores of attention again where its gradients need them, so that they stay on the chip", false},
     {"order", pass_order, "put products that nobody waits for behind those that somebody does", false},
     {"fuse", pass_fuse, "join elementwise operations so that what is between them stays out of memory", false},
+    {"epilogue", pass_epilogue, "let row programs take the tiles of products where these leave the tensor engine", false},
 };
 const int pass_count = sizeof pass_rows / sizeof *pass_rows;
 

@@ -14,6 +14,7 @@
 
 #include <string.h>
 
+#include "pass/dots.h"
 #include "pass/walk.h"
 
 #define GROUP_OPS_MAX 192
@@ -346,8 +347,28 @@ static void find_outputs(Rows *r, const Group *g, Values *outputs) {
     }
 }
 
+// An elementwise group that one product without batches feeds: it goes on with the product's tiles (epilogue.c), whatever its
+// size.
+static bool follows_product(const Rows *r, const Group *g) {
+    const Hlo *h = r->h;
+    bool follows = false;
+    for (uint32_t i = 0; i < g->ops.n; i++) {
+        const HloOp *op = hlo_at(h, g->ops.at[i]);
+        if (form_of(r, op->results) != FORM_FULL)
+            return false;
+        for (uint32_t k = 0; k < op->noperands; k++) {
+            OpId def = h->values.at[hlo_operand(h, op, k)].def;
+            while (def && hlo_at(h, def)->code == HLO_RESHAPE)
+                def = h->values.at[hlo_operand(h, hlo_at(h, def), 0)].def;
+            follows = follows || (def && dot_on_tensor_engine(h, hlo_at(h, def)) && hlo_value_type(h, hlo_at(h, def)->results)->elems == g->n &&
+                                  !hlo_attr(hlo_at(h, def), AK_LHS_BATCHING_DIMENSIONS)->n);
+        }
+    }
+    return follows;
+}
+
 static bool is_worth_it(const Rows *r, const Group *g) {
-    if (g->n < ROWS_MIN_ELEMS)
+    if (g->n < ROWS_MIN_ELEMS && !follows_product(r, g))
         return false;
     for (uint32_t i = 0; i < g->ops.n; i++) {
         uint16_t code = hlo_at(r->h, g->ops.at[i])->code;

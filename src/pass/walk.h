@@ -59,6 +59,7 @@ void pass_dce(Compile *c);
 void pass_row_programs(Compile *c);
 void pass_scores(Compile *c);
 void pass_order(Compile *c);
+void pass_epilogue(Compile *c);
 void pass_fuse(Compile *c);
 
 // Copies a function's body, calls in it inlined, to the end of a region with as many arguments.

@@ -15,6 +15,8 @@
 // whole rows. A long contraction, of which neither side fits, goes in blocks of 512 x 1024 over all banks.
 // A chip whose transfers cannot transpose loads rows as they lie and lets the array turn them, in four of the banks.
 // A left side that is one number everywhere (the ones of a sum) is set in SBUF instead, once: its tiles are all the same.
+// With a row program behind it (epilogue.c) a tile is not copied out of PSUM but goes through the program's instructions,
+// in the place of the results and a part of the slots.
 // Tails are shorter counts in the same instructions. The order in which k adds up is the same for all of these, so every
 // target computes the same bits.
 #include <assert.h>
@@ -22,7 +24,7 @@
 
 #include "pass/dots.h"
 #include "pass/rows.h"
-#include "tile/emit.h"
+#include "tile/dot.h"
 #include "tile/side.h"
 
 #define TILE_K 128
@@ -48,6 +50,7 @@ typedef struct DotSide { // one operand and its slots
 
 typedef struct Dot {
     Emit *e;
+    OpId op;
     DotSide lhs, rhs;
     int stype, dtype; // operand and result types
     size_t elem, out_elem;
@@ -61,6 +64,7 @@ typedef struct Dot {
     uint32_t next_out;
     uint32_t bank_set;
     uint32_t evictions;
+    RowOp *rows; // what tiles go through where they leave PSUM, NULL: nothing
     bool turns;               // transfers cannot transpose: the array does
     uint32_t stage_sbuf;      // where rows wait for it, twice
     Haz stage[2];
@@ -175,6 +179,11 @@ static uint64_t slot_at(const Dot *d, const DotSide *s, uint32_t slot, int64_t t
     return addr_sbuf(0, (uint32_t)(s->sbuf[slot] + (uint64_t)((s->same ? 0 : tile * s->pitch) + col) * d->elem));
 }
 
+// Banks whose tiles leave together are one piece of memory.
+static bool is_paired(const Dot *d) { return d->rows && d->rows->width > BLOCK; }
+
+static Haz *bank_haz(const Dot *d, uint32_t bank) { return &d->e->bank_haz[is_paired(d) ? bank & ~1u : bank]; }
+
 // One tile of k for 128 rows and up to 512 columns from column n0 of the block.
 static void multiply(Dot *d, uint32_t lslot, uint32_t rslot, int64_t tile, int64_t rows, uint32_t bank,
                      int64_t m0, int64_t mcols, int64_t n0, int64_t ncols, bool accumulate) {
@@ -190,7 +199,7 @@ static void multiply(Dot *d, uint32_t lslot, uint32_t rslot, int64_t tile, int64
         mm.src = slot_at(d, &d->rhs, rslot, tile, n0 + c);
         mm.dst = addr_psum(0, bank * ISA_PSUM_BANK_BYTES);
         mm.n[1] = (uint32_t)min64(BLOCK, ncols - c);
-        emit_inst(d->e, mm, (Haz *[]){&d->rhs.slots[rslot]}, 1, (Haz *[]){&d->e->bank_haz[bank]}, 1);
+        emit_inst(d->e, mm, (Haz *[]){&d->rhs.slots[rslot]}, 1, (Haz *[]){bank_haz(d, bank)}, 1);
     }
 }
 
@@ -219,7 +228,23 @@ static void store_tiles(Dot *d, uint32_t tiles, int64_t rows, int64_t cols, uint
     emit_inst(d->e, out, &haz, 1, NULL, 0);
 }
 
+// Tile after tile through the row program, each a task of its own, so that their chains are woven together.
+static void go_on(Dot *d, uint32_t bank, int64_t row, int64_t mlen, int64_t n0, int64_t ncols) {
+    emit_loc(d->e, d->rows->s->op);
+    for (int64_t mi = 0, tiles; mi < mlen; mi += tiles * TILE_M, bank += (uint32_t)tiles) {
+        tiles = is_paired(d) && mlen - mi >= 2 * TILE_M ? 2 : 1;
+        emit_task(d->e);
+        rows_from_psum(d->rows, (uint32_t)tiles, bank * ISA_PSUM_BANK_BYTES, bank_haz(d, bank), row + mi,
+                       (uint32_t)min64(TILE_M, mlen - mi), n0, (uint32_t)ncols);
+    }
+    emit_loc(d->e, d->op);
+}
+
 static void evict(Dot *d, uint32_t bank, int64_t batch, int64_t m0, int64_t mlen, int64_t n0, int64_t ncols) {
+    if (d->rows) {
+        go_on(d, bank, batch * d->m + m0, mlen, n0, ncols);
+        return;
+    }
     uint32_t slot = d->next_out++ % OUT_SLOTS, at = d->out_sbuf + slot * OUT_BYTES;
     uint32_t full = (uint32_t)(mlen / TILE_M), rest = (uint32_t)(mlen % TILE_M);
     int64_t to = (batch * d->m + m0) * d->n + n0;
@@ -239,6 +264,8 @@ static void block(Dot *d, int64_t batch, int64_t m0, int64_t n0) {
     bool wide = ncols > BLOCK;
     uint32_t bank0 = wide ? 0 : d->bank_set * 4;
     d->bank_set = wide || d->turns ? 0 : d->bank_set ^ 1;
+    for (int64_t c = 0; d->rows && c < ncols; c += BLOCK)
+        rows_columns(d->rows, n0 + c, (uint32_t)min64(BLOCK, ncols - c));
     for (int64_t k0 = 0; k0 < d->k; k0 += d->chunk) {
         int64_t klen = min64(d->chunk, d->k - k0);
         uint32_t rslot = side_load(d, &d->rhs, batch, n0, ncols, k0, klen);
@@ -274,9 +301,7 @@ static uint32_t find_slots(const Dot *d, uint32_t bytes, uint32_t at[SLOTS_MAX])
 
 static void plan(Dot *d) {
     uint32_t at[SLOTS_MAX], n;
-    d->out_sbuf = ROWS_AREA_BEGIN - OUT_SLOTS * OUT_BYTES;
-    d->turns = d->e->chip->dma_transpose <= 0 && d->elem >= 2;
-    d->turns = comes_turned(d, &d->lhs) || comes_turned(d, &d->rhs);
+    d->out_sbuf = d->rows ? d->rows->area_at : ROWS_AREA_BEGIN - OUT_SLOTS * OUT_BYTES;
     d->stage_sbuf = d->out_sbuf - (d->turns ? 2 * CHUNK_TILES * TILE_K * (uint32_t)d->elem : 0);
     // Products with one number take less than the transfers: shorter ones, so that the first begin sooner.
     uint32_t share = d->lhs.same && d->k > CHUNK_TILES * TILE_K ? SAME_SHARE : 1;
@@ -317,49 +342,104 @@ static void share_area(Dot *d, bool out) {
         uint32_t stage = (uint32_t)(CHUNK_TILES * TILE_K * d->elem);
         emit_area(d->e, &d->stage[i], d->stage_sbuf + i * stage, stage, out);
     }
-    for (uint32_t i = 0; i < OUT_SLOTS; i++)
+    for (uint32_t i = 0; i < ISA_PSUM_BYTES / ISA_PSUM_BANK_BYTES && is_paired(d); i += 2)
+        emit_merge(d->e, &d->e->bank_haz[i + out], &d->e->bank_haz[i + !out]);
+    for (uint32_t i = 0; i < OUT_SLOTS && !d->rows; i++)
         emit_area(d->e, &d->out[i], d->out_sbuf + i * OUT_BYTES, OUT_BYTES, out);
 }
 
-void emit_dot(Emit *e, const Step *s) {
+static void dot_init(Dot *d, Emit *e, OpId id) {
     const Hlo *h = e->l->h;
-    const HloOp *op = hlo_at(h, s->op);
-    const BufId *refs = e->l->refs.at;
-    Dot *d = ARENA_NEW(e->c->scratch, Dot);
-    *d = (Dot){.e = e};
+    const HloOp *op = hlo_at(h, id);
+    *d = (Dot){.e = e, .op = id};
     side_init(&d->lhs.at, h, op, false);
     side_init(&d->rhs.at, h, op, true);
-    if (refs[s->ins])
-        d->lhs.addr = emit_addr(e, refs[s->ins]);
-    else
-        d->lhs.same = splat_value(h, hlo_operand(h, op, 0));
-    d->rhs.addr = emit_addr(e, refs[s->ins + 1]);
     d->stype = hlo_value_type(h, hlo_operand(h, op, 0))->dtype;
     d->dtype = hlo_value_type(h, op->results)->dtype;
     d->elem = dtype_bytes(d->stype);
     d->out_elem = dtype_bytes(d->dtype);
     d->m = d->lhs.at.free_size, d->n = d->rhs.at.free_size, d->k = d->lhs.at.k_size;
-    d->out_addr = emit_addr(e, refs[s->outs]);
-    if (ROWS_AREA_BEGIN > e->chip->sbuf_usable_bytes)
-        hlo_fail(e->l->h, s->op, OTRN_CAPACITY, "its tiles need %u bytes of SBUF a partition, %s has %.0f",
-                 ROWS_AREA_BEGIN, e->chip->name, e->chip->sbuf_usable_bytes);
+}
+
+static void set_turns(Dot *d) {
+    d->turns = d->e->chip->dma_transpose <= 0 && d->elem >= 2;
+    d->turns = comes_turned(d, &d->lhs) || comes_turned(d, &d->rhs);
+}
+
+// Room for the row program: pairs of tiles where there is enough, three in work at least; else two, narrower ones then.
+static RowOp *fit_rows(Dot *d, const Step *s, const Epilogue *p) {
+    static const struct { uint32_t width, sets, slots; } ways[] = {{1024, 3, 4}, {1024, 2, 4}, {512, 3, 4}, {512, 3, 3}, {512, 2, 3}, {256, 2, 3}, {128, 2, 3}};
+    uint32_t at[SLOTS_MAX], stage = d->turns ? 2 * CHUNK_TILES * TILE_K * (uint32_t)d->elem : 0;
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
+        for (uint32_t bytes = 16384; bytes <= 49152; bytes += 8192) {
+            d->stage_sbuf = ROWS_AREA_BEGIN - bytes - stage;
+            if (find_slots(d, (uint32_t)(SLOT_COLS * d->elem), at) < ways[w].slots)
+                break;
+            RowOp *r = rows_epilogue(d->e, s, p, ROWS_AREA_BEGIN - bytes, bytes, ways[w].width, ways[w].sets);
+            if (r)
+                return r;
+        }
+    return NULL;
+}
+
+bool dot_fits_epilogue(Emit *e, const Epilogue *p) {
+    Dot *d = ARENA_NEW(e->c->scratch, Dot);
+    Step s = {.op = p->rows};
+    dot_init(d, e, p->dot);
+    set_turns(d);
+    return fit_rows(d, &s, p) != NULL;
+}
+
+static void check(const Dot *d) {
+    Hlo *h = d->e->l->h;
+    if (ROWS_AREA_BEGIN > d->e->chip->sbuf_usable_bytes)
+        hlo_fail(h, d->op, OTRN_CAPACITY, "its tiles need %u bytes of SBUF a partition, %s has %.0f", ROWS_AREA_BEGIN,
+                 d->e->chip->name, d->e->chip->sbuf_usable_bytes);
     int64_t strides[] = {d->lhs.at.k_stride * TILE_K, d->lhs.at.free_stride, d->rhs.at.k_stride * TILE_K,
                          d->rhs.at.free_stride, d->n * TILE_M};
     for (size_t i = 0; i < sizeof strides / sizeof *strides; i++)
         if (strides[i] > INT32_MAX)
-            hlo_fail(e->l->h, s->op, OTRN_CAPACITY, "a stride of %lld elements does not fit a DMA pattern",
-                     (long long)strides[i]);
+            hlo_fail(h, d->op, OTRN_CAPACITY, "a stride of %lld elements does not fit a DMA pattern", (long long)strides[i]);
+}
+
+void emit_dot(Emit *e, const Step *s) {
+    const BufId *refs = e->l->refs.at;
+    Dot *d = ARENA_NEW(e->c->scratch, Dot);
+    dot_init(d, e, s->op);
+    check(d);
+    if (refs[s->ins])
+        d->lhs.addr = emit_addr(e, refs[s->ins]);
+    else
+        d->lhs.same = splat_value(e->l->h, hlo_operand(e->l->h, hlo_at(e->l->h, s->op), 0));
+    d->rhs.addr = emit_addr(e, refs[s->ins + 1]);
+    set_turns(d);
+    if (s->aux) { // operands of the program follow those of the product; its results come first
+        const Epilogue *p = e->l->epilogues.at[s->aux - 1];
+        Step *rows = ARENA_NEW(e->c->scratch, Step);
+        *rows = (Step){.op = p->rows, .ins = s->ins + 2, .nins = s->nins - 2, .outs = s->outs, .nouts = s->nouts};
+        d->rows = fit_rows(d, rows, p);
+        assert(d->rows);
+    } else {
+        d->out_addr = emit_addr(e, refs[s->outs]);
+    }
     plan(d);
     int64_t batches = 1, outer = d->by_columns ? d->n : d->m, inner = d->by_columns ? d->m : d->n;
     int64_t outer_step = d->by_columns ? d->block_n : BLOCK, inner_step = d->by_columns ? BLOCK : d->block_n;
     for (uint32_t i = 0; i < d->lhs.at.nbatch; i++)
         batches *= d->lhs.at.batch_dims[i];
     share_area(d, false);
+    if (d->rows) {
+        emit_loc(e, d->rows->s->op);
+        rows_open(d->rows);
+        emit_loc(e, d->op);
+    }
     for (int64_t b = 0; b < batches; b++)
         for (int64_t i = 0; i < outer; i += outer_step)
             for (int64_t j = 0; j < inner; j += inner_step) {
                 emit_task(e);
                 block(d, b, d->by_columns ? j : i, d->by_columns ? i : j);
             }
+    if (d->rows)
+        rows_close(d->rows);
     share_area(d, true);
 }

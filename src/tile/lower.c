@@ -15,6 +15,7 @@
 #include "pass/dots.h"
 #include "pass/walk.h"
 #include "tile/block.h"
+#include "tile/dot.h"
 
 static void lower_region(Lower *l, RegionId r);
 
@@ -313,6 +314,34 @@ static void lower_block(Lower *l, OpId id) {
     push_step(l, STEP_BLOCK, id, ins.at, ins.n, outs.at, outs.n, l->block_of[id]);
 }
 
+// A product with the row program behind it: ins are the product's, then the program's; outs the program's, then the
+// product itself. Reads of the program end before its results are placed, so that these may lie on its operands; those of
+// the product last until the end.
+static void lower_epilogue(Lower *l, uint32_t number) {
+    const Epilogue *p = l->epilogues.at[number - 1];
+    HloOp dot = *hlo_at(l->h, p->dot), rows = *hlo_at(l->h, p->rows);
+    VEC(BufId) ins = {0}, outs = {0};
+    bool set = is_set_in_place(l, STEP_DOT, &dot);
+    for (uint32_t i = 0; i < 2; i++)
+        VEC_PUSH(l->c->scratch, &ins, i || !set ? operand_buf(l, hlo_operand(l->h, &dot, i)) : 0);
+    for (uint32_t i = 0; i < rows.noperands; i++)
+        VEC_PUSH(l->c->scratch, &ins, i == p->index ? 0 : operand_buf(l, hlo_operand(l->h, &rows, i)));
+    BufId product = p->keeps ? choose_out(l, p->dot, 0) : 0;
+    if (product)
+        bind(l, dot.results, product);
+    for (uint32_t i = 0; i < rows.noperands; i++)
+        if (i != p->index)
+            release(l, hlo_operand(l->h, &rows, i));
+    for (uint32_t i = 0; i < rows.nresults; i++) {
+        VEC_PUSH(l->c->scratch, &outs, choose_out(l, p->rows, i));
+        bind(l, rows.results + i, outs.at[i]);
+    }
+    VEC_PUSH(l->c->scratch, &outs, product);
+    for (uint32_t i = set; i < 2; i++)
+        release(l, hlo_operand(l->h, &dot, i));
+    push_step(l, STEP_DOT, p->dot, ins.at, ins.n, outs.at, outs.n, number);
+}
+
 static void lower_alias(Lower *l, OpId id) {
     const HloOp *op = hlo_at(l->h, id);
     for (uint32_t i = 0; i < op->nresults; i++) {
@@ -530,6 +559,11 @@ static void lower_op(Lower *l, OpId id) {
             lower_block(l, id);
         return;
     }
+    if (l->epilogue_of[id]) {
+        if (l->epilogues.at[l->epilogue_of[id] - 1]->dot == id)
+            lower_epilogue(l, l->epilogue_of[id]);
+        return;
+    }
     switch (op->code) {
     case HLO_RETURN:
         return;
@@ -672,6 +706,7 @@ void lower_program(Lower *l, const ChipFile *chip) {
     VEC_PUSH(a, &l->loops, (Loop){0});
     count_uses(l, f->body);
     blocks_find(l, chip);
+    epilogues_find(l, chip);
     make_signature(l);
     lower_region(l, f->body);
     return_results(l);

@@ -15,10 +15,8 @@
 #include <string.h>
 
 #define PARTS 128
-#define AREA ROWS_AREA_BYTES
 #define WIDTH_MAX 4096
 #define GROUP_WIDTH 1024
-#define KEPT_MAX (AREA / 4)
 
 static Node *node_at(const RowOp *r, uint32_t i) { return &r->nodes.at[i]; }
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -98,6 +96,32 @@ static void read_op(RowOp *r, OpId id) {
     add_node(r, op->results, &n);
 }
 
+// Whether more than one operand of the region's ops is the value, or it is returned.
+static bool is_read_again(const RowOp *r, ValueId v) {
+    const Hlo *h = r->e->l->h;
+    const HloRegion *region = hlo_op_region(h, hlo_at(h, r->s->op), 0);
+    uint32_t reads = 0;
+    for (uint32_t i = 0; i < region->ops.n; i++) {
+        const HloOp *op = hlo_at(h, region->ops.at[i]);
+        for (uint32_t k = 0; k < op->noperands; k++)
+            reads += hlo_operand(h, op, k) == v;
+    }
+    return reads > 1 || is_returned(r, v);
+}
+
+// A product's tile is read in PSUM where one instruction does so; else it is rounded to its type and copied first.
+static void take_product(RowOp *r, ValueId v) {
+    Node *tile = node_at(r, node_of(r, v));
+    int dtype = tile->dtype;
+    tile->dtype = DT_F32;
+    if (dtype == DT_F32 && !r->epi->keeps && !is_read_again(r, v))
+        return;
+    Node copy = {.kind = NODE_OP, .dtype = (uint8_t)dtype, .full = true, .code = HLO_CONVERT, .op = r->epi->dot, .slot = -1,
+                 .src = {node_of(r, v)}, .nsrc = 1, .is_output = r->epi->keeps};
+    tile->uses++;
+    r->product = add_node(r, v, &copy);
+}
+
 static void read_region(RowOp *r) {
     const Hlo *h = r->e->l->h;
     const HloOp *op = hlo_at(h, r->s->op);
@@ -114,7 +138,10 @@ static void read_region(RowOp *r) {
                 in.dtype = DT_F32;
                 in.off = r->block->pro[k].bank * ISA_PSUM_BANK_BYTES;
             }
+        in.psum = in.psum || (r->epi && r->epi->index == i);
         add_node(r, region->args + i, &in);
+        if (r->epi && r->epi->index == i)
+            take_product(r, region->args + i);
     }
     for (uint32_t i = 0; i + 1 < region->ops.n; i++)
         read_op(r, region->ops.at[i]);
@@ -268,14 +295,20 @@ static uint32_t place_columns(RowOp *r) {
     return align(at);
 }
 
+// Bytes of an operand that is the same for every row, kept for all tiles or for two of them.
+static uint32_t resident_bytes(const RowOp *r, const Node *n) {
+    int64_t cols = r->sliced ? 2 * EPILOGUE_COLS : r->cols;
+    return (uint32_t)(cols * (int64_t)dtype_bytes(n->dtype));
+}
+
 static uint32_t place_kept(RowOp *r) {
-    uint32_t at = ROWS_AREA_BEGIN;
+    uint32_t at = r->area_at;
     for (uint32_t i = 0; i < r->nodes.n; i++) {
         Node *n = node_at(r, i);
         if (n->kind != NODE_INPUT || (!n->scalar && !n->resident))
             continue;
         n->off = at;
-        at += n->scalar ? 16 * (uint32_t)r->group : align((uint32_t)(r->cols * (int64_t)dtype_bytes(n->dtype)));
+        at += n->scalar ? 16 * (uint32_t)r->group : align(resident_bytes(r, n));
     }
     return align(at);
 }
@@ -286,20 +319,29 @@ static void choose_resident(RowOp *r, bool keep) { // operands that are the same
         Node *n = node_at(r, i);
         if (n->kind != NODE_INPUT || !n->full)
             continue;
-        uint64_t more = (uint64_t)r->cols * dtype_bytes(n->dtype);
-        n->resident = keep && input_period(r, n) == 1 && bytes + more <= KEPT_MAX;
+        uint64_t more = r->sliced ? resident_bytes(r, n) : (uint64_t)r->cols * dtype_bytes(n->dtype);
+        n->resident = keep && !n->psum && input_period(r, n) == 1 && bytes + more <= r->area_bytes / 4;
         bytes += n->resident ? more : 0;
     }
+}
+
+// Bytes of an element in a slot: four, but an epilogue whose values are all narrower takes no more than they need.
+static uint32_t slot_elem(const RowOp *r) {
+    uint32_t most = r->epi ? 1 : 4;
+    for (uint32_t i = 0; i < r->nodes.n && r->epi; i++)
+        if (has_slot(node_at(r, i)) && dtype_bytes(node_at(r, i)->dtype) > most)
+            most = (uint32_t)dtype_bytes(node_at(r, i)->dtype);
+    return most;
 }
 
 static bool try_width(RowOp *r, int64_t width, uint32_t least_sets) {
     r->spare_at = place_kept(r);
     r->slots_at = r->spare_at + (r->levels ? align((uint32_t)width * 4) : 0);
     r->column_bytes = place_columns(r);
-    uint32_t room = ROWS_AREA_BEGIN + AREA - r->slots_at;
-    if (r->slots_at > ROWS_AREA_BEGIN + AREA || width > 32768)
+    uint32_t end = r->area_at + r->area_bytes, room = end - r->slots_at;
+    if (r->slots_at > end || width > 32768)
         return false;
-    r->slot_bytes = align((uint32_t)width * 4);
+    r->slot_bytes = align((uint32_t)(width * slot_elem(r)));
     uint64_t set = r->column_bytes + (uint64_t)r->nslots * r->slot_bytes;
     for (r->sets = ROW_SETS; r->sets > least_sets && set * r->sets > room;)
         r->sets--;
@@ -339,9 +381,11 @@ static bool fit(RowOp *r) {
 uint64_t rows_place(const RowOp *r, uint32_t i) {
     const Node *n = node_at(r, i);
     if (n->psum)
-        return addr_psum(0, n->off + r->pro_copy * r->pro_bytes);
-    if (n->scalar || n->resident)
+        return addr_psum(0, r->epi ? r->psum_at : n->off + r->pro_copy * r->pro_bytes);
+    if (n->scalar)
         return addr_sbuf(0, n->off);
+    if (n->resident)
+        return addr_sbuf(0, n->off + (uint32_t)((r->slice * EPILOGUE_COLS + r->col0) * dtype_bytes(n->dtype)));
     uint32_t set_bytes = r->column_bytes + r->nslots * r->slot_bytes;
     if (!n->full)
         return addr_sbuf(0, r->slots_at + r->column_set * set_bytes + n->off);
@@ -352,9 +396,9 @@ uint64_t rows_place(const RowOp *r, uint32_t i) {
 Haz *rows_haz(RowOp *r, uint32_t i) {
     Node *n = node_at(r, i);
     if (n->psum)
-        return &n->haz[r->pro_copy];
+        return r->epi ? r->psum_haz : &n->haz[r->pro_copy];
     if (n->scalar || n->resident)
-        return &n->haz[0];
+        return &n->haz[n->resident ? r->slice : 0];
     return n->full ? &r->slots[r->set * r->nslots + (uint32_t)n->slot] : &n->haz[r->column_set];
 }
 
@@ -362,8 +406,9 @@ Haz *rows_haz(RowOp *r, uint32_t i) {
 static void share_area(RowOp *r, bool out) {
     for (uint32_t i = 0; i < r->nodes.n; i++) {
         Node *n = node_at(r, i);
-        if (n->kind == NODE_INPUT && (n->scalar || n->resident))
-            emit_area(r->e, &n->haz[0], n->off, n->scalar ? 16 * (uint32_t)r->group : (uint32_t)(r->cols * (int64_t)dtype_bytes(n->dtype)), out);
+        uint32_t kept = n->scalar ? 16 * (uint32_t)r->group : n->resident ? resident_bytes(r, n) : 0, parts = n->resident && r->sliced ? 2 : 1;
+        for (uint32_t k = 0; n->kind == NODE_INPUT && kept && k < parts; k++)
+            emit_area(r->e, &n->haz[k], n->off + k * kept / parts, kept / parts, out);
         bool column = !n->full && !n->scalar && n->kind != NODE_CONST;
         for (r->column_set = 0; r->column_set < r->sets && column; r->column_set++)
             emit_area(r->e, &n->haz[r->column_set], addr_poff(rows_place(r, i)), 16 * (uint32_t)r->group, out);
@@ -380,15 +425,30 @@ static void share_area(RowOp *r, bool out) {
 
 // --- transfers ---------------------------------------------------------------------------------------------
 
+// Queues take turns; behind a product also those that have no other work then.
+static uint8_t queue_for(RowOp *r, bool out) {
+    static const uint8_t queues[2][4] = {{QUEUE_ROWS_IN, QUEUE_ROWS_IN2, QUEUE_IN2, QUEUE_CAST}, {QUEUE_ROWS_OUT, QUEUE_ROWS_OUT2, QUEUE_OUT, QUEUE_COPY}};
+    return queues[out][r->transfers++ % (r->epi ? 4 : 2)];
+}
+
+// Rows of several tiles lie 128 rows apart in HBM.
+static void spread(const RowOp *r, IsaInst *in, int32_t *hbm, int32_t *sbuf) {
+    uint32_t cols = r->w / r->tiles;
+    in->n[1] = r->tiles, in->n[2] = cols;
+    hbm[1] = (int32_t)(PARTS * r->cols), sbuf[1] = (int32_t)cols;
+    hbm[2] = sbuf[2] = 1;
+}
+
 static void load(RowOp *r, uint32_t i, uint32_t part, int64_t from, int64_t stride, uint32_t parts, uint32_t n) {
     const Node *node = node_at(r, i);
     BufId buf = r->e->l->refs.at[r->s->ins + node->input];
-    IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .stype = node->dtype};
-    in.queue = r->transfers++ % 2 ? QUEUE_ROWS_IN2 : QUEUE_ROWS_IN;
+    IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .stype = node->dtype, .queue = queue_for(r, false)};
     in.src = emit_addr(r->e, buf) + (uint64_t)from * dtype_bytes(node->dtype);
     in.dst = rows_place(r, i) + ((uint64_t)part << 32);
     in.n[0] = parts, in.n[1] = n;
     in.s[0] = (int32_t)stride, in.s[1] = in.d[1] = 1;
+    if (r->tiles > 1 && !node->resident)
+        spread(r, &in, in.s, in.d);
     emit_inst(r->e, in, NULL, 0, (Haz *[]){rows_haz(r, i)}, 1);
 }
 
@@ -419,12 +479,13 @@ static void load_full(RowOp *r, uint32_t i, int64_t p0, int64_t c0) {
 static void store(RowOp *r, uint32_t i, uint32_t result, int64_t to, int64_t stride, uint32_t n) {
     const Node *node = node_at(r, i);
     BufId buf = r->e->l->refs.at[r->s->outs + result];
-    IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .stype = node->dtype};
-    in.queue = r->transfers++ % 2 ? QUEUE_ROWS_OUT2 : QUEUE_ROWS_OUT;
+    IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .stype = node->dtype, .queue = queue_for(r, true)};
     in.dst = emit_addr(r->e, buf) + (uint64_t)to * dtype_bytes(node->dtype);
     in.src = rows_place(r, i);
     in.n[0] = r->m, in.n[1] = n;
     in.d[0] = (int32_t)stride, in.s[1] = in.d[1] = 1;
+    if (r->tiles > 1)
+        spread(r, &in, in.d, in.s);
     emit_inst(r->e, in, (Haz *[]){rows_haz(r, i)}, 1, NULL, 0);
 }
 
@@ -433,6 +494,8 @@ static void store_outputs(RowOp *r, uint32_t node, int64_t p0, int64_t c0) {
     const HloRegion *region = hlo_op_region(h, hlo_at(h, r->s->op), 0);
     const HloOp *ret = hlo_at(h, region->ops.at[region->ops.n - 1]);
     int64_t per = r->group * r->pcols;
+    if (r->epi && r->epi->keeps && node == r->product)
+        store(r, node, ret->noperands, first_element(r, p0, c0), per, r->w);
     for (uint32_t k = 0; k < ret->noperands; k++) {
         if (node_of(r, hlo_operand(h, ret, k)) != node || r->s->nouts <= k || !r->e->l->refs.at[r->s->outs + k])
             continue; // not its result, or one that stays on the chip
@@ -449,7 +512,7 @@ static void load_kept(RowOp *r) {
     r->m = PARTS;
     for (uint32_t i = 0; i < r->nodes.n; i++) {
         const Node *n = node_at(r, i);
-        if (n->kind != NODE_INPUT || (!n->scalar && !n->resident))
+        if (n->kind != NODE_INPUT || (!n->scalar && (!n->resident || r->sliced)))
             continue;
         load(r, i, 0, 0, 0, PARTS, n->scalar ? 1 : (uint32_t)r->cols);
         if (n->scalar)
@@ -546,7 +609,7 @@ void rows_open(RowOp *r) {
     r->prow /= r->group;
     r->slots = ARENA_NEWN(r->e->c->scratch, Haz, r->sets * r->nslots + 1);
     memset(r->busy, 0, sizeof r->busy);
-    if (r->width >= r->group * r->pcols)
+    if (r->epi || r->width >= r->group * r->pcols)
         lay_out(r, needed(r, -1), -1);
     share_area(r, false);
     load_kept(r);
@@ -592,18 +655,18 @@ static bool is_flat(const RowOp *r) {
 
 static RowOp *row_op_make(Emit *e, const Step *s, Block *b) {
     RowOp *r = ARENA_NEW(e->c->scratch, RowOp);
-    *r = (RowOp){.e = e, .s = s, .block = b};
+    *r = (RowOp){.e = e, .s = s, .block = b, .area_at = ROWS_AREA_BEGIN, .area_bytes = ROWS_AREA_BYTES};
     char why[128];
     bool ok = hlo_rows_fit(e->l->h, hlo_at(e->l->h, s->op), &r->rows, &r->cols, why);
     assert(ok);
     (void)ok;
-    read_region(r);
     return r;
 }
 
 // With products before and behind: rows whole, one a partition, two tiles at a time at least. NULL: does not fit.
 RowOp *rows_begin(Emit *e, const Step *s, Block *b) {
     RowOp *r = row_op_make(e, s, b);
+    read_region(r);
     for (uint32_t i = 0; i < r->nodes.n; i++) {
         const Node *n = node_at(r, i);
         uint32_t psum = 0;
@@ -623,8 +686,71 @@ RowOp *rows_begin(Emit *e, const Step *s, Block *b) {
     return r;
 }
 
+// --- behind a product ------------------------------------------------------------------------------------
+
+// Tiles may go together: nothing is one a row, what is the same for every row is kept, nothing else repeats.
+static bool joins_tiles(const RowOp *r) {
+    for (uint32_t i = 0; i < r->nodes.n; i++) {
+        const Node *n = node_at(r, i);
+        if (!n->full ? !n->scalar && n->kind != NODE_CONST : n->kind == NODE_INPUT && !n->psum && !n->resident && input_period(r, n))
+            return false;
+    }
+    return true;
+}
+
+RowOp *rows_epilogue(Emit *e, const Step *s, const Epilogue *p, uint32_t at, uint32_t bytes, uint32_t width, uint32_t sets) {
+    RowOp *r = row_op_make(e, s, NULL);
+    r->epi = p;
+    r->rows = r->prow = p->rows_n, r->cols = r->pcols = p->n, r->group = 1;
+    r->area_at = at, r->area_bytes = bytes;
+    r->slice_key[0] = r->slice_key[1] = -1;
+    read_region(r);
+    r->keep_outputs = true;
+    rows_fold(r);
+    for (int keep = 0; keep < 3; keep++) { // all columns of what is the same for every row, or those of two tiles, or none
+        r->sliced = keep == 1;
+        choose_resident(r, keep < 2);
+        bool all = width <= EPILOGUE_COLS || joins_tiles(r);
+        for (uint32_t i = 0; i < r->nodes.n && keep < 2; i++) {
+            const Node *n = node_at(r, i);
+            all = all && (n->kind != NODE_INPUT || n->psum || !n->full || n->resident || input_period(r, n) != 1);
+        }
+        r->nslots = slots_for(r, true);
+        if (all && try_width(r, width, sets)) {
+            r->need = needed(r, -1);
+            return r;
+        }
+    }
+    return NULL;
+}
+
+void rows_columns(RowOp *r, int64_t c0, uint32_t n) {
+    uint32_t slice = (uint32_t)(c0 / EPILOGUE_COLS % 2);
+    if (!r->sliced || r->slice_key[slice] == c0)
+        return;
+    r->slice_key[slice] = c0, r->slice = slice, r->col0 = 0;
+    for (uint32_t i = 0; i < r->nodes.n; i++)
+        if (node_at(r, i)->kind == NODE_INPUT && node_at(r, i)->resident)
+            load(r, i, 0, c0, 0, PARTS, n);
+}
+
+void rows_from_psum(RowOp *r, uint32_t tiles, uint32_t psum_at, Haz *haz, int64_t row, uint32_t m, int64_t c0, uint32_t n) {
+    uint32_t width = r->width / tiles;
+    r->m = m, r->psum_haz = haz, r->tiles = tiles;
+    r->slice = r->sliced ? (uint32_t)(c0 / EPILOGUE_COLS % 2) : 0;
+    for (uint32_t c = 0; c < n; c += width) {
+        r->w = tiles * (n - c < width ? n - c : width);
+        r->psum_at = psum_at + c * 4;
+        r->col0 = r->sliced ? c : (uint32_t)c0 + c;
+        emit_chunk(r, r->need, -1, row, c0 + c);
+        r->set = r->column_set = (r->set + 1) % r->sets;
+    }
+    r->col0 = r->slice = 0, r->tiles = 1;
+}
+
 void emit_rows(Emit *e, const Step *s) {
     RowOp *r = row_op_make(e, s, NULL);
+    read_region(r);
     int64_t n = r->rows * r->cols;
     r->flat = is_flat(r);
     if (r->flat) {

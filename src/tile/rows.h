@@ -6,6 +6,7 @@
 #ifndef OTRN_TILE_ROWS_H
 #define OTRN_TILE_ROWS_H
 
+#include "pass/epilogue.h"
 #include "pass/rows.h"
 #include "tile/emit.h"
 
@@ -41,10 +42,14 @@ typedef struct Node {
 
 typedef struct Block Block;
 
+#define EPILOGUE_COLS 512 // columns of a product's tile in PSUM
+
 typedef struct RowOp {
     Emit *e;
     const Step *s;
     Block *block;               // products before and behind, NULL: none
+    const Epilogue *epi;        // … or the product whose tiles it takes
+    uint32_t area_at, area_bytes; // its part of SBUF
     struct BlockOp *block_op;   // … while they are emitted
     uint32_t pro_copy, pro_bytes; // which of the places of what they leave in PSUM, and how far these are apart
     VEC(Node) nodes;
@@ -63,6 +68,16 @@ typedef struct RowOp {
     uint32_t transfers; // so far
     uint32_t tile_cols; // columns of it that count, 0 = all
     double busy[ENG_COUNT]; // ns given to each engine so far
+    // of an epilogue
+    uint32_t product;       // node: the product's tile in its own type, when that has memory of its own
+    uint32_t tiles;         // in work: of as many rows each, side by side in partitions, PSUM banks and instructions
+    uint32_t psum_at;       // the first of them
+    Haz *psum_haz;
+    uint32_t col0;          // the first column in what is kept of operands that are the same for every row
+    bool sliced;            // … of which two tiles' columns are kept, not all
+    uint32_t slice;
+    int64_t slice_key[2];   // their first columns, -1: none
+    const bool *need;
 } RowOp;
 
 void block_make(struct BlockOp *o, uint32_t operand); // block_emit.c: the product before for the tile in work
@@ -71,6 +86,12 @@ RowOp *rows_begin(Emit *e, const Step *s, Block *b);
 void rows_open(RowOp *r);
 void rows_tile(RowOp *r, int64_t p0, uint32_t m); // m rows from row p0
 void rows_close(RowOp *r);
+// As an epilogue, in the `bytes` of SBUF that begin at `at`; NULL: does not fit with `sets` in work, each of `width` columns,
+// which may be those of two tiles.
+RowOp *rows_epilogue(Emit *e, const Step *s, const Epilogue *p, uint32_t at, uint32_t bytes, uint32_t width, uint32_t sets);
+void rows_columns(RowOp *r, int64_t c0, uint32_t n); // tiles of these columns come: up to EPILOGUE_COLS
+// One tile of m rows, or several in neighbouring banks.
+void rows_from_psum(RowOp *r, uint32_t tiles, uint32_t psum_at, Haz *haz, int64_t row, uint32_t m, int64_t c0, uint32_t n);
 
 // rows_inst.c: a node's value for rows of m partitions and w columns; its operands are there.
 void rows_emit_node(RowOp *r, uint32_t node, bool first_chunk);

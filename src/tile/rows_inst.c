@@ -26,6 +26,13 @@ static uint32_t narrow(const RowOp *r, uint32_t i) { // the one-a-row value behi
     return node_at(r, i)->kind == NODE_WIDEN ? node_at(r, i)->src[0] : i;
 }
 
+// Rows side by side in a partition: those of a group, or of the tiles of a product.
+static uint32_t rows_beside(const RowOp *r) { return r->tiles > 1 ? r->tiles : (uint32_t)r->group; }
+
+static uint32_t row_pitch(const RowOp *r, const Node *n) { // elements from one of them to the next
+    return r->tiles < 2 ? (uint32_t)r->cols : n->psum ? EPILOGUE_COLS : r->w / r->tiles;
+}
+
 static Arg arg_of(RowOp *r, uint32_t i, bool full) {
     uint32_t from = narrow(r, i);
     const Node *n = node_at(r, from);
@@ -35,7 +42,7 @@ static Arg arg_of(RowOp *r, uint32_t i, bool full) {
     if (n->scalar || (full && !n->full && r->group == 1))
         a.kind = ARG_COLUMN;
     if (n->full) {
-        a.step[0] = n->resident ? 0 : (int32_t)r->cols;
+        a.step[0] = n->resident ? 0 : (int32_t)row_pitch(r, n);
         a.step[1] = 1;
     } else {
         a.step[0] = n->scalar ? 0 : 1;
@@ -46,14 +53,14 @@ static Arg arg_of(RowOp *r, uint32_t i, bool full) {
 // Counts of the instruction and strides of one operand.
 static void set_counts(const RowOp *r, IsaInst *in, bool full) {
     in->n[0] = r->m;
-    if (full && r->group > 1)
-        in->n[1] = (uint32_t)r->group, in->n[2] = (uint32_t)r->cols;
+    if (full && rows_beside(r) > 1)
+        in->n[1] = rows_beside(r), in->n[2] = r->tiles > 1 ? r->w / r->tiles : (uint32_t)r->cols;
     else
         in->n[1] = full ? r->w : (uint32_t)r->group;
 }
 
 static void set_strides(const RowOp *r, int32_t *strides, const Arg *a, bool full) {
-    if (full && r->group > 1)
+    if (full && rows_beside(r) > 1)
         strides[1] = a->step[0], strides[2] = a->step[1];
     else
         strides[1] = full ? a->step[1] : a->step[0];
@@ -568,7 +575,7 @@ void rows_emit_node(RowOp *r, uint32_t i, bool first_chunk) {
     else if (n->kind == NODE_WIDEN && n->is_output) {
         Arg dst = result_of(r, i), x = arg_of(r, i, true);
         dst.addr = rows_place(r, i), dst.haz = rows_haz(r, i), dst.dtype = n->dtype;
-        dst.step[0] = (int32_t)r->cols, dst.step[1] = 1;
+        dst.step[0] = (int32_t)row_pitch(r, n), dst.step[1] = 1;
         x.kind = ARG_TENSOR;
         put_copy(r, &dst, &x, true);
     }

@@ -48,7 +48,7 @@ typedef struct TBuf {
 typedef enum StepKind {
     STEP_KERNEL,     // op on GpSimd: ins, outs
     STEP_FILL,       // outs[0] = splat of the constant op
-    STEP_DOT,        // op on the tensor engine
+    STEP_DOT,        // op on the tensor engine; aux = epilogue, 0: none
     STEP_BATCH,      // many small products
     STEP_CONV,       // a convolution on the tensor engine
     STEP_MOVE,       // data movement as transfers
@@ -108,6 +108,8 @@ typedef struct Lower {
     int32_t *alias;        // per result: argument it may take over, or -1
     VEC(struct Block *) blocks; // row programs with products before and behind (block.h)
     uint32_t *block_of;    // per op: number of the block it is part of, 0 = none
+    VEC(struct Epilogue *) epilogues; // row programs that products' tiles go through (rows.h)
+    uint32_t *epilogue_of; // per op: number of the epilogue it is part of, 0 = none
     VEC(OpId) lazy;        // splat constants made so far in open regions
 } Lower;
 

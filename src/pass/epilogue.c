@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// epilogue.c — row programs whose operand is a product take its tiles as they leave PSUM: bias, activation, residual, mask,
+// conversion. What is between the product and the program never reaches HBM.
+// needs: products as dots.c leaves them, row programs
+// gives: such programs right behind their product, marked with its operand number
+// stale: nothing
+//
+// The program is elementwise and works on the product's own rows and columns, or on elements whose place does not
+// matter. Its other operands may be of the same shape, one a row, the same for every row, or single numbers. The two meet where the
+// last of these is there: the program goes up, to the product itself mostly, and the product down, where it is not far
+// and before anybody else reads it. Not past many ops where something larger than the product lives longer so.
+#include "pass/epilogue.h"
+
+#include "pass/dots.h"
+#include "pass/walk.h"
+
+#define NEAR 16 // ops
+
+// No reductions, and nothing per row among the results.
+static bool is_elementwise(const Hlo *h, const HloOp *rows) {
+    const HloRegion *r = hlo_op_region(h, rows, 0);
+    for (uint32_t i = 0; i < r->ops.n; i++)
+        if (hlo_at(h, r->ops.at[i])->code == HLO_REDUCE)
+            return false;
+    const HloOp *ret = hlo_at(h, r->ops.at[r->ops.n - 1]);
+    for (uint32_t i = 0; i < ret->noperands; i++)
+        if (hlo_value_type(h, hlo_operand(h, ret, i))->rank != 1)
+            return false;
+    return true;
+}
+
+// Rows of the program are rows of the product, or may be taken as such: nothing is one a row, and what repeats does so
+// after whole rows.
+static bool columns_suit(const Hlo *h, const HloOp *rows, int64_t columns, int64_t n) {
+    uint32_t count;
+    const int64_t *kinds = hlo_ints(rows, AK_BROADCAST_DIMENSIONS, &count);
+    for (uint32_t i = 0; i < count && columns != n; i++) {
+        int64_t elems = hlo_value_type(h, hlo_operand(h, rows, i))->elems;
+        if ((kinds[i] == FUSED_ROWS && elems > 1) || (kinds[i] == FUSED_COLUMNS && elems % n))
+            return false;
+    }
+    return true;
+}
+
+static ValueId behind_reshapes(const Hlo *h, ValueId v) {
+    for (;;) {
+        OpId def = h->values.at[v].def;
+        if (!def || hlo_at(h, def)->code != HLO_RESHAPE)
+            return v;
+        v = hlo_operand(h, hlo_at(h, def), 0);
+    }
+}
+
+// Whether anybody but the program reads the product, or what reshapes make of it on the way to the program.
+static bool has_other_readers(const Users *u, ValueId v) {
+    for (;;) {
+        uint32_t n;
+        users_of(u, v, &n);
+        if (n != 1)
+            return true;
+        const HloOp *def = hlo_at(u->h, u->h->values.at[v].def);
+        if (def->code != HLO_RESHAPE)
+            return false;
+        v = hlo_operand(u->h, def, 0);
+    }
+}
+
+bool epilogue_suits(const Users *u, OpId id, uint32_t index, Epilogue *out) {
+    const Hlo *h = u->h;
+    const HloOp *rows = hlo_at(h, id);
+    int64_t all, columns, size, stride, free_dims[OTRN_MAX_RANK];
+    char why[128];
+    uint32_t count;
+    const int64_t *kinds = hlo_ints(rows, AK_BROADCAST_DIMENSIONS, &count);
+    if (rows->code != HLO_ROWS || !hlo_rows_fit(h, rows, &all, &columns, why) || index >= count ||
+        kinds[index] != FUSED_SAME || !is_elementwise(h, rows))
+        return false;
+    ValueId v = behind_reshapes(h, hlo_operand(h, rows, index));
+    OpId def = h->values.at[v].def;
+    if (!def || u->region[def] != u->region[id] || !dot_on_tensor_engine(h, hlo_at(h, def)))
+        return false;
+    for (uint32_t k = 0; k < rows->noperands; k++)
+        if (k != index && behind_reshapes(h, hlo_operand(h, rows, k)) == v)
+            return false; // it would be read in HBM as well
+    const HloOp *dot = hlo_at(h, def);
+    const HloType *rhs = hlo_value_type(h, hlo_operand(h, dot, 1));
+    if (!dot_group(rhs, free_dims, dot_free_dims(rhs, dot, true, free_dims), &size, &stride))
+        return false;
+    *out = (Epilogue){.dot = def, .rows = id, .index = index, .n = size, .rows_n = hlo_value_type(h, v)->elems / size,
+                      .keeps = has_other_readers(u, hlo_operand(h, rows, index))};
+    return columns_suit(h, rows, columns, size);
+}
+
+bool epilogue_is_ready(const Users *u, const Epilogue *p) {
+    const HloOp *rows = hlo_at(u->h, p->rows);
+    for (uint32_t i = 0; i < rows->noperands; i++)
+        if (i != p->index && !users_there_before(u, hlo_operand(u->h, rows, i), p->dot))
+            return false;
+    return true;
+}
+
+// --- the pass ----------------------------------------------------------------------------------------
+
+typedef struct Meeting { // behind the op that stands at place `at` of the region
+    OpId dot, rows;
+    uint32_t next; // of the same place, 0: none
+} Meeting;
+
+typedef struct Pass {
+    Compile *c;
+    Hlo *h;
+    Users u; // places as they were
+    uint32_t *place;       // per op: behind which of these it stands now
+    bool *moved, *has_rows; // per op
+    VEC(Meeting) meetings; // slot 0 is none
+    uint32_t *first, *last; // per op: meetings behind it
+} Pass;
+
+// Of results that take memory of their own; those of the program have theirs in any case.
+static uint64_t result_bytes(const Pass *p, OpId id) {
+    const HloOp *op = hlo_at(p->h, id);
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < op->nresults; i++) {
+        uint32_t n;
+        const OpId *users = users_of(&p->u, op->results + i, &n);
+        bool returned = p->u.region[id] == hlo_main(p->h)->body;
+        for (uint32_t k = 0; k < n; k++)
+            returned = returned && hlo_at(p->h, users[k])->code == HLO_RETURN;
+        bytes += returned ? 0 : hlo_type_bytes(hlo_value_type(p->h, op->results + i));
+    }
+    return bytes;
+}
+
+// Where the product is and the last of the program's other operands is there.
+static uint32_t meeting_place(const Pass *p, const Epilogue *e) {
+    const HloOp *rows = hlo_at(p->h, e->rows);
+    uint32_t at = p->place[e->dot];
+    for (uint32_t i = 0; i < rows->noperands; i++) {
+        OpId def = p->h->values.at[hlo_operand(p->h, rows, i)].def;
+        if (i != e->index && def && p->u.region[def] == p->u.region[e->rows] && p->place[def] > at)
+            at = p->place[def];
+    }
+    return at;
+}
+
+// Nobody but the program reads the value, or what reshapes make of it, up to there.
+static bool is_read_later(const Pass *p, ValueId v, OpId rows, uint32_t at) {
+    uint32_t n;
+    const OpId *users = users_of(&p->u, v, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        const HloOp *op = hlo_at(p->h, users[i]);
+        if (users[i] == rows)
+            continue;
+        if (p->u.region[users[i]] != p->u.region[rows]) // inside a loop or branch, wherever that is
+            return false;
+        if (op->code == HLO_RESHAPE ? !is_read_later(p, op->results, rows, at) : p->place[users[i]] <= at)
+            return false;
+    }
+    return true;
+}
+
+static bool may_meet(const Pass *p, const Epilogue *e, uint32_t at) {
+    const Hlo *h = p->h;
+    uint32_t down = at - p->place[e->dot], up = p->place[e->rows] - at;
+    if (down > NEAR || (down && e->keeps && !is_read_later(p, hlo_at(h, e->dot)->results, e->rows, at)))
+        return false;
+    return up <= NEAR || result_bytes(p, e->rows) <= (e->keeps ? 0 : result_bytes(p, e->dot));
+}
+
+static void meet(Pass *p, const Epilogue *e, uint32_t at, OpId behind) {
+    Hlo *h = p->h;
+    *hlo_attr_slot(h, e->rows, AK_PRODUCT) = (HloAttr){.kind = HA_INT, .i = e->index};
+    VEC_PUSH(p->c->scratch, &p->meetings, ((Meeting){.dot = e->dot, .rows = e->rows}));
+    uint32_t made = p->meetings.n - 1;
+    if (p->last[behind])
+        p->meetings.at[p->last[behind]].next = made;
+    else
+        p->first[behind] = made;
+    p->last[behind] = made;
+    p->has_rows[e->dot] = p->moved[e->rows] = true;
+    p->moved[e->dot] = behind != e->dot;
+    p->place[e->rows] = p->place[e->dot] = at;
+    ValueId v = hlo_operand(h, hlo_at(h, e->rows), e->index); // reshapes between them go along
+    for (OpId def = h->values.at[v].def; def != e->dot; def = h->values.at[v].def) {
+        p->moved[def] = true;
+        p->place[def] = at;
+        v = hlo_operand(h, hlo_at(h, def), 0);
+    }
+}
+
+static void try_rows(Pass *p, RegionId r, OpId id) {
+    Epilogue best = {0}, e;
+    uint32_t place = 0;
+    for (uint32_t i = 0; i < hlo_at(p->h, id)->noperands; i++) { // of several products the last: the others are there then
+        if (!epilogue_suits(&p->u, id, i, &e) || p->has_rows[e.dot] || p->moved[e.dot])
+            continue;
+        uint32_t at = meeting_place(p, &e);
+        if (may_meet(p, &e, at) && (!best.dot || p->place[e.dot] > p->place[best.dot]))
+            best = e, place = at;
+    }
+    if (best.dot)
+        meet(p, &best, place, p->h->regions.at[r].ops.at[place]);
+}
+
+static void push_reshapes(Pass *p, OpList *out, ValueId v) { // from a product to its program
+    const HloOp *op = hlo_at(p->h, p->h->values.at[v].def);
+    if (op->code != HLO_RESHAPE)
+        return;
+    push_reshapes(p, out, hlo_operand(p->h, op, 0));
+    VEC_PUSH(p->c->scratch, out, p->h->values.at[v].def);
+}
+
+static void push_meeting(Pass *p, OpList *out, const Meeting *m) {
+    const HloOp *rows = hlo_at(p->h, m->rows);
+    if (p->moved[m->dot])
+        VEC_PUSH(p->c->scratch, out, m->dot);
+    push_reshapes(p, out, hlo_operand(p->h, rows, (uint32_t)hlo_int(rows, AK_PRODUCT, 0)));
+    VEC_PUSH(p->c->scratch, out, m->rows);
+}
+
+static void epilogue_region(Pass *p, RegionId r) {
+    Hlo *h = p->h;
+    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
+        OpId id = h->regions.at[r].ops.at[i];
+        HloOp op = *hlo_at(h, id);
+        if (op.code == HLO_ROWS)
+            try_rows(p, r, id);
+        for (uint32_t k = 0; k < op.nregions && hlo_row(&op)->cls == HC_CTRL; k++)
+            epilogue_region(p, h->op_regions.at[op.regions + k]);
+    }
+    OpList out = {0};
+    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
+        OpId id = h->regions.at[r].ops.at[i];
+        if (!p->moved[id])
+            VEC_PUSH(p->c->scratch, &out, id);
+        for (uint32_t m = p->first[id]; m; m = p->meetings.at[m].next)
+            push_meeting(p, &out, &p->meetings.at[m]);
+    }
+    walk_set_ops(h, r, &out);
+}
+
+void pass_epilogue(Compile *c) {
+    uint32_t n = c->hlo->ops.n + 1;
+    Pass p = {.c = c, .h = c->hlo, .moved = ARENA_NEWN(c->scratch, bool, n), .has_rows = ARENA_NEWN(c->scratch, bool, n),
+              .first = ARENA_NEWN(c->scratch, uint32_t, n), .last = ARENA_NEWN(c->scratch, uint32_t, n)};
+    VEC_PUSH(c->scratch, &p.meetings, (Meeting){0});
+    users_make(&p.u, c, hlo_main(c->hlo)->body);
+    p.place = arena_dup(c->scratch, p.u.position, n * sizeof *p.u.position);
+    epilogue_region(&p, hlo_main(c->hlo)->body);
+}

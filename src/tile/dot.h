@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// dot.h — a matrix product and what its tiles go through where they leave PSUM.
+#ifndef OTRN_TILE_DOT_H
+#define OTRN_TILE_DOT_H
+
+#include "tile/rows.h"
+
+bool dot_fits_epilogue(Emit *e, const Epilogue *p);  // there is room in SBUF for both
+void epilogues_find(Lower *l, const ChipFile *chip); // epilogue.c: fills l->epilogues and l->epilogue_of
+
+#endif

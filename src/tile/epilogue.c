@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// epilogue.c — which products become one step with the row program that takes their tiles (pass/epilogue.c): those that
+// dot.c cuts, when SBUF has room for both. Products of blocks and many small ones have ways of their own.
+#include "tile/dot.h"
+
+typedef struct Find {
+    Lower *l;
+    Emit *e; // for questions only
+    Users u;
+} Find;
+
+static void keep(Find *f, const Epilogue *p) {
+    Lower *l = f->l;
+    Epilogue *made = ARENA_NEW(l->c->scratch, Epilogue);
+    *made = *p;
+    VEC_PUSH(l->c->scratch, &l->epilogues, made);
+    uint32_t number = l->epilogues.n; // from 1
+    l->epilogue_of[p->dot] = l->epilogue_of[p->rows] = number;
+    ValueId v = hlo_operand(l->h, hlo_at(l->h, p->rows), p->index);
+    if (p->keeps) {
+        l->uses[v]--; // the program does not read it there
+        return;
+    }
+    for (OpId def = l->h->values.at[v].def; def != p->dot; def = l->h->values.at[v].def) {
+        l->epilogue_of[def] = number;
+        v = hlo_operand(l->h, hlo_at(l->h, def), 0);
+    }
+}
+
+static void try_rows(Find *f, OpId id) {
+    Lower *l = f->l;
+    int64_t index = hlo_int(hlo_at(l->h, id), AK_PRODUCT, -1);
+    Epilogue p;
+    if (index < 0 || index > UINT32_MAX || l->block_of[id] || !epilogue_suits(&f->u, id, (uint32_t)index, &p))
+        return;
+    if (!l->block_of[p.dot] && !l->epilogue_of[p.dot] && !dot_is_batch(l->h, hlo_at(l->h, p.dot)) &&
+        epilogue_is_ready(&f->u, &p) && dot_fits_epilogue(f->e, &p))
+        keep(f, &p);
+}
+
+static void find_region(Find *f, RegionId r) {
+    const Hlo *h = f->l->h;
+    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
+        OpId id = h->regions.at[r].ops.at[i];
+        const HloOp *op = hlo_at(h, id);
+        if (op->code == HLO_ROWS)
+            try_rows(f, id);
+        for (uint32_t k = 0; k < op->nregions && hlo_row(op)->cls == HC_CTRL; k++)
+            find_region(f, h->op_regions.at[op->regions + k]);
+    }
+}
+
+void epilogues_find(Lower *l, const ChipFile *chip) {
+    Arena *a = l->c->scratch;
+    l->epilogue_of = ARENA_NEWN(a, uint32_t, l->h->ops.n);
+    Emit *e = ARENA_NEW(a, Emit);
+    *e = (Emit){.l = l, .c = l->c, .chip = chip, .row_node = ARENA_NEWN(a, uint32_t, l->h->values.n)};
+    Find f = {.l = l, .e = e};
+    users_make(&f.u, l->c, l->main->body);
+    find_region(&f, l->main->body);
+}
