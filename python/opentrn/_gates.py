@@ -160,6 +160,23 @@ def _memory_kinds(platform):
     mlir.register_lowering(dispatch.device_put_p, rule, platform=platform)
 
 
+def _cost_of_lowered(platform):
+    from jax._src.interpreters import pxla
+
+    computation = pxla.MeshComputation
+    cost = computation.cost_analysis
+    _parameters(cost, "self")
+    _need(hasattr(computation, "compile"), "MeshComputation.compile is missing")
+
+    @functools.wraps(cost)
+    def cost_analysis(self):
+        if getattr(self.compile_args["backend"], "platform", None) != platform:
+            return cost(self)
+        return self.compile().cost_analysis()
+
+    computation.cost_analysis = cost_analysis
+
+
 # What is opened, and what a user misses without it.
 GATES = (
     (_donation, "donated arrays will be copied"),
@@ -168,6 +185,7 @@ GATES = (
     (_callbacks, "pure_callback, io_callback and debug.print do not work"),
     (_debug, "debug.print and debug.callback do not work"),
     (_checks, "checkify.check does not work without checkify.checkify"),
+    (_cost_of_lowered, "only compiled functions tell their cost"),
     (_memory_kinds, "memory kinds inside jit are ignored"),
 )
 

@@ -217,6 +217,8 @@ void eval_custom_call(Eval *e, OpId id, const Tensor *in, Tensor *out) {
         eval_identity(e, id, in, out);
         return;
     }
+    if (!op->nresults && !strcmp(target, "dce_sink")) // has done its work when it is read
+        return;
     for (size_t i = 0; i < sizeof check_rows / sizeof *check_rows; i++) {
         const CheckRow *row = &check_rows[i];
         if (strcmp(row->target, target))

@@ -51,6 +51,7 @@ static LocId loc_of(Inline *in, LocId loc) {
     return hlo_loc(in->h, &(HloLoc){.kind = HL_NAME, .str = hlo_str(in->h, name, strlen(name)), .a = in->call});
 }
 
+// Passes its operands on, or only kept them from being left out earlier.
 static bool is_identity_call(const HloOp *op) {
     static const char *const names[] = {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape",
                                         "annotate_device_placement", "LayoutConstraint"};
@@ -58,7 +59,7 @@ static bool is_identity_call(const HloOp *op) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(names[i], target))
             return op->noperands == op->nresults;
-    return false;
+    return !op->nresults && !strcmp(target, "dce_sink");
 }
 
 static void inline_call(Inline *in, OpId id, const char *callee, RegionId to) {

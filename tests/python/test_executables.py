@@ -22,6 +22,19 @@ def test_cost_analysis():
     assert cost["optimal_seconds"] > 0
 
 
+def test_cost_of_lowered():
+    lowered = jax.jit(lambda w: w @ w).lower(np.ones((32, 32), np.float32))
+    assert lowered.cost_analysis()["flops"] == 2 * 32**3
+
+
+def test_nothing_is_left_of_a_sink():
+    def f(x):
+        jax.lax.dce_sink(x + 1, prevent_mlir_dce=True)
+        return x * 2
+
+    assert jax.jit(f)(3.0) == 6
+
+
 def test_memory_analysis():
     memory = compiled().memory_analysis()
     assert memory.argument_size_in_bytes >= 4 * (64 * 32 + 16 * 64)
