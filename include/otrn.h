@@ -82,6 +82,10 @@ typedef struct otrn_exe otrn_exe;   // a compiled program, ready to run
 OTRN_API otrn_status otrn_open(const otrn_option *options, size_t count, otrn_env **out,
                                otrn_error *err);
 OTRN_API void otrn_close(otrn_env *env); // after all its executables are freed
+// From now on a thread of its own writes what is compiled to the cache; before any program is compiled. _wait: until
+// all is written, as otrn_close does.
+OTRN_API void otrn_cache_behind(otrn_env *env);
+OTRN_API void otrn_cache_wait(otrn_env *env);
 OTRN_API uint64_t otrn_hbm_bytes(const otrn_env *env); // device memory of one core of the target
 OTRN_API const char *otrn_target(const otrn_env *env); // the chip it compiles for: name or path
 OTRN_API uint32_t otrn_cores(const otrn_env *env);     // cores of one chip of the target, or of the instance

@@ -39,6 +39,8 @@ def load():
     text = [ctypes.c_char_p, ctypes.c_size_t]
     library.opentrn_wait.restype = None
     library.opentrn_wait.argtypes = [ctypes.c_int64]
+    library.opentrn_cache_wait.restype = None
+    library.opentrn_cache_wait.argtypes = [ctypes.c_int64]
     library.opentrn_last_run.restype = ctypes.c_long
     library.opentrn_last_run.argtypes = [ctypes.c_int64, ctypes.c_char_p, *text]
     library.opentrn_runs.restype = ctypes.c_long

@@ -9,6 +9,7 @@ it looks as expected (to fail quietly and to spare users the warning that a plat
 themselves is experimental); the rest is in _gates.py.
 """
 
+import atexit
 import dataclasses
 import logging
 import os
@@ -42,6 +43,13 @@ def _register_linalg(platform):
         logger.info("this JAX registers lowerings in another way (%s); no decompositions", error)
 
 
+def _finish_writing(xla_bridge, platform):
+    """At the end of the program: what it compiled shall be in the cache."""
+    client = getattr(xla_bridge, "_backends", {}).get(platform)
+    if client is not None:
+        _library.load().opentrn_cache_wait(client.devices()[0].opentrn_client)
+
+
 def initialize():
     """Registers the platform. A missing or unusable library is told, never raised."""
     from jax._src import xla_bridge
@@ -64,5 +72,6 @@ def initialize():
         )
         return
     _relax_registration(xla_bridge, platform)
+    atexit.register(_finish_writing, xla_bridge, platform)
     _gates.open_all(platform)
     _register_linalg(platform)

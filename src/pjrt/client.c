@@ -116,8 +116,10 @@ static PJRT_Error *env_make(PJRT_Client *c, const otrn_option *overrides, size_t
         e->env = NULL;
         error = pj_error_from(&err);
     }
-    if (e && e->env)
+    if (e && e->env) {
         otrn_set_host(e->env, pj_client_host, c);
+        otrn_cache_behind(e->env);
+    }
     free(all);
     if (error && e)
         env_free(e);

@@ -22,6 +22,7 @@ OTRN_API void opentrn_set_host(int64_t client, otrn_host_fn *fn);
 // 1 when none of a client's launches is under way or waits.
 OTRN_API int opentrn_is_idle(int64_t client);
 OTRN_API void opentrn_wait(int64_t client); // until it is
+OTRN_API void opentrn_cache_wait(int64_t client); // until what was compiled is in the cache
 
 void opentrn_set_host(int64_t client, otrn_host_fn *fn) {
     PJRT_Client *c = (PJRT_Client *)(intptr_t)client;
@@ -37,6 +38,15 @@ int opentrn_is_idle(int64_t client) {
 void opentrn_wait(int64_t client) {
     while (!opentrn_is_idle(client))
         pj_queue_drain(((PJRT_Client *)(intptr_t)client)->queue, 1000);
+}
+
+void opentrn_cache_wait(int64_t client) {
+    PJRT_Client *c = (PJRT_Client *)(intptr_t)client;
+    pj_lock(c);
+    Env *e = c->envs;
+    pj_unlock(c);
+    for (; e; e = e->next) // new ones go before the first, and all stay as long as the client
+        otrn_cache_wait(e->env);
 }
 
 long opentrn_option(const char *name, char *out, size_t out_bytes) {

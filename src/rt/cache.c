@@ -6,17 +6,17 @@
 // file's values and the compiler's release. So a hit costs no parsing.
 // Beside KEY.otrn lies KEY.why, the same inputs as text: what `otrn cache why` compares.
 //
-// Entries are written under another name and renamed, so readers on any host see all or nothing. An
+// Entries are written under a temporary name and renamed, so readers on any host see all or nothing. An
 // entry that does not load is as good as absent and is overwritten. Whoever is about to compile claims the
-// key (a file lock, which ends with its process), so that others wait for the result instead of compiling it
-// too. The claim's file becomes the entry: one file less to make and to remove. A claim only saves work: without it,
-// or when it takes too long, everything stays correct.
+// key, so that others wait for the result instead of compiling it too: a lock on one byte, which the key chooses, of a
+// file that all of the folder share. It ends with its process, and there is nothing to make or to remove. A claim only
+// saves work: without it, or when it takes too long, everything stays correct.
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -127,64 +127,49 @@ bool rt_cache_get(Arena *a, const char *dir, const char *key, Buf *out) {
 
 // --- claims --------------------------------------------------------------------------------------------
 
-static bool claim_path(char *path, size_t n, const char *dir, const char *key) {
-    return snprintf(path, n, "%s/%s" RT_CACHE_CLAIM, dir, key) < (int)n;
-}
-
 static void make_folder(Ctx *ctx, void *dir) { dir_make(ctx, dir); }
 
-// Is this the file of that name? It is not once it became an entry or was removed.
-static bool is_named(int fd, const char *path) {
-    struct stat a, b;
-    return !fstat(fd, &a) && !stat(path, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
-// A lock on the file of that name: only its holder renames or removes it. -1: there are no locks here, or it took
-// too long.
-static int lock_named(const char *path, double until) {
-    for (;;) {
-        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-        while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
-            if ((errno != EWOULDBLOCK && errno != EINTR) || rt_seconds() > until) {
-                close(fd);
-                return -1;
-            }
-            nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
-        }
-        if (fd < 0 || is_named(fd, path))
-            return fd;
-        close(fd);
-        if (rt_seconds() > until)
-            return -1;
-    }
+static int claims_open(const char *dir) {
+    char path[4096];
+    if (snprintf(path, sizeof path, "%s/" RT_CACHE_CLAIMS, dir) >= (int)sizeof path)
+        return -1;
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0 && errno == ENOENT && quietly(make_folder, (void *)dir))
+        fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    return fd;
 }
 
 int rt_cache_claim(const char *dir, const char *key) {
-    char path[4096];
-    if (!claim_path(path, sizeof path, dir, key) || !quietly(make_folder, (void *)dir))
-        return -1;
-    return lock_named(path, rt_seconds() + CLAIM_WAIT_S);
+    char begin[16] = {0};
+    memcpy(begin, key, 15); // 60 bits: a place in a file
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)strtoull(begin, NULL, 16), .l_len = 1};
+    int fd = claims_open(dir);
+    double until = rt_seconds() + CLAIM_WAIT_S;
+    while (fd >= 0 && fcntl(fd, F_OFD_SETLK, &lock)) { // the descriptor's own: threads exclude each other too
+        if ((errno != EAGAIN && errno != EACCES && errno != EINTR) || rt_seconds() > until) {
+            close(fd); // a file system without locks, or it takes too long
+            return -1;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    }
+    return fd;
 }
 
-void rt_cache_release(const char *dir, const char *key, int claim) {
-    char path[4096];
-    if (claim < 0)
-        return;
-    if (claim_path(path, sizeof path, dir, key) && is_named(claim, path))
-        unlink(path); // who waits on it looks for the entry first
-    close(claim);
+void rt_cache_release(int claim) {
+    if (claim >= 0)
+        close(claim);
 }
 
 // --- writing -------------------------------------------------------------------------------------------
 
-typedef struct Put {
+typedef struct New {
     const char *path;
-    const Buf *bytes;
-} Put;
+    const RtPut *put;
+} New;
 
 static void write_new(Ctx *ctx, void *arg) {
-    const Put *p = arg;
-    file_write(ctx, p->path, p->bytes->at, p->bytes->n);
+    const New *n = arg;
+    file_write(ctx, n->path, n->put->bytes, n->put->size);
 }
 
 static bool fd_put(int fd, const void *bytes, size_t n) {
@@ -208,25 +193,6 @@ static void write_why(const char *path, const char *inputs) {
     close(fd);
 }
 
-// The claim's file, perhaps with the beginnings of somebody who was ended, becomes the entry.
-static bool become_entry(int claim, const char *from, const char *to, const Buf *bytes) {
-    return claim >= 0 && !ftruncate(claim, 0) && fd_put(claim, bytes->at, bytes->n) && is_named(claim, from) &&
-           !rename(from, to);
-}
-
-void rt_cache_put(const char *dir, const char *key, const char *inputs, const Buf *bytes, int claim) {
-    char from[4096], why[4096], to[4096];
-    if (!claim_path(from, sizeof from, dir, key) ||
-        snprintf(why, sizeof why, "%s/%s" RT_CACHE_WHY, dir, key) >= (int)sizeof why ||
-        snprintf(to, sizeof to, "%s/%s" RT_CACHE_ENTRY, dir, key) >= (int)sizeof to)
-        return;
-    if (claim < 0 && !quietly(make_folder, (void *)dir))
-        return;
-    write_why(why, inputs);
-    if (!become_entry(claim, from, to, bytes))
-        quietly(write_new, &(Put){to, bytes});
-}
-
 typedef struct Limit {
     const char *dir, *keep;
     uint64_t bytes;
@@ -247,8 +213,19 @@ static void keep_limit(Ctx *ctx, void *arg) {
 // To look at the whole folder after every compilation would cost more than to write the entry. So only large entries
 // make us look, and one in LOOK_EVERY small ones, by its key: between two looks they add less than a quarter of the limit
 // on average.
-void rt_cache_keep_limit(const char *dir, const Options *o, const char *key, size_t bytes) {
-    uint64_t limit = opt_num(o, OPT_CACHE_LIMIT) << 20;
-    if (limit && (bytes >= limit / (4 * LOOK_EVERY) || strtoul(key + 28, NULL, 16) % LOOK_EVERY == 0))
-        quietly(keep_limit, &(Limit){dir, key, limit});
+static bool is_time_to_look(const RtPut *p) {
+    return p->limit && (p->size >= p->limit / (4 * LOOK_EVERY) || strtoul(p->key + 28, NULL, 16) % LOOK_EVERY == 0);
+}
+
+void rt_cache_put(const RtPut *p) {
+    char why[4096], to[4096];
+    if (snprintf(why, sizeof why, "%s/%s" RT_CACHE_WHY, p->dir, p->key) >= (int)sizeof why ||
+        snprintf(to, sizeof to, "%s/%s" RT_CACHE_ENTRY, p->dir, p->key) >= (int)sizeof to)
+        return;
+    if (p->claim < 0 && !quietly(make_folder, (void *)p->dir))
+        return;
+    write_why(why, p->inputs);
+    quietly(write_new, &(New){to, p});
+    if (is_time_to_look(p))
+        quietly(keep_limit, &(Limit){p->dir, p->key, p->limit});
 }

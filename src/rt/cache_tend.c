@@ -2,7 +2,7 @@
 // cache_tend.c — the cache's folder from outside: list, check, prune, empty, and say why something is not there.
 //
 //   KEY.otrn   an entry             KEY.why    what its key was made of
-//   KEY.lock   a claim, see cache.c  *.tmp     being written, or left by a process that was ended
+//   .claims    see cache.c           *.tmp     being written, or left by a process that was ended
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "rt/rt.h"
 
-#define STALE_S 600 // temporary files and claims older than this belong to nobody
+#define STALE_S 600 // temporary files older than this belong to nobody
 #define KEY_CHARS 32
 
 static bool has_suffix(const char *name, const char *suffix) {
@@ -168,7 +168,7 @@ static bool is_left_over(Arena *a, const char *dir, const char *name) {
     struct stat st;
     const char *path = arena_printf(a, "%s/%s", dir, name);
     bool old = !stat(path, &st) && time(NULL) - st.st_mtime > STALE_S;
-    if (has_suffix(name, ".tmp") || is_key_file(name, RT_CACHE_CLAIM))
+    if (has_suffix(name, ".tmp"))
         return old;
     return old && is_key_file(name, RT_CACHE_WHY) &&
            stat(arena_printf(a, "%s/%.32s" RT_CACHE_ENTRY, dir, name), &st);

@@ -9,6 +9,8 @@
 #include "rt/rt.h"
 #include "tile/tile.h"
 
+#define SPARE_BYTES (1u << 20) // used by a compilation whose memory is kept
+
 double rt_seconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -96,7 +98,7 @@ static bool try_cache(Run *r, bool bound, const ChipFile *chip, Buf *out) {
     r->dir = opt_on(in->opts, OPT_CACHE) && !in->prepare ? rt_cache_dir(&r->compile, in->opts) : "";
     if (!*r->dir)
         return false;
-    rt_cache_release(r->dir, r->key, r->claim); // of the unbound program
+    rt_cache_release(r->claim); // of the unbound program
     r->claim = -1;
     r->inputs = rt_cache_inputs(&r->compile, in, bound, chip);
     rt_cache_key(r->inputs, r->key);
@@ -169,8 +171,12 @@ static void compile_program(Run *r, Buf *out) {
     chip_check(r->ctx, art); // what cannot run is not compiled, and not cached
     artifact_save(art, out);
     if (*r->dir) {
-        rt_cache_put(r->dir, r->key, r->inputs, out, r->claim);
-        rt_cache_keep_limit(r->dir, in->opts, r->key, out->n);
+        RtPut put = {.dir = r->dir, .key = r->key, .inputs = r->inputs, .bytes = out->at, .size = out->n,
+                     .claim = r->claim, .limit = opt_num(in->opts, OPT_CACHE_LIMIT) << 20};
+        if (rt_writer_add(in->writer, &put))
+            r->claim = -1; // the writer's now
+        else
+            rt_cache_put(&put);
     }
     stage_done(r, "save", h, art);
 }
@@ -195,6 +201,54 @@ static void assemble(Ctx *ctx, Arena *a, const RtCompile *in, Buf *out) {
     artifact_save(art, out);
 }
 
+void rt_spare_init(RtSpare *s) {
+    *s = (RtSpare){0};
+    pthread_mutex_init(&s->lock, NULL);
+}
+
+void rt_spare_fini(RtSpare *s) {
+    if (s->has) {
+        arena_fini(&s->compile);
+        arena_fini(&s->scratch);
+    }
+    pthread_mutex_destroy(&s->lock);
+}
+
+static void arenas_take(Run *r, RtSpare *s) {
+    arena_init(&r->compile, r->ctx);
+    arena_init(&r->scratch, r->ctx);
+    if (!s)
+        return;
+    pthread_mutex_lock(&s->lock);
+    if (s->has) {
+        r->compile = s->compile;
+        r->scratch = s->scratch;
+        r->compile.ctx = r->scratch.ctx = r->ctx;
+        s->has = false;
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+// Those of a large program are not kept.
+static void arenas_give(Run *r, RtSpare *s) {
+    bool small = r->compile.total_bytes + r->scratch.total_bytes <= SPARE_BYTES;
+    if (s && small) {
+        arena_reset(&r->compile);
+        arena_reset(&r->scratch);
+        pthread_mutex_lock(&s->lock);
+        if (!s->has) {
+            s->compile = r->compile;
+            s->scratch = r->scratch;
+            s->has = true;
+            arena_init(&r->compile, r->ctx);
+            arena_init(&r->scratch, r->ctx);
+        }
+        pthread_mutex_unlock(&s->lock);
+    }
+    arena_fini(&r->compile);
+    arena_fini(&r->scratch);
+}
+
 void rt_compile(Ctx *ctx, Arena *a, const RtCompile *in, Buf *out) {
     out->arena = a;
     if (artifact_is(in->bytes, in->size)) {
@@ -206,8 +260,7 @@ void rt_compile(Ctx *ctx, Arena *a, const RtCompile *in, Buf *out) {
         return;
     }
     Run r = {.ctx = ctx, .in = in, .dir = "", .claim = -1};
-    arena_init(&r.compile, ctx);
-    arena_init(&r.scratch, ctx);
+    arenas_take(&r, in->spare);
     jmp_buf *outer = ctx->on_fail;
     jmp_buf here;
     Run *volatile run = &r;
@@ -215,9 +268,8 @@ void rt_compile(Ctx *ctx, Arena *a, const RtCompile *in, Buf *out) {
     if (ok)
         compile_program(run, out);
     ctx->on_fail = outer;
-    rt_cache_release(run->dir, run->key, run->claim); // also when it failed: the next one tries again
-    arena_fini(&run->compile);
-    arena_fini(&run->scratch);
+    rt_cache_release(run->claim); // also when it failed: the next one tries again
+    arenas_give(run, in->spare);
     if (!ok)
         longjmp(*outer, 1); // the error is written already
 }

@@ -41,6 +41,8 @@ struct otrn_env {
     pthread_mutex_t turn; // one run at a time
     ChipHost host;        // for the programs' calls back
     Core core;            // device 0
+    RtSpare spare;
+    RtWriter *writer;     // of the cache; NULL: entries are written at once
     Many *many;           // the others, once a program needed them (many.c)
 };
 

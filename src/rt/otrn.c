@@ -60,6 +60,7 @@ otrn_status otrn_open(const otrn_option *options, size_t count, otrn_env **out, 
     if (!env)
         return ctx_set(err, OTRN_NOMEM, NO_PLACE, "out of memory");
     arena_init(&env->arena, &env->ctx);
+    rt_spare_init(&env->spare);
     pthread_mutex_init(&env->turn, NULL);
     jmp_buf here;
     if (CTX_TRY(&env->ctx, here)) {
@@ -102,6 +103,8 @@ void otrn_close(otrn_env *env) {
     if (!env)
         return;
     many_free(env->many);
+    rt_writer_free(env->writer);
+    rt_spare_fini(&env->spare);
     core_fini(&env->core);
     if (env->pool)
         pool_free(env->pool);
@@ -115,6 +118,9 @@ void otrn_set_host(otrn_env *env, otrn_host_fn *fn, void *arg) {
     env->host = (ChipHost){fn, arg};
     pthread_mutex_unlock(&env->turn);
 }
+
+void otrn_cache_behind(otrn_env *env) { env->writer = env->writer ? env->writer : rt_writer_make(); }
+void otrn_cache_wait(otrn_env *env) { rt_writer_wait(env->writer); }
 
 uint64_t otrn_hbm_bytes(const otrn_env *env) { return (uint64_t)env->chip.hbm_bytes_per_core; }
 const char *otrn_target(const otrn_env *env) { return env->opts.val[OPT_TARGET]; }
@@ -158,6 +164,8 @@ static void exe_init(otrn_exe *exe, RtCompile in) {
     RtStats stats = {0};
     in.opts = o;
     in.chip = &exe->env->chip;
+    in.writer = exe->env->writer;
+    in.spare = &exe->env->spare;
     in.stats = &stats;
     double begin = rt_seconds();
     rt_compile(&exe->ctx, &exe->arena, &in, &exe->bytes);

@@ -3,6 +3,8 @@
 #ifndef OTRN_RT_RT_H
 #define OTRN_RT_RT_H
 
+#include <pthread.h>
+
 #include "artifact/artifact.h"
 #include "base/opt.h"
 #include "clock/clock.h"
@@ -29,6 +31,16 @@ typedef void RtHook(void *arg, const char *stage, Hlo *hlo, const Artifact *art)
 // Called with the graph as it was read, before any pass: makes it another program (parallel.c).
 typedef void RtPrepare(void *arg, Hlo *hlo);
 
+typedef struct RtWriter RtWriter; // cache_behind.c
+
+typedef struct RtSpare { // memory of the last compilation for the next, whose pages are there already
+    pthread_mutex_t lock;
+    bool has;
+    Arena compile, scratch;
+} RtSpare;
+void rt_spare_init(RtSpare *s);
+void rt_spare_fini(RtSpare *s);
+
 typedef struct RtCompile {
     const Options *opts;
     const ChipFile *chip; // the target's; NULL: read as the options say
@@ -43,6 +55,8 @@ typedef struct RtCompile {
     RtHook *hook; // may be NULL; with a hook the cache is not consulted
     void *hook_arg;
     RtStats *stats; // may be NULL
+    RtSpare *spare;   // may be NULL
+    RtWriter *writer; // of entries of the cache; NULL: written at once
 } RtCompile;
 
 // StableHLO text or bytecode in, artifact bytes out (in `a`). An artifact in comes out as it is.
@@ -55,7 +69,7 @@ const char *rt_stage_name(int i);
 // --- cache.c: a folder of compiled programs, content-addressed --------------------------------------
 #define RT_CACHE_ENTRY ".otrn"
 #define RT_CACHE_WHY ".why"
-#define RT_CACHE_CLAIM ".lock"
+#define RT_CACHE_CLAIMS ".claims" // the file whose bytes are locked
 const char *rt_cache_dir(Arena *a, const Options *o); // "" when there is nowhere to keep it
 // Everything the artifact depends on, a line each; the key is its hash.
 // bound: the arguments' types are part of it (a program of unknown sizes).
@@ -64,10 +78,23 @@ void rt_cache_key(const char *inputs, char key[33]);
 bool rt_cache_get(Arena *a, const char *dir, const char *key, Buf *out); // verified; false when absent
 // Waits while another process or thread compiles the same. -1: nobody can tell, go on.
 int rt_cache_claim(const char *dir, const char *key);
-void rt_cache_release(const char *dir, const char *key, int claim);
-// Best effort, atomic. The claim, if there is one, is still to be released.
-void rt_cache_put(const char *dir, const char *key, const char *inputs, const Buf *bytes, int claim);
-void rt_cache_keep_limit(const char *dir, const Options *o, const char *key, size_t bytes); // its entry, of so many bytes, stays
+void rt_cache_release(int claim); // -1: nothing to do
+typedef struct RtPut { // an entry to be written
+    const char *dir, *key, *inputs;
+    const void *bytes;
+    size_t size;
+    int claim;      // or -1
+    uint64_t limit; // of the folder, in bytes; 0: none
+} RtPut;
+// Best effort, atomic; then what was unused longest goes, if the folder is too large. The claim is still to be released.
+void rt_cache_put(const RtPut *p);
+
+// --- cache_behind.c: entries written by a thread of their own ---------------------------------------
+RtWriter *rt_writer_make(void); // NULL: no memory
+// Copies what it needs and takes the claim over. False (also for w NULL): the caller must write.
+bool rt_writer_add(RtWriter *w, const RtPut *p);
+void rt_writer_wait(RtWriter *w); // until all is written; w may be NULL
+void rt_writer_free(RtWriter *w); // likewise
 
 // --- cache_tend.c: the folder from outside ------------------------------------------------------------
 // art is NULL for an entry that does not load.
