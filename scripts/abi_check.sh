@@ -59,7 +59,7 @@ cat >"$work/ours.c" <<'C'
 #define HS(name, members) STRUCT(PJRT_##name, HEAD members)
 #define FN(name, members) STRUCT(PJRT_##name##_Args, HEAD members)
 #define FNV(name, members) FN(name, members)
-#define NO(name)
+#define NO(name, why)
 
 static void structs(void) {
 #include "pjrt/pjrt_abi.def"
@@ -90,7 +90,7 @@ static void shardings_structs(void) {
            offsetof(type, member), sizeof(void *));
 #define FN(name, members) SLOT(PJRT_Api, "PJRT_", name)
 #define FNV(name, members) SLOT(PJRT_Api, "PJRT_", name)
-#define NO(name) SLOT(PJRT_Api, "PJRT_", name)
+#define NO(name, why) SLOT(PJRT_Api, "PJRT_", name)
 static void table(void) {
     STRUCT(PJRT_Api, HEAD F(, pjrt_api_version))
 #include "pjrt/pjrt_abi.def"

@@ -14,10 +14,10 @@
 
 #define FN(name, members)
 #define FNV(name, members)
-#define NO(name)                                                                                   \
+#define NO(name, why)                                                                              \
     static PJRT_Error *stub_##name(void *args) {                                                   \
         (void)args;                                                                                \
-        return pj_error(PJRT_Error_Code_UNIMPLEMENTED, "opentrn does not implement PJRT_" #name);  \
+        return pj_error(PJRT_Error_Code_UNIMPLEMENTED, "opentrn has no PJRT_" #name ": " why);     \
     }
 #include "pjrt/pjrt_abi.def"
 #undef FN
@@ -26,7 +26,7 @@
 
 #define FN(name, members) .name = pj_##name,
 #define FNV(name, members) .name = pj_##name,
-#define NO(name) .name = stub_##name,
+#define NO(name, why) .name = stub_##name,
 static const PJRT_Api api = {
     .struct_size = sizeof(PJRT_Api),
     .extension_start = (PJRT_Extension_Base *)&pj_layouts_extension.base,

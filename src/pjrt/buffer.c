@@ -318,3 +318,57 @@ PJRT_Error *
 pj_Buffer_OpaqueDeviceMemoryDataPointer(PJRT_Buffer_OpaqueDeviceMemoryDataPointer_Args *args) {
     return buffer_address(args->buffer, &args->device_memory_ptr);
 }
+
+// ---- made of others, or of an error
+
+// The same bytes as another type and shape.
+PJRT_Error *pj_Buffer_Bitcast(PJRT_Buffer_Bitcast_Args *args) {
+    PJRT_Buffer *b = args->buffer;
+    size_t bytes;
+    PJRT_Error *e = pj_device_layout_check(args->device_layout);
+    if (!e)
+        e = pj_shape_bytes(args->element_type, args->dims, args->num_dims, &bytes);
+    if (e)
+        return e;
+    bool packed = dtype_row(pj_dtype(b->type))->bits < 8 || dtype_row(pj_dtype(args->element_type))->bits < 8;
+    if (bytes != b->bytes || (packed && args->element_type != b->type)) // values of less than a byte have one each here
+        return pj_error(PJRT_Error_Code_INVALID_ARGUMENT,
+                        "opentrn: an array of %zu bytes cannot be taken as one of %zu bytes%s", b->bytes, bytes,
+                        packed ? " or of another type: its values lie one to a byte" : "");
+    Storage *s = pj_buffer_hold(b);
+    if (!s)
+        return pj_buffer_gone("taken as another type");
+    PJRT_Client *c = b->memory->client;
+    pj_lock(c);
+    args->out_buffer = pj_buffer_make_locked(b->memory, s, args->element_type, args->dims, args->num_dims, bytes);
+    if (!args->out_buffer)
+        pj_storage_drop_locked(s);
+    pj_unlock(c);
+    return args->out_buffer ? PJ_OK : pj_error_nomem();
+}
+
+// Whoever reads it gets the error, as of a launch that failed.
+PJRT_Error *pj_Client_CreateErrorBuffer(PJRT_Client_CreateErrorBuffer_Args *args) {
+    PJRT_Memory *m = args->memory ? args->memory : args->client->memory_pointers[0];
+    PJRT_Client *c = m->client;
+    size_t bytes;
+    PJRT_Error *e = pj_shape_bytes(args->shape_element_type, args->shape_dims, args->shape_num_dims, &bytes);
+    if (e)
+        return e;
+    PJRT_Event *failed = pj_event_make();
+    if (!failed)
+        return pj_error_nomem();
+    pj_event_set(failed, pj_error(args->error_code ? args->error_code : PJRT_Error_Code_UNKNOWN, "%.*s",
+                                  (int)args->error_message_size, args->error_message));
+    pj_lock(c);
+    Storage *s = pj_storage_promise_locked(m, bytes, failed);
+    PJRT_Buffer *b = s ? pj_buffer_make_locked(m, s, args->shape_element_type, args->shape_dims,
+                                               args->shape_num_dims, bytes)
+                       : NULL;
+    if (s && !b)
+        pj_storage_drop_locked(s);
+    pj_unlock(c);
+    pj_event_drop(failed);
+    args->buffer = b;
+    return b ? PJ_OK : pj_error_nomem();
+}

@@ -418,3 +418,19 @@ PJRT_Error *pj_LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args *args
         free(l);
     return error;
 }
+
+// ---- contexts: what a caller wants its typed custom calls to find. We have no such calls, so nothing is put in.
+
+struct PJRT_ExecuteContext {
+    char none;
+};
+
+PJRT_Error *pj_ExecuteContext_Create(PJRT_ExecuteContext_Create_Args *args) {
+    args->context = calloc(1, sizeof *args->context);
+    return args->context ? PJ_OK : pj_error_nomem();
+}
+
+PJRT_Error *pj_ExecuteContext_Destroy(PJRT_ExecuteContext_Destroy_Args *args) {
+    free(args->context);
+    return PJ_OK;
+}

@@ -332,7 +332,7 @@ PJRT_Layouts_MemoryLayout *pj_layout_make(size_t rank); // row-major; NULL: no m
 #define EN(name, rows)
 #define S(name, members)
 #define HS(name, members)
-#define NO(name)
+#define NO(name, why)
 #define FN(name, members) PJRT_Error *pj_##name(PJRT_##name##_Args *args);
 #define FNV(name, members) void pj_##name(PJRT_##name##_Args *args);
 #include "pjrt/pjrt_abi.def"

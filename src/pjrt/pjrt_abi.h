@@ -43,7 +43,7 @@ typedef void PJRT_PayloadVisitor(const char *key, size_t key_size, const char *v
 #define FN(name, members)                                                                          \
     typedef struct PJRT_##name##_Args { PJRT_HEAD members } PJRT_##name##_Args;
 #define FNV(name, members) FN(name, members)
-#define NO(name)
+#define NO(name, why)
 #include "pjrt/pjrt_abi.def"
 
 typedef struct PJRT_Layouts_MemoryLayout PJRT_Layouts_MemoryLayout;
@@ -72,7 +72,7 @@ typedef struct PJRT_Layouts_SerializedLayout PJRT_Layouts_SerializedLayout;
 #define HS(name, members)
 #define FN(name, members) PJRT_Error *(*name)(PJRT_##name##_Args *);
 #define FNV(name, members) void (*name)(PJRT_##name##_Args *);
-#define NO(name) PJRT_Error *(*name)(void *);
+#define NO(name, why) PJRT_Error *(*name)(void *);
 typedef struct PJRT_Api {
     PJRT_HEAD
     PJRT_Api_Version pjrt_api_version;

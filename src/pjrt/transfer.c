@@ -278,18 +278,51 @@ PJRT_Error *pj_Buffer_ToHostBuffer(PJRT_Buffer_ToHostBuffer_Args *args) {
     return d.from ? download(&d, &args->event) : pj_buffer_gone("copied to the host");
 }
 
-PJRT_Error *pj_Buffer_CopyRawToHost(PJRT_Buffer_CopyRawToHost_Args *args) {
-    PJRT_Buffer *b = args->buffer;
-    if (args->offset < 0 || args->transfer_size < 0 || args->offset > (int64_t)b->bytes ||
-        args->transfer_size > (int64_t)b->bytes - args->offset)
+// Takes the bytes as they are.
+static PJRT_Error *raw_init(Download *d, PJRT_Buffer *b, int64_t offset, int64_t size) {
+    if (offset < 0 || size < 0 || offset > (int64_t)b->bytes || size > (int64_t)b->bytes - offset)
         return pj_error(PJRT_Error_Code_INVALID_ARGUMENT,
-                        "opentrn: %lld bytes from offset %lld lie outside an array of %zu bytes",
-                        (long long)args->transfer_size, (long long)args->offset, b->bytes);
-    Download d = {.from = pj_buffer_hold(b),
-                  .type = b->type,
-                  .raw = true,
-                  .bytes = (size_t)args->transfer_size,
-                  .offset = (size_t)args->offset,
-                  .dst = args->dst};
-    return d.from ? download(&d, &args->event) : pj_buffer_gone("copied to the host");
+                        "opentrn: %lld bytes from offset %lld lie outside an array of %zu bytes", (long long)size,
+                        (long long)offset, b->bytes);
+    *d = (Download){.from = pj_buffer_hold(b), .type = b->type, .raw = true, .bytes = (size_t)size,
+                    .offset = (size_t)offset};
+    return d->from ? PJ_OK : pj_buffer_gone("copied to the host");
+}
+
+PJRT_Error *pj_Buffer_CopyRawToHost(PJRT_Buffer_CopyRawToHost_Args *args) {
+    Download d;
+    PJRT_Error *e = raw_init(&d, args->buffer, args->offset, args->transfer_size);
+    if (e)
+        return e;
+    d.dst = args->dst;
+    return download(&d, &args->event);
+}
+
+// The caller says where the bytes shall go, or that there is no place for them. Ends the promise.
+static void raw_place(PJRT_Buffer_CopyRawToHostFuture_Callback_Args *args) {
+    Download *d = args->callback_data;
+    PJRT_Error *e = PJ_OK;
+    if (args->error_code)
+        e = pj_error(args->error_code, "%.*s", (int)args->error_message_size, args->error_message);
+    d->dst = args->dst;
+    if (e || !d->from->ready)
+        download_later(e, d);
+    else if ((e = pj_event_then(d->from->ready, download_later, d)))
+        download_later(e, d);
+}
+
+PJRT_Error *pj_Buffer_CopyRawToHostFuture(PJRT_Buffer_CopyRawToHostFuture_Args *args) {
+    Download *d = malloc(sizeof *d);
+    PJRT_Event *done = d ? pj_event_make() : NULL;
+    PJRT_Error *e = done ? raw_init(d, args->buffer, args->offset, args->transfer_size) : pj_error_nomem();
+    if (e) {
+        pj_event_drop(done);
+        free(d);
+        return e;
+    }
+    d->done = args->event = done;
+    pj_event_hold(done);
+    args->callback_data = d;
+    args->future_ready_callback = raw_place;
+    return PJ_OK;
 }

@@ -14,8 +14,8 @@ static void test_table(void) {
     for (int i = 0; i < PJRT_API_ROWS; i++)
         all &= slots[i] != NULL;
     check("no row is empty", all, "a pointer is null");
-    fails("a stub names itself", api->Buffer_Bitcast(NULL), PJRT_Error_Code_UNIMPLEMENTED,
-          "PJRT_Buffer_Bitcast");
+    fails("a stub names itself", api->CopyToDeviceStream_AddChunk(NULL), PJRT_Error_Code_UNIMPLEMENTED,
+          "PJRT_CopyToDeviceStream_AddChunk: programs reach the host by custom calls");
     api->Error_Destroy(&ARGS(Error_Destroy, .error = NULL));
     PJRT_Plugin_Attributes_Args a = ARGS(Plugin_Attributes, .num_attributes = 0);
     CALL(Plugin_Attributes, &a);
@@ -422,6 +422,60 @@ static void test_programs(void) {
     exe_free(exe);
 }
 
+static void test_rare(void) {
+    PJRT_Client *c = client_make(1);
+    const float one[2] = {1.0f, -2.0f};
+    PJRT_Buffer *b = upload_f32(c, one, 2);
+    const int64_t four[1] = {4}, two[1] = {2};
+    PJRT_Buffer_Bitcast_Args cast = ARGS(Buffer_Bitcast, .buffer = b, .element_type = PJRT_Buffer_Type_U16,
+                                         .dims = four, .num_dims = 1);
+    CALL(Buffer_Bitcast, &cast);
+    uint16_t halves[4];
+    download(cast.out_buffer, NULL, halves, sizeof halves);
+    check("bits as another type", halves[1] == 0x3f80 && halves[3] == 0xc000, "other bits");
+    check("in the same memory", address(cast.out_buffer) == address(b), "a copy");
+    buffer_free(cast.out_buffer);
+    cast.dims = two;
+    fails("of other size", api->Buffer_Bitcast(&cast), PJRT_Error_Code_INVALID_ARGUMENT, "8 bytes");
+
+    PJRT_Buffer_CopyRawToHostFuture_Args later =
+        ARGS(Buffer_CopyRawToHostFuture, .buffer = b, .offset = 4, .transfer_size = 4);
+    float got = 0;
+    for (int bad = 0; bad < 2; bad++) {
+        CALL(Buffer_CopyRawToHostFuture, &later);
+        PJRT_Event_IsReady_Args ready = ARGS(Event_IsReady, .event = later.event);
+        CALL(Event_IsReady, &ready);
+        check("a copy waits for its place", !ready.is_ready, "it was made");
+        later.future_ready_callback(&(PJRT_Buffer_CopyRawToHostFuture_Callback_Args){
+            .struct_size = sizeof(PJRT_Buffer_CopyRawToHostFuture_Callback_Args),
+            .callback_data = later.callback_data, .dst = &got,
+            .error_code = bad ? PJRT_Error_Code_ABORTED : PJRT_Error_Code_OK,
+            .error_message = "no place", .error_message_size = 8});
+        PJRT_Event_Await_Args wait = ARGS(Event_Await, .event = later.event);
+        if (bad)
+            fails("or is given up", api->Event_Await(&wait), PJRT_Error_Code_ABORTED, "no place");
+        else
+            CALL(Event_Await, &wait);
+        CALL(Event_Destroy, &ARGS(Event_Destroy, .event = later.event));
+    }
+    check("and has it", got == -2, "another value");
+    buffer_free(b);
+
+    PJRT_Client_CreateErrorBuffer_Args wrong =
+        ARGS(Client_CreateErrorBuffer, .client = c, .error_code = PJRT_Error_Code_DATA_LOSS, .error_message = "gone",
+             .error_message_size = 4, .shape_dims = two, .shape_num_dims = 1, .shape_element_type = PJRT_Buffer_Type_F32);
+    CALL(Client_CreateErrorBuffer, &wrong);
+    PJRT_Buffer_ToHostBuffer_Args read =
+        ARGS(Buffer_ToHostBuffer, .src = wrong.buffer, .dst = halves, .dst_size = sizeof halves);
+    fails("an array that is an error", api->Buffer_ToHostBuffer(&read), PJRT_Error_Code_DATA_LOSS, "gone");
+    buffer_free(wrong.buffer);
+
+    PJRT_ExecuteContext_Create_Args x = ARGS(ExecuteContext_Create);
+    CALL(ExecuteContext_Create, &x);
+    CALL(ExecuteContext_Destroy, &ARGS(ExecuteContext_Destroy, .context = x.context));
+    client_free(c);
+}
+
 int main(void) {
     setenv("OTRN_CACHE", "off", 1);
     if (!(api = plugin_load()))
@@ -433,5 +487,6 @@ int main(void) {
     test_events();
     test_buffers();
     test_programs();
+    test_rare();
     return failures != 0;
 }
