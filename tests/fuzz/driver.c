@@ -141,6 +141,8 @@ int main(int argc, char **argv) {
             fprintf(stderr, "%s: cannot use %s\n", argv[0], argv[i]);
             return 2;
         }
+    if (fuzz_corpus_ready)
+        fuzz_corpus_ready(&corpus);
     for (size_t i = 0; i < given.n; i++)
         execute(i, given.pieces[i].at, given.pieces[i].n);
     static uint8_t work[FUZZ_BYTES_MAX];

@@ -37,9 +37,13 @@ typedef struct FuzzCorpus {
     size_t n;
 } FuzzCorpus;
 
-// One file, or the programs of a folder; text also function by function, without comment lines, unless it is to stay as it is.
+// One file, or the programs and kernels of a folder; text also function by function, without comment lines, unless it is to stay as it is.
 bool fuzz_corpus_add(FuzzCorpus *c, const char *path, bool as_it_is); // false: no such file, or no room
+void fuzz_corpus_piece(FuzzCorpus *c, const uint8_t *at, size_t n); // one more; copies
+void fuzz_corpus_drop(FuzzCorpus *c, size_t n);                      // the first n
 void fuzz_corpus_free(FuzzCorpus *c);
+// A target may define this to make its inputs of what the seeds' files hold.
+void fuzz_corpus_ready(FuzzCorpus *c) __attribute__((weak));
 // Input number `number`, a function of the corpus and that number alone; out has FUZZ_BYTES_MAX bytes.
 size_t fuzz_mutate(const FuzzCorpus *c, uint64_t number, uint8_t *out);
 // An artifact's checksums made right again, so that the checks behind them are reached.

@@ -35,7 +35,7 @@ static size_t below(Work *w, size_t n) { return n ? (size_t)(next_random(&w->rng
 
 static bool is_text(const uint8_t *p, size_t n) { return !memchr(p, 0, n); }
 
-static void add_piece(FuzzCorpus *c, const uint8_t *at, size_t n) {
+void fuzz_corpus_piece(FuzzCorpus *c, const uint8_t *at, size_t n) {
     uint8_t *copy = n && c->n < FUZZ_PIECES_MAX ? malloc(n) : NULL;
     if (!copy)
         return;
@@ -65,11 +65,11 @@ static void add_functions(FuzzCorpus *c, const uint8_t *p, size_t n) {
         if (memcmp(p + i, mark, sizeof mark - 1))
             continue;
         if (begin < i)
-            add_piece(c, p + begin, i + 1 - begin);
+            fuzz_corpus_piece(c, p + begin, i + 1 - begin);
         begin = i + 1;
     }
     if (begin < n)
-        add_piece(c, p + begin, n - begin);
+        fuzz_corpus_piece(c, p + begin, n - begin);
 }
 
 static bool add_file(FuzzCorpus *c, const char *path, bool as_it_is) {
@@ -83,13 +83,13 @@ static bool add_file(FuzzCorpus *c, const char *path, bool as_it_is) {
         n = drop_comment_lines(whole, n);
         add_functions(c, whole, n);
     }
-    add_piece(c, whole, n);
+    fuzz_corpus_piece(c, whole, n);
     return c->n > before;
 }
 
 static int is_program(const struct dirent *e) {
     const char *dot = strrchr(e->d_name, '.');
-    return dot && (!strcmp(dot, ".mlir") || !strcmp(dot, ".mlirbc"));
+    return dot && (!strcmp(dot, ".mlir") || !strcmp(dot, ".mlirbc") || !strcmp(dot, ".s"));
 }
 
 bool fuzz_corpus_add(FuzzCorpus *c, const char *path, bool as_it_is) {
@@ -107,11 +107,14 @@ bool fuzz_corpus_add(FuzzCorpus *c, const char *path, bool as_it_is) {
     return n > 0;
 }
 
-void fuzz_corpus_free(FuzzCorpus *c) {
-    for (size_t i = 0; i < c->n; i++)
+void fuzz_corpus_drop(FuzzCorpus *c, size_t n) {
+    for (size_t i = 0; i < n; i++)
         free((void *)c->pieces[i].at);
-    c->n = 0;
+    memmove(c->pieces, c->pieces + n, (c->n - n) * sizeof *c->pieces);
+    c->n -= n;
 }
+
+void fuzz_corpus_free(FuzzCorpus *c) { fuzz_corpus_drop(c, c->n); }
 
 static const FuzzPiece *any_piece(Work *w) { return &w->corpus->pieces[below(w, w->corpus->n)]; }
 
@@ -352,6 +355,52 @@ static Edit *const text_edits[] = {
 };
 static Edit *const binary_edits[] = {flip, odd_byte, near_byte, near_byte, near_byte, odd_word, stretch, cut};
 
+static void binary_edit(Work *w) { binary_edits[below(w, sizeof binary_edits / sizeof *binary_edits)](w); }
+
+// --- artifacts -------------------------------------------------------------------------------------------
+
+#define HEADER 32
+#define ROW 24
+#define ALIGN 16
+#define SECTIONS_MAX 64
+
+static bool is_artifact(const uint8_t *p, size_t n) { return n > HEADER && !memcmp(p, "OTRNART", 8); }
+
+// Damages one section, each as likely as another, and puts the file together again: offsets and sizes stay true, so that
+// what a section holds is read. Rarely, and where the file is beyond that, any byte.
+static void artifact_edit(Work *w) {
+    static uint8_t whole[FUZZ_BYTES_MAX], part[FUZZ_BYTES_MAX];
+    uint32_t sections = w->n > HEADER ? le_load32(w->at + 12) : 0;
+    size_t table = HEADER + (size_t)ROW * sections, n = table;
+    if (!sections || sections > SECTIONS_MAX || table > w->n || !below(w, 32)) {
+        binary_edit(w);
+        return;
+    }
+    uint32_t chosen = (uint32_t)below(w, sections);
+    memcpy(whole, w->at, table);
+    for (uint32_t i = 0; i < sections; i++) {
+        uint64_t at = le_load64(w->at + HEADER + ROW * i + 8), size = le_load64(w->at + HEADER + ROW * i + 16);
+        if (at > w->n || size > w->n - at)
+            return;
+        Work sub = {.corpus = w->corpus, .rng = w->rng, .at = part, .n = size};
+        memcpy(part, w->at + at, size);
+        if (i == chosen) {
+            binary_edit(&sub);
+            w->rng = sub.rng;
+        }
+        for (; n % ALIGN && n < sizeof whole; n++)
+            whole[n] = 0;
+        if (sub.n > sizeof whole - n)
+            return;
+        memcpy(whole + n, part, sub.n);
+        le_store64(whole + HEADER + ROW * i + 8, n);
+        le_store64(whole + HEADER + ROW * i + 16, sub.n);
+        n += sub.n;
+    }
+    memcpy(w->at, whole, n);
+    w->n = n;
+}
+
 size_t fuzz_mutate(const FuzzCorpus *c, uint64_t number, uint8_t *out) {
     Work w = {.corpus = c, .rng = number, .at = out};
     next_random(&w.rng); // neighbouring numbers part here
@@ -363,12 +412,14 @@ size_t fuzz_mutate(const FuzzCorpus *c, uint64_t number, uint8_t *out) {
     }
     memcpy(out, from->at, from->n);
     w.n = from->n;
-    bool text = is_text(from->at, from->n);
+    bool text = is_text(from->at, from->n), artifact = is_artifact(from->at, from->n);
     for (size_t k = 1 + below(&w, below(&w, 4) ? 2 : 8); k > 0 && w.n; k--)
         if (text)
             text_edits[below(&w, sizeof text_edits / sizeof *text_edits)](&w);
+        else if (artifact)
+            artifact_edit(&w);
         else
-            binary_edits[below(&w, sizeof binary_edits / sizeof *binary_edits)](&w);
+            binary_edit(&w);
     return w.n;
 }
 
