@@ -141,7 +141,10 @@ void chip_check(Ctx *ctx, const Artifact *art) {
     for (uint32_t i = 0; i < art->nkerns; i++)
         if (!gp_find(&art->kerns[i]))
             no_kernel(ctx, art, i);
-    for (uint32_t i = 0; i < art->ncode; i++)
+    bool all = art->shapes;
+    for (uint32_t i = 0; all && i < art->shapes->n; i++)
+        all = executes(&art->shapes->at[i].in);
+    for (uint32_t i = 0; !all && i < art->ncode; i++)
         if (!executes(&art->code[i])) {
             const ArtLoc *loc = &art->locs[art->code_loc[i]];
             ctx_fail(ctx, OTRN_UNSUPPORTED, (Place){*loc->file ? loc->file : NULL, loc->line, loc->col},
@@ -154,11 +157,11 @@ static bool pe_whole(const IsaInst *in) {
            !(in->flags & (ISA_FLAG_DOUBLE_ROW | ISA_FLAG_TRANSPOSE));
 }
 
-static uint8_t *pe_ways(Arena *a, const Artifact *art) {
+static uint8_t *pe_ways(Arena *a, const Artifact *art, const IsaShapes *shapes) {
     uint8_t *ways = ARENA_NEWN(a, uint8_t, (size_t)art->ncode + 1);
     uint32_t load[4][4] = {0}; // the ldweights before this place, by the quarter its tile begins at
     for (uint32_t i = 0; i < art->ncode; i++) {
-        const IsaInst *in = &art->code[i];
+        const IsaInst *in = shape_inst(shapes, i);
         if (in->op != ISA_LDWEIGHTS && in->op != ISA_MATMUL)
             continue;
         uint32_t *from = &load[in->trow / 32 & 3][in->tcol / 32 & 3];
@@ -167,7 +170,7 @@ static uint8_t *pe_ways(Arena *a, const Artifact *art) {
             ways[i] = pe_whole(in) ? 0 : PE_RARE;
             continue;
         }
-        bool plain = pe_whole(in) && pe_whole(&art->code[*from]) && isa_count(in->n[3]) == 1 &&
+        bool plain = pe_whole(in) && pe_whole(shape_inst(shapes, *from)) && isa_count(in->n[3]) == 1 &&
                      (!in->dtype || in->dtype == DT_F32);
         ways[i] = plain ? PE_PLAIN : PE_RARE;
         ways[*from] |= ways[i];
@@ -192,11 +195,12 @@ ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads, bool b
     chip_check(ctx, art);
     ChipProg *p = ARENA_NEW(a, ChipProg);
     p->art = art;
+    const IsaShapes *shapes = art->shapes ? art->shapes : shapes_find(a, art->code, art->ncode);
     p->dynamic = artifact_dynamic(a, art);
-    p->pe = pe_ways(a, art);
-    p->plan = plan_make(a, art, p->dynamic, pe_plain(a, art, p->pe));
-    p->flows = flow_wanted(art);
-    p->fresh = flow_fresh(art);
+    p->pe = pe_ways(a, art, shapes);
+    p->plan = plan_make(a, art, shapes, p->dynamic, pe_plain(a, art, p->pe));
+    p->flows = flow_wanted(shapes, art->ncode);
+    p->fresh = flow_fresh(shapes);
     p->fns = ARENA_NEWN(a, GpFn *, art->nkerns + 1);
     p->chance = by_chance ? ARENA_NEWN(a, GpChance *, art->nkerns + 1) : NULL;
     size_t ptrs = 0, scratch = 0, wide = 0;

@@ -71,24 +71,25 @@ size_t flow_bytes(void) {
 
 // --- programs ----------------------------------------------------------------------------------------------
 
-bool flow_wanted(const Artifact *art) {
+bool flow_wanted(const IsaShapes *shapes, uint32_t ncode) {
     uint64_t work = 0;
-    for (uint32_t i = 0; i < art->ncode; i++) {
-        const IsaInst *in = &art->code[i];
+    for (uint32_t i = 0; i < shapes->n; i++) {
+        const IsaInst *in = &shapes->at[i].in;
         uint64_t elems = isa_count(in->n[0]) * (uint64_t)isa_count(in->n[1]);
         if (in->op == ISA_MATMUL)
             elems = elems * isa_count(in->n[2]) / 16;
         else
             elems *= isa_count(in->n[2]) * (uint64_t)isa_count(in->n[3]);
-        work += elems < (uint64_t)1 << 32 ? elems : 0;
+        work += elems < (uint64_t)1 << 32 ? elems * shapes->at[i].uses : 0;
     }
-    return work / (art->ncode + 1) >= WORK_LEAST;
+    return work / ((uint64_t)ncode + 1) >= WORK_LEAST;
 }
 
-bool flow_fresh(const Artifact *art) {
-    for (uint32_t i = 0; i < art->ncode; i++) {
-        const IsaInst *in = &art->code[i];
-        if ((in->rcmd || in->res) && in->rcmd != RCMD_RESET_REDUCE && in->rcmd != RCMD_LOAD_REDUCE)
+bool flow_fresh(const IsaShapes *shapes) {
+    for (uint32_t i = 0; i < shapes->n; i++) {
+        const IsaInst *in = &shapes->at[i].in;
+        bool res = in->res || shapes->at[i].varies >> SHAPE_RES & 1;
+        if ((in->rcmd || res) && in->rcmd != RCMD_RESET_REDUCE && in->rcmd != RCMD_LOAD_REDUCE)
             return false;
     }
     return true;

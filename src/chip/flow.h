@@ -18,9 +18,9 @@
 size_t flow_bytes(void); // of the memory that flow_begin takes, zeros, aligned to 64
 struct Flow *flow_begin(void *memory);
 // Is it worth it? Programs of small instructions are quicker one by one. Asked once, when a program is loaded.
-bool flow_wanted(const Artifact *art);
+bool flow_wanted(const IsaShapes *shapes, uint32_t ncode);
 // Do registers of the engines carry nothing from one instruction to the next?
-bool flow_fresh(const Artifact *art);
+bool flow_fresh(const IsaShapes *shapes);
 // Executes from pc on as far as it goes, and returns where it ended: at pc itself, or behind. The run follows the plan.
 uint32_t flow_run(Chip *c, ChipProg *p, uint32_t pc, uint8_t *const *segs);
 

@@ -13,6 +13,7 @@ typedef struct Maker {
     Arena *a;
     const Artifact *art;
     const uint8_t *dynamic;
+    PlanCode code;
     uint8_t *target; // per instruction: somebody jumps here
     Plan *plan;
     VEC(PlanRun) runs;
@@ -27,10 +28,10 @@ static bool is_control_flow(const IsaInst *in) {
     return cost == COST_BRANCH || cost == COST_LOOP;
 }
 
-static uint8_t *targets_find(Arena *a, const Artifact *art) {
+static uint8_t *targets_find(Arena *a, const Artifact *art, const IsaShapes *shapes) {
     uint8_t *t = ARENA_NEWN(a, uint8_t, (size_t)art->ncode + 2);
     for (uint32_t i = 0; i < art->ncode; i++)
-        if (is_control_flow(&art->code[i])) { // a loop's first instruction follows its loop, which ends a run
+        if (is_control_flow(shape_inst(shapes, i))) { // a loop's first instruction follows its loop, which ends a run
             uint32_t to = (uint32_t)art->code[i].imm;
             if (to < art->ncode)
                 t[to] = t[to + 1] = 1;
@@ -51,12 +52,12 @@ static void runs_cut(Maker *m) {
     plan_piece_clear(p);
     uint32_t first = 0;
     for (uint32_t pc = 0; pc < m->art->ncode; pc++) {
-        const IsaInst *in = &m->art->code[pc];
+        const IsaInst *in = &m->art->code[pc], *shape = shape_inst(m->code.shapes, pc);
         if (m->target[pc] || p->nsteps == PLAN_STEPS)
             run_close(m, first);
-        if (!m->dynamic[pc] && plan_is_idle(in))
+        if (!m->dynamic[pc] && plan_is_idle(shape))
             continue;
-        bool alone = m->dynamic[pc] || (m->plan->through && m->plan->through[pc]);
+        bool alone = m->dynamic[pc] || plan_stays_alone(shape) || (m->plan->through && m->plan->through[pc]);
         if (alone || !plan_piece_add(p, in, pc, m->plan->same_seg)) {
             run_close(m, first);
             if (alone || !plan_piece_add(p, in, pc, m->plan->same_seg))
@@ -152,26 +153,27 @@ static void runs_spare(Maker *m) {
     uint32_t pc = m->art->ncode;
     plan_live_all(&m->live, false); // nobody reads SBUF when the program has ended
     for (uint32_t r = (uint32_t)m->runs.n; pc > 0; pc--) {
-        const IsaInst *in = &m->art->code[pc - 1];
-        if (is_control_flow(in))
+        const IsaInst *in = &m->art->code[pc - 1], *shape = shape_inst(m->code.shapes, pc - 1);
+        if (is_control_flow(shape))
             plan_live_all(&m->live, true);
-        else if (in->op == ISA_HALT)
+        else if (shape->op == ISA_HALT)
             plan_live_all(&m->live, false);
         if (r && m->runs.at[r - 1].end == pc) {
             run_plan(m, &m->runs.at[--r]);
             pc = m->runs.at[r].first + 1;
         } else {
-            plan_live_step(&m->live, in, isa_row_mask(in->op));
+            plan_live_step(&m->live, in, &m->code.accesses[m->code.shapes->of[pc - 1]]);
         }
     }
 }
 
-Plan *plan_make(Arena *a, const Artifact *art, const uint8_t *dynamic, const uint8_t *plain) {
+Plan *plan_make(Arena *a, const Artifact *art, const IsaShapes *shapes, const uint8_t *dynamic, const uint8_t *plain) {
     Maker *m = ARENA_NEW(a, Maker);
-    *m = (Maker){.a = a, .art = art, .dynamic = dynamic, .target = targets_find(a, art),
-                 .plan = ARENA_NEW(a, Plan)};
+    *m = (Maker){.a = a, .art = art, .dynamic = dynamic, .target = targets_find(a, art, shapes), .plan = ARENA_NEW(a, Plan)};
     segs_init(a, m->plan, art);
-    plan_pe_find(a, m->plan, art, dynamic, plain);
+    m->code = (PlanCode){.art = art, .shapes = shapes, .accesses = shapes_accesses(a, shapes), .dynamic = dynamic,
+                         .plain = plain, .same_seg = m->plan->same_seg};
+    plan_pe_find(a, m->plan, &m->code);
     runs_cut(m);
     runs_spare(m);
     Plan *p = m->plan;

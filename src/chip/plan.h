@@ -66,7 +66,8 @@ typedef struct Plan {
 
 // `dynamic` is artifact_dynamic's; plain: loads and products that go to the tensor engine's kernels alone, per
 // instruction.
-Plan *plan_make(Arena *a, const Artifact *art, const uint8_t *dynamic, const uint8_t *plain);
+// `shapes` are the artifact's.
+Plan *plan_make(Arena *a, const Artifact *art, const IsaShapes *shapes, const uint8_t *dynamic, const uint8_t *plain);
 // Do the segments lie as the plan assumes: apart, or in each other's place?
 bool plan_fits(const Plan *p, const Artifact *art, uint8_t *const *segs);
 

@@ -73,41 +73,40 @@ static bool place_of(const Tile *t, const IsaInst *in, PlanPe *out) {
 enum { GOES_ON, ENDS, SPOILS };
 
 // What an instruction other than a reading product means for the tile.
-static int other_step(const Tile *t, const IsaInst *in, const Artifact *art, const uint32_t *same_seg, IsaMask mask) {
-    int cost = isa_rows[in->op].cost;
-    if (in->op == ISA_HALT)
+static int other_step(const Tile *t, const PlanCode *code, uint32_t pc) {
+    const IsaInst *shape = shape_inst(code->shapes, pc), *in = &code->art->code[pc];
+    int cost = isa_rows[shape->op].cost;
+    if (shape->op == ISA_HALT)
         return ENDS;
     if (cost == COST_KERNEL) {
-        const Kern *k = &art->kerns[in->imm];
+        const Kern *k = &code->art->kerns[in->imm];
         for (uint32_t i = 0; i < k->nout; i++)
-            if (same_seg[addr_seg(k->out[i].addr)] == t->hbm.seg)
+            if (code->same_seg[addr_seg(k->out[i].addr)] == t->hbm.seg)
                 return SPOILS;
         return GOES_ON;
     }
     if (cost == COST_BRANCH || cost == COST_LOOP || cost == COST_COLLECTIVE || cost == COST_REGLOAD || cost == COST_REMOTE ||
-        in->op == ISA_SENDRECV)
+        shape->op == ISA_SENDRECV)
         return SPOILS;
-    IsaAccess access[ISA_ACCESS_MAX];
-    int n = isa_accesses(in, mask, access), found = GOES_ON;
-    for (int i = 0; i < n; i++) {
-        const IsaAccess *a = &access[i];
-        __int128 lo, hi;
-        isa_access_extent(a, &lo, &hi);
-        if (addr_space(a->addr) == SPACE_HBM) {
-            int64_t begin = (int64_t)addr_off(a->addr) + (int64_t)lo, end = (int64_t)addr_off(a->addr) + (int64_t)hi;
-            if (a->is_write && same_seg[addr_seg(a->addr)] == t->hbm.seg &&
-                (a->reg || (begin < t->hbm.hi && t->hbm.lo < end)))
+    const ShapeAccesses *accesses = &code->accesses[code->shapes->of[pc]];
+    int found = GOES_ON;
+    for (int i = 0; i < accesses->n; i++) {
+        const ShapeAccess *a = &accesses->at[i];
+        if (a->space != SPACE_SBUF && (a->space != SPACE_HBM || !a->is_write))
+            continue;
+        uint64_t addr = shape_addr(in, a->addr);
+        if (a->space == SPACE_HBM) {
+            int64_t begin = (int64_t)addr_off(addr) + a->lo, end = (int64_t)addr_off(addr) + a->hi;
+            if (code->same_seg[addr_seg(addr)] == t->hbm.seg && (a->by_register || (begin < t->hbm.hi && t->hbm.lo < end)))
                 return SPOILS;
             continue;
         }
-        if (addr_space(a->addr) != SPACE_SBUF)
-            continue;
-        PlanAcc x = {.space = SPACE_SBUF, .lo = (uint32_t)(addr_poff(a->addr) + lo), .hi = (uint32_t)(addr_poff(a->addr) + hi),
-                     .p0 = (uint8_t)addr_part(a->addr), .p1 = (uint8_t)(addr_part(a->addr) + a->parts)};
-        if (!a->reg && !meets(t, &x))
+        PlanAcc x = {.space = SPACE_SBUF, .lo = (uint32_t)(addr_poff(addr) + a->lo), .hi = (uint32_t)(addr_poff(addr) + a->hi),
+                     .p0 = (uint8_t)addr_part(addr), .p1 = (uint8_t)(addr_part(addr) + a->parts)};
+        if (!a->by_register && !meets(t, &x))
             continue;
         Tile over;
-        bool all = a->is_write && tile_of(in, same_seg, &over) && over.lo <= t->lo && t->hi <= over.hi && over.p0 <= t->p0 &&
+        bool all = a->is_write && tile_of(in, code->same_seg, &over) && over.lo <= t->lo && t->hi <= over.hi && over.p0 <= t->p0 &&
                    t->p1 <= over.p1;
         if (!all)
             return SPOILS;
@@ -116,19 +115,22 @@ static int other_step(const Tile *t, const IsaInst *in, const Artifact *art, con
     return found;
 }
 
+static bool is_product(const IsaInst *in) { return in->op == ISA_LDWEIGHTS || in->op == ISA_MATMUL; }
+
 // The products that read the tile, each chunk of it once; false: it stays.
-static bool readers_find(const Tile *t, uint32_t pc, const Artifact *art, const uint8_t *dynamic, const uint32_t *same_seg, PlanPe *out, uint32_t *n) {
+static bool readers_find(const Tile *t, uint32_t pc, const PlanCode *code, PlanPe *out, uint32_t *n) {
     uint32_t most = t->n[0] * t->n[1] < PLAN_PE_MAX ? t->n[0] * t->n[1] : PLAN_PE_MAX, end = pc + REACH;
     *n = 0;
-    for (uint32_t i = pc + 1; i < art->ncode && i < end; i++) {
-        const IsaInst *in = &art->code[i];
-        if (dynamic[i])
+    for (uint32_t i = pc + 1; i < code->art->ncode && i < end; i++) {
+        const IsaInst *shape = shape_inst(code->shapes, i), *in = &code->art->code[i];
+        if (code->dynamic[i])
             return false;
-        if (in->op == ISA_LDWEIGHTS || in->op == ISA_MATMUL) {
+        if (is_product(shape)) {
             PlanAcc x = {.space = (uint8_t)addr_space(in->src), .lo = addr_poff(in->src), .p0 = (uint8_t)addr_part(in->src),
-                         .p1 = (uint8_t)(addr_part(in->src) + isa_count(in->n[0]))};
-            uint32_t stride = in->s[1] < 0 || in->s[3] || in->step || in->reg_s[0] ? ISA_SBUF_BYTES : (uint32_t)in->s[1];
-            x.hi = x.lo + (uint32_t)dtype_bytes(in->stype) * (uint32_t)((isa_count(in->n[1]) - 1) * (uint64_t)stride + 1);
+                         .p1 = (uint8_t)(addr_part(in->src) + isa_count(shape->n[0]))};
+            uint32_t stride =
+                shape->s[1] < 0 || shape->s[3] || shape->step || shape->reg_s[0] ? ISA_SBUF_BYTES : (uint32_t)shape->s[1];
+            x.hi = x.lo + (uint32_t)dtype_bytes(shape->stype) * (uint32_t)((isa_count(shape->n[1]) - 1) * (uint64_t)stride + 1);
             if (stride == ISA_SBUF_BYTES)
                 return false;
             if (!meets(t, &x))
@@ -138,7 +140,7 @@ static bool readers_find(const Tile *t, uint32_t pc, const Artifact *art, const 
             out[(*n)++].pc = i;
             continue;
         }
-        int what = other_step(t, in, art, same_seg, isa_row_mask(in->op));
+        int what = other_step(t, code, i);
         if (what == SPOILS)
             return false;
         if (what == ENDS)
@@ -161,17 +163,18 @@ static bool same_shape(const Tile *t, const IsaInst *out) {
 }
 
 // The transfer out that alone reads what the tile holds, as a whole; 0: there is none.
-static uint32_t through_find(const Tile *t, uint32_t pc, const Artifact *art, const uint8_t *dynamic, const uint32_t *same_seg) {
+static uint32_t through_find(const Tile *t, uint32_t pc, const PlanCode *code) {
     uint32_t found = 0;
-    for (uint32_t i = pc + 1; i < art->ncode && i < pc + REACH; i++) {
-        const IsaInst *in = &art->code[i];
-        if (dynamic[i] || in->op == ISA_LDWEIGHTS || in->op == ISA_MATMUL)
+    for (uint32_t i = pc + 1; i < code->art->ncode && i < pc + REACH; i++) {
+        const IsaInst *shape = shape_inst(code->shapes, i), *in = &code->art->code[i];
+        if (code->dynamic[i] || is_product(shape))
             return 0;
-        if (!found && same_shape(t, in) && same_seg[addr_seg(in->dst)] != t->hbm.seg) {
+        bool transfer = shape->op == ISA_DMA || shape->op == ISA_DMA_INDIRECT;
+        if (!found && transfer && same_shape(t, in) && code->same_seg[addr_seg(in->dst)] != t->hbm.seg) {
             found = i;
             continue;
         }
-        int what = other_step(t, in, art, same_seg, isa_row_mask(in->op));
+        int what = other_step(t, code, i);
         if (what == SPOILS)
             return 0;
         if (what == ENDS)
@@ -185,14 +188,15 @@ static void plan_pe_room(Arena *a, Plan *p, const Artifact *art) {
         p->pe_at = ARENA_NEWN(a, uint32_t, art->ncode + 1), p->spared = ARENA_NEWN(a, uint8_t, art->ncode + 1);
 }
 
-void plan_pe_find(Arena *a, Plan *p, const Artifact *art, const uint8_t *dynamic, const uint8_t *plain) {
+void plan_pe_find(Arena *a, Plan *p, const PlanCode *code) {
+    const Artifact *art = code->art;
     for (uint32_t pc = 0; pc < art->ncode; pc++) {
         Tile t;
         PlanPe found[PLAN_PE_MAX];
         uint32_t n;
-        if (dynamic[pc] || !tile_of(&art->code[pc], p->same_seg, &t))
+        if (shape_inst(code->shapes, pc)->op != ISA_DMA || code->dynamic[pc] || !tile_of(&art->code[pc], p->same_seg, &t))
             continue;
-        uint32_t out = through_find(&t, pc, art, dynamic, p->same_seg);
+        uint32_t out = through_find(&t, pc, code);
         if (out) {
             if (!p->through)
                 p->through = ARENA_NEWN(a, uint32_t, art->ncode + 1);
@@ -201,11 +205,11 @@ void plan_pe_find(Arena *a, Plan *p, const Artifact *art, const uint8_t *dynamic
             p->spared[pc] = 1;
             continue;
         }
-        if (t.chunk < CHUNK_LEAST || !readers_find(&t, pc, art, dynamic, p->same_seg, found, &n))
+        if (t.chunk < CHUNK_LEAST || !readers_find(&t, pc, code, found, &n))
             continue;
         bool all = true;
         for (uint32_t i = 0; i < n; i++)
-            all &= plain[found[i].pc];
+            all &= code->plain[found[i].pc];
         for (uint32_t i = 0; i < n && all; i++) {
             plan_pe_room(a, p, art);
             VEC_PUSH(a, &p->pe, found[i]);

@@ -34,59 +34,34 @@ static void live_write(PlanLive *l, uint32_t lo, uint32_t hi, uint32_t p0, uint3
         l->parts[g] = l->parts[g] <= p1 ? 0 : l->parts[g];
 }
 
-static bool is_matmul(const IsaInst *in) { return in->op == ISA_LDWEIGHTS || in->op == ISA_MATMUL; }
-
-// The operand of a product in one stretch of SBUF; the usual case, and there are very many.
-static bool matmul_read(PlanLive *l, const IsaInst *in) {
-    if (!is_matmul(in) || in->reg_s[0] || addr_space(in->src) != SPACE_SBUF || in->s[1] < 0 || in->s[3] || in->step)
-        return false;
-    uint32_t bytes = (uint32_t)dtype_bytes(in->stype), at = addr_poff(in->src);
-    uint32_t last = (isa_count(in->n[1]) - 1) * (uint32_t)in->s[1];
-    live_read(l, at, at + (last + 1) * bytes, addr_part(in->src) + isa_count(in->n[0]));
-    return true;
-}
-
-static void live_access(PlanLive *l, const IsaInst *in, const IsaAccess *a, bool reads) {
-    if (addr_space(a->addr) != SPACE_SBUF || a->is_write == reads)
+static void live_access(PlanLive *l, const IsaInst *in, const ShapeAccess *a, bool reads) {
+    if (a->space != SPACE_SBUF || a->is_write == reads)
         return;
-    if (a->reg) { // anywhere
+    if (a->by_register) { // anywhere
         if (reads)
             plan_live_all(l, true);
         return;
     }
-    __int128 lo, hi;
-    isa_access_extent(a, &lo, &hi);
-    uint32_t begin = (uint32_t)(addr_poff(a->addr) + lo), end = (uint32_t)(addr_poff(a->addr) + hi);
-    uint32_t p0 = addr_part(a->addr), p1 = p0 + a->parts;
-    if (reads) {
+    uint64_t addr = shape_addr(in, a->addr);
+    uint32_t begin = (uint32_t)(addr_poff(addr) + a->lo), end = (uint32_t)(addr_poff(addr) + a->hi);
+    uint32_t p0 = addr_part(addr), p1 = p0 + a->parts;
+    if (reads)
         live_read(l, begin, end, p1);
-        return;
-    }
-    int64_t run = 1;
-    bool dense = in->op == ISA_DMA || in->op == ISA_DMA_TRANSPOSE || in->op == ISA_COPY;
-    for (int i = ISA_AXES - 1; i >= 1 && dense; i--)
-        if (a->n[i] > 1) {
-            dense = a->stride[i] == run;
-            run *= a->n[i];
-        }
-    if (dense)
+    else if (a->dense && (in->op == ISA_DMA || in->op == ISA_DMA_TRANSPOSE || in->op == ISA_COPY))
         live_write(l, begin, end, p0, p1);
 }
 
-void plan_live_step(PlanLive *l, const IsaInst *in, IsaMask mask) {
-    if (matmul_read(l, in))
-        return;
-    IsaAccess access[ISA_ACCESS_MAX];
-    int n = isa_accesses(in, mask, access);
-    for (int i = 0; i < n; i++)
-        live_access(l, in, &access[i], false);
-    for (int i = 0; i < n; i++)
-        live_access(l, in, &access[i], true);
+void plan_live_step(PlanLive *l, const IsaInst *in, const ShapeAccesses *accesses) {
+    for (int i = 0; i < accesses->n; i++)
+        live_access(l, in, &accesses->at[i], false);
+    for (int i = 0; i < accesses->n; i++)
+        live_access(l, in, &accesses->at[i], true);
     if (in->op == ISA_COPY_PRED) // what it leaves
-        for (int i = 0; i < n; i++)
-            if (access[i].is_write) {
-                access[i].is_write = false;
-                live_access(l, in, &access[i], true);
+        for (int i = 0; i < accesses->n; i++)
+            if (accesses->at[i].is_write) {
+                ShapeAccess left = accesses->at[i];
+                left.is_write = false;
+                live_access(l, in, &left, true);
             }
 }
 

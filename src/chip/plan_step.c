@@ -42,6 +42,8 @@ bool plan_is_idle(const IsaInst *in) {
 
 static bool has_terms(const IsaInst *in) { return in->reg_d[0] || in->reg_s[0] || in->reg_t[0]; }
 
+bool plan_stays_alone(const IsaInst *in) { return has_terms(in) || (in->op != ISA_DMA && !row_slots(in->op)); }
+
 // --- patterns --------------------------------------------------------------------------------------------
 
 typedef struct Extent {

@@ -54,14 +54,23 @@ typedef struct PlanLive {
 } PlanLive;
 
 void plan_live_all(PlanLive *l, bool live);
-void plan_live_step(PlanLive *l, const IsaInst *in, IsaMask mask); // from behind the instruction to before it
+// From behind the instruction to before it; `accesses` are its shape's.
+void plan_live_step(PlanLive *l, const IsaInst *in, const ShapeAccesses *accesses);
 bool plan_live_any(const PlanLive *l, uint32_t lo, uint32_t hi);
 
 // Do two transfers touch the same bytes, one of them writing? Of the same partition, that is: others are never
 // in one run.
 bool plan_hbm_meet(const PlanHbm *x, const PlanHbm *y);
-void plan_pe_find(Arena *a, Plan *p, const Artifact *art, const uint8_t *dynamic, const uint8_t *plain);
+typedef struct PlanCode { // what is planned
+    const Artifact *art;
+    const IsaShapes *shapes;
+    const ShapeAccesses *accesses; // per shape
+    const uint8_t *dynamic, *plain; // as plan_make got them
+    const uint32_t *same_seg;
+} PlanCode;
+void plan_pe_find(Arena *a, Plan *p, const PlanCode *code);
 bool plan_is_idle(const IsaInst *in); // touches nothing, in any order
+bool plan_stays_alone(const IsaInst *in); // joins no run, whatever its addresses are
 void plan_piece_clear(PlanPiece *p);
 // The step just added is a transfer that is not carried out.
 void plan_piece_spared(PlanPiece *p);

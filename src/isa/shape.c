@@ -138,8 +138,10 @@ IsaShapes *shapes_find(Arena *a, const IsaInst *code, uint32_t n) {
         s->at[i] = t.shapes.at[order[i].number];
         rank[order[i].number] = i;
     }
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         s->of[i] = rank[s->of[i]];
+        s->at[s->of[i]].uses++;
+    }
     return s;
 }
 
@@ -261,7 +263,6 @@ typedef struct Chunk {
 typedef struct Decode {
     const IsaShapes *shapes;
     const Form *forms;
-    uint8_t *used; // per shape
     Chunk *chunks;
     IsaInst *code;
     uint32_t n;
@@ -281,8 +282,6 @@ static const char *decode_one(const Decode *d, const uint8_t **at, const uint8_t
     IsaInst *in = &d->code[pc];
     *in = d->shapes->at[number].in;
     d->shapes->of[pc] = number;
-    if (!__atomic_load_n(&d->used[number], __ATOMIC_RELAXED))
-        __atomic_store_n(&d->used[number], 1, __ATOMIC_RELAXED);
     for (int k = 0; k < f->n; k++) {
         uint8_t *to = (uint8_t *)in + f->patch[k].at;
         if (!f->patch[k].wide) { // the low half of an address, or a wait count
@@ -322,7 +321,7 @@ IsaShapes *shapes_decode(Rd *r, const IsaMap *map, Arena *a, Pool *pool, IsaInst
     const uint8_t *sizes = rd_bytes(r, 4 * (size_t)nchunks);
     s->of = arena_alloc(a, ((size_t)*n + 1) * sizeof *s->of);
     *code = arena_alloc(a, ((size_t)*n + 1) * sizeof **code);
-    Decode d = {.shapes = s, .forms = forms_make(a, s), .used = ARENA_NEWN(a, uint8_t, (size_t)s->n + 1),
+    Decode d = {.shapes = s, .forms = forms_make(a, s),
                 .chunks = ARENA_NEWN(a, Chunk, (size_t)nchunks + 1), .code = *code, .n = *n};
     for (uint32_t c = 0; c < nchunks; c++) {
         size_t size = le_load32(sizes + 4 * (size_t)c);
@@ -333,8 +332,10 @@ IsaShapes *shapes_decode(Rd *r, const IsaMap *map, Arena *a, Pool *pool, IsaInst
     for (uint32_t c = 0; c < nchunks; c++)
         if (d.chunks[c].why)
             rd_fail(r, "instruction %u %s", d.chunks[c].bad, d.chunks[c].why);
+    for (uint32_t i = 0; i < *n; i++)
+        s->at[s->of[i]].uses++;
     for (uint32_t i = 0; i < s->n; i++)
-        if (!d.used[i])
+        if (!s->at[i].uses)
             rd_fail(r, "shape %u is never used", i);
     return s;
 }

@@ -19,10 +19,12 @@
 #define SHAPE_WAITS 2
 #define SHAPE_ADDRS 6 // dst, src, src1, res, a, b
 #define SHAPE_PARTS (SHAPE_WAITS + SHAPE_ADDRS)
+#define SHAPE_RES (SHAPE_WAITS + 3)
 
 typedef struct IsaShape {
     IsaInst in;
     uint8_t varies; // bit i: wait i, then the addresses in the order above
+    uint32_t uses;  // instructions that have it
 } IsaShape;
 
 typedef struct IsaShapes {
@@ -30,6 +32,9 @@ typedef struct IsaShapes {
     IsaShape *at;  // each once, in the order of their encodings
     uint32_t *of;  // per instruction
 } IsaShapes;
+
+// What the instruction shares with others: quick to look at, for its addresses and wait counts are not there.
+static inline const IsaInst *shape_inst(const IsaShapes *s, uint32_t pc) { return &s->at[s->of[pc]].in; }
 
 extern const uint8_t shape_addr_fields[SHAPE_ADDRS]; // ISA_F_dst, …
 extern const uint16_t shape_addr_at[SHAPE_ADDRS];    // where they are in IsaInst

@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             art = artifact_assemble(&ctx, a, "fuzz.s", (const char *)data, size, NULL);
             artifact_verify(&ctx, art, "fuzz.s");
         }
-        plan_make(a, art, artifact_dynamic(a, art), arena_zalloc(a, art->ncode + 1));
+        plan_make(a, art, shapes_find(a, art->code, art->ncode), artifact_dynamic(a, art), arena_zalloc(a, art->ncode + 1));
         execute(a, art);
     }
     return 0;

@@ -488,7 +488,7 @@ static bool program_test(Program *p, uint64_t seed, const Setup *setups, int nse
     if (CTX_TRY(&ctx, here)) {
         artifact_verify(&ctx, &art, "random");
         prog = chip_load(&ctx, keep, &art, 2, false);
-        count_spared(plan_make(keep, &art, artifact_dynamic(keep, &art), plain));
+        count_spared(plan_make(keep, &art, shapes_find(keep, art.code, art.ncode), artifact_dynamic(keep, &art), plain));
     }
     bool ok = prog && run(&setups[0], prog, CHIP_PLAN_OFF, want);
     for (int i = 0; ok && i < nsetups; i++)
