@@ -125,7 +125,7 @@ void eval_rng_bit_generator(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     bool ok = in[0].type == out[0].type && s->rank == 1 &&
               (s->dtype == DT_UI64 || s->dtype == DT_UI32) && hlo_type_bytes(s) % 8 == 0 &&
               (words == 2 || words == 3);
-    eval_need(e, id, ok, "the state is ui64[2] or ui64[3], kept by the result");
+    eval_need(e, id, ok, "the state must be ui64[2] or ui64[3], kept by the result (I1)");
     eval_need(e, id, dtype_is_int(t->dtype) || dtype_is_float(t->dtype),
               "outputs are integers or floats");
     if (alg == RNGALG_DEFAULT)

@@ -49,6 +49,8 @@ int verify_elem(const HloType *t); // what its elements are to an operation: the
 static inline bool verify_dim_same(int64_t a, int64_t b) {
     return a == b || a == HLO_DYNAMIC || b == HLO_DYNAMIC;
 }
+// The bound of a dimension, from the encoding "#stablehlo.bounds<16, ?>"; INT64_MAX when there is none.
+int64_t verify_bound(const HloType *t, int dim);
 bool verify_shape_same(const HloType *a, const HloType *b);
 bool verify_elem_same(const HloType *a, const HloType *b);
 bool verify_type_same(const HloType *a, const HloType *b); // shape and element

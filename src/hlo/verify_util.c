@@ -74,8 +74,7 @@ const int64_t *verify_ints(Verify *v, HloAttrKey key, uint32_t *n) {
 
 // --- comparing -------------------------------------------------------------------------------------
 
-// The bound of a dimension, from the encoding "#stablehlo.bounds<16, ?>"; INT64_MAX when there is none.
-static int64_t bound_of(const HloType *t, int dim) {
+int64_t verify_bound(const HloType *t, int dim) {
     static const char head[] = "#stablehlo.bounds<";
     if (!t->text || strncmp(t->text, head, sizeof head - 1))
         return INT64_MAX;
@@ -91,7 +90,7 @@ bool verify_shape_same(const HloType *a, const HloType *b) {
     if (a->rank != b->rank)
         return false;
     for (int i = 0; i < a->rank; i++)
-        if (!verify_dim_same(a->dims[i], b->dims[i]) || a->dims[i] > bound_of(b, i) || b->dims[i] > bound_of(a, i))
+        if (!verify_dim_same(a->dims[i], b->dims[i]) || a->dims[i] > verify_bound(b, i) || b->dims[i] > verify_bound(a, i))
             return false;
     return true;
 }

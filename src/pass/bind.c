@@ -7,6 +7,7 @@
 // the verifier takes as equal.
 #include <string.h>
 
+#include "hlo/verify.h"
 #include "pass/pass.h"
 
 static bool is_open(const HloType *t) { return t->kind == HT_TENSOR && t->dynamic; }
@@ -35,7 +36,8 @@ static void bind_type(Hlo *h, uint32_t i, ValueId arg, const otrn_type *given) {
     bool known_dtype = given->dtype >= 0 && given->dtype < DT_COUNT;
     bool fits = known_dtype && dtype_fits(t.dtype, given->dtype) && t.rank == given->rank;
     for (int d = 0; fits && d < t.rank; d++)
-        fits = given->dims[d] >= 0 && (t.dims[d] == HLO_DYNAMIC || t.dims[d] == given->dims[d]);
+        fits = given->dims[d] >= 0 && given->dims[d] <= verify_bound(&t, d) &&
+               (t.dims[d] == HLO_DYNAMIC || t.dims[d] == given->dims[d]);
     if (!fits)
         misfit(h, i, id, known_dtype ? given : &(otrn_type){0});
     t.dims = given->dims;
@@ -83,9 +85,13 @@ static void bind_results(Hlo *h, HloFunc *f) {
 bool pass_bind(Hlo *h, const otrn_type *types, const void *const *values, size_t n) {
     HloFunc *f = hlo_main(h);
     HloRegion body = h->regions.at[f->body];
-    bool open = false;
+    bool open = false, sized = false; // sized: a number that comes with the call may be the size of something inside
     for (uint32_t i = 0; i < body.nargs; i++)
         open = open || is_open(hlo_value_type(h, body.args + i));
+    for (uint32_t i = 0; !open && values && i < n; i++)
+        sized = sized || values[i];
+    for (ValueId v = 1; sized && !open && v < h->values.n; v++)
+        open = is_open(hlo_value_type(h, v));
     if (!open)
         return false;
     if (n != body.nargs)

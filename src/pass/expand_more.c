@@ -535,6 +535,10 @@ bool expand_more(Expand *x) {
         return expand_approx_top_k(x);
     switch (op.code) {
     case HLO_RNG: return expand_normal(x);
+    case HLO_RNG_BIT_GENERATOR: // read and written with any state, but defined for one
+        if (hlo_value_type(x->h, hlo_operand(x->h, &op, 0))->dtype != DT_UI64)
+            hlo_fail(x->h, x->id, OTRN_VERIFY, "the state must be ui64[2] or ui64[3] (I1)");
+        return false;
     case HLO_CHLO_CONSTANT_LIKE: return expand_constant_like(x);
     case HLO_CHLO_SCAN: return expand_scan(x);
     case HLO_CHLO_RAGGED_DOT: return expand_ragged_dot(x);

@@ -454,6 +454,9 @@ static void reduce_compact(TextRead *p, TextOp *o, HloOpcode code) {
     HloType scalar = *in;
     scalar.rank = 0;
     scalar.dims = NULL;
+    const char *encoding = scalar.text ? strchr(scalar.text, '#') : NULL; // says something of dimensions
+    if (encoding)
+        scalar.text = encoding == scalar.text ? NULL : arena_strndup(p->arena, scalar.text, (size_t)(encoding - scalar.text) - 2);
     TypeId t = hlo_type_intern(p->h, &scalar), two[2] = {t, t};
     RegionId r = hlo_op_add_region(p->h, o->id, 2, two);
     ValueId args = p->h->regions.at[r].args;
