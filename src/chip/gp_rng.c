@@ -44,8 +44,7 @@ static size_t state_words(const KTensor *t) {
 }
 
 static bool uses_philox(const Kern *k) {
-    int64_t alg = gp_int(k, AK_RNG_ALGORITHM, RNGALG_DEFAULT);
-    return alg == RNGALG_PHILOX || (alg == RNGALG_DEFAULT && state_words(&k->in[0]) == 3);
+    return gp_int(k, AK_RNG_ALGORITHM, RNGALG_DEFAULT) != RNGALG_THREE_FRY;
 }
 
 bool gp_rng_bits_check(const Kern *k) {

@@ -128,8 +128,8 @@ void eval_rng_bit_generator(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     eval_need(e, id, ok, "the state must be ui64[2] or ui64[3], kept by the result (I1)");
     eval_need(e, id, dtype_is_int(t->dtype) || dtype_is_float(t->dtype),
               "outputs are integers or floats");
-    if (alg == RNGALG_DEFAULT)
-        alg = words == 3 ? RNGALG_PHILOX : RNGALG_THREE_FRY;
+    if (alg == RNGALG_DEFAULT) // as XLA's CPU chooses, so that JAX's rbg keys give the same bits there and here
+        alg = RNGALG_PHILOX;
     eval_need(e, id, alg == RNGALG_PHILOX || words == 2, "a THREE_FRY state has two words");
     uint64_t st[3] = {0};
     memcpy(st, in[0].data, words * 8);

@@ -187,3 +187,16 @@ def test_threads():
     with ThreadPoolExecutor(8) as pool:
         got = list(pool.map(lambda i: float(f(x, float(i))), range(200)))
     assert got == [4950.0 * i for i in range(200)]
+
+
+@pytest.mark.parametrize("impl", ["rbg", "unsafe_rbg"])
+def test_bits_of_the_default_generator_are_those_of_the_cpu(impl, cpu):
+    def draw():
+        key = jax.random.split(jax.random.key(5, impl=impl), 3)[2]
+        return np.asarray(jax.random.bits(key, (7, 5))), np.asarray(jax.random.normal(key, (9,)))
+
+    here = draw()
+    with jax.default_device(cpu):
+        there = draw()
+    np.testing.assert_array_equal(here[0], there[0])
+    np.testing.assert_allclose(here[1], there[1], rtol=1e-5)
