@@ -111,6 +111,9 @@ typedef struct Asm {
     View views[6];       // its operands: dst, src, src1, a, b, res
     uint8_t view_fields; // bit per entry of views
     Txt view_at[6];
+    const char *bits_field; // a field given as a number with a point; NULL: none
+    Txt bits_at;
+    double bits;
 } Asm;
 
 #define ASM_CODE_MAX 0x40000000u

@@ -267,7 +267,37 @@ static void hook_view(void *arg, Txt *t, IsaInst *in, int field) {
     s->view_fields |= (uint8_t)(1u << i);
 }
 
-static int64_t hook_number(void *arg, Txt *t, const char *what) { return asm_int(arg, t, what); }
+// Fields that hold bits may be given as a number with a point; whether this one does is known once the instruction is.
+static int64_t hook_number(void *arg, Txt *t, const char *what) {
+    Asm *s = arg;
+    Txt look = *t;
+    Val v = asm_val(s, &look);
+    if (!v.is_float)
+        return asm_int(s, t, what);
+    s->bits_at = *t;
+    s->bits = v.f;
+    s->bits_field = what;
+    *t = look;
+    return 0;
+}
+
+static void bits_put(Asm *s, IsaInst *in) {
+    static const struct {
+        uint8_t op, field;
+    } rows[] = {{ISA_MEMSET, ISA_F_imm}, {ISA_RANGE_SELECT, ISA_F_limit}, {ISA_ACTIVATE2, ISA_F_value}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (in->op != rows[i].op || strcmp(isa_fields[rows[i].field].name, s->bits_field))
+            continue;
+        int dtype = in->op == ISA_MEMSET ? in->dtype : DT_F32;
+        if (!dtype_is_float(dtype) || dtype_bytes(dtype) > 4)
+            break;
+        uint8_t bytes[16] = {0};
+        dtype_from_f64(dtype, bytes, s->bits);
+        isa_field_set(in, rows[i].field, le_load32(bytes));
+        return;
+    }
+    txt_fail(&s->bits_at, "%s: a whole number is needed", s->bits_field);
+}
 
 static void hook_scalar(void *arg, Txt *t, IsaInst *in, int field) {
     Asm *s = arg;
@@ -602,6 +632,9 @@ static void hook_done(void *arg, const Txt *begin, IsaInst *in, IsaMask mask, Is
         strides_taken(&f);
     }
     s->view_fields = 0;
+    if (s->bits_field)
+        bits_put(s, in);
+    s->bits_field = NULL;
 }
 
 void asm_hooks(Asm *s) {

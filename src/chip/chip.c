@@ -409,19 +409,39 @@ EffCall chip_effect_of(const Chip *c, const IsaInst *in, uint8_t *const *segs) {
     return call;
 }
 
-// from: where src lies instead, when that is elsewhere.
-static otrn_status run_effect_from(Chip *c, const IsaInst *in, uint8_t *const *segs, const EffOperand *from, char *why,
-                                   size_t why_bytes) {
+// from: where src lies instead, when that is elsewhere; to: likewise of dst.
+static otrn_status run_effect_from(Chip *c, const IsaInst *in, uint8_t *const *segs, const EffOperand *from, const EffOperand *to,
+                                   char *why, size_t why_bytes) {
     EffCall call = chip_effect_of(c, in, segs);
     call.state = &c->engines, call.pool = c->pool, call.comm = c->comm, call.round = &c->round;
     call.why = why, call.why_bytes = why_bytes;
     if (from)
         call.src = *from;
+    if (to)
+        call.dst = *to;
     return effect_find(in->op)(&call);
 }
 
 static otrn_status run_effect(Chip *c, const IsaInst *in, uint8_t *const *segs, char *why, size_t why_bytes) {
-    return run_effect_from(c, in, segs, NULL, why, why_bytes);
+    return run_effect_from(c, in, segs, NULL, NULL, why, why_bytes);
+}
+
+// The arguments of a function are what the instruction would write if it were the identity.
+static void look_at_arguments(Chip *c, const ChipProg *p, uint32_t pc, uint8_t *const *segs) {
+    IsaInst in = p->art->code[pc];
+    size_t cols = 1;
+    for (int i = 4; i >= 1; i--) {
+        in.d[i] = (int32_t)cols;
+        cols *= count(in.n[i]);
+    }
+    in.fn = ACT_IDENTITY;
+    in.dtype = DT_F32;
+    in.rcmd = RCMD_IDLE;
+    in.res = 0;
+    float *to = check_range_room(c->range, count(in.n[0]) * cols);
+    char why[64];
+    run_effect_from(c, &in, segs, NULL, &(EffOperand){.at = (uint8_t *)to, .pitch = (int64_t)cols * 4}, why, sizeof why);
+    check_range_look(c->range, p->art, pc, count(in.n[0]), cols);
 }
 
 // A transfer in and the transfer out that reads its data, as one.
@@ -438,7 +458,7 @@ static otrn_status run_through(Chip *c, const IsaInst *in, const IsaInst *out, u
     if (out->op == ISA_DMA_INDIRECT) {
         EffOperand from = {.at = segs[addr_seg(in->src)] + addr_off(in->src),
                            .pitch = in->s[0] * (int64_t)dtype_bytes(in->stype)};
-        return run_effect_from(c, out, segs, &from, why, why_bytes);
+        return run_effect_from(c, out, segs, &from, NULL, why, why_bytes);
     }
     DmaCopy copy = chip_through_of(c, in, out, segs);
     run_copy(c, &copy);
@@ -607,6 +627,8 @@ static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8
             s = check_sems(c, in, why, why_bytes);
         if (s == OTRN_OK && c->check)
             s = chip_check_step(c->check, *pc_out, c->regs, why, why_bytes);
+        if (s == OTRN_OK && c->range && check_range_wanted(in))
+            look_at_arguments(c, p, *pc_out, segs);
         if (s == OTRN_OK && c->nan)
             chip_nan_before(c->nan, *pc_out, c->regs);
         double begin = c->profile ? profile_now() : 0;
@@ -639,16 +661,25 @@ otrn_status chip_run(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_t *pc, c
     return s;
 }
 
+void chip_unwatch(Chip *c) {
+    c->check = NULL;
+    c->range = NULL;
+    c->nan = NULL;
+}
+
 otrn_status chip_run_watched(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_t *pc, char *why,
-                             size_t why_bytes, unsigned watch, Arena *a, CheckPair *pair) {
+                             size_t why_bytes, const ChipWatch *watch) {
     NanView view = {segs, c->sbuf, c->psum, SBUF_PITCH, PSUM_PITCH};
-    ChipCheck *check = watch & CHIP_WATCH_ORDER ? chip_check_make(a, p->art, pair, c->comm ? comm_number(c->comm) & 1 : 0) : NULL;
-    c->nan = watch & (CHIP_WATCH_NAN | CHIP_WATCH_INF)
-                 ? chip_nan_make(a, p->art, &view, watch & CHIP_WATCH_INF)
+    CheckRange range = {.arena = watch->arena};
+    bool order = watch->what & CHIP_WATCH_ORDER;
+    ChipCheck *check = order ? chip_check_make(watch->arena, p->art, watch->pair, c->comm ? comm_number(c->comm) & 1 : 0) : NULL;
+    c->nan = watch->what & (CHIP_WATCH_NAN | CHIP_WATCH_INF)
+                 ? chip_nan_make(watch->arena, p->art, &view, watch->what & CHIP_WATCH_INF)
                  : NULL;
     c->check = check;
+    c->range = order ? &range : NULL;
     otrn_status s = chip_run(c, p, segs, pc, why, why_bytes);
-    c->check = NULL;
-    c->nan = NULL;
+    chip_unwatch(c);
+    check_range_print(&range, p->art, watch->notes);
     return s;
 }

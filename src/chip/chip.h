@@ -50,10 +50,17 @@ otrn_status chip_run(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_t *pc, c
 // another engine may be at (chip/check.h). NAN, INF: OTRN_CHECK when one makes such a number out of operands without
 // one (chip/nan.h). Keeps what it knows in the arena; raises NOMEM on its context. The two cores of a pair have a CheckPair
 // between them, and arenas that outlive both runs; others NULL.
-struct CheckPair;
 enum { CHIP_WATCH_ORDER = 1, CHIP_WATCH_NAN = 2, CHIP_WATCH_INF = 4 };
+struct CheckPair;
+typedef struct ChipWatch {
+    unsigned what; // CHIP_WATCH_…
+    Arena *arena;
+    struct CheckPair *pair;
+    Buf *notes; // lines of text about what is no error (chip/check_range.h) are added
+} ChipWatch;
 otrn_status chip_run_watched(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_t *pc, char *why,
-                             size_t why_bytes, unsigned watch, Arena *a, struct CheckPair *pair);
+                             size_t why_bytes, const ChipWatch *watch);
+void chip_unwatch(Chip *c); // after a watched run that raised
 
 // --- gpsimd.c: kernels -------------------------------------------------------------------------
 typedef struct GpCall { // one kernel with its tensors bound

@@ -4,6 +4,7 @@
 #define OTRN_CHIP_CORE_H
 
 #include "chip/check.h"
+#include "chip/check_range.h"
 #include "chip/dma.h"
 #include "chip/engine.h"
 #include "chip/gp_chance.h"
@@ -29,6 +30,7 @@ struct Chip {
     struct CommRank *comm;
     const ChipHost *host;
     ChipCheck *check; // watches this run; NULL: nobody does
+    CheckRange *range; // likewise
     ChipNan *nan;     // likewise
     uint64_t draws; // rng ops of this run so far
     ChipPlan plan;

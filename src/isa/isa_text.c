@@ -395,7 +395,8 @@ static void set_number(Txt *begin, int f, int64_t v, IsaInst *out) {
     const IsaField *field = &isa_fields[f];
     int bits = 8 * field->bytes - field->is_signed;
     int64_t hi = bits >= 63 ? INT64_MAX : ((int64_t)1 << bits) - 1, lo = field->is_signed ? -hi - 1 : 0;
-    if (v < lo || v > hi)
+    bool as_bits = hex_follows(begin) && field->is_signed && v >= 0 && v >> (bits + 1) == 0; // 0xbf800000
+    if ((v < lo || v > hi) && !as_bits)
         txt_fail(begin, "%s: %" PRId64 " is outside %" PRId64 "…%" PRId64, field->name, v, lo, hi);
     isa_field_set(out, f, (uint64_t)v);
 }

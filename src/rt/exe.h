@@ -72,8 +72,10 @@ typedef struct ExeWatch { // what a watch over a run keeps
     Ctx ctx;
     Arena arena;
     CheckPair *pair; // of the two cores of a logical one, else NULL
+    Buf notes;
 } ExeWatch;
 void exe_watch_init(ExeWatch *w, CheckPair *pair);
+void exe_watch_fini(ExeWatch *w); // prints its notes
 bool exe_watches(const otrn_env *env); // the options ask for a watch
 // A run of what is bound, watched as the options say.
 otrn_status exe_run(const otrn_env *env, const Core *core, ChipProg *prog, uint8_t *const *segs, uint32_t *pc,

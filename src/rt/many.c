@@ -248,7 +248,7 @@ static void jobs_run_watched(otrn_env *env, uint32_t n) {
         exe_watch_init(&jobs[r].watch, paired ? &pair : NULL);
     jobs_run(env, n);
     for (uint32_t r = 0; r < n; r++)
-        arena_fini(&jobs[r].watch.arena);
+        exe_watch_fini(&jobs[r].watch);
     if (paired)
         check_pair_fini(&pair);
 }

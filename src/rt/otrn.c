@@ -333,6 +333,12 @@ static unsigned watch_of(const Options *o) {
 void exe_watch_init(ExeWatch *w, CheckPair *pair) {
     *w = (ExeWatch){.pair = pair};
     arena_init(&w->arena, &w->ctx);
+    w->notes = (Buf){.arena = &w->arena};
+}
+
+void exe_watch_fini(ExeWatch *w) {
+    fwrite(w->notes.at, 1, w->notes.n, stderr);
+    arena_fini(&w->arena);
 }
 
 bool exe_watches(const otrn_env *env) { return watch_of(&env->opts) != 0; }
@@ -346,7 +352,9 @@ otrn_status exe_run(const otrn_env *env, const Core *core, ChipProg *prog, uint8
         return chip_run(core->chip, prog, segs, pc, why, why_bytes);
     jmp_buf here;
     if (CTX_TRY(&w->ctx, here))
-        return chip_run_watched(core->chip, prog, segs, pc, why, why_bytes, watch, &w->arena, w->pair);
+        return chip_run_watched(core->chip, prog, segs, pc, why, why_bytes,
+                                &(ChipWatch){.what = watch, .arena = &w->arena, .pair = w->pair, .notes = &w->notes});
+    chip_unwatch(core->chip);
     snprintf(why, why_bytes, "%.400s", w->ctx.err.text);
     return w->ctx.err.code;
 }
@@ -376,7 +384,7 @@ otrn_status otrn_execute(otrn_exe *exe, const void *const *args, void *const *re
     ExeWatch watch;
     exe_watch_init(&watch, NULL);
     otrn_status s = exe_run(env, &env->core, slot->prog, slot->segs, &pc, why, sizeof why, &watch);
-    arena_fini(&watch.arena);
+    exe_watch_fini(&watch);
     chip_set_profile(env->core.chip, NULL);
     if (profile)
         profile_print(&spent, env->level, pool_threads(env->pool), stderr);
