@@ -104,7 +104,7 @@ static void lines_finish(Arena *a, const Artifact *art, const uint32_t *number, 
 
 // The lines' parts of one core's program; `all` gathers the tracks.
 static void lines_add(const Artifact *art, const ChipFile *chip, const Price *price, const double *times,
-                      const uint32_t *number, double *best, double *all, View *out) {
+                      const uint32_t *number, double *best, double *all, double *busy_of, View *out) {
     for (uint32_t pc = 0; pc < art->ncode; pc++) {
         const Price *p = &price[pc];
         int cost = isa_rows[art->code[pc].op].cost;
@@ -113,6 +113,7 @@ static void lines_add(const Artifact *art, const ChipFile *chip, const Price *pr
         ViewLine *l = &out->lines.at[number[loc]];
         double busy = weight(chip, p, cost == COST_DMA) * times[pc];
         all[p->track] += busy;
+        busy_of[pc] = busy;
         l->busy_ns[p->track] += busy;
         l->hbm_bytes += p->hbm_bytes * times[pc];
         l->flops += p->flops * times[pc];
@@ -129,12 +130,22 @@ static void lines_make(Arena *a, const Artifact *art, const ChipFile *chip, cons
                        const double *peer_times, View *out) {
     uint32_t *number = line_numbers(a, art, out);
     double *best = ARENA_NEWN(a, double, (size_t)out->lines.n + 1), all[CLOCK_TRACKS] = {0};
-    lines_add(art, chip, clock->price, times, number, best, all, out);
-    if (peer_times)
-        lines_add(art->peer, chip, clock->peer_price, peer_times, number, best, all, out);
+    out->busy_of[0] = ARENA_NEWN(a, double, (size_t)art->ncode + 1);
+    lines_add(art, chip, clock->price, times, number, best, all, out->busy_of[0], out);
+    if (peer_times) {
+        out->busy_of[1] = ARENA_NEWN(a, double, (size_t)art->peer->ncode + 1);
+        lines_add(art->peer, chip, clock->peer_price, peer_times, number, best, all, out->busy_of[1], out);
+    }
+    double part[CLOCK_TRACKS]; // of the engine's time, where two cores share or work overlaps
+    for (int t = 0; t < CLOCK_TRACKS; t++)
+        part[t] = all[t] > 0 ? clock->busy_ns[t] / all[t] : 0;
     for (uint32_t i = 0; i < out->lines.n; i++)
         for (int t = 0; t < CLOCK_TRACKS; t++)
-            out->lines.at[i].busy_ns[t] *= all[t] > 0 ? clock->busy_ns[t] / all[t] : 0;
+            out->lines.at[i].busy_ns[t] *= part[t];
+    for (uint32_t pc = 0; pc < art->ncode; pc++)
+        out->busy_of[0][pc] *= part[clock->price[pc].track];
+    for (uint32_t pc = 0; peer_times && pc < art->peer->ncode; pc++)
+        out->busy_of[1][pc] *= part[clock->peer_price[pc].track];
     lines_finish(a, art, number, out);
 }
 

@@ -39,7 +39,8 @@ typedef struct ViewMemory {
 
 typedef struct View {
     VEC(ViewLine) lines; // longest first
-    uint32_t *line_of[2]; // per instruction of each core's program: which of them
+    uint32_t *line_of[2]; // per instruction of each core's program: which of them,
+    double *busy_of[2];   // and its part of the time there
     ViewRoof roof;
     ViewMemory memory[VIEW_MEMORIES];
     bool has_memory; // the clock kept its events

@@ -105,43 +105,76 @@ static void lines_print(Arena *a, const Prof *p, const ByLine *by, uint32_t most
 
 // --- GpSimd ----------------------------------------------------------------------------------------
 
-static int gpsimd_order(const void *a, const void *b) {
-    const ViewLine *x = *(const ViewLine *const *)a, *y = *(const ViewLine *const *)b;
-    double p = x->busy_ns[ENG_GPSIMD], q = y->busy_ns[ENG_GPSIMD];
-    return p > q ? -1 : p < q;
+// Kernels of one operation on one line, for one reason.
+typedef struct Stay {
+    uint32_t line, n;
+    uint16_t op;
+    const char *why;
+    double ns;
+} Stay;
+
+static int same_order(const void *a, const void *b) {
+    const Stay *x = a, *y = b;
+    if (x->line != y->line || x->op != y->op)
+        return x->line != y->line ? (x->line < y->line ? -1 : 1) : x->op - y->op;
+    return strcmp(x->why, y->why);
 }
 
-// Every line with kernels, the longest first, with the reason of each kind of kernel on it.
-static void gpsimd_print(Arena *a, const Prof *p, const ByLine *by, uint32_t most) {
-    const ViewLine **lines = ARENA_NEWN(a, const ViewLine *, (size_t)p->view.lines.n + 1);
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < p->view.lines.n; i++) {
-        bool kernel = false;
-        for (uint32_t k = by->first[i]; k < by->first[i + 1] && !kernel; k++)
-            kernel = isa_rows[by->insts[k]->op].cost == COST_KERNEL;
-        if (kernel)
-            lines[n++] = &p->view.lines.at[i];
-    }
-    double share = prof_share(p, ENG_GPSIMD);
-    printf("\non GpSimd: %u line%s, %.1f %% of the run\n", n, n == 1 ? "" : "s", share);
-    qsort(lines, n, sizeof *lines, gpsimd_order);
-    for (uint32_t i = 0; i < n && (!most || i < most); i++) {
-        uint32_t at = (uint32_t)(lines[i] - p->view.lines.at);
-        const char *last = NULL;
-        for (uint32_t k = by->first[at]; k < by->first[at + 1]; k++) {
-            const IsaInst *in = by->insts[k];
-            if (isa_rows[in->op].cost != COST_KERNEL || (uint32_t)in->imm >= p->art->nkerns)
+static int time_order(const void *a, const void *b) {
+    const Stay *x = a, *y = b;
+    return x->ns != y->ns ? (x->ns > y->ns ? -1 : 1) : same_order(a, b);
+}
+
+static uint32_t stays_find(Arena *a, const Prof *p, Stay **out) {
+    uint32_t n = 0, all = 0;
+    for (const Artifact *art = p->art; art; art = art->peer)
+        for (uint32_t pc = 0; pc < art->ncode; pc++)
+            all += isa_rows[art->code[pc].op].cost == COST_KERNEL;
+    Stay *stays = *out = ARENA_NEWN(a, Stay, (size_t)all + 1);
+    int core = 0;
+    for (const Artifact *art = p->art; art; art = art->peer, core++)
+        for (uint32_t pc = 0; pc < art->ncode; pc++) {
+            const IsaInst *in = &art->code[pc];
+            if (isa_rows[in->op].cost != COST_KERNEL || (uint32_t)in->imm >= art->nkerns)
                 continue;
             char room[WHY_BYTES];
-            const char *why = tile_why_kernel(&p->art->kerns[in->imm], room);
-            if (last && !strcmp(last, why))
-                continue;
-            last = arena_strndup(a, why, strlen(why));
-            const char *name = hlo_op_rows[p->art->kerns[in->imm].op].name;
-            printf("  %5.1f%%  %s%s%s: %s\n", 100 * lines[i]->busy_ns[ENG_GPSIMD] / p->clock.total_ns,
-                   prof_line_text(a, lines[i], 0), lines[i]->op && !strcmp(hlo_op_rows[lines[i]->op].name, name) ? "" : " → ",
-                   lines[i]->op && !strcmp(hlo_op_rows[lines[i]->op].name, name) ? "" : name, why);
+            const Kern *k = &art->kerns[in->imm];
+            const char *why = tile_why_kernel(k, room);
+            stays[n++] = (Stay){p->view.line_of[core][pc], 1, k->op, arena_strndup(a, why, strlen(why)),
+                                p->view.busy_of[core][pc]};
         }
+    qsort(stays, n, sizeof *stays, same_order);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (kept && !same_order(&stays[kept - 1], &stays[i])) {
+            stays[kept - 1].n++;
+            stays[kept - 1].ns += stays[i].ns;
+        } else {
+            stays[kept++] = stays[i];
+        }
+    qsort(stays, kept, sizeof *stays, time_order);
+    return kept;
+}
+
+// What has kernels, the longest first, each with its own share of the run and its reason.
+static void gpsimd_print(Arena *a, const Prof *p, uint32_t most) {
+    Stay *stays;
+    uint32_t n = stays_find(a, p, &stays), lines = 0;
+    bool *seen = ARENA_NEWN(a, bool, (size_t)p->view.lines.n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        lines += !seen[stays[i].line];
+        seen[stays[i].line] = true;
+    }
+    printf("\non GpSimd: %u line%s, %.1f %% of the run\n", lines, lines == 1 ? "" : "s", prof_share(p, ENG_GPSIMD));
+    for (uint32_t i = 0; i < n && (!most || i < most); i++) {
+        const Stay *s = &stays[i];
+        const ViewLine *l = &p->view.lines.at[s->line];
+        bool same = l->op == s->op;
+        printf("  %5.1f%%  %s%s%s", 100 * s->ns / p->clock.total_ns, prof_line_text(a, l, 0), same ? "" : " → ",
+               same ? "" : hlo_op_rows[s->op].name);
+        if (s->n > 1)
+            printf(", %u times", s->n);
+        printf(": %s\n", s->why);
     }
     if (most && n > most)
         printf("  … %u more\n", n - most);
@@ -166,7 +199,7 @@ Verdict explain_print(Tool *t, const Prof *p, uint32_t lines) {
     ByLine by = by_line(t->arena, p);
     double share = prof_share(p, ENG_GPSIMD), limit = (double)opt_num(&t->opt, OPT_GPSIMD_LIMIT);
     lines_print(t->arena, p, &by, lines);
-    gpsimd_print(t->arena, p, &by, lines);
+    gpsimd_print(t->arena, p, lines);
     live_print(t->arena, p, !lines);
     Verdict v = share > limit ? VERDICT_SLOW : VERDICT_SUPPORTED;
     printf("\nverdict: %s", verdicts[v].text);
