@@ -435,6 +435,8 @@ void eval_rows(Eval *e, OpId id, const Tensor *in, Tensor *out) {
         for (uint32_t k = 0; k < op->noperands; k++) {
             const HloType *t = eval_type(e, in[k]);
             int64_t at = kinds[k] != FUSED_ROWS ? row * columns % t->elems : t->elems == 1 ? 0 : row;
+            if (kinds[k] == FUSED_BLOCKS)
+                at = row / (rows * columns / t->elems) * columns;
             args[k] = (Tensor){e->h->values.at[r->args + k].type,
                                (uint8_t *)in[k].data + at * (int64_t)dtype_bytes(t->dtype)};
         }

@@ -390,7 +390,8 @@ bool hlo_rows_fit(const Hlo *h, const HloOp *op, int64_t *rows, int64_t *columns
         else if (fits && kinds[i] == FUSED_ROWS)
             fits = t->elems == 1 || t->elems == *rows;
         else if (fits)
-            fits = kinds[i] == FUSED_COLUMNS && t->elems % *columns == 0 && *rows % (t->elems / *columns) == 0;
+            fits = (kinds[i] == FUSED_COLUMNS || kinds[i] == FUSED_BLOCKS) && t->elems % *columns == 0 &&
+                   *rows % (t->elems / *columns) == 0;
         snprintf(why, 128, "operand %u does not fit %lld rows of %lld columns", i, (long long)*rows,
                  (long long)*columns);
         if (!fits)

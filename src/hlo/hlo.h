@@ -271,7 +271,7 @@ _Noreturn void hlo_fail(Hlo *h, OpId op, otrn_status code, const char *fmt, ...)
 #define HLO_HOST_CALL "opentrn_host_callback" // a custom call that runs a function of the host
 
 // FUSED: does operand shape `in` fit results of shape `out` in the way `kind` says? See ops.def.
-enum { FUSED_SAME, FUSED_ROWS, FUSED_COLUMNS };
+enum { FUSED_SAME, FUSED_ROWS, FUSED_COLUMNS, FUSED_BLOCKS }; // blocks: in ROWS only
 bool hlo_fused_fits(const int64_t *in, int in_rank, const int64_t *out, int out_rank, int64_t kind);
 // ROWS: rows and columns the op works on, when operands, results and region fit (see ops.def); else false, and why.
 bool hlo_rows_fit(const Hlo *h, const HloOp *op, int64_t *rows, int64_t *columns, char why[128]);

@@ -36,7 +36,7 @@ static bool columns_suit(const Hlo *h, const HloOp *rows, int64_t columns, int64
     const int64_t *kinds = hlo_ints(rows, AK_BROADCAST_DIMENSIONS, &count);
     for (uint32_t i = 0; i < count && columns != n; i++) {
         int64_t elems = hlo_value_type(h, hlo_operand(h, rows, i))->elems;
-        if ((kinds[i] == FUSED_ROWS && elems > 1) || (kinds[i] == FUSED_COLUMNS && elems % n))
+        if ((kinds[i] == FUSED_ROWS && elems > 1) || (kinds[i] == FUSED_COLUMNS && elems % n) || kinds[i] == FUSED_BLOCKS)
             return false;
     }
     return true;

@@ -6,7 +6,7 @@
 //
 // A group works on R rows of C columns. Every value of it has R * C elements (full) or R (one a row), in that linear
 // order: dimensions do not matter, so a reshape is no work. Operands from outside may also repeat: one element for each
-// row, or the same elements for every row or every few rows. Until a reduction or such an operand says what C is, a
+// row, the same elements for every row or every few rows, or a row for each block of them. Until a reduction or such an operand says what C is, a
 // group is flat; when a flat group is broadcast along new columns, its values become those of rows.
 // Like fuse.c: ops are visited in order, an op joins the open groups of its operands, any other use closes them, and
 // the row program stands where its group closed. Groups too small to be worth a transfer are left to fuse.c.
@@ -19,6 +19,8 @@
 
 #define GROUP_OPS_MAX 192
 #define GROUP_INPUTS_MAX 20
+#define BLOCK_ROWS_MIN 32    // each block takes a transfer of its own,
+#define BLOCK_COLUMNS_MIN 64 // of runs that are not short
 
 typedef struct Group {
     VEC(OpId) ops;
@@ -141,7 +143,28 @@ static int64_t reduced_columns(const Hlo *h, const HloOp *op) {
     return c > 1 && t->elems > c ? c : 0;
 }
 
-// How a broadcast repeats its operand: each element in turn (FUSED_ROWS), all of it (FUSED_COLUMNS), or neither (-1).
+// Elements of the dimensions behind the last one along which the broadcast repeats.
+static int64_t block_columns(const Hlo *h, const HloOp *op) {
+    const HloType *in = hlo_value_type(h, hlo_operand(h, op, 0)), *out = hlo_value_type(h, op->results);
+    uint32_t n;
+    const int64_t *dims = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
+    int64_t c = 1;
+    int at = (int)in->rank;
+    for (int i = out->rank; i-- > 0;) {
+        if (out->dims[i] == 1)
+            continue;
+        while (at > 0 && in->dims[at - 1] == 1)
+            at--;
+        if (!at || dims[at - 1] != i)
+            break;
+        c *= out->dims[i];
+        at--;
+    }
+    return c;
+}
+
+// How a broadcast repeats its operand: each element in turn (FUSED_ROWS), all of it (FUSED_COLUMNS), each of its rows in
+// turn (FUSED_BLOCKS), or in another way (-1).
 static int64_t repeats(const Hlo *h, const HloOp *op) {
     const HloType *in = hlo_value_type(h, hlo_operand(h, op, 0)), *out = hlo_value_type(h, op->results);
     uint32_t n;
@@ -167,8 +190,10 @@ static int64_t repeats(const Hlo *h, const HloOp *op) {
         changes += before >= 0 && before != from[i];
         before = from[i];
     }
-    if (changes > 1 || first < 0)
+    if (changes > 2 || (changes == 2 && !first) || first < 0)
         return -1;
+    if (changes == 2)
+        return out->elems / in->elems >= BLOCK_ROWS_MIN && block_columns(h, op) >= BLOCK_COLUMNS_MIN ? FUSED_BLOCKS : -1;
     return first || in->elems == 1 ? FUSED_ROWS : FUSED_COLUMNS;
 }
 
@@ -176,6 +201,7 @@ static int64_t repeats(const Hlo *h, const HloOp *op) {
 typedef struct Source {
     ValueId v;
     int64_t kind;
+    int64_t columns; // of a block's row
 } Source;
 
 static Source source_of(const Hlo *h, ValueId v) {
@@ -187,13 +213,14 @@ static Source source_of(const Hlo *h, ValueId v) {
         const HloOp *op = hlo_at(h, def);
         if (op->code == HLO_BROADCAST_IN_DIM) {
             int64_t kind = repeats(h, op);
-            return kind < 0 ? (Source){v, FUSED_SAME} : (Source){hlo_operand(h, op, 0), kind};
+            return kind < 0 ? (Source){v, FUSED_SAME, 0}
+                            : (Source){hlo_operand(h, op, 0), kind, kind == FUSED_BLOCKS ? block_columns(h, op) : 0};
         }
         if (op->code != HLO_RESHAPE)
             break;
         at = hlo_operand(h, op, 0);
     }
-    return (Source){v, FUSED_SAME};
+    return (Source){v, FUSED_SAME, 0};
 }
 
 // A select's predicate and the bounds of a clamp may be one element for all.
@@ -202,7 +229,7 @@ static bool is_for_all(const Hlo *h, const HloOp *op, ValueId v) {
 }
 
 static Source operand_source(const Hlo *h, const HloOp *op, ValueId v) {
-    return is_for_all(h, op, v) ? (Source){v, FUSED_ROWS} : source_of(h, v);
+    return is_for_all(h, op, v) ? (Source){v, FUSED_ROWS, 0} : source_of(h, v);
 }
 
 // --- building the op -----------------------------------------------------------------------------------
@@ -242,7 +269,7 @@ static Source input_source(const Rows *r, const HloOp *op, ValueId v) {
     if (operand_form(r, op) == FORM_FULL)
         return s;
     bool scalar = hlo_value_type(r->h, s.v)->elems == 1 && s.kind != FUSED_SAME;
-    return scalar ? s : (Source){v, FUSED_ROWS};
+    return scalar ? s : (Source){v, FUSED_ROWS, 0};
 }
 
 static bool needs_input(const Build *b, const HloOp *op, uint32_t k) {
@@ -548,6 +575,11 @@ static bool admit(const Rows *r, uint32_t group, const HloOp *op, Form form, Gro
             if (out->c && out->c != out->n / elems)
                 return false;
             out->c = out->n / elems;
+        }
+        if (s.kind == FUSED_BLOCKS) {
+            if (out->c && out->c != s.columns)
+                return false;
+            out->c = s.columns;
         }
         if (s.kind == FUSED_COLUMNS)
             out->period = out->period ? gcd(out->period, elems) : elems;

@@ -213,8 +213,8 @@ static bool again_cost(const Scores *s, OpId first, ValueId v, bool top, uint32_
     if (!def || (!top && is_kept_result(s, first, v))) {
         uint32_t n;
         const int64_t *kinds = hlo_ints(&r1, AK_BROADCAST_DIMENSIONS, &n);
-        if (!def && kinds[v - body_of(s, first)->args] == FUSED_COLUMNS)
-            return true;
+        if (!def && kinds[v - body_of(s, first)->args] != FUSED_SAME)
+            return true; // little to load
         *bytes += (uint32_t)dtype_bytes(hlo_value_type(h, v)->dtype);
         return true;
     }

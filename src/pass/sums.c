@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // sums.c — reductions that go across rows, written as what the engines do.
 // needs: values defined before use
-// gives: a sum over leading dimensions is a product with a row of ones; a reduction of a whole tensor is one along 128
-//        rows and a small one of their results; one over leading and trailing dimensions (numbers per channel of
-//        images with channels first) goes along rows first, and a broadcast between such dimensions goes in two steps
+// gives: a sum over leading dimensions, or over some between others, is a product with a row of ones; a reduction of a whole
+//        tensor is one along 128 rows and a small one of their results; one over leading and trailing dimensions (numbers
+//        per channel of images with channels first) goes along rows first, and a broadcast between such dimensions goes in
+//        two steps; numbers per group of channels (group norm) are summed per channel first and repeated per channel last
 // stale: nothing
 //
 // They add in another order than one element after the other, which is the chip's freedom (hlo/tol.c). Sums of 16-bit
@@ -17,6 +18,8 @@
 #define WHOLE_MIN (64 * PARTS) // smaller tensors are one kernel's work
 #define SUM_ROWS_MIN 32
 #define NEAR 32 // ops looked back at
+#define GROUP_MAX 64 // channels of a group; more are summed along rows first
+#define BETWEEN_MIN 64 // columns of a sum between others: shorter runs are slow to load
 
 typedef struct Ones {
     int dtype;
@@ -171,6 +174,56 @@ static bool kept_between(const Hlo *h, const HloOp *op, int64_t part[3]) {
     return part[0] > 1 && part[1] > 1 && part[2] > 1;
 }
 
+// Sizes of the parts of [kept, summed, kept, summed], the last of one element when the reduction ends with what it keeps.
+static bool kept_around(const Hlo *h, const HloOp *op, int64_t part[4]) {
+    const HloType *t = hlo_value_type(h, hlo_operand(h, op, 0));
+    uint32_t n;
+    const int64_t *dims = hlo_ints(op, AK_DIMENSIONS, &n);
+    bool reduced[OTRN_MAX_RANK] = {0};
+    for (uint32_t i = 0; i < n; i++)
+        reduced[dims[i]] = true;
+    int at = 0;
+    part[0] = part[1] = part[2] = part[3] = 1;
+    for (int i = 0; i < t->rank; i++) {
+        if (t->dims[i] == 1)
+            continue;
+        while (at < 4 && reduced[i] != (at & 1))
+            at++;
+        if (at == 4)
+            return false;
+        part[at] *= t->dims[i];
+    }
+    return part[0] > 1 && part[1] >= SUM_ROWS_MIN && part[2] > 1 && part[3] <= GROUP_MAX && part[2] * part[3] >= BETWEEN_MIN;
+}
+
+// A sum between others: for each of the leading elements a row of ones times the matrix of the others.
+static ValueId sum_between(Sums *s, const HloOp *op, const int64_t part[4]) {
+    Hlo *h = s->h;
+    ValueId x = hlo_operand(h, op, 0);
+    int sum_dtype = hlo_value_type(h, x)->dtype;
+    x = before_widening(s, x);
+    int64_t columns = part[2] * part[3], zero = 0, one = 1;
+    x = reshaped(s, x, 3, (int64_t[]){part[0], part[1], columns}, op->loc);
+    ValueId row = ones(s, hlo_value_type(h, x)->dtype, part[0] * part[1], op->loc);
+    ValueId operands[2] = {reshaped(s, row, 2, (int64_t[]){part[0], part[1]}, op->loc), x};
+    TypeId type = hlo_type_tensor(h, sum_dtype, 2, (int64_t[]){part[0], columns});
+    OpId dot = hlo_op(h, HLO_DOT_GENERAL, op->loc, 2, operands, 1, &type);
+    for (int side = 0; side < 2; side++) {
+        hlo_set_ints(h, dot, side ? AK_RHS_BATCHING_DIMENSIONS : AK_LHS_BATCHING_DIMENSIONS, &zero, 1);
+        hlo_set_ints(h, dot, side ? AK_RHS_CONTRACTING_DIMENSIONS : AK_LHS_CONTRACTING_DIMENSIONS, &one, 1);
+    }
+    HloAttr *precision = ARENA_NEWN(h->arena, HloAttr, 2);
+    precision[0] = precision[1] = (HloAttr){.kind = HA_ENUM, .i = PREC_DEFAULT};
+    *hlo_attr_slot(h, dot, AK_PRECISION_CONFIG) = (HloAttr){.kind = HA_LIST, .n = 2, .list = precision};
+    ValueId sum = push(s, dot);
+    if (part[3] > 1) {
+        sum = reshaped(s, sum, 3, (int64_t[]){part[0], part[2], part[3]}, op->loc);
+        sum = reduce_like(s, op, sum, 2, hlo_type_tensor(h, sum_dtype, 2, (int64_t[]){part[0], part[2]}));
+    }
+    const HloType *out = hlo_value_type(h, op->results);
+    return reshaped(s, sum, out->rank, out->dims, op->loc);
+}
+
 static ValueId reduce_around(Sums *s, const HloOp *op, const int64_t part[3]) {
     Hlo *h = s->h;
     int dtype = hlo_value_type(h, op->results)->dtype;
@@ -180,6 +233,33 @@ static ValueId reduce_around(Sums *s, const HloOp *op, const int64_t part[3]) {
         return sum_down(s, op, x, part[1]);
     const HloType *out = hlo_value_type(h, op->results);
     return reshaped(s, reduce_like(s, op, x, 0, hlo_type_tensor(h, dtype, 1, &part[1])), out->rank, out->dims, op->loc);
+}
+
+// Numbers per group of channels, [a, g] as [a, r, g, c]: first per channel, then for every place.
+static ValueId broadcast_groups(Sums *s, const HloOp *op, const int64_t *dims, uint32_t n, int last) {
+    Hlo *h = s->h;
+    const HloType *in = hlo_value_type(h, hlo_operand(h, op, 0)), *out = hlo_value_type(h, op->results);
+    int64_t behind = 1, mid[OTRN_MAX_RANK], at[OTRN_MAX_RANK], to[OTRN_MAX_RANK];
+    int rank = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        at[i] = rank, to[rank] = dims[i];
+        mid[rank++] = in->dims[i];
+    }
+    for (int i = last + 1; i < out->rank; i++) {
+        behind *= out->dims[i];
+        to[rank] = i;
+        mid[rank++] = out->dims[i];
+    }
+    if (rank > OTRN_MAX_RANK || behind < 2 || in->elems * behind * SUM_ROWS_MIN > out->elems)
+        return 0;
+    ValueId v = hlo_operand(h, op, 0);
+    TypeId type = h->values.at[op->results].type, middle = hlo_type_tensor(h, in->dtype, rank, mid);
+    OpId first = hlo_op(h, HLO_BROADCAST_IN_DIM, op->loc, 1, &v, 1, &middle);
+    hlo_set_ints(h, first, AK_BROADCAST_DIMENSIONS, at, n);
+    v = push(s, first);
+    OpId then = hlo_op(h, HLO_BROADCAST_IN_DIM, op->loc, 1, &v, 1, &type);
+    hlo_set_ints(h, then, AK_BROADCAST_DIMENSIONS, to, (uint32_t)rank);
+    return push(s, then);
 }
 
 // A broadcast that repeats before and behind what it has: once for the dimensions up to there, then along rows.
@@ -204,8 +284,10 @@ static ValueId broadcast_between(Sums *s, const HloOp *op) {
         all[i] = i;
     }
     bool mapped_later = n && dims[n - 1] > last; // a dimension of one element behind
-    if (last < 0 || mapped_later || front == in->elems || front * 16 > out->elems)
+    if (last < 0 || mapped_later || front == in->elems)
         return 0;
+    if (front * 16 > out->elems)
+        return broadcast_groups(s, op, dims, n, last);
     ValueId v = hlo_operand(h, op, 0);
     TypeId type = h->values.at[op->results].type, middle = hlo_type_tensor(h, in->dtype, last + 1, out->dims);
     OpId first = hlo_op(h, HLO_BROADCAST_IN_DIM, op->loc, 1, &v, 1, &middle);
@@ -240,6 +322,9 @@ static ValueId instead(Sums *s, const HloOp *op) {
     int64_t part[3];
     if (!narrow && t->elems >= WHOLE_MIN && kept_between(h, op, part))
         return reduce_around(s, op, part);
+    int64_t around[4];
+    if (code == HLO_ADD && t->elems >= WHOLE_MIN && kept_around(h, op, around) && (around[3] == 1 || !narrow))
+        return sum_between(s, op, around);
     int64_t columns = code == HLO_ADD ? kept_columns(h, op) : 0;
     return columns > 1 && t->elems >= WHOLE_MIN && t->elems / columns >= SUM_ROWS_MIN ? sum_down(s, op, hlo_operand(h, op, 0), columns) : 0;
 }

@@ -166,6 +166,11 @@ static int64_t input_period(const RowOp *r, const Node *n) {
     return input_kind(r, n) == FUSED_COLUMNS ? input_type(r, n)->elems / r->cols : 0;
 }
 
+// Rows that read the same row of an operand; 0: it is not one of blocks.
+static int64_t input_block(const RowOp *r, const Node *n) {
+    return input_kind(r, n) == FUSED_BLOCKS ? r->rows / (input_type(r, n)->elems / r->cols) : 0;
+}
+
 // --- what fits -------------------------------------------------------------------------------------------
 
 // A full value that has memory of its own in the pass.
@@ -276,7 +281,8 @@ static int64_t rows_together(const RowOp *r) {
         for (uint32_t i = 0; i < r->nodes.n && fits; i++) {
             const Node *n = node_at(r, i);
             int64_t period = n->kind == NODE_INPUT && n->full ? input_period(r, n) : 0;
-            fits = period <= 1 || period % g == 0;
+            int64_t block = n->kind == NODE_INPUT && n->full ? input_block(r, n) : 0;
+            fits = (period <= 1 || period % g == 0) && block % g == 0;
         }
         if (fits)
             best = g;
@@ -439,7 +445,8 @@ static void spread(const RowOp *r, IsaInst *in, int32_t *hbm, int32_t *sbuf) {
     hbm[2] = sbuf[2] = 1;
 }
 
-static void load(RowOp *r, uint32_t i, uint32_t part, int64_t from, int64_t stride, uint32_t parts, uint32_t n) {
+static void load_times(RowOp *r, uint32_t i, uint32_t part, int64_t from, int64_t stride, uint32_t parts, uint32_t n,
+                       uint32_t times) {
     const Node *node = node_at(r, i);
     BufId buf = r->e->l->refs.at[r->s->ins + node->input];
     IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .stype = node->dtype, .queue = queue_for(r, false)};
@@ -449,7 +456,16 @@ static void load(RowOp *r, uint32_t i, uint32_t part, int64_t from, int64_t stri
     in.s[0] = (int32_t)stride, in.s[1] = in.d[1] = 1;
     if (r->tiles > 1 && !node->resident)
         spread(r, &in, in.s, in.d);
+    if (times > 1) { // side by side in a partition
+        in.n[1] = times, in.n[2] = n;
+        in.s[1] = 0, in.d[1] = (int32_t)n;
+        in.s[2] = in.d[2] = 1;
+    }
     emit_inst(r->e, in, NULL, 0, (Haz *[]){rows_haz(r, i)}, 1);
+}
+
+static void load(RowOp *r, uint32_t i, uint32_t part, int64_t from, int64_t stride, uint32_t parts, uint32_t n) {
+    load_times(r, i, part, from, stride, parts, n, 1);
 }
 
 // Of the chunk; where rows mean nothing a chunk is one run of elements for all partitions together.
@@ -457,9 +473,23 @@ static int64_t first_element(const RowOp *r, int64_t p0, int64_t c0) {
     return r->flat ? r->base + c0 * r->m : r->base + p0 * r->group * r->pcols + c0;
 }
 
+// A row of the operand for each block of rows; blocks are no shorter than a partition's rows.
+static void load_blocks(RowOp *r, uint32_t i, int64_t p0, int64_t c0, int64_t block) {
+    block /= r->group; // in partition rows
+    for (uint32_t done = 0; done < r->m;) {
+        int64_t row = p0 + done, n_run = min64(block - row % block, (int64_t)r->m - done);
+        load_times(r, i, done, row / block * r->pcols + c0, 0, (uint32_t)n_run, r->w / (uint32_t)r->group, (uint32_t)r->group);
+        done += (uint32_t)n_run;
+    }
+}
+
 static void load_full(RowOp *r, uint32_t i, int64_t p0, int64_t c0) {
     const Node *n = node_at(r, i);
-    int64_t per = r->group * r->pcols, period = input_period(r, n);
+    int64_t per = r->group * r->pcols, period = input_period(r, n), block = input_block(r, n);
+    if (block) {
+        load_blocks(r, i, p0, c0, block);
+        return;
+    }
     if (!period) {
         load(r, i, 0, first_element(r, p0, c0), r->flat ? r->w : per, r->m, r->w);
         return;
@@ -692,7 +722,7 @@ RowOp *rows_begin(Emit *e, const Step *s, Block *b) {
 static bool joins_tiles(const RowOp *r) {
     for (uint32_t i = 0; i < r->nodes.n; i++) {
         const Node *n = node_at(r, i);
-        if (!n->full ? !n->scalar && n->kind != NODE_CONST : n->kind == NODE_INPUT && !n->psum && !n->resident && input_period(r, n))
+        if (!n->full ? !n->scalar && n->kind != NODE_CONST : n->kind == NODE_INPUT && !n->psum && !n->resident && (input_period(r, n) || input_block(r, n)))
             return false;
     }
     return true;
