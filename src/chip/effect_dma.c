@@ -45,18 +45,12 @@ static void dma_body(const void *arg, const EngBlock *b, EngBuf *s) {
 // The same type on both sides: bits. Elements of more than 4 bytes come in runs only.
 static void bits_body(const void *arg, const EngBlock *b, EngBuf *s) {
     const Dma *k = arg;
-    if (!k->dst.flat || !k->src.flat) {
+    if (k->dst.flat && k->src.flat && b->cols == 1 && k->dst.bytes == 4) {
+        for (uint32_t r = b->row; r < b->row + b->rows; r++)
+            memcpy(eng_row(&k->dst, b, r), eng_row(&k->src, b, r), 4);
+    } else if (!eng_move(&k->dst, &k->src, b)) {
         eng_gather(&k->src, b, s->raw);
         eng_scatter(&k->dst, b, s->raw);
-        return;
-    }
-    size_t at = b->col * k->dst.bytes, n = b->cols * k->dst.bytes;
-    for (uint32_t r = b->row; r < b->row + b->rows; r++) {
-        uint8_t *to = eng_row(&k->dst, b, r) + at, *from = eng_row(&k->src, b, r) + at;
-        if (n == 4)
-            memcpy(to, from, 4);
-        else
-            memmove(to, from, n);
     }
 }
 

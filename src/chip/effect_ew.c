@@ -133,10 +133,8 @@ static void ew_body(const void *arg, const EngBlock *b, EngBuf *s) {
 }
 
 void eff_move(const EngTensor *dst, const EngTensor *src, const EngBlock *b, EngBuf *s) {
-    if (dst->flat && src->flat && b->rows == 1) {
-        memmove(row_at(dst, b), row_at(src, b), b->cols * dst->bytes);
+    if (eng_move(dst, src, b))
         return;
-    }
     eng_gather(src, b, s->raw);
     eng_scatter(dst, b, s->raw);
 }

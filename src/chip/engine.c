@@ -193,6 +193,37 @@ void eng_scatter(const EngTensor *t, const EngBlock *b, const void *x) {
     move_block(false, t, b, (void *)(uintptr_t)x);
 }
 
+#define FETCH_LEAST 256u // bytes of a run that are worth being asked for early: the host looks no further than a page,
+#define FETCH_MOST 4096u // and begins anew in each
+
+static void run_fetch(const uint8_t *at, size_t bytes) {
+    for (size_t i = 0; i < bytes; i += 64)
+        __builtin_prefetch(at + i);
+}
+
+static bool runs(const EngTensor *t) { return t->axis[t->naxes - 1].step == t->bytes && !t->careful; }
+
+bool eng_move(const EngTensor *dst, const EngTensor *src, const EngBlock *b) {
+    if (!runs(dst) || !runs(src))
+        return false;
+    for (uint32_t r = 0; r < b->rows; r++) {
+        Walk d, s;
+        walk_begin(&d, dst, eng_row(dst, b, b->row + r), b->col);
+        walk_begin(&s, src, eng_row(src, b, b->row + r), b->col);
+        for (size_t left = b->cols; left;) {
+            size_t run = walk_run(&s, walk_run(&d, left)), bytes = run * dst->bytes;
+            uint8_t *to = d.at, *from = s.at;
+            walk_on(&d, run);
+            walk_on(&s, run);
+            left -= run;
+            if (bytes >= FETCH_LEAST && bytes <= FETCH_MOST)
+                run_fetch(left ? s.at : from + src->pitch, bytes);
+            memmove(to, from, bytes);
+        }
+    }
+    return true;
+}
+
 static uint8_t *in_place(const EngTensor *t, const EngBlock *b) {
     return eng_row(t, b, b->row) + (int64_t)b->col * t->bytes;
 }

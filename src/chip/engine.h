@@ -85,6 +85,8 @@ void eng_store(const EngWalk *w, const EngTensor *t, const EngBlock *b, const vo
 // Bits only, any pattern on both sides.
 void eng_gather(const EngTensor *t, const EngBlock *b, void *out);
 void eng_scatter(const EngTensor *t, const EngBlock *b, const void *x);
+// The same from one operand to another, of the same size of element, in runs of adjacent ones; false: there are none.
+bool eng_move(const EngTensor *dst, const EngTensor *src, const EngBlock *b);
 // One element of partition `row`; element `i` in flat order. b NULL: the operand is not local.
 float eng_get(const EngWalk *w, const EngTensor *t, const EngBlock *b, uint32_t row, size_t i);
 void eng_put(const EngWalk *w, const EngTensor *t, const EngBlock *b, uint32_t row, size_t i, float v);

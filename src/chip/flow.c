@@ -12,11 +12,14 @@
 #include "chip/flow_foot.h"
 #include "chip/plan_step.h"
 
-#define FLOW_UNITS 24
+#define FLOW_UNITS 60   // at most 64
 #define CHAINS_MAX 8    // units that one piece of the tensor engine's program becomes
 #define CHAIN_STEPS 16  // products of one
 #define PIECE_COLS 128  // least columns of a task: below that packing outweighs multiplying
 #define WORK_LEAST 8192 // mean work of an instruction, in elements, that is worth it
+#define OWNERS 16            // threads that are told apart
+#define BIT(slot) ((uint64_t)1 << (slot))
+#define NOBODY UINT32_MAX
 #define LOOK_AHEAD 512  // instructions, for the next of the tensor engine's
 
 typedef struct Chain { // products into one range of PSUM, in order
@@ -26,8 +29,11 @@ typedef struct Chain { // products into one range of PSUM, in order
 } Chain;
 
 typedef struct Unit {
-    uint32_t waits; // a bit for each unit that has to end before
+    uint64_t waits; // a bit for each unit that has to end before
     uint32_t tasks, next, done;
+    uint32_t owner; // the thread in whose cache its operands are, or NOBODY
+    uint32_t taker; // the thread that took its tasks, the first of several,
+    bool shared;    // and there were several
     uint32_t instructions;
     int kind; // ChipProfile's
     Foot foot;
@@ -51,16 +57,18 @@ typedef struct Flow {
     bool issuing, ended;     // somebody is making units; there are no more
     bool stops;              // of the one who is issuing: the instruction at pc is none
     uint32_t pc;             // the next to become a unit
-    uint32_t free;           // a bit for each slot
+    uint64_t free;           // a bit for each slot
+    uint32_t idle;           // threads without a task
     uint32_t norder;         // units in flight,
     uint8_t order[FLOW_UNITS]; // the oldest first
-    uint32_t room;           // of the one who is issuing: the slots that were free when he began
+    uint64_t room;           // of the one who is issuing: the slots that were free when he began
     uint32_t nmade;          // units that are being made
     uint8_t made[CHAINS_MAX];
     MmLoad load;             // the last one in program order; none: the array holds it
     uint32_t nloads;
     uint32_t next_pe;        // an instruction of the tensor engine, none between it and pc
     Foot load_foot;
+    uint8_t sbuf_writer[ISA_SBUF_BYTES / FOOT_GRAIN], psum_writer[64]; // thread + 1 who wrote there last; 0: several
     double busy; // seconds of all threads
     Unit unit[FLOW_UNITS];
 } Flow;
@@ -98,19 +106,21 @@ bool flow_fresh(const IsaShapes *shapes) {
 // --- making units ------------------------------------------------------------------------------------------
 
 static Unit *unit_new(Flow *f, int kind) { // there is a free slot
-    uint32_t slot = (uint32_t)__builtin_ctz(f->room);
+    uint32_t slot = (uint32_t)__builtin_ctzll(f->room);
     Unit *u = &f->unit[slot];
     f->room &= f->room - 1;
     f->made[f->nmade++] = (uint8_t)slot;
     u->waits = u->tasks = u->next = u->done = 0;
     u->instructions = 1;
+    u->owner = NOBODY;
+    u->shared = false;
     u->kind = kind;
     foot_clear(&u->foot);
     return u;
 }
 
 static void unit_drop(Flow *f) { // the one just made
-    f->room |= 1u << f->made[--f->nmade];
+    f->room |= BIT(f->made[--f->nmade]);
 }
 
 static void foot_add(Flow *f, Foot *foot, const IsaInst *in) {
@@ -237,8 +247,8 @@ static Unit *chain_find(Flow *f, const MmStep *s) {
 static void chains_close(Flow *f) {
     for (uint32_t i = 0; i < f->nmade; i++) {
         Unit *u = &f->unit[f->made[i]];
-        uint32_t most = u->chain.step[0].n / PIECE_COLS, want = (f->threads + f->nmade - 1) / f->nmade;
-        u->chain.pieces = u->tasks = most < 1 ? 1 : want < most ? want : most;
+        uint32_t most = u->chain.step[0].n / PIECE_COLS;
+        u->chain.pieces = u->tasks = most < 1 ? 1 : f->threads < most ? f->threads : most;
     }
 }
 
@@ -279,7 +289,7 @@ static void make_chains(Flow *f) {
     chains_close(f);
 }
 
-static void chain_run(const Flow *f, const Chain *c, uint32_t piece) {
+static void chain_run(const Flow *f, const Chain *c, uint32_t begin, uint32_t end) { // pieces
     _Alignas(64) float panels[MM_PANEL_BYTES / sizeof(float)];
     MmStationary own = {.panels = panels};
     for (uint32_t i = 0; i < c->nsteps; i++) {
@@ -291,7 +301,7 @@ static void chain_run(const Flow *f, const Chain *c, uint32_t piece) {
         call.st = s->load.src ? &own : &f->chip->array;
         call.next_src = next ? next->call.src : NULL;
         call.next_load = next && c->load[i + 1] != c->load[i] ? &next->load : NULL;
-        mm_multiply(&call, mm_piece_at(s->n, piece, c->pieces), mm_piece_at(s->n, piece + 1, c->pieces));
+        mm_multiply(&call, mm_piece_at(s->n, begin, c->pieces), mm_piece_at(s->n, end, c->pieces));
     }
 }
 
@@ -350,29 +360,60 @@ static void flow_lock(Flow *f) {
 
 static void flow_unlock(Flow *f) { atomic_flag_clear_explicit(&f->lock, memory_order_release); }
 
-// The oldest unit with a task to take, and how many tasks there are; NULL: none.
-static Unit *unit_pick(Flow *f, uint32_t *ready) {
+static bool is_others(const Unit *u, uint32_t thread) { return u->owner != NOBODY && u->owner != thread; }
+
+// The oldest unit with a task to take, rather one that is not another's, and how many such units there are; NULL: none.
+static Unit *unit_pick(Flow *f, uint32_t thread, uint32_t *ready) {
     Unit *found = NULL;
     *ready = 0;
     for (uint32_t i = 0; i < f->norder; i++) {
         Unit *u = &f->unit[f->order[i]];
         if (u->waits || u->next == u->tasks)
             continue;
-        *ready += u->tasks - u->next;
-        if (!found || f->backward)
+        ++*ready;
+        if (!found || f->backward || (is_others(found, thread) && !is_others(u, thread)))
             found = u;
     }
     return found;
 }
 
-static void unit_end(Flow *f, Unit *u) {
+static void writer_note(uint8_t *writer, const uint64_t *words, uint32_t n, uint8_t who) {
+    for (uint32_t i = 0; i < n; i++)
+        for (uint64_t w = words[i]; w; w &= w - 1)
+            writer[i * 64 + (uint32_t)__builtin_ctzll(w)] = who;
+}
+
+static void writer_count(const uint8_t *writer, const uint64_t *words, uint32_t n, uint32_t *votes) {
+    for (uint32_t i = 0; i < n; i++)
+        for (uint64_t w = words[i]; w; w &= w - 1)
+            votes[writer[i * 64 + (uint32_t)__builtin_ctzll(w)]]++;
+}
+
+// The thread that wrote most of what the unit reads.
+static uint32_t owner_find(const Flow *f, const Foot *foot) {
+    uint32_t votes[OWNERS + 1] = {0}, best = 0;
+    writer_count(f->sbuf_writer, foot->sbuf[0], FOOT_SBUF_WORDS, votes);
+    writer_count(f->psum_writer, &foot->psum[0], 1, votes);
+    for (uint32_t i = 1; i <= OWNERS; i++)
+        if (votes[i] > votes[best] || (!best && votes[i]))
+            best = i;
+    return best ? best - 1 : NOBODY;
+}
+
+static void unit_end(Flow *f, Unit *u, uint32_t thread) {
     uint32_t slot = (uint32_t)(u - f->unit), at = 0;
     while (f->order[at] != slot)
         at++;
     memmove(&f->order[at], &f->order[at + 1], --f->norder - at);
-    for (uint32_t i = 0; i < f->norder; i++)
-        f->unit[f->order[i]].waits &= ~(1u << slot);
-    f->free |= 1u << slot;
+    uint8_t who = !u->shared && thread < OWNERS ? (uint8_t)(thread + 1) : 0;
+    writer_note(f->sbuf_writer, u->foot.sbuf[1], FOOT_SBUF_WORDS, who);
+    writer_note(f->psum_writer, &u->foot.psum[1], 1, who);
+    for (uint32_t i = 0; i < f->norder; i++) {
+        Unit *next = &f->unit[f->order[i]];
+        if (next->waits & BIT(slot) && !(next->waits &= ~BIT(slot)))
+            next->owner = owner_find(f, &next->foot);
+    }
+    f->free |= BIT(slot);
 }
 
 // With the lock held, which is given up in between.
@@ -390,79 +431,94 @@ static void units_issue(Flow *f) {
         Unit *u = &f->unit[f->made[i]];
         for (uint32_t k = 0; k < norder; k++)
             if (foot_meet(&u->foot, &f->unit[order[k]].foot))
-                u->waits |= 1u << order[k];
+                u->waits |= BIT(order[k]);
     }
     flow_lock(f);
-    uint32_t active = 0;
+    uint64_t active = 0;
     for (uint32_t i = 0; i < f->norder; i++)
-        active |= 1u << f->order[i];
+        active |= BIT(f->order[i]);
     for (uint32_t i = 0; i < f->nmade; i++) {
-        f->unit[f->made[i]].waits &= active;
-        f->free &= ~(1u << f->made[i]);
+        Unit *u = &f->unit[f->made[i]];
+        u->waits &= active;
+        if (!u->waits)
+            u->owner = owner_find(f, &u->foot);
+        f->free &= ~BIT(f->made[i]);
         f->order[f->norder++] = f->made[i];
     }
     f->ended = f->stops;
     f->issuing = false;
 }
 
-static void copy_task(const DmaCopy *c, uint32_t task, uint32_t tasks) { // whole grains; the last takes the rest
-    size_t grains = c->rows / c->grain, begin = grains * task / tasks, end = grains * (task + 1) / tasks;
-    dma_rows(c, begin * c->grain, task + 1 == tasks ? c->rows : end * c->grain);
+static size_t row_at(const DmaCopy *c, uint32_t task, uint32_t tasks) { // whole grains; the last takes the rest
+    return task == tasks ? c->rows : c->rows / c->grain * task / tasks * c->grain;
 }
 
-static void task_run(const Flow *f, Unit *u, uint32_t task) {
+static void tasks_run(const Flow *f, Unit *u, uint32_t begin, uint32_t end) {
     switch (u->kind) {
     case ISA_MATMUL:
-        chain_run(f, &u->chain, task);
+        chain_run(f, &u->chain, begin, end);
         break;
     case PROFILE_JOINED:
-        plan_work_run(&u->work, u->work.slices * task / u->tasks, u->work.slices * (task + 1) / u->tasks);
+        plan_work_run(&u->work, u->work.slices * begin / u->tasks, u->work.slices * end / u->tasks);
         break;
     case ISA_DMA:
-        copy_task(&u->copy, task, u->tasks);
+        dma_rows(&u->copy, row_at(&u->copy, begin, u->tasks), row_at(&u->copy, end, u->tasks));
         break;
     default:
         effect_find(u->kind)(&u->effect);
     }
 }
 
-static void flow_task(Flow *f) {
+// All that is left of the unit, while there is another for each thread without; else its share.
+static uint32_t tasks_take(Flow *f, Unit *u, uint32_t thread, uint32_t others) {
+    uint32_t left = u->tasks - u->next, n = others && others >= f->idle ? left : (left + 1) / 2;
+    if (!u->next)
+        u->taker = thread;
+    u->shared |= u->taker != thread;
+    u->next += n;
+    return n;
+}
+
+static void flow_task(Flow *f, uint32_t thread) {
     uint32_t times = 0;
     flow_lock(f);
     while (f->norder || f->issuing || !f->ended) {
         uint32_t ready;
-        Unit *u = unit_pick(f, &ready);
-        if (!f->ended && !f->issuing && f->free && (ready < f->threads || f->backward)) {
+        Unit *u = unit_pick(f, thread, &ready);
+        if (!f->ended && !f->issuing && f->free && (ready < 2 * f->threads || f->backward)) {
             units_issue(f);
             continue;
         }
         if (!u) {
+            f->idle++;
             flow_unlock(f);
             relax(&times);
             flow_lock(f);
+            f->idle--;
             continue;
         }
-        uint32_t task = u->next++;
+        uint32_t first = u->next, taken = tasks_take(f, u, thread, ready - 1);
         flow_unlock(f);
         double begin = f->chip->profile ? profile_now() : 0;
-        task_run(f, u, task);
+        tasks_run(f, u, first, first + taken);
         double spent = f->chip->profile ? profile_now() - begin : 0;
         flow_lock(f);
         f->busy += spent;
         if (f->chip->profile)
             f->chip->profile->seconds[u->kind] += spent / f->threads;
-        if (++u->done < u->tasks)
+        u->done += taken;
+        if (u->done < u->tasks)
             continue;
         if (f->chip->profile)
             f->chip->profile->count[u->kind] += u->instructions;
-        unit_end(f, u);
+        unit_end(f, u, thread);
     }
     flow_unlock(f);
 }
 
 static void thread_run(void *arg, size_t begin, size_t end) {
     for (; begin < end; begin++)
-        flow_task(arg);
+        flow_task(arg, (uint32_t)begin);
 }
 
 uint32_t flow_run(Chip *c, ChipProg *p, uint32_t pc, uint8_t *const *segs) {
@@ -474,8 +530,8 @@ uint32_t flow_run(Chip *c, ChipProg *p, uint32_t pc, uint8_t *const *segs) {
     f->backward = c->plan == CHIP_PLAN_ALL;
     f->issuing = f->ended = f->stops = false;
     f->pc = pc, f->next_pe = 0, f->load.src = NULL;
-    f->free = (1u << FLOW_UNITS) - 1;
-    f->norder = 0;
+    f->free = BIT(FLOW_UNITS) - 1;
+    f->norder = f->idle = 0;
     f->busy = 0;
     double begin = c->profile ? profile_now() : 0;
     pool_run(c->pool, f->threads, 1, thread_run, f);

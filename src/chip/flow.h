@@ -8,6 +8,9 @@
 //
 //   pc ──► units in flight (FLOW_UNITS), the oldest first ──► tasks ──► threads
 //
+// A unit goes to the thread that wrote what it reads, where it still is in the cache, unless that one has other work and
+// another has none; all its tasks go to one thread while there are enough units for the others.
+//
 // Whoever finds little left to do hands out the next unit himself. Everything that is not a unit (kernels, branches,
 // collectives, what has to be looked at by itself) ends the flow: chip.c carries it out when all threads are through.
 #ifndef OTRN_CHIP_FLOW_H
