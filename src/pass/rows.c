@@ -458,6 +458,14 @@ static ValueId move_outside(Rows *r, ValueId v, OpList *out) {
     return hlo_at(h, made)->results;
 }
 
+// Where rows mean nothing: columns as the tensor has them, so that programs on the same tensors agree.
+static int64_t last_dimension(const HloType *t) {
+    for (int i = t->rank; i-- > 0;)
+        if (t->dims[i] > 1)
+            return t->dims[i];
+    return 1;
+}
+
 static void close_group(Rows *r, uint32_t group, OpList *out) {
     Hlo *h = r->h;
     r->groups.at[group].open = false;
@@ -470,7 +478,7 @@ static void close_group(Rows *r, uint32_t group, OpList *out) {
         return;
     }
     if (!g->c)
-        g->c = g->period ? g->period : g->n;
+        g->c = g->period ? g->period : last_dimension(hlo_value_type(h, outputs.at[0]));
     Build b = {.r = r, .g = g, .group = group};
     Values moved = {0};
     bring_work(&b, &outputs, &moved);

@@ -14,6 +14,7 @@
 // R1's rows that R2 reads become part of R2; a product that reads them and needs something made after R1 reads R2's copy,
 // and moves behind it. tile/block.c then finds both programs with all their products around them.
 #include "pass/dots.h"
+#include "pass/epilogue.h"
 #include "pass/rows.h"
 #include "pass/users.h"
 #include "pass/walk.h"
@@ -70,12 +71,11 @@ static bool is_full(const Scores *s, ValueId inner) { return hlo_value_type(s->h
 
 static bool h_is_op(const Scores *s, ValueId inner) { return s->h->values.at[inner].def != 0; }
 
-// A row of R1 that is stored in any case: a result that something other than a row program with the same rows reads, or
-// a narrow one.
-static bool is_kept_result(const Scores *s, OpId first, ValueId inner) {
-    const HloOp *op = hlo_at(s->h, first);
+// A row of R1 that is stored: a result that is not computed again.
+static bool is_kept_result(const Scores *s, const Pair *p, ValueId inner) {
+    const HloOp *op = hlo_at(s->h, p->first);
     for (uint32_t k = 0; k < op->nresults; k++)
-        if (returned(s, first, k) == inner && dtype_bytes(hlo_value_type(s->h, inner)->dtype) == 2)
+        if (returned(s, p->first, k) == inner && !p->again[k])
             return true;
     return false;
 }
@@ -204,17 +204,20 @@ static bool slice_fits(const Scores *s, ValueId v, uint32_t depth) {
 
 // What computing an inner value again takes: instructions, bytes of an element's operands. False: it is not a matter of
 // operands and numbers per row.
-static bool again_cost(const Scores *s, OpId first, ValueId v, bool top, uint32_t *ops, uint32_t *bytes) {
+static bool again_cost(const Scores *s, const Pair *p, ValueId v, bool top, uint32_t *ops, uint32_t *bytes) {
     const Hlo *h = s->h;
     OpId def = h->values.at[v].def;
-    HloOp r1 = op_of(s, first);
+    HloOp r1 = op_of(s, p->first);
     if (!is_full(s, v))
         return dtype_is_float(hlo_value_type(h, v)->dtype);
-    if (!def || (!top && is_kept_result(s, first, v))) {
-        uint32_t n;
+    if (!def || (!top && is_kept_result(s, p, v))) {
+        uint32_t n, i = def ? 0 : v - body_of(s, p->first)->args;
         const int64_t *kinds = hlo_ints(&r1, AK_BROADCAST_DIMENSIONS, &n);
-        if (!def && kinds[v - body_of(s, first)->args] != FUSED_SAME)
+        Epilogue e;
+        if (!def && kinds[i] != FUSED_SAME)
             return true; // little to load
+        if (!def && epilogue_suits(&s->u, p->first, i, &e) && !e.keeps)
+            return false; // such a product is not stored itself
         *bytes += (uint32_t)dtype_bytes(hlo_value_type(h, v)->dtype);
         return true;
     }
@@ -223,7 +226,7 @@ static bool again_cost(const Scores *s, OpId first, ValueId v, bool top, uint32_
         return false;
     *ops += op->code != HLO_CONVERT && op->code != HLO_CONSTANT && op->code != HLO_BROADCAST_IN_DIM;
     for (uint32_t k = 0; k < op->noperands; k++)
-        if (!again_cost(s, first, hlo_operand(h, op, k), false, ops, bytes))
+        if (!again_cost(s, p, hlo_operand(h, op, k), false, ops, bytes))
             return false;
     return *ops <= CHEAP_OPS;
 }
@@ -261,7 +264,7 @@ static bool match_cheap(Scores *s, OpId first, Pair *p) {
             continue;
         OpId reader = only_reader(s, first, op.results + k, 0);
         if (!reader || (p->second && reader != p->second) || s->u.position[reader] <= s->u.position[first] ||
-            !again_cost(s, first, inner, true, &ops, &bytes) ||
+            !again_cost(s, p, inner, true, &ops, &bytes) ||
             bytes > dtype_bytes(hlo_value_type(s->h, inner)->dtype))
             continue;
         p->second = reader;
@@ -345,8 +348,7 @@ static void add_value(const Scores *s, Values *list, ValueId v) {
 
 static void slice_from(const Scores *s, const Pair *p, Slice *sl, const HloRegion *r, ValueId v, bool top) {
     OpId def = s->h->values.at[v].def;
-    if (sl->cheap && !top && def && is_full(s, v) && is_kept_result(s, p->first, v) &&
-        !p->again[result_of(s, p->first, v)]) {
+    if (sl->cheap && !top && def && is_full(s, v) && is_kept_result(s, p, v)) {
         add_value(s, &sl->stored, v);
         return;
     }
@@ -457,13 +459,17 @@ static OpId remake_first(Scores *s, const Pair *p, Slice *sl) {
     return made;
 }
 
-static bool reads_again(const Scores *s, const Pair *p, ValueId v, uint32_t *result) { // v is R1's, through reshapes
+static bool is_of_first(const Scores *s, const Pair *p, ValueId v, uint32_t *result) { // v is R1's, through reshapes
     const Hlo *h = s->h;
     while (h->values.at[v].def && hlo_at(h, h->values.at[v].def)->code == HLO_RESHAPE)
         v = hlo_operand(h, hlo_at(h, h->values.at[v].def), 0);
     const HloOp *op = hlo_at(h, p->first);
     *result = v - op->results;
-    return v >= op->results && v < op->results + op->nresults && p->again[*result];
+    return v >= op->results && v < op->results + op->nresults;
+}
+
+static bool reads_again(const Scores *s, const Pair *p, ValueId v, uint32_t *result) {
+    return is_of_first(s, p, v, result) && p->again[*result];
 }
 
 static void remake_second(Scores *s, const Pair *p, const Slice *sl, OpId first) {
@@ -474,9 +480,13 @@ static void remake_second(Scores *s, const Pair *p, const Slice *sl, OpId first)
     uint32_t nk, result;
     const int64_t *kinds = hlo_ints(&op, AK_BROADCAST_DIMENSIONS, &nk), *kinds1 = hlo_ints(&op1, AK_BROADCAST_DIMENSIONS, &nk);
     uint32_t *at = ARENA_NEWN(s->c->scratch, uint32_t, op.noperands + sl->args.n + sl->kept.n + sl->stored.n + 1), n = 0;
-    for (uint32_t i = 0; i < op.noperands; i++)
-        at[n++] = kinds[i] == FUSED_SAME && reads_again(s, p, hlo_operand(h, &op, i), &result)
-                      ? UINT32_MAX : add_operand(&m, hlo_operand(h, &op, i), kinds[i]);
+    for (uint32_t i = 0; i < op.noperands; i++) {
+        ValueId v = hlo_operand(h, &op, i);
+        if (kinds[i] == FUSED_SAME && is_of_first(s, p, v, &result)) // the new one's, which slices may read as well
+            v = hlo_at(h, first)->results + result;
+        at[n++] = kinds[i] == FUSED_SAME && reads_again(s, p, hlo_operand(h, &op, i), &result) ? UINT32_MAX
+                                                                                                 : add_operand(&m, v, kinds[i]);
+    }
     for (uint32_t k = 0; k < sl->args.n; k++) {
         uint32_t i = sl->args.at[k] - body1.args;
         ValueId v = !sl->cheap && score_of(s, p->first, i) ? product_again(s, p->first, i, p->second) : hlo_operand(h, &op1, i);

@@ -266,6 +266,21 @@ static void keep(Find *f, Block *b) {
     }
 }
 
+// Nothing in the program tells rows or columns: it works on elements wherever they are, one tile of a product at a time
+// will do (epilogue.c).
+static bool is_flat(const Hlo *h, const HloOp *op) {
+    uint32_t n;
+    const int64_t *kinds = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
+    const HloRegion *r = hlo_op_region(h, op, 0);
+    for (uint32_t i = 0; i < n; i++)
+        if (kinds[i] != FUSED_SAME && hlo_value_type(h, hlo_operand(h, op, i))->elems > 1)
+            return false;
+    for (uint32_t i = 0; i < r->ops.n; i++)
+        if (hlo_at(h, r->ops.at[i])->code == HLO_REDUCE)
+            return false;
+    return true;
+}
+
 static void try_rows(Find *f, OpId id) {
     const Hlo *h = f->l->h;
     const HloOp *op = hlo_at(h, id);
@@ -274,7 +289,7 @@ static void try_rows(Find *f, OpId id) {
     char why[128];
     uint32_t n;
     const int64_t *kinds = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
-    if (!hlo_rows_fit(h, op, &rows, &b.n, why) || b.n < 32)
+    if (!hlo_rows_fit(h, op, &rows, &b.n, why) || b.n < 32 || is_flat(h, op))
         return;
     for (uint32_t i = 0; i < n; i++)
         if (kinds[i] == FUSED_SAME)
