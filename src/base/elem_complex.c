@@ -29,6 +29,29 @@ static Circle circle(double h, double l) {
     t.r = dd_add1(t.r, l);
     return (Circle){e_turn_sin(t), e_turn_cos(t)};
 }
+// The same two, and e^x, by their series in twice the precision throughout: slow, for the places where a sum of them cancels.
+// sum of term, term * z / d(k), …; d(k) = k (k + 1) for a circle, k for e^x.
+static Dd series(Dd term, Dd z, int first, bool circle) {
+    Dd sum = term;
+    for (int k = first; k < 30; k += 1 + circle) {
+        term = dd_div(dd_mul(term, z), (Dd){circle ? k * (k + 1) : k, 0});
+        sum = dd_add(sum, term);
+    }
+    return sum;
+}
+static Circle circle_fine(double x) {
+    Turn t = e_turn_any(x);
+    Dd z = dd_neg(dd_mul(t.r, t.r)), s = series(t.r, z, 2, true), c = series((Dd){1, 0}, z, 1, true);
+    Circle a = t.q & 1 ? (Circle){c, dd_neg(s)} : (Circle){s, c};
+    return t.q & 2 ? (Circle){dd_neg(a.s), dd_neg(a.c)} : a;
+}
+static Dd expm1_fine(double x) { // |x| < 60
+    double n = (x * E_LOG2E + E_ROUND) - E_ROUND, s = e_of((uint64_t)(1023 + (int)n) << 52);
+    Dd r = dd_add1(dd_prod(-n, E_LN2_L), x - n * E_LN2_H);
+    Dd less = series(r, r, 2, false);
+    return n == 0 ? less : dd_add1(dd_scale(less, s), s - 1);
+}
+
 // a b 2^(v - 2048), where b may be as small as a double can be.
 static double scaled_product(Dd a, Dd b, uint64_t v) {
     bool tiny = e_abs(b.h) < 0x1p-500;
@@ -113,10 +136,17 @@ Z elem_c_expm1(Z z) {
     Dd up = dd_scale(e_exp_sum(e), s), half = circle(0.5 * y, 0).s;
     Circle a = circle(y, 0);
     Dd re = dd_mul(up, a.c);
-    if (e_abs(grow.h) < 1) // the 1 is taken away before the sum; near a zero the error is 2^-57 of grow
+    if (e_abs(grow.h) < 1) { // the 1 is taken away before the sum
         re = dd_add(grow, dd_mul(dd_scale(dd_mul(half, half), -2), up));
-    else
+        if (e_abs(re.h) < 0.25 * e_abs(grow.h)) {
+            grow = expm1_fine(x), half = circle_fine(0.5 * y).s;
+            re = dd_add(grow, dd_mul(dd_scale(dd_mul(half, half), -2), dd_add1(grow, 1)));
+        }
+    } else {
         re = dd_add1(re, -1);
+        if (e_abs(re.h) < 0.25)
+            re = dd_add1(dd_mul(dd_add1(expm1_fine(x), 1), circle_fine(y).c), -1);
+    }
     return z_of(re.h, scaled_product(up, a.s, 2048));
 }
 
@@ -144,7 +174,14 @@ Z elem_c_logistic(Z z) {
     Dd den = dd_add(dd_mul(less, less), dd_scale(ec2, 2));
     bool pole = whole.c.h < -0.9; // 1 + cos y cancels: take 2 cos^2(y/2)
     Dd with_one = pole ? dd_add(dd_neg(less), ec2) : dd_add1(dd_mul(big, whole.c), 1);
-    Dd re = x < 0 ? dd_mul(big, pole ? dd_add(c2, less) : dd_add(whole.c, big)) : with_one;
+    Dd sum = pole ? dd_add(c2, less) : dd_add(whole.c, big); // e^x + cos y
+    if (x < 0 && pole && e_abs(sum.h) < 0.25 * c2.h) {
+        Dd c = circle_fine(0.5 * y).c;
+        sum = dd_add(dd_scale(dd_mul(c, c), 2), expm1_fine(x));
+    } else if (x < 0 && !pole && e_abs(sum.h) < 0.25 * big.h) {
+        sum = dd_add(circle_fine(y).c, dd_add1(expm1_fine(x), 1));
+    }
+    Dd re = x < 0 ? dd_mul(big, sum) : with_one;
     return z_of(dd_div(re, den).h, dd_div(dd_mul(big, whole.s), den).h);
 }
 

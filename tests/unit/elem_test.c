@@ -155,6 +155,25 @@ static void test_edges(void) {
     verdict(ok, "edges of atan2 and hypot", ok ? "" : "a special case differs");
 }
 
+// Where the terms of a component cancel: still within the bound.
+static void test_zeros(void) {
+    static const struct {
+        const char *name;
+        double complex (*fn)(double complex);
+        double x, y, re, im;
+    } rows[] = {
+        {"logistic", elem_c_logistic, -0x1.e112a447c67a4p-1, 0x1.f9cb6c259ae71p+0, -0x1.8400ab9ed7f0fp-10, 0x1.b35fdfe454820p-2},
+        {"logistic", elem_c_logistic, -0x1.12e0be826d695p-30, 0x1.921e3e1bcf50ap+1, 0x1.685a8dba8326fp-16, 0x1.5d60cc443e70ep+14},
+        {"expm1", elem_c_expm1, 0x1.a8be4a4e31714p-2, -0x1.b2dc7cb2b1cfdp-1, 0x1.df8809c46764ep-50, -0x1.23064f4e48683p+0},
+        {"expm1", elem_c_expm1, 0x1.999999999999ap+1, 0x1.87af3ee4fa854p+0, 0x1.030d37910cb59p-13, 0x1.8831b51492c6fp+4},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        double complex z = rows[i].fn(CMPLX(rows[i].x, rows[i].y));
+        double worst = fmax(ulps(creal(z), rows[i].re, 0), ulps(cimag(z), rows[i].im, 0));
+        report("near zeros", rows[i].name, worst);
+    }
+}
+
 // f(conj z) = conj f(z) bit for bit, for the functions that have it, wherever the result is a number.
 static void test_conjugates(void) {
     typedef double complex ZFn(double complex);
@@ -258,6 +277,7 @@ int main(void) {
     uint64_t seed = 12345;
     test_values();
     test_edges();
+    test_zeros();
     test_conjugates();
     test_bits(&seed);
     return failures != 0;
