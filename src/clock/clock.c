@@ -545,6 +545,7 @@ void clock_run(Ctx *ctx, Arena *a, const Artifact *art, const ChipFile *chip, co
     if (two) { // together they have twice the HBM and the links of one
         pair.hbm_bw_core *= 2 * chip->hbm_shared;
         pair.link_bw *= 2, pair.link_ramp_bw *= 2, pair.link_small_bw *= 2, pair.link_ramp_bytes *= 2;
+        pair.host_cores /= 2, pair.network_bw *= 2;
     }
     Sim s = {.arena = a, .chip = &pair, .want_events = opt->events, .stepwise = opt->stepwise,
              .ncores = two ? 2 : 1};

@@ -93,6 +93,8 @@ typedef struct ChipFile {
     CHIP_KEYS(KEY)
 #undef KEY
     const char *path; // or "(built in)"
+    // Of the instance it is priced in (instance.h); 0: devices that run a program are all on one.
+    double host_cores, network_bw, network_hop_ns; // cores of a machine; GB/s of each to other machines; ns
 } ChipFile;
 
 // "trn1", "trn2", "trn3" (from `dir`, else built in) or a path. Raises CHIP with file, line and

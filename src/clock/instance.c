@@ -10,10 +10,10 @@
 #include "clock/chips.h"
 
 #define TABLE "instances.table"
-#define COLUMNS 7
+#define COLUMNS 8
 
 _Noreturn static void bad(Ctx *ctx, const char *file, uint32_t line, const char *what, const char *word) {
-    ctx_hint(ctx, "columns: name chip chips hosts links network price");
+    ctx_hint(ctx, "columns: name chip chips hosts links network hop price");
     ctx_fail(ctx, OTRN_CHIP, (Place){file, line, 0}, "%s `%s`", what, word);
 }
 
@@ -44,7 +44,8 @@ static bool row_parse(Ctx *ctx, Arena *a, const char *file, uint32_t line, char 
                       .hosts = (uint32_t)number(ctx, file, line, words[3], 1),
                       .link_gb_s = number(ctx, file, line, words[4], 0),
                       .network_gbit = number(ctx, file, line, words[5], 0),
-                      .usd_per_hour = number(ctx, file, line, words[6], 0)};
+                      .hop_us = number(ctx, file, line, words[6], 0),
+                      .usd_per_hour = number(ctx, file, line, words[7], 0)};
     return true;
 }
 
@@ -95,6 +96,12 @@ bool instance_apply(Ctx *ctx, Arena *a, Options *o, Instance *out) {
 }
 
 void instance_price(const Instance *i, ChipFile *chip) {
+    double cores = i->chips * chip->cores_per_chip;
     if (i->usd_per_hour > 0)
-        chip->usd_per_core_hour = i->usd_per_hour / (i->chips * chip->cores_per_chip);
+        chip->usd_per_core_hour = i->usd_per_hour / cores;
+    if (i->network_gbit > 0) {
+        chip->host_cores = cores;
+        chip->network_bw = i->network_gbit / 8 / cores;
+        chip->network_hop_ns = i->hop_us * 1e3;
+    }
 }

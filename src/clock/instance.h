@@ -11,6 +11,7 @@ typedef struct Instance {
     uint32_t chips, hosts;
     double link_gb_s;    // of one chip to the others; 0: none or not known
     double network_gbit; // of the whole machine
+    double hop_us;       // over the network
     double usd_per_hour; // 0: not published
 } Instance;
 
@@ -19,7 +20,7 @@ uint32_t instances_load(Ctx *ctx, Arena *a, const char *dir, Instance **out);
 // --instance: fills *out and makes its chip the target, unless that is chosen otherwise; false when none is
 // asked for. Raises USAGE for an unknown one, or for a target of another chip.
 bool instance_apply(Ctx *ctx, Arena *a, Options *o, Instance *out);
-// The chip's price per core is the instance's share, where that is known.
+// The chip as part of it: its share of the price, where that is known, and of the network.
 void instance_price(const Instance *i, ChipFile *chip);
 
 #endif

@@ -9,7 +9,8 @@
 //   gpsimd       busy  start + elements, or for a kernel
 //                      start + HBM latency + max(steps / lanes, HBM bytes / bandwidth)
 //   collective   a kernel of start + HBM latency + the longest of those two and its passes over the
-//                links, each: latency + bytes / bandwidth, the first bytes at the ramp's bandwidth
+//                links, each: latency + bytes / bandwidth, the first bytes at the ramp's bandwidth; over several
+//                machines also its hops and bytes over the network
 //   dma          each partition's data is cut into runs that are contiguous on both sides; a run
 //                costs max(its bytes, efficient bytes) / bandwidth on its partition's engine
 //   control      the sequencer's interval
@@ -190,12 +191,50 @@ static double collective_ns(const ChipFile *c, const KWork *w) {
     return reduce + (moves > 0 || !reduce ? pass_ns(c, moves, 1) : 0);
 }
 
+// A group over several machines, stage by stage as documented (neuron-runtime/about/collectives.rst): an all-gather
+// goes over the network first and then over the links, a reduce-scatter the other way round, an all-reduce is both with the
+// network between. Every rank has its share of the network; hops are those of recursive doubling.
+static double spread_ns(const ChipFile *c, const Kern *k, const KWork *w, KSpread s) {
+    double ranks = (double)s.local * s.hosts, hops = ceil(log2(s.hosts)), here = 1 - 1.0 / s.local, there = 1 - 1.0 / s.hosts;
+    double all = fmax(w->read_bytes, w->write_bytes), far = all;
+    KWork near = {0};
+    switch (k->op) {
+    case HLO_ALL_REDUCE:
+    case HLO_COLLECTIVE_REDUCE:
+        near.reduce_bytes = here * all, near.link_bytes = 2 * here * all;
+        far = 2 * there * all / s.local;
+        hops *= 2;
+        break;
+    case HLO_ALL_GATHER:
+        near.link_bytes = here * all;
+        far = there * all / s.local;
+        break;
+    case HLO_REDUCE_SCATTER:
+        near.reduce_bytes = near.link_bytes = here * all;
+        far = there * all / s.local;
+        break;
+    case HLO_ALL_TO_ALL:
+        near.link_bytes = (s.local - 1) / ranks * all;
+        far = (ranks - s.local) / ranks * all;
+        hops = 1;
+        break;
+    default: // from one to another
+        hops = 1;
+    }
+    return (near.link_bytes > 0 ? collective_ns(c, &near) : 0) + hops * c->network_hop_ns + far / c->network_bw;
+}
+
+static double links_ns(const ChipFile *c, const Kern *k, const KWork *w) {
+    KSpread s = kern_spread(k, (uint32_t)c->host_cores);
+    return s.hosts > 1 ? fmax(spread_ns(c, k, w, s), collective_ns(c, w)) : collective_ns(c, w);
+}
+
 static void price_kernel(const ChipFile *c, const Kern *k, Price *p) {
     KWork w = kern_work(k);
     double compute_ns = w.steps / c->gpsimd_lanes_32 / c->gpsimd_ghz;
     // the bandwidth is both ways together, half each way
     double memory_ns = w.is_collective ? 0 : fmax(w.read_bytes, w.write_bytes) / (c->gpsimd_hbm_bw / 2);
-    double link_ns = w.is_collective ? collective_ns(c, &w) : 0;
+    double link_ns = w.is_collective ? links_ns(c, k, &w) : 0;
     p->hbm_bytes = w.read_bytes + w.write_bytes;
     p->hbm = ps_bytes(p->hbm_bytes, c->hbm_bw_core);
     p->busy = ps_add(ps_cycles(c->gpsimd_start_cycles, c->gpsimd_ghz),

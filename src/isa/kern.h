@@ -110,5 +110,10 @@ typedef struct KWork {
     bool is_collective;
 } KWork;
 KWork kern_work(const Kern *k);
+// How a collective's groups lie over machines of `per_host` devices each: ranks of a group on one, and machines.
+typedef struct KSpread {
+    uint32_t local, hosts;
+} KSpread;
+KSpread kern_spread(const Kern *k, uint32_t per_host);
 
 #endif

@@ -274,6 +274,30 @@ static void work_coll(const Kern *k, KWork *w) {
     }
 }
 
+// The widest group counts; the ranks of a group are taken as spread evenly. Ids are ranks: programs over both
+// replicas and partitions do not say how theirs lie.
+KSpread kern_spread(const Kern *k, uint32_t per_host) {
+    KSpread s = {.local = 1, .hosts = 1};
+    Groups g = {0};
+    if (hlo_op_rows[k->op].cls != HC_COLL || !per_host)
+        return s;
+    coll_groups((HloOpcode)k->op, k->attrs, &g);
+    if (g.cols > COMM_RANKS_MAX) // nobody runs it
+        return s;
+    for (uint32_t r = 0; r < g.rows; r++) {
+        uint32_t hosts = 0;
+        for (uint32_t i = 0; i < g.cols; i++) {
+            bool is_new = g.ids[(size_t)r * g.cols + i] >= 0;
+            for (uint32_t j = 0; j < i && is_new; j++)
+                is_new = g.ids[(size_t)r * g.cols + j] / per_host != g.ids[(size_t)r * g.cols + i] / per_host;
+            hosts += is_new;
+        }
+        s.hosts = hosts > s.hosts ? hosts : s.hosts;
+    }
+    s.local = g.cols > s.hosts ? g.cols / s.hosts : 1;
+    return s;
+}
+
 KWork kern_work(const Kern *k) {
     KWork w = {0};
     for (uint32_t i = 0; i < k->nin; i++)

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "clock/clock.h"
+#include "clock/instance.h"
 
 static int failures;
 static Ctx ctx;
@@ -187,6 +188,54 @@ static void test_kernel(void) {
                        .total_ns > 100
                ? NULL
                : "free");
+}
+
+// An all-reduce or all-gather of `bytes` over `apart` groups of `n` ranks that lie so far from each other.
+static double collective_of(const char *op, int n, int apart, long bytes, const ChipFile *chip) {
+    char ids[8192], text[12000];
+    int used = 0;
+    bool gather = !strcmp(op, "all_gather");
+    for (int i = 0; i < n * apart; i++)
+        used += snprintf(ids + used, sizeof ids - (size_t)used, "%s%d", i ? ", " : "", i % n * apart + i / n);
+    snprintf(text, sizeof text,
+             ".tensor b f32[%ld]\n.kernel 0 stablehlo.%s (scratch[0]: f32[%ld]) -> (scratch[0]: f32[%ld]) {%schannel_id = 0, replica_groups = x%d[%s], "
+             "use_global_device_ids = false} %s\ncollective imm=0 queue=0\n",
+             bytes / 4, op, gather ? bytes / 4 / n : bytes / 4, bytes / 4, gather ? "all_gather_dim = 0, " : "", n, ids,
+             gather ? "" : "region(f32, f32, f32) inputs 2 { r2 = stablehlo.add r0, r1; return r2 }");
+    return timed(text, chip).total_ns;
+}
+
+// More devices than a machine has: the network's hops and bytes come on top, and never the other way round.
+static void test_machines(void) {
+    Instance *rows;
+    uint32_t n = instances_load(&ctx, &arena, NULL, &rows), at = 0;
+    while (at < n && strcmp(rows[at].name, "trn1.32xlarge"))
+        at++;
+    ChipFile many = trn1;
+    instance_price(&rows[at], &many);
+    const char *const ops[] = {"all_reduce", "all_gather"};
+    for (int o = 0; o < 2; o++) {
+        const char *why = NULL;
+        for (long bytes = 4096; bytes <= 1L << 30 && !why; bytes *= 32) {
+            double one = collective_of(ops[o], 32, 1, bytes, &many), before = one;
+            if (one != collective_of(ops[o], 32, 1, bytes, &trn1))
+                why = "inside one machine nothing changes";
+            for (int ranks = 64; ranks <= 512 && !why; ranks *= 2) {
+                double t = collective_of(ops[o], ranks, 1, bytes, &many);
+                double net = 15e3 * (o ? 1 : 2) + (o ? 1 : 2) * (1 - 32.0 / ranks) * (double)bytes / 32 / 3.125;
+                why = t <= before ? "more machines, no more time" : t < net ? "quicker than the network" : NULL;
+                if (t <= collective_of(ops[o], ranks, 1, bytes, &trn1))
+                    why = "no dearer than without a network";
+                before = t;
+            }
+            if (!why && collective_of(ops[o], 16, 32, bytes, &many) < collective_of(ops[o], 16, 1, bytes, &many))
+                why = "a rank on each machine is nearer than one machine";
+        }
+        for (long bytes = 1024; bytes <= 1L << 28 && !why; bytes *= 2)
+            if (collective_of(ops[o], 64, 1, bytes, &many) > collective_of(ops[o], 64, 1, 2 * bytes, &many))
+                why = "more bytes, less time";
+        result(ops[o], why);
+    }
 }
 
 static bool same(const Clock *a, const Clock *b) {
@@ -420,6 +469,7 @@ int main(void) {
         test_semaphores();
         test_dma();
         test_kernel();
+    test_machines();
         test_fast_forward();
         test_random_loops();
     test_huge_loops();
