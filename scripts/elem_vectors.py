@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reference values for tests/unit/elem_test.c: scripts/elem_vectors.py > tests/unit/elem_vectors.h
+"""Reference values for tests/unit/elem_test.c: scripts/elem_vectors.py > tests/unit/data/elem_vectors.txt
 
 Arguments are drawn from ranges that matter to the function; a value is the nearest double and what it misses, in
 thousandths of its unit in the last place. Needs mpmath.
 """
 import math
 import random
+import re
 
 import mpmath as M
 from mpmath import mp, mpc, mpf
@@ -132,22 +133,17 @@ def value(v):
 
 
 def number(x):
-    return f"{int(x)}" if x == int(x) and abs(x) < 1000 and (x != 0 or math.copysign(1, x) > 0) else x.hex()
+    return f"{int(x)}" if x == int(x) and abs(x) < 1000 and (x != 0 or math.copysign(1, x) > 0) else re.sub(r"\.?0*p", "p", x.hex())
 
 
-def emit(kind, name, width, rows):
-    print(f"static const {kind} elem_{'c_' if width == 4 else ''}{name}_rows[] = {{")
-    for r in rows:
-        print("    {" + ", ".join(r) + "},")
-    print("};")
+def emit(kind, name, rows):
+    print(kind, name, *(v for r in rows for v in r))
 
 
 def main():
-    print("// SPDX-License-Identifier: Apache-2.0")
-    print("// elem_vectors.h — arguments and values of elementary functions. Written by scripts/elem_vectors.py.")
-    print("typedef struct Row1 {\n    double x, y;\n    int more; // y + more / 1000 ulp is the true value\n} Row1;")
-    print("typedef struct Row2 {\n    double a, b, y;\n    int more;\n} Row2;")
-    print("typedef struct RowC {\n    double x, y, re;\n    int re_more;\n    double im;\n    int im_more;\n} RowC;")
+    print("# Arguments and values of elementary functions. Written by scripts/elem_vectors.py; read by tests/unit/elem_test.c.")
+    print("# A line is a function and its rows: 1 NAME x y more, 2 NAME a b y more, c NAME x y re more im more. "
+          "y + more / 1000 ulp is the true value.")
     for name, (f, draws) in ONE.items():
         rows = []
         while len(rows) < SAMPLES:
@@ -156,7 +152,7 @@ def main():
             v = value(f(mpf(x)))
             if v and v[0]:
                 rows.append((number(x), number(v[0]), str(v[1])))
-        emit("Row1", name, 2, rows)
+        emit("1", name, rows)
     for name, (f, draw) in TWO.items():
         rows = []
         while len(rows) < SAMPLES:
@@ -165,7 +161,7 @@ def main():
             v = value(f(mpf(a), mpf(b)))
             if v and v[0]:
                 rows.append((number(a), number(b), number(v[0]), str(v[1])))
-        emit("Row2", name, 3, rows)
+        emit("2", name, rows)
     for name, f in COMPLEX.items():
         rows = []
         while len(rows) < SAMPLES:
@@ -177,7 +173,7 @@ def main():
             re, im = value(z.real), value(z.imag)
             if re and im and re[0] and im[0]:
                 rows.append((number(x), number(y), number(re[0]), str(re[1]), number(im[0]), str(im[1])))
-        emit("RowC", name, 4, rows)
+        emit("c", name, rows)
 
 
 main()
