@@ -25,6 +25,7 @@
 #define ARENA_ALIGN 16
 #define BLOCK_MIN (64u << 10)
 #define BLOCK_MAX (8u << 20)
+#define GROW_LARGE (4u << 20)
 #define PAGE_HUGE (2u << 20) // blocks of several such pages ask for them: their first touch costs a tenth
 
 typedef struct ArenaBlock {
@@ -152,7 +153,8 @@ void *arena_array(Arena *a, size_t count, size_t elem_bytes) {
 void *arena_grow(Arena *a, void *at, uint32_t n, uint32_t *cap, uint32_t want, size_t elem_bytes) {
     if (want <= *cap)
         return at;
-    uint64_t next = (uint64_t)*cap * 2;
+    // What is left behind has been written, what is ahead is not touched before it is used: large arrays leave less behind.
+    uint64_t next = (uint64_t)*cap * ((uint64_t)*cap * elem_bytes < GROW_LARGE ? 2 : 4);
     if (next < 16)
         next = 16;
     if (next < want)

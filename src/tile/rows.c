@@ -128,6 +128,7 @@ static void read_region(RowOp *r) {
     const HloRegion *region = hlo_op_region(h, op, 0);
     uint32_t n;
     const int64_t *kinds = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
+    VEC_RESERVE(r->e->c->scratch, &r->nodes, n + region->ops.n);
     for (uint32_t i = 0; i < n; i++) {
         const HloType *t = hlo_value_type(h, hlo_operand(h, op, i));
         Node in = {.kind = NODE_INPUT, .dtype = t->dtype, .full = kinds[i] != FUSED_ROWS, .input = i, .slot = -1,

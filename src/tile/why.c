@@ -9,7 +9,7 @@
 
 #include "pass/rows.h"
 
-enum { ABOUT_OPS, ABOUT_HOST, ABOUT_TYPES, ABOUT_INTS, ABOUT_SMALL, ABOUT_REGION, ABOUT_ALL };
+enum { ABOUT_OPS, ABOUT_HOST, ABOUT_TYPES, ABOUT_INTS, ABOUT_SMALL, ABOUT_ACROSS, ABOUT_REGION, ABOUT_ALL };
 #define OPS_MAX 8
 
 static const struct {
@@ -32,6 +32,7 @@ static const struct {
     {ABOUT_INTS, {0}, "%s is exact here; the engines compute in fp32"},
     {ABOUT_SMALL, {0}, "%s: one kernel costs less than transfers in and out"},
     {ABOUT_OPS, {HLO_DOT, HLO_DOT_GENERAL}, "the tensor engine does not multiply these types"},
+    {ABOUT_ACROSS, {0}, "it reduces across rows: the engines do that for sums of 32 rows and 64 columns or more"},
     {ABOUT_REGION, {0}, "its region is more than one sum, maximum or minimum along rows"},
     {ABOUT_OPS, {HLO_TRANSPOSE, HLO_SLICE, HLO_CONCATENATE, HLO_PAD, HLO_BROADCAST_IN_DIM, HLO_REVERSE, HLO_RESHAPE},
      "its runs are too short for transfers"},
@@ -66,6 +67,20 @@ static int64_t elements(const Kern *k) {
     return most;
 }
 
+// A reduction that keeps elements behind those it takes together.
+static bool goes_across(const Kern *k) {
+    const HloAttr *dims = k->op == HLO_REDUCE && k->nin == 2 ? kern_attr(k, AK_DIMENSIONS) : NULL;
+    bool before = false, across = false;
+    for (int d = 0; dims && dims->kind == HA_INTS && d < k->in[0].rank; d++) {
+        bool reduced = false;
+        for (uint32_t i = 0; i < dims->n; i++)
+            reduced = reduced || dims->ints[i] == d;
+        across = across || (before && !reduced && k->in[0].dims[d] > 1);
+        before = before || (reduced && k->in[0].dims[d] > 1);
+    }
+    return across;
+}
+
 static bool holds(const Kern *k, int about, const uint16_t *ops) {
     switch (about) {
     case ABOUT_OPS:
@@ -81,6 +96,8 @@ static bool holds(const Kern *k, int about, const uint16_t *ops) {
         return integers(k) != NULL;
     case ABOUT_SMALL:
         return elements(k) < ROWS_MIN_ELEMS;
+    case ABOUT_ACROSS:
+        return goes_across(k);
     case ABOUT_REGION:
         return k->nregions && (k->op == HLO_REDUCE || k->op == HLO_MAP);
     default:
