@@ -56,7 +56,7 @@ static void stages(const char *path, Pool *pool, Times *t, uint32_t *ncode, size
     t->load = now_s() - at, at += t->load;
     artifact_verify_for(&ctx, art, path, &isa_chip_largest, pool);
     t->verify = now_s() - at, at += t->verify;
-    chip_load(&ctx, &arena, art, pool_threads(pool), false);
+    chip_load(&ctx, &arena, art, pool_threads(pool), false, pool);
     t->chip = now_s() - at, at += t->chip;
     *ncode = art->ncode + (art->peer ? art->peer->ncode : 0);
     arena_fini(&arena);

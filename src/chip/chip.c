@@ -191,14 +191,14 @@ static void *aligned(Arena *a, size_t bytes) {
     return (void *)(((uintptr_t)arena_alloc(a, bytes + 64) + 63) & ~(uintptr_t)63);
 }
 
-ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads, bool by_chance) {
+ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads, bool by_chance, Pool *pool) {
     chip_check(ctx, art);
     ChipProg *p = ARENA_NEW(a, ChipProg);
     p->art = art;
     const IsaShapes *shapes = art->shapes ? art->shapes : shapes_find(a, art->code, art->ncode);
     p->dynamic = artifact_dynamic(a, art);
     p->pe = pe_ways(a, art, shapes);
-    p->plan = plan_make(a, art, shapes, p->dynamic, pe_plain(a, art, p->pe));
+    p->plan = plan_make(a, art, shapes, p->dynamic, pe_plain(a, art, p->pe), pool);
     p->flows = flow_wanted(shapes, art->ncode);
     p->fresh = flow_fresh(shapes);
     p->fns = ARENA_NEWN(a, GpFn *, art->nkerns + 1);

@@ -38,8 +38,9 @@ void chip_check(Ctx *ctx, const Artifact *art);
 // A loaded program: kernels resolved, room for their operands and scratch made. Lives in the arena it is
 // given and is run by one thread at a time.
 typedef struct ChipProg ChipProg;
-// by_chance: it may be run with chip_round. Raises UNSUPPORTED.
-ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads, bool by_chance);
+// by_chance: it may be run with chip_round. `threads` will run it; the pool, which may be NULL, helps to load it.
+// Raises UNSUPPORTED.
+ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads, bool by_chance, Pool *pool);
 const Artifact *chip_prog_artifact(const ChipProg *p);
 // segs[i] is the base of HBM segment i. Returns OTRN_OK or OTRN_CHECK (a failing check.* op; *pc tells
 // which instruction). Allocates nothing.

@@ -39,34 +39,78 @@ static uint8_t *targets_find(Arena *a, const Artifact *art, const IsaShapes *sha
     return t;
 }
 
-static void run_close(Maker *m, uint32_t first) {
-    PlanPiece *p = &m->piece;
-    if (p->nsteps > 1 || (p->nsteps && !p->step[0].is_dma)) // a single transfer is better off in dma.c
-        VEC_PUSH(m->a, &m->runs,
-                 ((PlanRun){.first = first, .end = p->step[p->nsteps - 1].pc + 1}));
+// A stretch of the code that begins and ends between runs: stretches are cut beside each other.
+typedef struct Stretch {
+    uint32_t begin, end;
+    PlanRun *runs; // room for all it can have
+    uint32_t nruns;
+} Stretch;
+
+static void run_close(Stretch *s, PlanPiece *p, uint32_t first) {
+    if (p->nsteps > 1)
+        s->runs[s->nruns++] = (PlanRun){.first = first, .end = p->step[p->nsteps - 1].pc + 1};
     plan_piece_clear(p);
 }
 
-static void runs_cut(Maker *m) {
-    PlanPiece *p = &m->piece;
+static bool stays_alone(const Maker *m, uint32_t pc) {
+    return m->dynamic[pc] || plan_stays_alone(shape_inst(m->code.shapes, pc)) || (m->plan->through && m->plan->through[pc]);
+}
+
+static bool idles(const Maker *m, uint32_t pc) { return !m->dynamic[pc] && plan_is_idle(shape_inst(m->code.shapes, pc)); }
+
+static void stretch_cut(const Maker *m, Stretch *s, PlanPiece *p) {
     plan_piece_clear(p);
     uint32_t first = 0;
-    for (uint32_t pc = 0; pc < m->art->ncode; pc++) {
-        const IsaInst *in = &m->art->code[pc], *shape = shape_inst(m->code.shapes, pc);
+    for (uint32_t pc = s->begin; pc < s->end; pc++) {
         if (m->target[pc] || p->nsteps == PLAN_STEPS)
-            run_close(m, first);
-        if (!m->dynamic[pc] && plan_is_idle(shape))
+            run_close(s, p, first);
+        if (idles(m, pc))
             continue;
-        bool alone = m->dynamic[pc] || plan_stays_alone(shape) || (m->plan->through && m->plan->through[pc]);
+        const IsaInst *in = &m->art->code[pc];
+        bool alone = stays_alone(m, pc);
         if (alone || !plan_piece_add(p, in, pc, m->plan->same_seg)) {
-            run_close(m, first);
+            run_close(s, p, first);
             if (alone || !plan_piece_add(p, in, pc, m->plan->same_seg))
                 continue;
         }
         if (p->nsteps == 1)
             first = pc;
     }
-    run_close(m, first);
+    run_close(s, p, first);
+}
+
+typedef struct Cut {
+    const Maker *m;
+    Stretch *stretches;
+} Cut;
+
+static void cut_task(void *arg, size_t begin, size_t end) {
+    const Cut *c = arg;
+    PlanPiece piece;
+    for (size_t i = begin; i < end; i++)
+        stretch_cut(c->m, &c->stretches[i], &piece);
+}
+
+#define STRETCHES 16
+#define STRETCH_LEAST 2048 // instructions
+
+static void runs_cut(Maker *m) {
+    uint32_t n = m->art->ncode, count = 0, at = 0, want = n / STRETCH_LEAST + 1;
+    want = want < STRETCHES ? want : STRETCHES;
+    Stretch stretches[STRETCHES];
+    PlanRun *room = arena_alloc(m->a, ((size_t)n / 2 + STRETCHES) * sizeof *room); // a run has two instructions or more
+    for (uint32_t i = 0; i < want && at < n; i++) {
+        uint32_t end = i + 1 == want ? n : (uint32_t)((uint64_t)n * (i + 1) / want);
+        end = end < at ? at : end;
+        while (end < n && (idles(m, end) || !stays_alone(m, end)))
+            end++;
+        stretches[count++] = (Stretch){.begin = at, .end = end, .runs = room + at / 2 + i};
+        at = end;
+    }
+    pool_run(m->code.pool, count, 1, cut_task, &(Cut){m, stretches});
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < stretches[i].nruns; k++)
+            VEC_PUSH(m->a, &m->runs, stretches[i].runs[k]);
 }
 
 // --- segments --------------------------------------------------------------------------------------------
@@ -167,12 +211,13 @@ static void runs_spare(Maker *m) {
     }
 }
 
-Plan *plan_make(Arena *a, const Artifact *art, const IsaShapes *shapes, const uint8_t *dynamic, const uint8_t *plain) {
+Plan *plan_make(Arena *a, const Artifact *art, const IsaShapes *shapes, const uint8_t *dynamic, const uint8_t *plain,
+                Pool *pool) {
     Maker *m = ARENA_NEW(a, Maker);
     *m = (Maker){.a = a, .art = art, .dynamic = dynamic, .target = targets_find(a, art, shapes), .plan = ARENA_NEW(a, Plan)};
     segs_init(a, m->plan, art);
     m->code = (PlanCode){.art = art, .shapes = shapes, .accesses = shapes_accesses(a, shapes), .dynamic = dynamic,
-                         .plain = plain, .same_seg = m->plan->same_seg};
+                         .plain = plain, .same_seg = m->plan->same_seg, .pool = pool};
     plan_pe_find(a, m->plan, &m->code);
     runs_cut(m);
     runs_spare(m);

@@ -66,8 +66,9 @@ typedef struct Plan {
 
 // `dynamic` is artifact_dynamic's; plain: loads and products that go to the tensor engine's kernels alone, per
 // instruction.
-// `shapes` are the artifact's.
-Plan *plan_make(Arena *a, const Artifact *art, const IsaShapes *shapes, const uint8_t *dynamic, const uint8_t *plain);
+// `shapes` are the artifact's. The pool, which may be NULL, helps; the plan does not depend on it.
+Plan *plan_make(Arena *a, const Artifact *art, const IsaShapes *shapes, const uint8_t *dynamic, const uint8_t *plain,
+                Pool *pool);
 // Do the segments lie as the plan assumes: apart, or in each other's place?
 bool plan_fits(const Plan *p, const Artifact *art, uint8_t *const *segs);
 

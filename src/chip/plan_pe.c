@@ -188,33 +188,68 @@ static void plan_pe_room(Arena *a, Plan *p, const Artifact *art) {
         p->pe_at = ARENA_NEWN(a, uint32_t, art->ncode + 1), p->spared = ARENA_NEWN(a, uint8_t, art->ncode + 1);
 }
 
-void plan_pe_find(Arena *a, Plan *p, const PlanCode *code) {
-    const Artifact *art = code->art;
-    for (uint32_t pc = 0; pc < art->ncode; pc++) {
+// What is found for each transfer: nothing, the transfer out that takes its place, or readers.
+enum { FOUND_NONE = 0, FOUND_READERS = 1 }; // else: a transfer out's number, never below 2
+
+typedef struct Search {
+    const PlanCode *code;
+    uint32_t *found; // per instruction
+} Search;
+
+static void search_task(void *arg, size_t begin, size_t end) {
+    const Search *s = arg;
+    const PlanCode *code = s->code;
+    for (uint32_t pc = (uint32_t)begin; pc < end; pc++) {
         Tile t;
-        PlanPe found[PLAN_PE_MAX];
+        PlanPe readers[PLAN_PE_MAX];
         uint32_t n;
-        if (shape_inst(code->shapes, pc)->op != ISA_DMA || code->dynamic[pc] || !tile_of(&art->code[pc], p->same_seg, &t))
+        s->found[pc] = FOUND_NONE;
+        if (shape_inst(code->shapes, pc)->op != ISA_DMA || code->dynamic[pc] ||
+            !tile_of(&code->art->code[pc], code->same_seg, &t))
             continue;
         uint32_t out = through_find(&t, pc, code);
-        if (out) {
-            if (!p->through)
-                p->through = ARENA_NEWN(a, uint32_t, art->ncode + 1);
-            plan_pe_room(a, p, art);
-            p->through[out] = pc + 1;
-            p->spared[pc] = 1;
-            continue;
-        }
-        if (t.chunk < CHUNK_LEAST || !readers_find(&t, pc, code, found, &n))
-            continue;
-        bool all = true;
-        for (uint32_t i = 0; i < n; i++)
-            all &= code->plain[found[i].pc];
-        for (uint32_t i = 0; i < n && all; i++) {
-            plan_pe_room(a, p, art);
-            VEC_PUSH(a, &p->pe, found[i]);
-            p->pe_at[found[i].pc] = (uint32_t)p->pe.n;
-            p->spared[pc] = 1;
-        }
+        if (out)
+            s->found[pc] = out + 1; // it stands behind pc
+        else if (t.chunk >= CHUNK_LEAST && readers_find(&t, pc, code, readers, &n))
+            s->found[pc] = FOUND_READERS;
     }
+}
+
+static void through_note(Arena *a, Plan *p, const Artifact *art, uint32_t pc, uint32_t out) {
+    if (!p->through)
+        p->through = ARENA_NEWN(a, uint32_t, art->ncode + 1);
+    plan_pe_room(a, p, art);
+    p->through[out] = pc + 1;
+    p->spared[pc] = 1;
+}
+
+static void readers_note(Arena *a, Plan *p, const PlanCode *code, uint32_t pc) {
+    Tile t;
+    PlanPe readers[PLAN_PE_MAX];
+    uint32_t n;
+    tile_of(&code->art->code[pc], code->same_seg, &t);
+    readers_find(&t, pc, code, readers, &n);
+    bool all = true;
+    for (uint32_t i = 0; i < n; i++)
+        all &= code->plain[readers[i].pc];
+    for (uint32_t i = 0; i < n && all; i++) {
+        plan_pe_room(a, p, code->art);
+        VEC_PUSH(a, &p->pe, readers[i]);
+        p->pe_at[readers[i].pc] = (uint32_t)p->pe.n;
+        p->spared[pc] = 1;
+    }
+}
+
+#define SEARCH_GRAIN 2048
+
+// Each transfer is looked at by itself, by all threads; then what was found is written down in program order.
+void plan_pe_find(Arena *a, Plan *p, const PlanCode *code) {
+    const Artifact *art = code->art;
+    Search s = {code, arena_alloc(a, ((size_t)art->ncode + 1) * sizeof *s.found)};
+    pool_run(code->pool, art->ncode, SEARCH_GRAIN, search_task, &s);
+    for (uint32_t pc = 0; pc < art->ncode; pc++)
+        if (s.found[pc] == FOUND_READERS)
+            readers_note(a, p, code, pc);
+        else if (s.found[pc])
+            through_note(a, p, art, pc, s.found[pc] - 1);
 }

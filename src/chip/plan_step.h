@@ -67,6 +67,7 @@ typedef struct PlanCode { // what is planned
     const ShapeAccesses *accesses; // per shape
     const uint8_t *dynamic, *plain; // as plan_make got them
     const uint32_t *same_seg;
+    Pool *pool; // helps to plan; may be NULL
 } PlanCode;
 void plan_pe_find(Arena *a, Plan *p, const PlanCode *code);
 bool plan_is_idle(const IsaInst *in); // touches nothing, in any order

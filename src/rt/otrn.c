@@ -151,10 +151,11 @@ static void fill_memory(otrn_exe *exe) {
 
 void exe_add_slot(otrn_exe *exe) {
     const Artifact *art = exe->art;
-    int threads = pool_threads(exe->env->pool);
+    Pool *pool = exe->env->pool;
+    int threads = pool_threads(pool);
     bool by_chance = exe->env->stochastic || art->flags & ART_STOCHASTIC;
-    ExeSlot slot = {.prog = chip_load(&exe->ctx, &exe->arena, art, threads, by_chance),
-                    .peer = art->peer ? chip_load(&exe->ctx, &exe->arena, art->peer, threads, by_chance) : NULL,
+    ExeSlot slot = {.prog = chip_load(&exe->ctx, &exe->arena, art, threads, by_chance, pool),
+                    .peer = art->peer ? chip_load(&exe->ctx, &exe->arena, art->peer, threads, by_chance, pool) : NULL,
                     .segs = ARENA_NEWN(&exe->arena, uint8_t *, SEG_FIRST_ARG + art->nargs + art->nresults)};
     VEC_PUSH(&exe->arena, &exe->slots, slot);
 }

@@ -60,7 +60,7 @@ static void execute(Arena *a, const Artifact *art) {
     if (ok && CTX_TRY(&ctx, jb)) {
         char why[200];
         uint32_t pc;
-        chip_run(chip, chip_load(&ctx, a, art, 1, false), segs, &pc, why, sizeof why);
+        chip_run(chip, chip_load(&ctx, a, art, 1, false, NULL), segs, &pc, why, sizeof why);
     }
     for (uint32_t i = 0; i < nsegs; i++)
         if (i < SEG_FIRST_ARG + art->nargs || art->results[i - SEG_FIRST_ARG - art->nargs].alias < 0)
@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             art = artifact_assemble(&ctx, a, "fuzz.s", (const char *)data, size, NULL);
             artifact_verify(&ctx, art, "fuzz.s");
         }
-        plan_make(a, art, shapes_find(a, art->code, art->ncode), artifact_dynamic(a, art), arena_zalloc(a, art->ncode + 1));
+        plan_make(a, art, shapes_find(a, art->code, art->ncode), artifact_dynamic(a, art), arena_zalloc(a, art->ncode + 1), NULL);
         execute(a, art);
     }
     return 0;

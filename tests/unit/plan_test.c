@@ -487,8 +487,8 @@ static bool program_test(Program *p, uint64_t seed, const Setup *setups, int nse
     memset(plain, 1, sizeof plain);
     if (CTX_TRY(&ctx, here)) {
         artifact_verify(&ctx, &art, "random");
-        prog = chip_load(&ctx, keep, &art, 2, false);
-        count_spared(plan_make(keep, &art, shapes_find(keep, art.code, art.ncode), artifact_dynamic(keep, &art), plain));
+        prog = chip_load(&ctx, keep, &art, 2, false, NULL);
+        count_spared(plan_make(keep, &art, shapes_find(keep, art.code, art.ncode), artifact_dynamic(keep, &art), plain, NULL));
     }
     bool ok = prog && run(&setups[0], prog, CHIP_PLAN_OFF, want);
     for (int i = 0; ok && i < nsetups; i++)
