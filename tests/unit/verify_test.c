@@ -3,7 +3,7 @@
 // keeps it), the chip it is meant for, and words the message must have.
 #include <stdio.h>
 
-#include "artifact/artifact.h"
+#include "artifact/artifact_bounds.h"
 
 static int failures;
 static Ctx ctx;
@@ -147,10 +147,98 @@ static void run(const Case *c, size_t number) {
     failures += !ok;
 }
 
+// --- the quick half ----------------------------------------------------------------------------------------
+
+static uint64_t rng(void) { // splitmix64
+    static uint64_t state = 7;
+    uint64_t z = (state += 0x9e3779b97f4a7c15u);
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+static uint64_t random_addr(uint64_t addr) {
+    static const uint32_t near[] = {0, 1, 2, 4, 2044, 2048, 4096, 16384, 65536, 196608, 229376, 262144};
+    uint32_t off = near[rng() % (sizeof near / sizeof *near)] + (uint32_t)(rng() % 3 ? 0 : rng() % 64) - (uint32_t)(rng() % 4 ? 0 : 4);
+    switch (rng() % 4) {
+    case 0:
+        return addr_hbm((uint32_t)(rng() % 5), off);
+    case 1:
+        return (addr_space(addr) == SPACE_PSUM ? addr_psum : addr_sbuf)((uint32_t)(rng() % 3 * 32), off);
+    default:
+        return addr_space(addr) == SPACE_HBM ? addr >> 40 << 40 | off : addr >> 32 << 32 | off;
+    }
+}
+
+static IsaInst damaged(IsaInst in) {
+    for (int i = 0; i < SHAPE_ADDRS; i++) {
+        uint64_t addr = shape_addr(&in, i);
+        if (isa_row_has(in.op, shape_addr_fields[i]) && addr && rng() % 2)
+            isa_field_set(&in, shape_addr_fields[i], random_addr(addr));
+    }
+    for (const uint8_t *f = isa_row_fields(in.op); *f < ISA_FIELD_COUNT; f++)
+        if (*f >= ISA_F_n0 && *f <= ISA_F_t4 && rng() % 8 == 0)
+            isa_field_set(&in, *f, rng() % 2 ? rng() % 300 : (uint64_t)-(int64_t)(rng() % 4));
+    return in;
+}
+
+static bool by_the_rules(const Artifact *art, const IsaInst *in, const IsaChip *chip) {
+    char why[ISA_WHY];
+    IsaMask mask = isa_row_mask(in->op);
+    IsaAccess access[ISA_ACCESS_MAX];
+    if (isa_check(in, mask, chip, why))
+        return false;
+    int n = isa_accesses(in, mask, access);
+    for (int i = 0; i < n; i++)
+        if (isa_check_access(in, &access[i], chip, 0, 0, why) || artifact_access_fault(art, in, &access[i], 0, why))
+            return false;
+    return true;
+}
+
+// An instruction that is not in doubt obeys the rules, and the other way round when no register is in its addresses.
+static void test_bounds(void) {
+    enum { COUNT = 60000 };
+    IsaInst *code = ARENA_NEWN(&arena, IsaInst, COUNT);
+    uint32_t n = 0, wrong = 0, missed = 0, right = 0;
+    Artifact art = {0};
+    jmp_buf *outer = ctx.on_fail;
+    while (n < COUNT) {
+        const Case *c = &cases[rng() % (sizeof cases / sizeof *cases)];
+        jmp_buf jb;
+        if (!CTX_TRY(&ctx, jb))
+            continue;
+        const char *text = arena_printf(&arena, ".arg f32[64,64] donated\n%s%s\n", HEAD, c->text);
+        Artifact *from = artifact_parse(&ctx, &arena, "t.s", text, strlen(text));
+        art = *from;
+        for (int k = 0; k < 200 && n < COUNT; k++)
+            code[n++] = damaged(from->code[rng() % from->ncode]);
+    }
+    ctx.on_fail = outer;
+    art.code = code, art.ncode = COUNT;
+    for (int gen = 2; gen <= 4; gen++) {
+        const IsaShapes *shapes = shapes_find(&arena, code, COUNT);
+        const uint8_t *doubt = bounds_doubt(&arena, &art, shapes, bounds_make(&arena, shapes, &chips[gen]), &chips[gen], NULL);
+        for (uint32_t i = 0; i < COUNT; i++) {
+            bool rules = by_the_rules(&art, &code[i], &chips[gen]);
+            bool registers = code[i].reg_d[0] || code[i].reg_s[0] || code[i].reg_t[0];
+            wrong += !doubt[i] && !rules;
+            missed += doubt[i] && rules && !registers;
+            right += rules;
+        }
+    }
+    if (wrong || missed || right < COUNT / 10) {
+        printf("FAIL bounds of shapes: %u wrongly taken, %u wrongly in doubt, %u right\n", wrong, missed, right);
+        failures++;
+    } else {
+        printf("ok bounds of shapes\n");
+    }
+}
+
 int main(void) {
     arena_init(&arena, &ctx);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         run(&cases[i], i);
+    test_bounds();
     if (!failures)
         printf("ok %zu rules of instructions\n", sizeof cases / sizeof *cases);
     arena_fini(&arena);
