@@ -40,6 +40,7 @@ BY_NATURE = (
     (r"testQrInvalidDtypeCPU", "LAPACK has no QR of 16-bit floats and the test wants the error; we have it"),
     (r"ScipyLinalgTest::testSchur\d", "compared number by number with LAPACK; a Schur form is unique "
      "only up to the order of eigenvalues and signs (what makes it one is tested in LaxLinalgTest)"),
+    (r"compiler_options_invalid", "XLA's own options are taken and ignored, whatever their values"),
     (r"test_jit_lower_cost_analysis", "JAX skips it for every plugin; lowered.cost_analysis() works"),
 )
 
