@@ -466,7 +466,7 @@ static void rows_task(void *arg, size_t begin, size_t end) {
 }
 
 static uint32_t group_of(uint32_t rows, size_t row) {
-    uint32_t group = row > ENG_BLOCK / 2 ? 1 : (uint32_t)(ENG_BLOCK / row);
+    uint32_t group = row >= ENG_BLOCK / 4 ? 1 : (uint32_t)(ENG_BLOCK / row); // alone a row needs no copy
     return group < rows ? group : rows;
 }
 
