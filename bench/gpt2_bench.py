@@ -5,8 +5,8 @@
 
 Each contestant is a process of its own that waits while another one runs; steps alternate, and printed are medians
 over the rounds: tokens per second, and opentrn's over each other's. Bars: fp32 0.9 of PyTorch and 2.0 of JAX's CPU,
-bf16 2.0 of the better of the two. With OTRN_HOST_PROFILE=on each of opentrn's steps tells where its host time went, and
-what share of the host's multipliers its products reached.
+bf16 2.0 of the better of the two. Then one more step of opentrn tells where its host time went by kind of instruction, what
+its multipliers can do on all threads (an FMA probe in the same run), and what share of that the products reached.
 """
 
 import argparse
@@ -125,9 +125,9 @@ def contestant(o):
 # --- the contest -----------------------------------------------------------------------------------------------
 
 
-def start(o, name, dtype):
+def start(o, name, dtype, **more):
     command = [sys.executable, __file__, f"--worker={name}", f"--dtype={dtype}", f"--batch={o.batch}", f"--seq={o.seq}"]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **more)
 
 
 def ask(p):
@@ -137,6 +137,14 @@ def ask(p):
     if not line:
         raise SystemExit(f"a contestant ended: {p.args[2]}")
     return json.loads(line)
+
+
+def profile(o, dtype):
+    p = start(o, "opentrn", dtype, stderr=subprocess.PIPE, env=dict(os.environ, OTRN_HOST_PROFILE="on"))
+    _, err = p.communicate("step\n")
+    lines = [line for line in err.splitlines() if line.startswith("host: ")]
+    last = max((i for i, line in enumerate(lines) if " s on " in line), default=len(lines))
+    print("\n".join(f"{dtype} {line}" for line in lines[last:]), flush=True)
 
 
 def has_torch():
@@ -157,6 +165,7 @@ def contest(o, dtype):
     for p in runs.values():
         p.stdin.close()
         p.wait()
+    profile(o, dtype)
     tokens = o.batch * o.seq
     for n in names:
         wall, cpu = (statistics.median(t[i] for t in times[n]) for i in (0, 1))

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/host.h"
+#include "base/pool.h"
 #include "isa/isa.h"
 
 // Joined instructions (plan.h) are one kind, loads and products of the tensor engine another, and what threads spend
@@ -21,6 +22,6 @@ typedef struct ChipProfile {
 double profile_now(void); // seconds
 void profile_add(ChipProfile *p, int kind, uint32_t instructions, double since);
 // A table, and what share of the multipliers' rate products reached; measures that rate for some milliseconds.
-void profile_print(const ChipProfile *p, HostLevel level, int threads, FILE *out);
+void profile_print(const ChipProfile *p, HostLevel level, Pool *pool, FILE *out);
 
 #endif

@@ -388,7 +388,7 @@ otrn_status otrn_execute(otrn_exe *exe, const void *const *args, void *const *re
     exe_watch_fini(&watch);
     chip_set_profile(env->core.chip, NULL);
     if (profile)
-        profile_print(&spent, env->level, pool_threads(env->pool), stderr);
+        profile_print(&spent, env->level, env->pool, stderr);
     pthread_mutex_unlock(&env->turn);
     return s == OTRN_OK ? s : exe_error(art, s, pc, err, "%s", why);
 }
