@@ -86,7 +86,7 @@ void plan_run(Chip *c, const ChipProg *p, const PlanRun *run, uint8_t *const *se
 // The same in two steps: the run as jobs (room for PLAN_STEPS of them), then slices [begin, end) of partitions.
 #define PLAN_GRAIN_ELEMS 16384 // least work worth a handoff
 typedef struct PlanWork {
-    const EngJob *jobs;
+    EngJob *jobs;
     uint32_t njobs, slice, slices; // partitions that go together, and how many times
     uint64_t elems;                // the whole work, in elements
 } PlanWork;

@@ -35,7 +35,9 @@ typedef struct Ew {
     EngRun *run_bf16; // of a source that is one run of bf16 and nothing else to do; NULL: by run
     bool same;   // bits from src to dst
     EngAlu *in_place; // tensor_tensor on operands of one type, each a run; NULL: through blocks
-    EngFn16 *bf16_fn; // likewise of a function alone
+    EngFn16 *bf16_fn; // likewise of a function alone,
+    EngOne16 *one16;  // and of a value for each row
+    EngExp *exp;      // of src plus a number, and its sum: all in one pass; NULL: by stages
     EngPairOnes *ones; // of stages 0 and 1, or
     EngPairOne *pair_one;
 } Ew;
@@ -82,6 +84,15 @@ static void *row_at(const EngTensor *t, const EngBlock *b) {
     return eng_row(t, b, b->row) + (int64_t)b->col * t->bytes;
 }
 
+static void exp_row(const Ew *e, const EngBlock *b, EngBuf *s) {
+    const Stage *st = e->stage;
+    float by = st->fn ? 0 : stage_value(e, st, b), none = 0;
+    e->exp(e->dst.nowhere ? s->z : row_at(&e->dst, b), row_at(&e->src, b), st->op == ALU_SUB ? -by : by,
+           e->run ? &e->reg.acc[b->row] : &none, b->cols);
+    if (e->gathers && b->col + b->cols == e->dst.cols)
+        eff_reg_end(&e->reg, &e->walk, b);
+}
+
 static void ew_body(const void *arg, const EngBlock *b, EngBuf *s) {
     const Ew *e = arg;
     size_t n = b->rows * b->cols;
@@ -97,8 +108,16 @@ static void ew_body(const void *arg, const EngBlock *b, EngBuf *s) {
         e->bf16_fn(row_at(&e->dst, b), row_at(&e->src, b), n);
         return;
     }
+    if (e->one16 && b->rows == 1) {
+        e->one16(row_at(&e->dst, b), row_at(&e->src, b), stage_value(e, e->stage, b), n);
+        return;
+    }
     if (e->gathers && b->col == 0)
         eff_reg_begin(&e->reg, &e->walk, &e->b, b);
+    if (e->exp && b->rows == 1) {
+        exp_row(e, b, s);
+        return;
+    }
     if (e->run_bf16 && b->rows == 1) { // only their sum is wanted
         e->run_bf16(&e->reg.acc[b->row], row_at(&e->src, b), n);
         if (b->col + b->cols == e->dst.cols)
@@ -239,9 +258,26 @@ static Ew ew_begin(const EffCall *c) {
     return e;
 }
 
+static bool is_all(const Ew *e, int dtype) { // both are runs of it, and may be read and written in place
+    return e->walk.domain == ENG_F32 && !e->walk.stochastic && e->src.dtype == dtype && e->src.flat && !e->dst.careful &&
+           (e->dst.nowhere || (e->dst.dtype == dtype && e->dst.flat));
+}
+
+// exp(x), exp(x + number of the row), exp(x - number of the row).
+static void exp_find(Ew *e, int rop) {
+    const EngLevel *eng = e->walk.level->eng;
+    const Stage *st = e->stage, *last = st + e->nstages - 1;
+    bool moved = e->nstages == 2 && st->alu && by_one(st) && (st->op == ALU_ADD || st->op == ALU_SUB) && !st->reverse;
+    if ((e->nstages != 1 && !moved) || last->fn != eng->fn[ACT_EXP] || (e->run && rop != ALU_ADD))
+        return;
+    e->exp = is_all(e, DT_F32) ? eng->exp_f32 : is_all(e, DT_BF16) ? eng->exp_bf16 : NULL;
+}
+
 static otrn_status ew_end(const EffCall *c, Ew *e) {
     stages_pair(e);
     stages_one(e);
+    if (e->nstages == 1 && e->stage[0].one && !e->stage[0].reverse && !e->gathers && is_all(e, DT_BF16))
+        e->one16 = e->walk.level->eng->one_bf16[e->stage[0].op];
     eng_rows(c, e->dst.cols, 1, ew_body, e, sizeof *e);
     return OTRN_OK;
 }
@@ -252,6 +288,8 @@ static otrn_status ew_end_reg(const EffCall *c, Ew *e, float *acc, uint64_t at, 
     e->reg = eff_reg(c, acc + addr_part(at), rop);
     if (eff_reg_reduces(&e->reg))
         e->run = e->walk.level->eng->run[ENG_F32][rop];
+    if (e->nstages)
+        exp_find(e, rop);
     if (e->run && !e->nstages && e->dst.nowhere && e->src.dtype == DT_BF16 && e->src.flat)
         e->run_bf16 = e->walk.level->eng->run_bf16[rop];
     return ew_end(c, e);

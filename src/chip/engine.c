@@ -175,6 +175,10 @@ static void move_run(bool gather, void *block, uint8_t *at, int64_t step, size_t
 }
 
 static void move_block(bool gather, const EngTensor *t, const EngBlock *b, uint8_t *block) {
+    if (t->cols == 1) { // a column
+        move_run(gather, block, eng_row(t, b, b->row), t->pitch, b->rows, t->bytes);
+        return;
+    }
     for (uint32_t r = 0; r < b->rows; r++) {
         Walk w;
         walk_begin(&w, t, eng_row(t, b, b->row + r), b->col);
@@ -426,7 +430,10 @@ void eng_splat(const EngWalk *w, const EngScalar *a, const EngBlock *b, void *bu
             conv(&v, at, 1);
         else
             memcpy(&v, at, 4);
-        fill((uint8_t *)buf + r * b->cols * bytes, &v, bytes, b->cols);
+        if (b->cols == 1)
+            memcpy((uint8_t *)buf + r * bytes, &v, bytes);
+        else
+            fill((uint8_t *)buf + r * b->cols * bytes, &v, bytes, b->cols);
     }
 }
 
@@ -490,11 +497,11 @@ void eng_rows(const EffCall *c, size_t cols, size_t weight, EngBody *body, const
     memcpy(j->arg, arg, arg_bytes);
 }
 
-void eng_job_run(const EngJob *j, uint32_t begin, uint32_t end, uint8_t *local, EngBuf *s) {
+void eng_job_run(const EngJob *j, uint32_t slice, uint32_t begin, uint32_t end, uint8_t *local, EngBuf *s) {
     uint32_t last = j->part + j->rows < end ? j->part + j->rows : end;
     uint32_t first = j->part > begin ? j->part : begin;
     if (first >= last)
         return;
-    EngBlock b = {.row = first - j->part, .local = local, .first = begin - j->part};
+    EngBlock b = {.row = first - j->part, .local = local, .first = slice - j->part};
     groups_run(&b, j->group, last - j->part, j->cols, j->body, j->arg, s);
 }

@@ -112,12 +112,22 @@ typedef struct EngJob {
     EngBody *body;
     uint32_t part, rows, group; // from partition `part` on; rows taken together
     size_t cols;
+    // Rows of HBM that it reads and writes, and jobs whose rows are fetched beside it (plan_run.c): the first one's number
+    // + 1; each leads to the next.
+    struct {
+        uint8_t *at; // of its first row
+        int64_t pitch;
+        uint32_t bytes;
+    } hbm[2];
+    uint8_t nhbm;
+    bool in_next_slice, is_heavy; // of much arithmetic
+    uint16_t fetch, next_fetch;
     _Alignas(8) uint8_t arg[ENG_JOB_ARG];
 } EngJob;
 // Runs now, or fills in the call's job when it has one.
 void eng_rows(const EffCall *c, size_t cols, size_t weight, EngBody *body, const void *arg, size_t arg_bytes);
-// Those rows of the job that lie on partitions [begin, end), in the caller's thread.
-void eng_job_run(const EngJob *j, uint32_t begin, uint32_t end, uint8_t *local, EngBuf *s);
+// Those rows of the job that lie on partitions [begin, end), in the caller's thread; the slice begins at `slice`.
+void eng_job_run(const EngJob *j, uint32_t slice, uint32_t begin, uint32_t end, uint8_t *local, EngBuf *s);
 size_t eng_cols(const IsaInst *in); // n1 * n2 * n3 * n4
 
 // Do rows of the operand share bytes?

@@ -49,7 +49,7 @@ ENG_BITS_ROWS(X)
 ENG_INT_ROWS(X)
 #undef X
 
-// Common pairs, and bf16 without a detour: only fewer passes over a block.
+// Common pairs: only fewer passes over a block.
 #define ENG_PAIR_ROWS(X)                                                                           \
     X(MUL, ADD, quiet(x *a + b)) X(MUL, SUB, quiet(x *a - b)) X(SUB, MUL, quiet((x - a) * b))      \
     X(ADD, MUL, quiet((x + a) * b)) X(MUL, MUL, quiet(x *a *b))
@@ -91,21 +91,6 @@ ENG_PAIR_ROWS(X)
     }
 ENG_ONE_ROWS(X)
 #undef X
-#define ENG_BF16_ROWS(X)                                                                           \
-    X(ADD, quiet(x + y)) X(SUB, quiet(x - y)) X(MUL, quiet(x *y)) X(MAX, larger(x, y))             \
-    X(MIN, smaller(x, y))
-#define X(E, EXPR)                                                                                 \
-    static void eng_bf16_##E(void *pz, const void *px, const void *py, size_t n) {                 \
-        uint16_t *z = pz;                                                                          \
-        const uint16_t *xs = px, *ys = py;                                                         \
-        LANES(n) {                                                                                 \
-            float x = f32_of_bf16(xs[i]), y = f32_of_bf16(ys[i]);                                  \
-            z[i] = bf16_of_f32(EXPR);                                                              \
-        }                                                                                          \
-    }
-ENG_BF16_ROWS(X)
-#undef X
-
 static void eng_f32_RSQRT(void *z, const void *x, const void *y, size_t n) {
     (void)y;
     vm_rsqrt(z, x, n);
@@ -151,19 +136,6 @@ ENG_RUN_F32_ROWS(X)
 #define X(E, FIRST, EXPR) RUN_LOOP(bits, uint32_t, E, FIRST, EXPR, same)
 ENG_RUN_BITS_ROWS(X)
 #undef X
-
-static void eng_run_bf16_ADD(void *pacc, const void *px, size_t n) {
-    float p[ENG_PARTIALS] = {0}, *acc = pacc;
-    const uint16_t *v = px;
-    size_t i = 0;
-    for (; i + ENG_PARTIALS <= n; i += ENG_PARTIALS)
-        for (size_t j = 0; j < ENG_PARTIALS; j++)
-            p[j] = p[j] + f32_of_bf16(v[i + j]);
-    for (size_t j = 0; i < n; i++, j++)
-        p[j] = p[j] + f32_of_bf16(v[i]);
-    FOLD(float, x + y, 16) FOLD(float, x + y, 8) FOLD(float, x + y, 4) FOLD(float, x + y, 2) FOLD(float, x + y, 1)
-    *acc = quiet(*acc + p[0]);
-}
 
 // The largest and the smallest, whatever the order: compared as they come, with a look at the end for NaNs and for
 // the sign of a zero.
@@ -266,10 +238,7 @@ ENG_FN_ROWS(X)
 ENG_FN_VM_ROWS(X)
 #undef X
 
-// bf16 in one pass; tanh has a shorter form there (gp_body_bf16.h).
-static void eng_bf16_fn_TANH(uint16_t *y, const uint16_t *x, size_t n) {
-    LANES(n) y[i] = bf16_of_f32(quiet(tanh_short(f32_of_bf16(x[i]))));
-}
+#include "chip/engine_bf16_body.h"
 
 // --- the rest ---------------------------------------------------------------------------------------------
 static void eng_round(float *y, const float *x, size_t n, float lo, float hi) {
@@ -345,7 +314,14 @@ static const EngLevel eng_table = {
             [ALU_MIN] = eng_one_MIN},
     .back = eng_one_BACK,
     .bf16_fn = {[ACT_TANH] = eng_bf16_fn_TANH},
-    .run_bf16 = {[ALU_ADD] = eng_run_bf16_ADD},
+    .run_bf16 = {[ALU_ADD] = eng_run_bf16_ADD, [ALU_MAX] = eng_run_bf16_MAX, [ALU_MIN] = eng_run_bf16_MIN},
+#define X(E, ...) [ALU_##E] = eng_one_bf16_##E,
+    .one_bf16 = {ENG_BF16_ROWS(X)},
+#undef X
+#if GP_ISA == 2
+    .exp_f32 = eng_exp_f32,
+    .exp_bf16 = eng_exp_bf16,
+#endif
 #define X(E, ...) [ALU_##E] = eng_run_f32_##E,
     .run[ENG_F32] = {ENG_RUN_F32_ROWS(X)[ALU_MAX] = eng_run_f32_MAX, [ALU_MIN] = eng_run_f32_MIN},
 #undef X

@@ -20,6 +20,8 @@ typedef void EngAluOne(float *z, const float *x, float y, size_t n);
 typedef void EngPairOnes(float *z, const float *x, float a, float b, size_t n);
 typedef void EngPairOne(float *z, const float *x, float a, const float *y, size_t n);
 typedef void EngFn16(uint16_t *y, const uint16_t *x, size_t n);
+typedef void EngOne16(uint16_t *z, const uint16_t *x, float y, size_t n);
+typedef void EngExp(void *y, const void *x, float b, float *acc, size_t n); // y = exp(x + b), *acc += the run of them
 typedef void EngFn(float *y, const float *x, size_t n, float parameter); // y may be x
 typedef void EngRun(void *acc, const void *x, size_t n); // *acc = *acc op (x[0] op x[1] …)
 typedef struct EngLevel {
@@ -32,8 +34,10 @@ typedef struct EngLevel {
     EngPairOnes *ones[ALU_COUNT][ALU_COUNT];
     EngPairOne *pair_one[ALU_COUNT][ALU_COUNT];
     EngFn16 *bf16_fn[ACT_COUNT];         // of bf16, the same bits as widen, fn, narrow; NULL: go that way
+    EngOne16 *one_bf16[ALU_COUNT];       // of bf16, the same bits as widen, one, narrow; NULL: go that way
+    EngExp *exp_f32, *exp_bf16;          // the same bits as in several passes; NULL: go that way
     EngRun *run[ENG_DOMAINS][ALU_COUNT]; // NULL: it does not reduce in any order
-    EngRun *run_bf16[ALU_COUNT];         // fp32 sums of bf16: the same bits as widen, run; NULL: go that way
+    EngRun *run_bf16[ALU_COUNT];         // of bf16, into fp32: the same bits as widen, run; NULL: go that way
     EngFn *fn[ACT_COUNT];
     void (*round)(float *y, const float *x, size_t n, float lo, float hi); // to integers in [lo, hi]
     void (*clamp)(int64_t *y, const int64_t *x, size_t n, int64_t lo, int64_t hi); // of the low 32 bits

@@ -1,14 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 // plan_run.c — executes a run of the host plan: its instructions become jobs once, then each thread takes slices of
 // partitions through all of them.
+//
+// Rows that are read and written in HBM would be waited for, and the arithmetic of other jobs would leave memory idle.
+// So each row is fetched ahead beside the last job of much arithmetic before the one that needs it; what the first jobs
+// of a slice need, beside the last such job of the slice before. A job of much arithmetic needs no help with its own rows.
 #include "chip/core.h"
+
+#define FETCH_LEAST 1024 // bytes of a row
+#define LINE 64
+
+static void rows_fetch(const PlanWork *w, uint32_t first, uint32_t part) {
+    for (uint32_t i = first; i; i = w->jobs[i - 1].next_fetch) {
+        const EngJob *j = &w->jobs[i - 1];
+        uint32_t row = part + (j->in_next_slice ? w->slice : 0) - j->part;
+        for (uint32_t k = 0; row < j->rows && k < j->nhbm; k++)
+            for (uint32_t at = 0; at < j->hbm[k].bytes; at += LINE)
+                __builtin_prefetch(j->hbm[k].at + (int64_t)row * j->hbm[k].pitch + at, 0, 2);
+    }
+}
+
+static void job_slice(const PlanWork *w, const EngJob *j, uint32_t p, uint8_t *local, EngBuf *s) {
+    if (!j->fetch) {
+        eng_job_run(j, p, p, p + w->slice, local, s);
+        return;
+    }
+    for (uint32_t q = p; q < p + w->slice; q++) {
+        eng_job_run(j, p, q, q + 1, local, s);
+        rows_fetch(w, j->fetch, q);
+    }
+}
 
 static __attribute__((noinline)) void slices_run(const PlanWork *r, uint32_t begin, uint32_t end) {
     _Alignas(64) uint8_t local[PLAN_LOCAL_BYTES];
     EngBuf s;
     for (uint32_t p = begin * r->slice; p < end * r->slice; p += r->slice)
         for (uint32_t i = 0; i < r->njobs; i++)
-            eng_job_run(&r->jobs[i], p, p + r->slice, local, &s);
+            job_slice(r, &r->jobs[i], p, local, &s);
 }
 
 void plan_work_run(const PlanWork *w, uint32_t begin, uint32_t end) {
@@ -42,11 +70,42 @@ static void override(EffCall *call, const PlanOver *o, const PlanRun *run, const
     to->dtype = o->dtype;
 }
 
+static bool is_heavy(const IsaInst *in) {
+    bool acts = in->op == ISA_ACTIVATE || in->op == ISA_ACTIVATE2;
+    return in->op == ISA_EXPONENTIAL || (acts && in->fn != ACT_COPY && in->fn != ACT_IDENTITY);
+}
+
+// The rows that an operand of the job has in HBM.
+static void hbm_add(EngJob *j, const EffCall *c, const PlanOver *o) {
+    const EffOperand *at = o->slot == PLAN_DST ? &c->dst : o->slot == PLAN_SRC ? &c->src : &c->src1;
+    int dtype = o->slot == PLAN_DST ? c->in->dtype : o->slot == PLAN_SRC ? c->in->stype : c->in->ttype;
+    uint32_t bytes = (uint32_t)(eng_cols(c->in) * dtype_bytes(at->dtype ? at->dtype : dtype));
+    if (o->slot <= PLAN_SRC1 && bytes >= FETCH_LEAST && j->nhbm < 2)
+        j->hbm[j->nhbm].at = at->at, j->hbm[j->nhbm].pitch = at->pitch, j->hbm[j->nhbm++].bytes = bytes;
+}
+
+// Puts each job's rows beside the last job of much arithmetic before it. heavy: number + 1 of the last one of all.
+static void fetches_place(PlanWork *w, uint32_t heavy) {
+    uint32_t beside = heavy;
+    bool early = true; // the last one belongs to the slice before
+    for (uint32_t i = 0; i < w->njobs && heavy; i++) {
+        EngJob *j = &w->jobs[i];
+        if (j->is_heavy) {
+            beside = i + 1, early = false;
+        } else if (j->nhbm) {
+            j->in_next_slice = early;
+            j->next_fetch = w->jobs[beside - 1].fetch;
+            w->jobs[beside - 1].fetch = (uint16_t)(i + 1);
+        }
+    }
+}
+
 PlanWork plan_work(const Chip *c, const ChipProg *p, const PlanRun *run, uint8_t *const *segs, EngJob *jobs,
                    EngineState *state) {
     const Artifact *art = p->art;
     const PlanOver *o = p->plan->overs.at + run->over, *end = o + run->nover;
     PlanWork r = {.jobs = jobs, .slice = run->slice, .slices = (run->parts + run->slice - 1u) / run->slice};
+    uint32_t heavy = 0, fetched = UINT32_MAX; // fetched: the transfer whose data was met last
     for (uint32_t pc = run->first; pc < run->end; pc++) {
         const IsaInst *in = &art->code[pc];
         int cost = isa_rows[in->op].cost;
@@ -57,6 +116,8 @@ PlanWork plan_work(const Chip *c, const ChipProg *p, const PlanRun *run, uint8_t
             continue;
         }
         EngJob *job = &jobs[r.njobs++];
+        job->nhbm = job->fetch = job->next_fetch = 0;
+        job->is_heavy = is_heavy(in);
         bool dma = cost == COST_DMA;
         job->part = addr_part(dma && addr_space(in->dst) == SPACE_HBM ? in->src : in->dst);
         EffCall call = {.in = in, .state = state, .level = c->level, .job = job};
@@ -71,11 +132,16 @@ PlanWork plan_work(const Chip *c, const ChipProg *p, const PlanRun *run, uint8_t
             call.a = chip_operand(c, segs, in->a);
             call.b = chip_operand(c, segs, in->b);
         }
-        for (; o < end && o->pc == pc; o++)
+        for (; o < end && o->pc == pc; o++) {
             override(&call, o, run, p, job->part, segs);
+            if (o->how == PLAN_HBM && o->dma != fetched)
+                hbm_add(job, &call, o), fetched = o->dma;
+        }
         effect_find(in->op)(&call);
+        heavy = job->is_heavy ? r.njobs : heavy;
         r.elems += (uint64_t)job->rows * eng_cols(in);
     }
+    fetches_place(&r, heavy);
     return r;
 }
 

@@ -317,15 +317,13 @@ static inline float erf_inv_one(float x) {
         LANES(n) y[i] = name##_one(a[i], b[i]);                                                    \
     }
 #if GP_ISA == 2
-// exp_one step by step, but for the end: this level multiplies by 2^n in one instruction, which rounds once too.
-static inline __m512 exp_vector(__m512 x) {
-    const __m512 round = _mm512_set1_ps(F32_ROUND);
+// exp_one step by step behind its limits, but for two things: an instruction rounds to n, and one multiplies by 2^n,
+// rounding once too.
+static inline __m512 exp_within(__m512 x) {
 #define C(v) _mm512_set1_ps(v)
 #define ADD _mm512_add_ps
 #define MUL _mm512_mul_ps
-    x = _mm512_max_ps(C(-104.0f), x); // NaN stays NaN: the second operand wins
-    x = _mm512_min_ps(C(89.0f), x);
-    __m512 n = _mm512_sub_ps(ADD(MUL(x, C(0x1.715476p+0f)), round), round);
+    __m512 n = _mm512_roundscale_ps(MUL(x, C(0x1.715476p+0f)), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     __m512 r = _mm512_sub_ps(_mm512_sub_ps(x, MUL(n, C(0x1.62e4p-1f))), MUL(n, C(0x1.7f7d1cp-20f)));
     __m512 r2 = MUL(r, r), top = ADD(C(0x1.6d4920p-10f), MUL(r, C(0x1.a12a42p-13f)));
     __m512 mid = ADD(ADD(C(0x1.5554e4p-5f), MUL(r, C(0x1.1110e0p-7f))), MUL(r2, top));
@@ -334,6 +332,10 @@ static inline __m512 exp_vector(__m512 x) {
 #undef C
 #undef ADD
 #undef MUL
+}
+static inline __m512 exp_vector(__m512 x) {
+    x = _mm512_max_ps(_mm512_set1_ps(-104.0f), x); // NaN stays NaN: the second operand wins
+    return exp_within(_mm512_min_ps(_mm512_set1_ps(89.0f), x));
 }
 NOINLINE static void vm_exp(float *y, const float *x, size_t n) {
     size_t i = 0;
