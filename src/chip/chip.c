@@ -465,6 +465,15 @@ static otrn_status run_through(Chip *c, const IsaInst *in, const IsaInst *out, u
     return OTRN_OK;
 }
 
+static uint32_t run_indirect(Chip *c, const ChipProg *p, uint32_t pc, uint8_t *const *segs, otrn_status *s, char *why,
+                             size_t why_bytes) {
+    double begin = c->profile ? profile_now() : 0;
+    uint32_t next = indirect_run(c, p, pc, segs, s, why, why_bytes);
+    if (c->profile && next != pc)
+        profile_add(c->profile, ISA_DMA_INDIRECT, next - pc, begin);
+    return next;
+}
+
 static otrn_status run_kernel(Chip *c, ChipProg *p, uint32_t index, uint8_t *const *segs, char *why,
                               size_t why_bytes) {
     const Kern *k = &p->art->kerns[index];
@@ -592,6 +601,21 @@ static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8
     bool flows = c->follows && (c->plan == CHIP_PLAN_ALL || (p->flows && pool_threads(c->pool) > 1));
     for (uint32_t pc = 0; pc < art->ncode;) {
         const IsaInst *in = &art->code[pc];
+        if (spared && spared[pc] && !run_at[pc]) {
+            pc++;
+            continue;
+        }
+        if (c->follows && in->op == ISA_DMA_INDIRECT) {
+            otrn_status s = OTRN_OK;
+            *pc_out = pc;
+            uint32_t next = run_indirect(c, p, pc, segs, &s, why, why_bytes);
+            if (s != OTRN_OK)
+                return s;
+            if (next != pc) {
+                pc = next;
+                continue;
+            }
+        }
         if (flows) {
             uint32_t next = flow_run(c, p, pc, segs);
             if (next != pc) {
@@ -609,8 +633,6 @@ static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8
             continue;
         }
         *pc_out = pc++;
-        if (spared && spared[*pc_out])
-            continue;
         if (c->follows && p->plan->through && p->plan->through[*pc_out]) {
             otrn_status s = run_through(c, &art->code[p->plan->through[*pc_out] - 1], in, segs, why, why_bytes);
             if (s != OTRN_OK)

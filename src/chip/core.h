@@ -94,6 +94,11 @@ PlanWork plan_work(const Chip *c, const ChipProg *p, const PlanRun *run, uint8_t
                    EngineState *state);
 void plan_work_run(const PlanWork *w, uint32_t begin, uint32_t end);
 
+// Transfers by index from pc on, together; returns the place behind them, or pc when there are not several. The run
+// follows the plan.
+uint32_t indirect_run(Chip *c, const ChipProg *p, uint32_t pc, uint8_t *const *segs, otrn_status *status, char *why,
+                      size_t why_bytes);
+
 // A product and the load before it, where they lie in this run (chip.c). Counts of an instruction: none reads as one.
 MmLoad chip_load_of(const Chip *c, const ChipProg *p, uint32_t pc, uint8_t *const *segs);
 MmStep chip_product_of(const Chip *c, const ChipProg *p, uint32_t pc, uint8_t *const *segs);

@@ -3,6 +3,8 @@
 //
 // Conversions and sums are in fp32, as on the engines. Axis 0 is the row, of partitions or of HBM; rows of an indirect
 // transfer are handled in order, so that a row named twice has one meaning.
+#include <stdatomic.h>
+
 #include "chip/dma.h"
 #include "chip/effects.h"
 
@@ -10,6 +12,7 @@ typedef struct Dma {
     EngWalk walk;
     EngTensor dst, src;
     EngAlu *alu; // NULL: dst is overwritten
+    EngAlu *bf16; // the same from bf16 to bf16; NULL: through fp32
     bool bits;   // same type
 } Dma;
 
@@ -28,6 +31,8 @@ static Dma dma_begin(const EffCall *c) {
              .src = dma_tensor(c->src, in->stype, in, in->s)};
     k.alu = in->op0 ? k.walk.level->eng->alu[ENG_F32][in->op0] : NULL;
     k.bits = dtype == in->stype && !k.alu;
+    bool narrow = in->op0 && k.dst.dtype == DT_BF16 && k.src.dtype == DT_BF16 && !k.walk.stochastic;
+    k.bf16 = narrow ? k.walk.level->eng->bf16[in->op0] : NULL;
     return k;
 }
 
@@ -83,16 +88,17 @@ static void row_bits(const EffCall *c, const Dma *k) { // any element size
     dma_copy(c->pool, c->level, k->dst.at, d, k->src.at, s, n, k->dst.bytes, false);
 }
 
-// A row that is one stretch on both sides, and bits or fp32: no blocks are needed.
-static bool row_flat(const Dma *k) {
+// A row that is one stretch on both sides, and bits or numbers of one type: no blocks are needed.
+static bool is_flat(const Dma *k) {
     bool f32 = k->dst.dtype == DT_F32 && k->src.dtype == DT_F32;
-    if (!k->dst.flat || !k->src.flat || !(k->bits || (k->alu && f32)))
-        return false;
+    return k->dst.flat && k->src.flat && (k->bits || k->bf16 || (k->alu && f32));
+}
+
+static void row_flat(const Dma *k, uint8_t *dst, const uint8_t *src) {
     if (k->bits)
-        memmove(k->dst.at, k->src.at, k->dst.cols * k->dst.bytes);
+        memmove(dst, src, k->dst.cols * k->dst.bytes);
     else
-        k->alu(k->dst.at, k->dst.at, k->src.at, k->dst.cols);
-    return true;
+        (k->bf16 ? k->bf16 : k->alu)(dst, dst, src, k->dst.cols);
 }
 
 #define AHEAD 8      // rows that are asked for early
@@ -120,7 +126,7 @@ static void fetch_ahead(const EffCall *c, const Dma *k, uint32_t p, bool gather)
 otrn_status eff_dma_indirect(const EffCall *c) {
     const IsaInst *in = c->in;
     Dma all = dma_begin(c);
-    bool gather = addr_space(in->src) == SPACE_HBM;
+    bool gather = addr_space(in->src) == SPACE_HBM, flat = is_flat(&all);
     for (uint32_t p = 0; p < isa_count(in->n[0]); p++) {
         int64_t row = index_at(c, p);
         if (row < 0 || row >= in->limit) {
@@ -133,12 +139,102 @@ otrn_status eff_dma_indirect(const EffCall *c) {
         one.dst.at += (gather ? p : row) * one.dst.pitch;
         one.src.at += (gather ? row : p) * one.src.pitch;
         fetch_ahead(c, &all, p + AHEAD, gather);
-        if (row_flat(&one))
-            continue;
-        if (one.bits)
+        if (flat)
+            row_flat(&one, one.dst.at, one.src.at);
+        else if (one.bits)
             row_bits(c, &one);
         else
             eng_run(c->pool, 1, one.dst.cols, 1, dma_body, &one);
     }
     return OTRN_OK;
+}
+
+// --- many by index -------------------------------------------------------------------------------------------
+
+#define MOVES 1024     // rows that are looked up before they are moved
+#define MOVES_AHEAD 12
+
+typedef struct RowMove {
+    uint8_t *dst;
+    const uint8_t *src;
+} RowMove;
+
+typedef struct Many {
+    const EffCall *calls;
+    uint32_t n, classes; // classes of rows that are written by index, each in order by one thread
+    bool gather;
+    Dma dma; // of the first; the others differ in places only
+    atomic_uint failed; // the first call with a row outside
+} Many;
+
+static void moves_run(const Many *m, const RowMove *moves, uint32_t n) {
+    size_t bytes = m->dma.dst.cols * m->dma.dst.bytes, ahead = bytes < AHEAD_MOST ? bytes : AHEAD_MOST;
+    for (uint32_t i = 0; i < n; i++) {
+        if (i + MOVES_AHEAD < n)
+            for (size_t at = 0; at < ahead; at += 64)
+                __builtin_prefetch((m->gather ? moves[i + MOVES_AHEAD].src : moves[i + MOVES_AHEAD].dst) + at);
+        row_flat(&m->dma, moves[i].dst, moves[i].src);
+    }
+}
+
+static void call_failed(Many *m, uint32_t call) {
+    unsigned first = atomic_load(&m->failed);
+    while (call < first && !atomic_compare_exchange_weak(&m->failed, &first, call))
+        ;
+}
+
+// The rows of a class, of calls [begin, end).
+static __attribute__((noinline)) void many_rows(Many *m, uint32_t begin, uint32_t end, uint32_t class) {
+    RowMove moves[MOVES];
+    uint32_t n = 0;
+    int64_t dp = m->dma.dst.pitch, sp = m->dma.src.pitch;
+    for (uint32_t i = begin; i < end; i++) {
+        const EffCall *c = &m->calls[i];
+        uint32_t rows = isa_count(c->in->n[0]);
+        for (uint32_t p = 0; p < rows; p++) {
+            int64_t row = index_at(c, p);
+            if (row < 0 || row >= c->in->limit) {
+                if (!(c->in->flags & ISA_FLAG_SKIP))
+                    call_failed(m, i);
+                continue;
+            }
+            // neighbours in different classes, whatever the number of classes
+            if (m->classes > 1 && (uint64_t)((uint32_t)row * 2654435761u) * m->classes >> 32 != class)
+                continue;
+            moves[n++] = (RowMove){c->dst.at + (m->gather ? p : row) * dp, c->src.at + (m->gather ? row : p) * sp};
+            if (n == MOVES)
+                moves_run(m, moves, n), n = 0;
+        }
+    }
+    moves_run(m, moves, n);
+}
+
+static void gather_task(void *arg, size_t begin, size_t end) {
+    HostFp old = host_fp_begin(HOST_FP_IEEE);
+    many_rows(arg, (uint32_t)begin, (uint32_t)end, 0);
+    host_fp_end(old);
+}
+
+static void scatter_task(void *arg, size_t begin, size_t end) {
+    HostFp old = host_fp_begin(HOST_FP_IEEE);
+    Many *m = arg;
+    for (; begin < end; begin++)
+        many_rows(m, 0, m->n, (uint32_t)begin);
+    host_fp_end(old);
+}
+
+bool eff_indirect_suits(const EffCall *c) {
+    Dma k = dma_begin(c);
+    uint32_t rows = addr_space(c->in->src) == SPACE_HBM ? isa_count(c->in->n[0]) : (uint32_t)c->in->limit;
+    return is_flat(&k) && !eng_rows_overlap(&k.dst, rows);
+}
+
+otrn_status eff_indirect_many(const EffCall *calls, uint32_t n) {
+    const EffCall *c = calls;
+    Many m = {.calls = calls, .n = n, .dma = dma_begin(c), .gather = addr_space(c->in->src) == SPACE_HBM};
+    m.classes = m.gather ? 1 : (uint32_t)pool_threads(c->pool);
+    atomic_init(&m.failed, UINT32_MAX);
+    pool_run(c->pool, m.gather ? n : m.classes, 1, m.gather ? gather_task : scatter_task, &m);
+    unsigned failed = atomic_load(&m.failed);
+    return failed == UINT32_MAX ? OTRN_OK : eff_dma_indirect(&calls[failed]); // which says what is wrong
 }

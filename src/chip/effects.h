@@ -28,6 +28,11 @@ EFFECT_ROWS(X)
 // Bits of a block from one pattern to another.
 void eff_move(const EngTensor *dst, const EngTensor *src, const EngBlock *b, EngBuf *s);
 
+// Transfers by index that follow each other and differ in places only (indirect.c), over the pool. suits: rows are single
+// stretches and lie apart.
+bool eff_indirect_suits(const EffCall *c);
+otrn_status eff_indirect_many(const EffCall *calls, uint32_t n);
+
 // A register per partition, steered by rcmd; res, when given, is written from it.
 typedef struct EffReg {
     float *acc; // of the instruction's first partition
