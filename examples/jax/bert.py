@@ -131,7 +131,7 @@ def train(steps=120, batch=48, length=63, width=96, layers=3, heads=4, out=None)
     tokens, labels = labelled_batch(texts, 4 * batch, length, rng)
     accuracy = float((np.asarray(guess(model, tokens)) == labels).mean())
     print(f"accuracy on new pieces {accuracy:.3f}", file=out)
-    run.losses = before.losses + run.losses
+    run.earlier = before.losses
     return run
 
 
