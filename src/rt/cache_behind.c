@@ -6,6 +6,7 @@
 // In a child made by fork there is no such thread, and the caller writes.
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -26,7 +27,7 @@ struct RtWriter {
     Item *first, *last;
     bool busy, stop, started;
     pthread_t thread;
-    pid_t process; // that has the thread
+    atomic_int process; // that has the thread; 0: there is none yet
 };
 
 static void *writer_main(void *arg) {
@@ -70,13 +71,16 @@ static bool writer_start(RtWriter *w) {
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &old);
-    w->process = getpid();
+    atomic_store(&w->process, getpid());
     w->started = pthread_create(&w->thread, NULL, writer_main, w) == 0;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     return w->started;
 }
 
-static bool is_elsewhere(const RtWriter *w) { return w->started && w->process != getpid(); }
+static bool is_elsewhere(RtWriter *w) {
+    int process = atomic_load(&w->process);
+    return process && process != getpid();
+}
 
 static char *text_copy(char **at, const char *text) {
     size_t n = strlen(text) + 1;
