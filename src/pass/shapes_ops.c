@@ -213,6 +213,10 @@ static bool convolution(Shapes *s, OpId id) {
         return true;
     become(s, id, HLO_CONVOLUTION, 2);
     set_pairs(s, id, AK_PADDING, padding, spatial);
+    uint32_t n;
+    const int64_t *strides = hlo_ints(hlo_at(s->h, id), AK_WINDOW_STRIDES, &n);
+    if (n > spatial) // as old JAX wrote them; a convolution has one for each dimension
+        hlo_set_ints(s->h, id, AK_WINDOW_STRIDES, strides, spatial);
     return true;
 }
 

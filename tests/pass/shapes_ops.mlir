@@ -61,5 +61,15 @@ func.func public @main() {
   %11 = stablehlo.dot_general %10, %x, contracting_dims = [1] x [1] : (tensor<?x?xf32>, tensor<?x?xf32>) -> tensor<?x?xf32>
   %12 = stablehlo.reshape %11 : (tensor<?x?xf32>) -> tensor<2x3xf32>
   check.expect_eq_const %12, dense<[[5.0, 11.0, 17.0], [11.0, 25.0, 39.0]]> : tensor<2x3xf32>
+
+  // more strides than spatial dimensions, as JAX wrote them once
+  %long = stablehlo.constant dense<[[[1.0], [2.0], [3.0], [4.0]]]> : tensor<1x4x1xf32>
+  %shape3 = stablehlo.constant dense<[1, 4, 1]> : tensor<3xi32>
+  %open = stablehlo.dynamic_reshape %long, %shape3 : (tensor<1x4x1xf32>, tensor<3xi32>) -> tensor<1x?x1xf32>
+  %taps = stablehlo.constant dense<[[[1.0]], [[10.0]]]> : tensor<2x1x1xf32>
+  %edges = stablehlo.constant dense<[[0, 0]]> : tensor<1x2xi32>
+  %thin = "stablehlo.dynamic_conv"(%open, %taps, %edges) {batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<[b, 0, f]x[0, i, o]->[b, 0, f]>, feature_group_count = 1 : i64, window_strides = array<i64: 2, 2>} : (tensor<1x?x1xf32>, tensor<2x1x1xf32>, tensor<1x2xi32>) -> tensor<1x?x1xf32>
+  %thin_flat = stablehlo.reshape %thin : (tensor<1x?x1xf32>) -> tensor<2xf32>
+  check.expect_eq_const %thin_flat, dense<[21.0, 43.0]> : tensor<2xf32>
   return
 }
