@@ -218,6 +218,8 @@ static void address_set(Asm *s, const Txt *at, const View *v, IsaInst *in, int f
     int32_t *mul = field == ISA_F_dst ? in->mul_d : field == ISA_F_src ? in->mul_s : in->mul_t;
     bool takes = field == ISA_F_dst || field == ISA_F_src || field == ISA_F_src1;
     if (off.n && !takes)
+        ctx_hint(at->ctx, "unroll the loop (`for`), or use the same buffer in every iteration");
+    if (off.n && !takes)
         txt_fail(at, "%s has a fixed address: only dst, src and src1 follow loop counters",
                  isa_fields[field].name);
     if (off.n > 2) {

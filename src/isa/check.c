@@ -493,7 +493,8 @@ const char *isa_check_access(const IsaInst *in, const IsaAccess *a, const IsaChi
     const char *what = isa_fields[a->field].name;
     int space = addr_space(a->addr), size = (int)dtype_bytes(a->dtype);
     if (space >= SPACE_COUNT || !(spaces_of(in, a) >> space & 1))
-        return fault(&c, "%s is in a memory this instruction does not reach", what);
+        return fault(&c, "%s is in %s, which this instruction does not reach", what,
+                     space == SPACE_HBM ? "HBM" : space == SPACE_SBUF ? "SBUF" : space == SPACE_PSUM ? "PSUM" : "no memory");
     uint64_t off = space == SPACE_HBM ? addr_off(a->addr) : addr_poff(a->addr);
     if (off % (unsigned)size || (a->reg && (a->mul[0] % size || (a->reg[1] && a->mul[1] % size))))
         return fault(&c, "%s is not aligned to its element of %d bytes", what, size);

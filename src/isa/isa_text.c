@@ -20,6 +20,7 @@
 #include <stdio.h>
 
 #include "base/dtype.h"
+#include "base/opt.h"
 #include "isa/text.h"
 
 #define HBM_OFFSET_MAX 0xffffffffffull
@@ -440,6 +441,11 @@ static uint64_t parse_name(Txt *t, int kind, const char *what) {
     for (uint64_t v = 0; value_name(kind, v); v++)
         if (txt_word_is(w, value_name(kind, v)))
             return v;
+    const char *near = NULL, *typed = arena_strndup(t->arena, w.s, w.n);
+    for (uint64_t v = 0; value_name(kind, v); v++)
+        near = opt_nearer(typed, near, value_name(kind, v));
+    if (near)
+        ctx_hint(t->ctx, "did you mean `%s`?", near);
     txt_fail(&begin, "`%s` has no value `%.*s`", what, (int)w.n, w.s);
 }
 
@@ -488,6 +494,15 @@ static void parse_field_value(Txt *t, int f, const IsaNames *names, IsaInst *out
         isa_field_set(out, f, parse_name(t, kind, isa_fields[f].name));
 }
 
+static _Noreturn void unknown_instruction(Txt *begin, TxtWord w) {
+    const char *near = NULL, *typed = arena_strndup(begin->arena, w.s, w.n);
+    for (int op = 0; op < ISA_OP_COUNT; op++)
+        near = opt_nearer(typed, near, isa_rows[op].name);
+    if (near)
+        ctx_hint(begin->ctx, "did you mean `%s`?", near);
+    txt_fail(begin, "unknown instruction `%.*s`", (int)w.n, w.s);
+}
+
 // Which field of the row a word names; raises with the list of those the row has.
 static int field_of(const Txt *begin, TxtWord w, int op, IsaMask mask, IsaMask seen) {
     int f = isa_field_find(w.s, w.n);
@@ -499,7 +514,7 @@ static int field_of(const Txt *begin, TxtWord w, int op, IsaMask mask, IsaMask s
     }
     const char *fields = isa_rows[op].fields;
     ctx_hint(begin->ctx, "`%s` takes:%s", isa_rows[op].name, fields[0] ? fields : " no fields");
-    txt_fail(begin, "`%s` has no field `%.*s`", isa_rows[op].name, (int)w.n, w.s);
+    txt_fail(begin, "`%s` has no field `%.*s`, and no tensor has that name", isa_rows[op].name, (int)w.n, w.s);
 }
 
 static uint8_t sem_of(const Txt *begin, TxtWord w) {
@@ -578,7 +593,7 @@ static void parse_head(Txt *t, IsaInst *out) {
     }
     int op = isa_find(w.s, w.n);
     if (op < 0)
-        txt_fail(&begin, "unknown instruction `%.*s`", (int)w.n, w.s);
+        unknown_instruction(&begin, w);
     out->op = (uint8_t)op;
     out->engine = (uint8_t)(engine < 0 ? isa_row_engine_default(op) : engine);
     if (!isa_row_engine(op, out->engine))

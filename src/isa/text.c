@@ -187,6 +187,8 @@ int txt_dtype(Txt *t) {
     int d = n ? dtype_parse(t->at, n) : -1;
     char thing[24];
     if (d < 0)
+        ctx_hint(t->ctx, "element types: f32 bf16 f16 tf32 f8E4M3FN f8E5M2 …, i8 … i64, ui8 … ui64, i1");
+    if (d < 0)
         txt_fail(t, "expected an element type before %s", next_thing(t, thing));
     t->at += n;
     return d;

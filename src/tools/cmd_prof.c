@@ -221,7 +221,7 @@ static void lines_print(Arena *a, const Prof *p) {
 static void table_print(Tool *t, const Prof *p) {
     const Clock *c = &p->clock;
     double seconds = c->total_ns * 1e-9;
-    printf("program        %s\ntarget         %s\n", p->art->name, p->chip.name);
+    printf("program        %s\ntarget         %s\n", prof_name(p), p->chip.name);
     if (p->instance.name)
         printf("instance       %s: %u chip%s, %.0f cores, %.4g USD/h\n", p->instance.name, p->instance.chips,
                p->instance.chips == 1 ? "" : "s", p->instance.chips * p->chip.cores_per_chip,

@@ -21,6 +21,8 @@ typedef struct Prof {
 void prof_make(Tool *t, const char *path, const char *target, Prof *out);
 // The same for an artifact's bytes.
 void prof_price(Tool *t, const char *path, const Options *given, const Buf *bytes, Prof *out);
+// What it is called: its own name, or its file's.
+static inline const char *prof_name(const Prof *p) { return *p->art->name ? p->art->name : p->path; }
 double prof_share(const Prof *p, int track); // percent of the run
 int prof_busiest(const Prof *p);
 // "1.536 GFLOP": a number with the SI prefix that leaves one to three digits before the point.

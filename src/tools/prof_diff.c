@@ -39,7 +39,7 @@ static double dma_ns(const Prof *p) { return p->clock.busy_ns[ENG_COUNT] + p->cl
 static void table_print(Arena *m, const Prof *a, const Prof *b) {
     const Clock *x = &a->clock, *y = &b->clock;
     printf("%-14s %16.16s %16.16s   change\n", "", "A", "B");
-    row_print("program", arena_printf(m, "%.16s", a->art->name), arena_printf(m, "%.16s", b->art->name), 0, 0);
+    row_print("program", arena_printf(m, "%.16s", prof_name(a)), arena_printf(m, "%.16s", prof_name(b)), 0, 0);
     row_print("target", a->chip.name, b->chip.name, 0, 0);
     us_row(m, "modelled time", x->total_ns, y->total_ns);
     number_row(m, "matmul", x->flops, y->flops, "FLOP");
