@@ -161,7 +161,9 @@ static uint32_t tile_side(uint32_t n) { return n ? n : 128; }
 static void weights_set(Verify *v, const IsaInst *in) {
     uint32_t rows = tile_side(in->trows), cols = tile_side(in->tcols);
     if (rows == ISA_PE_ROWS && cols == ISA_PE_COLS && !in->trow && !in->tcol) {
-        forget_weights(v);
+        const IsaInst *before = v->weights[0][0]; // when it has the whole array there is none beside it
+        if (!before || tile_side(before->trows) != ISA_PE_ROWS || tile_side(before->tcols) != ISA_PE_COLS)
+            forget_weights(v);
         v->weights[0][0] = in;
         return;
     }

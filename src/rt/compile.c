@@ -252,7 +252,10 @@ static void arenas_give(Run *r, RtSpare *s) {
 void rt_compile(Ctx *ctx, Arena *a, const RtCompile *in, Buf *out) {
     out->arena = a;
     if (artifact_is(in->bytes, in->size)) {
-        buf_put(out, in->bytes, in->size);
+        if (in->lasting)
+            *out = (Buf){.arena = a, .at = (uint8_t *)in->bytes, .n = in->size, .cap = in->size};
+        else
+            buf_put(out, in->bytes, in->size);
         return;
     }
     if (is_assembly(in)) {

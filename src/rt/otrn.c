@@ -243,7 +243,7 @@ otrn_status otrn_compile_file(otrn_env *env, const char *path, otrn_exe **out, o
     if (CTX_TRY(&exe->ctx, here)) {
         size_t size;
         uint8_t *bytes = file_read(&exe->ctx, &exe->arena, path, &size);
-        exe_init(exe, (RtCompile){.name = path, .bytes = bytes, .size = size});
+        exe_init(exe, (RtCompile){.name = path, .bytes = bytes, .size = size, .lasting = true});
         exe->ctx.on_fail = NULL;
         *out = exe;
         return OTRN_OK;

@@ -57,6 +57,7 @@ typedef struct RtCompile {
     RtStats *stats; // may be NULL
     RtSpare *spare;   // may be NULL
     RtWriter *writer; // of entries of the cache; NULL: written at once
+    bool lasting; // bytes live as long as what is made of them: an artifact stays where it is
 } RtCompile;
 
 // StableHLO text or bytecode in, artifact bytes out (in `a`). An artifact in comes out as it is.
