@@ -47,7 +47,7 @@ typedef struct Stretch {
 } Stretch;
 
 static void run_close(Stretch *s, PlanPiece *p, uint32_t first) {
-    if (p->nsteps > 1)
+    if (p->nsteps > 1 || (p->nsteps && !p->step[0].is_dma)) // what is no run ends the flow; a transfer alone is better off in dma.c
         s->runs[s->nruns++] = (PlanRun){.first = first, .end = p->step[p->nsteps - 1].pc + 1};
     plan_piece_clear(p);
 }
@@ -98,13 +98,13 @@ static void runs_cut(Maker *m) {
     uint32_t n = m->art->ncode, count = 0, at = 0, want = n / STRETCH_LEAST + 1;
     want = want < STRETCHES ? want : STRETCHES;
     Stretch stretches[STRETCHES];
-    PlanRun *room = arena_alloc(m->a, ((size_t)n / 2 + STRETCHES) * sizeof *room); // a run has two instructions or more
+    PlanRun *room = arena_alloc(m->a, ((size_t)n + 1) * sizeof *room);
     for (uint32_t i = 0; i < want && at < n; i++) {
         uint32_t end = i + 1 == want ? n : (uint32_t)((uint64_t)n * (i + 1) / want);
         end = end < at ? at : end;
         while (end < n && (idles(m, end) || !stays_alone(m, end)))
             end++;
-        stretches[count++] = (Stretch){.begin = at, .end = end, .runs = room + at / 2 + i};
+        stretches[count++] = (Stretch){.begin = at, .end = end, .runs = room + at};
         at = end;
     }
     pool_run(m->code.pool, count, 1, cut_task, &(Cut){m, stretches});
