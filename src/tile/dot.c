@@ -366,12 +366,12 @@ static void set_turns(Dot *d) {
     d->turns = comes_turned(d, &d->lhs) || comes_turned(d, &d->rhs);
 }
 
-// Room for the row program: pairs of tiles where there is enough, three in work at least; else two, narrower ones then.
+// Room for the row program: pairs of tiles of narrow types, whose transfers are short else, where there is enough, three in work at least; else two, narrower ones then.
 static RowOp *fit_rows(Dot *d, const Step *s, const Epilogue *p) {
     static const struct { uint32_t width, sets, slots; } ways[] = {{1024, 3, 4}, {1024, 2, 4}, {512, 3, 4}, {512, 3, 3}, {512, 2, 3}, {256, 2, 3}, {128, 2, 3}};
     uint32_t at[SLOTS_MAX], stage = d->turns ? 2 * CHUNK_TILES * TILE_K * (uint32_t)d->elem : 0;
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
-        for (uint32_t bytes = 16384; bytes <= 49152; bytes += 8192) {
+        for (uint32_t bytes = 16384; bytes <= 49152 && (ways[w].width <= BLOCK || d->out_elem <= 2); bytes += 8192) {
             d->stage_sbuf = ROWS_AREA_BEGIN - bytes - stage;
             if (find_slots(d, (uint32_t)(SLOT_COLS * d->elem), at) < ways[w].slots)
                 break;
