@@ -14,6 +14,7 @@ typedef struct Maker {
     const Artifact *art;
     const uint8_t *dynamic;
     PlanCode code;
+    const uint8_t *kinds; // per shape
     uint8_t *target; // per instruction: somebody jumps here
     Plan *plan;
     VEC(PlanRun) runs;
@@ -28,15 +29,29 @@ static bool is_control_flow(const IsaInst *in) {
     return cost == COST_BRANCH || cost == COST_LOOP;
 }
 
-static uint8_t *targets_find(Arena *a, const Artifact *art, const IsaShapes *shapes) {
-    uint8_t *t = ARENA_NEWN(a, uint8_t, (size_t)art->ncode + 2);
+enum { KIND_FLOW = 1, KIND_HALT = 2, KIND_IDLE = 4, KIND_ALONE = 8 };
+
+static const uint8_t *kinds_find(Arena *a, const IsaShapes *shapes) {
+    uint8_t *kinds = ARENA_NEWN(a, uint8_t, (size_t)shapes->n + 1);
+    for (uint32_t i = 0; i < shapes->n; i++) {
+        const IsaInst *in = &shapes->at[i].in;
+        kinds[i] = (uint8_t)((is_control_flow(in) ? KIND_FLOW : 0) | (in->op == ISA_HALT ? KIND_HALT : 0) |
+                             (plan_is_idle(in) ? KIND_IDLE : 0) | (plan_stays_alone(in) ? KIND_ALONE : 0));
+    }
+    return kinds;
+}
+
+static int kind_of(const Maker *m, uint32_t pc) { return m->kinds[m->code.shapes->of[pc]]; }
+
+static void targets_find(Maker *m) {
+    const Artifact *art = m->art;
+    m->target = ARENA_NEWN(m->a, uint8_t, (size_t)art->ncode + 2);
     for (uint32_t i = 0; i < art->ncode; i++)
-        if (is_control_flow(shape_inst(shapes, i))) { // a loop's first instruction follows its loop, which ends a run
+        if (kind_of(m, i) & KIND_FLOW) { // a loop's first instruction follows its loop, which ends a run
             uint32_t to = (uint32_t)art->code[i].imm;
             if (to < art->ncode)
-                t[to] = t[to + 1] = 1;
+                m->target[to] = m->target[to + 1] = 1;
         }
-    return t;
 }
 
 // A stretch of the code that begins and ends between runs: stretches are cut beside each other.
@@ -53,10 +68,10 @@ static void run_close(Stretch *s, PlanPiece *p, uint32_t first) {
 }
 
 static bool stays_alone(const Maker *m, uint32_t pc) {
-    return m->dynamic[pc] || plan_stays_alone(shape_inst(m->code.shapes, pc)) || (m->plan->through && m->plan->through[pc]);
+    return m->dynamic[pc] || kind_of(m, pc) & KIND_ALONE || (m->plan->through && m->plan->through[pc]);
 }
 
-static bool idles(const Maker *m, uint32_t pc) { return !m->dynamic[pc] && plan_is_idle(shape_inst(m->code.shapes, pc)); }
+static bool idles(const Maker *m, uint32_t pc) { return !m->dynamic[pc] && kind_of(m, pc) & KIND_IDLE; }
 
 static void stretch_cut(const Maker *m, Stretch *s, PlanPiece *p) {
     plan_piece_clear(p);
@@ -169,7 +184,7 @@ static void run_plan(Maker *m, PlanRun *run) {
     PlanPiece *p = &m->piece;
     plan_piece_clear(p);
     for (uint32_t pc = run->first; pc < run->end; pc++)
-        if (!plan_is_idle(&m->art->code[pc])) {
+        if (!(kind_of(m, pc) & KIND_IDLE)) {
             plan_piece_add(p, &m->art->code[pc], pc, m->plan->same_seg);
             if (m->plan->spared && m->plan->spared[pc])
                 plan_piece_spared(p);
@@ -197,10 +212,11 @@ static void runs_spare(Maker *m) {
     uint32_t pc = m->art->ncode;
     plan_live_all(&m->live, false); // nobody reads SBUF when the program has ended
     for (uint32_t r = (uint32_t)m->runs.n; pc > 0; pc--) {
-        const IsaInst *in = &m->art->code[pc - 1], *shape = shape_inst(m->code.shapes, pc - 1);
-        if (is_control_flow(shape))
+        const IsaInst *in = &m->art->code[pc - 1];
+        int kind = kind_of(m, pc - 1);
+        if (kind & KIND_FLOW)
             plan_live_all(&m->live, true);
-        else if (shape->op == ISA_HALT)
+        else if (kind & KIND_HALT)
             plan_live_all(&m->live, false);
         if (r && m->runs.at[r - 1].end == pc) {
             run_plan(m, &m->runs.at[--r]);
@@ -214,10 +230,11 @@ static void runs_spare(Maker *m) {
 Plan *plan_make(Arena *a, const Artifact *art, const IsaShapes *shapes, const uint8_t *dynamic, const uint8_t *plain,
                 Pool *pool) {
     Maker *m = ARENA_NEW(a, Maker);
-    *m = (Maker){.a = a, .art = art, .dynamic = dynamic, .target = targets_find(a, art, shapes), .plan = ARENA_NEW(a, Plan)};
+    *m = (Maker){.a = a, .art = art, .dynamic = dynamic, .plan = ARENA_NEW(a, Plan), .kinds = kinds_find(a, shapes)};
     segs_init(a, m->plan, art);
     m->code = (PlanCode){.art = art, .shapes = shapes, .accesses = shapes_accesses(a, shapes), .dynamic = dynamic,
                          .plain = plain, .same_seg = m->plan->same_seg, .pool = pool};
+    targets_find(m);
     plan_pe_find(a, m->plan, &m->code);
     runs_cut(m);
     runs_spare(m);

@@ -83,11 +83,11 @@ static bool in_partitions(uint64_t addr) {
 }
 
 static bool tensor_add(PlanPiece *p, PlanStep *s, int slot, uint64_t addr, int dtype, const IsaInst *in,
-                       const int32_t stride[5], bool is_write) {
+                       const uint32_t n[5], const int32_t stride[5], bool is_write) {
     if (!in_partitions(addr) || addr_part(addr) != addr_part(in->dst))
         return false;
     size_t bytes = dtype_bytes(dtype);
-    acc_add(p, s, slot, addr, extent_of(in->n, stride, 1, (int64_t)bytes), bytes, isa_count(in->n[0]), is_write);
+    acc_add(p, s, slot, addr, extent_of(n, stride, 1, (int64_t)bytes), bytes, isa_count(n[0]), is_write);
     return true;
 }
 
@@ -107,25 +107,24 @@ static bool engine_add(PlanPiece *p, PlanStep *s, const IsaInst *in) {
     uint8_t slots = row_slots(in->op);
     if (!slots || has_terms(in) || !in_partitions(in->dst))
         return false;
-    IsaInst dst = *in;
-    for (int i = 1; i < 5; i++)
-        if (!in->d[i])
-            dst.n[i] = 1;
+    uint32_t n[5]; // of dst
+    for (int i = 0; i < 5; i++)
+        n[i] = i && !in->d[i] ? 1 : in->n[i];
     bool ok = true;
     s->gathers = slots & S_RES && in->res;
     s->widens = in->op == ISA_COPY && in->stype == DT_BF16 && in->dtype == DT_F32;
     s->sums = (in->op == ISA_REDUCE || in->op == ISA_ACTIVATE) && in->stype == DT_F32;
     if (slots & S_SRC && !(in->op == ISA_COPY_PRED && !in->src))
-        ok &= tensor_add(p, s, PLAN_SRC, in->src, in->stype, in, in->s, false);
+        ok &= tensor_add(p, s, PLAN_SRC, in->src, in->stype, in, in->n, in->s, false);
     if (slots & S_SRC1)
-        ok &= tensor_add(p, s, PLAN_SRC1, in->src1, in->ttype, in, in->t, false);
+        ok &= tensor_add(p, s, PLAN_SRC1, in->src1, in->ttype, in, in->n, in->t, false);
     if (slots & S_AB) {
         ok &= column_add(p, s, PLAN_A, in->a, in->atype, in, false);
         ok &= column_add(p, s, PLAN_B, in->b, in->atype, in, false);
     }
     if (slots & S_KEEPS)
-        ok &= tensor_add(p, s, PLAN_DST, in->dst, in->dtype, &dst, in->d, false);
-    ok &= tensor_add(p, s, PLAN_DST, in->dst, in->dtype, &dst, in->d, true);
+        ok &= tensor_add(p, s, PLAN_DST, in->dst, in->dtype, in, n, in->d, false);
+    ok &= tensor_add(p, s, PLAN_DST, in->dst, in->dtype, in, n, in->d, true);
     if (slots & S_RES)
         ok &= column_add(p, s, PLAN_RES, in->res, in->rtype, in, true);
     return ok;
