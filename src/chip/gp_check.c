@@ -166,30 +166,12 @@ otrn_status gp_check_run(const GpCall *c) {
 
 // --- custom calls ------------------------------------------------------------------------------
 
-static bool is_annotation(const char *target) {
-    static const char *const names[] = {"Sharding",
-                                        "SPMDFullToShardShape",
-                                        "SPMDShardToFullShape",
-                                        "annotate_device_placement",
-                                        "LayoutConstraint",
-                                        "xla.sdy.FuncResultSharding",
-                                        "xla.sdy.GlobalToLocalShape",
-                                        "xla.sdy.LocalToGlobalShape",
-                                        "MoveToDevice",
-                                        "MoveToHost",
-                                        "PinToDevice"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(target, names[i]))
-            return true;
-    return false;
-}
-
 bool gp_custom_check(const Kern *k) {
     if (!k->target)
         return false;
     if (!strcmp(k->target, HLO_HOST_CALL))
         return gp_host_check(k);
-    if (!is_annotation(k->target))
+    if (hlo_call_passes_on(k->target) == HLO_CALL_OTHER)
         return gp_check_check(k);
     if (k->nin != k->nout)
         return false;
@@ -206,7 +188,7 @@ size_t gp_custom_scratch(const Kern *k, int threads) {
 otrn_status gp_custom_run(const GpCall *c) {
     if (!strcmp(c->k->target, HLO_HOST_CALL))
         return gp_host_run(c);
-    if (!is_annotation(c->k->target))
+    if (hlo_call_passes_on(c->k->target) == HLO_CALL_OTHER)
         return gp_check_run(c);
     for (uint32_t i = 0; i < c->k->nout; i++)
         copy_bytes(c->pool, c->out[i], c->in[i], gp_bytes(&c->k->out[i]));

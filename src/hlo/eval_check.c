@@ -174,26 +174,7 @@ void eval_check_close(Eval *e, OpId id, const Tensor *in, Tensor *out) {
                      .max_ulps = (uint64_t)hlo_int(op, AK_MAX_ULP_DIFFERENCE, 3)});
 }
 
-// --- custom calls
-// ----------------------------------------------------------------------------------------
-
-// Annotations: on one device they pass their operand on.
-static bool is_annotation(const char *target) {
-    static const char *const names[] = {
-        "Sharding",
-        "SPMDFullToShardShape",
-        "SPMDShardToFullShape",
-        "annotate_device_placement",
-        "xla.sdy.FuncResultSharding",
-        "xla.sdy.GlobalToLocalShape",
-        "xla.sdy.LocalToGlobalShape",
-        "LayoutConstraint",
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(names[i], target))
-            return true;
-    return false;
-}
+// --- custom calls ----------------------------------------------------------------------------------------
 
 typedef struct CheckRow {
     const char *target;
@@ -211,7 +192,7 @@ static const CheckRow check_rows[] = {
 void eval_custom_call(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     const HloOp *op = eval_op_at(e, id);
     const char *target = hlo_attr_str(op, AK_CALL_TARGET_NAME);
-    if (is_annotation(target)) {
+    if (hlo_call_passes_on(target) != HLO_CALL_OTHER) {
         if (op->noperands == 1 && op->nresults == 1 && in[0].type != out[0].type)
             eval_fail(e, id, OTRN_UNSUPPORTED, "@%s between different shapes", target);
         eval_identity(e, id, in, out);

@@ -419,3 +419,23 @@ void hlo_tensor_expand(const Hlo *h, const HloAttr *t, void *out) {
         done += part;
     }
 }
+
+HloCall hlo_call_passes_on(const char *target) {
+    static const struct { const char *name; HloCall call; } rows[] = {
+        {"Sharding", HLO_CALL_ANNOTATES},
+        {"SPMDFullToShardShape", HLO_CALL_ANNOTATES},
+        {"SPMDShardToFullShape", HLO_CALL_ANNOTATES},
+        {"annotate_device_placement", HLO_CALL_ANNOTATES},
+        {"LayoutConstraint", HLO_CALL_ANNOTATES},
+        {"xla.sdy.FuncResultSharding", HLO_CALL_MOVES},
+        {"xla.sdy.GlobalToLocalShape", HLO_CALL_MOVES},
+        {"xla.sdy.LocalToGlobalShape", HLO_CALL_MOVES},
+        {"MoveToDevice", HLO_CALL_MOVES},
+        {"MoveToHost", HLO_CALL_MOVES},
+        {"PinToDevice", HLO_CALL_MOVES},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (!strcmp(rows[i].name, target))
+            return rows[i].call;
+    return HLO_CALL_OTHER;
+}

@@ -268,6 +268,10 @@ const char *hlo_loc_name(const Hlo *h, LocId loc); // the outermost NAME ("jit(s
 _Noreturn void hlo_fail(Hlo *h, OpId op, otrn_status code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5))); // names the op and its place
 
+// Custom calls whose results are their operands: annotations, which have done their work once a program is read, and
+// those that move between memories or between the shapes of one device and of all.
+typedef enum HloCall { HLO_CALL_OTHER, HLO_CALL_ANNOTATES, HLO_CALL_MOVES } HloCall;
+HloCall hlo_call_passes_on(const char *target);
 #define HLO_HOST_CALL "opentrn_host_callback" // a custom call that runs a function of the host
 
 // FUSED: does operand shape `in` fit results of shape `out` in the way `kind` says? See ops.def.

@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "hlo/verify.h"
 #include "pass/walk.h"
 
 #define CALL_DEPTH_MAX 256
@@ -52,14 +53,14 @@ static LocId loc_of(Inline *in, LocId loc) {
 }
 
 // Passes its operands on, or only kept them from being left out earlier.
-static bool is_identity_call(const HloOp *op) {
-    static const char *const names[] = {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape",
-                                        "annotate_device_placement", "LayoutConstraint"};
+static bool is_identity_call(const Hlo *h, const HloOp *op) {
     const char *target = hlo_attr_str(op, AK_CALL_TARGET_NAME);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(names[i], target))
-            return op->noperands == op->nresults;
-    return !op->nresults && !strcmp(target, "dce_sink");
+    if (hlo_call_passes_on(target) != HLO_CALL_ANNOTATES)
+        return !op->nresults && !strcmp(target, "dce_sink");
+    bool same = op->noperands == op->nresults;
+    for (uint32_t i = 0; same && i < op->nresults; i++)
+        same = verify_type_same(hlo_value_type(h, hlo_operand(h, op, i)), hlo_value_type(h, op->results + i));
+    return same;
 }
 
 static void inline_call(Inline *in, OpId id, const char *callee, RegionId to) {
@@ -269,7 +270,7 @@ static void copy_ops(Inline *in, RegionId from, RegionId to, bool without_return
                 map_set(in, op->results + k, map_get(in, hlo_operand(h, op, k)));
             continue;
         case HLO_CUSTOM_CALL:
-            if (is_identity_call(op)) {
+            if (is_identity_call(h, op)) {
                 for (uint32_t k = 0; k < op->nresults; k++)
                     map_set(in, op->results + k, map_get(in, hlo_operand(h, op, k)));
                 continue;
