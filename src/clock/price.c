@@ -195,8 +195,10 @@ static double collective_ns(const ChipFile *c, const KWork *w) {
 // goes over the network first and then over the links, a reduce-scatter the other way round, an all-reduce is both with the
 // network between. Every rank has its share of the network; hops are those of recursive doubling.
 static double spread_ns(const ChipFile *c, const Kern *k, const KWork *w, KSpread s) {
-    double ranks = (double)s.local * s.hosts, hops = ceil(log2(s.hosts)), here = 1 - 1.0 / s.local, there = 1 - 1.0 / s.hosts;
+    double ranks = (double)s.local * s.hosts, hops = 0, here = 1 - 1.0 / s.local, there = 1 - 1.0 / s.hosts;
     double all = fmax(w->read_bytes, w->write_bytes), far = all;
+    for (uint64_t reached = 1; reached < s.hosts; reached *= 2)
+        hops++;
     KWork near = {0};
     switch (k->op) {
     case HLO_ALL_REDUCE:
