@@ -594,7 +594,7 @@ static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8
     // Rounding by chance counts instructions, and the watch looks at each: both see them one by one.
     const uint32_t *run_at = NULL;
     bool watched = c->check || c->nan || c->round.stochastic;
-    c->follows = c->plan && !watched && (p->plan->nruns || p->plan->pe_at || p->flows) && plan_fits(p->plan, art, segs);
+    c->follows = c->plan && !watched && plan_fits(p->plan, art, segs);
     if (c->follows)
         run_at = p->plan->run_at;
     const uint8_t *spared = c->follows ? p->plan->spared : NULL;

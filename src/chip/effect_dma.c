@@ -171,8 +171,11 @@ static void moves_run(const Many *m, const RowMove *moves, uint32_t n) {
     size_t bytes = m->dma.dst.cols * m->dma.dst.bytes, ahead = bytes < AHEAD_MOST ? bytes : AHEAD_MOST;
     for (uint32_t i = 0; i < n; i++) {
         if (i + MOVES_AHEAD < n)
-            for (size_t at = 0; at < ahead; at += 64)
-                __builtin_prefetch((m->gather ? moves[i + MOVES_AHEAD].src : moves[i + MOVES_AHEAD].dst) + at);
+            for (size_t at = 0; at < ahead; at += 64) {
+                __builtin_prefetch(moves[i + MOVES_AHEAD].src + at);
+                if (!m->gather) // every other row or fewer: nothing comes by itself
+                    __builtin_prefetch(moves[i + MOVES_AHEAD].dst + at);
+            }
         row_flat(&m->dma, moves[i].dst, moves[i].src);
     }
 }
