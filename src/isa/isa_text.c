@@ -495,7 +495,9 @@ static void parse_field_value(Txt *t, int f, const IsaNames *names, IsaInst *out
 }
 
 static _Noreturn void unknown_instruction(Txt *begin, TxtWord w) {
-    const char *near = NULL, *typed = arena_strndup(begin->arena, w.s, w.n);
+    char typed[64]; // no arena: a line alone is parsed without one
+    snprintf(typed, sizeof typed, "%.*s", (int)w.n, w.s);
+    const char *near = NULL;
     for (int op = 0; op < ISA_OP_COUNT; op++)
         near = opt_nearer(typed, near, isa_rows[op].name);
     if (near)

@@ -314,6 +314,18 @@ static void chunks_decode(void *arg, size_t begin, size_t end) {
     }
 }
 
+// A file's numbers may order shapes in another way than ours, and two of them mean the same.
+static bool is_in_order(const IsaShapes *s) {
+    uint8_t bytes[2][ENTRY_MAX];
+    uint32_t size[2] = {0};
+    for (uint32_t i = 0; i < s->n; i++) {
+        size[i & 1] = entry_encode(&s->at[i], bytes[i & 1]);
+        if (i && entry_order(bytes[~i & 1], size[~i & 1], bytes[i & 1], size[i & 1]) >= 0)
+            return false;
+    }
+    return true;
+}
+
 IsaShapes *shapes_decode(Rd *r, const IsaMap *map, Arena *a, Pool *pool, IsaInst **code, uint32_t *n) {
     IsaShapes *s = table_decode(r, map, a);
     *n = rd_count(r, 4);
@@ -337,5 +349,5 @@ IsaShapes *shapes_decode(Rd *r, const IsaMap *map, Arena *a, Pool *pool, IsaInst
     for (uint32_t i = 0; i < s->n; i++)
         if (!s->at[i].uses)
             rd_fail(r, "shape %u is never used", i);
-    return s;
+    return is_in_order(s) ? s : shapes_find(a, *code, *n);
 }

@@ -259,6 +259,38 @@ static void test_shapes(void) {
     result("code through its shapes", why);
 }
 
+// A file whose numbers are not ours: shapes come in another order, or two of them are one. What is read is as if it
+// had been written with our numbers.
+static void test_shapes_renumbered(void) {
+    enum { COUNT = 64 };
+    const char *why = NULL;
+    for (int twice = 0; twice < 2; twice++) { // their f32 and bf16: exchanged, or both f32
+        IsaMap map;
+        for (int i = 0; i < 256; i++)
+            map.op[i] = map.dtype[i] = map.alu[i] = map.act[i] = (uint8_t)i;
+        map.dtype[DT_F32] = twice ? DT_F32 : DT_BF16;
+        map.dtype[DT_BF16] = DT_F32;
+        IsaInst theirs[COUNT], ours[COUNT], *back;
+        for (int i = 0; i < COUNT; i++) {
+            theirs[i] = (IsaInst){.op = ISA_COPY, .engine = ENG_VECTOR, .wait_sem = {SEM_NONE, SEM_NONE},
+                                  .dst = addr_sbuf(0, 64u * (uint32_t)i), .src = addr_sbuf(0, 0), .n = {1, 1 + (uint32_t)(rng() % 4)},
+                                  .dtype = rng() & 1 ? DT_F32 : DT_BF16, .stype = rng() & 1 ? DT_F32 : DT_BF16};
+            ours[i] = theirs[i];
+            ours[i].dtype = map.dtype[theirs[i].dtype], ours[i].stype = map.dtype[theirs[i].stype];
+        }
+        Buf file = {.arena = &arena}, want = {.arena = &arena}, got = {.arena = &arena};
+        shapes_encode(shapes_find(&arena, theirs, COUNT), theirs, COUNT, &file);
+        shapes_encode(shapes_find(&arena, ours, COUNT), ours, COUNT, &want);
+        Rd r = {&ctx, "test", file.at, file.at, file.at + file.n};
+        uint32_t n;
+        IsaShapes *read = shapes_decode(&r, &map, &arena, NULL, &back, &n);
+        shapes_encode(read, back, n, &got);
+        if (got.n != want.n || memcmp(got.at, want.at, got.n))
+            why = twice ? "shapes that mean the same" : "shapes in another order";
+    }
+    result("shapes with other numbers", why);
+}
+
 // Bytes that fill an encoding up must be zero: set each bit of them alone.
 static void test_reserved_bits(void) {
     const char *why = NULL;
@@ -418,6 +450,7 @@ static void test_all(void) {
     test_rows();
     test_encode_round_trip();
     test_shapes();
+    test_shapes_renumbered();
     test_reserved_bits();
     test_decode_refuses();
     test_text_round_trip();
