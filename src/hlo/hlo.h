@@ -268,6 +268,7 @@ const char *hlo_loc_name(const Hlo *h, LocId loc); // the outermost NAME ("jit(s
 _Noreturn void hlo_fail(Hlo *h, OpId op, otrn_status code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5))); // names the op and its place
 
+int hlo_broadcast_base(int code); // chlo.broadcast_add: stablehlo.add; HLO_NONE for ops of other kinds
 // Custom calls whose results are their operands: annotations, which have done their work once a program is read, and
 // those that move between memories or between the shapes of one device and of all.
 typedef enum HloCall { HLO_CALL_OTHER, HLO_CALL_ANNOTATES, HLO_CALL_MOVES } HloCall;

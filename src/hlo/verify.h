@@ -55,6 +55,8 @@ bool verify_shape_same(const HloType *a, const HloType *b);
 bool verify_elem_same(const HloType *a, const HloType *b);
 bool verify_type_same(const HloType *a, const HloType *b); // shape and element
 bool verify_promotable(const HloType *from, const HloType *to); // element type widens to that of `to`
+void verify_elem_allowed(Verify *v, int code); // elements of operand 0, by the rule of an elementwise op
+void verify_compare_type(Verify *v, const char *rule);
 bool verify_is_index(const HloType *t);                    // elements are integers or index
 int verify_complex_part(int dtype);                        // f32 of complex<f32>; itself otherwise
 

@@ -18,9 +18,12 @@ static void broadcast_elems(Verify *v) {
     case HLO_CHLO_BROADCAST_COMPARE:
         verify_same_elem(v, NULL, a, b);
         verify_that(v, r->dtype == DT_I1, NULL, "the result must hold i1");
+        verify_compare_type(v, NULL);
         return;
     case HLO_CHLO_BROADCAST_COMPLEX:
         verify_same_elem(v, NULL, a, b);
+        verify_that(v, (a->dtype == DT_F32 || a->dtype == DT_F64) && !verify_is_quantised(a), NULL,
+                    "parts of complex numbers are f32 or f64");
         verify_that(v, dtype_is_complex(r->dtype) && verify_complex_part(r->dtype) == a->dtype, NULL,
                     "the result must hold complex numbers of the operands' element type");
         return;
@@ -30,6 +33,7 @@ static void broadcast_elems(Verify *v) {
         alike(v, b, r);
         return;
     default:
+        verify_elem_allowed(v, hlo_broadcast_base(v->op->code));
         alike(v, a, b);
         alike(v, a, r);
     }
@@ -198,7 +202,8 @@ static void check_scan(Verify *v) {
     const HloOp *ret;
     uint32_t n, returned = verify_returns(v, 0, &ret);
     const int64_t *segments = verify_ints(v, AK_OPERAND_SEGMENT_SIZES, &n);
-    verify_that(v, n == 2 && segments[0] >= 0 && segments[1] >= 0 && segments[0] + segments[1] == v->op->noperands &&
+    verify_that(v, n == 2 && segments[0] >= 0 && segments[0] <= v->op->noperands &&
+                       segments[1] == v->op->noperands - segments[0] &&
                        v->op->nresults >= segments[1], NULL, "operandSegmentSizes do not fit its operands and results");
     uint32_t inputs = (uint32_t)segments[0], outputs = v->op->nresults - (uint32_t)segments[1];
     int64_t axis = hlo_int(v->op, AK_DIMENSION, -1), size = hlo_int(v->op, AK_SCAN_DIM_SIZE, HLO_DYNAMIC);

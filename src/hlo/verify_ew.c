@@ -62,10 +62,25 @@ static unsigned class_of(const HloType *t) {
     return bits[dtype_row(verify_elem(t))->cls];
 }
 
+void verify_elem_allowed(Verify *v, int code) {
+    const HloType *a = verify_in(v, 0);
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].code == code && (!(class_of(a) & rules[i].types) || ((rules[i].types & N) && verify_is_quantised(a))))
+            verify_break(v, hlo_row(v->op)->dialect == HD_CHLO ? NULL : "I1", "elements of %s are not allowed", verify_type_text(v, a));
+}
+
+void verify_compare_type(Verify *v, const char *rule) {
+    int64_t type = hlo_int(v->op, AK_COMPARE_TYPE, CMPT_NOTYPE);
+    unsigned cls = class_of(verify_in(v, 0));
+    // Floats with an integer's compare_type are let pass: old serialised programs have them, and they mean FLOAT.
+    bool fits = type == CMPT_NOTYPE || (cls & F) || (type == CMPT_SIGNED && (cls & S)) ||
+                (type == CMPT_UNSIGNED && (cls & (U | P))) || (type == CMPT_FLOAT && (cls & C));
+    verify_that(v, fits, rule, "compare_type does not fit the element type");
+}
+
 static void check_rule(Verify *v, unsigned types, Result result) {
     const HloType *a = verify_in(v, 0), *r = verify_out(v, 0);
-    if (!(class_of(a) & types) || ((types & N) && verify_is_quantised(a)))
-        verify_break(v, "I1", "elements of %s are not allowed", verify_type_text(v, a));
+    verify_elem_allowed(v, v->op->code);
     verify_that(v, !(types & N) || !verify_is_quantised(r), "C1", "the result must not be quantised");
     for (uint32_t i = 1; i < v->op->noperands; i++)
         verify_same_type(v, "C1", a, verify_in(v, i));
@@ -87,12 +102,7 @@ static void check_compare(Verify *v) {
     verify_same_shape(v, "C2", a, verify_in(v, 1));
     verify_same_shape(v, "C2", a, r);
     verify_that(v, r->dtype == DT_I1, "C2", "the result must hold i1");
-    int64_t type = hlo_int(v->op, AK_COMPARE_TYPE, CMPT_NOTYPE);
-    unsigned cls = class_of(a);
-    // Floats with an integer's compare_type are let pass: old serialised programs have them, and they mean FLOAT.
-    bool fits = type == CMPT_NOTYPE || (cls & F) || (type == CMPT_SIGNED && (cls & S)) ||
-                (type == CMPT_UNSIGNED && (cls & (U | P))) || (type == CMPT_FLOAT && (cls & C));
-    verify_that(v, fits, "C3", "compare_type does not fit the element type");
+    verify_compare_type(v, "C3");
 }
 
 // One side at least is quantised; both speak of one float type.

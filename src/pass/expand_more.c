@@ -452,39 +452,6 @@ static bool expand_ragged_dot(Expand *x) {
 
 // --- chlo.broadcast_* ------------------------------------------------------------------------------
 
-static const struct {
-    uint16_t from, to;
-} broadcasting[] = {
-    {HLO_CHLO_BROADCAST_ADD, HLO_ADD},
-    {HLO_CHLO_BROADCAST_AND, HLO_AND},
-    {HLO_CHLO_BROADCAST_ATAN2, HLO_ATAN2},
-    {HLO_CHLO_BROADCAST_COMPARE, HLO_COMPARE},
-    {HLO_CHLO_BROADCAST_COMPLEX, HLO_COMPLEX},
-    {HLO_CHLO_BROADCAST_DIVIDE, HLO_DIVIDE},
-    {HLO_CHLO_BROADCAST_MAXIMUM, HLO_MAXIMUM},
-    {HLO_CHLO_BROADCAST_MINIMUM, HLO_MINIMUM},
-    {HLO_CHLO_BROADCAST_MULTIPLY, HLO_MULTIPLY},
-    {HLO_CHLO_BROADCAST_NEXT_AFTER, HLO_CHLO_NEXT_AFTER},
-    {HLO_CHLO_BROADCAST_OR, HLO_OR},
-    {HLO_CHLO_BROADCAST_POLYGAMMA, HLO_CHLO_POLYGAMMA},
-    {HLO_CHLO_BROADCAST_POWER, HLO_POWER},
-    {HLO_CHLO_BROADCAST_REMAINDER, HLO_REMAINDER},
-    {HLO_CHLO_BROADCAST_SELECT, HLO_SELECT},
-    {HLO_CHLO_BROADCAST_SHIFT_LEFT, HLO_SHIFT_LEFT},
-    {HLO_CHLO_BROADCAST_SHIFT_RIGHT_ARITHMETIC, HLO_SHIFT_RIGHT_ARITHMETIC},
-    {HLO_CHLO_BROADCAST_SHIFT_RIGHT_LOGICAL, HLO_SHIFT_RIGHT_LOGICAL},
-    {HLO_CHLO_BROADCAST_SUBTRACT, HLO_SUBTRACT},
-    {HLO_CHLO_BROADCAST_XOR, HLO_XOR},
-    {HLO_CHLO_BROADCAST_ZETA, HLO_CHLO_ZETA},
-};
-
-static int broadcast_base(int code) {
-    for (size_t i = 0; i < sizeof broadcasting / sizeof *broadcasting; i++)
-        if (broadcasting[i].from == code)
-            return broadcasting[i].to;
-    return HLO_NONE;
-}
-
 // Shapes are aligned at their ends, unless broadcast_dimensions says where the smaller one's go.
 static ValueId broadcast_operand(Expand *x, const HloOp *op, uint32_t i) {
     ValueId v = hlo_operand(x->h, op, i);
@@ -544,12 +511,12 @@ bool expand_more(Expand *x) {
     case HLO_CHLO_RAGGED_DOT: return expand_ragged_dot(x);
     default: break;
     }
-    int base = broadcast_base(op.code);
+    int base = hlo_broadcast_base(op.code);
     return base != HLO_NONE && expand_broadcasting(x, (HloOpcode)base);
 }
 
 bool expand_rewrites(HloOpcode code) {
-    return code == HLO_CHLO_CONSTANT_LIKE || code == HLO_CHLO_SCAN || code == HLO_CHLO_RAGGED_DOT || broadcast_base(code) != HLO_NONE;
+    return code == HLO_CHLO_CONSTANT_LIKE || code == HLO_CHLO_SCAN || code == HLO_CHLO_RAGGED_DOT || hlo_broadcast_base(code) != HLO_NONE;
 }
 
 bool expand_needed(const Hlo *h) {
