@@ -338,7 +338,8 @@ void exe_watch_init(ExeWatch *w, CheckPair *pair) {
 }
 
 void exe_watch_fini(ExeWatch *w) {
-    fwrite(w->notes.at, 1, w->notes.n, stderr);
+    if (w->notes.n)
+        fwrite(w->notes.at, 1, w->notes.n, stderr);
     arena_fini(&w->arena);
 }
 
