@@ -58,15 +58,20 @@ static ValueId ones(Sums *s, int dtype, int64_t n, LocId loc) {
     return made.value;
 }
 
+static void reduced_dims(const HloOp *op, bool reduced[OTRN_MAX_RANK]) {
+    uint32_t n;
+    const int64_t *dims = hlo_ints(op, AK_DIMENSIONS, &n);
+    memset(reduced, 0, OTRN_MAX_RANK * sizeof *reduced);
+    for (uint32_t i = 0; i < n; i++)
+        reduced[dims[i]] = true;
+}
+
 // Elements that the reduction keeps, when it drops exactly the leading dimensions; else 0.
 static int64_t kept_columns(const Hlo *h, const HloOp *op) {
     const HloType *t = hlo_value_type(h, hlo_operand(h, op, 0));
-    uint32_t n;
-    const int64_t *dims = hlo_ints(op, AK_DIMENSIONS, &n);
-    bool reduced[OTRN_MAX_RANK] = {0}, kept = false;
+    bool reduced[OTRN_MAX_RANK], kept = false;
     int64_t c = 1;
-    for (uint32_t i = 0; i < n; i++)
-        reduced[dims[i]] = true;
+    reduced_dims(op, reduced);
     for (int i = 0; i < t->rank; i++) {
         if (t->dims[i] == 1)
             continue;
@@ -156,11 +161,8 @@ static ValueId reduce_whole(Sums *s, const HloOp *op) {
 // Sizes of the parts when a reduction drops leading and trailing dimensions and keeps what is between.
 static bool kept_between(const Hlo *h, const HloOp *op, int64_t part[3]) {
     const HloType *t = hlo_value_type(h, hlo_operand(h, op, 0));
-    uint32_t n;
-    const int64_t *dims = hlo_ints(op, AK_DIMENSIONS, &n);
-    bool reduced[OTRN_MAX_RANK] = {0};
-    for (uint32_t i = 0; i < n; i++)
-        reduced[dims[i]] = true;
+    bool reduced[OTRN_MAX_RANK];
+    reduced_dims(op, reduced);
     int at = 0;
     part[0] = part[1] = part[2] = 1;
     for (int i = 0; i < t->rank; i++) {
@@ -177,11 +179,8 @@ static bool kept_between(const Hlo *h, const HloOp *op, int64_t part[3]) {
 // Sizes of the parts of [kept, summed, kept, summed], the last of one element when the reduction ends with what it keeps.
 static bool kept_around(const Hlo *h, const HloOp *op, int64_t part[4]) {
     const HloType *t = hlo_value_type(h, hlo_operand(h, op, 0));
-    uint32_t n;
-    const int64_t *dims = hlo_ints(op, AK_DIMENSIONS, &n);
-    bool reduced[OTRN_MAX_RANK] = {0};
-    for (uint32_t i = 0; i < n; i++)
-        reduced[dims[i]] = true;
+    bool reduced[OTRN_MAX_RANK];
+    reduced_dims(op, reduced);
     int at = 0;
     part[0] = part[1] = part[2] = part[3] = 1;
     for (int i = 0; i < t->rank; i++) {

@@ -580,26 +580,16 @@ static HloAttr default_of(TextRead *p, const HloOp *op, HloAttrKey key) {
     }
 }
 
-// `stride = []` says as much as leaving it out.
-static bool is_empty_window(HloAttrKey key, const HloAttr *a) {
-    switch ((int)key) {
-    case AK_WINDOW_STRIDES:
-    case AK_LHS_DILATION:
-    case AK_RHS_DILATION:
-    case AK_BASE_DILATIONS:
-    case AK_WINDOW_DILATIONS:
-    case AK_WINDOW_REVERSAL:
-    case AK_PADDING:
-        return (a->kind == HA_INTS || a->kind == HA_INTS2) && !a->n;
-    default:
-        return false;
-    }
-}
-
 void text_slot_defaults(TextRead *p, OpId id) {
     HloOp *op = hlo_at(p->h, id);
     const HloOpRow *row = hlo_row(op);
-    for (int i = 0; i < row->nattrs; i++)
-        if (op->attrs[i].kind == HA_NONE || is_empty_window(row->attrs[i], &op->attrs[i]))
-            op->attrs[i] = default_of(p, op, row->attrs[i]);
+    for (int i = 0; i < row->nattrs; i++) {
+        HloAttr *a = &op->attrs[i];
+        bool empty = (a->kind == HA_INTS || a->kind == HA_INTS2) && !a->n;
+        if (a->kind != HA_NONE && !empty)
+            continue;
+        HloAttr d = default_of(p, op, row->attrs[i]);
+        if (a->kind == HA_NONE || d.kind != HA_NONE) // `stride = []` says as much as leaving it out
+            *a = d;
+    }
 }

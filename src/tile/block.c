@@ -281,7 +281,8 @@ static bool is_flat(const Hlo *h, const HloOp *op) {
     return true;
 }
 
-static void try_rows(Find *f, OpId id) {
+static void try_rows(void *find, OpId id) {
+    Find *f = find;
     const Hlo *h = f->l->h;
     const HloOp *op = hlo_at(h, id);
     Block b = {.rows = id};
@@ -307,18 +308,6 @@ static void try_rows(Find *f, OpId id) {
         keep(f, &b);
 }
 
-static void find_region(Find *f, RegionId r) {
-    const Hlo *h = f->l->h;
-    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
-        OpId id = h->regions.at[r].ops.at[i];
-        const HloOp *op = hlo_at(h, id);
-        if (op->code == HLO_ROWS)
-            try_rows(f, id);
-        for (uint32_t k = 0; k < op->nregions && hlo_row(op)->cls == HC_CTRL; k++)
-            find_region(f, h->op_regions.at[op->regions + k]);
-    }
-}
-
 void blocks_find(Lower *l, const ChipFile *chip) {
     const Hlo *h = l->h;
     Arena *a = l->c->scratch;
@@ -328,5 +317,5 @@ void blocks_find(Lower *l, const ChipFile *chip) {
     Find f = {.l = l, .e = e};
     RegionId body = l->main->body;
     users_make(&f.u, l->c, body);
-    find_region(&f, body);
+    lower_each_rows(l, body, try_rows, &f);
 }

@@ -27,7 +27,8 @@ static void keep(Find *f, const Epilogue *p) {
     }
 }
 
-static void try_rows(Find *f, OpId id) {
+static void try_rows(void *find, OpId id) {
+    Find *f = find;
     Lower *l = f->l;
     int64_t index = hlo_int(hlo_at(l->h, id), AK_PRODUCT, -1);
     Epilogue p;
@@ -38,18 +39,6 @@ static void try_rows(Find *f, OpId id) {
         keep(f, &p);
 }
 
-static void find_region(Find *f, RegionId r) {
-    const Hlo *h = f->l->h;
-    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
-        OpId id = h->regions.at[r].ops.at[i];
-        const HloOp *op = hlo_at(h, id);
-        if (op->code == HLO_ROWS)
-            try_rows(f, id);
-        for (uint32_t k = 0; k < op->nregions && hlo_row(op)->cls == HC_CTRL; k++)
-            find_region(f, h->op_regions.at[op->regions + k]);
-    }
-}
-
 void epilogues_find(Lower *l, const ChipFile *chip) {
     Arena *a = l->c->scratch;
     l->epilogue_of = ARENA_NEWN(a, uint32_t, l->h->ops.n);
@@ -57,5 +46,5 @@ void epilogues_find(Lower *l, const ChipFile *chip) {
     *e = (Emit){.l = l, .c = l->c, .chip = chip, .row_node = ARENA_NEWN(a, uint32_t, l->h->values.n)};
     Find f = {.l = l, .e = e};
     users_make(&f.u, l->c, l->main->body);
-    find_region(&f, l->main->body);
+    lower_each_rows(l, l->main->body, try_rows, &f);
 }

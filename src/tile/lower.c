@@ -711,3 +711,15 @@ void lower_program(Lower *l, const ChipFile *chip) {
     lower_region(l, f->body);
     return_results(l);
 }
+
+void lower_each_rows(const Lower *l, RegionId r, void (*visit)(void *arg, OpId id), void *arg) {
+    const Hlo *h = l->h;
+    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
+        OpId id = h->regions.at[r].ops.at[i];
+        const HloOp *op = hlo_at(h, id);
+        if (op->code == HLO_ROWS)
+            visit(arg, id);
+        for (uint32_t k = 0; k < op->nregions && hlo_row(op)->cls == HC_CTRL; k++)
+            lower_each_rows(l, h->op_regions.at[op->regions + k], visit, arg);
+    }
+}

@@ -115,6 +115,7 @@ typedef struct Lower {
 
 // lower.c
 void lower_program(Lower *l, const ChipFile *chip);
+void lower_each_rows(const Lower *l, RegionId r, void (*visit)(void *arg, OpId id), void *arg); // row programs, in order
 // emit.c
 struct Pair;
 Artifact *emit_program(Lower *l, const ChipFile *chip, const struct Pair *pair);
