@@ -9,22 +9,14 @@
 
 #include "artifact/artifact.h"
 #include "base/file.h"
+#include "unit.h"
 
 #ifndef OTRN_SOURCE_DIR
 #define OTRN_SOURCE_DIR "."
 #endif
 
-static int failures;
 static Ctx ctx;
 static Arena arena;
-
-static void result(const char *name, const char *why) {
-    if (why)
-        printf("FAIL %s: %s\n", name, why);
-    else
-        printf("ok %s\n", name);
-    failures += why != NULL;
-}
 
 static otrn_status load(const void *bytes, size_t size, Artifact **out) {
     jmp_buf jb, *outer = ctx.on_fail;

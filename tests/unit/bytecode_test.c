@@ -15,13 +15,7 @@
 #include "bytecode_sample.h"
 #include "bytecode_zoo.h"
 #include "graph_same.h"
-
-static int failures;
-
-static void expect(bool ok, const char *name, const char *why) {
-    printf(ok ? "ok %s\n" : "FAIL %s: %s\n", name, why);
-    failures += !ok;
-}
+#include "unit.h"
 
 static Hlo *try_read(Ctx *ctx, Arena *a, const void *bytes, size_t n) {
     jmp_buf jb;

@@ -8,18 +8,10 @@
 #include "base/file.h"
 #include "clock/chips.h"
 #include "clock/clock.h"
+#include "unit.h"
 
-static int failures;
 static Ctx ctx;
 static Arena arena;
-
-static void result(const char *name, const char *why) {
-    if (why)
-        printf("FAIL %s: %s\n", name, why);
-    else
-        printf("ok %s\n", name);
-    failures += why != NULL;
-}
 
 static otrn_status parse(const char *text, ChipFile *out) {
     jmp_buf jb, *outer = ctx.on_fail;

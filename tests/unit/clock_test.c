@@ -8,19 +8,11 @@
 
 #include "clock/clock.h"
 #include "clock/instance.h"
+#include "unit.h"
 
-static int failures;
 static Ctx ctx;
 static Arena arena;
 static ChipFile trn1, trn2;
-
-static void result(const char *name, const char *why) {
-    if (why)
-        printf("FAIL %s: %s\n", name, why);
-    else
-        printf("ok %s\n", name);
-    failures += why != NULL;
-}
 
 #define HEAD ".scratch 67108864\n.arg f32[4096,4096]\n.result f32[4096,4096]\n"
 
@@ -37,7 +29,7 @@ static Clock timed(const char *body, const ChipFile *chip) {
     return c;
 }
 
-static const char *expect(double have, double want, const char *what) {
+static const char *near(double have, double want, const char *what) {
     static char shown[200];
     if (fabs(have - want) <= 0.02 + 1e-5 * want) // picoseconds are rounded
         return NULL;
@@ -58,21 +50,21 @@ static void test_matmul(void) {
     double load = 32 / 2.4, column = 512 / 2.4;
     double last = load + 63 * column; // begin of the last one
     result("matmuls hide the weight loads",
-           expect(c.total_ns, last + 57 + (128 + 128 + 512) / 2.4, "total"));
+           near(c.total_ns, last + 57 + (128 + 128 + 512) / 2.4, "total"));
     result("tensor engine busy all the time",
-           expect(c.busy_ns[ENG_TENSOR], load + 64 * column, "busy"));
+           near(c.busy_ns[ENG_TENSOR], load + 64 * column, "busy"));
     result("flops", c.flops == 64.0 * 2 * 128 * 512 * 128 ? NULL : "wrong");
     // a short matmul takes the minimum interval, fp32 four passes
     Clock s = timed("ldweights src=sbuf[0:0] stype=f32 n0=32 n1=32\n"
                     "matmul dst=psum[0:0] src=sbuf[0:0] stype=f32 n0=32 n1=8 n2=32\n",
                     &warm);
     result("minimum interval and fp32 passes",
-           expect(s.busy_ns[ENG_TENSOR], (4 * 8 + 4 * 64) / 2.4, "busy"));
+           near(s.busy_ns[ENG_TENSOR], (4 * 8 + 4 * 64) / 2.4, "busy"));
     // the current limiter: half the rate for the first 3 us
     Clock cold = timed(buf_cstr(&body), &trn2);
     double held = ceil((3000 - 0.001) / (2 * column)) * column;
     result("the current limiter holds the first products back",
-           expect(cold.busy_ns[ENG_TENSOR], load + 64 * column + held, "busy"));
+           near(cold.busy_ns[ENG_TENSOR], load + 64 * column + held, "busy"));
     // documented: fp32 4096 x 8192 x 8192 on Trainium2, 65,536 matmul instructions of 429.7 ns, two
     // for a product
     double product_ns = 4 * 512 / 2.4;
@@ -84,22 +76,22 @@ static void test_elementwise(void) {
     Clock c =
         timed("vector: tensor_copy dst=sbuf[0:0] src=psum[0:0] dtype=f32 stype=f32 n0=128 n1=512\n",
               &trn2);
-    result("vector copy", expect(c.total_ns, 512 / 0.96 + 150, "total"));
+    result("vector copy", near(c.total_ns, 512 / 0.96 + 150, "total"));
     c = timed(
         "vector: tensor_copy dst=sbuf[0:0] src=sbuf[0:4096] dtype=bf16 stype=bf16 n0=128 n1=1024\n",
         &trn2);
-    result("vector fast mode", expect(c.busy_ns[ENG_VECTOR], 1024 / 4 / 0.96, "busy"));
+    result("vector fast mode", near(c.busy_ns[ENG_VECTOR], 1024 / 4 / 0.96, "busy"));
     c = timed(
         "vector: tensor_copy dst=sbuf[0:0] src=sbuf[0:4096] dtype=bf16 stype=bf16 n0=128 n1=1024\n",
         &trn1);
-    result("vector has no fast mode on trn1", expect(c.busy_ns[ENG_VECTOR], 1024 / 1.12, "busy"));
+    result("vector has no fast mode on trn1", near(c.busy_ns[ENG_VECTOR], 1024 / 1.12, "busy"));
     c = timed("scalar: tensor_copy dst=sbuf[0:0] src=psum[0:0] dtype=f32 stype=f32 n0=128 n1=1\n",
               &trn1);
     result(
         "scalar, one element (159 ns in the published profile)",
         fabs(c.total_ns - (64 / 1.4 + 158)) < 0.02 ? NULL : "off");
     c = timed("gpsimd: memset dst=sbuf[0:0] dtype=f32 n0=128 n1=512\n", &trn2);
-    result("gpsimd fill", expect(c.total_ns, (150 + 512) / 1.2, "total"));
+    result("gpsimd fill", near(c.total_ns, (150 + 512) / 1.2, "total"));
 }
 
 static void test_semaphores(void) {
@@ -109,17 +101,17 @@ static void test_semaphores(void) {
                                  "stype=f32 n0=128 n1=1200 wait(vector>=1)\n",
                                  work),
                     &trn2);
-    result("a wait adds up", expect(c.total_ns, 1150 + 18 + 1000 + 295, "total"));
+    result("a wait adds up", near(c.total_ns, 1150 + 18 + 1000 + 295, "total"));
     c = timed(arena_printf(&arena,
                            "%sscalar: tensor_copy dst=sbuf[0:8192] src=sbuf[0:8192] dtype=f32 "
                            "stype=f32 n0=128 n1=1200\n",
                            work),
               &trn2);
-    result("without it they run side by side", expect(c.total_ns, 1000 + 295, "total"));
+    result("without it they run side by side", near(c.total_ns, 1000 + 295, "total"));
     c = timed(arena_printf(&arena, "%s%s", work, work), &trn2);
-    result("one engine is in order", expect(c.total_ns, 2000 + 150, "total"));
+    result("one engine is in order", near(c.total_ns, 2000 + 150, "total"));
     c = timed(arena_printf(&arena, "%sbarrier\n%s", work, work), &trn2);
-    result("a barrier drains", expect(c.total_ns, 1150 + 90 + 1150, "total"));
+    result("a barrier drains", near(c.total_ns, 1150 + 90 + 1150, "total"));
 }
 
 static void test_dma(void) {
@@ -128,39 +120,39 @@ static void test_dma(void) {
         timed("dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=128 n1=1024 s0=4096 s1=1 d1=1\n", &trn2);
     double hbm = 128 * 4096 / 362.5;
     result("a transfer at full width", // 16 engines x 23 GB/s is just above the HBM share
-           expect(c.total_ns, 1000 + fmax(8 * 4096 / 23.0, hbm) + 280, "total"));
+           near(c.total_ns, 1000 + fmax(8 * 4096 / 23.0, hbm) + 280, "total"));
     c = timed("dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=8 n1=8192 s0=4096 s1=1 d1=1\n", &trn2);
     result("eight partitions use one engine",
-           expect(c.total_ns, 1000 + 8 * 32768 / 23.0 + 280, "total"));
+           near(c.total_ns, 1000 + 8 * 32768 / 23.0 + 280, "total"));
     c = timed("dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=128 n1=16 s0=4096 s1=2 d1=1\n", &trn2);
     result("small descriptors cost as much as efficient ones",
-           expect(c.total_ns, 1000 + 8 * 16 * 161 / 23.0 + 280, "total"));
+           near(c.total_ns, 1000 + 8 * 16 * 161 / 23.0 + 280, "total"));
     // two transfers of one queue are issued 835 ns apart, those of two queues are not
     const char *small =
         "dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=8 n1=16 s0=4096 s1=1 d1=1 queue=%d\n";
     double one = 8 * 161 / 23.0;
     const char *same = arena_printf(&arena, small, 0);
     c = timed(arena_printf(&arena, "%s%s", same, same), &trn2);
-    result("issue interval of a queue", expect(c.total_ns, 1000 + 835 + one + 280, "total"));
+    result("issue interval of a queue", near(c.total_ns, 1000 + 835 + one + 280, "total"));
     c = timed(arena_printf(&arena, "%s%s", same, arena_printf(&arena, small, 1)), &trn2);
-    result("two queues share an engine", expect(c.total_ns, 1000 + 2 * one + 140 + 280, "total"));
+    result("two queues share an engine", near(c.total_ns, 1000 + 2 * one + 140 + 280, "total"));
     // neighbouring elements to neighbouring partitions: a transposing DMA where there is one
     const char *turned =
         "dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=128 n1=1024 s0=1 s1=4096 d1=1\n";
     c = timed(turned, &trn2);
     result("transposing DMA",
-           expect(c.total_ns, 1000 + 128 * 4096 / 16 / (23 * 0.9) + 280, "total"));
+           near(c.total_ns, 1000 + 128 * 4096 / 16 / (23 * 0.9) + 280, "total"));
     c = timed(turned, &trn1);
     result("element by element on trn1",
-           expect(c.total_ns, 1000 + 8 * 1024 * 119 / 17.0 + 280, "total"));
+           near(c.total_ns, 1000 + 8 * 1024 * 119 / 17.0 + 280, "total"));
     c = timed("dma dst=result0[0] src=arg0[0] stype=f32 n0=16777216\n", &trn2);
     result("memory to memory counts HBM twice",
-           expect(c.total_ns, 1000 + 2 * 67108864 / 362.5 + 280, "total"));
+           near(c.total_ns, 1000 + 2 * 67108864 / 362.5 + 280, "total"));
     result("HBM bytes", c.hbm_bytes == 2 * 67108864.0 ? NULL : "wrong");
     ChipFile slow = trn2;
     slow.hbm_bw_core = 100;
     c = timed("dma dst=result0[0] src=arg0[0] stype=f32 n0=16777216\n", &slow);
-    result("a slower HBM shows", expect(c.total_ns, 1000 + 2 * 67108864 / 100.0 + 280, "total"));
+    result("a slower HBM shows", near(c.total_ns, 1000 + 2 * 67108864 / 100.0 + 280, "total"));
 }
 
 static void test_kernel(void) {
@@ -170,7 +162,7 @@ static void test_kernel(void) {
               &trn2);
     double memory = 8 * 1048576 / (307 / 2.0), compute = 1048576 / 128 / 1.2;
     result("a kernel bound by memory",
-           expect(c.total_ns, 150 / 1.2 + 1280 + fmax(memory, compute), "total"));
+           near(c.total_ns, 150 / 1.2 + 1280 + fmax(memory, compute), "total"));
     c = timed(".kernel 0 stablehlo.power (arg0[0]: f32[1024,1024], scratch[0]: f32[1024,1024]) -> "
               "(result0[0]: f32[1024,1024])\nkernel imm=0\n",
               &trn2);

@@ -7,25 +7,7 @@
 #include <string.h>
 
 #include "chip/dma.h"
-
-static int failures;
-
-static void report(const char *name, bool ok, const char *why) {
-    if (ok)
-        printf("ok %s\n", name);
-    else
-        printf("FAIL %s: %s\n", name, why), failures++;
-}
-
-static uint64_t rng_next(uint64_t *s) { // splitmix64
-    uint64_t z = *s += 0x9e3779b97f4a7c15ull;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-    return z ^ z >> 31;
-}
-static uint32_t rng_below(uint64_t *s, uint32_t n) {
-    return (uint32_t)(rng_next(s) >> 32) % n;
-}
+#include "unit.h"
 
 // --- dma_copy ------------------------------------------------------------------------------------
 
@@ -116,7 +98,7 @@ static void test_large(Pool *pool, const char *name, const uint32_t n[4], const 
     memset(got, 0, bytes), memset(want, 0, bytes);
     copy_plain(want, d, src, s, n, elem);
     dma_copy(pool, host_best(), got, d, src, s, n, elem, true);
-    report(name, !memcmp(want, got, bytes), "differs from the plain copy");
+    expect(!memcmp(want, got, bytes), name, "differs from the plain copy");
     free(src), free(got), free(want);
 }
 
@@ -130,7 +112,7 @@ int main(int argc, char **argv) {
     char name[96], why[64];
     snprintf(name, sizeof name, "dma seed %llu, %d cases", (unsigned long long)seed, cases);
     snprintf(why, sizeof why, "%d cases differ", bad);
-    report(name, bad == 0, why);
+    expect(bad == 0, name, why);
     test_large(pool, "dma one long run", (uint32_t[4]){0, 0, 0, 1234567}, (int64_t[4]){0, 0, 0, 1},
                (int64_t[4]){0, 0, 0, 1}, 1234567, 1);
     test_large(pool, "dma beyond the caches", (uint32_t[4]){0, 0, 3, 4000001},

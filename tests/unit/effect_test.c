@@ -11,26 +11,11 @@
 #include "base/arena.h"
 #include "chip/effect.h"
 #include "isa/check.h"
+#include "unit.h"
 
 #define ROW 8192 // bytes of a partition that instructions use
 #define PITCH (ROW + 64)
 #define SPACE_BYTES ((size_t)PITCH * ISA_PARTITIONS)
-
-static int failures;
-static void report(const char *name, bool ok, const char *why) {
-    if (ok)
-        printf("ok %s\n", name);
-    else
-        printf("FAIL %s: %s\n", name, why), failures++;
-}
-
-static uint64_t rng_next(uint64_t *s) { // splitmix64
-    uint64_t z = *s += 0x9e3779b97f4a7c15ull;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-    return z ^ z >> 31;
-}
-static uint32_t below(uint64_t *s, uint32_t n) { return (uint32_t)(rng_next(s) >> 32) % n; }
 
 typedef struct Memory {
     uint8_t *at; // SBUF, then PSUM
@@ -64,14 +49,14 @@ static bool by_itself(int op) { // needs no chip around it
 
 static const uint8_t dtypes[] = {DT_F32, DT_F32, DT_F32,   DT_BF16,    DT_BF16,  DT_F16, DT_TF32, DT_F8E4M3, DT_F8E4M3FN,
                                  DT_F8E5M2, DT_F8E3M4, DT_I8, DT_I16, DT_I32, DT_UI8, DT_UI16, DT_UI32, DT_I1};
-static int pick(uint64_t *s) { return dtypes[below(s, sizeof dtypes)]; }
+static int pick(uint64_t *s) { return dtypes[rng_below(s, sizeof dtypes)]; }
 
 // A pattern of the counts that fits into [lo, hi) bytes of a row; dense, gapped, backward, repeated.
 static bool place(uint64_t *s, IsaInst *in, int32_t stride[5], int dtype, uint32_t lo, uint32_t hi, bool repeat,
                   uint32_t *at) {
     int64_t size = (int64_t)dtype_bytes(dtype), step = 1, low = 0, high = 0;
     int order[4] = {4, 3, 2, 1};
-    if (below(s, 4) == 0)
+    if (rng_below(s, 4) == 0)
         order[0] = 3, order[1] = 4;
     for (int i = 0; i < 4; i++) {
         int a = order[i];
@@ -79,11 +64,11 @@ static bool place(uint64_t *s, IsaInst *in, int32_t stride[5], int dtype, uint32
         int64_t mine = step;
         if (n == 1)
             mine = 0;
-        else if (repeat && below(s, 8) == 0)
+        else if (repeat && rng_below(s, 8) == 0)
             mine = 0;
         else
-            step = step * n + (below(s, 5) == 0 ? below(s, 4) : 0);
-        if (below(s, 8) == 0)
+            step = step * n + (rng_below(s, 5) == 0 ? rng_below(s, 4) : 0);
+        if (rng_below(s, 8) == 0)
             mine = -mine;
         stride[a] = (int32_t)mine;
         *(mine < 0 ? &low : &high) += mine * (int64_t)(n - 1);
@@ -91,29 +76,29 @@ static bool place(uint64_t *s, IsaInst *in, int32_t stride[5], int dtype, uint32
     int64_t room = ((int64_t)hi - lo) / size - (high - low + 1);
     if (room < 0)
         return false;
-    *at = (uint32_t)((lo / size + (int64_t)below(s, (uint32_t)(room < 9 ? room + 1 : 9)) - low) * size);
+    *at = (uint32_t)((lo / size + (int64_t)rng_below(s, (uint32_t)(room < 9 ? room + 1 : 9)) - low) * size);
     return true;
 }
 
 static uint64_t scalar(uint64_t *s, IsaInst *in, uint32_t part) {
     static const float values[] = {0, 1, -1, 0.5f, 2, 3, -0.25f, 100, 1e-3f, INFINITY};
-    switch (below(s, 4)) {
+    switch (rng_below(s, 4)) {
     case 0:
-        return addr_sbuf(part, (ROW - 256 + 4 * below(s, 8)) & ~3u);
+        return addr_sbuf(part, (ROW - 256 + 4 * rng_below(s, 8)) & ~3u);
     case 1:
-        return scalar_i32((int32_t)below(s, 40) - 4);
+        return scalar_i32((int32_t)rng_below(s, 40) - 4);
     default:
         (void)in;
-        return scalar_f32(values[below(s, 10)]);
+        return scalar_f32(values[rng_below(s, 10)]);
     }
 }
 
 static void random_pattern(uint64_t *s, IsaInst *in) {
-    in->n[0] = below(s, 3) ? 1 + below(s, 128) : 128u >> below(s, 8);
-    uint32_t left = below(s, 3) ? 40 : 1100;
+    in->n[0] = rng_below(s, 3) ? 1 + rng_below(s, 128) : 128u >> rng_below(s, 8);
+    uint32_t left = rng_below(s, 3) ? 40 : 1100;
     for (int a = 4; a > 0; a--)
-        if (below(s, 2)) {
-            in->n[a] = 1 + below(s, left);
+        if (rng_below(s, 2)) {
+            in->n[a] = 1 + rng_below(s, left);
             left = left / in->n[a] + 1;
         }
 }
@@ -121,21 +106,21 @@ static void random_pattern(uint64_t *s, IsaInst *in) {
 // Fields that chance alone would hardly get right.
 static void random_fit(uint64_t *s, IsaInst *in) {
     static const uint8_t words[] = {DT_UI16, DT_UI32, DT_UI8, DT_I1};
-    uint8_t word = words[below(s, 2)], small = words[below(s, 4)];
+    uint8_t word = words[rng_below(s, 2)], small = words[rng_below(s, 4)];
     switch (in->op) {
     case ISA_TRANSPOSE:
-        if (below(s, 2))
-            in->n[0] = 32 * (1 + below(s, 4)), in->n[1] = 32 * (1 + below(s, 4));
+        if (rng_below(s, 2))
+            in->n[0] = 32 * (1 + rng_below(s, 4)), in->n[1] = 32 * (1 + rng_below(s, 4));
         break;
     case ISA_RANGE_SELECT:
-        in->op0 = (uint8_t)(ALU_EQ + below(s, 6)), in->op1 = (uint8_t)(ALU_EQ + below(s, 6));
+        in->op0 = (uint8_t)(ALU_EQ + rng_below(s, 6)), in->op1 = (uint8_t)(ALU_EQ + rng_below(s, 6));
         in->rop = ALU_MAX, in->atype = DT_F32;
         break;
     case ISA_SELECT_REDUCE:
         in->rop = ALU_MAX, in->ttype = small == DT_UI32 ? DT_UI8 : small;
         break;
     case ISA_SCALAR_CUM:
-        in->op1 = (uint8_t)(ALU_ADD + below(s, 5));
+        in->op1 = (uint8_t)(ALU_ADD + rng_below(s, 5));
         break;
     case ISA_COPY_PRED:
         in->ttype = small;
@@ -143,7 +128,7 @@ static void random_fit(uint64_t *s, IsaInst *in) {
     case ISA_MAX8:
     case ISA_FIND8:
     case ISA_MATCH8:
-        in->n[1] = 8 + below(s, 400), in->rtype = word;
+        in->n[1] = 8 + rng_below(s, 400), in->rtype = word;
         if (in->op == ISA_FIND8)
             in->dtype = word;
         break;
@@ -153,16 +138,16 @@ static void random_fit(uint64_t *s, IsaInst *in) {
         *(in->op == ISA_RNG_SET ? &in->stype : &in->dtype) = word;
         break;
     case ISA_TOPK:
-        in->n[0] = 16 * (1 + below(s, 8)), in->n[1] = 8 + below(s, 300);
-        in->imm = (int32_t)(1 + below(s, in->n[1])), in->rtype = word;
+        in->n[0] = 16 * (1 + rng_below(s, 8)), in->n[1] = 8 + rng_below(s, 300);
+        in->imm = (int32_t)(1 + rng_below(s, in->n[1])), in->rtype = word;
         break;
     case ISA_N_GATHER:
     case ISA_LOCAL_GATHER:
-        in->n[2] = in->op == ISA_N_GATHER ? 0 : 1u << below(s, 4);
-        in->ttype = word, in->imm = (int32_t)(1 + below(s, 300));
+        in->n[2] = in->op == ISA_N_GATHER ? 0 : 1u << rng_below(s, 4);
+        in->ttype = word, in->imm = (int32_t)(1 + rng_below(s, 300));
         break;
     case ISA_QUANT_MX:
-        in->n[0] = 32 * (1 + below(s, 4)), in->n[1] = 4 * (1 + below(s, 100));
+        in->n[0] = 32 * (1 + rng_below(s, 4)), in->n[1] = 4 * (1 + rng_below(s, 100));
         in->stype = small & 1 ? DT_BF16 : DT_F16, in->dtype = word & 1 ? DT_F8E4M3FN : DT_F8E5M2, in->rtype = DT_UI8;
         break;
     default:
@@ -174,11 +159,11 @@ static void random_fit(uint64_t *s, IsaInst *in) {
 static bool random_inst(uint64_t *s, IsaInst *in, bool apart) {
     memset(in, 0, sizeof *in);
     do
-        in->op = (uint8_t)below(s, ISA_OP_COUNT);
+        in->op = (uint8_t)rng_below(s, ISA_OP_COUNT);
     while (!by_itself(in->op));
     IsaMask mask = isa_row_mask(in->op);
     do
-        in->engine = (uint8_t)below(s, ENG_COUNT);
+        in->engine = (uint8_t)rng_below(s, ENG_COUNT);
     while (!isa_row_engine(in->op, in->engine));
     in->wait_sem[0] = in->wait_sem[1] = SEM_NONE;
 #define HAS(f) (mask >> ISA_F_##f & 1)
@@ -187,59 +172,59 @@ static bool random_inst(uint64_t *s, IsaInst *in, bool apart) {
         if (!(mask >> (ISA_F_n0 + a) & 1))
             in->n[a] = 0;
     in->dtype = HAS(dtype) ? (uint8_t)pick(s) : 0;
-    in->stype = HAS(stype) ? below(s, 2) || !in->dtype ? (uint8_t)pick(s) : in->dtype : 0;
-    in->ttype = HAS(ttype) ? below(s, 2) || !in->stype ? (uint8_t)pick(s) : in->stype : 0;
-    in->atype = HAS(atype) ? (uint8_t)(below(s, 2) ? DT_F32 : pick(s)) : 0;
-    in->rtype = HAS(rtype) ? (uint8_t)(below(s, 2) ? DT_F32 : pick(s)) : 0;
-    in->op0 = HAS(op0) ? (uint8_t)below(s, ALU_COUNT) : 0;
-    in->op1 = HAS(op1) && below(s, 2) ? (uint8_t)below(s, ALU_COUNT) : 0;
-    in->rop = HAS(rop) ? (uint8_t)below(s, ALU_ABS_MIN + 1) : 0;
-    in->rcmd = HAS(rcmd) ? (uint8_t)below(s, RCMD_COUNT) : 0;
-    in->fn = HAS(fn) ? (uint8_t)below(s, ACT_COUNT) : 0;
-    in->imm = HAS(imm) ? (int32_t)below(s, 2000) - (below(s, 2) ? 1000 : 0) : 0;
+    in->stype = HAS(stype) ? rng_below(s, 2) || !in->dtype ? (uint8_t)pick(s) : in->dtype : 0;
+    in->ttype = HAS(ttype) ? rng_below(s, 2) || !in->stype ? (uint8_t)pick(s) : in->stype : 0;
+    in->atype = HAS(atype) ? (uint8_t)(rng_below(s, 2) ? DT_F32 : pick(s)) : 0;
+    in->rtype = HAS(rtype) ? (uint8_t)(rng_below(s, 2) ? DT_F32 : pick(s)) : 0;
+    in->op0 = HAS(op0) ? (uint8_t)rng_below(s, ALU_COUNT) : 0;
+    in->op1 = HAS(op1) && rng_below(s, 2) ? (uint8_t)rng_below(s, ALU_COUNT) : 0;
+    in->rop = HAS(rop) ? (uint8_t)rng_below(s, ALU_ABS_MIN + 1) : 0;
+    in->rcmd = HAS(rcmd) ? (uint8_t)rng_below(s, RCMD_COUNT) : 0;
+    in->fn = HAS(fn) ? (uint8_t)rng_below(s, ACT_COUNT) : 0;
+    in->imm = HAS(imm) ? (int32_t)rng_below(s, 2000) - (rng_below(s, 2) ? 1000 : 0) : 0;
     in->value = HAS(value) ? 0x3e800000 : 0;
     in->limit = HAS(limit) ? (int32_t)0xff7fffff : 0;
-    if (HAS(flags) && below(s, 2))
-        in->flags = below(s, 2) ? ISA_FLAG_REVERSE0 : below(s, 2) ? ISA_FLAG_REVERSE1 : ISA_FLAG_NEGATE;
+    if (HAS(flags) && rng_below(s, 2))
+        in->flags = rng_below(s, 2) ? ISA_FLAG_REVERSE0 : rng_below(s, 2) ? ISA_FLAG_REVERSE1 : ISA_FLAG_NEGATE;
     for (int i = 0; HAS(mask) && i < 32; i++)
-        in->mask[i / 8] |= (uint64_t)(below(s, 9) ? below(s, 32) : 255) << i % 8 * 8;
+        in->mask[i / 8] |= (uint64_t)(rng_below(s, 9) ? rng_below(s, 32) : 255) << i % 8 * 8;
     random_fit(s, in);
     uint32_t parts = isa_count(in->n[0]), step = parts > 64 ? 128 : parts > 32 ? 64 : 32, starts = 128 / step;
     uint32_t at, hi = apart ? 2048 : 6000;
-    bool psum = below(s, 3) == 0 && in->engine != ENG_GPSIMD;
+    bool psum = rng_below(s, 3) == 0 && in->engine != ENG_GPSIMD;
     if (HAS(src)) {
         if (!place(s, in, in->s, in->stype, 0, hi, true, &at))
             return false;
-        in->src = psum ? addr_psum(step * below(s, starts), at) : addr_sbuf(step * below(s, starts), at);
+        in->src = psum ? addr_psum(step * rng_below(s, starts), at) : addr_sbuf(step * rng_below(s, starts), at);
     }
     if (HAS(src1)) {
         if (!place(s, in, in->t, in->ttype, apart ? 2048 : 0, apart ? 4096 : 6000, true, &at))
             return false;
-        in->src1 = addr_sbuf(step * below(s, starts), at);
+        in->src1 = addr_sbuf(step * rng_below(s, starts), at);
     } else if (HAS(t0)) {
         for (int a = 0; a < 5; a++)
-            in->t[a] = (int32_t)below(s, 9) - 4;
+            in->t[a] = (int32_t)rng_below(s, 9) - 4;
     }
-    uint32_t part = step * below(s, starts);
+    uint32_t part = step * rng_below(s, starts);
     if (HAS(dst)) {
-        bool same = HAS(src) && below(s, 4) == 0 && in->op != ISA_REDUCE;
+        bool same = HAS(src) && rng_below(s, 4) == 0 && in->op != ISA_REDUCE;
         if (same) {
             in->dtype = in->stype, in->dst = in->src;
             memcpy(in->d, in->s, sizeof in->d);
         } else if (!place(s, in, in->d, in->dtype, apart ? 4096 : 0, apart ? 7900 : 6000, in->op == ISA_REDUCE, &at)) {
             return false;
         } else {
-            in->dst = below(s, 4) == 0 && in->engine != ENG_GPSIMD ? addr_psum(part, at) : addr_sbuf(part, at);
+            in->dst = rng_below(s, 4) == 0 && in->engine != ENG_GPSIMD ? addr_psum(part, at) : addr_sbuf(part, at);
         }
         for (int a = 1; in->op != ISA_REDUCE && a < 5; a++)
             if (isa_count(in->n[a]) > 1 && !in->d[a])
                 return false; // two elements in one place: which one stays is not said
     }
-    if (HAS(a) && below(s, 8))
+    if (HAS(a) && rng_below(s, 8))
         in->a = scalar(s, in, part);
-    if (HAS(b) && below(s, 8))
+    if (HAS(b) && rng_below(s, 8))
         in->b = scalar(s, in, part);
-    if (HAS(res) && (in->op == ISA_QUANT_MX || in->op == ISA_TOPK || below(s, 2)))
+    if (HAS(res) && (in->op == ISA_QUANT_MX || in->op == ISA_TOPK || rng_below(s, 2)))
         in->res = addr_sbuf(part, ROW - 128);
     for (int a = 0; a < 5; a++) { // only what the row has
         if (!(mask >> (ISA_F_d0 + a) & 1))
@@ -466,7 +451,7 @@ static void print_inst(const IsaInst *in, uint64_t seed, const char *why) {
 static bool check_one(uint64_t seed, Pool *pool, Memory m[3], uint32_t seen[ISA_OP_COUNT], uint32_t *referred) {
     uint64_t s = seed;
     IsaInst in;
-    bool apart = below(&s, 3) != 0;
+    bool apart = rng_below(&s, 3) != 0;
     while (!random_inst(&s, &in, apart))
         ;
     seen[in.op]++;
@@ -503,11 +488,11 @@ int main(int argc, char **argv) {
         m[i].at = malloc(2 * SPACE_BYTES);
     for (int i = 0; i < cases && bad < 10; i++)
         bad += !check_one(seed + (uint64_t)i * 1000003, pool, m, seen, &referred);
-    report("random instructions", !bad, "see above");
+    expect(!bad, "random instructions", "see above");
     printf("%u of %d held against the reference\n", referred, cases);
     for (int op = 0; cases >= 1500 && op < ISA_OP_COUNT; op++)
         if (by_itself(op) && seen[op] < 3)
-            report(isa_rows[op].name, false, "the generator hardly makes it");
+            expect(false, isa_rows[op].name, "the generator hardly makes it");
     for (int i = 0; i < 3; i++)
         free(m[i].at);
     free(m);

@@ -8,22 +8,14 @@
 #include "base/file.h"
 #include "chip/chip.h"
 #include "isa/shape.h"
+#include "unit.h"
 
 #ifndef OTRN_SOURCE_DIR
 #define OTRN_SOURCE_DIR "."
 #endif
 
-static int failures;
 static Ctx ctx;
 static Arena arena;
-
-static void result(const char *name, const char *why) {
-    if (why)
-        printf("FAIL %s: %s\n", name, why);
-    else
-        printf("ok %s\n", name);
-    failures += why != NULL;
-}
 
 static uint64_t rng_state = 1;
 static uint64_t rng(void) {

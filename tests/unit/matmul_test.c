@@ -12,8 +12,7 @@
 
 #include "chip/chip.h"
 #include "chip/matmul.h"
-
-static int failures;
+#include "unit.h"
 
 // --- levels, and the one after the last: AMX by a model of its instructions --------------------------
 
@@ -104,22 +103,6 @@ static void level_multiply(int level, const MmCall *c, uint32_t j0, uint32_t j1)
 }
 #endif
 
-static void report(const char *name, bool ok, const char *why) {
-    if (ok)
-        printf("ok %s\n", name);
-    else
-        printf("FAIL %s: %s\n", name, why), failures++;
-}
-
-static uint64_t rng_next(uint64_t *s) { // splitmix64
-    uint64_t z = *s += 0x9e3779b97f4a7c15ull;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-    return z ^ z >> 31;
-}
-static uint32_t rng_below(uint64_t *s, uint32_t n) {
-    return (uint32_t)(rng_next(s) >> 32) % n;
-}
 static double rng_unit(uint64_t *s) {
     return (double)(rng_next(s) >> 11) * 0x1p-53 * 2 - 1;
 }
@@ -306,7 +289,7 @@ static void test_orders(int level, uint64_t seed) {
     }
     char name[64];
     snprintf(name, sizeof name, "orders %s", level_name(level));
-    report(name, ok && differ,
+    expect(ok && differ, name,
            ok ? "the two orders never differed: the test is blind" : "wrong order");
 }
 
@@ -383,14 +366,14 @@ static void test_rules(int level) {
         char name[96], why[64];
         snprintf(name, sizeof name, "%s %s", level_name(level), rules[i].what);
         snprintf(why, sizeof why, "got %08x, want %08x", bits_of(rules[i].got), rules[i].want);
-        report(name, bits_of(rules[i].got) == rules[i].want, why);
+        expect(bits_of(rules[i].got) == rules[i].want, name, why);
     }
     uint8_t word[4];
     uint32_t u = 0x3f801fff, nan = 0x7f800001;
     memcpy(word, &u, 4);
     bool ok = mm_widen(DT_TF32, word) == 1.0f;
     memcpy(word, &nan, 4);
-    report("tf32 drops low bits, keeps nan", ok && isnan(mm_widen(DT_TF32, word)), "wrong value");
+    expect(ok && isnan(mm_widen(DT_TF32, word)), "tf32 drops low bits, keeps nan", "wrong value");
 }
 
 // The vector widening of every 8-bit code and of all 16-bit codes.
@@ -418,7 +401,7 @@ static void test_widen(HostLevel level) {
     }
     char name[64];
     snprintf(name, sizeof name, "widen %s", host_name(level));
-    report(name, ok, "differs from mm_widen");
+    expect(ok, name, "differs from mm_widen");
 }
 
 // --- runs of steps -----------------------------------------------------------------------------
@@ -504,7 +487,7 @@ static void test_runs(uint64_t seed, int cases) {
     pool_free(pools[1]), pool_free(pools[2]);
     char why[64];
     snprintf(why, sizeof why, "%d differ", bad);
-    report("runs of steps agree on 1, 2 and 3 threads", bad == 0, why);
+    expect(bad == 0, "runs of steps agree on 1, 2 and 3 threads", why);
 }
 
 // The definition itself must not depend on the machine: the results of fixed cases, hashed.
@@ -521,7 +504,7 @@ static void test_digest(void) {
     }
     char why[64];
     snprintf(why, sizeof why, "got %016llx", (unsigned long long)hash);
-    report("same bits as on other machines", hash == 0xb021b06700ab1d07ull, why);
+    expect(hash == 0xb021b06700ab1d07ull, "same bits as on other machines", why);
 }
 
 int main(int argc, char **argv) {
@@ -544,6 +527,6 @@ int main(int argc, char **argv) {
     snprintf(name, sizeof name, "levels agree, seed %llu, %d cases", (unsigned long long)seed,
              cases);
     snprintf(why, sizeof why, "%d cases differ", bad);
-    report(name, bad == 0, why);
+    expect(bad == 0, name, why);
     return failures != 0;
 }

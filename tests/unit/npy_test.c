@@ -10,13 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-
-static int failures;
-
-static void expect(bool ok, const char *name, const char *why) {
-    printf(ok ? "ok %s\n" : "FAIL %s: %s\n", name, why);
-    failures += !ok;
-}
+#include "unit.h"
 
 // A version-1 file with this header and `data_bytes` bytes counting up from 1; returns its size.
 static size_t make(uint8_t *out, const char *header, size_t data_bytes) {

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // opt_test.c — the option table: defaults, environment, checks, suggestions.
 #include "base/opt.h"
+#include "unit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int failures;
-
-static void expect(bool ok, const char *name, const char *why) {
-    printf(ok ? "ok %s\n" : "FAIL %s: %s\n", name, why);
-    failures += !ok;
-}
 
 // Sets one option; returns the status and leaves the message in ctx.
 static otrn_status try_set(Ctx *ctx, Options *o, const char *name, const char *value) {

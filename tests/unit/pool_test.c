@@ -14,15 +14,7 @@
 
 #include "base/host.h"
 #include "base/pool.h"
-
-static int failures;
-
-static void report(const char *name, bool ok, const char *why) {
-    if (ok)
-        printf("ok %s\n", name);
-    else
-        printf("FAIL %s: %s\n", name, why), failures++;
-}
+#include "unit.h"
 
 #define N_MAX 4096
 typedef struct Marks {
@@ -71,7 +63,7 @@ static void test_ranges(Pool *p, const char *name) {
         once = once && each_once(&m, count);
         grains = grains && (count <= grain ? m.calls == (count > 0) : m.shortest >= grain);
     }
-    report(name, once && grains,
+    expect(once && grains, name,
            once ? "a chunk was shorter than the grain" : "index lost or repeated");
 }
 
@@ -84,7 +76,7 @@ static void test_nested(Pool *p) {
         pool_run(p, 64, 1, mark_nested, &m);
         ok = ok && each_once(&m, 64);
     }
-    report("nested calls", ok, "index lost or repeated");
+    expect(ok, "nested calls", "index lost or repeated");
 }
 
 static void *caller_main(void *arg) {
@@ -111,7 +103,7 @@ static void test_many_callers(Pool *p) {
         pthread_join(t[i], &r);
         bad += (intptr_t)r;
     }
-    report("several callers", bad == 0, "index lost or repeated");
+    expect(bad == 0, "several callers", "index lost or repeated");
 }
 
 // Workers asleep when a job comes: the job must not need them.
@@ -124,7 +116,7 @@ static void test_after_sleep(Pool *p) {
         pool_run(p, 1000, 10, mark, &m);
         ok = ok && each_once(&m, 1000);
     }
-    report("after sleep", ok, "index lost or repeated");
+    expect(ok, "after sleep", "index lost or repeated");
 }
 
 // More than one thread really takes part: each chunk waits for a second one to start.
@@ -140,7 +132,7 @@ static void test_parallel(void) {
     Pool *p = pool_make(2);
     _Atomic int inside = 0;
     pool_run(p, 2, 1, meet, &inside);
-    report("two threads meet", pool_threads(p) == 2 && inside == 2, "the worker never came");
+    expect(pool_threads(p) == 2 && inside == 2, "two threads meet", "the worker never came");
     pool_free(p);
 }
 
@@ -158,10 +150,10 @@ static void test_fork(Pool *p) {
     }
     int status = -1;
     waitpid(pid, &status, 0);
-    report("forked child", status == 0, "hung or lost an index");
+    expect(status == 0, "forked child", "hung or lost an index");
     memset(&m, 0, sizeof m);
     pool_run(p, 1000, 1, mark, &m);
-    report("parent after fork", each_once(&m, 1000), "index lost or repeated");
+    expect(each_once(&m, 1000), "parent after fork", "index lost or repeated");
 }
 
 static void test_make_free(void) {
@@ -178,14 +170,14 @@ static void test_make_free(void) {
         pool_free(p);
     }
     pool_free(NULL);
-    report("make and free", ok, "wrong thread count or lost index");
+    expect(ok, "make and free", "wrong thread count or lost index");
 }
 
 static void test_host(void) {
     bool ok = host_parse("auto") == HOST_COUNT && host_parse("neon") == -1;
     for (int level = 0; level < HOST_COUNT; level++)
         ok = ok && host_parse(host_name((HostLevel)level)) == level;
-    report("host names", ok && host_best() < HOST_COUNT, "parse and name disagree");
+    expect(ok && host_best() < HOST_COUNT, "host names", "parse and name disagree");
 
     volatile float tiny = 0x1p-149f, one = 1.0f;
     HostFp outer = host_fp_begin(HOST_FP_FLUSH);
@@ -200,7 +192,7 @@ static void test_host(void) {
 #else
     bool flush = flushed == tiny; // there is no such mode
 #endif
-    report("float mode", kept == tiny && after == tiny && flush, "begin and end do not nest");
+    expect(kept == tiny && after == tiny && flush, "float mode", "begin and end do not nest");
 }
 
 int main(void) {

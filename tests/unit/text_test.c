@@ -10,15 +10,7 @@
 #include "base/file.h"
 #include "base/num.h"
 #include "read/read.h"
-
-static int failures;
-
-static void expect(bool ok, const char *name, const char *why) {
-    if (ok)
-        printf("ok %s\n", name);
-    else
-        printf("FAIL %s: %s\n", name, why), failures++;
-}
+#include "unit.h"
 
 // Reads and verifies; NULL when refused, the error is then in ctx.
 static Hlo *try_text(Ctx *ctx, Arena *a, const char *text, size_t n) {

@@ -12,13 +12,7 @@
 #include "graph_same.h"
 #include "read/read.h"
 #include "write/reduce.h"
-
-static int failures;
-
-static void expect(bool ok, const char *name, const char *why) {
-    printf(ok ? "ok %s\n" : "FAIL %s: %s\n", name, why);
-    failures += !ok;
-}
+#include "unit.h"
 
 static bool same(const Buf *x, const Buf *y) {
     return x->n == y->n && !memcmp(x->at, y->at, x->n);
