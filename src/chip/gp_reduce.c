@@ -86,31 +86,22 @@ typedef struct LaneRed {
     int64_t segments, seg_len; // per output; segments = 1: whole range
 } LaneRed;
 
-typedef struct LaneRedSlot { // per operand: accumulator, element block as read, as the body wants
-                             // it
-    Prog prog;
-    int64_t *offset; // per lane
-    Lane *convert;   // per operand
-    char **acc, **raw, **wide;
-} LaneRedSlot;
-
-static size_t lane_red_slot_bytes(const Kern *k) {
+size_t lane_slot_bytes(const Kern *k, size_t tile) {
     const KProg *p = &k->regions[0];
     size_t n = k->nout;
     size_t bytes = prog_slot_bytes(p) + gp_align(LANE_BLOCK * 8) + gp_align(n * sizeof(Lane)) +
                    gp_align(3 * n * sizeof(char *));
     for (size_t i = 0; i < n; i++)
         bytes += 2 * gp_align(LANE_BLOCK * dtype_bytes(p->dtypes[i])) +
-                 gp_align(RED_TILE * LANE_BLOCK * dtype_bytes(k->in[i].dtype));
-    return bytes;
+                 gp_align(tile * LANE_BLOCK * dtype_bytes(k->in[i].dtype));
+    return gp_align(bytes);
 }
 
-static void lane_red_open(const LaneRed *j, LaneRedSlot *s, size_t slot) {
-    const Kern *k = j->c->k;
+void lane_slot_open(LaneSlot *s, const GpCall *c, char *at, size_t tile) {
+    const Kern *k = c->k;
     const KProg *p = &k->regions[0];
     size_t n = k->nout;
-    char *at = j->slot0 + slot * j->slot_bytes;
-    prog_init(&s->prog, p, j->c->scratch, at, gp_captures(j->c, 0));
+    prog_init(&s->prog, p, c->scratch, at, gp_captures(c, 0));
     at += prog_slot_bytes(p);
     s->offset = (int64_t *)at;
     at += gp_align(LANE_BLOCK * 8);
@@ -125,8 +116,8 @@ static void lane_red_open(const LaneRed *j, LaneRedSlot *s, size_t slot) {
         s->acc[i] = at;
         s->wide[i] = at + body;
         s->raw[i] = at + 2 * body;
-        at += 2 * body + gp_align(RED_TILE * LANE_BLOCK * dtype_bytes(k->in[i].dtype));
-        lane_find(&s->convert[i], gp_level(j->c->level), HLO_CONVERT, p->dtypes[i], &k->in[i].dtype,
+        at += 2 * body + gp_align(tile * LANE_BLOCK * dtype_bytes(k->in[i].dtype));
+        lane_find(&s->convert[i], gp_level(c->level), HLO_CONVERT, p->dtypes[i], &k->in[i].dtype,
                   1, NULL);
     }
 }
@@ -157,7 +148,7 @@ static void gather_lanes(char *dst, const char *src, const int64_t *offset, size
 }
 
 // The elements at s->offset + at, as the body's type.
-static const void *load_lanes(const LaneRed *j, LaneRedSlot *s, size_t i, int64_t at, bool dense,
+static const void *load_lanes(const LaneRed *j, LaneSlot *s, size_t i, int64_t at, bool dense,
                               size_t m) {
     const Kern *k = j->c->k;
     size_t bytes = dtype_bytes(k->in[i].dtype);
@@ -174,7 +165,7 @@ static const void *load_lanes(const LaneRed *j, LaneRedSlot *s, size_t i, int64_
     return s->wide[i];
 }
 
-static void fold(const LaneRed *j, LaneRedSlot *s, size_t m) { // acc = body(acc, elements)
+static void fold(const LaneRed *j, LaneSlot *s, size_t m) { // acc = body(acc, elements)
     const KProg *p = &j->c->k->regions[0];
     size_t n = j->c->k->nout;
     for (size_t i = 0; i < n; i++)
@@ -185,7 +176,7 @@ static void fold(const LaneRed *j, LaneRedSlot *s, size_t m) { // acc = body(acc
             memmove(s->acc[i], prog_out(&s->prog, (int)i), m * dtype_bytes(p->dtypes[i]));
 }
 
-static void load_init(const LaneRed *j, LaneRedSlot *s, size_t m) {
+static void load_init(const LaneRed *j, LaneSlot *s, size_t m) {
     const Kern *k = j->c->k;
     const KProg *p = &k->regions[0];
     for (size_t i = 0; i < k->nout; i++) {
@@ -213,7 +204,7 @@ static bool offsets_even(const int64_t *offset, size_t m) { // equally far apart
 }
 
 // The reduced range in tiles of the contiguous axis: element t of all lanes becomes row t.
-static void lane_red_tiles(const LaneRed *j, LaneRedSlot *s, size_t m) {
+static void lane_red_tiles(const LaneRed *j, LaneSlot *s, size_t m) {
     const Kern *k = j->c->k;
     const KProg *p = &k->regions[0];
     int64_t len = j->s.red[j->s.nred - 1].n, apart = m > 1 ? s->offset[1] - s->offset[0] : 0;
@@ -241,7 +232,7 @@ static void lane_red_tiles(const LaneRed *j, LaneRedSlot *s, size_t m) {
 }
 
 // One element of every lane per reduced index, wherever it lies.
-static void lane_red_rows(const LaneRed *j, LaneRedSlot *s, bool dense, size_t m) {
+static void lane_red_rows(const LaneRed *j, LaneSlot *s, bool dense, size_t m) {
     const Kern *k = j->c->k;
     for (int64_t r = 0; r < j->s.reds; r++) {
         int64_t at = red_offset(j->s.red, j->s.nred, r);
@@ -251,7 +242,7 @@ static void lane_red_rows(const LaneRed *j, LaneRedSlot *s, bool dense, size_t m
     }
 }
 
-static void lane_red_block(const LaneRed *j, LaneRedSlot *s, int64_t first, size_t m) {
+static void lane_red_block(const LaneRed *j, LaneSlot *s, int64_t first, size_t m) {
     const Kern *k = j->c->k;
     for (size_t i = 0; i < m; i++)
         s->offset[i] = red_offset(j->s.kept, j->s.nkept, first + (int64_t)i);
@@ -271,8 +262,8 @@ static void lane_red_slot(void *arg, size_t begin, size_t end) {
     const LaneRed *j = arg;
     int64_t blocks = (j->s.outs + LANE_BLOCK - 1) / LANE_BLOCK;
     for (size_t slot = begin; slot < end; slot++) {
-        LaneRedSlot s;
-        lane_red_open(j, &s, slot);
+        LaneSlot s;
+        lane_slot_open(&s, j->c, j->slot0 + slot * j->slot_bytes, RED_TILE);
         int64_t from = blocks * (int64_t)slot / (int64_t)j->slots;
         int64_t to = blocks * (int64_t)(slot + 1) / (int64_t)j->slots;
         for (int64_t b = from; b < to; b++) {
@@ -284,7 +275,7 @@ static void lane_red_slot(void *arg, size_t begin, size_t end) {
 
 // --- lanes of segments, one output at a time ---------------------------------------------------
 
-static void segment_red(const LaneRed *j, LaneRedSlot *s, int64_t out) {
+static void segment_red(const LaneRed *j, LaneSlot *s, int64_t out) {
     const Kern *k = j->c->k;
     size_t n = k->nout, m = (size_t)j->segments;
     int64_t base = red_offset(j->s.kept, j->s.nkept, out);
@@ -324,8 +315,8 @@ static void segment_red(const LaneRed *j, LaneRedSlot *s, int64_t out) {
 static void segment_slot(void *arg, size_t begin, size_t end) {
     const LaneRed *j = arg;
     for (size_t slot = begin; slot < end; slot++) {
-        LaneRedSlot s;
-        lane_red_open(j, &s, slot);
+        LaneSlot s;
+        lane_slot_open(&s, j->c, j->slot0 + slot * j->slot_bytes, RED_TILE);
         int64_t from = j->s.outs * (int64_t)slot / (int64_t)j->slots;
         int64_t to = j->s.outs * (int64_t)(slot + 1) / (int64_t)j->slots;
         for (int64_t o = from; o < to; o++)
@@ -341,7 +332,7 @@ size_t gp_reduce_scratch(const Kern *k, int threads) {
     red_shape(k, &s);
     if (red_is_fast(k, &op))
         return red_fast_scratch(k, &s);
-    return prog_shared_bytes(&k->regions[0]) + (size_t)threads * gp_align(lane_red_slot_bytes(k));
+    return prog_shared_bytes(&k->regions[0]) + (size_t)threads * lane_slot_bytes(k, RED_TILE);
 }
 
 otrn_status gp_reduce_run(const GpCall *c) {
@@ -354,7 +345,7 @@ otrn_status gp_reduce_run(const GpCall *c) {
     if (red_is_fast(k, &op))
         return red_fast_run(c, &j.s, op);
     j.slot0 = prog_resolve(&k->regions[0], gp_level(c->level), c->scratch);
-    j.slot_bytes = gp_align(lane_red_slot_bytes(k));
+    j.slot_bytes = lane_slot_bytes(k, RED_TILE);
     if (j.s.outs <= SEGMENT_MAX_OUTS && j.s.reds >= SEGMENT_MIN_REDS) {
         j.segments = LANE_BLOCK;
         j.seg_len = j.s.reds / LANE_BLOCK;

@@ -7,6 +7,7 @@
 // is computed as one (gp_window_scan.c).
 #include "chip/gp_window.h"
 
+#include "chip/gp_reduce.h"
 #include "chip/gp_scan.h"
 
 static const int64_t *ints_or(const Kern *k, HloAttrKey key, size_t n, const int64_t *dflt) {
@@ -82,47 +83,6 @@ typedef struct WindowJob {
     int64_t rows; // outputs without the last axis
 } WindowJob;
 
-typedef struct WindowSlot {
-    Prog prog;
-    Lane *convert;
-    char **acc, **raw, **wide;
-} WindowSlot;
-
-static size_t window_slot_bytes(const Kern *k) {
-    const KProg *p = &k->regions[0];
-    size_t n = k->nout;
-    size_t bytes =
-        prog_slot_bytes(p) + gp_align(n * sizeof(Lane)) + gp_align(3 * n * sizeof(char *));
-    for (size_t i = 0; i < n; i++)
-        bytes += 2 * gp_align(LANE_BLOCK * dtype_bytes(p->dtypes[i])) +
-                 gp_align(LANE_BLOCK * dtype_bytes(k->in[i].dtype));
-    return gp_align(bytes);
-}
-
-static void window_open(const WindowJob *j, WindowSlot *s, size_t slot) {
-    const Kern *k = j->c->k;
-    const KProg *p = &k->regions[0];
-    size_t n = k->nout;
-    char *at = j->slot0 + slot * j->slot_bytes;
-    prog_init(&s->prog, p, j->c->scratch, at, gp_captures(j->c, 0));
-    at += prog_slot_bytes(p);
-    s->convert = (Lane *)at;
-    at += gp_align(n * sizeof(Lane));
-    s->acc = (char **)at;
-    s->raw = s->acc + n;
-    s->wide = s->raw + n;
-    at += gp_align(3 * n * sizeof(char *));
-    for (size_t i = 0; i < n; i++) {
-        size_t body = gp_align(LANE_BLOCK * dtype_bytes(p->dtypes[i]));
-        s->acc[i] = at;
-        s->wide[i] = at + body;
-        s->raw[i] = at + 2 * body;
-        at += 2 * body + gp_align(LANE_BLOCK * dtype_bytes(k->in[i].dtype));
-        lane_find(&s->convert[i], gp_level(j->c->level), HLO_CONVERT, p->dtypes[i], &k->in[i].dtype,
-                  1, NULL);
-    }
-}
-
 // Lanes [o, o + m) of the last axis whose position is an element: copies them over the initial
 // values.
 static void read_lanes(const WindowAxis *a, char *dst, const char *row, size_t bytes, int64_t o,
@@ -148,7 +108,7 @@ static void read_lanes(const WindowAxis *a, char *dst, const char *row, size_t b
     }
 }
 
-static const void *as_body(const WindowJob *j, WindowSlot *s, size_t i, size_t m) {
+static const void *as_body(const WindowJob *j, LaneSlot *s, size_t i, size_t m) {
     const Kern *k = j->c->k;
     if (k->in[i].dtype == k->regions[0].dtypes[i])
         return s->raw[i];
@@ -156,7 +116,7 @@ static const void *as_body(const WindowJob *j, WindowSlot *s, size_t i, size_t m
     return s->wide[i];
 }
 
-static void window_fold(const WindowJob *j, WindowSlot *s, size_t m, bool first) {
+static void window_fold(const WindowJob *j, LaneSlot *s, size_t m, bool first) {
     const Kern *k = j->c->k;
     size_t n = k->nout;
     for (size_t i = 0; i < n; i++) {
@@ -173,14 +133,14 @@ static void window_fold(const WindowJob *j, WindowSlot *s, size_t m, bool first)
         memmove(s->acc[i], prog_out(&s->prog, (int)i), m * dtype_bytes(k->regions[0].dtypes[i]));
 }
 
-static void load_init(const WindowJob *j, WindowSlot *s, size_t m) {
+static void load_init(const WindowJob *j, LaneSlot *s, size_t m) {
     const Kern *k = j->c->k;
     for (size_t i = 0; i < k->nout; i++)
         gp_fill(s->raw[i], j->c->in[k->nout + i], dtype_bytes(k->in[i].dtype), m);
 }
 
 // m outputs of one row, from o on; `at` are the row's output coordinates.
-static void window_block(const WindowJob *j, WindowSlot *s, const int64_t *at, int64_t o, size_t m,
+static void window_block(const WindowJob *j, LaneSlot *s, const int64_t *at, int64_t o, size_t m,
                          int64_t out_at) {
     const Kern *k = j->c->k;
     const Windows *w = &j->w;
@@ -215,8 +175,8 @@ static void window_slot(void *arg, size_t begin, size_t end) {
     int last = j->w.rank - 1;
     int64_t width = j->w.axis[last].out;
     for (size_t slot = begin; slot < end; slot++) {
-        WindowSlot s;
-        window_open(j, &s, slot);
+        LaneSlot s;
+        lane_slot_open(&s, j->c, j->slot0 + slot * j->slot_bytes, 1);
         int64_t from = j->rows * (int64_t)slot / (int64_t)j->slots;
         int64_t to = j->rows * (int64_t)(slot + 1) / (int64_t)j->slots;
         for (int64_t row = from; row < to; row++) {
@@ -234,7 +194,7 @@ static void window_slot(void *arg, size_t begin, size_t end) {
 }
 
 size_t gp_reduce_window_scratch(const Kern *k, int threads) {
-    return prog_shared_bytes(&k->regions[0]) + (size_t)threads * window_slot_bytes(k);
+    return prog_shared_bytes(&k->regions[0]) + (size_t)threads * lane_slot_bytes(k, 1);
 }
 
 // A scalar has no axes: give it one of size one.
@@ -247,7 +207,7 @@ static void windows_scalar(Windows *w) {
 
 otrn_status gp_reduce_window_run(const GpCall *c) {
     const Kern *k = c->k;
-    WindowJob j = {.c = c, .slot_bytes = window_slot_bytes(k)};
+    WindowJob j = {.c = c, .slot_bytes = lane_slot_bytes(k, 1)};
     if (!k->out[0].elems)
         return OTRN_OK;
     windows_init(&j.w, k, &k->in[0], &k->out[0]);
