@@ -155,8 +155,24 @@ static uint64_t place_panel(Panel *p, int dtype, uint32_t copies, uint64_t at) {
     return at + (uint64_t)p->bytes * copies;
 }
 
+// Both operands of a product before come with k on the partitions; where k is dense and transfers cannot transpose, that
+// would be element by element.
+static void turn_panels(Block *b, bool turn) {
+    b->stage_bytes = 0;
+    for (uint32_t i = 0; i < 2 * b->npro; i++) {
+        BlockDot *d = &b->pro[i / 2];
+        Panel *p = i % 2 ? &d->rhs : &d->lhs;
+        p->turned = turn && dtype_bytes(d->dtype) >= 2 && p->at.k_stride == 1 && p->at.k_size > 1 && p->at.free_stride > 1 &&
+                    p->at.free_stride * PARTS <= INT32_MAX;
+        uint32_t bytes = align64(blocks_of(p->at.free_size) * (uint64_t)p->at.k_size * dtype_bytes(d->dtype));
+        if (p->turned && bytes > b->stage_bytes)
+            b->stage_bytes = bytes;
+    }
+}
+
 static bool place_sbuf(Block *b, uint32_t copies) {
-    uint64_t at = 0;
+    uint64_t at = 2 * (uint64_t)b->stage_bytes;
+    b->stage_sbuf = 0;
     b->panel_copies = copies;
     for (uint32_t i = 0; i < b->npro; i++) {
         at = place_panel(&b->pro[i].lhs, b->pro[i].dtype, copies, at);
@@ -201,7 +217,7 @@ static bool place_psum(Block *b, uint32_t copies, uint32_t turns) {
         b->pro[i].bank = at, b->pro[i].banks = each;
         at += each * copies;
     }
-    bool turn = false;
+    bool turn = b->stage_bytes > 0;
     for (uint32_t i = 0; i < b->nepi; i++) {
         b->epi[i].bank = at, b->epi[i].banks = banks_behind(b, &b->epi[i]);
         at += b->epi[i].banks;
@@ -211,10 +227,15 @@ static bool place_psum(Block *b, uint32_t copies, uint32_t turns) {
     return at + (turn ? turns : 0) <= BANKS;
 }
 
-static bool place_all(const Find *f, Block *b) {
+static bool place_memories(Block *b, bool turn) {
+    turn_panels(b, turn);
     if (!place_sbuf(b, 2) && !place_sbuf(b, 1))
         return false;
-    if (!place_psum(b, 2, 2) && !place_psum(b, 2, 1) && !place_psum(b, 1, 2) && !place_psum(b, 1, 1))
+    return place_psum(b, 2, 2) || place_psum(b, 2, 1) || place_psum(b, 1, 2) || place_psum(b, 1, 1);
+}
+
+static bool place_all(const Find *f, Block *b) {
+    if (!place_memories(b, f->e->chip->dma_transpose <= 0) && !place_memories(b, false))
         return false;
     Step s = {.op = b->rows};
     return rows_begin(f->e, &s, b) != NULL;

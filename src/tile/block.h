@@ -19,6 +19,7 @@ typedef struct Panel { // an operand for one batch: k on the partitions, then [t
     Side at;
     uint32_t in;    // which of the step's operands
     uint32_t sbuf, bytes; // of copy 0; the next one follows
+    bool turned;          // comes as it lies, [free][k], and the array turns it
     Haz haz[2];
 } Panel;
 
@@ -45,7 +46,8 @@ struct Block {
     BlockDot pro[BLOCK_PRO], epi[BLOCK_EPI];
     uint32_t pro_copies, panel_copies;
     uint32_t turn_bank, turn_banks, turn_sbuf, turn_bytes; // where values are turned: PSUM, then SBUF for each of them
-    Haz turn_haz[2], turned_haz[BLOCK_EPI];
+    uint32_t stage_sbuf, stage_bytes; // where panels wait to be turned, twice; 0 bytes: none is
+    Haz turn_haz[2], turned_haz[BLOCK_EPI], stage_haz[2];
     OpId idle[MASK_IDLE];   // choices of the program that change nothing
     const uint32_t *widths; // per tile of a batch: columns that count (mask.h); NULL: all
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // block_emit.c — a row program between products, tile by tile of 128 rows.
 //
-// The operands of a batch lie in SBUF; products before the program leave its operands in PSUM, where it reads them. What
+// The operands of a batch lie in SBUF, turned by the array where transfers cannot; products before the program leave its operands in PSUM, where it reads them. What
 // a product behind contracts must lie on the partitions: columns are turned by the array first, rows lie there already
 // and add up over the tiles of a batch in PSUM. sched.c weaves neighbouring tiles together.
 #include <assert.h>
@@ -24,7 +24,7 @@ typedef struct BlockOp {
     const Step *s;
     Block *b;
     RowOp *r;
-    uint32_t turns; // banks of values turned so far
+    uint32_t turns, stages; // banks of values, and panels, turned so far
     Tile tile;      // in work
 } BlockOp;
 
@@ -33,7 +33,24 @@ static uint32_t blocks_of(int64_t n) { return (uint32_t)((n + PARTS - 1) / PARTS
 
 // --- operands ----------------------------------------------------------------------------------------
 
-static void load_panel(BlockOp *o, Panel *p, int dtype, int64_t batch) {
+static int lighter(const BlockOp *o, double cols) {
+    const ChipFile *c = o->e->chip;
+    double *busy = o->r->busy;
+    int engine = busy[ENG_SCALAR] + cols / c->scalar_ghz < busy[ENG_VECTOR] + cols / c->vector_ghz ? ENG_SCALAR : ENG_VECTOR;
+    busy[engine] += cols / (engine == ENG_SCALAR ? c->scalar_ghz : c->vector_ghz);
+    return engine;
+}
+
+static void copy_out(BlockOp *o, uint64_t src, int stype, Haz *shaz, uint64_t dst, int dtype, Haz *dhaz, uint32_t parts,
+                     uint32_t runs, uint32_t n, int32_t sstride, int32_t dstride) {
+    IsaInst cp = {.op = ISA_COPY, .engine = (uint8_t)lighter(o, (double)runs * n), .src = src, .stype = (uint8_t)stype,
+                  .dst = dst, .dtype = (uint8_t)dtype};
+    cp.n[0] = parts, cp.n[1] = runs, cp.n[2] = n;
+    cp.s[1] = sstride, cp.d[1] = dstride, cp.s[2] = cp.d[2] = 1;
+    emit_inst(o->e, cp, &shaz, 1, &dhaz, 1);
+}
+
+static void load_lying(BlockOp *o, Panel *p, int dtype, int64_t batch) { // k on the partitions
     uint32_t copy = (uint32_t)(batch % o->b->panel_copies);
     BufId buf = o->e->l->refs.at[o->s->ins + p->in];
     size_t size = dtype_bytes(dtype);
@@ -64,6 +81,48 @@ static uint64_t panel_at(const BlockOp *o, const Panel *p, int dtype, int64_t ba
 }
 
 static Haz *panel_haz(const BlockOp *o, Panel *p, int64_t batch) { return &p->haz[batch % o->b->panel_copies]; }
+
+// A panel of up to 128 k that lies as [free][k]: rows come as they lie, and the array turns them tile by tile.
+static void load_turned(BlockOp *o, Panel *p, int dtype, int64_t batch) {
+    Block *b = o->b;
+    size_t size = dtype_bytes(dtype);
+    uint32_t k = (uint32_t)p->at.k_size, stage = o->stages++ % 2, at = b->stage_sbuf + stage * b->stage_bytes;
+    int64_t rows = p->at.free_size, full = rows / PARTS, rest = rows % PARTS;
+    Haz *shaz = &b->stage_haz[stage];
+    IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_IN, .stype = (uint8_t)dtype};
+    in.src = emit_addr(o->e, o->e->l->refs.at[o->s->ins + p->in]) + (uint64_t)side_batch_offset(&p->at, batch) * size;
+    in.dst = addr_sbuf(0, at);
+    in.n[0] = PARTS, in.n[1] = (uint32_t)full, in.n[2] = k, in.d[1] = (int32_t)k, in.d[2] = in.s[2] = 1;
+    in.s[0] = (int32_t)p->at.free_stride, in.s[1] = (int32_t)(p->at.free_stride * PARTS);
+    if (full)
+        emit_inst(o->e, in, NULL, 0, &shaz, 1);
+    in.src += (uint64_t)(full * PARTS * p->at.free_stride) * size, in.dst += (uint64_t)full * k * size;
+    in.n[0] = (uint32_t)rest, in.n[1] = 1;
+    if (rest)
+        emit_inst(o->e, in, NULL, 0, &shaz, 1);
+    uint32_t per = BANK_BYTES / (uint32_t)(PARTS * size), tiles = blocks_of(rows);
+    for (uint32_t t0 = 0; t0 < tiles; t0 += per) {
+        uint32_t bank = o->turns++ % b->turn_banks;
+        Haz *bhaz = &b->turn_haz[bank];
+        uint64_t psum = addr_psum(0, (b->turn_bank + bank) * BANK_BYTES);
+        for (uint32_t t = t0; t < tiles && t < t0 + per; t++) {
+            IsaInst turn = {.op = ISA_TRANSPOSE, .engine = ENG_TENSOR, .dtype = (uint8_t)dtype, .stype = (uint8_t)dtype};
+            turn.src = addr_sbuf(0, (uint32_t)(at + (uint64_t)t * k * size)), turn.dst = psum + (t - t0) * PARTS * size;
+            turn.n[0] = (uint32_t)min64(PARTS, rows - (int64_t)t * PARTS), turn.n[1] = k, turn.d[1] = turn.s[1] = 1;
+            emit_inst(o->e, turn, &shaz, 1, &bhaz, 1);
+        }
+        uint32_t cols = (uint32_t)min64((int64_t)per * PARTS, rows - (int64_t)t0 * PARTS);
+        copy_out(o, psum, dtype, bhaz, panel_at(o, p, dtype, batch, 0, (int64_t)t0 * PARTS), dtype, panel_haz(o, p, batch), k,
+                 1, cols, 1, 1);
+    }
+}
+
+static void load_panel(BlockOp *o, Panel *p, int dtype, int64_t batch) {
+    if (p->turned)
+        load_turned(o, p, dtype, batch);
+    else
+        load_lying(o, p, dtype, batch);
+}
 
 // dst[cols of weights][cols of moving] (+)= weights^T moving, over k partitions.
 static void multiply(BlockOp *o, int dtype, uint32_t k, uint64_t weights, uint32_t wcols, Haz *whaz, uint64_t moving,
@@ -121,23 +180,6 @@ void block_make(BlockOp *o, uint32_t operand) {
 }
 
 // --- behind ------------------------------------------------------------------------------------------
-
-static int lighter(const BlockOp *o, double cols) {
-    const ChipFile *c = o->e->chip;
-    double *busy = o->r->busy;
-    int engine = busy[ENG_SCALAR] + cols / c->scalar_ghz < busy[ENG_VECTOR] + cols / c->vector_ghz ? ENG_SCALAR : ENG_VECTOR;
-    busy[engine] += cols / (engine == ENG_SCALAR ? c->scalar_ghz : c->vector_ghz);
-    return engine;
-}
-
-static void copy_out(BlockOp *o, uint64_t src, int stype, Haz *shaz, uint64_t dst, int dtype, Haz *dhaz, uint32_t parts,
-                     uint32_t runs, uint32_t n, int32_t sstride, int32_t dstride) {
-    IsaInst cp = {.op = ISA_COPY, .engine = (uint8_t)lighter(o, (double)runs * n), .src = src, .stype = (uint8_t)stype,
-                  .dst = dst, .dtype = (uint8_t)dtype};
-    cp.n[0] = parts, cp.n[1] = runs, cp.n[2] = n;
-    cp.s[1] = sstride, cp.d[1] = dstride, cp.s[2] = cp.d[2] = 1;
-    emit_inst(o->e, cp, &shaz, 1, &dhaz, 1);
-}
 
 // Where the program left result `index` of the tile.
 static uint64_t value_at(BlockOp *o, const Tile *t, uint32_t index, Haz **haz) {
@@ -331,7 +373,8 @@ static void share(BlockOp *o, bool out) {
             turned = block_turned_slot(b, i) + 1;
     }
     area(o, b->turned_haz, turned, b->turn_sbuf, b->turn_bytes, out);
-    for (uint32_t i = 0; turned && i < b->turn_banks; i++)
+    area(o, b->stage_haz, 2, b->stage_sbuf, b->stage_bytes, out);
+    for (uint32_t i = 0; (turned || b->stage_bytes) && i < b->turn_banks; i++)
         banks(o, &b->turn_haz[i], b->turn_bank + i, 1, out);
 }
 

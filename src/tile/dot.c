@@ -34,6 +34,8 @@
 #define SLOT_COLS (CHUNK_TILES * BLOCK) // elements of a slot, per partition
 #define SLOTS_MAX 24
 #define SAME_SHARE 2 // of a slot, when the left side is one number and the contraction long
+#define TURN_SLOTS 6
+#define TURN_SHARE 2
 #define OUT_SLOTS 2
 #define OUT_BYTES (4 * BLOCK * 4)
 
@@ -99,6 +101,15 @@ static void copy_turned(Dot *d, DotSide *s, uint32_t slot, uint32_t bank, uint32
     emit_inst(d->e, cp, (Haz *[]){&d->e->bank_haz[bank]}, 1, (Haz *[]){&s->slots[slot]}, 1);
 }
 
+// Rows x k elements that wait at `at` to place `index` of a bank, k on the partitions.
+static void turn_tile(Dot *d, uint32_t at, uint32_t stage, uint32_t bank, uint32_t index, int64_t rows, int64_t k) {
+    IsaInst turn = {.op = ISA_TRANSPOSE, .engine = ENG_TENSOR, .dtype = (uint8_t)d->stype, .stype = (uint8_t)d->stype};
+    turn.src = addr_sbuf(0, at);
+    turn.dst = addr_psum(0, (uint32_t)(bank * ISA_PSUM_BANK_BYTES + index * TILE_M * d->elem));
+    turn.n[0] = (uint32_t)rows, turn.n[1] = (uint32_t)k, turn.d[1] = turn.s[1] = 1;
+    emit_inst(d->e, turn, (Haz *[]){&d->stage[stage]}, 1, (Haz *[]){&d->e->bank_haz[bank]}, 1);
+}
+
 // The same by the array: rows of 128 columns come as they lie, tiles of them are transposed into the banks that such
 // products leave free.
 static void load_turned(Dot *d, DotSide *s, uint32_t slot, int64_t cols, int64_t klen, int64_t from) {
@@ -114,14 +125,8 @@ static void load_turned(Dot *d, DotSide *s, uint32_t slot, int64_t cols, int64_t
         uint32_t tiles = (uint32_t)pieces(klen, TILE_K), full = (uint32_t)(klen / TILE_K);
         for (uint32_t t0 = 0; t0 < tiles; t0 += per) {
             uint32_t n = tiles - t0 < per ? tiles - t0 : per, bank = 4 + d->next_turn++ % 4;
-            for (uint32_t t = t0; t < t0 + n; t++) {
-                IsaInst turn = {.op = ISA_TRANSPOSE, .engine = ENG_TENSOR, .dtype = (uint8_t)d->stype, .stype = (uint8_t)d->stype};
-                turn.src = addr_sbuf(0, (uint32_t)(at + t * TILE_K * d->elem));
-                turn.dst = addr_psum(0, (uint32_t)(bank * ISA_PSUM_BANK_BYTES + (t - t0) * TILE_M * d->elem));
-                turn.n[0] = (uint32_t)fn, turn.n[1] = (uint32_t)min64(TILE_K, klen - (int64_t)t * TILE_K);
-                turn.d[1] = turn.s[1] = 1;
-                emit_inst(d->e, turn, (Haz *[]){&d->stage[stage]}, 1, (Haz *[]){&d->e->bank_haz[bank]}, 1);
-            }
+            for (uint32_t t = t0; t < t0 + n; t++)
+                turn_tile(d, (uint32_t)(at + t * TILE_K * d->elem), stage, bank, t - t0, fn, min64(TILE_K, klen - (int64_t)t * TILE_K));
             uint32_t whole = full > t0 + n ? n : full > t0 ? full - t0 : 0;
             if (whole)
                 copy_turned(d, s, slot, bank, t0, whole, TILE_K, f0, fn);
@@ -135,6 +140,26 @@ static void load_turned(Dot *d, DotSide *s, uint32_t slot, int64_t cols, int64_t
             }
         }
     }
+}
+
+// One tile of k: the rows of all columns come together, are turned side by side in a bank and leave it at once.
+static void load_turned_short(Dot *d, DotSide *s, uint32_t slot, int64_t cols, int64_t klen, int64_t from) {
+    uint32_t stage = d->next_stage++ % 2, at = d->stage_sbuf + (uint32_t)(stage * CHUNK_TILES * TILE_K * d->elem);
+    uint32_t bank = 4 + d->next_turn++ % 4;
+    int64_t full = cols / TILE_M, rest = cols % TILE_M;
+    IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_IN, .stype = (uint8_t)d->stype};
+    in.src = s->addr + (uint64_t)from * d->elem, in.dst = addr_sbuf(0, at);
+    in.n[0] = TILE_M, in.n[1] = (uint32_t)full, in.n[2] = (uint32_t)klen, in.d[1] = (int32_t)klen;
+    in.s[0] = (int32_t)s->at.free_stride, in.s[1] = (int32_t)(s->at.free_stride * TILE_M), in.s[2] = in.d[2] = 1;
+    if (full)
+        emit_inst(d->e, in, NULL, 0, (Haz *[]){&d->stage[stage]}, 1);
+    in.src += (uint64_t)(full * TILE_M * s->at.free_stride) * d->elem, in.dst += (uint64_t)(full * klen) * d->elem;
+    in.n[0] = (uint32_t)rest, in.n[1] = 1;
+    if (rest)
+        emit_inst(d->e, in, NULL, 0, (Haz *[]){&d->stage[stage]}, 1);
+    for (int64_t t = 0; t < pieces(cols, TILE_M); t++)
+        turn_tile(d, at + (uint32_t)(t * klen * (int64_t)d->elem), stage, bank, (uint32_t)t, min64(TILE_M, cols - t * TILE_M), klen);
+    copy_turned(d, s, slot, bank, 0, 1, klen, 0, cols);
 }
 
 static bool comes_turned(const Dot *d, const DotSide *s) {
@@ -165,7 +190,8 @@ static uint32_t side_load(Dot *d, DotSide *s, int64_t batch, int64_t f0, int64_t
     int64_t from = side_batch_offset(&s->at, batch) + f0 * s->at.free_stride + k0 * s->at.k_stride;
     int64_t full = klen / TILE_K, rest = klen % TILE_K;
     if (comes_turned(d, s)) {
-        load_turned(d, s, slot, cols, klen, from);
+        bool alone = klen <= TILE_K && cols * (int64_t)d->elem <= ISA_PSUM_BANK_BYTES;
+        (alone ? load_turned_short : load_turned)(d, s, slot, cols, klen, from);
         return slot;
     }
     if (full)
@@ -308,17 +334,21 @@ static void plan(Dot *d) {
     d->slot_bytes = (uint32_t)(SLOT_COLS * d->elem) / share;
     n = find_slots(d, d->slot_bytes, at);
     assert(n >= 3);
-    int64_t chunks = pieces(d->k, CHUNK_TILES * TILE_K);
+    if (d->turns && n < TURN_SLOTS) { // one is turned while others are multiplied
+        share = TURN_SHARE;
+        d->slot_bytes /= share;
+        n = find_slots(d, d->slot_bytes, at);
+    }
+    int64_t chunks = pieces(d->k, CHUNK_TILES * TILE_K / share);
     double by_rows = (double)d->m + (double)pieces(d->m, BLOCK) * (double)d->n;
     double by_columns = (double)d->n + (double)pieces(d->n, BLOCK) * (double)d->m;
     d->by_columns = by_columns * 1.5 < by_rows;
-    d->block_n = BLOCK, d->chunk = CHUNK_TILES * TILE_K;
+    d->block_n = BLOCK, d->chunk = CHUNK_TILES * TILE_K / share;
     d->lhs.pitch = d->rhs.pitch = BLOCK;
     uint32_t least = n < 4 ? 1 : 2;
     uint32_t stay = n - least < chunks + 1 ? n - least : (uint32_t)chunks + 1, stream = n - stay < 4 ? n - stay : 4;
     stay = stay < 2 ? 2 : stay;
     if (d->lhs.same) {
-        d->chunk /= share;
         d->by_columns = false;
         stay = 1, stream = n - 1 < 4 * share ? n - 1 : 4 * share;
     } else if (chunks > stay && d->n > BLOCK && !d->turns) { // neither side stays
