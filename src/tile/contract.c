@@ -8,7 +8,9 @@
 //
 //   slot  [tile of k][columns]   two slots a side: one is filled while the other is multiplied
 //
-// When k is short a slot holds several blocks of lhs, so that transfers stay large. The cut depends on no chip.
+// When k is short a slot holds several blocks of lhs, so that transfers stay large. A chip whose transfers cannot
+// transpose takes an operand with dense k as it lies, positions on the partitions, and lets the array turn it in four of
+// the banks; its chunks are half as long, which makes room to wait in. The cut depends on no chip.
 #include "tile/contract.h"
 
 #include <assert.h>
@@ -17,8 +19,9 @@
 #define TILE_M 128
 #define BLOCK 512
 #define CHUNK_TILES 8
-#define SLOT_COLS (CHUNK_TILES * BLOCK)
 #define OUT_TILES 8
+#define STAGE_BYTES 16384u
+#define RUN_MIN 8 // dense k
 
 typedef struct Line {
     int64_t n, stride;
@@ -49,6 +52,7 @@ typedef struct Side {
     Haz tiles[2][CHUNK_TILES];
     uint32_t next; // slot to fill next
     int64_t key[2]; // which columns and chunk a slot holds, -1 = nothing
+    bool turned;    // comes as it lies, [free][k], and the array turns it
 } Side;
 
 typedef struct Plan {
@@ -59,9 +63,14 @@ typedef struct Plan {
     size_t elem, out_elem;
     int64_t k, m, n;
     int64_t tile_k, block_m, block_n, span; // span: columns of lhs a slot holds
+    uint32_t chunk_tiles; // of k in a slot
     uint32_t out_sbuf, out_next, bank_set;
     Haz out_tiles[OUT_TILES];
+    uint32_t stage_sbuf, next_stage, next_turn;
+    Haz stage[2];
 } Plan;
+
+static uint32_t slot_cols(const Plan *p) { return p->chunk_tiles * BLOCK; }
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -180,11 +189,93 @@ static void transfer(Plan *p, IsaInst in, const Box *b, int64_t hbm_off, size_t 
 }
 
 static uint64_t slot_addr(const Plan *p, const Side *s, uint32_t slot, uint32_t tile, int64_t col) {
-    uint64_t at = (uint64_t)slot * SLOT_COLS + tile * s->pitch + (uint64_t)col;
+    uint64_t at = (uint64_t)slot * slot_cols(p) + tile * s->pitch + (uint64_t)col;
     return addr_sbuf(0, (uint32_t)(s->sbuf + at * p->elem));
 }
 
+// `count` times `parts` positions, which go on the partitions; their columns follow each other.
+typedef struct Rows {
+    int64_t off, col; // of the first: element of the tensor, column of the slot
+    int64_t parts, part_stride, count, stride;
+} Rows;
+
+// Turned in a bank, side by side, and copied from there to the slot (vector and scalar engine in turn).
+static void turn_rows(Plan *p, Side *s, uint32_t slot, uint32_t tile, const Rows *r, int64_t klen, uint32_t stage,
+                      int64_t first, int64_t count) {
+    int64_t per = ISA_PSUM_BANK_BYTES / (r->parts * (int64_t)p->elem);
+    for (int64_t g = 0; g < count; g += per) {
+        uint32_t bank = 4 + p->next_turn++ % 4;
+        int64_t n = min64(per, count - g);
+        Haz *bhaz = &p->e->bank_haz[bank];
+        for (int64_t i = 0; i < n; i++) {
+            IsaInst turn = {.op = ISA_TRANSPOSE, .engine = ENG_TENSOR, .dtype = (uint8_t)p->c.stype, .stype = (uint8_t)p->c.stype};
+            turn.src = addr_sbuf(0, p->stage_sbuf + stage * STAGE_BYTES + (uint32_t)((g + i) * klen * (int64_t)p->elem));
+            turn.dst = addr_psum(0, bank * ISA_PSUM_BANK_BYTES + (uint32_t)(i * r->parts * (int64_t)p->elem));
+            turn.n[0] = (uint32_t)r->parts, turn.n[1] = (uint32_t)klen, turn.d[1] = turn.s[1] = 1;
+            emit_inst(p->e, turn, (Haz *[]){&p->stage[stage]}, 1, &bhaz, 1);
+        }
+        IsaInst cp = {.op = ISA_COPY, .engine = bank % 2 ? ENG_SCALAR : ENG_VECTOR, .dtype = (uint8_t)p->c.stype,
+                      .stype = (uint8_t)p->c.stype, .src = addr_psum(0, bank * ISA_PSUM_BANK_BYTES)};
+        cp.dst = slot_addr(p, s, slot, tile, r->col + (first + g) * r->parts);
+        cp.n[0] = (uint32_t)klen, cp.n[1] = (uint32_t)(n * r->parts), cp.d[1] = cp.s[1] = 1;
+        emit_inst(p->e, cp, &bhaz, 1, (Haz *[]){&s->tiles[slot][tile]}, 1);
+    }
+}
+
+static void load_rows(Plan *p, Side *s, uint32_t slot, uint32_t tile, Rows r, int64_t k0, int64_t klen) {
+    int64_t most = (int64_t)STAGE_BYTES / (klen * (int64_t)p->elem);
+    for (int64_t g = 0; g < r.count; g += most) {
+        uint32_t stage = p->next_stage++ % 2;
+        int64_t n = min64(most, r.count - g);
+        for (int64_t k = k0, run; k < k0 + klen; k += run) {
+            int64_t off = r.off + g * r.stride + view_run(&s->k, k, &run);
+            run = min64(run, k0 + klen - k);
+            IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .stype = (uint8_t)p->c.stype};
+            in.queue = tile % 2 ? QUEUE_IN2 : QUEUE_IN;
+            in.src = s->addr + (uint64_t)(off * (int64_t)p->elem);
+            in.dst = addr_sbuf(0, p->stage_sbuf + stage * STAGE_BYTES + (uint32_t)((k - k0) * (int64_t)p->elem));
+            in.n[0] = (uint32_t)r.parts, in.n[1] = (uint32_t)n, in.n[2] = (uint32_t)run;
+            in.s[0] = (int32_t)r.part_stride, in.s[1] = (int32_t)r.stride, in.d[1] = (int32_t)klen, in.s[2] = in.d[2] = 1;
+            emit_inst(p->e, in, NULL, 0, (Haz *[]){&p->stage[stage]}, 1);
+        }
+        turn_rows(p, s, slot, tile, &r, klen, stage, g, n);
+    }
+}
+
+// The last axis of a box goes on the partitions, the one before it beside it; or pieces of a long one.
+static void load_turned(Plan *p, Side *s, uint32_t slot, uint32_t tile, const Box *b, int64_t k0, int64_t klen) {
+    int last = b->rank - 1;
+    int64_t n = b->n[last], stride = b->stride[last], full = n / TILE_M, rest = n % TILE_M, at[AXES_MAX] = {0};
+    bool pairs = n <= TILE_M && last > 0;
+    int outer = pairs ? last - 1 : last;
+    for (bool more = true; more;) {
+        Rows r = {.off = b->off, .col = b->at, .parts = n, .part_stride = stride, .count = 1};
+        for (int i = 0; i < outer; i++)
+            r.off += at[i] * b->stride[i], r.col += at[i] * b->flat[i];
+        if (pairs)
+            r.count = b->n[outer], r.stride = b->stride[outer];
+        if (n <= TILE_M) {
+            load_rows(p, s, slot, tile, r, k0, klen);
+        } else {
+            r.parts = TILE_M, r.count = full, r.stride = TILE_M * stride;
+            load_rows(p, s, slot, tile, r, k0, klen);
+            r.off += full * r.stride, r.col += full * TILE_M, r.parts = rest, r.count = 1;
+            if (rest)
+                load_rows(p, s, slot, tile, r, k0, klen);
+        }
+        more = false;
+        for (int i = outer; i-- > 0 && !more;) {
+            more = ++at[i] < b->n[i];
+            at[i] = more ? at[i] : 0;
+        }
+    }
+}
+
 static void load_tile(Plan *p, Side *s, uint32_t slot, uint32_t tile, const Boxes *f, int64_t k0, int64_t klen) {
+    for (int i = 0; i < f->count && s->turned; i++)
+        load_turned(p, s, slot, tile, &f->at[i], k0, klen);
+    if (s->turned)
+        return;
     for (int64_t k = k0, run; k < k0 + klen; k += run) {
         int64_t off = view_run(&s->k, k, &run);
         run = min64(run, k0 + klen - k);
@@ -259,11 +350,13 @@ static void evict(Plan *p, int bank, int64_t m0, int64_t mrows, int64_t n0, int6
     }
 }
 
+static bool turns(const Plan *p) { return p->lhs.turned || p->rhs.turned; }
+
 // Rows [m0, m0 + mlen) of the result; the slots of lhs begin at row m_slot.
 static void block(Plan *p, int64_t m_slot, int64_t slot_rows, int64_t m0, int64_t mlen, int64_t n0, int64_t ncols) {
     uint32_t bank0 = p->bank_set * 4;
-    p->bank_set ^= 1;
-    int64_t chunk = CHUNK_TILES * p->tile_k;
+    p->bank_set = turns(p) ? 0 : p->bank_set ^ 1;
+    int64_t chunk = p->chunk_tiles * p->tile_k;
     for (int64_t k0 = 0; k0 < p->k; k0 += chunk) {
         int64_t klen = min64(chunk, p->k - k0);
         uint32_t rslot = side_load(p, &p->rhs, n0, ncols, k0, klen);
@@ -279,21 +372,30 @@ static void block(Plan *p, int64_t m_slot, int64_t slot_rows, int64_t m0, int64_
 
 // --- the cut -----------------------------------------------------------------------------------------
 
-static void plan_cut(Plan *p, const Contract *c) {
+static bool comes_turned(const Side *s, size_t elem) {
+    const Line *k = &s->k.at[s->k.rank - 1];
+    return elem >= 2 && k->stride == 1 && k->n >= RUN_MIN && s->f.size > 1 && s->f.at[s->f.rank - 1].stride != 1;
+}
+
+// `no_turns`: transfers cannot transpose.
+static void plan_cut(Plan *p, const Contract *c, bool no_turns) {
     p->c = *c;
     p->lhs.k = view_of(&c->k, false), p->rhs.k = view_of(&c->k, true);
     p->lhs.f = view_of(&c->m, false), p->out_m = view_of(&c->m, true);
     p->rhs.f = view_of(&c->n, false), p->out_n = view_of(&c->n, true);
     p->k = p->lhs.k.size, p->m = p->lhs.f.size, p->n = p->rhs.f.size;
     p->elem = dtype_bytes(c->stype), p->out_elem = dtype_bytes(c->dtype);
+    p->lhs.turned = no_turns && comes_turned(&p->lhs, p->elem);
+    p->rhs.turned = no_turns && comes_turned(&p->rhs, p->elem);
     const View *shorter = &p->lhs.k;
     if (p->rhs.k.at[p->rhs.k.rank - 1].n < shorter->at[shorter->rank - 1].n)
         shorter = &p->rhs.k;
     p->tile_k = p->k ? min64(even_cut(shorter, TILE_K, 96), p->k) : TILE_K;
     p->block_m = even_cut(&p->lhs.f, BLOCK, 384);
     p->block_n = even_cut(p->rhs.f.rank >= p->out_n.rank ? &p->rhs.f : &p->out_n, BLOCK, 384);
+    p->chunk_tiles = turns(p) ? CHUNK_TILES / 2 : CHUNK_TILES;
     int64_t tiles = max64(1, ceil_div(p->k, p->tile_k));
-    int64_t blocks = tiles < CHUNK_TILES ? CHUNK_TILES / tiles : 1;
+    int64_t blocks = tiles < p->chunk_tiles ? p->chunk_tiles / tiles : 1;
     p->span = blocks * p->block_m;
     p->lhs.pitch = (uint32_t)(blocks * BLOCK), p->rhs.pitch = BLOCK;
 }
@@ -304,10 +406,12 @@ static void share_area(Plan *p, bool out) {
         for (uint32_t t = 0; t < CHUNK_TILES; t++)
             for (int side = 0; side < 2; side++) {
                 Side *s = side ? &p->rhs : &p->lhs;
-                uint64_t at = ((uint64_t)i * SLOT_COLS + t * s->pitch) * p->elem;
-                if ((t + 1) * s->pitch <= SLOT_COLS)
+                uint64_t at = ((uint64_t)i * slot_cols(p) + t * s->pitch) * p->elem;
+                if ((t + 1) * s->pitch <= slot_cols(p))
                     emit_area(p->e, &s->tiles[i][t], (uint32_t)(s->sbuf + at), (uint32_t)(s->pitch * p->elem), out);
             }
+    for (uint32_t i = 0; i < 2 && turns(p); i++)
+        emit_area(p->e, &p->stage[i], p->stage_sbuf + i * STAGE_BYTES, STAGE_BYTES, out);
     for (uint32_t i = 0; i < OUT_TILES; i++)
         emit_area(p->e, &p->out_tiles[i], p->out_sbuf + i * BLOCK * 4, BLOCK * 4, out);
 }
@@ -315,10 +419,11 @@ static void share_area(Plan *p, bool out) {
 void contract_emit(Emit *e, const Contract *c) {
     Plan *p = ARENA_NEW(e->c->scratch, Plan);
     *p = (Plan){.e = e};
-    plan_cut(p, c);
-    uint32_t slot_bytes = (uint32_t)(SLOT_COLS * p->elem);
+    plan_cut(p, c, e->chip->dma_transpose <= 0);
+    uint32_t slot_bytes = (uint32_t)(slot_cols(p) * p->elem);
     p->lhs.addr = c->lhs, p->rhs.addr = c->rhs;
     p->lhs.sbuf = 0, p->rhs.sbuf = 2 * slot_bytes, p->out_sbuf = 4 * slot_bytes;
+    p->stage_sbuf = p->out_sbuf + OUT_TILES * BLOCK * 4;
     for (int i = 0; i < 2; i++)
         p->lhs.key[i] = p->rhs.key[i] = -1;
     share_area(p, false);
@@ -357,7 +462,7 @@ static double move_cost(const View *k, const View *f, int64_t tile, int64_t cols
 
 double contract_cost(const Contract *c, int64_t *insts) {
     Plan p = {0};
-    plan_cut(&p, c);
+    plan_cut(&p, c, false);
     int64_t blocks_m = ceil_div(p.m, p.block_m), blocks_n = ceil_div(p.n, p.block_n), spans = ceil_div(p.m, p.span);
     int64_t tiles = ceil_div(p.k, p.tile_k), cols = min64(p.n, p.block_n);
     int64_t in_l = 0, in_r = 0, out = 0;

@@ -4,7 +4,7 @@
 // run: otrn eval %s
 // run: otrn run %s --cache=off --check --threads=1
 // run: otrn run %s --cache=off --host=portable --threads=2
-// run: otrn run %s --cache=off --target=trn1
+// run: otrn run %s --cache=off --target=trn1 --check
 // run: otrn compile %s --cache=off -o %t/a.otrn && otrn dis %t/a.otrn | grep -c 'kernel [0-9]* stablehlo.\(convolution\|reverse\)' || true
 // expect: 0
 // run: otrn compile %s --cache=off --disable-pass=convs -o %t/b.otrn && otrn dis %t/b.otrn | grep -c 'kernel [0-9]* stablehlo.convolution'
