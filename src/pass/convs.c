@@ -3,7 +3,8 @@
 // needs: values defined before use
 // gives: convolutions of operands of one type whose taps all lie inside the input: zeros around it are a pad of its
 //        own; a kernel that was reversed first is read backwards instead; kernels, results and images with few channels
-//        whose taps lie next to each other are transposed, so that channels do
+//        whose taps lie next to each other are transposed, so that channels do; those that are plain products (1x1, conv_dot.c)
+//        are such
 // stale: nothing
 //
 // The zeros go into memory because then every tap is the same strided view of the input (tile/conv.c), and because
@@ -300,6 +301,10 @@ static ValueId canon(Convs *s, OpId id) {
         ValueId wide = converted(s, hlo_operand(h, &op, i), DT_F32, op.loc);
         h->operands.at[op.operands + i] = wide;
     }
+    conv_read(h, hlo_at(h, id), &f);
+    ValueId dot = conv_as_dot(&s->w, id, &f);
+    if (dot)
+        return dot;
     order_input(s, id, &f);
     order_kernel(s, id, &f);
     conv_read(h, hlo_at(h, id), &f);

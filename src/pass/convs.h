@@ -3,7 +3,7 @@
 #ifndef OTRN_PASS_CONVS_H
 #define OTRN_PASS_CONVS_H
 
-#include "hlo/hlo.h"
+#include "pass/walk.h"
 
 #define CONV_SPACE_MAX 4
 
@@ -25,5 +25,7 @@ typedef struct ConvForm {
 bool conv_read(const Hlo *h, const HloOp *op, ConvForm *f);
 // Every position that a tap meets lies inside the input.
 bool conv_is_inside(const ConvForm *f);
+// The product that it is, put into the list, when memory already lies as one needs it; else 0.
+ValueId conv_as_dot(Walk *walk, OpId id, const ConvForm *f);
 
 #endif

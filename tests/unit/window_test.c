@@ -93,11 +93,14 @@ static void make_conv(Case *c) {
     int64_t b = (1 + rnd(c, rnd(c, 3) ? 3 : 20)) * (by_batch ? groups : 1), wide = rnd(c, 4) ? 20 : 200;
     int64_t in = (1 + rnd(c, (uint32_t)wide)), f = (1 + rnd(c, rnd(c, 4) ? 20 : 600)) * groups;
     int64_t lo[3], hi[3], ld[3], rd[3], st[3], rev[3], x[3], k[3], y[3];
+    bool product = rnd(c, 4) == 0; // every axis is places alone or summed alone
     for (int i = 0; i < ns; i++) {
         x[i] = 1 + rnd(c, (uint32_t)most), k[i] = 1 + rnd(c, rnd(c, 5) ? 4 : (uint32_t)most);
         lo[i] = (int64_t)rnd(c, 5) - 1, hi[i] = (int64_t)rnd(c, 5) - 1;
         ld[i] = rnd(c, 3) ? 1 : 1 + rnd(c, 3), rd[i] = rnd(c, 3) ? 1 : 1 + rnd(c, 3), st[i] = rnd(c, 2) ? 1 : 1 + rnd(c, 3);
         rev[i] = rnd(c, 3) == 0;
+        if (product)
+            k[i] = rnd(c, 2) ? 1 : x[i], lo[i] = hi[i] = 0, ld[i] = rd[i] = st[i] = 1, rev[i] = 0;
         int64_t size = (x[i] - 1) * ld[i] + 1 + lo[i] + hi[i], span = (k[i] - 1) * rd[i] + 1;
         if (size < span)
             hi[i] += span - size, size = span;
