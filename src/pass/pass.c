@@ -15,6 +15,7 @@ const PassRow pass_rows[] = {
     {"fold", pass_fold, "evaluate exact operations on constants, keep splats small", false},
     {"cse", pass_cse, "compute equal operations once", false},
     {"simplify", pass_simplify, "drop movement and arithmetic that change nothing", false},
+    {"functions", pass_functions, "write functions the engines lack with those they have", false},
     {"sums", pass_sums, "write reductions across rows as products with ones, or in two steps", false},
     {"dots", pass_dots, "bring matrix products into the form the tensor engine takes", false},
     {"convs", pass_convs, "bring convolutions into the form the tensor engine takes", false},

@@ -583,31 +583,6 @@ static ValueId scale(Simplify *s, const HloOp *op) {
     return frexp(by, &e) == 0.5 && e > -32 && e < 32 ? scale_in(s, hlo_operand(s->h, op, 0), by, op->loc) : 0;
 }
 
-// The engines have no sign: 1 above zero, -1 below, the element itself elsewhere, which keeps zeros and NaN.
-static ValueId compared(Simplify *s, ValueId x, ValueId y, int64_t direction, LocId loc) {
-    const HloType *t = hlo_value_type(s->h, x);
-    TypeId flags = hlo_type_tensor(s->h, DT_I1, t->rank, t->dims);
-    ValueId operands[2] = {x, y};
-    OpId id = hlo_op(s->h, HLO_COMPARE, loc, 2, operands, 1, &flags);
-    *hlo_attr_slot(s->h, id, AK_COMPARISON_DIRECTION) = (HloAttr){.kind = HA_ENUM, .i = direction};
-    *hlo_attr_slot(s->h, id, AK_COMPARE_TYPE) = (HloAttr){.kind = HA_ENUM, .i = CMPT_FLOAT};
-    return push(s, id);
-}
-
-static ValueId sign_as_choice(Simplify *s, const HloOp *op) {
-    const HloType *t = hlo_value_type(s->h, op->results);
-    if (t->dtype != DT_F32 || t->elems < ROWS_MIN_ELEMS)
-        return 0;
-    ValueId x = hlo_operand(s->h, op, 0);
-    TypeId type = s->h->values.at[op->results].type;
-    ValueId zero = splat_like(s, x, &(float){0}, op->loc), one = splat_like(s, x, &(float){1}, op->loc);
-    ValueId minus = splat_like(s, x, &(float){-1}, op->loc);
-    ValueId below[3] = {compared(s, x, zero, CMP_LT, op->loc), minus, x};
-    ValueId rest = push(s, hlo_op(s->h, HLO_SELECT, op->loc, 3, below, 1, &type));
-    ValueId above[3] = {compared(s, x, zero, CMP_GT, op->loc), one, rest};
-    return push(s, hlo_op(s->h, HLO_SELECT, op->loc, 3, above, 1, &type));
-}
-
 // --- the walk --------------------------------------------------------------------------------------
 
 // What the op's result is as well, made before it where need be; 0: the op stays.
@@ -653,8 +628,6 @@ static ValueId instead(Simplify *s, const HloOp *op) {
         ValueId to = binary(s, op);
         return to ? to : add_scatter(s, op);
     }
-    case HLO_SIGN:
-        return sign_as_choice(s, op);
     case HLO_CHLO_ERFC:
         return erfc_as_erf(s, op);
     case HLO_DIVIDE: {

@@ -51,6 +51,7 @@ void pass_autocast(Compile *c);
 void pass_fold(Compile *c);
 void pass_cse(Compile *c);
 void pass_simplify(Compile *c);
+void pass_functions(Compile *c);
 void pass_sums(Compile *c);
 void pass_dots(Compile *c);
 void pass_convs(Compile *c);
