@@ -134,9 +134,11 @@ void emit_batch(Emit *e, const Step *s) {
     b->lhs_addr = emit_addr(e, e->l->refs.at[s->ins]), b->rhs_addr = emit_addr(e, e->l->refs.at[s->ins + 1]);
     b->out_addr = emit_addr(e, e->l->refs.at[s->outs]);
     share_area(b, false);
-    for (int64_t i = 0; i < b->batches; i += b->together) {
+    int64_t lo, hi;
+    emit_share(e, b->batches, 1, &lo, &hi);
+    for (int64_t i = lo; i < hi; i += b->together) {
         emit_task(e);
-        group(b, i, b->batches - i < b->together ? b->batches - i : b->together);
+        group(b, i, hi - i < b->together ? hi - i : b->together);
     }
     share_area(b, true);
 }

@@ -25,6 +25,7 @@ typedef struct BlockOp {
     Block *b;
     RowOp *r;
     uint32_t turns, stages; // banks of values, and panels, turned so far
+    int64_t first;  // tile
     Tile tile;      // in work
 } BlockOp;
 
@@ -382,13 +383,13 @@ static Tile tile_at(const BlockOp *o, int64_t i) {
     const Block *b = o->b;
     int64_t per = blocks_of(b->m), batch = i / per, k = i % per;
     return (Tile){.batch = batch, .row = k * PARTS, .m = (uint32_t)min64(PARTS, b->m - k * PARTS),
-                  .n = b->widths ? b->widths[k] : b->n, .set = (uint32_t)(i % o->r->sets), .index = (uint32_t)k, .first = k == 0, .last = k == per - 1};
+                  .n = b->widths ? b->widths[k] : b->n, .set = (uint32_t)((i - o->first) % o->r->sets), .index = (uint32_t)k, .first = k == 0, .last = k == per - 1};
 }
 
 void emit_block(Emit *e, const Step *s) {
     BlockOp *o = ARENA_NEW(e->c->scratch, BlockOp);
-    *o = (BlockOp){.e = e, .s = s, .b = e->l->blocks.at[s->aux - 1]};
-    Block *b = o->b;
+    Block *b = arena_dup(e->c->scratch, e->l->blocks.at[s->aux - 1], sizeof *b); // its waits are this core's
+    *o = (BlockOp){.e = e, .s = s, .b = b};
     o->r = rows_begin(e, s, b);
     assert(o->r);
     o->r->pro_bytes = b->pro[0].banks * BANK_BYTES;
@@ -396,11 +397,13 @@ void emit_block(Emit *e, const Step *s) {
     emit_join(e, LANE_ROWS);
     rows_open(o->r);
     share(o, false);
-    int64_t n = b->batches * blocks_of(b->m);
-    for (int64_t i = 0; i < n; i++) {
+    int64_t lo, hi, per = blocks_of(b->m);
+    emit_share(e, b->batches, 1, &lo, &hi);
+    o->first = lo * per;
+    for (int64_t i = lo * per; i < hi * per; i++) {
         Tile t = tile_at(o, i);
         emit_task(e);
-        o->r->pro_copy = (uint32_t)(i % b->pro_copies);
+        o->r->pro_copy = (uint32_t)((i - o->first) % b->pro_copies);
         o->tile = t;
         if (t.first)
             load_batch(o, t.batch);

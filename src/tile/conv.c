@@ -16,6 +16,7 @@
 #include "tile/contract.h"
 
 #define INSTS_MAX (1 << 20)
+#define BATCH_CUT 128         // long axes of shared ones are cut at a multiple of it
 #define SMALL_NS 10000.0      // below this nobody counts, unless there are groups
 #define KERNEL_NS 1400.0      // a GpSimd kernel's start
 #define GPSIMD_NS (1 / 153.6) // a multiply-add there
@@ -175,6 +176,22 @@ bool conv_is_product(const Hlo *h, const HloOp *op) {
     return insts < INSTS_MAX && (small || total < KERNEL_NS + macs * GPSIMD_NS);
 }
 
+// A shared one is cut by batch, else by features, else by the first axis of space: k stays whole.
+static bool views_share(Emit *e, Views *v) {
+    int64_t lo, hi;
+    CAxis *features = &v->outs.at[0], *axis = &v->place.at[v->place.at[0].n > 1 || v->place.count < 2 ? 0 : 1];
+    if (v->place.at[0].n < 2 && features->n > BATCH_CUT) {
+        emit_share(e, features->n, BATCH_CUT, &lo, &hi);
+        v->w += lo * features->a, v->y += lo * features->b;
+        features->n = hi - lo;
+        return hi > lo;
+    }
+    emit_share(e, axis->n, axis->n > BATCH_CUT ? BATCH_CUT : 1, &lo, &hi);
+    v->x += lo * axis->a, v->y += lo * axis->b;
+    axis->n = hi - lo;
+    return hi > lo;
+}
+
 void emit_conv(Emit *e, const Step *s) {
     const Hlo *h = e->l->h;
     const HloOp *op = hlo_at(h, s->op);
@@ -192,6 +209,8 @@ void emit_conv(Emit *e, const Step *s) {
         Choice ch = choose(&c, &first, &ns, &n);
         for (int64_t group = 0; group < c.ngroups; group++) {
             Views v = views_of(&c, phase, group);
+            if (!views_share(e, &v))
+                continue;
             Contract r = contract_of(&c, &v, ch);
             uint64_t at_x = emit_addr(e, x) + (uint64_t)v.x * size, at_w = emit_addr(e, w) + (uint64_t)v.w * size;
             r.lhs = ch.windows_move ? at_w : at_x, r.rhs = ch.windows_move ? at_x : at_w;

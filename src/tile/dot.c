@@ -37,6 +37,7 @@
 #define TURN_SLOTS 6
 #define TURN_SHARE 2
 #define OUT_SLOTS 2
+#define LOW_CUT 32 // columns at which a low and narrow product is cut: runs of 128 bytes and more of fp32
 #define OUT_BYTES (4 * BLOCK * 4)
 
 typedef struct DotSide { // one operand and its slots
@@ -57,6 +58,8 @@ typedef struct Dot {
     int stype, dtype; // operand and result types
     size_t elem, out_elem;
     int64_t m, n, k;
+    int64_t rows_lo, rows_hi, n_lo; // what of it this core does: rows of all batches, columns
+    int64_t m_end, n_end;           // of the part in work
     int64_t block_n, chunk; // columns of a block; rows of a chunk
     uint32_t slot_bytes;
     bool by_columns;        // rhs is the side that stays
@@ -286,7 +289,7 @@ static void evict(Dot *d, uint32_t bank, int64_t batch, int64_t m0, int64_t mlen
 }
 
 static void block(Dot *d, int64_t batch, int64_t m0, int64_t n0) {
-    int64_t mlen = min64(BLOCK, d->m - m0), ncols = min64(d->block_n, d->n - n0);
+    int64_t mlen = min64(BLOCK, d->m_end - m0), ncols = min64(d->block_n, d->n_end - n0);
     bool wide = ncols > BLOCK;
     uint32_t bank0 = wide ? 0 : d->bank_set * 4;
     d->bank_set = wide || d->turns ? 0 : d->bank_set ^ 1;
@@ -303,6 +306,13 @@ static void block(Dot *d, int64_t batch, int64_t m0, int64_t n0) {
     }
     for (int64_t c = 0; c < ncols; c += BLOCK)
         evict(d, bank0 + (uint32_t)(c / BLOCK) * 4, batch, m0, mlen, n0 + c, min64(BLOCK, ncols - c));
+}
+
+static int64_t batches(const Dot *d) {
+    int64_t n = 1;
+    for (uint32_t i = 0; i < d->lhs.at.nbatch; i++)
+        n *= d->lhs.at.batch_dims[i];
+    return n;
 }
 
 // --- the plan ----------------------------------------------------------------------------------------
@@ -340,8 +350,9 @@ static void plan(Dot *d) {
         n = find_slots(d, d->slot_bytes, at);
     }
     int64_t chunks = pieces(d->k, CHUNK_TILES * TILE_K / share);
-    double by_rows = (double)d->m + (double)pieces(d->m, BLOCK) * (double)d->n;
-    double by_columns = (double)d->n + (double)pieces(d->n, BLOCK) * (double)d->m;
+    int64_t rows = min64(d->m, d->rows_hi - d->rows_lo), cols = d->n_end - d->n_lo;
+    double by_rows = (double)rows + (double)pieces(rows, BLOCK) * (double)cols;
+    double by_columns = (double)cols + (double)pieces(cols, BLOCK) * (double)rows;
     d->by_columns = by_columns * 1.5 < by_rows;
     d->block_n = BLOCK, d->chunk = CHUNK_TILES * TILE_K / share;
     d->lhs.pitch = d->rhs.pitch = BLOCK;
@@ -351,7 +362,7 @@ static void plan(Dot *d) {
     if (d->lhs.same) {
         d->by_columns = false;
         stay = 1, stream = n - 1 < 4 * share ? n - 1 : 4 * share;
-    } else if (chunks > stay && d->n > BLOCK && !d->turns) { // neither side stays
+    } else if (chunks > stay && cols > BLOCK && !d->turns) { // neither side stays
         d->block_n = 2 * BLOCK, d->chunk = CHUNK_TILES / 2 * TILE_K;
         d->rhs.pitch = 2 * BLOCK;
         stay = n / 2, stream = n - stay;
@@ -420,6 +431,34 @@ bool dot_fits_epilogue(Emit *e, const Epilogue *p) {
     return fit_rows(d, &s, p) != NULL;
 }
 
+// Rows [m0, m_end) and columns [n0, n_end) of a batch's result.
+static void emit_part(Dot *d, int64_t batch, int64_t m0, int64_t n0) {
+    int64_t outer = d->by_columns ? d->n_end : d->m_end, inner = d->by_columns ? d->m_end : d->n_end;
+    int64_t outer_step = d->by_columns ? d->block_n : BLOCK, inner_step = d->by_columns ? BLOCK : d->block_n;
+    for (int64_t i = d->by_columns ? n0 : m0; i < outer; i += outer_step)
+        for (int64_t j = d->by_columns ? m0 : n0; j < inner; j += inner_step) {
+            emit_task(d->e);
+            block(d, batch, d->by_columns ? j : i, d->by_columns ? i : j);
+        }
+}
+
+// A shared product is cut by rows, as those of all batches lie below each other; a low one by columns.
+static void share(Dot *d) {
+    d->rows_lo = d->n_lo = 0, d->rows_hi = batches(d) * d->m, d->n_end = d->n;
+    if (d->rows_hi > TILE_M)
+        emit_share(d->e, d->rows_hi, TILE_M, &d->rows_lo, &d->rows_hi);
+    else
+        emit_share(d->e, d->n, d->n > 2 * TILE_M ? TILE_M : LOW_CUT, &d->n_lo, &d->n_end);
+}
+
+static void emit_blocks(Dot *d) {
+    for (int64_t b = 0; b < batches(d); b++) {
+        int64_t above = b * d->m;
+        d->m_end = min64(d->m, d->rows_hi - above);
+        emit_part(d, b, d->rows_lo > above ? d->rows_lo - above : 0, d->n_lo);
+    }
+}
+
 static void check(const Dot *d) {
     Hlo *h = d->e->l->h;
     if (ROWS_AREA_BEGIN > d->e->chip->sbuf_usable_bytes)
@@ -452,23 +491,15 @@ void emit_dot(Emit *e, const Step *s) {
     } else {
         d->out_addr = emit_addr(e, refs[s->outs]);
     }
+    share(d);
     plan(d);
-    int64_t batches = 1, outer = d->by_columns ? d->n : d->m, inner = d->by_columns ? d->m : d->n;
-    int64_t outer_step = d->by_columns ? d->block_n : BLOCK, inner_step = d->by_columns ? BLOCK : d->block_n;
-    for (uint32_t i = 0; i < d->lhs.at.nbatch; i++)
-        batches *= d->lhs.at.batch_dims[i];
     share_area(d, false);
     if (d->rows) {
         emit_loc(e, d->rows->s->op);
         rows_open(d->rows);
         emit_loc(e, d->op);
     }
-    for (int64_t b = 0; b < batches; b++)
-        for (int64_t i = 0; i < outer; i += outer_step)
-            for (int64_t j = 0; j < inner; j += inner_step) {
-                emit_task(e);
-                block(d, b, d->by_columns ? j : i, d->by_columns ? i : j);
-            }
+    emit_blocks(d);
     if (d->rows)
         rows_close(d->rows);
     share_area(d, true);

@@ -14,6 +14,7 @@
 
 #define SWITCH_REG 0
 #define LIVE_SHOWN 12
+#define COPY_CUT 4096 // units: shorter copies are not shared
 
 // --- instructions ------------------------------------------------------------------------------------
 
@@ -21,6 +22,16 @@ static uint32_t emit_control(Emit *e, IsaInst in) {
     in.engine = ENG_SYNC;
     in.wait_sem[0] = in.wait_sem[1] = SEM_NONE;
     return emit_append(e, &in);
+}
+
+void emit_share(Emit *e, int64_t n, int64_t unit, int64_t *lo, int64_t *hi) {
+    int64_t cut = (n + 2 * unit - 1) / (2 * unit) * unit;
+    *lo = 0, *hi = n;
+    if (e->parts < 2)
+        return;
+    cut = cut < n ? cut : n;
+    e->shared |= cut < n;
+    *(e->part ? lo : hi) = cut;
 }
 
 void emit_barrier(Emit *e) {
@@ -142,11 +153,13 @@ static void emit_copy(Emit *e, const Step *s) {
     uint64_t bytes = e->l->bufs.at[dst].bytes;
     int type = bytes % 8 == 0 ? DT_UI64 : bytes % 4 == 0 ? DT_UI32 : DT_UI8;
     uint64_t elems = bytes / dtype_bytes(type), piece = 1u << 30;
-    for (uint64_t at = 0; at < elems; at += piece) {
+    int64_t lo, hi;
+    emit_share(e, (int64_t)elems, COPY_CUT, &lo, &hi);
+    for (uint64_t at = (uint64_t)lo; at < (uint64_t)hi; at += piece) {
         IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_COPY, .stype = (uint8_t)type};
         in.src = emit_addr(e, src) + at * dtype_bytes(type);
         in.dst = emit_addr(e, dst) + at * dtype_bytes(type);
-        in.n[0] = (uint32_t)(elems - at < piece ? elems - at : piece);
+        in.n[0] = (uint32_t)((uint64_t)hi - at < piece ? (uint64_t)hi - at : piece);
         in.d[0] = in.s[0] = 1;
         emit_inst(e, in, NULL, 0, NULL, 0);
     }
@@ -262,7 +275,7 @@ static Lane lane_of(const Emit *e, const Step *s) {
 }
 
 // Its tiles write no byte that another of them touches.
-static bool tiles_apart(const Step *s) {
+bool emit_tiles_apart(const Step *s) {
     switch (s->kind) {
     case STEP_ROWS:
     case STEP_DOT:
@@ -279,7 +292,7 @@ static bool tiles_apart(const Step *s) {
 
 static void emit_step(Emit *e, const Step *s, Buf *consts) {
     emit_loc(e, s->op);
-    emit_lane(e, lane_of(e, s), tiles_apart(s));
+    emit_lane(e, lane_of(e, s), emit_tiles_apart(s));
     switch (s->kind) {
     case STEP_KERNEL:
         if (!is_empty(e, s))
@@ -336,6 +349,14 @@ static void emit_step(Emit *e, const Step *s, Buf *consts) {
     default:
         emit_switch(e, s);
     }
+}
+
+void emit_probe(Emit *e, const Step *s, int part, Probe *out) {
+    Buf consts = {.arena = e->c->scratch};
+    *out = (Probe){0};
+    e->probe = out, e->part = part, e->parts = 2;
+    e->shared = false;
+    emit_step(e, s, &consts);
 }
 
 // --- memory ------------------------------------------------------------------------------------------
@@ -519,11 +540,13 @@ static void check_room(Emit *e, const BufList *begin, const BufList *end) {
     check_capacity(e, total);
 }
 
-static Emit *emit_make(Lower *l, const ChipFile *chip) {
+Emit *emit_make(Lower *l, const ChipFile *chip) {
     Emit *e = ARENA_NEW(l->c->scratch, Emit);
     *e = (Emit){.l = l, .c = l->c, .chip = chip, .epoch = 1};
     e->heap.arena = l->c->scratch;
     e->row_node = ARENA_NEWN(l->c->scratch, uint32_t, l->h->values.n);
+    VEC_PUSH(l->c->arena, &e->locs, (ArtLoc){.file = "", .name = ""});
+    e->loc_of = ARENA_NEWN(l->c->scratch, uint32_t, l->h->ops.n);
     sched_init(e, SEG_FIRST_ARG + l->main->nargs + l->main->nresults);
     return e;
 }
@@ -562,8 +585,9 @@ static void emit_steps(Emit *e, const Pair *pair, int core, Buf *consts) {
     for (uint32_t i = 0; i < l->steps.n; i++) {
         if (pair->is_split && pair->meets[i])
             emit_meeting(e);
-        if (pair->is_split && pair->core[i] != core && pair->core[i] < 2)
+        if (pair->is_split && pair->core[i] != core && pair->core[i] < PAIR_BOTH)
             continue;
+        e->part = core, e->parts = pair->is_split && pair->core[i] == PAIR_SHARED ? 2 : 0;
         emit_step(e, &l->steps.at[i], consts);
         emit_step_end(e);
     }
@@ -593,9 +617,7 @@ Artifact *emit_program(Lower *l, const ChipFile *chip, const Pair *pair) {
                  "%u arguments and results: more than %u HBM segments", l->main->nargs + l->main->nresults,
                  SEG_MAX - SEG_FIRST_ARG);
     Emit *e = emit_make(l, chip), *last = e;
-    e->loc_of = ARENA_NEWN(l->c->scratch, uint32_t, l->h->ops.n);
     Artifact *art = e->art = ARENA_NEW(l->c->arena, Artifact);
-    VEC_PUSH(l->c->arena, &e->locs, (ArtLoc){.file = "", .name = ""});
     make_values(e);
     Buf consts = {.arena = l->c->arena};
     place_consts(e, &consts);

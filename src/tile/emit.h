@@ -22,6 +22,18 @@ typedef enum Lane { LANE_TENSOR, LANE_ROWS, LANE_MOVE, LANE_CAST, LANE_KERNEL, L
 #define EMIT_REGS 8 // registers of addresses; 0 belongs to control flow
 typedef struct Sched Sched;
 
+// What a step would do, found without recording it (sched.c): what of HBM, and for how long.
+typedef struct ProbeTouch {
+    uint32_t seg;
+    uint64_t lo, hi; // bytes
+    bool writes;
+} ProbeTouch;
+typedef struct Probe {
+    VEC(ProbeTouch) touches; // hulls of what instructions that follow each other do alike
+    double busy[ENG_COUNT], dma; // ns
+    uint64_t insts;
+} Probe;
+
 typedef struct Emit {
     Lower *l;
     Compile *c;
@@ -47,6 +59,9 @@ typedef struct Emit {
     uint32_t next_reg;
     uint64_t reach;             // bytes that registers may add to the HBM address of the next instruction
     uint32_t *row_node;         // per value inside a row program: its node
+    int part, parts;            // of a step that two cores share (pair.h); parts 0: all of it
+    bool shared;                // … and it can be
+    Probe *probe;               // instructions go there instead
 } Emit;
 
 // sched.c. Instructions of a step are recorded in its lane and placed later, so what they point to must stay; with
@@ -65,6 +80,12 @@ void emit_step_end(Emit *e);
 void emit_flush(Emit *e);                           // places everything recorded
 uint32_t emit_append(Emit *e, const IsaInst *in); // as it is; its number
 void emit_barrier(Emit *e);
+// The part of n units that this core does, [*lo, *hi), where a step is shared; cut at a multiple of `unit`, so that steps over the same
+// rows are cut alike. It may be empty.
+void emit_share(Emit *e, int64_t n, int64_t unit, int64_t *lo, int64_t *hi);
+void emit_probe(Emit *e, const Step *s, int part, Probe *out); // the part of two; e->shared says whether there is another
+Emit *emit_make(Lower *l, const ChipFile *chip);
+bool emit_tiles_apart(const Step *s);           // its tiles write no byte that another of them touches
 uint64_t emit_addr(const Emit *e, BufId b); // HBM address of a buffer
 void emit_dot(Emit *e, const Step *s);      // dot.c
 void emit_batch(Emit *e, const Step *s);    // batch.c

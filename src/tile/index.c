@@ -228,8 +228,11 @@ void emit_index(Emit *e, const Step *s) {
         copy_table(e, emit_addr(e, ins[0]), out, (uint64_t)(x->r.table * x->r.cols) * dtype_bytes(x->r.dtype));
     share_area(x, false);
     uint32_t set = 0;
-    for (int64_t i = 0; i < x->r.count; i += PARTS * INDEX_COLS, set = (set + 1) % INDEX_SETS) {
-        int64_t n = x->r.count - i < PARTS * INDEX_COLS ? x->r.count - i : PARTS * INDEX_COLS;
+    int64_t lo = 0, hi = x->r.count; // sums by index keep their order
+    if (gather)
+        emit_share(e, x->r.count, PARTS, &lo, &hi);
+    for (int64_t i = lo; i < hi; i += PARTS * INDEX_COLS, set = (set + 1) % INDEX_SETS) {
+        int64_t n = hi - i < PARTS * INDEX_COLS ? hi - i : PARTS * INDEX_COLS;
         emit_task(e);
         load_indices(x, set, i, n, gather);
         for (int64_t k = 0; k < n; k += PARTS) {

@@ -18,6 +18,7 @@
 #define FILL_MIN 16384 // elements
 #define FILL_PARTS 128
 #define PAD_COLS 512   // the same for what is around a tensor
+#define ROWS_CUT 128   // rows of a shared box are cut at a multiple of it
 
 typedef struct Axis {
     int64_t n, src, dst;
@@ -52,19 +53,26 @@ static void box_join(Box *b) {
     b->rank = n;
 }
 
+#define WHOLE ((Span){.dim = -1})
+typedef struct Span { // positions [lo, hi) of dimension dim of a result; dim -1: all of it
+    int dim;
+    int64_t lo, hi;
+} Span;
+
 // Elements [first, first + count) of a padded dimension are kept; element i goes to low + i * gap.
-static void pad_numbers(const HloOp *op, int dim, int64_t in, int64_t out, int64_t *low, int64_t *gap, int64_t *first,
+static void pad_numbers(const HloOp *op, int dim, int64_t in, int64_t out, Span part, int64_t *low, int64_t *gap, int64_t *first,
                         int64_t *count) {
+    int64_t begin = part.dim == dim ? part.lo : 0, end = part.dim == dim ? part.hi : out;
     uint32_t n;
     *low = hlo_ints(op, AK_EDGE_PADDING_LOW, &n)[dim];
     *gap = hlo_ints(op, AK_INTERIOR_PADDING, &n)[dim] + 1;
-    *first = *low < 0 ? (-*low + *gap - 1) / *gap : 0;
-    int64_t last = *low < out ? (out - 1 - *low) / *gap : -1;
+    *first = *low < begin ? (begin - *low + *gap - 1) / *gap : 0;
+    int64_t last = *low < end ? (end - 1 - *low) / *gap : -1;
     *count = (last < in - 1 ? last : in - 1) - *first + 1;
 }
 
-// Operand k of the op as a box; false when it is not one.
-static bool box_of(const Hlo *h, const HloOp *op, uint32_t k, Box *b) {
+// Operand k of the op as a box, of a pad what goes to a part of the result; false when it is not one.
+static bool box_of(const Hlo *h, const HloOp *op, uint32_t k, Span part, Box *b) {
     const HloType *in = hlo_value_type(h, hlo_operand(h, op, k)), *out = hlo_value_type(h, op->results);
     if (in->kind != HT_TENSOR || in->text || out->text || in->dynamic || in->elems < 1 || out->elems < 1 ||
         dtype_row(in->dtype)->bits < 8)
@@ -117,7 +125,7 @@ static bool box_of(const Hlo *h, const HloOp *op, uint32_t k, Box *b) {
     case HLO_PAD: // what of the operand is left
         for (int i = 0; i < in->rank; i++) {
             int64_t low, gap, first, count;
-            pad_numbers(op, i, in->dims[i], out->dims[i], &low, &gap, &first, &count);
+            pad_numbers(op, i, in->dims[i], out->dims[i], part, &low, &gap, &first, &count);
             if (count < 1)
                 return false;
             b->src += first * from[i];
@@ -148,7 +156,7 @@ bool move_is_transfer(const Hlo *h, const HloOp *op) {
     int64_t least = op->code == HLO_PAD ? PAD_RUN_BYTES_MIN : RUN_BYTES_MIN;
     for (uint32_t k = 0; k < moved_operands(op); k++) {
         Box b;
-        if (!box_of(h, op, k, &b))
+        if (!box_of(h, op, k, WHOLE, &b))
             return false;
         const Axis *last = b.rank ? &b.axis[b.rank - 1] : NULL;
         bool runs = !last || (last->src == 1 && last->dst == 1 && last->n * (int64_t)size >= least);
@@ -166,6 +174,17 @@ bool move_is_transfer(const Hlo *h, const HloOp *op) {
             return false;
     }
     return op->noperands > 0;
+}
+
+// A shared box is cut at its outermost axis.
+static bool box_share(Emit *e, Box *b) {
+    int64_t lo, hi, n = b->rank ? b->axis[0].n : 1;
+    emit_share(e, n, n > ROWS_CUT ? ROWS_CUT : 1, &lo, &hi);
+    if (b->rank) {
+        b->src += lo * b->axis[0].src, b->dst += lo * b->axis[0].dst;
+        b->axis[0].n = hi - lo;
+    }
+    return hi > lo;
 }
 
 static void emit_box(Emit *e, const Box *b, BufId src, BufId dst, int dtype) {
@@ -255,7 +274,7 @@ static void fill_box(const Fill *f, Box b) {
 
 // What lies around the operand: before and after it in each dimension, inside the part that is left of the dimensions
 // before. With gaps between elements all of the result is filled first.
-static void pad_around(const Fill *f, const Hlo *h, const HloOp *op) {
+static void pad_around(const Fill *f, const Hlo *h, const HloOp *op, Span part) {
     const HloType *in = hlo_value_type(h, hlo_operand(h, op, 0)), *out = hlo_value_type(h, op->results);
     int64_t to[OTRN_MAX_RANK];
     strides_of(out, to);
@@ -265,30 +284,46 @@ static void pad_around(const Fill *f, const Hlo *h, const HloOp *op) {
         b.axis[i] = (Axis){out->dims[i], 0, to[i]};
         gaps = gaps || hlo_ints(op, AK_INTERIOR_PADDING, &(uint32_t){0})[i] > 0;
     }
+    if (part.dim >= 0)
+        b.axis[part.dim].n = part.hi - part.lo, b.dst = part.lo * to[part.dim];
     if (gaps) {
         fill_box(f, b);
         return;
     }
     for (int i = 0; i < out->rank; i++) {
         int64_t low, gap, first, count;
-        pad_numbers(op, i, in->dims[i], out->dims[i], &low, &gap, &first, &count);
-        int64_t begin = low + first, end = begin + count;
+        pad_numbers(op, i, in->dims[i], out->dims[i], part, &low, &gap, &first, &count);
+        int64_t at = i == part.dim ? part.lo : 0, n = b.axis[i].n; // begin and end: from there
+        int64_t begin = count < 1 ? n : low + first - at, end = count < 1 ? n : begin + count;
         Box side = b;
         if (begin > 0) {
             side.axis[i].n = begin;
             fill_box(f, side);
         }
-        if (end < out->dims[i]) {
-            side.axis[i].n = out->dims[i] - end;
+        if (end < n) {
+            side.axis[i].n = n - end;
             side.dst = b.dst + end * to[i];
             fill_box(f, side);
         }
+        if (count < 1)
+            return;
         b.dst += begin * to[i];
         b.axis[i].n = count;
     }
 }
 
-static void emit_pad(Emit *e, const Step *s) {
+// A shared pad is cut at the outermost dimension of its result.
+static Span pad_share(Emit *e, const HloType *out) {
+    Span part = WHOLE;
+    while (++part.dim < out->rank && out->dims[part.dim] == 1)
+        ;
+    if (part.dim == out->rank)
+        return WHOLE;
+    emit_share(e, out->dims[part.dim], out->dims[part.dim] > ROWS_CUT ? ROWS_CUT : 1, &part.lo, &part.hi);
+    return part;
+}
+
+static void emit_pad(Emit *e, const Step *s, Span part) {
     const Hlo *h = e->l->h;
     const HloOp *op = hlo_at(h, s->op);
     const HloAttr *value = splat_value(h, hlo_operand(h, op, 1));
@@ -300,18 +335,19 @@ static void emit_pad(Emit *e, const Step *s) {
     memcpy(&set.imm, value->data, size);
     set.n[0] = FILL_PARTS, set.n[1] = PAD_COLS, set.d[1] = 1;
     emit_inst(e, set, NULL, 0, &f.haz, 1);
-    pad_around(&f, h, op);
+    pad_around(&f, h, op, part);
     emit_area(e, f.haz, ROWS_AREA_BEGIN, (uint32_t)(PAD_COLS * size), true);
 }
 
 void emit_move(Emit *e, const Step *s) {
     const Hlo *h = e->l->h;
     const HloOp *op = hlo_at(h, s->op);
+    Span part = op->code == HLO_PAD ? pad_share(e, hlo_value_type(h, op->results)) : WHOLE;
     if (op->code == HLO_PAD)
-        emit_pad(e, s);
+        emit_pad(e, s, part);
     for (uint32_t k = 0; k < moved_operands(op); k++) {
         Box b;
-        if (box_of(h, op, k, &b))
+        if (box_of(h, op, k, part, &b) && (op->code == HLO_PAD || box_share(e, &b)))
             emit_box(e, &b, e->l->refs.at[s->ins + k], e->l->refs.at[s->outs], hlo_value_type(h, op->results)->dtype);
     }
 }
@@ -331,26 +367,29 @@ void emit_fill_transfer(Emit *e, const Step *s) {
     emit_area(e, piece, ROWS_AREA_BEGIN, (uint32_t)(FILL_COLS * size), false);
     IsaInst set = {.op = ISA_MEMSET, .engine = ENG_VECTOR, .dst = addr_sbuf(0, ROWS_AREA_BEGIN), .dtype = t->dtype};
     memcpy(&set.imm, a->data, size);
-    int64_t per = t->elems / FILL_PARTS, full = per / FILL_COLS, left = per % FILL_COLS, rest = t->elems % FILL_PARTS;
+    int64_t lo, hi;
+    emit_share(e, t->elems, FILL_MIN, &lo, &hi);
+    int64_t elems = hi - lo, per = elems / FILL_PARTS, full = per / FILL_COLS, left = per % FILL_COLS, rest = elems % FILL_PARTS;
     set.n[0] = FILL_PARTS, set.n[1] = (uint32_t)(full ? FILL_COLS : per), set.d[1] = 1; // at least 128: the rest is less
     emit_inst(e, set, NULL, 0, &piece, 1);
     IsaInst out = {.op = ISA_DMA, .engine = ENG_GPSIMD, .queue = QUEUE_ROWS_OUT, .stype = t->dtype,
                    .src = addr_sbuf(0, ROWS_AREA_BEGIN)};
+    uint64_t to = emit_addr(e, dst) + (uint64_t)lo * size;
     out.n[0] = FILL_PARTS, out.d[0] = (int32_t)per;
     out.d[2] = out.s[2] = 1;
     if (full) {
-        out.dst = emit_addr(e, dst);
+        out.dst = to;
         out.n[1] = (uint32_t)full, out.d[1] = FILL_COLS, out.n[2] = FILL_COLS;
         emit_inst(e, out, &piece, 1, NULL, 0);
     }
     out.n[1] = 1, out.d[1] = 0;
     if (left) {
-        out.dst = emit_addr(e, dst) + (uint64_t)(full * FILL_COLS) * size;
+        out.dst = to + (uint64_t)(full * FILL_COLS) * size;
         out.n[2] = (uint32_t)left;
         emit_inst(e, out, &piece, 1, NULL, 0);
     }
     if (rest) {
-        out.dst = emit_addr(e, dst) + (uint64_t)(per * FILL_PARTS) * size;
+        out.dst = to + (uint64_t)(per * FILL_PARTS) * size;
         out.n[0] = 1, out.d[0] = 0, out.n[2] = (uint32_t)rest;
         emit_inst(e, out, &piece, 1, NULL, 0);
     }
@@ -377,8 +416,10 @@ void emit_cast(Emit *e, const Step *s) {
     const Hlo *h = e->l->h;
     const HloOp *op = hlo_at(h, s->op);
     const HloType *from = hlo_value_type(h, hlo_operand(h, op, 0)), *to = hlo_value_type(h, op->results);
-    for (int64_t at = 0; at < from->elems;) {
-        int64_t left = from->elems - at, run = left < CAST_RUN ? left : CAST_RUN;
+    int64_t cols = to->rank > 1 && to->elems ? to->dims[to->rank - 1] : 1, at, end;
+    emit_share(e, to->elems / cols, to->elems / cols > CAST_ROWS ? CAST_ROWS : 1, &at, &end);
+    for (at *= cols, end *= cols; at < end;) {
+        int64_t left = end - at, run = left < CAST_RUN ? left : CAST_RUN;
         int64_t rows = left / run < CAST_ROWS ? left / run : CAST_ROWS;
         IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_CAST, .stype = from->dtype, .dtype = to->dtype};
         in.src = emit_addr(e, e->l->refs.at[s->ins]) + (uint64_t)at * dtype_bytes(from->dtype);

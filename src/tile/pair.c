@@ -1,45 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
-// pair.c — which of two cores does which step (--lnc=2).
+// pair.c — which of two cores does which step, or which part of it (--lnc=2).
 //
-// Both cores see all HBM, so a step can run on either; what is between steps lies in HBM. The steps between two
-// points of control flow are cut into rounds:
+// Both cores see all HBM, so a step can run on either, and most can be cut in two: products and row programs by rows, attention by
+// heads, transfers by ranges (emit_share). A cut never divides a sum, so results have the bits of one core. What is between
+// steps lies in HBM. The steps between two points of control flow are cut into rounds:
 //
-//   core 0  │ a  c  d │ f     │ …       a line is a meeting (barrier, core_barrier, barrier): what was written before it
-//   core 1  │ b  e    │ g  h  │ …       may be used behind it by both
+//   core 0  │ a0 b0 d │ f0    │ …       a line is a meeting (barrier, core_barrier, barrier): what was written before it
+//   core 1  │ a1 b1   │ f1 g  │ …       may be used behind it by both
 //
-//   1. a step follows, on its own core, or in an earlier round on any, everything it depends on: the last writer of what
-//      it reads, the last writer and all readers of what it writes;
-//   2. a round ends when a core would stay idle for long and a meeting would give it work;
+//   1. a step follows everything it depends on: the last writer of what it reads, the last writer and all readers of what it
+//      writes. In the same round both must be the same core's, byte for byte: what a part does to HBM is known from its
+//      instructions (emit_probe). So steps over the same rows, cut at the same row, need no meeting;
+//   2. of the steps that wait the first one that needs no meeting goes next, whole ones to the core with less to do; when every one needs
+//      a meeting, the cores meet;
 //   3. in memory a buffer lives for whole rounds: within one, nobody knows who is first;
 //   4. steps with effects (random streams, the host) stay in order, on core 0; so do programs of several devices.
-// Every step is made of the same instructions as on one core, so results have the same bits.
 #include "tile/pair.h"
 
 #include <string.h>
 
 #include "pass/walk.h"
+#include "tile/emit.h"
 
 #define WINDOW 512          // steps looked at ahead of the oldest that waits
-#define MEETING_NS 6000.0   // of pipelines running empty
 #define STEP_NS 2500.0      // what a step takes however small
-#define BOTH 2
+#define SHARE_NS 2000.0     // shorter ones are not worth cutting
+#define ADDR_OFF_BITS 40    // of an HBM address (isa.h)
 
 typedef struct Link { // a list of steps
     uint32_t step, next;
 } Link;
 
+typedef struct Hull { // bytes of a buffer
+    uint64_t lo, hi;
+} Hull;
+
+typedef struct Foot { // what a step does to a buffer: by [core][0: reads, 1: writes]; whole: of core 0
+    BufId buf;
+    Hull at[2][2];
+    uint32_t next;
+} Foot;
+
+typedef struct Busy { // what a round has done to a buffer so far
+    uint32_t round;
+    Hull at[2][2];
+} Busy;
+
+typedef struct Work { // a step
+    double cost[2];      // ns, by core where it is shared
+    uint32_t feet;       // its list, 0 = none
+    bool shared;
+    bool first_core;     // only core 0 may do it
+    uint8_t core;        // where it goes,
+    uint32_t round;      // and when, from 1; 0: not yet
+    uint32_t preds;      // its links, 0 = none
+} Work;
+
 typedef struct Plan {
     Lower *l;
     const ChipFile *chip;
     Arena *a;
+    Emit *probe;
     uint32_t begin, n;      // the segment
-    double *cost;           // ns, per step of the segment
-    uint8_t *core;          // where it goes,
-    uint32_t *round;        // and when, from 1; 0: not yet
-    bool *first_core;       // only core 0 may do it
-    uint32_t *preds;        // per step: its links, 0 = none
+    Work *work;             // per step of the segment
+    VEC(Foot) feet;         // slot 0 unused
     VEC(Link) links;        // slot 0 unused
     uint32_t *writer, *readers; // per buffer: step + 1; links of those since
+    Busy *busy;             // per buffer
     uint32_t *next;         // the steps not yet placed, in order; n: end
     VEC(uint32_t) order;    // as placed
 } Plan;
@@ -74,98 +101,183 @@ static void depend(Plan *p) {
                 continue;
             b = memory_of(p->l, b);
             if (p->writer[b] && p->writer[b] != i + 1)
-                link_push(p, &p->preds[i], p->writer[b] - 1);
+                link_push(p, &p->work[i].preds, p->writer[b] - 1);
             if (k < s->nins) {
                 link_push(p, &p->readers[b], i);
                 continue;
             }
             for (uint32_t r = p->readers[b]; r; r = p->links.at[r].next)
                 if (p->links.at[r].step != i)
-                    link_push(p, &p->preds[i], p->links.at[r].step);
+                    link_push(p, &p->work[i].preds, p->links.at[r].step);
             p->readers[b] = 0;
             p->writer[b] = i + 1;
         }
-        p->first_core[i] = has_effect(p->l, s);
-        if (p->first_core[i] && effect)
-            link_push(p, &p->preds[i], effect - 1);
-        effect = p->first_core[i] ? i + 1 : effect;
+        p->work[i].first_core = has_effect(p->l, s);
+        if (p->work[i].first_core && effect)
+            link_push(p, &p->work[i].preds, effect - 1);
+        effect = p->work[i].first_core ? i + 1 : effect;
     }
 }
 
-static double step_ns(const Plan *p, const Step *s) {
-    double bytes = 0, work = 0;
+// --- what a step does --------------------------------------------------------------------------------
+
+static bool is_empty(Hull h) { return h.hi <= h.lo; }
+static bool meets(Hull a, Hull b) { return a.lo < b.hi && b.lo < a.hi; } // false with an empty one
+static Hull join(Hull a, Hull b) {
+    if (is_empty(a) || is_empty(b))
+        return is_empty(a) ? b : a;
+    return (Hull){a.lo < b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi};
+}
+
+static Foot *foot_of(Plan *p, Work *w, BufId b) {
+    for (uint32_t f = w->feet; f; f = p->feet.at[f].next)
+        if (p->feet.at[f].buf == b)
+            return &p->feet.at[f];
+    VEC_PUSH(p->a, &p->feet, ((Foot){.buf = b, .next = w->feet}));
+    w->feet = p->feet.n - 1;
+    return &p->feet.at[w->feet];
+}
+
+// The buffer of a step that lies there; constants are nobody's concern.
+static BufId buffer_at(const Plan *p, const Step *s, const ProbeTouch *t) {
     const Lower *l = p->l;
+    if (t->seg != SEG_SCRATCH)
+        return t->seg == SEG_CONST ? 0 : memory_of(l, 1 + t->seg - SEG_FIRST_ARG);
     for (uint32_t k = 0; k < s->nins + s->nouts; k++) {
         BufId b = l->refs.at[k < s->nins ? s->ins + k : s->outs + k - s->nins];
-        bytes += b ? (double)l->bufs.at[b].bytes : 0;
+        const TBuf *at = &l->bufs.at[b];
+        if (b && at->kind == BUF_TEMP && t->lo >= at->off && t->lo < at->off + at->bytes)
+            return b;
     }
-    if (s->kind == STEP_DOT || s->kind == STEP_CONV || s->kind == STEP_BLOCK) {
-        const HloOp *op = hlo_at(l->h, s->op);
-        const HloType *out = hlo_value_type(l->h, op->results), *lhs = hlo_value_type(l->h, hlo_operand(l->h, op, 0));
-        uint32_t n;
-        const int64_t *dims = hlo_ints(op, AK_LHS_CONTRACTING_DIMENSIONS, &n);
-        double k = op->code == HLO_DOT_GENERAL ? 1 : 128;
-        for (uint32_t i = 0; i < n && op->code == HLO_DOT_GENERAL; i++)
-            k *= (double)lhs->dims[dims[i]];
-        double passes = lhs->dtype == DT_F32 ? p->chip->pe_fp32_passes : 1;
-        work = 2.0 * k * (double)out->elems * passes / (2.0 * ISA_PE_ROWS * ISA_PE_COLS * p->chip->pe_ghz);
+    return 0;
+}
+
+static double probe_ns(const Probe *r) {
+    double most = r->dma;
+    for (int e = 0; e < ENG_COUNT; e++)
+        most = r->busy[e] > most ? r->busy[e] : most;
+    return r->insts ? STEP_NS + most : 0;
+}
+
+static void take_probe(Plan *p, Work *w, const Step *s, const Probe *r, int core) {
+    w->cost[core] = probe_ns(r);
+    for (uint32_t i = 0; i < r->touches.n; i++) {
+        const ProbeTouch *t = &r->touches.at[i];
+        BufId b = buffer_at(p, s, t);
+        if (!b)
+            continue;
+        uint64_t off = t->seg == SEG_SCRATCH ? p->l->bufs.at[b].off : 0;
+        Hull *h = &foot_of(p, w, b)->at[core][t->writes];
+        *h = join(*h, (Hull){t->lo - off, t->hi - off});
     }
-    double memory = bytes / (p->chip->hbm_bw_core * 0.6);
-    return STEP_NS + (work > memory ? work : memory);
+}
+
+// One part reads what the other writes: only steps whose tiles are apart may do that to a hull's bytes.
+static bool parts_meet(const Plan *p, const Work *w) {
+    for (uint32_t f = w->feet; f; f = p->feet.at[f].next) {
+        const Foot *foot = &p->feet.at[f];
+        if (meets(foot->at[0][0], foot->at[1][1]) || meets(foot->at[1][0], foot->at[0][1]))
+            return true;
+    }
+    return false;
+}
+
+static void look_at(Plan *p, uint32_t i) {
+    const Step *s = &p->l->steps.at[p->begin + i];
+    Work *w = &p->work[i];
+    Probe parts[2];
+    for (int core = 0; core < 2; core++) {
+        emit_probe(p->probe, s, core, &parts[core]);
+        if (!p->probe->shared) { // the first part is all of it
+            take_probe(p, w, s, &parts[0], 0);
+            w->cost[1] = w->cost[0];
+            return;
+        }
+    }
+    for (int core = 0; core < 2; core++)
+        take_probe(p, w, s, &parts[core], core);
+    w->shared = w->cost[0] + w->cost[1] - 2 * STEP_NS > SHARE_NS && (emit_tiles_apart(s) || !parts_meet(p, w));
+    if (w->shared)
+        return;
+    for (uint32_t f = w->feet; f; f = p->feet.at[f].next)
+        for (int writes = 0; writes < 2; writes++) {
+            Foot *foot = &p->feet.at[f];
+            foot->at[0][writes] = join(foot->at[0][writes], foot->at[1][writes]);
+        }
+    w->cost[0] = w->cost[1] = w->cost[0] + w->cost[1] - STEP_NS;
 }
 
 // --- rounds ----------------------------------------------------------------------------------------
 
-// May core c do it now? With meeting: behind one.
-static bool is_ready(const Plan *p, uint32_t i, int c, uint32_t round, bool meeting) {
-    if (p->first_core[i] && c)
-        return false;
-    for (uint32_t k = p->preds[i]; k; k = p->links.at[k].next) {
-        uint32_t q = p->links.at[k].step;
-        if (!p->round[q] || (p->round[q] == round && p->core[q] != c && !meeting))
-            return false;
+// What `core` would do with `part` of the step meets what the other core has done in this round.
+static bool crosses(const Plan *p, const Work *w, int part, int core, uint32_t round) {
+    for (uint32_t f = w->feet; f; f = p->feet.at[f].next) {
+        const Foot *foot = &p->feet.at[f];
+        const Busy *busy = &p->busy[foot->buf];
+        const Hull *theirs = busy->at[1 - core], *mine = foot->at[part];
+        if (busy->round == round && (meets(mine[0], theirs[1]) || meets(mine[1], theirs[0]) || meets(mine[1], theirs[1])))
+            return true;
     }
-    return true;
+    return false;
 }
 
-// The first waiting step core c may do; n when there is none. *before is the one in front of it.
-static uint32_t find(const Plan *p, int c, uint32_t round, bool meeting, uint32_t *before) {
-    uint32_t at = p->n + 1, looked = 0;
-    for (uint32_t i = p->next[p->n + 1]; i < p->n && looked++ < WINDOW; at = i, i = p->next[i])
-        if (is_ready(p, i, c, round, meeting)) {
-            *before = at;
-            return i;
-        }
-    return p->n;
+static void note(Plan *p, const Work *w, int part, int core, uint32_t round) {
+    for (uint32_t f = w->feet; f; f = p->feet.at[f].next) {
+        const Foot *foot = &p->feet.at[f];
+        Busy *busy = &p->busy[foot->buf];
+        if (busy->round != round)
+            *busy = (Busy){.round = round};
+        for (int writes = 0; writes < 2; writes++)
+            busy->at[core][writes] = join(busy->at[core][writes], foot->at[part][writes]);
+    }
 }
 
-static void place(Plan *p, uint32_t i, uint32_t before, int c, uint32_t round, double t[2]) {
+// Who may do it now, `lighter` rather than the other; -1: nobody before the next meeting.
+static int who_may(const Plan *p, uint32_t i, int lighter, uint32_t round) {
+    const Work *w = &p->work[i];
+    for (uint32_t k = w->preds; k; k = p->links.at[k].next)
+        if (!p->work[p->links.at[k].step].round)
+            return -1;
+    if (w->shared)
+        return crosses(p, w, 0, 0, round) || crosses(p, w, 1, 1, round) ? -1 : PAIR_SHARED;
+    for (int turn = 0; turn < 2; turn++) {
+        int core = turn ? 1 - lighter : lighter;
+        if (!(w->first_core && core) && !crosses(p, w, 0, core, round))
+            return core;
+    }
+    return -1;
+}
+
+static void place(Plan *p, uint32_t i, uint32_t before, int who, uint32_t round, double t[2]) {
+    Work *w = &p->work[i];
     p->next[before] = p->next[i];
-    p->core[i] = (uint8_t)c;
-    p->round[i] = round;
-    t[c] += p->cost[i];
+    w->core = (uint8_t)who;
+    w->round = round;
+    for (int core = 0; core < 2; core++)
+        if (who == PAIR_SHARED || who == core) {
+            t[core] += w->cost[core];
+            note(p, w, who == PAIR_SHARED ? core : 0, core, round);
+        }
     VEC_PUSH(p->a, &p->order, i);
 }
 
 static void schedule(Plan *p) {
     double t[2] = {0, 0};
-    uint32_t round = 1, before = 0;
+    uint32_t round = 1;
     while (p->next[p->n + 1] < p->n) {
-        int c = t[1] < t[0];
-        uint32_t i = find(p, c, round, false, &before);
-        if (i < p->n) {
-            place(p, i, before, c, round, t);
-            continue;
+        uint32_t before = p->n + 1, looked = 0;
+        int who = -1;
+        for (uint32_t i = p->next[before]; i < p->n && looked++ < WINDOW; before = i, i = p->next[i]) {
+            who = who_may(p, i, t[1] < t[0], round);
+            if (who < 0)
+                continue;
+            place(p, i, before, who, round, t);
+            break;
         }
-        double idle = t[1 - c] - t[c];
-        uint32_t other = find(p, 1 - c, round, false, &before), unused;
-        bool helps = find(p, c, round, true, &unused) < p->n;
-        if (other < p->n && !(helps && idle > 3 * MEETING_NS)) {
-            place(p, other, before, 1 - c, round, t);
+        if (who >= 0)
             continue;
-        }
         round++;
-        t[0] = t[1] = (t[0] > t[1] ? t[0] : t[1]) + MEETING_NS;
+        t[0] = t[1] = t[0] > t[1] ? t[0] : t[1];
     }
 }
 
@@ -178,9 +290,9 @@ static void relive(Plan *p) {
     uint32_t *round_begin = ARENA_NEWN(p->a, uint32_t, p->n + 2), *round_end = ARENA_NEWN(p->a, uint32_t, p->n + 2);
     uint32_t *least = ARENA_NEWN(p->a, uint32_t, l->bufs.n), *most = ARENA_NEWN(p->a, uint32_t, l->bufs.n);
     for (uint32_t k = 0; k < p->n; k++) {
-        uint32_t r = p->round[p->order.at[k]];
+        uint32_t r = p->work[p->order.at[k]].round;
         place_of[p->order.at[k]] = k;
-        if (!k || p->round[p->order.at[k - 1]] != r)
+        if (!k || p->work[p->order.at[k - 1]].round != r)
             round_begin[r] = p->begin + k;
         round_end[r] = p->begin + k;
     }
@@ -188,7 +300,7 @@ static void relive(Plan *p) {
         const Step *s = &l->steps.at[p->begin + i];
         for (uint32_t k = 0; k < s->nins + s->nouts; k++) {
             BufId b = l->refs.at[k < s->nins ? s->ins + k : s->outs + k - s->nins];
-            uint32_t r = p->round[i];
+            uint32_t r = p->work[i].round;
             if (!least[b] || r < least[b])
                 least[b] = r;
             if (r > most[b])
@@ -204,16 +316,16 @@ static void relive(Plan *p) {
     }
 }
 
-static bool segment(Lower *l, const ChipFile *chip, uint32_t begin, uint32_t n, Pair *out) {
+static bool segment(Lower *l, const ChipFile *chip, Emit *probe, uint32_t begin, uint32_t n, Pair *out) {
     Arena *a = l->c->scratch;
-    Plan p = {.l = l, .chip = chip, .a = a, .begin = begin, .n = n,
-              .cost = ARENA_NEWN(a, double, n + 1), .core = ARENA_NEWN(a, uint8_t, n + 1),
-              .round = ARENA_NEWN(a, uint32_t, n + 1), .first_core = ARENA_NEWN(a, bool, n + 1),
-              .preds = ARENA_NEWN(a, uint32_t, n + 1), .writer = ARENA_NEWN(a, uint32_t, l->bufs.n),
-              .readers = ARENA_NEWN(a, uint32_t, l->bufs.n), .next = ARENA_NEWN(a, uint32_t, n + 2)};
+    Plan p = {.l = l, .chip = chip, .a = a, .probe = probe, .begin = begin, .n = n,
+              .work = ARENA_NEWN(a, Work, n + 1), .writer = ARENA_NEWN(a, uint32_t, l->bufs.n),
+              .readers = ARENA_NEWN(a, uint32_t, l->bufs.n), .busy = ARENA_NEWN(a, Busy, l->bufs.n),
+              .next = ARENA_NEWN(a, uint32_t, n + 2)};
     VEC_PUSH(a, &p.links, (Link){0});
+    VEC_PUSH(a, &p.feet, (Foot){0});
     for (uint32_t i = 0; i < n; i++) {
-        p.cost[i] = step_ns(&p, &l->steps.at[begin + i]);
+        look_at(&p, i);
         p.next[i] = i + 1;
     }
     p.next[n + 1] = 0; // the head
@@ -225,12 +337,25 @@ static bool segment(Lower *l, const ChipFile *chip, uint32_t begin, uint32_t n, 
     for (uint32_t k = 0; k < n; k++) {
         uint32_t i = p.order.at[k];
         l->steps.at[begin + k] = steps[i];
-        out->core[begin + k] = p.core[i];
+        out->core[begin + k] = p.work[i].core;
         // Behind control flow too: both have read what decided it before one of them may write that.
-        out->meets[begin + k] = k ? p.round[p.order.at[k - 1]] != p.round[i] : begin > 0;
-        both |= p.core[i] == 1;
+        out->meets[begin + k] = k ? p.work[p.order.at[k - 1]].round != p.work[i].round : begin > 0;
+        both |= p.work[i].core != 0;
     }
     return both;
+}
+
+// Temporary buffers behind each other, so that a probe's addresses tell them apart; their places come later. False: no room for that.
+static bool spread_out(Lower *l) {
+    uint64_t at = 0;
+    for (BufId b = 1; b < l->bufs.n; b++)
+        if (l->bufs.at[b].kind == BUF_TEMP) {
+            l->bufs.at[b].off = at;
+            at += l->bufs.at[b].bytes / HEAP_ALIGN * HEAP_ALIGN + HEAP_ALIGN;
+            if (at >> ADDR_OFF_BITS)
+                return false;
+        }
+    return true;
 }
 
 static bool may_split(const Lower *l) {
@@ -249,9 +374,12 @@ void pair_plan(Lower *l, const ChipFile *chip, Pair *out) {
     *out = (Pair){ARENA_NEWN(a, uint8_t, l->steps.n + 1), ARENA_NEWN(a, bool, l->steps.n + 1), false};
     if (!may_split(l))
         return;
+    if (!spread_out(l))
+        return;
+    Emit *probe = emit_make(l, chip);
     for (uint32_t i = 0; i < l->steps.n;) {
         if (is_control(&l->steps.at[i])) {
-            out->core[i] = BOTH;
+            out->core[i] = PAIR_BOTH;
             out->meets[i] = true;
             i++;
             continue;
@@ -259,7 +387,7 @@ void pair_plan(Lower *l, const ChipFile *chip, Pair *out) {
         uint32_t end = i;
         while (end < l->steps.n && !is_control(&l->steps.at[end]))
             end++;
-        out->is_split |= segment(l, chip, i, end - i, out);
+        out->is_split |= segment(l, chip, probe, i, end - i, out);
         i = end;
     }
 }

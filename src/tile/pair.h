@@ -5,8 +5,10 @@
 
 #include "tile/step.h"
 
+enum { PAIR_BOTH = 2, PAIR_SHARED = 3 }; // who does a step, when it is not core 0 or 1 alone
+
 typedef struct Pair {
-    uint8_t *core;      // per step: 0 or 1; 2: both (control)
+    uint8_t *core;      // per step: 0, 1; both, all of it (control); each a part
     bool *meets;        // per step: the cores meet before it
     bool is_split;      // false: one core does it all
 } Pair;

@@ -229,9 +229,11 @@ void emit_pool(Emit *e, const Step *s) {
     pool_init(e->l->h, hlo_at(e->l->h, s->op), p);
     p->x = emit_addr(e, e->l->refs.at[s->ins]), p->y = emit_addr(e, e->l->refs.at[s->outs]);
     share_area(p, false);
-    for (int64_t p0 = 0; p0 < p->parts; p0 += PARTS)
+    int64_t lo, hi;
+    emit_share(e, p->parts, PARTS, &lo, &hi);
+    for (int64_t p0 = lo; p0 < hi; p0 += PARTS)
         for (int64_t c0 = 0; c0 < p->axis[p->split].out; c0 += p->chunk) {
-            int64_t left = p->axis[p->split].out - c0, parts = p->parts - p0;
+            int64_t left = p->axis[p->split].out - c0, parts = hi - p0;
             emit_task(e);
             tile(p, &(Tile){p0, parts < PARTS ? parts : PARTS, c0, left < p->chunk ? left : p->chunk});
         }

@@ -666,9 +666,17 @@ static void emit_part(RowOp *r, int64_t base, int64_t prow, int64_t pcols) {
     if (!fit(r))
         hlo_fail(r->e->l->h, r->s->op, OTRN_CAPACITY, "its values for one row do not fit SBUF");
     rows_open(r);
-    for (int64_t p0 = 0; p0 < r->prow; p0 += PARTS) {
+    int64_t lo = 0, hi = r->prow;
+    if (!r->flat) { // cut where other steps over these rows are
+        emit_share(r->e, r->rows, PARTS, &lo, &hi);
+        if (lo % r->group || hi % r->group)
+            emit_share(r->e, r->prow, 1, &lo, &hi);
+        else
+            lo /= r->group, hi /= r->group;
+    }
+    for (int64_t p0 = lo; p0 < hi; p0 += PARTS) {
         emit_task(r->e);
-        rows_tile(r, p0, (uint32_t)min64(PARTS, r->prow - p0));
+        rows_tile(r, p0, (uint32_t)min64(PARTS, hi - p0));
     }
     rows_close(r);
 }
@@ -782,13 +790,18 @@ void rows_from_psum(RowOp *r, uint32_t tiles, uint32_t psum_at, Haz *haz, int64_
 void emit_rows(Emit *e, const Step *s) {
     RowOp *r = row_op_make(e, s, NULL);
     read_region(r);
-    int64_t n = r->rows * r->cols;
     r->flat = is_flat(r);
     if (r->flat) {
+        int64_t lo, hi;
+        if (r->rows > PARTS)
+            emit_share(e, r->rows, PARTS, &lo, &hi), lo *= r->cols, hi *= r->cols;
+        else
+            emit_share(e, r->rows * r->cols, PARTS * PARTS, &lo, &hi);
+        int64_t n = hi - lo;
         if (n / PARTS)
-            emit_part(r, 0, PARTS, n / PARTS);
+            emit_part(r, lo, PARTS, n / PARTS);
         if (n % PARTS)
-            emit_part(r, n / PARTS * PARTS, 1, n % PARTS);
+            emit_part(r, lo + n / PARTS * PARTS, 1, n % PARTS);
     } else {
         emit_part(r, 0, r->rows, r->cols);
     }

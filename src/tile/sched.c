@@ -93,6 +93,7 @@ typedef struct Range {
     uint32_t seg;
     uint64_t first, last; // pieces
     bool writes;
+    uint64_t lo, hi;      // bytes
 } Range;
 
 // A result that takes over an argument is the same memory.
@@ -117,7 +118,7 @@ static Piece *piece_at(Emit *e, uint32_t seg, uint64_t i) {
 
 static Range range_make(const Emit *e, uint64_t addr, uint64_t bytes, bool writes) {
     uint64_t off = addr_off(addr);
-    return (Range){memory_of(e, addr_seg(addr)), off >> PIECE_BITS, (off + (bytes ? bytes - 1 : 0)) >> PIECE_BITS, writes};
+    return (Range){memory_of(e, addr_seg(addr)), off >> PIECE_BITS, (off + (bytes ? bytes - 1 : 0)) >> PIECE_BITS, writes, off, off + bytes};
 }
 
 // `rows`: of axis 0, which an index may choose among.
@@ -129,6 +130,11 @@ static Range range_of_dma(const Emit *e, const IsaInst *in, uint64_t addr, uint3
         *(reach < 0 ? &below : &elems) += reach;
     }
     return range_make(e, addr + (uint64_t)(below * size), (uint64_t)((elems - below) * size), writes);
+}
+
+static void range_extend(Range *r, uint64_t reach) {
+    r->last += reach ? (reach >> PIECE_BITS) + 1 : 0;
+    r->hi += reach;
 }
 
 // What an instruction touches of HBM; at most `max` ranges. By index any row may be meant.
@@ -152,11 +158,11 @@ static uint32_t ranges_of(const Emit *e, const Rec *rec, Range *out, uint32_t ma
     uint32_t rows = isa_count(in->n[0]), any = (uint32_t)in->limit;
     if (addr_space(in->src) == SPACE_HBM) {
         out[n] = range_of_dma(e, in, in->src, gathers ? any : rows, in->s, in->stype, false);
-        out[n++].last += in->reg_s[0] ? (rec->reach >> PIECE_BITS) + 1 : 0;
+        range_extend(&out[n++], in->reg_s[0] ? rec->reach : 0);
     }
     if (addr_space(in->dst) == SPACE_HBM) {
         out[n] = range_of_dma(e, in, in->dst, scatters ? any : rows, in->d, in->dtype ? in->dtype : in->stype, true);
-        out[n++].last += in->reg_d[0] ? (rec->reach >> PIECE_BITS) + 1 : 0;
+        range_extend(&out[n++], in->reg_d[0] ? rec->reach : 0);
     }
     return n;
 }
@@ -270,7 +276,7 @@ static Task *open_task(Emit *e) {
 }
 
 void emit_task(Emit *e) {
-    if (e->lane == LANE_NONE)
+    if (e->lane == LANE_NONE || e->probe)
         return;
     LaneQueue *q = &e->sched->lane[e->lane];
     uint64_t at = q->base + q->recs.n;
@@ -282,6 +288,8 @@ void emit_task(Emit *e) {
 }
 
 void emit_lane(Emit *e, Lane lane, bool tiles_apart) {
+    if (e->probe)
+        return;
     if (lane == LANE_NONE)
         emit_flush(e);
     e->lane = lane;
@@ -292,6 +300,8 @@ void emit_lane(Emit *e, Lane lane, bool tiles_apart) {
 }
 
 void emit_join(Emit *e, Lane other) {
+    if (e->probe)
+        return;
     LaneQueue *mine = &e->sched->lane[e->lane], *theirs = &e->sched->lane[other];
     emit_task(e);
     open_task(e)->dep[other] = mine->after[other] = theirs->tasks.n;
@@ -382,6 +392,31 @@ static void add_cost(const Emit *e, Rec *r) {
     r->hbm = (float)(dma && p.dma > p.hbm ? p.dma : p.hbm) * 1e-3f;
 }
 
+static void probe(Emit *e, Rec *r) {
+    Probe *p = e->probe;
+    uint32_t n;
+    Range few[2], *ranges = all_ranges(e, r, few, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        const Range *t = &ranges[i];
+        ProbeTouch *last = NULL;
+        for (uint32_t k = p->touches.n; k-- > 0 && !last;)
+            last = p->touches.at[k].seg == t->seg && p->touches.at[k].writes == t->writes && t->lo <= p->touches.at[k].hi &&
+                           t->hi >= p->touches.at[k].lo
+                       ? &p->touches.at[k]
+                       : NULL;
+        if (!last) {
+            VEC_PUSH(e->c->scratch, &p->touches, (ProbeTouch){t->seg, t->lo, t->hi, t->writes});
+            continue;
+        }
+        last->lo = t->lo < last->lo ? t->lo : last->lo;
+        last->hi = t->hi > last->hi ? t->hi : last->hi;
+    }
+    add_cost(e, r);
+    p->insts++;
+    p->busy[r->in.engine] += r->busy;
+    p->dma += isa_rows[r->in.op].cost == COST_DMA ? r->hbm : 0;
+}
+
 static void record(Emit *e, Rec *r) {
     LaneQueue *q = &e->sched->lane[e->lane];
     Task *t = open_task(e);
@@ -404,7 +439,9 @@ void emit_inst(Emit *e, IsaInst in, Haz *const *reads, uint32_t nreads, Haz *con
         r.reads[i] = reads[i];
     for (uint32_t i = 0; i < nwrites; i++)
         r.writes[i] = writes[i];
-    if (e->lane == LANE_NONE)
+    if (e->probe)
+        probe(e, &r);
+    else if (e->lane == LANE_NONE)
         place(e, &r);
     else
         record(e, &r);
@@ -412,6 +449,8 @@ void emit_inst(Emit *e, IsaInst in, Haz *const *reads, uint32_t nreads, Haz *con
 
 void emit_merge(Emit *e, Haz *into, Haz *from) {
     Rec r = {.is_merge = true, .nreads = 1, .nwrites = 2, .reads = {from}, .writes = {into, from}}; // after all who read it
+    if (e->probe)
+        return;
     if (e->lane == LANE_NONE)
         place(e, &r);
     else

@@ -104,6 +104,7 @@ typedef struct Turning {
     int dtype;
     Haz slots[SLOTS];
     uint32_t next;
+    int64_t lo, hi; // positions on partitions
 } Turning;
 
 static uint32_t slot_at(uint32_t slot) { return ROWS_AREA_BEGIN + slot * SLOT_BYTES; }
@@ -129,8 +130,8 @@ static void turn_tile(Turning *x, int64_t off_src, int64_t off_dst, int64_t part
 static void turn_parts(Turning *x, int64_t src, int64_t dst, Axis many) {
     int64_t most = (int64_t)(SLOT_BYTES / x->t.size) / many.n;
     most = most < x->t.run.n ? most : x->t.run.n;
-    for (int64_t p = 0; p < x->t.part.n; p += PARTS) {
-        int64_t parts = x->t.part.n - p < PARTS ? x->t.part.n - p : PARTS;
+    for (int64_t p = x->lo; p < x->hi; p += PARTS) {
+        int64_t parts = x->hi - p < PARTS ? x->hi - p : PARTS;
         emit_task(x->e);
         for (int64_t r = 0; r < x->t.run.n; r += most)
             turn_tile(x, src + p + r * x->t.run.src, dst + p * x->t.part.dst + r,
@@ -208,10 +209,12 @@ void emit_turned(Emit *e, const Step *s) {
     turn_of(h, op, &x->t);
     for (uint32_t i = 0; i < SLOTS; i++)
         emit_area(e, &x->slots[i], slot_at(i), SLOT_BYTES, false);
-    if (x->t.narrow)
+    if (x->t.narrow) {
         turn_narrow(x);
-    else
+    } else {
+        emit_share(e, x->t.part.n, PARTS, &x->lo, &x->hi);
         turn_wide(x);
+    }
     for (uint32_t i = 0; i < SLOTS; i++)
         emit_area(e, &x->slots[i], slot_at(i), SLOT_BYTES, true);
 }
