@@ -4,31 +4,19 @@
 //   reg_load r, index ──► r = min(max(r, 0), last place) ──► dma at r * stride
 //
 // An index that cannot move anything (the slice is as long as the dimension) is not looked at, one that is known is part
-// of the address. Two may be unknown. Small slices are quicker on GpSimd than an index is loaded.
+// of the address. Two may be unknown. An index that a loop's counter tells (count.c) is in a register already; to load
+// one takes longer than a small slice on GpSimd.
+#include "tile/dynamic.h"
+
+#include <stdlib.h>
+
 #include "pass/rows.h"
+#include "tile/count.h"
 #include "tile/emit.h"
 
 #define BYTES_MIN 32768
 #define RUN_BYTES_MIN 64
-#define UNKNOWN_MAX 2 // terms of an address
-
-typedef struct Axis {
-    int64_t n, whole, part; // strides in the whole tensor and in the slice
-} Axis;
-
-typedef struct Dynamic {
-    Axis axis[OTRN_MAX_RANK];
-    int rank;
-    int64_t at; // of the whole tensor: what the known indices add
-    struct {
-        uint32_t operand;    // which holds the index
-        int64_t last, bytes; // largest place, bytes of one step
-    } unknown[UNKNOWN_MAX];
-    int count;
-    int dtype;
-    bool update;
-} Dynamic;
-
+#define RUNS_FEW 64 // runs may be shorter then
 static void add_axis(Dynamic *d, Axis a) { // from the last dimension up; those that go on in one another are joined
     Axis *in = d->rank ? &d->axis[d->rank - 1] : NULL;
     if (a.n == 1)
@@ -39,7 +27,8 @@ static void add_axis(Dynamic *d, Axis a) { // from the last dimension up; those 
         d->axis[d->rank++] = a;
 }
 
-static bool add_index(const Hlo *h, const HloOp *op, uint32_t operand, int64_t last, int64_t stride, Dynamic *d) {
+static bool add_index(const Lower *l, const HloOp *op, uint32_t operand, int64_t last, int64_t stride, Dynamic *d) {
+    const Hlo *h = l->h;
     const HloType *t = hlo_value_type(h, hlo_operand(h, op, operand));
     const HloAttr *known = splat_value(h, hlo_operand(h, op, operand));
     if (!last)
@@ -52,15 +41,24 @@ static bool add_index(const Hlo *h, const HloOp *op, uint32_t operand, int64_t l
         return true;
     }
     int64_t bytes = stride * (int64_t)dtype_bytes(d->dtype);
+    Form f;
+    bool told = count_form(l, hlo_operand(h, op, operand), &f) && count_least(l, f) >= 0 && count_most(l, f) <= last;
+    if (told && !f.loop) {
+        d->at += f.add * stride;
+        return true;
+    }
+    told = told && f.add >= 0 && llabs(f.mul) <= INT32_MAX / bytes;
     if (d->count == UNKNOWN_MAX || bytes > INT32_MAX || last > INT32_MAX || t->dtype == DT_UI64)
         return false;
+    d->unknown[d->count].form = told ? f : (Form){0};
     d->unknown[d->count].operand = operand;
     d->unknown[d->count].last = last;
     d->unknown[d->count++].bytes = bytes;
     return true;
 }
 
-static bool dynamic_of(const Hlo *h, const HloOp *op, Dynamic *d) {
+bool dynamic_of(const Lower *l, const HloOp *op, Dynamic *d) {
+    const Hlo *h = l->h;
     if (op->code != HLO_DYNAMIC_SLICE && op->code != HLO_DYNAMIC_UPDATE_SLICE)
         return false;
     *d = (Dynamic){.update = op->code == HLO_DYNAMIC_UPDATE_SLICE};
@@ -68,24 +66,30 @@ static bool dynamic_of(const Hlo *h, const HloOp *op, Dynamic *d) {
     const HloType *part = d->update ? hlo_value_type(h, hlo_operand(h, op, 1)) : hlo_value_type(h, op->results);
     d->dtype = whole->dtype;
     if (whole->kind != HT_TENSOR || whole->dynamic || whole->text || part->dynamic || part->elems < 1 ||
-        whole->elems >= INT32_MAX || dtype_row(whole->dtype)->bits < 8 ||
-        part->elems * (int64_t)dtype_bytes(d->dtype) < BYTES_MIN)
+        whole->elems >= INT32_MAX || dtype_row(whole->dtype)->bits < 8)
         return false;
     int64_t from = 1, to = 1;
     for (int i = whole->rank; i-- > 0; from *= whole->dims[i], to *= part->dims[i]) {
         add_axis(d, (Axis){part->dims[i], from, to});
-        if (!add_index(h, op, (d->update ? 2u : 1u) + (uint32_t)i, whole->dims[i] - part->dims[i], from, d))
+        if (!add_index(l, op, (d->update ? 2u : 1u) + (uint32_t)i, whole->dims[i] - part->dims[i], from, d))
             return false;
     }
     int64_t outer = 1;
     for (int i = 4; i < d->rank; i++)
         outer *= d->axis[i].n;
-    return d->axis[0].whole == 1 && d->axis[0].n * (int64_t)dtype_bytes(d->dtype) >= RUN_BYTES_MIN && outer <= 256;
+    int64_t size = (int64_t)dtype_bytes(d->dtype), run = d->rank && d->axis[0].whole == 1 ? d->axis[0].n : 1;
+    bool told = true;
+    for (int i = 0; i < d->count; i++)
+        told = told && d->unknown[i].form.known;
+    if (!told || !d->count)
+        return d->rank && d->axis[0].whole == 1 && run * size >= RUN_BYTES_MIN && outer <= 256 &&
+               part->elems * size >= BYTES_MIN;
+    return outer == 1 && (run * size >= RUN_BYTES_MIN || part->elems / run <= RUNS_FEW);
 }
 
-bool dynamic_is_transfer(const Hlo *h, const HloOp *op) {
+bool dynamic_is_transfer(const Lower *l, const HloOp *op) {
     Dynamic d;
-    return dynamic_of(h, op, &d);
+    return dynamic_of(l, op, &d);
 }
 
 // The index in a register, inside the tensor. All on the sequencer that starts the transfer.
@@ -116,7 +120,7 @@ static void copy_whole(Emit *e, uint64_t src, uint64_t dst, uint64_t bytes) {
 void emit_dynamic(Emit *e, const Step *s) {
     Dynamic d;
     const HloOp *op = hlo_at(e->l->h, s->op);
-    dynamic_of(e->l->h, op, &d);
+    dynamic_of(e->l, op, &d);
     const BufId *ins = &e->l->refs.at[s->ins];
     size_t size = dtype_bytes(d.dtype);
     uint64_t out = emit_addr(e, e->l->refs.at[s->outs]), first = emit_addr(e, ins[0]);
@@ -124,13 +128,24 @@ void emit_dynamic(Emit *e, const Step *s) {
         copy_whole(e, first, out, (uint64_t)hlo_value_type(e->l->h, op->results)->elems * size);
     IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_COPY, .stype = (uint8_t)d.dtype};
     Haz *reads[UNKNOWN_MAX];
-    uint64_t reach = 0;
+    uint32_t nreads = 0;
+    uint64_t reach = 0, below = 0;
     for (int i = 0; i < d.count; i++) {
-        reads[i] = &e->reg_haz[e->next_reg % EMIT_REGS];
-        uint8_t reg = load_index(e, s, d.unknown[i].operand, d.unknown[i].last);
+        Form f = d.unknown[i].form;
+        int64_t mul = d.unknown[i].bytes;
+        uint8_t reg = 0;
+        if (f.known) {
+            reg = count_reg(e->l, f.loop);
+            d.at += f.add * d.unknown[i].bytes / (int64_t)size;
+            mul *= f.mul;
+        } else {
+            reads[nreads++] = &e->reg_haz[e->next_reg % EMIT_REGS];
+            reg = load_index(e, s, d.unknown[i].operand, d.unknown[i].last);
+        }
         (d.update ? in.reg_d : in.reg_s)[i] = (uint8_t)(reg + 1);
-        (d.update ? in.mul_d : in.mul_s)[i] = (int32_t)d.unknown[i].bytes;
+        (d.update ? in.mul_d : in.mul_s)[i] = (int32_t)mul;
         reach += (uint64_t)(d.unknown[i].last * d.unknown[i].bytes);
+        below += f.mul < 0 ? (uint64_t)(f.add * d.unknown[i].bytes) : 0;
     }
     uint64_t whole = (d.update ? out : first) + (uint64_t)d.at * size, part = d.update ? emit_addr(e, ins[1]) : out;
     int64_t at[OTRN_MAX_RANK] = {0};
@@ -145,9 +160,9 @@ void emit_dynamic(Emit *e, const Step *s) {
         }
         uint64_t from = whole + (uint64_t)w * size, to = part + (uint64_t)p * size;
         in.src = d.update ? to : from, in.dst = d.update ? from : to;
-        e->reach = reach;
-        emit_inst(e, in, reads, (uint32_t)d.count, NULL, 0);
-        e->reach = 0;
+        e->reach = reach, e->below = below;
+        emit_inst(e, in, reads, nreads, NULL, 0);
+        e->reach = e->below = 0;
         more = false;
         for (int i = d.rank; i-- > 4 && !more;) {
             more = ++at[i] < d.axis[i].n;

@@ -5,6 +5,7 @@
 // last. Steps are recorded and placed by sched.c, which adds the waits. Control flow begins and ends with a
 // barrier, which completes everything and starts a new epoch, so counts never have to hold across a jump.
 #include "tile/block.h"
+#include "tile/count.h"
 #include "tile/pair.h"
 
 #include <assert.h>
@@ -50,6 +51,8 @@ uint64_t emit_addr(const Emit *e, BufId id) {
         return addr_hbm(SEG_FIRST_ARG + e->l->main->nargs + b->index, 0);
     case BUF_CONST:
         return addr_hbm(SEG_CONST, b->off);
+    case BUF_VIEW:
+        return addr_hbm(e->view_seg + b->index, 0);
     default:
         return addr_hbm(SEG_SCRATCH, b->off);
     }
@@ -177,8 +180,42 @@ static void load_reg(Emit *e, const Step *s) {
                               .stype = hlo_value_type(e->l->h, v)->dtype});
 }
 
+static void emit_counted(Emit *e, const Step *s) {
+    Loop *loop = &e->l->loops.at[s->aux];
+    if (s->kind == STEP_LOOP_BEGIN) {
+        loop->begin_pc = emit_control(e, (IsaInst){.op = ISA_LOOP, .reg = count_reg(e->l, s->aux), .value = (int32_t)loop->first,
+                                                   .limit = (int32_t)(loop->first + (int64_t)loop->trips * loop->step),
+                                                   .step = (int32_t)loop->step});
+    } else {
+        e->code.at[loop->begin_pc].imm = (int32_t)emit_control(e, (IsaInst){.op = ISA_ENDLOOP, .imm = (int32_t)loop->begin_pc});
+    }
+    emit_barrier(e); // every turn begins with it
+}
+
+// A number that a loop's counter tells, put into memory for whoever reads it there.
+static void emit_number(Emit *e, const Step *s) {
+    Form f = e->l->form[s->aux];
+    uint32_t k = e->next_reg++ % EMIT_REGS;
+    Haz *haz = &e->reg_haz[k];
+    IsaInst in = {.op = ISA_REG_MOVE, .engine = ENG_SYNC, .reg = (uint8_t)(1 + k), .value = (int32_t)f.add};
+    if (f.loop) {
+        in = (IsaInst){.op = ISA_REG_ALU, .engine = ENG_SYNC, .op0 = ALU_MUL, .reg = in.reg, .areg = count_reg(e->l, f.loop),
+                       .value = (int32_t)f.mul};
+        emit_inst(e, in, NULL, 0, &haz, 1);
+        in.op0 = ALU_ADD, in.areg = in.reg, in.value = (int32_t)f.add;
+    }
+    emit_inst(e, in, NULL, 0, &haz, 1);
+    IsaInst st = {.op = ISA_REG_STORE, .engine = ENG_SYNC, .reg = in.reg, .dst = emit_addr(e, e->l->refs.at[s->outs]),
+                  .dtype = hlo_value_type(e->l->h, s->aux)->dtype};
+    emit_inst(e, st, &haz, 1, NULL, 0);
+}
+
 static void emit_loop(Emit *e, const Step *s) {
     Loop *loop = &e->l->loops.at[s->aux];
+    if (loop->is_counted) {
+        emit_counted(e, s);
+        return;
+    }
     emit_barrier(e);
     if (s->kind == STEP_LOOP_BEGIN) {
         loop->begin_pc = e->code.n;
@@ -257,6 +294,7 @@ static Lane lane_of(const Emit *e, const Step *s) {
     case STEP_MOVE: // a pad takes its number from SBUF
         return hlo_at(e->l->h, s->op)->code == HLO_PAD ? LANE_ROWS : LANE_MOVE;
     case STEP_COPY:
+    case STEP_NUMBER:
     case STEP_DYNAMIC:
         return LANE_MOVE;
     case STEP_CAST:
@@ -340,6 +378,9 @@ static void emit_step(Emit *e, const Step *s, Buf *consts) {
         return;
     case STEP_COPY:
         emit_copy(e, s);
+        return;
+    case STEP_NUMBER:
+        emit_number(e, s);
         return;
     case STEP_LOOP_BEGIN:
     case STEP_LOOP_TEST:
@@ -547,7 +588,13 @@ Emit *emit_make(Lower *l, const ChipFile *chip) {
     e->row_node = ARENA_NEWN(l->c->scratch, uint32_t, l->h->values.n);
     VEC_PUSH(l->c->arena, &e->locs, (ArtLoc){.file = "", .name = ""});
     e->loc_of = ARENA_NEWN(l->c->scratch, uint32_t, l->h->ops.n);
-    sched_init(e, SEG_FIRST_ARG + l->main->nargs + l->main->nresults);
+    e->view_seg = SEG_FIRST_ARG + l->main->nargs + l->main->nresults;
+    sched_init(e, e->view_seg);
+    BufId *views = ARENA_NEWN(l->c->scratch, BufId, l->nviews + 1);
+    for (BufId b = 1; b < l->bufs.n; b++)
+        if (l->bufs.at[b].kind == BUF_VIEW)
+            views[l->bufs.at[b].index] = b;
+    e->views = views;
     return e;
 }
 

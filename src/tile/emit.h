@@ -57,7 +57,9 @@ typedef struct Emit {
     Haz bank_haz[8];            // … and with each PSUM bank
     Haz reg_haz[EMIT_REGS];     // … and with registers 1…
     uint32_t next_reg;
-    uint64_t reach;             // bytes that registers may add to the HBM address of the next instruction
+    uint64_t reach, below;      // bytes that registers may add to the HBM address of the next instruction, or take from it
+    const BufId *views;         // by number: see emit_addr
+    uint32_t view_seg;          // pretended segment of the first
     uint32_t *row_node;         // per value inside a row program: its node
     int part, parts;            // of a step that two cores share (pair.h); parts 0: all of it
     bool shared;                // … and it can be
@@ -86,7 +88,8 @@ void emit_share(Emit *e, int64_t n, int64_t unit, int64_t *lo, int64_t *hi);
 void emit_probe(Emit *e, const Step *s, int part, Probe *out); // the part of two; e->shared says whether there is another
 Emit *emit_make(Lower *l, const ChipFile *chip);
 bool emit_tiles_apart(const Step *s);           // its tiles write no byte that another of them touches
-uint64_t emit_addr(const Emit *e, BufId b); // HBM address of a buffer
+// HBM address of a buffer. That of a view is in a segment that is none: emit_inst puts its place and register there.
+uint64_t emit_addr(const Emit *e, BufId b);
 void emit_dot(Emit *e, const Step *s);      // dot.c
 void emit_batch(Emit *e, const Step *s);    // batch.c
 void emit_conv(Emit *e, const Step *s);     // conv.c

@@ -8,13 +8,15 @@
 //      takes over is still to be read;
 //   4. a loop's carried values live in state buffers; a value that the body passes on unchanged stays
 //      where it was; the body writes the next state in place when the old one is dead by then;
-//   5. splat constants are made when first needed, inside the region that needs them.
+//   5. splat constants are made when first needed, inside the region that needs them;
+//   6. what a counted loop's counter decides has no buffer, or is a view of one (count.c).
 #include <assert.h>
 #include <string.h>
 
 #include "pass/dots.h"
 #include "pass/walk.h"
 #include "tile/block.h"
+#include "tile/count.h"
 #include "tile/dot.h"
 
 static void lower_region(Lower *l, RegionId r);
@@ -64,7 +66,7 @@ static uint32_t push_refs(Lower *l, const BufId *ids, uint32_t n) {
     uint32_t at = l->refs.n;
     for (uint32_t i = 0; i < n; i++) {
         if (ids[i])
-            touch(l, ids[i]);
+            touch(l, l->bufs.at[ids[i]].kind == BUF_VIEW ? l->bufs.at[ids[i]].base : ids[i]);
         VEC_PUSH(l->c->scratch, &l->refs, ids[i]);
     }
     return at;
@@ -97,12 +99,12 @@ static BufId operand_buf(Lower *l, ValueId v) {
     if (l->buf_of[v])
         return l->buf_of[v];
     OpId def = l->h->values.at[v].def;
-    assert(def && is_lazy_splat(l, hlo_at(l->h, def)));
+    assert(l->form[v].known || (def && is_lazy_splat(l, hlo_at(l->h, def))));
     BufId b = buf_new(l, BUF_TEMP, value_bytes(l, v, def), def);
     l->buf_of[v] = b;
     l->bufs.at[b].uses = UINT32_MAX; // shared by whoever needs it: never overwritten
-    VEC_PUSH(l->c->scratch, &l->lazy, def);
-    push_step(l, STEP_FILL, def, NULL, 0, &b, 1, 0);
+    VEC_PUSH(l->c->scratch, &l->lazy, v);
+    push_step(l, l->form[v].known ? STEP_NUMBER : STEP_FILL, def, NULL, 0, &b, 1, v);
     return b;
 }
 
@@ -114,7 +116,10 @@ static void hold(Lower *l, BufId id, int32_t by) {
     b->uses += (uint32_t)by;
 }
 
-static void release(Lower *l, ValueId v) { hold(l, l->buf_of[v], -1); }
+static void release(Lower *l, ValueId v) {
+    if (l->buf_of[v])
+        hold(l, l->buf_of[v], -1);
+}
 
 // --- choosing where a result goes --------------------------------------------------------------------
 
@@ -154,6 +159,9 @@ static BufId result_buf(const Lower *l, uint32_t j) { return 1 + l->main->nargs 
 static BufId choose_out(Lower *l, OpId id, uint32_t result) {
     const HloOp *op = hlo_at(l->h, id);
     ValueId v = op->results + result;
+    BufId place = count_place(l, v);
+    if (place)
+        return place;
     if (l->want[v] && may_write(l, op, result, l->want[v]))
         return l->want[v];
     if (l->want_result[v]) {
@@ -211,7 +219,7 @@ static bool is_set_in_place(const Lower *l, StepKind kind, const HloOp *op) {
     return def && is_lazy_splat(l, hlo_at(l->h, def));
 }
 
-static StepKind kind_of(const Lower *l, const HloOp *op) {
+StepKind lower_kind(const Lower *l, const HloOp *op) {
     if (op->code == HLO_ROWS)
         return rows_is_cast(l->h, op) ? STEP_CAST : STEP_ROWS;
     if (dot_is_batch(l->h, op))
@@ -222,7 +230,7 @@ static StepKind kind_of(const Lower *l, const HloOp *op) {
         return STEP_CONV;
     if (index_is_transfer(l->h, op))
         return STEP_INDEX;
-    if (dynamic_is_transfer(l->h, op))
+    if (dynamic_is_transfer(l, op))
         return STEP_DYNAMIC;
     if (pool_is_vector(l->h, op))
         return STEP_POOL;
@@ -231,9 +239,28 @@ static StepKind kind_of(const Lower *l, const HloOp *op) {
     return turn_is_transfer(l->h, op) ? STEP_TURN : STEP_KERNEL;
 }
 
+// An index that stands in a register.
+static bool is_told(const Lower *l, StepKind kind, const HloOp *op, uint32_t operand) {
+    uint32_t first = op->code == HLO_DYNAMIC_UPDATE_SLICE ? 2 : 1;
+    return kind == STEP_DYNAMIC && operand >= first && l->form[hlo_operand(l->h, op, operand)].known;
+}
+
+// A slice or an update that is no work: a view, or made where it goes.
+static bool lower_view(Lower *l, OpId id) {
+    HloOp op = *hlo_at(l->h, id);
+    BufId view = count_slice(l, &op);
+    bool updated = count_is_updated(l, &op);
+    if (!view && !updated)
+        return false;
+    for (uint32_t i = 0; i < op.noperands; i++)
+        release(l, hlo_operand(l->h, &op, i));
+    bind(l, op.results, view ? view : l->update_state[op.results]);
+    return true;
+}
+
 static void lower_compute(Lower *l, OpId id) {
     HloOp op = *hlo_at(l->h, id);
-    StepKind kind = kind_of(l, &op);
+    StepKind kind = lower_kind(l, &op);
     ValueList extra = {0};
     if (kind == STEP_KERNEL)
         for (uint32_t r = 0; r < op.nregions; r++) {
@@ -246,7 +273,7 @@ static void lower_compute(Lower *l, OpId id) {
     OpId splat = updated_splat(l, &op);
     uint32_t first = splat || is_set_in_place(l, kind, &op) ? 1 : 0;
     for (uint32_t i = first; i < op.noperands; i++)
-        ins[i] = operand_buf(l, hlo_operand(l->h, &op, i));
+        ins[i] = is_told(l, kind, &op, i) ? 0 : operand_buf(l, hlo_operand(l->h, &op, i));
     for (uint32_t i = 0; i < extra.n; i++)
         ins[op.noperands + i] = operand_buf(l, extra.at[i]);
     for (uint32_t i = first; i < op.noperands; i++)
@@ -361,46 +388,6 @@ static const HloOp *region_return(const Lower *l, const HloRegion *r) {
     return hlo_at(l->h, r->ops.at[r->ops.n - 1]);
 }
 
-static bool constant_int(const Lower *l, ValueId v, int64_t *out) {
-    OpId def = l->h->values.at[v].def;
-    if (!def || hlo_at(l->h, def)->code != HLO_CONSTANT)
-        return false;
-    const HloAttr *a = hlo_attr(hlo_at(l->h, def), AK_VALUE);
-    const HloType *t = hlo_type(l->h, a->type);
-    if (t->elems != 1 || !dtype_is_int(t->dtype))
-        return false;
-    *out = dtype_to_i64(t->dtype, a->data);
-    return true;
-}
-
-// The trip count of `for (i = a; i < b; i += s)`, as scan and fori_loop write it; 0 when not that form.
-static uint64_t trip_count(const Lower *l, const HloOp *op) {
-    const HloRegion *cond = hlo_op_region(l->h, op, 0), *body = hlo_op_region(l->h, op, 1);
-    const HloOp *ret = region_return(l, cond);
-    OpId def = l->h->values.at[hlo_operand(l->h, ret, 0)].def;
-    if (!def || hlo_at(l->h, def)->code != HLO_COMPARE)
-        return 0;
-    const HloOp *cmp = hlo_at(l->h, def);
-    int64_t dir = hlo_int(cmp, AK_COMPARISON_DIRECTION, -1);
-    ValueId i = hlo_operand(l->h, cmp, 0);
-    int64_t begin, end, step = 0;
-    if (l->h->values.at[i].region != l->h->op_regions.at[op->regions] ||
-        !constant_int(l, hlo_operand(l->h, cmp, 1), &end) || (dir != CMP_LT && dir != CMP_LE))
-        return 0;
-    uint32_t k = l->h->values.at[i].index;
-    if (!constant_int(l, hlo_operand(l->h, op, k), &begin))
-        return 0;
-    OpId next = l->h->values.at[hlo_operand(l->h, region_return(l, body), k)].def;
-    if (!next || hlo_at(l->h, next)->code != HLO_ADD)
-        return 0;
-    const HloOp *add = hlo_at(l->h, next);
-    if (hlo_operand(l->h, add, 0) != body->args + k ||
-        !constant_int(l, hlo_operand(l->h, add, 1), &step) || step <= 0)
-        return 0;
-    int64_t span = end - begin + (dir == CMP_LE);
-    return span <= 0 ? 0 : (uint64_t)((span + step - 1) / step);
-}
-
 // Carried value i: where its state lives. Unchanged ones stay where they are.
 static BufId loop_state(Lower *l, OpId id, uint32_t i, bool unchanged) {
     HloOp op = *hlo_at(l->h, id);
@@ -435,6 +422,10 @@ static void loop_yield(Lower *l, OpId id, const BufId *state, const bool *unchan
     BufId *src = ARENA_NEWN(l->c->scratch, BufId, op.noperands + 1);
     for (uint32_t i = 0; i < op.noperands; i++) {
         ValueId v = hlo_operand(l->h, &ret, i);
+        if (!state[i]) {
+            release(l, v);
+            continue;
+        }
         src[i] = operand_buf(l, v);
         release(l, v);
         if (unchanged[i] || src[i] == state[i] || l->bufs.at[src[i]].state_loop != l->loop)
@@ -444,14 +435,35 @@ static void loop_yield(Lower *l, OpId id, const BufId *state, const bool *unchan
         src[i] = saved;
     }
     for (uint32_t i = 0; i < op.noperands; i++)
-        if (!unchanged[i])
+        if (!unchanged[i] && state[i])
             push_copy(l, id, state[i], src[i]);
 }
 
 static void forget_lazy(Lower *l, uint32_t keep) {
     for (uint32_t i = keep; i < l->lazy.n; i++)
-        l->buf_of[hlo_at(l->h, l->lazy.at[i])->results] = 0;
+        l->buf_of[l->lazy.at[i]] = 0;
     l->lazy.n = keep;
+}
+
+static bool is_counter(const Loop *loop, uint32_t i) { return loop->is_counted && loop->counter == i; }
+
+// Nobody tests a counted loop: what its condition would have read.
+static void leave_test(Lower *l, const HloRegion *cond) {
+    for (uint32_t i = 0; i < cond->ops.n; i++) {
+        const HloOp *op = hlo_at(l->h, cond->ops.at[i]);
+        for (uint32_t k = 0; k < op->noperands; k++)
+            release(l, hlo_operand(l->h, op, k));
+    }
+}
+
+static void lower_test(Lower *l, OpId id, uint32_t loop) {
+    const HloOp op = *hlo_at(l->h, id);
+    RegionId cond = l->h->op_regions.at[op.regions];
+    lower_region(l, cond);
+    ValueId test = hlo_operand(l->h, region_return(l, &l->h->regions.at[cond]), 0);
+    BufId test_buf = operand_buf(l, test);
+    release(l, test);
+    push_step(l, STEP_LOOP_TEST, id, &test_buf, 1, NULL, 0, loop);
 }
 
 static void lower_while(Lower *l, OpId id) {
@@ -461,21 +473,30 @@ static void lower_while(Lower *l, OpId id) {
     const HloOp ret = *region_return(l, &body);
     BufId *state = ARENA_NEWN(l->c->scratch, BufId, op.noperands + 1);
     bool *unchanged = ARENA_NEWN(l->c->scratch, bool, op.noperands + 1);
+    Loop made = {.parent = l->loop};
+    count_loop(l, &op, &made);
     for (uint32_t i = 0; i < op.noperands; i++) {
         unchanged[i] = hlo_operand(h, &ret, i) == body.args + i;
+        if (is_counter(&made, i)) {
+            release(l, hlo_operand(h, &op, i));
+            continue;
+        }
         state[i] = loop_state(l, id, i, unchanged[i]);
         hold(l, state[i], 1); // no later carry may take the same buffer
     }
     for (uint32_t i = 0; i < op.noperands; i++)
-        hold(l, state[i], -1);
-    VEC_PUSH(l->c->scratch, &l->loops,
-             (Loop){.begin = l->steps.n, .parent = l->loop, .trips = trip_count(l, &op)});
+        if (state[i])
+            hold(l, state[i], -1);
+    made.begin = l->steps.n;
+    VEC_PUSH(l->c->scratch, &l->loops, made);
     uint32_t loop = l->loops.n - 1, outer = l->loop;
     uint32_t lazy = l->lazy.n;
     uint32_t *outer_state = ARENA_NEWN(l->c->scratch, uint32_t, op.noperands + 1);
     push_step(l, STEP_LOOP_BEGIN, id, NULL, 0, NULL, 0, loop);
     l->loop = loop;
     for (uint32_t i = 0; i < op.noperands; i++) {
+        if (!state[i])
+            continue;
         outer_state[i] = l->bufs.at[state[i]].state_loop;
         if (!unchanged[i])
             l->bufs.at[state[i]].state_loop = loop;
@@ -487,11 +508,13 @@ static void lower_while(Lower *l, OpId id) {
         bind(l, body.args + i, state[i]);
         touch(l, state[i]);
     }
-    lower_region(l, h->op_regions.at[op.regions]);
-    ValueId test = hlo_operand(h, region_return(l, &cond), 0);
-    BufId test_buf = operand_buf(l, test);
-    release(l, test);
-    push_step(l, STEP_LOOP_TEST, id, &test_buf, 1, NULL, 0, loop);
+    if (made.is_counted) {
+        l->form[body.args + made.counter] = (Form){.known = true, .loop = loop, .mul = 1};
+        leave_test(l, &cond);
+        count_updates(l, &op, state);
+    } else {
+        lower_test(l, id, loop);
+    }
     for (uint32_t i = 0; i < op.noperands; i++) // the body's producers may write the state directly
         if (!unchanged[i] && !l->want[hlo_operand(h, &ret, i)])
             l->want[hlo_operand(h, &ret, i)] = state[i];
@@ -507,6 +530,10 @@ static void lower_while(Lower *l, OpId id) {
             b->last = l->steps.n - 1;
     }
     for (uint32_t i = 0; i < op.noperands; i++) {
+        if (!state[i]) { // the counter
+            count_constant(l, op.results + i, made.first + (int64_t)made.trips * made.step);
+            continue;
+        }
         l->bufs.at[state[i]].state_loop = outer_state[i];
         if (l->bufs.at[state[i]].uses == UINT32_MAX)
             l->buf_of[op.results + i] = state[i];
@@ -592,11 +619,16 @@ static void lower_op(Lower *l, OpId id) {
         ctx_hint(l->h->ctx, "`otrn run` compiles and runs the programs that it names");
         hlo_fail(l->h, id, OTRN_UNSUPPORTED, "is several programs, not a part of one");
     }
+    if (count_op(l, id)) {
+        for (uint32_t i = 0; i < op->noperands; i++)
+            release(l, hlo_operand(l->h, op, i));
+        return;
+    }
     if (row->cls == HC_META && !shares_operand(l, op))
         hlo_fail(l->h, id, OTRN_UNSUPPORTED, "no lowering for this operation yet");
     if (shares_operand(l, op))
         lower_alias(l, id);
-    else
+    else if (!lower_view(l, id))
         lower_compute(l, id);
 }
 
@@ -702,6 +734,10 @@ void lower_program(Lower *l, const ChipFile *chip) {
     l->want = ARENA_NEWN(a, BufId, h->values.n);
     l->want_result = ARENA_NEWN(a, uint32_t, h->values.n);
     l->alias = ARENA_NEWN(a, int32_t, f->nresults + 1);
+    l->form = ARENA_NEWN(a, Form, h->values.n);
+    l->update_of = ARENA_NEWN(a, OpId, h->values.n);
+    l->update_state = ARENA_NEWN(a, BufId, h->values.n);
+    users_make(&l->users, l->c, f->body);
     VEC_PUSH(a, &l->bufs, (TBuf){0});
     VEC_PUSH(a, &l->loops, (Loop){0});
     count_uses(l, f->body);

@@ -77,6 +77,7 @@ static bool is_control(const Step *s) { return s->kind >= STEP_LOOP_BEGIN; }
 
 // A result that takes over an argument is the same memory.
 static BufId memory_of(const Lower *l, BufId b) {
+    b = l->bufs.at[b].kind == BUF_VIEW ? l->bufs.at[b].base : b;
     const TBuf *t = &l->bufs.at[b];
     return t->kind == BUF_RESULT && l->alias[t->index] >= 0 ? 1 + (BufId)l->alias[t->index] : b;
 }
@@ -145,6 +146,7 @@ static BufId buffer_at(const Plan *p, const Step *s, const ProbeTouch *t) {
         return t->seg == SEG_CONST ? 0 : memory_of(l, 1 + t->seg - SEG_FIRST_ARG);
     for (uint32_t k = 0; k < s->nins + s->nouts; k++) {
         BufId b = l->refs.at[k < s->nins ? s->ins + k : s->outs + k - s->nins];
+        b = l->bufs.at[b].kind == BUF_VIEW ? l->bufs.at[b].base : b;
         const TBuf *at = &l->bufs.at[b];
         if (b && at->kind == BUF_TEMP && t->lo >= at->off && t->lo < at->off + at->bytes)
             return b;

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "clock/price.h"
+#include "tile/count.h"
 #include "tile/emit.h"
 
 _Static_assert(HAZ_SEMS == ENG_COUNT + QUEUE_COUNT, "a count for each queue");
@@ -35,7 +36,7 @@ static const int active_tasks[LANE_COUNT] = {[LANE_TENSOR] = 8, [LANE_ROWS] = 8,
 
 typedef struct Rec { // an instruction to be placed, or a merge of what is known about memory
     IsaInst in;
-    uint64_t reach; // bytes that registers may add to an address
+    uint64_t reach, below; // bytes that registers may add to an address, or take from it
     uint32_t loc;
     uint8_t nreads, nwrites, ndeps;
     bool is_merge, placed;
@@ -132,9 +133,14 @@ static Range range_of_dma(const Emit *e, const IsaInst *in, uint64_t addr, uint3
     return range_make(e, addr + (uint64_t)(below * size), (uint64_t)((elems - below) * size), writes);
 }
 
-static void range_extend(Range *r, uint64_t reach) {
-    r->last += reach ? (reach >> PIECE_BITS) + 1 : 0;
-    r->hi += reach;
+static void widen(Range *r, const Rec *rec, bool moves) { // by what registers may do
+    uint64_t below = rec->below ? (rec->below >> PIECE_BITS) + 1 : 0;
+    if (!moves)
+        return;
+    r->last += (rec->reach >> PIECE_BITS) + 1;
+    r->first -= below < r->first ? below : r->first;
+    r->hi += rec->reach;
+    r->lo -= rec->below < r->lo ? rec->below : r->lo;
 }
 
 // What an instruction touches of HBM; at most `max` ranges. By index any row may be meant.
@@ -151,6 +157,8 @@ static uint32_t ranges_of(const Emit *e, const Rec *rec, Range *out, uint32_t ma
     }
     if (in->op == ISA_REG_LOAD && addr_space(in->src) == SPACE_HBM)
         out[n++] = range_make(e, in->src, dtype_bytes(in->stype), false);
+    if (in->op == ISA_REG_STORE && addr_space(in->dst) == SPACE_HBM)
+        out[n++] = range_make(e, in->dst, dtype_bytes(in->dtype), true);
     if (isa_rows[in->op].cost != COST_DMA)
         return n;
     bool gathers = in->op == ISA_DMA_INDIRECT && addr_space(in->src) == SPACE_HBM;
@@ -158,11 +166,11 @@ static uint32_t ranges_of(const Emit *e, const Rec *rec, Range *out, uint32_t ma
     uint32_t rows = isa_count(in->n[0]), any = (uint32_t)in->limit;
     if (addr_space(in->src) == SPACE_HBM) {
         out[n] = range_of_dma(e, in, in->src, gathers ? any : rows, in->s, in->stype, false);
-        range_extend(&out[n++], in->reg_s[0] ? rec->reach : 0);
+        widen(&out[n++], rec, in->reg_s[0] != 0);
     }
     if (addr_space(in->dst) == SPACE_HBM) {
         out[n] = range_of_dma(e, in, in->dst, scatters ? any : rows, in->d, in->dtype ? in->dtype : in->stype, true);
-        range_extend(&out[n++], in->reg_d[0] ? rec->reach : 0);
+        widen(&out[n++], rec, in->reg_d[0] != 0);
     }
     return n;
 }
@@ -432,9 +440,26 @@ static void record(Emit *e, Rec *r) {
     t->end++;
 }
 
+// An operand in a view: the place in its base, moved on by the loop's register.
+static void put_view(Emit *e, Rec *r, uint64_t *addr, uint8_t *reg, int32_t *mul) {
+    if (addr_space(*addr) != SPACE_HBM || addr_seg(*addr) < e->view_seg)
+        return;
+    const TBuf *b = &e->l->bufs.at[e->views[addr_seg(*addr) - e->view_seg]];
+    int64_t least = count_least(e->l, b->at), most = count_most(e->l, b->at);
+    uint64_t up = most > b->at.add ? (uint64_t)(most - b->at.add) : 0, down = least < b->at.add ? (uint64_t)(b->at.add - least) : 0;
+    *addr = emit_addr(e, b->base) + (uint64_t)b->at.add + addr_off(*addr);
+    reg[0] = (uint8_t)(count_reg(e->l, b->at.loop) + 1), mul[0] = (int32_t)b->at.mul;
+    r->reach = up > r->reach ? up : r->reach;
+    r->below = down > r->below ? down : r->below;
+}
+
 void emit_inst(Emit *e, IsaInst in, Haz *const *reads, uint32_t nreads, Haz *const *writes, uint32_t nwrites) {
-    Rec r = {.in = in, .reach = e->reach, .loc = e->loc, .nreads = (uint8_t)nreads, .nwrites = (uint8_t)nwrites};
+    Rec r = {.in = in, .reach = e->reach, .below = e->below, .loc = e->loc, .nreads = (uint8_t)nreads, .nwrites = (uint8_t)nwrites};
     assert(nreads <= REC_READS && nwrites <= REC_WRITES);
+    if (isa_rows[in.op].cost == COST_DMA) {
+        put_view(e, &r, &r.in.src, r.in.reg_s, r.in.mul_s);
+        put_view(e, &r, &r.in.dst, r.in.reg_d, r.in.mul_d);
+    }
     for (uint32_t i = 0; i < nreads; i++)
         r.reads[i] = reads[i];
     for (uint32_t i = 0; i < nwrites; i++)

@@ -10,11 +10,18 @@
 #ifndef OTRN_TILE_STEP_H
 #define OTRN_TILE_STEP_H
 
+#include "pass/users.h"
 #include "tile/tile.h"
 
 typedef uint32_t BufId; // 0 is no buffer
 
-typedef enum BufKind { BUF_TEMP, BUF_ARG, BUF_RESULT, BUF_CONST } BufKind;
+typedef enum BufKind { BUF_TEMP, BUF_ARG, BUF_RESULT, BUF_CONST, BUF_VIEW } BufKind;
+
+typedef struct Form { // a number: mul * the counter of `loop` + add
+    bool known;
+    uint32_t loop; // 0: none, just add
+    int64_t mul, add;
+} Form;
 
 // Completion counts that must be reached before the memory may be touched: per semaphore in use.
 #define HAZ_SEMS (ENG_COUNT + 10) // five engines and the queues of emit.h
@@ -35,7 +42,9 @@ typedef struct Haz { // a part of SBUF or PSUM
 
 typedef struct TBuf {
     uint8_t kind;
-    uint32_t index;       // ARG, RESULT: which
+    uint32_t index;       // ARG, RESULT, VIEW: which
+    BufId base;           // VIEW: a piece of this buffer,
+    Form at;              // … which begins at that byte
     uint64_t bytes, off;  // off: inside its segment
     uint32_t first, last; // steps
     uint32_t loop;        // loop it was made in (0 = none)
@@ -60,6 +69,7 @@ typedef enum StepKind {
     STEP_ROWS,       // a row program on the vector and scalar engines
     STEP_BLOCK,      // … with the products before and behind it; aux = block
     STEP_COPY,       // outs[0] = ins[0], whole buffers
+    STEP_NUMBER,     // outs[0] = the form of value aux
     STEP_LOOP_BEGIN, // aux = loop
     STEP_LOOP_TEST,  // ins[0] = condition; aux = loop
     STEP_LOOP_END,   // aux = loop
@@ -80,6 +90,9 @@ typedef struct Loop {
     uint32_t begin, end; // steps
     uint32_t parent;
     uint64_t trips; // 0 = not known
+    bool is_counted;     // by the sequencers (count.c): from first by step; carried value `counter`
+    int64_t first, step;
+    uint32_t counter;
     uint32_t begin_pc, exit_pc; // while emitting
     VEC(BufId) held; // buffers from outside that live until the end
 } Loop;
@@ -110,11 +123,17 @@ typedef struct Lower {
     uint32_t *block_of;    // per op: number of the block it is part of, 0 = none
     VEC(struct Epilogue *) epilogues; // row programs that products' tiles go through (rows.h)
     uint32_t *epilogue_of; // per op: number of the epilogue it is part of, 0 = none
-    VEC(OpId) lazy;        // splat constants made so far in open regions
+    VEC(ValueId) lazy;     // splat constants and forms put into memory so far in open regions
+    Users users;
+    Form *form;            // per value
+    uint32_t nviews;
+    OpId *update_of;       // per value: the update of a loop's state that it is made for, 0 = none
+    BufId *update_state;   // per value, result of such an update: the state
 } Lower;
 
 // lower.c
 void lower_program(Lower *l, const ChipFile *chip);
+StepKind lower_kind(const Lower *l, const HloOp *op); // of an ordinary op by itself
 void lower_each_rows(const Lower *l, RegionId r, void (*visit)(void *arg, OpId id), void *arg); // row programs, in order
 // emit.c
 struct Pair;
@@ -124,7 +143,7 @@ bool rows_is_cast(const Hlo *h, const HloOp *op);
 bool turn_is_transfer(const Hlo *h, const HloOp *op);  // turn.c
 bool pool_is_vector(const Hlo *h, const HloOp *op);    // pool.c
 bool dot_is_batch(const Hlo *h, const HloOp *op);      // batch.c
-bool dynamic_is_transfer(const Hlo *h, const HloOp *op); // dynamic.c
+bool dynamic_is_transfer(const Lower *l, const HloOp *op); // dynamic.c
 bool index_is_transfer(const Hlo *h, const HloOp *op); // index.c
 bool conv_is_product(const Hlo *h, const HloOp *op);  // conv.c
 // region.c: a region as a scalar program; captured outer values are appended to *captures, each as often as it

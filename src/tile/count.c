@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+// count.c — loops that count: what their counter decides stands in registers, not in memory.
+//
+//   while (i < n) { x = a[i]; …; b[i] = y; i = i + 1 }
+//
+// The sequencers count such a loop themselves. A number that is m * i + c has a form instead of a buffer; an address takes it as
+// a register times a stride. So a[i] is no copy but a view, a piece of a's buffer at a place that each turn moves on, and
+// whoever makes y writes it into b. Views go only to steps whose every access is an instruction with an address
+// (emit_inst puts the register in); a kernel's operands are plain. Whoever needs the number itself in memory has it
+// stored.
+#include "tile/count.h"
+
+#include "pass/rows.h"
+#include "tile/dynamic.h"
+
+// --- loops ----------------------------------------------------------------------------------------
+
+static const HloOp *region_return(const Lower *l, const HloRegion *r) { return hlo_at(l->h, r->ops.at[r->ops.n - 1]); }
+
+static bool constant_int(const Lower *l, ValueId v, int64_t *out) {
+    const HloAttr *a = splat_value(l->h, v);
+    const HloType *t = hlo_value_type(l->h, v);
+    if (!a || t->elems != 1 || !dtype_is_int(t->dtype))
+        return false;
+    *out = dtype_to_i64(t->dtype, a->data);
+    return true;
+}
+
+// Every number from lo to hi is one of the type.
+static bool fits_type(int dtype, __int128 lo, __int128 hi) {
+    int bits = dtype_row(dtype)->bits;
+    bool is_signed = dtype_row(dtype)->cls == DC_SINT;
+    if (dtype == DT_I1)
+        return lo >= 0 && hi <= 1;
+    if (!dtype_is_int(dtype))
+        return false;
+    __int128 top = (__int128)1 << (is_signed ? bits - 1 : bits);
+    return lo >= (is_signed ? -top : 0) && hi < top;
+}
+
+static uint32_t depth_of(const Lower *l, uint32_t loop) {
+    uint32_t depth = 0;
+    for (uint32_t k = l->loops.at[loop].parent; k; k = l->loops.at[k].parent)
+        depth++;
+    return depth;
+}
+
+uint8_t count_reg(const Lower *l, uint32_t loop) { return (uint8_t)(LOOP_REG_FIRST + depth_of(l, loop)); }
+
+bool count_loop(const Lower *l, const HloOp *op, Loop *out) {
+    const Hlo *h = l->h;
+    const HloRegion *cond = hlo_op_region(h, op, 0), *body = hlo_op_region(h, op, 1);
+    OpId def = h->values.at[hlo_operand(h, region_return(l, cond), 0)].def;
+    if (!def || hlo_at(h, def)->code != HLO_COMPARE)
+        return false;
+    const HloOp *cmp = hlo_at(h, def);
+    int64_t dir = hlo_int(cmp, AK_COMPARISON_DIRECTION, -1), begin, end, step;
+    ValueId i = hlo_operand(h, cmp, 0);
+    if (h->values.at[i].region != h->op_regions.at[op->regions] || !constant_int(l, hlo_operand(h, cmp, 1), &end) ||
+        (dir != CMP_LT && dir != CMP_LE))
+        return false;
+    uint32_t k = h->values.at[i].index;
+    OpId next = h->values.at[hlo_operand(h, region_return(l, body), k)].def;
+    if (!constant_int(l, hlo_operand(h, op, k), &begin) || !next || hlo_at(h, next)->code != HLO_ADD)
+        return false;
+    const HloOp *add = hlo_at(h, next);
+    uint32_t self = hlo_operand(h, add, 0) == body->args + k ? 0 : 1;
+    if (hlo_operand(h, add, self) != body->args + k || !constant_int(l, hlo_operand(h, add, !self), &step) || step <= 0)
+        return false;
+    __int128 span = (__int128)end - begin + (dir == CMP_LE), trips = (span + step - 1) / step;
+    if (span <= 0 || trips > INT32_MAX)
+        return false;
+    out->trips = (uint64_t)trips;
+    __int128 behind = begin + trips * step;
+    uint32_t depth = l->loop ? depth_of(l, l->loop) + 1 : 0;
+    out->is_counted = fits_type(hlo_value_type(h, i)->dtype, begin, behind) && begin >= INT32_MIN && behind <= INT32_MAX &&
+                      step <= INT32_MAX && depth < LOOP_DEPTH_MAX;
+    out->first = begin, out->step = step, out->counter = k;
+    return true;
+}
+
+// --- forms ----------------------------------------------------------------------------------------
+
+static int64_t counter_last(const Lower *l, uint32_t loop) {
+    const Loop *c = &l->loops.at[loop];
+    return c->first + (int64_t)(c->trips - 1) * c->step;
+}
+
+int64_t count_least(const Lower *l, Form f) {
+    return f.loop ? f.add + f.mul * (f.mul < 0 ? counter_last(l, f.loop) : l->loops.at[f.loop].first) : f.add;
+}
+
+int64_t count_most(const Lower *l, Form f) {
+    return f.loop ? f.add + f.mul * (f.mul < 0 ? l->loops.at[f.loop].first : counter_last(l, f.loop)) : f.add;
+}
+
+bool count_form(const Lower *l, ValueId v, Form *out) {
+    int64_t number;
+    *out = l->form[v];
+    if (out->known)
+        return true;
+    *out = (Form){.known = true};
+    if (!constant_int(l, v, &number))
+        return false;
+    out->add = number;
+    return true;
+}
+
+#define FORM_MAX ((int64_t)1 << 31)
+
+static bool give(Lower *l, ValueId v, Form f) {
+    bool small = f.mul >= -FORM_MAX && f.mul <= FORM_MAX && f.add >= -FORM_MAX && f.add <= FORM_MAX;
+    if (!small || !fits_type(hlo_value_type(l->h, v)->dtype, count_least(l, f), count_most(l, f)))
+        return false;
+    if (!f.mul)
+        f.loop = 0;
+    f.known = true;
+    l->form[v] = f;
+    return true;
+}
+
+void count_constant(Lower *l, ValueId v, int64_t number) { give(l, v, (Form){.add = number}); }
+
+static bool sum_form(Form a, Form b, int64_t sign, Form *out) {
+    if (a.loop && b.loop && a.loop != b.loop)
+        return false;
+    *out = (Form){.loop = a.loop ? a.loop : b.loop, .mul = a.mul + sign * b.mul, .add = a.add + sign * b.add};
+    return true;
+}
+
+static bool product_form(Form a, Form b, Form *out) {
+    if (a.loop && b.loop)
+        return false;
+    Form x = a.loop ? a : b;
+    int64_t by = a.loop ? b.add : a.add;
+    *out = (Form){.loop = x.loop, .mul = x.mul * by, .add = x.add * by}; // both below 2^32
+    return true;
+}
+
+// The comparison has one outcome in every turn: 0 or 1; else -1.
+static int outcome(const Lower *l, const HloOp *op, Form a, Form b) {
+    int64_t al = count_least(l, a), ah = count_most(l, a), bl = count_least(l, b), bh = count_most(l, b);
+    switch (hlo_int(op, AK_COMPARISON_DIRECTION, -1)) {
+    case CMP_LT:
+        return ah < bl ? 1 : al >= bh ? 0 : -1;
+    case CMP_LE:
+        return ah <= bl ? 1 : al > bh ? 0 : -1;
+    case CMP_GT:
+        return al > bh ? 1 : ah <= bl ? 0 : -1;
+    case CMP_GE:
+        return al >= bh ? 1 : ah < bl ? 0 : -1;
+    case CMP_EQ:
+        return ah < bl || al > bh ? 0 : al == ah && bl == bh ? 1 : -1;
+    case CMP_NE:
+        return ah < bl || al > bh ? 1 : al == ah && bl == bh ? 0 : -1;
+    default:
+        return -1;
+    }
+}
+
+// The larger (or smaller) of two that never cross.
+static bool extreme_form(const Lower *l, Form a, Form b, bool larger, Form *out) {
+    bool over = count_least(l, a) >= count_most(l, b), under = count_most(l, a) <= count_least(l, b);
+    if (!over && !under)
+        return false;
+    *out = over == larger ? a : b;
+    return true;
+}
+
+static bool op_form(const Lower *l, const HloOp *op, const Form *in, Form *out) {
+    int known;
+    switch (op->code) {
+    case HLO_RESHAPE:
+    case HLO_BROADCAST_IN_DIM:
+    case HLO_CONVERT:
+        *out = in[0];
+        return true;
+    case HLO_ADD:
+        return sum_form(in[0], in[1], 1, out);
+    case HLO_SUBTRACT:
+        return sum_form(in[0], in[1], -1, out);
+    case HLO_MULTIPLY:
+        return product_form(in[0], in[1], out);
+    case HLO_MAXIMUM:
+    case HLO_MINIMUM:
+        return extreme_form(l, in[0], in[1], op->code == HLO_MAXIMUM, out);
+    case HLO_COMPARE:
+        known = outcome(l, op, in[0], in[1]);
+        *out = (Form){.add = known};
+        return known >= 0;
+    case HLO_SELECT:
+        *out = in[0].add ? in[1] : in[2];
+        return !in[0].loop;
+    case HLO_CLAMP:
+        return extreme_form(l, in[1], in[0], true, out) && extreme_form(l, *out, in[2], false, out);
+    default:
+        return false;
+    }
+}
+
+static bool is_number(const HloType *t) {
+    return t->kind == HT_TENSOR && !t->dynamic && !t->text && t->elems == 1 && (dtype_is_int(t->dtype) || t->dtype == DT_I1);
+}
+
+static bool simple_form(Lower *l, const HloOp *op) {
+    Form in[3], out;
+    if (op->nresults != 1 || op->noperands > 3 || !op->noperands || !is_number(hlo_value_type(l->h, op->results)))
+        return false;
+    for (uint32_t i = 0; i < op->noperands; i++)
+        if (!is_number(hlo_value_type(l->h, hlo_operand(l->h, op, i))) || !count_form(l, hlo_operand(l->h, op, i), &in[i]))
+            return false;
+    return op_form(l, op, in, &out) && give(l, op->results, out);
+}
+
+bool count_op(Lower *l, OpId id) {
+    HloOp op = *hlo_at(l->h, id);
+    if (!l->loop)
+        return false;
+    if (op.code != HLO_FUSED)
+        return op.code != HLO_CONSTANT && simple_form(l, &op);
+    const HloRegion *region = hlo_op_region(l->h, &op, 0);
+    for (uint32_t i = 0; i < op.noperands; i++) {
+        Form f;
+        if (!is_number(hlo_value_type(l->h, hlo_operand(l->h, &op, i))) || !count_form(l, hlo_operand(l->h, &op, i), &f))
+            return false;
+        l->form[region->args + i] = f;
+    }
+    for (uint32_t i = 0; i + 1 < region->ops.n; i++) {
+        HloOp inner = *hlo_at(l->h, region->ops.at[i]);
+        if (inner.code != HLO_CONSTANT && !simple_form(l, &inner))
+            return false;
+    }
+    const HloOp *ret = region_return(l, region);
+    Form f[2];
+    bool all = op.nresults <= 2;
+    for (uint32_t i = 0; i < op.nresults && all; i++)
+        all = count_form(l, hlo_operand(l->h, ret, i), &f[i]);
+    for (uint32_t i = 0; i < op.nresults && all; i++)
+        l->form[op.results + i] = f[i];
+    return all;
+}
+
+// --- views ----------------------------------------------------------------------------------------
+
+static bool passes_on(const HloOp *op) { return op->code == HLO_RESHAPE; }
+
+// The op reads and writes HBM by instructions alone.
+static bool takes_views(const Lower *l, OpId id) {
+    if (l->block_of[id] || l->epilogue_of[id])
+        return true;
+    switch (lower_kind(l, hlo_at(l->h, id))) {
+    case STEP_ROWS:
+    case STEP_DOT:
+    case STEP_MOVE:
+    case STEP_CAST:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool readers_take_views(const Lower *l, ValueId v, RegionId region) {
+    uint32_t n;
+    const OpId *at = users_of(&l->users, v, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        const HloOp *op = hlo_at(l->h, at[i]);
+        if (l->users.region[at[i]] != region)
+            return false;
+        if (passes_on(op) ? !readers_take_views(l, op->results, region) : !takes_views(l, at[i]))
+            return false;
+    }
+    return n > 0;
+}
+
+// One run of bytes whose place registers alone tell; where it begins in the whole tensor, as a form in bytes.
+static bool piece_of(const Lower *l, const HloOp *op, Form *at) {
+    Dynamic d;
+    if (!dynamic_of(l, op, &d) || d.rank > 1 || d.count != 1 || !d.unknown[0].form.known)
+        return false;
+    *at = d.unknown[0].form;
+    at->mul *= d.unknown[0].bytes;
+    at->add = at->add * d.unknown[0].bytes + d.at * (int64_t)dtype_bytes(d.dtype);
+    return at->mul >= INT32_MIN && at->mul <= INT32_MAX;
+}
+
+static BufId view_make(Lower *l, BufId base, Form at, uint64_t bytes, OpId op) {
+    TBuf b = {.kind = BUF_VIEW, .base = base, .at = at, .bytes = bytes, .loop = l->loop, .op = op, .index = l->nviews++};
+    VEC_PUSH(l->c->scratch, &l->bufs, b);
+    return l->bufs.n - 1;
+}
+
+BufId count_slice(Lower *l, const HloOp *op) {
+    Form at;
+    OpId id = l->h->values.at[op->results].def;
+    BufId base = l->buf_of[hlo_operand(l->h, op, 0)];
+    if (op->code != HLO_DYNAMIC_SLICE || !l->loop || !base || !piece_of(l, op, &at))
+        return 0;
+    const TBuf *whole = &l->bufs.at[base];
+    if (whole->kind == BUF_VIEW || whole->loop == l->loop || whole->state_loop == l->loop ||
+        !readers_take_views(l, op->results, l->users.region[id]))
+        return 0;
+    return view_make(l, base, at, hlo_type_bytes(hlo_value_type(l->h, op->results)), id);
+}
+
+// The value that an update is made as: through reshapes that nobody else reads.
+static ValueId made_as(const Lower *l, ValueId v) {
+    for (;;) {
+        OpId def = l->h->values.at[v].def;
+        if (!def || l->uses[v] != 1 || !passes_on(hlo_at(l->h, def)))
+            return v;
+        v = hlo_operand(l->h, hlo_at(l->h, def), 0);
+    }
+}
+
+void count_updates(Lower *l, const HloOp *loop, const BufId *state) {
+    const Hlo *h = l->h;
+    RegionId region = h->op_regions.at[loop->regions + 1];
+    const HloRegion *body = &h->regions.at[region];
+    const HloOp *ret = region_return(l, body);
+    for (uint32_t k = 0; k < ret->noperands; k++) {
+        ValueId v = hlo_operand(h, ret, k);
+        OpId id = h->values.at[v].def;
+        const HloOp *op = id ? hlo_at(h, id) : NULL;
+        if (!op || op->code != HLO_DYNAMIC_UPDATE_SLICE || hlo_operand(h, op, 0) != body->args + k ||
+            l->uses[body->args + k] != 1 || l->uses[v] != 1)
+            continue;
+        ValueId made = made_as(l, hlo_operand(h, op, 1));
+        OpId maker = h->values.at[made].def;
+        if (!maker || l->users.region[maker] != region || l->uses[made] != 1 || l->want[made] || !takes_views(l, maker))
+            continue;
+        l->update_state[v] = state[k];
+        l->update_of[made] = id;
+    }
+}
+
+// Forms of what an index is made from, which may stand further down.
+static void look_ahead(Lower *l, ValueId v, RegionId region, int depth) {
+    OpId def = l->h->values.at[v].def;
+    if (!def || l->form[v].known || l->users.region[def] != region || !depth || !is_number(hlo_value_type(l->h, v)))
+        return;
+    HloOp op = *hlo_at(l->h, def);
+    for (uint32_t i = 0; i < op.noperands; i++)
+        look_ahead(l, hlo_operand(l->h, &op, i), region, depth - 1);
+    count_op(l, def);
+}
+
+BufId count_place(Lower *l, ValueId v) {
+    OpId id = l->update_of[v];
+    if (!id)
+        return 0;
+    Form at;
+    HloOp op = *hlo_at(l->h, id);
+    for (uint32_t i = 2; i < op.noperands; i++)
+        look_ahead(l, hlo_operand(l->h, &op, i), l->users.region[id], 6);
+    if (!piece_of(l, &op, &at))
+        return 0;
+    return view_make(l, l->update_state[op.results], at, hlo_type_bytes(hlo_value_type(l->h, v)), id);
+}
+
+bool count_is_updated(const Lower *l, const HloOp *op) {
+    if (op->code != HLO_DYNAMIC_UPDATE_SLICE)
+        return false;
+    const TBuf *b = &l->bufs.at[l->buf_of[hlo_operand(l->h, op, 1)]];
+    return b->kind == BUF_VIEW && l->update_state[op->results] && b->base == l->update_state[op->results];
+}

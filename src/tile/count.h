@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// count.h — loops that count: what their counter decides stands in registers, not in memory.
+#ifndef OTRN_TILE_COUNT_H
+#define OTRN_TILE_COUNT_H
+
+#include "tile/step.h"
+
+#define LOOP_REG_FIRST 16 // the counter of the outermost loop; those inside it follow
+#define LOOP_DEPTH_MAX 16
+
+// `for (i = first; i < limit; i += step)`, as scan and fori_loop write it: trips and which carried value i is. False: not
+// that form, or trips not known.
+bool count_loop(const Lower *l, const HloOp *op, Loop *out);
+// What the op gives is one number per turn of a loop: its results have a form and need no step.
+bool count_op(Lower *l, OpId id);
+void count_constant(Lower *l, ValueId v, int64_t number); // v is that number
+bool count_form(const Lower *l, ValueId v, Form *out);
+int64_t count_least(const Lower *l, Form f);
+int64_t count_most(const Lower *l, Form f);
+uint8_t count_reg(const Lower *l, uint32_t loop);
+// A slice whose place the counter tells is no copy: the buffer it is a view of, or 0. Its index operands are not read.
+BufId count_slice(Lower *l, const HloOp *op);
+// Updates of a loop's state at such places: who makes the update writes it there. Called before the body is lowered.
+void count_updates(Lower *l, const HloOp *loop, const BufId *state);
+BufId count_place(Lower *l, ValueId v); // where v is to be made, 0: anywhere
+// The update is there already.
+bool count_is_updated(const Lower *l, const HloOp *op);
+
+#endif

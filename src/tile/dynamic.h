@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// dynamic.h — a slice or an update at a place that only the run knows.
+#ifndef OTRN_TILE_DYNAMIC_H
+#define OTRN_TILE_DYNAMIC_H
+
+#include "tile/step.h"
+
+#define UNKNOWN_MAX 2 // terms of an address
+
+typedef struct Axis {
+    int64_t n, whole, part; // strides in the whole tensor and in the slice
+} Axis;
+
+typedef struct Dynamic {
+    Axis axis[OTRN_MAX_RANK];
+    int rank;
+    int64_t at; // of the whole tensor: what the known indices add
+    struct {
+        uint32_t operand;    // which holds the index
+        int64_t last, bytes; // largest place, bytes of one step
+        Form form;           // known: what it is in each turn of a loop
+    } unknown[UNKNOWN_MAX];
+    int count;
+    int dtype;
+    bool update;
+} Dynamic;
+
+bool dynamic_of(const Lower *l, const HloOp *op, Dynamic *d); // false: not by transfer
+
+#endif
