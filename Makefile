@@ -14,6 +14,8 @@
 # make abi HEADER=pjrt_c_api.h    our PJRT declarations against the official ones
 # make install PREFIX=/usr/local  DESTDIR= is honoured; other targets: format, arm64, clean
 BUILD   ?= build
+# One spelling of the folder, from here where it lies here: dependency files name objects by it.
+override BUILD := $(subst $(CURDIR)/,,$(abspath $(BUILD)))
 PREFIX  ?= /usr/local
 CC      ?= cc
 WERROR  ?= -Werror
