@@ -150,7 +150,7 @@ static void save_section(const Artifact *art, int section, Dict *dict, Buf *out)
     case SEC_CODE:
         for (; art; art = art->peer) {
             const IsaShapes *shapes = art->shapes ? art->shapes : shapes_find(out->arena, art->code, art->ncode);
-            shapes_encode(shapes, art->code, art->ncode, out);
+            shapes_encode(shapes, art->ncode, out);
         }
         break;
     case SEC_CLOC:

@@ -48,7 +48,7 @@ static bool bound_of(const IsaInst *in, const IsaAccess *a, const ShapeAccess *s
         at.addr = at.addr >> 32 << 32 | (uint32_t)-s->lo;
     if (isa_check_access(in, &at, chip, 0, 0, why))
         return false;
-    *out = (Bound){.addr = s->addr, .space = s->space, .is_write = s->is_write, .align = size - 1, .lo = s->lo, .hi = s->hi,
+    *out = (Bound){.at = s->at, .space = s->space, .is_write = s->is_write, .align = size - 1, .lo = s->lo, .hi = s->hi,
                    .in_bank = chip->gen < 4 && a->field == ISA_F_dst && in->engine == ENG_TENSOR};
     return true;
 }
@@ -88,7 +88,6 @@ typedef struct Segment {
 } Segment;
 
 typedef struct Doubt {
-    const Artifact *art;
     const IsaShapes *shapes;
     const Bounds *bounds;
     const Segment *segs;
@@ -104,8 +103,8 @@ static bool in_hbm(const Doubt *d, const Bound *b, uint64_t addr) {
            (!b->is_write || d->segs[seg].writable);
 }
 
-static bool in_partition(const Doubt *d, const Bound *b, uint64_t addr) {
-    int64_t off = addr_poff(addr), first = off + b->lo, last = off + b->hi - 1;
+static bool in_partition(const Doubt *d, const Bound *b, int64_t off) {
+    int64_t first = off + b->lo, last = off + b->hi - 1;
     return !(off & b->align) && first >= 0 && last < d->limit[b->space] &&
            (!b->in_bank || first / ISA_PSUM_BANK_BYTES == last / ISA_PSUM_BANK_BYTES);
 }
@@ -114,10 +113,12 @@ static void doubt_task(void *arg, size_t begin, size_t end) {
     const Doubt *d = arg;
     for (size_t i = begin; i < end; i++) {
         const Bounds *b = &d->bounds[d->shapes->of[i]];
+        const uint8_t *record = shape_record(d->shapes, (uint32_t)i);
         bool ok = !b->doubt;
         for (int k = 0; k < b->n && ok; k++) {
-            uint64_t addr = shape_addr(&d->art->code[i], b->at[k].addr);
-            ok = b->at[k].space == SPACE_HBM ? in_hbm(d, &b->at[k], addr) : in_partition(d, &b->at[k], addr);
+            const uint8_t *at = record + b->at[k].at;
+            ok = b->at[k].space != SPACE_HBM ? in_partition(d, &b->at[k], le_load32(at))
+                                             : in_hbm(d, &b->at[k], b->at[k].at ? le_load64(at) : 0);
         }
         d->out[i] = !ok;
     }
@@ -127,7 +128,7 @@ static void doubt_task(void *arg, size_t begin, size_t end) {
 
 uint8_t *bounds_doubt(Arena *a, const Artifact *art, const IsaShapes *shapes, const Bounds *bounds, const IsaChip *chip,
                       Pool *pool) {
-    Doubt d = {.art = art, .shapes = shapes, .bounds = bounds, .nsegs = SEG_FIRST_ARG + art->nargs + art->nresults,
+    Doubt d = {.shapes = shapes, .bounds = bounds, .nsegs = SEG_FIRST_ARG + art->nargs + art->nresults,
                .limit = {[SPACE_SBUF] = chip->sbuf_bytes, [SPACE_PSUM] = chip->psum_bytes}};
     Segment *segs = ARENA_NEWN(a, Segment, d.nsegs);
     for (uint32_t i = 0; i < d.nsegs; i++) {

@@ -6,7 +6,7 @@
 #include "artifact/artifact.h"
 
 typedef struct Bound { // of one operand
-    uint8_t addr, space;
+    uint8_t at, space; // at: of its address in the record
     bool is_write, in_bank; // in_bank: may not cross a PSUM bank
     uint32_t align;         // of the offset, less one
     int64_t lo, hi;         // partitions: of the offset; HBM: what it reaches from there

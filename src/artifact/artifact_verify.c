@@ -338,6 +338,17 @@ static void leave_forward(Verify *v, const IsaInst *in, const Sems *now) {
     v->reached[t] = true;
 }
 
+static bool waits_are_met(const Verify *v, const Sems *now) {
+    const IsaShape *shape = &v->shapes->at[v->shapes->of[v->pc]];
+    const uint8_t *record = shape_record(v->shapes, v->pc);
+    bool met = true;
+    for (int w = 0; w < 2; w++) {
+        int sem = shape->in.wait_sem[w];
+        met &= sem == SEM_NONE || sem >= SEM_USER || le_load32(record + shape->at[w]) <= now->n[sem];
+    }
+    return met;
+}
+
 static void check_waits(const Verify *v, const IsaInst *in, const Sems *now) {
     for (int w = 0; w < 2; w++) {
         int sem = in->wait_sem[w];
@@ -391,7 +402,7 @@ static void check_code(Verify *v) {
             regs_enter(&v->regs, i);
         if (b->matters || v->doubt[i])
             check_inst(v, in, number);
-        if (b->waits)
+        if (b->waits && !waits_are_met(v, &now))
             check_waits(v, in, &now);
         now.n[b->sem] += now.n[b->sem] != UINT32_MAX;
         falls_in = true;

@@ -63,6 +63,22 @@ void arena_reset(Arena *a) {
     a->total_bytes = 0;
 }
 
+void arena_adopt(Arena *a, Arena *from) {
+    ArenaBlock *last = from->head;
+    if (!last)
+        return;
+    while (last->next)
+        last = last->next;
+    if (a->head) { // behind the current block, which stays in use
+        last->next = a->head->next;
+        a->head->next = from->head;
+    } else {
+        a->head = from->head, a->at = from->at, a->end = from->end;
+    }
+    a->total_bytes += from->total_bytes;
+    *from = (Arena){.ctx = from->ctx};
+}
+
 static ArenaBlock *block_make(size_t bytes) {
     bytes += sizeof(ArenaBlock);
     if (bytes < 2 * PAGE_HUGE)

@@ -25,6 +25,7 @@ typedef struct Arena {
 void arena_init(Arena *a, struct Ctx *ctx);
 void arena_fini(Arena *a);
 void arena_reset(Arena *a); // forget everything, keep one block for reuse
+void arena_adopt(Arena *a, Arena *from); // what `from` handed out now lives as long as a; `from` is empty then
 
 void *arena_alloc(Arena *a, size_t bytes);              // 16-byte aligned, not cleared
 void *arena_zalloc(Arena *a, size_t bytes);             // cleared

@@ -5,10 +5,10 @@
 // calls ctx_fail, which writes the message once and returns to the nearest CTX_TRY by longjmp.
 // That is safe because everything made on the way lives in arenas the entry point owns, and it
 // keeps the code between free of status plumbing. Rules:
-//   1. only entry points (rt, pjrt, tools, tests) use CTX_TRY;
+//   1. only entry points (rt, pjrt, tools, tests) and parts use CTX_TRY;
 //   2. code that holds something other than arena memory (a file, a lock) must not call anything
 //      that can fail before it has let go of it;
-//   3. worker-pool tasks never fail;
+//   3. worker-pool tasks never fail, unless they are parts (parts.h), whose errors travel to the caller;
 //   4. our own mistakes are assertions, not errors.
 #ifndef OTRN_BASE_CTX_H
 #define OTRN_BASE_CTX_H

@@ -7,6 +7,9 @@
 //   backward  `live` tells which bytes of SBUF somebody behind this place still reads
 #include "chip/plan.h"
 
+#include <string.h>
+
+#include "base/parts.h"
 #include "chip/plan_step.h"
 
 typedef struct Maker {
@@ -18,8 +21,6 @@ typedef struct Maker {
     uint8_t *target; // per instruction: somebody jumps here
     Plan *plan;
     VEC(PlanRun) runs;
-    PlanLive live;
-    PlanPiece piece;
 } Maker;
 
 // --- forward ---------------------------------------------------------------------------------------------
@@ -61,10 +62,10 @@ typedef struct Stretch {
     uint32_t nruns;
 } Stretch;
 
-static void run_close(Stretch *s, PlanPiece *p, uint32_t first) {
-    if (p->nsteps > 1 || (p->nsteps && !p->step[0].is_dma)) // what is no run ends the flow; a transfer alone is better off in dma.c
-        s->runs[s->nruns++] = (PlanRun){.first = first, .end = p->step[p->nsteps - 1].pc + 1};
-    plan_piece_clear(p);
+static void run_close(Stretch *s, PlanCut *c) {
+    if (c->nsteps > 1 || (c->nsteps && !c->nhbm)) // what is no run ends the flow; a transfer alone is better off in dma.c
+        s->runs[s->nruns++] = (PlanRun){.first = c->first, .end = c->last + 1};
+    c->nsteps = c->nhbm = 0;
 }
 
 static bool stays_alone(const Maker *m, uint32_t pc) {
@@ -73,25 +74,21 @@ static bool stays_alone(const Maker *m, uint32_t pc) {
 
 static bool idles(const Maker *m, uint32_t pc) { return !m->dynamic[pc] && kind_of(m, pc) & KIND_IDLE; }
 
-static void stretch_cut(const Maker *m, Stretch *s, PlanPiece *p) {
-    plan_piece_clear(p);
-    uint32_t first = 0;
+static void stretch_cut(const Maker *m, Stretch *s) {
+    PlanCut c = {.nsteps = 0};
     for (uint32_t pc = s->begin; pc < s->end; pc++) {
-        if (m->target[pc] || p->nsteps == PLAN_STEPS)
-            run_close(s, p, first);
+        if (m->target[pc])
+            run_close(s, &c);
         if (idles(m, pc))
             continue;
-        const IsaInst *in = &m->art->code[pc];
         bool alone = stays_alone(m, pc);
-        if (alone || !plan_piece_add(p, in, pc, m->plan->same_seg)) {
-            run_close(s, p, first);
-            if (alone || !plan_piece_add(p, in, pc, m->plan->same_seg))
-                continue;
+        if (alone || !plan_cut_add(&c, &m->code, pc)) {
+            run_close(s, &c);
+            if (!alone)
+                plan_cut_add(&c, &m->code, pc);
         }
-        if (p->nsteps == 1)
-            first = pc;
     }
-    run_close(s, p, first);
+    run_close(s, &c);
 }
 
 typedef struct Cut {
@@ -101,9 +98,8 @@ typedef struct Cut {
 
 static void cut_task(void *arg, size_t begin, size_t end) {
     const Cut *c = arg;
-    PlanPiece piece;
     for (size_t i = begin; i < end; i++)
-        stretch_cut(c->m, &c->stretches[i], &piece);
+        stretch_cut(c->m, &c->stretches[i]);
 }
 
 #define STRETCHES 16
@@ -180,50 +176,112 @@ bool plan_fits(const Plan *p, const Artifact *art, uint8_t *const *segs) {
 
 // --- backward --------------------------------------------------------------------------------------------
 
-static void run_plan(Maker *m, PlanRun *run) {
-    PlanPiece *p = &m->piece;
+// Stretches of the program, from run to run: a quick walk finds what is live at the end of each, then they are planned
+// beside each other.
+typedef struct Spare {
+    uint32_t begin, end; // instructions
+    uint32_t run, nruns;
+    PlanLive live; // behind its end
+    VEC(PlanOver) overs;
+} Spare;
+
+typedef struct Spares {
+    const Maker *m;
+    Spare *at;
+} Spares;
+
+static void overs_add(Arena *a, Spare *s, const PlanPiece *p) {
+    for (uint32_t i = 0; i < p->nsteps; i++) {
+        const PlanStep *step = &p->step[i];
+        if (step->skip)
+            VEC_PUSH(a, &s->overs, ((PlanOver){.pc = step->pc, .slot = PLAN_SKIP}));
+        for (uint32_t k = step->acc; k < step->acc + step->naccs && !step->skip; k++) {
+            const PlanAcc *x = &p->acc[k];
+            bool again = k > step->acc && p->acc[k - 1].slot == x->slot; // read and written
+            if (x->how != PLAN_STAYS && !again)
+                VEC_PUSH(a, &s->overs, ((PlanOver){step->pc, x->slot, x->how, x->dtype, x->dma, x->at}));
+        }
+    }
+}
+
+static void run_plan(const Maker *m, PlanRun *run, Arena *a, Spare *s, PlanPiece *p) {
     plan_piece_clear(p);
     for (uint32_t pc = run->first; pc < run->end; pc++)
         if (!(kind_of(m, pc) & KIND_IDLE)) {
-            plan_piece_add(p, &m->art->code[pc], pc, m->plan->same_seg);
+            plan_piece_add(p, &m->code, pc);
             if (m->plan->spared && m->plan->spared[pc])
                 plan_piece_spared(p);
         }
-    plan_piece_spare(p, &m->live);
-    run->over = (uint32_t)m->plan->overs.n;
+    plan_piece_spare(p, &s->live);
+    run->over = s->overs.n; // in those of the stretch
     run->local_pitch = p->local_pitch;
     run->slice = plan_piece_slice(p);
     run->parts = p->parts;
-    for (uint32_t i = 0; i < p->nsteps; i++) {
-        const PlanStep *s = &p->step[i];
-        if (s->skip)
-            VEC_PUSH(m->a, &m->plan->overs, ((PlanOver){.pc = s->pc, .slot = PLAN_SKIP}));
-        for (uint32_t k = s->acc; k < s->acc + s->naccs && !s->skip; k++) {
-            const PlanAcc *x = &p->acc[k];
-            bool again = k > s->acc && p->acc[k - 1].slot == x->slot; // read and written
-            if (x->how != PLAN_STAYS && !again)
-                VEC_PUSH(m->a, &m->plan->overs, ((PlanOver){s->pc, x->slot, x->how, x->dtype, x->dma, x->at}));
+    overs_add(a, s, p);
+    run->nover = s->overs.n - run->over;
+}
+
+// From `end` back to `begin`, with runs numbered below `runs`. Planned on the way when there is a piece for it.
+static void walk_back(const Maker *m, PlanLive *live, uint32_t begin, uint32_t end, uint32_t runs, Arena *a, Spare *s, PlanPiece *p) {
+    for (uint32_t pc = end; pc-- > begin;) {
+        int kind = kind_of(m, pc);
+        if (kind & (KIND_FLOW | KIND_HALT))
+            plan_live_all(live, kind & KIND_FLOW);
+        if (!runs || m->runs.at[runs - 1].end != pc + 1) {
+            plan_live_alone(live, &m->code, pc);
+            continue;
         }
+        PlanRun *run = &m->runs.at[--runs];
+        if (p)
+            run_plan(m, run, a, s, p);
+        for (pc++; pc-- > run->first;)
+            if (!(kind_of(m, pc) & KIND_IDLE))
+                plan_live_joined(live, &m->code, pc);
+        pc++;
     }
-    run->nover = (uint32_t)m->plan->overs.n - run->over;
+}
+
+static void spare_part(void *arg, size_t part, Arena *a) {
+    const Spares *all = arg;
+    Spare *s = &all->at[part];
+    PlanPiece piece;
+    walk_back(all->m, &s->live, s->begin, s->end, s->run + s->nruns, a, s, &piece);
+}
+
+#define SPARES 16
+#define SPARE_LEAST 64 // runs
+
+static uint32_t spares_cut(Maker *m, Spare *s) {
+    uint32_t n = 0, runs = m->runs.n, each = runs / SPARES + 1, end = m->art->ncode;
+    each = each < SPARE_LEAST ? SPARE_LEAST : each;
+    for (uint32_t r = runs; r > 0; n++) { // from the last to the first
+        uint32_t first = r > each ? r - each : 0;
+        uint32_t begin = first ? m->runs.at[first - 1].end : 0;
+        s[n] = (Spare){.begin = begin, .end = end, .run = first, .nruns = r - first};
+        r = first, end = begin;
+    }
+    return n;
 }
 
 static void runs_spare(Maker *m) {
-    uint32_t pc = m->art->ncode;
-    plan_live_all(&m->live, false); // nobody reads SBUF when the program has ended
-    for (uint32_t r = (uint32_t)m->runs.n; pc > 0; pc--) {
-        const IsaInst *in = &m->art->code[pc - 1];
-        int kind = kind_of(m, pc - 1);
-        if (kind & KIND_FLOW)
-            plan_live_all(&m->live, true);
-        else if (kind & KIND_HALT)
-            plan_live_all(&m->live, false);
-        if (r && m->runs.at[r - 1].end == pc) {
-            run_plan(m, &m->runs.at[--r]);
-            pc = m->runs.at[r].first + 1;
-        } else {
-            plan_live_step(&m->live, in, &m->code.accesses[m->code.shapes->of[pc - 1]]);
-        }
+    Spare *s = ARENA_NEWN(m->a, Spare, SPARES);
+    uint32_t n = spares_cut(m, s);
+    PlanLive live;
+    plan_live_all(&live, false); // nobody reads SBUF when the program has ended
+    for (uint32_t i = 0; i < n; i++) {
+        s[i].live = live;
+        if (i + 1 < n)
+            walk_back(m, &live, s[i].begin, s[i].end, s[i].run + s[i].nruns, NULL, NULL, NULL);
+    }
+    parts_run(m->a, m->code.pool, n, spare_part, &(Spares){m, s});
+    for (uint32_t i = n; i-- > 0;) {
+        uint32_t from = m->plan->overs.n;
+        VEC_RESERVE(m->a, &m->plan->overs, from + s[i].overs.n);
+        if (s[i].overs.n)
+            memcpy(m->plan->overs.at + from, s[i].overs.at, s[i].overs.n * sizeof *s[i].overs.at);
+        m->plan->overs.n += s[i].overs.n;
+        for (uint32_t r = s[i].run; r < s[i].run + s[i].nruns; r++)
+            m->runs.at[r].over += from;
     }
 }
 
@@ -232,8 +290,10 @@ Plan *plan_make(Arena *a, const Artifact *art, const IsaShapes *shapes, const ui
     Maker *m = ARENA_NEW(a, Maker);
     *m = (Maker){.a = a, .art = art, .dynamic = dynamic, .plan = ARENA_NEW(a, Plan), .kinds = kinds_find(a, shapes)};
     segs_init(a, m->plan, art);
-    m->code = (PlanCode){.art = art, .shapes = shapes, .accesses = shapes_accesses(a, shapes), .dynamic = dynamic,
-                         .plain = plain, .same_seg = m->plan->same_seg, .pool = pool};
+    m->code = (PlanCode){.art = art, .shapes = shapes, .accesses = shapes_accesses(a, shapes),
+                         .forms = plan_forms(a, shapes), .dynamic = dynamic, .plain = plain,
+                         .same_seg = m->plan->same_seg, .pool = pool};
+    m->code.touches = plan_touches(a, &m->code);
     targets_find(m);
     plan_pe_find(a, m->plan, &m->code);
     runs_cut(m);

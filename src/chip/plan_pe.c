@@ -49,8 +49,8 @@ static bool tile_of(const IsaInst *in, const uint32_t *same_seg, Tile *t) {
     return true;
 }
 
-static bool meets(const Tile *t, const PlanAcc *x) {
-    return x->space == SPACE_SBUF && x->lo < t->hi && t->lo < x->hi && x->p0 < t->p1 && t->p0 < x->p1;
+static bool meets(const Tile *t, const PlanTouch *x) {
+    return x->lo < t->hi && t->lo < x->hi && x->p0 < t->p1 && t->p0 < x->p1;
 }
 
 // A product's operand inside one chunk: where it lies in HBM.
@@ -89,20 +89,22 @@ static int other_step(const Tile *t, const PlanCode *code, uint32_t pc) {
         shape->op == ISA_SENDRECV)
         return SPOILS;
     const ShapeAccesses *accesses = &code->accesses[code->shapes->of[pc]];
+    const uint8_t *record = shape_record(code->shapes, pc);
     int found = GOES_ON;
     for (int i = 0; i < accesses->n; i++) {
         const ShapeAccess *a = &accesses->at[i];
         if (a->space != SPACE_SBUF && (a->space != SPACE_HBM || !a->is_write))
             continue;
-        uint64_t addr = shape_addr(in, a->addr);
         if (a->space == SPACE_HBM) {
+            uint64_t addr = shape_hbm(a, record);
             int64_t begin = (int64_t)addr_off(addr) + a->lo, end = (int64_t)addr_off(addr) + a->hi;
             if (code->same_seg[addr_seg(addr)] == t->hbm.seg && (a->by_register || (begin < t->hbm.hi && t->hbm.lo < end)))
                 return SPOILS;
             continue;
         }
-        PlanAcc x = {.space = SPACE_SBUF, .lo = (uint32_t)(addr_poff(addr) + a->lo), .hi = (uint32_t)(addr_poff(addr) + a->hi),
-                     .p0 = (uint8_t)addr_part(addr), .p1 = (uint8_t)(addr_part(addr) + a->parts)};
+        uint32_t off = shape_poff(a, record);
+        PlanTouch x = {.lo = (uint32_t)(off + a->lo), .hi = (uint32_t)(off + a->hi), .p0 = a->part,
+                       .p1 = (uint8_t)(a->part + a->parts)};
         if (!a->by_register && !meets(t, &x))
             continue;
         Tile over;
@@ -115,31 +117,27 @@ static int other_step(const Tile *t, const PlanCode *code, uint32_t pc) {
     return found;
 }
 
-static bool is_product(const IsaInst *in) { return in->op == ISA_LDWEIGHTS || in->op == ISA_MATMUL; }
+// Nothing to do with the tile, as can be told at once?
+static bool is_beside(const Tile *t, const PlanTouch *x) {
+    return (x->kind == TOUCH_PLAIN || x->kind == TOUCH_PRODUCT) && !meets(t, x);
+}
 
 // The products that read the tile, each chunk of it once; false: it stays.
 static bool readers_find(const Tile *t, uint32_t pc, const PlanCode *code, PlanPe *out, uint32_t *n) {
     uint32_t most = t->n[0] * t->n[1] < PLAN_PE_MAX ? t->n[0] * t->n[1] : PLAN_PE_MAX, end = pc + REACH;
     *n = 0;
     for (uint32_t i = pc + 1; i < code->art->ncode && i < end; i++) {
-        const IsaInst *shape = shape_inst(code->shapes, i), *in = &code->art->code[i];
-        if (code->dynamic[i])
-            return false;
-        if (is_product(shape)) {
-            PlanAcc x = {.space = (uint8_t)addr_space(in->src), .lo = addr_poff(in->src), .p0 = (uint8_t)addr_part(in->src),
-                         .p1 = (uint8_t)(addr_part(in->src) + isa_count(shape->n[0]))};
-            uint32_t stride =
-                shape->s[1] < 0 || shape->s[3] || shape->step || shape->reg_s[0] ? ISA_SBUF_BYTES : (uint32_t)shape->s[1];
-            x.hi = x.lo + (uint32_t)dtype_bytes(shape->stype) * (uint32_t)((isa_count(shape->n[1]) - 1) * (uint64_t)stride + 1);
-            if (stride == ISA_SBUF_BYTES)
-                return false;
-            if (!meets(t, &x))
-                continue;
-            if (*n == most || !place_of(t, in, &out[*n]))
+        const PlanTouch *x = &code->touches[i];
+        if (is_beside(t, x))
+            continue;
+        if (x->kind == TOUCH_PRODUCT) {
+            if (*n == most || !place_of(t, &code->art->code[i], &out[*n]))
                 return false;
             out[(*n)++].pc = i;
             continue;
         }
+        if (x->kind == TOUCH_DYNAMIC || plan_is_product(shape_inst(code->shapes, i)))
+            return false;
         int what = other_step(t, code, i);
         if (what == SPOILS)
             return false;
@@ -166,8 +164,11 @@ static bool same_shape(const Tile *t, const IsaInst *out) {
 static uint32_t through_find(const Tile *t, uint32_t pc, const PlanCode *code) {
     uint32_t found = 0;
     for (uint32_t i = pc + 1; i < code->art->ncode && i < pc + REACH; i++) {
+        const PlanTouch *x = &code->touches[i];
+        if (x->kind == TOUCH_PLAIN && !meets(t, x))
+            continue;
         const IsaInst *shape = shape_inst(code->shapes, i), *in = &code->art->code[i];
-        if (code->dynamic[i] || is_product(shape))
+        if (x->kind == TOUCH_DYNAMIC || plan_is_product(shape))
             return 0;
         bool transfer = shape->op == ISA_DMA || shape->op == ISA_DMA_INDIRECT;
         if (!found && transfer && same_shape(t, in) && code->same_seg[addr_seg(in->dst)] != t->hbm.seg) {

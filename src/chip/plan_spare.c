@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// plan_spare.c — which bytes of SBUF are still needed, and which copies of a run can be spared.
+// plan_spare.c — which copies of a run can be spared.
 //
 // In doubt nothing is spared. Three questions per run, in this order:
 //   1. a transfer in whose data only instructions of the run read, before anybody writes to that place in HBM:
@@ -8,75 +8,7 @@
 //   3. bytes of SBUF that the run writes before it reads them and nobody reads afterwards: memory of the slice
 #include "chip/plan_step.h"
 
-#include <string.h>
-
 #define LINE 64u
-
-// --- liveness --------------------------------------------------------------------------------------------
-
-void plan_live_all(PlanLive *l, bool live) { memset(l->parts, live ? ISA_PARTITIONS : 0, sizeof l->parts); }
-
-bool plan_live_any(const PlanLive *l, uint32_t lo, uint32_t hi) {
-    for (uint32_t g = lo / PLAN_GRAIN; g <= (hi - 1) / PLAN_GRAIN; g++)
-        if (l->parts[g])
-            return true;
-    return false;
-}
-
-static void live_read(PlanLive *l, uint32_t lo, uint32_t hi, uint32_t p1) {
-    for (uint32_t g = lo / PLAN_GRAIN; g <= (hi - 1) / PLAN_GRAIN; g++)
-        l->parts[g] = l->parts[g] < p1 ? (uint8_t)p1 : l->parts[g];
-}
-
-// Only whole grains, from the first partition on, stop being needed.
-static void live_write(PlanLive *l, uint32_t lo, uint32_t hi, uint32_t p0, uint32_t p1) {
-    for (uint32_t g = (lo + PLAN_GRAIN - 1) / PLAN_GRAIN; p0 == 0 && (g + 1) * PLAN_GRAIN <= hi; g++)
-        l->parts[g] = l->parts[g] <= p1 ? 0 : l->parts[g];
-}
-
-static void live_access(PlanLive *l, const IsaInst *in, const ShapeAccess *a, bool reads) {
-    if (a->space != SPACE_SBUF || a->is_write == reads)
-        return;
-    if (a->by_register) { // anywhere
-        if (reads)
-            plan_live_all(l, true);
-        return;
-    }
-    uint64_t addr = shape_addr(in, a->addr);
-    uint32_t begin = (uint32_t)(addr_poff(addr) + a->lo), end = (uint32_t)(addr_poff(addr) + a->hi);
-    uint32_t p0 = addr_part(addr), p1 = p0 + a->parts;
-    if (reads)
-        live_read(l, begin, end, p1);
-    else if (a->dense && (in->op == ISA_DMA || in->op == ISA_DMA_TRANSPOSE || in->op == ISA_COPY))
-        live_write(l, begin, end, p0, p1);
-}
-
-void plan_live_step(PlanLive *l, const IsaInst *in, const ShapeAccesses *accesses) {
-    for (int i = 0; i < accesses->n; i++)
-        live_access(l, in, &accesses->at[i], false);
-    for (int i = 0; i < accesses->n; i++)
-        live_access(l, in, &accesses->at[i], true);
-    if (in->op == ISA_COPY_PRED) // what it leaves
-        for (int i = 0; i < accesses->n; i++)
-            if (accesses->at[i].is_write) {
-                ShapeAccess left = accesses->at[i];
-                left.is_write = false;
-                live_access(l, in, &left, true);
-            }
-}
-
-// The same for a step of a run: cheaper, and it knows every write.
-static void live_through(PlanLive *l, const PlanPiece *p) {
-    for (uint32_t i = p->naccs; i-- > 0;) {
-        const PlanAcc *x = &p->acc[i];
-        if (x->space != SPACE_SBUF)
-            continue;
-        if (!x->is_write)
-            live_read(l, x->lo, x->hi, x->p1);
-        else if (x->flat)
-            live_write(l, x->lo, x->hi, x->p0, x->p1);
-    }
-}
 
 // --- overlap ---------------------------------------------------------------------------------------------
 
@@ -359,7 +291,7 @@ static void spare_widening(PlanPiece *p, uint32_t step) {
     s->skip = true;
 }
 
-void plan_piece_spare(PlanPiece *p, PlanLive *live) {
+void plan_piece_spare(PlanPiece *p, const PlanLive *live) {
     for (uint32_t i = 0; i < p->nsteps; i++)
         if (p->step[i].is_dma && !p->step[i].hbm.is_write && !p->step[i].gone)
             spare_in(p, i, live);
@@ -369,7 +301,6 @@ void plan_piece_spare(PlanPiece *p, PlanLive *live) {
     spare_sbuf(p, live);
     for (uint32_t i = 0; i + 1 < p->nsteps; i++)
         spare_widening(p, i);
-    live_through(live, p);
 }
 
 uint16_t plan_piece_slice(const PlanPiece *p) {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // plan_step.c — which instructions keep to their partition, what they touch, and whether they may join a run.
+//
+// Asked once per shape (isa/shape.h); an instruction adds where its addresses point.
 #include "chip/plan_step.h"
+
+#include <string.h>
 
 enum { S_DST = 1, S_SRC = 2, S_SRC1 = 4, S_AB = 8, S_RES = 16, S_KEEPS = 32 };
 // Operands of the instructions that keep to their partition; 0: does not. S_KEEPS: some elements of dst stay as they were.
@@ -36,6 +40,8 @@ static uint8_t row_slots(int op) {
     }
 }
 
+bool plan_is_product(const IsaInst *in) { return in->op == ISA_LDWEIGHTS || in->op == ISA_MATMUL; }
+
 bool plan_is_idle(const IsaInst *in) {
     return in->op == ISA_NOP || in->op == ISA_WAIT || in->op == ISA_ACT_LOAD;
 }
@@ -66,14 +72,12 @@ static Extent extent_of(const uint32_t n[5], const int32_t stride[5], int from, 
     return e;
 }
 
-static void acc_add(PlanPiece *p, PlanStep *s, int slot, uint64_t addr, Extent e, size_t bytes, uint32_t rows,
-                    bool is_write) {
-    uint32_t first = addr_poff(addr), part = addr_part(addr);
-    p->acc[p->naccs++] = (PlanAcc){
-        .step = p->nsteps, .slot = (uint8_t)slot, .space = (uint8_t)addr_space(addr), .bytes = (uint8_t)bytes,
+static void acc_add(PlanForm *f, int slot, uint64_t addr, Extent e, size_t bytes, uint32_t rows, bool is_write) {
+    uint32_t part = addr_part(addr);
+    f->acc[f->step.naccs++] = (PlanAcc){
+        .at = f->places[slot], .slot = (uint8_t)slot, .space = (uint8_t)addr_space(addr), .bytes = (uint8_t)bytes,
         .p0 = (uint8_t)part, .p1 = (uint8_t)(part + rows), .is_write = is_write, .flat = e.flat,
-        .how = PLAN_STAYS, .first = first, .lo = (uint32_t)(first + e.lo), .hi = (uint32_t)(first + e.hi)};
-    s->naccs++;
+        .how = PLAN_STAYS, .lo = (uint32_t)e.lo, .hi = (uint32_t)e.hi};
 }
 
 // --- engines ---------------------------------------------------------------------------------------------
@@ -82,28 +86,28 @@ static bool in_partitions(uint64_t addr) {
     return addr_space(addr) == SPACE_SBUF || addr_space(addr) == SPACE_PSUM;
 }
 
-static bool tensor_add(PlanPiece *p, PlanStep *s, int slot, uint64_t addr, int dtype, const IsaInst *in,
-                       const uint32_t n[5], const int32_t stride[5], bool is_write) {
+static bool tensor_add(PlanForm *f, int slot, uint64_t addr, int dtype, const IsaInst *in, const uint32_t n[5],
+                       const int32_t stride[5], bool is_write) {
     if (!in_partitions(addr) || addr_part(addr) != addr_part(in->dst))
         return false;
     size_t bytes = dtype_bytes(dtype);
-    acc_add(p, s, slot, addr, extent_of(n, stride, 1, (int64_t)bytes), bytes, isa_count(n[0]), is_write);
+    acc_add(f, slot, addr, extent_of(n, stride, 1, (int64_t)bytes), bytes, isa_count(n[0]), is_write);
     return true;
 }
 
-static bool column_add(PlanPiece *p, PlanStep *s, int slot, uint64_t addr, int dtype, const IsaInst *in,
-                       bool is_write) {
+static bool column_add(PlanForm *f, int slot, uint64_t addr, int dtype, const IsaInst *in, bool is_write) {
     if (!addr || addr_space(addr) >= SPACE_COUNT) // none, or a number
         return true;
     if (!in_partitions(addr) || addr_part(addr) != addr_part(in->dst))
         return false;
     size_t bytes = dtype_bytes(dtype);
-    acc_add(p, s, slot, addr, (Extent){0, (int64_t)bytes, true}, bytes, isa_count(in->n[0]), is_write);
+    acc_add(f, slot, addr, (Extent){0, (int64_t)bytes, true}, bytes, isa_count(in->n[0]), is_write);
     return true;
 }
 
 // A reduction's dst is smaller than its counts say: axes with stride zero are one place.
-static bool engine_add(PlanPiece *p, PlanStep *s, const IsaInst *in) {
+static bool engine_form(PlanForm *f, const IsaInst *in) {
+    PlanStep *s = &f->step;
     uint8_t slots = row_slots(in->op);
     if (!slots || has_terms(in) || !in_partitions(in->dst))
         return false;
@@ -115,18 +119,18 @@ static bool engine_add(PlanPiece *p, PlanStep *s, const IsaInst *in) {
     s->widens = in->op == ISA_COPY && in->stype == DT_BF16 && in->dtype == DT_F32;
     s->sums = (in->op == ISA_REDUCE || in->op == ISA_ACTIVATE) && in->stype == DT_F32;
     if (slots & S_SRC && !(in->op == ISA_COPY_PRED && !in->src))
-        ok &= tensor_add(p, s, PLAN_SRC, in->src, in->stype, in, in->n, in->s, false);
+        ok &= tensor_add(f, PLAN_SRC, in->src, in->stype, in, in->n, in->s, false);
     if (slots & S_SRC1)
-        ok &= tensor_add(p, s, PLAN_SRC1, in->src1, in->ttype, in, in->n, in->t, false);
+        ok &= tensor_add(f, PLAN_SRC1, in->src1, in->ttype, in, in->n, in->t, false);
     if (slots & S_AB) {
-        ok &= column_add(p, s, PLAN_A, in->a, in->atype, in, false);
-        ok &= column_add(p, s, PLAN_B, in->b, in->atype, in, false);
+        ok &= column_add(f, PLAN_A, in->a, in->atype, in, false);
+        ok &= column_add(f, PLAN_B, in->b, in->atype, in, false);
     }
     if (slots & S_KEEPS)
-        ok &= tensor_add(p, s, PLAN_DST, in->dst, in->dtype, in, n, in->d, false);
-    ok &= tensor_add(p, s, PLAN_DST, in->dst, in->dtype, in, n, in->d, true);
+        ok &= tensor_add(f, PLAN_DST, in->dst, in->dtype, in, n, in->d, false);
+    ok &= tensor_add(f, PLAN_DST, in->dst, in->dtype, in, n, in->d, true);
     if (slots & S_RES)
-        ok &= column_add(p, s, PLAN_RES, in->res, in->rtype, in, true);
+        ok &= column_add(f, PLAN_RES, in->res, in->rtype, in, true);
     return ok;
 }
 
@@ -151,7 +155,9 @@ bool plan_hbm_meet(const PlanHbm *x, const PlanHbm *y) {
     return hbm_meet(x, y) && x->base < y->base + y->span && y->base < x->base + x->span;
 }
 
-static bool dma_add(PlanPiece *p, PlanStep *s, const IsaInst *in, const uint32_t *same_seg) {
+// Addresses in HBM count from the one the instruction says.
+static bool dma_form(PlanForm *f, const IsaInst *in) {
+    PlanStep *s = &f->step;
     bool out = addr_space(in->dst) == SPACE_HBM;
     uint64_t part_side = out ? in->src : in->dst, hbm_side = out ? in->dst : in->src;
     if (in->op != ISA_DMA || has_terms(in) || addr_space(part_side) != SPACE_SBUF || addr_space(hbm_side) != SPACE_HBM)
@@ -164,18 +170,14 @@ static bool dma_add(PlanPiece *p, PlanStep *s, const IsaInst *in, const uint32_t
     Extent part = extent_of(n, ps, 1, part_bytes), hbm = extent_of(n, hs, 1, hbm_bytes);
     if (in->op0 || (part_bytes > 4 && !(part.flat && hbm.flat)))
         return false;
-    int64_t pitch = hs[0] * hbm_bytes, first = (int64_t)addr_off(hbm_side);
-    int64_t base = first + hbm.lo - (int64_t)addr_part(part_side) * pitch, reach = (rows - 1) * pitch;
-    s->hbm = (PlanHbm){.seg = same_seg[addr_seg(hbm_side)], .base = base, .pitch = pitch, .span = hbm.hi - hbm.lo,
-                       .lo = first + hbm.lo + (reach < 0 ? reach : 0), .hi = first + hbm.hi + (reach > 0 ? reach : 0),
-                       .is_write = out, .flat = hbm.flat};
+    int64_t pitch = hs[0] * hbm_bytes, reach = (rows - 1) * pitch;
+    s->hbm = (PlanHbm){.base = hbm.lo - (int64_t)addr_part(part_side) * pitch, .pitch = pitch, .span = hbm.hi - hbm.lo,
+                       .lo = hbm.lo + (reach < 0 ? reach : 0), .hi = hbm.hi + (reach > 0 ? reach : 0), .is_write = out,
+                       .flat = hbm.flat};
     s->is_dma = true;
     s->converts = dtype != in->stype;
     if (out && rows > 1 && !rows_apart(&s->hbm))
         return false;
-    for (uint32_t i = 0; i < p->nsteps; i++)
-        if (p->step[i].is_dma && hbm_meet(&p->step[i].hbm, &s->hbm) && !same_family(&p->step[i].hbm, &s->hbm))
-            return false;
     // Short pieces in a pattern of their own: dma.c has blocks for them.
     int64_t run = part.flat && hbm.flat ? hbm.hi - hbm.lo : 0;
     for (int i = 3; i >= 1 && !run; i--)
@@ -183,27 +185,68 @@ static bool dma_add(PlanPiece *p, PlanStep *s, const IsaInst *in, const uint32_t
             run = hs[i] == 1 && ps[i] == 1 ? n[i] * hbm_bytes : 1;
     if (run < 64 && isa_count(n[1]) * (uint64_t)isa_count(n[2]) * isa_count(n[3]) > 1)
         return false;
-    acc_add(p, s, out ? PLAN_SRC : PLAN_DST, part_side, part, (size_t)part_bytes, rows, !out);
+    acc_add(f, out ? PLAN_SRC : PLAN_DST, part_side, part, (size_t)part_bytes, rows, !out);
     return true;
 }
 
+const PlanForm *plan_forms(Arena *a, const IsaShapes *shapes) {
+    PlanForm *forms = ARENA_NEWN(a, PlanForm, (size_t)shapes->n + 1);
+    for (uint32_t i = 0; i < shapes->n; i++) {
+        IsaInst in = shape_sample(&shapes->at[i]);
+        memcpy(forms[i].places, shapes->at[i].at + SHAPE_WAITS, sizeof forms[i].places);
+        forms[i].joins = isa_rows[in.op].cost == COST_DMA ? dma_form(&forms[i], &in) : engine_form(&forms[i], &in);
+    }
+    return forms;
+}
+
+// The HBM side of a transfer.
+static void hbm_find(PlanHbm *h, const PlanForm *f, const uint8_t *record, const uint32_t *same_seg) {
+    *h = f->step.hbm;
+    uint32_t at = f->places[h->is_write ? PLAN_DST : PLAN_SRC];
+    uint64_t addr = at ? le_load64(record + at) : 0;
+    int64_t off = (int64_t)addr_off(addr);
+    h->seg = same_seg[addr_seg(addr)];
+    h->base += off, h->lo += off, h->hi += off;
+}
+
 // --- pieces ----------------------------------------------------------------------------------------------
+
+bool plan_cut_add(PlanCut *c, const PlanCode *code, uint32_t pc) {
+    const PlanForm *f = &code->forms[code->shapes->of[pc]];
+    if (!f->joins || c->nsteps == PLAN_STEPS)
+        return false;
+    if (f->step.is_dma) {
+        PlanHbm *h = &c->hbm[c->nhbm];
+        hbm_find(h, f, shape_record(code->shapes, pc), code->same_seg);
+        for (uint32_t i = 0; i < c->nhbm; i++)
+            if (hbm_meet(&c->hbm[i], h) && !same_family(&c->hbm[i], h))
+                return false;
+        c->nhbm++;
+    }
+    c->first = c->nsteps++ ? c->first : pc;
+    c->last = pc;
+    return true;
+}
 
 void plan_piece_spared(PlanPiece *p) { p->step[p->nsteps - 1].skip = p->step[p->nsteps - 1].gone = true; }
 
 void plan_piece_clear(PlanPiece *p) { p->nsteps = p->naccs = p->parts = 0; }
 
-bool plan_piece_add(PlanPiece *p, const IsaInst *in, uint32_t pc, const uint32_t *same_seg) {
-    if (p->nsteps == PLAN_STEPS)
-        return false;
+void plan_piece_add(PlanPiece *p, const PlanCode *code, uint32_t pc) {
+    const PlanForm *f = &code->forms[code->shapes->of[pc]];
+    const uint8_t *record = shape_record(code->shapes, pc);
     PlanStep *s = &p->step[p->nsteps];
-    *s = (PlanStep){.pc = pc, .acc = p->naccs};
-    if (!(isa_rows[in->op].cost == COST_DMA ? dma_add(p, s, in, same_seg) : engine_add(p, s, in))) {
-        p->naccs = s->acc;
-        return false;
+    *s = f->step;
+    s->pc = pc, s->acc = p->naccs;
+    if (s->is_dma)
+        hbm_find(&s->hbm, f, record, code->same_seg);
+    for (uint32_t i = 0; i < s->naccs; i++) {
+        PlanAcc *x = &p->acc[p->naccs++];
+        *x = f->acc[i];
+        x->step = p->nsteps;
+        x->first = plan_poff(x, record);
+        x->lo += x->first, x->hi += x->first;
+        p->parts = x->p1 > p->parts ? x->p1 : p->parts;
     }
-    for (uint32_t i = s->acc; i < p->naccs; i++)
-        p->parts = p->acc[i].p1 > p->parts ? p->acc[i].p1 : p->parts;
     p->nsteps++;
-    return true;
 }

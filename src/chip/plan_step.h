@@ -40,6 +40,17 @@ typedef struct PlanStep {
     PlanHbm hbm;        // of a transfer
 } PlanStep;
 
+// What all instructions of a shape have in common: places count from where an instruction's addresses point.
+typedef struct PlanForm {
+    bool joins; // may be in a run
+    uint8_t places[PLAN_SLOTS]; // of addresses in the record
+    PlanStep step;
+    PlanAcc acc[7]; // at: that place
+} PlanForm;
+_Static_assert(PLAN_SLOTS == SHAPE_ADDRS, "slots are numbered as the addresses of a shape");
+
+static inline uint32_t plan_poff(const PlanAcc *x, const uint8_t *record) { return le_load32(record + x->at); }
+
 typedef struct PlanPiece {
     uint16_t nsteps, naccs, parts;
     uint32_t local_pitch;
@@ -53,32 +64,54 @@ typedef struct PlanLive {
     uint8_t parts[ISA_SBUF_BYTES / PLAN_GRAIN]; // partitions [0, parts) are read later
 } PlanLive;
 
+// The SBUF bytes that an instruction touches, in a few bytes: most of them are looked at to find that they do not matter.
+enum { TOUCH_PLAIN, TOUCH_PRODUCT, TOUCH_DYNAMIC, TOUCH_MORE };
+typedef struct PlanTouch { // bytes [lo, hi) of partitions [p0, p1) have it all; none: lo > hi
+    uint32_t lo, hi;
+    uint8_t p0, p1;
+    uint8_t kind; // PRODUCT: rows of a load or product; MORE: writes HBM, jumps, or is to be looked at by itself
+} PlanTouch;
+
+typedef struct PlanCode { // what is planned
+    const Artifact *art;
+    const IsaShapes *shapes;
+    const ShapeAccesses *accesses; // per shape
+    const PlanForm *forms;         // per shape
+    const PlanTouch *touches;      // per instruction
+    const uint8_t *dynamic, *plain; // as plan_make got them
+    const uint32_t *same_seg;
+    Pool *pool; // helps to plan; may be NULL
+} PlanCode;
+const PlanForm *plan_forms(Arena *a, const IsaShapes *shapes);
+const PlanTouch *plan_touches(Arena *a, const PlanCode *code);
+
 void plan_live_all(PlanLive *l, bool live);
-// From behind the instruction to before it; `accesses` are its shape's.
-void plan_live_step(PlanLive *l, const IsaInst *in, const ShapeAccesses *accesses);
+// From behind an instruction that is in no run, or in one, to before it.
+void plan_live_alone(PlanLive *l, const PlanCode *code, uint32_t pc);
+void plan_live_joined(PlanLive *l, const PlanCode *code, uint32_t pc);
 bool plan_live_any(const PlanLive *l, uint32_t lo, uint32_t hi);
 
 // Do two transfers touch the same bytes, one of them writing? Of the same partition, that is: others are never
 // in one run.
 bool plan_hbm_meet(const PlanHbm *x, const PlanHbm *y);
-typedef struct PlanCode { // what is planned
-    const Artifact *art;
-    const IsaShapes *shapes;
-    const ShapeAccesses *accesses; // per shape
-    const uint8_t *dynamic, *plain; // as plan_make got them
-    const uint32_t *same_seg;
-    Pool *pool; // helps to plan; may be NULL
-} PlanCode;
 void plan_pe_find(Arena *a, Plan *p, const PlanCode *code);
+bool plan_is_product(const IsaInst *in); // or the load before it
 bool plan_is_idle(const IsaInst *in); // touches nothing, in any order
 bool plan_stays_alone(const IsaInst *in); // joins no run, whatever its addresses are
+
+typedef struct PlanCut { // a run while it is being cut
+    uint32_t first, last, nsteps, nhbm;
+    PlanHbm hbm[PLAN_STEPS];
+} PlanCut;
+// False when the instruction cannot join what is there.
+bool plan_cut_add(PlanCut *c, const PlanCode *code, uint32_t pc);
+
 void plan_piece_clear(PlanPiece *p);
+void plan_piece_add(PlanPiece *p, const PlanCode *code, uint32_t pc);
 // The step just added is a transfer that is not carried out.
 void plan_piece_spared(PlanPiece *p);
-// False when the instruction cannot join what is there.
-bool plan_piece_add(PlanPiece *p, const IsaInst *in, uint32_t pc, const uint32_t *same_seg);
-// Finds the operands that may lie elsewhere. *live comes as it is behind the run and goes as it is before it.
-void plan_piece_spare(PlanPiece *p, PlanLive *live);
+// Finds the operands that may lie elsewhere; *live as it is behind the run.
+void plan_piece_spare(PlanPiece *p, const PlanLive *live);
 uint16_t plan_piece_slice(const PlanPiece *p);
 
 #endif

@@ -296,7 +296,7 @@ void shape_accesses(const IsaShape *s, ShapeAccesses *out) {
             addr++;
         __int128 lo, hi;
         isa_access_extent(a, &lo, &hi);
-        out->at[i] = (ShapeAccess){.addr = addr, .space = (uint8_t)addr_space(a->addr), .is_write = a->is_write,
+        out->at[i] = (ShapeAccess){.addr = addr, .at = s->at[SHAPE_WAITS + addr], .part = (uint8_t)addr_part(a->addr), .space = (uint8_t)addr_space(a->addr), .is_write = a->is_write,
                                    .by_register = a->reg != NULL, .dense = is_dense(a), .parts = a->parts,
                                    .lo = clamp(lo), .hi = clamp(hi)};
     }

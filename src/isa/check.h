@@ -41,12 +41,16 @@ void isa_access_extent(const IsaAccess *a, __int128 *lo, __int128 *hi);
 // The same for all instructions of a shape: only addresses differ between them.
 typedef struct ShapeAccess {
     uint8_t addr; // shape_addr(in, addr)
+    uint8_t at;   // where the record has it, or 0: it is zero
     uint8_t space;
     bool is_write, by_register; // by_register: register terms add to the address
     bool dense; // in a partition: adjacent and ascending
+    uint8_t part; // its first partition,
     uint32_t parts;
     int64_t lo, hi; // bytes it reaches from its address, as isa_access_extent says, at most 2^62
 } ShapeAccess;
+static inline uint32_t shape_poff(const ShapeAccess *a, const uint8_t *record) { return le_load32(record + a->at); } // in a partition
+static inline uint64_t shape_hbm(const ShapeAccess *a, const uint8_t *record) { return a->at ? le_load64(record + a->at) : 0; }
 typedef struct ShapeAccesses {
     uint8_t n;
     ShapeAccess at[ISA_ACCESS_MAX];

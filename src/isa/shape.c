@@ -40,6 +40,16 @@ static IsaShape shape_of(const IsaInst *in) {
     return s;
 }
 
+// Says where in a record the parts that vary are.
+static void places_set(IsaShape *s) {
+    s->bytes = 4; // the shape's number
+    for (int i = 0; i < SHAPE_PARTS; i++) {
+        bool varies = s->varies >> i & 1, wide = i >= SHAPE_WAITS && !in_partitions(shape_addr(&s->in, i - SHAPE_WAITS));
+        s->at[i] = varies ? s->bytes : 0;
+        s->bytes = (uint8_t)(s->bytes + (varies ? wide ? 8 : 4 : 0));
+    }
+}
+
 _Static_assert(sizeof(IsaInst) % 8 == 0, "hashed by words");
 
 static uint64_t shape_hash(const IsaShape *s) {
@@ -116,6 +126,8 @@ static int by_entry(const void *a, const void *b) {
     return entry_order(x->bytes, x->n, y->bytes, y->n);
 }
 
+static void records_make(Arena *a, IsaShapes *s, const IsaInst *code, uint32_t n);
+
 IsaShapes *shapes_find(Arena *a, const IsaInst *code, uint32_t n) {
     Table t = {.a = a};
     IsaShapes *s = ARENA_NEW(a, IsaShapes);
@@ -136,12 +148,14 @@ IsaShapes *shapes_find(Arena *a, const IsaInst *code, uint32_t n) {
     qsort(order, s->n, sizeof *order, by_entry);
     for (uint32_t i = 0; i < s->n; i++) {
         s->at[i] = t.shapes.at[order[i].number];
+        places_set(&s->at[i]);
         rank[order[i].number] = i;
     }
     for (uint32_t i = 0; i < n; i++) {
         s->of[i] = rank[s->of[i]];
         s->at[s->of[i]].uses++;
     }
+    records_make(a, s, code, n);
     return s;
 }
 
@@ -152,21 +166,19 @@ typedef struct Patch { // a place in IsaInst that varies
     bool wide; // 8 bytes: an address in HBM
 } Patch;
 
-typedef struct Form { // a shape as the code's bytes have it
-    uint8_t n, bytes; // bytes: of an instruction, its shape's number included
+typedef struct Form { // a record's parts behind the shape's number, in their order
+    uint8_t n;
     Patch patch[SHAPE_PARTS];
 } Form;
 _Static_assert(sizeof(IsaInst) < 256, "a patch's place is a byte");
 
 static Form form_of(const IsaShape *s) {
-    Form f = {.bytes = 4};
+    Form f = {0};
     for (int i = 0; i < SHAPE_PARTS; i++) {
-        if (!(s->varies >> i & 1))
+        if (!s->at[i])
             continue;
         size_t at = i < SHAPE_WAITS ? offsetof(IsaInst, wait_val) + 4 * (size_t)i : shape_addr_at[i - SHAPE_WAITS];
-        bool wide = i >= SHAPE_WAITS && !in_partitions(shape_addr(&s->in, i - SHAPE_WAITS));
-        f.patch[f.n++] = (Patch){(uint8_t)at, wide};
-        f.bytes = (uint8_t)(f.bytes + (wide ? 8 : 4));
+        f.patch[f.n++] = (Patch){(uint8_t)at, i >= SHAPE_WAITS && !in_partitions(shape_addr(&s->in, i - SHAPE_WAITS))};
     }
     return f;
 }
@@ -180,25 +192,17 @@ static Form *forms_make(Arena *a, const IsaShapes *s) {
 
 // --- encode ------------------------------------------------------------------------------------------------
 
-void shapes_encode(const IsaShapes *s, const IsaInst *code, uint32_t n, Buf *out) {
-    put_u32(out, s->n);
-    for (uint32_t i = 0; i < s->n; i++) {
-        uint8_t bytes[ENTRY_MAX];
-        assert(isa_is_clean(&s->at[i].in));
-        buf_put(out, bytes, entry_encode(&s->at[i], bytes));
-    }
-    const Form *forms = forms_make(out->arena, s);
-    put_u32(out, n);
+static void records_make(Arena *a, IsaShapes *s, const IsaInst *code, uint32_t n) {
+    const Form *forms = forms_make(a, s);
     size_t total = 0;
-    for (uint32_t i = 0; i < n;) {
-        uint32_t size = 0, end = n - i > CHUNK ? i + CHUNK : n;
-        for (; i < end; i++)
-            size += forms[s->of[i]].bytes;
-        put_u32(out, size);
-        total += size;
+    s->record_at = arena_alloc(a, ((size_t)n + 1) * sizeof *s->record_at);
+    for (uint32_t i = 0; i < n; i++) {
+        s->record_at[i] = (uint32_t)(total / 4);
+        total += s->at[s->of[i]].bytes;
     }
-    buf_reserve(out, total);
-    uint8_t *p = out->at + out->n;
+    s->record_at[n] = (uint32_t)(total / 4);
+    uint8_t *p = arena_alloc(a, total);
+    s->records = p;
     for (uint32_t i = 0; i < n; i++) {
         const Form *f = &forms[s->of[i]];
         le_store32(p, s->of[i]);
@@ -209,7 +213,22 @@ void shapes_encode(const IsaShapes *s, const IsaInst *code, uint32_t n, Buf *out
             p += bytes;
         }
     }
-    out->n += total;
+}
+
+void shapes_encode(const IsaShapes *s, uint32_t n, Buf *out) {
+    put_u32(out, s->n);
+    for (uint32_t i = 0; i < s->n; i++) {
+        uint8_t bytes[ENTRY_MAX];
+        assert(isa_is_clean(&s->at[i].in));
+        buf_put(out, bytes, entry_encode(&s->at[i], bytes));
+    }
+    put_u32(out, n);
+    for (uint32_t i = 0; i < n;) {
+        uint32_t end = n - i > CHUNK ? i + CHUNK : n;
+        put_u32(out, 4 * (s->record_at[end] - s->record_at[i]));
+        i = end;
+    }
+    buf_put(out, s->records, 4 * (size_t)s->record_at[n]);
 }
 
 // --- decode ------------------------------------------------------------------------------------------------
@@ -246,6 +265,7 @@ static IsaShapes *table_decode(Rd *r, const IsaMap *map, Arena *a) {
         if (fault)
             rd_fail(r, "shape %u (`%s`) has %s", i, isa_rows[s->at[i].in.op].name, fault);
         s->at[i].varies = (uint8_t)varies;
+        places_set(&s->at[i]);
         uint32_t n = (uint32_t)(r->at - begin);
         if (before && entry_order(before, nbefore, begin, n) >= 0)
             rd_fail(r, "shape %u does not come after the one before it", i);
@@ -261,7 +281,7 @@ typedef struct Chunk {
 } Chunk;
 
 typedef struct Decode {
-    const IsaShapes *shapes;
+    IsaShapes *shapes;
     const Form *forms;
     Chunk *chunks;
     IsaInst *code;
@@ -276,12 +296,13 @@ static const char *decode_one(const Decode *d, const uint8_t **at, const uint8_t
     if (number >= d->shapes->n)
         return "has a shape that does not exist";
     const Form *f = &d->forms[number];
-    if (end - p < f->bytes)
+    if (end - p < d->shapes->at[number].bytes)
         return "is cut off";
     p += 4;
     IsaInst *in = &d->code[pc];
     *in = d->shapes->at[number].in;
     d->shapes->of[pc] = number;
+    d->shapes->record_at[pc] = (uint32_t)((size_t)(*at - d->shapes->records) / 4);
     for (int k = 0; k < f->n; k++) {
         uint8_t *to = (uint8_t *)in + f->patch[k].at;
         if (!f->patch[k].wide) { // the low half of an address, or a wait count
@@ -332,6 +353,8 @@ IsaShapes *shapes_decode(Rd *r, const IsaMap *map, Arena *a, Pool *pool, IsaInst
     uint32_t nchunks = *n / CHUNK + (*n % CHUNK != 0);
     const uint8_t *sizes = rd_bytes(r, 4 * (size_t)nchunks);
     s->of = arena_alloc(a, ((size_t)*n + 1) * sizeof *s->of);
+    s->record_at = arena_alloc(a, ((size_t)*n + 1) * sizeof *s->record_at);
+    s->records = r->at;
     *code = arena_alloc(a, ((size_t)*n + 1) * sizeof **code);
     Decode d = {.shapes = s, .forms = forms_make(a, s),
                 .chunks = ARENA_NEWN(a, Chunk, (size_t)nchunks + 1), .code = *code, .n = *n};
@@ -340,6 +363,7 @@ IsaShapes *shapes_decode(Rd *r, const IsaMap *map, Arena *a, Pool *pool, IsaInst
         d.chunks[c].at = rd_bytes(r, size);
         d.chunks[c].end = r->at;
     }
+    s->record_at[*n] = (uint32_t)((size_t)(r->at - s->records) / 4);
     pool_run(pool, nchunks, 1, chunks_decode, &d);
     for (uint32_t c = 0; c < nchunks; c++)
         if (d.chunks[c].why)

@@ -10,6 +10,9 @@
 //   wait counts   of a wait that has a semaphore: 32 bits
 //   addresses     in SBUF or PSUM the offset, 32 bits; in HBM segment and offset, 56 bits, unless they are all zero
 // Other addresses (numbers, none at all) are the shape's own.
+//
+// Whoever looks at a whole program and needs little of each instruction reads its *record*: the number of its shape and
+// what varies, some twenty bytes beside the 248 of an IsaInst.
 #ifndef OTRN_ISA_SHAPE_H
 #define OTRN_ISA_SHAPE_H
 
@@ -24,6 +27,8 @@
 typedef struct IsaShape {
     IsaInst in;
     uint8_t varies; // bit i: wait i, then the addresses in the order above
+    uint8_t at[SHAPE_PARTS]; // where each of these is in the record, or 0: the shape's own
+    uint8_t bytes;  // of the record
     uint32_t uses;  // instructions that have it
 } IsaShape;
 
@@ -31,10 +36,14 @@ typedef struct IsaShapes {
     uint32_t n;
     IsaShape *at;  // each once, in the order of their encodings
     uint32_t *of;  // per instruction
+    const uint8_t *records; // as the artifact stores them
+    uint32_t *record_at;    // per instruction: where its record begins, in words of 4 bytes
 } IsaShapes;
 
 // What the instruction shares with others: quick to look at, for its addresses and wait counts are not there.
 static inline const IsaInst *shape_inst(const IsaShapes *s, uint32_t pc) { return &s->at[s->of[pc]].in; }
+
+static inline const uint8_t *shape_record(const IsaShapes *s, uint32_t pc) { return s->records + 4 * (size_t)s->record_at[pc]; }
 
 extern const uint8_t shape_addr_fields[SHAPE_ADDRS]; // ISA_F_dst, …
 extern const uint16_t shape_addr_at[SHAPE_ADDRS];    // where they are in IsaInst
@@ -46,7 +55,8 @@ static inline uint64_t shape_addr(const IsaInst *in, int i) {
 
 IsaShapes *shapes_find(Arena *a, const IsaInst *code, uint32_t n);
 // Exact inverses (spec/artifact.md, CODE). Decode raises PARSE; it shares its work out over the pool, which may be NULL.
-void shapes_encode(const IsaShapes *s, const IsaInst *code, uint32_t n, Buf *out);
+// Its records are the file's bytes, which must stay.
+void shapes_encode(const IsaShapes *s, uint32_t n, Buf *out);
 IsaShapes *shapes_decode(Rd *r, const IsaMap *map, Arena *a, Pool *pool, IsaInst **code, uint32_t *n);
 
 #endif

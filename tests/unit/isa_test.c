@@ -229,7 +229,7 @@ static void test_shapes(void) {
     const char *why = NULL;
     Buf bytes = {.arena = &arena}, again = {.arena = &arena};
     IsaShapes *shapes = shapes_find(&arena, in, N);
-    shapes_encode(shapes, in, N, &bytes);
+    shapes_encode(shapes, N, &bytes);
     Pool *pool = pool_make(2);
     for (int threads = 1; threads <= 2; threads++) {
         uint32_t n = 0;
@@ -241,7 +241,7 @@ static void test_shapes(void) {
         if (r.at != r.end)
             why = "bytes are left over";
         again.n = 0;
-        shapes_encode(read, back, n, &again);
+        shapes_encode(read, n, &again);
         if (again.n != bytes.n || memcmp(again.at, bytes.at, bytes.n))
             why = "bytes differ";
     }
@@ -271,12 +271,12 @@ static void test_shapes_renumbered(void) {
             ours[i].dtype = map.dtype[theirs[i].dtype], ours[i].stype = map.dtype[theirs[i].stype];
         }
         Buf file = {.arena = &arena}, want = {.arena = &arena}, got = {.arena = &arena};
-        shapes_encode(shapes_find(&arena, theirs, COUNT), theirs, COUNT, &file);
-        shapes_encode(shapes_find(&arena, ours, COUNT), ours, COUNT, &want);
+        shapes_encode(shapes_find(&arena, theirs, COUNT), COUNT, &file);
+        shapes_encode(shapes_find(&arena, ours, COUNT), COUNT, &want);
         Rd r = {&ctx, "test", file.at, file.at, file.at + file.n};
         uint32_t n;
         IsaShapes *read = shapes_decode(&r, &map, &arena, NULL, &back, &n);
-        shapes_encode(read, back, n, &got);
+        shapes_encode(read, n, &got);
         if (got.n != want.n || memcmp(got.at, want.at, got.n))
             why = twice ? "shapes that mean the same" : "shapes in another order";
     }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/host.h"
+#include "base/parts.h"
 #include "base/pool.h"
 #include "unit.h"
 
@@ -195,6 +196,42 @@ static void test_host(void) {
     expect(kept == tiny && after == tiny && flush, "float mode", "begin and end do not nest");
 }
 
+typedef struct Pieces {
+    char *text[40];
+    size_t bad, worse; // parts that fail
+} Pieces;
+
+static void piece_make(void *arg, size_t part, Arena *a) {
+    Pieces *p = arg;
+    for (int i = 0; i < 3000; i++) // more than a block of the arena
+        p->text[part] = arena_printf(a, "part %zu, %d", part, i);
+    if (part == p->bad || part == p->worse)
+        ctx_fail(a->ctx, OTRN_UNSUPPORTED, (Place){"file", (uint32_t)part, 1}, "part %zu fails", part);
+}
+
+static void test_parts(Pool *pool, const char *name) {
+    Ctx ctx = {0};
+    Arena a;
+    jmp_buf here;
+    Pieces p = {.bad = SIZE_MAX, .worse = SIZE_MAX};
+    volatile bool ok = true;
+    arena_init(&a, &ctx);
+    if (CTX_TRY(&ctx, here)) {
+        parts_run(&a, pool, 40, piece_make, &p);
+        for (size_t i = 0; i < 40; i++) {
+            char want[40];
+            snprintf(want, sizeof want, "part %zu, 2999", i);
+            ok = ok && !strcmp(p.text[i], want);
+        }
+        p.bad = 31, p.worse = 12;
+        parts_run(&a, pool, 40, piece_make, &p);
+        ok = false; // never here
+    }
+    expect(ok && ctx.err.line == 12 && !strcmp(ctx.err.text, "part 12 fails"), name,
+           "what parts make is lost, or not the first error is told");
+    arena_fini(&a);
+}
+
 int main(void) {
     alarm(120); // a hang is a failure
     test_host();
@@ -205,6 +242,9 @@ int main(void) {
     test_ranges(many, "more threads than CPUs");
     test_nested(all);
     test_nested(many);
+    test_parts(NULL, "parts, no pool");
+    test_parts(all, "parts");
+    test_parts(many, "parts, more threads than CPUs");
     test_many_callers(all);
     test_many_callers(many);
     test_after_sleep(many);
