@@ -62,10 +62,20 @@ typedef struct Stretch {
     uint32_t nruns;
 } Stretch;
 
-static void run_close(Stretch *s, PlanCut *c) {
-    if (c->nsteps > 1 || (c->nsteps && !c->nhbm)) // what is no run ends the flow; a transfer alone is better off in dma.c
-        s->runs[s->nruns++] = (PlanRun){.first = c->first, .end = c->last + 1};
-    c->nsteps = c->nhbm = 0;
+// Closes the run, if there is one. Transfers at its end bring what nobody in it reads: they stay outside, so that who needs
+// them waits for them alone. A run that is full ends where its last tile begins, with what that brings, if the caller goes
+// on from there: at the place that is returned; 0: there was nothing.
+static uint32_t run_close(Stretch *s, PlanCut *c, bool goes_on) {
+    if (!c->nsteps)
+        return 0;
+    bool full = goes_on && c->nsteps == PLAN_STEPS && c->tile.steps > PLAN_STEPS / 2;
+    bool cut = c->tile.steps && (c->brought || full), all = !cut && c->brought;
+    uint32_t n = all ? 0 : cut ? c->tile.steps : c->nsteps, nhbm = cut ? c->tile.nhbm : c->nhbm;
+    if (n > 1 || (n && !nhbm)) // what is no run ends the flow; a transfer alone is better off in dma.c
+        s->runs[s->nruns++] = (PlanRun){.first = c->first, .end = (cut ? c->tile.before : c->last) + 1};
+    uint32_t next = cut ? c->tile.pc : c->last + 1;
+    c->nsteps = c->nhbm = c->brought = c->tile.steps = 0;
+    return next;
 }
 
 static bool stays_alone(const Maker *m, uint32_t pc) {
@@ -78,17 +88,17 @@ static void stretch_cut(const Maker *m, Stretch *s) {
     PlanCut c = {.nsteps = 0};
     for (uint32_t pc = s->begin; pc < s->end; pc++) {
         if (m->target[pc])
-            run_close(s, &c);
+            run_close(s, &c, false);
         if (idles(m, pc))
             continue;
         bool alone = stays_alone(m, pc);
         if (alone || !plan_cut_add(&c, &m->code, pc)) {
-            run_close(s, &c);
-            if (!alone)
-                plan_cut_add(&c, &m->code, pc);
+            uint32_t next = run_close(s, &c, !alone);
+            if (!alone && next) // once more, with what was brought for it
+                pc = next - 1;
         }
     }
-    run_close(s, &c);
+    run_close(s, &c, false);
 }
 
 typedef struct Cut {

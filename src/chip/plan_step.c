@@ -215,14 +215,19 @@ bool plan_cut_add(PlanCut *c, const PlanCode *code, uint32_t pc) {
     const PlanForm *f = &code->forms[code->shapes->of[pc]];
     if (!f->joins || c->nsteps == PLAN_STEPS)
         return false;
+    bool brings = false;
     if (f->step.is_dma) {
         PlanHbm *h = &c->hbm[c->nhbm];
         hbm_find(h, f, shape_record(code->shapes, pc), code->same_seg);
         for (uint32_t i = 0; i < c->nhbm; i++)
             if (hbm_meet(&c->hbm[i], h) && !same_family(&c->hbm[i], h))
                 return false;
-        c->nhbm++;
+        brings = !h->is_write;
     }
+    if (brings && !c->brought && c->nsteps)
+        c->tile.pc = pc, c->tile.before = c->last, c->tile.steps = c->nsteps, c->tile.nhbm = c->nhbm;
+    c->brought = brings ? c->brought + 1 : 0;
+    c->nhbm += f->step.is_dma;
     c->first = c->nsteps++ ? c->first : pc;
     c->last = pc;
     return true;

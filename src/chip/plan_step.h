@@ -102,6 +102,10 @@ bool plan_stays_alone(const IsaInst *in); // joins no run, whatever its addresse
 typedef struct PlanCut { // a run while it is being cut
     uint32_t first, last, nsteps, nhbm;
     PlanHbm hbm[PLAN_STEPS];
+    uint32_t brought; // transfers in at its end
+    struct {          // transfers in behind something else: the first of the last of those,
+        uint32_t pc, before, steps, nhbm; // the step before it, and how much was there
+    } tile;
 } PlanCut;
 // False when the instruction cannot join what is there.
 bool plan_cut_add(PlanCut *c, const PlanCode *code, uint32_t pc);

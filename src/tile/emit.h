@@ -41,6 +41,8 @@ typedef struct Emit {
     Artifact *art;
     VEC(IsaInst) code;
     VEC(uint32_t) code_loc;
+    VEC(uint32_t) code_order;           // number + 1 of the task it was recorded in, over all lanes; 0: stays where it is
+    uint32_t order;                     // … of what is being placed
     VEC(Kern) kerns;
     VEC(ArtLoc) locs;
     VEC(ArtLoop) loops;
@@ -80,6 +82,7 @@ void emit_area(Emit *e, Haz *h, uint32_t at, uint32_t bytes, bool out); // merge
 void emit_join(Emit *e, Lane other);
 void emit_step_end(Emit *e);
 void emit_flush(Emit *e);                           // places everything recorded
+void emit_unweave(Emit *e); // unweave.c: tasks together, of what was placed since the last time
 uint32_t emit_append(Emit *e, const IsaInst *in); // as it is; its number
 void emit_barrier(Emit *e);
 // The part of n units that this core does, [*lo, *hi), where a step is shared; cut at a multiple of `unit`, so that steps over the same

@@ -194,6 +194,7 @@ uint32_t emit_append(Emit *e, const IsaInst *in) {
         ctx_fail(e->c->ctx, OTRN_CAPACITY, NO_PLACE, "the program needs more than %u instructions", CODE_MAX);
     VEC_PUSH(e->c->arena, &e->code, *in);
     VEC_PUSH(e->c->arena, &e->code_loc, e->loc);
+    VEC_PUSH(e->c->scratch, &e->code_order, e->order);
     e->done[isa_sem(in)]++;
     return e->code.n - 1;
 }
@@ -613,6 +614,7 @@ static void advance(Emit *e, uint64_t keep) {
         Task *t = choose(s, &lane, &begin);
         assert(t); // the oldest task of all waits for none
         LaneQueue *q = &s->lane[lane];
+        e->order = (uint32_t)t->order + 1;
         for (uint64_t end = group_end(q, t); t->next < end;) {
             Rec *r = &q->recs.at[t->next++ - q->base];
             place(e, r);
@@ -621,6 +623,7 @@ static void advance(Emit *e, uint64_t keep) {
         }
     }
     e->loc = loc;
+    e->order = 0;
 }
 
 void emit_step_end(Emit *e) {
@@ -629,4 +632,7 @@ void emit_step_end(Emit *e) {
     e->lane = LANE_NONE;
 }
 
-void emit_flush(Emit *e) { advance(e, 0); }
+void emit_flush(Emit *e) {
+    advance(e, 0);
+    emit_unweave(e);
+}
