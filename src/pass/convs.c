@@ -82,6 +82,14 @@ bool conv_is_inside(const ConvForm *f) { // between two elements of a dilated in
     return true;
 }
 
+bool conv_is_depthwise(const Hlo *h, const HloOp *op, const ConvForm *f) {
+    const HloType *x = hlo_value_type(h, hlo_operand(h, op, 0)), *w = hlo_value_type(h, hlo_operand(h, op, 1));
+    int64_t outs = w->dims[f->kernel_out];
+    if (f->feature_groups > 1)
+        return w->dims[f->kernel_in] == 1 && outs == f->feature_groups;
+    return f->batch_groups > 1 && x->dims[f->in_batch] == f->batch_groups && outs == f->batch_groups;
+}
+
 // --- rewriting -------------------------------------------------------------------------------------
 
 static ValueId push(Convs *s, OpId id) { return walk_push(&s->w, id); }
@@ -305,6 +313,8 @@ static ValueId canon(Convs *s, OpId id) {
     ValueId dot = conv_as_dot(&s->w, id, &f);
     if (dot)
         return dot;
+    if (conv_is_depthwise(h, hlo_at(h, id), &f)) // its edges are views (tile/depth.c)
+        return 0;
     order_input(s, id, &f);
     order_kernel(s, id, &f);
     conv_read(h, hlo_at(h, id), &f);

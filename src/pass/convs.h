@@ -25,6 +25,8 @@ typedef struct ConvForm {
 bool conv_read(const Hlo *h, const HloOp *op, ConvForm *f);
 // Every position that a tap meets lies inside the input.
 bool conv_is_inside(const ConvForm *f);
+// Every channel by itself: one input and one output channel in each group, or the gradient by the kernel of such a one.
+bool conv_is_depthwise(const Hlo *h, const HloOp *op, const ConvForm *f);
 // The product that it is, put into the list, when memory already lies as one needs it; else 0.
 ValueId conv_as_dot(Walk *walk, OpId id, const ConvForm *f);
 

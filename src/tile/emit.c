@@ -301,6 +301,8 @@ static Lane lane_of(const Emit *e, const Step *s) {
         return LANE_CAST;
     case STEP_TURN:
         return turn_suits(e, s) ? LANE_ROWS : LANE_KERNEL;
+    case STEP_DEPTH:
+        return depth_suits(e, s) ? LANE_TENSOR : LANE_KERNEL;
     case STEP_POOL:
     case STEP_INDEX:
     case STEP_ROWS:
@@ -321,6 +323,7 @@ bool emit_tiles_apart(const Step *s) {
     case STEP_BATCH:
     case STEP_CONV:
     case STEP_TURN:
+    case STEP_DEPTH:
     case STEP_POOL:
         return true;
     default:
@@ -355,6 +358,12 @@ static void emit_step(Emit *e, const Step *s, Buf *consts) {
     case STEP_TURN:
         if (turn_suits(e, s))
             emit_turned(e, s);
+        else
+            emit_kernel(e, s);
+        return;
+    case STEP_DEPTH:
+        if (depth_suits(e, s))
+            emit_depth(e, s);
         else
             emit_kernel(e, s);
         return;

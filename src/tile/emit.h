@@ -98,6 +98,8 @@ void emit_batch(Emit *e, const Step *s);    // batch.c
 void emit_conv(Emit *e, const Step *s);     // conv.c
 bool turn_suits(const Emit *e, const Step *s); // turn.c: the chip does it by transfers
 void emit_turned(Emit *e, const Step *s);
+bool depth_suits(const Emit *e, const Step *s); // depth.c: the engines are quick enough
+void emit_depth(Emit *e, const Step *s);
 void emit_pool(Emit *e, const Step *s);     // pool.c
 void emit_dynamic(Emit *e, const Step *s);  // dynamic.c
 void emit_index(Emit *e, const Step *s);    // index.c

@@ -226,6 +226,8 @@ StepKind lower_kind(const Lower *l, const HloOp *op) {
         return STEP_BATCH;
     if (dot_on_tensor_engine(l->h, op))
         return STEP_DOT;
+    if (depth_is_vector(l->h, op))
+        return STEP_DEPTH;
     if (conv_is_product(l->h, op))
         return STEP_CONV;
     if (index_is_transfer(l->h, op))

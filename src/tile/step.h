@@ -60,6 +60,7 @@ typedef enum StepKind {
     STEP_DOT,        // op on the tensor engine; aux = epilogue, 0: none
     STEP_BATCH,      // many small products
     STEP_CONV,       // a convolution on the tensor engine
+    STEP_DEPTH,      // a depthwise convolution on the vector engine, or on GpSimd as the chip has it
     STEP_MOVE,       // data movement as transfers
     STEP_CAST,       // conversion as transfers
     STEP_TURN,       // a transpose that takes neighbours apart: transfers, or GpSimd as the chip has it
@@ -146,6 +147,7 @@ bool dot_is_batch(const Hlo *h, const HloOp *op);      // batch.c
 bool dynamic_is_transfer(const Lower *l, const HloOp *op); // dynamic.c
 bool index_is_transfer(const Hlo *h, const HloOp *op); // index.c
 bool conv_is_product(const Hlo *h, const HloOp *op);  // conv.c
+bool depth_is_vector(const Hlo *h, const HloOp *op);  // depth.c
 // region.c: a region as a scalar program; captured outer values are appended to *captures, each as often as it
 // has elements.
 typedef VEC(ValueId) ValueList;

@@ -24,6 +24,8 @@ typedef struct Case {
     char text[TEXT_MAX];
     int n;
     bool on_engines; // no GpSimd kernel may be left
+    int last;        // of a depthwise convolution: channels 1 first, 2 last, 0 anywhere
+    bool by_kernel;
 } Case;
 
 static uint32_t rnd(Case *c, uint32_t below) {
@@ -75,8 +77,15 @@ static void lay_out(Case *c, Shape *s, const char *names, char *text, bool plain
     Shape from = *s;
     for (int i = 0; i < s->rank; i++)
         order[i] = i;
-    if (!plain)
+    if (c->last) { // image by image, channel by channel or place by place
+        bool swaps = c->by_kernel && s->dims[1] != s->dims[0] && names[0] == 'b' && s->dims[0] > 1;
+        int channel = swaps ? 0 : 1;
+        order[0] = !channel, order[c->last == 1 ? 1 : s->rank - 1] = channel;
+        for (int i = 2; i < s->rank; i++)
+            order[c->last == 1 ? i : i - 1] = i;
+    } else if (!plain) {
         shuffle(c, order, s->rank);
+    }
     int n = sprintf(text, "[");
     for (int i = 0; i < s->rank; i++) {
         s->dims[i] = from.dims[order[i]];
@@ -85,37 +94,25 @@ static void lay_out(Case *c, Shape *s, const char *names, char *text, bool plain
     sprintf(text + n, "]");
 }
 
-static void make_conv(Case *c) {
-    int ns = (int)rnd(c, 4);
-    static const char *const types[] = {"f32", "f32", "f32", "bf16"};
-    const char *type = types[rnd(c, 4)];
-    int64_t groups = rnd(c, 4) ? 1 : 1 + rnd(c, 4), by_batch = groups > 1 && rnd(c, 2), most = ns == 3 ? 6 : ns == 2 ? 14 : 70;
-    int64_t b = (1 + rnd(c, rnd(c, 3) ? 3 : 20)) * (by_batch ? groups : 1), wide = rnd(c, 4) ? 20 : 200;
-    int64_t in = (1 + rnd(c, (uint32_t)wide)), f = (1 + rnd(c, rnd(c, 4) ? 20 : 600)) * groups;
+typedef struct Window { // numbers of up to three spatial axes
+    int ns;
     int64_t lo[3], hi[3], ld[3], rd[3], st[3], rev[3], x[3], k[3], y[3];
-    bool product = rnd(c, 4) == 0; // every axis is places alone or summed alone
-    for (int i = 0; i < ns; i++) {
-        x[i] = 1 + rnd(c, (uint32_t)most), k[i] = 1 + rnd(c, rnd(c, 5) ? 4 : (uint32_t)most);
-        lo[i] = (int64_t)rnd(c, 5) - 1, hi[i] = (int64_t)rnd(c, 5) - 1;
-        ld[i] = rnd(c, 3) ? 1 : 1 + rnd(c, 3), rd[i] = rnd(c, 3) ? 1 : 1 + rnd(c, 3), st[i] = rnd(c, 2) ? 1 : 1 + rnd(c, 3);
-        rev[i] = rnd(c, 3) == 0;
-        if (product)
-            k[i] = rnd(c, 2) ? 1 : x[i], lo[i] = hi[i] = 0, ld[i] = rd[i] = st[i] = 1, rev[i] = 0;
-        int64_t size = (x[i] - 1) * ld[i] + 1 + lo[i] + hi[i], span = (k[i] - 1) * rd[i] + 1;
-        if (size < span)
-            hi[i] += span - size, size = span;
-        y[i] = (size - span) / st[i] + 1;
-    }
-    Shape s[3] = {{type, ns + 2, {b, by_batch ? in : in * groups}}, {type, ns + 2, {in, f}},
-                  {type, ns + 2, {by_batch ? b / groups : b, f}}};
-    for (int i = 0; i < ns; i++)
-        s[0].dims[2 + i] = x[i], s[1].dims[2 + i] = k[i], s[2].dims[2 + i] = y[i];
+} Window;
+
+static void window_size(Window *w, int i) { // the result's, padded so that there is one
+    int64_t size = (w->x[i] - 1) * w->ld[i] + 1 + w->lo[i] + w->hi[i], span = (w->k[i] - 1) * w->rd[i] + 1;
+    if (size < span)
+        w->hi[i] += span - size, size = span;
+    w->y[i] = (size - span) / w->st[i] + 1;
+}
+
+static void out_conv(Case *c, const Window *w, Shape s[3], int64_t groups, bool by_batch, bool reverse_first, bool plain) {
+    for (int i = 0; i < w->ns; i++)
+        s[0].dims[2 + i] = w->x[i], s[1].dims[2 + i] = w->k[i], s[2].dims[2 + i] = w->y[i];
     char names[3][40];
     static const char *const letters[3] = {"bf", "io", "bf"};
-    bool plain = rnd(c, 3) == 0;
     for (int i = 0; i < 3; i++)
         lay_out(c, &s[i], letters[i], names[i], plain);
-    bool reverse_first = ns && rnd(c, 3) == 0;
     out(c, "func.func @main(%%x: ");
     out_type(c, &s[0]), out(c, ", %%w: "), out_type(c, &s[1]), out(c, ") -> "), out_type(c, &s[2]), out(c, " {\n");
     if (reverse_first) {
@@ -124,16 +121,68 @@ static void make_conv(Case *c) {
     }
     out(c, "  %%0 = stablehlo.convolution(%%x, %s) dim_numbers = %sx%s->%s, window = {stride = [", reverse_first ? "%r" : "%w",
         names[0], names[1], names[2]);
-    out_list(c, st, ns), out(c, "], pad = [");
-    for (int i = 0; i < ns; i++)
-        out(c, "%s[%lld, %lld]", i ? ", " : "", (long long)lo[i], (long long)hi[i]);
-    out(c, "], lhs_dilate = ["), out_list(c, ld, ns), out(c, "], rhs_dilate = ["), out_list(c, rd, ns), out(c, "], reverse = [");
-    for (int i = 0; i < ns; i++)
-        out(c, "%s%s", i ? ", " : "", rev[i] ? "true" : "false");
+    out_list(c, w->st, w->ns), out(c, "], pad = [");
+    for (int i = 0; i < w->ns; i++)
+        out(c, "%s[%lld, %lld]", i ? ", " : "", (long long)w->lo[i], (long long)w->hi[i]);
+    out(c, "], lhs_dilate = ["), out_list(c, w->ld, w->ns), out(c, "], rhs_dilate = ["), out_list(c, w->rd, w->ns), out(c, "], reverse = [");
+    for (int i = 0; i < w->ns; i++)
+        out(c, "%s%s", i ? ", " : "", w->rev[i] ? "true" : "false");
     out(c, "]} {batch_group_count = %lld : i64, feature_group_count = %lld : i64} : (", (long long)(by_batch ? groups : 1),
         (long long)(by_batch ? 1 : groups));
     out_type(c, &s[0]), out(c, ", "), out_type(c, &s[1]), out(c, ") -> "), out_type(c, &s[2]), out(c, "\n  return %%0 : ");
     out_type(c, &s[2]), out(c, "\n}\n");
+}
+
+static void make_conv(Case *c) {
+    Window w = {.ns = (int)rnd(c, 4)};
+    static const char *const types[] = {"f32", "f32", "f32", "bf16"};
+    const char *type = types[rnd(c, 4)];
+    int64_t groups = rnd(c, 4) ? 1 : 1 + rnd(c, 4), by_batch = groups > 1 && rnd(c, 2), most = w.ns == 3 ? 6 : w.ns == 2 ? 14 : 70;
+    int64_t b = (1 + rnd(c, rnd(c, 3) ? 3 : 20)) * (by_batch ? groups : 1), wide = rnd(c, 4) ? 20 : 200;
+    int64_t in = (1 + rnd(c, (uint32_t)wide)), f = (1 + rnd(c, rnd(c, 4) ? 20 : 600)) * groups;
+    bool product = rnd(c, 4) == 0; // every axis is places alone or summed alone
+    for (int i = 0; i < w.ns; i++) {
+        w.x[i] = 1 + rnd(c, (uint32_t)most), w.k[i] = 1 + rnd(c, rnd(c, 5) ? 4 : (uint32_t)most);
+        w.lo[i] = (int64_t)rnd(c, 5) - 1, w.hi[i] = (int64_t)rnd(c, 5) - 1;
+        w.ld[i] = rnd(c, 3) ? 1 : 1 + rnd(c, 3), w.rd[i] = rnd(c, 3) ? 1 : 1 + rnd(c, 3), w.st[i] = rnd(c, 2) ? 1 : 1 + rnd(c, 3);
+        w.rev[i] = rnd(c, 3) == 0;
+        if (product)
+            w.k[i] = rnd(c, 2) ? 1 : w.x[i], w.lo[i] = w.hi[i] = 0, w.ld[i] = w.rd[i] = w.st[i] = 1, w.rev[i] = 0;
+        window_size(&w, i);
+    }
+    Shape s[3] = {{type, w.ns + 2, {b, by_batch ? in : in * groups}}, {type, w.ns + 2, {in, f}},
+                  {type, w.ns + 2, {by_batch ? b / groups : b, f}}};
+    bool plain = rnd(c, 3) == 0;
+    out_conv(c, &w, s, groups, by_batch, w.ns && rnd(c, 3) == 0, plain);
+}
+
+// Depthwise: by images or by the kernel (few results, a kernel as large as an image), in the layouts of channels first and
+// last mostly; sums stay exact in fp32.
+static void make_depthwise(Case *c) {
+    Window w = {.ns = 1 + (int)rnd(c, 3)};
+    const char *type = rnd(c, 4) ? "f32" : "bf16";
+    bool by_kernel = rnd(c, 3) == 0;
+    static const uint32_t image[] = {900, 40, 13};
+    int64_t channels = 2 + rnd(c, rnd(c, 2) ? 40 : 200), batch = 1 + rnd(c, 6);
+    for (int i = 0; i < w.ns; i++) {
+        w.x[i] = 2 + rnd(c, image[w.ns - 1]), w.k[i] = by_kernel ? 1 + rnd(c, (uint32_t)w.x[i]) : 1 + rnd(c, 5);
+        w.lo[i] = (int64_t)rnd(c, 5) - 1, w.hi[i] = by_kernel ? 0 : (int64_t)rnd(c, 5) - 1;
+        w.ld[i] = rnd(c, 3) ? 1 : 1 + rnd(c, 3), w.rd[i] = rnd(c, 3) ? 1 : 1 + rnd(c, 3), w.st[i] = rnd(c, 2) ? 1 : 1 + rnd(c, 3);
+        w.rev[i] = rnd(c, 4) == 0;
+        window_size(&w, i);
+        if (by_kernel && w.y[i] > 4)
+            w.st[i] = w.y[i], window_size(&w, i);
+    }
+    Shape s[3] = {{type, w.ns + 2, {batch, channels}}, {type, w.ns + 2, {1, channels}}, {type, w.ns + 2, {batch, channels}}};
+    if (by_kernel)
+        s[0].dims[0] = channels, s[0].dims[1] = batch, s[1].dims[0] = batch, s[2].dims[0] = 1;
+    c->last = rnd(c, 8) ? 1 + (int)rnd(c, 2) : 0;
+    c->by_kernel = by_kernel;
+    int64_t places = 1, taps = 1;
+    for (int i = 0; i < w.ns; i++)
+        places *= by_kernel ? w.k[i] : w.y[i], taps *= by_kernel ? w.y[i] : w.k[i];
+    c->on_engines = c->last && channels * batch >= 64 && channels >= 8 && places >= 512 && places * taps * channels * batch >= 1 << 18;
+    out_conv(c, &w, s, channels, by_kernel, false, false);
 }
 
 // --- movement ----------------------------------------------------------------------------------------------
@@ -449,7 +498,7 @@ static bool run_chip(otrn_env *env, const Case *c, Data *d, bool first, char *wh
 }
 
 typedef void Make(Case *c);
-static Make *const kinds[] = {make_conv, make_conv, make_pad, make_reverse, make_pool, make_pool, make_batch, make_dynamic, make_dynamic, make_transpose, make_channels, make_gather, make_scatter};
+static Make *const kinds[] = {make_conv, make_conv, make_depthwise, make_depthwise, make_pad, make_reverse, make_pool, make_pool, make_batch, make_dynamic, make_dynamic, make_transpose, make_channels, make_gather, make_scatter};
 
 static bool one(otrn_env *const envs[2], uint64_t seed) {
     static Case c;

@@ -1,0 +1,672 @@
+// SPDX-License-Identifier: Apache-2.0
+// depth.c — depthwise convolutions and their gradients on the vector engine.
+//
+//   y[b, l…, c] = sum over taps s… of x[b, (l * ml + s * ms - low) / gap, c] * w[s…, c]        by image and by its gradient
+//   w[s…, c]    = sum over b and places l… of x[…] * y[b, l…, c]                               by the kernel
+//
+// Every channel is by itself, so channels (of one image after the other) lie on the partitions and places along them. A tap
+// is one instruction over strided views of SBUF: x times the tap's number on that partition, added to what there is.
+// Strides, dilations of both kinds and edges only change the views: places that a tap does not meet are left out, no zero
+// is loaded or multiplied. For the kernel's gradient the vector engine multiplies and the scalar engine sums.
+//
+//   images with channels last come by the transposing DMA and go back through the array, 128 places at a time
+//
+// Which chips do it so is decided by their prices: GpSimd is as quick per element and stays where the vector engine takes
+// two cycles for one.
+#include <assert.h>
+#include <string.h>
+
+#include "pass/convs.h"
+#include "tile/emit.h"
+
+#define PARTS 128
+#define SPACE 3
+#define AREA_BYTES ROWS_AREA_BEGIN // what products use otherwise
+#define OUT_TILES 4
+#define TMPS 4
+#define OUT_BYTES ISA_PSUM_BANK_BYTES // of a tile: a bank's 512 columns
+#define TAPS_MAX 256
+#define CYCLES_MIN 64  // of any instruction
+#define CYCLES_APART 24 // between two
+#define ALONG_MAX 2048 // places along a partition when several images lie there
+#define WORK_MIN (1 << 16) // multiplications; fewer are one kernel's work
+#define INSTS_MAX (1 << 18)
+#define SLOWER 2.0 // than GpSimd at most: the vector engine has time to spare, and edges cost nothing here
+
+typedef struct Axis {
+    int64_t nl, ns, nx;       // places, taps, elements of x
+    int64_t ml, ms, low, gap; // place l and tap s meet x at (l * ml + s * ms - low) / gap, when that is whole
+} Axis;
+
+typedef struct Tensor { // strides in elements
+    uint64_t addr;
+    int64_t base, b, c, s[SPACE];
+    int dtype;
+} Tensor;
+
+typedef struct Run { // channels of one image on neighbouring partitions
+    int64_t lane, n, b, c;
+} Run;
+
+typedef struct Tile {
+    Run runs[PARTS];
+    int count;
+    int64_t lanes, along; // partitions; images along each, from the run's on
+} Tile;
+
+typedef struct Box { // where a tap meets x, inside the chunk
+    int64_t n[SPACE], l[SPACE], x[SPACE], lstep[SPACE], xstep[SPACE];
+} Box;
+
+typedef struct Chunk { // places [l0, l0 + ln) of the first axis and the elements of x they meet
+    int64_t l0, ln, x0, xn;
+} Chunk;
+
+typedef struct Depth {
+    Emit *e;
+    bool by_kernel; // the result has the taps
+    int ns;
+    Axis axis[SPACE];
+    int64_t batch, channels, taps, rest_l, rest_x; // rest: elements behind the first axis
+    Tensor x, l, s;                                // s: kernel or its gradient
+    bool turns_sums; // taps on the partitions at the end, so that images can be added
+    bool flat;     // channels of all images in a row on the partitions; else `wide` channels of `across` images, `along` each
+    int64_t chunk; // places of the first axis that go at once
+    int64_t wide, across, along;
+    uint32_t x_bytes, l_bytes, x_at, l_at, tmp_at, s_at, part_at, sum_at, out_at;
+    Haz xs[2], ls[2], tmps[TMPS], smalls[2], parts[2], outs[OUT_TILES], sums;
+    uint32_t next_x, next_tmp, next_small, next_part, next_out, next_bank;
+} Depth;
+
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+static int64_t gcd(int64_t a, int64_t b) {
+    while (b) {
+        int64_t r = a % b;
+        a = b;
+        b = r;
+    }
+    return a;
+}
+
+static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
+
+// --- reading -------------------------------------------------------------------------------------------
+
+static bool has_engine_type(const HloType *t) { return t->dtype == DT_F32 || t->dtype == DT_BF16 || t->dtype == DT_F16; }
+
+static Tensor tensor_of(const HloType *t, int b, int c, const int *space, int ns) {
+    int64_t strides[OTRN_MAX_RANK], s = 1;
+    for (int i = t->rank; i-- > 0; s *= t->dims[i])
+        strides[i] = s;
+    Tensor v = {.b = strides[b], .c = strides[c], .dtype = t->dtype};
+    for (int i = 0; i < ns; i++)
+        v.s[i] = strides[space[i]];
+    return v;
+}
+
+static void read_axes(Depth *d, const ConvForm *f) {
+    Tensor *kernel = d->by_kernel ? &d->l : &d->s;
+    d->taps = d->rest_l = d->rest_x = 1;
+    for (int i = 0; i < d->ns; i++) {
+        const ConvAxis *a = &f->axis[i];
+        d->axis[i] = (Axis){a->out, a->kernel, a->in, a->stride, a->kernel_gap, a->low, a->in_gap};
+        if (d->by_kernel)
+            d->axis[i] = (Axis){a->kernel, a->out, a->in, a->kernel_gap, a->stride, a->low, a->in_gap};
+        if (a->reversed) {
+            kernel->base += (a->kernel - 1) * kernel->s[i];
+            kernel->s[i] = -kernel->s[i];
+        }
+        d->taps *= d->axis[i].ns;
+        d->rest_l *= i ? d->axis[i].nl : 1, d->rest_x *= i ? d->axis[i].nx : 1;
+    }
+}
+
+static bool depth_read(const Hlo *h, const HloOp *op, Depth *d) {
+    ConvForm f;
+    if (!conv_read(h, op, &f) || !conv_is_depthwise(h, op, &f) || f.ns > SPACE)
+        return false;
+    const HloType *x = hlo_value_type(h, hlo_operand(h, op, 0)), *w = hlo_value_type(h, hlo_operand(h, op, 1));
+    const HloType *y = hlo_value_type(h, op->results);
+    if (!has_engine_type(x) || !has_engine_type(y) || x->dtype != w->dtype)
+        return false;
+    int in[SPACE], kernel[SPACE], out[SPACE];
+    for (int i = 0; i < f.ns; i++)
+        in[i] = f.axis[i].in_dim, kernel[i] = f.axis[i].kernel_dim, out[i] = f.axis[i].out_dim;
+    *d = (Depth){.ns = f.ns, .by_kernel = f.batch_groups > 1};
+    if (d->by_kernel) {
+        d->batch = x->dims[f.in_feature], d->channels = f.batch_groups;
+        d->x = tensor_of(x, f.in_feature, f.in_batch, in, f.ns);
+        d->l = tensor_of(w, f.kernel_in, f.kernel_out, kernel, f.ns);
+        d->s = tensor_of(y, f.out_batch, f.out_feature, out, f.ns);
+    } else {
+        d->batch = x->dims[f.in_batch], d->channels = f.feature_groups;
+        d->x = tensor_of(x, f.in_batch, f.in_feature, in, f.ns);
+        d->l = tensor_of(y, f.out_batch, f.out_feature, out, f.ns);
+        d->s = tensor_of(w, f.kernel_in, f.kernel_out, kernel, f.ns);
+    }
+    read_axes(d, &f);
+    return d->taps <= TAPS_MAX;
+}
+
+// --- where taps meet places ------------------------------------------------------------------------------
+
+static Chunk chunk_of(const Depth *d, int64_t l0, int64_t ln) {
+    const Axis *a = &d->axis[0];
+    int64_t first = floor_div(l0 * a->ml - a->low + a->gap - 1, a->gap);
+    int64_t last = floor_div((l0 + ln - 1) * a->ml + (a->ns - 1) * a->ms - a->low, a->gap);
+    first = max64(first, 0), last = min64(last, a->nx - 1);
+    return (Chunk){l0, ln, first, max64(last - first + 1, 0)};
+}
+
+// Places [l0, l0 + ln) that tap s meets in elements [x0, x0 + xn) of one axis: every lstep-th, and every xstep-th of x.
+static bool meet(const Axis *a, int64_t s, int64_t l0, int64_t ln, int64_t x0, int64_t xn, Box *b, int k) {
+    int64_t g = gcd(a->ml, a->gap), lstep = a->gap / g, xstep = a->ml / g, l = l0, end = min64(l0 + lstep, l0 + ln);
+    while (l < end && (l * a->ml + s * a->ms - a->low) % a->gap)
+        l++;
+    if (l >= end)
+        return false;
+    int64_t x = (l * a->ml + s * a->ms - a->low) / a->gap, skip = x < x0 ? ceil_div(x0 - x, xstep) : 0;
+    l += skip * lstep, x += skip * xstep;
+    if (l >= l0 + ln || x >= x0 + xn)
+        return false;
+    b->n[k] = min64((l0 + ln - 1 - l) / lstep, (x0 + xn - 1 - x) / xstep) + 1;
+    b->l[k] = l - l0, b->x[k] = x - x0, b->lstep[k] = lstep, b->xstep[k] = xstep;
+    return true;
+}
+
+static void tap_index(const Depth *d, int64_t tap, int64_t s[SPACE]) {
+    for (int k = d->ns; k-- > 0; tap /= d->axis[k].ns)
+        s[k] = tap % d->axis[k].ns;
+}
+
+static bool box_of(const Depth *d, int64_t tap, const Chunk *c, Box *b) {
+    int64_t s[SPACE];
+    tap_index(d, tap, s);
+    bool some = true;
+    for (int k = 0; k < d->ns && some; k++) {
+        const Axis *a = &d->axis[k];
+        some = k ? meet(a, s[k], 0, a->nl, 0, a->nx, b, k) : meet(a, s[k], c->l0, c->ln, c->x0, c->xn, b, k);
+    }
+    return some;
+}
+
+static int64_t box_size(const Depth *d, const Box *b) {
+    int64_t n = 1;
+    for (int k = 0; k < d->ns; k++)
+        n *= b->n[k];
+    return n;
+}
+
+// --- the cut ---------------------------------------------------------------------------------------------
+
+static uint32_t up(int64_t bytes) { return (uint32_t)((bytes + SBUF_PIECE - 1) / SBUF_PIECE * SBUF_PIECE); }
+
+// Slots for places that go at once; false when they do not fit.
+static bool place_slots(Depth *d, int64_t chunk, int64_t along) {
+    int64_t rows = 0;
+    for (int64_t l0 = 0; l0 < d->axis[0].nl; l0 += chunk)
+        rows = max64(rows, chunk_of(d, l0, min64(chunk, d->axis[0].nl - l0)).xn);
+    int64_t x = along * rows * d->rest_x * (int64_t)dtype_bytes(d->x.dtype), l = along * chunk * d->rest_l * 4;
+    if (x > AREA_BYTES || l > AREA_BYTES)
+        return false;
+    d->x_bytes = max64(up(x), SBUF_PIECE), d->l_bytes = up(l);
+    uint32_t small = up(d->taps * 4), at = 0;
+    d->x_at = at, at += 2 * d->x_bytes;
+    d->l_at = at, at += 2 * d->l_bytes;
+    d->s_at = at, at += 2 * small;
+    d->part_at = at, at += d->by_kernel ? 2 * small : 0;
+    d->tmp_at = at, at += d->by_kernel ? TMPS * d->l_bytes : 0;
+    d->sum_at = at, at += d->by_kernel && d->turns_sums ? up(d->channels * 4) : 0;
+    d->out_at = at, at += OUT_TILES * OUT_BYTES;
+    d->chunk = chunk, d->along = along;
+    return at <= AREA_BYTES;
+}
+
+static bool lies_turned(const Depth *d, const Tensor *t) { return t->c == 1 && d->channels > 1; }
+
+// Places of the result have one stride, as storing through the array needs it.
+static bool is_uniform(const Depth *d, const Tensor *t, bool taps) {
+    for (int k = 1; k < d->ns; k++)
+        if (t->s[k - 1] != t->s[k] * (taps ? d->axis[k].ns : d->axis[k].nl))
+            return false;
+    return true;
+}
+
+static bool rows_are_dense(const Depth *d, const Tensor *t, bool x) {
+    const Axis *a = &d->axis[d->ns - 1];
+    return t->s[d->ns - 1] == 1 || (x ? a->nx : a->nl) == 1;
+}
+
+static int64_t tiles_of(const Depth *d, int64_t along) {
+    return d->flat ? ceil_div(d->batch * d->channels, PARTS) : ceil_div(d->channels, d->wide) * ceil_div(d->batch, d->across * along);
+}
+
+// Cycles that a tap over all places takes, given the images along a partition.
+static double cycles_of(const Depth *d, int64_t along) {
+    int64_t places = d->axis[0].nl * d->rest_l * along;
+    return (double)tiles_of(d, along) * (double)(max64(places, CYCLES_MIN) + CYCLES_APART);
+}
+
+// Channels of all images in a row leave no partition idle; several images along a partition make longer instructions.
+static bool cut(Depth *d) {
+    int64_t places = d->axis[0].nl * d->rest_l, chunk = d->axis[0].nl;
+    d->wide = ceil_div(d->channels, ceil_div(d->channels, PARTS));
+    d->turns_sums = d->by_kernel && d->taps <= PARTS && is_uniform(d, &d->s, true);
+    d->across = !d->by_kernel || d->turns_sums ? min64(d->batch, PARTS / d->wide) : 1;
+    bool one_stride = d->l.b == places * d->l.s[d->ns - 1] || d->by_kernel || !lies_turned(d, &d->l);
+    int64_t along = one_stride ? min64(ceil_div(d->batch, d->across), max64(1, ALONG_MAX / places)) : 1;
+    while (along > 1 && !place_slots(d, chunk, along))
+        along--;
+    double apart = cycles_of(d, along);
+    d->flat = true;
+    if ((d->by_kernel && !d->turns_sums) || cycles_of(d, 1) > apart)
+        d->flat = false;
+    else
+        along = 1;
+    while (chunk > 1 && !place_slots(d, chunk, along))
+        chunk = (chunk + 1) / 2;
+    double insts = (double)tiles_of(d, along) * (double)ceil_div(d->axis[0].nl, chunk) * (double)d->taps;
+    return place_slots(d, chunk, along) && insts < INSTS_MAX;
+}
+
+static bool depth_init(const Hlo *h, const HloOp *op, Depth *d) {
+    if (!depth_read(h, op, d) || d->ns < 1)
+        return false;
+    int64_t places = d->axis[0].nl * d->rest_l;
+    double work = (double)places * (double)d->taps * (double)d->batch * (double)d->channels;
+    bool x_fits = lies_turned(d, &d->x) || rows_are_dense(d, &d->x, true);
+    bool l_fits = lies_turned(d, &d->l) ? d->by_kernel || is_uniform(d, &d->l, false) : rows_are_dense(d, &d->l, false);
+    bool turned = lies_turned(d, &d->x) || lies_turned(d, &d->l);
+    return x_fits && l_fits && work >= WORK_MIN && !(turned && d->channels < 8) && cut(d);
+}
+
+bool depth_is_vector(const Hlo *h, const HloOp *op) {
+    Depth d;
+    return depth_init(h, op, &d);
+}
+
+static double most(double a, double b) { return a > b ? a : b; }
+
+bool depth_suits(const Emit *e, const Step *s) {
+    Depth d;
+    const ChipFile *c = e->chip;
+    if (!depth_init(e->l->h, hlo_at(e->l->h, s->op), &d))
+        return false;
+    if ((lies_turned(&d, &d.x) || (d.by_kernel && lies_turned(&d, &d.l))) && !(c->dma_transpose > 0))
+        return false;
+    double vector = 0, scalar = 0, macs = 0;
+    for (int64_t l0 = 0; l0 < d.axis[0].nl; l0 += d.chunk) {
+        Chunk chunk = chunk_of(&d, l0, min64(d.chunk, d.axis[0].nl - l0));
+        for (int64_t tap = 0; tap < d.taps; tap++) {
+            Box b;
+            double n = box_of(&d, tap, &chunk, &b) ? (double)box_size(&d, &b) : 0;
+            macs += n, n *= (double)d.along;
+            vector += n > 0 ? most(n / c->vector_tt, c->engine_min_cycles) / c->vector_ghz : 0;
+            scalar += n > 0 && d.by_kernel ? (most(n, c->engine_min_cycles) + c->accumulator_cycles) / c->scalar_ghz : 0;
+        }
+    }
+    double engines = most(vector, scalar) * (double)tiles_of(&d, d.along);
+    double gpsimd = macs * (double)(d.batch * d.channels) / (c->gpsimd_lanes_32 * c->gpsimd_ghz);
+    return engines < SLOWER * gpsimd + c->gpsimd_hbm_ns;
+}
+
+// --- transfers -------------------------------------------------------------------------------------------
+
+// Channels p0 … of all images in a row.
+static void tile_flat(const Depth *d, int64_t p0, Tile *t) {
+    int64_t end = min64(p0 + PARTS, d->batch * d->channels);
+    *t = (Tile){.lanes = end - p0, .along = 1};
+    for (int64_t p = p0, n; p < end; p += n) {
+        n = min64(d->channels - p % d->channels, end - p);
+        t->runs[t->count++] = (Run){p - p0, n, p / d->channels, p % d->channels};
+    }
+}
+
+// Channels [c, c + n) of `across` times `along` images from b on.
+static void tile_block(int64_t c, int64_t n, int64_t b, int64_t across, int64_t along, Tile *t) {
+    *t = (Tile){.lanes = n * across, .along = along};
+    for (int64_t i = 0; i < across; i++)
+        t->runs[t->count++] = (Run){i * n, n, b + i * along, c};
+}
+
+// Calls for every tile of the channels [c, …) that the step has; `first` and `last` among those with these channels.
+typedef void OnTile(Depth *d, const Tile *t, bool first, bool last);
+
+static void each_tile(Depth *d, OnTile *on) {
+    for (int64_t p0 = 0; d->flat && p0 < d->batch * d->channels; p0 += PARTS) {
+        Tile *t = ARENA_NEW(d->e->c->scratch, Tile);
+        tile_flat(d, p0, t);
+        on(d, t, true, true);
+    }
+    for (int64_t c = 0; !d->flat && c < d->channels; c += d->wide)
+        for (int64_t b = 0, n; b < d->batch; b += n) {
+            Tile *t = ARENA_NEW(d->e->c->scratch, Tile);
+            int64_t left = d->batch - b, across = min64(d->across, left), along = min64(d->along, left / across);
+            n = across * along;
+            tile_block(c, min64(d->wide, d->channels - c), b, across, along, t);
+            on(d, t, b == 0, b + n >= d->batch);
+        }
+}
+
+// Between a box of HBM elements, the channels of a run on partitions, and SBUF at `at`, where it lies dense.
+typedef struct Lines { // axes of a box, the slowest first
+    int64_t n[SPACE + 1], step[SPACE + 1];
+    int count;
+} Lines;
+
+static void transfer(Depth *d, const Tensor *v, Run r, int64_t off, const Lines *box, uint32_t at, bool loads, Haz *haz) {
+    IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .stype = (uint8_t)v->dtype};
+    int64_t flat = 1;
+    int32_t *far = loads ? in.s : in.d, *near = loads ? in.d : in.s;
+    uint64_t hbm = v->addr + (uint64_t)(off * (int64_t)dtype_bytes(v->dtype)), sbuf = addr_sbuf((uint32_t)r.lane, at);
+    in.n[0] = (uint32_t)r.n, far[0] = (int32_t)v->c;
+    int k = 3;
+    for (int i = box->count; i-- > 0;) {
+        if (box->n[i] > 1 && k < 3 && far[k + 1] * (int64_t)in.n[k + 1] == box->step[i]) { // goes on where the axis inside it ends
+            in.n[k + 1] *= (uint32_t)box->n[i];
+        } else if (box->n[i] > 1 || i == box->count - 1) {
+            assert(k > 0);
+            in.n[k] = (uint32_t)box->n[i], far[k] = (int32_t)box->step[i], near[k] = (int32_t)flat;
+            k--;
+        }
+        flat *= box->n[i];
+    }
+    in.src = loads ? hbm : sbuf, in.dst = loads ? sbuf : hbm;
+    in.queue = loads ? QUEUE_IN : QUEUE_OUT;
+    if (!loads)
+        in.stype = DT_F32, in.dtype = (uint8_t)(v->dtype == DT_F32 ? 0 : v->dtype);
+    emit_inst(d->e, in, &haz, !loads, &haz, loads);
+}
+
+// Runs that go on in memory where the one before ends are one.
+static int join(const Tensor *v, const Tile *t, int i, Run *r) {
+    *r = t->runs[i++];
+    int64_t at = r->b * v->b + r->c * v->c;
+    for (; i < t->count && t->runs[i].b * v->b + t->runs[i].c * v->c == at + r->n * v->c; i++)
+        r->n += t->runs[i].n;
+    return i;
+}
+
+static void move_places(Depth *d, const Tensor *v, const Tile *t, int64_t row, int64_t rows, bool x, uint32_t at, bool loads, Haz *haz) {
+    Lines box = {.count = d->ns, .n = {rows}, .step = {v->s[0]}};
+    int64_t size = rows;
+    for (int k = 1; k < d->ns; k++) {
+        box.n[k] = x ? d->axis[k].nx : d->axis[k].nl, box.step[k] = v->s[k];
+        size *= box.n[k];
+    }
+    int64_t apart = t->along; // images that need transfers of their own
+    if (apart > 1 && d->ns < SPACE) {
+        memmove(box.n + 1, box.n, sizeof box.n - sizeof *box.n), memmove(box.step + 1, box.step, sizeof box.step - sizeof *box.step);
+        box.n[0] = apart, box.step[0] = v->b, box.count++;
+        apart = 1;
+    }
+    Run r;
+    for (int i = 0; i < t->count;) {
+        i = join(v, t, i, &r);
+        for (int64_t image = 0; image < apart; image++) {
+            uint32_t to = (uint32_t)(at + (uint64_t)(image * size) * (loads ? dtype_bytes(v->dtype) : 4));
+            transfer(d, v, r, v->base + (r.b + image) * v->b + r.c * v->c + row * v->s[0], &box, to, loads, haz);
+        }
+    }
+}
+
+static void move_taps(Depth *d, const Tile *t, uint32_t at, bool loads, Haz *haz) {
+    Lines box = {.count = d->ns};
+    for (int k = 0; k < d->ns; k++)
+        box.n[k] = d->axis[k].ns, box.step[k] = d->s.s[k];
+    for (int i = 0; i < t->count; i++)
+        transfer(d, &d->s, t->runs[i], d->s.base + t->runs[i].c * d->s.c, &box, at, loads, haz);
+}
+
+// --- instructions ----------------------------------------------------------------------------------------
+
+// Strides and first element of a box in a slot whose axes have `first`, then the tensor's own numbers of elements.
+static int64_t view(const Depth *d, const Tile *t, const Box *b, bool x, int64_t first, int32_t *strides) {
+    int64_t flat = 1, off = 0;
+    for (int k = d->ns; k-- > 0;) {
+        strides[5 - d->ns + k] = (int32_t)((x ? b->xstep[k] : b->lstep[k]) * flat);
+        off += (x ? b->x[k] : b->l[k]) * flat;
+        flat *= k ? (x ? d->axis[k].nx : d->axis[k].nl) : first;
+    }
+    strides[4 - d->ns] = t->along > 1 ? (int32_t)flat : 0;
+    return off;
+}
+
+static void counts(const Depth *d, const Tile *t, const Box *b, IsaInst *in) {
+    in->n[0] = (uint32_t)t->lanes;
+    in->n[4 - d->ns] = t->along > 1 ? (uint32_t)t->along : in->n[4 - d->ns];
+    for (int k = 0; k < d->ns; k++)
+        in->n[5 - d->ns + k] = (uint32_t)b->n[k];
+}
+
+static uint32_t x_slot(const Depth *d, uint32_t slot) { return d->x_at + slot * d->x_bytes; }
+static uint32_t l_slot(const Depth *d, uint32_t slot) { return d->l_at + slot * d->l_bytes; }
+static uint32_t s_slot(const Depth *d, uint32_t slot) { return d->s_at + slot * up(d->taps * 4); }
+
+static void fill_zeros(Depth *d, int64_t lanes, int64_t n, uint32_t at, Haz *haz) {
+    IsaInst in = {.op = ISA_MEMSET, .engine = ENG_VECTOR, .dtype = DT_F32, .dst = addr_sbuf(0, at)};
+    in.n[0] = (uint32_t)lanes, in.n[1] = (uint32_t)n, in.d[1] = 1;
+    emit_inst(d->e, in, NULL, 0, &haz, 1);
+}
+
+// acc (+)= x * the tap's number. The first tap that meets every place begins; the scalar engine does that one.
+static void add_tap(Depth *d, const Tile *t, const Chunk *c, int64_t tap, const Box *b, uint32_t small, uint32_t slot, bool begins) {
+    IsaInst in = {.op = begins ? ISA_TENSOR_SCALAR : ISA_SCALAR_TT, .engine = begins ? ENG_SCALAR : ENG_VECTOR, .dtype = DT_F32,
+                  .stype = (uint8_t)d->x.dtype, .op0 = ALU_MUL, .atype = (uint8_t)d->s.dtype};
+    in.a = addr_sbuf(0, (uint32_t)(s_slot(d, small) + (uint64_t)tap * dtype_bytes(d->s.dtype)));
+    counts(d, t, b, &in);
+    in.dst = addr_sbuf(0, (uint32_t)(l_slot(d, slot) + (uint64_t)view(d, t, b, false, c->ln, in.d) * 4));
+    in.src = addr_sbuf(0, (uint32_t)(x_slot(d, slot) + (uint64_t)view(d, t, b, true, c->xn, in.s) * dtype_bytes(d->x.dtype)));
+    if (!begins) {
+        in.op1 = ALU_ADD, in.src1 = in.dst, in.ttype = DT_F32;
+        memcpy(in.t, in.d, sizeof in.t);
+    }
+    emit_inst(d->e, in, (Haz *[]){&d->xs[slot], &d->smalls[small]}, 2, (Haz *[]){&d->ls[slot]}, 1);
+}
+
+// Blocks of 128 places through the array, lanes by places to places by lanes, and from there to memory.
+static void store_turned(Depth *d, const Tile *t, const Chunk *c, uint32_t slot) {
+    int64_t places = t->along * c->ln * d->rest_l, per = OUT_BYTES / 4 / t->lanes, step = d->l.s[d->ns - 1];
+    per = min64(per, 8);
+    for (int64_t p0 = 0; p0 < places; p0 += per * PARTS) {
+        int64_t n = min64(per * PARTS, places - p0), whole = n / PARTS, rest = n % PARTS;
+        uint32_t bank = d->next_bank++ % 8, tile = d->next_out++ % OUT_TILES, at = d->out_at + tile * OUT_BYTES;
+        size_t size = dtype_bytes(d->l.dtype);
+        Haz *bhaz = &d->e->bank_haz[bank], *ohaz = &d->outs[tile];
+        for (int64_t i = 0; i * PARTS < n; i++) {
+            IsaInst turn = {.op = ISA_TRANSPOSE, .engine = ENG_TENSOR, .dtype = DT_F32, .stype = DT_F32};
+            turn.src = addr_sbuf(0, (uint32_t)(l_slot(d, slot) + (uint64_t)(p0 + i * PARTS) * 4));
+            turn.dst = addr_psum(0, (uint32_t)(bank * ISA_PSUM_BANK_BYTES + (uint64_t)(i * t->lanes) * 4));
+            turn.n[0] = (uint32_t)t->lanes, turn.n[1] = (uint32_t)min64(PARTS, n - i * PARTS), turn.d[1] = turn.s[1] = 1;
+            emit_inst(d->e, turn, (Haz *[]){&d->ls[slot]}, 1, &bhaz, 1);
+        }
+        for (int part = 0; part < 2; part++) { // whole blocks, then the rest
+            int64_t rows = part ? rest : PARTS, blocks = part ? rest > 0 : whole, first = part ? whole : 0;
+            if (!blocks)
+                continue;
+            IsaInst cp = {.op = ISA_COPY, .engine = ENG_SCALAR, .stype = DT_F32, .dtype = (uint8_t)d->l.dtype};
+            cp.src = addr_psum(0, (uint32_t)(bank * ISA_PSUM_BANK_BYTES + (uint64_t)(first * t->lanes) * 4));
+            cp.dst = addr_sbuf(0, (uint32_t)(at + (uint64_t)(first * t->lanes) * size));
+            cp.n[0] = (uint32_t)rows, cp.n[1] = (uint32_t)(blocks * t->lanes), cp.d[1] = cp.s[1] = 1;
+            emit_inst(d->e, cp, &bhaz, 1, &ohaz, 1);
+            for (int i = 0; i < t->count; i++) {
+                const Run *r = &t->runs[i];
+                IsaInst out = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_OUT, .stype = (uint8_t)d->l.dtype};
+                int64_t off = d->l.base + r->b * d->l.b + r->c + c->l0 * d->l.s[0] + (p0 + first * PARTS) * step;
+                out.src = addr_sbuf(0, (uint32_t)(at + (uint64_t)(first * t->lanes + r->lane) * size));
+                out.dst = d->l.addr + (uint64_t)(off * (int64_t)size);
+                out.n[0] = (uint32_t)rows, out.n[2] = (uint32_t)blocks, out.n[3] = (uint32_t)r->n;
+                out.d[0] = (int32_t)step, out.d[2] = (int32_t)(PARTS * step), out.d[3] = 1;
+                out.s[2] = (int32_t)t->lanes, out.s[3] = 1;
+                emit_inst(d->e, out, &ohaz, 1, NULL, 0);
+            }
+        }
+    }
+}
+
+static void image_chunk(Depth *d, const Tile *t, const Chunk *c, uint32_t small) {
+    uint32_t slot = d->next_x++ % 2;
+    if (c->xn)
+        move_places(d, &d->x, t, c->x0, c->xn, true, x_slot(d, slot), true, &d->xs[slot]);
+    int64_t lead = -1;
+    Box b;
+    for (int64_t tap = 0; tap < d->taps && lead < 0; tap++)
+        if (c->xn && box_of(d, tap, c, &b) && box_size(d, &b) == c->ln * d->rest_l)
+            lead = tap;
+    if (lead < 0)
+        fill_zeros(d, t->lanes, t->along * c->ln * d->rest_l, l_slot(d, slot), &d->ls[slot]);
+    else if (box_of(d, lead, c, &b))
+        add_tap(d, t, c, lead, &b, small, slot, true);
+    for (int64_t tap = 0; tap < d->taps && c->xn; tap++)
+        if (tap != lead && box_of(d, tap, c, &b))
+            add_tap(d, t, c, tap, &b, small, slot, false);
+    if (lies_turned(d, &d->l))
+        store_turned(d, t, c, slot);
+    else
+        move_places(d, &d->l, t, c->l0, c->ln, false, l_slot(d, slot), false, &d->ls[slot]);
+}
+
+static void by_image(Depth *d, const Tile *t, bool first, bool last) {
+    (void)last;
+    emit_task(d->e);
+    if (first) {
+        d->next_small++;
+        move_taps(d, t, s_slot(d, d->next_small % 2), true, &d->smalls[d->next_small % 2]);
+    }
+    for (int64_t l0 = 0; l0 < d->axis[0].nl; l0 += d->chunk) {
+        if (l0)
+            emit_task(d->e);
+        Chunk c = chunk_of(d, l0, min64(d->chunk, d->axis[0].nl - l0));
+        image_chunk(d, t, &c, d->next_small % 2);
+    }
+}
+
+// --- by the kernel ---------------------------------------------------------------------------------------
+
+// part[tap] = the sum over the chunk's places of x * y: the vector engine multiplies, the scalar engine sums.
+static void sum_tap(Depth *d, const Tile *t, const Chunk *c, int64_t tap, const Box *b, uint32_t slot, uint32_t at, Haz *haz) {
+    uint32_t tmp = d->next_tmp++ % TMPS;
+    IsaInst in = {.op = ISA_TENSOR_TENSOR, .engine = ENG_VECTOR, .dtype = DT_F32, .stype = (uint8_t)d->x.dtype,
+                  .ttype = (uint8_t)d->l.dtype, .op0 = ALU_MUL, .dst = addr_sbuf(0, d->tmp_at + tmp * d->l_bytes)};
+    counts(d, t, b, &in);
+    in.src = addr_sbuf(0, (uint32_t)(x_slot(d, slot) + (uint64_t)view(d, t, b, true, c->xn, in.s) * dtype_bytes(d->x.dtype)));
+    in.src1 = addr_sbuf(0, (uint32_t)(l_slot(d, slot) + (uint64_t)view(d, t, b, false, c->ln, in.t) * dtype_bytes(d->l.dtype)));
+    int64_t flat = 1;
+    for (int k = d->ns; k-- > 0; flat *= b->n[k])
+        in.d[5 - d->ns + k] = (int32_t)flat;
+    in.d[4 - d->ns] = t->along > 1 ? (int32_t)flat : 0;
+    emit_inst(d->e, in, (Haz *[]){&d->xs[slot], &d->ls[slot]}, 2, (Haz *[]){&d->tmps[tmp]}, 1);
+    IsaInst sum = {.op = ISA_ACTIVATE, .engine = ENG_SCALAR, .fn = ACT_IDENTITY, .dtype = DT_F32, .stype = DT_F32, .dst = in.dst,
+                   .src = in.dst, .rtype = DT_F32, .rop = ALU_ADD, .rcmd = RCMD_RESET_REDUCE};
+    sum.res = addr_sbuf(0, (uint32_t)(at + (uint64_t)tap * 4));
+    sum.n[0] = (uint32_t)t->lanes, sum.n[1] = (uint32_t)(flat * t->along), sum.d[1] = sum.s[1] = 1;
+    emit_inst(d->e, sum, NULL, 0, (Haz *[]){&d->tmps[tmp], haz}, 2);
+}
+
+// The chunk's sums begin a tile's, or are added to them.
+static void kernel_chunk(Depth *d, const Tile *t, const Chunk *c, uint32_t small, bool begins) {
+    uint32_t slot = d->next_x++ % 2, part = d->next_part++ % 2, total = s_slot(d, small);
+    uint32_t at = begins ? total : d->part_at + part * up(d->taps * 4);
+    Haz *haz = begins ? &d->smalls[small] : &d->parts[part];
+    Box b;
+    bool all = c->xn > 0;
+    for (int64_t tap = 0; tap < d->taps && all; tap++)
+        all = box_of(d, tap, c, &b);
+    if (!all)
+        fill_zeros(d, t->lanes, d->taps, at, haz);
+    if (!c->xn)
+        return;
+    move_places(d, &d->x, t, c->x0, c->xn, true, x_slot(d, slot), true, &d->xs[slot]);
+    move_places(d, &d->l, t, c->l0, c->ln, false, l_slot(d, slot), true, &d->ls[slot]);
+    for (int64_t tap = 0; tap < d->taps; tap++)
+        if (box_of(d, tap, c, &b))
+            sum_tap(d, t, c, tap, &b, slot, at, haz);
+    if (begins)
+        return;
+    IsaInst add = {.op = ISA_TENSOR_TENSOR, .engine = ENG_VECTOR, .dtype = DT_F32, .stype = DT_F32, .ttype = DT_F32, .op0 = ALU_ADD};
+    add.dst = add.src = addr_sbuf(0, total), add.src1 = addr_sbuf(0, at);
+    add.n[0] = (uint32_t)t->lanes, add.n[1] = (uint32_t)d->taps, add.d[1] = add.s[1] = add.t[1] = 1;
+    emit_inst(d->e, add, &haz, 1, (Haz *[]){&d->smalls[small]}, 1);
+}
+
+// Sums of a tile, taps put on the partitions, are added to those of its channels.
+static void add_sums(Depth *d, const Tile *t, uint32_t small) {
+    uint32_t bank = d->next_bank++ % 8;
+    Haz *bhaz = &d->e->bank_haz[bank];
+    IsaInst turn = {.op = ISA_TRANSPOSE, .engine = ENG_TENSOR, .dtype = DT_F32, .stype = DT_F32, .src = addr_sbuf(0, s_slot(d, small))};
+    turn.dst = addr_psum(0, bank * ISA_PSUM_BANK_BYTES);
+    turn.n[0] = (uint32_t)t->lanes, turn.n[1] = (uint32_t)d->taps, turn.d[1] = turn.s[1] = 1;
+    emit_inst(d->e, turn, (Haz *[]){&d->smalls[small]}, 1, &bhaz, 1);
+    for (int i = 0; i < t->count; i++) {
+        const Run *r = &t->runs[i];
+        IsaInst add = {.op = ISA_TENSOR_TENSOR, .engine = ENG_VECTOR, .dtype = DT_F32, .stype = DT_F32, .ttype = DT_F32, .op0 = ALU_ADD};
+        add.dst = add.src = addr_sbuf(0, (uint32_t)(d->sum_at + (uint64_t)r->c * 4));
+        add.src1 = turn.dst + (uint64_t)r->lane * 4;
+        add.n[0] = (uint32_t)d->taps, add.n[1] = (uint32_t)r->n, add.d[1] = add.s[1] = add.t[1] = 1;
+        emit_inst(d->e, add, &bhaz, 1, (Haz *[]){&d->sums}, 1);
+    }
+}
+
+static void by_kernel(Depth *d, const Tile *t, bool first, bool last) {
+    bool again = !d->turns_sums && !first; // the tile's sums go on
+    d->next_small += !again;
+    uint32_t small = d->next_small % 2;
+    for (int64_t l0 = 0; l0 < d->axis[0].nl; l0 += d->chunk) {
+        Chunk c = chunk_of(d, l0, min64(d->chunk, d->axis[0].nl - l0));
+        kernel_chunk(d, t, &c, small, !l0 && !again);
+    }
+    if (d->turns_sums)
+        add_sums(d, t, small);
+    else if (last)
+        move_taps(d, t, s_slot(d, small), false, &d->smalls[small]);
+}
+
+static void store_sums(Depth *d) {
+    IsaInst out = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_OUT, .stype = DT_F32, .src = addr_sbuf(0, d->sum_at)};
+    out.dtype = (uint8_t)(d->s.dtype == DT_F32 ? 0 : d->s.dtype);
+    out.dst = d->s.addr + (uint64_t)(d->s.base * (int64_t)dtype_bytes(d->s.dtype));
+    out.n[0] = (uint32_t)d->taps, out.n[3] = (uint32_t)d->channels, out.d[0] = (int32_t)d->s.s[d->ns - 1];
+    out.d[3] = (int32_t)d->s.c, out.s[3] = 1;
+    emit_inst(d->e, out, (Haz *[]){&d->sums}, 1, NULL, 0);
+}
+
+static void share_area(Depth *d, bool out) {
+    uint32_t small = up(d->taps * 4);
+    for (uint32_t i = 0; i < 2; i++) {
+        emit_area(d->e, &d->xs[i], x_slot(d, i), d->x_bytes, out);
+        emit_area(d->e, &d->ls[i], l_slot(d, i), d->l_bytes, out);
+        emit_area(d->e, &d->smalls[i], s_slot(d, i), small, out);
+        if (d->by_kernel)
+            emit_area(d->e, &d->parts[i], d->part_at + i * small, small, out);
+    }
+    for (uint32_t i = 0; i < TMPS && d->by_kernel; i++)
+        emit_area(d->e, &d->tmps[i], d->tmp_at + i * d->l_bytes, d->l_bytes, out);
+    if (d->turns_sums)
+        emit_area(d->e, &d->sums, d->sum_at, up(d->channels * 4), out);
+    for (uint32_t i = 0; i < OUT_TILES; i++)
+        emit_area(d->e, &d->outs[i], d->out_at + i * OUT_BYTES, OUT_BYTES, out);
+}
+
+void emit_depth(Emit *e, const Step *s) {
+    Depth *d = ARENA_NEW(e->c->scratch, Depth);
+    const BufId *refs = e->l->refs.at;
+    bool ok = depth_init(e->l->h, hlo_at(e->l->h, s->op), d);
+    assert(ok);
+    (void)ok;
+    d->e = e;
+    d->x.addr = emit_addr(e, refs[s->ins]);
+    uint64_t w = emit_addr(e, refs[s->ins + 1]), y = emit_addr(e, refs[s->outs]);
+    d->l.addr = d->by_kernel ? w : y, d->s.addr = d->by_kernel ? y : w;
+    share_area(d, false);
+    if (d->by_kernel)
+        emit_task(e);
+    if (d->turns_sums)
+        fill_zeros(d, d->taps, d->channels, d->sum_at, &d->sums);
+    each_tile(d, d->by_kernel ? by_kernel : by_image);
+    if (d->turns_sums)
+        store_sums(d);
+    share_area(d, true);
+}
