@@ -16,6 +16,7 @@
 #include "tile/contract.h"
 
 #define INSTS_MAX (1 << 20)
+#define CUT_RUN_BYTES 256     // runs that a cut should leave
 #define BATCH_CUT 128         // long axes of shared ones are cut at a multiple of it
 #define SMALL_NS 10000.0      // below this nobody counts, unless there are groups
 #define KERNEL_NS 1400.0      // a GpSimd kernel's start
@@ -176,19 +177,23 @@ bool conv_is_product(const Hlo *h, const HloOp *op) {
     return insts < INSTS_MAX && (small || total < KERNEL_NS + macs * GPSIMD_NS);
 }
 
-// A shared one is cut by batch, else by features, else by the first axis of space: k stays whole.
-static bool views_share(Emit *e, Views *v) {
+// How much longer than half of its time the longer part of a shared axis takes; short runs of neighbours take longer than their share.
+static double cut_cost(const CAxis *axis, size_t size) {
+    int64_t half = (axis->n + 1) / 2;
+    return 2.0 * (double)half / (double)axis->n + (axis->a == 1 && half * (int64_t)size < CUT_RUN_BYTES ? 0.5 : 0);
+}
+
+// A shared one is cut along an axis of the result, by batch where that is as good: k stays whole.
+static bool views_share(Emit *e, Views *v, size_t size) {
+    CAxis *best = &v->outs.at[0];
+    for (int i = v->place.count; i-- > 0;)
+        if (cut_cost(&v->place.at[i], size) <= cut_cost(best, size))
+            best = &v->place.at[i];
     int64_t lo, hi;
-    CAxis *features = &v->outs.at[0], *axis = &v->place.at[v->place.at[0].n > 1 || v->place.count < 2 ? 0 : 1];
-    if (v->place.at[0].n < 2 && features->n > BATCH_CUT) {
-        emit_share(e, features->n, BATCH_CUT, &lo, &hi);
-        v->w += lo * features->a, v->y += lo * features->b;
-        features->n = hi - lo;
-        return hi > lo;
-    }
-    emit_share(e, axis->n, axis->n > BATCH_CUT ? BATCH_CUT : 1, &lo, &hi);
-    v->x += lo * axis->a, v->y += lo * axis->b;
-    axis->n = hi - lo;
+    emit_share(e, best->n, best->n > BATCH_CUT ? BATCH_CUT : 1, &lo, &hi);
+    *(best == &v->outs.at[0] ? &v->w : &v->x) += lo * best->a;
+    v->y += lo * best->b;
+    best->n = hi - lo;
     return hi > lo;
 }
 
@@ -209,7 +214,7 @@ void emit_conv(Emit *e, const Step *s) {
         Choice ch = choose(&c, &first, &ns, &n);
         for (int64_t group = 0; group < c.ngroups; group++) {
             Views v = views_of(&c, phase, group);
-            if (!views_share(e, &v))
+            if (!views_share(e, &v, size))
                 continue;
             Contract r = contract_of(&c, &v, ch);
             uint64_t at_x = emit_addr(e, x) + (uint64_t)v.x * size, at_w = emit_addr(e, w) + (uint64_t)v.w * size;

@@ -37,7 +37,8 @@
 #define TURN_SLOTS 6
 #define TURN_SHARE 2
 #define OUT_SLOTS 2
-#define LOW_CUT 32 // columns at which a low and narrow product is cut: runs of 128 bytes and more of fp32
+#define ROWS_FIRST 0.1 // cut by rows rather than by columns: what follows is mostly, and then needs no meeting
+#define LOW_CUT 64 // columns at which a low and narrow product is cut: fewer take the array as long
 #define OUT_BYTES (4 * BLOCK * 4)
 
 typedef struct DotSide { // one operand and its slots
@@ -442,10 +443,17 @@ static void emit_part(Dot *d, int64_t batch, int64_t m0, int64_t n0) {
         }
 }
 
-// A shared product is cut by rows, as those of all batches lie below each other; a low one by columns.
+// How much longer than half of it the longer part of n is, cut at `unit`; of the last one a part counts as `least`.
+static double uneven(int64_t n, int64_t unit, int64_t least) {
+    double whole = (double)(pieces(n, least) * least);
+    return 2.0 * (double)(pieces(n, 2 * unit) * unit) / whole;
+}
+
+// A shared product is cut by rows, as those of all batches lie below each other; by columns when it is low, or when three tiles of rows,
+// say, would be shared unevenly.
 static void share(Dot *d) {
     d->rows_lo = d->n_lo = 0, d->rows_hi = batches(d) * d->m, d->n_end = d->n;
-    if (d->rows_hi > TILE_M)
+    if (d->rows_hi > TILE_M && uneven(d->rows_hi, TILE_M, TILE_M) <= uneven(d->n, TILE_M, 1) + ROWS_FIRST)
         emit_share(d->e, d->rows_hi, TILE_M, &d->rows_lo, &d->rows_hi);
     else
         emit_share(d->e, d->n, d->n > 2 * TILE_M ? TILE_M : LOW_CUT, &d->n_lo, &d->n_end);

@@ -635,15 +635,25 @@ static void emit_meeting(Emit *e) {
     emit_step_end(e);
 }
 
+// The meetings before a step that two cores have; false: it is the other's.
+static bool enter_step(Emit *e, const Pair *pair, int core, uint32_t i) {
+    if (pair->meets[i])
+        emit_meeting(e);
+    else if (i && pair->round[i] != pair->round[i - 1])
+        emit_meet(e, pair->round[i - 1]);
+    e->part = core, e->parts = pair->core[i] == PAIR_SHARED ? 2 : 0;
+    e->round = pair->round[i], e->after = pair->after[core][i];
+    return pair->core[i] == core || pair->core[i] >= PAIR_BOTH;
+}
+
 // The steps of one core; of all when the program is not split.
 static void emit_steps(Emit *e, const Pair *pair, int core, Buf *consts) {
     Lower *l = e->l;
+    if (pair->is_split)
+        e->meetings = ARENA_NEWN(e->c->scratch, Meeting, pair->rounds + 1);
     for (uint32_t i = 0; i < l->steps.n; i++) {
-        if (pair->is_split && pair->meets[i])
-            emit_meeting(e);
-        if (pair->is_split && pair->core[i] != core && pair->core[i] < PAIR_BOTH)
+        if (pair->is_split && !enter_step(e, pair, core, i))
             continue;
-        e->part = core, e->parts = pair->is_split && pair->core[i] == PAIR_SHARED ? 2 : 0;
         emit_step(e, &l->steps.at[i], consts);
         emit_step_end(e);
     }
@@ -667,7 +677,7 @@ static Emit *emit_second(Emit *first, const Pair *pair, Buf *consts) {
     return e;
 }
 
-Artifact *emit_program(Lower *l, const ChipFile *chip, const Pair *pair) {
+Artifact *emit_program(Lower *l, const ChipFile *chip, Pair *pair) {
     if (l->main->nargs + l->main->nresults + SEG_FIRST_ARG > SEG_MAX)
         ctx_fail(l->c->ctx, OTRN_CAPACITY, (Place){.file = l->h->file},
                  "%u arguments and results: more than %u HBM segments", l->main->nargs + l->main->nresults,
@@ -678,6 +688,8 @@ Artifact *emit_program(Lower *l, const ChipFile *chip, const Pair *pair) {
     Buf consts = {.arena = l->c->arena};
     place_consts(e, &consts);
     uint32_t peak_step = place_buffers(e);
+    if (pair->is_split)
+        pair_follow(l, pair);
     emit_steps(e, pair, 0, &consts);
     if (pair->is_split)
         last = emit_second(e, pair, &consts);

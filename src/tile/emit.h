@@ -22,6 +22,12 @@ typedef enum Lane { LANE_TENSOR, LANE_ROWS, LANE_MOVE, LANE_CAST, LANE_KERNEL, L
 #define EMIT_REGS 8 // registers of addresses; 0 belongs to control flow
 typedef struct Sched Sched;
 
+typedef struct Meeting { // with the other core, at the end of a round
+    uint32_t hbm[HAZ_SEMS]; // completions of the round's accesses to HBM
+    uint32_t task, count;   // in its lane; of its engine's semaphore
+    uint32_t epoch;
+} Meeting;
+
 // What a step would do, found without recording it (sched.c): what of HBM, and for how long.
 typedef struct ProbeTouch {
     uint32_t seg;
@@ -66,6 +72,8 @@ typedef struct Emit {
     int part, parts;            // of a step that two cores share (pair.h); parts 0: all of it
     bool shared;                // … and it can be
     Probe *probe;               // instructions go there instead
+    uint32_t round, after;      // of the step, where two cores share a program: its round; the meeting that it follows, 0 = none
+    Meeting *meetings;          // by round
 } Emit;
 
 // sched.c. Instructions of a step are recorded in its lane and placed later, so what they point to must stay; with
@@ -80,6 +88,7 @@ void emit_area(Emit *e, Haz *h, uint32_t at, uint32_t bytes, bool out); // merge
 // The step uses another lane's memories as well: it comes after all that is recorded there, and what is recorded there later
 // comes after what this lane has now. Called at the begin and at the end of such a step.
 void emit_join(Emit *e, Lane other);
+void emit_meet(Emit *e, uint32_t round); // the cores meet when this one is through with the round's accesses to HBM
 void emit_step_end(Emit *e);
 void emit_flush(Emit *e);                           // places everything recorded
 void emit_unweave(Emit *e); // unweave.c: tasks together, of what was placed since the last time

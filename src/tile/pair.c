@@ -5,14 +5,15 @@
 // heads, transfers by ranges (emit_share). A cut never divides a sum, so results have the bits of one core. What is between
 // steps lies in HBM. The steps between two points of control flow are cut into rounds:
 //
-//   core 0  │ a0 b0 d │ f0    │ …       a line is a meeting (barrier, core_barrier, barrier): what was written before it
-//   core 1  │ a1 b1   │ f1 g  │ …       may be used behind it by both
+//   core 0  │ a0 b0 d │ f0    │ …       a line is a meeting (core_barrier): what was written before it may be used behind it
+//   core 1  │ a1 b1   │ f1 g  │ …       by both
 //
 //   1. a step follows everything it depends on: the last writer of what it reads, the last writer and all readers of what it
 //      writes. In the same round both must be the same core's, byte for byte: what a part does to HBM is known from its
 //      instructions (emit_probe). So steps over the same rows, cut at the same row, need no meeting;
 //   2. of the steps that wait the first one that needs no meeting goes next, whole ones to the core with less to do; when every one needs
-//      a meeting, the cores meet;
+//      a meeting, the cores meet. A meeting holds up nothing but what follows it: accesses to memory that the other core touched in
+//      a round before (pair_follow); other work goes on beside it;
 //   3. in memory a buffer lives for whole rounds: within one, nobody knows who is first;
 //   4. steps with effects (random streams, the host) stay in order, on core 0; so do programs of several devices.
 #include "tile/pair.h"
@@ -31,15 +32,8 @@ typedef struct Link { // a list of steps
     uint32_t step, next;
 } Link;
 
-typedef struct Hull { // bytes of a buffer
-    uint64_t lo, hi;
-} Hull;
-
-typedef struct Foot { // what a step does to a buffer: by [core][0: reads, 1: writes]; whole: of core 0
-    BufId buf;
-    Hull at[2][2];
-    uint32_t next;
-} Foot;
+typedef PairHull Hull;
+typedef PairFoot Foot;
 
 typedef struct Busy { // what a round has done to a buffer so far
     uint32_t round;
@@ -63,7 +57,7 @@ typedef struct Plan {
     Emit *probe;
     uint32_t begin, n;      // the segment
     Work *work;             // per step of the segment
-    VEC(Foot) feet;         // slot 0 unused
+    Pair *out;
     VEC(Link) links;        // slot 0 unused
     uint32_t *writer, *readers; // per buffer: step + 1; links of those since
     Busy *busy;             // per buffer
@@ -131,12 +125,12 @@ static Hull join(Hull a, Hull b) {
 }
 
 static Foot *foot_of(Plan *p, Work *w, BufId b) {
-    for (uint32_t f = w->feet; f; f = p->feet.at[f].next)
-        if (p->feet.at[f].buf == b)
-            return &p->feet.at[f];
-    VEC_PUSH(p->a, &p->feet, ((Foot){.buf = b, .next = w->feet}));
-    w->feet = p->feet.n - 1;
-    return &p->feet.at[w->feet];
+    for (uint32_t f = w->feet; f; f = p->out->foot.at[f].next)
+        if (p->out->foot.at[f].buf == b)
+            return &p->out->foot.at[f];
+    VEC_PUSH(p->a, &p->out->foot, ((Foot){.buf = b, .next = w->feet}));
+    w->feet = p->out->foot.n - 1;
+    return &p->out->foot.at[w->feet];
 }
 
 // The buffer of a step that lies there; constants are nobody's concern.
@@ -176,8 +170,8 @@ static void take_probe(Plan *p, Work *w, const Step *s, const Probe *r, int core
 
 // One part reads what the other writes: only steps whose tiles are apart may do that to a hull's bytes.
 static bool parts_meet(const Plan *p, const Work *w) {
-    for (uint32_t f = w->feet; f; f = p->feet.at[f].next) {
-        const Foot *foot = &p->feet.at[f];
+    for (uint32_t f = w->feet; f; f = p->out->foot.at[f].next) {
+        const Foot *foot = &p->out->foot.at[f];
         if (meets(foot->at[0][0], foot->at[1][1]) || meets(foot->at[1][0], foot->at[0][1]))
             return true;
     }
@@ -201,9 +195,9 @@ static void look_at(Plan *p, uint32_t i) {
     w->shared = w->cost[0] + w->cost[1] - 2 * STEP_NS > SHARE_NS && (emit_tiles_apart(s) || !parts_meet(p, w));
     if (w->shared)
         return;
-    for (uint32_t f = w->feet; f; f = p->feet.at[f].next)
+    for (uint32_t f = w->feet; f; f = p->out->foot.at[f].next)
         for (int writes = 0; writes < 2; writes++) {
-            Foot *foot = &p->feet.at[f];
+            Foot *foot = &p->out->foot.at[f];
             foot->at[0][writes] = join(foot->at[0][writes], foot->at[1][writes]);
         }
     w->cost[0] = w->cost[1] = w->cost[0] + w->cost[1] - STEP_NS;
@@ -213,8 +207,8 @@ static void look_at(Plan *p, uint32_t i) {
 
 // What `core` would do with `part` of the step meets what the other core has done in this round.
 static bool crosses(const Plan *p, const Work *w, int part, int core, uint32_t round) {
-    for (uint32_t f = w->feet; f; f = p->feet.at[f].next) {
-        const Foot *foot = &p->feet.at[f];
+    for (uint32_t f = w->feet; f; f = p->out->foot.at[f].next) {
+        const Foot *foot = &p->out->foot.at[f];
         const Busy *busy = &p->busy[foot->buf];
         const Hull *theirs = busy->at[1 - core], *mine = foot->at[part];
         if (busy->round == round && (meets(mine[0], theirs[1]) || meets(mine[1], theirs[0]) || meets(mine[1], theirs[1])))
@@ -224,8 +218,8 @@ static bool crosses(const Plan *p, const Work *w, int part, int core, uint32_t r
 }
 
 static void note(Plan *p, const Work *w, int part, int core, uint32_t round) {
-    for (uint32_t f = w->feet; f; f = p->feet.at[f].next) {
-        const Foot *foot = &p->feet.at[f];
+    for (uint32_t f = w->feet; f; f = p->out->foot.at[f].next) {
+        const Foot *foot = &p->out->foot.at[f];
         Busy *busy = &p->busy[foot->buf];
         if (busy->round != round)
             *busy = (Busy){.round = round};
@@ -320,12 +314,11 @@ static void relive(Plan *p) {
 
 static bool segment(Lower *l, const ChipFile *chip, Emit *probe, uint32_t begin, uint32_t n, Pair *out) {
     Arena *a = l->c->scratch;
-    Plan p = {.l = l, .chip = chip, .a = a, .probe = probe, .begin = begin, .n = n,
+    Plan p = {.l = l, .chip = chip, .a = a, .out = out, .probe = probe, .begin = begin, .n = n,
               .work = ARENA_NEWN(a, Work, n + 1), .writer = ARENA_NEWN(a, uint32_t, l->bufs.n),
               .readers = ARENA_NEWN(a, uint32_t, l->bufs.n), .busy = ARENA_NEWN(a, Busy, l->bufs.n),
               .next = ARENA_NEWN(a, uint32_t, n + 2)};
     VEC_PUSH(a, &p.links, (Link){0});
-    VEC_PUSH(a, &p.feet, (Foot){0});
     for (uint32_t i = 0; i < n; i++) {
         look_at(&p, i);
         p.next[i] = i + 1;
@@ -340,10 +333,12 @@ static bool segment(Lower *l, const ChipFile *chip, Emit *probe, uint32_t begin,
         uint32_t i = p.order.at[k];
         l->steps.at[begin + k] = steps[i];
         out->core[begin + k] = p.work[i].core;
-        // Behind control flow too: both have read what decided it before one of them may write that.
-        out->meets[begin + k] = k ? p.work[p.order.at[k - 1]].round != p.work[i].round : begin > 0;
+        out->meets[begin + k] = !k && begin; // behind control flow: both have read what decided it before one may write that
+        out->round[begin + k] = out->rounds + p.work[i].round;
+        out->feet[begin + k] = p.work[i].feet;
         both |= p.work[i].core != 0;
     }
+    out->rounds += n ? p.work[p.order.at[n - 1]].round : 0;
     return both;
 }
 
@@ -373,7 +368,10 @@ static bool may_split(const Lower *l) {
 
 void pair_plan(Lower *l, const ChipFile *chip, Pair *out) {
     Arena *a = l->c->scratch;
-    *out = (Pair){ARENA_NEWN(a, uint8_t, l->steps.n + 1), ARENA_NEWN(a, bool, l->steps.n + 1), false};
+    uint32_t n = l->steps.n + 1;
+    *out = (Pair){.core = ARENA_NEWN(a, uint8_t, n), .meets = ARENA_NEWN(a, bool, n), .round = ARENA_NEWN(a, uint32_t, n),
+                  .after = {ARENA_NEWN(a, uint32_t, n), ARENA_NEWN(a, uint32_t, n)}, .feet = ARENA_NEWN(a, uint32_t, n)};
+    VEC_PUSH(a, &out->foot, (Foot){0});
     if (!may_split(l))
         return;
     if (!spread_out(l))
@@ -391,5 +389,70 @@ void pair_plan(Lower *l, const ChipFile *chip, Pair *out) {
             end++;
         out->is_split |= segment(l, chip, probe, i, end - i, out);
         i = end;
+    }
+}
+
+// --- what follows which meeting ----------------------------------------------------------------------
+
+#define PIECE_BITS 12 // HBM by pieces of 4 KiB
+
+typedef struct Piece { // rounds of accesses, by [core][0: reads, 1: writes]
+    uint32_t last[2][2], before[2][2]; // before: of those in other rounds than the last
+} Piece;
+
+typedef struct Memory { // an HBM segment
+    Piece *at;
+    uint64_t n;
+} Memory;
+
+static Piece *piece_at(Arena *a, Memory *m, uint64_t i) {
+    if (i >= m->n) {
+        uint64_t n = i + 1 > 2 * m->n ? i + 1 : 2 * m->n;
+        Piece *at = ARENA_NEWN(a, Piece, n);
+        if (m->n)
+            memcpy(at, m->at, m->n * sizeof *at);
+        m->at = at, m->n = n;
+    }
+    return &m->at[i];
+}
+
+static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
+// Pieces of a hull: what the other core did there in rounds of this segment but this one, or what this core does now.
+static uint32_t walk(const Lower *l, Memory *memories, const Foot *f, Hull h, int core, bool writes, uint32_t round, bool note) {
+    const TBuf *b = &l->bufs.at[f->buf];
+    uint64_t end = h.hi < b->bytes ? h.hi : b->bytes, off = b->kind == BUF_TEMP ? b->off : 0;
+    uint32_t after = 0, seg = b->kind == BUF_TEMP ? 0 : f->buf;
+    if (h.lo >= end)
+        return 0;
+    for (uint64_t i = (off + h.lo) >> PIECE_BITS; i <= (off + end - 1) >> PIECE_BITS; i++) {
+        Piece *p = piece_at(l->c->scratch, &memories[seg], i);
+        if (note && p->last[core][writes] != round)
+            p->before[core][writes] = p->last[core][writes], p->last[core][writes] = round;
+        for (int k = !writes; k < 2 && !note; k++) { // in the same round they meet in no byte
+            bool now = p->last[1 - core][k] == round;
+            after = larger(after, now ? p->before[1 - core][k] : p->last[1 - core][k]);
+        }
+    }
+    return after;
+}
+
+void pair_follow(Lower *l, Pair *p) {
+    Memory *memories = ARENA_NEWN(l->c->scratch, Memory, l->bufs.n + 1);
+    uint32_t base = 0; // rounds up to it ended with everything complete
+    for (uint32_t i = 0; i < l->steps.n; i++) {
+        if (p->meets[i])
+            base = i && p->round[i - 1] > base ? p->round[i - 1] : base;
+        for (int note = 0; note < 2; note++)
+            for (uint32_t f = p->feet[i]; f; f = p->foot.at[f].next)
+                for (int core = 0; core < 2; core++) {
+                    bool shared = p->core[i] == PAIR_SHARED;
+                    if (!shared && p->core[i] != core)
+                        continue;
+                    for (int writes = 0; writes < 2; writes++) {
+                        uint32_t after = walk(l, memories, &p->foot.at[f], p->foot.at[f].at[shared ? core : 0][writes], core, writes, p->round[i], note);
+                        p->after[core][i] = larger(p->after[core][i], after > base ? after : 0);
+                    }
+                }
     }
 }

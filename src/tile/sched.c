@@ -29,6 +29,7 @@ _Static_assert(HAZ_SEMS == ENG_COUNT + QUEUE_COUNT, "a count for each queue");
 #define RECS_GONE 16384    // placed records that are kept for the time being
 #define CODE_MAX (1u << 30)
 #define REC_DEPS 10
+#define MEET_ENGINE ENG_GPSIMD // where the cores meet, as on the real chip
 #define DONE_NS 2000 // from the last instruction of a task until another engine sees its results in HBM
 
 // Tasks of a lane that take turns. Kernels keep their order: some have a state, or talk to others.
@@ -38,6 +39,7 @@ typedef struct Rec { // an instruction to be placed, or a merge of what is known
     IsaInst in;
     uint64_t reach, below; // bytes that registers may add to an address, or take from it
     uint32_t loc;
+    uint32_t round, after; // as in Emit, when it was recorded
     uint8_t nreads, nwrites, ndeps;
     bool is_merge, placed;
     Haz *reads[REC_READS], *writes[REC_WRITES];
@@ -243,6 +245,23 @@ static void add_waits(Emit *e, IsaInst *in, const uint32_t want[HAZ_SEMS]) {
     }
 }
 
+// A meeting waits for the round's accesses to HBM; those of a step behind one wait for it.
+static void need_meeting(const Emit *e, const Rec *r, bool hbm, uint32_t want[HAZ_SEMS]) {
+    if (r->in.op == ISA_CORE_BARRIER)
+        for (int s = 0; s < HAZ_SEMS; s++)
+            want[s] = e->meetings[r->round].hbm[s];
+    const Meeting *m = hbm && r->after ? &e->meetings[r->after] : NULL;
+    if (m && m->epoch == e->epoch && m->count > want[MEET_ENGINE])
+        want[MEET_ENGINE] = m->count;
+}
+
+static void note_meeting(Emit *e, const Rec *r, bool hbm, int own, uint32_t count) {
+    if (hbm && r->round)
+        e->meetings[r->round].hbm[own] = count;
+    if (r->in.op == ISA_CORE_BARRIER)
+        e->meetings[r->round].count = count, e->meetings[r->round].epoch = e->epoch;
+}
+
 static void place(Emit *e, const Rec *r) {
     if (r->is_merge) {
         counts_merge(&r->writes[0]->counts, &r->reads[0]->counts, e->epoch);
@@ -257,12 +276,14 @@ static void place(Emit *e, const Rec *r) {
     for (uint32_t i = 0; i < n; i++)
         for (uint64_t p = ranges[i].first; p <= ranges[i].last; p++)
             need(want, &piece_at(e, ranges[i].seg, p)->counts, e->epoch, ranges[i].writes);
+    need_meeting(e, r, n > 0, want);
     IsaInst in = r->in;
     add_waits(e, &in, want);
     e->loc = r->loc;
     emit_append(e, &in);
     int own = isa_sem(&in);
     uint32_t count = e->done[own];
+    note_meeting(e, r, n > 0, own, count);
     for (uint32_t i = 0; i < r->nreads; i++)
         note_read(&r->reads[i]->counts, e->epoch, own, count);
     for (uint32_t i = 0; i < r->nwrites; i++)
@@ -293,6 +314,8 @@ void emit_task(Emit *e) {
         return; // nothing in it yet, nor anywhere since
     Task t = {.next = at, .end = at, .order = e->sched->order++};
     memcpy(t.dep, q->after, sizeof t.dep);
+    if (e->after && e->lane != LANE_KERNEL && e->meetings[e->after].task > t.dep[LANE_KERNEL])
+        t.dep[LANE_KERNEL] = e->meetings[e->after].task;
     VEC_PUSH(e->c->scratch, &q->tasks, t);
 }
 
@@ -315,6 +338,19 @@ void emit_join(Emit *e, Lane other) {
     emit_task(e);
     open_task(e)->dep[other] = mine->after[other] = theirs->tasks.n;
     theirs->after[e->lane] = mine->tasks.n;
+}
+
+// Everything recorded so far goes before it.
+void emit_meet(Emit *e, uint32_t round) {
+    emit_lane(e, LANE_KERNEL, false);
+    LaneQueue *q = &e->sched->lane[LANE_KERNEL];
+    for (int k = 0; k < LANE_COUNT; k++)
+        if (k != LANE_KERNEL)
+            open_task(e)->dep[k] = e->sched->lane[k].tasks.n;
+    e->meetings[round].task = q->tasks.n;
+    e->round = round, e->after = 0;
+    emit_inst(e, (IsaInst){.op = ISA_CORE_BARRIER, .engine = MEET_ENGINE}, NULL, 0, NULL, 0);
+    emit_step_end(e);
 }
 
 // Tiles of one step meet in no byte of what they write, where the step says so: they need not wait for each other, but
@@ -455,7 +491,7 @@ static void put_view(Emit *e, Rec *r, uint64_t *addr, uint8_t *reg, int32_t *mul
 }
 
 void emit_inst(Emit *e, IsaInst in, Haz *const *reads, uint32_t nreads, Haz *const *writes, uint32_t nwrites) {
-    Rec r = {.in = in, .reach = e->reach, .below = e->below, .loc = e->loc, .nreads = (uint8_t)nreads, .nwrites = (uint8_t)nwrites};
+    Rec r = {.in = in, .reach = e->reach, .below = e->below, .loc = e->loc, .round = e->round, .after = e->after, .nreads = (uint8_t)nreads, .nwrites = (uint8_t)nwrites};
     assert(nreads <= REC_READS && nwrites <= REC_WRITES);
     if (isa_rows[in.op].cost == COST_DMA) {
         put_view(e, &r, &r.in.src, r.in.reg_s, r.in.mul_s);

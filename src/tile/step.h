@@ -138,7 +138,7 @@ StepKind lower_kind(const Lower *l, const HloOp *op); // of an ordinary op by it
 void lower_each_rows(const Lower *l, RegionId r, void (*visit)(void *arg, OpId id), void *arg); // row programs, in order
 // emit.c
 struct Pair;
-Artifact *emit_program(Lower *l, const ChipFile *chip, const struct Pair *pair);
+Artifact *emit_program(Lower *l, const ChipFile *chip, struct Pair *pair);
 bool move_is_transfer(const Hlo *h, const HloOp *op); // move.c
 bool rows_is_cast(const Hlo *h, const HloOp *op);
 bool turn_is_transfer(const Hlo *h, const HloOp *op);  // turn.c
