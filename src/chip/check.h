@@ -8,7 +8,8 @@
 
 typedef struct ChipCheck ChipCheck;
 // For one run; raises NOMEM on the arena's context. Of a pair: by the thread of that core, whose turn it then is.
-ChipCheck *chip_check_make(Arena *a, const Artifact *art, CheckPair *pair, int core);
+struct CommRank;
+ChipCheck *chip_check_make(Arena *a, const Artifact *art, CheckPair *pair, const struct CommRank *comm);
 // Before instruction pc is executed: OTRN_VERIFY and `why` when it reads what nothing wrote, or touches memory
 // another engine may be at.
 otrn_status chip_check_step(ChipCheck *c, uint32_t pc, const int64_t *regs, char *why, size_t why_bytes);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // check_pair.h — what the watches over the two cores of a pair share.
 //
-// Both cores see all HBM, and only their meetings (core_barrier, sendrecv) order them. In a watched run they take
+// Both cores see all HBM, and only their meetings (core_barrier, sendrecv, collectives that both wait in) order them. In a watched run they take
 // turns: core 0 up to its next meeting, then core 1 up to the same, and so on. So the shared state needs no other
 // lock, the accesses one core compares with are complete, and an error is the same in every run.
 //
 //   1. core 0 comes to a meeting first, core 1 second;
 //   2. a core that is not at its turn does nothing but wait, for it or for the other one in the meeting;
 //   3. whoever ends, well or not, gives its turn away for good, after the communicator was told;
-//   4. a kernel that talks to other devices may wait for the other core: while it runs, its core needs no turn. It
-//      orders nothing in HBM, since not every such kernel waits for both.
+//   4. another kernel that talks to other devices may wait for the other core: while it runs, its core needs no turn. It
+//      orders nothing in HBM.
 #ifndef OTRN_CHIP_CHECK_PAIR_H
 #define OTRN_CHIP_CHECK_PAIR_H
 

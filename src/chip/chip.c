@@ -694,7 +694,7 @@ otrn_status chip_run_watched(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_
     NanView view = {segs, c->sbuf, c->psum, SBUF_PITCH, PSUM_PITCH};
     CheckRange range = {.arena = watch->arena};
     bool order = watch->what & CHIP_WATCH_ORDER;
-    ChipCheck *check = order ? chip_check_make(watch->arena, p->art, watch->pair, c->comm ? comm_number(c->comm) & 1 : 0) : NULL;
+    ChipCheck *check = order ? chip_check_make(watch->arena, p->art, watch->pair, c->comm) : NULL;
     c->nan = watch->what & (CHIP_WATCH_NAN | CHIP_WATCH_INF)
                  ? chip_nan_make(watch->arena, p->art, &view, watch->what & CHIP_WATCH_INF)
                  : NULL;
