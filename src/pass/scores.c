@@ -16,14 +16,9 @@
 #include "pass/dots.h"
 #include "pass/epilogue.h"
 #include "pass/rows.h"
-#include "pass/users.h"
-#include "pass/walk.h"
+#include "pass/rows_make.h"
 
-#define CONTRACTED_MAX 128
 #define LATE_MAX 16
-
-typedef VEC(ValueId) Values;
-typedef VEC(int64_t) Ints;
 
 typedef struct Late { // a product that reads R1's result `result` as operand `operand`
     OpId op;
@@ -49,23 +44,9 @@ typedef struct Scores {
     bool *dropped;
 } Scores;
 
-// A program being put together.
-typedef struct Make {
-    Scores *s;
-    RegionId region;
-    ValueMap map;    // value of an old region -> of the new one
-    Values operands; // outside
-    Ints kinds;
-} Make;
-
 static HloOp op_of(const Scores *s, OpId id) { return *hlo_at(s->h, id); }
 
 static const HloRegion *body_of(const Scores *s, OpId rows) { return hlo_op_region(s->h, hlo_at(s->h, rows), 0); }
-
-static ValueId returned(const Scores *s, OpId rows, uint32_t k) {
-    const HloRegion *r = body_of(s, rows);
-    return hlo_operand(s->h, hlo_at(s->h, r->ops.at[r->ops.n - 1]), k);
-}
 
 static bool is_full(const Scores *s, ValueId inner) { return hlo_value_type(s->h, inner)->rank == 1; }
 
@@ -75,51 +56,23 @@ static bool h_is_op(const Scores *s, ValueId inner) { return s->h->values.at[inn
 static bool is_kept_result(const Scores *s, const Pair *p, ValueId inner) {
     const HloOp *op = hlo_at(s->h, p->first);
     for (uint32_t k = 0; k < op->nresults; k++)
-        if (returned(s, p->first, k) == inner && !p->again[k])
+        if (rows_returned(s->h, p->first, k) == inner && !p->again[k])
             return true;
     return false;
 }
 
 static uint32_t result_of(const Scores *s, OpId first, ValueId inner) {
     uint32_t k = 0;
-    while (returned(s, first, k) != inner)
+    while (rows_returned(s->h, first, k) != inner)
         k++;
     return k;
 }
 
 // --- the pattern -------------------------------------------------------------------------------------
 
-// The product that makes operand i of a row program, for it alone; 0: none.
-static OpId score_of(const Scores *s, OpId rows, uint32_t i) {
-    const Hlo *h = s->h;
-    uint32_t n;
-    const int64_t *kinds = hlo_ints(hlo_at(h, rows), AK_BROADCAST_DIMENSIONS, &n);
-    ValueId v = hlo_operand(h, hlo_at(h, rows), i);
-    for (OpId def = h->values.at[v].def; kinds[i] == FUSED_SAME && def; def = h->values.at[v].def) {
-        users_of(&s->u, v, &n);
-        if (n != 1 || s->u.region[def] != s->u.region[rows])
-            return 0;
-        const HloOp *op = hlo_at(h, def);
-        if (op->code == HLO_RESHAPE) {
-            v = hlo_operand(h, op, 0);
-            continue;
-        }
-        if (!dot_on_tensor_engine(h, op))
-            return 0;
-        const HloType *t = hlo_value_type(h, hlo_operand(h, op, 0));
-        uint32_t nc;
-        const int64_t *c = hlo_ints(op, AK_LHS_CONTRACTING_DIMENSIONS, &nc);
-        int64_t k = 1;
-        for (uint32_t j = 0; j < nc; j++)
-            k *= t->dims[c[j]];
-        return k <= CONTRACTED_MAX ? def : 0;
-    }
-    return 0;
-}
-
 static bool has_score(const Scores *s, OpId rows) {
     for (uint32_t i = 0; i < hlo_at(s->h, rows)->noperands; i++)
-        if (score_of(s, rows, i))
+        if (rows_score(s->h, &s->u, rows, i))
             return true;
     return false;
 }
@@ -258,7 +211,7 @@ static bool match_cheap(Scores *s, OpId first, Pair *p) {
     if (op.nresults > 64)
         return false;
     for (uint32_t k = 0; k < op.nresults; k++) {
-        ValueId inner = returned(s, first, k);
+        ValueId inner = rows_returned(s->h, first, k);
         uint32_t ops = 0, bytes = 0;
         if (!is_full(s, inner) || !h_is_op(s, inner))
             continue;
@@ -279,55 +232,17 @@ static bool match(Scores *s, OpId first, Pair *p) {
     if (op.nresults > 64 || !has_score(s, first))
         return false;
     for (uint32_t k = 0; k < op.nresults; k++)
-        if (is_full(s, returned(s, first, k)) && !sort_readers(s, p, op.results + k, k))
+        if (is_full(s, rows_returned(s->h, first, k)) && !sort_readers(s, p, op.results + k, k))
             return false;
     if (!p->second || s->u.position[p->second] <= s->u.position[first] || !may_move(s, p))
         return false;
     for (uint32_t k = 0; k < op.nresults; k++)
-        if (p->again[k] && !slice_fits(s, returned(s, first, k), 0))
+        if (p->again[k] && !slice_fits(s, rows_returned(s->h, first, k), 0))
             return false;
     return true;
 }
 
 // --- building ----------------------------------------------------------------------------------------
-
-static ValueId mapped(const Make *m, ValueId v) { return value_map_get(&m->map, v); }
-
-static void map(Make *m, ValueId from, ValueId to) { value_map_set(m->s->c->scratch, &m->map, from, to); }
-
-static uint32_t add_operand(Make *m, ValueId v, int64_t kind) {
-    for (uint32_t i = 0; i < m->operands.n; i++)
-        if (m->operands.at[i] == v && m->kinds.at[i] == kind)
-            return i;
-    VEC_PUSH(m->s->c->scratch, &m->operands, v);
-    VEC_PUSH(m->s->c->scratch, &m->kinds, kind);
-    return m->operands.n - 1;
-}
-
-static void copy_reduce(Make *m, const HloOp *op, OpId made) {
-    Hlo *h = m->s->h;
-    TypeId scalar = h->values.at[op->results].type, pair[2] = {scalar, scalar};
-    RegionId inner = hlo_op_add_region(h, made, 2, pair);
-    ValueId args[2] = {h->regions.at[inner].args, h->regions.at[inner].args + 1};
-    OpId body = hlo_op(h, reduce_body(h, op), op->loc, 2, args, 1, &scalar);
-    hlo_region_push(h, inner, body);
-    ValueId sum = hlo_at(h, body)->results;
-    hlo_region_push(h, inner, hlo_op(h, HLO_RETURN, op->loc, 1, &sum, 0, NULL));
-}
-
-static void copy_op(Make *m, OpId id) {
-    Hlo *h = m->s->h;
-    HloOp op = *hlo_at(h, id);
-    ValueId operands[4];
-    for (uint32_t k = 0; k < op.noperands && k < 4; k++)
-        operands[k] = mapped(m, hlo_operand(h, &op, k));
-    OpId made = hlo_op(h, op.code, op.loc, op.noperands, operands, 1, &h->values.at[op.results].type);
-    hlo_at(h, made)->attrs = op.attrs;
-    if (op.code == HLO_REDUCE)
-        copy_reduce(m, &op, made);
-    hlo_region_push(h, m->region, made);
-    map(m, op.results, hlo_at(h, made)->results);
-}
 
 // R1's inner values that the slices read: arguments, and numbers per row that R1 keeps.
 typedef struct Slice {
@@ -375,7 +290,7 @@ static void slice_from(const Scores *s, const Pair *p, Slice *sl, const HloRegio
 static ValueId product_again(Scores *s, OpId first, uint32_t i, OpId second) {
     Hlo *h = s->h;
     OpList chain = {0};
-    OpId dot = score_of(s, first, i);
+    OpId dot = rows_score(s->h, &s->u, first, i);
     ValueId v = hlo_operand(h, hlo_at(h, first), i);
     for (; h->values.at[v].def != dot; v = hlo_operand(h, hlo_at(h, h->values.at[v].def), 0))
         VEC_PUSH(s->c->scratch, &chain, h->values.at[v].def);
@@ -393,32 +308,12 @@ static ValueId product_again(Scores *s, OpId first, uint32_t i, OpId second) {
     return hlo_at(h, made)->results;
 }
 
-static OpId make_rows(Make *m, OpId like, uint32_t nresults, const TypeId *types) {
-    Hlo *h = m->s->h;
-    HloOp op = *hlo_at(h, like);
-    OpId made = hlo_op(h, HLO_ROWS, op.loc, m->operands.n, m->operands.at, nresults, types);
-    *hlo_attr_slot(h, made, AK_BROADCAST_DIMENSIONS) =
-        (HloAttr){.kind = HA_INTS, .n = m->kinds.n, .ints = hlo_ints_dup(h, m->kinds.at, m->kinds.n)};
-    *hlo_attr_slot(h, made, AK_DIMENSION) = (HloAttr){.kind = HA_INT, .i = hlo_int(&op, AK_DIMENSION, 0)};
-    int64_t c = hlo_int(&op, AK_DIMENSION, 0);
-    TypeId *inner = ARENA_NEWN(m->s->c->scratch, TypeId, m->operands.n + 1);
-    for (uint32_t i = 0; i < m->operands.n; i++)
-        inner[i] = hlo_type_tensor(h, hlo_value_type(h, m->operands.at[i])->dtype, m->kinds.at[i] != FUSED_ROWS, &c);
-    m->region = hlo_op_add_region(h, made, m->operands.n, inner);
-    return made;
-}
-
-static void finish_rows(Make *m, OpId made, const Values *yield) {
-    Hlo *h = m->s->h;
-    hlo_region_push(h, m->region, hlo_op(h, HLO_RETURN, hlo_at(h, made)->loc, yield->n, yield->at, 0, NULL));
-}
-
 // R1 without the rows that only late readers had, with the numbers per row they need instead. New results: kept, in order.
 static OpId remake_first(Scores *s, const Pair *p, Slice *sl) {
     Hlo *h = s->h;
     HloOp op = op_of(s, p->first);
     HloRegion body = *body_of(s, p->first);
-    Make m = {.s = s};
+    RowsMake m = {.c = s->c, .h = s->h};
     VEC(TypeId) types = {0};
     Values inner = {0}, yield = {0}, old = {0};
     uint32_t nk;
@@ -428,7 +323,7 @@ static OpId remake_first(Scores *s, const Pair *p, Slice *sl) {
     hlo_rows_fit(h, hlo_at(h, p->first), &rows, &cols, why);
     for (uint32_t k = 0; k < op.nresults; k++) {
         VEC_PUSH(s->c->scratch, &types, h->values.at[op.results + k].type);
-        VEC_PUSH(s->c->scratch, &inner, returned(s, p->first, k));
+        VEC_PUSH(s->c->scratch, &inner, rows_returned(s->h, p->first, k));
         VEC_PUSH(s->c->scratch, &old, op.results + k);
     }
     for (uint32_t k = 0; k < sl->kept.n; k++) {
@@ -445,14 +340,15 @@ static OpId remake_first(Scores *s, const Pair *p, Slice *sl) {
         VEC_PUSH(s->c->scratch, &m.operands, hlo_operand(h, &op, i));
         VEC_PUSH(s->c->scratch, &m.kinds, kinds[i]);
     }
-    OpId made = make_rows(&m, p->first, types.n, types.at);
+    rows_make_begin(&m, hlo_at(h, p->first)->loc, hlo_int(hlo_at(h, p->first), AK_DIMENSION, 0), types.n, types.at);
+    OpId made = m.op;
     for (uint32_t i = 0; i < op.noperands; i++)
-        map(&m, body.args + i, h->regions.at[m.region].args + i);
+        rows_make_set(&m, body.args + i, h->regions.at[m.region].args + i);
     for (uint32_t i = 0; i + 1 < body.ops.n; i++)
-        copy_op(&m, body.ops.at[i]);
+        rows_make_copy(&m, body.ops.at[i]);
     for (uint32_t k = 0; k < inner.n; k++)
-        VEC_PUSH(s->c->scratch, &yield, mapped(&m, inner.at[k]));
-    finish_rows(&m, made, &yield);
+        VEC_PUSH(s->c->scratch, &yield, rows_make_get(&m, inner.at[k]));
+    rows_make_end(&m, &yield);
     walk_grow(&s->w);
     for (uint32_t k = 0; k < old.n; k++)
         walk_replace(&s->w, old.at[k], hlo_at(h, made)->results + k);
@@ -476,7 +372,7 @@ static void remake_second(Scores *s, const Pair *p, const Slice *sl, OpId first)
     Hlo *h = s->h;
     HloOp op = op_of(s, p->second), op1 = op_of(s, p->first);
     HloRegion body = *body_of(s, p->second), body1 = *body_of(s, p->first);
-    Make m = {.s = s};
+    RowsMake m = {.c = s->c, .h = s->h};
     uint32_t nk, result;
     const int64_t *kinds = hlo_ints(&op, AK_BROADCAST_DIMENSIONS, &nk), *kinds1 = hlo_ints(&op1, AK_BROADCAST_DIMENSIONS, &nk);
     uint32_t *at = ARENA_NEWN(s->c->scratch, uint32_t, op.noperands + sl->args.n + sl->kept.n + sl->stored.n + 1), n = 0;
@@ -485,46 +381,47 @@ static void remake_second(Scores *s, const Pair *p, const Slice *sl, OpId first)
         if (kinds[i] == FUSED_SAME && is_of_first(s, p, v, &result)) // the new one's, which slices may read as well
             v = hlo_at(h, first)->results + result;
         at[n++] = kinds[i] == FUSED_SAME && reads_again(s, p, hlo_operand(h, &op, i), &result) ? UINT32_MAX
-                                                                                                 : add_operand(&m, v, kinds[i]);
+                                                                                                 : rows_make_operand(&m, v, kinds[i]);
     }
     for (uint32_t k = 0; k < sl->args.n; k++) {
         uint32_t i = sl->args.at[k] - body1.args;
-        ValueId v = !sl->cheap && score_of(s, p->first, i) ? product_again(s, p->first, i, p->second) : hlo_operand(h, &op1, i);
-        at[n++] = add_operand(&m, v, kinds1[i]);
+        ValueId v = !sl->cheap && rows_score(s->h, &s->u, p->first, i) ? product_again(s, p->first, i, p->second) : hlo_operand(h, &op1, i);
+        at[n++] = rows_make_operand(&m, v, kinds1[i]);
     }
     for (uint32_t k = 0; k < sl->kept.n; k++)
-        at[n++] = add_operand(&m, hlo_at(h, first)->results + sl->kept_at[k], FUSED_ROWS);
+        at[n++] = rows_make_operand(&m, hlo_at(h, first)->results + sl->kept_at[k], FUSED_ROWS);
     for (uint32_t k = 0; k < sl->stored.n; k++)
-        at[n++] = add_operand(&m, hlo_at(h, first)->results + result_of(s, p->first, sl->stored.at[k]), FUSED_SAME);
+        at[n++] = rows_make_operand(&m, hlo_at(h, first)->results + result_of(s, p->first, sl->stored.at[k]), FUSED_SAME);
     VEC(TypeId) types = {0};
     for (uint32_t k = 0; k < op.nresults; k++)
         VEC_PUSH(s->c->scratch, &types, h->values.at[op.results + k].type);
     for (uint32_t k = 0; k < p->nlate; k++)
         VEC_PUSH(s->c->scratch, &types, h->values.at[hlo_operand(h, hlo_at(h, p->late[k].op), p->late[k].operand)].type);
-    OpId made = make_rows(&m, p->second, types.n, types.at);
+    rows_make_begin(&m, hlo_at(h, p->second)->loc, hlo_int(hlo_at(h, p->second), AK_DIMENSION, 0), types.n, types.at);
+    OpId made = m.op;
     ValueId args = h->regions.at[m.region].args;
     for (uint32_t k = 0; k < sl->args.n; k++)
-        map(&m, sl->args.at[k], args + at[op.noperands + k]);
+        rows_make_set(&m, sl->args.at[k], args + at[op.noperands + k]);
     for (uint32_t k = 0; k < sl->kept.n; k++)
-        map(&m, sl->kept.at[k], args + at[op.noperands + sl->args.n + k]);
+        rows_make_set(&m, sl->kept.at[k], args + at[op.noperands + sl->args.n + k]);
     for (uint32_t k = 0; k < sl->stored.n; k++)
-        map(&m, sl->stored.at[k], args + at[op.noperands + sl->args.n + sl->kept.n + k]);
+        rows_make_set(&m, sl->stored.at[k], args + at[op.noperands + sl->args.n + sl->kept.n + k]);
     for (uint32_t i = 0; i + 1 < body1.ops.n; i++)
         if (sl->in[i])
-            copy_op(&m, body1.ops.at[i]);
+            rows_make_copy(&m, body1.ops.at[i]);
     for (uint32_t i = 0; i < op.noperands; i++) {
         if (at[i] == UINT32_MAX)
             reads_again(s, p, hlo_operand(h, &op, i), &result);
-        map(&m, body.args + i, at[i] == UINT32_MAX ? mapped(&m, returned(s, p->first, result)) : args + at[i]);
+        rows_make_set(&m, body.args + i, at[i] == UINT32_MAX ? rows_make_get(&m, rows_returned(s->h, p->first, result)) : args + at[i]);
     }
     for (uint32_t i = 0; i + 1 < body.ops.n; i++)
-        copy_op(&m, body.ops.at[i]);
+        rows_make_copy(&m, body.ops.at[i]);
     Values yield = {0};
     for (uint32_t k = 0; k < op.nresults; k++)
-        VEC_PUSH(s->c->scratch, &yield, mapped(&m, returned(s, p->second, k)));
+        VEC_PUSH(s->c->scratch, &yield, rows_make_get(&m, rows_returned(s->h, p->second, k)));
     for (uint32_t k = 0; k < p->nlate; k++)
-        VEC_PUSH(s->c->scratch, &yield, mapped(&m, returned(s, p->first, p->late[k].result)));
-    finish_rows(&m, made, &yield);
+        VEC_PUSH(s->c->scratch, &yield, rows_make_get(&m, rows_returned(s->h, p->first, p->late[k].result)));
+    rows_make_end(&m, &yield);
     walk_grow(&s->w);
     for (uint32_t k = 0; k < op.nresults; k++)
         walk_replace(&s->w, op.results + k, hlo_at(h, made)->results + k);
@@ -543,7 +440,7 @@ static void rewrite(Scores *s, const Pair *p, bool cheap) {
     Slice sl = {.cheap = cheap, .in = ARENA_NEWN(s->c->scratch, bool, body.ops.n + 1)};
     for (uint32_t k = 0; k < hlo_at(s->h, p->first)->nresults; k++)
         if (p->again[k])
-            slice_from(s, p, &sl, &body, returned(s, p->first, k), true);
+            slice_from(s, p, &sl, &body, rows_returned(s->h, p->first, k), true);
     sl.kept_at = ARENA_NEWN(s->c->scratch, uint32_t, sl.kept.n + 1);
     OpId first = remake_first(s, p, &sl);
     remake_second(s, p, &sl, first);
@@ -600,11 +497,11 @@ static void drop_results(Scores *s, RegionId r) {
                 continue;
             VEC_PUSH(s->c->scratch, &types, h->values.at[op.results + k].type);
             VEC_PUSH(s->c->scratch, &old, op.results + k);
-            VEC_PUSH(s->c->scratch, &yield, returned(s, id, k));
+            VEC_PUSH(s->c->scratch, &yield, rows_returned(s->h, id, k));
         }
         if (!yield.n || yield.n == op.nresults)
             continue;
-        Make m = {.s = s};
+        RowsMake m = {.c = s->c, .h = s->h};
         uint32_t nk;
         const int64_t *kinds = hlo_ints(&op, AK_BROADCAST_DIMENSIONS, &nk);
         for (uint32_t k = 0; k < op.noperands; k++) {
@@ -612,14 +509,15 @@ static void drop_results(Scores *s, RegionId r) {
             VEC_PUSH(s->c->scratch, &m.kinds, kinds[k]);
         }
         HloRegion body = *body_of(s, id);
-        OpId made = make_rows(&m, id, types.n, types.at);
+        rows_make_begin(&m, hlo_at(h, id)->loc, hlo_int(hlo_at(h, id), AK_DIMENSION, 0), types.n, types.at);
+        OpId made = m.op;
         for (uint32_t k = 0; k < op.noperands; k++)
-            map(&m, body.args + k, h->regions.at[m.region].args + k);
+            rows_make_set(&m, body.args + k, h->regions.at[m.region].args + k);
         for (uint32_t k = 0; k + 1 < body.ops.n; k++)
-            copy_op(&m, body.ops.at[k]);
+            rows_make_copy(&m, body.ops.at[k]);
         for (uint32_t k = 0; k < yield.n; k++)
-            yield.at[k] = mapped(&m, yield.at[k]);
-        finish_rows(&m, made, &yield);
+            yield.at[k] = rows_make_get(&m, yield.at[k]);
+        rows_make_end(&m, &yield);
         walk_grow(&s->w);
         for (uint32_t k = 0; k < old.n; k++)
             walk_replace(&s->w, old.at[k], hlo_at(h, made)->results + k);

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// rows_make.c — putting a row program together from parts of others.
+#include "pass/rows_make.h"
+
+#include <assert.h>
+
+#include "pass/dots.h"
+#include "pass/rows.h"
+
+#define CONTRACTED_MAX 128
+#define OPERANDS_MAX 4 // of an op inside a row program
+
+uint32_t rows_make_operand(RowsMake *m, ValueId v, int64_t kind) {
+    for (uint32_t i = 0; i < m->operands.n; i++)
+        if (m->operands.at[i] == v && m->kinds.at[i] == kind)
+            return i;
+    VEC_PUSH(m->c->scratch, &m->operands, v);
+    VEC_PUSH(m->c->scratch, &m->kinds, kind);
+    return m->operands.n - 1;
+}
+
+void rows_make_begin(RowsMake *m, LocId loc, int64_t columns, uint32_t nresults, const TypeId *types) {
+    Hlo *h = m->h;
+    m->columns = columns;
+    m->op = hlo_op(h, HLO_ROWS, loc, m->operands.n, m->operands.at, nresults, types);
+    *hlo_attr_slot(h, m->op, AK_BROADCAST_DIMENSIONS) =
+        (HloAttr){.kind = HA_INTS, .n = m->kinds.n, .ints = hlo_ints_dup(h, m->kinds.at, m->kinds.n)};
+    *hlo_attr_slot(h, m->op, AK_DIMENSION) = (HloAttr){.kind = HA_INT, .i = columns};
+    TypeId *inner = ARENA_NEWN(m->c->scratch, TypeId, m->operands.n + 1);
+    for (uint32_t i = 0; i < m->operands.n; i++)
+        inner[i] = hlo_type_tensor(h, hlo_value_type(h, m->operands.at[i])->dtype, m->kinds.at[i] != FUSED_ROWS, &columns);
+    m->region = hlo_op_add_region(h, m->op, m->operands.n, inner);
+}
+
+static void copy_reduce(RowsMake *m, const HloOp *op, OpId made) {
+    Hlo *h = m->h;
+    TypeId scalar = h->values.at[op->results].type, pair[2] = {scalar, scalar};
+    RegionId inner = hlo_op_add_region(h, made, 2, pair);
+    ValueId args[2] = {h->regions.at[inner].args, h->regions.at[inner].args + 1};
+    OpId body = hlo_op(h, reduce_body(h, op), op->loc, 2, args, 1, &scalar);
+    hlo_region_push(h, inner, body);
+    ValueId sum = hlo_at(h, body)->results;
+    hlo_region_push(h, inner, hlo_op(h, HLO_RETURN, op->loc, 1, &sum, 0, NULL));
+}
+
+void rows_make_copy(RowsMake *m, OpId id) {
+    Hlo *h = m->h;
+    HloOp op = *hlo_at(h, id);
+    ValueId operands[OPERANDS_MAX];
+    assert(op.noperands <= OPERANDS_MAX);
+    for (uint32_t k = 0; k < op.noperands; k++)
+        operands[k] = rows_make_get(m, hlo_operand(h, &op, k));
+    HloType t = *hlo_value_type(h, op.results);
+    TypeId type = h->values.at[op.results].type;
+    bool cut = t.rank == 1 && t.dims[0] != m->columns;
+    if (cut)
+        type = hlo_type_tensor(h, t.dtype, 1, &m->columns);
+    OpId made = hlo_op(h, op.code, op.loc, op.noperands, operands, 1, &type);
+    hlo_at(h, made)->attrs = op.attrs;
+    if (cut && op.code == HLO_CONSTANT) { // one number everywhere, or it would not be a member
+        HloAttr value = *hlo_attr(&op, AK_VALUE);
+        hlo_at(h, made)->attrs = arena_dup(h->arena, op.attrs, hlo_row(&op)->nattrs * sizeof *op.attrs);
+        value.type = type;
+        *hlo_attr_slot(h, made, AK_VALUE) = value;
+    }
+    if (op.code == HLO_REDUCE)
+        copy_reduce(m, &op, made);
+    hlo_region_push(h, m->region, made);
+    rows_make_set(m, op.results, hlo_at(h, made)->results);
+}
+
+void rows_make_end(RowsMake *m, const Values *yield) {
+    Hlo *h = m->h;
+    hlo_region_push(h, m->region, hlo_op(h, HLO_RETURN, hlo_at(h, m->op)->loc, yield->n, yield->at, 0, NULL));
+}
+
+ValueId rows_returned(const Hlo *h, OpId rows, uint32_t k) {
+    const HloRegion *r = hlo_op_region(h, hlo_at(h, rows), 0);
+    return hlo_operand(h, hlo_at(h, r->ops.at[r->ops.n - 1]), k);
+}
+
+OpId rows_score(const Hlo *h, const Users *u, OpId rows, uint32_t i) {
+    uint32_t n;
+    const int64_t *kinds = hlo_ints(hlo_at(h, rows), AK_BROADCAST_DIMENSIONS, &n);
+    ValueId v = hlo_operand(h, hlo_at(h, rows), i);
+    for (OpId def = h->values.at[v].def; kinds[i] == FUSED_SAME && def; def = h->values.at[v].def) {
+        users_of(u, v, &n);
+        if (n != 1 || u->region[def] != u->region[rows])
+            return 0;
+        const HloOp *op = hlo_at(h, def);
+        if (op->code == HLO_RESHAPE) {
+            v = hlo_operand(h, op, 0);
+            continue;
+        }
+        if (!dot_on_tensor_engine(h, op))
+            return 0;
+        const HloType *t = hlo_value_type(h, hlo_operand(h, op, 0));
+        uint32_t nc;
+        const int64_t *c = hlo_ints(op, AK_LHS_CONTRACTING_DIMENSIONS, &nc);
+        int64_t k = 1;
+        for (uint32_t j = 0; j < nc; j++)
+            k *= t->dims[c[j]];
+        return k <= CONTRACTED_MAX ? def : 0;
+    }
+    return 0;
+}

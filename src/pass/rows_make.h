@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// rows_make.h — putting a row program together from parts of others.
+#ifndef OTRN_PASS_ROWS_MAKE_H
+#define OTRN_PASS_ROWS_MAKE_H
+
+#include "pass/users.h"
+#include "pass/walk.h"
+
+typedef VEC(ValueId) Values;
+
+typedef struct RowsMake {
+    Compile *c;
+    Hlo *h;
+    Values operands; // outside
+    VEC(int64_t) kinds;
+    OpId op;
+    RegionId region;
+    int64_t columns;
+    ValueMap map; // value of another program's region -> of this one's
+} RowsMake;
+
+// Operands first; the number of the one that is the value, new or there already.
+uint32_t rows_make_operand(RowsMake *m, ValueId v, int64_t kind);
+// … then the op itself; its results follow these types.
+void rows_make_begin(RowsMake *m, LocId loc, int64_t columns, uint32_t nresults, const TypeId *types);
+static inline ValueId rows_make_arg(const RowsMake *m, uint32_t i) { return m->h->regions.at[m->region].args + i; }
+static inline ValueId rows_make_get(const RowsMake *m, ValueId from) { return value_map_get(&m->map, from); }
+static inline void rows_make_set(RowsMake *m, ValueId from, ValueId to) { value_map_set(m->c->scratch, &m->map, from, to); }
+void rows_make_copy(RowsMake *m, OpId op); // an op of the other region, its operands as mapped; rows as long as here
+void rows_make_end(RowsMake *m, const Values *yield); // values of this region
+
+// Questions about programs that are there.
+ValueId rows_returned(const Hlo *h, OpId rows, uint32_t k); // inside the region
+// The product with few contracted elements that makes operand i of a row program, for it alone; 0: none.
+OpId rows_score(const Hlo *h, const Users *u, OpId rows, uint32_t i);
+
+#endif
