@@ -23,6 +23,7 @@ const PassRow pass_rows[] = {
     {"dce", pass_dce, "drop what nothing uses", false},
     {"rows", pass_row_programs, "join elementwise work and reductions along rows into programs for the engines", false},
     {"scores", pass_scores, "compute scores of attention again where its gradients need them, so that they stay on the chip", false},
+    {"pieces", pass_pieces, "let attention over long rows work on pieces of them, so that scores stay on the chip", false},
     {"order", pass_order, "put products that nobody waits for behind those that somebody does", false},
     {"fuse", pass_fuse, "join elementwise operations so that what is between them stays out of memory", false},
     {"epilogue", pass_epilogue, "let row programs take the tiles of products where these leave the tensor engine", false},

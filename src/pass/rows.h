@@ -12,6 +12,8 @@ const HloAttr *splat_value(const Hlo *h, ValueId v);
 // True when `v` is such a constant and leaves every x as it is, to the last bit, in `code`(x, v).
 bool is_neutral(const Hlo *h, uint16_t code, ValueId v);
 
+#define MASK_LOW (-1e8) // what is masked is lower, every score is above
+
 #define ROWS_MIN_ELEMS 512 // below this a GpSimd kernel over HBM costs less than transfers in and out
 
 // True when the op may be a member of a row program: elementwise, of types and kinds the engines do.

@@ -59,6 +59,7 @@ void pass_windows(Compile *c);
 void pass_dce(Compile *c);
 void pass_row_programs(Compile *c);
 void pass_scores(Compile *c);
+void pass_pieces(Compile *c);
 void pass_order(Compile *c);
 void pass_epilogue(Compile *c);
 void pass_fuse(Compile *c);

@@ -14,7 +14,6 @@
 #include "pass/rows.h"
 
 #define PARTS 128
-#define LOW (-1e8) // below every score
 
 typedef enum Class { CLASS_ANY, CLASS_LOW, CLASS_ZERO } Class; // of masked columns
 
@@ -55,17 +54,50 @@ static bool affine(const Hlo *h, ValueId v, int depth, Affine *out) {
     }
 }
 
-typedef struct Mask {
+typedef struct Mask { // of the columns from `first` on, of a mask of `all`
     const Hlo *h;
+    int64_t first, all;
     bool constant;
     const uint8_t *data;
     Affine a; // compared with zero
     int64_t direction;
 } Mask;
 
-static bool mask_known(const Hlo *h, ValueId v, Mask *m) {
+// What a piece of columns was cut from (pass/pieces.c).
+static ValueId uncut(const Hlo *h, ValueId v, Mask *m) {
     OpId def = h->values.at[v].def;
+    const HloType *t = hlo_value_type(h, v);
+    m->all = t->dims[t->rank - 1];
+    if (!def || hlo_at(h, def)->code != HLO_SLICE)
+        return v;
+    const HloOp *op = hlo_at(h, def);
+    ValueId from = hlo_operand(h, op, 0);
+    const HloType *whole = hlo_value_type(h, from);
+    uint32_t n;
+    const int64_t *begin = hlo_ints(op, AK_START_INDICES, &n), *step = hlo_ints(op, AK_STRIDES, &n);
+    for (int i = 0; i < t->rank; i++)
+        if (step[i] != 1 || (i < t->rank - 1 && t->dims[i] != whole->dims[i]))
+            return v;
+    m->first = begin[t->rank - 1], m->all = whole->dims[t->rank - 1];
+    return from;
+}
+
+static ValueId before_reshapes(const Hlo *h, ValueId v) { // that leave rows and columns as they are
+    int64_t n = hlo_value_type(h, v)->dims[hlo_value_type(h, v)->rank - 1];
+    for (OpId def = h->values.at[v].def; def && hlo_at(h, def)->code == HLO_RESHAPE; def = h->values.at[v].def) {
+        ValueId from = hlo_operand(h, hlo_at(h, def), 0);
+        const HloType *t = hlo_value_type(h, from);
+        if (t->rank < 2 || t->dims[t->rank - 1] != n)
+            break;
+        v = from;
+    }
+    return v;
+}
+
+static bool mask_known(const Hlo *h, ValueId v, Mask *m) {
     *m = (Mask){.h = h};
+    v = before_reshapes(h, uncut(h, before_reshapes(h, v), m));
+    OpId def = h->values.at[v].def;
     if (!def)
         return false;
     const HloOp *op = hlo_at(h, def);
@@ -83,9 +115,9 @@ static bool mask_known(const Hlo *h, ValueId v, Mask *m) {
     return true;
 }
 
-static bool mask_at(const Mask *m, int64_t row, int64_t col, int64_t n) {
+static bool mask_at(const Mask *m, int64_t row, int64_t col) { // of the whole mask
     if (m->constant)
-        return m->data[row * n + col] != 0;
+        return m->data[row * m->all + col] != 0;
     int64_t x = m->a.r * row + m->a.c * col + m->a.k;
     switch (m->direction) {
     case CMP_EQ:
@@ -124,7 +156,7 @@ static Class of_number(const Hlo *h, ValueId v) {
     if (!a || !dtype_is_float(hlo_value_type(h, v)->dtype))
         return CLASS_ANY;
     double x = dtype_to_f64(hlo_value_type(h, v)->dtype, a->data);
-    return x == 0 ? CLASS_ZERO : x <= LOW ? CLASS_LOW : CLASS_ANY;
+    return x == 0 ? CLASS_ZERO : x <= MASK_LOW ? CLASS_LOW : CLASS_ANY;
 }
 
 static bool is_row_value(const Hlo *h, ValueId v) { // one number for the row
@@ -198,15 +230,51 @@ static bool columns_are_nothing(Look *l, const HloRegion *r, const bool *feeds) 
     return true;
 }
 
-static const uint32_t *widths(Compile *c, const Mask *mask, int64_t m, int64_t n) {
+static bool is_held(const Hlo *h, ValueId v) { // a number no lower than what is masked
+    const HloAttr *a = splat_value(h, v);
+    return a && dtype_to_f64(hlo_value_type(h, v)->dtype, a->data) >= MASK_LOW;
+}
+
+// A maximum of masked columns only is as low as they are: nothing uses it here but other maxima, unless one of them is held.
+static bool maximum_leaves(const Hlo *h, const HloRegion *r, ValueId v) {
+    for (uint32_t i = 0; i + 1 < r->ops.n; i++) {
+        const HloOp *op = hlo_at(h, r->ops.at[i]);
+        for (uint32_t k = 0; k < op->noperands; k++) {
+            if (hlo_operand(h, op, k) != v)
+                continue;
+            if (op->code != HLO_MAXIMUM || hlo_value_type(h, op->results)->rank ||
+                (!is_held(h, hlo_operand(h, op, !k)) && !maximum_leaves(h, r, op->results)))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool maxima_leave(const Hlo *h, const HloRegion *r) {
+    for (uint32_t i = 0; i + 1 < r->ops.n; i++) {
+        const HloOp *op = hlo_at(h, r->ops.at[i]);
+        if (op->code == HLO_REDUCE && reduce_body(h, op) != HLO_ADD && !maximum_leaves(h, r, op->results))
+            return false;
+    }
+    return true;
+}
+
+// Of a row, the columns up to the last one that counts, of [from, to).
+static int64_t counting(const Mask *mask, int64_t row, int64_t from, int64_t to) {
+    while (to > from && !mask_at(mask, row, to - 1))
+        to--;
+    return to - from;
+}
+
+// `cut`: the program may see rows of which nothing counts, as long as another piece has a column of theirs.
+static const uint32_t *widths(Compile *c, const Mask *mask, int64_t m, int64_t n, bool cut) {
     int64_t tiles = (m + PARTS - 1) / PARTS;
     uint32_t *out = ARENA_NEWN(c->scratch, uint32_t, (size_t)tiles + 1);
     for (int64_t row = 0; row < m; row++) {
-        int64_t last = n;
-        while (last > 0 && !mask_at(mask, row, last - 1, n))
-            last--;
-        if (!last)
+        int64_t last = counting(mask, row, mask->first, mask->first + n);
+        if (!last && !(cut && counting(mask, row, 0, mask->all)))
             return NULL; // nothing counts in this row
+        last = last ? last : 1;
         int64_t need = (last + PARTS - 1) / PARTS * PARTS;
         uint32_t *at = &out[row / PARTS];
         need = need < n ? need : n;
@@ -231,14 +299,14 @@ const uint32_t *mask_widths(Compile *c, OpId rows, int64_t m, int64_t n, const b
         ValueId v = hlo_operand(h, op, i);
         const HloType *t = hlo_value_type(h, v);
         Mask mask;
-        if (kinds[i] != FUSED_COLUMNS || t->dtype != DT_I1 || t->rank < 2 || t->dims[t->rank - 1] != n ||
+        if ((kinds[i] != FUSED_COLUMNS && kinds[i] != FUSED_SAME) || t->dtype != DT_I1 || t->rank < 2 || t->dims[t->rank - 1] != n ||
             t->dims[t->rank - 2] != m || t->elems != m * n || !mask_known(h, v, &mask))
             continue;
         memset(idle, 0, MASK_IDLE * sizeof *idle);
         Look l = {.h = h, .mask = r->args + i, .first = first, .n = last - first, .idle = idle,
                   .of = ARENA_NEWN(c->scratch, uint8_t, last - first + 1)};
         if (columns_are_nothing(&l, r, feeds))
-            return widths(c, &mask, m, n);
+            return widths(c, &mask, m, n, mask.all > n && maxima_leave(h, r));
     }
     return NULL;
 }
