@@ -19,6 +19,7 @@
 #include "pass/rows_make.h"
 
 #define LATE_MAX 16
+#define FOLLOW_MAX 32
 
 typedef struct Late { // a product that reads R1's result `result` as operand `operand`
     OpId op;
@@ -29,6 +30,8 @@ typedef struct Pair {
     OpId first, second; // R1, R2
     Late late[LATE_MAX];
     uint32_t nlate;
+    OpId follow[FOLLOW_MAX]; // movement of late products' results, which goes with them
+    uint32_t nfollow;
     bool again[64]; // results of R1 that R2 computes again
 } Pair;
 
@@ -120,17 +123,33 @@ static bool sort_readers(Scores *s, Pair *p, ValueId v, uint32_t k) {
     return true;
 }
 
-// Products that move behind R2: their operands are there, nobody reads them earlier.
-static bool may_move(const Scores *s, const Pair *p) {
+// Readers of a value that will be made behind R2 stand there already, or only move it and can follow.
+static bool may_follow(const Scores *s, Pair *p, ValueId v) {
+    uint32_t n;
+    const OpId *users = users_of(&s->u, v, &n);
+    for (uint32_t k = 0; k < n; k++) {
+        const HloOp *op = hlo_at(s->h, users[k]);
+        if (s->u.region[users[k]] != s->u.region[p->second])
+            return false;
+        if (s->u.position[users[k]] > s->u.position[p->second])
+            continue;
+        bool moves = op->code == HLO_RESHAPE || op->code == HLO_TRANSPOSE || op->code == HLO_CONVERT;
+        if (!moves || users[k] >= s->nops || s->taken[users[k]] || p->nfollow == FOLLOW_MAX)
+            return false;
+        p->follow[p->nfollow++] = users[k];
+        if (!may_follow(s, p, op->results))
+            return false;
+    }
+    return true;
+}
+
+// Products that move behind R2: their operands are there, nobody needs them earlier.
+static bool may_move(const Scores *s, Pair *p) {
     for (uint32_t i = 0; i < p->nlate; i++) {
         const HloOp *op = hlo_at(s->h, p->late[i].op);
-        if (!users_there_before(&s->u, hlo_operand(s->h, op, !p->late[i].operand), p->second))
+        if (!users_there_before(&s->u, hlo_operand(s->h, op, !p->late[i].operand), p->second) ||
+            !may_follow(s, p, op->results))
             return false;
-        uint32_t n;
-        const OpId *users = users_of(&s->u, op->results, &n);
-        for (uint32_t k = 0; k < n; k++)
-            if (s->u.region[users[k]] != s->u.region[p->second] || s->u.position[users[k]] <= s->u.position[p->second])
-                return false;
     }
     return true;
 }
@@ -431,6 +450,10 @@ static void remake_second(Scores *s, const Pair *p, const Slice *sl, OpId first)
         VEC_PUSH(s->c->scratch, &s->after[p->second], p->late[k].op);
         s->dropped[p->late[k].op] = true;
         s->taken[p->late[k].op] = true;
+    }
+    for (uint32_t k = 0; k < p->nfollow; k++) {
+        VEC_PUSH(s->c->scratch, &s->after[p->second], p->follow[k]);
+        s->dropped[p->follow[k]] = s->taken[p->follow[k]] = true;
     }
     s->instead[p->second] = made;
 }

@@ -16,6 +16,8 @@
 #define BANK_COLS 512u
 #define BANKS 8
 #define AREA_BYTES ROWS_AREA_BEGIN // what products have of SBUF
+#define CHUNK_MAX 4096             // rows, where not all of them fit
+#define CHUNK_MIN 512
 
 typedef struct Find {
     Lower *l;
@@ -132,8 +134,13 @@ static void try_behind(Find *f, Block *b, uint32_t result) {
 
 // --- where things lie --------------------------------------------------------------------------------
 
-static uint64_t panel_bytes(const Panel *p, int dtype) {
-    return align64(blocks_of(p->at.k_size) * (uint64_t)p->at.free_size * dtype_bytes(dtype));
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+// Of a panel with the program's rows one of k and free is these.
+static uint64_t panel_bytes(const Block *b, const Panel *p, int dtype, bool rows_are_k) {
+    int64_t k = p->by_rows && rows_are_k ? least(p->at.k_size, b->chunk) : p->at.k_size;
+    int64_t f = p->by_rows && !rows_are_k ? least(p->at.free_size, b->chunk) : p->at.free_size;
+    return align64(blocks_of(k) * (uint64_t)f * dtype_bytes(dtype));
 }
 
 uint32_t block_turned_slot(const Block *b, uint32_t epi) {
@@ -149,9 +156,9 @@ uint32_t block_turned_slot(const Block *b, uint32_t epi) {
     return slot;
 }
 
-static uint64_t place_panel(Panel *p, int dtype, uint32_t copies, uint64_t at) {
+static uint64_t place_panel(const Block *b, Panel *p, int dtype, bool rows_are_k, uint32_t copies, uint64_t at) {
     p->sbuf = (uint32_t)at;
-    p->bytes = (uint32_t)panel_bytes(p, dtype);
+    p->bytes = (uint32_t)panel_bytes(b, p, dtype, rows_are_k);
     return at + (uint64_t)p->bytes * copies;
 }
 
@@ -164,7 +171,8 @@ static void turn_panels(Block *b, bool turn) {
         Panel *p = i % 2 ? &d->rhs : &d->lhs;
         p->turned = turn && dtype_bytes(d->dtype) >= 2 && p->at.k_stride == 1 && p->at.k_size > 1 && p->at.free_stride > 1 &&
                     p->at.free_stride * PARTS <= INT32_MAX;
-        uint32_t bytes = align64(blocks_of(p->at.free_size) * (uint64_t)p->at.k_size * dtype_bytes(d->dtype));
+        int64_t rows = i % 2 ? p->at.free_size : least(p->at.free_size, b->chunk);
+        uint32_t bytes = align64(blocks_of(rows) * (uint64_t)p->at.k_size * dtype_bytes(d->dtype));
         if (p->turned && bytes > b->stage_bytes)
             b->stage_bytes = bytes;
     }
@@ -175,15 +183,17 @@ static bool place_sbuf(Block *b, uint32_t copies) {
     b->stage_sbuf = 0;
     b->panel_copies = copies;
     for (uint32_t i = 0; i < b->npro; i++) {
-        at = place_panel(&b->pro[i].lhs, b->pro[i].dtype, copies, at);
-        at = place_panel(&b->pro[i].rhs, b->pro[i].dtype, copies, at);
+        b->pro[i].lhs.by_rows = true;
+        at = place_panel(b, &b->pro[i].lhs, b->pro[i].dtype, false, copies, at);
+        at = place_panel(b, &b->pro[i].rhs, b->pro[i].dtype, false, copies, at);
     }
     uint32_t turned = 0;
     b->turn_bytes = 0;
     for (uint32_t i = 0; i < b->nepi; i++) {
         BlockDot *d = &b->epi[i];
-        at = place_panel(&d->rhs, d->dtype, copies, at);
-        uint64_t rows = (uint64_t)(d->over_rows ? b->n : b->m);
+        d->rhs.by_rows = d->over_rows;
+        at = place_panel(b, &d->rhs, d->dtype, true, copies, at);
+        uint64_t rows = (uint64_t)(d->over_rows ? b->n : b->chunk);
         uint64_t elems = d->turned ? rows : (uint64_t)blocks_of((int64_t)rows) * (uint64_t)d->d;
         d->out_sbuf = (uint32_t)at;
         d->out_bytes = align64(elems * dtype_bytes(d->otype));
@@ -228,10 +238,14 @@ static bool place_psum(Block *b, uint32_t copies, uint32_t turns) {
 }
 
 static bool place_memories(Block *b, bool turn) {
-    turn_panels(b, turn);
-    if (!place_sbuf(b, 2) && !place_sbuf(b, 1))
-        return false;
-    return place_psum(b, 2, 2) || place_psum(b, 2, 1) || place_psum(b, 1, 2) || place_psum(b, 1, 1);
+    bool fits = false;
+    for (b->chunk = b->m; !fits; b->chunk = b->chunk > CHUNK_MAX ? CHUNK_MAX : b->chunk / 2) {
+        turn_panels(b, turn);
+        fits = place_sbuf(b, 2) || place_sbuf(b, 1);
+        if (fits || b->chunk <= CHUNK_MIN)
+            break;
+    }
+    return fits && (place_psum(b, 2, 2) || place_psum(b, 2, 1) || place_psum(b, 1, 2) || place_psum(b, 1, 1));
 }
 
 static bool place_all(const Find *f, Block *b) {

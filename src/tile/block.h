@@ -15,11 +15,12 @@
 #define BLOCK_PRO 3
 #define BLOCK_EPI 6
 
-typedef struct Panel { // an operand for one batch: k on the partitions, then [tile of k][free]
+typedef struct Panel { // an operand for one batch, or a chunk of its rows: k on the partitions, then [tile of k][free]
     Side at;
     uint32_t in;    // which of the step's operands
     uint32_t sbuf, bytes; // of copy 0; the next one follows
     bool turned;          // comes as it lies, [free][k], and the array turns it
+    bool by_rows;         // has the program's rows: there for a chunk of them
     Haz haz[2];
 } Panel;
 
@@ -34,7 +35,7 @@ typedef struct BlockDot {
     bool over_rows;    // contracts rows; else columns
     bool turned;       // the program's value is the second operand: the result has its dimension last
     int64_t d;         // what the other operand brings
-    uint32_t out_sbuf, out_bytes; // where the batch's result gathers, twice
+    uint32_t out_sbuf, out_bytes; // where the result of a batch, or of a chunk of rows, gathers, twice
     uint32_t out;      // which of the step's results
     Haz out_haz[2], bank_haz;
 } BlockDot;
@@ -42,6 +43,7 @@ typedef struct BlockDot {
 struct Block {
     OpId rows;
     int64_t batches, m, n; // rows of a batch, columns
+    int64_t chunk;         // rows that are there at a time, in whole tiles unless it is all of them
     uint32_t npro, nepi;
     BlockDot pro[BLOCK_PRO], epi[BLOCK_EPI];
     uint32_t pro_copies, panel_copies;

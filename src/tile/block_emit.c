@@ -17,6 +17,8 @@ typedef struct Tile {
     uint32_t m, set, index; // rows; set of slots that holds them; number inside the batch
     int64_t n;              // columns that count
     bool first, last; // of the batch
+    int64_t unit, row0, rows; // its chunk of rows: number over all batches, first row, how many
+    bool chunk_first, chunk_last;
 } Tile;
 
 typedef struct BlockOp {
@@ -51,13 +53,30 @@ static void copy_out(BlockOp *o, uint64_t src, int stype, Haz *shaz, uint64_t ds
     emit_inst(o->e, cp, &shaz, 1, &dhaz, 1);
 }
 
-static void load_lying(BlockOp *o, Panel *p, int dtype, int64_t batch) { // k on the partitions
-    uint32_t copy = (uint32_t)(batch % o->b->panel_copies);
+static uint32_t panel_copy(const BlockOp *o, const Panel *p, const Tile *t) {
+    return (uint32_t)((p->by_rows ? t->unit : t->batch) % o->b->panel_copies);
+}
+
+// What is loaded of a panel: all of the batch, or the chunk's rows. `k_rows`: k is the rows.
+static Side panel_part(const Panel *p, const Tile *t, bool k_rows, int64_t *offset) {
+    Side part = p->at;
+    *offset = side_batch_offset(&p->at, t->batch);
+    if (p->by_rows) {
+        *(k_rows ? &part.k_size : &part.free_size) = t->rows;
+        *offset += t->row0 * (k_rows ? part.k_stride : part.free_stride);
+    }
+    return part;
+}
+
+static void load_lying(BlockOp *o, Panel *p, int dtype, const Tile *tile, bool k_rows) { // k on the partitions
+    uint32_t copy = panel_copy(o, p, tile);
     BufId buf = o->e->l->refs.at[o->s->ins + p->in];
     size_t size = dtype_bytes(dtype);
-    int64_t full = p->at.k_size / PARTS, rest = p->at.k_size % PARTS, f = p->at.free_size;
+    int64_t offset;
+    Side part = panel_part(p, tile, k_rows, &offset);
+    int64_t full = part.k_size / PARTS, rest = part.k_size % PARTS, f = part.free_size;
     IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_IN, .stype = (uint8_t)dtype};
-    uint64_t from = emit_addr(o->e, buf) + (uint64_t)side_batch_offset(&p->at, batch) * size;
+    uint64_t from = emit_addr(o->e, buf) + (uint64_t)offset * size;
     uint32_t to = p->sbuf + copy * p->bytes;
     in.n[2] = (uint32_t)f, in.d[1] = (int32_t)f, in.d[2] = 1;
     in.s[0] = (int32_t)p->at.k_stride, in.s[1] = (int32_t)(p->at.k_stride * PARTS), in.s[2] = (int32_t)p->at.free_stride;
@@ -76,22 +95,23 @@ static void load_lying(BlockOp *o, Panel *p, int dtype, int64_t batch) { // k on
 }
 
 // Element [k tile][free] of a panel.
-static uint64_t panel_at(const BlockOp *o, const Panel *p, int dtype, int64_t batch, int64_t tile, int64_t free) {
-    uint32_t copy = (uint32_t)(batch % o->b->panel_copies);
-    return addr_sbuf(0, (uint32_t)(p->sbuf + copy * p->bytes + (uint64_t)(tile * p->at.free_size + free) * dtype_bytes(dtype)));
+static uint64_t panel_at(const BlockOp *o, const Panel *p, int dtype, const Tile *t, int64_t tile, int64_t free) {
+    return addr_sbuf(0, (uint32_t)(p->sbuf + panel_copy(o, p, t) * p->bytes + (uint64_t)(tile * p->at.free_size + free) * dtype_bytes(dtype)));
 }
 
-static Haz *panel_haz(const BlockOp *o, Panel *p, int64_t batch) { return &p->haz[batch % o->b->panel_copies]; }
+static Haz *panel_haz(const BlockOp *o, Panel *p, const Tile *t) { return &p->haz[panel_copy(o, p, t)]; }
 
 // A panel of up to 128 k that lies as [free][k]: rows come as they lie, and the array turns them tile by tile.
-static void load_turned(BlockOp *o, Panel *p, int dtype, int64_t batch) {
+static void load_turned(BlockOp *o, Panel *p, int dtype, const Tile *tile) {
     Block *b = o->b;
     size_t size = dtype_bytes(dtype);
     uint32_t k = (uint32_t)p->at.k_size, stage = o->stages++ % 2, at = b->stage_sbuf + stage * b->stage_bytes;
-    int64_t rows = p->at.free_size, full = rows / PARTS, rest = rows % PARTS;
+    int64_t offset;
+    Side part = panel_part(p, tile, false, &offset);
+    int64_t rows = part.free_size, full = rows / PARTS, rest = rows % PARTS;
     Haz *shaz = &b->stage_haz[stage];
     IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_IN, .stype = (uint8_t)dtype};
-    in.src = emit_addr(o->e, o->e->l->refs.at[o->s->ins + p->in]) + (uint64_t)side_batch_offset(&p->at, batch) * size;
+    in.src = emit_addr(o->e, o->e->l->refs.at[o->s->ins + p->in]) + (uint64_t)offset * size;
     in.dst = addr_sbuf(0, at);
     in.n[0] = PARTS, in.n[1] = (uint32_t)full, in.n[2] = k, in.d[1] = (int32_t)k, in.d[2] = in.s[2] = 1;
     in.s[0] = (int32_t)p->at.free_stride, in.s[1] = (int32_t)(p->at.free_stride * PARTS);
@@ -113,16 +133,18 @@ static void load_turned(BlockOp *o, Panel *p, int dtype, int64_t batch) {
             emit_inst(o->e, turn, &shaz, 1, &bhaz, 1);
         }
         uint32_t cols = (uint32_t)min64((int64_t)per * PARTS, rows - (int64_t)t0 * PARTS);
-        copy_out(o, psum, dtype, bhaz, panel_at(o, p, dtype, batch, 0, (int64_t)t0 * PARTS), dtype, panel_haz(o, p, batch), k,
+        copy_out(o, psum, dtype, bhaz, panel_at(o, p, dtype, tile, 0, (int64_t)t0 * PARTS), dtype, panel_haz(o, p, tile), k,
                  1, cols, 1, 1);
     }
 }
 
-static void load_panel(BlockOp *o, Panel *p, int dtype, int64_t batch) {
+static void load_panel(BlockOp *o, Panel *p, int dtype, const Tile *t, bool k_rows) {
+    if (p->by_rows ? !t->chunk_first : !t->first)
+        return;
     if (p->turned)
-        load_turned(o, p, dtype, batch);
+        load_turned(o, p, dtype, t);
     else
-        load_lying(o, p, dtype, batch);
+        load_lying(o, p, dtype, t, k_rows);
 }
 
 // dst[cols of weights][cols of moving] (+)= weights^T moving, over k partitions.
@@ -139,16 +161,16 @@ static void multiply(BlockOp *o, int dtype, uint32_t k, uint64_t weights, uint32
 
 // --- before ------------------------------------------------------------------------------------------
 
-static void load_batch(BlockOp *o, int64_t batch) {
+static void load_panels(BlockOp *o, const Tile *t) {
     Block *b = o->b;
     for (uint32_t i = 0; i < b->npro; i++) {
         emit_loc(o->e, b->pro[i].op);
-        load_panel(o, &b->pro[i].rhs, b->pro[i].dtype, batch);
-        load_panel(o, &b->pro[i].lhs, b->pro[i].dtype, batch);
+        load_panel(o, &b->pro[i].rhs, b->pro[i].dtype, t, false);
+        load_panel(o, &b->pro[i].lhs, b->pro[i].dtype, t, false);
     }
     for (uint32_t i = 0; i < b->nepi; i++) {
         emit_loc(o->e, b->epi[i].op);
-        load_panel(o, &b->epi[i].rhs, b->epi[i].dtype, batch);
+        load_panel(o, &b->epi[i].rhs, b->epi[i].dtype, t, true);
     }
 }
 
@@ -172,9 +194,9 @@ void block_make(BlockOp *o, uint32_t operand) {
         emit_loc(o->e, d->op);
         Haz *haz = &input_node(o, d->index)->haz[copy];
         for (int64_t c = 0; c < t->n; c += BANK_COLS)
-            multiply(o, d->dtype, (uint32_t)d->lhs.at.k_size, panel_at(o, &d->lhs, d->dtype, t->batch, 0, t->row), t->m,
-                     panel_haz(o, &d->lhs, t->batch), panel_at(o, &d->rhs, d->dtype, t->batch, 0, c),
-                     (uint32_t)min64(BANK_COLS, t->n - c), panel_haz(o, &d->rhs, t->batch),
+            multiply(o, d->dtype, (uint32_t)d->lhs.at.k_size, panel_at(o, &d->lhs, d->dtype, t, 0, t->row - t->row0), t->m,
+                     panel_haz(o, &d->lhs, t), panel_at(o, &d->rhs, d->dtype, t, 0, c),
+                     (uint32_t)min64(BANK_COLS, t->n - c), panel_haz(o, &d->rhs, t),
                      addr_psum(0, (d->bank + copy * o->r->pro_bytes / BANK_BYTES) * BANK_BYTES + (uint32_t)c * 4), haz, false);
     }
     emit_loc(o->e, loc);
@@ -222,18 +244,20 @@ static void turn(BlockOp *o, const Tile *t, const BlockDot *d, uint32_t slot) {
     }
 }
 
+static uint32_t gather_copy(const BlockDot *d, const Tile *t) { return (uint32_t)((d->over_rows ? t->batch : t->unit) % 2); }
+
 static uint64_t gather_at(const BlockDot *d, const Tile *t, uint64_t elems) {
-    return addr_sbuf(0, (uint32_t)(d->out_sbuf + (uint32_t)(t->batch % 2) * d->out_bytes + elems * dtype_bytes(d->otype)));
+    return addr_sbuf(0, (uint32_t)(d->out_sbuf + gather_copy(d, t) * d->out_bytes + elems * dtype_bytes(d->otype)));
 }
 
 static void over_columns(BlockOp *o, const Tile *t, BlockDot *d, uint32_t slot) {
     Block *b = o->b;
     size_t size = dtype_bytes(d->dtype);
     uint64_t dst = addr_psum(0, d->bank * BANK_BYTES);
-    Haz *ohaz = panel_haz(o, &d->rhs, t->batch), *thaz = &b->turned_haz[slot];
+    Haz *ohaz = panel_haz(o, &d->rhs, t), *thaz = &b->turned_haz[slot];
     for (uint32_t k = 0; k < blocks_of(t->n); k++) {
         uint32_t rows = (uint32_t)min64(PARTS, t->n - (int64_t)k * PARTS);
-        uint64_t other = panel_at(o, &d->rhs, d->dtype, t->batch, k, 0);
+        uint64_t other = panel_at(o, &d->rhs, d->dtype, t, k, 0);
         uint64_t turned = addr_sbuf(0, (uint32_t)(b->turn_sbuf + slot * b->turn_bytes + k * PARTS * size));
         if (d->turned)
             multiply(o, d->dtype, rows, other, (uint32_t)d->d, ohaz, turned, t->m, thaz, dst, &d->bank_haz, k > 0);
@@ -241,8 +265,8 @@ static void over_columns(BlockOp *o, const Tile *t, BlockDot *d, uint32_t slot) 
             multiply(o, d->dtype, rows, turned, t->m, thaz, other, (uint32_t)d->d, ohaz, dst, &d->bank_haz, k > 0);
     }
     uint32_t parts = d->turned ? (uint32_t)d->d : t->m, cols = d->turned ? t->m : (uint32_t)d->d;
-    uint64_t to = gather_at(d, t, (uint64_t)t->index * (d->turned ? PARTS : (uint64_t)d->d));
-    copy_out(o, dst, DT_F32, &d->bank_haz, to, d->otype, &d->out_haz[t->batch % 2], parts, 1, cols, (int32_t)cols,
+    uint64_t to = gather_at(d, t, (uint64_t)((t->row - t->row0) / PARTS) * (d->turned ? PARTS : (uint64_t)d->d));
+    copy_out(o, dst, DT_F32, &d->bank_haz, to, d->otype, &d->out_haz[gather_copy(d, t)], parts, 1, cols, (int32_t)cols,
              (int32_t)cols);
 }
 
@@ -257,8 +281,8 @@ static uint32_t first_tile(const Block *b, uint32_t k) {
 static void over_rows(BlockOp *o, const Tile *t, BlockDot *d) {
     Block *b = o->b;
     size_t size = dtype_bytes(d->dtype);
-    Haz *vhaz, *ohaz = panel_haz(o, &d->rhs, t->batch);
-    uint64_t value = value_at(o, t, d->index, &vhaz), other = panel_at(o, &d->rhs, d->dtype, t->batch, t->index, 0);
+    Haz *vhaz, *ohaz = panel_haz(o, &d->rhs, t);
+    uint64_t value = value_at(o, t, d->index, &vhaz), other = panel_at(o, &d->rhs, d->dtype, t, (t->row - t->row0) / PARTS, 0);
     if (d->turned) {
         for (int64_t c = 0; c < b->n; c += BANK_COLS)
             multiply(o, d->dtype, t->m, other, (uint32_t)d->d, ohaz, value + (uint64_t)c * size,
@@ -276,14 +300,14 @@ static void over_rows(BlockOp *o, const Tile *t, BlockDot *d) {
         return;
     if (d->turned) {
         copy_out(o, addr_psum(0, d->bank * BANK_BYTES), DT_F32, &d->bank_haz, gather_at(d, t, 0), d->otype,
-                 &d->out_haz[t->batch % 2], (uint32_t)d->d, 1, (uint32_t)b->n, (int32_t)b->n, (int32_t)b->n);
+                 &d->out_haz[gather_copy(d, t)], (uint32_t)d->d, 1, (uint32_t)b->n, (int32_t)b->n, (int32_t)b->n);
         return;
     }
     uint32_t each = BANK_COLS / (uint32_t)d->d, n = blocks_of(b->n);
     for (uint32_t k = 0; k < n; k += each) {
         uint32_t count = n - k < each ? n - k : each, full = (uint32_t)min64(count, b->n / PARTS - k);
         uint64_t from = addr_psum(0, (d->bank + k / each) * BANK_BYTES), to = gather_at(d, t, k * (uint64_t)d->d);
-        Haz *ghaz = &d->out_haz[t->batch % 2];
+        Haz *ghaz = &d->out_haz[gather_copy(d, t)];
         if (full)
             copy_out(o, from, DT_F32, &d->bank_haz, to, d->otype, ghaz, PARTS, 1, full * (uint32_t)d->d, 1, 1);
         if (full < count)
@@ -293,18 +317,20 @@ static void over_rows(BlockOp *o, const Tile *t, BlockDot *d) {
     }
 }
 
-// The batch's result: [rows][d] with rows on the partitions in tiles, or turned [d][rows].
-static void store_batch(BlockOp *o, const Tile *t, BlockDot *d) {
+// The result of the batch or chunk: [rows][d] with rows on the partitions in tiles, or turned [d][rows].
+static void store_gathered(BlockOp *o, const Tile *t, BlockDot *d) {
     Block *b = o->b;
-    int64_t rows = d->over_rows ? b->n : b->m, full = rows / PARTS, rest = rows % PARTS;
+    int64_t all = d->over_rows ? b->n : b->m, row0 = d->over_rows ? 0 : t->row0, rows = d->over_rows ? b->n : t->rows;
+    int64_t full = rows / PARTS, rest = rows % PARTS;
     size_t size = dtype_bytes(d->otype);
     IsaInst out = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_OUT, .stype = d->otype};
-    uint64_t to = emit_addr(o->e, o->e->l->refs.at[o->s->outs + d->out]) + (uint64_t)(t->batch * rows * d->d) * size;
-    Haz *haz = &d->out_haz[t->batch % 2];
+    uint64_t to = emit_addr(o->e, o->e->l->refs.at[o->s->outs + d->out]) +
+                  (uint64_t)(t->batch * all * d->d + row0 * (d->turned ? 1 : d->d)) * size;
+    Haz *haz = &d->out_haz[gather_copy(d, t)];
     out.d[2] = out.s[2] = 1;
     if (d->turned) {
         out.dst = to, out.src = gather_at(d, t, 0);
-        out.n[0] = (uint32_t)d->d, out.n[1] = 1, out.n[2] = (uint32_t)rows, out.d[0] = (int32_t)rows;
+        out.n[0] = (uint32_t)d->d, out.n[1] = 1, out.n[2] = (uint32_t)rows, out.d[0] = (int32_t)all;
         emit_inst(o->e, out, (Haz *[]){haz}, 1, NULL, 0);
         return;
     }
@@ -337,8 +363,8 @@ static void behind(BlockOp *o, const Tile *t) {
             over_rows(o, t, d);
         else
             over_columns(o, t, d, slot);
-        if (t->last)
-            store_batch(o, t, d);
+        if (d->over_rows ? t->last : t->chunk_last)
+            store_gathered(o, t, d);
     }
 }
 
@@ -381,9 +407,12 @@ static void share(BlockOp *o, bool out) {
 
 static Tile tile_at(const BlockOp *o, int64_t i) {
     const Block *b = o->b;
-    int64_t per = blocks_of(b->m), batch = i / per, k = i % per;
-    return (Tile){.batch = batch, .row = k * PARTS, .m = (uint32_t)min64(PARTS, b->m - k * PARTS),
-                  .n = b->widths ? b->widths[k] : b->n, .set = (uint32_t)((i - o->first) % o->r->sets), .index = (uint32_t)k, .first = k == 0, .last = k == per - 1};
+    int64_t per = blocks_of(b->m), batch = i / per, k = i % per, row = k * PARTS, chunk = row / b->chunk;
+    int64_t chunks = (b->m + b->chunk - 1) / b->chunk, row0 = chunk * b->chunk, rows = min64(b->chunk, b->m - row0);
+    return (Tile){.batch = batch, .row = row, .m = (uint32_t)min64(PARTS, b->m - row), .n = b->widths ? b->widths[k] : b->n,
+                  .set = (uint32_t)((i - o->first) % o->r->sets), .index = (uint32_t)k, .first = k == 0, .last = k == per - 1,
+                  .unit = batch * chunks + chunk, .row0 = row0, .rows = rows, .chunk_first = row == row0,
+                  .chunk_last = row + PARTS >= row0 + rows};
 }
 
 void emit_block(Emit *e, const Step *s) {
@@ -405,8 +434,7 @@ void emit_block(Emit *e, const Step *s) {
         emit_task(e);
         o->r->pro_copy = (uint32_t)((i - o->first) % b->pro_copies);
         o->tile = t;
-        if (t.first)
-            load_batch(o, t.batch);
+        load_panels(o, &t);
         emit_loc(e, s->op);
         assert(o->r->set == t.set);
         o->r->tile_cols = (uint32_t)t.n;
