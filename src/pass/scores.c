@@ -20,6 +20,7 @@
 
 #define LATE_MAX 16
 #define FOLLOW_MAX 32
+#define SHORT_ROW 128 // a tile of columns costs less to keep than to make again
 
 typedef struct Late { // a product that reads R1's result `result` as operand `operand`
     OpId op;
@@ -248,7 +249,7 @@ static bool match_cheap(Scores *s, OpId first, Pair *p) {
 static bool match(Scores *s, OpId first, Pair *p) {
     *p = (Pair){.first = first};
     HloOp op = op_of(s, first);
-    if (op.nresults > 64 || !has_score(s, first))
+    if (op.nresults > 64 || hlo_int(&op, AK_DIMENSION, 0) <= SHORT_ROW || !has_score(s, first))
         return false;
     for (uint32_t k = 0; k < op.nresults; k++)
         if (is_full(s, rows_returned(s->h, first, k)) && !sort_readers(s, p, op.results + k, k))
