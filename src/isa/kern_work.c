@@ -146,6 +146,32 @@ static void work_sort(const Kern *k, KWork *w) {
     w->steps = n * ceil(binary_log(len)) * (region_steps(k, 0) + (double)k->nin);
 }
 
+static int64_t attr_int(const Kern *k, HloAttrKey key, uint32_t i, int64_t dflt) {
+    const HloAttr *a = kern_attr(k, key);
+    return a && (a->kind == HA_INTS || a->kind == HA_INTS2) && i < a->n ? a->ints[i] : dflt;
+}
+
+// A window that is a whole axis, padded on one side: a running result, which is carried on and not begun again. Its steps: a
+// scan of each processor's part, and what came before that joined in.
+static double running_steps(const Kern *k) {
+    bool one_op = k->nin == 2 && k->nout == 1 && k->nregions && k->regions[0].nsteps == 1; // a sum, product or extreme
+    const KTensor *x = one_op ? &k->in[0] : NULL;
+    int axes = 0;
+    for (int d = 0; x && d < x->rank; d++) {
+        int64_t window = attr_int(k, AK_WINDOW_DIMENSIONS, (uint32_t)d, 1);
+        int64_t low = attr_int(k, AK_PADDING, 2 * (uint32_t)d, 0), high = attr_int(k, AK_PADDING, 2 * (uint32_t)d + 1, 0);
+        bool plain = attr_int(k, AK_WINDOW_STRIDES, (uint32_t)d, 1) == 1 &&
+                     attr_int(k, AK_WINDOW_DILATIONS, (uint32_t)d, 1) == 1 &&
+                     attr_int(k, AK_BASE_DILATIONS, (uint32_t)d, 1) == 1;
+        if (plain && window == 1 && !low && !high)
+            continue;
+        if (!plain || window != x->dims[d] || low + high != window - 1 || (low && high))
+            return 0;
+        axes++;
+    }
+    return axes == 1 ? 2 * region_steps(k, 0) + 1 : 0;
+}
+
 static void work_red(const Kern *k, KWork *w) {
     switch (k->op) {
     case HLO_MAP:
@@ -155,7 +181,8 @@ static void work_red(const Kern *k, KWork *w) {
         break;
     case HLO_REDUCE_WINDOW:
         w->elems = out_elems(k);
-        w->steps = w->elems * attr_product(k, AK_WINDOW_DIMENSIONS) * region_steps(k, 0);
+        w->steps = running_steps(k) > 0 ? w->elems * running_steps(k)
+                                        : w->elems * attr_product(k, AK_WINDOW_DIMENSIONS) * region_steps(k, 0);
         break;
     case HLO_SELECT_AND_SCATTER:
         w->elems = in_elems(k);

@@ -14,6 +14,7 @@ const PassRow pass_rows[] = {
     {"autocast", pass_autocast, "compute in narrower types where the options say so", false},
     {"fold", pass_fold, "evaluate exact operations on constants, keep splats small", false},
     {"cse", pass_cse, "compute equal operations once", false},
+    {"counters", pass_counters, "count elements in 32 bits", false},
     {"simplify", pass_simplify, "drop movement and arithmetic that change nothing", false},
     {"functions", pass_functions, "write functions the engines lack with those they have", false},
     {"sums", pass_sums, "write reductions across rows as products with ones, or in two steps", false},

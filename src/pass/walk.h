@@ -50,6 +50,7 @@ void pass_expand(Compile *c);
 void pass_autocast(Compile *c);
 void pass_fold(Compile *c);
 void pass_cse(Compile *c);
+void pass_counters(Compile *c);
 void pass_simplify(Compile *c);
 void pass_functions(Compile *c);
 void pass_sums(Compile *c);
