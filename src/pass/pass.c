@@ -26,12 +26,13 @@ const PassRow pass_rows[] = {
     {"scores", pass_scores, "compute scores of attention again where its gradients need them, so that they stay on the chip", false},
     {"pieces", pass_pieces, "let attention over long rows work on pieces of them, so that scores stay on the chip", false},
     {"order", pass_order, "put products that nobody waits for behind those that somebody does", false},
+    {"integers", pass_row_integers, "join long chains of integer operations, as random numbers are, into programs for the engines", false},
     {"fuse", pass_fuse, "join elementwise operations so that what is between them stays out of memory", false},
     {"epilogue", pass_epilogue, "let row programs take the tiles of products where these leave the tensor engine", false},
 };
 const int pass_count = sizeof pass_rows / sizeof *pass_rows;
 
-bool pass_joins(const PassRow *row) { return row->fn == pass_row_programs || row->fn == pass_fuse; }
+bool pass_joins(const PassRow *row) { return row->fn == pass_row_programs || row->fn == pass_row_integers || row->fn == pass_fuse; }
 
 void pass_settle(Compile *c) {
     expand_groups(c);

@@ -12,13 +12,17 @@
 // the row program stands where its group closed. Groups too small to be worth a transfer are left to fuse.c.
 #include "pass/rows.h"
 
+#include <math.h>
 #include <string.h>
 
+#include "clock/clock.h"
 #include "pass/dots.h"
 #include "pass/walk.h"
 
 #define GROUP_OPS_MAX 192
 #define GROUP_INPUTS_MAX 20
+#define INTS_MIN_ELEMS 16384
+#define PARTITIONS 128
 #define BLOCK_ROWS_MIN 32    // each block takes a transfer of its own,
 #define BLOCK_COLUMNS_MIN 64 // of runs that are not short
 
@@ -35,6 +39,7 @@ typedef enum Form { FORM_NONE, FORM_FULL, FORM_ROW } Form;
 typedef struct Rows {
     Compile *c;
     Hlo *h;
+    bool ints; // programs of integers: bits and exact arithmetic, nothing else
     Walk w;
     VEC(Group) groups; // slot 0 is none
     VEC(uint32_t) of;  // value -> group that makes it
@@ -111,6 +116,33 @@ bool rows_may_hold(const Hlo *h, const HloOp *op) {
         return false;
     }
 }
+
+static bool is_row_int(int dtype) { return dtype == DT_I32 || dtype == DT_UI32; }
+
+static bool is_word(int dtype) { return is_row_int(dtype) || dtype == DT_F32; }
+
+// A member of a program of integers: bits on the vector engine, arithmetic that wraps on gpsimd, and what hands bits on.
+static bool ints_may_hold(const Hlo *h, const HloOp *op) {
+    if (op->nresults != 1 || !op->noperands || op->noperands > 2 || !is_plain(hlo_value_type(h, op->results)))
+        return false;
+    const HloType *out = hlo_value_type(h, op->results), *x = hlo_value_type(h, hlo_operand(h, op, 0));
+    const HloAttr *by = op->noperands > 1 ? splat_value(h, hlo_operand(h, op, 1)) : NULL;
+    if (!is_plain(x) || (splat_value(h, hlo_operand(h, op, 0)) && (op->noperands < 2 || by)))
+        return false;
+    bool ints = is_row_int(out->dtype) && is_row_int(x->dtype);
+    switch (op->code) {
+    case HLO_ADD: case HLO_SUBTRACT: case HLO_MULTIPLY: case HLO_AND: case HLO_OR: case HLO_XOR: case HLO_NOT:
+        return ints;
+    case HLO_SHIFT_LEFT: case HLO_SHIFT_RIGHT_LOGICAL:
+        return ints && by && dtype_to_i64(x->dtype, by->data) >= 0 && dtype_to_i64(x->dtype, by->data) < 32;
+    case HLO_BITCAST_CONVERT:
+        return is_word(out->dtype) && is_word(x->dtype) && out->elems == x->elems;
+    default:
+        return false;
+    }
+}
+
+static bool may_hold(const Rows *r, const HloOp *op) { return r->ints ? ints_may_hold(r->h, op) : rows_may_hold(r->h, op); }
 
 // Columns a reduction along rows sums up; 0 when it is none, or not one the engines do.
 static int64_t reduced_columns(const Hlo *h, const HloOp *op) {
@@ -230,6 +262,16 @@ static bool is_for_all(const Hlo *h, const HloOp *op, ValueId v) {
 
 static Source operand_source(const Hlo *h, const HloOp *op, ValueId v) {
     return is_for_all(h, op, v) ? (Source){v, FUSED_ROWS, 0} : source_of(h, v);
+}
+
+bool rows_is_count(const Hlo *h, ValueId v) {
+    OpId def = h->values.at[v].def;
+    while (def && hlo_at(h, def)->code == HLO_RESHAPE)
+        def = h->values.at[hlo_operand(h, hlo_at(h, def), 0)].def;
+    if (!def || hlo_at(h, def)->code != HLO_IOTA)
+        return false;
+    const HloType *t = hlo_value_type(h, hlo_at(h, def)->results);
+    return t->rank == 1 && is_row_int(t->dtype) && t->elems < INT32_MAX;
 }
 
 // --- building the op -----------------------------------------------------------------------------------
@@ -394,6 +436,50 @@ static bool follows_product(const Rows *r, const Group *g) {
     return follows;
 }
 
+// Bytes that a program of integers moves, and its instructions.
+typedef struct Effort {
+    double bytes, bits, sums; // bits: those of the vector engine, sums: of gpsimd
+    double either;            // … of both: parts of a word put together
+} Effort;
+
+static bool joins_parts(const Hlo *h, const HloOp *op) { // (x << a) | (x >> b), which share no bit
+    if (op->code != HLO_OR)
+        return false;
+    OpId d[2] = {h->values.at[hlo_operand(h, op, 0)].def, h->values.at[hlo_operand(h, op, 1)].def};
+    return d[0] && d[1] && (hlo_at(h, d[0])->code == HLO_SHIFT_LEFT || hlo_at(h, d[1])->code == HLO_SHIFT_LEFT);
+}
+
+static Effort effort_of(const Rows *r, uint32_t group, const Values *outputs) {
+    const Group *g = &r->groups.at[group];
+    Effort e = {.bytes = 4.0 * (double)g->n * outputs->n};
+    for (uint32_t i = 0; i < g->ops.n; i++) {
+        const HloOp *op = hlo_at(r->h, g->ops.at[i]);
+        bool sum = op->code == HLO_ADD || op->code == HLO_SUBTRACT || op->code == HLO_MULTIPLY;
+        *(joins_parts(r->h, op) ? &e.either : sum ? &e.sums : &e.bits) += op->code != HLO_RESHAPE;
+        for (uint32_t k = 0; k < op->noperands; k++) {
+            ValueId v = hlo_operand(r->h, op, k);
+            bool inside = v < r->of.n && r->of.at[v] == group;
+            Source s = operand_source(r->h, op, v);
+            e.bytes += inside || splat_value(r->h, v) || rows_is_count(r->h, v) ? 0 : 4.0 * (double)hlo_value_type(r->h, s.v)->elems;
+        }
+    }
+    return e;
+}
+
+// A kernel that is there anyway has these operations as steps of its own. Vector engine and gpsimd work side by side, where the chip
+// has a port for each.
+static bool ints_worth_it(const Rows *r, uint32_t group, const Values *outputs) {
+    const ChipFile *c = r->c->chip;
+    const Group *g = &r->groups.at[group];
+    if (!c || g->n < INTS_MIN_ELEMS)
+        return false;
+    Effort e = effort_of(r, group, outputs);
+    double kernel = (e.bits + e.sums + e.either) / c->gpsimd_ghz, vector = (e.bits + e.either) / c->vector_ghz, pool = e.sums / c->gpsimd_ghz;
+    double both = c->vector_gpsimd_port ? vector + pool : fmax(fmax(e.bits / c->vector_ghz, pool), (vector + pool) / 2);
+    double moves = e.bytes / c->hbm_bw_core * 2, work = both * (double)g->n / PARTITIONS;
+    return fmax(work, moves) < kernel * (double)g->n / PARTITIONS;
+}
+
 static bool is_worth_it(const Rows *r, const Group *g) {
     if (g->n < ROWS_MIN_ELEMS && !follows_product(r, g))
         return false;
@@ -472,7 +558,7 @@ static void close_group(Rows *r, uint32_t group, OpList *out) {
     Group *g = &r->groups.at[group];
     Values outputs = {0};
     find_outputs(r, g, &outputs);
-    if (!is_worth_it(r, g) || !outputs.n) {
+    if (!outputs.n || !(r->ints ? ints_worth_it(r, group, &outputs) : is_worth_it(r, g))) {
         for (uint32_t i = 0; i < g->ops.n; i++)
             VEC_PUSH(r->c->scratch, out, g->ops.at[i]);
         return;
@@ -651,7 +737,7 @@ static Form form_in(const Rows *r, const HloOp *op, uint32_t group) {
 
 static bool join_elementwise(Rows *r, OpId id, OpList *out) {
     HloOp op = *hlo_at(r->h, id);
-    if (!rows_may_hold(r->h, &op))
+    if (!may_hold(r, &op))
         return false;
     uint32_t target = group_for(r, &op);
     Form form = form_in(r, &op, target);
@@ -676,7 +762,7 @@ static bool join_elementwise(Rows *r, OpId id, OpList *out) {
 
 static bool join_reduce(Rows *r, OpId id, OpList *out) {
     HloOp op = *hlo_at(r->h, id);
-    int64_t c = reduced_columns(r->h, &op);
+    int64_t c = r->ints ? 0 : reduced_columns(r->h, &op);
     if (!c)
         return false;
     ValueId v = hlo_operand(r->h, &op, 0);
@@ -719,7 +805,7 @@ static bool join_movement(Rows *r, OpId id) {
         return true;
     }
     int64_t from = hlo_value_type(r->h, v)->elems, to = hlo_value_type(r->h, op.results)->elems;
-    if (repeats(r->h, &op) != FUSED_ROWS || from < 2)
+    if (r->ints || repeats(r->h, &op) != FUSED_ROWS || from < 2)
         return false;
     if (form_of(r, v) == FORM_FULL && !become_rows(r, g, to, to / from))
         return false;
@@ -750,8 +836,8 @@ static void rows_region(Rows *r, RegionId region) {
     walk_set_ops(h, region, &out);
 }
 
-void pass_row_programs(Compile *c) {
-    Rows r = {.c = c, .h = c->hlo};
+static void join(Compile *c, bool ints) {
+    Rows r = {.c = c, .h = c->hlo, .ints = ints};
     walk_init(&r.w, c);
     r.nuses = c->hlo->values.n;
     r.uses = ARENA_NEWN(c->scratch, uint32_t, r.nuses);
@@ -760,3 +846,7 @@ void pass_row_programs(Compile *c) {
     rows_region(&r, hlo_main(c->hlo)->body);
     pass_dce(c);
 }
+
+void pass_row_programs(Compile *c) { join(c, false); }
+
+void pass_row_integers(Compile *c) { join(c, true); }

@@ -18,5 +18,7 @@ bool is_neutral(const Hlo *h, uint16_t code, ValueId v);
 
 // True when the op may be a member of a row program: elementwise, of types and kinds the engines do.
 bool rows_may_hold(const Hlo *h, const HloOp *op);
+// Numbers 0, 1, … of all elements in order: 32 bits, perhaps in another shape. Programs make them where they are used.
+bool rows_is_count(const Hlo *h, ValueId v);
 
 #endif

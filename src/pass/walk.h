@@ -59,6 +59,7 @@ void pass_convs(Compile *c);
 void pass_windows(Compile *c);
 void pass_dce(Compile *c);
 void pass_row_programs(Compile *c);
+void pass_row_integers(Compile *c);
 void pass_scores(Compile *c);
 void pass_pieces(Compile *c);
 void pass_order(Compile *c);

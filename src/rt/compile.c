@@ -158,7 +158,7 @@ static void compile_program(Run *r, Buf *out) {
     if (in->types && pass_bind(h, in->types, in->values, in->count) &&
         try_cache(r, true, &chip, out)) // each set of shapes is a program of its own
         return;
-    Compile c = {.ctx = r->ctx, .arena = &r->compile, .scratch = &r->scratch, .hlo = h, .opts = in->opts};
+    Compile c = {.ctx = r->ctx, .arena = &r->compile, .scratch = &r->scratch, .hlo = h, .opts = in->opts, .chip = &chip};
     run_passes(r, &c);
     Artifact *art = tile_lower(&c, &chip);
     set_precision(r, art);

@@ -95,9 +95,29 @@ static bool is_lazy_splat(const Lower *l, const HloOp *op) {
            hlo_type_bytes(hlo_type(l->h, a->type)) >= SPLAT_MIN_BYTES;
 }
 
+// Numbers in order are made by row programs themselves; whoever else reads them has them put into memory.
+static BufId count_buf(Lower *l, ValueId v) {
+    const HloOp *op = hlo_at(l->h, l->h->values.at[v].def);
+    OpId id = l->h->values.at[v].def;
+    BufId b;
+    if (op->code == HLO_RESHAPE) {
+        ValueId from = hlo_operand(l->h, op, 0);
+        b = l->buf_of[from] ? l->buf_of[from] : count_buf(l, from);
+    } else {
+        b = buf_new(l, BUF_TEMP, value_bytes(l, v, id), id);
+        l->bufs.at[b].uses = UINT32_MAX;
+        push_step(l, STEP_KERNEL, id, NULL, 0, &b, 1, 0);
+    }
+    l->buf_of[v] = b;
+    VEC_PUSH(l->c->scratch, &l->lazy, v);
+    return b;
+}
+
 static BufId operand_buf(Lower *l, ValueId v) {
     if (l->buf_of[v])
         return l->buf_of[v];
+    if (rows_is_count(l->h, v))
+        return count_buf(l, v);
     OpId def = l->h->values.at[v].def;
     assert(l->form[v].known || (def && is_lazy_splat(l, hlo_at(l->h, def))));
     BufId b = buf_new(l, BUF_TEMP, value_bytes(l, v, def), def);
@@ -247,6 +267,14 @@ static bool is_told(const Lower *l, StepKind kind, const HloOp *op, uint32_t ope
     return kind == STEP_DYNAMIC && operand >= first && l->form[hlo_operand(l->h, op, operand)].known;
 }
 
+// Numbers in order, one for each element of a row program.
+static bool is_made(const Lower *l, StepKind kind, const HloOp *op, uint32_t operand) {
+    uint32_t n;
+    if (kind != STEP_ROWS || !rows_is_count(l->h, hlo_operand(l->h, op, operand)))
+        return false;
+    return hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n)[operand] == FUSED_SAME;
+}
+
 // A slice or an update that is no work: a view, or made where it goes.
 static bool lower_view(Lower *l, OpId id) {
     HloOp op = *hlo_at(l->h, id);
@@ -275,7 +303,7 @@ static void lower_compute(Lower *l, OpId id) {
     OpId splat = updated_splat(l, &op);
     uint32_t first = splat || is_set_in_place(l, kind, &op) ? 1 : 0;
     for (uint32_t i = first; i < op.noperands; i++)
-        ins[i] = is_told(l, kind, &op, i) ? 0 : operand_buf(l, hlo_operand(l->h, &op, i));
+        ins[i] = is_told(l, kind, &op, i) || is_made(l, kind, &op, i) ? 0 : operand_buf(l, hlo_operand(l->h, &op, i));
     for (uint32_t i = 0; i < extra.n; i++)
         ins[op.noperands + i] = operand_buf(l, extra.at[i]);
     for (uint32_t i = first; i < op.noperands; i++)
@@ -621,6 +649,8 @@ static void lower_op(Lower *l, OpId id) {
         ctx_hint(l->h->ctx, "`otrn run` compiles and runs the programs that it names");
         hlo_fail(l->h, id, OTRN_UNSUPPORTED, "is several programs, not a part of one");
     }
+    if (op->nresults == 1 && rows_is_count(l->h, op->results))
+        return; // made when it is needed
     if (count_op(l, id)) {
         for (uint32_t i = 0; i < op->noperands; i++)
             release(l, hlo_operand(l->h, op, i));

@@ -17,6 +17,9 @@
 #define PARTS 128
 #define WIDTH_MAX 4096
 #define GROUP_WIDTH 1024
+#define INT_CHUNKS 3 // at least, and their width
+#define INT_WIDTH_MIN 256
+#define INT_WIDTH_MAX 1024
 
 static Node *node_at(const RowOp *r, uint32_t i) { return &r->nodes.at[i]; }
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -35,6 +38,8 @@ static uint32_t add_node(RowOp *r, ValueId v, const Node *n) {
 static float constant_of(const Hlo *h, const HloOp *op) {
     const HloAttr *a = hlo_attr(op, AK_VALUE);
     int dtype = hlo_type(h, a->type)->dtype;
+    if (dtype_is_int(dtype))
+        return (float)dtype_to_i64(dtype, a->data);
     return dtype == DT_I1 ? *(const uint8_t *)a->data != 0 : (float)dtype_to_f64(dtype, a->data);
 }
 
@@ -65,6 +70,7 @@ static void read_op(RowOp *r, OpId id) {
     if (op->code == HLO_CONSTANT) {
         n.kind = NODE_CONST;
         n.value = constant_of(h, op);
+        n.number = dtype_is_int(t->dtype) ? (int32_t)dtype_to_i64(t->dtype, hlo_attr(op, AK_VALUE)->data) : 0;
         add_node(r, op->results, &n);
         return;
     }
@@ -132,7 +138,8 @@ static void read_region(RowOp *r) {
     for (uint32_t i = 0; i < n; i++) {
         const HloType *t = hlo_value_type(h, hlo_operand(h, op, i));
         Node in = {.kind = NODE_INPUT, .dtype = t->dtype, .full = kinds[i] != FUSED_ROWS, .input = i, .slot = -1,
-                   .scalar = kinds[i] == FUSED_ROWS && t->elems == 1};
+                   .scalar = kinds[i] == FUSED_ROWS && t->elems == 1,
+                   .count = kinds[i] == FUSED_SAME && rows_is_count(h, hlo_operand(h, op, i))};
         for (uint32_t k = 0; r->block && k < r->block->npro; k++)
             if (r->block->pro[k].index == i) { // as the product left it, not rounded yet
                 in.psum = true;
@@ -356,13 +363,22 @@ static bool try_width(RowOp *r, int64_t width, uint32_t least_sets) {
     return set * r->sets <= room;
 }
 
+// Integers go to and fro between two engines: several chunks keep both busy.
+static int64_t widest(const RowOp *r) {
+    bool ints = false;
+    for (uint32_t i = 0; i < r->nodes.n; i++)
+        ints = ints || rows_is_int(r, node_at(r, i));
+    int64_t part = (r->pcols / INT_CHUNKS + 63) / 64 * 64;
+    return !ints ? WIDTH_MAX : part < INT_WIDTH_MIN ? INT_WIDTH_MIN : part > INT_WIDTH_MAX ? INT_WIDTH_MAX : part;
+}
+
 // Chooses chunk width, slots and sets. Raises CAPACITY when even narrow chunks do not fit.
 static bool fit(RowOp *r) {
     r->group = r->flat ? 1 : rows_together(r);
     rows_fold(r);
     bool flat = r->flat;
     int64_t whole = r->group * r->pcols;
-    for (int keep = 1; keep >= 0 && !flat && (r->levels || whole <= WIDTH_MAX); keep--) {
+    for (int keep = 1; keep >= 0 && !flat && (r->levels || whole <= widest(r)); keep--) {
         r->keep_outputs = keep;
         choose_resident(r, true);
         r->nslots = slots_for(r, true);
@@ -374,7 +390,7 @@ static bool fit(RowOp *r) {
     if (r->group > 1)
         return false;
     choose_resident(r, false);
-    for (int64_t width = WIDTH_MAX; width >= 64; width -= 64) {
+    for (int64_t width = widest(r); width >= 64; width -= 64) {
         r->keep_outputs = width >= 512;
         r->nslots = slots_for(r, false);
         if (try_width(r, min64(width, r->pcols), 3) || (width <= 1024 && try_width(r, min64(width, r->pcols), 1)))
@@ -465,6 +481,15 @@ static void load_times(RowOp *r, uint32_t i, uint32_t part, int64_t from, int64_
     emit_inst(r->e, in, NULL, 0, (Haz *[]){rows_haz(r, i)}, 1);
 }
 
+// The numbers of the elements, instead of loading them.
+static void load_count(RowOp *r, uint32_t i, int64_t from, int64_t stride) {
+    IsaInst in = {.op = ISA_IOTA, .engine = ENG_GPSIMD, .dst = rows_place(r, i), .dtype = node_at(r, i)->dtype,
+                  .imm = (int32_t)from};
+    in.n[0] = r->m, in.n[1] = r->w;
+    in.t[0] = (int32_t)stride, in.t[1] = in.d[1] = 1;
+    rows_put(r, in, NULL, 0, rows_haz(r, i));
+}
+
 static void load(RowOp *r, uint32_t i, uint32_t part, int64_t from, int64_t stride, uint32_t parts, uint32_t n) {
     load_times(r, i, part, from, stride, parts, n, 1);
 }
@@ -489,6 +514,10 @@ static void load_full(RowOp *r, uint32_t i, int64_t p0, int64_t c0) {
     int64_t per = r->group * r->pcols, period = input_period(r, n), block = input_block(r, n);
     if (block) {
         load_blocks(r, i, p0, c0, block);
+        return;
+    }
+    if (n->count) {
+        load_count(r, i, first_element(r, p0, c0), r->flat ? r->w : per);
         return;
     }
     if (!period) {

@@ -31,6 +31,8 @@ typedef struct Node {
     uint32_t summed; // OP: the reduction of it that its instruction gives as well, 0 = none (a node number + 1)
     bool wants_inverse, wants_negative; // one a row: kept beside it
     float value;     // CONST
+    int32_t number;  // … of integers: its bits
+    bool count;      // input that is 0, 1, …: made, not loaded
     uint32_t off;    // one a row: byte offset in the set's column area
     int32_t slot;    // full: in the pass being emitted; -1 = none
     bool resident;   // full input kept for all tiles; off is its place
@@ -93,6 +95,26 @@ void rows_columns(RowOp *r, int64_t c0, uint32_t n); // tiles of these columns c
 // One tile of m rows, or several in neighbouring banks.
 void rows_from_psum(RowOp *r, uint32_t tiles, uint32_t psum_at, Haz *haz, int64_t row, uint32_t m, int64_t c0, uint32_t n);
 
+// rows_int.c: nodes of integers
+bool rows_is_int(const RowOp *r, const Node *n);
+void rows_emit_int(RowOp *r, uint32_t node);
+void rows_fold_ints(RowOp *r);
+// rows_inst.c: what instructions are made of
+typedef enum ArgKind { ARG_NUMBER, ARG_COLUMN, ARG_TENSOR } ArgKind;
+typedef struct Arg { // an operand as the instruction sees it
+    uint8_t kind, dtype;
+    uint32_t node;
+    float value;
+    uint64_t addr;
+    int32_t step[2]; // TENSOR: strides over rows of a partition and columns
+    Haz *haz;
+} Arg;
+Arg rows_arg(RowOp *r, uint32_t node, bool full);
+Arg rows_result(RowOp *r, uint32_t node);
+IsaInst rows_make(RowOp *r, int op, int engine, const Arg *dst, bool full);
+void rows_src(RowOp *r, IsaInst *in, const Arg *a, bool full);
+void rows_src1(RowOp *r, IsaInst *in, const Arg *a, bool full);
+void rows_put(RowOp *r, IsaInst in, Haz *const *reads, uint32_t n, Haz *write);
 // rows_inst.c: a node's value for rows of m partitions and w columns; its operands are there.
 void rows_emit_node(RowOp *r, uint32_t node, bool first_chunk);
 void rows_emit_beside(RowOp *r, uint32_t node); // the inverse and negative it wants

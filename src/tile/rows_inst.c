@@ -10,16 +10,6 @@
 #include "clock/price.h"
 #include "tile/rows.h"
 
-typedef enum ArgKind { ARG_NUMBER, ARG_COLUMN, ARG_TENSOR } ArgKind;
-typedef struct Arg { // an operand as the instruction sees it
-    uint8_t kind, dtype;
-    uint32_t node;
-    float value;
-    uint64_t addr;
-    int32_t step[2]; // TENSOR: strides over rows of a partition and columns
-    Haz *haz;
-} Arg;
-
 static Node *node_at(const RowOp *r, uint32_t i) { return &r->nodes.at[i]; }
 
 static uint32_t narrow(const RowOp *r, uint32_t i) { // the one-a-row value behind a widened one
@@ -33,7 +23,7 @@ static uint32_t row_pitch(const RowOp *r, const Node *n) { // elements from one 
     return r->tiles < 2 ? (uint32_t)r->cols : n->psum ? EPILOGUE_COLS : r->w / r->tiles;
 }
 
-static Arg arg_of(RowOp *r, uint32_t i, bool full) {
+Arg rows_arg(RowOp *r, uint32_t i, bool full) {
     uint32_t from = narrow(r, i);
     const Node *n = node_at(r, from);
     if (n->kind == NODE_CONST)
@@ -66,26 +56,26 @@ static void set_strides(const RowOp *r, int32_t *strides, const Arg *a, bool ful
         strides[1] = full ? a->step[1] : a->step[0];
 }
 
-static Arg result_of(RowOp *r, uint32_t i) {
-    Arg a = arg_of(r, i, false);
+Arg rows_result(RowOp *r, uint32_t i) {
+    Arg a = rows_arg(r, i, false);
     a.kind = ARG_TENSOR;
     return a;
 }
 
-static IsaInst inst(RowOp *r, int op, int engine, const Arg *dst, bool full) {
+IsaInst rows_make(RowOp *r, int op, int engine, const Arg *dst, bool full) {
     IsaInst in = {.op = (uint8_t)op, .engine = (uint8_t)engine, .dst = dst->addr, .dtype = dst->dtype};
     set_counts(r, &in, full);
     set_strides(r, in.d, dst, full);
     return in;
 }
 
-static void set_src(RowOp *r, IsaInst *in, const Arg *a, bool full) {
+void rows_src(RowOp *r, IsaInst *in, const Arg *a, bool full) {
     in->src = a->addr;
     in->stype = a->dtype;
     set_strides(r, in->s, a, full);
 }
 
-static void set_src1(RowOp *r, IsaInst *in, const Arg *a, bool full) {
+void rows_src1(RowOp *r, IsaInst *in, const Arg *a, bool full) {
     in->src1 = a->addr;
     in->ttype = a->dtype;
     set_strides(r, in->t, a, full);
@@ -105,9 +95,8 @@ static double engine_ns(const RowOp *r, int engine, bool full) {
     return cycles / (engine == ENG_SCALAR ? c->scalar_ghz : c->vector_ghz);
 }
 
-static void put(RowOp *r, IsaInst in, Haz *const *reads, uint32_t n, Haz *write, bool full) {
+void rows_put(RowOp *r, IsaInst in, Haz *const *reads, uint32_t n, Haz *write) {
     Price price;
-    (void)full;
     price_alone(r->e->chip, NULL, &in, &price);
     r->busy[in.engine] += (double)price.busy * 1e-3;
     emit_inst(r->e, in, reads, n, &write, 1);
@@ -172,7 +161,7 @@ static int alu_compare(const RowOp *r, const Node *n) {
 
 static void put_copy(RowOp *r, const Arg *dst, const Arg *src, bool full) {
     if (src->kind == ARG_NUMBER) {
-        IsaInst in = inst(r, ISA_MEMSET, ENG_VECTOR, dst, full);
+        IsaInst in = rows_make(r, ISA_MEMSET, ENG_VECTOR, dst, full);
         uint32_t bits = 0;
         uint8_t one[16] = {0};
         if (dst->dtype == DT_I1)
@@ -181,12 +170,12 @@ static void put_copy(RowOp *r, const Arg *dst, const Arg *src, bool full) {
             dtype_from_f64(dst->dtype, one, src->value);
         memcpy(&bits, one, 4);
         in.imm = (int32_t)bits;
-        put(r, in, NULL, 0, dst->haz, full);
+        rows_put(r, in, NULL, 0, dst->haz);
         return;
     }
-    IsaInst in = inst(r, ISA_COPY, lighter(r, full, dst, src), dst, full);
-    set_src(r, &in, src, full);
-    put(r, in, (Haz *[]){src->haz}, 1, dst->haz, full);
+    IsaInst in = rows_make(r, ISA_COPY, lighter(r, full, dst, src), dst, full);
+    rows_src(r, &in, src, full);
+    rows_put(r, in, (Haz *[]){src->haz}, 1, dst->haz);
 }
 
 // x * a, x + a and x - number, which the scalar engine does as well.
@@ -201,21 +190,21 @@ static void put_tensor_scalar(RowOp *r, const Arg *dst, const Arg *x, int op, co
     uint32_t n = reads_of((const Arg *[]){x, a}, 2, reads);
     bool floats = dst->dtype != DT_I1 && x->dtype != DT_I1;
     if (floats && on_scalar(r, op, a, reverse) && lighter(r, full, dst, x) == ENG_SCALAR) {
-        IsaInst in = inst(r, ISA_ACTIVATE, ENG_SCALAR, dst, full);
+        IsaInst in = rows_make(r, ISA_ACTIVATE, ENG_SCALAR, dst, full);
         in.fn = ACT_IDENTITY;
-        set_src(r, &in, x, full);
+        rows_src(r, &in, x, full);
         Arg number = *a;
         number.value = op == ALU_SUB ? -a->value : a->value;
         *(op == ALU_MUL ? &in.a : &in.b) = scalar_operand(&in, &number);
-        put(r, in, reads, n, dst->haz, full);
+        rows_put(r, in, reads, n, dst->haz);
         return;
     }
-    IsaInst in = inst(r, ISA_TENSOR_SCALAR, ENG_VECTOR, dst, full);
-    set_src(r, &in, x, full);
+    IsaInst in = rows_make(r, ISA_TENSOR_SCALAR, ENG_VECTOR, dst, full);
+    rows_src(r, &in, x, full);
     in.op0 = (uint8_t)op;
     in.a = scalar_operand(&in, a);
     in.flags = reverse ? ISA_FLAG_REVERSE0 : 0;
-    put(r, in, reads, n, dst->haz, full);
+    rows_put(r, in, reads, n, dst->haz);
 }
 
 static void put_binary(RowOp *r, const Arg *dst, int op, const Arg *x, const Arg *y, bool full) {
@@ -232,11 +221,11 @@ static void put_binary(RowOp *r, const Arg *dst, int op, const Arg *x, const Arg
         put_tensor_scalar(r, dst, y, op, x, true, full);
         return;
     }
-    IsaInst in = inst(r, ISA_TENSOR_TENSOR, ENG_VECTOR, dst, full);
+    IsaInst in = rows_make(r, ISA_TENSOR_TENSOR, ENG_VECTOR, dst, full);
     in.op0 = (uint8_t)op;
-    set_src(r, &in, x, full);
-    set_src1(r, &in, y, full);
-    put(r, in, (Haz *[]){x->haz, y->haz}, 2, dst->haz, full);
+    rows_src(r, &in, x, full);
+    rows_src1(r, &in, y, full);
+    rows_put(r, in, (Haz *[]){x->haz, y->haz}, 2, dst->haz);
 }
 
 static bool exact_inverse(float v) {
@@ -255,7 +244,7 @@ static Arg beside(RowOp *r, const Arg *a, uint32_t which) { // 1: the inverse, 2
 
 // x / y with y a tensor: (1 / y) * x.
 static void put_divide(RowOp *r, const Node *n, const Arg *dst, bool full) {
-    Arg x = arg_of(r, n->src[0], full), y = arg_of(r, n->src[1], full);
+    Arg x = rows_arg(r, n->src[0], full), y = rows_arg(r, n->src[1], full);
     if (y.kind == ARG_NUMBER && exact_inverse(y.value)) {
         Arg inverse = {.kind = ARG_NUMBER, .value = 1 / y.value};
         put_binary(r, dst, ALU_MUL, &x, &inverse, full);
@@ -272,28 +261,28 @@ static void put_divide(RowOp *r, const Node *n, const Arg *dst, bool full) {
         y = d;
     }
     if (full && r->w >= RECIPROCAL_COLS && dst->dtype == DT_F32 && dst->addr != x.addr) {
-        IsaInst in = inst(r, ISA_ACTIVATE, ENG_SCALAR, dst, full); // eight times as fast as the vector engine's
-        set_src(r, &in, &y, full);
+        IsaInst in = rows_make(r, ISA_ACTIVATE, ENG_SCALAR, dst, full); // eight times as fast as the vector engine's
+        rows_src(r, &in, &y, full);
         in.fn = ACT_RECIPROCAL;
-        put(r, in, (Haz *[]){y.haz}, 1, dst->haz, full);
+        rows_put(r, in, (Haz *[]){y.haz}, 1, dst->haz);
         put_binary(r, dst, ALU_MUL, &x, dst, full);
         return;
     }
     if (x.kind == ARG_TENSOR) {
-        IsaInst in = inst(r, ISA_SCALAR_TT, ENG_VECTOR, dst, full);
-        set_src(r, &in, &y, full);
-        set_src1(r, &in, &x, full);
+        IsaInst in = rows_make(r, ISA_SCALAR_TT, ENG_VECTOR, dst, full);
+        rows_src(r, &in, &y, full);
+        rows_src1(r, &in, &x, full);
         in.op0 = ALU_RECIP, in.op1 = ALU_MUL;
-        put(r, in, (Haz *[]){y.haz, x.haz}, 2, dst->haz, full);
+        rows_put(r, in, (Haz *[]){y.haz, x.haz}, 2, dst->haz);
         return;
     }
-    IsaInst in = inst(r, ISA_TENSOR_SCALAR, ENG_VECTOR, dst, full);
-    set_src(r, &in, &y, full);
+    IsaInst in = rows_make(r, ISA_TENSOR_SCALAR, ENG_VECTOR, dst, full);
+    rows_src(r, &in, &y, full);
     in.op0 = ALU_RECIP, in.op1 = ALU_MUL;
     in.b = scalar_operand(&in, &x);
     Haz *reads[2];
     uint32_t k = reads_of((const Arg *[]){&y, &x}, 2, reads);
-    put(r, in, reads, k, dst->haz, full);
+    rows_put(r, in, reads, k, dst->haz);
 }
 
 // --- functions -------------------------------------------------------------------------------------
@@ -323,13 +312,13 @@ static int function_of(uint16_t code) {
 static void put_function(RowOp *r, uint32_t i, const Arg *dst) {
     const Node *n = node_at(r, i);
     uint32_t from = n->src[0];
-    IsaInst in = inst(r, ISA_ACTIVATE, ENG_SCALAR, dst, n->full);
+    IsaInst in = rows_make(r, ISA_ACTIVATE, ENG_SCALAR, dst, n->full);
     in.fn = (uint8_t)function_of(n->code);
     Haz *reads[2];
     uint32_t nreads = 0;
     const Node *inner = node_at(r, from);
     if (inner->kind == NODE_OP && inner->folded) {
-        Arg a = arg_of(r, inner->src[1], n->full);
+        Arg a = rows_arg(r, inner->src[1], n->full);
         if (inner->code == HLO_SUBTRACT) {
             if (a.kind == ARG_NUMBER)
                 a.value = -a.value;
@@ -346,18 +335,18 @@ static void put_function(RowOp *r, uint32_t i, const Arg *dst) {
             from = scaled->src[0];
         }
     }
-    Arg x = arg_of(r, from, n->full);
+    Arg x = rows_arg(r, from, n->full);
     if (x.kind == ARG_NUMBER) {
         put_copy(r, dst, &x, n->full);
         x = *dst;
     }
-    set_src(r, &in, &x, n->full);
+    rows_src(r, &in, &x, n->full);
     reads[nreads++] = x.haz;
     if (!n->summed) {
-        put(r, in, reads, nreads, dst->haz, n->full);
+        rows_put(r, in, reads, nreads, dst->haz);
         return;
     }
-    Arg sum = result_of(r, n->summed - 1);
+    Arg sum = rows_result(r, n->summed - 1);
     in.res = sum.addr, in.rtype = sum.dtype, in.rop = ALU_ADD, in.rcmd = RCMD_RESET_REDUCE;
     r->busy[ENG_SCALAR] += engine_ns(r, ENG_SCALAR, true) + 64 / r->e->chip->scalar_ghz;
     emit_inst(r->e, in, reads, nreads, (Haz *[]){dst->haz, sum.haz}, 2);
@@ -372,18 +361,18 @@ static void put_select_reduce(RowOp *r, const Node *n, const Arg *dst, Arg *p, c
     bool reverse = a->kind != ARG_TENSOR;
     const Arg *x = reverse ? b : a, *other = reverse ? a : b;
     p->kind = ARG_TENSOR;
-    IsaInst in = inst(r, ISA_SELECT_REDUCE, ENG_VECTOR, dst, n->full);
-    set_src(r, &in, x, n->full);
-    set_src1(r, &in, p, n->full);
+    IsaInst in = rows_make(r, ISA_SELECT_REDUCE, ENG_VECTOR, dst, n->full);
+    rows_src(r, &in, x, n->full);
+    rows_src1(r, &in, p, n->full);
     in.a = scalar_operand(&in, other);
     in.flags = reverse ? ISA_FLAG_REVERSE0 : 0;
     Haz *reads[3], *writes[2] = {dst->haz};
     uint32_t k = reads_of((const Arg *[]){x, p, other}, 3, reads);
     if (!n->summed) {
-        put(r, in, reads, k, dst->haz, n->full);
+        rows_put(r, in, reads, k, dst->haz);
         return;
     }
-    Arg most = result_of(r, n->summed - 1);
+    Arg most = rows_result(r, n->summed - 1);
     in.res = most.addr, in.rtype = most.dtype, in.rop = ALU_MAX, in.rcmd = RCMD_RESET_REDUCE;
     writes[1] = most.haz;
     r->busy[ENG_VECTOR] += engine_ns(r, ENG_VECTOR, true) + 64 / r->e->chip->vector_ghz;
@@ -391,7 +380,7 @@ static void put_select_reduce(RowOp *r, const Node *n, const Arg *dst, Arg *p, c
 }
 
 static void put_select(RowOp *r, const Node *n, const Arg *dst) {
-    Arg p = arg_of(r, n->src[0], n->full), a = arg_of(r, n->src[1], n->full), b = arg_of(r, n->src[2], n->full);
+    Arg p = rows_arg(r, n->src[0], n->full), a = rows_arg(r, n->src[1], n->full), b = rows_arg(r, n->src[2], n->full);
     if (is_one_select(r, n)) {
         put_select_reduce(r, n, dst, &p, &a, &b);
         return;
@@ -405,23 +394,23 @@ static void put_select(RowOp *r, const Node *n, const Arg *dst) {
     }
     if (p.kind != ARG_TENSOR) // one predicate for all: as a tensor that repeats
         p.kind = ARG_TENSOR;
-    IsaInst in = inst(r, ISA_COPY_PRED, ENG_VECTOR, dst, n->full);
-    set_src1(r, &in, &p, n->full);
+    IsaInst in = rows_make(r, ISA_COPY_PRED, ENG_VECTOR, dst, n->full);
+    rows_src1(r, &in, &p, n->full);
     Haz *reads[3] = {p.haz, dst->haz};
     uint32_t k = 2;
     if (a.kind == ARG_TENSOR && a.dtype == dst->dtype) {
-        set_src(r, &in, &a, n->full);
+        rows_src(r, &in, &a, n->full);
         reads[k++] = a.haz;
     } else {
         in.a = scalar_operand(&in, &a);
         if (a.haz)
             reads[k++] = a.haz;
     }
-    put(r, in, reads, k, dst->haz, n->full);
+    rows_put(r, in, reads, k, dst->haz);
 }
 
 static void put_clamp(RowOp *r, const Node *n, const Arg *dst) {
-    Arg lo = arg_of(r, n->src[0], n->full), x = arg_of(r, n->src[1], n->full), hi = arg_of(r, n->src[2], n->full);
+    Arg lo = rows_arg(r, n->src[0], n->full), x = rows_arg(r, n->src[1], n->full), hi = rows_arg(r, n->src[2], n->full);
     put_binary(r, dst, ALU_MAX, &x, &lo, n->full);
     put_binary(r, dst, ALU_MIN, dst, &hi, n->full);
 }
@@ -432,28 +421,32 @@ static void put_clamp(RowOp *r, const Node *n, const Arg *dst) {
 static void put_chain(RowOp *r, uint32_t i, uint32_t inner, const Arg *dst) {
     const Node *n = node_at(r, i), *first = node_at(r, inner);
     bool inner_left = n->src[0] == inner;
-    Arg u = arg_of(r, first->src[0], n->full), v = arg_of(r, first->src[1], n->full);
-    Arg other = arg_of(r, n->src[inner_left ? 1 : 0], n->full);
+    Arg u = rows_arg(r, first->src[0], n->full), v = rows_arg(r, first->src[1], n->full);
+    Arg other = rows_arg(r, n->src[inner_left ? 1 : 0], n->full);
     bool reverse0 = u.kind != ARG_TENSOR;
     const Arg *x = reverse0 ? &v : &u, *a = reverse0 ? &u : &v;
-    IsaInst in = inst(r, other.kind == ARG_TENSOR ? ISA_SCALAR_TT : ISA_TENSOR_SCALAR, ENG_VECTOR, dst, n->full);
-    set_src(r, &in, x, n->full);
+    IsaInst in = rows_make(r, other.kind == ARG_TENSOR ? ISA_SCALAR_TT : ISA_TENSOR_SCALAR, ENG_VECTOR, dst, n->full);
+    rows_src(r, &in, x, n->full);
     in.op0 = (uint8_t)alu_of(first->code);
     in.op1 = (uint8_t)alu_of(n->code);
     in.a = scalar_operand(&in, a);
     in.flags = (reverse0 ? ISA_FLAG_REVERSE0 : 0) | (inner_left ? 0 : ISA_FLAG_REVERSE1);
     if (other.kind == ARG_TENSOR)
-        set_src1(r, &in, &other, n->full);
+        rows_src1(r, &in, &other, n->full);
     else
         in.b = scalar_operand(&in, &other);
     Haz *reads[3];
     uint32_t k = reads_of((const Arg *[]){x, a, &other}, 3, reads);
-    put(r, in, reads, k, dst->haz, n->full);
+    rows_put(r, in, reads, k, dst->haz);
 }
 
 static void put_op(RowOp *r, uint32_t i) {
     const Node *n = node_at(r, i);
-    Arg dst = result_of(r, i), x, number;
+    if (rows_is_int(r, n)) {
+        rows_emit_int(r, i);
+        return;
+    }
+    Arg dst = rows_result(r, i), x, number;
     for (uint32_t k = 0; k < n->nsrc && alu_of(n->code) != ALU_BYPASS; k++)
         if (node_at(r, n->src[k])->kind == NODE_OP && node_at(r, n->src[k])->folded) {
             put_chain(r, i, n->src[k], &dst);
@@ -464,36 +457,36 @@ static void put_op(RowOp *r, uint32_t i) {
         put_divide(r, n, &dst, n->full);
         return;
     case HLO_NEGATE:
-        x = arg_of(r, n->src[0], n->full);
+        x = rows_arg(r, n->src[0], n->full);
         number = (Arg){.kind = ARG_NUMBER, .value = -1};
         put_binary(r, &dst, ALU_MUL, &x, &number, n->full);
         return;
     case HLO_NOT:
-        x = arg_of(r, n->src[0], n->full);
+        x = rows_arg(r, n->src[0], n->full);
         number = (Arg){.kind = ARG_NUMBER, .value = 0};
         put_binary(r, &dst, ALU_EQ, &x, &number, n->full);
         return;
     case HLO_CHLO_SQUARE:
-        x = arg_of(r, n->src[0], n->full);
+        x = rows_arg(r, n->src[0], n->full);
         put_binary(r, &dst, ALU_MUL, &x, &x, n->full);
         return;
     case HLO_ABS:
     case HLO_IS_FINITE: {
-        x = arg_of(r, n->src[0], n->full);
+        x = rows_arg(r, n->src[0], n->full);
         if (x.kind == ARG_NUMBER) {
             put_copy(r, &dst, &x, n->full);
             x = dst;
         }
-        IsaInst in = inst(r, ISA_TENSOR_SCALAR, ENG_VECTOR, &dst, n->full);
-        set_src(r, &in, &x, n->full);
+        IsaInst in = rows_make(r, ISA_TENSOR_SCALAR, ENG_VECTOR, &dst, n->full);
+        rows_src(r, &in, &x, n->full);
         in.op0 = ALU_ABS;
         if (n->code == HLO_IS_FINITE)
             in.op1 = ALU_LT, in.b = scalar_f32(INFINITY);
-        put(r, in, (Haz *[]){x.haz}, 1, dst.haz, n->full);
+        rows_put(r, in, (Haz *[]){x.haz}, 1, dst.haz);
         return;
     }
     case HLO_CONVERT:
-        x = arg_of(r, n->src[0], n->full);
+        x = rows_arg(r, n->src[0], n->full);
         put_copy(r, &dst, &x, n->full);
         return;
     case HLO_SELECT:
@@ -509,15 +502,15 @@ static void put_op(RowOp *r, uint32_t i) {
         put_function(r, i, &dst);
         return;
     }
-    Arg y = arg_of(r, n->src[1], n->full);
-    x = arg_of(r, n->src[0], n->full);
+    Arg y = rows_arg(r, n->src[1], n->full);
+    x = rows_arg(r, n->src[0], n->full);
     put_binary(r, &dst, n->code == HLO_COMPARE ? alu_compare(r, n) : alu_of(n->code), &x, &y, n->full);
 }
 
 // A reduction over the columns of the chunk; later chunks are combined with what there is.
 static void put_reduce(RowOp *r, uint32_t i, bool first) {
     const Node *n = node_at(r, i);
-    Arg dst = result_of(r, i), part = first ? dst : beside(r, &dst, 3), x = arg_of(r, n->src[0], true);
+    Arg dst = rows_result(r, i), part = first ? dst : beside(r, &dst, 3), x = rows_arg(r, n->src[0], true);
     int op = alu_of(n->code);
     bool done = node_at(r, n->src[0])->kind == NODE_OP && node_at(r, n->src[0])->summed == i + 1;
     part.dtype = dst.dtype;
@@ -527,7 +520,7 @@ static void put_reduce(RowOp *r, uint32_t i, bool first) {
                       .fn = ACT_IDENTITY};
         set_counts(r, &in, true);
         in.d[1] = 1;
-        set_src(r, &in, &x, true);
+        rows_src(r, &in, &x, true);
         in.res = part.addr, in.rtype = part.dtype, in.rop = ALU_ADD, in.rcmd = RCMD_RESET_REDUCE;
         r->busy[ENG_SCALAR] += engine_ns(r, ENG_SCALAR, true) + 64 / r->e->chip->scalar_ghz;
         emit_inst(r->e, in, (Haz *[]){x.haz}, 1, (Haz *[]){&r->spare, part.haz}, 2);
@@ -537,8 +530,8 @@ static void put_reduce(RowOp *r, uint32_t i, bool first) {
         IsaInst in = {.op = ISA_REDUCE, .engine = ENG_VECTOR, .dst = part.addr, .dtype = part.dtype, .op0 = (uint8_t)op};
         set_counts(r, &in, true);
         in.d[1] = r->group > 1;
-        set_src(r, &in, &x, true);
-        put(r, in, (Haz *[]){x.haz}, 1, part.haz, true);
+        rows_src(r, &in, &x, true);
+        rows_put(r, in, (Haz *[]){x.haz}, 1, part.haz);
     }
     if (!first)
         put_binary(r, &dst, op, &dst, &part, false);
@@ -546,23 +539,23 @@ static void put_reduce(RowOp *r, uint32_t i, bool first) {
 
 void rows_emit_beside(RowOp *r, uint32_t i) {
     const Node *n = node_at(r, i);
-    Arg x = arg_of(r, i, false);
+    Arg x = rows_arg(r, i, false);
     x.kind = ARG_TENSOR;
     if (n->wants_inverse) {
         Arg inverse = beside(r, &x, 1);
-        IsaInst in = inst(r, ISA_RECIPROCAL, ENG_VECTOR, &inverse, false);
-        set_src(r, &in, &x, false);
+        IsaInst in = rows_make(r, ISA_RECIPROCAL, ENG_VECTOR, &inverse, false);
+        rows_src(r, &in, &x, false);
         in.n[1] = n->scalar ? 1 : in.n[1];
-        put(r, in, (Haz *[]){x.haz}, 1, x.haz, false);
+        rows_put(r, in, (Haz *[]){x.haz}, 1, x.haz);
     }
     if (n->wants_negative) {
         Arg negative = beside(r, &x, 2), number = {.kind = ARG_NUMBER, .value = -1};
-        IsaInst in = inst(r, ISA_TENSOR_SCALAR, ENG_VECTOR, &negative, false);
-        set_src(r, &in, &x, false);
+        IsaInst in = rows_make(r, ISA_TENSOR_SCALAR, ENG_VECTOR, &negative, false);
+        rows_src(r, &in, &x, false);
         in.n[1] = n->scalar ? 1 : in.n[1];
         in.op0 = ALU_MUL;
         in.a = scalar_operand(&in, &number);
-        put(r, in, (Haz *[]){x.haz}, 1, x.haz, false);
+        rows_put(r, in, (Haz *[]){x.haz}, 1, x.haz);
     }
 }
 
@@ -573,7 +566,7 @@ void rows_emit_node(RowOp *r, uint32_t i, bool first_chunk) {
     else if (n->kind == NODE_REDUCE)
         put_reduce(r, i, first_chunk);
     else if (n->kind == NODE_WIDEN && n->is_output) {
-        Arg dst = result_of(r, i), x = arg_of(r, i, true);
+        Arg dst = rows_result(r, i), x = rows_arg(r, i, true);
         dst.addr = rows_place(r, i), dst.haz = rows_haz(r, i), dst.dtype = n->dtype;
         dst.step[0] = (int32_t)row_pitch(r, n), dst.step[1] = 1;
         x.kind = ARG_TENSOR;
@@ -669,6 +662,7 @@ static void fold_narrowing(RowOp *r) {
 
 void rows_fold(RowOp *r) {
     fold_narrowing(r);
+    rows_fold_ints(r);
     for (uint32_t i = 0; i < r->nodes.n; i++) // functions first: they take scale and bias
         if (node_at(r, i)->kind == NODE_OP && node_at(r, i)->full && function_of(node_at(r, i)->code) != ACT_COPY)
             fold_function(r, node_at(r, i));
