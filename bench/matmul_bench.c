@@ -12,8 +12,8 @@
 #include "bench/probe.h"
 #include "chip/chip.h"
 
-#define SBUF_PITCH (ISA_SBUF_BYTES + 64)
-#define PSUM_PITCH (ISA_PSUM_BYTES + 64)
+#define SBUF_PITCH (ISA_SBUF_BYTES + 17 * 64) // as chip/core.h
+#define PSUM_PITCH (ISA_PSUM_BYTES + 3 * 64)
 #define HUGE_PAGE (2u << 20)
 
 static uint8_t *memory_make(size_t bytes) {

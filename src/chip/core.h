@@ -12,9 +12,11 @@
 #include "chip/plan.h"
 #include "chip/profile.h"
 
-#define PITCH_PAD 64 // pitch / 64 is odd
-#define SBUF_PITCH (ISA_SBUF_BYTES + PITCH_PAD)
-#define PSUM_PITCH (ISA_PSUM_BYTES + PITCH_PAD)
+// Partitions lie an odd number of cache lines apart, so that the rows of a tile use all sets of the nearest cache, and such a
+// number that they use all 2048 sets of the next one: 17 lines beyond a power of two spread 128 rows over 2176. With 1 line a
+// tile of 512 columns has 160 sets, and most of it stays in the cache behind (reading it: 0.05 to 0.065 ns a float, not 0.034).
+#define SBUF_PITCH (ISA_SBUF_BYTES + 17 * 64)
+#define PSUM_PITCH (ISA_PSUM_BYTES + 3 * 64)
 
 struct Chip {
     Pool *pool;
