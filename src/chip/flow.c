@@ -29,9 +29,7 @@ typedef struct Chain { // products into one range of PSUM, in order
 } Chain;
 
 typedef struct Unit {
-    uint64_t waits; // a bit for each unit that has to end before
     uint32_t tasks, next, done;
-    uint32_t owner; // the thread in whose cache its operands are, or NOBODY
     uint32_t taker; // the thread that took its tasks, the first of several,
     bool shared;    // and there were several
     uint32_t instructions;
@@ -58,6 +56,11 @@ typedef struct Flow {
     bool stops;              // of the one who is issuing: the instruction at pc is none
     uint32_t pc;             // the next to become a unit
     uint64_t free;           // a bit for each slot
+    // Of each unit in flight, looked at by everybody all the time, and so apart from the units themselves:
+    _Alignas(64) uint64_t waits[FLOW_UNITS]; // a bit for each unit that has to end before,
+    uint32_t owner[FLOW_UNITS];              // the thread in whose cache its operands are, or NOBODY,
+    uint64_t ready;                          // and a bit for each that waits for none and has a task to take
+    _Alignas(64) atomic_uint news;           // grows when there is something new to look at
     uint32_t idle;           // threads without a task
     uint32_t norder;         // units in flight,
     uint8_t order[FLOW_UNITS]; // the oldest first
@@ -110,9 +113,8 @@ static Unit *unit_new(Flow *f, int kind) { // there is a free slot
     Unit *u = &f->unit[slot];
     f->room &= f->room - 1;
     f->made[f->nmade++] = (uint8_t)slot;
-    u->waits = u->tasks = u->next = u->done = 0;
+    u->tasks = u->next = u->done = 0;
     u->instructions = 1;
-    u->owner = NOBODY;
     u->shared = false;
     u->kind = kind;
     foot_clear(&u->foot);
@@ -360,21 +362,23 @@ static void flow_lock(Flow *f) {
 
 static void flow_unlock(Flow *f) { atomic_flag_clear_explicit(&f->lock, memory_order_release); }
 
-static bool is_others(const Unit *u, uint32_t thread) { return u->owner != NOBODY && u->owner != thread; }
+static bool is_others(const Flow *f, uint32_t slot, uint32_t thread) {
+    return f->owner[slot] != NOBODY && f->owner[slot] != thread;
+}
 
 // The oldest unit with a task to take, rather one that is not another's, and how many such units there are; NULL: none.
 static Unit *unit_pick(Flow *f, uint32_t thread, uint32_t *ready) {
-    Unit *found = NULL;
-    *ready = 0;
-    for (uint32_t i = 0; i < f->norder; i++) {
-        Unit *u = &f->unit[f->order[i]];
-        if (u->waits || u->next == u->tasks)
+    uint32_t found = NOBODY;
+    *ready = (uint32_t)__builtin_popcountll(f->ready);
+    for (uint32_t i = 0, left = *ready; left; i++) {
+        uint32_t slot = f->order[i];
+        if (!(f->ready & BIT(slot)))
             continue;
-        ++*ready;
-        if (!found || f->backward || (is_others(found, thread) && !is_others(u, thread)))
-            found = u;
+        left--;
+        if (found == NOBODY || f->backward || (is_others(f, found, thread) && !is_others(f, slot, thread)))
+            found = slot;
     }
-    return found;
+    return found == NOBODY ? NULL : &f->unit[found];
 }
 
 static void writer_note(uint8_t *writer, const uint64_t *words, uint32_t n, uint8_t who) {
@@ -400,6 +404,13 @@ static uint32_t owner_find(const Flow *f, const Foot *foot) {
     return best ? best - 1 : NOBODY;
 }
 
+static void unit_ready(Flow *f, uint32_t slot) {
+    f->owner[slot] = owner_find(f, &f->unit[slot].foot);
+    f->ready |= f->unit[slot].tasks ? BIT(slot) : 0;
+}
+
+static void flow_tell(Flow *f) { atomic_fetch_add_explicit(&f->news, 1, memory_order_relaxed); }
+
 static void unit_end(Flow *f, Unit *u, uint32_t thread) {
     uint32_t slot = (uint32_t)(u - f->unit), at = 0;
     while (f->order[at] != slot)
@@ -409,11 +420,12 @@ static void unit_end(Flow *f, Unit *u, uint32_t thread) {
     writer_note(f->sbuf_writer, u->foot.sbuf[1], FOOT_SBUF_WORDS, who);
     writer_note(f->psum_writer, &u->foot.psum[1], 1, who);
     for (uint32_t i = 0; i < f->norder; i++) {
-        Unit *next = &f->unit[f->order[i]];
-        if (next->waits & BIT(slot) && !(next->waits &= ~BIT(slot)))
-            next->owner = owner_find(f, &next->foot);
+        uint32_t next = f->order[i];
+        if (f->waits[next] & BIT(slot) && !(f->waits[next] &= ~BIT(slot)))
+            unit_ready(f, next);
     }
     f->free |= BIT(slot);
+    flow_tell(f);
 }
 
 // With the lock held, which is given up in between.
@@ -428,25 +440,26 @@ static void units_issue(Flow *f) {
     while (!f->nmade && !f->stops)
         make_next(f);
     for (uint32_t i = 0; i < f->nmade; i++) {
-        Unit *u = &f->unit[f->made[i]];
+        uint64_t waits = 0;
         for (uint32_t k = 0; k < norder; k++)
-            if (foot_meet(&u->foot, &f->unit[order[k]].foot))
-                u->waits |= BIT(order[k]);
+            if (foot_meet(&f->unit[f->made[i]].foot, &f->unit[order[k]].foot))
+                waits |= BIT(order[k]);
+        f->waits[f->made[i]] = waits;
     }
     flow_lock(f);
     uint64_t active = 0;
     for (uint32_t i = 0; i < f->norder; i++)
         active |= BIT(f->order[i]);
     for (uint32_t i = 0; i < f->nmade; i++) {
-        Unit *u = &f->unit[f->made[i]];
-        u->waits &= active;
-        if (!u->waits)
-            u->owner = owner_find(f, &u->foot);
+        f->waits[f->made[i]] &= active;
+        if (!f->waits[f->made[i]])
+            unit_ready(f, f->made[i]);
         f->free &= ~BIT(f->made[i]);
         f->order[f->norder++] = f->made[i];
     }
     f->ended = f->stops;
     f->issuing = false;
+    flow_tell(f);
 }
 
 static size_t row_at(const DmaCopy *c, uint32_t task, uint32_t tasks) { // whole grains; the last takes the rest
@@ -476,6 +489,8 @@ static uint32_t tasks_take(Flow *f, Unit *u, uint32_t thread, uint32_t others) {
         u->taker = thread;
     u->shared |= u->taker != thread;
     u->next += n;
+    if (u->next == u->tasks)
+        f->ready &= ~BIT(u - f->unit);
     return n;
 }
 
@@ -491,8 +506,10 @@ static void flow_task(Flow *f, uint32_t thread) {
         }
         if (!u) {
             f->idle++;
+            uint32_t news = atomic_load_explicit(&f->news, memory_order_relaxed);
             flow_unlock(f);
-            relax(&times);
+            while (atomic_load_explicit(&f->news, memory_order_relaxed) == news)
+                relax(&times);
             flow_lock(f);
             f->idle--;
             continue;
@@ -532,6 +549,7 @@ uint32_t flow_run(Chip *c, ChipProg *p, uint32_t pc, uint8_t *const *segs) {
     f->pc = pc, f->next_pe = 0, f->load.src = NULL;
     f->free = BIT(FLOW_UNITS) - 1;
     f->norder = f->idle = 0;
+    f->ready = 0;
     f->busy = 0;
     double begin = c->profile ? profile_now() : 0;
     pool_run(c->pool, f->threads, 1, thread_run, f);
