@@ -181,6 +181,20 @@ static void pad_input(Convs *s, OpId id, const ConvForm *f) {
 
 #define FEW_TAPS 16
 #define FEW_FEATURES 16
+#define SHORT_ROWS 32
+
+// A sum over the places of images, the gradient by the kernel, in which rows are too short to be loaded one by one.
+static bool sums_short_rows(const ConvForm *f, int last) {
+    int64_t places = 1, results = 1, row = SHORT_ROWS;
+    bool whole = true; // rows of 1x1 kernels go on over the whole image
+    for (int i = 0; i < f->ns; i++) {
+        const ConvAxis *a = &f->axis[i];
+        places *= a->kernel, results *= a->out;
+        row = a->kernel_dim == last ? a->kernel : row;
+        whole = whole && a->kernel == a->in && a->out == 1;
+    }
+    return places > results && (whole ? places : row) < SHORT_ROWS;
+}
 
 static ValueId transposed(Convs *s, ValueId v, const int64_t *perm, LocId loc) {
     HloType t = *hlo_value_type(s->h, v);
@@ -235,9 +249,10 @@ static void order_input(Convs *s, OpId id, const ConvForm *f) {
     HloOp op = *hlo_at(s->h, id);
     ValueId x = hlo_operand(s->h, &op, 0);
     const HloType *t = hlo_value_type(s->h, x);
-    if (!ends_in_space(t, f->in_batch, f->in_feature) || f->feature_groups > 1 || f->batch_groups > 1)
+    if (!ends_in_space(t, f->in_batch, f->in_feature))
         return;
-    int64_t taps = 1, places = 1, features = t->dims[f->in_feature], batch = t->dims[f->in_batch];
+    int64_t taps = 1, places = 1, groups = f->feature_groups * f->batch_groups;
+    int64_t features = t->dims[f->in_feature] / f->feature_groups, batch = t->dims[f->in_batch] / f->batch_groups;
     bool steps = false;
     for (int i = 0; i < f->ns; i++) {
         const ConvAxis *a = &f->axis[i];
@@ -245,7 +260,8 @@ static void order_input(Convs *s, OpId id, const ConvForm *f) {
         bool by_place = a->out > 1 && a->stride > 1, by_tap = a->kernel >= FEW_TAPS / 2 && a->kernel_gap > 1;
         steps = steps || (a->in_dim == t->rank - 1 && a->in_gap == 1 && (by_place || by_tap));
     }
-    bool few = features > 1 && features < FEW_FEATURES && taps > 1 && taps * 8 <= places;
+    steps = steps || sums_short_rows(f, t->rank - 1);
+    bool few = groups == 1 && features > 1 && features < FEW_FEATURES && taps > 1 && taps * 8 <= places;
     bool worth = steps && (features > batch ? features : batch) >= FEW_FEATURES;
     if (!few && !worth)
         return;
@@ -265,10 +281,11 @@ static void order_kernel(Convs *s, OpId id, const ConvForm *f) {
     int64_t taps = 1;
     for (int i = 0; i < f->ns; i++)
         taps *= f->axis[i].kernel;
-    if (t->dims[f->kernel_in] < taps || !ends_in_space(t, f->kernel_in, f->kernel_out))
+    bool images = sums_short_rows(f, t->rank - 1) && t->dims[f->kernel_out] >= FEW_FEATURES;
+    if ((t->dims[f->kernel_in] < taps && !images) || !ends_in_space(t, f->kernel_in, f->kernel_out))
         return;
     int64_t perm[OTRN_MAX_RANK];
-    reorder(s, id, &kernel_order, true, perm);
+    reorder(s, id, &kernel_order, !images, perm);
     ValueId turned = transposed(s, w, perm, op.loc); // first: a new op may move the table of operands
     s->h->operands.at[op.operands + 1] = turned;
 }
@@ -279,11 +296,14 @@ static ValueId order_result(Convs *s, OpId id, const ConvForm *f) {
     HloOp op = *hlo_at(h, id);
     const HloType *t = hlo_value_type(h, op.results);
     int64_t taps = 1, perm[OTRN_MAX_RANK], back[OTRN_MAX_RANK], dims[OTRN_MAX_RANK];
-    for (int i = 0; i < f->ns; i++)
+    bool apart = false; // a dilated input: neighbours in a row are results of different products
+    for (int i = 0; i < f->ns; i++) {
         taps *= f->axis[i].out;
-    if (taps >= FEW_TAPS || !ends_in_space(t, f->out_batch, f->out_feature))
+        apart = apart || (f->axis[i].out_dim == t->rank - 1 && f->axis[i].in_gap > 1 && t->dims[f->out_feature] >= FEW_FEATURES);
+    }
+    if ((taps >= FEW_TAPS && !apart) || !ends_in_space(t, f->out_batch, f->out_feature))
         return 0;
-    reorder(s, id, &out_order, true, perm);
+    reorder(s, id, &out_order, taps < FEW_TAPS, perm);
     for (int i = 0; i < t->rank; i++) {
         dims[i] = t->dims[perm[i]];
         back[perm[i]] = i;
@@ -295,13 +315,13 @@ static ValueId order_result(Convs *s, OpId id, const ConvForm *f) {
     return transposed(s, push(s, made), back, op.loc);
 }
 
-// Returns what stands for the result when it is not the op's own any more.
+// Puts the convolution into the list, or what stands for it; returns its result.
 static ValueId canon(Convs *s, OpId id) {
     Hlo *h = s->h;
     HloOp op = *hlo_at(h, id);
     ConvForm f;
     if (!conv_read(h, &op, &f))
-        return 0;
+        return push(s, id);
     hlo_at(h, id)->attrs = arena_dup(h->arena, op.attrs, hlo_row(&op)->nattrs * sizeof *op.attrs); // may be shared
     int x = hlo_value_type(h, hlo_operand(h, &op, 0))->dtype, w = hlo_value_type(h, hlo_operand(h, &op, 1))->dtype;
     take_reversal(s, id, &f);
@@ -310,27 +330,36 @@ static ValueId canon(Convs *s, OpId id) {
         h->operands.at[op.operands + i] = wide;
     }
     conv_read(h, hlo_at(h, id), &f);
+    ConvPicked picked;
+    OpId packed = conv_packed(&s->w, id, &f, &picked);
+    if (packed) {
+        ValueId v = canon(s, packed);
+        return picked.size ? conv_pick(&s->w, id, v, &picked) : v;
+    }
     ValueId dot = conv_as_dot(&s->w, id, &f);
     if (dot)
         return dot;
     if (conv_is_depthwise(h, hlo_at(h, id), &f)) // its edges are views (tile/depth.c)
-        return 0;
+        return push(s, id);
     order_input(s, id, &f);
     order_kernel(s, id, &f);
     conv_read(h, hlo_at(h, id), &f);
     if (!conv_is_inside(&f))
         pad_input(s, id, &f);
-    return order_result(s, id, &f);
+    ValueId ordered = order_result(s, id, &f);
+    return ordered ? ordered : push(s, id);
 }
 
 static void convs_visit(void *pass, OpId id) {
     Convs *s = pass;
     HloOp op = *hlo_at(s->h, id);
-    ValueId to = op.code == HLO_CONVOLUTION ? canon(s, id) : 0;
-    if (to)
-        walk_replace(&s->w, op.results, to);
-    else
+    if (op.code != HLO_CONVOLUTION) {
         push(s, id);
+        return;
+    }
+    ValueId to = canon(s, id);
+    if (to != op.results)
+        walk_replace(&s->w, op.results, to);
 }
 
 void pass_convs(Compile *c) {

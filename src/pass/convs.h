@@ -30,4 +30,14 @@ bool conv_is_depthwise(const Hlo *h, const HloOp *op, const ConvForm *f);
 // The product that it is, put into the list, when memory already lies as one needs it; else 0.
 ValueId conv_as_dot(Walk *walk, OpId id, const ConvForm *f);
 
+
+typedef struct ConvPicked { // what conv_pick needs to know of a packed gradient
+    int64_t size, groups, outs;
+    int batch, feature; // dimensions of the result
+} ConvPicked;
+// The convolution with several groups as one, not in the list yet; 0 when it stays as it is. With picked->size its result has all
+// pairs of a pack, of which conv_pick takes those that meet: what stands for the result of `from`.
+OpId conv_packed(Walk *walk, OpId id, const ConvForm *f, ConvPicked *picked);
+ValueId conv_pick(Walk *walk, OpId from, ValueId v, const ConvPicked *picked);
+
 #endif

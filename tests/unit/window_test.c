@@ -185,6 +185,24 @@ static void make_depthwise(Case *c) {
     out_conv(c, &w, s, channels, by_kernel, false, false);
 }
 
+// Many small groups, by features or by the batch, enough work to be packed.
+static void make_groups(Case *c) {
+    Window w = {.ns = 1 + (int)rnd(c, 2)};
+    const char *type = rnd(c, 4) ? "f32" : "bf16";
+    bool by_batch = rnd(c, 2);
+    int64_t groups = 2 + rnd(c, 40), in = 2 + rnd(c, 6), outs = 2 + rnd(c, 6), other = 1 + rnd(c, 4);
+    for (int i = 0; i < w.ns; i++) {
+        w.x[i] = w.ns == 1 ? 80 + rnd(c, 300) : 12 + rnd(c, 12), w.k[i] = by_batch ? w.x[i] - rnd(c, 3) : 1 + rnd(c, 3);
+        w.lo[i] = rnd(c, 2), w.hi[i] = rnd(c, 2), w.ld[i] = rnd(c, 4) ? 1 : 2, w.rd[i] = w.st[i] = 1 + rnd(c, 2), w.rev[i] = rnd(c, 4) == 0;
+        w.rd[i] = by_batch ? w.ld[i] : w.rd[i];
+        window_size(&w, i);
+    }
+    Shape s[3] = {{type, w.ns + 2, {other, in * groups}}, {type, w.ns + 2, {in, outs * groups}}, {type, w.ns + 2, {other, outs * groups}}};
+    if (by_batch)
+        s[0].dims[0] = in * groups, s[0].dims[1] = other, s[1].dims[0] = other, s[2].dims[0] = in;
+    out_conv(c, &w, s, groups, by_batch, false, rnd(c, 2));
+}
+
 // --- movement ----------------------------------------------------------------------------------------------
 
 static Shape any_shape(Case *c, int64_t most) {
@@ -498,7 +516,7 @@ static bool run_chip(otrn_env *env, const Case *c, Data *d, bool first, char *wh
 }
 
 typedef void Make(Case *c);
-static Make *const kinds[] = {make_conv, make_conv, make_depthwise, make_depthwise, make_pad, make_reverse, make_pool, make_pool, make_batch, make_dynamic, make_dynamic, make_transpose, make_channels, make_gather, make_scatter};
+static Make *const kinds[] = {make_conv, make_conv, make_depthwise, make_depthwise, make_groups, make_pad, make_reverse, make_pool, make_pool, make_batch, make_dynamic, make_dynamic, make_transpose, make_channels, make_gather, make_scatter};
 
 static bool one(otrn_env *const envs[2], uint64_t seed) {
     static Case c;

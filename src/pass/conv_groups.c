@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// conv_groups.c — convolutions of many small groups as ones of few large groups.
+//
+// The array multiplies 128 channels as quickly as 4. So up to 128 channels' groups become one, whose kernel has zeros between
+// the channels that do not meet:
+//
+//   kernel [.., i, .., g o]  ──►  [.., p i, .., g o], zero where output group g is not number p of its pack
+//
+// The gradient by the kernel (groups of the batch) is computed for all pairs in a pack, and those that meet are picked. Where
+// values are finite nothing changes but the order of sums; an infinity or NaN reaches the other groups of its pack.
+#include "pass/convs.h"
+
+#include <string.h>
+
+#include "pass/rows.h"
+
+#define PACK 128
+#define WORK_MIN (1 << 20) // multiplications; less is one kernel's work
+#define PLACES_MIN 4       // for each group in a pack: a kernel's zeros are made and loaded too
+
+typedef struct Pack {
+    Walk *w;
+    Hlo *h;
+    HloOp op;
+    int64_t size, groups, outs; // groups in a pack; groups; output features of one
+} Pack;
+
+static ValueId reshaped(Pack *p, ValueId v, int rank, const int64_t *dims) {
+    TypeId type = hlo_type_tensor(p->h, hlo_value_type(p->h, v)->dtype, rank, dims);
+    return walk_push(p->w, hlo_op(p->h, HLO_RESHAPE, p->op.loc, 1, &v, 1, &type));
+}
+
+static ValueId broadcast(Pack *p, ValueId v, int rank, const int64_t *dims, const int64_t *at, uint32_t n) {
+    TypeId type = hlo_type_tensor(p->h, hlo_value_type(p->h, v)->dtype, rank, dims);
+    OpId id = hlo_op(p->h, HLO_BROADCAST_IN_DIM, p->op.loc, 1, &v, 1, &type);
+    hlo_set_ints(p->h, id, AK_BROADCAST_DIMENSIONS, at, n);
+    return walk_push(p->w, id);
+}
+
+static ValueId constant(Pack *p, int dtype, int rank, const int64_t *dims, const void *data, size_t bytes) {
+    TypeId type = hlo_type_tensor(p->h, dtype, rank, dims);
+    OpId id = hlo_op(p->h, HLO_CONSTANT, p->op.loc, 0, NULL, 1, &type);
+    *hlo_attr_slot(p->h, id, AK_VALUE) =
+        (HloAttr){.kind = HA_TENSOR, .type = type, .n = (uint32_t)bytes, .data = arena_dup(p->h->arena, data, bytes)};
+    return walk_push(p->w, id);
+}
+
+// v where its number in the pack (dimension `pack`) is that of the output feature (dimension `out`), else zero.
+static ValueId meeting(Pack *p, ValueId v, int pack, int out) {
+    HloType t = *hlo_value_type(p->h, v);
+    int64_t features = p->groups * p->outs, dims[2] = {p->size, features}, at[2] = {pack, out};
+    if (out < pack)
+        dims[0] = features, dims[1] = p->size, at[0] = out, at[1] = pack;
+    uint8_t *bits = ARENA_NEWN(p->w->arena, uint8_t, (size_t)(p->size * features));
+    for (int64_t i = 0; i < p->size; i++)
+        for (int64_t f = 0; f < features; f++)
+            bits[out < pack ? f * p->size + i : i * features + f] = f / p->outs % p->size == i;
+    ValueId mask = constant(p, DT_I1, 2, dims, bits, (size_t)(p->size * features));
+    uint8_t zero[16] = {0};
+    TypeId type = hlo_type_tensor(p->h, t.dtype, t.rank, t.dims);
+    ValueId none = constant(p, t.dtype, t.rank, t.dims, zero, dtype_bytes(t.dtype));
+    ValueId in[3] = {broadcast(p, mask, t.rank, t.dims, at, 2), v, none};
+    return walk_push(p->w, hlo_op(p->h, HLO_SELECT, p->op.loc, 3, in, 1, &type));
+}
+
+// dims with one more of `size` elements before dimension `at`.
+static int split(const HloType *t, int at, int64_t size, int64_t *dims) {
+    int n = 0;
+    for (int i = 0; i < t->rank; i++) {
+        if (i == at)
+            dims[n++] = size;
+        dims[n++] = t->dims[i];
+    }
+    return n;
+}
+
+static ValueId packed_kernel(Pack *p, const ConvForm *f) {
+    ValueId w = hlo_operand(p->h, &p->op, 1);
+    HloType t = *hlo_value_type(p->h, w);
+    int64_t dims[OTRN_MAX_RANK], at[OTRN_MAX_RANK];
+    int rank = split(&t, f->kernel_in, p->size, dims);
+    for (int i = 0; i < t.rank; i++)
+        at[i] = i + (i >= f->kernel_in);
+    w = broadcast(p, w, rank, dims, at, t.rank);
+    w = meeting(p, w, f->kernel_in, (int)at[f->kernel_out]);
+    memcpy(dims, t.dims, t.rank * sizeof *dims);
+    dims[f->kernel_in] *= p->size;
+    return reshaped(p, w, t.rank, dims);
+}
+
+// The sum over dimension `dim`, of which all but one element are zero.
+static ValueId summed(Pack *p, ValueId v, int64_t dim, TypeId type) {
+    Hlo *h = p->h;
+    int dtype = hlo_type(h, type)->dtype;
+    TypeId scalar = hlo_type_tensor(h, dtype, 0, NULL), pair[2] = {scalar, scalar};
+    uint8_t zero[16] = {0};
+    ValueId in[2] = {v, constant(p, dtype, 0, NULL, zero, dtype_bytes(dtype))};
+    OpId made = hlo_op(h, HLO_REDUCE, p->op.loc, 2, in, 1, &type);
+    hlo_set_ints(h, made, AK_DIMENSIONS, &dim, 1);
+    RegionId inner = hlo_op_add_region(h, made, 2, pair);
+    ValueId args[2] = {h->regions.at[inner].args, h->regions.at[inner].args + 1};
+    OpId body = hlo_op(h, HLO_ADD, p->op.loc, 2, args, 1, &scalar);
+    hlo_region_push(h, inner, body);
+    ValueId sum = hlo_at(h, body)->results;
+    hlo_region_push(h, inner, hlo_op(h, HLO_RETURN, p->op.loc, 1, &sum, 0, NULL));
+    return walk_push(p->w, made);
+}
+
+// The largest number of groups that divides them and fits the array.
+static int64_t pack_size(int64_t groups, int64_t ins, int64_t outs) {
+    int64_t best = 1;
+    for (int64_t n = 2; n <= groups && n * ins <= PACK && n * outs <= PACK; n++)
+        if (groups % n == 0)
+            best = n;
+    return best;
+}
+
+OpId conv_packed(Walk *walk, OpId id, const ConvForm *f, ConvPicked *picked) {
+    Hlo *h = walk->hlo;
+    HloOp op = *hlo_at(h, id);
+    HloType w = *hlo_value_type(h, hlo_operand(h, &op, 1)), y = *hlo_value_type(h, op.results);
+    bool by_batch = f->batch_groups > 1;
+    Pack p = {.w = walk, .h = h, .op = op, .groups = by_batch ? f->batch_groups : f->feature_groups};
+    *picked = (ConvPicked){0};
+    if (p.groups < 2 || y.rank >= OTRN_MAX_RANK || w.elems >= INT32_MAX / PACK)
+        return 0;
+    p.outs = w.dims[f->kernel_out] / p.groups;
+    int64_t ins = by_batch ? y.dims[f->out_batch] : w.dims[f->kernel_in];
+    p.size = pack_size(p.groups, ins, p.outs);
+    double work = (double)y.elems * (double)(w.elems / w.dims[f->kernel_out]);
+    int64_t places = by_batch ? w.elems / w.dims[f->kernel_out] : y.elems / y.dims[f->out_feature];
+    if (p.size < 2 || ins < 2 || p.outs < 2 || work < WORK_MIN || places < PLACES_MIN * p.size)
+        return 0;
+    ValueId in[2] = {hlo_operand(h, &op, 0), by_batch ? hlo_operand(h, &op, 1) : packed_kernel(&p, f)};
+    int64_t dims[OTRN_MAX_RANK];
+    memcpy(dims, y.dims, y.rank * sizeof *dims);
+    dims[f->out_batch] *= by_batch ? p.size : 1;
+    TypeId type = hlo_type_tensor(h, y.dtype, y.rank, dims);
+    OpId made = hlo_op(h, HLO_CONVOLUTION, op.loc, 2, in, 1, &type);
+    walk_grow(walk);
+    hlo_at(h, made)->attrs = arena_dup(h->arena, hlo_at(h, id)->attrs, hlo_row(&op)->nattrs * sizeof *op.attrs);
+    hlo_attr_slot(h, made, by_batch ? AK_BATCH_GROUP_COUNT : AK_FEATURE_GROUP_COUNT)->i = p.groups / p.size;
+    if (by_batch)
+        *picked = (ConvPicked){p.size, p.groups, p.outs, f->out_batch, f->out_feature};
+    return made;
+}
+
+ValueId conv_pick(Walk *walk, OpId from, ValueId v, const ConvPicked *picked) {
+    Hlo *h = walk->hlo;
+    Pack p = {.w = walk, .h = h, .op = *hlo_at(h, from), .size = picked->size, .groups = picked->groups, .outs = picked->outs};
+    TypeId type = h->values.at[p.op.results].type;
+    const HloType *t = hlo_type(h, type);
+    int64_t dims[OTRN_MAX_RANK];
+    int rank = split(t, picked->batch, picked->size, dims), out = picked->feature + (picked->feature >= picked->batch);
+    v = reshaped(&p, v, rank, dims);
+    return summed(&p, meeting(&p, v, picked->batch, out), picked->batch, type);
+}
