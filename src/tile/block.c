@@ -249,7 +249,7 @@ static bool place_memories(Block *b, bool turn) {
 }
 
 static bool place_all(const Find *f, Block *b) {
-    if (!place_memories(b, f->e->chip->dma_transpose <= 0) && !place_memories(b, false))
+    if (!place_memories(b, f->e->chip->dma_transpose <= 0)) // element by element is worse than apart
         return false;
     Step s = {.op = b->rows};
     return rows_begin(f->e, &s, b) != NULL;
