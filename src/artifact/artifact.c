@@ -216,15 +216,24 @@ void artifact_save(const Artifact *art, Buf *out) {
     }
 }
 
-void artifact_pair(Arena *a, Artifact *art, IsaInst *code, uint32_t *code_loc, uint32_t ncode, ArtLoop *loops,
-                   uint32_t nloops) {
+void artifact_pair(Arena *a, Artifact *art, const Artifact *second) {
     art->cores = 2;
     art->peer = ARENA_NEW(a, Artifact);
     *art->peer = *art;
     art->peer->peer = NULL;
-    art->peer->code = code, art->peer->code_loc = code_loc, art->peer->ncode = ncode;
-    art->peer->shapes = NULL;
-    art->peer->loops = loops, art->peer->nloops = nloops;
+    art->peer->code = second->code, art->peer->shapes = second->shapes;
+    art->peer->code_loc = second->code_loc, art->peer->ncode = second->ncode;
+    art->peer->loops = second->loops, art->peer->nloops = second->nloops;
+}
+
+void artifact_expand(Arena *a, Artifact *art) {
+    if (art->peer)
+        artifact_expand(a, art->peer);
+    if (art->code)
+        return;
+    art->code = arena_alloc(a, ((size_t)art->ncode + 1) * sizeof *art->code);
+    for (uint32_t i = 0; i < art->ncode; i++)
+        art->code[i] = shapes_inst(art->shapes, i);
 }
 
 uint8_t *artifact_const_dup(Arena *a, const void *bytes, size_t n) {
@@ -415,8 +424,7 @@ static Artifact *load_all(Load *l) {
     if (art->cores) {
         Artifact second = {0};
         load_code(l, &second);
-        artifact_pair(l->arena, art, second.code, second.code_loc, second.ncode, second.loops, second.nloops);
-        art->peer->shapes = second.shapes;
+        artifact_pair(l->arena, art, &second);
     }
     for (int i = 0; i < SEC_COUNT; i++)
         if (s[i].at != s[i].end)

@@ -55,7 +55,7 @@ typedef struct Artifact {
     uint64_t const_bytes;
     const uint8_t *consts;
     uint32_t ncode;
-    IsaInst *code;
+    IsaInst *code;           // or NULL: the shapes tell (artifact_expand)
     const IsaShapes *shapes; // of code as it is, or NULL: who changes code forgets them
     uint32_t *code_loc; // per instruction, index into locs
     uint32_t nkerns;
@@ -73,12 +73,17 @@ typedef struct Artifact {
 
 #define ART_LOOP_DEPTH_MAX 64
 
-// Makes `code` the program of the second core; everything else must be in place.
-void artifact_pair(Arena *a, Artifact *art, IsaInst *code, uint32_t *code_loc, uint32_t ncode, ArtLoop *loops,
-                   uint32_t nloops);
+// Makes the code of `second` the program of the second core; everything else must be in place.
+void artifact_pair(Arena *a, Artifact *art, const Artifact *second);
+// The compiler leaves its code as shapes and records, which take a tenth of the memory: fills `code`.
+void artifact_expand(Arena *a, Artifact *art);
+// An instruction, less its wait counts and where its addresses point.
+static inline const IsaInst *artifact_shape(const Artifact *art, uint32_t pc) {
+    return art->shapes ? shape_inst(art->shapes, pc) : &art->code[pc];
+}
 bool artifact_is(const void *bytes, size_t size);
 void artifact_save(const Artifact *art, Buf *out);
-// Raises PARSE or VERSION. Copies what it keeps into the arena. Nothing may be done with what it returns before
+// Raises PARSE or VERSION. The bytes must stay as long as what it returns. Nothing may be done with what it returns before
 // artifact_verify_for. The pool, which may be NULL, helps.
 Artifact *artifact_read(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size, Pool *pool);
 // Reads and verifies.

@@ -38,23 +38,24 @@ static void note(CodeLoops *out, uint32_t loop, const IsaInst *in) {
 static const char *match_loops(Arena *a, const Artifact *art, CodeLoops *out, uint32_t *pc) {
     uint32_t loop = 0, depth = 0, count = 0;
     for (uint32_t i = 0; i < art->ncode; i++)
-        count += art->code[i].op == ISA_LOOP;
+        count += artifact_shape(art, i)->op == ISA_LOOP;
     out->at = ARENA_NEWN(a, CodeLoop, count + 1);
     for (uint32_t i = 0; i < art->ncode; i++) {
-        const IsaInst *in = &art->code[i];
+        const IsaInst *in = artifact_shape(art, i);
         *pc = i;
         out->inner[i] = loop;
         note(out, loop, in);
         if (in->op == ISA_LOOP) {
             if (in->imm < 0 || (uint32_t)in->imm <= i || (uint32_t)in->imm >= art->ncode ||
-                art->code[in->imm].op != ISA_ENDLOOP || art->code[in->imm].imm != (int32_t)i)
+                artifact_shape(art, (uint32_t)in->imm)->op != ISA_ENDLOOP ||
+                artifact_shape(art, (uint32_t)in->imm)->imm != (int32_t)i)
                 return "imm does not name an endloop that names this loop";
             if (loop && (uint32_t)in->imm > out->at[loop - 1].end)
                 return "the loop ends behind the loop around it";
             if (depth++ == ART_LOOP_DEPTH_MAX)
                 return "loops nest too deep (ART_LOOP_DEPTH_MAX, 64)";
             for (uint32_t o = loop; o; o = out->at[o - 1].outer)
-                if (art->code[out->at[o - 1].begin].reg == in->reg)
+                if (artifact_shape(art, out->at[o - 1].begin)->reg == in->reg)
                     return "reg counts a loop around this one";
             out->at[out->n++] = (CodeLoop){.begin = i, .end = (uint32_t)in->imm, .outer = loop,
                                            .trips = trips_of(in)};
@@ -67,7 +68,7 @@ static const char *match_loops(Arena *a, const Artifact *art, CodeLoops *out, ui
             depth--;
         } else if (reg_written(in)) {
             for (uint32_t o = loop; o; o = out->at[o - 1].outer)
-                if (art->code[out->at[o - 1].begin].reg == in->reg)
+                if (artifact_shape(art, out->at[o - 1].begin)->reg == in->reg)
                     return "reg counts a loop around this instruction";
         }
     }
@@ -79,7 +80,7 @@ const char *code_loops(Arena *a, const Artifact *art, CodeLoops *out, uint32_t *
                        .is_target = ARENA_NEWN(a, uint8_t, (size_t)art->ncode + 1)};
     const char *bad = match_loops(a, art, out, pc);
     for (uint32_t i = 0; i < art->ncode && !bad; i++) {
-        const IsaInst *in = &art->code[i];
+        const IsaInst *in = artifact_shape(art, i);
         *pc = i;
         if (isa_rows[in->op].cost != COST_BRANCH || (uint32_t)in->imm >= art->ncode)
             continue;

@@ -60,7 +60,7 @@ _Noreturn static void fail(const Verify *v, const char *fmt, ...) {
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    const IsaInst *in = &v->art->code[v->pc];
+    const IsaInst *in = shape_inst(v->shapes, v->pc);
     Place at = {.file = v->name};
     uint32_t loc = v->art->code_loc ? v->art->code_loc[v->pc] : 0;
     if (loc && loc < v->art->nlocs && v->art->locs[loc].file && *v->art->locs[loc].file)
@@ -218,11 +218,12 @@ static void check_operands(const Verify *v, const IsaInst *in) {
 }
 
 // `number` is the shape's: the array's weights follow from shapes alone.
-static void check_inst(Verify *v, const IsaInst *in, uint32_t number) {
-    if (v->doubt[v->pc])
-        check_operands(v, in);
-    const IsaInst *shape = &v->shapes->at[number].in;
-    switch ((IsaCost)isa_rows[in->op].cost) {
+static void check_inst(Verify *v, const IsaInst *shape, uint32_t number) {
+    if (v->doubt[v->pc]) {
+        IsaInst in = shapes_inst(v->shapes, v->pc);
+        check_operands(v, &in);
+    }
+    switch ((IsaCost)isa_rows[shape->op].cost) {
     case COST_LDWEIGHTS:
         weights_set(v, shape);
         break;
@@ -234,17 +235,17 @@ static void check_inst(Verify *v, const IsaInst *in, uint32_t number) {
         break;
     }
     case COST_TRANSPOSE:
-        if (in->engine == ENG_TENSOR) // by a matmul with the identity
+        if (shape->engine == ENG_TENSOR) // by a matmul with the identity
             forget_weights(v);
         break;
     case COST_BRANCH:
-        if (in->imm < 0 || (uint32_t)in->imm >= v->art->ncode)
-            fail(v, "jumps to instruction %d of %u", in->imm, v->art->ncode);
+        if (shape->imm < 0 || (uint32_t)shape->imm >= v->art->ncode)
+            fail(v, "jumps to instruction %d of %u", shape->imm, v->art->ncode);
         forget_weights(v);
         break;
     case COST_KERNEL:
     case COST_COLLECTIVE:
-        check_kernel(v, in);
+        check_kernel(v, shape);
         break;
     default:
         break;
@@ -292,17 +293,17 @@ static void find_targets(Verify *v, Arena *scratch) {
     uint32_t *barriers = ARENA_NEWN(scratch, uint32_t, (size_t)art->ncode + 1); // before i
     uint32_t n = 0;
     for (uint32_t i = 0; i < art->ncode; i++) {
-        barriers[i + 1] = barriers[i] + (isa_rows[art->code[i].op].cost == COST_BARRIER);
-        uint32_t to = (uint32_t)art->code[i].imm;
-        if (is_jump(&art->code[i]) && to < art->ncode && !v->target[to])
+        barriers[i + 1] = barriers[i] + (isa_rows[shape_inst(v->shapes, i)->op].cost == COST_BARRIER);
+        uint32_t to = (uint32_t)shape_inst(v->shapes, i)->imm;
+        if (is_jump(shape_inst(v->shapes, i)) && to < art->ncode && !v->target[to])
             v->target[to] = ++n;
     }
     v->states = ARENA_NEWN(scratch, Sems, n + 1);
     v->reached = ARENA_NEWN(scratch, bool, n + 1);
     v->cleared = ARENA_NEWN(scratch, bool, n + 1);
     for (uint32_t i = 0; i < art->ncode; i++) {
-        uint32_t to = (uint32_t)art->code[i].imm;
-        if (is_jump(&art->code[i]) && to <= i && barriers[i] > barriers[to])
+        uint32_t to = (uint32_t)shape_inst(v->shapes, i)->imm;
+        if (is_jump(shape_inst(v->shapes, i)) && to <= i && barriers[i] > barriers[to])
             v->cleared[v->target[to]] = true;
     }
 }
@@ -349,7 +350,8 @@ static bool waits_are_met(const Verify *v, const Sems *now) {
     return met;
 }
 
-static void check_waits(const Verify *v, const IsaInst *in, const Sems *now) {
+static void check_waits(const Verify *v, const Sems *now) {
+    IsaInst full = shapes_inst(v->shapes, v->pc), *in = &full;
     for (int w = 0; w < 2; w++) {
         int sem = in->wait_sem[w];
         if (sem == SEM_NONE || sem >= SEM_USER || in->wait_val[w] <= now->n[sem])
@@ -392,8 +394,8 @@ static void check_code(Verify *v) {
     Sems now = {0};
     bool falls_in = true;
     for (uint32_t i = 0; i < art->ncode; i++) {
-        const IsaInst *in = &art->code[i];
         uint32_t number = v->shapes->of[i];
+        const IsaInst *in = &v->shapes->at[number].in;
         const Bounds *b = &v->bounds[number];
         v->pc = i;
         if (!v->straight || !falls_in)
@@ -403,7 +405,7 @@ static void check_code(Verify *v) {
         if (b->matters || v->doubt[i])
             check_inst(v, in, number);
         if (b->waits && !waits_are_met(v, &now))
-            check_waits(v, in, &now);
+            check_waits(v, &now);
         now.n[b->sem] += now.n[b->sem] != UINT32_MAX;
         falls_in = true;
         if (!b->control)
@@ -547,7 +549,6 @@ static void check_count(Verify *v) {
 
 static void look_at_shapes(Verify *v, Arena *scratch) {
     const Artifact *art = v->art;
-    v->shapes = art->shapes ? art->shapes : shapes_find(scratch, art->code, art->ncode);
     v->fits = ARENA_NEWN(scratch, const IsaInst *, (size_t)v->shapes->n + 1);
     v->bounds = bounds_make(scratch, v->shapes, v->chip);
     v->doubt = bounds_doubt(scratch, art, v->shapes, v->bounds, v->chip, v->pool);
@@ -560,6 +561,7 @@ static void look_at_shapes(Verify *v, Arena *scratch) {
 }
 
 static void verify_all(Verify *v, Arena *scratch) {
+    v->shapes = v->art->shapes ? v->art->shapes : shapes_find(scratch, v->art->code, v->art->ncode);
     check_count(v);
     check_values(v, scratch);
     check_loops(v, scratch);
@@ -628,7 +630,7 @@ uint8_t *artifact_dynamic(Arena *a, const Artifact *art) {
     code_loops(a, art, &loops, &pc);
     regs_init(&regs, &loops);
     for (uint32_t i = 0; i < art->ncode; i++) {
-        const IsaInst *in = &art->code[i];
+        const IsaInst *in = artifact_shape(art, i); // terms do not depend on where addresses point
         regs_enter(&regs, i);
         if (in->reg_d[0] || in->reg_s[0] || in->reg_t[0]) {
             IsaAccess access[ISA_ACCESS_MAX];

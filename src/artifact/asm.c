@@ -516,8 +516,8 @@ static Artifact *finish(Asm *s) {
     }
     for (uint32_t i = nloops; i < s->loops.n; i++)
         s->loops.at[i].begin -= ncode, s->loops.at[i].end -= ncode;
-    artifact_pair(s->t.arena, art, s->code.at + ncode, s->code_loc.at + ncode, s->code.n - ncode, s->loops.at + nloops,
-                  s->loops.n - nloops);
+    artifact_pair(s->t.arena, art, &(Artifact){.code = s->code.at + ncode, .code_loc = s->code_loc.at + ncode, .ncode = s->code.n - ncode,
+                                               .loops = s->loops.at + nloops, .nloops = s->loops.n - nloops});
     return art;
 }
 
@@ -568,7 +568,7 @@ static void join(Ctx *ctx, Arena *a, const char *name, Artifact *art, Artifact *
         second->code_loc[i] += second->code_loc[i] ? art->nlocs - 1 : 0;
     art->locs = locs;
     art->nlocs += second->nlocs - 1;
-    artifact_pair(a, art, second->code, second->code_loc, second->ncode, second->loops, second->nloops);
+    artifact_pair(a, art, second);
 }
 
 Artifact *artifact_assemble(Ctx *ctx, Arena *a, const char *name, const char *text, size_t size, const char *defs) {

@@ -85,12 +85,14 @@ void chip_round(Chip *c, bool stochastic, uint64_t seed) {
 // The source place of the first instruction that runs a kernel.
 static Place kern_place(const Artifact *art, uint32_t kern) {
     for (uint32_t i = 0; i < art->ncode; i++)
-        if (art->code[i].op == ISA_KERNEL && (uint32_t)art->code[i].imm == kern) {
+        if (artifact_shape(art, i)->op == ISA_KERNEL && (uint32_t)artifact_shape(art, i)->imm == kern) {
             const ArtLoc *loc = &art->locs[art->code_loc[i]];
             return (Place){*loc->file ? loc->file : NULL, loc->line, loc->col};
         }
     return NO_PLACE;
 }
+
+#define NAMED 16 // of those that are missing
 
 // All kernels the chip lacks: the first is the error, the others, each with its line, are the hint.
 static _Noreturn void no_kernel(Ctx *ctx, const Artifact *art, uint32_t kern) {
@@ -101,7 +103,8 @@ static _Noreturn void no_kernel(Ctx *ctx, const Artifact *art, uint32_t kern) {
         const Kern *k = &art->kerns[i];
         if (gp_find(k))
             continue;
-        n++;
+        if (n++ >= NAMED)
+            continue;
         Place at = kern_place(art, i);
         char one[400];
         int len = snprintf(one, sizeof one, "%s%s%.150s at %.150s:%u", n > 1 ? ", " : "", *k->target ? "@" : "",
@@ -145,10 +148,10 @@ void chip_check(Ctx *ctx, const Artifact *art) {
     for (uint32_t i = 0; all && i < art->shapes->n; i++)
         all = executes(&art->shapes->at[i].in);
     for (uint32_t i = 0; !all && i < art->ncode; i++)
-        if (!executes(&art->code[i])) {
+        if (!executes(artifact_shape(art, i))) {
             const ArtLoc *loc = &art->locs[art->code_loc[i]];
             ctx_fail(ctx, OTRN_UNSUPPORTED, (Place){*loc->file ? loc->file : NULL, loc->line, loc->col},
-                     "instruction %u: `%s` is not executed yet", i, isa_rows[art->code[i].op].name);
+                     "instruction %u: `%s` is not executed yet", i, isa_rows[artifact_shape(art, i)->op].name);
         }
 }
 

@@ -68,39 +68,89 @@ static bool shape_same(const IsaShape *x, const IsaShape *y) {
     return x->varies == y->varies && !memcmp(&x->in, &y->in, sizeof x->in);
 }
 
-typedef struct Table {
-    Arena *a;
-    VEC(IsaShape) shapes;
-    VEC(uint64_t) hashes;
-    uint32_t *slots; // number + 1
-    uint32_t mask;
-} Table;
-
-static void table_grow(Table *t) {
-    t->mask = t->slots ? t->mask * 2 + 1 : 255;
-    t->slots = ARENA_NEWN(t->a, uint32_t, (size_t)t->mask + 1);
-    for (uint32_t i = 0; i < t->shapes.n; i++) {
-        uint32_t at = (uint32_t)t->hashes.at[i] & t->mask;
-        while (t->slots[at])
-            at = (at + 1) & t->mask;
-        t->slots[at] = i + 1;
+static void table_grow(ShapeCode *c) {
+    c->mask = c->slots ? c->mask * 2 + 1 : 255;
+    c->slots = ARENA_NEWN(c->arena, uint32_t, (size_t)c->mask + 1);
+    for (uint32_t i = 0; i < c->shapes.n; i++) {
+        uint32_t at = (uint32_t)c->hashes.at[i] & c->mask;
+        while (c->slots[at])
+            at = (at + 1) & c->mask;
+        c->slots[at] = i + 1;
     }
 }
 
-static uint32_t table_add(Table *t, const IsaShape *s) {
-    if (!t->slots || t->shapes.n > t->mask / 2)
-        table_grow(t);
+static uint32_t table_add(ShapeCode *c, IsaShape *s) {
+    if (!c->slots || c->shapes.n > c->mask / 2)
+        table_grow(c);
     uint64_t hash = shape_hash(s);
-    uint32_t at = (uint32_t)hash & t->mask;
-    for (; t->slots[at]; at = (at + 1) & t->mask) {
-        uint32_t i = t->slots[at] - 1;
-        if (t->hashes.at[i] == hash && shape_same(&t->shapes.at[i], s))
+    uint32_t at = (uint32_t)hash & c->mask;
+    for (; c->slots[at]; at = (at + 1) & c->mask) {
+        uint32_t i = c->slots[at] - 1;
+        if (c->hashes.at[i] == hash && shape_same(&c->shapes.at[i], s))
             return i;
     }
-    t->slots[at] = t->shapes.n + 1;
-    VEC_PUSH(t->a, &t->hashes, hash);
-    VEC_PUSH(t->a, &t->shapes, *s);
-    return t->shapes.n - 1;
+    c->slots[at] = c->shapes.n + 1;
+    places_set(s);
+    VEC_PUSH(c->arena, &c->hashes, hash);
+    VEC_PUSH(c->arena, &c->shapes, *s);
+    return c->shapes.n - 1;
+}
+
+// --- making ------------------------------------------------------------------------------------------------
+
+uint32_t shape_code_push(ShapeCode *c, const IsaInst *in) {
+    IsaShape shape = shape_of(in);
+    uint32_t number = table_add(c, &shape), at = c->words.n;
+    const IsaShape *s = &c->shapes.at[number];
+    VEC_RESERVE(c->arena, &c->words, at + s->bytes / 4);
+    c->words.n += s->bytes / 4;
+    c->words.at[at] = number;
+    for (int i = 0; i < SHAPE_PARTS; i++)
+        if (s->at[i]) { // little-endian, as every host we build for is
+            uint32_t *to = &c->words.at[at + s->at[i] / 4];
+            uint64_t part = i < SHAPE_WAITS ? in->wait_val[i] : shape_addr(in, i - SHAPE_WAITS);
+            memcpy(to, &part, i >= SHAPE_WAITS && !in_partitions(part) ? 8 : 4);
+        }
+    VEC_PUSH(c->arena, &c->of, number);
+    VEC_PUSH(c->arena, &c->record_at, at);
+    return c->of.n - 1;
+}
+
+void shape_code_set_imm(ShapeCode *c, uint32_t pc, int32_t imm) {
+    IsaShape s = c->shapes.at[c->of.at[pc]];
+    s.in.imm = imm;
+    c->of.at[pc] = c->words.at[c->record_at.at[pc]] = table_add(c, &s);
+}
+
+void shape_code_order(ShapeCode *c, Arena *scratch, uint32_t begin, const uint32_t *from, uint32_t n) {
+    uint32_t *of = arena_dup(scratch, c->of.at + begin, n * sizeof *of);
+    uint32_t *at = arena_dup(scratch, c->record_at.at + begin, n * sizeof *at);
+    for (uint32_t i = 0; i < n; i++) {
+        c->of.at[begin + i] = of[from[i]];
+        c->record_at.at[begin + i] = at[from[i]];
+    }
+    c->moved = true;
+}
+
+// In the code's order, and numbered as it is.
+static void records_set(IsaShapes *s, ShapeCode *c) {
+    uint32_t n = c->of.n, *to = c->words.at;
+    if (c->moved) {
+        to = arena_alloc(c->arena, ((size_t)c->words.n + 1) * sizeof *to);
+        c->moved = false;
+    }
+    s->records = (const uint8_t *)to;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t *from = &c->words.at[c->record_at.at[i]], words = s->at[s->of[i]].bytes / 4;
+        c->record_at.at[i] = (uint32_t)(to - (const uint32_t *)s->records);
+        *to = s->of[i];
+        if (to != from)
+            for (uint32_t k = 1; k < words; k++)
+                to[k] = from[k];
+        to += words;
+    }
+    VEC_PUSH(c->arena, &c->record_at, (uint32_t)(to - (const uint32_t *)s->records));
+    s->record_at = c->record_at.at;
 }
 
 typedef struct Ranked { // a shape by its encoding
@@ -126,37 +176,41 @@ static int by_entry(const void *a, const void *b) {
     return entry_order(x->bytes, x->n, y->bytes, y->n);
 }
 
-static void records_make(Arena *a, IsaShapes *s, const IsaInst *code, uint32_t n);
-
-IsaShapes *shapes_find(Arena *a, const IsaInst *code, uint32_t n) {
-    Table t = {.a = a};
+IsaShapes *shape_code_end(ShapeCode *c) {
+    Arena *a = c->arena;
     IsaShapes *s = ARENA_NEW(a, IsaShapes);
-    s->of = arena_alloc(a, ((size_t)n + 1) * sizeof *s->of);
-    for (uint32_t i = 0; i < n; i++) {
-        IsaShape shape = shape_of(&code[i]);
-        s->of[i] = table_add(&t, &shape);
-    }
-    s->n = t.shapes.n;
-    s->at = ARENA_NEWN(a, IsaShape, (size_t)s->n + 1);
+    s->n = c->shapes.n;
     Ranked *order = ARENA_NEWN(a, Ranked, (size_t)s->n + 1);
-    uint32_t *rank = ARENA_NEWN(a, uint32_t, (size_t)s->n + 1);
+    uint32_t *rank = ARENA_NEWN(a, uint32_t, (size_t)s->n + 1), used = 0;
+    for (uint32_t i = 0; i < c->of.n; i++)
+        c->shapes.at[c->of.at[i]].uses++;
     for (uint32_t i = 0; i < s->n; i++) {
         uint8_t bytes[ENTRY_MAX];
-        uint32_t size = entry_encode(&t.shapes.at[i], bytes);
-        order[i] = (Ranked){arena_dup(a, bytes, size), size, i};
+        uint32_t size = entry_encode(&c->shapes.at[i], bytes);
+        if (c->shapes.at[i].uses) // not replaced by another
+            order[used++] = (Ranked){arena_dup(a, bytes, size), size, i};
     }
-    qsort(order, s->n, sizeof *order, by_entry);
+    qsort(order, used, sizeof *order, by_entry);
+    s->n = used;
+    s->at = ARENA_NEWN(a, IsaShape, (size_t)s->n + 1);
     for (uint32_t i = 0; i < s->n; i++) {
-        s->at[i] = t.shapes.at[order[i].number];
-        places_set(&s->at[i]);
+        s->at[i] = c->shapes.at[order[i].number];
         rank[order[i].number] = i;
     }
-    for (uint32_t i = 0; i < n; i++) {
+    s->of = c->of.at;
+    for (uint32_t i = 0; i < c->of.n; i++)
         s->of[i] = rank[s->of[i]];
-        s->at[s->of[i]].uses++;
-    }
-    records_make(a, s, code, n);
+    records_set(s, c);
     return s;
+}
+
+IsaShapes *shapes_find(Arena *a, const IsaInst *code, uint32_t n) {
+    ShapeCode c = {.arena = a};
+    VEC_RESERVE(a, &c.of, n + 1);
+    VEC_RESERVE(a, &c.record_at, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        shape_code_push(&c, &code[i]);
+    return shape_code_end(&c);
 }
 
 // --- what varies -------------------------------------------------------------------------------------------
@@ -191,29 +245,6 @@ static Form *forms_make(Arena *a, const IsaShapes *s) {
 }
 
 // --- encode ------------------------------------------------------------------------------------------------
-
-static void records_make(Arena *a, IsaShapes *s, const IsaInst *code, uint32_t n) {
-    const Form *forms = forms_make(a, s);
-    size_t total = 0;
-    s->record_at = arena_alloc(a, ((size_t)n + 1) * sizeof *s->record_at);
-    for (uint32_t i = 0; i < n; i++) {
-        s->record_at[i] = (uint32_t)(total / 4);
-        total += s->at[s->of[i]].bytes;
-    }
-    s->record_at[n] = (uint32_t)(total / 4);
-    uint8_t *p = arena_alloc(a, total);
-    s->records = p;
-    for (uint32_t i = 0; i < n; i++) {
-        const Form *f = &forms[s->of[i]];
-        le_store32(p, s->of[i]);
-        p += 4;
-        for (int k = 0; k < f->n; k++) { // little-endian, as every host we build for is
-            size_t bytes = f->patch[k].wide ? 8 : 4;
-            memcpy(p, (const uint8_t *)&code[i] + f->patch[k].at, bytes);
-            p += bytes;
-        }
-    }
-}
 
 void shapes_encode(const IsaShapes *s, uint32_t n, Buf *out) {
     put_u32(out, s->n);
@@ -287,6 +318,18 @@ typedef struct Decode {
     IsaInst *code;
     uint32_t n;
 } Decode;
+
+IsaInst shapes_inst(const IsaShapes *s, uint32_t pc) {
+    const IsaShape *shape = &s->at[s->of[pc]];
+    const uint8_t *record = shape_record(s, pc);
+    IsaInst in = shape->in;
+    for (int i = 0; i < SHAPE_PARTS; i++)
+        if (shape->at[i]) {
+            uint8_t *to = (uint8_t *)&in + (i < SHAPE_WAITS ? offsetof(IsaInst, wait_val) + 4 * (size_t)i : shape_addr_at[i - SHAPE_WAITS]);
+            memcpy(to, record + shape->at[i], i >= SHAPE_WAITS && !in_partitions(shape_addr(&shape->in, i - SHAPE_WAITS)) ? 8 : 4);
+        }
+    return in;
+}
 
 static const char *decode_one(const Decode *d, const uint8_t **at, const uint8_t *end, uint32_t pc) {
     const uint8_t *p = *at;

@@ -54,6 +54,22 @@ static inline uint64_t shape_addr(const IsaInst *in, int i) {
 }
 
 IsaShapes *shapes_find(Arena *a, const IsaInst *code, uint32_t n);
+IsaInst shapes_inst(const IsaShapes *s, uint32_t pc); // the whole instruction
+
+typedef struct ShapeCode { // code while it is made: instructions come in and are shapes and records from then on
+    Arena *arena;
+    VEC(IsaShape) shapes; // in the order they came
+    VEC(uint64_t) hashes;
+    uint32_t *slots, mask; // by hash, number + 1
+    VEC(uint32_t) of, record_at; // per instruction, as in IsaShapes
+    VEC(uint32_t) words;         // records
+    bool moved;                  // they are not in the code's order
+} ShapeCode;
+uint32_t shape_code_push(ShapeCode *c, const IsaInst *in); // its number
+void shape_code_set_imm(ShapeCode *c, uint32_t pc, int32_t imm);
+// What was at begin + from[i] is at begin + i then.
+void shape_code_order(ShapeCode *c, Arena *scratch, uint32_t begin, const uint32_t *from, uint32_t n);
+IsaShapes *shape_code_end(ShapeCode *c);
 // Exact inverses (spec/artifact.md, CODE). Decode raises PARSE; it shares its work out over the pool, which may be NULL.
 // Its records are the file's bytes, which must stay.
 void shapes_encode(const IsaShapes *s, uint32_t n, Buf *out);

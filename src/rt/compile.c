@@ -118,9 +118,8 @@ static bool try_cache(Run *r, bool bound, const ChipFile *chip, Buf *out) {
 // Types the engines of the real chip lack. GpSimd computes with them here, unless told to be strict.
 static void check_strict(Ctx *ctx, const Artifact *art) {
     for (uint32_t i = 0; i < art->ncode; i++) {
-        const Kern *k = art->code[i].op == ISA_KERNEL && (uint32_t)art->code[i].imm < art->nkerns
-                            ? &art->kerns[art->code[i].imm]
-                            : NULL;
+        const IsaInst *in = artifact_shape(art, i);
+        const Kern *k = in->op == ISA_KERNEL && (uint32_t)in->imm < art->nkerns ? &art->kerns[in->imm] : NULL;
         for (uint32_t v = 0; k && v < k->nin + k->nout; v++) {
             const DtypeRow *t = dtype_row(v < k->nin ? k->in[v].dtype : k->out[v - k->nin].dtype);
             if (t->cls != DC_COMPLEX && t->bits < 64)
@@ -162,6 +161,8 @@ static void compile_program(Run *r, Buf *out) {
     run_passes(r, &c);
     Artifact *art = tile_lower(&c, &chip);
     set_precision(r, art);
+    if (in->hook)
+        artifact_expand(&r->compile, art);
 #ifndef NDEBUG
     artifact_verify(r->ctx, art, in->name);
 #endif

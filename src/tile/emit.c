@@ -187,7 +187,8 @@ static void emit_counted(Emit *e, const Step *s) {
                                                    .limit = (int32_t)(loop->first + (int64_t)loop->trips * loop->step),
                                                    .step = (int32_t)loop->step});
     } else {
-        e->code.at[loop->begin_pc].imm = (int32_t)emit_control(e, (IsaInst){.op = ISA_ENDLOOP, .imm = (int32_t)loop->begin_pc});
+        uint32_t end = emit_control(e, (IsaInst){.op = ISA_ENDLOOP, .imm = (int32_t)loop->begin_pc});
+        shape_code_set_imm(&e->code, loop->begin_pc, (int32_t)end);
     }
     emit_barrier(e); // every turn begins with it
 }
@@ -218,7 +219,7 @@ static void emit_loop(Emit *e, const Step *s) {
     }
     emit_barrier(e);
     if (s->kind == STEP_LOOP_BEGIN) {
-        loop->begin_pc = e->code.n;
+        loop->begin_pc = e->code.of.n;
         return;
     }
     if (s->kind == STEP_LOOP_TEST) {
@@ -227,8 +228,8 @@ static void emit_loop(Emit *e, const Step *s) {
         return;
     }
     emit_control(e, (IsaInst){.op = ISA_JUMP, .imm = (int32_t)loop->begin_pc});
-    e->code.at[loop->exit_pc].imm = (int32_t)e->code.n;
-    VEC_PUSH(e->c->arena, &e->loops, (ArtLoop){loop->begin_pc, e->code.n, loop->trips});
+    shape_code_set_imm(&e->code, loop->exit_pc, (int32_t)e->code.of.n);
+    VEC_PUSH(e->c->arena, &e->loops, (ArtLoop){loop->begin_pc, e->code.of.n, loop->trips});
 }
 
 // case: branch k for index k, the last one for anything else; if: branch 0 is the true one.
@@ -247,11 +248,11 @@ static void emit_switch(Emit *e, const Step *s) {
     if (s->kind == STEP_CASE) {
         if (sw->branch)
             VEC_PUSH(e->c->scratch, &sw->end_pcs, emit_control(e, (IsaInst){.op = ISA_JUMP}));
-        e->code.at[sw->branch_pcs.at[sw->branch++]].imm = (int32_t)e->code.n;
+        shape_code_set_imm(&e->code, sw->branch_pcs.at[sw->branch++], (int32_t)e->code.of.n);
         return;
     }
     for (uint32_t i = 0; i < sw->end_pcs.n; i++)
-        e->code.at[sw->end_pcs.at[i]].imm = (int32_t)e->code.n;
+        shape_code_set_imm(&e->code, sw->end_pcs.at[i], (int32_t)e->code.of.n);
 }
 
 void emit_loc(Emit *e, OpId id) {
@@ -592,7 +593,7 @@ static void check_room(Emit *e, const BufList *begin, const BufList *end) {
 
 Emit *emit_make(Lower *l, const ChipFile *chip) {
     Emit *e = ARENA_NEW(l->c->scratch, Emit);
-    *e = (Emit){.l = l, .c = l->c, .chip = chip, .epoch = 1};
+    *e = (Emit){.l = l, .c = l->c, .chip = chip, .epoch = 1, .code = {.arena = l->c->arena}};
     e->heap.arena = l->c->scratch;
     e->row_node = ARENA_NEWN(l->c->scratch, uint32_t, l->h->values.n);
     VEC_PUSH(l->c->arena, &e->locs, (ArtLoc){.file = "", .name = ""});
@@ -677,6 +678,12 @@ static Emit *emit_second(Emit *first, const Pair *pair, Buf *consts) {
     return e;
 }
 
+static void code_end(Emit *e, Artifact *art) {
+    art->ncode = e->code.of.n, art->code_loc = e->code_loc.at;
+    art->shapes = shape_code_end(&e->code);
+    art->loops = e->loops.at, art->nloops = e->loops.n;
+}
+
 Artifact *emit_program(Lower *l, const ChipFile *chip, Pair *pair) {
     if (l->main->nargs + l->main->nresults + SEG_FIRST_ARG > SEG_MAX)
         ctx_fail(l->c->ctx, OTRN_CAPACITY, (Place){.file = l->h->file},
@@ -701,12 +708,14 @@ Artifact *emit_program(Lower *l, const ChipFile *chip, Pair *pair) {
     art->scratch_bytes = e->heap.top;
     art->consts = consts.at;
     art->const_bytes = consts.n;
-    art->code = e->code.at, art->ncode = e->code.n, art->code_loc = e->code_loc.at;
+    code_end(e, art);
     art->kerns = last->kerns.at, art->nkerns = last->kerns.n;
     art->locs = last->locs.at, art->nlocs = last->locs.n;
-    art->loops = e->loops.at, art->nloops = e->loops.n;
     check_capacity(last, total_bytes(last, (double)art->scratch_bytes));
-    if (pair->is_split)
-        artifact_pair(l->c->arena, art, last->code.at, last->code_loc.at, last->code.n, last->loops.at, last->loops.n);
+    if (pair->is_split) {
+        Artifact second = {0};
+        code_end(last, &second);
+        artifact_pair(l->c->arena, art, &second);
+    }
     return art;
 }

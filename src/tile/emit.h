@@ -45,7 +45,7 @@ typedef struct Emit {
     Compile *c;
     const ChipFile *chip;
     Artifact *art;
-    VEC(IsaInst) code;
+    ShapeCode code;
     VEC(uint32_t) code_loc;
     VEC(uint32_t) code_order;           // number + 1 of the task it was recorded in, over all lanes; 0: stays where it is
     uint32_t order;                     // … of what is being placed

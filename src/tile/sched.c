@@ -192,13 +192,13 @@ static Range *all_ranges(Emit *e, const Rec *rec, Range few[2], uint32_t *n) {
 // --- placing -----------------------------------------------------------------------------------------
 
 uint32_t emit_append(Emit *e, const IsaInst *in) {
-    if (e->code.n >= CODE_MAX)
+    if (e->code.of.n >= CODE_MAX)
         ctx_fail(e->c->ctx, OTRN_CAPACITY, NO_PLACE, "the program needs more than %u instructions", CODE_MAX);
-    VEC_PUSH(e->c->arena, &e->code, *in);
+    shape_code_push(&e->code, in);
     VEC_PUSH(e->c->arena, &e->code_loc, e->loc);
     VEC_PUSH(e->c->scratch, &e->code_order, e->order);
     e->done[isa_sem(in)]++;
-    return e->code.n - 1;
+    return e->code.of.n - 1;
 }
 
 static void need(uint32_t want[HAZ_SEMS], const Counts *h, uint32_t epoch, bool reads_too) {

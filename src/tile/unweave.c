@@ -18,13 +18,19 @@
 
 #define NONE UINT32_MAX
 
+typedef struct Thread { // an instruction
+    uint8_t engine, sem, wait_sem[2];
+    uint32_t wait_val[2];
+    uint32_t next; // of its engine
+    uint32_t turn; // of a transfer: the count of its queue before it
+} Thread;
+
 typedef struct Weave {
-    const IsaInst *code; // of the stretch, as placed
+    Thread *code; // of the stretch, as placed
     const uint32_t *order;
     uint32_t n;
-    uint32_t head[ENG_COUNT], *next; // of each engine what is left: the first, then from one to the next
-    uint32_t count[HAZ_SEMS];        // completions so far
-    uint32_t *turn;                  // of a transfer: the count of its queue before it
+    uint32_t head[ENG_COUNT]; // of each engine the first of what is left
+    uint32_t count[HAZ_SEMS]; // completions so far
 } Weave;
 
 // Only waits for counts of this epoch, and no signals: all that sched.c makes.
@@ -35,34 +41,42 @@ static bool is_plain(const IsaInst *in) {
     return !in->upd_sem && isa_sem(in) < HAZ_SEMS;
 }
 
-static bool weave_begin(Weave *v, Arena *a, const uint32_t done[HAZ_SEMS]) {
+static Thread thread_of(const ShapeCode *c, uint32_t pc) {
+    const IsaShape *s = &c->shapes.at[c->of.at[pc]];
+    const uint32_t *record = &c->words.at[c->record_at.at[pc]];
+    Thread t = {.engine = s->in.engine, .sem = (uint8_t)isa_sem(&s->in), .wait_sem = {SEM_NONE, SEM_NONE}, .next = NONE};
+    for (int w = 0; w < 2; w++)
+        if (s->at[w])
+            t.wait_sem[w] = s->in.wait_sem[w], t.wait_val[w] = record[s->at[w] / 4];
+    return t;
+}
+
+static bool weave_begin(Weave *v, const ShapeCode *code, uint32_t begin, const uint32_t done[HAZ_SEMS]) {
     uint32_t last[ENG_COUNT];
-    v->next = ARENA_NEWN(a, uint32_t, v->n);
-    v->turn = ARENA_NEWN(a, uint32_t, v->n);
     memcpy(v->count, done, sizeof v->count);
     memset(v->head, 0xff, sizeof v->head);
     for (uint32_t i = 0; i < v->n; i++) {
-        const IsaInst *in = &v->code[i];
-        if (!is_plain(in))
+        if (!is_plain(&code->shapes.at[code->of.at[begin + i]].in))
             return false;
-        uint32_t *from = v->head[in->engine] == NONE ? &v->head[in->engine] : &v->next[last[in->engine]];
-        *from = last[in->engine] = i;
-        v->next[i] = NONE;
-        v->count[isa_sem(in)]--;
+        Thread *t = &v->code[i];
+        *t = thread_of(code, begin + i);
+        uint32_t *from = v->head[t->engine] == NONE ? &v->head[t->engine] : &v->code[last[t->engine]].next;
+        *from = last[t->engine] = i;
+        v->count[t->sem]--;
     }
     uint32_t count[HAZ_SEMS];
     memcpy(count, v->count, sizeof count);
     for (uint32_t i = 0; i < v->n; i++)
-        v->turn[i] = count[isa_sem(&v->code[i])]++;
+        v->code[i].turn = count[v->code[i].sem]++;
     return true;
 }
 
 static bool may_be_next(const Weave *v, uint32_t i) {
-    const IsaInst *in = &v->code[i];
+    const Thread *t = &v->code[i];
     for (int w = 0; w < 2; w++)
-        if (in->wait_sem[w] != SEM_NONE && v->count[in->wait_sem[w]] < in->wait_val[w])
+        if (t->wait_sem[w] != SEM_NONE && v->count[t->wait_sem[w]] < t->wait_val[w])
             return false;
-    return v->turn[i] == v->count[isa_sem(in)];
+    return t->turn == v->count[t->sem];
 }
 
 static uint32_t weave_take(Weave *v) {
@@ -74,26 +88,25 @@ static uint32_t weave_take(Weave *v) {
             best = i;
     }
     assert(best != NONE);
-    v->head[v->code[best].engine] = v->next[best];
-    v->count[isa_sem(&v->code[best])]++;
+    v->head[v->code[best].engine] = v->code[best].next;
+    v->count[v->code[best].sem]++;
     return best;
 }
 
 void emit_unweave(Emit *e) {
-    uint32_t begin = e->code.n; // what was recorded and placed since the last time is at the end
+    uint32_t begin = e->code.of.n; // what was recorded and placed since the last time is at the end
     while (begin && e->code_order.at[begin - 1])
         begin--;
-    Weave v = {.order = e->code_order.at + begin, .n = e->code.n - begin};
-    IsaInst *code = e->code.at + begin;
-    uint32_t *loc = e->code_loc.at + begin;
-    v.code = memcpy(arena_alloc(e->c->scratch, v.n * sizeof *code + 1), code, v.n * sizeof *code);
-    if (weave_begin(&v, e->c->scratch, e->done)) {
-        const uint32_t *old = memcpy(arena_alloc(e->c->scratch, v.n * sizeof *loc + 1), loc, v.n * sizeof *loc);
+    Weave v = {.order = e->code_order.at + begin, .n = e->code.of.n - begin};
+    v.code = arena_alloc(e->c->scratch, v.n * sizeof *v.code);
+    if (weave_begin(&v, &e->code, begin, e->done)) {
+        uint32_t *from = arena_alloc(e->c->scratch, v.n * sizeof *from), *loc = e->code_loc.at + begin;
+        const uint32_t *old = arena_dup(e->c->scratch, loc, v.n * sizeof *loc);
         for (uint32_t i = 0; i < v.n; i++) {
-            uint32_t from = weave_take(&v);
-            code[i] = v.code[from];
-            loc[i] = old[from];
+            from[i] = weave_take(&v);
+            loc[i] = old[from[i]];
         }
+        shape_code_order(&e->code, e->c->scratch, begin, from, v.n);
     }
     memset(e->code_order.at + begin, 0, v.n * sizeof *v.order);
 }

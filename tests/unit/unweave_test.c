@@ -18,16 +18,26 @@ typedef struct Made {
 static void made_begin(Made *m, Arena *arena) {
     *m = (Made){.c = {.arena = arena, .scratch = arena}};
     m->e.c = &m->c;
+    m->e.code.arena = arena;
+}
+
+static IsaInst made_at(const Made *m, uint32_t i) {
+    const ShapeCode *c = &m->e.code;
+    const IsaShape *s = &c->shapes.at[c->of.at[i]];
+    IsaInst in = s->in;
+    for (int w = 0; w < 2; w++)
+        in.wait_val[w] = s->at[w] ? c->words.at[c->record_at.at[i] + s->at[w] / 4] : 0;
+    return in;
 }
 
 // One instruction of a task: an engine, perhaps a transfer, waiting for the one before of its task. Its number is in imm.
 static void made_add(Made *m, uint32_t task, int engine, int queue, int sem, uint32_t count) {
     IsaInst in = {.op = queue < 0 ? ISA_NOP : ISA_DMA, .engine = (uint8_t)engine, .queue = queue < 0 ? 0 : (uint8_t)queue,
-                  .imm = (int32_t)m->e.code.n, .wait_sem = {SEM_NONE, SEM_NONE}};
+                  .imm = (int32_t)m->e.code.of.n, .wait_sem = {SEM_NONE, SEM_NONE}};
     if (sem >= 0)
         in.wait_sem[0] = (uint8_t)sem, in.wait_val[0] = count;
-    VEC_PUSH(m->c.arena, &m->e.code, in);
-    VEC_PUSH(m->c.arena, &m->e.code_loc, m->e.code.n - 1);
+    shape_code_push(&m->e.code, &in);
+    VEC_PUSH(m->c.arena, &m->e.code_loc, m->e.code.of.n - 1);
     VEC_PUSH(m->c.arena, &m->e.code_order, task);
     m->e.done[isa_sem(&in)]++;
 }
@@ -54,7 +64,7 @@ static void made_weave(Made *m, uint64_t *rng) {
 }
 
 static const char *made_check(const Made *m, uint32_t from, const uint32_t base[HAZ_SEMS]) {
-    uint32_t n = m->e.code.n, count[HAZ_SEMS];
+    uint32_t n = m->e.code.of.n, count[HAZ_SEMS];
     int64_t last_of_engine[ENG_COUNT], last_of_sem[HAZ_SEMS];
     uint8_t *seen = calloc(n, 1);
     const char *why = NULL;
@@ -62,7 +72,7 @@ static const char *made_check(const Made *m, uint32_t from, const uint32_t base[
     memset(last_of_engine, 0xff, sizeof last_of_engine);
     memset(last_of_sem, 0xff, sizeof last_of_sem);
     for (uint32_t i = from; i < n && !why; i++) {
-        const IsaInst *in = &m->e.code.at[i];
+        const IsaInst at = made_at(m, i), *in = &at;
         int sem = isa_sem(in);
         if (seen[in->imm]++ || in->imm < (int32_t)from)
             why = "an instruction is there twice";
@@ -91,10 +101,10 @@ static void test_random(Arena *arena) {
         memcpy(base, m.e.done, sizeof base);
         made_weave(&m, &rng);
         emit_unweave(&m.e);
-        for (int i = 0; i < 5; i++)
-            why = m.e.code.at[i].imm != i ? "what was placed at once has moved" : why;
+        for (uint32_t i = 0; i < 5; i++)
+            why = made_at(&m, i).imm != (int32_t)i ? "what was placed at once has moved" : why;
         why = why ? why : made_check(&m, 5, base);
-        uint32_t again = m.e.code.n; // what was put in order before stays as it is
+        uint32_t again = m.e.code.of.n; // what was put in order before stays as it is
         memcpy(base, m.e.done, sizeof base);
         made_add(&m, 0, ENG_SYNC, -1, -1, 0);
         base[ENG_SYNC]++;
@@ -117,8 +127,8 @@ static void test_tiles(Arena *arena) {
     const char *why = made_check(&m, 0, (uint32_t[HAZ_SEMS]){0});
     // the tensor engine's order is A1 B1 … A2 B2 …: only from A2 on can tasks be together
     for (uint32_t i = 6; i < 24 && !why; i++)
-        why = m.e.code.at[i].imm % 6 > m.e.code.at[i - 1].imm % 6 + 1 ? "a task came too early" : NULL;
-    why = !why && m.e.code.at[7].engine != ENG_VECTOR ? "the first task's work is not together" : why;
+        why = made_at(&m, i).imm % 6 > made_at(&m, i - 1).imm % 6 + 1 ? "a task came too early" : NULL;
+    why = !why && made_at(&m, 7).engine != ENG_VECTOR ? "the first task's work is not together" : why;
     result("unweave/tiles", why);
 }
 
@@ -131,8 +141,8 @@ static void test_stays(Arena *arena) {
     made_add(&m, 1, ENG_SCALAR, -1, -1, 0);
     emit_unweave(&m.e);
     bool stays = true;
-    for (int i = 0; i < 3; i++)
-        stays &= m.e.code.at[i].imm == i;
+    for (uint32_t i = 0; i < 3; i++)
+        stays &= made_at(&m, i).imm == (int32_t)i;
     expect(stays, "unweave/stays", "a program with waits that count back has changed");
 }
 
