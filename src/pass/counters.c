@@ -2,7 +2,8 @@
 // counters.c — numbers that count a tensor's elements, in 32 bits and as one count.
 // needs: values defined before use, splat constants
 // gives: what is affine in the indices and converted to 32 bits is an iota of 32 bits where it counts the elements in order, or
-//        sums of such; bits above those that the numbers reach are zero
+//        sums of such; bits above those that the numbers reach are zero; a comparison of two dimensions' indices, as of a causal
+//        mask, is one of two short fp32 vectors
 // stale: uses of what was 64 bits wide
 //
 // JAX's generators count in 64 bits: iota of each dimension times its stride, added up, the upper half shifted down. The upper
@@ -137,6 +138,100 @@ static ValueId count(Counters *s, const HloOp *op, const Affine *a) {
     return a->add ? binary(s, HLO_ADD, v, number(s, type, a->add, op->loc), op->loc) : v;
 }
 
+// --- masks -------------------------------------------------------------------------------------------
+
+#define MASK_MIN 16384           // elements
+#define EXACT_MAX ((int64_t)1 << 24) // what fp32 counts to
+
+// Affine in the indices of a tensor of this type, whatever the sign; through broadcasts.
+static bool indices(const Hlo *h, ValueId v, int depth, Affine *out) {
+    const HloType *t = hlo_value_type(h, v);
+    OpId def = h->values.at[v].def;
+    Affine b;
+    *out = (Affine){0};
+    if (!def || depth > DEPTH_MAX || !is_plain(t))
+        return false;
+    const HloAttr *splat = splat_value(h, v);
+    if (splat) {
+        out->add = dtype_to_i64(t->dtype, splat->data);
+        return out->add > -EXACT_MAX && out->add < EXACT_MAX;
+    }
+    const HloOp *op = hlo_at(h, def);
+    uint32_t n;
+    switch (op->code) {
+    case HLO_IOTA:
+        out->by[hlo_int(op, AK_IOTA_DIMENSION, 0)] = 1;
+        return true;
+    case HLO_BROADCAST_IN_DIM: {
+        const HloType *in = hlo_value_type(h, hlo_operand(h, op, 0));
+        const int64_t *dims = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
+        if (!indices(h, hlo_operand(h, op, 0), depth + 1, &b))
+            return false;
+        for (uint32_t i = 0; i < n; i++)
+            out->by[dims[i]] = in->dims[i] == 1 ? 0 : b.by[i];
+        out->add = b.add;
+        return true;
+    }
+    case HLO_ADD:
+    case HLO_SUBTRACT:
+        if (!indices(h, hlo_operand(h, op, 0), depth + 1, out) || !indices(h, hlo_operand(h, op, 1), depth + 1, &b))
+            return false;
+        for (int i = 0; i < t->rank; i++)
+            out->by[i] += op->code == HLO_ADD ? b.by[i] : -b.by[i];
+        out->add += op->code == HLO_ADD ? b.add : -b.add;
+        return out->add > -EXACT_MAX && out->add < EXACT_MAX;
+    default:
+        return false;
+    }
+}
+
+// by * index + add along one dimension, as fp32, for all of the others.
+static ValueId along(Counters *s, const HloType *t, int dim, int64_t by, int64_t add, LocId loc) {
+    TypeId line = hlo_type_tensor(s->h, DT_F32, 1, &t->dims[dim]), all = hlo_type_tensor(s->h, DT_F32, t->rank, t->dims);
+    ValueId v = iota(s, line, 0, loc);
+    float f[2] = {(float)by, (float)add};
+    for (int i = 0; i < 2; i++) {
+        if (f[i] == (i ? 0 : 1))
+            continue;
+        OpId id = hlo_op(s->h, HLO_CONSTANT, loc, 0, NULL, 1, &line);
+        *hlo_attr_slot(s->h, id, AK_VALUE) =
+            (HloAttr){.kind = HA_TENSOR, .type = line, .n = sizeof *f, .data = arena_dup(s->h->arena, &f[i], sizeof *f)};
+        v = binary(s, i ? HLO_ADD : HLO_MULTIPLY, v, walk_push(&s->w, id), loc);
+    }
+    OpId id = hlo_op(s->h, HLO_BROADCAST_IN_DIM, loc, 1, &v, 1, &all);
+    int64_t to = dim;
+    hlo_set_ints(s->h, id, AK_BROADCAST_DIMENSIONS, &to, 1);
+    return walk_push(&s->w, id);
+}
+
+static ValueId mask(Counters *s, const HloOp *op) {
+    Hlo *h = s->h;
+    ValueId x = hlo_operand(h, op, 0), y = hlo_operand(h, op, 1);
+    HloType t = *hlo_value_type(h, x);
+    Affine a, b;
+    if (t.elems < MASK_MIN || !indices(h, x, 0, &a) || !indices(h, y, 0, &b))
+        return 0;
+    int dim[2], n = 0;
+    for (int i = 0; i < t.rank; i++) {
+        a.by[i] -= b.by[i];
+        if (!a.by[i] || t.dims[i] == 1)
+            continue;
+        if (n == 2 || (a.by[i] != 1 && a.by[i] != -1) || t.dims[i] >= EXACT_MAX / 2)
+            return 0;
+        dim[n++] = i;
+    }
+    a.add -= b.add;
+    if (n != 2 || a.add <= -EXACT_MAX / 2 || a.add >= EXACT_MAX / 2)
+        return 0;
+    ValueId sides[2] = {along(s, &t, dim[0], a.by[dim[0]], a.add, op->loc), along(s, &t, dim[1], -a.by[dim[1]], 0, op->loc)};
+    OpId made = hlo_op(h, HLO_COMPARE, op->loc, 2, sides, 1, &h->values.at[op->results].type);
+    *hlo_attr_slot(h, made, AK_COMPARISON_DIRECTION) = *hlo_attr(op, AK_COMPARISON_DIRECTION);
+    *hlo_attr_slot(h, made, AK_COMPARE_TYPE) = (HloAttr){.kind = HA_ENUM, .i = CMPT_FLOAT};
+    return walk_push(&s->w, made);
+}
+
+// --- the walk ----------------------------------------------------------------------------------------
+
 static bool is_wide(const Hlo *h, ValueId v) { return dtype_row(hlo_value_type(h, v)->dtype)->bits == 64; }
 
 static void visit(void *pass, OpId id) {
@@ -160,7 +255,11 @@ static void visit(void *pass, OpId id) {
         walk_replace(&s->w, op.results, count(s, &op, &a));
         return;
     }
-    walk_push(&s->w, id);
+    ValueId made = op.code == HLO_COMPARE ? mask(s, &op) : 0;
+    if (made)
+        walk_replace(&s->w, op.results, made);
+    else
+        walk_push(&s->w, id);
 }
 
 void pass_counters(Compile *c) {

@@ -121,6 +121,9 @@ static bool is_masked(const Cut *k) {
     for (uint32_t i = 0; i < n; i++)
         if (kinds[i] != FUSED_ROWS && hlo_value_type(k->s->h, hlo_operand(k->s->h, &k->op, i))->dtype == DT_I1)
             return true;
+    for (uint32_t i = 0; i < k->body->ops.n; i++)
+        if (hlo_at(k->s->h, k->body->ops.at[i])->code == HLO_COMPARE)
+            return true;
     return false;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // mask.c — causal attention: half of the scores are masked, and the compiler can see which.
 //
-// A mask is known when it is a constant or compares iotas. A column behind the last unmasked one of 128 rows may be left out when
+// A mask is known when it is a constant or compares iotas, also inside this or another row program. A column behind the last unmasked one of 128 rows may be left out when
 // what the program makes of it is nothing: choose(mask, x, a large negative number) under a maximum or an exponential,
 // zeros under sums and products. Each value has a class for its masked columns; a program qualifies when every reduction
 // and every result sees a class that changes nothing. Every row must have a column that counts: then its maximum
@@ -54,6 +54,18 @@ static bool affine(const Hlo *h, ValueId v, int depth, Affine *out) {
     }
 }
 
+static ValueId before_reshapes(const Hlo *h, ValueId v) { // that leave rows and columns as they are
+    int64_t n = hlo_value_type(h, v)->rank ? hlo_value_type(h, v)->dims[hlo_value_type(h, v)->rank - 1] : 1;
+    for (OpId def = h->values.at[v].def; def && hlo_at(h, def)->code == HLO_RESHAPE; def = h->values.at[v].def) {
+        ValueId from = hlo_operand(h, hlo_at(h, def), 0);
+        const HloType *t = hlo_value_type(h, from);
+        if (t->rank < 1 || t->dims[t->rank - 1] != n)
+            break;
+        v = from;
+    }
+    return v;
+}
+
 typedef struct Mask { // of the columns from `first` on, of a mask of `all`
     const Hlo *h;
     int64_t first, all;
@@ -82,16 +94,99 @@ static ValueId uncut(const Hlo *h, ValueId v, Mask *m) {
     return from;
 }
 
-static ValueId before_reshapes(const Hlo *h, ValueId v) { // that leave rows and columns as they are
-    int64_t n = hlo_value_type(h, v)->dims[hlo_value_type(h, v)->rank - 1];
-    for (OpId def = h->values.at[v].def; def && hlo_at(h, def)->code == HLO_RESHAPE; def = h->values.at[v].def) {
-        ValueId from = hlo_operand(h, hlo_at(h, def), 0);
-        const HloType *t = hlo_value_type(h, from);
-        if (t->rank < 2 || t->dims[t->rank - 1] != n)
-            break;
-        v = from;
+// A count that a row program works with: a vector that counts rows or columns from `first` of `all`, numbers, sums.
+typedef struct Count {
+    Affine a;
+    int64_t first, all;
+} Count;
+
+static bool vector_count(const Hlo *h, ValueId v, bool rows, Count *out) {
+    Mask part = {0};
+    v = before_reshapes(h, uncut(h, before_reshapes(h, v), &part));
+    OpId def = h->values.at[v].def;
+    if (!def || hlo_at(h, def)->code != HLO_IOTA || (rows && part.first))
+        return false;
+    const HloType *t = hlo_value_type(h, v);
+    out->a = (Affine){.r = rows, .c = !rows};
+    out->first = rows ? 0 : part.first, out->all = rows ? 0 : t->elems;
+    return t->dims[hlo_int(hlo_at(h, def), AK_IOTA_DIMENSION, 0)] == t->elems;
+}
+
+static bool inner_count(const Hlo *h, const HloOp *rows, ValueId v, int depth, Count *out) {
+    const HloRegion *r = hlo_op_region(h, rows, 0);
+    OpId def = h->values.at[v].def;
+    uint32_t n;
+    *out = (Count){0};
+    if (!def) {
+        int64_t kind = hlo_ints(rows, AK_BROADCAST_DIMENSIONS, &n)[v - r->args];
+        ValueId from = hlo_operand(h, rows, v - r->args);
+        return dtype_is_float(hlo_value_type(h, from)->dtype) && (kind == FUSED_ROWS || kind == FUSED_COLUMNS) &&
+               vector_count(h, from, kind == FUSED_ROWS, out);
     }
-    return v;
+    const HloAttr *splat = splat_value(h, v);
+    if (splat) {
+        double x = dtype_is_float(hlo_value_type(h, v)->dtype) ? dtype_to_f64(hlo_value_type(h, v)->dtype, splat->data) : 1e30;
+        out->a.k = x > -1e9 && x < 1e9 ? (int64_t)x : 0;
+        return (double)out->a.k == x;
+    }
+    const HloOp *op = hlo_at(h, def);
+    Count b;
+    if (depth > 8)
+        return false;
+    switch (op->code) {
+    case HLO_BROADCAST_IN_DIM:
+        return inner_count(h, rows, hlo_operand(h, op, 0), depth + 1, out);
+    case HLO_NEGATE:
+        if (!inner_count(h, rows, hlo_operand(h, op, 0), depth + 1, out))
+            return false;
+        out->a = (Affine){-out->a.r, -out->a.c, -out->a.k};
+        return true;
+    case HLO_MULTIPLY: {
+        uint32_t k = splat_value(h, hlo_operand(h, op, 1)) ? 1 : 0;
+        if (!inner_count(h, rows, hlo_operand(h, op, !k), depth + 1, out) || !inner_count(h, rows, hlo_operand(h, op, k), depth + 1, &b) ||
+            b.a.r || b.a.c)
+            return false;
+        out->a = (Affine){out->a.r * b.a.k, out->a.c * b.a.k, out->a.k * b.a.k};
+        return true;
+    }
+    case HLO_ADD:
+    case HLO_SUBTRACT: {
+        int64_t sign = op->code == HLO_ADD ? 1 : -1;
+        if (!inner_count(h, rows, hlo_operand(h, op, 0), depth + 1, out) || !inner_count(h, rows, hlo_operand(h, op, 1), depth + 1, &b))
+            return false;
+        out->a = (Affine){out->a.r + sign * b.a.r, out->a.c + sign * b.a.c, out->a.k + sign * b.a.k};
+        out->first = out->all ? out->first : b.first, out->all = out->all ? out->all : b.all;
+        return true;
+    }
+    default:
+        return false;
+    }
+}
+
+// A comparison inside a row program.
+static bool inner_mask(const Hlo *h, const HloOp *rows, OpId id, Mask *m) {
+    const HloOp *op = hlo_at(h, id);
+    Count x, y;
+    *m = (Mask){.h = h};
+    if (op->code != HLO_COMPARE || !inner_count(h, rows, hlo_operand(h, op, 0), 0, &x) ||
+        !inner_count(h, rows, hlo_operand(h, op, 1), 0, &y) || (!x.all && !y.all) || (x.all && y.all))
+        return false;
+    m->first = x.all ? x.first : y.first, m->all = x.all ? x.all : y.all;
+    m->a = (Affine){x.a.r - y.a.r, x.a.c - y.a.c, x.a.k - y.a.k};
+    m->direction = hlo_int(op, AK_COMPARISON_DIRECTION, -1);
+    return true;
+}
+
+// A row program that makes nothing but the mask.
+static bool made_mask(const Hlo *h, OpId rows, ValueId v, Mask *m) {
+    const HloOp *op = hlo_at(h, rows);
+    Mask in;
+    const HloRegion *r = hlo_op_region(h, op, 0);
+    OpId def = h->values.at[hlo_operand(h, hlo_at(h, r->ops.at[r->ops.n - 1]), v - op->results)].def;
+    if (!def || !inner_mask(h, op, def, &in) || in.first || in.all != m->all)
+        return false;
+    m->a = in.a, m->direction = in.direction;
+    return true;
 }
 
 static bool mask_known(const Hlo *h, ValueId v, Mask *m) {
@@ -107,6 +202,8 @@ static bool mask_known(const Hlo *h, ValueId v, Mask *m) {
         m->data = a->data;
         return a->kind == HA_TENSOR && !hlo_tensor_is_splat(h, a);
     }
+    if (op->code == HLO_ROWS)
+        return made_mask(h, def, v, m);
     Affine x, y;
     if (op->code != HLO_COMPARE || !affine(h, hlo_operand(h, op, 0), 0, &x) || !affine(h, hlo_operand(h, op, 1), 0, &y))
         return false;
@@ -283,27 +380,33 @@ static const uint32_t *widths(Compile *c, const Mask *mask, int64_t m, int64_t n
     return out[tiles - 1] == n && tiles > 1 ? out : NULL; // every column counts for some row
 }
 
+static bool operand_mask(const Hlo *h, const HloOp *rows, uint32_t i, int64_t m, int64_t n, Mask *mask) {
+    uint32_t nk;
+    int64_t kind = hlo_ints(rows, AK_BROADCAST_DIMENSIONS, &nk)[i];
+    ValueId v = hlo_operand(h, rows, i);
+    const HloType *t = hlo_value_type(h, v);
+    return (kind == FUSED_COLUMNS || kind == FUSED_SAME) && t->dtype == DT_I1 && t->rank >= 2 && t->dims[t->rank - 1] == n &&
+           t->dims[t->rank - 2] == m && t->elems == m * n && mask_known(h, v, mask);
+}
+
 const uint32_t *mask_widths(Compile *c, OpId rows, int64_t m, int64_t n, const bool *feeds, OpId idle[MASK_IDLE]) {
     const Hlo *h = c->hlo;
     const HloOp *op = hlo_at(h, rows);
     const HloRegion *r = hlo_op_region(h, op, 0);
-    uint32_t nk;
-    const int64_t *kinds = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &nk);
+    uint32_t nk = op->noperands;
     ValueId first = r->args, last = first + op->noperands;
     for (uint32_t i = 0; i < r->ops.n; i++) {
         const HloOp *inner = hlo_at(h, r->ops.at[i]);
         if (inner->nresults && inner->results + 1 > last)
             last = inner->results + 1;
     }
-    for (uint32_t i = 0; i < nk; i++) {
-        ValueId v = hlo_operand(h, op, i);
-        const HloType *t = hlo_value_type(h, v);
+    for (uint32_t i = 0; i < nk + r->ops.n; i++) { // operands, then comparisons inside
+        ValueId inner = i < nk ? r->args + i : hlo_at(h, r->ops.at[i - nk])->results;
         Mask mask;
-        if ((kinds[i] != FUSED_COLUMNS && kinds[i] != FUSED_SAME) || t->dtype != DT_I1 || t->rank < 2 || t->dims[t->rank - 1] != n ||
-            t->dims[t->rank - 2] != m || t->elems != m * n || !mask_known(h, v, &mask))
+        if (i < nk ? !operand_mask(h, op, i, m, n, &mask) : !inner_mask(h, op, r->ops.at[i - nk], &mask))
             continue;
         memset(idle, 0, MASK_IDLE * sizeof *idle);
-        Look l = {.h = h, .mask = r->args + i, .first = first, .n = last - first, .idle = idle,
+        Look l = {.h = h, .mask = inner, .first = first, .n = last - first, .idle = idle,
                   .of = ARENA_NEWN(c->scratch, uint8_t, last - first + 1)};
         if (columns_are_nothing(&l, r, feeds))
             return widths(c, &mask, m, n, mask.all > n && maxima_leave(h, r));
