@@ -10,7 +10,7 @@
 //   transpose   one axis is contiguous in the destination, another in the source: 8 x 8 blocks
 //   elements    anything else: one element at a time
 //
-// Rows of the two inner axes are the unit of work shared over the pool.
+// Rows of the two inner axes, or bands of a transpose, are the unit of work shared over the pool.
 #include "chip/dma.h"
 
 #include <assert.h>
@@ -26,6 +26,7 @@
 #define STREAM_BYTES (32u << 20) // copies this large leave nothing in the cache worth keeping
 #define FETCH_BYTES (4u << 10)   // rows up to this size are fetched one ahead
 #define LINE 64u                 // of the host's caches
+#define TURN_ROWS 128u           // of a band
 #define SPREAD_BYTES (1u << 20)  // a result spread over this much is too large to stay there either
 
 typedef DmaAxis Axis;
@@ -138,7 +139,7 @@ static void rows_run(const Copy *c, uint8_t *dst, const uint8_t *src, size_t row
     for (size_t r = 0; r < rows; r++, dst += c->row.d, src += c->row.s) {
         size_t n = r + 1 == rows ? last * c->elem : bytes;
         if (r + 1 < rows && bytes <= FETCH_BYTES) // a short row ends before the hardware looks ahead
-            for (size_t b = 0; b < bytes; b += 64)
+            for (size_t b = 0; b < bytes; b += LINE)
                 __builtin_prefetch(src + c->row.s + b);
         if (c->stream)
             run_stream(dst, src, n);
@@ -176,51 +177,97 @@ static void rows_elements(const Copy *c, uint8_t *dst, const uint8_t *src, size_
         elements_copy(dst, c->col.d, src, c->col.s, r + 1 == rows ? last : c->col.n, c->elem);
 }
 
-// dst[i][j] = src[j][i]: i is `row`, adjacent in the source, j is `col`, adjacent in the
-// destination. Blocks are walked so that lines of the source are used up at once; but when it is
-// the destination whose rows fall into one set of the cache (a pitch of whole 2 KiB), so that its
-// lines are filled at once.
-// Rows of the result that lie whole pages apart fall into one set of the nearest cache, and a line written in parts would be
-// lost in between: squares of a line's length are put together aside and written line by line. Returns the columns done.
-static size_t squares_transpose(const Copy *c, uint8_t *dst, const uint8_t *src, size_t rows) {
-    _Alignas(LINE) uint8_t square[LINE * LINE];
-    size_t elem = c->elem, side = LINE / elem, cols = c->col.n / side * side;
-    int64_t dp = c->row.d, sp = c->col.s;
-    for (size_t i0 = 0; i0 < rows; i0 += side)
-        for (size_t j0 = 0; j0 < cols; j0 += side) {
-            for (size_t j = 0; j < side; j += BLOCK)
-                for (size_t i = 0; i < side; i += BLOCK)
-                    c->block(square + i * LINE + j * elem, LINE, src + (int64_t)(j0 + j) * sp + (int64_t)((i0 + i) * elem), sp);
-            for (size_t i = 0; i < side; i++)
-                memcpy(dst + (int64_t)(i0 + i) * dp + (int64_t)(j0 * elem), square + i * LINE, LINE);
-        }
-    return cols;
+// --- transposes --------------------------------------------------------------------------------------------
+// dst[i][j] = src[j][i]: i is `row`, adjacent in the source, j is `col`, adjacent in the destination. Work is cut into bands of
+// a line's length of columns and TURN_ROWS rows:
+//
+//              j: one line of each row of dst
+//   i  ┌──────────────────┐     source: as many rows, a few adjacent lines of each
+//      │   blocks of 8    │     Each line on both sides is used up in one band, and while a band is copied the lines
+//      └──────────────────┘     of the next one are fetched: in no direction do they follow each other closely enough for
+//                               the host to see them coming.
+//
+// Bands go along the rows of the source, which then comes as it lies in memory, unless their lines of the destination are
+// not whole lines: then along its rows, so that a line's two halves are written soon after each other.
+
+static size_t turn_cols(const Copy *c) { return LINE / c->elem < BLOCK ? BLOCK : LINE / c->elem; }
+
+static void turn_plan(Copy *c) {
+    uint64_t off_line = (uintptr_t)c->dst | (uint64_t)c->row.d;
+    size_t outer = 1;
+    for (int a = 0; a < c->naxes; a++)
+        off_line |= (uint64_t)c->axis[a].d, outer *= c->axis[a].n;
+    c->along_source = off_line % LINE == 0;
+    c->col_bands = (c->col.n + turn_cols(c) - 1) / turn_cols(c);
+    c->row_bands = outer * ((c->row.n + TURN_ROWS - 1) / TURN_ROWS);
+    c->rows = c->col_bands * c->row_bands;
+    c->grain = GRAIN_BYTES / (TURN_ROWS * turn_cols(c) * c->elem) + 1;
 }
 
-static void rows_transpose(const Copy *c, uint8_t *dst, const uint8_t *src, size_t rows) {
-    size_t elem = c->elem, full_rows = rows / BLOCK * BLOCK, full_cols = c->col.n / BLOCK * BLOCK, done = 0;
-    int64_t dp = c->row.d, sp = c->col.s;
-    size_t step = LINE / elem < BLOCK ? BLOCK : LINE / elem;
-    if (dp % 2048 == 0 && elem <= 4 && full_rows % step == 0)
-        done = squares_transpose(c, dst, src, full_rows);
-    if (dp % 2048 == 0 && sp % 2048)
-        step = BLOCK;
-    for (size_t i0 = 0; i0 < full_rows; i0 += step)
-        for (size_t j = done; j < full_cols; j += BLOCK)
-            for (size_t i = i0; i < i0 + step && i < full_rows; i += BLOCK)
-                c->block(dst + (int64_t)i * dp + (int64_t)(j * elem), dp,
-                         src + (int64_t)j * sp + (int64_t)(i * elem), sp);
-    for (size_t i = 0; i < full_rows; i++) // columns left over
-        elements_copy(dst + (int64_t)i * dp + (int64_t)(full_cols * elem), (int64_t)elem,
-                      src + (int64_t)full_cols * sp + (int64_t)(i * elem), sp, c->col.n - full_cols,
-                      elem);
-    for (size_t i = full_rows; i < rows; i++)
-        elements_copy(dst + (int64_t)i * dp, (int64_t)elem, src + (int64_t)(i * elem), sp, c->col.n,
-                      elem);
+typedef struct Band {
+    uint8_t *dst;
+    const uint8_t *src;
+    size_t rows, cols;
+} Band;
+
+static Band band_at(const Copy *c, size_t number) {
+    size_t col = c->along_source ? number / c->row_bands : number % c->col_bands;
+    size_t row = c->along_source ? number % c->row_bands : number / c->col_bands;
+    size_t parts = (c->row.n + TURN_ROWS - 1) / TURN_ROWS, i = row % parts * TURN_ROWS, j = col * turn_cols(c);
+    size_t outer = row / parts;
+    Band b = {c->dst + (int64_t)i * c->row.d + (int64_t)j * c->col.d, c->src + (int64_t)i * c->row.s + (int64_t)j * c->col.s,
+              c->row.n - i < TURN_ROWS ? c->row.n - i : TURN_ROWS, c->col.n - j < turn_cols(c) ? c->col.n - j : turn_cols(c)};
+    for (int a = c->naxes - 1; a >= 0; a--) {
+        int64_t at = (int64_t)(outer % c->axis[a].n);
+        outer /= c->axis[a].n;
+        b.dst += at * c->axis[a].d, b.src += at * c->axis[a].s;
+    }
+    return b;
 }
 
-// Rows [begin, end) of all outer axes taken together.
+// Lines that rows [i, i + BLOCK) of a band need, beside the copy of such rows of another. Those of the source have been
+// fetched when they begin within a line.
+static inline void band_fetch(const Copy *c, const Band *b, size_t i) {
+    if (i >= b->rows)
+        return;
+    size_t rows = b->rows - i < BLOCK ? b->rows - i : BLOCK, at = i * c->elem;
+    for (size_t k = i; k < i + rows; k++)
+        __builtin_prefetch(b->dst + (int64_t)k * c->row.d, 1);
+    for (size_t line = (at + LINE - 1) / LINE * LINE; line < at + BLOCK * c->elem; line += LINE)
+        for (size_t j = 0; j < b->cols; j++)
+            __builtin_prefetch(b->src + (int64_t)j * c->col.s + (int64_t)line);
+}
+
+static void band_copy(const Copy *c, const Band *b, const Band *next) {
+    size_t elem = c->elem, rows = b->rows / BLOCK * BLOCK, cols = b->cols / BLOCK * BLOCK;
+    int64_t dp = c->row.d, sp = c->col.s;
+    for (size_t i = 0; i < rows; i += BLOCK) {
+        band_fetch(c, next, i);
+        for (size_t j = 0; j < cols; j += BLOCK)
+            c->block(b->dst + (int64_t)i * dp + (int64_t)(j * elem), dp, b->src + (int64_t)j * sp + (int64_t)(i * elem), sp);
+    }
+    for (size_t i = cols < b->cols ? 0 : rows; i < b->rows; i++) { // what is left over
+        size_t from = i < rows ? cols : 0;
+        elements_copy(b->dst + (int64_t)i * dp + (int64_t)(from * elem), (int64_t)elem, b->src + (int64_t)from * sp + (int64_t)(i * elem),
+                      sp, b->cols - from, elem);
+    }
+}
+
+static void bands_transpose(const Copy *c, size_t begin, size_t end) {
+    Band b = band_at(c, begin);
+    for (; begin < end; begin++) {
+        Band next = begin + 1 < end ? band_at(c, begin + 1) : (Band){0};
+        band_copy(c, &b, &next);
+        b = next;
+    }
+}
+
+// Rows [begin, end) of all outer axes taken together, or bands.
 void dma_rows(const Copy *c, size_t begin, size_t end) {
+    if (c->kind == COPY_TRANSPOSE) {
+        bands_transpose(c, begin, end);
+        return;
+    }
     while (begin < end) {
         size_t outer = begin / c->row.n, r0 = begin % c->row.n;
         size_t rows = end - begin < c->row.n - r0 ? end - begin : c->row.n - r0;
@@ -233,8 +280,6 @@ void dma_rows(const Copy *c, size_t begin, size_t end) {
         }
         if (c->kind == COPY_RUNS)
             rows_run(c, c->dst + d, c->src + s, rows, last);
-        else if (c->kind == COPY_TRANSPOSE)
-            rows_transpose(c, c->dst + d, c->src + s, rows);
         else
             rows_elements(c, c->dst + d, c->src + s, rows, last);
         begin += rows;
@@ -252,8 +297,8 @@ DmaCopy dma_prepare(HostLevel level, uint8_t *dst, const int64_t dst_strides_byt
         c.rows *= c.axis[a].n;
     c.stream = c.rows * row_bytes >= STREAM_BYTES || (leaves && c.row.n * (size_t)c.row.d >= SPREAD_BYTES);
     c.grain = GRAIN_BYTES / row_bytes + 1;
-    if (c.kind == COPY_TRANSPOSE) // whole lines of the source per task
-        c.grain = (c.grain + 63) / 64 * 64;
+    if (c.kind == COPY_TRANSPOSE)
+        turn_plan(&c);
     return c;
 }
 

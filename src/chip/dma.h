@@ -27,7 +27,9 @@ typedef struct DmaCopy { // a copy that is ready to run
     size_t col_last;  // elements of col in the very last row, when one axis was cut into rows
     bool stream;
     BlockFn *block;     // TRANSPOSE
-    size_t rows, grain; // of all outer axes together; least rows worth a handoff
+    size_t row_bands, col_bands; // TRANSPOSE: how it is cut,
+    bool along_source;           // and which band is next
+    size_t rows, grain; // of all outer axes together, or bands; least of them worth a handoff
 } DmaCopy;
 
 // dst[i] = src[i] for every index i of a pattern of four axes, bits unchanged. Counts as in an

@@ -89,7 +89,7 @@ static bool copy_check(uint64_t seed, Pool *pool) {
 
 static void test_large(Pool *pool, const char *name, const uint32_t n[4], const int64_t d[4],
                        const int64_t s[4], size_t bytes, size_t elem) {
-    uint8_t *src = malloc(bytes), *got = malloc(bytes), *want = malloc(bytes);
+    uint8_t *src = malloc(bytes), *got = aligned_alloc(64, (bytes + 63) / 64 * 64), *want = malloc(bytes);
     uint64_t rng = 5;
     for (size_t i = 0; i + 8 <= bytes; i += 8) {
         uint64_t x = rng_next(&rng);
@@ -121,6 +121,10 @@ int main(int argc, char **argv) {
                (int64_t[4]){0, 0, 0, 4}, (int64_t[4]){0, 0, 0, 12}, 1200100, 4);
     test_large(pool, "dma large transpose", (uint32_t[4]){0, 0, 1003, 517},
                (int64_t[4]){0, 0, 517 * 4, 4}, (int64_t[4]){0, 0, 4, 1003 * 4}, 1003 * 517 * 4, 4);
+    test_large(pool, "dma transpose into whole lines", (uint32_t[4]){0, 200, 3, 530}, (int64_t[4]){0, 7168, 2304, 4},
+               (int64_t[4]){0, 4, 804, 3200}, 200 * 7168 + 64 + 530 * 3200, 4);
+    test_large(pool, "dma transpose into whole lines of bf16", (uint32_t[4]){0, 131, 5, 70}, (int64_t[4]){0, 1088, 192, 2},
+               (int64_t[4]){0, 2, 262, 1310}, 131 * 1088 + 70 * 1310, 2);
     pool_free(pool);
     return failures != 0;
 }
