@@ -3,7 +3,8 @@
 //
 // The output is cut into blocks of up to 512 x 512, four PSUM banks of 128 rows; k goes in chunks of 8 tiles of up to
 // 128 partitions. A tile of k and a range of m is a matrix in SBUF, filled by as few transfers as its axes allow: each
-// one takes a run of k that has one stride (the partitions) and a box of up to three axes of m. Blocks and tiles end
+// one takes a run of k that has one stride (the partitions) and a box of up to three axes of m, or of two axes of m and
+// evenly spaced tiles of k. Blocks and tiles end
 // where axes end when that costs little, so that boxes are whole. Transfers of even and odd tiles go by two queues.
 //
 //   slot  [tile of k][columns]   two slots a side: one is filled while the other is multiplied
@@ -53,6 +54,7 @@ typedef struct Side {
     uint32_t next; // slot to fill next
     int64_t key[2]; // which columns and chunk a slot holds, -1 = nothing
     bool turned;    // comes as it lies, [free][k], and the array turns it
+    bool joined;    // evenly spaced tiles of a slot come in one transfer; tiles[slot][0] stands for the slot
 } Side;
 
 typedef struct Plan {
@@ -154,6 +156,32 @@ static int64_t even_cut(const View *v, int64_t most, int64_t least) {
     return n >= least ? n : most;
 }
 
+// How many whole tiles from k on, before `end`, lie a step apart from each other.
+static int64_t even_tiles(const View *v, int64_t tile, int64_t k, int64_t end, int64_t *step) {
+    int64_t n = 1;
+    for (; k + (n + 1) * tile <= end; n++)
+        for (int64_t q = 0, run, other; q < tile; q += run) {
+            int64_t apart = -view_run(v, k + q, &run);
+            apart += view_run(v, k + n * tile + q, &other);
+            run = min64(run, tile - q), other = min64(other, tile - q);
+            if (n == 1 && q == 0)
+                *step = apart;
+            if (run != other || apart != n * *step)
+                return n;
+        }
+    return n;
+}
+
+// The share of transfers that is left when tiles of a slot are joined; 1: they are not.
+static double joined_share(const Plan *p, const Side *s, int64_t cols) {
+    int64_t end = min64(p->chunk_tiles * p->tile_k, p->k), groups = 0, step;
+    for (int64_t k = 0; k < end; groups++)
+        k += even_tiles(&s->k, p->tile_k, k, end, &step) * p->tile_k;
+    int64_t tiles = ceil_div(end, max64(1, p->tile_k));
+    bool fits = p->k && boxes_of(&s->f, 0, cols).at[0].rank <= 2;
+    return fits && !s->turned && 2 * groups <= tiles ? (double)groups / (double)tiles : 1;
+}
+
 // --- transfers ---------------------------------------------------------------------------------------
 
 // Between a box of HBM elements with `parts` partitions and SBUF at column `col` of the address.
@@ -193,6 +221,8 @@ static uint64_t slot_addr(const Plan *p, const Side *s, uint32_t slot, uint32_t 
     return addr_sbuf(0, (uint32_t)(s->sbuf + at * p->elem));
 }
 
+static Haz *tile_haz(Side *s, uint32_t slot, uint32_t tile) { return &s->tiles[slot][s->joined ? 0 : tile]; }
+
 // `count` times `parts` positions, which go on the partitions; their columns follow each other.
 typedef struct Rows {
     int64_t off, col; // of the first: element of the tensor, column of the slot
@@ -218,7 +248,7 @@ static void turn_rows(Plan *p, Side *s, uint32_t slot, uint32_t tile, const Rows
                       .stype = (uint8_t)p->c.stype, .src = addr_psum(0, bank * ISA_PSUM_BANK_BYTES)};
         cp.dst = slot_addr(p, s, slot, tile, r->col + (first + g) * r->parts);
         cp.n[0] = (uint32_t)klen, cp.n[1] = (uint32_t)(n * r->parts), cp.d[1] = cp.s[1] = 1;
-        emit_inst(p->e, cp, &bhaz, 1, (Haz *[]){&s->tiles[slot][tile]}, 1);
+        emit_inst(p->e, cp, &bhaz, 1, (Haz *[]){tile_haz(s, slot, tile)}, 1);
     }
 }
 
@@ -271,7 +301,9 @@ static void load_turned(Plan *p, Side *s, uint32_t slot, uint32_t tile, const Bo
     }
 }
 
-static void load_tile(Plan *p, Side *s, uint32_t slot, uint32_t tile, const Boxes *f, int64_t k0, int64_t klen) {
+// A tile of k, or `tiles` of them a step apart.
+static void load_tiles(Plan *p, Side *s, uint32_t slot, uint32_t tile, const Boxes *f, int64_t k0, int64_t klen, int64_t tiles,
+                       int64_t step) {
     for (int i = 0; i < f->count && s->turned; i++)
         load_turned(p, s, slot, tile, &f->at[i], k0, klen);
     if (s->turned)
@@ -280,11 +312,16 @@ static void load_tile(Plan *p, Side *s, uint32_t slot, uint32_t tile, const Boxe
         int64_t off = view_run(&s->k, k, &run);
         run = min64(run, k0 + klen - k);
         for (int i = 0; i < f->count; i++) {
-            const Box *b = &f->at[i];
+            Box b = f->at[i];
+            if (tiles > 1 && b.rank < AXES_MAX) {
+                for (int a = b.rank++; a > 0; a--)
+                    b.n[a] = b.n[a - 1], b.stride[a] = b.stride[a - 1], b.flat[a] = b.flat[a - 1];
+                b.n[0] = tiles, b.stride[0] = step, b.flat[0] = s->pitch;
+            }
             IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .stype = (uint8_t)p->c.stype, .src = s->addr};
             in.queue = tile % 2 ? QUEUE_IN2 : QUEUE_IN;
-            in.dst = slot_addr(p, s, slot, tile, b->at) + ((uint64_t)(k - k0) << 32);
-            transfer(p, in, b, off + b->off, p->elem, run, s->k.at[s->k.rank - 1].stride, &s->tiles[slot][tile]);
+            in.dst = slot_addr(p, s, slot, tile, b.at) + ((uint64_t)(k - k0) << 32);
+            transfer(p, in, &b, off + b.off, p->elem, run, s->k.at[s->k.rank - 1].stride, tile_haz(s, slot, tile));
         }
     }
 }
@@ -299,8 +336,11 @@ static uint32_t side_load(Plan *p, Side *s, int64_t f0, int64_t cols, int64_t k0
     s->next ^= 1;
     s->key[slot] = key;
     Boxes f = boxes_of(&s->f, f0, cols);
-    for (int64_t k = 0; k < klen; k += p->tile_k)
-        load_tile(p, s, slot, (uint32_t)(k / p->tile_k), &f, k0 + k, min64(p->tile_k, klen - k));
+    for (int64_t k = 0, n; k < klen; k += n * p->tile_k) {
+        int64_t step = 0;
+        n = s->joined ? even_tiles(&s->k, p->tile_k, k0 + k, k0 + klen, &step) : 1;
+        load_tiles(p, s, slot, (uint32_t)(k / p->tile_k), &f, k0 + k, min64(p->tile_k, klen - k), n, step);
+    }
     return slot;
 }
 
@@ -311,7 +351,7 @@ static void multiply(Plan *p, uint32_t lslot, int64_t lcol, uint32_t rslot, uint
     IsaInst ld = {.op = ISA_LDWEIGHTS, .engine = ENG_TENSOR, .stype = (uint8_t)p->c.stype};
     ld.src = slot_addr(p, &p->lhs, lslot, tile, lcol);
     ld.n[0] = (uint32_t)rows, ld.n[1] = (uint32_t)mrows, ld.s[1] = 1;
-    Haz *lreads[] = {&p->lhs.tiles[lslot][tile]};
+    Haz *lreads[] = {tile_haz(&p->lhs, lslot, tile)};
     emit_inst(p->e, ld, lreads, 1, NULL, 0);
     IsaInst mm = {.op = ISA_MATMUL, .engine = ENG_TENSOR, .stype = (uint8_t)p->c.stype};
     mm.flags = accumulate ? MATMUL_ACCUMULATE : 0;
@@ -319,7 +359,7 @@ static void multiply(Plan *p, uint32_t lslot, int64_t lcol, uint32_t rslot, uint
     mm.dst = addr_psum(0, bank * 2048);
     mm.n[0] = (uint32_t)rows, mm.n[1] = (uint32_t)ncols, mm.n[2] = (uint32_t)mrows;
     mm.d[1] = 1, mm.s[1] = 1;
-    Haz *mreads[] = {&p->rhs.tiles[rslot][tile]}, *mwrites[] = {&p->e->bank_haz[bank]};
+    Haz *mreads[] = {tile_haz(&p->rhs, rslot, tile)}, *mwrites[] = {&p->e->bank_haz[bank]};
     emit_inst(p->e, mm, mreads, 1, mwrites, 1);
 }
 
@@ -408,7 +448,7 @@ static void share_area(Plan *p, bool out) {
                 Side *s = side ? &p->rhs : &p->lhs;
                 uint64_t at = ((uint64_t)i * slot_cols(p) + t * s->pitch) * p->elem;
                 if ((t + 1) * s->pitch <= slot_cols(p))
-                    emit_area(p->e, &s->tiles[i][t], (uint32_t)(s->sbuf + at), (uint32_t)(s->pitch * p->elem), out);
+                    emit_area(p->e, tile_haz(s, i, t), (uint32_t)(s->sbuf + at), (uint32_t)(s->pitch * p->elem), out);
             }
     for (uint32_t i = 0; i < 2 && turns(p); i++)
         emit_area(p->e, &p->stage[i], p->stage_sbuf + i * STAGE_BYTES, STAGE_BYTES, out);
@@ -426,6 +466,8 @@ void contract_emit(Emit *e, const Contract *c) {
     p->stage_sbuf = p->out_sbuf + OUT_TILES * BLOCK * 4;
     for (int i = 0; i < 2; i++)
         p->lhs.key[i] = p->rhs.key[i] = -1;
+    p->lhs.joined = joined_share(p, &p->lhs, min64(p->span, p->m)) < 1;
+    p->rhs.joined = joined_share(p, &p->rhs, min64(p->block_n, p->n)) < 1;
     share_area(p, false);
     for (int64_t n0 = 0; n0 < p->n; n0 += p->block_n)
         for (int64_t s = 0; s < p->m; s += p->span) {
@@ -446,17 +488,19 @@ void contract_emit(Emit *e, const Contract *c) {
 #define COLUMN_NS (4 / 2.4)    // a column of fp32 through the array
 #define COLUMNS_MIN 64.0
 
-// Transfers and nanoseconds that elements with these axes take when `k` is on partitions.
-static double move_cost(const View *k, const View *f, int64_t tile, int64_t cols, size_t elem, bool loads,
+// Transfers and nanoseconds that elements with these axes take when `k` is on partitions; share: of transfers that are left.
+static double move_cost(const View *k, const View *f, int64_t tile, int64_t cols, size_t elem, bool loads, double share,
                         int64_t *count) {
     int64_t run = min64(k->at[k->rank - 1].n, tile), last = f->at[f->rank - 1].n;
     double boxes = f->rank > 3 ? (double)(cols / max64(1, inner_size(f, f->rank - 3))) + 1 : 1;
-    double each = (double)ceil_div(tile, max64(1, run)) * boxes;
+    double each = (double)ceil_div(tile, max64(1, run)) * boxes * share;
     bool dense = f->at[f->rank - 1].stride == 1, turns = loads && k->at[k->rank - 1].stride == 1;
     double bytes = (double)(tile * cols) * (double)elem, row = dense ? (double)last * (double)elem : (double)elem;
     if (!turns || dense)
         bytes *= row < RUN_BYTES ? RUN_BYTES / row : 1;
-    *count += (int64_t)each;
+    else
+        each /= share; // chips without transposing transfers turn tile by tile
+    *count += (int64_t)(each + 0.5);
     return each * TRANSFER_NS > bytes * BYTE_NS ? each * TRANSFER_NS : bytes * BYTE_NS;
 }
 
@@ -466,13 +510,14 @@ double contract_cost(const Contract *c, int64_t *insts) {
     int64_t blocks_m = ceil_div(p.m, p.block_m), blocks_n = ceil_div(p.n, p.block_n), spans = ceil_div(p.m, p.span);
     int64_t tiles = ceil_div(p.k, p.tile_k), cols = min64(p.n, p.block_n);
     int64_t in_l = 0, in_r = 0, out = 0;
-    double lhs = move_cost(&p.lhs.k, &p.lhs.f, p.tile_k, min64(p.span, p.m), p.elem, true, &in_l);
+    double lshare = joined_share(&p, &p.lhs, min64(p.span, p.m)), rshare = joined_share(&p, &p.rhs, cols);
+    double lhs = move_cost(&p.lhs.k, &p.lhs.f, p.tile_k, min64(p.span, p.m), p.elem, true, lshare, &in_l);
     lhs *= (double)(tiles * spans * blocks_n);
     int64_t loads_r = tiles <= CHUNK_TILES ? tiles * blocks_n : tiles * blocks_n * blocks_m;
-    double rhs = move_cost(&p.rhs.k, &p.rhs.f, p.tile_k, cols, p.elem, true, &in_r) * (double)loads_r;
+    double rhs = move_cost(&p.rhs.k, &p.rhs.f, p.tile_k, cols, p.elem, true, rshare, &in_r) * (double)loads_r;
     int64_t mtiles = blocks_m * ceil_div(p.block_m, TILE_M);
     mtiles = min64(mtiles, blocks_m * ceil_div(min64(p.m, p.block_m), TILE_M));
-    double store = move_cost(&p.out_m, &p.out_n, min64(TILE_M, p.m), cols, p.out_elem, false, &out);
+    double store = move_cost(&p.out_m, &p.out_n, min64(TILE_M, p.m), cols, p.out_elem, false, 1, &out);
     store *= (double)(mtiles * blocks_n);
     double column = COLUMN_NS * (p.elem >= 4 ? 1 : 0.25);
     double array = (double)(tiles * mtiles * blocks_n) * column * (cols > COLUMNS_MIN ? (double)cols : COLUMNS_MIN);
