@@ -46,7 +46,7 @@ typedef struct TileBench {
 static double tile_once(Core *c, const TileBench *b, int round) {
     enum { REPEAT = 4 };
     MmStationary st = {.panels = c->panels};
-    MmLoad load = {c->sbuf, SBUF_PITCH, 1, b->dtype, 128, 128};
+    MmLoad load = {.src = c->sbuf, .pitch = SBUF_PITCH, .stride = 1, .stype = b->dtype, .k = 128, .m = 128};
     mm_load(b->level, &st, &load);
     size_t tile_bytes = 512 * dtype_bytes(b->dtype), tiles = ISA_SBUF_BYTES / tile_bytes;
     double start = now_s();

@@ -22,6 +22,7 @@
 #include "coll/comm.h"
 
 #define HUGE_PAGE ((size_t)2 << 20)
+#define BLOCK_ROW (MM_BLOCK_COLS * 4u) // bytes of a partition that a block of fp32 holds
 
 Chip *chip_make(Pool *pool, HostLevel level) {
     Chip *c = calloc(1, sizeof *c);
@@ -29,9 +30,10 @@ Chip *chip_make(Pool *pool, HostLevel level) {
         return NULL;
     size_t sbuf = ((size_t)SBUF_PITCH * ISA_PARTITIONS + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
     size_t psum = ((size_t)PSUM_PITCH * ISA_PARTITIONS + 63) & ~(size_t)63;
+    size_t blocks = (ISA_SBUF_BYTES / BLOCK_ROW * MM_BLOCK_FLOATS * 4 + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
     size_t pe = (sizeof(PeArray) + 63) & ~(size_t)63;
     size_t jobs = (PLAN_STEPS * sizeof(EngJob) + 63) & ~(size_t)63;
-    c->map_bytes = sbuf + psum + pe + jobs + flow_bytes() + 2 * HUGE_PAGE;
+    c->map_bytes = sbuf + blocks + psum + pe + jobs + flow_bytes() + 2 * HUGE_PAGE;
     c->map = mmap(NULL, c->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (c->map == MAP_FAILED || posix_memalign((void **)&c->array.panels, 64, MM_PANEL_BYTES)) {
         if (c->map != MAP_FAILED)
@@ -40,12 +42,13 @@ Chip *chip_make(Pool *pool, HostLevel level) {
         return NULL;
     }
     c->sbuf = (uint8_t *)(((uintptr_t)c->map + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1));
-    c->psum = c->sbuf + sbuf;
+    c->blocks = c->sbuf + sbuf;
+    c->psum = c->blocks + blocks;
     c->engines.pe = (PeArray *)(c->psum + psum);
     c->jobs = (EngJob *)(c->psum + psum + pe);
     c->flow = flow_begin(c->psum + psum + pe + jobs);
     c->plan = CHIP_PLAN_ON;
-    madvise(c->sbuf, sbuf + HUGE_PAGE, MADV_HUGEPAGE);
+    madvise(c->sbuf, sbuf + blocks + HUGE_PAGE, MADV_HUGEPAGE);
     c->pool = pool;
     c->level = level;
     return c;
@@ -289,7 +292,19 @@ static void signal_sem(Chip *c, const IsaInst *in) {
     *sem = op == UPD_ADD ? *sem + in->upd_val : op == UPD_SUB ? *sem - in->upd_val : in->upd_val;
 }
 
-bool chip_copy_of(const Chip *c, const IsaInst *in, uint8_t *const *segs, DmaCopy *out) {
+// Does the plan have the operand in blocks, and does this host?
+static bool in_blocks(const Chip *c, const ChipProg *p, uint32_t pc) {
+    return c->follows && p->plan->blocks && p->plan->blocks[pc] && mm_takes_blocks(c->level, p->art->code[pc].stype);
+}
+
+// The blocks of a place in SBUF, from its partition on.
+static uint8_t *blocks_at(const Chip *c, uint64_t addr, int stype) {
+    size_t row = MM_BLOCK_COLS * dtype_bytes(stype), line = MM_BLOCK_COLS * 4, part = addr_part(addr);
+    return c->blocks + addr_poff(addr) / row * (row * MM_BLOCK_FLOATS / MM_BLOCK_COLS) + (stype == DT_F32 ? part : part / 2) * line;
+}
+
+bool chip_copy_of(const Chip *c, const ChipProg *p, uint32_t pc, uint8_t *const *segs, DmaCopy *out) {
+    const IsaInst *in = &p->art->code[pc];
     int64_t dst0, src0, d[4], s[4], elem = (int64_t)dtype_bytes(in->stype);
     uint8_t *dst = chip_resolve(c, segs, dst_addr(c, in), &dst0);
     const uint8_t *src = chip_resolve(c, segs, src_addr(c, in), &src0);
@@ -303,6 +318,10 @@ bool chip_copy_of(const Chip *c, const IsaInst *in, uint8_t *const *segs, DmaCop
         d[0] = dst0;
     if (src0)
         s[0] = src0;
+    if (in_blocks(c, p, pc)) {
+        *out = dma_blocks(blocks_at(c, in->dst, in->stype), d, src, s, in->n, (size_t)elem);
+        return true;
+    }
     *out = dma_prepare(c->level, dst, d, src, s, in->n, (size_t)elem, !dst0);
     return true;
 }
@@ -311,9 +330,9 @@ static void copy_rows(void *arg, size_t begin, size_t end) { dma_rows(arg, begin
 
 static void run_copy(const Chip *c, DmaCopy *copy) { pool_run(c->pool, copy->rows, copy->grain, copy_rows, copy); }
 
-static void run_dma(const Chip *c, const IsaInst *in, uint8_t *const *segs) {
+static void run_dma(const Chip *c, const ChipProg *p, uint32_t pc, uint8_t *const *segs) {
     DmaCopy copy;
-    if (chip_copy_of(c, in, segs, &copy))
+    if (chip_copy_of(c, p, pc, segs, &copy))
         run_copy(c, &copy);
 }
 
@@ -342,7 +361,7 @@ static MmStep matmul_resolve(const Chip *c, const IsaInst *in, uint8_t *const *s
                     .dst_end = (uint32_t)(dst_at + (last > 0 ? last : 0) + 4)};
 }
 
-static const void *pe_source(const Plan *plan, uint32_t number, uint8_t *const *segs, size_t *pitch) {
+static void *pe_place(const Plan *plan, uint32_t number, uint8_t *const *segs, size_t *pitch) {
     const PlanPe *o = &plan->pe.at[number - 1];
     *pitch = (size_t)o->pitch;
     return segs[o->seg] + o->off;
@@ -351,7 +370,10 @@ static const void *pe_source(const Plan *plan, uint32_t number, uint8_t *const *
 MmLoad chip_load_of(const Chip *c, const ChipProg *p, uint32_t pc, uint8_t *const *segs) {
     MmLoad load = load_resolve(c, &p->art->code[pc], segs);
     if (c->follows && p->plan->pe_at && p->plan->pe_at[pc])
-        load.src = pe_source(p->plan, p->plan->pe_at[pc], segs, &load.pitch);
+        load.src = pe_place(p->plan, p->plan->pe_at[pc], segs, &load.pitch);
+    load.blocks = in_blocks(c, p, pc);
+    if (load.blocks)
+        load.src = blocks_at(c, p->art->code[pc].src, load.stype);
     return load;
 }
 
@@ -359,7 +381,12 @@ MmStep chip_product_of(const Chip *c, const ChipProg *p, uint32_t pc, uint8_t *c
     const IsaInst *in = &p->art->code[pc];
     MmStep step = matmul_resolve(c, in, segs);
     if (c->follows && p->plan->pe_at && p->plan->pe_at[pc])
-        step.call.src = pe_source(p->plan, p->plan->pe_at[pc], segs, &step.call.src_pitch);
+        step.call.src = pe_place(p->plan, p->plan->pe_at[pc], segs, &step.call.src_pitch);
+    if (c->follows && p->plan->out_at && p->plan->out_at[pc])
+        step.call.out = pe_place(p->plan, p->plan->out_at[pc], segs, &step.call.out_pitch);
+    step.call.blocks = in_blocks(c, p, pc);
+    if (step.call.blocks)
+        step.call.src = blocks_at(c, in->src, in->stype);
     return step;
 }
 
@@ -563,12 +590,10 @@ static otrn_status execute_one(Chip *c, ChipProg *p, const IsaInst *in, uint8_t 
     }
     switch (in->op) {
     case ISA_DMA:
-        if (in->op0 || (in->dtype && in->dtype != in->stype))
-            return run_effect(c, in, segs, why, why_bytes);
-        run_dma(c, in, segs);
-        return OTRN_OK;
     case ISA_DMA_TRANSPOSE:
-        run_dma(c, in, segs);
+        if (in->op == ISA_DMA && (in->op0 || (in->dtype && in->dtype != in->stype)))
+            return run_effect(c, in, segs, why, why_bytes);
+        run_dma(c, p, *pc - 1, segs);
         return OTRN_OK;
     case ISA_LDWEIGHTS:
     case ISA_MATMUL: {

@@ -87,7 +87,11 @@ size_t gp_scratch_bytes(const Kern *k, int threads);
 // --- matmul.c, host kernels --------------------------------------------------------------------
 // Partition memories lie in host memory with a padded pitch, see chip.c. Pitches are bytes between
 // rows, strides elements between neighbours in a row (of the operand's type, any sign).
-#define MM_PANEL_BYTES (ISA_PE_ROWS * ISA_PE_COLS * 4) // what `panels` points to, 64-byte aligned
+// *Blocks* are how the widest tiles like an operand: 16 columns side by side, a line for each row of k, so that all
+// that a tile reads is adjacent. Blocks lie a padded step apart. Narrow types have their lines in pairs (matmul_bf16.c).
+#define MM_BLOCK_COLS 16
+#define MM_BLOCK_FLOATS (ISA_PE_ROWS * MM_BLOCK_COLS + 32) // from block to block; of bf16 half of them
+#define MM_PANEL_BYTES (ISA_PE_COLS / MM_BLOCK_COLS * MM_BLOCK_FLOATS * 4) // what `panels` points to, 64-byte aligned
 typedef struct MmStationary { // what ldweights leaves in the array
     float *panels;   // MM_PANEL_BYTES, owned by the caller; laid out as the level's kernels like it
     uint32_t k, m;   // k <= ISA_PE_ROWS, m <= ISA_PE_COLS
@@ -100,9 +104,14 @@ typedef struct MmLoad { // one ldweights: stationary[k][m] = src[k][m]
     int32_t stride;
     int stype;
     uint32_t k, m;
+    bool blocks; // src is the blocks of the first column; pitch and stride mean nothing
 } MmLoad;
+// Operands of this type may lie in blocks.
+bool mm_takes_blocks(HostLevel level, int stype);
 // Packs as the level's kernels like it. Sets everything in *st but `panels`.
 void mm_load(HostLevel level, MmStationary *st, const MmLoad *load);
+// The same, but what lies in blocks is used there, and has to stay as long: changes `panels`.
+void mm_load_there(HostLevel level, MmStationary *st, const MmLoad *load);
 
 typedef struct MmCall { // one matmul: dst[m][j] (+)= sum over k of st[k][m] * src[k][j]
     const MmStationary *st;
@@ -114,7 +123,10 @@ typedef struct MmCall { // one matmul: dst[m][j] (+)= sum over k of st[k][m] * s
     int32_t src_stride;
     int stype; // of src; fp32 order when it or the stationary type is f32
     bool accumulate;
-    const void *next_src;    // the next matmul's src, fetched ahead; may be NULL
+    bool blocks; // src is the blocks of the first column; src_pitch and src_stride mean nothing
+    float *out; // where the sums go instead of dst, rows out_pitch bytes apart, side by side; NULL: to dst. What dst
+    size_t out_pitch; // holds afterwards is not defined then
+    const void *next_src;    // the next matmul's src, laid out like this one's, fetched ahead; may be NULL
     const MmLoad *next_load; // the load before it, likewise
 } MmCall;
 // Columns [j0, j1) only; every split gives the same bits (design decision 8, two orders by type).

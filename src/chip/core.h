@@ -24,6 +24,7 @@ struct Chip {
     uint8_t *map; // one mapping holds SBUF, PSUM and the weights of rarer products
     size_t map_bytes;
     uint8_t *sbuf, *psum;
+    uint8_t *blocks; // operands of products that the plan lays out apart from the rows of SBUF, by their place there
     MmStationary array;
     int64_t regs[ISA_REGS];
     int64_t sems[USER_SEMS];
@@ -105,7 +106,7 @@ uint32_t indirect_run(Chip *c, const ChipProg *p, uint32_t pc, uint8_t *const *s
 MmLoad chip_load_of(const Chip *c, const ChipProg *p, uint32_t pc, uint8_t *const *segs);
 MmStep chip_product_of(const Chip *c, const ChipProg *p, uint32_t pc, uint8_t *const *segs);
 // A transfer of bits; false: there is nothing to do.
-bool chip_copy_of(const Chip *c, const IsaInst *in, uint8_t *const *segs, DmaCopy *out);
+bool chip_copy_of(const Chip *c, const ChipProg *p, uint32_t pc, uint8_t *const *segs, DmaCopy *out);
 DmaCopy chip_through_of(const Chip *c, const IsaInst *in, const IsaInst *out, uint8_t *const *segs);
 EffCall chip_effect_of(const Chip *c, const IsaInst *in, uint8_t *const *segs);
 

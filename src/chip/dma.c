@@ -268,6 +268,10 @@ void dma_rows(const Copy *c, size_t begin, size_t end) {
         bands_transpose(c, begin, end);
         return;
     }
+    if (c->kind == COPY_BLOCKS) {
+        dma_blocks_rows(c, begin, end);
+        return;
+    }
     while (begin < end) {
         size_t outer = begin / c->row.n, r0 = begin % c->row.n;
         size_t rows = end - begin < c->row.n - r0 ? end - begin : c->row.n - r0;

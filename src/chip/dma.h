@@ -22,7 +22,7 @@ typedef struct DmaCopy { // a copy that is ready to run
     size_t elem;
     int naxes;
     DmaAxis axis[4]; // outermost first; while planning all of them, afterwards those outside row
-    enum { COPY_RUNS, COPY_TRANSPOSE, COPY_ELEMENTS } kind;
+    enum { COPY_RUNS, COPY_TRANSPOSE, COPY_ELEMENTS, COPY_BLOCKS } kind;
     DmaAxis row, col; // inner two; the destination's contiguous axis, if there is one, is col
     size_t col_last;  // elements of col in the very last row, when one axis was cut into rows
     bool stream;
@@ -43,5 +43,9 @@ void dma_copy(Pool *pool, HostLevel level, uint8_t *dst, const int64_t dst_strid
 DmaCopy dma_prepare(HostLevel level, uint8_t *dst, const int64_t dst_strides_bytes[4], const uint8_t *src,
                     const int64_t src_strides_bytes[4], const uint32_t n[4], size_t elem_bytes, bool leaves);
 void dma_rows(const DmaCopy *c, size_t begin, size_t end);
+// A transfer of fp32 or bf16 into blocks (dma_blocks.c): dst is the block of the first column, from its partition on;
+// strides of dst but the first are those of a row of SBUF, whole blocks but for neighbours.
+DmaCopy dma_blocks(uint8_t *dst, const int64_t d[4], const uint8_t *src, const int64_t s[4], const uint32_t n[4], size_t elem);
+void dma_blocks_rows(const DmaCopy *c, size_t begin, size_t end);
 
 #endif

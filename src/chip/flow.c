@@ -183,17 +183,18 @@ static void make_run(Flow *f, const PlanRun *run) {
 }
 
 // in: the transfer whose source it takes, or NULL.
-static void make_copy(Flow *f, const IsaInst *in, const IsaInst *out) {
+static void make_copy(Flow *f, const IsaInst *in) {
     Unit *u = unit_new(f, ISA_DMA);
+    const IsaInst *out = &f->prog->art->code[f->pc];
     foot_add(f, &u->foot, out);
     if (in)
         foot_add(f, &u->foot, in); // its place in SBUF too, which nobody reads
     if (!load_outlives(f, u))
         return;
-    f->pc++;
+    uint32_t pc = f->pc++;
     if (in)
         u->copy = chip_through_of(f->chip, in, out, f->segs);
-    else if (!chip_copy_of(f->chip, out, f->segs, &u->copy)) {
+    else if (!chip_copy_of(f->chip, f->prog, pc, f->segs, &u->copy)) {
         unit_drop(f);
         return;
     }
@@ -225,6 +226,18 @@ static void pe_foot(Flow *f, Foot *foot, uint32_t pc) {
     int64_t row = ((int64_t)(isa_count(in->n[1]) - 1) * in->s[1] + 1) * (int64_t)dtype_bytes(in->stype);
     int64_t lo = (int64_t)o->off, reach = (isa_count(in->n[0]) - 1) * o->pitch;
     foot_hbm(foot, &(FootHbm){.seg = plan->same_seg[o->seg], .lo = lo, .hi = lo + reach + row});
+}
+
+// What a product writes to HBM, when the plan has its sums go there.
+static void out_foot(Flow *f, Foot *foot, uint32_t pc) {
+    const Plan *plan = f->prog->plan;
+    if (!plan->out_at || !plan->out_at[pc])
+        return;
+    const PlanPe *o = &plan->pe.at[plan->out_at[pc] - 1];
+    const IsaInst *in = &f->prog->art->code[pc];
+    int64_t lo = (int64_t)o->off, row = isa_count(in->n[1]) * 4ll, reach = (isa_count(in->n[2]) - 1) * o->pitch;
+    foot_hbm(foot, &(FootHbm){.seg = plan->same_seg[o->seg], .is_write = true, .lo = lo, .hi = lo + reach + row,
+                              .pitch = row <= o->pitch ? o->pitch : 0, .span = row});
 }
 
 // The chain among those being made that the product belongs to, or a new one; NULL: not among these.
@@ -278,6 +291,7 @@ static void make_chains(Flow *f) {
             break;
         step.load = f->load;
         pe_foot(f, &u->foot, f->pc);
+        out_foot(f, &u->foot, f->pc);
         foot_part(&u->foot, SPACE_PSUM, step.dst_begin, step.dst_end, false);
         foot_part(&u->foot, SPACE_PSUM, step.dst_begin, step.dst_end, true);
         if (f->load.src)
@@ -297,11 +311,13 @@ static void chain_run(const Flow *f, const Chain *c, uint32_t begin, uint32_t en
     for (uint32_t i = 0; i < c->nsteps; i++) {
         const MmStep *s = &c->step[i];
         const MmStep *next = i + 1 < c->nsteps ? s + 1 : NULL;
-        if (s->load.src && (!i || c->load[i] != c->load[i - 1]))
-            mm_load(f->chip->level, &own, &s->load);
+        if (s->load.src && (!i || c->load[i] != c->load[i - 1])) {
+            own.panels = panels;
+            mm_load_there(f->chip->level, &own, &s->load);
+        }
         MmCall call = s->call;
         call.st = s->load.src ? &own : &f->chip->array;
-        call.next_src = next ? next->call.src : NULL;
+        call.next_src = next && next->call.blocks == call.blocks ? next->call.src : NULL;
         call.next_load = next && c->load[i + 1] != c->load[i] ? &next->load : NULL;
         mm_multiply(&call, mm_piece_at(s->n, begin, c->pieces), mm_piece_at(s->n, end, c->pieces));
     }
@@ -323,11 +339,11 @@ static void make_next(Flow *f) {
     else if ((plan->spared && plan->spared[f->pc]) || plan_is_idle(in))
         f->pc++;
     else if (plan->through && plan->through[f->pc] && plain_dma)
-        make_copy(f, &p->art->code[plan->through[f->pc] - 1], in);
+        make_copy(f, &p->art->code[plan->through[f->pc] - 1]);
     else if (plan->through && plan->through[f->pc])
         f->stops = true;
     else if (plain_dma || in->op == ISA_DMA_TRANSPOSE)
-        make_copy(f, NULL, in);
+        make_copy(f, NULL);
     else if (in->op == ISA_TRANSPOSE)
         make_effect(f, in);
     else if ((in->op == ISA_LDWEIGHTS || in->op == ISA_MATMUL) && !(p->pe[f->pc] & PE_RARE))

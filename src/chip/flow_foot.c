@@ -27,18 +27,26 @@ void foot_hbm(Foot *f, const FootHbm *h) {
         f->hbm[f->nhbm++] = *h;
 }
 
-// Axis 0 as rows with a pitch where the rest stays inside it.
-static void hbm_access(Foot *f, const IsaAccess *a, int64_t terms, const uint32_t *same_seg) {
+// Axis 0 as rows with a pitch where the rest stays inside it, but for axes that go on by whole rows.
+FootHbm foot_stretch(const IsaAccess *a, int64_t terms, uint32_t seg) {
     int64_t bytes = (int64_t)dtype_bytes(a->dtype), lo = (int64_t)addr_off(a->addr) + terms, hi = lo + bytes;
-    for (int i = 1; i < ISA_AXES; i++) {
-        int64_t reach = (int64_t)(a->n[i] - 1) * a->stride[i] * bytes;
-        *(reach < 0 ? &lo : &hi) += reach;
-    }
-    int64_t pitch = a->stride[0] * bytes, reach = (int64_t)(a->n[0] - 1) * pitch, span = hi - lo;
-    *(reach < 0 ? &lo : &hi) += reach;
+    int64_t pitch = a->stride[0] * bytes, row_lo = 0, row_hi = bytes; // of a row, from its first byte
     pitch = pitch < 0 ? -pitch : pitch;
-    foot_hbm(f, &(FootHbm){.seg = same_seg[addr_seg(a->addr)], .is_write = a->is_write, .lo = lo, .hi = hi,
-                           .pitch = span <= pitch ? pitch : 0, .span = span});
+    for (int i = 0; i < ISA_AXES; i++) {
+        int64_t step = a->stride[i] * bytes, reach = (int64_t)(a->n[i] - 1) * step;
+        *(reach < 0 ? &lo : &hi) += reach;
+        if (i && !(pitch && step % pitch == 0))
+            *(reach < 0 ? &row_lo : &row_hi) += reach;
+    }
+    FootHbm h = {.seg = seg, .is_write = a->is_write, .lo = lo, .hi = hi, .span = row_hi - row_lo};
+    bool aligned = (lo - (int64_t)addr_off(a->addr) - terms - row_lo) % (pitch ? pitch : 1) == 0; // rows are counted from lo
+    h.pitch = aligned && h.span <= pitch ? pitch : 0;
+    return h;
+}
+
+static void hbm_access(Foot *f, const IsaAccess *a, int64_t terms, const uint32_t *same_seg) {
+    FootHbm h = foot_stretch(a, terms, same_seg[addr_seg(a->addr)]);
+    foot_hbm(f, &h);
 }
 
 void foot_inst(Foot *f, const IsaInst *in, const int64_t *regs, const uint32_t *same_seg) {
@@ -74,7 +82,7 @@ void foot_join(Foot *f, const Foot *with) {
 
 // --- meeting ---------------------------------------------------------------------------------------------
 
-static bool stretches_meet(const FootHbm *x, const FootHbm *y) {
+bool foot_stretches_meet(const FootHbm *x, const FootHbm *y) {
     if (x->seg != y->seg || !(x->is_write | y->is_write) || x->lo >= y->hi || y->lo >= x->hi)
         return false;
     if (!x->pitch || x->pitch != y->pitch)
@@ -91,7 +99,7 @@ static bool hbm_meet(const Foot *x, const Foot *y) {
         return true;
     for (uint32_t i = 0; i < x->nhbm; i++)
         for (uint32_t j = 0; j < y->nhbm; j++)
-            if (stretches_meet(&x->hbm[i], &y->hbm[j]))
+            if (foot_stretches_meet(&x->hbm[i], &y->hbm[j]))
                 return true;
     return false;
 }

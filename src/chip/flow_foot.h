@@ -28,6 +28,8 @@ _Static_assert(ISA_PSUM_BYTES / FOOT_GRAIN == 64, "PSUM is one word");
 void foot_clear(Foot *f);
 void foot_part(Foot *f, int space, int64_t lo, int64_t hi, bool is_write); // of a partition, SBUF or PSUM
 void foot_hbm(Foot *f, const FootHbm *h);
+FootHbm foot_stretch(const IsaAccess *a, int64_t terms, uint32_t seg); // an access to HBM; registers add `terms`
+bool foot_stretches_meet(const FootHbm *x, const FootHbm *y); // one of them writing
 // All that an instruction touches, with these values in registers.
 void foot_inst(Foot *f, const IsaInst *in, const int64_t *regs, const uint32_t *same_seg);
 void foot_join(Foot *f, const Foot *with);

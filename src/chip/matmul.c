@@ -49,19 +49,19 @@ static uint32_t round_up(uint32_t n, uint32_t to) {
     return (n + to - 1) / to * to;
 }
 
-// n rows of one block: `rows` floats each, a constant so that the copies become vector moves.
+// n rows of one block of `cols` columns, a constant so that the copies become vector moves.
 static inline __attribute__((always_inline)) void
-block_copy(float *out, const float *in, uint32_t width, uint32_t n, uint32_t rows) {
+block_copy(float *out, const float *in, uint32_t width, uint32_t n, uint32_t cols) {
     for (uint32_t r = 0; r < n; r++)
-        memcpy(out + r * rows, in + r * width, rows * sizeof(float));
+        memcpy(out + r * cols, in + r * width, cols * sizeof(float));
 }
 
 #define LOAD_ROWS 8 // rows widened at a time: the block stays in L1, panel lines are written whole
 
 static void load_panels(const MmKernels *kn, MmStationary *st, const MmOperand *o) {
     _Alignas(64) float buf[LOAD_ROWS * ISA_PE_COLS];
-    uint32_t width = round_up(st->m, kn->lanes), rows = kn->rows;
-    assert(rows == 8 || rows == 4);
+    uint32_t width = round_up(st->m, kn->lanes), block = kn->block;
+    assert(block == MM_BLOCK_COLS || block == 4);
     for (uint32_t i = 0; i < st->k; i += LOAD_ROWS) {
         uint32_t n = st->k - i < LOAD_ROWS ? st->k - i : LOAD_ROWS;
         MmOperand part = *o;
@@ -71,21 +71,50 @@ static void load_panels(const MmKernels *kn, MmStationary *st, const MmOperand *
                        .rows = st->k - i - n < n ? st->k - i - n : n};
         mm_fetch_lines(&ahead, UINT32_MAX, true);
         mm_widen_block(kn, buf, width, &part, n, 0, st->m);
-        for (uint32_t m = 0; m < st->m; m += rows) { // width covers the last, padded block
-            float *out = st->panels + m * ISA_PE_ROWS + i * rows;
-            if (rows == 8)
-                block_copy(out, buf + m, width, n, 8);
+        for (uint32_t m = 0; m < st->m; m += block) { // width covers the last, padded block
+            float *out = st->panels + m / block * kn->block_step + i * block;
+            if (block == MM_BLOCK_COLS)
+                block_copy(out, buf + m, width, n, MM_BLOCK_COLS);
             else
                 block_copy(out, buf + m, width, n, 4);
         }
     }
 }
 
-void mm_load(HostLevel level, MmStationary *st, const MmLoad *load) {
+bool mm_takes_blocks(HostLevel level, int stype) {
+    return (stype == DT_F32 && level_kernels(level) && level_kernels(level)->block == MM_BLOCK_COLS) ||
+           (stype == DT_BF16 && mm_in_pairs(&(MmStationary){.level = level, .stype = stype}));
+}
+
+static void load_set(HostLevel level, MmStationary *st, const MmLoad *load) {
     assert(load->k <= ISA_PE_ROWS);
     assert(load->m <= ISA_PE_COLS);
     assert(dtype_on_tensor_engine(load->stype));
+    assert(!load->blocks || mm_takes_blocks(level, load->stype));
     st->k = load->k, st->m = load->m, st->stype = load->stype, st->level = level;
+}
+
+static void load_blocks(MmStationary *st, const MmLoad *load) {
+    size_t step = mm_block_step(load->stype), bytes = mm_block_bytes(load->stype, load->k);
+    for (uint32_t i = 0; i * MM_BLOCK_COLS < load->m; i++)
+        memcpy(st->panels + i * step, (const float *)load->src + i * step, bytes);
+}
+
+void mm_load_there(HostLevel level, MmStationary *st, const MmLoad *load) {
+    if (!load->blocks) {
+        mm_load(level, st, load);
+        return;
+    }
+    load_set(level, st, load);
+    st->panels = (float *)(uintptr_t)load->src;
+}
+
+void mm_load(HostLevel level, MmStationary *st, const MmLoad *load) {
+    load_set(level, st, load);
+    if (load->blocks) {
+        load_blocks(st, load);
+        return;
+    }
     const MmKernels *kn = level_kernels(level);
     MmOperand o = mm_operand(load->src, load->pitch, load->stype, load->stride);
 #if defined(__x86_64__)
@@ -102,28 +131,23 @@ void mm_load(HostLevel level, MmStationary *st, const MmLoad *load) {
         mm_load_portable(st, load->src, load->pitch, load->stride);
 }
 
-typedef struct TileOut {
-    float *at;
-    size_t pitch;
-    int32_t stride;
-    uint32_t rows, cols; // wanted
-} TileOut;
-
-// A tile at an edge, or into a strided result.
-static void tile_edge(const MmKernels *kn, MmTile *tile, const float *s, const float *v,
-                      size_t v_step, const TileOut *o, uint32_t nv, uint32_t k, bool accumulate) {
+// A tile at an edge, or into a strided result: `rows` and `cols` of it are wanted, c and out `stride` floats apart.
+static void tile_edge(const MmKernels *kn, MmTile *tile, const MmTileCall *t, uint32_t nv, uint32_t rows, uint32_t cols,
+                      int32_t stride) {
     _Alignas(64) float tmp[MM_ROWS_MAX * MM_COLS_MAX] = {0};
     uint32_t width = nv * kn->lanes;
-    for (uint32_t r = 0; accumulate && r < o->rows; r++) {
-        const float *from = (const float *)((const uint8_t *)o->at + r * o->pitch);
-        for (uint32_t j = 0; j < o->cols; j++)
-            tmp[r * width + j] = from[(ptrdiff_t)j * o->stride];
+    for (uint32_t r = 0; t->accumulate && r < rows; r++) {
+        const float *from = (const float *)((const uint8_t *)t->c + r * t->c_pitch);
+        for (uint32_t j = 0; j < cols; j++)
+            tmp[r * width + j] = from[(ptrdiff_t)j * stride];
     }
-    tile(s, v, v_step, tmp, width * sizeof(float), k, accumulate);
-    for (uint32_t r = 0; r < o->rows; r++) {
-        float *to = (float *)((uint8_t *)o->at + r * o->pitch);
-        for (uint32_t j = 0; j < o->cols; j++)
-            to[(ptrdiff_t)j * o->stride] = tmp[r * width + j];
+    MmTileCall whole = *t;
+    whole.c = whole.out = tmp, whole.c_pitch = whole.out_pitch = width * sizeof(float);
+    tile(&whole);
+    for (uint32_t r = 0; r < rows; r++) {
+        float *to = (float *)((uint8_t *)t->out + r * t->out_pitch);
+        for (uint32_t j = 0; j < cols; j++)
+            to[(ptrdiff_t)j * stride] = tmp[r * width + j];
     }
 }
 
@@ -151,60 +175,91 @@ static bool operand_in_place(const MmOperand *o, const float *v) {
     return o->stype == DT_F32 && o->step == 4 && !(((uintptr_t)v | o->pitch) & 63) && (o->pitch / 64 & 1);
 }
 
+typedef struct Panel { // columns [j, j + cols) of the moving operand, as the tiles take them
+    const float *v;
+    size_t v_step, v_next;
+    uint32_t cols, nv;
+    MmTile *tile;
+} Panel;
+
+static Panel panel_make(const MmKernels *kn, const MmCall *c, const MmOperand *o, uint32_t j, uint32_t j1, float *buf) {
+    const MmStationary *st = c->st;
+    uint32_t nv = panel_vecs(kn, j1 - j), width = nv * kn->lanes;
+    Panel p = {.nv = nv, .cols = j1 - j < width ? j1 - j : width, .v_next = kn->lanes,
+               .tile = (mm_is_wide(c) ? kn->wide : kn->narrow)[nv - 1]};
+#if defined(__x86_64__)
+    if (mm_in_pairs(st))
+        p.tile = mm_pair_tiles[nv - 1];
+#endif
+    if (c->blocks) {
+        p.v_next = mm_block_step(c->stype);
+        p.v = (const float *)c->src + j / MM_BLOCK_COLS * p.v_next;
+        p.v_step = MM_BLOCK_COLS;
+        return p;
+    }
+    p.v = (const float *)(o->at + (ptrdiff_t)j * o->step), p.v_step = o->pitch / sizeof(float);
+#if defined(__x86_64__)
+    if (mm_in_pairs(st)) {
+        mm_pack_pairs(buf, o, st->k, j, p.cols, width);
+        p.v = buf, p.v_step = width;
+        return p;
+    }
+#endif
+    if (!reads_in_place(kn) || p.cols < width || !operand_in_place(o, p.v)) {
+        mm_widen_block(kn, buf, width, o, st->k, j, p.cols);
+        p.v = buf, p.v_step = width;
+    }
+    return p;
+}
+
+// What comes behind the panel that begins at column j: of this operand, or of the next product's.
+static MmFetch next_fetch(const MmCall *c, const MmOperand *o, uint32_t j0, uint32_t j1, uint32_t next, uint32_t width) {
+    const void *src = next < j1 ? c->src : c->next_src;
+    uint32_t j = next < j1 ? next : j0;
+    if (!src)
+        return (MmFetch){0};
+    if (c->blocks)
+        return mm_blocks_fetch((const float *)src + j / MM_BLOCK_COLS * mm_block_step(c->stype), c->stype, c->st->k, width);
+    return (MmFetch){.row = (const uint8_t *)src + (ptrdiff_t)j * o->step, .pitch = o->pitch,
+                     .bytes = width * dtype_bytes(o->stype), .rows = c->st->k};
+}
+
 static __attribute__((noinline)) void multiply_panels(const MmKernels *kn, const MmCall *c,
                                                       uint32_t j0, uint32_t j1) {
     const MmStationary *st = c->st;
     MmOperand o = mm_operand(c->src, c->src_pitch, c->stype, c->src_stride);
     uint32_t blocks = (st->m + kn->rows - 1) / kn->rows;
     uint32_t panels = (j1 - j0 + kn->vecs * kn->lanes - 1) / (kn->vecs * kn->lanes);
-    bool in_place = reads_in_place(kn);
+    size_t block_step = mm_in_pairs(st) ? MM_BLOCK_FLOATS / 2 : kn->block_step;
     MmFetch load = mm_load_fetch(c->next_load);
     uint32_t load_lines = mm_fetch_share(&load, panels * blocks);
-    _Alignas(64) float panel[ISA_PE_ROWS * MM_COLS_MAX];
+    float *out = c->out ? c->out : c->dst;
+    size_t out_pitch = c->out ? c->out_pitch : c->dst_pitch;
+    _Alignas(64) float buf[ISA_PE_ROWS * MM_COLS_MAX];
     for (uint32_t j = j0; j < j1;) {
-        uint32_t nv = panel_vecs(kn, j1 - j), width = nv * kn->lanes;
-        uint32_t cols = j1 - j < width ? j1 - j : width;
-        MmTile *tile = (mm_is_wide(c) ? kn->wide : kn->narrow)[nv - 1];
-        const float *v = (const float *)(o.at + (ptrdiff_t)j * o.step);
-        size_t v_step = o.pitch / sizeof(float);
-#if defined(__x86_64__)
-        if (mm_in_pairs(st)) {
-            tile = mm_pair_tiles[nv - 1];
-            mm_pack_pairs(panel, &o, st->k, j, cols, width);
-            v = panel, v_step = width;
-        } else
-#endif
-        if (!in_place || cols < width || !operand_in_place(&o, v)) {
-            mm_widen_block(kn, panel, width, &o, st->k, j, cols);
-            v = panel, v_step = width;
-        }
-        const uint8_t *at = j + cols < j1 ? o.at + (ptrdiff_t)(j + cols) * o.step
-                            : c->next_src ? (const uint8_t *)c->next_src + (ptrdiff_t)j0 * o.step
-                                          : NULL;
-        MmFetch next = {.row = at, .pitch = o.pitch, .bytes = width * dtype_bytes(o.stype),
-                      .rows = at ? st->k : 0};
+        Panel p = panel_make(kn, c, &o, j, j1, buf);
+        MmFetch next = next_fetch(c, &o, j0, j1, j + p.cols, p.nv * kn->lanes);
         uint32_t next_lines = mm_fetch_share(&next, blocks);
         for (uint32_t b = 0; b < blocks; b++) {
             mm_fetch_lines(&next, next_lines, kn->fetch_near);
             mm_fetch_lines(&load, load_lines, false);
-            uint32_t m = b * kn->rows;
-            const float *s = st->panels + m * ISA_PE_ROWS;
-            uint32_t rows = st->m - m < kn->rows ? st->m - m : kn->rows;
-            TileOut out = {(float *)((uint8_t *)c->dst + m * c->dst_pitch) +
-                               (ptrdiff_t)j * c->dst_stride,
-                           c->dst_pitch, c->dst_stride, rows, cols};
-            if (rows == kn->rows && cols == width && c->dst_stride == 1)
-                tile(s, v, v_step, out.at, out.pitch, st->k, c->accumulate);
+            uint32_t m = b * kn->rows, rows = st->m - m < kn->rows ? st->m - m : kn->rows;
+            MmTileCall t = {.s = st->panels + m / kn->block * block_step + m % kn->block, .v = p.v, .v_step = p.v_step,
+                            .v_next = p.v_next, .k = st->k, .accumulate = c->accumulate, .c_pitch = c->dst_pitch,
+                            .out_pitch = out_pitch};
+            t.c = (float *)((uint8_t *)c->dst + m * c->dst_pitch) + (ptrdiff_t)j * c->dst_stride;
+            t.out = (float *)((uint8_t *)out + m * out_pitch) + (ptrdiff_t)j * c->dst_stride;
+            if (rows == kn->rows && p.cols == p.nv * kn->lanes && c->dst_stride == 1)
+                p.tile(&t);
             else
-                tile_edge(kn, tile, s, v, v_step, &out, nv, st->k, c->accumulate);
+                tile_edge(kn, p.tile, &t, p.nv, rows, p.cols, c->dst_stride);
         }
-        j += cols;
+        j += p.cols;
     }
 }
 
 // Row r of the stationary operand, as numbers.
-static void weights_of(const MmStationary *st, uint32_t block, uint32_t r, float *out) {
-    uint32_t m = r / block * block;
+static void weights_of(const MmKernels *kn, const MmStationary *st, uint32_t r, float *out) {
 #if defined(__x86_64__)
     if (mm_in_pairs(st)) {
         mm_pair_weights(st, r, out);
@@ -212,7 +267,7 @@ static void weights_of(const MmStationary *st, uint32_t block, uint32_t r, float
     }
 #endif
     for (uint32_t k = 0; k < st->k; k++)
-        out[k] = st->panels[m * ISA_PE_ROWS + k * block + r % block];
+        out[k] = st->panels[r / kn->block * kn->block_step + k * kn->block + r % kn->block];
 }
 
 // Columns from j0 on that were done as rows of their own; the rest is for the tiles.
@@ -220,13 +275,13 @@ static uint32_t multiply_thin(const MmKernels *kn, const MmCall *c, uint32_t j0,
     const MmStationary *st = c->st;
     bool wide = mm_is_wide(c);
     MmThin *thin = c->stype == DT_F32 ? kn->thin_wide : c->stype == DT_BF16 && !wide ? kn->thin_bf16 : NULL;
-    if (st->m > MM_THIN_ROWS || !thin || c->src_stride != 1 || c->dst_stride != 1)
+    if (st->m > MM_THIN_ROWS || !thin || c->blocks || c->out || c->src_stride != 1 || c->dst_stride != 1)
         return 0;
     uint32_t vecs = (j1 - j0) / kn->lanes;
     const uint8_t *v = (const uint8_t *)c->src + (size_t)j0 * dtype_bytes(c->stype);
     for (uint32_t r = 0; r < st->m && vecs; r++) {
         float s[ISA_PE_ROWS];
-        weights_of(st, kn->rows, r, s);
+        weights_of(kn, st, r, s);
         thin(s, v, c->src_pitch, (float *)((uint8_t *)c->dst + r * c->dst_pitch) + j0, st->k, vecs, c->accumulate);
     }
     return vecs * kn->lanes;
@@ -252,23 +307,34 @@ static __attribute__((noinline)) void multiply_unpacked(const MmKernels *kn, con
         mm_unpack_pairs(panels, c->st);
     else
 #endif
-        mm_unpack_amx(panels, c->st, kn->rows);
+        mm_unpack_amx(panels, c->st);
     st.level = HOST_AVX512;
     call.st = &st;
     multiply_vectors(kn, &call, j0, j1);
 }
 
+// From dst to where the sums are wanted, for kernels that only write to dst.
+static void sums_move(const MmCall *c, uint32_t j0, uint32_t j1) {
+    for (uint32_t m = 0; c->out && m < c->st->m; m++)
+        memcpy((float *)((uint8_t *)c->out + m * c->out_pitch) + j0,
+               (const float *)((const uint8_t *)c->dst + m * c->dst_pitch) + j0, (j1 - j0) * sizeof(float));
+}
+
 void mm_multiply(const MmCall *c, uint32_t j0, uint32_t j1) {
+    assert(!c->out || c->dst_stride == 1);
+    assert(!c->blocks || (mm_takes_blocks(c->st->level, c->stype) && j0 % MM_BLOCK_COLS == 0));
     assert(dtype_on_tensor_engine(c->stype));
     assert(c->st->k || !c->st->m); // at least one row, or nothing loaded at all
     const MmKernels *kn = level_kernels(c->st->level);
     if (j0 == j1 || !c->st->m)
         return;
     if (mm_in_tiles(c->st)) {
-        if (mm_fits_bf16(c->stype))
+        if (mm_fits_bf16(c->stype)) {
             mm_multiply_amx(c, j0, j1);
-        else
+            sums_move(c, j0, j1);
+        } else {
             multiply_unpacked(kn, c, j0, j1);
+        }
     } else if (mm_in_pairs(c->st) && !mm_fits_bf16(c->stype)) {
         multiply_unpacked(kn, c, j0, j1);
     } else if (kn) {
@@ -276,6 +342,7 @@ void mm_multiply(const MmCall *c, uint32_t j0, uint32_t j1) {
     } else {
         HostFp old = host_fp_begin(HOST_FP_IEEE);
         mm_multiply_portable(c, j0, j1);
+        sums_move(c, j0, j1);
         host_fp_end(old);
     }
 }

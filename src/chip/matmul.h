@@ -30,16 +30,24 @@
 #define MM_COLS_MAX 32 // largest vecs * lanes
 #define MM_NAN 0x7fc00000u
 
-// c rows are c_pitch bytes apart; c needs no alignment. v rows are v_step floats apart and aligned to 64
-// bytes each (to a vector, in a panel of fewer), s to 16.
-typedef void MmTile(const float *s, const float *v, size_t v_step, float *c, size_t c_pitch,
-                    uint32_t k, bool accumulate);
+// Rows of s lie `block` floats apart (MmKernels), aligned to 16 bytes; of v v_step floats, vectors of a row v_next
+// floats, each aligned to itself. Rows of c and out lie pitch bytes apart and need no alignment.
+typedef struct MmTileCall {
+    const float *s, *v;
+    size_t v_step, v_next;
+    float *c, *out; // out = c + sums; narrow ones use c on the way. They may be the same.
+    size_t c_pitch, out_pitch;
+    uint32_t k;
+    bool accumulate; // else c counts as zero
+} MmTileCall;
+typedef void MmTile(const MmTileCall *t);
 
 typedef void MmThin(const float *s, const uint8_t *v, size_t pitch, float *c, uint32_t k, uint32_t vecs,
                     bool accumulate);
 
 typedef struct MmKernels {
     uint32_t rows, lanes, vecs;
+    uint32_t block, block_step; // packed stationary columns side by side, and floats to the next ones
     bool fetch_near; // the next panel goes to L1: right when two panels leave room there
     bool in_place;   // a panel is whole lines, and a row's work hides a miss of the TLB
     MmTile *wide[MM_VECS_MAX], *narrow[MM_VECS_MAX]; // [vectors of columns - 1]
@@ -82,7 +90,20 @@ typedef struct MmFetch {
     uint32_t rows; // left
 } MmFetch;
 
+// Floats, or words of pairs, from block to block, and bytes of a block with k rows.
+static inline size_t mm_block_step(int stype) { return stype == DT_F32 ? MM_BLOCK_FLOATS : MM_BLOCK_FLOATS / 2; }
+static inline size_t mm_block_bytes(int stype, uint32_t k) {
+    return MM_BLOCK_COLS * sizeof(float) * (stype == DT_F32 ? k : (k + 3) / 4 * 2);
+}
+
+static inline MmFetch mm_blocks_fetch(const void *first, int stype, uint32_t k, uint32_t cols) {
+    return (MmFetch){.row = first, .pitch = mm_block_step(stype) * sizeof(float), .bytes = mm_block_bytes(stype, k),
+                     .rows = (cols + MM_BLOCK_COLS - 1) / MM_BLOCK_COLS};
+}
+
 static inline MmFetch mm_load_fetch(const MmLoad *load) { // worth it for adjacent neighbours only
+    if (load && load->src && load->blocks)
+        return mm_blocks_fetch(load->src, load->stype, load->k, load->m);
     if (!load || !load->src || load->stride != 1)
         return (MmFetch){0};
     return (MmFetch){.row = load->src, .pitch = load->pitch, .rows = load->k,
@@ -129,15 +150,14 @@ static inline bool mm_in_pairs(const MmStationary *st) {
 }
 extern MmTile *const mm_pair_tiles[2]; // [vectors of columns - 1]; of mm_avx512's shape, over words of pairs
 void mm_load_pairs(MmStationary *st, const MmOperand *o);
-void mm_unpack_pairs(float *panels, const MmStationary *st); // as load_panels leaves them
+void mm_unpack_pairs(float *panels, const MmStationary *st); // as load_panels leaves them at HOST_AVX512
 void mm_pair_weights(const MmStationary *st, uint32_t r, float *out); // one row of them
 // Columns [col, col + cols) as the tiles take them, `width` words a row, a multiple of 16.
 void mm_pack_pairs(float *panel, const MmOperand *o, uint32_t rows, uint32_t col, uint32_t cols, uint32_t width);
 
 void mm_load_amx(MmStationary *st, const MmOperand *o);
 void mm_multiply_amx(const MmCall *c, uint32_t j0, uint32_t j1);
-// panels as load_panels leaves them for tiles of `rows` rows
-void mm_unpack_amx(float *panels, const MmStationary *st, uint32_t rows);
+void mm_unpack_amx(float *panels, const MmStationary *st); // as load_panels leaves them at HOST_AVX512
 
 #define AMX_TILE 16                              // rows, and 32-bit columns, of a tile
 #define AMX_TILE_WORDS (AMX_TILE * AMX_TILE)     // pairs of bf16, or fp32

@@ -92,14 +92,14 @@ void mm_load_amx(MmStationary *st, const MmOperand *o) {
     }
 }
 
-void mm_unpack_amx(float *panels, const MmStationary *st, uint32_t rows) {
-    uint32_t width = (st->m + rows - 1) / rows * rows; // within the even number of blocks
+void mm_unpack_amx(float *panels, const MmStationary *st) {
+    uint32_t width = (st->m + MM_BLOCK_COLS - 1) / MM_BLOCK_COLS * MM_BLOCK_COLS; // within the even number of blocks
     for (uint32_t m = 0; m < width; m++)
         for (uint32_t k = 0; k < st->k; k++) {
             const uint32_t *tile = stationary_tile(st, m / AMX_TILE, k / MM_GROUP);
             uint32_t word = tile[m % AMX_TILE * AMX_TILE + k % MM_GROUP / 2];
             uint16_t half = (uint16_t)(k & 1 ? word >> 16 : word);
-            panels[m / rows * rows * ISA_PE_ROWS + k * rows + m % rows] = bf16_to_f32(half);
+            panels[m / MM_BLOCK_COLS * MM_BLOCK_FLOATS + k * MM_BLOCK_COLS + m % MM_BLOCK_COLS] = bf16_to_f32(half);
         }
 }
 
@@ -227,8 +227,8 @@ void mm_multiply_amx(const MmCall *c, uint32_t j0, uint32_t j1) {
     (void)c, (void)j0, (void)j1;
     assert(!"x86 only");
 }
-void mm_unpack_amx(float *panels, const MmStationary *st, uint32_t rows) {
-    (void)panels, (void)st, (void)rows;
+void mm_unpack_amx(float *panels, const MmStationary *st) {
+    (void)panels, (void)st;
     assert(!"x86 only");
 }
 

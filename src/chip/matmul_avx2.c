@@ -15,6 +15,7 @@
 #define ROWS 4
 #define VECS 3
 #define PAIR_ROWS 2
+#define BLOCK ROWS
 
 #define v_zero() _mm256_setzero_ps()
 #define v_load(p) _mm256_load_ps(p)
@@ -76,6 +77,8 @@ const MmKernels mm_avx2 = {
     .rows = ROWS,
     .lanes = LANES,
     .vecs = VECS,
+    .block = BLOCK,
+    .block_step = BLOCK * ISA_PE_ROWS,
     .fetch_near = true, // 12 KiB
     .wide = {wide_1, wide_2, wide_3},
     .narrow = {narrow_1, narrow_2, narrow_3},

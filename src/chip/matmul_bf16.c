@@ -18,6 +18,8 @@
 #define TARGET __attribute__((target("avx512bf16,avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,f16c")))
 #define LANES 16
 #define ROWS 8
+#define BLOCK MM_BLOCK_COLS
+#define BLOCK_WORDS (MM_BLOCK_FLOATS / 2)
 #define HALF 4 // rows of a pass: sums and both chains of a group in 24 registers
 #define GROUP_QUADS (MM_GROUP / 4)
 #define NEGATIVE_ZERO 0x8000u
@@ -29,10 +31,10 @@ INLINE __m512bh as_pairs(__m512i x) { return (__m512bh)x; }
 INLINE float *row_at(float *c, size_t c_pitch, int r) { return (float *)((uint8_t *)c + (size_t)r * c_pitch); }
 
 // One word of each row into one of the two chains.
-INLINE void pair_step(__m512 chain[HALF][2], const uint32_t *s, const uint32_t *v, const int nv) {
+INLINE void pair_step(__m512 chain[HALF][2], const uint32_t *s, const uint32_t *v, size_t v_next, const int nv) {
     __m512i b[2];
     UNROLL for (int j = 0; j < nv; j++) {
-        b[j] = _mm512_load_si512(v + j * LANES);
+        b[j] = _mm512_load_si512(v + (size_t)j * v_next);
         __asm__("" : "+v"(b[j]));
     }
     UNROLL for (int r = 0; r < HALF; r++) {
@@ -41,12 +43,15 @@ INLINE void pair_step(__m512 chain[HALF][2], const uint32_t *s, const uint32_t *
     }
 }
 
-INLINE void half_tile(const uint32_t *s, const uint32_t *v, size_t v_step, float *c, size_t c_pitch, uint32_t quads,
-                      bool accumulate, const int nv) {
+// HALF rows from row `first` on.
+INLINE void half_tile(const MmTileCall *t, int first, const int nv) {
+    const uint32_t *s = (const uint32_t *)t->s + first, *v = (const uint32_t *)t->v;
+    size_t v_step = t->v_step, v_next = t->v_next;
+    uint32_t quads = (t->k + 3) / 4;
     __m512 sum[HALF][2];
     UNROLL for (int r = 0; r < HALF; r++) {
         UNROLL for (int j = 0; j < nv; j++) sum[r][j] =
-            accumulate ? _mm512_loadu_ps(row_at(c, c_pitch, r) + j * LANES) : _mm512_setzero_ps();
+            t->accumulate ? _mm512_loadu_ps(row_at(t->c, t->c_pitch, first + r) + j * LANES) : _mm512_setzero_ps();
     }
     for (uint32_t q = 0; q < quads;) {
         __m512 even[HALF][2], odd[HALF][2];
@@ -54,9 +59,9 @@ INLINE void half_tile(const uint32_t *s, const uint32_t *v, size_t v_step, float
             UNROLL for (int j = 0; j < nv; j++) even[r][j] = odd[r][j] = _mm512_setzero_ps();
         }
         uint32_t end = quads - q < GROUP_QUADS ? quads : q + GROUP_QUADS;
-        for (; q < end; q++, s += 2 * ROWS, v += 2 * v_step) {
-            pair_step(even, s, v, nv);
-            pair_step(odd, s + ROWS, v + v_step, nv);
+        for (; q < end; q++, s += 2 * BLOCK, v += 2 * v_step) {
+            pair_step(even, s, v, v_next, nv);
+            pair_step(odd, s + BLOCK, v + v_step, v_next, nv);
         }
         UNROLL for (int r = 0; r < HALF; r++) {
             UNROLL for (int j = 0; j < nv; j++) sum[r][j] =
@@ -68,26 +73,20 @@ INLINE void half_tile(const uint32_t *s, const uint32_t *v, size_t v_step, float
         UNROLL for (int j = 0; j < nv; j++) {
             __m512 x = sum[r][j];
             x = _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), nan);
-            _mm512_storeu_ps(row_at(c, c_pitch, r) + j * LANES, x);
+            _mm512_storeu_ps(row_at(t->out, t->out_pitch, first + r) + j * LANES, x);
         }
     }
 }
 
-INLINE void tile(const float *s, const float *v, size_t v_step, float *c, size_t c_pitch, uint32_t k, bool accumulate,
-                 const int nv) {
+INLINE void tile(const MmTileCall *t, const int nv) {
+    for (int r = 0; r < ROWS; r++)
+        __builtin_prefetch(row_at(t->out, t->out_pitch, r), 1, 3);
     for (int r = 0; r < ROWS; r += HALF)
-        half_tile((const uint32_t *)s + r, (const uint32_t *)v, v_step, row_at(c, c_pitch, r), c_pitch, (k + 3) / 4,
-                  accumulate, nv);
+        half_tile(t, r, nv);
 }
 
-static TARGET void pairs_1(const float *s, const float *v, size_t v_step, float *c, size_t c_pitch, uint32_t k,
-                           bool accumulate) {
-    tile(s, v, v_step, c, c_pitch, k, accumulate, 1);
-}
-static TARGET void pairs_2(const float *s, const float *v, size_t v_step, float *c, size_t c_pitch, uint32_t k,
-                           bool accumulate) {
-    tile(s, v, v_step, c, c_pitch, k, accumulate, 2);
-}
+static TARGET void pairs_1(const MmTileCall *t) { tile(t, 1); }
+static TARGET void pairs_2(const MmTileCall *t) { tile(t, 2); }
 
 MmTile *const mm_pair_tiles[2] = {pairs_1, pairs_2};
 
@@ -138,27 +137,26 @@ void mm_load_pairs(MmStationary *st, const MmOperand *o) {
     uint32_t width = (st->m + LANES - 1) / LANES * LANES;
     for (uint32_t k = 0; k < st->k; k += 4) {
         quad_pack(even, odd, o, st->k, k, 0, st->m, width, NEGATIVE_ZERO);
-        for (uint32_t m = 0; m < st->m; m += ROWS) {
-            uint32_t *out = (uint32_t *)st->panels + m * ISA_PE_ROWS + k / 2 * ROWS;
-            memcpy(out, even + m, ROWS * 4);
-            memcpy(out + ROWS, odd + m, ROWS * 4);
+        for (uint32_t m = 0; m < st->m; m += BLOCK) {
+            uint32_t *out = (uint32_t *)st->panels + m / BLOCK * BLOCK_WORDS + k / 2 * BLOCK;
+            memcpy(out, even + m, BLOCK * 4);
+            memcpy(out + BLOCK, odd + m, BLOCK * 4);
         }
     }
 }
 
 static float weight_at(const MmStationary *st, uint32_t k, uint32_t r) {
-    const uint32_t *words = (const uint32_t *)st->panels + r / ROWS * ROWS * ISA_PE_ROWS;
-    uint32_t word = words[(k / 4 * 2 + (k & 1)) * ROWS + r % ROWS], bits = k & 2 ? word << 16 : word & 0xffff0000u;
+    const uint32_t *words = (const uint32_t *)st->panels + r / BLOCK * BLOCK_WORDS;
+    uint32_t word = words[(k / 4 * 2 + (k & 1)) * BLOCK + r % BLOCK], bits = k & 2 ? word << 16 : word & 0xffff0000u;
     float f;
     memcpy(&f, &bits, 4);
     return f;
 }
 
 void mm_unpack_pairs(float *panels, const MmStationary *st) {
-    for (uint32_t m = 0; m < st->m; m += ROWS)
+    for (uint32_t m = 0; m < st->m; m++)
         for (uint32_t k = 0; k < st->k; k++)
-            for (uint32_t r = 0; r < ROWS; r++)
-                panels[m * ISA_PE_ROWS + k * ROWS + r] = weight_at(st, k, m + r);
+            panels[m / BLOCK * MM_BLOCK_FLOATS + k * BLOCK + m % BLOCK] = weight_at(st, k, m);
 }
 
 void mm_pair_weights(const MmStationary *st, uint32_t r, float *out) {

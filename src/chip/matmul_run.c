@@ -68,7 +68,7 @@ static bool run_split(Run *r) {
 
 static bool same_load(const MmLoad *a, const MmLoad *b) {
     return a == b || (a && b && a->src == b->src && a->pitch == b->pitch && a->stride == b->stride && a->stype == b->stype &&
-                      a->k == b->k && a->m == b->m);
+                      a->k == b->k && a->m == b->m && a->blocks == b->blocks);
 }
 
 static bool run_is_thin(const Run *r) {
@@ -120,13 +120,15 @@ static void chain_run(const Run *r, uint32_t chain, uint32_t piece) {
         i++;
     for (uint32_t next; i < r->count; i = next) {
         const MmLoad *load = load_of(r, i);
-        if (load && !same_load(load, held))
-            mm_load(r->level, &own, load);
+        if (load && !same_load(load, held)) {
+            own.panels = panels;
+            mm_load_there(r->level, &own, load);
+        }
         held = load;
         MmCall call = r->steps[i].call;
         call.st = load ? &own : r->array;
         next = next_in_chain(r, i);
-        call.next_src = next < r->count ? r->steps[next].call.src : NULL;
+        call.next_src = next < r->count && r->steps[next].call.blocks == call.blocks ? r->steps[next].call.src : NULL;
         call.next_load = next < r->count ? load_of(r, next) : NULL;
         uint32_t n = r->steps[i].n;
         mm_multiply(&call, mm_piece_at(n, piece, r->pieces), mm_piece_at(n, piece + 1, r->pieces));
@@ -141,16 +143,22 @@ static void run_task(void *arg, size_t begin, size_t end) {
 
 static void steps_in_order(Pool *pool, HostLevel level, MmStationary *array, const MmStep *steps,
                            uint32_t count) {
+    const MmLoad *there = NULL; // the last load, when its operand is used where it is
+    MmStationary used;
     for (uint32_t i = 0; i < count; i++) {
         const MmStep *next = i + 1 < count ? &steps[i + 1] : NULL;
         MmCall call = steps[i].call;
-        if (steps[i].load.src)
-            mm_load(level, array, &steps[i].load);
-        call.st = array;
-        call.next_src = next ? next->call.src : NULL;
+        if (steps[i].load.src) {
+            there = steps[i].load.blocks ? &steps[i].load : NULL;
+            mm_load_there(level, there ? &used : array, &steps[i].load);
+        }
+        call.st = there ? &used : array;
+        call.next_src = next && next->call.blocks == call.blocks ? next->call.src : NULL;
         call.next_load = next ? &next->load : NULL;
         mm_run(pool, &call, steps[i].n);
     }
+    if (there)
+        mm_load(level, array, there);
 }
 
 void mm_run_steps(Pool *pool, HostLevel level, MmStationary *array, const MmStep *steps,

@@ -2,7 +2,7 @@
 // matmul_tile.h — the two tile kernels, once for every vector instruction set.
 //
 // Included by matmul_avx2.c and matmul_avx512.c, which define
-//   V, LANES, ROWS, VECS, PAIR_ROWS, TARGET      vector type, its floats, tile shape, attributes
+//   V, LANES, ROWS, VECS, PAIR_ROWS, BLOCK, TARGET      vector type, its floats, tile shape, packed columns, attributes
 //   v_zero v_load v_loadu v_storeu v_splat v_fma v_add v_clean     what they say; v_load is aligned
 // Loops over rows and vectors have constant bounds and are unrolled in full: the arrays below are
 // registers. A change here is checked in the disassembly (no accumulator may go through the stack).
@@ -23,24 +23,37 @@ INLINE float *tile_row(float *c, size_t c_pitch, int r) {
 
 // One row of the panel. The empty asm holds it in registers: short of them, gcc would rather load
 // it again for every FMA than keep a constant of the loop's end on the stack.
-INLINE void panel_row(V b[VECS], const float *v, const int nv) {
+INLINE void panel_row(V b[VECS], const float *v, size_t v_next, const int nv) {
     UNROLL for (int j = 0; j < nv; j++) {
-        b[j] = v_load(v + j * LANES);
+        b[j] = v_load(v + (size_t)j * v_next);
         __asm__("" : "+v"(b[j]));
     }
 }
 
-INLINE void tile_wide(const float *s, const float *v, size_t v_step, float *c, size_t c_pitch,
-                      uint32_t k, bool accumulate, const int nv) {
+INLINE void rows_fetch(const MmTileCall *t, const int nv) { // those that will be read or written
+    UNROLL for (int r = 0; r < ROWS; r++) {
+        __builtin_prefetch(tile_row(t->out, t->out_pitch, r), 1, 3);
+        __builtin_prefetch(tile_row(t->out, t->out_pitch, r) + nv * LANES - 1, 1, 3);
+    }
+    if (t->out == t->c)
+        return;
+    UNROLL for (int r = 0; r < ROWS; r++) {
+        __builtin_prefetch(tile_row(t->c, t->c_pitch, r), 0, 3);
+        __builtin_prefetch(tile_row(t->c, t->c_pitch, r) + nv * LANES - 1, 0, 3);
+    }
+}
+
+INLINE void tile_wide(const MmTileCall *t, const int nv) {
+    const float *s = t->s, *v = t->v;
+    size_t v_step = t->v_step, v_next = t->v_next;
     V chain[ROWS][VECS];
     UNROLL for (int r = 0; r < ROWS; r++) {
         UNROLL for (int j = 0; j < nv; j++) chain[r][j] = v_zero();
-        __builtin_prefetch(tile_row(c, c_pitch, r), 1, 3);
-        __builtin_prefetch(tile_row(c, c_pitch, r) + nv * LANES - 1, 1, 3);
     }
-    for (uint32_t i = 0; i < k; i++, s += ROWS, v += v_step) {
+    rows_fetch(t, nv);
+    for (uint32_t i = t->k; i; i--, s += BLOCK, v += v_step) {
         V b[VECS];
-        panel_row(b, v, nv);
+        panel_row(b, v, v_next, nv);
         UNROLL for (int r = 0; r < ROWS; r++) {
             V a = v_splat(s[r]);
             UNROLL for (int j = 0; j < nv; j++) chain[r][j] = v_fma(a, b[j], chain[r][j]);
@@ -48,60 +61,57 @@ INLINE void tile_wide(const float *s, const float *v, size_t v_step, float *c, s
     }
     UNROLL for (int r = 0; r < ROWS; r++) {
         UNROLL for (int j = 0; j < nv; j++) {
-            float *at = tile_row(c, c_pitch, r) + j * LANES;
-            V sum = accumulate ? v_add(v_loadu(at), chain[r][j]) : chain[r][j];
-            v_storeu(at, v_clean(sum));
+            const float *at = tile_row(t->c, t->c_pitch, r) + j * LANES;
+            V sum = t->accumulate ? v_add(v_loadu(at), chain[r][j]) : chain[r][j];
+            v_storeu(tile_row(t->out, t->out_pitch, r) + j * LANES, v_clean(sum));
         }
     }
 }
 
 // One row of k into one of the two chains.
-INLINE void pair_step(V chain[PAIR_ROWS][VECS], const float *s, const float *v, const int nv) {
+INLINE void pair_step(V chain[PAIR_ROWS][VECS], const float *s, const float *v, size_t v_next, const int nv) {
     V b[VECS];
-    panel_row(b, v, nv);
+    panel_row(b, v, v_next, nv);
     UNROLL for (int r = 0; r < PAIR_ROWS; r++) {
         V a = v_splat(s[r]);
         UNROLL for (int j = 0; j < nv; j++) chain[r][j] = v_fma(a, b[j], chain[r][j]);
     }
 }
 
-// PAIR_ROWS rows of a narrow tile.
-INLINE void tile_pair(const float *s, const float *v, size_t v_step, float *c, size_t c_pitch,
-                      uint32_t k, bool accumulate, const int nv) {
-    for (uint32_t g = 0; g < k; g += MM_GROUP) {
+// PAIR_ROWS rows of a narrow tile from row `first` on. Sums are in c until the last group.
+INLINE void tile_pair(const MmTileCall *t, int first, const int nv) {
+    const float *s = t->s + first, *v = t->v;
+    size_t v_step = t->v_step, v_next = t->v_next;
+    for (uint32_t g = 0; g < t->k; g += MM_GROUP) {
         V even[PAIR_ROWS][VECS], odd[PAIR_ROWS][VECS];
         UNROLL for (int r = 0; r < PAIR_ROWS; r++) {
             UNROLL for (int j = 0; j < nv; j++) even[r][j] = odd[r][j] = v_zero();
         }
-        uint32_t n = k - g < MM_GROUP ? k - g : MM_GROUP;
-        for (uint32_t i = 0; i < n / 2; i++, s += 2 * ROWS, v += 2 * v_step) {
-            pair_step(even, s, v, nv);
-            pair_step(odd, s + ROWS, v + v_step, nv);
+        bool last = t->k - g <= MM_GROUP;
+        uint32_t n = last ? t->k - g : MM_GROUP;
+        for (uint32_t i = 0; i < n / 2; i++, s += 2 * BLOCK, v += 2 * v_step) {
+            pair_step(even, s, v, v_next, nv);
+            pair_step(odd, s + BLOCK, v + v_step, v_next, nv);
         }
         if (n & 1)
-            pair_step(even, s, v, nv);
+            pair_step(even, s, v, v_next, nv);
+        float *to = last ? t->out : t->c;
+        size_t to_pitch = last ? t->out_pitch : t->c_pitch;
         UNROLL for (int r = 0; r < PAIR_ROWS; r++) {
             UNROLL for (int j = 0; j < nv; j++) {
-                float *at = tile_row(c, c_pitch, r) + j * LANES;
-                V old = g || accumulate ? v_loadu(at) : v_zero();
-                v_storeu(at, v_clean(v_add(old, v_add(even[r][j], odd[r][j]))));
+                const float *at = tile_row(t->c, t->c_pitch, first + r) + j * LANES;
+                V old = g || t->accumulate ? v_loadu(at) : v_zero();
+                v_storeu(tile_row(to, to_pitch, first + r) + j * LANES, v_clean(v_add(old, v_add(even[r][j], odd[r][j]))));
             }
         }
     }
 }
 
-INLINE void tile_narrow(const float *s, const float *v, size_t v_step, float *c, size_t c_pitch,
-                        uint32_t k, bool accumulate, const int nv) {
-    for (int r = 0; r < ROWS; r++) {
-        __builtin_prefetch(tile_row(c, c_pitch, r), 1, 3);
-        __builtin_prefetch(tile_row(c, c_pitch, r) + nv * LANES - 1, 1, 3);
-    }
+INLINE void tile_narrow(const MmTileCall *t, const int nv) {
+    rows_fetch(t, nv);
     for (int r = 0; r < ROWS; r += PAIR_ROWS)
-        tile_pair(s + r, v, v_step, tile_row(c, c_pitch, r), c_pitch, k, accumulate, nv);
+        tile_pair(t, r, nv);
 }
 
 #define TILE(order, nv)                                                                            \
-    static TARGET void order##_##nv(const float *s, const float *v, size_t v_step, float *c,       \
-                                    size_t c_pitch, uint32_t k, bool accumulate) {                 \
-        tile_##order(s, v, v_step, c, c_pitch, k, accumulate, nv);                                 \
-    }
+    static TARGET void order##_##nv(const MmTileCall *t) { tile_##order(t, nv); }

@@ -79,10 +79,14 @@ static uint32_t run_close(Stretch *s, PlanCut *c, bool goes_on) {
 }
 
 static bool stays_alone(const Maker *m, uint32_t pc) {
-    return m->dynamic[pc] || kind_of(m, pc) & KIND_ALONE || (m->plan->through && m->plan->through[pc]);
+    const Plan *p = m->plan;
+    return m->dynamic[pc] || kind_of(m, pc) & KIND_ALONE || (p->through && p->through[pc]) || (p->blocks && p->blocks[pc]);
 }
 
-static bool idles(const Maker *m, uint32_t pc) { return !m->dynamic[pc] && kind_of(m, pc) & KIND_IDLE; }
+// Nothing is to be done.
+static bool idles(const Maker *m, uint32_t pc) {
+    return (!m->dynamic[pc] && kind_of(m, pc) & KIND_IDLE) || (m->plan->spared && m->plan->spared[pc] == PLAN_SPARED_RESULT);
+}
 
 static void stretch_cut(const Maker *m, Stretch *s) {
     PlanCut c = {.nsteps = 0};
@@ -217,7 +221,7 @@ static void overs_add(Arena *a, Spare *s, const PlanPiece *p) {
 static void run_plan(const Maker *m, PlanRun *run, Arena *a, Spare *s, PlanPiece *p) {
     plan_piece_clear(p);
     for (uint32_t pc = run->first; pc < run->end; pc++)
-        if (!(kind_of(m, pc) & KIND_IDLE)) {
+        if (!idles(m, pc)) {
             plan_piece_add(p, &m->code, pc);
             if (m->plan->spared && m->plan->spared[pc])
                 plan_piece_spared(p);
@@ -306,6 +310,7 @@ Plan *plan_make(Arena *a, const Artifact *art, const IsaShapes *shapes, const ui
     m->code.touches = plan_touches(a, &m->code);
     targets_find(m);
     plan_pe_find(a, m->plan, &m->code);
+    plan_tiles_find(a, m->plan, &m->code, m->target);
     runs_cut(m);
     runs_spare(m);
     Plan *p = m->plan;

@@ -34,12 +34,14 @@ typedef struct PlanOver { // an operand that lies elsewhere
     uint32_t at;       // and the bytes from its row's begin; LOCAL: the offset in the slice's row
 } PlanOver;
 
-typedef struct PlanPe { // an operand of a product that is read in HBM (plan_pe.c)
+typedef struct PlanPe { // an operand of a product that is read in HBM (plan_pe.c), or its sums that are written there
     uint32_t pc, seg;
     uint64_t off;
     int64_t pitch; // bytes between rows
 } PlanPe;
 #define PLAN_PE_MAX 32 // operands that one transfer brings
+// A transfer that brings such operands, or is one with a transfer out; a copy or transfer out of what products wrote to HBM.
+enum { PLAN_SPARED_OPERAND = 1, PLAN_SPARED_RESULT };
 
 typedef struct PlanRun {
     uint32_t first, end;    // instructions
@@ -57,7 +59,9 @@ typedef struct Plan {
     VEC(PlanPe) pe;
     uint32_t *pe_at; // per instruction: number in pe + 1, or 0; NULL: there are none
     uint32_t *through; // per transfer out: the transfer in + 1 whose source it takes, or 0; NULL: there are none
-    uint8_t *spared; // per instruction: a transfer that brings only those, left out; NULL likewise
+    uint8_t *spared; // per instruction: left out, PLAN_SPARED_…; NULL likewise
+    uint32_t *out_at; // per product: number in pe + 1 of where its sums go instead of PSUM, or 0; NULL likewise (plan_tiles.c)
+    uint8_t *blocks;  // per transfer in, load and product: its tile is in blocks where the host's kernels take them; NULL likewise
     uint32_t *same_seg; // per HBM segment: the one whose memory it may take over, or itself
     bool *written;      // likewise: somebody may write there
     uint32_t *order;    // segments by address, as plan_fits last found them

@@ -221,7 +221,7 @@ static void through_note(Arena *a, Plan *p, const Artifact *art, uint32_t pc, ui
         p->through = ARENA_NEWN(a, uint32_t, art->ncode + 1);
     plan_pe_room(a, p, art);
     p->through[out] = pc + 1;
-    p->spared[pc] = 1;
+    p->spared[pc] = PLAN_SPARED_OPERAND;
 }
 
 static void readers_note(Arena *a, Plan *p, const PlanCode *code, uint32_t pc) {
@@ -237,7 +237,7 @@ static void readers_note(Arena *a, Plan *p, const PlanCode *code, uint32_t pc) {
         plan_pe_room(a, p, code->art);
         VEC_PUSH(a, &p->pe, readers[i]);
         p->pe_at[readers[i].pc] = (uint32_t)p->pe.n;
-        p->spared[pc] = 1;
+        p->spared[pc] = PLAN_SPARED_OPERAND;
     }
 }
 

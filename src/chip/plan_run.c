@@ -103,13 +103,14 @@ static void fetches_place(PlanWork *w, uint32_t heavy) {
 PlanWork plan_work(const Chip *c, const ChipProg *p, const PlanRun *run, uint8_t *const *segs, EngJob *jobs,
                    EngineState *state) {
     const Artifact *art = p->art;
+    const uint8_t *spared = p->plan->spared;
     const PlanOver *o = p->plan->overs.at + run->over, *end = o + run->nover;
     PlanWork r = {.jobs = jobs, .slice = run->slice, .slices = (run->parts + run->slice - 1u) / run->slice};
     uint32_t heavy = 0, fetched = UINT32_MAX; // fetched: the transfer whose data was met last
     for (uint32_t pc = run->first; pc < run->end; pc++) {
         const IsaInst *in = &art->code[pc];
         int cost = isa_rows[in->op].cost;
-        if (cost == COST_CONTROL || cost == COST_ACTLOAD)
+        if (cost == COST_CONTROL || cost == COST_ACTLOAD || (spared && spared[pc] == PLAN_SPARED_RESULT))
             continue;
         if (o < end && o->pc == pc && o->slot == PLAN_SKIP) {
             o++;

@@ -95,6 +95,7 @@ bool plan_live_any(const PlanLive *l, uint32_t lo, uint32_t hi);
 // in one run.
 bool plan_hbm_meet(const PlanHbm *x, const PlanHbm *y);
 void plan_pe_find(Arena *a, Plan *p, const PlanCode *code);
+void plan_tiles_find(Arena *a, Plan *p, const PlanCode *code, const uint8_t *target); // target: somebody jumps there
 bool plan_is_product(const IsaInst *in); // or the load before it
 bool plan_is_idle(const IsaInst *in); // touches nothing, in any order
 bool plan_stays_alone(const IsaInst *in); // joins no run, whatever its addresses are

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "chip/chip.h"
+#include "chip/dma.h"
 #include "chip/matmul.h"
 #include "unit.h"
 
@@ -195,7 +196,7 @@ static void case_run(const Case *c, int level, Pool *pool, uint8_t *result) {
     memset(panels, 0xff, MM_PANEL_BYTES);
     memcpy(result, c->d.base, c->d.bytes);
     MmStationary st = {.panels = panels};
-    level_load(level, &st, &(MmLoad){c->s.at, c->s.pitch, c->s.stride, c->s.type, c->k, c->m});
+    level_load(level, &st, &(MmLoad){c->s.at, c->s.pitch, c->s.stride, c->s.type, c->k, c->m, false});
     MmCall call = {.st = &st,
                    .dst = (float *)(result + (c->d.at - c->d.base)),
                    .dst_pitch = c->d.pitch,
@@ -237,6 +238,93 @@ static bool case_check(uint64_t seed, Pool *pool) {
         }
     free(want), free(got);
     case_free(&c);
+    return ok;
+}
+
+// --- operands in blocks, sums that go elsewhere ----------------------------------------------------------------
+
+typedef struct Operand { // [k][cols] in some order of axes, and the same in blocks
+    uint8_t *at, *blocks;
+    int64_t row, col; // bytes
+} Operand;
+
+static Operand operand_make(uint64_t *s, int type, uint32_t k, uint32_t cols, int fill) {
+    int64_t e = (int64_t)dtype_bytes(type);
+    size_t bytes = 512 / MM_BLOCK_COLS * MM_BLOCK_FLOATS * sizeof(float);
+    Operand o = {.at = malloc((size_t)k * cols * (size_t)e), .blocks = aligned_alloc(64, bytes)};
+    bool turned = rng_below(s, 2);
+    o.row = turned ? e : e * cols, o.col = turned ? e * k : e;
+    for (uint32_t i = 0; i < k; i++)
+        for (uint32_t j = 0; j < cols; j++)
+            fill_element(s, o.at + i * o.row + j * o.col, type, fill);
+    memset(o.blocks, 0x7f, bytes);
+    if (!mm_takes_blocks(host_best(), type))
+        return o;
+    uint32_t n[4] = {k, 1, 1, cols};
+    int64_t from[4] = {o.row, 0, 0, o.col}, to[4] = {0, 0, 0, e};
+    if (cols % MM_BLOCK_COLS == 0 && rng_below(s, 2)) // in chunks of a block
+        n[2] = cols / MM_BLOCK_COLS, n[3] = MM_BLOCK_COLS, from[2] = MM_BLOCK_COLS * o.col, to[2] = MM_BLOCK_COLS * e;
+    DmaCopy copy = dma_blocks(o.blocks, to, o.at, from, n, (size_t)e);
+    size_t half = copy.rows / 2;
+    dma_rows(&copy, half, copy.rows);
+    dma_rows(&copy, 0, half);
+    return o;
+}
+
+// apart: sums go to dst, and what they are added to lies elsewhere.
+static void operands_run(HostLevel level, int type, const Operand *s, const Operand *v, const uint32_t size[3], float *dst,
+                         bool accumulate, bool blocks, bool apart) {
+    int64_t e = (int64_t)dtype_bytes(type);
+    uint32_t k = size[0], m = size[1], n = size[2];
+    float *panels = aligned_alloc(64, MM_PANEL_BYTES), *sums = aligned_alloc(64, 128 * 512 * sizeof(float));
+    memcpy(sums, dst, 128 * 512 * sizeof(float));
+    MmStationary st = {.panels = panels};
+    MmLoad load = {.src = blocks ? s->blocks : s->at, .pitch = (size_t)s->row, .stride = (int32_t)(s->col / e), .stype = type,
+                   .k = k, .m = m, .blocks = blocks};
+    (apart ? mm_load_there : mm_load)(level, &st, &load);
+    MmCall call = {.st = &st, .dst = apart ? sums : dst, .dst_pitch = 512 * sizeof(float), .dst_stride = 1,
+                   .src = blocks ? v->blocks : v->at, .src_pitch = (size_t)v->row, .src_stride = (int32_t)(v->col / e),
+                   .stype = type, .accumulate = accumulate, .blocks = blocks, .out = apart ? dst : NULL,
+                   .out_pitch = 512 * sizeof(float)};
+    uint32_t cut = mm_piece_at(n, 1, 2);
+    mm_multiply(&call, cut, n);
+    mm_multiply(&call, 0, cut);
+    free(panels), free(sums);
+}
+
+static bool operands_check(uint64_t seed) {
+    uint64_t s = seed;
+    int type = rng_below(&s, 2) ? DT_F32 : DT_BF16, fill = (int)rng_below(&s, FILL_COUNT);
+    uint32_t k = random_size(&s, 128), size[3] = {type == DT_F32 ? k : (k + 3) / 4 * 4, random_size(&s, 128), random_size(&s, 512)};
+    Operand a = operand_make(&s, type, size[0], size[1], fill), b = operand_make(&s, type, size[0], size[2], fill);
+    size_t bytes = 128 * 512 * sizeof(float);
+    float *old = aligned_alloc(64, bytes), *want = aligned_alloc(64, bytes), *got = aligned_alloc(64, bytes);
+    for (uint32_t i = 0; i < 128 * 512; i++)
+        fill_element(&s, (uint8_t *)&old[i], DT_F32, fill);
+    bool accumulate = rng_below(&s, 2), ok = true;
+    memcpy(want, old, bytes);
+    operands_run(HOST_PORTABLE, type, &a, &b, size, want, accumulate, false, false);
+    for (HostLevel level = HOST_PORTABLE; ok && level <= host_best(); level++)
+        for (int way = 0; ok && way < 4; way++) {
+            bool blocks = way & 1;
+            if (blocks && !mm_takes_blocks(level, type))
+                continue;
+            memcpy(got, old, bytes);
+            operands_run(level, type, &a, &b, size, got, accumulate, blocks, way & 2);
+            ok = !memcmp(want, got, bytes);
+            if (!ok)
+                printf("seed %llu: level %d way %d differs: k %u m %u n %u\n", (unsigned long long)seed, (int)level, way, size[0],
+                       size[1], size[2]);
+        }
+    free(old), free(want), free(got);
+    free(a.at), free(a.blocks), free(b.at), free(b.blocks);
+    return ok;
+}
+
+static bool operands_agree(uint64_t seed, int cases) {
+    bool ok = true;
+    for (int i = 0; ok && i < cases; i++)
+        ok = operands_check(seed * 7919 + (uint64_t)i);
     return ok;
 }
 
@@ -304,7 +392,7 @@ static float product(int level, int type, uint32_t k, const double *a, const dou
     }
     float *panels = aligned_alloc(64, MM_PANEL_BYTES), out = old;
     MmStationary st = {.panels = panels};
-    level_load(level, &st, &(MmLoad){s, e, 1, type, k, 1});
+    level_load(level, &st, &(MmLoad){s, e, 1, type, k, 1, false});
     MmCall c = {.st = &st,
                 .dst = &out,
                 .dst_pitch = 4,
@@ -434,7 +522,7 @@ static RunCase run_make(uint64_t *s) {
         *t = (MmStep){0};
         if (i == 0 || rng_below(s, 4)) {
             k = random_size(s, 128), m = random_size(s, 128), type = rng_below(s, 8);
-            t->load = (MmLoad){run_src(&c, s), RUN_PITCH, 1, types[type], k, m};
+            t->load = (MmLoad){run_src(&c, s), RUN_PITCH, 1, types[type], k, m, false};
         }
         uint32_t col = rng_below(s, 5) * 128 + (crosses && rng_below(s, 8) == 0 ? 64 : 0);
         t->n = col + 128 > RUN_COLS ? 64 : 128;
@@ -528,5 +616,7 @@ int main(int argc, char **argv) {
              cases);
     snprintf(why, sizeof why, "%d cases differ", bad);
     expect(bad == 0, name, why);
+    snprintf(name, sizeof name, "operands in blocks and sums elsewhere, seed %llu, %d cases", (unsigned long long)seed, cases);
+    expect(operands_agree(seed, cases), name, "they differ");
     return failures != 0;
 }

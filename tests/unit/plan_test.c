@@ -13,7 +13,7 @@
 
 #define AREA 20480u      // bytes of a partition that programs use
 #define SEG_BYTES (128u * 6400u)
-#define CODE_MAX 64
+#define CODE_MAX 112
 
 static int failures;
 static uint64_t state;
@@ -359,6 +359,95 @@ static void banks(Program *p) {
     }
 }
 
+// An operand as a compiler brings it: rows or columns adjacent in HBM, in one chunk or two.
+static void operand(Program *p, int stype, uint32_t sbuf, uint32_t cols, uint64_t hbm) {
+    IsaInst *in = push(p, ISA_DMA, ENG_SYNC);
+    bool turned = chance(50), halves = chance(40);
+    in->stype = (uint8_t)stype, in->dst = addr_sbuf(p->part, sbuf), in->src = hbm;
+    in->n[1] = halves ? 2 : 1, in->n[2] = halves ? cols / 2 : cols;
+    in->d[1] = (int32_t)(halves ? cols / 2 : cols), in->d[2] = 1;
+    in->s[0] = turned ? 1 : 256, in->s[2] = turned ? 160 : 1, in->s[1] = halves && turned ? 160 * (int32_t)cols / 2 : 130;
+}
+
+// What may come between: most of it has to do with tiles of `products`, and some of it spoils them.
+static void beside(Program *p, uint32_t out) {
+    uint32_t cols = p->cols, rows = p->rows, part = p->part;
+    p->cols = 64, p->rows = chance(80) ? 128 : 32, p->part = 0;
+    static const uint32_t at[] = {8192, 9216, 12288, 12800, 16384, 16896, 17408, 18432};
+    switch (below(8)) {
+    case 0:
+        combine(p, at[below(8)], 1024, 2048, 64);
+        break;
+    case 1:
+        combine(p, 4096, at[below(8)], 2048, 64);
+        break;
+    case 2:
+        row_dma(p, chance(50), addr_hbm(RES1, chance(50) ? 0 : out), at[below(8)]);
+        break;
+    case 3: {
+        IsaInst *in = push(p, ISA_COPY, ENG_VECTOR);
+        in->dtype = in->stype = DT_F32, in->n[1] = 64, in->d[1] = in->s[1] = 1;
+        in->dst = addr_sbuf(0, 4096), in->src = addr_psum(0, ISA_PSUM_BANK_BYTES * below(3));
+        if (chance(50))
+            in->src = in->dst, in->dst = addr_psum(0, ISA_PSUM_BANK_BYTES * below(3));
+        break;
+    }
+    default: // nothing
+        break;
+    }
+    p->cols = cols, p->rows = rows, p->part = part;
+}
+
+// Sums of products over operands that are used more than once, copied from their banks to SBUF and from there out.
+static void products(Program *p) {
+    if (p->n + 42 >= CODE_MAX)
+        return;
+    bool calm = chance(60); // as a compiler would write it
+    int stype = chance(60) ? DT_F32 : DT_BF16, other = calm || chance(80) ? stype : DT_F32 + DT_BF16 - stype;
+    uint32_t bytes = (uint32_t)dtype_bytes(stype), m = calm || chance(80) ? 32 : 20, n = chance(80) ? 128 : 81;
+    uint32_t banks = 1 + below(3), steps = 1 + below(3), out = 4096 * below(3);
+    p->part = 0, p->rows = chance(70) ? 128 : chance(50) ? 64 : 50;
+    uint32_t k = p->rows;
+    operand(p, stype, 8192, 192, addr_hbm(ARG1, 512 * below(2)));
+    operand(p, other, 12288, 256, addr_hbm(chance(50) ? ARG0 : SEG_SCRATCH, 0));
+    for (uint32_t i = 0; i < steps; i++)
+        for (uint32_t b = 0; b < banks; b++) {
+            if (!calm)
+                beside(p, out);
+            IsaInst *in;
+            p->rows = k;
+            if (calm || chance(80) || !(i + b)) {
+                in = push(p, ISA_LDWEIGHTS, ENG_TENSOR);
+                in->stype = (uint8_t)stype, in->n[1] = m, in->s[1] = 1;
+                in->src = addr_sbuf(0, 8192 + 32 * bytes * (i + (calm || chance(90) ? b : 1)));
+            }
+            in = push(p, ISA_MATMUL, ENG_TENSOR);
+            in->stype = (uint8_t)other, in->n[1] = n, in->n[2] = m, in->s[1] = in->d[1] = 1;
+            in->src = addr_sbuf(0, 12288 + 64 * (uint32_t)dtype_bytes(other) * below(3));
+            in->dst = addr_psum(0, ISA_PSUM_BANK_BYTES * b), in->flags = i ? MATMUL_ACCUMULATE : 0;
+        }
+    bool each = chance(50) || n != 128;
+    p->rows = m;
+    for (uint32_t b = 0; b < banks; b += each ? 1 : banks) {
+        IsaInst *in = push(p, ISA_COPY, ENG_VECTOR);
+        in->dtype = in->stype = DT_F32, in->n[1] = each ? 1 : banks, in->n[2] = n, in->d[1] = 128, in->s[1] = 512;
+        in->d[2] = in->s[2] = 1;
+        in->dst = addr_sbuf(0, 16384 + 512 * b), in->src = addr_psum(0, ISA_PSUM_BANK_BYTES * b);
+        if (!calm)
+            beside(p, out), p->rows = m;
+    }
+    IsaInst *in = push(p, ISA_DMA, ENG_SYNC);
+    in->stype = DT_F32, in->n[1] = banks, in->n[2] = n, in->s[1] = 128, in->s[2] = in->d[2] = 1;
+    in->d[0] = 128, in->d[1] = chance(50) ? 128 * 128 : 128 * 64;
+    in->src = addr_sbuf(0, 16384), in->dst = addr_hbm(chance(70) ? RES1 : RES0, out);
+    if (!calm)
+        beside(p, out);
+    if (chance(30)) { // what is over the tiles when all is done
+        p->rows = 128;
+        combine(p, 16384, 1024, 2048, 384);
+    }
+}
+
 static void program_make(Program *p) {
     static const uint32_t rows[] = {128, 128, 128, 100, 32, 1};
     p->n = 0;
@@ -368,7 +457,10 @@ static void program_make(Program *p) {
     IsaInst *in = push(p, ISA_DMA, ENG_SYNC); // everything has a value
     in->stype = DT_F32, in->n[1] = AREA / 4, in->s[0] = 8, in->s[1] = in->d[1] = 1;
     in->src = addr_hbm(ARG2, 0), in->dst = addr_sbuf(0, 0);
-    uint32_t want = 8 + below(CODE_MAX - 20), loop = 0;
+    in = push(p, ISA_COPY, ENG_VECTOR);
+    in->dtype = in->stype = DT_F32, in->n[1] = 3 * ISA_PSUM_BANK_BYTES / 4, in->d[1] = in->s[1] = 1;
+    in->dst = addr_psum(0, 0), in->src = addr_sbuf(0, 0);
+    uint32_t want = 8 + below(44), loop = 0;
     while (p->n < want) {
         uint32_t kind = below(100);
         p->rows = p->tidy ? 128 : rows[below(6)];
@@ -381,15 +473,17 @@ static void program_make(Program *p) {
             update(p);
         else if (kind < 52)
             shifted(p);
-        else if (kind < 62)
+        else if (kind < 58)
             product(p);
-        else if (kind < 68)
+        else if (kind < 63)
+            products(p);
+        else if (kind < 70)
             widened(p);
-        else if (kind < 71)
+        else if (kind < 73)
             through(p);
-        else if (kind < 74)
+        else if (kind < 76)
             scattered(p);
-        else if (kind < 80)
+        else if (kind < 81)
             banks(p);
         else if (kind < 95)
             engine(p);
@@ -451,12 +545,19 @@ static bool run(const Setup *s, ChipProg *prog, ChipPlan plan, uint8_t *mem) {
 
 static uint32_t spared[5]; // left out, read or written in HBM, in memory of the slice, operands of products, bf16 not widened
 
+static uint32_t tiles[2]; // products that write to HBM; instructions with an operand in blocks
+
 static uint32_t singles; // runs of one instruction, which would end the flow otherwise
 
-static void count_spared(const Plan *plan) {
+static void count_spared(const Plan *plan, uint32_t ncode) {
     for (uint32_t i = 0; i < plan->nruns; i++)
         singles += plan->runs[i].end - plan->runs[i].first == 1;
-    spared[3] += (uint32_t)plan->pe.n;
+    for (uint32_t i = 0; i < plan->pe.n; i++) {
+        bool out = plan->out_at && plan->out_at[plan->pe.at[i].pc] == i + 1;
+        tiles[0] += out, spared[3] += !out;
+    }
+    for (uint32_t i = 0; plan->blocks && i < ncode; i++)
+        tiles[1] += plan->blocks[i];
     for (size_t i = 0; i < plan->overs.n; i++)
         spared[4] += plan->overs.at[i].dtype != 0;
     for (size_t i = 0; i < plan->overs.n; i++)
@@ -492,7 +593,7 @@ static bool program_test(Program *p, uint64_t seed, const Setup *setups, int nse
     if (CTX_TRY(&ctx, here)) {
         artifact_verify(&ctx, &art, "random");
         prog = chip_load(&ctx, keep, &art, 2, false, NULL);
-        count_spared(plan_make(keep, &art, shapes_find(keep, art.code, art.ncode), artifact_dynamic(keep, &art), plain, NULL));
+        count_spared(plan_make(keep, &art, shapes_find(keep, art.code, art.ncode), artifact_dynamic(keep, &art), plain, NULL), art.ncode);
     }
     bool ok = prog && run(&setups[0], prog, CHIP_PLAN_OFF, want);
     for (int i = 0; ok && i < nsetups; i++)
@@ -550,9 +651,9 @@ int main(int argc, char **argv) {
     free(p), free(mem);
     if (programs >= 100) {
         bool some = legal >= programs * 3 / 4 && spared[0] > programs / 4 && spared[1] > programs / 4 && spared[2] > programs && spared[3] > programs / 16 &&
-                    spared[4] > programs / 50 && singles > programs / 16;
-        printf("%s what the plan spares: %u programs, %u transfers, %u operands in HBM, %u in the slice, %u of products, %u not widened\n", some ? "ok" : "FAIL", legal,
-               spared[0], spared[1], spared[2], spared[3], spared[4]);
+                    spared[4] > programs / 50 && singles > programs / 16 && tiles[0] > programs / 4 && tiles[1] > programs;
+        printf("%s what the plan spares: %u programs, %u transfers, %u operands in HBM, %u in the slice, %u of products, %u not widened, %u products to HBM, %u in blocks\n", some ? "ok" : "FAIL", legal,
+               spared[0], spared[1], spared[2], spared[3], spared[4], tiles[0], tiles[1]);
         failures += !some;
     }
     if (!failures)
