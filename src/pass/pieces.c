@@ -127,7 +127,7 @@ static int64_t banks(const Cut *k, int64_t n) {
             d *= t->dims[dims[j]];
         int64_t per = d < BANK_COLS ? BANK_COLS / d : 1;
         turns = turns || !k->behind[i].over_rows;
-        all += !k->behind[i].over_rows ? 1 : k->behind[i].operand ? each : (tiles + per - 1) / per;
+        all += !k->behind[i].over_rows ? 1 : k->behind[i].operand ? each * ((d + PARTS - 1) / PARTS) : (tiles + per - 1) / per;
     }
     return all + turns;
 }
@@ -148,11 +148,13 @@ static bool match(Pieces *s, OpId rows, Cut *k) {
     k->body = hlo_op_region(h, &k->op, 0);
     if (!hlo_rows_fit(h, &k->op, &k->nrows, &k->n, why) || k->n < 2 * BANK_COLS || k->op.nresults > RESULTS_MAX)
         return false;
+    bool wide = false;
     for (uint32_t i = 0; i < k->op.noperands; i++) {
-        OpId score = rows_score(h, &s->u, rows, i);
+        OpId score = rows_score(h, &s->u, rows, i, SCORE_WIDE);
         if (score && !score_fits(k, score))
             return false;
         k->scores += score != 0;
+        wide = wide || (score && !rows_score(h, &s->u, rows, i, SCORE_NARROW));
     }
     bool rows_out = false;
     for (uint32_t r = 0; r < k->op.nresults && k->scores; r++) {
@@ -161,7 +163,7 @@ static bool match(Pieces *s, OpId rows, Cut *k) {
         if (full && !collect_behind(k, k->op.results + r, r))
             return false;
     }
-    return k->scores && rows_out && choose_width(k) && find_levels(k);
+    return k->scores && rows_out && choose_width(k) && find_levels(k) && (!wide || soft_fits(k));
 }
 
 // --- pieces of operands ------------------------------------------------------------------------------
@@ -208,7 +210,7 @@ static ValueId operand_piece(Cut *k, uint32_t i, uint32_t c) {
     uint32_t nk;
     int64_t kind = hlo_ints(&k->op, AK_BROADCAST_DIMENSIONS, &nk)[i];
     ValueId v = hlo_operand(h, &k->op, i), *part = &k->parts[i * npieces(k) + c];
-    OpId score = rows_score(h, &s->u, k->rows, i);
+    OpId score = rows_score(h, &s->u, k->rows, i, SCORE_WIDE);
     if (kind == FUSED_ROWS)
         return v;
     if (!score) {
@@ -471,7 +473,9 @@ static void cut(Cut *k) {
     Pieces *s = k->s;
     Hlo *h = s->h;
     k->parts = ARENA_NEWN(s->c->scratch, ValueId, (size_t)k->op.noperands * npieces(k) + 1);
-    if (!soft_cut(k)) {
+    if (soft_fits(k)) {
+        soft_cut(k);
+    } else {
         for (uint32_t level = 1; level <= k->levels; level++)
             reduce_level(k, level);
         make_results(k);

@@ -54,6 +54,8 @@ void piece_begin(Cut *k, RowsMake *m, const Part *p, uint32_t c, const Values *m
 ValueId piece_other(Cut *k, const Behind *b, uint32_t c); // the other operand of a product behind
 ValueId piece_reshaped(Pieces *s, ValueId v, TypeId type, LocId loc);
 
-bool soft_cut(Cut *k); // pieces_soft.c: a softmax in one go; false when it is none
+// pieces_soft.c: a softmax and its product, each piece once.
+bool soft_fits(Cut *k);
+void soft_cut(Cut *k);
 
 #endif

@@ -307,10 +307,16 @@ static void hand_over(Cut *k, const Soft *f, ValueId o) {
     walk_replace(&s->w, to, walk_push(&s->w, move));
 }
 
-bool soft_cut(Cut *k) {
+bool soft_fits(Cut *k) {
     Soft f;
-    if (!is_soft(k, &f))
-        return false;
+    return is_soft(k, &f);
+}
+
+void soft_cut(Cut *k) {
+    Soft f;
+    bool fits = is_soft(k, &f);
+    assert(fits);
+    (void)fits;
     uint32_t n = npieces(k), have = 0, row = 1;
     Term terms[TOGETHER + 1];
     ValueId all = 0;
@@ -326,5 +332,4 @@ bool soft_cut(Cut *k) {
         if (r != f.b->result)
             value_map_set(k->s->c->scratch, &k->total, rows_returned(k->s->h, k->rows, r), all + row++);
     hand_over(k, &f, all);
-    return true;
 }

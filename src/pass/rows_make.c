@@ -7,7 +7,6 @@
 #include "pass/dots.h"
 #include "pass/rows.h"
 
-#define CONTRACTED_MAX 128
 #define OPERANDS_MAX 4 // of an op inside a row program
 
 uint32_t rows_make_operand(RowsMake *m, ValueId v, int64_t kind) {
@@ -79,7 +78,7 @@ ValueId rows_returned(const Hlo *h, OpId rows, uint32_t k) {
     return hlo_operand(h, hlo_at(h, r->ops.at[r->ops.n - 1]), k);
 }
 
-OpId rows_score(const Hlo *h, const Users *u, OpId rows, uint32_t i) {
+OpId rows_score(const Hlo *h, const Users *u, OpId rows, uint32_t i, int64_t most) {
     uint32_t n;
     const int64_t *kinds = hlo_ints(hlo_at(h, rows), AK_BROADCAST_DIMENSIONS, &n);
     ValueId v = hlo_operand(h, hlo_at(h, rows), i);
@@ -100,7 +99,7 @@ OpId rows_score(const Hlo *h, const Users *u, OpId rows, uint32_t i) {
         int64_t k = 1;
         for (uint32_t j = 0; j < nc; j++)
             k *= t->dims[c[j]];
-        return k <= CONTRACTED_MAX ? def : 0;
+        return k <= most ? def : 0;
     }
     return 0;
 }

@@ -76,7 +76,7 @@ static uint32_t result_of(const Scores *s, OpId first, ValueId inner) {
 
 static bool has_score(const Scores *s, OpId rows) {
     for (uint32_t i = 0; i < hlo_at(s->h, rows)->noperands; i++)
-        if (rows_score(s->h, &s->u, rows, i))
+        if (rows_score(s->h, &s->u, rows, i, SCORE_NARROW))
             return true;
     return false;
 }
@@ -310,7 +310,7 @@ static void slice_from(const Scores *s, const Pair *p, Slice *sl, const HloRegio
 static ValueId product_again(Scores *s, OpId first, uint32_t i, OpId second) {
     Hlo *h = s->h;
     OpList chain = {0};
-    OpId dot = rows_score(s->h, &s->u, first, i);
+    OpId dot = rows_score(s->h, &s->u, first, i, SCORE_NARROW);
     ValueId v = hlo_operand(h, hlo_at(h, first), i);
     for (; h->values.at[v].def != dot; v = hlo_operand(h, hlo_at(h, h->values.at[v].def), 0))
         VEC_PUSH(s->c->scratch, &chain, h->values.at[v].def);
@@ -405,7 +405,7 @@ static void remake_second(Scores *s, const Pair *p, const Slice *sl, OpId first)
     }
     for (uint32_t k = 0; k < sl->args.n; k++) {
         uint32_t i = sl->args.at[k] - body1.args;
-        ValueId v = !sl->cheap && rows_score(s->h, &s->u, p->first, i) ? product_again(s, p->first, i, p->second) : hlo_operand(h, &op1, i);
+        ValueId v = !sl->cheap && rows_score(s->h, &s->u, p->first, i, SCORE_NARROW) ? product_again(s, p->first, i, p->second) : hlo_operand(h, &op1, i);
         at[n++] = rows_make_operand(&m, v, kinds1[i]);
     }
     for (uint32_t k = 0; k < sl->kept.n; k++)

@@ -3,7 +3,7 @@
 // read: scores and weights of attention, forward and backward. Such a program and its products become one step, in which
 // a tile of 128 rows goes from product to product without reaching HBM.
 //
-// A product before the program: [batch, rows, columns] with at most 128 contracted elements, read by the program alone.
+// A product before the program: [batch, rows, columns] with at most 256 contracted elements, read by the program alone.
 // A product behind it contracts columns (weights times values) or rows (the gradients of keys and values); its other
 // operand must be there when the program runs. Where rows do not fit SBUF, or accumulators PSUM, the steps stay apart.
 #include "tile/block.h"
@@ -62,7 +62,7 @@ static void try_before(Find *f, Block *b, const HloOp *rows, uint32_t i) {
     side_init(&d.lhs.at, h, dot, false);
     side_init(&d.rhs.at, h, dot, true);
     int64_t m = d.lhs.at.free_size, batches = batches_of(&d.lhs.at);
-    bool fits = d.lhs.at.k_size <= PARTS && d.rhs.at.free_size == b->n && batches * m * b->n == hlo_value_type(h, v)->elems &&
+    bool fits = d.lhs.at.k_size <= 2 * PARTS && d.rhs.at.free_size == b->n && batches * m * b->n == hlo_value_type(h, v)->elems &&
                 (!b->m || (b->m == m && b->batches == batches)) && strides_fit(&d.lhs.at) && strides_fit(&d.rhs.at);
     if (!fits)
         return;
@@ -101,7 +101,7 @@ static bool behind(const Find *f, Block *b, ValueId v, OpId id, BlockDot *out) {
     out->over_rows = own.k_size == m && own.k_stride == n && own.free_size == n && own.free_stride == 1;
     bool columns = own.k_size == n && own.k_stride == 1 && own.free_size == m && own.free_stride == n;
     return (out->over_rows || columns) && batches_of(&own) == b->batches && batches_in_order(&own, m * n) &&
-           out->d <= (second ? PARTS : BANK_COLS) && strides_fit(&out->rhs.at);
+           out->d <= (second ? 2 * PARTS : BANK_COLS) && strides_fit(&out->rhs.at);
 }
 
 // Every reader of the result, through reshapes, is a product that goes with the program.
@@ -136,10 +136,9 @@ static void try_behind(Find *f, Block *b, uint32_t result) {
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// Of a panel with the program's rows one of k and free is these.
-static uint64_t panel_bytes(const Block *b, const Panel *p, int dtype, bool rows_are_k) {
-    int64_t k = p->by_rows && rows_are_k ? least(p->at.k_size, b->chunk) : p->at.k_size;
-    int64_t f = p->by_rows && !rows_are_k ? least(p->at.free_size, b->chunk) : p->at.free_size;
+static uint64_t panel_bytes(const Block *b, const Panel *p, int dtype) {
+    int64_t k = p->rows == ROWS_K ? least(p->at.k_size, b->chunk) : p->at.k_size;
+    int64_t f = p->rows == ROWS_FREE ? least(p->at.free_size, b->chunk) : p->at.free_size;
     return align64(blocks_of(k) * (uint64_t)f * dtype_bytes(dtype));
 }
 
@@ -156,9 +155,9 @@ uint32_t block_turned_slot(const Block *b, uint32_t epi) {
     return slot;
 }
 
-static uint64_t place_panel(const Block *b, Panel *p, int dtype, bool rows_are_k, uint32_t copies, uint64_t at) {
+static uint64_t place_panel(const Block *b, Panel *p, int dtype, uint32_t copies, uint64_t at) {
     p->sbuf = (uint32_t)at;
-    p->bytes = (uint32_t)panel_bytes(b, p, dtype, rows_are_k);
+    p->bytes = (uint32_t)panel_bytes(b, p, dtype);
     return at + (uint64_t)p->bytes * copies;
 }
 
@@ -169,7 +168,7 @@ static void turn_panels(Block *b, bool turn) {
     for (uint32_t i = 0; i < 2 * b->npro; i++) {
         BlockDot *d = &b->pro[i / 2];
         Panel *p = i % 2 ? &d->rhs : &d->lhs;
-        p->turned = turn && dtype_bytes(d->dtype) >= 2 && p->at.k_stride == 1 && p->at.k_size > 1 && p->at.free_stride > 1 &&
+        p->turned = turn && dtype_bytes(d->dtype) >= 2 && p->at.k_size <= PARTS && p->at.k_stride == 1 && p->at.k_size > 1 && p->at.free_stride > 1 &&
                     p->at.free_stride * PARTS <= INT32_MAX;
         int64_t rows = i % 2 ? p->at.free_size : least(p->at.free_size, b->chunk);
         uint32_t bytes = align64(blocks_of(rows) * (uint64_t)p->at.k_size * dtype_bytes(d->dtype));
@@ -183,18 +182,18 @@ static bool place_sbuf(Block *b, uint32_t copies) {
     b->stage_sbuf = 0;
     b->panel_copies = copies;
     for (uint32_t i = 0; i < b->npro; i++) {
-        b->pro[i].lhs.by_rows = true;
-        at = place_panel(b, &b->pro[i].lhs, b->pro[i].dtype, false, copies, at);
-        at = place_panel(b, &b->pro[i].rhs, b->pro[i].dtype, false, copies, at);
+        b->pro[i].lhs.rows = ROWS_FREE;
+        at = place_panel(b, &b->pro[i].lhs, b->pro[i].dtype, copies, at);
+        at = place_panel(b, &b->pro[i].rhs, b->pro[i].dtype, copies, at);
     }
     uint32_t turned = 0;
     b->turn_bytes = 0;
     for (uint32_t i = 0; i < b->nepi; i++) {
         BlockDot *d = &b->epi[i];
-        d->rhs.by_rows = d->over_rows;
-        at = place_panel(b, &d->rhs, d->dtype, true, copies, at);
+        d->rhs.rows = d->over_rows ? ROWS_K : ROWS_NOT;
+        at = place_panel(b, &d->rhs, d->dtype, copies, at);
         uint64_t rows = (uint64_t)(d->over_rows ? b->n : b->chunk);
-        uint64_t elems = d->turned ? rows : (uint64_t)blocks_of((int64_t)rows) * (uint64_t)d->d;
+        uint64_t elems = d->turned ? rows * blocks_of(d->d) : (uint64_t)blocks_of((int64_t)rows) * (uint64_t)d->d;
         d->out_sbuf = (uint32_t)at;
         d->out_bytes = align64(elems * dtype_bytes(d->otype));
         at += 2 * (uint64_t)d->out_bytes;
@@ -215,7 +214,7 @@ static uint32_t banks_behind(const Block *b, const BlockDot *d) {
     if (!d->over_rows)
         return 1;
     if (d->turned)
-        return (uint32_t)((b->n + BANK_COLS - 1) / BANK_COLS);
+        return (uint32_t)((b->n + BANK_COLS - 1) / BANK_COLS) * blocks_of(d->d);
     uint32_t each = BANK_COLS / (uint32_t)d->d, n = blocks_of(b->n);
     return (n + each - 1) / each;
 }
@@ -237,19 +236,33 @@ static bool place_psum(Block *b, uint32_t copies, uint32_t turns) {
     return at + (turn ? turns : 0) <= BANKS;
 }
 
-static bool place_memories(Block *b, bool turn) {
-    bool fits = false;
-    for (b->chunk = b->m; !fits; b->chunk = b->chunk > CHUNK_MAX ? CHUNK_MAX : b->chunk / 2) {
-        turn_panels(b, turn);
-        fits = place_sbuf(b, 2) || place_sbuf(b, 1);
-        if (fits || b->chunk <= CHUNK_MIN)
-            break;
+// Transfers that cannot transpose would bring a panel element by element: worse than products apart.
+static bool comes_slowly(const Block *b) {
+    for (uint32_t i = 0; i < 2 * b->npro; i++) {
+        const Panel *p = i % 2 ? &b->pro[i / 2].rhs : &b->pro[i / 2].lhs;
+        if (p->at.k_stride == 1 && p->at.k_size > PARTS && p->at.free_stride > 1)
+            return true;
     }
+    return false;
+}
+
+static bool place_rows(Block *b, bool turn, int64_t chunk) {
+    b->chunk = chunk;
+    turn_panels(b, turn);
+    return place_sbuf(b, 2) || place_sbuf(b, 1);
+}
+
+static bool place_memories(Block *b, bool turn) {
+    if (turn && comes_slowly(b))
+        return false;
+    bool fits = place_rows(b, turn, b->m);
+    for (int64_t chunk = CHUNK_MAX; !fits && chunk >= CHUNK_MIN; chunk /= 2)
+        fits = chunk < b->m && place_rows(b, turn, chunk);
     return fits && (place_psum(b, 2, 2) || place_psum(b, 2, 1) || place_psum(b, 1, 2) || place_psum(b, 1, 1));
 }
 
 static bool place_all(const Find *f, Block *b) {
-    if (!place_memories(b, f->e->chip->dma_transpose <= 0)) // element by element is worse than apart
+    if (!place_memories(b, f->e->chip->dma_transpose <= 0))
         return false;
     Step s = {.op = b->rows};
     return rows_begin(f->e, &s, b) != NULL;

@@ -15,12 +15,14 @@
 #define BLOCK_PRO 3
 #define BLOCK_EPI 6
 
+enum { ROWS_NOT, ROWS_FREE, ROWS_K };
+
 typedef struct Panel { // an operand for one batch, or a chunk of its rows: k on the partitions, then [tile of k][free]
     Side at;
     uint32_t in;    // which of the step's operands
     uint32_t sbuf, bytes; // of copy 0; the next one follows
     bool turned;          // comes as it lies, [free][k], and the array turns it
-    bool by_rows;         // has the program's rows: there for a chunk of them
+    uint8_t rows;         // which of k and free is the program's rows: it is there for a chunk of them
     Haz haz[2];
 } Panel;
 

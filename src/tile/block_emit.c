@@ -54,31 +54,35 @@ static void copy_out(BlockOp *o, uint64_t src, int stype, Haz *shaz, uint64_t ds
 }
 
 static uint32_t panel_copy(const BlockOp *o, const Panel *p, const Tile *t) {
-    return (uint32_t)((p->by_rows ? t->unit : t->batch) % o->b->panel_copies);
+    return (uint32_t)((p->rows ? t->unit : t->batch) % o->b->panel_copies);
 }
 
-// What is loaded of a panel: all of the batch, or the chunk's rows. `k_rows`: k is the rows.
-static Side panel_part(const Panel *p, const Tile *t, bool k_rows, int64_t *offset) {
+// What is loaded of a panel: all of the batch, or the chunk's rows.
+static Side panel_part(const Panel *p, const Tile *t, int64_t *offset) {
     Side part = p->at;
     *offset = side_batch_offset(&p->at, t->batch);
-    if (p->by_rows) {
-        *(k_rows ? &part.k_size : &part.free_size) = t->rows;
-        *offset += t->row0 * (k_rows ? part.k_stride : part.free_stride);
+    if (p->rows) {
+        *(p->rows == ROWS_K ? &part.k_size : &part.free_size) = t->rows;
+        *offset += t->row0 * (p->rows == ROWS_K ? part.k_stride : part.free_stride);
     }
     return part;
 }
 
-static void load_lying(BlockOp *o, Panel *p, int dtype, const Tile *tile, bool k_rows) { // k on the partitions
+static int64_t panel_pitch(const BlockOp *o, const Panel *p) { // columns of a tile of k
+    return p->rows == ROWS_FREE ? min64(p->at.free_size, o->b->chunk) : p->at.free_size;
+}
+
+static void load_lying(BlockOp *o, Panel *p, int dtype, const Tile *tile) { // k on the partitions
     uint32_t copy = panel_copy(o, p, tile);
     BufId buf = o->e->l->refs.at[o->s->ins + p->in];
     size_t size = dtype_bytes(dtype);
     int64_t offset;
-    Side part = panel_part(p, tile, k_rows, &offset);
-    int64_t full = part.k_size / PARTS, rest = part.k_size % PARTS, f = part.free_size;
+    Side part = panel_part(p, tile, &offset);
+    int64_t full = part.k_size / PARTS, rest = part.k_size % PARTS, pitch = panel_pitch(o, p);
     IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_IN, .stype = (uint8_t)dtype};
     uint64_t from = emit_addr(o->e, buf) + (uint64_t)offset * size;
     uint32_t to = p->sbuf + copy * p->bytes;
-    in.n[2] = (uint32_t)f, in.d[1] = (int32_t)f, in.d[2] = 1;
+    in.n[2] = (uint32_t)part.free_size, in.d[1] = (int32_t)pitch, in.d[2] = 1;
     in.s[0] = (int32_t)p->at.k_stride, in.s[1] = (int32_t)(p->at.k_stride * PARTS), in.s[2] = (int32_t)p->at.free_stride;
     Haz *writes[] = {&p->haz[copy]};
     if (full) {
@@ -88,7 +92,7 @@ static void load_lying(BlockOp *o, Panel *p, int dtype, const Tile *tile, bool k
     }
     if (rest) {
         in.src = from + (uint64_t)(full * PARTS * p->at.k_stride) * size;
-        in.dst = addr_sbuf(0, (uint32_t)(to + (uint64_t)(full * f) * size));
+        in.dst = addr_sbuf(0, (uint32_t)(to + (uint64_t)(full * pitch) * size));
         in.n[0] = (uint32_t)rest, in.n[1] = 1;
         emit_inst(o->e, in, NULL, 0, writes, 1);
     }
@@ -96,7 +100,7 @@ static void load_lying(BlockOp *o, Panel *p, int dtype, const Tile *tile, bool k
 
 // Element [k tile][free] of a panel.
 static uint64_t panel_at(const BlockOp *o, const Panel *p, int dtype, const Tile *t, int64_t tile, int64_t free) {
-    return addr_sbuf(0, (uint32_t)(p->sbuf + panel_copy(o, p, t) * p->bytes + (uint64_t)(tile * p->at.free_size + free) * dtype_bytes(dtype)));
+    return addr_sbuf(0, (uint32_t)(p->sbuf + panel_copy(o, p, t) * p->bytes + (uint64_t)(tile * panel_pitch(o, p) + free) * dtype_bytes(dtype)));
 }
 
 static Haz *panel_haz(const BlockOp *o, Panel *p, const Tile *t) { return &p->haz[panel_copy(o, p, t)]; }
@@ -107,7 +111,7 @@ static void load_turned(BlockOp *o, Panel *p, int dtype, const Tile *tile) {
     size_t size = dtype_bytes(dtype);
     uint32_t k = (uint32_t)p->at.k_size, stage = o->stages++ % 2, at = b->stage_sbuf + stage * b->stage_bytes;
     int64_t offset;
-    Side part = panel_part(p, tile, false, &offset);
+    Side part = panel_part(p, tile, &offset);
     int64_t rows = part.free_size, full = rows / PARTS, rest = rows % PARTS;
     Haz *shaz = &b->stage_haz[stage];
     IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_IN, .stype = (uint8_t)dtype};
@@ -138,13 +142,13 @@ static void load_turned(BlockOp *o, Panel *p, int dtype, const Tile *tile) {
     }
 }
 
-static void load_panel(BlockOp *o, Panel *p, int dtype, const Tile *t, bool k_rows) {
-    if (p->by_rows ? !t->chunk_first : !t->first)
+static void load_panel(BlockOp *o, Panel *p, int dtype, const Tile *t) {
+    if (p->rows ? !t->chunk_first : !t->first)
         return;
     if (p->turned)
         load_turned(o, p, dtype, t);
     else
-        load_lying(o, p, dtype, t, k_rows);
+        load_lying(o, p, dtype, t);
 }
 
 // dst[cols of weights][cols of moving] (+)= weights^T moving, over k partitions.
@@ -165,12 +169,12 @@ static void load_panels(BlockOp *o, const Tile *t) {
     Block *b = o->b;
     for (uint32_t i = 0; i < b->npro; i++) {
         emit_loc(o->e, b->pro[i].op);
-        load_panel(o, &b->pro[i].rhs, b->pro[i].dtype, t, false);
-        load_panel(o, &b->pro[i].lhs, b->pro[i].dtype, t, false);
+        load_panel(o, &b->pro[i].rhs, b->pro[i].dtype, t);
+        load_panel(o, &b->pro[i].lhs, b->pro[i].dtype, t);
     }
     for (uint32_t i = 0; i < b->nepi; i++) {
         emit_loc(o->e, b->epi[i].op);
-        load_panel(o, &b->epi[i].rhs, b->epi[i].dtype, t, true);
+        load_panel(o, &b->epi[i].rhs, b->epi[i].dtype, t);
     }
 }
 
@@ -194,10 +198,12 @@ void block_make(BlockOp *o, uint32_t operand) {
         emit_loc(o->e, d->op);
         Haz *haz = &input_node(o, d->index)->haz[copy];
         for (int64_t c = 0; c < t->n; c += BANK_COLS)
-            multiply(o, d->dtype, (uint32_t)d->lhs.at.k_size, panel_at(o, &d->lhs, d->dtype, t, 0, t->row - t->row0), t->m,
-                     panel_haz(o, &d->lhs, t), panel_at(o, &d->rhs, d->dtype, t, 0, c),
-                     (uint32_t)min64(BANK_COLS, t->n - c), panel_haz(o, &d->rhs, t),
-                     addr_psum(0, (d->bank + copy * o->r->pro_bytes / BANK_BYTES) * BANK_BYTES + (uint32_t)c * 4), haz, false);
+            for (int64_t k = 0; k < d->lhs.at.k_size; k += PARTS)
+                multiply(o, d->dtype, (uint32_t)min64(PARTS, d->lhs.at.k_size - k),
+                         panel_at(o, &d->lhs, d->dtype, t, k / PARTS, t->row - t->row0), t->m, panel_haz(o, &d->lhs, t),
+                         panel_at(o, &d->rhs, d->dtype, t, k / PARTS, c), (uint32_t)min64(BANK_COLS, t->n - c),
+                         panel_haz(o, &d->rhs, t),
+                         addr_psum(0, (d->bank + copy * o->r->pro_bytes / BANK_BYTES) * BANK_BYTES + (uint32_t)c * 4), haz, k > 0);
     }
     emit_loc(o->e, loc);
 }
@@ -257,17 +263,22 @@ static void over_columns(BlockOp *o, const Tile *t, BlockDot *d, uint32_t slot) 
     Haz *ohaz = panel_haz(o, &d->rhs, t), *thaz = &b->turned_haz[slot];
     for (uint32_t k = 0; k < blocks_of(t->n); k++) {
         uint32_t rows = (uint32_t)min64(PARTS, t->n - (int64_t)k * PARTS);
-        uint64_t other = panel_at(o, &d->rhs, d->dtype, t, k, 0);
         uint64_t turned = addr_sbuf(0, (uint32_t)(b->turn_sbuf + slot * b->turn_bytes + k * PARTS * size));
-        if (d->turned)
-            multiply(o, d->dtype, rows, other, (uint32_t)d->d, ohaz, turned, t->m, thaz, dst, &d->bank_haz, k > 0);
-        else
-            multiply(o, d->dtype, rows, turned, t->m, thaz, other, (uint32_t)d->d, ohaz, dst, &d->bank_haz, k > 0);
+        for (int64_t c = 0; c < d->d && d->turned; c += PARTS)
+            multiply(o, d->dtype, rows, panel_at(o, &d->rhs, d->dtype, t, k, c), (uint32_t)min64(PARTS, d->d - c), ohaz, turned,
+                     t->m, thaz, dst + (uint64_t)c * 4, &d->bank_haz, k > 0);
+        if (!d->turned)
+            multiply(o, d->dtype, rows, turned, t->m, thaz, panel_at(o, &d->rhs, d->dtype, t, k, 0), (uint32_t)d->d, ohaz, dst,
+                     &d->bank_haz, k > 0);
     }
-    uint32_t parts = d->turned ? (uint32_t)d->d : t->m, cols = d->turned ? t->m : (uint32_t)d->d;
-    uint64_t to = gather_at(d, t, (uint64_t)((t->row - t->row0) / PARTS) * (d->turned ? PARTS : (uint64_t)d->d));
-    copy_out(o, dst, DT_F32, &d->bank_haz, to, d->otype, &d->out_haz[gather_copy(d, t)], parts, 1, cols, (int32_t)cols,
-             (int32_t)cols);
+    int64_t tile = (t->row - t->row0) / PARTS;
+    Haz *ghaz = &d->out_haz[gather_copy(d, t)];
+    for (int64_t c = 0; c < d->d && d->turned; c += PARTS)
+        copy_out(o, dst + (uint64_t)c * 4, DT_F32, &d->bank_haz, gather_at(d, t, (uint64_t)(c / PARTS * b->chunk + tile * PARTS)),
+                 d->otype, ghaz, (uint32_t)min64(PARTS, d->d - c), 1, t->m, 1, 1);
+    if (!d->turned)
+        copy_out(o, dst, DT_F32, &d->bank_haz, gather_at(d, t, (uint64_t)(tile * d->d)), d->otype, ghaz, t->m, 1, (uint32_t)d->d,
+                 1, 1);
 }
 
 // The first tile of rows for which a tile of columns counts.
@@ -278,16 +289,22 @@ static uint32_t first_tile(const Block *b, uint32_t k) {
     return t;
 }
 
+// Where rows f… of a result with the columns last gather.
+static uint32_t turned_bank(const Block *b, const BlockDot *d, int64_t f) {
+    return d->bank + (uint32_t)(f / PARTS) * (uint32_t)((b->n + BANK_COLS - 1) / BANK_COLS);
+}
+
 static void over_rows(BlockOp *o, const Tile *t, BlockDot *d) {
     Block *b = o->b;
     size_t size = dtype_bytes(d->dtype);
     Haz *vhaz, *ohaz = panel_haz(o, &d->rhs, t);
     uint64_t value = value_at(o, t, d->index, &vhaz), other = panel_at(o, &d->rhs, d->dtype, t, (t->row - t->row0) / PARTS, 0);
     if (d->turned) {
-        for (int64_t c = 0; c < b->n; c += BANK_COLS)
-            multiply(o, d->dtype, t->m, other, (uint32_t)d->d, ohaz, value + (uint64_t)c * size,
-                     (uint32_t)min64(BANK_COLS, b->n - c), vhaz, addr_psum(0, d->bank * BANK_BYTES + (uint32_t)c * 4),
-                     &d->bank_haz, !t->first);
+        for (int64_t f = 0; f < d->d; f += PARTS)
+            for (int64_t c = 0; c < b->n; c += BANK_COLS)
+                multiply(o, d->dtype, t->m, other + (uint64_t)f * size, (uint32_t)min64(PARTS, d->d - f), ohaz,
+                         value + (uint64_t)c * size, (uint32_t)min64(BANK_COLS, b->n - c), vhaz,
+                         addr_psum(0, turned_bank(b, d, f) * BANK_BYTES + (uint32_t)c * 4), &d->bank_haz, !t->first);
     } else {
         uint32_t each = BANK_COLS / (uint32_t)d->d;
         for (uint32_t k = 0; k < blocks_of(t->n); k++)
@@ -299,8 +316,10 @@ static void over_rows(BlockOp *o, const Tile *t, BlockDot *d) {
     if (!t->last)
         return;
     if (d->turned) {
-        copy_out(o, addr_psum(0, d->bank * BANK_BYTES), DT_F32, &d->bank_haz, gather_at(d, t, 0), d->otype,
-                 &d->out_haz[gather_copy(d, t)], (uint32_t)d->d, 1, (uint32_t)b->n, (int32_t)b->n, (int32_t)b->n);
+        for (int64_t f = 0; f < d->d; f += PARTS)
+            copy_out(o, addr_psum(0, turned_bank(b, d, f) * BANK_BYTES), DT_F32, &d->bank_haz,
+                     gather_at(d, t, (uint64_t)(f / PARTS * b->n)), d->otype, &d->out_haz[gather_copy(d, t)],
+                     (uint32_t)min64(PARTS, d->d - f), 1, (uint32_t)b->n, (int32_t)b->n, (int32_t)b->n);
         return;
     }
     uint32_t each = BANK_COLS / (uint32_t)d->d, n = blocks_of(b->n);
@@ -328,12 +347,14 @@ static void store_gathered(BlockOp *o, const Tile *t, BlockDot *d) {
                   (uint64_t)(t->batch * all * d->d + row0 * (d->turned ? 1 : d->d)) * size;
     Haz *haz = &d->out_haz[gather_copy(d, t)];
     out.d[2] = out.s[2] = 1;
-    if (d->turned) {
-        out.dst = to, out.src = gather_at(d, t, 0);
-        out.n[0] = (uint32_t)d->d, out.n[1] = 1, out.n[2] = (uint32_t)rows, out.d[0] = (int32_t)all;
+    for (int64_t f = 0; f < d->d && d->turned; f += PARTS) {
+        out.dst = to + (uint64_t)(f * all) * size;
+        out.src = gather_at(d, t, (uint64_t)(f / PARTS * (d->over_rows ? b->n : b->chunk)));
+        out.n[0] = (uint32_t)min64(PARTS, d->d - f), out.n[1] = 1, out.n[2] = (uint32_t)rows, out.d[0] = (int32_t)all;
         emit_inst(o->e, out, (Haz *[]){haz}, 1, NULL, 0);
-        return;
     }
+    if (d->turned)
+        return;
     out.d[0] = (int32_t)d->d, out.d[1] = (int32_t)(PARTS * d->d), out.s[1] = (int32_t)d->d;
     out.n[2] = (uint32_t)d->d;
     if (full) {
