@@ -10,6 +10,7 @@
 // stored.
 #include "tile/count.h"
 
+#include "pass/loops.h"
 #include "pass/rows.h"
 #include "tile/dynamic.h"
 
@@ -26,18 +27,6 @@ static bool constant_int(const Lower *l, ValueId v, int64_t *out) {
     return true;
 }
 
-// Every number from lo to hi is one of the type.
-static bool fits_type(int dtype, __int128 lo, __int128 hi) {
-    int bits = dtype_row(dtype)->bits;
-    bool is_signed = dtype_row(dtype)->cls == DC_SINT;
-    if (dtype == DT_I1)
-        return lo >= 0 && hi <= 1;
-    if (!dtype_is_int(dtype))
-        return false;
-    __int128 top = (__int128)1 << (is_signed ? bits - 1 : bits);
-    return lo >= (is_signed ? -top : 0) && hi < top;
-}
-
 static uint32_t depth_of(const Lower *l, uint32_t loop) {
     uint32_t depth = 0;
     for (uint32_t k = l->loops.at[loop].parent; k; k = l->loops.at[k].parent)
@@ -48,34 +37,13 @@ static uint32_t depth_of(const Lower *l, uint32_t loop) {
 uint8_t count_reg(const Lower *l, uint32_t loop) { return (uint8_t)(LOOP_REG_FIRST + depth_of(l, loop)); }
 
 bool count_loop(const Lower *l, const HloOp *op, Loop *out) {
-    const Hlo *h = l->h;
-    const HloRegion *cond = hlo_op_region(h, op, 0), *body = hlo_op_region(h, op, 1);
-    OpId def = h->values.at[hlo_operand(h, region_return(l, cond), 0)].def;
-    if (!def || hlo_at(h, def)->code != HLO_COMPARE)
+    LoopCount n;
+    if (!loop_count(l->h, op, &n))
         return false;
-    const HloOp *cmp = hlo_at(h, def);
-    int64_t dir = hlo_int(cmp, AK_COMPARISON_DIRECTION, -1), begin, end, step;
-    ValueId i = hlo_operand(h, cmp, 0);
-    if (h->values.at[i].region != h->op_regions.at[op->regions] || !constant_int(l, hlo_operand(h, cmp, 1), &end) ||
-        (dir != CMP_LT && dir != CMP_LE))
-        return false;
-    uint32_t k = h->values.at[i].index;
-    OpId next = h->values.at[hlo_operand(h, region_return(l, body), k)].def;
-    if (!constant_int(l, hlo_operand(h, op, k), &begin) || !next || hlo_at(h, next)->code != HLO_ADD)
-        return false;
-    const HloOp *add = hlo_at(h, next);
-    uint32_t self = hlo_operand(h, add, 0) == body->args + k ? 0 : 1;
-    if (hlo_operand(h, add, self) != body->args + k || !constant_int(l, hlo_operand(h, add, !self), &step) || step <= 0)
-        return false;
-    __int128 span = (__int128)end - begin + (dir == CMP_LE), trips = (span + step - 1) / step;
-    if (span <= 0 || trips > INT32_MAX)
-        return false;
-    out->trips = (uint64_t)trips;
-    __int128 behind = begin + trips * step;
     uint32_t depth = l->loop ? depth_of(l, l->loop) + 1 : 0;
-    out->is_counted = fits_type(hlo_value_type(h, i)->dtype, begin, behind) && begin >= INT32_MIN && behind <= INT32_MAX &&
-                      step <= INT32_MAX && depth < LOOP_DEPTH_MAX;
-    out->first = begin, out->step = step, out->counter = k;
+    out->trips = (uint64_t)n.trips;
+    out->is_counted = n.first >= INT32_MIN && n.first + n.trips * n.step <= INT32_MAX && depth < LOOP_DEPTH_MAX;
+    out->first = n.first, out->step = n.step, out->counter = n.counter;
     return true;
 }
 
@@ -110,7 +78,7 @@ bool count_form(const Lower *l, ValueId v, Form *out) {
 
 static bool give(Lower *l, ValueId v, Form f) {
     bool small = f.mul >= -FORM_MAX && f.mul <= FORM_MAX && f.add >= -FORM_MAX && f.add <= FORM_MAX;
-    if (!small || !fits_type(hlo_value_type(l->h, v)->dtype, count_least(l, f), count_most(l, f)))
+    if (!small || !loop_number_fits(hlo_value_type(l->h, v)->dtype, count_least(l, f), count_most(l, f)))
         return false;
     if (!f.mul)
         f.loop = 0;

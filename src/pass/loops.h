@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// loops.h — loops of known length, as passes see them and the tiler sees them again.
+#ifndef OTRN_PASS_LOOPS_H
+#define OTRN_PASS_LOOPS_H
+
+#include "hlo/hlo.h"
+
+typedef struct LoopCount { // for (i = first; trips times; i += step)
+    int64_t first, step, trips;
+    uint32_t counter; // the carried value that i is
+} LoopCount;
+
+// The loop is `for (i = a; i < b; i += s)`, as scan and fori_loop write it, and i never wraps.
+bool loop_count(const Hlo *h, const HloOp *op, LoopCount *out);
+// Every number from lo to hi is one of the integer type, or of i1.
+bool loop_number_fits(int dtype, __int128 lo, __int128 hi);
+
+#endif

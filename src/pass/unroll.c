@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// unroll.c — short loops of elementwise work in one piece.
+// needs: no calls, values defined before use
+// gives: loops of few turns whose bodies only compute element by element are gone; those that walk over data stay
+// stale: uses
+//
+// JAX lowers its random numbers for CPUs as a loop of five turns over whole tensors. In one piece the turns join, and constants
+// that go round from turn to turn are known.
+#include "pass/loops.h"
+
+#include "pass/rows.h"
+#include "pass/walk.h"
+
+#define TRIPS_MAX 8
+#define OPS_MAX 512
+
+// --- loops that count ---------------------------------------------------------------------------------
+
+static const HloOp *region_return(const Hlo *h, const HloRegion *r) { return hlo_at(h, r->ops.at[r->ops.n - 1]); }
+
+static bool constant_int(const Hlo *h, ValueId v, int64_t *out) {
+    const HloAttr *a = splat_value(h, v);
+    const HloType *t = hlo_value_type(h, v);
+    if (!a || t->elems != 1 || !dtype_is_int(t->dtype))
+        return false;
+    *out = dtype_to_i64(t->dtype, a->data);
+    return true;
+}
+
+bool loop_number_fits(int dtype, __int128 lo, __int128 hi) {
+    int bits = dtype_row(dtype)->bits;
+    bool is_signed = dtype_row(dtype)->cls == DC_SINT;
+    if (dtype == DT_I1)
+        return lo >= 0 && hi <= 1;
+    if (!dtype_is_int(dtype))
+        return false;
+    __int128 top = (__int128)1 << (is_signed ? bits - 1 : bits);
+    return lo >= (is_signed ? -top : 0) && hi < top;
+}
+
+bool loop_count(const Hlo *h, const HloOp *op, LoopCount *out) {
+    const HloRegion *cond = hlo_op_region(h, op, 0), *body = hlo_op_region(h, op, 1);
+    OpId def = h->values.at[hlo_operand(h, region_return(h, cond), 0)].def;
+    if (!def || hlo_at(h, def)->code != HLO_COMPARE)
+        return false;
+    const HloOp *cmp = hlo_at(h, def);
+    int64_t dir = hlo_int(cmp, AK_COMPARISON_DIRECTION, -1), begin, end, step;
+    ValueId i = hlo_operand(h, cmp, 0);
+    if (h->values.at[i].region != h->op_regions.at[op->regions] || !constant_int(h, hlo_operand(h, cmp, 1), &end) ||
+        (dir != CMP_LT && dir != CMP_LE))
+        return false;
+    uint32_t k = h->values.at[i].index;
+    OpId next = h->values.at[hlo_operand(h, region_return(h, body), k)].def;
+    if (!constant_int(h, hlo_operand(h, op, k), &begin) || !next || hlo_at(h, next)->code != HLO_ADD)
+        return false;
+    const HloOp *add = hlo_at(h, next);
+    uint32_t self = hlo_operand(h, add, 0) == body->args + k ? 0 : 1;
+    if (hlo_operand(h, add, self) != body->args + k || !constant_int(h, hlo_operand(h, add, !self), &step) || step <= 0)
+        return false;
+    __int128 span = (__int128)end - begin + (dir == CMP_LE), trips = (span + step - 1) / step;
+    if (span <= 0 || trips > INT32_MAX || begin + trips * step > INT64_MAX || !loop_number_fits(hlo_value_type(h, i)->dtype, begin, begin + trips * step))
+        return false;
+    *out = (LoopCount){.first = begin, .step = step, .trips = (int64_t)trips, .counter = k};
+    return true;
+}
+
+// --- in one piece -------------------------------------------------------------------------------------
+
+typedef struct Unroll {
+    Compile *c;
+    Hlo *h;
+    Walk w;
+} Unroll;
+
+static bool is_plain_work(const Hlo *h, const HloOp *op) {
+    HloClass cls = hlo_row(op)->cls;
+    bool moves = op->code == HLO_RESHAPE || op->code == HLO_BROADCAST_IN_DIM || op->code == HLO_SLICE || op->code == HLO_CONCATENATE;
+    bool works = cls == HC_EW1 || cls == HC_EW2 || cls == HC_EW3 || moves || op->code == HLO_CONSTANT || op->code == HLO_IOTA;
+    return works && !op->nregions && !op_has_effect(h, op);
+}
+
+static bool may_unroll(const Hlo *h, const HloOp *op, LoopCount *n) {
+    if (op->code != HLO_WHILE || !loop_count(h, op, n) || n->trips > TRIPS_MAX)
+        return false;
+    const HloRegion *body = hlo_op_region(h, op, 1);
+    if ((int64_t)body->ops.n * n->trips > OPS_MAX)
+        return false;
+    for (uint32_t i = 0; i + 1 < body->ops.n; i++)
+        if (!is_plain_work(h, hlo_at(h, body->ops.at[i])))
+            return false;
+    return true;
+}
+
+static ValueId now(const ValueMap *m, ValueId v) {
+    ValueId to = value_map_get(m, v);
+    return to ? to : v; // from outside the loop
+}
+
+static void turn(Unroll *u, const HloRegion *body, ValueMap *m) {
+    Hlo *h = u->h;
+    for (uint32_t i = 0; i + 1 < body->ops.n; i++) {
+        HloOp op = *hlo_at(h, body->ops.at[i]);
+        ValueId *operands = ARENA_NEWN(u->c->scratch, ValueId, op.noperands + 1);
+        TypeId *types = ARENA_NEWN(u->c->scratch, TypeId, op.nresults + 1u);
+        for (uint32_t k = 0; k < op.noperands; k++)
+            operands[k] = now(m, hlo_operand(h, &op, k));
+        for (uint32_t k = 0; k < op.nresults; k++)
+            types[k] = h->values.at[op.results + k].type;
+        OpId made = hlo_op(h, op.code, op.loc, op.noperands, operands, op.nresults, types);
+        hlo_at(h, made)->attrs = arena_dup(h->arena, op.attrs, hlo_row(&op)->nattrs * sizeof *op.attrs);
+        ValueId first = walk_push(&u->w, made);
+        for (uint32_t k = 0; k < op.nresults; k++)
+            value_map_set(u->c->scratch, m, op.results + k, first + k);
+    }
+}
+
+static void visit(void *pass, OpId id) {
+    Unroll *u = pass;
+    HloOp op = *hlo_at(u->h, id);
+    LoopCount n;
+    if (op.code != HLO_WHILE || !may_unroll(u->h, &op, &n)) {
+        walk_push(&u->w, id);
+        return;
+    }
+    const HloRegion body = *hlo_op_region(u->h, &op, 1);
+    const HloOp ret = *region_return(u->h, &body);
+    ValueId *carry = ARENA_NEWN(u->c->scratch, ValueId, op.noperands + 1);
+    for (uint32_t k = 0; k < op.noperands; k++)
+        carry[k] = hlo_operand(u->h, &op, k);
+    for (int64_t i = 0; i < n.trips; i++) {
+        ValueMap m = {0};
+        for (uint32_t k = 0; k < op.noperands; k++)
+            value_map_set(u->c->scratch, &m, body.args + k, carry[k]);
+        turn(u, &body, &m);
+        for (uint32_t k = 0; k < op.noperands; k++)
+            carry[k] = now(&m, hlo_operand(u->h, &ret, k));
+    }
+    for (uint32_t k = 0; k < op.noperands; k++)
+        walk_replace(&u->w, op.results + k, carry[k]);
+}
+
+void pass_unroll(Compile *c) {
+    Unroll u = {.c = c, .h = c->hlo};
+    walk_init(&u.w, c);
+    walk_rewrite(&u.w, hlo_main(c->hlo)->body, WALK_CONTROL, visit, &u);
+}
