@@ -174,6 +174,8 @@ static bool indices(const Hlo *h, ValueId v, int depth, Affine *out) {
     }
     case HLO_ADD:
     case HLO_SUBTRACT:
+        if (op->code == HLO_SUBTRACT && dtype_row(t->dtype)->cls != DC_SINT) // wraps below zero
+            return false;
         if (!indices(h, hlo_operand(h, op, 0), depth + 1, out) || !indices(h, hlo_operand(h, op, 1), depth + 1, &b))
             return false;
         for (int i = 0; i < t->rank; i++)

@@ -11,7 +11,6 @@
 // that one op reads become one. Each step rounds as the op alone would: fusing changes no bit.
 #include <string.h>
 
-#include "pass/masks.h"
 #include "pass/walk.h"
 
 #define GROUP_OPS_MAX 192
@@ -31,7 +30,6 @@ typedef struct Fuse {
     VEC(uint32_t) of;     // value -> group that makes it
     uint32_t *uses;       // value -> reads in the whole program, before fusing
     uint32_t nuses;
-    Users users; // then
 } Fuse;
 
 static uint32_t group_of(const Fuse *f, ValueId v) { return v < f->of.n ? f->of.at[v] : 0; }
@@ -40,12 +38,9 @@ static bool same_dims(const HloType *a, const HloType *b) {
     return a->rank == b->rank && (!a->rank || !memcmp(a->dims, b->dims, a->rank * sizeof *a->dims));
 }
 
-static bool is_fusible(const Fuse *f, const HloOp *op) {
-    const Hlo *h = f->h;
+static bool is_fusible(const Hlo *h, const HloOp *op) {
     const HloOpRow *row = hlo_row(op);
     if (row->cls > HC_EW3 || row->dialect != HD_STABLEHLO || op->nresults != 1)
-        return false;
-    if (mask_is_made(h, op) || mask_only(&f->users, op->results))
         return false;
     const HloType *out = hlo_value_type(h, op->results);
     if (out->kind != HT_TENSOR || out->dynamic || out->text || !out->elems || dtype_is_complex(out->dtype))
@@ -314,7 +309,7 @@ static void fuse_region(Fuse *f, RegionId r) {
         OpId id = h->regions.at[r].ops.at[i];
         walk_operands(&f->w, id);
         HloOp op = *hlo_at(h, id);
-        bool fusible = is_fusible(f, &op);
+        bool fusible = is_fusible(h, &op);
         uint32_t target = fusible ? group_for(f, &op) : 0;
         close_users(f, &op, target, &out);
         walk_operands(&f->w, id); // closing gave some operands new names
@@ -361,7 +356,6 @@ void pass_fuse(Compile *c) {
     f.uses = ARENA_NEWN(c->scratch, uint32_t, f.nuses);
     VEC_PUSH(c->scratch, &f.groups, (Group){0});
     walk_count_uses(c->hlo, hlo_main(c->hlo)->body, f.uses);
-    users_make(&f.users, c, hlo_main(c->hlo)->body);
     fuse_region(&f, hlo_main(c->hlo)->body);
     pass_dce(c); // broadcasts and constants that went into groups
 }

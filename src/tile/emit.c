@@ -306,7 +306,6 @@ static Lane lane_of(const Emit *e, const Step *s) {
         return depth_suits(e, s) ? LANE_TENSOR : LANE_KERNEL;
     case STEP_POOL:
     case STEP_INDEX:
-    case STEP_MASK:
     case STEP_ROWS:
         return LANE_ROWS;
     case STEP_BLOCK:
@@ -392,9 +391,6 @@ static void emit_step(Emit *e, const Step *s, Buf *consts) {
         return;
     case STEP_NUMBER:
         emit_number(e, s);
-        return;
-    case STEP_MASK:
-        emit_mask(e, s);
         return;
     case STEP_LOOP_BEGIN:
     case STEP_LOOP_TEST:

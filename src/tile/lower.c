@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "pass/dots.h"
-#include "pass/masks.h"
 #include "pass/walk.h"
 #include "tile/block.h"
 #include "tile/count.h"
@@ -255,8 +254,6 @@ StepKind lower_kind(const Lower *l, const HloOp *op) {
         return STEP_INDEX;
     if (dynamic_is_transfer(l, op))
         return STEP_DYNAMIC;
-    if (mask_is_made(l->h, op))
-        return STEP_MASK;
     if (pool_is_vector(l->h, op))
         return STEP_POOL;
     if (move_is_transfer(l->h, op))
@@ -306,7 +303,7 @@ static void lower_compute(Lower *l, OpId id) {
     OpId splat = updated_splat(l, &op);
     uint32_t first = splat || is_set_in_place(l, kind, &op) ? 1 : 0;
     for (uint32_t i = first; i < op.noperands; i++)
-        ins[i] = kind == STEP_MASK || is_told(l, kind, &op, i) || is_made(l, kind, &op, i) ? 0 : operand_buf(l, hlo_operand(l->h, &op, i));
+        ins[i] = is_told(l, kind, &op, i) || is_made(l, kind, &op, i) ? 0 : operand_buf(l, hlo_operand(l->h, &op, i));
     for (uint32_t i = 0; i < extra.n; i++)
         ins[op.noperands + i] = operand_buf(l, extra.at[i]);
     for (uint32_t i = first; i < op.noperands; i++)
@@ -654,11 +651,6 @@ static void lower_op(Lower *l, OpId id) {
     }
     if (op->nresults == 1 && rows_is_count(l->h, op->results))
         return; // made when it is needed
-    if (op->nresults == 1 && mask_only(&l->users, op->results)) {
-        for (uint32_t i = 0; i < op->noperands; i++)
-            release(l, hlo_operand(l->h, op, i));
-        return; // masks are made from what is known about it
-    }
     if (count_op(l, id)) {
         for (uint32_t i = 0; i < op->noperands; i++)
             release(l, hlo_operand(l->h, op, i));

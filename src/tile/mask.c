@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "hlo/hlo.h"
-#include "pass/masks.h"
 #include "pass/rows.h"
 
 #define PARTS 128
@@ -19,6 +18,43 @@
 typedef enum Class { CLASS_ANY, CLASS_LOW, CLASS_ZERO } Class; // of masked columns
 
 // --- the mask ----------------------------------------------------------------------------------------
+
+typedef struct Affine { // r * row + c * column + k
+    int64_t r, c, k;
+} Affine;
+
+static bool affine(const Hlo *h, ValueId v, int depth, Affine *out) {
+    OpId def = h->values.at[v].def;
+    const HloType *t = hlo_value_type(h, v);
+    if (!def || depth > 8 || t->rank < 1 || !dtype_is_int(t->dtype) || dtype_row(t->dtype)->bits < 32) // narrower ones wrap
+        return false;
+    const HloOp *op = hlo_at(h, def);
+    if (op->code == HLO_SUBTRACT && dtype_row(t->dtype)->cls != DC_SINT)
+        return false;
+    Affine a, b;
+    const HloAttr *splat = splat_value(h, v);
+    *out = (Affine){0};
+    if (splat) {
+        out->k = dtype_to_i64(t->dtype, splat->data);
+        return out->k > -(1 << 30) && out->k < 1 << 30;
+    }
+    switch (op->code) {
+    case HLO_IOTA: {
+        int64_t dim = hlo_int(op, AK_IOTA_DIMENSION, -1);
+        out->c = dim == t->rank - 1;
+        out->r = dim == t->rank - 2;
+        return out->c || out->r || t->dims[dim] == 1;
+    }
+    case HLO_ADD:
+    case HLO_SUBTRACT:
+        if (!affine(h, hlo_operand(h, op, 0), depth + 1, &a) || !affine(h, hlo_operand(h, op, 1), depth + 1, &b))
+            return false;
+        *out = op->code == HLO_ADD ? (Affine){a.r + b.r, a.c + b.c, a.k + b.k} : (Affine){a.r - b.r, a.c - b.c, a.k - b.k};
+        return true;
+    default:
+        return false;
+    }
+}
 
 static ValueId before_reshapes(const Hlo *h, ValueId v) { // that leave rows and columns as they are
     int64_t n = hlo_value_type(h, v)->rank ? hlo_value_type(h, v)->dims[hlo_value_type(h, v)->rank - 1] : 1;
@@ -171,7 +207,7 @@ static bool mask_known(const Hlo *h, ValueId v, Mask *m) {
     if (op->code == HLO_ROWS)
         return made_mask(h, def, v, m);
     Affine x, y;
-    if (op->code != HLO_COMPARE || !mask_affine(h, hlo_operand(h, op, 0), &x) || !mask_affine(h, hlo_operand(h, op, 1), &y))
+    if (op->code != HLO_COMPARE || !affine(h, hlo_operand(h, op, 0), 0, &x) || !affine(h, hlo_operand(h, op, 1), 0, &y))
         return false;
     m->a = (Affine){x.r - y.r, x.c - y.c, x.k - y.k};
     m->direction = hlo_int(op, AK_COMPARISON_DIRECTION, -1);

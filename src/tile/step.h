@@ -70,7 +70,6 @@ typedef enum StepKind {
     STEP_ROWS,       // a row program on the vector and scalar engines
     STEP_BLOCK,      // … with the products before and behind it; aux = block
     STEP_COPY,       // outs[0] = ins[0], whole buffers
-    STEP_MASK,       // a mask that compares iotas, by gpsimd's affine_select
     STEP_NUMBER,     // outs[0] = the form of value aux
     STEP_LOOP_BEGIN, // aux = loop
     STEP_LOOP_TEST,  // ins[0] = condition; aux = loop
