@@ -183,17 +183,26 @@ static void pad_input(Convs *s, OpId id, const ConvForm *f) {
 #define FEW_FEATURES 16
 #define SHORT_ROWS 32
 
-// A sum over the places of images, the gradient by the kernel, in which rows are too short to be loaded one by one.
+// A sum over the places of images, the gradient by the kernel.
+static bool sums_places(const ConvForm *f, int64_t *results) {
+    int64_t places = 1;
+    *results = 1;
+    for (int i = 0; i < f->ns; i++)
+        places *= f->axis[i].kernel, *results *= f->axis[i].out;
+    return places > *results;
+}
+
+// … in which rows are too short to be loaded one by one.
 static bool sums_short_rows(const ConvForm *f, int last) {
-    int64_t places = 1, results = 1, row = SHORT_ROWS;
+    int64_t places = 1, results, row = SHORT_ROWS;
     bool whole = true; // rows of 1x1 kernels go on over the whole image
     for (int i = 0; i < f->ns; i++) {
         const ConvAxis *a = &f->axis[i];
-        places *= a->kernel, results *= a->out;
+        places *= a->kernel;
         row = a->kernel_dim == last ? a->kernel : row;
         whole = whole && a->kernel == a->in && a->out == 1;
     }
-    return places > results && (whole ? places : row) < SHORT_ROWS;
+    return sums_places(f, &results) && (whole ? places : row) < SHORT_ROWS;
 }
 
 static ValueId transposed(Convs *s, ValueId v, const int64_t *perm, LocId loc) {
@@ -261,12 +270,15 @@ static void order_input(Convs *s, OpId id, const ConvForm *f) {
         steps = steps || (a->in_dim == t->rank - 1 && a->in_gap == 1 && (by_place || by_tap));
     }
     steps = steps || sums_short_rows(f, t->rank - 1);
-    bool few = groups == 1 && features > 1 && features < FEW_FEATURES && taps > 1 && taps * 8 <= places;
+    int64_t results;
+    bool sums = sums_places(f, &results); // then channels take the batch's place, and results that of taps
+    int64_t channels = sums ? batch : features, window = sums ? results : taps;
+    bool few = groups == 1 && channels > 1 && channels < FEW_FEATURES && window > 1 && window * 8 <= places;
     bool worth = steps && (features > batch ? features : batch) >= FEW_FEATURES;
     if (!few && !worth)
         return;
     Order o = in_order;
-    if (!few && batch > features)
+    if (few ? sums : batch > features)
         o = (Order){in_order.second, in_order.first, in_order.space};
     int64_t perm[OTRN_MAX_RANK];
     reorder(s, id, &o, false, perm);

@@ -9,7 +9,7 @@
 //
 //   slot  [tile of k][columns]   two slots a side: one is filled while the other is multiplied
 //
-// When k is short a slot holds several blocks of lhs, so that transfers stay large. A chip whose transfers cannot
+// When k is short a slot holds several blocks, so that transfers stay large. A chip whose transfers cannot
 // transpose takes an operand with dense k as it lies, positions on the partitions, and lets the array turn it in four of
 // the banks; its chunks are half as long, which makes room to wait in. The cut depends on no chip.
 #include "tile/contract.h"
@@ -21,6 +21,7 @@
 #define BLOCK 512
 #define CHUNK_TILES 8
 #define OUT_TILES 8
+#define SLOTS_MIN 4 // of rhs at least: larger ones would be waited for
 #define STAGE_BYTES 16384u
 #define RUN_MIN 8 // dense k
 
@@ -64,7 +65,7 @@ typedef struct Plan {
     View out_m, out_n;
     size_t elem, out_elem;
     int64_t k, m, n;
-    int64_t tile_k, block_m, block_n, span; // span: columns of lhs a slot holds
+    int64_t tile_k, block_m, block_n, span, span_n; // span: columns of lhs and of rhs a slot holds
     uint32_t chunk_tiles; // of k in a slot
     uint32_t out_sbuf, out_next, bank_set;
     Haz out_tiles[OUT_TILES];
@@ -346,8 +347,8 @@ static uint32_t side_load(Plan *p, Side *s, int64_t f0, int64_t cols, int64_t k0
 
 // --- blocks ------------------------------------------------------------------------------------------
 
-static void multiply(Plan *p, uint32_t lslot, int64_t lcol, uint32_t rslot, uint32_t tile, int64_t rows, uint32_t bank,
-                     int64_t mrows, int64_t ncols, bool accumulate) {
+static void multiply(Plan *p, uint32_t lslot, int64_t lcol, uint32_t rslot, int64_t rcol, uint32_t tile, int64_t rows,
+                     uint32_t bank, int64_t mrows, int64_t ncols, bool accumulate) {
     IsaInst ld = {.op = ISA_LDWEIGHTS, .engine = ENG_TENSOR, .stype = (uint8_t)p->c.stype};
     ld.src = slot_addr(p, &p->lhs, lslot, tile, lcol);
     ld.n[0] = (uint32_t)rows, ld.n[1] = (uint32_t)mrows, ld.s[1] = 1;
@@ -355,7 +356,7 @@ static void multiply(Plan *p, uint32_t lslot, int64_t lcol, uint32_t rslot, uint
     emit_inst(p->e, ld, lreads, 1, NULL, 0);
     IsaInst mm = {.op = ISA_MATMUL, .engine = ENG_TENSOR, .stype = (uint8_t)p->c.stype};
     mm.flags = accumulate ? MATMUL_ACCUMULATE : 0;
-    mm.src = slot_addr(p, &p->rhs, rslot, tile, 0);
+    mm.src = slot_addr(p, &p->rhs, rslot, tile, rcol);
     mm.dst = addr_psum(0, bank * 2048);
     mm.n[0] = (uint32_t)rows, mm.n[1] = (uint32_t)ncols, mm.n[2] = (uint32_t)mrows;
     mm.d[1] = 1, mm.s[1] = 1;
@@ -392,18 +393,22 @@ static void evict(Plan *p, int bank, int64_t m0, int64_t mrows, int64_t n0, int6
 
 static bool turns(const Plan *p) { return p->lhs.turned || p->rhs.turned; }
 
-// Rows [m0, m0 + mlen) of the result; the slots of lhs begin at row m_slot.
-static void block(Plan *p, int64_t m_slot, int64_t slot_rows, int64_t m0, int64_t mlen, int64_t n0, int64_t ncols) {
+typedef struct Held { // columns that the slots of a side hold
+    int64_t from, n;
+} Held;
+
+// Rows [m0, m0 + mlen) of the result; lhs and rhs: what their slots hold.
+static void block(Plan *p, Held lhs, int64_t m0, int64_t mlen, Held rhs, int64_t n0, int64_t ncols) {
     uint32_t bank0 = p->bank_set * 4;
     p->bank_set = turns(p) ? 0 : p->bank_set ^ 1;
     int64_t chunk = p->chunk_tiles * p->tile_k;
     for (int64_t k0 = 0; k0 < p->k; k0 += chunk) {
         int64_t klen = min64(chunk, p->k - k0);
-        uint32_t rslot = side_load(p, &p->rhs, n0, ncols, k0, klen);
-        uint32_t lslot = side_load(p, &p->lhs, m_slot, slot_rows, k0, klen);
+        uint32_t rslot = side_load(p, &p->rhs, rhs.from, rhs.n, k0, klen);
+        uint32_t lslot = side_load(p, &p->lhs, lhs.from, lhs.n, k0, klen);
         for (int64_t mi = 0; mi < mlen; mi += TILE_M)
             for (int64_t kt = 0; kt < klen; kt += p->tile_k)
-                multiply(p, lslot, m0 - m_slot + mi, rslot, (uint32_t)(kt / p->tile_k), min64(p->tile_k, klen - kt),
+                multiply(p, lslot, m0 - lhs.from + mi, rslot, n0 - rhs.from, (uint32_t)(kt / p->tile_k), min64(p->tile_k, klen - kt),
                          bank0 + (uint32_t)(mi / TILE_M), min64(TILE_M, mlen - mi), ncols, k0 + kt > 0);
     }
     for (int64_t mi = 0; mi < mlen; mi += TILE_M)
@@ -437,7 +442,9 @@ static void plan_cut(Plan *p, const Contract *c, bool no_turns) {
     int64_t tiles = max64(1, ceil_div(p->k, p->tile_k));
     int64_t blocks = tiles < p->chunk_tiles ? p->chunk_tiles / tiles : 1;
     p->span = blocks * p->block_m;
-    p->lhs.pitch = (uint32_t)(blocks * BLOCK), p->rhs.pitch = BLOCK;
+    int64_t blocks_n = min64(blocks, max64(1, p->n / (SLOTS_MIN * p->block_n)));
+    p->span_n = blocks_n * p->block_n;
+    p->lhs.pitch = (uint32_t)(blocks * BLOCK), p->rhs.pitch = (uint32_t)(blocks_n * BLOCK);
 }
 
 // What any earlier step still does with this part of SBUF comes in, and goes out again.
@@ -467,16 +474,19 @@ void contract_emit(Emit *e, const Contract *c) {
     for (int i = 0; i < 2; i++)
         p->lhs.key[i] = p->rhs.key[i] = -1;
     p->lhs.joined = joined_share(p, &p->lhs, min64(p->span, p->m)) < 1;
-    p->rhs.joined = joined_share(p, &p->rhs, min64(p->block_n, p->n)) < 1;
+    p->rhs.joined = joined_share(p, &p->rhs, min64(p->span_n, p->n)) < 1;
     share_area(p, false);
-    for (int64_t n0 = 0; n0 < p->n; n0 += p->block_n)
-        for (int64_t s = 0; s < p->m; s += p->span) {
-            int64_t rows = min64(p->span, p->m - s);
-            for (int64_t m0 = s; m0 < s + rows; m0 += p->block_m) {
-                emit_task(e);
-                block(p, s, rows, m0, min64(p->block_m, s + rows - m0), n0, min64(p->block_n, p->n - n0));
+    for (int64_t r = 0; r < p->n; r += p->span_n) {
+        Held rhs = {r, min64(p->span_n, p->n - r)};
+        for (int64_t n0 = r; n0 < r + rhs.n; n0 += p->block_n)
+            for (int64_t s = 0; s < p->m; s += p->span) {
+                Held lhs = {s, min64(p->span, p->m - s)};
+                for (int64_t m0 = s; m0 < s + lhs.n; m0 += p->block_m) {
+                    emit_task(e);
+                    block(p, lhs, m0, min64(p->block_m, s + lhs.n - m0), rhs, n0, min64(p->block_n, r + rhs.n - n0));
+                }
             }
-        }
+    }
     share_area(p, true);
 }
 
@@ -510,18 +520,19 @@ double contract_cost(const Contract *c, int64_t *insts) {
     int64_t blocks_m = ceil_div(p.m, p.block_m), blocks_n = ceil_div(p.n, p.block_n), spans = ceil_div(p.m, p.span);
     int64_t tiles = ceil_div(p.k, p.tile_k), cols = min64(p.n, p.block_n);
     int64_t in_l = 0, in_r = 0, out = 0;
-    double lshare = joined_share(&p, &p.lhs, min64(p.span, p.m)), rshare = joined_share(&p, &p.rhs, cols);
+    double lshare = joined_share(&p, &p.lhs, min64(p.span, p.m)), rshare = joined_share(&p, &p.rhs, min64(p.span_n, p.n));
     double lhs = move_cost(&p.lhs.k, &p.lhs.f, p.tile_k, min64(p.span, p.m), p.elem, true, lshare, &in_l);
-    lhs *= (double)(tiles * spans * blocks_n);
-    int64_t loads_r = tiles <= CHUNK_TILES ? tiles * blocks_n : tiles * blocks_n * blocks_m;
-    double rhs = move_cost(&p.rhs.k, &p.rhs.f, p.tile_k, cols, p.elem, true, rshare, &in_r) * (double)loads_r;
+    int64_t loads_l = tiles * spans * (spans <= 2 && tiles <= CHUNK_TILES ? 1 : blocks_n); // two slots may hold all of it
+    lhs *= (double)loads_l;
+    int64_t loads_r = tiles <= CHUNK_TILES ? tiles * ceil_div(p.n, p.span_n) : tiles * blocks_n * blocks_m;
+    double rhs = move_cost(&p.rhs.k, &p.rhs.f, p.tile_k, min64(p.span_n, p.n), p.elem, true, rshare, &in_r) * (double)loads_r;
     int64_t mtiles = blocks_m * ceil_div(p.block_m, TILE_M);
     mtiles = min64(mtiles, blocks_m * ceil_div(min64(p.m, p.block_m), TILE_M));
     double store = move_cost(&p.out_m, &p.out_n, min64(TILE_M, p.m), cols, p.out_elem, false, 1, &out);
     store *= (double)(mtiles * blocks_n);
     double column = COLUMN_NS * (p.elem >= 4 ? 1 : 0.25);
     double array = (double)(tiles * mtiles * blocks_n) * column * (cols > COLUMNS_MIN ? (double)cols : COLUMNS_MIN);
-    *insts += in_l * tiles * spans * blocks_n + in_r * loads_r + out * mtiles * blocks_n +
+    *insts += in_l * loads_l + in_r * loads_r + out * mtiles * blocks_n +
               2 * tiles * mtiles * blocks_n + mtiles * blocks_n;
     double most = lhs + rhs > store ? lhs + rhs : store;
     return most > array ? most : array;

@@ -179,9 +179,12 @@ static void make_depthwise(Case *c) {
     c->last = rnd(c, 8) ? 1 + (int)rnd(c, 2) : 0;
     c->by_kernel = by_kernel;
     int64_t places = 1, taps = 1;
-    for (int i = 0; i < w.ns; i++)
+    bool dense = true; // taps of dilated images meet few places: the price decides
+    for (int i = 0; i < w.ns; i++) {
         places *= by_kernel ? w.k[i] : w.y[i], taps *= by_kernel ? w.y[i] : w.k[i];
-    c->on_engines = c->last && channels * batch >= 64 && channels >= 8 && places >= 512 && places * taps * channels * batch >= 1 << 18;
+        dense = dense && w.ld[i] == 1;
+    }
+    c->on_engines = c->last && dense && channels * batch >= 64 && channels >= 8 && places >= 512 && places * taps * channels * batch >= 1 << 18;
     out_conv(c, &w, s, channels, by_kernel, false, false);
 }
 
