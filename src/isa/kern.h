@@ -9,6 +9,7 @@
 #define OTRN_ISA_KERN_H
 
 #include "hlo/hlo.h"
+#include "hlo/why.h"
 #include "isa/dict.h"
 
 typedef struct KTensor {
@@ -46,6 +47,7 @@ typedef struct Kern {
     uint32_t nregions;
     const KProg *regions;
     const char *target; // CUSTOM_CALL: its target name; else ""
+    Why why;            // why it is one; known while the program is compiled, not kept in the artifact
 } Kern;
 
 // Ops that may be steps of a scalar program: elementwise ones, casts that keep the bits, the end of a loop.

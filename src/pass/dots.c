@@ -53,14 +53,19 @@ uint32_t dot_free_dims(const HloType *t, const HloOp *op, bool rhs, int64_t out[
     return n;
 }
 
-bool dot_on_tensor_engine(const Hlo *h, const HloOp *op) {
+bool dot_suits(const Hlo *h, const HloOp *op, Why *why) {
     if (op->code != HLO_DOT_GENERAL)
         return false;
     const HloType *l = hlo_value_type(h, hlo_operand(h, op, 0));
     const HloType *r = hlo_value_type(h, hlo_operand(h, op, 1));
     const HloType *o = hlo_value_type(h, op->results);
-    return dtype_on_tensor_engine(l->dtype) && dtype_on_tensor_engine(r->dtype) &&
-           dtype_on_tensor_engine(o->dtype) && l->elems > 0 && r->elems > 0;
+    const HloType *types[] = {l, r, o};
+    for (int i = 0; i < 3; i++)
+        if (!dtype_on_tensor_engine(types[i]->dtype))
+            return dtype_is_float(types[i]->dtype) && dtype_row(types[i]->dtype)->bits < 64
+                       ? why_refuse_type(why, WHY_PRODUCT_TYPES, types[i]->dtype)
+                       : why_refuse_elements(why, types[i]->dtype);
+    return (l->elems > 0 && r->elems > 0) || why_refuse(why, WHY_EMPTY);
 }
 
 typedef struct Dots {

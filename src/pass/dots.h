@@ -4,9 +4,11 @@
 #define OTRN_PASS_DOTS_H
 
 #include "hlo/hlo.h"
+#include "hlo/why.h"
 
 // True when the op is a product the tensor engine does: float types, nothing empty.
-bool dot_on_tensor_engine(const Hlo *h, const HloOp *op);
+bool dot_suits(const Hlo *h, const HloOp *op, Why *why);
+static inline bool dot_on_tensor_engine(const Hlo *h, const HloOp *op) { return dot_suits(h, op, NULL); }
 // Collapse a group of dimensions of a dense tensor to one size and stride (in elements).
 bool dot_group(const HloType *t, const int64_t *dims, uint32_t n, int64_t *size, int64_t *stride);
 // The dimensions of one operand that are neither batch nor contracting.

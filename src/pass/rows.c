@@ -74,18 +74,32 @@ static bool is_plain(const HloType *t) {
     return t->kind == HT_TENSOR && !t->dynamic && !t->text && t->elems > 0;
 }
 
-bool rows_may_hold(const Hlo *h, const HloOp *op) {
+static bool refuse_tensor(const HloType *t, Why *why) {
+    return why_refuse(why, t->kind != HT_TENSOR || t->dynamic || t->text ? WHY_SIZES : WHY_EMPTY);
+}
+
+// The first type of the op that engines do not compute in.
+static bool refuse_types(const Hlo *h, const HloOp *op, Why *why) {
+    for (uint32_t i = 0; i <= op->noperands; i++) {
+        int dtype = hlo_value_type(h, i < op->noperands ? hlo_operand(h, op, i) : op->results)->dtype;
+        if (!is_row_float(dtype) && dtype != DT_I1)
+            return why_refuse_elements(why, dtype);
+    }
+    return why_refuse(why, WHY_NO_INSTRUCTION);
+}
+
+bool rows_may_hold(const Hlo *h, const HloOp *op, Why *why) {
     if (op->nresults != 1 || !op->noperands)
-        return false;
+        return why_refuse(why, WHY_NO_INSTRUCTION);
     const HloType *out = hlo_value_type(h, op->results);
     if (!is_plain(out))
-        return false;
+        return refuse_tensor(out, why);
     bool floats = is_row_float(out->dtype), flags = out->dtype == DT_I1;
     bool in_floats = true, in_flags = true;
     for (uint32_t i = 0; i < op->noperands; i++) {
         const HloType *t = hlo_value_type(h, hlo_operand(h, op, i));
         if (!is_plain(t))
-            return false;
+            return refuse_tensor(t, why);
         in_floats = in_floats && is_row_float(t->dtype);
         in_flags = in_flags && t->dtype == DT_I1;
     }
@@ -93,27 +107,27 @@ bool rows_may_hold(const Hlo *h, const HloOp *op) {
     for (uint32_t i = 0; i < op->noperands; i++)
         known = known && splat_value(h, hlo_operand(h, op, i));
     if (known)
-        return false;
+        return why_refuse(why, WHY_KNOWN);
     const HloType *first = hlo_value_type(h, hlo_operand(h, op, 0));
     switch (op->code) {
     case HLO_ADD: case HLO_SUBTRACT: case HLO_MULTIPLY: case HLO_DIVIDE: case HLO_MAXIMUM: case HLO_MINIMUM:
     case HLO_NEGATE: case HLO_ABS: case HLO_EXPONENTIAL: case HLO_LOG: case HLO_TANH: case HLO_LOGISTIC:
     case HLO_SQRT: case HLO_RSQRT: case HLO_CHLO_ERF: case HLO_CHLO_SQUARE:
-        return floats && in_floats;
+        return (floats && in_floats) || refuse_types(h, op, why);
     case HLO_AND: case HLO_OR: case HLO_XOR: case HLO_NOT:
-        return flags && in_flags;
+        return (flags && in_flags) || refuse_types(h, op, why);
     case HLO_COMPARE:
-        return in_floats && hlo_int(op, AK_COMPARE_TYPE, CMPT_FLOAT) != CMPT_TOTALORDER;
+        return (in_floats && hlo_int(op, AK_COMPARE_TYPE, CMPT_FLOAT) != CMPT_TOTALORDER) || refuse_types(h, op, why);
     case HLO_IS_FINITE:
-        return in_floats;
+        return in_floats || refuse_types(h, op, why);
     case HLO_SELECT:
-        return floats && first->dtype == DT_I1;
+        return (floats && first->dtype == DT_I1) || refuse_types(h, op, why);
     case HLO_CLAMP:
-        return floats && in_floats;
+        return (floats && in_floats) || refuse_types(h, op, why);
     case HLO_CONVERT:
-        return floats && (in_floats || in_flags);
+        return (floats && (in_floats || in_flags)) || refuse_types(h, op, why);
     default:
-        return false;
+        return refuse_types(h, op, why);
     }
 }
 
@@ -142,20 +156,26 @@ static bool ints_may_hold(const Hlo *h, const HloOp *op) {
     }
 }
 
-static bool may_hold(const Rows *r, const HloOp *op) { return r->ints ? ints_may_hold(r->h, op) : rows_may_hold(r->h, op); }
+static bool may_hold(const Rows *r, const HloOp *op) { return r->ints ? ints_may_hold(r->h, op) : rows_may_hold(r->h, op, NULL); }
 
 // Columns a reduction along rows sums up; 0 when it is none, or not one the engines do.
-static int64_t reduced_columns(const Hlo *h, const HloOp *op) {
+static int64_t reduced_columns(const Hlo *h, const HloOp *op, Why *why) {
     uint16_t code = reduce_body(h, op);
     if (code != HLO_ADD && code != HLO_MAXIMUM && code != HLO_MINIMUM)
-        return 0;
+        return why_refuse(why, WHY_BODY);
     const HloType *t = hlo_value_type(h, hlo_operand(h, op, 0)), *out = hlo_value_type(h, op->results);
     const HloAttr *init = splat_value(h, hlo_operand(h, op, 1));
-    if (!is_plain(t) || !is_plain(out) || t->dtype != out->dtype || !init || splat_value(h, hlo_operand(h, op, 0)))
-        return 0;
+    if (!is_plain(t) || !is_plain(out))
+        return refuse_tensor(is_plain(t) ? out : t, why);
+    if (!is_row_float(t->dtype) || t->dtype != out->dtype)
+        return why_refuse_elements(why, t->dtype);
+    if (!init || splat_value(h, hlo_operand(h, op, 0)))
+        return why_refuse(why, WHY_BEGIN);
     bool sums = code == HLO_ADD && t->dtype == DT_F32 && dtype_to_f64(DT_F32, init->data) == 0;
-    if (!sums && (code == HLO_ADD || !is_row_float(t->dtype) || !is_neutral(h, code, hlo_operand(h, op, 1))))
-        return 0;
+    if (code == HLO_ADD && t->dtype != DT_F32)
+        return why_refuse_type(why, WHY_NARROW_SUM, t->dtype);
+    if (!sums && (code == HLO_ADD || !is_neutral(h, code, hlo_operand(h, op, 1))))
+        return why_refuse(why, WHY_BEGIN);
     uint32_t n;
     const int64_t *dims = hlo_ints(op, AK_DIMENSIONS, &n);
     bool reduced[OTRN_MAX_RANK] = {0};
@@ -169,10 +189,12 @@ static int64_t reduced_columns(const Hlo *h, const HloOp *op) {
         if (t->dims[i] == 1)
             continue;
         if (reduced[i] && !below)
-            return 0;
+            return why_refuse(why, WHY_ACROSS);
         below = below && reduced[i];
     }
-    return c > 1 && t->elems > c ? c : 0;
+    if (c == 1 || t->elems == c)
+        return why_refuse(why, c == 1 ? WHY_SMALL : WHY_ALL);
+    return c;
 }
 
 // Elements of the dimensions behind the last one along which the broadcast repeats.
@@ -762,7 +784,7 @@ static bool join_elementwise(Rows *r, OpId id, OpList *out) {
 
 static bool join_reduce(Rows *r, OpId id, OpList *out) {
     HloOp op = *hlo_at(r->h, id);
-    int64_t c = r->ints ? 0 : reduced_columns(r->h, &op);
+    int64_t c = r->ints ? 0 : reduced_columns(r->h, &op, NULL);
     if (!c)
         return false;
     ValueId v = hlo_operand(r->h, &op, 0);
@@ -850,3 +872,40 @@ static void join(Compile *c, bool ints) {
 void pass_row_programs(Compile *c) { join(c, false); }
 
 void pass_row_integers(Compile *c) { join(c, true); }
+
+// --- what is in none ---------------------------------------------------------------------------------
+
+static int64_t largest(const Hlo *h, const HloOp *op) {
+    int64_t n = 0;
+    for (uint32_t i = 0; i < op->noperands + op->nresults; i++) {
+        const HloType *t = hlo_value_type(h, i < op->noperands ? hlo_operand(h, op, i) : op->results + i - op->noperands);
+        n = t->elems > n ? t->elems : n;
+    }
+    return n;
+}
+
+static void member_refused(const Hlo *h, const HloOp *op, Why *why) {
+    Why now = {0};
+    if (!rows_may_hold(h, op, &now))
+        why_refuse_type(why, now.id == WHY_EXACT && ints_may_hold(h, op) ? WHY_INTS_SLOW : (WhyId)now.id, now.dtype);
+}
+
+void rows_refused(const Hlo *h, const HloOp *op, Why *why) {
+    Why now = {0};
+    if (op->code == HLO_REDUCE) {
+        reduced_columns(h, op, &now);
+    } else if (op->code == HLO_FUSED) {
+        const HloRegion *r = hlo_op_region(h, op, 0);
+        for (uint32_t i = 0; i + 1 < r->ops.n; i++)
+            if (hlo_at(h, r->ops.at[i])->noperands)
+                member_refused(h, hlo_at(h, r->ops.at[i]), &now);
+    } else if (hlo_row(op)->cls <= HC_EW3) {
+        member_refused(h, op, &now);
+    } else {
+        return;
+    }
+    bool in_any_size = now.id == WHY_LACKS || now.id == WHY_EXACT || now.id == WHY_NO_INSTRUCTION;
+    if (!in_any_size && largest(h, op) < ROWS_MIN_ELEMS)
+        now = (Why){.id = WHY_SMALL};
+    why_refuse_type(why, now.id ? (WhyId)now.id : WHY_FORMS, now.dtype);
+}

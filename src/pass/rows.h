@@ -4,6 +4,7 @@
 #define OTRN_PASS_ROWS_H
 
 #include "hlo/hlo.h"
+#include "hlo/why.h"
 
 // The op that combines two elements of a reduction with one operand, when its region is just that; else HLO_NONE.
 uint16_t reduce_body(const Hlo *h, const HloOp *op);
@@ -17,7 +18,9 @@ bool is_neutral(const Hlo *h, uint16_t code, ValueId v);
 #define ROWS_MIN_ELEMS 512 // below this a GpSimd kernel over HBM costs less than transfers in and out
 
 // True when the op may be a member of a row program: elementwise, of types and kinds the engines do.
-bool rows_may_hold(const Hlo *h, const HloOp *op);
+bool rows_may_hold(const Hlo *h, const HloOp *op, Why *why);
+// Why an operation, or one of those joined in it, is in no row program; nothing for what row programs are not about.
+void rows_refused(const Hlo *h, const HloOp *op, Why *why);
 // Numbers 0, 1, … of all elements in order: 32 bits, perhaps in another shape. Programs make them where they are used.
 bool rows_is_count(const Hlo *h, ValueId v);
 

@@ -8,6 +8,9 @@
 #include "read/text.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#include "base/opt.h"
 
 // --- values --------------------------------------------------------------------------------------
 
@@ -178,6 +181,22 @@ void text_op_types(TextRead *p, TextOp *o) {
 
 // --- generic form --------------------------------------------------------------------------------
 
+// The op that was perhaps meant.
+static void hint_op(TextRead *p, Span name) {
+    const char *dot = memchr(name.s, '.', name.n), *near = NULL;
+    if (!dot || name.n > 64)
+        return;
+    size_t dialect = (size_t)(dot - name.s);
+    const char *typed = arena_strndup(p->arena, dot + 1, name.n - dialect - 1);
+    for (int i = 1; i < HLO_OPCODE_COUNT; i++) {
+        const char *of = hlo_dialect_names[hlo_op_rows[i].dialect];
+        if (strlen(of) == dialect && !memcmp(of, name.s, dialect))
+            near = opt_nearer(typed, near, hlo_op_rows[i].name);
+    }
+    if (near)
+        ctx_hint(p->ctx, "did you mean '%.*s.%s'?", (int)dialect, name.s, near);
+}
+
 static HloOpcode opcode_of(TextRead *p, Span name, const char *at) {
     TextName *t = text_map_at(p->arena, &p->opnames, name);
     if (!t->a) {
@@ -188,9 +207,11 @@ static HloOpcode opcode_of(TextRead *p, Span name, const char *at) {
                : span_is(name, "call")                       ? HLO_CALL
                : span_is(name, "unrealized_conversion_cast") ? HLO_UNREALIZED_CAST
                                                              : HLO_NONE;
-        if (!t->a)
+        if (!t->a) {
+            hint_op(p, name);
             text_fail(p, at, OTRN_UNSUPPORTED, "the op '%.*s' is not known to opentrn",
                       (int)(name.n < 200 ? name.n : 200), name.s);
+        }
     }
     return (HloOpcode)t->a;
 }

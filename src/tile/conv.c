@@ -159,10 +159,17 @@ static Choice choose(const Conv *c, const Views *v, double *ns, int64_t *insts) 
     return best;
 }
 
-bool conv_is_product(const Hlo *h, const HloOp *op) {
+static bool refuse(const Hlo *h, const HloOp *op, Why *why) {
+    int dtype = hlo_value_type(h, hlo_operand(h, op, 0))->dtype;
+    return dtype_on_tensor_engine(dtype) ? why_refuse(why, WHY_CONV_FORM) : why_refuse_elements(why, dtype);
+}
+
+bool conv_is_product(const Hlo *h, const HloOp *op, Why *why) {
     Conv c;
-    if (!conv_init(h, op, &c))
+    if (op->code != HLO_CONVOLUTION)
         return false;
+    if (!conv_init(h, op, &c))
+        return refuse(h, op, why);
     double total = 0, insts = 0;
     for (int64_t phase = 0; phase < c.nphases; phase++) {
         Views v = views_of(&c, phase, 0);
@@ -174,7 +181,7 @@ bool conv_is_product(const Hlo *h, const HloOp *op) {
     }
     double macs = (double)c.y->elems * (double)(c.w->elems / c.w->dims[c.f.kernel_out]);
     bool small = c.ngroups == 1 && total < SMALL_NS;
-    return insts < INSTS_MAX && (small || total < KERNEL_NS + macs * GPSIMD_NS);
+    return (insts < INSTS_MAX && (small || total < KERNEL_NS + macs * GPSIMD_NS)) || why_refuse(why, WHY_CONV_SLOW);
 }
 
 // How much longer than half of its time the longer part of a shared axis takes; short runs of neighbours take longer than their share.

@@ -216,7 +216,7 @@ static bool passes_on(const HloOp *op) { return op->code == HLO_RESHAPE; }
 static bool takes_views(const Lower *l, OpId id) {
     if (l->block_of[id] || l->epilogue_of[id])
         return true;
-    switch (lower_kind(l, hlo_at(l->h, id))) {
+    switch (lower_kind(l, hlo_at(l->h, id), NULL)) {
     case STEP_ROWS:
     case STEP_DOT:
     case STEP_MOVE:
@@ -243,7 +243,7 @@ static bool readers_take_views(const Lower *l, ValueId v, RegionId region) {
 // One run of bytes whose place registers alone tell; where it begins in the whole tensor, as a form in bytes.
 static bool piece_of(const Lower *l, const HloOp *op, Form *at) {
     Dynamic d;
-    if (!dynamic_of(l, op, &d) || d.rank > 1 || d.count != 1 || !d.unknown[0].form.known)
+    if (!dynamic_of(l, op, &d, NULL) || d.rank > 1 || d.count != 1 || !d.unknown[0].form.known)
         return false;
     *at = d.unknown[0].form;
     at->mul *= d.unknown[0].bytes;

@@ -57,7 +57,7 @@ static bool add_index(const Lower *l, const HloOp *op, uint32_t operand, int64_t
     return true;
 }
 
-bool dynamic_of(const Lower *l, const HloOp *op, Dynamic *d) {
+bool dynamic_of(const Lower *l, const HloOp *op, Dynamic *d, Why *why) {
     const Hlo *h = l->h;
     if (op->code != HLO_DYNAMIC_SLICE && op->code != HLO_DYNAMIC_UPDATE_SLICE)
         return false;
@@ -65,14 +65,17 @@ bool dynamic_of(const Lower *l, const HloOp *op, Dynamic *d) {
     const HloType *whole = hlo_value_type(h, hlo_operand(h, op, 0));
     const HloType *part = d->update ? hlo_value_type(h, hlo_operand(h, op, 1)) : hlo_value_type(h, op->results);
     d->dtype = whole->dtype;
-    if (whole->kind != HT_TENSOR || whole->dynamic || whole->text || part->dynamic || part->elems < 1 ||
-        whole->elems >= INT32_MAX || dtype_row(whole->dtype)->bits < 8)
-        return false;
+    if (whole->kind != HT_TENSOR || whole->dynamic || whole->text || part->dynamic || part->elems < 1)
+        return why_refuse(why, WHY_SIZES);
+    if (dtype_row(whole->dtype)->bits < 8)
+        return why_refuse_type(why, WHY_LACKS, whole->dtype);
+    if (whole->elems >= INT32_MAX)
+        return why_refuse(why, WHY_LARGE);
     int64_t from = 1, to = 1;
     for (int i = whole->rank; i-- > 0; from *= whole->dims[i], to *= part->dims[i]) {
         add_axis(d, (Axis){part->dims[i], from, to});
         if (!add_index(l, op, (d->update ? 2u : 1u) + (uint32_t)i, whole->dims[i] - part->dims[i], from, d))
-            return false;
+            return why_refuse(why, WHY_PLACES);
     }
     int64_t outer = 1;
     for (int i = 4; i < d->rank; i++)
@@ -81,15 +84,16 @@ bool dynamic_of(const Lower *l, const HloOp *op, Dynamic *d) {
     bool told = true;
     for (int i = 0; i < d->count; i++)
         told = told && d->unknown[i].form.known;
-    if (!told || !d->count)
-        return d->rank && d->axis[0].whole == 1 && run * size >= RUN_BYTES_MIN && outer <= 256 &&
-               part->elems * size >= BYTES_MIN;
-    return outer == 1 && (run * size >= RUN_BYTES_MIN || part->elems / run <= RUNS_FEW);
+    if (told && d->count)
+        return (outer == 1 && (run * size >= RUN_BYTES_MIN || part->elems / run <= RUNS_FEW)) || why_refuse(why, WHY_RUNS);
+    if (part->elems * size < BYTES_MIN)
+        return why_refuse(why, WHY_LITTLE);
+    return (d->rank && d->axis[0].whole == 1 && run * size >= RUN_BYTES_MIN && outer <= 256) || why_refuse(why, WHY_RUNS);
 }
 
-bool dynamic_is_transfer(const Lower *l, const HloOp *op) {
+bool dynamic_is_transfer(const Lower *l, const HloOp *op, Why *why) {
     Dynamic d;
-    return dynamic_of(l, op, &d);
+    return dynamic_of(l, op, &d, why);
 }
 
 // The index in a register, inside the tensor. All on the sequencer that starts the transfer.
@@ -120,7 +124,7 @@ static void copy_whole(Emit *e, uint64_t src, uint64_t dst, uint64_t bytes) {
 void emit_dynamic(Emit *e, const Step *s) {
     Dynamic d;
     const HloOp *op = hlo_at(e->l->h, s->op);
-    dynamic_of(e->l, op, &d);
+    dynamic_of(e->l, op, &d, NULL);
     const BufId *ins = &e->l->refs.at[s->ins];
     size_t size = dtype_bytes(d.dtype);
     uint64_t out = emit_addr(e, e->l->refs.at[s->outs]), first = emit_addr(e, ins[0]);

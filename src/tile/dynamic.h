@@ -25,6 +25,6 @@ typedef struct Dynamic {
     bool update;
 } Dynamic;
 
-bool dynamic_of(const Lower *l, const HloOp *op, Dynamic *d); // false: not by transfer
+bool dynamic_of(const Lower *l, const HloOp *op, Dynamic *d, Why *why); // false: not by transfer
 
 #endif

@@ -120,7 +120,8 @@ static void emit_kernel(Emit *e, const Step *s) {
         attrs[i] = plain_attr(&op.attrs[i]);
     Kern k = {.op = op.code, .nattrs = nattrs, .attrs = attrs, .nin = s->nins, .nout = s->nouts,
               .in = in, .out = out, .nregions = op.nregions, .regions = progs,
-              .target = op.code == HLO_CUSTOM_CALL ? hlo_attr_str(&op, AK_CALL_TARGET_NAME) : ""};
+              .target = op.code == HLO_CUSTOM_CALL ? hlo_attr_str(&op, AK_CALL_TARGET_NAME) : "",
+              .why = s->kind == STEP_KERNEL ? s->why : (Why){.id = s->kind == STEP_TURN ? WHY_CHIP_TURN : WHY_CONV_SLOW}};
     push_kernel(e, &k);
 }
 
@@ -146,7 +147,7 @@ static void emit_fill(Emit *e, const Step *s, Buf *consts) {
     HloAttr *attrs = ARENA_NEW(e->c->arena, HloAttr);
     *attrs = (HloAttr){.kind = HA_INTS};
     Kern k = {.op = HLO_BROADCAST_IN_DIM, .nattrs = 1, .attrs = attrs, .nin = 1, .nout = 1,
-              .in = in, .out = out, .target = ""};
+              .in = in, .out = out, .target = "", .why.id = WHY_SMALL};
     push_kernel(e, &k);
 }
 

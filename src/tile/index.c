@@ -39,19 +39,30 @@ static bool is_one(const HloOp *op, HloAttrKey key, int64_t want) {
 static bool is_plain(const HloType *t) { return t->kind == HT_TENSOR && !t->dynamic && !t->text && t->elems > 0; }
 
 // Table, indices and rows have the sizes and types that transfers take. `rows` is [indices…, row…].
-static bool rows_fit(const HloOp *op, const HloType *table, const HloType *idx, const HloType *rows, Rows *r) {
-    if (!is_plain(table) || !is_plain(idx) || !is_plain(rows) || table->rank < 1 || dtype_row(table->dtype)->bits < 8 ||
-        table->elems >= INT32_MAX || (idx->dtype != DT_I32 && idx->dtype != DT_UI32))
-        return false;
+static bool rows_fit(const HloOp *op, const HloType *table, const HloType *idx, const HloType *rows, Rows *r, Why *why) {
+    if (!is_plain(table) || !is_plain(idx) || !is_plain(rows))
+        return why_refuse(why, WHY_SIZES);
+    if (dtype_row(table->dtype)->bits < 8)
+        return why_refuse_type(why, WHY_LACKS, table->dtype);
+    if (idx->dtype != DT_I32 && idx->dtype != DT_UI32)
+        return why_refuse_type(why, WHY_INDEX_TYPE, idx->dtype);
+    if (table->elems >= INT32_MAX)
+        return why_refuse(why, WHY_LARGE);
+    if (table->rank < 1)
+        return why_refuse(why, WHY_ROWS_BY_INDEX);
     int64_t vector = hlo_int(op, AK_INDEX_VECTOR_DIM, 0);
     if (vector < idx->rank && (vector != idx->rank - 1 || idx->dims[vector] != 1))
-        return false;
+        return why_refuse(why, WHY_ROWS_BY_INDEX);
     *r = (Rows){.table = table->dims[0], .count = idx->elems, .cols = table->elems / table->dims[0],
                 .index_dtype = idx->dtype, .dtype = table->dtype};
-    return r->table <= ROWS_MAX && r->count <= COUNT_MAX && rows->elems == r->count * r->cols && r->cols * (int64_t)dtype_bytes(r->dtype) >= 32;
+    if (r->table > ROWS_MAX || r->count > COUNT_MAX)
+        return why_refuse(why, WHY_LARGE);
+    if (rows->elems != r->count * r->cols)
+        return why_refuse(why, WHY_ROWS_BY_INDEX);
+    return r->cols * (int64_t)dtype_bytes(r->dtype) >= 32 || why_refuse(why, WHY_SHORT_ROWS);
 }
 
-static bool gather_rows(const Hlo *h, const HloOp *op, Rows *r) {
+static bool gather_rows(const Hlo *h, const HloOp *op, Rows *r, Why *why) {
     const HloType *table = hlo_value_type(h, hlo_operand(h, op, 0)), *idx = hlo_value_type(h, hlo_operand(h, op, 1));
     const HloType *out = hlo_value_type(h, op->results);
     uint32_t n, nb;
@@ -62,7 +73,7 @@ static bool gather_rows(const Hlo *h, const HloOp *op, Rows *r) {
     const int64_t *sizes = hlo_ints(op, AK_SLICE_SIZES, &n);
     for (uint32_t i = 0; i < n && whole; i++)
         whole = sizes[i] == (i ? table->dims[i] : 1);
-    return whole && rows_fit(op, table, idx, out, r);
+    return whole ? rows_fit(op, table, idx, out, r, why) : why_refuse(why, WHY_ROWS_BY_INDEX);
 }
 
 // The region adds, or takes the update.
@@ -83,9 +94,9 @@ static bool combines(const Hlo *h, const HloOp *op, uint8_t *op0) {
     return (a == r->args && b == r->args + 1) || (a == r->args + 1 && b == r->args);
 }
 
-static bool scatter_rows(const Hlo *h, const HloOp *op, Rows *r) {
+static bool scatter_rows(const Hlo *h, const HloOp *op, Rows *r, Why *why) {
     if (op->noperands != 3 || op->nresults != 1)
-        return false;
+        return why_refuse(why, WHY_COMBINES);
     const HloType *table = hlo_value_type(h, hlo_operand(h, op, 0)), *idx = hlo_value_type(h, hlo_operand(h, op, 1));
     const HloType *updates = hlo_value_type(h, hlo_operand(h, op, 2));
     uint32_t n, nb;
@@ -93,20 +104,22 @@ static bool scatter_rows(const Hlo *h, const HloOp *op, Rows *r) {
     hlo_ints(op, AK_INPUT_BATCHING_DIMS, &nb);
     uint8_t op0;
     if (nb || n + 1 != table->rank || !is_range(window, n, updates->rank - (int)n) ||
-        !is_one(op, AK_INSERTED_WINDOW_DIMS, 0) || !is_one(op, AK_SCATTER_DIMS_TO_OPERAND_DIMS, 0) || !combines(h, op, &op0))
-        return false;
+        !is_one(op, AK_INSERTED_WINDOW_DIMS, 0) || !is_one(op, AK_SCATTER_DIMS_TO_OPERAND_DIMS, 0))
+        return why_refuse(why, WHY_ROWS_BY_INDEX);
+    if (!combines(h, op, &op0))
+        return why_refuse(why, WHY_COMBINES);
     for (uint32_t i = 0; i < n; i++) // a smaller window is no whole row
         if (updates->dims[window[i]] != table->dims[i + 1])
-            return false;
-    if (!rows_fit(op, table, idx, updates, r))
+            return why_refuse(why, WHY_ROWS_BY_INDEX);
+    if (!rows_fit(op, table, idx, updates, r, why))
         return false;
     r->op0 = op0;
-    return op0 == ALU_BYPASS || r->dtype == DT_F32 || r->dtype == DT_BF16 || r->dtype == DT_F16;
+    return op0 == ALU_BYPASS || r->dtype == DT_F32 || r->dtype == DT_BF16 || r->dtype == DT_F16 || why_refuse_elements(why, r->dtype);
 }
 
-bool index_is_transfer(const Hlo *h, const HloOp *op) {
+bool index_is_transfer(const Hlo *h, const HloOp *op, Why *why) {
     Rows r;
-    return op->code == HLO_GATHER ? gather_rows(h, op, &r) : op->code == HLO_SCATTER && scatter_rows(h, op, &r);
+    return op->code == HLO_GATHER ? gather_rows(h, op, &r, why) : op->code == HLO_SCATTER && scatter_rows(h, op, &r, why);
 }
 
 // --- emission ------------------------------------------------------------------------------------------
@@ -217,9 +230,9 @@ void emit_index(Emit *e, const Step *s) {
     *x = (Index){.e = e};
     bool gather = op->code == HLO_GATHER;
     if (gather)
-        gather_rows(h, op, &x->r);
+        gather_rows(h, op, &x->r, NULL);
     else
-        scatter_rows(h, op, &x->r);
+        scatter_rows(h, op, &x->r, NULL);
     uint64_t out = emit_addr(e, e->l->refs.at[s->outs]);
     x->idx = emit_addr(e, ins[1]);
     x->rows = gather ? out : emit_addr(e, ins[2]);

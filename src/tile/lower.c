@@ -239,26 +239,54 @@ static bool is_set_in_place(const Lower *l, StepKind kind, const HloOp *op) {
     return def && is_lazy_splat(l, hlo_at(l->h, def));
 }
 
-StepKind lower_kind(const Lower *l, const HloOp *op) {
+// Operations that no lowering is about.
+static WhyId without_lowering(const HloOp *op) {
+    switch (op->code) {
+    case HLO_SORT: case HLO_CHLO_TOP_K:
+        return WHY_ORDER;
+    case HLO_RNG: case HLO_RNG_BIT_GENERATOR:
+        return WHY_RANDOM;
+    case HLO_CHOLESKY: case HLO_TRIANGULAR_SOLVE:
+        return WHY_CHAIN;
+    case HLO_FFT:
+        return WHY_FOURIER;
+    case HLO_SELECT_AND_SCATTER:
+        return WHY_SCATTERS;
+    case HLO_IOTA:
+        return WHY_COUNTS;
+    case HLO_CUSTOM_CALL:
+        return strcmp(hlo_attr_str(op, AK_CALL_TARGET_NAME), HLO_HOST_CALL) ? WHY_CUSTOM : WHY_HOST;
+    default:
+        return WHY_NO_LOWERING;
+    }
+}
+
+// The lowerings in the order they are asked. Each tells why not; if none has, row programs do, or there is none for the operation.
+StepKind lower_kind(const Lower *l, const HloOp *op, Why *why) {
     if (op->code == HLO_ROWS)
         return rows_is_cast(l->h, op) ? STEP_CAST : STEP_ROWS;
     if (dot_is_batch(l->h, op))
         return STEP_BATCH;
-    if (dot_on_tensor_engine(l->h, op))
+    if (dot_suits(l->h, op, why))
         return STEP_DOT;
     if (depth_is_vector(l->h, op))
         return STEP_DEPTH;
-    if (conv_is_product(l->h, op))
+    if (conv_is_product(l->h, op, why))
         return STEP_CONV;
-    if (index_is_transfer(l->h, op))
+    if (index_is_transfer(l->h, op, why))
         return STEP_INDEX;
-    if (dynamic_is_transfer(l, op))
+    if (dynamic_is_transfer(l, op, why))
         return STEP_DYNAMIC;
-    if (pool_is_vector(l->h, op))
+    if (pool_is_vector(l->h, op, why))
         return STEP_POOL;
-    if (move_is_transfer(l->h, op))
+    if (move_is_transfer(l->h, op, why))
         return STEP_MOVE;
-    return turn_is_transfer(l->h, op) ? STEP_TURN : STEP_KERNEL;
+    if (turn_is_transfer(l->h, op, why))
+        return STEP_TURN;
+    if (why && !why->id)
+        rows_refused(l->h, op, why);
+    why_refuse(why, without_lowering(op));
+    return STEP_KERNEL;
 }
 
 // An index that stands in a register.
@@ -290,7 +318,8 @@ static bool lower_view(Lower *l, OpId id) {
 
 static void lower_compute(Lower *l, OpId id) {
     HloOp op = *hlo_at(l->h, id);
-    StepKind kind = lower_kind(l, &op);
+    Why why = {0};
+    StepKind kind = lower_kind(l, &op, &why);
     ValueList extra = {0};
     if (kind == STEP_KERNEL)
         for (uint32_t r = 0; r < op.nregions; r++) {
@@ -317,6 +346,7 @@ static void lower_compute(Lower *l, OpId id) {
         ins[0] = outs[0];
     }
     push_step(l, kind, id, ins, nins, outs, op.nresults, 0);
+    l->steps.at[l->steps.n - 1].why = why;
 }
 
 static bool made_before(const Block *b, uint32_t operand) {

@@ -149,15 +149,32 @@ static bool pad_is_known(const Hlo *h, const HloOp *op) {
 
 static uint32_t moved_operands(const HloOp *op) { return op->code == HLO_PAD ? 1 : op->noperands; }
 
-bool move_is_transfer(const Hlo *h, const HloOp *op) {
-    if (op->nresults != 1 || (op->code == HLO_PAD && !pad_is_known(h, op)))
+static bool refuse_operand(const HloType *t, Why *why) {
+    if (t->kind == HT_TENSOR && dtype_row(t->dtype)->bits < 8)
+        return why_refuse_type(why, WHY_LACKS, t->dtype);
+    return why_refuse(why, t->elems < 1 ? WHY_EMPTY : t->dynamic || t->text ? WHY_SIZES : WHY_RUNS);
+}
+
+static bool is_moved(const HloOp *op) {
+    switch (op->code) {
+    case HLO_SLICE: case HLO_TRANSPOSE: case HLO_BROADCAST_IN_DIM: case HLO_CONCATENATE: case HLO_REVERSE: case HLO_PAD:
+        return op->nresults == 1 && op->noperands > 0;
+    default:
         return false;
+    }
+}
+
+bool move_is_transfer(const Hlo *h, const HloOp *op, Why *why) {
+    if (!is_moved(op))
+        return false;
+    if (op->code == HLO_PAD && !pad_is_known(h, op))
+        return why_refuse(why, WHY_PADDING);
     size_t size = dtype_bytes(hlo_value_type(h, op->results)->dtype);
     int64_t least = op->code == HLO_PAD ? PAD_RUN_BYTES_MIN : RUN_BYTES_MIN;
     for (uint32_t k = 0; k < moved_operands(op); k++) {
         Box b;
         if (!box_of(h, op, k, WHOLE, &b))
-            return false;
+            return refuse_operand(hlo_value_type(h, hlo_operand(h, op, k)), why);
         const Axis *last = b.rank ? &b.axis[b.rank - 1] : NULL;
         bool runs = !last || (last->src == 1 && last->dst == 1 && last->n * (int64_t)size >= least);
         int64_t transfers = 1, elems = 1;
@@ -171,9 +188,9 @@ bool move_is_transfer(const Hlo *h, const HloOp *op) {
             transfers *= i + 4 < b.rank ? b.axis[i].n : 1;
         }
         if (!runs || transfers > TRANSFERS_MAX)
-            return false;
+            return why_refuse(why, runs ? WHY_TRANSFERS : WHY_RUNS);
     }
-    return op->noperands > 0;
+    return true;
 }
 
 // A shared box is cut at its outermost axis.

@@ -63,9 +63,13 @@ static bool cut(Pool *p) {
     return p->rank - p->split <= ALONG_MAX && out >= ALONG_MIN && p->parts >= PARTS_MIN && tiles * p->f.taps < INSTS_MAX;
 }
 
-static bool pool_init(const Hlo *h, const HloOp *op, Pool *p) {
-    if (!pool_read(h, op, &p->f) || !pool_is_inside(&p->f))
+static bool pool_init(const Hlo *h, const HloOp *op, Pool *p, Why *why) {
+    if (op->code != HLO_REDUCE_WINDOW)
         return false;
+    if (!pool_read(h, op, &p->f))
+        return why_refuse(why, WHY_WINDOW);
+    if (!pool_is_inside(&p->f))
+        return why_refuse(why, WHY_WINDOW_EDGES);
     int64_t x = 1, y = 1;
     Axis axes[POOL_RANK_MAX];
     int n = 0;
@@ -85,12 +89,12 @@ static bool pool_init(const Hlo *h, const HloOp *op, Pool *p) {
         p->axis[i] = axes[n - 1 - i];
     p->rank = n;
     p->dtype = hlo_value_type(h, op->results)->dtype;
-    return n > 0 && cut(p);
+    return (n > 0 && cut(p)) || why_refuse(why, WHY_WINDOW_SMALL);
 }
 
-bool pool_is_vector(const Hlo *h, const HloOp *op) {
+bool pool_is_vector(const Hlo *h, const HloOp *op, Why *why) {
     Pool p = {0};
-    return pool_init(h, op, &p);
+    return pool_init(h, op, &p, why);
 }
 
 // --- emission ------------------------------------------------------------------------------------------
@@ -226,7 +230,7 @@ static void share_area(Pool *p, bool out) {
 void emit_pool(Emit *e, const Step *s) {
     Pool *p = ARENA_NEW(e->c->scratch, Pool);
     *p = (Pool){.e = e};
-    pool_init(e->l->h, hlo_at(e->l->h, s->op), p);
+    pool_init(e->l->h, hlo_at(e->l->h, s->op), p, NULL);
     p->x = emit_addr(e, e->l->refs.at[s->ins]), p->y = emit_addr(e, e->l->refs.at[s->outs]);
     share_area(p, false);
     int64_t lo, hi;

@@ -85,6 +85,7 @@ typedef struct Step {
     uint32_t ins, nins;   // range of Lower.refs
     uint32_t outs, nouts;
     uint32_t aux;
+    Why why;              // KERNEL: why it is one
 } Step;
 
 typedef struct Loop {
@@ -134,19 +135,20 @@ typedef struct Lower {
 
 // lower.c
 void lower_program(Lower *l, const ChipFile *chip);
-StepKind lower_kind(const Lower *l, const HloOp *op); // of an ordinary op by itself
+StepKind lower_kind(const Lower *l, const HloOp *op, Why *why); // of an ordinary op by itself; why: of a kernel, may be NULL
 void lower_each_rows(const Lower *l, RegionId r, void (*visit)(void *arg, OpId id), void *arg); // row programs, in order
 // emit.c
 struct Pair;
 Artifact *emit_program(Lower *l, const ChipFile *chip, struct Pair *pair);
-bool move_is_transfer(const Hlo *h, const HloOp *op); // move.c
+// Whether an op suits a lowering; where it is that lowering's kind of op and does not, why.
+bool move_is_transfer(const Hlo *h, const HloOp *op, Why *why); // move.c
 bool rows_is_cast(const Hlo *h, const HloOp *op);
-bool turn_is_transfer(const Hlo *h, const HloOp *op);  // turn.c
-bool pool_is_vector(const Hlo *h, const HloOp *op);    // pool.c
+bool turn_is_transfer(const Hlo *h, const HloOp *op, Why *why);  // turn.c
+bool pool_is_vector(const Hlo *h, const HloOp *op, Why *why);    // pool.c
 bool dot_is_batch(const Hlo *h, const HloOp *op);      // batch.c
-bool dynamic_is_transfer(const Lower *l, const HloOp *op); // dynamic.c
-bool index_is_transfer(const Hlo *h, const HloOp *op); // index.c
-bool conv_is_product(const Hlo *h, const HloOp *op);  // conv.c
+bool dynamic_is_transfer(const Lower *l, const HloOp *op, Why *why); // dynamic.c
+bool index_is_transfer(const Hlo *h, const HloOp *op, Why *why); // index.c
+bool conv_is_product(const Hlo *h, const HloOp *op, Why *why);  // conv.c
 bool depth_is_vector(const Hlo *h, const HloOp *op);  // depth.c
 // region.c: a region as a scalar program; captured outer values are appended to *captures, each as often as it
 // has elements.

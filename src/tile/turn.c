@@ -87,9 +87,9 @@ static bool turn_of(const Hlo *h, const HloOp *op, Turn *t) {
     return t->part.n >= PARTS_MIN && bytes >= RUN_MIN && tiles < 65536;
 }
 
-bool turn_is_transfer(const Hlo *h, const HloOp *op) {
+bool turn_is_transfer(const Hlo *h, const HloOp *op, Why *why) {
     Turn t;
-    return turn_of(h, op, &t);
+    return op->code == HLO_TRANSPOSE && (turn_of(h, op, &t) || why_refuse(why, WHY_TURN));
 }
 
 bool turn_suits(const Emit *e, const Step *s) {

@@ -17,7 +17,8 @@ static int check_program(Tool *t, const char *path, const void *data, size_t siz
     arena_init(&arena, &ctx);
     Arena *volatile keep = &arena;
     Buf bytes = {0}, *volatile out = &bytes;
-    RtCompile in = {.opts = &t->opt, .name = path, .bytes = data, .size = size};
+    Reasons reasons = {.arena = t->arena};
+    RtCompile in = {.opts = &t->opt, .name = path, .bytes = data, .size = size, .hook = explain_note, .hook_arg = &reasons};
     progress_begin(t, "compiling");
     bool ok = CTX_TRY(&ctx, here);
     if (ok)
@@ -27,13 +28,18 @@ static int check_program(Tool *t, const char *path, const void *data, size_t siz
     if (ok) {
         Prof p;
         prof_price(t, path, &t->opt, out, &p);
-        status = verdicts[explain_print(t, &p, LINES_SHOWN)].status;
+        status = verdicts[explain_print(t, &p, &reasons, LINES_SHOWN)].status;
     } else if (ctx.err.code == OTRN_CAPACITY || ctx.err.code == OTRN_UNSUPPORTED) {
         status = verdicts[explain_failure(&ctx.err)].status;
     }
     arena_fini(keep);
-    if (!ok && !status)
-        tool_check(t, ctx.err.code, &ctx.err);
+    if (!ok && !status) {
+        char text[2400];
+        otrn_error_print(&ctx.err, text, sizeof text);
+        fprintf(stderr, "%s%s", text, text[0] && text[strlen(text) - 1] == '\n' ? "" : "\n");
+        printf("verdict: not a valid program\n");
+        status = 1;
+    }
     return status;
 }
 

@@ -14,6 +14,7 @@ typedef struct Dump {
     Tool *t;
     const char *list; // the --dump value
     bool many;        // more than one stage: each gets a heading
+    Reasons reasons;
 } Dump;
 
 // Is this stage in the list? Stages may be written NAME or after:NAME.
@@ -66,6 +67,7 @@ static void dump_check(Tool *t, const char *list) {
 
 static void dump_stage(void *arg, const char *stage, Hlo *hlo, const Artifact *art) {
     Dump *d = arg;
+    explain_note(&d->reasons, stage, hlo, art);
     if (!listed(d->list, stage))
         return;
     Buf text = {.arena = d->t->arena};
@@ -118,10 +120,10 @@ int cmd_compile(Tool *t) {
     }
     const char *path = t->words.at[0];
     dump_check(t, list);
-    Dump dump = {t, list, strchr(list, ',') != NULL};
+    Dump dump = {t, list, strchr(list, ',') != NULL, {.arena = t->arena}};
     RtStats stats = {0};
     RtCompile in = {.opts = &t->opt, .name = path, .stats = &stats};
-    if (*list)
+    if (*list || opt_on(&t->opt, OPT_EXPLAIN)) // reasons are not in the cache
         in.hook = dump_stage, in.hook_arg = &dump;
     in.bytes = file_read(t->ctx, t->arena, path, &in.size);
     if (artifact_is(in.bytes, in.size)) {
@@ -146,7 +148,7 @@ int cmd_compile(Tool *t) {
     if (opt_on(&t->opt, OPT_EXPLAIN)) {
         Prof p;
         prof_price(t, path, &t->opt, &bytes, &p);
-        explain_print(t, &p, 0);
+        explain_print(t, &p, &dump.reasons, 0);
     }
     return 0;
 }

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "rt/rt.h"
-#include "tile/why.h"
 
-#define NAMES_SHOWN 4
+#define BECAME_WIDTH 45
+#define MORE ", ..." // ASCII: it is part of a column
 #define LIVE_SHOWN 8
 
 const VerdictRow verdicts[VERDICT_COUNT] = {
@@ -56,10 +56,14 @@ static const char *became(Arena *a, const Artifact *art, const IsaInst *const *i
     }
     qsort(counts, have, sizeof *counts, count_order);
     Buf text = {.arena = a};
-    for (uint32_t k = 0; k < have && k < NAMES_SHOWN; k++)
-        buf_printf(&text, "%s%u %s", k ? ", " : "", counts[k].n, counts[k].name);
-    if (have > NAMES_SHOWN)
-        buf_puts(&text, ", ..."); // ASCII: the column may cut it
+    for (uint32_t k = 0; k < have; k++) {
+        const char *next = arena_printf(a, "%s%u %s", k ? ", " : "", counts[k].n, counts[k].name);
+        if (k && text.n + strlen(next) + (k + 1 < have ? strlen(MORE) : 0) > BECAME_WIDTH) {
+            buf_puts(&text, MORE);
+            break;
+        }
+        buf_puts(&text, next);
+    }
     return buf_cstr(&text);
 }
 
@@ -101,6 +105,11 @@ static void lines_print(Arena *a, const Prof *p, const ByLine *by, uint32_t most
     }
     if (most && n > most)
         printf("… %u more lines (`otrn compile --explain` shows all)\n", n - most);
+    bool joined = false;
+    for (uint32_t i = 0; i < n && (!most || i < most); i++)
+        joined |= p->view.lines.at[i].op == HLO_ROWS || p->view.lines.at[i].op == HLO_FUSED;
+    if (joined)
+        printf("rows, fused: operations that became one, named by the first; rows work on the vector and scalar engines, fused ones on GpSimd\n");
 }
 
 // --- GpSimd ----------------------------------------------------------------------------------------
@@ -125,7 +134,27 @@ static int time_order(const void *a, const void *b) {
     return x->ns != y->ns ? (x->ns > y->ns ? -1 : 1) : same_order(a, b);
 }
 
-static uint32_t stays_find(Arena *a, const Prof *p, Stay **out) {
+static int64_t largest(const Kern *k) {
+    int64_t most = 0;
+    for (uint32_t i = 0; i < k->nin + k->nout; i++) {
+        int64_t n = i < k->nin ? k->in[i].elems : k->out[i - k->nin].elems;
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+void explain_note(void *arg, const char *stage, Hlo *hlo, const Artifact *art) {
+    Reasons *r = arg;
+    (void)hlo;
+    if (!art || strcmp(stage, "tile"))
+        return;
+    r->at = ARENA_NEWN(r->arena, Why, (size_t)art->nkerns + 1);
+    r->n = art->nkerns;
+    for (uint32_t i = 0; i < art->nkerns; i++)
+        r->at[i] = art->kerns[i].why;
+}
+
+static uint32_t stays_find(Arena *a, const Prof *p, const Reasons *r, Stay **out) {
     uint32_t n = 0, all = 0;
     for (const Artifact *art = p->art; art; art = art->peer)
         for (uint32_t pc = 0; pc < art->ncode; pc++)
@@ -139,7 +168,7 @@ static uint32_t stays_find(Arena *a, const Prof *p, Stay **out) {
                 continue;
             char room[WHY_BYTES];
             const Kern *k = &art->kerns[in->imm];
-            const char *why = tile_why_kernel(k, room);
+            const char *why = why_text((uint32_t)in->imm < r->n ? r->at[in->imm] : (Why){0}, largest(k), room);
             stays[n++] = (Stay){p->view.line_of[core][pc], 1, k->op, arena_strndup(a, why, strlen(why)),
                                 p->view.busy_of[core][pc]};
         }
@@ -157,9 +186,9 @@ static uint32_t stays_find(Arena *a, const Prof *p, Stay **out) {
 }
 
 // What has kernels, the longest first, each with its own share of the run and its reason.
-static void gpsimd_print(Arena *a, const Prof *p, uint32_t most) {
+static void gpsimd_print(Arena *a, const Prof *p, const Reasons *r, uint32_t most) {
     Stay *stays;
-    uint32_t n = stays_find(a, p, &stays), lines = 0;
+    uint32_t n = stays_find(a, p, r, &stays), lines = 0;
     bool *seen = ARENA_NEWN(a, bool, (size_t)p->view.lines.n + 1);
     for (uint32_t i = 0; i < n; i++) {
         lines += !seen[stays[i].line];
@@ -170,7 +199,8 @@ static void gpsimd_print(Arena *a, const Prof *p, uint32_t most) {
         const Stay *s = &stays[i];
         const ViewLine *l = &p->view.lines.at[s->line];
         bool same = l->op == s->op;
-        printf("  %5.1f%%  %s%s%s", 100 * s->ns / p->clock.total_ns, prof_line_text(a, l, 0), same ? "" : " → ",
+        double share = p->clock.total_ns > 0 ? 100 * s->ns / p->clock.total_ns : 0;
+        printf("  %s  %s%s%s", share < 0.05 ? " <0.1%" : arena_printf(a, "%5.1f%%", share), prof_line_text(a, l, 0), same ? "" : " → ",
                same ? "" : hlo_op_rows[s->op].name);
         if (s->n > 1)
             printf(", %u times", s->n);
@@ -183,7 +213,7 @@ static void gpsimd_print(Arena *a, const Prof *p, uint32_t most) {
 static void live_print(Arena *a, const Prof *p, bool all) {
     double planned = view_hbm_planned(p->art);
     printf("\npeak HBM: %s of %s; live there\n", prof_scaled(a, planned, "B"),
-           prof_scaled(a, p->chip.hbm_bytes_per_core, "B"));
+           prof_scaled(a, p->chip.hbm_bytes_per_core * (p->art->peer ? 2 : 1), "B"));
     for (uint32_t i = 0; i < p->art->nlive && (all || i < LIVE_SHOWN); i++) {
         const ArtLive *live = &p->art->live[i];
         const ArtLoc *loc = live->loc < p->art->nlocs ? &p->art->locs[live->loc] : &p->art->locs[0];
@@ -195,15 +225,20 @@ static void live_print(Arena *a, const Prof *p, bool all) {
         printf("  … %u more\n", p->art->nlive - LIVE_SHOWN);
 }
 
-Verdict explain_print(Tool *t, const Prof *p, uint32_t lines) {
+static const char *time_text(Arena *a, double ns) {
+    return ns < 1e6 ? arena_printf(a, "%.2f us", ns * 1e-3) : ns < 1e9 ? arena_printf(a, "%.2f ms", ns * 1e-6) : arena_printf(a, "%.2f s", ns * 1e-9);
+}
+
+Verdict explain_print(Tool *t, const Prof *p, const Reasons *r, uint32_t lines) {
     ByLine by = by_line(t->arena, p);
     double share = prof_share(p, ENG_GPSIMD), limit = (double)opt_num(&t->opt, OPT_GPSIMD_LIMIT);
     lines_print(t->arena, p, &by, lines);
-    gpsimd_print(t->arena, p, lines);
+    gpsimd_print(t->arena, p, r, lines);
     live_print(t->arena, p, !lines);
     Verdict v = share > limit ? VERDICT_SLOW : VERDICT_SUPPORTED;
     printf("\nverdict: %s", verdicts[v].text);
-    printf(" (%.1f %% on GpSimd, limit %.0f %%); %.2f us a run on %s\n", share, limit, p->clock.total_ns * 1e-3, p->chip.name);
+    printf(" (%.1f %% on GpSimd, limit %.0f %%); %s a run on %s%s\n", share, limit, time_text(t->arena, p->clock.total_ns),
+           p->art->peer ? "two cores of " : "", p->chip.name);
     return v;
 }
 

@@ -3,6 +3,7 @@
 #ifndef OTRN_TOOLS_EXPLAIN_H
 #define OTRN_TOOLS_EXPLAIN_H
 
+#include "rt/rt.h"
 #include "tools/prof.h"
 
 typedef enum Verdict { VERDICT_SUPPORTED, VERDICT_SLOW, VERDICT_TOO_LARGE, VERDICT_UNSUPPORTED, VERDICT_COUNT } Verdict;
@@ -12,8 +13,14 @@ typedef struct VerdictRow {
 } VerdictRow;
 extern const VerdictRow verdicts[VERDICT_COUNT];
 
+typedef struct Reasons { // per kernel: why it is one
+    Arena *arena;
+    Why *at;
+    uint32_t n;
+} Reasons;
+RtHook explain_note; // takes them (arg) from the artifact while it is made
 // At most `lines` of each list; 0: all.
-Verdict explain_print(Tool *t, const Prof *p, uint32_t lines);
+Verdict explain_print(Tool *t, const Prof *p, const Reasons *r, uint32_t lines);
 // The compiler said CAPACITY or UNSUPPORTED.
 Verdict explain_failure(const otrn_error *err);
 
