@@ -23,11 +23,11 @@ typedef struct Thread { // an instruction
     uint32_t wait_val[2];
     uint32_t next; // of its engine
     uint32_t turn; // of a transfer: the count of its queue before it
+    uint32_t order; // of the tile it goes with
 } Thread;
 
 typedef struct Weave {
     Thread *code; // of the stretch, as placed
-    const uint32_t *order;
     uint32_t n;
     uint32_t head[ENG_COUNT]; // of each engine the first of what is left
     uint32_t count[HAZ_SEMS]; // completions so far
@@ -51,7 +51,9 @@ static Thread thread_of(const ShapeCode *c, uint32_t pc) {
     return t;
 }
 
-static bool weave_begin(Weave *v, const ShapeCode *code, uint32_t begin, const uint32_t done[HAZ_SEMS]) {
+// `order`: from the first of the stretch on. What products are sent for goes with the tile before: whoever executes several at a
+// time has it then without waiting.
+static bool weave_begin(Weave *v, const ShapeCode *code, uint32_t begin, const uint32_t *order, const uint32_t done[HAZ_SEMS]) {
     uint32_t last[ENG_COUNT];
     memcpy(v->count, done, sizeof v->count);
     memset(v->head, 0xff, sizeof v->head);
@@ -60,6 +62,7 @@ static bool weave_begin(Weave *v, const ShapeCode *code, uint32_t begin, const u
             return false;
         Thread *t = &v->code[i];
         *t = thread_of(code, begin + i);
+        t->order = order[i] - (t->engine == ENG_SYNC && t->sem >= ENG_COUNT);
         uint32_t *from = v->head[t->engine] == NONE ? &v->head[t->engine] : &v->code[last[t->engine]].next;
         *from = last[t->engine] = i;
         v->count[t->sem]--;
@@ -83,7 +86,8 @@ static uint32_t weave_take(Weave *v) {
     uint32_t best = NONE;
     for (int e = 0; e < ENG_COUNT; e++) {
         uint32_t i = v->head[e];
-        bool before = i != NONE && (best == NONE || v->order[i] < v->order[best] || (v->order[i] == v->order[best] && i < best));
+        bool before = i != NONE && (best == NONE || v->code[i].order < v->code[best].order ||
+                                    (v->code[i].order == v->code[best].order && i < best));
         if (before && may_be_next(v, i))
             best = i;
     }
@@ -97,9 +101,10 @@ void emit_unweave(Emit *e) {
     uint32_t begin = e->code.of.n; // what was recorded and placed since the last time is at the end
     while (begin && e->code_order.at[begin - 1])
         begin--;
-    Weave v = {.order = e->code_order.at + begin, .n = e->code.of.n - begin};
+    Weave v = {.n = e->code.of.n - begin};
+    uint32_t *order = e->code_order.at + begin;
     v.code = arena_alloc(e->c->scratch, v.n * sizeof *v.code);
-    if (weave_begin(&v, &e->code, begin, e->done)) {
+    if (weave_begin(&v, &e->code, begin, order, e->done)) {
         uint32_t *from = arena_alloc(e->c->scratch, v.n * sizeof *from), *loc = e->code_loc.at + begin;
         const uint32_t *old = arena_dup(e->c->scratch, loc, v.n * sizeof *loc);
         for (uint32_t i = 0; i < v.n; i++) {
@@ -108,5 +113,5 @@ void emit_unweave(Emit *e) {
         }
         shape_code_order(&e->code, e->c->scratch, begin, from, v.n);
     }
-    memset(e->code_order.at + begin, 0, v.n * sizeof *v.order);
+    memset(order, 0, v.n * sizeof *order);
 }
