@@ -4,7 +4,7 @@
 // In doubt nothing is spared. Three questions per run, in this order:
 //   1. a transfer in whose data only instructions of the run read, before anybody writes to that place in HBM:
 //      they read it in HBM
-//   2. a transfer out of data that one instruction made, that nobody else reads: it writes it to HBM
+//   2. a transfer out of data that one instruction made: it writes it to HBM, and who else of the run reads it reads it there
 //   3. bytes of SBUF that the run writes before it reads them and nobody reads afterwards: memory of the slice
 #include "chip/plan_step.h"
 
@@ -82,9 +82,9 @@ static void spare_in(PlanPiece *p, uint32_t step, const PlanLive *live) {
 static PlanAcc *maker_of(PlanPiece *p, const PlanStep *s, const PlanAcc *r) {
     for (uint32_t i = s->acc; i-- > 0;) {
         PlanAcc *w = &p->acc[i];
-        if (!meet(w, r))
+        if (!w->is_write || !meet(w, r)) // who reads it: readers_end
             continue;
-        bool good = w->is_write && w->slot == PLAN_DST && w->how == PLAN_STAYS && w->flat && w->lo == r->lo &&
+        bool good = w->slot == PLAN_DST && w->how == PLAN_STAYS && w->flat && w->lo == r->lo &&
                     w->hi == r->hi && w->p0 == r->p0 && w->p1 == r->p1;
         const PlanStep *by = &p->step[w->step];
         bool keeps = by->naccs > 1 && i > by->acc && p->acc[i - 1].slot == PLAN_DST; // also reads dst
@@ -93,17 +93,25 @@ static PlanAcc *maker_of(PlanPiece *p, const PlanStep *s, const PlanAcc *r) {
     return NULL;
 }
 
-static bool read_after(const PlanPiece *p, uint32_t step, const PlanAcc *r, const PlanLive *live) {
-    for (uint32_t i = p->step[step].acc + 1u; i < p->naccs; i++) {
+// The end of those that read what w made, behind it in p->acc; 0: somebody needs it in SBUF. Several readers cannot follow it to
+// HBM when a later transfer writes there.
+static uint32_t readers_end(const PlanPiece *p, uint32_t step, const PlanAcc *w, const PlanLive *live) {
+    bool any = false;
+    uint32_t i = (uint32_t)(w - p->acc) + 1;
+    for (; i < p->naccs; i++) {
         const PlanAcc *x = &p->acc[i];
-        if (!meet(x, r))
+        if (x->step == step || !meet(x, w))
             continue;
-        if (!x->is_write)
-            return true;
-        if (x->flat && covers(x, r))
-            return false;
+        if (x->is_write && x->flat && covers(x, w))
+            break;
+        if (x->is_write || x->how != PLAN_STAYS || !covers(w, x) || x->slot == PLAN_DST || tangled(p, x) || p->step[x->step].is_dma)
+            return 0;
+        any = true;
     }
-    return !is_dead(live, r);
+    for (uint32_t k = step + 1; k < p->nsteps && any; k++)
+        if (p->step[k].is_dma && p->step[k].hbm.is_write && plan_hbm_meet(&p->step[k].hbm, &p->step[step].hbm))
+            return 0;
+    return i < p->naccs || is_dead(live, w) ? i : 0;
 }
 
 // The step that makes the data also reads what was there in HBM: element for element?
@@ -146,8 +154,14 @@ static void spare_out(PlanPiece *p, uint32_t step, const PlanLive *live) {
     if (s->converts || !r->flat || !s->hbm.flat)
         return;
     PlanAcc *w = maker_of(p, s, r);
-    if (!w || read_after(p, step, r, live) || !may_write_early(p, step, w))
+    uint32_t end = w ? readers_end(p, step, w, live) : 0;
+    if (!end || !may_write_early(p, step, w))
         return;
+    for (uint32_t i = (uint32_t)(w - p->acc) + 1; i < end; i++) {
+        PlanAcc *x = &p->acc[i];
+        if (x->step != step && meet(x, w))
+            x->how = PLAN_HBM, x->dma = s->pc, x->at = x->first - w->lo;
+    }
     w->how = PLAN_HBM, w->dma = s->pc, w->at = 0;
     s->skip = true;
 }
