@@ -58,31 +58,29 @@ static ValueId ones(Sums *s, int dtype, int64_t n, LocId loc) {
     return made.value;
 }
 
-static void reduced_dims(const HloOp *op, bool reduced[OTRN_MAX_RANK]) {
+// Sizes of the parts [kept, summed, kept, summed] that the operand's dimensions make, one element where there is none; false when
+// they change more often.
+enum { KEPT, SUMMED, KEPT_THEN, SUMMED_LAST, PART_COUNT };
+
+static bool parts_of(const Hlo *h, const HloOp *op, int64_t part[PART_COUNT]) {
+    const HloType *t = hlo_value_type(h, hlo_operand(h, op, 0));
     uint32_t n;
     const int64_t *dims = hlo_ints(op, AK_DIMENSIONS, &n);
-    memset(reduced, 0, OTRN_MAX_RANK * sizeof *reduced);
+    bool reduced[OTRN_MAX_RANK] = {0};
     for (uint32_t i = 0; i < n; i++)
         reduced[dims[i]] = true;
-}
-
-// Elements that the reduction keeps, when it drops exactly the leading dimensions; else 0.
-static int64_t kept_columns(const Hlo *h, const HloOp *op) {
-    const HloType *t = hlo_value_type(h, hlo_operand(h, op, 0));
-    bool reduced[OTRN_MAX_RANK], kept = false;
-    int64_t c = 1;
-    reduced_dims(op, reduced);
-    for (int i = 0; i < t->rank; i++) {
+    for (int i = 0; i < PART_COUNT; i++)
+        part[i] = 1;
+    for (int i = 0, at = KEPT; i < t->rank; i++) {
         if (t->dims[i] == 1)
             continue;
-        if (reduced[i] && kept)
-            return 0;
-        if (!reduced[i]) {
-            kept = true;
-            c *= t->dims[i];
-        }
+        while (at < PART_COUNT && reduced[i] != (at & 1))
+            at++;
+        if (at == PART_COUNT)
+            return false;
+        part[at] *= t->dims[i];
     }
-    return c;
+    return true;
 }
 
 // What x was before it was widened from 16-bit floats just above: products take it as it is and gather in fp32.
@@ -158,54 +156,17 @@ static ValueId reduce_whole(Sums *s, const HloOp *op) {
     return reshaped(s, x, out->rank, out->dims, op->loc);
 }
 
-// Sizes of the parts when a reduction drops leading and trailing dimensions and keeps what is between.
-static bool kept_between(const Hlo *h, const HloOp *op, int64_t part[3]) {
-    const HloType *t = hlo_value_type(h, hlo_operand(h, op, 0));
-    bool reduced[OTRN_MAX_RANK];
-    reduced_dims(op, reduced);
-    int at = 0;
-    part[0] = part[1] = part[2] = 1;
-    for (int i = 0; i < t->rank; i++) {
-        if (t->dims[i] == 1)
-            continue;
-        at += (at == 0 && !reduced[i]) || (at == 1 && reduced[i]);
-        if (at == 2 && !reduced[i])
-            return false;
-        part[at] *= t->dims[i];
-    }
-    return part[0] > 1 && part[1] > 1 && part[2] > 1;
-}
-
-// Sizes of the parts of [kept, summed, kept, summed], the last of one element when the reduction ends with what it keeps.
-static bool kept_around(const Hlo *h, const HloOp *op, int64_t part[4]) {
-    const HloType *t = hlo_value_type(h, hlo_operand(h, op, 0));
-    bool reduced[OTRN_MAX_RANK];
-    reduced_dims(op, reduced);
-    int at = 0;
-    part[0] = part[1] = part[2] = part[3] = 1;
-    for (int i = 0; i < t->rank; i++) {
-        if (t->dims[i] == 1)
-            continue;
-        while (at < 4 && reduced[i] != (at & 1))
-            at++;
-        if (at == 4)
-            return false;
-        part[at] *= t->dims[i];
-    }
-    return part[0] > 1 && part[1] >= SUM_ROWS_MIN && part[2] > 1 && part[3] <= GROUP_MAX && part[2] * part[3] >= BETWEEN_MIN;
-}
-
 // A sum between others: for each of the leading elements a row of ones times the matrix of the others.
-static ValueId sum_between(Sums *s, const HloOp *op, const int64_t part[4]) {
+static ValueId sum_between(Sums *s, const HloOp *op, const int64_t part[PART_COUNT]) {
     Hlo *h = s->h;
     ValueId x = hlo_operand(h, op, 0);
     int sum_dtype = hlo_value_type(h, x)->dtype;
     x = before_widening(s, x);
-    int64_t columns = part[2] * part[3], zero = 0, one = 1;
-    x = reshaped(s, x, 3, (int64_t[]){part[0], part[1], columns}, op->loc);
-    ValueId row = ones(s, hlo_value_type(h, x)->dtype, part[0] * part[1], op->loc);
-    ValueId operands[2] = {reshaped(s, row, 2, (int64_t[]){part[0], part[1]}, op->loc), x};
-    TypeId type = hlo_type_tensor(h, sum_dtype, 2, (int64_t[]){part[0], columns});
+    int64_t batch = part[KEPT], rows = part[SUMMED], columns = part[KEPT_THEN] * part[SUMMED_LAST], zero = 0, one = 1;
+    x = reshaped(s, x, 3, (int64_t[]){batch, rows, columns}, op->loc);
+    ValueId row = ones(s, hlo_value_type(h, x)->dtype, batch * rows, op->loc);
+    ValueId operands[2] = {reshaped(s, row, 2, (int64_t[]){batch, rows}, op->loc), x};
+    TypeId type = hlo_type_tensor(h, sum_dtype, 2, (int64_t[]){batch, columns});
     OpId dot = hlo_op(h, HLO_DOT_GENERAL, op->loc, 2, operands, 1, &type);
     for (int side = 0; side < 2; side++) {
         hlo_set_ints(h, dot, side ? AK_RHS_BATCHING_DIMENSIONS : AK_LHS_BATCHING_DIMENSIONS, &zero, 1);
@@ -215,14 +176,15 @@ static ValueId sum_between(Sums *s, const HloOp *op, const int64_t part[4]) {
     precision[0] = precision[1] = (HloAttr){.kind = HA_ENUM, .i = PREC_DEFAULT};
     *hlo_attr_slot(h, dot, AK_PRECISION_CONFIG) = (HloAttr){.kind = HA_LIST, .n = 2, .list = precision};
     ValueId sum = push(s, dot);
-    if (part[3] > 1) {
-        sum = reshaped(s, sum, 3, (int64_t[]){part[0], part[2], part[3]}, op->loc);
-        sum = reduce_like(s, op, sum, 2, hlo_type_tensor(h, sum_dtype, 2, (int64_t[]){part[0], part[2]}));
+    if (part[SUMMED_LAST] > 1) {
+        sum = reshaped(s, sum, 3, (int64_t[]){batch, part[KEPT_THEN], part[SUMMED_LAST]}, op->loc);
+        sum = reduce_like(s, op, sum, 2, hlo_type_tensor(h, sum_dtype, 2, (int64_t[]){batch, part[KEPT_THEN]}));
     }
     const HloType *out = hlo_value_type(h, op->results);
     return reshaped(s, sum, out->rank, out->dims, op->loc);
 }
 
+// Leading and trailing dimensions go, what is between stays: part is [summed, kept, summed].
 static ValueId reduce_around(Sums *s, const HloOp *op, const int64_t part[3]) {
     Hlo *h = s->h;
     int dtype = hlo_value_type(h, op->results)->dtype;
@@ -318,14 +280,18 @@ static ValueId instead(Sums *s, const HloOp *op) {
     int64_t whole_min = code == HLO_ADD ? 4 * PARTS : WHOLE_MIN;
     if (out->elems == 1)
         return !narrow && t->elems >= whole_min && t->elems % PARTS == 0 ? reduce_whole(s, op) : 0;
-    int64_t part[3];
-    if (!narrow && t->elems >= WHOLE_MIN && kept_between(h, op, part))
-        return reduce_around(s, op, part);
-    int64_t around[4];
-    if (code == HLO_ADD && t->elems >= WHOLE_MIN && kept_around(h, op, around) && (around[3] == 1 || !narrow))
-        return sum_between(s, op, around);
-    int64_t columns = code == HLO_ADD ? kept_columns(h, op) : 0;
-    return columns > 1 && t->elems >= WHOLE_MIN && t->elems / columns >= SUM_ROWS_MIN ? sum_down(s, op, hlo_operand(h, op, 0), columns) : 0;
+    int64_t part[PART_COUNT];
+    if (t->elems < WHOLE_MIN || !parts_of(h, op, part))
+        return 0;
+    bool leads = part[KEPT] == 1 && part[SUMMED] > 1 && part[KEPT_THEN] > 1;
+    if (leads && part[SUMMED_LAST] > 1)
+        return narrow ? 0 : reduce_around(s, op, &part[SUMMED]);
+    if (code != HLO_ADD || part[SUMMED] < SUM_ROWS_MIN || part[KEPT_THEN] == 1)
+        return 0;
+    if (leads)
+        return sum_down(s, op, hlo_operand(h, op, 0), part[KEPT_THEN]);
+    bool loads_well = part[KEPT_THEN] * part[SUMMED_LAST] >= BETWEEN_MIN && part[SUMMED_LAST] <= GROUP_MAX;
+    return loads_well && (part[SUMMED_LAST] == 1 || !narrow) ? sum_between(s, op, part) : 0;
 }
 
 static void sums_region(Sums *s, RegionId r) {
