@@ -130,7 +130,47 @@ def recurrent():
     return loss, params, (normal(12, 32, width), *edges), optax.lion(1e-3)
 
 
-@pytest.mark.parametrize("model", [llama, unet, experts, recurrent])
+def separable(layout):
+    """Depthwise (strided, dilated), grouped and transposed convolutions, 1x1 ones, batch norm, pooling."""
+    width, kernels = 32, lambda k, a, b: kernel(k, a, b) if layout == "NHWC" else kernel(k, a, b).transpose(3, 2, 0, 1)
+    axes = (0, 1, 2) if layout == "NHWC" else (0, 2, 3)
+    params = {"stem": kernels(3, 3, width), "down": kernels(3, 1, width), "wide": kernels(5, 1, width), "groups": kernels(3, 4, width),
+              "point": kernels(1, width, 2 * width), "up": kernels(2, 2 * width, 16), "head": dense(16, 10)}
+
+    def conv(x, w, stride=1, groups=1, gap=1, up=1):
+        k = w.shape[0] if layout == "NHWC" else w.shape[2]
+        pad = ((k - 1) * gap // 2,) * 2 if up == 1 else (k - 1,) * 2
+        numbers = (layout, "HWIO" if layout == "NHWC" else "OIHW", layout)
+        return lax.conv_general_dilated(x, w, (stride,) * 2, (pad,) * 2, (up,) * 2, (gap,) * 2, numbers, feature_group_count=groups)
+
+    def norm(x):
+        mean = x.mean(axes, keepdims=True)
+        return jax.nn.silu((x - mean) * lax.rsqrt(((x - mean) ** 2).mean(axes, keepdims=True) + 1e-5))
+
+    def loss(p, x, targets):
+        x = norm(conv(x, p["stem"]))
+        x = norm(conv(x, p["down"], 2, width))
+        x = x + norm(conv(x, p["wide"], groups=width, gap=2))
+        x = x + norm(conv(x, p["groups"], groups=width // 4))
+        x = norm(conv(x, p["point"]))
+        window = (1, 3, 3, 1) if layout == "NHWC" else (1, 1, 3, 3)
+        x = lax.reduce_window(x, -np.inf, lax.max, window, tuple(2 if n > 1 else 1 for n in window), "SAME")
+        x = norm(conv(x, p["up"], up=2))
+        return cross_entropy(x.mean(axes[1:]) @ p["head"], targets)
+
+    image = (4, 40, 40, 3) if layout == "NHWC" else (4, 3, 40, 40)
+    return loss, params, (normal(*image), RNG.integers(0, 10, 4, dtype=np.int32)), optax.sgd(0.1)
+
+
+def channels_last():
+    return separable("NHWC")
+
+
+def channels_first():
+    return separable("NCHW")
+
+
+@pytest.mark.parametrize("model", [llama, unet, experts, recurrent, channels_last, channels_first])
 def test_a_step(model, cpu):
     loss, params, batch, optimizer = model()
 
