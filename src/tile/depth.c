@@ -335,19 +335,25 @@ static void tile_block(int64_t c, int64_t n, int64_t b, int64_t across, int64_t 
 // Calls for every tile of the channels [c, …) that the step has; `first` and `last` among those with these channels.
 typedef void OnTile(Depth *d, const Tile *t, bool first, bool last);
 
+// A shared step is cut by images, or where they are summed up by channels.
 static void each_tile(Depth *d, OnTile *on) {
-    for (int64_t p0 = 0; d->flat && p0 < d->batch * d->channels; p0 += PARTS) {
+    int64_t lo = 0, hi = d->flat ? d->batch * d->channels : d->batch, c0 = 0, c1 = d->channels;
+    if (!d->by_kernel)
+        emit_share(d->e, hi, d->flat ? PARTS : 1, &lo, &hi);
+    else if (!d->turns_sums)
+        emit_share(d->e, d->channels, d->wide, &c0, &c1);
+    for (int64_t p0 = lo; d->flat && p0 < hi; p0 += PARTS) {
         Tile *t = ARENA_NEW(d->e->c->scratch, Tile);
         tile_flat(d, p0, t);
         on(d, t, true, true);
     }
-    for (int64_t c = 0; !d->flat && c < d->channels; c += d->wide)
-        for (int64_t b = 0, n; b < d->batch; b += n) {
+    for (int64_t c = c0; !d->flat && c < c1; c += d->wide)
+        for (int64_t b = lo, n; b < hi; b += n) {
             Tile *t = ARENA_NEW(d->e->c->scratch, Tile);
-            int64_t left = d->batch - b, across = min64(d->across, left), along = min64(d->along, left / across);
+            int64_t left = hi - b, across = min64(d->across, left), along = min64(d->along, left / across);
             n = across * along;
             tile_block(c, min64(d->wide, d->channels - c), b, across, along, t);
-            on(d, t, b == 0, b + n >= d->batch);
+            on(d, t, b == lo, b + n >= hi);
         }
 }
 
