@@ -18,6 +18,7 @@ const PassRow pass_rows[] = {
     {"counters", pass_counters, "count elements in 32 bits", false},
     {"simplify", pass_simplify, "drop movement and arithmetic that change nothing", false},
     {"functions", pass_functions, "write functions the engines lack with those they have", false},
+    {"places", pass_places, "write argmax and argmin along rows with reductions the engines do", false},
     {"sums", pass_sums, "write reductions across rows as products with ones, or in two steps", false},
     {"dots", pass_dots, "bring matrix products into the form the tensor engine takes", false},
     {"convs", pass_convs, "bring convolutions into the form the tensor engine takes", false},

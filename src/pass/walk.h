@@ -54,6 +54,7 @@ void pass_cse(Compile *c);
 void pass_counters(Compile *c);
 void pass_simplify(Compile *c);
 void pass_functions(Compile *c);
+void pass_places(Compile *c);
 void pass_sums(Compile *c);
 void pass_dots(Compile *c);
 void pass_convs(Compile *c);

@@ -103,3 +103,23 @@ def test_running(device, cpu):
     for a, b in zip(mine, theirs):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
     np.testing.assert_array_equal(mine[3], theirs[3])
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16])
+def test_places(dtype, device, cpu):
+    """Where the largest and the smallest are: ties, zeros of both signs, NaN and infinities."""
+    x = np.asarray(random.randint(random.PRNGKey(6), (230, 300), -40, 40)).astype(np.float32)
+    x[3, 40] = x[3, 200] = np.nan
+    x[4] = -np.inf
+    x[5] = np.inf
+    x[6, ::2] = -0.0
+    x[6, 1::2] = 0.0
+    x[7, 299] = 100
+    x = x.astype(dtype)
+
+    def f(x):
+        return jnp.argmax(x, 1), jnp.argmin(x, -1), jnp.argmax(x, 0), jnp.argmax(x[:, None, :, None], 2), jnp.nanargmax(x, 1)
+
+    mine, theirs = both(f, device, cpu, x)
+    for a, b in zip(mine, theirs):
+        np.testing.assert_array_equal(a, b)
