@@ -33,7 +33,8 @@ typedef struct Tile {
     uint32_t pc, lo, hi; // bytes of a partition, PSUM's counted behind SBUF's
     uint8_t kind, p0, p1, stype;
     bool spoiled;
-    bool read;              // PRODUCT: by a copy
+    bool whole; // without gaps, and nobody wrote over any of it
+    bool read;  // PRODUCT: by a copy
     uint32_t piece, npieces, used, result; // COPY: what it moves, how much of that a transfer out took, and which
 } Tile;
 enum { TILE_OPERAND, TILE_COPY, TILE_PRODUCT };
@@ -102,10 +103,10 @@ static bool any_owned(const Walk *w, uint32_t lo, uint32_t hi) {
 }
 
 static void spoil(Walk *w, uint32_t lo, uint32_t hi) {
-    uint32_t first = lo / PLAN_GRAIN, last = (hi - 1) / PLAN_GRAIN;
-    for (uint32_t i = first / 64; i <= last / 64; i++)
-        for (uint64_t bits = w->owned[i] & word_mask(i, first, last); bits; bits &= bits - 1)
-            w->tiles.at[w->owner[i * 64 + (uint32_t)__builtin_ctzll(bits)] - 1].spoiled = true;
+    uint32_t seen = 0;
+    for (uint32_t g = lo / PLAN_GRAIN; g <= (hi - 1) / PLAN_GRAIN; g++)
+        if (w->owner[g] != seen && (seen = w->owner[g]))
+            w->tiles.at[seen - 1].spoiled = true;
 }
 
 static void forget_all(Walk *w, bool spoils) {
@@ -132,13 +133,17 @@ static void write_over(Walk *w, const Span *s, uint32_t tile) { // tile + 1 that
     uint32_t first = s->lo / PLAN_GRAIN, last = (s->hi - 1) / PLAN_GRAIN;
     if (!tile && !any_owned(w, s->lo, s->hi))
         return;
+    uint32_t seen = 0;
+    for (uint32_t g = first; g <= last; g++) {
+        if (w->owner[g] == seen && g != last) // inside, one grain is as good as another
+            continue;
+        seen = w->owner[g];
+        Tile *t = seen ? &w->tiles.at[seen - 1] : NULL;
+        if (t)
+            t->spoiled |= !covers(s, t, g), t->whole = false;
+    }
     for (uint32_t i = first / 64; i <= last / 64; i++) {
         uint64_t mask = word_mask(i, first, last);
-        for (uint64_t bits = w->owned[i] & mask; bits; bits &= bits - 1) {
-            uint32_t g = i * 64 + (uint32_t)__builtin_ctzll(bits);
-            Tile *t = &w->tiles.at[w->owner[g] - 1];
-            t->spoiled |= !covers(s, t, g);
-        }
         w->owned[i] = tile ? w->owned[i] | mask : w->owned[i] & ~mask;
     }
     for (uint32_t g = first; g <= last; g++)
@@ -283,7 +288,7 @@ static void operand_step(Walk *w, uint32_t pc, const Chunks *c) {
     uint32_t lo = poff_of(w, pc, dst), p0 = dst->part, p1 = p0 + dst->parts, tile = 0;
     if (!is_spared(w, pc) && lo % (MM_BLOCK_COLS * dtype_bytes(in->stype)) == 0)
         tile = tile_new(w, &(Tile){.pc = pc, .kind = TILE_OPERAND, .lo = lo, .hi = chunks_end(c, lo), .p0 = (uint8_t)p0,
-                                   .p1 = (uint8_t)p1, .stype = in->stype});
+                                   .p1 = (uint8_t)p1, .stype = in->stype, .whole = chunks_end(c, lo) - lo == c->n[0] * c->n[1] * c->bytes});
     chunks_write(w, c, &(Span){.lo = lo, .p0 = p0, .p1 = p1, .all = true}, tile);
 }
 
@@ -292,15 +297,15 @@ static uint32_t operand_find(const Walk *w, uint32_t pc) {
     const PlanTouch *x = &w->code->touches[pc];
     const IsaInst *in = shape_inst(w->code->shapes, pc);
     uint32_t tile = w->owner[x->lo / PLAN_GRAIN], bytes = (uint32_t)dtype_bytes(in->stype);
-    uint32_t others = 0;
-    for (uint32_t g = x->lo / PLAN_GRAIN; g <= (x->hi - 1) / PLAN_GRAIN; g++)
-        others |= w->owner[g] ^ tile;
-    if (!tile || others)
+    if (!tile)
         return 0;
     const Tile *t = &w->tiles.at[tile - 1];
+    uint32_t others = 0;
+    for (uint32_t g = x->lo / PLAN_GRAIN; !t->whole && g <= (x->hi - 1) / PLAN_GRAIN; g++)
+        others |= w->owner[g] ^ tile;
     bool adjacent = x->hi - x->lo == isa_count(in->n[1]) * bytes;
     bool quads = in->stype == DT_F32 || (x->p0 % 4 == 0 && (x->p1 - x->p0) % 4 == 0);
-    return t->kind == TILE_OPERAND && !t->spoiled && t->lo <= x->lo && x->hi <= t->hi && t->p0 <= x->p0 && x->p1 <= t->p1 &&
+    return !others && t->kind == TILE_OPERAND && !t->spoiled && t->lo <= x->lo && x->hi <= t->hi && t->p0 <= x->p0 && x->p1 <= t->p1 &&
                    t->stype == in->stype && x->lo % (MM_BLOCK_COLS * bytes) == 0 && adjacent && quads && w->code->plain[pc]
                ? tile
                : 0;
@@ -337,16 +342,12 @@ static void types_agree(Walk *w, uint32_t operand, uint8_t stype) {
         w->tiles.at[w->load - 1].spoiled = true;
 }
 
-// The next product into a place that nobody has read since the last one: the same tile.
-static bool product_again(Walk *w, Tile *old, const Tile *t) {
-    uint32_t tile = (uint32_t)(old - w->tiles.at) + 1, others = 0;
-    if (old->kind != TILE_PRODUCT || old->read || old->lo != t->lo || old->hi != t->hi || old->p1 != t->p1)
+// The next product into a place that nobody has copied since the last one, or written: the same tile.
+static bool product_again(Tile *old, const Tile *t) {
+    if (old->kind != TILE_PRODUCT || old->read || !old->whole || old->lo != t->lo || old->hi != t->hi || old->p1 != t->p1)
         return false;
-    for (uint32_t g = t->lo / PLAN_GRAIN; g <= (t->hi - 1) / PLAN_GRAIN; g++)
-        others |= w->owner[g] ^ tile;
-    if (!others)
-        old->pc = t->pc, old->spoiled = false;
-    return !others;
+    old->pc = t->pc, old->spoiled = false;
+    return true;
 }
 
 static void product_step(Walk *w, uint32_t pc) {
@@ -354,11 +355,11 @@ static void product_step(Walk *w, uint32_t pc) {
     const ShapeAccess *dst = form_of(w, pc)->dst;
     types_agree(w, operand_read(w, pc), in->stype);
     uint32_t lo = PSUM_AT * PLAN_GRAIN + poff_of(w, pc, dst), rows = isa_count(in->n[2]);
-    Tile t = {.pc = pc, .kind = TILE_PRODUCT, .lo = lo, .hi = lo + isa_count(in->n[1]) * 4, .p1 = (uint8_t)rows};
+    Tile t = {.pc = pc, .kind = TILE_PRODUCT, .lo = lo, .hi = lo + isa_count(in->n[1]) * 4, .p1 = (uint8_t)rows, .whole = true};
     Span s = {.lo = lo, .hi = t.hi, .p0 = dst->part, .p1 = dst->part + rows, .all = true};
     bool fits = !s.p0 && lo % PLAN_GRAIN == 0 && rows > MM_THIN_ROWS;
     uint32_t old = w->owner[lo / PLAN_GRAIN];
-    if (old && fits && product_again(w, &w->tiles.at[old - 1], &t))
+    if (old && fits && product_again(&w->tiles.at[old - 1], &t))
         return;
     if (in->flags & ISA_FLAG_ACCUMULATE)
         spoil(w, s.lo, s.hi);
@@ -643,7 +644,7 @@ static void walk_part(void *arg, size_t part, Arena *a) {
     uint64_t n = code->art->ncode;
     uint32_t begin = (uint32_t)(n * part / all->n), end = (uint32_t)(n * (part + 1) / all->n);
     VEC_RESERVE(a, &w->readers, (end - begin) / 2 + 1);
-    VEC_RESERVE(a, &w->tiles, (end - begin) / 8 + 1);
+    VEC_RESERVE(a, &w->tiles, (end - begin) / 16 + 1);
     for (uint32_t pc = begin; pc < end; pc++) {
         int kind = form_of(w, pc)->kind;
         if (all->target[pc] || code->dynamic[pc] || kind == STEP_FENCE)
