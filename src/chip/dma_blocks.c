@@ -87,7 +87,7 @@ static inline __attribute__((always_inline)) TARGET void square_turn(__m512i r[1
 }
 
 // One block: line by line 16 words of it, from as many columns. A line of a column holds 16 partitions of fp32, 32 of bf16.
-static TARGET void block_turn(const DmaCopy *c, uint8_t *dst, const uint8_t *src, uint32_t cols) {
+static TARGET void block_turn(const DmaCopy *c, uint8_t *dst, const uint8_t *src, uint32_t cols, int64_t ahead) {
     const __m512i words = _mm512_broadcast_i32x4(_mm_setr_epi8(4, 5, 0, 1, 6, 7, 2, 3, 12, 13, 8, 9, 14, 15, 10, 11));
     size_t bytes = c->row.n * c->elem; // of a column
     for (size_t at = 0; at < bytes; at += LINE, dst += 16 * LINE) {
@@ -96,6 +96,7 @@ static TARGET void block_turn(const DmaCopy *c, uint8_t *dst, const uint8_t *src
         __m512i r[16];
         for (uint32_t j = 0; j < 16; j++) {
             r[j] = j < cols ? _mm512_maskz_loadu_epi16(m, src + j * c->col.s + at) : _mm512_setzero_si512();
+            _mm_prefetch((const char *)src + j * c->col.s + at + ahead, _MM_HINT_T0);
             if (c->elem == 2)
                 r[j] = _mm512_shuffle_epi8(r[j], words);
         }
@@ -108,7 +109,8 @@ static TARGET void block_turn(const DmaCopy *c, uint8_t *dst, const uint8_t *src
 static void cols_turn(const DmaCopy *c, uint8_t *dst, const uint8_t *src, size_t item) {
     size_t col = item * COLS;
     uint32_t cols = c->col.n - col < COLS ? (uint32_t)(c->col.n - col) : COLS;
-    block_turn(c, dst + item * BLOCK_BYTES(c->elem), src + (int64_t)col * c->col.s, cols);
+    int64_t ahead = col + 2 * COLS <= c->col.n ? COLS * c->col.s : 0;
+    block_turn(c, dst + item * BLOCK_BYTES(c->elem), src + (int64_t)col * c->col.s, cols, ahead);
 }
 
 // --- transfers ---------------------------------------------------------------------------------------------

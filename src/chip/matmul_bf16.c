@@ -58,11 +58,19 @@ INLINE void half_tile(const MmTileCall *t, int first, const int nv) {
         UNROLL for (int r = 0; r < HALF; r++) {
             UNROLL for (int j = 0; j < nv; j++) even[r][j] = odd[r][j] = _mm512_setzero_ps();
         }
-        uint32_t end = quads - q < GROUP_QUADS ? quads : q + GROUP_QUADS;
-        for (; q < end; q++, s += 2 * BLOCK, v += 2 * v_step) {
-            pair_step(even, s, v, v_next, nv);
-            pair_step(odd, s + BLOCK, v + v_step, v_next, nv);
+        uint32_t n = quads - q < GROUP_QUADS ? quads - q : GROUP_QUADS;
+        if (n == GROUP_QUADS) { // without a branch between
+            UNROLL for (int i = 0; i < GROUP_QUADS; i++, s += 2 * BLOCK, v += 2 * v_step) {
+                pair_step(even, s, v, v_next, nv);
+                pair_step(odd, s + BLOCK, v + v_step, v_next, nv);
+            }
+        } else {
+            for (uint32_t i = 0; i < n; i++, s += 2 * BLOCK, v += 2 * v_step) {
+                pair_step(even, s, v, v_next, nv);
+                pair_step(odd, s + BLOCK, v + v_step, v_next, nv);
+            }
         }
+        q += n;
         UNROLL for (int r = 0; r < HALF; r++) {
             UNROLL for (int j = 0; j < nv; j++) sum[r][j] =
                 _mm512_add_ps(sum[r][j], _mm512_add_ps(even[r][j], odd[r][j]));

@@ -12,8 +12,10 @@
 
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
+#define UNROLL_K _Pragma("clang loop unroll_count(4)")
 #else
 #define UNROLL _Pragma("GCC unroll 8")
+#define UNROLL_K _Pragma("GCC unroll 4")
 #endif
 #define INLINE static inline __attribute__((always_inline)) TARGET
 
@@ -51,7 +53,7 @@ INLINE void tile_wide(const MmTileCall *t, const int nv) {
         UNROLL for (int j = 0; j < nv; j++) chain[r][j] = v_zero();
     }
     rows_fetch(t, nv);
-    for (uint32_t i = t->k; i; i--, s += BLOCK, v += v_step) {
+    UNROLL_K for (uint32_t i = 0; i < t->k; i++, s += BLOCK, v += v_step) {
         V b[VECS];
         panel_row(b, v, v_next, nv);
         UNROLL for (int r = 0; r < ROWS; r++) {
