@@ -325,7 +325,30 @@ static bool chip_run_parallel(Trip *t, otrn_env *env, const void *bytes, size_t 
     return ok;
 }
 
-static bool chip_run_entry(Trip *t, otrn_env *env, const void *bytes, size_t size, uint32_t index) {
+// Over two cores: the bits of one.
+static bool pair_agrees(Trip *t, otrn_env *pair, const void *bytes, size_t size, const Entry *e, void *const *want, size_t n) {
+    otrn_error err = {0};
+    otrn_exe *exe;
+    if (otrn_compile_for(pair, bytes, size, t->p->path, e->types, e->data, e->nargs, &exe, &err) != OTRN_OK) {
+        trip_error(t, &err);
+        return false;
+    }
+    void **got = ARENA_NEWN(&t->arena, void *, n + 1);
+    for (size_t i = 0; i < n; i++)
+        got[i] = arena_zalloc(&t->arena, otrn_type_bytes(otrn_exe_result_type(exe, i)) + 1);
+    bool ok = otrn_execute(exe, e->data, got, &err) == OTRN_OK;
+    if (!ok)
+        trip_error(t, &err);
+    for (size_t i = 0; ok && i < n; i++) {
+        ok = !memcmp(got[i], want[i], otrn_type_bytes(otrn_exe_result_type(exe, i)));
+        if (!ok)
+            trip_end(t, STATE_FAILED, "result %zu has other bits with --lnc=2", i);
+    }
+    otrn_exe_free(exe);
+    return ok;
+}
+
+static bool chip_run_entry(Trip *t, otrn_env *env, otrn_env *pair, const void *bytes, size_t size, uint32_t index) {
     otrn_error err = {0};
     otrn_exe *exe;
     Entry e;
@@ -346,25 +369,31 @@ static bool chip_run_entry(Trip *t, otrn_env *env, const void *bytes, size_t siz
     if (!ok)
         trip_error(t, &err);
     otrn_exe_free(exe);
-    return ok && (n != e.f->nresults || results_agree(t, &e, got));
+    return ok && (n != e.f->nresults || results_agree(t, &e, got)) && pair_agrees(t, pair, bytes, size, &e, got, n);
 }
 
 // Folding is off: it would compute with the evaluator what the chip is to show it can do.
 static void road_chip(Trip *t) {
     static const otrn_option options[] = {
-        {"cache", "off"}, {"threads", "1"}, {"disable-pass", "fold"}};
+        {"cache", "off"}, {"threads", "1"}, {"disable-pass", "fold"}, {"lnc", "2"}};
+    const size_t noptions = sizeof options / sizeof *options;
     size_t size;
     const void *bytes = program_bytes(t, &size);
     Hlo *h = program_read(t);
     FuncList entries = {0};
     entries_find(t, h, &entries);
     otrn_error err = {0};
-    otrn_env *env;
+    otrn_env *env, *pair;
     if (!entries.n) {
         trip_end(t, STATE_ABSENT, "no entry function");
         return;
     }
-    if (otrn_open(options, sizeof options / sizeof *options, &env, &err) != OTRN_OK) {
+    if (otrn_open(options, noptions - 1, &env, &err) != OTRN_OK) {
+        trip_error(t, &err);
+        return;
+    }
+    if (otrn_open(options, noptions, &pair, &err) != OTRN_OK) {
+        otrn_close(env);
         trip_error(t, &err);
         return;
     }
@@ -373,11 +402,12 @@ static void road_chip(Trip *t) {
         Buf text = {.at = (uint8_t *)bytes, .n = size};
         if (entries.n > 1)
             text = entry_text(t, h, entries.at[i]);
-        ok = chip_run_entry(t, env, text.at, text.n, entries.at[i]);
+        ok = chip_run_entry(t, env, pair, text.at, text.n, entries.at[i]);
     }
     if (ok)
         t->out->state = STATE_PASSED;
     otrn_close(env);
+    otrn_close(pair);
 }
 
 // --- entry point
