@@ -44,7 +44,7 @@ TESTS   := $(call bin,$(UNIT) $(EXAMPLE)) $(CONFORM)
 
 all: $(BUILD)/otrn $(BUILD)/libotrn.so $(if $(PJRT),$(BUILD)/libotrn_pjrt.so)
 
-$(BUILD)/obj/src/chip/%.o: OPT := $(subst -O2,-O3,$(OPT))
+$(BUILD)/obj/src/chip/%.o $(BUILD)/obj/src/tile/sched%.o: OPT := $(subst -O2,-O3,$(OPT))
 $(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(OPT) $(FLAGS) $(CFLAGS) -MMD -MP -c $< -o $@

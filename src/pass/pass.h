@@ -11,6 +11,7 @@ typedef struct Compile { // one compilation
     Arena *scratch; // reset after each pass
     Hlo *hlo;
     const struct Options *opts; // may be NULL: all defaults
+    struct Pool *pool; // helps; may be NULL
     const struct ChipFile *chip; // for prices; NULL: not known, as far as results do not depend on it
 } Compile;
 

@@ -25,7 +25,10 @@ typedef struct Run {
     const char *dir, *inputs; // of the cache: "" = nowhere; what the key was made of
     char key[33];
     int claim;
+    Pool *pool; // our own, or NULL
 } Run;
+
+#define POOL_LEAST 512 // operations of a program that is worth threads of its own
 
 static uint32_t count_ops(const Hlo *h, RegionId r) {
     const HloRegion *region = &h->regions.at[r];
@@ -157,7 +160,10 @@ static void compile_program(Run *r, Buf *out) {
     if (in->types && pass_bind(h, in->types, in->values, in->count) &&
         try_cache(r, true, &chip, out)) // each set of shapes is a program of its own
         return;
-    Compile c = {.ctx = r->ctx, .arena = &r->compile, .scratch = &r->scratch, .hlo = h, .opts = in->opts, .chip = &chip};
+    if (!in->pool && h->ops.n >= POOL_LEAST)
+        r->pool = pool_make((int)opt_num(in->opts, OPT_THREADS));
+    Compile c = {.ctx = r->ctx, .arena = &r->compile, .scratch = &r->scratch, .hlo = h, .opts = in->opts,
+                 .pool = in->pool ? in->pool : r->pool, .chip = &chip};
     run_passes(r, &c);
     Artifact *art = tile_lower(&c, &chip);
     set_precision(r, art);
@@ -273,6 +279,7 @@ void rt_compile(Ctx *ctx, Arena *a, const RtCompile *in, Buf *out) {
         compile_program(run, out);
     ctx->on_fail = outer;
     rt_cache_release(run->claim); // also when it failed: the next one tries again
+    pool_free(run->pool);
     arenas_give(run, in->spare);
     if (!ok)
         longjmp(*outer, 1); // the error is written already

@@ -167,6 +167,7 @@ static void exe_init(otrn_exe *exe, RtCompile in) {
     in.chip = &exe->env->chip;
     in.writer = exe->env->writer;
     in.spare = &exe->env->spare;
+    in.pool = exe->env->pool;
     in.stats = &stats;
     double begin = rt_seconds();
     rt_compile(&exe->ctx, &exe->arena, &in, &exe->bytes);

@@ -56,6 +56,7 @@ typedef struct RtCompile {
     void *hook_arg;
     RtStats *stats; // may be NULL
     RtSpare *spare;   // may be NULL
+    Pool *pool;       // helps; NULL: one of its own, where the program is large
     RtWriter *writer; // of entries of the cache; NULL: written at once
     bool lasting; // bytes live as long as what is made of them: an artifact stays where it is
 } RtCompile;

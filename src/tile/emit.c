@@ -648,22 +648,35 @@ static bool enter_step(Emit *e, const Pair *pair, int core, uint32_t i) {
     return pair->core[i] == core || pair->core[i] >= PAIR_BOTH;
 }
 
-// The steps of one core; of all when the program is not split.
-static void emit_steps(Emit *e, const Pair *pair, int core, Buf *consts) {
+typedef struct Walk {
+    Emit *e;
+    const Pair *pair;
+    int core;
+    Buf *consts;
+} Walk;
+
+static void walk_steps(void *arg) {
+    const Walk *w = arg;
+    Emit *e = w->e;
     Lower *l = e->l;
-    if (pair->is_split)
-        e->meetings = ARENA_NEWN(e->c->scratch, Meeting, pair->rounds + 1);
     for (uint32_t i = 0; i < l->steps.n; i++) {
-        if (pair->is_split && !enter_step(e, pair, core, i))
+        if (w->pair->is_split && !enter_step(e, w->pair, w->core, i))
             continue;
-        emit_step(e, &l->steps.at[i], consts);
+        emit_step(e, &l->steps.at[i], w->consts);
         emit_step_end(e);
     }
     emit_flush(e);
-    if (e->loops.n)
-        qsort(e->loops.at, e->loops.n, sizeof *e->loops.at, by_begin);
     e->loc = 0;
     emit_control(e, (IsaInst){.op = ISA_HALT});
+}
+
+// The steps of one core; of all when the program is not split.
+static void emit_steps(Emit *e, const Pair *pair, int core, Buf *consts) {
+    if (pair->is_split)
+        e->meetings = ARENA_NEWN(e->c->scratch, Meeting, pair->rounds + 1);
+    emit_all(e, walk_steps, &(Walk){e, pair, core, consts});
+    if (e->loops.n)
+        qsort(e->loops.at, e->loops.n, sizeof *e->loops.at, by_begin);
 }
 
 // The second core's program goes on with the tables of the first one's.

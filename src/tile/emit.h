@@ -21,6 +21,7 @@ typedef enum Lane { LANE_TENSOR, LANE_ROWS, LANE_MOVE, LANE_CAST, LANE_KERNEL, L
 
 #define EMIT_REGS 8 // registers of addresses; 0 belongs to control flow
 typedef struct Sched Sched;
+struct Placer;
 
 typedef struct Meeting { // with the other core, at the end of a round
     uint32_t hbm[HAZ_SEMS]; // completions of the round's accesses to HBM
@@ -48,7 +49,6 @@ typedef struct Emit {
     ShapeCode code;
     VEC(uint32_t) code_loc;
     VEC(uint32_t) code_order;           // number + 1 of the task it was recorded in, over all lanes; 0: stays where it is
-    uint32_t order;                     // … of what is being placed
     VEC(Kern) kerns;
     VEC(ArtLoc) locs;
     VEC(ArtLoop) loops;
@@ -59,6 +59,7 @@ typedef struct Emit {
     uint32_t seen[ENG_COUNT][HAZ_SEMS]; // what each sequencer has waited for
     Heap heap;
     Sched *sched;
+    struct Placer *placer;
     Lane lane;                  // of the step being recorded
     bool tiles_apart;           // its tasks may go in any order
     Haz sbuf_haz[SBUF_PIECES];  // what earlier steps still do with each piece of SBUF
@@ -91,6 +92,7 @@ void emit_join(Emit *e, Lane other);
 void emit_meet(Emit *e, uint32_t round); // the cores meet when this one is through with the round's accesses to HBM
 void emit_step_end(Emit *e);
 void emit_flush(Emit *e);                           // places everything recorded
+void emit_all(Emit *e, void (*fn)(void *arg), void *arg); // a whole program, by fn
 void emit_unweave(Emit *e); // unweave.c: tasks together, of what was placed since the last time
 uint32_t emit_append(Emit *e, const IsaInst *in); // as it is; its number
 void emit_barrier(Emit *e);

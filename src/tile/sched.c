@@ -7,67 +7,28 @@
 //             move:   transfers       engine, are woven together, and products go on beside row programs.
 //             kernel: GpSimd
 //
-// A step is recorded as tasks, a tile each, in the lane of its kind. The oldest tasks of each lane take turns: of their next
-// instructions the one that can begin first, by the prices of the chip file, is placed first. An instruction never
+// A step is recorded as tasks, a tile each, in the lane of its kind; sched_place.c weaves them. An instruction never
 // goes before one recorded earlier that it meets in memory: parts of SBUF and PSUM know who was recorded for them, HBM is
 // known by pieces of it, between lanes and tasks. Lanes share no SBUF and no PSUM, unless emit_join says so. The bits
 // of a result do not depend on the order: every value is computed by the same instructions.
-//
-// Placing an instruction works out its waits: each piece of memory carries the completion counts of who last wrote and
-// read it, and an instruction waits for those it does not already know to be over.
 #include <assert.h>
 #include <string.h>
 
 #include "clock/price.h"
 #include "tile/count.h"
-#include "tile/emit.h"
-
-_Static_assert(HAZ_SEMS == ENG_COUNT + QUEUE_COUNT, "a count for each queue");
+#include "tile/sched.h"
 
 #define PIECE_BITS 15      // HBM is tracked in pieces of 32 KiB
-#define PENDING_TASKS 256  // tasks that wait for company
-#define RECS_GONE 16384    // placed records that are kept for the time being
-#define CODE_MAX (1u << 30)
-#define REC_DEPS 10
-#define MEET_ENGINE ENG_GPSIMD // where the cores meet, as on the real chip
-#define DONE_NS 2000 // from the last instruction of a task until another engine sees its results in HBM
+#define STEPS_LEAST 48     // of a program that is worth a second thread
 
-// Tasks of a lane that take turns. Kernels keep their order: some have a state, or talk to others.
-static const int active_tasks[LANE_COUNT] = {[LANE_TENSOR] = 8, [LANE_ROWS] = 8, [LANE_MOVE] = 2, [LANE_CAST] = 2, [LANE_KERNEL] = 1};
-
-typedef struct Rec { // an instruction to be placed, or a merge of what is known about memory
-    IsaInst in;
-    uint64_t reach, below; // bytes that registers may add to an address, or take from it
-    uint32_t loc;
-    uint32_t round, after; // as in Emit, when it was recorded
-    uint8_t nreads, nwrites, ndeps;
-    bool is_merge, placed;
-    Haz *reads[REC_READS], *writes[REC_WRITES];
-    uint64_t deps[REC_DEPS]; // records of the lane that go before it
-    uint64_t upto;           // … and all below this number
-    uint32_t tasks;          // … and all tasks below this number
-    float busy, latency, hbm; // ns
-    double finish;
-} Rec;
-
-typedef struct Task {
-    uint64_t next, end; // records; next: to be placed
-    uint64_t order;     // of recording, over all lanes
-    uint32_t dep[LANE_COUNT]; // tasks of other lanes that go before it
-    double ready, finish; // ns
-} Task;
-
-typedef struct LaneQueue {
-    VEC(Rec) recs;
-    uint64_t base; // number of recs.at[0]
-    VEC(Task) tasks;
-    uint32_t placed; // tasks that are over, and all before them
-    uint32_t step;   // tasks there were when the step began
+typedef struct LaneTail { // what has been recorded
+    uint64_t recs;
+    uint32_t tasks;
+    uint32_t step; // tasks there were when the step began
     uint32_t after[LANE_COUNT]; // tasks of other lanes that every new task follows
-} LaneQueue;
+} LaneTail;
 
 typedef struct Piece {
-    Counts counts;
     uint32_t w[LANE_COUNT], r[LANE_COUNT]; // last tasks that write and read it, as counts
     uint32_t before[LANE_COUNT];           // … and of steps before the last one that did either
 } Piece;
@@ -78,16 +39,16 @@ typedef struct Segment {
 } Segment;
 
 struct Sched {
-    LaneQueue lane[LANE_COUNT];
+    LaneTail lane[LANE_COUNT];
     Segment *segments;
-    uint32_t nsegments;
     uint64_t order;
-    double free[ENG_COUNT], queue[QUEUE_COUNT], hbm; // ns
+    Batch *batch; // the step being recorded
 };
 
 void sched_init(Emit *e, uint32_t nsegments) {
     e->sched = ARENA_NEW(e->c->scratch, Sched);
-    *e->sched = (Sched){.nsegments = nsegments, .segments = ARENA_NEWN(e->c->scratch, Segment, nsegments + 1)};
+    *e->sched = (Sched){.segments = ARENA_NEWN(e->c->scratch, Segment, nsegments + 1)};
+    e->placer = placer_make(e, nsegments);
 }
 
 // --- pieces of HBM -----------------------------------------------------------------------------------
@@ -98,6 +59,10 @@ typedef struct Range {
     bool writes;
     uint64_t lo, hi;      // bytes
 } Range;
+
+typedef struct Reach { // bytes that registers may add to an address, or take from it
+    uint64_t above, below;
+} Reach;
 
 // A result that takes over an argument is the same memory.
 static uint32_t memory_of(const Emit *e, uint32_t seg) {
@@ -135,19 +100,18 @@ static Range range_of_dma(const Emit *e, const IsaInst *in, uint64_t addr, uint3
     return range_make(e, addr + (uint64_t)(below * size), (uint64_t)((elems - below) * size), writes);
 }
 
-static void widen(Range *r, const Rec *rec, bool moves) { // by what registers may do
-    uint64_t below = rec->below ? (rec->below >> PIECE_BITS) + 1 : 0;
+static void widen(Range *r, const Reach *reach, bool moves) { // by what registers may do
+    uint64_t below = reach->below ? (reach->below >> PIECE_BITS) + 1 : 0;
     if (!moves)
         return;
-    r->last += (rec->reach >> PIECE_BITS) + 1;
+    r->last += (reach->above >> PIECE_BITS) + 1;
     r->first -= below < r->first ? below : r->first;
-    r->hi += rec->reach;
-    r->lo -= rec->below < r->lo ? rec->below : r->lo;
+    r->hi += reach->above;
+    r->lo -= reach->below < r->lo ? reach->below : r->lo;
 }
 
 // What an instruction touches of HBM; at most `max` ranges. By index any row may be meant.
-static uint32_t ranges_of(const Emit *e, const Rec *rec, Range *out, uint32_t max) {
-    const IsaInst *in = &rec->in;
+static uint32_t ranges_of(const Emit *e, const IsaInst *in, const Reach *reach, Range *out, uint32_t max) {
     uint32_t n = 0;
     if (in->op == ISA_KERNEL || in->op == ISA_COLLECTIVE) {
         const Kern *k = &e->kerns.at[in->imm];
@@ -168,155 +132,46 @@ static uint32_t ranges_of(const Emit *e, const Rec *rec, Range *out, uint32_t ma
     uint32_t rows = isa_count(in->n[0]), any = (uint32_t)in->limit;
     if (addr_space(in->src) == SPACE_HBM) {
         out[n] = range_of_dma(e, in, in->src, gathers ? any : rows, in->s, in->stype, false);
-        widen(&out[n++], rec, in->reg_s[0] != 0);
+        widen(&out[n++], reach, in->reg_s[0] != 0);
     }
     if (addr_space(in->dst) == SPACE_HBM) {
         out[n] = range_of_dma(e, in, in->dst, scatters ? any : rows, in->d, in->dtype ? in->dtype : in->stype, true);
-        widen(&out[n++], rec, in->reg_d[0] != 0);
+        widen(&out[n++], reach, in->reg_d[0] != 0);
     }
     return n;
 }
 
-static Range *all_ranges(Emit *e, const Rec *rec, Range few[2], uint32_t *n) {
-    const IsaInst *in = &rec->in;
+static Range *all_ranges(Emit *e, const IsaInst *in, const Reach *reach, Range few[2], uint32_t *n) {
     Range *at = few;
     uint32_t max = 2;
     if (in->op == ISA_KERNEL || in->op == ISA_COLLECTIVE) {
         max = e->kerns.at[in->imm].nin + e->kerns.at[in->imm].nout;
         at = max > 2 ? ARENA_NEWN(e->c->scratch, Range, max) : few;
     }
-    *n = ranges_of(e, rec, at, max);
+    *n = ranges_of(e, in, reach, at, max);
     return at;
-}
-
-// --- placing -----------------------------------------------------------------------------------------
-
-uint32_t emit_append(Emit *e, const IsaInst *in) {
-    if (e->code.of.n >= CODE_MAX)
-        ctx_fail(e->c->ctx, OTRN_CAPACITY, NO_PLACE, "the program needs more than %u instructions", CODE_MAX);
-    shape_code_push(&e->code, in);
-    VEC_PUSH(e->c->arena, &e->code_loc, e->loc);
-    VEC_PUSH(e->c->scratch, &e->code_order, e->order);
-    e->done[isa_sem(in)]++;
-    return e->code.of.n - 1;
-}
-
-static void need(uint32_t want[HAZ_SEMS], const Counts *h, uint32_t epoch, bool reads_too) {
-    if (h->epoch != epoch)
-        return;
-    for (int s = 0; s < HAZ_SEMS; s++) {
-        uint32_t n = reads_too && h->r[s] > h->w[s] ? h->r[s] : h->w[s];
-        want[s] = n > want[s] ? n : want[s];
-    }
-}
-
-static void note_read(Counts *h, uint32_t epoch, int own, uint32_t count) {
-    if (h->epoch != epoch)
-        counts_reset(h, epoch);
-    h->r[own] = count;
-}
-
-// `whole`: nothing of what was known before matters any more.
-static void note_write(Counts *h, uint32_t epoch, int own, uint32_t count, bool whole) {
-    if (whole || h->epoch != epoch)
-        counts_reset(h, epoch);
-    h->w[own] = count;
-}
-
-static void add_waits(Emit *e, IsaInst *in, const uint32_t want[HAZ_SEMS]) {
-    uint32_t *seen = e->seen[in->engine];
-    in->wait_sem[0] = in->wait_sem[1] = SEM_NONE;
-    int nwaits = 0, own = isa_sem(in);
-    for (int s = 0; s < HAZ_SEMS; s++) {
-        if (s == own || want[s] <= seen[s]) // an engine and a queue work in order
-            continue;
-        seen[s] = want[s];
-        if (nwaits == 2) { // no room: a wait of its own goes before
-            IsaInst w = {.op = ISA_WAIT, .engine = in->engine};
-            memcpy(w.wait_sem, in->wait_sem, sizeof w.wait_sem);
-            memcpy(w.wait_val, in->wait_val, sizeof w.wait_val);
-            emit_append(e, &w);
-            in->wait_sem[0] = in->wait_sem[1] = SEM_NONE;
-            in->wait_val[0] = in->wait_val[1] = 0;
-            nwaits = 0;
-        }
-        in->wait_sem[nwaits] = (uint8_t)s;
-        in->wait_val[nwaits++] = want[s];
-    }
-}
-
-// A meeting waits for the round's accesses to HBM; those of a step behind one wait for it.
-static void need_meeting(const Emit *e, const Rec *r, bool hbm, uint32_t want[HAZ_SEMS]) {
-    if (r->in.op == ISA_CORE_BARRIER)
-        for (int s = 0; s < HAZ_SEMS; s++)
-            want[s] = e->meetings[r->round].hbm[s];
-    const Meeting *m = hbm && r->after ? &e->meetings[r->after] : NULL;
-    if (m && m->epoch == e->epoch && m->count > want[MEET_ENGINE])
-        want[MEET_ENGINE] = m->count;
-}
-
-static void note_meeting(Emit *e, const Rec *r, bool hbm, int own, uint32_t count) {
-    if (hbm && r->round)
-        e->meetings[r->round].hbm[own] = count;
-    if (r->in.op == ISA_CORE_BARRIER)
-        e->meetings[r->round].count = count, e->meetings[r->round].epoch = e->epoch;
-}
-
-static void place(Emit *e, const Rec *r) {
-    if (r->is_merge) {
-        counts_merge(&r->writes[0]->counts, &r->reads[0]->counts, e->epoch);
-        return;
-    }
-    uint32_t want[HAZ_SEMS] = {0}, n;
-    Range few[2], *ranges = all_ranges(e, r, few, &n);
-    for (uint32_t i = 0; i < r->nreads; i++)
-        need(want, &r->reads[i]->counts, e->epoch, false);
-    for (uint32_t i = 0; i < r->nwrites; i++)
-        need(want, &r->writes[i]->counts, e->epoch, true);
-    for (uint32_t i = 0; i < n; i++)
-        for (uint64_t p = ranges[i].first; p <= ranges[i].last; p++)
-            need(want, &piece_at(e, ranges[i].seg, p)->counts, e->epoch, ranges[i].writes);
-    need_meeting(e, r, n > 0, want);
-    IsaInst in = r->in;
-    add_waits(e, &in, want);
-    e->loc = r->loc;
-    emit_append(e, &in);
-    int own = isa_sem(&in);
-    uint32_t count = e->done[own];
-    note_meeting(e, r, n > 0, own, count);
-    for (uint32_t i = 0; i < r->nreads; i++)
-        note_read(&r->reads[i]->counts, e->epoch, own, count);
-    for (uint32_t i = 0; i < r->nwrites; i++)
-        note_write(&r->writes[i]->counts, e->epoch, own, count, true);
-    for (uint32_t i = 0; i < n; i++)
-        for (uint64_t p = ranges[i].first; p <= ranges[i].last; p++) {
-            Counts *h = &piece_at(e, ranges[i].seg, p)->counts;
-            if (ranges[i].writes)
-                note_write(h, e->epoch, own, count, false);
-            else
-                note_read(h, e->epoch, own, count);
-        }
 }
 
 // --- recording ---------------------------------------------------------------------------------------
 
 static Task *open_task(Emit *e) {
-    LaneQueue *q = &e->sched->lane[e->lane];
-    return &q->tasks.at[q->tasks.n - 1];
+    Batch *b = e->sched->batch;
+    return &b->tasks.at[b->tasks.n - 1];
 }
 
 void emit_task(Emit *e) {
     if (e->lane == LANE_NONE || e->probe)
         return;
-    LaneQueue *q = &e->sched->lane[e->lane];
-    uint64_t at = q->base + q->recs.n;
-    if (q->tasks.n > q->placed && open_task(e)->next == at && open_task(e)->order + 1 == e->sched->order)
-        return; // nothing in it yet, nor anywhere since
-    Task t = {.next = at, .end = at, .order = e->sched->order++};
+    LaneTail *q = &e->sched->lane[e->lane];
+    Batch *b = e->sched->batch;
+    if (b->tasks.n && open_task(e)->next == q->recs)
+        return; // nothing in it yet
+    Task t = {.next = q->recs, .end = q->recs, .order = e->sched->order++};
     memcpy(t.dep, q->after, sizeof t.dep);
     if (e->after && e->lane != LANE_KERNEL && e->meetings[e->after].task > t.dep[LANE_KERNEL])
         t.dep[LANE_KERNEL] = e->meetings[e->after].task;
-    VEC_PUSH(e->c->scratch, &q->tasks, t);
+    VEC_PUSH(e->c->scratch, &b->tasks, t);
+    q->tasks++;
 }
 
 void emit_lane(Emit *e, Lane lane, bool tiles_apart) {
@@ -326,28 +181,30 @@ void emit_lane(Emit *e, Lane lane, bool tiles_apart) {
         emit_flush(e);
     e->lane = lane;
     e->tiles_apart = tiles_apart;
-    if (lane != LANE_NONE)
-        e->sched->lane[lane].step = e->sched->lane[lane].tasks.n;
+    if (lane == LANE_NONE)
+        return;
+    e->sched->lane[lane].step = e->sched->lane[lane].tasks;
+    e->sched->batch = placer_batch(e->placer);
+    e->sched->batch->lane = lane;
     emit_task(e);
 }
 
 void emit_join(Emit *e, Lane other) {
     if (e->probe)
         return;
-    LaneQueue *mine = &e->sched->lane[e->lane], *theirs = &e->sched->lane[other];
+    LaneTail *mine = &e->sched->lane[e->lane], *theirs = &e->sched->lane[other];
     emit_task(e);
-    open_task(e)->dep[other] = mine->after[other] = theirs->tasks.n;
-    theirs->after[e->lane] = mine->tasks.n;
+    open_task(e)->dep[other] = mine->after[other] = theirs->tasks;
+    theirs->after[e->lane] = mine->tasks;
 }
 
 // Everything recorded so far goes before it.
 void emit_meet(Emit *e, uint32_t round) {
     emit_lane(e, LANE_KERNEL, false);
-    LaneQueue *q = &e->sched->lane[LANE_KERNEL];
     for (int k = 0; k < LANE_COUNT; k++)
         if (k != LANE_KERNEL)
-            open_task(e)->dep[k] = e->sched->lane[k].tasks.n;
-    e->meetings[round].task = q->tasks.n;
+            open_task(e)->dep[k] = e->sched->lane[k].tasks;
+    e->meetings[round].task = e->sched->lane[LANE_KERNEL].tasks;
     e->round = round, e->after = 0;
     emit_inst(e, (IsaInst){.op = ISA_CORE_BARRIER, .engine = MEET_ENGINE}, NULL, 0, NULL, 0);
     emit_step_end(e);
@@ -355,8 +212,8 @@ void emit_meet(Emit *e, uint32_t round) {
 
 // Tiles of one step meet in no byte of what they write, where the step says so: they need not wait for each other, but
 // for what earlier steps did with the piece.
-static uint32_t own_tasks(const Emit *e, const LaneQueue *q, Piece *p, bool writes) {
-    uint32_t self = q->tasks.n, w = p->w[e->lane], r = p->r[e->lane], n = writes && r > w ? r : w;
+static uint32_t own_tasks(const Emit *e, const LaneTail *q, Piece *p, bool writes) {
+    uint32_t self = q->tasks, w = p->w[e->lane], r = p->r[e->lane], n = writes && r > w ? r : w;
     uint32_t last = w > r ? w : r;
     if (last <= q->step)
         p->before[e->lane] = last;
@@ -366,7 +223,7 @@ static uint32_t own_tasks(const Emit *e, const LaneQueue *q, Piece *p, bool writ
 }
 
 static void note_range(Emit *e, Task *t, Rec *rec, const Range *r) {
-    LaneQueue *q = &e->sched->lane[e->lane];
+    LaneTail *q = &e->sched->lane[e->lane];
     for (uint64_t i = r->first; i <= r->last; i++) {
         Piece *p = piece_at(e, r->seg, i);
         for (int k = 0; k < LANE_COUNT; k++) {
@@ -376,7 +233,7 @@ static void note_range(Emit *e, Task *t, Rec *rec, const Range *r) {
         }
         uint32_t own = own_tasks(e, q, p, r->writes);
         rec->tasks = own > rec->tasks ? own : rec->tasks;
-        *(r->writes ? &p->w[e->lane] : &p->r[e->lane]) = q->tasks.n;
+        *(r->writes ? &p->w[e->lane] : &p->r[e->lane]) = q->tasks;
     }
 }
 
@@ -400,7 +257,7 @@ static HazOrder *order_of(const Emit *e, Haz *h) {
 }
 
 static void note_order(const Emit *e, Rec *r, uint64_t number) {
-    uint32_t task = e->sched->lane[e->lane].tasks.n;
+    uint32_t task = e->sched->lane[e->lane].tasks;
     for (uint32_t i = 0; i < r->nreads; i++) {
         HazOrder *o = order_of(e, r->reads[i]);
         add_dep(r, o->writer);
@@ -437,10 +294,10 @@ static void add_cost(const Emit *e, Rec *r) {
     r->hbm = (float)(dma && p.dma > p.hbm ? p.dma : p.hbm) * 1e-3f;
 }
 
-static void probe(Emit *e, Rec *r) {
+static void probe(Emit *e, Rec *r, const Reach *reach) {
     Probe *p = e->probe;
     uint32_t n;
-    Range few[2], *ranges = all_ranges(e, r, few, &n);
+    Range few[2], *ranges = all_ranges(e, &r->in, reach, few, &n);
     for (uint32_t i = 0; i < n; i++) {
         const Range *t = &ranges[i];
         ProbeTouch *last = NULL;
@@ -462,23 +319,27 @@ static void probe(Emit *e, Rec *r) {
     p->dma += isa_rows[r->in.op].cost == COST_DMA ? r->hbm : 0;
 }
 
-static void record(Emit *e, Rec *r) {
-    LaneQueue *q = &e->sched->lane[e->lane];
+static void touches_set(Emit *e, Rec *r, const Range *ranges, uint32_t n) {
+    Touch *to = n > 2 ? ARENA_NEWN(e->c->scratch, Touch, n) : r->few;
+    for (uint32_t i = 0; i < n; i++)
+        to[i] = (Touch){ranges[i].seg, (uint32_t)ranges[i].first, (uint32_t)ranges[i].last, ranges[i].writes};
+    r->ntouches = n, r->more = n > 2 ? to : NULL;
+}
+
+static void record(Emit *e, Rec *r, const Range *ranges, uint32_t n) {
+    LaneTail *q = &e->sched->lane[e->lane];
     Task *t = open_task(e);
-    note_order(e, r, q->base + q->recs.n);
-    if (!r->is_merge) {
-        uint32_t n;
-        Range few[2], *ranges = all_ranges(e, r, few, &n);
-        for (uint32_t i = 0; i < n; i++)
-            note_range(e, t, r, &ranges[i]);
+    note_order(e, r, q->recs);
+    for (uint32_t i = 0; i < n; i++)
+        note_range(e, t, r, &ranges[i]);
+    if (!r->is_merge)
         add_cost(e, r);
-    }
-    VEC_PUSH(e->c->scratch, &q->recs, *r);
+    *placer_rec(e->placer, e->lane, q->recs++) = *r;
     t->end++;
 }
 
 // An operand in a view: the place in its base, moved on by the loop's register.
-static void put_view(Emit *e, Rec *r, uint64_t *addr, uint8_t *reg, int32_t *mul) {
+static void put_view(Emit *e, Reach *r, uint64_t *addr, uint8_t *reg, int32_t *mul) {
     if (addr_space(*addr) != SPACE_HBM || addr_seg(*addr) < e->view_seg)
         return;
     const TBuf *b = &e->l->bufs.at[e->views[addr_seg(*addr) - e->view_seg]];
@@ -486,27 +347,33 @@ static void put_view(Emit *e, Rec *r, uint64_t *addr, uint8_t *reg, int32_t *mul
     uint64_t up = most > b->at.add ? (uint64_t)(most - b->at.add) : 0, down = least < b->at.add ? (uint64_t)(b->at.add - least) : 0;
     *addr = emit_addr(e, b->base) + (uint64_t)b->at.add + addr_off(*addr);
     reg[0] = (uint8_t)(count_reg(e->l, b->at.loop) + 1), mul[0] = (int32_t)b->at.mul;
-    r->reach = up > r->reach ? up : r->reach;
+    r->above = up > r->above ? up : r->above;
     r->below = down > r->below ? down : r->below;
 }
 
 void emit_inst(Emit *e, IsaInst in, Haz *const *reads, uint32_t nreads, Haz *const *writes, uint32_t nwrites) {
-    Rec r = {.in = in, .reach = e->reach, .below = e->below, .loc = e->loc, .round = e->round, .after = e->after, .nreads = (uint8_t)nreads, .nwrites = (uint8_t)nwrites};
+    Rec r = {.in = in, .loc = e->loc, .round = e->round, .after = e->after, .nreads = (uint8_t)nreads, .nwrites = (uint8_t)nwrites};
+    Reach reach = {e->reach, e->below};
     assert(nreads <= REC_READS && nwrites <= REC_WRITES);
     if (isa_rows[in.op].cost == COST_DMA) {
-        put_view(e, &r, &r.in.src, r.in.reg_s, r.in.mul_s);
-        put_view(e, &r, &r.in.dst, r.in.reg_d, r.in.mul_d);
+        put_view(e, &reach, &r.in.src, r.in.reg_s, r.in.mul_s);
+        put_view(e, &reach, &r.in.dst, r.in.reg_d, r.in.mul_d);
     }
     for (uint32_t i = 0; i < nreads; i++)
         r.reads[i] = reads[i];
     for (uint32_t i = 0; i < nwrites; i++)
         r.writes[i] = writes[i];
-    if (e->probe)
-        probe(e, &r);
-    else if (e->lane == LANE_NONE)
-        place(e, &r);
+    if (e->probe) {
+        probe(e, &r, &reach);
+        return;
+    }
+    uint32_t n;
+    Range few[2], *ranges = all_ranges(e, &r.in, &reach, few, &n);
+    touches_set(e, &r, ranges, n);
+    if (e->lane == LANE_NONE)
+        placer_put(e->placer, &r);
     else
-        record(e, &r);
+        record(e, &r, ranges, n);
 }
 
 void emit_merge(Emit *e, Haz *into, Haz *from) {
@@ -514,9 +381,9 @@ void emit_merge(Emit *e, Haz *into, Haz *from) {
     if (e->probe)
         return;
     if (e->lane == LANE_NONE)
-        place(e, &r);
+        placer_put(e->placer, &r);
     else
-        record(e, &r);
+        record(e, &r, NULL, 0);
 }
 
 // What is still done with a part of SBUF comes in, or goes out again.
@@ -527,148 +394,19 @@ void emit_area(Emit *e, Haz *h, uint32_t at, uint32_t bytes, bool out) {
         emit_merge(e, out ? &e->sbuf_haz[g] : h, out ? h : &e->sbuf_haz[g]);
 }
 
-// --- choosing ----------------------------------------------------------------------------------------
-
-static double max_ns(double a, double b) { return a > b ? a : b; }
-
-static bool may_begin(const Sched *s, int lane, Task *t) {
-    t->ready = 0;
-    for (int k = 0; k < LANE_COUNT; k++) {
-        if (k == lane || !t->dep[k])
-            continue;
-        if (t->dep[k] > s->lane[k].placed)
-            return false;
-        t->ready = max_ns(t->ready, s->lane[k].tasks.at[t->dep[k] - 1].finish);
-    }
-    return true;
-}
-
-// Records that go together: a load of weights and the products with them. Returns the number behind the last.
-static uint64_t group_end(const LaneQueue *q, const Task *t) {
-    uint64_t end = t->next + 1;
-    if (q->recs.at[t->next - q->base].in.op != ISA_LDWEIGHTS)
-        return end;
-    while (end < t->end && q->recs.at[end - q->base].in.op == ISA_MATMUL && !q->recs.at[end - q->base].is_merge)
-        end++;
-    return end;
-}
-
-// When a record of the task can begin; -1: something before it is not placed yet.
-static double begin_of(const Sched *s, const LaneQueue *q, const Task *t, const Rec *r) {
-    double at = t->ready;
-    const Task *oldest = &q->tasks.at[q->placed];
-    if (r->tasks > q->placed || (oldest != t && oldest->next < r->upto))
-        return -1;
-    if (r->tasks)
-        at = max_ns(at, q->tasks.at[r->tasks - 1].finish);
-    for (uint32_t i = 0; i < r->ndeps; i++) {
-        if (r->deps[i] < q->base || r->deps[i] >= t->next)
-            continue;
-        const Rec *d = &q->recs.at[r->deps[i] - q->base];
-        if (!d->placed)
-            return -1;
-        at = max_ns(at, d->finish);
-    }
-    return r->is_merge ? at : max_ns(at, s->free[r->in.engine]);
-}
-
-static double begin_of_next(const Sched *s, const LaneQueue *q, const Task *t) {
-    double begin = 0;
-    for (uint64_t i = t->next, end = group_end(q, t); i < end; i++) {
-        double at = begin_of(s, q, t, &q->recs.at[i - q->base]);
-        if (at < 0)
-            return -1;
-        begin = max_ns(begin, at);
-    }
-    return begin;
-}
-
-static Task *choose(Sched *s, int *lane, double *begin) {
-    Task *best = NULL;
-    for (int k = 0; k < LANE_COUNT; k++) {
-        LaneQueue *q = &s->lane[k];
-        int active = 0;
-        for (uint32_t i = q->placed; i < q->tasks.n && active < active_tasks[k]; i++) {
-            Task *t = &q->tasks.at[i];
-            if (t->next == t->end)
-                continue;
-            if (!may_begin(s, k, t))
-                break;
-            active++;
-            double at = begin_of_next(s, q, t);
-            if (at >= 0 && (!best || at < *begin || (at == *begin && t->order < best->order)))
-                best = t, *lane = k, *begin = at;
-        }
-    }
-    return best;
-}
-
-static void run(Sched *s, const ChipFile *c, Rec *r, double begin) {
-    int cost = isa_rows[r->in.op].cost;
-    r->placed = true;
-    r->finish = begin;
-    if (r->is_merge)
-        return;
-    if (cost != COST_LDWEIGHTS)
-        s->free[r->in.engine] = begin + r->busy;
-    r->finish = begin + max_ns(r->busy, r->latency);
-    if (cost != COST_DMA)
-        return;
-    double start = max_ns(begin + r->latency, s->queue[r->in.queue]);
-    s->queue[r->in.queue] = start + c->dma_issue_ns;
-    s->hbm = max_ns(s->hbm, start) + r->hbm;
-    r->finish = s->hbm + c->dma_done_ns;
-}
-
-static void drop_recs(LaneQueue *q) {
-    while (q->placed < q->tasks.n && q->tasks.at[q->placed].next == q->tasks.at[q->placed].end)
-        q->placed++;
-    uint64_t floor = q->placed < q->tasks.n ? q->tasks.at[q->placed].next : q->base + q->recs.n, gone = floor - q->base;
-    if (gone != q->recs.n && gone < RECS_GONE)
-        return;
-    if (gone < q->recs.n)
-        memmove(q->recs.at, q->recs.at + gone, (q->recs.n - gone) * sizeof *q->recs.at);
-    q->recs.n -= (uint32_t)gone;
-    q->base += gone;
-}
-
-static uint64_t pending(Sched *s) {
-    uint64_t n = 0;
-    for (int k = 0; k < LANE_COUNT; k++) {
-        drop_recs(&s->lane[k]);
-        n += s->lane[k].tasks.n - s->lane[k].placed;
-    }
-    return n;
-}
-
-static void advance(Emit *e, uint64_t keep) {
-    Sched *s = e->sched;
-    uint32_t loc = e->loc;
-    while (pending(s) > keep) {
-        int lane = 0;
-        double begin = 0;
-        Task *t = choose(s, &lane, &begin);
-        assert(t); // the oldest task of all waits for none
-        LaneQueue *q = &s->lane[lane];
-        e->order = (uint32_t)t->order + 1;
-        for (uint64_t end = group_end(q, t); t->next < end;) {
-            Rec *r = &q->recs.at[t->next++ - q->base];
-            place(e, r);
-            run(s, e->chip, r, r->is_merge ? begin : max_ns(begin, s->free[r->in.engine]));
-            t->finish = max_ns(t->finish, r->finish + DONE_NS);
-        }
-    }
-    e->loc = loc;
-    e->order = 0;
-}
+// --- steps -------------------------------------------------------------------------------------------
 
 void emit_step_end(Emit *e) {
-    if (e->lane != LANE_NONE)
-        advance(e, PENDING_TASKS);
+    if (e->lane != LANE_NONE) {
+        e->sched->batch->recs = e->sched->lane[e->lane].recs;
+        placer_take(e->placer);
+    }
     e->lane = LANE_NONE;
 }
 
 void emit_flush(Emit *e) {
-    advance(e, 0);
+    placer_flush(e->placer);
     emit_unweave(e);
 }
+
+void emit_all(Emit *e, void (*fn)(void *arg), void *arg) { placer_run(e->placer, fn, arg, e->l->steps.n >= STEPS_LEAST); }

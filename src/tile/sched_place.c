@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: Apache-2.0
+// sched_place.c — which recorded instruction comes next, and what it waits for.
+//
+// The oldest tasks of each lane take turns: of their next instructions the one that can begin first, by the prices of the chip
+// file, is placed first. Placing an instruction works out its waits: each piece of memory carries the completion counts of who
+// last wrote and read it, and an instruction waits for those it does not already know to be over.
+//
+// Steps come in batches, through a short ring. Whoever holds the lock takes them out: a thread beside the one that records, or
+// that one itself where there is no other, the ring is full, or it needs to know that all is placed.
+#include <assert.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+#include "tile/sched.h"
+
+_Static_assert(HAZ_SEMS == ENG_COUNT + QUEUE_COUNT, "a count for each queue");
+
+#define PENDING_TASKS 256  // tasks that wait for company
+#define RECS_GONE 8192     // placed records that are kept for the time being
+#define CHUNK 256          // records
+#define AHEAD 16384        // records that may wait to come over
+#define CODE_MAX (1u << 30)
+#define DONE_NS 2000 // from the last instruction of a task until another engine sees its results in HBM
+#define BATCHES 64
+#define REST_NS 200000 // of a thread that is not needed
+
+// Tasks of a lane that take turns. Kernels keep their order: some have a state, or talk to others.
+static const int active_tasks[LANE_COUNT] = {[LANE_TENSOR] = 8, [LANE_ROWS] = 8, [LANE_MOVE] = 2, [LANE_CAST] = 2, [LANE_KERNEL] = 1};
+
+typedef struct Chunk {
+    struct Chunk *next; // when it is spare
+    Rec at[CHUNK];
+} Chunk;
+
+typedef struct LaneQueue {
+    Chunk **chunks; // records by number / CHUNK; who records adds to them, and moves the table with the lock only
+    uint64_t nchunks, cap;
+    uint64_t base, recs; // numbers of the first that is kept and behind the last that came over
+    VEC(Task) tasks;
+    uint32_t placed; // tasks that are over, and all before them
+} LaneQueue;
+
+typedef struct Segment { // of HBM, by pieces
+    Counts *at;
+    uint64_t n;
+} Segment;
+
+struct Placer {
+    Emit *e;
+    LaneQueue lane[LANE_COUNT];
+    Segment *segments;
+    double free[ENG_COUNT], queue[QUEUE_COUNT], hbm; // ns
+    Arena arena, scratch; // of the compilation and of this pass, as the other two are; whoever holds the lock allocates
+    Ctx ctx;
+    bool failed;
+    bool beside; // another thread may be placing
+    atomic_flag lock, spare_lock;
+    struct Chunk *spare; // to be used again
+    _Atomic bool helped;
+    _Atomic uint64_t recorded, came; // records of full and of taken batches
+    _Atomic bool ended;
+    _Atomic uint32_t full, taken; // batches so far
+    Batch batch[BATCHES];
+};
+
+Placer *placer_make(Emit *e, uint32_t nsegments) {
+    Placer *p = ARENA_NEW(e->c->scratch, Placer);
+    p->e = e;
+    p->segments = ARENA_NEWN(e->c->scratch, Segment, nsegments + 1);
+    arena_init(&p->arena, &p->ctx);
+    arena_init(&p->scratch, &p->ctx);
+    e->code.arena = &p->arena;
+    return p;
+}
+
+static Counts *piece_at(Placer *p, uint32_t seg, uint64_t i) {
+    Segment *s = &p->segments[seg];
+    if (i >= s->n) {
+        uint64_t n = i + 1 > 2 * s->n ? i + 1 : 2 * s->n;
+        Counts *at = ARENA_NEWN(&p->scratch, Counts, n);
+        if (s->n)
+            memcpy(at, s->at, s->n * sizeof *at);
+        s->at = at, s->n = n;
+    }
+    return &s->at[i];
+}
+
+static Rec *rec_at(const LaneQueue *q, uint64_t number) { return &q->chunks[number / CHUNK]->at[number % CHUNK]; }
+
+static void relax(uint32_t *times) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+    if (++*times % 256 == 0)
+        sched_yield();
+}
+
+static void spin(atomic_flag *lock) {
+    for (uint32_t times = 0; atomic_flag_test_and_set_explicit(lock, memory_order_acquire);)
+        relax(&times);
+}
+
+// --- placing -----------------------------------------------------------------------------------------
+
+static uint32_t append(Emit *e, const IsaInst *in, uint32_t loc, uint32_t order) {
+    Placer *p = e->placer;
+    if (e->code.of.n >= CODE_MAX)
+        ctx_fail(&p->ctx, OTRN_CAPACITY, NO_PLACE, "the program needs more than %u instructions", CODE_MAX);
+    shape_code_push(&e->code, in);
+    VEC_PUSH(&p->arena, &e->code_loc, loc);
+    VEC_PUSH(&p->scratch, &e->code_order, order);
+    e->done[isa_sem(in)]++;
+    return e->code.of.n - 1;
+}
+
+uint32_t emit_append(Emit *e, const IsaInst *in) { return append(e, in, e->loc, 0); }
+
+static void need(uint32_t want[HAZ_SEMS], const Counts *h, uint32_t epoch, bool reads_too) {
+    if (h->epoch != epoch)
+        return;
+    for (int s = 0; s < HAZ_SEMS; s++) {
+        uint32_t n = reads_too && h->r[s] > h->w[s] ? h->r[s] : h->w[s];
+        want[s] = n > want[s] ? n : want[s];
+    }
+}
+
+static void note_read(Counts *h, uint32_t epoch, int own, uint32_t count) {
+    if (h->epoch != epoch)
+        counts_reset(h, epoch);
+    h->r[own] = count;
+}
+
+// `whole`: nothing of what was known before matters any more.
+static void note_write(Counts *h, uint32_t epoch, int own, uint32_t count, bool whole) {
+    if (whole || h->epoch != epoch)
+        counts_reset(h, epoch);
+    h->w[own] = count;
+}
+
+static void add_waits(Emit *e, IsaInst *in, const uint32_t want[HAZ_SEMS], uint32_t loc, uint32_t order) {
+    uint32_t *seen = e->seen[in->engine];
+    in->wait_sem[0] = in->wait_sem[1] = SEM_NONE;
+    int nwaits = 0, own = isa_sem(in);
+    for (int s = 0; s < HAZ_SEMS; s++) {
+        if (s == own || want[s] <= seen[s]) // an engine and a queue work in order
+            continue;
+        seen[s] = want[s];
+        if (nwaits == 2) { // no room: a wait of its own goes before
+            IsaInst w = {.op = ISA_WAIT, .engine = in->engine};
+            memcpy(w.wait_sem, in->wait_sem, sizeof w.wait_sem);
+            memcpy(w.wait_val, in->wait_val, sizeof w.wait_val);
+            append(e, &w, loc, order);
+            in->wait_sem[0] = in->wait_sem[1] = SEM_NONE;
+            in->wait_val[0] = in->wait_val[1] = 0;
+            nwaits = 0;
+        }
+        in->wait_sem[nwaits] = (uint8_t)s;
+        in->wait_val[nwaits++] = want[s];
+    }
+}
+
+// A meeting waits for the round's accesses to HBM; those of a step behind one wait for it.
+static void need_meeting(const Emit *e, const Rec *r, bool hbm, uint32_t want[HAZ_SEMS]) {
+    if (r->in.op == ISA_CORE_BARRIER)
+        for (int s = 0; s < HAZ_SEMS; s++)
+            want[s] = e->meetings[r->round].hbm[s];
+    const Meeting *m = hbm && r->after ? &e->meetings[r->after] : NULL;
+    if (m && m->epoch == e->epoch && m->count > want[MEET_ENGINE])
+        want[MEET_ENGINE] = m->count;
+}
+
+static void note_meeting(Emit *e, const Rec *r, bool hbm, int own, uint32_t count) {
+    if (hbm && r->round)
+        e->meetings[r->round].hbm[own] = count;
+    if (r->in.op == ISA_CORE_BARRIER)
+        e->meetings[r->round].count = count, e->meetings[r->round].epoch = e->epoch;
+}
+
+static void place(Placer *p, const Rec *r, uint32_t order) {
+    Emit *e = p->e;
+    if (r->is_merge) {
+        counts_merge(&r->writes[0]->counts, &r->reads[0]->counts, e->epoch);
+        return;
+    }
+    uint32_t want[HAZ_SEMS] = {0}, n = r->ntouches;
+    const Touch *touches = n > 2 ? r->more : r->few;
+    for (uint32_t i = 0; i < r->nreads; i++)
+        need(want, &r->reads[i]->counts, e->epoch, false);
+    for (uint32_t i = 0; i < r->nwrites; i++)
+        need(want, &r->writes[i]->counts, e->epoch, true);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = touches[i].first; k <= touches[i].last; k++)
+            need(want, piece_at(p, touches[i].seg, k), e->epoch, touches[i].writes);
+    need_meeting(e, r, n > 0, want);
+    IsaInst in = r->in;
+    add_waits(e, &in, want, r->loc, order);
+    append(e, &in, r->loc, order);
+    int own = isa_sem(&in);
+    uint32_t count = e->done[own];
+    note_meeting(e, r, n > 0, own, count);
+    for (uint32_t i = 0; i < r->nreads; i++)
+        note_read(&r->reads[i]->counts, e->epoch, own, count);
+    for (uint32_t i = 0; i < r->nwrites; i++)
+        note_write(&r->writes[i]->counts, e->epoch, own, count, true);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = touches[i].first; k <= touches[i].last; k++) {
+            Counts *h = piece_at(p, touches[i].seg, k);
+            if (touches[i].writes)
+                note_write(h, e->epoch, own, count, false);
+            else
+                note_read(h, e->epoch, own, count);
+        }
+}
+
+// --- choosing ----------------------------------------------------------------------------------------
+
+static double max_ns(double a, double b) { return a > b ? a : b; }
+
+static bool may_begin(const Placer *s, int lane, Task *t) {
+    t->ready = 0;
+    for (int k = 0; k < LANE_COUNT; k++) {
+        if (k == lane || !t->dep[k])
+            continue;
+        if (t->dep[k] > s->lane[k].placed)
+            return false;
+        t->ready = max_ns(t->ready, s->lane[k].tasks.at[t->dep[k] - 1].finish);
+    }
+    return true;
+}
+
+// Records that go together: a load of weights and the products with them. Returns the number behind the last.
+static uint64_t group_end(const LaneQueue *q, const Task *t) {
+    uint64_t end = t->next + 1;
+    if (rec_at(q, t->next)->in.op != ISA_LDWEIGHTS)
+        return end;
+    while (end < t->end && rec_at(q, end)->in.op == ISA_MATMUL && !rec_at(q, end)->is_merge)
+        end++;
+    return end;
+}
+
+// When a record of the task can begin; -1: something before it is not placed yet.
+static double begin_of(const Placer *s, const LaneQueue *q, const Task *t, const Rec *r) {
+    double at = t->ready;
+    const Task *oldest = &q->tasks.at[q->placed];
+    if (r->tasks > q->placed || (oldest != t && oldest->next < r->upto))
+        return -1;
+    if (r->tasks)
+        at = max_ns(at, q->tasks.at[r->tasks - 1].finish);
+    for (uint32_t i = 0; i < r->ndeps; i++) {
+        if (r->deps[i] < q->base || r->deps[i] >= t->next)
+            continue;
+        const Rec *d = rec_at(q, r->deps[i]);
+        if (!d->placed)
+            return -1;
+        at = max_ns(at, d->finish);
+    }
+    return r->is_merge ? at : max_ns(at, s->free[r->in.engine]);
+}
+
+static double begin_of_next(const Placer *s, const LaneQueue *q, const Task *t) {
+    double begin = 0;
+    for (uint64_t i = t->next, end = group_end(q, t); i < end; i++) {
+        double at = begin_of(s, q, t, rec_at(q, i));
+        if (at < 0)
+            return -1;
+        begin = max_ns(begin, at);
+    }
+    return begin;
+}
+
+static Task *choose(Placer *s, int *lane, double *begin) {
+    Task *best = NULL;
+    for (int k = 0; k < LANE_COUNT; k++) {
+        LaneQueue *q = &s->lane[k];
+        int active = 0;
+        for (uint32_t i = q->placed; i < q->tasks.n && active < active_tasks[k]; i++) {
+            Task *t = &q->tasks.at[i];
+            if (t->next == t->end)
+                continue;
+            if (!may_begin(s, k, t))
+                break;
+            active++;
+            double at = begin_of_next(s, q, t);
+            if (at >= 0 && (!best || at < *begin || (at == *begin && t->order < best->order)))
+                best = t, *lane = k, *begin = at;
+        }
+    }
+    return best;
+}
+
+static void run(Placer *s, const ChipFile *c, Rec *r, double begin) {
+    int cost = isa_rows[r->in.op].cost;
+    r->placed = true;
+    r->finish = begin;
+    if (r->is_merge)
+        return;
+    if (cost != COST_LDWEIGHTS)
+        s->free[r->in.engine] = begin + r->busy;
+    r->finish = begin + max_ns(r->busy, r->latency);
+    if (cost != COST_DMA)
+        return;
+    double start = max_ns(begin + r->latency, s->queue[r->in.queue]);
+    s->queue[r->in.queue] = start + c->dma_issue_ns;
+    s->hbm = max_ns(s->hbm, start) + r->hbm;
+    r->finish = s->hbm + c->dma_done_ns;
+}
+
+static void drop_recs(Placer *p, LaneQueue *q) {
+    while (q->placed < q->tasks.n && q->tasks.at[q->placed].next == q->tasks.at[q->placed].end)
+        q->placed++;
+    uint64_t floor = q->placed < q->tasks.n ? q->tasks.at[q->placed].next : q->recs;
+    if (floor < q->base + RECS_GONE)
+        return;
+    spin(&p->spare_lock);
+    for (; q->base + CHUNK <= floor; q->base += CHUNK) {
+        Chunk *c = q->chunks[q->base / CHUNK];
+        c->next = p->spare;
+        p->spare = c;
+    }
+    atomic_flag_clear_explicit(&p->spare_lock, memory_order_release);
+}
+
+static uint64_t pending(Placer *s) {
+    uint64_t n = 0;
+    for (int k = 0; k < LANE_COUNT; k++) {
+        drop_recs(s, &s->lane[k]);
+        n += s->lane[k].tasks.n - s->lane[k].placed;
+    }
+    return n;
+}
+
+static void advance(Placer *p, uint64_t keep) {
+    while (pending(p) > keep) {
+        int lane = 0;
+        double begin = 0;
+        Task *t = choose(p, &lane, &begin);
+        assert(t); // the oldest task of all waits for none
+        LaneQueue *q = &p->lane[lane];
+        for (uint64_t end = group_end(q, t); t->next < end;) {
+            Rec *r = rec_at(q, t->next++);
+            place(p, r, (uint32_t)t->order + 1);
+            run(p, p->e->chip, r, r->is_merge ? begin : max_ns(begin, p->free[r->in.engine]));
+            t->finish = max_ns(t->finish, r->finish + DONE_NS);
+        }
+    }
+}
+
+// --- batches -----------------------------------------------------------------------------------------
+
+static void batch_add(Placer *p, const Batch *b) {
+    LaneQueue *q = &p->lane[b->lane];
+    VEC_RESERVE(&p->scratch, &q->tasks, q->tasks.n + b->tasks.n);
+    memcpy(q->tasks.at + q->tasks.n, b->tasks.at, b->tasks.n * sizeof *b->tasks.at);
+    q->tasks.n += b->tasks.n;
+    atomic_fetch_add(&p->came, b->recs - q->recs);
+    q->recs = b->recs;
+}
+
+static void batches_place(Placer *p, uint32_t least) { // until at most that many are left
+    while (atomic_load(&p->full) - atomic_load(&p->taken) > least) {
+        batch_add(p, &p->batch[atomic_load(&p->taken) % BATCHES]);
+        atomic_fetch_add(&p->taken, 1);
+        advance(p, PENDING_TASKS);
+    }
+}
+
+// With the lock. What fails is told by whoever records.
+static void take_out(Placer *p, uint32_t least, bool all) {
+    jmp_buf here;
+    if (!p->failed && CTX_TRY(&p->ctx, here)) {
+        batches_place(p, least);
+        if (all)
+            advance(p, 0);
+    } else {
+        p->failed = true;
+        atomic_store(&p->taken, atomic_load(&p->full));
+    }
+    p->ctx.on_fail = p->e->c->ctx->on_fail;
+}
+
+static void take_out_here(Placer *p, uint32_t least, bool all) {
+    spin(&p->lock);
+    take_out(p, least, all);
+    bool failed = p->failed;
+    atomic_flag_clear_explicit(&p->lock, memory_order_release);
+    if (failed) {
+        p->e->c->ctx->err = p->ctx.err;
+        longjmp(*p->e->c->ctx->on_fail, 1);
+    }
+}
+
+static bool is_ahead(Placer *p, uint32_t batches) {
+    return atomic_load(&p->full) - atomic_load(&p->taken) >= batches || atomic_load(&p->recorded) - atomic_load(&p->came) > AHEAD;
+}
+
+Batch *placer_batch(Placer *p) {
+    for (uint32_t times = 0; is_ahead(p, BATCHES) && atomic_load(&p->full) != atomic_load(&p->taken);)
+        if (atomic_load(&p->helped))
+            relax(&times);
+        else
+            take_out_here(p, 0, false);
+    Batch *b = &p->batch[atomic_load(&p->full) % BATCHES];
+    b->tasks.n = 0;
+    return b;
+}
+
+static Chunk *chunk_take(Placer *p) {
+    spin(&p->spare_lock);
+    Chunk *c = p->spare;
+    p->spare = c ? c->next : NULL;
+    atomic_flag_clear_explicit(&p->spare_lock, memory_order_release);
+    return c ? c : arena_alloc(p->e->c->scratch, sizeof *c);
+}
+
+static void table_move(Placer *p, LaneQueue *q) {
+    uint64_t cap = q->cap ? 2 * q->cap : 64;
+    Chunk **to = ARENA_NEWN(p->e->c->scratch, Chunk *, cap);
+    if (q->nchunks)
+        memcpy(to, q->chunks, q->nchunks * sizeof *to);
+    spin(&p->lock);
+    q->chunks = to, q->cap = cap;
+    atomic_flag_clear_explicit(&p->lock, memory_order_release);
+}
+
+Rec *placer_rec(Placer *p, Lane lane, uint64_t number) {
+    LaneQueue *q = &p->lane[lane];
+    if (number / CHUNK == q->nchunks) {
+        Chunk *c = chunk_take(p);
+        if (q->nchunks == q->cap)
+            table_move(p, q);
+        q->chunks[q->nchunks++] = c;
+    }
+    return rec_at(q, number);
+}
+
+void placer_take(Placer *p) {
+    const Batch *b = &p->batch[atomic_load(&p->full) % BATCHES];
+    uint64_t last = b->tasks.n ? b->tasks.at[0].next : b->recs;
+    atomic_fetch_add(&p->recorded, b->recs - last);
+    atomic_fetch_add(&p->full, 1);
+    if (!p->beside)
+        take_out_here(p, 0, false);
+}
+
+void placer_flush(Placer *p) { take_out_here(p, 0, true); }
+
+void placer_put(Placer *p, const Rec *r) { place(p, r, 0); }
+
+// --- two threads -------------------------------------------------------------------------------------
+
+typedef struct Beside {
+    Placer *p;
+    void (*fn)(void *arg);
+    void *arg;
+    pthread_t caller;
+    bool began, ok;
+} Beside;
+
+static void record_all(Beside *b) {
+    Ctx *ctx = b->p->e->c->ctx;
+    jmp_buf here, *outer = ctx->on_fail;
+    b->began = true;
+    if (CTX_TRY(ctx, here)) {
+        b->p->ctx.on_fail = &here;
+        b->fn(b->arg);
+        b->ok = true;
+    } else if (b->p->ctx.err.code != OTRN_OK) {
+        ctx->err = b->p->ctx.err;
+    }
+    ctx->on_fail = outer;
+    atomic_store(&b->p->ended, true);
+}
+
+static void place_beside(Placer *p) {
+    while (atomic_exchange(&p->helped, true)) { // one is enough
+        if (atomic_load(&p->ended))
+            return;
+        nanosleep(&(struct timespec){.tv_nsec = REST_NS}, NULL);
+    }
+    for (uint32_t times = 0; !atomic_load(&p->ended);) {
+        bool any = atomic_load(&p->full) != atomic_load(&p->taken);
+        if (any && !atomic_flag_test_and_set_explicit(&p->lock, memory_order_acquire)) {
+            take_out(p, 0, false);
+            atomic_flag_clear_explicit(&p->lock, memory_order_release);
+            times = 0;
+        }
+        relax(&times);
+    }
+}
+
+// There is an index for each thread and nobody takes a second one before the end: one is left for the caller.
+static void beside_task(void *arg, size_t begin, size_t end) {
+    Beside *b = arg;
+    for (size_t i = begin; i < end; i++) {
+        if (pthread_equal(pthread_self(), b->caller) && !b->began)
+            record_all(b);
+        else
+            place_beside(b->p);
+    }
+}
+
+void placer_run(Placer *p, void (*fn)(void *arg), void *arg, bool beside) {
+    Compile *c = p->e->c;
+    Beside b = {.p = p, .fn = fn, .arg = arg, .caller = pthread_self()};
+    p->beside = beside && pool_threads(c->pool) > 1;
+    pool_run(p->beside ? c->pool : NULL, (size_t)pool_threads(c->pool), 1, beside_task, &b);
+    arena_adopt(c->arena, &p->arena);
+    arena_adopt(c->scratch, &p->scratch);
+    p->e->code.arena = c->arena;
+    if (!b.ok)
+        longjmp(*c->ctx->on_fail, 1); // the error is written already
+}
