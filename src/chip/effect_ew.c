@@ -37,7 +37,7 @@ typedef struct Ew {
     EngAlu *in_place; // tensor_tensor on operands of one type, each a run; NULL: through blocks
     EngFn16 *bf16_fn; // likewise of a function alone,
     EngOne16 *one16;  // and of a value for each row
-    EngExp *exp;      // of src plus a number, and its sum: all in one pass; NULL: by stages
+    EngExp *exp;      // of src times and plus a number, and its sum: all in one pass; NULL: by stages
     EngPairOnes *ones; // of stages 0 and 1, or
     EngPairOne *pair_one;
 } Ew;
@@ -86,8 +86,9 @@ static void *row_at(const EngTensor *t, const EngBlock *b) {
 
 static void exp_row(const Ew *e, const EngBlock *b, EngBuf *s) {
     const Stage *st = e->stage;
-    float by = st->fn ? 0 : stage_value(e, st, b), none = 0;
-    e->exp(e->dst.nowhere ? s->z : row_at(&e->dst, b), row_at(&e->src, b), st->op == ALU_SUB ? -by : by,
+    bool scaled = e->nstages == 3;
+    float scale = scaled ? stage_value(e, st++, b) : 1, by = st->fn ? 0 : stage_value(e, st, b), none = 0;
+    e->exp(e->dst.nowhere ? s->z : row_at(&e->dst, b), row_at(&e->src, b), scale, st->op == ALU_SUB ? -by : by,
            e->run ? &e->reg.acc[b->row] : &none, b->cols);
     if (e->gathers && b->col + b->cols == e->dst.cols)
         eff_reg_end(&e->reg, &e->walk, b);
@@ -263,11 +264,13 @@ static bool is_all(const Ew *e, int dtype) { // both are runs of it, and may be 
            (e->dst.nowhere || (e->dst.dtype == dtype && e->dst.flat));
 }
 
-// exp(x), exp(x + number of the row), exp(x - number of the row).
+// exp(x), exp(x + number of the row), exp(x - number of the row); x may be scaled by a number of the row.
 static void exp_find(Ew *e, int rop) {
     const EngLevel *eng = e->walk.level->eng;
     const Stage *st = e->stage, *last = st + e->nstages - 1;
-    bool moved = e->nstages == 2 && st->alu && by_one(st) && (st->op == ALU_ADD || st->op == ALU_SUB) && !st->reverse;
+    bool scaled = e->nstages == 3 && st->alu && by_one(st) && st->op == ALU_MUL; // either way round
+    st += scaled;
+    bool moved = st + 1 == last && st->alu && by_one(st) && (st->op == ALU_ADD || st->op == ALU_SUB) && !st->reverse;
     if ((e->nstages != 1 && !moved) || last->fn != eng->fn[ACT_EXP] || (e->run && rop != ALU_ADD))
         return;
     e->exp = is_all(e, DT_F32) ? eng->exp_f32 : is_all(e, DT_BF16) ? eng->exp_bf16 : NULL;

@@ -130,9 +130,9 @@ static void eng_run_bf16_MIN(void *pacc, const void *px, size_t n) {
 // --- exp and the sum of its results ---------------------------------------------------------------------------
 #if GP_ISA == 2
 // Two vectors, quiet. Beyond 89 exp is infinite, so that both limits may be 104: one instruction, which loses NaNs.
-static inline void exp_two(__m512 *x, __m512 *y, __m512 b) {
+static inline void exp_two(__m512 *x, __m512 *y, __m512 a, __m512 b) {
     const __m512 most = _mm512_set1_ps(104.0f), nan = _mm512_castsi512_ps(_mm512_set1_epi32(0x7fc00000));
-    __m512 u = _mm512_add_ps(*x, b), w = _mm512_add_ps(*y, b);
+    __m512 u = _mm512_add_ps(_mm512_mul_ps(*x, a), b), w = _mm512_add_ps(_mm512_mul_ps(*y, a), b);
     *x = exp_within(_mm512_range_ps(u, most, 2)); // the smaller magnitude with the sign of u
     *y = exp_within(_mm512_range_ps(w, most, 2));
     if (__builtin_expect(_mm512_cmp_ps_mask(u, w, _CMP_UNORD_Q), 0)) {
@@ -141,14 +141,14 @@ static inline void exp_two(__m512 *x, __m512 *y, __m512 b) {
     }
 }
 
-static void eng_exp_f32(void *py, const void *px, float b, float *acc, size_t n) {
+static void eng_exp_f32(void *py, const void *px, float a, float b, float *acc, size_t n) {
     const float *x = px;
     float *y = py;
-    __m512 p0 = _mm512_setzero_ps(), p1 = p0, vb = _mm512_set1_ps(b);
+    __m512 p0 = _mm512_setzero_ps(), p1 = p0, va = _mm512_set1_ps(a), vb = _mm512_set1_ps(b);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
         __m512 u = _mm512_loadu_ps(x + i), w = _mm512_loadu_ps(x + i + 16);
-        exp_two(&u, &w, vb);
+        exp_two(&u, &w, va, vb);
         _mm512_storeu_ps(y + i, u);
         _mm512_storeu_ps(y + i + 16, w);
         p0 = _mm512_add_ps(p0, u);
@@ -158,7 +158,7 @@ static void eng_exp_f32(void *py, const void *px, float b, float *acc, size_t n)
     __mmask16 m0 = (__mmask16)rest, m1 = (__mmask16)(rest >> 16);
     if (m0) {
         __m512 u = _mm512_maskz_loadu_ps(m0, x + i), w = _mm512_maskz_loadu_ps(m1, x + i + 16);
-        exp_two(&u, &w, vb);
+        exp_two(&u, &w, va, vb);
         _mm512_mask_storeu_ps(y + i, m0, u);
         _mm512_mask_storeu_ps(y + i + 16, m1, w);
         p0 = _mm512_mask_add_ps(p0, m0, p0, u);
@@ -175,28 +175,28 @@ static inline __m512i round_vector(__m512 x) { // pair_round
 }
 
 // Masks: of words with an even and an odd element.
-static inline void exp_pairs(uint16_t *y, const uint16_t *x, __m512 b, __m512 p[2], __mmask16 even, __mmask16 odd,
-                             __mmask32 all) {
+static inline void exp_pairs(uint16_t *y, const uint16_t *x, __m512 a, __m512 b, __m512 p[2], __mmask16 even,
+                             __mmask16 odd, __mmask32 all) {
     const __m512i upper = _mm512_set1_epi32((int)0xffff0000u);
     __m512i v = _mm512_maskz_loadu_epi16(all, x);
     __m512 e = _mm512_castsi512_ps(_mm512_slli_epi32(v, 16)), o = _mm512_castsi512_ps(_mm512_and_si512(v, upper));
-    exp_two(&e, &o, b);
+    exp_two(&e, &o, a, b);
     __m512i word = _mm512_or_si512(_mm512_srli_epi32(round_vector(e), 16), _mm512_and_si512(round_vector(o), upper));
     _mm512_mask_storeu_epi16(y, all, word);
     p[0] = _mm512_mask_add_ps(p[0], even, p[0], e);
     p[1] = _mm512_mask_add_ps(p[1], odd, p[1], o);
 }
 
-static void eng_exp_bf16(void *py, const void *px, float b, float *acc, size_t n) {
+static void eng_exp_bf16(void *py, const void *px, float a, float b, float *acc, size_t n) {
     const uint16_t *x = px;
     uint16_t *y = py;
-    __m512 p[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()}, vb = _mm512_set1_ps(b);
+    __m512 p[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()}, va = _mm512_set1_ps(a), vb = _mm512_set1_ps(b);
     size_t i = 0;
     for (; i + 32 <= n; i += 32)
-        exp_pairs(y + i, x + i, vb, p, 0xffff, 0xffff, UINT32_MAX);
+        exp_pairs(y + i, x + i, va, vb, p, 0xffff, 0xffff, UINT32_MAX);
     size_t left = n - i;
     if (left)
-        exp_pairs(y + i, x + i, vb, p, (__mmask16)((1u << (left + 1) / 2) - 1), (__mmask16)((1u << left / 2) - 1),
+        exp_pairs(y + i, x + i, va, vb, p, (__mmask16)((1u << (left + 1) / 2) - 1), (__mmask16)((1u << left / 2) - 1),
                   (1u << left) - 1);
     float even[16], odd[16];
     _mm512_storeu_ps(even, p[0]);

@@ -21,7 +21,8 @@ typedef void EngPairOnes(float *z, const float *x, float a, float b, size_t n);
 typedef void EngPairOne(float *z, const float *x, float a, const float *y, size_t n);
 typedef void EngFn16(uint16_t *y, const uint16_t *x, size_t n);
 typedef void EngOne16(uint16_t *z, const uint16_t *x, float y, size_t n);
-typedef void EngExp(void *y, const void *x, float b, float *acc, size_t n); // y = exp(x + b), *acc += the run of them
+// y = exp(x * a + b), *acc += the run of them
+typedef void EngExp(void *y, const void *x, float a, float b, float *acc, size_t n);
 typedef void EngFn(float *y, const float *x, size_t n, float parameter); // y may be x
 typedef void EngRun(void *acc, const void *x, size_t n); // *acc = *acc op (x[0] op x[1] …)
 typedef struct EngLevel {
