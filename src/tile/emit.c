@@ -306,6 +306,7 @@ static Lane lane_of(const Emit *e, const Step *s) {
     case STEP_DEPTH:
         return depth_suits(e, s) ? LANE_TENSOR : LANE_KERNEL;
     case STEP_POOL:
+    case STEP_SCAN:
     case STEP_INDEX:
     case STEP_ROWS:
         return LANE_ROWS;
@@ -327,6 +328,7 @@ bool emit_tiles_apart(const Step *s) {
     case STEP_TURN:
     case STEP_DEPTH:
     case STEP_POOL:
+    case STEP_SCAN:
         return true;
     default:
         return false;
@@ -374,6 +376,9 @@ static void emit_step(Emit *e, const Step *s, Buf *consts) {
         return;
     case STEP_POOL:
         emit_pool(e, s);
+        return;
+    case STEP_SCAN:
+        emit_scan(e, s);
         return;
     case STEP_INDEX:
         emit_index(e, s);

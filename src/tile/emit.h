@@ -112,6 +112,7 @@ void emit_turned(Emit *e, const Step *s);
 bool depth_suits(const Emit *e, const Step *s); // depth.c: the engines are quick enough
 void emit_depth(Emit *e, const Step *s);
 void emit_pool(Emit *e, const Step *s);     // pool.c
+void emit_scan(Emit *e, const Step *s);     // scan.c
 void emit_dynamic(Emit *e, const Step *s);  // dynamic.c
 void emit_index(Emit *e, const Step *s);    // index.c
 void emit_rows(Emit *e, const Step *s);     // rows.c

@@ -277,6 +277,8 @@ StepKind lower_kind(const Lower *l, const HloOp *op, Why *why) {
         return STEP_INDEX;
     if (dynamic_is_transfer(l, op, why))
         return STEP_DYNAMIC;
+    if (scan_is_vector(l->h, op))
+        return STEP_SCAN;
     if (pool_is_vector(l->h, op, why))
         return STEP_POOL;
     if (move_is_transfer(l->h, op, why))

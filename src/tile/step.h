@@ -70,6 +70,7 @@ typedef enum StepKind {
     STEP_ROWS,       // a row program on the vector and scalar engines
     STEP_BLOCK,      // … with the products before and behind it; aux = block
     STEP_COPY,       // outs[0] = ins[0], whole buffers
+    STEP_SCAN,       // running sums and extremes along rows on the vector engine
     STEP_NUMBER,     // outs[0] = the form of value aux
     STEP_LOOP_BEGIN, // aux = loop
     STEP_LOOP_TEST,  // ins[0] = condition; aux = loop
@@ -145,6 +146,7 @@ bool move_is_transfer(const Hlo *h, const HloOp *op, Why *why); // move.c
 bool rows_is_cast(const Hlo *h, const HloOp *op);
 bool turn_is_transfer(const Hlo *h, const HloOp *op, Why *why);  // turn.c
 bool pool_is_vector(const Hlo *h, const HloOp *op, Why *why);    // pool.c
+bool scan_is_vector(const Hlo *h, const HloOp *op);              // scan.c
 bool dot_is_batch(const Hlo *h, const HloOp *op);      // batch.c
 bool dynamic_is_transfer(const Lower *l, const HloOp *op, Why *why); // dynamic.c
 bool index_is_transfer(const Hlo *h, const HloOp *op, Why *why); // index.c

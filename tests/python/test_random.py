@@ -105,6 +105,22 @@ def test_running(device, cpu):
     np.testing.assert_array_equal(mine[3], theirs[3])
 
 
+def test_running_on_vector(device, cpu):
+    """Long enough for the vector engine: sums, products and extremes, from both ends."""
+    x = np.asarray(random.normal(random.PRNGKey(8), (3, 300, 700)))
+
+    def f(x):
+        y = x.astype(jnp.bfloat16)
+        sums = jnp.cumsum(x, 2), lax.cumsum(x, 2, reverse=True), jnp.cumprod(1 + x / 100, 2)
+        return *sums, lax.cummax(x, 2), lax.cummin(x, 2, reverse=True), lax.cummax(y, 2).astype(jnp.float32)
+
+    mine, theirs = both(f, device, cpu, x)
+    for a, b in zip(mine[:3], theirs[:3]):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
+    for a, b in zip(mine[3:], theirs[3:]):
+        np.testing.assert_array_equal(a, b)
+
+
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16])
 def test_places(dtype, device, cpu):
     """Where the largest and the smallest are: ties, zeros of both signs, NaN and infinities."""
