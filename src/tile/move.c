@@ -71,8 +71,14 @@ static void pad_numbers(const HloOp *op, int dim, int64_t in, int64_t out, Span 
     *count = (last < in - 1 ? last : in - 1) - *first + 1;
 }
 
-// Operand k of the op as a box, of a pad what goes to a part of the result; false when it is not one.
-static bool box_of(const Hlo *h, const HloOp *op, uint32_t k, Span part, Box *b) {
+// What operand k adds to where the next one of a concatenation begins.
+static int64_t box_moves(const Hlo *h, const HloOp *op, uint32_t k) {
+    return op->code == HLO_CONCATENATE ? hlo_value_type(h, hlo_operand(h, op, k))->dims[hlo_int(op, AK_DIMENSION, 0)] : 0;
+}
+
+// Operand k of the op as a box, of a pad what goes to a part of the result; at: where it begins in a concatenation. False when it is
+// not one.
+static bool box_of(const Hlo *h, const HloOp *op, uint32_t k, int64_t at, Span part, Box *b) {
     const HloType *in = hlo_value_type(h, hlo_operand(h, op, k)), *out = hlo_value_type(h, op->results);
     if (in->kind != HT_TENSOR || in->text || out->text || in->dynamic || in->elems < 1 || out->elems < 1 ||
         dtype_row(in->dtype)->bits < 8)
@@ -107,8 +113,7 @@ static bool box_of(const Hlo *h, const HloOp *op, uint32_t k, Span part, Box *b)
         break;
     case HLO_CONCATENATE: {
         int64_t dim = hlo_int(op, AK_DIMENSION, 0);
-        for (uint32_t i = 0; i < k; i++)
-            b->dst += hlo_value_type(h, hlo_operand(h, op, i))->dims[dim] * to[dim];
+        b->dst = at * to[dim];
         for (int i = 0; i < in->rank; i++)
             b->axis[i] = (Axis){in->dims[i], from[i], to[i]};
         break;
@@ -171,9 +176,10 @@ bool move_is_transfer(const Hlo *h, const HloOp *op, Why *why) {
         return why_refuse(why, WHY_PADDING);
     size_t size = dtype_bytes(hlo_value_type(h, op->results)->dtype);
     int64_t least = op->code == HLO_PAD ? PAD_RUN_BYTES_MIN : RUN_BYTES_MIN;
-    for (uint32_t k = 0; k < moved_operands(op); k++) {
+    int64_t at = 0; // in a concatenation
+    for (uint32_t k = 0; k < moved_operands(op); at += box_moves(h, op, k++)) {
         Box b;
-        if (!box_of(h, op, k, WHOLE, &b))
+        if (!box_of(h, op, k, at, WHOLE, &b))
             return refuse_operand(hlo_value_type(h, hlo_operand(h, op, k)), why);
         const Axis *last = b.rank ? &b.axis[b.rank - 1] : NULL;
         bool runs = !last || (last->src == 1 && last->dst == 1 && last->n * (int64_t)size >= least);
@@ -362,9 +368,10 @@ void emit_move(Emit *e, const Step *s) {
     Span part = op->code == HLO_PAD ? pad_share(e, hlo_value_type(h, op->results)) : WHOLE;
     if (op->code == HLO_PAD)
         emit_pad(e, s, part);
-    for (uint32_t k = 0; k < moved_operands(op); k++) {
+    int64_t at = 0;
+    for (uint32_t k = 0; k < moved_operands(op); at += box_moves(h, op, k++)) {
         Box b;
-        if (box_of(h, op, k, part, &b) && (op->code == HLO_PAD || box_share(e, &b)))
+        if (box_of(h, op, k, at, part, &b) && (op->code == HLO_PAD || box_share(e, &b)))
             emit_box(e, &b, e->l->refs.at[s->ins + k], e->l->refs.at[s->outs], hlo_value_type(h, op->results)->dtype);
     }
 }
