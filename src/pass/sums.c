@@ -17,6 +17,9 @@
 #define PARTS 128
 #define WHOLE_MIN (64 * PARTS) // smaller tensors are one kernel's work
 #define SUM_ROWS_MIN 32
+#define TOGETHER_COLUMNS 2048
+#define TOGETHER_MAX 256
+#define NARROW_COLUMNS 48
 #define NEAR 32 // ops looked back at
 #define GROUP_MAX 64 // channels of a group; more are summed along rows first
 #define BETWEEN_MIN 64 // columns of a sum between others: shorter runs are slow to load
@@ -115,16 +118,6 @@ static ValueId dot_with_ones(Sums *s, ValueId x, int64_t rows, int sum_dtype, in
     return push(s, dot);
 }
 
-static ValueId sum_down(Sums *s, const HloOp *op, ValueId x, int64_t columns) {
-    Hlo *h = s->h;
-    int sum_dtype = hlo_value_type(h, x)->dtype;
-    x = before_widening(s, x);
-    int64_t rows = hlo_value_type(h, x)->elems / columns;
-    x = reshaped(s, x, 2, (int64_t[]){rows, columns}, op->loc);
-    const HloType *out = hlo_value_type(h, op->results);
-    return reshaped(s, dot_with_ones(s, x, rows, sum_dtype, 1, &columns, op->loc), out->rank, out->dims, op->loc);
-}
-
 // A copy of the reduction over dimension `dim` of another operand.
 static ValueId reduce_like(Sums *s, const HloOp *op, ValueId x, int64_t dim, TypeId type) {
     Hlo *h = s->h;
@@ -140,6 +133,30 @@ static ValueId reduce_like(Sums *s, const HloOp *op, ValueId x, int64_t dim, Typ
     ValueId sum = hlo_at(h, body)->results;
     hlo_region_push(h, inner, hlo_op(h, HLO_RETURN, op->loc, 1, &sum, 0, NULL));
     return push(s, made);
+}
+
+// How many rows to take as one: narrow ones are slow to load and to multiply.
+static int64_t rows_together(int64_t rows, int64_t columns) {
+    int64_t most = TOGETHER_COLUMNS / columns, j = most < TOGETHER_MAX ? most : TOGETHER_MAX;
+    if (columns > NARROW_COLUMNS)
+        return 1;
+    while (j > 1 && (rows % j || rows / j < SUM_ROWS_MIN))
+        j--;
+    return j > 1 ? j : 1;
+}
+
+static ValueId sum_down(Sums *s, const HloOp *op, ValueId x, int64_t columns) {
+    Hlo *h = s->h;
+    int sum_dtype = hlo_value_type(h, x)->dtype;
+    x = before_widening(s, x);
+    int64_t rows = hlo_value_type(h, x)->elems / columns, j = sum_dtype == DT_F32 ? rows_together(rows, columns) : 1;
+    int64_t wide = j * columns, terms[2] = {j, columns};
+    x = reshaped(s, x, 2, (int64_t[]){rows / j, wide}, op->loc);
+    ValueId sum = dot_with_ones(s, x, rows / j, sum_dtype, 1, &wide, op->loc);
+    if (j > 1)
+        sum = reduce_like(s, op, reshaped(s, sum, 2, terms, op->loc), 0, hlo_type_tensor(h, sum_dtype, 1, &columns));
+    const HloType *out = hlo_value_type(h, op->results);
+    return reshaped(s, sum, out->rank, out->dims, op->loc);
 }
 
 static ValueId reduce_whole(Sums *s, const HloOp *op) {
