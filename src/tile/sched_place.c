@@ -55,6 +55,7 @@ struct Placer {
     double free[ENG_COUNT], queue[QUEUE_COUNT], hbm; // ns
     Arena arena, scratch; // of the compilation and of this pass, as the other two are; whoever holds the lock allocates
     Ctx ctx;
+    jmp_buf *outer; // where errors go while nothing is being placed
     bool failed;
     bool beside; // another thread may be placing
     atomic_flag lock, spare_lock;
@@ -378,7 +379,7 @@ static void take_out(Placer *p, uint32_t least, bool all) {
         p->failed = true;
         atomic_store(&p->taken, atomic_load(&p->full));
     }
-    p->ctx.on_fail = p->e->c->ctx->on_fail;
+    p->ctx.on_fail = p->outer;
 }
 
 static void take_out_here(Placer *p, uint32_t least, bool all) {
@@ -464,7 +465,7 @@ static void record_all(Beside *b) {
     jmp_buf here, *outer = ctx->on_fail;
     b->began = true;
     if (CTX_TRY(ctx, here)) {
-        b->p->ctx.on_fail = &here;
+        b->p->ctx.on_fail = b->p->outer = &here;
         b->fn(b->arg);
         b->ok = true;
     } else if (b->p->ctx.err.code != OTRN_OK) {
@@ -483,7 +484,8 @@ static void place_beside(Placer *p) {
     for (uint32_t times = 0; !atomic_load(&p->ended);) {
         bool any = atomic_load(&p->full) != atomic_load(&p->taken);
         if (any && !atomic_flag_test_and_set_explicit(&p->lock, memory_order_acquire)) {
-            take_out(p, 0, false);
+            if (atomic_load(&p->full) != atomic_load(&p->taken)) // else whoever records may be at work on what is placed
+                take_out(p, 0, false);
             atomic_flag_clear_explicit(&p->lock, memory_order_release);
             times = 0;
         }
