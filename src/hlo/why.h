@@ -39,6 +39,7 @@
     X(PLACES, "its place is known only when it runs, in more dimensions than an address can follow") \
     X(LITTLE, "it moves too little: loading the place would take longer")                          \
     X(WINDOW, "its window is more than a sum, maximum or minimum of one operand")                  \
+    X(RUNNING, "a running result of few, long or short rows, across rows, or in another type")     \
     X(WINDOW_EDGES, "its window reaches over the edge or into gaps")                               \
     X(WINDOW_SMALL, "its windows leave too little for each instruction of the vector engine")      \
     X(CONV_FORM, "its padding and dilations are no product of strided views")                      \

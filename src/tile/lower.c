@@ -277,7 +277,7 @@ StepKind lower_kind(const Lower *l, const HloOp *op, Why *why) {
         return STEP_INDEX;
     if (dynamic_is_transfer(l, op, why))
         return STEP_DYNAMIC;
-    if (scan_is_vector(l->h, op))
+    if (scan_is_vector(l->h, op, why))
         return STEP_SCAN;
     if (pool_is_vector(l->h, op, why))
         return STEP_POOL;

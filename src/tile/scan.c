@@ -47,23 +47,22 @@ static uint16_t body_of(const Hlo *h, const HloOp *op) {
     return (a == r->args && b == r->args + 1) || (a == r->args + 1 && b == r->args) ? body->code : HLO_NONE;
 }
 
-static bool scan_read(const Hlo *h, const HloOp *op, Scan *s) {
+static bool scan_read(const Hlo *h, const HloOp *op, Scan *s, Why *why) {
     if (op->code != HLO_REDUCE_WINDOW || op->noperands != 2 || op->nresults != 1)
         return false;
     const HloType *x = hlo_value_type(h, hlo_operand(h, op, 0)), *y = hlo_value_type(h, op->results);
     bool plain = x->kind == HT_TENSOR && !x->dynamic && !x->text && y->kind == HT_TENSOR && !y->dynamic && !y->text;
-    if (!plain || x->elems != y->elems || x->elems < ELEMS_MIN || x->elems > INT32_MAX || x->dtype != y->dtype ||
-        (x->dtype != DT_F32 && x->dtype != DT_BF16 && x->dtype != DT_F16))
+    if (!plain || x->elems != y->elems || !x->elems || x->elems > INT32_MAX || x->dtype != y->dtype)
         return false;
     *s = (Scan){.code = body_of(h, op), .dtype = x->dtype};
     int axis = -1;
+    int64_t inner = 1; // elements behind those it runs along
     for (int i = 0; i < x->rank; i++) {
         uint32_t k = (uint32_t)i;
         int64_t window = int_at(op, AK_WINDOW_DIMENSIONS, k, 1), low = int_at(op, AK_PADDING, 2 * k, 0), high = int_at(op, AK_PADDING, 2 * k + 1, 0);
         if (int_at(op, AK_WINDOW_STRIDES, k, 1) != 1 || int_at(op, AK_WINDOW_DILATIONS, k, 1) != 1 || int_at(op, AK_BASE_DILATIONS, k, 1) != 1)
             return false;
-        if (x->dims[i] > 1 && axis >= 0)
-            return false; // elements behind those it runs along
+        inner *= axis >= 0 ? x->dims[i] : 1;
         if (window == 1 && !low && !high)
             continue;
         if (axis >= 0 || window != x->dims[i] || low + high != window - 1 || (low && high))
@@ -71,15 +70,18 @@ static bool scan_read(const Hlo *h, const HloOp *op, Scan *s) {
         axis = i;
         s->back = high > 0;
     }
-    if (axis < 0)
+    bool simple = s->code == HLO_ADD || s->code == HLO_MULTIPLY || s->code == HLO_MAXIMUM || s->code == HLO_MINIMUM;
+    if (axis < 0 || !simple)
         return false;
     s->cols = x->dims[axis], s->rows = x->elems / s->cols;
-    return s->cols <= WIDTH_MAX && s->rows >= ROWS_MIN && begins_neutral(h, s->code, hlo_operand(h, op, 1), x->dtype);
+    bool floats = x->dtype == DT_F32 || x->dtype == DT_BF16 || x->dtype == DT_F16;
+    bool fits = floats && inner == 1 && x->elems >= ELEMS_MIN && s->cols <= WIDTH_MAX && s->rows >= ROWS_MIN;
+    return (fits && begins_neutral(h, s->code, hlo_operand(h, op, 1), x->dtype)) || why_refuse(why, WHY_RUNNING);
 }
 
-bool scan_is_vector(const Hlo *h, const HloOp *op) {
+bool scan_is_vector(const Hlo *h, const HloOp *op, Why *why) {
     Scan s;
-    return scan_read(h, op, &s);
+    return scan_read(h, op, &s, why);
 }
 
 static int alu_of(uint16_t code) {
@@ -107,7 +109,7 @@ static void put_tile(Emit *e, const Scan *s, uint64_t x, uint64_t y, int64_t row
 
 void emit_scan(Emit *e, const Step *s) {
     Scan scan;
-    scan_read(e->l->h, hlo_at(e->l->h, s->op), &scan);
+    scan_read(e->l->h, hlo_at(e->l->h, s->op), &scan, NULL);
     uint64_t x = emit_addr(e, e->l->refs.at[s->ins]), y = emit_addr(e, e->l->refs.at[s->outs]);
     uint32_t bytes = ((uint32_t)scan.cols * (uint32_t)dtype_bytes(scan.dtype) + 63) & ~63u, slot = 0;
     Haz *haz = ARENA_NEWN(e->c->scratch, Haz, SLOTS);

@@ -146,7 +146,7 @@ bool move_is_transfer(const Hlo *h, const HloOp *op, Why *why); // move.c
 bool rows_is_cast(const Hlo *h, const HloOp *op);
 bool turn_is_transfer(const Hlo *h, const HloOp *op, Why *why);  // turn.c
 bool pool_is_vector(const Hlo *h, const HloOp *op, Why *why);    // pool.c
-bool scan_is_vector(const Hlo *h, const HloOp *op);              // scan.c
+bool scan_is_vector(const Hlo *h, const HloOp *op, Why *why);    // scan.c
 bool dot_is_batch(const Hlo *h, const HloOp *op);      // batch.c
 bool dynamic_is_transfer(const Lower *l, const HloOp *op, Why *why); // dynamic.c
 bool index_is_transfer(const Hlo *h, const HloOp *op, Why *why); // index.c

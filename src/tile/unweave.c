@@ -113,5 +113,6 @@ void emit_unweave(Emit *e) {
         }
         shape_code_order(&e->code, e->c->scratch, begin, from, v.n);
     }
-    memset(order, 0, v.n * sizeof *order);
+    if (v.n)
+        memset(order, 0, v.n * sizeof *order);
 }
