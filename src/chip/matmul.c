@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // matmul.c — the tensor engine: packs operands into panels and walks tiles.
 //
-// ldweights packs (and widens) the stationary matrix into blocks of `rows` columns, k rows each. A
+// ldweights packs (and widens) the stationary matrix into blocks of columns, k rows each. A
 // matmul copies the moving operand panel by panel into a buffer that fits L1, widening it there,
-// and runs every block against it, while the next panel is fetched ahead a few rows per tile. Edges
+// and runs every `rows` columns of the blocks against it, while the next panel is fetched ahead a few
+// rows per tile. Operands that lie in blocks already (chip.h) are used where they are. Edges
 // go through a small full-size tile: padding is computed and thrown away. Columns are independent,
 // so any split over threads gives the same bits.
 #include "chip/matmul.h"
