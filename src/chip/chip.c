@@ -353,7 +353,7 @@ static MmStep matmul_resolve(const Chip *c, const IsaInst *in, uint8_t *const *s
     const uint8_t *src = chip_resolve(c, segs, src_addr(c, in), &src_pitch);
     int64_t last = (int64_t)(count(in->n[1]) - 1) * in->d[1] * 4; // a row's last element, from its first
     return (MmStep){.call = {.dst = (float *)dst, .dst_pitch = (size_t)dst_pitch,
-                             .dst_stride = in->d[1], .src = src, .src_pitch = (size_t)src_pitch,
+                             .dst_stride = count(in->n[1]) == 1 ? 1 : in->d[1], .src = src, .src_pitch = (size_t)src_pitch,
                              .src_stride = in->s[1], .stype = in->stype,
                              .accumulate = in->flags & MATMUL_ACCUMULATE},
                     .n = count(in->n[1]),
