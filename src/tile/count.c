@@ -259,9 +259,11 @@ static BufId view_make(Lower *l, BufId base, Form at, uint64_t bytes, OpId op) {
 
 BufId count_slice(Lower *l, const HloOp *op) {
     Form at;
+    if (op->code != HLO_DYNAMIC_SLICE || !l->loop)
+        return 0;
     OpId id = l->h->values.at[op->results].def;
     BufId base = l->buf_of[hlo_operand(l->h, op, 0)];
-    if (op->code != HLO_DYNAMIC_SLICE || !l->loop || !base || !piece_of(l, op, &at))
+    if (!base || !piece_of(l, op, &at))
         return 0;
     const TBuf *whole = &l->bufs.at[base];
     if (whole->kind == BUF_VIEW || whole->loop == l->loop || whole->state_loop == l->loop ||
