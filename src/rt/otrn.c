@@ -134,9 +134,7 @@ static otrn_type type_of(const ArtValue *v) {
     return t;
 }
 
-static void fill_memory(otrn_exe *exe) {
-    const Artifact *art = exe->art;
-    otrn_memory *m = &exe->memory;
+static void fill_memory(const Artifact *art, otrn_memory *m) {
     for (uint32_t i = 0; i < art->nargs; i++)
         m->arg_bytes += art->args[i].bytes;
     for (uint32_t i = 0; i < art->nresults; i++) {
@@ -158,6 +156,16 @@ void exe_add_slot(otrn_exe *exe) {
                     .peer = art->peer ? chip_load(&exe->ctx, &exe->arena, art->peer, threads, by_chance, pool) : NULL,
                     .segs = ARENA_NEWN(&exe->arena, uint8_t *, SEG_FIRST_ARG + art->nargs + art->nresults)};
     VEC_PUSH(&exe->arena, &exe->slots, slot);
+}
+
+#define SOURCE_MAX ((size_t)64 << 20) // bytes of a program that is kept
+
+static void keep_source(otrn_exe *exe, const RtCompile *in) {
+    if (artifact_is(in->bytes, in->size) || in->prepare || in->types || in->size > SOURCE_MAX)
+        return;
+    const void *bytes = in->lasting ? in->bytes : arena_dup(&exe->arena, in->bytes, in->size);
+    exe->source = (RtCompile){.name = in->name ? arena_dup(&exe->arena, in->name, strlen(in->name) + 1) : NULL,
+                              .bytes = bytes, .size = in->size, .lasting = true};
 }
 
 static void exe_init(otrn_exe *exe, RtCompile in) {
@@ -189,7 +197,8 @@ static void exe_init(otrn_exe *exe, RtCompile in) {
         exe->types[i] = type_of(&art->args[i]);
     for (uint32_t i = 0; i < art->nresults; i++)
         exe->types[art->nargs + i] = type_of(&art->results[i]);
-    fill_memory(exe);
+    fill_memory(art, &exe->memory);
+    keep_source(exe, &in);
     exe->memory.capacity_bytes = (uint64_t)chip.hbm_bytes_per_core * (art->peer ? 2 : 1);
 }
 
@@ -403,7 +412,7 @@ const char *otrn_engine_name(int engine) {
     return engine >= 0 && engine < CLOCK_TRACKS ? clock_track_names[engine] : "unknown";
 }
 
-static void fill_report(otrn_exe *exe, const ChipFile *chip, const Clock *clock, otrn_report *out) {
+static void fill_report(const Artifact *art, const ChipFile *chip, const Clock *clock, otrn_report *out) {
     memset(out, 0, sizeof *out);
     snprintf(out->target, sizeof out->target, "%s", chip->name);
     out->total_us = clock->total_ns / 1e3;
@@ -413,14 +422,40 @@ static void fill_report(otrn_exe *exe, const ChipFile *chip, const Clock *clock,
     }
     out->flops = clock->flops;
     out->hbm_bytes = clock->hbm_bytes;
-    out->hbm_peak_bytes = (double)exe->memory.peak_bytes;
-    out->usd_per_hour = chip->usd_per_core_hour * (exe->art->peer ? 2 : 1);
+    otrn_memory memory = {0};
+    fill_memory(art, &memory);
+    out->hbm_peak_bytes = (double)memory.peak_bytes;
+    out->usd_per_hour = chip->usd_per_core_hour * (art->peer ? 2 : 1);
     out->unknown_loops = clock->unknown_loops;
 }
 
 // The instance's price is that of its own chips.
 static bool env_has_chip(const otrn_env *env, const ChipFile *chip) {
     return env->instance.name && !strcmp(env->instance.chip, chip->name);
+}
+
+// The program as compiled for another chip, which may have other sizes and transfers; as it is where it is not at hand, or
+// that chip cannot have it.
+static const Artifact *for_chip(const otrn_exe *exe, Ctx *ctx, Arena *a, const char *target, const ChipFile *chip) {
+    if (!exe->source.bytes || !strcmp(exe->art->target, chip->name))
+        return exe->art;
+    const Artifact *volatile art = exe->art;
+    Options opts = exe->env->opts;
+    opts.val[OPT_TARGET] = target;
+    RtCompile in = exe->source;
+    in.opts = &opts, in.chip = chip, in.pool = exe->env->pool, in.spare = &exe->env->spare, in.writer = exe->env->writer;
+    jmp_buf here, *outer = ctx->on_fail;
+    Buf *bytes = ARENA_NEW(a, Buf);
+    bool ok = CTX_TRY(ctx, here);
+    if (ok) {
+        rt_compile(ctx, a, &in, bytes);
+        art = artifact_read(ctx, a, in.name, bytes->at, bytes->n, in.pool);
+    }
+    ctx->on_fail = outer;
+    otrn_status s = ctx->err.code;
+    if (!ok && s != OTRN_CAPACITY && s != OTRN_UNSUPPORTED && s != OTRN_USAGE)
+        longjmp(*outer, 1);
+    return art;
 }
 
 // Runs the clock in an arena of its own; `path` non-NULL also writes the trace.
@@ -437,13 +472,14 @@ static otrn_status time_it(otrn_exe *exe, const char *target, otrn_report *out, 
         chipfile_load(&ctx, keep, target ? target : exe->art->target, exe->env->opts.val[OPT_CHIPS], &chip);
         if (env_has_chip(exe->env, &chip))
             instance_price(&exe->env->instance, &chip);
+        const Artifact *art = target ? for_chip(exe, &ctx, keep, target, &chip) : exe->art;
         Clock clock = {0};
-        clock_run(&ctx, keep, exe->art, &chip, &(ClockOptions){.events = path != NULL, .cores = *exe->env->opts.val[OPT_LNC] - '0'}, &clock);
+        clock_run(&ctx, keep, art, &chip, &(ClockOptions){.events = path != NULL, .cores = *exe->env->opts.val[OPT_LNC] - '0'}, &clock);
         if (out)
-            fill_report(exe, &chip, &clock, out);
+            fill_report(art, &chip, &clock, out);
         if (path) {
             Buf text = {.arena = keep};
-            clock_trace(exe->art, &chip, &clock, &text);
+            clock_trace(art, &chip, &clock, &text);
             file_write(&ctx, path, text.at, text.n);
         }
     } else {

@@ -22,6 +22,15 @@ def test_last_run(tmp_path):
     assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
 
 
+def test_other_chip():
+    """Another chip's time is that of the program compiled for it: trn1's transfers cannot transpose, its array does."""
+    x = jnp.ones((512, 512))
+    jax.block_until_ready(jax.jit(lambda x, y: x @ y)(x, x))
+    mine, other = opentrn.last_run("trn2"), opentrn.last_run("trn1")
+    assert other["instructions"]["tensor"] > mine["instructions"]["tensor"]
+    assert other["total_us"] < 2 * mine["total_us"]
+
+
 def test_profile():
     f, g = jax.jit(lambda x: x @ x), jax.jit(lambda x: x + 1)
     jax.block_until_ready((f(X), g(X)))
