@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// num.h — decimal text to double and back, exact and independent of the process's locale.
+// num.h — decimal text to double and back, exact and independent of the process's locale; whole numbers' divisors.
 #ifndef OTRN_BASE_NUM_H
 #define OTRN_BASE_NUM_H
+
+#include <stdint.h>
 
 // Reads [+-]digits[.digits][(e|E)[+-]digits] from [s, end) and rounds once, to nearest even.
 // Returns the first byte behind it, or s when no digit stands there.
@@ -13,5 +15,14 @@ const char *num_parse_f64(const char *s, const char *end, double *out);
 int num_print_f64(char out[NUM_TEXT_BYTES], double v, int digits);
 // The shortest of 7, 16 and 17 digits that reads back the same.
 int num_print_exact(char out[NUM_TEXT_BYTES], double v);
+
+static inline int64_t num_gcd(int64_t a, int64_t b) {
+    while (b) {
+        int64_t r = a % b;
+        a = b;
+        b = r;
+    }
+    return a;
+}
 
 #endif

@@ -15,6 +15,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "clock/clock.h"
 #include "pass/dots.h"
 #include "pass/walk.h"
@@ -49,15 +50,6 @@ typedef struct Rows {
 } Rows;
 
 typedef VEC(ValueId) Values;
-
-static int64_t gcd(int64_t a, int64_t b) {
-    while (b) {
-        int64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    return a;
-}
 
 static uint32_t group_of(const Rows *r, ValueId v) {
     uint32_t g = v < r->of.n ? r->of.at[v] : 0;
@@ -384,18 +376,13 @@ static ValueId operand_in(Build *b, const HloOp *op, uint32_t k) {
 static void reduce_in(Build *b, const HloOp *op) {
     Hlo *h = b->r->h;
     int dtype = hlo_value_type(h, op->results)->dtype;
-    TypeId scalar = inner_type(h, dtype, false, 0), pair[2] = {scalar, scalar};
+    TypeId scalar = inner_type(h, dtype, false, 0);
     ValueId operands[2] = {operand_in(b, op, 0),
                            constant_in(b, splat_value(h, hlo_operand(h, op, 1)), false, op->loc)};
     OpId made = hlo_op(h, HLO_REDUCE, op->loc, 2, operands, 1, &scalar);
     int64_t zero = 0;
     *hlo_attr_slot(h, made, AK_DIMENSIONS) = (HloAttr){.kind = HA_INTS, .n = 1, .ints = hlo_ints_dup(h, &zero, 1)};
-    RegionId inner = hlo_op_add_region(h, made, 2, pair);
-    ValueId args[2] = {h->regions.at[inner].args, h->regions.at[inner].args + 1};
-    OpId body = hlo_op(h, reduce_body(h, op), op->loc, 2, args, 1, &scalar);
-    hlo_region_push(h, inner, body);
-    ValueId sum = hlo_at(h, body)->results;
-    hlo_region_push(h, inner, hlo_op(h, HLO_RETURN, op->loc, 1, &sum, 0, NULL));
+    reduce_region_like(h, op, made, scalar);
     note(b, op->results, push_in(b, made));
 }
 
@@ -658,7 +645,7 @@ static bool merge(Rows *r, uint32_t into, uint32_t from) {
         a->inputs + b->inputs > GROUP_INPUTS_MAX)
         return false;
     Group both = {.n = a->n, .c = a->c ? a->c : b->c,
-                  .period = a->period && b->period ? gcd(a->period, b->period)
+                  .period = a->period && b->period ? num_gcd(a->period, b->period)
                                                    : a->period + b->period};
     if (!columns_agree(&both))
         return false;
@@ -698,7 +685,7 @@ static bool admit(const Rows *r, uint32_t group, const HloOp *op, Form form, Gro
             out->c = s.columns;
         }
         if (s.kind == FUSED_COLUMNS)
-            out->period = out->period ? gcd(out->period, elems) : elems;
+            out->period = out->period ? num_gcd(out->period, elems) : elems;
     }
     return out->inputs <= GROUP_INPUTS_MAX && columns_agree(out);
 }

@@ -8,6 +8,8 @@
 
 // The op that combines two elements of a reduction with one operand, when its region is just that; else HLO_NONE.
 uint16_t reduce_body(const Hlo *h, const HloOp *op);
+// Gives a new reduction the region of one like it, over scalars of this type.
+void reduce_region_like(Hlo *h, const HloOp *like, OpId made, TypeId scalar);
 // One number for all elements: a splat or a constant of one element. NULL when v is not such a constant.
 const HloAttr *splat_value(const Hlo *h, ValueId v);
 // True when `v` is such a constant and leaves every x as it is, to the last bit, in `code`(x, v).

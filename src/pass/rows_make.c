@@ -31,17 +31,6 @@ void rows_make_begin(RowsMake *m, LocId loc, int64_t columns, uint32_t nresults,
     m->region = hlo_op_add_region(h, m->op, m->operands.n, inner);
 }
 
-static void copy_reduce(RowsMake *m, const HloOp *op, OpId made) {
-    Hlo *h = m->h;
-    TypeId scalar = h->values.at[op->results].type, pair[2] = {scalar, scalar};
-    RegionId inner = hlo_op_add_region(h, made, 2, pair);
-    ValueId args[2] = {h->regions.at[inner].args, h->regions.at[inner].args + 1};
-    OpId body = hlo_op(h, reduce_body(h, op), op->loc, 2, args, 1, &scalar);
-    hlo_region_push(h, inner, body);
-    ValueId sum = hlo_at(h, body)->results;
-    hlo_region_push(h, inner, hlo_op(h, HLO_RETURN, op->loc, 1, &sum, 0, NULL));
-}
-
 void rows_make_copy(RowsMake *m, OpId id) {
     Hlo *h = m->h;
     HloOp op = *hlo_at(h, id);
@@ -63,7 +52,7 @@ void rows_make_copy(RowsMake *m, OpId id) {
         *hlo_attr_slot(h, made, AK_VALUE) = value;
     }
     if (op.code == HLO_REDUCE)
-        copy_reduce(m, &op, made);
+        reduce_region_like(h, &op, made, h->values.at[op.results].type);
     hlo_region_push(h, m->region, made);
     rows_make_set(m, op.results, hlo_at(h, made)->results);
 }

@@ -39,6 +39,18 @@ uint16_t reduce_body(const Hlo *h, const HloOp *op) {
     return h->values.at[body->results].type == h->values.at[a].type ? body->code : HLO_NONE;
 }
 
+void reduce_region_like(Hlo *h, const HloOp *like, OpId made, TypeId scalar) {
+    uint16_t code = reduce_body(h, like);
+    LocId loc = like->loc;
+    TypeId pair[2] = {scalar, scalar};
+    RegionId inner = hlo_op_add_region(h, made, 2, pair);
+    ValueId args[2] = {h->regions.at[inner].args, h->regions.at[inner].args + 1};
+    OpId body = hlo_op(h, code, loc, 2, args, 1, &scalar);
+    hlo_region_push(h, inner, body);
+    ValueId sum = hlo_at(h, body)->results;
+    hlo_region_push(h, inner, hlo_op(h, HLO_RETURN, loc, 1, &sum, 0, NULL));
+}
+
 const HloAttr *splat_value(const Hlo *h, ValueId v) {
     OpId def = h->values.at[v].def;
     if (!def || hlo_at(h, def)->code != HLO_CONSTANT)

@@ -122,16 +122,11 @@ static ValueId dot_with_ones(Sums *s, ValueId x, int64_t rows, int sum_dtype, in
 static ValueId reduce_like(Sums *s, const HloOp *op, ValueId x, int64_t dim, TypeId type) {
     Hlo *h = s->h;
     int dtype = hlo_type(h, type)->dtype;
-    TypeId scalar = hlo_type_tensor(h, dtype, 0, NULL), pair[2] = {scalar, scalar};
+    TypeId scalar = hlo_type_tensor(h, dtype, 0, NULL);
     ValueId operands[2] = {x, hlo_operand(h, op, 1)};
     OpId made = hlo_op(h, HLO_REDUCE, op->loc, 2, operands, 1, &type);
     hlo_set_ints(s->h, made, AK_DIMENSIONS, &dim, 1);
-    RegionId inner = hlo_op_add_region(h, made, 2, pair);
-    ValueId args[2] = {h->regions.at[inner].args, h->regions.at[inner].args + 1};
-    OpId body = hlo_op(h, reduce_body(h, op), op->loc, 2, args, 1, &scalar);
-    hlo_region_push(h, inner, body);
-    ValueId sum = hlo_at(h, body)->results;
-    hlo_region_push(h, inner, hlo_op(h, HLO_RETURN, op->loc, 1, &sum, 0, NULL));
+    reduce_region_like(h, op, made, scalar);
     return push(s, made);
 }
 

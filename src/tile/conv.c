@@ -12,6 +12,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "pass/convs.h"
 #include "tile/contract.h"
 
@@ -36,15 +37,6 @@ typedef struct Views { // one phase of one group: offsets in elements and axes
     CAxes outs;  // a: w, b: y
 } Views;
 
-static int64_t gcd(int64_t a, int64_t b) {
-    while (b) {
-        int64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    return a;
-}
-
 static void strides_of(const HloType *t, int64_t *out) {
     int64_t s = 1;
     for (int i = t->rank; i-- > 0; s *= t->dims[i])
@@ -64,7 +56,7 @@ static bool conv_init(const Hlo *h, const HloOp *op, Conv *c) {
         const ConvAxis *a = &c->f.axis[i];
         if (a->in_gap > 4096)
             return false;
-        c->phases[i] = a->in_gap / gcd(a->stride, a->in_gap);
+        c->phases[i] = a->in_gap / num_gcd(a->stride, a->in_gap);
         if (c->phases[i] > a->out)
             c->phases[i] = a->out;
         c->nphases *= c->phases[i];
@@ -81,7 +73,7 @@ static void add(CAxes *axes, int64_t n, int64_t a, int64_t b) {
 // Axis i at remainder r: positions r, r + period, …; taps first, first + step, …, all of which meet an element.
 static void add_space(const Conv *c, int i, int64_t r, Views *v) {
     const ConvAxis *a = &c->f.axis[i];
-    int64_t period = a->in_gap / gcd(a->stride, a->in_gap), step = a->in_gap / gcd(a->kernel_gap, a->in_gap);
+    int64_t period = a->in_gap / num_gcd(a->stride, a->in_gap), step = a->in_gap / num_gcd(a->kernel_gap, a->in_gap);
     int64_t first = 0, xs = c->xs[a->in_dim], ws = c->ws[a->kernel_dim];
     while (first < step && (a->stride * r + first * a->kernel_gap - a->low) % a->in_gap)
         first++;

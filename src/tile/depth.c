@@ -16,6 +16,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "pass/convs.h"
 #include "tile/emit.h"
 
@@ -81,15 +82,6 @@ typedef struct Depth {
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-static int64_t gcd(int64_t a, int64_t b) {
-    while (b) {
-        int64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    return a;
-}
 
 static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
@@ -163,7 +155,7 @@ static Chunk chunk_of(const Depth *d, int64_t l0, int64_t ln) {
 
 // Places [l0, l0 + ln) that tap s meets in elements [x0, x0 + xn) of one axis: every lstep-th, and every xstep-th of x.
 static bool meet(const Axis *a, int64_t s, int64_t l0, int64_t ln, int64_t x0, int64_t xn, Box *b, int k) {
-    int64_t g = gcd(a->ml, a->gap), lstep = a->gap / g, xstep = a->ml / g, l = l0, end = min64(l0 + lstep, l0 + ln);
+    int64_t g = num_gcd(a->ml, a->gap), lstep = a->gap / g, xstep = a->ml / g, l = l0, end = min64(l0 + lstep, l0 + ln);
     while (l < end && (l * a->ml + s * a->ms - a->low) % a->gap)
         l++;
     if (l >= end)

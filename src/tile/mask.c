@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // mask.c — causal attention: half of the scores are masked, and the compiler can see which.
 //
-// A mask is known when it is a constant or compares iotas, also inside this or another row program. A column behind the last unmasked one of 128 rows may be left out when
+// A mask is known when it is a constant, or when this or another row program compares counts (pass/counters.c). A column behind the last unmasked one of 128 rows may be left out when
 // what the program makes of it is nothing: choose(mask, x, a large negative number) under a maximum or an exponential,
 // zeros under sums and products. Each value has a class for its masked columns; a program qualifies when every reduction
 // and every result sees a class that changes nothing. Every row must have a column that counts: then its maximum
@@ -22,39 +22,6 @@ typedef enum Class { CLASS_ANY, CLASS_LOW, CLASS_ZERO } Class; // of masked colu
 typedef struct Affine { // r * row + c * column + k
     int64_t r, c, k;
 } Affine;
-
-static bool affine(const Hlo *h, ValueId v, int depth, Affine *out) {
-    OpId def = h->values.at[v].def;
-    const HloType *t = hlo_value_type(h, v);
-    if (!def || depth > 8 || t->rank < 1 || !dtype_is_int(t->dtype) || dtype_row(t->dtype)->bits < 32) // narrower ones wrap
-        return false;
-    const HloOp *op = hlo_at(h, def);
-    if (op->code == HLO_SUBTRACT && dtype_row(t->dtype)->cls != DC_SINT)
-        return false;
-    Affine a, b;
-    const HloAttr *splat = splat_value(h, v);
-    *out = (Affine){0};
-    if (splat) {
-        out->k = dtype_to_i64(t->dtype, splat->data);
-        return out->k > -(1 << 30) && out->k < 1 << 30;
-    }
-    switch (op->code) {
-    case HLO_IOTA: {
-        int64_t dim = hlo_int(op, AK_IOTA_DIMENSION, -1);
-        out->c = dim == t->rank - 1;
-        out->r = dim == t->rank - 2;
-        return out->c || out->r || t->dims[dim] == 1;
-    }
-    case HLO_ADD:
-    case HLO_SUBTRACT:
-        if (!affine(h, hlo_operand(h, op, 0), depth + 1, &a) || !affine(h, hlo_operand(h, op, 1), depth + 1, &b))
-            return false;
-        *out = op->code == HLO_ADD ? (Affine){a.r + b.r, a.c + b.c, a.k + b.k} : (Affine){a.r - b.r, a.c - b.c, a.k - b.k};
-        return true;
-    default:
-        return false;
-    }
-}
 
 static ValueId before_reshapes(const Hlo *h, ValueId v) { // that leave rows and columns as they are
     int64_t n = hlo_value_type(h, v)->rank ? hlo_value_type(h, v)->dims[hlo_value_type(h, v)->rank - 1] : 1;
@@ -204,14 +171,7 @@ static bool mask_known(const Hlo *h, ValueId v, Mask *m) {
         m->data = a->data;
         return a->kind == HA_TENSOR && !hlo_tensor_is_splat(h, a);
     }
-    if (op->code == HLO_ROWS)
-        return made_mask(h, def, v, m);
-    Affine x, y;
-    if (op->code != HLO_COMPARE || !affine(h, hlo_operand(h, op, 0), 0, &x) || !affine(h, hlo_operand(h, op, 1), 0, &y))
-        return false;
-    m->a = (Affine){x.r - y.r, x.c - y.c, x.k - y.k};
-    m->direction = hlo_int(op, AK_COMPARISON_DIRECTION, -1);
-    return true;
+    return op->code == HLO_ROWS && made_mask(h, def, v, m);
 }
 
 static bool mask_at(const Mask *m, int64_t row, int64_t col) { // of the whole mask
