@@ -27,55 +27,82 @@ static bool is_plain(const HloType *t) {
     return t->kind == HT_TENSOR && !t->dynamic && !t->text && t->elems > 0 && dtype_is_int(t->dtype) && dtype_row(t->dtype)->bits >= 32;
 }
 
-// Between 0 and 2^31, so that no type of 32 bits or more wraps.
-static bool reach(const HloType *t, const Affine *a, int64_t *most) {
+// Inside what the type holds, and of fewer than 32 bits: nothing wraps.
+static bool reach(const HloType *t, const Affine *a, int64_t *least, int64_t *most) {
     __int128 lo = a->add, hi = a->add;
     for (int i = 0; i < t->rank; i++)
         *(a->by[i] < 0 ? &lo : &hi) += (__int128)a->by[i] * (t->dims[i] - 1);
-    *most = (int64_t)hi;
-    return lo >= 0 && hi < NUMBER_MAX;
+    *least = (int64_t)lo, *most = (int64_t)hi;
+    return lo >= (dtype_row(t->dtype)->cls == DC_SINT ? -NUMBER_MAX : 0) && hi < NUMBER_MAX;
+}
+
+static bool affine(const Hlo *h, ValueId v, int depth, Affine *out);
+
+static bool affine_op(const Hlo *h, const HloOp *op, int depth, Affine *out) {
+    const HloType *t = hlo_value_type(h, op->results);
+    ValueId x = op->noperands ? hlo_operand(h, op, 0) : 0;
+    Affine b;
+    uint32_t n;
+    switch (op->code) {
+    case HLO_IOTA:
+        out->by[hlo_int(op, AK_IOTA_DIMENSION, 0)] = 1;
+        return true;
+    case HLO_CONVERT:
+        return affine(h, x, depth, out);
+    case HLO_BROADCAST_IN_DIM: {
+        const HloType *in = hlo_value_type(h, x);
+        const int64_t *dims = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
+        if (!affine(h, x, depth, &b))
+            return false;
+        for (uint32_t i = 0; i < n; i++)
+            out->by[dims[i]] = in->dims[i] == 1 ? 0 : b.by[i];
+        out->add = b.add;
+        return true;
+    }
+    case HLO_ADD:
+    case HLO_SUBTRACT: {
+        int64_t sign = op->code == HLO_ADD ? 1 : -1;
+        if (!affine(h, x, depth, out) || !affine(h, hlo_operand(h, op, 1), depth, &b))
+            return false;
+        for (int i = 0; i < t->rank; i++)
+            out->by[i] += sign * b.by[i];
+        out->add += sign * b.add;
+        return true;
+    }
+    case HLO_MULTIPLY: {
+        uint32_t k = splat_value(h, x) ? 0 : 1;
+        if (!splat_value(h, hlo_operand(h, op, k)) || !affine(h, hlo_operand(h, op, k), depth, &b) ||
+            !affine(h, hlo_operand(h, op, !k), depth, out))
+            return false;
+        for (int i = 0; i < t->rank; i++)
+            out->by[i] *= b.add; // each below 2^31
+        out->add *= b.add;
+        return true;
+    }
+    default:
+        return false;
+    }
 }
 
 static bool affine(const Hlo *h, ValueId v, int depth, Affine *out) {
     const HloType *t = hlo_value_type(h, v);
     OpId def = h->values.at[v].def;
-    int64_t most;
-    Affine b;
+    int64_t least, most;
     *out = (Affine){0};
     if (!def || depth > DEPTH_MAX || !is_plain(t))
         return false;
     const HloAttr *splat = splat_value(h, v);
-    if (splat) {
+    if (splat)
         out->add = dtype_to_i64(t->dtype, splat->data);
-        return reach(t, out, &most);
-    }
-    const HloOp *op = hlo_at(h, def);
-    switch (op->code) {
-    case HLO_IOTA:
-        out->by[hlo_int(op, AK_IOTA_DIMENSION, 0)] = 1;
-        return reach(t, out, &most);
-    case HLO_CONVERT:
-        return affine(h, hlo_operand(h, op, 0), depth + 1, out);
-    case HLO_ADD:
-        if (!affine(h, hlo_operand(h, op, 0), depth + 1, out) || !affine(h, hlo_operand(h, op, 1), depth + 1, &b))
-            return false;
-        for (int i = 0; i < t->rank; i++)
-            out->by[i] += b.by[i];
-        out->add += b.add;
-        return reach(t, out, &most);
-    case HLO_MULTIPLY: {
-        uint32_t k = splat_value(h, hlo_operand(h, op, 0)) ? 0 : 1;
-        if (!affine(h, hlo_operand(h, op, k), depth + 1, &b) || !splat_value(h, hlo_operand(h, op, k)) ||
-            !affine(h, hlo_operand(h, op, !k), depth + 1, out))
-            return false;
-        for (int i = 0; i < t->rank; i++)
-            out->by[i] *= b.add; // each below 2^31
-        out->add *= b.add;
-        return reach(t, out, &most);
-    }
-    default:
+    else if (!affine_op(h, hlo_at(h, def), depth + 1, out))
         return false;
-    }
+    return reach(t, out, &least, &most);
+}
+
+// … and never below zero.
+static bool counts(const Hlo *h, ValueId v, Affine *out, int64_t *most) {
+    int64_t least;
+    return affine(h, v, 0, out) && reach(hlo_value_type(h, v), out, &least, most) && least >= 0;
 }
 
 // --- writing -----------------------------------------------------------------------------------------
@@ -143,50 +170,6 @@ static ValueId count(Counters *s, const HloOp *op, const Affine *a) {
 #define MASK_MIN 16384           // elements
 #define EXACT_MAX ((int64_t)1 << 24) // what fp32 counts to
 
-// Affine in the indices of a tensor of this type, whatever the sign; through broadcasts.
-static bool indices(const Hlo *h, ValueId v, int depth, Affine *out) {
-    const HloType *t = hlo_value_type(h, v);
-    OpId def = h->values.at[v].def;
-    Affine b;
-    *out = (Affine){0};
-    if (!def || depth > DEPTH_MAX || !is_plain(t))
-        return false;
-    const HloAttr *splat = splat_value(h, v);
-    if (splat) {
-        out->add = dtype_to_i64(t->dtype, splat->data);
-        return out->add > -EXACT_MAX && out->add < EXACT_MAX;
-    }
-    const HloOp *op = hlo_at(h, def);
-    uint32_t n;
-    switch (op->code) {
-    case HLO_IOTA:
-        out->by[hlo_int(op, AK_IOTA_DIMENSION, 0)] = 1;
-        return true;
-    case HLO_BROADCAST_IN_DIM: {
-        const HloType *in = hlo_value_type(h, hlo_operand(h, op, 0));
-        const int64_t *dims = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
-        if (!indices(h, hlo_operand(h, op, 0), depth + 1, &b))
-            return false;
-        for (uint32_t i = 0; i < n; i++)
-            out->by[dims[i]] = in->dims[i] == 1 ? 0 : b.by[i];
-        out->add = b.add;
-        return true;
-    }
-    case HLO_ADD:
-    case HLO_SUBTRACT:
-        if (op->code == HLO_SUBTRACT && dtype_row(t->dtype)->cls != DC_SINT) // wraps below zero
-            return false;
-        if (!indices(h, hlo_operand(h, op, 0), depth + 1, out) || !indices(h, hlo_operand(h, op, 1), depth + 1, &b))
-            return false;
-        for (int i = 0; i < t->rank; i++)
-            out->by[i] += op->code == HLO_ADD ? b.by[i] : -b.by[i];
-        out->add += op->code == HLO_ADD ? b.add : -b.add;
-        return out->add > -EXACT_MAX && out->add < EXACT_MAX;
-    default:
-        return false;
-    }
-}
-
 // by * index + add along one dimension, as fp32, for all of the others.
 static ValueId along(Counters *s, const HloType *t, int dim, int64_t by, int64_t add, LocId loc) {
     TypeId line = hlo_type_tensor(s->h, DT_F32, 1, &t->dims[dim]), all = hlo_type_tensor(s->h, DT_F32, t->rank, t->dims);
@@ -211,7 +194,7 @@ static ValueId mask(Counters *s, const HloOp *op) {
     ValueId x = hlo_operand(h, op, 0), y = hlo_operand(h, op, 1);
     HloType t = *hlo_value_type(h, x);
     Affine a, b;
-    if (t.elems < MASK_MIN || !indices(h, x, 0, &a) || !indices(h, y, 0, &b))
+    if (t.elems < MASK_MIN || !affine(h, x, 0, &a) || !affine(h, y, 0, &b))
         return 0;
     int dim[2], n = 0;
     for (int i = 0; i < t.rank; i++) {
@@ -242,10 +225,10 @@ static void visit(void *pass, OpId id) {
     HloOp op = *hlo_at(h, id);
     Affine a;
     int64_t most;
-    if (op.code == HLO_SHIFT_RIGHT_LOGICAL && is_plain(hlo_value_type(h, op.results)) && affine(h, hlo_operand(h, &op, 0), 0, &a)) {
+    if (op.code == HLO_SHIFT_RIGHT_LOGICAL && is_plain(hlo_value_type(h, op.results)) &&
+        counts(h, hlo_operand(h, &op, 0), &a, &most)) {
         const HloAttr *by = splat_value(h, hlo_operand(h, &op, 1));
         int64_t bits = by ? dtype_to_i64(hlo_value_type(h, op.results)->dtype, by->data) : 0;
-        reach(hlo_value_type(h, op.results), &a, &most);
         if (by && (bits < 0 || bits > 62 || most >> bits == 0)) {
             walk_replace(&s->w, op.results, number(s, h->values.at[op.results].type, 0, op.loc));
             return;
@@ -253,7 +236,7 @@ static void visit(void *pass, OpId id) {
     }
     bool narrows = op.code == HLO_CONVERT && is_plain(hlo_value_type(h, op.results)) && !is_wide(h, op.results) &&
                    is_plain(hlo_value_type(h, hlo_operand(h, &op, 0))) && is_wide(h, hlo_operand(h, &op, 0));
-    if (narrows && affine(h, hlo_operand(h, &op, 0), 0, &a)) {
+    if (narrows && counts(h, hlo_operand(h, &op, 0), &a, &most)) {
         walk_replace(&s->w, op.results, count(s, &op, &a));
         return;
     }
