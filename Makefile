@@ -127,9 +127,7 @@ models: all
 
 bench: all $(call bin,$(BENCH))
 	@for b in $(call bin,$(BENCH)); do $$b || exit 1; done
-	@for b in $(sort $(wildcard bench/*.py)); do \
-	    if [ -x .venv/bin/python ]; then OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn_pjrt.so) .venv/bin/python $$b || exit 1; \
-	    else echo "skipped $$b: no .venv (./dev setup makes it)"; fi; done
+	@./dev bench
 
 opinfo: all
 	@OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn_pjrt.so) PYTHONPATH=python .venv/bin/python tests/torch/opinfo.py
