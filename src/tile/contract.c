@@ -5,7 +5,7 @@
 // 128 partitions. A tile of k and a range of m is a matrix in SBUF, filled by as few transfers as its axes allow: each
 // one takes a run of k that has one stride (the partitions) and a box of up to three axes of m, or of two axes of m and
 // evenly spaced tiles of k. Blocks and tiles end
-// where axes end when that costs little, so that boxes are whole. Transfers of even and odd tiles go by two queues.
+// where axes end when that costs little, so that boxes are whole. Transfers go by two queues in turn.
 //
 //   slot  [tile of k][columns]   two slots a side: one is filled while the other is multiplied
 //
@@ -55,7 +55,7 @@ typedef struct Side {
     uint32_t next; // slot to fill next
     int64_t key[2]; // which columns and chunk a slot holds, -1 = nothing
     bool turned;    // comes as it lies, [free][k], and the array turns it
-    bool joined;    // evenly spaced tiles of a slot come in one transfer; tiles[slot][0] stands for the slot
+    bool joined;    // evenly spaced tiles of a slot come in one transfer; tiles[slot][queue] stands for the slot
 } Side;
 
 typedef struct Plan {
@@ -69,7 +69,7 @@ typedef struct Plan {
     uint32_t chunk_tiles; // of k in a slot
     uint32_t out_sbuf, out_next, bank_set;
     Haz out_tiles[OUT_TILES];
-    uint32_t stage_sbuf, next_stage, next_turn;
+    uint32_t stage_sbuf, next_stage, next_turn, next_in;
     Haz stage[2];
 } Plan;
 
@@ -222,7 +222,11 @@ static uint64_t slot_addr(const Plan *p, const Side *s, uint32_t slot, uint32_t 
     return addr_sbuf(0, (uint32_t)(s->sbuf + at * p->elem));
 }
 
-static Haz *tile_haz(Side *s, uint32_t slot, uint32_t tile) { return &s->tiles[slot][s->joined ? 0 : tile]; }
+// What stands for a tile: one, or two where tiles are joined, for what comes by each queue; who of them waits not for the other.
+static uint32_t tile_hazes(Side *s, uint32_t slot, uint32_t tile, Haz *out[2]) {
+    out[0] = &s->tiles[slot][s->joined ? 0 : tile], out[1] = &s->tiles[slot][1];
+    return s->joined ? 2 : 1;
+}
 
 // `count` times `parts` positions, which go on the partitions; their columns follow each other.
 typedef struct Rows {
@@ -249,7 +253,7 @@ static void turn_rows(Plan *p, Side *s, uint32_t slot, uint32_t tile, const Rows
                       .stype = (uint8_t)p->c.stype, .src = addr_psum(0, bank * ISA_PSUM_BANK_BYTES)};
         cp.dst = slot_addr(p, s, slot, tile, r->col + (first + g) * r->parts);
         cp.n[0] = (uint32_t)klen, cp.n[1] = (uint32_t)(n * r->parts), cp.d[1] = cp.s[1] = 1;
-        emit_inst(p->e, cp, &bhaz, 1, (Haz *[]){tile_haz(s, slot, tile)}, 1);
+        emit_inst(p->e, cp, &bhaz, 1, (Haz *[]){&s->tiles[slot][tile]}, 1);
     }
 }
 
@@ -320,9 +324,10 @@ static void load_tiles(Plan *p, Side *s, uint32_t slot, uint32_t tile, const Box
                 b.n[0] = tiles, b.stride[0] = step, b.flat[0] = s->pitch;
             }
             IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .stype = (uint8_t)p->c.stype, .src = s->addr};
-            in.queue = tile % 2 ? QUEUE_IN2 : QUEUE_IN;
+            uint32_t odd = (s->joined ? p->next_in++ : tile) % 2;
+            in.queue = odd ? QUEUE_IN2 : QUEUE_IN;
             in.dst = slot_addr(p, s, slot, tile, b.at) + ((uint64_t)(k - k0) << 32);
-            transfer(p, in, &b, off + b.off, p->elem, run, s->k.at[s->k.rank - 1].stride, tile_haz(s, slot, tile));
+            transfer(p, in, &b, off + b.off, p->elem, run, s->k.at[s->k.rank - 1].stride, &s->tiles[slot][s->joined ? odd : tile]);
         }
     }
 }
@@ -352,16 +357,17 @@ static void multiply(Plan *p, uint32_t lslot, int64_t lcol, uint32_t rslot, int6
     IsaInst ld = {.op = ISA_LDWEIGHTS, .engine = ENG_TENSOR, .stype = (uint8_t)p->c.stype};
     ld.src = slot_addr(p, &p->lhs, lslot, tile, lcol);
     ld.n[0] = (uint32_t)rows, ld.n[1] = (uint32_t)mrows, ld.s[1] = 1;
-    Haz *lreads[] = {tile_haz(&p->lhs, lslot, tile)};
-    emit_inst(p->e, ld, lreads, 1, NULL, 0);
+    Haz *reads[2];
+    uint32_t nreads = tile_hazes(&p->lhs, lslot, tile, reads);
+    emit_inst(p->e, ld, reads, nreads, NULL, 0);
     IsaInst mm = {.op = ISA_MATMUL, .engine = ENG_TENSOR, .stype = (uint8_t)p->c.stype};
     mm.flags = accumulate ? MATMUL_ACCUMULATE : 0;
     mm.src = slot_addr(p, &p->rhs, rslot, tile, rcol);
     mm.dst = addr_psum(0, bank * 2048);
     mm.n[0] = (uint32_t)rows, mm.n[1] = (uint32_t)ncols, mm.n[2] = (uint32_t)mrows;
     mm.d[1] = 1, mm.s[1] = 1;
-    Haz *mreads[] = {tile_haz(&p->rhs, rslot, tile)}, *mwrites[] = {&p->e->bank_haz[bank]};
-    emit_inst(p->e, mm, mreads, 1, mwrites, 1);
+    nreads = tile_hazes(&p->rhs, rslot, tile, reads);
+    emit_inst(p->e, mm, reads, nreads, (Haz *[]){&p->e->bank_haz[bank]}, 1);
 }
 
 // PSUM bank → SBUF in the result's type (vector and scalar engine in turn) → HBM. No bank: zeros.
@@ -454,8 +460,10 @@ static void share_area(Plan *p, bool out) {
             for (int side = 0; side < 2; side++) {
                 Side *s = side ? &p->rhs : &p->lhs;
                 uint64_t at = ((uint64_t)i * slot_cols(p) + t * s->pitch) * p->elem;
-                if ((t + 1) * s->pitch <= slot_cols(p))
-                    emit_area(p->e, tile_haz(s, i, t), (uint32_t)(s->sbuf + at), (uint32_t)(s->pitch * p->elem), out);
+                Haz *parts[2];
+                uint32_t n = (t + 1) * s->pitch <= slot_cols(p) ? tile_hazes(s, i, t, parts) : 0;
+                for (uint32_t q = 0; q < n; q++)
+                    emit_area(p->e, parts[q], (uint32_t)(s->sbuf + at), (uint32_t)(s->pitch * p->elem), out);
             }
     for (uint32_t i = 0; i < 2 && turns(p); i++)
         emit_area(p->e, &p->stage[i], p->stage_sbuf + i * STAGE_BYTES, STAGE_BYTES, out);
