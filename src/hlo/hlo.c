@@ -303,11 +303,12 @@ HloFunc *hlo_main(Hlo *h) {
 }
 
 // Walks to the first file location; callee before caller, bounded by the table's size.
-Place hlo_place(const Hlo *h, LocId loc) {
+// The first location of a file, or of the program's own text, on the way from loc; NULL when there is none.
+static const HloLoc *loc_place(const Hlo *h, LocId loc) {
     for (uint32_t steps = 0; loc && steps <= h->locs.n; steps++) {
         const HloLoc *l = &h->locs.at[loc];
         if (l->kind == HL_FILE || l->kind == HL_HERE)
-            return (Place){h->strs.at[l->str], l->line, l->col};
+            return l;
         if (l->kind == HL_UNKNOWN)
             break;
         LocId next = l->a ? l->a : l->b;
@@ -315,7 +316,17 @@ Place hlo_place(const Hlo *h, LocId loc) {
             next = l->b;
         loc = next;
     }
-    return (Place){.file = h->file};
+    return NULL;
+}
+
+Place hlo_place(const Hlo *h, LocId loc) {
+    const HloLoc *l = loc_place(h, loc);
+    return l ? (Place){h->strs.at[l->str], l->line, l->col} : (Place){.file = h->file};
+}
+
+bool hlo_loc_is_users(const Hlo *h, LocId loc) {
+    const HloLoc *l = loc_place(h, loc);
+    return l && l->kind == HL_FILE;
 }
 
 const char *hlo_loc_name(const Hlo *h, LocId loc) {

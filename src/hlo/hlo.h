@@ -264,6 +264,7 @@ void hlo_keep_only(Hlo *h, const HloFunc *f); // drops every other function
 HloFunc *hlo_main(Hlo *h); // "main", else the only public function; raises VERIFY when there is none
 // The user's place: first file location on the way from loc; the op's own text position otherwise.
 Place hlo_place(const Hlo *h, LocId loc);
+bool hlo_loc_is_users(const Hlo *h, LocId loc); // that place is a file's, not the program's own text
 const char *hlo_loc_name(const Hlo *h, LocId loc); // the outermost NAME ("jit(step)/add"), or ""
 _Noreturn void hlo_fail(Hlo *h, OpId op, otrn_status code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5))); // names the op and its place

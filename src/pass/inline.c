@@ -44,9 +44,10 @@ static ValueId map_get(Inline *in, ValueId v) {
     return in->map.at[v];
 }
 
-// Front ends give the ops of a function they call in several places a name only: the place is the call's.
+// Front ends give the ops of a function they call in several places a name only: the place is the call's, unless
+// that has none either and the program's text says more.
 static LocId loc_of(Inline *in, LocId loc) {
-    if (!in->call || hlo_place(in->h, loc).line)
+    if (!in->call || hlo_loc_is_users(in->h, loc) || (hlo_place(in->h, loc).line && !hlo_loc_is_users(in->h, in->call)))
         return loc;
     const char *name = hlo_loc_name(in->h, loc);
     return hlo_loc(in->h, &(HloLoc){.kind = HL_NAME, .str = hlo_str(in->h, name, strlen(name)), .a = in->call});

@@ -30,15 +30,17 @@ typedef struct Run {
 
 #define POOL_LEAST 512 // operations of a program that is worth threads of its own
 
-static uint32_t count_ops(const Hlo *h, RegionId r) {
+static void count_ops(const Hlo *h, RegionId r, bool inside, RtStage *st) {
     const HloRegion *region = &h->regions.at[r];
-    uint32_t n = region->ops.n;
+    *(inside ? &st->inside : &st->ops) += region->ops.n;
     for (uint32_t i = 0; i < region->ops.n; i++) {
         const HloOp *op = hlo_at(h, region->ops.at[i]);
+        bool flow = op->code == HLO_WHILE || op->code == HLO_IF || op->code == HLO_CASE;
+        st->broadcasts += !inside && (op->code == HLO_BROADCAST_IN_DIM || op->code == HLO_BROADCAST);
+        st->constants += !inside && op->code == HLO_CONSTANT;
         for (uint32_t k = 0; k < op->nregions; k++)
-            n += count_ops(h, h->op_regions.at[op->regions + k]);
+            count_ops(h, h->op_regions.at[op->regions + k], inside || !flow, st);
     }
-    return n;
 }
 
 static void stage_done(Run *r, const char *name, Hlo *h, const Artifact *art) {
@@ -51,7 +53,8 @@ static void stage_done(Run *r, const char *name, Hlo *h, const Artifact *art) {
             st->ops = art->ncode;
         else
             for (uint32_t i = 0; h && i < h->funcs.n; i++)
-                st->ops += h->funcs.at[i].body ? count_ops(h, h->funcs.at[i].body) : 0;
+                if (h->funcs.at[i].body)
+                    count_ops(h, h->funcs.at[i].body, false, st);
     }
     if (r->in->hook)
         r->in->hook(r->in->hook_arg, name, h, art);

@@ -15,6 +15,8 @@ typedef struct RtStage {
     const char *name;
     double seconds;
     uint32_t ops; // operations (or instructions) after it
+    uint32_t inside; // those that belong to one of them: row programs, fused ones, what a reduction computes
+    uint32_t broadcasts, constants; // of ops, inside not counted
 } RtStage;
 
 typedef struct RtStats {

@@ -82,13 +82,15 @@ static void dump_stage(void *arg, const char *stage, Hlo *hlo, const Artifact *a
 
 static void stats_print(const RtStats *s) {
     double total = 0;
-    fprintf(stderr, "stage          ops          ms\n");
+    fprintf(stderr, "stage          ops  inside broadcasts constants          ms\n");
     for (int i = 0; i < s->count; i++) {
-        fprintf(stderr, "%-10s %7u %11.3f\n", s->stages[i].name, s->stages[i].ops,
-                s->stages[i].seconds * 1e3);
-        total += s->stages[i].seconds;
+        const RtStage *st = &s->stages[i];
+        fprintf(stderr, "%-10s %7u %7u %10u %9u %11.3f\n", st->name, st->ops, st->inside, st->broadcasts, st->constants,
+                st->seconds * 1e3);
+        total += st->seconds;
     }
-    fprintf(stderr, "%-10s %7s %11.3f\n", "total", "", total * 1e3);
+    fprintf(stderr, "%-10s %7s %7s %10s %9s %11.3f\n", "total", "", "", "", "", total * 1e3);
+    fprintf(stderr, "inside: in row programs, fused operations and regions, which are one operation each; behind tile: instructions\n");
 }
 
 // The program itself, as it was read, in the form --emit names.

@@ -109,7 +109,7 @@ static void lines_print(Arena *a, const Prof *p, const ByLine *by, uint32_t most
     for (uint32_t i = 0; i < n && (!most || i < most); i++)
         joined |= p->view.lines.at[i].op == HLO_ROWS || p->view.lines.at[i].op == HLO_FUSED;
     if (joined)
-        printf("rows, fused: operations that became one, named by the first; rows work on the vector and scalar engines, fused ones on GpSimd\n");
+        printf("rows, fused: operations that became one, named by the last of them; rows work on the vector and scalar engines, fused ones on GpSimd\n");
 }
 
 // --- GpSimd ----------------------------------------------------------------------------------------
@@ -214,15 +214,17 @@ static void live_print(Arena *a, const Prof *p, bool all) {
     double planned = view_hbm_planned(p->art);
     printf("\npeak HBM: %s of %s; live there\n", prof_scaled(a, planned, "B"),
            prof_scaled(a, p->chip.hbm_bytes_per_core * (p->art->peer ? 2 : 1), "B"));
+    double rest = planned;
     for (uint32_t i = 0; i < p->art->nlive && (all || i < LIVE_SHOWN); i++) {
         const ArtLive *live = &p->art->live[i];
+        rest -= (double)live->bytes;
         const ArtLoc *loc = live->loc < p->art->nlocs ? &p->art->locs[live->loc] : &p->art->locs[0];
         ViewLine line = {.file = loc->file ? loc->file : "", .name = loc->name ? loc->name : "", .line = loc->line, .op = loc->op};
         bool known = line.line || *line.name || *line.file;
         printf("  %10s  %s\n", prof_scaled(a, (double)live->bytes, "B"), known ? prof_line_text(a, &line, 0) : "(not named)");
     }
-    if (!all && p->art->nlive > LIVE_SHOWN)
-        printf("  … %u more\n", p->art->nlive - LIVE_SHOWN);
+    if (rest > 0 && p->art->nlive >= LIVE_SHOWN) // the artifact names the largest only
+        printf("  %10s  in smaller tensors and constants\n", prof_scaled(a, rest, "B"));
 }
 
 static const char *time_text(Arena *a, double ns) {
