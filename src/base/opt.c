@@ -3,11 +3,13 @@
 //
 // A value is checked once, where it comes in, so that opt_num and opt_on cannot fail later. Values are
 // borrowed: they live as long as argv, the environment or the caller's strings do.
+#define _GNU_SOURCE // environ
 #include "base/opt.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const OptRow opt_rows[OPT_COUNT] = {
 #define X(e, name, env, dflt, kind, values, cmds, help)                                            \
@@ -81,7 +83,37 @@ static void value_set(Ctx *ctx, Options *o, int id, const char *value, const cha
     o->from[id] = from;
 }
 
+// What stands behind "OTRN_" or "OPENTRN_"; NULL when the variable is not one of ours.
+static const char *env_own(const char *s) {
+    return !strncmp(s, "OTRN_", 5) ? s + 5 : !strncmp(s, "OPENTRN_", 8) ? s + 8 : NULL;
+}
+
+// A variable that is nearly one of the table's was meant to be it, and would be ignored without a word.
+// Others that begin like ours may belong to somebody else.
+static void env_check(Ctx *ctx, const char *variable) {
+    char name[48];
+    size_t n = strcspn(variable, "=");
+    if (!env_own(variable) || n >= sizeof name || !variable[n] || !variable[n + 1])
+        return;
+    memcpy(name, variable, n);
+    name[n] = 0;
+    const char *typed = env_own(name), *near = NULL, *meant = NULL;
+    for (int id = 0; id < OPT_COUNT; id++) {
+        const char *own = env_own(opt_rows[id].env), *best;
+        if (!strcmp(opt_rows[id].env, name))
+            return;
+        if (own && (best = opt_nearer(typed, near, own)) != near)
+            near = best, meant = opt_rows[id].env;
+    }
+    if (!near)
+        return;
+    ctx_hint(ctx, "did you mean %s? `otrn info options` lists all", meant);
+    ctx_fail(ctx, OTRN_USAGE, NO_PLACE, "there is no environment variable %s", name);
+}
+
 void opt_init(Ctx *ctx, Options *o) {
+    for (char **e = environ; e && *e; e++)
+        env_check(ctx, *e);
     for (int id = 0; id < OPT_COUNT; id++)
         value_set(ctx, o, id, opt_rows[id].dflt, "default");
     for (int id = 0; id < OPT_COUNT; id++) {

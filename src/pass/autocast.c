@@ -48,11 +48,40 @@ typedef struct Cast {
 
 // --- rules ---------------------------------------------------------------------------------------
 
-static bool is_op_name(const char *s, size_t n) {
-    for (int op = HLO_NONE + 1; op < HLO_OPCODE_COUNT; op++)
-        if (strlen(hlo_op_rows[op].name) == n && !memcmp(hlo_op_rows[op].name, s, n))
-            return true;
-    return false;
+static bool is_product(int op) { return op == HLO_DOT || op == HLO_DOT_GENERAL || op == HLO_CONVOLUTION; }
+
+// Can an operation of this code compute in another type at all? Whether one does depends on its types too.
+static bool can_change(int op) {
+    return is_product(op) || (hlo_op_rows[op].cls <= HC_MOVE && op != HLO_BITCAST_CONVERT && op != HLO_REDUCE_PRECISION &&
+                              op != HLO_IOTA && op != HLO_COMPLEX && op != HLO_CONSTANT);
+}
+
+static void check_op(Cast *k, const Rule *r) {
+    const char *name = arena_strndup(k->c->scratch, r->name, r->n), *near = NULL;
+    int found = HLO_NONE;
+    for (int op = HLO_NONE + 1; op < HLO_OPCODE_COUNT; op++) {
+        if (!strcmp(hlo_op_rows[op].name, name))
+            found = op;
+        near = opt_nearer(name, near, hlo_op_rows[op].name);
+    }
+    if (found == HLO_NONE && near)
+        ctx_hint(k->c->ctx, "did you mean `%s`?", near);
+    else if (found == HLO_NONE)
+        ctx_hint(k->c->ctx, "`otrn info ops` lists operations; a line is FILE:NUMBER");
+    if (found == HLO_NONE)
+        ctx_fail(k->c->ctx, OTRN_USAGE, NO_PLACE, "--cast-ops: there is no operation `%s`", name);
+    if (r->dtype != DT_F32 && !can_change(found)) {
+        ctx_hint(k->c->ctx, "products, convolutions, elementwise operations and movement can");
+        ctx_fail(k->c->ctx, OTRN_USAGE, NO_PLACE, "--cast-ops: `%s` does not compute in a narrower type", name);
+    }
+}
+
+static void check_line(Cast *k, const Rule *r) {
+    size_t at = r->n;
+    while (r->name[at - 1] >= '0' && r->name[at - 1] <= '9')
+        at--;
+    if (at < 2 || at == r->n || r->name[at - 1] != ':')
+        ctx_fail(k->c->ctx, OTRN_USAGE, NO_PLACE, "--cast-ops: `%.*s` is not FILE:NUMBER", (int)r->n, r->name);
 }
 
 static void rules_parse(Cast *k, const char *list) {
@@ -64,10 +93,7 @@ static void rules_parse(Cast *k, const char *list) {
             ctx_hint(k->c->ctx, "types: bf16 fp16 tf32 fp8_e4m3 none");
             ctx_fail(k->c->ctx, OTRN_USAGE, NO_PLACE, "--cast-ops: `%.*s` is not NAME=TYPE", (int)all, at);
         }
-        if (!r.is_line && !is_op_name(at, n)) {
-            ctx_hint(k->c->ctx, "`otrn info ops` lists operations; a line is FILE:NUMBER");
-            ctx_fail(k->c->ctx, OTRN_USAGE, NO_PLACE, "--cast-ops: there is no operation `%.*s`", (int)n, at);
-        }
+        (r.is_line ? check_line : check_op)(k, &r);
         VEC_PUSH(k->c->arena, &k->rules, r);
         at += all + (at[all] == ',');
     }
@@ -96,7 +122,7 @@ static bool wants_highest(const HloOp *op) {
 }
 
 // The type an operation is to compute in; DT_F32: as it is.
-static int type_for(const Cast *k, const HloOp *op, bool is_product) {
+static int type_for(const Cast *k, const HloOp *op, bool product) {
     int named = DT_INVALID;
     for (uint32_t i = 0; i < k->rules.n; i++) {
         const Rule *r = &k->rules.at[i];
@@ -108,7 +134,7 @@ static int type_for(const Cast *k, const HloOp *op, bool is_product) {
     }
     if (named != DT_INVALID)
         return named;
-    return (k->all || (k->products && is_product)) && !wants_highest(op) ? k->dtype : DT_F32;
+    return (k->all || (k->products && product)) && !wants_highest(op) ? k->dtype : DT_F32;
 }
 
 // --- rewriting -----------------------------------------------------------------------------------
@@ -137,16 +163,10 @@ static bool is_plain_f32(const Cast *k, ValueId v) {
     return t->kind == HT_TENSOR && t->dtype == DT_F32 && !t->dynamic && !t->text;
 }
 
-static bool is_product(const HloOp *op) {
-    return op->code == HLO_DOT || op->code == HLO_DOT_GENERAL || op->code == HLO_CONVOLUTION;
-}
-
 // No region, every float in it f32 and nothing complex: its types can change together.
 static bool is_plain(const Cast *k, const HloOp *op) {
-    int cls = hlo_row(op)->cls;
     bool some = false;
-    if (op->nregions || op->code == HLO_BITCAST_CONVERT || op->code == HLO_REDUCE_PRECISION ||
-        op->code == HLO_IOTA || op->code == HLO_COMPLEX || cls > HC_MOVE)
+    if (op->nregions || is_product(op->code) || !can_change(op->code))
         return false;
     for (uint32_t i = 0; i < op->noperands + op->nresults; i++) {
         ValueId v = i < op->noperands ? hlo_operand(k->h, op, i) : op->results + i - op->noperands;
@@ -203,9 +223,9 @@ static bool turns(const Cast *k, const HloOp *op) {
 static void cast_visit(void *pass, OpId id) {
     Cast *k = pass;
     HloOp op = *hlo_at(k->h, id);
-    bool product = is_product(&op) && is_plain_f32(k, hlo_operand(k->h, &op, 0)) &&
+    bool product = is_product(op.code) && is_plain_f32(k, hlo_operand(k->h, &op, 0)) &&
                    is_plain_f32(k, hlo_operand(k->h, &op, 1)) && is_plain_f32(k, op.results);
-    bool plain = !product && op.code != HLO_CONSTANT && is_plain(k, &op);
+    bool plain = !product && is_plain(k, &op);
     int dtype = product || plain ? type_for(k, &op, product) : DT_F32;
     if (dtype == DT_F32) {
         push(k, id);

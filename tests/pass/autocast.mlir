@@ -12,7 +12,7 @@
 // expect: result 1: tensor<2xf32>: 2.71875 2.71875
 // run: otrn run %s --auto-cast=all --cast-ops=exponential=none | tail -1
 // expect: result 1: tensor<2xf32>: 2.71828 2.71828
-// run: otrn run %s --cast-ops=autocast.mlir:35=bf16 | head -1
+// run: otrn run %s --cast-ops=autocast.mlir:41=bf16 | head -1
 // expect: result 0: tensor<2xf32>: 1 1
 // run: otrn dis %s --auto-cast=matmult --auto-cast-type=fp8_e4m3 --rounding=stochastic | egrep 'precision|rounding'
 // expect: .precision "matmult fp8_e4m3"
@@ -23,6 +23,12 @@
 // expect: there is no operation `exp`
 // run: otrn run %s --cast-ops=add=int8; test $? = 2
 // expect: is not NAME=TYPE
+// run: otrn run %s --cast-ops=exponentail=bf16; test $? = 2
+// expect: did you mean `exponential`?
+// run: otrn run %s --cast-ops=sort=none,sort=bf16; test $? = 2
+// expect: `sort` does not compute in a narrower type
+// run: otrn run %s --cast-ops=autocast.mlir:x=bf16; test $? = 2
+// expect: `autocast.mlir:x` is not FILE:NUMBER
 // run: otrn compile %s --auto-cast=all --dump=dce | grep -c bf16
 // expect: 6
 // run: sed 's/DEFAULT, DEFAULT/HIGHEST, DEFAULT/' %s >%t/high.mlir; otrn run %t/high.mlir --auto-cast=matmult | head -1
