@@ -50,13 +50,23 @@ def _finish_writing(xla_bridge, platform):
         _library.load().opentrn_cache_wait(client.devices()[0].opentrn_client)
 
 
+def _platform():
+    """The name JAX sees. With an option that is wrong JAX still gets a platform: making its client then
+    says what is wrong, in place of JAX's "not in the list of known backends"."""
+    _library.load()
+    try:
+        return _library.option("platform")
+    except RuntimeError:
+        return os.environ.get("OPENTRN_PLATFORM") or "opentrn"
+
+
 def initialize():
     """Registers the platform. A missing or unusable library is told, never raised."""
     from jax._src import xla_bridge
 
     path = library_path()
     try:
-        platform = _library.option("platform")
+        platform = _platform()
         if platform in getattr(xla_bridge, "_backend_factories", {}):
             return
         xla_bridge.register_plugin(platform, priority=PRIORITY, library_path=path)

@@ -165,6 +165,17 @@ static bool is_for_xla(const char *name, size_t n) {
     return n > 4 && !memcmp(name, "xla_", 4);
 }
 
+// JAX's programs and tests look for the first words, which are XLA's.
+static PJRT_Error *no_such_option(const char *name, size_t size) {
+    char typed[64];
+    const char *near = NULL;
+    snprintf(typed, sizeof typed, "%.*s", (int)(size < sizeof typed ? size : sizeof typed - 1), name);
+    for (int i = 0; i < OPT_COUNT; i++)
+        near = opt_nearer(typed, near, opt_rows[i].name);
+    return pj_error(PJRT_Error_Code_INVALID_ARGUMENT, "No such compile option: '%.*s'; %s%s%s", (int)size, name,
+                    near ? "did you mean '" : "`otrn info options` lists opentrn's", near ? near : "", near ? "'?" : "");
+}
+
 // `*text` has room for every override: see text_bytes.
 static PJRT_Error *parse_override(Wire w, CompileOptions *o, char **text, bool *bad) {
     Field f;
@@ -180,10 +191,8 @@ static PJRT_Error *parse_override(Wire w, CompileOptions *o, char **text, bool *
     int id = opt_find((const char *)name.at, name_size);
     if (id < 0 && is_for_xla((const char *)name.at, name_size))
         return PJ_OK;
-    if (id < 0) // JAX's programs and tests look for the first words, which are XLA's
-        return pj_error(PJRT_Error_Code_INVALID_ARGUMENT,
-                        "No such compile option: '%.*s'; `otrn info options` lists opentrn's",
-                        (int)name_size, (const char *)name.at);
+    if (id < 0)
+        return no_such_option((const char *)name.at, name_size);
     if (o->num_overrides == PJ_MAX_OVERRIDES)
         return pj_error(PJRT_Error_Code_INVALID_ARGUMENT,
                         "opentrn: more than %d compiler options", PJ_MAX_OVERRIDES);

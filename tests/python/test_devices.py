@@ -62,6 +62,12 @@ def test_bad_options_are_errors(python):
     ran = python("import jax; jax.devices()", OPENTRN_DEVICES="2000")
     assert ran.returncode == 1
     assert "option devices is 2000" in ran.stderr
+    ran = python("import jax; jax.devices()", OTRN_AUTO_CAST="matmul")
+    assert ran.returncode == 1
+    last = ran.stderr.splitlines()[-1]  # of the exception, not of something logged before
+    assert "OTRN_AUTO_CAST: 'matmul' is not one of none|matmult|all" in last
+    ran = python("import jax; print(jax.devices())", OTRN_AUTO_CAST="matmul", JAX_PLATFORMS=None)
+    assert "CpuDevice" in ran.stdout
     ran = python("import jax; jax.jit(lambda x: x + 1)(1)", OTRN_TARGET="trn99")
     assert ran.returncode == 1
     assert "trn99" in ran.stderr

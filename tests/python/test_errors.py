@@ -103,6 +103,9 @@ def test_unknown_compiler_option():
     f = jax.jit(lambda x: x - 1, compiler_options={"no_such_option": True})
     with pytest.raises(jax.errors.JaxRuntimeError, match="No such compile option: 'no_such_option'"):
         f(1.0)
+    f = jax.jit(lambda x: x - 1, compiler_options={"auto_cast": "all"})
+    with pytest.raises(jax.errors.JaxRuntimeError, match="did you mean 'auto-cast'?"):
+        f(1.0)
     works()
 
 
