@@ -32,16 +32,48 @@ def save(lowered, args, folder, name, inputs=True):
 
 
 def options(doc, name, sizes):
-    """Options of an exporter: sizes, --dtype, --out, --no-inputs, --cpu. Returns them and the JAX type."""
+    """Options of an exporter: sizes, --dtype, --out, --no-inputs, --cpu. Returns them and the JAX type.
+
+    A model with a place for dropout has the size "dropout", in percent, and gets --prng with it.
+    """
     parser = argparse.ArgumentParser(description=doc.split("\n")[0])
     for key, value in sizes.items():
         parser.add_argument(f"--{key}", type=int, default=value)
     parser.add_argument("--dtype", choices=("fp32", "bf16"), default="fp32")
+    if "dropout" in sizes:
+        kinds = ("threefry2x32", "rbg", "unsafe_rbg")
+        parser.add_argument("--prng", choices=kinds, default=kinds[0])
     parser.add_argument("--out", default=f"build/{name}")
     parser.add_argument("--no-inputs", action="store_true")
     parser.add_argument("--cpu", action="store_true")
     o = parser.parse_args()
     return o, {"fp32": jax.numpy.float32, "bf16": jax.numpy.bfloat16}[o.dtype]
+
+
+class Dropout:
+    """Dropout as models write it: every call draws from a key of its own. Without a key it is nothing."""
+
+    def __init__(self, percent, key):
+        self.keep, self.key = 1 - percent / 100, key
+
+    def __call__(self, x):
+        if self.key is None:
+            return x
+        self.key, key = jax.random.split(self.key)
+        kept = jax.random.bernoulli(key, self.keep, x.shape)
+        return jax.numpy.where(kept, x / self.keep, 0).astype(x.dtype)
+
+
+def dropout_key(o):
+    """The last arguments of a step: a key's data where there is dropout, else nothing."""
+    if not o.dropout:
+        return ()
+    return (np.asarray(jax.random.key_data(jax.random.key(o.seed, impl=o.prng))),)
+
+
+def dropout_of(o, key):
+    """Dropout from the last arguments of a step."""
+    return Dropout(o.dropout, jax.random.wrap_key_data(key[0], impl=o.prng) if key else None)
 
 
 def export(step, args, folder, name, donate=(), inputs=True, cpu=False):

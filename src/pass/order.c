@@ -19,6 +19,7 @@ typedef struct Order {
     Users u;
     VEC(OpId) ops; // of the region, in their new order
     uint32_t *at;  // per op: place in `ops`
+    uint32_t *sums; // per place, as it was at first: integer operations before it
 } Order;
 
 static bool passes_on(const Hlo *h, const HloOp *op) { // movement, or a conversion and nothing else
@@ -48,6 +49,16 @@ static void move_down(Order *o, uint32_t from, uint32_t to) { // to: its new pla
     o->at[id] = to;
 }
 
+// Operations of random numbers are hundreds that become one.
+static void count_integers(Order *o) {
+    o->sums = ARENA_NEWN(o->c->scratch, uint32_t, o->ops.n + 2);
+    for (uint32_t i = 0; i < o->ops.n; i++) {
+        const HloOp *op = hlo_at(o->h, o->ops.at[i]);
+        const HloType *t = op->nresults ? hlo_value_type(o->h, op->results) : NULL;
+        o->sums[i + 1] = o->sums[i] + (t && t->kind == HT_TENSOR && t->dtype == DT_UI32);
+    }
+}
+
 // Conversions and movement of a late product go right before their own first reader, so that they do not pin it.
 static void sink_movement(Order *o) {
     for (uint32_t i = o->ops.n; i-- > 0;) {
@@ -55,7 +66,7 @@ static void sink_movement(Order *o) {
         if (op->nresults != 1 || !passes_on(o->h, op))
             continue;
         uint32_t use = first_use(o, op->results);
-        if (use != UINT32_MAX && use > i + 1 + LOOK_AHEAD)
+        if (use != UINT32_MAX && use > i && use - (o->sums[use] - o->sums[i]) > i + 1 + LOOK_AHEAD)
             move_down(o, i, use - 1);
     }
 }
@@ -106,6 +117,7 @@ static void order_region(Order *o, RegionId r) {
         VEC_PUSH(o->c->scratch, &o->ops, h->regions.at[r].ops.at[i]);
         o->at[h->regions.at[r].ops.at[i]] = i;
     }
+    count_integers(o);
     sink_movement(o);
     raise_products(o);
     for (uint32_t i = 0; i < o->ops.n; i++)

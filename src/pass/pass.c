@@ -17,6 +17,7 @@ const PassRow pass_rows[] = {
     {"cse", pass_cse, "compute equal operations once", false},
     {"counters", pass_counters, "count elements in 32 bits", false},
     {"simplify", pass_simplify, "drop movement and arithmetic that change nothing", false},
+    {"draws", pass_draws, "ask of random bits, not of the numbers made of them, whether they are below a bound", false},
     {"functions", pass_functions, "write functions the engines lack with those they have", false},
     {"places", pass_places, "write argmax and argmin along rows with reductions the engines do", false},
     {"sums", pass_sums, "write reductions across rows as products with ones, or in two steps", false},
@@ -30,6 +31,7 @@ const PassRow pass_rows[] = {
     {"order", pass_order, "put products that nobody waits for behind those that somebody does", false},
     {"integers", pass_row_integers, "join long chains of integer operations, as random numbers are, into programs for the engines", false},
     {"fuse", pass_fuse, "join elementwise operations so that what is between them stays out of memory", false},
+    {"ahead", pass_ahead, "make random numbers before somebody waits for them", false},
     {"epilogue", pass_epilogue, "let row programs take the tiles of products where these leave the tensor engine", false},
 };
 const int pass_count = sizeof pass_rows / sizeof *pass_rows;

@@ -232,7 +232,9 @@ static bool joins_parts(const Hlo *h, const HloOp *op) { // (x << a) | (x >> b),
 
 static Effort effort_of(const Rows *r, uint32_t group, const Values *outputs) {
     const Group *g = &r->groups.at[group];
-    Effort e = {.bytes = 4.0 * (double)g->n * outputs->n};
+    Effort e = {0};
+    for (uint32_t i = 0; i < outputs->n; i++)
+        e.bytes += (double)g->n * (double)dtype_bytes(hlo_value_type(r->h, outputs->at[i])->dtype);
     for (uint32_t i = 0; i < g->ops.n; i++) {
         const HloOp *op = hlo_at(r->h, g->ops.at[i]);
         bool sum = op->code == HLO_ADD || op->code == HLO_SUBTRACT || op->code == HLO_MULTIPLY;

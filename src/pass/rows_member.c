@@ -72,6 +72,17 @@ static bool is_row_int(int dtype) { return dtype == DT_I32 || dtype == DT_UI32; 
 
 static bool is_word(int dtype) { return is_row_int(dtype) || dtype == DT_F32; }
 
+// The upper bits of a word, few enough to be compared as fp32.
+static bool is_upper(const Hlo *h, ValueId v) {
+    for (OpId def = h->values.at[v].def; def; def = h->values.at[hlo_operand(h, hlo_at(h, def), 0)].def) {
+        const HloOp *op = hlo_at(h, def);
+        const HloAttr *by = op->code == HLO_SHIFT_RIGHT_LOGICAL ? splat_value(h, hlo_operand(h, op, 1)) : NULL;
+        if (op->code != HLO_RESHAPE)
+            return by && dtype_to_i64(hlo_type(h, by->type)->dtype, by->data) >= 8 && dtype_to_i64(hlo_type(h, by->type)->dtype, by->data) < 32;
+    }
+    return false;
+}
+
 bool rows_may_hold_ints(const Hlo *h, const HloOp *op) {
     if (op->nresults != 1 || !op->noperands || op->noperands > 2 || !is_plain(hlo_value_type(h, op->results)))
         return false;
@@ -85,6 +96,9 @@ bool rows_may_hold_ints(const Hlo *h, const HloOp *op) {
         return ints;
     case HLO_SHIFT_LEFT: case HLO_SHIFT_RIGHT_LOGICAL:
         return ints && by && dtype_to_i64(x->dtype, by->data) >= 0 && dtype_to_i64(x->dtype, by->data) < 32;
+    case HLO_COMPARE:
+        return is_row_int(x->dtype) && by && is_upper(h, hlo_operand(h, op, 0)) && dtype_to_i64(x->dtype, by->data) >= 0 &&
+               dtype_to_i64(x->dtype, by->data) < 1 << 24;
     case HLO_BITCAST_CONVERT:
         return is_word(out->dtype) && is_word(x->dtype) && out->elems == x->elems;
     default:
@@ -217,6 +231,16 @@ bool rows_is_count(const Hlo *h, ValueId v) {
         return false;
     const HloType *t = hlo_value_type(h, hlo_at(h, def)->results);
     return t->rank == 1 && is_row_int(t->dtype) && t->elems < INT32_MAX;
+}
+
+bool rows_of_ints(const Hlo *h, const HloOp *rows) {
+    const HloRegion *region = hlo_op_region(h, rows, 0);
+    for (uint32_t i = 0; i + 1 < region->ops.n; i++) {
+        const HloOp *op = hlo_at(h, region->ops.at[i]);
+        if (op->noperands && is_row_int(hlo_value_type(h, op->results)->dtype))
+            return true;
+    }
+    return false;
 }
 
 // --- what is in none ---------------------------------------------------------------------------------

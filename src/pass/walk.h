@@ -53,6 +53,7 @@ void pass_fold(Compile *c);
 void pass_cse(Compile *c);
 void pass_counters(Compile *c);
 void pass_simplify(Compile *c);
+void pass_draws(Compile *c);
 void pass_functions(Compile *c);
 void pass_places(Compile *c);
 void pass_sums(Compile *c);
@@ -65,6 +66,7 @@ void pass_row_integers(Compile *c);
 void pass_scores(Compile *c);
 void pass_pieces(Compile *c);
 void pass_order(Compile *c);
+void pass_ahead(Compile *c);
 void pass_epilogue(Compile *c);
 void pass_fuse(Compile *c);
 

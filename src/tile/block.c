@@ -356,6 +356,43 @@ static void try_rows(void *find, OpId id) {
         keep(f, &b);
 }
 
+// The block whose program reads the value and nothing more of it than counts; NULL: somebody else does.
+static const Block *narrow_reader(const Find *f, OpId user, ValueId v) {
+    const Lower *l = f->l;
+    const HloOp *op = hlo_at(l->h, user);
+    const Block *b = l->block_of[user] ? l->blocks.at[l->block_of[user] - 1] : NULL;
+    uint32_t n;
+    const int64_t *kinds = op->code == HLO_ROWS ? hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n) : NULL;
+    for (uint32_t i = 0; kinds && i < op->noperands; i++)
+        if (hlo_operand(l->h, op, i) == v && kinds[i] != FUSED_SAME)
+            return NULL;
+    return kinds && b && b->rows == user && b->widths && b->m % PARTS == 0 ? b : NULL;
+}
+
+static void find_wedge(void *find, OpId id) {
+    Find *f = find;
+    Lower *l = f->l;
+    const HloOp *op = hlo_at(l->h, id);
+    if (!rows_of_ints(l->h, op) || op->nresults != 1)
+        return;
+    uint32_t n;
+    const OpId *users = users_of(&f->u, op->results, &n);
+    Wedge *w = NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        const Block *b = narrow_reader(f, users[i], op->results);
+        if (!b || (w && (w->m != b->m || w->n != b->n)))
+            return;
+        size_t tiles = (size_t)(b->m / PARTS);
+        if (!w) {
+            w = ARENA_NEW(l->c->scratch, Wedge);
+            *w = (Wedge){b->m, b->n, ARENA_NEWN(l->c->scratch, uint32_t, tiles)};
+        }
+        for (size_t t = 0; t < tiles; t++)
+            w->widths[t] = b->widths[t] > w->widths[t] ? b->widths[t] : w->widths[t];
+    }
+    l->wedge_of[id] = w;
+}
+
 void blocks_find(Lower *l, const ChipFile *chip) {
     const Hlo *h = l->h;
     Arena *a = l->c->scratch;
@@ -366,4 +403,6 @@ void blocks_find(Lower *l, const ChipFile *chip) {
     RegionId body = l->main->body;
     users_make(&f.u, l->c, body);
     lower_each_rows(l, body, try_rows, &f);
+    l->wedge_of = ARENA_NEWN(a, struct Wedge *, h->ops.n);
+    lower_each_rows(l, body, find_wedge, &f);
 }

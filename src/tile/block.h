@@ -56,6 +56,13 @@ struct Block {
     const uint32_t *widths; // per tile of a batch: columns that count (mask.h); NULL: all
 };
 
+// What is read of a program's result, where that is not all: of tiles of 128 rows of each batch the columns that count. Random numbers for
+// causal attention: the other half of them is not made.
+typedef struct Wedge {
+    int64_t m, n; // rows of a batch, columns
+    uint32_t *widths; // per tile
+} Wedge;
+
 // Looks at the region's row programs; fills l->blocks and l->block_of.
 void blocks_find(Lower *l, const ChipFile *chip);
 uint32_t block_turned_slot(const Block *b, uint32_t epi); // which turned value it reads

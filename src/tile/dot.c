@@ -328,7 +328,7 @@ static void give_slots(DotSide *s, const uint32_t *at, uint32_t n) {
 
 // Slots below the row programs' area and above it, as far as the chip goes.
 static uint32_t find_slots(const Dot *d, uint32_t bytes, uint32_t at[SLOTS_MAX]) {
-    uint32_t n = 0, end = (uint32_t)d->e->chip->sbuf_usable_bytes;
+    uint32_t n = 0, end = d->e->draws_bytes ? DRAWS_AREA_BEGIN : (uint32_t)d->e->chip->sbuf_usable_bytes;
     for (uint32_t p = 0; p + bytes <= d->stage_sbuf && n < SLOTS_MAX; p += bytes)
         at[n++] = p;
     for (uint32_t p = ROWS_AREA_BEGIN + ROWS_AREA_BYTES; p + bytes <= end && n < SLOTS_MAX; p += bytes)

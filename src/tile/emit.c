@@ -283,6 +283,18 @@ static bool is_empty(const Emit *e, const Step *s) { // works on nothing: zero-s
     return true;
 }
 
+static bool draws(const Lower *l, const Step *s) { return s->kind == STEP_ROWS && rows_of_ints(l->h, hlo_at(l->h, s->op)); }
+
+bool emit_draws(const Emit *e, const Step *s) { return e->draws_bytes && draws(e->l, s); }
+
+static uint32_t draws_area(const Lower *l, const ChipFile *chip) {
+    double room = chip->sbuf_usable_bytes - DRAWS_AREA_BEGIN;
+    for (uint32_t i = 0; i < l->steps.n && room >= DRAWS_AREA_MIN; i++)
+        if (draws(l, &l->steps.at[i]))
+            return (uint32_t)room / SBUF_PIECE * SBUF_PIECE;
+    return 0;
+}
+
 static Lane lane_of(const Emit *e, const Step *s) {
     switch (s->kind) {
     case STEP_KERNEL:
@@ -308,8 +320,9 @@ static Lane lane_of(const Emit *e, const Step *s) {
     case STEP_POOL:
     case STEP_SCAN:
     case STEP_INDEX:
-    case STEP_ROWS:
         return LANE_ROWS;
+    case STEP_ROWS:
+        return emit_draws(e, s) ? LANE_DRAWS : LANE_ROWS;
     case STEP_BLOCK:
         return LANE_TENSOR;
     default:
@@ -601,6 +614,7 @@ Emit *emit_make(Lower *l, const ChipFile *chip) {
     Emit *e = ARENA_NEW(l->c->scratch, Emit);
     *e = (Emit){.l = l, .c = l->c, .chip = chip, .epoch = 1, .code = {.arena = l->c->arena}};
     e->heap.arena = l->c->scratch;
+    e->draws_bytes = draws_area(l, chip);
     e->row_node = ARENA_NEWN(l->c->scratch, uint32_t, l->h->values.n);
     VEC_PUSH(l->c->arena, &e->locs, (ArtLoc){.file = "", .name = ""});
     e->loc_of = ARENA_NEWN(l->c->scratch, uint32_t, l->h->ops.n);

@@ -8,6 +8,8 @@
 // SBUF, bytes inside a partition: products below, row programs above. The smallest chip has room for both.
 #define ROWS_AREA_BEGIN 81920u
 #define ROWS_AREA_BYTES 98304u
+#define DRAWS_AREA_BEGIN (ROWS_AREA_BEGIN + ROWS_AREA_BYTES) // random numbers, where the chip has the room
+#define DRAWS_AREA_MIN 24576u
 #define SBUF_PIECE 1024u // waits between steps are told apart by pieces of this size
 #define SBUF_PIECES (ISA_SBUF_BYTES / SBUF_PIECE)
 
@@ -15,7 +17,7 @@
 enum { QUEUE_IN, QUEUE_OUT, QUEUE_COPY, QUEUE_COLL, QUEUE_ROWS_IN, QUEUE_ROWS_OUT, QUEUE_IN2, QUEUE_CAST, QUEUE_ROWS_IN2, QUEUE_ROWS_OUT2, QUEUE_COUNT };
 
 // Steps of a lane keep their order; steps of different lanes may go beside each other (sched.c).
-typedef enum Lane { LANE_TENSOR, LANE_ROWS, LANE_MOVE, LANE_CAST, LANE_KERNEL, LANE_COUNT, LANE_NONE = LANE_COUNT } Lane;
+typedef enum Lane { LANE_TENSOR, LANE_ROWS, LANE_MOVE, LANE_CAST, LANE_KERNEL, LANE_DRAWS, LANE_COUNT, LANE_NONE = LANE_COUNT } Lane;
 #define REC_READS 4
 #define REC_WRITES 3
 
@@ -61,6 +63,7 @@ typedef struct Emit {
     Sched *sched;
     struct Placer *placer;
     Lane lane;                  // of the step being recorded
+    uint32_t draws_bytes;       // SBUF of programs that make random numbers; 0: there are none, or they share that of other row programs
     bool tiles_apart;           // its tasks may go in any order
     Haz sbuf_haz[SBUF_PIECES];  // what earlier steps still do with each piece of SBUF
     Haz bank_haz[8];            // … and with each PSUM bank
@@ -101,6 +104,7 @@ void emit_barrier(Emit *e);
 void emit_share(Emit *e, int64_t n, int64_t unit, int64_t *lo, int64_t *hi);
 void emit_probe(Emit *e, const Step *s, int part, Probe *out); // the part of two; e->shared says whether there is another
 Emit *emit_make(Lower *l, const ChipFile *chip);
+bool emit_draws(const Emit *e, const Step *s); // random numbers, in a lane and memory of their own
 bool emit_tiles_apart(const Step *s);           // its tiles write no byte that another of them touches
 // HBM address of a buffer. That of a view is in a segment that is none: emit_inst puts its place and register there.
 uint64_t emit_addr(const Emit *e, BufId b);

@@ -228,16 +228,19 @@ static bool is_fraction(const Hlo *h, ValueId v) { // a positive number that lea
     return a && dtype_to_f64(hlo_value_type(h, v)->dtype, a->data) >= 0.01;
 }
 
+static Class number_or_class(const Look *l, ValueId v) {
+    Class c = class_of(l, v);
+    return c != CLASS_ANY ? c : of_number(l->h, v);
+}
+
 static Class class_for(const Look *l, const HloOp *op) {
     const Hlo *h = l->h;
     ValueId a = op->noperands ? hlo_operand(h, op, 0) : 0, b = op->noperands > 1 ? hlo_operand(h, op, 1) : 0;
-    Class ca = a ? class_of(l, a) : CLASS_ANY, cb = b ? class_of(l, b) : CLASS_ANY;
+    Class ca = a ? class_of(l, a) : CLASS_ANY, cb = b ? class_of(l, b) : CLASS_ANY, cc;
     switch (op->code) {
     case HLO_SELECT:
-        if (a != l->mask)
-            return CLASS_ANY;
-        return class_of(l, hlo_operand(h, op, 2)) != CLASS_ANY ? class_of(l, hlo_operand(h, op, 2))
-                                                               : of_number(h, hlo_operand(h, op, 2));
+        cb = number_or_class(l, b), cc = number_or_class(l, hlo_operand(h, op, 2));
+        return a == l->mask || cb == cc ? cc : CLASS_ANY; // dropout: zeros either way
     case HLO_CONVERT:
     case HLO_NEGATE:
         return ca == CLASS_ZERO || op->code == HLO_CONVERT ? ca : CLASS_ANY;

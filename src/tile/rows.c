@@ -20,6 +20,7 @@
 #define INT_CHUNKS 3 // at least, and their width
 #define INT_WIDTH_MIN 256
 #define INT_WIDTH_MAX 1024
+#define INT_SETS 8
 
 static Node *node_at(const RowOp *r, uint32_t i) { return &r->nodes.at[i]; }
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -348,6 +349,13 @@ static uint32_t slot_elem(const RowOp *r) {
     return most;
 }
 
+static bool has_ints(const RowOp *r) {
+    for (uint32_t i = 0; i < r->nodes.n; i++)
+        if (rows_is_int(r, node_at(r, i)))
+            return true;
+    return false;
+}
+
 static bool try_width(RowOp *r, int64_t width, uint32_t least_sets) {
     r->spare_at = place_kept(r);
     r->slots_at = r->spare_at + (r->levels ? align((uint32_t)width * 4) : 0);
@@ -357,19 +365,16 @@ static bool try_width(RowOp *r, int64_t width, uint32_t least_sets) {
         return false;
     r->slot_bytes = align((uint32_t)(width * slot_elem(r)));
     uint64_t set = r->column_bytes + (uint64_t)r->nslots * r->slot_bytes;
-    for (r->sets = ROW_SETS; r->sets > least_sets && set * r->sets > room;)
+    for (r->sets = r->flat && has_ints(r) ? INT_SETS : ROW_SETS; r->sets > least_sets && set * r->sets > room;)
         r->sets--;
     r->width = (uint32_t)width;
     return set * r->sets <= room;
 }
 
-// Integers go to and fro between two engines: several chunks keep both busy.
+// Integers go to and fro between engines: several chunks keep them busy.
 static int64_t widest(const RowOp *r) {
-    bool ints = false;
-    for (uint32_t i = 0; i < r->nodes.n; i++)
-        ints = ints || rows_is_int(r, node_at(r, i));
     int64_t part = (r->pcols / INT_CHUNKS + 63) / 64 * 64;
-    return !ints ? WIDTH_MAX : part < INT_WIDTH_MIN ? INT_WIDTH_MIN : part > INT_WIDTH_MAX ? INT_WIDTH_MAX : part;
+    return !has_ints(r) ? WIDTH_MAX : part < INT_WIDTH_MIN ? INT_WIDTH_MIN : part > INT_WIDTH_MAX ? INT_WIDTH_MAX : part;
 }
 
 // Chooses chunk width, slots and sets. Raises CAPACITY when even narrow chunks do not fit.
@@ -393,7 +398,7 @@ static bool fit(RowOp *r) {
     for (int64_t width = widest(r); width >= 64; width -= 64) {
         r->keep_outputs = width >= 512;
         r->nslots = slots_for(r, false);
-        if (try_width(r, min64(width, r->pcols), 3) || (width <= 1024 && try_width(r, min64(width, r->pcols), 1)))
+        if (try_width(r, min64(width, r->pcols), has_ints(r) && width > INT_WIDTH_MIN ? 4 : 3) || (width <= (has_ints(r) ? INT_WIDTH_MIN : 1024) && try_width(r, min64(width, r->pcols), 1)))
             return true;
     }
     return false;
@@ -462,6 +467,15 @@ static void spread(const RowOp *r, IsaInst *in, int32_t *hbm, int32_t *sbuf) {
     hbm[2] = sbuf[2] = 1;
 }
 
+// Rows of several batches side by side in a partition.
+static void set_wedge(const RowOp *r, IsaInst *in, int32_t *hbm, int32_t *sbuf) {
+    uint32_t cols = r->w / r->wedge_parts;
+    hbm[0] = (int32_t)r->wedge->n;
+    in->n[1] = r->wedge_parts, in->n[2] = cols;
+    hbm[1] = (int32_t)(r->wedge->m * r->wedge->n), sbuf[1] = (int32_t)cols;
+    hbm[2] = sbuf[2] = 1;
+}
+
 static void load_times(RowOp *r, uint32_t i, uint32_t part, int64_t from, int64_t stride, uint32_t parts, uint32_t n,
                        uint32_t times) {
     const Node *node = node_at(r, i);
@@ -473,6 +487,8 @@ static void load_times(RowOp *r, uint32_t i, uint32_t part, int64_t from, int64_
     in.s[0] = (int32_t)stride, in.s[1] = in.d[1] = 1;
     if (r->tiles > 1 && !node->resident)
         spread(r, &in, in.s, in.d);
+    if (r->wedge && node->full)
+        set_wedge(r, &in, in.s, in.d);
     if (times > 1) { // side by side in a partition
         in.n[1] = times, in.n[2] = n;
         in.s[1] = 0, in.d[1] = (int32_t)n;
@@ -487,6 +503,8 @@ static void load_count(RowOp *r, uint32_t i, int64_t from, int64_t stride) {
                   .imm = (int32_t)from};
     in.n[0] = r->m, in.n[1] = r->w;
     in.t[0] = (int32_t)stride, in.t[1] = in.d[1] = 1;
+    if (r->wedge)
+        set_wedge(r, &in, in.t, in.d);
     rows_put(r, in, NULL, 0, rows_haz(r, i));
 }
 
@@ -496,6 +514,8 @@ static void load(RowOp *r, uint32_t i, uint32_t part, int64_t from, int64_t stri
 
 // Of the chunk; where rows mean nothing a chunk is one run of elements for all partitions together.
 static int64_t first_element(const RowOp *r, int64_t p0, int64_t c0) {
+    if (r->wedge)
+        return r->wedge_at;
     return r->flat ? r->base + c0 * r->m : r->base + p0 * r->group * r->pcols + c0;
 }
 
@@ -546,6 +566,8 @@ static void store(RowOp *r, uint32_t i, uint32_t result, int64_t to, int64_t str
     in.d[0] = (int32_t)stride, in.s[1] = in.d[1] = 1;
     if (r->tiles > 1)
         spread(r, &in, in.d, in.s);
+    if (r->wedge)
+        set_wedge(r, &in, in.d, in.s);
     emit_inst(r->e, in, (Haz *[]){rows_haz(r, i)}, 1, NULL, 0);
 }
 
@@ -724,6 +746,8 @@ static bool is_flat(const RowOp *r) {
 static RowOp *row_op_make(Emit *e, const Step *s, Block *b) {
     RowOp *r = ARENA_NEW(e->c->scratch, RowOp);
     *r = (RowOp){.e = e, .s = s, .block = b, .area_at = ROWS_AREA_BEGIN, .area_bytes = ROWS_AREA_BYTES};
+    if (!b && emit_draws(e, s))
+        r->area_at = DRAWS_AREA_BEGIN, r->area_bytes = e->draws_bytes;
     char why[128];
     bool ok = hlo_rows_fit(e->l->h, hlo_at(e->l->h, s->op), &r->rows, &r->cols, why);
     assert(ok);
@@ -816,11 +840,42 @@ void rows_from_psum(RowOp *r, uint32_t tiles, uint32_t psum_at, Haz *haz, int64_
     r->col0 = r->slice = 0, r->tiles = 1;
 }
 
+// Tiles of 128 rows with the columns that count, those of as many batches together as fit.
+static void emit_wedge(RowOp *r) {
+    const Wedge *g = r->wedge;
+    int64_t lo, hi, batch = g->m * g->n, batches = r->rows * r->cols / batch;
+    emit_share(r->e, batches, 1, &lo, &hi);
+    r->base = 0, r->prow = PARTS, r->pcols = r->rows * r->cols / PARTS;
+    forget_choices(r);
+    if (!fit(r))
+        hlo_fail(r->e->l->h, r->s->op, OTRN_CAPACITY, "its values for one row do not fit SBUF");
+    rows_open(r);
+    const bool *need = needed(r, 0);
+    lay_out(r, need, 0);
+    r->m = PARTS;
+    for (int64_t t = 0; t < g->m / PARTS; t++)
+        for (int64_t c0 = 0, w; c0 < g->widths[t]; c0 += w) {
+            w = min64(g->widths[t] - c0, r->width);
+            for (int64_t b = lo, n; b < hi; b += n) {
+                n = min64(hi - b, r->width / w);
+                r->wedge_at = b * batch + t * PARTS * g->n + c0, r->wedge_parts = (uint32_t)n;
+                r->w = (uint32_t)(n * w);
+                emit_task(r->e);
+                emit_chunk(r, need, 0, 0, 0);
+                r->set = (r->set + 1) % r->sets;
+            }
+        }
+    rows_close(r);
+}
+
 void emit_rows(Emit *e, const Step *s) {
     RowOp *r = row_op_make(e, s, NULL);
     read_region(r);
     r->flat = is_flat(r);
-    if (r->flat) {
+    r->wedge = r->flat ? e->l->wedge_of[s->op] : NULL;
+    if (r->wedge) {
+        emit_wedge(r);
+    } else if (r->flat) {
         int64_t lo, hi;
         if (r->rows > PARTS)
             emit_share(e, r->rows, PARTS, &lo, &hi), lo *= r->cols, hi *= r->cols;

@@ -30,6 +30,7 @@ typedef struct Node {
     uint32_t last;   // node that reads it last, in the pass being laid out
     uint32_t summed; // OP: the reduction of it that its instruction gives as well, 0 = none (a node number + 1)
     bool wants_inverse, wants_negative; // one a row: kept beside it
+    uint32_t turns;  // shift of integers: the node that joins it with another one, 0 = none
     float value;     // CONST
     int32_t number;  // … of integers: its bits
     bool count;      // input that is 0, 1, …: made, not loaded
@@ -69,6 +70,10 @@ typedef struct RowOp {
     uint32_t m, w; // partitions and columns of the tile in work
     uint32_t transfers; // so far
     uint32_t tile_cols; // columns of it that count, 0 = all
+    const struct Wedge *wedge; // what of it is read, NULL: all
+    int64_t wedge_at;       // first element of the tile in work,
+    uint32_t wedge_parts;   // … batches side by side in it
+    uint32_t turn;          // node: the rotation of integers that the scalar engine is at
     double busy[ENG_COUNT]; // ns given to each engine so far
     // of an epilogue
     uint32_t product;       // node: the product's tile in its own type, when that has memory of its own
@@ -109,6 +114,7 @@ typedef struct Arg { // an operand as the instruction sees it
     int32_t step[2]; // TENSOR: strides over rows of a partition and columns
     Haz *haz;
 } Arg;
+int rows_comparison(const RowOp *r, const Node *n); // the ALU operation
 Arg rows_arg(RowOp *r, uint32_t node, bool full);
 Arg rows_result(RowOp *r, uint32_t node);
 IsaInst rows_make(RowOp *r, int op, int engine, const Arg *dst, bool full);

@@ -142,7 +142,7 @@ static int alu_of(uint16_t code) {
     }
 }
 
-static int alu_compare(const RowOp *r, const Node *n) {
+int rows_comparison(const RowOp *r, const Node *n) {
     switch (hlo_int(hlo_at(r->e->l->h, n->op), AK_COMPARISON_DIRECTION, CMP_EQ)) {
     case CMP_EQ:
         return ALU_EQ;
@@ -504,7 +504,7 @@ static void put_op(RowOp *r, uint32_t i) {
     }
     Arg y = rows_arg(r, n->src[1], n->full);
     x = rows_arg(r, n->src[0], n->full);
-    put_binary(r, &dst, n->code == HLO_COMPARE ? alu_compare(r, n) : alu_of(n->code), &x, &y, n->full);
+    put_binary(r, &dst, n->code == HLO_COMPARE ? rows_comparison(r, n) : alu_of(n->code), &x, &y, n->full);
 }
 
 // A reduction over the columns of the chunk; later chunks are combined with what there is.

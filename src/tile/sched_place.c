@@ -28,7 +28,7 @@ _Static_assert(HAZ_SEMS == ENG_COUNT + QUEUE_COUNT, "a count for each queue");
 #define REST_NS 200000 // of a thread that is not needed
 
 // Tasks of a lane that take turns. Kernels keep their order: some have a state, or talk to others.
-static const int active_tasks[LANE_COUNT] = {[LANE_TENSOR] = 8, [LANE_ROWS] = 8, [LANE_MOVE] = 2, [LANE_CAST] = 2, [LANE_KERNEL] = 1};
+static const int active_tasks[LANE_COUNT] = {[LANE_TENSOR] = 8, [LANE_ROWS] = 8, [LANE_MOVE] = 2, [LANE_CAST] = 2, [LANE_KERNEL] = 1, [LANE_DRAWS] = 8};
 
 typedef struct Chunk {
     struct Chunk *next; // when it is spare
@@ -285,7 +285,7 @@ static Task *choose(Placer *s, int *lane, double *begin) {
                 break;
             active++;
             double at = begin_of_next(s, q, t);
-            if (at >= 0 && (!best || at < *begin || (at == *begin && t->order < best->order)))
+            if (at >= 0 && (!best || at < *begin || (at == *begin && t->order < best->order && k != LANE_DRAWS))) // nobody waits for these
                 best = t, *lane = k, *begin = at;
         }
     }
@@ -328,13 +328,17 @@ static uint64_t pending(Placer *s) {
     uint64_t n = 0;
     for (int k = 0; k < LANE_COUNT; k++) {
         drop_recs(s, &s->lane[k]);
-        n += s->lane[k].tasks.n - s->lane[k].placed;
+        n += k == LANE_DRAWS ? 0 : s->lane[k].tasks.n - s->lane[k].placed;
     }
     return n;
 }
 
+static bool is_over(const Placer *p) {
+    return p->lane[LANE_DRAWS].placed == p->lane[LANE_DRAWS].tasks.n;
+}
+
 static void advance(Placer *p, uint64_t keep) {
-    while (pending(p) > keep) {
+    while (pending(p) > keep || (!keep && !is_over(p))) {
         int lane = 0;
         double begin = 0;
         Task *t = choose(p, &lane, &begin);

@@ -124,6 +124,7 @@ typedef struct Lower {
     int32_t *alias;        // per result: argument it may take over, or -1
     VEC(struct Block *) blocks; // row programs with products before and behind (block.h)
     uint32_t *block_of;    // per op: number of the block it is part of, 0 = none
+    struct Wedge **wedge_of; // per op: what is read of its result, NULL: all (block.h)
     VEC(struct Epilogue *) epilogues; // row programs that products' tiles go through (rows.h)
     uint32_t *epilogue_of; // per op: number of the epilogue it is part of, 0 = none
     VEC(ValueId) lazy;     // splat constants and forms put into memory so far in open regions

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// draws.c — whether a random number is below a bound, asked of its bits.
+// needs: values defined before use, splats folded
+// gives: comparisons of integers below 2^23 in the place of those of uniform numbers
+// stale: nothing
+//
+// A uniform number is made of random bits b: m = b >> 9 becomes the fraction of a float from 1 to 2, less 1. So it is m * 2^-23 exactly, and
+// below p where m is below p * 2^23. The flag comes out of the program that makes the bits (integers, tile/rows_int.c), a byte instead of a
+// float of the same chance; dropout needs nothing else of them.
+#include <math.h>
+
+#include "pass/rows.h"
+#include "pass/walk.h"
+
+#define FRACTION 23 // bits
+#define ONE_BITS 0x3f800000
+#define STEPS_MAX 8 // between bits and comparison
+
+typedef struct Draws {
+    Hlo *h;
+    Walk w;
+} Draws;
+
+static const HloOp *maker(const Hlo *h, ValueId v) {
+    OpId def = h->values.at[v].def;
+    return def ? hlo_at(h, def) : NULL;
+}
+
+static bool is_float(const Hlo *h, ValueId v, float *value) { // the same fp32 everywhere
+    const HloAttr *a = splat_value(h, v);
+    if (!a || hlo_type(h, a->type)->dtype != DT_F32)
+        return false;
+    *value = (float)dtype_to_f64(DT_F32, a->data);
+    return true;
+}
+
+static bool is_word(const Hlo *h, ValueId v, uint32_t value) {
+    const HloAttr *a = splat_value(h, v);
+    int dtype = a ? hlo_type(h, a->type)->dtype : DT_F32;
+    return (dtype == DT_UI32 || dtype == DT_I32) && (uint32_t)dtype_to_i64(dtype, a->data) == value;
+}
+
+// The operand beside the splat; 0: the splat is not what it must be.
+static ValueId beside_word(const Hlo *h, const HloOp *op, uint32_t value) {
+    for (uint32_t k = 0; k < 2; k++)
+        if (is_word(h, hlo_operand(h, op, k), value))
+            return hlo_operand(h, op, !k);
+    return 0;
+}
+
+// x of x - 1, x + -1, or of max(x, c) with c not above what x can be; 0: it is none.
+static ValueId unwrap(const Hlo *h, const HloOp *op) {
+    float c;
+    ValueId x = hlo_operand(h, op, 0), y = op->noperands > 1 ? hlo_operand(h, op, 1) : 0;
+    switch (op->code) {
+    case HLO_SUBTRACT:
+        return is_float(h, y, &c) && c == 1 ? x : 0;
+    case HLO_ADD:
+        return is_float(h, y, &c) && c == -1 ? x : 0;
+    default: // HLO_MAXIMUM
+        return is_float(h, y, &c) && c <= 0 ? x : is_float(h, x, &c) && c <= 0 ? y : 0;
+    }
+}
+
+// m of a uniform number m * 2^-23, as integers; 0: it is none, or something else is made of them.
+static ValueId fraction_of(const Hlo *h, ValueId v) {
+    bool less = false, max = false;
+    for (int steps = 0; steps < STEPS_MAX; steps++) {
+        const HloOp *op = maker(h, v);
+        if (!op)
+            return 0;
+        switch (op->code) {
+        case HLO_RESHAPE:
+            v = hlo_operand(h, op, 0);
+            break;
+        case HLO_MAXIMUM:
+        case HLO_SUBTRACT:
+        case HLO_ADD:
+            if (*(op->code == HLO_MAXIMUM ? &max : &less) || (op->code == HLO_MAXIMUM && less))
+                return 0;
+            *(op->code == HLO_MAXIMUM ? &max : &less) = true;
+            v = unwrap(h, op);
+            if (!v)
+                return 0;
+            break;
+        case HLO_BITCAST_CONVERT: {
+            const HloOp *joined = maker(h, hlo_operand(h, op, 0));
+            ValueId m = less && joined && joined->code == HLO_OR ? beside_word(h, joined, ONE_BITS) : 0;
+            const HloOp *shift = m ? maker(h, m) : NULL;
+            bool ok = shift && shift->code == HLO_SHIFT_RIGHT_LOGICAL && is_word(h, hlo_operand(h, shift, 1), 32 - FRACTION);
+            return ok && hlo_value_type(h, op->results)->elems == hlo_value_type(h, m)->elems ? m : 0;
+        }
+        default:
+            return 0;
+        }
+    }
+    return 0;
+}
+
+static ValueId number(Draws *d, LocId loc, TypeId type, uint32_t v) {
+    OpId id = hlo_op(d->h, HLO_CONSTANT, loc, 0, NULL, 1, &type);
+    *hlo_attr_slot(d->h, id, AK_VALUE) =
+        (HloAttr){.kind = HA_TENSOR, .type = type, .n = sizeof v, .data = arena_dup(d->h->arena, &v, sizeof v)};
+    return walk_push(&d->w, id);
+}
+
+static int64_t swapped(int64_t direction) {
+    return direction == CMP_LT ? CMP_GT : direction == CMP_GT ? CMP_LT : direction == CMP_LE ? CMP_GE : CMP_LE;
+}
+
+static bool rewrite(Draws *d, OpId id) {
+    Hlo *h = d->h;
+    HloOp op = *hlo_at(h, id);
+    int64_t direction = hlo_int(&op, AK_COMPARISON_DIRECTION, CMP_EQ);
+    float p;
+    bool left = is_float(h, hlo_operand(h, &op, 0), &p);
+    if (direction == CMP_EQ || direction == CMP_NE || (!left && !is_float(h, hlo_operand(h, &op, 1), &p)) || isnan(p))
+        return false;
+    ValueId m = fraction_of(h, hlo_operand(h, &op, left));
+    if (!m)
+        return false;
+    direction = left ? swapped(direction) : direction;
+    bool below = direction == CMP_LT || direction == CMP_LE, whole = direction == CMP_LT || direction == CMP_GE;
+    double at = ldexp((double)p, FRACTION), bound = whole ? ceil(at) : floor(at) + 1; // m < bound, or m >= bound
+    bound = fmin(fmax(bound, 0), 1 << FRACTION);
+    const HloType *t = hlo_value_type(h, op.results);
+    int dtype = hlo_value_type(h, m)->dtype;
+    TypeId type = hlo_type_tensor(h, dtype, t->rank, t->dims);
+    if (h->values.at[m].type != type)
+        m = walk_push(&d->w, hlo_op(h, HLO_RESHAPE, op.loc, 1, &m, 1, &type));
+    ValueId y = number(d, op.loc, type, (uint32_t)bound);
+    OpId made = hlo_op(h, HLO_COMPARE, op.loc, 2, (ValueId[]){m, y}, 1, &h->values.at[op.results].type);
+    *hlo_attr_slot(h, made, AK_COMPARISON_DIRECTION) = (HloAttr){.kind = HA_ENUM, .i = below ? CMP_LT : CMP_GE};
+    *hlo_attr_slot(h, made, AK_COMPARE_TYPE) = (HloAttr){.kind = HA_ENUM, .i = dtype == DT_I32 ? CMPT_SIGNED : CMPT_UNSIGNED};
+    ValueId flags = walk_push(&d->w, made);
+    walk_replace(&d->w, op.results, flags);
+    return true;
+}
+
+static void visit(void *pass, OpId id) {
+    Draws *d = pass;
+    if (hlo_at(d->h, id)->code != HLO_COMPARE || !rewrite(d, id))
+        walk_push(&d->w, id);
+}
+
+void pass_draws(Compile *c) {
+    Draws d = {.h = c->hlo};
+    walk_init(&d.w, c);
+    walk_rewrite(&d.w, hlo_main(c->hlo)->body, WALK_CONTROL, visit, &d);
+}
