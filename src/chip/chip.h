@@ -124,6 +124,7 @@ typedef struct MmCall { // one matmul: dst[m][j] (+)= sum over k of st[k][m] * s
     int stype; // of src; fp32 order when it or the stationary type is f32
     bool accumulate;
     bool blocks; // src is the blocks of the first column; src_pitch and src_stride mean nothing
+    bool goes_on; // the next product of the chain adds to all of dst: until then NaNs may look as they come
     float *out; // where the sums go instead of dst, rows out_pitch bytes apart, side by side; NULL: to dst. What dst
     size_t out_pitch; // holds afterwards is not defined then
     const void *next_src;    // the next matmul's src, laid out like this one's, fetched ahead; may be NULL

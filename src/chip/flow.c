@@ -319,6 +319,7 @@ static void chain_run(const Flow *f, const Chain *c, uint32_t begin, uint32_t en
         call.st = s->load.src ? &own : &f->chip->array;
         call.next_src = next && next->call.blocks == call.blocks ? next->call.src : NULL;
         call.next_load = next && c->load[i + 1] != c->load[i] ? &next->load : NULL;
+        call.goes_on = next && !call.out && next->load.src && next->load.m >= call.st->m;
         mm_multiply(&call, mm_piece_at(s->n, begin, c->pieces), mm_piece_at(s->n, end, c->pieces));
     }
 }

@@ -133,20 +133,20 @@ void mm_load(HostLevel level, MmStationary *st, const MmLoad *load) {
 }
 
 // A tile at an edge, or into a strided result: `rows` and `cols` of it are wanted, c and out `stride` floats apart.
-static void tile_edge(const MmKernels *kn, MmTile *tile, const MmTileCall *t, uint32_t nv, uint32_t rows, uint32_t cols,
-                      int32_t stride) {
+static void tile_edge(const MmKernels *kn, MmTile *tile, const MmPanel *t, const float *s, const float *c, float *out,
+                      uint32_t nv, uint32_t rows, uint32_t cols, int32_t stride) {
     _Alignas(64) float tmp[MM_ROWS_MAX * MM_COLS_MAX] = {0};
     uint32_t width = nv * kn->lanes;
     for (uint32_t r = 0; t->accumulate && r < rows; r++) {
-        const float *from = (const float *)((const uint8_t *)t->c + r * t->c_pitch);
+        const float *from = (const float *)((const uint8_t *)c + r * t->c_pitch);
         for (uint32_t j = 0; j < cols; j++)
             tmp[r * width + j] = from[(ptrdiff_t)j * stride];
     }
-    MmTileCall whole = *t;
-    whole.c = whole.out = tmp, whole.c_pitch = whole.out_pitch = width * sizeof(float);
-    tile(&whole);
+    MmPanel whole = *t;
+    whole.c_pitch = whole.out_pitch = width * sizeof(float);
+    tile(&whole, s, tmp, tmp);
     for (uint32_t r = 0; r < rows; r++) {
-        float *to = (float *)((uint8_t *)t->out + r * t->out_pitch);
+        float *to = (float *)((uint8_t *)out + r * t->out_pitch);
         for (uint32_t j = 0; j < cols; j++)
             to[(ptrdiff_t)j * stride] = tmp[r * width + j];
     }
@@ -177,8 +177,7 @@ static bool operand_in_place(const MmOperand *o, const float *v) {
 }
 
 typedef struct Panel { // columns [j, j + cols) of the moving operand, as the tiles take them
-    const float *v;
-    size_t v_step, v_next;
+    MmPanel of;
     uint32_t cols, nv;
     MmTile *tile;
 } Panel;
@@ -186,29 +185,30 @@ typedef struct Panel { // columns [j, j + cols) of the moving operand, as the ti
 static Panel panel_make(const MmKernels *kn, const MmCall *c, const MmOperand *o, uint32_t j, uint32_t j1, float *buf) {
     const MmStationary *st = c->st;
     uint32_t nv = panel_vecs(kn, j1 - j), width = nv * kn->lanes;
-    Panel p = {.nv = nv, .cols = j1 - j < width ? j1 - j : width, .v_next = kn->lanes,
-               .tile = (mm_is_wide(c) ? kn->wide : kn->narrow)[nv - 1]};
+    Panel p = {.nv = nv, .cols = j1 - j < width ? j1 - j : width, .tile = (mm_is_wide(c) ? kn->wide : kn->narrow)[nv - 1]};
+    p.of = (MmPanel){.v_next = kn->lanes, .c_pitch = c->dst_pitch, .out_pitch = c->out ? c->out_pitch : c->dst_pitch,
+                     .k = st->k, .accumulate = c->accumulate, .goes_on = c->goes_on};
 #if defined(__x86_64__)
     if (mm_in_pairs(st))
         p.tile = mm_pair_tiles[nv - 1];
 #endif
     if (c->blocks) {
-        p.v_next = mm_block_step(c->stype);
-        p.v = (const float *)c->src + j / MM_BLOCK_COLS * p.v_next;
-        p.v_step = MM_BLOCK_COLS;
+        p.of.v_next = mm_block_step(c->stype);
+        p.of.v = (const float *)c->src + j / MM_BLOCK_COLS * p.of.v_next;
+        p.of.v_step = MM_BLOCK_COLS;
         return p;
     }
-    p.v = (const float *)(o->at + (ptrdiff_t)j * o->step), p.v_step = o->pitch / sizeof(float);
+    p.of.v = (const float *)(o->at + (ptrdiff_t)j * o->step), p.of.v_step = o->pitch / sizeof(float);
 #if defined(__x86_64__)
     if (mm_in_pairs(st)) {
-        mm_pack_pairs(buf, o, st->k, j, p.cols, width);
-        p.v = buf, p.v_step = width;
+        mm_pack_pairs(buf, o, st->k, j, p.cols);
+        p.of.v = buf, p.of.v_step = MM_BLOCK_COLS, p.of.v_next = MM_BLOCK_FLOATS / 2;
         return p;
     }
 #endif
-    if (!reads_in_place(kn) || p.cols < width || !operand_in_place(o, p.v)) {
+    if (!reads_in_place(kn) || p.cols < width || !operand_in_place(o, p.of.v)) {
         mm_widen_block(kn, buf, width, o, st->k, j, p.cols);
-        p.v = buf, p.v_step = width;
+        p.of.v = buf, p.of.v_step = width;
     }
     return p;
 }
@@ -235,7 +235,6 @@ static __attribute__((noinline)) void multiply_panels(const MmKernels *kn, const
     MmFetch load = mm_load_fetch(c->next_load);
     uint32_t load_lines = mm_fetch_share(&load, panels * blocks);
     float *out = c->out ? c->out : c->dst;
-    size_t out_pitch = c->out ? c->out_pitch : c->dst_pitch;
     _Alignas(64) float buf[ISA_PE_ROWS * MM_COLS_MAX];
     for (uint32_t j = j0; j < j1;) {
         Panel p = panel_make(kn, c, &o, j, j1, buf);
@@ -245,15 +244,13 @@ static __attribute__((noinline)) void multiply_panels(const MmKernels *kn, const
             mm_fetch_lines(&next, next_lines, kn->fetch_near);
             mm_fetch_lines(&load, load_lines, false);
             uint32_t m = b * kn->rows, rows = st->m - m < kn->rows ? st->m - m : kn->rows;
-            MmTileCall t = {.s = st->panels + m / kn->block * block_step + m % kn->block, .v = p.v, .v_step = p.v_step,
-                            .v_next = p.v_next, .k = st->k, .accumulate = c->accumulate, .c_pitch = c->dst_pitch,
-                            .out_pitch = out_pitch};
-            t.c = (float *)((uint8_t *)c->dst + m * c->dst_pitch) + (ptrdiff_t)j * c->dst_stride;
-            t.out = (float *)((uint8_t *)out + m * out_pitch) + (ptrdiff_t)j * c->dst_stride;
+            const float *s = st->panels + m / kn->block * block_step + m % kn->block;
+            float *from = (float *)((uint8_t *)c->dst + m * c->dst_pitch) + (ptrdiff_t)j * c->dst_stride;
+            float *to = (float *)((uint8_t *)out + m * p.of.out_pitch) + (ptrdiff_t)j * c->dst_stride;
             if (rows == kn->rows && p.cols == p.nv * kn->lanes && c->dst_stride == 1)
-                p.tile(&t);
+                p.tile(&p.of, s, from, to);
             else
-                tile_edge(kn, p.tile, &t, p.nv, rows, p.cols, c->dst_stride);
+                tile_edge(kn, p.tile, &p.of, s, from, to, p.nv, rows, p.cols, c->dst_stride);
         }
         j += p.cols;
     }

@@ -32,15 +32,17 @@
 
 // Rows of s lie `block` floats apart (MmKernels), aligned to 16 bytes; of v v_step floats, vectors of a row v_next
 // floats, each aligned to itself. Rows of c and out lie pitch bytes apart and need no alignment.
-typedef struct MmTileCall {
-    const float *s, *v;
+typedef struct MmPanel { // what the tiles of a panel have in common
+    const float *v;
     size_t v_step, v_next;
-    float *c, *out; // out = c + sums; narrow ones use c on the way. They may be the same.
     size_t c_pitch, out_pitch;
     uint32_t k;
     bool accumulate; // else c counts as zero
-} MmTileCall;
-typedef void MmTile(const MmTileCall *t);
+    bool goes_on;    // MmCall's: NaNs stay as they are
+} MmPanel;
+// out = c + sums; narrow ones use c on the way. They may be the same. What changes from tile to tile comes in registers:
+// loads of what was just stored would wait for the sums of the tile before to be stored, and nothing of this one begin.
+typedef void MmTile(const MmPanel *t, const float *s, float *c, float *out);
 
 typedef void MmThin(const float *s, const uint8_t *v, size_t pitch, float *c, uint32_t k, uint32_t vecs,
                     bool accumulate);
@@ -148,12 +150,12 @@ static inline bool mm_in_pairs(const MmStationary *st) {
     return false;
 #endif
 }
-extern MmTile *const mm_pair_tiles[2]; // [vectors of columns - 1]; of mm_avx512's shape, over words of pairs
+extern MmTile *const mm_pair_tiles[2]; // [vectors of columns - 1]; of mm_avx512's shape, over words of pairs; v in blocks
 void mm_load_pairs(MmStationary *st, const MmOperand *o);
 void mm_unpack_pairs(float *panels, const MmStationary *st); // as load_panels leaves them at HOST_AVX512
 void mm_pair_weights(const MmStationary *st, uint32_t r, float *out); // one row of them
-// Columns [col, col + cols) as the tiles take them, `width` words a row, a multiple of 16.
-void mm_pack_pairs(float *panel, const MmOperand *o, uint32_t rows, uint32_t col, uint32_t cols, uint32_t width);
+// Columns [col, col + cols) in blocks, at most MM_COLS_MAX of them.
+void mm_pack_pairs(float *panel, const MmOperand *o, uint32_t rows, uint32_t col, uint32_t cols);
 
 void mm_load_amx(MmStationary *st, const MmOperand *o);
 void mm_multiply_amx(const MmCall *c, uint32_t j0, uint32_t j1);

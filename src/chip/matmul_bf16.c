@@ -11,6 +11,7 @@
 // changes no sum. On Zen 4 this is twice the rate of fp32; Intel's cores, which have AMX, are slower at it.
 #if defined(__x86_64__)
 
+#include <assert.h>
 #include <immintrin.h>
 
 #include "chip/matmul.h"
@@ -43,58 +44,72 @@ INLINE void pair_step(__m512 chain[HALF][2], const uint32_t *s, const uint32_t *
     }
 }
 
-// HALF rows from row `first` on.
-INLINE void half_tile(const MmTileCall *t, int first, const int nv) {
-    const uint32_t *s = (const uint32_t *)t->s + first, *v = (const uint32_t *)t->v;
-    size_t v_step = t->v_step, v_next = t->v_next;
-    uint32_t quads = (t->k + 3) / 4;
-    __m512 sum[HALF][2];
+INLINE void group_add(__m512 sum[HALF][2], __m512 even[HALF][2], __m512 odd[HALF][2], const int nv) {
     UNROLL for (int r = 0; r < HALF; r++) {
-        UNROLL for (int j = 0; j < nv; j++) sum[r][j] =
-            t->accumulate ? _mm512_loadu_ps(row_at(t->c, t->c_pitch, first + r) + j * LANES) : _mm512_setzero_ps();
+        UNROLL for (int j = 0; j < nv; j++) sum[r][j] = _mm512_add_ps(sum[r][j], _mm512_add_ps(even[r][j], odd[r][j]));
     }
-    for (uint32_t q = 0; q < quads;) {
-        __m512 even[HALF][2], odd[HALF][2];
-        UNROLL for (int r = 0; r < HALF; r++) {
-            UNROLL for (int j = 0; j < nv; j++) even[r][j] = odd[r][j] = _mm512_setzero_ps();
-        }
-        uint32_t n = quads - q < GROUP_QUADS ? quads - q : GROUP_QUADS;
-        if (n == GROUP_QUADS) { // without a branch between
-            UNROLL for (int i = 0; i < GROUP_QUADS; i++, s += 2 * BLOCK, v += 2 * v_step) {
-                pair_step(even, s, v, v_next, nv);
-                pair_step(odd, s + BLOCK, v + v_step, v_next, nv);
-            }
-        } else {
-            for (uint32_t i = 0; i < n; i++, s += 2 * BLOCK, v += 2 * v_step) {
-                pair_step(even, s, v, v_next, nv);
-                pair_step(odd, s + BLOCK, v + v_step, v_next, nv);
-            }
-        }
-        q += n;
+}
+
+INLINE void chains_zero(__m512 even[HALF][2], __m512 odd[HALF][2], const int nv) {
+    UNROLL for (int r = 0; r < HALF; r++) {
+        UNROLL for (int j = 0; j < nv; j++) even[r][j] = odd[r][j] = _mm512_setzero_ps();
+    }
+}
+
+INLINE void sums_store(const MmPanel *t, float *out, __m512 sum[HALF][2], const int nv) {
+    const __m512 nan = _mm512_castsi512_ps(_mm512_set1_epi32((int)MM_NAN));
+    size_t out_pitch = t->out_pitch; // or it would be read again after each store
+    if (!t->goes_on) {
         UNROLL for (int r = 0; r < HALF; r++) {
             UNROLL for (int j = 0; j < nv; j++) sum[r][j] =
-                _mm512_add_ps(sum[r][j], _mm512_add_ps(even[r][j], odd[r][j]));
+                _mm512_mask_mov_ps(sum[r][j], _mm512_cmp_ps_mask(sum[r][j], sum[r][j], _CMP_UNORD_Q), nan);
         }
     }
-    const __m512 nan = _mm512_castsi512_ps(_mm512_set1_epi32((int)MM_NAN));
     UNROLL for (int r = 0; r < HALF; r++) {
-        UNROLL for (int j = 0; j < nv; j++) {
-            __m512 x = sum[r][j];
-            x = _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), nan);
-            _mm512_storeu_ps(row_at(t->out, t->out_pitch, first + r) + j * LANES, x);
-        }
+        UNROLL for (int j = 0; j < nv; j++) _mm512_storeu_ps(row_at(out, out_pitch, r) + j * LANES, sum[r][j]);
     }
 }
 
-INLINE void tile(const MmTileCall *t, const int nv) {
-    for (int r = 0; r < ROWS; r++)
-        __builtin_prefetch(row_at(t->out, t->out_pitch, r), 1, 3);
-    for (int r = 0; r < ROWS; r += HALF)
-        half_tile(t, r, nv);
+// HALF rows. Whole groups have a loop of their own, without a branch inside.
+INLINE void half_tile(const MmPanel *t, const uint32_t *s, float *c, float *out, const int nv) {
+    const uint32_t *v = (const uint32_t *)t->v;
+    size_t v_next = t->v_next;
+    uint32_t quads = (t->k + 3) / 4;
+    __m512 sum[HALF][2], even[HALF][2], odd[HALF][2];
+    UNROLL for (int r = 0; r < HALF; r++) {
+        UNROLL for (int j = 0; j < nv; j++) sum[r][j] =
+            t->accumulate ? _mm512_loadu_ps(row_at(c, t->c_pitch, r) + j * LANES) : _mm512_setzero_ps();
+    }
+    for (; quads >= GROUP_QUADS; quads -= GROUP_QUADS) {
+        chains_zero(even, odd, nv);
+        UNROLL for (int i = 0; i < GROUP_QUADS; i++, s += 2 * BLOCK, v += 2 * BLOCK) {
+            pair_step(even, s, v, v_next, nv);
+            pair_step(odd, s + BLOCK, v + BLOCK, v_next, nv);
+        }
+        group_add(sum, even, odd, nv);
+    }
+    if (quads) {
+        chains_zero(even, odd, nv);
+        for (; quads; quads--, s += 2 * BLOCK, v += 2 * BLOCK) {
+            pair_step(even, s, v, v_next, nv);
+            pair_step(odd, s + BLOCK, v + BLOCK, v_next, nv);
+        }
+        group_add(sum, even, odd, nv);
+    }
+    sums_store(t, out, sum, nv);
 }
 
-static TARGET void pairs_1(const MmTileCall *t) { tile(t, 1); }
-static TARGET void pairs_2(const MmTileCall *t) { tile(t, 2); }
+INLINE void tile(const MmPanel *t, const float *s, float *c, float *out, const int nv) {
+    UNROLL for (int r = 0; r < ROWS; r++) {
+        __builtin_prefetch(row_at(out, t->out_pitch, r), 1, 3);
+        __builtin_prefetch(row_at(out, t->out_pitch, r) + nv * LANES - 1, 1, 3);
+    }
+    for (int r = 0; r < ROWS; r += HALF)
+        half_tile(t, (const uint32_t *)s + r, row_at(c, t->c_pitch, r), row_at(out, t->out_pitch, r), nv);
+}
+
+static TARGET void pairs_1(const MmPanel *t, const float *s, float *c, float *out) { tile(t, s, c, out, 1); }
+static TARGET void pairs_2(const MmPanel *t, const float *s, float *c, float *out) { tile(t, s, c, out, 2); }
 
 MmTile *const mm_pair_tiles[2] = {pairs_1, pairs_2};
 
@@ -172,10 +187,18 @@ void mm_pair_weights(const MmStationary *st, uint32_t r, float *out) {
         out[k] = weight_at(st, k, r);
 }
 
-void mm_pack_pairs(float *panel, const MmOperand *o, uint32_t rows, uint32_t col, uint32_t cols, uint32_t width) {
-    uint32_t *out = (uint32_t *)panel;
-    for (uint32_t k = 0; k < rows; k += 4, out += 2 * width)
-        quad_pack(out, out + width, o, rows, k, col, cols, width, 0);
+void mm_pack_pairs(float *panel, const MmOperand *o, uint32_t rows, uint32_t col, uint32_t cols) {
+    _Alignas(64) uint32_t even[MM_COLS_MAX], odd[MM_COLS_MAX];
+    uint32_t width = (cols + LANES - 1) / LANES * LANES;
+    assert(width <= MM_COLS_MAX);
+    for (uint32_t k = 0; k < rows; k += 4) {
+        quad_pack(even, odd, o, rows, k, col, cols, width, 0);
+        for (uint32_t j = 0; j < width; j += BLOCK) {
+            uint32_t *out = (uint32_t *)panel + j / BLOCK * BLOCK_WORDS + k / 2 * BLOCK;
+            memcpy(out, even + j, BLOCK * 4);
+            memcpy(out + BLOCK, odd + j, BLOCK * 4);
+        }
+    }
 }
 
 #endif

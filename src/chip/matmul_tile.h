@@ -32,27 +32,47 @@ INLINE void panel_row(V b[VECS], const float *v, size_t v_next, const int nv) {
     }
 }
 
-INLINE void rows_fetch(const MmTileCall *t, const int nv) { // those that will be read or written
+INLINE void rows_fetch(const MmPanel *t, float *c, float *out, const int nv) { // those that will be read or written
     UNROLL for (int r = 0; r < ROWS; r++) {
-        __builtin_prefetch(tile_row(t->out, t->out_pitch, r), 1, 3);
-        __builtin_prefetch(tile_row(t->out, t->out_pitch, r) + nv * LANES - 1, 1, 3);
+        __builtin_prefetch(tile_row(out, t->out_pitch, r), 1, 3);
+        __builtin_prefetch(tile_row(out, t->out_pitch, r) + nv * LANES - 1, 1, 3);
     }
-    if (t->out == t->c)
+    if (out == c)
         return;
     UNROLL for (int r = 0; r < ROWS; r++) {
-        __builtin_prefetch(tile_row(t->c, t->c_pitch, r), 0, 3);
-        __builtin_prefetch(tile_row(t->c, t->c_pitch, r) + nv * LANES - 1, 0, 3);
+        __builtin_prefetch(tile_row(c, t->c_pitch, r), 0, 3);
+        __builtin_prefetch(tile_row(c, t->c_pitch, r) + nv * LANES - 1, 0, 3);
     }
 }
 
-INLINE void tile_wide(const MmTileCall *t, const int nv) {
-    const float *s = t->s, *v = t->v;
+// out = c + chain. The pitches are copied before anything is stored, or they would be read again after each store.
+INLINE void sums_store(const MmPanel *t, const float *c, float *out, V chain[ROWS][VECS], const int nv) {
+    size_t c_pitch = t->c_pitch, out_pitch = t->out_pitch;
+    if (t->accumulate) {
+        UNROLL for (int r = 0; r < ROWS; r++) {
+            UNROLL for (int j = 0; j < nv; j++) chain[r][j] = v_add(v_loadu(c + j * LANES), chain[r][j]);
+            c = (const float *)((const uint8_t *)c + c_pitch);
+        }
+    }
+    if (!t->goes_on) {
+        UNROLL for (int r = 0; r < ROWS; r++) {
+            UNROLL for (int j = 0; j < nv; j++) chain[r][j] = v_clean(chain[r][j]);
+        }
+    }
+    UNROLL for (int r = 0; r < ROWS; r++) {
+        UNROLL for (int j = 0; j < nv; j++) v_storeu(out + j * LANES, chain[r][j]);
+        out = (float *)((uint8_t *)out + out_pitch);
+    }
+}
+
+INLINE void tile_wide(const MmPanel *t, const float *s, float *c, float *out, const int nv) {
+    const float *v = t->v;
     size_t v_step = t->v_step, v_next = t->v_next;
     V chain[ROWS][VECS];
     UNROLL for (int r = 0; r < ROWS; r++) {
         UNROLL for (int j = 0; j < nv; j++) chain[r][j] = v_zero();
     }
-    rows_fetch(t, nv);
+    rows_fetch(t, c, out, nv);
     UNROLL_K for (uint32_t i = 0; i < t->k; i++, s += BLOCK, v += v_step) {
         V b[VECS];
         panel_row(b, v, v_next, nv);
@@ -61,13 +81,7 @@ INLINE void tile_wide(const MmTileCall *t, const int nv) {
             UNROLL for (int j = 0; j < nv; j++) chain[r][j] = v_fma(a, b[j], chain[r][j]);
         }
     }
-    UNROLL for (int r = 0; r < ROWS; r++) {
-        UNROLL for (int j = 0; j < nv; j++) {
-            const float *at = tile_row(t->c, t->c_pitch, r) + j * LANES;
-            V sum = t->accumulate ? v_add(v_loadu(at), chain[r][j]) : chain[r][j];
-            v_storeu(tile_row(t->out, t->out_pitch, r) + j * LANES, v_clean(sum));
-        }
-    }
+    sums_store(t, c, out, chain, nv);
 }
 
 // One row of k into one of the two chains.
@@ -81,9 +95,10 @@ INLINE void pair_step(V chain[PAIR_ROWS][VECS], const float *s, const float *v, 
 }
 
 // PAIR_ROWS rows of a narrow tile from row `first` on. Sums are in c until the last group.
-INLINE void tile_pair(const MmTileCall *t, int first, const int nv) {
-    const float *s = t->s + first, *v = t->v;
+INLINE void tile_pair(const MmPanel *t, const float *s, float *c, float *out, int first, const int nv) {
+    const float *v = t->v;
     size_t v_step = t->v_step, v_next = t->v_next;
+    s += first;
     for (uint32_t g = 0; g < t->k; g += MM_GROUP) {
         V even[PAIR_ROWS][VECS], odd[PAIR_ROWS][VECS];
         UNROLL for (int r = 0; r < PAIR_ROWS; r++) {
@@ -97,11 +112,11 @@ INLINE void tile_pair(const MmTileCall *t, int first, const int nv) {
         }
         if (n & 1)
             pair_step(even, s, v, v_next, nv);
-        float *to = last ? t->out : t->c;
+        float *to = last ? out : c;
         size_t to_pitch = last ? t->out_pitch : t->c_pitch;
         UNROLL for (int r = 0; r < PAIR_ROWS; r++) {
             UNROLL for (int j = 0; j < nv; j++) {
-                const float *at = tile_row(t->c, t->c_pitch, first + r) + j * LANES;
+                const float *at = tile_row(c, t->c_pitch, first + r) + j * LANES;
                 V old = g || t->accumulate ? v_loadu(at) : v_zero();
                 v_storeu(tile_row(to, to_pitch, first + r) + j * LANES, v_clean(v_add(old, v_add(even[r][j], odd[r][j]))));
             }
@@ -109,11 +124,13 @@ INLINE void tile_pair(const MmTileCall *t, int first, const int nv) {
     }
 }
 
-INLINE void tile_narrow(const MmTileCall *t, const int nv) {
-    rows_fetch(t, nv);
+INLINE void tile_narrow(const MmPanel *t, const float *s, float *c, float *out, const int nv) {
+    rows_fetch(t, c, out, nv);
     for (int r = 0; r < ROWS; r += PAIR_ROWS)
-        tile_pair(t, r, nv);
+        tile_pair(t, s, c, out, r, nv);
 }
 
 #define TILE(order, nv)                                                                            \
-    static TARGET void order##_##nv(const MmTileCall *t) { tile_##order(t, nv); }
+    static TARGET void order##_##nv(const MmPanel *t, const float *s, float *c, float *out) {                              \
+        tile_##order(t, s, c, out, nv);                                                            \
+    }

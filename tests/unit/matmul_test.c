@@ -271,7 +271,7 @@ static Operand operand_make(uint64_t *s, int type, uint32_t k, uint32_t cols, in
     return o;
 }
 
-// apart: sums go to dst, and what they are added to lies elsewhere.
+// Two products of one chain. apart: sums go to dst, and what they are added to lies elsewhere.
 static void operands_run(HostLevel level, int type, const Operand *s, const Operand *v, const uint32_t size[3], float *dst,
                          bool accumulate, bool blocks, bool apart) {
     int64_t e = (int64_t)dtype_bytes(type);
@@ -284,8 +284,9 @@ static void operands_run(HostLevel level, int type, const Operand *s, const Oper
     (apart ? mm_load_there : mm_load)(level, &st, &load);
     MmCall call = {.st = &st, .dst = apart ? sums : dst, .dst_pitch = 512 * sizeof(float), .dst_stride = 1,
                    .src = blocks ? v->blocks : v->at, .src_pitch = (size_t)v->row, .src_stride = (int32_t)(v->col / e),
-                   .stype = type, .accumulate = accumulate, .blocks = blocks, .out = apart ? dst : NULL,
-                   .out_pitch = 512 * sizeof(float)};
+                   .stype = type, .accumulate = accumulate, .blocks = blocks, .goes_on = true};
+    mm_multiply(&call, 0, n);
+    call.goes_on = false, call.accumulate = true, call.out = apart ? dst : NULL, call.out_pitch = 512 * sizeof(float);
     uint32_t cut = mm_piece_at(n, 1, 2);
     mm_multiply(&call, cut, n);
     mm_multiply(&call, 0, cut);
