@@ -7,9 +7,10 @@
 // stale: nothing
 //
 // A group of dimensions collapses when each one's stride is the next one's stride times its size. Where a
-// group does not, a transpose puts the operand into [batch, free, contracting] order, and a reshape is not
-// needed: strides tell. Products of other types (integers, f64, complex) are left for GpSimd.
+// group does not, a transpose puts the operand into [batch, free, contracting] or [batch, contracting, free] order, and a
+// reshape is not needed: strides tell. Products of other types (integers, f64, complex) are left for GpSimd.
 #include <assert.h>
+#include <string.h>
 
 #include "pass/dots.h"
 #include "pass/walk.h"
@@ -68,6 +69,13 @@ bool dot_suits(const Hlo *h, const HloOp *op, Why *why) {
     return (l->elems > 0 && r->elems > 0) || why_refuse(why, WHY_EMPTY);
 }
 
+bool dot_may_swap(const Hlo *h, const HloOp *op) {
+    const HloAttr *l = hlo_attr(op, AK_LHS_PRECISION_TYPE), *r = hlo_attr(op, AK_RHS_PRECISION_TYPE);
+    bool parts = hlo_int(op, AK_LHS_COMPONENT_COUNT, 1) == hlo_int(op, AK_RHS_COMPONENT_COUNT, 1);
+    bool types = l && r ? l->kind == HA_TYPE && r->kind == HA_TYPE && l->type == r->type : !l && !r;
+    return parts && types && hlo_value_type(h, hlo_operand(h, op, 0))->dtype == hlo_value_type(h, hlo_operand(h, op, 1))->dtype;
+}
+
 typedef struct Dots {
     Compile *c;
     Hlo *h;
@@ -113,7 +121,41 @@ static void set_iota(Hlo *h, OpId op, HloAttrKey key, int64_t first, uint32_t n)
     *hlo_attr_slot(h, op, key) = (HloAttr){.kind = HA_INTS, .n = n, .ints = hlo_ints_dup(h, v, n)};
 }
 
-// Transposes one operand to [batch, free, contracting] when its groups do not collapse.
+static int64_t strided(const HloType *t, const int64_t *dims, uint32_t n) {
+    int64_t size, stride;
+    return dot_group(t, dims, n, &size, &stride) ? 0 : t->elems;
+}
+
+// The contracting dimensions are pairs in any order: the one in which the operands, or the larger of them, need not be transposed.
+static void order_pairs(Dots *d, OpId id) {
+    static const HloAttrKey keys[2] = {AK_LHS_CONTRACTING_DIMENSIONS, AK_RHS_CONTRACTING_DIMENSIONS};
+    Hlo *h = d->h;
+    HloOp op = *hlo_at(h, id);
+    uint32_t n;
+    const int64_t *now[2] = {hlo_ints(&op, keys[0], &n), hlo_ints(&op, keys[1], &n)};
+    const HloType *t[2] = {hlo_value_type(h, hlo_operand(h, &op, 0)), hlo_value_type(h, hlo_operand(h, &op, 1))};
+    int64_t best = strided(t[0], now[0], n) + strided(t[1], now[1], n), to[2][OTRN_MAX_RANK];
+    for (int by = 0; by < 2 && best; by++) { // as they lie in one of them
+        for (int side = 0; side < 2; side++)
+            memcpy(to[side], now[side], n * sizeof *to[side]);
+        for (uint32_t i = 1; i < n; i++)
+            for (uint32_t k = i; k > 0 && to[by][k] < to[by][k - 1]; k--)
+                for (int side = 0; side < 2; side++) {
+                    int64_t swap = to[side][k];
+                    to[side][k] = to[side][k - 1];
+                    to[side][k - 1] = swap;
+                }
+        int64_t cost = strided(t[0], to[0], n) + strided(t[1], to[1], n);
+        if (cost < best) {
+            best = cost;
+            hlo_set_ints(h, id, keys[0], to[0], n);
+            hlo_set_ints(h, id, keys[1], to[1], n);
+        }
+    }
+}
+
+// Transposes one operand to [batch, free, contracting] when its groups do not collapse, or to [batch, contracting, free], which
+// keeps neighbours together that are free.
 static void order_operand(Dots *d, OpId id, bool rhs) {
     Hlo *h = d->h;
     HloOp op = *hlo_at(h, id);
@@ -131,9 +173,12 @@ static void order_operand(Dots *d, OpId id, bool rhs) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < nb; i++)
         perm[n++] = b[i];
+    bool last = nf && free_dims[nf - 1] == t.rank - 1;
+    for (uint32_t i = 0; i < nc && last; i++)
+        perm[n++] = c[i];
     for (uint32_t i = 0; i < nf; i++)
         perm[n++] = free_dims[i];
-    for (uint32_t i = 0; i < nc; i++)
+    for (uint32_t i = 0; i < nc && !last; i++)
         perm[n++] = c[i];
     assert(n == t.rank);
     for (uint32_t i = 0; i < n; i++)
@@ -144,7 +189,7 @@ static void order_operand(Dots *d, OpId id, bool rhs) {
         (HloAttr){.kind = HA_INTS, .n = n, .ints = hlo_ints_dup(h, perm, n)};
     h->operands.at[op.operands + rhs] = push(d, made);
     set_iota(h, id, bk, 0, nb);
-    set_iota(h, id, ck, nb + nf, nc);
+    set_iota(h, id, ck, last ? nb : nb + nf, nc);
 }
 
 static void canon(Dots *d, OpId id) {
@@ -162,6 +207,7 @@ static void canon(Dots *d, OpId id) {
     }
     HloAttr *attrs = arena_dup(h->arena, op.attrs, hlo_row(&op)->nattrs * sizeof *op.attrs);
     hlo_at(h, id)->attrs = attrs; // attributes may be shared with other copies of this op
+    order_pairs(d, id);
     order_operand(d, id, false);
     order_operand(d, id, true);
 }

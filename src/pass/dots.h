@@ -13,5 +13,7 @@ static inline bool dot_on_tensor_engine(const Hlo *h, const HloOp *op) { return 
 bool dot_group(const HloType *t, const int64_t *dims, uint32_t n, int64_t *size, int64_t *stride);
 // The dimensions of one operand that are neither batch nor contracting.
 uint32_t dot_free_dims(const HloType *t, const HloOp *op, bool rhs, int64_t out[OTRN_MAX_RANK]);
+// True when the operands may change places: nothing names their types or parts apart.
+bool dot_may_swap(const Hlo *h, const HloOp *op);
 
 #endif

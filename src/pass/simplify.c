@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "pass/dots.h"
 #include "pass/rows.h"
 #include "pass/walk.h"
 
@@ -154,18 +155,12 @@ typedef struct Side {
 static const Side sides[2] = {{AK_LHS_BATCHING_DIMENSIONS, AK_LHS_CONTRACTING_DIMENSIONS},
                               {AK_RHS_BATCHING_DIMENSIONS, AK_RHS_CONTRACTING_DIMENSIONS}};
 
-// Attributes that name the operands' types and parts apart would have to change places too.
-static bool may_swap(const Hlo *h, const HloOp *dot) {
-    return !hlo_attr(dot, AK_LHS_COMPONENT_COUNT) && !hlo_attr(dot, AK_LHS_PRECISION_TYPE) &&
-           hlo_value_type(h, hlo_operand(h, dot, 0))->dtype == hlo_value_type(h, hlo_operand(h, dot, 1))->dtype;
-}
-
 // A transpose that swaps the two halves of a product's result is the product of the swapped operands: the same sums in
 // the same order.
 static ValueId swap_product(Simplify *s, ValueId v, const int64_t *perm, uint32_t n, TypeId type) {
     Hlo *h = s->h;
     OpId def = def_of(s, v, HLO_DOT_GENERAL);
-    if (!def || !used_once(s, v) || !may_swap(h, hlo_at(h, def)))
+    if (!def || !used_once(s, v) || !dot_may_swap(h, hlo_at(h, def)))
         return 0;
     HloOp dot = *hlo_at(h, def);
     uint32_t nb, nc;

@@ -37,7 +37,7 @@ static ValueId before_reshapes(const Hlo *h, ValueId v) { // that leave rows and
 
 typedef struct Mask { // of the columns from `first` on, of a mask of `all`
     const Hlo *h;
-    int64_t first, all;
+    int64_t first, all, rows; // rows: after which it begins again; 0: not at all
     bool constant;
     const uint8_t *data;
     Affine a; // compared with zero
@@ -330,11 +330,12 @@ static int64_t counting(const Mask *mask, int64_t row, int64_t from, int64_t to)
 
 // `cut`: the program may see rows of which nothing counts, as long as another piece has a column of theirs.
 static const uint32_t *widths(Compile *c, const Mask *mask, int64_t m, int64_t n, bool cut) {
+    int64_t rows = mask->rows ? mask->rows : m;
     int64_t tiles = (m + PARTS - 1) / PARTS;
     uint32_t *out = ARENA_NEWN(c->scratch, uint32_t, (size_t)tiles + 1);
     for (int64_t row = 0; row < m; row++) {
-        int64_t last = counting(mask, row, mask->first, mask->first + n);
-        if (!last && !(cut && counting(mask, row, 0, mask->all)))
+        int64_t last = counting(mask, row % rows, mask->first, mask->first + n);
+        if (!last && !(cut && counting(mask, row % rows, 0, mask->all)))
             return NULL; // nothing counts in this row
         last = last ? last : 1;
         int64_t need = (last + PARTS - 1) / PARTS * PARTS;
@@ -350,8 +351,11 @@ static bool operand_mask(const Hlo *h, const HloOp *rows, uint32_t i, int64_t m,
     int64_t kind = hlo_ints(rows, AK_BROADCAST_DIMENSIONS, &nk)[i];
     ValueId v = hlo_operand(h, rows, i);
     const HloType *t = hlo_value_type(h, v);
-    return (kind == FUSED_COLUMNS || kind == FUSED_SAME) && t->dtype == DT_I1 && t->rank >= 2 && t->dims[t->rank - 1] == n &&
-           t->dims[t->rank - 2] == m && t->elems == m * n && mask_known(h, v, mask);
+    int64_t again = t->rank >= 2 ? t->dims[t->rank - 2] : 0; // heads of a group have the same rows of it
+    bool fits = (kind == FUSED_COLUMNS || kind == FUSED_SAME) && t->dtype == DT_I1 && again && t->dims[t->rank - 1] == n &&
+                m % again == 0 && t->elems == again * n && mask_known(h, v, mask);
+    mask->rows = again;
+    return fits;
 }
 
 const uint32_t *mask_widths(Compile *c, OpId rows, int64_t m, int64_t n, const bool *feeds, OpId idle[MASK_IDLE]) {

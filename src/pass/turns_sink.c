@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// turns_sink.c — let transposes of products go behind what is computed from them.
+//
+// Elementwise work, reductions and broadcasts do the same in any order of dimensions, so a transpose of a product may wait until
+// somebody needs its order: often that is another product, which reads through it (turns.c). A function over heads that vmap maps
+// over the heads of a group gives attention of this kind: scores [b k q g t] turned to [g b k q t], softmax, weights turned back.
+//
+//   op(transpose(x), transpose(y), number, broadcast(z))  ──►  transpose(op(x, y, number, broadcast(z)))
+//
+// In what follows `perm` says which dimension of x each one of the transpose is.
+#include <string.h>
+
+#include "pass/rows.h"
+#include "pass/turns.h"
+
+static bool sinks(const Turns *s, ValueId v) { return v < s->sinks.n && s->sinks.at[v]; }
+
+static Dims perm_of(const Hlo *h, ValueId v) {
+    Dims d = {0};
+    const int64_t *perm = hlo_ints(hlo_at(h, h->values.at[v].def), AK_PERMUTATION, &d.n);
+    memcpy(d.at, perm, d.n * sizeof *perm);
+    return d;
+}
+
+static ValueId from_of(const Hlo *h, ValueId v) { return hlo_operand(h, hlo_at(h, h->values.at[v].def), 0); }
+
+// Both come from the same order in memory: dimensions of size one are nowhere in it.
+static bool same_order(const HloType *t, const Dims *a, const Dims *b) {
+    int64_t of[2][OTRN_MAX_RANK]; // which dimension of the transpose each one of x is
+    for (uint32_t i = 0; i < a->n; i++)
+        of[0][a->at[i]] = of[1][b->at[i]] = i;
+    for (uint32_t i = 0, k = 0; i < a->n && k < a->n; i++, k++) {
+        while (i < a->n && t->dims[of[0][i]] == 1)
+            i++;
+        while (k < a->n && t->dims[of[1][k]] == 1)
+            k++;
+        if (i < a->n && k < a->n && of[0][i] != of[1][k])
+            return false;
+    }
+    return true;
+}
+
+static TypeId unturned(Turns *s, TypeId type, const Dims *perm) {
+    HloType t = *hlo_type(s->h, type);
+    int64_t dims[OTRN_MAX_RANK];
+    for (uint32_t i = 0; i < perm->n; i++)
+        dims[perm->at[i]] = t.dims[i];
+    return hlo_type_tensor(s->h, t.dtype, t.rank, dims);
+}
+
+// --- operands that have no order of their own --------------------------------------------------------
+
+static bool is_number(const Hlo *h, ValueId v) { return splat_value(h, v) != NULL; }
+
+// The broadcast in the order of x, dimensions still ascending.
+static bool broadcast_fits(const HloOp *op, const Dims *perm, Dims *to) {
+    const int64_t *dims = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &to->n);
+    for (uint32_t i = 0; i < to->n; i++) {
+        to->at[i] = perm->at[dims[i]];
+        if (i && to->at[i] < to->at[i - 1])
+            return false;
+    }
+    return true;
+}
+
+static bool operand_fits(const Turns *s, ValueId v, const Dims *perm) {
+    const Hlo *h = s->h;
+    OpId def = h->values.at[v].def;
+    Dims other;
+    if (hlo_value_type(h, v)->rank != (int)perm->n || !def)
+        return false;
+    if (sinks(s, v)) {
+        other = perm_of(h, v);
+        return same_order(hlo_value_type(h, v), &other, perm);
+    }
+    const HloOp *op = hlo_at(h, def);
+    return is_number(h, v) || op->code == HLO_IOTA || (op->code == HLO_BROADCAST_IN_DIM && broadcast_fits(op, perm, &other));
+}
+
+static ValueId operand_for(Turns *s, ValueId v, const Dims *perm) {
+    Hlo *h = s->h;
+    TypeId type = unturned(s, h->values.at[v].type, perm);
+    if (sinks(s, v)) {
+        ValueId from = from_of(h, v);
+        LocId loc = hlo_at(h, h->values.at[v].def)->loc;
+        return h->values.at[from].type == type ? from : walk_push(&s->w, hlo_op(h, HLO_RESHAPE, loc, 1, &from, 1, &type));
+    }
+    HloOp op = *hlo_at(h, h->values.at[v].def);
+    ValueId in = op.noperands ? hlo_operand(h, &op, 0) : 0;
+    OpId made = hlo_op(h, op.code, op.loc, op.noperands, &in, 1, &type);
+    hlo_at(h, made)->attrs = arena_dup(h->arena, op.attrs, hlo_row(&op)->nattrs * sizeof *op.attrs);
+    Dims to;
+    if (op.code == HLO_CONSTANT)
+        hlo_attr_slot(h, made, AK_VALUE)->type = type;
+    else if (op.code == HLO_IOTA)
+        hlo_attr_slot(h, made, AK_IOTA_DIMENSION)->i = perm->at[hlo_int(&op, AK_IOTA_DIMENSION, 0)];
+    else if (broadcast_fits(&op, perm, &to))
+        hlo_set_ints(h, made, AK_BROADCAST_DIMENSIONS, to.at, to.n);
+    return walk_push(&s->w, made);
+}
+
+static ValueId finish(Turns *s, OpId made, const Dims *perm, LocId loc) {
+    ValueId v = turns_make(s, walk_push(&s->w, made), perm, loc);
+    if (s->h->values.at[v].def != made)
+        turns_mark(s, v);
+    return v;
+}
+
+// --- ops ---------------------------------------------------------------------------------------------
+
+static ValueId sink_elementwise(Turns *s, const HloOp *op) {
+    Hlo *h = s->h;
+    Dims perm = {0};
+    for (uint32_t i = 0; i < op->noperands && !perm.n; i++)
+        if (sinks(s, hlo_operand(h, op, i)))
+            perm = perm_of(h, hlo_operand(h, op, i));
+    for (uint32_t i = 0; i < op->noperands; i++)
+        if (!perm.n || !operand_fits(s, hlo_operand(h, op, i), &perm))
+            return 0;
+    ValueId in[3];
+    for (uint32_t i = 0; i < op->noperands; i++)
+        in[i] = operand_for(s, hlo_operand(h, op, i), &perm);
+    TypeId type = unturned(s, h->values.at[op->results].type, &perm);
+    OpId made = hlo_op(h, op->code, op->loc, op->noperands, in, 1, &type);
+    hlo_at(h, made)->attrs = op->attrs;
+    return finish(s, made, &perm, op->loc);
+}
+
+static ValueId sink_reduce(Turns *s, const HloOp *op) {
+    Hlo *h = s->h;
+    if (op->noperands != 2 || !sinks(s, hlo_operand(h, op, 0)) || reduce_body(h, op) == HLO_NONE)
+        return 0;
+    Dims perm = perm_of(h, hlo_operand(h, op, 0)), left = {0};
+    uint32_t n, place[OTRN_MAX_RANK], kept = 0;
+    const int64_t *dims = hlo_ints(op, AK_DIMENSIONS, &n);
+    bool gone[OTRN_MAX_RANK] = {0};
+    for (uint32_t i = 0; i < n; i++)
+        gone[perm.at[dims[i]]] = true;
+    int64_t over[OTRN_MAX_RANK];
+    for (uint32_t i = 0, k = 0; i < perm.n; i++) {
+        if (gone[i])
+            over[k++] = i;
+        else
+            place[i] = kept++;
+    }
+    for (uint32_t i = 0; i < perm.n; i++)
+        if (!gone[perm.at[i]])
+            left.at[left.n++] = place[perm.at[i]];
+    ValueId in[2] = {from_of(h, hlo_operand(h, op, 0)), hlo_operand(h, op, 1)};
+    TypeId type = unturned(s, h->values.at[op->results].type, &left);
+    OpId made = hlo_op(h, HLO_REDUCE, op->loc, 2, in, 1, &type);
+    hlo_set_ints(h, made, AK_DIMENSIONS, over, n);
+    reduce_region_like(h, op, made, h->values.at[in[1]].type);
+    walk_grow(&s->w);
+    return finish(s, made, &left, op->loc);
+}
+
+// Dimensions that a broadcast or a reshape adds stay where they are; the others are those of x in its order.
+static Dims spread(const Dims *perm, const Dims *at, uint32_t rank) {
+    Dims out = {.n = rank};
+    for (uint32_t i = 0; i < rank; i++)
+        out.at[i] = i;
+    for (uint32_t i = 0; i < at->n; i++)
+        out.at[at->at[i]] = at->at[perm->at[i]];
+    return out;
+}
+
+static ValueId sink_broadcast(Turns *s, const HloOp *op) {
+    Hlo *h = s->h;
+    ValueId v = hlo_operand(h, op, 0);
+    const HloType *to = hlo_value_type(h, op->results);
+    Dims at = {0};
+    const int64_t *dims = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &at.n);
+    memcpy(at.at, dims, at.n * sizeof *dims);
+    for (uint32_t i = 0; i < at.n; i++)
+        if (i && at.at[i] < at.at[i - 1])
+            return 0;
+    Dims perm = perm_of(h, v), out = spread(&perm, &at, (uint32_t)to->rank);
+    ValueId in = from_of(h, v);
+    TypeId type = unturned(s, h->values.at[op->results].type, &out);
+    OpId made = hlo_op(h, HLO_BROADCAST_IN_DIM, op->loc, 1, &in, 1, &type);
+    hlo_set_ints(h, made, AK_BROADCAST_DIMENSIONS, at.at, at.n);
+    return finish(s, made, &out, op->loc);
+}
+
+// A reshape that adds or drops dimensions of size one.
+static ValueId sink_reshape(Turns *s, const HloOp *op) {
+    Hlo *h = s->h;
+    ValueId v = hlo_operand(h, op, 0), in = from_of(h, v);
+    const HloType *t = hlo_value_type(h, v), *to = hlo_value_type(h, op->results), *x = hlo_value_type(h, in);
+    Dims perm = perm_of(h, v), at = {0}, plain = {0};
+    int64_t place[OTRN_MAX_RANK];
+    for (int i = 0, k = 0; i < x->rank; i++)
+        place[i] = x->dims[i] == 1 ? -1 : k++;
+    for (int i = 0; i < to->rank; i++)
+        if (to->dims[i] != 1)
+            at.at[at.n++] = i;
+    for (int i = 0; i < t->rank; i++) {
+        if (t->dims[i] == 1)
+            continue;
+        if (plain.n == at.n || t->dims[i] != to->dims[at.at[plain.n]])
+            return 0;
+        plain.at[plain.n++] = place[perm.at[i]];
+    }
+    if (plain.n != at.n)
+        return 0;
+    Dims out = spread(&plain, &at, (uint32_t)to->rank);
+    TypeId type = unturned(s, h->values.at[op->results].type, &out);
+    return finish(s, hlo_op(h, HLO_RESHAPE, op->loc, 1, &in, 1, &type), &out, op->loc);
+}
+
+static ValueId sink_transpose(Turns *s, const HloOp *op) {
+    ValueId v = hlo_operand(s->h, op, 0);
+    Dims first = perm_of(s->h, v), both = {0};
+    const int64_t *perm = hlo_ints(op, AK_PERMUTATION, &both.n);
+    for (uint32_t i = 0; i < both.n; i++)
+        both.at[i] = first.at[perm[i]];
+    ValueId from = from_of(s->h, v), to = turns_make(s, from, &both, op->loc);
+    if (to != from)
+        turns_mark(s, to);
+    return to;
+}
+
+ValueId turns_sink(Turns *s, OpId id) {
+    HloOp op = *hlo_at(s->h, id);
+    bool any = false;
+    for (uint32_t i = 0; i < op.noperands; i++)
+        any = any || sinks(s, hlo_operand(s->h, &op, i));
+    if (!any || op.nresults != 1)
+        return 0;
+    const HloType *t = hlo_value_type(s->h, op.results);
+    if (t->kind != HT_TENSOR || t->dynamic || t->text || !t->elems)
+        return 0;
+    switch (hlo_row(&op)->cls) {
+    case HC_EW1:
+    case HC_EW2:
+    case HC_EW3:
+        return op.nregions ? 0 : sink_elementwise(s, &op);
+    default:
+        break;
+    }
+    return op.code == HLO_REDUCE             ? sink_reduce(s, &op)
+           : op.code == HLO_BROADCAST_IN_DIM ? sink_broadcast(s, &op)
+           : op.code == HLO_RESHAPE          ? sink_reshape(s, &op)
+           : op.code == HLO_TRANSPOSE        ? sink_transpose(s, &op)
+                                             : 0;
+}
