@@ -176,9 +176,9 @@ static uint8_t *pe_ways(Arena *a, const Artifact *art, const IsaShapes *shapes) 
             ways[i] = pe_whole(in) ? 0 : PE_RARE;
             continue;
         }
-        bool plain = pe_whole(in) && pe_whole(shape_inst(shapes, *from)) && isa_count(in->n[3]) == 1 &&
-                     (!in->dtype || in->dtype == DT_F32);
-        ways[i] = plain ? PE_PLAIN : PE_RARE;
+        bool whole = pe_whole(in) && pe_whole(shape_inst(shapes, *from)) && (!in->dtype || in->dtype == DT_F32);
+        bool rows = in->d[1] == 1 && in->d[3] == (int32_t)in->n[1]; // side by side in PSUM
+        ways[i] = whole && isa_count(in->n[3]) == 1 ? PE_PLAIN : whole && rows ? PE_ROWS : PE_RARE;
         ways[*from] |= ways[i];
     }
     return ways;
@@ -351,12 +351,13 @@ static MmStep matmul_resolve(const Chip *c, const IsaInst *in, uint8_t *const *s
     int64_t dst_pitch, src_pitch, dst_at = (int64_t)addr_poff(dst_addr(c, in));
     uint8_t *dst = chip_resolve(c, segs, dst_addr(c, in), &dst_pitch);
     const uint8_t *src = chip_resolve(c, segs, src_addr(c, in), &src_pitch);
-    int64_t last = (int64_t)(count(in->n[1]) - 1) * in->d[1] * 4; // a row's last element, from its first
+    uint32_t rows = count(in->n[3]), n = count(in->n[1]) * rows;
+    int64_t last = (int64_t)(n - 1) * in->d[1] * 4; // a row's last element, from its first
     return (MmStep){.call = {.dst = (float *)dst, .dst_pitch = (size_t)dst_pitch,
-                             .dst_stride = count(in->n[1]) == 1 ? 1 : in->d[1], .src = src, .src_pitch = (size_t)src_pitch,
-                             .src_stride = in->s[1], .stype = in->stype,
-                             .accumulate = in->flags & MATMUL_ACCUMULATE},
-                    .n = count(in->n[1]),
+                             .dst_stride = n == 1 ? 1 : in->d[1], .src = src, .src_pitch = (size_t)src_pitch,
+                             .src_stride = in->s[1], .stype = in->stype, .row = rows > 1 ? in->n[1] : 0,
+                             .src_row = in->s[3] * (int64_t)dtype_bytes(in->stype), .accumulate = in->flags & MATMUL_ACCUMULATE},
+                    .n = n,
                     .dst_begin = (uint32_t)(dst_at + (last < 0 ? last : 0)),
                     .dst_end = (uint32_t)(dst_at + (last > 0 ? last : 0) + 4)};
 }
@@ -408,7 +409,7 @@ static uint32_t run_tensor(Chip *c, const ChipProg *p, uint32_t pc, uint8_t *con
         } else if (in->op == ISA_MATMUL) {
             steps[nsteps] = chip_product_of(c, p, pc, segs);
             if (c->profile)
-                c->profile->flop += 2.0 * count(in->n[0]) * count(in->n[1]) * count(in->n[2]);
+                c->profile->flop += 2.0 * count(in->n[0]) * count(in->n[1]) * count(in->n[2]) * count(in->n[3]);
             steps[nsteps++].load = load;
             load.src = NULL;
         } else if (!spared || !spared[pc] || p->plan->run_at[pc]) { // a transfer that is left out parts nothing

@@ -125,6 +125,8 @@ typedef struct MmCall { // one matmul: dst[m][j] (+)= sum over k of st[k][m] * s
     bool accumulate;
     bool blocks; // src is the blocks of the first column; src_pitch and src_stride mean nothing
     bool goes_on; // the next product of the chain adds to all of dst: until then NaNs may look as they come
+    uint32_t row;    // columns of src come in rows of so many, src_row bytes apart; 0: in one. Not in blocks, not to `out`
+    int64_t src_row;
     float *out; // where the sums go instead of dst, rows out_pitch bytes apart, side by side; NULL: to dst. What dst
     size_t out_pitch; // holds afterwards is not defined then
     const void *next_src;    // the next matmul's src, laid out like this one's, fetched ahead; may be NULL

@@ -56,9 +56,9 @@ struct ChipProg {
     bool flows, fresh; // flow.h
 };
 
-// How a product goes: those of the whole array with fp32 results by themselves or with their neighbours to the host
+// How a product goes: those of the whole array with fp32 results, also over rows of columns, by themselves or with their neighbours to the host
 // kernels, the rest to effect_pe.c. Weights may be needed both ways.
-enum { PE_PLAIN = 1, PE_RARE = 2 };
+enum { PE_PLAIN = 1, PE_RARE = 2, PE_ROWS = 4 };
 
 // Host address of an operand; *axis0 is the byte stride of axis 0 when it is the partition axis, else 0.
 static inline uint8_t *chip_resolve(const Chip *c, uint8_t *const *segs, uint64_t addr, int64_t *axis0) {

@@ -88,7 +88,7 @@ bool flow_wanted(const IsaShapes *shapes, uint32_t ncode) {
         const IsaInst *in = &shapes->at[i].in;
         uint64_t elems = isa_count(in->n[0]) * (uint64_t)isa_count(in->n[1]);
         if (in->op == ISA_MATMUL)
-            elems = elems * isa_count(in->n[2]) / 16;
+            elems = elems * isa_count(in->n[2]) * isa_count(in->n[3]) / 16;
         else
             elems *= isa_count(in->n[2]) * (uint64_t)isa_count(in->n[3]);
         work += elems < (uint64_t)1 << 32 ? elems * shapes->at[i].uses : 0;
@@ -300,7 +300,7 @@ static void make_chains(Flow *f) {
         u->chain.step[u->chain.nsteps++] = step;
         u->instructions += 2;
         if (f->chip->profile)
-            f->chip->profile->flop += 2.0 * isa_count(in->n[0]) * isa_count(in->n[1]) * isa_count(in->n[2]);
+            f->chip->profile->flop += 2.0 * isa_count(in->n[0]) * isa_count(in->n[1]) * isa_count(in->n[2]) * isa_count(in->n[3]);
     }
     chains_close(f);
 }

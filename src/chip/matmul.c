@@ -318,7 +318,24 @@ static void sums_move(const MmCall *c, uint32_t j0, uint32_t j1) {
                (const float *)((const uint8_t *)c->dst + m * c->dst_pitch) + j0, (j1 - j0) * sizeof(float));
 }
 
+// Rows of columns, one after the other: each is a product whose column 0 would lie before its row.
+static void multiply_rows(const MmCall *c, uint32_t j0, uint32_t j1) {
+    assert(!c->blocks && !c->out);
+    int64_t step = c->src_row - (int64_t)c->row * c->src_stride * (int64_t)dtype_bytes(c->stype);
+    MmCall one = *c;
+    one.row = 0, one.next_src = NULL, one.next_load = NULL;
+    for (uint32_t r = j0 / c->row, end; j0 < j1; j0 = end, r++) {
+        end = (r + 1) * c->row < j1 ? (r + 1) * c->row : j1;
+        one.src = (const uint8_t *)c->src + r * step;
+        mm_multiply(&one, j0, end);
+    }
+}
+
 void mm_multiply(const MmCall *c, uint32_t j0, uint32_t j1) {
+    if (c->row) {
+        multiply_rows(c, j0, j1);
+        return;
+    }
     assert(!c->out || c->dst_stride == 1);
     assert(!c->blocks || (mm_takes_blocks(c->st->level, c->stype) && j0 % MM_BLOCK_COLS == 0));
     assert(dtype_on_tensor_engine(c->stype));

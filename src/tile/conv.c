@@ -15,10 +15,13 @@
 #include "base/num.h"
 #include "pass/convs.h"
 #include "tile/contract.h"
+#include "tile/slab.h"
 
 #define INSTS_MAX (1 << 20)
 #define CUT_RUN_BYTES 256     // runs that a cut should leave
 #define BATCH_CUT 128         // long axes of shared ones are cut at a multiple of it
+#define GAIN 1.6              // windows in SBUF: how much longer they may seem to take
+#define GAIN_TURNED 3.5
 #define SMALL_NS 10000.0      // below this nobody counts, unless there are groups
 #define KERNEL_NS 1400.0      // a GpSimd kernel's start
 #define GPSIMD_NS (1 / 153.6) // a multiply-add there
@@ -151,6 +154,41 @@ static Choice choose(const Conv *c, const Views *v, double *ns, int64_t *insts) 
     return best;
 }
 
+// --- windows in SBUF -----------------------------------------------------------------------------------
+
+static SlabAxis slab_axis(const CAxis *place, const CAxis *tap, int64_t unit) {
+    return (SlabAxis){place->n, place->n > 1 ? place->a / unit : 1, tap->n, tap->n > 1 ? tap->a / unit : 1, unit, tap->b, place->b};
+}
+
+static bool slab_of(const Conv *c, const Views *v, Slab *s) {
+    int n = c->f.ns;
+    if (n < 1 || n > 3)
+        return false;
+    SlabAxis one = {1, 1, 1, 1, 0, 0, 0}, axes[3] = {one, one, one};
+    for (int i = 0; i < n; i++)
+        axes[3 - n + i] = slab_axis(&v->place.at[i + 1], &v->taps.at[i], c->xs[c->f.axis[i].in_dim]);
+    const CAxis *ins = &v->taps.at[n], *batch = &v->place.at[0], *outs = &v->outs.at[0];
+    *s = (Slab){.stype = c->x->dtype, .dtype = c->y->dtype, .depth = axes[0], .row = axes[1], .col = axes[2], .batch = batch->n,
+                .batch_x = batch->a, .batch_y = batch->b, .ins = ins->n, .ins_x = ins->a, .ins_w = ins->b, .outs = outs->n,
+                .outs_w = outs->a, .outs_y = outs->b};
+    return true;
+}
+
+// Whether a phase goes so, and what it takes then; ns, insts: what it is thought to take otherwise, which leaves out how often
+// transfers are waited for, and that some chips turn every tap's tile by the array.
+static bool in_slabs(const Conv *c, const Views *v, bool no_turns, double *ns, int64_t *insts) {
+    Slab s;
+    double slab;
+    int64_t n;
+    double gain = no_turns && c->xs[c->f.in_feature] == 1 ? GAIN_TURNED : GAIN;
+    bool fits = slab_of(c, v, &s) && slab_cost(&s, &slab, &n);
+    if (!fits || slab > gain * *ns)
+        return false;
+    *ns = slab < *ns ? slab : *ns;
+    *insts = n;
+    return true;
+}
+
 static bool refuse(const Hlo *h, const HloOp *op, Why *why) {
     int dtype = hlo_value_type(h, hlo_operand(h, op, 0))->dtype;
     return dtype_on_tensor_engine(dtype) ? why_refuse(why, WHY_CONV_FORM) : why_refuse_elements(why, dtype);
@@ -168,6 +206,7 @@ bool conv_is_product(const Hlo *h, const HloOp *op, Why *why) {
         double ns;
         int64_t n;
         choose(&c, &v, &ns, &n);
+        in_slabs(&c, &v, false, &ns, &n);
         total += ns * (double)c.ngroups;
         insts += (double)n * (double)c.ngroups;
     }
@@ -211,15 +250,22 @@ void emit_conv(Emit *e, const Step *s) {
         int64_t n;
         Views first = views_of(&c, phase, 0);
         Choice ch = choose(&c, &first, &ns, &n);
+        bool slabs = in_slabs(&c, &first, e->chip->dma_transpose <= 0, &ns, &n);
         for (int64_t group = 0; group < c.ngroups; group++) {
             Views v = views_of(&c, phase, group);
             if (!views_share(e, &v, size))
                 continue;
+            Slab windows;
             Contract r = contract_of(&c, &v, ch);
             uint64_t at_x = emit_addr(e, x) + (uint64_t)v.x * size, at_w = emit_addr(e, w) + (uint64_t)v.w * size;
             r.lhs = ch.windows_move ? at_w : at_x, r.rhs = ch.windows_move ? at_x : at_w;
             r.out = emit_addr(e, y) + (uint64_t)v.y * out_size;
-            contract_emit(e, &r);
+            if (slabs && slab_of(&c, &v, &windows)) {
+                windows.x = at_x, windows.w = at_w, windows.y = r.out;
+                slab_emit(e, &windows);
+            } else {
+                contract_emit(e, &r);
+            }
         }
     }
 }

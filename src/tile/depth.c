@@ -452,7 +452,8 @@ static void fill_zeros(Depth *d, int64_t lanes, int64_t n, uint32_t at, Haz *haz
 
 // acc (+)= x * the tap's number. The first tap that meets every place begins; the scalar engine does that one.
 static void add_tap(Depth *d, const Tile *t, const Chunk *c, int64_t tap, const Box *b, uint32_t small, uint32_t slot, bool begins) {
-    IsaInst in = {.op = begins ? ISA_TENSOR_SCALAR : ISA_SCALAR_TT, .engine = begins ? ENG_SCALAR : ENG_VECTOR, .dtype = DT_F32,
+    bool by_scalar = begins && d->e->chip->generation >= 3; // the scalar engine has no tensor_scalar before
+    IsaInst in = {.op = begins ? ISA_TENSOR_SCALAR : ISA_SCALAR_TT, .engine = by_scalar ? ENG_SCALAR : ENG_VECTOR, .dtype = DT_F32,
                   .stype = (uint8_t)d->x.dtype, .op0 = ALU_MUL, .atype = (uint8_t)d->s.dtype};
     in.a = addr_sbuf(0, (uint32_t)(s_slot(d, small) + (uint64_t)tap * dtype_bytes(d->s.dtype)));
     counts(d, t, b, &in);
