@@ -102,6 +102,16 @@ static void lines_finish(Arena *a, const Artifact *art, const uint32_t *number, 
     }
 }
 
+// Between steps: HBM that is no argument, result or constant.
+static bool is_scratch(uint64_t a) { return addr_space(a) == SPACE_HBM && addr_seg(a) == SEG_SCRATCH; }
+
+static void spill_add(const IsaInst *in, double bytes, ViewLine *l) {
+    bool both = addr_space(in->src) == SPACE_HBM && addr_space(in->dst) == SPACE_HBM;
+    bytes /= both ? 2 : 1;
+    l->spill_out += is_scratch(in->dst) ? bytes : 0;
+    l->spill_in += is_scratch(in->src) ? bytes : 0;
+}
+
 // The lines' parts of one core's program; `all` gathers the tracks.
 static void lines_add(const Artifact *art, const ChipFile *chip, const Price *price, const double *times,
                       const uint32_t *number, double *best, double *all, double *busy_of, View *out) {
@@ -116,6 +126,8 @@ static void lines_add(const Artifact *art, const ChipFile *chip, const Price *pr
         busy_of[pc] = busy;
         l->busy_ns[p->track] += busy;
         l->hbm_bytes += p->hbm_bytes * times[pc];
+        if (cost == COST_DMA)
+            spill_add(&art->code[pc], p->hbm_bytes * times[pc], l);
         l->flops += p->flops * times[pc];
         l->insts += times[pc];
         double *b = &best[l - out->lines.at];

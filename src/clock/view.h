@@ -14,6 +14,7 @@ typedef struct ViewLine { // a line of the user's program
     uint16_t op; // the operation with the most time on it, HLO_NONE for none
     double busy_ns[CLOCK_TRACKS];
     double hbm_bytes, flops;
+    double spill_out, spill_in; // bytes that transfers take to HBM and back because the chip does not keep them
     double insts; // executed
     int track;    // where it is busy longest,
     double most_ns; // and how long

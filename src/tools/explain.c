@@ -13,6 +13,7 @@
 #define BECAME_WIDTH 45
 #define MORE ", ..." // ASCII: it is part of a column
 #define LIVE_SHOWN 8
+#define SPILLS_SHOWN 5
 
 const VerdictRow verdicts[VERDICT_COUNT] = {
     [VERDICT_SUPPORTED] = {0, "supported"},
@@ -227,6 +228,35 @@ static void live_print(Arena *a, const Prof *p, bool all) {
         printf("  %10s  in smaller tensors and constants\n", prof_scaled(a, rest, "B"));
 }
 
+static int spill_order(const void *a, const void *b) {
+    const ViewLine *x = *(const ViewLine *const *)a, *y = *(const ViewLine *const *)b;
+    double more = y->spill_out + y->spill_in - x->spill_out - x->spill_in;
+    return more ? (more > 0 ? 1 : -1) : x < y ? -1 : x > y;
+}
+
+// What goes to HBM and comes back because SBUF and PSUM do not keep it from one step to the next.
+static void spills_print(Arena *a, const Prof *p, uint32_t most) {
+    uint32_t n = 0;
+    double out = 0, in = 0;
+    const ViewLine **lines = ARENA_NEWN(a, const ViewLine *, (size_t)p->view.lines.n + 1);
+    for (uint32_t i = 0; i < p->view.lines.n; i++) {
+        const ViewLine *l = &p->view.lines.at[i];
+        out += l->spill_out, in += l->spill_in;
+        if (l->spill_out + l->spill_in > 0)
+            lines[n++] = l;
+    }
+    if (!n)
+        return;
+    qsort(lines, n, sizeof *lines, spill_order);
+    printf("\nspilled between steps: %s to HBM, %s back, %.0f %% of its traffic; most\n", prof_scaled(a, out, "B"),
+           prof_scaled(a, in, "B"), p->clock.hbm_bytes > 0 ? 100 * (out + in) / p->clock.hbm_bytes : 0);
+    for (uint32_t i = 0; i < n && (!most || i < most); i++)
+        printf("  %10s out %10s in  %s\n", prof_scaled(a, lines[i]->spill_out, "B"), prof_scaled(a, lines[i]->spill_in, "B"),
+               prof_line_text(a, lines[i], 0));
+    if (most && n > most)
+        printf("  … %u more\n", n - most);
+}
+
 static const char *time_text(Arena *a, double ns) {
     return ns < 1e6 ? arena_printf(a, "%.2f us", ns * 1e-3) : ns < 1e9 ? arena_printf(a, "%.2f ms", ns * 1e-6) : arena_printf(a, "%.2f s", ns * 1e-9);
 }
@@ -236,6 +266,7 @@ Verdict explain_print(Tool *t, const Prof *p, const Reasons *r, uint32_t lines) 
     double share = prof_share(p, ENG_GPSIMD), limit = (double)opt_num(&t->opt, OPT_GPSIMD_LIMIT);
     lines_print(t->arena, p, &by, lines);
     gpsimd_print(t->arena, p, r, lines);
+    spills_print(t->arena, p, lines ? SPILLS_SHOWN : 0);
     live_print(t->arena, p, !lines);
     Verdict v = share > limit ? VERDICT_SLOW : VERDICT_SUPPORTED;
     printf("\nverdict: %s", verdicts[v].text);

@@ -1,10 +1,11 @@
 // What a program became, what stayed on GpSimd and why, memory, and a verdict with an exit status of its own.
 // run: otrn check %s; test $? = 3
-// expect: check_program.mlir:25 sort
+// expect: check_program.mlir:26 sort
 // expect: 1 sort
 // expect: gpsimd
 // expect: on GpSimd: 1 line
 // expect: sort: the order depends on the data, element by element
+// expect: spilled between steps: 0 B to HBM, 1.049 MB back
 // expect: peak HBM: 3.146 MB of 12.88 GB; live there
 // expect: 1.049 MB  argument 0
 // expect: verdict: runs, but much of it on GpSimd
