@@ -536,7 +536,8 @@ static void find_live(Emit *e, uint32_t peak_step) {
     for (BufId b = 1; b < l->bufs.n; b++) {
         TBuf *t = &l->bufs.at[b];
         bool always = t->kind == BUF_ARG || t->kind == BUF_RESULT;
-        if (!t->bytes || t->kind == BUF_CONST ||
+        bool shared = t->kind == BUF_RESULT && l->alias[t->index] >= 0; // with an argument, which is listed
+        if (!t->bytes || t->kind == BUF_CONST || shared ||
             (!always && !(t->first <= peak_step && t->last >= peak_step)))
             continue;
         VEC_PUSH(e->c->scratch, &live, (ArtLive){t->bytes, b}); // its place follows below

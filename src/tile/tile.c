@@ -10,8 +10,10 @@ Artifact *tile_lower(Compile *c, const ChipFile *chip) {
     Pair pair = {0};
     ChipFile both = *chip;
     if (c->opts && *c->opts->val[OPT_LNC] == '2') {
-        if (chip->generation < 3)
+        if (chip->generation < 3) {
+            ctx_hint(c->ctx, "trn2 and trn3 have them; --lnc=1 is one core");
             ctx_fail(c->ctx, OTRN_USAGE, NO_PLACE, "--lnc=2: %s has no logical cores of two", chip->name);
+        }
         pair_plan(l, chip, &pair);
     }
     if (pair.is_split)

@@ -1,6 +1,6 @@
 // What a program became, what stayed on GpSimd and why, memory, and a verdict with an exit status of its own.
 // run: otrn check %s; test $? = 3
-// expect: check_program.mlir:26 sort
+// expect: check_program.mlir:30 sort
 // expect: 1 sort
 // expect: gpsimd
 // expect: on GpSimd: 1 line
@@ -22,6 +22,10 @@
 // expect: verdict: not supported
 // run: echo garbage >%t/bad.mlir; otrn check %t/bad.mlir; test $? = 1
 // expect: error[PARSE]
+// run: otrn check %s --lnc=2 --target=trn1; test $? = 2
+// expect: --lnc=2: trn1 has no logical cores of two
+// expect: hint: trn2 and trn3 have them
+// run: test -z "$(otrn check %s --lnc=2 --target=trn1 2>%t/said)"
 func.func @main(%a: tensor<512x512xf32>) -> tensor<512x512xf32> {
   %0 = "stablehlo.sort"(%a) <{dimension = 1 : i64, is_stable = true}> ({
     ^bb0(%x: tensor<f32>, %y: tensor<f32>):
