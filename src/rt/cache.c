@@ -225,7 +225,8 @@ void rt_cache_put(const RtPut *p) {
     if (p->claim < 0 && !quietly(make_folder, (void *)p->dir))
         return;
     write_why(why, p->inputs);
-    quietly(write_new, &(New){to, p});
+    if (!quietly(write_new, &(New){to, p}) && access(to, F_OK) != 0)
+        unlink(why); // of no entry
     if (is_time_to_look(p))
         quietly(keep_limit, &(Limit){p->dir, p->key, p->limit});
 }

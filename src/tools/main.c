@@ -5,6 +5,7 @@
 // Exit status: 0 fine, 1 the input or the run is at fault, 2 wrong usage.
 #include "tools/tools.h"
 
+#include <signal.h>
 #include <string.h>
 
 #include "pass/pass.h"
@@ -240,6 +241,7 @@ int main(int argc, char **argv) {
     jmp_buf jb;
     arena_init(&arena, &ctx);
     volatile int status = 0;
+    signal(SIGXFSZ, SIG_IGN); // a file too large for its user's limit is an error like a full disk, told and tidied up
     if (CTX_TRY(&ctx, jb)) {
         status = command_run(&tool, argv);
         // A full disk or a closed pipe behind stdout is a failed run, not a success.
