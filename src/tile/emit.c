@@ -431,15 +431,9 @@ void emit_probe(Emit *e, const Step *s, int part, Probe *out) {
 
 // --- memory ------------------------------------------------------------------------------------------
 
-typedef struct BufList { // buffers by step, as linked lists
-    BufId *first;  // per step
-    BufId *next;   // per buffer
-} BufList;
-
-static BufList list_make(Emit *e, bool by_last) {
-    Lower *l = e->l;
-    BufList list = {ARENA_NEWN(e->c->scratch, BufId, l->steps.n + 1),
-                    ARENA_NEWN(e->c->scratch, BufId, l->bufs.n + 1)};
+BufList emit_bufs(Lower *l, bool by_last) {
+    Arena *a = l->c->scratch;
+    BufList list = {ARENA_NEWN(a, BufId, l->steps.n + 1), ARENA_NEWN(a, BufId, l->bufs.n + 1)};
     for (BufId b = l->bufs.n; b-- > 1;) {
         if (l->bufs.at[b].kind != BUF_TEMP)
             continue;
@@ -537,7 +531,7 @@ static void find_live(Emit *e, uint32_t peak_step) {
         TBuf *t = &l->bufs.at[b];
         bool always = t->kind == BUF_ARG || t->kind == BUF_RESULT;
         bool shared = t->kind == BUF_RESULT && l->alias[t->index] >= 0; // with an argument, which is listed
-        if (!t->bytes || t->kind == BUF_CONST || shared ||
+        if (!t->bytes || t->kind == BUF_CONST || t->kind == BUF_VIEW || shared ||
             (!always && !(t->first <= peak_step && t->last >= peak_step)))
             continue;
         VEC_PUSH(e->c->scratch, &live, (ArtLive){t->bytes, b}); // its place follows below
@@ -632,7 +626,7 @@ Emit *emit_make(Lower *l, const ChipFile *chip) {
 // Every buffer's place in HBM; returns the step at which scratch is fullest.
 static uint32_t place_buffers(Emit *e) {
     Lower *l = e->l;
-    BufList begin = list_make(e, false), end = list_make(e, true);
+    BufList begin = emit_bufs(e->l, false), end = emit_bufs(e->l, true);
     uint32_t peak_step = 0;
     check_room(e, &begin, &end);
     for (uint32_t i = 0; i < l->steps.n; i++) {

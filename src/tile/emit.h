@@ -104,6 +104,11 @@ void emit_barrier(Emit *e);
 void emit_share(Emit *e, int64_t n, int64_t unit, int64_t *lo, int64_t *hi);
 void emit_probe(Emit *e, const Step *s, int part, Probe *out); // the part of two; e->shared says whether there is another
 Emit *emit_make(Lower *l, const ChipFile *chip);
+typedef struct BufList { // temporary buffers by the step where they begin, or end, as linked lists
+    BufId *first; // per step
+    BufId *next;  // per buffer
+} BufList;
+BufList emit_bufs(Lower *l, bool by_last);
 bool emit_draws(const Emit *e, const Step *s); // random numbers, in a lane and memory of their own
 bool emit_tiles_apart(const Step *s);           // its tiles write no byte that another of them touches
 // HBM address of a buffer. That of a view is in a segment that is none: emit_inst puts its place and register there.

@@ -42,7 +42,8 @@ typedef struct Busy { // what a round has done to a buffer so far
 
 typedef struct Work { // a step
     double cost[2];      // ns, by core where it is shared
-    uint32_t feet;       // its list, 0 = none
+    uint32_t feet;       // its list, 0 = none,
+    uint32_t first_foot; // none of it is older
     bool shared;
     bool first_core;     // only core 0 may do it
     uint8_t core;        // where it goes,
@@ -55,12 +56,18 @@ typedef struct Plan {
     const ChipFile *chip;
     Arena *a;
     Emit *probe;
-    uint32_t begin, n;      // the segment
-    Work *work;             // per step of the segment
     Pair *out;
+    VEC(BufId) temps;       // by address
+    BufList begins, ends;
+    // per buffer, all zero between segments, which may be many:
+    uint32_t *writer, *readers; // step + 1; links of those since
+    uint32_t *foot;         // of the step that is looked at; of others: before its first
+    Busy *busy;
+    uint32_t *least, *most; // the rounds of the steps that use it
+    // of the segment:
+    uint32_t begin, n;
+    Work *work;             // per step
     VEC(Link) links;        // slot 0 unused
-    uint32_t *writer, *readers; // per buffer: step + 1; links of those since
-    Busy *busy;             // per buffer
     uint32_t *next;         // the steps not yet placed, in order; n: end
     VEC(uint32_t) order;    // as placed
 } Plan;
@@ -125,27 +132,28 @@ static Hull join(Hull a, Hull b) {
 }
 
 static Foot *foot_of(Plan *p, Work *w, BufId b) {
-    for (uint32_t f = w->feet; f; f = p->out->foot.at[f].next)
-        if (p->out->foot.at[f].buf == b)
-            return &p->out->foot.at[f];
-    VEC_PUSH(p->a, &p->out->foot, ((Foot){.buf = b, .next = w->feet}));
-    w->feet = p->out->foot.n - 1;
-    return &p->out->foot.at[w->feet];
+    if (p->foot[b] < w->first_foot) {
+        VEC_PUSH(p->a, &p->out->foot, ((Foot){.buf = b, .next = w->feet}));
+        w->feet = p->foot[b] = p->out->foot.n - 1;
+    }
+    return &p->out->foot.at[p->foot[b]];
 }
 
-// The buffer of a step that lies there; constants are nobody's concern.
-static BufId buffer_at(const Plan *p, const Step *s, const ProbeTouch *t) {
+// The buffer that lies there; constants are nobody's concern.
+static BufId buffer_at(const Plan *p, const ProbeTouch *t) {
     const Lower *l = p->l;
     if (t->seg != SEG_SCRATCH)
         return t->seg == SEG_CONST ? 0 : memory_of(l, 1 + t->seg - SEG_FIRST_ARG);
-    for (uint32_t k = 0; k < s->nins + s->nouts; k++) {
-        BufId b = l->refs.at[k < s->nins ? s->ins + k : s->outs + k - s->nins];
-        b = l->bufs.at[b].kind == BUF_VIEW ? l->bufs.at[b].base : b;
-        const TBuf *at = &l->bufs.at[b];
-        if (b && at->kind == BUF_TEMP && t->lo >= at->off && t->lo < at->off + at->bytes)
-            return b;
+    uint32_t lo = 0, hi = p->temps.n; // the last that begins there or before
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (l->bufs.at[p->temps.at[mid]].off <= t->lo)
+            lo = mid + 1;
+        else
+            hi = mid;
     }
-    return 0;
+    BufId b = lo ? p->temps.at[lo - 1] : 0;
+    return b && t->lo < l->bufs.at[b].off + l->bufs.at[b].bytes ? b : 0;
 }
 
 static double probe_ns(const Probe *r) {
@@ -155,11 +163,11 @@ static double probe_ns(const Probe *r) {
     return r->insts ? STEP_NS + most : 0;
 }
 
-static void take_probe(Plan *p, Work *w, const Step *s, const Probe *r, int core) {
+static void take_probe(Plan *p, Work *w, const Probe *r, int core) {
     w->cost[core] = probe_ns(r);
     for (uint32_t i = 0; i < r->touches.n; i++) {
         const ProbeTouch *t = &r->touches.at[i];
-        BufId b = buffer_at(p, s, t);
+        BufId b = buffer_at(p, t);
         if (!b)
             continue;
         uint64_t off = t->seg == SEG_SCRATCH ? p->l->bufs.at[b].off : 0;
@@ -182,16 +190,17 @@ static void look_at(Plan *p, uint32_t i) {
     const Step *s = &p->l->steps.at[p->begin + i];
     Work *w = &p->work[i];
     Probe parts[2];
+    w->first_foot = p->out->foot.n;
     for (int core = 0; core < 2; core++) {
         emit_probe(p->probe, s, core, &parts[core]);
         if (!p->probe->shared) { // the first part is all of it
-            take_probe(p, w, s, &parts[0], 0);
+            take_probe(p, w, &parts[0], 0);
             w->cost[1] = w->cost[0];
             return;
         }
     }
     for (int core = 0; core < 2; core++)
-        take_probe(p, w, s, &parts[core], core);
+        take_probe(p, w, &parts[core], core);
     w->shared = w->cost[0] + w->cost[1] - 2 * STEP_NS > SHARE_NS && (emit_tiles_apart(s) || !parts_meet(p, w));
     if (w->shared)
         return;
@@ -282,12 +291,10 @@ static void schedule(Plan *p) {
 // Buffers that begin or end in the segment do so with the rounds that touch them.
 static void relive(Plan *p) {
     Lower *l = p->l;
-    uint32_t end = p->begin + p->n, *place_of = ARENA_NEWN(p->a, uint32_t, p->n + 1);
+    uint32_t end = p->begin + p->n;
     uint32_t *round_begin = ARENA_NEWN(p->a, uint32_t, p->n + 2), *round_end = ARENA_NEWN(p->a, uint32_t, p->n + 2);
-    uint32_t *least = ARENA_NEWN(p->a, uint32_t, l->bufs.n), *most = ARENA_NEWN(p->a, uint32_t, l->bufs.n);
     for (uint32_t k = 0; k < p->n; k++) {
         uint32_t r = p->work[p->order.at[k]].round;
-        place_of[p->order.at[k]] = k;
         if (!k || p->work[p->order.at[k - 1]].round != r)
             round_begin[r] = p->begin + k;
         round_end[r] = p->begin + k;
@@ -297,56 +304,73 @@ static void relive(Plan *p) {
         for (uint32_t k = 0; k < s->nins + s->nouts; k++) {
             BufId b = l->refs.at[k < s->nins ? s->ins + k : s->outs + k - s->nins];
             uint32_t r = p->work[i].round;
-            if (!least[b] || r < least[b])
-                least[b] = r;
-            if (r > most[b])
-                most[b] = r;
+            if (!p->least[b] || r < p->least[b])
+                p->least[b] = r;
+            if (r > p->most[b])
+                p->most[b] = r;
         }
     }
-    for (BufId b = 1; b < l->bufs.n; b++) {
-        TBuf *t = &l->bufs.at[b];
-        if (t->first >= p->begin && t->first < end)
-            t->first = least[b] ? round_begin[least[b]] : p->begin;
-        if (t->last >= p->begin && t->last < end)
-            t->last = most[b] ? round_end[most[b]] : end - 1;
+    for (uint32_t i = p->begin; i < end; i++) {
+        for (BufId b = p->begins.first[i]; b; b = p->begins.next[b])
+            l->bufs.at[b].first = p->least[b] ? round_begin[p->least[b]] : p->begin;
+        for (BufId b = p->ends.first[i]; b; b = p->ends.next[b])
+            l->bufs.at[b].last = p->most[b] ? round_end[p->most[b]] : end - 1;
     }
 }
 
-static bool segment(Lower *l, const ChipFile *chip, Emit *probe, uint32_t begin, uint32_t n, Pair *out) {
-    Arena *a = l->c->scratch;
-    Plan p = {.l = l, .chip = chip, .a = a, .out = out, .probe = probe, .begin = begin, .n = n,
-              .work = ARENA_NEWN(a, Work, n + 1), .writer = ARENA_NEWN(a, uint32_t, l->bufs.n),
-              .readers = ARENA_NEWN(a, uint32_t, l->bufs.n), .busy = ARENA_NEWN(a, Busy, l->bufs.n),
-              .next = ARENA_NEWN(a, uint32_t, n + 2)};
-    VEC_PUSH(a, &p.links, (Link){0});
-    for (uint32_t i = 0; i < n; i++) {
-        look_at(&p, i);
-        p.next[i] = i + 1;
+// Only what the segment used is not zero. Numbers of feet only grow.
+static void forget(Plan *p) {
+    for (uint32_t i = 0; i < p->n; i++) {
+        const Step *s = &p->l->steps.at[p->begin + i];
+        for (uint32_t k = 0; k < s->nins + s->nouts; k++) {
+            BufId b = p->l->refs.at[k < s->nins ? s->ins + k : s->outs + k - s->nins], m = memory_of(p->l, b);
+            p->least[b] = p->most[b] = 0;
+            p->writer[m] = p->readers[m] = 0;
+        }
+        for (uint32_t f = p->work[i].feet; f; f = p->out->foot.at[f].next)
+            p->busy[p->out->foot.at[f].buf] = (Busy){0};
     }
-    p.next[n + 1] = 0; // the head
-    depend(&p);
-    schedule(&p);
-    relive(&p);
-    Step *steps = arena_dup(a, &l->steps.at[begin], n * sizeof *steps);
+}
+
+static bool segment(Plan *p, uint32_t begin, uint32_t n) {
+    Pair *out = p->out;
+    Lower *l = p->l;
+    p->begin = begin, p->n = n;
+    p->work = ARENA_NEWN(p->a, Work, n + 1);
+    p->next = ARENA_NEWN(p->a, uint32_t, n + 2);
+    p->links.n = p->order.n = 0;
+    VEC_PUSH(p->a, &p->links, (Link){0});
+    for (uint32_t i = 0; i < n; i++) {
+        look_at(p, i);
+        p->next[i] = i + 1;
+    }
+    p->next[n + 1] = 0; // the head
+    depend(p);
+    schedule(p);
+    relive(p);
+    forget(p);
+    Step *steps = arena_dup(p->a, &l->steps.at[begin], n * sizeof *steps);
     bool both = false;
     for (uint32_t k = 0; k < n; k++) {
-        uint32_t i = p.order.at[k];
+        uint32_t i = p->order.at[k];
         l->steps.at[begin + k] = steps[i];
-        out->core[begin + k] = p.work[i].core;
+        out->core[begin + k] = p->work[i].core;
         out->meets[begin + k] = !k && begin; // behind control flow: both have read what decided it before one may write that
-        out->round[begin + k] = out->rounds + p.work[i].round;
-        out->feet[begin + k] = p.work[i].feet;
-        both |= p.work[i].core != 0;
+        out->round[begin + k] = out->rounds + p->work[i].round;
+        out->feet[begin + k] = p->work[i].feet;
+        both |= p->work[i].core != 0;
     }
-    out->rounds += n ? p.work[p.order.at[n - 1]].round : 0;
+    out->rounds += n ? p->work[p->order.at[n - 1]].round : 0;
     return both;
 }
 
 // Temporary buffers behind each other, so that a probe's addresses tell them apart; their places come later. False: no room for that.
-static bool spread_out(Lower *l) {
+static bool spread_out(Plan *p) {
+    Lower *l = p->l;
     uint64_t at = 0;
     for (BufId b = 1; b < l->bufs.n; b++)
         if (l->bufs.at[b].kind == BUF_TEMP) {
+            VEC_PUSH(p->a, &p->temps, b);
             l->bufs.at[b].off = at;
             at += l->bufs.at[b].bytes / HEAP_ALIGN * HEAP_ALIGN + HEAP_ALIGN;
             if (at >> ADDR_OFF_BITS)
@@ -372,11 +396,14 @@ void pair_plan(Lower *l, const ChipFile *chip, Pair *out) {
     *out = (Pair){.core = ARENA_NEWN(a, uint8_t, n), .meets = ARENA_NEWN(a, bool, n), .round = ARENA_NEWN(a, uint32_t, n),
                   .after = {ARENA_NEWN(a, uint32_t, n), ARENA_NEWN(a, uint32_t, n)}, .feet = ARENA_NEWN(a, uint32_t, n)};
     VEC_PUSH(a, &out->foot, (Foot){0});
-    if (!may_split(l))
+    Plan p = {.l = l, .chip = chip, .a = a, .out = out};
+    if (!may_split(l) || !spread_out(&p))
         return;
-    if (!spread_out(l))
-        return;
-    Emit *probe = emit_make(l, chip);
+    p.probe = emit_make(l, chip);
+    p.begins = emit_bufs(l, false), p.ends = emit_bufs(l, true);
+    p.writer = ARENA_NEWN(a, uint32_t, l->bufs.n), p.readers = ARENA_NEWN(a, uint32_t, l->bufs.n);
+    p.foot = ARENA_NEWN(a, uint32_t, l->bufs.n), p.busy = ARENA_NEWN(a, Busy, l->bufs.n);
+    p.least = ARENA_NEWN(a, uint32_t, l->bufs.n), p.most = ARENA_NEWN(a, uint32_t, l->bufs.n);
     for (uint32_t i = 0; i < l->steps.n;) {
         if (is_control(&l->steps.at[i])) {
             out->core[i] = PAIR_BOTH;
@@ -387,7 +414,7 @@ void pair_plan(Lower *l, const ChipFile *chip, Pair *out) {
         uint32_t end = i;
         while (end < l->steps.n && !is_control(&l->steps.at[end]))
             end++;
-        out->is_split |= segment(l, chip, probe, i, end - i, out);
+        out->is_split |= segment(&p, i, end - i);
         i = end;
     }
 }

@@ -21,6 +21,7 @@
 
 #define PIECE_BITS 15      // HBM is tracked in pieces of 32 KiB
 #define STEPS_LEAST 48     // of a program that is worth a second thread
+#define PROBE_LOOK 64      // touches
 
 typedef struct LaneTail { // what has been recorded
     uint64_t recs;
@@ -295,6 +296,7 @@ static void add_cost(const Emit *e, Rec *r) {
     r->hbm = (float)(dma && p.dma > p.hbm ? p.dma : p.hbm) * 1e-3f;
 }
 
+// Touches of neighbouring bytes are one; it is enough to look back a little, as touches may be many.
 static void probe(Emit *e, Rec *r, const Reach *reach) {
     Probe *p = e->probe;
     uint32_t n;
@@ -302,7 +304,7 @@ static void probe(Emit *e, Rec *r, const Reach *reach) {
     for (uint32_t i = 0; i < n; i++) {
         const Range *t = &ranges[i];
         ProbeTouch *last = NULL;
-        for (uint32_t k = p->touches.n; k-- > 0 && !last;)
+        for (uint32_t k = p->touches.n; k-- > 0 && p->touches.n - k <= PROBE_LOOK && !last;)
             last = p->touches.at[k].seg == t->seg && p->touches.at[k].writes == t->writes && t->lo <= p->touches.at[k].hi &&
                            t->hi >= p->touches.at[k].lo
                        ? &p->touches.at[k]

@@ -35,9 +35,12 @@ static int check_program(Tool *t, const char *path, const void *data, size_t siz
     arena_fini(keep);
     if (ok || status)
         return status;
-    if (ctx.err.code == OTRN_PARSE || ctx.err.code == OTRN_VERIFY || ctx.err.code == OTRN_VERSION)
-        printf("verdict: not a valid program\n"); // anything else says nothing about the program
-    tool_check(t, ctx.err.code, &ctx.err);
+    if (ctx.err.code != OTRN_PARSE && ctx.err.code != OTRN_VERIFY && ctx.err.code != OTRN_VERSION)
+        tool_check(t, ctx.err.code, &ctx.err); // says nothing about the program
+    char text[2400];
+    otrn_error_print(&ctx.err, text, sizeof text);
+    fprintf(stderr, "%s%s", text, text[0] && text[strlen(text) - 1] == '\n' ? "" : "\n");
+    printf("verdict: not a valid program\n");
     return 1;
 }
 
