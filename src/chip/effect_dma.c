@@ -6,15 +6,7 @@
 #include <stdatomic.h>
 
 #include "chip/dma.h"
-#include "chip/effects.h"
-
-typedef struct Dma {
-    EngWalk walk;
-    EngTensor dst, src;
-    EngAlu *alu; // NULL: dst is overwritten
-    EngAlu *bf16; // the same from bf16 to bf16; NULL: through fp32
-    bool bits;   // same type
-} Dma;
+#include "chip/effect_ew.h"
 
 // n0 is the rows; n1…n3 are the free axes, which engines number alike.
 static EngTensor dma_tensor(EffOperand o, int dtype, const IsaInst *in, const int32_t stride[5]) {
@@ -48,7 +40,7 @@ static void dma_body(const void *arg, const EngBlock *b, EngBuf *s) {
 }
 
 // The same type on both sides: bits. Elements of more than 4 bytes come in runs only.
-static void bits_body(const void *arg, const EngBlock *b, EngBuf *s) {
+void eff_bits_body(const void *arg, const EngBlock *b, EngBuf *s) {
     const Dma *k = arg;
     if (k->dst.flat && k->src.flat && b->cols == 1 && k->dst.bytes == 4) {
         for (uint32_t r = b->row; r < b->row + b->rows; r++)
@@ -64,7 +56,7 @@ otrn_status eff_dma(const EffCall *c) {
     Dma k = dma_begin(c);
     uint32_t rows = isa_count(c->in->n[0]);
     if (c->job) {
-        eng_rows(c, k.dst.cols, 1, k.bits ? bits_body : dma_body, &k, sizeof k);
+        eng_rows(c, k.dst.cols, 1, k.bits ? eff_bits_body : dma_body, &k, sizeof k);
         return OTRN_OK;
     }
     if (!eng_cross_overlap(&k.dst, rows, &k.src, rows) && !eng_rows_overlap(&k.dst, rows)) {

@@ -10,39 +10,9 @@
 //   exponential            src  - a    exp           → vector register
 //   scalar_reduce          src  op0 a                → vector register
 //   range_select, select_reduce, affine_select, dropout: a choice between src and a value
-#include "chip/effects.h"
+#include "chip/effect_ew.h"
 
-enum { BY_NONE, BY_A, BY_B, BY_SRC1 };
-typedef struct Stage {
-    EngAlu *alu; // or
-    EngFn *fn;
-    EngAlu2 *pair; // this stage and the next in one pass; NULL: each by itself
-    uint8_t op, by;
-    bool reverse;
-    EngAluOne *one; // with one value for a row; NULL: as alu says
-} Stage;
-
-typedef struct Ew {
-    EngWalk walk;
-    EngTensor dst, src, src1;
-    EngScalar a, b;
-    Stage stage[3];
-    int nstages;
-    float parameter; // of prelu
-    EffReg reg;
-    EngRun *run; // into the register; NULL: none
-    bool gathers; // the register, or res, has a part in it
-    EngRun *run_bf16; // of a source that is one run of bf16 and nothing else to do; NULL: by run
-    bool same;   // bits from src to dst
-    EngAlu *in_place; // tensor_tensor on operands of one type, each a run; NULL: through blocks
-    EngFn16 *bf16_fn; // likewise of a function alone,
-    EngOne16 *one16;  // and of a value for each row
-    EngExp *exp;      // of src times and plus a number, and its sum: all in one pass; NULL: by stages
-    EngPairOnes *ones; // of stages 0 and 1, or
-    EngPairOne *pair_one;
-} Ew;
-
-static const void *stage_operand(const Ew *e, const Stage *st, const EngBlock *b, EngBuf *s) {
+static const void *stage_operand(const Ew *e, const EwStage *st, const EngBlock *b, EngBuf *s) {
     if (st->by == BY_SRC1)
         return eng_load(&e->walk, &e->src1, b, s->y, s);
     const EngScalar *a = st->by == BY_A ? &e->a : &e->b;
@@ -56,7 +26,7 @@ static const void *stage_operand(const Ew *e, const Stage *st, const EngBlock *b
 }
 
 // The value of a row.
-static float stage_value(const Ew *e, const Stage *st, const EngBlock *b) {
+static float stage_value(const Ew *e, const EwStage *st, const EngBlock *b) {
     const EngScalar *a = st->by == BY_A ? &e->a : &e->b;
     float v = a->value;
     if (a->column.at)
@@ -65,9 +35,9 @@ static float stage_value(const Ew *e, const Stage *st, const EngBlock *b) {
     return v;
 }
 
-// Stage i, perhaps with the next, of a block of one row whose scalars are one value; false: it has no such form.
+// EwStage i, perhaps with the next, of a block of one row whose scalars are one value; false: it has no such form.
 static bool stage_one(const Ew *e, int *i, void *z, const void *x, const EngBlock *b, EngBuf *s) {
-    const Stage *st = &e->stage[*i];
+    const EwStage *st = &e->stage[*i];
     if (*i == 0 && e->ones)
         e->ones(z, x, stage_value(e, st, b), stage_value(e, st + 1, b), b->cols);
     else if (*i == 0 && e->pair_one)
@@ -85,7 +55,7 @@ static void *row_at(const EngTensor *t, const EngBlock *b) {
 }
 
 static void exp_row(const Ew *e, const EngBlock *b, EngBuf *s) {
-    const Stage *st = e->stage;
+    const EwStage *st = e->stage;
     bool scaled = e->nstages == 3;
     float scale = scaled ? stage_value(e, st++, b) : 1, by = st->fn ? 0 : stage_value(e, st, b), none = 0;
     e->exp(e->dst.nowhere ? s->z : row_at(&e->dst, b), row_at(&e->src, b), scale, st->op == ALU_SUB ? -by : by,
@@ -94,7 +64,7 @@ static void exp_row(const Ew *e, const EngBlock *b, EngBuf *s) {
         eff_reg_end(&e->reg, &e->walk, b);
 }
 
-static void ew_body(const void *arg, const EngBlock *b, EngBuf *s) {
+void eff_ew_body(const void *arg, const EngBlock *b, EngBuf *s) {
     const Ew *e = arg;
     size_t n = b->rows * b->cols;
     if (e->same) {
@@ -129,7 +99,7 @@ static void ew_body(const void *arg, const EngBlock *b, EngBuf *s) {
     void *to = e->nstages ? s->x : eng_out(&e->walk, &e->dst, b, s->x);
     const void *x = eng_load(&e->walk, &e->src, b, to, s);
     for (int i = 0; i < e->nstages; i++) {
-        const Stage *st = &e->stage[i];
+        const EwStage *st = &e->stage[i];
         int last = st->pair ? i + 2 : i + 1;
         void *z = last == e->nstages ? eng_out(&e->walk, &e->dst, b, s->z) : s->z;
         if (b->rows == 1 && stage_one(e, &i, z, x, b, s)) {
@@ -194,20 +164,20 @@ bool eff_reg_reduces(const EffReg *r) { return r->rcmd >= RCMD_REDUCE; }
 
 static void stage_alu(Ew *e, int op, int by, bool reverse) {
     if (op != ALU_BYPASS)
-        e->stage[e->nstages++] = (Stage){.alu = e->walk.level->eng->alu[e->walk.domain][op],
+        e->stage[e->nstages++] = (EwStage){.alu = e->walk.level->eng->alu[e->walk.domain][op],
                                          .op = (uint8_t)op, .by = (uint8_t)by, .reverse = reverse};
 }
 
-static bool by_one(const Stage *st) { return st->by == BY_A || st->by == BY_B; }
+static bool by_one(const EwStage *st) { return st->by == BY_A || st->by == BY_B; }
 
 static void stages_one(Ew *e) {
     const EngLevel *eng = e->walk.level->eng;
     for (int i = 0; e->walk.domain == ENG_F32 && i < e->nstages; i++) {
-        Stage *st = &e->stage[i];
+        EwStage *st = &e->stage[i];
         if (st->alu && by_one(st))
             st->one = st->reverse && st->op == ALU_SUB ? eng->back : eng->one[st->op];
     }
-    const Stage *st = e->stage;
+    const EwStage *st = e->stage;
     if (e->walk.domain != ENG_F32 || !st[0].pair || !by_one(st))
         return;
     if (by_one(st + 1))
@@ -218,7 +188,7 @@ static void stages_one(Ew *e) {
 
 static void stages_pair(Ew *e) {
     for (int i = 0; e->walk.domain == ENG_F32 && i + 1 < e->nstages; i++) {
-        const Stage *next = &e->stage[i + 1];
+        const EwStage *next = &e->stage[i + 1];
         if (e->stage[i].alu && next->alu && !e->stage[i].reverse && !next->reverse)
             e->stage[i].pair = e->walk.level->eng->pair[e->stage[i].op][next->op];
         i += e->stage[i].pair != NULL;
@@ -227,7 +197,7 @@ static void stages_pair(Ew *e) {
 
 static void stage_fn(Ew *e, int fn) {
     if (fn != ACT_COPY && fn != ACT_IDENTITY)
-        e->stage[e->nstages++] = (Stage){.fn = e->walk.level->eng->fn[fn]};
+        e->stage[e->nstages++] = (EwStage){.fn = e->walk.level->eng->fn[fn]};
 }
 
 static bool exact(int op) { return op == ALU_BYPASS || strchr(alu_rows[op].flags, 'I') != NULL; }
@@ -267,7 +237,7 @@ static bool is_all(const Ew *e, int dtype) { // both are runs of it, and may be 
 // exp(x), exp(x + number of the row), exp(x - number of the row); x may be scaled by a number of the row.
 static void exp_find(Ew *e, int rop) {
     const EngLevel *eng = e->walk.level->eng;
-    const Stage *st = e->stage, *last = st + e->nstages - 1;
+    const EwStage *st = e->stage, *last = st + e->nstages - 1;
     bool scaled = e->nstages == 3 && st->alu && by_one(st) && st->op == ALU_MUL; // either way round
     st += scaled;
     bool moved = st + 1 == last && st->alu && by_one(st) && (st->op == ALU_ADD || st->op == ALU_SUB) && !st->reverse;
@@ -281,7 +251,7 @@ static otrn_status ew_end(const EffCall *c, Ew *e) {
     stages_one(e);
     if (e->nstages == 1 && e->stage[0].one && !e->stage[0].reverse && !e->gathers && is_all(e, DT_BF16))
         e->one16 = e->walk.level->eng->one_bf16[e->stage[0].op];
-    eng_rows(c, e->dst.cols, 1, ew_body, e, sizeof *e);
+    eng_rows(c, e->dst.cols, 1, eff_ew_body, e, sizeof *e);
     return OTRN_OK;
 }
 

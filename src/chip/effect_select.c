@@ -1,16 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // effect_select.c — instructions that choose for each element between src and a value.
-#include "chip/effects.h"
-
-typedef struct Select {
-    EngWalk walk;
-    const IsaInst *in;
-    EngTensor dst, src, src1;
-    EngScalar a, b;
-    EffReg reg;
-    EngRun *run;
-    bool src_given, reverse, gathers;
-} Select;
+#include "chip/effect_ew.h"
 
 static Select select_begin(const EffCall *c, EngDomain domain) {
     const IsaInst *in = c->in;
@@ -65,7 +55,7 @@ static const uint32_t *load_mask(const Select *k, const EngBlock *b, EngBuf *s) 
 
 // --- select_reduce ---------------------------------------------------------------------------------------
 
-static void reduce_body(const void *arg, const EngBlock *b, EngBuf *s) {
+void eff_select_body(const void *arg, const EngBlock *b, EngBuf *s) {
     const Select *k = arg;
     if (b->col == 0)
         eng_splat(&k->walk, &k->a, b, s->a);
@@ -76,7 +66,7 @@ static void reduce_body(const void *arg, const EngBlock *b, EngBuf *s) {
 
 otrn_status eff_select_reduce(const EffCall *c) {
     Select k = select_begin(c, ENG_F32);
-    return select_run(c, &k, reduce_body);
+    return select_run(c, &k, eff_select_body);
 }
 
 // --- affine_select: the mask is an affine value compared with 0 --------------------------------------------

@@ -112,6 +112,7 @@ typedef struct EngJob {
     EngBody *body;
     uint32_t part, rows, group; // from partition `part` on; rows taken together
     size_t cols;
+    uint32_t pc, until; // its instruction; the last that reads what it writes to the slice's memory, 0: it may be anybody
     // Rows of HBM that it reads and writes, and jobs whose rows are fetched beside it (plan_run.c): the first one's number
     // + 1; each leads to the next.
     struct {
@@ -119,7 +120,8 @@ typedef struct EngJob {
         int64_t pitch;
         uint32_t bytes;
     } hbm[2];
-    uint8_t nhbm;
+    uint8_t nhbm, span; // span: jobs from here on whose memory it takes (chain.h)
+    bool is_chain;
     bool in_next_slice, is_heavy; // of much arithmetic
     uint16_t fetch, next_fetch;
     _Alignas(8) uint8_t arg[ENG_JOB_ARG];

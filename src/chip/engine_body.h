@@ -239,6 +239,7 @@ ENG_FN_VM_ROWS(X)
 #undef X
 
 #include "chip/engine_bf16_body.h"
+#include "chip/engine_chain_body.h"
 
 // --- the rest ---------------------------------------------------------------------------------------------
 static void eng_round(float *y, const float *x, size_t n, float lo, float hi) {
@@ -321,6 +322,8 @@ static const EngLevel eng_table = {
 #if GP_ISA == 2
     .exp_f32 = eng_exp_f32,
     .exp_bf16 = eng_exp_bf16,
+    .chain = eng_chain,
+    .short_fn = {[ACT_TANH] = eng_tanh_short},
 #endif
 #define X(E, ...) [ALU_##E] = eng_run_f32_##E,
     .run[ENG_F32] = {ENG_RUN_F32_ROWS(X)[ALU_MAX] = eng_run_f32_MAX, [ALU_MIN] = eng_run_f32_MIN},

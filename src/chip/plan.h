@@ -30,8 +30,8 @@ typedef struct PlanOver { // an operand that lies elsewhere
     uint32_t pc;
     uint8_t slot, how; // slot PLAN_SKIP: the instruction is left out
     uint8_t dtype;     // the operand's, when another than the instruction says; else 0
-    uint32_t dma;      // HBM: the transfer whose HBM side it is,
-    uint32_t at;       // and the bytes from its row's begin; LOCAL: the offset in the slice's row
+    uint32_t dma;      // HBM: the transfer whose HBM side it is; LOCAL: the last that reads what is written there
+    uint32_t at;       // HBM: the bytes from its row's begin; LOCAL: the offset in the slice's row
 } PlanOver;
 
 typedef struct PlanPe { // an operand of a product that is read in HBM (plan_pe.c), or its sums that are written there

@@ -5,6 +5,7 @@
 // Rows that are read and written in HBM would be waited for, and the arithmetic of other jobs would leave memory idle.
 // So each row is fetched ahead beside the last job of much arithmetic before the one that needs it; what the first jobs
 // of a slice need, beside the last such job of the slice before. A job of much arithmetic needs no help with its own rows.
+#include "chip/chain.h"
 #include "chip/core.h"
 
 #define FETCH_LEAST 1024 // bytes of a row
@@ -21,6 +22,10 @@ static void rows_fetch(const PlanWork *w, uint32_t first, uint32_t part) {
 }
 
 static void job_slice(const PlanWork *w, const EngJob *j, uint32_t p, uint8_t *local, EngBuf *s) {
+    if (j->is_chain) {
+        chain_rows(j, p, p, p + w->slice, local);
+        return;
+    }
     if (!j->fetch) {
         eng_job_run(j, p, p, p + w->slice, local, s);
         return;
@@ -35,7 +40,7 @@ static __attribute__((noinline)) void slices_run(const PlanWork *r, uint32_t beg
     _Alignas(64) uint8_t local[PLAN_LOCAL_BYTES];
     EngBuf s;
     for (uint32_t p = begin * r->slice; p < end * r->slice; p += r->slice)
-        for (uint32_t i = 0; i < r->njobs; i++)
+        for (uint32_t i = 0; i < r->njobs; i += r->jobs[i].span)
             job_slice(r, &r->jobs[i], p, local, &s);
 }
 
@@ -84,11 +89,14 @@ static void hbm_add(EngJob *j, const EffCall *c, const PlanOver *o) {
         j->hbm[j->nhbm].at = at->at, j->hbm[j->nhbm].pitch = at->pitch, j->hbm[j->nhbm++].bytes = bytes;
 }
 
-// Puts each job's rows beside the last job of much arithmetic before it. heavy: number + 1 of the last one of all.
-static void fetches_place(PlanWork *w, uint32_t heavy) {
+// Puts each job's rows beside the last job of much arithmetic before it.
+static void fetches_place(PlanWork *w) {
+    uint32_t heavy = 0;
+    for (uint32_t i = 0; i < w->njobs; i += w->jobs[i].span)
+        heavy = w->jobs[i].is_heavy ? i + 1 : heavy;
     uint32_t beside = heavy;
     bool early = true; // the last one belongs to the slice before
-    for (uint32_t i = 0; i < w->njobs && heavy; i++) {
+    for (uint32_t i = 0; i < w->njobs && heavy; i += w->jobs[i].span) {
         EngJob *j = &w->jobs[i];
         if (j->is_heavy) {
             beside = i + 1, early = false;
@@ -106,7 +114,7 @@ PlanWork plan_work(const Chip *c, const ChipProg *p, const PlanRun *run, uint8_t
     const uint8_t *spared = p->plan->spared;
     const PlanOver *o = p->plan->overs.at + run->over, *end = o + run->nover;
     PlanWork r = {.jobs = jobs, .slice = run->slice, .slices = (run->parts + run->slice - 1u) / run->slice};
-    uint32_t heavy = 0, fetched = UINT32_MAX; // fetched: the transfer whose data was met last
+    uint32_t fetched = UINT32_MAX; // fetched: the transfer whose data was met last
     for (uint32_t pc = run->first; pc < run->end; pc++) {
         const IsaInst *in = &art->code[pc];
         int cost = isa_rows[in->op].cost;
@@ -118,6 +126,8 @@ PlanWork plan_work(const Chip *c, const ChipProg *p, const PlanRun *run, uint8_t
         }
         EngJob *job = &jobs[r.njobs++];
         job->nhbm = job->fetch = job->next_fetch = 0;
+        job->span = 1, job->is_chain = false;
+        job->pc = pc, job->until = 0;
         job->is_heavy = is_heavy(in);
         bool dma = cost == COST_DMA;
         job->part = addr_part(dma && addr_space(in->dst) == SPACE_HBM ? in->src : in->dst);
@@ -135,14 +145,16 @@ PlanWork plan_work(const Chip *c, const ChipProg *p, const PlanRun *run, uint8_t
         }
         for (; o < end && o->pc == pc; o++) {
             override(&call, o, run, p, job->part, segs);
+            if (o->how == PLAN_LOCAL && o->slot == PLAN_DST)
+                job->until = o->dma;
             if (o->how == PLAN_HBM && o->dma != fetched)
                 hbm_add(job, &call, o), fetched = o->dma;
         }
         effect_find(in->op)(&call);
-        heavy = job->is_heavy ? r.njobs : heavy;
         r.elems += (uint64_t)job->rows * eng_cols(in);
     }
-    fetches_place(&r, heavy);
+    chains_find(jobs, r.njobs, gp_level(c->level)->eng);
+    fetches_place(&r);
     return r;
 }
 

@@ -254,6 +254,22 @@ static bool read_later(const PlanPiece *p, uint32_t acc) {
     return false;
 }
 
+// The instruction that is the last to read what the step writes; itself: nobody does.
+static uint32_t last_reader(const PlanPiece *p, uint32_t acc) {
+    const PlanAcc *w = &p->acc[acc];
+    uint32_t last = w->step;
+    for (uint32_t i = p->step[w->step].acc + p->step[w->step].naccs; i < p->naccs; i++) {
+        const PlanAcc *x = &p->acc[i];
+        if (!meet(x, w) || x->how == PLAN_HBM)
+            continue;
+        if (!x->is_write)
+            last = p->step[x->step].widens ? x->step + 1u : x->step; // spare_widening
+        else if (x->flat && covers(x, w))
+            break;
+    }
+    return p->step[last < p->nsteps ? last : p->nsteps - 1u].pc;
+}
+
 static void spare_sbuf(PlanPiece *p, const PlanLive *live) {
     Span spans[PLAN_ACCS];
     uint32_t n = spans_find(p, spans), used = LINE;
@@ -274,6 +290,7 @@ static void spare_sbuf(PlanPiece *p, const PlanLive *live) {
         if (!s || !s->local)
             continue;
         x->at = s->at + (x->first - s->lo);
+        x->dma = x->is_write ? last_reader(p, i) : 0;
         x->how = x->slot == PLAN_DST && p->step[x->step].gathers && !read_later(p, i) ? PLAN_NOWHERE : PLAN_LOCAL;
     }
     p->local_pitch = used > LINE ? used | LINE : 0; // an odd number of lines

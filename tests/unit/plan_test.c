@@ -448,6 +448,75 @@ static void products(Program *p) {
     }
 }
 
+// Instructions one behind the other over the same rows, as an optimizer has them: what one makes another takes, the same
+// place is read and written, rows are longer than a block or no multiple of anything.
+typedef struct Rows {
+    uint32_t cols, step;
+    bool half[4]; // place i holds bf16
+} Rows;
+
+static uint64_t rows_column(const Program *p, const Rows *r) {
+    return addr_sbuf(p->part, r->step * (1 + below(4)) - 64 + 4 * below(6));
+}
+
+static void rows_inst(Program *p, const Rows *r) {
+    static const uint8_t ops[] = {ISA_COPY, ISA_TENSOR_TENSOR, ISA_TENSOR_TENSOR, ISA_TENSOR_SCALAR, ISA_SCALAR_TT, ISA_SCALAR_TT,
+                                  ISA_RECIPROCAL, ISA_ACTIVATE, ISA_ACTIVATE, ISA_ACTIVATE, ISA_SELECT_REDUCE};
+    static const uint8_t alus[] = {ALU_ADD, ALU_SUB, ALU_MUL, ALU_MUL, ALU_ADD, ALU_MAX};
+    static const uint8_t fns[] = {ACT_EXP, ACT_TANH, ACT_SQRT, ACT_RECIPROCAL, ACT_SQUARE, ACT_IDENTITY, ACT_RELU};
+    int op = ops[below(sizeof ops)];
+    IsaInst *in = push(p, op, op == ISA_ACTIVATE ? ENG_SCALAR : ENG_VECTOR);
+    uint32_t dst = below(4), src = below(4), src1 = below(4);
+    bool select = op == ISA_SELECT_REDUCE, numbers = op == ISA_TENSOR_SCALAR || op == ISA_SCALAR_TT || select;
+    in->n[1] = r->cols, in->d[1] = in->s[1] = 1;
+    in->dst = addr_sbuf(p->part, r->step * dst), in->dtype = r->half[dst] ? DT_BF16 : DT_F32;
+    in->src = addr_sbuf(p->part, r->step * src), in->stype = r->half[src] ? DT_BF16 : DT_F32;
+    if (op == ISA_TENSOR_TENSOR || op == ISA_SCALAR_TT || select) {
+        in->src1 = addr_sbuf(p->part, r->step * src1), in->t[1] = 1;
+        in->ttype = select ? DT_UI8 : r->half[src1] ? DT_BF16 : DT_F32;
+    }
+    if (op == ISA_TENSOR_TENSOR || op == ISA_TENSOR_SCALAR || op == ISA_SCALAR_TT)
+        in->op0 = alus[below(sizeof alus)];
+    if (op == ISA_SCALAR_TT)
+        in->op1 = alus[below(sizeof alus)], in->flags = (uint8_t)((chance(30) ? ISA_FLAG_REVERSE0 : 0) | (chance(30) ? ISA_FLAG_REVERSE1 : 0));
+    if (numbers)
+        in->a = chance(60) ? scalar_f32((float)below(9) / 4 - 1) : rows_column(p, r), in->atype = DT_F32;
+    if (op == ISA_ACTIVATE) {
+        in->fn = fns[below(sizeof fns)];
+        in->a = chance(40) ? scalar_f32(0.125f) : 0, in->b = chance(40) ? rows_column(p, r) : 0;
+        in->atype = in->b ? DT_F32 : 0;
+    }
+    if ((op == ISA_ACTIVATE || select) && chance(40)) {
+        in->res = rows_column(p, r), in->rtype = DT_F32;
+        in->rcmd = RCMD_RESET_REDUCE, in->rop = select ? ALU_MAX : ALU_ADD;
+    }
+}
+
+static void chained(Program *p) {
+    static const uint32_t cols[] = {128, 130, 230, 1100};
+    Rows r = {.cols = cols[below(4)], .half = {chance(25), chance(25), chance(25), chance(25)}};
+    r.step = r.cols > 256 ? 5120 : 1024;
+    uint32_t seg = chance(50) ? ARG0 : ARG1, out = chance(50) ? RES0 : RES1; // perhaps the same memory
+    p->part = 0, p->rows = 128;
+    for (uint32_t i = 0, n = 4 + below(10); i < n && p->n < CODE_MAX - 12; i++) {
+        uint32_t place = below(4), kind = below(10);
+        if (kind > 2) {
+            rows_inst(p, &r);
+            continue;
+        }
+        IsaInst *in = push(p, ISA_DMA, ENG_SYNC);
+        in->stype = r.half[place] ? DT_BF16 : DT_F32, in->n[1] = r.cols, in->s[1] = in->d[1] = 1;
+        uint64_t sbuf = addr_sbuf(0, r.step * place), hbm = addr_hbm(kind ? out : seg, 0);
+        in->dst = kind ? hbm : sbuf, in->src = kind ? sbuf : hbm;
+        *(kind ? in->d : in->s) = (int32_t)r.cols;
+    }
+    if (chance(50)) { // what was gathered
+        IsaInst *in = push(p, ISA_DMA, ENG_SYNC);
+        in->stype = DT_F32, in->n[1] = 16, in->d[0] = 16, in->s[1] = in->d[1] = 1;
+        in->dst = addr_hbm(RES2, 0), in->src = addr_sbuf(0, r.step * (1 + below(4)) - 64);
+    }
+}
+
 static void program_make(Program *p) {
     static const uint32_t rows[] = {128, 128, 128, 100, 32, 1};
     p->n = 0;
@@ -465,10 +534,12 @@ static void program_make(Program *p) {
         uint32_t kind = below(100);
         p->rows = p->tidy ? 128 : rows[below(6)];
         p->part = p->rows <= 32 && chance(50) ? 32 * below(4) : 0;
-        if (kind < 22)
+        if (kind < 20)
             dma(p, false);
-        else if (kind < 42)
+        else if (kind < 38)
             dma(p, true);
+        else if (kind < 42)
+            chained(p);
         else if (kind < 48)
             update(p);
         else if (kind < 52)
