@@ -31,7 +31,6 @@
     X(TRANSFERS, "it would take too many transfers")                                               \
     X(PADDING, "the number around it is known only when it runs")                                  \
     X(TURN, "it takes neighbours apart, in rows too short to be turned on the way through SBUF")   \
-    X(CHIP_TURN, "this chip's transfers cannot transpose")                                         \
     X(ROWS_BY_INDEX, "places come from data, and not as whole rows picked by one index")           \
     X(INDEX_TYPE, "indices of %s: transfers by index take 32-bit integers")                        \
     X(SHORT_ROWS, "rows picked by index are too short for transfers")                              \

@@ -121,7 +121,7 @@ static void emit_kernel(Emit *e, const Step *s) {
     Kern k = {.op = op.code, .nattrs = nattrs, .attrs = attrs, .nin = s->nins, .nout = s->nouts,
               .in = in, .out = out, .nregions = op.nregions, .regions = progs,
               .target = op.code == HLO_CUSTOM_CALL ? hlo_attr_str(&op, AK_CALL_TARGET_NAME) : "",
-              .why = s->kind == STEP_KERNEL ? s->why : (Why){.id = s->kind == STEP_TURN ? WHY_CHIP_TURN : WHY_CONV_SLOW}};
+              .why = s->kind == STEP_KERNEL ? s->why : (Why){.id = WHY_CONV_SLOW}};
     push_kernel(e, &k);
 }
 
@@ -314,7 +314,7 @@ static Lane lane_of(const Emit *e, const Step *s) {
     case STEP_CAST:
         return LANE_CAST;
     case STEP_TURN:
-        return turn_suits(e, s) ? LANE_ROWS : LANE_KERNEL;
+        return turn_by_array(e, s) ? LANE_TENSOR : LANE_ROWS;
     case STEP_DEPTH:
         return depth_suits(e, s) ? LANE_TENSOR : LANE_KERNEL;
     case STEP_POOL:
@@ -373,10 +373,7 @@ static void emit_step(Emit *e, const Step *s, Buf *consts) {
             emit_move(e, s);
         return;
     case STEP_TURN:
-        if (turn_suits(e, s))
-            emit_turned(e, s);
-        else
-            emit_kernel(e, s);
+        emit_turned(e, s);
         return;
     case STEP_DEPTH:
         if (depth_suits(e, s))

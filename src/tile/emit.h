@@ -116,7 +116,7 @@ uint64_t emit_addr(const Emit *e, BufId b);
 void emit_dot(Emit *e, const Step *s);      // dot.c
 void emit_batch(Emit *e, const Step *s);    // batch.c
 void emit_conv(Emit *e, const Step *s);     // conv.c
-bool turn_suits(const Emit *e, const Step *s); // turn.c: the chip does it by transfers
+bool turn_by_array(const Emit *e, const Step *s); // turn.c: transfers cannot
 void emit_turned(Emit *e, const Step *s);
 bool depth_suits(const Emit *e, const Step *s); // depth.c: the engines are quick enough
 void emit_depth(Emit *e, const Step *s);

@@ -63,7 +63,7 @@ typedef enum StepKind {
     STEP_DEPTH,      // a depthwise convolution on the vector engine, or on GpSimd as the chip has it
     STEP_MOVE,       // data movement as transfers
     STEP_CAST,       // conversion as transfers
-    STEP_TURN,       // a transpose that takes neighbours apart: transfers, or GpSimd as the chip has it
+    STEP_TURN,       // a transpose that takes neighbours apart: transfers, or the array as the chip has it
     STEP_DYNAMIC,    // slices and updates at places the run knows
     STEP_POOL,       // sums and extremes over windows on the vector engine
     STEP_INDEX,      // rows gathered and scattered by index

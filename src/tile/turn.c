@@ -2,8 +2,8 @@
 // turn.c — transposes that take neighbours apart, through SBUF.
 //
 // The axis that is dense in the operand goes to the partitions by the transposing DMA, the axis that is dense in the result
-// lies along them; stored row by row it is dense again. Worth it on chips whose DMA transposes; on others, and for short
-// axes, GpSimd is quicker. Many short rows (a kernel's taps) becoming few long ones, or the other way, are cut over the
+// lies along them; stored row by row it is dense again. On chips whose DMA does not transpose the operand comes as it lies and
+// the array turns it, 128 x 128 at a time; for short axes GpSimd is quicker. Many short rows (a kernel's taps) becoming few long ones, or the other way, are cut over the
 // partitions as they lie and turned inside them by the engines.
 #include <string.h>
 
@@ -16,6 +16,8 @@
 #define RUN_MIN 64 // bytes of a stored row
 #define SHORT_MAX 64
 #define LONG_MIN (PARTS * 16)
+#define STAGE_BYTES 8192u // as it lies, where the array turns it: behind the slots
+#define BANKS 8
 
 typedef struct Axis {
     int64_t n, src, dst;
@@ -92,9 +94,9 @@ bool turn_is_transfer(const Hlo *h, const HloOp *op, Why *why) {
     return op->code == HLO_TRANSPOSE && (turn_of(h, op, &t) || why_refuse(why, WHY_TURN));
 }
 
-bool turn_suits(const Emit *e, const Step *s) {
+bool turn_by_array(const Emit *e, const Step *s) {
     Turn t;
-    return turn_of(e->l->h, hlo_at(e->l->h, s->op), &t) && (t.narrow || e->chip->dma_transpose > 0);
+    return e->chip->dma_transpose <= 0 && turn_of(e->l->h, hlo_at(e->l->h, s->op), &t) && !t.narrow;
 }
 
 typedef struct Turning {
@@ -102,25 +104,79 @@ typedef struct Turning {
     Turn t;
     uint64_t src, dst;
     int dtype;
-    Haz slots[SLOTS];
-    uint32_t next;
+    bool by_array; // then among the products, in their part of SBUF
+    Haz slots[SLOTS], stages[2];
+    uint32_t next, next_stage, next_bank;
     int64_t lo, hi; // positions on partitions
 } Turning;
 
-static uint32_t slot_at(uint32_t slot) { return ROWS_AREA_BEGIN + slot * SLOT_BYTES; }
+static uint32_t slot_at(const Turning *x, uint32_t slot) { return (x->by_array ? 0 : ROWS_AREA_BEGIN) + slot * SLOT_BYTES; }
+static uint32_t stage_at(uint32_t stage) { return SLOTS * SLOT_BYTES + stage * STAGE_BYTES; }
+
+// `count` pieces of `run` elements, `src` apart in the operand and `near` apart in the slot.
+static void turn_pieces(Turning *x, uint32_t slot, int64_t off, int64_t at, int64_t parts, int64_t run, Axis pieces) {
+    int64_t size = (int64_t)x->t.size, most = (int64_t)STAGE_BYTES / (parts * size), bank_most = ISA_PSUM_BANK_BYTES / (run * size);
+    for (int64_t c = 0, n; c < pieces.n; c += n) {
+        uint32_t stage = x->next_stage++ % 2;
+        Haz *haz = &x->stages[stage];
+        n = pieces.n - c < most ? pieces.n - c : most;
+        IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = stage ? QUEUE_IN2 : QUEUE_IN, .stype = (uint8_t)x->dtype};
+        in.src = x->src + (uint64_t)((off + c * pieces.src) * size), in.dst = addr_sbuf(0, stage_at(stage));
+        in.n[0] = (uint32_t)run, in.n[2] = (uint32_t)n, in.n[3] = (uint32_t)parts;
+        in.s[0] = (int32_t)x->t.run.src, in.s[2] = (int32_t)pieces.src, in.d[2] = (int32_t)parts, in.s[3] = in.d[3] = 1;
+        emit_inst(x->e, in, NULL, 0, &haz, 1);
+        for (int64_t g = 0, some; g < n; g += some) {
+            uint32_t bank = x->next_bank++ % BANKS;
+            Haz *bhaz = &x->e->bank_haz[bank];
+            some = n - g < bank_most ? n - g : bank_most;
+            for (int64_t i = 0; i < some; i++) {
+                IsaInst turn = {.op = ISA_TRANSPOSE, .engine = ENG_TENSOR, .dtype = (uint8_t)x->dtype, .stype = (uint8_t)x->dtype};
+                turn.src = addr_sbuf(0, stage_at(stage) + (uint32_t)((g + i) * parts * size));
+                turn.dst = addr_psum(0, bank * ISA_PSUM_BANK_BYTES + (uint32_t)(i * run * size));
+                turn.n[0] = (uint32_t)run, turn.n[1] = (uint32_t)parts, turn.d[1] = turn.s[1] = 1;
+                emit_inst(x->e, turn, &haz, 1, &bhaz, 1);
+            }
+            IsaInst cp = {.op = ISA_COPY, .engine = bank % 2 ? ENG_SCALAR : ENG_VECTOR, .dtype = (uint8_t)x->dtype, .stype = (uint8_t)x->dtype};
+            cp.src = addr_psum(0, bank * ISA_PSUM_BANK_BYTES);
+            cp.dst = addr_sbuf(0, slot_at(x, slot) + (uint32_t)((at + (c + g) * pieces.dst) * size));
+            cp.n[0] = (uint32_t)parts, cp.n[3] = (uint32_t)some, cp.n[4] = (uint32_t)run;
+            cp.d[3] = (int32_t)pieces.dst, cp.d[4] = 1, cp.s[3] = (int32_t)run, cp.s[4] = 1;
+            emit_inst(x->e, cp, &bhaz, 1, (Haz *[]){&x->slots[slot]}, 1);
+        }
+    }
+}
+
+// What turn_tile loads, by the array: a long run in pieces, short ones of the other axis together.
+static void turn_loaded(Turning *x, uint32_t slot, int64_t off, int64_t parts, int64_t run, Axis many) {
+    Axis each = {many.n, many.src, run};
+    if (run <= PARTS) {
+        turn_pieces(x, slot, off, 0, parts, run, each);
+        return;
+    }
+    int64_t step = PARTS * x->t.run.src, full = run / PARTS, rest = run % PARTS;
+    for (int64_t m = 0; m < many.n; m++)
+        turn_pieces(x, slot, off + m * many.src, m * run, parts, PARTS, (Axis){full, step, PARTS});
+    if (rest)
+        turn_pieces(x, slot, off + full * step, full * PARTS, parts, rest, each);
+}
 
 // Partitions [p, p + parts), elements [r, r + run) of the run, `many` of the first other axis from there on.
 static void turn_tile(Turning *x, int64_t off_src, int64_t off_dst, int64_t parts, int64_t run, Axis many) {
     uint32_t slot = x->next++ % SLOTS;
     Haz *haz = &x->slots[slot];
     IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .queue = QUEUE_ROWS_IN, .stype = (uint8_t)x->dtype};
-    in.src = x->src + (uint64_t)off_src * x->t.size, in.dst = addr_sbuf(0, slot_at(slot));
+    in.src = x->src + (uint64_t)off_src * x->t.size, in.dst = addr_sbuf(0, slot_at(x, slot));
     in.n[0] = (uint32_t)parts, in.n[2] = (uint32_t)many.n, in.n[3] = (uint32_t)run;
     in.s[0] = 1, in.s[2] = (int32_t)many.src, in.s[3] = (int32_t)x->t.run.src;
     in.d[2] = (int32_t)run, in.d[3] = 1;
-    emit_inst(x->e, in, NULL, 0, &haz, 1);
+    if (x->by_array)
+        turn_loaded(x, slot, off_src, parts, run, many);
+    else
+        emit_inst(x->e, in, NULL, 0, &haz, 1);
     IsaInst out = {.op = ISA_DMA, .engine = ENG_GPSIMD, .queue = QUEUE_ROWS_OUT, .stype = (uint8_t)x->dtype};
-    out.src = addr_sbuf(0, slot_at(slot)), out.dst = x->dst + (uint64_t)off_dst * x->t.size;
+    if (x->by_array)
+        out.engine = ENG_SYNC, out.queue = QUEUE_OUT;
+    out.src = addr_sbuf(0, slot_at(x, slot)), out.dst = x->dst + (uint64_t)off_dst * x->t.size;
     out.n[0] = (uint32_t)parts, out.n[2] = (uint32_t)many.n, out.n[3] = (uint32_t)run;
     out.d[0] = (int32_t)x->t.part.dst, out.d[2] = (int32_t)many.dst, out.d[3] = 1;
     out.s[2] = (int32_t)run, out.s[3] = 1;
@@ -147,7 +203,7 @@ static void narrow_tile(Turning *x, int64_t r, int64_t parts, int64_t per, int64
     IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .queue = QUEUE_ROWS_IN, .stype = (uint8_t)x->dtype};
     IsaInst out = {.op = ISA_DMA, .engine = ENG_GPSIMD, .queue = QUEUE_ROWS_OUT, .stype = (uint8_t)x->dtype};
     IsaInst cp = {.op = ISA_COPY, .engine = a ? ENG_SCALAR : ENG_VECTOR, .stype = (uint8_t)x->dtype, .dtype = (uint8_t)x->dtype};
-    in.dst = cp.src = addr_sbuf(0, slot_at(a)), out.src = cp.dst = addr_sbuf(0, slot_at(b));
+    in.dst = cp.src = addr_sbuf(0, slot_at(x, a)), out.src = cp.dst = addr_sbuf(0, slot_at(x, b));
     in.n[0] = out.n[0] = cp.n[0] = (uint32_t)parts;
     IsaInst *rows = t->to_short ? &out : &in, *cols = t->to_short ? &in : &out; // short rows as they lie; long ones in pieces
     int32_t *rows_far = t->to_short ? out.d : in.s, *cols_far = t->to_short ? in.s : out.d;
@@ -200,21 +256,26 @@ static void turn_wide(Turning *x) {
     }
 }
 
+static void share_area(Turning *x, bool out) {
+    for (uint32_t i = 0; i < SLOTS; i++)
+        emit_area(x->e, &x->slots[i], slot_at(x, i), SLOT_BYTES, out);
+    for (uint32_t i = 0; i < 2 && x->by_array; i++)
+        emit_area(x->e, &x->stages[i], stage_at(i), STAGE_BYTES, out);
+}
+
 void emit_turned(Emit *e, const Step *s) {
     const Hlo *h = e->l->h;
     const HloOp *op = hlo_at(h, s->op);
     Turning *x = ARENA_NEW(e->c->scratch, Turning);
     *x = (Turning){.e = e, .src = emit_addr(e, e->l->refs.at[s->ins]), .dst = emit_addr(e, e->l->refs.at[s->outs]),
-                   .dtype = hlo_value_type(h, op->results)->dtype};
+                   .dtype = hlo_value_type(h, op->results)->dtype, .by_array = turn_by_array(e, s)};
     turn_of(h, op, &x->t);
-    for (uint32_t i = 0; i < SLOTS; i++)
-        emit_area(e, &x->slots[i], slot_at(i), SLOT_BYTES, false);
+    share_area(x, false);
     if (x->t.narrow) {
         turn_narrow(x);
     } else {
         emit_share(e, x->t.part.n, PARTS, &x->lo, &x->hi);
         turn_wide(x);
     }
-    for (uint32_t i = 0; i < SLOTS; i++)
-        emit_area(e, &x->slots[i], slot_at(i), SLOT_BYTES, true);
+    share_area(x, true);
 }
