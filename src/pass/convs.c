@@ -180,8 +180,9 @@ static void pad_input(Convs *s, OpId id, const ConvForm *f) {
 // --- order of dimensions ---------------------------------------------------------------------------
 
 #define FEW_TAPS 16
+#define FEW_RESULTS 64 // of a gradient by the kernel, its taps
 #define FEW_FEATURES 16
-#define SHORT_ROWS 32
+#define SHORT_ROWS 257 // places
 
 // A sum over the places of images, the gradient by the kernel.
 static bool sums_places(const ConvForm *f, int64_t *results) {
@@ -313,9 +314,10 @@ static ValueId order_result(Convs *s, OpId id, const ConvForm *f) {
         taps *= f->axis[i].out;
         apart = apart || (f->axis[i].out_dim == t->rank - 1 && f->axis[i].in_gap > 1 && t->dims[f->out_feature] >= FEW_FEATURES);
     }
-    if ((taps >= FEW_TAPS && !apart) || !ends_in_space(t, f->out_batch, f->out_feature))
+    int64_t results, few = sums_places(f, &results) ? FEW_RESULTS : FEW_TAPS;
+    if ((taps >= few && !apart) || !ends_in_space(t, f->out_batch, f->out_feature))
         return 0;
-    reorder(s, id, &out_order, taps < FEW_TAPS, perm);
+    reorder(s, id, &out_order, taps < few, perm);
     for (int i = 0; i < t->rank; i++) {
         dims[i] = t->dims[perm[i]];
         back[perm[i]] = i;
