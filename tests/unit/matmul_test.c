@@ -265,6 +265,7 @@ static Operand operand_make(uint64_t *s, int type, uint32_t k, uint32_t cols, in
     if (cols % MM_BLOCK_COLS == 0 && rng_below(s, 2)) // in chunks of a block
         n[2] = cols / MM_BLOCK_COLS, n[3] = MM_BLOCK_COLS, from[2] = MM_BLOCK_COLS * o.col, to[2] = MM_BLOCK_COLS * e;
     DmaCopy copy = dma_blocks(o.blocks, to, o.at, from, n, (size_t)e);
+    copy.stream = rng_below(s, 2); // as large ones do
     size_t half = copy.rows / 2;
     dma_rows(&copy, half, copy.rows);
     dma_rows(&copy, 0, half);
