@@ -112,14 +112,18 @@ static _Noreturn void no_kernel(Ctx *ctx, const Artifact *art, uint32_t kern) {
         char one[400];
         int len = snprintf(one, sizeof one, "%s%s%.150s at %.150s:%u", n > 1 ? ", " : "", *k->target ? "@" : "",
                            *k->target ? k->target : hlo_op_rows[k->op].name, at.file ? at.file : "?", at.line);
-        if (len > 0 && used + (size_t)len + 40 < sizeof more) { // room for the words around the list
+        if (len > 0 && used + (size_t)len + 130 < sizeof more) { // room for the words around the list
             memcpy(more + used, one, (size_t)len + 1);
             used += (size_t)len;
         }
     }
-    if (n)
-        ctx_hint(ctx, "%u more have none: %.*s", n, (int)used, more);
     const Kern *k = &art->kerns[kern];
+    bool lapack = !strncmp(k->target, "lapack_", 7); // on other platforms linalg.py
+    const char *lower = lapack ? "JAX calls it on its CPU; lowered for opentrn a program has operations instead" : "";
+    if (n)
+        ctx_hint(ctx, "%s%s%u more have none: %.*s", lower, *lower ? "; " : "", n, (int)used, more);
+    else if (*lower)
+        ctx_hint(ctx, "%s", lower);
     const HloOpRow *row = &hlo_op_rows[k->op];
     int dtype = k->nin ? k->in[0].dtype : k->nout ? k->out[0].dtype : DT_INVALID;
     ctx_fail(ctx, OTRN_UNSUPPORTED, kern_place(art, kern), "%s.%s%s%s on %s has no kernel yet",
