@@ -52,6 +52,7 @@ void pass_unroll(Compile *c);
 void pass_fold(Compile *c);
 void pass_cse(Compile *c);
 void pass_counters(Compile *c);
+void pass_narrow(Compile *c);
 void pass_turns(Compile *c);
 void pass_simplify(Compile *c);
 void pass_draws(Compile *c);
