@@ -13,6 +13,7 @@ const PassRow pass_rows[] = {
     {"expand", pass_expand, "write rare operations with common ones", true},
     {"autocast", pass_autocast, "compute in narrower types where the options say so", false},
     {"unroll", pass_unroll, "short loops of elementwise work in one piece", false},
+    {"parts", pass_parts, "compute with large complex tensors by real and imaginary parts", false},
     {"fold", pass_fold, "evaluate exact operations on constants, keep splats small", false},
     {"cse", pass_cse, "compute equal operations once", false},
     {"counters", pass_counters, "count elements in 32 bits", false},

@@ -49,6 +49,7 @@ void pass_quant(Compile *c);
 void pass_expand(Compile *c);
 void pass_autocast(Compile *c);
 void pass_unroll(Compile *c);
+void pass_parts(Compile *c);
 void pass_fold(Compile *c);
 void pass_cse(Compile *c);
 void pass_counters(Compile *c);
