@@ -18,24 +18,23 @@
 #include "tile/block.h"
 #include "tile/count.h"
 #include "tile/dot.h"
-
-static void lower_region(Lower *l, RegionId r);
+#include "tile/lower.h"
 
 // --- buffers ---------------------------------------------------------------------------------------
 
-static BufId buf_new(Lower *l, BufKind kind, uint64_t bytes, OpId op) {
+BufId lower_buf(Lower *l, BufKind kind, uint64_t bytes, OpId op) {
     TBuf b = {.kind = (uint8_t)kind, .bytes = bytes, .first = l->steps.n, .last = l->steps.n,
               .loop = l->loop, .op = op};
     VEC_PUSH(l->c->scratch, &l->bufs, b);
     return l->bufs.n - 1;
 }
 
-static void bind(Lower *l, ValueId v, BufId b) {
+void lower_bind(Lower *l, ValueId v, BufId b) {
     l->buf_of[v] = b;
     l->bufs.at[b].uses += l->uses[v];
 }
 
-static uint64_t value_bytes(Lower *l, ValueId v, OpId op) {
+uint64_t lower_bytes(Lower *l, ValueId v, OpId op) {
     const HloType *t = hlo_value_type(l->h, v);
     if (t->kind == HT_TOKEN)
         return 0;
@@ -47,7 +46,7 @@ static uint64_t value_bytes(Lower *l, ValueId v, OpId op) {
 
 // A use at the current step: the buffer lives at least until here, and as long as any loop that began
 // after it was made.
-static void touch(Lower *l, BufId id) {
+void lower_touch(Lower *l, BufId id) {
     TBuf *b = &l->bufs.at[id];
     uint32_t now = l->steps.n;
     if (now > b->last)
@@ -66,13 +65,13 @@ static uint32_t push_refs(Lower *l, const BufId *ids, uint32_t n) {
     uint32_t at = l->refs.n;
     for (uint32_t i = 0; i < n; i++) {
         if (ids[i])
-            touch(l, l->bufs.at[ids[i]].kind == BUF_VIEW ? l->bufs.at[ids[i]].base : ids[i]);
+            lower_touch(l, l->bufs.at[ids[i]].kind == BUF_VIEW ? l->bufs.at[ids[i]].base : ids[i]);
         VEC_PUSH(l->c->scratch, &l->refs, ids[i]);
     }
     return at;
 }
 
-static void push_step(Lower *l, StepKind kind, OpId op, const BufId *ins, uint32_t nins,
+void lower_step(Lower *l, StepKind kind, OpId op, const BufId *ins, uint32_t nins,
                       const BufId *outs, uint32_t nouts, uint32_t aux) {
     Step s = {.kind = (uint8_t)kind, .op = op, .nins = nins, .nouts = nouts, .aux = aux};
     s.ins = push_refs(l, ins, nins);
@@ -80,9 +79,9 @@ static void push_step(Lower *l, StepKind kind, OpId op, const BufId *ins, uint32
     VEC_PUSH(l->c->scratch, &l->steps, s);
 }
 
-static void push_copy(Lower *l, OpId op, BufId dst, BufId src) {
+void lower_copy(Lower *l, OpId op, BufId dst, BufId src) {
     if (dst != src && l->bufs.at[dst].bytes)
-        push_step(l, STEP_COPY, op, &src, 1, &dst, 1, 0);
+        lower_step(l, STEP_COPY, op, &src, 1, &dst, 1, 0);
 }
 
 // --- constants -------------------------------------------------------------------------------------
@@ -104,31 +103,31 @@ static BufId count_buf(Lower *l, ValueId v) {
         ValueId from = hlo_operand(l->h, op, 0);
         b = l->buf_of[from] ? l->buf_of[from] : count_buf(l, from);
     } else {
-        b = buf_new(l, BUF_TEMP, value_bytes(l, v, id), id);
+        b = lower_buf(l, BUF_TEMP, lower_bytes(l, v, id), id);
         l->bufs.at[b].uses = UINT32_MAX;
-        push_step(l, STEP_KERNEL, id, NULL, 0, &b, 1, 0);
+        lower_step(l, STEP_KERNEL, id, NULL, 0, &b, 1, 0);
     }
     l->buf_of[v] = b;
     VEC_PUSH(l->c->scratch, &l->lazy, v);
     return b;
 }
 
-static BufId operand_buf(Lower *l, ValueId v) {
+BufId lower_operand(Lower *l, ValueId v) {
     if (l->buf_of[v])
         return l->buf_of[v];
     if (rows_is_count(l->h, v))
         return count_buf(l, v);
     OpId def = l->h->values.at[v].def;
     assert(l->form[v].known || (def && is_lazy_splat(l, hlo_at(l->h, def))));
-    BufId b = buf_new(l, BUF_TEMP, value_bytes(l, v, def), def);
+    BufId b = lower_buf(l, BUF_TEMP, lower_bytes(l, v, def), def);
     l->buf_of[v] = b;
     l->bufs.at[b].uses = UINT32_MAX; // shared by whoever needs it: never overwritten
     VEC_PUSH(l->c->scratch, &l->lazy, v);
-    push_step(l, l->form[v].known ? STEP_NUMBER : STEP_FILL, def, NULL, 0, &b, 1, v);
+    lower_step(l, l->form[v].known ? STEP_NUMBER : STEP_FILL, def, NULL, 0, &b, 1, v);
     return b;
 }
 
-static void hold(Lower *l, BufId id, int32_t by) {
+void lower_hold(Lower *l, BufId id, int32_t by) {
     TBuf *b = &l->bufs.at[id];
     if (b->uses == UINT32_MAX)
         return;
@@ -136,9 +135,9 @@ static void hold(Lower *l, BufId id, int32_t by) {
     b->uses += (uint32_t)by;
 }
 
-static void release(Lower *l, ValueId v) {
+void lower_release(Lower *l, ValueId v) {
     if (l->buf_of[v])
-        hold(l, l->buf_of[v], -1);
+        lower_hold(l, l->buf_of[v], -1);
 }
 
 // --- choosing where a result goes --------------------------------------------------------------------
@@ -156,7 +155,7 @@ static bool may_overwrite(const Lower *l, const HloOp *op, uint32_t i, uint32_t 
 }
 
 // The operand's buffer is free to be overwritten by this op: last read here, made in this loop.
-static bool dies_here(const Lower *l, BufId b) {
+bool lower_dies_here(const Lower *l, BufId b) {
     const TBuf *t = &l->bufs.at[b];
     return t->kind == BUF_TEMP && t->uses == 0 && t->loop == l->loop && !t->state_loop;
 }
@@ -173,9 +172,6 @@ static bool may_write(const Lower *l, const HloOp *op, uint32_t result, BufId b)
 }
 
 // Buffers 1.. are the arguments, then come the results: see make_signature.
-static BufId arg_buf(uint32_t i) { return 1 + i; }
-static BufId result_buf(const Lower *l, uint32_t j) { return 1 + l->main->nargs + j; }
-
 static BufId choose_out(Lower *l, OpId id, uint32_t result) {
     const HloOp *op = hlo_at(l->h, id);
     ValueId v = op->results + result;
@@ -186,19 +182,19 @@ static BufId choose_out(Lower *l, OpId id, uint32_t result) {
         return l->want[v];
     if (l->want_result[v]) {
         uint32_t j = l->want_result[v] - 1;
-        BufId arg = l->alias[j] >= 0 ? arg_buf((uint32_t)l->alias[j]) : 0;
+        BufId arg = l->alias[j] >= 0 ? lower_arg((uint32_t)l->alias[j]) : 0;
         if (!arg || may_write(l, op, result, arg)) {
-            BufId b = result_buf(l, j);
+            BufId b = lower_result(l, j);
             l->bufs.at[b].first = l->steps.n;
             return b;
         }
     }
     for (uint32_t i = 0; i < op->noperands; i++) {
         BufId b = l->buf_of[hlo_operand(l->h, op, i)];
-        if (b && may_overwrite(l, op, i, result) && dies_here(l, b) && may_write(l, op, result, b))
+        if (b && may_overwrite(l, op, i, result) && lower_dies_here(l, b) && may_write(l, op, result, b))
             return b;
     }
-    return buf_new(l, BUF_TEMP, value_bytes(l, v, id), id);
+    return lower_buf(l, BUF_TEMP, lower_bytes(l, v, id), id);
 }
 
 // --- ordinary ops ------------------------------------------------------------------------------------
@@ -313,8 +309,8 @@ static bool lower_view(Lower *l, OpId id) {
     if (!view && !updated)
         return false;
     for (uint32_t i = 0; i < op.noperands; i++)
-        release(l, hlo_operand(l->h, &op, i));
-    bind(l, op.results, view ? view : l->update_state[op.results]);
+        lower_release(l, hlo_operand(l->h, &op, i));
+    lower_bind(l, op.results, view ? view : l->update_state[op.results]);
     return true;
 }
 
@@ -334,20 +330,20 @@ static void lower_compute(Lower *l, OpId id) {
     OpId splat = updated_splat(l, &op);
     uint32_t first = splat || is_set_in_place(l, kind, &op) ? 1 : 0;
     for (uint32_t i = first; i < op.noperands; i++)
-        ins[i] = is_told(l, kind, &op, i) || is_made(l, kind, &op, i) ? 0 : operand_buf(l, hlo_operand(l->h, &op, i));
+        ins[i] = is_told(l, kind, &op, i) || is_made(l, kind, &op, i) ? 0 : lower_operand(l, hlo_operand(l->h, &op, i));
     for (uint32_t i = 0; i < extra.n; i++)
-        ins[op.noperands + i] = operand_buf(l, extra.at[i]);
+        ins[op.noperands + i] = lower_operand(l, extra.at[i]);
     for (uint32_t i = first; i < op.noperands; i++)
-        release(l, hlo_operand(l->h, &op, i));
+        lower_release(l, hlo_operand(l->h, &op, i));
     for (uint32_t i = 0; i < op.nresults; i++) {
         outs[i] = choose_out(l, id, i);
-        bind(l, op.results + i, outs[i]);
+        lower_bind(l, op.results + i, outs[i]);
     }
     if (splat) {
-        push_step(l, STEP_FILL, splat, NULL, 0, outs, 1, 0);
+        lower_step(l, STEP_FILL, splat, NULL, 0, outs, 1, 0);
         ins[0] = outs[0];
     }
-    push_step(l, kind, id, ins, nins, outs, op.nresults, 0);
+    lower_step(l, kind, id, ins, nins, outs, op.nresults, 0);
     l->steps.at[l->steps.n - 1].why = why;
 }
 
@@ -384,23 +380,23 @@ static void lower_block(Lower *l, OpId id) {
         VEC_PUSH(l->c->scratch, &from, hlo_operand(l->h, hlo_at(l->h, b->epi[i].op), b->epi[i].turned ? 0 : 1));
     }
     for (uint32_t i = 0; i < from.n; i++)
-        VEC_PUSH(l->c->scratch, &ins, from.at[i] ? operand_buf(l, from.at[i]) : 0);
+        VEC_PUSH(l->c->scratch, &ins, from.at[i] ? lower_operand(l, from.at[i]) : 0);
     for (uint32_t i = 0; i < op.nresults; i++) {
         BufId buf = taken_behind(b, i) ? 0 : choose_out(l, id, i);
         if (buf)
-            bind(l, op.results + i, buf);
+            lower_bind(l, op.results + i, buf);
         VEC_PUSH(l->c->scratch, &outs, buf);
     }
     for (uint32_t i = 0; i < b->nepi; i++) {
         b->epi[i].out = outs.n;
         BufId buf = choose_out(l, b->epi[i].op, 0);
-        bind(l, hlo_at(l->h, b->epi[i].op)->results, buf);
+        lower_bind(l, hlo_at(l->h, b->epi[i].op)->results, buf);
         VEC_PUSH(l->c->scratch, &outs, buf);
     }
     for (uint32_t i = 0; i < from.n; i++)
         if (from.at[i])
-            release(l, from.at[i]);
-    push_step(l, STEP_BLOCK, id, ins.at, ins.n, outs.at, outs.n, l->block_of[id]);
+            lower_release(l, from.at[i]);
+    lower_step(l, STEP_BLOCK, id, ins.at, ins.n, outs.at, outs.n, l->block_of[id]);
 }
 
 // A product with the row program behind it: ins are the product's, then the program's; outs the program's, then the
@@ -412,230 +408,36 @@ static void lower_epilogue(Lower *l, uint32_t number) {
     VEC(BufId) ins = {0}, outs = {0};
     bool set = is_set_in_place(l, STEP_DOT, &dot);
     for (uint32_t i = 0; i < 2; i++)
-        VEC_PUSH(l->c->scratch, &ins, i || !set ? operand_buf(l, hlo_operand(l->h, &dot, i)) : 0);
+        VEC_PUSH(l->c->scratch, &ins, i || !set ? lower_operand(l, hlo_operand(l->h, &dot, i)) : 0);
     for (uint32_t i = 0; i < rows.noperands; i++)
-        VEC_PUSH(l->c->scratch, &ins, i == p->index ? 0 : operand_buf(l, hlo_operand(l->h, &rows, i)));
+        VEC_PUSH(l->c->scratch, &ins, i == p->index ? 0 : lower_operand(l, hlo_operand(l->h, &rows, i)));
     BufId product = p->keeps ? choose_out(l, p->dot, 0) : 0;
     if (product)
-        bind(l, dot.results, product);
+        lower_bind(l, dot.results, product);
     for (uint32_t i = 0; i < rows.noperands; i++)
         if (i != p->index)
-            release(l, hlo_operand(l->h, &rows, i));
+            lower_release(l, hlo_operand(l->h, &rows, i));
     for (uint32_t i = 0; i < rows.nresults; i++) {
         VEC_PUSH(l->c->scratch, &outs, choose_out(l, p->rows, i));
-        bind(l, rows.results + i, outs.at[i]);
+        lower_bind(l, rows.results + i, outs.at[i]);
     }
     VEC_PUSH(l->c->scratch, &outs, product);
     for (uint32_t i = set; i < 2; i++)
-        release(l, hlo_operand(l->h, &dot, i));
-    push_step(l, STEP_DOT, p->dot, ins.at, ins.n, outs.at, outs.n, number);
+        lower_release(l, hlo_operand(l->h, &dot, i));
+    lower_step(l, STEP_DOT, p->dot, ins.at, ins.n, outs.at, outs.n, number);
 }
 
 static void lower_alias(Lower *l, OpId id) {
     const HloOp *op = hlo_at(l->h, id);
     for (uint32_t i = 0; i < op->nresults; i++) {
         ValueId v = hlo_operand(l->h, op, i);
-        BufId b = operand_buf(l, v);
-        release(l, v);
+        BufId b = lower_operand(l, v);
+        lower_release(l, v);
         if (l->bufs.at[b].uses == UINT32_MAX)
             l->buf_of[op->results + i] = b;
         else
-            bind(l, op->results + i, b);
+            lower_bind(l, op->results + i, b);
     }
-}
-
-// --- loops -------------------------------------------------------------------------------------------
-
-static const HloOp *region_return(const Lower *l, const HloRegion *r) {
-    return hlo_at(l->h, r->ops.at[r->ops.n - 1]);
-}
-
-// Carried value i: where its state lives. Unchanged ones stay where they are.
-static BufId loop_state(Lower *l, OpId id, uint32_t i, bool unchanged) {
-    HloOp op = *hlo_at(l->h, id);
-    ValueId init = hlo_operand(l->h, &op, i);
-    BufId from = operand_buf(l, init);
-    release(l, init);
-    if (unchanged)
-        return from;
-    if (dies_here(l, from))
-        return from;
-    BufId state = 0;
-    ValueId v = op.results + i;
-    if (l->want_result[v]) {
-        uint32_t j = l->want_result[v] - 1;
-        BufId arg = l->alias[j] >= 0 ? arg_buf((uint32_t)l->alias[j]) : 0;
-        if (!arg || !l->bufs.at[arg].uses) {
-            state = result_buf(l, j);
-            l->bufs.at[state].first = l->steps.n;
-        }
-    }
-    if (!state)
-        state = buf_new(l, BUF_TEMP, value_bytes(l, v, id), id);
-    push_copy(l, id, state, from);
-    return state;
-}
-
-// End of the body: next state into the state buffers. Sources that are themselves state of this loop are
-// saved first, so that permutations come out right.
-static void loop_yield(Lower *l, OpId id, const BufId *state, const bool *unchanged) {
-    HloOp op = *hlo_at(l->h, id);
-    const HloOp ret = *region_return(l, hlo_op_region(l->h, &op, 1));
-    BufId *src = ARENA_NEWN(l->c->scratch, BufId, op.noperands + 1);
-    for (uint32_t i = 0; i < op.noperands; i++) {
-        ValueId v = hlo_operand(l->h, &ret, i);
-        if (!state[i]) {
-            release(l, v);
-            continue;
-        }
-        src[i] = operand_buf(l, v);
-        release(l, v);
-        if (unchanged[i] || src[i] == state[i] || l->bufs.at[src[i]].state_loop != l->loop)
-            continue;
-        BufId saved = buf_new(l, BUF_TEMP, l->bufs.at[src[i]].bytes, id);
-        push_copy(l, id, saved, src[i]);
-        src[i] = saved;
-    }
-    for (uint32_t i = 0; i < op.noperands; i++)
-        if (!unchanged[i] && state[i])
-            push_copy(l, id, state[i], src[i]);
-}
-
-static void forget_lazy(Lower *l, uint32_t keep) {
-    for (uint32_t i = keep; i < l->lazy.n; i++)
-        l->buf_of[l->lazy.at[i]] = 0;
-    l->lazy.n = keep;
-}
-
-static bool is_counter(const Loop *loop, uint32_t i) { return loop->is_counted && loop->counter == i; }
-
-// Nobody tests a counted loop: what its condition would have read.
-static void leave_test(Lower *l, const HloRegion *cond) {
-    for (uint32_t i = 0; i < cond->ops.n; i++) {
-        const HloOp *op = hlo_at(l->h, cond->ops.at[i]);
-        for (uint32_t k = 0; k < op->noperands; k++)
-            release(l, hlo_operand(l->h, op, k));
-    }
-}
-
-static void lower_test(Lower *l, OpId id, uint32_t loop) {
-    const HloOp op = *hlo_at(l->h, id);
-    RegionId cond = l->h->op_regions.at[op.regions];
-    lower_region(l, cond);
-    ValueId test = hlo_operand(l->h, region_return(l, &l->h->regions.at[cond]), 0);
-    BufId test_buf = operand_buf(l, test);
-    release(l, test);
-    push_step(l, STEP_LOOP_TEST, id, &test_buf, 1, NULL, 0, loop);
-}
-
-static void lower_while(Lower *l, OpId id) {
-    Hlo *h = l->h;
-    HloOp op = *hlo_at(h, id);
-    HloRegion cond = *hlo_op_region(h, &op, 0), body = *hlo_op_region(h, &op, 1);
-    const HloOp ret = *region_return(l, &body);
-    BufId *state = ARENA_NEWN(l->c->scratch, BufId, op.noperands + 1);
-    bool *unchanged = ARENA_NEWN(l->c->scratch, bool, op.noperands + 1);
-    Loop made = {.parent = l->loop};
-    count_loop(l, &op, &made);
-    for (uint32_t i = 0; i < op.noperands; i++) {
-        unchanged[i] = hlo_operand(h, &ret, i) == body.args + i;
-        if (is_counter(&made, i)) {
-            release(l, hlo_operand(h, &op, i));
-            continue;
-        }
-        state[i] = loop_state(l, id, i, unchanged[i]);
-        hold(l, state[i], 1); // no later carry may take the same buffer
-    }
-    for (uint32_t i = 0; i < op.noperands; i++)
-        if (state[i])
-            hold(l, state[i], -1);
-    made.begin = l->steps.n;
-    VEC_PUSH(l->c->scratch, &l->loops, made);
-    uint32_t loop = l->loops.n - 1, outer = l->loop;
-    uint32_t lazy = l->lazy.n;
-    uint32_t *outer_state = ARENA_NEWN(l->c->scratch, uint32_t, op.noperands + 1);
-    push_step(l, STEP_LOOP_BEGIN, id, NULL, 0, NULL, 0, loop);
-    l->loop = loop;
-    for (uint32_t i = 0; i < op.noperands; i++) {
-        if (!state[i])
-            continue;
-        outer_state[i] = l->bufs.at[state[i]].state_loop;
-        if (!unchanged[i])
-            l->bufs.at[state[i]].state_loop = loop;
-        if (l->bufs.at[state[i]].uses == UINT32_MAX) {
-            l->buf_of[cond.args + i] = l->buf_of[body.args + i] = state[i];
-            continue;
-        }
-        bind(l, cond.args + i, state[i]);
-        bind(l, body.args + i, state[i]);
-        touch(l, state[i]);
-    }
-    if (made.is_counted) {
-        l->form[body.args + made.counter] = (Form){.known = true, .loop = loop, .mul = 1};
-        leave_test(l, &cond);
-        count_updates(l, &op, state);
-    } else {
-        lower_test(l, id, loop);
-    }
-    for (uint32_t i = 0; i < op.noperands; i++) // the body's producers may write the state directly
-        if (!unchanged[i] && !l->want[hlo_operand(h, &ret, i)])
-            l->want[hlo_operand(h, &ret, i)] = state[i];
-    lower_region(l, h->op_regions.at[op.regions + 1]);
-    loop_yield(l, id, state, unchanged);
-    forget_lazy(l, lazy);
-    push_step(l, STEP_LOOP_END, id, NULL, 0, NULL, 0, loop);
-    l->loop = outer;
-    l->loops.at[loop].end = l->steps.n - 1;
-    for (uint32_t i = 0; i < l->loops.at[loop].held.n; i++) {
-        TBuf *b = &l->bufs.at[l->loops.at[loop].held.at[i]];
-        if (b->last < l->steps.n - 1)
-            b->last = l->steps.n - 1;
-    }
-    for (uint32_t i = 0; i < op.noperands; i++) {
-        if (!state[i]) { // the counter
-            count_constant(l, op.results + i, made.first + (int64_t)made.trips * made.step);
-            continue;
-        }
-        l->bufs.at[state[i]].state_loop = outer_state[i];
-        if (l->bufs.at[state[i]].uses == UINT32_MAX)
-            l->buf_of[op.results + i] = state[i];
-        else
-            bind(l, op.results + i, state[i]);
-    }
-}
-
-// --- branches ----------------------------------------------------------------------------------------
-
-static void lower_branches(Lower *l, OpId id) {
-    Hlo *h = l->h;
-    HloOp op = *hlo_at(h, id);
-    ValueId index = hlo_operand(h, &op, 0);
-    BufId index_buf = operand_buf(l, index);
-    release(l, index);
-    BufId *out = ARENA_NEWN(l->c->scratch, BufId, op.nresults + 1u);
-    for (uint32_t i = 0; i < op.nresults; i++)
-        out[i] = buf_new(l, BUF_TEMP, value_bytes(l, op.results + i, id), id);
-    VEC_PUSH(l->c->scratch, &l->switches,
-             (Switch){.nbranches = op.nregions, .is_if = op.code == HLO_IF});
-    uint32_t sw = l->switches.n - 1;
-    push_step(l, STEP_SWITCH, id, &index_buf, 1, out, op.nresults, sw);
-    for (uint32_t r = 0; r < op.nregions; r++) {
-        RegionId region = h->op_regions.at[op.regions + r];
-        uint32_t lazy = l->lazy.n;
-        push_step(l, STEP_CASE, id, NULL, 0, NULL, 0, sw);
-        lower_region(l, region);
-        const HloOp ret = *region_return(l, &h->regions.at[region]);
-        for (uint32_t i = 0; i < op.nresults; i++) {
-            ValueId v = hlo_operand(h, &ret, i);
-            BufId src = operand_buf(l, v);
-            release(l, v);
-            push_copy(l, id, out[i], src);
-        }
-        forget_lazy(l, lazy);
-    }
-    push_step(l, STEP_SWITCH_END, id, NULL, 0, out, op.nresults, sw);
-    for (uint32_t i = 0; i < op.nresults; i++)
-        bind(l, op.results + i, out[i]);
 }
 
 // --- regions and the program ---------------------------------------------------------------------------
@@ -666,13 +468,13 @@ static void lower_op(Lower *l, OpId id) {
     case HLO_CONSTANT:
         if (is_lazy_splat(l, op))
             return;
-        bind(l, op->results, buf_new(l, BUF_CONST, value_bytes(l, op->results, id), id));
+        lower_bind(l, op->results, lower_buf(l, BUF_CONST, lower_bytes(l, op->results, id), id));
         return;
     case HLO_AFTER_ALL:
     case HLO_CREATE_TOKEN:
         for (uint32_t i = 0; i < op->noperands; i++)
-            release(l, hlo_operand(l->h, op, i));
-        bind(l, op->results, buf_new(l, BUF_TEMP, 0, id));
+            lower_release(l, hlo_operand(l->h, op, i));
+        lower_bind(l, op->results, lower_buf(l, BUF_TEMP, 0, id));
         return;
     default:
         break;
@@ -685,7 +487,7 @@ static void lower_op(Lower *l, OpId id) {
         return; // made when it is needed
     if (count_op(l, id)) {
         for (uint32_t i = 0; i < op->noperands; i++)
-            release(l, hlo_operand(l->h, op, i));
+            lower_release(l, hlo_operand(l->h, op, i));
         return;
     }
     if (row->cls == HC_META && !shares_operand(l, op))
@@ -696,7 +498,7 @@ static void lower_op(Lower *l, OpId id) {
         lower_compute(l, id);
 }
 
-static void lower_region(Lower *l, RegionId r) {
+void lower_region(Lower *l, RegionId r) {
     for (uint32_t i = 0; i < l->h->regions.at[r].ops.n; i++)
         lower_op(l, l->h->regions.at[r].ops.at[i]);
 }
@@ -738,13 +540,13 @@ static void make_signature(Lower *l) {
     Hlo *h = l->h;
     HloFunc *f = l->main;
     HloRegion body = h->regions.at[f->body];
-    const HloOp *ret = region_return(l, &body);
+    const HloOp *ret = lower_return(l, &body);
     for (uint32_t j = 0; j < f->nresults; j++)
         l->alias[j] = -1;
     for (uint32_t i = 0; i < body.nargs; i++) {
-        BufId b = buf_new(l, BUF_ARG, value_bytes(l, body.args + i, 0), 0);
+        BufId b = lower_buf(l, BUF_ARG, lower_bytes(l, body.args + i, 0), 0);
         l->bufs.at[b].index = i;
-        bind(l, body.args + i, b);
+        lower_bind(l, body.args + i, b);
         int32_t j = aliased_result(f, i);
         if (j >= 0 && l->alias[j] < 0 &&
             h->values.at[body.args + i].type == h->values.at[hlo_operand(h, ret, (uint32_t)j)].type)
@@ -752,7 +554,7 @@ static void make_signature(Lower *l) {
     }
     for (uint32_t j = 0; j < f->nresults; j++) {
         ValueId v = hlo_operand(h, ret, j);
-        BufId b = buf_new(l, BUF_RESULT, value_bytes(l, v, 0), h->values.at[v].def);
+        BufId b = lower_buf(l, BUF_RESULT, lower_bytes(l, v, 0), h->values.at[v].def);
         l->bufs.at[b].index = j;
         ValueId p = producer(l, v);
         if (h->values.at[p].def && !l->want_result[p])
@@ -762,7 +564,7 @@ static void make_signature(Lower *l) {
 
 static bool is_taken_over(const Lower *l, BufId b, uint32_t by_other_than) {
     for (uint32_t j = 0; j < l->main->nresults; j++)
-        if (j != by_other_than && l->alias[j] >= 0 && arg_buf((uint32_t)l->alias[j]) == b)
+        if (j != by_other_than && l->alias[j] >= 0 && lower_arg((uint32_t)l->alias[j]) == b)
             return true;
     return false;
 }
@@ -771,25 +573,25 @@ static bool is_taken_over(const Lower *l, BufId b, uint32_t by_other_than) {
 // another result takes over, is saved first.
 static void return_results(Lower *l) {
     HloFunc *f = l->main;
-    const HloOp ret = *region_return(l, &l->h->regions.at[f->body]);
+    const HloOp ret = *lower_return(l, &l->h->regions.at[f->body]);
     BufId *src = ARENA_NEWN(l->c->scratch, BufId, f->nresults + 1);
     for (uint32_t j = 0; j < f->nresults; j++) {
-        src[j] = operand_buf(l, hlo_operand(l->h, &ret, j));
+        src[j] = lower_operand(l, hlo_operand(l->h, &ret, j));
         if (l->bufs.at[src[j]].kind != BUF_ARG || !is_taken_over(l, src[j], j))
             continue;
-        BufId saved = buf_new(l, BUF_TEMP, l->bufs.at[src[j]].bytes, 0);
-        push_copy(l, 0, saved, src[j]);
+        BufId saved = lower_buf(l, BUF_TEMP, l->bufs.at[src[j]].bytes, 0);
+        lower_copy(l, 0, saved, src[j]);
         src[j] = saved;
     }
     for (uint32_t j = 0; j < f->nresults; j++)
-        push_copy(l, l->h->values.at[hlo_operand(l->h, &ret, j)].def, result_buf(l, j), src[j]);
+        lower_copy(l, l->h->values.at[hlo_operand(l->h, &ret, j)].def, lower_result(l, j), src[j]);
 }
 
 void lower_program(Lower *l, const ChipFile *chip) {
     Hlo *h = l->h;
     l->main = hlo_main(h);
     HloFunc *f = l->main;
-    const HloOp *ret = region_return(l, &h->regions.at[f->body]);
+    const HloOp *ret = lower_return(l, &h->regions.at[f->body]);
     f->nargs = h->regions.at[f->body].nargs;
     f->nresults = ret->noperands;
     Arena *a = l->c->scratch;

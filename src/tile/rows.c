@@ -26,140 +26,7 @@ static Node *node_at(const RowOp *r, uint32_t i) { return &r->nodes.at[i]; }
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static uint32_t align(uint32_t v) { return (v + 63) & ~63u; }
 
-// --- the region as nodes ---------------------------------------------------------------------------------
-
-static uint32_t node_of(const RowOp *r, ValueId v) { return r->e->row_node[v]; }
-
-static uint32_t add_node(RowOp *r, ValueId v, const Node *n) {
-    VEC_PUSH(r->e->c->scratch, &r->nodes, *n);
-    r->e->row_node[v] = r->nodes.n - 1;
-    return r->nodes.n - 1;
-}
-
-static float constant_of(const Hlo *h, const HloOp *op) {
-    const HloAttr *a = hlo_attr(op, AK_VALUE);
-    int dtype = hlo_type(h, a->type)->dtype;
-    if (dtype_is_int(dtype))
-        return (float)dtype_to_i64(dtype, a->data);
-    return dtype == DT_I1 ? *(const uint8_t *)a->data != 0 : (float)dtype_to_f64(dtype, a->data);
-}
-
-static bool is_returned(const RowOp *r, ValueId v) {
-    const Hlo *h = r->e->l->h;
-    const HloRegion *region = hlo_op_region(h, hlo_at(h, r->s->op), 0);
-    const HloOp *ret = hlo_at(h, region->ops.at[region->ops.n - 1]);
-    for (uint32_t i = 0; i < ret->noperands; i++)
-        if (hlo_operand(h, ret, i) == v)
-            return true;
-    return false;
-}
-
-// A conversion to fp32 that readers do by themselves: engines widen what they read. Products leave fp32 in PSUM anyway.
-static bool widens_for_readers(const RowOp *r, const HloOp *op, const HloType *t) {
-    if (op->code != HLO_CONVERT || t->dtype != DT_F32)
-        return false;
-    const Node *from = node_at(r, node_of(r, hlo_operand(r->e->l->h, op, 0)));
-    return from->psum || (from->full && from->kind != NODE_CONST && from->kind != NODE_WIDEN &&
-                          (from->dtype == DT_BF16 || from->dtype == DT_F16) && !is_returned(r, op->results));
-}
-
-static void read_op(RowOp *r, OpId id) {
-    const Hlo *h = r->e->l->h;
-    const HloOp *op = hlo_at(h, id);
-    const HloType *t = hlo_value_type(h, op->results);
-    Node n = {.kind = NODE_OP, .dtype = t->dtype, .full = t->rank == 1, .code = op->code, .op = id, .slot = -1};
-    if (op->code == HLO_CONSTANT) {
-        n.kind = NODE_CONST;
-        n.value = constant_of(h, op);
-        n.number = dtype_is_int(t->dtype) ? (int32_t)dtype_to_i64(t->dtype, hlo_attr(op, AK_VALUE)->data) : 0;
-        add_node(r, op->results, &n);
-        return;
-    }
-    for (uint32_t k = 0; r->block && k < MASK_IDLE; k++)
-        if (r->block->idle[k] == id) { // zeros where zeros are
-            r->e->row_node[op->results] = node_of(r, hlo_operand(h, op, 1));
-            return;
-        }
-    if (widens_for_readers(r, op, t)) {
-        r->e->row_node[op->results] = node_of(r, hlo_operand(h, op, 0));
-        return;
-    }
-    n.nsrc = op->code == HLO_REDUCE ? 1 : op->noperands;
-    for (uint32_t k = 0; k < n.nsrc; k++) {
-        n.src[k] = node_of(r, hlo_operand(h, op, k));
-        Node *from = node_at(r, n.src[k]);
-        from->uses++;
-        n.level = from->level > n.level ? from->level : n.level;
-    }
-    if (op->code == HLO_REDUCE) {
-        n.kind = NODE_REDUCE;
-        n.code = reduce_body(h, op);
-        n.level++;
-    }
-    if (op->code == HLO_BROADCAST_IN_DIM)
-        n.kind = NODE_WIDEN;
-    if (n.level > r->levels)
-        r->levels = n.level;
-    add_node(r, op->results, &n);
-}
-
-// Whether more than one operand of the region's ops is the value, or it is returned.
-static bool is_read_again(const RowOp *r, ValueId v) {
-    const Hlo *h = r->e->l->h;
-    const HloRegion *region = hlo_op_region(h, hlo_at(h, r->s->op), 0);
-    uint32_t reads = 0;
-    for (uint32_t i = 0; i < region->ops.n; i++) {
-        const HloOp *op = hlo_at(h, region->ops.at[i]);
-        for (uint32_t k = 0; k < op->noperands; k++)
-            reads += hlo_operand(h, op, k) == v;
-    }
-    return reads > 1 || is_returned(r, v);
-}
-
-// A product's tile is read in PSUM where one instruction does so; else it is rounded to its type and copied first.
-static void take_product(RowOp *r, ValueId v) {
-    Node *tile = node_at(r, node_of(r, v));
-    int dtype = tile->dtype;
-    tile->dtype = DT_F32;
-    if (dtype == DT_F32 && !r->epi->keeps && !is_read_again(r, v))
-        return;
-    Node copy = {.kind = NODE_OP, .dtype = (uint8_t)dtype, .full = true, .code = HLO_CONVERT, .op = r->epi->dot, .slot = -1,
-                 .src = {node_of(r, v)}, .nsrc = 1, .is_output = r->epi->keeps};
-    tile->uses++;
-    r->product = add_node(r, v, &copy);
-}
-
-static void read_region(RowOp *r) {
-    const Hlo *h = r->e->l->h;
-    const HloOp *op = hlo_at(h, r->s->op);
-    const HloRegion *region = hlo_op_region(h, op, 0);
-    uint32_t n;
-    const int64_t *kinds = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
-    VEC_RESERVE(r->e->c->scratch, &r->nodes, n + region->ops.n);
-    for (uint32_t i = 0; i < n; i++) {
-        const HloType *t = hlo_value_type(h, hlo_operand(h, op, i));
-        Node in = {.kind = NODE_INPUT, .dtype = t->dtype, .full = kinds[i] != FUSED_ROWS, .input = i, .slot = -1,
-                   .scalar = kinds[i] == FUSED_ROWS && t->elems == 1,
-                   .count = kinds[i] == FUSED_SAME && rows_is_count(h, hlo_operand(h, op, i))};
-        for (uint32_t k = 0; r->block && k < r->block->npro; k++)
-            if (r->block->pro[k].index == i) { // as the product left it, not rounded yet
-                in.psum = true;
-                in.dtype = DT_F32;
-                in.off = r->block->pro[k].bank * ISA_PSUM_BANK_BYTES;
-            }
-        in.psum = in.psum || (r->epi && r->epi->index == i);
-        add_node(r, region->args + i, &in);
-        if (r->epi && r->epi->index == i)
-            take_product(r, region->args + i);
-    }
-    for (uint32_t i = 0; i + 1 < region->ops.n; i++)
-        read_op(r, region->ops.at[i]);
-    const HloOp *ret = hlo_at(h, region->ops.at[region->ops.n - 1]);
-    for (uint32_t i = 0; i < ret->noperands; i++)
-        node_at(r, node_of(r, hlo_operand(h, ret, i)))->is_output = true;
-    for (uint32_t k = 0; r->block && k < r->block->nepi; k++)
-        node_at(r, node_of(r, hlo_operand(h, ret, r->block->epi[k].index)))->feeds = true;
-}
+// --- operands ---------------------------------------------------------------------------------------------
 
 static const HloType *input_type(const RowOp *r, const Node *n) {
     return hlo_value_type(r->e->l->h, hlo_operand(r->e->l->h, hlo_at(r->e->l->h, r->s->op), n->input));
@@ -579,7 +446,7 @@ static void store_outputs(RowOp *r, uint32_t node, int64_t p0, int64_t c0) {
     if (r->epi && r->epi->keeps && node == r->product)
         store(r, node, ret->noperands, first_element(r, p0, c0), per, r->w);
     for (uint32_t k = 0; k < ret->noperands; k++) {
-        if (node_of(r, hlo_operand(h, ret, k)) != node || r->s->nouts <= k || !r->e->l->refs.at[r->s->outs + k])
+        if (r->e->row_node[hlo_operand(h, ret, k)] != node || r->s->nouts <= k || !r->e->l->refs.at[r->s->outs + k])
             continue; // not its result, or one that stays on the chip
         if (node_at(r, node)->full)
             store(r, node, k, first_element(r, p0, c0), r->flat ? r->w : per, r->w);
@@ -758,7 +625,7 @@ static RowOp *row_op_make(Emit *e, const Step *s, Block *b) {
 // With products before and behind: rows whole, one a partition, two tiles at a time at least. NULL: does not fit.
 RowOp *rows_begin(Emit *e, const Step *s, Block *b) {
     RowOp *r = row_op_make(e, s, b);
-    read_region(r);
+    rows_read(r);
     for (uint32_t i = 0; i < r->nodes.n; i++) {
         const Node *n = node_at(r, i);
         uint32_t psum = 0;
@@ -796,7 +663,7 @@ RowOp *rows_epilogue(Emit *e, const Step *s, const Epilogue *p, uint32_t at, uin
     r->rows = r->prow = p->rows_n, r->cols = r->pcols = p->n, r->group = 1;
     r->area_at = at, r->area_bytes = bytes;
     r->slice_key[0] = r->slice_key[1] = -1;
-    read_region(r);
+    rows_read(r);
     r->keep_outputs = true;
     rows_fold(r);
     for (int keep = 0; keep < 3; keep++) { // all columns of what is the same for every row, or those of two tiles, or none
@@ -870,7 +737,7 @@ static void emit_wedge(RowOp *r) {
 
 void emit_rows(Emit *e, const Step *s) {
     RowOp *r = row_op_make(e, s, NULL);
-    read_region(r);
+    rows_read(r);
     r->flat = is_flat(r);
     r->wedge = r->flat ? e->l->wedge_of[s->op] : NULL;
     if (r->wedge) {

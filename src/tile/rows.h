@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // rows.h — a row program while it becomes instructions.
 //
-//   rows.c       the region as nodes, what fits SBUF, the walk over tiles of rows, transfers
+//   rows_read.c  the region as nodes
+//   rows.c       what fits SBUF, the walk over tiles of rows, transfers
 //   rows_inst.c  the instruction for each node, and which engine takes it
 #ifndef OTRN_TILE_ROWS_H
 #define OTRN_TILE_ROWS_H
@@ -88,6 +89,7 @@ typedef struct RowOp {
 } RowOp;
 
 void block_make(struct BlockOp *o, uint32_t operand); // block_emit.c: the product before for the tile in work
+void rows_read(RowOp *r); // rows_read.c: fills nodes
 // rows.c
 RowOp *rows_begin(Emit *e, const Step *s, Block *b);
 void rows_open(RowOp *r);

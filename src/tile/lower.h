@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// lower.h — what the parts of lowering share.
+//
+//   lower.c       buffers, ordinary operations, the program
+//   lower_flow.c  loops and branches
+#ifndef OTRN_TILE_LOWER_H
+#define OTRN_TILE_LOWER_H
+
+#include "tile/step.h"
+
+BufId lower_buf(Lower *l, BufKind kind, uint64_t bytes, OpId op); // a new one
+void lower_bind(Lower *l, ValueId v, BufId b);                    // v lies there
+uint64_t lower_bytes(Lower *l, ValueId v, OpId op);
+// A use at the current step: the buffer lives at least until here, and as long as any loop that began after it was made.
+void lower_touch(Lower *l, BufId id);
+void lower_step(Lower *l, StepKind kind, OpId op, const BufId *ins, uint32_t nins, const BufId *outs, uint32_t nouts, uint32_t aux);
+void lower_copy(Lower *l, OpId op, BufId dst, BufId src);
+BufId lower_operand(Lower *l, ValueId v); // where v lies, put there now when it is made on demand
+void lower_hold(Lower *l, BufId id, int32_t by);
+void lower_release(Lower *l, ValueId v); // one reader less
+bool lower_dies_here(const Lower *l, BufId b);
+void lower_region(Lower *l, RegionId r);
+static inline const HloOp *lower_return(const Lower *l, const HloRegion *r) { return hlo_at(l->h, r->ops.at[r->ops.n - 1]); }
+static inline BufId lower_arg(uint32_t i) { return 1 + i; }
+static inline BufId lower_result(const Lower *l, uint32_t j) { return 1 + l->main->nargs + j; }
+
+// lower_flow.c
+void lower_while(Lower *l, OpId id);
+void lower_branches(Lower *l, OpId id);
+
+#endif
