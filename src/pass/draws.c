@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // draws.c — whether a random number is below a bound, asked of its bits.
 // needs: values defined before use, splats folded
-// gives: comparisons of integers below 2^23 in the place of those of uniform numbers
+// gives: comparisons of integers of up to 24 bits in the place of those of uniform numbers
 // stale: nothing
 //
-// A uniform number is made of random bits b: m = b >> 9 becomes the fraction of a float from 1 to 2, less 1. So it is m * 2^-23 exactly, and
-// below p where m is below p * 2^23. The flag comes out of the program that makes the bits (integers, tile/rows_int.c), a byte instead of a
+// A uniform number is made of random bits b: m = b >> 9 becomes the fraction of a float from 1 to 2, less 1, or m = b >> 8 is converted and scaled.
+// So it is m * 2^-23 exactly, or m * 2^-24, and below p where m is below p * 2^23. The flag comes out of the program that makes the bits (integers, tile/rows_int.c), a byte instead of a
 // float of the same chance; dropout needs nothing else of them.
 #include <math.h>
 
@@ -13,6 +13,7 @@
 #include "pass/walk.h"
 
 #define FRACTION 23 // bits
+#define WHOLE 24
 #define ONE_BITS 0x3f800000
 #define STEPS_MAX 8 // between bits and comparison
 
@@ -62,13 +63,38 @@ static ValueId unwrap(const Hlo *h, const HloOp *op) {
     }
 }
 
-// m of a uniform number m * 2^-23, as integers; 0: it is none, or something else is made of them.
-static ValueId fraction_of(const Hlo *h, ValueId v) {
+typedef struct Fraction { // a uniform number: m * 2^-bits
+    ValueId m; // integers; 0: it is none
+    int bits;
+} Fraction;
+
+// b >> (32 - bits).
+static Fraction shifted(const Hlo *h, ValueId m, int bits) {
+    const HloOp *shift = m ? maker(h, m) : NULL;
+    bool ok = shift && shift->code == HLO_SHIFT_RIGHT_LOGICAL && is_word(h, hlo_operand(h, shift, 1), 32 - (uint32_t)bits);
+    return (Fraction){ok ? m : 0, bits};
+}
+
+static Fraction of_bits(const Hlo *h, const HloOp *cast) { // of a float from 1 to 2
+    const HloOp *joined = maker(h, hlo_operand(h, cast, 0));
+    ValueId m = joined && joined->code == HLO_OR ? beside_word(h, joined, ONE_BITS) : 0;
+    return m && hlo_value_type(h, cast->results)->elems == hlo_value_type(h, m)->elems ? shifted(h, m, FRACTION) : (Fraction){0};
+}
+
+static Fraction of_scaled(const Hlo *h, const HloOp *op) { // m, converted, times a power of two
+    float scale;
+    const HloOp *cast = maker(h, hlo_operand(h, op, 0));
+    if (!is_float(h, hlo_operand(h, op, 1), &scale) || !cast || cast->code != HLO_CONVERT || scale != ldexpf(1, -WHOLE))
+        return (Fraction){0};
+    return shifted(h, hlo_operand(h, cast, 0), WHOLE);
+}
+
+static Fraction fraction_of(const Hlo *h, ValueId v) {
     bool less = false, max = false;
     for (int steps = 0; steps < STEPS_MAX; steps++) {
         const HloOp *op = maker(h, v);
         if (!op)
-            return 0;
+            break;
         switch (op->code) {
         case HLO_RESHAPE:
             v = hlo_operand(h, op, 0);
@@ -76,25 +102,19 @@ static ValueId fraction_of(const Hlo *h, ValueId v) {
         case HLO_MAXIMUM:
         case HLO_SUBTRACT:
         case HLO_ADD:
-            if (*(op->code == HLO_MAXIMUM ? &max : &less) || (op->code == HLO_MAXIMUM && less))
-                return 0;
+            if (*(op->code == HLO_MAXIMUM ? &max : &less) || (op->code == HLO_MAXIMUM && less) || !(v = unwrap(h, op)))
+                return (Fraction){0};
             *(op->code == HLO_MAXIMUM ? &max : &less) = true;
-            v = unwrap(h, op);
-            if (!v)
-                return 0;
             break;
-        case HLO_BITCAST_CONVERT: {
-            const HloOp *joined = maker(h, hlo_operand(h, op, 0));
-            ValueId m = less && joined && joined->code == HLO_OR ? beside_word(h, joined, ONE_BITS) : 0;
-            const HloOp *shift = m ? maker(h, m) : NULL;
-            bool ok = shift && shift->code == HLO_SHIFT_RIGHT_LOGICAL && is_word(h, hlo_operand(h, shift, 1), 32 - FRACTION);
-            return ok && hlo_value_type(h, op->results)->elems == hlo_value_type(h, m)->elems ? m : 0;
-        }
+        case HLO_MULTIPLY:
+            return less ? (Fraction){0} : of_scaled(h, op);
+        case HLO_BITCAST_CONVERT:
+            return less ? of_bits(h, op) : (Fraction){0};
         default:
-            return 0;
+            return (Fraction){0};
         }
     }
-    return 0;
+    return (Fraction){0};
 }
 
 static ValueId number(Draws *d, LocId loc, TypeId type, uint32_t v) {
@@ -116,13 +136,14 @@ static bool rewrite(Draws *d, OpId id) {
     bool left = is_float(h, hlo_operand(h, &op, 0), &p);
     if (direction == CMP_EQ || direction == CMP_NE || (!left && !is_float(h, hlo_operand(h, &op, 1), &p)) || isnan(p))
         return false;
-    ValueId m = fraction_of(h, hlo_operand(h, &op, left));
+    Fraction f = fraction_of(h, hlo_operand(h, &op, left));
+    ValueId m = f.m;
     if (!m)
         return false;
     direction = left ? swapped(direction) : direction;
     bool below = direction == CMP_LT || direction == CMP_LE, whole = direction == CMP_LT || direction == CMP_GE;
-    double at = ldexp((double)p, FRACTION), bound = whole ? ceil(at) : floor(at) + 1; // m < bound, or m >= bound
-    bound = fmin(fmax(bound, 0), 1 << FRACTION);
+    double at = ldexp((double)p, f.bits), bound = whole ? ceil(at) : floor(at) + 1; // m < bound, or m >= bound
+    bound = fmin(fmax(bound, 0), 1 << f.bits);
     const HloType *t = hlo_value_type(h, op.results);
     int dtype = hlo_value_type(h, m)->dtype;
     TypeId type = hlo_type_tensor(h, dtype, t->rank, t->dims);

@@ -221,6 +221,7 @@ static bool follows_product(const Rows *r, const Group *g) {
 typedef struct Effort {
     double bytes, bits, sums; // bits: those of the vector engine, sums: of gpsimd
     double either;            // … of both: parts of a word put together
+    double upper;             // … of the vector or the scalar engine: shifts down by 16 and more
 } Effort;
 
 static bool joins_parts(const Hlo *h, const HloOp *op) { // (x << a) | (x >> b), which share no bit
@@ -228,6 +229,11 @@ static bool joins_parts(const Hlo *h, const HloOp *op) { // (x << a) | (x >> b),
         return false;
     OpId d[2] = {h->values.at[hlo_operand(h, op, 0)].def, h->values.at[hlo_operand(h, op, 1)].def};
     return d[0] && d[1] && (hlo_at(h, d[0])->code == HLO_SHIFT_LEFT || hlo_at(h, d[1])->code == HLO_SHIFT_LEFT);
+}
+
+static bool takes_upper(const Hlo *h, const HloOp *op) {
+    const HloAttr *by = op->code == HLO_SHIFT_RIGHT_LOGICAL ? splat_value(h, hlo_operand(h, op, 1)) : NULL;
+    return by && dtype_to_i64(hlo_type(h, by->type)->dtype, by->data) >= 16;
 }
 
 static Effort effort_of(const Rows *r, uint32_t group, const Values *outputs) {
@@ -238,7 +244,7 @@ static Effort effort_of(const Rows *r, uint32_t group, const Values *outputs) {
     for (uint32_t i = 0; i < g->ops.n; i++) {
         const HloOp *op = hlo_at(r->h, g->ops.at[i]);
         bool sum = op->code == HLO_ADD || op->code == HLO_SUBTRACT || op->code == HLO_MULTIPLY;
-        *(joins_parts(r->h, op) ? &e.either : sum ? &e.sums : &e.bits) += op->code != HLO_RESHAPE;
+        *(joins_parts(r->h, op) ? &e.either : sum ? &e.sums : takes_upper(r->h, op) ? &e.upper : &e.bits) += op->code != HLO_RESHAPE;
         for (uint32_t k = 0; k < op->noperands; k++) {
             ValueId v = hlo_operand(r->h, op, k);
             bool inside = v < r->of.n && r->of.at[v] == group;
@@ -257,8 +263,11 @@ static bool ints_worth_it(const Rows *r, uint32_t group, const Values *outputs) 
     if (!c || g->n < INTS_MIN_ELEMS)
         return false;
     Effort e = effort_of(r, group, outputs);
-    double kernel = (e.bits + e.sums + e.either) / c->gpsimd_ghz, vector = (e.bits + e.either) / c->vector_ghz, pool = e.sums / c->gpsimd_ghz;
-    double both = c->vector_gpsimd_port ? vector + pool : fmax(fmax(e.bits / c->vector_ghz, pool), (vector + pool) / 2);
+    if (c->generation < 3)
+        e.bits += e.upper, e.upper = 0;
+    double kernel = (e.bits + e.sums + e.either + e.upper) / c->gpsimd_ghz, pool = e.sums / c->gpsimd_ghz;
+    double vector = (e.bits + e.either) / c->vector_ghz, scalar = e.upper / c->scalar_ghz;
+    double both = c->vector_gpsimd_port ? vector + pool + scalar : fmax(fmax(e.bits / c->vector_ghz, pool), fmax(scalar, (vector + pool) / 2));
     double moves = e.bytes / c->hbm_bw_core * 2, work = both * (double)g->n / PARTITIONS;
     return fmax(work, moves) < kernel * (double)g->n / PARTITIONS;
 }

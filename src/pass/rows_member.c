@@ -98,7 +98,7 @@ bool rows_may_hold_ints(const Hlo *h, const HloOp *op) {
         return ints && by && dtype_to_i64(x->dtype, by->data) >= 0 && dtype_to_i64(x->dtype, by->data) < 32;
     case HLO_COMPARE:
         return is_row_int(x->dtype) && by && is_upper(h, hlo_operand(h, op, 0)) && dtype_to_i64(x->dtype, by->data) >= 0 &&
-               dtype_to_i64(x->dtype, by->data) < 1 << 24;
+               dtype_to_i64(x->dtype, by->data) <= 1 << 24;
     case HLO_BITCAST_CONVERT:
         return is_word(out->dtype) && is_word(x->dtype) && out->elems == x->elems;
     default:

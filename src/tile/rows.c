@@ -21,6 +21,7 @@
 #define INT_WIDTH_MIN 256
 #define INT_WIDTH_MAX 1024
 #define INT_SETS 8
+#define COUNT_NODES 64 // of longer programs gpsimd makes the numbers of elements: that is little of it
 
 static Node *node_at(const RowOp *r, uint32_t i) { return &r->nodes.at[i]; }
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -223,9 +224,20 @@ static bool has_ints(const RowOp *r) {
     return false;
 }
 
+// Numbers of elements are made once and moved on from tile to tile, by the scalar engine, as long as fp32 holds them.
+static bool counts_from_one(const RowOp *r) {
+    bool any = false;
+    for (uint32_t i = 0; i < r->nodes.n && r->flat; i++)
+        any = any || node_at(r, i)->count;
+    return any && r->nodes.n <= COUNT_NODES && r->e->chip->generation >= 3 && r->rows * r->cols <= 1 << 24;
+}
+
 static bool try_width(RowOp *r, int64_t width, uint32_t least_sets) {
     r->spare_at = place_kept(r);
     r->slots_at = r->spare_at + (r->levels ? align((uint32_t)width * 4) : 0);
+    r->count_at = r->slots_at;
+    if (counts_from_one(r))
+        r->slots_at += align((uint32_t)width * 4);
     r->column_bytes = place_columns(r);
     uint32_t end = r->area_at + r->area_bytes, room = end - r->slots_at;
     if (r->slots_at > end || width > 32768)
@@ -309,7 +321,9 @@ static void share_area(RowOp *r, bool out) {
             emit_area(r->e, &n->haz[r->column_set], addr_poff(rows_place(r, i)), 16 * (uint32_t)r->group, out);
     }
     if (r->levels)
-        emit_area(r->e, &r->spare, r->spare_at, r->slots_at - r->spare_at, out);
+        emit_area(r->e, &r->spare, r->spare_at, r->count_at - r->spare_at, out);
+    if (r->slots_at > r->count_at)
+        emit_area(r->e, &r->count_haz, r->count_at, r->slots_at - r->count_at, out);
     for (uint32_t set = 0; set < r->sets; set++)
         for (uint32_t k = 0; k < r->nslots; k++)
             emit_area(r->e, &r->slots[set * r->nslots + k],
@@ -364,15 +378,31 @@ static void load_times(RowOp *r, uint32_t i, uint32_t part, int64_t from, int64_
     emit_inst(r->e, in, NULL, 0, (Haz *[]){rows_haz(r, i)}, 1);
 }
 
-// The numbers of the elements, instead of loading them.
-static void load_count(RowOp *r, uint32_t i, int64_t from, int64_t stride) {
-    IsaInst in = {.op = ISA_IOTA, .engine = ENG_GPSIMD, .dst = rows_place(r, i), .dtype = node_at(r, i)->dtype,
-                  .imm = (int32_t)from};
+static void put_count(RowOp *r, uint64_t dst, int dtype, Haz *haz, int64_t from, int64_t stride) {
+    IsaInst in = {.op = ISA_IOTA, .engine = ENG_GPSIMD, .dst = dst, .dtype = (uint8_t)dtype, .imm = (int32_t)from};
     in.n[0] = r->m, in.n[1] = r->w;
     in.t[0] = (int32_t)stride, in.t[1] = in.d[1] = 1;
     if (r->wedge)
         set_wedge(r, &in, in.t, in.d);
-    rows_put(r, in, NULL, 0, rows_haz(r, i));
+    rows_put(r, in, NULL, 0, haz);
+}
+
+// The numbers of the elements, instead of loading them.
+static void load_count(RowOp *r, uint32_t i, int64_t from, int64_t stride) {
+    int dtype = node_at(r, i)->dtype;
+    if (r->slots_at == r->count_at) {
+        put_count(r, rows_place(r, i), dtype, rows_haz(r, i), from, stride);
+        return;
+    }
+    uint32_t parts = r->wedge ? r->wedge_parts : 1;
+    if (r->count_of[0] != r->m || r->count_of[1] != r->w || r->count_of[2] != parts)
+        put_count(r, addr_sbuf(0, r->count_at), dtype, &r->count_haz, 0, stride);
+    r->count_of[0] = r->m, r->count_of[1] = r->w, r->count_of[2] = parts;
+    IsaInst in = {.op = ISA_ACTIVATE, .engine = ENG_SCALAR, .fn = ACT_IDENTITY, .dst = rows_place(r, i), .dtype = (uint8_t)dtype,
+                  .src = addr_sbuf(0, r->count_at), .stype = (uint8_t)dtype, .b = scalar_f32((float)from)};
+    in.n[0] = r->m, in.n[1] = r->w;
+    in.d[1] = in.s[1] = 1;
+    rows_put(r, in, (Haz *[]){&r->count_haz}, 1, rows_haz(r, i));
 }
 
 static void load(RowOp *r, uint32_t i, uint32_t part, int64_t from, int64_t stride, uint32_t parts, uint32_t n) {
@@ -558,6 +588,7 @@ void rows_open(RowOp *r) {
     r->prow /= r->group;
     r->slots = ARENA_NEWN(r->e->c->scratch, Haz, r->sets * r->nslots + 1);
     memset(r->busy, 0, sizeof r->busy);
+    memset(r->count_of, 0, sizeof r->count_of);
     if (r->epi || r->width >= r->group * r->pcols)
         lay_out(r, needed(r, -1), -1);
     share_area(r, false);

@@ -71,6 +71,9 @@ typedef struct RowOp {
     uint32_t m, w; // partitions and columns of the tile in work
     uint32_t transfers; // so far
     uint32_t tile_cols; // columns of it that count, 0 = all
+    uint32_t count_at;      // numbers of the elements of a tile, from 0, when slots begin behind it
+    uint32_t count_of[3];   // … of this many partitions, columns, batches
+    Haz count_haz;
     const struct Wedge *wedge; // what of it is read, NULL: all
     int64_t wedge_at;       // first element of the tile in work,
     uint32_t wedge_parts;   // … batches side by side in it

@@ -196,6 +196,12 @@ static void gpsimd_print(Arena *a, const Prof *p, const Reasons *r, uint32_t mos
         seen[stays[i].line] = true;
     }
     printf("\non GpSimd: %u line%s, %.1f %% of the run\n", lines, lines == 1 ? "" : "s", prof_share(p, ENG_GPSIMD));
+    double rest = p->clock.busy_ns[ENG_GPSIMD];
+    for (uint32_t i = 0; i < n; i++)
+        rest -= stays[i].ns;
+    if (p->clock.total_ns > 0 && rest > 0.001 * p->clock.total_ns)
+        printf("  %5.1f%%  in instructions of row programs: exact sums and products of integers, as random numbers are made of; no other engine has them\n",
+               100 * rest / p->clock.total_ns);
     for (uint32_t i = 0; i < n && (!most || i < most); i++) {
         const Stay *s = &stays[i];
         const ViewLine *l = &p->view.lines.at[s->line];

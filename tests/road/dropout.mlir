@@ -1,6 +1,6 @@
 // Dropout: flags come out of the program that makes the random bits (pass/draws.c), a byte each, with rotations on all three engines. Causal
 // attention reads those of half of its columns, so that the others are not made: rows of three heads side by side. Numbers are the evaluator's
-// and a kernel's, on one core or two, on a chip whose engines share a port; bounds at the edges of what a uniform number can be.
+// and a kernel's, on one core or two, on a chip whose engines share a port; bounds at the edges of what a uniform number can be, which is made of 23 bits or 24.
 // run: otrn compile %s --cache=off -o %t/a.otrn --dump=tile > %t/tile && grep 'gpsimd: iota' %t/tile && grep 'dtype=ui8' %t/tile
 // expect: n1=3 n2=128
 // expect: scalar: tensor_copy
@@ -9,12 +9,12 @@
 // expect: gpsimd: tensor_tensor
 // run: otrn compile %s --cache=off -o %t/b.otrn --dump=draws
 // expect: UNSIGNED
-// run: otrn run %t/a.otrn --check --output=%t/a && otrn eval %s --output=%t/b && for i in 1 2 3 4 5; do cmp %t/a/result_$i.npy %t/b/result_$i.npy || exit 1; done
-// run: otrn run %s --cache=off --disable-pass=integers --output=%t/c && for i in 0 1 2 3 4 5; do cmp %t/a/result_$i.npy %t/c/result_$i.npy || exit 1; done
-// run: otrn run %s --cache=off --target=trn1 --output=%t/d && for i in 0 1 2 3 4 5; do cmp %t/a/result_$i.npy %t/d/result_$i.npy || exit 1; done
-// run: otrn run %s --cache=off --lnc=2 --check --output=%t/e && for i in 0 1 2 3 4 5; do cmp %t/a/result_$i.npy %t/e/result_$i.npy || exit 1; done
-// run: otrn run %s --cache=off --disable-pass=ahead --output=%t/f && for i in 0 1 2 3 4 5; do cmp %t/a/result_$i.npy %t/f/result_$i.npy || exit 1; done
-func.func public @main() -> (tensor<3x256x32xf32>, tensor<100x700xi1>, tensor<100x700xi1>, tensor<100x700xi1>, tensor<100x700xi1>, tensor<100x700xi1>) {
+// run: otrn run %t/a.otrn --check --output=%t/a && otrn eval %s --output=%t/b && for i in 1 2 3 4 5 6; do cmp %t/a/result_$i.npy %t/b/result_$i.npy || exit 1; done
+// run: otrn run %s --cache=off --disable-pass=integers --output=%t/c && for i in 0 1 2 3 4 5 6; do cmp %t/a/result_$i.npy %t/c/result_$i.npy || exit 1; done
+// run: otrn run %s --cache=off --target=trn1 --output=%t/d && for i in 0 1 2 3 4 5 6; do cmp %t/a/result_$i.npy %t/d/result_$i.npy || exit 1; done
+// run: otrn run %s --cache=off --lnc=2 --check --output=%t/e && for i in 0 1 2 3 4 5 6; do cmp %t/a/result_$i.npy %t/e/result_$i.npy || exit 1; done
+// run: otrn run %s --cache=off --disable-pass=ahead --output=%t/f && for i in 0 1 2 3 4 5 6; do cmp %t/a/result_$i.npy %t/f/result_$i.npy || exit 1; done
+func.func public @main() -> (tensor<3x256x32xf32>, tensor<100x700xi1>, tensor<100x700xi1>, tensor<100x700xi1>, tensor<100x700xi1>, tensor<100x700xi1>, tensor<100x700xi1>) {
   %key0 = stablehlo.constant dense<[7, 2654435769]> : tensor<2xui32>
   %key = stablehlo.optimization_barrier %key0 : tensor<2xui32>
   %qi = stablehlo.iota dim = 0 : tensor<24576xf32>
@@ -207,5 +207,12 @@ func.func public @main() -> (tensor<3x256x32xf32>, tensor<100x700xi1>, tensor<10
   %f3 = stablehlo.compare GT, %e3, %yv, FLOAT : (tensor<100x700xf32>, tensor<100x700xf32>) -> tensor<100x700xi1>
   %e4 = stablehlo.constant dense<0.5> : tensor<100x700xf32>
   %f4 = stablehlo.compare GT, %yv, %e4, FLOAT : (tensor<100x700xf32>, tensor<100x700xf32>) -> tensor<100x700xi1>
-  return %y, %f0, %f1, %f2, %f3, %f4 : tensor<3x256x32xf32>, tensor<100x700xi1>, tensor<100x700xi1>, tensor<100x700xi1>, tensor<100x700xi1>, tensor<100x700xi1>
+  %c8 = stablehlo.constant dense<8> : tensor<100x700xui32>
+  %whole = stablehlo.shift_right_logical %ybits, %c8 : tensor<100x700xui32>
+  %wf = stablehlo.convert %whole : (tensor<100x700xui32>) -> tensor<100x700xf32>
+  %scale = stablehlo.constant dense<5.9604644775390625e-08> : tensor<100x700xf32>
+  %wu = stablehlo.multiply %wf, %scale : tensor<100x700xf32>
+  %tenth = stablehlo.constant dense<0.1> : tensor<100x700xf32>
+  %f5 = stablehlo.compare GT, %wu, %tenth, FLOAT : (tensor<100x700xf32>, tensor<100x700xf32>) -> tensor<100x700xi1>
+  return %y, %f0, %f1, %f2, %f3, %f4, %f5 : tensor<3x256x32xf32>, tensor<100x700xi1>, tensor<100x700xi1>, tensor<100x700xi1>, tensor<100x700xi1>, tensor<100x700xi1>, tensor<100x700xi1>
 }

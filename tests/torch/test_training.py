@@ -105,6 +105,19 @@ def test_dropout_keeps_its_share():
     assert not torch.equal(y, drop(torch.ones(100_000)))
 
 
+def test_random_numbers_have_nothing_in_common():
+    """Neighbours, rows above each other and two streams: within four standard deviations of nothing."""
+    draw = torch.compile(lambda x: (torch.rand_like(x), torch.rand_like(x)), backend="opentrn")
+    one, two = draw(torch.empty(1 << 19))
+    assert 0 <= one.min() and one.max() < 1 and one.unique().numel() > 500_000
+    n = one.numel()
+    for kind in (lambda u: (u - 0.5) * 12**0.5, lambda u: ((u < 0.1).float() - 0.1) / 0.3):
+        a, b = kind(one).double(), kind(two).double()
+        assert abs(a.mean()) * n**0.5 < 4 and abs((a * b).mean()) * n**0.5 < 4
+        for lag in (1, 2, 64, 128, 768, 4096, 65536, 262144):
+            assert abs((a[lag:] * a[:-lag]).mean()) * (n - lag) ** 0.5 < 4, lag
+
+
 def test_strides_as_in_eager():
     conv = torch.nn.Conv2d(3, 4, 3, padding=1).to(memory_format=torch.channels_last)
     x = torch.randn(2, 3, 8, 8).to(memory_format=torch.channels_last)

@@ -14,6 +14,10 @@ from opentrn.torch import dtypes
 from opentrn.torch.lower.table import full, lowers
 
 
+_FEW = 4096  # elements, below which a kernel of Philox does it at once
+_ROUNDS = ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 0x9E3779B1))  # shift, factor
+
+
 def _bits(b, seed, stream, shape, dtype):
     """Uniform bits: Philox with the seed as key and the stream in the counter's high half."""
     seed = b.unary("bitcast_convert", seed, torch.uint64)
@@ -28,10 +32,32 @@ def _bits(b, seed, stream, shape, dtype):
     )[1]
 
 
+def _words(b, seed, stream, shape):
+    """Uniform words of 32 bits: the element's number and a key of the stream, mixed.
+
+    Three rounds of xor with a key, shift and multiplication (the first two as MurmurHash3 ends), a
+    dozen instructions of the engines; Philox gives the keys, 96 bits a stream, and what is too small
+    or too large for that.
+    """
+    count = math.prod(shape)
+    if count < _FEW or count >= 2**31:
+        return _bits(b, seed, stream, shape, torch.uint32)
+    keys = _bits(b, seed, stream, (3,), torch.uint32)
+    word = lambda n: b.constant(n, torch.uint32)
+    x = b.iota((count,), 0, torch.uint32)
+    for i, (down, by) in enumerate(_ROUNDS):
+        key = b.reshape(b.slice_dim(keys, 0, i, i + 1), ())
+        x = b.binary("xor", x, key)
+        x = b.binary("xor", x, b.binary("shift_right_logical", x, word(down)))
+        x = b.binary("multiply", x, word(by))
+    x = b.binary("xor", x, b.binary("shift_right_logical", x, word(16)))
+    return b.reshape(x, tuple(shape))
+
+
 def _unit(b, seed, stream, shape, kind):
     """Uniform in [0, 1) with every value a multiple of 2^-24 (2^-53 for f64)."""
     wide, keep = (torch.uint64, 53) if kind == torch.float64 else (torch.uint32, 24)
-    bits = _bits(b, seed, stream, shape, wide)
+    bits = _words(b, seed, stream, shape) if wide == torch.uint32 else _bits(b, seed, stream, shape, wide)
     size = 64 if wide == torch.uint64 else 32
     top = b.binary("shift_right_logical", bits, b.constant(size - keep, wide))
     return b.mul(b.op("convert", [top], (tuple(shape), kind)), b.constant(2.0**-keep, kind))
