@@ -369,28 +369,59 @@ static const Block *narrow_reader(const Find *f, OpId user, ValueId v) {
     return kinds && b && b->rows == user && b->widths && b->m % PARTS == 0 ? b : NULL;
 }
 
+// The first column of a slice that takes all rows (pass/pieces.c); -1: it is something else.
+static int64_t piece_begin(const Hlo *h, const HloOp *op) {
+    const HloType *in = hlo_value_type(h, hlo_operand(h, op, 0)), *out = hlo_value_type(h, op->results);
+    uint32_t n;
+    const int64_t *begin = hlo_ints(op, AK_START_INDICES, &n), *step = hlo_ints(op, AK_STRIDES, &n);
+    for (int i = 0; i < in->rank; i++)
+        if (step[i] != 1 || (i < in->rank - 1 && in->dims[i] != out->dims[i]))
+            return -1;
+    return begin[in->rank - 1] % PARTS ? -1 : begin[in->rank - 1];
+}
+
+static bool keeps_columns(const Hlo *h, const HloOp *op) {
+    if (op->code != HLO_RESHAPE)
+        return false;
+    const HloType *in = hlo_value_type(h, hlo_operand(h, op, 0)), *out = hlo_value_type(h, op->results);
+    return in->rank && out->rank && in->dims[in->rank - 1] == out->dims[out->rank - 1];
+}
+
+// Adds what the readers of the value need of it, which begins at a column of the result; false: they may need all.
+static bool add_reads(const Find *f, Wedge *w, ValueId v, int64_t first, bool pieces) {
+    uint32_t n;
+    const OpId *users = users_of(&f->u, v, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        const HloOp *op = hlo_at(f->l->h, users[i]);
+        int64_t begin = pieces && op->code == HLO_SLICE ? piece_begin(f->l->h, op) : keeps_columns(f->l->h, op) ? first : -1;
+        if (begin >= 0) {
+            if (!add_reads(f, w, op->results, begin, pieces && op->code == HLO_RESHAPE))
+                return false;
+            continue;
+        }
+        const Block *b = narrow_reader(f, users[i], v);
+        if (!b || (w->m && w->m != b->m))
+            return false;
+        if (!w->m)
+            w->m = b->m, w->read = ARENA_NEWN(f->l->c->scratch, bool, (size_t)(b->m / PARTS) * w->across);
+        for (int64_t t = 0; t < b->m / PARTS; t++)
+            for (int64_t c = 0; c < b->widths[t]; c += PARTS)
+                w->read[t * w->across + (first + c) / PARTS] = true;
+    }
+    return n > 0;
+}
+
 static void find_wedge(void *find, OpId id) {
     Find *f = find;
-    Lower *l = f->l;
-    const HloOp *op = hlo_at(l->h, id);
-    if (!rows_of_ints(l->h, op) || op->nresults != 1)
+    const HloOp *op = hlo_at(f->l->h, id);
+    const HloType *t = op->nresults == 1 ? hlo_value_type(f->l->h, op->results) : NULL;
+    if (!t || t->rank < 2 || !rows_of_ints(f->l->h, op))
         return;
-    uint32_t n;
-    const OpId *users = users_of(&f->u, op->results, &n);
-    Wedge *w = NULL;
-    for (uint32_t i = 0; i < n; i++) {
-        const Block *b = narrow_reader(f, users[i], op->results);
-        if (!b || (w && (w->m != b->m || w->n != b->n)))
-            return;
-        size_t tiles = (size_t)(b->m / PARTS);
-        if (!w) {
-            w = ARENA_NEW(l->c->scratch, Wedge);
-            *w = (Wedge){b->m, b->n, ARENA_NEWN(l->c->scratch, uint32_t, tiles)};
-        }
-        for (size_t t = 0; t < tiles; t++)
-            w->widths[t] = b->widths[t] > w->widths[t] ? b->widths[t] : w->widths[t];
-    }
-    l->wedge_of[id] = w;
+    Wedge w = {.n = t->dims[t->rank - 1], .across = blocks_of(t->dims[t->rank - 1])};
+    if (!add_reads(f, &w, op->results, 0, true) || t->elems % (w.m * w.n))
+        return;
+    f->l->wedge_of[id] = ARENA_NEW(f->l->c->scratch, Wedge);
+    *f->l->wedge_of[id] = w;
 }
 
 void blocks_find(Lower *l, const ChipFile *chip) {

@@ -56,11 +56,12 @@ struct Block {
     const uint32_t *widths; // per tile of a batch: columns that count (mask.h); NULL: all
 };
 
-// What is read of a program's result, where that is not all: of tiles of 128 rows of each batch the columns that count. Random numbers for
-// causal attention: the other half of them is not made.
+// What is read of a program's result, where that is not all: of tiles of 128 rows of each batch the tiles of 128 columns that count. Random
+// numbers for causal attention: the other half of them is not made.
 typedef struct Wedge {
-    int64_t m, n; // rows of a batch, columns
-    uint32_t *widths; // per tile
+    int64_t m, n;     // rows of a batch, columns
+    uint32_t across;  // tiles of columns
+    bool *read;       // [tile of rows][tile of columns]
 } Wedge;
 
 // Looks at the region's row programs; fills l->blocks and l->block_of.

@@ -738,11 +738,26 @@ void rows_from_psum(RowOp *r, uint32_t tiles, uint32_t psum_at, Haz *haz, int64_
     r->col0 = r->slice = 0, r->tiles = 1;
 }
 
-// Tiles of 128 rows with the columns that count, those of as many batches together as fit.
+// Columns of a row of tiles, for as many batches together as fit.
+static void emit_wedge_columns(RowOp *r, const bool *need, int64_t t, int64_t c0, int64_t end, int64_t lo, int64_t hi) {
+    const Wedge *g = r->wedge;
+    for (int64_t w; c0 < end; c0 += w) {
+        w = min64(end - c0, r->width);
+        for (int64_t b = lo, n; b < hi; b += n) {
+            n = min64(hi - b, r->width / w);
+            r->wedge_at = b * g->m * g->n + t * PARTS * g->n + c0, r->wedge_parts = (uint32_t)n;
+            r->w = (uint32_t)(n * w);
+            emit_task(r->e);
+            emit_chunk(r, need, 0, 0, 0);
+            r->set = (r->set + 1) % r->sets;
+        }
+    }
+}
+
 static void emit_wedge(RowOp *r) {
     const Wedge *g = r->wedge;
-    int64_t lo, hi, batch = g->m * g->n, batches = r->rows * r->cols / batch;
-    emit_share(r->e, batches, 1, &lo, &hi);
+    int64_t lo, hi;
+    emit_share(r->e, r->rows * r->cols / (g->m * g->n), 1, &lo, &hi);
     r->base = 0, r->prow = PARTS, r->pcols = r->rows * r->cols / PARTS;
     forget_choices(r);
     if (!fit(r))
@@ -751,18 +766,15 @@ static void emit_wedge(RowOp *r) {
     const bool *need = needed(r, 0);
     lay_out(r, need, 0);
     r->m = PARTS;
-    for (int64_t t = 0; t < g->m / PARTS; t++)
-        for (int64_t c0 = 0, w; c0 < g->widths[t]; c0 += w) {
-            w = min64(g->widths[t] - c0, r->width);
-            for (int64_t b = lo, n; b < hi; b += n) {
-                n = min64(hi - b, r->width / w);
-                r->wedge_at = b * batch + t * PARTS * g->n + c0, r->wedge_parts = (uint32_t)n;
-                r->w = (uint32_t)(n * w);
-                emit_task(r->e);
-                emit_chunk(r, need, 0, 0, 0);
-                r->set = (r->set + 1) % r->sets;
-            }
+    for (int64_t t = 0; t < g->m / PARTS; t++) {
+        const bool *read = g->read + t * g->across;
+        for (uint32_t c = 0, end; c < g->across; c = end) {
+            for (end = c + 1; end < g->across && read[end] == read[c];)
+                end++;
+            if (read[c])
+                emit_wedge_columns(r, need, t, (int64_t)c * PARTS, min64((int64_t)end * PARTS, g->n), lo, hi);
         }
+    }
     rows_close(r);
 }
 
