@@ -35,6 +35,7 @@ const PassRow pass_rows[] = {
     {"order", pass_order, "put products that nobody waits for behind those that somebody does", false},
     {"integers", pass_row_integers, "join long chains of integer operations, as random numbers are, into programs for the engines", false},
     {"fuse", pass_fuse, "join elementwise operations so that what is between them stays out of memory", false},
+    {"siblings", pass_siblings, "let small kernels that do not need each other be one", false},
     {"ahead", pass_ahead, "make random numbers before somebody waits for them", false},
     {"epilogue", pass_epilogue, "let row programs take the tiles of products where these leave the tensor engine", false},
 };

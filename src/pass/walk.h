@@ -70,6 +70,7 @@ void pass_early(Compile *c);
 void pass_scores(Compile *c);
 void pass_pieces(Compile *c);
 void pass_order(Compile *c);
+void pass_siblings(Compile *c);
 void pass_ahead(Compile *c);
 void pass_epilogue(Compile *c);
 void pass_fuse(Compile *c);
