@@ -15,6 +15,7 @@
 #include "tile/emit.h"
 
 #define BYTES_MIN 32768
+#define WHOLE_BYTES_MIN 262144 // of what is updated: above, a kernel that copies it takes longer than a transfer
 #define RUN_BYTES_MIN 64
 #define RUNS_FEW 64 // runs may be shorter then
 static void add_axis(Dynamic *d, Axis a) { // from the last dimension up; those that go on in one another are joined
@@ -86,8 +87,11 @@ bool dynamic_of(const Lower *l, const HloOp *op, Dynamic *d, Why *why) {
         told = told && d->unknown[i].form.known;
     if (told && d->count)
         return (outer == 1 && (run * size >= RUN_BYTES_MIN || part->elems / run <= RUNS_FEW)) || why_refuse(why, WHY_RUNS);
-    if (part->elems * size < BYTES_MIN)
+    bool copies = d->update && whole->elems * size >= WHOLE_BYTES_MIN; // unless it is in place, which costs little either way
+    if (part->elems * size < BYTES_MIN && !copies)
         return why_refuse(why, WHY_LITTLE);
+    if (copies && part->elems / run <= RUNS_FEW)
+        return (d->rank == 0 || d->axis[0].whole == 1) && outer == 1;
     return (d->rank && d->axis[0].whole == 1 && run * size >= RUN_BYTES_MIN && outer <= 256) || why_refuse(why, WHY_RUNS);
 }
 
