@@ -18,6 +18,7 @@ const PassRow pass_rows[] = {
     {"cse", pass_cse, "compute equal operations once", false},
     {"counters", pass_counters, "count elements in 32 bits", false},
     {"narrow", pass_narrow, "do elementwise work before its operands are broadcast", false},
+    {"inner", pass_inner, "write inner products as elementwise products and sums along rows", false},
     {"turns", pass_turns, "put the transposes around products where they move least", false},
     {"simplify", pass_simplify, "drop movement and arithmetic that change nothing", false},
     {"draws", pass_draws, "ask of random bits, not of the numbers made of them, whether they are below a bound", false},

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// inner.c — inner products of many pairs of vectors, or of two long ones, as elementwise products and sums.
+// needs: values defined before use
+// gives: no large dot_general whose operands have batch and contracting dimensions only
+// stale: nothing
+//
+//   [b d] · [b d] -> [b]   ──►  the sum along d of lhs * rhs
+//
+// The array would use one of its columns at a time; row programs read each operand once, and that is all there is to do.
+#include "pass/dots.h"
+#include "pass/walk.h"
+
+#define INNER_MIN 16384 // elements
+
+typedef struct Inner {
+    Hlo *h;
+    Walk w;
+    LocId loc;
+} Inner;
+
+static ValueId push(Inner *s, HloOpcode code, uint32_t n, const ValueId *in, TypeId type) {
+    return walk_push(&s->w, hlo_op(s->h, code, s->loc, n, in, 1, &type));
+}
+
+static ValueId to_dims(Inner *s, ValueId v, int rank, const int64_t *dims) {
+    TypeId type = hlo_type_tensor(s->h, hlo_value_type(s->h, v)->dtype, rank, dims);
+    return s->h->values.at[v].type == type ? v : push(s, HLO_RESHAPE, 1, &v, type);
+}
+
+static ValueId turned(Inner *s, ValueId v, uint32_t n, const int64_t *perm) {
+    HloType t = *hlo_value_type(s->h, v);
+    int64_t dims[OTRN_MAX_RANK];
+    bool moves = false;
+    for (uint32_t i = 0; i < n; i++) {
+        dims[i] = t.dims[perm[i]];
+        moves = moves || perm[i] != i;
+    }
+    if (!moves)
+        return v;
+    TypeId type = hlo_type_tensor(s->h, t.dtype, (int)n, dims);
+    OpId made = hlo_op(s->h, HLO_TRANSPOSE, s->loc, 1, &v, 1, &type);
+    hlo_set_ints(s->h, made, AK_PERMUTATION, perm, n);
+    return walk_push(&s->w, made);
+}
+
+static ValueId converted(Inner *s, ValueId v, int dtype) {
+    HloType t = *hlo_value_type(s->h, v);
+    return t.dtype == dtype ? v : push(s, HLO_CONVERT, 1, &v, hlo_type_tensor(s->h, dtype, t.rank, t.dims));
+}
+
+static ValueId sum(Inner *s, ValueId v, const int64_t *over, uint32_t n, TypeId type) {
+    static const float zero = 0;
+    Hlo *h = s->h;
+    TypeId scalar = hlo_type_tensor(h, DT_F32, 0, NULL), two[2] = {scalar, scalar};
+    OpId start = hlo_op(h, HLO_CONSTANT, s->loc, 0, NULL, 1, &scalar);
+    *hlo_attr_slot(h, start, AK_VALUE) =
+        (HloAttr){.kind = HA_TENSOR, .n = sizeof zero, .type = scalar, .data = arena_dup(h->arena, &zero, sizeof zero)};
+    OpId made = hlo_op(h, HLO_REDUCE, s->loc, 2, (ValueId[]){v, walk_push(&s->w, start)}, 1, &type);
+    hlo_set_ints(h, made, AK_DIMENSIONS, over, n);
+    RegionId r = hlo_op_add_region(h, made, 2, two);
+    ValueId args[2] = {h->regions.at[r].args, h->regions.at[r].args + 1};
+    OpId add = hlo_op(h, HLO_ADD, s->loc, 2, args, 1, &scalar);
+    hlo_region_push(h, r, add);
+    ValueId total = hlo_at(h, add)->results;
+    hlo_region_push(h, r, hlo_op(h, HLO_RETURN, s->loc, 1, &total, 0, NULL));
+    walk_grow(&s->w);
+    return walk_push(&s->w, made);
+}
+
+// Batch and contracting dimensions of lhs as they lie; for each the one of rhs that goes with it.
+typedef struct Match {
+    uint32_t n;
+    int64_t lhs[OTRN_MAX_RANK], rhs[OTRN_MAX_RANK], size[OTRN_MAX_RANK];
+    int64_t batch[OTRN_MAX_RANK]; // which batch dimension it is; -1: it is contracted
+} Match;
+
+static bool match(const Hlo *h, const HloOp *op, Match *m) {
+    uint32_t nb, nc;
+    const int64_t *lb = hlo_ints(op, AK_LHS_BATCHING_DIMENSIONS, &nb), *rb = hlo_ints(op, AK_RHS_BATCHING_DIMENSIONS, &nb);
+    const int64_t *lc = hlo_ints(op, AK_LHS_CONTRACTING_DIMENSIONS, &nc), *rc = hlo_ints(op, AK_RHS_CONTRACTING_DIMENSIONS, &nc);
+    const HloType *l = hlo_value_type(h, hlo_operand(h, op, 0)), *r = hlo_value_type(h, hlo_operand(h, op, 1));
+    const HloType *o = hlo_value_type(h, op->results);
+    *m = (Match){0};
+    for (int64_t d = 0; d < l->rank; d++) {
+        for (uint32_t i = 0; i < nb + nc; i++) {
+            int64_t of = i < nb ? lb[i] : lc[i - nb];
+            if (of != d)
+                continue;
+            m->lhs[m->n] = d, m->rhs[m->n] = i < nb ? rb[i] : rc[i - nb];
+            m->size[m->n] = l->dims[d];
+            m->batch[m->n++] = i < nb ? (int64_t)i : -1;
+        }
+    }
+    int64_t elems = 1, batches = 1;
+    for (uint32_t i = 0; i < m->n; i++) {
+        elems *= m->size[i];
+        batches *= m->batch[i] < 0 ? 1 : m->size[i];
+    }
+    bool f32 = l->dtype == DT_F32 || l->dtype == DT_BF16 || l->dtype == DT_F16;
+    return f32 && r->dtype == l->dtype && elems >= INNER_MIN && elems == l->elems && elems == r->elems && batches == o->elems &&
+           elems > batches && m->n && m->rhs[m->n - 1] == r->rank - 1 && m->lhs[m->n - 1] == l->rank - 1;
+}
+
+static ValueId inner(Inner *s, const HloOp *op) {
+    Hlo *h = s->h;
+    Match m;
+    for (uint32_t i = 0; i < 3; i++) {
+        const HloType *t = hlo_value_type(h, i < 2 ? hlo_operand(h, op, i) : op->results);
+        if (t->kind != HT_TENSOR || t->dynamic || t->text)
+            return 0;
+    }
+    if (!dot_on_tensor_engine(h, op) || !match(h, op, &m))
+        return 0;
+    ValueId l = to_dims(s, hlo_operand(h, op, 0), (int)m.n, m.size), r = hlo_operand(h, op, 1);
+    int64_t dims[OTRN_MAX_RANK], perm[OTRN_MAX_RANK], over[OTRN_MAX_RANK], left[OTRN_MAX_RANK], order[OTRN_MAX_RANK];
+    uint32_t nover = 0, nleft = 0;
+    for (uint32_t i = 0; i < m.n; i++) { // rhs without dimensions of size one that are free
+        int64_t place = 0;
+        for (uint32_t k = 0; k < m.n; k++)
+            place += m.rhs[k] < m.rhs[i];
+        dims[place] = m.size[i];
+        perm[i] = place;
+    }
+    r = turned(s, to_dims(s, r, (int)m.n, dims), m.n, perm);
+    for (uint32_t i = 0; i < m.n; i++) {
+        if (m.batch[i] < 0) {
+            over[nover++] = i;
+            continue;
+        }
+        order[m.batch[i]] = nleft;
+        left[nleft++] = m.size[i];
+    }
+    ValueId both[2] = {converted(s, l, DT_F32), converted(s, r, DT_F32)};
+    ValueId product = push(s, HLO_MULTIPLY, 2, both, h->values.at[both[0]].type);
+    ValueId v = sum(s, product, over, nover, hlo_type_tensor(h, DT_F32, (int)nleft, left));
+    HloType out = *hlo_value_type(h, op->results);
+    v = turned(s, converted(s, v, out.dtype), nleft, order);
+    return to_dims(s, v, out.rank, out.dims);
+}
+
+static void inner_visit(void *pass, OpId id) {
+    Inner *s = pass;
+    HloOp op = *hlo_at(s->h, id);
+    s->loc = op.loc;
+    ValueId to = op.code == HLO_DOT_GENERAL ? inner(s, &op) : 0;
+    if (to)
+        walk_replace(&s->w, op.results, to);
+    else
+        walk_push(&s->w, id);
+}
+
+void pass_inner(Compile *c) {
+    Inner s = {.h = c->hlo};
+    walk_init(&s.w, c);
+    walk_rewrite(&s.w, hlo_main(c->hlo)->body, WALK_CONTROL, inner_visit, &s);
+}
