@@ -2,7 +2,7 @@
 // sums.c — reductions that go across rows, written as what the engines do.
 // needs: values defined before use
 // gives: a sum over leading dimensions, or over some between others, is a product with a row of ones; a reduction of a whole
-//        tensor is one along 128 rows and a small one of their results; one over leading and trailing dimensions (numbers
+//        tensor is one along 128 rows and a small one of their results, and so is one along few rows that are long; one over leading and trailing dimensions (numbers
 //        per channel of images with channels first) goes along rows first, and a broadcast between such dimensions goes in
 //        two steps; numbers per group of channels (group norm) are summed per channel first and repeated per channel last
 // stale: nothing
@@ -17,6 +17,7 @@
 #define PARTS 128
 #define WHOLE_MIN (64 * PARTS) // smaller tensors are one kernel's work
 #define SUM_ROWS_MIN 32
+#define LONG_MIN 49152 // columns that a partition does not hold
 #define TOGETHER_COLUMNS 2048
 #define TOGETHER_MAX 256
 #define NARROW_COLUMNS 48
@@ -235,6 +236,32 @@ static ValueId broadcast_groups(Sums *s, const HloOp *op, const int64_t *dims, u
     return push(s, then);
 }
 
+// Few rows, too long for SBUF, are cut to be as many as there are partitions; 1: they are not.
+static int64_t cut_long(int64_t rows, int64_t columns) {
+    int64_t parts = columns < LONG_MIN ? 1 : PARTS / rows;
+    while (parts > 1 && columns % parts)
+        parts--;
+    return parts > 1 ? parts : 1;
+}
+
+// A number for each of them, as one for each part.
+static ValueId broadcast_long(Sums *s, const HloOp *op, int64_t rows) {
+    Hlo *h = s->h;
+    HloType in = *hlo_value_type(h, hlo_operand(h, op, 0)), out = *hlo_value_type(h, op->results);
+    int64_t columns = out.elems / rows, parts = cut_long(rows, columns);
+    if (parts == 1 || in.elems != rows)
+        return 0;
+    int64_t cut[3] = {rows, parts, columns / parts}, at[2] = {0, 1};
+    ValueId v = reshaped(s, hlo_operand(h, op, 0), 1, cut, op->loc);
+    TypeId middle = hlo_type_tensor(h, in.dtype, 2, cut), wide = hlo_type_tensor(h, in.dtype, 3, cut);
+    OpId first = hlo_op(h, HLO_BROADCAST_IN_DIM, op->loc, 1, &v, 1, &middle);
+    hlo_set_ints(h, first, AK_BROADCAST_DIMENSIONS, at, 1);
+    v = push(s, first);
+    OpId then = hlo_op(h, HLO_BROADCAST_IN_DIM, op->loc, 1, &v, 1, &wide);
+    hlo_set_ints(h, then, AK_BROADCAST_DIMENSIONS, at, 2);
+    return reshaped(s, push(s, then), out.rank, out.dims, op->loc);
+}
+
 // A broadcast that repeats before and behind what it has: once for the dimensions up to there, then along rows.
 static ValueId broadcast_between(Sums *s, const HloOp *op) {
     Hlo *h = s->h;
@@ -257,7 +284,9 @@ static ValueId broadcast_between(Sums *s, const HloOp *op) {
         all[i] = i;
     }
     bool mapped_later = n && dims[n - 1] > last; // a dimension of one element behind
-    if (last < 0 || mapped_later || front == in->elems)
+    if (last >= 0 && !mapped_later && front == in->elems)
+        return broadcast_long(s, op, front);
+    if (last < 0 || mapped_later)
         return 0;
     if (front * 16 > out->elems)
         return broadcast_groups(s, op, dims, n, last);
@@ -269,6 +298,24 @@ static ValueId broadcast_between(Sums *s, const HloOp *op) {
     OpId then = hlo_op(h, HLO_BROADCAST_IN_DIM, op->loc, 1, &v, 1, &type);
     hlo_set_ints(s->h, then, AK_BROADCAST_DIMENSIONS, all, (uint32_t)last + 1);
     return push(s, then);
+}
+
+// Parts of long rows as rows of their own, then the parts.
+static ValueId reduce_long(Sums *s, const HloOp *op) {
+    Hlo *h = s->h;
+    HloType t = *hlo_value_type(h, hlo_operand(h, op, 0)), out = *hlo_value_type(h, op->results);
+    uint32_t n;
+    const int64_t *dims = hlo_ints(op, AK_DIMENSIONS, &n);
+    for (uint32_t i = 0; i < n; i++)
+        if (dims[i] < t.rank - (int64_t)n)
+            return 0;
+    int64_t rows = out.elems, columns = t.elems / rows, parts = cut_long(rows, columns);
+    if (parts == 1)
+        return 0;
+    int64_t cut[2] = {rows * parts, columns / parts}, back[2] = {rows, parts};
+    ValueId x = reshaped(s, hlo_operand(h, op, 0), 2, cut, op->loc);
+    x = reshaped(s, reduce_like(s, op, x, 1, hlo_type_tensor(h, t.dtype, 1, cut)), 2, back, op->loc);
+    return reshaped(s, reduce_like(s, op, x, 1, hlo_type_tensor(h, t.dtype, 1, back)), out.rank, out.dims, op->loc);
 }
 
 static ValueId instead(Sums *s, const HloOp *op) {
@@ -292,6 +339,9 @@ static ValueId instead(Sums *s, const HloOp *op) {
     int64_t whole_min = code == HLO_ADD ? 4 * PARTS : WHOLE_MIN;
     if (out->elems == 1)
         return !narrow && t->elems >= whole_min && t->elems % PARTS == 0 ? reduce_whole(s, op) : 0;
+    ValueId cut = narrow ? 0 : reduce_long(s, op);
+    if (cut)
+        return cut;
     int64_t part[PART_COUNT];
     if (t->elems < WHOLE_MIN || !parts_of(h, op, part))
         return 0;
