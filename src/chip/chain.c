@@ -8,21 +8,24 @@
 
 #include "chip/effect_ew.h"
 
-#define INSTS 48
-#define RANGES (INSTS * 6)
+#define INSTS 96
+#define RANGES 320
 #define PLACES 120
 #define VALUES (INSTS + PLACES)
-#define SCALARS (INSTS * 3 + 1)
+#define SCALARS 250
+#define PASSED 16 // jobs between those of a chain
+#define PASSED_RANGES (PASSED * 7)
 #define SLOTS 24
-#define OPS (INSTS * 10)
+#define OPS (INSTS * 6)
 #define REDS 2
 #define COLS_LEAST 128
 #define MASK_COLS 4096
 #define NONE (-1)
 
-typedef struct Range { // bytes of each row
+typedef struct Range { // bytes of each row; rows are partitions from `part` on
     uint8_t *at;
     int64_t pitch, bytes;
+    uint32_t part, rows;
     bool local, is_write;
 } Range;
 
@@ -66,6 +69,9 @@ typedef struct Inst {
 } Inst;
 
 typedef struct Maker {
+    uint32_t npassed, npassed_ranges; // jobs that come behind it though they were in between
+    uint32_t passed[PASSED];          // their numbers
+    Range passed_range[PASSED_RANGES];
     uint32_t ninsts, nranges, nplaces, nvalues, nscalars, nregs, nops;
     Range range[RANGES];
     ChainPlace place[PLACES];
@@ -79,6 +85,7 @@ typedef struct Maker {
     bool slot[SLOTS]; // taken
     bool full;        // of operations or slots
     bool masks;       // there is a mask
+    bool gathered;    // a job that was passed over has to do with a register
     EngChainOp op[OPS];
 } Maker;
 
@@ -137,36 +144,58 @@ static bool job_suits(const EngJob *j) {
 // --- places -----------------------------------------------------------------------------------------------------
 
 static bool same_range(const Range *x, const Range *y) {
-    return x->at == y->at && x->pitch == y->pitch && x->bytes == y->bytes && x->local == y->local;
+    return x->at == y->at && x->pitch == y->pitch && x->bytes == y->bytes && x->local == y->local && x->part == y->part;
 }
 
-// Do rows of the two share bytes? Different rows never do: they are partitions.
-static bool ranges_meet(const Range *x, const Range *y, uint32_t rows) {
+// From the first byte of all rows, which is returned, to the last.
+static uintptr_t range_all(const Range *r, uint64_t *bytes) {
+    int64_t reach = (int64_t)(r->rows - 1) * r->pitch;
+    *bytes = (uint64_t)(r->bytes + (reach < 0 ? -reach : reach));
+    return (uintptr_t)r->at + (uintptr_t)(reach < 0 ? reach : 0);
+}
+
+// Do rows of the two share bytes? Rows of different partitions never do, and a place in the slice's memory is the same
+// for all of them.
+static bool ranges_meet(const Range *x, const Range *y) {
     if (x->local != y->local)
         return false;
-    int64_t reach_x = x->bytes, reach_y = y->bytes;
-    uintptr_t bx = (uintptr_t)x->at, by = (uintptr_t)y->at;
-    if (x->pitch != y->pitch) {
-        reach_x += (rows - 1) * (x->pitch > 0 ? x->pitch : 0), reach_y += (rows - 1) * (y->pitch > 0 ? y->pitch : 0);
-        bx -= x->pitch < 0 ? (uintptr_t)((rows - 1) * -x->pitch) : 0, reach_x += x->pitch < 0 ? (rows - 1) * -x->pitch : 0;
-        by -= y->pitch < 0 ? (uintptr_t)((rows - 1) * -y->pitch) : 0, reach_y += y->pitch < 0 ? (rows - 1) * -y->pitch : 0;
+    uint64_t bx = (uint64_t)x->bytes, by = (uint64_t)y->bytes;
+    uintptr_t ax = (uintptr_t)x->at, ay = (uintptr_t)y->at;
+    if (x->pitch != y->pitch)
+        ax = range_all(x, &bx), ay = range_all(y, &by);
+    else if (!x->local)
+        ax -= (uintptr_t)(x->part * x->pitch), ay -= (uintptr_t)(y->part * y->pitch);
+    return ax < ay + by && ay < ax + bx;
+}
+
+static Range range_of(const EngJob *j, const EngTensor *t, size_t cols, bool is_write) {
+    return (Range){t->at, t->pitch, (int64_t)(cols * t->bytes), j->part, j->rows, t->local, is_write};
+}
+
+// May it come before the jobs that were passed over?
+static bool may_pass(const Maker *m, const Range *r) {
+    for (uint32_t i = 0; i < m->npassed_ranges; i++) {
+        const Range *x = &m->passed_range[i];
+        if ((x->is_write || r->is_write) && ranges_meet(x, r))
+            return false;
     }
-    return bx < by + (uint64_t)reach_y && by < bx + (uint64_t)reach_x;
+    return true;
 }
 
 // False: it meets another one, in another way than being the same place, and one of them is written.
 // mask: it is read from before, and so only those that came before count.
 enum { RANGE_ROW, RANGE_COLUMN, RANGE_MASK };
-static bool range_add(Maker *m, const EngTensor *t, size_t cols, bool is_write, int kind, uint32_t rows) {
-    Range r = {t->at, t->pitch, (int64_t)(cols * t->bytes), t->local, is_write};
+static bool range_add(Maker *m, Range r, int kind) {
     bool known = false;
+    if (!may_pass(m, &r))
+        return false;
     for (uint32_t i = 0; i < m->nranges; i++) {
         Range *x = &m->range[i];
         bool same = kind == RANGE_ROW && same_range(x, &r);
         if (same) {
             known = true;
-            x->is_write |= is_write;
-        } else if ((x->is_write || is_write) && ranges_meet(x, &r, rows)) {
+            x->is_write |= r.is_write;
+        } else if ((x->is_write || r.is_write) && ranges_meet(x, &r)) {
             return false;
         }
     }
@@ -200,10 +229,12 @@ static int16_t value_in(Maker *m, int16_t place) {
     return m->holds[place];
 }
 
-static int16_t scalar_of(Maker *m, const EngScalar *a, float other) {
+static int16_t scalar_of(Maker *m, const EngScalar *a) {
     const EngTensor *t = &a->column;
+    if (!a->given)
+        return 0;
     m->scalar[m->nscalars] = t->at ? (ChainScalar){0, t->local, t->at, t->pitch}
-                                   : (ChainScalar){.value = a->given ? a->value : other};
+                                   : (ChainScalar){.value = a->value};
     return (int16_t)m->nscalars++;
 }
 
@@ -234,24 +265,25 @@ static Operands operands_of(const EngJob *j) {
                       e->parameter};
 }
 
+// What it meets was noted in part when the answer is no, which is of no harm: nothing may do what could not be done before.
 static bool ranges_add(Maker *m, const EngJob *j, const Operands *o) {
     const EngTensor *in[] = {o->src, o->src1, o->mask};
     for (int i = 0; i < 3; i++)
-        if (in[i] && !range_add(m, in[i], j->cols, false, i < 2 ? RANGE_ROW : RANGE_MASK, j->rows))
+        if (in[i] && !range_add(m, range_of(j, in[i], j->cols, false), i < 2 ? RANGE_ROW : RANGE_MASK))
             return false;
     const EngScalar *one[] = {o->a, o->b};
     for (int i = 0; i < 2; i++)
-        if (one[i] && one[i]->column.at && !range_add(m, &one[i]->column, 1, false, RANGE_COLUMN, j->rows))
+        if (one[i] && one[i]->column.at && !range_add(m, range_of(j, &one[i]->column, 1, false), RANGE_COLUMN))
             return false;
-    if (o->gathers && o->reg->res.at && !range_add(m, &o->reg->res, 1, true, RANGE_COLUMN, j->rows))
+    if (o->gathers && o->reg->res.at && !range_add(m, range_of(j, &o->reg->res, 1, true), RANGE_COLUMN))
         return false;
-    return o->dst->nowhere || range_add(m, o->dst, j->cols, true, RANGE_ROW, j->rows);
+    return o->dst->nowhere || range_add(m, range_of(j, o->dst, j->cols, true), RANGE_ROW);
 }
 
 static bool job_add(Maker *m, const EngJob *j) {
     const EngJob *first = m->ninsts ? m->inst[0].job : j;
     if (!job_suits(j) || j->part != first->part || j->rows != first->rows || j->cols != first->cols || m->ninsts == INSTS ||
-        m->nplaces + 4 > PLACES)
+        m->nplaces + 4 > PLACES || m->nscalars + 3 > SCALARS - INSTS)
         return false;
     Operands o = operands_of(j);
     if (o.gathers) {
@@ -260,6 +292,8 @@ static bool job_add(Maker *m, const EngJob *j) {
         for (uint32_t i = 0; i < m->nregs; i++)
             if (m->reg[i].reg.acc == o.reg->acc)
                 return false;
+        if (m->gathered)
+            return false;
     }
     if ((o.mask && m->masks) || !ranges_add(m, j, &o))
         return false;
@@ -276,7 +310,7 @@ static bool job_add(Maker *m, const EngJob *j) {
         m->place[k->mask].is_mask = m->masks = true;
     }
     if (o.a)
-        k->a = scalar_of(m, o.a, 0), k->b = scalar_of(m, o.b, 0);
+        k->a = scalar_of(m, o.a), k->b = scalar_of(m, o.b);
     if (o.gathers) {
         k->reg = (int16_t)m->nregs;
         bool sums = o.run == o.walk->level->eng->run[ENG_F32][ALU_ADD];
@@ -292,6 +326,45 @@ static bool job_add(Maker *m, const EngJob *j) {
     }
     m->ninsts++;
     return true;
+}
+
+// --- those in between -------------------------------------------------------------------------------------------
+
+// All that a row reaches, whatever the pattern.
+static void passed_range(Maker *m, const EngJob *j, const EngTensor *t, bool is_write) {
+    Range r = range_of(j, t, 0, is_write);
+    r.bytes = t->bytes;
+    for (int i = 0; i < t->naxes; i++) {
+        int64_t reach = (int64_t)(t->axis[i].n - 1) * t->axis[i].step;
+        r.bytes += reach < 0 ? -reach : reach;
+        r.at += reach < 0 ? reach : 0;
+    }
+    m->passed_range[m->npassed_ranges++] = r;
+}
+
+// The job stays behind the chain; false: what it touches is not known.
+static bool job_pass(Maker *m, const EngJob *j, uint32_t number) {
+    if (m->npassed == PASSED || (j->body != eff_ew_body && j->body != eff_select_body && j->body != eff_bits_body))
+        return false;
+    Operands o = operands_of(j);
+    const EngTensor *in[] = {o.src, o.src1, o.mask, o.a ? &o.a->column : NULL, o.b ? &o.b->column : NULL};
+    for (int i = 0; i < 5; i++)
+        if (in[i] && (in[i]->at || i < 3))
+            passed_range(m, j, in[i], false);
+    if (o.gathers && o.reg->res.at)
+        passed_range(m, j, &o.reg->res, true);
+    if (!o.dst->nowhere)
+        passed_range(m, j, o.dst, true);
+    m->gathered |= o.gathers;
+    m->passed[m->npassed++] = number;
+    return true;
+}
+
+static bool passed_reads(const Maker *m, int16_t place) {
+    const ChainPlace *p = &m->place[place];
+    const EngJob *j = m->inst[0].job;
+    Range r = {p->at, p->pitch, (int64_t)(j->cols * p->bytes), j->part, j->rows, p->local, true};
+    return !may_pass(m, &r);
 }
 
 // --- its program ------------------------------------------------------------------------------------------------
@@ -496,7 +569,7 @@ static Inst *inst_pick(Maker *m, int16_t acc) {
 
 static void homes_find(Maker *m, uint32_t last_pc) {
     for (uint32_t i = 0; i < m->nplaces; i++)
-        if (m->written[i] && !(m->place[i].local && m->until[i] && m->until[i] <= last_pc))
+        if (m->written[i] && (!m->place[i].local || !m->until[i] || m->until[i] > last_pc || passed_reads(m, (int16_t)i)))
             m->value[m->holds[i]].home = (int16_t)i;
 }
 
@@ -556,8 +629,26 @@ static void maker_clear(Maker *m) {
     m->ninsts = m->nranges = m->nplaces = m->nvalues = m->nregs = m->nops = 0;
     m->scalar[0] = (ChainScalar){0};
     m->nscalars = 1;
-    m->full = m->masks = false;
+    m->full = m->masks = m->gathered = false;
+    m->npassed = m->npassed_ranges = 0;
     memset(m->slot, 0, sizeof m->slot);
+}
+
+// Those that were passed over, behind the chain at jobs[first].
+static void passed_move(const Maker *m, EngJob *jobs, uint32_t first, const EngJob *copies) {
+    for (uint32_t i = 0; i < m->npassed; i++)
+        jobs[first + m->ninsts + i] = copies[i];
+}
+
+static void chain_make(Maker *m, EngJob *jobs, uint32_t first, uint32_t last, const EngLevel *eng) {
+    EngJob copies[PASSED];
+    while (m->npassed && m->passed[m->npassed - 1] > last)
+        m->npassed--; // they are behind it anyway
+    program_make(m);
+    for (uint32_t i = 0; i < m->npassed; i++)
+        copies[i] = jobs[m->passed[i]];
+    if (!m->full && prog_put(m, &jobs[first], eng))
+        passed_move(m, jobs, first, copies);
 }
 
 void chains_find(EngJob *jobs, uint32_t njobs, const EngLevel *eng) {
@@ -566,13 +657,14 @@ void chains_find(EngJob *jobs, uint32_t njobs, const EngLevel *eng) {
         return;
     for (uint32_t i = 0; i < njobs; i += jobs[i].span) {
         maker_clear(&m);
-        for (uint32_t k = i; k < njobs && job_add(&m, &jobs[k]);)
-            k++;
-        if (m.ninsts < 2)
-            continue;
-        program_make(&m);
-        if (!m.full)
-            prog_put(&m, &jobs[i], eng);
+        uint32_t last = i;
+        for (uint32_t k = i; k < njobs; k++)
+            if (job_add(&m, &jobs[k]))
+                last = k;
+            else if (k == i || !job_pass(&m, &jobs[k], k))
+                break;
+        if (m.ninsts > 1)
+            chain_make(&m, jobs, i, last, eng);
     }
 }
 
