@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // compile.c — the road from one end to the other: read, verify, passes, tile, artifact.
+#include <assert.h>
 #include <string.h>
 #include <time.h>
 
@@ -46,6 +47,7 @@ static void count_ops(const Hlo *h, RegionId r, bool inside, RtStage *st) {
 static void stage_done(Run *r, const char *name, Hlo *h, const Artifact *art) {
     RtStats *s = r->in->stats;
     double now = rt_seconds();
+    assert(!s || s->count < RT_STAGES_MAX);
     if (s && s->count < RT_STAGES_MAX) {
         RtStage *st = &s->stages[s->count++];
         *st = (RtStage){.name = name, .seconds = now - r->since};

@@ -10,7 +10,7 @@
 #include "clock/clock.h"
 #include "pass/pass.h"
 
-#define RT_STAGES_MAX 32
+#define RT_STAGES_MAX 64 // passes, and read, cache, tile, save; a program may be read twice
 typedef struct RtStage {
     const char *name;
     double seconds;

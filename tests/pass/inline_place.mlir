@@ -5,14 +5,18 @@
 // expect: 100.0%
 // expect-not: inline_place.mlir
 // run: sed 's/ loc(.*)//' %s >%t/bare.mlir; otrn check %t/bare.mlir --gpsimd-limit=100
-// expect: bare.mlir:22 fused
+// expect: bare.mlir:26 fused
 // run: sed 's/"model.py":7:3/unknown/' %s >%t/half.mlir; otrn check %t/half.mlir --gpsimd-limit=100
-// expect: half.mlir:22 fused
+// expect: half.mlir:26 fused
 //
 // And --stats tells operations from those inside of them.
 // run: otrn compile %s --stats --cache=off -o %t/out.otrn
 // expect: stage          ops  inside broadcasts constants
 // expect: read             5       0          0         0
+// expect: epilogue
+// expect: tile
+// expect: save
+// expect: total
 func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = func.call @grow(%x) : (tensor<4xf32>) -> tensor<4xf32> loc("model.py":7:3)
   return %0 : tensor<4xf32>
