@@ -205,7 +205,8 @@ static bool best_way(const Hlo *h, const Product *p, bool swaps, Way *best) {
 static Dims dims_attr(const HloOp *op, HloAttrKey key) {
     Dims d = {0};
     const int64_t *v = hlo_ints(op, key, &d.n);
-    memcpy(d.at, v, d.n * sizeof *v);
+    for (uint32_t i = 0; i < d.n; i++)
+        d.at[i] = v[i];
     return d;
 }
 
