@@ -34,7 +34,7 @@ def jax_step(o, platform):
     import numpy as np
     import optax
 
-    shape = argparse.Namespace(batch=o.batch, seq=o.seq, layers=12, width=768, heads=12, vocab=50257)
+    shape = argparse.Namespace(batch=o.batch, seq=o.seq, layers=12, width=768, heads=12, vocab=50257, dropout=0)
     rng = np.random.default_rng(0)
     params = export_gpt2.init(rng, shape)
     text = rng.integers(0, shape.vocab, (o.batch, o.seq + 1), dtype=np.int32)
@@ -42,7 +42,7 @@ def jax_step(o, platform):
     dtype = {"fp32": jnp.float32, "bf16": jnp.bfloat16}[o.dtype]
 
     def step(params, state, tokens, targets):
-        loss, grads = jax.value_and_grad(export_gpt2.loss_fn)(params, tokens, targets, shape.heads, dtype)
+        loss, grads = jax.value_and_grad(export_gpt2.loss_fn)(params, tokens, targets, shape, dtype, lambda x: x)
         norm = jnp.sqrt(sum((g * g).sum() for g in jax.tree.leaves(grads)))
         grads = jax.tree.map(lambda g: g * jnp.minimum(1.0, 1.0 / norm), grads)
         updates, state = optimizer.update(grads, state, params)
