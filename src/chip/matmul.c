@@ -59,7 +59,18 @@ block_copy(float *out, const float *in, uint32_t width, uint32_t n, uint32_t col
 
 #define LOAD_ROWS 8 // rows widened at a time: the block stays in L1, panel lines are written whole
 
+// n rows of fp32 in whole blocks, which need no widening.
+static void load_lines(MmStationary *st, const MmOperand *o, uint32_t i, uint32_t n) {
+    for (uint32_t r = 0; r < n; r++) {
+        const float *from = (const float *)(o->at + r * o->pitch);
+        float *out = st->panels + (i + r) * MM_BLOCK_COLS;
+        for (uint32_t m = 0; m < st->m; m += MM_BLOCK_COLS, out += MM_BLOCK_FLOATS)
+            memcpy(out, from + m, MM_BLOCK_COLS * sizeof(float));
+    }
+}
+
 static void load_panels(const MmKernels *kn, MmStationary *st, const MmOperand *o) {
+    bool lines = kn->block == MM_BLOCK_COLS && o->stype == DT_F32 && o->step == 4 && st->m % MM_BLOCK_COLS == 0;
     _Alignas(64) float buf[LOAD_ROWS * ISA_PE_COLS];
     uint32_t width = round_up(st->m, kn->lanes), block = kn->block;
     assert(block == MM_BLOCK_COLS || block == 4);
@@ -71,6 +82,10 @@ static void load_panels(const MmKernels *kn, MmStationary *st, const MmOperand *
                        .bytes = st->m * dtype_bytes(o->stype),
                        .rows = st->k - i - n < n ? st->k - i - n : n};
         mm_fetch_lines(&ahead, UINT32_MAX, true);
+        if (lines) {
+            load_lines(st, &part, i, n);
+            continue;
+        }
         mm_widen_block(kn, buf, width, &part, n, 0, st->m);
         for (uint32_t m = 0; m < st->m; m += block) { // width covers the last, padded block
             float *out = st->panels + m / block * kn->block_step + i * block;

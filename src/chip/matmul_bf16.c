@@ -159,6 +159,12 @@ void mm_load_pairs(MmStationary *st, const MmOperand *o) {
     _Alignas(64) uint32_t even[ISA_PE_COLS], odd[ISA_PE_COLS];
     uint32_t width = (st->m + LANES - 1) / LANES * LANES;
     for (uint32_t k = 0; k < st->k; k += 4) {
+        if (st->k - k >= 4 && st->m == width && o->stype == DT_BF16 && o->step == 2) { // straight to their places
+            uint32_t *out = (uint32_t *)st->panels + k / 2 * BLOCK;
+            for (uint32_t m = 0; m < st->m; m += BLOCK, out += BLOCK_WORDS)
+                words_of_bf16(out, out + BLOCK, o->at + k * o->pitch + m * 2, o->pitch, BLOCK);
+            continue;
+        }
         quad_pack(even, odd, o, st->k, k, 0, st->m, width, NEGATIVE_ZERO);
         for (uint32_t m = 0; m < st->m; m += BLOCK) {
             uint32_t *out = (uint32_t *)st->panels + m / BLOCK * BLOCK_WORDS + k / 2 * BLOCK;
