@@ -63,6 +63,9 @@ static int cache_verify(Tool *t, const char *dir) {
     return damaged != 0;
 }
 
+// For "%.*s": behind the word of `n` characters of a line.
+#define VALUE(line, n, word) (n) > (word) + 1 ? (int)((n) - (word) - 1) : 7, (n) > (word) + 1 ? (line) + (word) + 1 : "nothing"
+
 // Lines "what value" of `now` that are others in `then`.
 static void print_changes(const char *now, const char *then) {
     for (const char *line = now; *line; line += strcspn(line, "\n"), line += *line == '\n') {
@@ -72,9 +75,7 @@ static void print_changes(const char *now, const char *then) {
             old += strcspn(old, "\n"), old += *old == '\n';
         size_t m = strcspn(old, "\n");
         if (m != n || memcmp(old, line, n))
-            printf("  %.*s: %.*s here, %.*s there\n", (int)word, line, (int)(n - word - 1),
-                   line + word + 1, m > word ? (int)(m - word - 1) : 0,
-                   m > word ? old + word + 1 : "");
+            printf("  %.*s: %.*s here, %.*s there\n", (int)word, line, VALUE(line, n, word), VALUE(old, m, word));
     }
 }
 

@@ -12,13 +12,15 @@
 // expect: result 1: tensor<2xf32>: 2.71875 2.71875
 // run: otrn run %s --auto-cast=all --cast-ops=exponential=none | tail -1
 // expect: result 1: tensor<2xf32>: 2.71828 2.71828
-// run: otrn run %s --cast-ops=autocast.mlir:41=bf16 | head -1
+// run: otrn run %s --cast-ops=autocast.mlir:43=bf16 | head -1
 // expect: result 0: tensor<2xf32>: 1 1
 // run: otrn dis %s --auto-cast=matmult --auto-cast-type=fp8_e4m3 --rounding=stochastic | egrep 'precision|rounding'
 // expect: .precision "matmult fp8_e4m3"
 // expect: .rounding stochastic
 // run: otrn compile %s --auto-cast=matmult --cache-dir=%t/c -o %t/a.otrn; otrn cache why %s --cache-dir=%t/c --auto-cast=all; test $? = 1
 // expect: precision: all bf16 here, matmult bf16 there
+// run: otrn cache why %s --cache-dir=%t/c; test $? = 1
+// expect: precision: nothing here, matmult bf16 there
 // run: otrn run %s --cast-ops=exp=bf16; test $? = 2
 // expect: there is no operation `exp`
 // run: otrn run %s --cast-ops=add=int8; test $? = 2
