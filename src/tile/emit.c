@@ -289,10 +289,10 @@ bool emit_draws(const Emit *e, const Step *s) { return e->draws_bytes && draws(e
 
 static uint32_t draws_area(const Lower *l, const ChipFile *chip) {
     double room = chip->sbuf_usable_bytes - DRAWS_AREA_BEGIN;
+    int64_t elems = 0;
     for (uint32_t i = 0; i < l->steps.n && room >= DRAWS_AREA_MIN; i++)
-        if (draws(l, &l->steps.at[i]))
-            return (uint32_t)room / SBUF_PIECE * SBUF_PIECE;
-    return 0;
+        elems += draws(l, &l->steps.at[i]) ? hlo_value_type(l->h, hlo_at(l->h, l->steps.at[i].op)->results)->elems : 0;
+    return elems < DRAWS_MIN ? 0 : (uint32_t)room / SBUF_PIECE * SBUF_PIECE; // products miss the room more than few numbers need it
 }
 
 static Lane lane_of(const Emit *e, const Step *s) {

@@ -10,6 +10,7 @@
 #define ROWS_AREA_BYTES 98304u
 #define DRAWS_AREA_BEGIN (ROWS_AREA_BEGIN + ROWS_AREA_BYTES) // random numbers, where the chip has the room
 #define DRAWS_AREA_MIN 24576u
+#define DRAWS_MIN (1 << 19) // numbers of a program that are worth it
 #define SBUF_PIECE 1024u // waits between steps are told apart by pieces of this size
 #define SBUF_PIECES (ISA_SBUF_BYTES / SBUF_PIECE)
 
