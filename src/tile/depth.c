@@ -32,7 +32,9 @@
 #define ALONG_MAX 2048 // places along a partition when several images lie there
 #define WORK_MIN (1 << 16) // multiplications; fewer are one kernel's work
 #define INSTS_MAX (1 << 18)
-#define SLOWER 2.0 // than GpSimd at most: the vector engine has time to spare, and edges cost nothing here
+#define SLOWER 3.0 // than GpSimd at most: the vector engine has time to spare, and edges cost nothing here;
+#define SLOWER_MANY 2.0 // with many taps it has less
+#define MANY_TAPS 32
 
 typedef struct Axis {
     int64_t nl, ns, nx;       // places, taps, elements of x
@@ -302,7 +304,7 @@ bool depth_suits(const Emit *e, const Step *s) {
     }
     double engines = most(vector, scalar) * (double)tiles_of(&d, d.along);
     double gpsimd = macs * (double)(d.batch * d.channels) / (c->gpsimd_lanes_32 * c->gpsimd_ghz);
-    return engines < SLOWER * gpsimd + c->gpsimd_hbm_ns;
+    return engines < (d.taps < MANY_TAPS ? SLOWER : SLOWER_MANY) * gpsimd + c->gpsimd_hbm_ns;
 }
 
 // --- transfers -------------------------------------------------------------------------------------------
