@@ -9,7 +9,8 @@
 // Strides, dilations of both kinds and edges only change the views: places that a tap does not meet are left out, no zero
 // is loaded or multiplied. For the kernel's gradient the vector engine multiplies and the scalar engine sums.
 //
-//   images with channels last come by the transposing DMA and go back through the array, 128 places at a time
+//   images with channels last come by the transposing DMA, or where a chip has none through the array, and go back
+//   through the array, 128 places at a time
 //
 // Which chips do it so is decided by their prices: GpSimd is as quick per element and stays where the vector engine takes
 // two cycles for one.
@@ -35,6 +36,7 @@
 #define SLOWER 3.0 // than GpSimd at most: the vector engine has time to spare, and edges cost nothing here;
 #define SLOWER_MANY 2.0 // with many taps it has less
 #define MANY_TAPS 32
+#define CHANNELS_MIN 16 // that the array turns
 
 typedef struct Axis {
     int64_t nl, ns, nx;       // places, taps, elements of x
@@ -284,12 +286,22 @@ bool depth_is_vector(const Hlo *h, const HloOp *op) {
 
 static double most(double a, double b) { return a > b ? a : b; }
 
+// Places have one stride, row after row.
+static bool is_even(const Depth *d, const Tensor *t, bool x) {
+    for (int k = 1; k < d->ns; k++)
+        if (t->s[k - 1] != t->s[k] * (x ? d->axis[k].nx : d->axis[k].nl))
+            return false;
+    return true;
+}
+
 bool depth_suits(const Emit *e, const Step *s) {
     Depth d;
     const ChipFile *c = e->chip;
     if (!depth_init(e->l->h, hlo_at(e->l->h, s->op), &d))
         return false;
-    if ((lies_turned(&d, &d.x) || (d.by_kernel && lies_turned(&d, &d.l))) && !(c->dma_transpose > 0))
+    bool turned = lies_turned(&d, &d.x) || (d.by_kernel && lies_turned(&d, &d.l));
+    bool even = is_even(&d, &d.x, true) && (!d.by_kernel || is_even(&d, &d.l, false));
+    if (turned && !(c->dma_transpose > 0) && (!even || d.channels < CHANNELS_MIN)) // by the array, places in a row
         return false;
     double vector = 0, scalar = 0, macs = 0;
     for (int64_t l0 = 0; l0 < d.axis[0].nl; l0 += d.chunk) {
@@ -508,10 +520,57 @@ static void store_turned(Depth *d, const Tile *t, const Chunk *c, uint32_t slot)
     }
 }
 
+// The other way, where transfers cannot transpose: places as they lie, turned by the array.
+static void load_turned(Depth *d, const Tensor *v, const Tile *t, int64_t row, int64_t places, int64_t image, uint32_t to, Haz *haz) {
+    int64_t size = (int64_t)dtype_bytes(v->dtype), step = v->s[d->ns - 1];
+    int64_t per = min64(OUT_BYTES / size / t->lanes, ISA_PSUM_BANK_BYTES / size / PARTS) * PARTS;
+    for (int64_t p0 = 0; p0 < places; p0 += per) {
+        int64_t n = min64(per, places - p0), whole = n / PARTS, rest = n % PARTS;
+        uint32_t bank = d->next_bank++ % 8, tile = d->next_out++ % OUT_TILES, at = d->out_at + tile * OUT_BYTES;
+        Haz *bhaz = &d->e->bank_haz[bank], *shaz = &d->outs[tile];
+        for (int i = 0; i < 2 * t->count; i++) { // whole blocks, then the rest
+            const Run *r = &t->runs[i / 2];
+            int64_t rows = i % 2 ? rest : PARTS, blocks = i % 2 ? rest > 0 : whole, first = i % 2 ? whole : 0;
+            int64_t off = v->base + (r->b + image) * v->b + r->c * v->c + row * v->s[0] + (p0 + first * PARTS) * step;
+            IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = tile % 2 ? QUEUE_IN2 : QUEUE_IN, .stype = (uint8_t)v->dtype};
+            in.src = v->addr + (uint64_t)(off * size);
+            in.dst = addr_sbuf(0, at + (uint32_t)((first * t->lanes + r->lane) * size));
+            in.n[0] = (uint32_t)rows, in.n[2] = (uint32_t)blocks, in.n[3] = (uint32_t)r->n;
+            in.s[0] = (int32_t)step, in.s[2] = (int32_t)(PARTS * step), in.s[3] = 1;
+            in.d[2] = (int32_t)t->lanes, in.d[3] = 1;
+            if (blocks)
+                emit_inst(d->e, in, NULL, 0, &shaz, 1);
+        }
+        for (int64_t i = 0; i * PARTS < n; i++) {
+            IsaInst turn = {.op = ISA_TRANSPOSE, .engine = ENG_TENSOR, .dtype = (uint8_t)v->dtype, .stype = (uint8_t)v->dtype};
+            turn.src = addr_sbuf(0, at + (uint32_t)(i * t->lanes * size));
+            turn.dst = addr_psum(0, bank * ISA_PSUM_BANK_BYTES + (uint32_t)(i * PARTS * size));
+            turn.n[0] = (uint32_t)min64(PARTS, n - i * PARTS), turn.n[1] = (uint32_t)t->lanes, turn.d[1] = turn.s[1] = 1;
+            emit_inst(d->e, turn, &shaz, 1, &bhaz, 1);
+        }
+        IsaInst cp = {.op = ISA_COPY, .engine = ENG_SCALAR, .stype = (uint8_t)v->dtype, .dtype = (uint8_t)v->dtype};
+        cp.src = addr_psum(0, bank * ISA_PSUM_BANK_BYTES), cp.dst = addr_sbuf(0, to + (uint32_t)(p0 * size));
+        cp.n[0] = (uint32_t)t->lanes, cp.n[1] = (uint32_t)n, cp.d[1] = cp.s[1] = 1;
+        emit_inst(d->e, cp, &bhaz, 1, &haz, 1);
+    }
+}
+
+static bool turns_by_array(const Depth *d, const Tensor *v) { return d->e->chip->dma_transpose <= 0 && lies_turned(d, v); }
+
+static void load_places(Depth *d, const Tensor *v, const Tile *t, int64_t row, int64_t rows, bool x, uint32_t at, Haz *haz) {
+    int64_t places = rows * (x ? d->rest_x : d->rest_l);
+    if (!turns_by_array(d, v)) {
+        move_places(d, v, t, row, rows, x, at, true, haz);
+        return;
+    }
+    for (int64_t i = 0; i < t->along; i++)
+        load_turned(d, v, t, row, places, i, at + (uint32_t)(i * places * (int64_t)dtype_bytes(v->dtype)), haz);
+}
+
 static void image_chunk(Depth *d, const Tile *t, const Chunk *c, uint32_t small) {
     uint32_t slot = d->next_x++ % 2;
     if (c->xn)
-        move_places(d, &d->x, t, c->x0, c->xn, true, x_slot(d, slot), true, &d->xs[slot]);
+        load_places(d, &d->x, t, c->x0, c->xn, true, x_slot(d, slot), &d->xs[slot]);
     int64_t lead = -1;
     Box b;
     for (int64_t tap = 0; tap < d->taps && lead < 0; tap++)
@@ -580,8 +639,8 @@ static void kernel_chunk(Depth *d, const Tile *t, const Chunk *c, uint32_t small
         fill_zeros(d, t->lanes, d->taps, at, haz);
     if (!c->xn)
         return;
-    move_places(d, &d->x, t, c->x0, c->xn, true, x_slot(d, slot), true, &d->xs[slot]);
-    move_places(d, &d->l, t, c->l0, c->ln, false, l_slot(d, slot), true, &d->ls[slot]);
+    load_places(d, &d->x, t, c->x0, c->xn, true, x_slot(d, slot), &d->xs[slot]);
+    load_places(d, &d->l, t, c->l0, c->ln, false, l_slot(d, slot), &d->ls[slot]);
     for (int64_t tap = 0; tap < d->taps; tap++)
         if (box_of(d, tap, c, &b))
             sum_tap(d, t, c, tap, &b, slot, at, haz);
