@@ -48,6 +48,8 @@ MODELS = {
     "gpt2 4x256 bf16": ("gpt2", "bf16", ["--batch=4", "--seq=256", "--dtype=bf16"], [*GPT2_SMALL, "--batch=4", "--seq=32", "--dtype=bf16"]),
     "bert-large 8x128": ("bert", "fp32", [], BERT_SMALL),
     "vit-s/16 16x224": ("vit", "fp32", [], VIT_SMALL),
+    "gpt2 1x1024 dropout": ("gpt2", "fp32", ["--batch=1", "--seq=1024", "--dropout=10"], [*GPT2_SMALL, "--batch=1", "--seq=256", "--dropout=10"]),
+    "bert-large 8x128 dropout": ("bert", "fp32", ["--dropout=10"], [*BERT_SMALL, "--seq=128", "--dropout=10"]),
     "dlrm 512": ("dlrm", "fp32", [], RECOMMENDER_SMALL),
     "resnet50 8x224": ("resnet50", "fp32", [], NET_SMALL),
 }
@@ -91,8 +93,11 @@ def widened(text):
         number = wide(np.array([int(body, 16)], bits[0]))
         return f"dense<0x{number.view(np.uint64)[0]:016X}> : tensor<{shape}f64>"
 
+    # bits of random numbers are those of f32
+    text = re.sub(r"%(\S+) = stablehlo\.bitcast_convert (%\S+) : \((tensor<[^>]*ui32>)\) -> tensor<([^>]*)f32>",
+                  r"%narrow_\1 = stablehlo.bitcast_convert \2 : (\3) -> tensor<\4narrow>\n    %\1 = stablehlo.convert %narrow_\1 : (tensor<\4narrow>) -> tensor<\4f32>", text)
     text = re.sub(r'dense<("?0x[0-9A-Fa-f]+"?)> : tensor<([0-9x]*)(b?f(?:32|16))>', constant, text)
-    return re.sub(r"(?<=[x<\s])(?:bf16|f32)(?=[>\s,)])", "f64", text)
+    return re.sub(r"(?<=[x<\s])(?:bf16|f32)(?=[>\s,)])", "f64", text).replace("narrow>", "f32>")
 
 
 def exact(folder, name):

@@ -9,7 +9,7 @@
 //   is dropped.
 // Philox, state ui64[2] or [3]: the key is element 0, the 128-bit counter (element 1, element 2) or
 // (element 1, element 0); each block gives four words, used in order.
-// DEFAULT is Philox for a three-element state and Threefry otherwise.
+// DEFAULT is Philox, as XLA's CPU chooses.
 //
 // rng has a stream of its own, the same in every run: the n-th rng op that a run executes (from 0) draws for
 // its element i the 64 bits in words 2 (i mod 2) and the next of the Philox block with key RNG_KEY and
