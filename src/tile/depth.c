@@ -13,7 +13,7 @@
 //   through the array, 128 places at a time
 //
 // Which chips do it so is decided by their prices: GpSimd is as quick per element and stays where the vector engine takes
-// two cycles for one.
+// much longer (SLOWER).
 #include <assert.h>
 #include <string.h>
 
