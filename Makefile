@@ -81,7 +81,7 @@ $(BUILD)/tests/runner: $(BUILD)/obj/tests/runner.o
 # The fuzz targets run as tests of a few seconds each, sanitized; T leaves them out unless it names them.
 SMOKE   := $(if $(T),$(findstring fuzz,$(T)),fuzz)
 SMOKES  := $(if $(SMOKE),$(patsubst %.c,$(BUILD)$(if $(SAN),,/asan)/%,$(FUZZ)))
-check bless: all $(BUILD)/tests/runner $(TESTS) $(if $(SMOKE),fuzz-build)
+check bless: all $(BUILD)/tests/runner $(TESTS) $(call bin,$(BENCH)) $(if $(SMOKE),fuzz-build)
 	@$(BUILD)/tests/runner -b $(BUILD) $(if $(T),-T '$(T)') $(if $(filter bless,$@),-u) $(TESTS) $(SMOKES)
 
 DIR ?= ../shared/conformance

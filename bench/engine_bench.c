@@ -64,7 +64,7 @@ static double best_decile(double *x, int n) {
 static uint8_t *memory;
 static EngineState state;
 
-static EffOperand at(uint32_t slot) { return (EffOperand){memory + slot * COLS * 4, PITCH}; }
+static EffOperand at(uint32_t slot) { return (EffOperand){.at = memory + slot * COLS * 4, .pitch = PITCH}; }
 
 static double effect_s(const IsaInst *in, Pool *pool) {
     char why[200];
