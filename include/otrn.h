@@ -20,7 +20,7 @@ extern "C" {
 #define OTRN_API
 #endif
 
-#define OTRN_RELEASE "0.5.0"
+#define OTRN_RELEASE "0.6.0"
 
 // One row per status: name, code printed in messages, meaning.
 #define OTRN_STATUS_ROWS(X)                                                                        \
