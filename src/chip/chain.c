@@ -682,7 +682,7 @@ typedef struct Rows {
 static void row_begin(Rows *r, const EngBlock *b) {
     const ChainPlace *place = prog_places(r->p);
     const ChainScalar *one = prog_scalars(r->p);
-    int64_t near = (int64_t)b->row - (int64_t)b->first;
+    int64_t near = (int64_t)(b->row - b->first); // modulo 2^32, as first may lie before the part
     for (uint32_t i = 0; i < r->p->nplaces; i++) {
         r->at[i] = place[i].local ? b->local + (uintptr_t)place[i].at + near * place[i].pitch
                                   : place[i].at + b->row * place[i].pitch;

@@ -497,7 +497,7 @@ static void chained(Program *p) {
     Rows r = {.cols = cols[below(4)], .half = {chance(25), chance(25), chance(25), chance(25)}};
     r.step = r.cols > 256 ? 5120 : 1024;
     uint32_t seg = chance(50) ? ARG0 : ARG1, out = chance(50) ? RES0 : RES1; // perhaps the same memory
-    p->part = 0, p->rows = 128;
+    p->rows = chance(60) ? 128 : 32, p->part = p->rows < 128 ? 32 * below(4) : 0;
     for (uint32_t i = 0, n = 4 + below(10); i < n && p->n < CODE_MAX - 12; i++) {
         uint32_t place = below(4), kind = below(10);
         if (kind > 2) {
@@ -506,14 +506,14 @@ static void chained(Program *p) {
         }
         IsaInst *in = push(p, ISA_DMA, ENG_SYNC);
         in->stype = r.half[place] ? DT_BF16 : DT_F32, in->n[1] = r.cols, in->s[1] = in->d[1] = 1;
-        uint64_t sbuf = addr_sbuf(0, r.step * place), hbm = addr_hbm(kind ? out : seg, 0);
+        uint64_t sbuf = addr_sbuf(p->part, r.step * place), hbm = addr_hbm(kind ? out : seg, 0);
         in->dst = kind ? hbm : sbuf, in->src = kind ? sbuf : hbm;
         *(kind ? in->d : in->s) = (int32_t)r.cols;
     }
     if (chance(50)) { // what was gathered
         IsaInst *in = push(p, ISA_DMA, ENG_SYNC);
         in->stype = DT_F32, in->n[1] = 16, in->d[0] = 16, in->s[1] = in->d[1] = 1;
-        in->dst = addr_hbm(RES2, 0), in->src = addr_sbuf(0, r.step * (1 + below(4)) - 64);
+        in->dst = addr_hbm(RES2, 0), in->src = addr_sbuf(p->part, r.step * (1 + below(4)) - 64);
     }
 }
 
