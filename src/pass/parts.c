@@ -79,9 +79,8 @@ static ValueId two(Parts *s, HloOpcode code, ValueId a, ValueId b) {
     return push(s, code, 2, (ValueId[]){a, b}, s->h->values.at[a].type);
 }
 
-static ValueId zero_like(Parts *s, ValueId v) {
+static ValueId zero_of(Parts *s, TypeId type) {
     static const float zero = 0;
-    TypeId type = s->h->values.at[v].type;
     OpId id = hlo_op(s->h, HLO_CONSTANT, s->loc, 0, NULL, 1, &type);
     *hlo_attr_slot(s->h, id, AK_VALUE) =
         (HloAttr){.kind = HA_TENSOR, .n = sizeof zero, .type = type, .data = arena_dup(s->h->arena, &zero, sizeof zero)};
@@ -129,14 +128,8 @@ static Pair product(Parts *s, const HloOp *op, Pair a, Pair b) {
     Pair out = {rr && ii ? two(s, HLO_SUBTRACT, rr, ii) : rr, ri && ir ? two(s, HLO_ADD, ri, ir) : ri ? ri : ir};
     if (!rr && ii)
         out.re = push(s, HLO_NEGATE, 1, &ii, s->h->values.at[ii].type);
-    if (!out.re && !out.im) {
-        TypeId type = part_type(s, s->h->values.at[op->results].type);
-        ValueId nothing = push(s, HLO_IOTA, 0, NULL, type); // only for its type
-        return (Pair){zero_like(s, nothing), zero_like(s, nothing)};
-    }
-    out.im = out.im ? out.im : zero_like(s, out.re);
-    out.re = out.re ? out.re : zero_like(s, out.im);
-    return out;
+    TypeId type = part_type(s, s->h->values.at[op->results].type);
+    return (Pair){out.re ? out.re : zero_of(s, type), out.im ? out.im : zero_of(s, type)};
 }
 
 static bool acts_on_parts(const Hlo *h, const HloOp *op) {
@@ -158,7 +151,7 @@ static bool in_parts(Parts *s, const HloOp *op, Pair *out) {
     ValueId first = op->noperands ? hlo_operand(h, op, 0) : 0;
     if (op->code == HLO_CONVERT && !is_complex(h, first)) {
         out->re = push(s, HLO_CONVERT, 1, &first, part_type(s, h->values.at[op->results].type));
-        out->im = zero_like(s, out->re);
+        out->im = zero_of(s, h->values.at[out->re].type);
         return true;
     }
     bool multiplies = op->code == HLO_MULTIPLY || op->code == HLO_DOT_GENERAL, same = acts_on_parts(h, op);

@@ -202,7 +202,7 @@ static bool best_way(const Hlo *h, const Product *p, bool swaps, Way *best) {
 
 // --- reading and making ------------------------------------------------------------------------------
 
-static Dims dims_attr(const HloOp *op, HloAttrKey key) {
+Dims turns_dims(const HloOp *op, HloAttrKey key) {
     Dims d = {0};
     const int64_t *v = hlo_ints(op, key, &d.n);
     for (uint32_t i = 0; i < d.n; i++)
@@ -216,7 +216,7 @@ static void through(Dims *d, const int64_t *perm) {
 }
 
 static Operand operand_read(const Hlo *h, const HloOp *op, uint32_t side) {
-    Operand o = {.from = hlo_operand(h, op, side), .batch = dims_attr(op, batch_key[side]), .contract = dims_attr(op, contract_key[side])};
+    Operand o = {.from = hlo_operand(h, op, side), .batch = turns_dims(op, batch_key[side]), .contract = turns_dims(op, contract_key[side])};
     o.free.n = dot_free_dims(hlo_value_type(h, o.from), op, side, o.free.at);
     o.turned.n = (uint32_t)hlo_value_type(h, o.from)->rank;
     for (uint32_t i = 0; i < o.turned.n; i++)
@@ -400,7 +400,7 @@ static void turns_visit(void *pass, OpId id) {
     if (op.code == HLO_DOT_GENERAL) {
         OpId turn = turned_by(s, op.results);
         if (turn) {
-            Dims wanted = dims_attr(hlo_at(s->h, turn), AK_PERMUTATION);
+            Dims wanted = turns_dims(hlo_at(s->h, turn), AK_PERMUTATION);
             s->made[turn] = rearrange(s, id, &wanted);
         } else {
             Dims as_is = {.n = (uint32_t)hlo_value_type(s->h, op.results)->rank};

@@ -21,6 +21,7 @@ typedef struct Turns {
     VEC(bool) sinks;    // per value: a transpose of a product, or of what was computed from one
 } Turns;
 
+Dims turns_dims(const HloOp *op, HloAttrKey key);                      // a list of dimensions
 ValueId turns_make(Turns *s, ValueId v, const Dims *perm, LocId loc); // the transpose, or v itself when nothing moves
 void turns_mark(Turns *s, ValueId v);                                 // … may go behind what reads it
 ValueId turns_sink(Turns *s, OpId id); // the op before the transpose of its operands; 0: it stays

@@ -8,19 +8,12 @@
 //   op(transpose(x), transpose(y), number, broadcast(z))  ──►  transpose(op(x, y, number, broadcast(z)))
 //
 // In what follows `perm` says which dimension of x each one of the transpose is.
-#include <string.h>
-
 #include "pass/rows.h"
 #include "pass/turns.h"
 
 static bool sinks(const Turns *s, ValueId v) { return v < s->sinks.n && s->sinks.at[v]; }
 
-static Dims perm_of(const Hlo *h, ValueId v) {
-    Dims d = {0};
-    const int64_t *perm = hlo_ints(hlo_at(h, h->values.at[v].def), AK_PERMUTATION, &d.n);
-    memcpy(d.at, perm, d.n * sizeof *perm);
-    return d;
-}
+static Dims perm_of(const Hlo *h, ValueId v) { return turns_dims(hlo_at(h, h->values.at[v].def), AK_PERMUTATION); }
 
 static ValueId from_of(const Hlo *h, ValueId v) { return hlo_operand(h, hlo_at(h, h->values.at[v].def), 0); }
 
@@ -169,9 +162,7 @@ static ValueId sink_broadcast(Turns *s, const HloOp *op) {
     Hlo *h = s->h;
     ValueId v = hlo_operand(h, op, 0);
     const HloType *to = hlo_value_type(h, op->results);
-    Dims at = {0};
-    const int64_t *dims = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &at.n);
-    memcpy(at.at, dims, at.n * sizeof *dims);
+    Dims at = turns_dims(op, AK_BROADCAST_DIMENSIONS);
     for (uint32_t i = 0; i < at.n; i++)
         if (i && at.at[i] < at.at[i - 1])
             return 0;
