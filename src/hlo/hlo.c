@@ -208,6 +208,35 @@ RegionId hlo_op_add_region(Hlo *h, OpId id, uint32_t nargs, const TypeId *arg_ty
     return r;
 }
 
+void hlo_op_add_combiner(Hlo *h, OpId op, HloOpcode code, TypeId scalar) {
+    LocId loc = hlo_at(h, op)->loc;
+    RegionId r = hlo_op_add_region(h, op, 2, (TypeId[]){scalar, scalar});
+    ValueId args[2] = {h->regions.at[r].args, h->regions.at[r].args + 1};
+    OpId body = hlo_op(h, code, loc, 2, args, 1, &scalar);
+    hlo_region_push(h, r, body);
+    ValueId one = hlo_at(h, body)->results;
+    hlo_region_push(h, r, hlo_op(h, HLO_RETURN, loc, 1, &one, 0, NULL));
+}
+
+OpId hlo_op_splat(Hlo *h, LocId loc, TypeId type, const void *one) {
+    size_t bytes = dtype_bytes(hlo_type(h, type)->dtype);
+    OpId id = hlo_op(h, HLO_CONSTANT, loc, 0, NULL, 1, &type);
+    *hlo_attr_slot(h, id, AK_VALUE) =
+        (HloAttr){.kind = HA_TENSOR, .type = type, .n = (uint32_t)bytes, .data = arena_dup(h->arena, one, bytes)};
+    return id;
+}
+
+OpId hlo_op_transpose(Hlo *h, LocId loc, ValueId v, const int64_t *perm) {
+    HloType t = *hlo_value_type(h, v);
+    int64_t dims[OTRN_MAX_RANK];
+    for (int i = 0; i < t.rank; i++)
+        dims[i] = t.dims[perm[i]];
+    TypeId type = hlo_type_tensor(h, t.dtype, t.rank, dims);
+    OpId id = hlo_op(h, HLO_TRANSPOSE, loc, 1, &v, 1, &type);
+    hlo_set_ints(h, id, AK_PERMUTATION, perm, (uint32_t)t.rank);
+    return id;
+}
+
 void hlo_region_push(Hlo *h, RegionId r, OpId op) {
     VEC_PUSH(h->arena, &h->regions.at[r].ops, op);
 }

@@ -240,6 +240,11 @@ HloAttr *hlo_attr_slot(Hlo *h, OpId op, HloAttrKey key); // asserts the row has 
 const int64_t *hlo_ints_dup(Hlo *h, const int64_t *v, size_t n);
 void hlo_set_ints(Hlo *h, OpId id, HloAttrKey key, const int64_t *v, uint32_t n);
 
+// What passes make most, in no region yet.
+OpId hlo_op_splat(Hlo *h, LocId loc, TypeId type, const void *one); // a constant, every element `one`
+OpId hlo_op_transpose(Hlo *h, LocId loc, ValueId v, const int64_t *perm);
+void hlo_op_add_combiner(Hlo *h, OpId op, HloOpcode code, TypeId scalar); // the region (a, b) -> code(a, b)
+
 // --- asking -----------------------------------------------------------------------------------
 static inline HloOp *hlo_at(const Hlo *h, OpId id) { return &h->ops.at[id]; }
 static inline const HloOpRow *hlo_row(const HloOp *op) { return &hlo_op_rows[op->code]; }

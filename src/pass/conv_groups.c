@@ -92,17 +92,12 @@ static ValueId packed_kernel(Pack *p, const ConvForm *f) {
 static ValueId summed(Pack *p, ValueId v, int64_t dim, TypeId type) {
     Hlo *h = p->h;
     int dtype = hlo_type(h, type)->dtype;
-    TypeId scalar = hlo_type_tensor(h, dtype, 0, NULL), pair[2] = {scalar, scalar};
+    TypeId scalar = hlo_type_tensor(h, dtype, 0, NULL);
     uint8_t zero[16] = {0};
     ValueId in[2] = {v, constant(p, dtype, 0, NULL, zero, dtype_bytes(dtype))};
     OpId made = hlo_op(h, HLO_REDUCE, p->op.loc, 2, in, 1, &type);
     hlo_set_ints(h, made, AK_DIMENSIONS, &dim, 1);
-    RegionId inner = hlo_op_add_region(h, made, 2, pair);
-    ValueId args[2] = {h->regions.at[inner].args, h->regions.at[inner].args + 1};
-    OpId body = hlo_op(h, HLO_ADD, p->op.loc, 2, args, 1, &scalar);
-    hlo_region_push(h, inner, body);
-    ValueId sum = hlo_at(h, body)->results;
-    hlo_region_push(h, inner, hlo_op(h, HLO_RETURN, p->op.loc, 1, &sum, 0, NULL));
+    hlo_op_add_combiner(h, made, HLO_ADD, scalar);
     return walk_push(p->w, made);
 }
 

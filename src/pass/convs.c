@@ -163,11 +163,7 @@ static void pad_input(Convs *s, OpId id, const ConvForm *f) {
         return;
     TypeId scalar = hlo_type_tensor(h, t.dtype, 0, NULL), type = hlo_type_tensor(h, t.dtype, t.rank, dims);
     uint8_t zero[16] = {0};
-    OpId value = hlo_op(h, HLO_CONSTANT, op.loc, 0, NULL, 1, &scalar);
-    size_t bytes = dtype_bytes(t.dtype);
-    *hlo_attr_slot(h, value, AK_VALUE) =
-        (HloAttr){.kind = HA_TENSOR, .type = scalar, .n = (uint32_t)bytes, .data = arena_dup(h->arena, zero, bytes)};
-    ValueId operands[2] = {x, push(s, value)};
+    ValueId operands[2] = {x, push(s, hlo_op_splat(h, op.loc, scalar, zero))};
     OpId pad = hlo_op(h, HLO_PAD, op.loc, 2, operands, 1, &type);
     hlo_set_ints(s->h, pad, AK_EDGE_PADDING_LOW, low, t.rank);
     hlo_set_ints(s->h, pad, AK_EDGE_PADDING_HIGH, high, t.rank);
@@ -207,14 +203,7 @@ static bool sums_short_rows(const ConvForm *f, int last) {
 }
 
 static ValueId transposed(Convs *s, ValueId v, const int64_t *perm, LocId loc) {
-    HloType t = *hlo_value_type(s->h, v);
-    int64_t dims[OTRN_MAX_RANK];
-    for (int i = 0; i < t.rank; i++)
-        dims[i] = t.dims[perm[i]];
-    TypeId type = hlo_type_tensor(s->h, t.dtype, t.rank, dims);
-    OpId id = hlo_op(s->h, HLO_TRANSPOSE, loc, 1, &v, 1, &type);
-    hlo_set_ints(s->h, id, AK_PERMUTATION, perm, t.rank);
-    return push(s, id);
+    return push(s, hlo_op_transpose(s->h, loc, v, perm));
 }
 
 // The dimension of more than one element that changes fastest is one of `space`.

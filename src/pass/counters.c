@@ -109,12 +109,8 @@ static bool counts(const Hlo *h, ValueId v, Affine *out, int64_t *most) {
 
 static ValueId number(Counters *s, TypeId type, int64_t v, LocId loc) {
     uint8_t data[16] = {0};
-    int dtype = hlo_type(s->h, type)->dtype;
-    dtype_from_i64(dtype, data, v);
-    OpId id = hlo_op(s->h, HLO_CONSTANT, loc, 0, NULL, 1, &type);
-    *hlo_attr_slot(s->h, id, AK_VALUE) = (HloAttr){.kind = HA_TENSOR, .type = type, .n = dtype_bytes(dtype),
-                                                   .data = arena_dup(s->h->arena, data, dtype_bytes(dtype))};
-    return walk_push(&s->w, id);
+    dtype_from_i64(hlo_type(s->h, type)->dtype, data, v);
+    return walk_push(&s->w, hlo_op_splat(s->h, loc, type, data));
 }
 
 static ValueId iota(Counters *s, TypeId type, int64_t dim, LocId loc) {
@@ -178,10 +174,7 @@ static ValueId along(Counters *s, const HloType *t, int dim, int64_t by, int64_t
     for (int i = 0; i < 2; i++) {
         if (f[i] == (i ? 0 : 1))
             continue;
-        OpId id = hlo_op(s->h, HLO_CONSTANT, loc, 0, NULL, 1, &line);
-        *hlo_attr_slot(s->h, id, AK_VALUE) =
-            (HloAttr){.kind = HA_TENSOR, .type = line, .n = sizeof *f, .data = arena_dup(s->h->arena, &f[i], sizeof *f)};
-        v = binary(s, i ? HLO_ADD : HLO_MULTIPLY, v, walk_push(&s->w, id), loc);
+        v = binary(s, i ? HLO_ADD : HLO_MULTIPLY, v, walk_push(&s->w, hlo_op_splat(s->h, loc, line, &f[i])), loc);
     }
     OpId id = hlo_op(s->h, HLO_BROADCAST_IN_DIM, loc, 1, &v, 1, &all);
     int64_t to = dim;

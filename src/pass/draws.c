@@ -117,13 +117,6 @@ static Fraction fraction_of(const Hlo *h, ValueId v) {
     return (Fraction){0};
 }
 
-static ValueId number(Draws *d, LocId loc, TypeId type, uint32_t v) {
-    OpId id = hlo_op(d->h, HLO_CONSTANT, loc, 0, NULL, 1, &type);
-    *hlo_attr_slot(d->h, id, AK_VALUE) =
-        (HloAttr){.kind = HA_TENSOR, .type = type, .n = sizeof v, .data = arena_dup(d->h->arena, &v, sizeof v)};
-    return walk_push(&d->w, id);
-}
-
 static int64_t swapped(int64_t direction) {
     return direction == CMP_LT ? CMP_GT : direction == CMP_GT ? CMP_LT : direction == CMP_LE ? CMP_GE : CMP_LE;
 }
@@ -149,7 +142,8 @@ static bool rewrite(Draws *d, OpId id) {
     TypeId type = hlo_type_tensor(h, dtype, t->rank, t->dims);
     if (h->values.at[m].type != type)
         m = walk_push(&d->w, hlo_op(h, HLO_RESHAPE, op.loc, 1, &m, 1, &type));
-    ValueId y = number(d, op.loc, type, (uint32_t)bound);
+    uint32_t word = (uint32_t)bound;
+    ValueId y = walk_push(&d->w, hlo_op_splat(h, op.loc, type, &word));
     OpId made = hlo_op(h, HLO_COMPARE, op.loc, 2, (ValueId[]){m, y}, 1, &h->values.at[op.results].type);
     *hlo_attr_slot(h, made, AK_COMPARISON_DIRECTION) = (HloAttr){.kind = HA_ENUM, .i = below ? CMP_LT : CMP_GE};
     *hlo_attr_slot(h, made, AK_COMPARE_TYPE) = (HloAttr){.kind = HA_ENUM, .i = dtype == DT_I32 ? CMPT_SIGNED : CMPT_UNSIGNED};

@@ -29,11 +29,7 @@ static ValueId binary(Functions *f, HloOpcode code, ValueId x, ValueId y) {
 }
 
 static ValueId number(Functions *f, ValueId like, float v) { // fp32
-    TypeId type = f->h->values.at[like].type;
-    OpId id = hlo_op(f->h, HLO_CONSTANT, f->loc, 0, NULL, 1, &type);
-    *hlo_attr_slot(f->h, id, AK_VALUE) =
-        (HloAttr){.kind = HA_TENSOR, .type = type, .n = sizeof v, .data = arena_dup(f->h->arena, &v, sizeof v)};
-    return walk_push(&f->w, id);
+    return walk_push(&f->w, hlo_op_splat(f->h, f->loc, f->h->values.at[like].type, &v));
 }
 
 static ValueId choice(Functions *f, int64_t direction, ValueId x, ValueId y, ValueId then, ValueId otherwise) {

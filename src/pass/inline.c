@@ -148,12 +148,7 @@ static void copy_cross_replica_sum(Inline *in, OpId id, RegionId to) {
     *hlo_attr_slot(h, sum, AK_REPLICA_GROUPS) = *hlo_attr(&op, AK_REPLICA_GROUPS);
     *hlo_attr_slot(h, sum, AK_CHANNEL_ID) = (HloAttr){.kind = HA_INT};
     *hlo_attr_slot(h, sum, AK_USE_GLOBAL_DEVICE_IDS) = (HloAttr){.kind = HA_BOOL};
-    RegionId r = hlo_op_add_region(h, sum, 2, (TypeId[]){scalar, scalar});
-    ValueId args[2] = {h->regions.at[r].args, h->regions.at[r].args + 1};
-    OpId add = hlo_op(h, HLO_ADD, op.loc, 2, args, 1, &scalar);
-    ValueId total = hlo_at(h, add)->results;
-    hlo_region_push(h, r, add);
-    hlo_region_push(h, r, hlo_op(h, HLO_RETURN, op.loc, 1, &total, 0, NULL));
+    hlo_op_add_combiner(h, sum, HLO_ADD, scalar);
     hlo_region_push(h, to, sum);
     map_set(in, op.results, hlo_at(h, sum)->results);
 }

@@ -28,19 +28,10 @@ static ValueId to_dims(Inner *s, ValueId v, int rank, const int64_t *dims) {
 }
 
 static ValueId turned(Inner *s, ValueId v, uint32_t n, const int64_t *perm) {
-    HloType t = *hlo_value_type(s->h, v);
-    int64_t dims[OTRN_MAX_RANK];
     bool moves = false;
-    for (uint32_t i = 0; i < n; i++) {
-        dims[i] = t.dims[perm[i]];
+    for (uint32_t i = 0; i < n; i++)
         moves = moves || perm[i] != i;
-    }
-    if (!moves)
-        return v;
-    TypeId type = hlo_type_tensor(s->h, t.dtype, (int)n, dims);
-    OpId made = hlo_op(s->h, HLO_TRANSPOSE, s->loc, 1, &v, 1, &type);
-    hlo_set_ints(s->h, made, AK_PERMUTATION, perm, n);
-    return walk_push(&s->w, made);
+    return moves ? walk_push(&s->w, hlo_op_transpose(s->h, s->loc, v, perm)) : v;
 }
 
 static ValueId converted(Inner *s, ValueId v, int dtype) {
@@ -51,18 +42,11 @@ static ValueId converted(Inner *s, ValueId v, int dtype) {
 static ValueId sum(Inner *s, ValueId v, const int64_t *over, uint32_t n, TypeId type) {
     static const float zero = 0;
     Hlo *h = s->h;
-    TypeId scalar = hlo_type_tensor(h, DT_F32, 0, NULL), two[2] = {scalar, scalar};
-    OpId start = hlo_op(h, HLO_CONSTANT, s->loc, 0, NULL, 1, &scalar);
-    *hlo_attr_slot(h, start, AK_VALUE) =
-        (HloAttr){.kind = HA_TENSOR, .n = sizeof zero, .type = scalar, .data = arena_dup(h->arena, &zero, sizeof zero)};
-    OpId made = hlo_op(h, HLO_REDUCE, s->loc, 2, (ValueId[]){v, walk_push(&s->w, start)}, 1, &type);
+    TypeId scalar = hlo_type_tensor(h, DT_F32, 0, NULL);
+    ValueId start = walk_push(&s->w, hlo_op_splat(h, s->loc, scalar, &zero));
+    OpId made = hlo_op(h, HLO_REDUCE, s->loc, 2, (ValueId[]){v, start}, 1, &type);
     hlo_set_ints(h, made, AK_DIMENSIONS, over, n);
-    RegionId r = hlo_op_add_region(h, made, 2, two);
-    ValueId args[2] = {h->regions.at[r].args, h->regions.at[r].args + 1};
-    OpId add = hlo_op(h, HLO_ADD, s->loc, 2, args, 1, &scalar);
-    hlo_region_push(h, r, add);
-    ValueId total = hlo_at(h, add)->results;
-    hlo_region_push(h, r, hlo_op(h, HLO_RETURN, s->loc, 1, &total, 0, NULL));
+    hlo_op_add_combiner(h, made, HLO_ADD, scalar);
     walk_grow(&s->w);
     return walk_push(&s->w, made);
 }

@@ -81,10 +81,7 @@ static ValueId two(Parts *s, HloOpcode code, ValueId a, ValueId b) {
 
 static ValueId zero_of(Parts *s, TypeId type) {
     static const float zero = 0;
-    OpId id = hlo_op(s->h, HLO_CONSTANT, s->loc, 0, NULL, 1, &type);
-    *hlo_attr_slot(s->h, id, AK_VALUE) =
-        (HloAttr){.kind = HA_TENSOR, .n = sizeof zero, .type = type, .data = arena_dup(s->h->arena, &zero, sizeof zero)};
-    return walk_push(&s->w, id);
+    return walk_push(&s->w, hlo_op_splat(s->h, s->loc, type, &zero));
 }
 
 static bool is_zero(const Hlo *h, ValueId v) {

@@ -157,9 +157,7 @@ static Term piece(Cut *k, const Soft *f, uint32_t c) {
             continue;
         float lowest = is_masked(k) ? (float)MASK_LOW : LOWEST;
         TypeId scalar = h->values.at[max].type;
-        OpId low = hlo_op(h, HLO_CONSTANT, k->op.loc, 0, NULL, 1, &scalar);
-        *hlo_attr_slot(h, low, AK_VALUE) =
-            (HloAttr){.kind = HA_TENSOR, .type = scalar, .n = sizeof lowest, .data = arena_dup(h->arena, &lowest, sizeof lowest)};
+        OpId low = hlo_op_splat(h, k->op.loc, scalar, &lowest);
         hlo_region_push(h, m.region, low);
         OpId held = hlo_op(h, HLO_MAXIMUM, k->op.loc, 2, (ValueId[]){rows_make_get(&m, max), hlo_at(h, low)->results}, 1, &scalar);
         hlo_region_push(h, m.region, held);

@@ -86,25 +86,16 @@ static ValueId call(Places *p, HloOpcode code, uint32_t n, const ValueId *in, Ty
 
 static ValueId number(Places *p, TypeId type, double v) {
     uint8_t data[16] = {0};
-    int dtype = hlo_type(p->h, type)->dtype;
-    dtype_from_f64(dtype, data, v);
-    OpId id = hlo_op(p->h, HLO_CONSTANT, p->loc, 0, NULL, 1, &type);
-    *hlo_attr_slot(p->h, id, AK_VALUE) = (HloAttr){.kind = HA_TENSOR, .type = type, .n = dtype_bytes(dtype),
-                                                   .data = arena_dup(p->h->arena, data, dtype_bytes(dtype))};
-    return walk_push(&p->w, id);
+    dtype_from_f64(hlo_type(p->h, type)->dtype, data, v);
+    return walk_push(&p->w, hlo_op_splat(p->h, p->loc, type, data));
 }
 
 static ValueId extreme(Places *p, HloOpcode code, ValueId x, ValueId init, int64_t dim, TypeId type) {
     Hlo *h = p->h;
-    TypeId scalar = hlo_type_tensor(h, hlo_value_type(h, x)->dtype, 0, NULL), pair[2] = {scalar, scalar};
+    TypeId scalar = hlo_type_tensor(h, hlo_value_type(h, x)->dtype, 0, NULL);
     OpId made = hlo_op(h, HLO_REDUCE, p->loc, 2, (ValueId[]){x, init}, 1, &type);
     hlo_set_ints(h, made, AK_DIMENSIONS, &dim, 1);
-    RegionId inner = hlo_op_add_region(h, made, 2, pair);
-    ValueId args[2] = {h->regions.at[inner].args, h->regions.at[inner].args + 1};
-    OpId body = hlo_op(h, code, p->loc, 2, args, 1, &scalar);
-    hlo_region_push(h, inner, body);
-    ValueId one = hlo_at(h, body)->results;
-    hlo_region_push(h, inner, hlo_op(h, HLO_RETURN, p->loc, 1, &one, 0, NULL));
+    hlo_op_add_combiner(h, made, code, scalar);
     return walk_push(&p->w, made);
 }
 

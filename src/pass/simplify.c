@@ -41,15 +41,7 @@ uint16_t reduce_body(const Hlo *h, const HloOp *op) {
 }
 
 void reduce_region_like(Hlo *h, const HloOp *like, OpId made, TypeId scalar) {
-    uint16_t code = reduce_body(h, like);
-    LocId loc = like->loc;
-    TypeId pair[2] = {scalar, scalar};
-    RegionId inner = hlo_op_add_region(h, made, 2, pair);
-    ValueId args[2] = {h->regions.at[inner].args, h->regions.at[inner].args + 1};
-    OpId body = hlo_op(h, code, loc, 2, args, 1, &scalar);
-    hlo_region_push(h, inner, body);
-    ValueId sum = hlo_at(h, body)->results;
-    hlo_region_push(h, inner, hlo_op(h, HLO_RETURN, loc, 1, &sum, 0, NULL));
+    hlo_op_add_combiner(h, made, reduce_body(h, like), scalar);
 }
 
 const HloAttr *splat_value(const Hlo *h, ValueId v) {
@@ -140,11 +132,7 @@ static ValueId reshape_to(Simplify *s, ValueId v, TypeId type, LocId loc) {
 
 static ValueId splat_like(Simplify *s, ValueId like, const void *one, LocId loc) {
     TypeId type = s->h->values.at[like].type;
-    size_t bytes = dtype_bytes(hlo_type(s->h, type)->dtype);
-    OpId id = hlo_op(s->h, HLO_CONSTANT, loc, 0, NULL, 1, &type);
-    *hlo_attr_slot(s->h, id, AK_VALUE) = (HloAttr){.kind = HA_TENSOR, .n = (uint32_t)bytes, .type = type,
-                                                   .data = arena_dup(s->h->arena, one, bytes)};
-    return push(s, id);
+    return push(s, hlo_op_splat(s->h, loc, type, one));
 }
 
 // --- products --------------------------------------------------------------------------------------
@@ -453,15 +441,10 @@ static ValueId scatter_into(Simplify *s, OpId scatter, ValueId x, ValueId update
     HloOp op = *hlo_at(h, scatter);
     int dtype = hlo_value_type(h, x)->dtype;
     ValueId operands[3] = {x, hlo_operand(h, &op, 1), updates};
-    TypeId type = h->values.at[x].type, scalar = hlo_type_tensor(h, dtype, 0, NULL), pair[2] = {scalar, scalar};
+    TypeId type = h->values.at[x].type, scalar = hlo_type_tensor(h, dtype, 0, NULL);
     OpId made = hlo_op(h, HLO_SCATTER, op.loc, 3, operands, 1, &type);
     hlo_at(h, made)->attrs = op.attrs;
-    RegionId inner = hlo_op_add_region(h, made, 2, pair);
-    ValueId args[2] = {h->regions.at[inner].args, h->regions.at[inner].args + 1};
-    OpId body = hlo_op(h, HLO_ADD, op.loc, 2, args, 1, &scalar);
-    hlo_region_push(h, inner, body);
-    ValueId sum = hlo_at(h, body)->results;
-    hlo_region_push(h, inner, hlo_op(h, HLO_RETURN, op.loc, 1, &sum, 0, NULL));
+    hlo_op_add_combiner(h, made, HLO_ADD, scalar);
     ValueId made_value = push(s, made);
     if (made_value < s->nuses)
         s->uses[made_value] = 1;
@@ -543,16 +526,11 @@ static ValueId scale_out_max(Simplify *s, const HloOp *op) {
     ValueId x = reduce_body(h, op) == HLO_MAXIMUM ? scaled_by(s, hlo_operand(h, op, 0), &by) : 0;
     if (!x || hlo_value_type(h, x)->dtype != DT_F32 || !is_neutral(h, HLO_MAXIMUM, hlo_operand(h, op, 1)))
         return 0;
-    TypeId type = h->values.at[op->results].type, scalar = hlo_type_tensor(h, DT_F32, 0, NULL), pair[2] = {scalar, scalar};
+    TypeId type = h->values.at[op->results].type, scalar = hlo_type_tensor(h, DT_F32, 0, NULL);
     ValueId operands[2] = {x, hlo_operand(h, op, 1)};
     OpId made = hlo_op(h, HLO_REDUCE, op->loc, 2, operands, 1, &type);
     hlo_at(h, made)->attrs = op->attrs;
-    RegionId inner = hlo_op_add_region(h, made, 2, pair);
-    ValueId args[2] = {h->regions.at[inner].args, h->regions.at[inner].args + 1};
-    OpId body = hlo_op(h, HLO_MAXIMUM, op->loc, 2, args, 1, &scalar);
-    hlo_region_push(h, inner, body);
-    ValueId most = hlo_at(h, body)->results;
-    hlo_region_push(h, inner, hlo_op(h, HLO_RETURN, op->loc, 1, &most, 0, NULL));
+    hlo_op_add_combiner(h, made, HLO_MAXIMUM, scalar);
     return times(s, push(s, made), by, op->loc);
 }
 

@@ -54,10 +54,7 @@ static ValueId ones(Sums *s, int dtype, int64_t n, LocId loc) {
     TypeId type = hlo_type_tensor(s->h, dtype, 1, &n);
     uint8_t one[16] = {0};
     dtype_from_f64(dtype, one, 1);
-    OpId id = hlo_op(s->h, HLO_CONSTANT, loc, 0, NULL, 1, &type);
-    *hlo_attr_slot(s->h, id, AK_VALUE) = (HloAttr){.kind = HA_TENSOR, .type = type, .n = (uint32_t)dtype_bytes(dtype),
-                                                   .data = arena_dup(s->h->arena, one, dtype_bytes(dtype))};
-    Ones made = {dtype, n, push(s, id)};
+    Ones made = {dtype, n, push(s, hlo_op_splat(s->h, loc, type, one))};
     VEC_PUSH(s->c->scratch, &s->ones, made);
     return made.value;
 }

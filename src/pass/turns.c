@@ -235,19 +235,10 @@ static Operand operand_read(const Hlo *h, const HloOp *op, uint32_t side) {
 }
 
 ValueId turns_make(Turns *s, ValueId v, const Dims *perm, LocId loc) {
-    HloType t = *hlo_value_type(s->h, v);
-    int64_t dims[OTRN_MAX_RANK];
     bool moves = false;
-    for (uint32_t i = 0; i < perm->n; i++) {
-        dims[i] = t.dims[perm->at[i]];
+    for (uint32_t i = 0; i < perm->n; i++)
         moves = moves || perm->at[i] != i;
-    }
-    if (!moves)
-        return v;
-    TypeId type = hlo_type_tensor(s->h, t.dtype, t.rank, dims);
-    OpId made = hlo_op(s->h, HLO_TRANSPOSE, loc, 1, &v, 1, &type);
-    hlo_set_ints(s->h, made, AK_PERMUTATION, perm->at, perm->n);
-    return walk_push(&s->w, made);
+    return moves ? walk_push(&s->w, hlo_op_transpose(s->h, loc, v, perm->at)) : v;
 }
 
 void turns_mark(Turns *s, ValueId v) {
@@ -368,11 +359,7 @@ static ValueId again(Turns *s, OpId id, ValueId v) {
             continue;
         HloOp from = *hlo_at(h, h->values.at[hlo_operand(h, &op, i)].def);
         TypeId type = hlo_type_tensor(h, hlo_value_type(h, from.results)->dtype, t.rank, t.dims);
-        OpId made = hlo_op(h, HLO_CONSTANT, from.loc, 0, NULL, 1, &type);
-        HloAttr value = *number;
-        value.type = type;
-        *hlo_attr_slot(h, made, AK_VALUE) = value;
-        in[i] = walk_push(&s->w, made);
+        in[i] = walk_push(&s->w, hlo_op_splat(h, from.loc, type, number->data));
     }
     TypeId type = hlo_type_tensor(h, hlo_value_type(h, op.results)->dtype, t.rank, t.dims);
     OpId made = hlo_op(h, op.code, op.loc, op.noperands, in, 1, &type);
