@@ -23,6 +23,20 @@ static char *value_text(const PJRT_NamedValue *v) {
     return strdup(text);
 }
 
+// A framework says so when it runs in several processes, as jax.distributed.initialize does. Devices of other processes
+// cannot be reached: each client would take its own for all there are, and each process would train alone.
+static PJRT_Error *client_check_processes(const PJRT_NamedValue *given, size_t n) {
+    static const char name[] = "num_nodes";
+    for (size_t i = 0; i < n; i++)
+        if (given[i].name_size == sizeof name - 1 && !memcmp(given[i].name, name, sizeof name - 1) &&
+            given[i].type == PJRT_NamedValue_kInt64 && given[i].int64_value > 1)
+            return pj_error(PJRT_Error_Code_UNIMPLEMENTED,
+                            "opentrn: one program over %lld processes is not supported; run one process, without "
+                            "jax.distributed.initialize, that has all devices: OPENTRN_DEVICES=n, up to %d",
+                            (long long)given[i].int64_value, PJ_MAX_DEVICES);
+    return PJ_OK;
+}
+
 // Keeps what the option table knows; frameworks send other names too, which mean nothing to us.
 static PJRT_Error *client_take_options(PJRT_Client *c, const PJRT_NamedValue *given, size_t n) {
     c->options = calloc(n ? n : 1, sizeof *c->options);
@@ -201,7 +215,9 @@ void pj_unlock(PJRT_Client *c) {
 static PJRT_Error *client_open(PJRT_Client *c, const PJRT_Client_Create_Args *args) {
     Options o;
     otrn_env *env;
-    PJRT_Error *e = client_take_options(c, args->create_options, args->num_options);
+    PJRT_Error *e = client_check_processes(args->create_options, args->num_options);
+    if (!e)
+        e = client_take_options(c, args->create_options, args->num_options);
     if (!e)
         e = pj_options_init(&o, c->options, c->num_options);
     if (!e && !(c->queue = pj_queue_make()))

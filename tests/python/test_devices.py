@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The platform: what JAX finds, under which name, and what happens when it cannot start."""
 
+import os
+import socket
+import subprocess
+import sys
+
 import jax
 import numpy as np
 
@@ -85,6 +90,48 @@ def test_several_devices(python):
         print(np.asarray(z).tolist())"""
     ran = python(code, OPENTRN_DEVICES="3")
     assert ran.stdout.strip() == "[1.0, 2.0, 3.0, 4.0]", ran.stderr
+
+
+PROCESS = """if True:
+    import jax
+    jax.distributed.initialize("127.0.0.1:{port}", {count}, {index}, initialization_timeout=60)
+    print(len(jax.devices()), jax.process_count())"""
+
+
+def processes(count, **variables):
+    """The ends of `count` processes that jax.distributed connects over loopback."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    env = {k: v for k, v in {**os.environ, **variables}.items() if v is not None}
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", PROCESS.format(port=port, count=count, index=i)],
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for i in range(count)
+    ]
+    return [(*p.communicate(timeout=300), p.returncode) for p in running]
+
+
+def test_two_processes_are_refused():
+    for out, err, status in processes(2):
+        assert status == 1 and out == ""
+        assert "one program over 2 processes is not supported; run one process" in err
+        assert "OPENTRN_DEVICES=n" in err
+
+
+def test_two_processes_elsewhere_are_left_alone():
+    for out, err, status in processes(2, JAX_PLATFORMS=None):
+        assert (out.split(), status) == (["2", "2"], 0), err
+
+
+def test_one_process_may_say_so():
+    for out, err, status in processes(1, OPENTRN_DEVICES="3"):
+        assert (out.split(), status) == (["3", "1"], 0), err
 
 
 def test_named_neuron(python):
