@@ -6,6 +6,7 @@
 // barrier, which completes everything and starts a new epoch, so counts never have to hold across a jump.
 #include "tile/block.h"
 #include "tile/count.h"
+#include "tile/lower.h"
 #include "tile/pair.h"
 
 #include <assert.h>
@@ -471,8 +472,7 @@ static ArtValue art_value(const HloType *t, const HloNamed *attrs, uint32_t n,
     const HloNamed *sharding = hlo_named_find(attrs, n, "otrn.sharding");
     if (sharding && sharding->value.kind == HA_STR)
         v.sharding = sharding->value.s;
-    const HloNamed *memory = hlo_named_find(attrs, n, "mhlo.memory_kind");
-    if (memory && memory->value.kind == HA_STR && strstr(memory->value.s, "pinned_host"))
+    if (lower_is_pinned(attrs, n))
         v.memory = ART_PINNED_HOST;
     return v;
 }
@@ -492,8 +492,7 @@ static void make_values(Emit *e) {
         const HloNamed *attrs = f->arg_attrs ? f->arg_attrs[i] : NULL;
         uint32_t n = f->arg_attrs ? f->narg_attrs[i] : 0;
         art->args[i] = art_value(hlo_value_type(h, body->args + i), attrs, n, "jax.arg_info");
-        art->args[i].donated = hlo_named_find(attrs, n, "jax.buffer_donor") != NULL ||
-                               hlo_named_find(attrs, n, "tf.aliasing_output") != NULL;
+        art->args[i].donated = lower_is_donated(f, i);
     }
     for (uint32_t j = 0; j < f->nresults; j++) {
         const HloNamed *attrs = f->res_attrs ? f->res_attrs[j] : NULL;

@@ -517,17 +517,8 @@ static void count_uses(Lower *l, RegionId r) {
     }
 }
 
-static int32_t aliased_result(const HloFunc *f, uint32_t arg) {
-    if (!f->arg_attrs)
-        return -1;
-    const HloNamed *n = hlo_named_find(f->arg_attrs[arg], f->narg_attrs[arg], "tf.aliasing_output");
-    return n && n->value.kind == HA_INT && n->value.i >= 0 && n->value.i < f->nresults
-               ? (int32_t)n->value.i
-               : -1;
-}
-
 // The value a returned one shares its buffer with: through reshapes and barriers to its producer.
-static ValueId producer(const Lower *l, ValueId v) {
+ValueId lower_producer(const Lower *l, ValueId v) {
     for (;;) {
         OpId def = l->h->values.at[v].def;
         if (!def || !shares_operand(l, hlo_at(l->h, def)))
@@ -541,22 +532,17 @@ static void make_signature(Lower *l) {
     HloFunc *f = l->main;
     HloRegion body = h->regions.at[f->body];
     const HloOp *ret = lower_return(l, &body);
-    for (uint32_t j = 0; j < f->nresults; j++)
-        l->alias[j] = -1;
+    lower_donate(l);
     for (uint32_t i = 0; i < body.nargs; i++) {
         BufId b = lower_buf(l, BUF_ARG, lower_bytes(l, body.args + i, 0), 0);
         l->bufs.at[b].index = i;
         lower_bind(l, body.args + i, b);
-        int32_t j = aliased_result(f, i);
-        if (j >= 0 && l->alias[j] < 0 &&
-            h->values.at[body.args + i].type == h->values.at[hlo_operand(h, ret, (uint32_t)j)].type)
-            l->alias[j] = (int32_t)i;
     }
     for (uint32_t j = 0; j < f->nresults; j++) {
         ValueId v = hlo_operand(h, ret, j);
         BufId b = lower_buf(l, BUF_RESULT, lower_bytes(l, v, 0), h->values.at[v].def);
         l->bufs.at[b].index = j;
-        ValueId p = producer(l, v);
+        ValueId p = lower_producer(l, v);
         if (h->values.at[p].def && !l->want_result[p])
             l->want_result[p] = j + 1;
     }

@@ -3,6 +3,7 @@
 //
 //   lower.c       buffers, ordinary operations, the program
 //   lower_flow.c  loops and branches
+//   donate.c      results that take over the memory of arguments
 #ifndef OTRN_TILE_LOWER_H
 #define OTRN_TILE_LOWER_H
 
@@ -23,6 +24,13 @@ void lower_region(Lower *l, RegionId r);
 static inline const HloOp *lower_return(const Lower *l, const HloRegion *r) { return hlo_at(l->h, r->ops.at[r->ops.n - 1]); }
 static inline BufId lower_arg(uint32_t i) { return 1 + i; }
 static inline BufId lower_result(const Lower *l, uint32_t j) { return 1 + l->main->nargs + j; }
+
+ValueId lower_producer(const Lower *l, ValueId v); // through what shares its operand's buffer
+
+// donate.c
+void lower_donate(Lower *l); // fills l->alias
+bool lower_is_donated(const HloFunc *f, uint32_t arg);
+bool lower_is_pinned(const HloNamed *attrs, uint32_t n); // of an argument or result: in host memory that the device can reach
 
 // lower_flow.c
 void lower_while(Lower *l, OpId id);

@@ -779,7 +779,9 @@ bool gen_program(Gen *g, uint64_t seed) {
     for (int i = 0; i < g->nargs; i++) {
         out(g, "%s%%v%d: ", i ? ", " : "", add_value(g, g->args[i], true));
         out_type(g, &g->args[i]);
-        if (g->alias[i])
+        if (g->alias[i] && seed % 2)
+            out(g, " {jax.buffer_donor = true}"); // any result may take it over
+        else if (g->alias[i])
             out(g, " {tf.aliasing_output = %d : i32}", i);
     }
     out(g, ") -> (");

@@ -44,7 +44,7 @@ typedef struct Gen {
     int dtypes[4];
     int nargs;
     GenType args[GEN_ARGS_MAX];
-    bool alias[GEN_ARGS_MAX]; // result i takes argument i's memory over
+    bool alias[GEN_ARGS_MAX]; // it is given away, with odd seeds for any result, else for result i
     int nresults; // result i < nargs has the type of argument i; then come the values made last
     GenType results[GEN_RESULTS_MAX];
     bool exact[GEN_RESULTS_MAX];
