@@ -11,13 +11,16 @@
 //   5. jumps stay inside the code and do not cross a loop's border, the code cannot run off its end,
 //      loops nest and leave their counters alone;
 //   6. every wait can be met by instructions that have run by then, on every path (see waits
-//      below).
+//      below);
+//   7. a kernel's result lies on no other of its tensors, except on all of an operand that it may overwrite
+//      (kern_may_share).
 //
 // What a shape (isa/shape.h) decides alone is asked once for it; for its instructions there remain the places of their
 // addresses, looked at by all threads of the pool (artifact_bounds.c), and one walk in program order for what depends on
 // it. An instruction whose places are not plainly right goes through the rules themselves, which also tell what is wrong.
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "artifact/artifact_bounds.h"
 
@@ -269,6 +272,64 @@ static void check_kernel_tensors(const Verify *v, uint32_t number) {
         if (size && addr_off(t->addr) % size)
             fail_header(v, "kernel %u: %s %u is not aligned to its element of %u bytes", number,
                         what, nth, (unsigned)size);
+    }
+}
+
+// Where a tensor lies: a result that takes the memory of an argument lies in that one's segment.
+static uint64_t kernel_place(const Artifact *art, const KTensor *t) {
+    uint32_t result = addr_seg(t->addr) - SEG_FIRST_ARG - art->nargs;
+    bool is_result = addr_seg(t->addr) >= SEG_FIRST_ARG + art->nargs;
+    if (!is_result || art->results[result].alias < 0)
+        return t->addr;
+    return addr_hbm(SEG_FIRST_ARG + (uint32_t)art->results[result].alias, addr_off(t->addr));
+}
+
+typedef struct Extent { // bytes of HBM; segments are further apart than any is long
+    uint64_t begin, end;
+    uint32_t result;
+} Extent;
+
+static Extent kernel_extent(const Artifact *art, const KTensor *t, uint32_t result) {
+    uint64_t begin = kernel_place(art, t);
+    return (Extent){begin, begin + (uint64_t)t->elems * dtype_bytes(t->dtype), result};
+}
+
+static int by_begin(const void *a, const void *b) {
+    const Extent *x = a, *y = b;
+    return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
+
+// Results in order of their places do not meet; so of those that an operand meets the first decides.
+static void check_kernel_overlap(const Verify *v, uint32_t number, Arena *scratch) {
+    const Kern *k = &v->art->kerns[number];
+    Extent *outs = ARENA_NEWN(scratch, Extent, k->nout + 1u);
+    uint32_t n = 0;
+    for (uint32_t o = 0; o < k->nout; o++) {
+        outs[n] = kernel_extent(v->art, &k->out[o], o);
+        n += outs[n].end > outs[n].begin;
+    }
+    qsort(outs, n, sizeof *outs, by_begin);
+    for (uint32_t o = 1; o < n; o++)
+        if (outs[o].begin < outs[o - 1].end)
+            fail_header(v, "kernel %u: results %u and %u overlap", number, outs[o - 1].result, outs[o].result);
+    for (uint32_t i = 0; i < k->nin; i++) {
+        const KTensor *in = &k->in[i];
+        Extent at = kernel_extent(v->art, in, 0);
+        uint32_t lo = 0, hi = n; // the first that ends behind the operand's begin
+        while (lo < hi) {
+            uint32_t mid = lo + (hi - lo) / 2;
+            if (outs[mid].end > at.begin)
+                hi = mid;
+            else
+                lo = mid + 1;
+        }
+        if (lo == n || at.begin == at.end || outs[lo].begin >= at.end)
+            continue;
+        const KTensor *out = &k->out[outs[lo].result];
+        if (outs[lo].begin != at.begin ||
+            !kern_may_share(k->op, i, outs[lo].result, in->dtype, in->elems, out->dtype, out->elems))
+            fail_header(v, "kernel %u: result %u lies on operand %u, which it may not overwrite", number,
+                        outs[lo].result, i);
     }
 }
 
@@ -573,8 +634,10 @@ static void verify_all(Verify *v, Arena *scratch) {
     v->at_loop = ARENA_NEWN(scratch, Sems, v->loops.n + 1);
     regs_init(&v->regs, &v->loops);
     find_targets(v, scratch);
-    for (uint32_t i = 0; i < v->art->nkerns; i++)
+    for (uint32_t i = 0; i < v->art->nkerns; i++) {
         check_kernel_tensors(v, i);
+        check_kernel_overlap(v, i, scratch);
+    }
     check_code(v);
     kern_verify(v->ctx, scratch, v->art->kerns, v->art->nkerns, v->name);
 }

@@ -14,7 +14,7 @@
 #include "base/ctx.h"
 
 #define OPT_ROWS(X)                                                                                \
-    X(TARGET, "target", "OTRN_TARGET", "trn2", 'S', "trn1|trn2|trn3|FILE", "crpdkC",                \
+    X(TARGET, "target", "OTRN_TARGET", "trn2", 'S', "trn1|trn2|trn3|FILE", "crpdkxC",               \
       "chip to compile for and to model")                                                          \
     X(INSTANCE, "instance", "OTRN_INSTANCE", "", 'S', "NAME", "rp",                                \
       "machine to model: its chip, devices and price; `otrn info instances` lists them")           \

@@ -92,11 +92,23 @@ static const GpRow *find_row(uint32_t op) {
 
 bool gp_has(HloOpcode op) { return op != HLO_NONE && find_row(op); }
 
-static bool tensors_ok(const KTensor *t, uint32_t n) {
+// Tokens have no bytes: they come to operations that only carry them on or skip them.
+static bool takes_tokens(const Kern *k) {
+    switch (k->op) {
+    case HLO_SEND: case HLO_RECV: case HLO_INFEED: case HLO_OUTFEED: case HLO_OPTIMIZATION_BARRIER:
+        return true;
+    case HLO_CUSTOM_CALL:
+        return k->target && (!strcmp(k->target, HLO_HOST_CALL) || hlo_call_passes_on(k->target) != HLO_CALL_OTHER);
+    default:
+        return false;
+    }
+}
+
+static bool tensors_ok(const KTensor *t, uint32_t n, bool tokens) {
     for (uint32_t i = 0; i < n; i++) {
         int64_t elems = 1, bytes;
-        if ((lane_class(t[i].dtype) == LC_NONE && t[i].dtype != DT_TOKEN) ||
-            t[i].rank > OTRN_MAX_RANK)
+        bool known = t[i].dtype == DT_TOKEN ? tokens && !t[i].rank : lane_class(t[i].dtype) != LC_NONE;
+        if (!known || t[i].rank > OTRN_MAX_RANK)
             return false;
         for (int d = 0; d < t[i].rank; d++)
             if (t[i].dims[d] < 0 || __builtin_mul_overflow(elems, t[i].dims[d], &elems))
@@ -139,7 +151,8 @@ GpFn *gp_find(const Kern *k) {
     const GpRow *row = find_row(k->op);
     if (!row || k->nattrs != hlo_op_rows[k->op].nattrs)
         return NULL;
-    if (!tensors_ok(k->in, k->nin) || !tensors_ok(k->out, k->nout) || !regions_ok(k))
+    bool tokens = takes_tokens(k);
+    if (!tensors_ok(k->in, k->nin, tokens) || !tensors_ok(k->out, k->nout, tokens) || !regions_ok(k))
         return NULL;
     return row->check(k) ? row->run : NULL;
 }

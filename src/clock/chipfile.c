@@ -126,11 +126,18 @@ static void parse_number(Parse *p, size_t key, char *value) {
     memcpy((char *)p->out + row->offset, &v, sizeof v);
 }
 
+static bool is_path(const char *target) {
+    size_t n = strlen(target);
+    return strchr(target, '/') || (n > 5 && !strcmp(target + n - 5, ".chip"));
+}
+
 static void parse_name(Parse *p, const char *value) {
     if (p->name_line)
         fail(p, "key `name` stands already on line %u", p->name_line);
     if (!*value || strlen(value) >= sizeof p->out->name)
         fail(p, "key `name`: a name has 1 to %zu characters", sizeof p->out->name - 1);
+    if (is_path(value))
+        fail(p, "key `name`: `%.60s` is a path", value);
     p->name_line = p->line;
     memcpy(p->out->name, value, strlen(value) + 1);
 }
@@ -194,11 +201,6 @@ void chipfile_parse(Ctx *ctx, const char *name, const char *text, size_t size, C
         fail(&p, "key `sbuf_usable_bytes` is larger than `sbuf_partition_bytes`");
 }
 
-static bool is_path(const char *target) {
-    size_t n = strlen(target);
-    return strchr(target, '/') || (n > 5 && !strcmp(target + n - 5, ".chip"));
-}
-
 static bool file_exists(const char *path) {
     FILE *f = fopen(path, "rb");
     if (f)
@@ -211,6 +213,13 @@ static void load_path(Ctx *ctx, Arena *a, const char *path, ChipFile *out) {
     const uint8_t *text = file_read(ctx, a, path, &size);
     const char *kept = arena_strndup(a, path, strlen(path));
     chipfile_parse(ctx, kept, (const char *)text, size, out);
+}
+
+static const char *names_list(Arena *a) {
+    Buf list = {.arena = a};
+    for (const char *const *n = chipfile_names(); *n; n++)
+        buf_printf(&list, "%s%s", list.n ? ", " : "", *n);
+    return buf_cstr(&list);
 }
 
 void chipfile_load(Ctx *ctx, Arena *a, const char *target, const char *dir, ChipFile *out) {
@@ -227,15 +236,25 @@ void chipfile_load(Ctx *ctx, Arena *a, const char *target, const char *dir, Chip
     }
     const ChipText *text = chip_text_find(target);
     if (!text) {
-        Buf list = {.arena = a};
-        for (const char *const *n = chipfile_names(); *n; n++)
-            buf_printf(&list, "%s%s", list.n ? ", " : "", *n);
-        ctx_hint(ctx, "built in: %s; or give the path of a chip file", buf_cstr(&list));
+        ctx_hint(ctx, "built in: %s; or give the path of a chip file", names_list(a));
         ctx_fail(ctx, OTRN_CHIP, NO_PLACE, "unknown chip `%.60s`", target);
     }
     chipfile_parse(ctx, arena_printf(a, "%s.chip", target), text->begin,
                    (size_t)(text->end - text->begin), out);
     out->path = "(built in)";
+}
+
+void chipfile_named(Ctx *ctx, Arena *a, const char *name, const ChipFile *given, const char *dir, ChipFile *out) {
+    if (given && !strcmp(given->name, name)) {
+        *out = *given;
+        return;
+    }
+    bool in_dir = dir && *dir && !is_path(name) && file_exists(arena_printf(a, "%s/%s.chip", dir, name));
+    if (!in_dir && (is_path(name) || !chip_text_find(name))) {
+        ctx_hint(ctx, "built in: %s; give that of another chip with --target=FILE", names_list(a));
+        ctx_fail(ctx, OTRN_CHIP, NO_PLACE, "the program is for a chip `%.60s`, whose file is not at hand", name);
+    }
+    chipfile_load(ctx, a, name, dir, out);
 }
 
 IsaChip chipfile_isa(const ChipFile *c) {

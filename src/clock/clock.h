@@ -100,6 +100,9 @@ typedef struct ChipFile {
 // "trn1", "trn2", "trn3" (from `dir`, else built in) or a path. Raises CHIP with file, line and
 // key.
 void chipfile_load(Ctx *ctx, Arena *a, const char *target, const char *dir, ChipFile *out);
+// The chip that an artifact or an assembly text names: `given` (may be NULL) when that has this name, else one of `dir` or
+// built in. It is a name and never a path: only the user says which files are opened.
+void chipfile_named(Ctx *ctx, Arena *a, const char *name, const ChipFile *given, const char *dir, ChipFile *out);
 void chipfile_parse(Ctx *ctx, const char *name, const char *text, size_t size, ChipFile *out);
 void chipfile_print(const ChipFile *c, Buf *out); // key, value, unit
 void chipfile_put(const ChipFile *c, Buf *out);   // name and values as bytes, for a hash

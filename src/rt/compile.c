@@ -199,15 +199,19 @@ static bool is_assembly(const RtCompile *in) {
 }
 
 // A kernel as text: assembled, not compiled, and quicker than a look into the cache.
-static void assemble(Ctx *ctx, Arena *a, const RtCompile *in, Buf *out) {
+void rt_assemble(Ctx *ctx, Arena *a, const RtCompile *in, Buf *out) {
+    out->arena = a;
     const Options *o = in->opts;
     Artifact *art = artifact_assemble(ctx, a, in->name, in->bytes, in->size, o->val[OPT_DEFINE]);
     if (!strcmp(o->val[OPT_ROUNDING], "stochastic"))
         art->flags |= ART_STOCHASTIC;
-    if (strcmp(o->from[OPT_TARGET], "default"))
-        art->target = o->val[OPT_TARGET];
     ChipFile chip;
-    chipfile_load(ctx, a, art->target, o->val[OPT_CHIPS], &chip);
+    if (strcmp(o->from[OPT_TARGET], "default")) {
+        chipfile_load(ctx, a, o->val[OPT_TARGET], o->val[OPT_CHIPS], &chip);
+        art->target = chip.name;
+    } else {
+        chipfile_named(ctx, a, art->target, in->chip, o->val[OPT_CHIPS], &chip);
+    }
     IsaChip limits = chipfile_isa(&chip);
     artifact_verify_for(ctx, art, in->name, &limits, NULL);
     artifact_save(art, out);
@@ -271,7 +275,7 @@ void rt_compile(Ctx *ctx, Arena *a, const RtCompile *in, Buf *out) {
         return;
     }
     if (is_assembly(in)) {
-        assemble(ctx, a, in, out);
+        rt_assemble(ctx, a, in, out);
         return;
     }
     Run r = {.ctx = ctx, .in = in, .dir = "", .claim = -1};

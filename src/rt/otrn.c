@@ -188,7 +188,7 @@ static void exe_init(otrn_exe *exe, RtCompile in) {
     const Artifact *art = exe->art;
     ChipFile chip = exe->env->chip;
     if (strcmp(art->target, chip.name))
-        chipfile_load(&exe->ctx, &exe->arena, art->target, o->val[OPT_CHIPS], &chip);
+        chipfile_named(&exe->ctx, &exe->arena, art->target, NULL, o->val[OPT_CHIPS], &chip);
     IsaChip limits = chipfile_isa(&chip);
     artifact_verify_for(&exe->ctx, art, in.name, &limits, exe->env->pool);
     exe_add_slot(exe);
@@ -469,7 +469,11 @@ static otrn_status time_it(otrn_exe *exe, const char *target, otrn_report *out, 
     otrn_status s = OTRN_OK;
     if (CTX_TRY(&ctx, here)) {
         ChipFile chip;
-        chipfile_load(&ctx, keep, target ? target : exe->art->target, exe->env->opts.val[OPT_CHIPS], &chip);
+        const char *chips = exe->env->opts.val[OPT_CHIPS];
+        if (target)
+            chipfile_load(&ctx, keep, target, chips, &chip);
+        else
+            chipfile_named(&ctx, keep, exe->art->target, &exe->env->chip, chips, &chip);
         if (env_has_chip(exe->env, &chip))
             instance_price(&exe->env->instance, &chip);
         const Artifact *art = target ? for_chip(exe, &ctx, keep, target, &chip) : exe->art;

@@ -65,6 +65,8 @@ typedef struct RtCompile {
 
 // StableHLO text or bytecode in, artifact bytes out (in `a`). An artifact in comes out as it is.
 void rt_compile(Ctx *ctx, Arena *a, const RtCompile *in, Buf *out);
+// Assembly text in, artifact bytes out.
+void rt_assemble(Ctx *ctx, Arena *a, const RtCompile *in, Buf *out);
 // The program of one device, as bytecode appended to out: passes up to spmd and what nothing uses gone (parted.c).
 void rt_parted(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size, Buf *out);
 // "read", each pass, "tile": what --dump takes, by number from 0; NULL past the last.

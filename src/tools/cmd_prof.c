@@ -35,8 +35,10 @@ void prof_price(Tool *t, const char *path, const Options *given, const Buf *byte
     out->art = artifact_load(t->ctx, t->arena, path, bytes->at, bytes->n);
     // An artifact is timed for the chip it was compiled for unless another is asked for.
     bool asked = strcmp(opts.from[OPT_TARGET], "default");
-    chipfile_load(t->ctx, t->arena, asked ? opts.val[OPT_TARGET] : out->art->target, opts.val[OPT_CHIPS],
-                  &out->chip);
+    if (asked)
+        chipfile_load(t->ctx, t->arena, opts.val[OPT_TARGET], opts.val[OPT_CHIPS], &out->chip);
+    else
+        chipfile_named(t->ctx, t->arena, out->art->target, NULL, opts.val[OPT_CHIPS], &out->chip);
     if (is_instance && !strcmp(out->instance.chip, out->chip.name))
         instance_price(&out->instance, &out->chip);
     out->chip.usd_per_core_hour *= out->art->peer ? 2 : 1;

@@ -190,9 +190,9 @@ static double collective_of(const char *op, int n, int apart, long bytes, const 
     for (int i = 0; i < n * apart; i++)
         used += snprintf(ids + used, sizeof ids - (size_t)used, "%s%d", i ? ", " : "", i % n * apart + i / n);
     snprintf(text, sizeof text,
-             ".tensor b f32[%ld]\n.kernel 0 stablehlo.%s (scratch[0]: f32[%ld]) -> (scratch[0]: f32[%ld]) {%schannel_id = 0, replica_groups = x%d[%s], "
+             ".tensor a f32[%ld]\n.tensor b f32[%ld]\n.kernel 0 stablehlo.%s (scratch[0]: f32[%ld]) -> (scratch[%ld]: f32[%ld]) {%schannel_id = 0, replica_groups = x%d[%s], "
              "use_global_device_ids = false} %s\ncollective imm=0 queue=0\n",
-             bytes / 4, op, gather ? bytes / 4 / n : bytes / 4, bytes / 4, gather ? "all_gather_dim = 0, " : "", n, ids,
+             bytes / 4, bytes / 4, op, gather ? bytes / 4 / n : bytes / 4, bytes, bytes / 4, gather ? "all_gather_dim = 0, " : "", n, ids,
              gather ? "" : "region(f32, f32, f32) inputs 2 { r2 = stablehlo.add r0, r1; return r2 }");
     return timed(text, chip).total_ns;
 }

@@ -12,10 +12,11 @@ static Arena arena;
 static const IsaChip chips[] = {
     {0}, {0}, {2, 192 << 10, 16 << 10, 100}, {3, 224 << 10, 16 << 10, 100}, {4, 256 << 10, 16 << 10, 100}};
 
-#define HEAD ".arg f32[64,64]\n.result f32[64,64]\n.scratch 65536\n"
+#define HEAD ".arg f32[64,64]\n.arg f32[8] donated\n.result f32[64,64]\n.result f32[8] alias=1\n.scratch 65536\n"
 #define S "src=sbuf[0:0] stype=f32 "
 #define D "dst=sbuf[0:4096] dtype=f32 "
 #define N "n0=128 n1=16"
+#define KERNEL ".kernel 0 stablehlo."
 #define LDW "ldweights src=sbuf[0:0] stype=bf16 n0=128 n1=128\n"
 
 typedef struct Case {
@@ -130,6 +131,19 @@ static const Case cases[] = {
     {3, "a: loop imm=x reg=1 limit=4 step=1\nvector: nop\nx: endloop imm=a\nscalar: nop wait(vector>=5)", "only 4"},
     {3, "a: loop imm=x reg=1 breg=r2 step=1\nvector: nop\nx: endloop imm=a\nscalar: nop wait(vector>=1)", "only 0"},
     {3, "nop wait(vector-3, s4>=1)", NULL},
+    // kernels: what may lie on what
+    {3, KERNEL "add (arg0[0]: f32[64], scratch[0]: f32[64]) -> (scratch[0]: f32[64])", NULL},
+    {3, KERNEL "add (arg0[0]: f32[64], scratch[0]: f32[64]) -> (scratch[4]: f32[64])", "result 0 lies on operand 1"},
+    {3, KERNEL "add (scratch[0]: f32[64], scratch[512]: f32[64]) -> (scratch[256]: f32[64])", NULL},
+    {3, KERNEL "add (scratch[0]: f32[64], scratch[508]: f32[64]) -> (scratch[256]: f32[64])", "result 0 lies on operand 1"},
+    {3, KERNEL "convert (scratch[0]: f32[64]) -> (scratch[0]: bf16[64])", "result 0 lies on operand 0"},
+    {3, KERNEL "transpose (scratch[0]: f32[8,8]) -> (scratch[0]: f32[8,8]) {permutation = [1, 0]}", "result 0 lies on operand 0"},
+    {3, KERNEL "transpose (scratch[0]: f32[8,8]) -> (scratch[256]: f32[8,8]) {permutation = [1, 0]}", NULL},
+    {3, KERNEL "reverse (arg0[0]: f32[8,8]) -> (result0[0]: f32[8,8]) {dimensions = [0]}", NULL},
+    {3, KERNEL "reverse (arg1[0]: f32[8]) -> (result1[0]: f32[8]) {dimensions = [0]}", "result 0 lies on operand 0"},
+    {3, KERNEL "negate (arg1[0]: f32[8]) -> (result1[0]: f32[8])", NULL},
+    {3, KERNEL "negate (arg1[0]: f32[4]) -> (result1[8]: f32[4])", "result 0 lies on operand 0"},
+    {3, KERNEL "optimization_barrier (arg0[0]: f32[8], arg0[0]: f32[8]) -> (scratch[0]: f32[8], scratch[16]: f32[8])", "results 0 and 1 overlap"},
 };
 
 static void run(const Case *c, size_t number) {
