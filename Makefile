@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# make              build/otrn, build/libotrn.a, build/libotrn.so, build/libotrn_pjrt.so: a C compiler is enough
+# make              build/otrn, build/libotrn.a, build/libotrn.so (also the plugin for JAX): a C compiler is enough
 # make check        fast tests, offline, parallel, and a minute of fuzzing; T=pass/cse runs those whose name has it;
 #                   bless T=… rewrites goldens
 # make asan         the same tests under the address and undefined-behaviour sanitizers
@@ -11,6 +11,7 @@
 # make diff         random programs, chip against evaluator and against JAX's CPU: MINUTES=60 each, SEED=1, PYTHON=.venv/bin/python
 # make models       whole training steps beside JAX's CPU: losses, parameters, time, memory; half an hour, 20 GB
 # make opinfo       PyTorch operator samples against the lowerings of opentrn.torch; needs ./dev test-torch once
+# make wheel-check  the Python package as a stranger gets it: sdist, wheel, fresh environments; needs a network
 # make abi HEADER=pjrt_c_api.h    our PJRT declarations against the official ones
 # make install PREFIX=/usr/local  DESTDIR= is honoured; other targets: format, arm64, clean
 BUILD   ?= build
@@ -21,16 +22,16 @@ CC      ?= cc
 WERROR  ?= -Werror
 OPT     ?= -O2 -g
 VERSION := $(shell sed -n 's/^.define OTRN_RELEASE "\(.*\)"/\1/p' include/otrn.h)
+SONAME  := libotrn.so.$(basename $(VERSION))# until 1.0 the second number may change the interface
 FLAGS   := -std=gnu11 -Wall -Wextra $(WERROR) -ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC -pthread \
            -Iinclude -Isrc -I. -DOTRN_SOURCE_DIR='"."' $(SAN)
 LIBS    := -pthread -lm
 SHARED  := -shared $(if $(SAN),,-Wl,-z,defs)
 
-# The road, in its order. pjrt and tools are windows on it.
-STOPS   := base coll read hlo write spmd pass tile isa artifact chip clock rt
-SRC     := $(foreach s,$(STOPS),$(sort $(wildcard src/$s/*.c)))
-PJRT    := $(sort $(wildcard src/pjrt/*.c))
-TOOLS   := $(sort $(wildcard src/tools/*.c))
+# The road, in its order. pjrt and tools are windows on it; all is one library, and the program one call of it.
+STOPS   := base coll read hlo write spmd pass tile isa artifact chip clock rt pjrt tools
+MAIN    := src/tools/otrn.c
+SRC     := $(filter-out $(MAIN),$(foreach s,$(STOPS),$(sort $(wildcard src/$s/*.c))))
 UNIT    := $(sort $(wildcard tests/unit/*_test.c))
 FUZZ_RUN := tests/fuzz/run_fuzz.c tests/fuzz/plan_fuzz.c
 FUZZ    := $(filter-out $(FUZZ_RUN),$(sort $(wildcard tests/fuzz/*_fuzz.c)))
@@ -42,7 +43,7 @@ bin      = $(patsubst %.c,$(BUILD)/%,$1)
 CONFORM := $(BUILD)/tests/conformance/conformance
 TESTS   := $(call bin,$(UNIT) $(EXAMPLE)) $(CONFORM)
 
-all: $(BUILD)/otrn $(BUILD)/libotrn.so $(if $(PJRT),$(BUILD)/libotrn_pjrt.so)
+all: $(BUILD)/otrn $(BUILD)/libotrn.so
 
 $(BUILD)/obj/src/chip/%.o $(BUILD)/obj/src/tile/sched%.o: OPT := $(subst -O2,-O3,$(OPT))
 $(BUILD)/obj/%.o: %.c Makefile
@@ -53,14 +54,13 @@ $(call obj,src/clock/chips.c): $(wildcard chips/*.chip) chips/instances.table
 $(BUILD)/libotrn.a: $(call obj,$(SRC))
 	@rm -f $@
 	ar rcs $@ $^
-$(BUILD)/libreaders.a: $(call obj,$(filter-out src/tile/% src/chip/% src/rt/%,$(SRC)))
+$(BUILD)/libreaders.a: $(call obj,$(filter-out $(addprefix src/,tile/% chip/% rt/% pjrt/% tools/%),$(SRC)))
 	@rm -f $@
 	ar rcs $@ $^
 $(BUILD)/libotrn.so: $(call obj,$(SRC))
-	$(CC) $(FLAGS) $(CFLAGS) $(LDFLAGS) $(SHARED) -Wl,-soname,libotrn.so $^ $(LIBS) -o $@
-$(BUILD)/libotrn_pjrt.so: $(call obj,$(PJRT)) $(BUILD)/libotrn.a
-	$(CC) $(FLAGS) $(CFLAGS) $(LDFLAGS) $(SHARED) -Wl,--exclude-libs,ALL $^ $(LIBS) -o $@
-$(BUILD)/otrn: $(call obj,$(TOOLS)) $(BUILD)/libotrn.a
+	$(CC) $(FLAGS) $(CFLAGS) $(LDFLAGS) $(SHARED) -Wl,-soname,$(SONAME) $^ $(LIBS) -o $@
+	@ln -sf libotrn.so $(BUILD)/$(SONAME)
+$(BUILD)/otrn: $(call obj,$(MAIN)) $(BUILD)/libotrn.a
 	$(CC) $(FLAGS) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 $(call bin,$(UNIT) $(EXAMPLE) $(BENCH)): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libotrn.a
 	@mkdir -p $(@D)
@@ -130,7 +130,10 @@ bench: all $(call bin,$(BENCH))
 	@./dev bench
 
 opinfo: all
-	@OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn_pjrt.so) PYTHONPATH=python .venv/bin/python tests/torch/opinfo.py
+	@OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn.so) PYTHONPATH=python .venv/bin/python tests/torch/opinfo.py
+
+wheel-check:
+	python3 scripts/wheel_check.py $(if $(JAX),--jax=$(JAX))
 
 abi:
 	@[ -n "$(HEADER)" ] || { echo "usage: make abi HEADER=path/to/pjrt_c_api.h"; exit 2; }
@@ -153,6 +156,6 @@ arm64: # a compile check of the portable paths
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models bench opinfo abi install format arm64 clean
+.PHONY: all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models bench opinfo wheel-check abi install format arm64 clean
 .SECONDARY:
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

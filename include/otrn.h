@@ -181,6 +181,9 @@ OTRN_API otrn_status otrn_time(otrn_exe *exe, const char *target, otrn_report *o
 OTRN_API otrn_status otrn_trace(otrn_exe *exe, const char *target, const char *path,
                                 otrn_error *err);
 
+// The otrn program: argv as main gets it, with NULL at its end. Returns the exit status.
+OTRN_API int otrn_main(int argc, char **argv);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""opentrn: an open Trainium as a JAX device.
+"""opentrn: an open Trainium as a device for JAX, PyTorch and Keras, and the `otrn` command.
 
 JAX finds the plugin by itself: `JAX_PLATFORMS=opentrn python prog.py`. What is here tells about
 compiled programs:
@@ -14,9 +14,21 @@ compiled programs:
 """
 
 from opentrn._jax_runs import last_run
-from opentrn._library import library_path
+from opentrn._library import chips_path, include_path, library_path, release
 from opentrn._profile import profile
 from opentrn._report import artifact, cache_hit, report
 from opentrn._training import training
 
-__all__ = ["artifact", "cache_hit", "last_run", "library_path", "profile", "report", "training"]
+__version__ = release()
+__all__ = [
+    "__version__",
+    "artifact",
+    "cache_hit",
+    "chips_path",
+    "include_path",
+    "last_run",
+    "library_path",
+    "profile",
+    "report",
+    "training",
+]

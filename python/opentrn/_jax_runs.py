@@ -7,7 +7,9 @@ The plugin counts (src/pjrt/runlog.c); modelled times are computed when they are
 import ctypes
 import functools
 import json
+import os
 import sys
+from typing import Any
 
 from opentrn import _library, _profile
 
@@ -38,7 +40,9 @@ def _target(target):
     return target.encode() if target else None
 
 
-def last_run(target=None, trace=None):
+def last_run(
+    target: str | None = None, trace: str | os.PathLike[str] | None = None
+) -> dict[str, Any] | None:
     """Modelled time of the program that ran last, as opentrn.report tells it, with its `name` and the
     host time it took (`host_us`). None when nothing ran. trace: a file to write its timeline to, which
     Perfetto opens. Waits for what is under way."""

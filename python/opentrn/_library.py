@@ -1,28 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the plugin library is, and the two plain functions it has beside the PJRT table."""
+"""Where the library is, what lies beside it, and the plain functions it has beside the PJRT table."""
 
 import ctypes
 import functools
 import os
 import pathlib
 
-NAME = "libotrn_pjrt.so"
+NAME = "libotrn.so"
 
 
-def library_path(name=NAME):
-    """OTRN_PJRT_LIBRARY, else build/ of the source tree this file is in, else the one in the
-    package. Other libraries lie beside the plugin."""
-    given = os.environ.get("OTRN_PJRT_LIBRARY")
-    if given:
-        return str(pathlib.Path(given).parent / name) if name != NAME else given
+def _place(in_tree: str, name: str) -> pathlib.Path:
+    """In the source tree this file is in, or in the package where it is installed."""
     package = pathlib.Path(__file__).resolve().parent
     tree = package.parent.parent
-    in_tree = (tree / "include" / "otrn.h").exists()
-    return str((tree / "build" if in_tree else package) / name)
+    return tree / in_tree / name if (tree / "include" / "otrn.h").exists() else package / name
+
+
+def library_path() -> str:
+    """The library that is JAX's plugin, the C interface and the `otrn` program: OTRN_PJRT_LIBRARY,
+    else build/ of the source tree this file is in, else the one in the package."""
+    return os.environ.get("OTRN_PJRT_LIBRARY") or str(_place("build", NAME))
+
+
+def include_path() -> str:
+    """The folder of otrn.h: `cc -I$(python -c 'import opentrn; print(opentrn.include_path())')`."""
+    return str(_place("", "include"))
+
+
+def chips_path() -> str:
+    """The folder of the chip files and the table of instances, to copy and change (`--target=FILE`,
+    `--chips=DIR`)."""
+    return str(_place("", "chips"))
+
+
+def release() -> str:
+    """What the header says; library and package are of one release."""
+    header = (pathlib.Path(include_path()) / "otrn.h").read_text(encoding="utf-8")
+    return header.split('#define OTRN_RELEASE "')[1].split('"')[0]
 
 
 @functools.cache
-def load():
+def load() -> ctypes.CDLL:
     library = ctypes.CDLL(library_path())
     library.opentrn_option.restype = ctypes.c_long
     library.opentrn_option.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
@@ -52,7 +70,7 @@ def load():
     return library
 
 
-def option(name):
+def option(name: str) -> str:
     """The value of an option as the environment sets it; opentrn's option table decides, not
     Python."""
     out = ctypes.create_string_buffer(4096)

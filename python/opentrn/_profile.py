@@ -8,6 +8,8 @@ only when asked to has functions `begin` and `end` as attributes.
 
 import contextlib
 import time
+from collections.abc import Iterator
+from typing import Any
 
 _SHOWN = 8  # programs a printed profile lists
 SOURCES = []  # functions () -> [(key, name, runs, report)]
@@ -28,7 +30,13 @@ class Profile:
     of runs of one program when it is not given.
     """
 
-    def __init__(self, target, steps=None, samples=None, tokens=None):
+    def __init__(
+        self,
+        target: str | None,
+        steps: int | None = None,
+        samples: int | None = None,
+        tokens: int | None = None,
+    ) -> None:
         self.target, self._steps, self.samples, self.tokens = target, steps, samples, tokens
         self._before = _now()
         self._rows, self._priced = [], {}
@@ -44,7 +52,7 @@ class Profile:
             if new > 0:
                 self._rows.append((name, new, report))
 
-    def step(self):
+    def step(self) -> "Profile":
         """A profile of what ran since the block began, or since the last step. Waits for it."""
         step, now = Profile(self.target, 1), _now()
         step._before, step._begin = self._last or (self._before, self._begin)
@@ -53,12 +61,12 @@ class Profile:
         return step
 
     @property
-    def ran(self):
+    def ran(self) -> bool:
         """Did anything run on the device?"""
         return bool(self._rows)
 
     @property
-    def rows(self):
+    def rows(self) -> list[tuple[str, int, dict[str, Any]]]:
         if self.target not in self._priced:  # programs do not change, so each target is asked once
             self._priced[self.target] = [
                 (name, runs, report(self.target)) for name, runs, report in self._rows
@@ -66,40 +74,40 @@ class Profile:
         return self._priced[self.target]
 
     @property
-    def steps(self):
+    def steps(self) -> int:
         return self._steps or max((runs for _, runs, _ in self._rows), default=0)
 
     @steps.setter
-    def steps(self, value):
+    def steps(self, value: int | None) -> None:
         self._steps = value
 
     def _sum(self, value):
         return sum(runs * value(report) for _, runs, report in self.rows)
 
     @property
-    def total_us(self):
+    def total_us(self) -> float:
         return self._sum(lambda r: r["total_us"])
 
     @property
-    def step_us(self):
+    def step_us(self) -> float:
         return self.total_us / self.steps if self.steps else 0.0
 
     @property
-    def engines(self):
+    def engines(self) -> dict[str, float]:
         """Share of the time each engine is busy."""
         total = self.total_us
         names = self.rows[0][2]["busy_us"] if self._rows else {}
         return {n: self._sum(lambda r, n=n: r["busy_us"][n]) / total for n in names if total}
 
     @property
-    def usd(self):
+    def usd(self) -> float:
         return self._sum(lambda r: r["usd_per_hour"] * r["total_us"] / 3.6e9)
 
-    def usd_per_million(self, count):
+    def usd_per_million(self, count: int) -> float:
         """Price of a million samples or tokens when this run had `count` of them."""
         return self.usd / count * 1e6
 
-    def __str__(self):
+    def __str__(self) -> str:
         if not self._rows:
             return "opentrn: nothing ran on the device"
         target = self.rows[0][2]["target"]
@@ -122,7 +130,12 @@ class Profile:
 
 
 @contextlib.contextmanager
-def profile(target=None, steps=None, samples=None, tokens=None):
+def profile(
+    target: str | None = None,
+    steps: int | None = None,
+    samples: int | None = None,
+    tokens: int | None = None,
+) -> Iterator[Profile]:
     """`with opentrn.profile("trn2", tokens=n) as p: …; print(p)`"""
     for source in SOURCES:
         getattr(source, "begin", lambda: None)()

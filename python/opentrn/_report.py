@@ -3,13 +3,14 @@
 
 import ctypes
 import json
+from typing import Any
 
 from opentrn import _library
 
 _MAGIC = b"OTRNART"
 
 
-def artifact(compiled):
+def artifact(compiled: Any) -> bytes:
     """The artifact inside a compiled JAX function: write it to a file and `otrn run`, `otrn prof`
     take it."""
     wrapped = compiled.runtime_executable().serialize()  # jaxlib puts a header of its own before it
@@ -19,7 +20,7 @@ def artifact(compiled):
     return wrapped[at:]
 
 
-def report(compiled, target=None):
+def report(compiled: Any, target: str | None = None) -> dict[str, Any]:
     """Modelled time of one run.
 
     compiled: a compiled JAX function (`jit(f).lower(...).compile()`), or the bytes of an artifact
@@ -35,6 +36,6 @@ def report(compiled, target=None):
     return json.loads(out.value)
 
 
-def cache_hit(compiled):
+def cache_hit(compiled: Any) -> bool:
     """True when the program was found in opentrn's cache instead of being compiled."""
     return bool(compiled.cost_analysis()["opentrn_cache_hit"])

@@ -103,7 +103,7 @@ _PROTOTYPES = {  # name: (result, arguments)
 
 @functools.cache
 def _load():
-    library = ctypes.CDLL(library_path("libotrn.so"))
+    library = ctypes.CDLL(library_path())
     for name, (result, arguments) in _PROTOTYPES.items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments

@@ -14,8 +14,10 @@ each chip. On another platform that part is left out, and nothing is asked of th
 import contextlib
 import sys
 import time
+from collections.abc import Iterator
+from typing import Any, TextIO
 
-from opentrn._profile import profile
+from opentrn._profile import Profile, profile
 
 TARGETS = ("trn1", "trn2", "trn3")
 _LINES = 10  # in a log
@@ -29,10 +31,19 @@ class Training:
     tokens, samples: of one step; what the rates and prices count. goal: the loss the last steps should reach.
     """
 
-    def __init__(self, name, steps, tokens=None, samples=None, goal=None, out=None):
+    def __init__(
+        self,
+        name: str,
+        steps: int,
+        tokens: int | None = None,
+        samples: int | None = None,
+        goal: float | None = None,
+        out: TextIO | None = None,
+    ) -> None:
         self.name, self.steps, self.goal = name, steps, goal
         self.what, self.count = ("tokens", tokens) if tokens else ("samples", samples or 1)
-        self.losses, self.profile = [], None
+        self.losses: list[float] = []
+        self.profile: Profile | None = None
         self.first_seconds = self.host_seconds = 0.0
         self._out = out or sys.stdout
         self._live = self._out.isatty()
@@ -42,7 +53,7 @@ class Training:
         self._out.write(text)
         self._out.flush()
 
-    def step(self, loss):
+    def step(self, loss: Any) -> None:
         """A step is done: waits for its loss and shows it."""
         self.losses.append(float(loss.item() if hasattr(loss, "item") else loss))
         now = time.perf_counter()
@@ -60,22 +71,22 @@ class Training:
             self._write(f"step {n:4}  loss {self.losses[-1]:.4f}\n")
 
     @property
-    def rate(self):
+    def rate(self) -> float:
         """Tokens or samples the host got through in a second."""
         done = len(self.losses) - 1
         return done * self.count / self.host_seconds if self.host_seconds else 0.0
 
     @property
-    def loss(self):
+    def loss(self) -> float:
         """Mean over the last tenth of the steps: single batches scatter."""
         last = self.losses[-max(len(self.losses) // 10, 1) :]
         return sum(last) / len(last) if last else float("nan")
 
     @property
-    def reached(self):
+    def reached(self) -> bool:
         return self.goal is None or self.loss <= self.goal
 
-    def modelled(self, target):
+    def modelled(self, target: str | None) -> tuple[float, dict[str, float], float]:
         """One row of the report: microseconds of a step, shares of the engines, $ per million."""
         p = self.profile
         before, p.target = p.target, target
@@ -85,7 +96,7 @@ class Training:
         finally:
             p.target = before
 
-    def __str__(self):
+    def __str__(self) -> str:
         """The closing report."""
         goal = "" if self.goal is None else f", goal {self.goal:g} {'reached' if self.reached else 'MISSED'}"
         lines = [f"{self.name}: loss {self.loss:.4f} after {len(self.losses)} steps{goal}"]
@@ -106,7 +117,14 @@ class Training:
 
 
 @contextlib.contextmanager
-def training(name, steps, tokens=None, samples=None, goal=None, out=None):
+def training(
+    name: str,
+    steps: int,
+    tokens: int | None = None,
+    samples: int | None = None,
+    goal: float | None = None,
+    out: TextIO | None = None,
+) -> Iterator[Training]:
     """Progress while the block runs, `run.step(loss)` by step, and the report at its end."""
     run = Training(name, steps, tokens, samples, goal, out)
     with profile() as run.profile:

@@ -20,6 +20,7 @@ from opentrn._library import library_path
 logger = logging.getLogger(__name__)
 
 PRIORITY = -100  # JAX's CPU has 0
+OLDEST = (0, 9, 2)  # JAX; pyproject.toml says the same. older ones fail in parts
 
 
 def _relax_registration(xla_bridge, platform):
@@ -53,6 +54,11 @@ def _finish_writing(xla_bridge, platform):
 def _platform():
     """The name JAX sees. With an option that is wrong JAX still gets a platform: making its client then
     says what is wrong, in place of JAX's "not in the list of known backends"."""
+    import jax
+
+    if jax.__version_info__ < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise RuntimeError(f"it needs jax {oldest} or newer, this is {jax.__version__}: pip install -U 'opentrn[jax]'")
     _library.load()
     try:
         return _library.option("platform")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// main.c — the otrn program: the table of commands, option parsing, help, exit status.
+// main.c — the otrn program as a call: the table of commands, option parsing, help, exit status.
 //
+// It lies in the library, so that the program (otrn.c) and the command of the Python package are the same code.
 // Output meant for programs goes to stdout and is stable; output meant for people goes to stderr.
 // Exit status: 0 fine, 1 the input or the run is at fault, 2 wrong usage.
 #include "tools/tools.h"
@@ -233,7 +234,7 @@ static int command_run(Tool *t, char **argv) {
     return row->fn(t);
 }
 
-int main(int argc, char **argv) {
+int otrn_main(int argc, char **argv) {
     (void)argc;
     Ctx ctx = {0};
     Arena arena;

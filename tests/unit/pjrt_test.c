@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // pjrt_test.c — the plugin through its table, as a framework would use it, without one.
 //
-// Loads libotrn_pjrt.so from the folder this test was built into. Everything made is destroyed, so
+// Loads libotrn.so from the folder this test was built into. Everything made is destroyed, so
 // that a sanitizer build also checks for leaks.
 #include "pjrt_use.h"
 

@@ -127,7 +127,7 @@ static inline const PJRT_Api *plugin_load(void) {
     for (int up = 0; up < 3 && n > 0; up++) // BUILD/tests/unit/pjrt_test
         while (n > 0 && path[--n] != '/')
             ;
-    strcpy(path + (n > 0 ? n : 0), "/libotrn_pjrt.so");
+    strcpy(path + (n > 0 ? n : 0), "/libotrn.so");
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     const PJRT_Api *(*get)(void) = NULL;
     if (library)

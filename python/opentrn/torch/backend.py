@@ -4,6 +4,8 @@
 import contextlib
 import functools
 import os
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from functorch.compile import min_cut_rematerialization_partition
@@ -94,6 +96,8 @@ def _usual():
     return make()
 
 
-def backend(module, example_inputs, **_):
+def backend(
+    module: torch.fx.GraphModule, example_inputs: list[torch.Tensor], **_: Any
+) -> Callable[..., Any]:
     """`torch.compile(model, backend="opentrn")`"""
     return _usual()(module, example_inputs)

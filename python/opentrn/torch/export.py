@@ -2,7 +2,10 @@
 """A training step as files: StableHLO, a manifest that names everything, inputs."""
 
 import json
+import os
 import pathlib
+from collections.abc import Callable
+from typing import Any
 
 import torch
 
@@ -72,7 +75,15 @@ def _save(path, port, tensor):
     np.save(path, array)
 
 
-def export_step(model, opt, example, path, loss_fn=None, inputs=True, strict=True):
+def export_step(
+    model: torch.nn.Module,
+    opt: torch.optim.Optimizer,
+    example: Any,
+    path: str | os.PathLike[str],
+    loss_fn: Callable[..., Any] | None = None,
+    inputs: bool = True,
+    strict: bool = True,
+) -> dict[str, Any]:
     """Writes step.mlir, manifest.json and, unless inputs is False, in_000.npy, … into the folder
     `path`.
 

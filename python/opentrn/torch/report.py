@@ -101,7 +101,7 @@ def recompiles():
     return rows
 
 
-def explain():
+def explain() -> str:
     """Everything a user may want to know about what was captured, as text."""
     lines = [f"{len(log.graphs)} device programs"]
     for graph in log.graphs:

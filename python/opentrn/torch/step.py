@@ -7,6 +7,8 @@ working, and plain `opt.step()` can be used in between.
 """
 
 import inspect
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch.optim.adagrad import adagrad
@@ -122,7 +124,13 @@ def _takes_model(loss_fn):
 class Step:
     """`step(*batch) -> loss`; parameters and state change in place."""
 
-    def __init__(self, model, opt, loss_fn=None, backend="opentrn"):
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        opt: torch.optim.Optimizer,
+        loss_fn: Callable[..., Any] | None = None,
+        backend: str = "opentrn",
+    ) -> None:
         self.model, self.opt, self.loss_fn = model, opt, loss_fn
         self._function, self._wanted = _row(opt)
         self._rates = [torch.zeros((), dtype=torch.float64) for _ in opt.param_groups]
@@ -155,14 +163,18 @@ class Step:
         ]
         return params, states
 
-    def __call__(self, *batch, **named):
+    def __call__(self, *batch: Any, **named: Any) -> torch.Tensor:
         params, states = self._arguments()
         self.opt._opt_called = True  # for schedulers, which ask whether a step came first
         with torch._dynamo.config.patch(trace_autograd_ops=True):
             return self._compiled(batch, named, params, states)
 
 
-def compile_step(model, opt, loss_fn=None):
+def compile_step(
+    model: torch.nn.Module,
+    opt: torch.optim.Optimizer,
+    loss_fn: Callable[..., Any] | None = None,
+) -> Step:
     """One graph per training step.
 
     loss_fn: None when the model gives its loss, a function of (model, *batch), or one of
