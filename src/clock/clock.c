@@ -31,10 +31,19 @@ const char *const clock_track_names[CLOCK_TRACKS] = {"tensor", "vector", "scalar
 // --- waits ---------------------------------------------------------------------------------------
 
 // When a semaphore reached a count; -1 when it has not.
-static Ps sem_when(const SemLog *log, uint64_t n) {
+static Ps sem_when(const SemLog *log, uint64_t n, uint32_t *by) {
     if (n > log->n)
         return -1;
+    *by = n <= log->base ? CLOCK_NOBODY : log->by.at[n - log->base - 1];
     return n <= log->base ? 0 : log->at.at[n - log->base - 1];
+}
+
+// The later of *t and `when`; *b keeps who decided it.
+static void hold(Ps *t, Bound *b, Ps when, ClockCause cause, uint32_t by) {
+    if (when > *t) {
+        *t = when;
+        *b = (Bound){(uint8_t)cause, by};
+    }
 }
 
 static void own_apply(OwnSem *o, Ps now) {
@@ -44,6 +53,7 @@ static void own_apply(OwnSem *o, Ps now) {
         int kind = p->op & ~UPD_AT_READ;
         o->value = kind == UPD_WRITE ? p->value : o->value + (kind == UPD_ADD ? p->value : -(int64_t)p->value);
         o->changed = p->when;
+        o->changed_by = p->by;
     }
     if (k)
         memmove(o->pending.at, o->pending.at + k, (o->pending.n - k) * sizeof *o->pending.at);
@@ -51,14 +61,16 @@ static void own_apply(OwnSem *o, Ps now) {
 }
 
 // When one of the program's own semaphores reaches a value by what is on its way; -1: not yet known.
-static Ps own_when(const OwnSem *o, int64_t want) {
+static Ps own_when(const OwnSem *o, int64_t want, uint32_t *by) {
     int64_t v = o->value;
+    *by = o->changed_by;
     if (v >= want)
         return o->changed;
     for (uint32_t k = 0; k < o->pending.n; k++) {
         const Pending *p = &o->pending.at[k];
         int kind = p->op & ~UPD_AT_READ;
         v = kind == UPD_WRITE ? p->value : v + (kind == UPD_ADD ? p->value : -(int64_t)p->value);
+        *by = p->by;
         if (v >= want)
             return p->when;
     }
@@ -77,24 +89,26 @@ static uint64_t wait_count(const Core *c, const FlowItem *item, int w, const uin
 // Until when its semaphores hold it back; -1 when they have not counted far enough yet.
 static Ps waits_until(const Sim *s, const Core *c, const FlowItem *item, Seq *q) {
     Ps t = c->now.fence;
+    q->bound = (Bound){t ? CLOCK_FENCE : CLOCK_NONE, c->by.fence};
     for (int w = 0; w < 2; w++) {
         if (item->wait_sem[w] == SEM_NONE)
             continue;
         int sem = item->wait_sem[w] & ~SEM_BACK;
         Ps when = 0;
+        uint32_t by = CLOCK_NOBODY;
         if (sem < SEM_USER) {
             uint64_t n = wait_count(c, item, w, q->iter);
-            when = n ? sem_when(&c->sem[sem], n) : 0;
+            when = n ? sem_when(&c->sem[sem], n, &by) : 0;
             q->wait_sem = sem;
             q->wait_n = n;
         } else {
-            when = own_when(&c->own[sem - SEM_USER], item->wait_val[w]);
+            when = own_when(&c->own[sem - SEM_USER], item->wait_val[w], &by);
             q->wait_sem = -1;
         }
         if (when < 0)
             return -1;
         if (when)
-            t = ps_max(t, ps_add(when, s->sem_ps));
+            hold(&t, &q->bound, ps_add(when, s->sem_ps), CLOCK_WAIT, by);
     }
     q->wait_sem = -1;
     return t;
@@ -103,80 +117,127 @@ static Ps waits_until(const Sim *s, const Core *c, const FlowItem *item, Seq *q)
 // --- one instruction -----------------------------------------------------------------------------
 
 // A queue takes only so many transfers: the one `depth` before must be over.
-static Ps queue_room(const Sim *s, const Core *c, const FlowItem *item) {
+static Ps queue_room(const Sim *s, const Core *c, const FlowItem *item, uint32_t *by) {
     const SemLog *log = &c->sem[ENG_COUNT + item->queue];
-    return log->n >= s->dma_depth ? sem_when(log, log->n - s->dma_depth + 1) : 0;
+    return log->n >= s->dma_depth ? sem_when(log, log->n - s->dma_depth + 1, by) : 0;
 }
 
 // The other core's arrival at the same core_barrier or sendrecv; with one core it is always there.
-static Ps partner(Sim *s, Core *c, Ps here) {
+static Ps partner(Sim *s, Core *c, Ps here, Bound *bound) {
     if (s->ncores < 2)
         return here;
     Core *other = s->core[s->core[0] == c];
-    if (c->met.n == c->passed)
+    if (c->met.n == c->passed) {
         VEC_PUSH(s->arena, &c->met, here);
-    return other->met.n > c->passed ? ps_max(here, other->met.at[c->passed]) : -1;
+        VEC_PUSH(s->arena, &c->met_by, *bound);
+    }
+    if (other->met.n <= c->passed)
+        return -1;
+    hold(&here, bound, other->met.at[c->passed], CLOCK_PARTNER, other->met_by.at[c->passed].by);
+    return here;
 }
 
 // The earliest begin of a sequencer's instruction, -1 when it waits for one that has not run.
 static Ps begin_of(Sim *s, Core *c, const FlowItem *item, Seq *q) {
-    Ps t = waits_until(s, c, item, q);
+    Ps t = waits_until(s, c, item, q), room;
+    Bound *b = &q->bound;
+    uint32_t by = CLOCK_NOBODY;
     if (t < 0)
         return -1;
     switch (item->cost) {
     case COST_LDWEIGHTS:
-        return ps_max(t, ps_max(c->now.weights, c->now.matmul));
+        hold(&t, b, c->now.weights, CLOCK_ORDER, c->by.weights);
+        hold(&t, b, c->now.matmul, CLOCK_WEIGHTS, c->by.matmul);
+        return t;
     case COST_MATMUL:
-        return ps_max(t, ps_max(c->now.weights, c->now.free[ENG_TENSOR]));
+        hold(&t, b, c->now.weights, CLOCK_ORDER, c->by.weights);
+        hold(&t, b, c->now.free[ENG_TENSOR], CLOCK_ORDER, c->by.free[ENG_TENSOR]);
+        return t;
     case COST_DMA:
     case COST_COLLECTIVE:
-        t = ps_max(ps_max(t, c->now.free[item->engine]), queue_room(s, c, item));
-        return item->meets ? partner(s, c, t) : t;
+        hold(&t, b, c->now.free[item->engine], CLOCK_ORDER, c->by.free[item->engine]);
+        room = queue_room(s, c, item, &by);
+        hold(&t, b, room, CLOCK_QUEUE, by);
+        return item->meets ? partner(s, c, t, b) : t;
     case COST_REMOTE:
-        return partner(s, c, ps_max(t, c->now.free[item->engine]));
+        hold(&t, b, c->now.free[item->engine], CLOCK_ORDER, c->by.free[item->engine]);
+        return partner(s, c, t, b);
     default:
-        return ps_max(t, ps_add(c->now.free[item->engine], item->chained ? s->chain[item->engine] : 0));
+        hold(&t, b, ps_add(c->now.free[item->engine], item->chained ? s->chain[item->engine] : 0), CLOCK_ORDER,
+             c->by.free[item->engine]);
+        return t;
     }
 }
 
 static void count_on(Sim *s, Core *c, int sem, Ps when) {
     SemLog *log = &c->sem[sem];
-    if (log->at.n)
-        when = ps_max(when, log->at.at[log->at.n - 1]);
+    uint32_t by = s->me;
+    if (log->at.n && log->at.at[log->at.n - 1] > when) {
+        when = log->at.at[log->at.n - 1];
+        by = log->by.at[log->at.n - 1];
+    }
     if (log->at.n == SEM_LOG_MAX) {
         memmove(log->at.at, log->at.at + SEM_LOG_MAX / 2, SEM_LOG_MAX / 2 * sizeof(Ps));
-        log->at.n = SEM_LOG_MAX / 2;
+        memmove(log->by.at, log->by.at + SEM_LOG_MAX / 2, SEM_LOG_MAX / 2 * sizeof *log->by.at);
+        log->at.n = log->by.n = SEM_LOG_MAX / 2;
         log->base += SEM_LOG_MAX / 2;
     }
     VEC_PUSH(s->arena, &log->at, when);
+    VEC_PUSH(s->arena, &log->by, by);
     log->n++;
-    c->done = ps_max(c->done, when);
-}
-
-static void note_busy(Sim *s, Core *c, uint32_t pc, int track, Ps begin, Ps end) {
-    if (c != s->core[0] && !s->apart)
-        return; // both do the same
-    Ps from = ps_max(begin, c->now.busy_until[track]);
-    if (end > from)
-        s->totals.busy[track] = ps_add(s->totals.busy[track], end - from);
-    c->now.busy_until[track] = ps_max(c->now.busy_until[track], end);
-    if (s->want_events && c == s->core[0] && s->out->events.n < EVENTS_MAX) {
-        ClockEvent e = {pc, (uint8_t)track, (double)begin * 1e-3, (double)end * 1e-3};
-        VEC_PUSH(s->arena, &s->out->events, e);
+    if (when > c->done) {
+        c->done = when;
+        c->by.done = by;
     }
 }
 
-static Ps take_hbm(Sim *s, Ps begin, Ps time) {
-    if (!time)
-        return begin;
-    return s->hbm = ps_add(ps_max(s->hbm, begin), ps_times(time, s->times));
+static bool counts(const Sim *s, const Core *c) { return c == s->core[0] || s->apart; } // else both do the same
+
+static void note_busy(Sim *s, Core *c, uint32_t pc, int track, Ps begin, Ps end) {
+    ClockLink *l = &s->link;
+    l->begin = begin, l->end = end;
+    if (counts(s, c)) {
+        Ps from = ps_max(begin, c->now.busy_until[track]);
+        if (end > from)
+            s->totals.busy[track] = ps_add(s->totals.busy[track], end - from);
+        c->now.busy_until[track] = ps_max(c->now.busy_until[track], end);
+    }
+    if (s->me == CLOCK_NOBODY)
+        return;
+    ClockEvent e = {pc, (uint8_t)track, c != s->core[0], (double)begin * 1e-3, (double)end * 1e-3};
+    VEC_PUSH(s->arena, &s->out->events, e);
+    l->gap = ps_max(begin - c->told[track], 0);
+    l->busy = ps_max(end - ps_max(begin, c->told[track]), 0);
+    c->told[track] = ps_max(c->told[track], end);
+    c->latest[track] = s->me;
 }
 
-// A transfer's part on one engine, which then rests for the gap between transfers; when it is through.
-static Ps take_engine(const Sim *s, Ps *engine, Ps begin, Ps time) {
-    Ps end = ps_add(ps_max(*engine, begin), ps_times(time, s->times));
-    *engine = ps_add(end, s->dma_gap);
-    return end;
+// Something shared is free from `free` on; it was held by *by and is now ours.
+static void share(Sim *s, Ps begin, Ps free, Ps end, Ps *last, ClockCause cause, uint32_t *by) {
+    if (end > *last) { // this decides so far when the instruction ends
+        *last = end;
+        s->link.serve = ps_max(begin, free);
+        s->link.limit = (uint8_t)cause;
+        s->link.serve_by = *by;
+    }
+    *by = s->me;
+}
+
+// Until when HBM is occupied by it; `last` is when it would end otherwise.
+static Ps take_hbm(Sim *s, Ps begin, Ps time, Ps last) {
+    if (!time)
+        return last;
+    Ps free = s->hbm;
+    s->hbm = ps_add(ps_max(free, begin), ps_times(time, s->times));
+    share(s, begin, free, s->hbm, &last, CLOCK_HBM, &s->hbm_by);
+    return last;
+}
+
+// A transfer's part on one engine, which then rests for the gap between transfers.
+static void take_engine(Sim *s, Core *c, uint32_t e, Ps begin, Ps time, Ps *last) {
+    Ps free = c->now.engine[e], end = ps_add(ps_max(free, begin), ps_times(time, s->times));
+    c->now.engine[e] = ps_add(end, s->dma_gap);
+    share(s, begin, free, end, last, CLOCK_DMA, &c->by.engine[e]);
 }
 
 // The transfer's share on each engine; returns when the last one is through.
@@ -184,27 +245,38 @@ static Ps take_dma_engines(Sim *s, Core *c, const Price *p, Ps begin) {
     Ps end = begin;
     if (!p->dma_parts) {
         for (uint32_t e = 0; e < s->dma_engines; e++)
-            end = ps_max(end, take_engine(s, &c->now.engine[e], begin, p->dma));
+            take_engine(s, c, e, begin, p->dma, &end);
         return end;
     }
     uint32_t first = p->dma_part, last = first + p->dma_parts; // partitions [first, last)
     while (first < last) {
         uint32_t stop = (first / s->dma_share + 1) * s->dma_share;
         uint32_t n = (stop < last ? stop : last) - first;
-        Ps *e = &c->now.engine[first / s->dma_share % s->dma_engines];
-        end = ps_max(end, take_engine(s, e, begin, ps_times(p->dma, n)));
+        take_engine(s, c, first / s->dma_share % s->dma_engines, begin, ps_times(p->dma, n), &end);
         first += n;
     }
     return end;
 }
 
+// Its sequencer has taken it up; something else lets it begin later.
+static void hold_run(Sim *s, Ps *begin, Ps free, ClockCause cause, uint32_t by) {
+    if (free > *begin) {
+        *begin = free;
+        s->link.begin_cause = (uint8_t)cause, s->link.begin_by = by;
+    }
+}
+
 static Ps run_dma(Sim *s, Core *c, uint32_t pc, const FlowItem *in, Ps trigger) {
     const Price *p = &c->price[pc];
     c->now.free[in->engine] = ps_add(trigger, ps_times(p->busy, s->times));
-    Ps begin = ps_max(ps_add(trigger, p->latency), c->now.queue[in->queue]);
+    c->by.free[in->engine] = s->me;
+    Ps begin = ps_add(trigger, p->latency);
+    hold_run(s, &begin, c->now.queue[in->queue], CLOCK_QUEUE, c->by.queue[in->queue]);
+    s->link.serve = begin;
     Ps end = take_dma_engines(s, c, p, begin);
-    end = ps_max(end, take_hbm(s, begin, p->hbm));
+    end = take_hbm(s, begin, p->hbm, end);
     c->now.queue[in->queue] = ps_add(begin, s->dma_issue);
+    c->by.queue[in->queue] = s->me;
     note_busy(s, c, pc, p->track, begin, end);
     return ps_add(end, s->dma_done);
 }
@@ -213,9 +285,13 @@ static Ps run_dma(Sim *s, Core *c, uint32_t pc, const FlowItem *in, Ps trigger) 
 static Ps run_collective(Sim *s, Core *c, uint32_t pc, const FlowItem *in, Ps trigger) {
     const Price *p = &c->price[pc];
     c->now.free[in->engine] = ps_add(trigger, s->control_ps);
-    Ps begin = ps_max(ps_add(trigger, s->control_ps), c->now.collective);
-    Ps end = ps_max(ps_add(begin, ps_times(p->busy, s->times)), take_hbm(s, begin, p->hbm));
+    c->by.free[in->engine] = s->me;
+    Ps begin = ps_add(trigger, s->control_ps);
+    hold_run(s, &begin, c->now.collective, CLOCK_QUEUE, c->by.collective);
+    s->link.serve = begin;
+    Ps end = take_hbm(s, begin, p->hbm, ps_add(begin, ps_times(p->busy, s->times)));
     c->now.collective = end;
+    c->by.collective = s->me;
     note_busy(s, c, pc, p->track, begin, end);
     return end;
 }
@@ -233,11 +309,11 @@ static Ps matmul_busy(Sim *s, Core *c, const Price *p, Ps begin) {
     return busy;
 }
 
-static Ps take_ports(Core *c, const Price *p, Ps begin) {
+static Ps take_ports(Sim *s, Core *c, const Price *p, Ps begin) {
     if (p->ports & PORT_SBUF)
-        begin = ps_max(begin, c->now.sbuf_port);
+        hold_run(s, &begin, c->now.sbuf_port, CLOCK_PORT, c->by.sbuf_port);
     if (p->ports & PORT_PSUM)
-        begin = ps_max(begin, c->now.psum_port);
+        hold_run(s, &begin, c->now.psum_port, CLOCK_PORT, c->by.psum_port);
     return begin;
 }
 
@@ -250,27 +326,28 @@ static Ps run_engine(Sim *s, Core *c, uint32_t pc, const FlowItem *in, Ps begin)
         c->act_set = p->act_set;
     }
     if (p->ports)
-        begin = take_ports(c, p, begin);
+        begin = take_ports(s, c, p, begin);
     if (cost == COST_MATMUL)
         busy = matmul_busy(s, c, p, begin);
-    Ps end = ps_max(ps_add(begin, ps_add(ps_times(busy, s->times), extra)), take_hbm(s, begin, p->hbm));
+    s->link.serve = begin;
+    Ps end = take_hbm(s, begin, p->hbm, ps_add(begin, ps_add(ps_times(busy, s->times), extra)));
     if (p->ports & PORT_SBUF)
-        c->now.sbuf_port = end;
+        c->now.sbuf_port = end, c->by.sbuf_port = s->me;
     if (p->ports & PORT_PSUM)
-        c->now.psum_port = end;
+        c->now.psum_port = end, c->by.psum_port = s->me;
     if (cost == COST_LDWEIGHTS)
-        c->now.weights = end;
+        c->now.weights = end, c->by.weights = s->me;
     else
-        c->now.free[in->engine] = end;
+        c->now.free[in->engine] = end, c->by.free[in->engine] = s->me;
     if (cost == COST_MATMUL)
-        c->now.matmul = begin;
+        c->now.matmul = begin, c->by.matmul = s->me;
     note_busy(s, c, pc, p->track, begin, end);
     return ps_max(end, ps_add(begin, ps_add(p->latency, extra)));
 }
 
 static void signal_own(Sim *s, Core *c, const IsaInst *in, Ps begin, Ps done) {
     OwnSem *o = &c->own[in->upd_sem - 1];
-    Pending p = {in->upd_op & UPD_AT_READ ? begin : done, in->upd_op, in->upd_val};
+    Pending p = {in->upd_op & UPD_AT_READ ? begin : done, in->upd_op, in->upd_val, s->me};
     VEC_PUSH(s->arena, &o->pending, p);
     for (uint32_t k = o->pending.n - 1; k && o->pending.at[k - 1].when > p.when; k--) {
         o->pending.at[k] = o->pending.at[k - 1];
@@ -284,7 +361,12 @@ static void run_inst(Sim *s, Core *c, const FlowItem *in, Ps begin) {
     const Price *p = &c->price[pc];
     s->out->simulated++;
     uint64_t times = s->times = c->seq[in->engine].times;
-    if (c == s->core[0] || s->apart) {
+    Bound bound = c->seq[in->engine].bound;
+    s->link = (ClockLink){.issue = begin, .issue_by = bound.by, .issue_cause = bound.cause,
+                          .begin_by = CLOCK_NOBODY, .serve_by = CLOCK_NOBODY};
+    s->out->cut |= s->want_events && s->out->events.n == EVENTS_MAX;
+    s->me = s->want_events && !s->out->cut ? s->out->events.n : CLOCK_NOBODY;
+    if (counts(s, c)) {
         s->totals.insts[p->track] = add_u64(s->totals.insts[p->track], times);
         s->totals.flops += p->flops * (double)times;
         s->totals.hbm_bytes += p->hbm_bytes * (double)times;
@@ -303,6 +385,9 @@ static void run_inst(Sim *s, Core *c, const FlowItem *in, Ps begin) {
         signal_own(s, c, &c->flow.art->code[pc], begin, done);
     bool queued = cost == COST_DMA || cost == COST_COLLECTIVE;
     count_on(s, c, queued ? ENG_COUNT + in->queue : in->engine, done);
+    s->link.done = done;
+    if (s->want_links && s->me != CLOCK_NOBODY)
+        VEC_PUSH(s->arena, &s->out->links, s->link);
 }
 
 // What a transfer changed for others that are about to use its queue.
@@ -372,11 +457,12 @@ static void run_fence(Sim *s, Core *c) {
     bool is_barrier = isa_rows[in->op].cost == COST_BARRIER;
     Ps begin = begin_of(s, c, item, &c->seq[in->engine]);
     if (is_barrier || begin < 0)
-        begin = ps_max(begin, c->done);
+        hold(&begin, &c->seq[in->engine].bound, c->done, CLOCK_ALL, c->by.done);
     run_inst(s, c, item, begin);
     c->now.fence = c->now.free[in->engine];
+    c->by.fence = c->by.free[in->engine];
     for (int i = 0; is_barrier && i < SEM_USER; i++)
-        c->sem[i].n = c->sem[i].base = c->sem[i].at.n = 0;
+        c->sem[i].n = c->sem[i].base = c->sem[i].at.n = c->sem[i].by.n = 0;
     for (int i = 0; is_barrier && i < USER_SEMS; i++)
         c->own[i].value = c->own[i].changed = c->own[i].pending.n = 0;
     for (int e = 0; e < ENG_COUNT; e++)
@@ -397,8 +483,12 @@ static bool unblock(const Sim *s, Core **core, int *engine) {
                 *engine = e;
             }
         }
-    if (*core)
-        (*core)->seq[*engine].ready = ps_max((*core)->done, (*core)->now.fence);
+    if (*core) {
+        Seq *q = &(*core)->seq[*engine];
+        q->ready = (*core)->now.fence;
+        q->bound = (Bound){CLOCK_FENCE, (*core)->by.fence};
+        hold(&q->ready, &q->bound, (*core)->done, CLOCK_ALL, (*core)->by.done);
+    }
     return *core != NULL;
 }
 
@@ -498,6 +588,8 @@ static void run(Sim *s, const Artifact *art, Clock *out) {
         Core *c = s->core[k] = ARENA_NEW(a, Core);
         const Artifact *prog = k && art->peer ? art->peer : art;
         *c = (Core){.act_set = ACT_NO_SET};
+        memset(&c->by, 0xff, sizeof c->by); // CLOCK_NOBODY
+        memset(c->latest, 0xff, sizeof c->latest);
         c->now.pe_last = -PS_MAX / 2;
         for (int e = 0; e < ENG_COUNT; e++)
             c->seq[e].times = 1;
@@ -523,8 +615,14 @@ static void run(Sim *s, const Artifact *art, Clock *out) {
         out->unknown_loops += f->regions.at[i].unknown;
     run_all(s);
     Ps end = 0;
+    Bound last = {CLOCK_NONE, CLOCK_NOBODY};
+    for (uint32_t k = 0; k < s->ncores; k++) {
+        hold(&end, &last, s->core[k]->done, CLOCK_ALL, s->core[k]->by.done);
+        hold(&end, &last, s->core[k]->now.fence, CLOCK_FENCE, s->core[k]->by.fence);
+    }
+    out->last_event = last.by;
     for (uint32_t k = 0; k < s->ncores; k++)
-        end = ps_max(end, ps_max(s->core[k]->done, s->core[k]->now.fence));
+        memcpy(out->told_ps[k], s->core[k]->told, sizeof out->told_ps[k]);
     out->total_ns = (double)end * 1e-3;
     for (int i = 0; i < CLOCK_TRACKS; i++) {
         out->busy_ns[i] = (double)s->totals.busy[i] * 1e-3 / (s->apart ? 2 : 1);
@@ -547,7 +645,7 @@ void clock_run(Ctx *ctx, Arena *a, const Artifact *art, const ChipFile *chip, co
         pair.link_bw *= 2, pair.link_ramp_bw *= 2, pair.link_small_bw *= 2, pair.link_ramp_bytes *= 2;
         pair.host_cores /= 2, pair.network_bw *= 2;
     }
-    Sim s = {.arena = a, .chip = &pair, .want_events = opt->events, .stepwise = opt->stepwise,
+    Sim s = {.arena = a, .chip = &pair, .want_events = opt->events || opt->stalls, .want_links = opt->stalls, .stepwise = opt->stepwise,
              .ncores = two ? 2 : 1};
     run(&s, art, out);
 }

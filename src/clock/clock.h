@@ -114,11 +114,48 @@ const char *const *chipfile_names(void);          // built-in ones, NULL-termina
 typedef struct ClockEvent {
     uint32_t inst;      // instruction number
     uint8_t track;
+    uint8_t core;       // of a pair
     double begin_ns, end_ns;
 } ClockEvent;
 
-typedef struct ClockJump { // no events in between
+// What held an instruction back last; CAUSE(id, "name"). stall.h tells what they mean to a reader.
+#define CLOCK_CAUSES(CAUSE)                                                                        \
+    CAUSE(NONE, "start")         /* nothing: it begins with the program */                         \
+    CAUSE(WAIT, "wait")          /* a semaphore: another instruction was not over */               \
+    CAUSE(ORDER, "order")        /* the instruction before it on its sequencer */                  \
+    CAUSE(WEIGHTS, "weights")    /* the array's other set of weights is in use */                  \
+    CAUSE(PORT, "port")          /* another engine has the memory's port */                        \
+    CAUSE(QUEUE, "queue")        /* its DMA queue is full, or paces its transfers */               \
+    CAUSE(DMA, "dma engines")    /* other transfers have the DMA engines */                        \
+    CAUSE(HBM, "hbm")            /* others have the HBM's bandwidth */                             \
+    CAUSE(FENCE, "fence")        /* a barrier or branch before it */                               \
+    CAUSE(ALL, "barrier")        /* it is a barrier: all that was begun has to end */              \
+    CAUSE(PARTNER, "other core") /* the other core of a pair has not come here */
+typedef enum ClockCause {
+#define CAUSE(id, name) CLOCK_##id,
+    CLOCK_CAUSES(CAUSE)
+#undef CAUSE
+    CLOCK_CAUSE_COUNT
+} ClockCause;
+
+#define CLOCK_NOBODY UINT32_MAX
+// Of the event with the same number: its times in picoseconds, and who decided them.
+typedef struct ClockLink {
+    int64_t issue, begin; // its sequencer takes it up; it begins, a transfer later than that
+    int64_t serve;        // has what it shares with others (HBM, DMA engines)
+    int64_t end, done;    // is over; others can know it
+    int64_t gap, busy;    // its track stood still before it; what it adds to the track's busy time
+    uint32_t issue_by, begin_by, serve_by; // events that held it back there; CLOCK_NOBODY
+    uint8_t issue_cause, begin_cause; // begin: CLOCK_NONE where issue alone decided
+    uint8_t limit; // what decides how long it takes: CLOCK_HBM, CLOCK_DMA, or CLOCK_NONE: its own work
+} ClockLink;
+
+typedef struct ClockJump { // iterations added at once: no events in between
     double from_ns, to_ns;
+    uint32_t first, event; // events [first, event) are those of one period
+    uint64_t times;        // so often it was added
+    int64_t period;
+    int64_t late[CLOCK_TRACKS]; // by so much the track's first gap in [first, event) is longer than in the periods added
 } ClockJump;
 
 typedef struct Clock {
@@ -130,7 +167,11 @@ typedef struct Clock {
     uint64_t simulated; // instructions stepped through; the rest was multiplied
     bool approximate;   // a loop without a steady state was so long that its last iteration was multiplied
     VEC(ClockEvent) events; // only when asked for; loops show their first iterations
-    VEC(ClockJump) jumps;   // likewise: iterations added at once
+    VEC(ClockLink) links;   // with `stalls`: of each event
+    VEC(ClockJump) jumps;   // with events: iterations added at once
+    uint32_t last_event;    // with `stalls`: the one that ends the run, CLOCK_NOBODY without any
+    bool cut;               // there are more events than were kept
+    int64_t told_ps[2][CLOCK_TRACKS]; // with `stalls`, of each core: gaps and busy times of a track add up to this
     const struct Price *price, *peer_price; // per instruction, in the run's arena; peer: of the second core's own program
     const struct Flow *flow, *peer_flow;
 } Clock;
@@ -138,6 +179,7 @@ extern const char *const clock_track_names[CLOCK_TRACKS];
 
 typedef struct ClockOptions {
     bool events;   // keep what begins and ends when
+    bool stalls;   // and who held it back (stall.h)
     bool stepwise; // step through every iteration of every loop: slow, for tests
     int cores;     // 2: a logical core of two, each running the program (or its own of two), on one HBM; else one
 } ClockOptions;

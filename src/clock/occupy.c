@@ -216,6 +216,8 @@ void view_occupy(Arena *a, const Artifact *art, const ChipFile *chip, const Cloc
     touches_make(&o);
     for (uint32_t i = 0; i < clock->events.n; i++) {
         const ClockEvent *e = &clock->events.at[i];
+        if (e->core)
+            continue; // SBUF and PSUM are those of the first
         for (uint32_t k = 0; k < o.counts[e->inst]; k++) // reads come first: then what it writes is new
             if (!o.touches[e->inst][k].is_write)
                 touch_grains(&o, &o.touches[e->inst][k], e->begin_ns, e->end_ns);

@@ -27,27 +27,42 @@ typedef struct Times {
 } Times;
 #define TIMES_COUNT (sizeof(Times) / sizeof(Ps))
 
+// Who decided those times: numbers of events. They tell what happened and decide nothing.
+typedef struct Holders {
+    uint32_t fence, free[ENG_COUNT], weights, matmul, queue[DMA_QUEUES], engine[DMA_ENGINES_MAX];
+    uint32_t collective, sbuf_port, psum_port, done;
+} Holders;
+
+typedef struct Bound { // what held an instruction back last
+    uint8_t cause; // CLOCK_…
+    uint32_t by;   // the event, or CLOCK_NOBODY
+} Bound;
+
 typedef struct SemLog { // when each count was reached, since the last barrier; never falls
     uint64_t n;    // counts so far
     uint64_t base; // those before it have been dropped: long over
     VEC(Ps) at;    // of counts base+1 … n
+    VEC(uint32_t) by;
 } SemLog;
 
 typedef struct Pending { // a signal on its way to one of the program's own semaphores
     Ps when;
     uint8_t op;
     uint16_t value;
+    uint32_t by;
 } Pending;
 
 typedef struct OwnSem {
     int64_t value;
     Ps changed;
+    uint32_t changed_by;
     VEC(Pending) pending; // by time
 } OwnSem;
 
 typedef struct Seq { // a sequencer's place in the flow
     uint32_t item;
     Ps ready;       // earliest begin of its item; SEQ_…
+    Bound bound;    // what decides it
     int wait_sem;   // SEQ_WAITS: until this semaphore has counted to wait_n; -1 = ask again
     uint64_t wait_n;
     uint64_t iter[FLOW_DEPTH];
@@ -61,12 +76,16 @@ typedef struct Core {
     Flow flow;
     const Price *price;
     Times now;
+    Holders by;
     Ps done; // all that was begun is over
+    Ps told[CLOCK_TRACKS]; // of each track: the links tell of its time until then
+    uint32_t latest[CLOCK_TRACKS]; // its last event
     SemLog sem[SEM_USER];
     OwnSem own[USER_SEMS];
     Seq seq[ENG_COUNT];
     uint8_t act_set;    // the table the scalar engine holds, 0xff = none
-    VEC(Ps) met;        // arrivals at core_barrier
+    VEC(Ps) met;        // arrivals at core_barrier,
+    VEC(Bound) met_by;  // and what decided them
     uint64_t passed;    // core_barriers begun
 } Core;
 
@@ -81,6 +100,8 @@ typedef struct Snap { // the state when every sequencer had begun an iteration
     uint64_t iter;
     Ps at;
     Totals totals;
+    uint32_t event;
+    Ps told[CLOCK_TRACKS];
 } Snap;
 
 typedef struct Steady { // of one loop while it runs
@@ -98,12 +119,15 @@ typedef struct Sim {
     uint32_t ncores;
     Core *core[CORES_MAX];
     Ps hbm; // shared by the cores
+    uint32_t hbm_by;
+    uint32_t me;    // the event of the instruction being run
+    ClockLink link; // and what is known of it
     uint64_t times; // of the instruction being run
     Totals totals;
     Steady *steady; // per region; only a single core is fast-forwarded,
     bool *long_loop[CORES_MAX]; // and of two, loops too long to be stepped through run once
     Clock *out;
-    bool want_events, stepwise;
+    bool want_events, want_links, stepwise;
     bool apart; // two cores with programs of their own: both count
 } Sim;
 

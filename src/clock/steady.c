@@ -205,12 +205,18 @@ static void jump(Sim *s, Core *c, const FlowRegion *loop, const Snap *from, Ps n
             return;
     if (!n)
         return;
-    Totals before = from->totals;
-    add_totals(&s->totals, &before, n);
+    add_totals(&s->totals, &from->totals, n);
     Ps by = ps_times(now - from->at, n);
     shift(s, c, loop, by, n * period);
-    if (s->want_events)
-        VEC_PUSH(s->arena, &s->out->jumps, (ClockJump){(double)now * 1e-3, (double)ps_add(now, by) * 1e-3});
+    if (!s->want_events)
+        return;
+    ClockJump j = {(double)now * 1e-3, (double)ps_add(now, by) * 1e-3, from->event, s->out->events.n, n, now - from->at, {0}};
+    for (int t = 0; t < CLOCK_TRACKS; t++) // a track without events in the period goes on standing still
+        if (c->latest[t] != CLOCK_NOBODY && c->latest[t] >= from->event) {
+            j.late[t] = c->told[t] - from->told[t] - j.period;
+            c->told[t] = ps_add(c->told[t], by);
+        }
+    VEC_PUSH(s->arena, &s->out->jumps, j);
 }
 
 void steady_iteration(Sim *s, Core *c, uint32_t r) {
@@ -240,7 +246,8 @@ void steady_iteration(Sim *s, Core *c, uint32_t r) {
         st->given_up = true; // what is left is shorter than a period
         return;
     }
-    Snap snap = {{h.a, h.b}, iter, zero, s->totals};
+    Snap snap = {{h.a, h.b}, iter, zero, s->totals, s->out->events.n, {0}};
+    memcpy(snap.told, c->told, sizeof snap.told);
     if (st->snaps.n == SNAPS_MAX) { // keep the newer half
         memmove(st->snaps.at, st->snaps.at + SNAPS_MAX / 2, SNAPS_MAX / 2 * sizeof snap);
         st->snaps.n = SNAPS_MAX / 2;

@@ -54,7 +54,8 @@ static void put_track(Buf *out, int tid, const char *name) {
 static void put_tracks(const Artifact *art, const Clock *c, Buf *out) {
     bool used[TID_COUNT] = {0};
     for (uint32_t i = 0; i < c->events.n; i++)
-        used[tid_of(&art->code[c->events.at[i].inst])] = true;
+        if (!c->events.at[i].core)
+            used[tid_of(&art->code[c->events.at[i].inst])] = true;
     for (int tid = 0; tid < TID_COUNT; tid++) {
         char name[32];
         if (!used[tid])
@@ -148,7 +149,8 @@ void clock_trace(const Artifact *art, const ChipFile *chip, const Clock *c, Buf 
     put_tracks(art, c, out);
     double last_end[TID_COUNT] = {0};
     for (uint32_t i = 0; i < c->events.n; i++)
-        put_slice(art, &c->events.at[i], last_end, out);
+        if (!c->events.at[i].core)
+            put_slice(art, &c->events.at[i], last_end, out);
     put_counters(art, chip, c, out);
     buf_puts(out, "\n]}\n");
 }

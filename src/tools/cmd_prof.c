@@ -42,9 +42,10 @@ void prof_price(Tool *t, const char *path, const Options *given, const Buf *byte
     if (is_instance && !strcmp(out->instance.chip, out->chip.name))
         instance_price(&out->instance, &out->chip);
     out->chip.usd_per_core_hour *= out->art->peer ? 2 : 1;
-    ClockOptions how = {.events = true, .cores = *opts.val[OPT_LNC] - '0'};
+    ClockOptions how = {.events = true, .stalls = true, .cores = *opts.val[OPT_LNC] - '0'};
     clock_run(t->ctx, t->arena, out->art, &out->chip, &how, &out->clock);
     view_make(t->arena, out->art, &out->chip, &out->clock, &out->view);
+    stall_make(t->arena, out->art, &out->chip, &out->clock, &out->view, &out->stalls);
 }
 
 double prof_share(const Prof *p, int track) {

@@ -4,7 +4,7 @@
 #define OTRN_TOOLS_PROF_H
 
 #include "clock/instance.h"
-#include "clock/view.h"
+#include "clock/stall.h"
 #include "tools/tools.h"
 
 typedef struct Prof {
@@ -14,6 +14,7 @@ typedef struct Prof {
     Instance instance; // name NULL: none was asked for
     Clock clock;
     View view;
+    Stalls stalls;
 } Prof;
 
 // Compiles, assembles or loads a file and prices it. target NULL: the chip of the options, or the one an
