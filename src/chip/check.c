@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "hlo/coll.h"
+#include "coll/comm.h"
 #include "isa/track.h"
 
 typedef struct Signal { // of one of the program's own semaphores
@@ -37,7 +37,6 @@ struct ChipCheck {
     uint8_t *sbuf, *psum; // bits, partition by partition
     CheckPair *pair;      // NULL: this core is alone
     int core;             // of the pair
-    const CommRank *comm; // this core's end, NULL: it is one device
     Clocks theirs;        // what the other core knew when it came to the meeting
     // while a step looks around
     Clocks start;
@@ -59,7 +58,7 @@ static uint8_t **written_make(Arena *a, const Artifact *art) {
 }
 
 ChipCheck *chip_check_make(Arena *a, const Artifact *art, CheckPair *pair, const CommRank *comm) {
-    int core = comm ? comm_number(comm) & 1 : 0;
+    int core = comm ? (int)comm_core(comm) : 0;
     if (pair)
         check_pair_take(pair, core);
     ChipCheck *c = ARENA_NEW(a, ChipCheck);
@@ -67,7 +66,6 @@ ChipCheck *chip_check_make(Arena *a, const Artifact *art, CheckPair *pair, const
     c->arena = a;
     c->pair = pair;
     c->core = core;
-    c->comm = comm;
     track_init(&c->track, a);
     order_init(&c->order, a);
     c->written = pair && pair->written ? pair->written : written_make(a, art);
@@ -315,41 +313,10 @@ static void do_signal(ChipCheck *c, const IsaInst *in, uint32_t ord) {
 
 // --- the other core --------------------------------------------------------------------------------------
 
-// A collective that nobody in its group leaves before all have come, and the other core is in it.
-static bool is_joint(const ChipCheck *c, const Kern *k) {
-    static const uint16_t joint[] = {HLO_ALL_REDUCE, HLO_ALL_GATHER, HLO_REDUCE_SCATTER, HLO_ALL_TO_ALL};
-    bool found = false;
-    for (size_t i = 0; i < sizeof joint / sizeof *joint; i++)
-        found |= k->op == joint[i];
-    Groups g;
-    Members m;
-    char why[COMM_WHY_BYTES];
-    if (!found || !c->comm || !coll_groups((HloOpcode)k->op, k->attrs, &g) ||
-        !groups_members(&g, coll_grid(c->comm), coll_rank(c->comm), &m, why, sizeof why))
-        return false;
-    found = false;
-    for (uint32_t i = 0; i < m.n; i++)
-        found |= m.rank[i] == (coll_rank(c->comm) ^ 1);
-    return found;
-}
-
-static bool is_meeting(const ChipCheck *c, const IsaInst *in) {
-    int cost = isa_rows[in->op].cost;
-    return in->op == ISA_CORE_BARRIER || in->op == ISA_SENDRECV ||
-           ((cost == COST_KERNEL || cost == COST_COLLECTIVE) && is_joint(c, &c->art->kerns[in->imm]));
-}
-
-static bool talks(const ChipCheck *c, const IsaInst *in) {
-    int cost = isa_rows[in->op].cost;
-    if (cost != COST_KERNEL && cost != COST_COLLECTIVE)
-        return false;
-    const Kern *k = &c->art->kerns[in->imm];
-    return hlo_op_rows[k->op].cls == HC_COLL || k->op == HLO_INFEED;
-}
+static bool is_meeting(const IsaInst *in) { return in->op == ISA_CORE_BARRIER || in->op == ISA_SENDRECV; }
 
 bool chip_check_meets(const ChipCheck *c, uint32_t pc) {
-    const IsaInst *in = &c->art->code[pc];
-    return c->pair && (is_meeting(c, in) || talks(c, in));
+    return c->pair && is_meeting(&c->art->code[pc]);
 }
 
 // HBM accesses against those of the other core, then remembered for it.
@@ -373,8 +340,6 @@ static otrn_status meet_other(ChipCheck *c, uint32_t pc, const Touch *t, uint32_
 otrn_status chip_check_met(ChipCheck *c, uint32_t pc, const int64_t *regs, char *why, size_t why_bytes) {
     const IsaInst *in = &c->art->code[pc];
     check_pair_take(c->pair, c->core);
-    if (!is_meeting(c, in))
-        return OTRN_OK;
     if (!c->core)
         c->theirs = c->pair->offer[1];
     int sem = isa_sem(in);
@@ -408,7 +373,7 @@ otrn_status chip_check_step(ChipCheck *c, uint32_t pc, const int64_t *regs, char
         if (c->has_race)
             return race_tell(c, pc, &t[i], why, why_bytes);
     }
-    bool meets = c->pair && is_meeting(c, in);
+    bool meets = c->pair && is_meeting(in);
     uint32_t ord = order_run(&c->order, in);
     if (c->pair && !meets && meet_other(c, pc, t, n, ord, why, why_bytes) != OTRN_OK)
         return OTRN_VERIFY;
@@ -423,8 +388,6 @@ otrn_status chip_check_step(ChipCheck *c, uint32_t pc, const int64_t *regs, char
         return OTRN_OK;
     }
     do_signal(c, in, ord);
-    if (c->pair && talks(c, in))
-        check_pair_part(c->pair, c->core);
     if (in->op == ISA_BRANCH) // every sequencer follows it, so none goes on before it is decided
         for (int e = 0; e < ENG_COUNT; e++)
             order_join(&c->order, &c->order.seq[e], ENG_SYNC, ord);

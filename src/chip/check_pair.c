@@ -15,8 +15,7 @@ void check_pair_fini(CheckPair *p) {
 
 void check_pair_take(CheckPair *p, int core) {
     pthread_mutex_lock(&p->lock);
-    p->apart[core] = false;
-    while (p->turn != core && !p->ended[1 - core] && !p->apart[1 - core])
+    while (p->turn != core && !p->ended[1 - core])
         pthread_cond_wait(&p->changed, &p->lock);
     p->turn = core;
     pthread_mutex_unlock(&p->lock);
@@ -26,13 +25,6 @@ void check_pair_give(CheckPair *p, int core) {
     pthread_mutex_lock(&p->lock);
     if (!p->ended[1 - core])
         p->turn = 1 - core;
-    pthread_cond_broadcast(&p->changed);
-    pthread_mutex_unlock(&p->lock);
-}
-
-void check_pair_part(CheckPair *p, int core) {
-    pthread_mutex_lock(&p->lock);
-    p->apart[core] = true;
     pthread_cond_broadcast(&p->changed);
     pthread_mutex_unlock(&p->lock);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// effect_pair.c — the two cores of a pair (devices 2i and 2i + 1): core_barrier and sendrecv.
+// effect_pair.c — the two cores of a pair: core_barrier and sendrecv. A logical core has two; devices of one core each are pairs
+// by number, 2i and 2i + 1.
 #include "chip/effects.h"
 
 #include "base/round.h"
@@ -7,7 +8,6 @@
 #include "coll/comm.h"
 
 typedef struct Pair {
-    uint32_t members[2], mine; // mine: my position
     CommBuf buf;
     CommPost post;
 } Pair;
@@ -25,13 +25,11 @@ static uint64_t signature_of(const IsaInst *in) {
 static otrn_status pair_meet(const EffCall *c, Pair *k, const void *src) {
     if (!c->comm)
         return eff_fail(c, "this core has no pair: the program runs on one device");
-    uint32_t me = comm_number(c->comm);
-    Grid grid = comm_grid(c->comm);
-    *k = (Pair){.members = {me & ~1u, me | 1u}, .mine = me & 1, .buf = {.in = src}};
-    if (k->members[1] >= grid_ranks(grid))
-        return eff_fail(c, "device %u has no pair among %u", me, grid_ranks(grid));
+    *k = (Pair){.buf = {.in = src}};
+    if (!comm_has_pair(c->comm))
+        return eff_fail(c, "device %u has no pair among %u", comm_number(c->comm), grid_ranks(comm_grid(c->comm)));
     k->post = (CommPost){.signature = signature_of(c->in), .name = isa_rows[c->in->op].name, .nbufs = 1, .bufs = &k->buf};
-    if (!comm_meet(c->comm, &k->post, k->members, 2))
+    if (!comm_meet_pair(c->comm, &k->post))
         return eff_fail(c, "%s", comm_why(c->comm));
     return OTRN_OK;
 }
@@ -48,12 +46,12 @@ otrn_status eff_core_barrier(const EffCall *c) {
 otrn_status eff_sendrecv(const EffCall *c) {
     const IsaInst *in = c->in;
     Pair k;
-    if (c->comm && (comm_number(c->comm) & 1) == (uint32_t)in->imm)
+    if (c->comm && comm_core(c->comm) == (uint32_t)in->imm)
         return eff_fail(c, "imm=%d: a core exchanges with the other one of its pair", in->imm);
     otrn_status status = pair_meet(c, &k, c->src.at);
     if (status != OTRN_OK)
         return status;
-    const uint8_t *theirs = comm_post(c->comm, 1 - k.mine)->bufs[0].in;
+    const uint8_t *theirs = comm_post(c->comm, 1 - comm_core(c->comm))->bufs[0].in;
     int64_t d[4], s[4], bytes = (int64_t)dtype_bytes(in->stype);
     for (int i = 0; i < 4; i++)
         d[i] = in->d[i] * bytes, s[i] = in->s[i] * bytes;

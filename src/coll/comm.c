@@ -35,9 +35,13 @@
 
 enum { WORD_WAIT, WORD_ASLEEP, WORD_GO };
 
+typedef struct Seats { // those of a meeting: cores * at[i] + core
+    const uint32_t *at;
+    uint32_t n, cores, core;
+} Seats;
+
 typedef struct Meet {
-    const uint32_t *members; // the opener's
-    uint32_t n;
+    Seats members;            // the opener's
     uint32_t here;            // arrived; the meeting is complete with all n
     uint32_t synced, leaving; // waiting in comm_sync, in comm_leave
     bool broken;              // a member failed inside
@@ -64,12 +68,12 @@ typedef enum SeatState {
 struct CommRank {
     _Alignas(64) _Atomic uint32_t word;
     Comm *comm;
-    uint32_t rank;
+    uint32_t rank; // its seat
     SeatState state;
     Meet *meet; // the one it is in
     const CommPost *post;
-    const uint32_t *members; // this rank's own list of them
-    uint32_t nmembers;
+    Seats members;    // this rank's own list of them
+    uint32_t pair[2]; // seats
     bool cut_off;    // woken from comm_sync because a member failed
     Meet slot;       // rule 2
     int64_t channel; // SEAT_RECV
@@ -81,14 +85,15 @@ struct CommRank {
 struct Comm {
     pthread_mutex_t lock;
     Grid grid;
-    uint32_t n;
+    uint32_t cores; // of a device
+    uint32_t n;     // seats
     uint32_t waiting, ended; // rule 3
     uint32_t failed;         // first to fail, COMM_NONE
     bool crowded;            // more ranks than CPUs
     Message *first, **last;  // messages nobody has asked for, oldest first
     size_t queued_bytes;
     CommRank *ranks;
-    uint32_t nwake, wake[COMM_RANKS_MAX]; // let go, asleep still
+    uint32_t nwake, wake[COMM_SEATS_MAX]; // let go, asleep still
 };
 
 // --- waiting -----------------------------------------------------------------------------------
@@ -125,7 +130,7 @@ static void word_wait(CommRank *me) {
 // Gives up the lock and wakes those that were let go meanwhile. A rank that has woken by itself, or
 // waits for something else by now, looks at its word and is not disturbed.
 static void unlock_and_wake(Comm *c) {
-    uint32_t n = c->nwake, ranks[COMM_RANKS_MAX];
+    uint32_t n = c->nwake, ranks[COMM_SEATS_MAX];
     memcpy(ranks, c->wake, n * sizeof *ranks);
     c->nwake = 0;
     pthread_mutex_unlock(&c->lock);
@@ -156,11 +161,28 @@ static void let_go(CommRank *r) {
 
 // --- failing -----------------------------------------------------------------------------------
 
-static bool includes(const Meet *m, uint32_t rank) {
-    for (uint32_t i = 0; i < m->n; i++)
-        if (m->members[i] == rank)
+static uint32_t seat_at(const Seats *s, uint32_t i) { return s->at[i] * s->cores + s->core; }
+
+static bool includes(const Meet *m, uint32_t seat) {
+    for (uint32_t i = 0; i < m->members.n; i++)
+        if (seat_at(&m->members, i) == seat)
             return true;
     return false;
+}
+
+typedef struct Name {
+    char text[40];
+} Name;
+
+static Name name_of(const Comm *c, uint32_t seat) {
+    Name n;
+    if (c->cores == 1)
+        snprintf(n.text, sizeof n.text, "device %u", seat);
+    else if (c->n == c->cores)
+        snprintf(n.text, sizeof n.text, "core %u", seat);
+    else
+        snprintf(n.text, sizeof n.text, "core %u of device %u", seat % c->cores, seat / c->cores);
+    return n;
 }
 
 // Releases everybody who waits for an arrival or a message; they find comm->failed set.
@@ -183,7 +205,8 @@ static const char *what_it_does(const CommRank *r, char *out, size_t bytes) {
     else if (r->state == SEAT_RECV)
         snprintf(out, bytes, "waits for a message on channel %lld", (long long)r->channel);
     else
-        snprintf(out, bytes, "waits in %s of %u devices", r->post->name, r->meet->n);
+        snprintf(out, bytes, "waits in %s of %u %s", r->post->name, r->meet->members.n,
+                 r->members.at == r->pair && r->comm->cores > 1 ? "cores" : "devices");
     return out;
 }
 
@@ -197,7 +220,7 @@ static void check_deadlock(Comm *c) {
     char text[COMM_WHY_BYTES], one[160];
     size_t n = (size_t)snprintf(text, sizeof text, "this never completes: ");
     for (uint32_t i = 0; i < c->n && n + 200 < sizeof text; i++)
-        n += (size_t)snprintf(text + n, sizeof text - n, "%sdevice %u %s", i ? ", " : "", i,
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s %s", i ? ", " : "", name_of(c, i).text,
                               what_it_does(&c->ranks[i], one, sizeof one));
     memcpy(c->ranks[origin].why, text, sizeof text);
     fail_all(c, origin);
@@ -216,8 +239,8 @@ static void wait_for_help(CommRank *me, SeatState state) {
 
 // --- meetings ----------------------------------------------------------------------------------
 
-static bool same_members(const Meet *m, const uint32_t *members, uint32_t n) {
-    return m->n == n && !memcmp(m->members, members, n * sizeof *members);
+static bool same_members(const Seats *a, const Seats *b) {
+    return a->n == b->n && a->cores == b->cores && a->core == b->core && !memcmp(a->at, b->at, a->n * sizeof *a->at);
 }
 
 static bool same_op(const CommPost *a, const CommPost *b) {
@@ -232,14 +255,13 @@ static bool same_op(const CommPost *a, const CommPost *b) {
 
 // The meeting to join, NULL when there is none yet. *clash: a member that waits for me at another
 // one, so that neither can go on.
-static Meet *find_meet(CommRank *me, const CommPost *post, const uint32_t *members, uint32_t n,
-                       const CommRank **clash) {
+static Meet *find_meet(CommRank *me, const CommPost *post, const Seats *members, const CommRank **clash) {
     Meet *found = NULL;
-    for (uint32_t i = 0; i < n && !*clash; i++) {
-        const CommRank *r = &me->comm->ranks[members[i]];
+    for (uint32_t i = 0; i < members->n && !*clash; i++) {
+        const CommRank *r = &me->comm->ranks[seat_at(members, i)];
         if (r->state != SEAT_MEETING || r->meet == found || !includes(r->meet, me->rank))
             continue;
-        if (same_members(r->meet, members, n) && same_op(r->post, post))
+        if (same_members(&r->meet->members, members) && same_op(r->post, post))
             found = r->meet;
         else
             *clash = r;
@@ -250,8 +272,8 @@ static Meet *find_meet(CommRank *me, const CommPost *post, const uint32_t *membe
 // Lets those members go on that wait in this state. The meeting must not be looked at any more once
 // its opener may run: hence the list of our own.
 static void release(CommRank *me, SeatState state) {
-    for (uint32_t i = 0; i < me->nmembers; i++) {
-        CommRank *r = &me->comm->ranks[me->members[i]];
+    for (uint32_t i = 0; i < me->members.n; i++) {
+        CommRank *r = &me->comm->ranks[seat_at(&me->members, i)];
         if (r->state == state)
             let_go(r);
     }
@@ -263,7 +285,7 @@ static bool fail_here(CommRank *me) {
     return false;
 }
 
-bool comm_meet(CommRank *me, const CommPost *post, const uint32_t *members, uint32_t n) {
+static bool meet(CommRank *me, const CommPost *post, Seats members) {
     Comm *c = me->comm;
     pthread_mutex_lock(&c->lock);
     assert(!me->meet);
@@ -272,24 +294,23 @@ bool comm_meet(CommRank *me, const CommPost *post, const uint32_t *members, uint
         pthread_mutex_unlock(&c->lock);
         return false;
     }
-    Meet *m = find_meet(me, post, members, n, &clash);
+    Meet *m = find_meet(me, post, &members, &clash);
     if (clash) {
         snprintf(
             me->why, sizeof me->why,
-            "device %u is at %s while device %u waits for it in %s: every device of a group must "
+            "%s is at %s while %s waits for it in %s: every device of a group must "
             "reach the same collectives in the same order",
-            me->rank, post->name, clash->rank, clash->post->name);
+            name_of(c, me->rank).text, post->name, name_of(c, clash->rank).text, clash->post->name);
         return fail_here(me);
     }
     if (!m) {
         m = &me->slot;
-        *m = (Meet){.members = members, .n = n};
+        *m = (Meet){.members = members};
     }
     me->meet = m;
     me->post = post;
     me->members = members;
-    me->nmembers = n;
-    if (++m->here < n) {
+    if (++m->here < members.n) {
         wait_for_help(me, SEAT_MEETING);
     } else {
         release(me, SEAT_MEETING);
@@ -298,10 +319,23 @@ bool comm_meet(CommRank *me, const CommPost *post, const uint32_t *members, uint
     return me->meet != NULL;
 }
 
+bool comm_meet(CommRank *me, const CommPost *post, const uint32_t *members, uint32_t n) {
+    uint32_t cores = me->comm->cores;
+    return meet(me, post, (Seats){members, n, cores, me->rank % cores});
+}
+
+bool comm_has_pair(const CommRank *me) {
+    return me->pair[1] < me->comm->n;
+}
+
+bool comm_meet_pair(CommRank *me, const CommPost *post) {
+    return meet(me, post, (Seats){me->pair, 2, 1, 0});
+}
+
 const CommPost *comm_post(const CommRank *me, uint32_t position) {
     assert(me->meet);
-    assert(position < me->nmembers);
-    return me->comm->ranks[me->members[position]].post;
+    assert(position < me->members.n);
+    return me->comm->ranks[seat_at(&me->members, position)].post;
 }
 
 bool comm_sync(CommRank *me) {
@@ -309,7 +343,7 @@ bool comm_sync(CommRank *me) {
     pthread_mutex_lock(&c->lock);
     Meet *m = me->meet;
     me->cut_off = m->broken;
-    if (!m->broken && ++m->synced < m->n) {
+    if (!m->broken && ++m->synced < m->members.n) {
         wait_unlocked(me, SEAT_SYNC);
         return !me->cut_off;
     }
@@ -323,7 +357,7 @@ bool comm_sync(CommRank *me) {
 
 static void leave_and_unlock(CommRank *me) {
     Meet *m = me->meet;
-    if (++m->leaving < m->n) {
+    if (++m->leaving < m->members.n) {
         wait_unlocked(me, SEAT_LEAVE);
     } else {
         release(me, SEAT_LEAVE);
@@ -455,9 +489,11 @@ void comm_fail(CommRank *me) {
         fail_all(c, me->rank);
     if (me->meet) {
         me->meet->broken = true;
-        for (uint32_t i = 0; i < me->nmembers; i++)
-            if (c->ranks[me->members[i]].state == SEAT_SYNC)
-                c->ranks[me->members[i]].cut_off = true;
+        for (uint32_t i = 0; i < me->members.n; i++) {
+            CommRank *r = &c->ranks[seat_at(&me->members, i)];
+            if (r->state == SEAT_SYNC)
+                r->cut_off = true;
+        }
         release(me, SEAT_SYNC);
         leave_and_unlock(me);
         pthread_mutex_lock(&c->lock);
@@ -472,7 +508,7 @@ uint32_t comm_failed(const Comm *c) {
 const char *comm_why(CommRank *me) {
     pthread_mutex_lock(&me->comm->lock);
     if (!me->why[0] && me->comm->failed != COMM_NONE)
-        snprintf(me->why, sizeof me->why, "device %u failed", me->comm->failed);
+        snprintf(me->why, sizeof me->why, "%s failed", name_of(me->comm, me->comm->failed).text);
     pthread_mutex_unlock(&me->comm->lock);
     return me->why;
 }
@@ -481,18 +517,22 @@ Grid comm_grid(const CommRank *me) {
     return me->comm->grid;
 }
 uint32_t comm_number(const CommRank *me) {
-    return me->rank;
+    return me->rank / me->comm->cores;
 }
-CommRank *comm_rank(Comm *c, uint32_t rank) {
-    return &c->ranks[rank];
+uint32_t comm_core(const CommRank *me) {
+    return me->rank & 1;
+}
+CommRank *comm_rank(Comm *c, uint32_t seat) {
+    return &c->ranks[seat];
 }
 
 // --- making ------------------------------------------------------------------------------------
 
-Comm *comm_make(Grid grid) {
+Comm *comm_make(Grid grid, uint32_t cores) {
     assert(grid_ok(grid.replicas, grid.partitions));
+    assert(cores == 1 || cores == 2);
     Comm *c = calloc(1, sizeof *c);
-    uint32_t n = grid_ranks(grid);
+    uint32_t n = grid_ranks(grid) * cores;
     CommRank *ranks = aligned_alloc(64, n * sizeof *ranks);
     if (!c || !ranks) {
         free(c);
@@ -500,11 +540,12 @@ Comm *comm_make(Grid grid) {
         return NULL;
     }
     memset(ranks, 0, n * sizeof *ranks);
-    *c = (Comm){.grid = grid, .n = n, .ranks = ranks, .crowded = (int)n > usable_cpus()};
+    *c = (Comm){.grid = grid, .cores = cores, .n = n, .ranks = ranks, .crowded = (int)n > usable_cpus()};
     pthread_mutex_init(&c->lock, NULL);
     for (uint32_t i = 0; i < n; i++) {
         ranks[i].comm = c;
         ranks[i].rank = i;
+        ranks[i].pair[0] = i & ~1u, ranks[i].pair[1] = i | 1u;
     }
     comm_reset(c);
     return c;

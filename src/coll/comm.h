@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // comm.h — devices of one process talk to each other: meetings and messages.
 //
-// Every device is a thread. For a collective the ranks of a group meet:
+// Every device is a thread, or two where it is a logical core of two: a core each, with a seat of its own. For a
+// collective the devices of a group meet, each with the core that has come to it:
 //
 //   comm_meet    says what I bring (a post) and waits until every member has come
 //                now each may read the others' operands (comm_post)
@@ -28,7 +29,7 @@
 #include "coll/groups.h"
 
 typedef struct Comm Comm;
-typedef struct CommRank CommRank; // one device's end; used by its own thread
+typedef struct CommRank CommRank; // one core's end; used by its own thread
 
 #define COMM_WHY_BYTES 512
 #define COMM_QUEUED_BYTES_MAX ((size_t)1 << 32) // messages nobody has received yet
@@ -50,17 +51,22 @@ typedef struct CommPost { // lives until comm_leave
     const CommBuf *bufs;
 } CommPost;
 
-Comm *comm_make(Grid grid); // NULL when there is no memory
+// cores: of a device, 1 or 2. NULL when there is no memory.
+Comm *comm_make(Grid grid, uint32_t cores);
 void comm_free(Comm *c);    // no rank may be inside
 // Forgets ended ranks, failures and messages: the next run begins.
 void comm_reset(Comm *c);
-CommRank *comm_rank(Comm *c, uint32_t rank);
+CommRank *comm_rank(Comm *c, uint32_t seat); // device * cores + core
 Grid comm_grid(const CommRank *me);
-uint32_t comm_number(const CommRank *me); // its rank
+uint32_t comm_number(const CommRank *me); // its device's rank
+uint32_t comm_core(const CommRank *me);   // which of its pair it is, 0 or 1
 
 // False: somebody failed; comm_why tells, and the rank should end. The members, in the same order
-// on every rank, must stay until comm_leave; me is one of them.
+// on every rank, are devices and must stay until comm_leave; mine is one of them.
 bool comm_meet(CommRank *me, const CommPost *post, const uint32_t *members, uint32_t n);
+// With the other core of the pair: seats 2i and 2i + 1, which are devices where these have one core each.
+bool comm_has_pair(const CommRank *me); // false: the last device of an odd number
+bool comm_meet_pair(CommRank *me, const CommPost *post);
 const CommPost *comm_post(const CommRank *me, uint32_t position); // what that member brought
 bool comm_sync(CommRank *me);  // false: a member failed meanwhile; leave
 void comm_leave(CommRank *me); // always, once comm_meet was true
@@ -77,7 +83,7 @@ bool comm_recv(CommRank *me, int64_t channel, uint32_t from, const CommBuf *bufs
 // failing rank that is inside a meeting leaves it.
 void comm_end(CommRank *me);
 void comm_fail(CommRank *me);
-// The rank whose failure came first, and so has the error worth showing; COMM_NONE when none
+// The seat whose failure came first, and so has the error worth showing; COMM_NONE when none
 // failed.
 uint32_t comm_failed(const Comm *c);
 

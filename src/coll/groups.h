@@ -17,7 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define COMM_RANKS_MAX 1024 // devices that run one program together
+#define COMM_RANKS_MAX 1024                 // devices that run one program together
+#define COMM_SEATS_MAX (2 * COMM_RANKS_MAX) // their cores
 
 typedef struct Grid {
     uint32_t replicas, partitions;

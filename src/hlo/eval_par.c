@@ -260,7 +260,7 @@ void eval_run_parallel(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     Feed *feeds = feeds_make(&p, infeed);
     for (uint32_t i = 0; i < p.n; i++)
         p.devices[i].arena = eval_open(e);
-    p.comm = comm_make(p.grid);
+    p.comm = comm_make(p.grid, 1);
     if (!p.comm)
         eval_fail(e, id, OTRN_NOMEM, "no memory for %u devices", p.n);
     for (uint32_t i = 0; i < infeed->n; i++)

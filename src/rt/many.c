@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// many.c — one program on several devices: a core and a host thread each, and what connects them.
+// many.c — one program on several devices: a core, or two of a logical one, and a host thread for each, and what connects them.
 //
-// Device 0 is the caller's thread on the environment's own core. The others are made when a run
-// first needs them and stay, asleep between runs. When there are more host threads than devices the
-// devices share the environment's pool: whichever asks first gets its help (base/pool.c).
+// Cores are numbered through: those of device 0, of device 1 and so on. Number 0 is the caller's thread on the environment's own
+// core. The others are made when a run first needs them and stay, asleep between runs. When there are more host threads than cores
+// these share the environment's pool: whichever asks first gets its help (base/pool.c). The two cores of a device have one memory.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "rt/exe.h"
 
-typedef struct Job { // what one device does in a run
+typedef struct Job { // what one core does in a run
     otrn_exe *exe;
-    const ExeSlot *slot;
-    ChipProg *prog; // of the slot: the one of this core
+    const ExeSlot *slot; // of its device
+    ChipProg *prog;      // of the slot: the one of this core; NULL: it has nothing to do
     CommRank *comm;
     otrn_status status;
     uint32_t pc;
@@ -21,9 +21,9 @@ typedef struct Job { // what one device does in a run
     ExeWatch watch;
 } Job;
 
-typedef struct Helper { // device 1 and up
+typedef struct Helper { // core 1 and up
     Many *many;
-    uint32_t device;
+    uint32_t number;
     pthread_t thread;
     Core core;
 } Helper;
@@ -33,32 +33,33 @@ struct Many {
     pthread_mutex_t lock;
     pthread_cond_t begin, end;
     uint64_t run;    // number of the run; helpers wait for the next
-    uint32_t active; // devices in it
+    uint32_t active; // cores in it
     uint32_t left;   // helpers still at work
     bool stop;
     uint32_t nhelpers;
-    Helper *helpers[COMM_RANKS_MAX];
-    Job *jobs; // of the active devices
+    Helper *helpers[COMM_SEATS_MAX];
+    Job *jobs; // of the active cores
     uint32_t jobs_cap;
     Comm *comm;
-    Grid grid; // of comm
+    Grid grid;      // of comm
+    uint32_t cores; // of a device
 };
 
-// --- devices -----------------------------------------------------------------------------------
+// --- cores -------------------------------------------------------------------------------------
 
-static Core *core_of(otrn_env *env, uint32_t device) {
-    return device ? &env->many->helpers[device - 1]->core : &env->core;
+static Core *core_of(otrn_env *env, uint32_t number) {
+    return number ? &env->many->helpers[number - 1]->core : &env->core;
 }
 
-static void job_run(otrn_env *env, uint32_t device) {
-    Job *j = &env->many->jobs[device];
-    j->status = exe_run(env, core_of(env, device), j->prog, j->slot->segs, &j->pc, j->why, sizeof j->why, &j->watch);
+static void job_run(otrn_env *env, uint32_t number) {
+    Job *j = &env->many->jobs[number];
+    j->status = !j->prog ? OTRN_OK : exe_run(env, core_of(env, number), j->prog, j->slot->segs, &j->pc, j->why, sizeof j->why, &j->watch);
     if (j->status == OTRN_OK)
         comm_end(j->comm);
     else
         comm_fail(j->comm);
     if (j->watch.pair)
-        check_pair_end(j->watch.pair, (int)device & 1);
+        check_pair_end(j->watch.pair, (int)number & 1);
 }
 
 static void *helper_main(void *arg) {
@@ -67,13 +68,13 @@ static void *helper_main(void *arg) {
     uint64_t seen = 0;
     pthread_mutex_lock(&m->lock);
     for (;;) {
-        while (!m->stop && (m->run == seen || h->device >= m->active))
+        while (!m->stop && (m->run == seen || h->number >= m->active))
             pthread_cond_wait(&m->begin, &m->lock);
         if (m->stop)
             break;
         seen = m->run;
         pthread_mutex_unlock(&m->lock);
-        job_run(m->env, h->device);
+        job_run(m->env, h->number);
         pthread_mutex_lock(&m->lock);
         if (--m->left == 0)
             pthread_cond_signal(&m->end);
@@ -102,7 +103,7 @@ static bool helper_add(Many *m) {
     Helper *h = calloc(1, sizeof *h);
     if (!h)
         return false;
-    *h = (Helper){.many = m, .device = m->nhelpers + 1};
+    *h = (Helper){.many = m, .number = m->nhelpers + 1};
     h->core.chip = chip_make(NULL, m->env->level);
     if (h->core.chip) {
         chip_set_host(h->core.chip, &m->env->host);
@@ -150,8 +151,8 @@ void many_free(Many *m) {
 
 // Everything that may be missing for a run, from the host. False: it has no memory or no threads
 // left.
-static bool many_reserve(otrn_env *env, Grid grid) {
-    uint32_t n = grid_ranks(grid);
+static bool many_reserve(otrn_env *env, Grid grid, uint32_t cores) {
+    uint32_t n = grid_ranks(grid) * cores;
     if (!env->many && !(env->many = many_make(env)))
         return false;
     Many *m = env->many;
@@ -163,15 +164,16 @@ static bool many_reserve(otrn_env *env, Grid grid) {
         m->jobs = calloc(n, sizeof *m->jobs);
         m->jobs_cap = m->jobs ? n : 0;
     }
-    if (m->comm && (m->grid.replicas != grid.replicas || m->grid.partitions != grid.partitions)) {
+    if (m->comm && (m->grid.replicas != grid.replicas || m->grid.partitions != grid.partitions || m->cores != cores)) {
         comm_free(m->comm);
         m->comm = NULL;
     }
     if (!m->comm)
-        m->comm = comm_make(grid);
+        m->comm = comm_make(grid, cores);
     else
         comm_reset(m->comm);
     m->grid = grid;
+    m->cores = cores;
     return m->jobs && m->comm;
 }
 
@@ -199,24 +201,27 @@ static otrn_status slots_take(otrn_exe *const *exes, uint32_t n, otrn_error *err
     return OTRN_OK;
 }
 
-static otrn_status jobs_make(otrn_env *env, uint32_t n, otrn_exe *const *exes,
+static otrn_status jobs_make(otrn_env *env, uint32_t devices, otrn_exe *const *exes,
                              const void *const *const *args, void *const *const *results,
                              otrn_error *err) {
     Many *m = env->many;
+    uint32_t n = devices * m->cores;
     Pool *pool = n < (uint32_t)pool_threads(env->pool) ? env->pool : NULL;
-    for (uint32_t r = 0; r < n; r++) {
-        otrn_exe *exe = exes[r];
-        bool second = exe->art->peer && r & 1; // of a logical core, on the first one's memory
-        Core *core = core_of(env, r), *memory = second ? core_of(env, r - 1) : core;
+    for (uint32_t d = 0; d < devices; d++) {
+        otrn_exe *exe = exes[d];
+        const ExeSlot *slot = &exe->slots.at[--exe->slots_taken];
+        Core *memory = core_of(env, d * m->cores);
         if (!core_reserve(memory, exe->art->scratch_bytes))
             return ctx_set(err, OTRN_NOMEM, NO_PLACE,
                            "no host memory for %llu bytes of HBM scratch",
                            (unsigned long long)exe->art->scratch_bytes);
-        m->jobs[r] = (Job){
-            .exe = exe, .slot = &exe->slots.at[--exe->slots_taken], .comm = comm_rank(m->comm, r)};
-        m->jobs[r].prog = second ? m->jobs[r].slot->peer : m->jobs[r].slot->prog;
-        exe_bind(exe, m->jobs[r].slot, memory, args[r], results[r]);
-        chip_attach(core->chip, pool, m->jobs[r].comm);
+        exe_bind(exe, slot, memory, args[d], results[d]);
+        for (uint32_t k = 0; k < m->cores; k++) {
+            uint32_t number = d * m->cores + k;
+            m->jobs[number] = (Job){.exe = exe, .slot = slot, .prog = k ? slot->peer : slot->prog,
+                                    .comm = comm_rank(m->comm, number)};
+            chip_attach(core_of(env, number)->chip, pool, m->jobs[number].comm);
+        }
     }
     return OTRN_OK;
 }
@@ -237,32 +242,53 @@ static void jobs_run(otrn_env *env, uint32_t n) {
     chip_attach(env->core.chip, env->pool, NULL);
 }
 
-// The watches of a pair look at each other's memory until both cores have ended.
-static void jobs_run_watched(otrn_env *env, uint32_t n) {
-    Job *jobs = env->many->jobs;
-    CheckPair pair;
-    bool paired = n == 2 && jobs[0].exe->art->peer && exe_watches(env);
-    if (paired)
-        check_pair_init(&pair);
-    for (uint32_t r = 0; r < n; r++)
-        exe_watch_init(&jobs[r].watch, paired ? &pair : NULL);
+// The watches of a pair look at each other's memory until both cores have ended. False: no memory for what they share.
+static bool jobs_run_watched(otrn_env *env, uint32_t n) {
+    Many *m = env->many;
+    bool paired = m->cores == 2 && exe_watches(env);
+    CheckPair *pairs = paired ? calloc(n / 2, sizeof *pairs) : NULL;
+    if (paired && !pairs)
+        return false;
+    for (uint32_t i = 0; paired && i < n / 2; i++)
+        check_pair_init(&pairs[i]);
+    for (uint32_t i = 0; i < n; i++)
+        exe_watch_init(&m->jobs[i].watch, paired ? &pairs[i / 2] : NULL);
     jobs_run(env, n);
-    for (uint32_t r = 0; r < n; r++)
-        exe_watch_fini(&jobs[r].watch);
-    if (paired)
-        check_pair_fini(&pair);
+    for (uint32_t i = 0; i < n; i++)
+        exe_watch_fini(&m->jobs[i].watch);
+    for (uint32_t i = 0; paired && i < n / 2; i++)
+        check_pair_fini(&pairs[i]);
+    free(pairs);
+    return true;
+}
+
+static otrn_status no_room(uint32_t devices, otrn_error *err) {
+    return ctx_set(err, OTRN_NOMEM, NO_PLACE, "the host has no memory or threads for %u devices", devices);
+}
+
+// The first failure, with the core's place where there are several.
+static otrn_status failure(const Many *m, uint32_t number, otrn_error *err) {
+    const Job *j = &m->jobs[number];
+    const Artifact *art = chip_prog_artifact(j->prog);
+    uint32_t device = number / m->cores, core = number % m->cores;
+    if (m->cores == 1)
+        return exe_error(art, j->status, j->pc, err, "device %u: %s", device, j->why);
+    if (grid_ranks(m->grid) == 1)
+        return exe_error(art, j->status, j->pc, err, "core %u: %s", core, j->why);
+    return exe_error(art, j->status, j->pc, err, "device %u, core %u: %s", device, core, j->why);
 }
 
 static otrn_status run_locked(otrn_env *env, Grid grid, otrn_exe *const *exes,
                               const void *const *const *args, void *const *const *results,
                               const ManyFeed *feeds, uint32_t nfeeds, otrn_error *err) {
-    uint32_t n = grid_ranks(grid);
-    if (!many_reserve(env, grid))
-        return ctx_set(err, OTRN_NOMEM, NO_PLACE,
-                       "the host has no memory or threads for %u devices", n);
-    otrn_status s = slots_take(exes, n, err);
+    uint32_t devices = grid_ranks(grid), cores = 1;
+    for (uint32_t d = 0; d < devices; d++)
+        cores = exes[d]->slots.at[0].peer ? 2 : cores;
+    if (!many_reserve(env, grid, cores))
+        return no_room(devices, err);
+    otrn_status s = slots_take(exes, devices, err);
     if (s == OTRN_OK)
-        s = jobs_make(env, n, exes, args, results, err);
+        s = jobs_make(env, devices, exes, args, results, err);
     if (s != OTRN_OK) {
         chip_attach(env->core.chip, env->pool, NULL);
         return s;
@@ -270,13 +296,12 @@ static otrn_status run_locked(otrn_env *env, Grid grid, otrn_exe *const *exes,
     Comm *comm = env->many->comm;
     for (uint32_t i = 0; i < nfeeds; i++)
         comm_send(comm_rank(comm, 0), COMM_INFEED, COMM_ANY, feeds[i].bufs, feeds[i].n);
-    jobs_run_watched(env, n);
+    if (!jobs_run_watched(env, devices * cores)) {
+        chip_attach(env->core.chip, env->pool, NULL);
+        return no_room(devices, err);
+    }
     uint32_t failed = comm_failed(comm);
-    if (failed == COMM_NONE)
-        return OTRN_OK;
-    const Job *j = &env->many->jobs[failed];
-    const char *what = j->exe->art->peer ? "core" : "device";
-    return exe_error(chip_prog_artifact(j->prog), j->status, j->pc, err, "%s %u: %s", what, failed, j->why);
+    return failed == COMM_NONE ? OTRN_OK : failure(env->many, failed, err);
 }
 
 otrn_status many_run(otrn_env *env, Grid grid, otrn_exe *const *exes,
@@ -297,9 +322,6 @@ otrn_status otrn_execute_many(otrn_exe *exe, uint32_t replicas, uint32_t partiti
         return ctx_set(err, OTRN_USAGE, NO_PLACE,
                        "%u x %u devices: there can be 1 to OTRN_MAX_DEVICES (%d)", replicas,
                        partitions, OTRN_MAX_DEVICES);
-    if (exe->art->peer)
-        return ctx_set(err, OTRN_UNSUPPORTED, NO_PLACE,
-                       "a program for a logical core of two cores runs on one device; compile it with lnc=1 (OTRN_LNC)");
     otrn_exe *exes[COMM_RANKS_MAX];
     Grid grid = {replicas, partitions};
     for (uint32_t r = 0; r < grid_ranks(grid); r++)

@@ -374,12 +374,8 @@ otrn_status exe_run(const otrn_env *env, const Core *core, ChipProg *prog, uint8
 otrn_status otrn_execute(otrn_exe *exe, const void *const *args, void *const *results, otrn_error *err) {
     otrn_env *env = exe->env;
     const Artifact *art = exe->art;
-    if (art->peer) { // both cores see the same memory
-        otrn_exe *exes[] = {exe, exe};
-        const void *const *const both_args[] = {args, args};
-        void *const *const both_results[] = {results, results};
-        return many_run(env, (Grid){2, 1}, exes, both_args, both_results, NULL, 0, err);
-    }
+    if (exe->slots.at[0].peer) // two cores
+        return many_run(env, (Grid){1, 1}, &exe, &args, &results, NULL, 0, err);
     pthread_mutex_lock(&env->turn);
     if (!core_reserve(&env->core, art->scratch_bytes)) {
         pthread_mutex_unlock(&env->turn);

@@ -15,7 +15,7 @@
 //      a meeting, the cores meet. A meeting holds up nothing but what follows it: accesses to memory that the other core touched in
 //      a round before (pair_follow); other work goes on beside it;
 //   3. in memory a buffer lives for whole rounds: within one, nobody knows who is first;
-//   4. steps with effects (random streams, the host) stay in order, on core 0; so do programs of several devices.
+//   4. steps with effects (random streams, the host, collectives) stay in order, on core 0.
 #include "tile/pair.h"
 
 #include <string.h>
@@ -195,6 +195,8 @@ static void look_at(Plan *p, uint32_t i) {
         emit_probe(p->probe, s, core, &parts[core]);
         if (!p->probe->shared) { // the first part is all of it
             take_probe(p, w, &parts[0], 0);
+            if (s->op && hlo_row(hlo_at(p->l->h, s->op))->cls == HC_COLL)
+                w->cost[0] = STEP_NS; // beside the engines
             w->cost[1] = w->cost[0];
             return;
         }
@@ -379,17 +381,6 @@ static bool spread_out(Plan *p) {
     return true;
 }
 
-static bool may_split(const Lower *l) {
-    if (spmd_partitions(l->h) > 1)
-        return false;
-    for (uint32_t i = 0; i < l->steps.n; i++) {
-        const Step *s = &l->steps.at[i];
-        if (s->op && hlo_row(hlo_at(l->h, s->op))->cls == HC_COLL)
-            return false;
-    }
-    return true;
-}
-
 void pair_plan(Lower *l, const ChipFile *chip, Pair *out) {
     Arena *a = l->c->scratch;
     uint32_t n = l->steps.n + 1;
@@ -397,7 +388,7 @@ void pair_plan(Lower *l, const ChipFile *chip, Pair *out) {
                   .after = {ARENA_NEWN(a, uint32_t, n), ARENA_NEWN(a, uint32_t, n)}, .feet = ARENA_NEWN(a, uint32_t, n)};
     VEC_PUSH(a, &out->foot, (Foot){0});
     Plan p = {.l = l, .chip = chip, .a = a, .out = out};
-    if (!may_split(l) || !spread_out(&p))
+    if (!spread_out(&p))
         return;
     p.probe = emit_make(l, chip);
     p.begins = emit_bufs(l, false), p.ends = emit_bufs(l, true);

@@ -139,7 +139,7 @@ static void *rank_main(void *arg) {
 
 // Runs a function on n ranks; each must end or fail by itself.
 static uint32_t run_ranks(uint32_t n, void (*run)(Rank *), Rank *ranks) {
-    Comm *c = comm_make((Grid){n, 1});
+    Comm *c = comm_make((Grid){n, 1}, 1);
     for (uint32_t i = 0; i < n; i++) {
         ranks[i] = (Rank){.comm = comm_rank(c, i), .n = n, .rank = i, .run = run};
         pthread_create(&ranks[i].thread, NULL, rank_main, &ranks[i]);
@@ -389,7 +389,7 @@ static void test_messages(void) {
     uint32_t failed = run_ranks(2, wrong_message, ranks);
     check("a message of another size", failed == 0 && strstr(ranks[0].why, "8 bytes where 4"), "%s",
           ranks[0].why);
-    Comm *c = comm_make((Grid){1, 2}); // left in the queue: freed
+    Comm *c = comm_make((Grid){1, 2}, 1); // left in the queue: freed
     CommBuf buf = {.in = "x", .in_bytes = 1};
     comm_send(comm_rank(c, 0), COMM_INFEED, COMM_ANY, &buf, 1);
     comm_reset(c);

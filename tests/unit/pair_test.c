@@ -2,7 +2,8 @@
 // pair_test.c — programs over two cores: the bits of one core, and no race between the two.
 //
 // Random programs of products, row programs, attention, convolutions, pooling and movement over tensors large enough to be
-// cut (tile/pair.c): each runs on one core, on two, and on two under watch.
+// cut (tile/pair.c): each runs on one core, on two, and on two under watch. Odd seeds are programs of two devices that exchange
+// values: four cores then.
 //   pair_test [PROGRAMS [SEED]]
 #include <stdarg.h>
 #include <stdbool.h>
@@ -27,7 +28,7 @@ typedef struct Maker {
     size_t n;
     int next;
     Value at[VALUES_MAX];
-    int count;
+    int count, devices;
 } Maker;
 
 static uint32_t rnd(Maker *m, uint32_t below) {
@@ -226,12 +227,31 @@ static void image(Maker *m) {
     push(m, b * h * w, c, false);
 }
 
+// Devices add up a value, or hand it to each other.
+static void exchange(Maker *m) {
+    char t[48];
+    Value a = pick(m);
+    type_of(a, t);
+    if (rnd(m, 2)) {
+        int s = temp(m);
+        out(m, "  %%v%d = \"stablehlo.collective_permute\"(%%v%d) {source_target_pairs = dense<[[0, 1], [1, 0]]> : tensor<2x2xi64>} : (%s) -> %s\n",
+            s, a.name, t, t);
+        out(m, "  %%v%d = stablehlo.subtract %%v%d, %%v%d : %s\n", m->next, a.name, s, t);
+    } else {
+        const char *type = a.narrow ? "bf16" : "f32";
+        out(m, "  %%v%d = \"stablehlo.all_reduce\"(%%v%d) ({\n    ^bb0(%%x: tensor<%s>, %%y: tensor<%s>):\n", m->next, a.name, type, type);
+        out(m, "      %%s = stablehlo.maximum %%x, %%y : tensor<%s>\n      stablehlo.return %%s : tensor<%s>\n", type, type);
+        out(m, "    }) {replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>} : (%s) -> %s\n", t, t);
+    }
+    push(m, a.rows, a.cols, a.narrow);
+}
+
 // --- programs ------------------------------------------------------------------------------------------
 
 static void make(Maker *m, uint64_t seed) {
     static void (*const ops[])(Maker *) = {elementwise, elementwise, product, product, product, reduction, reduction, movement, attention, image};
     char t[48], types[512] = "", names[512] = "";
-    *m = (Maker){.rng = seed * 0x9e3779b97f4a7c15u, .text = m->text};
+    *m = (Maker){.rng = seed * 0x9e3779b97f4a7c15u, .text = m->text, .devices = 1 + (int)(seed % 2)};
     int rows = 130 + (int)rnd(m, 400), cols = 64 + (int)rnd(m, 300);
     out(m, "func.func @main(");
     for (int i = 0; i < ARGS_MAX; i++) {
@@ -239,8 +259,11 @@ static void make(Maker *m, uint64_t seed) {
         out(m, "%s%%v%d: %s%s", i ? ", " : "", v.name, type_of(v, t), i ? "" : " {tf.aliasing_output = 0 : i32}");
     }
     size_t head = m->n;
-    for (int i = 0; i < 14; i++)
+    for (int i = 0; i < 14; i++) {
         ops[rnd(m, sizeof ops / sizeof *ops)](m);
+        if (m->devices > 1 && i % 3 == 2)
+            exchange(m);
+    }
     out(m, "  %%v%d = stablehlo.multiply %%v0, %%v1 : %s\n", m->next, type_of(m->at[0], t)); // takes the first argument's memory over
     Value last = {m->next, rows, cols, false};
     for (int i = m->count, k = 0; i >= 0 && k < 6; i--, k++) { // then those made last
@@ -259,36 +282,52 @@ static void make(Maker *m, uint64_t seed) {
     m->text[m->n] = 0;
 }
 
+typedef struct Memory { // of a device
+    void *args[ARGS_MAX], *results[8];
+} Memory;
+
+static void memory_fill(Memory *d, const otrn_exe *exe, uint64_t *rng, uint8_t *out) {
+    for (size_t i = 0; i < ARGS_MAX; i++) {
+        size_t n = otrn_type_bytes(otrn_exe_arg_type(exe, i)) / 4;
+        float *x = malloc(n * 4);
+        for (size_t k = 0; k < n; k++) {
+            *rng = *rng * 6364136223846793005u + 1442695040888963407u;
+            x[k] = (float)((int32_t)(*rng >> 40) - (1 << 23)) / (float)(1 << 23);
+        }
+        d->args[i] = x;
+    }
+    for (size_t i = 0; i < otrn_exe_num_results(exe); i++) {
+        d->results[i] = i ? out : d->args[0];
+        out += (otrn_type_bytes(otrn_exe_result_type(exe, i)) + 63) / 64 * 64;
+    }
+}
+
 // Runs the program; the results' bytes, or NULL with err.
 static uint8_t *run(otrn_env *env, const Maker *m, uint64_t seed, size_t *bytes, otrn_error *err) {
     otrn_exe *exe;
     if (otrn_compile(env, m->text, m->n, "pair", &exe, err))
         return NULL;
-    void *args[ARGS_MAX], *results[8];
-    size_t nresults = otrn_exe_num_results(exe), at = 0;
-    *bytes = 0;
-    for (size_t i = 0; i < nresults; i++)
-        *bytes += otrn_type_bytes(otrn_exe_result_type(exe, i)) + 64;
+    size_t each = 0;
+    for (size_t i = 0; i < otrn_exe_num_results(exe); i++)
+        each += otrn_type_bytes(otrn_exe_result_type(exe, i)) + 64;
+    *bytes = each * (size_t)m->devices;
     uint8_t *out = calloc(*bytes, 1);
     uint64_t rng = seed;
-    for (size_t i = 0; i < ARGS_MAX; i++) {
-        size_t n = otrn_type_bytes(otrn_exe_arg_type(exe, i)) / 4;
-        float *x = malloc(n * 4);
-        for (size_t k = 0; k < n; k++) {
-            rng = rng * 6364136223846793005u + 1442695040888963407u;
-            x[k] = (float)((int32_t)(rng >> 40) - (1 << 23)) / (float)(1 << 23);
-        }
-        args[i] = x;
+    Memory memory[2];
+    const void *const *args[2];
+    void *const *results[2];
+    for (int d = 0; d < m->devices; d++) {
+        memory_fill(&memory[d], exe, &rng, out + each * (size_t)d);
+        args[d] = (const void *const *)memory[d].args, results[d] = memory[d].results;
     }
-    for (size_t i = 0; i < nresults; i++) {
-        results[i] = i ? out + at : args[0];
-        at += (otrn_type_bytes(otrn_exe_result_type(exe, i)) + 63) / 64 * 64;
+    bool ok = (m->devices == 1 ? otrn_execute(exe, args[0], results[0], err)
+                               : otrn_execute_many(exe, (uint32_t)m->devices, 1, args, results, err)) == OTRN_OK;
+    for (int d = 0; d < m->devices; d++) {
+        if (ok)
+            memcpy(out + each * (size_t)d, memory[d].args[0], otrn_type_bytes(otrn_exe_result_type(exe, 0)));
+        for (size_t i = 0; i < ARGS_MAX; i++)
+            free(memory[d].args[i]);
     }
-    bool ok = otrn_execute(exe, (const void *const *)args, results, err) == OTRN_OK;
-    if (ok)
-        memcpy(out, args[0], otrn_type_bytes(otrn_exe_result_type(exe, 0)));
-    for (size_t i = 0; i < ARGS_MAX; i++)
-        free(args[i]);
     otrn_exe_free(exe);
     if (!ok)
         free(out);
