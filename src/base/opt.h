@@ -72,6 +72,9 @@
     X(LNC, "lnc", "OTRN_LNC", "1", 'E', "1|2", "crpdkC",                                                \
       "cores of a logical core: a program is split over two that share their HBM; a kernel runs on each")     \
     X(TRACE, "trace", "", "", 'S', "FILE", "p", "write a timeline that Perfetto opens")            \
+    X(GROUP, "group", "", "line", 'E', "line|op|scope|layer", "p",                                  \
+      "what takes the time, by source line, operation, jax.named_scope or module, or layer")       \
+    X(TOP, "top", "", "0", 'N', "rows", "p", "rows of each table; 0 = as many as fit well")        \
     X(TEST, "test", "", "", 'S', "COMMAND", "R",                                                   \
       "sh command that succeeds while the failure shows; %s stands for the program's file")        \
     X(LIMIT, "limit", "", "20", 'N', "seconds", "R",                                               \

@@ -24,7 +24,7 @@
 const char *const stall_names[STALL_COUNT] = {
     "tensor", "vector", "scalar", "gpsimd", "sync", "dma in", "dma out", "collectives",
     "latency", "issue", "weights", "port", "queue", "other core", "start"};
-const char *const path_names[PATH_KINDS] = {"work", "HBM bandwidth", "DMA engines", "signals", "completion",
+const char *const path_names[PATH_KINDS] = {"work", "hbm bandwidth", "dma engines", "signals", "completion",
                                             "transfer start", "issue"};
 
 typedef struct Piece { // of the path, the latest first

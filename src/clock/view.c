@@ -77,7 +77,47 @@ static int line_order(const void *x, const void *y) {
     return d ? d : a->line < b->line ? -1 : a->line > b->line;
 }
 
-static void lines_finish(Arena *a, const Artifact *art, const uint32_t *number, View *v) {
+typedef struct OpTime { // what an operation of a line takes on the line's track
+    uint32_t line;
+    uint16_t op;
+    double ns;
+} OpTime;
+
+static int op_order(const void *x, const void *y) {
+    const OpTime *a = x, *b = y;
+    return a->line != b->line ? (a->line < b->line ? -1 : 1) : (int)a->op - (int)b->op;
+}
+
+// Names each line by what takes its time: all its instructions of one operation together.
+static void lines_name(Arena *a, const Artifact *art, const Clock *clock, const uint32_t *number, View *v) {
+    uint32_t n = art->nlocs;
+    OpTime *ops = ARENA_NEWN(a, OpTime, (size_t)n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        ops[i] = (OpTime){number[i], art->locs[i].op, 0};
+    const Price *price = clock->price;
+    for (int core = 0; n && art; art = art->peer, price = clock->peer_price, core++)
+        for (uint32_t pc = 0; pc < art->ncode; pc++) {
+            uint32_t loc = art->code_loc ? art->code_loc[pc] : 0;
+            loc = loc < n ? loc : 0;
+            if (price[pc].track == v->lines.at[number[loc]].track)
+                ops[loc].ns += v->busy_of[core][pc];
+        }
+    qsort(ops, n, sizeof *ops, op_order);
+    for (uint32_t i = 0, end; i < n; i = end) {
+        ViewLine *l = &v->lines.at[ops[i].line];
+        double best = -1;
+        for (end = i; end < n && ops[end].line == ops[i].line;) {
+            uint16_t op = ops[end].op;
+            double ns = 0;
+            for (; end < n && ops[end].line == ops[i].line && ops[end].op == op; end++)
+                ns += ops[end].ns;
+            if (ns > best)
+                best = ns, l->op = op;
+        }
+    }
+}
+
+static void lines_finish(Arena *a, const Artifact *art, const Clock *clock, const uint32_t *number, View *v) {
     uint32_t n = 0, *place = ARENA_NEWN(a, uint32_t, (size_t)v->lines.n + 1);
     for (uint32_t i = 0; i < v->lines.n; i++) {
         ViewLine *l = &v->lines.at[i];
@@ -85,6 +125,10 @@ static void lines_finish(Arena *a, const Artifact *art, const uint32_t *number, 
             if (l->busy_ns[t] > l->most_ns)
                 l->most_ns = l->busy_ns[t], l->track = t;
         l->number = i;
+    }
+    lines_name(a, art, clock, number, v);
+    for (uint32_t i = 0; i < v->lines.n; i++) {
+        ViewLine *l = &v->lines.at[i];
         if (l->insts > 0)
             v->lines.at[n++] = *l;
     }
@@ -114,7 +158,7 @@ static void spill_add(const IsaInst *in, double bytes, ViewLine *l) {
 
 // The lines' parts of one core's program; `all` gathers the tracks.
 static void lines_add(const Artifact *art, const ChipFile *chip, const Price *price, const double *times,
-                      const uint32_t *number, double *best, double *all, double *busy_of, View *out) {
+                      const uint32_t *number, double *all, double *busy_of, View *out) {
     for (uint32_t pc = 0; pc < art->ncode; pc++) {
         const Price *p = &price[pc];
         int cost = isa_rows[art->code[pc].op].cost;
@@ -130,23 +174,18 @@ static void lines_add(const Artifact *art, const ChipFile *chip, const Price *pr
             spill_add(&art->code[pc], p->hbm_bytes * times[pc], l);
         l->flops += p->flops * times[pc];
         l->insts += times[pc];
-        double *b = &best[l - out->lines.at];
-        if (art->nlocs && busy >= *b) {
-            *b = busy;
-            l->op = art->locs[loc].op;
-        }
     }
 }
 
 static void lines_make(Arena *a, const Artifact *art, const ChipFile *chip, const Clock *clock, const double *times,
                        const double *peer_times, View *out) {
     uint32_t *number = line_numbers(a, art, out);
-    double *best = ARENA_NEWN(a, double, (size_t)out->lines.n + 1), all[CLOCK_TRACKS] = {0};
+    double all[CLOCK_TRACKS] = {0};
     out->busy_of[0] = ARENA_NEWN(a, double, (size_t)art->ncode + 1);
-    lines_add(art, chip, clock->price, times, number, best, all, out->busy_of[0], out);
+    lines_add(art, chip, clock->price, times, number, all, out->busy_of[0], out);
     if (peer_times) {
         out->busy_of[1] = ARENA_NEWN(a, double, (size_t)art->peer->ncode + 1);
-        lines_add(art->peer, chip, clock->peer_price, peer_times, number, best, all, out->busy_of[1], out);
+        lines_add(art->peer, chip, clock->peer_price, peer_times, number, all, out->busy_of[1], out);
     }
     double part[CLOCK_TRACKS]; // of the engine's time, where two cores share or work overlaps
     for (int t = 0; t < CLOCK_TRACKS; t++)
@@ -158,7 +197,7 @@ static void lines_make(Arena *a, const Artifact *art, const ChipFile *chip, cons
         out->busy_of[0][pc] *= part[clock->price[pc].track];
     for (uint32_t pc = 0; peer_times && pc < art->peer->ncode; pc++)
         out->busy_of[1][pc] *= part[clock->peer_price[pc].track];
-    lines_finish(a, art, number, out);
+    lines_finish(a, art, clock, number, out);
 }
 
 // --- roofs ---------------------------------------------------------------------------------------
@@ -195,6 +234,7 @@ void view_make(Arena *a, const Artifact *art, const ChipFile *chip, const Clock 
     *out = (View){0};
     double *times = run_counts(a, art, clock->flow);
     double *peer_times = clock->peer_flow ? run_counts(a, art->peer, clock->peer_flow) : NULL;
+    out->times_of[0] = times, out->times_of[1] = peer_times;
     lines_make(a, art, chip, clock, times, peer_times, out);
     roof_make(art, chip, clock, times, peer_times, &out->roof);
     out->has_memory = clock->events.n > 0;

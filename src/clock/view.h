@@ -11,7 +11,7 @@
 typedef struct ViewLine { // a line of the user's program
     const char *file, *name; // "" when not known
     uint32_t line;
-    uint16_t op; // the operation with the most time on it, HLO_NONE for none
+    uint16_t op; // of its operations the one with the most time on `track`, HLO_NONE for none
     double busy_ns[CLOCK_TRACKS];
     double hbm_bytes, flops;
     double spill_out, spill_in; // bytes that transfers take to HBM and back because the chip does not keep them
@@ -42,6 +42,7 @@ typedef struct View {
     VEC(ViewLine) lines; // longest first
     uint32_t *line_of[2]; // per instruction of each core's program: which of them,
     double *busy_of[2];   // and its part of the time there
+    double *times_of[2];  // how often it runs
     ViewRoof roof;
     ViewMemory memory[VIEW_MEMORIES];
     bool has_memory; // the clock kept its events

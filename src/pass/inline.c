@@ -15,6 +15,7 @@
 
 #define CALL_DEPTH_MAX 256
 #define INLINE_OPS_MAX 20000000u
+#define NAME_MAX_BYTES 1000u // of a path of names
 
 typedef struct Inline {
     Compile *c;
@@ -44,13 +45,24 @@ static ValueId map_get(Inline *in, ValueId v) {
     return in->map.at[v];
 }
 
+// Names inside a function that is called in several places begin anew: the call's come before them.
+static const char *name_of(Inline *in, LocId loc) {
+    const char *name = hlo_loc_name(in->h, loc), *outer = hlo_loc_name(in->h, in->call);
+    size_t root = strcspn(outer, "/");
+    bool whole = !*name || !*outer || (!strncmp(name, outer, root) && (!name[root] || name[root] == '/'));
+    return whole || strlen(outer) + strlen(name) > NAME_MAX_BYTES ? name : arena_printf(in->c->scratch, "%s/%s", outer, name);
+}
+
 // Front ends give the ops of a function they call in several places a name only: the place is the call's, unless
 // that has none either and the program's text says more.
 static LocId loc_of(Inline *in, LocId loc) {
-    if (!in->call || hlo_loc_is_users(in->h, loc) || (hlo_place(in->h, loc).line && !hlo_loc_is_users(in->h, in->call)))
+    if (!in->call)
         return loc;
-    const char *name = hlo_loc_name(in->h, loc);
-    return hlo_loc(in->h, &(HloLoc){.kind = HL_NAME, .str = hlo_str(in->h, name, strlen(name)), .a = in->call});
+    const char *name = name_of(in, loc);
+    bool own = hlo_loc_is_users(in->h, loc) || (hlo_place(in->h, loc).line && !hlo_loc_is_users(in->h, in->call));
+    if (own && !strcmp(name, hlo_loc_name(in->h, loc)))
+        return loc;
+    return hlo_loc(in->h, &(HloLoc){.kind = HL_NAME, .str = hlo_str(in->h, name, strlen(name)), .a = own ? loc : in->call});
 }
 
 // Passes its operands on, or only kept them from being left out earlier.

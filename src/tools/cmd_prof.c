@@ -8,7 +8,6 @@
 #include "rt/rt.h"
 #include "tools/prof.h"
 
-#define LINES_SHOWN 8
 #define PLOT_COLUMNS 64
 
 // --- a priced program ------------------------------------------------------------------------------
@@ -46,6 +45,7 @@ void prof_price(Tool *t, const char *path, const Options *given, const Buf *byte
     clock_run(t->ctx, t->arena, out->art, &out->chip, &how, &out->clock);
     view_make(t->arena, out->art, &out->chip, &out->clock, &out->view);
     stall_make(t->arena, out->art, &out->chip, &out->clock, &out->view, &out->stalls);
+    group_make(t->arena, out->art, &out->clock, &out->view, &out->stalls, group_parse(opts.val[OPT_GROUP]), &out->groups);
 }
 
 double prof_share(const Prof *p, int track) {
@@ -68,21 +68,24 @@ const char *prof_scaled(Arena *a, double v, const char *unit) {
     return arena_printf(a, "%.4g %.*s%s", v, p > 0, &prefixes[p], unit);
 }
 
+const char *prof_clipped(Arena *a, const char *text, int width) {
+    size_t n = strlen(text), keep = (size_t)width - 1;
+    if (n <= (size_t)width)
+        return text;
+    while (keep && ((unsigned char)text[keep] & 0xc0) == 0x80) // not inside a character
+        keep--;
+    return arena_printf(a, "%.*s…", (int)keep, text);
+}
+
 const char *prof_line_text(Arena *a, const ViewLine *l, int width) {
-    const char *slash = strrchr(l->file, '/'), *file = slash ? slash + 1 : l->file;
-    const char *op = l->op ? hlo_op_rows[l->op].name : "";
-    const char *at = l->line   ? arena_printf(a, "%s:%u", file, l->line)
-                     : *l->name ? l->name
-                     : *file    ? file
-                                : "(control)";
-    const char *text = *op ? arena_printf(a, "%s %s", at, op) : at;
-    return width && strlen(text) > (size_t)width ? arena_printf(a, "%.*s…", width - 1, text) : text;
+    const char *text = group_line_text(a, l);
+    return width ? prof_clipped(a, text, width) : text;
 }
 
 // --- JSON ------------------------------------------------------------------------------------------
 
 // A JSON string's inside; names are ours or the user's.
-static void json_text(const char *s) {
+void json_text(const char *s) {
     for (; *s; s++)
         if ((unsigned char)*s < 0x20)
             printf("\\u%04x", *s);
@@ -91,7 +94,7 @@ static void json_text(const char *s) {
 }
 
 // "dma in" as a key: dma_in.
-static void json_key(const char *s) {
+void json_key(const char *s) {
     for (; *s; s++)
         putchar(*s == ' ' ? '_' : *s);
 }
@@ -121,20 +124,21 @@ static void json_views(const Prof *p) {
     printf("\n  ],\n");
 }
 
-static void json_print(const Prof *p) {
+static void json_print(Tool *t, const Prof *p) {
     const Clock *c = &p->clock;
     printf("{\n  \"program\": \"");
     json_text(p->art->name);
     printf("\",\n  \"target\": \"");
     json_text(p->chip.name);
     printf("\",\n  \"total_us\": %.3f,\n  \"bottleneck\": \"", c->total_ns * 1e-3);
-    json_key(clock_track_names[prof_busiest(p)]);
+    json_key(clock_track_names[prof_bottleneck(p)]);
     printf("\",\n");
     printf("  \"flops\": %.0f,\n  \"hbm_bytes\": %.0f,\n  \"hbm_peak_bytes\": %.0f,\n", c->flops, c->hbm_bytes,
            view_hbm_planned(p->art));
     printf("  \"usd_per_hour\": %.4f,\n  \"unknown_loops\": %llu,\n", p->chip.usd_per_core_hour,
            (unsigned long long)c->unknown_loops);
     json_views(p);
+    prof_why_json(t, p);
     printf("  \"engines\": {");
     for (int e = 0; e < CLOCK_TRACKS; e++) {
         printf("%s\n    \"", e ? "," : "");
@@ -146,17 +150,6 @@ static void json_print(const Prof *p) {
 }
 
 // --- text ------------------------------------------------------------------------------------------
-
-static void bottleneck_print(const Prof *p) {
-    int e = prof_busiest(p);
-    if (p->clock.total_ns <= 0) {
-        printf("nothing to do: the program has no timed instruction\n");
-        return;
-    }
-    const char *why = prof_share(p, e) >= 50 ? "the other engines mostly wait for it"
-                                             : "no engine is busy half of the time: waits dominate";
-    printf("bottleneck: %s, busy %.0f %% of the time; %s\n", clock_track_names[e], prof_share(p, e), why);
-}
 
 static void amount_print(Arena *a, const char *label, double amount, const char *unit, double seconds,
                          const char *rate) {
@@ -208,19 +201,6 @@ static void memory_print(Arena *a, const Prof *p) {
     }
 }
 
-static void lines_print(Arena *a, const Prof *p) {
-    if (!p->view.lines.n || p->clock.total_ns <= 0)
-        return;
-    printf("\nbusiest lines                             engine         busy us  of run\n");
-    for (uint32_t i = 0; i < p->view.lines.n && i < LINES_SHOWN; i++) {
-        const ViewLine *l = &p->view.lines.at[i];
-        printf("%-41s %-12s %9.2f %6.1f%%\n", prof_line_text(a, l, 41), clock_track_names[l->track],
-               l->most_ns * 1e-3, 100 * l->most_ns / p->clock.total_ns);
-    }
-    if (p->view.lines.n > LINES_SHOWN)
-        printf("… %u more (--json has all)\n", p->view.lines.n - LINES_SHOWN);
-}
-
 static void table_print(Tool *t, const Prof *p) {
     const Clock *c = &p->clock;
     double seconds = c->total_ns * 1e-9;
@@ -238,14 +218,9 @@ static void table_print(Tool *t, const Prof *p) {
     if (p->chip.usd_per_core_hour > 0)
         printf("cost           %.4g USD per million runs\n", p->chip.usd_per_core_hour / 3600 * seconds * 1e6);
     roof_print(t->arena, p);
-    printf("\nengine     instructions     busy us  busy %%\n");
-    for (int e = 0; e < CLOCK_TRACKS; e++)
-        printf("%-10s %12llu %11.2f %7.1f\n", clock_track_names[e], (unsigned long long)c->insts[e],
-               c->busy_ns[e] * 1e-3, prof_share(p, e));
+    prof_engines_print(t, p);
     memory_print(t->arena, p);
-    lines_print(t->arena, p);
-    printf("\n");
-    bottleneck_print(p);
+    prof_why_print(t, p);
     if (c->unknown_loops)
         printf("note: %llu loop%s of unknown length counted once\n", (unsigned long long)c->unknown_loops,
                c->unknown_loops == 1 ? "" : "s");
@@ -268,7 +243,7 @@ int cmd_prof(Tool *t) {
         file_write(t->ctx, t->opt.val[OPT_TRACE], text.at, text.n);
     }
     if (opt_on(&t->opt, OPT_JSON))
-        json_print(&p);
+        json_print(t, &p);
     else
         table_print(t, &p);
     return 0;

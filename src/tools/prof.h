@@ -4,7 +4,7 @@
 #define OTRN_TOOLS_PROF_H
 
 #include "clock/instance.h"
-#include "clock/stall.h"
+#include "clock/group.h"
 #include "tools/tools.h"
 
 typedef struct Prof {
@@ -15,6 +15,7 @@ typedef struct Prof {
     Clock clock;
     View view;
     Stalls stalls;
+    Groups groups; // as --group asks
 } Prof;
 
 // Compiles, assembles or loads a file and prices it. target NULL: the chip of the options, or the one an
@@ -31,6 +32,24 @@ const char *prof_scaled(Arena *a, double v, const char *unit);
 // "train.py:12 add", as short as it can be told; at most `width` characters, 0 = any.
 const char *prof_line_text(Arena *a, const ViewLine *l, int width);
 
+const char *prof_clipped(Arena *a, const char *text, int width); // at most so many bytes, then "…"
+void json_text(const char *s); // a JSON string's inside
+void json_key(const char *s);  // "dma in" as dma_in
+
 int prof_diff(Tool *t); // prof_diff.c
+
+// --- prof_stall.c: why it takes so long ------------------------------------------------------------
+typedef struct ProfPart { // of the critical path
+    int track, kind; // PATH_…
+    double ns;
+} ProfPart;
+// All of them, longest first, at most CLOCK_TRACKS * PATH_KINDS; they add up to the run's time.
+uint32_t prof_path(const Stalls *s, ProfPart *out);
+const char *prof_part_text(Arena *a, const ProfPart *part); // "tensor at work"
+int prof_bottleneck(const Prof *p); // the track with the most work on the critical path
+uint32_t prof_top(const Tool *t, uint32_t dflt); // --top
+void prof_engines_print(Tool *t, const Prof *p);
+void prof_why_print(Tool *t, const Prof *p);
+void prof_why_json(Tool *t, const Prof *p);
 
 #endif

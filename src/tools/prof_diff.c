@@ -128,29 +128,66 @@ static void lines_print(Arena *m, const LineDiff *d, uint32_t n) {
                clock_track_names[d[i].track], d[i].a_ns * 1e-3, d[i].b_ns * 1e-3);
 }
 
+// --- the critical path -----------------------------------------------------------------------------
+
+typedef struct PartDiff {
+    int track, kind;
+    double a_ns, b_ns;
+} PartDiff;
+
+static int part_order(const void *x, const void *y) {
+    const PartDiff *a = x, *b = y;
+    double p = fabs(a->a_ns - a->b_ns), q = fabs(b->a_ns - b->b_ns);
+    return p > q ? -1 : p < q;
+}
+
+// Pieces of the critical paths side by side: their differences add up to that of the run's times.
+static uint32_t path_diff(const Prof *a, const Prof *b, PartDiff *out) {
+    uint32_t n = 0;
+    for (int t = 0; t < CLOCK_TRACKS; t++)
+        for (int k = 0; k < PATH_KINDS; k++) {
+            double x = a->stalls.path_ns[t][k], y = b->stalls.path_ns[t][k];
+            if (fabs(x - y) >= 0.5)
+                out[n++] = (PartDiff){t, k, x, y};
+        }
+    qsort(out, n, sizeof *out, part_order);
+    return n;
+}
+
+static void path_print(Arena *m, const PartDiff *d, uint32_t n) {
+    if (!n)
+        return;
+    printf("\ncritical path                                            A us       B us     change\n");
+    double a = 0, b = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (i < LINES_SHOWN)
+            printf("%-50s %10.2f %10.2f %+10.2f\n", prof_part_text(m, &(ProfPart){d[i].track, d[i].kind, 0}), d[i].a_ns * 1e-3,
+                   d[i].b_ns * 1e-3, (d[i].b_ns - d[i].a_ns) * 1e-3);
+        else
+            a += d[i].a_ns, b += d[i].b_ns;
+    if (n > LINES_SHOWN)
+        printf("… %-48u %10.2f %10.2f %+10.2f\n", n - LINES_SHOWN, a * 1e-3, b * 1e-3, (b - a) * 1e-3);
+}
+
 // --- the verdict -----------------------------------------------------------------------------------
 
-static void verdict_print(Arena *m, const Prof *a, const Prof *b, const LineDiff *d, uint32_t n) {
-    double x = a->clock.total_ns, y = b->clock.total_ns, by = change(x, y);
+// What of the path makes the difference: the pieces that change most, until they tell most of it.
+static void verdict_print(Arena *m, const Prof *a, const Prof *b, const PartDiff *d, uint32_t n) {
+    double x = a->clock.total_ns, y = b->clock.total_ns, by = change(x, y), told = 0;
     printf("\n");
     if (x <= 0 || fabs(by) < 0.05) {
         printf("verdict: A and B take the same time%s\n",
                a->clock.hbm_bytes == b->clock.hbm_bytes ? "" : ", though they move different amounts of memory");
         return;
     }
-    int most = 0;
-    for (int e = 1; e < CLOCK_TRACKS; e++)
-        if (fabs(b->clock.busy_ns[e] - a->clock.busy_ns[e]) > fabs(b->clock.busy_ns[most] - a->clock.busy_ns[most]))
-            most = e;
-    double work = (b->clock.busy_ns[most] - a->clock.busy_ns[most]) * 1e-3;
     printf("verdict: B is %.1f %% %s than A (%.2f us %s)", fabs(by), by < 0 ? "faster" : "slower", fabs(y - x) * 1e-3,
            by < 0 ? "less" : "more");
-    if ((work < 0) == (by < 0) && fabs(work) > 0.005)
-        printf(": %s works %.2f us %s", clock_track_names[most], fabs(work), work < 0 ? "less" : "more");
-    else
-        printf(": the engines do the same work, B waits %s", by < 0 ? "less" : "more");
-    if (n && fabs(d[0].a_ns - d[0].b_ns) > 5)
-        printf(", most of all at %s", prof_line_text(m, d[0].a ? d[0].a : d[0].b, 0));
+    for (uint32_t i = 0; i < n && i < 4 && fabs(y - x - told) > 0.2 * fabs(y - x); i++) {
+        double more = d[i].b_ns - d[i].a_ns;
+        printf("%s%s %.2f us %s", i ? ", " : ": on the critical path ", prof_part_text(m, &(ProfPart){d[i].track, d[i].kind, 0}),
+               fabs(more) * 1e-3, more < 0 ? "less" : "more");
+        told += more;
+    }
     printf("\n");
 }
 
@@ -169,7 +206,10 @@ int prof_diff(Tool *t) {
     LineDiff *lines;
     uint32_t n = lines_diff(t->arena, a, b, &lines);
     table_print(t->arena, a, b);
+    PartDiff parts[CLOCK_TRACKS * PATH_KINDS];
+    uint32_t nparts = a->stalls.known && b->stalls.known ? path_diff(a, b, parts) : 0;
+    path_print(t->arena, parts, nparts);
     lines_print(t->arena, lines, n);
-    verdict_print(t->arena, a, b, lines, n);
+    verdict_print(t->arena, a, b, parts, nparts);
     return 0;
 }
