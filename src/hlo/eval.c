@@ -152,6 +152,7 @@ static EvalFn *const handlers[HLO_OPCODE_COUNT] = {
     [HLO_ROUND_NEAREST_EVEN] = eval_ew1,
     [HLO_RSQRT] = eval_ew1,
     [HLO_SCATTER] = eval_scatter,
+    [HLO_SDY_NAMED_COMPUTATION] = eval_named,
     [HLO_SDY_PROPAGATION_BARRIER] = eval_identity,
     [HLO_SDY_RESHARD] = eval_identity,
     [HLO_SDY_SHARDING_CONSTRAINT] = eval_identity,
@@ -190,7 +191,7 @@ static bool passes_on(HloOpcode code) {
            f == eval_get_tuple_element || f == eval_while || f == eval_case || f == eval_if ||
            f == eval_call || f == eval_composite || f == eval_custom_call || f == eval_constant ||
            f == eval_token || f == eval_run_parallel || f == eval_send || f == eval_recv ||
-           f == eval_async_start || f == eval_async_done || f == eval_nothing || !f;
+           f == eval_named || f == eval_async_start || f == eval_async_done || f == eval_nothing || !f;
 }
 
 // --- memory

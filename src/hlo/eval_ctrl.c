@@ -138,6 +138,12 @@ void eval_composite(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     call(e, id, hlo_attr_str(eval_op_at(e, id), AK_DECOMPOSITION), in, out);
 }
 
+void eval_named(Eval *e, OpId id, const Tensor *in, Tensor *out) {
+    const HloOp *op = eval_op_at(e, id);
+    eval_need(e, id, op->nregions == 1, "has one region");
+    eval_region(e, id, hlo_op_region(e->h, op, 0), in, op->noperands, out, op->nresults);
+}
+
 // --- passing on
 // --------------------------------------------------------------------------------------
 

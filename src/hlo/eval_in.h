@@ -165,7 +165,7 @@ EvalFn eval_reduce, eval_reduce_window, eval_select_and_scatter, eval_map, eval_
 EvalFn eval_dot, eval_dot_general, eval_einsum, eval_convolution;
 EvalFn eval_cholesky, eval_triangular_solve, eval_fft, eval_rng_bit_generator, eval_rng;
 EvalFn eval_bn_training, eval_bn_inference, eval_bn_grad;
-EvalFn eval_while, eval_case, eval_if, eval_call, eval_composite;
+EvalFn eval_while, eval_case, eval_if, eval_call, eval_composite, eval_named;
 EvalFn eval_identity, eval_tuple, eval_get_tuple_element, eval_token;
 EvalFn eval_all_reduce, eval_reduce_scatter, eval_all_gather, eval_all_to_all, eval_device_id;
 EvalFn eval_collective_broadcast, eval_collective_permute;

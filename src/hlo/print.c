@@ -230,8 +230,8 @@ static void op_generic(Print *p, const HloOp *op, int depth) {
     function_type(p, op);
 }
 
-static void op_return(Print *p, const HloOp *op, bool in_func) {
-    buf_puts(p->out, in_func ? "func.return" : "stablehlo.return");
+static void op_return(Print *p, const HloOp *op, HloDialect of) {
+    buf_printf(p->out, "%s.return", hlo_dialect_names[of]);
     buf_puts(p->out, op->noperands ? " " : "");
     operands(p, op);
     discardable(p, op);
@@ -239,13 +239,14 @@ static void op_return(Print *p, const HloOp *op, bool in_func) {
     operand_types(p, op);
 }
 
-static void op(Print *p, const HloOp *op, int depth, bool in_func) {
+// `of`: whose return ends the region it stands in.
+static void op(Print *p, const HloOp *op, int depth, HloDialect of) {
     uint32_t number = p->next_result;
     indent(p, depth);
     results(p, op);
     p->next_result += op->nresults != 0;
     if (op->code == HLO_RETURN) {
-        op_return(p, op, in_func);
+        op_return(p, op, of);
     } else if (is_plain_constant(p->h, op)) {
         buf_puts(p->out, "stablehlo.constant");
         discardable(p, op);
@@ -265,9 +266,11 @@ static void op(Print *p, const HloOp *op, int depth, bool in_func) {
     buf_puts(p->out, "\n");
 }
 
-static void region_ops(Print *p, const HloRegion *r, int depth, bool in_func) {
+static void region_ops(Print *p, const HloRegion *r, int depth) {
+    bool sdy = r->parent && hlo_row(hlo_at(p->h, r->parent))->dialect == HD_SDY;
+    HloDialect of = !r->parent ? HD_FUNC : sdy ? HD_SDY : HD_STABLEHLO;
     for (uint32_t i = 0; i < r->ops.n; i++)
-        op(p, hlo_at(p->h, r->ops.at[i]), depth, in_func);
+        op(p, hlo_at(p->h, r->ops.at[i]), depth, of);
 }
 
 static void region(Print *p, const HloRegion *r, int depth) {
@@ -281,7 +284,7 @@ static void region(Print *p, const HloRegion *r, int depth) {
         }
         buf_puts(p->out, "):\n");
     }
-    region_ops(p, r, depth, false);
+    region_ops(p, r, depth);
 }
 
 // --- functions and module ------------------------------------------------------------------------
@@ -336,7 +339,7 @@ static void func(Print *p, const HloFunc *f) {
     }
     if (f->body) {
         buf_puts(p->out, " {\n");
-        region_ops(p, &p->h->regions.at[f->body], 2, true);
+        region_ops(p, &p->h->regions.at[f->body], 2);
         indent(p, 1);
         buf_puts(p->out, "}");
     }

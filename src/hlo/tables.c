@@ -36,6 +36,17 @@ static bool name_is(const char *row, const char *s, size_t n) {
     return strlen(row) == n && !memcmp(row, s, n);
 }
 
+// Shardy's collectives say how a value goes from one sharding to another; it stays what it is.
+static bool is_sdy_collective(const char *name, size_t n) {
+    static const char *const names[] = {"all_gather",         "all_slice",      "all_reduce",
+                                        "all_to_all",         "reduce_scatter", "collective_permute",
+                                        "sharded_to_unreduced", "replicated_to_unreduced"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (name_is(names[i], name, n))
+            return true;
+    return false;
+}
+
 HloOpcode hlo_op_find(const char *dialect, size_t dn, const char *name, size_t n) {
     int d = 0;
     while (d < HD_COUNT && !name_is(hlo_dialect_names[d], dialect, dn))
@@ -44,6 +55,8 @@ HloOpcode hlo_op_find(const char *dialect, size_t dn, const char *name, size_t n
         return HLO_RETURN;
     if (d == HD_SDY && name_is("return", name, n))
         return HLO_RETURN;
+    if (d == HD_SDY && is_sdy_collective(name, n))
+        return HLO_SDY_RESHARD;
     if ((d == HD_CHLO || name_is("arith", dialect, dn)) && name_is("constant", name, n))
         return HLO_CONSTANT;
     for (int i = 1; i < HLO_OPCODE_COUNT; i++)

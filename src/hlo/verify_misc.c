@@ -270,6 +270,17 @@ static void check_async_start(Verify *v) {
                 "the result is no future of what the body returns");
 }
 
+static void check_named_computation(Verify *v) {
+    const HloRegion *r = hlo_op_region(v->h, v->op, 0);
+    const HloOp *ret;
+    verify_that(v, r->nargs == v->op->noperands, NULL, "the body takes another number of values than there are operands");
+    for (uint32_t i = 0; i < r->nargs; i++)
+        verify_same_type(v, NULL, verify_value(v, r->args + i), verify_in(v, i));
+    verify_that(v, verify_returns(v, 0, &ret) == v->op->nresults, NULL, "the body returns another number of values");
+    for (uint32_t i = 0; i < v->op->nresults; i++)
+        verify_same_type(v, NULL, verify_value(v, hlo_operand(v->h, ret, i)), verify_out(v, i));
+}
+
 static void check_async_done(Verify *v) {
     verify_that(v, is_future_of(v, verify_value(v, hlo_operand(v->h, v->op, 0)), v->op->results, v->op->nresults, NULL), "C1",
                 "the operand is no future of the results");
@@ -436,6 +447,7 @@ bool verify_misc(Verify *v) {
         [HLO_SDY_SHARDING_CONSTRAINT] = each_result_like_operand,
         [HLO_SDY_RESHARD] = each_result_like_operand,
         [HLO_SDY_PROPAGATION_BARRIER] = each_result_like_operand,
+        [HLO_SDY_NAMED_COMPUTATION] = check_named_computation,
         [HLO_CROSS_REPLICA_SUM] = each_result_like_operand,
         [HLO_GET_DIMENSION_SIZE] = check_dimension_size,
         [HLO_SET_DIMENSION_SIZE] = check_dimension_size,

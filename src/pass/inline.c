@@ -135,6 +135,20 @@ static void inline_async(Inline *in, OpId id, RegionId to) {
     note_members(in, op.results, body.ops.at[body.ops.n - 1]);
 }
 
+// A region with a name comes here; what it returns are the results.
+static void inline_named(Inline *in, OpId id, RegionId to) {
+    Hlo *h = in->h;
+    HloOp op = *hlo_at(h, id);
+    RegionId from = h->op_regions.at[op.regions];
+    HloRegion body = h->regions.at[from];
+    for (uint32_t i = 0; i < body.nargs; i++)
+        map_set(in, body.args + i, map_get(in, hlo_operand(h, &op, i)));
+    copy_ops(in, from, to, true);
+    HloOp ret = *hlo_at(h, body.ops.at[body.ops.n - 1]);
+    for (uint32_t i = 0; i < op.nresults; i++)
+        map_set(in, op.results + i, map_get(in, hlo_operand(h, &ret, i)));
+}
+
 static void finish_async(Inline *in, OpId id) {
     Hlo *h = in->h;
     HloOp op = *hlo_at(h, id);
@@ -259,6 +273,9 @@ static void copy_ops(Inline *in, RegionId from, RegionId to, bool without_return
             continue;
         case HLO_ASYNC_START:
             inline_async(in, id, to);
+            continue;
+        case HLO_SDY_NAMED_COMPUTATION:
+            inline_named(in, id, to);
             continue;
         case HLO_ASYNC_DONE:
             finish_async(in, id);

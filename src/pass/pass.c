@@ -67,6 +67,7 @@ bool pass_rewrites(HloOpcode code) {
     case HLO_COMPOSITE:
     case HLO_CROSS_REPLICA_SUM:
     case HLO_GET_TUPLE_ELEMENT:
+    case HLO_SDY_NAMED_COMPUTATION:
     case HLO_TUPLE:
     case HLO_INTERPRETER_PRINT:
     case HLO_INTERPRETER_PROBE:

@@ -209,6 +209,8 @@ static void fill_record(Bc *b, SlotFill *f, BcSpan record) {
                                                {"manual_computation", "manual_axes"},
                                                {"manual_computation", "out_shardings"},
                                                {"propagation_barrier", "allowed_direction"}};
+    // optional but for its name
+    static const char *const named_props[] = {"in_shardings", "name", "out_shardings"};
     const BcOpName *name = f->op->name;
     const HloOpRow *row = &hlo_op_rows[name->code];
     Rd r = bc_rd(b, record);
@@ -224,6 +226,12 @@ static void fill_record(Bc *b, SlotFill *f, BcSpan record) {
             HloNamed n = {sdy_props[i][1], *bc_attr_ref(b, &r)};
             VEC_PUSH(b->arena, &f->extra, n);
         }
+    for (size_t i = 0; name->code == HLO_SDY_NAMED_COMPUTATION && i < 3; i++) {
+        bool present = i == 1;
+        uint64_t v = present ? bc_attr_index(b, &r) : bc_flagged(&r, &present);
+        if (present)
+            VEC_PUSH(b->arena, &f->extra, ((HloNamed){named_props[i], *bc_attr(b, bc_check(&r, v, b->nattrs, "attribute"))}));
+    }
     if (name->code == HLO_CHLO_TOP_K && r.at < r.end) { // optional, and unknown to older writers
         bool present;
         uint64_t i = bc_flagged(&r, &present);

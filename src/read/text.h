@@ -11,6 +11,7 @@
 //   text_slot.c   attributes of an op's row: structured ones taken apart, defaults
 //   text_op.c     an op in generic form, and the parts all pretty forms share
 //   text_form.c   the pretty forms
+//   text_sdy.c    those of Shardy
 //
 // The reader walks characters, not tokens: MLIR's token rules depend on where one is (0x17 is a
 // number in an attribute and two dimensions in a shape), so each routine reads what may stand
@@ -107,6 +108,7 @@ typedef struct TextRead {
 typedef struct TextOp {
     const char *at; // its first character
     TextPos pos;
+    RegionId into; // where it will stand
     OpId id;
     HloOpcode code;
     uint32_t results_base; // its result names on p->results
@@ -221,6 +223,12 @@ void text_op_types(TextRead *p, TextOp *o);
 
 // --- text_form.c ---------------------------------------------------------------------------------
 void text_form(TextRead *p, TextOp *o);
+void text_operands(TextRead *p); // %a, %b pushed on p->vals, as many as there are
+void text_operands_in_parens(TextRead *p);
+
+// --- text_sdy.c ----------------------------------------------------------------------------------
+void text_form_sdy(TextRead *p, TextOp *o);
+void text_sdy_collective(TextRead *p, const TextOp *o);
 
 // --- text.c --------------------------------------------------------------------------------------
 void text_bind(TextRead *p, Span name, const char *at, ValueId first, uint32_t count);

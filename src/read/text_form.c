@@ -108,7 +108,7 @@ static void item_word(TextRead *p, TextOp *o) {
         text_slot_word(p, o->id, key);
 }
 
-static void operands(TextRead *p) {
+void text_operands(TextRead *p) {
     while (text_peek(p) == '%') {
         ValueId v = text_operand(p);
         VEC_PUSH(p->arena, &p->vals, v);
@@ -125,7 +125,7 @@ static void operands(TextRead *p) {
 static void form_common(TextRead *p, TextOp *o) {
     uint32_t base = p->vals.n;
     bool parens = o->code == HLO_CHLO_TOP_K && text_eat(p, '(');
-    operands(p);
+    text_operands(p);
     bool first = p->vals.n == base;
     text_op_make(p, o, base);
     if (o->code == HLO_DOT_GENERAL) { // left out when empty
@@ -168,7 +168,7 @@ static void form_constant(TextRead *p, TextOp *o) {
 // check.expect_eq_const %x, dense<…> : T, with items before or behind the constant
 static void form_check_const(TextRead *p, TextOp *o) {
     uint32_t base = p->vals.n;
-    operands(p);
+    text_operands(p);
     text_op_make(p, o, base);
     while (text_eat(p, ',')) {
         if (text_at_word(p, "dense") || text_at_word(p, "dense_resource"))
@@ -191,7 +191,7 @@ static void form_compare(TextRead *p, TextOp *o) {
     const char *direction = p->at;
     text_ident(p, "a comparison direction");
     text_need(p, ',');
-    operands(p);
+    text_operands(p);
     text_op_make(p, o, base);
     const char *behind = p->at;
     p->at = direction;
@@ -206,7 +206,7 @@ static void form_compare(TextRead *p, TextOp *o) {
 // slice %x [0:4, 1:8:2] : (T) -> U
 static void form_slice(TextRead *p, TextOp *o) {
     uint32_t base = p->vals.n;
-    operands(p);
+    text_operands(p);
     text_op_make(p, o, base);
     uint32_t ints = p->ints.n, n = 0;
     text_need(p, '[');
@@ -239,7 +239,7 @@ static void form_slice(TextRead *p, TextOp *o) {
 // get_tuple_element %t[0] : (tuple<…>) -> T
 static void form_tuple_element(TextRead *p, TextOp *o) {
     uint32_t base = p->vals.n;
-    operands(p);
+    text_operands(p);
     text_op_make(p, o, base);
     text_need(p, '[');
     int64_t v = text_int(p, "an index");
@@ -249,9 +249,9 @@ static void form_tuple_element(TextRead *p, TextOp *o) {
     text_op_types(p, o);
 }
 
-static void operands_in_parens(TextRead *p) {
+void text_operands_in_parens(TextRead *p) {
     text_need(p, '(');
-    operands(p);
+    text_operands(p);
     text_need(p, ')');
 }
 
@@ -259,7 +259,7 @@ static void operands_in_parens(TextRead *p) {
 static void form_call(TextRead *p, TextOp *o) {
     uint32_t base = p->vals.n;
     const char *name = text_symbol(p);
-    operands_in_parens(p);
+    text_operands_in_parens(p);
     text_op_make(p, o, base);
     HloAttr a = {.kind = HA_SYM, .n = (uint32_t)strlen(name), .s = name};
     if (o->code == HLO_CUSTOM_CALL)
@@ -274,7 +274,7 @@ static void form_composite(TextRead *p, TextOp *o) {
     uint32_t base = p->vals.n;
     HloAttr name = {.kind = HA_STR};
     name.s = text_string(p, &name.n);
-    operands(p);
+    text_operands(p);
     text_op_make(p, o, base);
     text_slot_set(p, o->id, AK_NAME, name);
     if (text_eat(p, '(')) {
@@ -290,10 +290,10 @@ static void form_composite(TextRead *p, TextOp *o) {
 // scan(%a, %b) inits (%c) dimension=0 attributes {…} {region} : …
 static void form_scan(TextRead *p, TextOp *o) {
     uint32_t base = p->vals.n;
-    operands_in_parens(p);
+    text_operands_in_parens(p);
     int64_t sizes[2] = {p->vals.n - base};
     text_need_word(p, "inits");
-    operands_in_parens(p);
+    text_operands_in_parens(p);
     sizes[1] = p->vals.n - base - sizes[0];
     text_op_make(p, o, base);
     HloAttr segments = {.kind = HA_INTS, .n = 2, .ints = hlo_ints_dup(p->h, sizes, 2)};
@@ -309,34 +309,6 @@ static void form_scan(TextRead *p, TextOp *o) {
     int64_t outputs[2] = {hlo_at(p->h, o->id)->nresults - sizes[1], sizes[1]};
     segments.ints = hlo_ints_dup(p->h, outputs, 2);
     text_slot_set(p, o->id, AK_RESULT_SEGMENT_SIZES, segments);
-}
-
-// sdy.sharding_constraint %x <@mesh, […]> : T; the sharding is carried along as text
-static void form_sdy(TextRead *p, TextOp *o) {
-    uint32_t base = p->vals.n;
-    operands(p);
-    text_op_make(p, o, base);
-    if (o->code == HLO_SDY_PROPAGATION_BARRIER) {
-        static const char *const names[] = {"NONE", "FORWARD", "BACKWARD", "BOTH"};
-        text_need_word(p, "allowed_direction");
-        text_need(p, '=');
-        int64_t v = 0;
-        while (v < 4 && !text_eat_word(p, names[v]))
-            v++;
-        if (v == 4)
-            text_expected(p, "NONE, FORWARD or BACKWARD");
-        HloNamed e = {"allowed_direction",
-                      {.kind = HA_INT, .i = v, .type = text_type_scalar(p, DT_I32)}};
-        VEC_PUSH(p->arena, &p->named, e);
-    } else {
-        Buf text = {.arena = p->arena};
-        buf_puts(&text, "#sdy.sharding");
-        text_raw_balanced(p, &text);
-        HloNamed e = {"sharding", {.kind = HA_OPAQUE, .n = (uint32_t)text.n, .s = buf_cstr(&text)}};
-        VEC_PUSH(p->arena, &p->named, e);
-    }
-    text_op_dict(p, o);
-    text_op_types(p, o);
 }
 
 // --- convolution ---------------------------------------------------------------------------------
@@ -389,7 +361,7 @@ static void window_item(TextRead *p, TextOp *o) {
 // convolution(%a, %b) dim_numbers = […]x[…]->[…], window = {…} {…} : …
 static void form_convolution(TextRead *p, TextOp *o) {
     uint32_t base = p->vals.n;
-    operands_in_parens(p);
+    text_operands_in_parens(p);
     text_op_make(p, o, base);
     text_need_word(p, "dim_numbers");
     text_need(p, '=');
@@ -594,7 +566,10 @@ void text_form(TextRead *p, TextOp *o) {
     case HLO_SDY_SHARDING_CONSTRAINT:
     case HLO_SDY_RESHARD:
     case HLO_SDY_PROPAGATION_BARRIER:
-        form_sdy(p, o);
+    case HLO_SDY_SHARDING_GROUP:
+    case HLO_SDY_MANUAL_COMPUTATION:
+    case HLO_SDY_NAMED_COMPUTATION:
+        text_form_sdy(p, o);
         break;
     default:
         form_common(p, o);

@@ -253,12 +253,14 @@ static void generic(TextRead *p, TextOp *o) {
 void text_op(TextRead *p, RegionId into) {
     text_deeper(p);
     text_space(p);
-    TextOp o = {.at = p->at, .results_base = p->results.n, .named_base = p->named.n};
+    TextOp o = {.at = p->at, .into = into, .results_base = p->results.n, .named_base = p->named.n};
     o.pos = text_pos(p, p->at);
     if (text_peek(p) == '%')
         result_names(p);
     if (text_peek(p) == '"') {
         generic(p, &o);
+        if (o.code == HLO_SDY_RESHARD)
+            text_sdy_collective(p, &o);
     } else {
         const char *at = p->at;
         o.code = opcode_of(p, text_ident(p, "an op"), at);

@@ -336,7 +336,9 @@ HloAttr sdy_attr(Bc *b, uint32_t i) {
     Rd r = bc_rd(b, b->attrs[i].entry.bytes);
     uint64_t code = bc_varint(&r);
     Buf out = {.arena = b->arena};
-    if (code < SDY_CODES)
+    if (code == SDY_MANUAL_AXES) // Shardy writes it this way
+        buf_puts(&out, "#sdy<manual_axes");
+    else if (code < SDY_CODES)
         buf_printf(&out, "#sdy.%s<", sdy_names[code]);
     print_body(b, &r, &out, code);
     buf_puts(&out, ">");

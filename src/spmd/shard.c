@@ -243,7 +243,8 @@ const Shards **shard_parse_list(const ShardRead *r, const char *text, uint32_t n
 AxisSet shard_parse_axes(const ShardRead *r, const char *text) {
     Text t = {r, text, text};
     VEC(const char *) names = {0};
-    need(&t, "#sdy.manual_axes<");
+    if (!eat(&t, "#sdy<manual_axes")) // as Shardy writes it
+        need(&t, "#sdy.manual_axes<");
     need(&t, "{");
     while (!eat(&t, "}")) {
         VEC_PUSH(r->arena, &names, quoted(&t));

@@ -41,7 +41,7 @@ typedef struct ShardRead {
 const Shards *shard_parse(const ShardRead *r, const char *text, uint32_t rank);
 // "#sdy.sharding_per_value<[<…>, <…>]>" for values of these ranks.
 const Shards **shard_parse_list(const ShardRead *r, const char *text, uint32_t n, const uint32_t *ranks);
-AxisSet shard_parse_axes(const ShardRead *r, const char *text); // "#sdy.manual_axes<{"x", "y"}>"
+AxisSet shard_parse_axes(const ShardRead *r, const char *text); // "#sdy<manual_axes{"x", "y"}>"
 
 const Shards *shard_whole(Arena *a, uint32_t rank, uint32_t devices); // every device has all of it
 bool shard_is_whole(const Shards *s);

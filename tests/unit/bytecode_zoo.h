@@ -112,7 +112,7 @@ static void zoo_attrs(Maker *m, Zoo *z) {
          "sub_axis_info = (1)2>, #stablehlo.axis_ref<name = \"x\\22\">]>"},
         {mesh, "#stablehlo.mesh<axes = [#stablehlo.mesh_axis<name = \"x\\22\", size = 2>], "
                "device_ids = [1, 0]>"},
-        {ATTR(m, SDY, 0, 2, str, str), "#sdy.manual_axes<{\"x\", \"x\"}>"},
+        {ATTR(m, SDY, 0, 2, str, str), "#sdy<manual_axes{\"x\", \"x\"}>"},
         {ATTR(m, SDY, 2, 1, sdy_axis, 2, zig(1), zig(0)),
          "#sdy.mesh<[\"a\"=2], device_ids=[1, 0]>"},
         {add_attr(m, SDY, rule),
