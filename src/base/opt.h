@@ -71,7 +71,9 @@
     X(STATS, "stats", "", "off", 'B', "", "c", "counts and times per stage on stderr")             \
     X(LNC, "lnc", "OTRN_LNC", "1", 'E', "1|2", "crpdkC",                                                \
       "cores of a logical core: a program is split over two that share their HBM; a kernel runs on each")     \
-    X(TRACE, "trace", "", "", 'S', "FILE", "p", "write a timeline that Perfetto opens")            \
+    X(TRACE, "trace", "", "", 'S', "FILE", "p", "write a timeline that Perfetto opens; FILE.gz: compressed") \
+    X(TRACE_WINDOW, "trace-window", "", "", 'S', "FROM:TO", "p",                                    \
+      "of the timeline only this part, in us; either may be left out")                             \
     X(GROUP, "group", "", "line", 'E', "line|op|scope|layer", "p",                                  \
       "what takes the time, by source line, operation, jax.named_scope or module, or layer")       \
     X(TOP, "top", "", "0", 'N', "rows", "p", "rows of each table; 0 = as many as fit well")        \

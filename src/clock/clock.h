@@ -185,8 +185,11 @@ typedef struct ClockOptions {
 } ClockOptions;
 void clock_run(Ctx *ctx, Arena *a, const Artifact *art, const ChipFile *chip, const ClockOptions *opt,
                Clock *out); // opt may be NULL
-// Perfetto-readable JSON (trace event format) with instruction names and source lines, and counters of
-// the memories' occupancy.
-void clock_trace(const Artifact *art, const ChipFile *chip, const Clock *c, Buf *out);
+// Perfetto-readable JSON (trace event format) with instruction names and source lines, arrows for waits (of a clock
+// that ran with `stalls`) and counters of the memories' occupancy. What ends before from_ns or begins after to_ns is left out.
+void clock_trace_window(const Artifact *art, const ChipFile *chip, const Clock *c, double from_ns, double to_ns, Buf *out);
+void clock_trace(const Artifact *art, const ChipFile *chip, const Clock *c, Buf *out); // all of it
+// To a file; one whose name ends in .gz is compressed. Raises IO.
+void clock_trace_write(Ctx *ctx, Arena *a, const char *path, const Buf *text);
 
 #endif

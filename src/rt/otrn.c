@@ -474,13 +474,13 @@ static otrn_status time_it(otrn_exe *exe, const char *target, otrn_report *out, 
             instance_price(&exe->env->instance, &chip);
         const Artifact *art = target ? for_chip(exe, &ctx, keep, target, &chip) : exe->art;
         Clock clock = {0};
-        clock_run(&ctx, keep, art, &chip, &(ClockOptions){.events = path != NULL, .cores = *exe->env->opts.val[OPT_LNC] - '0'}, &clock);
+        clock_run(&ctx, keep, art, &chip, &(ClockOptions){.events = path != NULL, .stalls = path != NULL, .cores = *exe->env->opts.val[OPT_LNC] - '0'}, &clock);
         if (out)
             fill_report(art, &chip, &clock, out);
         if (path) {
             Buf text = {.arena = keep};
             clock_trace(art, &chip, &clock, &text);
-            file_write(&ctx, path, text.at, text.n);
+            clock_trace_write(&ctx, keep, path, &text);
         }
     } else {
         s = fail_with(err, &ctx);

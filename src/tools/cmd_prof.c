@@ -239,8 +239,10 @@ int cmd_prof(Tool *t) {
     prof_make(t, t->words.at[0], NULL, &p);
     if (*t->opt.val[OPT_TRACE]) {
         Buf text = {.arena = t->arena};
-        clock_trace(p.art, &p.chip, &p.clock, &text);
-        file_write(t->ctx, t->opt.val[OPT_TRACE], text.at, text.n);
+        double from, to;
+        prof_window(t, &from, &to);
+        clock_trace_window(p.art, &p.chip, &p.clock, from, to, &text);
+        clock_trace_write(t->ctx, t->arena, t->opt.val[OPT_TRACE], &text);
     }
     if (opt_on(&t->opt, OPT_JSON))
         json_print(t, &p);

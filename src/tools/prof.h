@@ -48,6 +48,7 @@ uint32_t prof_path(const Stalls *s, ProfPart *out);
 const char *prof_part_text(Arena *a, const ProfPart *part); // "tensor at work"
 int prof_bottleneck(const Prof *p); // the track with the most work on the critical path
 uint32_t prof_top(const Tool *t, uint32_t dflt); // --top
+void prof_window(Tool *t, double *from_ns, double *to_ns); // --trace-window
 void prof_engines_print(Tool *t, const Prof *p);
 void prof_why_print(Tool *t, const Prof *p);
 void prof_why_json(Tool *t, const Prof *p);

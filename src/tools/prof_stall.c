@@ -73,6 +73,28 @@ uint32_t prof_top(const Tool *t, uint32_t dflt) {
     return n ? (uint32_t)n : dflt;
 }
 
+void prof_window(Tool *t, double *from_ns, double *to_ns) {
+    const char *text = t->opt.val[OPT_TRACE_WINDOW];
+    char *end = NULL;
+    *from_ns = 0, *to_ns = INFINITY;
+    if (!*text)
+        return;
+    const char *colon = strchr(text, ':');
+    bool ok = colon != NULL;
+    if (ok && colon > text) {
+        *from_ns = strtod(text, &end) * 1e3;
+        ok = end == colon;
+    }
+    if (ok && colon[1]) {
+        *to_ns = strtod(colon + 1, &end) * 1e3;
+        ok = !*end;
+    }
+    if (!ok || !(*from_ns >= 0) || !(*to_ns > *from_ns)) {
+        ctx_hint(t->ctx, "--trace-window=100:250 is from 100 to 250 us, --trace-window=:50 the first 50 us");
+        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "prof: --trace-window wants FROM:TO in us, not '%s'", text);
+    }
+}
+
 static void path_print(Tool *t, const Prof *p) {
     ProfPart parts[CLOCK_TRACKS * PATH_KINDS];
     uint32_t n = prof_path(&p->stalls, parts), shown = prof_top(t, 8);
