@@ -77,6 +77,8 @@
     X(GROUP, "group", "", "line", 'E', "line|op|scope|layer", "p",                                  \
       "what takes the time, by source line, operation, jax.named_scope or module, or layer")       \
     X(TOP, "top", "", "0", 'N', "rows", "p", "rows of each table; 0 = as many as fit well")        \
+    X(HINTS, "hints", "", "off", 'B', "", "p",                                                     \
+      "compile the program in other ways (bf16, two cores, donated arguments) and tell what each gave") \
     X(TEST, "test", "", "", 'S', "COMMAND", "R",                                                   \
       "sh command that succeeds while the failure shows; %s stands for the program's file")        \
     X(LIMIT, "limit", "", "20", 'N', "seconds", "R",                                               \

@@ -30,19 +30,12 @@ typedef struct Memory {
     double *add; // difference array over bins
 } Memory;
 
-typedef struct Touch { // bytes of a memory, all that an operand may reach
-    uint8_t memory;
-    bool is_write;
-    uint32_t part0, part1;
-    uint64_t lo, hi;
-} Touch;
-
 typedef struct Occupy {
     Arena *arena;
     const Artifact *art;
     double ns_per_bin;
     Memory memory[VIEW_MEMORIES];
-    Touch **touches; // per instruction, made when first met
+    ViewTouch **touches; // per instruction, made when first met
     uint32_t *counts;
 } Occupy;
 
@@ -95,7 +88,7 @@ static void grain_write(const Occupy *o, Memory *m, Grain *g, double ns, const G
     g->p1 = box->p1 > g->p1 ? box->p1 : g->p1;
 }
 
-static void touch_grains(Occupy *o, const Touch *t, double begin, double end) {
+static void touch_grains(Occupy *o, const ViewTouch *t, double begin, double end) {
     Memory *m = &o->memory[t->memory];
     for (uint32_t group = t->part0 / GROUP; group < m->groups && group * GROUP < t->part1; group++)
         for (uint64_t c = t->lo / m->grain_bytes; c < m->columns && c * m->grain_bytes < t->hi; c++) {
@@ -114,7 +107,7 @@ static void touch_grains(Occupy *o, const Touch *t, double begin, double end) {
 
 // --- what an instruction touches -----------------------------------------------------------------
 
-static bool touch_of(const Occupy *o, const RegState *regs, const IsaAccess *a, Touch *t) {
+static bool touch_of(const Occupy *o, const RegState *regs, const IsaAccess *a, ViewTouch *t) {
     static const uint8_t which[] = {VIEW_HBM, VIEW_SBUF, VIEW_PSUM};
     int space = addr_space(a->addr);
     if (space > SPACE_PSUM || (space == SPACE_HBM && addr_seg(a->addr) != SEG_SCRATCH))
@@ -128,12 +121,12 @@ static bool touch_of(const Occupy *o, const RegState *regs, const IsaAccess *a, 
     lo = lo < 0 ? 0 : lo;
     hi = hi > bytes ? bytes : hi;
     uint32_t part = space == SPACE_HBM ? 0 : addr_part(a->addr);
-    *t = (Touch){which[space], a->is_write, part, part + (space == SPACE_HBM ? 1 : a->parts), (uint64_t)lo,
+    *t = (ViewTouch){which[space], a->is_write, part, part + (space == SPACE_HBM ? 1 : a->parts), (uint64_t)lo,
                  (uint64_t)hi};
     return hi > lo;
 }
 
-static uint32_t kernel_touches(const Occupy *o, const IsaInst *in, Touch *out) {
+static uint32_t kernel_touches(const Occupy *o, const IsaInst *in, ViewTouch *out) {
     int cost = isa_rows[in->op].cost;
     if ((cost != COST_KERNEL && cost != COST_COLLECTIVE) || (uint32_t)in->imm >= o->art->nkerns)
         return 0;
@@ -143,7 +136,7 @@ static uint32_t kernel_touches(const Occupy *o, const IsaInst *in, Touch *out) {
         const KTensor *t = i < k->nin ? &k->in[i] : &k->out[i - k->nin];
         uint64_t bytes = (uint64_t)t->elems * dtype_bytes(t->dtype);
         if (addr_seg(t->addr) == SEG_SCRATCH && bytes)
-            out[n++] = (Touch){VIEW_HBM, i >= k->nin, 0, 1, addr_off(t->addr), addr_off(t->addr) + bytes};
+            out[n++] = (ViewTouch){VIEW_HBM, i >= k->nin, 0, 1, addr_off(t->addr), addr_off(t->addr) + bytes};
     }
     return n;
 }
@@ -158,8 +151,8 @@ static void touches_make(Occupy *o) {
     uint32_t most = 0;
     for (uint32_t i = 0; i < art->nkerns; i++)
         most = art->kerns[i].nin + art->kerns[i].nout > most ? art->kerns[i].nin + art->kerns[i].nout : most;
-    Touch *room = ARENA_NEWN(o->arena, Touch, (size_t)most + ISA_ACCESS_MAX);
-    o->touches = ARENA_NEWN(o->arena, Touch *, (size_t)art->ncode + 1);
+    ViewTouch *room = ARENA_NEWN(o->arena, ViewTouch, (size_t)most + ISA_ACCESS_MAX);
+    o->touches = ARENA_NEWN(o->arena, ViewTouch *, (size_t)art->ncode + 1);
     o->counts = ARENA_NEWN(o->arena, uint32_t, (size_t)art->ncode + 1);
     for (pc = 0; pc < art->ncode; pc++) {
         IsaAccess a[ISA_ACCESS_MAX];
@@ -172,6 +165,20 @@ static void touches_make(Occupy *o) {
         o->touches[pc] = arena_dup(o->arena, room, count * sizeof *room);
         regs_step(&regs, &art->code[pc], pc);
     }
+}
+
+static void memories_init(Occupy *o, const ChipFile *chip) {
+    memory_init(o, VIEW_HBM, o->art->scratch_bytes, 1);
+    memory_init(o, VIEW_SBUF, (uint64_t)chip->sbuf_partition_bytes, ISA_PARTITIONS);
+    memory_init(o, VIEW_PSUM, (uint64_t)chip->psum_partition_bytes, ISA_PARTITIONS);
+    touches_make(o);
+}
+
+ViewTouch **view_touches(Arena *a, const Artifact *art, const ChipFile *chip, uint32_t **counts) {
+    Occupy o = {.arena = a, .art = art};
+    memories_init(&o, chip);
+    *counts = o.counts;
+    return o.touches;
 }
 
 // --- bins ----------------------------------------------------------------------------------------
@@ -210,10 +217,7 @@ static void bins_finish(Occupy *o, const Clock *clock, int which, double fixed, 
 
 void view_occupy(Arena *a, const Artifact *art, const ChipFile *chip, const Clock *clock, View *out) {
     Occupy o = {.arena = a, .art = art, .ns_per_bin = fmax(clock->total_ns / VIEW_BINS, 1e-3)};
-    memory_init(&o, VIEW_HBM, art->scratch_bytes, 1);
-    memory_init(&o, VIEW_SBUF, (uint64_t)chip->sbuf_partition_bytes, ISA_PARTITIONS);
-    memory_init(&o, VIEW_PSUM, (uint64_t)chip->psum_partition_bytes, ISA_PARTITIONS);
-    touches_make(&o);
+    memories_init(&o, chip);
     for (uint32_t i = 0; i < clock->events.n; i++) {
         const ClockEvent *e = &clock->events.at[i];
         if (e->core)

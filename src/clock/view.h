@@ -51,8 +51,17 @@ typedef struct View {
 // `clock` comes from clock_run in an arena that still lives; with its events the memories are filled in.
 void view_make(Arena *a, const Artifact *art, const ChipFile *chip, const Clock *clock, View *out);
 
+typedef struct ViewTouch { // bytes of a memory, all that an operand may reach; of HBM: of its scratch
+    uint8_t memory; // VIEW_…
+    bool is_write;
+    uint32_t part0, part1;
+    uint64_t lo, hi;
+} ViewTouch;
+
 // --- occupy.c -------------------------------------------------------------------------------------
 double view_hbm_planned(const Artifact *art); // bytes the program asks for
+// What each instruction touches, and how many of them.
+ViewTouch **view_touches(Arena *a, const Artifact *art, const ChipFile *chip, uint32_t **counts);
 void view_occupy(Arena *a, const Artifact *art, const ChipFile *chip, const Clock *clock, View *out);
 
 #endif

@@ -46,6 +46,7 @@ void prof_price(Tool *t, const char *path, const Options *given, const Buf *byte
     view_make(t->arena, out->art, &out->chip, &out->clock, &out->view);
     stall_make(t->arena, out->art, &out->chip, &out->clock, &out->view, &out->stalls);
     group_make(t->arena, out->art, &out->clock, &out->view, &out->stalls, group_parse(opts.val[OPT_GROUP]), &out->groups);
+    spill_make(t->arena, out->art, &out->chip, &out->clock, &out->view, &out->spills);
 }
 
 double prof_share(const Prof *p, int track) {
@@ -139,6 +140,8 @@ static void json_print(Tool *t, const Prof *p) {
            (unsigned long long)c->unknown_loops);
     json_views(p);
     prof_why_json(t, p);
+    if (opt_on(&t->opt, OPT_HINTS))
+        prof_hints_json(p);
     printf("  \"engines\": {");
     for (int e = 0; e < CLOCK_TRACKS; e++) {
         printf("%s\n    \"", e ? "," : "");
@@ -221,6 +224,8 @@ static void table_print(Tool *t, const Prof *p) {
     prof_engines_print(t, p);
     memory_print(t->arena, p);
     prof_why_print(t, p);
+    if (opt_on(&t->opt, OPT_HINTS))
+        prof_hints_print(t, p);
     if (c->unknown_loops)
         printf("note: %llu loop%s of unknown length counted once\n", (unsigned long long)c->unknown_loops,
                c->unknown_loops == 1 ? "" : "s");
@@ -237,6 +242,8 @@ int cmd_prof(Tool *t) {
     }
     Prof p;
     prof_make(t, t->words.at[0], NULL, &p);
+    if (opt_on(&t->opt, OPT_HINTS))
+        prof_hints_make(t, &p);
     if (*t->opt.val[OPT_TRACE]) {
         Buf text = {.arena = t->arena};
         double from, to;

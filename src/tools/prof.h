@@ -5,7 +5,14 @@
 
 #include "clock/instance.h"
 #include "clock/group.h"
+#include "clock/spill.h"
 #include "tools/tools.h"
+
+typedef struct ProfHint { // something that was tried (prof_hints.c)
+    const char *what, *how;
+    double ns, hbm_bytes; // of the program so compiled
+    bool helps, changes_numbers;
+} ProfHint;
 
 typedef struct Prof {
     const char *path;
@@ -16,6 +23,9 @@ typedef struct Prof {
     View view;
     Stalls stalls;
     Groups groups; // as --group asks
+    Spills spills;
+    VEC(ProfHint) hints; // with --hints
+    bool hints_known;
 } Prof;
 
 // Compiles, assembles or loads a file and prices it. target NULL: the chip of the options, or the one an
@@ -49,8 +59,15 @@ const char *prof_part_text(Arena *a, const ProfPart *part); // "tensor at work"
 int prof_bottleneck(const Prof *p); // the track with the most work on the critical path
 uint32_t prof_top(const Tool *t, uint32_t dflt); // --top
 void prof_window(Tool *t, double *from_ns, double *to_ns); // --trace-window
+const char *prof_spill_text(Arena *a, const Prof *p, const SpillRow *r); // why
 void prof_engines_print(Tool *t, const Prof *p);
 void prof_why_print(Tool *t, const Prof *p);
 void prof_why_json(Tool *t, const Prof *p);
+
+// --- prof_hints.c ----------------------------------------------------------------------------------
+void prof_hints_make(Tool *t, Prof *p); // compiles the program in other ways
+const char *prof_hint_text(Arena *a, const Prof *p, const ProfHint *h); // "97.7 to 77.4 ms (-20.8 %)"
+void prof_hints_print(Tool *t, const Prof *p);
+void prof_hints_json(const Prof *p);
 
 #endif

@@ -216,12 +216,38 @@ static void verdict_print(Tool *t, const Prof *p) {
     (void)t;
 }
 
+const char *prof_spill_text(Arena *a, const Prof *p, const SpillRow *r) {
+    double sbuf = p->chip.sbuf_usable_bytes * ISA_PARTITIONS;
+    if (r->why == SPILL_LARGE)
+        return arena_printf(a, "%s, SBUF holds %s", prof_scaled(a, r->tensor_bytes, "B"), prof_scaled(a, sbuf, "B"));
+    if (r->why == SPILL_LONG)
+        return arena_printf(a, "read %s us later, %s pass through SBUF in between", prof_scaled(a, r->between_ns * 1e-3, ""),
+                            prof_scaled(a, r->between_bytes, "B"));
+    return arena_printf(a, "it would fit: its reader is a step of its own");
+}
+
+static void spills_print(Tool *t, const Prof *p) {
+    const Spills *s = &p->spills;
+    uint32_t shown = prof_top(t, 4);
+    if (!s->rows.n || s->bytes < 0.01 * p->clock.hbm_bytes)
+        return;
+    printf("\nspills: %s come back from HBM because they did not stay in SBUF\n", prof_scaled(t->arena, s->bytes, "B"));
+    for (uint32_t i = 0; i < s->rows.n && i < shown; i++) {
+        const SpillRow *r = &s->rows.at[i];
+        printf("%10s  %s → %s: %s\n", prof_scaled(t->arena, r->bytes, "B"), line_text(t->arena, p, r->from),
+               r->from == r->to ? "itself" : line_text(t->arena, p, r->to), prof_spill_text(t->arena, p, r));
+    }
+    if (s->rows.n > shown)
+        printf("… %u more\n", s->rows.n - shown);
+}
+
 void prof_why_print(Tool *t, const Prof *p) {
     if (p->stalls.known) {
         path_print(t, p);
         waits_print(t, p);
     }
     groups_print(t, p);
+    spills_print(t, p);
     printf("\n");
     verdict_print(t, p);
 }
@@ -288,6 +314,20 @@ static void groups_json(Tool *t, const Prof *p) {
     printf("\n  ],\n");
 }
 
+static void spills_json(Tool *t, const Prof *p) {
+    uint32_t shown = prof_top(t, 100);
+    printf("  \"spills\": [");
+    for (uint32_t i = 0; i < p->spills.rows.n && i < shown; i++) {
+        const SpillRow *r = &p->spills.rows.at[i];
+        printf("%s\n    {\"bytes\": %.0f, \"why\": \"%s\", \"tensor_bytes\": %.0f, \"between_us\": %.3f, \"between_bytes\": %.0f", i ? "," : "",
+               r->bytes, spill_names[r->why], r->tensor_bytes, r->between_ns * 1e-3, r->between_bytes);
+        place_json(p, r->from, "");
+        place_json(p, r->to, "to_");
+        printf("}");
+    }
+    printf("\n  ],\n");
+}
+
 void prof_why_json(Tool *t, const Prof *p) {
     if (p->stalls.known) {
         ProfPart parts[CLOCK_TRACKS * PATH_KINDS];
@@ -305,4 +345,5 @@ void prof_why_json(Tool *t, const Prof *p) {
         waits_json(t, p);
     }
     groups_json(t, p);
+    spills_json(t, p);
 }
