@@ -174,7 +174,8 @@ typedef struct otrn_report {
     uint64_t unknown_loops;            // loops whose trip count was not known: counted once
 } otrn_report;
 OTRN_API const char *otrn_engine_name(int engine); // "tensor", "vector", "scalar", "gpsimd", …
-// For another target than the program's own it is compiled for that one, where its text or bytecode is at hand and it fits there.
+// For another target than its own the program, which artifacts keep, is compiled for that one; where there is none (a kernel
+// assembled from text) that is an error.
 OTRN_API otrn_status otrn_time(otrn_exe *exe, const char *target, otrn_report *out,
                                otrn_error *err);
 // Write the timeline as a Perfetto-readable JSON trace.

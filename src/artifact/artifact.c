@@ -29,7 +29,8 @@
     SECTION(KERN, "KERN")                                                                          \
     SECTION(LOOP, "LOOP")                                                                          \
     SECTION(LIVE, "LIVE")                                                                          \
-    SECTION(DATA, "DATA")
+    SECTION(DATA, "DATA")                                                                          \
+    SECTION(PROG, "PROG")
 
 enum {
 #define SECTION(e, letters) SEC_##e,
@@ -123,6 +124,14 @@ static void save_live(const Artifact *art, Buf *out) {
     }
 }
 
+static void save_program(const Artifact *art, Dict *dict, Buf *out) {
+    if (!art->program_bytes)
+        return;
+    put_u64(out, art->chip_hash);
+    put_u32(out, dict_add(dict, art->options ? art->options : ""));
+    buf_put(out, art->program, art->program_bytes);
+}
+
 static void save_section(const Artifact *art, int section, Dict *dict, Buf *out) {
     switch (section) {
     case SEC_STRS:
@@ -174,6 +183,9 @@ static void save_section(const Artifact *art, int section, Dict *dict, Buf *out)
         break;
     case SEC_DATA:
         buf_put(out, art->consts, art->const_bytes);
+        break;
+    case SEC_PROG:
+        save_program(art, dict, out);
         break;
     }
 }
@@ -383,6 +395,19 @@ static void load_live(Load *l, Rd *r, Artifact *art) {
     }
 }
 
+// Nobody looks into the program unless it is compiled again.
+static void load_program(Load *l, Rd *r, Artifact *art) {
+    art->options = "";
+    if (r->at == r->end)
+        return;
+    art->chip_hash = rd_u64(r);
+    art->options = dict_str(&l->dict, r);
+    art->program_bytes = (uint64_t)(r->end - r->at);
+    if (!art->program_bytes)
+        rd_fail(r, "options without a program");
+    art->program = rd_bytes(r, (size_t)art->program_bytes);
+}
+
 static void load_info(Load *l, Rd *r, Artifact *art) {
     art->name = dict_str(&l->dict, r);
     art->target = dict_str(&l->dict, r);
@@ -421,6 +446,7 @@ static Artifact *load_all(Load *l) {
     art->const_bytes = (uint64_t)(data->end - data->at);
     art->consts = artifact_const_dup(l->arena, data->at, (size_t)art->const_bytes);
     data->at = data->end;
+    load_program(l, &s[SEC_PROG], art);
     if (art->cores) {
         Artifact second = {0};
         load_code(l, &second);

@@ -66,10 +66,16 @@ typedef struct Artifact {
     ArtLoop *loops; // outer before inner
     uint32_t nlive;
     ArtLive *live;
+    // What it was compiled from, so that it can be compiled for another chip or otherwise (rt/again.c). An artifact made
+    // of text has none.
+    const uint8_t *program; // StableHLO, as bytecode where that can tell it; NULL: none
+    uint64_t program_bytes;
+    const char *options; // those that decided its code, a line NAME=VALUE each; "" or NULL: all had their defaults
+    uint64_t chip_hash;  // of the chip file's values
 } Artifact;
 
 #define ARTIFACT_MAGIC "OTRNART"
-#define ARTIFACT_VERSION 4
+#define ARTIFACT_VERSION 5
 
 #define ART_LOOP_DEPTH_MAX 64
 
@@ -111,7 +117,8 @@ uint64_t artifact_seg_bytes(const Artifact *art, uint32_t seg, bool *ok);
 bool artifact_seg_writable(const Artifact *art, uint32_t seg); // constants are not, arguments only when donated
 // The loops by begin, outer before inner: as files have them.
 const ArtLoop *artifact_loops_sorted(const Artifact *art, Arena *a);
-// Text: whole program with header, arguments, kernels, constants and code; inverses of each other.
+// Text: arguments, kernels, constants and code; inverses of each other. What it was compiled from is left out: whoever
+// changes the text would have code that is not the program's any more.
 void artifact_print(const Artifact *art, Buf *out);
 Artifact *artifact_parse(Ctx *ctx, Arena *a, const char *name, const char *text, size_t size);
 // The same with values for the text's parameters, "M=512,N=3" or NULL.

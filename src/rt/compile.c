@@ -9,6 +9,7 @@
 #include "read/read.h"
 #include "rt/rt.h"
 #include "tile/tile.h"
+#include "write/write.h"
 
 #define SPARE_BYTES (1u << 20) // used by a compilation whose memory is kept
 
@@ -27,6 +28,8 @@ typedef struct Run {
     char key[33];
     int claim;
     Pool *pool; // our own, or NULL
+    const uint8_t *program; // what the artifact keeps of it, or NULL
+    size_t program_bytes;
 } Run;
 
 #define POOL_LEAST 512 // operations of a program that is worth threads of its own
@@ -147,6 +150,30 @@ static void set_precision(Run *r, Artifact *art) {
         art->flags |= ART_STOCHASTIC;
 }
 
+#define PROGRAM_MAX ((size_t)64 << 20) // bytes of a program that an artifact keeps
+
+// The program as it is now, before any pass: bytecode as it came, else written as such. `changed`: it is not what came any more.
+static void keep_program(Run *r, const Hlo *h, bool changed) {
+    const RtCompile *in = r->in;
+    Buf code = {.arena = &r->compile};
+    jmp_buf here, *outer = r->ctx->on_fail;
+    const uint8_t *volatile at = changed ? NULL : in->bytes;
+    volatile size_t n = changed ? 0 : in->size;
+    if (changed || !read_is_bytecode(in->bytes, in->size)) {
+        Buf *volatile kept = &code;
+        if (CTX_TRY(r->ctx, here)) {
+            write_bytecode(h, kept);
+            at = kept->at, n = kept->n;
+        } else if (r->ctx->err.code != OTRN_UNSUPPORTED) { // what bytecode has no form for stays as it is
+            r->ctx->on_fail = outer;
+            longjmp(*outer, 1);
+        }
+        r->ctx->on_fail = outer;
+    }
+    r->program = n <= PROGRAM_MAX ? at : NULL;
+    r->program_bytes = r->program ? n : 0;
+}
+
 static void compile_program(Run *r, Buf *out) {
     const RtCompile *in = r->in;
     r->since = rt_seconds();
@@ -162,9 +189,10 @@ static void compile_program(Run *r, Buf *out) {
     stage_done(r, "read", h, NULL);
     if (in->prepare)
         in->prepare(in->prepare_arg, h);
-    if (in->types && pass_bind(h, in->types, in->values, in->count) &&
-        try_cache(r, true, &chip, out)) // each set of shapes is a program of its own
+    bool bound = in->types && pass_bind(h, in->types, in->values, in->count);
+    if (bound && try_cache(r, true, &chip, out)) // each set of shapes is a program of its own
         return;
+    keep_program(r, h, bound || in->prepare);
     if (!in->pool && h->ops.n >= POOL_LEAST)
         r->pool = pool_make((int)opt_num(in->opts, OPT_THREADS));
     Compile c = {.ctx = r->ctx, .arena = &r->compile, .scratch = &r->scratch, .hlo = h, .opts = in->opts,
@@ -172,6 +200,10 @@ static void compile_program(Run *r, Buf *out) {
     run_passes(r, &c);
     Artifact *art = tile_lower(&c, &chip);
     set_precision(r, art);
+    art->program = r->program;
+    art->program_bytes = r->program_bytes;
+    art->options = rt_code_options(&r->compile, in->opts);
+    art->chip_hash = rt_chip_hash(&r->compile, &chip);
     if (in->hook)
         artifact_expand(&r->compile, art);
 #ifndef NDEBUG

@@ -62,7 +62,6 @@ struct otrn_exe {
     otrn_type *types;     // arguments, then results
     otrn_memory memory;
     bool cached;
-    RtCompile source; // the program, to compile it for another chip; bytes NULL: not kept
 };
 
 otrn_status exe_compile(otrn_env *env, const RtCompile *in, otrn_exe **out, otrn_error *err);

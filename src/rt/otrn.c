@@ -158,16 +158,6 @@ void exe_add_slot(otrn_exe *exe) {
     VEC_PUSH(&exe->arena, &exe->slots, slot);
 }
 
-#define SOURCE_MAX ((size_t)64 << 20) // bytes of a program that is kept
-
-static void keep_source(otrn_exe *exe, const RtCompile *in) {
-    if (artifact_is(in->bytes, in->size) || in->prepare || in->types || in->size > SOURCE_MAX)
-        return;
-    const void *bytes = in->lasting ? in->bytes : arena_dup(&exe->arena, in->bytes, in->size);
-    exe->source = (RtCompile){.name = in->name ? arena_dup(&exe->arena, in->name, strlen(in->name) + 1) : NULL,
-                              .bytes = bytes, .size = in->size, .lasting = true};
-}
-
 static void exe_init(otrn_exe *exe, RtCompile in) {
     const Options *o = &exe->env->opts;
     RtStats stats = {0};
@@ -198,7 +188,6 @@ static void exe_init(otrn_exe *exe, RtCompile in) {
     for (uint32_t i = 0; i < art->nresults; i++)
         exe->types[art->nargs + i] = type_of(&art->results[i]);
     fill_memory(art, &exe->memory);
-    keep_source(exe, &in);
     exe->memory.capacity_bytes = (uint64_t)chip.hbm_bytes_per_core * (art->peer ? 2 : 1);
 }
 
@@ -430,28 +419,15 @@ static bool env_has_chip(const otrn_env *env, const ChipFile *chip) {
     return env->instance.name && !strcmp(env->instance.chip, chip->name);
 }
 
-// The program as compiled for another chip, which may have other sizes and transfers; as it is where it is not at hand, or
-// that chip cannot have it.
-static const Artifact *for_chip(const otrn_exe *exe, Ctx *ctx, Arena *a, const char *target, const ChipFile *chip) {
-    if (!exe->source.bytes || !strcmp(exe->art->target, chip->name))
-        return exe->art;
-    const Artifact *volatile art = exe->art;
-    Options opts = exe->env->opts;
+// The program as its options say, on another chip.
+static const Artifact *for_chip(otrn_exe *exe, Ctx *ctx, Arena *a, const char *target, const ChipFile *chip) {
+    otrn_env *env = exe->env;
+    Options opts = env->opts;
     opts.val[OPT_TARGET] = target;
-    RtCompile in = exe->source;
-    in.opts = &opts, in.chip = chip, in.pool = exe->env->pool, in.spare = &exe->env->spare, in.writer = exe->env->writer;
-    jmp_buf here, *outer = ctx->on_fail;
-    Buf *bytes = ARENA_NEW(a, Buf);
-    bool ok = CTX_TRY(ctx, here);
-    if (ok) {
-        rt_compile(ctx, a, &in, bytes);
-        art = artifact_read(ctx, a, in.name, bytes->at, bytes->n, in.pool);
-    }
-    ctx->on_fail = outer;
-    otrn_status s = ctx->err.code;
-    if (!ok && s != OTRN_CAPACITY && s != OTRN_UNSUPPORTED && s != OTRN_USAGE)
-        longjmp(*outer, 1);
-    return art;
+    rt_options_of(ctx, a, exe->art, exe->art->name, true, &opts);
+    return rt_again(ctx, a, exe->art,
+                    &(RtCompile){.opts = &opts, .chip = chip, .name = exe->art->name, .pool = env->pool,
+                                 .spare = &env->spare, .writer = env->writer});
 }
 
 // Runs the clock in an arena of its own; `path` non-NULL also writes the trace.
@@ -470,9 +446,9 @@ static otrn_status time_it(otrn_exe *exe, const char *target, otrn_report *out, 
             chipfile_load(&ctx, keep, target, chips, &chip);
         else
             chipfile_named(&ctx, keep, exe->art->target, &exe->env->chip, chips, &chip);
+        const Artifact *art = for_chip(exe, &ctx, keep, target ? target : exe->art->target, &chip);
         if (env_has_chip(exe->env, &chip))
             instance_price(&exe->env->instance, &chip);
-        const Artifact *art = target ? for_chip(exe, &ctx, keep, target, &chip) : exe->art;
         Clock clock = {0};
         clock_run(&ctx, keep, art, &chip, &(ClockOptions){.events = path != NULL, .stalls = path != NULL, .cores = *exe->env->opts.val[OPT_LNC] - '0'}, &clock);
         if (out)

@@ -67,6 +67,16 @@ typedef struct RtCompile {
 void rt_compile(Ctx *ctx, Arena *a, const RtCompile *in, Buf *out);
 // Assembly text in, artifact bytes out.
 void rt_assemble(Ctx *ctx, Arena *a, const RtCompile *in, Buf *out);
+// --- again.c: an artifact for another chip or with other options --------------------------------------
+// Those of the options that decide code, as artifacts keep them (artifact.h).
+const char *rt_code_options(Arena *a, const Options *o);
+uint64_t rt_chip_hash(Arena *a, const ChipFile *chip);
+// Options of code that *o leaves at their defaults (all: every one) become those the artifact was compiled with.
+void rt_options_of(Ctx *ctx, Arena *a, const Artifact *art, const char *name, bool all, Options *o);
+// The artifact itself where it was compiled for how->chip with how->opts, else its program compiled so. Raises UNSUPPORTED
+// when it holds none, and what compiling raises. Of `how` also name, pool, spare and writer count.
+Artifact *rt_again(Ctx *ctx, Arena *a, Artifact *art, const RtCompile *how);
+
 // The program of one device, as bytecode appended to out: passes up to spmd and what nothing uses gone (parted.c).
 void rt_parted(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size, Buf *out);
 // "read", each pass, "tile": what --dump takes, by number from 0; NULL past the last.

@@ -32,12 +32,17 @@ void prof_price(Tool *t, const char *path, const Options *given, const Buf *byte
     Options opts = *given;
     bool is_instance = instance_apply(t->ctx, t->arena, &opts, &out->instance);
     out->art = artifact_load(t->ctx, t->arena, path, bytes->at, bytes->n);
-    // An artifact is timed for the chip it was compiled for unless another is asked for.
-    bool asked = strcmp(opts.from[OPT_TARGET], "default");
-    if (asked)
+    // An artifact is timed for the chip, and as, it was compiled unless something else is asked for.
+    if (strcmp(opts.from[OPT_TARGET], "default")) {
         chipfile_load(t->ctx, t->arena, opts.val[OPT_TARGET], opts.val[OPT_CHIPS], &out->chip);
-    else
+    } else {
         chipfile_named(t->ctx, t->arena, out->art->target, NULL, opts.val[OPT_CHIPS], &out->chip);
+        opts.val[OPT_TARGET] = out->art->target;
+    }
+    rt_options_of(t->ctx, t->arena, out->art, path, false, &opts);
+    progress_begin(t, "compiling");
+    out->art = rt_again(t->ctx, t->arena, out->art, &(RtCompile){.opts = &opts, .chip = &out->chip, .name = path});
+    progress_end(t);
     if (is_instance && !strcmp(out->instance.chip, out->chip.name))
         instance_price(&out->instance, &out->chip);
     out->chip.usd_per_core_hour *= out->art->peer ? 2 : 1;

@@ -31,6 +31,20 @@ def test_other_chip():
     assert other["total_us"] < 2 * mine["total_us"]
 
 
+def test_artifact_on_another_chip():
+    """An artifact's time on another chip is that of its program compiled there, whoever is asked."""
+    f = jax.jit(lambda x, y: jnp.tanh(x @ y).T @ y)
+    x = jnp.ones((256, 256))
+    compiled = f.lower(x, x).compile()
+    jax.block_until_ready(f(x, x))
+    for target in "trn1", "trn2", "trn3":
+        told = opentrn.report(compiled, target)
+        assert told["total_us"] == opentrn.last_run(target)["total_us"]
+        assert told["instructions"] == opentrn.report(f.lower(x, x).as_text().encode(), target)["instructions"]
+    kernel = opentrn.artifact(compiled)
+    assert opentrn.report(kernel, "trn1") == opentrn.report(compiled, "trn1")
+
+
 def test_profile():
     f, g = jax.jit(lambda x: x @ x), jax.jit(lambda x: x + 1)
     jax.block_until_ready((f(X), g(X)))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // artifact_test.c — artifacts survive every round trip and nothing else is taken for one.
 //
-// artifact_test golden   prints the bytes kept as tests/unit/data/version4.artifact; that file is
+// artifact_test golden   prints the bytes kept as tests/unit/data/version5.artifact; that file is
 // only made anew when the format's version changes.
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +46,9 @@ static otrn_status assemble(const char *text, Buf *out) {
 
 #define DATA OTRN_SOURCE_DIR "/tests/unit/data/"
 
-static Buf good_bytes(void) {
+static const char program[] = "func.func @main() { return }\n", options[] = "auto-cast=matmult\nlnc=2\n";
+
+static Buf good_text_bytes(void) { // of the text alone
     Buf bytes = {.arena = &arena};
     size_t size;
     const char *text = (const char *)file_read(&ctx, &arena, DATA "everything.s", &size);
@@ -55,8 +57,21 @@ static Buf good_bytes(void) {
     return bytes;
 }
 
+static Buf good_bytes(void) { // with what it was compiled from, which the text does not tell
+    Buf bytes = good_text_bytes(), all = {.arena = &arena};
+    Artifact *art;
+    if (load(bytes.at, bytes.n, &art) != OTRN_OK)
+        return bytes;
+    art->program = (const uint8_t *)program;
+    art->program_bytes = sizeof program - 1;
+    art->options = options;
+    art->chip_hash = 0x0123456789abcdef;
+    artifact_save(art, &all);
+    return all;
+}
+
 static void test_round_trips(void) {
-    Buf bytes = good_bytes();
+    Buf bytes = good_bytes(), plain = good_text_bytes();
     Artifact *art = NULL;
     const char *why = NULL;
     if (load(bytes.at, bytes.n, &art) != OTRN_OK) {
@@ -68,10 +83,13 @@ static void test_round_trips(void) {
     artifact_save(art, &again);
     if (again.n != bytes.n || memcmp(again.at, bytes.at, bytes.n))
         why = "load and save change the bytes";
+    if (art->program_bytes != sizeof program - 1 || memcmp(art->program, program, sizeof program - 1) ||
+        strcmp(art->options, options) || art->chip_hash != 0x0123456789abcdef)
+        why = "what it was compiled from changes";
     artifact_print(art, &text);
     if (assemble(buf_cstr(&text), &third) != OTRN_OK)
         why = ctx.err.text;
-    else if (third.n != bytes.n || memcmp(third.at, bytes.at, bytes.n))
+    else if (third.n != plain.n || memcmp(third.at, plain.at, plain.n))
         why = "dis and as change the bytes";
     else if (load(third.at, third.n, &art) == OTRN_OK) {
         artifact_print(art, &text2);
@@ -95,24 +113,24 @@ static void test_round_trips(void) {
 // means the same.
 static void test_golden(void) {
     size_t size;
-    const uint8_t *kept = file_read(&ctx, &arena, DATA "version4.artifact", &size);
+    const uint8_t *kept = file_read(&ctx, &arena, DATA "version5.artifact", &size);
     Buf now = good_bytes(), text = {.arena = &arena}, text_now = {.arena = &arena};
     Artifact *art = NULL, *art_now = NULL;
     if (load(kept, size, &art) != OTRN_OK || load(now.at, now.n, &art_now) != OTRN_OK) {
-        result("a kept file of version 4", ctx.err.text);
+        result("a kept file of version 5", ctx.err.text);
         return;
     }
     artifact_print(art, &text);
     artifact_print(art_now, &text_now);
     bool same = text.n == text_now.n && !memcmp(text.at, text_now.at, text.n);
-    result("a kept file of version 4", same ? NULL : "it means something else now");
+    result("a kept file of version 5", same ? NULL : "it means something else now");
     Buf newer = {.arena = &arena};
     buf_put(&newer, kept, size);
     le_store32(newer.at + 8, ARTIFACT_VERSION + 1);
     le_store32(newer.at + 28, crc32c(0, newer.at, 28));
     bool refused = load(newer.at, newer.n, &art) == OTRN_VERSION && ctx.err.hint[0];
     result("a file of a later version", refused ? NULL : "not refused as such");
-    static const char *const older[] = {DATA "refused2.artifact", DATA "refused3.artifact"};
+    static const char *const older[] = {DATA "refused2.artifact", DATA "refused3.artifact", DATA "refused4.artifact"};
     for (size_t i = 0; i < sizeof older / sizeof *older; i++) {
         const uint8_t *bytes = file_read(&ctx, &arena, older[i], &size);
         refused = load(bytes, size, &art) == OTRN_VERSION && ctx.err.hint[0];
@@ -245,7 +263,7 @@ static void test_hostile(void) {
         buf_put(&b, good.at, good.n);
         for (int k = 0; k < 1 + round % 4; k++) {
             state = state * 6364136223846793005u + 1442695040888963407u;
-            size_t at = 32 + 24 * 11 + (size_t)(state >> 33) % (b.n - 32 - 24 * 11);
+            size_t at = 32 + 24 * 12 + (size_t)(state >> 33) % (b.n - 32 - 24 * 12);
             b.at[at] =
                 round & 1 ? (uint8_t)(state >> 17) : b.at[at] ^ (uint8_t)(1 << (state >> 20 & 7));
         }
