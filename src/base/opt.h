@@ -7,18 +7,18 @@
 // Columns: enum, name, environment variable, default, kind, values or unit, commands it shows under,
 // help. Kinds: S text, N whole number >= 0, B on|off, E one of the values separated by '|'.
 // Commands: letters as in tools/main.c (c compile, r run, e eval, p prof, k check, x as, d dis, i info,
-// C cache, R reduce; * all; - library only).
+// C cache, R reduce, l ls; * all; - library only).
 #ifndef OTRN_BASE_OPT_H
 #define OTRN_BASE_OPT_H
 
 #include "base/ctx.h"
 
 #define OPT_ROWS(X)                                                                                \
-    X(TARGET, "target", "OTRN_TARGET", "trn2", 'S', "trn1|trn2|trn3|FILE", "crpdkxC",               \
+    X(TARGET, "target", "OTRN_TARGET", "trn2", 'S', "trn1|trn2|trn3|FILE", "crpdkxCl",               \
       "chip to compile for and to model")                                                          \
-    X(INSTANCE, "instance", "OTRN_INSTANCE", "", 'S', "NAME", "rp",                                \
+    X(INSTANCE, "instance", "OTRN_INSTANCE", "", 'S', "NAME", "rpl",                                \
       "machine to model: its chip, devices and price; `otrn info instances` lists them")           \
-    X(THREADS, "threads", "OTRN_THREADS", "0", 'N', "count", "rep",                                \
+    X(THREADS, "threads", "OTRN_THREADS", "0", 'N', "count", "repc",                                \
       "host threads; 0 = one per CPU; results do not depend on it")                                \
     X(HOST, "host", "OTRN_HOST", "auto", 'E', "auto|portable|avx2|avx512|avx512bf16|amx", "r",        \
       "host instruction set; results do not depend on it")                                         \
@@ -43,7 +43,7 @@
       "the longest unused entries go when the cache is larger; 0 = no limit")                      \
     X(STRICT, "strict", "OTRN_STRICT", "off", 'B', "", "crpC",                                     \
       "refuse element types the real chip lacks (f64, complex, 64-bit integers)")                  \
-    X(CHIPS, "chips", "OTRN_CHIPS", "", 'S', "DIR", "crpixC",                                      \
+    X(CHIPS, "chips", "OTRN_CHIPS", "", 'S', "DIR", "crpixCl",                                      \
       "folder searched for chip files before the built-in ones")                                   \
     X(VERBOSE, "verbose", "OTRN_VERBOSE", "0", 'N', "level", "crep",                               \
       "1: cache hits and times on stderr; 2: more")                                                \
@@ -69,7 +69,7 @@
     X(BISECT, "bisect", "", "off", 'B', "", "R",                                                   \
       "do not shrink: name the pass with which the failure begins to show")                        \
     X(STATS, "stats", "", "off", 'B', "", "c", "counts and times per stage on stderr")             \
-    X(LNC, "lnc", "OTRN_LNC", "1", 'E', "1|2", "crpdkC",                                                \
+    X(LNC, "lnc", "OTRN_LNC", "1", 'E', "1|2", "crpdkCl",                                                \
       "cores of a logical core: a program is split over two that share their HBM; a kernel runs on each")     \
     X(TRACE, "trace", "", "", 'S', "FILE", "p", "write a timeline that Perfetto opens; FILE.gz: compressed") \
     X(TRACE_WINDOW, "trace-window", "", "", 'S', "FROM:TO", "p",                                    \
@@ -85,14 +85,14 @@
       "a command that takes longer is ended and counts as not showing it; 0 = no limit")           \
     X(DIFF, "diff", "", "off", 'B', "", "p",                                                        \
       "two programs side by side, or one on two targets (--target=A,B)")                           \
-    X(JSON, "json", "", "off", 'B', "", "p", "machine-readable output")                            \
+    X(JSON, "json", "", "off", 'B', "", "pl", "machine-readable output")                            \
     X(DISABLE, "disable-pass", "OTRN_DISABLE_PASS", "", 'S', "NAME,…", "crpdkC", "leave passes out") \
     X(PLATFORM, "platform", "OPENTRN_PLATFORM", "opentrn", 'E', "opentrn|neuron", "-",             \
       "the name JAX sees")                                                                         \
     X(HOME, "home", "HOME", "", 'S', "DIR", "-", "the user's folder, for the default cache folder")  \
     X(XDG_CACHE, "xdg-cache-home", "XDG_CACHE_HOME", "", 'S', "DIR", "-",                           \
       "where caches belong, when set")                                                             \
-    X(DEVICES, "devices", "OPENTRN_DEVICES", "0", 'N', "count", "-",                               \
+    X(DEVICES, "devices", "OPENTRN_DEVICES", "0", 'N', "count", "l",                               \
       "devices JAX sees; 0 = the cores of one chip of the target")                                 \
     X(DISPATCH, "dispatch", "OPENTRN_DISPATCH", "auto", 'E', "auto|async|inline", "-",             \
       "when JAX's calls return: auto = short runs inside the call, others before they are done")   \

@@ -3,6 +3,8 @@
 #include "read/read.h"
 
 Hlo *read_program(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size) {
-    return read_is_bytecode(bytes, size) ? read_bytecode(ctx, a, name, bytes, size)
-                                         : read_text(ctx, a, name, bytes, size);
+    if (read_is_bytecode(bytes, size))
+        return read_bytecode(ctx, a, name, bytes, size);
+    read_foreign(ctx, name, bytes, size);
+    return read_text(ctx, a, name, bytes, size);
 }

@@ -9,6 +9,7 @@ bool read_is_bytecode(const void *bytes, size_t size); // by its magic
 // Raise PARSE, UNSUPPORTED or VERSION. The graph is not yet verified. It copies what it keeps.
 Hlo *read_bytecode(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size);
 Hlo *read_text(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size);
+void read_foreign(Ctx *ctx, const char *name, const void *bytes, size_t size); // raises for what is known not to be a program
 Hlo *read_program(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size); // either
 
 #endif

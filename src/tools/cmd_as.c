@@ -9,7 +9,7 @@ int cmd_as(Tool *t) {
     const char *out = t->opt.val[OPT_OUT];
     if (!*out)
         ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "as: -o OUT.otrn is missing");
-    in.bytes = file_read(t->ctx, t->arena, in.name, &in.size);
+    in.bytes = tool_read(t, in.name, &in.size);
     Buf bytes = {0};
     rt_assemble(t->ctx, t->arena, &in, &bytes);
     file_write(t->ctx, out, bytes.at, bytes.n);

@@ -98,7 +98,7 @@ static int cache_why(Tool *t, const char *dir) {
     if (print_entry(t, dir, path))
         return 0;
     RtCompile in = {.opts = &t->opt, .name = path};
-    in.bytes = file_read(t->ctx, t->arena, path, &in.size);
+    in.bytes = tool_read(t, path, &in.size);
     ChipFile chip;
     chipfile_load(t->ctx, t->arena, t->opt.val[OPT_TARGET], t->opt.val[OPT_CHIPS], &chip);
     const char *inputs = rt_cache_inputs(t->arena, &in, false, &chip), *near = "";

@@ -51,7 +51,7 @@ static bool is_program(const char *path, const void *data, size_t size) {
 
 int cmd_check(Tool *t) {
     size_t size;
-    const void *data = file_read(t->ctx, t->arena, t->words.at[0], &size);
+    const void *data = tool_read(t, t->words.at[0], &size);
     if (!t->inputs.n && is_program(t->words.at[0], data, size))
         return check_program(t, t->words.at[0], data, size);
     opt_set(t->ctx, &t->opt, "check", "on", "command line");

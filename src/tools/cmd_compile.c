@@ -120,6 +120,8 @@ int cmd_compile(Tool *t) {
         dump_help();
         return 0;
     }
+    if (compile_is_many(t))
+        return compile_many(t);
     const char *path = t->words.at[0];
     dump_check(t, list);
     Dump dump = {t, list, strchr(list, ',') != NULL, {.arena = t->arena}};
@@ -127,7 +129,7 @@ int cmd_compile(Tool *t) {
     RtCompile in = {.opts = &t->opt, .name = path, .stats = &stats};
     if (*list || opt_on(&t->opt, OPT_EXPLAIN)) // reasons are not in the cache
         in.hook = dump_stage, in.hook_arg = &dump;
-    in.bytes = file_read(t->ctx, t->arena, path, &in.size);
+    in.bytes = tool_read(t, path, &in.size);
     if (artifact_is(in.bytes, in.size)) {
         ctx_hint(t->ctx, "`otrn dis` prints it, `otrn run` and `otrn prof` take it");
         ctx_fail(t->ctx, OTRN_PARSE, (Place){.file = path}, "already an artifact");

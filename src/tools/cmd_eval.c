@@ -23,7 +23,7 @@ int cmd_eval(Tool *t) {
     const char *path = t->words.at[0];
     size_t size;
     tensors_output_check(t);
-    const void *bytes = file_read(t->ctx, t->arena, path, &size);
+    const void *bytes = tool_read(t, path, &size);
     if (artifact_is(bytes, size)) {
         ctx_hint(t->ctx, "`otrn run` executes it");
         ctx_fail(t->ctx, OTRN_PARSE, (Place){.file = path}, "an artifact, eval wants the program");

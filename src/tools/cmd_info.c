@@ -102,6 +102,13 @@ static void info_isa(Tool *t) {
         printf("%-12s %-8s %s\n", isa_rows[i].name, isa_rows[i].engines, isa_rows[i].meaning);
 }
 
+static void info_commands(Tool *t) {
+    (void)t;
+    const ToolRow *row;
+    for (size_t i = 0; (row = tool_row(i)); i++)
+        printf("%-9s %s\n", row->name, row->help);
+}
+
 static const struct {
     const char *name;
     void (*fn)(Tool *t);
@@ -113,6 +120,11 @@ static const struct {
     {"ops", info_ops, "operations and their support"},
     {"options", info_options, "every option, its value now and where that comes from"},
     {"isa", info_isa, "instructions of the chip"},
+    {"commands", info_commands, "commands of this program"},
+    {"bash", shell_bash, "completion for bash: source it, or `make install`"},
+    {"zsh", shell_zsh, "completion for zsh"},
+    {"fish", shell_fish, "completion for fish"},
+    {"man", shell_man, "the manual page, or that of a command: man run"},
 };
 
 int cmd_info(Tool *t) {
@@ -122,6 +134,8 @@ int cmd_info(Tool *t) {
             printf("otrn info %-9s  %s\n", topics[i].name, topics[i].help);
         return 0;
     }
+    if (t->words.n > 1 && strcmp(t->words.at[0], "man"))
+        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "info: one argument too many: '%s'", t->words.at[1]);
     for (size_t i = 0; i < sizeof topics / sizeof *topics; i++) {
         if (!strcmp(topics[i].name, t->words.at[0])) {
             topics[i].fn(t);

@@ -19,7 +19,7 @@ void prof_make(Tool *t, const char *path, const char *target, Prof *out) {
     Instance instance;
     instance_apply(t->ctx, t->arena, &opts, &instance);
     RtCompile in = {.opts = &opts, .name = path};
-    in.bytes = file_read(t->ctx, t->arena, path, &in.size);
+    in.bytes = tool_read(t, path, &in.size);
     Buf bytes = {0};
     progress_begin(t, "compiling");
     rt_compile(t->ctx, t->arena, &in, &bytes);

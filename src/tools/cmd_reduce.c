@@ -285,7 +285,7 @@ static bool verifies(Hunt *h) {
 static void begin(Hunt *h) {
     Tool *t = h->t;
     size_t n;
-    const void *bytes = file_read(t->ctx, t->arena, h->path, &n);
+    const void *bytes = tool_read(t, h->path, &n);
     Hlo *g = read_program(t->ctx, t->arena, h->path, bytes, n);
     Buf text = {.arena = t->arena};
     hlo_print(g, &text, false);

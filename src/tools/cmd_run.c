@@ -9,7 +9,7 @@
 // several.
 static bool make_parallel(Tool *t, const char *path) {
     size_t size;
-    const void *bytes = file_read(t->ctx, t->arena, path, &size);
+    const void *bytes = tool_read(t, path, &size);
     if (artifact_is(bytes, size) || !rt_parallel_is(bytes, size))
         return false;
     otrn_error err = {0};

@@ -3,6 +3,7 @@
 #include "tools/tools.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,6 +18,16 @@ void tool_check(Tool *t, otrn_status s, const otrn_error *err) {
     char file[sizeof err->file];
     memcpy(file, err->file, sizeof file);
     ctx_fail(t->ctx, s, (Place){file, err->line, err->col}, "%s", err->text);
+}
+
+const void *tool_read(Tool *t, const char *path, size_t *size) {
+    struct stat st;
+    bool folder = !stat(path, &st) && S_ISDIR(st.st_mode);
+    if (folder && !stat(arena_printf(t->arena, "%s/saved_model.pb", path), &st))
+        ctx_hint(t->ctx, "it holds a TensorFlow SavedModel: docs/from-tf-keras.md takes a tf.keras model over");
+    else if (folder)
+        ctx_hint(t->ctx, "name a program in it; `otrn compile %s` compiles all of them", path);
+    return file_read(t->ctx, t->arena, path, size);
 }
 
 otrn_env *tool_env(Tool *t) {
@@ -36,7 +47,7 @@ otrn_exe *tool_exe(Tool *t, const char *path) {
     otrn_env *env = tool_env(t);
     otrn_error err = {0};
     size_t size;
-    const void *bytes = file_read(t->ctx, t->arena, path, &size);
+    const void *bytes = tool_read(t, path, &size);
     const otrn_type *types = t->inputs.n ? tensors_types(t) : NULL;
     const void *const *values = t->inputs.n ? tensors_values(t) : NULL;
     progress_begin(t, "compiling");
@@ -49,7 +60,7 @@ otrn_exe *tool_exe(Tool *t, const char *path) {
 
 Artifact *tool_artifact(Tool *t, const char *path) {
     size_t size;
-    const void *bytes = file_read(t->ctx, t->arena, path, &size);
+    const void *bytes = tool_read(t, path, &size);
     size_t n = strlen(path);
     if (n > 2 && !strcmp(path + n - 2, ".s")) { // assembled, whether the chip executes it or not
         Buf out = {0};

@@ -12,17 +12,10 @@
 #include "pass/pass.h"
 #include "rt/parallel.h"
 
-typedef struct ToolRow {
-    const char *name;
-    char letter; // as in the option table's commands column
-    ToolFn *fn;
-    int min_words, max_words;
-    const char *usage, *help;
-} ToolRow;
-
+#define WORDS_MAX 1000000
 static const ToolRow rows[] = {
-    {"compile", 'c', cmd_compile, 1, 1, "PROG [-o OUT.otrn] [--emit=mlir|mlirbc]",
-     "compile a program and write the artifact"},
+    {"compile", 'c', cmd_compile, 1, WORDS_MAX, "PROG [-o OUT.otrn] [--emit=mlir|mlirbc] | PROG|DIR|@LIST … [-o DIR]",
+     "compile a program and write the artifact; several at once, into the cache"},
     {"run", 'r', cmd_run, 1, 1, "PROG|OUT.otrn|KERNEL.s [--input=FILE.npy …] [--output=DIR]",
      "execute on the chip; a failing check.* op gives status 1"},
     {"eval", 'e', cmd_eval, 1, 1, "PROG [--input=FILE.npy …] [--output=DIR]",
@@ -35,7 +28,9 @@ static const ToolRow rows[] = {
      "shrink a program while a command on it succeeds"},
     {"dis", 'd', cmd_dis, 1, 1, "PROG|OUT.otrn|KERNEL.s", "print an artifact as assembly"},
     {"as", 'x', cmd_as, 1, 1, "FILE.s -o OUT.otrn", "assemble a kernel, or what dis prints"},
-    {"info", 'i', cmd_info, 0, 1, "[chips|passes|ops|options|isa]", "print what this program knows"},
+    {"ls", 'l', cmd_ls, 0, 0, "[--instance=NAME|--target=CHIP] [--json]", "the devices a program would see here"},
+    {"info", 'i', cmd_info, 0, 2, "[chips|instances|passes|ops|options|isa|commands|bash|zsh|fish|man [COMMAND]]",
+     "print what this program knows; completions and manual pages"},
     {"cache", 'C', cmd_cache, 1, 2, "ls|why FILE|verify|prune|clear", "look after the cache of compiled programs"},
 };
 #define ROW_COUNT (sizeof rows / sizeof *rows)
@@ -49,7 +44,9 @@ static void overview_print(FILE *out) {
                  "Exit status: 0 fine, 1 the input or the run is at fault, 2 wrong usage.\n");
 }
 
-static bool applies(const OptRow *opt, const ToolRow *row) {
+const ToolRow *tool_row(size_t i) { return i < ROW_COUNT ? &rows[i] : NULL; }
+
+bool tool_takes(const ToolRow *row, const OptRow *opt) {
     return strchr(opt->cmds, row->letter) || strchr(opt->cmds, '*');
 }
 
@@ -70,14 +67,14 @@ static void help_print(const Tool *t, const ToolRow *row) {
     printf("usage: otrn %s %s\n  %s\n", row->name, row->usage, row->help);
     for (int i = 0; i < OPT_COUNT; i++) {
         int width = option_left(&opt_rows[i], left, sizeof left);
-        if (applies(&opt_rows[i], row) && width > widest)
+        if (tool_takes(row, &opt_rows[i]) && width > widest)
             widest = width;
     }
     if (widest)
         printf("\n");
     for (int i = 0; i < OPT_COUNT; i++) {
         const OptRow *opt = &opt_rows[i];
-        if (!applies(opt, row))
+        if (!tool_takes(row, opt))
             continue;
         int pad = widest - option_left(opt, left, sizeof left);
         printf("  %s%*s  %s", left, pad, "", opt->help);
@@ -108,13 +105,13 @@ static const ToolRow *row_find(Ctx *ctx, const char *name) {
 // The option a word names, or raises with the nearest one that this command takes.
 static int option_find(Ctx *ctx, const ToolRow *row, const char *name, size_t n) {
     int id = opt_find(name, n);
-    if (id >= 0 && applies(&opt_rows[id], row))
+    if (id >= 0 && tool_takes(row, &opt_rows[id]))
         return id;
     char typed[64];
     snprintf(typed, sizeof typed, "%.*s", (int)n, name);
     const char *near = NULL;
     for (int i = 0; i < OPT_COUNT && id < 0; i++)
-        if (applies(&opt_rows[i], row))
+        if (tool_takes(row, &opt_rows[i]))
             near = opt_nearer(typed, near, opt_rows[i].name);
     if (near)
         ctx_hint(ctx, "did you mean %s%s?", near[1] ? "--" : "-", near);

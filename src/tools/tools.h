@@ -38,16 +38,37 @@ typedef struct Tool { // one invocation
 } Tool;
 
 typedef int ToolFn(Tool *t);
-ToolFn cmd_compile, cmd_run, cmd_eval, cmd_prof, cmd_reduce, cmd_dis, cmd_as, cmd_info, cmd_cache, cmd_check;
+typedef struct ToolRow { // a command
+    const char *name;
+    char letter; // as in the option table's commands column
+    ToolFn *fn;
+    int min_words, max_words;
+    const char *usage, *help;
+} ToolRow;
+const ToolRow *tool_row(size_t i); // main.c has the table; NULL past its end
+bool tool_takes(const ToolRow *row, const OptRow *opt);
+ToolFn cmd_compile, cmd_run, cmd_eval, cmd_prof, cmd_reduce, cmd_dis, cmd_as, cmd_info, cmd_cache, cmd_check, cmd_ls;
 
 // Raises a library error again as ours.
 void tool_check(Tool *t, otrn_status s, const otrn_error *err);
+// The bytes of a program's file, NUL-terminated; a folder is an error that says what to do.
+const void *tool_read(Tool *t, const char *path, size_t *size);
 // The library's environment with this invocation's options.
 otrn_env *tool_env(Tool *t);
 // Compiles or loads a file; the executable lives until the program ends.
 otrn_exe *tool_exe(Tool *t, const char *path);
 // An artifact from a file that is one, or compiled from a program.
 Artifact *tool_artifact(Tool *t, const char *path);
+
+// --- compile_many.c: several programs at once -------------------------------------------------------
+bool compile_is_many(const Tool *t); // do the words name more than one?
+int compile_many(Tool *t);
+
+// --- shell.c: for the shell, from the tables of commands and options ---------------------------------
+void shell_bash(Tool *t);
+void shell_zsh(Tool *t);
+void shell_fish(Tool *t);
+void shell_man(Tool *t);
 
 // While something may take long and stderr is a terminal, a line there tells so.
 void progress_begin(Tool *t, const char *what);
