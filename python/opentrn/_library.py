@@ -6,8 +6,6 @@ import functools
 import os
 import pathlib
 
-NAME = "libotrn.so"
-
 
 def _place(in_tree: str, name: str) -> pathlib.Path:
     """In the source tree this file is in, or in the package where it is installed."""
@@ -16,10 +14,17 @@ def _place(in_tree: str, name: str) -> pathlib.Path:
     return tree / in_tree / name if (tree / "include" / "otrn.h").exists() else package / name
 
 
+def release() -> str:
+    """What the header says; library and package are of one release."""
+    header = (pathlib.Path(include_path()) / "otrn.h").read_text(encoding="utf-8")
+    return header.split('#define OTRN_RELEASE "')[1].split('"')[0]
+
+
 def library_path() -> str:
     """The library that is JAX's plugin, the C interface and the `otrn` program: OTRN_PJRT_LIBRARY,
     else build/ of the source tree this file is in, else the one in the package."""
-    return os.environ.get("OTRN_PJRT_LIBRARY") or str(_place("build", NAME))
+    given = os.environ.get("OTRN_PJRT_LIBRARY")
+    return given or str(_place("build", f"libotrn.so.{release().rpartition('.')[0]}"))  # its SONAME: C programs link it
 
 
 def include_path() -> str:
@@ -31,12 +36,6 @@ def chips_path() -> str:
     """The folder of the chip files and the table of instances, to copy and change (`--target=FILE`,
     `--chips=DIR`)."""
     return str(_place("", "chips"))
-
-
-def release() -> str:
-    """What the header says; library and package are of one release."""
-    header = (pathlib.Path(include_path()) / "otrn.h").read_text(encoding="utf-8")
-    return header.split('#define OTRN_RELEASE "')[1].split('"')[0]
 
 
 @functools.cache

@@ -3,14 +3,21 @@
 
 import ctypes
 import json
-from typing import Any
+from typing import Any, Protocol
 
 from opentrn import _library
 
 _MAGIC = b"OTRNART"
 
 
-def artifact(compiled: Any) -> bytes:
+class Compiled(Protocol):
+    """What `jax.jit(f).lower(…).compile()` gives, as far as it is used here."""
+
+    def runtime_executable(self) -> Any: ...
+    def cost_analysis(self) -> Any: ...
+
+
+def artifact(compiled: Compiled) -> bytes:
     """The artifact inside a compiled JAX function: write it to a file and `otrn run`, `otrn prof`
     take it."""
     wrapped = compiled.runtime_executable().serialize()  # jaxlib puts a header of its own before it
@@ -20,7 +27,7 @@ def artifact(compiled: Any) -> bytes:
     return wrapped[at:]
 
 
-def report(compiled: Any, target: str | None = None) -> dict[str, Any]:
+def report(compiled: Compiled | bytes | bytearray, target: str | None = None) -> dict[str, Any]:
     """Modelled time of one run.
 
     compiled: a compiled JAX function (`jit(f).lower(...).compile()`), or the bytes of an artifact
@@ -36,6 +43,6 @@ def report(compiled: Any, target: str | None = None) -> dict[str, Any]:
     return json.loads(out.value)
 
 
-def cache_hit(compiled: Any) -> bool:
+def cache_hit(compiled: Compiled) -> bool:
     """True when the program was found in opentrn's cache instead of being compiled."""
     return bool(compiled.cost_analysis()["opentrn_cache_hit"])

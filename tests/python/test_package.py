@@ -23,6 +23,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import otrn_wheel  # noqa: E402
 
 MOST_BYTES = 6_000_000
+SONAME = f"libotrn.so.{opentrn.__version__.rpartition('.')[0]}"
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +60,7 @@ def metadata(wheel):
 def test_wheel_is_small_and_has_all(wheel):
     assert wheel.stat().st_size <= MOST_BYTES
     found = names(wheel)
-    assert [n for n in found if n.endswith(".so")] == ["opentrn/libotrn.so"]
+    assert [n for n in found if ".so" in n] == [f"opentrn/{SONAME}"]
     for wanted in ("__main__.py", "py.typed", "include/otrn.h", "chips/trn2.chip", "chips/instances.table"):
         assert f"opentrn/{wanted}" in found
     assert any(n.endswith("/licenses/LICENSE") for n in found)
@@ -78,8 +79,7 @@ def test_metadata(wheel):
 
 @pytest.mark.skipif(not shutil.which("readelf"), reason="no readelf")
 def test_tag_is_that_of_the_symbols(wheel, tmp_path):
-    zipfile.ZipFile(wheel).extract("opentrn/libotrn.so", tmp_path)
-    library = tmp_path / "opentrn" / "libotrn.so"
+    library = zipfile.ZipFile(wheel).extract(f"opentrn/{SONAME}", tmp_path)
     versions = subprocess.run(["readelf", "-V", library], capture_output=True, text=True, check=True).stdout
     newest = max(int(v) for v in re.findall(r"Name: GLIBC_2\.(\d+)", versions))
     assert f"-manylinux_2_{newest}_" in wheel.name
@@ -110,7 +110,7 @@ def test_installed_package_needs_no_jax(installed):
     """-S leaves out site-packages, so that neither JAX nor PyTorch is there."""
     code = "import opentrn; print(opentrn.__version__, opentrn.library_path()); opentrn.report"
     done = run(installed, sys.executable, "-S", "-c", code)
-    assert done.stdout.split() == [opentrn.__version__, f"{installed}/opentrn/libotrn.so"], done.stderr
+    assert done.stdout.split() == [opentrn.__version__, f"{installed}/opentrn/{SONAME}"], done.stderr
 
 
 def test_jax_runs_installed(installed):
@@ -135,6 +135,37 @@ def test_old_jax_is_refused_with_what_to_do(python):
         JAX_PLATFORMS="opentrn",
     )
     assert "it needs jax 0.9.2 or newer, this is 0.8.2: pip install -U 'opentrn[jax]'" in done.stderr
+
+
+def test_make_install_and_uninstall(tmp_path):
+    """A C program builds against what is installed, and runs; all goes away again."""
+
+    def make(target):
+        return subprocess.run(
+            ["make", "-s", target, f"DESTDIR={tmp_path}", "PREFIX=/usr"], cwd=ROOT, check=True, capture_output=True
+        )
+
+    def files():
+        return {str(p.relative_to(tmp_path / "usr")) for p in (tmp_path / "usr").rglob("*") if p.is_file() or p.is_symlink()}
+
+    make("install")
+    found = files()
+    commands = subprocess.run([tmp_path / "usr/bin/otrn", "info", "commands"], capture_output=True, text=True).stdout
+    names = [line.split()[0] for line in commands.splitlines()]
+    assert "compile" in names and {f"share/man/man1/otrn-{n}.1" for n in names} | {"share/man/man1/otrn.1"} <= found
+    assert {"share/bash-completion/completions/otrn", "share/zsh/site-functions/_otrn"} <= found
+    assert {"share/fish/vendor_completions.d/otrn.fish", "share/opentrn/chips/trn1.chip"} <= found
+    assert {"lib/libotrn.so", f"lib/{SONAME}", f"lib/libotrn.so.{opentrn.__version__}"} <= found
+    assert os.readlink(tmp_path / "usr" / "lib" / SONAME) == f"libotrn.so.{opentrn.__version__}"
+    program = tmp_path / "use.c"
+    program.write_text('#include <stdio.h>\n#include "otrn.h"\nint main(void) { puts(otrn_engine_name(0)); return 0; }\n')
+    flags = [f"-I{tmp_path}/usr/include", f"-L{tmp_path}/usr/lib", f"-Wl,-rpath,{tmp_path}/usr/lib", "-lotrn"]
+    subprocess.run(["cc", program, *flags, "-o", tmp_path / "use"], check=True)
+    assert subprocess.run([tmp_path / "use"], capture_output=True, text=True).stdout == "tensor\n"
+    (tmp_path / "use").unlink()
+    (tmp_path / "usr" / "share" / "other").write_text("not ours")
+    make("uninstall")
+    assert files() == {"share/other"}
 
 
 def test_sdist_is_the_whole_tree(tmp_path):
