@@ -108,6 +108,32 @@ const char *group_line_text(Arena *a, const ViewLine *l) {
     return *op ? arena_printf(a, "%s %s", at, op) : at;
 }
 
+// --- the verdict ---------------------------------------------------------------------------------
+
+const char *group_verdict(Arena *a, const Clock *clock, const Stalls *s, const Groups *groups) {
+    if (clock->total_ns <= 0)
+        return "nothing to do: the program has no timed instruction";
+    int e = stall_bottleneck(clock, s);
+    double per = 100 / clock->total_ns;
+    if (!s->known)
+        return arena_printf(a, "%s, busy %.0f %% of the time; too many instructions to follow who waits for whom", clock_track_names[e],
+                            clock->busy_ns[e] * per);
+    double most = stall_work_ns(s, e), delay = clock->total_ns;
+    for (int t = 0; t < CLOCK_TRACKS; t++)
+        delay -= stall_work_ns(s, t);
+    const Group *g = groups->at.n && groups->at.at[0].path_ns * per >= 1 ? &groups->at.at[0] : NULL;
+    const char *where = g ? arena_printf(a, "; most of it at %s (%.0f %%)", g->name, g->path_ns * per) : "";
+    if (delay > most)
+        return arena_printf(a, "latency: %.0f %% of the critical path is signals, starts and completions; the most of an engine is %s with %.0f %%%s",
+                            delay * per, clock_track_names[e], most * per, where);
+    return arena_printf(a, "%s: %.0f %% of the critical path is its work%s, %.0f %% is signals, starts and completions%s", clock_track_names[e],
+                        most * per,
+                        s->path_ns[e][PATH_HBM] > most / 2   ? " (at HBM's bandwidth)"
+                        : s->path_ns[e][PATH_DMA] > most / 2 ? " (at the DMA engines' rate)"
+                                                             : "",
+                        delay * per, where);
+}
+
 // --- gathering -----------------------------------------------------------------------------------
 
 typedef struct Named { // a source place under its group's name

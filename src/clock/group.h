@@ -35,6 +35,8 @@ void group_make(Arena *a, const Artifact *art, const Clock *clock, const View *v
                 Groups *out);
 // Of a name path: its scope, or its layer; "" when it has none.
 const char *group_scope(Arena *a, const char *name, bool layer);
+// One sentence on what the time goes to, made of the numbers of the critical path; "nothing to do …" without any.
+const char *group_verdict(Arena *a, const Clock *clock, const Stalls *s, const Groups *groups);
 // "train.py:12 add", as short as it can be told.
 const char *group_line_text(Arena *a, const ViewLine *l);
 

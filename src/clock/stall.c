@@ -447,3 +447,15 @@ void stall_make(Arena *a, const Artifact *art, const ChipFile *chip, const Clock
     stalls_make(&w);
     path_make(&w);
 }
+
+double stall_work_ns(const Stalls *s, int track) {
+    return s->path_ns[track][PATH_WORK] + s->path_ns[track][PATH_HBM] + s->path_ns[track][PATH_DMA];
+}
+
+int stall_bottleneck(const Clock *clock, const Stalls *s) {
+    int best = 0;
+    for (int t = 1; t < CLOCK_TRACKS; t++)
+        if (s->known ? stall_work_ns(s, t) > stall_work_ns(s, best) : clock->busy_ns[t] > clock->busy_ns[best])
+            best = t;
+    return best;
+}

@@ -63,6 +63,9 @@ typedef struct Stalls {
     double *on_path[2], *waits[2], *waited_for[2];
 } Stalls;
 
+// The track with the most work on the critical path; where that is not known the busiest.
+int stall_bottleneck(const Clock *clock, const Stalls *s);
+double stall_work_ns(const Stalls *s, int track); // of the path: work there, at whatever rate
 // `clock` ran with `stalls`; the lines are those of `view`.
 void stall_make(Arena *a, const Artifact *art, const ChipFile *chip, const Clock *clock, const View *view, Stalls *out);
 

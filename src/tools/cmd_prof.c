@@ -256,6 +256,8 @@ int cmd_prof(Tool *t) {
         clock_trace_window(p.art, &p.chip, &p.clock, from, to, &text);
         clock_trace_write(t->ctx, t->arena, t->opt.val[OPT_TRACE], &text);
     }
+    if (*t->opt.val[OPT_REPORT])
+        prof_report(t, &p, t->opt.val[OPT_REPORT]);
     if (opt_on(&t->opt, OPT_JSON))
         json_print(t, &p);
     else

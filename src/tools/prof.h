@@ -64,6 +64,8 @@ void prof_engines_print(Tool *t, const Prof *p);
 void prof_why_print(Tool *t, const Prof *p);
 void prof_why_json(Tool *t, const Prof *p);
 
+void prof_report(Tool *t, const Prof *p, const char *path); // prof_report.c: a page
+
 // --- prof_hints.c ----------------------------------------------------------------------------------
 void prof_hints_make(Tool *t, Prof *p); // compiles the program in other ways
 const char *prof_hint_text(Arena *a, const Prof *p, const ProfHint *h); // "97.7 to 77.4 ms (-20.8 %)"

@@ -28,29 +28,7 @@ uint32_t prof_path(const Stalls *s, ProfPart *out) {
     return n;
 }
 
-static bool is_work(int kind) { return kind == PATH_WORK || kind == PATH_HBM || kind == PATH_DMA; }
-
-static double work_ns(const Stalls *s, int track) {
-    return s->path_ns[track][PATH_WORK] + s->path_ns[track][PATH_HBM] + s->path_ns[track][PATH_DMA];
-}
-
-static double delay_ns(const Stalls *s) { // what is no engine's work
-    double ns = 0;
-    for (int t = 0; t < CLOCK_TRACKS; t++)
-        for (int k = 0; k < PATH_KINDS; k++)
-            ns += is_work(k) ? 0 : s->path_ns[t][k];
-    return ns;
-}
-
-int prof_bottleneck(const Prof *p) {
-    int best = 0;
-    if (!p->stalls.known)
-        return prof_busiest(p);
-    for (int t = 1; t < CLOCK_TRACKS; t++)
-        if (work_ns(&p->stalls, t) > work_ns(&p->stalls, best))
-            best = t;
-    return best;
-}
+int prof_bottleneck(const Prof *p) { return stall_bottleneck(&p->clock, &p->stalls); }
 
 static double share(const Prof *p, double ns) { return p->clock.total_ns > 0 ? 100 * ns / p->clock.total_ns : 0; }
 
@@ -186,36 +164,6 @@ static void groups_print(Tool *t, const Prof *p) {
         printf("note: this program names no scopes; JAX writes them with lowered.as_text(debug_info=True), jax.named_scope and modules add to them\n");
 }
 
-static void verdict_print(Tool *t, const Prof *p) {
-    if (p->clock.total_ns <= 0) {
-        printf("nothing to do: the program has no timed instruction\n");
-        return;
-    }
-    int e = prof_bottleneck(p);
-    const Stalls *s = &p->stalls;
-    if (!s->known) {
-        printf("bottleneck: %s, busy %.0f %% of the time; too many instructions to follow who waits for whom\n",
-               clock_track_names[e], prof_share(p, e));
-        return;
-    }
-    double delay = delay_ns(s), most = work_ns(s, e);
-    if (delay > most)
-        printf("bottleneck: latency: %.0f %% of the critical path is signals, starts and completions; the most of an engine is %s with %.0f %%",
-               share(p, delay), clock_track_names[e], share(p, most));
-    else
-        printf("bottleneck: %s: %.0f %% of the critical path is its work%s, %.0f %% is signals, starts and completions",
-               clock_track_names[e], share(p, most),
-               s->path_ns[e][PATH_HBM] > most / 2   ? " (at HBM's bandwidth)"
-               : s->path_ns[e][PATH_DMA] > most / 2 ? " (the DMA engines')"
-                                                    : "",
-               share(p, delay));
-    const Groups *g = &p->groups;
-    if (g->at.n && share(p, g->at.at[0].path_ns) >= 1)
-        printf("; most of it at %s (%.0f %%)", g->at.at[0].name, share(p, g->at.at[0].path_ns));
-    printf("\n");
-    (void)t;
-}
-
 const char *prof_spill_text(Arena *a, const Prof *p, const SpillRow *r) {
     double sbuf = p->chip.sbuf_usable_bytes * ISA_PARTITIONS;
     if (r->why == SPILL_LARGE)
@@ -249,7 +197,9 @@ void prof_why_print(Tool *t, const Prof *p) {
     groups_print(t, p);
     spills_print(t, p);
     printf("\n");
-    verdict_print(t, p);
+    if (p->clock.total_ns > 0)
+        printf("bottleneck: ");
+    printf("%s\n", group_verdict(t->arena, &p->clock, &p->stalls, &p->groups));
 }
 
 // --- JSON ------------------------------------------------------------------------------------------

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// html.h — a priced program as one page: a single file without scripts from elsewhere, for any browser.
+#ifndef OTRN_CLOCK_HTML_H
+#define OTRN_CLOCK_HTML_H
+
+#include "clock/group.h"
+#include "clock/spill.h"
+
+typedef struct HtmlRow { // a line of a table: what, how much, and on what ground
+    const char *label, *value, *note;
+} HtmlRow;
+
+typedef struct HtmlReport {
+    const Artifact *art;
+    const ChipFile *chip;
+    const Clock *clock; // ran with `stalls`
+    const View *view;
+    const Stalls *stalls;
+    const Spills *spills;
+    const char *name;     // of the program
+    const HtmlRow *costs; // with their basis
+    uint32_t ncosts;
+    const HtmlRow *hints; // that were tried; NULL: none was
+    uint32_t nhints;
+} HtmlReport;
+
+// A front end that knows more (a loss curve) puts it where this stands.
+#define HTML_EXTRA "<!-- extra -->"
+
+void html_report(Arena *a, const HtmlReport *r, Buf *out);
+
+// --- for html_plot.c -------------------------------------------------------------------------------
+void html_text(Buf *out, const char *s); // escaped
+const char *html_time(Arena *a, double ns); // "12.3 ms"
+const char *html_scaled(Arena *a, double v, const char *unit); // "1.54 GB"
+// Plots: roofs with the program and its layers, memories and engines over the run, the critical path as a flame.
+void html_roofline(Arena *a, const HtmlReport *r, const Groups *groups, Buf *out);
+void html_memory(Arena *a, const HtmlReport *r, Buf *out);
+void html_timeline(Arena *a, const HtmlReport *r, Buf *out);
+void html_flame(Arena *a, const HtmlReport *r, Buf *out);
+
+#endif
