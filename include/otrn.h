@@ -90,13 +90,32 @@ OTRN_API uint64_t otrn_hbm_bytes(const otrn_env *env); // device memory of one c
 OTRN_API const char *otrn_target(const otrn_env *env); // the chip it compiles for: name or path
 OTRN_API uint32_t otrn_cores(const otrn_env *env);     // cores of one chip of the target, or of the instance
 
-// Programs may call functions of the host: a custom call of target "opentrn_host_callback" whose
-// backend_config is the function's number. fn gets the operands and fills the results; not 0 fails the
-// run with what it wrote to `why`. It runs while the core waits, so it cannot run a program of this
-// environment. Several devices may call at once. Set before a program runs that calls.
-typedef int otrn_host_fn(void *arg, uint64_t number, const void *const *args, void *const *results,
-                         char *why, size_t why_bytes);
-OTRN_API void otrn_set_host(otrn_env *env, otrn_host_fn *fn, void *arg);
+// Programs may call functions of the process that made them: a custom call of target "opentrn_host_callback" whose
+// backend_config is the name that otrn_host_add gave the function. Nobody can guess it, it means nothing in another
+// process, and it belongs to the first program that is compiled with it: whatever else names it is refused
+// (otrn_exe_check_host), and so is a call whose operands or results have other sizes. fn gets the operands and fills the
+// results; not 0 fails the run with what it wrote to `why`. It runs while the core waits, so it cannot run a
+// program of this environment. Several devices may call at once.
+#define OTRN_HOST_NAME 33 // characters, with the zero
+typedef struct otrn_host_call {
+    size_t call_bytes; // of this struct
+    size_t num_args, num_results;
+    const void *const *args;
+    const size_t *arg_bytes;
+    void *const *results;
+    const size_t *result_bytes;
+    char *why;
+    size_t why_bytes;
+} otrn_host_call;
+typedef int otrn_host_fn(void *arg, const otrn_host_call *call);
+OTRN_API otrn_status otrn_host_add(otrn_env *env, otrn_host_fn *fn, void *arg, const size_t *arg_bytes, size_t num_args,
+                                   const size_t *result_bytes, size_t num_results, char name[OTRN_HOST_NAME],
+                                   otrn_error *err);
+// From now on no program that is compiled can call it. 1: none can any more, and fn is not called again; 0: an executable
+// that calls it is still there. It may be asked again.
+OTRN_API int otrn_host_drop(otrn_env *env, const char *name);
+// The programs of `env` call the functions added to `with`, which is closed later. Before either has any.
+OTRN_API void otrn_host_share(otrn_env *env, otrn_env *with);
 
 // Compile StableHLO text or bytecode, or load an artifact: told apart by content.
 // `name` is used in messages. The bytes may be freed afterwards.
@@ -132,6 +151,8 @@ OTRN_API const char *otrn_exe_arg_sharding(const otrn_exe *exe, size_t i);
 OTRN_API const char *otrn_exe_result_sharding(const otrn_exe *exe, size_t i);
 // 1 when the program calls functions of the host.
 OTRN_API int otrn_exe_calls_host(const otrn_exe *exe);
+// OTRN_OK, or why they may not be called, and with that the program cannot run in this process.
+OTRN_API otrn_status otrn_exe_check_host(const otrn_exe *exe, otrn_error *err);
 // 1 when the front end wants argument or result i in host memory the device can reach.
 OTRN_API int otrn_exe_arg_pinned(const otrn_exe *exe, size_t i);
 OTRN_API int otrn_exe_result_pinned(const otrn_exe *exe, size_t i);

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that call Python: pure_callback, io_callback, debug.print and their kin.
 
-A callback becomes a custom call that carries a number; the chip runs it as a kernel instruction that
-asks the host for that number (src/chip/gp_host.c), and one function of ours answers for all. An
-entry lives as long as the executables that may ask for it, and longer while launches are under way:
-an executable may be gone before its last run has begun.
+A callback becomes a custom call that says a name, which the plugin made up for it and nobody can
+guess (src/rt/host.c); the chip runs it as a kernel instruction that asks the host for that name, with
+the sizes of its operands and results. A name belongs to one program of one process: loaded in
+another, an executable with callbacks is refused. The plugin knows which executables still may call,
+and an entry lives until none may.
 """
 
+import collections
 import concurrent.futures
 import ctypes
 import itertools
@@ -18,12 +20,26 @@ import numpy as np
 from opentrn import _library
 
 TARGET = "opentrn_host_callback"
+MARK = "opentrn.calls_host"  # a module's attribute: it has such calls
 
-_numbers = itertools.count(1)
+_ids = itertools.count(1)  # of entries, told to the plugin alone
 _entries = {}
-_gone = []  # entries whose executables are gone
-_clients = set()
-_lock = threading.Lock()
+_gone = collections.deque()  # entries whose programs are gone, with launches still under way
+_sweeping = threading.Lock()
+
+
+class _Call(ctypes.Structure):  # otrn_host_call of otrn.h
+    _fields_ = [
+        ("call_bytes", ctypes.c_size_t),
+        ("num_args", ctypes.c_size_t),
+        ("num_results", ctypes.c_size_t),
+        ("args", ctypes.POINTER(ctypes.c_void_p)),
+        ("arg_bytes", ctypes.POINTER(ctypes.c_size_t)),
+        ("results", ctypes.POINTER(ctypes.c_void_p)),
+        ("result_bytes", ctypes.POINTER(ctypes.c_size_t)),
+        ("why", ctypes.c_void_p),
+        ("why_bytes", ctypes.c_size_t),
+    ]
 
 
 class _Entry:
@@ -34,12 +50,30 @@ class _Entry:
         self.function = function
         self.operands = operands
         self.results = results
-        self.number = next(_numbers)
-        _entries[self.number] = self
+        self.id = next(_ids)
+        _entries[self.id] = self
+        args, given = _sizes(operands), _sizes(results)
+        out = ctypes.create_string_buffer(256)
+        host = ctypes.cast(_host, ctypes.c_void_p)
+        if _library.load().opentrn_host_add(
+            device.opentrn_client, host, self.id, args, len(args), given, len(given), out, len(out)
+        ):
+            del _entries[self.id]
+            raise RuntimeError(f"opentrn: {out.value.decode()}")
+        self.name = out.value
 
-    def run(self, args, results):
+    def drop(self):
+        """True when nobody can call it any more."""
+        if not _library.load().opentrn_host_drop(self.device.opentrn_client, self.name):
+            return False
+        _entries.pop(self.id, None)
+        return True
+
+    def run(self, call):
+        self.check("operand", self.operands, call.num_args, call.arg_bytes)
+        self.check("result", self.results, call.num_results, call.result_bytes)
         values = self.function(
-            *(_read(args[i], *self.operands[i]) for i in range(len(self.operands)))
+            *(_read(call.args[i], *described) for i, described in enumerate(self.operands))
         )
         if len(values) != len(self.results):
             raise RuntimeError(
@@ -47,7 +81,21 @@ class _Entry:
                 f"Expected: {len(self.results)}, Actual: {len(values)}"
             )
         for i, (value, (shape, dtype)) in enumerate(zip(values, self.results)):
-            _write(results[i], _checked(value, shape, dtype, i))
+            _write(call.results[i], _checked(value, shape, dtype, i))
+
+    @staticmethod
+    def check(what, described, count, sizes):
+        """The plugin has done so when it loaded the program; memory is written behind this."""
+        if list(_sizes(described)) != sizes[:count]:
+            raise RuntimeError(f"a program calls with another {what}s' size than its callback has")
+
+
+def _size(shape, dtype):
+    return int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+
+
+def _sizes(described):
+    return (ctypes.c_size_t * len(described))(*(_size(*one) for one in described))
 
 
 class _Guard:
@@ -56,18 +104,27 @@ class _Guard:
     def __init__(self, entry):
         self.entry = entry
 
+    def __reduce__(self):  # of an executable that is to be stored
+        raise TypeError("opentrn: an executable that calls Python works in its own process only and cannot be stored")
+
     def __del__(self):
         if _gone is not None and _library is not None:  # the interpreter may be ending
-            _gone.append(self.entry.number)
+            _gone.append(self.entry)
             _sweep()
 
 
 def _sweep():
-    for number in list(_gone):
-        entry = _entries.get(number)
-        if entry is None or _library.load().opentrn_is_idle(entry.device.opentrn_client):
-            _entries.pop(number, None)
-            _gone.remove(number)
+    """Runs in any thread and, since guards go when they like, also inside itself: one at a time, and
+    the others leave what there is to the next."""
+    if not _sweeping.acquire(blocking=False):
+        return
+    try:
+        for _ in range(len(_gone)):
+            entry = _gone.popleft()
+            if not entry.drop():
+                _gone.append(entry)
+    finally:
+        _sweeping.release()
 
 
 def _bytes(address, size):
@@ -76,7 +133,7 @@ def _bytes(address, size):
 
 def _read(address, shape, dtype):
     """A copy, because the callback may keep what it gets."""
-    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    size = _size(shape, dtype)
     data = bytearray(_bytes(address, size)) if size else bytearray()
     return np.frombuffer(data, dtype=dtype).reshape(shape)
 
@@ -105,54 +162,32 @@ def _write(address, value):
     ctypes.memmove(address, data, len(data))
 
 
-_HOST = ctypes.CFUNCTYPE(
-    ctypes.c_int,
-    ctypes.c_void_p,
-    ctypes.c_uint64,
-    ctypes.POINTER(ctypes.c_void_p),
-    ctypes.POINTER(ctypes.c_void_p),
-    ctypes.c_void_p,
-    ctypes.c_size_t,
-)
-
-
-def _run(entry, args, results):
+def _run(entry, call):
     """Short runs happen on the caller's thread, where a mesh may be set. It is no business of the function called, which
     then runs on a thread of its own."""
     import jax
 
     if jax.sharding.get_abstract_mesh().empty:
-        entry.run(args, results)
+        entry.run(call)
     else:
         with concurrent.futures.ThreadPoolExecutor(1) as thread:
-            thread.submit(entry.run, args, results).result()
+            thread.submit(entry.run, call).result()
 
 
-@_HOST
-def _host(_, number, args, results, why, why_bytes):
+@ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(_Call))
+def _host(id, call):
+    call = call.contents
     try:
-        entry = _entries.get(number)
-        if entry is None:
-            raise RuntimeError(f"callback {number} does not belong to this process")
-        _run(entry, args, results)
+        _run(_entries[id], call)
         return 0
     except BaseException as error:
         last = traceback.extract_tb(error.__traceback__)[-1:]
         where = f" ({last[0].filename}:{last[0].lineno})" if last else ""
         text = f"callback failed: {type(error).__name__}: {error}{where}".encode()
-        text = text[: max(why_bytes - 1, 0)] + b"\0"
-        if why_bytes:
-            ctypes.memmove(why, text, len(text))
+        text = text[: max(call.why_bytes - 1, 0)] + b"\0"
+        if call.why_bytes:
+            ctypes.memmove(call.why, text, len(text))
         return 1
-
-
-def connect(backend):
-    """Tells the client of these devices where to call."""
-    client = backend.devices()[0].opentrn_client
-    with _lock:
-        if client not in _clients:
-            _library.load().opentrn_set_host(client, ctypes.cast(_host, ctypes.c_void_p))
-            _clients.add(client)
 
 
 def emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_side_effect):
@@ -163,7 +198,6 @@ def emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_sid
 
     _sweep()
     backend = ctx.module_context.get_backend()
-    connect(backend)
 
     def described(avals):
         return [(tuple(a.shape), np.dtype(a.dtype)) for a in avals]
@@ -173,6 +207,7 @@ def emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_sid
     )
     guard = _Guard(entry)
     ctx.module_context.add_keepalive(guard)
+    ctx.module_context.module.operation.attributes[MARK] = ir.UnitAttr.get()
     types = [
         ir.RankedTensorType.get(a.shape, mlir.dtype_to_ir_type(np.dtype(a.dtype)))
         for a in result_avals
@@ -182,7 +217,7 @@ def emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_sid
         TARGET,
         result_types=[*tokens, *types],
         operands=[*([token] if token else []), *operands],
-        backend_config=str(entry.number),
+        backend_config=entry.name.decode(),
         has_side_effect=has_side_effect,
     )
     results = list(call.results)

@@ -130,6 +130,24 @@ def _callbacks(platform):
     callback.emit_python_callback = emit_python_callback
 
 
+def _callbacks_are_not_stored(platform):
+    """A name of a callback means nothing in another process, so no key for such a program."""
+    from jax._src import compiler
+    from opentrn import _callback
+
+    get_cache_key = compiler._get_cache_key
+    have = tuple(inspect.signature(get_cache_key).parameters)
+    _need(have[:3] == ("options", "backend", "computation"), f"_get_cache_key{have} is another")
+
+    @functools.wraps(get_cache_key)
+    def _get_cache_key(options, backend, computation, *rest, **named):
+        if _callback.MARK in computation.operation.attributes:
+            return None
+        return get_cache_key(options, backend, computation, *rest, **named)
+
+    compiler._get_cache_key = _get_cache_key
+
+
 def _debug(platform):
     from jax._src import debugging
     from jax._src.interpreters import mlir
@@ -183,6 +201,7 @@ GATES = (
     (_persistent_cache, "jax_compilation_cache_dir has no effect"),
     (_small_programs, "small programs take longer to compile"),
     (_callbacks, "pure_callback, io_callback and debug.print do not work"),
+    (_callbacks_are_not_stored, "programs with callbacks go into jax_compilation_cache_dir, of no use"),
     (_debug, "debug.print and debug.callback do not work"),
     (_checks, "checkify.check does not work without checkify.checkify"),
     (_cost_of_lowered, "only compiled functions tell their cost"),

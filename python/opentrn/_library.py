@@ -51,9 +51,12 @@ def load() -> ctypes.CDLL:
         ctypes.c_char_p,
         ctypes.c_size_t,
     ]
-    library.opentrn_set_host.restype = None
-    library.opentrn_set_host.argtypes = [ctypes.c_int64, ctypes.c_void_p]
     text = [ctypes.c_char_p, ctypes.c_size_t]
+    sizes = [ctypes.POINTER(ctypes.c_size_t), ctypes.c_size_t]
+    library.opentrn_host_add.restype = ctypes.c_int
+    library.opentrn_host_add.argtypes = [ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, *sizes, *sizes, *text]
+    library.opentrn_host_drop.restype = ctypes.c_int
+    library.opentrn_host_drop.argtypes = [ctypes.c_int64, ctypes.c_char_p]
     library.opentrn_wait.restype = None
     library.opentrn_wait.argtypes = [ctypes.c_int64]
     library.opentrn_cache_wait.restype = None
@@ -64,8 +67,6 @@ def load() -> ctypes.CDLL:
     library.opentrn_runs.argtypes = [ctypes.c_int64, ctypes.c_int, ctypes.c_char_p, *text]
     library.opentrn_trace.restype = ctypes.c_int
     library.opentrn_trace.argtypes = [ctypes.c_int64, ctypes.c_char_p, ctypes.c_char_p, *text]
-    library.opentrn_is_idle.restype = ctypes.c_int
-    library.opentrn_is_idle.argtypes = [ctypes.c_int64]
     return library
 
 

@@ -48,6 +48,13 @@ bool artifact_is(const void *bytes, size_t size) {
     return size >= sizeof ARTIFACT_MAGIC && !memcmp(bytes, ARTIFACT_MAGIC, sizeof ARTIFACT_MAGIC);
 }
 
+bool artifact_calls_host(const Artifact *art) {
+    for (uint32_t i = 0; i < art->nkerns; i++)
+        if (kern_calls_host(&art->kerns[i]))
+            return true;
+    return false;
+}
+
 // --- save ----------------------------------------------------------------------------------------
 
 static void save_value(const ArtValue *v, Dict *dict, Buf *out) {

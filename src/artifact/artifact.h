@@ -88,6 +88,7 @@ static inline const IsaInst *artifact_shape(const Artifact *art, uint32_t pc) {
     return art->shapes ? shape_inst(art->shapes, pc) : &art->code[pc];
 }
 bool artifact_is(const void *bytes, size_t size);
+bool artifact_calls_host(const Artifact *art); // functions of the process that made it: it cannot run in another
 void artifact_save(const Artifact *art, Buf *out);
 // Raises PARSE or VERSION. The bytes must stay as long as what it returns. Nothing may be done with what it returns before
 // artifact_verify_for. The pool, which may be NULL, helps.

@@ -18,7 +18,7 @@ void chip_attach(Chip *c, Pool *pool, struct CommRank *comm);
 
 // Whom the programs' calls to the host go to; NULL: nobody. Lives as long as the chip.
 typedef struct ChipHost {
-    otrn_host_fn *fn;
+    int (*call)(void *arg, const char *name, size_t name_bytes, const otrn_host_call *call); // not 0: it failed
     void *arg;
 } ChipHost;
 void chip_set_host(Chip *c, const ChipHost *host);

@@ -110,6 +110,17 @@ static void encode_prog(const KProg *p, Dict *dict, Buf *out) {
         put_u16(out, p->outs[i]);
 }
 
+const char *kern_host_name(const Kern *k, size_t *bytes, bool *once) {
+    static const char suffix[] = " once";
+    const HloAttr *config = kern_attr(k, AK_BACKEND_CONFIG);
+    if (!config || config->kind != HA_STR || !config->s || !*config->s)
+        return NULL;
+    size_t n = strlen(config->s), m = sizeof suffix - 1;
+    *once = n > m && !memcmp(config->s + n - m, suffix, m);
+    *bytes = *once ? n - m : n;
+    return config->s;
+}
+
 void kern_encode(const Kern *k, Dict *dict, Buf *out) {
     const HloOpRow *row = &hlo_op_rows[k->op];
     put_u32(out, dict_add_op(dict, k->op));

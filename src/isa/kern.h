@@ -75,6 +75,13 @@ static inline const HloAttr *kern_attr(const Kern *k, HloAttrKey key) {
     return NULL;
 }
 
+static inline bool kern_calls_host(const Kern *k) {
+    return k->op == HLO_CUSTOM_CALL && k->target && !strcmp(k->target, HLO_HOST_CALL);
+}
+// Which function of the host a call names: its backend_config, "NAME" or "NAME once" (then one device calls for all).
+// NULL: none.
+const char *kern_host_name(const Kern *k, size_t *bytes, bool *once);
+
 // Names of ops, attributes and types go through the artifact's dictionary, so that renumbering the
 // tables does not break old files. Decode checks everything a hostile file could get wrong except
 // shapes and types against the op's rules: kern_verify does that.

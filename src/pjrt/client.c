@@ -98,17 +98,15 @@ static void env_free(Env *e) {
     free(e);
 }
 
-// A program calls its host: the function the Python package has left with the client.
-static int pj_client_host(void *client, uint64_t number, const void *const *args,
-                          void *const *results, char *why, size_t why_bytes) {
-    PJRT_Client *c = client;
+// All environments of a client call the same functions: those of its first.
+static void env_share_host(PJRT_Client *c, Env *e) {
     pj_lock(c);
-    otrn_host_fn *fn = c->host;
+    Env *first = c->envs;
+    while (first && first->next)
+        first = first->next;
     pj_unlock(c);
-    if (fn)
-        return fn(NULL, number, args, results, why, why_bytes);
-    snprintf(why, why_bytes, "the program calls Python, which has not said where");
-    return 1;
+    if (first)
+        otrn_host_share(e->env, first->env);
 }
 
 // The core borrows option values, so the environment keeps its own copies.
@@ -131,7 +129,7 @@ static PJRT_Error *env_make(PJRT_Client *c, const otrn_option *overrides, size_t
         error = pj_error_from(&err);
     }
     if (e && e->env) {
-        otrn_set_host(e->env, pj_client_host, c);
+        env_share_host(c, e);
         otrn_cache_behind(e->env);
     }
     free(all);

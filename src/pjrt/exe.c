@@ -118,9 +118,8 @@ static PJRT_Error *exe_make(PJRT_Client *c, otrn_exe *exe, const void *options,
     }
     size_t size;
     const void *bytes = otrn_exe_bytes(exe, &size);
-    Hash128 h = hash128(bytes, size);
-    snprintf(e->fingerprint, sizeof e->fingerprint, "%016llx%016llx", (unsigned long long)h.hi,
-             (unsigned long long)h.lo);
+    Sha256 h = sha256(bytes, size);
+    sha256_print(&h, e->fingerprint);
     otrn_memory memory;
     otrn_exe_memory(exe, &memory);
     pj_client_limit(c, memory.capacity_bytes);
@@ -249,6 +248,11 @@ static void loaded_init(PJRT_LoadedExecutable *l, PJRT_Client *c, const CompileO
 // Takes over the count of e, also on failure.
 static PJRT_Error *loaded_make(PJRT_Executable *e, PJRT_Client *c, const CompileOptions *o,
                                PJRT_LoadedExecutable **out) {
+    otrn_error err = {0};
+    if (otrn_exe_check_host(e->exe, &err)) {
+        pj_exe_drop(e);
+        return pj_error_from(&err);
+    }
     PJRT_LoadedExecutable *l = calloc(1, sizeof *l);
     if (!l) {
         pj_exe_drop(e);

@@ -32,6 +32,7 @@
 #include "base/bytes.h"
 #include "base/dtype.h"
 #include "base/opt.h"
+#include "base/sha256.h"
 #include "pjrt/pjrt_abi.h"
 
 enum {
@@ -203,7 +204,6 @@ struct PJRT_Client {
     Queue *queue;
     PjDispatch dispatch;
     RunLog log;
-    otrn_host_fn *host;             // where the programs' calls back go
     Env *envs;
     otrn_option *options;           // what the creator of the client asked for
     size_t num_options;
@@ -289,7 +289,7 @@ struct PJRT_Executable {
     size_t *kind_sizes;
     uint32_t replicas, partitions;
     atomic_uint_fast64_t run_ns; // how long a run takes, from the last ones; 0: not known yet
-    char fingerprint[33];
+    char fingerprint[SHA256_TEXT];
     char *program;             // as it came in, for OptimizedProgram; NULL after deserialising
     size_t program_size;
     bool is_parted;            // program is that of one device, made when it was asked for

@@ -16,20 +16,34 @@ OTRN_API long opentrn_option(const char *name, char *out, size_t out_bytes);
 OTRN_API int opentrn_report(const void *bytes, size_t size, const char *target, char *out,
                             size_t out_bytes);
 
-// Where the calls of a client's programs to Python go. The client is the attribute opentrn_client of
-// its devices.
-OTRN_API void opentrn_set_host(int64_t client, otrn_host_fn *fn);
+// otrn_host_add and otrn_host_drop for a client, the attribute opentrn_client of its devices. add: 0, or -1 with the error's
+// text in `out`, which is else the name.
+OTRN_API int opentrn_host_add(int64_t client, otrn_host_fn *fn, void *arg, const size_t *arg_bytes, size_t num_args,
+                              const size_t *result_bytes, size_t num_results, char *out, size_t out_bytes);
+OTRN_API int opentrn_host_drop(int64_t client, const char *name);
 // 1 when none of a client's launches is under way or waits.
 OTRN_API int opentrn_is_idle(int64_t client);
 OTRN_API void opentrn_wait(int64_t client); // until it is
 OTRN_API void opentrn_cache_wait(int64_t client); // until what was compiled is in the cache
 
-void opentrn_set_host(int64_t client, otrn_host_fn *fn) {
+static otrn_env *env_of(int64_t client) {
     PJRT_Client *c = (PJRT_Client *)(intptr_t)client;
     pj_lock(c);
-    c->host = fn;
+    otrn_env *env = c->envs->env;
     pj_unlock(c);
+    return env;
 }
+
+int opentrn_host_add(int64_t client, otrn_host_fn *fn, void *arg, const size_t *arg_bytes, size_t num_args,
+                     const size_t *result_bytes, size_t num_results, char *out, size_t out_bytes) {
+    char name[OTRN_HOST_NAME];
+    otrn_error err = {0};
+    otrn_status s = otrn_host_add(env_of(client), fn, arg, arg_bytes, num_args, result_bytes, num_results, name, &err);
+    snprintf(out, out_bytes, "%s", s ? err.text : name);
+    return s ? -1 : 0;
+}
+
+int opentrn_host_drop(int64_t client, const char *name) { return otrn_host_drop(env_of(client), name); }
 
 int opentrn_is_idle(int64_t client) {
     return pj_queue_is_idle(((PJRT_Client *)(intptr_t)client)->queue);

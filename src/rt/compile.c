@@ -214,7 +214,7 @@ static void compile_program(Run *r, Buf *out) {
         check_strict(r->ctx, art);
     chip_check(r->ctx, art); // what cannot run is not compiled, and not cached
     artifact_save(art, out);
-    if (*r->dir) {
+    if (*r->dir && !artifact_calls_host(art)) { // of no use to another process
         RtPut put = {.dir = r->dir, .key = r->key, .inputs = r->inputs, .bytes = out->at, .size = out->n,
                      .claim = r->claim, .limit = opt_num(in->opts, OPT_CACHE_LIMIT) << 20};
         if (rt_writer_add(in->writer, &put))

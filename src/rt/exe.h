@@ -2,6 +2,7 @@
 // exe.h — environments and executables from the inside, for the files of rt.
 //
 //   otrn.c      the public interface, runs on one device
+//   host.c      functions of this process that programs may call
 //   many.c      runs on several devices: their cores, threads and communicator
 //   parallel.c  test programs that name a function for each device
 #ifndef OTRN_RT_EXE_H
@@ -16,6 +17,7 @@
 #include "rt/rt.h"
 
 typedef struct Many Many;
+typedef struct RtHosts RtHosts;
 
 typedef struct Core { // a virtual core: its memories
     Chip *chip;
@@ -39,7 +41,8 @@ struct otrn_env {
     uint64_t round_seed;
     Pool *pool;
     pthread_mutex_t turn; // one run at a time
-    ChipHost host;        // for the programs' calls back
+    RtHosts *hosts, *own_hosts; // functions the programs may call: another environment's, or its own
+    ChipHost host;              // the way there
     Core core;            // device 0
     RtSpare spare;
     RtWriter *writer;     // of the cache; NULL: entries are written at once
@@ -62,6 +65,9 @@ struct otrn_exe {
     otrn_type *types;     // arguments, then results
     otrn_memory memory;
     bool cached;
+    struct HostFn **host_fns; // functions of the host that it holds
+    uint32_t nhost_fns, host_kern;
+    char host_fault[256]; // why it may not call one, its kernel host_kern; "": it may
 };
 
 otrn_status exe_compile(otrn_env *env, const RtCompile *in, otrn_exe **out, otrn_error *err);
@@ -83,6 +89,13 @@ otrn_status exe_run(const otrn_env *env, const Core *core, ChipProg *prog, uint8
 // The error of an instruction of `art`, a core's program, told at its place in the user's program.
 otrn_status exe_error(const Artifact *art, otrn_status s, uint32_t pc, otrn_error *err,
                       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
+// --- host.c: functions of this process that programs may call ------------------------------------
+RtHosts *hosts_make(void); // NULL: no memory
+void hosts_free(RtHosts *h);
+void hosts_take(otrn_exe *exe, const RtCompile *in); // those a loaded program calls; or fills host_fault
+void hosts_release(otrn_exe *exe);
+int hosts_call(void *hosts, const char *name, size_t n, const otrn_host_call *call); // of ChipHost
 
 // --- many.c ------------------------------------------------------------------------------------
 typedef struct ManyFeed { // a message from the host, before the run

@@ -307,6 +307,9 @@ static otrn_status run_locked(otrn_env *env, Grid grid, otrn_exe *const *exes,
 otrn_status many_run(otrn_env *env, Grid grid, otrn_exe *const *exes,
                      const void *const *const *args, void *const *const *results,
                      const ManyFeed *feeds, uint32_t nfeeds, otrn_error *err) {
+    for (uint32_t r = 0; r < grid_ranks(grid); r++)
+        if (otrn_exe_check_host(exes[r], err))
+            return OTRN_USAGE;
     pthread_mutex_lock(&env->turn);
     otrn_status s = run_locked(env, grid, exes, args, results, feeds, nfeeds, err);
     pthread_mutex_unlock(&env->turn);

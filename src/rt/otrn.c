@@ -45,6 +45,10 @@ static void env_init(otrn_env *env, const otrn_option *options, size_t count) {
     env->core.chip = env->pool ? chip_make(env->pool, level) : NULL;
     if (!env->core.chip)
         ctx_fail(&env->ctx, OTRN_NOMEM, NO_PLACE, "no memory for the virtual core");
+    env->hosts = env->own_hosts = hosts_make();
+    if (!env->hosts)
+        ctx_fail(&env->ctx, OTRN_NOMEM, NO_PLACE, "out of memory");
+    env->host = (ChipHost){hosts_call, env->hosts};
     chip_set_host(env->core.chip, &env->host);
     chip_set_plan(env->core.chip, chip_plan_of(env->opts.val[OPT_PLAN]));
     const char *seed = env->opts.val[OPT_STOCHASTIC];
@@ -108,15 +112,10 @@ void otrn_close(otrn_env *env) {
     core_fini(&env->core);
     if (env->pool)
         pool_free(env->pool);
+    hosts_free(env->own_hosts);
     pthread_mutex_destroy(&env->turn);
     arena_fini(&env->arena);
     free(env);
-}
-
-void otrn_set_host(otrn_env *env, otrn_host_fn *fn, void *arg) {
-    pthread_mutex_lock(&env->turn);
-    env->host = (ChipHost){fn, arg};
-    pthread_mutex_unlock(&env->turn);
 }
 
 void otrn_cache_behind(otrn_env *env) { env->writer = env->writer ? env->writer : rt_writer_make(); }
@@ -188,6 +187,7 @@ static void exe_init(otrn_exe *exe, RtCompile in) {
     for (uint32_t i = 0; i < art->nresults; i++)
         exe->types[art->nargs + i] = type_of(&art->results[i]);
     fill_memory(art, &exe->memory);
+    hosts_take(exe, &in);
     exe->memory.capacity_bytes = (uint64_t)chip.hbm_bytes_per_core * (art->peer ? 2 : 1);
 }
 
@@ -255,6 +255,7 @@ otrn_status otrn_compile_file(otrn_env *env, const char *path, otrn_exe **out, o
 void otrn_exe_free(otrn_exe *exe) {
     if (!exe)
         return;
+    hosts_release(exe);
     arena_fini(&exe->arena);
     free(exe);
 }
@@ -283,14 +284,7 @@ const char *otrn_exe_arg_sharding(const otrn_exe *exe, size_t i) {
 const char *otrn_exe_result_sharding(const otrn_exe *exe, size_t i) {
     return sharding_of(&exe->art->results[i]);
 }
-int otrn_exe_calls_host(const otrn_exe *exe) {
-    for (uint32_t i = 0; i < exe->art->nkerns; i++) {
-        const Kern *k = &exe->art->kerns[i];
-        if (k->op == HLO_CUSTOM_CALL && k->target && !strcmp(k->target, HLO_HOST_CALL))
-            return 1;
-    }
-    return 0;
-}
+int otrn_exe_calls_host(const otrn_exe *exe) { return artifact_calls_host(exe->art); }
 int otrn_exe_arg_pinned(const otrn_exe *exe, size_t i) {
     return exe->art->args[i].memory == ART_PINNED_HOST;
 }
@@ -363,6 +357,8 @@ otrn_status exe_run(const otrn_env *env, const Core *core, ChipProg *prog, uint8
 otrn_status otrn_execute(otrn_exe *exe, const void *const *args, void *const *results, otrn_error *err) {
     otrn_env *env = exe->env;
     const Artifact *art = exe->art;
+    if (otrn_exe_check_host(exe, err))
+        return OTRN_USAGE;
     if (exe->slots.at[0].peer) // two cores
         return many_run(env, (Grid){1, 1}, &exe, &args, &results, NULL, 0, err);
     pthread_mutex_lock(&env->turn);

@@ -1,6 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that call Python: they do it in order, with the right values, and errors come back."""
 
+import gc
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+
 import jax
 import jax.numpy as jnp
 import ml_dtypes
@@ -154,3 +162,138 @@ def test_callback_inside_a_mesh(device):
         shape = jax.ShapeDtypeStruct((4,), np.float32)
         double = jax.jit(lambda x: jax.pure_callback(lambda x: jnp.asarray(x) * 2, shape, x))
         np.testing.assert_array_equal(double(np.arange(4, dtype=np.float32)), np.arange(4) * 2.0)
+
+
+def test_many_threads_make_and_drop_programs():
+    """An entry goes when the last executable that may call it is gone, whoever looks after it at that moment."""
+    from opentrn import _callback
+
+    failed, calls = [], [0] * 8
+    until = time.monotonic() + 4
+
+    def work(t):
+        while time.monotonic() < until and not failed:
+            a = float(calls[t] % 97)
+            try:
+                f = jax.jit(lambda x: jax.pure_callback(lambda v: v * 2 + np.float32(a), like(x), x))
+                y = f(X)
+                del f
+                np.testing.assert_array_equal(np.asarray(y), X * 2 + np.float32(a))
+            except Exception as error:
+                failed.append(error)
+            calls[t] += 1
+
+    threads = [threading.Thread(target=work, args=(t,)) for t in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed and min(calls) > 0
+    jax.clear_caches()
+    gc.collect()
+    for _ in range(100):
+        _callback._sweep()
+        if len(_callback._entries) < 50:
+            break
+        time.sleep(0.05)
+    assert len(_callback._entries) < 50  # of sum(calls): what other tests still hold
+
+
+def compile_text(text):
+    from jax._src.lib import xla_client
+
+    device = jax.devices()[0]
+    options = xla_client.CompileOptions()
+    return device.client.compile_and_load(text, xla_client.DeviceList((device,)), options)
+
+
+def load(device, stored):
+    from jax._src.lib import xla_client
+
+    return device.client.deserialize_executable(stored, xla_client.DeviceList((device,)))
+
+
+PROGRAM = """module @m { func.func public @main(%a: tensor<SHAPExf32>) -> tensor<SHAPExf32> {
+  %0 = stablehlo.custom_call @opentrn_host_callback(%a) {backend_config = "NAME", has_side_effect = true}
+       : (tensor<SHAPExf32>) -> tensor<SHAPExf32>
+  return %0 : tensor<SHAPExf32>
+}}"""
+
+
+def test_a_name_belongs_to_one_program():
+    calls = []
+    f = jax.jit(lambda x: jax.pure_callback(lambda v: calls.append(1) or v, like(x), x))
+    x = np.zeros(4, np.float32)
+    lowered = f.lower(x)
+    name = re.search(r'backend_config = "([0-9a-f]{32})"', lowered.as_text()).group(1)
+    compiled, again = lowered.compile(), lowered.compile()
+    compiled(x), again(x)
+    assert len(calls) == 2
+    text = PROGRAM.replace("SHAPE", "4")
+    for wrong in ("1", "7", "0" * 32, name[:-1], name.upper() + "0", name + " once once"):
+        with pytest.raises(Exception, match="has none of that name"):
+            compile_text(text.replace("NAME", wrong))
+    with pytest.raises(Exception, match="belongs to another program"):
+        compile_text(text.replace("NAME", name))
+    with pytest.raises(Exception, match="operand 0 has 4194304 bytes where it has 16"):
+        compile_text(PROGRAM.replace("SHAPE", str(1 << 20)).replace("NAME", name))
+    del compiled, again, lowered
+    f.clear_cache()
+    gc.collect()
+    with pytest.raises(Exception, match="has none of that name"):
+        compile_text(text.replace("NAME", name))
+    assert len(calls) == 2
+
+
+def test_an_executable_stays_in_its_process(tmp_path):
+    from jax.experimental import serialize_executable
+
+    compiled = jax.jit(lambda x: jax.pure_callback(np.sin, like(x), x)).lower(X).compile()
+    with pytest.raises(TypeError, match="works in its own process"):
+        serialize_executable.serialize(compiled)
+    device = jax.devices()[0]
+    stored = compiled.runtime_executable().serialize()
+    here = load(device, stored)
+    x = jax.device_put(X)
+    np.testing.assert_array_equal(np.asarray(here.execute([x])[0]), np.sin(X))
+    (tmp_path / "exe").write_bytes(stored)
+    other = f"""
+import jax, numpy as np
+from jax._src.lib import xla_client
+g = jax.jit(lambda x: jax.pure_callback(lambda v: v + 1, jax.ShapeDtypeStruct(x.shape, x.dtype), x))
+g(np.zeros((2, 3), np.float32))
+device = jax.devices()[0]
+try:
+    f = device.client.deserialize_executable(open({str(tmp_path / "exe")!r}, "rb").read(), xla_client.DeviceList((device,)))
+    print("loaded", f.execute([jax.device_put(np.zeros((2, 3), np.float32))]))
+except Exception as error:
+    print("refused", error)
+"""
+    done = subprocess.run([sys.executable, "-c", other], capture_output=True, text=True)
+    assert done.stdout.startswith("refused"), done
+    assert "has none of that name" in done.stdout and "compile it again here" in done.stdout
+
+
+def test_no_cache_keeps_a_callback(tmp_path):
+    program = f"""
+import jax, numpy as np
+jax.config.update("jax_compilation_cache_dir", {str(tmp_path / "jax")!r})
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+x = np.zeros((2, 3), np.float32)
+if GIVEN:
+    print(jax.jit(lambda x: jax.pure_callback(lambda v: v + 3, jax.ShapeDtypeStruct(x.shape, x.dtype), x))(x).sum())
+else:
+    print(jax.jit(lambda x: x + 3)(x).sum())
+"""
+    env = dict(os.environ, OTRN_CACHE_DIR=str(tmp_path / "ours"), OTRN_CACHE="on")
+
+    def files():
+        return sorted(p.name for p in tmp_path.rglob("*") if p.suffix == ".otrn" or "jit__lambda" in p.name)
+
+    for given, some in ((True, False), (False, True)):
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", program.replace("GIVEN", str(given))], env=env, capture_output=True, text=True
+        )
+        assert done.stdout == "18.0\n", done
+        assert any("jit__lambda" in name for name in files()) == some, files()
