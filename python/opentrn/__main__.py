@@ -14,7 +14,12 @@ def main() -> int:
         signal.signal(number, signal.SIG_DFL)
     words = [b"otrn", *map(os.fsencode, sys.argv[1:])]
     argv = (ctypes.c_char_p * (len(words) + 1))(*words, None)
-    return int(ctypes.CDLL(library_path()).otrn_main(len(words), argv))
+    try:
+        library = ctypes.CDLL(library_path())
+    except OSError as error:
+        print(f"otrn: cannot load the library: {error}", file=sys.stderr)
+        return 1
+    return int(library.otrn_main(len(words), argv))
 
 
 if __name__ == "__main__":
