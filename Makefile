@@ -13,7 +13,7 @@
 # make opinfo       PyTorch operator samples against the lowerings of opentrn.torch; needs ./dev test-torch once
 # make wheel-check  the Python package as a stranger gets it: sdist, wheel, fresh environments; needs a network
 # make abi HEADER=pjrt_c_api.h    our PJRT declarations against the official ones
-# make recipes      what README and docs tell to run, and the numbers they show: UPDATE=1 writes those printed into the pages
+# make recipes      what README, ARCHITECTURE and docs tell to run, and the numbers they show: UPDATE=1 writes those printed into the pages
 # make install PREFIX=/usr/local  and uninstall; DESTDIR= is honoured; other targets: format, arm64, clean
 BUILD   ?= build
 # One spelling of the folder, from here where it lies here: dependency files name objects by it.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs what README.md and docs/*.md tell a reader to run, and holds what it prints against the page.
+"""Runs what README.md, ARCHITECTURE.md and docs/*.md tell a reader to run, and holds what it prints against the page.
 
 A page is read from top to bottom, in a fresh folder that has the tree's files and a HOME of its own:
 
@@ -7,6 +7,7 @@ A page is read from top to bottom, in a fresh folder that has the tree's files a
     ```python                      the blocks of a page are one program, run where the last one stands
     ```text                        what the block before prints: each line occurs, in this order. Numbers are
                                    the same, but on lines that tell of the host, where only the form counts
+    ``` alone                      a picture
 
 A comment before a block says what a reader does not see; several may stand there:
 
@@ -32,7 +33,9 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").glob("*.md"))]
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
+LIMIT = 3600  # seconds for a recipe
 NEEDS = {"torch": "torch", "keras": "keras"}  # a word in a block, and the package it needs
 
 
@@ -124,7 +127,7 @@ def recipes_of(page):
         elif block.kind in ("sh", "python"):
             found.append(Recipe([block], []))
             python = found[-1] if block.kind == "python" else python
-        else:
+        elif block.kind:
             raise SystemExit(f"{block.place}: a block of kind '{block.kind}': sh, python or text?")
     return found
 
@@ -214,10 +217,13 @@ def run(recipe, folder):
     if recipe.kind == "python":
         program.write_text(recipe.program)
         command = ["python", program]
-    done = subprocess.run(
-        command, cwd=folder, env=environment(folder), stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
+    try:
+        done = subprocess.run(
+            command, cwd=folder, env=environment(folder), stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as late:
+        return "none", f"{late.stdout or ''}\nended after {LIMIT} s"
     return done.returncode, done.stdout
 
 
@@ -239,11 +245,11 @@ def check(recipe, folder, write):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("pages", nargs="*", type=pathlib.Path, help="README.md and docs/*.md when none is named")
+    parser.add_argument("pages", nargs="*", type=pathlib.Path, help="all when none is named")
     parser.add_argument("--fast", action="store_true", help="leave out what is slow")
     parser.add_argument("--update", action="store_true", help="write the numbers that were printed into the pages")
     given = parser.parse_args()
-    pages = given.pages or [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    pages = given.pages or PAGES
     ran = skipped = failed = 0
     for page in pages:
         with tempfile.TemporaryDirectory() as folder:

@@ -84,11 +84,10 @@ def test_update_writes_what_was_printed(tmp_path):
 
 
 def test_every_block_is_a_recipe():
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-    assert len(pages) > 2 and all(recipes.recipes_of(page) for page in pages)
+    assert len(recipes.PAGES) > 3 and all(recipes.recipes_of(page) for page in recipes.PAGES)
 
 
-@pytest.mark.parametrize("page", ["README.md", *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))])
+@pytest.mark.parametrize("page", recipes.PAGES, ids=lambda page: page.name)
 def test_quick_recipes(page):
-    status, said = run(ROOT / page, "--fast")
+    status, said = run(page, "--fast")
     assert status == 0, said
