@@ -189,7 +189,7 @@ def furnish(folder):
             (folder / "build" / path.name).symlink_to(path)
     python = ROOT / ".venv" / "bin" / "python"
     (folder / "dev").write_text(
-        f'#!/bin/sh\ncase $1 in python|torch) shift; exec {python} "$@" ;; esac\nexec {ROOT}/dev "$@"\n'
+        f'#!/bin/sh\ncase $1 in python|torch) shift; exec {python} "$@" ;; esac\nDEV_READY=1 exec {ROOT}/dev "$@"\n'
     )
     (folder / "dev").chmod(0o755)
     make = f"$(MAKE) -s --no-print-directory -C {ROOT}"

@@ -5,7 +5,7 @@
     -> a fresh environment without JAX: `otrn` runs, a C program links, a type checker reads the package
     -> a fresh environment for each JAX that pyproject.toml admits at its ends: a program trains
 
-The tree is hidden from what runs in those environments (a mount namespace, where the system allows it). pip
+The tree is hidden from the build and from what runs in those environments (a mount namespace, where the system allows it). pip
 fetches JAX, so this needs a network; tests/python/test_package.py is the part that needs none.
 """
 
@@ -99,14 +99,15 @@ class Environment:
         return (done.stdout + done.stderr).strip()
 
 
-def build(folder):
+def build(folder, hide):
     """The wheel, by way of the sdist."""
     home, out = folder / "home", folder / "wheel"
     home.mkdir()
     sdist = folder / otrn_wheel.build_sdist(folder)
     print(f"sdist {sdist.name}: {sdist.stat().st_size / 1e6:.2f} MB", flush=True)
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-index"]
-    subprocess.run([*pip, "-w", out, sdist], env=clean(home), cwd=folder, check=True)
+    hide = [] if ROOT in pathlib.Path(sys.prefix).parents else hide  # .venv is in the tree
+    subprocess.run([*hide, *pip, "-w", out, sdist], env=clean(home), cwd=folder, check=True)
     (wheel,) = out.iterdir()
     print(f"wheel {wheel.name}: {wheel.stat().st_size / 1e6:.2f} MB")
     if wheel.stat().st_size > MOST_BYTES:
@@ -150,7 +151,7 @@ def main():
     print("the tree is", "hidden from what runs" if hide else "not hidden: no mount namespaces here")
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        wheel = build(folder)
+        wheel = build(folder, hide)
         check_alone(Environment(folder / "alone", hide), wheel)
         for version in given.jax.split(","):
             env = Environment(folder / f"jax-{version}", hide)

@@ -5,6 +5,7 @@ import ctypes
 import functools
 import os
 import pathlib
+from typing import Any
 
 
 def _place(in_tree: str, name: str) -> pathlib.Path:
@@ -51,8 +52,8 @@ def load() -> ctypes.CDLL:
         ctypes.c_char_p,
         ctypes.c_size_t,
     ]
-    text = [ctypes.c_char_p, ctypes.c_size_t]
-    sizes = [ctypes.POINTER(ctypes.c_size_t), ctypes.c_size_t]
+    text: list[Any] = [ctypes.c_char_p, ctypes.c_size_t]
+    sizes: list[Any] = [ctypes.POINTER(ctypes.c_size_t), ctypes.c_size_t]
     library.opentrn_host_add.restype = ctypes.c_int
     library.opentrn_host_add.argtypes = [ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, *sizes, *sizes, *text]
     library.opentrn_host_drop.restype = ctypes.c_int
