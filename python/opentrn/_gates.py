@@ -195,6 +195,36 @@ def _cost_of_lowered(platform):
     computation.cost_analysis = cost_analysis
 
 
+def _partitioning(platform):
+    """JAX's partitioner answers with a program in a form that only jaxlib reads; ours turns it into text. Whoever registers
+    first stays, and JAX registers its own when all plugins are known (src/pjrt/partition.c)."""
+    from jax._src import custom_partitioning as custom
+    from jax._src import xla_bridge
+    from jax._src.interpreters import mlir
+    from jax._src.lib import xla_client
+    from jax._src.lib.mlir import ir
+
+    answer = custom._custom_partitioning_partition
+    _parameters(
+        answer, "arg_shapes", "arg_shardings", "result_shape", "result_sharding", "backend_string"
+    )
+
+    def partition(*question):
+        program, *shardings = answer(*question)
+        with mlir.make_ir_context():
+            text = ir.Module.parse(program).operation.get_asm(enable_debug_info=False)
+        return text.encode(), *shardings
+
+    xla_client.register_custom_call_partitioner(
+        name=custom._CUSTOM_PARTITIONING_CALL_NAME,
+        prop_user_sharding=custom._custom_partitioning_propagate_user_sharding,
+        partition=partition,
+        infer_sharding_from_operands=custom._custom_partitioning_infer_sharding_from_operands,
+        can_side_effecting_have_replicated_sharding=True,
+        c_api=xla_bridge._backend_factories[platform].c_api,
+    )
+
+
 # What is opened, and what a user misses without it.
 GATES = (
     (_donation, "donated arrays will be copied"),
@@ -206,6 +236,7 @@ GATES = (
     (_checks, "checkify.check does not work without checkify.checkify"),
     (_cost_of_lowered, "only compiled functions tell their cost"),
     (_memory_kinds, "memory kinds inside jit are ignored"),
+    (_partitioning, "custom_partitioning does not work over several devices"),
 )
 
 

@@ -245,6 +245,9 @@ OpId hlo_op_splat(Hlo *h, LocId loc, TypeId type, const void *one); // a constan
 OpId hlo_op_transpose(Hlo *h, LocId loc, ValueId v, const int64_t *perm);
 void hlo_op_add_combiner(Hlo *h, OpId op, HloOpcode code, TypeId scalar); // the region (a, b) -> code(a, b)
 
+// A region of `parent` with what the region `body` of another graph has; that must outlive this one. All ops get `loc`.
+RegionId hlo_take(Hlo *h, OpId parent, const Hlo *from, RegionId body, LocId loc);
+
 // --- asking -----------------------------------------------------------------------------------
 static inline HloOp *hlo_at(const Hlo *h, OpId id) { return &h->ops.at[id]; }
 static inline const HloOpRow *hlo_row(const HloOp *op) { return &hlo_op_rows[op->code]; }

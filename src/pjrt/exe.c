@@ -181,11 +181,17 @@ static PJRT_Error *program_compile(PJRT_Client *c, const PJRT_Program *p, const 
         return pj_error(PJRT_Error_Code_UNIMPLEMENTED,
                         "opentrn reads programs of format mlir; this one is of format %.*s",
                         (int)p->format_size, p->format);
-    PJRT_Error *error = exe_compile(c, p->code, p->code_size, o, options, options_size, out);
+    char *cut;
+    size_t size = p->code_size;
+    PJRT_Error *error = pj_partition(p->code, p->code_size, &cut, &size);
+    const void *code = cut ? cut : p->code;
+    if (!error)
+        error = exe_compile(c, code, size, o, options, options_size, out);
     if (!error) {
-        (*out)->program = bytes_dup(p->code, p->code_size);
-        (*out)->program_size = p->code_size;
+        (*out)->program = bytes_dup(code, size);
+        (*out)->program_size = size;
     }
+    free(cut);
     return error;
 }
 

@@ -322,8 +322,14 @@ void pj_runlog_add(PJRT_Client *c, PJRT_Executable *e, uint64_t ns);
 void pj_runlog_fini(PJRT_Client *c); // lets go of all programs
 void pj_report_print(const otrn_report *r, char *out, size_t out_bytes); // as JSON (report.c)
 
-// ---- layouts and shardings extensions (layouts.c, shardings.c)
+// ---- layouts, shardings and custom partitioner extensions (layouts.c, shardings.c, partition.c)
 extern const PJRT_Shardings_Extension pj_shardings_extension;
+extern const PJRT_Custom_Partitioner_Extension pj_partitioner_extension;
+// An OpSharding of a sharding's text ("2,1+2|0,1,2,3"), for which there is room at `at`: the text and 32 bytes.
+char *pj_sharding_encode(char *at, const char *text, uint32_t devices);
+// The program with calls of registered partitioners replaced by what these answer; *out is NULL when there are none, else
+// the caller's to free (partition.c).
+PJRT_Error *pj_partition(const void *bytes, size_t size, char **out, size_t *out_size);
 extern const PJRT_Layouts_Extension pj_layouts_extension;
 PJRT_Layouts_MemoryLayout *pj_layout_make(size_t rank); // row-major; NULL: no memory
 

@@ -56,6 +56,14 @@ typedef struct PJRT_Layouts_SerializedLayout PJRT_Layouts_SerializedLayout;
 #define FN(name, members)                                                                          \
     typedef struct PJRT_Shardings_##name##_Args { PJRT_HEAD members } PJRT_Shardings_##name##_Args;
 #include "pjrt/pjrt_shardings.def"
+#undef FN
+#define FN(name, members)                                                                          \
+    typedef struct PJRT_##name##_Args { size_t struct_size; members } PJRT_##name##_Args;
+#define ST(name, members)                                                                          \
+    typedef struct name name;                                                                      \
+    struct name { members };
+#include "pjrt/pjrt_partitioner.def"
+#undef ST
 
 // Second reading: the tables.
 #undef T
@@ -92,6 +100,15 @@ typedef struct PJRT_Shardings_Extension {
     PJRT_Extension_Base base;
 #include "pjrt/pjrt_shardings.def"
 } PJRT_Shardings_Extension;
+
+#undef FN
+#define FN(name, members) PJRT_Error *(*name)(PJRT_##name##_Args *);
+#define ST(name, members)
+typedef struct PJRT_Custom_Partitioner_Extension {
+    PJRT_Extension_Base base;
+#include "pjrt/pjrt_partitioner.def"
+} PJRT_Custom_Partitioner_Extension;
+#undef ST
 
 #undef T
 #undef EN

@@ -30,7 +30,7 @@ static char *put_numbers(char *at, int field, const uint32_t *v, size_t n) {
 }
 
 // text is "2,1+2|0,1,2,3", as artifact_verify left it; `at` has room for it.
-static char *sharding_encode(char *at, const char *text, uint32_t devices) {
+char *pj_sharding_encode(char *at, const char *text, uint32_t devices) {
     if (!*text)
         return at; // all fields at their defaults: replicated
     uint32_t tiles[OTRN_MAX_RANK + 2], ids[OTRN_MAX_DEVICES], kinds[2], used = 1, terms = 1;
@@ -88,7 +88,7 @@ static char **shardings_make(const PJRT_Executable *e, bool results, size_t *siz
     char *at = (char *)(list + n + 1);
     for (size_t i = 0; i < n; i++) {
         list[i] = at;
-        at = sharding_encode(at, text(e->exe, i), e->partitions);
+        at = pj_sharding_encode(at, text(e->exe, i), e->partitions);
         sizes[i] = (size_t)(at - list[i]);
     }
     return list;
@@ -124,7 +124,8 @@ static PJRT_Error *output_shardings(PJRT_Shardings_PJRT_Executable_OutputShardin
 
 const PJRT_Shardings_Extension pj_shardings_extension = {
     .base = {.struct_size = sizeof(PJRT_Shardings_Extension),
-             .type = PJRT_Extension_Type_Shardings},
+             .type = PJRT_Extension_Type_Shardings,
+             .next = (PJRT_Extension_Base *)&pj_partitioner_extension.base},
     .PJRT_Executable_ParameterShardings = param_shardings,
     .PJRT_Executable_OutputShardings = output_shardings,
 };

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// parted.c — the program of one device as a program again: what a front end shows as the compiled text.
+// parted.c — the program of one device as a program again: what a front end shows as the compiled text; and the
+// program of all with calls answered by whoever cuts them.
 #include <string.h>
 
+#include "pass/walk.h"
 #include "read/read.h"
 #include "rt/rt.h"
 #include "write/write.h"
@@ -31,4 +33,16 @@ void rt_parted(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t s
                 pass_rows[i].fn(&c);
     marks_drop(h, a);
     write_bytecode(h, out);
+}
+
+bool rt_custom(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size, const CustomAsk *who, Buf *out) {
+    Hlo *h = read_program(ctx, a, name, bytes, size);
+    hlo_verify(h);
+    Compile c = {.ctx = ctx, .arena = a, .scratch = a, .hlo = h};
+    pass_inline(&c);
+    if (!spmd_custom(&c, who))
+        return false;
+    hlo_verify(h);
+    hlo_print(h, out, true);
+    return true;
 }

@@ -79,6 +79,8 @@ Artifact *rt_again(Ctx *ctx, Arena *a, Artifact *art, const RtCompile *how);
 
 // The program of one device, as bytecode appended to out: passes up to spmd and what nothing uses gone (parted.c).
 void rt_parted(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size, Buf *out);
+// The program with calls that `who` knows replaced by what it answers, as text appended to out; false: there are none.
+bool rt_custom(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size, const CustomAsk *who, Buf *out);
 // "read", each pass, "tile": what --dump takes, by number from 0; NULL past the last.
 const char *rt_stage_name(int i);
 

@@ -65,7 +65,7 @@ static void alike(Planner *p, const ValueId *v, uint32_t n) {
 static void plan_rule(Planner *p, const HloOp *op) {
     Spmd *s = p->s;
     Rule r;
-    if (!rule_of(s->c->scratch, s->h, op, &r) || !r.nfactors)
+    if ((!rule_of(s->c->scratch, s->h, op, &r) && !rule_said(s->c->scratch, s->h, op, &r)) || !r.nfactors)
         return;
     Cut *cuts = ARENA_NEWN(s->c->scratch, Cut, r.nfactors);
     for (int give = 0; give < 2; give++)

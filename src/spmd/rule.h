@@ -26,5 +26,7 @@ static inline int rule_factor(const Rule *r, uint32_t tensor, uint32_t dim) {
 }
 // False when the op has no rule and works on whole tensors.
 bool rule_of(Arena *a, const Hlo *h, const HloOp *op, Rule *out);
+// What the program itself says of a call (rule_said.c). It is good for plans; how to cut the call is another matter.
+bool rule_said(Arena *a, const Hlo *h, const HloOp *op, Rule *out);
 
 #endif

@@ -709,6 +709,18 @@ static const Shards *open_result(const Spmd *s, ValueId v) {
     return plan ? plan : made ? shard_without_terms(made->shards, s->c->scratch) : NULL;
 }
 
+void spmd_said(Spmd *s, const HloFunc *f, const Shards **args, const Shards **results) {
+    Hlo *h = s->h;
+    ValueId first = h->regions.at[f->body].args;
+    s->loc = f->loc;
+    for (uint32_t i = 0; i < f->nargs; i++)
+        args[i] = f->arg_attrs ? attr_shards(s, f->arg_attrs[i], f->narg_attrs[i], h->values.at[first + i].type) : NULL;
+    wishes(s, f->body, args);
+    s->op = 0;
+    for (uint32_t i = 0; i < f->nresults; i++)
+        results[i] = f->res_attrs ? attr_shards(s, f->res_attrs[i], f->nres_attrs[i], f->result_types[i]) : NULL;
+}
+
 static void copy_main(Spmd *s, HloFunc *f) {
     Hlo *h = s->h;
     RegionId from = f->body;
@@ -718,11 +730,8 @@ static void copy_main(Spmd *s, HloFunc *f) {
     Attrs out = attrs_dup(s, f->res_attrs, f->nres_attrs, f->nresults);
     const Shards **args = ARENA_NEWN(s->c->scratch, const Shards *, f->nargs + 1);
     TypeId *types = ARENA_NEWN(h->arena, TypeId, f->nargs + f->nresults + 1);
-    s->loc = f->loc;
-    for (uint32_t i = 0; i < f->nargs; i++)
-        args[i] = attr_shards(s, in.at[i], in.n[i], h->values.at[src.args + i].type);
-    wishes(s, from, args);
-    s->op = 0;
+    const Shards **results = ARENA_NEWN(s->c->scratch, const Shards *, f->nresults + 1);
+    spmd_said(s, f, args, results);
     for (uint32_t i = 0; i < f->nargs; i++) {
         TypeId whole = h->values.at[src.args + i].type;
         types[i] = args[i] ? move_part_type(s, whole, args[i]) : whole;
@@ -734,9 +743,6 @@ static void copy_main(Spmd *s, HloFunc *f) {
         if (args[i] && !shard_is_whole(args[i]))
             tell(s, &in.at[i], &in.n[i], args[i]);
     }
-    const Shards **results = ARENA_NEWN(s->c->scratch, const Shards *, f->nresults + 1);
-    for (uint32_t i = 0; i < f->nresults; i++)
-        results[i] = attr_shards(s, out.at[i], out.n[i], f->result_types[i]);
     spmd_plan(s, from, args, results);
     copy_ops(s, from);
     s->op = 0;

@@ -6,6 +6,7 @@
 //   plan.c   how each value should lie, from what the program says about some of them
 //   move.c   from one way to lie to another: collectives and cuts
 //   spmd.c   the program of one device, op by op
+//   custom.c calls that somebody outside cuts, before all this
 #ifndef OTRN_SPMD_SPMD_H
 #define OTRN_SPMD_SPMD_H
 
@@ -46,6 +47,8 @@ typedef struct Spmd {
 } Spmd;
 
 ShardRead spmd_reader(const Spmd *s, const AxisSet *only);
+// What the signature says: of arguments (those it says nothing about as manual computations want them) and results.
+void spmd_said(Spmd *s, const HloFunc *f, const Shards **args, const Shards **results);
 const char *spmd_opaque(Spmd *s, const HloOp *op, const char *name);
 // The shardings of an op's list attribute, for these values; NULL axes: all count.
 const Shards **spmd_shards_list(Spmd *s, const HloOp *op, const char *name, const AxisSet *axes,

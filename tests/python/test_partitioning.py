@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What users say themselves about how a program is cut: custom_partitioning."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.experimental.custom_partitioning import custom_partitioning
+from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
+
+pytestmark = pytest.mark.skipif(len(jax.devices()) < 8, reason="needs eight devices")
+
+
+@pytest.fixture(scope="module")
+def mesh():
+    return jax.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2, devices=jax.devices()[:8])
+
+
+def row_sums(seen):
+    """Sums along rows and the rows' mean, computed from parts of rows and columns."""
+
+    @custom_partitioning
+    def sums(a):
+        return a.sum(1), a.mean(1)
+
+    def partition(mesh, args, results):
+        shardings = jax.tree.map(lambda s: s.sharding, args)
+        rows, columns = shardings[0].spec
+        seen.append((rows, columns))
+        axes = tuple(a for a in (columns,) if a)
+
+        def part(a):
+            total = a.sum(1)
+            total = jax.lax.psum(total, axes) if axes else total
+            return total, total / args[0].shape[1]
+
+        out = NamedSharding(mesh, P(rows))
+        return mesh, part, (out, out), shardings
+
+    sums.def_partition(partition, sharding_rule="i j -> i, i", reduction_factors=("j",))
+    return sums
+
+
+def cut(mesh, spec, shape=(8, 12)):
+    a = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    return a, jax.device_put(a, NamedSharding(mesh, spec))
+
+
+@pytest.mark.parametrize("spec", [P("x", "y"), P("y", None), P(None, "x"), P()])
+def test_partitioner_is_told_how_values_lie(mesh, spec):
+    seen = []
+    a, parts = cut(mesh, spec)
+    total, mean = jax.jit(row_sums(seen))(parts)
+    np.testing.assert_array_equal(total, a.sum(1))
+    np.testing.assert_allclose(mean, a.mean(1), rtol=1e-6)
+    assert seen == [(*spec, None, None)[:2]]
+    assert total.sharding.is_equivalent_to(NamedSharding(mesh, P(*spec[:1])), 1)
+
+
+def test_the_program_of_each_device_has_only_what_the_partitioner_wants(mesh):
+    _, parts = cut(mesh, P("x", None))
+    text = jax.jit(row_sums([])).lower(parts).compile().as_text()
+    assert "all-gather" not in text and "all-reduce" not in text
+    _, parts = cut(mesh, P("x", "y"))
+    text = jax.jit(row_sums([])).lower(parts).compile().as_text()
+    assert "all-gather" not in text and "all-reduce" in text
+
+
+def test_inside_a_loop_with_a_gradient_around(mesh):
+    @jax.custom_vjp
+    def doubled(a):
+        return twice(a)
+
+    @custom_partitioning
+    def twice(a):
+        return 2 * a
+
+    def partition(mesh, args, result):
+        return mesh, lambda a: a + a, result.sharding, (result.sharding,)
+
+    twice.def_partition(partition, sharding_rule="i -> i")
+    doubled.defvjp(lambda a: (twice(a), None), lambda _, g: (twice(g),))
+
+    def loss(a):
+        return jax.lax.fori_loop(0, 3, lambda _, v: v, jax.lax.scan(lambda v, _: (doubled(v), None), a, None, 3)[0]).sum()
+
+    a, parts = cut(mesh, P("x"), (16,))
+    value, gradient = jax.jit(jax.value_and_grad(loss))(parts)
+    assert value == 8 * a.sum()
+    np.testing.assert_array_equal(gradient, np.full(16, 8))
+
+
+def test_an_error_of_the_partitioner_reaches_the_caller(mesh):
+    @custom_partitioning
+    def same(a):
+        return a
+
+    def partition(mesh, args, result):
+        raise KeyError("nobody home")
+
+    same.def_partition(partition, sharding_rule="i -> i")
+    _, parts = cut(mesh, P("x"), (16,))
+    with pytest.raises(Exception, match="nobody home"):
+        jax.jit(same)(parts)
+
+
+def test_the_cache_knows_the_answer_not_the_question(python, tmp_path):
+    code = """
+import jax, jax.numpy as jnp, numpy as np
+from jax.experimental.custom_partitioning import custom_partitioning
+from jax.sharding import NamedSharding, PartitionSpec as P
+mesh = jax.make_mesh((8,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
+@custom_partitioning
+def f(a): return a
+f.def_partition(lambda mesh, args, result: (mesh, lambda a: a * TIMES, result.sharding, (result.sharding,)), sharding_rule="i -> i")
+print(np.asarray(jax.jit(f)(jax.device_put(jnp.ones(8), NamedSharding(mesh, P("x")))))[0])
+"""
+    for times in (2, 3):
+        done = python(code.replace("TIMES", str(times)), OTRN_CACHE="on", OTRN_CACHE_DIR=str(tmp_path), OPENTRN_DEVICES="8")
+        assert done.stdout.split() == [f"{times}.0"], done.stderr
