@@ -11,6 +11,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "coll/groups.h"
+
 #define HEADER_BYTES 32
 #define SECTION_BYTES 24
 #define SECTION_ALIGN 16
@@ -424,7 +426,7 @@ static void load_info(Load *l, Rd *r, Artifact *art) {
     if (art->flags & ~(uint32_t)ART_STOCHASTIC)
         rd_fail(r, "flags 0x%x have no meaning", art->flags);
     art->partitions = rd_u32(r);
-    if (art->partitions == 1 || art->partitions > OTRN_MAX_DEVICES)
+    if (art->partitions == 1 || art->partitions > PROGRAM_DEVICES_MAX)
         rd_fail(r, "a program for %u devices", art->partitions);
     art->cores = rd_u32(r);
     if (art->cores && art->cores != 2)

@@ -30,6 +30,7 @@
 #include <inttypes.h>
 
 #include "artifact/asm.h"
+#include "coll/groups.h"
 
 void asm_arg(Asm *s, bool is_result, ArtValue v) {
     Txt *t = &s->t;
@@ -361,7 +362,7 @@ static void parse_directive(Asm *s) {
     } else if (txt_word_is(w, ".core")) {
         parse_core(s);
     } else if (txt_word_is(w, ".partitions")) {
-        s->art->partitions = (uint32_t)txt_i64(t, 2, OTRN_MAX_DEVICES, "number of devices");
+        s->art->partitions = (uint32_t)txt_i64(t, 2, PROGRAM_DEVICES_MAX, "number of devices");
     } else if (txt_word_is(w, ".scratch")) {
         s->art->scratch_bytes = txt_u64(t, (uint64_t)1 << 40, "bytes");
     } else if (txt_word_is(w, ".arg") || txt_word_is(w, ".result")) {

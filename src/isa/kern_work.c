@@ -309,15 +309,16 @@ KSpread kern_spread(const Kern *k, uint32_t per_host) {
     if (hlo_op_rows[k->op].cls != HC_COLL || !per_host)
         return s;
     coll_groups((HloOpcode)k->op, k->attrs, &g);
-    if (g.cols > COMM_RANKS_MAX) // nobody runs it
-        return s;
+    uint32_t seen[PROGRAM_DEVICES_MAX]; // by host: the last row that has it, from 1
+    memset(seen, 0, sizeof seen);
     for (uint32_t r = 0; r < g.rows; r++) {
         uint32_t hosts = 0;
         for (uint32_t i = 0; i < g.cols; i++) {
-            bool is_new = g.ids[(size_t)r * g.cols + i] >= 0;
-            for (uint32_t j = 0; j < i && is_new; j++)
-                is_new = g.ids[(size_t)r * g.cols + j] / per_host != g.ids[(size_t)r * g.cols + i] / per_host;
-            hosts += is_new;
+            int64_t id = g.ids[(size_t)r * g.cols + i], host = id / per_host;
+            if (id < 0 || id >= PROGRAM_DEVICES_MAX || seen[host] == r + 1) // nobody is written for so many
+                continue;
+            seen[host] = r + 1;
+            hosts++;
         }
         s.hosts = hosts > s.hosts ? hosts : s.hosts;
     }

@@ -120,7 +120,7 @@ ValueId move_offset(Spmd *s, const Shards *sh, uint32_t dim, int64_t part_size) 
         return add_i32s(s, &zero, 1, true);
     int32_t *table = ARENA_NEWN(s->c->scratch, int32_t, s->devices);
     for (uint32_t d = 0; d < s->devices; d++)
-        table[d] = (int32_t)(sh->index[(size_t)dim * s->devices + d] * part_size);
+        table[d] = (int32_t)(shard_index(sh, dim, d) * part_size);
     OpId number = move_op(s, HLO_PARTITION_ID, 0, NULL, hlo_type_tensor(s->h, DT_UI32, 0, NULL));
     ValueId from[2] = {add_i32s(s, table, s->devices, false), move_result(s, number)};
     int64_t one = 1;

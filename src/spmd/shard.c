@@ -54,6 +54,10 @@ static const char *quoted(Text *t) {
     return s;
 }
 
+#define SHARD_STR(x) #x
+#define SHARD_STR2(x) SHARD_STR(x)
+#define SHARD_DEVICES_TEXT SHARD_STR2(SHARD_DEVICES_MAX)
+
 // --- meshes ------------------------------------------------------------------------------------
 
 #define MESH_AXES_MAX 32
@@ -88,7 +92,7 @@ static Mesh read_mesh(Text *t) { // behind "<": ["x"=2, "y"=4], device_ids=[…]
         need(t, "=");
         int64_t size = m.sizes[m.naxes++] = number(t);
         if (!size || size * m.size > SHARD_DEVICES_MAX)
-            fail(t->r, OTRN_CAPACITY, "a mesh has no devices, or more than 1024", t->all);
+            fail(t->r, OTRN_CAPACITY, "a mesh has no devices, or more than " SHARD_DEVICES_TEXT, t->all);
         m.size *= size;
         eat(t, ",");
     }
@@ -146,7 +150,7 @@ static bool counts(const ShardRead *r, const char *axis) {
 }
 
 // "x" or "x":(2)4, the part of 4 behind 2 of axis x: cuts the dimension further.
-static void read_axis(Text *t, const Mesh *m, int64_t *parts, uint32_t *index) {
+static void read_axis(Text *t, const Mesh *m, int64_t *parts, uint32_t **index) {
     const char *name = quoted(t);
     uint32_t axis = 0;
     while (axis < m->naxes && strcmp(m->names[axis], name))
@@ -169,14 +173,16 @@ static void read_axis(Text *t, const Mesh *m, int64_t *parts, uint32_t *index) {
     if (*parts * size > SHARD_DEVICES_MAX)
         fail(t->r, OTRN_VERIFY, "a sharding uses an axis twice", t->all);
     *parts *= size;
+    if (!*index)
+        *index = ARENA_NEWN(t->r->arena, uint32_t, t->r->devices);
     for (uint32_t d = 0; d < t->r->devices; d++) {
         int64_t at = m->position ? m->position[d] : d;
         int64_t coord = at / m->strides[axis] % m->sizes[axis] / behind % size;
-        index[d] = (uint32_t)(index[d] * size + coord);
+        (*index)[d] = (uint32_t)((*index)[d] * size + coord);
     }
 }
 
-static void read_axes(Text *t, const Mesh *m, int64_t *parts, uint32_t *index) {
+static void read_axes(Text *t, const Mesh *m, int64_t *parts, uint32_t **index) {
     while (!eat(t, "}")) {
         if (!eat(t, "?"))
             read_axis(t, m, parts, index);
@@ -186,6 +192,7 @@ static void read_axes(Text *t, const Mesh *m, int64_t *parts, uint32_t *index) {
 
 static const Shards *read_sharding(Text *t, uint32_t rank) { // behind "<"
     Shards *s = ARENA_NEW(t->r->arena, Shards);
+    uint32_t *index[OTRN_MAX_RANK + 1] = {0};
     *s = *shard_whole(t->r->arena, rank, t->r->devices);
     Mesh m = mesh_of(t);
     need(t, ",");
@@ -195,7 +202,7 @@ static const Shards *read_sharding(Text *t, uint32_t rank) { // behind "<"
         if (dim == rank)
             fail(t->r, OTRN_VERIFY, "a sharding has more dimensions than its tensor", t->all);
         need(t, "{");
-        read_axes(t, &m, &s->parts[dim], (uint32_t *)s->index + (size_t)dim * s->devices);
+        read_axes(t, &m, &s->parts[dim], &index[dim]);
         if (eat(t, "p"))
             number(t);
         dim++;
@@ -210,10 +217,10 @@ static const Shards *read_sharding(Text *t, uint32_t rank) { // behind "<"
             s->combine = eat(t, "max") ? SHARD_MAX : eat(t, "min") ? SHARD_MIN : SHARD_ADD;
             need(t, "{");
         }
-        read_axes(t, &m, replicated ? NULL : &s->parts[rank],
-                  replicated ? NULL : (uint32_t *)s->index + (size_t)rank * s->devices);
+        read_axes(t, &m, replicated ? NULL : &s->parts[rank], replicated ? NULL : &index[rank]);
     }
     need(t, ">");
+    memcpy(s->index, index, sizeof index);
     return s;
 }
 
@@ -258,7 +265,6 @@ AxisSet shard_parse_axes(const ShardRead *r, const char *text) {
 const Shards *shard_whole(Arena *a, uint32_t rank, uint32_t devices) {
     Shards *s = ARENA_NEW(a, Shards);
     *s = (Shards){.rank = rank, .devices = devices};
-    s->index = ARENA_NEWN(a, uint32_t, ((size_t)rank + 1) * devices);
     for (uint32_t i = 0; i <= rank; i++)
         s->parts[i] = 1;
     return s;
@@ -274,10 +280,12 @@ bool shard_is_whole(const Shards *s) {
 bool shard_has_terms(const Shards *s) { return s->parts[s->rank] > 1; }
 
 bool shard_same(const Shards *a, const Shards *b) {
-    size_t rows = (size_t)a->rank + 1;
-    return a->rank == b->rank && a->devices == b->devices && a->combine == b->combine &&
-           !memcmp(a->parts, b->parts, rows * sizeof *a->parts) &&
-           !memcmp(a->index, b->index, rows * a->devices * sizeof *a->index);
+    if (a->rank != b->rank || a->devices != b->devices || a->combine != b->combine)
+        return false;
+    for (uint32_t i = 0; i <= a->rank; i++)
+        if (!shard_cut_same(shard_cut(a, i), shard_cut(b, i), a->devices))
+            return false;
+    return true;
 }
 
 // A number for what the device has, the last dimension fastest; dimension `without` counts as 0.
@@ -285,8 +293,37 @@ static uint64_t part_of(const Shards *s, uint32_t device, uint32_t without) {
     uint64_t at = 0;
     for (uint32_t i = 0; i <= s->rank; i++)
         at = at * (uint64_t)s->parts[i] +
-             (i == without ? 0 : s->index[(size_t)i * s->devices + device]);
+             (i == without ? 0 : shard_index(s, i, device));
     return at;
+}
+
+// Devices by what they have (part_of), those of one slot in ascending order: first of each slot, then next of each device,
+// UINT32_MAX behind the last. False when there are more slots than devices.
+typedef struct Chains {
+    uint32_t *first, *next;
+} Chains;
+
+static bool chains_make(const Shards *s, Arena *a, Chains *out) {
+    uint64_t slots = 1;
+    for (uint32_t i = 0; i <= s->rank; i++)
+        if ((slots *= (uint64_t)s->parts[i]) > s->devices)
+            return false;
+    out->first = ARENA_NEWN(a, uint32_t, slots);
+    out->next = ARENA_NEWN(a, uint32_t, s->devices);
+    memset(out->first, 0xff, slots * sizeof *out->first);
+    for (uint32_t d = s->devices; d-- > 0;) {
+        uint64_t slot = part_of(s, d, UINT32_MAX);
+        out->next[d] = out->first[slot];
+        out->first[slot] = d;
+    }
+    return true;
+}
+
+static uint32_t chains_take(Chains *c, uint64_t slot) {
+    uint32_t d = c->first[slot];
+    if (d != UINT32_MAX)
+        c->first[slot] = c->next[d];
+    return d;
 }
 
 const char *shard_text(const Shards *s, Arena *a) {
@@ -301,14 +338,11 @@ const char *shard_text(const Shards *s, Arena *a) {
     if (terms > 1)
         buf_printf(&out, "+%llu", (unsigned long long)terms);
     const char *comma = "|";
-    uint32_t *next = ARENA_NEWN(a, uint32_t, all * terms); // where to look for the next copy
-    for (uint64_t i = 0, n = s->devices; i < n; i++) {
-        uint64_t part = i / (n / all), slot = part * terms + i % terms;
-        uint32_t d = next[slot];
-        while (d < s->devices && part_of(s, d, UINT32_MAX) != slot)
-            d++;
-        next[slot] = d + 1;
-        if (d < s->devices)
+    Chains chains;
+    bool even = chains_make(s, a, &chains);
+    for (uint64_t i = 0, n = s->devices; even && i < n; i++) {
+        uint32_t d = chains_take(&chains, i / (n / all) * terms + i % terms);
+        if (d != UINT32_MAX)
             buf_printf(&out, "%s%u", comma, d);
         comma = ",";
     }
@@ -318,21 +352,20 @@ const char *shard_text(const Shards *s, Arena *a) {
 const int64_t *shard_groups(const ShardRead *r, const Shards *s, uint32_t dim) {
     uint32_t n = s->devices, size = (uint32_t)s->parts[dim], made = 0;
     int64_t *groups = ARENA_NEWN(r->arena, int64_t, n);
-    uint8_t *used = ARENA_NEWN(r->arena, uint8_t, n);
-    const uint32_t *index = s->index + (size_t)dim * n;
-    for (uint32_t first = 0; first < n; first++) {
-        if (used[first] || index[first])
+    uint64_t step = 1; // between slots that differ by one part of the dimension
+    for (uint32_t i = dim + 1; i <= s->rank; i++)
+        step *= (uint64_t)s->parts[i];
+    Chains chains;
+    bool even = chains_make(s, r->arena, &chains);
+    for (uint32_t first = 0; even && first < n; first++) {
+        if (shard_index(s, dim, first))
             continue;
         uint64_t rest = part_of(s, first, dim);
-        for (uint32_t k = 0; k < size; k++, made++) { // the next device that has part k
-            uint32_t d = 0;
-            while (d < n && (used[d] || index[d] != k || part_of(s, d, dim) != rest))
-                d++;
-            if (d == n)
-                fail(r, OTRN_UNSUPPORTED, "devices hold unequal shares of a tensor",
-                     shard_text(s, r->arena));
-            used[d] = 1;
-            groups[made] = d;
+        for (uint32_t k = 0; even && k < size; k++) { // the next device that has part k
+            uint32_t d = chains_take(&chains, rest + k * step);
+            even = d != UINT32_MAX;
+            if (even)
+                groups[made++] = d;
         }
     }
     if (made != n)
@@ -343,11 +376,11 @@ const int64_t *shard_groups(const ShardRead *r, const Shards *s, uint32_t dim) {
 // --- cuts --------------------------------------------------------------------------------------
 
 Cut shard_cut(const Shards *s, uint32_t dim) {
-    return (Cut){s->parts[dim], s->index + (size_t)dim * s->devices};
+    return (Cut){s->parts[dim], s->index[dim]};
 }
 
 bool shard_cut_same(Cut a, Cut b, uint32_t devices) {
-    return a.parts == b.parts && (a.parts <= 1 || !memcmp(a.index, b.index, devices * sizeof *a.index));
+    return a.parts == b.parts && (a.parts <= 1 || a.index == b.index || !memcmp(a.index, b.index, devices * sizeof *a.index));
 }
 
 bool shard_cuts_fit(const Cut *cuts, uint32_t n, uint32_t devices) {
@@ -357,7 +390,8 @@ bool shard_cuts_fit(const Cut *cuts, uint32_t n, uint32_t devices) {
             return false;
     if (devices % all)
         return false;
-    uint16_t count[SHARD_DEVICES_MAX] = {0};
+    uint32_t count[SHARD_DEVICES_MAX];
+    memset(count, 0, all * sizeof *count);
     for (uint32_t d = 0; d < devices; d++) {
         uint64_t at = 0;
         for (uint32_t i = 0; i < n; i++)
@@ -379,7 +413,7 @@ const Shards *shard_make(Arena *a, uint32_t rank, uint32_t devices, const Cut *c
         if (c.parts <= 1)
             continue;
         s->parts[i] = c.parts;
-        memcpy((uint32_t *)s->index + (size_t)i * devices, c.index, devices * sizeof *c.index);
+        s->index[i] = c.index;
     }
     s->combine = shard_has_terms(s) ? combine : SHARD_ADD;
     return s;

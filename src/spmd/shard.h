@@ -6,9 +6,10 @@
 #ifndef OTRN_SPMD_SHARD_H
 #define OTRN_SPMD_SHARD_H
 
+#include "coll/groups.h"
 #include "hlo/hlo.h"
 
-#define SHARD_DEVICES_MAX 1024u
+#define SHARD_DEVICES_MAX PROGRAM_DEVICES_MAX
 
 // How the terms of an unreduced tensor become its value.
 typedef enum ShardCombine { SHARD_ADD, SHARD_MAX, SHARD_MIN } ShardCombine;
@@ -17,8 +18,8 @@ typedef enum ShardCombine { SHARD_ADD, SHARD_MAX, SHARD_MIN } ShardCombine;
 // still to be combined (1: values are what they say), and index says which of them a device has.
 typedef struct Shards {
     uint32_t rank, devices;
-    int64_t parts[OTRN_MAX_RANK + 1]; // of each dimension, 1 when whole
-    const uint32_t *index;            // [dimension * devices + device]: the part it has
+    int64_t parts[OTRN_MAX_RANK + 1];         // of each dimension, 1 when whole
+    const uint32_t *index[OTRN_MAX_RANK + 1]; // [dimension][device]: the part it has; NULL: all have part 0. Shared.
     ShardCombine combine;             // of terms
 } Shards;
 
@@ -44,6 +45,9 @@ const Shards **shard_parse_list(const ShardRead *r, const char *text, uint32_t n
 AxisSet shard_parse_axes(const ShardRead *r, const char *text); // "#sdy<manual_axes{"x", "y"}>"
 
 const Shards *shard_whole(Arena *a, uint32_t rank, uint32_t devices); // every device has all of it
+static inline uint32_t shard_index(const Shards *s, uint32_t dim, uint32_t device) {
+    return s->index[dim] ? s->index[dim][device] : 0;
+}
 bool shard_is_whole(const Shards *s);
 bool shard_same(const Shards *a, const Shards *b);
 bool shard_has_terms(const Shards *s);
