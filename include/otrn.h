@@ -189,10 +189,18 @@ typedef struct otrn_report {
     double total_us;                   // modelled time of one run
     double busy_us[OTRN_ENGINES];      // per engine, see otrn_engine_name
     uint64_t instructions[OTRN_ENGINES];
-    double flops, hbm_bytes;           // matmul flops; bytes moved to or from HBM
+    double flops, hbm_bytes;           // of one device: those of its matrix products; bytes moved to or from HBM
     double hbm_peak_bytes;             // planned HBM
-    double usd_per_hour;               // of the cores it runs on, one or two of a logical core, on the reference instance
-    uint64_t unknown_loops;            // loops whose trip count was not known: counted once
+    double usd_per_hour;               // of all devices together: their share of the instance's price; 0: not known
+    uint64_t unknown_loops;            // loops whose length only a run knows, and there was none: see assumed_trips
+    uint64_t counted_loops;            // loops whose length the last run counted
+    uint64_t assumed_trips;            // iterations unknown_loops were taken for (option "trips"); 0: one, so the time is too short
+    uint32_t devices, cores_per_device;
+    uint32_t machines;                 // instances that the devices need
+    char instance[64];                 // whose price it is: the option's, else the smallest that has the devices; "": none is known
+    char price_basis[160];             // "on demand, us-east-1, 2026-07"; why, when the price is not known
+    double flops_peak;                 // of all devices: 2 x 128 x 128 x clock of their tensor engines a second, their peak in bf16
+    double utilisation;                // flops of all devices in that time, as a share of flops_peak
 } otrn_report;
 OTRN_API const char *otrn_engine_name(int engine); // "tensor", "vector", "scalar", "gpsimd", …
 // For another target than its own the program, which artifacts keep, is compiled for that one; where there is none (a kernel

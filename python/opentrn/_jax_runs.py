@@ -12,6 +12,7 @@ import sys
 from typing import Any
 
 from opentrn import _library, _profile
+from opentrn._report import noted
 
 _ANSWER_BYTES = 1 << 22
 _STOP, _START, _ASK = 0, 1, 2
@@ -56,7 +57,7 @@ def last_run(
         path = str(trace).encode()
         if library.opentrn_trace(client, _target(target), path, out, len(out)):
             raise RuntimeError(out.value.decode())
-    return runs[0] if runs else None
+    return noted(runs[0]) if runs else None
 
 
 def _runs(mode, target=None):

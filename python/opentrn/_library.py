@@ -50,6 +50,7 @@ def load() -> ctypes.CDLL:
         ctypes.c_size_t,
         ctypes.c_char_p,
         ctypes.c_char_p,
+        ctypes.c_char_p,
         ctypes.c_size_t,
     ]
     text: list[Any] = [ctypes.c_char_p, ctypes.c_size_t]

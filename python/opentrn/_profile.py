@@ -11,6 +11,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from opentrn._report import loops_text, price_text
+
 _SHOWN = 8  # programs a printed profile lists
 SOURCES = []  # functions () -> [(key, name, runs, report)]
 
@@ -101,7 +103,23 @@ class Profile:
 
     @property
     def usd(self) -> float:
+        """Of all devices together. Raises ValueError when a price is not known."""
+        for _, _, report in self.rows:
+            if report["usd_per_hour"] is None:
+                raise ValueError(f"the cost is not known: {price_text(report)}")
         return self._sum(lambda r: r["usd_per_hour"] * r["total_us"] / 3.6e9)
+
+    @property
+    def price(self) -> str:
+        """Whose price it is, of the program that takes the longest."""
+        longest = max(self.rows, key=lambda row: row[1] * row[2]["total_us"], default=None)
+        return price_text(longest[2]) if longest else ""
+
+    @property
+    def utilisation(self) -> float:
+        """FLOP of all devices' matrix products over the bf16 peak of their tensor engines in that time."""
+        total = self.total_us
+        return self._sum(lambda r: r["utilisation"] * r["total_us"]) / total if total else 0.0
 
     def usd_per_million(self, count: int) -> float:
         """Price of a million samples or tokens when this run had `count` of them."""
@@ -123,9 +141,14 @@ class Profile:
             lines.append(f"  {len(rows) - _SHOWN} smaller programs: {rest:.1f} us in all")
         busy = ", ".join(f"{n} {100 * s:.0f} %" for n, s in self.engines.items() if s >= 0.005)
         lines.append(f"  busy: {busy}")
-        for what, count in (("samples", self.samples), ("tokens", self.tokens)):
-            if count:
-                lines.append(f"  $ {self.usd_per_million(count):.4f} per 1M {what}")
+        counts = [(w, n) for w, n in (("samples", self.samples), ("tokens", self.tokens)) if n]
+        for what, count in counts:
+            rate = count / self.total_us * 1e6
+            lines.append(f"  {rate:,.0f} {what}/s, {100 * self.utilisation:.1f} % of the tensor engines' bf16 peak")
+            if all(report["usd_per_hour"] for _, _, report in rows):
+                lines.append(f"  $ {self.usd_per_million(count):.4g} per 1M {what}")
+        lines.append(f"  price: {self.price}")
+        lines += sorted({f"  note: {name}: {text}" for name, _, r in rows if (text := loops_text(r))})
         return "\n".join(lines)
 
 

@@ -27,20 +27,60 @@ def artifact(compiled: Compiled) -> bytes:
     return wrapped[at:]
 
 
-def report(compiled: Compiled | bytes | bytearray, target: str | None = None) -> dict[str, Any]:
-    """Modelled time of one run.
+_OPTIONS = ("instance", "price", "trips", "chips")  # that do not change the code
+
+
+def report(
+    compiled: Compiled | bytes | bytearray, target: str | None = None, **options: Any
+) -> dict[str, Any]:
+    """Modelled time and price of one run.
 
     compiled: a compiled JAX function (`jit(f).lower(...).compile()`), or the bytes of an artifact
     or a StableHLO program. target: "trn1", "trn2", "trn3" or the path of a chip file; None is the
-    one it was compiled for. Returns a dict: total_us, busy_us and instructions per engine, flops,
-    hbm_bytes, …
+    one it was compiled for. Another one's time is that of the program compiled for it.
+    options: instance="trn1.32xlarge", a machine, with its chip as target; price=20.0, your price of an hour of it;
+    trips=100, iterations of loops whose length only a run knows.
+    Returns a dict: total_us, busy_us and instructions per engine, flops, hbm_bytes, utilisation, …; usd_per_hour is
+    that of all devices, None when it is not known, and price_basis says where it comes from; `note`, when there is one,
+    what the time assumes.
     """
+    for name in options:
+        if name not in _OPTIONS:
+            raise TypeError(f"report() takes {', '.join(_OPTIONS)}; {name} belongs to the compilation")
     data = compiled if isinstance(compiled, (bytes, bytearray)) else artifact(compiled)
     out = ctypes.create_string_buffer(8192)
     wanted = target.encode() if target else None
-    if _library.load().opentrn_report(bytes(data), len(data), wanted, out, len(out)):
+    given = "".join(f"{name}={value}\n" for name, value in options.items()).encode()
+    if _library.load().opentrn_report(bytes(data), len(data), wanted, given, out, len(out)):
         raise RuntimeError(out.value.decode())
-    return json.loads(out.value)
+    return noted(json.loads(out.value))
+
+
+def price_text(r: dict[str, Any]) -> str:
+    """Whose price a report's dollars are: "32 cores of trn1.32xlarge, 21.5 USD/h (on demand, …)"."""
+    cores = r["devices"] * r["cores_per_device"]
+    where = f"{cores} core{'' if cores == 1 else 's'}"
+    where += f" on {r['machines']} machines of" if r["machines"] > 1 else " of"
+    if r["usd_per_hour"] is None:
+        return f"{where} {r['instance']}: {r['price_basis']}" if r["instance"] else r["price_basis"]
+    return f"{where} {r['instance']}, {r['usd_per_hour']:.6g} USD/h ({r['price_basis']})"
+
+
+def noted(r: dict[str, Any]) -> dict[str, Any]:
+    """The report, with a `note` where its time assumes something."""
+    text = loops_text(r)
+    return {**r, "note": text} if text else r
+
+
+def loops_text(r: dict[str, Any]) -> str:
+    """What a report's time assumes of loops whose length only a run knows; "" when nothing."""
+    n, trips = r["unknown_loops"], r["assumed_trips"]
+    if not n:
+        return ""
+    loops = f"{n} loop{'' if n == 1 else 's'} of unknown length"
+    if trips:
+        return f"{loops} taken for {trips} iterations (trips)"
+    return f"{loops} counted once, so the time is too short: a run counts, or set OTRN_TRIPS"
 
 
 def cache_hit(compiled: Compiled) -> bool:

@@ -75,6 +75,15 @@ class _Report(ctypes.Structure):
         ("hbm_peak_bytes", ctypes.c_double),
         ("usd_per_hour", ctypes.c_double),
         ("unknown_loops", ctypes.c_uint64),
+        ("counted_loops", ctypes.c_uint64),
+        ("assumed_trips", ctypes.c_uint64),
+        ("devices", ctypes.c_uint32),
+        ("cores_per_device", ctypes.c_uint32),
+        ("machines", ctypes.c_uint32),
+        ("instance", ctypes.c_char * 64),
+        ("price_basis", ctypes.c_char * 160),
+        ("flops_peak", ctypes.c_double),
+        ("utilisation", ctypes.c_double),
     ]
 
 
@@ -159,7 +168,7 @@ class Executable:
         self._execute = env.lib.otrn_execute
         self._args = _P * max(1, env.lib.otrn_exe_num_args(handle))
         self._results = _P * max(1, env.lib.otrn_exe_num_results(handle))
-        self._reports = {}
+        self._reports = {}  # of what does not change any more
 
     def __del__(self):
         self._lib.otrn_exe_free(self._handle)
@@ -216,17 +225,15 @@ class Executable:
             ):
                 _raise(self._lib, error)
             engines = [self._lib.otrn_engine_name(i).decode() for i in range(ENGINES)]
-            self._reports[target] = {
-                "target": out.target.decode(),
-                "total_us": out.total_us,
-                "busy_us": dict(zip(engines, out.busy_us, strict=True)),
-                "instructions": dict(zip(engines, out.instructions, strict=True)),
-                "flops": out.flops,
-                "hbm_bytes": out.hbm_bytes,
-                "hbm_peak_bytes": out.hbm_peak_bytes,
-                "usd_per_hour": out.usd_per_hour,
-                "unknown_loops": out.unknown_loops,
-            }
+            report = {name: getattr(out, name) for name, _ in _Report._fields_}
+            for name in ("target", "instance", "price_basis"):
+                report[name] = report[name].decode()
+            for name in ("busy_us", "instructions"):
+                report[name] = dict(zip(engines, report[name], strict=True))
+            report["usd_per_hour"] = out.usd_per_hour or None  # not known
+            if out.unknown_loops or out.counted_loops:
+                return report  # the next run may count others
+            self._reports[target] = report
         return self._reports[target]
 
 

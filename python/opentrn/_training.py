@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from typing import Any, TextIO
 
 from opentrn._profile import Profile, profile
+from opentrn._report import loops_text
 
 TARGETS = ("trn1", "trn2", "trn3")
 _LINES = 10  # in a log
@@ -86,13 +87,24 @@ class Training:
     def reached(self) -> bool:
         return self.goal is None or self.loss <= self.goal
 
-    def modelled(self, target: str | None) -> tuple[float, dict[str, float], float]:
-        """One row of the report: microseconds of a step, shares of the engines, $ per million."""
+    def modelled(self, target: str | None) -> tuple[float, dict[str, float], float | None]:
+        """One row of the report: microseconds of a step, shares of the engines, $ per million, or None when no price is
+        known."""
         p = self.profile
         before, p.target = p.target, target
         try:
-            step_us, usd = p.total_us / len(self.losses), p.usd_per_million(len(self.losses) * self.count)
-            return step_us, p.engines, usd
+            known = all(report["usd_per_hour"] for _, _, report in p.rows)
+            usd = p.usd_per_million(len(self.losses) * self.count) if known else None
+            return p.total_us / len(self.losses), p.engines, usd
+        finally:
+            p.target = before
+
+    def _told(self, target: str) -> tuple[str, list[str]]:
+        """Price and notes of a row."""
+        p = self.profile
+        before, p.target = p.target, target
+        try:
+            return p.price, sorted({f"{name}: {text}" for name, _, r in p.rows if (text := loops_text(r))})
         finally:
             p.target = before
 
@@ -108,11 +120,20 @@ class Training:
             )
         if self.profile and self.profile.ran:
             lines.append(f"chip    modelled step   $ per 1M {self.what:7}   busy")
+            told, notes = [], []
             for target in TARGETS:
-                step_us, engines, usd = self.modelled(target)
+                try:
+                    step_us, engines, usd = self.modelled(target)
+                except RuntimeError as error:  # it does not fit there, or that chip cannot do it
+                    lines.append(f"{target}   not possible: {str(error).splitlines()[0]}")
+                    continue
                 busy = ", ".join(f"{n} {100 * s:.0f} %" for n, s in engines.items() if s >= _SHOWN)
-                price = f"{usd:.5f}" if usd else "not known"
+                price = f"{usd:.4g}" if usd else "not known"
                 lines.append(f"{target}   {step_us:10.1f} us   {price:>16}   {busy}")
+                price, notes = self._told(target)
+                told.append(f"{target}: {price}")
+            lines.append("prices: " + "; ".join(told))
+            lines += [f"note: {note}" for note in notes]
         return "\n".join(lines)
 
 

@@ -16,9 +16,15 @@
 #define OPT_ROWS(X)                                                                                \
     X(TARGET, "target", "OTRN_TARGET", "trn2", 'S', "trn1|trn2|trn3|FILE", "crpdkxCl",               \
       "chip to compile for and to model")                                                          \
-    X(INSTANCE, "instance", "OTRN_INSTANCE", "", 'S', "NAME", "rpl",                                \
-      "machine to model: its chip, devices and price; `otrn info instances` lists them")           \
-    X(THREADS, "threads", "OTRN_THREADS", "0", 'N', "count", "repc",                                \
+    X(INSTANCE, "instance", "OTRN_INSTANCE", "", 'S', "NAME", "rpl",                               \
+      "machine to model: its chip, devices and price; prof: several, NAME,…, in one table; `otrn info instances` lists them") \
+    X(PRICE, "price", "OTRN_PRICE", "", 'S', "USD/h", "p",                                         \
+      "what an hour of the instance costs you, instead of its published price")                    \
+    X(TOKENS, "tokens", "", "0", 'S', "count", "p",                                                \
+      "tokens (or samples) of one run, of all devices together: tells tokens/s, utilisation and $ per million") \
+    X(TRIPS, "trips", "OTRN_TRIPS", "", 'S', "N|run", "p",                                         \
+      "iterations of loops whose length only a run knows; run: executes it once, with --input, and counts") \
+    X(THREADS, "threads", "OTRN_THREADS", "0", 'N', "count", "repc",                               \
       "host threads; 0 = one per CPU; results do not depend on it")                                \
     X(HOST, "host", "OTRN_HOST", "auto", 'E', "auto|portable|avx2|avx512|avx512bf16|amx", "r",        \
       "host instruction set; results do not depend on it")                                         \
@@ -47,7 +53,7 @@
       "folder searched for chip files before the built-in ones")                                   \
     X(VERBOSE, "verbose", "OTRN_VERBOSE", "0", 'N', "level", "crep",                               \
       "1: cache hits and times on stderr; 2: more")                                                \
-    X(INPUT, "input", "", "", 'S', "FILE.npy,…", "rek", "arguments in order; may be repeated")      \
+    X(INPUT, "input", "", "", 'S', "FILE.npy,…", "rekp", "arguments in order; may be repeated")      \
     X(OUTPUT, "output", "", "", 'S', "DIR", "re", "write result_0.npy, … into this folder")        \
     X(DEFINE, "D", "", "", 'S', "NAME=NUMBER", "crpxdk",                                           \
       "value of a kernel's .param; may be repeated")                                               \

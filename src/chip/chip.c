@@ -201,6 +201,20 @@ static void *aligned(Arena *a, size_t bytes) {
     return (void *)(((uintptr_t)arena_alloc(a, bytes + 64) + 63) & ~(uintptr_t)63);
 }
 
+static bool has_unknown_loop(const Artifact *art) {
+    for (uint32_t i = 0; i < art->nloops; i++)
+        if (!art->loops[i].trips)
+            return true;
+    for (uint32_t pc = 0; pc < art->ncode; pc++) {
+        const IsaInst *in = artifact_shape(art, pc);
+        if (in->op == ISA_LOOP && in->breg)
+            return true;
+    }
+    return false;
+}
+
+const uint64_t *chip_counts(const ChipProg *p) { return p->counted ? p->counts : NULL; }
+
 ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads, bool by_chance, Pool *pool) {
     chip_check(ctx, art);
     ChipProg *p = ARENA_NEW(a, ChipProg);
@@ -211,6 +225,7 @@ ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads, bool b
     p->plan = plan_make(a, art, shapes, p->dynamic, pe_plain(a, art, p->pe), pool);
     p->flows = flow_wanted(shapes, art->ncode);
     p->fresh = flow_fresh(shapes);
+    p->counts = has_unknown_loop(art) ? ARENA_NEWN(a, uint64_t, (size_t)art->ncode + 1) : NULL;
     p->fns = ARENA_NEWN(a, GpFn *, art->nkerns + 1);
     p->chance = by_chance ? ARENA_NEWN(a, GpChance *, art->nkerns + 1) : NULL;
     size_t ptrs = 0, scratch = 0, wide = 0;
@@ -537,7 +552,9 @@ static void store_scalar(int dtype, uint8_t *at, int64_t v) {
 }
 
 // Registers, branches and loops: changes *pc, which stands behind the instruction.
-static void run_control(Chip *c, const Artifact *art, const IsaInst *in, uint8_t *const *segs, uint32_t *pc) {
+static void run_control(Chip *c, ChipProg *p, const IsaInst *in, uint8_t *const *segs, uint32_t *pc) {
+    const Artifact *art = p->art;
+    uint32_t next = *pc;
     int64_t pitch, y = in->breg ? c->regs[in->breg - 1] : in->value;
     switch (in->op) {
     case ISA_JUMP:
@@ -574,6 +591,8 @@ static void run_control(Chip *c, const Artifact *art, const IsaInst *in, uint8_t
     default: // NOP, WAIT, BARRIER
         break;
     }
+    if (p->counts && (in->op == ISA_LOOP ? *pc == next : *pc < next))
+        p->counts[next - 1]++;
 }
 
 static otrn_status execute_one(Chip *c, ChipProg *p, const IsaInst *in, uint8_t *const *segs, uint32_t *pc,
@@ -585,7 +604,7 @@ static otrn_status execute_one(Chip *c, ChipProg *p, const IsaInst *in, uint8_t 
     case COST_LOOP:
     case COST_REG:
     case COST_REGLOAD:
-        run_control(c, p->art, in, segs, pc);
+        run_control(c, p, in, segs, pc);
         return OTRN_OK;
     case COST_KERNEL:
     case COST_COLLECTIVE:
@@ -711,7 +730,11 @@ otrn_status chip_run(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_t *pc, c
     HostFp mode = host_fp_begin(HOST_FP_IEEE);
     c->draws = 0;
     c->round.instruction = 0;
+    if (p->counts)
+        memset(p->counts, 0, p->art->ncode * sizeof *p->counts);
+    p->counted = false;
     otrn_status s = execute(c, p, segs, pc, why, why_bytes);
+    p->counted = s == OTRN_OK;
     host_fp_end(mode);
     return s;
 }

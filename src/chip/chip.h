@@ -42,6 +42,9 @@ typedef struct ChipProg ChipProg;
 // Raises UNSUPPORTED.
 ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads, bool by_chance, Pool *pool);
 const Artifact *chip_prog_artifact(const ChipProg *p);
+// What the last run that succeeded counted of loops whose length only the run knows, per instruction: times it went back
+// (jump, branch, endloop) or was entered (loop). NULL: there is no such loop, or no run yet.
+const uint64_t *chip_counts(const ChipProg *p);
 // segs[i] is the base of HBM segment i. Returns OTRN_OK or OTRN_CHECK (a failing check.* op; *pc tells
 // which instruction). Allocates nothing.
 otrn_status chip_run(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_t *pc, char *why,

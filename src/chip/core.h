@@ -54,6 +54,10 @@ struct ChipProg {
     uint8_t *pe;        // per ldweights and matmul: PE_… ways it goes
     Plan *plan;
     bool flows, fresh; // flow.h
+    // Of a program with loops whose length only the run knows, per instruction: how often a jump, a branch or the end of a
+    // loop went back, how often a loop was entered. NULL: of others.
+    uint64_t *counts;
+    bool counted; // a run has ended
 };
 
 // How a product goes: those of the whole array with fp32 results, also over rows of columns, by themselves or with their neighbours to the host

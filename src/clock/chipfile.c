@@ -158,6 +158,16 @@ static void parse_line(Parse *p, char *line) {
         parse_name(p, value);
         return;
     }
+    if (!strcmp(key, "instance")) {
+        if (strlen(value) >= sizeof p->out->instance)
+            fail(p, "key `instance`: a name has at most %zu characters", sizeof p->out->instance - 1);
+        memcpy(p->out->instance, value, strlen(value) + 1);
+        return;
+    }
+    if (!strcmp(key, "price_per_core_hour")) {
+        ctx_hint(p->ctx, "prices stand in instances.table: name the machine here (`instance = …`), or use --price");
+        fail(p, "key `price_per_core_hour` is no more");
+    }
     size_t i = 0;
     while (i < KEY_COUNT && strcmp(key, key_rows[i].name))
         i++;
@@ -264,6 +274,8 @@ IsaChip chipfile_isa(const ChipFile *c) {
 
 void chipfile_print(const ChipFile *c, Buf *out) {
     buf_printf(out, "name = %s\n", c->name);
+    if (*c->instance)
+        buf_printf(out, "instance = %s\n", c->instance);
     for (size_t i = 0; i < KEY_COUNT; i++) {
         double v;
         memcpy(&v, (const char *)c + key_rows[i].offset, sizeof v);

@@ -598,7 +598,7 @@ static void run(Sim *s, const Artifact *art, Clock *out) {
             c->price = s->core[0]->price;
             continue;
         }
-        flow_make(a, prog, &c->flow);
+        flow_make(a, prog, &s->trips, &c->flow);
         Price *price = ARENA_NEWN(a, Price, prog->ncode + 1u);
         price_program(a, prog, s->chip, price);
         c->price = price;
@@ -612,7 +612,7 @@ static void run(Sim *s, const Artifact *art, Clock *out) {
     const Flow *f = out->flow = &s->core[0]->flow;
     s->steady = ARENA_NEWN(a, Steady, f->regions.n + 1u);
     for (uint32_t i = 0; i < f->regions.n; i++)
-        out->unknown_loops += f->regions.at[i].unknown;
+        out->unknown_loops += f->regions.at[i].unknown, out->counted_loops += f->regions.at[i].counted;
     run_all(s);
     Ps end = 0;
     Bound last = {CLOCK_NONE, CLOCK_NOBODY};
@@ -646,6 +646,43 @@ void clock_run(Ctx *ctx, Arena *a, const Artifact *art, const ChipFile *chip, co
         pair.host_cores /= 2, pair.network_bw *= 2;
     }
     Sim s = {.arena = a, .chip = &pair, .want_events = opt->events || opt->stalls, .want_links = opt->stalls, .stepwise = opt->stepwise,
-             .ncores = two ? 2 : 1};
+             .ncores = two ? 2 : 1,
+             .trips = {opt->trips, opt->trips ? opt->ntrips : 0, opt->trips_else ? opt->trips_else : 1}};
     run(&s, art, out);
+}
+
+// --- how long loops were -----------------------------------------------------------------------------
+
+// A loop that ends with a jump has its test inside and went back once for each iteration; one that ends with a branch, once
+// less each time it was reached. A loop instruction counts its entries, its end the way back.
+static double iterations(const Artifact *art, const ArtLoop *l, const uint64_t *counts, double reached) {
+    double n = 0;
+    for (uint32_t pc = l->begin; pc < l->end; pc++) {
+        const IsaInst *in = artifact_shape(art, pc);
+        bool back = (in->op == ISA_JUMP || in->op == ISA_BRANCH) && (uint32_t)in->imm == l->begin;
+        n += back ? (double)counts[pc] : 0;
+    }
+    bool after = l->end > l->begin && artifact_shape(art, l->end - 1)->op == ISA_BRANCH;
+    return n + (after ? reached : 0);
+}
+
+uint32_t clock_trips(Arena *a, const Artifact *art, const uint64_t *counts, uint64_t **out) {
+    uint32_t unknown = flow_unknown(art), next = 0, k = 0;
+    *out = ARENA_NEWN(a, uint64_t, unknown + 1u);
+    Flow f;
+    flow_make(a, art, NULL, &f);
+    const ArtLoop *loops = artifact_loops_sorted(art, a);
+    double *total = ARENA_NEWN(a, double, f.regions.n + 1u); // iterations of a region in the whole run
+    for (uint32_t r = 0; r < f.regions.n; r++) {
+        const FlowRegion *g = &f.regions.at[r];
+        uint32_t pc = f.items.at[g->begin].pc;
+        double reached = g->parent == NO_REGION ? 1 : total[g->parent];
+        const ArtLoop *l = pc == UINT32_MAX ? &loops[next++] : NULL;
+        total[r] = !g->unknown ? reached * (double)g->trips
+                   : l         ? iterations(art, l, counts, reached)
+                               : (double)counts[pc] + (double)counts[art->code[pc].imm];
+        if (g->unknown)
+            (*out)[k++] = reached > 0 ? (uint64_t)(total[r] / reached + 0.5) : 0;
+    }
+    return k;
 }

@@ -2,8 +2,8 @@
 // clock.h — modelled time: prices instructions from a chip file, never sees data.
 //
 // Events run over engine queues and DMA queues in the order the semaphores allow. Loops of known
-// trip count are repeated (a steady state is recognised and multiplied); unknown ones count once
-// and are reported. Branches are not followed: all code between is priced once, so the arms of a
+// trip count are repeated (a steady state is recognised and multiplied); unknown ones are as long as a run
+// counted them (ClockOptions.trips), else count once and are reported. Branches are not followed: all code between is priced once, so the arms of a
 // conditional add up.
 #ifndef OTRN_CLOCK_CLOCK_H
 #define OTRN_CLOCK_CLOCK_H
@@ -84,11 +84,11 @@
     KEY(control_ns, "control_interval", "ns", 0, 1e5)                                              \
     KEY(branch_ns, "branch_interval", "ns", 0, 1e5)                                                \
     KEY(reg_load_ns, "register_load", "ns", 0, 1e6)                                                \
-    KEY(barrier_ns, "barrier_latency", "ns", 0, 1e6)                                               \
-    KEY(usd_per_core_hour, "price_per_core_hour", "USD/h", 0, 1e4)
+    KEY(barrier_ns, "barrier_latency", "ns", 0, 1e6)
 
 typedef struct ChipFile {
     char name[64];
+    char instance[64]; // the machine whose price counts when none is named (instance.h); "": none
 #define KEY(m, n, u, lo, hi) double m;
     CHIP_KEYS(KEY)
 #undef KEY
@@ -163,7 +163,8 @@ typedef struct Clock {
     double busy_ns[CLOCK_TRACKS]; // of two cores with programs of their own: the mean; what follows: the sum
     uint64_t insts[CLOCK_TRACKS];
     double flops, hbm_bytes, link_bytes;
-    uint64_t unknown_loops;
+    uint64_t unknown_loops; // whose length nobody told: as long as ClockOptions.trips_else, or once
+    uint64_t counted_loops; // whose length ClockOptions.trips told
     uint64_t simulated; // instructions stepped through; the rest was multiplied
     bool approximate;   // a loop without a steady state was so long that its last iteration was multiplied
     VEC(ClockEvent) events; // only when asked for; loops show their first iterations
@@ -182,9 +183,15 @@ typedef struct ClockOptions {
     bool stalls;   // and who held it back (stall.h)
     bool stepwise; // step through every iteration of every loop: slow, for tests
     int cores;     // 2: a logical core of two, each running the program (or its own of two), on one HBM; else one
+    const uint64_t *trips; // of the loops of unknown length, in program order: as clock_trips gives them; NULL: not known
+    uint32_t ntrips;       // another number of loops than these: they are of another program and tell nothing
+    uint64_t trips_else;   // of loops that `trips` does not tell; 0: once
 } ClockOptions;
 void clock_run(Ctx *ctx, Arena *a, const Artifact *art, const ChipFile *chip, const ClockOptions *opt,
                Clock *out); // opt may be NULL
+// How often each loop of unknown length ran each time it was reached, on the average, from what a run counted
+// (chip_counts); how many loops there are. Loops are the same and in the same order on every chip.
+uint32_t clock_trips(Arena *a, const Artifact *art, const uint64_t *counts, uint64_t **out);
 // Perfetto-readable JSON (trace event format) with instruction names and source lines, arrows for waits (of a clock
 // that ran with `stalls`) and counters of the memories' occupancy. What ends before from_ns or begins after to_ns is left out.
 void clock_trace_window(const Artifact *art, const ChipFile *chip, const Clock *c, double from_ns, double to_ns, Buf *out);

@@ -13,6 +13,8 @@ typedef struct Build {
     uint64_t stack[FLOW_DEPTH][SEM_USER]; // `since` of the outer loops
     bool stack_in_body[FLOW_DEPTH];
     const IsaInst *last[ENG_COUNT]; // the last one that wrote
+    FlowTrips known;
+    uint32_t nunknown; // loops of unknown length so far
 } Build;
 
 static FlowRegion *region_of(Build *b) {
@@ -26,12 +28,18 @@ static uint64_t sat_mul_add(uint64_t sum, uint64_t a, uint64_t n) {
     return sum;
 }
 
+// trips, when the length is not in the artifact: what is known of it otherwise.
 static void open_region(Build *b, uint32_t pc, uint64_t trips, bool unknown) {
+    bool counted = unknown && b->nunknown < b->known.ntrips;
+    if (unknown)
+        trips = counted ? b->known.trips[b->nunknown] : b->known.otherwise;
+    b->nunknown += unknown;
+    unknown = unknown && !counted;
     FlowRegion *outer = region_of(b);
     uint32_t depth = outer ? outer->depth + 1 : 0;
     assert(depth < FLOW_DEPTH);
     FlowRegion r = {.begin = b->f->items.n, .parent = b->region, .depth = depth, .trips = trips,
-                    .unknown = unknown, .entry_in_body = b->in_body};
+                    .unknown = unknown, .counted = counted, .entry_in_body = b->in_body};
     memcpy(r.entry, b->since, sizeof r.entry);
     memcpy(b->stack[depth], b->since, sizeof b->since);
     b->stack_in_body[depth] = b->in_body;
@@ -235,10 +243,26 @@ static void chain(Flow *f, Arena *a) {
         }
 }
 
-void flow_make(Arena *a, const Artifact *art, Flow *out) {
+uint32_t flow_unknown(const Artifact *art) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < art->nloops; i++)
+        n += !art->loops[i].trips;
+    for (uint32_t pc = 0; pc < art->ncode; pc++) {
+        const IsaInst *in = artifact_shape(art, pc);
+        n += in->op == ISA_LOOP && in->breg;
+    }
+    return n;
+}
+
+void flow_make(Arena *a, const Artifact *art, const FlowTrips *known, Flow *out) {
     *out = (Flow){.art = art};
     Build *b = ARENA_NEW(a, Build);
-    *b = (Build){.arena = a, .f = out, .region = NO_REGION, .in_body = true};
+    *b = (Build){.arena = a, .f = out, .region = NO_REGION, .in_body = true, .known.otherwise = 1};
+    if (known) {
+        b->known = *known;
+        if (known->ntrips != flow_unknown(art))
+            b->known.ntrips = 0; // of another program
+    }
     VEC_RESERVE(a, &out->items, art->ncode + 2u * art->nloops + 1);
     add_items(b);
     chain(out, a);

@@ -34,7 +34,8 @@ typedef struct FlowRegion { // a loop
     uint32_t begin, end; // items
     uint32_t parent, depth;
     uint64_t trips;
-    bool unknown;     // how often it runs is not known: once
+    bool unknown;     // how often it runs is not known, only guessed
+    bool counted;     // a run has counted it
     bool has_fence, has_barrier;
     uint8_t engines;  // bit per sequencer that walks it
     uint64_t per_iter[SEM_USER]; // completions an iteration adds, inner loops included
@@ -51,7 +52,14 @@ typedef struct Flow {
     uint32_t *next[ENG_COUNT]; // per item: the first one at or after it that the sequencer stops at
 } Flow;
 
-void flow_make(Arena *a, const Artifact *art, Flow *out);
+// What is known of loops whose length the artifact does not tell (clock.h, ClockOptions).
+typedef struct FlowTrips {
+    const uint64_t *trips;
+    uint32_t ntrips;
+    uint64_t otherwise; // at least 1
+} FlowTrips;
+uint32_t flow_unknown(const Artifact *art); // how many such loops there are
+void flow_make(Arena *a, const Artifact *art, const FlowTrips *known, Flow *out); // known: NULL, all once
 
 // Completions of `sem` that stand before an item in program order, since the last barrier. `iter`
 // holds the iteration of the loop at each depth.

@@ -129,6 +129,7 @@ typedef struct Sim {
     Clock *out;
     bool want_events, want_links, stepwise;
     bool apart; // two cores with programs of their own: both count
+    FlowTrips trips;
 } Sim;
 
 // A sequencer has begun another iteration of region r: looks whether the loop repeats itself and, if it

@@ -3,6 +3,7 @@
 //
 // They take and give plain text so that ctypes needs no knowledge of our structs.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "pjrt/pjrt.h"
@@ -11,9 +12,9 @@
 // needed, 0 when there is no such option; an error's text goes to `out` and makes the result
 // negative.
 OTRN_API long opentrn_option(const char *name, char *out, size_t out_bytes);
-// Modelled time of one run of an artifact or program on a target, as JSON. Returns 0, or -1 with
-// the error's text in `out`.
-OTRN_API int opentrn_report(const void *bytes, size_t size, const char *target, char *out,
+// Modelled time of one run of an artifact or program on a target, as JSON; options: lines NAME=VALUE. Returns 0, or -1
+// with the error's text in `out`.
+OTRN_API int opentrn_report(const void *bytes, size_t size, const char *target, const char *options, char *out,
                             size_t out_bytes);
 
 // otrn_host_add and otrn_host_drop for a client, the attribute opentrn_client of its devices. add: 0, or -1 with the error's
@@ -77,12 +78,23 @@ long opentrn_option(const char *name, char *out, size_t out_bytes) {
     return id < 0 ? 0 : snprintf(out, out_bytes, "%s", o.val[id]) + 1;
 }
 
+// As a JSON string's inside: the name of a chip or a machine may hold anything.
+static void plain(const char *from, char *to, size_t bytes) {
+    size_t n = 0;
+    for (; n + 1 < bytes && from[n]; n++)
+        to[n] = strchr("\"\\", from[n]) || (unsigned char)from[n] < ' ' ? '_' : from[n];
+    to[n] = 0;
+}
+
 void pj_report_print(const otrn_report *r, char *out, size_t out_bytes) {
-    char busy[512] = "", count[512] = "", target[sizeof r->target];
-    size_t b = 0, c = 0, n = 0;
-    for (; n + 1 < sizeof target && r->target[n]; n++) // a file's name may hold anything
-        target[n] = strchr("\"\\", r->target[n]) || r->target[n] < ' ' ? '_' : r->target[n];
-    target[n] = 0;
+    char busy[512] = "", count[512] = "", target[sizeof r->target], instance[sizeof r->instance];
+    char basis[sizeof r->price_basis], price[32] = "null";
+    size_t b = 0, c = 0;
+    plain(r->target, target, sizeof target);
+    plain(r->instance, instance, sizeof instance);
+    plain(r->price_basis, basis, sizeof basis);
+    if (r->usd_per_hour > 0)
+        snprintf(price, sizeof price, "%.9g", r->usd_per_hour);
     for (int i = 0; i < OTRN_ENGINES; i++) {
         const char *comma = i ? ", " : "", *name = otrn_engine_name(i);
         b += (size_t)snprintf(busy + b, sizeof busy - b, "%s\"%.30s\": %.9g", comma, name,
@@ -93,23 +105,40 @@ void pj_report_print(const otrn_report *r, char *out, size_t out_bytes) {
     snprintf(out, out_bytes,
              "{\"target\": \"%s\", \"total_us\": %.9g, \"busy_us\": {%s}, \"instructions\": {%s}, "
              "\"flops\": %.17g, \"hbm_bytes\": %.17g, \"hbm_peak_bytes\": %.17g, "
-             "\"usd_per_hour\": %.9g, \"unknown_loops\": %llu}",
-             target, r->total_us, busy, count, r->flops, r->hbm_bytes, r->hbm_peak_bytes,
-             r->usd_per_hour, (unsigned long long)r->unknown_loops);
+             "\"usd_per_hour\": %s, \"unknown_loops\": %llu, \"counted_loops\": %llu, \"assumed_trips\": %llu, "
+             "\"devices\": %u, \"cores_per_device\": %u, \"instance\": \"%s\", \"machines\": %u, \"price_basis\": \"%s\", "
+             "\"flops_peak\": %.9g, \"utilisation\": %.9g}",
+             target, r->total_us, busy, count, r->flops, r->hbm_bytes, r->hbm_peak_bytes, price,
+             (unsigned long long)r->unknown_loops, (unsigned long long)r->counted_loops,
+             (unsigned long long)r->assumed_trips, r->devices, r->cores_per_device, instance, r->machines, basis,
+             r->flops_peak, r->utilisation);
 }
 
-int opentrn_report(const void *bytes, size_t size, const char *target, char *out,
+#define REPORT_OPTIONS 16
+
+int opentrn_report(const void *bytes, size_t size, const char *target, const char *options, char *out,
                    size_t out_bytes) {
-    const otrn_option quiet[] = {{"threads", "1"}, {"cache", "off"}};
+    otrn_option given[REPORT_OPTIONS] = {{"threads", "1"}, {"cache", "off"}};
+    size_t n = 2;
+    char *text = strdup(options ? options : ""), *save = NULL;
+    bool on_instance = false;
+    for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line && n < REPORT_OPTIONS; line = strtok_r(NULL, "\n", &save)) {
+        char *value = strchr(line, '=');
+        if (!value)
+            continue;
+        *value = 0;
+        on_instance |= !strcmp(line, "instance");
+        given[n++] = (otrn_option){line, value + 1};
+    }
     otrn_env *env = NULL;
     otrn_exe *exe = NULL;
     otrn_report report;
     otrn_error err = {0};
-    otrn_status status = otrn_open(quiet, 2, &env, &err);
+    otrn_status status = otrn_open(given, n, &env, &err);
     if (!status)
         status = otrn_compile(env, bytes, size, "report", &exe, &err);
     if (!status)
-        status = otrn_time(exe, target, &report, &err);
+        status = otrn_time(exe, !target && on_instance ? otrn_target(env) : target, &report, &err);
     if (status)
         otrn_error_print(&err, out, out_bytes);
     else
@@ -118,5 +147,6 @@ int opentrn_report(const void *bytes, size_t size, const char *target, char *out
         otrn_exe_free(exe);
     if (env)
         otrn_close(env);
+    free(text);
     return status ? -1 : 0;
 }

@@ -119,9 +119,8 @@ static bool record_print(const RunRecord *r, const char *target, Text *out, otrn
     for (const char *s = otrn_exe_name(r->exe->exe); *s && n + 1 < sizeof name; s++)
         name[n++] = strchr("\"\\", *s) || *s < ' ' ? '_' : *s;
     name[n] = 0;
-    int k = snprintf(line, sizeof line, "{\"name\": \"%s\", \"runs\": %llu, \"host_us\": %.3f, \"devices\": %u, ", name,
-                     (unsigned long long)r->runs, (double)r->ns / 1e3,
-                     r->exe->replicas * r->exe->partitions);
+    int k = snprintf(line, sizeof line, "{\"name\": \"%s\", \"runs\": %llu, \"host_us\": %.3f, ", name,
+                     (unsigned long long)r->runs, (double)r->ns / 1e3);
     text_add(out, line, (size_t)k);
     pj_report_print(&report, line, sizeof line);
     text_add(out, line + 1, strlen(line + 1)); // without its opening brace

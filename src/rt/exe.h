@@ -68,6 +68,7 @@ struct otrn_exe {
     struct HostFn **host_fns; // functions of the host that it holds
     uint32_t nhost_fns, host_kern;
     char host_fault[256]; // why it may not call one, its kernel host_kern; "": it may
+    uint32_t replicas; // of the last run; 0: none yet
 };
 
 otrn_status exe_compile(otrn_env *env, const RtCompile *in, otrn_exe **out, otrn_error *err);

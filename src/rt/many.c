@@ -301,6 +301,8 @@ static otrn_status run_locked(otrn_env *env, Grid grid, otrn_exe *const *exes,
         return no_room(devices, err);
     }
     uint32_t failed = comm_failed(comm);
+    for (uint32_t d = 0; d < devices; d++)
+        exes[d]->replicas = grid.replicas;
     return failed == COMM_NONE ? OTRN_OK : failure(env->many, failed, err);
 }
 

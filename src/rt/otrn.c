@@ -12,7 +12,9 @@
 
 #include "base/file.h"
 #include "chip/profile.h"
+#include "clock/flow.h"
 #include "rt/exe.h"
+#include "rt/price.h"
 
 // --- environments --------------------------------------------------------------------------------------
 
@@ -393,9 +395,11 @@ const char *otrn_engine_name(int engine) {
     return engine >= 0 && engine < CLOCK_TRACKS ? clock_track_names[engine] : "unknown";
 }
 
-static void fill_report(const Artifact *art, const ChipFile *chip, const Clock *clock, otrn_report *out) {
+static void fill_report(const RtPriced *p, otrn_report *out) {
+    const Clock *clock = &p->clock;
+    const Cost *cost = &p->cost;
     memset(out, 0, sizeof *out);
-    snprintf(out->target, sizeof out->target, "%s", chip->name);
+    snprintf(out->target, sizeof out->target, "%s", p->chip.name);
     out->total_us = clock->total_ns / 1e3;
     for (int i = 0; i < CLOCK_TRACKS; i++) {
         out->busy_us[i] = clock->busy_ns[i] / 1e3;
@@ -404,26 +408,64 @@ static void fill_report(const Artifact *art, const ChipFile *chip, const Clock *
     out->flops = clock->flops;
     out->hbm_bytes = clock->hbm_bytes;
     otrn_memory memory = {0};
-    fill_memory(art, &memory);
+    fill_memory(p->art, &memory);
     out->hbm_peak_bytes = (double)memory.peak_bytes;
-    out->usd_per_hour = chip->usd_per_core_hour * (art->peer ? 2 : 1);
     out->unknown_loops = clock->unknown_loops;
+    out->counted_loops = clock->counted_loops;
+    out->assumed_trips = clock->unknown_loops ? p->assumed_trips : 0;
+    out->usd_per_hour = cost->usd_per_hour;
+    out->devices = cost->devices;
+    out->cores_per_device = cost->cores_per_device;
+    out->machines = cost->machines;
+    snprintf(out->instance, sizeof out->instance, "%s", cost->instance.name ? cost->instance.name : "");
+    snprintf(out->price_basis, sizeof out->price_basis, "%s", cost->basis);
+    out->flops_peak = cost->flops_peak;
+    out->utilisation = cost_utilisation(cost, clock->flops, clock->total_ns * 1e-9);
 }
 
-// The instance's price is that of its own chips.
-static bool env_has_chip(const otrn_env *env, const ChipFile *chip) {
-    return env->instance.name && !strcmp(env->instance.chip, chip->name);
+void rt_trips(otrn_exe *exe, Arena *a, ClockOptions *out) {
+    if (!flow_unknown(exe->art))
+        return;
+    uint64_t *counts = ARENA_NEWN(a, uint64_t, (size_t)exe->art->ncode + 1);
+    bool ran = false;
+    pthread_mutex_lock(&exe->env->turn);
+    for (uint32_t i = 0; i < exe->slots.n; i++) {
+        const uint64_t *of = chip_counts(exe->slots.at[i].prog);
+        ran |= of != NULL;
+        for (uint32_t pc = 0; of && pc < exe->art->ncode; pc++)
+            counts[pc] = of[pc] > counts[pc] ? of[pc] : counts[pc];
+    }
+    pthread_mutex_unlock(&exe->env->turn);
+    if (!ran)
+        return;
+    uint64_t *trips;
+    out->ntrips = clock_trips(a, exe->art, counts, &trips);
+    out->trips = trips;
 }
 
-// The program as its options say, on another chip.
-static const Artifact *for_chip(otrn_exe *exe, Ctx *ctx, Arena *a, const char *target, const ChipFile *chip) {
+static bool has_pairs(const ChipFile *chip) { return chip->generation >= 3; } // logical cores of two, as tile.c asks
+
+// The program as the artifact's own options say, on the target. A chip whose logical cores are single has it on those.
+static void price_it(otrn_exe *exe, Ctx *ctx, Arena *a, const char *target, bool events, RtPriced *out) {
     otrn_env *env = exe->env;
     Options opts = env->opts;
-    opts.val[OPT_TARGET] = target;
-    rt_options_of(ctx, a, exe->art, exe->art->name, true, &opts);
-    return rt_again(ctx, a, exe->art,
-                    &(RtCompile){.opts = &opts, .chip = chip, .name = exe->art->name, .pool = env->pool,
-                                 .spare = &env->spare, .writer = env->writer});
+    ChipFile chip;
+    if (target)
+        chipfile_load(ctx, a, target, opts.val[OPT_CHIPS], &chip);
+    else
+        chipfile_named(ctx, a, exe->art->target, &env->chip, opts.val[OPT_CHIPS], &chip);
+    opts.val[OPT_TARGET] = target ? target : exe->art->target;
+    if (exe->art->program)
+        rt_options_of(ctx, a, exe->art, exe->art->name, true, &opts);
+    if (!has_pairs(&chip))
+        opts.val[OPT_LNC] = "1";
+    RtPricing in = {.how = {.opts = &opts, .chip = &chip, .name = exe->art->name, .pool = env->pool,
+                            .spare = &env->spare, .writer = env->writer},
+                    .instance = env->instance.name ? &env->instance : NULL,
+                    .replicas = exe->replicas,
+                    .clock = {.events = events, .stalls = events}};
+    rt_trips(exe, a, &in.clock);
+    rt_price(ctx, a, exe->art, &in, out);
 }
 
 // Runs the clock in an arena of its own; `path` non-NULL also writes the trace.
@@ -436,22 +478,13 @@ static otrn_status time_it(otrn_exe *exe, const char *target, otrn_report *out, 
     jmp_buf here;
     otrn_status s = OTRN_OK;
     if (CTX_TRY(&ctx, here)) {
-        ChipFile chip;
-        const char *chips = exe->env->opts.val[OPT_CHIPS];
-        if (target)
-            chipfile_load(&ctx, keep, target, chips, &chip);
-        else
-            chipfile_named(&ctx, keep, exe->art->target, &exe->env->chip, chips, &chip);
-        const Artifact *art = for_chip(exe, &ctx, keep, target ? target : exe->art->target, &chip);
-        if (env_has_chip(exe->env, &chip))
-            instance_price(&exe->env->instance, &chip);
-        Clock clock = {0};
-        clock_run(&ctx, keep, art, &chip, &(ClockOptions){.events = path != NULL, .stalls = path != NULL, .cores = *exe->env->opts.val[OPT_LNC] - '0'}, &clock);
+        RtPriced *p = ARENA_NEW(keep, RtPriced);
+        price_it(exe, &ctx, keep, target, path != NULL, p);
         if (out)
-            fill_report(art, &chip, &clock, out);
+            fill_report(p, out);
         if (path) {
             Buf text = {.arena = keep};
-            clock_trace(art, &chip, &clock, &text);
+            clock_trace(p->art, &p->chip, &p->clock, &text);
             clock_trace_write(&ctx, keep, path, &text);
         }
     } else {

@@ -43,8 +43,8 @@ static void print_text(Tool *t, const Machine *m) {
     const Instance *i = &m->instance;
     uint32_t each = devices_per_chip(m), chips = (m->devices + each - 1) / each;
     if (i->name && i->usd_per_hour > 0)
-        printf("instance  %s: %u chip%s, %u host%s, %.6g USD/h\n", i->name, i->chips, i->chips > 1 ? "s" : "", i->hosts, i->hosts > 1 ? "s" : "",
-               i->usd_per_hour);
+        printf("instance  %s: %u chip%s, %u host%s, %.6g USD/h (%s)\n", i->name, i->chips, i->chips > 1 ? "s" : "", i->hosts, i->hosts > 1 ? "s" : "",
+               i->usd_per_hour, instance_basis(t->arena, i));
     else if (i->name)
         printf("instance  %s: %u chip%s, %u host%s, no price is published\n", i->name, i->chips, i->chips > 1 ? "s" : "", i->hosts,
                i->hosts > 1 ? "s" : "");

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "rt/rt.h"
+#include "rt/price.h"
 #include "tools/prof.h"
 
 #define PLOT_COLUMNS 64
@@ -18,13 +18,42 @@ void prof_make(Tool *t, const char *path, const char *target, Prof *out) {
         opts.val[OPT_TARGET] = target, opts.from[OPT_TARGET] = "command line";
     Instance instance;
     instance_apply(t->ctx, t->arena, &opts, &instance);
-    RtCompile in = {.opts = &opts, .name = path};
+    RtCompile in = {.opts = &opts, .name = path, .count = t->inputs.n};
+    if (t->inputs.n)
+        in.types = tensors_types(t), in.values = tensors_values(t);
     in.bytes = tool_read(t, path, &in.size);
     Buf bytes = {0};
     progress_begin(t, "compiling");
     rt_compile(t->ctx, t->arena, &in, &bytes);
     progress_end(t);
     prof_price(t, path, &opts, &bytes, out);
+}
+
+// Runs the program on the --input files, for what only a run knows.
+static void count_trips(Tool *t, const char *path, ClockOptions *out) {
+    otrn_exe *exe = t->exe ? t->exe : tool_exe(t, path);
+    size_t nargs = otrn_exe_num_args(exe), nresults = otrn_exe_num_results(exe);
+    if (otrn_exe_partitions(exe) > 1) {
+        ctx_hint(t->ctx, "--trips=N says how often its loops run");
+        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "prof --trips=run: '%s' is a program of %u devices", path,
+                 otrn_exe_partitions(exe));
+    }
+    otrn_type *types = ARENA_NEWN(t->arena, otrn_type, nargs + 1);
+    void **results = ARENA_NEWN(t->arena, void *, nresults + 1);
+    for (size_t i = 0; i < nargs; i++)
+        types[i] = *otrn_exe_arg_type(exe, i);
+    const void **args = tensors_read(t, types, nargs);
+    for (size_t i = 0; i < nresults; i++) {
+        int64_t alias = otrn_exe_result_alias(exe, i);
+        results[i] = alias >= 0 ? (void *)args[alias]
+                                : arena_alloc(t->arena, otrn_type_bytes(otrn_exe_result_type(exe, i)) + 1);
+    }
+    otrn_error err = {0};
+    progress_begin(t, "running");
+    otrn_status s = otrn_execute(exe, args, results, &err);
+    progress_end(t);
+    tool_check(t, s, &err);
+    rt_trips(exe, t->arena, out);
 }
 
 void prof_price(Tool *t, const char *path, const Options *given, const Buf *bytes, Prof *out) {
@@ -40,14 +69,17 @@ void prof_price(Tool *t, const char *path, const Options *given, const Buf *byte
         opts.val[OPT_TARGET] = out->art->target;
     }
     rt_options_of(t->ctx, t->arena, out->art, path, false, &opts);
+    RtPricing in = {.how = {.opts = &opts, .chip = &out->chip, .name = path},
+                    .instance = is_instance ? &out->instance : NULL,
+                    .clock = {.events = true, .stalls = true}};
+    if (!strcmp(opts.val[OPT_TRIPS], "run"))
+        count_trips(t, path, &in.clock);
+    RtPriced priced;
     progress_begin(t, "compiling");
-    out->art = rt_again(t->ctx, t->arena, out->art, &(RtCompile){.opts = &opts, .chip = &out->chip, .name = path});
+    rt_price(t->ctx, t->arena, out->art, &in, &priced);
     progress_end(t);
-    if (is_instance && !strcmp(out->instance.chip, out->chip.name))
-        instance_price(&out->instance, &out->chip);
-    out->chip.usd_per_core_hour *= out->art->peer ? 2 : 1;
-    ClockOptions how = {.events = true, .stalls = true, .cores = *opts.val[OPT_LNC] - '0'};
-    clock_run(t->ctx, t->arena, out->art, &out->chip, &how, &out->clock);
+    out->art = priced.art, out->chip = priced.chip, out->clock = priced.clock, out->cost = priced.cost;
+    out->assumed_trips = priced.assumed_trips;
     view_make(t->arena, out->art, &out->chip, &out->clock, &out->view);
     stall_make(t->arena, out->art, &out->chip, &out->clock, &out->view, &out->stalls);
     group_make(t->arena, out->art, &out->clock, &out->view, &out->stalls, group_parse(opts.val[OPT_GROUP]), &out->groups);
@@ -130,7 +162,7 @@ static void json_views(const Prof *p) {
     printf("\n  ],\n");
 }
 
-static void json_print(Tool *t, const Prof *p) {
+void prof_json(Tool *t, const Prof *p) {
     const Clock *c = &p->clock;
     printf("{\n  \"program\": \"");
     json_text(p->art->name);
@@ -141,8 +173,7 @@ static void json_print(Tool *t, const Prof *p) {
     printf("\",\n");
     printf("  \"flops\": %.0f,\n  \"hbm_bytes\": %.0f,\n  \"hbm_peak_bytes\": %.0f,\n", c->flops, c->hbm_bytes,
            view_hbm_planned(p->art));
-    printf("  \"usd_per_hour\": %.4f,\n  \"unknown_loops\": %llu,\n", p->chip.usd_per_core_hour,
-           (unsigned long long)c->unknown_loops);
+    prof_cost_json(t, p);
     json_views(p);
     prof_why_json(t, p);
     if (opt_on(&t->opt, OPT_HINTS))
@@ -154,7 +185,7 @@ static void json_print(Tool *t, const Prof *p) {
         printf("\": {\"busy_us\": %.3f, \"busy_percent\": %.2f, \"instructions\": %llu}", c->busy_ns[e] * 1e-3,
                prof_share(p, e), (unsigned long long)c->insts[e]);
     }
-    printf("\n  }\n}\n");
+    printf("\n  }\n}");
 }
 
 // --- text ------------------------------------------------------------------------------------------
@@ -214,26 +245,22 @@ static void table_print(Tool *t, const Prof *p) {
     double seconds = c->total_ns * 1e-9;
     printf("program        %s\ntarget         %s\n", prof_name(p), p->chip.name);
     if (p->instance.name)
-        printf("instance       %s: %u chip%s, %.0f cores, %.4g USD/h\n", p->instance.name, p->instance.chips,
-               p->instance.chips == 1 ? "" : "s", p->instance.chips * p->chip.cores_per_chip,
-               p->instance.usd_per_hour);
+        printf("instance       %s: %u chip%s, %.0f cores\n", p->instance.name, p->instance.chips,
+               p->instance.chips == 1 ? "" : "s", p->instance.chips * p->chip.cores_per_chip);
     if (p->art->peer)
         printf("cores          2 of a logical core: busy is their mean, amounts are sums; SBUF, PSUM and trace are of the first\n");
     printf("modelled time  %.2f us\n", c->total_ns * 1e-3);
     amount_print(t->arena, "matmul", c->flops, "FLOP", seconds, "FLOP/s");
     amount_print(t->arena, "HBM traffic", c->hbm_bytes, "B", seconds, "B/s");
     amount_print(t->arena, "HBM planned", view_hbm_planned(p->art), "B", 0, "");
-    if (p->chip.usd_per_core_hour > 0)
-        printf("cost           %.4g USD per million runs\n", p->chip.usd_per_core_hour / 3600 * seconds * 1e6);
+    prof_cost_print(t, p);
     roof_print(t->arena, p);
     prof_engines_print(t, p);
     memory_print(t->arena, p);
     prof_why_print(t, p);
     if (opt_on(&t->opt, OPT_HINTS))
         prof_hints_print(t, p);
-    if (c->unknown_loops)
-        printf("note: %llu loop%s of unknown length counted once\n", (unsigned long long)c->unknown_loops,
-               c->unknown_loops == 1 ? "" : "s");
+    prof_loops_print(p);
     if (c->approximate)
         printf("note: a very long loop without a steady state was cut short; its last iteration was multiplied\n");
 }
@@ -245,6 +272,8 @@ int cmd_prof(Tool *t) {
         ctx_hint(t->ctx, "--diff compares two");
         ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "prof: one argument too many: '%s'", t->words.at[1]);
     }
+    if (strchr(t->opt.val[OPT_INSTANCE], ','))
+        return prof_instances(t);
     Prof p;
     prof_make(t, t->words.at[0], NULL, &p);
     if (opt_on(&t->opt, OPT_HINTS))
@@ -259,7 +288,7 @@ int cmd_prof(Tool *t) {
     if (*t->opt.val[OPT_REPORT])
         prof_report(t, &p, t->opt.val[OPT_REPORT]);
     if (opt_on(&t->opt, OPT_JSON))
-        json_print(t, &p);
+        prof_json(t, &p), printf("\n");
     else
         table_print(t, &p);
     return 0;

@@ -20,6 +20,8 @@ typedef struct Prof {
     ChipFile chip;
     Instance instance; // name NULL: none was asked for
     Clock clock;
+    Cost cost;
+    uint64_t assumed_trips; // of clock.unknown_loops; 0: counted once
     View view;
     Stalls stalls;
     Groups groups; // as --group asks
@@ -47,6 +49,15 @@ void json_text(const char *s); // a JSON string's inside
 void json_key(const char *s);  // "dma in" as dma_in
 
 int prof_diff(Tool *t); // prof_diff.c
+
+// --- prof_cost.c: what a run costs, and what it does for that -----------------------------------------
+void prof_cost_print(Tool *t, const Prof *p);
+void prof_cost_json(Tool *t, const Prof *p);
+void prof_loops_print(const Prof *p); // a note about loops whose length was not in the program
+double prof_usd(const Prof *p);       // of one run; 0: not known
+double prof_tokens(Tool *t);          // --tokens; 0: not given
+int prof_instances(Tool *t);          // --instance=A,B,…: side by side
+void prof_json(Tool *t, const Prof *p); // cmd_prof.c: all of it
 
 // --- prof_stall.c: why it takes so long ------------------------------------------------------------
 typedef struct ProfPart { // of the critical path

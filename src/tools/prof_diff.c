@@ -51,10 +51,11 @@ static void table_print(Arena *m, const Prof *a, const Prof *b) {
         number_row(m, arena_printf(m, "%s peak", view_memory_names[i]), a->view.memory[i].peak_bytes,
                    b->view.memory[i].peak_bytes, "B");
     us_row(m, "DMA", dma_ns(a), dma_ns(b));
-    double usd[] = {a->chip.usd_per_core_hour / 3600 * x->total_ns * 1e-9, b->chip.usd_per_core_hour / 3600 * y->total_ns * 1e-9};
-    if (usd[0] > 0 && usd[1] > 0)
-        row_print("USD, 1e6 runs", arena_printf(m, "%.4g", usd[0] * 1e6), arena_printf(m, "%.4g", usd[1] * 1e6),
-                  usd[0], usd[1]);
+    double usd[] = {prof_usd(a), prof_usd(b)};
+    bool both = usd[0] > 0 && usd[1] > 0;
+    row_print("USD, 1e6 runs", usd[0] > 0 ? arena_printf(m, "%.4g", usd[0] * 1e6) : "not known",
+              usd[1] > 0 ? arena_printf(m, "%.4g", usd[1] * 1e6) : "not known", both ? usd[0] : 0, both ? usd[1] : 0);
+    printf("price of A     %s\nprice of B     %s\n", cost_text(m, &a->cost), cost_text(m, &b->cost));
     printf("\nengine              A busy us    of run      B busy us    of run\n");
     for (int e = 0; e < CLOCK_TRACKS; e++)
         printf("%-14s %14.2f %7.1f %% %14.2f %7.1f %%\n", clock_track_names[e], x->busy_ns[e] * 1e-3, prof_share(a, e),

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import opentrn
+import pytest
 
 X = np.ones((64, 64), np.float32)
 
@@ -91,3 +92,59 @@ def test_eight_processes_compile_once(tmp_path):
     assert [out for out, _ in texts] == ["7.0\n"] * 8
     found = [re.findall(r"jit__lambda: cache (\w+)", err) for _, err in texts]
     assert sorted(sum(found, [])) == ["hit"] * 7 + ["miss"]
+
+
+def test_loops_are_counted():
+    """A loop that ends when its data say so takes as long as it ran; before that, everyone says that it was counted once."""
+
+    @jax.jit
+    def until(x, w):
+        return jax.lax.while_loop(lambda s: s[0] < 1e3, lambda s: (s[0] * 2, s[1] @ s[1]), (x, w))
+
+    w = jnp.zeros((64, 64))
+    compiled = until.lower(1.0, w).compile()
+    once = opentrn.report(compiled)
+    assert once["unknown_loops"] == 1 and once["assumed_trips"] == 0
+    assert opentrn.report(compiled, trips=10)["assumed_trips"] == 10
+    jax.block_until_ready(until(1.0, w))
+    ten = opentrn.last_run()
+    assert ten["counted_loops"] == 1 and ten["unknown_loops"] == 0
+    assert ten["total_us"] == opentrn.report(compiled, trips=10)["total_us"] > 5 * once["total_us"]
+    with opentrn.profile("trn1") as p:
+        jax.block_until_ready(until(200.0, w))
+    assert p.total_us == opentrn.report(compiled, "trn1", trips=3)["total_us"]
+    assert "note" not in str(p)
+
+
+def test_dollars_are_of_all_devices():
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+    devices = jax.devices()[:4]
+    mesh = Mesh(np.array(devices), ("x",))
+    x = jax.device_put(jnp.ones((64, 64)), NamedSharding(mesh, PartitionSpec("x")))
+    f = jax.jit(lambda x: (x * 2).sum(0))
+    jax.block_until_ready(f(x))
+    one = jax.jit(lambda x: x.sum(0))
+    jax.block_until_ready(one(jnp.ones((64, 64))))
+    alone = opentrn.last_run("trn1")
+    with opentrn.profile("trn1", tokens=4096) as p:
+        jax.block_until_ready(f(x))
+    run = opentrn.last_run("trn1")
+    assert run["devices"] == 4 and run["machines"] == 1 and run["instance"] == "trn1.32xlarge"
+    assert run["usd_per_hour"] == pytest.approx(4 * alone["usd_per_hour"])
+    assert run["usd_per_hour"] == pytest.approx(21.5 / 8)
+    assert p.usd == pytest.approx(run["usd_per_hour"] * run["total_us"] / 3.6e9)
+    assert "4 cores of trn1.32xlarge, 2.6875 USD/h (on demand, us-east-1, 2026-07)" in str(p)
+    assert "tokens/s" in str(p) and "per 1M tokens" in str(p)
+    mine = opentrn.report(f.lower(x).compile(), instance="trn1.32xlarge", price=64)
+    assert mine["target"] == "trn1" and mine["usd_per_hour"] == pytest.approx(8) and "yours" in mine["price_basis"]
+
+
+def test_a_price_nobody_published():
+    f = jax.jit(lambda x: x @ x)
+    with opentrn.profile("trn3", tokens=64) as p:
+        jax.block_until_ready(f(X))
+    assert opentrn.last_run("trn3")["usd_per_hour"] is None
+    with pytest.raises(ValueError, match="--price"):
+        p.usd
+    assert "$" not in str(p) and "no price is published" in str(p)

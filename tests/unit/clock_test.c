@@ -204,7 +204,7 @@ static void test_machines(void) {
     while (at < n && strcmp(rows[at].name, "trn1.32xlarge"))
         at++;
     ChipFile many = trn1;
-    instance_price(&rows[at], &many);
+    instance_network(&rows[at], &many);
     const char *const ops[] = {"all_reduce", "all_gather"};
     for (int o = 0; o < 2; o++) {
         const char *why = NULL;

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// price.h — a program as it would run, timed and priced.
+#ifndef OTRN_RT_PRICE_H
+#define OTRN_RT_PRICE_H
+
+#include "clock/instance.h"
+#include "rt/rt.h"
+
+typedef struct RtPricing {
+    RtCompile how;            // chip and options that are asked for; name, pool, spare, writer
+    const Instance *instance; // asked for, or NULL; one with another chip does not count
+    uint32_t replicas;        // of the program that run beside each other; 0 and 1 are the same
+    ClockOptions clock;       // events, stalls, and what a run counted; the rest is filled in
+} RtPricing;
+
+typedef struct RtPriced {
+    Artifact *art; // as compiled for the chip
+    ChipFile chip;
+    Clock clock;
+    Cost cost;
+    uint64_t assumed_trips; // of clock.unknown_loops; 0: counted once
+} RtPriced;
+
+void rt_price(Ctx *ctx, Arena *a, Artifact *art, const RtPricing *in, RtPriced *out);
+// What the last run of an executable counted of loops whose length only a run knows: of several devices the most (otrn.c).
+void rt_trips(otrn_exe *exe, Arena *a, ClockOptions *out);
+// --trips: 0 when it names no number. Raises USAGE.
+uint64_t rt_trips_asked(Ctx *ctx, const Options *o);
+
+#endif
