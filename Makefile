@@ -9,6 +9,7 @@
 # make fuzz         random damage to the inputs of every reader: SECONDS_EACH=10 or RUNS=10000000, SEED=1
 # make accuracy     published kernels rebuilt and priced, with the error of each
 # make diff         random programs, chip against evaluator and against JAX's CPU: MINUTES=60 each, SEED=1, PYTHON=.venv/bin/python
+# make table        what training steps cost on trn1.32xlarge and trn2.48xlarge, told alike by otrn, C and Python
 # make models       whole training steps beside JAX's CPU: losses, parameters, time, memory; half an hour, 20 GB
 # make opinfo       PyTorch operator samples against the lowerings of opentrn.torch; needs ./dev test-torch once
 # make wheel-check  the Python package as a stranger gets it: sdist, wheel, fresh environments; needs a network
@@ -123,6 +124,8 @@ diff: $(BUILD)/otrn $(BUILD)/tests/unit/random_test
 accuracy: all
 	python3 accuracy/accuracy.py $(BUILD)/otrn
 
+table: all $(call bin,examples/c/price_program.c)
+	$(PYTHON) scripts/table.py --otrn=$(BUILD)/otrn --folder=$(BUILD)/table $(if $(T),--only='$(T)')
 models: all
 	$(PYTHON) scripts/models.py --otrn=$(BUILD)/otrn --folder=$(BUILD)/models $(if $(T),--only='$(T)')
 
@@ -173,6 +176,6 @@ arm64: # a compile check of the portable paths
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models bench opinfo wheel-check recipes abi install uninstall format arm64 clean
+.PHONY: all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table bench opinfo wheel-check recipes abi install uninstall format arm64 clean
 .SECONDARY:
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -16,13 +16,13 @@ def save(lowered, args, folder, name, inputs=True):
 
     Inputs are numbered in the order of arguments. The function must have been jitted with
     keep_unused=True, or JAX leaves arguments out. Ops of JAX's chlo dialect (erf, square, top_k, …)
-    have no portable form: then there is only the text. Returns the text.
+    and shardings have no portable form: then there is only the text. Returns the text.
     """
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     text = lowered.as_text()
     (folder / f"{name}.mlir").write_text(text)
-    if "chlo." not in text:
+    if "chlo." not in text and "sdy." not in text:
         code = stablehlo.serialize_portable_artifact_str(text, VHLO_VERSION)
         (folder / f"{name}.mlirbc").write_bytes(code)
     if inputs:

@@ -67,3 +67,19 @@ def test_gpsimd_has_little_to_do(name, options, tmp_path):
     program = export(name, tmp_path, "--no-inputs", *options)
     report = json.loads(otrn("prof", program, "--json"))
     assert report["engines"]["gpsimd"]["busy_us"] <= 0.1 * report["total_us"]
+
+
+def test_table(tmp_path):
+    """The table of machines at a small size: otrn, C and Python tell the same of every model, the one over 32 devices too."""
+    program = OTRN.parent / "examples" / "c" / "price_program"
+    if not program.exists():
+        pytest.skip("the C example is not built")
+    table = [sys.executable, ROOT / "scripts" / "table.py", "--small", f"--otrn={OTRN}", f"--folder={tmp_path}"]
+    ran = subprocess.run(table, capture_output=True, text=True, timeout=900)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert ran.stdout.splitlines()[-1] == "otrn, C and Python tell the same"
+    rows = [line for line in ran.stdout.splitlines() if "32xlarge" in line or "48xlarge" in line]
+    assert len(rows) == 12 and all("on demand, us-east-1" in row for row in rows)
+    llama = [row.split() for row in rows if row.startswith("Llama")]
+    assert [row[4] for row in llama] == ["32"] * 3  # devices
+    assert [float(row[10]) for row in llama] == [21.5, 21.491, 42.982]  # USD/h: all of a trn1, a quarter and a half of a trn2
