@@ -66,7 +66,7 @@ static void stages(const char *path, Pool *pool, Times *t, uint32_t *ncode, size
 // As a program does it.
 static void whole(const char *path, otrn_env *env, Times *t) {
     otrn_exe *exe;
-    otrn_error err;
+    otrn_error err = OTRN_ERROR_INIT;
     double at = now_s();
     if (otrn_compile_file(env, path, &exe, &err) != OTRN_OK)
         stop(&err);
@@ -84,7 +84,7 @@ static void program_make(otrn_env *env, const char *path) {
                       "tensor<3072x3072xf32>) -> tensor<3072x3072xf32>\n", i + 1, i);
     n += snprintf(text + n, sizeof text - (size_t)n, "return %%v%d : tensor<3072x3072xf32>\n}\n", PRODUCTS);
     otrn_exe *exe;
-    otrn_error err;
+    otrn_error err = OTRN_ERROR_INIT;
     if (otrn_compile(env, text, (size_t)n, "products.mlir", &exe, &err) != OTRN_OK)
         stop(&err);
     size_t size;
@@ -98,7 +98,7 @@ static void program_make(otrn_env *env, const char *path) {
 int main(int argc, char **argv) {
     char own[64] = "";
     otrn_env *env;
-    otrn_error err;
+    otrn_error err = OTRN_ERROR_INIT;
     otrn_option opts[] = {{"cache", "off"}};
     if (otrn_open(opts, 1, &env, &err) != OTRN_OK)
         stop(&err);

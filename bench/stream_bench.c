@@ -66,7 +66,7 @@ typedef struct Contestant {
 
 static otrn_exe *product_compile(otrn_env *env, const char *type, Shape s) {
     char program[1024];
-    otrn_error err;
+    otrn_error err = OTRN_ERROR_INIT;
     otrn_exe *exe;
     snprintf(program, sizeof program,
              "func.func public @main(%%a: tensor<%dx%dx%s>, %%b: tensor<%dx%dx%s>) -> tensor<%dx%dxf32> {\n"
@@ -89,21 +89,24 @@ static void contestant_init(Contestant *c, const char *type, int threads, const 
     char number[16];
     snprintf(number, sizeof number, "%d", threads);
     otrn_option options[] = {{"threads", number}, {"cache", "off"}};
-    otrn_error err;
+    otrn_error err = OTRN_ERROR_INIT;
     if (otrn_open(options, 2, &c->env, &err))
         stop(&err);
     c->exe = product_compile(c->env, type, s);
 }
 
 static void contestant_run(Contestant *c, const Blas *blas, Shape s, void *a, void *b, float *out) {
-    const void *args[] = {a, b};
-    void *results[] = {out};
-    otrn_error err;
+    otrn_error err = OTRN_ERROR_INIT;
     float one = 1, zero = 0;
     if (!c->type) // row-major a b = column-major b a
         blas->sgemm("N", "N", &s.n, &s.m, &s.k, &one, b, &s.n, a, &s.k, &zero, out, &s.n);
-    else if (otrn_execute(c->exe, args, results, &err))
-        stop(&err);
+    else {
+        const otrn_buffer args[] = {{a, otrn_type_bytes(otrn_exe_arg_type(c->exe, 0))},
+                                    {b, otrn_type_bytes(otrn_exe_arg_type(c->exe, 1))}};
+        const otrn_buffer result = {out, otrn_type_bytes(otrn_exe_result_type(c->exe, 0))};
+        if (otrn_execute(c->exe, args, 2, &result, 1, &err))
+            stop(&err);
+    }
 }
 
 static void contestant_sample(Contestant *c, const Blas *blas, Shape s, void *a, void *b, float *out,

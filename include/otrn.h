@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // otrn.h — the public C interface of opentrn.
 //
-// Load or parse a program, compile it, execute it with plain pointers, ask for modelled time.
-// Handles are opaque. Every call that can fail returns a status and fills *err when err is not
-// NULL. A handle may be used from several threads at once unless its comment says otherwise.
+// Load or parse a program, compile it, execute it on the caller's memory, ask for modelled time.
+//
+// Handles are opaque. Every call that can fail returns a status and fills *err when err is not NULL; a NULL where
+// something is needed, a wrong count, a wrong size is OTRN_ARGUMENT, never a crash. Calls that cannot fail take a NULL
+// handle or an index that is too large and give NULL, "", 0 or -1. A handle may be used from several threads at once
+// unless its comment says otherwise. A handle that was freed is gone: using it is undefined, as with free().
+//
+// Structs that may grow begin with struct_size, which the caller sets (the OTRN_…_INIT macros do): the library fills
+// that many bytes and no more, so programs built with an older header keep working. otrn_option, otrn_type and otrn_buffer
+// never change.
 #ifndef OTRN_H
 #define OTRN_H
 
@@ -21,6 +28,10 @@ extern "C" {
 #endif
 
 #define OTRN_RELEASE "0.6.0"
+#define OTRN_ABI 1 // raised when programs built with an older header can no longer use the library
+
+OTRN_API const char *otrn_version(void); // OTRN_RELEASE of the library that runs
+OTRN_API int otrn_abi(void);             // its OTRN_ABI; the same as the header's, or do not go on
 
 // One row per status: name, code printed in messages, meaning.
 #define OTRN_STATUS_ROWS(X)                                                                        \
@@ -46,12 +57,14 @@ typedef enum otrn_status {
 } otrn_status;
 
 typedef struct otrn_error {
+    size_t struct_size;
     otrn_status code;
     uint32_t line, col; // 0 when unknown
     char file[256];     // the user's file the place refers to, "" when unknown
     char text[1024];    // what is wrong, one line (more only for memory tables)
     char hint[512];     // what to do, "" when there is nothing to add
 } otrn_error;
+#define OTRN_ERROR_INIT {sizeof(otrn_error), OTRN_OK, 0, 0, "", "", ""}
 
 OTRN_API const char *otrn_status_name(otrn_status s); // "PARSE"
 OTRN_API const char *otrn_status_text(otrn_status s); // its meaning
@@ -81,7 +94,13 @@ typedef struct otrn_exe otrn_exe;   // a compiled program, ready to run
 
 OTRN_API otrn_status otrn_open(const otrn_option *options, size_t count, otrn_env **out,
                                otrn_error *err);
-OTRN_API void otrn_close(otrn_env *env); // after all its executables are freed
+// Its executables and profiles may be freed later: what they need stays until then.
+OTRN_API void otrn_close(otrn_env *env);
+// Where messages of runs and compiles go that are no errors: cache hits and times (option "verbose"), what --check and
+// --nan have to tell, where the host's time went. fn gets one message at a time, of one or more lines, also from other threads;
+// it may not call the library. NULL: to stderr, as before the first call.
+typedef void otrn_log_fn(void *arg, const char *text);
+OTRN_API void otrn_set_log(otrn_env *env, otrn_log_fn *fn, void *arg);
 // From now on a thread of its own writes what is compiled to the cache; before any program is compiled. _wait: until
 // all is written, as otrn_close does.
 OTRN_API void otrn_cache_behind(otrn_env *env);
@@ -139,6 +158,9 @@ OTRN_API size_t otrn_exe_num_args(const otrn_exe *exe);
 OTRN_API size_t otrn_exe_num_results(const otrn_exe *exe);
 OTRN_API const otrn_type *otrn_exe_arg_type(const otrn_exe *exe, size_t i);
 OTRN_API const otrn_type *otrn_exe_result_type(const otrn_exe *exe, size_t i);
+// What the program calls argument or result i ("params['w']", "x"); "" when it has no name.
+OTRN_API const char *otrn_exe_arg_name(const otrn_exe *exe, size_t i);
+OTRN_API const char *otrn_exe_result_name(const otrn_exe *exe, size_t i);
 // The argument whose memory result i may take over (input-output alias), or -1.
 OTRN_API int64_t otrn_exe_result_alias(const otrn_exe *exe, size_t i);
 // 1 when argument i may be consumed by the run (donated), aliased or not.
@@ -158,33 +180,41 @@ OTRN_API int otrn_exe_arg_pinned(const otrn_exe *exe, size_t i);
 OTRN_API int otrn_exe_result_pinned(const otrn_exe *exe, size_t i);
 // Device bytes: arguments, results, scratch, constants.
 typedef struct otrn_memory {
+    size_t struct_size;
     uint64_t arg_bytes, result_bytes, alias_bytes, scratch_bytes, const_bytes, code_bytes;
     uint64_t peak_bytes, capacity_bytes;
 } otrn_memory;
-OTRN_API void otrn_exe_memory(const otrn_exe *exe, otrn_memory *out);
+#define OTRN_MEMORY_INIT {sizeof(otrn_memory), 0, 0, 0, 0, 0, 0, 0, 0}
+OTRN_API otrn_status otrn_exe_memory(const otrn_exe *exe, otrn_memory *out, otrn_error *err);
 // 1 when the executable came out of the cache.
 OTRN_API int otrn_exe_cached(const otrn_exe *exe);
 
-// Dense row-major host memory in, dense row-major host memory out; 64-byte alignment is faster,
-// not required. results[i] may equal args[otrn_exe_result_alias(i)] and then the run is in place.
-// Otherwise no result may overlap an argument. One call at a time per executable is parallel
-// inside; concurrent calls on one executable are safe and take turns.
-OTRN_API otrn_status otrn_execute(otrn_exe *exe, const void *const *args, void *const *results,
-                                  otrn_error *err);
+// Memory of the caller: the elements of a tensor, dense and row-major; 64-byte alignment is faster, not required. `bytes` must
+// be what the type takes (otrn_type_bytes); where that is 0, data may be NULL.
+typedef struct otrn_buffer {
+    void *data; // of an argument only read, unless it is donated
+    size_t bytes;
+} otrn_buffer;
+
+// results[i] may be args[otrn_exe_result_alias(i)] and then the run is in place. Otherwise no result may overlap an argument
+// or another result. One call is parallel inside; concurrent calls are safe and take turns.
+OTRN_API otrn_status otrn_execute(otrn_exe *exe, const otrn_buffer *args, size_t num_args, const otrn_buffer *results,
+                                  size_t num_results, otrn_error *err);
 
 // The same program on replicas x partitions devices at once, each with a core and memory of its own;
 // collectives connect them. Device r is replica r / partitions, partition r % partitions; args[r] and
-// results[r] are its own. Two devices may share an argument that is not donated. A failing device makes
-// the whole run fail with its error. Cores and host threads are made by the first such call and kept.
+// results[r] are its own, num_args and num_results of each. Two devices may share an argument that is not donated. A failing
+// device makes the whole run fail with its error. Cores and host threads are made by the first such call and kept.
 #define OTRN_MAX_DEVICES 1024
 OTRN_API otrn_status otrn_execute_many(otrn_exe *exe, uint32_t replicas, uint32_t partitions,
-                                       const void *const *const *args,
-                                       void *const *const *results, otrn_error *err);
+                                       const otrn_buffer *const *args, size_t num_args,
+                                       const otrn_buffer *const *results, size_t num_results, otrn_error *err);
 
 // Modelled time of one run on a target ("trn1", "trn2", "trn3", or a chip file's path; NULL: the
 // target it was compiled for). Needs no data.
 #define OTRN_ENGINES 8
 typedef struct otrn_report {
+    size_t struct_size;
     char target[64];
     double total_us;                   // modelled time of one run
     double busy_us[OTRN_ENGINES];      // per engine, see otrn_engine_name
@@ -202,14 +232,46 @@ typedef struct otrn_report {
     double flops_peak;                 // of all devices: 2 x 128 x 128 x clock of their tensor engines a second, their peak in bf16
     double utilisation;                // flops of all devices in that time, as a share of flops_peak
 } otrn_report;
+#define OTRN_REPORT_INIT {sizeof(otrn_report), "", 0, {0}, {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, "", "", 0, 0}
 OTRN_API const char *otrn_engine_name(int engine); // "tensor", "vector", "scalar", "gpsimd", …
 // For another target than its own the program, which artifacts keep, is compiled for that one; where there is none (a kernel
 // assembled from text) that is an error.
 OTRN_API otrn_status otrn_time(otrn_exe *exe, const char *target, otrn_report *out,
                                otrn_error *err);
-// Write the timeline as a Perfetto-readable JSON trace.
-OTRN_API otrn_status otrn_trace(otrn_exe *exe, const char *target, const char *path,
-                                otrn_error *err);
+
+// The same with everything behind the numbers: source lines, roofs, timeline.
+typedef struct otrn_profile otrn_profile;
+OTRN_API otrn_status otrn_profile_make(otrn_exe *exe, const char *target, otrn_profile **out, otrn_error *err);
+OTRN_API void otrn_profile_free(otrn_profile *profile);
+OTRN_API otrn_status otrn_profile_report(const otrn_profile *profile, otrn_report *out, otrn_error *err);
+
+// A line of the user's program, the busiest first. Texts belong to the profile.
+typedef struct otrn_line {
+    size_t struct_size;
+    const char *file, *name;      // "" when not known; name: what the program calls the operation
+    uint32_t line;                // 0 when not known
+    const char *op;               // the operation with the most time on it, "" for none
+    int engine;                   // where it is busy longest,
+    double busy_us;               // and how long
+    double engine_us[OTRN_ENGINES];
+    double flops, hbm_bytes, instructions;
+} otrn_line;
+#define OTRN_LINE_INIT {sizeof(otrn_line), "", "", 0, "", 0, 0, {0}, 0, 0, 0}
+OTRN_API size_t otrn_profile_num_lines(const otrn_profile *profile);
+OTRN_API otrn_status otrn_profile_line(const otrn_profile *profile, size_t i, otrn_line *out, otrn_error *err);
+
+// How far the run is from what tensor engine and HBM allow.
+typedef struct otrn_roof {
+    size_t struct_size;
+    double compute_us, memory_us;           // products and HBM traffic by themselves, at full rate
+    double attainable_flops, achieved_flops; // per second
+    double ridge;                           // FLOP per byte where the two roofs meet, for the types of this program
+} otrn_roof;
+#define OTRN_ROOF_INIT {sizeof(otrn_roof), 0, 0, 0, 0, 0}
+OTRN_API otrn_status otrn_profile_roof(const otrn_profile *profile, otrn_roof *out, otrn_error *err);
+
+// Writes the timeline as a Perfetto-readable JSON trace, compressed where the name ends in .gz.
+OTRN_API otrn_status otrn_profile_trace(const otrn_profile *profile, const char *path, otrn_error *err);
 
 // The otrn program: argv as main gets it, with NULL at its end. Returns the exit status.
 OTRN_API int otrn_main(int argc, char **argv);

@@ -2,8 +2,8 @@
 """include/otrn.h through ctypes: compile a program, run it on plain pointers, ask for modelled
 time.
 
-The structures below repeat the header's; tests/python/test_runtime.py runs a program through each
-call.
+The structures below repeat the header's; those that begin with struct_size tell the library how much of theirs
+we know. tests/python/test_runtime.py runs a program through each call.
 """
 
 import ctypes
@@ -15,6 +15,7 @@ from opentrn._library import library_path
 
 MAX_RANK = 32
 ENGINES = 8
+ABI = 1
 
 
 class Error(RuntimeError):
@@ -25,8 +26,16 @@ class Error(RuntimeError):
         self.code = code
 
 
-class _Error(ctypes.Structure):
+class _Sized(ctypes.Structure):
+    """A struct that may grow: its first field says how much of it we have."""
+
+    def __init__(self):
+        super().__init__(struct_size=ctypes.sizeof(self))
+
+
+class _Error(_Sized):
     _fields_ = [
+        ("struct_size", ctypes.c_size_t),
         ("code", ctypes.c_int),
         ("line", ctypes.c_uint32),
         ("col", ctypes.c_uint32),
@@ -48,8 +57,12 @@ class _Type(ctypes.Structure):
     ]
 
 
-class _Memory(ctypes.Structure):
-    _fields_ = [
+class _Buffer(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("bytes", ctypes.c_size_t)]
+
+
+class _Memory(_Sized):
+    _fields_ = [("struct_size", ctypes.c_size_t)] + [
         (name, ctypes.c_uint64)
         for name in (
             "arg_bytes",
@@ -64,8 +77,9 @@ class _Memory(ctypes.Structure):
     ]
 
 
-class _Report(ctypes.Structure):
+class _Report(_Sized):
     _fields_ = [
+        ("struct_size", ctypes.c_size_t),
         ("target", ctypes.c_char * 64),
         ("total_us", ctypes.c_double),
         ("busy_us", ctypes.c_double * ENGINES),
@@ -98,11 +112,12 @@ _PROTOTYPES = {  # name: (result, arguments)
     "otrn_exe_arg_type": (ctypes.POINTER(_Type), [_P, ctypes.c_size_t]),
     "otrn_exe_result_type": (ctypes.POINTER(_Type), [_P, ctypes.c_size_t]),
     "otrn_exe_result_alias": (ctypes.c_int64, [_P, ctypes.c_size_t]),
-    "otrn_exe_memory": (None, [_P, _P]),
+    "otrn_exe_arg_name": (ctypes.c_char_p, [_P, ctypes.c_size_t]),
+    "otrn_exe_result_name": (ctypes.c_char_p, [_P, ctypes.c_size_t]),
+    "otrn_exe_memory": (ctypes.c_int, [_P, _P, _P]),
     "otrn_exe_cached": (ctypes.c_int, [_P]),
-    "otrn_execute": (ctypes.c_int, [_P, _P, _P, _P]),
+    "otrn_execute": (ctypes.c_int, [_P, _P, ctypes.c_size_t, _P, ctypes.c_size_t, _P]),
     "otrn_time": (ctypes.c_int, [_P, ctypes.c_char_p, _P, _P]),
-    "otrn_trace": (ctypes.c_int, [_P, ctypes.c_char_p, ctypes.c_char_p, _P]),
     "otrn_engine_name": (ctypes.c_char_p, [ctypes.c_int]),
     "otrn_dtype_name": (ctypes.c_char_p, [ctypes.c_int]),
     "otrn_status_name": (ctypes.c_char_p, [ctypes.c_int]),
@@ -113,14 +128,13 @@ _PROTOTYPES = {  # name: (result, arguments)
 @functools.cache
 def _load():
     library = ctypes.CDLL(library_path())
-    for name, (result, arguments) in _PROTOTYPES.items():
-        function = getattr(library, name)
-        function.restype, function.argtypes = result, arguments
-    names = [library.otrn_engine_name(i) for i in range(ENGINES + 1)]
-    if names.index(b"unknown") != ENGINES:  # the report would have another size than ours
+    if getattr(library, "otrn_abi", lambda: 0)() != ABI:
         raise ImportError(
             f"{library._name} is of another release than this package: install both together"
         )
+    for name, (result, arguments) in _PROTOTYPES.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
     return library
 
 
@@ -166,8 +180,6 @@ class Executable:
         self._lib = env.lib
         self._handle = handle
         self._execute = env.lib.otrn_execute
-        self._args = _P * max(1, env.lib.otrn_exe_num_args(handle))
-        self._results = _P * max(1, env.lib.otrn_exe_num_results(handle))
         self._reports = {}  # of what does not change any more
 
     def __del__(self):
@@ -195,14 +207,23 @@ class Executable:
         library = self._lib
         return self._types(library.otrn_exe_num_results(self._handle), library.otrn_exe_result_type)
 
-    def pointers(self, args, results):
-        return self._args(*args), self._results(*results)
+    def _names(self, count, get):
+        return [get(self._handle, i).decode() for i in range(count)]
+
+    def arg_names(self):
+        """What the program calls its arguments, "" where it does not."""
+        library = self._lib
+        return self._names(library.otrn_exe_num_args(self._handle), library.otrn_exe_arg_name)
+
+    def result_names(self):
+        library = self._lib
+        return self._names(library.otrn_exe_num_results(self._handle), library.otrn_exe_result_name)
 
     def run(self, args, results):
-        """args, results: addresses of dense row-major memory."""
-        given, taken = self.pointers(args, results)
+        """args, results: (address, bytes) of dense row-major memory."""
+        given, taken = (_Buffer * len(args))(*args), (_Buffer * len(results))(*results)
         error = _Error()
-        if self._execute(self._handle, given, taken, ctypes.byref(error)):
+        if self._execute(self._handle, given, len(args), taken, len(results), ctypes.byref(error)):
             _raise(self._lib, error)
 
     def artifact(self):
@@ -211,9 +232,10 @@ class Executable:
         return ctypes.string_at(at, size.value)
 
     def memory(self):
-        out = _Memory()
-        self._lib.otrn_exe_memory(self._handle, ctypes.byref(out))
-        return {name: getattr(out, name) for name, _ in _Memory._fields_}
+        out, error = _Memory(), _Error()
+        if self._lib.otrn_exe_memory(self._handle, ctypes.byref(out), ctypes.byref(error)):
+            _raise(self._lib, error)
+        return {name: getattr(out, name) for name, _ in _Memory._fields_[1:]}
 
     def report(self, target=None):
         """Modelled time of one run, as the dict that opentrn.report gives."""

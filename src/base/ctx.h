@@ -41,6 +41,9 @@ void ctx_hint(Ctx *ctx, const char *fmt, ...) __attribute__((format(printf, 2, 3
 otrn_status ctx_set(otrn_error *err, otrn_status code, Place at, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
+// The caller's error becomes `from`, as far as it has room (otrn_error.struct_size); to may be NULL.
+void ctx_give(otrn_error *to, const otrn_error *from);
+
 #define NO_PLACE ((Place){0})
 
 #endif

@@ -123,7 +123,7 @@ static PJRT_Error *env_make(PJRT_Client *c, const otrn_option *overrides, size_t
         all[c->num_options + i] = (otrn_option){overrides[i].name, e->values[i]};
     }
     PJRT_Error *error = ok ? PJ_OK : pj_error_nomem();
-    otrn_error err = {0};
+    otrn_error err = OTRN_ERROR_INIT;
     if (ok && otrn_open(all, total, &e->env, &err)) {
         e->env = NULL;
         error = pj_error_from(&err);

@@ -120,8 +120,8 @@ static PJRT_Error *exe_make(PJRT_Client *c, otrn_exe *exe, const void *options,
     const void *bytes = otrn_exe_bytes(exe, &size);
     Sha256 h = sha256(bytes, size);
     sha256_print(&h, e->fingerprint);
-    otrn_memory memory;
-    otrn_exe_memory(exe, &memory);
+    otrn_memory memory = OTRN_MEMORY_INIT;
+    otrn_exe_memory(exe, &memory, NULL);
     pj_client_limit(c, memory.capacity_bytes);
     *out = e;
     return PJ_OK;
@@ -161,7 +161,7 @@ static PJRT_Error *exe_compile(PJRT_Client *c, const void *bytes, size_t size,
     if (error)
         return error;
     otrn_exe *exe;
-    otrn_error err = {0};
+    otrn_error err = OTRN_ERROR_INIT;
     if (otrn_compile(env, bytes, size, "jax program", &exe, &err))
         return pj_error_from(&err);
     error = exe_make(c, exe, options, options_size, out);
@@ -254,7 +254,7 @@ static void loaded_init(PJRT_LoadedExecutable *l, PJRT_Client *c, const CompileO
 // Takes over the count of e, also on failure.
 static PJRT_Error *loaded_make(PJRT_Executable *e, PJRT_Client *c, const CompileOptions *o,
                                PJRT_LoadedExecutable **out) {
-    otrn_error err = {0};
+    otrn_error err = OTRN_ERROR_INIT;
     if (otrn_exe_check_host(e->exe, &err)) {
         pj_exe_drop(e);
         return pj_error_from(&err);

@@ -27,8 +27,7 @@ typedef struct Row { // one device of a launch
     PJRT_Buffer *const *args;
     PJRT_Buffer **outputs;
     Storage **in, **out; // held
-    const void **in_data;
-    void **out_data;
+    otrn_buffer *in_data, *out_data;
     size_t marked, held, made; // how far the launch came
 } Row;
 
@@ -37,8 +36,7 @@ typedef struct Launch {
     PJRT_Executable *e;
     PJRT_Event *done; // NULL: runs inside the call
     size_t num_rows;
-    const void *const **in_rows;
-    void *const **out_rows;
+    const otrn_buffer **in_rows, **out_rows;
     bool *donated; // per argument
     Row rows[];
 } Launch;
@@ -183,7 +181,7 @@ static bool result_fill(const Launch *l, Row *r, size_t i) {
         Storage *from = r->in[s->alias];
         if (atomic_load(&from->refs) == 1 && from->block && from->bytes == s->bytes &&
             from->memory == r->out[i]->memory) {
-            r->in_data[s->alias] = from->data;
+            r->in_data[s->alias] = (otrn_buffer){from->data, from->bytes};
             pj_storage_move_locked(r->out[i], from);
             return true;
         }
@@ -200,11 +198,11 @@ static PJRT_Error *run_begin(Launch *l) {
     for (size_t d = 0; d < l->num_rows && !error; d++) {
         Row *r = &l->rows[d];
         for (size_t i = 0; i < l->e->num_args; i++)
-            r->in_data[i] = r->in[i]->data;
+            r->in_data[i] = (otrn_buffer){r->in[i]->data, r->in[i]->bytes};
         for (size_t i = 0; i < l->e->num_results && !error; i++) {
             if (!result_fill(l, r, i))
                 error = pj_storage_failed(r->out[i]->memory, r->out[i]->bytes);
-            r->out_data[i] = r->out[i]->data;
+            r->out_data[i] = (otrn_buffer){r->out[i]->data, r->out[i]->bytes};
         }
         l->in_rows[d] = r->in_data;
         l->out_rows[d] = r->out_data;
@@ -222,11 +220,12 @@ static uint64_t now_ns(void) {
 static PJRT_Error *run_program(const Launch *l) {
     PJRT_Executable *e = l->e;
     otrn_error err;
-    err.code = OTRN_OK; // the rest is filled only on failure
+    err.struct_size = sizeof err; // the rest is filled only on failure
     uint64_t begin = now_ns();
-    otrn_status s = l->num_rows == 1 ? otrn_execute(e->exe, l->in_rows[0], l->out_rows[0], &err)
-                                     : otrn_execute_many(e->exe, e->replicas, e->partitions,
-                                                         l->in_rows, l->out_rows, &err);
+    otrn_status s = l->num_rows == 1
+                        ? otrn_execute(e->exe, l->in_rows[0], e->num_args, l->out_rows[0], e->num_results, &err)
+                        : otrn_execute_many(e->exe, e->replicas, e->partitions, l->in_rows, e->num_args, l->out_rows,
+                                            e->num_results, &err);
     uint64_t took = now_ns() - begin, before = atomic_load(&e->run_ns);
     atomic_store(&e->run_ns, 1 + (before ? (3 * before + took) / 4 : took));
     pj_runlog_add(e->client, e, took);
@@ -305,7 +304,7 @@ static PJRT_Error *execute_check(const PJRT_LoadedExecutable_Execute_Args *args)
 }
 
 static size_t launch_bytes(const PJRT_Executable *e, size_t rows) {
-    size_t per_row = 2 * (e->num_args + e->num_results) * sizeof(void *);
+    size_t per_row = (e->num_args + e->num_results) * (sizeof(void *) + sizeof(otrn_buffer));
     return sizeof(Launch) + rows * (sizeof(Row) + per_row + 2 * sizeof(void *)) + e->num_args;
 }
 
@@ -316,17 +315,18 @@ static void launch_init(Launch *l, const PJRT_LoadedExecutable_Execute_Args *arg
     size_t n = x->num_devices, na = e->num_args, nr = e->num_results;
     *l = (Launch){.task.run = launch_task, .e = e, .num_rows = n};
     void **at = (void **)(l->rows + n);
-    l->in_rows = (const void *const **)at;
-    l->out_rows = (void *const **)(at + n);
-    at += 2 * n;
-    for (size_t d = 0; d < n; d++, at += 2 * (na + nr))
+    l->in_rows = (const otrn_buffer **)at;
+    l->out_rows = (const otrn_buffer **)at + n;
+    otrn_buffer *data = (otrn_buffer *)(at + 2 * n);
+    at = (void **)(data + n * (na + nr));
+    for (size_t d = 0; d < n; d++, at += na + nr, data += na + nr)
         l->rows[d] = (Row){.device = x->devices[d],
                            .args = args->argument_lists[d],
                            .outputs = args->output_lists[d],
                            .in = (Storage **)at,
                            .out = (Storage **)at + na,
-                           .in_data = (const void **)at + na + nr,
-                           .out_data = at + 2 * na + nr};
+                           .in_data = data,
+                           .out_data = data + na};
     l->donated = (bool *)at;
     for (size_t i = 0; i < na; i++)
         l->donated[i] = arg_donated(e, args->options, i);

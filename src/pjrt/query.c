@@ -31,8 +31,8 @@ PJRT_Error *pj_Executable_NumOutputs(PJRT_Executable_NumOutputs_Args *args) {
 
 PJRT_Error *
 pj_Executable_SizeOfGeneratedCodeInBytes(PJRT_Executable_SizeOfGeneratedCodeInBytes_Args *args) {
-    otrn_memory m;
-    otrn_exe_memory(args->executable->exe, &m);
+    otrn_memory m = OTRN_MEMORY_INIT;
+    otrn_exe_memory(args->executable->exe, &m, NULL);
     args->size_in_bytes = (int64_t)m.code_bytes;
     return PJ_OK;
 }
@@ -176,8 +176,8 @@ PJRT_Error *pj_Executable_OptimizedProgram(PJRT_Executable_OptimizedProgram_Args
 
 PJRT_Error *
 pj_Executable_GetCompiledMemoryStats(PJRT_Executable_GetCompiledMemoryStats_Args *args) {
-    otrn_memory m;
-    otrn_exe_memory(args->executable->exe, &m);
+    otrn_memory m = OTRN_MEMORY_INIT;
+    otrn_exe_memory(args->executable->exe, &m, NULL);
     args->generated_code_size_in_bytes = (int64_t)m.code_bytes;
     args->argument_size_in_bytes = (int64_t)m.arg_bytes;
     args->output_size_in_bytes = (int64_t)m.result_bytes;
@@ -211,8 +211,8 @@ PJRT_Error *pj_Executable_GetCostAnalysis(PJRT_Executable_GetCostAnalysis_Args *
     PJRT_NamedValue *cost = e->cost;
     pj_unlock(e->client);
     if (!cost) {
-        otrn_report report;
-        otrn_error err = {0};
+        otrn_report report = OTRN_REPORT_INIT;
+        otrn_error err = OTRN_ERROR_INIT;
         if (otrn_time(e->exe, NULL, &report, &err))
             return pj_error_from(&err);
         PJRT_NamedValue *made = calloc(PROPERTIES, sizeof *made);

@@ -38,7 +38,7 @@ static otrn_env *env_of(int64_t client) {
 int opentrn_host_add(int64_t client, otrn_host_fn *fn, void *arg, const size_t *arg_bytes, size_t num_args,
                      const size_t *result_bytes, size_t num_results, char *out, size_t out_bytes) {
     char name[OTRN_HOST_NAME];
-    otrn_error err = {0};
+    otrn_error err = OTRN_ERROR_INIT;
     otrn_status s = otrn_host_add(env_of(client), fn, arg, arg_bytes, num_args, result_bytes, num_results, name, &err);
     snprintf(out, out_bytes, "%s", s ? err.text : name);
     return s ? -1 : 0;
@@ -132,8 +132,8 @@ int opentrn_report(const void *bytes, size_t size, const char *target, const cha
     }
     otrn_env *env = NULL;
     otrn_exe *exe = NULL;
-    otrn_report report;
-    otrn_error err = {0};
+    otrn_report report = OTRN_REPORT_INIT;
+    otrn_error err = OTRN_ERROR_INIT;
     otrn_status status = otrn_open(given, n, &env, &err);
     if (!status)
         status = otrn_compile(env, bytes, size, "report", &exe, &err);

@@ -112,7 +112,7 @@ static void text_add(Text *t, const char *s, size_t n) {
 
 static bool record_print(const RunRecord *r, const char *target, Text *out, otrn_error *err) {
     char line[8192], name[256];
-    otrn_report report;
+    otrn_report report = OTRN_REPORT_INIT;
     if (otrn_time(r->exe->exe, target, &report, err))
         return false;
     size_t n = 0;
@@ -130,7 +130,7 @@ static bool record_print(const RunRecord *r, const char *target, Text *out, otrn
 // Takes over the records. Returns the bytes of the answer, or -1 with the error's text in `out`.
 static long records_print(RunRecord *list, size_t n, const char *target, char *out, size_t out_bytes) {
     Text text = {out, 0, out_bytes};
-    otrn_error err = {0};
+    otrn_error err = OTRN_ERROR_INIT;
     bool ok = true;
     text_add(&text, "[", 1);
     for (size_t i = 0; i < n && ok; i++) {
@@ -184,14 +184,18 @@ long opentrn_runs(int64_t client, int mode, const char *target, char *out, size_
 
 int opentrn_trace(int64_t client, const char *target, const char *path, char *out, size_t out_bytes) {
     RunRecord last = last_take((PJRT_Client *)(intptr_t)client);
-    otrn_error err = {0};
+    otrn_error err = OTRN_ERROR_INIT;
     if (!last.exe) {
         snprintf(out, out_bytes, "nothing ran yet");
         return -1;
     }
-    otrn_status s = otrn_trace(last.exe->exe, target, path, &err);
+    otrn_profile *profile;
+    otrn_status s = otrn_profile_make(last.exe->exe, target, &profile, &err);
+    if (!s)
+        s = otrn_profile_trace(profile, path, &err);
     if (s)
         otrn_error_print(&err, out, out_bytes);
+    otrn_profile_free(profile);
     pj_exe_drop(last.exe);
     return s ? -1 : 0;
 }

@@ -91,7 +91,7 @@ PJRT_Error *pj_TopologyDescription_Create(PJRT_TopologyDescription_Create_Args *
     size_t n = target[0] ? 2 : 1;
     PJRT_Error *e = pj_options_init(&o, given, n);
     otrn_env *env;
-    otrn_error err = {0};
+    otrn_error err = OTRN_ERROR_INIT;
     if (!e && otrn_open(given, n, &env, &err))
         e = pj_error_from(&err);
     if (e)

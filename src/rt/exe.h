@@ -3,12 +3,14 @@
 //
 //   otrn.c      the public interface, runs on one device
 //   host.c      functions of this process that programs may call
+//   time.c      the part of it that tells modelled times
 //   many.c      runs on several devices: their cores, threads and communicator
 //   parallel.c  test programs that name a function for each device
 #ifndef OTRN_RT_EXE_H
 #define OTRN_RT_EXE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "chip/check_pair.h"
 #include "chip/chip.h"
@@ -30,6 +32,7 @@ bool core_reserve(Core *c, size_t bytes);
 void core_fini(Core *c);
 
 struct otrn_env {
+    atomic_uint refs; // the caller's and one of each executable
     Ctx ctx;
     Arena arena; // option values
     Options opts;
@@ -47,7 +50,11 @@ struct otrn_env {
     RtSpare spare;
     RtWriter *writer;     // of the cache; NULL: entries are written at once
     Many *many;           // the others, once a program needed them (many.c)
+    pthread_mutex_t log_turn;
+    otrn_log_fn *log; // NULL: stderr
+    void *log_arg;
 };
+void env_log(otrn_env *env, const char *text); // one message, with its newline
 
 typedef struct ExeSlot { // what one device needs to run a program
     ChipProg *prog, *peer; // peer: the second core's, of a program for two
@@ -55,7 +62,8 @@ typedef struct ExeSlot { // what one device needs to run a program
 } ExeSlot;
 
 struct otrn_exe {
-    otrn_env *env;
+    otrn_env *env; // held
+    atomic_uint refs; // the caller's and one of each profile
     Ctx ctx;
     Arena arena;
     Buf bytes;
@@ -71,10 +79,20 @@ struct otrn_exe {
     uint32_t replicas; // of the last run; 0: none yet
 };
 
+// --- what the entry points share
+otrn_status rt_fail(otrn_error *err, const Ctx *ctx); // what ctx_fail left, as the caller's error
+otrn_status rt_missing(otrn_error *err, const char *call, const char *what); // "otrn_open: out is NULL"
+// Fills a struct of the caller as far as it has room: its struct_size, with which both begin.
+otrn_status rt_give(void *out, const void *full, size_t bytes, const char *type, otrn_error *err);
+void exe_memory(const Artifact *art, otrn_memory *out);
+// Counts, sizes and NULLs of a call's buffers.
+otrn_status exe_check(const otrn_exe *exe, const otrn_buffer *args, size_t num_args, const otrn_buffer *results,
+                      size_t num_results, otrn_error *err);
+
 otrn_status exe_compile(otrn_env *env, const RtCompile *in, otrn_exe **out, otrn_error *err);
 void exe_add_slot(otrn_exe *exe); // raises on exe->ctx
-void exe_bind(const otrn_exe *exe, const ExeSlot *slot, const Core *core, const void *const *args,
-              void *const *results);
+void exe_bind(const otrn_exe *exe, const ExeSlot *slot, const Core *core, const otrn_buffer *args,
+              const otrn_buffer *results);
 typedef struct ExeWatch { // what a watch over a run keeps
     Ctx ctx;
     Arena arena;
@@ -82,7 +100,7 @@ typedef struct ExeWatch { // what a watch over a run keeps
     Buf notes;
 } ExeWatch;
 void exe_watch_init(ExeWatch *w, CheckPair *pair);
-void exe_watch_fini(ExeWatch *w); // prints its notes
+void exe_watch_fini(ExeWatch *w, otrn_env *env); // tells its notes
 bool exe_watches(const otrn_env *env); // the options ask for a watch
 // A run of what is bound, watched as the options say.
 otrn_status exe_run(const otrn_env *env, const Core *core, ChipProg *prog, uint8_t *const *segs, uint32_t *pc,
@@ -103,9 +121,9 @@ typedef struct ManyFeed { // a message from the host, before the run
     const CommBuf *bufs;
     uint32_t n;
 } ManyFeed;
-// Device r runs exes[r] on args[r] into results[r].
+// Device r runs exes[r] on args[r] into results[r], which were checked.
 otrn_status many_run(otrn_env *env, Grid grid, otrn_exe *const *exes,
-                     const void *const *const *args, void *const *const *results,
+                     const otrn_buffer *const *args, const otrn_buffer *const *results,
                      const ManyFeed *feeds, uint32_t nfeeds, otrn_error *err);
 void many_free(Many *m);
 

@@ -194,15 +194,13 @@ static otrn_status slots_take(otrn_exe *const *exes, uint32_t n, otrn_error *err
             continue;
         }
         exe->ctx.on_fail = NULL;
-        if (err)
-            *err = exe->ctx.err;
-        return exe->ctx.err.code;
+        return rt_fail(err, &exe->ctx);
     }
     return OTRN_OK;
 }
 
 static otrn_status jobs_make(otrn_env *env, uint32_t devices, otrn_exe *const *exes,
-                             const void *const *const *args, void *const *const *results,
+                             const otrn_buffer *const *args, const otrn_buffer *const *results,
                              otrn_error *err) {
     Many *m = env->many;
     uint32_t n = devices * m->cores;
@@ -255,7 +253,7 @@ static bool jobs_run_watched(otrn_env *env, uint32_t n) {
         exe_watch_init(&m->jobs[i].watch, paired ? &pairs[i / 2] : NULL);
     jobs_run(env, n);
     for (uint32_t i = 0; i < n; i++)
-        exe_watch_fini(&m->jobs[i].watch);
+        exe_watch_fini(&m->jobs[i].watch, env);
     for (uint32_t i = 0; paired && i < n / 2; i++)
         check_pair_fini(&pairs[i]);
     free(pairs);
@@ -279,7 +277,7 @@ static otrn_status failure(const Many *m, uint32_t number, otrn_error *err) {
 }
 
 static otrn_status run_locked(otrn_env *env, Grid grid, otrn_exe *const *exes,
-                              const void *const *const *args, void *const *const *results,
+                              const otrn_buffer *const *args, const otrn_buffer *const *results,
                               const ManyFeed *feeds, uint32_t nfeeds, otrn_error *err) {
     uint32_t devices = grid_ranks(grid), cores = 1;
     for (uint32_t d = 0; d < devices; d++)
@@ -307,7 +305,7 @@ static otrn_status run_locked(otrn_env *env, Grid grid, otrn_exe *const *exes,
 }
 
 otrn_status many_run(otrn_env *env, Grid grid, otrn_exe *const *exes,
-                     const void *const *const *args, void *const *const *results,
+                     const otrn_buffer *const *args, const otrn_buffer *const *results,
                      const ManyFeed *feeds, uint32_t nfeeds, otrn_error *err) {
     for (uint32_t r = 0; r < grid_ranks(grid); r++)
         if (otrn_exe_check_host(exes[r], err))
@@ -321,15 +319,24 @@ otrn_status many_run(otrn_env *env, Grid grid, otrn_exe *const *exes,
 _Static_assert(OTRN_MAX_DEVICES == COMM_RANKS_MAX, "one limit, told twice");
 
 otrn_status otrn_execute_many(otrn_exe *exe, uint32_t replicas, uint32_t partitions,
-                              const void *const *const *args, void *const *const *results,
-                              otrn_error *err) {
+                              const otrn_buffer *const *args, size_t num_args, const otrn_buffer *const *results,
+                              size_t num_results, otrn_error *err) {
+    if (!exe)
+        return rt_missing(err, "otrn_execute_many", "exe");
     if (!grid_ok(replicas, partitions))
         return ctx_set(err, OTRN_USAGE, NO_PLACE,
                        "%u x %u devices: there can be 1 to OTRN_MAX_DEVICES (%d)", replicas,
                        partitions, OTRN_MAX_DEVICES);
+    if (!args || !results)
+        return rt_missing(err, "otrn_execute_many", args ? "results" : "args");
     otrn_exe *exes[COMM_RANKS_MAX];
     Grid grid = {replicas, partitions};
-    for (uint32_t r = 0; r < grid_ranks(grid); r++)
+    for (uint32_t r = 0; r < grid_ranks(grid); r++) {
+        otrn_error why = OTRN_ERROR_INIT;
+        otrn_status s = exe_check(exe, args[r], num_args, results[r], num_results, &why);
+        if (s)
+            return ctx_set(err, s, NO_PLACE, "device %u: %s", r, why.text);
         exes[r] = exe;
+    }
     return many_run(exe->env, grid, exes, args, results, NULL, 0, err);
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// otrn.c — the public interface: environments, executables, runs, modelled time.
+// otrn.c — the public interface: environments, executables, runs. Modelled time is in time.c.
 //
 // An environment is one virtual core with its host threads (more cores when a program runs on several devices:
 // many.c). Runs in it take turns: a core has one SBUF, one PSUM and one scratch area in HBM, which grows to
 // what the largest loaded program needs.
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,20 +13,37 @@
 
 #include "base/file.h"
 #include "chip/profile.h"
-#include "clock/flow.h"
 #include "rt/exe.h"
-#include "rt/price.h"
 
 // --- environments --------------------------------------------------------------------------------------
 
-static otrn_status fail_with(otrn_error *err, const Ctx *ctx) {
-    if (err)
-        *err = ctx->err;
+const char *otrn_version(void) { return OTRN_RELEASE; }
+int otrn_abi(void) { return OTRN_ABI; }
+
+otrn_status rt_fail(otrn_error *err, const Ctx *ctx) {
+    ctx_give(err, &ctx->err);
     return ctx->err.code;
+}
+
+otrn_status rt_missing(otrn_error *err, const char *call, const char *what) {
+    return ctx_set(err, OTRN_ARGUMENT, NO_PLACE, "%s: %s is NULL", call, what);
+}
+
+otrn_status rt_give(void *out, const void *full, size_t bytes, const char *type, otrn_error *err) {
+    size_t room = 0;
+    if (out)
+        memcpy(&room, out, sizeof room);
+    if (room <= sizeof room)
+        return ctx_set(err, OTRN_ARGUMENT, NO_PLACE, "%s to fill is NULL or its struct_size is not set to sizeof(%s)", type, type);
+    memcpy((char *)out + sizeof room, (const char *)full + sizeof room, (room < bytes ? room : bytes) - sizeof room);
+    return OTRN_OK;
 }
 
 static void env_init(otrn_env *env, const otrn_option *options, size_t count) {
     opt_init(&env->ctx, &env->opts);
+    for (size_t i = 0; i < count; i++)
+        if (!options[i].name || !options[i].value)
+            ctx_fail(&env->ctx, OTRN_ARGUMENT, NO_PLACE, "otrn_open: name or value of option %zu is NULL", i);
     for (size_t i = 0; i < count; i++)
         opt_set(&env->ctx, &env->opts, options[i].name, options[i].value, "call");
     for (int i = 0; i < OPT_COUNT; i++) // the caller's strings may go away
@@ -61,20 +79,26 @@ static void env_init(otrn_env *env, const otrn_option *options, size_t count) {
 }
 
 otrn_status otrn_open(const otrn_option *options, size_t count, otrn_env **out, otrn_error *err) {
+    if (!out)
+        return rt_missing(err, "otrn_open", "out");
     *out = NULL;
+    if (count && !options)
+        return rt_missing(err, "otrn_open", "options");
     otrn_env *env = calloc(1, sizeof *env);
     if (!env)
         return ctx_set(err, OTRN_NOMEM, NO_PLACE, "out of memory");
+    atomic_init(&env->refs, 1);
     arena_init(&env->arena, &env->ctx);
     rt_spare_init(&env->spare);
     pthread_mutex_init(&env->turn, NULL);
+    pthread_mutex_init(&env->log_turn, NULL);
     jmp_buf here;
     if (CTX_TRY(&env->ctx, here)) {
         env_init(env, options, count);
         *out = env;
         return OTRN_OK;
     }
-    otrn_status s = fail_with(err, &env->ctx);
+    otrn_status s = rt_fail(err, &env->ctx);
     otrn_close(env);
     return s;
 }
@@ -106,7 +130,7 @@ void core_fini(Core *c) {
 }
 
 void otrn_close(otrn_env *env) {
-    if (!env)
+    if (!env || atomic_fetch_sub(&env->refs, 1) > 1)
         return;
     many_free(env->many);
     rt_writer_free(env->writer);
@@ -116,16 +140,38 @@ void otrn_close(otrn_env *env) {
         pool_free(env->pool);
     hosts_free(env->own_hosts);
     pthread_mutex_destroy(&env->turn);
+    pthread_mutex_destroy(&env->log_turn);
     arena_fini(&env->arena);
     free(env);
 }
 
-void otrn_cache_behind(otrn_env *env) { env->writer = env->writer ? env->writer : rt_writer_make(); }
-void otrn_cache_wait(otrn_env *env) { rt_writer_wait(env->writer); }
+void otrn_set_log(otrn_env *env, otrn_log_fn *fn, void *arg) {
+    if (!env)
+        return;
+    pthread_mutex_lock(&env->log_turn);
+    env->log = fn;
+    env->log_arg = arg;
+    pthread_mutex_unlock(&env->log_turn);
+}
 
-uint64_t otrn_hbm_bytes(const otrn_env *env) { return (uint64_t)env->chip.hbm_bytes_per_core; }
-const char *otrn_target(const otrn_env *env) { return env->opts.val[OPT_TARGET]; }
-uint32_t otrn_cores(const otrn_env *env) { return env->cores; }
+void env_log(otrn_env *env, const char *text) {
+    pthread_mutex_lock(&env->log_turn);
+    if (env->log)
+        env->log(env->log_arg, text);
+    else
+        fputs(text, stderr);
+    pthread_mutex_unlock(&env->log_turn);
+}
+
+void otrn_cache_behind(otrn_env *env) {
+    if (env && !env->writer)
+        env->writer = rt_writer_make();
+}
+void otrn_cache_wait(otrn_env *env) { rt_writer_wait(env ? env->writer : NULL); }
+
+uint64_t otrn_hbm_bytes(const otrn_env *env) { return env ? (uint64_t)env->chip.hbm_bytes_per_core : 0; }
+const char *otrn_target(const otrn_env *env) { return env ? env->opts.val[OPT_TARGET] : ""; }
+uint32_t otrn_cores(const otrn_env *env) { return env ? env->cores : 0; }
 
 // --- executables ---------------------------------------------------------------------------------------
 
@@ -135,7 +181,8 @@ static otrn_type type_of(const ArtValue *v) {
     return t;
 }
 
-static void fill_memory(const Artifact *art, otrn_memory *m) {
+void exe_memory(const Artifact *art, otrn_memory *m) {
+    *m = (otrn_memory){.struct_size = sizeof *m};
     for (uint32_t i = 0; i < art->nargs; i++)
         m->arg_bytes += art->args[i].bytes;
     for (uint32_t i = 0; i < art->nresults; i++) {
@@ -173,9 +220,9 @@ static void exe_init(otrn_exe *exe, RtCompile in) {
     exe->cached = stats.cached;
     exe->art = artifact_read(&exe->ctx, &exe->arena, in.name, exe->bytes.at, exe->bytes.n, exe->env->pool);
     if (opt_num(o, OPT_VERBOSE) && stats.count)
-        fprintf(stderr, "otrn: %s: cache %s %s, %u instructions, %.1f ms\n", exe->art->name,
-                stats.cached ? "hit" : *stats.key ? "miss" : "off", stats.key, exe->art->ncode,
-                (rt_seconds() - begin) * 1e3);
+        env_log(exe->env, arena_printf(&exe->arena, "otrn: %s: cache %s %s, %u instructions, %.1f ms\n", exe->art->name,
+                                       stats.cached ? "hit" : *stats.key ? "miss" : "off", stats.key, exe->art->ncode,
+                                       (rt_seconds() - begin) * 1e3));
     const Artifact *art = exe->art;
     ChipFile chip = exe->env->chip;
     if (strcmp(art->target, chip.name))
@@ -188,7 +235,7 @@ static void exe_init(otrn_exe *exe, RtCompile in) {
         exe->types[i] = type_of(&art->args[i]);
     for (uint32_t i = 0; i < art->nresults; i++)
         exe->types[art->nargs + i] = type_of(&art->results[i]);
-    fill_memory(art, &exe->memory);
+    exe_memory(art, &exe->memory);
     hosts_take(exe, &in);
     exe->memory.capacity_bytes = (uint64_t)chip.hbm_bytes_per_core * (art->peer ? 2 : 1);
 }
@@ -200,6 +247,8 @@ static otrn_exe *exe_make(otrn_env *env, otrn_error *err) {
         return NULL;
     }
     exe->env = env;
+    atomic_init(&exe->refs, 1);
+    atomic_fetch_add(&env->refs, 1);
     arena_init(&exe->arena, &exe->ctx);
     return exe;
 }
@@ -216,27 +265,42 @@ otrn_status exe_compile(otrn_env *env, const RtCompile *in, otrn_exe **out, otrn
         *out = exe;
         return OTRN_OK;
     }
-    otrn_status s = fail_with(err, &exe->ctx);
+    otrn_status s = rt_fail(err, &exe->ctx);
     otrn_exe_free(exe);
     return s;
 }
 
+// What the calls that compile cannot do without.
+static otrn_status compile_check(const otrn_env *env, const void *bytes, otrn_exe **out, const char *call, otrn_error *err) {
+    if (out)
+        *out = NULL;
+    return !env ? rt_missing(err, call, "env") : !bytes ? rt_missing(err, call, "the program") : !out ? rt_missing(err, call, "out") : OTRN_OK;
+}
+
 otrn_status otrn_compile(otrn_env *env, const void *bytes, size_t size, const char *name, otrn_exe **out,
                          otrn_error *err) {
-    return exe_compile(env, &(RtCompile){.name = name, .bytes = bytes, .size = size}, out, err);
+    otrn_status s = compile_check(env, bytes, out, "otrn_compile", err);
+    return s ? s : exe_compile(env, &(RtCompile){.name = name ? name : "", .bytes = bytes, .size = size}, out, err);
 }
 
 otrn_status otrn_compile_for(otrn_env *env, const void *bytes, size_t size, const char *name,
                              const otrn_type *types, const void *const *values, size_t count,
                              otrn_exe **out, otrn_error *err) {
+    otrn_status s = compile_check(env, bytes, out, "otrn_compile_for", err);
+    if (s)
+        return s;
+    if (count && !types)
+        return rt_missing(err, "otrn_compile_for", "types");
     return exe_compile(env,
-                       &(RtCompile){.name = name, .bytes = bytes, .size = size, .types = types,
+                       &(RtCompile){.name = name ? name : "", .bytes = bytes, .size = size, .types = types,
                                     .values = values, .count = count},
                        out, err);
 }
 
 otrn_status otrn_compile_file(otrn_env *env, const char *path, otrn_exe **out, otrn_error *err) {
-    *out = NULL;
+    otrn_status bad = compile_check(env, path, out, "otrn_compile_file", err);
+    if (bad)
+        return bad;
     otrn_exe *exe = exe_make(env, err);
     if (!exe)
         return OTRN_NOMEM;
@@ -249,64 +313,74 @@ otrn_status otrn_compile_file(otrn_env *env, const char *path, otrn_exe **out, o
         *out = exe;
         return OTRN_OK;
     }
-    otrn_status s = fail_with(err, &exe->ctx);
+    otrn_status s = rt_fail(err, &exe->ctx);
     otrn_exe_free(exe);
     return s;
 }
 
 void otrn_exe_free(otrn_exe *exe) {
-    if (!exe)
+    if (!exe || atomic_fetch_sub(&exe->refs, 1) > 1)
         return;
     hosts_release(exe);
+    otrn_env *env = exe->env;
     arena_fini(&exe->arena);
     free(exe);
+    otrn_close(env);
 }
 
 const void *otrn_exe_bytes(const otrn_exe *exe, size_t *size) {
-    *size = exe->bytes.n;
-    return exe->bytes.at;
+    if (size)
+        *size = exe ? exe->bytes.n : 0;
+    return exe ? exe->bytes.at : NULL;
 }
 
-const char *otrn_exe_name(const otrn_exe *exe) { return exe->art->name; }
-size_t otrn_exe_num_args(const otrn_exe *exe) { return exe->art->nargs; }
-size_t otrn_exe_num_results(const otrn_exe *exe) { return exe->art->nresults; }
-const otrn_type *otrn_exe_arg_type(const otrn_exe *exe, size_t i) { return &exe->types[i]; }
-const otrn_type *otrn_exe_result_type(const otrn_exe *exe, size_t i) {
-    return &exe->types[exe->art->nargs + i];
-}
-int64_t otrn_exe_result_alias(const otrn_exe *exe, size_t i) { return exe->art->results[i].alias; }
-int otrn_exe_arg_donated(const otrn_exe *exe, size_t i) { return exe->art->args[i].donated; }
+const char *otrn_exe_name(const otrn_exe *exe) { return exe ? exe->art->name : ""; }
+size_t otrn_exe_num_args(const otrn_exe *exe) { return exe ? exe->art->nargs : 0; }
+size_t otrn_exe_num_results(const otrn_exe *exe) { return exe ? exe->art->nresults : 0; }
 uint32_t otrn_exe_partitions(const otrn_exe *exe) {
-    return exe->art->partitions ? exe->art->partitions : 1;
+    return exe && exe->art->partitions ? exe->art->partitions : 1;
 }
+
+// Facts about an argument or a result; for one that is not there those of nothing.
+static const ArtValue no_value = {.name = "", .alias = -1};
+static const ArtValue *arg_of(const otrn_exe *exe, size_t i) {
+    return i < otrn_exe_num_args(exe) ? &exe->art->args[i] : &no_value;
+}
+static const ArtValue *result_of(const otrn_exe *exe, size_t i) {
+    return i < otrn_exe_num_results(exe) ? &exe->art->results[i] : &no_value;
+}
+const otrn_type *otrn_exe_arg_type(const otrn_exe *exe, size_t i) {
+    return i < otrn_exe_num_args(exe) ? &exe->types[i] : NULL;
+}
+const otrn_type *otrn_exe_result_type(const otrn_exe *exe, size_t i) {
+    return i < otrn_exe_num_results(exe) ? &exe->types[exe->art->nargs + i] : NULL;
+}
+const char *otrn_exe_arg_name(const otrn_exe *exe, size_t i) { return arg_of(exe, i)->name; }
+const char *otrn_exe_result_name(const otrn_exe *exe, size_t i) { return result_of(exe, i)->name; }
+int64_t otrn_exe_result_alias(const otrn_exe *exe, size_t i) { return result_of(exe, i)->alias; }
+int otrn_exe_arg_donated(const otrn_exe *exe, size_t i) { return arg_of(exe, i)->donated; }
 static const char *sharding_of(const ArtValue *v) { return v->sharding ? v->sharding : ""; }
-const char *otrn_exe_arg_sharding(const otrn_exe *exe, size_t i) {
-    return sharding_of(&exe->art->args[i]);
+const char *otrn_exe_arg_sharding(const otrn_exe *exe, size_t i) { return sharding_of(arg_of(exe, i)); }
+const char *otrn_exe_result_sharding(const otrn_exe *exe, size_t i) { return sharding_of(result_of(exe, i)); }
+int otrn_exe_arg_pinned(const otrn_exe *exe, size_t i) { return arg_of(exe, i)->memory == ART_PINNED_HOST; }
+int otrn_exe_result_pinned(const otrn_exe *exe, size_t i) { return result_of(exe, i)->memory == ART_PINNED_HOST; }
+int otrn_exe_calls_host(const otrn_exe *exe) { return exe && artifact_calls_host(exe->art); }
+otrn_status otrn_exe_memory(const otrn_exe *exe, otrn_memory *out, otrn_error *err) {
+    return exe ? rt_give(out, &exe->memory, sizeof exe->memory, "otrn_memory", err) : rt_missing(err, "otrn_exe_memory", "exe");
 }
-const char *otrn_exe_result_sharding(const otrn_exe *exe, size_t i) {
-    return sharding_of(&exe->art->results[i]);
-}
-int otrn_exe_calls_host(const otrn_exe *exe) { return artifact_calls_host(exe->art); }
-int otrn_exe_arg_pinned(const otrn_exe *exe, size_t i) {
-    return exe->art->args[i].memory == ART_PINNED_HOST;
-}
-int otrn_exe_result_pinned(const otrn_exe *exe, size_t i) {
-    return exe->art->results[i].memory == ART_PINNED_HOST;
-}
-void otrn_exe_memory(const otrn_exe *exe, otrn_memory *out) { *out = exe->memory; }
-int otrn_exe_cached(const otrn_exe *exe) { return exe->cached; }
+int otrn_exe_cached(const otrn_exe *exe) { return exe && exe->cached; }
 
 // --- running -------------------------------------------------------------------------------------------
 
-void exe_bind(const otrn_exe *exe, const ExeSlot *slot, const Core *core, const void *const *args,
-              void *const *results) {
+void exe_bind(const otrn_exe *exe, const ExeSlot *slot, const Core *core, const otrn_buffer *args,
+              const otrn_buffer *results) {
     const Artifact *art = exe->art;
     slot->segs[SEG_SCRATCH] = core->scratch;
     slot->segs[SEG_CONST] = (uint8_t *)art->consts;
     for (uint32_t i = 0; i < art->nargs; i++)
-        slot->segs[SEG_FIRST_ARG + i] = (uint8_t *)args[i];
+        slot->segs[SEG_FIRST_ARG + i] = args[i].data;
     for (uint32_t i = 0; i < art->nresults; i++)
-        slot->segs[SEG_FIRST_ARG + art->nargs + i] = results[i];
+        slot->segs[SEG_FIRST_ARG + art->nargs + i] = results[i].data;
 }
 
 otrn_status exe_error(const Artifact *art, otrn_status s, uint32_t pc, otrn_error *err,
@@ -332,9 +406,10 @@ void exe_watch_init(ExeWatch *w, CheckPair *pair) {
     w->notes = (Buf){.arena = &w->arena};
 }
 
-void exe_watch_fini(ExeWatch *w) {
-    if (w->notes.n)
-        fwrite(w->notes.at, 1, w->notes.n, stderr);
+void exe_watch_fini(ExeWatch *w, otrn_env *env) {
+    jmp_buf here;
+    if (w->notes.n && CTX_TRY(&w->ctx, here))
+        env_log(env, buf_cstr(&w->notes));
     arena_fini(&w->arena);
 }
 
@@ -356,7 +431,49 @@ otrn_status exe_run(const otrn_env *env, const Core *core, ChipProg *prog, uint8
     return w->ctx.err.code;
 }
 
-otrn_status otrn_execute(otrn_exe *exe, const void *const *args, void *const *results, otrn_error *err) {
+static otrn_status values_check(const ArtValue *want, uint32_t n, const otrn_buffer *given, size_t count, const char *what,
+                                otrn_error *err) {
+    if (count != n)
+        return ctx_set(err, OTRN_ARGUMENT, NO_PLACE, "the program has %u %s%s, %zu were given", n, what, n == 1 ? "" : "s", count);
+    if (n && !given)
+        return ctx_set(err, OTRN_ARGUMENT, NO_PLACE, "the %ss are NULL, the program has %u", what, n);
+    for (uint32_t i = 0; i < n; i++) {
+        const char *open = *want[i].name ? " (" : "", *close = *want[i].name ? ")" : "";
+        if (given[i].bytes != want[i].bytes)
+            return ctx_set(err, OTRN_ARGUMENT, NO_PLACE, "%s %u%s%s%s has %llu bytes, its memory %zu", what, i, open,
+                           want[i].name, close, (unsigned long long)want[i].bytes, given[i].bytes);
+        if (want[i].bytes && !given[i].data)
+            return ctx_set(err, OTRN_ARGUMENT, NO_PLACE, "the memory of %s %u%s%s%s is NULL", what, i, open, want[i].name, close);
+    }
+    return OTRN_OK;
+}
+
+otrn_status exe_check(const otrn_exe *exe, const otrn_buffer *args, size_t num_args, const otrn_buffer *results,
+                      size_t num_results, otrn_error *err) {
+    otrn_status s = values_check(exe->art->args, exe->art->nargs, args, num_args, "argument", err);
+    return s ? s : values_check(exe->art->results, exe->art->nresults, results, num_results, "result", err);
+}
+
+// Tells where the host's time went.
+static void profile_log(otrn_env *env, const ChipProfile *spent) {
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out)
+        return;
+    profile_print(spent, env->level, env->pool, out);
+    fclose(out);
+    env_log(env, text);
+    free(text);
+}
+
+otrn_status otrn_execute(otrn_exe *exe, const otrn_buffer *args, size_t num_args, const otrn_buffer *results,
+                         size_t num_results, otrn_error *err) {
+    if (!exe)
+        return rt_missing(err, "otrn_execute", "exe");
+    otrn_status s = exe_check(exe, args, num_args, results, num_results, err);
+    if (s)
+        return s;
     otrn_env *env = exe->env;
     const Artifact *art = exe->art;
     if (otrn_exe_check_host(exe, err))
@@ -378,126 +495,11 @@ otrn_status otrn_execute(otrn_exe *exe, const void *const *args, void *const *re
     chip_set_profile(env->core.chip, profile ? &spent : NULL);
     ExeWatch watch;
     exe_watch_init(&watch, NULL);
-    otrn_status s = exe_run(env, &env->core, slot->prog, slot->segs, &pc, why, sizeof why, &watch);
-    exe_watch_fini(&watch);
+    s = exe_run(env, &env->core, slot->prog, slot->segs, &pc, why, sizeof why, &watch);
+    exe_watch_fini(&watch, env);
     chip_set_profile(env->core.chip, NULL);
     if (profile)
-        profile_print(&spent, env->level, env->pool, stderr);
+        profile_log(env, &spent);
     pthread_mutex_unlock(&env->turn);
     return s == OTRN_OK ? s : exe_error(art, s, pc, err, "%s", why);
-}
-
-// --- modelled time ---------------------------------------------------------------------------------------
-
-_Static_assert(OTRN_ENGINES == CLOCK_TRACKS, "the report names the clock's tracks");
-
-const char *otrn_engine_name(int engine) {
-    return engine >= 0 && engine < CLOCK_TRACKS ? clock_track_names[engine] : "unknown";
-}
-
-static void fill_report(const RtPriced *p, otrn_report *out) {
-    const Clock *clock = &p->clock;
-    const Cost *cost = &p->cost;
-    memset(out, 0, sizeof *out);
-    snprintf(out->target, sizeof out->target, "%s", p->chip.name);
-    out->total_us = clock->total_ns / 1e3;
-    for (int i = 0; i < CLOCK_TRACKS; i++) {
-        out->busy_us[i] = clock->busy_ns[i] / 1e3;
-        out->instructions[i] = clock->insts[i];
-    }
-    out->flops = clock->flops;
-    out->hbm_bytes = clock->hbm_bytes;
-    otrn_memory memory = {0};
-    fill_memory(p->art, &memory);
-    out->hbm_peak_bytes = (double)memory.peak_bytes;
-    out->unknown_loops = clock->unknown_loops;
-    out->counted_loops = clock->counted_loops;
-    out->assumed_trips = clock->unknown_loops ? p->assumed_trips : 0;
-    out->usd_per_hour = cost->usd_per_hour;
-    out->devices = cost->devices;
-    out->cores_per_device = cost->cores_per_device;
-    out->machines = cost->machines;
-    snprintf(out->instance, sizeof out->instance, "%s", cost->instance.name ? cost->instance.name : "");
-    snprintf(out->price_basis, sizeof out->price_basis, "%s", cost->basis);
-    out->flops_peak = cost->flops_peak;
-    out->utilisation = cost_utilisation(cost, clock->flops, clock->total_ns * 1e-9);
-}
-
-void rt_trips(otrn_exe *exe, Arena *a, ClockOptions *out) {
-    if (!flow_unknown(exe->art))
-        return;
-    uint64_t *counts = ARENA_NEWN(a, uint64_t, (size_t)exe->art->ncode + 1);
-    bool ran = false;
-    pthread_mutex_lock(&exe->env->turn);
-    for (uint32_t i = 0; i < exe->slots.n; i++) {
-        const uint64_t *of = chip_counts(exe->slots.at[i].prog);
-        ran |= of != NULL;
-        for (uint32_t pc = 0; of && pc < exe->art->ncode; pc++)
-            counts[pc] = of[pc] > counts[pc] ? of[pc] : counts[pc];
-    }
-    pthread_mutex_unlock(&exe->env->turn);
-    if (!ran)
-        return;
-    uint64_t *trips;
-    out->ntrips = clock_trips(a, exe->art, counts, &trips);
-    out->trips = trips;
-}
-
-static bool has_pairs(const ChipFile *chip) { return chip->generation >= 3; } // logical cores of two, as tile.c asks
-
-// The program as the artifact's own options say, on the target. A chip whose logical cores are single has it on those.
-static void price_it(otrn_exe *exe, Ctx *ctx, Arena *a, const char *target, bool events, RtPriced *out) {
-    otrn_env *env = exe->env;
-    Options opts = env->opts;
-    ChipFile chip;
-    if (target)
-        chipfile_load(ctx, a, target, opts.val[OPT_CHIPS], &chip);
-    else
-        chipfile_named(ctx, a, exe->art->target, &env->chip, opts.val[OPT_CHIPS], &chip);
-    opts.val[OPT_TARGET] = target ? target : exe->art->target;
-    if (exe->art->program)
-        rt_options_of(ctx, a, exe->art, exe->art->name, true, &opts);
-    if (!has_pairs(&chip))
-        opts.val[OPT_LNC] = "1";
-    RtPricing in = {.how = {.opts = &opts, .chip = &chip, .name = exe->art->name, .pool = env->pool,
-                            .spare = &env->spare, .writer = env->writer},
-                    .instance = env->instance.name ? &env->instance : NULL,
-                    .replicas = exe->replicas,
-                    .clock = {.events = events, .stalls = events}};
-    rt_trips(exe, a, &in.clock);
-    rt_price(ctx, a, exe->art, &in, out);
-}
-
-// Runs the clock in an arena of its own; `path` non-NULL also writes the trace.
-static otrn_status time_it(otrn_exe *exe, const char *target, otrn_report *out, const char *path,
-                           otrn_error *err) {
-    Ctx ctx = {0};
-    Arena arena;
-    arena_init(&arena, &ctx);
-    Arena *volatile keep = &arena;
-    jmp_buf here;
-    otrn_status s = OTRN_OK;
-    if (CTX_TRY(&ctx, here)) {
-        RtPriced *p = ARENA_NEW(keep, RtPriced);
-        price_it(exe, &ctx, keep, target, path != NULL, p);
-        if (out)
-            fill_report(p, out);
-        if (path) {
-            Buf text = {.arena = keep};
-            clock_trace(p->art, &p->chip, &p->clock, &text);
-            clock_trace_write(&ctx, keep, path, &text);
-        }
-    } else {
-        s = fail_with(err, &ctx);
-    }
-    arena_fini(keep);
-    return s;
-}
-
-otrn_status otrn_time(otrn_exe *exe, const char *target, otrn_report *out, otrn_error *err) {
-    return time_it(exe, target, out, NULL, err);
-}
-
-otrn_status otrn_trace(otrn_exe *exe, const char *target, const char *path, otrn_error *err) {
-    return time_it(exe, target, NULL, path, err);
 }

@@ -229,7 +229,7 @@ static void need(RtParallel *p, otrn_status s, const otrn_error *err) {
 }
 
 static otrn_exe *compile_part(RtParallel *p, RtPrepare *prepare, void *arg) {
-    otrn_error err = {0};
+    otrn_error err = OTRN_ERROR_INIT;
     otrn_exe *exe;
     need(p,
          exe_compile(p->env,
@@ -311,9 +311,7 @@ otrn_status rt_parallel_make(otrn_env *env, const void *bytes, size_t size, cons
         *out = p;
         return OTRN_OK;
     }
-    otrn_status s = p->ctx.err.code;
-    if (err)
-        *err = p->ctx.err;
+    otrn_status s = rt_fail(err, &p->ctx);
     rt_parallel_free(p);
     return s;
 }
@@ -343,11 +341,13 @@ const otrn_exe *rt_parallel_last(const RtParallel *p) {
 
 // --- running -----------------------------------------------------------------------------------
 
-static void **results_make(RtParallel *p, const otrn_exe *exe) {
+static otrn_buffer *results_make(RtParallel *p, const otrn_exe *exe) {
     size_t n = otrn_exe_num_results(exe);
-    void **out = ARENA_NEWN(&p->arena, void *, n + 1);
-    for (size_t i = 0; i < n; i++)
-        out[i] = arena_alloc(&p->arena, otrn_type_bytes(otrn_exe_result_type(exe, i)) + 1);
+    otrn_buffer *out = ARENA_NEWN(&p->arena, otrn_buffer, n + 1);
+    for (size_t i = 0; i < n; i++) {
+        size_t bytes = otrn_type_bytes(otrn_exe_result_type(exe, i));
+        out[i] = (otrn_buffer){arena_alloc(&p->arena, bytes + 1), bytes};
+    }
     return out;
 }
 
@@ -355,31 +355,30 @@ static ManyFeed *feeds_make(RtParallel *p) {
     ManyFeed *feeds = ARENA_NEWN(&p->arena, ManyFeed, p->nfeeds + 1);
     for (uint32_t i = 0; i < p->nfeeds; i++) {
         otrn_exe *exe = p->exes[p->ndevices + i];
-        otrn_error err = {0};
-        void **values = results_make(p, exe);
-        need(p, otrn_execute(exe, NULL, values, &err), &err);
+        otrn_error err = OTRN_ERROR_INIT;
+        otrn_buffer *values = results_make(p, exe);
         uint32_t n = (uint32_t)otrn_exe_num_results(exe);
+        need(p, otrn_execute(exe, NULL, 0, values, n, &err), &err);
         CommBuf *bufs = ARENA_NEWN(&p->arena, CommBuf, n + 1);
         for (uint32_t k = 0; k < n; k++)
-            bufs[k] = (CommBuf){.in = values[k],
-                                .in_bytes = otrn_type_bytes(otrn_exe_result_type(exe, k))};
+            bufs[k] = (CommBuf){.in = values[k].data, .in_bytes = values[k].bytes};
         feeds[i] = (ManyFeed){bufs, n};
     }
     return feeds;
 }
 
-static void run_all(RtParallel *p, const void *const *args, void *const *results) {
-    otrn_error err = {0};
-    void **early = results_make(p, p->first);
+static void run_all(RtParallel *p, const otrn_buffer *args, size_t num_args, const otrn_buffer *results, size_t num_results) {
+    otrn_error err = OTRN_ERROR_INIT;
+    otrn_buffer *early = results_make(p, p->first);
     size_t nearly = otrn_exe_num_results(p->first), at = 0, nlate = p->nkept;
-    need(p, otrn_execute(p->first, args, early, &err), &err);
-    const void **late = ARENA_NEWN(&p->arena, const void *, otrn_exe_num_args(p->last) + 1);
+    need(p, otrn_execute(p->first, args, num_args, early, nearly, &err), &err);
+    otrn_buffer *late = ARENA_NEWN(&p->arena, otrn_buffer, otrn_exe_num_args(p->last) + 1);
     for (size_t i = 0; i < p->nkept; i++)
         late[i] = early[nearly - p->nkept + i];
-    const void *const **ins = ARENA_NEWN(&p->arena, const void *const *, p->ndevices);
-    void *const **outs = ARENA_NEWN(&p->arena, void *const *, p->ndevices);
+    const otrn_buffer **ins = ARENA_NEWN(&p->arena, const otrn_buffer *, p->ndevices);
+    const otrn_buffer **outs = ARENA_NEWN(&p->arena, const otrn_buffer *, p->ndevices);
     for (uint32_t r = 0; r < p->ndevices; r++) {
-        ins[r] = (const void *const *)early + at;
+        ins[r] = early + at;
         outs[r] = results_make(p, p->exes[r]);
         at += otrn_exe_num_args(p->exes[r]);
         for (size_t k = 0; k < otrn_exe_num_results(p->exes[r]); k++)
@@ -387,17 +386,15 @@ static void run_all(RtParallel *p, const void *const *args, void *const *results
     }
     ManyFeed *feeds = feeds_make(p);
     need(p, many_run(p->env, p->grid, p->exes, ins, outs, feeds, p->nfeeds, &err), &err);
-    need(p, otrn_execute(p->last, late, results, &err), &err);
+    need(p, otrn_execute(p->last, late, nlate, results, num_results, &err), &err);
 }
 
-otrn_status rt_parallel_run(RtParallel *p, const void *const *args, void *const *results,
-                            otrn_error *err) {
+otrn_status rt_parallel_run(RtParallel *p, const otrn_buffer *args, size_t num_args, const otrn_buffer *results,
+                            size_t num_results, otrn_error *err) {
     jmp_buf here;
     if (CTX_TRY(&p->ctx, here)) {
-        run_all(p, args, results);
+        run_all(p, args, num_args, results, num_results);
         return OTRN_OK;
     }
-    if (err)
-        *err = p->ctx.err;
-    return p->ctx.err.code;
+    return rt_fail(err, &p->ctx);
 }

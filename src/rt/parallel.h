@@ -20,7 +20,7 @@ void rt_parallel_free(RtParallel *p);
 // main's arguments are those of the first program, its results those of the last.
 const otrn_exe *rt_parallel_first(const RtParallel *p);
 const otrn_exe *rt_parallel_last(const RtParallel *p);
-otrn_status rt_parallel_run(RtParallel *p, const void *const *args, void *const *results,
-                            otrn_error *err);
+otrn_status rt_parallel_run(RtParallel *p, const otrn_buffer *args, size_t num_args, const otrn_buffer *results,
+                            size_t num_results, otrn_error *err);
 
 #endif

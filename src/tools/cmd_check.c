@@ -57,23 +57,14 @@ int cmd_check(Tool *t) {
     opt_set(t->ctx, &t->opt, "check", "on", "command line");
     otrn_exe *exe = tool_exe(t, t->words.at[0]);
     size_t nargs = otrn_exe_num_args(exe), nresults = otrn_exe_num_results(exe);
-    otrn_type *types = ARENA_NEWN(t->arena, otrn_type, nargs + 1);
-    for (size_t i = 0; i < nargs; i++)
-        types[i] = *otrn_exe_arg_type(exe, i);
-    const void **args = NULL;
-    if (t->inputs.n) {
-        args = tensors_read(t, types, nargs);
-    } else {
-        args = ARENA_NEWN(t->arena, const void *, nargs + 1);
-        for (size_t i = 0; i < nargs; i++)
-            args[i] = arena_zalloc(t->arena, otrn_type_bytes(&types[i]) + 1);
-    }
-    void **results = ARENA_NEWN(t->arena, void *, nresults + 1);
-    for (size_t i = 0; i < nresults; i++)
-        results[i] = arena_alloc(t->arena, otrn_type_bytes(otrn_exe_result_type(exe, i)) + 1);
-    otrn_error err = {0};
+    otrn_type *types = ARENA_NEWN(t->arena, otrn_type, nargs + nresults + 1);
+    for (size_t i = 0; i < nargs + nresults; i++)
+        types[i] = *(i < nargs ? otrn_exe_arg_type(exe, i) : otrn_exe_result_type(exe, i - nargs));
+    const otrn_buffer *args = t->inputs.n ? tensors_read(t, types, nargs) : tensors_make(t, types, nargs);
+    const otrn_buffer *results = tensors_make(t, types + nargs, nresults);
+    otrn_error err = OTRN_ERROR_INIT;
     progress_begin(t, "running");
-    otrn_status s = otrn_execute(exe, args, results, &err);
+    otrn_status s = otrn_execute(exe, args, nargs, results, nresults, &err);
     progress_end(t);
     tool_check(t, s, &err);
     printf("%s: all memory is written before it is read, and semaphores order all engines\n",

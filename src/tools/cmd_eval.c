@@ -42,17 +42,17 @@ int cmd_eval(Tool *t) {
         arg_types[i] = plain_type(h, h->values.at[body->args + i].type, "argument", i);
     for (uint32_t i = 0; i < f->nresults; i++)
         result_types[i] = plain_type(h, f->result_types[i], "result", i);
-    const void **data = tensors_read(t, arg_types, f->nargs);
+    const otrn_buffer *data = tensors_read(t, arg_types, f->nargs);
 
     Tensor *args = ARENA_NEWN(t->arena, Tensor, f->nargs + 1u);
     Tensor *results = ARENA_NEWN(t->arena, Tensor, f->nresults + 1u);
-    void **out = ARENA_NEWN(t->arena, void *, f->nresults + 1u);
+    otrn_buffer *out = ARENA_NEWN(t->arena, otrn_buffer, f->nresults + 1u);
     for (uint32_t i = 0; i < f->nargs; i++)
-        args[i] = (Tensor){h->values.at[body->args + i].type, (void *)data[i]};
+        args[i] = (Tensor){h->values.at[body->args + i].type, data[i].data};
     eval_func(h, t->arena, f, args, results);
     progress_end(t);
     for (uint32_t i = 0; i < f->nresults; i++)
-        out[i] = results[i].data;
+        out[i] = (otrn_buffer){results[i].data, otrn_type_bytes(&result_types[i])};
     tensors_write(t, result_types, f->nresults, out);
     return 0;
 }

@@ -38,19 +38,17 @@ static void count_trips(Tool *t, const char *path, ClockOptions *out) {
         ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "prof --trips=run: '%s' is a program of %u devices", path,
                  otrn_exe_partitions(exe));
     }
-    otrn_type *types = ARENA_NEWN(t->arena, otrn_type, nargs + 1);
-    void **results = ARENA_NEWN(t->arena, void *, nresults + 1);
-    for (size_t i = 0; i < nargs; i++)
-        types[i] = *otrn_exe_arg_type(exe, i);
-    const void **args = tensors_read(t, types, nargs);
-    for (size_t i = 0; i < nresults; i++) {
-        int64_t alias = otrn_exe_result_alias(exe, i);
-        results[i] = alias >= 0 ? (void *)args[alias]
-                                : arena_alloc(t->arena, otrn_type_bytes(otrn_exe_result_type(exe, i)) + 1);
-    }
-    otrn_error err = {0};
+    otrn_type *types = ARENA_NEWN(t->arena, otrn_type, nargs + nresults + 1);
+    for (size_t i = 0; i < nargs + nresults; i++)
+        types[i] = *(i < nargs ? otrn_exe_arg_type(exe, i) : otrn_exe_result_type(exe, i - nargs));
+    const otrn_buffer *args = tensors_read(t, types, nargs);
+    otrn_buffer *results = tensors_make(t, types + nargs, nresults);
+    for (size_t i = 0; i < nresults; i++)
+        if (otrn_exe_result_alias(exe, i) >= 0)
+            results[i] = args[otrn_exe_result_alias(exe, i)];
+    otrn_error err = OTRN_ERROR_INIT;
     progress_begin(t, "running");
-    otrn_status s = otrn_execute(exe, args, results, &err);
+    otrn_status s = otrn_execute(exe, args, nargs, results, nresults, &err);
     progress_end(t);
     tool_check(t, s, &err);
     rt_trips(exe, t->arena, out);

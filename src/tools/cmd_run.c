@@ -12,7 +12,7 @@ static bool make_parallel(Tool *t, const char *path) {
     const void *bytes = tool_read(t, path, &size);
     if (artifact_is(bytes, size) || !rt_parallel_is(bytes, size))
         return false;
-    otrn_error err = {0};
+    otrn_error err = OTRN_ERROR_INIT;
     otrn_env *env = tool_env(t);
     progress_begin(t, "compiling");
     otrn_status s = rt_parallel_make(env, bytes, size, path, &t->parallel, &err);
@@ -34,17 +34,16 @@ int cmd_run(Tool *t) {
         arg_types[i] = *otrn_exe_arg_type(first, i);
     for (size_t i = 0; i < nresults; i++)
         result_types[i] = *otrn_exe_result_type(last, i);
-    const void **args = tensors_read(t, arg_types, nargs);
-    void **results = ARENA_NEWN(t->arena, void *, nresults + 1);
-    for (size_t i = 0; i < nresults; i++) { // what was donated is changed in place, as it would be on the device
-        int64_t alias = parallel ? -1 : otrn_exe_result_alias(exe, i);
-        results[i] = alias >= 0 ? t->npys[alias].data : arena_alloc(t->arena, otrn_type_bytes(&result_types[i]) + 1);
-    }
+    const otrn_buffer *args = tensors_read(t, arg_types, nargs);
+    otrn_buffer *results = tensors_make(t, result_types, nresults);
+    for (size_t i = 0; i < nresults; i++) // what was donated is changed in place, as it would be on the device
+        if (otrn_exe_result_alias(exe, i) >= 0)
+            results[i] = args[otrn_exe_result_alias(exe, i)];
 
-    otrn_error err = {0};
+    otrn_error err = OTRN_ERROR_INIT;
     progress_begin(t, "running");
-    otrn_status s = parallel ? rt_parallel_run(t->parallel, args, results, &err)
-                             : otrn_execute(exe, args, results, &err);
+    otrn_status s = parallel ? rt_parallel_run(t->parallel, args, nargs, results, nresults, &err)
+                             : otrn_execute(exe, args, nargs, results, nresults, &err);
     progress_end(t);
     tool_check(t, s, &err);
     tensors_write(t, result_types, nresults, results);

@@ -38,14 +38,14 @@ otrn_env *tool_env(Tool *t) {
     for (int i = 0; i < OPT_COUNT; i++) // the library reads defaults and environment itself
         if (!strcmp(t->opt.from[i], "command line"))
             given[n++] = (otrn_option){opt_rows[i].name, t->opt.val[i]};
-    otrn_error err = {0};
+    otrn_error err = OTRN_ERROR_INIT;
     tool_check(t, otrn_open(given, n, &t->env, &err), &err);
     return t->env;
 }
 
 otrn_exe *tool_exe(Tool *t, const char *path) {
     otrn_env *env = tool_env(t);
-    otrn_error err = {0};
+    otrn_error err = OTRN_ERROR_INIT;
     size_t size;
     const void *bytes = tool_read(t, path, &size);
     const otrn_type *types = t->inputs.n ? tensors_types(t) : NULL;

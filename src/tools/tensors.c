@@ -81,7 +81,7 @@ const void *const *tensors_values(Tool *t) {
     return values;
 }
 
-static const void *tensor_read(Tool *t, size_t i, const otrn_type *want) {
+static void *tensor_read(Tool *t, size_t i, const otrn_type *want) {
     const char *path = t->inputs.at[i];
     Npy npy = t->npys[i];
     bool same = npy.rank == want->rank;
@@ -104,7 +104,7 @@ static const void *tensor_read(Tool *t, size_t i, const otrn_type *want) {
     return npy.data;
 }
 
-const void **tensors_read(Tool *t, const otrn_type *types, size_t count) {
+otrn_buffer *tensors_read(Tool *t, const otrn_type *types, size_t count) {
     if (t->inputs.n != count) {
         Buf b = {.arena = t->arena};
         for (size_t i = 0; i < count && i < 8; i++) {
@@ -118,9 +118,16 @@ const void **tensors_read(Tool *t, const otrn_type *types, size_t count) {
                  t->inputs.n);
     }
     tensors_load(t);
-    const void **data = ARENA_NEWN(t->arena, const void *, count + 1);
+    otrn_buffer *data = ARENA_NEWN(t->arena, otrn_buffer, count + 1);
     for (size_t i = 0; i < count; i++)
-        data[i] = tensor_read(t, i, &types[i]);
+        data[i] = (otrn_buffer){tensor_read(t, i, &types[i]), otrn_type_bytes(&types[i])};
+    return data;
+}
+
+otrn_buffer *tensors_make(Tool *t, const otrn_type *types, size_t count) {
+    otrn_buffer *data = ARENA_NEWN(t->arena, otrn_buffer, count + 1);
+    for (size_t i = 0; i < count; i++)
+        data[i] = (otrn_buffer){arena_zalloc(t->arena, otrn_type_bytes(&types[i]) + 1), otrn_type_bytes(&types[i])};
     return data;
 }
 
@@ -174,14 +181,14 @@ static void result_print(Tool *t, size_t i, const otrn_type *type, const uint8_t
     printf(elems > SHOW_ELEMS ? " …\n" : "\n");
 }
 
-void tensors_write(Tool *t, const otrn_type *types, size_t count, void *const *results) {
+void tensors_write(Tool *t, const otrn_type *types, size_t count, const otrn_buffer *results) {
     const char *dir = t->opt.val[OPT_OUTPUT];
     if (*dir)
         dir_make(t->ctx, dir);
     for (size_t i = 0; i < count; i++) {
         if (*dir && dtype_bytes(types[i].dtype))
             npy_write(t->ctx, arena_printf(t->arena, "%s/result_%zu.npy", dir, i), types[i].dtype,
-                      types[i].rank, types[i].dims, results[i]);
-        result_print(t, i, &types[i], results[i]);
+                      types[i].rank, types[i].dims, results[i].data);
+        result_print(t, i, &types[i], results[i].data);
     }
 }

@@ -81,11 +81,13 @@ void tensors_load(Tool *t);
 const otrn_type *tensors_types(Tool *t);
 const void *const *tensors_values(Tool *t);
 // Takes one file per argument and holds it against the program's types. Raises ARGUMENT.
-const void **tensors_read(Tool *t, const otrn_type *types, size_t count);
+otrn_buffer *tensors_read(Tool *t, const otrn_type *types, size_t count);
 // Raises IO now, before long work, when --output could not be written later.
 void tensors_output_check(Tool *t);
 // Prints a line per result and writes result_N.npy when --output is given.
-void tensors_write(Tool *t, const otrn_type *types, size_t count, void *const *results);
+void tensors_write(Tool *t, const otrn_type *types, size_t count, const otrn_buffer *results);
+// Zeroed memory for a value of each type.
+otrn_buffer *tensors_make(Tool *t, const otrn_type *types, size_t count);
 const char *type_text(Arena *a, const otrn_type *type); // "tensor<2x3xf32>"
 
 #endif

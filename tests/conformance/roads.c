@@ -15,6 +15,7 @@
 #include "rt/parallel.h"
 #include "tests/unit/graph_same.h"
 #include "write/write.h"
+#include "tests/unit/run_sized.h"
 
 const char *const road_names[ROAD_COUNT] = {"print", "write", "evaluator", "chip", "bytecode"};
 
@@ -308,7 +309,7 @@ static bool results_agree(Trip *t, const Entry *e, void *const *got) {
 
 // A main that runs functions on several devices; its own checks judge it.
 static bool chip_run_parallel(Trip *t, otrn_env *env, const void *bytes, size_t size, const Entry *e) {
-    otrn_error err = {0};
+    otrn_error err = OTRN_ERROR_INIT;
     RtParallel *p;
     bool ok = rt_parallel_make(env, bytes, size, t->p->path, &p, &err) == OTRN_OK;
     if (ok) {
@@ -317,7 +318,10 @@ static bool chip_run_parallel(Trip *t, otrn_env *env, const void *bytes, size_t 
         void **got = ARENA_NEWN(&t->arena, void *, n + 1);
         for (size_t i = 0; i < n; i++)
             got[i] = arena_zalloc(&t->arena, otrn_type_bytes(otrn_exe_result_type(last, i)) + 1);
-        ok = rt_parallel_run(p, e->data, got, &err) == OTRN_OK;
+        otrn_buffer *args = ARENA_NEWN(&t->arena, otrn_buffer, e->nargs + 1), *results = ARENA_NEWN(&t->arena, otrn_buffer, n + 1);
+        sized_args(rt_parallel_first(p), e->data, args);
+        sized_results(last, got, results);
+        ok = rt_parallel_run(p, args, e->nargs, results, n, &err) == OTRN_OK;
         rt_parallel_free(p);
     }
     if (!ok)
@@ -327,7 +331,7 @@ static bool chip_run_parallel(Trip *t, otrn_env *env, const void *bytes, size_t 
 
 // Over two cores: the bits of one.
 static bool pair_agrees(Trip *t, otrn_env *pair, const void *bytes, size_t size, const Entry *e, void *const *want, size_t n) {
-    otrn_error err = {0};
+    otrn_error err = OTRN_ERROR_INIT;
     otrn_exe *exe;
     if (otrn_compile_for(pair, bytes, size, t->p->path, e->types, e->data, e->nargs, &exe, &err) != OTRN_OK) {
         trip_error(t, &err);
@@ -336,7 +340,7 @@ static bool pair_agrees(Trip *t, otrn_env *pair, const void *bytes, size_t size,
     void **got = ARENA_NEWN(&t->arena, void *, n + 1);
     for (size_t i = 0; i < n; i++)
         got[i] = arena_zalloc(&t->arena, otrn_type_bytes(otrn_exe_result_type(exe, i)) + 1);
-    bool ok = otrn_execute(exe, e->data, got, &err) == OTRN_OK;
+    bool ok = run_sized(exe, e->data, got, &err) == OTRN_OK;
     if (!ok)
         trip_error(t, &err);
     for (size_t i = 0; ok && i < n; i++) {
@@ -349,7 +353,7 @@ static bool pair_agrees(Trip *t, otrn_env *pair, const void *bytes, size_t size,
 }
 
 static bool chip_run_entry(Trip *t, otrn_env *env, otrn_env *pair, const void *bytes, size_t size, uint32_t index) {
-    otrn_error err = {0};
+    otrn_error err = OTRN_ERROR_INIT;
     otrn_exe *exe;
     Entry e;
     if (!entry_open(t, index, &e))
@@ -365,7 +369,7 @@ static bool chip_run_entry(Trip *t, otrn_env *env, otrn_env *pair, const void *b
     void **got = ARENA_NEWN(&t->arena, void *, n + 1);
     for (size_t i = 0; i < n; i++)
         got[i] = arena_zalloc(&t->arena, otrn_type_bytes(otrn_exe_result_type(exe, i)) + 1);
-    bool ok = otrn_execute(exe, e.data, got, &err) == OTRN_OK;
+    bool ok = run_sized(exe, e.data, got, &err) == OTRN_OK;
     if (!ok)
         trip_error(t, &err);
     otrn_exe_free(exe);
@@ -382,7 +386,7 @@ static void road_chip(Trip *t) {
     Hlo *h = program_read(t);
     FuncList entries = {0};
     entries_find(t, h, &entries);
-    otrn_error err = {0};
+    otrn_error err = OTRN_ERROR_INIT;
     otrn_env *env, *pair;
     if (!entries.n) {
         trip_end(t, STATE_ABSENT, "no entry function");

@@ -12,6 +12,7 @@
 #include "pass/pass.h"
 #include "read/read.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/unit/run_sized.h"
 
 #define ELEMS_MAX 2048 // of a tensor in a program that is run
 #define INT_MAX_RUN 64 // of a number in an attribute of such a program
@@ -58,7 +59,7 @@ static void mistake(const otrn_error *err) {
 
 // Compiles; runs when `run`. The program's text decides the arguments.
 static void on_chip(otrn_env *env, Arena *a, const uint8_t *data, size_t size, bool run) {
-    otrn_error err = {0};
+    otrn_error err = OTRN_ERROR_INIT;
     otrn_exe *exe;
     if (otrn_compile(env, data, size, "fuzz", &exe, &err)) {
         mistake(&err);
@@ -75,7 +76,7 @@ static void on_chip(otrn_env *env, Arena *a, const uint8_t *data, size_t size, b
         }
         for (size_t i = 0; i < nresults; i++)
             results[i] = arena_alloc(a, otrn_type_bytes(otrn_exe_result_type(exe, i)));
-        if (otrn_execute(exe, args, results, &err))
+        if (run_sized(exe, args, results, &err))
             mistake(&err);
     }
     otrn_exe_free(exe);
@@ -104,7 +105,7 @@ static void on_evaluator(Hlo *h, Arena *a, uint64_t key) {
 static otrn_env *environment(void) {
     static otrn_env *env; // made once; closing it would only take time
     static const otrn_option options[] = {{"threads", "1"}, {"cache", "off"}};
-    otrn_error err;
+    otrn_error err = OTRN_ERROR_INIT;
     if (!env && otrn_open(options, 2, &env, &err))
         abort();
     return env;

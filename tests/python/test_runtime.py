@@ -21,6 +21,10 @@ def _floats(*values):
     return (ctypes.c_float * len(values))(*values)
 
 
+def _memory(values):
+    return ctypes.addressof(values), ctypes.sizeof(values)
+
+
 def test_compile_and_run_in_place():
     exe = _runtime.default_environment().compile(PROGRAM, "runtime test")
     assert exe.arg_types() == [("f32", (2, 3)), ("i64", (3,))]
@@ -28,9 +32,24 @@ def test_compile_and_run_in_place():
     assert exe.aliases() == [-1, 0]
     a, b = _floats(1, 2, 3, 4, 5, 6), (ctypes.c_int64 * 3)(7, 8, 9)
     out = (ctypes.c_int64 * 3)()
-    exe.run([ctypes.addressof(a), ctypes.addressof(b)], [ctypes.addressof(out), ctypes.addressof(a)])
+    exe.run([_memory(a), _memory(b)], [_memory(out), _memory(a)])
     assert list(a) == [2, 4, 6, 8, 10, 12]
     assert list(out) == [14, 16, 18]
+
+
+def test_wrong_memory_is_refused():
+    exe = _runtime.default_environment().compile(PROGRAM, "runtime test")
+    a, b, out = _floats(1, 2, 3, 4, 5, 6), (ctypes.c_int64 * 3)(7, 8, 9), (ctypes.c_int64 * 3)()
+    results = [_memory(out), _memory(a)]
+    for args, why in (
+        ([_memory(a)], "has 2 arguments, 1 were given"),
+        ([_memory(a), (_memory(b)[0], 20)], r"argument 1.* has 24 bytes, its memory 20"),
+        ([(0, 24), _memory(b)], r"argument 0.* is NULL"),
+    ):
+        with pytest.raises(_runtime.Error, match=why) as caught:
+            exe.run(args, results)
+        assert caught.value.code == "ARGUMENT"
+    assert list(out) == [0, 0, 0]
 
 
 def test_facts_about_a_program():

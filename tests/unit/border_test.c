@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "artifact/artifact.h"
+#include "tests/unit/run_sized.h"
 #include "tests/unit/unit.h"
 
 // The bytes of an assembled program, in the arena; nothing is checked.
@@ -29,7 +30,7 @@ static void test_target(otrn_env *env) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         Buf bytes = assembled(&ctx, &arena, arena_printf(&arena, ".target \"%s\"\nhalt\n", names[i]));
         otrn_exe *exe = NULL;
-        otrn_error err = {0};
+        otrn_error err = OTRN_ERROR_INIT;
         otrn_status s = otrn_compile(env, bytes.at, bytes.n, "t.otrn", &exe, &err);
         char name[128];
         snprintf(name, sizeof name, "an artifact for `%s` is refused", names[i]);
@@ -65,13 +66,13 @@ static const char *calling(Arena *a, const char *name, int n) {
 
 // Compiles and runs; the error's text, "" when there is none.
 static const char *run_text(otrn_env *env, const char *text, size_t size, float *out) {
-    static otrn_error err;
+    static otrn_error err = OTRN_ERROR_INIT;
     float x[8] = {1, 2, 3, 4};
     otrn_exe *exe = NULL;
-    err = (otrn_error){0};
+    err = (otrn_error)OTRN_ERROR_INIT;
     otrn_status s = otrn_compile(env, text, size, "t", &exe, &err);
     if (!s)
-        s = otrn_execute(exe, (const void *const[]){x}, (void *const[]){out}, &err);
+        s = run_sized(exe, (const void *const[]){x}, (void *const[]){out}, &err);
     otrn_exe_free(exe);
     return s ? err.text : "";
 }
@@ -84,7 +85,7 @@ static void test_host(otrn_env *env) {
     char name[OTRN_HOST_NAME], other[OTRN_HOST_NAME];
     int calls = 0;
     float out[8] = {0};
-    otrn_error err;
+    otrn_error err = OTRN_ERROR_INIT;
     otrn_exe *exe = NULL;
     expect(!otrn_host_add(env, twice, &calls, four, 1, four, 1, name, &err) &&
                !otrn_host_add(env, twice, &calls, four, 1, four, 1, other, &err) && strlen(name) == 32 && strcmp(name, other),
@@ -92,7 +93,7 @@ static void test_host(otrn_env *env) {
     const char *text = calling(&arena, name, 4);
     expect(!otrn_compile(env, text, strlen(text), "t", &exe, &err) && !otrn_exe_check_host(exe, &err), "a program is loaded", err.text);
     float x[4] = {1, 2, 3, 4};
-    expect(!otrn_execute(exe, (const void *const[]){x}, (void *const[]){out}, &err) && out[3] == 8 && calls == 1, "it calls", err.text);
+    expect(!run_sized(exe, (const void *const[]){x}, (void *const[]){out}, &err) && out[3] == 8 && calls == 1, "it calls", err.text);
     const struct {
         const char *what, *text, *why;
     } wrong[] = {{"a number by hand", calling(&arena, "1", 4), "this process has none of that name"},
@@ -113,7 +114,7 @@ static void test_host(otrn_env *env) {
     expect(!*why && calls == 2, "its artifact calls here", why);
     otrn_env *elsewhere;
     otrn_option options[] = {{"threads", "1"}, {"cache", "off"}};
-    otrn_report report;
+    otrn_report report = OTRN_REPORT_INIT;
     otrn_exe *there = NULL;
     otrn_open(options, 2, &elsewhere, &err);
     why = run_text(elsewhere, bytes, size, out);
@@ -123,7 +124,7 @@ static void test_host(otrn_env *env) {
     otrn_exe_free(there);
     otrn_close(elsewhere);
     expect(!otrn_host_drop(env, name), "a function stays while a program has it", "gone");
-    expect(!otrn_execute(exe, (const void *const[]){x}, (void *const[]){out}, &err) && calls == 3, "and can be called", err.text);
+    expect(!run_sized(exe, (const void *const[]){x}, (void *const[]){out}, &err) && calls == 3, "and can be called", err.text);
     why = run_text(env, text, strlen(text), out);
     expect(strstr(why, "none of that name") != NULL, "but by no new program", why);
     otrn_exe_free(exe);
@@ -134,7 +135,7 @@ static void test_host(otrn_env *env) {
 int main(void) {
     otrn_env *env;
     otrn_option options[] = {{"threads", "1"}, {"cache", "off"}};
-    otrn_error err;
+    otrn_error err = OTRN_ERROR_INIT;
     if (otrn_open(options, 2, &env, &err)) {
         printf("FAIL open: %s\n", err.text);
         return 1;

@@ -12,6 +12,7 @@
 #include "base/dtype.h"
 #include "coll/comm.h"
 #include "otrn.h"
+#include "tests/unit/run_sized.h"
 
 #define ALARM_SECONDS 120
 #define RANKS_MAX 8
@@ -409,7 +410,7 @@ typedef struct Many { // one program on n devices
 
 static bool many_open(Many *m, const char *text, uint32_t n, const char *threads) {
     const otrn_option options[] = {{"cache", "off"}, {"threads", threads}};
-    *m = (Many){.n = n};
+    *m = (Many){.n = n, .err = OTRN_ERROR_INIT};
     if (otrn_open(options, 2, &m->env, &m->err) != OTRN_OK ||
         otrn_compile(m->env, text, strlen(text), "test", &m->exe, &m->err) != OTRN_OK)
         return false;
@@ -439,8 +440,8 @@ static otrn_status many_execute(Many *m, uint32_t replicas, uint32_t partitions)
         args[r] = (const void *const *)m->args[r];
         results[r] = m->results[r];
     }
-    memset(&m->err, 0, sizeof m->err);
-    return otrn_execute_many(m->exe, replicas, partitions, args, results, &m->err);
+    m->err = (otrn_error)OTRN_ERROR_INIT;
+    return run_sized_many(m->exe, replicas, partitions, args, results, &m->err);
 }
 
 static float noise(uint32_t r, size_t i) { // sums of these depend on their order
@@ -533,9 +534,9 @@ static void test_scatter(void) {
     s = many_execute(&m, 1, 4);
     check("the same on a 1 x 4 grid", s == OTRN_OK && *(uint32_t *)m.results[3][1] == 3, "%s",
           m.err.text);
-    check("too many devices", otrn_execute_many(m.exe, 64, 64, NULL, NULL, &m.err) == OTRN_USAGE,
+    check("too many devices", otrn_execute_many(m.exe, 64, 64, NULL, 0, NULL, 0, &m.err) == OTRN_USAGE,
           "%s", m.err.text);
-    s = otrn_execute(m.exe, (const void *const *)m.args[0], m.results[0], &m.err);
+    s = run_sized(m.exe, (const void *const *)m.args[0], m.results[0], &m.err);
     check("a group on one device", s == OTRN_CHECK && strstr(m.err.text, "names device 2"), "%s",
           m.err.text);
     many_close(&m);

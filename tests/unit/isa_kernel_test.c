@@ -17,6 +17,7 @@
 #include "artifact/artifact.h"
 #include "base/file.h"
 #include "otrn.h"
+#include "tests/unit/run_sized.h"
 
 static int failures;
 static bool covered[ISA_OP_COUNT];
@@ -153,7 +154,7 @@ static void ways_open(void) {
     for (size_t i = 0; i < WAYS; i++) {
         otrn_option options[] = {{"threads", ways[i].threads}, {"cache", "off"}, {"check", ways[i].check}, {"host", ways[i].host},
                                  {"plan", ways[i].plan}};
-        otrn_error err = {0};
+        otrn_error err = OTRN_ERROR_INIT;
         if (otrn_open(options, 5, &ways[i].env, &err) != OTRN_OK && err.code != OTRN_USAGE) {
             printf("FAIL %s\n", err.text);
             failures++;
@@ -163,12 +164,12 @@ static void ways_open(void) {
 
 static otrn_status execute(Test *t, const Way *way, void **args, void **results, otrn_error *err) {
     otrn_exe *exe = NULL;
-    otrn_report report;
+    otrn_report report = OTRN_REPORT_INIT;
     otrn_status s = otrn_compile(way->env, t->text, t->size, t->path, &exe, err);
     if (s == OTRN_OK && way->priced)
         s = otrn_time(exe, NULL, &report, err);
     if (s == OTRN_OK)
-        s = otrn_execute(exe, (const void *const *)args, results, err);
+        s = run_sized(exe, (const void *const *)args, results, err);
     otrn_exe_free(exe);
     return s;
 }
@@ -190,7 +191,7 @@ static void **run_once(Test *t, const Way *way, void **first) {
     void **args = args_make(t), **results = ARENA_NEWN(&t->arena, void *, art->nresults + 1);
     for (uint32_t i = 0; i < art->nresults; i++)
         results[i] = arena_zalloc(&t->arena, art->results[i].bytes + 64);
-    otrn_error err = {0};
+    otrn_error err = OTRN_ERROR_INIT;
     otrn_status s = execute(t, way, args, results, &err);
     bool watched = !strcmp(way->check, "on");
     if (t->error && watched ? s == OTRN_OK || !strstr(err.text, t->error) : !t->error && s != OTRN_OK)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "otrn.h"
+#include "tests/unit/run_sized.h"
 
 #if defined(__SANITIZE_ADDRESS__) || !defined(__GLIBC__)
 int main(void) {
@@ -78,8 +79,8 @@ static otrn_status run_once(otrn_env *env, otrn_error *err) {
     otrn_status st = otrn_compile(env, program, sizeof program - 1, "test", &exe, err);
     if (st)
         return st;
-    st = otrn_execute(exe, args, results, err);
-    otrn_report report;
+    st = run_sized(exe, args, results, err);
+    otrn_report report = OTRN_REPORT_INIT;
     if (!st)
         st = otrn_time(exe, "trn1", &report, err);
     otrn_exe_free(exe);
@@ -89,7 +90,7 @@ static otrn_status run_once(otrn_env *env, otrn_error *err) {
 int main(void) {
     otrn_option options[] = {{"threads", "1"}, {"cache", "off"}};
     otrn_env *env;
-    otrn_error err = {0};
+    otrn_error err = OTRN_ERROR_INIT;
     if (otrn_open(options, 2, &env, &err) || run_once(env, &err)) {
         printf("FAIL a plain run: %s\n", err.text);
         return 1;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "otrn.h"
+#include "tests/unit/run_sized.h"
 
 #define TEXT_MAX (1u << 18)
 #define VALUES_MAX 64
@@ -320,8 +321,8 @@ static uint8_t *run(otrn_env *env, const Maker *m, uint64_t seed, size_t *bytes,
         memory_fill(&memory[d], exe, &rng, out + each * (size_t)d);
         args[d] = (const void *const *)memory[d].args, results[d] = memory[d].results;
     }
-    bool ok = (m->devices == 1 ? otrn_execute(exe, args[0], results[0], err)
-                               : otrn_execute_many(exe, (uint32_t)m->devices, 1, args, results, err)) == OTRN_OK;
+    bool ok = (m->devices == 1 ? run_sized(exe, args[0], results[0], err)
+                               : run_sized_many(exe, (uint32_t)m->devices, 1, args, results, err)) == OTRN_OK;
     for (int d = 0; d < m->devices; d++) {
         if (ok)
             memcpy(out + each * (size_t)d, memory[d].args[0], otrn_type_bytes(otrn_exe_result_type(exe, 0)));
@@ -338,7 +339,7 @@ static bool one_program(otrn_env *const envs[3], Maker *m, uint64_t seed) {
     static const char *const names[] = {"one core", "two cores", "two cores, watched"};
     uint8_t *got[3] = {0};
     size_t bytes[3];
-    otrn_error err;
+    otrn_error err = OTRN_ERROR_INIT;
     bool ok = true;
     make(m, seed);
     for (int i = 0; i < 3 && ok; i++) {
@@ -366,7 +367,7 @@ int main(int argc, char **argv) {
                                  {{"threads", "2"}, {"cache", "off"}, {"lnc", "2"}, {"check", "off"}},
                                  {{"threads", "1"}, {"cache", "off"}, {"lnc", "2"}, {"check", "on"}}};
     otrn_env *envs[3];
-    otrn_error err;
+    otrn_error err = OTRN_ERROR_INIT;
     Maker m = {.text = malloc(TEXT_MAX)};
     for (int i = 0; i < 3; i++)
         if (!m.text || otrn_open(options[i], 4, &envs[i], &err)) {

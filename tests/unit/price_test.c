@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "otrn.h"
+#include "tests/unit/run_sized.h"
 #include "unit.h"
 
 static const char until[] = // doubles x until it is 1000, a product each time
@@ -32,7 +33,7 @@ static const char sums[] = // on eight devices
     "  }\n"
     "}\n";
 
-static otrn_error err;
+static otrn_error err = OTRN_ERROR_INIT;
 
 static otrn_exe *make(const otrn_option *options, size_t n, const char *text, otrn_env **env) {
     otrn_exe *exe = NULL;
@@ -51,14 +52,14 @@ static double run_until(otrn_exe *exe, float x) {
     float z[64 * 64];
     const void *args[] = {&x, w};
     void *results[] = {&y, z};
-    return otrn_execute(exe, args, results, &err) ? -1 : y;
+    return run_sized(exe, args, results, &err) ? -1 : y;
 }
 
 static void test_loops(void) {
     const otrn_option options[] = {{"cache", "off"}, {"threads", "1"}};
     otrn_env *env;
     otrn_exe *exe = make(options, 2, until, &env);
-    otrn_report once, ten, three, other;
+    otrn_report once = OTRN_REPORT_INIT, ten = once, three = once, other = once;
     bool ok = !otrn_time(exe, NULL, &once, &err) && once.unknown_loops == 1 && !once.counted_loops && !once.assumed_trips;
     result("a loop nobody counted", ok ? NULL : "it is not told");
     ok = run_until(exe, 1) == 1024 && !otrn_time(exe, NULL, &ten, &err) && !ten.unknown_loops && ten.counted_loops == 1;
@@ -101,7 +102,7 @@ static void test_dollars(void) {
                                        {"lnc", cases[i].lnc}, {"price", cases[i].price}};
         otrn_env *env;
         otrn_exe *exe = make(options, 5, sums, &env);
-        otrn_report r;
+        otrn_report r = OTRN_REPORT_INIT;
         char name[128];
         snprintf(name, sizeof name, "8 devices on %s, LNC %s %s", cases[i].instance, cases[i].lnc, cases[i].price);
         const char *why = NULL;

@@ -21,6 +21,7 @@
 #include "otrn.h"
 #include "pass/pass.h"
 #include "read/read.h"
+#include "tests/unit/run_sized.h"
 #include "tests/random/gen.c" // one object for each test: the generator comes along
 
 #define DATA_BYTES (1u << 16) // of one argument, more than any shape of gen.c
@@ -74,7 +75,7 @@ static bool run_chip(otrn_env *env, const Gen *g, const Data *in, bool in_place,
         int64_t alias = otrn_exe_result_alias(exe, (size_t)i);
         res[i] = in_place && alias >= 0 ? (void *)args.at[alias] : got->at[i];
     }
-    bool ok = otrn_execute(exe, arg, res, err) == OTRN_OK;
+    bool ok = run_sized(exe, arg, res, err) == OTRN_OK;
     for (int i = 0; ok && i < g->nresults; i++)
         if (res[i] != got->at[i])
             memcpy(got->at[i], res[i], result_bytes(g, i));
@@ -125,7 +126,7 @@ static void keep_program(const Gen *g, const char *path) {
 // Runs everywhere; NULL, or what differs.
 static const char *difference(otrn_env *const envs[2], const Gen *g, Data *in, bool *exact) {
     static Data want, first, got;
-    static otrn_error err;
+    static otrn_error err = OTRN_ERROR_INIT;
     const char *why = NULL;
     if (!run_eval(g, in, &want, &err) || !run_chip(envs[0], g, in, false, &first, &err))
         return err.text;
@@ -174,7 +175,7 @@ static bool fits(const otrn_type *t) { return t->rank <= GEN_RANK_MAX && otrn_ty
 // Reads a program and fills its arguments; false when it is none that the generator could have made.
 static bool load_program(otrn_env *env, Gen *g, const char *path, uint64_t seed, Data *in) {
     FILE *f = fopen(path, "rb");
-    otrn_error err;
+    otrn_error err = OTRN_ERROR_INIT;
     otrn_exe *exe;
     if (!f)
         return false;
@@ -252,7 +253,7 @@ static bool write_npy(const GenType *t, const char *path, const void *data) {
 // N.mlir, N_in_K_TYPE.npy and N_out_K_TYPE.npy.
 static bool write_files(otrn_env *env, const Gen *g, const Data *in, const char *folder, long number) {
     static Data got;
-    otrn_error err = {0};
+    otrn_error err = OTRN_ERROR_INIT;
     if (!run_chip(env, g, in, false, &got, &err)) {
         printf("FAIL program %ld: %s\n", number, err.text);
         return false;
@@ -303,7 +304,7 @@ int main(int argc, char **argv) {
     otrn_option options[2][4] = {{{"threads", "1"}, {"cache", "off"}, {"host", "auto"}, {"lnc", "1"}},
                                  {{"threads", "3"}, {"cache", "off"}, {"host", "portable"}, {"lnc", "2"}}};
     otrn_env *envs[2];
-    otrn_error err;
+    otrn_error err = OTRN_ERROR_INIT;
     Gen g = {.text = malloc(GEN_TEXT_MAX)};
     for (int i = 0; i < 2; i++)
         if (!g.text || otrn_open(options[i], 4, &envs[i], &err)) {

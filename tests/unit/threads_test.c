@@ -51,7 +51,7 @@ typedef struct Made {
 
 static Made make(const Text *t, const char *threads, const char *lnc) {
     otrn_option opts[] = {{"cache", "off"}, {"threads", threads}, {"lnc", lnc}};
-    Made m = {0};
+    Made m = {.err = OTRN_ERROR_INIT};
     otrn_env *env;
     otrn_exe *exe;
     if (otrn_open(opts, 3, &env, &m.err) != OTRN_OK)

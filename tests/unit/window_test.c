@@ -16,6 +16,7 @@
 #include "otrn.h"
 #include "pass/pass.h"
 #include "read/read.h"
+#include "tests/unit/run_sized.h"
 
 #define ARGS_MAX 4
 #define TEXT_MAX 8192
@@ -509,7 +510,7 @@ static bool same(const Data *d, bool bits, char *why) {
 
 static bool run_chip(otrn_env *env, const Case *c, Data *d, int number, char *why) {
     bool first = number == 0;
-    otrn_error err;
+    otrn_error err = OTRN_ERROR_INIT;
     otrn_exe *exe;
     if (otrn_compile(env, c->text, (size_t)c->n, "window", &exe, &err)) {
         strcpy(why, err.text);
@@ -531,7 +532,7 @@ static bool run_chip(otrn_env *env, const Case *c, Data *d, int number, char *wh
         sprintf(why, "a GpSimd kernel is left");
         ok = false;
     }
-    if (ok && otrn_execute(exe, args, d->got, &err)) {
+    if (ok && run_sized(exe, args, d->got, &err)) {
         strcpy(why, err.text);
         ok = false;
     }
@@ -564,7 +565,7 @@ int main(int argc, char **argv) {
         {{"threads", "3"}, {"cache", "off"}, {"host", "portable"}, {"check", "off"}, {"target", "trn2"}},
         [TRN1] = {{"threads", "1"}, {"cache", "off"}, {"host", "auto"}, {"check", "on"}, {"target", "trn1"}}};
     otrn_env *envs[ENVS];
-    otrn_error err;
+    otrn_error err = OTRN_ERROR_INIT;
     for (int i = 0; i < ENVS; i++)
         if (otrn_open(options[i], 5, &envs[i], &err)) {
             printf("FAIL open: %s\n", err.text);

@@ -223,7 +223,7 @@ class DeviceStep:
             empty(shape, strides, dtype=dtype) if alias is None else ready[alias]
             for alias, shape, strides, dtype in self._outs
         ]
-        self._run([t.data_ptr() for t in ready], [t.data_ptr() for t in results])
+        self._run([(t.data_ptr(), t.nbytes) for t in ready], [(t.data_ptr(), t.nbytes) for t in results])
         self.graph.runs += 1
         for alias in self._aliases:
             if ready[alias] is not tensors[alias]:
