@@ -2,11 +2,12 @@
 """What README and docs tell a reader to run works, and prints the numbers they show (scripts/recipes.py): the quick
 ones here, all of them by `make recipes`."""
 
+import re
 import subprocess
 import sys
 
 import pytest
-from conftest import ROOT
+from conftest import OTRN, ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
 import recipes  # noqa: E402
@@ -91,3 +92,19 @@ def test_every_block_is_a_recipe():
 def test_quick_recipes(page):
     status, said = run(page, "--fast")
     assert status == 0, said
+
+
+def info(topic):
+    return subprocess.run([OTRN, "info", topic], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("page", recipes.PAGES, ids=lambda page: page.name)
+def test_variables_and_commands_exist(page):
+    """Also those in tables and sentences, which nothing runs."""
+    text = page.read_text()
+    settings = (ROOT / "python" / "opentrn" / "torch" / "settings.py").read_text()
+    variables = set(re.findall(r"\b(?:OTRN|OPENTRN)_[A-Z_]*[A-Z]\b", text))
+    known = set(re.findall(r"\b(?:OTRN|OPENTRN)_[A-Z_]*[A-Z]\b", info("options") + settings))
+    assert variables <= known, variables - known
+    commands = set(re.findall(r"(?:`|^ *|/)otrn +([a-z]+)\b", text, re.M))
+    assert commands <= {line.split()[0] for line in info("commands").splitlines()}
