@@ -7,7 +7,9 @@
 
 const PassRow pass_rows[] = {
     {"inline", pass_inline, "put callees and composites into the entry, drop casts and tuples", true},
+    {"formats", pass_formats, "decide in which order arguments and results lie that leave it open", true},
     {"spmd", pass_spmd, "cut tensors into the parts devices have, let parts meet where needed", true},
+    {"layouts", pass_layouts, "take arguments and give results in the order they lie in memory", true},
     {"shapes", pass_shapes, "give every dimension its size, now that the arguments' shapes are known", true},
     {"quant", pass_quant, "write operations on quantised tensors as integer and float operations", true},
     {"expand", pass_expand, "write rare operations with common ones", true},

@@ -43,7 +43,9 @@ ValueId value_map_get(const ValueMap *m, ValueId from); // 0: not there
 void value_map_set(Arena *a, ValueMap *m, ValueId from, ValueId to);
 
 void pass_inline(Compile *c);
+void pass_formats(Compile *c);
 void pass_spmd(Compile *c); // spmd/spmd.c
+void pass_layouts(Compile *c);
 void pass_shapes(Compile *c);
 void pass_quant(Compile *c);
 void pass_expand(Compile *c);

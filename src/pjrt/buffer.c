@@ -165,6 +165,8 @@ static PJRT_Error *copy_promise(PJRT_Buffer *b, Storage *s, PJRT_Memory *m, PJRT
     Storage *to = done ? pj_storage_promise_locked(m, b->bytes, done) : NULL;
     *out = to ? pj_buffer_make_locked(m, to, b->type, b->dims, b->rank, b->bytes) : NULL;
     if (*out)
+        (*out)->order = b->order;
+    if (*out)
         pj_storage_hold(to);
     else
         pj_storage_drop_locked(to);
@@ -189,6 +191,8 @@ static PJRT_Error *buffer_copy(PJRT_Buffer *b, PJRT_Memory *to, PJRT_Buffer **ou
     if (s->ready)
         return copy_promise(b, s, to, out);
     PJRT_Error *e = pj_buffer_alloc(to, b->type, b->dims, b->rank, out);
+    if (!e)
+        (*out)->order = b->order;
     if (!e && b->bytes)
         memcpy((*out)->storage->data, s->data, b->bytes);
     pj_storage_release(s);

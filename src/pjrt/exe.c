@@ -4,11 +4,13 @@
 // A serialised executable is the artifact itself: what JAX writes into its cache can be run by
 // `otrn run`, and an artifact can be loaded into JAX. An executable is counted: a loaded executable
 // holds one count and every handle from GetExecutable another.
+#define _GNU_SOURCE // memmem
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "pjrt/pjrt.h"
+#include "rt/rt.h"
 
 // ---- making and freeing
 
@@ -26,6 +28,7 @@ static void exe_free(PJRT_Executable *e) {
         otrn_exe_free(e->exe);
     free(e->args);
     free(e->results);
+    free(e->lying);
     free(e->kinds);
     free(e->kind_sizes);
     free(e->program);
@@ -74,6 +77,41 @@ static PJRT_Error *exe_init_slots(PJRT_Executable *e) {
     return error;
 }
 
+// Arguments and results in another order than row by row: the core's sizes are those of what lies there, JAX's of what
+// the program means.
+static PJRT_Error *exe_init_orders(PJRT_Executable *e) {
+    size_t n = e->num_args + e->num_results, size;
+    const void *program = rt_exe_program(e->exe, &size);
+    if (!program || !memmem(program, size, "mhlo.layout_mode", 16))
+        return PJ_OK;
+    Ctx ctx = {0};
+    Arena arena;
+    arena_init(&arena, &ctx);
+    Arena *volatile keep = &arena;
+    PJRT_Error *volatile error = PJ_OK;
+    jmp_buf here;
+    if (CTX_TRY(&ctx, here)) {
+        const LayoutOrder *orders = rt_layouts(&ctx, keep, "jax program", program, size);
+        e->lying = orders ? malloc((n + 1) * LAYOUT_RANK_MAX * sizeof *e->lying) : NULL;
+        if (orders && !e->lying)
+            error = pj_error_nomem();
+        for (size_t i = 0; e->lying && i < n; i++) {
+            Slot *s = i < e->num_args ? &e->args[i] : &e->results[i - e->num_args];
+            int64_t *dims = e->lying + i * LAYOUT_RANK_MAX;
+            if (!orders[i])
+                continue;
+            for (uint32_t k = 0; k < s->rank; k++)
+                dims[layout_axis(orders[i], k)] = s->dims[k];
+            s->dims = dims;
+            s->order = orders[i];
+        }
+    } else {
+        error = pj_error_from(&ctx.err);
+    }
+    arena_fini(keep);
+    return error;
+}
+
 static char *bytes_dup(const void *p, size_t n) { // never empty, so that NULL means no memory
     char *d = malloc(n ? n : 1);
     if (d && n)
@@ -112,6 +150,8 @@ static PJRT_Error *exe_make(PJRT_Client *c, otrn_exe *exe, const void *options,
         error = pj_error_nomem();
     if (!error)
         error = exe_init_slots(e);
+    if (!error)
+        error = exe_init_orders(e);
     if (error) {
         exe_free(e);
         return error;

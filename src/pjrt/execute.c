@@ -60,7 +60,7 @@ static PJRT_Error *arg_check(const PJRT_Executable *e, const Row *r, size_t i) {
                         "opentrn: argument %zu of %s is a deleted or donated array", i,
                         otrn_exe_name(e->exe));
     bool same = b->bytes == s->bytes && (s->type == PJRT_Buffer_Type_TOKEN ||
-                                         (b->type == s->type && b->rank == s->rank &&
+                                         (b->type == s->type && b->rank == s->rank && b->order == s->order &&
                                           !memcmp(b->dims, s->dims, s->rank * sizeof *s->dims)));
     return same ? PJ_OK
                 : pj_error(PJRT_Error_Code_INVALID_ARGUMENT,
@@ -114,6 +114,7 @@ static PJRT_Error *row_begin(const Launch *l, Row *r) {
             pj_storage_drop_locked(storage);
             return pj_error_nomem();
         }
+        b->order = s->order;
         pj_storage_hold(storage); // the run's
         r->outputs[r->made] = b;
         r->out[r->made] = storage;

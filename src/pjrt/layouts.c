@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// layouts.c — the layouts extension, in its simplest true form.
+// layouts.c — the layouts extension: in which order the axes of an array lie.
 //
-// Every array is row-major; a layout is written as HLO text writes it, the axes from minor to
-// major: "{2,1,0}". Offering this and the shardings extension spares jaxlib a detour: without them it fetches the program after every compile and converts it
+// Row by row unless a program wants another order (pass/layouts.c); a layout is written as HLO text writes it, the axes
+// from minor to major: "{2,1,0}". Offering this and the shardings extension spares jaxlib a detour: without them it fetches the program after every compile and converts it
 // to HLO to look there, which takes longer than everything else in a small compile.
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,24 +15,24 @@ struct PJRT_Layouts_MemoryLayout {
     char text[];
 };
 
-PJRT_Layouts_MemoryLayout *pj_layout_make(size_t rank) {
+PJRT_Layouts_MemoryLayout *pj_layout_make(size_t rank, LayoutOrder order) {
     PJRT_Layouts_MemoryLayout *l = malloc(sizeof *l + 3 + rank * 4);
     if (!l)
         return NULL;
     char *at = l->text;
     *at++ = '{';
     for (size_t i = rank; i-- > 0;)
-        at += sprintf(at, i ? "%zu," : "%zu", i);
+        at += sprintf(at, i ? "%u," : "%u", layout_axis(order, (uint32_t)i));
     *at++ = '}';
     l->size = (size_t)(at - l->text);
     return l;
 }
 
-static PJRT_Error *layout_out(size_t rank, PJRT_Layouts_MemoryLayout **out) {
+static PJRT_Error *layout_out(size_t rank, LayoutOrder order, PJRT_Layouts_MemoryLayout **out) {
     if (rank > PJ_MAX_RANK)
         return pj_error(PJRT_Error_Code_INVALID_ARGUMENT, "opentrn: rank %zu is above %d", rank,
                         PJ_MAX_RANK);
-    *out = pj_layout_make(rank);
+    *out = pj_layout_make(rank, order);
     return *out ? PJ_OK : pj_error_nomem();
 }
 
@@ -52,15 +52,15 @@ static PJRT_Error *layout_serialize(PJRT_Layouts_MemoryLayout_Serialize_Args *ar
 }
 
 static PJRT_Error *client_layout(PJRT_Layouts_PJRT_Client_GetDefaultLayout_Args *args) {
-    return layout_out(args->num_dims, &args->layout);
+    return layout_out(args->num_dims, 0, &args->layout);
 }
 
 static PJRT_Error *topology_layout(PJRT_Layouts_PJRT_Topology_GetDefaultLayout_Args *args) {
-    return layout_out(args->num_dims, &args->layout);
+    return layout_out(args->num_dims, 0, &args->layout);
 }
 
 static PJRT_Error *buffer_layout(PJRT_Layouts_PJRT_Buffer_MemoryLayout_Args *args) {
-    return layout_out(args->buffer->rank, &args->layout);
+    return layout_out(args->buffer->rank, args->buffer->order, &args->layout);
 }
 
 // The executable keeps its layouts; they are made when first asked for.
@@ -74,7 +74,7 @@ static PJRT_Error *exe_layouts(PJRT_Executable *e, bool results,
     if (!made) {
         made = calloc(n + 1, sizeof *made);
         for (size_t i = 0; made && i < n; i++)
-            if (!(made[i] = pj_layout_make(slots[i].rank))) {
+            if (!(made[i] = pj_layout_make(slots[i].rank, slots[i].order))) {
                 for (size_t k = 0; k < i; k++)
                     free(made[k]);
                 free(made);

@@ -33,6 +33,7 @@
 #include "base/dtype.h"
 #include "base/opt.h"
 #include "base/sha256.h"
+#include "pass/layouts.h"
 #include "pjrt/pjrt_abi.h"
 
 enum {
@@ -248,6 +249,7 @@ struct PJRT_Buffer {
     PJRT_Buffer_Type type;
     uint32_t rank;
     bool donating;          // an execute is about to consume it
+    LayoutOrder order;      // in which its axes lie
     int64_t dims[];
 };
 // Takes over the caller's count of s. NULL: no memory (s is then still the caller's).
@@ -271,7 +273,8 @@ PJRT_Error *pj_device_layout_check(const PJRT_Buffer_MemoryLayout *layout); // r
 typedef struct Slot { // an argument or a result
     PJRT_Buffer_Type type;
     uint32_t rank;
-    const int64_t *dims; // in the core's executable
+    const int64_t *dims; // in the core's executable, or in PJRT_Executable.lying
+    LayoutOrder order;   // in which they lie
     size_t bytes;
     int64_t alias;       // results: argument whose memory may be taken over, or -1
     bool donated;        // arguments
@@ -284,6 +287,7 @@ struct PJRT_Executable {
     otrn_exe *exe;
     size_t num_args, num_results;
     Slot *args, *results;
+    int64_t *lying; // sizes of arguments and results that do not lie row by row; NULL: there are none
     bool any_donated, calls_host;
     const char **kinds;        // of the arguments, then of the results
     size_t *kind_sizes;
@@ -331,7 +335,7 @@ char *pj_sharding_encode(char *at, const char *text, uint32_t devices);
 // the caller's to free (partition.c).
 PJRT_Error *pj_partition(const void *bytes, size_t size, char **out, size_t *out_size);
 extern const PJRT_Layouts_Extension pj_layouts_extension;
-PJRT_Layouts_MemoryLayout *pj_layout_make(size_t rank); // row-major; NULL: no memory
+PJRT_Layouts_MemoryLayout *pj_layout_make(size_t rank, LayoutOrder order); // NULL: no memory
 
 // ---- every function we implement, one per row of the table
 #define T(name)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // transfer.c — arrays between the host's layout and ours.
 //
-// Ours is dense and row-major, with sub-byte types one per byte.
+// Ours is dense, its axes in the buffer's order, with sub-byte types one per byte.
 // The host writes a small signed integer into its byte with clear top bits, we with copies of the
 // sign. A host array may have any strides: reversed axes are negative, broadcast ones 0.
 // Neighbouring axes that are contiguous in both arrays are joined first, so that the common cases
@@ -90,10 +90,13 @@ void pj_strided_copy(void *dst, const int64_t *dst_strides, const void *src,
     }
 }
 
-static void strides_dense(int64_t *strides, const int64_t *dims, size_t rank, size_t elem_bytes) {
+static void strides_dense(int64_t *strides, const int64_t *dims, size_t rank, size_t elem_bytes, LayoutOrder order) {
     int64_t stride = (int64_t)elem_bytes;
-    for (size_t i = rank; i-- > 0; stride *= dims[i])
-        strides[i] = stride;
+    for (size_t i = rank; i-- > 0;) {
+        uint32_t axis = layout_axis(order, (uint32_t)i);
+        strides[axis] = stride;
+        stride *= dims[axis];
+    }
 }
 
 // ---- upload
@@ -129,7 +132,7 @@ PJRT_Error *pj_Client_BufferFromHostBuffer(PJRT_Client_BufferFromHostBuffer_Args
     size_t elem = dtype_bytes(dtype);
     if (b->bytes && args->num_byte_strides) {
         int64_t dense[PJ_MAX_RANK];
-        strides_dense(dense, args->dims, args->num_dims, elem);
+        strides_dense(dense, args->dims, args->num_dims, elem, 0);
         pj_strided_copy(b->storage->data, dense, args->data, args->byte_strides, args->dims,
                         args->num_dims, elem);
     } else if (b->bytes) {
@@ -147,7 +150,7 @@ PJRT_Error *pj_Client_BufferFromHostBuffer(PJRT_Client_BufferFromHostBuffer_Args
 static PJRT_Error *host_strides(const PJRT_Buffer *b, const PJRT_Buffer_MemoryLayout *layout,
                                 size_t elem, int64_t *strides) {
     if (!layout) {
-        strides_dense(strides, b->dims, b->rank, elem);
+        strides_dense(strides, b->dims, b->rank, elem, 0);
         return PJ_OK;
     }
     bool tiled = layout->type == PJRT_Buffer_MemoryLayout_Type_Tiled;
@@ -197,6 +200,7 @@ typedef struct Download {
     Storage *from;
     PJRT_Buffer_Type type;
     uint32_t rank;
+    LayoutOrder order;
     size_t bytes, offset; // offset: of a raw copy
     bool raw;             // bytes as they are
     void *dst;
@@ -217,7 +221,7 @@ static PJRT_Error *download_now(const Download *d) {
     PJRT_Error *e = host_bytes(d->type, d->bytes, d->from, &bytes, &copy);
     if (e)
         return e;
-    strides_dense(dense, d->dims, d->rank, elem);
+    strides_dense(dense, d->dims, d->rank, elem, d->order);
     pj_strided_copy(d->dst, d->strides, bytes, dense, d->dims, d->rank, elem);
     free(copy);
     return PJ_OK;
@@ -259,7 +263,7 @@ static PJRT_Error *download(const Download *d, PJRT_Event **event) {
 
 PJRT_Error *pj_Buffer_ToHostBuffer(PJRT_Buffer_ToHostBuffer_Args *args) {
     PJRT_Buffer *b = args->src;
-    Download d = {.type = b->type, .rank = b->rank, .bytes = b->bytes, .dst = args->dst};
+    Download d = {.type = b->type, .rank = b->rank, .order = b->order, .bytes = b->bytes, .dst = args->dst};
     PJRT_Error *e = host_strides(b, args->host_layout, dtype_bytes(pj_dtype(b->type)), d.strides);
     if (e)
         return e;

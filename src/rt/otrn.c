@@ -337,6 +337,11 @@ const void *otrn_exe_bytes(const otrn_exe *exe, size_t *size) {
 const char *otrn_exe_name(const otrn_exe *exe) { return exe ? exe->art->name : ""; }
 size_t otrn_exe_num_args(const otrn_exe *exe) { return exe ? exe->art->nargs : 0; }
 size_t otrn_exe_num_results(const otrn_exe *exe) { return exe ? exe->art->nresults : 0; }
+const void *rt_exe_program(const otrn_exe *exe, size_t *size) {
+    *size = (size_t)exe->art->program_bytes;
+    return exe->art->program;
+}
+
 uint32_t otrn_exe_partitions(const otrn_exe *exe) {
     return exe && exe->art->partitions ? exe->art->partitions : 1;
 }

@@ -46,3 +46,14 @@ bool rt_custom(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t s
     hlo_print(h, out, true);
     return true;
 }
+
+const LayoutOrder *rt_layouts(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size) {
+    Hlo *h = read_program(ctx, a, name, bytes, size);
+    hlo_verify(h);
+    Compile c = {.ctx = ctx, .arena = a, .scratch = a, .hlo = h};
+    pass_inline(&c);
+    pass_formats(&c);
+    const HloFunc *f = hlo_main(h);
+    LayoutOrder *orders = ARENA_NEWN(a, LayoutOrder, f->nargs + f->nresults + 1);
+    return layouts_said(h, orders) ? orders : NULL;
+}

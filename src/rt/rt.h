@@ -8,6 +8,7 @@
 #include "artifact/artifact.h"
 #include "base/opt.h"
 #include "clock/clock.h"
+#include "pass/layouts.h"
 #include "pass/pass.h"
 
 #define RT_STAGES_MAX 64 // passes, and read, cache, tile, save; a program may be read twice
@@ -81,6 +82,9 @@ Artifact *rt_again(Ctx *ctx, Arena *a, Artifact *art, const RtCompile *how);
 void rt_parted(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size, Buf *out);
 // The program with calls that `who` knows replaced by what it answers, as text appended to out; false: there are none.
 bool rt_custom(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size, const CustomAsk *who, Buf *out);
+const void *rt_exe_program(const otrn_exe *exe, size_t *size); // that it was made of; NULL: it does not keep it
+// Orders in which the entry's arguments, then its results lie; NULL: all row by row.
+const LayoutOrder *rt_layouts(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size);
 // "read", each pass, "tile": what --dump takes, by number from 0; NULL past the last.
 const char *rt_stage_name(int i);
 
