@@ -61,7 +61,17 @@ void rt_options_of(Ctx *ctx, Arena *a, const Artifact *art, const char *name, bo
     }
 }
 
-// A kernel's text says nothing about options of the compiler, and a kernel may be priced on one core or on both.
+// An option of the compiler that the command line asks for; NULL: none. A kernel may be priced on one core or on both, and
+// how it rounds takes no time.
+static const OptRow *compiler_option(const Options *o) {
+    for (size_t i = 0; i < CODE_OPTIONS; i++) {
+        OptId id = code_options[i];
+        if (id != OPT_LNC && id != OPT_ROUNDING && !strcmp(o->from[id], "command line") && strcmp(o->val[id], opt_rows[id].dflt))
+            return &opt_rows[id];
+    }
+    return NULL;
+}
+
 static bool is_same(Arena *a, const Artifact *art, const RtCompile *how) {
     if (art->program)
         return art->chip_hash == rt_chip_hash(a, how->chip) && !strcmp(art->options, rt_code_options(a, how->opts));
@@ -69,6 +79,12 @@ static bool is_same(Arena *a, const Artifact *art, const RtCompile *how) {
 }
 
 Artifact *rt_again(Ctx *ctx, Arena *a, Artifact *art, const RtCompile *how) {
+    const OptRow *asked = art->program ? NULL : compiler_option(how->opts);
+    if (asked) {
+        ctx_hint(ctx, "leave it out, or give the program itself (.mlir, .mlirbc)");
+        ctx_fail(ctx, OTRN_UNSUPPORTED, (Place){.file = how->name}, "--%s changes a program that is compiled; this is code that was not",
+                 asked->name);
+    }
     if (is_same(a, art, how))
         return art;
     if (!art->program) {
