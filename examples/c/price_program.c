@@ -26,8 +26,8 @@ static int price(const char *file, const char *instance, const char *lnc, double
     otrn_option options[] = {{"instance", instance}, {"lnc", lnc}};
     otrn_env *env;
     otrn_exe *exe = NULL;
-    otrn_error err;
-    otrn_report r;
+    otrn_error err = OTRN_ERROR_INIT;
+    otrn_report r = OTRN_REPORT_INIT;
     if (otrn_open(options, 2, &env, &err) != OTRN_OK)
         return fail(&err);
     otrn_status s = file ? otrn_compile_file(env, file, &exe, &err)
