@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users say themselves about how a program is cut: custom_partitioning."""
+"""What users say themselves about how a program is cut and what is sent: custom_partitioning, ragged_all_to_all."""
 
 import jax
 import jax.numpy as jnp
@@ -118,3 +118,41 @@ print(np.asarray(jax.jit(f)(jax.device_put(jnp.ones(8), NamedSharding(mesh, P("x
     for times in (2, 3):
         done = python(code.replace("TIMES", str(times)), OTRN_CACHE="on", OTRN_CACHE_DIR=str(tmp_path), OPENTRN_DEVICES="8")
         assert done.stdout.split() == [f"{times}.0"], done.stderr
+
+
+# --- ragged_all_to_all -------------------------------------------------------------------------------
+
+
+def ragged(mesh, axis, groups, pieces, rng):
+    """Each device sends `pieces` runs of rows to each of its group; the second value is numpy's answer."""
+    n, size = mesh.shape[axis], len(groups[0])
+    sizes = rng.integers(0, 4, (n, size * pieces)).astype(np.int32)
+    starts = np.zeros_like(sizes)
+    starts[:, 1:] = np.cumsum(sizes, 1)[:, :-1]
+    rows, room = 4 * size * pieces, 4 * size * pieces + 3
+    operand = rng.standard_normal((n, rows, 2)).astype(np.float32)
+    output = np.full((n, room, 2), -1, np.float32)
+    places, arrivals, want = np.zeros_like(sizes), np.zeros_like(sizes), output.copy()
+    for group in groups:
+        for j, to in enumerate(group):
+            at = 1
+            for i, sender in enumerate(group):
+                for k in range(pieces):
+                    e = j * pieces + k
+                    places[sender, e], arrivals[to, i * pieces + k] = at, sizes[sender, e]
+                    want[to, at : at + sizes[sender, e]] = operand[sender, starts[sender, e] :][: sizes[sender, e]]
+                    at += sizes[sender, e]
+    return (operand, output, starts, sizes, places, arrivals), want
+
+
+@pytest.mark.parametrize("pieces, groups", [(1, None), (2, None), (1, [[0, 2, 1, 3], [7, 4, 5, 6]])])
+def test_ragged_rows_go_where_they_are_sent(pieces, groups):
+    mesh = jax.make_mesh((8,), ("i",), axis_types=(AxisType.Auto,), devices=jax.devices()[:8])
+    args, want = ragged(mesh, "i", groups or [list(range(8))], pieces, np.random.default_rng(pieces))
+
+    def send(*args):
+        out = jax.lax.ragged_all_to_all(*(a[0] for a in args), axis_name="i", axis_index_groups=groups)
+        return out[None]
+
+    f = jax.jit(jax.shard_map(send, mesh=mesh, in_specs=P("i"), out_specs=P("i"), check_vma=False))
+    np.testing.assert_array_equal(f(*args), want)
