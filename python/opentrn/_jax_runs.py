@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 from opentrn import _library, _profile
-from opentrn._report import noted
+from opentrn._report import checked_target, noted, told
 
 _ANSWER_BYTES = 1 << 22
 _STOP, _START, _ASK = 0, 1, 2
@@ -33,7 +33,7 @@ def _ask(function, *args):
     out = ctypes.create_string_buffer(_ANSWER_BYTES)
     size = function(*args, out, len(out))
     if size < 0 or size > len(out):
-        raise RuntimeError(out.value.decode() if size < 0 else "the answer is too long")
+        raise RuntimeError(told(out.value) if size < 0 else "the answer is too long")
     return json.loads(out.value)
 
 
@@ -47,16 +47,17 @@ def last_run(
     """Modelled time of the program that ran last, as opentrn.report tells it, with its `name` and the
     host time it took (`host_us`). None when nothing ran. trace: a file to write its timeline to, which
     Perfetto opens. Waits for what is under way."""
+    target = checked_target("last_run", target)
     client, library = _client(), _library.load()
     if client is None:
-        raise RuntimeError("JAX has no opentrn device in this process")
+        raise RuntimeError("JAX has no opentrn device in this process: start it with JAX_PLATFORMS=opentrn")
     library.opentrn_wait(client)
     runs = _ask(library.opentrn_last_run, client, _target(target))
     if runs and trace:
         out = ctypes.create_string_buffer(8192)
         path = str(trace).encode()
         if library.opentrn_trace(client, _target(target), path, out, len(out)):
-            raise RuntimeError(out.value.decode())
+            raise RuntimeError(told(out.value))
     return noted(runs[0]) if runs else None
 
 

@@ -7,11 +7,13 @@ only when asked to has functions `begin` and `end` as attributes.
 """
 
 import contextlib
+import math
+import numbers
 import time
 from collections.abc import Iterator
 from typing import Any
 
-from opentrn._report import loops_text, price_text
+from opentrn._report import checked_target, loops_text, price_text
 
 _SHOWN = 8  # programs a printed profile lists
 SOURCES = []  # functions () -> [(key, name, runs, report)]
@@ -25,11 +27,29 @@ def _now():
     return rows
 
 
+def plain(value: float, least: int = 0) -> str:
+    """A number as people write it: at least four digits that say something, at least `least` behind the point."""
+    digits = 3 - math.floor(math.log10(abs(value))) if value and math.isfinite(value) else 0
+    return f"{value:,.{max(digits, least)}f}"
+
+
+def _weight(row):
+    """Modelled time of all runs of a program."""
+    return row[1] * row[2]["total_us"]
+
+
+def check_counts(function: str, **counts: Any) -> None:
+    """Mistakes in a call, told where it is made."""
+    for name, value in counts.items():
+        if value is not None and (isinstance(value, bool) or not isinstance(value, numbers.Real) or not value > 0):
+            raise ValueError(f"opentrn.{function}: {name} is a number above 0, not {value!r}")
+
+
 class Profile:
     """What ran: `rows` as (name, runs, report of one run), and sums over them.
 
-    steps, samples, tokens: set them, or pass them to opentrn.profile(); steps is the largest number
-    of runs of one program when it is not given.
+    steps, samples, tokens: set them, or pass them to opentrn.profile(). Without that steps are the calls of step(), or
+    the runs of the program that took most of the modelled time: a front end may run small helpers more often.
     """
 
     def __init__(
@@ -44,7 +64,7 @@ class Profile:
         self._rows, self._priced = [], {}
         self.host_seconds = 0.0
         self._begin = time.perf_counter()
-        self._last = None
+        self._last, self._step_calls = None, 0
 
     def _end(self, now=None):
         self.host_seconds = time.perf_counter() - self._begin
@@ -60,6 +80,7 @@ class Profile:
         step._before, step._begin = self._last or (self._before, self._begin)
         step._end(now)
         self._last = (now, time.perf_counter())
+        self._step_calls += 1
         return step
 
     @property
@@ -77,7 +98,8 @@ class Profile:
 
     @property
     def steps(self) -> int:
-        return self._steps or max((runs for _, runs, _ in self._rows), default=0)
+        counted = self._steps or self._step_calls
+        return counted or max(self.rows, key=_weight, default=("", 0))[1]
 
     @steps.setter
     def steps(self, value: int | None) -> None:
@@ -112,7 +134,7 @@ class Profile:
     @property
     def price(self) -> str:
         """Whose price it is, of the program that takes the longest."""
-        longest = max(self.rows, key=lambda row: row[1] * row[2]["total_us"], default=None)
+        longest = max(self.rows, key=_weight, default=None)
         return price_text(longest[2]) if longest else ""
 
     @property
@@ -129,16 +151,17 @@ class Profile:
         if not self._rows:
             return "opentrn: nothing ran on the device"
         target = self.rows[0][2]["target"]
+        rows = sorted(self.rows, key=_weight, reverse=True)
+        told = "" if self._steps or self._step_calls else f" (runs of {rows[0][0]})"
         lines = [
-            f"opentrn on {target}: {self.steps} steps, modelled time per step {self.step_us:.1f} us, "
-            f"host {self.host_seconds / self.steps * 1e6:.0f} us"
+            f"opentrn on {target}: {self.steps} steps{told}, modelled time per step {plain(self.step_us, 1)} us, "
+            f"host {plain(self.host_seconds / self.steps * 1e6)} us"
         ]
-        rows = sorted(self.rows, key=lambda row: -row[1] * row[2]["total_us"])
         for name, runs, report in rows[:_SHOWN]:
-            lines.append(f"  {name}: {runs} runs of {report['total_us']:.1f} us")
+            lines.append(f"  {name}: {runs} runs of {plain(report['total_us'], 1)} us")
         rest = sum(runs * report["total_us"] for _, runs, report in rows[_SHOWN:])
         if rest:
-            lines.append(f"  {len(rows) - _SHOWN} smaller programs: {rest:.1f} us in all")
+            lines.append(f"  {len(rows) - _SHOWN} smaller programs: {plain(rest, 1)} us in all")
         busy = ", ".join(f"{n} {100 * s:.0f} %" for n, s in self.engines.items() if s >= 0.005)
         lines.append(f"  busy: {busy}")
         counts = [(w, n) for w, n in (("samples", self.samples), ("tokens", self.tokens)) if n]
@@ -146,7 +169,7 @@ class Profile:
             rate = count / self.total_us * 1e6
             lines.append(f"  {rate:,.0f} {what}/s, {100 * self.utilisation:.1f} % of the tensor engines' bf16 peak")
             if all(report["usd_per_hour"] for _, _, report in rows):
-                lines.append(f"  $ {self.usd_per_million(count):.4g} per 1M {what}")
+                lines.append(f"  $ {plain(self.usd_per_million(count), 2)} per 1M {what}")
         lines.append(f"  price: {self.price}")
         lines += sorted({f"  note: {name}: {text}" for name, _, r in rows if (text := loops_text(r))})
         return "\n".join(lines)
@@ -160,6 +183,8 @@ def profile(
     tokens: int | None = None,
 ) -> Iterator[Profile]:
     """`with opentrn.profile("trn2", tokens=n) as p: …; print(p)`"""
+    target = checked_target("profile", target)
+    check_counts("profile", steps=steps, samples=samples, tokens=tokens)
     for source in SOURCES:
         getattr(source, "begin", lambda: None)()
     p = Profile(target, steps, samples, tokens)

@@ -2,7 +2,9 @@
 """Modelled times and other facts about a compiled program."""
 
 import ctypes
+import functools
 import json
+import os
 from typing import Any, Protocol
 
 from opentrn import _library
@@ -20,11 +22,45 @@ class Compiled(Protocol):
 def artifact(compiled: Compiled) -> bytes:
     """The artifact inside a compiled JAX function: write it to a file and `otrn run`, `otrn prof`
     take it."""
+    if not hasattr(compiled, "runtime_executable"):
+        raise TypeError(
+            "opentrn: a compiled function is needed, as jax.jit(f).lower(*args).compile() gives it, "
+            f"not {type(compiled).__name__}"
+        )
     wrapped = compiled.runtime_executable().serialize()  # jaxlib puts a header of its own before it
     at = wrapped.find(_MAGIC)
     if at < 0:
         raise ValueError("this program was not compiled by opentrn")
     return wrapped[at:]
+
+
+_NOTHING = b"func.func public @main(%a: tensor<f32>) -> tensor<f32> { return %a : tensor<f32> }"
+
+
+@functools.cache
+def _target_fault(target):
+    try:
+        _price(_NOTHING, target, {})
+    except RuntimeError as error:
+        return str(error)
+    return None
+
+
+def checked_target(function: str, target: Any) -> str | None:
+    """The target of a call as text; a wrong one is told where the call is made."""
+    if target is None:
+        return None
+    if not isinstance(target, (str, os.PathLike)) or not os.fspath(target):
+        raise TypeError(f'opentrn.{function}: target is "trn1", "trn2", "trn3" or the path of a chip file, not {target!r}')
+    fault = _target_fault(os.fspath(target))
+    if fault:
+        raise ValueError(f"opentrn.{function}: {fault}")
+    return os.fspath(target)
+
+
+def told(text: bytes) -> str:
+    """The library's error with its hint in one line."""
+    return text.decode().strip().replace("\n  hint: ", "; ")
 
 
 _OPTIONS = ("instance", "price", "trips", "chips")  # that do not change the code
@@ -46,14 +82,18 @@ def report(
     """
     for name in options:
         if name not in _OPTIONS:
-            raise TypeError(f"report() takes {', '.join(_OPTIONS)}; {name} belongs to the compilation")
+            raise TypeError(f"opentrn.report takes {', '.join(_OPTIONS)}; {name} belongs to the compilation")
     data = compiled if isinstance(compiled, (bytes, bytearray)) else artifact(compiled)
+    return noted(_price(data, checked_target("report", target), options))
+
+
+def _price(data, target, options):
     out = ctypes.create_string_buffer(8192)
     wanted = target.encode() if target else None
     given = "".join(f"{name}={value}\n" for name, value in options.items()).encode()
     if _library.load().opentrn_report(bytes(data), len(data), wanted, given, out, len(out)):
-        raise RuntimeError(out.value.decode())
-    return noted(json.loads(out.value))
+        raise RuntimeError(told(out.value))
+    return json.loads(out.value)
 
 
 def price_text(r: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-from opentrn._profile import Profile, profile
+from opentrn._profile import Profile, check_counts, plain, profile
 from opentrn._report import loops_text
 
 TARGETS = ("trn1", "trn2", "trn3")
@@ -41,6 +41,9 @@ class Training:
         goal: float | None = None,
         out: TextIO | None = None,
     ) -> None:
+        check_counts("training", steps=steps, tokens=tokens, samples=samples)
+        if goal is not None and not isinstance(goal, (int, float)):
+            raise TypeError(f"opentrn.training: goal is a number, the loss to reach, not {goal!r}")
         self.name, self.steps, self.goal = name, steps, goal
         self.what, self.count = ("tokens", tokens) if tokens else ("samples", samples or 1)
         self.losses: list[float] = []
@@ -128,8 +131,8 @@ class Training:
                     lines.append(f"{target}   not possible: {str(error).splitlines()[0]}")
                     continue
                 busy = ", ".join(f"{n} {100 * s:.0f} %" for n, s in engines.items() if s >= _SHOWN)
-                price = f"{usd:.4g}" if usd else "not known"
-                lines.append(f"{target}   {step_us:10.1f} us   {price:>16}   {busy}")
+                price = plain(usd, 2) if usd else "not known"
+                lines.append(f"{target}   {plain(step_us, 1):>10} us   {price:>16}   {busy}")
                 price, notes = self._told(target)
                 told.append(f"{target}: {price}")
             lines.append("prices: " + "; ".join(told))

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import opentrn
 import pytest
+import pytest
 
 X = np.ones((64, 64), np.float32)
 
@@ -63,6 +64,56 @@ def test_profile():
     before = p.total_us
     jax.block_until_ready(f(X))
     assert p.total_us == before  # nothing is recorded outside
+
+
+def test_steps_are_those_of_the_heavy_program():
+    """Front ends run small helpers more often than the step."""
+    step, helper = jax.jit(lambda x: jnp.tanh(x @ x) @ x), jax.jit(lambda x: x + 1)
+    big, small = jnp.ones((256, 256)), jnp.ones(4)
+    jax.block_until_ready((step(big), helper(small)))
+    with opentrn.profile("trn1") as p:
+        for _ in range(3):
+            step(big)
+            for _ in range(4):
+                helper(small)
+    assert [runs for _, runs, _ in p.rows] == [3, 12] and p.steps == 3
+    assert p.step_us == p.total_us / 3 and "3 steps (runs of jit__lambda)" in str(p)
+    p.steps = 6
+    assert p.step_us == p.total_us / 6
+    with opentrn.profile("trn1") as p:
+        for _ in range(2):
+            step(big), step(big)
+            p.step()
+    assert p.steps == 2 and "2 steps," in str(p)
+
+
+def test_small_numbers_are_told():
+    from opentrn._profile import plain
+
+    assert [plain(v, 2) for v in (0.00001234567, 0.5, 12.3456, 123456.7, 0)] == [
+        "0.00001235", "0.5000", "12.35", "123,456.70", "0.00",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "text"),
+    [
+        (lambda: opentrn.report(b"x", "trn9"), ValueError, "opentrn.report: .*trn9.*trn1, trn2, trn3"),
+        (lambda: opentrn.report(b"x", 2), TypeError, "target is .trn1., .trn2., .trn3. or the path"),
+        (lambda: opentrn.report(3), TypeError, r"compiled function is needed, .*not int"),
+        (lambda: opentrn.report(b"x", instnce="trn1.2xlarge"), TypeError, "takes instance, price.*instnce"),
+        (lambda: opentrn.last_run("trn22"), ValueError, "opentrn.last_run: .*trn22"),
+        (lambda: opentrn.profile("tnr1").__enter__(), ValueError, "opentrn.profile: .*tnr1"),
+        (lambda: opentrn.profile(steps="3").__enter__(), ValueError, "steps is a number above 0, not '3'"),
+        (lambda: opentrn.profile(tokens=0).__enter__(), ValueError, "tokens is a number above 0, not 0"),
+        (lambda: opentrn.training("t", steps=-1).__enter__(), ValueError, "opentrn.training: steps is a number"),
+        (lambda: opentrn.training("t", 3, goal="low").__enter__(), TypeError, "goal is a number"),
+    ],
+)
+def test_mistakes_in_calls(call, kind, text):
+    with pytest.raises(kind, match=text) as caught:
+        call()
+    assert "\n" not in str(caught.value)
 
 
 def test_off(python):
