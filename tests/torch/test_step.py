@@ -129,3 +129,91 @@ def test_what_the_device_lacks_is_named_with_its_line(tmp_path):
     said = out.stdout + out.stderr
     assert f"test_step.py:{line}:1" in said and "@aten.special_i0e.default" in said
     assert f"@aten.special_i1e.default at {__file__}:{line + 1}" in said
+
+
+def test_gradients_stand_at_the_users_lines(tmp_path):
+    """Not in our own step.py: each gradient is at the line of the operation it belongs to."""
+    import inspect
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = torch.nn.Linear(32, 64), torch.nn.Linear(64, 8)
+
+        def forward(self, x):
+            h = torch.relu(self.a(x))
+            return self.b(h)
+
+    def criterion(whatever, x, y):
+        return torch.nn.functional.cross_entropy(whatever(x), y)
+
+    net = Net()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    batch = (torch.randn(16, 32), torch.randint(8, (16,)))
+    opentrn.torch.export_step(net, opt, batch, tmp_path, criterion)
+    text = (tmp_path / "step.mlir").read_text()
+    assert "/step.py" not in text and 'jax.arg_info = "a.weight"' in text
+    lines, first = inspect.getsourcelines(Net.forward)
+    at = {text.strip(): first + i for i, text in enumerate(lines)}
+    products = [row for row in text.splitlines() if "dot_general" in row]
+    assert len(products) == 5  # two forward, their weights' gradients, and that of h
+    count = lambda line: sum(f'{__file__}":{line}:' in row for row in products)
+    assert count(at["h = torch.relu(self.a(x))"]) == 2 and count(at["return self.b(h)"]) == 3
+    out = subprocess.run([ROOT / "build" / "otrn", "prof", tmp_path / "step.mlir"], capture_output=True, text=True, check=True)
+    assert "test_step.py:" in out.stdout and " step.py:" not in out.stdout
+
+
+class _Criterion:
+    def __call__(self, f, batch):
+        return torch.nn.functional.mse_loss(f(batch["x"]), batch["y"])
+
+
+def _named(f, *, x, y):
+    return torch.nn.functional.mse_loss(f(x), y)
+
+
+def _only_named(*, f, x, y):
+    return torch.nn.functional.mse_loss(f(x), y)
+
+
+FORMS = {  # how the loss is written: (function, positional, named)
+    "three parameters": (lambda f, x, y: ((f(x) - y) ** 2).mean(), "xy", ""),
+    "prediction and target": (lambda a, b: ((a - b) ** 2).mean(), "xy", ""),
+    "a target with defaults": (torch.nn.functional.mse_loss, "xy", ""),
+    "a module": (torch.nn.MSELoss(), "xy", ""),
+    "an object and a dictionary": (_Criterion(), "d", ""),
+    "named arguments": (_named, "", "xy"),
+    "all of them named": (_only_named, "", "xy"),
+    "any number": (lambda f, *batch: ((f(batch[0]) - batch[1]) ** 2).mean(), "xy", ""),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_of_a_loss(form):
+    loss_fn, places, names = FORMS[form]
+    torch.manual_seed(0)
+    net = torch.nn.Linear(4, 2)
+    values = {"x": torch.randn(8, 4), "y": torch.randn(8, 2)}
+    values["d"] = {"x": values["x"], "y": values["y"]}
+    want = torch.nn.functional.mse_loss(net(values["x"]), values["y"]).item()
+    step = opentrn.torch.compile_step(net, torch.optim.SGD(net.parameters(), lr=0.1), loss_fn)
+    got = step(*[values[k] for k in places], **{k: values[k] for k in names})
+    assert got.item() == pytest.approx(want, rel=1e-5)
+
+
+def test_mistakes_in_calls():
+    net = torch.nn.Linear(4, 2)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    make = opentrn.torch.compile_step
+    for call, kind, text in (
+        (lambda: make("net", opt), TypeError, "first argument is the model, a torch.nn.Module, not str"),
+        (lambda: make(net, net), TypeError, "second argument is the optimizer.* not Linear"),
+        (lambda: make(net, opt, 3), TypeError, "loss_fn is a function, a module or None, not int"),
+        (lambda: make(torch.nn.Linear(4, 2), opt), ValueError, "none of this model's parameters"),
+        (lambda: make(net, opt, lambda a: a)(torch.ones(1, 4), torch.ones(1, 2)), TypeError, "fits neither"),
+    ):
+        with pytest.raises(kind, match=text) as caught:
+            call()
+        assert "\n" not in str(caught.value)
+    with pytest.raises(Exception, match="no options for this backend .targt.*OTRN_"):
+        torch.compile(net, backend="opentrn", options={"targt": "trn1"})(torch.ones(1, 4))

@@ -12,7 +12,7 @@ from functorch.compile import min_cut_rematerialization_partition
 from torch._dynamo.backends.common import aot_autograd
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from opentrn.torch import decompositions, randomness
+from opentrn.torch import decompositions, places, randomness
 from opentrn.torch.plan import Plan
 
 
@@ -69,6 +69,7 @@ def make(inference=None):
     aot = aot_autograd(**_compilers(inference))
 
     def compile_graph(module, example_inputs, **_):
+        places.keep(module)
         with plain_attention():
             return aot(module, example_inputs)
 
@@ -97,7 +98,12 @@ def _usual():
 
 
 def backend(
-    module: torch.fx.GraphModule, example_inputs: list[torch.Tensor], **_: Any
+    module: torch.fx.GraphModule, example_inputs: list[torch.Tensor], **given: Any
 ) -> Callable[..., Any]:
     """`torch.compile(model, backend="opentrn")`"""
+    if given.get("options"):
+        raise ValueError(
+            f"opentrn: torch.compile has no options for this backend ({', '.join(given['options'])}); "
+            "OTRN_… variables set them, `otrn info options` lists them"
+        )
     return _usual()(module, example_inputs)

@@ -124,6 +124,6 @@ def export_step(
             {"operator": f.operator, "reason": f.reason, "place": f.place} for f in plan.fallbacks
         ],
     }
-    (folder / "step.mlir").write_text(program.text)
+    (folder / "step.mlir").write_text(program.named([row["name"] for row in rows]))
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
     return manifest

@@ -14,14 +14,14 @@ from torch.fx import Node
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from opentrn import _runtime
-from opentrn.torch import settings
+from opentrn.torch import places, settings
+from opentrn.torch.places import place_of
 from opentrn.torch.program import (
     COLLECTIVES,
     IGNORED,
     is_tensor,
     namespace,
     order_of,
-    place_of,
     why_not,
     write_program,
 )
@@ -271,6 +271,7 @@ class Plan:
     in it."""
 
     def __init__(self, module, name, strict=None, only_text=False):
+        places.settle(module)
         cut = Cut(module, uncut=only_text)
         self.name, self.cut, self.only_text = name, cut, only_text
         self.fallbacks = self._report_fallbacks(cut, settings.strict if strict is None else strict)

@@ -6,9 +6,8 @@ are taken where they lie: the program's argument has the shape of the memory, an
 the program gives it the user's shape. Results are written in the strides eager would give.
 """
 
+import json
 import operator
-import os
-import re
 
 import torch
 from torch.fx import Node
@@ -18,6 +17,7 @@ from opentrn.torch import dtypes
 from opentrn.torch.builder import Builder, Value
 from opentrn.torch.lower import TABLE, NotLowered
 from opentrn.torch.lower.shape import storage_order
+from opentrn.torch.places import place_of
 
 COLLECTIVES = ("_c10d_functional", "c10d", "c10d_functional", "_dtensor")
 IGNORED = {
@@ -36,18 +36,6 @@ def is_tensor(value):
 def order_of(fake):
     """How a tensor lies in memory; None: it must be copied to dense memory first."""
     return storage_order(tuple(fake.shape), fake.stride())
-
-
-_NOT_THE_USERS = tuple(os.path.dirname(f) + os.sep for f in (torch.__file__, __file__))
-
-
-def place_of(node):
-    """File, line and function of the user's code behind a node, or None. Frames inside torch are
-    only shown when there is no other, as for a model made of torch's own modules."""
-    trace = node.meta.get("stack_trace") or ""
-    found = re.findall(r'File "([^"]+)", line (\d+), in (\S+)', trace)
-    found = [row for row in found if not row[0].startswith(_NOT_THE_USERS)] or found
-    return (found[-1][0], int(found[-1][1]), found[-1][2]) if found else None
 
 
 def _loc(node):
@@ -161,17 +149,24 @@ class Port:
 class Program:
     """text: the module. inputs, outputs: Ports in the order of its arguments and results."""
 
-    def __init__(self, text, inputs, outputs):
-        self.text, self.inputs, self.outputs = text, inputs, outputs
+    def __init__(self, rest, inputs, outputs):
+        self._rest, self.inputs, self.outputs = rest, inputs, outputs
+        self.text = self.named(())
+
+    def named(self, names):
+        """The module with names for its arguments, which messages and memory tables tell."""
+        return f"func.func public @main({_arguments(self.inputs, self.outputs, names)}) {self._rest}"
 
 
-def _arguments(inputs, outputs):
+def _arguments(inputs, outputs, names):
     taken = {port.alias: i for i, port in enumerate(outputs) if port.alias is not None}
     parts = []
     for i, port in enumerate(inputs):
         kind = dtypes.tensor_type(port.memory_shape, port.dtype)
-        attribute = f" {{tf.aliasing_output = {taken[i]} : i32}}" if i in taken else ""
-        parts.append(f"%arg{i}: {kind}{attribute}")
+        attributes = [f"tf.aliasing_output = {taken[i]} : i32"] if i in taken else []
+        if i < len(names):
+            attributes.append(f"jax.arg_info = {json.dumps(names[i], ensure_ascii=False)}")
+        parts.append(f"%arg{i}: {kind}" + (f" {{{', '.join(attributes)}}}" if attributes else ""))
     return ", ".join(parts)
 
 
@@ -212,8 +207,8 @@ def write_program(inputs, nodes, outputs, constants, missing=()):
     kinds = ", ".join(r.type for r in results)
     names = ", ".join(r.name for r in results)
     body = "\n".join(b.lines)
-    text = (
-        f"func.func public @main({_arguments(in_ports, out_ports)}) -> ({kinds}) {{\n{body}\n"
+    rest = (
+        f"-> ({kinds}) {{\n{body}\n"
         f'"func.return"({names}) : ({kinds}) -> ()\n}}\n{b.all_functions()}'
     )
-    return Program(text, in_ports, out_ports)
+    return Program(rest, in_ports, out_ports)

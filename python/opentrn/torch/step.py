@@ -91,6 +91,20 @@ def _row(opt):
     raise TypeError(f"opentrn: compile_step knows {names}; {type(opt).__name__} is none of them")
 
 
+def _check(model, opt, loss_fn):
+    """What people mix up, told in one line."""
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError(f"opentrn: the first argument is the model, a torch.nn.Module, not {type(model).__name__}")
+    if not isinstance(opt, torch.optim.Optimizer):
+        raise TypeError(f"opentrn: the second argument is the optimizer, a torch.optim.Optimizer, not {type(opt).__name__}")
+    if loss_fn is not None and not callable(loss_fn):
+        raise TypeError(f"opentrn: loss_fn is a function, a module or None, not {type(loss_fn).__name__}")
+    parts = [model, loss_fn] if isinstance(loss_fn, torch.nn.Module) else [model]
+    own = {id(p) for part in parts for p in part.parameters()}
+    if not any(id(p) in own for group in opt.param_groups for p in group["params"]):
+        raise ValueError("opentrn: the optimizer has none of this model's parameters: make it with model.parameters()")
+
+
 def _fill_state(opt, wanted):
     """State as the optimizer itself would make it in its first step."""
     for group in opt.param_groups:
@@ -103,22 +117,69 @@ def _fill_state(opt, wanted):
                     state[key] = torch.zeros_like(p) if zeros is None else zeros
 
 
-def loss_of(model, loss_fn, batch, named):
-    """loss_fn(model, *batch) when its first parameter is called `model`, loss_fn(model(*inputs),
-    target) otherwise, and what the model itself gives when there is none."""
+_P = inspect.Parameter
+_MODEL_NAMES = ("model", "net", "network", "module")  # tell where both forms of a loss function fit
+
+
+def _signature(loss_fn):
+    try:
+        return inspect.signature(loss_fn.forward if isinstance(loss_fn, torch.nn.Module) else loss_fn)
+    except (TypeError, ValueError):  # torch's own, written in C++
+        return None
+
+
+class _Form:
+    """How a function takes `count` values and some names: fits; needs: values it cannot do without; keywords: names of
+    the last values, which it takes only by name."""
+
+    def __init__(self, signature, count, named):
+        free = [p for p in signature.parameters.values() if p.name not in named]
+        kinds = {p.kind for p in free}
+        places = [p for p in free if p.kind in (_P.POSITIONAL_ONLY, _P.POSITIONAL_OR_KEYWORD)]
+        self.keywords = tuple(p.name for p in free if p.kind is _P.KEYWORD_ONLY and p.default is _P.empty)
+        least = sum(p.default is _P.empty for p in places)
+        by_place = count - len(self.keywords)
+        self.needs = least + len(self.keywords)
+        self.fits = (
+            (_P.VAR_KEYWORD in kinds or all(n in signature.parameters for n in named))
+            and least <= by_place
+            and (by_place <= len(places) or _P.VAR_POSITIONAL in kinds)
+        )
+
+
+def loss_form(loss_fn, count, named):
+    """("whole", …) for loss_fn(model, *batch), ("pair", …) for loss_fn(prediction, target), by what its parameters
+    take, whatever their names. Second: names of the last values.
+
+    count: positional values of the batch; named: names of the others, which a pair leaves to the model."""
     if loss_fn is None:
+        return "given", ()
+    signature = _signature(loss_fn)
+    if signature is None:
+        return "pair", ()
+    whole, pair = _Form(signature, 1 + count, named), _Form(signature, 2, ())
+    pair.fits = pair.fits and count >= 1 and count + len(named) >= 2  # something for the model, and a target
+    if not whole.fits and not pair.fits:
+        raise TypeError(
+            f"opentrn: loss_fn{signature} fits neither loss_fn(model, *batch) with {1 + count} values nor "
+            "loss_fn(prediction, target): give it one of these forms"
+        )
+    if whole.fits and pair.fits:  # F.cross_entropy needs two of its values, a function of (net, x, y) three
+        first = next(iter(signature.parameters.values()))
+        named_so = first.name in _MODEL_NAMES or first.annotation is torch.nn.Module
+        pair.fits = not named_so and whole.needs != 1 + count and pair.needs != 1  # (m, *batch)
+    return ("pair", pair.keywords) if pair.fits else ("whole", whole.keywords)
+
+
+def loss_of(model, loss_fn, form, batch, named):
+    kind, keywords = form
+    if kind == "given":
         out = model(*batch, **named)
         return out if isinstance(out, torch.Tensor) else out.loss
-    if _takes_model(loss_fn):
-        return loss_fn(model, *batch, **named)
-    return loss_fn(model(*batch[:-1], **named), batch[-1])
-
-
-def _takes_model(loss_fn):
-    try:
-        return next(iter(inspect.signature(loss_fn).parameters), None) == "model"
-    except (TypeError, ValueError):
-        return False
+    values = (model, *batch) if kind == "whole" else (model(*batch[:-1], **named), batch[-1])
+    named = dict(named) if kind == "whole" else {}
+    places = len(values) - len(keywords)
+    return loss_fn(*values[:places], **dict(zip(keywords, values[places:])), **named)
 
 
 class Step:
@@ -131,13 +192,14 @@ class Step:
         loss_fn: Callable[..., Any] | None = None,
         backend: str = "opentrn",
     ) -> None:
+        _check(model, opt, loss_fn)
         self.model, self.opt, self.loss_fn = model, opt, loss_fn
         self._function, self._wanted = _row(opt)
         self._rates = [torch.zeros((), dtype=torch.float64) for _ in opt.param_groups]
         self._compiled = torch.compile(self._whole, backend=backend, fullgraph=True)
 
     def _whole(self, batch, named, params, states):
-        loss = loss_of(self.model, self.loss_fn, batch, named)
+        loss = loss_of(self.model, self.loss_fn, self._form, batch, named)
         flat = [p for group in params for p in group]
         grads = list(torch.autograd.grad(loss, flat, allow_unused=True))
         with torch.no_grad():
@@ -165,6 +227,7 @@ class Step:
 
     def __call__(self, *batch: Any, **named: Any) -> torch.Tensor:
         params, states = self._arguments()
+        self._form = loss_form(self.loss_fn, len(batch), tuple(named))
         self.opt._opt_called = True  # for schedulers, which ask whether a step came first
         with torch._dynamo.config.patch(trace_autograd_ops=True):
             return self._compiled(batch, named, params, states)
@@ -178,6 +241,7 @@ def compile_step(
     """One graph per training step.
 
     loss_fn: None when the model gives its loss, a function of (model, *batch), or one of
-    (prediction, target) such as F.cross_entropy. Learning rates may change between steps.
+    (prediction, target) such as F.cross_entropy; which of them, its parameters tell. Learning rates may change
+    between steps.
     """
     return Step(model, opt, loss_fn)
