@@ -248,6 +248,32 @@ ValueId move_whole(Spmd *s, ValueId v) {
     return whole;
 }
 
+// Parts of a dimension become terms of all of it over the same devices: each has its part among zeros. 0: there is no such
+// dimension.
+static ValueId spread_terms(Spmd *s, const Piece *made, const Shards *sh) {
+    uint32_t rank = sh->rank, dim = 0;
+    Cut cuts[OTRN_MAX_RANK], terms = shard_cut(sh, rank), none = {1, NULL};
+    if (!shard_has_terms(sh) || sh->combine != SHARD_ADD || shard_has_terms(made->shards))
+        return 0;
+    while (dim < rank && (sh->parts[dim] > 1 || !shard_cut_same(shard_cut(made->shards, dim), terms, s->devices)))
+        dim++;
+    if (dim == rank)
+        return 0;
+    for (uint32_t i = 0; i < rank; i++)
+        cuts[i] = i == dim ? terms : shard_cut(sh, i);
+    const Shards *in_parts = shard_make(s->c->scratch, rank, s->devices, cuts, none, SHARD_ADD);
+    ValueId v = reshard(s, made->value, made->shards, in_parts);
+    HloType t = *hlo_value_type(s->h, v);
+    int64_t dims[OTRN_MAX_RANK];
+    memcpy(dims, t.dims, t.rank * sizeof *dims);
+    dims[dim] *= terms.parts;
+    TypeId type = hlo_type_tensor(s->h, t.dtype, t.rank, dims);
+    ValueId operands[OTRN_MAX_RANK + 2] = {move_splat(s, move_number(s, 0, t.dtype), type), v};
+    for (uint32_t i = 0; i < rank; i++)
+        operands[2 + i] = i == dim ? move_offset(s, in_parts, dim, t.dims[dim]) : move_number(s, 0, DT_I32);
+    return move_result(s, move_op(s, HLO_DYNAMIC_UPDATE_SLICE, rank + 2, operands, type));
+}
+
 ValueId move_part(Spmd *s, ValueId v, const Shards *sh) {
     if (shard_is_whole(sh))
         return move_whole(s, v);
@@ -255,7 +281,11 @@ ValueId move_part(Spmd *s, ValueId v, const Shards *sh) {
         if (shard_same(p->shards, sh))
             return p->value;
     const Piece *made = move_made(s, v);
-    ValueId part;
+    ValueId part = made ? spread_terms(s, made, sh) : 0;
+    if (part) {
+        piece_add(s, v, sh, part);
+        return part;
+    }
     if (s->forms.at[v].lazy) {
         part = spmd_lazy(s, s->forms.at[v].lazy, shard_without_terms(sh, s->c->scratch));
     } else if (made) {

@@ -11,8 +11,14 @@
 
 #define ROUNDS_MAX 8
 
+typedef struct Group { // values that should lie alike: the first of them stands for all
+    int64_t id;
+    ValueId first;
+} Group;
+
 typedef struct Planner {
     Spmd *s;
+    VEC(Group) groups;
     uint8_t *fixed; // by value
     bool changed;
 } Planner;
@@ -60,6 +66,20 @@ static void alike(Planner *p, const ValueId *v, uint32_t n) {
                     dim_cut(p, v[k], d, shard_cut(p->s->plan[v[i]], d));
                 break;
             }
+}
+
+static void plan_group(Planner *p, const HloOp *op) {
+    const HloNamed *n = hlo_named_find(op->extra, op->nextra, "group_id");
+    ValueId v = hlo_operand(p->s->h, op, 0);
+    uint32_t i = 0;
+    if (!n || n->value.kind != HA_INT)
+        return;
+    while (i < p->groups.n && p->groups.at[i].id != n->value.i)
+        i++;
+    if (i == p->groups.n)
+        VEC_PUSH(p->s->c->scratch, &p->groups, ((Group){n->value.i, v}));
+    else if (p->groups.at[i].first != v)
+        alike(p, (ValueId[]){p->groups.at[i].first, v}, 2);
 }
 
 static void plan_rule(Planner *p, const HloOp *op) {
@@ -114,6 +134,9 @@ static void plan_op(Planner *p, OpId id, bool backwards) {
         for (uint32_t i = 0; i < op.nresults && i < op.noperands; i++)
             alike(p, (ValueId[]){hlo_operand(h, &op, i), op.results + i}, 2);
         return;
+    case HLO_SDY_SHARDING_GROUP:
+        plan_group(p, &op);
+        return;
     case HLO_WHILE:
         plan_while(p, &op, backwards);
         return;
@@ -142,7 +165,7 @@ static void plan_said(Planner *p, RegionId region) {
         } else if (op.code == HLO_SDY_SHARDING_CONSTRAINT || op.code == HLO_SDY_RESHARD) {
             const Shards *sh = spmd_constraint(s, &op);
             if (sh)
-                plan_set(p, op.results, sh, true);
+                plan_set(p, op.results, sh, !sh->open);
         } else if (op.code == HLO_SDY_MANUAL_COMPUTATION) {
             ShardRead r = spmd_reader(s, NULL);
             AxisSet axes = shard_parse_axes(&r, spmd_opaque(s, &op, "manual_axes"));

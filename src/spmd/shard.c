@@ -182,12 +182,17 @@ static void read_axis(Text *t, const Mesh *m, int64_t *parts, uint32_t **index) 
     }
 }
 
-static void read_axes(Text *t, const Mesh *m, int64_t *parts, uint32_t **index) {
+// True when more axes may come.
+static bool read_axes(Text *t, const Mesh *m, int64_t *parts, uint32_t **index) {
+    bool open = false;
     while (!eat(t, "}")) {
-        if (!eat(t, "?"))
+        if (eat(t, "?"))
+            open = true;
+        else
             read_axis(t, m, parts, index);
         eat(t, ",");
     }
+    return open;
 }
 
 static const Shards *read_sharding(Text *t, uint32_t rank) { // behind "<"
@@ -202,7 +207,8 @@ static const Shards *read_sharding(Text *t, uint32_t rank) { // behind "<"
         if (dim == rank)
             fail(t->r, OTRN_VERIFY, "a sharding has more dimensions than its tensor", t->all);
         need(t, "{");
-        read_axes(t, &m, &s->parts[dim], &index[dim]);
+        if (read_axes(t, &m, &s->parts[dim], &index[dim]))
+            s->open |= 1u << dim;
         if (eat(t, "p"))
             number(t);
         dim++;

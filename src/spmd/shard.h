@@ -21,6 +21,7 @@ typedef struct Shards {
     int64_t parts[OTRN_MAX_RANK + 1];         // of each dimension, 1 when whole
     const uint32_t *index[OTRN_MAX_RANK + 1]; // [dimension][device]: the part it has; NULL: all have part 0. Shared.
     ShardCombine combine;             // of terms
+    uint32_t open;                    // bits: dimensions that may be cut further; only of what was read
 } Shards;
 
 // Axis names, as the program writes them.

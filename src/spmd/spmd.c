@@ -113,6 +113,27 @@ const Shards *spmd_constraint(Spmd *s, const HloOp *op) {
     return spmd_fits(t, sh) ? sh : NULL;
 }
 
+// In dimensions it leaves open a value lies as it does, or as is planned.
+static const Shards *keep_open(Spmd *s, const Shards *sh, ValueId v, ValueId result) {
+    const Piece *made = move_made(s, v);
+    const Shards *plan = s->manual ? NULL : s->plan[result], *from = made ? made->shards : plan;
+    const HloType *t = hlo_value_type(s->h, result);
+    if (!sh->open || !from)
+        return sh;
+    Cut cuts[OTRN_MAX_RANK];
+    for (uint32_t i = 0; i < sh->rank; i++)
+        cuts[i] = shard_cut(sh, i);
+    for (uint32_t i = 0; i < sh->rank; i++) {
+        Cut c = shard_cut(from, i), before = cuts[i];
+        if (!(sh->open >> i & 1) || before.parts > 1 || c.parts <= 1 || t->dims[i] % c.parts)
+            continue;
+        cuts[i] = c;
+        if (!shard_cuts_fit(cuts, sh->rank, s->devices))
+            cuts[i] = before;
+    }
+    return shard_make(s->c->scratch, sh->rank, s->devices, cuts, shard_cut(sh, sh->rank), sh->combine);
+}
+
 static void copy_constraint(Spmd *s, const HloOp *op) {
     ValueId v = hlo_operand(s->h, op, 0);
     const Shards *sh = spmd_constraint(s, op);
@@ -120,6 +141,7 @@ static void copy_constraint(Spmd *s, const HloOp *op) {
         move_set(s, op->results, s->forms.at[v]);
         return;
     }
+    sh = keep_open(s, sh, v, op->results);
     ValueId part = move_part(s, v, sh);
     move_set_piece(s, op->results, sh, part);
 }
