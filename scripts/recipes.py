@@ -193,7 +193,7 @@ def furnish(folder):
     )
     (folder / "dev").chmod(0o755)
     make = f"$(MAKE) -s --no-print-directory -C {ROOT}"
-    (folder / "Makefile").write_text(f"all:\n\t@+{make} all\n.DEFAULT:\n\t@+{make} $@\n")
+    (folder / "Makefile").write_text(f"GOALS := $(or $(MAKECMDGOALS),all)\n.PHONY: $(GOALS)\n$(GOALS):\n\t@+{make} $@\n")
 
 
 def environment(folder):
