@@ -270,7 +270,8 @@ typedef struct otrn_roof {
 #define OTRN_ROOF_INIT {sizeof(otrn_roof), 0, 0, 0, 0, 0}
 OTRN_API otrn_status otrn_profile_roof(const otrn_profile *profile, otrn_roof *out, otrn_error *err);
 
-// Writes the timeline as a Perfetto-readable JSON trace, compressed where the name ends in .gz.
+// Writes the timeline as a Perfetto-readable JSON trace, compressed where the name ends in .gz; where it ends in .html a page for a
+// browser with all that `otrn prof` tells.
 OTRN_API otrn_status otrn_profile_trace(const otrn_profile *profile, const char *path, otrn_error *err);
 
 // The otrn program: argv as main gets it, with NULL at its end. Returns the exit status.

@@ -46,7 +46,7 @@ def last_run(
 ) -> dict[str, Any] | None:
     """Modelled time of the program that ran last, as opentrn.report tells it, with its `name` and the
     host time it took (`host_us`). None when nothing ran. trace: a file to write its timeline to, which
-    Perfetto opens. Waits for what is under way."""
+    Perfetto opens (FILE.gz: compressed), or FILE.html for a page with all that `otrn prof` tells. Waits for what is under way."""
     target = checked_target("last_run", target)
     client, library = _client(), _library.load()
     if client is None:
@@ -54,10 +54,7 @@ def last_run(
     library.opentrn_wait(client)
     runs = _ask(library.opentrn_last_run, client, _target(target))
     if runs and trace:
-        out = ctypes.create_string_buffer(8192)
-        path = str(trace).encode()
-        if library.opentrn_trace(client, _target(target), path, out, len(out)):
-            raise RuntimeError(told(out.value))
+        _write(library.opentrn_trace, client, _target(target), str(trace).encode())
     return noted(runs[0]) if runs else None
 
 
@@ -70,12 +67,24 @@ def _runs(mode, target=None):
     return _ask(library.opentrn_runs, client, mode, _target(target))
 
 
+def _write(function, *args):
+    out = ctypes.create_string_buffer(8192)
+    if function(*args, out, len(out)):
+        raise RuntimeError(told(out.value))
+
+
 def _programs():
     ask = functools.cache(lambda target: _runs(_ASK, target))  # one answer tells about all programs
-    return [
-        (i, run["name"], run["runs"], lambda target, i=i: ask(target)[i])
-        for i, run in enumerate(_runs(_ASK))
-    ]
+    client, library = _client() if "jax" in sys.modules else None, _library.load()
+
+    def report(i):
+        tell = lambda target: ask(target)[i]
+        tell.page = lambda target, path: _write(
+            library.opentrn_runs_write, client, i, _target(target), path.encode()
+        )
+        return tell
+
+    return [(i, run["name"], run["runs"], report(i)) for i, run in enumerate(_runs(_ASK))]
 
 
 _programs.begin = lambda: _runs(_START)

@@ -67,6 +67,14 @@ def load() -> ctypes.CDLL:
     library.opentrn_last_run.argtypes = [ctypes.c_int64, ctypes.c_char_p, *text]
     library.opentrn_runs.restype = ctypes.c_long
     library.opentrn_runs.argtypes = [ctypes.c_int64, ctypes.c_int, ctypes.c_char_p, *text]
+    library.opentrn_runs_write.restype = ctypes.c_int
+    library.opentrn_runs_write.argtypes = [
+        ctypes.c_int64,
+        ctypes.c_int,
+        ctypes.c_char_p,
+        ctypes.c_char_p,
+        *text,
+    ]
     library.opentrn_trace.restype = ctypes.c_int
     library.opentrn_trace.argtypes = [ctypes.c_int64, ctypes.c_char_p, ctypes.c_char_p, *text]
     return library

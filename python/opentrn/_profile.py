@@ -2,17 +2,19 @@
 """Modelled time of what runs inside a `with` block.
 
 A front end registers a source: a function that gives, for every program it has run so far, a key, a name, the
-number of runs and a function target -> report. A profile is the difference between two moments. A source that counts
+number of runs and a function target -> report, whose attribute `page` is a function (target, path) that writes its page. A profile is the difference between two moments. A source that counts
 only when asked to has functions `begin` and `end` as attributes.
 """
 
 import contextlib
 import math
 import numbers
+import os
 import time
 from collections.abc import Iterator
 from typing import Any
 
+from opentrn import _page
 from opentrn._report import checked_target, loops_text, price_text
 
 _SHOWN = 8  # programs a printed profile lists
@@ -146,6 +148,18 @@ class Profile:
     def usd_per_million(self, count: int) -> float:
         """Price of a million samples or tokens when this run had `count` of them."""
         return self.usd / count * 1e6
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Writes a page (FILE.html) about the program that took most of the time: critical path, engines, layers,
+        roofline, memory, costs. One file, for any browser."""
+        self._page(path, _page.programs(self.rows))
+
+    def _page(self, path, extra):
+        if not self._rows:
+            raise RuntimeError("opentrn: nothing ran on the device, so there is nothing to report")
+        times = [runs * report["total_us"] for _, runs, report in self.rows]
+        page_of = self._rows[times.index(max(times))][2].page
+        _page.write(lambda where: page_of(self.target, where), path, extra)
 
     def __str__(self) -> str:
         if not self._rows:

@@ -118,6 +118,9 @@ _PROTOTYPES = {  # name: (result, arguments)
     "otrn_exe_cached": (ctypes.c_int, [_P]),
     "otrn_execute": (ctypes.c_int, [_P, _P, ctypes.c_size_t, _P, ctypes.c_size_t, _P]),
     "otrn_time": (ctypes.c_int, [_P, ctypes.c_char_p, _P, _P]),
+    "otrn_profile_make": (ctypes.c_int, [_P, ctypes.c_char_p, _P, _P]),
+    "otrn_profile_trace": (ctypes.c_int, [_P, ctypes.c_char_p, _P]),
+    "otrn_profile_free": (None, [_P]),
     "otrn_engine_name": (ctypes.c_char_p, [ctypes.c_int]),
     "otrn_dtype_name": (ctypes.c_char_p, [ctypes.c_int]),
     "otrn_status_name": (ctypes.c_char_p, [ctypes.c_int]),
@@ -236,6 +239,15 @@ class Executable:
         if self._lib.otrn_exe_memory(self._handle, ctypes.byref(out), ctypes.byref(error)):
             _raise(self._lib, error)
         return {name: getattr(out, name) for name, _ in _Memory._fields_[1:]}
+
+    def write(self, target, path):
+        """Its timeline as a file: a trace, or a page when the name ends in .html."""
+        error, wanted, profile = _Error(), target.encode() if target else None, _P()
+        made = self._lib.otrn_profile_make(self._handle, wanted, ctypes.byref(profile), ctypes.byref(error))
+        failed = made or self._lib.otrn_profile_trace(profile, str(path).encode(), ctypes.byref(error))
+        self._lib.otrn_profile_free(profile)
+        if failed:
+            _raise(self._lib, error)
 
     def report(self, target=None):
         """Modelled time of one run, as the dict that opentrn.report gives."""

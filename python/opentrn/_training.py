@@ -12,11 +12,14 @@ each chip. On another platform that part is left out, and nothing is asked of th
 """
 
 import contextlib
+import html
+import os
 import sys
 import time
 from collections.abc import Iterator
 from typing import Any, TextIO
 
+from opentrn import _page
 from opentrn._profile import Profile, check_counts, plain, profile
 from opentrn._report import loops_text
 
@@ -110,6 +113,21 @@ class Training:
             return p.price, sorted({f"{name}: {text}" for name, _, r in p.rows if (text := loops_text(r))})
         finally:
             p.target = before
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Writes a page (FILE.html): the loss curve, and all of opentrn.profile's page about the step. After the block."""
+        rows = [(target, *self.modelled(target)) for target in TARGETS] if self.profile and self.profile.ran else []
+        costs = [
+            (name, step_us, "not known" if usd is None else usd, self._told(name)[0])
+            for name, step_us, _, usd in rows
+        ]
+        extra = (
+            _page.curve(self.losses, self.goal)
+            + "<h2>On each chip</h2>"
+            + _page.table(("chip", "modelled µs of a step", f"$ per 1M {self.what}", "price"), costs)
+            + _page.programs(self.profile.rows)
+        )
+        self.profile._page(path, f"<p class=soft>{html.escape(str(self).splitlines()[0])}</p>" + extra)
 
     def __str__(self) -> str:
         """The closing report."""

@@ -110,7 +110,7 @@ const char *group_line_text(Arena *a, const ViewLine *l) {
 
 // --- the verdict ---------------------------------------------------------------------------------
 
-const char *group_verdict(Arena *a, const Clock *clock, const Stalls *s, const Groups *groups) {
+const char *group_verdict(Arena *a, const Clock *clock, const Stalls *s, const GroupTable *groups) {
     if (clock->total_ns <= 0)
         return "nothing to do: the program has no timed instruction";
     int e = stall_bottleneck(clock, s);
@@ -155,7 +155,7 @@ static const char *loc_group(Arena *a, const ArtLoc *l, GroupBy by) {
 }
 
 // A group for each name; which one a source place belongs to.
-static uint32_t *groups_of_locs(Arena *a, const Artifact *art, Groups *out) {
+static uint32_t *groups_of_locs(Arena *a, const Artifact *art, GroupTable *out) {
     uint32_t n = art->nlocs, *group = ARENA_NEWN(a, uint32_t, (size_t)n + 1);
     Named *named = ARENA_NEWN(a, Named, (size_t)n + 1);
     for (uint32_t i = 0; i < n; i++) {
@@ -174,7 +174,7 @@ static uint32_t *groups_of_locs(Arena *a, const Artifact *art, Groups *out) {
 }
 
 static void gather(const Artifact *art, const Clock *clock, const View *view, const Stalls *s, const uint32_t *group,
-                   int core, Groups *out) {
+                   int core, GroupTable *out) {
     const Price *price = core ? clock->peer_price : clock->price;
     for (uint32_t pc = 0; pc < art->ncode; pc++) {
         uint32_t loc = art->code_loc ? art->code_loc[pc] : 0;
@@ -203,8 +203,8 @@ static int group_order(const void *x, const void *y) {
 }
 
 void group_make(Arena *a, const Artifact *art, const Clock *clock, const View *view, const Stalls *stalls, GroupBy by,
-                Groups *out) {
-    *out = (Groups){.by = by};
+                GroupTable *out) {
+    *out = (GroupTable){.by = by};
     uint32_t *group = NULL;
     if (by == GROUP_LINE)
         for (uint32_t i = 0; i < view->lines.n; i++)

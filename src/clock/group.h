@@ -25,18 +25,18 @@ typedef struct Group {
     const ViewLine *line; // of lines
 } Group;
 
-typedef struct Groups {
+typedef struct GroupTable {
     GroupBy by;
     VEC(Group) at; // most of the critical path first (without one: the longest busy)
     bool named;    // some instruction has a name path
-} Groups;
+} GroupTable;
 
 void group_make(Arena *a, const Artifact *art, const Clock *clock, const View *view, const Stalls *stalls, GroupBy by,
-                Groups *out);
+                GroupTable *out);
 // Of a name path: its scope, or its layer; "" when it has none.
 const char *group_scope(Arena *a, const char *name, bool layer);
 // One sentence on what the time goes to, made of the numbers of the critical path; "nothing to do …" without any.
-const char *group_verdict(Arena *a, const Clock *clock, const Stalls *s, const Groups *groups);
+const char *group_verdict(Arena *a, const Clock *clock, const Stalls *s, const GroupTable *groups);
 // "train.py:12 add", as short as it can be told.
 const char *group_line_text(Arena *a, const ViewLine *l);
 

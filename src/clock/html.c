@@ -224,7 +224,7 @@ static void group_row(Arena *a, const HtmlReport *r, const Group *g, double most
                html_scaled(a, g->flops, "FLOP"), html_scaled(a, g->hbm_bytes, "B"));
 }
 
-static void group_table(Arena *a, const HtmlReport *r, const Groups *g, uint32_t from, uint32_t to, Buf *out) {
+static void group_table(Arena *a, const HtmlReport *r, const GroupTable *g, uint32_t from, uint32_t to, Buf *out) {
     double most = g->at.n ? g->at.at[0].path_ns : 0;
     buf_printf(out, "<div class=wide><table><tr><th>%s<th class=n>on the path<th class=n>of run<th><th>busiest engine<th class=n>busy<th class=n>products"
                     "<th class=n>HBM</tr>\n", group_names[g->by]);
@@ -234,7 +234,7 @@ static void group_table(Arena *a, const HtmlReport *r, const Groups *g, uint32_t
 }
 
 static void groups_put(Arena *a, const HtmlReport *r, Buf *out) {
-    Groups g;
+    GroupTable g;
     for (int by = GROUP_KINDS - 1; by >= 0; by--) {
         group_make(a, r->art, r->clock, r->view, r->stalls, (GroupBy)by, &g);
         if (by >= GROUP_SCOPE && !g.named)
@@ -307,11 +307,16 @@ static void rows_put(const char *title, const char *note, const HtmlRow *rows, u
     buf_puts(out, "</table></div>\n");
 }
 
+HtmlRow html_cost(Arena *a, const Cost *c, double ns) {
+    const char *usd = c->usd_per_hour > 0 ? arena_printf(a, "%.4g USD", c->usd_per_hour / 3600 * ns * 1e-9 * 1e6) : "not known";
+    return (HtmlRow){"USD for a million runs", usd, cost_text(a, c)};
+}
+
 // --- the page --------------------------------------------------------------------------------------
 
 void html_report(Arena *a, const HtmlReport *r, Buf *out) {
     const Clock *c = r->clock;
-    Groups layers;
+    GroupTable layers;
     group_make(a, r->art, c, r->view, r->stalls, GROUP_LAYER, &layers);
     if (!layers.named)
         group_make(a, r->art, c, r->view, r->stalls, GROUP_LINE, &layers);

@@ -4,6 +4,7 @@
 #define OTRN_CLOCK_HTML_H
 
 #include "clock/group.h"
+#include "clock/instance.h"
 #include "clock/spill.h"
 
 typedef struct HtmlRow { // a line of a table: what, how much, and on what ground
@@ -27,6 +28,7 @@ typedef struct HtmlReport {
 // A front end that knows more (a loss curve) puts it where this stands.
 #define HTML_EXTRA "<!-- extra -->"
 
+HtmlRow html_cost(Arena *a, const Cost *c, double ns); // dollars of a million runs, or why they are not known
 void html_report(Arena *a, const HtmlReport *r, Buf *out);
 
 // --- for html_plot.c -------------------------------------------------------------------------------
@@ -34,7 +36,7 @@ void html_text(Buf *out, const char *s); // escaped
 const char *html_time(Arena *a, double ns); // "12.3 ms"
 const char *html_scaled(Arena *a, double v, const char *unit); // "1.54 GB"
 // Plots: roofs with the program and its layers, memories and engines over the run, the critical path as a flame.
-void html_roofline(Arena *a, const HtmlReport *r, const Groups *groups, Buf *out);
+void html_roofline(Arena *a, const HtmlReport *r, const GroupTable *groups, Buf *out);
 void html_memory(Arena *a, const HtmlReport *r, Buf *out);
 void html_timeline(Arena *a, const HtmlReport *r, Buf *out);
 void html_flame(Arena *a, const HtmlReport *r, Buf *out);

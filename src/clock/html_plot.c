@@ -36,7 +36,7 @@ static void axes_put(Arena *a, const Axes *p, Buf *out) {
     buf_printf(out, "<text class=soft x=%d y=%d text-anchor=middle>FLOP for each byte of HBM traffic</text>\n", (LEFT + PLOT_W) / 2, PLOT_H - 6);
 }
 
-void html_roofline(Arena *a, const HtmlReport *r, const Groups *groups, Buf *out) {
+void html_roofline(Arena *a, const HtmlReport *r, const GroupTable *groups, Buf *out) {
     const ViewRoof *roof = &r->view->roof;
     buf_puts(out, "<h2>Roofline</h2>");
     if (roof->flops <= 0 || roof->hbm_bytes <= 0 || roof->compute_ns <= 0 || roof->memory_ns <= 0) {

@@ -230,6 +230,7 @@ static PJRT_Error *run_program(const Launch *l) {
     uint64_t took = now_ns() - begin, before = atomic_load(&e->run_ns);
     atomic_store(&e->run_ns, 1 + (before ? (3 * before + took) / 4 : took));
     pj_runlog_add(e->client, e, took);
+    pj_profiler_note(e, took);
     return s ? pj_error_from(&err) : PJ_OK;
 }
 

@@ -337,6 +337,15 @@ PJRT_Error *pj_partition(const void *bytes, size_t size, char **out, size_t *out
 extern const PJRT_Layouts_Extension pj_layouts_extension;
 PJRT_Layouts_MemoryLayout *pj_layout_make(size_t rank, LayoutOrder order); // NULL: no memory
 
+// ---- the profiler extension (profiler.c)
+typedef struct PjProfilerExtension {
+    PJRT_Extension_Base base;
+    const void *profiler_api;
+    int64_t traceme_context_id; // of arguments only
+} PjProfilerExtension;
+extern const PjProfilerExtension pj_profiler_extension;
+void pj_profiler_note(PJRT_Executable *e, uint64_t took_ns); // a run has ended
+
 // ---- every function we implement, one per row of the table
 #define T(name)
 #define EN(name, rows)

@@ -161,6 +161,9 @@ OTRN_API long opentrn_runs(int64_t client, int mode, const char *target, char *o
 // Writes the timeline of the last program as a trace. Returns 0, or -1 with the error's text in `out`.
 OTRN_API int opentrn_trace(int64_t client, const char *target, const char *path, char *out, size_t out_bytes);
 
+// The same for the program with this number in opentrn_runs' answer.
+OTRN_API int opentrn_runs_write(int64_t client, int number, const char *target, const char *path, char *out, size_t out_bytes);
+
 long opentrn_last_run(int64_t client, const char *target, char *out, size_t out_bytes) {
     RunRecord *list = malloc(sizeof *list);
     if (!list)
@@ -182,20 +185,38 @@ long opentrn_runs(int64_t client, int mode, const char *target, char *out, size_
     return records_print(list, n, target, out, out_bytes);
 }
 
-int opentrn_trace(int64_t client, const char *target, const char *path, char *out, size_t out_bytes) {
-    RunRecord last = last_take((PJRT_Client *)(intptr_t)client);
+// A program's timeline as a file; 0, or -1 with the error's text in `out`.
+static int timeline_write(const PJRT_Executable *e, const char *target, const char *path, char *out, size_t out_bytes) {
     otrn_error err = OTRN_ERROR_INIT;
-    if (!last.exe) {
-        snprintf(out, out_bytes, "nothing ran yet");
-        return -1;
-    }
     otrn_profile *profile;
-    otrn_status s = otrn_profile_make(last.exe->exe, target, &profile, &err);
+    otrn_status s = otrn_profile_make(e->exe, target, &profile, &err);
     if (!s)
         s = otrn_profile_trace(profile, path, &err);
     if (s)
         otrn_error_print(&err, out, out_bytes);
     otrn_profile_free(profile);
-    pj_exe_drop(last.exe);
     return s ? -1 : 0;
+}
+
+int opentrn_trace(int64_t client, const char *target, const char *path, char *out, size_t out_bytes) {
+    RunRecord last = last_take((PJRT_Client *)(intptr_t)client);
+    if (!last.exe) {
+        snprintf(out, out_bytes, "nothing ran yet");
+        return -1;
+    }
+    int status = timeline_write(last.exe, target, path, out, out_bytes);
+    pj_exe_drop(last.exe);
+    return status;
+}
+
+int opentrn_runs_write(int64_t client, int number, const char *target, const char *path, char *out, size_t out_bytes) {
+    size_t n;
+    RunRecord *list = records_take((PJRT_Client *)(intptr_t)client, false, &n);
+    int status = -1;
+    if (number < 0 || (size_t)number >= n)
+        snprintf(out, out_bytes, "program %d is not among the %zu that ran", number, n);
+    else
+        status = timeline_write(list[number].exe, target, path, out, out_bytes);
+    records_free(list, n);
+    return status;
 }

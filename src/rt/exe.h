@@ -6,6 +6,7 @@
 //   time.c      the part of it that tells modelled times
 //   many.c      runs on several devices: their cores, threads and communicator
 //   parallel.c  test programs that name a function for each device
+//   timeline.c  modelled timelines as files, and for jax.profiler
 #ifndef OTRN_RT_EXE_H
 #define OTRN_RT_EXE_H
 
@@ -126,5 +127,6 @@ otrn_status many_run(otrn_env *env, Grid grid, otrn_exe *const *exes,
                      const otrn_buffer *const *args, const otrn_buffer *const *results,
                      const ManyFeed *feeds, uint32_t nfeeds, otrn_error *err);
 void many_free(Many *m);
+
 
 #endif

@@ -77,7 +77,7 @@ void rt_trips(otrn_exe *exe, Arena *a, ClockOptions *out) {
 static bool has_pairs(const ChipFile *chip) { return chip->generation >= 3; } // logical cores of two, as tile.c asks
 
 // The program as the artifact's own options say, on the target. A chip whose logical cores are single has it on those.
-static void price_it(otrn_exe *exe, Ctx *ctx, Arena *a, const char *target, bool events, RtPriced *out) {
+void rt_exe_price(otrn_exe *exe, Ctx *ctx, Arena *a, const char *target, bool events, RtPriced *out) {
     otrn_env *env = exe->env;
     Options opts = env->opts;
     ChipFile chip;
@@ -100,7 +100,7 @@ static void price_it(otrn_exe *exe, Ctx *ctx, Arena *a, const char *target, bool
 }
 
 static void price(otrn_profile *p, const char *target, bool events) {
-    price_it(p->exe, &p->ctx, &p->arena, target, events, &p->priced);
+    rt_exe_price(p->exe, &p->ctx, &p->arena, target, events, &p->priced);
     fill_report(&p->priced, &p->report);
 }
 
@@ -193,9 +193,7 @@ otrn_status otrn_profile_trace(const otrn_profile *p, const char *path, otrn_err
     jmp_buf here;
     otrn_status s = OTRN_OK;
     if (CTX_TRY(&ctx, here)) {
-        Buf text = {.arena = keep};
-        clock_trace(p->priced.art, &p->priced.chip, &p->priced.clock, &text);
-        clock_trace_write(&ctx, keep, path, &text);
+        rt_timeline_write(&ctx, keep, &p->priced, path);
     } else {
         s = rt_fail(err, &ctx);
     }

@@ -24,7 +24,7 @@ typedef struct Prof {
     uint64_t assumed_trips; // of clock.unknown_loops; 0: counted once
     View view;
     Stalls stalls;
-    Groups groups; // as --group asks
+    GroupTable groups; // as --group asks
     Spills spills;
     VEC(ProfHint) hints; // with --hints
     bool hints_known;

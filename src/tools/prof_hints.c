@@ -102,6 +102,10 @@ static bool try_it(Tool *t, const Tried *in, const Try *y, ProfHint *out) {
         Tool inner = *t;
         inner.ctx = &ctx;
         inner.arena = &arena;
+        if (in->base->art->program)
+            rt_options_of(&ctx, &arena, in->base->art, in->base->path, false, &inner.opt);
+        inner.opt.val[OPT_TARGET] = in->base->chip.path && strcmp(in->base->chip.path, "(built in)") ? in->base->chip.path : in->base->chip.name;
+        inner.opt.from[OPT_TARGET] = "command line";
         if (y->option >= 0)
             inner.opt.val[y->option] = y->value, inner.opt.from[y->option] = "command line";
         Instance instance;
@@ -124,7 +128,9 @@ static bool try_it(Tool *t, const Tried *in, const Try *y, ProfHint *out) {
 void prof_hints_make(Tool *t, Prof *p) {
     Tried in = {.base = p};
     in.bytes = file_read(t->ctx, t->arena, p->path, &in.size);
-    p->hints_known = !artifact_is(in.bytes, in.size);
+    if (artifact_is(in.bytes, in.size)) // which keeps its program
+        in.bytes = p->art->program, in.size = p->art->program_bytes;
+    p->hints_known = in.bytes != NULL && in.size;
     if (!p->hints_known)
         return;
     progress_begin(t, "trying hints");
@@ -152,7 +158,7 @@ const char *prof_hint_text(Arena *a, const Prof *p, const ProfHint *h) {
 
 void prof_hints_print(Tool *t, const Prof *p) {
     if (!p->hints_known) {
-        printf("hints: they need the program, not an artifact of it\n");
+        printf("hints: this artifact does not keep its program\n");
         return;
     }
     uint32_t n = 0;

@@ -145,7 +145,7 @@ static void waits_print(Tool *t, const Prof *p) {
 static const char *const group_titles[GROUP_KINDS] = {"by line", "by operation", "by scope", "by layer"};
 
 static void groups_print(Tool *t, const Prof *p) {
-    const Groups *g = &p->groups;
+    const GroupTable *g = &p->groups;
     uint32_t shown = prof_top(t, 8);
     if (!g->at.n || p->clock.total_ns <= 0)
         return;
@@ -249,7 +249,7 @@ static void waits_json(Tool *t, const Prof *p) {
 }
 
 static void groups_json(Tool *t, const Prof *p) {
-    const Groups *g = &p->groups;
+    const GroupTable *g = &p->groups;
     uint32_t shown = prof_top(t, UINT32_MAX);
     printf("  \"group\": \"%s\",\n  \"groups\": [", group_names[g->by]);
     for (uint32_t i = 0; i < g->at.n && i < shown; i++) {

@@ -76,17 +76,22 @@ def _is_gradient(node):
 
 
 def settle(module):
-    """Gives gradients the stack traces of the forward operations they belong to."""
-    traces = {}
+    """Gives gradients the stack traces and the modules of the forward operations they belong to."""
+    traces, modules = {}, {}
     for node in module.graph.nodes:
         number = node.meta.get("seq_nr")
         if number is not None and not _is_gradient(node) and node.meta.get("stack_trace"):
             traces.setdefault(number, node.meta["stack_trace"])  # later ones of a number made no autograd node
+            modules.setdefault(number, node.meta.get("nn_module_stack"))
     for node in module.graph.nodes:
         if not _is_gradient(node):
             continue
-        trace = traces.get(node.meta.get("seq_nr"))
+        trace, stack = (of.get(node.meta.get("seq_nr")) for of in (traces, modules))
         if trace is None:  # sums of gradients, which autograd makes between its nodes: as what goes in
-            inputs = (i.meta.get("stack_trace") for i in node.all_input_nodes)
-            trace = next((t for t in inputs if t and "autograd.grad(" not in t), None)
+            inputs = [i for i in node.all_input_nodes if i.meta.get("stack_trace")]
+            known = next((i for i in inputs if "autograd.grad(" not in i.meta["stack_trace"]), None)
+            trace = known and known.meta["stack_trace"]
+            stack = known and (known.meta.get("nn_module_stack") or known.meta.get("fwd_nn_module_stack"))
         node.meta["stack_trace"] = trace or ""
+        if stack:
+            node.meta["fwd_nn_module_stack"] = stack

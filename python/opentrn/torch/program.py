@@ -8,6 +8,7 @@ the program gives it the user's shape. Results are written in the strides eager 
 
 import json
 import operator
+import re
 
 import torch
 from torch.fx import Node
@@ -38,12 +39,28 @@ def order_of(fake):
     return storage_order(tuple(fake.shape), fake.stride())
 
 
+def module_of(node):
+    """The module a node belongs to as a path, "transformer/h/0/attn"; its gradient belongs to it too. "" when none does."""
+    stack = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack") or {}
+    path = next((str(entry[0]) for entry in reversed(stack.values())), "")
+    path = re.sub(r"""\[['"]?([^\]'"]*)['"]?\]""", r".\1", path)  # L['self'].h[0] is L.self.h.0
+    parts = [p for p in path.split(".") if p and p not in ("L", "self", "_orig_mod", "_modules")]
+    return "/".join(parts)
+
+
+def _quoted(text):
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
 def _loc(node):
-    place = place_of(node)
-    if place is None:
-        return ""
-    file = place[0].replace("\\", "\\\\").replace('"', '\\"')
-    return f' loc("{file}":{place[1]}:1)'
+    """Its place, and its name: the module's path and the operator's."""
+    place, module = place_of(node), module_of(node)
+    file = f"{_quoted(place[0])}:{place[1]}:1" if place else ""
+    if not module:
+        return f" loc({file})" if file else ""
+    operator_name = str(getattr(node.target, "__name__", node.target)).split(".")[0]
+    name = _quoted(f"{module}/{operator_name}")
+    return f" loc({name}({file}))" if file else f" loc({name})"
 
 
 def _check_types(fake):

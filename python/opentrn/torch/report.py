@@ -130,10 +130,16 @@ def _write_report():
         pathlib.Path(settings.report_file).write_text(explain() + "\n")
 
 
+def _report_of(executable):
+    tell = lambda target: executable.report(target)
+    tell.page = executable.write
+    return tell
+
+
 def _programs():
     """For opentrn.profile()."""
     with log.lock:
-        return [(id(g), g.name, g.runs, g.executable.report) for g in log.graphs]
+        return [(id(g), g.name, g.runs, _report_of(g.executable)) for g in log.graphs]
 
 
 _profile.SOURCES.append(_programs)

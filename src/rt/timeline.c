@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// timeline.c — modelled timelines on their way out: a page, a trace, an XSpace.
+#include "rt/timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "clock/html.h"
+#include "rt/price.h"
+
+static bool ends_with(const char *s, const char *end) {
+    size_t n = strlen(s), k = strlen(end);
+    return n > k && !strcmp(s + n - k, end);
+}
+
+static void page_write(Ctx *ctx, Arena *a, const RtPriced *p, const char *path) {
+    View *view = ARENA_NEW(a, View);
+    Stalls *stalls = ARENA_NEW(a, Stalls);
+    Spills spills;
+    view_make(a, p->art, &p->chip, &p->clock, view);
+    stall_make(a, p->art, &p->chip, &p->clock, view, stalls);
+    spill_make(a, p->art, &p->chip, &p->clock, view, &spills);
+    HtmlRow cost = html_cost(a, &p->cost, p->clock.total_ns);
+    HtmlReport r = {.art = p->art, .chip = &p->chip, .clock = &p->clock, .view = view, .stalls = stalls, .spills = &spills,
+                    .name = p->art->name && *p->art->name ? p->art->name : "program", .costs = &cost, .ncosts = 1};
+    Buf page = {.arena = a};
+    html_report(a, &r, &page);
+    file_write(ctx, path, page.at, page.n);
+}
+
+void rt_timeline_write(Ctx *ctx, Arena *a, const RtPriced *p, const char *path) {
+    Buf text = {.arena = a};
+    if (ends_with(path, ".html")) {
+        page_write(ctx, a, p, path);
+        return;
+    }
+    clock_trace(p->art, &p->chip, &p->clock, &text);
+    clock_trace_write(ctx, a, path, &text);
+}
+
+size_t rt_xspace(otrn_exe *const *exes, uint32_t count, const XRun *runs, uint32_t nruns, uint8_t **out) {
+    Ctx ctx = {0};
+    Arena arena;
+    volatile size_t n = 0;
+    jmp_buf here;
+    arena_init(&arena, &ctx);
+    *out = NULL;
+    if (count && CTX_TRY(&ctx, here)) {
+        XProgram *programs = ARENA_NEWN(&arena, XProgram, count);
+        const char *name = "";
+        for (uint32_t i = 0; i < count; i++) {
+            RtPriced *p = ARENA_NEW(&arena, RtPriced);
+            rt_exe_price(exes[i], &ctx, &arena, NULL, true, p);
+            programs[i] = (XProgram){p->art, &p->clock, p->art->name && *p->art->name ? p->art->name : "program"};
+            name = arena_printf(&arena, "/device:CUSTOM:opentrn %s (modelled)", p->chip.name);
+        }
+        Buf bytes = {.arena = &arena};
+        xplane_put(&arena, name, programs, count, runs, nruns, &bytes);
+        *out = malloc(bytes.n);
+        if (*out) {
+            memcpy(*out, bytes.at, bytes.n);
+            n = bytes.n;
+        }
+    }
+    arena_fini(&arena);
+    return n;
+}
