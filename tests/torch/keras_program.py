@@ -104,6 +104,7 @@ def profile():
     with opentrn.profile("trn1", samples=3 * 64) as p:
         fit(model)
     assert any("train_step" in name and runs == 12 for name, runs, _ in p.rows), p.rows
+    assert p.steps == 12, p  # not the runs of Keras's helpers, which are more
     text = str(p)
     assert "trn1" in text and "modelled time per step" in text and "per 1M samples" in text
 
