@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/elem.h"
 #include "clock/html.h"
 #include "clock/price.h"
 
@@ -15,23 +16,25 @@ typedef struct Axes { // both logarithmic
     double x0, x1, y0, y1;
 } Axes;
 
+static double decades(double v) { return elem_log(v) / 2.302585092994046; } // its logarithm to the base of 10
+
 static double plot_x(const Axes *p, double v) {
-    return LEFT + (PLOT_W - LEFT - RIGHT) * (log10(v) - p->x0) / (p->x1 - p->x0);
+    return LEFT + (PLOT_W - LEFT - RIGHT) * (decades(v) - p->x0) / (p->x1 - p->x0);
 }
 static double plot_y(const Axes *p, double v) {
-    return PLOT_H - BOTTOM - (PLOT_H - TOP - BOTTOM) * (log10(v) - p->y0) / (p->y1 - p->y0);
+    return PLOT_H - BOTTOM - (PLOT_H - TOP - BOTTOM) * (decades(v) - p->y0) / (p->y1 - p->y0);
 }
 
 static void axes_put(Arena *a, const Axes *p, Buf *out) {
     for (int e = (int)ceil(p->x0); e <= (int)floor(p->x1); e++) {
-        double x = plot_x(p, pow(10, e));
+        double x = plot_x(p, elem_pow(10, e));
         buf_printf(out, "<path class=axis d=\"M%.1f %dV%d\"/><text class=soft x=%.1f y=%d text-anchor=middle>%g</text>\n", x, TOP, PLOT_H - BOTTOM, x,
-                   PLOT_H - BOTTOM + 16, pow(10, e));
+                   PLOT_H - BOTTOM + 16, elem_pow(10, e));
     }
     for (int e = (int)ceil(p->y0); e <= (int)floor(p->y1); e++) {
-        double y = plot_y(p, pow(10, e));
+        double y = plot_y(p, elem_pow(10, e));
         buf_printf(out, "<path class=axis d=\"M%d %.1fH%d\"/><text class=soft x=%d y=%.1f text-anchor=end>%s</text>\n", LEFT, y, PLOT_W - RIGHT,
-                   LEFT - 5, y + 4, html_scaled(a, pow(10, e), ""));
+                   LEFT - 5, y + 4, html_scaled(a, elem_pow(10, e), ""));
     }
     buf_printf(out, "<text class=soft x=%d y=%d text-anchor=middle>FLOP for each byte of HBM traffic</text>\n", (LEFT + PLOT_W) / 2, PLOT_H - 6);
 }
@@ -45,20 +48,20 @@ void html_roofline(Arena *a, const HtmlReport *r, const GroupTable *groups, Buf 
     }
     double peak = roof->flops / roof->compute_ns * 1e9, bandwidth = roof->hbm_bytes / roof->memory_ns * 1e9;
     double at = roof->flops / roof->hbm_bytes;
-    Axes p = {floor(log10(fmin(at, roof->ridge))) - 1, ceil(log10(fmax(at, roof->ridge))) + 1, floor(log10(fmin(roof->achieved, peak))) - 1,
-              ceil(log10(peak))};
+    Axes p = {floor(decades(fmin(at, roof->ridge))) - 1, ceil(decades(fmax(at, roof->ridge))) + 1, floor(decades(fmin(roof->achieved, peak))) - 1,
+              ceil(decades(peak))};
     buf_printf(out, "<p class=soft>The large dot is the program: %s of %s that the roofs allow. Small dots: what is named on the left of the tables, while it is busy.</p>"
                     "<svg viewBox=\"0 0 %d %d\" role=img aria-label=\"roofline\">\n",
                html_scaled(a, roof->achieved, "FLOP/s"), html_scaled(a, roof->attainable, "FLOP/s"), PLOT_W, PLOT_H);
     axes_put(a, &p, out);
-    double low = pow(10, p.x0), left = fmax(bandwidth * low, pow(10, p.y0)), from = left / bandwidth;
+    double low = elem_pow(10, p.x0), left = fmax(bandwidth * low, elem_pow(10, p.y0)), from = left / bandwidth;
     buf_printf(out, "<path class=roof d=\"M%.1f %.1fL%.1f %.1fH%d\"/>\n", plot_x(&p, from), plot_y(&p, left), plot_x(&p, roof->ridge), plot_y(&p, peak),
                PLOT_W - RIGHT);
     for (uint32_t i = 0; i < groups->at.n && i < 60; i++) {
         const Group *g = &groups->at.at[i];
         if (g->flops <= 0 || g->hbm_bytes <= 0 || g->most_ns <= 0)
             continue;
-        double x = fmin(fmax(g->flops / g->hbm_bytes, low), pow(10, p.x1)), y = fmin(fmax(g->flops / g->most_ns * 1e9, pow(10, p.y0)), peak);
+        double x = fmin(fmax(g->flops / g->hbm_bytes, low), elem_pow(10, p.x1)), y = fmin(fmax(g->flops / g->most_ns * 1e9, elem_pow(10, p.y0)), peak);
         buf_printf(out, "<circle class=t1 opacity=.65 r=3 cx=%.1f cy=%.1f><title>", plot_x(&p, x), plot_y(&p, y));
         html_text(out, g->name);
         buf_printf(out, ": %s, %.3g FLOP/B</title></circle>\n", html_scaled(a, y, "FLOP/s"), x);
