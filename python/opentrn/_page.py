@@ -26,7 +26,9 @@ def write(page_of, path: str | os.PathLike[str], extra: str) -> None:
 
 def table(head, rows):
     """Cells that are numbers stand on the right."""
-    out = ["<div class=wide><table><tr>", *(f"<th>{html.escape(h)}" for h in head), "</tr>"]
+    kinds = ["" if isinstance(c, str) else " class=n" for c in (rows[0] if rows else head)]
+    cells = (f"<th{kind}>{html.escape(h)}" for h, kind in zip(head, kinds, strict=True))
+    out = ["<div class=wide><table><tr>", *cells, "</tr>"]
     for row in rows:
         cells = (
             f"<td>{html.escape(c)}" if isinstance(c, str) else f"<td class=n>{c:,.6g}" for c in row

@@ -91,8 +91,9 @@ const char *group_scope(Arena *a, const char *name, bool layer) {
             break;
     }
     const char *scope = buf_cstr(&out);
-    if (layer && !numbered) { // no part has a number: the first one
+    if (layer && !numbered) { // no part has a number: the first two
         size_t n = strcspn(scope, "/");
+        n += scope[n] ? 1 + strcspn(scope + n + 1, "/") : 0;
         return arena_strndup(a, scope, n);
     }
     return scope;
@@ -121,7 +122,9 @@ const char *group_verdict(Arena *a, const Clock *clock, const Stalls *s, const G
     double most = stall_work_ns(s, e), delay = clock->total_ns;
     for (int t = 0; t < CLOCK_TRACKS; t++)
         delay -= stall_work_ns(s, t);
-    const Group *g = groups->at.n && groups->at.at[0].path_ns * per >= 1 ? &groups->at.at[0] : NULL;
+    const Group *g = NULL; // the longest with a name
+    for (uint32_t i = 0; i < groups->at.n && !g && groups->at.at[i].path_ns * per >= 1; i++)
+        g = *groups->at.at[i].name != '(' ? &groups->at.at[i] : NULL;
     const char *where = g ? arena_printf(a, "; most of it at %s (%.0f %%)", g->name, g->path_ns * per) : "";
     if (delay > most)
         return arena_printf(a, "latency: %.0f %% of the critical path is signals, starts and completions; the most of an engine is %s with %.0f %%%s",

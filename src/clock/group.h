@@ -4,7 +4,7 @@
 // JAX and our PyTorch front end name an operation by a path: "jit(step)/jvp(layer_3)/attn/dot_general". Its last part is the
 // operation; the parts before it, without those that JAX adds for its own transformations, are the scope
 // ("layer_3/attn"), the same for forward, backward and recomputed work. A layer is a scope up to its first part with
-// a number ("layer_3"), or its first part when none has one.
+// a number ("layer_3"), or its first two parts when none has one.
 #ifndef OTRN_CLOCK_GROUP_H
 #define OTRN_CLOCK_GROUP_H
 

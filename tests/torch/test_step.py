@@ -217,3 +217,26 @@ def test_mistakes_in_calls():
         assert "\n" not in str(caught.value)
     with pytest.raises(Exception, match="no options for this backend .targt.*OTRN_"):
         torch.compile(net, backend="opentrn", options={"targt": "trn1"})(torch.ones(1, 4))
+
+
+def test_names_of_modules(tmp_path):
+    """What a module computes carries its path, gradients too: profiles group by it."""
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.h = torch.nn.ModuleList(torch.nn.Linear(32, 32) for _ in range(2))
+
+        def forward(self, x):
+            for layer in self.h:
+                x = torch.tanh(layer(x))
+            return x
+
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    step = opentrn.torch.compile_step(net, optimizer, lambda model, x: model(x).square().mean())
+    with opentrn.profile() as p:
+        step(torch.randn(64, 32))
+    p.report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "<td>model/h/0" in page and "<td>model/h/1" in page
