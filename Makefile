@@ -4,6 +4,7 @@
 #                   bless T=… rewrites goldens
 # make asan         the same tests under the address and undefined-behaviour sanitizers
 # make tsan         the plugin's and the runtime's threaded tests under the thread sanitizer
+# make levels       the tests of every host level (AVX-512, AMX …) over a model of the instructions; T=matmul_test one of them
 # make conformance  StableHLO test programs on evaluator and chip, from ../shared/conformance or DIR=path
 # make bench        measurements; also those beside JAX when .venv is there (./dev makes it)
 # make fuzz         random damage to the inputs of every reader: SECONDS_EACH=10 or RUNS=10000000, SEED=1
@@ -101,6 +102,19 @@ tsan:
 	+@$(MAKE) BUILD=$(BUILD)/tsan OPT='-O1 -g' WERROR=-w SAN='-fsanitize=thread' all $(THREADED:%=$(BUILD)/tsan/tests/unit/%)
 	@for t in $(THREADED); do echo "tsan $$t"; TSAN_OPTIONS='halt_on_error=0 exitcode=66' $(BUILD)/tsan/tests/unit/$$t \
 	    > $(BUILD)/tsan/$$t.log 2>&1 || { tail -60 $(BUILD)/tsan/$$t.log; exit 1; }; done; echo "no races found"
+# Every host level on any x86 host with AVX2: a model of the instructions it lacks stands in their place (tests/model). The
+# chip's objects come before the library's, whose own are left there.
+LEVELS := host_test matmul_test dma_test effect_test engine_test elem_test gp_test gp_kern_test plan_test
+MODEL  := -mavx2 -mf16c -Wno-psabi -D_GNU_SOURCE= -include tests/model/avx512.h
+MODELS := $(patsubst %.c,$(BUILD)/levels/obj/%.o,src/base/host.c src/base/probe.c $(filter src/chip/%,$(SRC)))
+$(BUILD)/levels/obj/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(CC) $(OPT) $(FLAGS) $(CFLAGS) $(MODEL) -MMD -MP -c $< -o $@
+$(LEVELS:%=$(BUILD)/levels/%): $(BUILD)/levels/%: $(BUILD)/levels/obj/tests/unit/%.o $(MODELS) $(BUILD)/libotrn.a
+	$(CC) $(FLAGS) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+levels: $(LEVELS:%=$(BUILD)/levels/%)
+	@for t in $(if $(T),$(filter $(T),$(LEVELS)),$(LEVELS)); do echo "levels $$t"; $(BUILD)/levels/$$t > $(BUILD)/levels/$$t.log 2>&1 || \
+	    { grep -v '^ok' $(BUILD)/levels/$$t.log | tail -20; exit 1; }; done; echo "all levels agree"
 fuzz:
 	+@$(SANITIZED) fuzz-run
 ifdef SAN
@@ -176,6 +190,6 @@ arm64: # a compile check of the portable paths
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table bench opinfo wheel-check recipes abi install uninstall format arm64 clean
+.PHONY: all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table bench opinfo wheel-check recipes abi install uninstall format arm64 clean levels
 .SECONDARY:
--include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD)/obj $(BUILD)/levels/obj -name '*.d' 2>/dev/null)

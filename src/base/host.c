@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// host.c — what the CPU offers, asked once per call site, and the floating-point mode kernels need.
+// host.c — what the CPU offers, which of it a program uses, and the floating-point mode kernels need.
 //
 // A level is offered only when every extension its kernels use is there and the operating system
 // saves the wide registers (the compiler's CPU probe checks both).
@@ -40,28 +40,39 @@ static uint64_t saved_states(void) {
     return (uint64_t)d << 32 | a;
 }
 
-static bool host_has_amx(void) {
+static bool host_has_pairs(void) {
     unsigned a, b, c, d;
-    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d))
-        return false;
-    return host_amx_usable(&(HostAmx){.leaf7_edx = d, .xcr0 = saved_states(), .permitted = amx_permitted});
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 5 & 1);
 }
 
-// AVX512_BF16 where it is worth having: on Intel's cores it takes longer than the FMAs it stands for.
-static int host_has_pairs(void) {
+static bool host_has_tiles(bool has_pairs) {
     unsigned a, b, c, d;
-    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 5 & 1) && !__builtin_cpu_is("intel");
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
+           host_amx_saved(&(HostAmx){.leaf7_edx = d, .xcr0 = saved_states(), .has_pairs = has_pairs});
 }
 
-HostLevel host_best(void) {
+#if defined(OTRN_MODEL_LEVELS) // the build of `make levels`: a model stands for what this host lacks
+static bool model_permitted(void) { return true; }
+HostWays host_ways(void) {
+    (void)amx_permitted, (void)host_has_f16c, (void)host_has_pairs, (void)host_has_tiles;
+    return (HostWays){.vectors = HOST_AVX512, .has_pairs = true, .has_tiles = true, .permitted = model_permitted};
+}
+#else
+HostWays host_ways(void) {
+    HostWays w = {.vectors = HOST_PORTABLE, .permitted = amx_permitted};
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !host_has_f16c())
-        return HOST_PORTABLE;
+        return w;
+    w.vectors = HOST_AVX2;
     if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
         !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512dq"))
-        return HOST_AVX2;
-    return host_has_amx() ? HOST_AMX : host_has_pairs() ? HOST_BF16 : HOST_AVX512;
+        return w;
+    w.vectors = HOST_AVX512;
+    w.has_pairs = host_has_pairs();
+    w.has_tiles = host_has_tiles(w.has_pairs);
+    return w;
 }
+#endif
 
 #define MXCSR_DEFAULT 0x1f80u // all exceptions masked, nearest even, subnormals kept
 #define MXCSR_FLUSH 0x8040u   // FTZ and DAZ
@@ -82,9 +93,7 @@ void host_fp_end(HostFp old) {
 
 #else
 
-HostLevel host_best(void) {
-    return HOST_PORTABLE;
-}
+HostWays host_ways(void) { return (HostWays){.vectors = HOST_PORTABLE}; }
 
 #if defined(__aarch64__)
 // FPCR 0 is round to nearest even, subnormals kept, NaNs propagated. Flushing there detects tiny
@@ -114,10 +123,29 @@ void host_fp_end(HostFp old) {
 #endif
 
 // Leaf 0x1d, which describes the tiles, is all zero under some hypervisors whose tiles work: it is not asked.
-bool host_amx_usable(const HostAmx *h) {
+bool host_amx_saved(const HostAmx *h) {
     bool bf16 = h->leaf7_edx >> 22 & 1, tile = h->leaf7_edx >> 24 & 1;
     bool saved = (h->xcr0 >> 17 & 3) == 3; // the tiles and their configuration
-    return bf16 && tile && saved && h->permitted();
+    return bf16 && tile && saved && h->has_pairs;
+}
+
+int host_choose(const HostWays *w, int want, bool narrow) {
+    if (want == HOST_BF16)
+        return w->has_pairs ? want : -1;
+    if (want == HOST_AMX)
+        return w->has_tiles && w->permitted() ? want : -1;
+    if (want != HOST_COUNT)
+        return want <= (int)w->vectors ? want : -1;
+    if (narrow && w->has_tiles && w->permitted())
+        return HOST_AMX;
+    if (narrow && w->has_pairs && (!w->pairs_pay || w->pairs_pay()))
+        return HOST_BF16;
+    return (int)w->vectors;
+}
+
+HostLevel host_best(void) {
+    HostWays w = host_ways();
+    return (HostLevel)host_choose(&w, HOST_COUNT, true);
 }
 
 static const char *const host_names[HOST_COUNT] = {

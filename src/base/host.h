@@ -12,18 +12,32 @@
 
 typedef enum HostLevel { HOST_PORTABLE, HOST_AVX2, HOST_AVX512, HOST_BF16, HOST_AMX, HOST_COUNT } HostLevel;
 
-HostLevel host_best(void);               // what the CPU and the operating system allow
 const char *host_name(HostLevel level);  // "portable", "avx2", "avx512", "avx512bf16", "amx"
 int host_parse(const char *name);        // -1 when unknown, HOST_COUNT for "auto"
 
-// The tile registers: the CPU must have them and the system save them, and Linux 5.16 or later must give the
-// process leave (it refuses where a signal stack is too small for them). Leave is asked for last.
+// What a level is chosen from. Vectors are there to be used; the two ways of narrow products have a price.
+typedef struct HostWays {
+    HostLevel vectors;       // the widest: HOST_PORTABLE, HOST_AVX2 or HOST_AVX512
+    bool has_pairs;          // HOST_BF16; some CPUs have it and are slower with it than without
+    bool has_tiles;          // HOST_AMX: the CPU has the tiles and the system saves them
+    bool (*permitted)(void); // asks the system for leave to use tiles, for the whole process: signal stacks that are too
+                             // small for them fail from then on. Asked last, and only when tiles will be used.
+    bool (*pairs_pay)(void); // measures; NULL: they do
+} HostWays;
+HostWays host_ways(void); // this host's
+// The level in which a program runs. want: what `host_parse` made of the option. narrow: it has products of bf16 or fp8;
+// others gain nothing from the last two levels. -1: the level that is wanted is not there.
+int host_choose(const HostWays *w, int want, bool narrow);
+HostLevel host_best(void); // the highest that this host has, leave for tiles included: for tests and benchmarks
+
+// The tile registers: the CPU must have them, with all that the level below has, and the system save them. Linux 5.16 or
+// later must also give the process leave (it refuses where a signal stack is too small for them).
 typedef struct HostAmx {
     uint32_t leaf7_edx; // CPUID: 22 AMX-BF16, 24 AMX-TILE
     uint64_t xcr0;
-    bool (*permitted)(void);
+    bool has_pairs;
 } HostAmx;
-bool host_amx_usable(const HostAmx *h);
+bool host_amx_saved(const HostAmx *h);
 
 // The floating-point mode of the calling thread is part of a result's inputs: some programs that
 // load the library have set flush-to-zero on their threads. Code whose bits matter runs between begin

@@ -27,8 +27,12 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
-PROBE(probe_avx512, __attribute__((target("avx512f"))), __m512, _mm512_set1_ps, _mm512_fmadd_ps)
 PROBE(probe_avx2, __attribute__((target("avx2,fma"))), __m256, _mm256_set1_ps, _mm256_fmadd_ps)
+#if !defined(OTRN_MODEL_LEVELS) // a model's rate is no rate
+PROBE(probe_avx512, __attribute__((target("avx512f"))), __m512, _mm512_set1_ps, _mm512_fmadd_ps)
+#else
+#define probe_avx512 probe_avx2
+#endif
 #endif
 
 double probe_run(HostLevel level) {

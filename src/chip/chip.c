@@ -19,6 +19,7 @@
 #include "chip/dma.h"
 #include "chip/flow.h"
 #include "chip/nan.h"
+#include "chip/matmul.h"
 #include "coll/comm.h"
 
 #define HUGE_PAGE ((size_t)2 << 20)
@@ -53,6 +54,8 @@ Chip *chip_make(Pool *pool, HostLevel level) {
     c->level = level;
     return c;
 }
+
+void chip_set_level(Chip *c, HostLevel level) { c->level = level; }
 
 void chip_free(Chip *c) {
     if (!c)
@@ -226,6 +229,8 @@ ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads, bool b
     p->flows = flow_wanted(shapes, art->ncode);
     p->fresh = flow_fresh(shapes);
     p->counts = has_unknown_loop(art) ? ARENA_NEWN(a, uint64_t, (size_t)art->ncode + 1) : NULL;
+    for (uint32_t i = 0; i < shapes->n; i++)
+        p->narrow |= shapes->at[i].in.op == ISA_LDWEIGHTS && mm_fits_bf16(shapes->at[i].in.stype);
     p->fns = ARENA_NEWN(a, GpFn *, art->nkerns + 1);
     p->chance = by_chance ? ARENA_NEWN(a, GpChance *, art->nkerns + 1) : NULL;
     size_t ptrs = 0, scratch = 0, wide = 0;
@@ -247,6 +252,7 @@ ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads, bool b
     return p;
 }
 
+bool chip_prog_narrow(const ChipProg *p) { return p->narrow; }
 const Artifact *chip_prog_artifact(const ChipProg *p) { return p->art; }
 
 // --- executing ---------------------------------------------------------------------------------------

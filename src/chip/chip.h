@@ -11,6 +11,7 @@ typedef struct Chip Chip; // SBUF, PSUM, array state, registers of one core
 
 Chip *chip_make(Pool *pool, HostLevel level); // NULL when no memory
 void chip_free(Chip *c);
+void chip_set_level(Chip *c, HostLevel level); // of the next runs
 // The next runs are those of one device among several; NULL: of one alone. Host threads of the pool (NULL:
 // none but the caller's) help it; a pool may serve several chips.
 struct CommRank;
@@ -45,6 +46,7 @@ const Artifact *chip_prog_artifact(const ChipProg *p);
 // What the last run that succeeded counted of loops whose length only the run knows, per instruction: times it went back
 // (jump, branch, endloop) or was entered (loop). NULL: there is no such loop, or no run yet.
 const uint64_t *chip_counts(const ChipProg *p);
+bool chip_prog_narrow(const ChipProg *p); // it has products of bf16 or fp8: host_choose
 // segs[i] is the base of HBM segment i. Returns OTRN_OK or OTRN_CHECK (a failing check.* op; *pc tells
 // which instruction). Allocates nothing.
 otrn_status chip_run(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_t *pc, char *why,
@@ -140,6 +142,10 @@ typedef struct MmCall { // one matmul: dst[m][j] (+)= sum over k of st[k][m] * s
 void mm_multiply(const MmCall *c, uint32_t j0, uint32_t j1);
 // All n columns, shared out over the pool (which may be NULL).
 void mm_run(Pool *pool, const MmCall *c, uint32_t n);
+
+// Whether products in pairs of bf16 (HOST_BF16, which the host must have) are quicker here than widened ones; measured once
+// per process (matmul_choose.c).
+bool mm_pairs_pay(void);
 
 // --- matmul_run.c ------------------------------------------------------------------------------
 // Loads and products that follow each other with nothing between. Sources are never written by them.

@@ -58,6 +58,7 @@ struct ChipProg {
     // loop went back, how often a loop was entered. NULL: of others.
     uint64_t *counts;
     bool counted; // a run has ended
+    bool narrow;       // it loads weights that levels with narrow products multiply by themselves
 };
 
 // How a product goes: those of the whole array with fp32 results, also over rows of columns, by themselves or with their neighbours to the host

@@ -29,6 +29,12 @@
 #define MM_VECS_MAX 3  // largest `vecs`
 #define MM_COLS_MAX 32 // largest vecs * lanes
 #define MM_NAN 0x7fc00000u
+// The vector is loaded once and stays; a model of the vectors (tests/model) has no such register.
+#if defined(OTRN_MODEL_LEVELS)
+#define MM_IN_REGISTER(x) ((void)(x))
+#else
+#define MM_IN_REGISTER(x) __asm__("" : "+v"(x))
+#endif
 
 // Rows of s lie `block` floats apart (MmKernels), aligned to 16 bytes; of v v_step floats, vectors of a row v_next
 // floats, each aligned to itself. Rows of c and out lie pitch bytes apart and need no alignment.
@@ -156,6 +162,9 @@ void mm_unpack_pairs(float *panels, const MmStationary *st); // as load_panels l
 void mm_pair_weights(const MmStationary *st, uint32_t r, float *out); // one row of them
 // Columns [col, col + cols) in blocks, at most MM_COLS_MAX of them.
 void mm_pack_pairs(float *panel, const MmOperand *o, uint32_t rows, uint32_t col, uint32_t cols);
+
+// --- matmul_choose.c
+bool mm_quicker(HostLevel a, HostLevel b); // a product of bf16 at level a takes less time here than at b
 
 void mm_load_amx(MmStationary *st, const MmOperand *o);
 void mm_multiply_amx(const MmCall *c, uint32_t j0, uint32_t j1);

@@ -8,7 +8,7 @@
 //   rows of k      0  1  2  3 | 4  5  6  7 …       even word 0|2, odd word 1|3, even word 4|6 …
 //
 // Where k ends within four rows the stationary side is filled with -0 and the moving side with 0: a product of -0
-// changes no sum. On Zen 4 this is twice the rate of fp32; Intel's cores, which have AMX, are slower at it.
+// changes no sum. On Zen 4 this is twice the rate of fp32, on Intel's cores half of it: matmul_choose.c measures.
 #if defined(__x86_64__)
 
 #include <assert.h>
@@ -36,7 +36,7 @@ INLINE void pair_step(__m512 chain[HALF][2], const uint32_t *s, const uint32_t *
     __m512i b[2];
     UNROLL for (int j = 0; j < nv; j++) {
         b[j] = _mm512_load_si512(v + (size_t)j * v_next);
-        __asm__("" : "+v"(b[j]));
+        MM_IN_REGISTER(b[j]);
     }
     UNROLL for (int r = 0; r < HALF; r++) {
         __m512i a = _mm512_set1_epi32((int)s[r]);

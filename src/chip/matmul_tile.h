@@ -28,7 +28,7 @@ INLINE float *tile_row(float *c, size_t c_pitch, int r) {
 INLINE void panel_row(V b[VECS], const float *v, size_t v_next, const int nv) {
     UNROLL for (int j = 0; j < nv; j++) {
         b[j] = v_load(v + (size_t)j * v_next);
-        __asm__("" : "+v"(b[j]));
+        MM_IN_REGISTER(b[j]);
     }
 }
 

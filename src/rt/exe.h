@@ -40,7 +40,10 @@ struct otrn_env {
     ChipFile chip;     // the target's
     uint32_t cores;    // of a chip, or of the instance
     Instance instance; // name NULL: none was asked for
-    HostLevel level;
+    HostWays ways;
+    int want;          // what the option `host` says
+    HostLevel level;   // of programs without narrow products, and
+    _Atomic int narrow; // of those with them; -1: no program had any yet, and nobody asked the system for leave
     bool stochastic; // rounding by chance in every program; all use round_seed
     uint64_t round_seed;
     Pool *pool;

@@ -4,6 +4,7 @@
 // An environment is one virtual core with its host threads (more cores when a program runs on several devices:
 // many.c). Runs in it take turns: a core has one SBUF, one PSUM and one scratch area in HBM, which grows to
 // what the largest loaded program needs.
+#include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -53,16 +54,16 @@ static void env_init(otrn_env *env, const otrn_option *options, size_t count) {
     chipfile_load(&env->ctx, &env->arena, env->opts.val[OPT_TARGET], env->opts.val[OPT_CHIPS], &env->chip);
     env->cores = env->chip.cores_per_chip >= 1 ? (uint32_t)env->chip.cores_per_chip : 1;
     env->cores *= is_instance ? env->instance.chips : 1;
-    int want = host_parse(env->opts.val[OPT_HOST]);
-    HostLevel level = host_best();
-    if (want >= 0 && want < HOST_COUNT) {
-        if ((HostLevel)want > level)
-            ctx_fail(&env->ctx, OTRN_USAGE, NO_PLACE, "this host has no %s", env->opts.val[OPT_HOST]);
-        level = (HostLevel)want;
-    }
+    env->ways = host_ways();
+    env->ways.pairs_pay = mm_pairs_pay;
+    env->want = host_parse(env->opts.val[OPT_HOST]);
+    int level = host_choose(&env->ways, env->want, false);
+    if (level < 0)
+        ctx_fail(&env->ctx, OTRN_USAGE, NO_PLACE, "this host has no %s", env->opts.val[OPT_HOST]);
     env->pool = pool_make((int)opt_num(&env->opts, OPT_THREADS));
-    env->level = level;
-    env->core.chip = env->pool ? chip_make(env->pool, level) : NULL;
+    env->level = (HostLevel)level;
+    env->narrow = -1;
+    env->core.chip = env->pool ? chip_make(env->pool, env->level) : NULL;
     if (!env->core.chip)
         ctx_fail(&env->ctx, OTRN_NOMEM, NO_PLACE, "no memory for the virtual core");
     env->hosts = env->own_hosts = hosts_make();
@@ -73,9 +74,12 @@ static void env_init(otrn_env *env, const otrn_option *options, size_t count) {
     chip_set_plan(env->core.chip, chip_plan_of(env->opts.val[OPT_PLAN]));
     const char *seed = env->opts.val[OPT_STOCHASTIC];
     env->stochastic = *seed;
+    errno = 0;
     env->round_seed = strtoull(seed, NULL, 10);
     if (strspn(seed, "0123456789") != strlen(seed))
         ctx_fail(&env->ctx, OTRN_USAGE, NO_PLACE, "stochastic-rounding: `%s` is not a whole number", seed);
+    if (errno == ERANGE)
+        ctx_fail(&env->ctx, OTRN_USAGE, NO_PLACE, "stochastic-rounding: `%s` is more than 18446744073709551615", seed);
 }
 
 otrn_status otrn_open(const otrn_option *options, size_t count, otrn_env **out, otrn_error *err) {
@@ -203,6 +207,8 @@ void exe_add_slot(otrn_exe *exe) {
     ExeSlot slot = {.prog = chip_load(&exe->ctx, &exe->arena, art, threads, by_chance, pool),
                     .peer = art->peer ? chip_load(&exe->ctx, &exe->arena, art->peer, threads, by_chance, pool) : NULL,
                     .segs = ARENA_NEWN(&exe->arena, uint8_t *, SEG_FIRST_ARG + art->nargs + art->nresults)};
+    if (exe->env->narrow < 0 && (chip_prog_narrow(slot.prog) || (slot.peer && chip_prog_narrow(slot.peer))))
+        exe->env->narrow = host_choose(&exe->env->ways, exe->env->want, true);
     VEC_PUSH(&exe->arena, &exe->slots, slot);
 }
 
@@ -425,6 +431,7 @@ otrn_status exe_run(const otrn_env *env, const Core *core, ChipProg *prog, uint8
     unsigned watch = watch_of(&env->opts);
     bool by_chance = env->stochastic || chip_prog_artifact(prog)->flags & ART_STOCHASTIC;
     chip_round(core->chip, by_chance, env->round_seed);
+    chip_set_level(core->chip, chip_prog_narrow(prog) ? (HostLevel)env->narrow : env->level);
     if (!watch)
         return chip_run(core->chip, prog, segs, pc, why, why_bytes);
     jmp_buf here;

@@ -3,7 +3,7 @@
 // against loops written here.
 //
 // The AMX level runs everywhere AVX-512 does, over a model of its four instructions; where the hardware has
-// them, over them as well. Usage: matmul_test [seed [cases]]. A failing case prints the seed that repeats it alone.
+// them, over them as well. `make levels` runs all of it over a model of AVX-512 too. Usage: matmul_test [seed [cases]]. A failing case prints the seed that repeats it alone.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,61 +35,14 @@ static void level_load(int level, MmStationary *st, const MmLoad *load) {
 }
 
 #if defined(__x86_64__)
-#include <immintrin.h>
-
-typedef struct ModelTile {
-    uint32_t word[16][16];
-} ModelTile;
-static _Thread_local ModelTile model[8]; // palette 1: eight tiles of 16 rows by 64 bytes
-
-static void model_load(int t, const void *at, size_t pitch) {
-    for (size_t r = 0; r < 16; r++)
-        memcpy(model[t].word[r], (const uint8_t *)at + r * pitch, 64);
-}
-
-static void model_store(int t, void *at, size_t pitch) {
-    for (size_t r = 0; r < 16; r++)
-        memcpy((uint8_t *)at + r * pitch, model[t].word[r], 64);
-}
-
-static float float_of(uint32_t u) {
-    float f;
-    memcpy(&f, &u, 4);
-    return f;
-}
-
-__attribute__((target("fma"))) static float model_fma(float a, float b, float c) {
-    return _mm_cvtss_f32(_mm_fmadd_ss(_mm_set_ss(a), _mm_set_ss(b), _mm_set_ss(c)));
-}
-
-// TDPBF16PS as Intel's manual has it, nearest even with subnormals flushed whatever MXCSR says: per result
-// a chain over the low halves and one over the high halves of 16 words, then c + (low + high).
-static __attribute__((noinline)) void model_multiply(int c, int a, int b) {
-    for (int m = 0; m < 16; m++)
-        for (int n = 0; n < 16; n++) {
-            float low = 0, high = 0;
-            for (int p = 0; p < 16; p++) {
-                uint32_t x = model[a].word[m][p], y = model[b].word[p][n];
-                low = model_fma(float_of(x << 16), float_of(y << 16), low);
-                high = model_fma(float_of(x & 0xffff0000), float_of(y & 0xffff0000), high);
-            }
-            float sum = float_of(model[c].word[m][n]) + (low + high);
-            memcpy(&model[c].word[m][n], &sum, 4);
-        }
-}
+#include "tests/model/tiles.h"
 
 #define tile_zero(t) memset(&model[t], 0, sizeof model[t])
 #define tile_load(t, at, pitch) model_load(t, at, pitch)
 #define tile_store(t, at, pitch) model_store(t, at, pitch)
 #define tile_multiply(c, a, b) model_multiply(c, a, b)
-#define BLOCK_FN static __attribute__((noinline)) void model_block_flushing
+#define BLOCK_FN static __attribute__((noinline)) void model_block
 #include "chip/matmul_block.h"
-
-static void model_block(const MmAmxBlock *b) {
-    HostFp old = host_fp_begin(HOST_FP_FLUSH);
-    model_block_flushing(b);
-    host_fp_end(old);
-}
 
 static void level_multiply(int level, const MmCall *c, uint32_t j0, uint32_t j1) {
     if (level == LEVEL_MODEL && mm_in_tiles(c->st) && mm_fits_bf16(c->stype) && j0 < j1)
@@ -243,33 +196,41 @@ static bool case_check(uint64_t seed, Pool *pool) {
 
 // --- operands in blocks, sums that go elsewhere ----------------------------------------------------------------
 
-typedef struct Operand { // [k][cols] in some order of axes, and the same in blocks
-    uint8_t *at, *blocks;
+typedef struct Operand { // [k][cols] in some order of axes
+    uint8_t *at;
     int64_t row, col; // bytes
+    uint32_t k, cols;
+    bool chunks, stream; // how it goes into blocks
 } Operand;
 
 static Operand operand_make(uint64_t *s, int type, uint32_t k, uint32_t cols, int fill) {
     int64_t e = (int64_t)dtype_bytes(type);
-    size_t bytes = 512 / MM_BLOCK_COLS * MM_BLOCK_FLOATS * sizeof(float);
-    Operand o = {.at = malloc((size_t)k * cols * (size_t)e), .blocks = aligned_alloc(64, bytes)};
+    Operand o = {.at = malloc((size_t)k * cols * (size_t)e), .k = k, .cols = cols};
     bool turned = rng_below(s, 2);
     o.row = turned ? e : e * cols, o.col = turned ? e * k : e;
     for (uint32_t i = 0; i < k; i++)
         for (uint32_t j = 0; j < cols; j++)
             fill_element(s, o.at + i * o.row + j * o.col, type, fill);
-    memset(o.blocks, 0x7f, bytes);
-    if (!mm_takes_blocks(host_best(), type))
-        return o;
-    uint32_t n[4] = {k, 1, 1, cols};
-    int64_t from[4] = {o.row, 0, 0, o.col}, to[4] = {0, 0, 0, e};
-    if (cols % MM_BLOCK_COLS == 0 && rng_below(s, 2)) // in chunks of a block
-        n[2] = cols / MM_BLOCK_COLS, n[3] = MM_BLOCK_COLS, from[2] = MM_BLOCK_COLS * o.col, to[2] = MM_BLOCK_COLS * e;
-    DmaCopy copy = dma_blocks(o.blocks, to, o.at, from, n, (size_t)e);
-    copy.stream = rng_below(s, 2); // as large ones do
+    o.chunks = rng_below(s, 2), o.stream = rng_below(s, 2);
+    return o;
+}
+
+// The operand in blocks, for a level that takes them.
+static uint8_t *operand_blocks(const Operand *o, int type) {
+    int64_t e = (int64_t)dtype_bytes(type);
+    size_t bytes = 512 / MM_BLOCK_COLS * MM_BLOCK_FLOATS * sizeof(float);
+    uint8_t *blocks = aligned_alloc(64, bytes);
+    memset(blocks, 0x7f, bytes);
+    uint32_t n[4] = {o->k, 1, 1, o->cols};
+    int64_t from[4] = {o->row, 0, 0, o->col}, to[4] = {0, 0, 0, e};
+    if (o->cols % MM_BLOCK_COLS == 0 && o->chunks) // in chunks of a block
+        n[2] = o->cols / MM_BLOCK_COLS, n[3] = MM_BLOCK_COLS, from[2] = MM_BLOCK_COLS * o->col, to[2] = MM_BLOCK_COLS * e;
+    DmaCopy copy = dma_blocks(blocks, to, o->at, from, n, (size_t)e);
+    copy.stream = o->stream; // as large ones do
     size_t half = copy.rows / 2;
     dma_rows(&copy, half, copy.rows);
     dma_rows(&copy, 0, half);
-    return o;
+    return blocks;
 }
 
 // Two products of one chain. apart: sums go to dst, and what they are added to lies elsewhere.
@@ -280,18 +241,19 @@ static void operands_run(HostLevel level, int type, const Operand *s, const Oper
     float *panels = aligned_alloc(64, MM_PANEL_BYTES), *sums = aligned_alloc(64, 128 * 512 * sizeof(float));
     memcpy(sums, dst, 128 * 512 * sizeof(float));
     MmStationary st = {.panels = panels};
-    MmLoad load = {.src = blocks ? s->blocks : s->at, .pitch = (size_t)s->row, .stride = (int32_t)(s->col / e), .stype = type,
+    uint8_t *s_blocks = blocks ? operand_blocks(s, type) : NULL, *v_blocks = blocks ? operand_blocks(v, type) : NULL;
+    MmLoad load = {.src = blocks ? s_blocks : s->at, .pitch = (size_t)s->row, .stride = (int32_t)(s->col / e), .stype = type,
                    .k = k, .m = m, .blocks = blocks};
     (apart ? mm_load_there : mm_load)(level, &st, &load);
     MmCall call = {.st = &st, .dst = apart ? sums : dst, .dst_pitch = 512 * sizeof(float), .dst_stride = 1,
-                   .src = blocks ? v->blocks : v->at, .src_pitch = (size_t)v->row, .src_stride = (int32_t)(v->col / e),
+                   .src = blocks ? v_blocks : v->at, .src_pitch = (size_t)v->row, .src_stride = (int32_t)(v->col / e),
                    .stype = type, .accumulate = accumulate, .blocks = blocks, .goes_on = true};
     mm_multiply(&call, 0, n);
     call.goes_on = false, call.accumulate = true, call.out = apart ? dst : NULL, call.out_pitch = 512 * sizeof(float);
     uint32_t cut = mm_piece_at(n, 1, 2);
     mm_multiply(&call, cut, n);
     mm_multiply(&call, 0, cut);
-    free(panels), free(sums);
+    free(panels), free(sums), free(s_blocks), free(v_blocks);
 }
 
 static bool operands_check(uint64_t seed) {
@@ -319,7 +281,7 @@ static bool operands_check(uint64_t seed) {
                        size[1], size[2]);
         }
     free(old), free(want), free(got);
-    free(a.at), free(a.blocks), free(b.at), free(b.blocks);
+    free(a.at), free(b.at);
     return ok;
 }
 
