@@ -68,12 +68,14 @@ static uint32_t max_finite_code(const DtypeRow *r) {
 }
 
 static uint32_t e8m0_from_f64(double v) {
-    if (!(v > 0) || isinf(v))
-        return v == 0 ? 0 : 0xff; // zero becomes the least, as in LLVM's arithmetic and PyTorch; in JAX on CPUs it is NaN
+    if (!(v > 0) || isinf(v)) // there is no zero: it is NaN, as in ml_dtypes and JAX
+        return 0xff;
     int e;
     double m = frexp(v, &e); // v = m * 2^e, m in [0.5, 1)
     int code = e - 1 + 127;
     code += m >= 0.75; // nearest power of two; its one significand is odd, so ties go up
+    if (v > 0x1p-127 && v < 0x1p-126) // between the least two everything goes up, as in ml_dtypes
+        code = 1;
     return code < 0 ? 0 : code > 254 ? 0xff : (uint32_t)code;
 }
 

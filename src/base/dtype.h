@@ -21,7 +21,7 @@ typedef enum FloatFlavour {
     FF_FN,   // no inf, nan = all ones
     FF_FNUZ, // no inf, no -0, nan = the pattern of -0
     FF_SAT,  // neither inf nor nan (f4, f6): conversion saturates, nan becomes -0
-    FF_E8M0, // power of two only, nan = 0xff, no sign, no zero: that becomes the least
+    FF_E8M0, // power of two only, nan = 0xff, no sign, no zero: that becomes nan
 } FloatFlavour;
 
 #define DTYPE_ROWS(X)                                                                              \

@@ -2,6 +2,7 @@
 // gp.c — which kernel runs an op: one row each, and what all kernels share.
 #include "chip/gp.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -211,6 +212,36 @@ const int64_t *gp_axes(const Kern *k, HloAttrKey key, int rank, size_t *n) {
     *n = a && a->kind == HA_INTS ? a->n : 0;
     const int64_t *axes = gp_ints(k, key, *n);
     return axes && gp_axes_ok(axes, *n, rank) ? axes : NULL;
+}
+
+typedef struct QuietJob {
+    QuietFn *fn; // NULL: a narrow type, one by one
+    int dtype;
+    uint8_t *at;
+    size_t bytes;
+} QuietJob;
+
+static void quiet_chunk(void *arg, size_t begin, size_t end) {
+    const QuietJob *j = arg;
+    uint8_t *at = j->at + begin * j->bytes;
+    if (j->fn)
+        j->fn(at, end - begin);
+    for (; !j->fn && begin < end; begin++, at += j->bytes)
+        if (isnan(dtype_to_f64(j->dtype, at)))
+            dtype_from_f64(j->dtype, at, NAN);
+}
+
+otrn_status gp_quiet(const GpCall *c) {
+    for (uint32_t i = 0; i < c->k->nout; i++) {
+        const KTensor *t = &c->k->out[i];
+        if (!dtype_is_float(t->dtype) && !dtype_is_complex(t->dtype))
+            continue;
+        QuietJob j = {.dtype = t->dtype, .at = c->out[i], .bytes = dtype_bytes(t->dtype)};
+        if (lane_class(t->dtype) != LC_F32 || t->dtype == DT_F32 || t->dtype == DT_BF16)
+            j.fn = gp_level(c->level)->quiet[lane_class_direct(t->dtype)];
+        pool_run(c->pool, (size_t)t->elems, GP_GRAIN_BYTES / j.bytes, quiet_chunk, &j);
+    }
+    return OTRN_OK;
 }
 
 otrn_status gp_fail(const GpCall *c, const char *fmt, ...) {

@@ -14,6 +14,8 @@
 //      specified.
 //   2. The order of every sum is a function of the shapes alone, never of threads or host level.
 //   3. Nothing is allocated: gp_scratch_bytes names the need before.
+//   4. A NaN that is computed is the one NaN of its type (0x7fc00000): which operand's survives an addition differs
+//      between hosts. What moves, chooses, converts or reads bits keeps them.
 #ifndef OTRN_CHIP_GP_H
 #define OTRN_CHIP_GP_H
 
@@ -71,6 +73,8 @@ typedef void RunFn(void *dst, const void *x, size_t n);
 typedef void RowsFn(void *acc, const void *x, size_t pitch, size_t rows, size_t n);
 // y[0] = x[0], y[step] = y[0] op x[step], …: each rounded to the element's type.
 typedef void ScanFn(void *y, const void *x, size_t n, ptrdiff_t step);
+// Every NaN of n elements becomes the one NaN.
+typedef void QuietFn(void *y, size_t n);
 // acc[j] += x[0] w[0][j], then x[1] w[1][j], …: n columns, k rows of w `pitch` elements apart.
 typedef void MacFn(void *acc, const void *x, const void *w, size_t pitch, size_t k, size_t n);
 
@@ -86,6 +90,7 @@ typedef struct GpLevel { // one table per host level
     RowsFn *rows[RED_COUNT][LC_COUNT]; // acc is of the compute type
     ScanFn *scan[RED_COUNT][LC_COUNT];
     MacFn *mac[LC_COUNT];
+    QuietFn *quiet[LC_COUNT]; // NULL: the class has no NaN
     const VMath *vmath;
     const struct EngLevel *eng; // loops of the other engines (engine.h)
 } GpLevel;
@@ -106,12 +111,15 @@ typedef struct Lane { // an op resolved for its types
     ConvFn *mid;      // conversions between compute types
     ConvFn *post;     // compute type to result; NULL: it is
     int16_t attr[2];
+    QuietFn *quiet;   // of the compute type's results; NULL: not a computation with floats
     uint8_t nin, in_bytes[3], out_bytes;
 } Lane;
 // False when there is no such op for these types.
 bool lane_find(Lane *lane, const GpLevel *level, uint16_t op, int out_dtype,
                const uint8_t *in_dtypes, int nin, const int16_t *attr);
 void lane_run(const Lane *lane, void *dst, const void *const *src, size_t n);
+// What a conversion of computed numbers adds: it stores sums, say.
+static inline void lane_quiet(Lane *lane, const GpLevel *level, int dtype) { lane->quiet = level->quiet[lane_class(dtype)]; }
 // Fill n elements of `bytes` with one value.
 void gp_fill(void *dst, const void *value, size_t bytes, size_t n);
 
@@ -180,6 +188,7 @@ int64_t gp_int(const Kern *k, HloAttrKey key, int64_t dflt);
 // Each of the ints is an axis < rank, none twice.
 bool gp_axes_ok(const int64_t *axes, size_t n, int rank);
 const int64_t *gp_axes(const Kern *k, HloAttrKey key, int rank, size_t *n); // NULL when not ok
+otrn_status gp_quiet(const GpCall *c); // of all results, at the end of a kernel that computes them by other means than lanes
 otrn_status gp_fail(const GpCall *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 // Splits count items over at most `slots` tasks that own scratch by slot number.
 static inline size_t gp_slots(const GpCall *c, size_t items) {

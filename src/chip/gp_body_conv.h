@@ -150,15 +150,16 @@ static void widen_e8m0(void *dst, const void *src, size_t n) {
     }
 }
 
-// Nearest power of two, ties up; zero and what is less than the least go to it, negative numbers are NaN.
+// Nearest power of two, ties up, between the least two always up; what is less than the least goes to it, zero and negative
+// numbers are NaN.
 static void narrow_e8m0(void *dst, const void *src, size_t n) {
     uint8_t *y = dst;
     const float *x = src;
     LANES(n) {
         uint32_t u = f32_bits(x[i]), code = u >> 23, man = u & 0x7fffffu;
-        code = code ? code + (man >= 0x400000u) : man >= 0x600000u;
-        bool bad = u << 1 && (u >= 0x7f800000u || code > 254); // negative, inf and nan
-        y[i] = (uint8_t)(bad ? 255 : u << 1 ? code : 0);
+        code = code ? code + (man >= 0x400000u) : man > 0x400000u;
+        bool bad = !u || u >= 0x7f800000u || code > 254; // zero, negative, inf and nan
+        y[i] = (uint8_t)(bad ? 255 : code);
     }
 }
 

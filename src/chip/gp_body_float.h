@@ -57,6 +57,28 @@ static inline double round_even_f64(double x) {
     return a < 0x1p52 ? f64_sign(r, x) : x;
 }
 
+// Nearly always there is none: one look over a few, and stores only where it found some.
+#define QUIET(S, T, I, IS_NAN, ONE)                                                                \
+    static void quiet_##S(void *y, size_t n) {                                                     \
+        T *at = y;                                                                                 \
+        for (size_t from = 0; from < n; from += 256) {                                             \
+            size_t m = n - from < 256 ? n - from : 256;                                            \
+            I any = 0;                                                                             \
+            for (size_t i = 0; i < m; i++)                                                         \
+                any |= (I)(IS_NAN(at[from + i]));                                                  \
+            for (size_t i = from; any && i < from + m; i++)                                        \
+                at[i] = IS_NAN(at[i]) ? ONE : at[i];                                               \
+        }                                                                                          \
+    }
+#define IS_NAN_BITS_32(u) (((u) & 0x7fffffffu) > 0x7f800000u)
+#define IS_NAN_BITS_64(u) (((u) & 0x7fffffffffffffffu) > 0x7ff0000000000000u)
+#define IS_NAN_BITS_16(u) (((u) & 0x7fffu) > 0x7f80u)
+QUIET(f32, uint32_t, uint32_t, IS_NAN_BITS_32, 0x7fc00000u)
+QUIET(f64, uint64_t, uint64_t, IS_NAN_BITS_64, 0x7ff8000000000000u)
+QUIET(bf16, uint16_t, uint16_t, IS_NAN_BITS_16, 0x7fc0u)
+static void quiet_c64(void *y, size_t n) { quiet_f32(y, 2 * n); }
+static void quiet_c128(void *y, size_t n) { quiet_f64(y, 2 * n); }
+
 #define FLOAT_LANES(S, T, U, ABS, SIGN, ONE_EXP)                                                   \
     static inline T floor_##S(T x) {                                                               \
         T r = round_even_##S(x), down = r - 1;                                                     \

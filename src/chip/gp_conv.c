@@ -245,6 +245,7 @@ otrn_status gp_conv_run(const GpCall *c) {
         return OTRN_OK;
     conv_shape(k, &j.s);
     lane_find(&j.store, gp_level(c->level), HLO_CONVERT, k->out[0].dtype, &from, 1, NULL);
+    lane_quiet(&j.store, gp_level(c->level), type);
     char *at = c->scratch;
     mac_pack(c, 0, type, j.s.nspace + 2, j.s.lhs, &at, &j.lhs);
     mac_pack(c, 1, type, j.s.nspace + 2, j.s.rhs, &at, &j.rhs);

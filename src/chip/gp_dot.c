@@ -241,6 +241,7 @@ otrn_status gp_dot_run(const GpCall *c) {
         return OTRN_OK;
     dot_shape(k, &j.s);
     lane_find(&j.store, gp_level(c->level), HLO_CONVERT, k->out[0].dtype, &from, 1, NULL);
+    lane_quiet(&j.store, gp_level(c->level), type);
     char *at = c->scratch;
     mac_pack(c, 0, type, j.s.rank[0], j.s.axes[0], &at, &j.lhs);
     mac_pack(c, 1, type, j.s.rank[1], j.s.axes[1], &at, &j.rhs);

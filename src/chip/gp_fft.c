@@ -225,5 +225,5 @@ otrn_status gp_fft_run(const GpCall *c) {
     }
     j.slots = gp_slots(c, (size_t)j.s.count);
     pool_run(c->pool, j.slots, 1, fft_slot, &j);
-    return OTRN_OK;
+    return gp_quiet(c);
 }

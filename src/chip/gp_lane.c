@@ -247,6 +247,13 @@ static void reduce_precision_fix(Lane *l, int dtype) {
         l->attr[1] = 52;
 }
 
+// Those that move parts of a number, or round one, leave a NaN what it is; next_after works on codes and makes the one itself.
+static bool op_keeps_nan(uint16_t op) {
+    return op == HLO_REAL || op == HLO_IMAG || op == HLO_COMPLEX || op == HLO_REDUCE_PRECISION || op == HLO_CHLO_NEXT_AFTER;
+}
+
+static bool find_loop(Lane *l, const GpLevel *level, uint16_t op, int out, const uint8_t *in, int nin);
+
 bool lane_find(Lane *l, const GpLevel *level, uint16_t op, int out, const uint8_t *in, int nin,
                const int16_t *attr) {
     if (op >= HLO_OPCODE_COUNT || nin < 1 || nin > 3 || hlo_op_rows[op].operands != nin)
@@ -262,6 +269,15 @@ bool lane_find(Lane *l, const GpLevel *level, uint16_t op, int out, const uint8_
         return bitcast_find(l, out, in[0]);
     if (op == HLO_SELECT)
         return select_find(l, level, out, in);
+    if (!find_loop(l, level, op, out, in, nin))
+        return false;
+    bool direct = l->fn == level->lane[LC_BF16][op] && out == DT_BF16;
+    if (!op_keeps_nan(op))
+        l->quiet = level->quiet[direct ? LC_BF16 : lane_class(out)];
+    return true;
+}
+
+static bool find_loop(Lane *l, const GpLevel *level, uint16_t op, int out, const uint8_t *in, int nin) {
     for (int i = 1; i < nin; i++)
         if (in[i] != in[0])
             return false;
@@ -296,12 +312,26 @@ bool lane_find(Lane *l, const GpLevel *level, uint16_t op, int out, const uint8_
 
 void lane_run(const Lane *l, void *dst, const void *const *src, size_t n) {
     bool direct = !l->post && !l->pre[0] && !l->pre[1] && !l->pre[2];
-    if (direct && l->fn) {
-        l->fn(dst, src, n, l->attr);
+    if (direct && !l->quiet) {
+        if (l->fn)
+            l->fn(dst, src, n, l->attr);
+        else
+            l->mid(dst, src[0], n);
         return;
     }
-    if (direct) {
-        l->mid(dst, src[0], n);
+    if (direct) { // the results are looked at while they are in the nearest cache
+        for (size_t at = 0; at < n; at += 4 * LANE_BLOCK) {
+            size_t m = n - at < 4 * LANE_BLOCK ? n - at : 4 * LANE_BLOCK;
+            const void *p[3] = {0};
+            for (int i = 0; i < l->nin; i++)
+                p[i] = (const char *)src[i] + at * l->in_bytes[i];
+            char *y = (char *)dst + at * l->out_bytes;
+            if (l->fn)
+                l->fn(y, p, m, l->attr);
+            else
+                l->mid(y, p[0], m);
+            l->quiet(y, m);
+        }
         return;
     }
     _Alignas(64) uint64_t in[3][LANE_BLOCK], out[LANE_BLOCK];
@@ -323,6 +353,10 @@ void lane_run(const Lane *l, void *dst, const void *const *src, size_t n) {
             l->mid(mid, p[0], m);
         else
             mid = (void *)p[0];
+        if (l->quiet && mid == p[0])
+            mid = memcpy(out, p[0], m * l->in_bytes[0]);
+        if (l->quiet)
+            l->quiet(mid, m);
         if (l->post)
             l->post(y, mid, m);
     }

@@ -56,6 +56,7 @@ const GpLevel GP_LEVEL = {
             [LC_U32] = mac_u32,
             [LC_I64] = mac_u64,
             [LC_U64] = mac_u64},
+    .quiet = {[LC_F32] = quiet_f32, [LC_F64] = quiet_f64, [LC_C64] = quiet_c64, [LC_C128] = quiet_c128, [LC_BF16] = quiet_bf16},
     .vmath = &vmath_table,
     .eng = &eng_table,
 };

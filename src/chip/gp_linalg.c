@@ -97,7 +97,7 @@ otrn_status gp_cholesky_run(const GpCall *c) {
     j.count = t->elems / (j.n * j.n);
     j.slots = gp_slots(c, (size_t)j.count);
     pool_run(c->pool, j.slots, 1, cholesky_slot, &j);
-    return OTRN_OK;
+    return gp_quiet(c);
 }
 
 // --- triangular_solve --------------------------------------------------------------------------
@@ -178,5 +178,5 @@ otrn_status gp_tri_solve_run(const GpCall *c) {
     j.m = b->elems / j.count / j.n;
     j.slots = gp_slots(c, (size_t)j.count);
     pool_run(c->pool, j.slots, 1, solve_slot, &j);
-    return OTRN_OK;
+    return gp_quiet(c);
 }

@@ -91,7 +91,7 @@ static otrn_status norm_run(const GpCall *c, PoolFn *fn) {
     norm_shape(c->k, &n);
     n.c = c;
     pool_run(c->pool, (size_t)n.features, 1, fn, &n);
-    return OTRN_OK;
+    return gp_quiet(c);
 }
 
 otrn_status gp_bn_train_run(const GpCall *c) { return norm_run(c, train_features); }

@@ -34,6 +34,7 @@ typedef struct FastRed {
     const GpLevel *level;
     RunFn *run;             // reads the operand's type, or the compute type when that was widened
     RowsFn *rows, *rows_in; // over the compute type; the same over what `run` reads
+    QuietFn *quiet;         // of the compute type
     ConvFn *widen, *narrow; // to and from the compute type; NULL: none
     bool direct;            // operands need no widening first
     size_t in_bytes, acc_bytes, out_bytes;
@@ -52,6 +53,8 @@ static void join(const FastRed *j, void *acc, const void *value, size_t n) { // 
 
 static void store(const FastRed *j, int64_t out, void *acc, size_t n) {
     char *dst = (char *)j->c->out[0] + out * (int64_t)j->out_bytes;
+    if (j->quiet)
+        j->quiet(acc, n);
     if (j->narrow)
         j->narrow(dst, acc, n);
     else
@@ -323,6 +326,7 @@ otrn_status red_fast_run(const GpCall *c, const RedShape *s, RedOp op) {
     j.rows = j.level->rows[op][cls];
     j.rows_in = j.level->rows[op][read];
     j.narrow = cls == LC_F32 ? j.level->narrow[body] : NULL;
+    j.quiet = j.level->quiet[cls];
     j.in_bytes = dtype_bytes(k->in[0].dtype);
     j.acc_bytes = lane_class_bytes[cls];
     j.out_bytes = dtype_bytes(body);

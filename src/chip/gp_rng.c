@@ -210,7 +210,7 @@ otrn_status gp_rng_run(const GpCall *c) {
         j.lo = dtype_to_f64(t->dtype, c->in[0]);
         j.hi = dtype_to_f64(t->dtype, c->in[1]);
         pool_run(c->pool, (size_t)t->elems, 1024, uniform_floats, &j);
-        return OTRN_OK;
+        return gp_quiet(c);
     }
     int64_t from = bound_of(t->dtype, c->in[0]), to = bound_of(t->dtype, c->in[1]);
     bool some = dtype_row(t->dtype)->cls == DC_UINT ? (uint64_t)to > (uint64_t)from : to > from;

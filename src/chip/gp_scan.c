@@ -46,6 +46,7 @@ typedef struct ScanJob {
     RowsFn *rows;
     ScanFn *scan; // neighbours are scanned: no rows; NULL: the type has none
     ConvFn *widen, *narrow;
+    QuietFn *quiet, *quiet_in_place; // of the compute type, of what `scan` writes
     int64_t n, inner, outer, blocks;
     bool back; // from the last element to the first
     size_t bytes, acc_bytes;
@@ -84,6 +85,8 @@ static void scan_columns(const ScanJob *j, int64_t base, size_t cols) {
             memcpy(acc, x, cols * j->acc_bytes);
         else
             j->rows(acc, x, cols, 1, cols);
+        if (j->quiet)
+            j->quiet(acc, cols);
         if (j->narrow) {
             j->narrow(y, acc, cols);
             j->widen(acc, y, cols);
@@ -102,6 +105,8 @@ static void scan_tasks(void *arg, size_t begin, size_t end) {
             size_t at = (size_t)(outer * j->n + (j->back ? j->n - 1 : 0)) * j->bytes;
             j->scan((char *)j->c->out[0] + at, (const char *)j->c->in[0] + at, (size_t)j->n,
                     j->back ? -1 : 1);
+            if (j->quiet_in_place)
+                j->quiet_in_place((char *)j->c->out[0] + (size_t)(outer * j->n) * j->bytes, (size_t)j->n);
             continue;
         }
         scan_columns(j, outer * j->n * j->inner + col,
@@ -126,6 +131,8 @@ bool scan_try(const GpCall *c, const Windows *w) {
     if (!j.widen || type == DT_BF16)
         j.scan = level->scan[op][lane_class_direct(type)];
     j.narrow = level->narrow[type];
+    j.quiet = level->quiet[lane_class(type)];
+    j.quiet_in_place = level->quiet[lane_class_direct(type)];
     j.bytes = dtype_bytes(type);
     j.acc_bytes = lane_class_bytes[lane_class(type)];
     j.n = w->axis[axis].in;

@@ -60,21 +60,22 @@ ONE(lane_bessel_i1e, elem_bessel_i1e)
 ONE(lane_digamma, elem_digamma)
 ONE(lane_lgamma, elem_lgamma)
 
+static double one_nan(double x) { return isnan(x) ? NAN : x; }
 LANE(lane_next_f32) {
     (void)attr;
     for (size_t i = 0; i < n; i++)
-        ((float *)dst)[i] = nextafterf(((const float *)src[0])[i], ((const float *)src[1])[i]);
+        ((float *)dst)[i] = (float)one_nan(nextafterf(((const float *)src[0])[i], ((const float *)src[1])[i]));
 }
 LANE(lane_next_f64) {
     (void)attr;
     for (size_t i = 0; i < n; i++)
-        ((double *)dst)[i] = nextafter(((const double *)src[0])[i], ((const double *)src[1])[i]);
+        ((double *)dst)[i] = one_nan(nextafter(((const double *)src[0])[i], ((const double *)src[1])[i]));
 }
 
 // The neighbour of a 16-bit float in the direction of another: its magnitude code one up or down.
-static uint16_t next_16(uint16_t a, uint16_t b, float fa, float fb) {
+static uint16_t next_16(uint16_t a, uint16_t b, float fa, float fb, uint16_t nan) {
     if (fa != fa || fb != fb)
-        return fa != fa ? a : b;
+        return nan;
     if (fa == fb)
         return b;
     if (fa == 0)
@@ -85,13 +86,13 @@ LANE(lane_next_bf16) {
     (void)attr;
     const uint16_t *a = src[0], *b = src[1];
     for (size_t i = 0; i < n; i++)
-        ((uint16_t *)dst)[i] = next_16(a[i], b[i], bf16_to_f32(a[i]), bf16_to_f32(b[i]));
+        ((uint16_t *)dst)[i] = next_16(a[i], b[i], bf16_to_f32(a[i]), bf16_to_f32(b[i]), 0x7fc0);
 }
 LANE(lane_next_f16) {
     (void)attr;
     const uint16_t *a = src[0], *b = src[1];
     for (size_t i = 0; i < n; i++)
-        ((uint16_t *)dst)[i] = next_16(a[i], b[i], f16_to_f32(a[i]), f16_to_f32(b[i]));
+        ((uint16_t *)dst)[i] = next_16(a[i], b[i], f16_to_f32(a[i]), f16_to_f32(b[i]), 0x7e00);
 }
 
 // Types of a byte: the same on their codes. E8M0 has neither sign nor zero, FNUZ types no -0.

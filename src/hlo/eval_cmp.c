@@ -131,6 +131,6 @@ void eval_clamp(Eval *e, OpId id, const Tensor *in, Tensor *out) {
             eval_load(t->dtype, (const uint8_t *)in[k].data + at * stride[k], stride[k], n, w[k]);
         max(t->dtype, n, w[1], w[1], w[0]);
         min(t->dtype, n, w[1], w[1], w[2]);
-        eval_store(t->dtype, dst + at * elem, n, w[1]);
+        eval_store_computed(t->dtype, dst + at * elem, n, w[1]);
     }
 }

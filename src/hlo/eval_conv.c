@@ -195,7 +195,7 @@ static void conv_position(const Conv *c, const ConvData *d, const int64_t *kdims
     for (int i = 0; i < c->ns; i++)
         out += o[i] * c->tstep[c->os[i]];
     for (int64_t j = 0; j < per; j++)
-        eval_store(dtype, out + j * c->tstep[c->of], 1, d->sum + (size_t)j * w);
+        eval_store_computed(dtype, out + j * c->tstep[c->of], 1, d->sum + (size_t)j * w);
 }
 
 static void conv_run(Eval *e, const Conv *c, const Tensor *in, Tensor *out) {

@@ -178,7 +178,7 @@ static void panel_run(Side *l, Side *r, const Parts *parts, int64_t batch, int64
         }
         if (l->single)
             from_single(PANEL * wide / 8, acc);
-        eval_store(l->result, out + (size_t)((batch * l->free.n + m) * r->free.n + n0) * elem,
+        eval_store_computed(l->result, out + (size_t)((batch * l->free.n + m) * r->free.n + n0) * elem,
                    (size_t)width, acc);
     }
 }
@@ -415,6 +415,6 @@ void eval_einsum(Eval *e, OpId id, const Tensor *in, Tensor *out) {
             add(result, 1, acc, acc, x);
             eval_round(sums, 1, acc);
         }
-        eval_store(result, dst, 1, acc);
+        eval_store_computed(result, dst, 1, acc);
     }
 }

@@ -178,7 +178,7 @@ static void frame(Eval *e, OpId id, const Tensor *in, int operands, Tensor *out)
         if (b)
             eval_load(t->dtype, b + at * elem, (int64_t)elem, n, wb);
         fn(t->dtype, n, wa, wa, wb);
-        eval_store(t->dtype, dst + at * elem, n, wa);
+        eval_store_computed(t->dtype, dst + at * elem, n, wa);
     }
 }
 

@@ -83,7 +83,7 @@ static void rows_store(int dtype, uint8_t *dst, int64_t rows, int64_t have, int6
     for (int64_t r = 0; r < rows; r++)
         for (int64_t i = 0; i < have; i++) {
             double x[2] = {creal(src[r * width + i]), cimag(src[r * width + i])};
-            eval_store(dtype, dst + (r * have + i) * (int64_t)dtype_bytes(dtype), 1, x);
+            eval_store_computed(dtype, dst + (r * have + i) * (int64_t)dtype_bytes(dtype), 1, x);
         }
 }
 

@@ -102,6 +102,9 @@ static inline size_t eval_wide_bytes(int dtype) {
 // stride: bytes from one source element to the next; 0 repeats one element
 void eval_load(int dtype, const void *src, int64_t stride, size_t n, void *wide);
 void eval_store(int dtype, void *dst, size_t n, const void *wide);
+// What an op computed, as the chip's engines have it: in f32 or wider, and a NaN is the one NaN of its type, whichever
+// operand's the host's own instructions would keep. Changes the wide form.
+void eval_store_computed(int dtype, void *dst, size_t n, void *wide);
 void eval_round(int dtype, size_t n, void *wide); // what a store and a load would leave
 double eval_odd_f64(int64_t v, bool is_unsigned); // int to double, rounded to odd
 

@@ -27,7 +27,7 @@ static cplx load(int dtype, const uint8_t *p, int64_t i) {
 
 static void store(int dtype, uint8_t *p, int64_t i, cplx v) {
     double x[2] = {creal(v), cimag(v)};
-    eval_store(dtype, p + i * (int64_t)dtype_bytes(dtype), 1, x);
+    eval_store_computed(dtype, p + i * (int64_t)dtype_bytes(dtype), 1, x);
 }
 
 static void need_square(Eval *e, OpId id, const HloType *t) {

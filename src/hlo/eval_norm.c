@@ -41,7 +41,7 @@ static double at(const Norm *n, Tensor t, int64_t i) {
 }
 
 static void put(const Norm *n, Tensor *t, int64_t i, double v) {
-    eval_store(n->t->dtype, (uint8_t *)t->data + i * (int64_t)dtype_bytes(n->t->dtype), 1, &v);
+    eval_store_computed(n->t->dtype, (uint8_t *)t->data + i * (int64_t)dtype_bytes(n->t->dtype), 1, &v);
 }
 
 static int64_t feature_of(const Norm *n, int64_t i) {

@@ -125,6 +125,18 @@ void eval_store(int dtype, void *dst, size_t n, const void *wide) {
     }
 }
 
+void eval_store_computed(int dtype, void *dst, size_t n, void *wide) {
+    WideKind kind = eval_wide_kind(dtype);
+    double *x = wide;
+    for (size_t i = 0; kind != WIDE_I && i < (kind == WIDE_C ? 2 * n : n); i++) {
+        if (dtype_row(dtype)->flavour == FF_E8M0) // it has no zero: what f32 has as one is none of its numbers
+            x[i] = (float)x[i];
+        if (isnan(x[i]))
+            x[i] = NAN;
+    }
+    eval_store(dtype, dst, n, wide);
+}
+
 void eval_round(int dtype, size_t n, void *wide) {
     if (dtype == DT_F64 || dtype == DT_C128 || dtype == DT_I64 || dtype == DT_UI64)
         return;

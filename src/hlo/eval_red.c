@@ -63,7 +63,7 @@ void eval_body_call(Eval *e, const Body *b, const void *const *args, void *const
         eval_load(b->dtype, args[0], 0, 1, x);
         eval_load(b->dtype, args[1], 0, 1, y);
         b->fn(b->dtype, 1, x, x, y);
-        eval_store(b->dtype, results[0], 1, x);
+        eval_store_computed(b->dtype, results[0], 1, x);
         return;
     }
     Tensor in[EVAL_MAX_BODY], out[EVAL_MAX_BODY];
@@ -154,7 +154,7 @@ static void fold_row(const Fold *f, int64_t src, int64_t dst, int64_t step, int6
                 f->body->fn(to, 1, acc, acc, (uint8_t *)x + i * wide);
                 eval_round(to, 1, acc);
             }
-        eval_store(to, a, step ? part : 1, acc);
+        eval_store_computed(to, a, step ? part : 1, acc);
     }
 }
 
@@ -272,7 +272,7 @@ static void window_fold_wide(const Body *body, const Window *w, const HloType *s
         body->fn(body->dtype, 1, acc, acc, src >= 0 ? x : init);
         eval_round(body->dtype, 1, acc);
     }
-    eval_store(body->dtype, dst, 1, acc);
+    eval_store_computed(body->dtype, dst, 1, acc);
 }
 
 // Padding and dilation holes hold the init value and take part like any element.

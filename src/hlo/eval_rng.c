@@ -185,6 +185,6 @@ void eval_rng(Eval *e, OpId id, const Tensor *in, Tensor *out) {
                                                             : *(WideInt *)&hi <= *(WideInt *)&lo;
             *(WideUint *)&v = none ? from : from + (uint64_t)((unsigned __int128)bits * span >> 64);
         }
-        eval_store(t->dtype, data + (size_t)i * dtype_bytes(t->dtype), 1, &v);
+        eval_store_computed(t->dtype, data + (size_t)i * dtype_bytes(t->dtype), 1, &v);
     }
 }

@@ -284,7 +284,7 @@ static void compare_op(uint64_t *seed, int op, int dtype) {
         fill(seed, dtype, a, na, N);
         fill(seed, dtype, b, nb, N);
         fn(dtype, N, r, a, b);
-        eval_store(dtype, want, N, r);
+        eval_store_computed(dtype, want, N, r);
         for (HostLevel l = 0; l <= host_best(); l++) {
             lane_find(&lane, gp_level(l), (uint16_t)op, dtype, in, nin, NULL);
             lane_run(&lane, got, (const void *[]){na, nb}, N);

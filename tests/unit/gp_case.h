@@ -5,7 +5,8 @@
 // case_run   every host level this machine has, pools of one, two and three threads, and in place
 // where allowed:
 //            all must give the same bits and leave the bytes behind each result alone; the first is
-//            compared with the plain evaluator, which gets the same operation as a graph.
+//            compared with the plain evaluator, which gets the same operation as a graph. Then the same with NaNs
+//            of any sign and payload among the operands: what is computed of them is the one NaN of its type.
 #ifndef OTRN_TEST_GP_CASE_H
 #define OTRN_TEST_GP_CASE_H
 
@@ -22,7 +23,7 @@
 #define CASE_TENSORS 12
 #define CASE_GUARD 64
 #define CASE_POOLS 3
-#define CASE_BLOCKS 256
+#define CASE_BLOCKS 512
 
 typedef struct Suite Suite;
 typedef struct Case Case;
@@ -469,6 +470,104 @@ static inline void case_damage(Suite *s, const Case *c, const char *name, int co
     }
 }
 
+// --- NaNs ----------------------------------------------------------------------------------------
+
+static inline void random_nan(Suite *s, int dtype, uint8_t *p) {
+    if (dtype_is_complex(dtype)) {
+        int part = dtype == DT_C64 ? DT_F32 : DT_F64;
+        random_nan(s, part, p + (rnd(s) & 1) * dtype_bytes(part));
+        return;
+    }
+    uint64_t bits = rnd(s) | (dtype == DT_F32 ? 0x7f800000u : dtype == DT_F64 ? 0x7ff0000000000000u : 0);
+    do // of narrow types a few codes are
+        memcpy(p, &bits, dtype_bytes(dtype)), bits = bits * 6364136223846793005u + 1442695040888963407u;
+    while (!isnan(dtype_to_f64(dtype, p)));
+}
+
+static inline bool has_nan(int dtype) {
+    const DtypeRow *row = dtype_row(dtype);
+    uint8_t nan[16] = {0};
+    if (row->cls == DC_COMPLEX)
+        return true;
+    if (row->cls != DC_FLOAT || row->bits < 8)
+        return false;
+    dtype_from_f64(dtype, nan, NAN);
+    return isnan(dtype_to_f64(dtype, nan));
+}
+
+static inline bool op_computes(uint32_t op) {
+    switch (op) {
+    case HLO_SELECT: case HLO_CONVERT: case HLO_BITCAST_CONVERT: case HLO_REAL: case HLO_IMAG: case HLO_COMPLEX:
+    case HLO_REDUCE_PRECISION: return false;
+    case HLO_REDUCE: case HLO_REDUCE_WINDOW: case HLO_MAP: case HLO_FUSED: case HLO_DOT: case HLO_DOT_GENERAL:
+    case HLO_CONVOLUTION: case HLO_BATCH_NORM_TRAINING: case HLO_BATCH_NORM_INFERENCE: case HLO_BATCH_NORM_GRAD:
+    case HLO_CHOLESKY: case HLO_TRIANGULAR_SOLVE: case HLO_FFT: return true;
+    default: return hlo_op_rows[op].cls == HC_EW1 || hlo_op_rows[op].cls == HC_EW2 || hlo_op_rows[op].cls == HC_EW3;
+    }
+}
+
+// Every number it gives is computed: none is only moved.
+static inline bool all_computed(const Case *c) {
+    bool all = op_computes(c->k.op);
+    for (uint32_t r = 0; r < c->k.nregions; r++)
+        for (int i = 0; i < c->k.regions[r].nsteps; i++)
+            all = all && op_computes(c->k.regions[r].steps[i].op);
+    for (uint32_t r = 0; r < c->k.nregions; r++)
+        for (int i = 0; i < c->k.regions[r].nouts; i++) { // an input or a constant may be a result
+            bool made = false;
+            for (int j = 0; j < c->k.regions[r].nsteps; j++)
+                made = made || c->k.regions[r].steps[j].dst == c->k.regions[r].outs[i];
+            all = all && made;
+        }
+    return all;
+}
+
+static inline bool one_nan(const KTensor *t, const uint8_t *at) {
+    int part = t->dtype == DT_C64 ? DT_F32 : t->dtype == DT_C128 ? DT_F64 : t->dtype;
+    size_t bytes = dtype_bytes(part), n = (size_t)t->elems * dtype_bytes(t->dtype) / bytes;
+    uint8_t want[8];
+    if (!has_nan(part))
+        return true;
+    dtype_from_f64(part, want, NAN);
+    uint8_t huge[8];
+    dtype_from_f64(part, huge, INFINITY);
+    bool no_inf = isnan(dtype_to_f64(part, huge)); // an infinite result is rounded to a NaN with its sign
+    for (size_t i = 0; i < n; i++, at += bytes)
+        if (isnan(dtype_to_f64(part, at)) && memcmp(at, want, bytes) && !(no_inf && (*at ^ *want) == 0x80))
+            return false;
+    return true;
+}
+
+static inline void case_nans(Suite *s, const Case *c, const char *name, GpFn *fn) {
+    Case d = *c;
+    bool some = false;
+    for (uint32_t i = 0; i < c->k.nin; i++) {
+        const KTensor *t = &c->k.in[i];
+        if (t->elems < 2 || !has_nan(t->dtype))
+            continue;
+        size_t bytes = dtype_bytes(t->dtype);
+        uint8_t *copy = block(s, tensor_bytes(t));
+        memcpy(copy, c->data[i], tensor_bytes(t));
+        for (int64_t e = 0; e < t->elems; e++)
+            if (rnd(s) % 4 == 0)
+                random_nan(s, t->dtype, copy + (size_t)e * bytes), some = true;
+        d.data[i] = copy;
+    }
+    if (!some)
+        return;
+    CaseRun first = case_once(s, &d, fn, HOST_PORTABLE, s->pool[0], -1);
+    bool computed = all_computed(c);
+    for (HostLevel level = HOST_PORTABLE; level <= host_best() && first.status == OTRN_OK; level++)
+        for (int p = 0; p < CASE_POOLS; p++) {
+            CaseRun r = case_once(s, &d, fn, level, s->pool[p], -1);
+            if (!same_bits(c, &first, &r))
+                case_fail(s, name, "%s, %d threads: other bits with NaNs", host_name(level), p + 1);
+            for (uint32_t i = 0; i < c->k.nout && computed; i++)
+                if (!one_nan(&c->k.out[i], r.out[i]))
+                    case_fail(s, name, "%s, %d threads: result %u has another NaN", host_name(level), p + 1, i);
+        }
+}
+
 // False when there is no kernel.
 static inline bool case_run(Suite *s, const Case *c, const char *name) {
     GpFn *fn = gp_find(&c->k);
@@ -498,6 +597,7 @@ static inline bool case_run(Suite *s, const Case *c, const char *name) {
     }
     if (s->failures == before)
         (c->judge ? c->judge : compare_oracle)(s, c, name, &first);
+    case_nans(s, c, name, fn);
     case_damage(s, c, name, 6);
     return true;
 }
