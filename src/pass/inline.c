@@ -5,7 +5,8 @@
 // stale: nothing (other functions are dropped, unless a custom call names one)
 //
 // The call graph is walked depth first with an explicit limit, so recursion in a hostile program is an
-// error. Each call site gets fresh ops; a table maps the callee's values to the copies and is reused,
+// error. Functions that call each other twice make a program of any size from a few lines: what comes out is counted before
+// it is made. Each call site gets fresh ops; a table maps the callee's values to the copies and is reused,
 // since a value is mapped before it is read.
 #include <assert.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 #include "pass/walk.h"
 
 #define CALL_DEPTH_MAX 256
-#define INLINE_OPS_MAX 20000000u
+#define INLINE_OPS_MAX 1000000u // half a minute and a gigabyte
 #define NAME_MAX_BYTES 1000u // of a path of names
 
 typedef struct Inline {
@@ -194,9 +195,6 @@ static bool take_tuple_element(Inline *in, OpId id) {
 
 static void copy_op(Inline *in, OpId id, RegionId to) {
     Hlo *h = in->h;
-    if (h->ops.n > INLINE_OPS_MAX)
-        hlo_fail(h, id, OTRN_CAPACITY, "the program grows past %u operations when its calls are inlined",
-                 INLINE_OPS_MAX);
     HloOp op = *hlo_at(h, id);
     ValueId *operands = ARENA_NEWN(in->c->scratch, ValueId, op.noperands + 1);
     for (uint32_t i = 0; i < op.noperands; i++)
@@ -308,8 +306,64 @@ static void copy_ops(Inline *in, RegionId from, RegionId to, bool without_return
     }
 }
 
+// --- how much it will be -----------------------------------------------------------------------------------
+
+typedef struct Sizes {
+    Hlo *h;
+    uint64_t *of; // function -> operations of its body, those of its calls included; 0: not known yet
+    uint32_t depth;
+} Sizes;
+
+static uint64_t plus(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
+
+static uint64_t region_size(Sizes *s, RegionId region);
+
+static uint64_t op_size(Sizes *s, const HloOp *op) {
+    Hlo *h = s->h;
+    uint64_t n = 1;
+    for (uint32_t r = 0; r < op->nregions; r++)
+        n = plus(n, region_size(s, h->op_regions.at[op->regions + r]));
+    if (op->code != HLO_CALL && op->code != HLO_COMPOSITE)
+        return n;
+    const HloFunc *f = hlo_func_find(h, hlo_attr_str(op, op->code == HLO_CALL ? AK_CALLEE : AK_DECOMPOSITION));
+    if (!f || !f->body || s->depth >= CALL_DEPTH_MAX) // an error of its own
+        return n;
+    uint64_t *size = &s->of[f - h->funcs.at];
+    if (!*size) {
+        *size = 1; // one that calls itself is an error of its own too
+        s->depth++;
+        *size = region_size(s, f->body);
+        s->depth--;
+    }
+    return plus(n, *size);
+}
+
+static uint64_t region_size(Sizes *s, RegionId region) {
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < s->h->regions.at[region].ops.n; i++)
+        n = plus(n, op_size(s, hlo_at(s->h, s->h->regions.at[region].ops.at[i])));
+    return n;
+}
+
+// What the text has by itself may be as large as it is.
+static void check_size(Compile *c, const HloFunc *f) {
+    Hlo *h = c->hlo;
+    Sizes s = {.h = h, .of = ARENA_NEWN(c->scratch, uint64_t, h->funcs.n + 1)};
+    uint64_t total = region_size(&s, f->body), so_far = 0, limit = h->ops.n > INLINE_OPS_MAX ? h->ops.n : INLINE_OPS_MAX;
+    for (uint32_t i = 0; total > limit && i < h->regions.at[f->body].ops.n; i++) {
+        OpId id = h->regions.at[f->body].ops.at[i];
+        so_far = plus(so_far, op_size(&s, hlo_at(h, id)));
+        if (so_far <= limit)
+            continue;
+        ctx_hint(c->ctx, "a loop (stablehlo.while) has its body once, however often it turns");
+        hlo_fail(h, id, OTRN_CAPACITY, "the program has %s%llu operations when its calls are inlined, more than the limit of %u",
+                 total == UINT64_MAX ? "over " : "", (unsigned long long)total, INLINE_OPS_MAX);
+    }
+}
+
 void inline_body(Compile *c, const HloFunc *f, RegionId to) {
     Hlo *h = c->hlo;
+    check_size(c, f);
     HloRegion src = h->regions.at[f->body];
     Inline in = {.c = c, .h = h};
     for (uint32_t i = 0; i < src.nargs; i++)

@@ -548,22 +548,20 @@ static void make_signature(Lower *l) {
     }
 }
 
-static bool is_taken_over(const Lower *l, BufId b, uint32_t by_other_than) {
-    for (uint32_t j = 0; j < l->main->nresults; j++)
-        if (j != by_other_than && l->alias[j] >= 0 && lower_arg((uint32_t)l->alias[j]) == b)
-            return true;
-    return false;
-}
-
 // What was not produced in place is copied out. An argument that is returned as it is, and whose memory
 // another result takes over, is saved first.
 static void return_results(Lower *l) {
     HloFunc *f = l->main;
     const HloOp ret = *lower_return(l, &l->h->regions.at[f->body]);
     BufId *src = ARENA_NEWN(l->c->scratch, BufId, f->nresults + 1);
+    uint32_t *taker = ARENA_NEWN(l->c->scratch, uint32_t, f->nargs + 1); // of an argument's memory: a result, from 1
+    for (uint32_t j = 0; j < f->nresults; j++)
+        if (l->alias[j] >= 0)
+            taker[l->alias[j]] = j + 1;
     for (uint32_t j = 0; j < f->nresults; j++) {
         src[j] = lower_operand(l, hlo_operand(l->h, &ret, j));
-        if (l->bufs.at[src[j]].kind != BUF_ARG || !is_taken_over(l, src[j], j))
+        const TBuf *b = &l->bufs.at[src[j]];
+        if (b->kind != BUF_ARG || !taker[b->index] || taker[b->index] == j + 1)
             continue;
         BufId saved = lower_buf(l, BUF_TEMP, l->bufs.at[src[j]].bytes, 0);
         lower_copy(l, 0, saved, src[j]);
