@@ -53,7 +53,8 @@ static bool is_product(int op) { return op == HLO_DOT || op == HLO_DOT_GENERAL |
 // Can an operation of this code compute in another type at all? Whether one does depends on its types too.
 static bool can_change(int op) {
     return is_product(op) || (hlo_op_rows[op].cls <= HC_MOVE && op != HLO_BITCAST_CONVERT && op != HLO_REDUCE_PRECISION &&
-                              op != HLO_IOTA && op != HLO_COMPLEX && op != HLO_CONSTANT);
+                              op != HLO_IOTA && op != HLO_COMPLEX && op != HLO_CONSTANT &&
+                              op != HLO_CHLO_NEXT_AFTER); // the neighbour in another type is another number
 }
 
 static void check_op(Cast *k, const Rule *r) {
