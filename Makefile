@@ -97,7 +97,7 @@ SANITIZED = $(MAKE) BUILD=$(BUILD)/asan OPT='-O1 -g' WERROR=-w SAN='-fsanitize=a
 asan:
 	+@$(SANITIZED) check
 # Threads: the plugin's queue, events and locks, the cache's claims, cores that meet in collectives.
-THREADED = pjrt_test pjrt_threads_test pool_test coll_test threads_test
+THREADED = stop_test pjrt_test pjrt_threads_test pool_test coll_test threads_test
 tsan:
 	+@$(MAKE) BUILD=$(BUILD)/tsan OPT='-O1 -g' WERROR=-w SAN='-fsanitize=thread' all $(THREADED:%=$(BUILD)/tsan/tests/unit/%)
 	@for t in $(THREADED); do echo "tsan $$t"; TSAN_OPTIONS='halt_on_error=0 exitcode=66' $(BUILD)/tsan/tests/unit/$$t \
@@ -144,8 +144,8 @@ models: all
 	$(PYTHON) scripts/models.py --otrn=$(BUILD)/otrn --folder=$(BUILD)/models $(if $(T),--only='$(T)')
 
 bench: all $(call bin,$(BENCH))
-	@for b in $(call bin,$(BENCH)); do $$b || exit 1; done
-	@./dev bench
+	@bad=; for b in $(call bin,$(BENCH)); do $$b || { echo "$$b: status $$?"; bad="$$bad $$b"; }; done; \
+	    ./dev bench || bad="$$bad ./dev bench"; [ -z "$$bad" ] || { echo "failed:$$bad"; exit 1; }
 
 opinfo: all
 	@OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn.so) PYTHONPATH=python .venv/bin/python tests/torch/opinfo.py

@@ -4,7 +4,8 @@
     python bench/gpt2_bench.py [--dtype=fp32|bf16|both] [--batch=1] [--seq=1024] [--rounds=3]
 
 Each contestant is a process of its own that waits while another one runs; steps alternate, and printed are medians
-over the rounds: tokens per second, and opentrn's over each other's. Bars: fp32 0.9 of PyTorch and 2.0 of JAX's CPU,
+over the rounds: tokens per second, and opentrn's over each other's. One that dies (PyTorch's bf16 is refused by some hosts) is
+named, with its last words, and the others go on. Bars: fp32 0.9 of PyTorch and 2.0 of JAX's CPU,
 bf16 2.0 of the better of the two. Then one more step of opentrn tells where its host time went by kind of instruction, what
 its multipliers can do on all threads (an FMA probe in the same run), and what share of that the products reached.
 """
@@ -16,6 +17,7 @@ import pathlib
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -125,18 +127,31 @@ def contestant(o):
 # --- the contest -----------------------------------------------------------------------------------------------
 
 
+def command(o, name, dtype):
+    return [sys.executable, __file__, f"--worker={name}", f"--dtype={dtype}", f"--batch={o.batch}", f"--seq={o.seq}"]
+
+
 def start(o, name, dtype, **more):
-    command = [sys.executable, __file__, f"--worker={name}", f"--dtype={dtype}", f"--batch={o.batch}", f"--seq={o.seq}"]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **more)
+    return subprocess.Popen(command(o, name, dtype), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **more)
 
 
 def ask(p):
-    p.stdin.write("step\n")
-    p.stdin.flush()
-    line = p.stdout.readline()
-    if not line:
-        raise SystemExit(f"a contestant ended: {p.args[2]}")
-    return json.loads(line)
+    """Seconds, seconds of CPU and loss of a step; None when the contestant has died."""
+    try:
+        p.stdin.write("step\n")
+        p.stdin.flush()
+        return json.loads(p.stdout.readline() or "null")
+    except OSError:
+        return None
+
+
+def bury(p, name, dtype):
+    """Says who died and of what: the last line it wrote."""
+    p.stdout.close()
+    status = p.wait()
+    p.stderr.seek(0)
+    last = ([line.strip() for line in p.stderr if line.strip()] or ["without a word"])[-1]
+    print(f"{dtype} {name} died (status {status}): {last}", flush=True)
 
 
 def profile(o, dtype):
@@ -155,23 +170,32 @@ def contest(o, dtype):
     names = [n for n in ("opentrn", "jax", "torch") if n != "torch" or has_torch()]
     if "torch" not in names:
         print("skipped PyTorch: it is not installed (./dev test-torch installs it)")
-    runs = {n: start(o, n, dtype) for n in names}
-    times = {n: [] for n in names}
-    for n in names: # the first answer comes when a contestant is made and has compiled
-        ask(runs[n])
-    for _ in range(o.rounds):
-        for n in names:
-            times[n].append(ask(runs[n]))
+    runs, times = {}, {n: [] for n in names}
+    for n in names:
+        err = tempfile.TemporaryFile("w+")
+        runs[n] = start(o, n, dtype, stderr=err)
+        runs[n].stderr = err
+    for i in range(1 + o.rounds):  # the first answer comes when a contestant is made and has compiled
+        for n in [n for n in names if n in runs]:
+            answer = ask(runs[n])
+            if answer is None:
+                bury(runs.pop(n), n, dtype)
+            elif i:
+                times[n].append(answer)
     for p in runs.values():
         p.stdin.close()
         p.wait()
+    names = [n for n in names if n in runs]  # those that are left
+    if "opentrn" not in names:
+        return 1
     profile(o, dtype)
     tokens = o.batch * o.seq
     for n in names:
         wall, cpu = (statistics.median(t[i] for t in times[n]) for i in (0, 1))
         print(f"{dtype} {o.batch}x{o.seq} {n:8} {tokens / wall:7.1f} tokens/s  ({wall:6.2f} s, {cpu:6.2f} s of CPU)", flush=True)
     ratio = {n: statistics.median(t[0] / u[0] for t, u in zip(times[n], times["opentrn"])) for n in names[1:]}
-    ratio["better"] = min(ratio.values())
+    if ratio:
+        ratio["better"] = min(ratio.values())
     missed = 0
     for n, bar in BARS[dtype].items():
         if n in ratio:

@@ -47,7 +47,9 @@ OTRN_API int otrn_abi(void);             // its OTRN_ABI; the same as the header
     X(IO, "IO", "a file cannot be read or written")                                                \
     X(NOMEM, "NOMEM", "the host is out of memory")                                                 \
     X(USAGE, "USAGE", "wrong option or call")                                                      \
-    X(INTERNAL, "INTERNAL", "a mistake in opentrn; please report it")
+    X(INTERNAL, "INTERNAL", "a mistake in opentrn; please report it")                              \
+    X(TIMEOUT, "TIMEOUT", "the run took longer than the limit it was given")                       \
+    X(INTERRUPTED, "INTERRUPTED", "the run was ended from outside")
 
 typedef enum otrn_status {
 #define X(name, code, text) OTRN_##name,
@@ -135,6 +137,12 @@ OTRN_API otrn_status otrn_host_add(otrn_env *env, otrn_host_fn *fn, void *arg, c
 OTRN_API int otrn_host_drop(otrn_env *env, const char *name);
 // The programs of `env` call the functions added to `with`, which is closed later. Before either has any.
 OTRN_API void otrn_host_share(otrn_env *env, otrn_env *with);
+
+// Ends the run that is going on in this environment, if any, with OTRN_INTERRUPTED, soon: between two instructions, or pieces of
+// a long one. For any thread, and for a signal's handler. What was donated to the run is lost; the next run is not concerned.
+OTRN_API void otrn_stop(otrn_env *env);
+// From now on a SIGINT that this process handles does so too, and then reaches its handler. Before any run.
+OTRN_API void otrn_stop_on_interrupt(otrn_env *env);
 
 // Compile StableHLO text or bytecode, or load an artifact: told apart by content.
 // `name` is used in messages. The bytes may be freed afterwards.

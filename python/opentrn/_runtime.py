@@ -104,6 +104,7 @@ class _Report(_Sized):
 _P = ctypes.c_void_p
 _PROTOTYPES = {  # name: (result, arguments)
     "otrn_open": (ctypes.c_int, [_P, ctypes.c_size_t, _P, _P]),
+    "otrn_stop_on_interrupt": (None, [_P]),
     "otrn_compile": (ctypes.c_int, [_P, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, _P, _P]),
     "otrn_exe_free": (None, [_P]),
     "otrn_exe_bytes": (_P, [_P, _P]),
@@ -161,6 +162,7 @@ class Environment:
             rows, len(options), ctypes.byref(self._handle), ctypes.byref(error)
         ):
             _raise(self.lib, error)
+        self.lib.otrn_stop_on_interrupt(self._handle)  # Ctrl-C ends a run, and then raises KeyboardInterrupt
 
     def compile(self, program, name):
         """program: bytes of StableHLO text or bytecode, or of an artifact."""

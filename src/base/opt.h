@@ -28,6 +28,8 @@
       "host threads; 0 = one per CPU; results do not depend on it")                                \
     X(HOST, "host", "OTRN_HOST", "auto", 'E', "auto|portable|avx2|avx512|avx512bf16|amx", "r",        \
       "host instruction set; results do not depend on it")                                         \
+    X(TIMEOUT, "timeout", "OTRN_TIMEOUT", "0", 'N', "seconds", "re",                                \
+      "a run that takes longer is ended with an error that names the line it was at; 0 = no limit") \
     X(STOCHASTIC, "stochastic-rounding", "OTRN_STOCHASTIC_ROUNDING", "", 'S', "SEED", "r",  \
       "results round to bf16, fp16, tf32 and fp8 by chance, from this seed; empty = to nearest even")  \
     X(PLAN, "plan", "OTRN_PLAN", "on", 'E', "on|off|all", "r",                                     \

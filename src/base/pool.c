@@ -36,12 +36,14 @@
 #include <unistd.h>
 
 #include "base/host.h"
+#include "base/pulse.h"
 
 #define POOL_MAX_THREADS 256
 #define POOL_SPIN_NS                                                                               \
     100000                // a wake-up costs 27 to 41 us on virtual machines: spin longer than that
 #define POOL_SPIN_STEP 64 // pauses between two looks at the clock
 #define POOL_CHUNKS 4     // chunks per thread when the grain allows: evens out unequal cores
+#define ALONE_PIECES 64 // of a job on one thread, between which it may end
 
 #define WORD_INSIDE 0x1ffu
 #define WORD_OPEN 0x200u
@@ -57,6 +59,7 @@ struct Pool {
     void *arg;
     size_t count, chunk, chunks;
     int threads;        // with the caller
+    Pulse *pulse;       // of the job: what the caller executes for
     int spinners;       // workers that may spin: the CPUs left beside the caller
     _Atomic int *alive; // in a page of its own, reads zero in a forked child; NULL: ask the pid
     pid_t pid;
@@ -92,7 +95,8 @@ static void take_chunks(Pool *p) {
         if (i >= p->chunks)
             return;
         size_t begin = i * p->chunk;
-        p->fn(p->arg, begin, i + 1 == p->chunks ? p->count : begin + p->chunk);
+        if (!pulse_stops(p->pulse)) // else nobody wants the results
+            p->fn(p->arg, begin, i + 1 == p->chunks ? p->count : begin + p->chunk);
     }
 }
 
@@ -101,7 +105,9 @@ static bool worker_join(Pool *p, uint32_t word) {
     if (!atomic_compare_exchange_strong_explicit(&p->word, &word, word + 1, memory_order_acquire,
                                                  memory_order_relaxed))
         return false;
+    pulse_here = p->pulse;
     take_chunks(p);
+    pulse_here = NULL;
     atomic_fetch_sub_explicit(&p->word, 1, memory_order_release);
     return true;
 }
@@ -228,19 +234,26 @@ static void job_close(Pool *p) {
     }
 }
 
+// By the caller alone: in pieces where somebody may want an end.
+static void run_alone(size_t count, size_t grain, PoolFn *fn, void *arg) {
+    size_t step = pulse_here ? (count / grain / ALONE_PIECES + 1) * grain : count;
+    for (size_t begin = 0; begin < count && !pulse_stops(pulse_here); begin += step)
+        fn(arg, begin, count - begin < step ? count : begin + step);
+}
+
 void pool_run(Pool *p, size_t count, size_t grain, PoolFn *fn, void *arg) {
     if (!count)
         return;
     grain = grain ? grain : 1;
     if (!p || p->threads == 1 || count <= grain || !pool_alive(p) ||
         atomic_exchange_explicit(&p->taken, true, memory_order_acquire)) {
-        fn(arg, 0, count);
+        run_alone(count, grain, fn, arg);
         return;
     }
     // Chunks are whole grains; the last one takes what is left over.
     size_t grains = count / grain, want = (size_t)p->threads * POOL_CHUNKS;
     size_t grains_each = grains > want ? (grains + want - 1) / want : 1;
-    p->fn = fn, p->arg = arg, p->count = count;
+    p->fn = fn, p->arg = arg, p->count = count, p->pulse = pulse_here;
     p->chunk = grains_each * grain;
     p->chunks = count / p->chunk;
     atomic_store_explicit(&p->next, 0, memory_order_relaxed);

@@ -56,6 +56,7 @@ Chip *chip_make(Pool *pool, HostLevel level) {
 }
 
 void chip_set_level(Chip *c, HostLevel level) { c->level = level; }
+void chip_set_pulse(Chip *c, Pulse *pulse, bool tells) { c->pulse = pulse, c->tells = tells; }
 
 void chip_free(Chip *c) {
     if (!c)
@@ -641,6 +642,14 @@ static otrn_status execute_one(Chip *c, ChipProg *p, const IsaInst *in, uint8_t 
     }
 }
 
+static otrn_status stopped(const Chip *c, const Artifact *art, uint32_t pc, char *why, size_t why_bytes) {
+    bool late = pulse_state(c->pulse) == PULSE_LATE;
+    pc = pc < art->ncode ? pc : art->ncode - 1;
+    snprintf(why, why_bytes, "%s at instruction %u of %u, `%s`", late ? "the run's time was over" : "the run was interrupted", pc + 1,
+             art->ncode, isa_rows[art->code[pc].op].name);
+    return late ? OTRN_TIMEOUT : OTRN_INTERRUPTED;
+}
+
 static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8_t *const *segs,
                                                      uint32_t *pc_out, char *why, size_t why_bytes) {
     const Artifact *art = p->art;
@@ -659,6 +668,10 @@ static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8
     bool flows = c->follows && (c->plan == CHIP_PLAN_ALL || (p->flows && pool_threads(c->pool) > 1));
     for (uint32_t pc = 0; pc < art->ncode;) {
         const IsaInst *in = &art->code[pc];
+        if (__builtin_expect(pulse_stops(c->pulse), 0))
+            return *pc_out = pc, stopped(c, art, pc, why, why_bytes);
+        if (c->tells)
+            pulse_tell(c->pulse, pc);
         if (spared && spared[pc] && !run_at[pc]) {
             pc++;
             continue;
@@ -721,6 +734,8 @@ static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8
         if (s == OTRN_OK && c->nan)
             s = chip_nan_after(c->nan, *pc_out, why, why_bytes);
         c->round.instruction++;
+        if (__builtin_expect(pulse_stops(c->pulse), 0)) // whatever half a kernel gave
+            return stopped(c, art, *pc_out, why, why_bytes);
         if (s != OTRN_OK)
             return s;
         if (look & ART_DYN_SEMS)
@@ -728,7 +743,7 @@ static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8
         if (in->op == ISA_BARRIER)
             memset(c->sems, 0, sizeof c->sems);
     }
-    return OTRN_OK;
+    return pulse_stops(c->pulse) ? stopped(c, art, *pc_out, why, why_bytes) : OTRN_OK;
 }
 
 // The calling thread's rounding and flushing modes are not part of a program: set ours, put theirs back.
@@ -739,7 +754,9 @@ otrn_status chip_run(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_t *pc, c
     if (p->counts)
         memset(p->counts, 0, p->art->ncode * sizeof *p->counts);
     p->counted = false;
+    Pulse *before = pulse_enter(c->pulse);
     otrn_status s = execute(c, p, segs, pc, why, why_bytes);
+    pulse_enter(before);
     p->counted = s == OTRN_OK;
     host_fp_end(mode);
     return s;

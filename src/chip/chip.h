@@ -6,12 +6,15 @@
 #include "artifact/artifact.h"
 #include "base/host.h"
 #include "base/pool.h"
+#include "base/pulse.h"
 
 typedef struct Chip Chip; // SBUF, PSUM, array state, registers of one core
 
 Chip *chip_make(Pool *pool, HostLevel level); // NULL when no memory
 void chip_free(Chip *c);
 void chip_set_level(Chip *c, HostLevel level); // of the next runs
+// The next runs end with OTRN_TIMEOUT or OTRN_INTERRUPTED when the pulse says so; one core tells it how far it is.
+void chip_set_pulse(Chip *c, Pulse *pulse, bool tells);
 // The next runs are those of one device among several; NULL: of one alone. Host threads of the pool (NULL:
 // none but the caller's) help it; a pool may serve several chips.
 struct CommRank;

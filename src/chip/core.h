@@ -39,6 +39,8 @@ struct Chip {
     ChipPlan plan;
     bool follows;   // this run follows the host plan
     ChipProfile *profile;
+    Pulse *pulse;   // a run may have to end early; NULL: it has not
+    bool tells;     // and this core says how far it is
     struct Flow *flow;
     EngJob *jobs;   // PLAN_STEPS of them: the joined instructions at work
 };

@@ -516,6 +516,8 @@ static void flow_task(Flow *f, uint32_t thread) {
     flow_lock(f);
     while (f->norder || f->issuing || !f->ended) {
         uint32_t ready;
+        if (!f->issuing && pulse_stops(f->chip->pulse)) // what is in flight ends, nothing more begins
+            f->ended = true;
         Unit *u = unit_pick(f, thread, &ready);
         if (!f->ended && !f->issuing && f->free && (ready < 2 * f->threads || f->backward)) {
             units_issue(f);

@@ -182,7 +182,7 @@ void prog_run(const Prog *g, size_t n) {
         if (s->skip)
             continue;
         if (s->back) {
-            if (memchr(g->at[s->src[0]], 1, n))
+            if (memchr(g->at[s->src[0]], 1, n) && !pulse_stops(pulse_here))
                 s -= s->back + 1;
             continue;
         }

@@ -17,6 +17,7 @@
 #include <assert.h>
 
 #include "coll/comm.h"
+#include "base/pulse.h"
 #include "hlo/eval_in.h"
 
 #define REUSE_MIN_BYTES 4096 // smaller pieces are not worth a search
@@ -382,6 +383,12 @@ void eval_region(Eval *e, OpId id, const HloRegion *r, const Tensor *args, uint3
     }
     for (uint32_t i = 0; i < r->ops.n; i++) {
         const HloOp *op = eval_op_at(e, r->ops.at[i]);
+        if (__builtin_expect(pulse_stops(pulse_here), 0))
+            eval_fail(e, r->ops.at[i], OTRN_TIMEOUT, "the evaluator's time was over here");
+        if (e->depth == 1 && pulse_here) {
+            pulse_tell(pulse_here, i);
+            atomic_store_explicit(&pulse_here->of, r->ops.n, memory_order_relaxed);
+        }
         if (op->code != HLO_RETURN) {
             run_op(e, r->ops.at[i]);
             continue;

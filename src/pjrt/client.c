@@ -131,6 +131,7 @@ static PJRT_Error *env_make(PJRT_Client *c, const otrn_option *overrides, size_t
     if (e && e->env) {
         env_share_host(c, e);
         otrn_cache_behind(e->env);
+        otrn_stop_on_interrupt(e->env);
     }
     free(all);
     if (error && e)

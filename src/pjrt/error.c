@@ -91,6 +91,8 @@ static PJRT_Error_Code code_from_status(otrn_status s) {
     case OTRN_CHECK: return PJRT_Error_Code_FAILED_PRECONDITION;
     case OTRN_IO: return PJRT_Error_Code_UNAVAILABLE;
     case OTRN_INTERNAL: return PJRT_Error_Code_INTERNAL;
+    case OTRN_TIMEOUT: return PJRT_Error_Code_DEADLINE_EXCEEDED;
+    case OTRN_INTERRUPTED: return PJRT_Error_Code_CANCELLED;
     default: return PJRT_Error_Code_INVALID_ARGUMENT;
     }
 }

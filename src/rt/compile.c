@@ -64,6 +64,7 @@ static void stage_done(Run *r, const char *name, Hlo *h, const Artifact *art) {
     if (r->in->hook)
         r->in->hook(r->in->hook_arg, name, h, art);
     r->since = rt_seconds();
+    pulse_stage(name);
 }
 
 const char *rt_stage_name(int i) {

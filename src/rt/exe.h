@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/pulse.h"
 #include "chip/check_pair.h"
 #include "chip/chip.h"
 #include "coll/comm.h"
@@ -48,6 +49,8 @@ struct otrn_env {
     uint64_t round_seed;
     Pool *pool;
     pthread_mutex_t turn; // one run at a time
+    Pulse pulse;          // of that run
+    bool catches;         // SIGINT ends it
     RtHosts *hosts, *own_hosts; // functions the programs may call: another environment's, or its own
     ChipHost host;              // the way there
     Core core;            // device 0
@@ -77,6 +80,8 @@ struct otrn_exe {
     otrn_type *types;     // arguments, then results
     otrn_memory memory;
     bool cached;
+    bool may_turn; // it has loops of a length that only the run knows
+    bool brief;    // its last run was short (guard.c)
     struct HostFn **host_fns; // functions of the host that it holds
     uint32_t nhost_fns, host_kern;
     char host_fault[256]; // why it may not call one, its kernel host_kern; "": it may
@@ -119,6 +124,18 @@ void hosts_free(RtHosts *h);
 void hosts_take(otrn_exe *exe, const RtCompile *in); // those a loaded program calls; or fills host_fault
 void hosts_release(otrn_exe *exe);
 int hosts_call(void *hosts, const char *name, size_t n, const otrn_host_call *call); // of ChipHost
+
+// --- guard.c: a run and what may end it early. With env->turn ---------------------------------------
+typedef struct RunGuard {
+    otrn_exe *exe;
+    PulseTimer timer;
+    bool catches;
+    double begin;
+} RunGuard;
+void guard_begin(RunGuard *g, otrn_exe *exe);
+void guard_end(RunGuard *g);
+void guard_hint(const otrn_env *env, otrn_status s, otrn_error *err); // what to do about it
+bool exe_may_turn(const Artifact *art);
 
 // --- many.c ------------------------------------------------------------------------------------
 typedef struct ManyFeed { // a message from the host, before the run

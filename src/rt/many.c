@@ -108,6 +108,7 @@ static bool helper_add(Many *m) {
     if (h->core.chip) {
         chip_set_host(h->core.chip, &m->env->host);
         chip_set_plan(h->core.chip, chip_plan_of(m->env->opts.val[OPT_PLAN]));
+        chip_set_pulse(h->core.chip, &m->env->pulse, false);
     }
     if (!h->core.chip || !thread_make(h)) {
         core_fini(&h->core);
@@ -311,7 +312,11 @@ otrn_status many_run(otrn_env *env, Grid grid, otrn_exe *const *exes,
         if (otrn_exe_check_host(exes[r], err))
             return OTRN_USAGE;
     pthread_mutex_lock(&env->turn);
+    RunGuard guard;
+    guard_begin(&guard, exes[0]);
     otrn_status s = run_locked(env, grid, exes, args, results, feeds, nfeeds, err);
+    guard_end(&guard);
+    guard_hint(env, s, err);
     pthread_mutex_unlock(&env->turn);
     return s;
 }

@@ -72,6 +72,7 @@ static void env_init(otrn_env *env, const otrn_option *options, size_t count) {
     env->host = (ChipHost){hosts_call, env->hosts};
     chip_set_host(env->core.chip, &env->host);
     chip_set_plan(env->core.chip, chip_plan_of(env->opts.val[OPT_PLAN]));
+    chip_set_pulse(env->core.chip, &env->pulse, true);
     const char *seed = env->opts.val[OPT_STOCHASTIC];
     env->stochastic = *seed;
     errno = 0;
@@ -236,6 +237,7 @@ static void exe_init(otrn_exe *exe, RtCompile in) {
     IsaChip limits = chipfile_isa(&chip);
     artifact_verify_for(&exe->ctx, art, in.name, &limits, exe->env->pool);
     exe_add_slot(exe);
+    exe->may_turn = exe_may_turn(art);
     exe->types = ARENA_NEWN(&exe->arena, otrn_type, art->nargs + art->nresults + 1);
     for (uint32_t i = 0; i < art->nargs; i++)
         exe->types[i] = type_of(&art->args[i]);
@@ -507,11 +509,18 @@ otrn_status otrn_execute(otrn_exe *exe, const otrn_buffer *args, size_t num_args
     chip_set_profile(env->core.chip, profile ? &spent : NULL);
     ExeWatch watch;
     exe_watch_init(&watch, NULL);
+    RunGuard guard;
+    guard_begin(&guard, exe);
     s = exe_run(env, &env->core, slot->prog, slot->segs, &pc, why, sizeof why, &watch);
+    guard_end(&guard);
     exe_watch_fini(&watch, env);
     chip_set_profile(env->core.chip, NULL);
     if (profile)
         profile_log(env, &spent);
     pthread_mutex_unlock(&env->turn);
-    return s == OTRN_OK ? s : exe_error(art, s, pc, err, "%s", why);
+    if (s == OTRN_OK)
+        return s;
+    exe_error(art, s, pc, err, "%s", why);
+    guard_hint(env, s, err);
+    return s;
 }

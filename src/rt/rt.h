@@ -7,6 +7,7 @@
 
 #include "artifact/artifact.h"
 #include "base/opt.h"
+#include "base/pulse.h"
 #include "clock/clock.h"
 #include "pass/layouts.h"
 #include "pass/pass.h"
@@ -131,5 +132,6 @@ uint32_t rt_cache_prune(Ctx *ctx, Arena *a, const char *dir, uint64_t limit_byte
 const char *rt_cache_nearest(Ctx *ctx, Arena *a, const char *dir, const char *inputs, const char **key);
 
 double rt_seconds(void); // monotonic
+Pulse *rt_pulse(otrn_env *env); // of the run that is going on: how far it is (guard.c)
 
 #endif

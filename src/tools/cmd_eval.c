@@ -49,8 +49,22 @@ int cmd_eval(Tool *t) {
     otrn_buffer *out = ARENA_NEWN(t->arena, otrn_buffer, f->nresults + 1u);
     for (uint32_t i = 0; i < f->nargs; i++)
         args[i] = (Tensor){h->values.at[body->args + i].type, data[i].data};
-    eval_func(h, t->arena, f, args, results);
+    Pulse pulse = {0}, *before = pulse_here; // the timer's; where there is a progress line, both have that one
+    Pulse *mine = before ? before : &pulse;
+    PulseTimer timer;
+    jmp_buf here, *outer = t->ctx->on_fail;
+    pulse_begin(mine, 0);
+    pulse_timer_begin(&timer, mine, opt_num(&t->opt, OPT_TIMEOUT));
+    pulse_enter(mine);
+    bool done = CTX_TRY(t->ctx, here);
+    if (done)
+        eval_func(h, t->arena, f, args, results);
+    t->ctx->on_fail = outer;
+    pulse_enter(before);
+    pulse_timer_end(&timer);
     progress_end(t);
+    if (!done)
+        longjmp(*outer, 1);
     for (uint32_t i = 0; i < f->nresults; i++)
         out[i] = (otrn_buffer){results[i].data, otrn_type_bytes(&result_types[i])};
     tensors_write(t, result_types, f->nresults, out);

@@ -74,8 +74,23 @@ Artifact *tool_artifact(Tool *t, const char *path) {
 }
 
 // --- progress --------------------------------------------------------------------------------------
-// A thread wakes every second and rewrites one line on stderr, so that the work itself knows nothing
-// of it.
+// A thread wakes every second and looks at the pulse of the work (base/pulse.h), which knows nothing of it. What takes less than
+// a second shows nothing.
+
+#define LOG_SECONDS 10 // between the lines of a log
+
+// "running … 42 % of 9000 instructions, 12 s", or "compiling … tile, 3 s"
+static void progress_text(const Progress *p, int seconds, char *out, size_t out_bytes) {
+    const char *stage = atomic_load_explicit(&p->pulse->stage, memory_order_relaxed);
+    uint32_t at = atomic_load_explicit(&p->pulse->at, memory_order_relaxed);
+    uint32_t of = atomic_load_explicit(&p->pulse->of, memory_order_relaxed);
+    if (stage)
+        snprintf(out, out_bytes, "%s … after %s, %d s", p->what, stage, seconds);
+    else if (of)
+        snprintf(out, out_bytes, "%s … %u of %u (%.0f %%), %d s", p->what, at, of, 100.0 * at / of, seconds);
+    else
+        snprintf(out, out_bytes, "%s … %d s", p->what, seconds);
+}
 
 static void *progress_loop(void *arg) {
     Progress *p = arg;
@@ -86,9 +101,13 @@ static void *progress_loop(void *arg) {
         until.tv_sec++;
         while (!p->stop && pthread_cond_timedwait(&p->wake, &p->lock, &until) == 0)
             ;
-        if (!p->stop)
-            fprintf(stderr, "\r%s … %d s", p->what, seconds);
-        else if (seconds > 1)
+        char text[160];
+        progress_text(p, seconds, text, sizeof text);
+        if (p->is_log && !p->stop && seconds % LOG_SECONDS == 0)
+            fprintf(stderr, "otrn: %s\n", text);
+        else if (!p->is_log && !p->stop)
+            fprintf(stderr, "\r%s\033[K", text);
+        else if (!p->is_log && seconds > 1)
             fprintf(stderr, "\r\033[K");
         fflush(stderr);
     }
@@ -98,11 +117,16 @@ static void *progress_loop(void *arg) {
 
 void progress_begin(Tool *t, const char *what) {
     Progress *p = &t->progress;
-    if (p->on || !isatty(2))
+    bool terminal = isatty(2), log = !terminal && opt_num(&t->opt, OPT_VERBOSE) > 0;
+    if (p->on || (!terminal && !log))
         return;
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->wake, NULL);
-    p->what = what, p->stop = false;
+    p->what = what, p->stop = false, p->is_log = log;
+    p->pulse = t->env ? rt_pulse(t->env) : &p->own;
+    atomic_store(&p->pulse->stage, NULL);
+    atomic_store(&p->pulse->of, 0);
+    p->before = pulse_enter(p->pulse);
     p->on = pthread_create(&p->thread, NULL, progress_loop, p) == 0;
 }
 
@@ -117,5 +141,6 @@ void progress_end(Tool *t) {
     pthread_join(p->thread, NULL);
     pthread_mutex_destroy(&p->lock);
     pthread_cond_destroy(&p->wake);
+    pulse_enter(p->before);
     p->on = false;
 }

@@ -14,14 +14,16 @@
 #include "base/arena.h"
 #include "base/ctx.h"
 #include "base/opt.h"
+#include "base/pulse.h"
 #include "otrn.h"
 
 typedef struct Progress { // a line on the terminal, rewritten by a thread of its own
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    bool on, stop;
+    bool on, stop, is_log; // is_log: whole lines, seldom
     const char *what;
+    Pulse *pulse, *before, own; // what it looks at; own: of what no environment runs
 } Progress;
 
 typedef struct Tool { // one invocation
@@ -70,7 +72,8 @@ void shell_zsh(Tool *t);
 void shell_fish(Tool *t);
 void shell_man(Tool *t);
 
-// While something may take long and stderr is a terminal, a line there tells so.
+// While something takes long a line on the terminal tells how far it is; with --verbose and no terminal, a line in the log
+// from time to time.
 void progress_begin(Tool *t, const char *what);
 void progress_end(Tool *t);
 

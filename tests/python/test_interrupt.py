@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ctrl-C in a run that would never end raises KeyboardInterrupt, a limit ends it with an error, and the next run is right."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+JAX = """
+import jax, jax.numpy as jnp
+turn = jax.jit(lambda i: jax.lax.while_loop(lambda i: i >= 0, lambda i: (i + 1) & 7, i))
+add = jax.jit(lambda x: x + x)
+float(add(jnp.float32(1)))  # all is loaded
+def endless():
+    return int(turn(jnp.int32(0)))
+def after():
+    return float(add(jnp.float32(1.5)))
+"""
+
+# The library as opentrn.torch calls it.
+LIBRARY = f"""
+import ctypes
+from opentrn import _runtime
+env = _runtime.Environment()
+turn = env.compile(open({str(ROOT / "tests/tools/data/endless.mlir")!r}, "rb").read(), "endless.mlir")
+text = b"func.func @main(%a: tensor<f32>) -> tensor<f32> {{ %r = stablehlo.add %a, %a : tensor<f32> return %r : tensor<f32> }}"
+add = env.compile(text, "add.mlir")
+def endless():
+    out = ctypes.c_int32()
+    turn.run([], [ctypes.addressof(out)])
+def after():
+    x, y = ctypes.c_float(1.5), ctypes.c_float()
+    add.run([ctypes.addressof(x)], [ctypes.addressof(y)])
+    return y.value
+"""
+
+TAIL = """
+import sys, threading, os, signal, time
+def press():
+    time.sleep(1.5)
+    os.kill(os.getpid(), signal.SIGINT)
+if sys.argv[1] == "press":
+    threading.Thread(target=press, daemon=True).start()
+for again in range(2):
+    try:
+        try:
+            endless()
+        except RuntimeError as e:  # where another thread ran it, its error comes first
+            text = str(e).splitlines()[0]
+            if "INTERRUPTED" not in text:
+                print("error", text, flush=True)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+    print("after", after(), flush=True)
+    if sys.argv[1] == "press":
+        break
+"""
+
+
+def run(script, how, **env):
+    out = subprocess.run(
+        [sys.executable, "-c", script + TAIL, how],
+        env=dict(os.environ, OTRN_CACHE="off", JAX_PLATFORMS="opentrn,cpu", **env),
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+    assert out.returncode == 0, out.stderr[-2000:]
+    return out.stdout
+
+
+@pytest.mark.parametrize("script,env", [(JAX, {"OPENTRN_DISPATCH": "inline"}), (JAX, {}), (LIBRARY, {})],
+                         ids=["jax inside the call", "jax behind it", "library"])
+def test_interrupt(script, env):
+    assert run(script, "press", **env) == "interrupted\nafter 3.0\n"
+
+
+@pytest.mark.parametrize("script", [JAX, LIBRARY], ids=["jax", "library"])
+def test_limit(script):
+    out = run(script, "wait", OTRN_TIMEOUT="1").splitlines()
+    assert len(out) == 4 and out[1] == out[3] == "after 3.0"
+    assert all("TIMEOUT" in line and "the run's time was over" in line for line in (out[0], out[2]))
+
+
+def test_command(tmp_path):
+    """The program ends by the signal itself: 130 for a shell."""
+    p = subprocess.Popen([ROOT / "build" / "otrn", "run", ROOT / "tests/tools/data/endless.mlir"], stderr=subprocess.PIPE)
+    try:
+        p.wait(2)
+    except subprocess.TimeoutExpired:
+        p.send_signal(signal.SIGINT)
+    assert p.wait(30) == -signal.SIGINT
