@@ -43,7 +43,7 @@ void guard_end(RunGuard *g) {
 }
 
 void guard_hint(const otrn_env *env, otrn_status s, otrn_error *err) {
-    if (s == OTRN_TIMEOUT && err)
+    if (s == OTRN_TIMEOUT && err && err->struct_size >= sizeof *err)
         snprintf(err->hint, sizeof err->hint, "the limit is --timeout=%s (seconds; the option `timeout`, OTRN_TIMEOUT); 0 is none",
                  env->opts.val[OPT_TIMEOUT]);
 }

@@ -32,10 +32,10 @@ text = b"func.func @main(%a: tensor<f32>) -> tensor<f32> {{ %r = stablehlo.add %
 add = env.compile(text, "add.mlir")
 def endless():
     out = ctypes.c_int32()
-    turn.run([], [ctypes.addressof(out)])
+    turn.run([], [(ctypes.addressof(out), 4)])
 def after():
     x, y = ctypes.c_float(1.5), ctypes.c_float()
-    add.run([ctypes.addressof(x)], [ctypes.addressof(y)])
+    add.run([(ctypes.addressof(x), 4)], [(ctypes.addressof(y), 4)])
     return y.value
 """
 

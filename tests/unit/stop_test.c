@@ -37,7 +37,7 @@ static void on_signal(int sig) { (void)sig, handled++; }
 
 static otrn_exe *compiled(otrn_env *env, const void *bytes, size_t size, const char *name) {
     otrn_exe *exe = NULL;
-    otrn_error err = {0};
+    otrn_error err = OTRN_ERROR_INIT;
     if (otrn_compile(env, bytes, size, name, &exe, &err))
         printf("%s: %s\n", name, err.text);
     return exe;
@@ -51,7 +51,7 @@ static void ends(otrn_env *env, otrn_exe *exe, void *(*ender)(void *), otrn_stat
         pthread_create(&t, NULL, ender, env);
     size_t n = (size_t)3000 * 3000 * 8;
     void *a = calloc(1, n), *r = calloc(1, n);
-    otrn_error err = {0};
+    otrn_error err = OTRN_ERROR_INIT;
     otrn_status s = exe ? run_sized(exe, (const void *[]){a}, (void *[]){r}, &err) : OTRN_OK;
     if (ender)
         pthread_join(t, NULL);
@@ -84,7 +84,7 @@ int main(void) {
         snprintf(count, sizeof count, "%d", threads);
         otrn_option options[] = {{"threads", count}, {"cache", "off"}, {"disable-pass", "fold"}, {"timeout", "1"}};
         otrn_env *limited = NULL, *free_env = NULL;
-        otrn_error err = {0};
+        otrn_error err = OTRN_ERROR_INIT;
         if (otrn_open(options, 4, &limited, &err) || otrn_open(options, 3, &free_env, &err))
             return printf("FAIL open: %s\n", err.text), 1;
         printf("# %d threads\n", threads);
