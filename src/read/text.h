@@ -108,7 +108,6 @@ typedef struct TextRead {
 typedef struct TextOp {
     const char *at; // its first character
     TextPos pos;
-    RegionId into; // where it will stand
     OpId id;
     HloOpcode code;
     uint32_t results_base; // its result names on p->results

@@ -253,7 +253,7 @@ static void generic(TextRead *p, TextOp *o) {
 void text_op(TextRead *p, RegionId into) {
     text_deeper(p);
     text_space(p);
-    TextOp o = {.at = p->at, .into = into, .results_base = p->results.n, .named_base = p->named.n};
+    TextOp o = {.at = p->at, .results_base = p->results.n, .named_base = p->named.n};
     o.pos = text_pos(p, p->at);
     if (text_peek(p) == '%')
         result_names(p);
