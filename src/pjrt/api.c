@@ -29,7 +29,7 @@
 #define NO(name, why) .name = stub_##name,
 static const PJRT_Api api = {
     .struct_size = sizeof(PJRT_Api),
-    .extension_start = (PJRT_Extension_Base *)&pj_profiler_extension.base,
+    .extension_start = (PJRT_Extension_Base *)&pj_layouts_extension.base,
     .pjrt_api_version = {.struct_size = sizeof(PJRT_Api_Version),
                          .major_version = PJRT_API_MAJOR,
                          .minor_version = PJRT_API_MINOR},

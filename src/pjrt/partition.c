@@ -359,7 +359,9 @@ PJRT_Error *pj_partition(const void *bytes, size_t size, char **out, size_t *out
 }
 
 const PJRT_Custom_Partitioner_Extension pj_partitioner_extension = {
-    .base = {.struct_size = sizeof(PJRT_Custom_Partitioner_Extension), .type = PJRT_Extension_Type_Custom_Partitioner},
+    .base = {.struct_size = sizeof(PJRT_Custom_Partitioner_Extension),
+             .type = PJRT_Extension_Type_Custom_Partitioner,
+             .next = (PJRT_Extension_Base *)&pj_profiler_extension.base},
     .Register_Custom_Partitioner = register_partitioner,
     .Register_Batch_Partitionable = register_batch,
 };

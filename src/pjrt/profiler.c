@@ -197,7 +197,6 @@ static const PLUGIN_Profiler_Api profiler_api = {
 
 const PjProfilerExtension pj_profiler_extension = {
     .base = {.struct_size = sizeof(PjProfilerExtension),
-             .type = PJRT_Extension_Type_Profiler,
-             .next = (PJRT_Extension_Base *)&pj_layouts_extension.base},
+             .type = PJRT_Extension_Type_Profiler},
     .profiler_api = &profiler_api,
 };
