@@ -107,9 +107,10 @@ OTRN_API void otrn_set_log(otrn_env *env, otrn_log_fn *fn, void *arg);
 // all is written, as otrn_close does.
 OTRN_API void otrn_cache_behind(otrn_env *env);
 OTRN_API void otrn_cache_wait(otrn_env *env);
-OTRN_API uint64_t otrn_hbm_bytes(const otrn_env *env); // device memory of one core of the target
+OTRN_API uint64_t otrn_hbm_bytes(const otrn_env *env); // memory of one device of the target: its core's, or both cores'
 OTRN_API const char *otrn_target(const otrn_env *env); // the chip it compiles for: name or path
-OTRN_API uint32_t otrn_cores(const otrn_env *env);     // cores of one chip of the target, or of the instance
+OTRN_API uint32_t otrn_devices(const otrn_env *env);   // of one chip of the target, or of the instance
+OTRN_API uint32_t otrn_device_cores(const otrn_env *env); // cores of each: two where it is a logical core of two (option lnc)
 
 // Programs may call functions of the process that made them: a custom call of target "opentrn_host_callback" whose
 // backend_config is the name that otrn_host_add gave the function. Nobody can guess it, it means nothing in another

@@ -48,7 +48,7 @@ typedef struct Artifact {
     uint32_t cores;      // 2: for a logical core of two, each with a program of its own; else 0
     // The second core's program. It shares everything with this one but code, code_loc and loops; its own
     // peer is NULL.
-    struct Artifact *peer;
+    struct Artifact *peer; // with one instruction, `halt`: the first does it all (artifact_is_shared)
     uint32_t nargs, nresults;
     ArtValue *args, *results;
     uint64_t scratch_bytes;
@@ -83,6 +83,8 @@ typedef struct Artifact {
 void artifact_pair(Arena *a, Artifact *art, const Artifact *second);
 // The compiler leaves its code as shapes and records, which take a tenth of the memory: fills `code`.
 void artifact_expand(Arena *a, Artifact *art);
+// Two cores have something to do.
+static inline bool artifact_is_shared(const Artifact *art) { return art->peer && art->peer->ncode > 1; }
 // An instruction, less its wait counts and where its addresses point.
 static inline const IsaInst *artifact_shape(const Artifact *art, uint32_t pc) {
     return art->shapes ? shape_inst(art->shapes, pc) : &art->code[pc];

@@ -650,23 +650,31 @@ static otrn_status stopped(const Chip *c, const Artifact *art, uint32_t pc, char
     return late ? OTRN_TIMEOUT : OTRN_INTERRUPTED;
 }
 
-static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8_t *const *segs,
-                                                     uint32_t *pc_out, char *why, size_t why_bytes) {
-    const Artifact *art = p->art;
+static void begin(Chip *c, ChipProg *p, uint8_t *const *segs) {
+    if (p->counts)
+        memset(p->counts, 0, p->art->ncode * sizeof *p->counts);
+    p->counted = false;
     memset(c->regs, 0, sizeof c->regs);
     memset(c->sems, 0, sizeof c->sems);
     memset(c->engines.vector_acc, 0, sizeof c->engines.vector_acc);
     memset(c->engines.scalar_acc, 0, sizeof c->engines.scalar_acc);
     c->engines.rng_ready = false;
+    c->draws = 0;
+    c->round.instruction = 0;
     // Rounding by chance counts instructions, and the watch looks at each: both see them one by one.
-    const uint32_t *run_at = NULL;
     bool watched = c->check || c->nan || c->round.stochastic;
-    c->follows = c->plan && !watched && plan_fits(p->plan, art, segs);
-    if (c->follows)
-        run_at = p->plan->run_at;
+    c->follows = c->plan && !watched && plan_fits(p->plan, p->art, segs);
+}
+
+// From instruction `from` to the end, or to the next core_barrier (c->met, at *pc_out) where cores take turns.
+static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_t from,
+                                                     uint32_t *pc_out, char *why, size_t why_bytes) {
+    const Artifact *art = p->art;
+    const uint32_t *run_at = c->follows ? p->plan->run_at : NULL;
+    c->met = false;
     const uint8_t *spared = c->follows ? p->plan->spared : NULL;
     bool flows = c->follows && (c->plan == CHIP_PLAN_ALL || (p->flows && pool_threads(c->pool) > 1));
-    for (uint32_t pc = 0; pc < art->ncode;) {
+    for (uint32_t pc = from; pc < art->ncode;) {
         const IsaInst *in = &art->code[pc];
         if (__builtin_expect(pulse_stops(c->pulse), 0))
             return *pc_out = pc, stopped(c, art, pc, why, why_bytes);
@@ -712,6 +720,11 @@ static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8
         }
         if (in->op == ISA_HALT)
             return OTRN_OK;
+        if (in->op == ISA_CORE_BARRIER && c->turns) {
+            c->round.instruction++;
+            c->met = true;
+            return OTRN_OK;
+        }
         otrn_status s = OTRN_OK;
         uint8_t look = p->dynamic[*pc_out];
         if (look & ART_DYN_ADDR)
@@ -749,15 +762,66 @@ static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8
 // The calling thread's rounding and flushing modes are not part of a program: set ours, put theirs back.
 otrn_status chip_run(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_t *pc, char *why, size_t why_bytes) {
     HostFp mode = host_fp_begin(HOST_FP_IEEE);
-    c->draws = 0;
-    c->round.instruction = 0;
-    if (p->counts)
-        memset(p->counts, 0, p->art->ncode * sizeof *p->counts);
-    p->counted = false;
+    begin(c, p, segs);
     Pulse *before = pulse_enter(c->pulse);
-    otrn_status s = execute(c, p, segs, pc, why, why_bytes);
+    otrn_status s = execute(c, p, segs, 0, pc, why, why_bytes);
     pulse_enter(before);
     p->counted = s == OTRN_OK;
+    host_fp_end(mode);
+    return s;
+}
+
+bool chip_takes_turns(const ChipProg *first, const ChipProg *second) {
+    const ChipProg *both[] = {first, second};
+    for (int k = 0; k < 2; k++)
+        for (uint32_t pc = 0; pc < both[k]->art->ncode; pc++) {
+            const IsaInst *in = &both[k]->art->code[pc];
+            bool counted = in->op == ISA_CORE_BARRIER && both[k]->dynamic[pc] & ART_DYN_SEMS; // a semaphore of its own
+            if (in->op == ISA_SENDRECV || counted)
+                return false;
+        }
+    return true;
+}
+
+// What is wrong with a meeting that only one core has come to, or at which they mean different ones.
+static bool meeting_fails(Chip *const cores[2], ChipProg *const progs[2], const uint32_t at[2], uint32_t *failed, char *why,
+                          size_t why_bytes) {
+    *failed = cores[0]->met ? 0 : 1;
+    if (cores[0]->met != cores[1]->met)
+        snprintf(why, why_bytes, "this never completes: core %u waits in core_barrier of 2 cores, core %u has ended", *failed,
+                 1 - *failed);
+    else if (cores[0]->met && progs[0]->art->code[at[0]].imm != progs[1]->art->code[at[1]].imm)
+        snprintf(why, why_bytes, "core 0 is at another core_barrier than core 1 waits for it in: both must reach the same in the same order");
+    else
+        return false;
+    return true;
+}
+
+otrn_status chip_run_pair(Chip *const cores[2], ChipProg *const progs[2], uint8_t *const *segs, uint32_t *failed,
+                          uint32_t *pc, char *why, size_t why_bytes) {
+    HostFp mode = host_fp_begin(HOST_FP_IEEE);
+    uint32_t from[2] = {0, 0}, at[2] = {0, 0};
+    otrn_status s = OTRN_OK;
+    Pulse *before = pulse_enter(cores[0]->pulse);
+    for (int k = 0; k < 2; k++) {
+        begin(cores[k], progs[k], segs);
+        cores[k]->turns = true;
+    }
+    do {
+        for (uint32_t k = 0; k < 2 && s == OTRN_OK; k++) {
+            *failed = k;
+            s = execute(cores[k], progs[k], segs, from[k], &at[k], why, why_bytes);
+            from[k] = at[k] + 1;
+        }
+        if (s == OTRN_OK && meeting_fails(cores, progs, at, failed, why, why_bytes))
+            s = OTRN_CHECK;
+    } while (s == OTRN_OK && cores[0]->met);
+    pulse_enter(before);
+    *pc = at[*failed];
+    for (int k = 0; k < 2; k++) {
+        cores[k]->turns = false;
+        progs[k]->counted = s == OTRN_OK;
+    }
     host_fp_end(mode);
     return s;
 }

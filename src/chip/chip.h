@@ -55,6 +55,12 @@ bool chip_prog_narrow(const ChipProg *p); // it has products of bf16 or fp8: hos
 otrn_status chip_run(Chip *c, ChipProg *p, uint8_t *const *segs, uint32_t *pc, char *why,
                      size_t why_bytes);
 
+// The two cores of a logical one, which see the same HBM, on one host thread: by turns, each up to its next core_barrier, where
+// both must come. *failed: the core that *pc is of. Only for programs that meet in nothing else.
+bool chip_takes_turns(const ChipProg *first, const ChipProg *second);
+otrn_status chip_run_pair(Chip *const cores[2], ChipProg *const progs[2], uint8_t *const *segs, uint32_t *failed,
+                          uint32_t *pc, char *why, size_t why_bytes);
+
 // The same, watched. ORDER: OTRN_VERIFY when an instruction reads memory that nothing wrote, or touches memory that
 // another engine may be at (chip/check.h). NAN, INF: OTRN_CHECK when one makes such a number out of operands without
 // one (chip/nan.h). Keeps what it knows in the arena; raises NOMEM on its context. The two cores of a pair have a CheckPair

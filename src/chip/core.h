@@ -38,6 +38,8 @@ struct Chip {
     uint64_t draws; // rng ops of this run so far
     ChipPlan plan;
     bool follows;   // this run follows the host plan
+    bool turns;     // it stops at every core_barrier,
+    bool met;       // as it has now
     ChipProfile *profile;
     Pulse *pulse;   // a run may have to end early; NULL: it has not
     bool tells;     // and this core says how far it is

@@ -183,7 +183,7 @@ static void parse_line(Parse *p, char *line) {
 
 void chipfile_parse(Ctx *ctx, const char *name, const char *text, size_t size, ChipFile *out) {
     Parse p = {.ctx = ctx, .out = out, .name = name};
-    *out = (ChipFile){.path = name};
+    *out = (ChipFile){.path = name, .cores_per_logical = 1};
     for (const char *at = text, *end = text + size; at < end;) {
         const char *nl = memchr(at, '\n', (size_t)(end - at));
         size_t n = (size_t)((nl ? nl : end) - at);
@@ -200,7 +200,7 @@ void chipfile_parse(Ctx *ctx, const char *name, const char *text, size_t size, C
     }
     p.line = 0;
     for (size_t i = 0; i < KEY_COUNT; i++)
-        if (!p.seen[i]) {
+        if (!p.seen[i] && key_rows[i].offset != offsetof(ChipFile, cores_per_logical)) { // older files have one core
             ctx_hint(ctx, "add `%s = … %s`; the built-in files show usual values (otrn info chips)",
                      key_rows[i].name, key_rows[i].unit);
             fail(&p, "key `%s` is missing", key_rows[i].name);

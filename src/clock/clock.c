@@ -422,7 +422,7 @@ static void seq_settle(Sim *s, Core *c, int e) {
         if (item->kind == ITEM_BEGIN) {
             q->iter[loop->depth] = 0;
             bool too_long = s->ncores > 1 && s->long_loop[c != s->core[0]][item->region];
-            q->once[loop->depth] = (s->out->simulated > STEPS_MAX || too_long) && loop->trips > 1;
+            q->once[loop->depth] = (s->out->simulated > s->steps_max || too_long) && loop->trips > 1;
             q->outer_times[loop->depth] = q->times;
             if (q->once[loop->depth]) {
                 q->times = times_u64(q->times, loop->trips);
@@ -564,7 +564,7 @@ static void set_constants(Sim *s, const ChipFile *c) {
 }
 
 // Which loops of a core take more steps than it is given.
-static bool *long_loops(Arena *a, const Flow *f) {
+static bool *long_loops(Arena *a, const Flow *f, uint32_t steps_max) {
     bool *out = ARENA_NEWN(a, bool, (size_t)f->regions.n + 1);
     double *body = ARENA_NEWN(a, double, (size_t)f->regions.n + 1);
     for (uint32_t i = 0; i < f->items.n; i++)
@@ -572,7 +572,7 @@ static bool *long_loops(Arena *a, const Flow *f) {
             body[f->items.at[i].region]++;
     for (uint32_t r = f->regions.n; r-- > 0;) { // inner before outer
         double all = body[r] * (double)f->regions.at[r].trips;
-        out[r] = all > STEPS_MAX / 4;
+        out[r] = all > steps_max / 4;
         if (f->regions.at[r].parent != NO_REGION)
             body[f->regions.at[r].parent] += out[r] ? body[r] : all;
     }
@@ -586,14 +586,14 @@ static void run(Sim *s, const Artifact *art, Clock *out) {
     s->out = out;
     for (uint32_t k = 0; k < s->ncores; k++) {
         Core *c = s->core[k] = ARENA_NEW(a, Core);
-        const Artifact *prog = k && art->peer ? art->peer : art;
+        const Artifact *prog = k && s->apart ? art->peer : art;
         *c = (Core){.act_set = ACT_NO_SET};
         memset(&c->by, 0xff, sizeof c->by); // CLOCK_NOBODY
         memset(c->latest, 0xff, sizeof c->latest);
         c->now.pe_last = -PS_MAX / 2;
         for (int e = 0; e < ENG_COUNT; e++)
             c->seq[e].times = 1;
-        if (k && !art->peer) { // both run the same
+        if (k && !s->apart) { // both run the same
             c->flow = s->core[0]->flow;
             c->price = s->core[0]->price;
             continue;
@@ -604,11 +604,10 @@ static void run(Sim *s, const Artifact *art, Clock *out) {
         c->price = price;
     }
     out->price = s->core[0]->price;
-    s->apart = art->peer != NULL;
     if (s->apart)
         out->peer_price = s->core[1]->price, out->peer_flow = &s->core[1]->flow;
     for (uint32_t k = 0; k < s->ncores; k++)
-        s->long_loop[k] = long_loops(a, &s->core[k]->flow);
+        s->long_loop[k] = long_loops(a, &s->core[k]->flow, s->steps_max);
     const Flow *f = out->flow = &s->core[0]->flow;
     s->steady = ARENA_NEWN(a, Steady, f->regions.n + 1u);
     for (uint32_t i = 0; i < f->regions.n; i++)
@@ -639,14 +638,15 @@ void clock_run(Ctx *ctx, Arena *a, const Artifact *art, const ChipFile *chip, co
     ClockOptions none = {0};
     opt = opt ? opt : &none;
     ChipFile pair = *chip;
-    bool two = opt->cores == 2 || art->peer;
-    if (two) { // together they have twice the HBM and the links of one
+    bool apart = artifact_is_shared(art), two = opt->cores == 2 || apart;
+    if (two) // together they have about twice the HBM of one
         pair.hbm_bw_core *= 2 * chip->hbm_shared;
+    if (two || art->peer) { // and twice its links, which need none of their engines
         pair.link_bw *= 2, pair.link_ramp_bw *= 2, pair.link_small_bw *= 2, pair.link_ramp_bytes *= 2;
         pair.host_cores /= 2, pair.network_bw *= 2;
     }
     Sim s = {.arena = a, .chip = &pair, .want_events = opt->events || opt->stalls, .want_links = opt->stalls, .stepwise = opt->stepwise,
-             .ncores = two ? 2 : 1,
+             .ncores = two ? 2 : 1, .apart = apart, .steps_max = opt->steps_max ? opt->steps_max : STEPS_MAX,
              .trips = {opt->trips, opt->trips ? opt->ntrips : 0, opt->trips_else ? opt->trips_else : 1}};
     run(&s, art, out);
 }

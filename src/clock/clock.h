@@ -18,6 +18,7 @@
 #define CHIP_KEYS(KEY)                                                                             \
     KEY(generation, "generation", "count", 2, 4)                                                   \
     KEY(cores_per_chip, "cores_per_chip", "count", 1, 64)                                          \
+    KEY(cores_per_logical, "cores_per_logical_core", "count", 1, 2)                                \
     KEY(instructions_max, "instructions_max", "count", 1, 4e9)                                     \
     KEY(sbuf_partition_bytes, "sbuf_partition_bytes", "B", 4096, 262144)                           \
     KEY(sbuf_usable_bytes, "sbuf_usable_bytes", "B", 4096, 262144)                                 \
@@ -182,6 +183,7 @@ typedef struct ClockOptions {
     bool events;   // keep what begins and ends when
     bool stalls;   // and who held it back (stall.h)
     bool stepwise; // step through every iteration of every loop: slow, for tests
+    uint32_t steps_max; // instructions looked at, then a loop's body counts as often as it runs; 0: many
     int cores;     // 2: a logical core of two, each running the program (or its own of two), on one HBM; else one
     const uint64_t *trips; // of the loops of unknown length, in program order: as clock_trips gives them; NULL: not known
     uint32_t ntrips;       // another number of loops than these: they are of another program and tell nothing

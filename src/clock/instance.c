@@ -114,6 +114,15 @@ bool instance_apply(Ctx *ctx, Arena *a, Options *o, Instance *out) {
     ctx_fail(ctx, OTRN_USAGE, NO_PLACE, "there is no instance '%s'", name);
 }
 
+uint32_t chip_lnc(Ctx *ctx, const Options *o, const ChipFile *chip) {
+    const char *asked = o->val[OPT_LNC];
+    if (*asked == '2' && chip->cores_per_logical < 2) {
+        ctx_hint(ctx, "trn2 and trn3 have them (cores_per_logical_core of the chip file); --lnc=1 is one core");
+        ctx_fail(ctx, OTRN_USAGE, NO_PLACE, "--lnc=2: %s has no logical cores of two", chip->name);
+    }
+    return *asked == 'a' ? (uint32_t)chip->cores_per_logical : (uint32_t)(*asked - '0');
+}
+
 void instance_network(const Instance *i, ChipFile *chip) {
     double cores = i->chips * chip->cores_per_chip;
     if (i->network_gbit > 0) {

@@ -21,6 +21,8 @@ uint32_t instances_load(Ctx *ctx, Arena *a, const char *dir, Instance **out);
 // --instance: fills *out and makes its chip the target, unless that is chosen otherwise; false when none is
 // asked for. Raises USAGE for an unknown one, or for a target of another chip.
 bool instance_apply(Ctx *ctx, Arena *a, Options *o, Instance *out);
+// Cores of a device: as --lnc says, or of the chip's logical cores. Raises USAGE where these have fewer.
+uint32_t chip_lnc(Ctx *ctx, const Options *o, const ChipFile *chip);
 // The chip as part of it: its share of the network.
 void instance_network(const Instance *i, ChipFile *chip);
 const char *instance_basis(Arena *a, const Instance *i); // of its price: "on demand, us-east-1, 2026-07"

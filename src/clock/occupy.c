@@ -229,7 +229,7 @@ void view_occupy(Arena *a, const Artifact *art, const ChipFile *chip, const Cloc
             if (o.touches[e->inst][k].is_write)
                 touch_grains(&o, &o.touches[e->inst][k], e->begin_ns, e->end_ns);
     }
-    double capacity[] = {chip->hbm_bytes_per_core, chip->sbuf_partition_bytes * ISA_PARTITIONS,
+    double capacity[] = {chip->hbm_bytes_per_core * (art->peer ? 2 : 1), chip->sbuf_partition_bytes * ISA_PARTITIONS,
                          chip->psum_partition_bytes * ISA_PARTITIONS};
     for (int i = 0; i < VIEW_MEMORIES; i++) {
         out->memory[i].capacity_bytes = capacity[i];

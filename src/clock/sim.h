@@ -7,7 +7,7 @@
 #include "clock/price.h"
 
 #define DMA_ENGINES_MAX 64
-#define STEPS_MAX 20000000u // then loops are no longer stepped through, and that is told
+#define STEPS_MAX 20000000u // unless told otherwise; then loops are no longer stepped through, and that is told
 #define CORES_MAX 2 // of one logical core
 
 // Times the future depends on, of one core. Resources: when each is free again.
@@ -66,7 +66,7 @@ typedef struct Seq { // a sequencer's place in the flow
     int wait_sem;   // SEQ_WAITS: until this semaphore has counted to wait_n; -1 = ask again
     uint64_t wait_n;
     uint64_t iter[FLOW_DEPTH];
-    // Past STEPS_MAX a loop's body runs once, each instruction taken `times` as long.
+    // Past steps_max a loop's body runs once, each instruction taken `times` as long.
     uint64_t times, outer_times[FLOW_DEPTH];
     bool once[FLOW_DEPTH];
 } Seq;
@@ -127,6 +127,7 @@ typedef struct Sim {
     Steady *steady; // per region; only a single core is fast-forwarded,
     bool *long_loop[CORES_MAX]; // and of two, loops too long to be stepped through run once
     Clock *out;
+    uint32_t steps_max;
     bool want_events, want_links, stepwise;
     bool apart; // two cores with programs of their own: both count
     FlowTrips trips;

@@ -228,7 +228,7 @@ void steady_iteration(Sim *s, Core *c, uint32_t r) {
         return;
     st->last_iter = iter;
     Ps zero = horizon(c);
-    bool tired = iter >= ITERATIONS_MAX || s->out->simulated > STEPS_MAX;
+    bool tired = iter >= ITERATIONS_MAX || s->out->simulated > s->steps_max;
     if (!tired && !absolutes_over(s, c, loop, zero))
         return;
     Hasher h = {r + 1, iter ? 1 : 0};

@@ -95,7 +95,7 @@ static void lines_name(Arena *a, const Artifact *art, const Clock *clock, const 
     for (uint32_t i = 0; i < n; i++)
         ops[i] = (OpTime){number[i], art->locs[i].op, 0};
     const Price *price = clock->price;
-    for (int core = 0; n && art; art = art->peer, price = clock->peer_price, core++)
+    for (int core = 0; n && art && price; art = art->peer, price = clock->peer_price, core++)
         for (uint32_t pc = 0; pc < art->ncode; pc++) {
             uint32_t loc = art->code_loc ? art->code_loc[pc] : 0;
             loc = loc < n ? loc : 0;
@@ -183,8 +183,9 @@ static void lines_make(Arena *a, const Artifact *art, const ChipFile *chip, cons
     double all[CLOCK_TRACKS] = {0};
     out->busy_of[0] = ARENA_NEWN(a, double, (size_t)art->ncode + 1);
     lines_add(art, chip, clock->price, times, number, all, out->busy_of[0], out);
-    if (peer_times) {
+    if (art->peer)
         out->busy_of[1] = ARENA_NEWN(a, double, (size_t)art->peer->ncode + 1);
+    if (peer_times) {
         lines_add(art->peer, chip, clock->peer_price, peer_times, number, all, out->busy_of[1], out);
     }
     double part[CLOCK_TRACKS]; // of the engine's time, where two cores share or work overlaps
@@ -215,7 +216,7 @@ static void roof_add(const Artifact *art, const ChipFile *chip, const Price *pri
 // Two cores have twice the arrays and, together, the HBM bandwidth they share.
 static void roof_make(const Artifact *art, const ChipFile *chip, const Clock *clock, const double *times,
                       const double *peer_times, ViewRoof *r) {
-    double cores = peer_times ? 2 : 1, bandwidth = chip->hbm_bw_core * (peer_times ? 2 * chip->hbm_shared : 1);
+    double cores = art->peer ? 2 : 1, bandwidth = chip->hbm_bw_core * (art->peer ? 2 * chip->hbm_shared : 1);
     roof_add(art, chip, clock->price, times, r);
     if (peer_times)
         roof_add(art->peer, chip, clock->peer_price, peer_times, r);

@@ -145,6 +145,7 @@ struct PJRT_TopologyDescription {
     char platform[32], version[96], target[64];
     char chip[256]; // the target as it was given: a name, or the path of a chip file
     size_t count;
+    uint32_t device_cores; // of each
     PJRT_DeviceDescription *descriptions, **pointers;
     PJRT_NamedValue attributes[1];
     char *serialized;

@@ -2,14 +2,14 @@
 // topology.c — which devices there are, without opening any: names, kinds, coordinates.
 //
 // A client owns one; ahead-of-time compilers make one of their own. The serialised form is a line
-// of text: "opentrn-topology 1 PLATFORM TARGET COUNT".
+// of text: "opentrn-topology 2 PLATFORM TARGET COUNT CORES", the last those of a device.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "pjrt/pjrt.h"
 
-#define TOPOLOGY_MAGIC "opentrn-topology 1 "
+#define TOPOLOGY_MAGIC "opentrn-topology 2 "
 
 // trn2 for "trn2", big for "chips/big.chip": what follows the last '/', up to its first '.'.
 static void target_name(const char *target, char *out, size_t out_bytes) {
@@ -19,24 +19,24 @@ static void target_name(const char *target, char *out, size_t out_bytes) {
 }
 
 static void description_init(PJRT_DeviceDescription *d, const PJRT_TopologyDescription *t, int id) {
-    static const int64_t core_on_chip[1] = {0}, num_cores[1] = {1};
+    static const int64_t core_on_chip[1] = {0};
     d->id = id;
     d->coords[0] = id;
     snprintf(d->kind, sizeof d->kind, "%s", t->target);
     snprintf(d->text, sizeof d->text, "%s:%d", t->platform, id);
     pj_named_int64s(&d->attributes[0], "coords", d->coords, 3);
     pj_named_int64s(&d->attributes[1], "core_on_chip", core_on_chip, 1);
-    pj_named_int64s(&d->attributes[2], "num_cores", num_cores, 1);
-    pj_named_int64s(&d->attributes[3], "opentrn_client", num_cores, 1);
+    pj_named_int64s(&d->attributes[2], "num_cores", core_on_chip, 1);
+    pj_named_int64s(&d->attributes[3], "opentrn_client", core_on_chip, 1);
     d->attributes[3].type = PJRT_NamedValue_kInt64;
     d->attributes[3].int64_value = 0;
     for (int i = 1; i < 3; i++) { // plain numbers, not lists
         d->attributes[i].type = PJRT_NamedValue_kInt64;
-        d->attributes[i].int64_value = i == 1 ? core_on_chip[0] : num_cores[0];
+        d->attributes[i].int64_value = i == 1 ? core_on_chip[0] : (int64_t)t->device_cores;
     }
 }
 
-static PJRT_Error *topology_make(const char *platform, const char *target, uint64_t count,
+static PJRT_Error *topology_make(const char *platform, const char *target, uint64_t count, uint32_t device_cores,
                                  PJRT_TopologyDescription **out) {
     if (count < 1 || count > PJ_MAX_DEVICES)
         return pj_error(PJRT_Error_Code_INVALID_ARGUMENT,
@@ -46,6 +46,7 @@ static PJRT_Error *topology_make(const char *platform, const char *target, uint6
     if (!t)
         return pj_error_nomem();
     t->count = count;
+    t->device_cores = device_cores;
     t->descriptions = calloc(count, sizeof *t->descriptions);
     t->pointers = calloc(count, sizeof *t->pointers);
     t->serialized = malloc(256);
@@ -57,8 +58,8 @@ static PJRT_Error *topology_make(const char *platform, const char *target, uint6
     target_name(target, t->target, sizeof t->target);
     snprintf(t->chip, sizeof t->chip, "%s", target);
     snprintf(t->version, sizeof t->version, "opentrn %s %s", OTRN_RELEASE, t->target);
-    t->serialized_size = (size_t)snprintf(t->serialized, 256, TOPOLOGY_MAGIC "%s %s %zu",
-                                          t->platform, t->target, t->count);
+    t->serialized_size = (size_t)snprintf(t->serialized, 256, TOPOLOGY_MAGIC "%s %s %zu %u",
+                                          t->platform, t->target, t->count, device_cores);
     for (size_t i = 0; i < count; i++) {
         description_init(&t->descriptions[i], t, (int)i);
         t->pointers[i] = &t->descriptions[i];
@@ -69,7 +70,8 @@ static PJRT_Error *topology_make(const char *platform, const char *target, uint6
 
 PJRT_Error *pj_topology_make(const Options *o, const otrn_env *env, PJRT_TopologyDescription **out) {
     uint64_t count = opt_num(o, OPT_DEVICES);
-    return topology_make(o->val[OPT_PLATFORM], otrn_target(env), count ? count : otrn_cores(env), out);
+    return topology_make(o->val[OPT_PLATFORM], otrn_target(env), count ? count : otrn_devices(env), otrn_device_cores(env),
+                         out);
 }
 
 void pj_topology_free(PJRT_TopologyDescription *t) {
@@ -139,12 +141,14 @@ PJRT_Error *pj_TopologyDescription_Serialize(PJRT_TopologyDescription_Serialize_
 PJRT_Error *pj_TopologyDescription_Deserialize(PJRT_TopologyDescription_Deserialize_Args *args) {
     char text[256], platform[32], target[64];
     unsigned long long count;
+    unsigned cores;
     size_t n = args->serialized_topology_size;
     if (n < sizeof text) {
         memcpy(text, args->serialized_topology, n);
         text[n] = 0;
-        if (sscanf(text, TOPOLOGY_MAGIC "%31s %63s %llu", platform, target, &count) == 3)
-            return topology_make(platform, target, count, &args->topology);
+        if (sscanf(text, TOPOLOGY_MAGIC "%31s %63s %llu %u", platform, target, &count, &cores) == 4 &&
+            (cores == 1 || cores == 2))
+            return topology_make(platform, target, count, cores, &args->topology);
     }
     return pj_error(PJRT_Error_Code_INVALID_ARGUMENT,
                     "opentrn: the %zu bytes are not a serialised opentrn topology", n);

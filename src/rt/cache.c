@@ -62,7 +62,8 @@ const char *rt_cache_inputs(Arena *a, const RtCompile *in, bool bound, const Chi
     Buf text = {.arena = a}, part = {.arena = a};
     buf_printf(&text, "release %s\nartifact %u\n", OTRN_RELEASE, ARTIFACT_VERSION);
     buf_printf(&text, "passes-left-out %s\n", in->opts->val[OPT_DISABLE]);
-    buf_printf(&text, "lnc %s\n", in->opts->val[OPT_LNC]);
+    const char *lnc = in->opts->val[OPT_LNC]; // what it means on this chip
+    buf_printf(&text, "lnc %u\n", *lnc == 'a' ? (unsigned)chip->cores_per_logical : (unsigned)(*lnc - '0'));
     buf_printf(&text, "passes-until %s\n", in->opts->val[OPT_UNTIL]);
     buf_printf(&text, "strict %s\n", in->opts->val[OPT_STRICT]);
     buf_printf(&text, "precision %s\n", autocast_text(a, in->opts));

@@ -25,12 +25,14 @@ typedef struct RtHosts RtHosts;
 
 typedef struct Core { // a virtual core: its memories
     Chip *chip;
+    Chip *second; // of a logical core of two, where both run by turns; NULL: not needed so far
     uint8_t *scratch; // HBM segment 0, shared by all programs
     size_t scratch_bytes;
 } Core;
 
 // Scratch contents never outlive a run. False when the host has no memory.
 bool core_reserve(Core *c, size_t bytes);
+bool core_second(otrn_env *env, Core *c); // makes it where it is not there yet; likewise
 void core_fini(Core *c);
 
 struct otrn_env {
@@ -40,6 +42,7 @@ struct otrn_env {
     Options opts;
     ChipFile chip;     // the target's
     uint32_t cores;    // of a chip, or of the instance
+    uint32_t lnc;      // of them, those of a device
     Instance instance; // name NULL: none was asked for
     HostWays ways;
     int want;          // what the option `host` says
@@ -64,7 +67,8 @@ struct otrn_env {
 void env_log(otrn_env *env, const char *text); // one message, with its newline
 
 typedef struct ExeSlot { // what one device needs to run a program
-    ChipProg *prog, *peer; // peer: the second core's, of a program for two
+    ChipProg *prog, *peer; // peer: the second core's, of a program that two share
+    bool turns;            // both can run on one thread (chip_run_pair)
     uint8_t **segs;
 } ExeSlot;
 
@@ -114,6 +118,9 @@ bool exe_watches(const otrn_env *env); // the options ask for a watch
 // A run of what is bound, watched as the options say.
 otrn_status exe_run(const otrn_env *env, const Core *core, ChipProg *prog, uint8_t *const *segs, uint32_t *pc,
                     char *why, size_t why_bytes, ExeWatch *w);
+// A run on both cores of a logical one by turns, not watched.
+otrn_status exe_run_turns(const otrn_env *env, const Core *core, const ExeSlot *slot, uint32_t *failed, uint32_t *pc,
+                          char *why, size_t why_bytes);
 // The error of an instruction of `art`, a core's program, told at its place in the user's program.
 otrn_status exe_error(const Artifact *art, otrn_status s, uint32_t pc, otrn_error *err,
                       const char *fmt, ...) __attribute__((format(printf, 5, 6)));

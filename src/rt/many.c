@@ -3,7 +3,8 @@
 //
 // Cores are numbered through: those of device 0, of device 1 and so on. Number 0 is the caller's thread on the environment's own
 // core. The others are made when a run first needs them and stay, asleep between runs. When there are more host threads than cores
-// these share the environment's pool: whichever asks first gets its help (base/pool.c). The two cores of a device have one memory.
+// these share the environment's pool: whichever asks first gets its help (base/pool.c). The two cores of a device have one memory; they
+// run by turns on one thread, which spares the host their meetings, unless they exchange data there or are watched.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,9 +15,10 @@ typedef struct Job { // what one core does in a run
     otrn_exe *exe;
     const ExeSlot *slot; // of its device
     ChipProg *prog;      // of the slot: the one of this core; NULL: it has nothing to do
+    bool turns;          // both cores' programs, by turns
     CommRank *comm;
     otrn_status status;
-    uint32_t pc;
+    uint32_t core, pc;   // where it failed; core: of those by turns
     char why[COMM_WHY_BYTES];
     ExeWatch watch;
 } Job;
@@ -53,7 +55,12 @@ static Core *core_of(otrn_env *env, uint32_t number) {
 
 static void job_run(otrn_env *env, uint32_t number) {
     Job *j = &env->many->jobs[number];
-    j->status = !j->prog ? OTRN_OK : exe_run(env, core_of(env, number), j->prog, j->slot->segs, &j->pc, j->why, sizeof j->why, &j->watch);
+    if (!j->prog)
+        j->status = OTRN_OK;
+    else if (j->turns)
+        j->status = exe_run_turns(env, core_of(env, number), j->slot, &j->core, &j->pc, j->why, sizeof j->why);
+    else
+        j->status = exe_run(env, core_of(env, number), j->prog, j->slot->segs, &j->pc, j->why, sizeof j->why, &j->watch);
     if (j->status == OTRN_OK)
         comm_end(j->comm);
     else
@@ -200,6 +207,10 @@ static otrn_status slots_take(otrn_exe *const *exes, uint32_t n, otrn_error *err
     return OTRN_OK;
 }
 
+static otrn_status no_room(uint32_t devices, otrn_error *err) {
+    return ctx_set(err, OTRN_NOMEM, NO_PLACE, "the host has no memory or threads for %u devices", devices);
+}
+
 static otrn_status jobs_make(otrn_env *env, uint32_t devices, otrn_exe *const *exes,
                              const otrn_buffer *const *args, const otrn_buffer *const *results,
                              otrn_error *err) {
@@ -214,13 +225,18 @@ static otrn_status jobs_make(otrn_env *env, uint32_t devices, otrn_exe *const *e
             return ctx_set(err, OTRN_NOMEM, NO_PLACE,
                            "no host memory for %llu bytes of HBM scratch",
                            (unsigned long long)exe->art->scratch_bytes);
+        bool turns = slot->peer && m->cores == 1;
+        if (turns && !core_second(env, memory))
+            return no_room(devices, err);
         exe_bind(exe, slot, memory, args[d], results[d]);
         for (uint32_t k = 0; k < m->cores; k++) {
             uint32_t number = d * m->cores + k;
-            m->jobs[number] = (Job){.exe = exe, .slot = slot, .prog = k ? slot->peer : slot->prog,
+            m->jobs[number] = (Job){.exe = exe, .slot = slot, .prog = k ? slot->peer : slot->prog, .turns = turns,
                                     .comm = comm_rank(m->comm, number)};
             chip_attach(core_of(env, number)->chip, pool, m->jobs[number].comm);
         }
+        if (turns)
+            chip_attach(memory->second, pool, m->jobs[d].comm);
     }
     return OTRN_OK;
 }
@@ -261,16 +277,12 @@ static bool jobs_run_watched(otrn_env *env, uint32_t n) {
     return true;
 }
 
-static otrn_status no_room(uint32_t devices, otrn_error *err) {
-    return ctx_set(err, OTRN_NOMEM, NO_PLACE, "the host has no memory or threads for %u devices", devices);
-}
-
 // The first failure, with the core's place where there are several.
 static otrn_status failure(const Many *m, uint32_t number, otrn_error *err) {
     const Job *j = &m->jobs[number];
-    const Artifact *art = chip_prog_artifact(j->prog);
-    uint32_t device = number / m->cores, core = number % m->cores;
-    if (m->cores == 1)
+    const Artifact *art = chip_prog_artifact(j->turns && j->core ? j->slot->peer : j->prog);
+    uint32_t device = number / m->cores, core = j->turns ? j->core : number % m->cores;
+    if (m->cores == 1 && !j->turns)
         return exe_error(art, j->status, j->pc, err, "device %u: %s", device, j->why);
     if (grid_ranks(m->grid) == 1)
         return exe_error(art, j->status, j->pc, err, "core %u: %s", core, j->why);
@@ -281,8 +293,10 @@ static otrn_status run_locked(otrn_env *env, Grid grid, otrn_exe *const *exes,
                               const otrn_buffer *const *args, const otrn_buffer *const *results,
                               const ManyFeed *feeds, uint32_t nfeeds, otrn_error *err) {
     uint32_t devices = grid_ranks(grid), cores = 1;
-    for (uint32_t d = 0; d < devices; d++)
-        cores = exes[d]->slots.at[0].peer ? 2 : cores;
+    for (uint32_t d = 0; d < devices; d++) {
+        const ExeSlot *slot = &exes[d]->slots.at[0];
+        cores = slot->peer && (!slot->turns || exe_watches(env)) ? 2 : cores;
+    }
     if (!many_reserve(env, grid, cores))
         return no_room(devices, err);
     otrn_status s = slots_take(exes, devices, err);

@@ -54,6 +54,7 @@ static void env_init(otrn_env *env, const otrn_option *options, size_t count) {
     chipfile_load(&env->ctx, &env->arena, env->opts.val[OPT_TARGET], env->opts.val[OPT_CHIPS], &env->chip);
     env->cores = env->chip.cores_per_chip >= 1 ? (uint32_t)env->chip.cores_per_chip : 1;
     env->cores *= is_instance ? env->instance.chips : 1;
+    env->lnc = chip_lnc(&env->ctx, &env->opts, &env->chip);
     env->ways = host_ways();
     env->ways.pairs_pay = mm_pairs_pay;
     env->want = host_parse(env->opts.val[OPT_HOST]);
@@ -129,7 +130,17 @@ bool core_reserve(Core *c, size_t bytes) {
     return true;
 }
 
+bool core_second(otrn_env *env, Core *c) {
+    if (!c->second && (c->second = chip_make(NULL, env->level))) {
+        chip_set_host(c->second, &env->host);
+        chip_set_plan(c->second, chip_plan_of(env->opts.val[OPT_PLAN]));
+        chip_set_pulse(c->second, &env->pulse, false);
+    }
+    return c->second != NULL;
+}
+
 void core_fini(Core *c) {
+    chip_free(c->second);
     chip_free(c->chip);
     scratch_free(c);
 }
@@ -174,9 +185,10 @@ void otrn_cache_behind(otrn_env *env) {
 }
 void otrn_cache_wait(otrn_env *env) { rt_writer_wait(env ? env->writer : NULL); }
 
-uint64_t otrn_hbm_bytes(const otrn_env *env) { return env ? (uint64_t)env->chip.hbm_bytes_per_core : 0; }
+uint64_t otrn_hbm_bytes(const otrn_env *env) { return env ? (uint64_t)env->chip.hbm_bytes_per_core * env->lnc : 0; }
 const char *otrn_target(const otrn_env *env) { return env ? env->opts.val[OPT_TARGET] : ""; }
-uint32_t otrn_cores(const otrn_env *env) { return env ? env->cores : 0; }
+uint32_t otrn_devices(const otrn_env *env) { return env ? env->cores / env->lnc : 0; }
+uint32_t otrn_device_cores(const otrn_env *env) { return env ? env->lnc : 0; }
 
 // --- executables ---------------------------------------------------------------------------------------
 
@@ -206,8 +218,11 @@ void exe_add_slot(otrn_exe *exe) {
     int threads = pool_threads(pool);
     bool by_chance = exe->env->stochastic || art->flags & ART_STOCHASTIC;
     ExeSlot slot = {.prog = chip_load(&exe->ctx, &exe->arena, art, threads, by_chance, pool),
-                    .peer = art->peer ? chip_load(&exe->ctx, &exe->arena, art->peer, threads, by_chance, pool) : NULL,
                     .segs = ARENA_NEWN(&exe->arena, uint8_t *, SEG_FIRST_ARG + art->nargs + art->nresults)};
+    if (artifact_is_shared(art)) {
+        slot.peer = chip_load(&exe->ctx, &exe->arena, art->peer, threads, by_chance, pool);
+        slot.turns = chip_takes_turns(slot.prog, slot.peer);
+    }
     if (exe->env->narrow < 0 && (chip_prog_narrow(slot.prog) || (slot.peer && chip_prog_narrow(slot.peer))))
         exe->env->narrow = host_choose(&exe->env->ways, exe->env->want, true);
     VEC_PUSH(&exe->arena, &exe->slots, slot);
@@ -428,12 +443,16 @@ void exe_watch_fini(ExeWatch *w, otrn_env *env) {
 
 bool exe_watches(const otrn_env *env) { return watch_of(&env->opts) != 0; }
 
+static HostLevel level_of(const otrn_env *env, const ChipProg *prog) {
+    return chip_prog_narrow(prog) ? (HostLevel)env->narrow : env->level;
+}
+
 otrn_status exe_run(const otrn_env *env, const Core *core, ChipProg *prog, uint8_t *const *segs, uint32_t *pc,
                     char *why, size_t why_bytes, ExeWatch *w) {
     unsigned watch = watch_of(&env->opts);
     bool by_chance = env->stochastic || chip_prog_artifact(prog)->flags & ART_STOCHASTIC;
     chip_round(core->chip, by_chance, env->round_seed);
-    chip_set_level(core->chip, chip_prog_narrow(prog) ? (HostLevel)env->narrow : env->level);
+    chip_set_level(core->chip, level_of(env, prog));
     if (!watch)
         return chip_run(core->chip, prog, segs, pc, why, why_bytes);
     jmp_buf here;
@@ -443,6 +462,18 @@ otrn_status exe_run(const otrn_env *env, const Core *core, ChipProg *prog, uint8
     chip_unwatch(core->chip);
     snprintf(why, why_bytes, "%.400s", w->ctx.err.text);
     return w->ctx.err.code;
+}
+
+otrn_status exe_run_turns(const otrn_env *env, const Core *core, const ExeSlot *slot, uint32_t *failed, uint32_t *pc,
+                          char *why, size_t why_bytes) {
+    Chip *const chips[] = {core->chip, core->second};
+    ChipProg *const progs[] = {slot->prog, slot->peer};
+    bool by_chance = env->stochastic || chip_prog_artifact(slot->prog)->flags & ART_STOCHASTIC;
+    for (int k = 0; k < 2; k++) {
+        chip_set_level(chips[k], level_of(env, progs[k]));
+        chip_round(chips[k], by_chance, env->round_seed);
+    }
+    return chip_run_pair(chips, progs, slot->segs, failed, pc, why, why_bytes);
 }
 
 static otrn_status values_check(const ArtValue *want, uint32_t n, const otrn_buffer *given, size_t count, const char *what,
@@ -492,35 +523,45 @@ otrn_status otrn_execute(otrn_exe *exe, const otrn_buffer *args, size_t num_args
     const Artifact *art = exe->art;
     if (otrn_exe_check_host(exe, err))
         return OTRN_USAGE;
-    if (exe->slots.at[0].peer) // two cores
-        return many_run(env, (Grid){1, 1}, &exe, &args, &results, NULL, 0, err);
+    const ExeSlot *slot = &exe->slots.at[0];
+    const otrn_buffer *const all_args[] = {args}, *const all_results[] = {results};
+    if (slot->peer && (!slot->turns || exe_watches(env))) // two cores at once
+        return many_run(env, (Grid){1, 1}, &exe, all_args, all_results, NULL, 0, err);
     pthread_mutex_lock(&env->turn);
-    if (!core_reserve(&env->core, art->scratch_bytes)) {
+    if (!core_reserve(&env->core, art->scratch_bytes) || (slot->peer && !core_second(env, &env->core))) {
         pthread_mutex_unlock(&env->turn);
         return ctx_set(err, OTRN_NOMEM, NO_PLACE, "no host memory for %llu bytes of HBM scratch",
                        (unsigned long long)art->scratch_bytes);
     }
-    const ExeSlot *slot = &exe->slots.at[0];
     exe_bind(exe, slot, &env->core, args, results);
-    uint32_t pc = 0;
+    uint32_t pc = 0, failed = 0;
     char why[512] = "";
     bool profile = opt_on(&env->opts, OPT_PROFILE);
     ChipProfile spent = {0};
-    chip_set_profile(env->core.chip, profile ? &spent : NULL);
+    Chip *chips[] = {env->core.chip, slot->peer ? env->core.second : NULL};
+    for (int k = 0; k < 2 && chips[k]; k++)
+        chip_set_profile(chips[k], profile ? &spent : NULL);
     ExeWatch watch;
     exe_watch_init(&watch, NULL);
+    if (slot->peer)
+        chip_attach(env->core.second, env->pool, NULL);
     RunGuard guard;
     guard_begin(&guard, exe);
-    s = exe_run(env, &env->core, slot->prog, slot->segs, &pc, why, sizeof why, &watch);
+    s = slot->peer ? exe_run_turns(env, &env->core, slot, &failed, &pc, why, sizeof why)
+                   : exe_run(env, &env->core, slot->prog, slot->segs, &pc, why, sizeof why, &watch);
     guard_end(&guard);
     exe_watch_fini(&watch, env);
-    chip_set_profile(env->core.chip, NULL);
+    for (int k = 0; k < 2 && chips[k]; k++)
+        chip_set_profile(chips[k], NULL);
     if (profile)
         profile_log(env, &spent);
     pthread_mutex_unlock(&env->turn);
     if (s == OTRN_OK)
         return s;
-    exe_error(art, s, pc, err, "%s", why);
+    if (slot->peer)
+        exe_error(failed ? art->peer : art, s, pc, err, "core %u: %s", failed, why);
+    else
+        exe_error(art, s, pc, err, "%s", why);
     guard_hint(env, s, err);
     return s;
 }

@@ -32,7 +32,7 @@ void rt_price(Ctx *ctx, Arena *a, Artifact *art, const RtPricing *in, RtPriced *
     if (asked)
         instance_network(asked, &out->chip);
     ClockOptions how = in->clock;
-    how.cores = *o->val[OPT_LNC] - '0';
+    how.cores = *o->val[OPT_LNC] == '2' ? 2 : 1; // a kernel runs on each; a program says itself
     how.trips_else = rt_trips_asked(ctx, o);
     out->assumed_trips = how.trips_else;
     out->clock = (Clock){0};

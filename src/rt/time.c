@@ -74,7 +74,7 @@ void rt_trips(otrn_exe *exe, Arena *a, ClockOptions *out) {
     out->trips = trips;
 }
 
-static bool has_pairs(const ChipFile *chip) { return chip->generation >= 3; } // logical cores of two, as tile.c asks
+static bool has_pairs(const ChipFile *chip) { return chip->cores_per_logical >= 2; } // logical cores of two
 
 // The program as the artifact's own options say, on the target. A chip whose logical cores are single has it on those.
 void rt_exe_price(otrn_exe *exe, Ctx *ctx, Arena *a, const char *target, bool events, RtPriced *out) {

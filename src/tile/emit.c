@@ -669,7 +669,7 @@ static void walk_steps(void *arg) {
     const Walk *w = arg;
     Emit *e = w->e;
     Lower *l = e->l;
-    for (uint32_t i = 0; i < l->steps.n; i++) {
+    for (uint32_t i = 0; i < l->steps.n && (w->pair->is_split || !w->core); i++) {
         if (w->pair->is_split && !enter_step(e, w->pair, w->core, i))
             continue;
         emit_step(e, &l->steps.at[i], w->consts);
@@ -689,7 +689,7 @@ static void emit_steps(Emit *e, const Pair *pair, int core, Buf *consts) {
         qsort(e->loops.at, e->loops.n, sizeof *e->loops.at, by_begin);
 }
 
-// The second core's program goes on with the tables of the first one's.
+// The second core's program goes on with the tables of the first one's. It ends at once where the first does it all.
 static Emit *emit_second(Emit *first, const Pair *pair, Buf *consts) {
     Lower *l = first->l;
     Emit *e = emit_make(l, first->chip);
@@ -722,7 +722,7 @@ Artifact *emit_program(Lower *l, const ChipFile *chip, Pair *pair) {
     if (pair->is_split)
         pair_follow(l, pair);
     emit_steps(e, pair, 0, &consts);
-    if (pair->is_split)
+    if (pair->cores == 2)
         last = emit_second(e, pair, &consts);
     art->name = *l->h->name ? l->h->name : "main";
     art->target = arena_strndup(l->c->arena, chip->name, strlen(chip->name));
@@ -736,7 +736,7 @@ Artifact *emit_program(Lower *l, const ChipFile *chip, Pair *pair) {
     art->kerns = last->kerns.at, art->nkerns = last->kerns.n;
     art->locs = last->locs.at, art->nlocs = last->locs.n;
     check_capacity(last, total_bytes(last, (double)art->scratch_bytes));
-    if (pair->is_split) {
+    if (pair->cores == 2) {
         Artifact second = {0};
         code_end(last, &second);
         artifact_pair(l->c->arena, art, &second);

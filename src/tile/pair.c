@@ -286,6 +286,9 @@ static void schedule(Plan *p) {
         round++;
         t[0] = t[1] = t[0] > t[1] ? t[0] : t[1];
     }
+    p->out->two_ns += t[0] > t[1] ? t[0] : t[1];
+    for (uint32_t i = 0; i < p->n; i++)
+        p->out->one_ns += p->work[i].shared ? p->work[i].cost[0] + p->work[i].cost[1] - STEP_NS : p->work[i].cost[0];
 }
 
 // --- the new order ---------------------------------------------------------------------------------
@@ -384,7 +387,7 @@ static bool spread_out(Plan *p) {
 void pair_plan(Lower *l, const ChipFile *chip, Pair *out) {
     Arena *a = l->c->scratch;
     uint32_t n = l->steps.n + 1;
-    *out = (Pair){.core = ARENA_NEWN(a, uint8_t, n), .meets = ARENA_NEWN(a, bool, n), .round = ARENA_NEWN(a, uint32_t, n),
+    *out = (Pair){.cores = 2, .core = ARENA_NEWN(a, uint8_t, n), .meets = ARENA_NEWN(a, bool, n), .round = ARENA_NEWN(a, uint32_t, n),
                   .after = {ARENA_NEWN(a, uint32_t, n), ARENA_NEWN(a, uint32_t, n)}, .feet = ARENA_NEWN(a, uint32_t, n)};
     VEC_PUSH(a, &out->foot, (Foot){0});
     Plan p = {.l = l, .chip = chip, .a = a, .out = out};

@@ -25,7 +25,9 @@ typedef struct Pair {
     uint32_t rounds;
     uint32_t *feet;     // per step: its list, 0 = none
     VEC(PairFoot) foot; // slot 0 unused
+    uint32_t cores;     // of the device
     bool is_split;      // false: one core does it all
+    double one_ns, two_ns; // about what the steps take, one after the other and as shared; control flow is not counted
 } Pair;
 
 // Puts steps in another order, which keeps every value, and tells who does them. Buffers' lives are changed to match.

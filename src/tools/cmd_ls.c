@@ -23,8 +23,8 @@ static Machine machine_of(Tool *t) {
         m.instance.name = NULL;
     chipfile_load(t->ctx, t->arena, o.val[OPT_TARGET], o.val[OPT_CHIPS], &m.chip);
     uint32_t asked = (uint32_t)opt_num(&t->opt, OPT_DEVICES);
-    m.devices = asked ? asked : otrn_cores(env);
-    m.cores = (uint32_t)(*t->opt.val[OPT_LNC] - '0');
+    m.devices = asked ? asked : otrn_devices(env);
+    m.cores = otrn_device_cores(env);
     m.hbm_bytes = otrn_hbm_bytes(env);
     return m;
 }

@@ -245,8 +245,10 @@ static void table_print(Tool *t, const Prof *p) {
     if (p->instance.name)
         printf("instance       %s: %u chip%s, %.0f cores\n", p->instance.name, p->instance.chips,
                p->instance.chips == 1 ? "" : "s", p->instance.chips * p->chip.cores_per_chip);
-    if (p->art->peer)
+    if (artifact_is_shared(p->art))
         printf("cores          2 of a logical core: busy is their mean, amounts are sums; SBUF, PSUM and trace are of the first\n");
+    else if (p->art->peer)
+        printf("cores          2 of a logical core; one does all of it, the other would not make it quicker\n");
     printf("modelled time  %.2f us\n", c->total_ns * 1e-3);
     amount_print(t->arena, "matmul", c->flops, "FLOP", seconds, "FLOP/s");
     amount_print(t->arena, "HBM traffic", c->hbm_bytes, "B", seconds, "B/s");

@@ -277,7 +277,7 @@ Verdict explain_print(Tool *t, const Prof *p, const Reasons *r, uint32_t lines) 
     Verdict v = share > limit ? VERDICT_SLOW : VERDICT_SUPPORTED;
     printf("\nverdict: %s", verdicts[v].text);
     printf(" (%.1f %% on GpSimd, limit %.0f %%); %s a run on %s%s\n", share, limit, time_text(t->arena, p->clock.total_ns),
-           p->art->peer ? "two cores of " : "", p->chip.name);
+           artifact_is_shared(p->art) ? "two cores of " : p->art->peer ? "one of two cores of " : "", p->chip.name);
     return v;
 }
 

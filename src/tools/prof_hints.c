@@ -78,7 +78,7 @@ static bool applies(const Tool *t, const Prof *p, const Try *y) {
     if (y->option == OPT_AUTO_CAST)
         return !strcmp(t->opt.val[OPT_AUTO_CAST], "none") && (!strcmp(y->value, "all") || has_f32_products(p->art));
     if (y->option == OPT_LNC)
-        return p->chip.generation >= 3 && (*y->value == '2') != (p->art->peer != NULL);
+        return p->chip.cores_per_logical >= 2 && (*y->value == '2') != (p->art->peer != NULL);
     for (uint32_t i = 0; i < p->art->nargs; i++)
         if (could_donate(p->art, i))
             return true;

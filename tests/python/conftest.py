@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 os.environ["JAX_PLATFORMS"] = "opentrn,cpu"
+os.environ.setdefault("OPENTRN_DEVICES", "8")  # more than a chip of trn2 has: some tests need them
 os.environ["OTRN_CACHE"] = "off"  # tests that want it turn it on in a process of their own
 
 import jax

@@ -3,6 +3,10 @@
 
 import json
 
+import jax
+import jax.numpy as jnp
+import numpy as np
+
 STEP = """if True:
     import hashlib, json, os
     import jax, jax.numpy as jnp, numpy as np
@@ -43,3 +47,43 @@ def test_devices_of_two_cores_have_the_bits_of_one(python):
     watched = run(OTRN_LNC="2", OTRN_CHECK="on")
     assert one[0] == two[0] == watched[0]
     assert two[1] < 0.9 * one[1]
+
+
+SEEN = """if True:
+    import jax
+    d = jax.devices()
+    print(len(d), d[0].memory_stats()["bytes_limit"] >> 30, d[0].num_cores)"""
+
+
+def test_devices_are_logical_cores(python):
+    def seen(**variables):
+        ran = python(SEEN, OPENTRN_DEVICES=None, **variables)
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout.split()
+
+    assert seen(OTRN_LNC="auto") == seen(OTRN_LNC="2") == ["4", "24", "2"]
+    assert seen(OTRN_LNC="1") == ["8", "12", "1"]
+    assert seen(OTRN_LNC="auto", OTRN_TARGET="trn1") == ["2", "16", "1"]
+    assert seen(OTRN_LNC="2", OTRN_INSTANCE="trn2.48xlarge") == ["64", "24", "2"]
+
+
+def test_an_idle_core_is_not_slower():
+    """A program too small to be shared takes what it takes on one core, and runs on one."""
+    step = jax.jit(lambda x: jnp.sin(x) + 1)
+    x = np.ones(16, np.float32)
+    times = [
+        step.lower(x).compile({"lnc": lnc}).cost_analysis()["optimal_seconds"] for lnc in ("1", "2")
+    ]
+    assert times[0] == times[1]
+
+
+def test_memory_of_both_cores(python):
+    """Arguments of 15 GiB fit a logical core of two and not one of one."""
+    code = """if True:
+        import jax, jax.numpy as jnp
+        x = jax.ShapeDtypeStruct((15 << 28,), jnp.float32)
+        print(jax.jit(lambda x: x[:8] + 1).lower(x).compile().memory_analysis().argument_size_in_bytes >> 30)"""
+    ran = python(code, OTRN_LNC="2")
+    assert ran.stdout.strip() == "15", ran.stderr
+    ran = python(code, OTRN_LNC="1")
+    assert ran.returncode == 1 and "HBM" in ran.stderr

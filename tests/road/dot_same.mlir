@@ -6,7 +6,7 @@
 // run: otrn run %s --cache=off --plan=off --check
 // run: otrn run %s --cache=off --host=portable --target=trn1 --lnc=1
 // run: otrn run %s --cache=off --lnc=2
-// run: otrn compile %s --cache=off -o %t/a.otrn && otrn dis %t/a.otrn | grep -c 'gpsimd: memset'
+// run: otrn compile %s --cache=off --lnc=1 -o %t/a.otrn && otrn dis %t/a.otrn | grep -c 'gpsimd: memset'
 // expect: 2
 // run: otrn dis %t/a.otrn | grep 'kernel [0-9]* stablehlo.broadcast_in_dim'; true
 // expect-not: kernel

@@ -1,7 +1,7 @@
 // Dropout: flags come out of the program that makes the random bits (pass/draws.c), a byte each, with rotations on all three engines. Causal
 // attention reads those of half of its columns, so that the others are not made: rows of three heads side by side. Numbers are the evaluator's
 // and a kernel's, on one core or two, on a chip whose engines share a port; bounds at the edges of what a uniform number can be, which is made of 23 bits or 24.
-// run: otrn compile %s --cache=off -o %t/a.otrn --dump=tile > %t/tile && grep 'gpsimd: iota' %t/tile && grep 'dtype=ui8' %t/tile
+// run: otrn compile %s --cache=off --lnc=1 -o %t/a.otrn --dump=tile > %t/tile && grep 'gpsimd: iota' %t/tile && grep 'dtype=ui8' %t/tile
 // expect: n1=3 n2=128
 // expect: scalar: tensor_copy
 // run: grep 'stype=ui16' %t/tile

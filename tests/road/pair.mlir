@@ -1,9 +1,9 @@
 // Split over the two cores of a logical core: the same bits, less time, meetings where one needs the other's work.
-// run: otrn run %s | tee %t/one; otrn run %s --lnc=2 | cmp - %t/one && echo same bits
+// run: otrn run %s --lnc=1 | tee %t/one; otrn run %s --lnc=auto | cmp - %t/one && echo same bits
 // expect: same bits
 // run: otrn run %s --lnc=2 --check | cmp - %t/one && echo watched
 // expect: watched
-// run: otrn compile %s --lnc=2 -o %t/two.otrn; otrn compile %s -o %t/one.otrn; otrn dis %t/two.otrn | grep -m1 -o core_barrier
+// run: otrn compile %s --lnc=2 -o %t/two.otrn; otrn compile %s --lnc=1 -o %t/one.otrn; otrn dis %t/two.otrn | grep -m1 -o core_barrier
 // expect: core_barrier
 // run: otrn dis %t/two.otrn >%t/two.s; otrn as %t/two.s -o %t/again.otrn; otrn dis %t/again.otrn | cmp - %t/two.s && echo same text
 // expect: same text

@@ -94,8 +94,8 @@ static void test_topology(void) {
     PJRT_TopologyDescription_Destroy_Args x =
         ARGS(TopologyDescription_Destroy, .topology = d.topology);
     CALL(TopologyDescription_Destroy, &x);
-    d.serialized_topology = "opentrn-topology 1 x y 99999999";
-    d.serialized_topology_size = 31;
+    d.serialized_topology = "opentrn-topology 2 x y 99999999 1";
+    d.serialized_topology_size = 33;
     fails("a topology of nonsense", api->TopologyDescription_Deserialize(&d),
           PJRT_Error_Code_INVALID_ARGUMENT, "devices");
     client_free(c);
