@@ -107,6 +107,8 @@ OTRN_API void otrn_set_log(otrn_env *env, otrn_log_fn *fn, void *arg);
 // all is written, as otrn_close does.
 OTRN_API void otrn_cache_behind(otrn_env *env);
 OTRN_API void otrn_cache_wait(otrn_env *env);
+// What went wrong without making a call fail: the cache cannot be used or written. 1 and its text once, else 0.
+OTRN_API int otrn_warning(otrn_env *env, char *out, size_t out_bytes);
 OTRN_API uint64_t otrn_hbm_bytes(const otrn_env *env); // memory of one device of the target: its core's, or both cores'
 OTRN_API const char *otrn_target(const otrn_env *env); // the chip it compiles for: name or path
 OTRN_API uint32_t otrn_devices(const otrn_env *env);   // of one chip of the target, or of the instance

@@ -5,10 +5,13 @@ JAX has no public hook for them, so private names are touched here. Each is touc
 looks as expected; otherwise it is left alone and a warning says what will not work.
 """
 
+import ctypes
 import functools
 import inspect
 import threading
 import warnings
+
+from opentrn import _library
 
 SMALL_FUNCTIONS = 16
 
@@ -89,6 +92,24 @@ def _small_programs(platform):
             return compile_and_load(backend, module, *rest, **named)
         with lock_of(module.context):
             return compile_and_load(backend, module, *rest, **named)
+
+    compiler.backend_compile_and_load = backend_compile_and_load
+
+
+def _warnings(platform):
+    """What did not make a compilation fail, as a cache that cannot be written, is a warning."""
+    from jax._src import compiler
+
+    compile_and_load = compiler.backend_compile_and_load
+
+    @functools.wraps(compile_and_load)
+    def backend_compile_and_load(backend, *rest, **named):
+        done = compile_and_load(backend, *rest, **named)
+        if getattr(backend, "platform", None) == platform:
+            out = ctypes.create_string_buffer(1024)
+            if _library.load().opentrn_warning(backend.devices()[0].opentrn_client, out, len(out)):
+                warnings.warn(f"opentrn: {out.value.decode(errors='replace')}", stacklevel=2)
+        return done
 
     compiler.backend_compile_and_load = backend_compile_and_load
 
@@ -268,6 +289,7 @@ GATES = (
     (_donation, "donated arrays will be copied"),
     (_persistent_cache, "jax_compilation_cache_dir has no effect"),
     (_small_programs, "small programs take longer to compile"),
+    (_warnings, "a cache that cannot be written says nothing"),
     (_callbacks, "pure_callback, io_callback and debug.print do not work"),
     (_callbacks_are_not_stored, "programs with callbacks go into jax_compilation_cache_dir, of no use"),
     (_debug, "debug.print and debug.callback do not work"),

@@ -59,6 +59,8 @@ def load() -> ctypes.CDLL:
     library.opentrn_host_add.argtypes = [ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, *sizes, *sizes, *text]
     library.opentrn_host_drop.restype = ctypes.c_int
     library.opentrn_host_drop.argtypes = [ctypes.c_int64, ctypes.c_char_p]
+    library.opentrn_warning.restype = ctypes.c_int
+    library.opentrn_warning.argtypes = [ctypes.c_int64, *text]
     library.opentrn_wait.restype = None
     library.opentrn_wait.argtypes = [ctypes.c_int64]
     library.opentrn_cache_wait.restype = None

@@ -10,6 +10,7 @@ import ctypes
 import functools
 import os
 import threading
+import warnings
 
 from opentrn._library import library_path
 
@@ -106,6 +107,7 @@ _PROTOTYPES = {  # name: (result, arguments)
     "otrn_open": (ctypes.c_int, [_P, ctypes.c_size_t, _P, _P]),
     "otrn_stop_on_interrupt": (None, [_P]),
     "otrn_compile": (ctypes.c_int, [_P, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, _P, _P]),
+    "otrn_warning": (ctypes.c_int, [_P, ctypes.c_char_p, ctypes.c_size_t]),
     "otrn_exe_free": (None, [_P]),
     "otrn_exe_bytes": (_P, [_P, _P]),
     "otrn_exe_num_args": (ctypes.c_size_t, [_P]),
@@ -176,6 +178,9 @@ class Environment:
             ctypes.byref(error),
         ):
             _raise(self.lib, error)
+        out = ctypes.create_string_buffer(1024)
+        if self.lib.otrn_warning(self._handle, out, len(out)):
+            warnings.warn(f"opentrn: {out.value.decode(errors='replace')}", stacklevel=2)
         return Executable(self, handle)
 
 

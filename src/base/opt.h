@@ -94,7 +94,7 @@
       "a command that takes longer is ended and counts as not showing it; 0 = no limit")           \
     X(DIFF, "diff", "", "off", 'B', "", "p",                                                        \
       "two programs side by side, or one on two targets (--target=A,B)")                           \
-    X(JSON, "json", "", "off", 'B', "", "pl", "machine-readable output")                            \
+    X(JSON, "json", "", "off", 'B', "", "plC", "machine-readable output")                            \
     X(DISABLE, "disable-pass", "OTRN_DISABLE_PASS", "", 'S', "NAME,…", "crpdkC", "leave passes out") \
     X(PLATFORM, "platform", "OPENTRN_PLATFORM", "opentrn", 'E', "opentrn|neuron", "-",             \
       "the name JAX sees")                                                                         \

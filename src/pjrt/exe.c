@@ -202,7 +202,10 @@ static PJRT_Error *exe_compile(PJRT_Client *c, const void *bytes, size_t size,
         return error;
     otrn_exe *exe;
     otrn_error err = OTRN_ERROR_INIT;
-    if (otrn_compile(env, bytes, size, "jax program", &exe, &err))
+    otrn_status s = otrn_compile(env, bytes, size, "jax program", &exe, &err);
+    if (s == OTRN_NOMEM && pj_storage_drain(c))
+        s = otrn_compile(env, bytes, size, "jax program", &exe, &err);
+    if (s)
         return pj_error_from(&err);
     error = exe_make(c, exe, options, options_size, out);
     if (error)

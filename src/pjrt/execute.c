@@ -218,15 +218,21 @@ static uint64_t now_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+static otrn_status program_run(const Launch *l, otrn_error *err) {
+    const PJRT_Executable *e = l->e;
+    return l->num_rows == 1 ? otrn_execute(e->exe, l->in_rows[0], e->num_args, l->out_rows[0], e->num_results, err)
+                            : otrn_execute_many(e->exe, e->replicas, e->partitions, l->in_rows, e->num_args, l->out_rows,
+                                                e->num_results, err);
+}
+
 static PJRT_Error *run_program(const Launch *l) {
     PJRT_Executable *e = l->e;
     otrn_error err;
     err.struct_size = sizeof err; // the rest is filled only on failure
     uint64_t begin = now_ns();
-    otrn_status s = l->num_rows == 1
-                        ? otrn_execute(e->exe, l->in_rows[0], e->num_args, l->out_rows[0], e->num_results, &err)
-                        : otrn_execute_many(e->exe, e->replicas, e->partitions, l->in_rows, e->num_args, l->out_rows,
-                                            e->num_results, &err);
+    otrn_status s = program_run(l, &err);
+    if (s == OTRN_NOMEM && pj_storage_drain(e->client)) // nothing has run: scratch memory comes first
+        s = program_run(l, &err);
     uint64_t took = now_ns() - begin, before = atomic_load(&e->run_ns);
     atomic_store(&e->run_ns, 1 + (before ? (3 * before + took) / 4 : took));
     pj_runlog_add(e->client, e, took);

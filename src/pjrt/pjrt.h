@@ -118,6 +118,8 @@ static inline void pj_storage_hold(Storage *s) { atomic_fetch_add(&s->refs, 1); 
 static inline bool pj_storage_is_ready(Storage *s) { return !s->ready || pj_event_is_ready(s->ready); }
 PJRT_Error *pj_storage_wait(Storage *s); // until it is complete; its error
 void pj_storage_pool_fini(StoragePool *pool);
+bool pj_storage_drain(PJRT_Client *c);
+bool pj_storage_drain_locked(StoragePool *pool); // gives all kept blocks back; false: there was none
 PJRT_Error *pj_storage_failed(struct PJRT_Memory *m, size_t bytes); // why make returned NULL
 
 // ---- the queue of launches (queue.c)

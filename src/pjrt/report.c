@@ -25,6 +25,7 @@ OTRN_API int opentrn_host_drop(int64_t client, const char *name);
 // 1 when none of a client's launches is under way or waits.
 OTRN_API int opentrn_is_idle(int64_t client);
 OTRN_API void opentrn_wait(int64_t client); // until it is
+OTRN_API int opentrn_warning(int64_t client, char *out, size_t out_bytes); // otrn_warning of its environments
 OTRN_API void opentrn_cache_wait(int64_t client); // until what was compiled is in the cache
 
 static otrn_env *env_of(int64_t client) {
@@ -62,6 +63,17 @@ void opentrn_cache_wait(int64_t client) {
     pj_unlock(c);
     for (; e; e = e->next) // new ones go before the first, and all stay as long as the client
         otrn_cache_wait(e->env);
+}
+
+int opentrn_warning(int64_t client, char *out, size_t out_bytes) {
+    PJRT_Client *c = (PJRT_Client *)(intptr_t)client;
+    pj_lock(c);
+    Env *e = c->envs;
+    pj_unlock(c);
+    for (; e; e = e->next)
+        if (otrn_warning(e->env, out, out_bytes))
+            return 1;
+    return 0;
 }
 
 long opentrn_option(const char *name, char *out, size_t out_bytes) {

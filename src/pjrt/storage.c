@@ -4,10 +4,14 @@
 // A training step frees and asks for the same sizes over and over; large blocks from the system
 // cost page faults each time. A freed block goes to the list of its class (four classes per
 // doubling, so at most a fifth is wasted). When more than PJ_KEEP_BYTES would be kept, all kept
-// blocks are given back first: sizes that are no longer asked for cannot fill the pool for ever.
+// blocks are given back first: sizes that are no longer asked for cannot fill the pool for ever. They also go when the
+// host has no memory for something else, which is then tried again.
 // Blocks of large pages or more ask for such: columns and scattered rows then miss the TLB far less.
 #include <stdlib.h>
 #include <sys/mman.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 #include "pjrt/pjrt.h"
 
@@ -41,6 +45,23 @@ void pj_storage_pool_fini(StoragePool *pool) {
             free(b);
         }
     pool->kept_bytes = 0;
+}
+
+bool pj_storage_drain_locked(StoragePool *pool) {
+    if (!pool->kept_bytes)
+        return false;
+    pj_storage_pool_fini(pool);
+#if defined(__GLIBC__)
+    malloc_trim(0); // smaller blocks lie in the C library's heap
+#endif
+    return true;
+}
+
+bool pj_storage_drain(PJRT_Client *c) {
+    pj_lock(c);
+    bool some = pj_storage_drain_locked(&c->pool);
+    pj_unlock(c);
+    return some;
 }
 
 static void use_add(MemoryUse *use, size_t bytes) {
@@ -78,7 +99,7 @@ bool pj_storage_fill_locked(Storage *s) {
     if (b) {
         pool->free[class] = b->next;
         pool->kept_bytes -= class_bytes;
-    } else if (!(b = block_make(class_bytes))) {
+    } else if (!(b = block_make(class_bytes)) && (!pj_storage_drain_locked(pool) || !(b = block_make(class_bytes)))) {
         return false;
     }
     b->size_class = class;

@@ -92,7 +92,7 @@ static char *text_copy(char **at, const char *text) {
 bool rt_writer_add(RtWriter *w, const RtPut *p) {
     if (!w || is_elsewhere(w))
         return false;
-    Item *i = malloc(sizeof *i + strlen(p->dir) + strlen(p->key) + strlen(p->inputs) + 3 + p->size);
+    Item *i = malloc(sizeof *i + strlen(p->dir) + strlen(p->key) + strlen(p->inputs) + strlen(p->about) + 4 + p->size);
     if (!i)
         return false;
     char *at = (char *)(i + 1);
@@ -100,6 +100,7 @@ bool rt_writer_add(RtWriter *w, const RtPut *p) {
     i->put.dir = text_copy(&at, p->dir);
     i->put.key = text_copy(&at, p->key);
     i->put.inputs = text_copy(&at, p->inputs);
+    i->put.about = text_copy(&at, p->about);
     i->put.bytes = memcpy(at, p->bytes, p->size);
     pthread_mutex_lock(&w->lock);
     bool ok = writer_start(w);

@@ -25,7 +25,7 @@ typedef struct Run {
     const RtCompile *in;
     double since;
     const char *dir, *inputs; // of the cache: "" = nowhere; what the key was made of
-    char key[33];
+    char key[RT_CACHE_KEY];
     int claim;
     Pool *pool; // our own, or NULL
     const uint8_t *program; // what the artifact keeps of it, or NULL
@@ -114,13 +114,13 @@ static bool try_cache(Run *r, bool bound, const ChipFile *chip, Buf *out) {
     r->claim = -1;
     r->inputs = rt_cache_inputs(&r->compile, in, bound, chip);
     rt_cache_key(r->inputs, r->key);
-    bool hit = !in->hook && rt_cache_get(out->arena, r->dir, r->key, out);
+    bool hit = !in->hook && rt_cache_get(out->arena, r->dir, r->key, in->warn, out);
     if (!hit && !in->hook) {
-        r->claim = rt_cache_claim(r->dir, r->key);
-        hit = rt_cache_get(out->arena, r->dir, r->key, out);
+        r->claim = rt_cache_claim(r->dir, r->key, in->warn);
+        hit = rt_cache_get(out->arena, r->dir, r->key, in->warn, out);
     }
     if (in->stats) {
-        memcpy(in->stats->key, r->key, 33);
+        memcpy(in->stats->key, r->key, sizeof r->key);
         in->stats->cached = hit;
     }
     stage_done(r, "cache", NULL, NULL);
@@ -216,8 +216,9 @@ static void compile_program(Run *r, Buf *out) {
     chip_check(r->ctx, art); // what cannot run is not compiled, and not cached
     artifact_save(art, out);
     if (*r->dir && !artifact_calls_host(art)) { // of no use to another process
-        RtPut put = {.dir = r->dir, .key = r->key, .inputs = r->inputs, .bytes = out->at, .size = out->n,
-                     .claim = r->claim, .limit = opt_num(in->opts, OPT_CACHE_LIMIT) << 20};
+        const char *about = arena_printf(&r->compile, "module %.200s\n", art->name);
+        RtPut put = {.dir = r->dir, .key = r->key, .inputs = r->inputs, .about = about, .bytes = out->at,
+                     .size = out->n, .warn = in->warn, .claim = r->claim, .limit = opt_num(in->opts, OPT_CACHE_LIMIT) << 20};
         if (rt_writer_add(in->writer, &put))
             r->claim = -1; // the writer's now
         else

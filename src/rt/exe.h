@@ -59,6 +59,7 @@ struct otrn_env {
     Core core;            // device 0
     RtSpare spare;
     RtWriter *writer;     // of the cache; NULL: entries are written at once
+    RtWarn warn;
     Many *many;           // the others, once a program needed them (many.c)
     pthread_mutex_t log_turn;
     otrn_log_fn *log; // NULL: stderr

@@ -96,6 +96,7 @@ otrn_status otrn_open(const otrn_option *options, size_t count, otrn_env **out, 
     atomic_init(&env->refs, 1);
     arena_init(&env->arena, &env->ctx);
     rt_spare_init(&env->spare);
+    rt_warn_init(&env->warn);
     pthread_mutex_init(&env->turn, NULL);
     pthread_mutex_init(&env->log_turn, NULL);
     jmp_buf here;
@@ -151,6 +152,7 @@ void otrn_close(otrn_env *env) {
     many_free(env->many);
     rt_writer_free(env->writer);
     rt_spare_fini(&env->spare);
+    rt_warn_fini(&env->warn);
     core_fini(&env->core);
     if (env->pool)
         pool_free(env->pool);
@@ -184,6 +186,7 @@ void otrn_cache_behind(otrn_env *env) {
         env->writer = rt_writer_make();
 }
 void otrn_cache_wait(otrn_env *env) { rt_writer_wait(env ? env->writer : NULL); }
+int otrn_warning(otrn_env *env, char *out, size_t out_bytes) { return env && rt_warn_take(&env->warn, out, out_bytes); }
 
 uint64_t otrn_hbm_bytes(const otrn_env *env) { return env ? (uint64_t)env->chip.hbm_bytes_per_core * env->lnc : 0; }
 const char *otrn_target(const otrn_env *env) { return env ? env->opts.val[OPT_TARGET] : ""; }
@@ -234,6 +237,7 @@ static void exe_init(otrn_exe *exe, RtCompile in) {
     in.opts = o;
     in.chip = &exe->env->chip;
     in.writer = exe->env->writer;
+    in.warn = &exe->env->warn;
     in.spare = &exe->env->spare;
     in.pool = exe->env->pool;
     in.stats = &stats;

@@ -8,6 +8,7 @@
 #include "artifact/artifact.h"
 #include "base/opt.h"
 #include "base/pulse.h"
+#include "base/sha256.h"
 #include "clock/clock.h"
 #include "pass/layouts.h"
 #include "pass/pass.h"
@@ -21,11 +22,13 @@ typedef struct RtStage {
     uint32_t broadcasts, constants; // of ops, inside not counted
 } RtStage;
 
+#define RT_CACHE_KEY SHA256_TEXT
+
 typedef struct RtStats {
     RtStage stages[RT_STAGES_MAX];
     int count;
     bool cached; // came out of the cache: only "read" and "cache" were run
-    char key[33];
+    char key[RT_CACHE_KEY];
 } RtStats;
 
 // Called after each stage with the graph, or with the artifact once there is one. The graph is verified
@@ -36,6 +39,15 @@ typedef void RtHook(void *arg, const char *stage, Hlo *hlo, const Artifact *art)
 typedef void RtPrepare(void *arg, Hlo *hlo);
 
 typedef struct RtWriter RtWriter; // cache_behind.c
+
+typedef struct RtWarn { // what went wrong and did not make anything fail: the first is kept
+    pthread_mutex_t lock;
+    char text[768];
+    bool told;
+} RtWarn;
+void rt_warn_init(RtWarn *w);
+void rt_warn_fini(RtWarn *w);
+bool rt_warn_take(RtWarn *w, char *out, size_t out_bytes); // once true
 
 typedef struct RtSpare { // memory of the last compilation for the next, whose pages are there already
     pthread_mutex_t lock;
@@ -62,6 +74,7 @@ typedef struct RtCompile {
     RtSpare *spare;   // may be NULL
     Pool *pool;       // helps; NULL: one of its own, where the program is large
     RtWriter *writer; // of entries of the cache; NULL: written at once
+    RtWarn *warn;     // told when the cache cannot be used; may be NULL
     bool lasting; // bytes live as long as what is made of them: an artifact stays where it is
 } RtCompile;
 
@@ -90,27 +103,26 @@ const LayoutOrder *rt_layouts(Ctx *ctx, Arena *a, const char *name, const void *
 const char *rt_stage_name(int i);
 
 // --- cache.c: a folder of compiled programs, content-addressed --------------------------------------
-#define RT_CACHE_ENTRY ".otrn"
-#define RT_CACHE_WHY ".why"
-#define RT_CACHE_CLAIMS ".claims" // the file whose bytes are locked
 const char *rt_cache_dir(Arena *a, const Options *o); // "" when there is nowhere to keep it
 // Everything the artifact depends on, a line each; the key is its hash.
 // bound: the arguments' types are part of it (a program of unknown sizes).
 const char *rt_cache_inputs(Arena *a, const RtCompile *in, bool bound, const ChipFile *chip);
-void rt_cache_key(const char *inputs, char key[33]);
-bool rt_cache_get(Arena *a, const char *dir, const char *key, Buf *out); // verified; false when absent
+void rt_cache_key(const char *inputs, char key[RT_CACHE_KEY]);
+bool rt_cache_get(Arena *a, const char *dir, const char *key, RtWarn *warn, Buf *out); // verified; false when absent
 // Waits while another process or thread compiles the same. -1: nobody can tell, go on.
-int rt_cache_claim(const char *dir, const char *key);
+int rt_cache_claim(const char *dir, const char *key, RtWarn *warn);
 void rt_cache_release(int claim); // -1: nothing to do
 typedef struct RtPut { // an entry to be written
-    const char *dir, *key, *inputs;
+    const char *dir, *key, *inputs, *about; // about: more than decides the key, for people
     const void *bytes;
     size_t size;
+    RtWarn *warn;   // may be NULL
     int claim;      // or -1
     uint64_t limit; // of the folder, in bytes; 0: none
 } RtPut;
 // Best effort, atomic; then what was unused longest goes, if the folder is too large. The claim is still to be released.
 void rt_cache_put(const RtPut *p);
+void rt_cache_warn(RtWarn *w, const char *dir, const char *why); // "the cache folder DIR <why>; …"
 
 // --- cache_behind.c: entries written by a thread of their own ---------------------------------------
 RtWriter *rt_writer_make(void); // NULL: no memory
@@ -120,16 +132,26 @@ void rt_writer_wait(RtWriter *w); // until all is written; w may be NULL
 void rt_writer_free(RtWriter *w); // likewise
 
 // --- cache_tend.c: the folder from outside ------------------------------------------------------------
-// art is NULL for an entry that does not load.
-typedef void RtCacheFn(void *arg, const char *file, const Artifact *art, uint64_t bytes, int64_t mtime);
-uint32_t rt_cache_each(Ctx *ctx, Arena *a, const char *dir, RtCacheFn *fn, void *arg); // how many
+typedef struct RtCacheItem {
+    const char *key;   // the file's name without its end
+    const char *fault; // what is wrong with it; NULL: nothing
+    const char *target, *name, *module, *release; // "" where it does not tell
+    uint64_t bytes;
+    int64_t used; // last use, seconds since 1970
+} RtCacheItem;
+typedef void RtCacheFn(void *arg, const RtCacheItem *item);
+// Every entry, the last used first. whole: its artifact is loaded too, so that a fault in it is found. Returns how many.
+uint32_t rt_cache_each(Ctx *ctx, Arena *a, const char *dir, bool whole, RtCacheFn *fn, void *arg);
 uint32_t rt_cache_clear(Ctx *ctx, Arena *a, const char *dir); // removes every entry; returns how many
-// Removes entries longest unused until the rest fits; not that of `keep` (may be NULL).
+// Removes entries longest unused until the rest fits; not that of `keep` (may be NULL). Files being written count, those
+// left behind go.
 uint32_t rt_cache_evict(Ctx *ctx, Arena *a, const char *dir, uint64_t limit_bytes, const char *keep);
 // Removes what is damaged, of another release or left over, then evicts (0: no limit).
 uint32_t rt_cache_prune(Ctx *ctx, Arena *a, const char *dir, uint64_t limit_bytes);
 // The inputs of the entry most like these; NULL when there is none.
 const char *rt_cache_nearest(Ctx *ctx, Arena *a, const char *dir, const char *inputs, const char **key);
+// The inputs of the entry whose key begins so; NULL when there is none, or more than one.
+const char *rt_cache_inputs_of(Ctx *ctx, Arena *a, const char *dir, const char *key);
 
 double rt_seconds(void); // monotonic
 Pulse *rt_pulse(otrn_env *env); // of the run that is going on: how far it is (guard.c)

@@ -126,7 +126,7 @@ int cmd_compile(Tool *t) {
     dump_check(t, list);
     Dump dump = {t, list, strchr(list, ',') != NULL, {.arena = t->arena}};
     RtStats stats = {0};
-    RtCompile in = {.opts = &t->opt, .name = path, .stats = &stats};
+    RtCompile in = {.opts = &t->opt, .name = path, .stats = &stats, .warn = t->warn};
     if (*list || opt_on(&t->opt, OPT_EXPLAIN)) // reasons are not in the cache
         in.hook = dump_stage, in.hook_arg = &dump;
     in.bytes = tool_read(t, path, &in.size);

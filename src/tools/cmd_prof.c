@@ -18,7 +18,7 @@ void prof_make(Tool *t, const char *path, const char *target, Prof *out) {
         opts.val[OPT_TARGET] = target, opts.from[OPT_TARGET] = "command line";
     Instance instance;
     instance_apply(t->ctx, t->arena, &opts, &instance);
-    RtCompile in = {.opts = &opts, .name = path, .count = t->inputs.n};
+    RtCompile in = {.opts = &opts, .name = path, .count = t->inputs.n, .warn = t->warn};
     if (t->inputs.n)
         in.types = tensors_types(t), in.values = tensors_values(t);
     in.bytes = tool_read(t, path, &in.size);
@@ -67,7 +67,7 @@ void prof_price(Tool *t, const char *path, const Options *given, const Buf *byte
         opts.val[OPT_TARGET] = out->art->target;
     }
     rt_options_of(t->ctx, t->arena, out->art, path, false, &opts);
-    RtPricing in = {.how = {.opts = &opts, .chip = &out->chip, .name = path},
+    RtPricing in = {.how = {.opts = &opts, .chip = &out->chip, .name = path, .warn = t->warn},
                     .instance = is_instance ? &out->instance : NULL,
                     .clock = {.events = true, .stalls = true}};
     if (!strcmp(opts.val[OPT_TRIPS], "run"))

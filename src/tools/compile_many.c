@@ -118,7 +118,7 @@ static void job_run(Many *m, Job *job) {
     double begin = rt_seconds();
     arena_init(&arena, &ctx);
     if (CTX_TRY(&ctx, jb)) {
-        RtCompile in = {.opts = &m->t->opt, .name = job->path, .stats = &stats, .pool = alone};
+        RtCompile in = {.opts = &m->t->opt, .name = job->path, .stats = &stats, .pool = alone, .warn = m->t->warn};
         Buf bytes = {.arena = &arena};
         in.bytes = file_read(&ctx, &arena, job->path, &in.size);
         rt_compile(&ctx, &arena, &in, &bytes);

@@ -11,6 +11,7 @@
 
 #include "pass/pass.h"
 #include "rt/parallel.h"
+#include "rt/rt.h"
 
 #define WORDS_MAX 1000000
 static const ToolRow rows[] = {
@@ -231,11 +232,20 @@ static int command_run(Tool *t, char **argv) {
     return row->fn(t);
 }
 
+// What did not make the command fail, once.
+static void warnings_print(Tool *t) {
+    char text[sizeof t->warn->text];
+    if (rt_warn_take(t->warn, text, sizeof text) || (t->env && otrn_warning(t->env, text, sizeof text)))
+        fprintf(stderr, "otrn: warning: %s\n", text);
+}
+
 int otrn_main(int argc, char **argv) {
     (void)argc;
     Ctx ctx = {0};
     Arena arena;
-    Tool tool = {.ctx = &ctx, .arena = &arena};
+    RtWarn warn;
+    Tool tool = {.ctx = &ctx, .arena = &arena, .warn = &warn};
+    rt_warn_init(&warn);
     jmp_buf jb;
     arena_init(&arena, &ctx);
     volatile int status = 0;
@@ -253,6 +263,8 @@ int otrn_main(int argc, char **argv) {
         fprintf(stderr, "%s%s", text, text[0] && text[strlen(text) - 1] == '\n' ? "" : "\n");
         status = ctx.err.code == OTRN_USAGE ? 2 : 1;
     }
+    warnings_print(&tool);
+    rt_warn_fini(&warn);
     otrn_exe_free(tool.exe);
     rt_parallel_free(tool.parallel);
     otrn_close(tool.env);

@@ -37,6 +37,7 @@ typedef struct Tool { // one invocation
     otrn_exe *exe;            // made by tool_exe, freed by main
     struct RtParallel *parallel; // made by `run` for a program that is several, freed by main
     Progress progress;
+    struct RtWarn *warn; // of programs compiled without the environment
 } Tool;
 
 typedef int ToolFn(Tool *t);
