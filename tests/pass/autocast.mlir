@@ -18,9 +18,9 @@
 // expect: .precision "matmult fp8_e4m3"
 // expect: .rounding stochastic
 // run: otrn compile %s --auto-cast=matmult --cache-dir=%t/c -o %t/a.otrn; otrn cache why %s --cache-dir=%t/c --auto-cast=all; test $? = 1
-// expect: precision: all bf16 here, matmult bf16 there
+// expect: --auto-cast was matmult, now all
 // run: otrn cache why %s --cache-dir=%t/c; test $? = 1
-// expect: precision: nothing here, matmult bf16 there
+// expect: --auto-cast was matmult, now none
 // run: otrn run %s --cast-ops=exp=bf16; test $? = 2
 // expect: there is no operation `exp`
 // run: otrn run %s --cast-ops=add=int8; test $? = 2
