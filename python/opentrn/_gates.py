@@ -106,8 +106,9 @@ def _warnings(platform):
     def backend_compile_and_load(backend, *rest, **named):
         done = compile_and_load(backend, *rest, **named)
         if getattr(backend, "platform", None) == platform:
+            client = backend.devices()[0].opentrn_client  # 0: compiled for a machine that is not there
             out = ctypes.create_string_buffer(1024)
-            if _library.load().opentrn_warning(backend.devices()[0].opentrn_client, out, len(out)):
+            if client and _library.load().opentrn_warning(client, out, len(out)):
                 warnings.warn(f"opentrn: {out.value.decode(errors='replace')}", stacklevel=2)
         return done
 
