@@ -131,7 +131,7 @@ def test_report_of_nonsense():
     with pytest.raises(RuntimeError, match="error"):
         opentrn.report(b"this is no program", "trn2")
     compiled = jax.jit(lambda x: x + 1).lower(1.0).compile()
-    with pytest.raises(RuntimeError, match="trn99"):
+    with pytest.raises(ValueError, match="trn99"):  # what a caller can get wrong is told as such
         opentrn.report(compiled, "trn99")
 
 
