@@ -13,7 +13,7 @@ optimizer's moments, must be within the tolerance table (src/hlo/tol.c) of JAX's
 since its elements are sums of terms of that size. Adam's first steps are lr * sign(gradient) almost exactly; where the true gradient is
 zero (biases of keys, behind a softmax) or below fp32's noise, that sign is noise in any implementation. So results outside the
 table are compared with the same program in float64 (XLA, the text with f32 and bf16 replaced): they count as noise, and pass, when ours are
-as far from it as JAX's are (root mean square, up to a factor), or, for parameters, when about as many elements are: one sign more or
+as far from it as JAX's are (root mean square, up to a factor; second moments, which hold squares, by their roots), or, for parameters, when about as many elements are: one sign more or
 less moves the root mean square of a large tensor. Its gradient, the moment of the same name, is compared too.
 """
 
@@ -32,7 +32,7 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TABLE = {"fp32": 2e-5, "bf16": 1.6e-2}  # tol_row in src/hlo/tol.c, relative part
 LOSS = {"fp32": 1e-5, "bf16": 1e-3}
-NOISE = 2.5  # moments hold squares; noise of two implementations is equal only in its order
+NOISE = 2.5  # noise of two implementations is equal only in its order
 SIGNS = 3  # elements of a parameter, beside twice those of JAX
 
 # model: exporter, dtype, options of the full size, options of the small one
@@ -145,7 +145,9 @@ def compare(folder, name, dtype):
         apart = float(gap.max() / (np.abs(want).max() or 1)) if got.size else 0.0
         if not apart <= TABLE[dtype]:  # NaN is outside
             noise += 1
-            ratio = rms(got - true) / (rms(want - true) or 1e-30)
+            as_gradient = np.sqrt if ".nu" in label else np.asarray  # squares: twice the noise is four times as far
+            near, far = (rms(as_gradient(x.astype(np.float64)) - as_gradient(true)) for x in (got, want))
+            ratio = near / (far or 1e-30)
             worst_noise = max(worst_noise, (ratio, label))
             room = TABLE[dtype] * np.abs(true).max()
             out, out_jax = (int((~(np.abs(x - true) <= room)).sum()) for x in (got, want))
