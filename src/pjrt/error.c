@@ -110,6 +110,20 @@ PJRT_Error *pj_error_from(const otrn_error *err) {
     return e;
 }
 
+PJRT_Error *pj_try(PjWork *work, void *arg) {
+    Ctx ctx = {0};
+    Arena arena;
+    arena_init(&arena, &ctx);
+    PJRT_Error *volatile error;
+    jmp_buf here;
+    if (CTX_TRY(&ctx, here))
+        error = work(arg, &ctx, &arena);
+    else
+        error = pj_error_from(&ctx.err);
+    arena_fini(&arena);
+    return error;
+}
+
 void pj_Error_Destroy(PJRT_Error_Destroy_Args *args) { error_destroy(args->error); }
 
 void pj_Error_Message(PJRT_Error_Message_Args *args) {

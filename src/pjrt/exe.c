@@ -79,37 +79,29 @@ static PJRT_Error *exe_init_slots(PJRT_Executable *e) {
 
 // Arguments and results in another order than row by row: the core's sizes are those of what lies there, JAX's of what
 // the program means.
-static PJRT_Error *exe_init_orders(PJRT_Executable *e) {
+static PJRT_Error *exe_init_orders(void *arg, Ctx *ctx, Arena *a) {
+    PJRT_Executable *e = arg;
     size_t n = e->num_args + e->num_results, size;
     const void *program = rt_exe_program(e->exe, &size);
     if (!program || !memmem(program, size, "mhlo.layout_mode", 16))
         return PJ_OK;
-    Ctx ctx = {0};
-    Arena arena;
-    arena_init(&arena, &ctx);
-    Arena *volatile keep = &arena;
-    PJRT_Error *volatile error = PJ_OK;
-    jmp_buf here;
-    if (CTX_TRY(&ctx, here)) {
-        const LayoutOrder *orders = rt_layouts(&ctx, keep, "jax program", program, size);
-        e->lying = orders ? malloc((n + 1) * LAYOUT_RANK_MAX * sizeof *e->lying) : NULL;
-        if (orders && !e->lying)
-            error = pj_error_nomem();
-        for (size_t i = 0; e->lying && i < n; i++) {
-            Slot *s = i < e->num_args ? &e->args[i] : &e->results[i - e->num_args];
-            int64_t *dims = e->lying + i * LAYOUT_RANK_MAX;
-            if (!orders[i])
-                continue;
-            for (uint32_t k = 0; k < s->rank; k++)
-                dims[layout_axis(orders[i], k)] = s->dims[k];
-            s->dims = dims;
-            s->order = orders[i];
-        }
-    } else {
-        error = pj_error_from(&ctx.err);
+    const LayoutOrder *orders = rt_layouts(ctx, a, "jax program", program, size);
+    if (!orders)
+        return PJ_OK;
+    e->lying = malloc((n + 1) * LAYOUT_RANK_MAX * sizeof *e->lying);
+    if (!e->lying)
+        return pj_error_nomem();
+    for (size_t i = 0; i < n; i++) {
+        Slot *s = i < e->num_args ? &e->args[i] : &e->results[i - e->num_args];
+        int64_t *dims = e->lying + i * LAYOUT_RANK_MAX;
+        if (!orders[i])
+            continue;
+        for (uint32_t k = 0; k < s->rank; k++)
+            dims[layout_axis(orders[i], k)] = s->dims[k];
+        s->dims = dims;
+        s->order = orders[i];
     }
-    arena_fini(keep);
-    return error;
+    return PJ_OK;
 }
 
 static char *bytes_dup(const void *p, size_t n) { // never empty, so that NULL means no memory
@@ -151,7 +143,7 @@ static PJRT_Error *exe_make(PJRT_Client *c, otrn_exe *exe, const void *options,
     if (!error)
         error = exe_init_slots(e);
     if (!error)
-        error = exe_init_orders(e);
+        error = pj_try(exe_init_orders, e);
     if (error) {
         exe_free(e);
         return error;

@@ -329,33 +329,32 @@ static void ask_one(void *arg, Ctx *ctx, Arena *a, CustomCall *call) {
     take_answer(&q, &ask);
 }
 
+typedef struct Parting {
+    const void *bytes;
+    size_t size;
+    char **out;
+    size_t *out_size;
+} Parting;
+
+static PJRT_Error *partition_all(void *arg, Ctx *ctx, Arena *a) {
+    Parting *p = arg;
+    Buf text = {.arena = a};
+    CustomAsk who = {.knows = knows, .ask = ask_one};
+    if (!rt_custom(ctx, a, "jax program", p->bytes, p->size, &who, &text))
+        return PJ_OK;
+    *p->out = malloc(text.n);
+    if (!*p->out)
+        return pj_error_nomem();
+    memcpy(*p->out, text.at, text.n);
+    *p->out_size = text.n;
+    return PJ_OK;
+}
+
 PJRT_Error *pj_partition(const void *bytes, size_t size, char **out, size_t *out_size) {
     *out = NULL;
     if (!is_mentioned(bytes, size))
         return PJ_OK;
-    Ctx ctx = {0};
-    Arena arena;
-    arena_init(&arena, &ctx);
-    Arena *volatile keep = &arena;
-    PJRT_Error *volatile error = PJ_OK;
-    jmp_buf here;
-    if (CTX_TRY(&ctx, here)) {
-        Buf text = {.arena = keep};
-        CustomAsk who = {.knows = knows, .ask = ask_one};
-        if (rt_custom(&ctx, keep, "jax program", bytes, size, &who, &text)) {
-            *out = malloc(text.n);
-            if (*out) {
-                memcpy(*out, text.at, text.n);
-                *out_size = text.n;
-            } else {
-                error = pj_error_nomem();
-            }
-        }
-    } else {
-        error = pj_error_from(&ctx.err);
-    }
-    arena_fini(keep);
-    return error;
+    return pj_try(partition_all, &(Parting){bytes, size, out, out_size});
 }
 
 const PJRT_Custom_Partitioner_Extension pj_partitioner_extension = {

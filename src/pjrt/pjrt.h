@@ -58,6 +58,9 @@ PJRT_Error *pj_error(PJRT_Error_Code code, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 PJRT_Error *pj_error_from(const otrn_error *err); // the core's message, with its place and hint
 PJRT_Error *pj_error_nomem(void);
+// Calls what may ctx_fail, with a context and memory that end with the call; its error, or work's own.
+typedef PJRT_Error *PjWork(void *arg, Ctx *ctx, Arena *a);
+PJRT_Error *pj_try(PjWork *work, void *arg);
 PJRT_Error *pj_error_dup(const PJRT_Error *e);    // NULL stays NULL
 PJRT_Event *pj_event_ready(void); // shared; destroying it does nothing
 PJRT_Event *pj_event_make(void);  // counted, one count; NULL: no memory

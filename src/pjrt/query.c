@@ -128,31 +128,25 @@ PJRT_Error *pj_Executable_GetCompileOptions(PJRT_Executable_GetCompileOptions_Ar
 
 // The program as it came in. Asked twice: for the size, then with room for the bytes.
 // A program over several devices is shown as each of them runs it. One that cannot be written stays as it came.
-static void program_part(PJRT_Executable *e) {
-    Ctx ctx = {0};
-    Arena arena;
-    arena_init(&arena, &ctx);
-    Arena *volatile keep = &arena;
-    jmp_buf here;
-    if (CTX_TRY(&ctx, here)) {
-        Buf out = {.arena = keep};
-        rt_parted(&ctx, keep, "jax program", e->program, e->program_size, &out);
-        char *copy = malloc(out.n);
-        if (copy) {
-            memcpy(copy, out.at, out.n);
-            free(e->program);
-            e->program = copy;
-            e->program_size = out.n;
-        }
-    }
-    arena_fini(keep);
+static PJRT_Error *program_part(void *arg, Ctx *ctx, Arena *a) {
+    PJRT_Executable *e = arg;
+    Buf out = {.arena = a};
+    rt_parted(ctx, a, "jax program", e->program, e->program_size, &out);
+    char *copy = malloc(out.n);
+    if (!copy)
+        return PJ_OK;
+    memcpy(copy, out.at, out.n);
+    free(e->program);
+    e->program = copy;
+    e->program_size = out.n;
+    return PJ_OK;
 }
 
 PJRT_Error *pj_Executable_OptimizedProgram(PJRT_Executable_OptimizedProgram_Args *args) {
     PJRT_Executable *e = args->executable;
     pj_lock(e->client);
     if (e->program && e->partitions > 1 && !e->is_parted)
-        program_part(e);
+        pj_Error_Destroy(&(PJRT_Error_Destroy_Args){.error = pj_try(program_part, e)});
     e->is_parted = true;
     pj_unlock(e->client);
     if (!e->program)

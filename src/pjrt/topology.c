@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock/clock.h"
 #include "pjrt/pjrt.h"
 
 #define TOPOLOGY_MAGIC "opentrn-topology 2 "
@@ -138,6 +139,15 @@ PJRT_Error *pj_TopologyDescription_Serialize(PJRT_TopologyDescription_Serialize_
     return PJ_OK;
 }
 
+// Bytes from elsewhere name a chip that is at hand and never a path: only the user says which files are opened.
+static PJRT_Error *target_check(void *target, Ctx *ctx, Arena *a) {
+    Options o;
+    opt_init(ctx, &o);
+    ChipFile chip;
+    chipfile_named(ctx, a, target, NULL, o.val[OPT_CHIPS], &chip);
+    return PJ_OK;
+}
+
 PJRT_Error *pj_TopologyDescription_Deserialize(PJRT_TopologyDescription_Deserialize_Args *args) {
     char text[256], platform[32], target[64];
     unsigned long long count;
@@ -147,8 +157,10 @@ PJRT_Error *pj_TopologyDescription_Deserialize(PJRT_TopologyDescription_Deserial
         memcpy(text, args->serialized_topology, n);
         text[n] = 0;
         if (sscanf(text, TOPOLOGY_MAGIC "%31s %63s %llu %u", platform, target, &count, &cores) == 4 &&
-            (cores == 1 || cores == 2))
-            return topology_make(platform, target, count, cores, &args->topology);
+            (cores == 1 || cores == 2)) {
+            PJRT_Error *e = pj_try(target_check, target);
+            return e ? e : topology_make(platform, target, count, cores, &args->topology);
+        }
     }
     return pj_error(PJRT_Error_Code_INVALID_ARGUMENT,
                     "opentrn: the %zu bytes are not a serialised opentrn topology", n);

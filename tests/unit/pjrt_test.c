@@ -94,10 +94,19 @@ static void test_topology(void) {
     PJRT_TopologyDescription_Destroy_Args x =
         ARGS(TopologyDescription_Destroy, .topology = d.topology);
     CALL(TopologyDescription_Destroy, &x);
-    d.serialized_topology = "opentrn-topology 2 x y 99999999 1";
-    d.serialized_topology_size = 33;
+    d.serialized_topology = "opentrn-topology 2 x trn2 99999999 1";
+    d.serialized_topology_size = strlen(d.serialized_topology);
     fails("a topology of nonsense", api->TopologyDescription_Deserialize(&d),
           PJRT_Error_Code_INVALID_ARGUMENT, "devices");
+    // Bytes from elsewhere open no file: a path is refused, and a name that is no chip's.
+    static const char *const others[] = {"chips/trn2.chip", "/dev/zero", "./trn2", "y"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        char text[80];
+        d.serialized_topology_size = (size_t)snprintf(text, sizeof text, "opentrn-topology 2 x %s 1 1", others[i]);
+        d.serialized_topology = text;
+        fails(others[i], api->TopologyDescription_Deserialize(&d), PJRT_Error_Code_INVALID_ARGUMENT,
+              "whose file is not at hand");
+    }
     client_free(c);
 }
 
