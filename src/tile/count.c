@@ -272,6 +272,48 @@ BufId count_slice(Lower *l, const HloOp *op) {
     return view_make(l, base, at, hlo_type_bytes(hlo_value_type(l->h, op->results)), id);
 }
 
+// Forms of what an index is made from, which may stand further down.
+static void look_ahead(Lower *l, ValueId v, RegionId region, int depth) {
+    OpId def = l->h->values.at[v].def;
+    if (!def || l->form[v].known || l->users.region[def] != region || !depth || !is_number(hlo_value_type(l->h, v)))
+        return;
+    HloOp op = *hlo_at(l->h, def);
+    for (uint32_t i = 0; i < op.noperands; i++)
+        look_ahead(l, hlo_operand(l->h, &op, i), region, depth - 1);
+    count_op(l, def);
+}
+
+// The turns of the loop put pieces side by side, from one end of the dimension to the other.
+static bool goes_over(const Lower *l, Form f, uint32_t loop, int64_t piece, int64_t whole) {
+    const Loop *c = &l->loops.at[loop];
+    int64_t by = f.mul * c->step;
+    return f.loop == loop && (by == piece || by == -piece) && (int64_t)c->trips * piece == whole && count_least(l, f) == 0;
+}
+
+bool count_overwrites(Lower *l, const HloOp *loop, uint32_t number, uint32_t i) {
+    const Hlo *h = l->h;
+    RegionId region = h->op_regions.at[loop->regions + 1];
+    const HloRegion *body = &h->regions.at[region];
+    ValueId arg = body->args + i, next = hlo_operand(h, region_return(l, body), i);
+    OpId def = h->values.at[next].def;
+    const HloOp *op = def ? hlo_at(h, def) : NULL;
+    if (!op || op->code != HLO_DYNAMIC_UPDATE_SLICE || hlo_operand(h, op, 0) != arg || l->uses[arg] != 1 || l->uses[next] != 1)
+        return false;
+    const HloType *whole = hlo_value_type(h, arg), *piece = hlo_value_type(h, hlo_operand(h, op, 1));
+    uint32_t outer = l->loop, cut = 0;
+    bool all = !whole->dynamic;
+    l->loop = number;
+    for (int d = 0; d < whole->rank && all; d++) {
+        Form f;
+        look_ahead(l, hlo_operand(h, op, (uint32_t)d + 2), region, 6);
+        bool full = piece->dims[d] == whole->dims[d]; // then the index is clamped to 0
+        all = full || (count_form(l, hlo_operand(h, op, (uint32_t)d + 2), &f) && goes_over(l, f, number, piece->dims[d], whole->dims[d]));
+        cut += !full;
+    }
+    l->loop = outer;
+    return all && cut <= 1;
+}
+
 // The value that an update is made as: through reshapes that nobody else reads.
 static ValueId made_as(const Lower *l, ValueId v) {
     for (;;) {
@@ -301,17 +343,6 @@ void count_updates(Lower *l, const HloOp *loop, const BufId *state) {
         l->update_state[v] = state[k];
         l->update_of[made] = id;
     }
-}
-
-// Forms of what an index is made from, which may stand further down.
-static void look_ahead(Lower *l, ValueId v, RegionId region, int depth) {
-    OpId def = l->h->values.at[v].def;
-    if (!def || l->form[v].known || l->users.region[def] != region || !depth || !is_number(hlo_value_type(l->h, v)))
-        return;
-    HloOp op = *hlo_at(l->h, def);
-    for (uint32_t i = 0; i < op.noperands; i++)
-        look_ahead(l, hlo_operand(l->h, &op, i), region, depth - 1);
-    count_op(l, def);
 }
 
 BufId count_place(Lower *l, ValueId v) {

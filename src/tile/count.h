@@ -20,6 +20,8 @@ int64_t count_most(const Lower *l, Form f);
 uint8_t count_reg(const Lower *l, uint32_t loop);
 // A slice whose place the counter tells is no copy: the buffer it is a view of, or 0. Its index operands are not read.
 BufId count_slice(Lower *l, const HloOp *op);
+// Carried value i of the loop, whose number that is, has each of its elements written by the end, and nobody sees it before.
+bool count_overwrites(Lower *l, const HloOp *loop, uint32_t number, uint32_t i);
 // Updates of a loop's state at such places: who makes the update writes it there. Called before the body is lowered.
 void count_updates(Lower *l, const HloOp *loop, const BufId *state);
 BufId count_place(Lower *l, ValueId v); // where v is to be made, 0: anywhere

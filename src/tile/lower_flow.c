@@ -5,18 +5,10 @@
 
 // --- loops -------------------------------------------------------------------------------------------
 
-// Carried value i: where its state lives. Unchanged ones stay where they are.
-static BufId loop_state(Lower *l, OpId id, uint32_t i, bool unchanged) {
-    HloOp op = *hlo_at(l->h, id);
-    ValueId init = hlo_operand(l->h, &op, i);
-    BufId from = lower_operand(l, init);
-    lower_release(l, init);
-    if (unchanged)
-        return from;
-    if (lower_dies_here(l, from))
-        return from;
+// A new buffer for carried value i: the program's result where it is one and its memory is free.
+static BufId loop_buf(Lower *l, OpId id, uint32_t i) {
     BufId state = 0;
-    ValueId v = op.results + i;
+    ValueId v = hlo_at(l->h, id)->results + i;
     if (l->want_result[v]) {
         uint32_t j = l->want_result[v] - 1;
         BufId arg = l->alias[j] >= 0 ? lower_arg((uint32_t)l->alias[j]) : 0;
@@ -25,10 +17,26 @@ static BufId loop_state(Lower *l, OpId id, uint32_t i, bool unchanged) {
             l->bufs.at[state].first = l->steps.n;
         }
     }
-    if (!state)
-        state = lower_buf(l, BUF_TEMP, lower_bytes(l, v, id), id);
+    return state ? state : lower_buf(l, BUF_TEMP, lower_bytes(l, v, id), id);
+}
+
+// Carried value i: where its state lives. Unchanged ones stay where they are.
+static BufId loop_state(Lower *l, OpId id, uint32_t i, bool unchanged) {
+    ValueId init = hlo_operand(l->h, hlo_at(l->h, id), i);
+    BufId from = lower_operand(l, init);
+    lower_release(l, init);
+    if (unchanged || lower_dies_here(l, from))
+        return from;
+    BufId state = loop_buf(l, id, i);
     lower_copy(l, id, state, from);
     return state;
+}
+
+// … of one that the loop writes as a whole before anybody reads it: what it begins with is not put there.
+static BufId loop_fresh(Lower *l, OpId id, uint32_t i) {
+    ValueId init = hlo_operand(l->h, hlo_at(l->h, id), i);
+    lower_release(l, init);
+    return l->buf_of[init] && lower_dies_here(l, l->buf_of[init]) ? l->buf_of[init] : loop_buf(l, id, i);
 }
 
 // End of the body: next state into the state buffers. Sources that are themselves state of this loop are
@@ -91,22 +99,24 @@ void lower_while(Lower *l, OpId id) {
     BufId *state = ARENA_NEWN(l->c->scratch, BufId, op.noperands + 1);
     bool *unchanged = ARENA_NEWN(l->c->scratch, bool, op.noperands + 1);
     Loop made = {.parent = l->loop};
-    count_loop(l, &op, &made);
+    uint32_t loop = l->loops.n, outer = l->loop;
+    if (count_loop(l, &op, &made) && made.is_counted)
+        l->form[body.args + made.counter] = (Form){.known = true, .loop = loop, .mul = 1};
+    VEC_PUSH(l->c->scratch, &l->loops, made);
     for (uint32_t i = 0; i < op.noperands; i++) {
         unchanged[i] = hlo_operand(h, &ret, i) == body.args + i;
         if (is_counter(&made, i)) {
             lower_release(l, hlo_operand(h, &op, i));
             continue;
         }
-        state[i] = loop_state(l, id, i, unchanged[i]);
+        bool fresh = made.is_counted && count_overwrites(l, &op, loop, i);
+        state[i] = fresh ? loop_fresh(l, id, i) : loop_state(l, id, i, unchanged[i]);
         lower_hold(l, state[i], 1); // no later carry may take the same buffer
     }
     for (uint32_t i = 0; i < op.noperands; i++)
         if (state[i])
             lower_hold(l, state[i], -1);
-    made.begin = l->steps.n;
-    VEC_PUSH(l->c->scratch, &l->loops, made);
-    uint32_t loop = l->loops.n - 1, outer = l->loop;
+    l->loops.at[loop].begin = l->steps.n;
     uint32_t lazy = l->lazy.n;
     uint32_t *outer_state = ARENA_NEWN(l->c->scratch, uint32_t, op.noperands + 1);
     lower_step(l, STEP_LOOP_BEGIN, id, NULL, 0, NULL, 0, loop);
@@ -126,7 +136,6 @@ void lower_while(Lower *l, OpId id) {
         lower_touch(l, state[i]);
     }
     if (made.is_counted) {
-        l->form[body.args + made.counter] = (Form){.known = true, .loop = loop, .mul = 1};
         leave_test(l, &cond);
         count_updates(l, &op, state);
     } else {
