@@ -195,6 +195,7 @@ typedef struct HloFunc {
     const TypeId *result_types; // the nargs argument types stand right before them
     const HloNamed **arg_attrs; // per argument, may be NULL as a whole
     const uint32_t *narg_attrs;
+    const LocId *arg_locs; // per argument, 0: none; may be NULL as a whole. JAX puts their names there
     const HloNamed **res_attrs;
     const uint32_t *nres_attrs;
     const HloNamed *extra;

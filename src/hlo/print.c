@@ -308,6 +308,8 @@ static void func_arguments(Print *p, const HloFunc *f) {
         else
             hlo_print_type(p->h, f->result_types[(int64_t)i - f->nargs], p->out);
         attr_dict(p, f->arg_attrs, f->narg_attrs, i);
+        if (f->arg_locs && f->arg_locs[i])
+            loc_trailing(p, f->arg_locs[i]);
     }
     buf_puts(p->out, ")");
 }

@@ -32,6 +32,7 @@ typedef struct OpHead { // an op up to its regions; types and operands are in th
     uint32_t nresults, noperands;
     uint32_t nregions;
     bool isolated;
+    const LocId **arg_locs; // where those of a function's arguments go; else NULL
 } OpHead;
 
 static void read_ops(Bc *b, Rd *r, RegionId region, uint64_t count);
@@ -279,16 +280,21 @@ static void fill_attrs(Bc *b, const OpHead *op, OpId id) {
 
 // --- regions ------------------------------------------------------------------------------------
 
-static void read_block_args(Bc *b, Rd *r) { // their types, to the scratch vector
+// Their types, to the scratch vector.
+static void read_block_args(Bc *b, Rd *r, const OpHead *op) {
     uint32_t n = bc_count(r);
     b->type_scratch.n = 0;
+    VEC(LocId) locs = {0};
     for (uint32_t i = 0; i < n; i++) {
         bool has_loc = true;
         uint64_t type = b->version >= 4 ? bc_flagged(r, &has_loc) : bc_varint(r);
         VEC_PUSH(b->arena, &b->type_scratch, bc_type(b, bc_check(r, type, b->ntypes, "type"))->id);
-        if (has_loc)
-            bc_attr_index(b, r); // an argument's location is not kept
+        uint32_t at = has_loc ? bc_attr_index(b, r) : NO_ATTR;
+        if (op->arg_locs)
+            VEC_PUSH(b->arena, &locs, has_loc ? bc_loc(b, at) : 0);
     }
+    if (op->arg_locs)
+        *op->arg_locs = locs.at;
     if (b->version >= 3 && rd_u8(r))
         skip_use_orders(r, n);
 }
@@ -317,7 +323,7 @@ static void read_region(Bc *b, Rd *r, const OpHead *op, RegionId region) {
     uint64_t nops = bc_flagged(r, &has_args);
     b->type_scratch.n = 0;
     if (has_args && region)
-        read_block_args(b, r);
+        read_block_args(b, r, op);
     else if (has_args || (region && !nops))
         rd_fail(r, has_args ? "a module with arguments" : "a block without ops");
     if (region) {
@@ -439,7 +445,9 @@ static void read_func(Bc *b, Rd *r, const OpHead *op) {
     HloFunc f = func_make(b, op);
     const TypeId *inputs = f.result_types - f.nargs; // a function type lists inputs, then results
     RegionId body = hlo_region(b->h, 0, 0, NULL);
-    read_regions(b, r, op, &body);
+    OpHead head = *op;
+    head.arg_locs = &f.arg_locs;
+    read_regions(b, r, &head, &body);
     const HloRegion *region = &b->h->regions.at[body];
     if (region->ops.n) { // else a declaration
         f.body = body;

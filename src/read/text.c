@@ -27,13 +27,13 @@ void text_bind(TextRead *p, Span name, const char *at, ValueId first, uint32_t c
 
 // --- regions -------------------------------------------------------------------------------------
 
-Span text_argument(TextRead *p, TypeId *type) {
+TextResult text_argument(TextRead *p, TypeId *type) {
     text_need(p, '%');
-    Span name = text_suffix_id(p, "an argument name");
+    TextResult r = {.name = text_suffix_id(p, "an argument name"), .count = 1};
     text_need(p, ':');
     *type = text_type(p);
-    text_loc_trailing(p); // arguments have no place in the graph
-    return name;
+    r.loc = text_loc_trailing(p);
+    return r;
 }
 
 static void ops_until_brace(TextRead *p, RegionId r) {
@@ -60,7 +60,7 @@ static void block_label(TextRead *p) {
         if (text_peek(p) != ')') {
             do {
                 TypeId t;
-                TextResult r = {.name = text_argument(p, &t), .count = 1};
+                TextResult r = text_argument(p, &t);
                 VEC_PUSH(p->arena, &p->types, t);
                 VEC_PUSH(p->arena, &p->results, r);
             } while (text_eat(p, ','));
@@ -116,7 +116,7 @@ static void func_arguments(TextRead *p, FuncRead *fr) {
             }
             TypeId t = text_type(p);
             HloAttr attrs = optional_dict(p);
-            text_loc_trailing(p);
+            name.loc = text_loc_trailing(p);
             VEC_PUSH(p->arena, &p->types, t);
             VEC_PUSH(p->arena, &p->results, name);
             VEC_PUSH(p->arena, &fr->arg_attrs, attrs);
@@ -163,6 +163,19 @@ static const HloNamed **attr_lists(TextRead *p, const HloAttr *dicts, uint32_t n
     }
     *counts = ns;
     return lists;
+}
+
+// Locations of the n arguments on top of the stack from `first` on, as HloFunc keeps them.
+static const LocId *arg_locs(TextRead *p, uint32_t first, uint32_t n) {
+    LocId any = 0;
+    for (uint32_t i = 0; i < n; i++)
+        any |= p->results.at[first + i].loc;
+    if (!any)
+        return NULL;
+    LocId *locs = ARENA_NEWN(p->arena, LocId, n);
+    for (uint32_t i = 0; i < n; i++)
+        locs[i] = p->results.at[first + i].loc;
+    return locs;
 }
 
 // Everything known but the body: fills the function from the stacks.
@@ -218,6 +231,7 @@ static void func_pretty(TextRead *p, const char *at) {
     if (text_eat_word(p, "attributes"))
         fr.f.extra = text_dict(p, &fr.f.nextra);
     func_signature(p, &fr);
+    fr.f.arg_locs = arg_locs(p, fr.names, fr.nargs);
     if (text_peek(p) == '{')
         func_body(p, &fr);
     func_add(p, &fr);
@@ -281,6 +295,7 @@ static void func_generic_body(TextRead *p, FuncRead *fr) {
         RegionId r = hlo_region(p->h, 0, n, p->types.at + types);
         for (uint32_t i = 0; i < n; i++)
             text_bind(p, p->results.at[names + i].name, p->at, p->h->regions.at[r].args + i, 1);
+        fr->f.arg_locs = arg_locs(p, names, n);
         p->types.n = types;
         p->results.n = names;
         ops_until_brace(p, r);

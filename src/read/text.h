@@ -64,9 +64,10 @@ typedef struct TextBlob { // a resource: its text, and its bytes once a constant
     size_t n;
 } TextBlob;
 
-typedef struct TextResult { // %name or %name:count in front of an op's '='
+typedef struct TextResult { // %name or %name:count in front of an op's '=', or an argument
     Span name;
     uint32_t count;
+    LocId loc; // of an argument
 } TextResult;
 
 typedef struct TextRead {
@@ -234,7 +235,7 @@ void text_bind(TextRead *p, Span name, const char *at, ValueId first, uint32_t c
 uint32_t text_scope_begin(TextRead *p);
 void text_scope_end(TextRead *p, uint32_t mark);
 // %a: T {attrs} loc(…): name returned, type pushed on p->types.
-Span text_argument(TextRead *p, TypeId *type);
+TextResult text_argument(TextRead *p, TypeId *type);
 // { ^bb0(args): ops }: a region of the op, arguments named in the block label.
 void text_region(TextRead *p, OpId parent);
 // Same with the arguments already made and bound: `{ ops }`.

@@ -450,7 +450,7 @@ static void reduce_body(TextRead *p, TextOp *o, uint32_t pairs) {
             if (k)
                 text_need(p, ',');
             TypeId t;
-            TextResult r = {.name = text_argument(p, &t), .count = 1};
+            TextResult r = text_argument(p, &t);
             VEC_PUSH(p->arena, &p->types, t);
             VEC_PUSH(p->arena, &p->results, r);
         }

@@ -51,7 +51,7 @@ static void body(TextRead *p, TextOp *o) {
     text_need(p, '(');
     while (text_peek(p) == '%') {
         TypeId t;
-        TextResult r = {.name = text_argument(p, &t), .count = 1};
+        TextResult r = text_argument(p, &t);
         VEC_PUSH(p->arena, &p->types, t);
         VEC_PUSH(p->arena, &p->results, r);
         if (!text_eat(p, ','))

@@ -492,6 +492,8 @@ static void make_values(Emit *e) {
         const HloNamed *attrs = f->arg_attrs ? f->arg_attrs[i] : NULL;
         uint32_t n = f->arg_attrs ? f->narg_attrs[i] : 0;
         art->args[i] = art_value(hlo_value_type(h, body->args + i), attrs, n, "jax.arg_info");
+        if (!*art->args[i].name && f->arg_locs)
+            art->args[i].name = hlo_loc_name(h, f->arg_locs[i]);
         art->args[i].donated = lower_is_donated(f, i);
     }
     for (uint32_t j = 0; j < f->nresults; j++) {

@@ -259,8 +259,8 @@ static uint32_t count_ops(Bw *w, const HloRegion *r) {
     return n;
 }
 
-// A region whose values are numbered from `base` on.
-static void put_region(Bw *w, const HloRegion *r, uint32_t base) {
+// A region whose values are numbered from `base` on; arg_locs: those of its arguments, or NULL.
+static void put_region(Bw *w, const HloRegion *r, const LocId *arg_locs, uint32_t base) {
     uint32_t total = count_values(w, r), next = base;
     bw_enter(w);
     bw_num(&w->ir, 1); // block
@@ -268,9 +268,12 @@ static void put_region(Bw *w, const HloRegion *r, uint32_t base) {
     bw_num(&w->ir, (uint64_t)count_ops(w, r) << 1 | (r->nargs != 0));
     if (r->nargs) {
         bw_num(&w->ir, r->nargs);
-        for (uint32_t i = 0; i < r->nargs; i++) { // without a location
+        for (uint32_t i = 0; i < r->nargs; i++) {
             BwId type = bw_type(w, w->h->values.at[r->args + i].type, BF_VHLO);
-            bw_ref_flag(&w->ir, BW_TYPE, type, false);
+            LocId loc = arg_locs ? arg_locs[i] : 0;
+            bw_ref_flag(&w->ir, BW_TYPE, type, loc != 0);
+            if (loc)
+                bw_ref(&w->ir, BW_ATTR, bw_loc(w, loc));
             w->numbers[r->args + i] = next++;
         }
         bw_byte(&w->ir, 0); // no order of uses
@@ -295,7 +298,7 @@ static void put_regions(Bw *w, const HloOp *op, bool isolated, uint32_t base) {
     if (isolated)
         bw_section_begin(&w->ir, SEC_IR);
     for (uint32_t i = 0; i < op->nregions; i++)
-        put_region(w, hlo_op_region(w->h, op, i), isolated ? 0 : base);
+        put_region(w, hlo_op_region(w->h, op, i), NULL, isolated ? 0 : base);
     if (isolated)
         bw_section_end(&w->ir);
 }
@@ -344,7 +347,7 @@ static void put_func(Bw *w, const HloFunc *f) {
     bw_section_begin(&w->ir, SEC_IR);
     if (f->body) {
         scan_region(w, &w->h->regions.at[f->body], 0);
-        put_region(w, &w->h->regions.at[f->body], 0);
+        put_region(w, &w->h->regions.at[f->body], f->arg_locs, 0);
     } else {
         bw_num(&w->ir, 0); // no block: a declaration
     }

@@ -114,6 +114,18 @@ static uint32_t keep_dicts(Hlo *h, const HloNamed ***dicts, const uint32_t **cou
     return k + more;
 }
 
+// Those of the arguments that stay, and of those lifted.
+static const LocId *keep_locs(Hlo *h, const HloFunc *f, const Signature *s) {
+    if (!f->arg_locs)
+        return NULL;
+    LocId *kept = ARENA_NEWN(h->arena, LocId, (size_t)f->nargs + s->nlifted + 1);
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < f->nargs; i++)
+        if (!s->drop_args || !s->drop_args[i])
+            kept[k++] = f->arg_locs[i];
+    return kept;
+}
+
 // New arguments for the ones that stay and those lifted: a region's arguments are consecutive
 // values.
 static void new_args(Edit *e, HloFunc *f, const Signature *s) {
@@ -151,6 +163,7 @@ void edit_signature(Edit *e, HloFunc *f, const Signature *s) {
         VEC_PUSH(h->arena, &values, hlo_operand(h, hlo_at(h, ret), i));
     }
     hlo_op_set_operands(h, ret, values.n, values.at);
+    f->arg_locs = keep_locs(h, f, s);
     f->nargs = keep_dicts(h, &f->arg_attrs, &f->narg_attrs, f->nargs, s->drop_args, s->nlifted);
     f->nresults = keep_dicts(h, &f->res_attrs, &f->nres_attrs, f->nresults, s->drop_results, 0);
     VEC_PUSH(h->arena, &types, 0); // never empty

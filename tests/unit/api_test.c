@@ -11,7 +11,7 @@
 #include "tests/unit/unit.h"
 
 static const char program[] =
-    "func.func @main(%x: tensor<2x3xf32> {jax.arg_info = \"batch['x']\"}, %w: tensor<3x2xf32>, %none: tensor<0x2xf32>)\n"
+    "func.func @main(%x: tensor<2x3xf32> {jax.arg_info = \"batch['x']\"}, %w: tensor<3x2xf32> loc(\"w\"), %none: tensor<0x2xf32>)\n"
     "    -> (tensor<2x2xf32> {jax.result_info = \"y\"}, tensor<2x2xf32>) {\n"
     "  %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0]\n"
     "      : (tensor<2x3xf32>, tensor<3x2xf32>) -> tensor<2x2xf32>\n"
@@ -82,7 +82,9 @@ static void test_execute(void) {
 }
 
 static void test_queries(void) {
-    expect(!strcmp(otrn_exe_arg_name(exe, 0), "batch['x']") && !strcmp(otrn_exe_result_name(exe, 0), "y"), "names", "");
+    expect(!strcmp(otrn_exe_arg_name(exe, 0), "batch['x']") && !strcmp(otrn_exe_arg_name(exe, 1), "w") && !*otrn_exe_arg_name(exe, 2) &&
+               !strcmp(otrn_exe_result_name(exe, 0), "y"),
+           "names", "");
     expect(!otrn_exe_arg_type(exe, 3) && !otrn_exe_result_type(exe, 9) && !otrn_exe_arg_type(NULL, 0), "types that are not there", "");
     expect(!*otrn_exe_arg_name(exe, 3) && !*otrn_exe_result_name(NULL, 0) && !*otrn_exe_arg_sharding(exe, 7), "texts likewise", "");
     expect(otrn_exe_result_alias(exe, 5) == -1 && !otrn_exe_arg_donated(exe, 5) && !otrn_exe_arg_pinned(NULL, 5), "numbers likewise", "");
