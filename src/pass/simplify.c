@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// simplify.c — algebra that changes no bit: movement that moves nothing, operations that do nothing.
+// simplify.c — one table of rules: movement that moves nothing, operations that do nothing, work that is cheaper elsewhere.
 // needs: values defined before use, constants folded
 // gives: transposes and broadcasts without dimensions of size one; no transpose of a transpose, broadcast of a
 //        broadcast or reshape of a reshape; dot_generals that read operands and give results as they lie
 // stale: nothing (dce drops what became unused)
 //
-// Exact means exact: x + 0.0 is not x (for x = -0.0), x + -0.0 is; x / 8 is x * 0.125, x / 3 is not x * (1/3).
+// Every row of `simplify_rules` says whether its rule is exact or what it gives up (simplify.h); tests/unit/simplify_test.c holds each to that. Exact: the same
+// bits, and a NaN for a NaN. x / 8 is x * 0.125, x / 3 is not x * (1/3); x + -0.0 is x, x + 0.0 is x but for the sign of a zero.
+#include "pass/simplify.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -13,14 +16,14 @@
 #include "pass/rows.h"
 #include "pass/walk.h"
 
-typedef struct Simplify {
+struct Simplify {
     Compile *c;
     Hlo *h;
     Walk w;
     uint32_t *uses; // value -> reads in the whole program, before the pass; 0 of values made since, but for products
     uint32_t *factors; // … of these, as a factor of a product
     uint32_t nuses;
-} Simplify;
+};
 
 // --- questions -------------------------------------------------------------------------------------
 
@@ -289,12 +292,12 @@ static ValueId broadcast(Simplify *s, const HloOp *op) {
     return push(s, made);
 }
 
-static ValueId slice(const Simplify *s, const HloOp *op) {
+static ValueId slice(Simplify *s, const HloOp *op) {
     ValueId v = hlo_operand(s->h, op, 0); // the same type means: all of it, in order
     return s->h->values.at[v].type == s->h->values.at[op->results].type ? v : 0;
 }
 
-static ValueId pad(const Simplify *s, const HloOp *op) {
+static ValueId pad(Simplify *s, const HloOp *op) {
     static const HloAttrKey keys[3] = {AK_EDGE_PADDING_LOW, AK_EDGE_PADDING_HIGH, AK_INTERIOR_PADDING};
     for (int k = 0; k < 3; k++) {
         uint32_t n;
@@ -308,25 +311,35 @@ static ValueId pad(const Simplify *s, const HloOp *op) {
 
 // --- arithmetic ------------------------------------------------------------------------------------
 
-// A reduction over nothing but dimensions of size one combines each element with the initial value.
+// A reduction over nothing but dimensions of size one, of which there is something; the value, or 0.
+static ValueId reduced_of_one(const Simplify *s, const HloOp *op) {
+    const Hlo *h = s->h;
+    ValueId v = hlo_operand(h, op, 0);
+    const HloType *in = hlo_value_type(h, v), *out = hlo_value_type(h, op->results);
+    bool ok = reduce_body(h, op) && is_static(in) && is_static(out) && in->elems == out->elems && in->elems && in->dtype == out->dtype &&
+              splat_value(h, hlo_operand(h, op, 1));
+    return ok ? v : 0;
+}
+
+// … combines each element with the initial value.
 static ValueId reduce(Simplify *s, const HloOp *op) {
     Hlo *h = s->h;
     uint16_t code = reduce_body(h, op);
-    ValueId v = hlo_operand(h, op, 0), init = hlo_operand(h, op, 1);
     TypeId result = h->values.at[op->results].type;
-    const HloType *in = hlo_value_type(h, v), *out = hlo_type(h, result);
-    if (!code || !is_static(in) || !is_static(out) || in->elems != out->elems || !in->elems ||
-        in->dtype != out->dtype)
+    ValueId v = reduced_of_one(s, op), init = hlo_operand(h, op, 1);
+    if (!v)
         return 0;
-    const HloAttr *start = splat_value(h, init);
-    if (!start)
-        return 0;
-    bool plain = is_neutral(h, code, init) || (code == HLO_ADD && is_float_zero(h, init));
     v = reshape_to(s, v, result, op->loc);
-    if (plain)
+    if (is_neutral(h, code, init))
         return v;
-    ValueId operands[2] = {splat_like(s, v, start->data, op->loc), v};
+    ValueId operands[2] = {splat_like(s, v, splat_value(h, init)->data, op->loc), v};
     return push(s, hlo_op(h, code, op->loc, 2, operands, 1, &result));
+}
+
+// A sum that begins at 0.0.
+static ValueId reduce_zero(Simplify *s, const HloOp *op) {
+    ValueId v = reduce_body(s->h, op) == HLO_ADD && is_float_zero(s->h, hlo_operand(s->h, op, 1)) ? reduced_of_one(s, op) : 0;
+    return v ? reshape_to(s, v, s->h->values.at[op->results].type, op->loc) : 0;
 }
 
 // Division by a power of two is multiplication by its inverse, as long as that is a normal number.
@@ -351,18 +364,19 @@ static bool is_commutative(uint16_t code) {
            code == HLO_AND || code == HLO_OR || code == HLO_XOR;
 }
 
-static ValueId binary(Simplify *s, const HloOp *op) {
+static ValueId neutral(Simplify *s, const HloOp *op) {
     ValueId a = hlo_operand(s->h, op, 0), b = hlo_operand(s->h, op, 1);
-    if (!is_static(hlo_value_type(s->h, op->results)))
-        return 0;
-    if (is_neutral(s->h, op->code, b) || (op->code == HLO_ADD && is_float_zero(s->h, b)))
+    if (is_neutral(s->h, op->code, b))
         return a;
-    if (is_commutative(op->code) && (is_neutral(s->h, op->code, a) || (op->code == HLO_ADD && is_float_zero(s->h, a))))
-        return b;
-    return op->code == HLO_DIVIDE ? divide(s, op) : 0;
+    return is_commutative(op->code) && is_neutral(s->h, op->code, a) ? b : 0;
 }
 
-static ValueId choose(const Simplify *s, const HloOp *op) {
+static ValueId add_zero(Simplify *s, const HloOp *op) {
+    ValueId a = hlo_operand(s->h, op, 0), b = hlo_operand(s->h, op, 1);
+    return is_float_zero(s->h, b) ? a : is_float_zero(s->h, a) ? b : 0;
+}
+
+static ValueId choose(Simplify *s, const HloOp *op) {
     const Hlo *h = s->h;
     ValueId p = hlo_operand(h, op, 0), a = hlo_operand(h, op, 1), b = hlo_operand(h, op, 2);
     const HloAttr *known = splat_value(h, p);
@@ -462,12 +476,26 @@ static ValueId add_scatter(Simplify *s, const HloOp *op) {
     return 0;
 }
 
-// narrow(scatter(x, …)) is scatter(narrow(x), …), rounded twice where something is added.
+// No place is added to twice: indices are said to differ, or every batch has one.
+static bool hits_once(const Hlo *h, const HloOp *scatter) {
+    const HloType *t = hlo_value_type(h, hlo_operand(h, scatter, 1));
+    int64_t along = hlo_int(scatter, AK_INDEX_VECTOR_DIM, 0), vectors = 1, batches = 1;
+    uint32_t n;
+    const int64_t *dims = hlo_ints(scatter, AK_SCATTER_INDICES_BATCHING_DIMS, &n);
+    for (uint32_t i = 0; i < n; i++)
+        batches *= t->dims[dims[i]];
+    for (int i = 0; i < t->rank; i++)
+        vectors *= i == along ? 1 : t->dims[i];
+    return vectors == batches || hlo_int(scatter, AK_UNIQUE_INDICES, 0);
+}
+
+// narrow(scatter(x, …)) is scatter(narrow(x), …), rounded twice where something is added. Several terms for a place stay fp32.
 static ValueId convert_scatter(Simplify *s, const HloOp *op) {
     Hlo *h = s->h;
     OpId scatter = adding_scatter(s, hlo_operand(h, op, 0));
     int to = hlo_value_type(h, op->results)->dtype;
-    if (!scatter || (to != DT_BF16 && to != DT_F16) || hlo_value_type(h, hlo_operand(h, op, 0))->dtype != DT_F32)
+    if (!scatter || (to != DT_BF16 && to != DT_F16) || hlo_value_type(h, hlo_operand(h, op, 0))->dtype != DT_F32 ||
+        !hits_once(h, hlo_at(h, scatter)))
         return 0;
     HloOp from = *hlo_at(h, scatter);
     ValueId x = convert_like(s, hlo_operand(h, &from, 0), to, op->loc);
@@ -510,10 +538,10 @@ static ValueId scale_out(Simplify *s, const HloOp *op) {
     if (!x || !other || hlo_value_type(h, x)->dtype != DT_F32)
         return 0;
     double number = dtype_to_f64(DT_F32, other->data);
-    if (number == 0 || number != number || (isfinite(number) && fabs(number / by) > 1e38))
-        return 0;
     uint8_t bytes[16];
     dtype_from_f64(DT_F32, bytes, number / by);
+    if (number == 0 || !(dtype_to_f64(DT_F32, bytes) * by == number)) // a NaN, or not held by fp32
+        return 0;
     ValueId operands[3] = {hlo_operand(h, op, 0), x, splat_like(s, x, bytes, op->loc)};
     TypeId type = h->values.at[op->results].type;
     return times(s, push(s, hlo_op(h, HLO_SELECT, op->loc, 3, operands, 1, &type)), by, op->loc);
@@ -564,13 +592,54 @@ static ValueId scale(Simplify *s, const HloOp *op) {
     int e;
     if (!a || hlo_value_type(s->h, op->results)->dtype != DT_F32)
         return 0;
-    double by = dtype_to_f64(DT_F32, a->data);
+    double x = dtype_to_f64(DT_F32, a->data), by = op->code == HLO_DIVIDE ? 1 / x : x;
     return frexp(by, &e) == 0.5 && e > -32 && e < 32 ? scale_in(s, hlo_operand(s->h, op, 0), by, op->loc) : 0;
 }
 
+// --- the table -------------------------------------------------------------------------------------
+
+static ValueId reshape(Simplify *s, const HloOp *op) {
+    ValueId v = hlo_operand(s->h, op, 0);
+    return def_of(s, v, HLO_RESHAPE) ? reshape_to(s, v, s->h->values.at[op->results].type, op->loc) : 0;
+}
+
+static ValueId concatenate(Simplify *s, const HloOp *op) { return op->noperands == 1 ? hlo_operand(s->h, op, 0) : 0; }
+
+// Rules for the same operation are tried in this order.
+const SimplifyRule simplify_rules[] = {
+    {"reshape of a reshape: one", HLO_RESHAPE, RULE_EXACT, reshape},
+    {"transpose that moves nothing, of a transpose, of a product: reshape, one, the product swapped", HLO_TRANSPOSE, RULE_EXACT, transpose},
+    {"broadcast that repeats nothing, of a broadcast: reshape, one", HLO_BROADCAST_IN_DIM, RULE_EXACT, broadcast},
+    {"slice of everything: its operand", HLO_SLICE, RULE_EXACT, slice},
+    {"pad by nothing: its operand", HLO_PAD, RULE_EXACT, pad},
+    {"concatenate of one: its operand", HLO_CONCATENATE, RULE_EXACT, concatenate},
+    {"sum of one from 0.0: it", HLO_REDUCE, RULE_ZERO, reduce_zero},
+    {"reduction of one: combined with the initial value", HLO_REDUCE, RULE_EXACT, reduce},
+    {"largest of x * 2^k: the largest x, * 2^k", HLO_REDUCE, RULE_EXACT, scale_out_max},
+    {"select known, or of equals: one of them", HLO_SELECT, RULE_EXACT, choose},
+    {"select(p, x * 2^k, number): select(p, x, number / 2^k) * 2^k", HLO_SELECT, RULE_EXACT, scale_out},
+    {"x * 1: x", HLO_MULTIPLY, RULE_EXACT, neutral},
+    {"select(p, y, 0) * 2^k, (y * z) * 2^k: 2^k into y", HLO_MULTIPLY, RULE_RANGE, scale},
+    {"x / 1: x", HLO_DIVIDE, RULE_EXACT, neutral},
+    {"select(p, y, 0) / 2^k, (y * z) / 2^k: 2^-k into y", HLO_DIVIDE, RULE_RANGE, scale},
+    {"x / 2^k: x * 2^-k", HLO_DIVIDE, RULE_EXACT, divide},
+    {"x + -0.0: x", HLO_ADD, RULE_EXACT, neutral},
+    {"x + 0.0: x", HLO_ADD, RULE_ZERO, add_zero},
+    {"x + scatter(0, u): scatter(x, u)", HLO_ADD, RULE_ORDER, add_scatter},
+    {"x - 0.0: x", HLO_SUBTRACT, RULE_EXACT, neutral},
+    {"max(x, -inf): x", HLO_MAXIMUM, RULE_EXACT, neutral},
+    {"min(x, inf): x", HLO_MINIMUM, RULE_EXACT, neutral},
+    {"x & true: x", HLO_AND, RULE_EXACT, neutral},
+    {"x | 0: x", HLO_OR, RULE_EXACT, neutral},
+    {"x ^ 0: x", HLO_XOR, RULE_EXACT, neutral},
+    {"gather of a conversion: the conversion of what was gathered", HLO_GATHER, RULE_EXACT, gather_first},
+    {"narrow(scatter(x, u)): scatter(narrow(x), narrow(u))", HLO_CONVERT, RULE_TWICE, convert_scatter},
+    {"erfc that is only a factor: 1 - erf", HLO_CHLO_ERFC, RULE_CLOSE, erfc_as_erf},
+};
+const int simplify_rule_count = sizeof simplify_rules / sizeof *simplify_rules;
+
 // --- the walk --------------------------------------------------------------------------------------
 
-// What the op's result is as well, made before it where need be; 0: the op stays.
 static ValueId instead(Simplify *s, const HloOp *op) {
     const HloType *t = op->nresults == 1 ? hlo_value_type(s->h, op->results) : NULL;
     if (!t || !is_static(t) || !t->elems)
@@ -578,55 +647,10 @@ static ValueId instead(Simplify *s, const HloOp *op) {
     for (uint32_t i = 0; i < op->noperands; i++)
         if (!is_static(hlo_value_type(s->h, hlo_operand(s->h, op, i))))
             return 0;
-    switch (op->code) {
-    case HLO_RESHAPE:
-        return def_of(s, hlo_operand(s->h, op, 0), HLO_RESHAPE)
-                   ? reshape_to(s, hlo_operand(s->h, op, 0), s->h->values.at[op->results].type, op->loc)
-                   : 0;
-    case HLO_TRANSPOSE:
-        return transpose(s, op);
-    case HLO_BROADCAST_IN_DIM:
-        return broadcast(s, op);
-    case HLO_SLICE:
-        return slice(s, op);
-    case HLO_PAD:
-        return pad(s, op);
-    case HLO_CONCATENATE:
-        return op->noperands == 1 ? hlo_operand(s->h, op, 0) : 0;
-    case HLO_REDUCE: {
-        ValueId to = reduce(s, op);
-        return to ? to : scale_out_max(s, op);
-    }
-    case HLO_SELECT: {
-        ValueId to = choose(s, op);
-        return to ? to : scale_out(s, op);
-    }
-    case HLO_MULTIPLY: {
-        ValueId to = binary(s, op);
-        return to ? to : scale(s, op);
-    }
-    case HLO_GATHER:
-        return gather_first(s, op);
-    case HLO_CONVERT:
-        return convert_scatter(s, op);
-    case HLO_ADD: {
-        ValueId to = binary(s, op);
-        return to ? to : add_scatter(s, op);
-    }
-    case HLO_CHLO_ERFC:
-        return erfc_as_erf(s, op);
-    case HLO_DIVIDE: {
-        ValueId to = binary(s, op);
-        OpId product = to ? def_of(s, to, HLO_MULTIPLY) : 0;
-        ValueId in = product && !used_once(s, to) ? scale(s, hlo_at(s->h, product)) : 0;
-        return in ? in : to;
-    }
-    case HLO_SUBTRACT: case HLO_MAXIMUM: case HLO_MINIMUM:
-    case HLO_AND: case HLO_OR: case HLO_XOR:
-        return binary(s, op);
-    default:
-        return 0;
-    }
+    ValueId to = 0;
+    for (int i = 0; i < simplify_rule_count && !to; i++)
+        to = simplify_rules[i].code == op->code ? simplify_rules[i].to(s, op) : 0;
+    return to;
 }
 
 static void simplify_visit(void *pass, OpId id) {
