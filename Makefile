@@ -31,8 +31,9 @@ FLAGS   := -std=gnu11 -Wall -Wextra $(WERROR) -ffp-contract=off -fno-math-errno 
 LIBS    := -pthread -lm
 SHARED  := -shared $(if $(SAN),,-Wl,-z,defs)
 
-# The road, in its order. pjrt and tools are windows on it; all is one library, and the program one call of it.
-STOPS   := base coll read hlo write spmd pass tile isa artifact chip clock rt pjrt tools
+# Folders, each before those that include it (tests/tools/tidy.sh holds them to it): the machine and its clock stand before the
+# compiler, which asks them for prices. All is one library, and the program one call of it.
+STOPS   := base coll hlo read write isa mach artifact clock pass spmd tile chip/core chip/host chip/gpsimd rt pjrt tools
 MAIN    := src/tools/otrn.c
 SRC     := $(filter-out $(MAIN),$(foreach s,$(STOPS),$(sort $(wildcard src/$s/*.c))))
 UNIT    := $(sort $(wildcard tests/unit/*_test.c))
@@ -52,7 +53,7 @@ $(BUILD)/obj/src/chip/%.o $(BUILD)/obj/src/tile/sched%.o: OPT := $(subst -O2,-O3
 $(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(OPT) $(FLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
-$(call obj,src/clock/chips.c): $(wildcard chips/*.chip) chips/instances.table
+$(call obj,src/mach/chips.c): $(wildcard chips/*.chip) chips/instances.table
 
 $(BUILD)/libotrn.a: $(call obj,$(SRC))
 	@rm -f $@

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "chip/effect.h"
+#include "chip/core/effect.h"
 
 #define ROWS 128
 #define COLS 2048

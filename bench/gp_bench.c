@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "chip/chip.h"
+#include "chip/core/chip.h"
 
 #define MAX_IN 3
 

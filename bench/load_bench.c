@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "chip/chip.h"
+#include "chip/core/chip.h"
 #include "rt/rt.h"
 
 #define ROUNDS 15

@@ -10,9 +10,9 @@
 #include <sys/mman.h>
 
 #include "bench/probe.h"
-#include "chip/chip.h"
+#include "chip/core/chip.h"
 
-#define SBUF_PITCH (ISA_SBUF_BYTES + 17 * 64) // as chip/core.h
+#define SBUF_PITCH (ISA_SBUF_BYTES + 17 * 64) // as chip/core/core.h
 #define PSUM_PITCH (ISA_PSUM_BYTES + 3 * 64)
 #define HUGE_PAGE (2u << 20)
 

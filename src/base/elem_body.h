@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // elem_body.h — the elementary functions of f64, one value at a time and without branches.
 //
-// elem.c makes plain functions of these; chip/vmath_f64_body.h makes loops, which the compiler turns
+// elem.c makes plain functions of these; chip/host/vmath_f64_body.h makes loops, which the compiler turns
 // into vector code per host level. Selections are written over values that are both computed. Where a
 // last addition or quotient decides the error, it is done in twice the precision (elem_dd.h).
 #ifndef OTRN_BASE_ELEM_BODY_H

@@ -600,7 +600,7 @@ static void run(Sim *s, const Artifact *art, Clock *out) {
         }
         flow_make(a, prog, &s->trips, &c->flow);
         Price *price = ARENA_NEWN(a, Price, prog->ncode + 1u);
-        price_program(a, prog, s->chip, price);
+        price_program(a, s->chip, prog->kerns, prog->nkerns, prog->code, prog->ncode, price);
         c->price = price;
     }
     out->price = s->core[0]->price;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock/price.h"
+#include "mach/price.h"
 
 const char *const group_names[GROUP_KINDS] = {"line", "op", "scope", "layer"};
 

@@ -4,7 +4,7 @@
 #define OTRN_CLOCK_HTML_H
 
 #include "clock/group.h"
-#include "clock/instance.h"
+#include "mach/instance.h"
 #include "clock/spill.h"
 
 typedef struct HtmlRow { // a line of a table: what, how much, and on what ground

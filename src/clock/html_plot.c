@@ -6,7 +6,7 @@
 
 #include "base/elem.h"
 #include "clock/html.h"
-#include "clock/price.h"
+#include "mach/price.h"
 
 // --- the roofline ----------------------------------------------------------------------------------
 

@@ -3,8 +3,9 @@
 #ifndef OTRN_CLOCK_SIM_H
 #define OTRN_CLOCK_SIM_H
 
+#include "clock/clock.h"
 #include "clock/flow.h"
-#include "clock/price.h"
+#include "mach/price.h"
 
 #define DMA_ENGINES_MAX 64
 #define STEPS_MAX 20000000u // unless told otherwise; then loops are no longer stepped through, and that is told

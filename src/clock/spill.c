@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "clock/price.h"
+#include "mach/price.h"
 
 #define GRAINS 65536u
 

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 
 #include "clock/flow.h"
-#include "clock/price.h"
+#include "mach/price.h"
 
 const char *const stall_names[STALL_COUNT] = {
     "tensor", "vector", "scalar", "gpsimd", "sync", "dma in", "dma out", "collectives",

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "clock/flow.h"
-#include "clock/price.h"
+#include "mach/price.h"
 
 // How often each instruction runs.
 static double *run_counts(Arena *a, const Artifact *art, const Flow *f) {

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "clock/clock.h"
+#include "mach/chipfile.h"
 #include "pass/dots.h"
 #include "pass/walk.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "chip/chip.h"
+#include "chip/core/chip.h"
 #include "pass/autocast.h"
 #include "read/read.h"
 #include "rt/rt.h"

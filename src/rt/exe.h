@@ -14,10 +14,10 @@
 #include <stdatomic.h>
 
 #include "base/pulse.h"
-#include "chip/check_pair.h"
-#include "chip/chip.h"
+#include "chip/core/check_pair.h"
+#include "chip/core/chip.h"
 #include "coll/comm.h"
-#include "clock/instance.h"
+#include "mach/instance.h"
 #include "rt/rt.h"
 
 typedef struct Many Many;

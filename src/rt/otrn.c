@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 
 #include "base/file.h"
-#include "chip/profile.h"
+#include "chip/host/profile.h"
 #include "rt/exe.h"
 
 // --- environments --------------------------------------------------------------------------------------

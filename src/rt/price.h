@@ -3,7 +3,7 @@
 #ifndef OTRN_RT_PRICE_H
 #define OTRN_RT_PRICE_H
 
-#include "clock/instance.h"
+#include "mach/instance.h"
 #include "rt/rt.h"
 
 typedef struct RtPricing {

@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "clock/price.h"
+#include "mach/price.h"
 #include "tile/rows.h"
 
 static Node *node_at(const RowOp *r, uint32_t i) { return &r->nodes.at[i]; }

@@ -15,7 +15,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "clock/price.h"
+#include "mach/price.h"
 #include "tile/count.h"
 #include "tile/sched.h"
 

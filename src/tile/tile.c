@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/opt.h"
-#include "clock/instance.h"
+#include "mach/instance.h"
 #include "tile/pair.h"
 
 #define TIMED_CODE_MAX 4096   // instructions of both cores: what the clock takes for them is not felt

@@ -7,7 +7,7 @@
 // An engine takes its instructions in program order, a queue its transfers, and an instruction waits for the counts it names.
 // That is all the chip and its clock know of an order. How the instructions of different engines lie between each other is
 // free, and the host, which executes one after another, is better off when those of a tile are together: what is between
-// them stays in its caches, and whole tiles are one run of its plan (chip/plan.h).
+// them stays in its caches, and whole tiles are one run of its plan (chip/host/plan.h).
 //
 // So of the instructions that could be next, one for each engine, the one whose tile was recorded first is next. One can
 // always be: the first of those left, as they were placed.

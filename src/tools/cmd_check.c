@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cmd_check.c — otrn check. Of a program: will it run, and well? No data is needed. Of a kernel or an
-// artifact, or when inputs are given: one run with the watch on (chip/check.h), on the inputs or on zeros.
+// artifact, or when inputs are given: one run with the watch on (chip/core/check.h), on the inputs or on zeros.
 #include <string.h>
 
 #include "base/file.h"

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "chip/chip.h"
-#include "clock/instance.h"
+#include "chip/core/chip.h"
+#include "mach/instance.h"
 #include "hlo/eval.h"
 #include "isa/isa.h"
 #include "pass/pass.h"

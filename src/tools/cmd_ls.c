@@ -5,7 +5,7 @@
 // library tells JAX.
 #include <string.h>
 
-#include "clock/instance.h"
+#include "mach/instance.h"
 #include "tools/tools.h"
 
 typedef struct Machine {

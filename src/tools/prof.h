@@ -3,7 +3,7 @@
 #ifndef OTRN_TOOLS_PROF_H
 #define OTRN_TOOLS_PROF_H
 
-#include "clock/instance.h"
+#include "mach/instance.h"
 #include "clock/group.h"
 #include "clock/spill.h"
 #include "tools/tools.h"

@@ -6,7 +6,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "clock/instance.h"
+#include "mach/instance.h"
 #include "tools/tools.h"
 
 static const char *dash(const OptRow *o) { return o->name[1] ? "--" : "-"; }

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chip/chip.h"
-#include "chip/plan.h"
+#include "chip/core/chip.h"
+#include "chip/host/plan.h"
 #include "tests/fuzz/fuzz.h"
 
 const char *const fuzz_seeds[] = {"tests/unit/data/everything.s", "examples/kernels/matmul.s", "examples/kernels/rmsnorm.s",

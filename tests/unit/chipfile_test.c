@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "clock/chips.h"
+#include "mach/chips.h"
 #include "clock/clock.h"
 #include "unit.h"
 

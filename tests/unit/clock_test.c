@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "clock/clock.h"
-#include "clock/instance.h"
+#include "mach/instance.h"
 #include "unit.h"
 
 static Ctx ctx;

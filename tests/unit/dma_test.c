@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chip/dma.h"
+#include "chip/core/dma.h"
 #include "unit.h"
 
 // --- dma_copy ------------------------------------------------------------------------------------

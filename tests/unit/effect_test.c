@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "chip/effect.h"
+#include "chip/core/effect.h"
 #include "isa/check.h"
 #include "unit.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/elem.h"
-#include "chip/gp.h"
+#include "chip/gpsimd/gp.h"
 #include "hlo/eval_in.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "chip/engine.h"
+#include "chip/core/engine.h"
 
 #define MOST 100
 

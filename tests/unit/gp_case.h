@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chip/chip.h"
+#include "chip/core/chip.h"
 #include "hlo/eval.h"
 #include "hlo/tol.h"
 

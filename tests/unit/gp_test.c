@@ -5,7 +5,7 @@
 #include "gp_case.h"
 
 #include "base/elem.h"
-#include "chip/gp.h"
+#include "chip/gpsimd/gp.h"
 
 // --- elementary functions: naive double, unit in the last place --------------------------------
 

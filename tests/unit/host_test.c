@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "chip/matmul.h"
+#include "chip/host/matmul.h"
 #include "unit.h"
 
 #define TILE (1u << 24)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "chip/chip.h"
+#include "chip/core/chip.h"
 #include "isa/shape.h"
 #include "unit.h"
 

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "chip/chip.h"
-#include "chip/dma.h"
-#include "chip/matmul.h"
+#include "chip/core/chip.h"
+#include "chip/core/dma.h"
+#include "chip/host/matmul.h"
 #include "unit.h"
 
 // --- levels, and the one after the last: AMX by a model of its instructions --------------------------
@@ -42,7 +42,7 @@ static void level_load(int level, MmStationary *st, const MmLoad *load) {
 #define tile_store(t, at, pitch) model_store(t, at, pitch)
 #define tile_multiply(c, a, b) model_multiply(c, a, b)
 #define BLOCK_FN static __attribute__((noinline)) void model_block
-#include "chip/matmul_block.h"
+#include "chip/host/matmul_block.h"
 
 static void level_multiply(int level, const MmCall *c, uint32_t j0, uint32_t j1) {
     if (level == LEVEL_MODEL && mm_in_tiles(c->st) && mm_fits_bf16(c->stype) && j0 < j1)

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chip/chip.h"
-#include "chip/plan.h"
+#include "chip/core/chip.h"
+#include "chip/host/plan.h"
 
 #define AREA 20480u      // bytes of a partition that programs use
 #define SEG_BYTES (128u * 6400u)
