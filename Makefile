@@ -12,6 +12,7 @@
 # make diff         random programs, chip against evaluator and against JAX's CPU: MINUTES=60 each, SEED=1, PYTHON=.venv/bin/python
 # make table        what training steps cost on trn1.32xlarge and trn2.48xlarge, told alike by otrn, C and Python
 # make models       whole training steps beside JAX's CPU: losses, parameters, time, memory; half an hour, 20 GB
+# make zoo          72 training steps of many kinds priced for three chips; SINCE=commit: beside that release; T=gpt, CHIPS=trn1, JSON=file
 # make opinfo       PyTorch operator samples against the lowerings of opentrn.torch; needs ./dev test-torch once
 # make wheel-check  the Python package as a stranger gets it: sdist, wheel, fresh environments; needs a network
 # make abi HEADER=pjrt_c_api.h    our PJRT declarations against the official ones
@@ -144,6 +145,10 @@ table: all $(call bin,examples/c/price_program.c)
 models: all
 	$(PYTHON) scripts/models.py --otrn=$(BUILD)/otrn --folder=$(BUILD)/models $(if $(T),--only='$(T)')
 
+zoo: all
+	$(PYTHON) scripts/zoo/zoo.py --otrn=$(BUILD)/otrn --build=$(BUILD) $(if $(SINCE),--since='$(SINCE)') $(if $(T),--only='$(T)') \
+	    $(if $(CHIPS),--chips=$(CHIPS)) $(if $(JSON),--json='$(JSON)')
+
 bench: all $(call bin,$(BENCH))
 	@bad=; for b in $(call bin,$(BENCH)); do $$b || { echo "$$b: status $$?"; bad="$$bad $$b"; }; done; \
 	    ./dev bench || bad="$$bad ./dev bench"; [ -z "$$bad" ] || { echo "failed:$$bad"; exit 1; }
@@ -191,6 +196,6 @@ arm64: # a compile check of the portable paths
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table bench opinfo wheel-check recipes abi install uninstall format arm64 clean levels
+.PHONY: all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table zoo bench opinfo wheel-check recipes abi install uninstall format arm64 clean levels
 .SECONDARY:
 -include $(shell find $(BUILD)/obj $(BUILD)/levels/obj -name '*.d' 2>/dev/null)
