@@ -421,15 +421,13 @@ static void seq_settle(Sim *s, Core *c, int e) {
             c->now.free[e] = ps_add(ps_max(c->now.free[e], c->now.fence), s->control_ps);
         if (item->kind == ITEM_BEGIN) {
             q->iter[loop->depth] = 0;
-            bool too_long = s->ncores > 1 && s->long_loop[c != s->core[0]][item->region];
-            q->once[loop->depth] = (s->out->simulated > s->steps_max || too_long) && loop->trips > 1;
+            q->once[loop->depth] = s->out->simulated > s->steps_max && loop->trips > 1;
             q->outer_times[loop->depth] = q->times;
             if (q->once[loop->depth]) {
                 q->times = times_u64(q->times, loop->trips);
                 s->out->approximate = true;
             }
-            if (c == s->core[0])
-                steady_enter(s, item->region);
+            steady_enter(c, item->region);
             q->item = loop->trips ? q->item + 1 : loop->end + 1;
             continue;
         }
@@ -563,22 +561,6 @@ static void set_constants(Sim *s, const ChipFile *c) {
     assert(s->dma_engines >= 1 && s->dma_engines <= DMA_ENGINES_MAX);
 }
 
-// Which loops of a core take more steps than it is given.
-static bool *long_loops(Arena *a, const Flow *f, uint32_t steps_max) {
-    bool *out = ARENA_NEWN(a, bool, (size_t)f->regions.n + 1);
-    double *body = ARENA_NEWN(a, double, (size_t)f->regions.n + 1);
-    for (uint32_t i = 0; i < f->items.n; i++)
-        if (f->items.at[i].region != NO_REGION)
-            body[f->items.at[i].region]++;
-    for (uint32_t r = f->regions.n; r-- > 0;) { // inner before outer
-        double all = body[r] * (double)f->regions.at[r].trips;
-        out[r] = all > steps_max / 4;
-        if (f->regions.at[r].parent != NO_REGION)
-            body[f->regions.at[r].parent] += out[r] ? body[r] : all;
-    }
-    return out;
-}
-
 static void run(Sim *s, const Artifact *art, Clock *out) {
     Arena *a = s->arena;
     set_constants(s, s->chip);
@@ -607,9 +589,8 @@ static void run(Sim *s, const Artifact *art, Clock *out) {
     if (s->apart)
         out->peer_price = s->core[1]->price, out->peer_flow = &s->core[1]->flow;
     for (uint32_t k = 0; k < s->ncores; k++)
-        s->long_loop[k] = long_loops(a, &s->core[k]->flow, s->steps_max);
+        s->core[k]->steady = ARENA_NEWN(a, Steady, s->core[k]->flow.regions.n + 1u);
     const Flow *f = out->flow = &s->core[0]->flow;
-    s->steady = ARENA_NEWN(a, Steady, f->regions.n + 1u);
     for (uint32_t i = 0; i < f->regions.n; i++)
         out->unknown_loops += f->regions.at[i].unknown, out->counted_loops += f->regions.at[i].counted;
     run_all(s);

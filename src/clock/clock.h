@@ -57,7 +57,7 @@ typedef struct ClockJump { // iterations added at once: no events in between
     uint32_t first, event; // events [first, event) are those of one period
     uint64_t times;        // so often it was added
     int64_t period;
-    int64_t late[CLOCK_TRACKS]; // by so much the track's first gap in [first, event) is longer than in the periods added
+    int64_t late[2][CLOCK_TRACKS]; // by so much the first gap of a core's track in [first, event) is longer than in the periods added
 } ClockJump;
 
 typedef struct Clock {

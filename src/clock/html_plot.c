@@ -114,7 +114,7 @@ static void jumps_add(const Clock *c, double (*bins)[BINS], double ns_per_bin) {
         const ClockJump *jump = &c->jumps.at[j];
         double busy[CLOCK_TRACKS] = {0}, period = (double)jump->period * 1e-3;
         for (uint32_t i = jump->first; i < jump->event && i < c->links.n; i++)
-            busy[c->events.at[i].track] += (double)c->links.at[i].busy * 1e-3;
+            busy[c->events.at[i].track] += c->events.at[i].core ? 0 : (double)c->links.at[i].busy * 1e-3; // the timeline is the first core's
         for (int t = 0; t < CLOCK_TRACKS && period > 0; t++)
             bin_add(bins[t], jump->from_ns, jump->to_ns, fmin(busy[t] / period, 1), ns_per_bin);
     }

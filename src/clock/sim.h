@@ -73,6 +73,29 @@ typedef struct Seq { // a sequencer's place in the flow
 } Seq;
 enum { SEQ_UNKNOWN = -1, SEQ_WAITS = -2, SEQ_FENCE = -3, SEQ_STOP = -4 };
 
+typedef struct Totals { // what a fast-forward multiplies
+    Ps busy[CLOCK_TRACKS];
+    uint64_t insts[CLOCK_TRACKS];
+    double flops, hbm_bytes, link_bytes;
+} Totals;
+
+typedef struct Snap { // the state when every sequencer of a core had begun an iteration; by core
+    uint64_t hash[2];
+    uint32_t region[CORES_MAX]; // the loops looked at, NO_REGION: none,
+    uint64_t iter[CORES_MAX];   // and their iterations
+    uint64_t passed[CORES_MAX];
+    Ps at;
+    Totals totals;
+    uint32_t event;
+    Ps told[CORES_MAX][CLOCK_TRACKS];
+} Snap;
+
+typedef struct Steady { // of one loop while it runs
+    VEC(Snap) snaps;
+    uint64_t last_iter;
+    bool given_up;
+} Steady;
+
 typedef struct Core {
     Flow flow;
     const Price *price;
@@ -88,28 +111,8 @@ typedef struct Core {
     VEC(Ps) met;        // arrivals at core_barrier,
     VEC(Bound) met_by;  // and what decided them
     uint64_t passed;    // core_barriers begun
+    Steady *steady;     // per region
 } Core;
-
-typedef struct Totals { // what a fast-forward multiplies
-    Ps busy[CLOCK_TRACKS];
-    uint64_t insts[CLOCK_TRACKS];
-    double flops, hbm_bytes, link_bytes;
-} Totals;
-
-typedef struct Snap { // the state when every sequencer had begun an iteration
-    uint64_t hash[2];
-    uint64_t iter;
-    Ps at;
-    Totals totals;
-    uint32_t event;
-    Ps told[CLOCK_TRACKS];
-} Snap;
-
-typedef struct Steady { // of one loop while it runs
-    VEC(Snap) snaps;
-    uint64_t last_iter;
-    bool given_up;
-} Steady;
 
 typedef struct Sim {
     Arena *arena;
@@ -125,8 +128,6 @@ typedef struct Sim {
     ClockLink link; // and what is known of it
     uint64_t times; // of the instruction being run
     Totals totals;
-    Steady *steady; // per region; only a single core is fast-forwarded,
-    bool *long_loop[CORES_MAX]; // and of two, loops too long to be stepped through run once
     Clock *out;
     uint32_t steps_max;
     bool want_events, want_links, stepwise;
@@ -137,7 +138,7 @@ typedef struct Sim {
 // A sequencer has begun another iteration of region r: looks whether the loop repeats itself and, if it
 // does, adds as many iterations as it can at once.
 void steady_iteration(Sim *s, Core *c, uint32_t r);
-void steady_enter(Sim *s, uint32_t r); // a loop begins
+void steady_enter(Core *c, uint32_t r); // a loop begins
 
 static inline uint64_t times_u64(uint64_t a, uint64_t n) {
     uint64_t out;

@@ -243,12 +243,13 @@ static double *late_gaps(Work *w) {
     for (uint32_t j = 0; j < c->jumps.n; j++) {
         const ClockJump *jump = &c->jumps.at[j];
         uint32_t missing = 0;
-        for (int t = 0; t < CLOCK_TRACKS; t++)
-            missing |= jump->late[t] ? 1u << t : 0;
+        for (int t = 0; t < 2 * CLOCK_TRACKS; t++)
+            missing |= jump->late[t / CLOCK_TRACKS][t % CLOCK_TRACKS] ? 1u << t : 0;
         for (uint32_t i = jump->first; missing && i < jump->event; i++) {
-            int t = c->events.at[i].track;
+            const ClockEvent *e = &c->events.at[i];
+            int t = e->core * CLOCK_TRACKS + e->track;
             if (missing >> t & 1)
-                extra[i] -= (double)jump->late[t] * 1e-3 * (double)jump->times * w->jump_weight[j];
+                extra[i] -= (double)jump->late[e->core][e->track] * 1e-3 * (double)jump->times * w->jump_weight[j];
             missing &= ~(1u << t);
         }
     }

@@ -246,7 +246,7 @@ static const char loop_body[] =
     "wait(vector>=1)\n";
 
 // Loops stepped through and loops multiplied give the same picoseconds.
-static void test_fast_forward(void) {
+static void test_fast_forward(int cores) {
     const char *const programs[] = {
         // a barrier in every iteration, as the compiler emits loops
         "barrier\n.loop a b trips=%d\na: reg_load reg=0 src=arg0[0] stype=i32\nbranch op0=equal imm=b "
@@ -272,8 +272,8 @@ static void test_fast_forward(void) {
 #pragma GCC diagnostic pop
             Artifact *art = assemble(text);
             Clock fast, slow;
-            clock_run(&ctx, &arena, art, &trn2, NULL, &fast);
-            clock_run(&ctx, &arena, art, &trn2, &(ClockOptions){.stepwise = true}, &slow);
+            clock_run(&ctx, &arena, art, &trn2, &(ClockOptions){.cores = cores}, &fast);
+            clock_run(&ctx, &arena, art, &trn2, &(ClockOptions){.cores = cores, .stepwise = true}, &slow);
             if (!same(&fast, &slow)) {
                 snprintf(shown, sizeof shown, "program %zu, %d trips: %.3f and %.3f ns", i, trips,
                          fast.total_ns, slow.total_ns);
@@ -282,7 +282,7 @@ static void test_fast_forward(void) {
             if (i != 1 && i < 3 && trips == 40 && fast.simulated >= slow.simulated)
                 why = "nothing was multiplied"; // without barriers sync runs ahead: never steady
         }
-    result("multiplied loops equal stepped ones", why);
+    result(cores == 2 ? "multiplied loops equal stepped ones, on two cores" : "multiplied loops equal stepped ones", why);
 }
 
 static uint64_t rng_state = 7;
@@ -315,12 +315,17 @@ static void random_line(Buf *out, int depth) {
     buf_puts(out, "\n");
 }
 
-static void random_block(Buf *out, int depth, int *label) {
-    for (uint32_t i = 0, n = 1 + below(4); i < n; i++) {
-        if (depth < 2 && below(2) == 0) {
+// By `seed` alone: the loops and their lengths, and with it where two cores meet. What is in them is random.
+static uint32_t shape(uint64_t *seed, uint32_t n) { return rng_below(seed, n); }
+
+static void random_block(Buf *out, int depth, int *label, uint64_t *seed, bool meets) {
+    for (uint32_t i = 0, n = 1 + shape(seed, 4); i < n; i++) {
+        if (depth < 2 && shape(seed, 2) == 0) {
             int l = (*label)++;
-            buf_printf(out, "b%d: loop imm=e%d reg=r%d limit=%u step=%u\n", l, l, depth, 1 + below(100), 1 + below(2));
-            random_block(out, depth + 1, label);
+            buf_printf(out, "b%d: loop imm=e%d reg=r%d limit=%u step=%u\n", l, l, depth, 1 + shape(seed, 100), 1 + shape(seed, 2));
+            random_block(out, depth + 1, label, seed, meets);
+            if (meets && shape(seed, 2))
+                buf_printf(out, "gpsimd: core_barrier imm=0 wait(vector-%u)\nvector: wait wait(gpsimd-0)\n", below(3));
             if (below(8)) // keeps the engines within reach of each other
                 buf_printf(out,
                            "tensor: wait wait(vector-%u)\nvector: wait wait(tensor-%u, scalar-1)\n"
@@ -334,21 +339,36 @@ static void random_block(Buf *out, int depth, int *label) {
     }
 }
 
+enum { ALONE, TWICE, SHARED, APART, KINDS }; // one core; two with one program; two that meet; two with loops of their own
+
+static Artifact *random_program(int kind, Buf *text) {
+    int label = 0;
+    buf_puts(text, HEAD);
+    uint64_t seed = rng_state, other = below(1u << 30);
+    for (int core = 0; core < (kind >= SHARED ? 2 : 1); core++) {
+        uint64_t mine = core && kind == APART ? other : seed;
+        if (core)
+            buf_puts(text, "halt\n.core 1\n");
+        random_block(text, 0, &label, &mine, kind == SHARED);
+        random_block(text, 0, &label, &mine, kind == SHARED);
+    }
+    buf_puts(text, "halt\n");
+    return artifact_parse(&ctx, &arena, "t.s", (const char *)text->at, text->n);
+}
+
 // Device loops: random nests, multiplied and stepped through.
-static void test_random_loops(void) {
+static void test_random_loops(int kind) {
+    static const char *const names[] = {"random device loops, multiplied and stepped", "… by two cores", "… by two that meet", "… by two that do not"};
     const char *why = NULL;
     static char shown[200];
     uint64_t fast_steps = 0, slow_steps = 0;
-    for (int i = 0; i < 60 && !why; i++) {
+    for (int i = 0; i < (kind == ALONE ? 60 : 20) && !why; i++) {
         Buf text = {.arena = &arena};
-        buf_puts(&text, HEAD);
-        int label = 0;
-        random_block(&text, 0, &label);
-        random_block(&text, 0, &label);
-        Artifact *art = artifact_parse(&ctx, &arena, "t.s", (const char *)text.at, text.n);
+        Artifact *art = random_program(kind, &text);
+        ClockOptions how = {.cores = kind == ALONE ? 1 : 2}, steps = {.cores = how.cores, .stepwise = true};
         Clock fast, slow;
-        clock_run(&ctx, &arena, art, i % 2 ? &trn1 : &trn2, NULL, &fast);
-        clock_run(&ctx, &arena, art, i % 2 ? &trn1 : &trn2, &(ClockOptions){.stepwise = true}, &slow);
+        clock_run(&ctx, &arena, art, i % 2 ? &trn1 : &trn2, &how, &fast);
+        clock_run(&ctx, &arena, art, i % 2 ? &trn1 : &trn2, &steps, &slow);
         fast_steps += fast.simulated;
         slow_steps += slow.simulated;
         if (!same(&fast, &slow)) {
@@ -357,10 +377,56 @@ static void test_random_loops(void) {
             printf("%s", buf_cstr(&text));
         }
     }
-    if (!why && fast_steps * 10 > slow_steps * 9)
+    if (!why && kind < SHARED && fast_steps * 10 > slow_steps * 9)
         why = "hardly anything was multiplied";
     printf("# %llu of %llu steps\n", (unsigned long long)fast_steps, (unsigned long long)slow_steps);
-    result("random device loops, multiplied and stepped", why);
+    result(names[kind], why);
+}
+
+// Two cores with programs of their own: long loops take a bounded number of steps, and the time of every one of them.
+static void test_pair_loops(void) {
+    static const char rows[] = "dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=128 n1=512 s0=4096 s1=1 d1=1 wait(vector-0)\n"
+                               "vector: tensor_copy dst=sbuf[0:4096] src=sbuf[0:0] dtype=f32 stype=f32 n0=128 n1=%d wait(q0-0)\n";
+    static const char meet[] = "gpsimd: core_barrier imm=0 wait(vector-0)\nsync: wait wait(gpsimd-0)\n";
+    const struct {
+        const char *name;
+        int columns1, trips1; // of the second core's loop: 0: it has none, -1: as many as the first core's
+        bool barrier, meets, meets_behind;
+    } cases[] = {
+        {"two cores that meet in every iteration", 256, -1, false, true, false},
+        {"… with a barrier, as the compiler emits loops", 256, -1, true, true, false},
+        {"two cores with a loop each meet behind it", 500, -1, false, false, true},
+        {"one waits for the other's loop to end", 256, 0, false, false, true},
+        {"the other's loop is shorter", 256, 7, false, false, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *why = NULL;
+        for (int trips = 1; trips <= 1000000000 && !why; trips *= 10) {
+            Buf text = {.arena = &arena};
+            buf_puts(&text, HEAD);
+            for (int core = 0; core < 2; core++) {
+                int n = !core || cases[i].trips1 < 0 ? trips : cases[i].trips1;
+                buf_printf(&text, "%sb%d: loop imm=e%d reg=r0 limit=%d step=1\n", core ? "halt\n.core 1\n" : "", core, core, n);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+                buf_printf(&text, rows, core ? cases[i].columns1 : 500);
+#pragma GCC diagnostic pop
+                buf_printf(&text, "%s%se%d: endloop imm=b%d\n%s", cases[i].meets ? meet : "", cases[i].barrier ? "barrier\n" : "", core, core,
+                           cases[i].meets_behind ? meet : "");
+            }
+            buf_puts(&text, "halt\n");
+            Artifact *art = artifact_parse(&ctx, &arena, "t.s", (const char *)text.at, text.n);
+            Clock fast, slow;
+            clock_run(&ctx, &arena, art, &trn2, NULL, &fast);
+            if (trips <= 1000) {
+                clock_run(&ctx, &arena, art, &trn2, &(ClockOptions){.stepwise = true}, &slow);
+                why = same(&fast, &slow) ? NULL : arena_printf(&arena, "%d trips: %.3f, stepped %.3f ns", trips, fast.total_ns, slow.total_ns);
+            }
+            if (fast.approximate || fast.simulated > 2000)
+                why = arena_printf(&arena, "%d trips took %llu steps", trips, (unsigned long long)fast.simulated);
+        }
+        result(cases[i].name, why);
+    }
 }
 
 static void test_huge_loops(void) {
@@ -375,6 +441,8 @@ static void test_huge_loops(void) {
     Clock c = timed(buf_cstr(&text), &trn2);
     result("sixty nested loops of a billion",
            c.total_ns > 1e9 && isfinite(c.total_ns) ? NULL : "no");
+    clock_run(&ctx, &arena, assemble(buf_cstr(&text)), &trn2, &(ClockOptions){.cores = 2, .steps_max = 200000}, &c);
+    result("… on two cores", c.total_ns > 1e9 && isfinite(c.total_ns) ? NULL : "no");
     c = timed(".loop a b\na: vector: nop\njump imm=a\nb: halt\n", &trn2);
     result("a loop of unknown length counts once and is told",
            c.unknown_loops == 1 && c.insts[ENG_VECTOR] == 1 ? NULL : "no");
@@ -462,8 +530,11 @@ int main(void) {
         test_dma();
         test_kernel();
     test_machines();
-        test_fast_forward();
-        test_random_loops();
+        test_fast_forward(1);
+        test_fast_forward(2);
+        for (int kind = 0; kind < KINDS; kind++)
+            test_random_loops(kind);
+        test_pair_loops();
     test_huge_loops();
         test_invariants();
         test_trace();
