@@ -12,7 +12,8 @@
 //                links, each: latency + bytes / bandwidth, the first bytes at the ramp's bandwidth; over several
 //                machines also its hops and bytes over the network
 //   dma          each partition's data is cut into runs that are contiguous on both sides; a run
-//                costs max(its bytes, efficient bytes) / bandwidth on its partition's engine
+//                costs max(its bytes, efficient bytes) / bandwidth on its partition's engine; one that
+//                converts has its own bytes on each side, and the engine takes as long as the wider
 //   control      the sequencer's interval
 // An engine's cost does not depend on how many partitions are active.
 #include "mach/price.h"
@@ -273,7 +274,8 @@ static bool is_transpose(const ChipFile *c, const IsaInst *in, double run) {
 static void price_dma(const ChipFile *c, const IsaInst *in, Price *p) {
     bool src_hbm = addr_space(in->src) == SPACE_HBM, dst_hbm = addr_space(in->dst) == SPACE_HBM;
     bool by_partition = !src_hbm || !dst_hbm;
-    double size = (double)dtype_bytes(in->stype), elems = 1;
+    double src_size = (double)dtype_bytes(in->stype), elems = 1;
+    double dst_size = in->dtype ? (double)dtype_bytes(in->dtype) : src_size, size = fmax(src_size, dst_size);
     for (int axis = by_partition ? 1 : 0; axis < 4; axis++)
         elems *= count(in->n[axis]);
     double run = run_elems(in, by_partition ? 1 : 0);
@@ -281,7 +283,8 @@ static void price_dma(const ChipFile *c, const IsaInst *in, Price *p) {
     double run_bytes = run * size;
     p->busy = ps_from_ns(c->control_ns);
     p->latency = ps_from_ns(c->dma_start_ns);
-    p->hbm_bytes = total * (src_hbm + dst_hbm + (dst_hbm && in->op0)); // what is combined with is read
+    double combined = dst_hbm && in->op0 ? dst_size : 0; // what it is combined with is read
+    p->hbm_bytes = elems * parts * (src_hbm * src_size + dst_hbm * dst_size + combined);
     p->hbm = ps_bytes(p->hbm_bytes, c->hbm_bw_core);
     p->track = (uint8_t)(dst_hbm ? ENG_COUNT + 1 : ENG_COUNT);
     if (is_transpose(c, in, run)) {

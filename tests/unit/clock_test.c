@@ -149,6 +149,15 @@ static void test_dma(void) {
     result("memory to memory counts HBM twice",
            near(c.total_ns, 1000 + 2 * 67108864 / 362.5 + 280, "total"));
     result("HBM bytes", c.hbm_bytes == 2 * 67108864.0 ? NULL : "wrong");
+    // a transfer that converts has its own width on each side
+    c = timed("dma dst=result0[0] src=arg0[0] dtype=f32 stype=bf16 n0=16777216\n", &trn2);
+    result("widening writes more than it reads", near(c.total_ns, 1000 + 6 * 16777216 / 362.5 + 280, "total"));
+    result("its HBM bytes", c.hbm_bytes == 6 * 16777216.0 ? NULL : "wrong");
+    c = timed("dma dst=sbuf[0:0] src=arg0[0] dtype=f32 stype=bf16 n0=8 n1=8192 s0=8192 s1=1 d1=1\n", &trn2);
+    result("the wider side holds the engine", near(c.total_ns, 1000 + 8 * 32768 / 23.0 + 280, "total"));
+    result("HBM sees the narrow one", c.hbm_bytes == 8 * 16384.0 ? NULL : "wrong");
+    c = timed("dma dst=result0[0] src=sbuf[0:0] dtype=f32 stype=bf16 op0=add n0=8 n1=512 d0=512 d1=1 s1=1\n", &trn2);
+    result("a sum reads and writes what it adds to", c.hbm_bytes == 2 * 8 * 512 * 4.0 ? NULL : "wrong");
     ChipFile slow = trn2;
     slow.hbm_bw_core = 100;
     c = timed("dma dst=result0[0] src=arg0[0] stype=f32 n0=16777216\n", &slow);
