@@ -72,7 +72,7 @@ def loss_fn(params, tokens, kinds, lengths, labels, heads, dtype, drop):
     x = params["words"][tokens] + params["places"][:s] + params["kinds"][kinds]
     x = drop(layer_norm(params["norm"], x))
     mask = jnp.where(jnp.arange(s) < lengths[:, None], np.float32(0), np.float32(-1e9))
-    for p in params["layers"]:
+    for p in export_common.layers(params["layers"]):
         x = layer_norm(p["norm1"], x + drop(attention(p, x, mask[:, None, None, :], heads, drop)))
         h = jax.nn.gelu(linear(p["up"], x), approximate=False)
         x = layer_norm(p["norm2"], x + drop(linear(p["down"], h)))
@@ -102,7 +102,8 @@ def main():
         drop = export_common.dropout_of(o, key)
         batch = tokens, kinds, lengths, labels
         loss, grads = jax.value_and_grad(loss_fn)(params, *batch, o.heads, dtype, drop)
-        updates, state = optimizer.update(grads, state, params)
+        with jax.named_scope("optimizer"):
+            updates, state = optimizer.update(grads, state, params)
         return optax.apply_updates(params, updates), state, loss
 
     export_common.export(step, args, o.out, "bert", (0, 1), inputs=not o.no_inputs, cpu=o.cpu)

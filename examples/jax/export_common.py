@@ -20,7 +20,7 @@ def save(lowered, args, folder, name, inputs=True):
     """
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    text = lowered.as_text()
+    text = lowered.as_text(debug_info=True)  # lines, layers and the names of arguments, for profiles
     (folder / f"{name}.mlir").write_text(text)
     if "chlo." not in text and "sdy." not in text:
         code = stablehlo.serialize_portable_artifact_str(text, VHLO_VERSION)
@@ -29,6 +29,13 @@ def save(lowered, args, folder, name, inputs=True):
         for i, leaf in enumerate(jax.tree.leaves(args)):
             np.save(folder / f"{name}_in_{i:03}.npy", np.asarray(leaf))
     return text
+
+
+def layers(all_of_them):
+    """Each in a scope of its own, so that a profile (otrn prof --group=layer) tells them apart."""
+    for i, params in enumerate(all_of_them):
+        with jax.named_scope(f"layer{i}"):
+            yield params
 
 
 def options(doc, name, sizes):

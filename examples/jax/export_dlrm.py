@@ -77,7 +77,8 @@ def main():
 
     def step(params, state, dense, sparse, clicks):
         loss, grads = jax.value_and_grad(loss_fn)(params, dense, sparse, clicks)
-        updates, state = optimizer.update(grads, state, params)
+        with jax.named_scope("optimizer"):
+            updates, state = optimizer.update(grads, state, params)
         return optax.apply_updates(params, updates), state, loss
 
     args = params, optimizer.init(params), dense, sparse, clicks

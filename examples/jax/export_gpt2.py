@@ -66,7 +66,7 @@ def attention(p, x, heads, drop):
 def loss_fn(params, tokens, targets, o, dtype, drop):
     params = jax.tree.map(lambda p: p.astype(dtype), params)
     x = drop(params["wte"][tokens] + params["wpe"])
-    for p in params["layers"]:
+    for p in export_common.layers(params["layers"]):
         x = x + drop(attention(p, layer_norm(p["ln1"], x), o.heads, drop))
         h = jax.nn.gelu(layer_norm(p["ln2"], x) @ p["up"]["w"] + p["up"]["b"], approximate=True)
         h = h @ p["down"]["w"]
@@ -90,7 +90,8 @@ def main():
         loss, grads = jax.value_and_grad(loss_fn)(params, tokens, targets, o, dtype, drop)
         norm = jnp.sqrt(sum((g * g).sum() for g in jax.tree.leaves(grads)))
         grads = jax.tree.map(lambda g: g * jnp.minimum(1.0, 1.0 / norm), grads)
-        updates, state = optimizer.update(grads, state, params)
+        with jax.named_scope("optimizer"):
+            updates, state = optimizer.update(grads, state, params)
         return optax.apply_updates(params, updates), state, loss
 
     export_common.export(step, args, o.out, "gpt2", (0, 1), inputs=not o.no_inputs, cpu=o.cpu)

@@ -82,7 +82,7 @@ def attention(p, x):
 def loss_fn(params, tokens, targets):
     params = jax.tree.map(lambda p: p.astype(DTYPE), params)
     x = params["embed"][tokens]
-    for p in params["layers"]:
+    for p in export_common.layers(params["layers"]):
         x = x + attention(p, rms_norm(x, p["norm1"]))
         h = rms_norm(x, p["norm2"])
         x = x + (jax.nn.silu(h @ p["gate"]) * (h @ p["up"])) @ p["down"]
@@ -104,7 +104,8 @@ def main():
 
     def step(params, state, tokens, targets):
         loss, grads = jax.value_and_grad(loss_fn)(params, tokens, targets)
-        updates, state = optimizer.update(grads, state, params)
+        with jax.named_scope("optimizer"):
+            updates, state = optimizer.update(grads, state, params)
         return optax.apply_updates(params, updates), state, loss
 
     jitted = jax.jit(

@@ -85,7 +85,7 @@ class Net:
         x = jax.nn.relu(self.norm(self.conv(x, params["stem"], 2), params["norm"]))
         x = jax.lax.reduce_window(x, -np.inf, jax.lax.max, window, strides, pads)
         stage_of = [s for s, n in enumerate(self.o.blocks) for _ in range(n)]
-        for i, p in enumerate(params["blocks"]):
+        for i, p in enumerate(export_common.layers(params["blocks"])):
             first = i > 0 and stage_of[i - 1] != stage_of[i]
             x = self.block(x, p, 2 if first else 1)
         x = x.astype(jnp.float32).mean((1, 2) if last else (2, 3))
@@ -122,7 +122,8 @@ def main():
 
     def step(params, state, running, images, labels):
         (loss, stats), grads = jax.value_and_grad(loss_fn, has_aux=True)(params, images, labels)
-        updates, state = optimizer.update(grads, state, params)
+        with jax.named_scope("optimizer"):
+            updates, state = optimizer.update(grads, state, params)
         running = jax.tree.map(lambda r, s: 0.9 * r + 0.1 * s, running, stats)
         return optax.apply_updates(params, updates), state, running, loss
 

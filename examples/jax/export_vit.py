@@ -70,7 +70,7 @@ def loss_fn(params, images, labels, o, dtype, drop):
     x = linear(params["patch"], x)
     first = jnp.broadcast_to(params["first"], (x.shape[0], 1, o.width))
     x = drop(jnp.concatenate([first, x], axis=1) + params["places"])
-    for p in params["layers"]:
+    for p in export_common.layers(params["layers"]):
         x = x + drop(attention(p, layer_norm(p["norm1"], x), o.heads, drop))
         h = jax.nn.gelu(linear(p["up"], layer_norm(p["norm2"], x)), approximate=False)
         x = x + drop(linear(p["down"], drop(h)))
@@ -93,7 +93,8 @@ def main():
     def step(params, state, images, labels, *key):
         drop = export_common.dropout_of(o, key)
         loss, grads = jax.value_and_grad(loss_fn)(params, images, labels, o, dtype, drop)
-        updates, state = optimizer.update(grads, state, params)
+        with jax.named_scope("optimizer"):
+            updates, state = optimizer.update(grads, state, params)
         return optax.apply_updates(params, updates), state, loss
 
     export_common.export(step, args, o.out, "vit", (0, 1), inputs=not o.no_inputs, cpu=o.cpu)

@@ -49,6 +49,16 @@ def test_a_step_is_that_of_the_cpu(name, options, tmp_path):
         np.testing.assert_allclose(g, w, rtol=2e-5, atol=2e-5 * np.abs(w).max() + 1e-7)
 
 
+def test_a_step_tells_lines_layers_and_arguments(tmp_path):
+    small = ["--batch=1", "--seq=32", "--layers=2", "--width=32", "--heads=2", "--vocab=64", "--no-inputs"]
+    program = export("gpt2", tmp_path, *small)
+    layers = otrn("prof", program, "--group=layer", "--cache=off")
+    assert all(name in layers for name in ("layer0", "layer1", "optimizer")), layers
+    assert "export_gpt2.py:" in otrn("prof", program.with_suffix(".mlirbc"), "--cache=off")
+    otrn("compile", program, "-o", tmp_path / "gpt2.otrn", "--cache=off")
+    assert "\"params['layers'][1]['up']['w']\"" in otrn("dis", tmp_path / "gpt2.otrn")
+
+
 def test_models_in_small(tmp_path):
     """What `make models` does at full size; also that it can tell a wrong result."""
     if not OTRN.exists():
