@@ -7,7 +7,7 @@
 // They need a key and nothing else. Vector engine and gpsimd then make them in a lane of their own (tile/sched.c), beside products and what
 // comes before their reader. A few programs ahead are enough to keep that lane busy; more would only hold memory.
 #include "pass/rows.h"
-#include "pass/users.h"
+#include "hlo/users.h"
 #include "pass/walk.h"
 
 #define AHEAD 4        // programs
@@ -131,6 +131,6 @@ static void ahead_region(Ahead *a, RegionId r) {
 
 void pass_ahead(Compile *c) {
     Ahead a = {.c = c, .h = c->hlo, .gone = ARENA_NEWN(c->scratch, bool, c->hlo->ops.n + 1)};
-    users_make(&a.u, c, hlo_main(c->hlo)->body);
+    users_make(&a.u, c->hlo, c->scratch, hlo_main(c->hlo)->body);
     ahead_region(&a, hlo_main(c->hlo)->body);
 }

@@ -10,34 +10,6 @@
 
 #include "pass/walk.h"
 
-bool op_has_effect(const Hlo *h, const HloOp *op) {
-    switch (op->code) {
-    case HLO_RETURN:
-    case HLO_SEND:
-    case HLO_RECV:
-    case HLO_INFEED:
-    case HLO_OUTFEED:
-    case HLO_RNG: // moves its stream on
-        return true;
-    case HLO_CUSTOM_CALL:
-        return hlo_int(op, AK_HAS_SIDE_EFFECT, 0) || op->nresults == 0 ||
-               !strncmp(hlo_attr_str(op, AK_CALL_TARGET_NAME), "check.", 6); // may fail the run
-    default:
-        break;
-    }
-    if (hlo_row(op)->dialect == HD_CHECK || hlo_row(op)->cls == HC_COLL)
-        return true;
-    for (uint32_t r = 0; r < op->nregions; r++) {
-        const HloRegion *region = hlo_op_region(h, op, r);
-        for (uint32_t i = 0; i < region->ops.n; i++) {
-            const HloOp *inner = hlo_at(h, region->ops.at[i]);
-            if (inner->code != HLO_RETURN && op_has_effect(h, inner))
-                return true;
-        }
-    }
-    return false;
-}
-
 static void sweep(Hlo *h, RegionId r, bool *live) {
     HloRegion *region = &h->regions.at[r];
     uint32_t kept = region->ops.n;

@@ -12,69 +12,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "pass/dots.h"
+#include "hlo/dot.h"
 #include "pass/walk.h"
-
-bool dot_group(const HloType *t, const int64_t *dims, uint32_t n, int64_t *size, int64_t *stride) {
-    int64_t strides[OTRN_MAX_RANK];
-    int64_t s = 1;
-    for (int i = t->rank; i-- > 0;) {
-        strides[i] = s;
-        s *= t->dims[i];
-    }
-    *size = 1;
-    *stride = 1;
-    for (uint32_t i = n; i-- > 0;) {
-        int64_t d = t->dims[dims[i]];
-        if (d == 1)
-            continue;
-        if (*size == 1)
-            *stride = strides[dims[i]];
-        else if (strides[dims[i]] != *stride * *size)
-            return false;
-        *size *= d;
-    }
-    return true;
-}
-
-uint32_t dot_free_dims(const HloType *t, const HloOp *op, bool rhs, int64_t out[OTRN_MAX_RANK]) {
-    uint32_t nb, nc, n = 0;
-    const int64_t *b = hlo_ints(op, rhs ? AK_RHS_BATCHING_DIMENSIONS : AK_LHS_BATCHING_DIMENSIONS, &nb);
-    const int64_t *c =
-        hlo_ints(op, rhs ? AK_RHS_CONTRACTING_DIMENSIONS : AK_LHS_CONTRACTING_DIMENSIONS, &nc);
-    for (int64_t d = 0; d < t->rank; d++) {
-        bool taken = false;
-        for (uint32_t i = 0; i < nb; i++)
-            taken = taken || b[i] == d;
-        for (uint32_t i = 0; i < nc; i++)
-            taken = taken || c[i] == d;
-        if (!taken)
-            out[n++] = d;
-    }
-    return n;
-}
-
-bool dot_suits(const Hlo *h, const HloOp *op, Why *why) {
-    if (op->code != HLO_DOT_GENERAL)
-        return false;
-    const HloType *l = hlo_value_type(h, hlo_operand(h, op, 0));
-    const HloType *r = hlo_value_type(h, hlo_operand(h, op, 1));
-    const HloType *o = hlo_value_type(h, op->results);
-    const HloType *types[] = {l, r, o};
-    for (int i = 0; i < 3; i++)
-        if (!dtype_on_tensor_engine(types[i]->dtype))
-            return dtype_is_float(types[i]->dtype) && dtype_row(types[i]->dtype)->bits < 64
-                       ? why_refuse_type(why, WHY_PRODUCT_TYPES, types[i]->dtype)
-                       : why_refuse_elements(why, types[i]->dtype);
-    return (l->elems > 0 && r->elems > 0) || why_refuse(why, WHY_EMPTY);
-}
-
-bool dot_may_swap(const Hlo *h, const HloOp *op) {
-    const HloAttr *l = hlo_attr(op, AK_LHS_PRECISION_TYPE), *r = hlo_attr(op, AK_RHS_PRECISION_TYPE);
-    bool parts = hlo_int(op, AK_LHS_COMPONENT_COUNT, 1) == hlo_int(op, AK_RHS_COMPONENT_COUNT, 1);
-    bool types = l && r ? l->kind == HA_TYPE && r->kind == HA_TYPE && l->type == r->type : !l && !r;
-    return parts && types && hlo_value_type(h, hlo_operand(h, op, 0))->dtype == hlo_value_type(h, hlo_operand(h, op, 1))->dtype;
-}
 
 typedef struct Dots {
     Compile *c;

@@ -7,8 +7,8 @@
 //
 // Gradients of keys and values are products of rows with queries and values that are converted, or turned, just for them. Standing
 // before the rows they let tile/block.c and pass/pieces.c take rows and product together.
-#include "pass/dots.h"
-#include "pass/users.h"
+#include "hlo/dot.h"
+#include "hlo/users.h"
 #include "pass/walk.h"
 
 #define DEPTH_MAX 8
@@ -88,6 +88,6 @@ static void early_region(Early *e, RegionId r) {
 
 void pass_early(Compile *c) {
     Early e = {.c = c, .h = c->hlo, .to = ARENA_NEWN(c->scratch, uint32_t, c->hlo->ops.n + 1)};
-    users_make(&e.u, c, hlo_main(c->hlo)->body);
+    users_make(&e.u, c->hlo, c->scratch, hlo_main(c->hlo)->body);
     early_region(&e, hlo_main(c->hlo)->body);
 }

@@ -11,7 +11,7 @@
 // and before anybody else reads it. Not past many ops where something larger than the product lives longer so.
 #include "pass/epilogue.h"
 
-#include "pass/dots.h"
+#include "hlo/dot.h"
 #include "pass/walk.h"
 
 #define NEAR 16 // ops
@@ -244,7 +244,7 @@ void pass_epilogue(Compile *c) {
     Pass p = {.c = c, .h = c->hlo, .moved = ARENA_NEWN(c->scratch, bool, n), .has_rows = ARENA_NEWN(c->scratch, bool, n),
               .first = ARENA_NEWN(c->scratch, uint32_t, n), .last = ARENA_NEWN(c->scratch, uint32_t, n)};
     VEC_PUSH(c->scratch, &p.meetings, (Meeting){0});
-    users_make(&p.u, c, hlo_main(c->hlo)->body);
+    users_make(&p.u, c->hlo, c->scratch, hlo_main(c->hlo)->body);
     p.place = arena_dup(c->scratch, p.u.position, n * sizeof *p.u.position);
     epilogue_region(&p, hlo_main(c->hlo)->body);
 }

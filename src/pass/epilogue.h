@@ -3,7 +3,7 @@
 #ifndef OTRN_PASS_EPILOGUE_H
 #define OTRN_PASS_EPILOGUE_H
 
-#include "pass/users.h"
+#include "hlo/users.h"
 
 typedef struct Epilogue {
     OpId dot, rows;

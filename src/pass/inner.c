@@ -7,7 +7,7 @@
 //   [b d] · [b d] -> [b]   ──►  the sum along d of lhs * rhs
 //
 // The array would use one of its columns at a time; row programs read each operand once, and that is all there is to do.
-#include "pass/dots.h"
+#include "hlo/dot.h"
 #include "pass/walk.h"
 
 #define INNER_MIN 16384 // elements

@@ -6,8 +6,8 @@
 //
 // Gradients of weights are read at the end of a step, gradients of activations at once. The tensor engine takes its products in
 // order (tile/sched.c), so the former fill the time in which row programs prepare the next of the latter.
-#include "pass/dots.h"
-#include "pass/users.h"
+#include "hlo/dot.h"
+#include "hlo/users.h"
 #include "pass/walk.h"
 
 #define LOOK_AHEAD 96 // ops a product may go up past
@@ -126,6 +126,6 @@ static void order_region(Order *o, RegionId r) {
 
 void pass_order(Compile *c) {
     Order o = {.c = c, .h = c->hlo, .at = ARENA_NEWN(c->scratch, uint32_t, c->hlo->ops.n + 1)};
-    users_make(&o.u, c, hlo_main(c->hlo)->body);
+    users_make(&o.u, c->hlo, c->scratch, hlo_main(c->hlo)->body);
     order_region(&o, hlo_main(c->hlo)->body);
 }

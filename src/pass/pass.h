@@ -3,17 +3,7 @@
 #ifndef OTRN_PASS_PASS_H
 #define OTRN_PASS_PASS_H
 
-#include "hlo/hlo.h"
-
-typedef struct Compile { // one compilation
-    Ctx *ctx;
-    Arena *arena;   // lives until the artifact is written
-    Arena *scratch; // reset after each pass
-    Hlo *hlo;
-    const struct Options *opts; // may be NULL: all defaults
-    struct Pool *pool; // helps; may be NULL
-    const struct ChipFile *chip; // for prices; NULL: not known, as far as results do not depend on it
-} Compile;
+#include "pass/compile.h"
 
 typedef void PassFn(Compile *c);
 typedef struct PassRow {

@@ -13,7 +13,7 @@
 // the scores. tile/block.c then finds each program with its products around it. Sums over pieces are added in fp32, in order.
 #include <string.h>
 
-#include "pass/dots.h"
+#include "hlo/dot.h"
 #include "pass/pieces.h"
 #include "pass/rows.h"
 
@@ -519,7 +519,7 @@ void pass_pieces(Compile *c) {
     Pieces s = {.c = c, .h = c->hlo};
     RegionId body = hlo_main(c->hlo)->body;
     walk_init(&s.w, c);
-    users_make(&s.u, c, body);
+    users_make(&s.u, c->hlo, c->scratch, body);
     if (!pieces_region(&s, body))
         return;
     walk_region(&s.w, body);

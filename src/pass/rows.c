@@ -17,7 +17,7 @@
 
 #include "base/num.h"
 #include "mach/chipfile.h"
-#include "pass/dots.h"
+#include "hlo/dot.h"
 #include "pass/walk.h"
 
 #define GROUP_OPS_MAX 192

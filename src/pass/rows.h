@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// rows.h — questions about reductions and row programs that passes ask and the tiler asks again.
+// rows.h — questions about row programs that passes ask and the tiler asks again.
 #ifndef OTRN_PASS_ROWS_H
 #define OTRN_PASS_ROWS_H
 
-#include "hlo/hlo.h"
+#include "hlo/query.h"
 #include "hlo/why.h"
-
-// The op that combines two elements of a reduction with one operand, when its region is just that; else HLO_NONE.
-uint16_t reduce_body(const Hlo *h, const HloOp *op);
-// Gives a new reduction the region of one like it, over scalars of this type.
-void reduce_region_like(Hlo *h, const HloOp *like, OpId made, TypeId scalar);
-// One number for all elements: a splat or a constant of one element. NULL when v is not such a constant.
-const HloAttr *splat_value(const Hlo *h, ValueId v);
-// True when `v` is such a constant and leaves every x as it is, to the last bit, in `code`(x, v).
-bool is_neutral(const Hlo *h, uint16_t code, ValueId v);
 
 #define MASK_LOW (-1e8) // what is masked is lower, every score is above
 

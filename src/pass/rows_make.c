@@ -4,7 +4,7 @@
 
 #include <assert.h>
 
-#include "pass/dots.h"
+#include "hlo/dot.h"
 #include "pass/rows.h"
 
 #define OPERANDS_MAX 4 // of an op inside a row program

@@ -3,7 +3,7 @@
 #ifndef OTRN_PASS_ROWS_MAKE_H
 #define OTRN_PASS_ROWS_MAKE_H
 
-#include "pass/users.h"
+#include "hlo/users.h"
 #include "pass/walk.h"
 
 typedef VEC(ValueId) Values;

@@ -13,7 +13,7 @@
 //
 // R1's rows that R2 reads become part of R2; a product that reads them and needs something made after R1 reads R2's copy,
 // and moves behind it. tile/block.c then finds both programs with all their products around them.
-#include "pass/dots.h"
+#include "hlo/dot.h"
 #include "pass/epilogue.h"
 #include "pass/rows.h"
 #include "pass/rows_make.h"
@@ -554,7 +554,7 @@ void pass_scores(Compile *c) {
     Scores s = {.c = c, .h = h, .nops = h->ops.n};
     RegionId body = hlo_main(h)->body;
     walk_init(&s.w, c);
-    users_make(&s.u, c, body);
+    users_make(&s.u, c->hlo, c->scratch, body);
     s.taken = ARENA_NEWN(c->scratch, bool, h->ops.n + 1);
     s.dropped = ARENA_NEWN(c->scratch, bool, h->ops.n + 1);
     s.instead = ARENA_NEWN(c->scratch, OpId, h->ops.n + 1);
@@ -565,7 +565,7 @@ void pass_scores(Compile *c) {
         return;
     walk_region(&s.w, body);
     pass_dce(c);
-    users_make(&s.u, c, body);
+    users_make(&s.u, c->hlo, c->scratch, body);
     drop_results(&s, body);
     walk_region(&s.w, body);
     pass_dce(c);

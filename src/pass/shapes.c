@@ -124,16 +124,11 @@ static void know_results(Shapes *s, OpId id) {
 
 // --- control flow ----------------------------------------------------------------------------------
 
-static const HloOp *region_return(const Shapes *s, RegionId r) {
-    const HloRegion *region = &s->h->regions.at[r];
-    return hlo_at(s->h, region->ops.at[region->ops.n - 1]);
-}
-
 static void shapes_while(Shapes *s, OpId id) {
     Hlo *h = s->h;
     HloOp op = *hlo_at(h, id);
     RegionId regions[2] = {h->op_regions.at[op.regions], h->op_regions.at[op.regions + 1]};
-    HloOp ret = *region_return(s, regions[1]);
+    HloOp ret = *region_return(s->h, &s->h->regions.at[regions[1]]);
     for (uint32_t i = 0; i < op.noperands; i++) {
         ValueId from = hlo_operand(h, &op, i);
         bool same = hlo_operand(h, &ret, i) == h->regions.at[regions[1]].args + i;
@@ -147,7 +142,7 @@ static void shapes_while(Shapes *s, OpId id) {
     }
     shapes_region(s, regions[0]);
     shapes_region(s, regions[1]);
-    ret = *region_return(s, regions[1]);
+    ret = *region_return(s->h, &s->h->regions.at[regions[1]]);
     for (uint32_t i = 0; i < op.noperands; i++) {
         const HloType *a = hlo_value_type(h, hlo_operand(h, &op, i));
         const HloType *b = hlo_value_type(h, hlo_operand(h, &ret, i));
@@ -170,7 +165,7 @@ static int64_t chosen_branch(const Shapes *s, const HloOp *op) {
 // The chosen branch's ops take the place of the op.
 static void take_branch(Shapes *s, const HloOp *op, RegionId branch) {
     HloRegion *r = &s->h->regions.at[branch];
-    HloOp ret = *region_return(s, branch);
+    HloOp ret = *region_return(s->h, &s->h->regions.at[branch]);
     for (uint32_t i = 0; i + 1 < r->ops.n; i++)
         shapes_push(s, r->ops.at[i]);
     for (uint32_t i = 0; i < op->nresults; i++)
@@ -186,7 +181,7 @@ static void shapes_branches(Shapes *s, OpId id) {
             continue;
         RegionId branch = h->op_regions.at[op.regions + r];
         shapes_region(s, branch);
-        HloOp ret = *region_return(s, branch);
+        HloOp ret = *region_return(s->h, &s->h->regions.at[branch]);
         for (uint32_t i = 0; only < 0 && i < op.nresults; i++)
             refine_like(s, op.results + i, hlo_operand(h, &ret, i));
     }

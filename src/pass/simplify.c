@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "pass/dots.h"
+#include "hlo/dot.h"
 #include "pass/rows.h"
 #include "pass/walk.h"
 
@@ -26,81 +26,6 @@ struct Simplify {
 };
 
 // --- questions -------------------------------------------------------------------------------------
-
-uint16_t reduce_body(const Hlo *h, const HloOp *op) {
-    if (op->code != HLO_REDUCE || op->noperands != 2 || op->nresults != 1 || op->nregions != 1)
-        return HLO_NONE;
-    const HloRegion *r = hlo_op_region(h, op, 0);
-    if (r->nargs != 2 || r->ops.n != 2)
-        return HLO_NONE;
-    const HloOp *body = hlo_at(h, r->ops.at[0]), *ret = hlo_at(h, r->ops.at[1]);
-    bool plain = body->noperands == 2 && body->nresults == 1 && ret->code == HLO_RETURN &&
-                 hlo_row(body)->cls == HC_EW2 && ret->noperands == 1 &&
-                 hlo_operand(h, ret, 0) == body->results;
-    ValueId a = plain ? hlo_operand(h, body, 0) : 0, b = plain ? hlo_operand(h, body, 1) : 0;
-    if ((a != r->args || b != r->args + 1) && (a != r->args + 1 || b != r->args))
-        return HLO_NONE;
-    return h->values.at[body->results].type == h->values.at[a].type ? body->code : HLO_NONE;
-}
-
-void reduce_region_like(Hlo *h, const HloOp *like, OpId made, TypeId scalar) {
-    hlo_op_add_combiner(h, made, reduce_body(h, like), scalar);
-}
-
-const HloAttr *splat_value(const Hlo *h, ValueId v) {
-    OpId def = h->values.at[v].def;
-    if (!def || hlo_at(h, def)->code != HLO_CONSTANT)
-        return NULL;
-    const HloAttr *a = hlo_attr(hlo_at(h, def), AK_VALUE);
-    if (!a || a->kind != HA_TENSOR || hlo_type(h, a->type)->text)
-        return NULL;
-    return a->n == dtype_bytes(hlo_type(h, a->type)->dtype) ? a : NULL;
-}
-
-bool is_neutral(const Hlo *h, uint16_t code, ValueId v) {
-    const HloAttr *a = splat_value(h, v);
-    if (!a)
-        return false;
-    int dtype = hlo_type(h, a->type)->dtype;
-    if (dtype_is_float(dtype)) {
-        double x = dtype_to_f64(dtype, a->data);
-        switch (code) {
-        case HLO_ADD:
-            return x == 0 && signbit(x);
-        case HLO_SUBTRACT:
-            return x == 0 && !signbit(x);
-        case HLO_MULTIPLY:
-        case HLO_DIVIDE:
-            return x == 1;
-        case HLO_MAXIMUM:
-            return x == -INFINITY;
-        case HLO_MINIMUM:
-            return x == INFINITY;
-        default:
-            return false;
-        }
-    }
-    if (!dtype_is_int(dtype) && dtype != DT_I1)
-        return false;
-    int64_t x = dtype_to_i64(dtype, a->data);
-    bool flag = dtype == DT_I1;
-    switch (code) {
-    case HLO_ADD:
-        return !flag && x == 0;
-    case HLO_SUBTRACT:
-        return !flag && x == 0;
-    case HLO_MULTIPLY:
-    case HLO_DIVIDE:
-        return !flag && x == 1;
-    case HLO_AND:
-        return flag && x;
-    case HLO_OR:
-    case HLO_XOR:
-        return x == 0;
-    default:
-        return false;
-    }
-}
 
 // Adding it changes nothing but the sign of a zero, which we give up as XLA does: gradients begin as such sums.
 static bool is_float_zero(const Hlo *h, ValueId v) {

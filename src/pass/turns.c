@@ -16,7 +16,7 @@
 // Of the ways to make the wanted order the cheapest is taken: elements moved, times a weight for short runs of neighbours.
 #include <string.h>
 
-#include "pass/dots.h"
+#include "hlo/dot.h"
 #include "pass/rows.h"
 #include "pass/turns.h"
 
@@ -409,6 +409,6 @@ static void turns_visit(void *pass, OpId id) {
 void pass_turns(Compile *c) {
     Turns s = {.c = c, .h = c->hlo, .known = c->hlo->values.n, .made = ARENA_NEWN(c->scratch, ValueId, c->hlo->ops.n + 1)};
     walk_init(&s.w, c);
-    users_make(&s.users, c, hlo_main(c->hlo)->body);
+    users_make(&s.users, c->hlo, c->scratch, hlo_main(c->hlo)->body);
     walk_rewrite(&s.w, hlo_main(c->hlo)->body, WALK_ALL, turns_visit, &s);
 }

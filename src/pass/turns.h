@@ -3,7 +3,7 @@
 #ifndef OTRN_PASS_TURNS_H
 #define OTRN_PASS_TURNS_H
 
-#include "pass/users.h"
+#include "hlo/users.h"
 #include "pass/walk.h"
 
 typedef struct Dims {

@@ -7,6 +7,7 @@
 #ifndef OTRN_PASS_WALK_H
 #define OTRN_PASS_WALK_H
 
+#include "hlo/query.h"
 #include "pass/pass.h"
 
 typedef VEC(OpId) OpList;
@@ -83,8 +84,5 @@ void inline_body(Compile *c, const HloFunc *f, RegionId to);
 // True when some dimension is unknown, or some op takes a shape as an operand; with to_eval only such ops
 // count as the evaluator cannot compute as they are.
 bool shapes_needed(const Hlo *h, bool to_eval);
-
-// True when running the op twice, or not at all, can be told apart from outside.
-bool op_has_effect(const Hlo *h, const HloOp *op);
 
 #endif

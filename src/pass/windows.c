@@ -4,10 +4,7 @@
 // gives: reduce_window of sums and extremes whose windows lie inside their operand: what is around and between its
 //        elements is a pad of its own
 // stale: nothing
-#include "pass/windows.h"
-
-#include "base/dtype.h"
-#include "pass/rows.h"
+#include "hlo/pool.h"
 #include "pass/walk.h"
 
 typedef struct Windows {
@@ -15,68 +12,6 @@ typedef struct Windows {
     Hlo *h;
     Walk w;
 } Windows;
-
-// --- reading ---------------------------------------------------------------------------------------
-
-static uint16_t body_of(const Hlo *h, const HloOp *op) {
-    const HloRegion *r = hlo_op_region(h, op, 0);
-    if (r->nargs != 2 || r->ops.n != 2)
-        return HLO_NONE;
-    const HloOp *body = hlo_at(h, r->ops.at[0]), *ret = hlo_at(h, r->ops.at[1]);
-    if (body->noperands != 2 || ret->code != HLO_RETURN || ret->noperands != 1 || hlo_operand(h, ret, 0) != body->results)
-        return HLO_NONE;
-    ValueId a = hlo_operand(h, body, 0), b = hlo_operand(h, body, 1);
-    bool both = (a == r->args && b == r->args + 1) || (a == r->args + 1 && b == r->args);
-    bool known = body->code == HLO_ADD || body->code == HLO_MAXIMUM || body->code == HLO_MINIMUM;
-    return both && known ? body->code : HLO_NONE;
-}
-
-static int64_t int_at(const HloOp *op, HloAttrKey key, uint32_t i, int64_t dflt) {
-    uint32_t n;
-    const int64_t *v = hlo_ints(op, key, &n);
-    return i < n ? v[i] : dflt;
-}
-
-static bool fits(const HloType *t) {
-    bool is_float = t->dtype == DT_F32 || t->dtype == DT_BF16 || t->dtype == DT_F16;
-    return t->kind == HT_TENSOR && !t->dynamic && !t->text && is_float && t->elems > 0 && t->elems < INT32_MAX &&
-           t->rank > 0 && t->rank <= POOL_RANK_MAX;
-}
-
-bool pool_read(const Hlo *h, const HloOp *op, PoolForm *f) {
-    if (op->code != HLO_REDUCE_WINDOW || op->noperands != 2 || op->nresults != 1)
-        return false;
-    const HloType *x = hlo_value_type(h, hlo_operand(h, op, 0)), *y = hlo_value_type(h, op->results);
-    const HloAttr *init = splat_value(h, hlo_operand(h, op, 1));
-    *f = (PoolForm){.rank = x->rank, .taps = 1, .code = body_of(h, op)};
-    if (!f->code || !fits(x) || !fits(y) || x->dtype != y->dtype || !init)
-        return false;
-    bool neutral = f->code == HLO_ADD ? dtype_to_f64(x->dtype, init->data) == 0
-                                      : is_neutral(h, f->code, hlo_operand(h, op, 1));
-    for (int i = 0; i < f->rank; i++) {
-        uint32_t k = (uint32_t)i;
-        PoolAxis a = {.in = x->dims[i], .out = y->dims[i], .window = int_at(op, AK_WINDOW_DIMENSIONS, k, 1),
-                      .stride = int_at(op, AK_WINDOW_STRIDES, k, 1), .gap = int_at(op, AK_WINDOW_DILATIONS, k, 1),
-                      .low = int_at(op, AK_PADDING, 2 * k, 0), .high = int_at(op, AK_PADDING, 2 * k + 1, 0),
-                      .in_gap = int_at(op, AK_BASE_DILATIONS, k, 1)};
-        if (a.window > POOL_TAPS_MAX || a.stride > INT32_MAX || a.gap > INT32_MAX || a.in_gap > INT32_MAX)
-            return false;
-        f->taps *= a.window;
-        f->axis[i] = a;
-        if (f->taps > POOL_TAPS_MAX)
-            return false;
-    }
-    return neutral && f->taps > 1;
-}
-
-bool pool_is_inside(const PoolForm *f) {
-    for (int i = 0; i < f->rank; i++)
-        if (f->axis[i].low > 0 || f->axis[i].high > 0 || f->axis[i].low < 0 || f->axis[i].in_gap > 1)
-            return false;
-    return true;
-}
-
-// --- rewriting -------------------------------------------------------------------------------------
 
 static ValueId push(Windows *s, OpId id) { return walk_push(&s->w, id); }
 

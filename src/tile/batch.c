@@ -7,7 +7,7 @@
 //
 // For products of which m and k fit the array and several results fit a bank; dot.c would pay for the transfers of each.
 // The sums are those of dot.c to the bit.
-#include "pass/dots.h"
+#include "hlo/dot.h"
 #include "tile/emit.h"
 #include "tile/side.h"
 

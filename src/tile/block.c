@@ -8,8 +8,8 @@
 // operand must be there when the program runs. Where rows do not fit SBUF, or accumulators PSUM, the steps stay apart.
 #include "tile/block.h"
 
-#include "pass/dots.h"
-#include "pass/users.h"
+#include "hlo/dot.h"
+#include "hlo/users.h"
 #include "pass/walk.h"
 
 #define PARTS 128
@@ -432,7 +432,7 @@ void blocks_find(Lower *l, const ChipFile *chip) {
     *e = (Emit){.l = l, .c = l->c, .chip = chip, .row_node = ARENA_NEWN(a, uint32_t, h->values.n)};
     Find f = {.l = l, .e = e};
     RegionId body = l->main->body;
-    users_make(&f.u, l->c, body);
+    users_make(&f.u, l->c->hlo, l->c->scratch, body);
     lower_each_rows(l, body, try_rows, &f);
     l->wedge_of = ARENA_NEWN(a, struct Wedge *, h->ops.n);
     lower_each_rows(l, body, find_wedge, &f);

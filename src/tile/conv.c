@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "pass/convs.h"
+#include "hlo/conv.h"
 #include "tile/contract.h"
 #include "tile/slab.h"
 

@@ -10,22 +10,11 @@
 // stored.
 #include "tile/count.h"
 
-#include "pass/loops.h"
+#include "hlo/loop.h"
 #include "pass/rows.h"
 #include "tile/dynamic.h"
 
 // --- loops ----------------------------------------------------------------------------------------
-
-static const HloOp *region_return(const Lower *l, const HloRegion *r) { return hlo_at(l->h, r->ops.at[r->ops.n - 1]); }
-
-static bool constant_int(const Lower *l, ValueId v, int64_t *out) {
-    const HloAttr *a = splat_value(l->h, v);
-    const HloType *t = hlo_value_type(l->h, v);
-    if (!a || t->elems != 1 || !dtype_is_int(t->dtype))
-        return false;
-    *out = dtype_to_i64(t->dtype, a->data);
-    return true;
-}
 
 static uint32_t depth_of(const Lower *l, uint32_t loop) {
     uint32_t depth = 0;
@@ -68,7 +57,7 @@ bool count_form(const Lower *l, ValueId v, Form *out) {
     if (out->known)
         return true;
     *out = (Form){.known = true};
-    if (!constant_int(l, v, &number))
+    if (!constant_int(l->h, v, &number))
         return false;
     out->add = number;
     return true;
@@ -198,7 +187,7 @@ bool count_op(Lower *l, OpId id) {
         if (inner.code != HLO_CONSTANT && !simple_form(l, &inner))
             return false;
     }
-    const HloOp *ret = region_return(l, region);
+    const HloOp *ret = region_return(l->h, region);
     Form f[2];
     bool all = op.nresults <= 2;
     for (uint32_t i = 0; i < op.nresults && all; i++)
@@ -294,7 +283,7 @@ bool count_overwrites(Lower *l, const HloOp *loop, uint32_t number, uint32_t i) 
     const Hlo *h = l->h;
     RegionId region = h->op_regions.at[loop->regions + 1];
     const HloRegion *body = &h->regions.at[region];
-    ValueId arg = body->args + i, next = hlo_operand(h, region_return(l, body), i);
+    ValueId arg = body->args + i, next = hlo_operand(h, region_return(l->h, body), i);
     OpId def = h->values.at[next].def;
     const HloOp *op = def ? hlo_at(h, def) : NULL;
     if (!op || op->code != HLO_DYNAMIC_UPDATE_SLICE || hlo_operand(h, op, 0) != arg || l->uses[arg] != 1 || l->uses[next] != 1)
@@ -328,7 +317,7 @@ void count_updates(Lower *l, const HloOp *loop, const BufId *state) {
     const Hlo *h = l->h;
     RegionId region = h->op_regions.at[loop->regions + 1];
     const HloRegion *body = &h->regions.at[region];
-    const HloOp *ret = region_return(l, body);
+    const HloOp *ret = region_return(l->h, body);
     for (uint32_t k = 0; k < ret->noperands; k++) {
         ValueId v = hlo_operand(h, ret, k);
         OpId id = h->values.at[v].def;

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "pass/convs.h"
+#include "hlo/conv.h"
 #include "tile/emit.h"
 
 #define PARTS 128

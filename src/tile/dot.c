@@ -22,7 +22,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "pass/dots.h"
+#include "hlo/dot.h"
 #include "pass/rows.h"
 #include "tile/dot.h"
 #include "tile/side.h"

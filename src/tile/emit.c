@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pass/pass.h"
+
 #define SWITCH_REG 0
 #define LIVE_SHOWN 12
 #define COPY_CUT 4096 // units: shorter copies are not shared

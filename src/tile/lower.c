@@ -13,7 +13,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "pass/dots.h"
+#include "hlo/dot.h"
 #include "pass/walk.h"
 #include "tile/block.h"
 #include "tile/count.h"
@@ -587,7 +587,7 @@ void lower_program(Lower *l, const ChipFile *chip) {
     l->form = ARENA_NEWN(a, Form, h->values.n);
     l->update_of = ARENA_NEWN(a, OpId, h->values.n);
     l->update_state = ARENA_NEWN(a, BufId, h->values.n);
-    users_make(&l->users, l->c, f->body);
+    users_make(&l->users, l->c->hlo, l->c->scratch, f->body);
     VEC_PUSH(a, &l->bufs, (TBuf){0});
     VEC_PUSH(a, &l->loops, (Loop){0});
     count_uses(l, f->body);

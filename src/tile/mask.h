@@ -3,7 +3,7 @@
 #ifndef OTRN_TILE_MASK_H
 #define OTRN_TILE_MASK_H
 
-#include "pass/pass.h"
+#include "pass/compile.h"
 
 // Columns that tiles of 128 rows need, in whole tiles of 128 columns: mask_widths(…)[t] of [0, n) for rows 128 t … of m.
 // NULL when the program has no such mask, or needs every column. `feeds`: results that only products read. idle: ops of

@@ -8,7 +8,7 @@
 //   load rows o * stride + t of 128 partitions ──► acc = acc op x[strided], one instruction a tap ──► store
 #include <string.h>
 
-#include "pass/windows.h"
+#include "hlo/pool.h"
 #include "tile/emit.h"
 
 #define PARTS 128

@@ -4,7 +4,7 @@
 
 #include <assert.h>
 
-#include "pass/dots.h"
+#include "hlo/dot.h"
 
 void side_init(Side *s, const Hlo *h, const HloOp *op, bool rhs) {
     const HloType *t = hlo_value_type(h, hlo_operand(h, op, rhs));

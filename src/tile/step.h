@@ -10,7 +10,7 @@
 #ifndef OTRN_TILE_STEP_H
 #define OTRN_TILE_STEP_H
 
-#include "pass/users.h"
+#include "hlo/users.h"
 #include "tile/tile.h"
 
 typedef uint32_t BufId; // 0 is no buffer

@@ -5,7 +5,7 @@
 
 #include "artifact/artifact.h"
 #include "clock/clock.h"
-#include "pass/pass.h"
+#include "pass/compile.h"
 
 // Lowers the entry function of c->hlo (one function left, calls inlined) for a chip. Raises UNSUPPORTED with
 // the op's place, or CAPACITY with the tensors live at the peak.

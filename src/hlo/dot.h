@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// dots.h — questions about dot_general that the pass asks and the tiler asks again.
-#ifndef OTRN_PASS_DOTS_H
-#define OTRN_PASS_DOTS_H
+// dot.h — questions about dot_general.
+#ifndef OTRN_HLO_DOT_H
+#define OTRN_HLO_DOT_H
 
 #include "hlo/hlo.h"
 #include "hlo/why.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // users.c — readers of every value in two walks: count, then fill.
-#include "pass/users.h"
+#include "hlo/users.h"
 
 static void count(Users *u, RegionId r) {
     const Hlo *h = u->h;
@@ -28,15 +28,14 @@ static void fill(Users *u, RegionId r) {
     }
 }
 
-void users_make(Users *u, Compile *c, RegionId body) {
-    Hlo *h = c->hlo;
-    *u = (Users){.h = h, .position = ARENA_NEWN(c->scratch, uint32_t, h->ops.n + 1),
-                 .region = ARENA_NEWN(c->scratch, RegionId, h->ops.n + 1),
-                 .end = ARENA_NEWN(c->scratch, uint32_t, h->values.n + 2)};
+void users_make(Users *u, const Hlo *h, Arena *a, RegionId body) {
+    *u = (Users){.h = h, .position = ARENA_NEWN(a, uint32_t, h->ops.n + 1),
+                 .region = ARENA_NEWN(a, RegionId, h->ops.n + 1),
+                 .end = ARENA_NEWN(a, uint32_t, h->values.n + 2)};
     count(u, body);
     for (uint32_t v = 1; v < h->values.n + 2; v++)
         u->end[v] += u->end[v - 1];
-    u->at = ARENA_NEWN(c->scratch, OpId, u->end[h->values.n + 1] + 1);
+    u->at = ARENA_NEWN(a, OpId, u->end[h->values.n + 1] + 1);
     fill(u, body);
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // users.h — who reads a value, and where an op stands. A picture of the graph at one moment.
-#ifndef OTRN_PASS_USERS_H
-#define OTRN_PASS_USERS_H
+#ifndef OTRN_HLO_USERS_H
+#define OTRN_HLO_USERS_H
 
-#include "pass/pass.h"
+#include "hlo/hlo.h"
 
 typedef struct Users {
     const Hlo *h;
@@ -13,7 +13,7 @@ typedef struct Users {
     OpId *at;           // an op that reads a value twice stands twice
 } Users;
 
-void users_make(Users *u, Compile *c, RegionId body); // of everything inside the region
+void users_make(Users *u, const Hlo *h, Arena *a, RegionId body); // of everything inside the region
 const OpId *users_of(const Users *u, ValueId v, uint32_t *n);
 // The value is there when `op` runs: made before it in its region, or outside.
 bool users_there_before(const Users *u, ValueId v, OpId op);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// windows.h — a pooling operation's numbers, as the pass reads them and the tiler reads them again.
-#ifndef OTRN_PASS_WINDOWS_H
-#define OTRN_PASS_WINDOWS_H
+// pool.h — a pooling operation's numbers.
+#ifndef OTRN_HLO_POOL_H
+#define OTRN_HLO_POOL_H
 
 #include "hlo/hlo.h"
 

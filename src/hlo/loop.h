@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// loops.h — loops of known length, as passes see them and the tiler sees them again.
-#ifndef OTRN_PASS_LOOPS_H
-#define OTRN_PASS_LOOPS_H
+// loop.h — loops of known length.
+#ifndef OTRN_HLO_LOOP_H
+#define OTRN_HLO_LOOP_H
 
 #include "hlo/hlo.h"
 

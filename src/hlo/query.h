@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// query.h — small questions about one operation or value that passes and lowerings ask.
+#ifndef OTRN_HLO_QUERY_H
+#define OTRN_HLO_QUERY_H
+
+#include "hlo/hlo.h"
+
+// The op that combines two elements of a reduction with one operand, when its region is just that; else HLO_NONE.
+uint16_t reduce_body(const Hlo *h, const HloOp *op);
+// Gives a new reduction the region of one like it, over scalars of this type.
+void reduce_region_like(Hlo *h, const HloOp *like, OpId made, TypeId scalar);
+// One number for all elements: a splat or a constant of one element. NULL when v is not such a constant.
+const HloAttr *splat_value(const Hlo *h, ValueId v);
+// True when v is a constant integer of one element.
+bool constant_int(const Hlo *h, ValueId v, int64_t *out);
+// True when `v` is such a constant and leaves every x as it is, to the last bit, in `code`(x, v).
+bool is_neutral(const Hlo *h, uint16_t code, ValueId v);
+// The last op of a region, which hands its values out.
+static inline const HloOp *region_return(const Hlo *h, const HloRegion *r) {
+    return hlo_at(h, r->ops.at[r->ops.n - 1]);
+}
+// True when running the op twice, or not at all, can be told apart from outside.
+bool op_has_effect(const Hlo *h, const HloOp *op);
+
+#endif
