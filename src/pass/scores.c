@@ -34,6 +34,7 @@ typedef struct Pair {
     OpId follow[FOLLOW_MAX]; // movement of late products' results, which goes with them
     uint32_t nfollow;
     bool again[64]; // results of R1 that R2 computes again
+    bool whole;     // … all of them, for all readers: nothing stays of R1
 } Pair;
 
 typedef struct Scores {
@@ -114,7 +115,7 @@ static bool sort_readers(Scores *s, Pair *p, ValueId v, uint32_t k) {
         ValueId other = hlo_operand(s->h, &op, !at);
         if (other == v)
             return false;
-        if (users_there_before(&s->u, other, p->first))
+        if (!p->whole && users_there_before(&s->u, other, p->first))
             continue;
         if (p->nlate == LATE_MAX)
             return false;
@@ -246,8 +247,21 @@ static bool match_cheap(Scores *s, OpId first, Pair *p) {
     return p->second != 0;
 }
 
-static bool match(Scores *s, OpId first, Pair *p) {
-    *p = (Pair){.first = first};
+// No number per row comes out of R1, as where it computes again itself: then R2 can do all of it.
+static bool has_no_numbers(const Scores *s, OpId first) {
+    const HloRegion *r = body_of(s, first);
+    for (uint32_t i = 0; i + 1 < r->ops.n; i++)
+        if (hlo_at(s->h, r->ops.at[i])->nregions)
+            return false;
+    const HloOp *op = hlo_at(s->h, first);
+    for (uint32_t k = 0; k < op->nresults; k++)
+        if (!is_full(s, rows_returned(s->h, first, k)))
+            return false;
+    return true;
+}
+
+static bool match_pair(Scores *s, OpId first, Pair *p, bool whole) {
+    *p = (Pair){.first = first, .whole = whole};
     HloOp op = op_of(s, first);
     if (op.nresults > 64 || hlo_int(&op, AK_DIMENSION, 0) <= SHORT_ROW || !has_score(s, first))
         return false;
@@ -260,6 +274,10 @@ static bool match(Scores *s, OpId first, Pair *p) {
         if (p->again[k] && !slice_fits(s, rows_returned(s->h, first, k), 0))
             return false;
     return true;
+}
+
+static bool match(Scores *s, OpId first, Pair *p) {
+    return (has_no_numbers(s, first) && match_pair(s, first, p, true)) || match_pair(s, first, p, false);
 }
 
 // --- building ----------------------------------------------------------------------------------------
@@ -510,6 +528,8 @@ static void drop_results(Scores *s, RegionId r) {
     for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
         OpId id = h->regions.at[r].ops.at[i];
         HloOp op = *hlo_at(h, id);
+        for (uint32_t k = 0; k < op.nregions && hlo_row(&op)->cls == HC_CTRL; k++)
+            drop_results(s, h->op_regions.at[op.regions + k]);
         if (op.code != HLO_ROWS || id < s->nops)
             continue;
         Values yield = {0}, old = {0};

@@ -52,6 +52,8 @@ void pass_quant(Compile *c);
 void pass_expand(Compile *c);
 void pass_autocast(Compile *c);
 void pass_unroll(Compile *c);
+void pass_loops(Compile *c);
+void pass_remat(Compile *c);
 void pass_parts(Compile *c);
 void pass_fold(Compile *c);
 void pass_cse(Compile *c);

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// loops.c — what a loop passes on unchanged is read from outside, and what costs nothing is made inside.
+// needs: no calls, values defined before use
+// gives: loops carry only what changes; constants, counts, masks of counts and broadcasts that a body reads stand in it
+// stale: uses
+//
+// JAX's scan carries everything its body reads, a splat of the size of all scores included. In the body such values are what they
+// are in a program without loops: part of a row program, a mask that is known, nothing in memory.
+#include "pass/loops.h"
+
+#include "pass/walk.h"
+
+#define DEPTH_MAX 24 // ops from a value down to what it is made of
+
+typedef struct Loops {
+    Compile *c;
+    Hlo *h;
+    Walk w;
+    ValueMap inside; // of the loop in hand: values outside -> copies in its body
+    OpList made;     // … the copies
+} Loops;
+
+// --- a loop that carries something else ---------------------------------------------------------------
+
+static const HloOp *region_return(const Hlo *h, const HloRegion *r) { return hlo_at(h, r->ops.at[r->ops.n - 1]); }
+
+// A region like `from` with the arguments that are kept, then new ones; uses of its values are renamed by the caller's walk.
+static void renew_region(Compile *c, Walk *w, OpId made, RegionId from, const LoopChange *ch) {
+    Hlo *h = c->hlo;
+    HloRegion old = h->regions.at[from];
+    TypeId *types = ARENA_NEWN(c->scratch, TypeId, old.nargs + ch->nmore + 1);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < old.nargs; i++)
+        if (ch->keep[i])
+            types[n++] = h->values.at[old.args + i].type;
+    for (uint32_t i = 0; i < ch->nmore; i++)
+        types[n++] = h->values.at[ch->more[i]].type;
+    RegionId to = hlo_op_add_region(h, made, n, types);
+    walk_grow(w);
+    for (uint32_t i = 0, k = 0; i < old.nargs; i++)
+        if (ch->keep[i])
+            walk_replace(w, old.args + i, h->regions.at[to].args + k++);
+    for (uint32_t i = 0; i < old.ops.n; i++)
+        hlo_region_push(h, to, old.ops.at[i]);
+}
+
+OpId loop_change(Compile *c, Walk *w, OpId id, const LoopChange *ch) {
+    Hlo *h = c->hlo;
+    HloOp op = *hlo_at(h, id);
+    uint32_t n = 0, all = op.noperands + ch->nmore;
+    ValueId *operands = ARENA_NEWN(c->scratch, ValueId, all + 1), *next = ARENA_NEWN(c->scratch, ValueId, all + 1);
+    TypeId *types = ARENA_NEWN(c->scratch, TypeId, all + 1);
+    HloOp ret = *region_return(h, hlo_op_region(h, &op, 1));
+    for (uint32_t i = 0; i < op.noperands; i++)
+        if (ch->keep[i]) {
+            next[n] = hlo_operand(h, &ret, i);
+            operands[n++] = hlo_operand(h, &op, i);
+        }
+    for (uint32_t i = 0; i < ch->nmore; i++) {
+        next[n] = ch->next[i];
+        operands[n++] = ch->more[i];
+    }
+    for (uint32_t i = 0; i < n; i++)
+        types[i] = h->values.at[operands[i]].type;
+    OpId made = hlo_op(h, HLO_WHILE, op.loc, n, operands, n, types);
+    hlo_at(h, made)->extra = op.extra, hlo_at(h, made)->nextra = op.nextra;
+    renew_region(c, w, made, h->op_regions.at[op.regions], ch);
+    renew_region(c, w, made, h->op_regions.at[op.regions + 1], ch);
+    const HloRegion *body = hlo_op_region(h, hlo_at(h, made), 1);
+    OpId end = body->ops.at[body->ops.n - 1];
+    hlo_op_set_operands(h, end, n, next);
+    for (uint32_t i = 0, k = 0; i < op.noperands; i++)
+        if (ch->keep[i])
+            walk_replace(w, op.results + i, hlo_at(h, made)->results + k++);
+    return made;
+}
+
+// --- what is made inside ------------------------------------------------------------------------------
+
+static bool is_elementwise(const HloOp *op) {
+    HloClass cls = hlo_row(op)->cls;
+    return cls == HC_EW1 || cls == HC_EW2 || cls == HC_EW3;
+}
+
+// Made of splats and counts alone.
+static bool is_closed(const Hlo *h, ValueId v, int depth) {
+    OpId def = h->values.at[v].def;
+    const HloOp *op = def ? hlo_at(h, def) : NULL;
+    if (!op || op->nresults != 1 || op->nregions || !depth)
+        return false;
+    if (op->code == HLO_CONSTANT)
+        return hlo_value_type(h, v)->elems == 1 || hlo_tensor_is_splat(h, hlo_attr(op, AK_VALUE));
+    bool closed = op->code == HLO_IOTA || op->code == HLO_RESHAPE || op->code == HLO_BROADCAST_IN_DIM || is_elementwise(op);
+    for (uint32_t k = 0; k < op->noperands && closed; k++)
+        closed = is_closed(h, hlo_operand(h, op, k), depth - 1);
+    return closed;
+}
+
+static ValueId copy_in(Loops *l, ValueId v, int depth);
+
+static ValueId copy_op(Loops *l, const HloOp *op, int depth) {
+    Hlo *h = l->h;
+    ValueId operands[3];
+    for (uint32_t k = 0; k < op->noperands; k++)
+        operands[k] = copy_in(l, hlo_operand(h, op, k), depth);
+    OpId made = hlo_op(h, op->code, op->loc, op->noperands, operands, 1, &h->values.at[op->results].type);
+    hlo_at(h, made)->attrs = op->attrs;
+    VEC_PUSH(l->c->scratch, &l->made, made);
+    walk_grow(&l->w);
+    value_map_set(l->c->scratch, &l->inside, op->results, hlo_at(h, made)->results);
+    return hlo_at(h, made)->results;
+}
+
+// The value as the body has it: a copy of what costs nothing, of a broadcast too, else the value itself.
+static ValueId copy_in(Loops *l, ValueId v, int depth) {
+    ValueId there = value_map_get(&l->inside, v);
+    if (there)
+        return there;
+    OpId def = l->h->values.at[v].def;
+    HloOp op = def ? *hlo_at(l->h, def) : (HloOp){0};
+    bool spreads = (op.code == HLO_BROADCAST_IN_DIM || op.code == HLO_RESHAPE) && depth;
+    if (!spreads && !is_closed(l->h, v, depth))
+        return v;
+    return copy_op(l, &op, depth - 1);
+}
+
+static void visit(void *pass, OpId id) {
+    Loops *l = pass;
+    HloOp op = *hlo_at(l->h, id);
+    if (op.code != HLO_WHILE) {
+        walk_push(&l->w, id);
+        return;
+    }
+    HloRegion cond = *hlo_op_region(l->h, &op, 0), body = *hlo_op_region(l->h, &op, 1);
+    const HloOp *ret = region_return(l->h, &body);
+    LoopChange ch = {.keep = ARENA_NEWN(l->c->scratch, bool, op.noperands + 1)};
+    uint32_t kept = 0;
+    l->inside = (ValueMap){0}, l->made = (OpList){0};
+    for (uint32_t i = 0; i < op.noperands; i++) {
+        ValueId outside = hlo_operand(l->h, &op, i);
+        kept += ch.keep[i] = hlo_operand(l->h, ret, i) != body.args + i;
+        if (ch.keep[i])
+            continue;
+        walk_replace(&l->w, op.results + i, outside);
+        walk_replace(&l->w, cond.args + i, outside);
+        ValueId inside = copy_in(l, outside, DEPTH_MAX);
+        walk_replace(&l->w, body.args + i, inside);
+        ret = region_return(l->h, &body);
+    }
+    if (kept == op.noperands) {
+        walk_push(&l->w, id);
+        return;
+    }
+    OpId made = loop_change(l->c, &l->w, id, &ch);
+    RegionId to = l->h->op_regions.at[hlo_at(l->h, made)->regions + 1];
+    OpList ops = l->made;
+    for (uint32_t i = 0; i < body.ops.n; i++)
+        VEC_PUSH(l->c->scratch, &ops, body.ops.at[i]);
+    walk_set_ops(l->h, to, &ops);
+    walk_region(&l->w, l->h->op_regions.at[hlo_at(l->h, made)->regions]);
+    walk_region(&l->w, to);
+    walk_push(&l->w, made);
+}
+
+void pass_loops(Compile *c) {
+    Loops l = {.c = c, .h = c->hlo};
+    walk_init(&l.w, c);
+    walk_rewrite(&l.w, hlo_main(c->hlo)->body, WALK_CONTROL, visit, &l);
+}

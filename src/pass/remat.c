@@ -1,0 +1,557 @@
+// SPDX-License-Identifier: Apache-2.0
+// remat.c — what one loop stacks up for a later one: kept where that is cheaper, else computed again there.
+// needs: loops that carry only what changes (pass_loops); equal operations once (pass_cse)
+// gives: a loop that reads stacks of another computes again from few of them what takes less time than HBM does
+// stale: nothing
+//
+//   for i: x[i] … y = f(x); Y[i] = y        for i: x[i] … X[i] = x
+//   for j: use(Y[n-1-j])              ──►   for j: use(f(X[n-1-j]))
+//
+// A scan and its gradient are such loops. Without loops a gradient finds what its operands are made of, and row programs and
+// attention take what they need (scores.c); here it found stacks. Each value of the first loop's body may be stored and read (HBM's
+// time), or made again (the engines' time, and the same question for its operands): a minimum cut answers for all of them at once.
+#include <string.h>
+
+#include "clock/clock.h"
+#include "pass/cut.h"
+#include "pass/loops.h"
+#include "pass/users.h"
+
+#define GAIN 0.97       // of the time that stacks take, at most, or nothing changes
+#define SCORE_MOST 128  // contracted elements of a product that may be made again
+#define ROUNDS 8
+#define VALUES_MAX 4096 // of a body that are looked at
+#define LANES 128
+
+typedef struct Stack { // carried value k of the first loop
+    uint32_t k;
+    ValueId piece; // what is put there, [1, …]
+    bool later;    // only the second loop reads it, a piece a turn
+} Stack;
+
+typedef struct Remat {
+    Compile *c;
+    Hlo *h;
+    Walk w;
+    Users u;
+    double unit, byte, cell; // ps: an element of elementwise work, a byte of HBM, an element of a product
+    OpId first, second;
+    RegionId body, later; // of both loops
+    uint32_t counter;     // of the first
+    int64_t trips;
+    ValueId index;        // in the second: which piece it reads
+    VEC(Stack) stacks;
+    VEC(ValueId) values;  // nodes
+    uint32_t *node;       // per value, from 1
+    bool *read_whole;     // per value: somebody reads it in memory
+    ValueMap again;       // values of the first body -> of the second
+    ValueId *stack_of;    // per node: where it is kept, 0: it is not
+} Remat;
+
+static const HloOp *op_of(const Remat *r, ValueId v) {
+    OpId def = r->h->values.at[v].def;
+    return def ? hlo_at(r->h, def) : NULL;
+}
+
+static const HloOp *return_of(const Remat *r, RegionId region) {
+    const HloRegion *at = &r->h->regions.at[region];
+    return hlo_at(r->h, at->ops.at[at->ops.n - 1]);
+}
+
+static double bytes_of(const Remat *r, ValueId v) { return (double)hlo_type_bytes(hlo_value_type(r->h, v)); }
+
+// --- stacks -------------------------------------------------------------------------------------------
+
+// A piece of [1, …] of the whole, at an index of the first dimension.
+static bool is_piece(const Remat *r, ValueId piece, ValueId whole) {
+    const HloType *p = hlo_value_type(r->h, piece), *w = hlo_value_type(r->h, whole);
+    bool same = p->rank == w->rank && p->rank > 0 && p->dims[0] == 1 && w->dims[0] == r->trips && !w->text;
+    for (int d = 1; same && d < p->rank; d++)
+        same = p->dims[d] == w->dims[d];
+    return same;
+}
+
+static bool reads_piece(const Remat *r, const HloOp *op, ValueId whole) {
+    return op->code == HLO_DYNAMIC_SLICE && hlo_operand(r->h, op, 0) == whole && is_piece(r, op->results, whole);
+}
+
+// Only the second loop reads the result, a piece at the same index each time.
+static bool only_later(Remat *r, ValueId whole) {
+    uint32_t n;
+    const OpId *users = users_of(&r->u, whole, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        const HloOp *op = hlo_at(r->h, users[i]);
+        if (r->u.region[users[i]] != r->later || !reads_piece(r, op, whole))
+            return false;
+        if (r->index && r->index != hlo_operand(r->h, op, 1))
+            return false;
+        r->index = hlo_operand(r->h, op, 1);
+    }
+    return n > 0;
+}
+
+static void find_stacks(Remat *r) {
+    const Hlo *h = r->h;
+    const HloOp *loop = hlo_at(h, r->first), *ret = return_of(r, r->body);
+    ValueId args = h->regions.at[r->body].args;
+    r->stacks.n = 0, r->index = 0;
+    for (uint32_t k = 0; k < ret->noperands; k++) {
+        const HloOp *op = op_of(r, hlo_operand(h, ret, k));
+        uint32_t reads, writes;
+        users_of(&r->u, args + k, &reads);
+        users_of(&r->u, hlo_operand(h, ret, k), &writes);
+        if (!op || op->code != HLO_DYNAMIC_UPDATE_SLICE || reads != 1 || writes != 1 || hlo_operand(h, op, 0) != args + k ||
+            hlo_operand(h, op, 2) != args + r->counter || !is_piece(r, hlo_operand(h, op, 1), args + k))
+            continue;
+        VEC_PUSH(r->c->scratch, &r->stacks, ((Stack){k, hlo_operand(h, op, 1), only_later(r, loop->results + k)}));
+    }
+}
+
+// --- what a value costs -------------------------------------------------------------------------------
+
+static bool is_counter(const Remat *r, ValueId v) { return v == r->h->regions.at[r->body].args + r->counter; }
+
+static bool is_inside(const Remat *r, ValueId v) { // of the first loop's body, or its argument
+    OpId def = r->h->values.at[v].def;
+    return def ? r->u.region[def] == r->body : r->h->values.at[v].region == r->body;
+}
+
+// There in every turn of the second loop too, for nothing.
+static bool is_free(const Remat *r, ValueId v) {
+    const HloOp *op = op_of(r, v);
+    if (!is_inside(r, v) || is_counter(r, v))
+        return true;
+    if (!op)
+        return false;
+    if (op->code == HLO_DYNAMIC_SLICE && is_counter(r, hlo_operand(r->h, op, 1)) && !is_inside(r, hlo_operand(r->h, op, 0)))
+        return is_piece(r, v, hlo_operand(r->h, op, 0));
+    return op->code == HLO_CONSTANT || op->code == HLO_IOTA;
+}
+
+static int64_t product_of(const HloType *t, const int64_t *dims, uint32_t n) {
+    int64_t p = 1;
+    for (uint32_t i = 0; i < n; i++)
+        p *= t->dims[dims[i]];
+    return p;
+}
+
+static int64_t contracted(const Remat *r, const HloOp *dot) {
+    uint32_t n;
+    const int64_t *dims = hlo_ints(dot, AK_LHS_CONTRACTING_DIMENSIONS, &n);
+    return product_of(hlo_value_type(r->h, hlo_operand(r->h, dot, 0)), dims, n);
+}
+
+static double dot_cost(const Remat *r, const HloOp *op, double elems) {
+    uint32_t batch;
+    int dtype = hlo_value_type(r->h, hlo_operand(r->h, op, 0))->dtype;
+    hlo_ints(op, AK_LHS_BATCHING_DIMENSIONS, &batch);
+    if (!batch || contracted(r, op) > SCORE_MOST || !dtype_is_float(dtype))
+        return -1;
+    return elems * (r->unit + r->cell * (dtype_bytes(dtype) > 2 ? r->c->chip->pe_fp32_passes : 1));
+}
+
+// The combiner of a plain reduction along rows; HLO_NONE: another one.
+static HloOpcode row_reduction(const Remat *r, const HloOp *op) {
+    uint32_t n;
+    const int64_t *dims = hlo_ints(op, AK_DIMENSIONS, &n);
+    if (op->code != HLO_REDUCE || op->noperands != 2 || hlo_op_region(r->h, op, 0)->ops.n != 2)
+        return HLO_NONE;
+    int rank = hlo_value_type(r->h, hlo_operand(r->h, op, 0))->rank;
+    for (uint32_t i = 0; i < n; i++)
+        if (dims[i] < rank - (int)n)
+            return HLO_NONE;
+    const HloRegion *region = hlo_op_region(r->h, op, 0);
+    const HloOp *body = hlo_at(r->h, region->ops.at[0]);
+    bool plain = body->noperands == 2 && hlo_operand(r->h, body, 0) == region->args && hlo_operand(r->h, body, 1) == region->args + 1;
+    return plain && (body->code == HLO_ADD || body->code == HLO_MAXIMUM || body->code == HLO_MINIMUM) ? (HloOpcode)body->code : HLO_NONE;
+}
+
+// The same for all elements, or for those of a row: an instruction does it beside another operation.
+static bool is_spread(const Remat *r, ValueId v) {
+    const HloOp *op = op_of(r, v);
+    return op && (op->code == HLO_CONSTANT || (op->code == HLO_BROADCAST_IN_DIM && hlo_value_type(r->h, v)->elems > hlo_value_type(r->h, hlo_operand(r->h, op, 0))->elems));
+}
+
+static double elementwise_cost(const Remat *r, const HloOp *op, double elems) {
+    bool spread = false;
+    for (uint32_t k = 0; k < op->noperands; k++)
+        spread |= is_spread(r, hlo_operand(r->h, op, k));
+    bool quotient = op->code == HLO_DIVIDE || op->code == HLO_POWER;
+    return elems * r->unit * (op->code == HLO_CONVERT ? 0.25 : spread ? 0.5 : quotient ? 3 : 1);
+}
+
+// Making a value again of its operands, in ps; below 0: it cannot be, or never pays.
+static double make_cost(const Remat *r, ValueId v) {
+    const HloOp *op = op_of(r, v);
+    double elems = (double)hlo_value_type(r->h, v)->elems;
+    if (!op || op->nresults != 1 || op_has_effect(r->h, op))
+        return -1;
+    HloClass cls = hlo_row(op)->cls;
+    switch (op->code) {
+    case HLO_RESHAPE:
+    case HLO_BROADCAST_IN_DIM:
+    case HLO_SLICE:
+        return 0;
+    case HLO_TRANSPOSE:
+    case HLO_CONCATENATE:
+        return bytes_of(r, v) * r->byte * 2;
+    case HLO_DOT_GENERAL:
+        return dot_cost(r, op, elems);
+    case HLO_REDUCE:
+        return row_reduction(r, op) ? (double)hlo_value_type(r->h, hlo_operand(r->h, op, 0))->elems * r->unit : -1;
+    default:
+        return cls == HC_EW1 || cls == HC_EW2 || cls == HC_EW3 ? elementwise_cost(r, op, elems) : -1;
+    }
+}
+
+static const Stack *stack_with(const Remat *r, ValueId piece) {
+    for (uint32_t i = 0; i < r->stacks.n; i++)
+        if (r->stacks.at[i].piece == piece)
+            return &r->stacks.at[i];
+    return NULL;
+}
+
+// Storing it in the one loop and reading it in the other. Carried values lie elsewhere and are copied; what is stored anyway
+// is only read.
+static double keep_cost(const Remat *r, ValueId v) {
+    const Stack *s = stack_with(r, v);
+    return bytes_of(r, v) * r->byte * (s && !s->later ? 1 : op_of(r, v) ? 2 : 3);
+}
+
+// --- who reads it in memory ---------------------------------------------------------------------------
+
+// A product that takes the operand where it is made: beside it, at most a tile of columns (tile/block.c).
+static bool takes_tiles(const Remat *r, const HloOp *dot, uint32_t operand) {
+    uint32_t nb, nc;
+    const HloType *other = hlo_value_type(r->h, hlo_operand(r->h, dot, !operand));
+    hlo_ints(dot, AK_LHS_BATCHING_DIMENSIONS, &nb);
+    const int64_t *batch = hlo_ints(dot, operand ? AK_LHS_BATCHING_DIMENSIONS : AK_RHS_BATCHING_DIMENSIONS, &nb);
+    const int64_t *inner = hlo_ints(dot, operand ? AK_LHS_CONTRACTING_DIMENSIONS : AK_RHS_CONTRACTING_DIMENSIONS, &nc);
+    return nb && other->elems / product_of(other, batch, nb) / product_of(other, inner, nc) <= SCORE_MOST;
+}
+
+static bool is_read_whole(const Remat *r, ValueId v, int depth) {
+    uint32_t n;
+    const OpId *users = users_of(&r->u, v, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        const HloOp *op = hlo_at(r->h, users[i]);
+        bool moves = op->code == HLO_RESHAPE || op->code == HLO_TRANSPOSE || op->code == HLO_CONVERT;
+        if (moves ? depth > 0 && is_read_whole(r, op->results, depth - 1) : op->code == HLO_DOT_GENERAL && !takes_tiles(r, op, hlo_operand(r->h, op, 1) == v))
+            return true;
+    }
+    return false;
+}
+
+// Operands of what is made again, and who reads pieces in the second loop.
+static void note_readers(Remat *r) {
+    for (uint32_t i = 0; i < r->stacks.n; i++) {
+        const Stack *s = &r->stacks.at[i];
+        uint32_t n;
+        const OpId *users = users_of(&r->u, hlo_at(r->h, r->first)->results + s->k, &n);
+        for (uint32_t k = 0; k < n && s->later; k++)
+            r->read_whole[s->piece] |= is_read_whole(r, hlo_at(r->h, users[k])->results, 6);
+    }
+    for (uint32_t i = 0; i < r->values.n; i++) {
+        ValueId v = r->values.at[i];
+        const HloOp *op = op_of(r, v);
+        if (!op || make_cost(r, v) < 0)
+            continue;
+        bool in_memory = op->code == HLO_DOT_GENERAL || (op->code == HLO_RESHAPE && r->read_whole[v]);
+        for (uint32_t k = 0; k < op->noperands && in_memory; k++)
+            r->read_whole[hlo_operand(r->h, op, k)] = true;
+    }
+}
+
+// --- the cut ------------------------------------------------------------------------------------------
+
+static void need(Remat *r, ValueId v) { // operands behind those who read them
+    if (r->node[v] || is_free(r, v) || r->values.n == VALUES_MAX)
+        return;
+    VEC_PUSH(r->c->scratch, &r->values, v);
+    r->node[v] = r->values.n;
+}
+
+static void find_values(Remat *r) {
+    r->values.n = 0;
+    memset(r->node, 0, (r->h->values.n + 1) * sizeof *r->node);
+    for (uint32_t i = 0; i < r->stacks.n; i++)
+        if (r->stacks.at[i].later)
+            need(r, r->stacks.at[i].piece);
+    for (uint32_t i = 0; i < r->values.n; i++) {
+        const HloOp *op = op_of(r, r->values.at[i]);
+        for (uint32_t k = 0; op && make_cost(r, r->values.at[i]) >= 0 && k < op->noperands; k++)
+            need(r, hlo_operand(r->h, op, k));
+    }
+}
+
+static uint32_t in_of(uint32_t node) { return 2 * node; }
+static uint32_t out_of(uint32_t node) { return 2 * node + 1; }
+
+// Fills r->stack_of with 1 for what is to be kept; false: what there is costs no more.
+static bool choose(Remat *r) {
+    Cut g;
+    uint32_t n = r->values.n;
+    double now = 0;
+    bool *side = ARENA_NEWN(r->c->scratch, bool, 2 * n + 2);
+    cut_init(&g, r->c->scratch, 2 * n + 2);
+    for (uint32_t i = 1; i <= n; i++) {
+        ValueId v = r->values.at[i - 1];
+        const HloOp *op = op_of(r, v);
+        double make = make_cost(r, v), keep = keep_cost(r, v);
+        bool moves = op && (op->code == HLO_RESHAPE || op->code == HLO_SLICE);
+        make += make >= 0 && r->read_whole[v] && !moves ? keep : 0;
+        cut_edge(&g, 0, in_of(i), make < 0 ? CUT_NEVER : (int64_t)make);
+        cut_edge(&g, in_of(i), out_of(i), (int64_t)keep);
+        for (uint32_t k = 0; op && make >= 0 && k < op->noperands; k++)
+            if (r->node[hlo_operand(r->h, op, k)])
+                cut_edge(&g, out_of(r->node[hlo_operand(r->h, op, k)]), in_of(i), CUT_NEVER);
+    }
+    for (uint32_t i = 0; i < r->stacks.n; i++)
+        if (r->stacks.at[i].later && r->node[r->stacks.at[i].piece]) {
+            cut_edge(&g, out_of(r->node[r->stacks.at[i].piece]), 1, CUT_NEVER);
+            now += keep_cost(r, r->stacks.at[i].piece);
+        }
+    if ((double)cut_make(&g, 0, 1, side) > now * GAIN)
+        return false;
+    r->stack_of = ARENA_NEWN(r->c->scratch, ValueId, n + 1);
+    for (uint32_t i = 1; i <= n; i++)
+        r->stack_of[i] = side[in_of(i)] && !side[out_of(i)];
+    return true;
+}
+
+// --- the first loop -----------------------------------------------------------------------------------
+
+static ValueId push(Remat *r, OpList *ops, OpId id) {
+    VEC_PUSH(r->c->scratch, ops, id);
+    walk_grow(&r->w);
+    return hlo_at(r->h, id)->results;
+}
+
+static TypeId with_first(Remat *r, ValueId v, int64_t n) { // [n, …]
+    const HloType t = *hlo_value_type(r->h, v);
+    int64_t dims[OTRN_MAX_RANK];
+    dims[0] = n;
+    memcpy(dims + 1, t.dims, (size_t)t.rank * sizeof *dims);
+    return hlo_type_tensor(r->h, t.dtype, t.rank + 1, dims);
+}
+
+static ValueId push_zero(Remat *r, OpList *ops, TypeId type, LocId loc) {
+    return push(r, ops, hlo_op_splat(r->h, loc, type, (char[16]){0}));
+}
+
+// Places of a piece: the index, and 0 for what it has whole.
+static uint32_t set_places(Remat *r, OpList *ops, ValueId *operands, uint32_t at, ValueId index, int rank, LocId loc) {
+    ValueId zero = push_zero(r, ops, r->h->values.at[index].type, loc);
+    operands[at++] = index;
+    for (int d = 0; d < rank; d++)
+        operands[at++] = zero;
+    return at;
+}
+
+// The kept value's next stack. Its old one is only known when the loop is made: what it begins with stands there.
+static ValueId push_update(Remat *r, OpList *ops, ValueId v, ValueId start, LocId loc) {
+    ValueId operands[OTRN_MAX_RANK + 3] = {start};
+    int rank = hlo_value_type(r->h, v)->rank;
+    TypeId piece = with_first(r, v, 1), whole = r->h->values.at[start].type;
+    operands[1] = push(r, ops, hlo_op(r->h, HLO_RESHAPE, loc, 1, &v, 1, &piece));
+    uint32_t n = set_places(r, ops, operands, 2, r->h->regions.at[r->body].args + r->counter, rank, loc);
+    return push(r, ops, hlo_op(r->h, HLO_DYNAMIC_UPDATE_SLICE, loc, n, operands, 1, &whole));
+}
+
+// Stacks of what is kept instead of those only the second loop reads. Returns the loop; before: what it begins with.
+static OpId change_first(Remat *r, OpList *before) {
+    Hlo *h = r->h;
+    HloOp loop = *hlo_at(h, r->first);
+    HloRegion body = h->regions.at[r->body];
+    OpList ops = {0};
+    LoopChange ch = {.keep = ARENA_NEWN(r->c->scratch, bool, loop.noperands + 1),
+                     .more = ARENA_NEWN(r->c->scratch, ValueId, r->values.n + 1),
+                     .next = ARENA_NEWN(r->c->scratch, ValueId, r->values.n + 1)};
+    memset(ch.keep, 1, loop.noperands);
+    for (uint32_t i = 0; i < r->stacks.n; i++)
+        ch.keep[r->stacks.at[i].k] = !r->stacks.at[i].later;
+    for (uint32_t i = 0; i + 1 < body.ops.n; i++)
+        VEC_PUSH(r->c->scratch, &ops, body.ops.at[i]);
+    for (uint32_t i = 1; i <= r->values.n; i++) {
+        const Stack *s = r->stack_of[i] ? stack_with(r, r->values.at[i - 1]) : NULL;
+        if (!r->stack_of[i] || (s && !s->later))
+            continue;
+        ValueId v = r->values.at[i - 1];
+        ch.more[ch.nmore] = push_zero(r, before, with_first(r, v, r->trips), loop.loc);
+        ch.next[ch.nmore] = push_update(r, &ops, v, ch.more[ch.nmore], loop.loc);
+        ch.nmore++;
+    }
+    VEC_PUSH(r->c->scratch, &ops, body.ops.at[body.ops.n - 1]);
+    walk_set_ops(h, r->body, &ops);
+    OpId made = loop_change(r->c, &r->w, r->first, &ch);
+    uint32_t n = hlo_at(h, made)->noperands - ch.nmore;
+    for (uint32_t i = 0; i < ch.nmore; i++) {
+        OpId update = h->values.at[ch.next[i]].def;
+        h->operands.at[hlo_at(h, update)->operands] = hlo_op_region(h, hlo_at(h, made), 1)->args + n + i;
+    }
+    for (uint32_t i = 1, k = 0; i <= r->values.n; i++) {
+        const Stack *s = r->stack_of[i] ? stack_with(r, r->values.at[i - 1]) : NULL;
+        if (s && !s->later)
+            r->stack_of[i] = r->w.repl.at[loop.results + s->k];
+        else if (r->stack_of[i])
+            r->stack_of[i] = hlo_at(h, made)->results + n + k++;
+    }
+    return made;
+}
+
+// --- the second loop ----------------------------------------------------------------------------------
+
+static ValueId again(Remat *r, OpList *ops, ValueId v);
+
+static ValueId push_read(Remat *r, OpList *ops, ValueId v, ValueId stack, LocId loc) {
+    Hlo *h = r->h;
+    HloType t = *hlo_value_type(h, stack);
+    int64_t sizes[OTRN_MAX_RANK];
+    ValueId operands[OTRN_MAX_RANK + 2] = {stack};
+    memcpy(sizes, t.dims, (size_t)t.rank * sizeof *sizes);
+    sizes[0] = 1;
+    TypeId piece = hlo_type_tensor(h, t.dtype, t.rank, sizes), type = h->values.at[v].type;
+    uint32_t n = set_places(r, ops, operands, 1, r->index, t.rank - 1, loc);
+    OpId read = hlo_op(h, HLO_DYNAMIC_SLICE, loc, n, operands, 1, &piece);
+    hlo_set_ints(h, read, AK_SLICE_SIZES, sizes, t.rank);
+    ValueId part = push(r, ops, read);
+    return push(r, ops, hlo_op(h, HLO_RESHAPE, loc, 1, &part, 1, &type));
+}
+
+static ValueId push_copy(Remat *r, OpList *ops, const HloOp *op) {
+    Hlo *h = r->h;
+    ValueId *operands = ARENA_NEWN(r->c->scratch, ValueId, op->noperands + 1);
+    for (uint32_t k = 0; k < op->noperands; k++)
+        operands[k] = again(r, ops, hlo_operand(h, op, k));
+    HloOpcode combiner = row_reduction(r, op);
+    OpId made = hlo_op(h, op->code, op->loc, op->noperands, operands, 1, &h->values.at[op->results].type);
+    hlo_at(h, made)->attrs = op->attrs;
+    if (combiner)
+        hlo_op_add_combiner(h, made, combiner, h->values.at[operands[1]].type);
+    return push(r, ops, made);
+}
+
+// The value as the second loop has it.
+static ValueId again(Remat *r, OpList *ops, ValueId v) {
+    ValueId there = value_map_get(&r->again, v);
+    if (there || !is_inside(r, v))
+        return there ? there : v;
+    uint32_t node = r->node[v];
+    HloOp op = op_of(r, v) ? *op_of(r, v) : (HloOp){.loc = hlo_at(r->h, r->first)->loc};
+    ValueId made = is_counter(r, v)              ? r->index
+                   : node && r->stack_of[node] ? push_read(r, ops, v, r->stack_of[node], op.loc)
+                                                 : push_copy(r, ops, &op);
+    value_map_set(r->c->scratch, &r->again, v, made);
+    return made;
+}
+
+// What the op reads of the stacks, made before it.
+static void meet_reads(Remat *r, OpList *ops, const ValueMap *pieces, OpId id) {
+    HloOp op = *hlo_at(r->h, id);
+    for (uint32_t k = 0; k < op.noperands; k++) {
+        ValueId v = hlo_operand(r->h, &op, k), piece = value_map_get(pieces, v);
+        if (piece)
+            walk_replace(&r->w, v, again(r, ops, piece));
+    }
+    for (uint32_t k = 0; k < op.nregions; k++) {
+        RegionId inner = r->h->op_regions.at[op.regions + k];
+        for (uint32_t i = 0; i < r->h->regions.at[inner].ops.n; i++)
+            meet_reads(r, ops, pieces, r->h->regions.at[inner].ops.at[i]);
+    }
+}
+
+static void change_second(Remat *r) {
+    Hlo *h = r->h;
+    ValueId results = hlo_at(h, r->first)->results;
+    ValueMap pieces = {0};
+    OpList ops = {0};
+    for (uint32_t i = 0; i < r->stacks.n; i++) {
+        uint32_t n;
+        const OpId *users = users_of(&r->u, results + r->stacks.at[i].k, &n);
+        for (uint32_t k = 0; k < n && r->stacks.at[i].later; k++)
+            value_map_set(r->c->scratch, &pieces, hlo_at(h, users[k])->results, r->stacks.at[i].piece);
+    }
+    for (uint32_t i = 0; i < h->regions.at[r->later].ops.n; i++) {
+        OpId id = h->regions.at[r->later].ops.at[i];
+        const HloOp *op = hlo_at(h, id);
+        if (op->nresults == 1 && value_map_get(&pieces, op->results))
+            continue;
+        meet_reads(r, &ops, &pieces, id);
+        VEC_PUSH(r->c->scratch, &ops, id);
+    }
+    walk_set_ops(h, r->later, &ops);
+}
+
+// --- the pass -----------------------------------------------------------------------------------------
+
+static bool try_pair(Remat *r, RegionId region, uint32_t at) {
+    LoopCount n;
+    HloOp first = *hlo_at(r->h, r->first), second = *hlo_at(r->h, r->second);
+    if (!loop_count(r->h, &first, &n) || n.first || n.step != 1)
+        return false;
+    r->body = r->h->op_regions.at[first.regions + 1], r->later = r->h->op_regions.at[second.regions + 1];
+    r->counter = n.counter, r->trips = n.trips;
+    find_stacks(r);
+    if (!r->index || r->h->values.at[r->index].type != r->h->values.at[r->h->regions.at[r->body].args + n.counter].type)
+        return false;
+    find_values(r);
+    memset(r->read_whole, 0, r->h->values.n + 1);
+    note_readers(r);
+    if (r->values.n == VALUES_MAX || !choose(r))
+        return false;
+    r->again = (ValueMap){0};
+    OpList ops = {0};
+    for (uint32_t i = 0; i < at; i++)
+        VEC_PUSH(r->c->scratch, &ops, r->h->regions.at[region].ops.at[i]);
+    OpId made = change_first(r, &ops);
+    change_second(r);
+    VEC_PUSH(r->c->scratch, &ops, made);
+    for (uint32_t i = at + 1; i < r->h->regions.at[region].ops.n; i++)
+        VEC_PUSH(r->c->scratch, &ops, r->h->regions.at[region].ops.at[i]);
+    walk_set_ops(r->h, region, &ops);
+    return true;
+}
+
+static bool remat_region(Remat *r, RegionId region) {
+    const Hlo *h = r->h;
+    for (uint32_t i = 0; i < h->regions.at[region].ops.n; i++) {
+        OpId id = h->regions.at[region].ops.at[i];
+        const HloOp *op = hlo_at(h, id);
+        for (uint32_t k = i + 1; op->code == HLO_WHILE && k < h->regions.at[region].ops.n; k++) {
+            r->first = id, r->second = h->regions.at[region].ops.at[k];
+            if (hlo_at(h, r->second)->code == HLO_WHILE && try_pair(r, region, i))
+                return true;
+        }
+        for (uint32_t k = 0; k < op->nregions && hlo_row(op)->cls == HC_CTRL; k++)
+            if (remat_region(r, h->op_regions.at[op->regions + k]))
+                return true;
+    }
+    return false;
+}
+
+static bool has_loop(const Hlo *h, RegionId r) {
+    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++)
+        if (hlo_at(h, h->regions.at[r].ops.at[i])->code == HLO_WHILE)
+            return true;
+    return false;
+}
+
+void pass_remat(Compile *c) {
+    RegionId body = hlo_main(c->hlo)->body;
+    if (!c->chip || !has_loop(c->hlo, body))
+        return;
+    bool more = true;
+    for (int i = 0; i < ROUNDS && more; i++) {
+        Remat r = {.c = c, .h = c->hlo};
+        r.unit = 1000 / (LANES * c->chip->vector_ghz) / 2; // vector and scalar engine share it
+        r.byte = 1000 / c->chip->hbm_bw_core;
+        r.cell = 1000 / (LANES * c->chip->pe_ghz);
+        r.node = ARENA_NEWN(c->scratch, uint32_t, c->hlo->values.n + 1);
+        r.read_whole = ARENA_NEWN(c->scratch, bool, c->hlo->values.n + 1);
+        walk_init(&r.w, c);
+        users_make(&r.u, c, body);
+        more = remat_region(&r, body);
+        walk_region(&r.w, body);
+        pass_dce(c);
+    }
+}
