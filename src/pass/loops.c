@@ -22,8 +22,6 @@ typedef struct Loops {
 
 // --- a loop that carries something else ---------------------------------------------------------------
 
-static const HloOp *region_return(const Hlo *h, const HloRegion *r) { return hlo_at(h, r->ops.at[r->ops.n - 1]); }
-
 // A region like `from` with the arguments that are kept, then new ones; uses of its values are renamed by the caller's walk.
 static void renew_region(Compile *c, Walk *w, OpId made, RegionId from, const LoopChange *ch) {
     Hlo *h = c->hlo;

@@ -13,9 +13,10 @@
 #include <string.h>
 
 #include "clock/clock.h"
+#include "hlo/loop.h"
+#include "hlo/users.h"
 #include "pass/cut.h"
 #include "pass/loops.h"
-#include "pass/users.h"
 
 #define GAIN 0.97       // of the time that stacks take, at most, or nothing changes
 #define SCORE_MOST 128  // contracted elements of a product that may be made again
@@ -154,16 +155,14 @@ static double dot_cost(const Remat *r, const HloOp *op, double elems) {
 static HloOpcode row_reduction(const Remat *r, const HloOp *op) {
     uint32_t n;
     const int64_t *dims = hlo_ints(op, AK_DIMENSIONS, &n);
-    if (op->code != HLO_REDUCE || op->noperands != 2 || hlo_op_region(r->h, op, 0)->ops.n != 2)
+    if (op->code != HLO_REDUCE || op->noperands != 2)
         return HLO_NONE;
     int rank = hlo_value_type(r->h, hlo_operand(r->h, op, 0))->rank;
     for (uint32_t i = 0; i < n; i++)
         if (dims[i] < rank - (int)n)
             return HLO_NONE;
-    const HloRegion *region = hlo_op_region(r->h, op, 0);
-    const HloOp *body = hlo_at(r->h, region->ops.at[0]);
-    bool plain = body->noperands == 2 && hlo_operand(r->h, body, 0) == region->args && hlo_operand(r->h, body, 1) == region->args + 1;
-    return plain && (body->code == HLO_ADD || body->code == HLO_MAXIMUM || body->code == HLO_MINIMUM) ? (HloOpcode)body->code : HLO_NONE;
+    uint16_t code = reduce_body(r->h, op);
+    return code == HLO_ADD || code == HLO_MAXIMUM || code == HLO_MINIMUM ? (HloOpcode)code : HLO_NONE;
 }
 
 // The same for all elements, or for those of a row: an instruction does it beside another operation.
@@ -549,7 +548,7 @@ void pass_remat(Compile *c) {
         r.node = ARENA_NEWN(c->scratch, uint32_t, c->hlo->values.n + 1);
         r.read_whole = ARENA_NEWN(c->scratch, bool, c->hlo->values.n + 1);
         walk_init(&r.w, c);
-        users_make(&r.u, c, body);
+        users_make(&r.u, c->hlo, c->scratch, body);
         more = remat_region(&r, body);
         walk_region(&r.w, body);
         pass_dce(c);

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// loops.h — a loop that carries something else than it did.
+#ifndef OTRN_PASS_LOOPS_H
+#define OTRN_PASS_LOOPS_H
+
+#include "pass/walk.h"
+
+// Another set of carried values: which of them stay; new ones, what each begins with and its next one (a value of the body).
+typedef struct LoopChange {
+    bool *keep;
+    ValueId *more, *next;
+    uint32_t nmore;
+} LoopChange;
+// The loop with that set, in no region yet. Whoever read an argument or a result of one that stays is told by the walk; its regions
+// have not been walked. New ones come last.
+OpId loop_change(Compile *c, Walk *w, OpId id, const LoopChange *ch);
+
+#endif
