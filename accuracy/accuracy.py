@@ -24,14 +24,14 @@ def collective(spec, folder):
     """collective:KIND:BYTES:TYPE:RANKS as a program file."""
     _, kind, size, dtype, ranks = spec.split(":")
     text = (HERE / "collective.mlir").read_text()
-    width = {"f32": 4, "bf16": 2}[dtype]
+    width = {"f32": 4, "bf16": 2, "ui8": 1}[dtype]
     n, ranks = int(size) // width, int(ranks)
     body = re.search(rf"func.func @{kind}\(.*?\n}}\n", text, re.S).group(0).replace(f"@{kind}(", "@main(")
     group = "[[" + ", ".join(map(str, range(ranks))) + "]]"
     for name, value in {"!TYPE": dtype, "GROUP": group, "RANKS": str(ranks), "PART": str(n // ranks)}.items():
         body = body.replace(name, value)
     body = re.sub(r"\bNx", f"{n}x", body)
-    path = folder / f"{kind}_{size}_{dtype}.mlir"
+    path = folder / f"{kind}_{size}_{dtype}_{ranks}.mlir"
     path.write_text(f"module attributes {{mhlo.num_replicas = {ranks} : i32}} {{\n{body}}}\n")
     return path
 
@@ -39,8 +39,8 @@ def collective(spec, folder):
 def prof(kernel, params, target, lnc, folder):
     path = collective(kernel, folder) if kernel.startswith("collective:") else HERE / "kernels" / kernel
     command = [OTRN, "prof", str(path), f"--target={target}", "--json", "--cache=off", f"--lnc={lnc}"]
-    for item in params.split():
-        command += ["-D", item]
+    for item in params.split():  # of the kernel, or an option
+        command += [item] if item.startswith("--") else ["-D", item]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{' '.join(command)}: {done.stderr}")
@@ -60,6 +60,8 @@ def value(metric, p, target, lnc, most):
         return 100 * p["flops"] / seconds / PEAK[target]
     if metric == "hbm GB/s":  # of all cores that run it
         return p["hbm_bytes"] * int(lnc) / seconds * 1e-9
+    if metric.startswith("bus GB/s of "):  # what each rank sends; the buffer's share is in the metric
+        return float(metric[12:]) * 2**30 / seconds * 1e-9
     if metric == "share of plateau":
         return p["hbm_bytes"] / p["total_us"] / (most["hbm_bytes"] / most["total_us"])
     if metric.startswith("active "):
@@ -89,6 +91,8 @@ def main():
         held = [abs(e) for e, h in errors if h]
         print(f"{name:12} mean {sum(used + held) / len(errors):5.1f}% over {len(errors)} rows"
               + (f" (fitted {sum(used) / max(1, len(used)):.1f}%, held out {sum(held) / len(held):.1f}%)" if held else ""))
+    kernels = [abs(e) for name, errors in families.items() if name != "collective" for e, _ in errors]
+    print(f"kernel rows: mean absolute error {sum(kernels) / len(kernels):.1f}% over {len(kernels)}")
     every = [abs(e) for errors in families.values() for e, _ in errors]
     print(f"mean absolute error: {sum(every) / len(every):.1f}% over {len(every)} rows")
 

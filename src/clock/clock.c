@@ -289,7 +289,8 @@ static Ps run_collective(Sim *s, Core *c, uint32_t pc, const FlowItem *in, Ps tr
     Ps begin = ps_add(trigger, s->control_ps);
     hold_run(s, &begin, c->now.collective, CLOCK_QUEUE, c->by.collective);
     s->link.serve = begin;
-    Ps end = take_hbm(s, begin, p->hbm, ps_add(begin, ps_times(p->busy, s->times)));
+    Ps hbm = s->ncores > 1 && !s->apart ? p->hbm / 2 : p->hbm; // it is the pair's, and both come here
+    Ps end = take_hbm(s, begin, hbm, ps_add(begin, ps_times(p->busy, s->times)));
     c->now.collective = end;
     c->by.collective = s->me;
     note_busy(s, c, pc, p->track, begin, end);
@@ -623,8 +624,8 @@ void clock_run(Ctx *ctx, Arena *a, const Artifact *art, const ChipFile *chip, co
     if (two) // together they have about twice the HBM of one
         pair.hbm_bw_core *= 2 * chip->hbm_shared;
     if (two || art->peer) { // and twice its links, which need none of their engines
-        pair.link_bw *= 2, pair.link_ramp_bw *= 2, pair.link_small_bw *= 2, pair.link_ramp_bytes *= 2;
-        pair.host_cores /= 2, pair.network_bw *= 2;
+        pair.link_bw *= 2, pair.link_step_bw *= 2, pair.link_mesh_bw *= 2, pair.link_chip_bw *= 2;
+        pair.host_cores /= 2, pair.cores_per_chip /= 2, pair.network_bw *= 2;
     }
     Sim s = {.arena = a, .chip = &pair, .want_events = opt->events || opt->stalls, .want_links = opt->stalls, .stepwise = opt->stepwise,
              .ncores = two ? 2 : 1, .apart = apart, .steps_max = opt->steps_max ? opt->steps_max : STEPS_MAX,

@@ -70,12 +70,18 @@
     KEY(dma_descriptor_bytes, "dma_efficient_bytes", "B", 1, 1e6)                                  \
     KEY(dma_transpose, "dma_transpose_rate", "ratio", 0, 1)                                        \
     KEY(link_bw, "link_bandwidth_per_core", "GB/s", 0.1, 1e5)                                      \
-    KEY(link_ramp_bw, "link_ramp_bandwidth_per_core", "GB/s", 0.1, 1e5)                            \
-    KEY(link_ramp_bytes, "link_ramp_bytes", "B", 0, 1e12)                                          \
-    KEY(link_small_bw, "link_small_bandwidth_per_core", "GB/s", 0.1, 1e5)                          \
+    KEY(link_step_bw, "link_step_bandwidth_per_core", "GB/s", 1e-3, 1e5)                           \
+    KEY(link_mesh_bw, "link_mesh_bandwidth_per_core", "GB/s", 1e-3, 1e5)                           \
+    KEY(link_chip_bw, "link_chip_bandwidth_per_core", "GB/s", 1e-3, 1e5)                           \
     KEY(link_reduce, "link_reduce_factor", "ratio", 1, 100)                                        \
-    KEY(collective_small_ns, "collective_small_latency", "ns", 0, 1e9)                             \
+    KEY(collective_start_ns, "collective_start", "ns", 0, 1e9)                                     \
+    KEY(collective_chip_ns, "collective_chip_latency", "ns", 0, 1e9)                               \
     KEY(collective_ns, "collective_latency", "ns", 0, 1e9)                                         \
+    KEY(collective_step_ns, "collective_step", "ns", 0, 1e9)                                       \
+    KEY(collective_hop_ns, "collective_hop", "ns", 0, 1e9)                                         \
+    KEY(network_ratio, "network_ratio", "ratio", 0.01, 1)                                          \
+    KEY(network_step_bw, "network_step_bandwidth", "GB/s", 1e-6, 1e5)                              \
+    KEY(network_mesh_bw, "network_mesh_bandwidth", "GB/s", 1e-6, 1e5)                              \
     KEY(sem_ns, "semaphore_latency", "ns", 0, 1e5)                                                 \
     KEY(control_ns, "control_interval", "ns", 0, 1e5)                                              \
     KEY(branch_ns, "branch_interval", "ns", 0, 1e5)                                                \

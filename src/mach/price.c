@@ -9,8 +9,9 @@
 //   gpsimd       busy  start + elements, or for a kernel
 //                      start + HBM latency + max(steps / lanes, HBM bytes / bandwidth)
 //   collective   a kernel of start + HBM latency + the longest of those two and its passes over the
-//                links, each: latency + bytes / bandwidth, the first bytes at the ramp's bandwidth; over several
-//                machines also its hops and bytes over the network
+//                links by the quickest of three algorithms: a start, the latency of each pass, steps or hops by
+//                the number of ranks, bytes / bandwidth; over several machines also its hops and bytes over
+//                the network; inside a chip a latency and a bandwidth of its own
 //   dma          each partition's data is cut into runs that are contiguous on both sides; a run
 //                costs max(its bytes, efficient bytes) / bandwidth on its partition's engine; one that
 //                converts has its own bytes on each side, and the engine takes as long as the wider
@@ -177,59 +178,80 @@ static void price_engine(const ChipFile *c, const IsaInst *in, Price *p) {
     }
 }
 
-// One pass of a collective: small ones go to every rank at once, large ones round the ring, where
-// the first bytes are slower than the rest.
-static double pass_ns(const ChipFile *c, double bytes, double factor) {
-    double ramp = fmin(bytes, c->link_ramp_bytes);
-    double ring = c->collective_ns + factor * (ramp / c->link_ramp_bw + (bytes - ramp) / c->link_bw);
-    return fmin(ring, c->collective_small_ns + factor * bytes / c->link_small_bw);
+// What a collective moves: over the links of one machine, and for groups over several also over the network.
+typedef struct Route {
+    uint32_t ranks;          // of a group on one machine
+    bool one_chip;           // all of a group
+    double moves, reduces;   // bytes a rank sends over the links; those combined with what is there
+    double hops, far;        // over the network: one after the other, and bytes of a rank
+} Route;
+
+#define RING_MAX 64 // longer groups are rings beside each other; nothing longer is published
+
+static double doublings(double n) {
+    double steps = 0;
+    for (double reached = 1; reached < n; reached *= 2)
+        steps++;
+    return steps;
 }
 
-// What combines goes first, then what only moves.
-static double collective_ns(const ChipFile *c, const KWork *w) {
-    double moves = w->link_bytes - w->reduce_bytes;
-    double reduce = w->reduce_bytes > 0 ? pass_ns(c, w->reduce_bytes, c->link_reduce) : 0;
-    return reduce + (moves > 0 || !reduce ? pass_ns(c, moves, 1) : 0);
+// The ways documented for it (neuron-runtime/explore/intranode-collective-comm.rst), each a latency by the number of ranks and
+// a bandwidth: a mesh, where everybody writes to everybody at once; recursive halving and doubling, in log2 ranks steps; rings, a
+// hop for each rank. The quickest for its size is taken. Reduction and gathering are passes of their own, the start is one.
+static double collective_ns(const ChipFile *c, const Route *r) {
+    double passes = (r->reduces > 0) + (r->moves > 0 || !(r->reduces > 0));
+    double bytes = r->moves + c->link_reduce * r->reduces, n = fmin(fmax(r->ranks, 2), RING_MAX);
+    if (r->one_chip)
+        return c->collective_start_ns + passes * c->collective_chip_ns + bytes / (c->link_chip_bw * n / 2);
+    double all_far = r->far * r->ranks; // of the machine
+    double mesh = bytes / c->link_mesh_bw + all_far / c->network_mesh_bw;
+    double steps = passes * c->collective_step_ns * doublings(n) + bytes / c->link_step_bw + all_far / c->network_step_bw;
+    double ring = passes * c->collective_hop_ns * (n - 1) + bytes / c->link_bw;
+    if (r->far > 0)
+        ring += r->far / (c->network_bw * c->network_ratio);
+    return c->collective_start_ns + passes * c->collective_ns + r->hops * c->network_hop_ns + fmin(mesh, fmin(steps, ring));
 }
 
 // A group over several machines, stage by stage as documented (neuron-runtime/about/collectives.rst): an all-gather
 // goes over the network first and then over the links, a reduce-scatter the other way round, an all-reduce is both with the
 // network between. Every rank has its share of the network; hops are those of recursive doubling.
-static double spread_ns(const ChipFile *c, const Kern *k, const KWork *w, KSpread s) {
-    double ranks = (double)s.local * s.hosts, hops = 0, here = 1 - 1.0 / s.local, there = 1 - 1.0 / s.hosts;
-    double all = fmax(w->read_bytes, w->write_bytes), far = all;
-    for (uint64_t reached = 1; reached < s.hosts; reached *= 2)
-        hops++;
-    KWork near = {0};
+static Route spread_route(const Kern *k, const KWork *w, KSpread s) {
+    double ranks = (double)s.local * s.hosts, here = 1 - 1.0 / s.local, there = 1 - 1.0 / s.hosts;
+    double all = fmax(w->read_bytes, w->write_bytes);
+    Route r = {.ranks = s.local, .hops = doublings(s.hosts), .far = there * all / s.local};
     switch (k->op) {
     case HLO_ALL_REDUCE:
     case HLO_COLLECTIVE_REDUCE:
-        near.reduce_bytes = here * all, near.link_bytes = 2 * here * all;
-        far = 2 * there * all / s.local;
-        hops *= 2;
+        r.reduces = r.moves = here * all;
+        r.far *= 2, r.hops *= 2;
         break;
     case HLO_ALL_GATHER:
-        near.link_bytes = here * all;
-        far = there * all / s.local;
+        r.moves = here * all;
         break;
     case HLO_REDUCE_SCATTER:
-        near.reduce_bytes = near.link_bytes = here * all;
-        far = there * all / s.local;
+        r.reduces = here * all;
         break;
     case HLO_ALL_TO_ALL:
-        near.link_bytes = (s.local - 1) / ranks * all;
-        far = (ranks - s.local) / ranks * all;
-        hops = 1;
+        r.moves = (s.local - 1) / ranks * all;
+        r.far = (ranks - s.local) / ranks * all;
+        r.hops = 1;
         break;
     default: // from one to another
-        hops = 1;
+        r.far = all;
+        r.hops = 1;
     }
-    return (near.link_bytes > 0 ? collective_ns(c, &near) : 0) + hops * c->network_hop_ns + far / c->network_bw;
+    return r;
 }
 
 static double links_ns(const ChipFile *c, const Kern *k, const KWork *w) {
-    KSpread s = kern_spread(k, (uint32_t)c->host_cores);
-    return s.hosts > 1 ? fmax(spread_ns(c, k, w, s), collective_ns(c, w)) : collective_ns(c, w);
+    KSpread s = kern_spread(k, c->host_cores > 0 ? (uint32_t)c->host_cores : UINT32_MAX);
+    KSpread chips = kern_spread(k, (uint32_t)c->cores_per_chip);
+    Route here = {.ranks = s.local * s.hosts, .one_chip = chips.hosts == 1 && chips.local > 1,
+                  .moves = w->link_bytes - w->reduce_bytes, .reduces = w->reduce_bytes};
+    if (s.hosts == 1)
+        return collective_ns(c, &here);
+    Route spread = spread_route(k, w, s);
+    return fmax(collective_ns(c, &spread), collective_ns(c, &here));
 }
 
 static void price_kernel(const ChipFile *c, const Kern *k, Price *p) {

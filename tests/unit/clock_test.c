@@ -206,6 +206,37 @@ static double collective_of(const char *op, int n, int apart, long bytes, const 
     return timed(text, chip).total_ns;
 }
 
+// Passes have a latency each, the start is one; a chip's own cores are nearer than those of others.
+static void test_passes(void) {
+    double sum = collective_of("all_reduce", 16, 1, 4096, &trn1), gather = collective_of("all_gather", 16, 1, 4096, &trn1);
+    ChipFile later = trn1;
+    later.collective_start_ns += 1000;
+    result("an all-reduce starts once", near(collective_of("all_reduce", 16, 1, 4096, &later), sum + 1000, "total"));
+    result("and passes twice", sum > 1.9 * gather && sum < 2 * gather ? NULL : "it does not");
+    double pair = collective_of("all_reduce", 2, 1, 4096, &trn1);
+    result("two cores of a chip (58 us published)", fabs(pair / 58e3 - 1) < 0.05 ? NULL : "too far off");
+    result("cores of two chips are further apart",
+           collective_of("all_reduce", 2, 2, 4096, &trn1) > 4 * pair ? NULL : "they are not");
+    const char *why = NULL;
+    for (long bytes = 1024; bytes <= 1L << 29 && !why; bytes *= 2) // one algorithm after the other, never back
+        for (int n = 4; n <= 32 && !why; n *= 2) {
+            double t = collective_of("all_reduce", n, 1, bytes, &trn1);
+            why = collective_of("all_reduce", n, 1, 2 * bytes, &trn1) < t        ? "more bytes, less time"
+                  : collective_of("all_reduce", 2 * n, 1, bytes, &trn1) < t ? "more ranks, less time"
+                                                                             : NULL;
+        }
+    result("larger is never quicker", why);
+    // the cores of a pair do one collective together: its HBM traffic is there once
+    Artifact *art = assemble(".kernel 0 stablehlo.all_gather (arg0[0]: f32[2048,4096]) -> (result0[0]: f32[4096,4096]) "
+                             "{all_gather_dim = 0, channel_id = 0, replica_groups = x2[0, 1], use_global_device_ids = false}\n"
+                             "collective imm=0 queue=0\n");
+    ChipFile slow = trn2;
+    slow.hbm_bw_core = 1, slow.hbm_shared = 1;
+    Clock c;
+    clock_run(&ctx, &arena, art, &slow, &(ClockOptions){.cores = 2}, &c);
+    result("a pair's collective is one", near(c.total_ns, 9 + 1.5 * 67108864 / 2, "total"));
+}
+
 // More devices than a machine has: the network's hops and bytes come on top, and never the other way round.
 static void test_machines(void) {
     Instance *rows;
@@ -538,6 +569,7 @@ int main(void) {
         test_semaphores();
         test_dma();
         test_kernel();
+        test_passes();
     test_machines();
         test_fast_forward(1);
         test_fast_forward(2);
