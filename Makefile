@@ -8,7 +8,7 @@
 # make conformance  StableHLO test programs on evaluator and chip, from ../shared/conformance or DIR=path
 # make bench        measurements; also those beside JAX when .venv is there (./dev makes it)
 # make fuzz         random damage to the inputs of every reader: SECONDS_EACH=10 or RUNS=10000000, SEED=1
-# make accuracy     published kernels rebuilt and priced, with the error of each
+# make accuracy     published kernels and whole training steps rebuilt and priced, with the error of each
 # make diff         random programs, chip against evaluator and against JAX's CPU: MINUTES=60 each, SEED=1, PYTHON=.venv/bin/python
 # make table        what training steps cost on trn1.32xlarge and trn2.48xlarge, told alike by otrn, C and Python
 # make models       whole training steps beside JAX's CPU: losses, parameters, time, memory; half an hour, 20 GB
@@ -136,9 +136,11 @@ diff: $(BUILD)/otrn $(BUILD)/tests/unit/random_test
 	@if [ -x $(PYTHON) ]; then BUILD=$(abspath $(BUILD)) $(PYTHON) tests/random/diff_jax.py --minutes $(or $(MINUTES),60) $(or $(SEED),1); \
 	else echo "skipped JAX: no $(PYTHON) (./dev setup makes it)"; fi
 
-# The clock against published kernels: error per row, per family, over all.
+# The clock against published kernels and whole training steps: error per row, per family, over all.
 accuracy: all
 	python3 accuracy/accuracy.py $(BUILD)/otrn
+	@if [ -x $(PYTHON) ]; then $(PYTHON) accuracy/steps.py --otrn=$(BUILD)/otrn --folder=$(BUILD)/steps; \
+	else echo "skipped whole steps: no $(PYTHON) (./dev setup makes it)"; fi
 
 table: all $(call bin,examples/c/price_program.c)
 	$(PYTHON) scripts/table.py --otrn=$(BUILD)/otrn --folder=$(BUILD)/table $(if $(T),--only='$(T)')

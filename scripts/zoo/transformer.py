@@ -25,7 +25,7 @@ class Config:
     norm: str = "layer"  # or rms
     act: str = "gelu"  # gelu (tanh), erf (exact), relu, swiglu
     places: str = "learned"  # or rotary, none
-    task: str = "lm"  # lm, mlm (every position, and whether two sentences follow), classes (pictures in patches of 16)
+    task: str = "lm"  # lm, stage (the last of a pipeline), mlm (every position, and whether two sentences follow), classes (pictures in patches of 16)
     classes: int = 1000
     post: bool = False  # norms behind the sums, as BERT has them
     parallel: bool = False  # attention and MLP side by side, as GPT-NeoX has them
@@ -62,12 +62,18 @@ def rotate(x):
 
 
 def weigh(w, q, k, v, mask, c):
-    """Attention of q[b, q, kv head, query head of it, feature] over k, v[b, k, kv head, feature]."""
-    scores = jnp.einsum("bqhgd,bkhd->bhgqk", q, k).astype(jnp.float32) / np.float32(np.sqrt(q.shape[-1]))
+    """Attention of q[b, q, head, feature] over k, v[b, k, kv head, feature]; heads of one kv head lie together."""
+    b, s, heads, size = q.shape
+    if heads == k.shape[2]:
+        forms = "bqhd,bkhd->bhqk", "bhqk,bkhd->bqhd"
+    else:
+        q = q.reshape(b, s, k.shape[2], -1, size)
+        forms = "bqhgd,bkhd->bhgqk", "bhgqk,bkhd->bqhgd"
+    scores = jnp.einsum(forms[0], q, k).astype(jnp.float32) / np.float32(np.sqrt(size))
     if mask is not None:
         scores = jnp.where(mask, scores, np.float32(-1e9))
     weights = w.drop(jax.nn.softmax(scores, axis=-1).astype(q.dtype), c.dropout)
-    return jnp.einsum("bhgqk,bkhd->bqhgd", weights, v)
+    return jnp.einsum(forms[1], weights, v).reshape(b, s, heads * size)
 
 
 def attention(w, x, mask, c, source=None):
@@ -79,9 +85,8 @@ def attention(w, x, mask, c, source=None):
     if c.places == "rotary":
         q, k = rotate(q), rotate(k)
     run = lambda *args: weigh(w, *args, c)
-    run = jax.checkpoint(run, static_argnums=()) if c.remat == "attention" and not c.dropout else run
-    y = run(q.reshape(b, s, kv, c.heads // kv, size), k, v, mask)
-    return dense(w, y.reshape(b, s, c.width), c, c.width, cut=0)
+    run = jax.checkpoint(run) if c.remat == "attention" and not c.dropout else run
+    return dense(w, run(q, k, v, mask), c, c.width, cut=0)
 
 
 def mlp(w, x, c):
@@ -148,10 +153,16 @@ def language(w, tokens, targets, c):
     return cross_entropy(x @ (table.T if c.tied else w(c.width, c.vocab, cut=1)), targets)
 
 
+def last_stage(w, x, targets, c):
+    """What the last of a pipeline's devices have of a language model: its layers and the head."""
+    x = norm(w, layers(w, x, causal(c.seq, c.window), c), c)
+    return cross_entropy(x @ w(c.width, c.vocab, cut=1), targets)
+
+
 def masked_language(w, tokens, kinds, lengths, targets, follows, c):
     table = w(c.vocab, c.width, cut=0)
     x = norm(w, table[tokens] + w(512, c.width)[: c.seq] + w(2, c.width)[kinds], c)
-    mask = (jnp.arange(c.seq) < lengths[:, None])[:, None, None, None, :]
+    mask = (jnp.arange(c.seq) < lengths[:, None])[:, None, None, :]
     x = layers(w, w.drop(x, c.dropout), mask, c)
     pooled = jnp.tanh(dense(w, x[:, 0], c, c.width, cut=None))
     loss = cross_entropy(dense(w, pooled, c, 2, cut=None), follows)
@@ -174,6 +185,9 @@ def model(c):
     tokens = whole(c.batch, c.seq)
     if c.task == "mlm":
         return (lambda w, *batch: masked_language(w, *batch, c)), [tokens, tokens, whole(c.batch), tokens, whole(c.batch)]
+    if c.task == "stage":
+        x = jax.ShapeDtypeStruct((c.batch, c.seq, c.width), jnp.bfloat16)
+        return (lambda w, *batch: last_stage(w, *batch, c)), [x, tokens]
     if c.task == "classes":
         images = jax.ShapeDtypeStruct((c.batch, c.seq, c.seq, 3), jnp.float32)  # seq: side of a picture
         return (lambda w, *batch: pictures(w, *batch, c)), [images, whole(c.batch)]

@@ -125,3 +125,77 @@ def lower(loss, batch, optimizer="adamw", compute="fp32", store="fp32", prng=Non
         return new, state, result
 
     return jax.jit(step, donate_argnums=(0, 1), keep_unused=True).lower(params, state, *batch, *key)
+
+
+# Parts of a step that is run in parts: what one device of a large job executes, again and again.
+
+
+def parted(tree, mesh, dtype):
+    """Arguments for the weights of a tree, cut over the mesh's one axis where they say so."""
+    from jax.sharding import NamedSharding, PartitionSpec
+
+    def one(v):
+        if mesh is None:
+            return jax.ShapeDtypeStruct(v.shape, dtype)
+        spec = [None if i != v.cut else "model" for i in range(len(v.shape))]
+        return jax.ShapeDtypeStruct(v.shape, dtype, sharding=NamedSharding(mesh, PartitionSpec(*spec)))
+
+    return jax.tree.map(one, tree)
+
+
+def mesh_of(devices):
+    import numpy as np
+
+    return jax.sharding.Mesh(np.array(jax.devices()[:devices]), ("model",)) if devices > 1 else None
+
+
+def lower_micro(loss, batch, compute="bf16", store="bf16", sums="fp32", prng=None, devices=1, backward_to=None):
+    """Forward, backward, and gradients added to those of the micro-batches before, of type `sums`.
+
+    devices: tensor-parallel ones, as a mesh. backward_to: the argument of the batch whose gradient the step gives too (a pipeline's stage).
+    """
+    tree, mesh = collect(loss, batch, TYPES[compute]), mesh_of(devices)
+    params, total = parted(tree, mesh, TYPES[store]), parted(tree, mesh, TYPES[sums])
+    key = () if prng is None else (jax.eval_shape(lambda: jax.random.key_data(jax.random.key(0, impl=prng))),)
+    wrt = (0,) if backward_to is None else (0, 1 + backward_to)
+
+    def step(params, total, *rest):
+        key = jax.random.wrap_key_data(rest[len(batch)], impl=prng) if prng else None
+        value = lambda params, *batch: loss(Weights(params, TYPES[compute], key), *batch)
+        result, grads = jax.value_and_grad(value, wrt)(params, *rest[: len(batch)])
+        return jax.tree.map(lambda t, g: t + g.astype(t.dtype), total, grads[0]), result, grads[1:]
+
+    out = None if mesh is None else (jax.tree.map(lambda s: s.sharding, total), None, None)
+    more = {} if mesh is None else dict(out_shardings=out)
+    return jax.jit(step, donate_argnums=(1,), keep_unused=True, **more).lower(params, total, *batch, *key)
+
+
+def local(tree, devices, share=1):
+    """Shapes of a device's own part of the weights; share: of that again one of so many, flat (ZeRO)."""
+
+    def one(v):
+        shape = [n // devices if i == v.cut else n for i, n in enumerate(v.shape)]
+        count = 1
+        for n in shape:
+            count *= n
+        return tuple(shape) if share == 1 else (-(-count // share),)
+
+    return jax.tree.map(one, tree)
+
+
+def lower_update(tree, optimizer, store="bf16", sums="fp32", master=False, devices=1, share=1):
+    """The optimizer alone: weights, moments (fp32) and summed gradients to weights and moments; master: fp32 weights beside those stored."""
+    rule = OPTIMIZERS[optimizer]()
+    shapes = local(tree, devices, share)
+    is_shape = lambda v: isinstance(v, tuple)
+    like = lambda dtype: jax.tree.map(lambda s: jax.ShapeDtypeStruct(s, TYPES[dtype]), shapes, is_leaf=is_shape)
+    held = like("fp32" if master else store)
+
+    def step(held, state, grads):
+        wide = jax.tree.map(lambda p: p.astype(jnp.float32), held)
+        updates, state = rule.update(jax.tree.map(lambda g: g.astype(jnp.float32), grads), state, wide)
+        new = jax.tree.map(lambda p, u: p + u, wide, updates)
+        stored = jax.tree.map(lambda p: p.astype(TYPES[store]), new)
+        return (new if master else stored), state, (stored if master else ())
+
+    return jax.jit(step, donate_argnums=(0, 1), keep_unused=True).lower(held, jax.eval_shape(rule.init, like("fp32")), like(sums))
