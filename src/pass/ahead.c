@@ -109,7 +109,8 @@ static void find_programs(Ahead *a, RegionId r) {
     }
 }
 
-static void ahead_region(Ahead *a, RegionId r) {
+static void ahead_region(void *pass, RegionId r) {
+    Ahead *a = pass;
     uint32_t next = 0, done = 0, n = a->h->regions.at[r].ops.n;
     find_programs(a, r);
     if (!a->programs.n)
@@ -132,5 +133,5 @@ static void ahead_region(Ahead *a, RegionId r) {
 void pass_ahead(Compile *c) {
     Ahead a = {.c = c, .h = c->hlo, .gone = ARENA_NEWN(c->scratch, bool, c->hlo->ops.n + 1)};
     users_make(&a.u, c->hlo, c->scratch, hlo_main(c->hlo)->body);
-    ahead_region(&a, hlo_main(c->hlo)->body);
+    walk_regions(c->hlo, hlo_main(c->hlo)->body, ahead_region, &a);
 }

@@ -110,7 +110,8 @@ static void raise_products(Order *o) {
     }
 }
 
-static void order_region(Order *o, RegionId r) {
+static void order_region(void *pass, RegionId r) {
+    Order *o = pass;
     Hlo *h = o->h;
     o->ops.n = 0;
     for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
@@ -127,5 +128,5 @@ static void order_region(Order *o, RegionId r) {
 void pass_order(Compile *c) {
     Order o = {.c = c, .h = c->hlo, .at = ARENA_NEWN(c->scratch, uint32_t, c->hlo->ops.n + 1)};
     users_make(&o.u, c->hlo, c->scratch, hlo_main(c->hlo)->body);
-    order_region(&o, hlo_main(c->hlo)->body);
+    walk_regions(c->hlo, hlo_main(c->hlo)->body, order_region, &o);
 }

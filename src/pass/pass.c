@@ -112,6 +112,15 @@ void walk_region(Walk *w, RegionId r) {
     }
 }
 
+void walk_regions(const Hlo *h, RegionId r, WalkRegion visit, void *pass) {
+    visit(pass, r);
+    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
+        const HloOp op = *hlo_at(h, h->regions.at[r].ops.at[i]);
+        for (uint32_t k = 0; k < op.nregions && hlo_row(&op)->cls == HC_CTRL; k++)
+            walk_regions(h, h->op_regions.at[op.regions + k], visit, pass);
+    }
+}
+
 ValueId walk_push(Walk *w, OpId id) {
     VEC_PUSH(w->arena, &w->out, id);
     walk_grow(w);

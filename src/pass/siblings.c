@@ -28,6 +28,7 @@ typedef struct Group {
 typedef struct Siblings {
     Compile *c;
     Hlo *h;
+    Walk w;
     uint32_t *first; // per value: first place of the body that reads it
     uint32_t end;    // place of the return
     VEC(Group) groups;
@@ -222,35 +223,37 @@ static OpId together(Siblings *s, Walk *w, const Group *g) {
     return made;
 }
 
-void pass_siblings(Compile *c) {
-    Hlo *h = c->hlo;
-    RegionId body = hlo_main(h)->body;
+static void siblings_region(void *pass, RegionId body) {
+    Siblings *s = pass;
+    Hlo *h = s->h;
     uint32_t n = h->regions.at[body].ops.n;
-    Siblings s = {.c = c, .h = h, .end = n ? n - 1 : 0};
-    s.first = ARENA_NEWN(c->scratch, uint32_t, h->values.n + 1);
-    s.group_of = ARENA_NEWN(c->scratch, uint32_t, n + 1);
+    s->end = n ? n - 1 : 0, s->groups.n = 0;
+    s->first = ARENA_NEWN(s->c->scratch, uint32_t, h->values.n + 1);
+    s->group_of = ARENA_NEWN(s->c->scratch, uint32_t, n + 1);
     for (uint32_t i = 0; i <= h->values.n; i++)
-        s.first[i] = UINT32_MAX;
+        s->first[i] = UINT32_MAX;
     for (uint32_t i = 0; i < n; i++)
-        note_reads(&s, hlo_at(h, h->regions.at[body].ops.at[i]), i);
-    for (uint32_t i = 0; i < n; i++) {
-        s.group_of[i] = 0;
+        note_reads(s, hlo_at(h, h->regions.at[body].ops.at[i]), i);
+    for (uint32_t i = 0; i < n; i++)
         if (is_candidate(h, hlo_at(h, h->regions.at[body].ops.at[i])))
-            put(&s, h->regions.at[body].ops.at[i], i);
-    }
-    Walk w;
+            put(s, h->regions.at[body].ops.at[i], i);
     OpList out = {0};
-    walk_init(&w, c);
     for (uint32_t i = 0; i < n; i++) {
         OpId id = h->regions.at[body].ops.at[i];
-        const Group *g = s.group_of[i] ? &s.groups.at[s.group_of[i] - 1] : NULL;
-        walk_operands(&w, id);
+        const Group *g = s->group_of[i] ? &s->groups.at[s->group_of[i] - 1] : NULL;
+        walk_operands(&s->w, id);
         for (uint32_t k = 0; k < hlo_at(h, id)->nregions; k++)
-            walk_region(&w, h->op_regions.at[hlo_at(h, id)->regions + k]);
+            walk_region(&s->w, h->op_regions.at[hlo_at(h, id)->regions + k]);
         if (!g || g->ops.n == 1)
-            VEC_PUSH(c->scratch, &out, id);
+            VEC_PUSH(s->c->scratch, &out, id);
         else if (g->at == i)
-            VEC_PUSH(c->scratch, &out, together(&s, &w, g));
+            VEC_PUSH(s->c->scratch, &out, together(s, &s->w, g));
     }
     walk_set_ops(h, body, &out);
+}
+
+void pass_siblings(Compile *c) {
+    Siblings s = {.c = c, .h = c->hlo};
+    walk_init(&s.w, c);
+    walk_regions(c->hlo, hlo_main(c->hlo)->body, siblings_region, &s);
 }

@@ -27,6 +27,9 @@ void walk_init(Walk *w, Compile *c);
 void walk_grow(Walk *w); // after new values were made
 void walk_operands(Walk *w, OpId op);
 void walk_region(Walk *w, RegionId r); // walk_operands for every op in it
+// A pass over one region at a time: the region, then those of control flow in it as they are then.
+typedef void (*WalkRegion)(void *pass, RegionId r);
+void walk_regions(const Hlo *h, RegionId r, WalkRegion visit, void *pass);
 void walk_rewrite(Walk *w, RegionId r, WalkDepth depth, WalkVisit visit, void *pass); // inner regions first
 ValueId walk_push(Walk *w, OpId id); // into the list; its first result
 void walk_set_ops(Hlo *h, RegionId r, const OpList *ops);
