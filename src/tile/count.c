@@ -216,14 +216,15 @@ static bool takes_views(const Lower *l, OpId id) {
     }
 }
 
-static bool readers_take_views(const Lower *l, ValueId v, RegionId region) {
+// … all but `update`, which has nothing to do then; 0: all.
+static bool readers_take_views(const Lower *l, ValueId v, RegionId region, OpId update) {
     uint32_t n;
     const OpId *at = users_of(&l->users, v, &n);
     for (uint32_t i = 0; i < n; i++) {
         const HloOp *op = hlo_at(l->h, at[i]);
         if (l->users.region[at[i]] != region)
             return false;
-        if (passes_on(op) ? !readers_take_views(l, op->results, region) : !takes_views(l, at[i]))
+        if (at[i] != update && (passes_on(op) ? !readers_take_views(l, op->results, region, update) : !takes_views(l, at[i])))
             return false;
     }
     return n > 0;
@@ -256,7 +257,7 @@ BufId count_slice(Lower *l, const HloOp *op) {
         return 0;
     const TBuf *whole = &l->bufs.at[base];
     if (whole->kind == BUF_VIEW || whole->loop == l->loop || whole->state_loop == l->loop ||
-        !readers_take_views(l, op->results, l->users.region[id]))
+        !readers_take_views(l, op->results, l->users.region[id], 0))
         return 0;
     return view_make(l, base, at, hlo_type_bytes(hlo_value_type(l->h, op->results)), id);
 }
@@ -327,7 +328,8 @@ void count_updates(Lower *l, const HloOp *loop, const BufId *state) {
             continue;
         ValueId made = made_as(l, hlo_operand(h, op, 1));
         OpId maker = h->values.at[made].def;
-        if (!maker || l->users.region[maker] != region || l->uses[made] != 1 || l->want[made] || !takes_views(l, maker))
+        if (!maker || l->users.region[maker] != region || l->update_of[made] || l->want[made] || !takes_views(l, maker) ||
+            !readers_take_views(l, made, region, id))
             continue;
         l->update_state[v] = state[k];
         l->update_of[made] = id;
