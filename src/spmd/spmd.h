@@ -57,6 +57,16 @@ ValueId *spmd_result_ids(Spmd *s, const HloOp *op);
 // What the op says about its operand; NULL when it does not, or not evenly.
 const Shards *spmd_constraint(Spmd *s, const HloOp *op);
 ValueId spmd_lazy(Spmd *s, OpId id, const Shards *sh); // the op's result in these parts
+
+// ---- copies of ops (spmd.c) and ops in parts (work.c)
+OpId spmd_clone(Spmd *s, const HloOp *op, const ValueId *operands, const TypeId *types); // regions follow
+// args: how the region's arguments lie, and what it returns; NULL: all whole.
+void spmd_copy_region(Spmd *s, OpId copy, RegionId from, const Shards *const *args);
+void spmd_note_outer(Spmd *s, RegionId region, bool in_parts);
+bool spmd_in_parts(Spmd *s, OpId id); // false: it is to be done on whole values
+// Of a cheap op, behind others of its kind; 0: it is not one.
+uint32_t spmd_lazy_depth(const Spmd *s, const HloOp *op);
+
 static inline bool spmd_fits(const HloType *t, const Shards *sh) { // all parts are equal
     for (uint32_t i = 0; i < sh->rank; i++)
         if (sh->parts[i] > 1 && (!t->dims[i] || t->dims[i] % sh->parts[i]))

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+// work.c — an op with a rule in parts: how its factors are cut, and the op that a device does then.
+//
+// The cuts are those its operands lie in, as far as they go together, and then those the plan has for its results.
+// What follows from them: sizes in attributes, the device's offset of an iota or of picked indices, terms where a
+// summed factor is cut. Cheap ops are not done where they stand but in each form that somebody asks for.
+#include <string.h>
+
+#include "spmd/spmd.h"
+
+// --- ops in parts ------------------------------------------------------------------------------
+
+typedef struct Work { // an op with a rule, while it is decided how its factors are cut
+    Spmd *s;
+    const HloOp *op;
+    Rule rule;
+    Cut *cuts; // of factors
+} Work;
+
+static ValueId work_value(const Work *w, uint32_t t) {
+    return t < w->op->noperands ? hlo_operand(w->s->h, w->op, t) : w->op->results + (t - w->op->noperands);
+}
+
+// Cuts a factor unless it is cut already, does not fit the others, or some tensor's parts would not be equal.
+static void work_cut(Work *w, int f, Cut c) {
+    if (f < 0 || c.parts <= 1 || w->cuts[f].parts > 1)
+        return;
+    for (uint32_t t = 0; t < w->rule.ntensors; t++) {
+        const HloType *type = hlo_value_type(w->s->h, work_value(w, t));
+        for (uint32_t d = 0; d < type->rank; d++)
+            if (rule_factor(&w->rule, t, d) == f && (!type->dims[d] || type->dims[d] % c.parts))
+                return;
+    }
+    w->cuts[f] = c;
+    if (!shard_cuts_fit(w->cuts, w->rule.nfactors, w->s->devices))
+        w->cuts[f] = (Cut){1, NULL};
+}
+
+// How often the operands lie cut this way along a factor.
+static uint32_t work_lie(const Work *w, int f, Cut c) {
+    uint32_t n = 0;
+    for (uint32_t t = 0; t < w->op->noperands; t++) {
+        const Piece *p = move_made(w->s, work_value(w, t));
+        for (uint32_t d = 0; p && d < p->shards->rank; d++)
+            n += rule_factor(&w->rule, t, d) == f && shard_cut_same(shard_cut(p->shards, d), c, w->s->devices);
+    }
+    return n;
+}
+
+static uint64_t work_bytes(const Work *w, uint32_t t) { return hlo_type_bytes(hlo_value_type(w->s->h, work_value(w, t))); }
+
+// First cuts that cost nothing: those of the result that an operand has, and those that all operands of a sum have.
+// Then those of the operands, the largest first, which would have to be gathered; then the rest of the result's.
+static void work_decide(Work *w) {
+    Spmd *s = w->s;
+    uint32_t nops = w->op->noperands, first = nops;
+    const Shards *plan = s->manual ? NULL : s->plan[w->op->results];
+    for (uint32_t d = 0; plan && d < plan->rank; d++) {
+        int f = rule_factor(&w->rule, first, d);
+        if (plan->parts[d] > 1 && f >= 0 && work_lie(w, f, shard_cut(plan, d)))
+            work_cut(w, f, shard_cut(plan, d));
+    }
+    for (int pass = 0; pass < 2; pass++) {
+        uint64_t below = UINT64_MAX;
+        for (uint32_t k = 0; k < nops; k++) { // in order of size, without sorting: few operands
+            uint32_t t = nops;
+            for (uint32_t i = 0; i < nops; i++)
+                if (work_bytes(w, i) < below && (t == nops || work_bytes(w, i) > work_bytes(w, t)))
+                    t = i;
+            if (t == nops)
+                break;
+            below = work_bytes(w, t);
+            for (uint32_t i = 0; i < nops; i++) {
+                const Piece *p = work_bytes(w, i) == below ? move_made(s, work_value(w, i)) : NULL;
+                for (uint32_t d = 0; p && d < p->shards->rank; d++) {
+                    int f = rule_factor(&w->rule, i, d);
+                    Cut c = shard_cut(p->shards, d);
+                    bool shared = f >= 0 && w->rule.kind[f] != FACTOR_KEEP && work_lie(w, f, c) > 1;
+                    if (pass || shared)
+                        work_cut(w, f, c);
+                }
+            }
+        }
+    }
+    for (uint32_t d = 0; plan && d < plan->rank; d++)
+        work_cut(w, rule_factor(&w->rule, first, d), shard_cut(plan, d));
+}
+
+static const Shards *work_shards(const Work *w, uint32_t t) {
+    static const ShardCombine combine[] = {[FACTOR_ADD] = SHARD_ADD, [FACTOR_MAX] = SHARD_MAX, [FACTOR_MIN] = SHARD_MIN};
+    Arena *a = w->s->c->scratch;
+    uint32_t rank = hlo_value_type(w->s->h, work_value(w, t))->rank;
+    Cut dims[OTRN_MAX_RANK], terms = {1, NULL};
+    ShardCombine how = SHARD_ADD;
+    for (uint32_t d = 0; d < rank; d++) {
+        int f = rule_factor(&w->rule, t, d);
+        dims[d] = f < 0 ? (Cut){1, NULL} : w->cuts[f];
+    }
+    bool has_terms = t >= w->op->noperands || t < w->rule.ninto;
+    for (uint32_t f = 0; has_terms && f < w->rule.nfactors; f++)
+        if (w->rule.kind[f] != FACTOR_KEEP && w->cuts[f].parts > 1) {
+            terms = shard_cut_both(a, terms, w->cuts[f], w->s->devices);
+            how = combine[w->rule.kind[f]];
+        }
+    return shard_make(a, rank, w->s->devices, dims, terms, how);
+}
+
+// Attributes that speak of sizes follow the parts: in each of the dimensions that stayed full.
+static void sizes_follow(Spmd *s, OpId copy, HloAttrKey key, const HloType *whole, const HloType *part) {
+    HloOp *op = hlo_at(s->h, copy);
+    size_t n = hlo_row(op)->nattrs;
+    HloAttr *attrs = ARENA_NEWN(s->h->arena, HloAttr, n); // the old ones are shared
+    memcpy(attrs, op->attrs, n * sizeof *attrs);
+    op->attrs = attrs;
+    HloAttr *slot = hlo_attr_slot(s->h, copy, key);
+    int64_t *sizes = ARENA_NEWN(s->h->arena, int64_t, slot->n + 1);
+    for (uint32_t i = 0; i < slot->n; i++)
+        sizes[i] = slot->ints[i] == whole->dims[i] ? part->dims[i] : slot->ints[i];
+    slot->ints = sizes;
+}
+
+static void attrs_follow(Spmd *s, OpId copy, const HloOp *op) {
+    if (!op->noperands)
+        return;
+    const HloType *whole = hlo_value_type(s->h, hlo_operand(s->h, op, 0));
+    const HloType *part = hlo_value_type(s->h, hlo_operand(s->h, hlo_at(s->h, copy), 0));
+    if (op->code == HLO_SLICE)
+        sizes_follow(s, copy, AK_LIMIT_INDICES, whole, part);
+    else if (op->code == HLO_DYNAMIC_SLICE || op->code == HLO_GATHER)
+        sizes_follow(s, copy, AK_SLICE_SIZES, whole, part);
+}
+
+// Numbers begin where the device's part does.
+static ValueId iota_shift(Spmd *s, const HloOp *op, ValueId v, const Shards *sh) {
+    uint32_t dim = (uint32_t)hlo_int(op, AK_IOTA_DIMENSION, 0);
+    TypeId type = s->h->values.at[v].type;
+    const HloType *t = hlo_type(s->h, type);
+    if (sh->parts[dim] == 1)
+        return v;
+    int dtype = t->dtype;
+    ValueId begin = move_offset(s, sh, dim, t->dims[dim]);
+    begin = move_result(s, move_op(s, HLO_CONVERT, 1, &begin, hlo_type_tensor(s->h, dtype, 0, NULL)));
+    return move_result(s, move_op(s, HLO_ADD, 2, (ValueId[]){v, move_splat(s, begin, type)}, type));
+}
+
+// Indices into a dimension of which the device has a part. A scatter drops what is outside; for a gather they are
+// kept inside, and *inside says which were.
+static ValueId indices_shift(Work *w, ValueId v, ValueId *inside) {
+    Spmd *s = w->s;
+    Cut c = w->cuts[w->rule.picked];
+    uint32_t d = 0;
+    while (rule_factor(&w->rule, 0, d) != w->rule.picked)
+        d++;
+    int64_t rows = hlo_value_type(s->h, work_value(w, 0))->dims[d], part = rows / c.parts;
+    TypeId type = s->h->values.at[v].type;
+    HloType t = *hlo_type(s->h, type);
+    ValueId zero = move_number(s, 0, t.dtype);
+    if (inside) // as a gather does, before anything else
+        v = move_result(s, move_op(s, HLO_CLAMP, 3, (ValueId[]){zero, v, move_number(s, (int32_t)(rows - 1), t.dtype)}, type));
+    const Shards *line = shard_make(s->c->scratch, 1, s->devices, &c, (Cut){1, NULL}, SHARD_ADD);
+    ValueId begin = move_offset(s, line, 0, part);
+    begin = move_result(s, move_op(s, HLO_CONVERT, 1, &begin, hlo_type_tensor(s->h, t.dtype, 0, NULL)));
+    v = move_result(s, move_op(s, HLO_SUBTRACT, 2, (ValueId[]){v, move_splat(s, begin, type)}, type));
+    if (!inside)
+        return v;
+    ValueId last = move_number(s, (int32_t)(part - 1), t.dtype);
+    ValueId kept = move_result(s, move_op(s, HLO_CLAMP, 3, (ValueId[]){zero, v, last}, type));
+    OpId same = move_op(s, HLO_COMPARE, 2, (ValueId[]){kept, v}, hlo_type_tensor(s->h, DT_I1, t.rank, t.dims));
+    *hlo_attr_slot(s->h, same, AK_COMPARISON_DIRECTION) = (HloAttr){.kind = HA_ENUM, .i = CMP_EQ};
+    *hlo_attr_slot(s->h, same, AK_COMPARE_TYPE) = (HloAttr){.kind = HA_ENUM, .i = CMPT_NOTYPE};
+    *inside = move_result(s, same);
+    return kept;
+}
+
+// Rows that other devices have count as 0 here: the rows picked are terms.
+static OpId picked_terms(Work *w, OpId gather, ValueId inside) {
+    Spmd *s = w->s;
+    Hlo *h = s->h;
+    ValueId v = hlo_at(h, gather)->results;
+    TypeId type = h->values.at[v].type;
+    HloType t = *hlo_type(h, type), it = *hlo_value_type(h, inside);
+    uint32_t nw;
+    const int64_t *window = hlo_ints(w->op, AK_OFFSET_DIMS, &nw);
+    int64_t vector = hlo_int(w->op, AK_INDEX_VECTOR_DIM, -1), dims[OTRN_MAX_RANK], places[OTRN_MAX_RANK];
+    uint32_t n = 0, at = 0;
+    for (uint32_t i = 0; i < it.rank; i++)
+        if (i != vector)
+            dims[n++] = it.dims[i];
+    for (uint32_t i = 0; i < t.rank; i++) {
+        bool is_window = false;
+        for (uint32_t k = 0; k < nw; k++)
+            is_window |= window[k] == i;
+        if (!is_window && at < n)
+            places[at++] = i;
+    }
+    inside = move_result(s, move_op(s, HLO_RESHAPE, 1, &inside, hlo_type_tensor(h, DT_I1, (int)n, dims)));
+    OpId all = move_op(s, HLO_BROADCAST_IN_DIM, 1, &inside, hlo_type_tensor(h, DT_I1, t.rank, t.dims));
+    *hlo_attr_slot(h, all, AK_BROADCAST_DIMENSIONS) = (HloAttr){.kind = HA_INTS, .n = n, .ints = hlo_ints_dup(h, places, n)};
+    ValueId zeros = move_splat(s, move_number(s, 0, t.dtype), type);
+    return move_op(s, HLO_SELECT, 3, (ValueId[]){move_result(s, all), v, zeros}, type);
+}
+
+// The op with its factors cut as decided.
+static OpId work_emit(Work *w) {
+    Spmd *s = w->s;
+    Hlo *h = s->h;
+    const HloOp op = *w->op;
+    ValueId *operands = ARENA_NEWN(s->c->scratch, ValueId, op.noperands + 1);
+    TypeId *types = ARENA_NEWN(s->c->scratch, TypeId, op.nresults + 1u);
+    for (uint32_t i = 0; i < op.noperands; i++)
+        operands[i] = move_part(s, hlo_operand(h, &op, i), work_shards(w, i));
+    for (uint32_t i = 0; i < op.nresults; i++)
+        types[i] = move_part_type(s, h->values.at[op.results + i].type, work_shards(w, op.noperands + i));
+    for (uint32_t r = 0; r < op.nregions; r++)
+        spmd_note_outer(s, h->op_regions.at[op.regions + r], false);
+    bool picks = w->rule.picked >= 0 && w->cuts[w->rule.picked].parts > 1;
+    ValueId inside = 0;
+    if (picks)
+        operands[1] = indices_shift(w, operands[1], op.code == HLO_GATHER ? &inside : NULL);
+    OpId copy = spmd_clone(s, &op, operands, types);
+    attrs_follow(s, copy, &op);
+    for (uint32_t r = 0; r < op.nregions; r++)
+        spmd_copy_region(s, copy, h->op_regions.at[op.regions + r], NULL);
+    hlo_region_push(h, s->to, copy);
+    return inside ? picked_terms(w, copy, inside) : copy;
+}
+
+static bool work_begin(Work *w, Spmd *s, const HloOp *op) {
+    *w = (Work){.s = s, .op = op};
+    if (!op->nresults || !rule_of(s->c->scratch, s->h, op, &w->rule))
+        return false;
+    w->cuts = ARENA_NEWN(s->c->scratch, Cut, w->rule.nfactors + 1);
+    return true;
+}
+
+// False: it is to be done on whole values.
+bool spmd_in_parts(Spmd *s, OpId id) {
+    Hlo *h = s->h;
+    HloOp op = *hlo_at(h, id);
+    Work w;
+    if (!work_begin(&w, s, &op))
+        return false;
+    work_decide(&w);
+    bool any = false;
+    for (uint32_t f = 0; f < w.rule.nfactors; f++)
+        any |= w.cuts[f].parts > 1;
+    if (!any)
+        return false;
+    OpId copy = work_emit(&w);
+    for (uint32_t i = 0; i < op.nresults; i++)
+        move_set_piece(s, op.results + i, work_shards(&w, op.noperands + i), hlo_at(h, copy)->results + i);
+    return true;
+}
+
+// --- cheap ops ---------------------------------------------------------------------------------
+
+#define LAZY_DEPTH_MAX 64u // they are done by recursion
+
+// Repeated and counted values, and what is computed from nothing else: cheaper to do again than to move. Their depth
+// behind each other; 0: it is not one of them.
+uint32_t spmd_lazy_depth(const Spmd *s, const HloOp *op) {
+    const Hlo *h = s->h;
+    Rule rule;
+    if (s->manual || op->nresults != 1 || !rule_of(s->c->scratch, h, op, &rule) || !rule.nfactors)
+        return 0;
+    if (op->code == HLO_IOTA)
+        return 1;
+    uint32_t depth = 0;
+    if (op->code == HLO_BROADCAST_IN_DIM) {
+        ValueId v = hlo_operand(h, op, 0);
+        depth = s->forms.at[v].depth;
+        bool larger = hlo_value_type(h, op->results)->elems > hlo_value_type(h, v)->elems;
+        return larger && depth < LAZY_DEPTH_MAX ? depth + 1 : 0;
+    }
+    if (hlo_row(op)->cls > HC_EW3 && op->code != HLO_RESHAPE && op->code != HLO_TRANSPOSE)
+        return 0;
+    for (uint32_t i = 0; i < op->noperands; i++) {
+        ValueId v = hlo_operand(h, op, i);
+        const Form *f = &s->forms.at[v];
+        OpId def = h->values.at[v].def;
+        const HloAttr *value = def && hlo_at(h, def)->code == HLO_CONSTANT ? hlo_attr(hlo_at(h, def), AK_VALUE) : NULL;
+        bool splat = value && value->kind == HA_TENSOR && hlo_tensor_is_splat(h, value);
+        if (!f->lazy && !splat && !(f->whole && !hlo_value_type(h, v)->rank))
+            return 0;
+        depth = f->depth > depth ? f->depth : depth;
+    }
+    return depth && depth < LAZY_DEPTH_MAX ? depth + 1 : 0;
+}
+
+ValueId spmd_lazy(Spmd *s, OpId id, const Shards *sh) {
+    Hlo *h = s->h;
+    HloOp op = *hlo_at(h, id);
+    LocId loc = s->loc;
+    OpId at = s->op;
+    s->op = id;
+    s->loc = op.loc;
+    Work w;
+    bool exact = work_begin(&w, s, &op);
+    for (uint32_t d = 0; d < sh->rank; d++) {
+        int f = rule_factor(&w.rule, op.noperands, d);
+        work_cut(&w, f, shard_cut(sh, d));
+        exact &= sh->parts[d] == 1 || (f >= 0 && shard_cut_same(w.cuts[f], shard_cut(sh, d), s->devices));
+    }
+    if (!exact)
+        memset(w.cuts, 0, (w.rule.nfactors + 1) * sizeof *w.cuts);
+    ValueId v = hlo_at(h, work_emit(&w))->results;
+    if (op.code == HLO_IOTA && exact)
+        v = iota_shift(s, &op, v, sh);
+    if (!exact)
+        v = move_cut(s, v, sh);
+    s->op = at;
+    s->loc = loc;
+    return v;
+}
