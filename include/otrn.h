@@ -122,7 +122,7 @@ OTRN_API uint32_t otrn_device_cores(const otrn_env *env); // cores of each: two 
 // program of this environment. Several devices may call at once.
 #define OTRN_HOST_NAME 33 // characters, with the zero
 typedef struct otrn_host_call {
-    size_t call_bytes; // of this struct
+    size_t struct_size; // of this struct
     size_t num_args, num_results;
     const void *const *args;
     const size_t *arg_bytes;
@@ -208,7 +208,7 @@ typedef struct otrn_buffer {
 } otrn_buffer;
 
 // results[i] may be args[otrn_exe_result_alias(i)] and then the run is in place. Otherwise no result may overlap an argument
-// or another result. One call is parallel inside; concurrent calls are safe and take turns.
+// or another result. One call is parallel inside; concurrent calls are safe and take turns. A program of several devices is refused.
 OTRN_API otrn_status otrn_execute(otrn_exe *exe, const otrn_buffer *args, size_t num_args, const otrn_buffer *results,
                                   size_t num_results, otrn_error *err);
 

@@ -30,7 +30,7 @@ _sweeping = threading.Lock()
 
 class _Call(ctypes.Structure):  # otrn_host_call of otrn.h
     _fields_ = [
-        ("call_bytes", ctypes.c_size_t),
+        ("struct_size", ctypes.c_size_t),
         ("num_args", ctypes.c_size_t),
         ("num_results", ctypes.c_size_t),
         ("args", ctypes.POINTER(ctypes.c_void_p)),

@@ -520,6 +520,9 @@ otrn_status otrn_execute(otrn_exe *exe, const otrn_buffer *args, size_t num_args
                          size_t num_results, otrn_error *err) {
     if (!exe)
         return rt_missing(err, "otrn_execute", "exe");
+    if (exe->art->partitions > 1) // one device's part alone would pass for the result
+        return ctx_set(err, OTRN_USAGE, NO_PLACE, "the program is that of %u devices, and this is a run on one: JAX runs it on a mesh, C with otrn_execute_many",
+                       exe->art->partitions);
     otrn_status s = exe_check(exe, args, num_args, results, num_results, err);
     if (s)
         return s;

@@ -3,6 +3,7 @@
 //
 // Loads libotrn.so from the folder this test was built into. Everything made is destroyed, so
 // that a sanitizer build also checks for leaks.
+#include "otrn.h"
 #include "pjrt_use.h"
 
 // ---- tests
@@ -70,6 +71,19 @@ static void test_client(void) {
           t->get_user_data(m.addressable_memories[0], &key) == &data &&
               !t->get_user_data(m.addressable_memories[1], &key),
           "not found, or found elsewhere");
+    client_free(c);
+}
+
+// As many devices as there can be, and one more.
+static void test_most_devices(void) {
+    PJRT_NamedValue options[1] = {
+        {.name = "devices", .name_size = 7, .type = PJRT_NamedValue_kInt64, .int64_value = OTRN_MAX_DEVICES + 1}};
+    PJRT_Client_Create_Args a = ARGS(Client_Create, .create_options = options, .num_options = 1);
+    fails("more than 1024 devices", api->Client_Create(&a), PJRT_Error_Code_INVALID_ARGUMENT, "it can be 1 to 1024");
+    PJRT_Client *c = client_make(OTRN_MAX_DEVICES);
+    PJRT_Client_Devices_Args d = ARGS(Client_Devices, .client = c);
+    CALL(Client_Devices, &d);
+    check("1024 devices", d.num_devices == OTRN_MAX_DEVICES, "another number");
     client_free(c);
 }
 
@@ -494,6 +508,7 @@ int main(void) {
         return 1;
     test_table();
     test_client();
+    test_most_devices();
     test_topology();
     test_transfer();
     test_events();

@@ -39,7 +39,7 @@ otrn_status gp_host_run(const GpCall *c) {
     void **data = c->scratch;
     size_t *bytes = (size_t *)(data + k->nin + k->nout + 1);
     size_t nargs = skip_tokens(data, bytes, c->in, k->in, k->nin);
-    otrn_host_call call = {.call_bytes = sizeof call, .num_args = nargs, .args = (const void *const *)data, .arg_bytes = bytes,
+    otrn_host_call call = {.struct_size = sizeof call, .num_args = nargs, .args = (const void *const *)data, .arg_bytes = bytes,
                            .num_results = skip_tokens(data + nargs, bytes + nargs, c->out, k->out, k->nout),
                            .results = data + nargs, .result_bytes = bytes + nargs,
                            .why = c->why, .why_bytes = c->why_bytes};
