@@ -31,9 +31,15 @@ typedef struct Blas {
     void (*set_threads)(int);
 } Blas;
 
+// As the runtime chooses for products of this type: tiles and pairs only where they pay.
+static HostLevel level_for(bool narrow) {
+    HostWays ways = host_ways();
+    return (HostLevel)host_choose(&ways, HOST_COUNT, narrow);
+}
+
 static Blas blas_open(void) {
     const char *path = getenv("OTRN_BENCH_BLAS");
-    setenv("OPENBLAS_CORETYPE", host_best() >= HOST_AVX512 ? "SkylakeX" : "Haswell", 0);
+    setenv("OPENBLAS_CORETYPE", level_for(false) >= HOST_AVX512 ? "SkylakeX" : "Haswell", 0);
     void *lib = dlopen(path ? path : "libopenblas.so.0", RTLD_NOW);
     Blas b = {0};
     if (!lib)
@@ -124,7 +130,7 @@ static void contestant_sample(Contestant *c, const Blas *blas, Shape s, void *a,
     double seconds = now_s() - begin;
     bench_clock = CLOCK_THREAD_CPUTIME_ID;
     if (keep)
-        samples_add(&c->s, 2.0 * s.m * s.n * s.k, seconds, probe_rate(host_best()));
+        samples_add(&c->s, 2.0 * s.m * s.n * s.k, seconds, probe_rate(level_for(false)));
 }
 
 // --- bars ----------------------------------------------------------------------------------------
@@ -144,7 +150,7 @@ enum { BLAS_1, F32_1, BF16_1, F32_2, BF16_2, BLAS_2, CONTESTANTS };
 static void bars_print(Contestant *c) {
     bar_streams(&c[F32_1], &c[BLAS_1], 0.9, "no libopenblas.so.0 here");
     bar_streams(&c[F32_2], &c[BLAS_2], 0.9, "no libopenblas.so.0 or one core only");
-    if (host_best() == HOST_AMX)
+    if (level_for(true) == HOST_AMX)
         bar_streams(&c[BF16_1], &c[F32_1], 3, "");
     else
         printf("bar: AMX stream bf16 at least 3 times f32: skipped, this host has no AMX\n");

@@ -141,7 +141,7 @@ class Training:
             )
         if self.profile and self.profile.ran:
             lines.append(f"chip    modelled step   $ per 1M {self.what:7}   busy")
-            told, notes = [], []
+            told, notes = [], {}  # a note once, where it was first told
             for target in TARGETS:
                 try:
                     step_us, engines, usd = self.modelled(target)
@@ -151,7 +151,8 @@ class Training:
                 busy = ", ".join(f"{n} {100 * s:.0f} %" for n, s in engines.items() if s >= _SHOWN)
                 price = plain(usd, 2) if usd else "not known"
                 lines.append(f"{target}   {plain(step_us, 1):>10} us   {price:>16}   {busy}")
-                price, notes = self._told(target)
+                price, more = self._told(target)
+                notes.update(dict.fromkeys(more))
                 told.append(f"{target}: {price}")
             lines.append("prices: " + "; ".join(told))
             lines += [f"note: {note}" for note in notes]

@@ -91,10 +91,23 @@ static void info_ops(Tool *t) {
 }
 
 static void info_options(Tool *t) {
-    printf("%-14s %-18s %-10s %-13s %s\n", "option", "environment", "value", "from", "meaning");
-    for (int i = 0; i < OPT_COUNT; i++)
-        printf("%-14s %-18s %-10s %-13s %s\n", opt_rows[i].name, opt_rows[i].env, t->opt.val[i],
-               t->opt.from[i], opt_rows[i].help);
+    enum { COLUMNS = 4 };
+    int width[COLUMNS] = {0};
+    for (int print = 0; print < 2; print++) // first how wide each column is
+        for (int i = -1; i < OPT_COUNT; i++) {
+            const char *head[] = {"option", "environment", "value", "from"};
+            const char *own[] = {i < 0 ? "" : opt_rows[i].name, i < 0 ? "" : opt_rows[i].env, i < 0 ? "" : t->opt.val[i],
+                                 i < 0 ? "" : t->opt.from[i]};
+            const char **cell = i < 0 ? head : own;
+            for (int c = 0; c < COLUMNS; c++) {
+                int n = (int)strlen(cell[c]);
+                width[c] = n > width[c] ? n : width[c];
+                if (print)
+                    printf("%-*s ", width[c], cell[c]);
+            }
+            if (print)
+                printf("%s\n", i < 0 ? "meaning" : opt_rows[i].help);
+        }
 }
 
 static void info_isa(Tool *t) {
