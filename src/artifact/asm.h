@@ -138,7 +138,6 @@ uint8_t asm_derive(Asm *s, const Txt *at, int op, Aff x, int64_t y); // a regist
 void asm_tensor(Asm *s, int space, bool is_result, bool is_arg); // .input .output .tensor .sbuf .psum
 void asm_hooks(Asm *s);
 // --- asm_block.c
-bool asm_next_line(Asm *s);
 void asm_block(Asm *s, bool inside); // lines up to the end, or to the `}` that closes
 bool asm_statement(Asm *s);          // for, loop, if, NAME = …; false: it is none of them
 

@@ -9,7 +9,7 @@
 
 #include "artifact/asm.h"
 
-bool asm_next_line(Asm *s) {
+static bool asm_next_line(Asm *s) {
     if (s->next >= s->end)
         return false;
     if (s->depth && ++s->steps > ASM_STEPS_MAX)

@@ -72,13 +72,6 @@ void put_u64(Buf *b, uint64_t v) {
     b->n += 8;
 }
 
-void put_str(Buf *b, const char *s) {
-    size_t n = strlen(s);
-    assert(n <= UINT32_MAX);
-    put_u32(b, (uint32_t)n);
-    buf_put(b, s, n);
-}
-
 void put_align(Buf *b, size_t align) {
     while (b->n % align)
         put_u8(b, 0);
@@ -108,12 +101,6 @@ uint8_t rd_u8(Rd *r) { return *rd_bytes(r, 1); }
 uint16_t rd_u16(Rd *r) { return le_load16(rd_bytes(r, 2)); }
 uint32_t rd_u32(Rd *r) { return le_load32(rd_bytes(r, 4)); }
 uint64_t rd_u64(Rd *r) { return le_load64(rd_bytes(r, 8)); }
-
-const char *rd_str(Rd *r, Arena *a) {
-    uint32_t n = rd_u32(r);
-    const uint8_t *p = rd_bytes(r, n);
-    return arena_strndup(a, (const char *)p, n);
-}
 
 void rd_align(Rd *r, size_t align) {
     while ((size_t)(r->at - r->base) % align)

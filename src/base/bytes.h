@@ -25,7 +25,6 @@ void put_u8(Buf *b, uint8_t v);
 void put_u16(Buf *b, uint16_t v);
 void put_u32(Buf *b, uint32_t v);
 void put_u64(Buf *b, uint64_t v);
-void put_str(Buf *b, const char *s);   // u32 length, bytes
 void put_align(Buf *b, size_t align);  // zero bytes up to a multiple
 const char *buf_cstr(Buf *b);          // NUL-terminated view
 
@@ -56,7 +55,6 @@ uint8_t rd_u8(Rd *r);
 uint16_t rd_u16(Rd *r);
 uint32_t rd_u32(Rd *r);
 uint64_t rd_u64(Rd *r);
-const char *rd_str(Rd *r, Arena *a);  // as put_str, NUL-terminated copy
 void rd_align(Rd *r, size_t align);
 // A count of items that take at least min_bytes each: raises when it cannot be true.
 uint32_t rd_count(Rd *r, size_t min_bytes);

@@ -11,7 +11,7 @@
 
 // 64-bit integers have more bits than a double. Cutting to 53 bits and keeping "something was lost"
 // in the last bit (rounding to odd) makes the later rounding to a narrower type the only one.
-double eval_odd_f64(int64_t v, bool is_unsigned) {
+static double eval_odd_f64(int64_t v, bool is_unsigned) {
     bool neg = !is_unsigned && v < 0;
     uint64_t mag = neg ? 0 - (uint64_t)v : (uint64_t)v;
     int drop = mag ? 11 - __builtin_clzll(mag) : 0;

@@ -17,7 +17,8 @@
 // --- one element
 // ---------------------------------------------------------------------------------------
 
-void eval_print_elem(int dtype, const void *p, char *out, size_t out_bytes) {
+// "got" and "want" of the first difference, for messages
+static void eval_print_elem(int dtype, const void *p, char *out, size_t out_bytes) {
     double x[2];
     switch (eval_wide_kind(dtype)) {
     case WIDE_F:
@@ -45,7 +46,8 @@ static uint64_t float_ulps(int dtype, const void *a, const void *b) {
     return i > j ? i - j : j - i;
 }
 
-uint64_t eval_ulps(int dtype, const void *a, const void *b) {
+// ULP distance as the checks count it: across zero; two NaNs 0; finite against not: UINT64_MAX
+static uint64_t eval_ulps(int dtype, const void *a, const void *b) {
     if (dtype_is_float(dtype))
         return float_ulps(dtype, a, b);
     if (dtype_is_complex(dtype)) {

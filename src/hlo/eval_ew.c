@@ -94,7 +94,8 @@ BINARY(remainder, fmod(x, y))
 BINARY(subtract, x - y)
 BINARY(zeta, elem_zeta(x, y))
 
-WideFn *eval_ew_float(HloOpcode code) {
+// NULL when the op is not defined on floats
+static WideFn *eval_ew_float(HloOpcode code) {
     static WideFn *const table[HLO_OPCODE_COUNT] = {
         [HLO_ABS] = f_abs,
         [HLO_ADD] = f_add,

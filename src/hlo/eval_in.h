@@ -106,7 +106,6 @@ void eval_store(int dtype, void *dst, size_t n, const void *wide);
 // operand's the host's own instructions would keep. Changes the wide form.
 void eval_store_computed(int dtype, void *dst, size_t n, void *wide);
 void eval_round(int dtype, size_t n, void *wide); // what a store and a load would leave
-double eval_odd_f64(int64_t v, bool is_unsigned); // int to double, rounded to odd
 
 // Wide elements of one type to the wide form of another, by the rules of convert.
 void eval_cast(int from, int to, size_t n, const void *wide, void *out);
@@ -129,7 +128,6 @@ void eval_copy_box(size_t elem, int rank, const int64_t *dims, void *dst, const 
 // ----------------------------------------------------------------------------------- r[i] =
 // op(a[i], b[i]) on wide elements; b is unused by unary ops. r may be a or b.
 typedef void WideFn(int dtype, size_t n, void *r, const void *a, const void *b);
-WideFn *eval_ew_float(HloOpcode code); // NULL when the op is not defined on floats
 WideFn *eval_ew_int(HloOpcode code);
 WideFn *eval_ew_complex(HloOpcode code);
 WideFn *eval_ew(HloOpcode code, int dtype); // by the type's class
@@ -152,10 +150,6 @@ static inline const HloType *eval_body_arg(const Eval *e, const Body *b, uint32_
     return hlo_value_type(e->h, b->region->args + i);
 }
 
-// "got" and "want" of the first difference, for messages
-void eval_print_elem(int dtype, const void *p, char *out, size_t out_bytes);
-// ULP distance as the checks count it: across zero; two NaNs 0; finite against not: UINT64_MAX
-uint64_t eval_ulps(int dtype, const void *a, const void *b);
 
 EvalFn eval_ew1, eval_ew2, eval_abs, eval_is_finite, eval_real, eval_imag, eval_complex;
 EvalFn eval_convert, eval_bitcast, eval_reduce_precision, eval_iota, eval_next_after;

@@ -24,7 +24,6 @@ typedef struct Print {
 
 void print_string(Buf *out, const char *s, size_t n); // with quotes
 void print_symbol(Buf *out, const char *s);           // @name or @"name"
-void print_name(Buf *out, const char *s);             // key of a dictionary
 void print_attr(const Hlo *h, const HloAttr *a, Buf *out);
 void print_named(const Hlo *h, const HloNamed *list, uint32_t n, Buf *out); // k = v, …
 void print_float(Buf *out, int dtype, double v); // exact, without its type

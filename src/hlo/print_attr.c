@@ -39,7 +39,8 @@ void print_string(Buf *out, const char *s, size_t n) {
     buf_put(out, "\"", 1);
 }
 
-void print_name(Buf *out, const char *s) {
+// key of a dictionary
+static void print_name(Buf *out, const char *s) {
     if (is_plain(s))
         buf_puts(out, s);
     else

@@ -17,7 +17,8 @@
 #include <math.h>
 #include <string.h>
 
-TolRow tol_row(int dtype) {
+// all zero for integers and bool: exact
+static TolRow tol_row(int dtype) {
     switch (dtype) {
     case DT_F64: // K terms in another order: sqrt(1e5) * 2^-53 is 4e-14
     case DT_C128:

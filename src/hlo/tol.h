@@ -10,7 +10,6 @@ typedef struct TolRow {
     double rel, abs_; // |got - want| <= abs_ + rel * |want|
 } TolRow;
 
-TolRow tol_row(int dtype); // all zero for integers and bool: exact
 // True when every element of got matches want; else *bad (when not NULL) is the first that does
 // not. NaN matches NaN; an infinity matches only itself. Complex: both parts.
 bool tol_close(int dtype, const void *got, const void *want, size_t elems, size_t *bad);

@@ -21,7 +21,8 @@ static Place place_here(const Txt *t) {
     return (Place){t->file, t->line, t->col + (uint32_t)(t->at - t->begin)};
 }
 
-Place txt_place(const Txt *t) {
+// of the cursor, after blanks
+static Place txt_place(const Txt *t) {
     Txt copy = *t;
     blanks(&copy);
     return place_here(&copy);

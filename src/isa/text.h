@@ -24,7 +24,6 @@ typedef struct TxtWord { // a word and where it stood
 } TxtWord;
 
 _Noreturn void txt_fail(const Txt *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-Place txt_place(const Txt *t); // of the cursor, after blanks
 char txt_peek(Txt *t);         // next character, 0 at the end of the line or at a comment
 bool txt_take(Txt *t, const char *literal); // takes it if it comes next
 void txt_need(Txt *t, const char *literal);

@@ -15,7 +15,8 @@ struct PJRT_Layouts_MemoryLayout {
     char text[];
 };
 
-PJRT_Layouts_MemoryLayout *pj_layout_make(size_t rank, LayoutOrder order) {
+// NULL: no memory
+static PJRT_Layouts_MemoryLayout *pj_layout_make(size_t rank, LayoutOrder order) {
     PJRT_Layouts_MemoryLayout *l = malloc(sizeof *l + 3 + rank * 4);
     if (!l)
         return NULL;

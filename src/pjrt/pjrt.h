@@ -122,7 +122,6 @@ static inline bool pj_storage_is_ready(Storage *s) { return !s->ready || pj_even
 PJRT_Error *pj_storage_wait(Storage *s); // until it is complete; its error
 void pj_storage_pool_fini(StoragePool *pool);
 bool pj_storage_drain(PJRT_Client *c);
-bool pj_storage_drain_locked(StoragePool *pool); // gives all kept blocks back; false: there was none
 PJRT_Error *pj_storage_failed(struct PJRT_Memory *m, size_t bytes); // why make returned NULL
 
 // ---- the queue of launches (queue.c)
@@ -135,7 +134,6 @@ Queue *pj_queue_make(void);       // NULL: no memory
 void pj_queue_close(Queue *q);    // after its last task; may be called by that task
 bool pj_queue_push(Queue *q, Task *t); // false: the host has no thread for it; may wait
 bool pj_queue_is_idle(Queue *q);
-bool pj_queue_is_mine(Queue *q);  // is this the queue's own thread?
 void pj_queue_drain(Queue *q, unsigned limit_ms); // waits until it is idle, not longer than that
 
 // ---- client, devices, memories (client.c, device.c, topology.c)
@@ -267,11 +265,6 @@ Storage *pj_buffer_hold(PJRT_Buffer *b);        // counted; NULL when deleted
 void pj_storage_release(Storage *s); // takes and gives back the lock
 PJRT_Error *pj_buffer_gone(const char *what); // the error for a deleted buffer
 
-// A copy between two strided arrays of one shape; strides in bytes, any sign, 0 allowed in src.
-void pj_strided_copy(void *dst, const int64_t *dst_strides, const void *src,
-                     const int64_t *src_strides, const int64_t *dims, size_t rank,
-                     size_t elem_bytes);
-
 // Values of sub-byte types in their canonical byte: integers extended, floats with clear top bits.
 PJRT_Error *pj_device_layout_check(const PJRT_Buffer_MemoryLayout *layout); // row-major or not said
 
@@ -341,7 +334,6 @@ char *pj_sharding_encode(char *at, const char *text, uint32_t devices);
 // the caller's to free (partition.c).
 PJRT_Error *pj_partition(const void *bytes, size_t size, char **out, size_t *out_size);
 extern const PJRT_Layouts_Extension pj_layouts_extension;
-PJRT_Layouts_MemoryLayout *pj_layout_make(size_t rank, LayoutOrder order); // NULL: no memory
 
 // ---- the profiler extension (profiler.c)
 typedef struct PjProfilerExtension {

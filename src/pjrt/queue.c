@@ -98,7 +98,8 @@ bool pj_queue_push(Queue *q, Task *t) {
 
 bool pj_queue_is_idle(Queue *q) { return atomic_load(&q->pending) == 0; }
 
-bool pj_queue_is_mine(Queue *q) {
+// is this the queue's own thread?
+static bool pj_queue_is_mine(Queue *q) {
     pthread_mutex_lock(&q->lock);
     bool mine = q->started && pthread_equal(pthread_self(), q->thread);
     pthread_mutex_unlock(&q->lock);

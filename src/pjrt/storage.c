@@ -47,7 +47,8 @@ void pj_storage_pool_fini(StoragePool *pool) {
     pool->kept_bytes = 0;
 }
 
-bool pj_storage_drain_locked(StoragePool *pool) {
+// gives all kept blocks back; false: there was none
+static bool pj_storage_drain_locked(StoragePool *pool) {
     if (!pool->kept_bytes)
         return false;
     pj_storage_pool_fini(pool);

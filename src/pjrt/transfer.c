@@ -62,7 +62,8 @@ static void axis_copy(char *dst, const char *src, Axis a, size_t elem) {
     }
 }
 
-void pj_strided_copy(void *dst, const int64_t *dst_strides, const void *src,
+// A copy between two strided arrays of one shape; strides in bytes, any sign, 0 allowed in src.
+static void pj_strided_copy(void *dst, const int64_t *dst_strides, const void *src,
                      const int64_t *src_strides, const int64_t *dims, size_t rank,
                      size_t elem_bytes) {
     Axis axes[PJ_MAX_RANK + 1];

@@ -328,7 +328,7 @@ static void read_resources(Bc *b, BcSpan sizes, BcSpan bytes) {
 
 // --- versions -----------------------------------------------------------------------------------
 
-_Noreturn void bc_fail_version(Bc *b, const char *what) {
+_Noreturn static void bc_fail_version(Bc *b, const char *what) {
     ctx_hint(b->ctx, "export the program for StableHLO %d.%d or older", VHLO_NEWEST_MAJOR,
              VHLO_NEWEST_MINOR);
     ctx_fail(b->ctx, OTRN_VERSION, (Place){.file = b->name}, "%s, written by %.100s, is not known",

@@ -138,14 +138,12 @@ BcOuter bc_entry_begin(Bc *b, Rd *r, BcEntry *e);
 void bc_entry_end(Bc *b, Rd *r, BcEntry *e, BcOuter outer);
 void bc_entry_seen(Bc *b, const BcEntry *e);
 void bc_spend(Bc *b, uint64_t bytes);
-_Noreturn void bc_fail_version(Bc *b, const char *what);
 
 // --- bytecode_attr.c ----------------------------------------------------------------------------
 const HloAttr *bc_attr(Bc *b, uint32_t i);
 const HloAttr *bc_attr_ref(Bc *b, Rd *r); // reads the reference too
 uint32_t bc_attr_index(Bc *b, Rd *r);
 LocId bc_loc(Bc *b, uint32_t i);
-uint64_t bc_bits(Rd *r, unsigned width); // an integer of known width, at most 64 bits
 double bc_f64(Rd *r);
 HloAttr bc_number(Bc *b, Rd *r); // type, then the integer or float of that type
 HloAttr bc_list(Bc *b, Rd *r);   // list of attributes

@@ -63,7 +63,7 @@ static HloAttr text_attr(Bc *b, Rd *r) {
 // --- numbers ------------------------------------------------------------------------------------
 
 // Up to 8 bits: a byte. Up to 64: the zero-extended pattern as a signed varint.
-uint64_t bc_bits(Rd *r, unsigned width) {
+static uint64_t bc_bits(Rd *r, unsigned width) {
     uint64_t v = width <= 8 ? rd_u8(r) : (uint64_t)bc_svarint(r);
     return width < 64 ? v & (((uint64_t)1 << width) - 1) : v;
 }

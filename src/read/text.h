@@ -119,7 +119,6 @@ typedef struct TextOp {
 _Noreturn void text_fail(TextRead *p, const char *at, otrn_status code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 _Noreturn void text_expected(TextRead *p, const char *what); // PARSE: expected `what`, found …
-Place text_place(const TextRead *p, const char *at);
 void text_deeper(TextRead *p); // p->depth++, raises at the limit
 
 void text_space(TextRead *p);
@@ -174,7 +173,6 @@ LocId text_loc_here(TextRead *p, TextPos pos);     // the text's own line and co
 // loc(…) when it stands here, else 0.
 LocId text_loc_trailing(TextRead *p);
 LocId text_loc_or_here(TextRead *p, LocId loc, TextPos pos); // a place for a loc without a file
-LocId text_loc_inner(TextRead *p); // what stands inside loc( )
 
 // --- text_type.c ---------------------------------------------------------------------------------
 TypeId text_type(TextRead *p);

@@ -6,7 +6,7 @@
 
 // --- places and errors ---------------------------------------------------------------------------
 
-Place text_place(const TextRead *p, const char *at) {
+static Place text_place(const TextRead *p, const char *at) {
     uint32_t line = 1;
     const char *start = p->begin;
     for (const char *nl; (nl = memchr(start, '\n', (size_t)(at - start)));) {

@@ -7,6 +7,8 @@
 
 #include <assert.h>
 
+static LocId text_loc_inner(TextRead *p);
+
 static bool has_file(const TextRead *p, LocId loc) {
     return loc && loc < p->loc_has_file.n && p->loc_has_file.at[loc];
 }
@@ -94,7 +96,8 @@ static LocId loc_fused(TextRead *p) {
     return list ? list : loc_make(p, &(HloLoc){.kind = HL_UNKNOWN});
 }
 
-LocId text_loc_inner(TextRead *p) {
+// what stands inside loc( )
+static LocId text_loc_inner(TextRead *p) {
     text_deeper(p);
     LocId loc;
     char c = text_peek(p);

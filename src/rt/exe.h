@@ -65,7 +65,6 @@ struct otrn_env {
     otrn_log_fn *log; // NULL: stderr
     void *log_arg;
 };
-void env_log(otrn_env *env, const char *text); // one message, with its newline
 
 typedef struct ExeSlot { // what one device needs to run a program
     ChipProg *prog, *peer; // peer: the second core's, of a program that two share

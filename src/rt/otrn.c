@@ -172,7 +172,8 @@ void otrn_set_log(otrn_env *env, otrn_log_fn *fn, void *arg) {
     pthread_mutex_unlock(&env->log_turn);
 }
 
-void env_log(otrn_env *env, const char *text) {
+// one message, with its newline
+static void env_log(otrn_env *env, const char *text) {
     pthread_mutex_lock(&env->log_turn);
     if (env->log)
         env->log(env->log_arg, text);

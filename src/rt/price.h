@@ -28,7 +28,5 @@ void rt_exe_price(otrn_exe *exe, Ctx *ctx, Arena *a, const char *target, bool ev
 void rt_timeline_write(Ctx *ctx, Arena *a, const RtPriced *p, const char *path);
 // What the last run of an executable counted of loops whose length only a run knows: of several devices the most (otrn.c).
 void rt_trips(otrn_exe *exe, Arena *a, ClockOptions *out);
-// --trips: 0 when it names no number. Raises USAGE.
-uint64_t rt_trips_asked(Ctx *ctx, const Options *o);
 
 #endif

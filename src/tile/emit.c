@@ -38,7 +38,7 @@ void emit_share(Emit *e, int64_t n, int64_t unit, int64_t *lo, int64_t *hi) {
     *(e->part ? lo : hi) = cut;
 }
 
-void emit_barrier(Emit *e) {
+static void emit_barrier(Emit *e) {
     emit_control(e, (IsaInst){.op = ISA_BARRIER});
     e->epoch++;
     memset(e->done, 0, sizeof e->done);

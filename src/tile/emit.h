@@ -99,7 +99,6 @@ void emit_flush(Emit *e);                           // places everything recorde
 void emit_all(Emit *e, void (*fn)(void *arg), void *arg); // a whole program, by fn
 void emit_unweave(Emit *e); // unweave.c: tasks together, of what was placed since the last time
 uint32_t emit_append(Emit *e, const IsaInst *in); // as it is; its number
-void emit_barrier(Emit *e);
 // The part of n units that this core does, [*lo, *hi), where a step is shared; cut at a multiple of `unit`, so that steps over the same
 // rows are cut alike. It may be empty.
 void emit_share(Emit *e, int64_t n, int64_t unit, int64_t *lo, int64_t *hi);

@@ -27,7 +27,8 @@
 
 uint16_t *region_regs(Region *p, uint32_t n) { return ARENA_NEWN(p->c->scratch, uint16_t, n + 1); }
 
-uint16_t region_reg(Region *p, int dtype) {
+// a new register
+static uint16_t region_reg(Region *p, int dtype) {
     if (p->dtypes.n >= REGION_VALUES_MAX)
         hlo_fail(p->h, p->op, OTRN_CAPACITY, "its region has more than %d values", REGION_VALUES_MAX);
     VEC_PUSH(p->c->scratch, &p->dtypes, (uint8_t)dtype);

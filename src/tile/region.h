@@ -30,7 +30,6 @@ typedef struct Region {
 
 // region.c
 uint16_t *region_regs(Region *p, uint32_t n);       // room for n register numbers
-uint16_t region_reg(Region *p, int dtype);          // a new register
 uint16_t region_const(Region *p, int dtype, const void *bytes);
 uint16_t region_const_int(Region *p, int dtype, int64_t v); // of any real type
 uint16_t region_step(Region *p, int op, int dtype, uint16_t a, uint16_t b, uint16_t c);

@@ -88,14 +88,6 @@ double prof_share(const Prof *p, int track) {
     return p->clock.total_ns > 0 ? 100.0 * p->clock.busy_ns[track] / p->clock.total_ns : 0;
 }
 
-int prof_busiest(const Prof *p) {
-    int best = 0;
-    for (int e = 1; e < CLOCK_TRACKS; e++)
-        if (p->clock.busy_ns[e] > p->clock.busy_ns[best])
-            best = e;
-    return best;
-}
-
 const char *prof_scaled(Arena *a, double v, const char *unit) {
     static const char prefixes[] = " kMGTPE";
     int p = 0;

@@ -38,7 +38,6 @@ void prof_price(Tool *t, const char *path, const Options *given, const Buf *byte
 // What it is called: its own name, or its file's.
 static inline const char *prof_name(const Prof *p) { return *p->art->name ? p->art->name : p->path; }
 double prof_share(const Prof *p, int track); // percent of the run
-int prof_busiest(const Prof *p);
 // "1.536 GFLOP": a number with the SI prefix that leaves one to three digits before the point.
 const char *prof_scaled(Arena *a, double v, const char *unit);
 // "train.py:12 add", as short as it can be told; at most `width` characters, 0 = any.
@@ -64,13 +63,9 @@ typedef struct ProfPart { // of the critical path
     int track, kind; // PATH_…
     double ns;
 } ProfPart;
-// All of them, longest first, at most CLOCK_TRACKS * PATH_KINDS; they add up to the run's time.
-uint32_t prof_path(const Stalls *s, ProfPart *out);
 const char *prof_part_text(Arena *a, const ProfPart *part); // "tensor at work"
 int prof_bottleneck(const Prof *p); // the track with the most work on the critical path
-uint32_t prof_top(const Tool *t, uint32_t dflt); // --top
 void prof_window(Tool *t, double *from_ns, double *to_ns); // --trace-window
-const char *prof_spill_text(Arena *a, const Prof *p, const SpillRow *r); // why
 void prof_engines_print(Tool *t, const Prof *p);
 void prof_why_print(Tool *t, const Prof *p);
 void prof_why_json(Tool *t, const Prof *p);

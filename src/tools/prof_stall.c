@@ -18,7 +18,8 @@ static int part_order(const void *x, const void *y) {
     return a->ns != b->ns ? (a->ns > b->ns ? -1 : 1) : a->track != b->track ? a->track - b->track : a->kind - b->kind;
 }
 
-uint32_t prof_path(const Stalls *s, ProfPart *out) {
+// All of them, longest first, at most CLOCK_TRACKS * PATH_KINDS; they add up to the run's time.
+static uint32_t prof_path(const Stalls *s, ProfPart *out) {
     uint32_t n = 0;
     for (int t = 0; t < CLOCK_TRACKS; t++)
         for (int k = 0; k < PATH_KINDS; k++)
@@ -46,7 +47,8 @@ const char *prof_part_text(Arena *a, const ProfPart *part) {
 
 // --- text ------------------------------------------------------------------------------------------
 
-uint32_t prof_top(const Tool *t, uint32_t dflt) {
+// --top
+static uint32_t prof_top(const Tool *t, uint32_t dflt) {
     uint64_t n = opt_num(&t->opt, OPT_TOP);
     return n ? (uint32_t)n : dflt;
 }
@@ -164,7 +166,8 @@ static void groups_print(Tool *t, const Prof *p) {
         printf("note: this program names no scopes; JAX writes them with lowered.as_text(debug_info=True), jax.named_scope and modules add to them\n");
 }
 
-const char *prof_spill_text(Arena *a, const Prof *p, const SpillRow *r) {
+// why
+static const char *prof_spill_text(Arena *a, const Prof *p, const SpillRow *r) {
     double sbuf = p->chip.sbuf_usable_bytes * ISA_PARTITIONS;
     if (r->why == SPILL_LARGE)
         return arena_printf(a, "%s, SBUF holds %s", prof_scaled(a, r->tensor_bytes, "B"), prof_scaled(a, sbuf, "B"));

@@ -21,7 +21,8 @@ static void type_print(Buf *b, int dtype, int rank, const int64_t *dims) {
     buf_printf(b, "%s>", dtype_row(dtype)->name);
 }
 
-const char *type_text(Arena *a, const otrn_type *type) {
+// "tensor<2x3xf32>"
+static const char *type_text(Arena *a, const otrn_type *type) {
     Buf b = {.arena = a};
     type_print(&b, type->dtype, type->rank, type->dims);
     return buf_cstr(&b);
@@ -54,7 +55,8 @@ static bool dtype_agrees(const Npy *npy, int want) {
     return (want == DT_INDEX && npy->dtype == DT_I64) || (want == DT_TF32 && npy->dtype == DT_F32);
 }
 
-void tensors_load(Tool *t) {
+// Reads the --input files.
+static void tensors_load(Tool *t) {
     if (t->npys)
         return;
     t->npys = ARENA_NEWN(t->arena, Npy, t->inputs.n + 1);

@@ -79,8 +79,6 @@ void progress_begin(Tool *t, const char *what);
 void progress_end(Tool *t);
 
 // --- tensors.c: arguments from files, results to files --------------------------------------------
-// Reads the --input files.
-void tensors_load(Tool *t);
 // Their types, and the values of integer scalars (which may be sizes), as otrn_compile_for takes them.
 const otrn_type *tensors_types(Tool *t);
 const void *const *tensors_values(Tool *t);
@@ -92,6 +90,5 @@ void tensors_output_check(Tool *t);
 void tensors_write(Tool *t, const otrn_type *types, size_t count, const otrn_buffer *results);
 // Zeroed memory for a value of each type.
 otrn_buffer *tensors_make(Tool *t, const otrn_type *types, size_t count);
-const char *type_text(Arena *a, const otrn_type *type); // "tensor<2x3xf32>"
 
 #endif

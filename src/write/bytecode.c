@@ -14,6 +14,8 @@
 
 #include "write/write.h"
 
+static BwId bw_add(Bw *w, BwTable t, const void *at, size_t n);
+
 enum { P_BYTES, P_REF, P_FLAG, P_BLOB, P_OPEN, P_CLOSE };
 
 enum {
@@ -167,7 +169,7 @@ static BwId set_add(Bw *w, BwSet *s, BwItem item, bool copy) {
     return s->items.n - 1;
 }
 
-BwId bw_add(Bw *w, BwTable t, const void *at, size_t n) {
+static BwId bw_add(Bw *w, BwTable t, const void *at, size_t n) {
     return set_add(w, &w->sets[t], (BwItem){.at = at, .n = n}, false);
 }
 
@@ -175,7 +177,7 @@ BwId bw_str(Bw *w, const char *s, size_t n) {
     return bw_add(w, BW_STR, s, n);
 }
 
-BwId bw_dialect(Bw *w, const char *name, size_t n) {
+static BwId bw_dialect(Bw *w, const char *name, size_t n) {
     return bw_add(w, BW_DIALECT, name, n);
 }
 

@@ -81,9 +81,7 @@ void bw_blob(Bw *w, Buf *form, const void *at, size_t n); // borrowed: count, th
 void bw_section_begin(Buf *form, uint8_t id);
 void bw_section_end(Buf *form);
 
-BwId bw_add(Bw *w, BwTable t, const void *at, size_t n);
 BwId bw_str(Bw *w, const char *s, size_t n);
-BwId bw_dialect(Bw *w, const char *name, size_t n);
 BwId bw_prop(Bw *w, const Buf *form); // a property record
 // Registered: its property record is its attributes in order; else it is a dictionary.
 BwId bw_op_name(Bw *w, const char *dialect, const char *name, bool registered);

@@ -12,6 +12,8 @@
 //   range_select, select_reduce, affine_select, dropout: a choice between src and a value
 #include "chip/core/effect_ew.h"
 
+static void eff_move(const EngTensor *dst, const EngTensor *src, const EngBlock *b, EngBuf *s);
+
 static const void *stage_operand(const Ew *e, const EwStage *st, const EngBlock *b, EngBuf *s) {
     if (st->by == BY_SRC1)
         return eng_load(&e->walk, &e->src1, b, s->y, s);
@@ -122,7 +124,8 @@ void eff_ew_body(const void *arg, const EngBlock *b, EngBuf *s) {
         eff_reg_end(&e->reg, &e->walk, b);
 }
 
-void eff_move(const EngTensor *dst, const EngTensor *src, const EngBlock *b, EngBuf *s) {
+// Bits of a block from one pattern to another.
+static void eff_move(const EngTensor *dst, const EngTensor *src, const EngBlock *b, EngBuf *s) {
     if (eng_move(dst, src, b))
         return;
     eng_gather(src, b, s->raw);

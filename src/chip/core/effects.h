@@ -25,8 +25,6 @@
 EFFECT_ROWS(X)
 #undef X
 
-// Bits of a block from one pattern to another.
-void eff_move(const EngTensor *dst, const EngTensor *src, const EngBlock *b, EngBuf *s);
 
 // Transfers by index that follow each other and differ in places only (indirect.c), over the pool. suits: rows are single
 // stretches and lie apart.

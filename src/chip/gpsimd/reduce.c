@@ -7,7 +7,8 @@
 // shape alone.
 #include "chip/gpsimd/reduce.h"
 
-bool red_shape(const Kern *k, RedShape *s) {
+// false when dims and the result's shape disagree
+static bool red_shape(const Kern *k, RedShape *s) {
     const KTensor *in = &k->in[0], *out = &k->out[0];
     size_t nred;
     const int64_t *dims = gp_axes(k, AK_DIMENSIONS, in->rank, &nred);

@@ -16,7 +16,6 @@ typedef struct RedShape { // outermost first in both lists
     bool inner_red;     // the contiguous axis is reduced
 } RedShape;
 
-bool red_shape(const Kern *k, RedShape *s); // false when dims and the result's shape disagree
 // Offset of element `index` (row-major) of a list of axes.
 int64_t red_offset(const RedAxis *axes, int n, int64_t index);
 

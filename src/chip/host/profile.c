@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// profile.c — where the host's time went, by kind of instruction, as text.
 #include "chip/host/profile.h"
 
 #include <time.h>
