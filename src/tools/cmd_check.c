@@ -28,6 +28,7 @@ static int check_program(Tool *t, const char *path, const void *data, size_t siz
     if (ok) {
         Prof p;
         prof_price(t, path, &t->opt, out, &p);
+        prof_warn_count(path, p.art, &p.chip);
         status = verdicts[explain_print(t, &p, &reasons, LINES_SHOWN)].status;
     } else if (ctx.err.code == OTRN_CAPACITY || ctx.err.code == OTRN_UNSUPPORTED) {
         status = verdicts[explain_failure(&ctx.err)].status;

@@ -110,6 +110,19 @@ const char *prof_line_text(Arena *a, const ViewLine *l, int width) {
     return width ? prof_clipped(a, text, width) : text;
 }
 
+static uint32_t most_instructions(const Artifact *art) { // of a core
+    return art->peer && art->peer->ncode > art->ncode ? art->peer->ncode : art->ncode;
+}
+
+void prof_warn_count(const char *path, const Artifact *art, const ChipFile *chip) {
+    uint32_t n = most_instructions(art);
+    if (n > chip->instructions_max)
+        fprintf(stderr,
+                "otrn: %s: warning: the program has %u instructions, %s takes %.0f: it will not run there; smaller batches or shapes, "
+                "loops instead of unrolled code, or more devices\n",
+                path, n, chip->name, chip->instructions_max);
+}
+
 // --- JSON ------------------------------------------------------------------------------------------
 
 // A JSON string's inside; names are ours or the user's.
@@ -161,6 +174,7 @@ void prof_json(Tool *t, const Prof *p) {
     printf("\",\n  \"total_us\": %.3f,\n  \"bottleneck\": \"", c->total_ns * 1e-3);
     json_key(clock_track_names[prof_bottleneck(p)]);
     printf("\",\n");
+    printf("  \"instructions\": %u,\n  \"instructions_max\": %.0f,\n", most_instructions(p->art), p->chip.instructions_max);
     printf("  \"flops\": %.0f,\n  \"hbm_bytes\": %.0f,\n  \"hbm_peak_bytes\": %.0f,\n", c->flops, c->hbm_bytes,
            view_hbm_planned(p->art));
     prof_cost_json(t, p);
@@ -268,6 +282,7 @@ int cmd_prof(Tool *t) {
         return prof_instances(t);
     Prof p;
     prof_make(t, t->words.at[0], NULL, &p);
+    prof_warn_count(p.path, p.art, &p.chip);
     if (opt_on(&t->opt, OPT_HINTS))
         prof_hints_make(t, &p);
     if (*t->opt.val[OPT_TRACE]) {
