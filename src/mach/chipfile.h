@@ -86,7 +86,8 @@
     KEY(control_ns, "control_interval", "ns", 0, 1e5)                                              \
     KEY(branch_ns, "branch_interval", "ns", 0, 1e5)                                                \
     KEY(reg_load_ns, "register_load", "ns", 0, 1e6)                                                \
-    KEY(barrier_ns, "barrier_latency", "ns", 0, 1e6)
+    KEY(barrier_ns, "barrier_latency", "ns", 0, 1e6)                                               \
+    KEY(dispatch_ns, "dispatch", "ns", 0, 1e9)
 
 typedef struct ChipFile {
     char name[64];

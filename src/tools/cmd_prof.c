@@ -171,7 +171,8 @@ void prof_json(Tool *t, const Prof *p) {
     json_text(p->art->name);
     printf("\",\n  \"target\": \"");
     json_text(p->chip.name);
-    printf("\",\n  \"total_us\": %.3f,\n  \"bottleneck\": \"", c->total_ns * 1e-3);
+    printf("\",\n  \"total_us\": %.3f,\n  \"dispatch_us\": %.3f,\n  \"step_us\": %.3f,\n  \"bottleneck\": \"", c->total_ns * 1e-3,
+           p->chip.dispatch_ns * 1e-3, (c->total_ns + p->chip.dispatch_ns) * 1e-3);
     json_key(clock_track_names[prof_bottleneck(p)]);
     printf("\",\n");
     printf("  \"instructions\": %u,\n  \"instructions_max\": %.0f,\n", most_instructions(p->art), p->chip.instructions_max);
@@ -256,6 +257,8 @@ static void table_print(Tool *t, const Prof *p) {
     else if (p->art->peer)
         printf("cores          2 of a logical core; one does all of it, the other would not make it quicker\n");
     printf("modelled time  %.2f us\n", c->total_ns * 1e-3);
+    printf("dispatch       %.2f us more for each execution, by the host: %.2f us a step of one\n", p->chip.dispatch_ns * 1e-3,
+           (c->total_ns + p->chip.dispatch_ns) * 1e-3);
     amount_print(t->arena, "matmul", c->flops, "FLOP", seconds, "FLOP/s");
     amount_print(t->arena, "HBM traffic", c->hbm_bytes, "B", seconds, "B/s");
     amount_print(t->arena, "HBM planned", view_hbm_planned(p->art), "B", 0, "");
