@@ -347,6 +347,11 @@ static uint32_t set_places(Remat *r, OpList *ops, ValueId *operands, uint32_t at
     return at;
 }
 
+typedef struct NewStacks {
+    ValueId *of, *start, *next;
+    uint32_t n;
+} NewStacks;
+
 // The kept value's next stack. Its old one is only known when the loop is made: what it begins with stands there.
 static ValueId push_update(Remat *r, OpList *ops, ValueId v, ValueId start, LocId loc) {
     ValueId operands[OTRN_MAX_RANK + 3] = {start};
@@ -357,29 +362,38 @@ static ValueId push_update(Remat *r, OpList *ops, ValueId v, ValueId start, LocI
     return push(r, ops, hlo_op(r->h, HLO_DYNAMIC_UPDATE_SLICE, loc, n, operands, 1, &whole));
 }
 
+// New stacks of values that the body carries, or of those that it makes.
+static void push_updates(Remat *r, NewStacks *m, OpList *before, OpList *ops, bool carried) {
+    LocId loc = hlo_at(r->h, r->first)->loc;
+    for (uint32_t i = 1; i <= r->values.n; i++) {
+        ValueId v = r->values.at[i - 1];
+        const Stack *s = r->stack_of[i] ? stack_with(r, v) : NULL;
+        if (!r->stack_of[i] || (s && !s->later) || carried != !op_of(r, v))
+            continue;
+        m->of[m->n] = v;
+        m->start[m->n] = push_zero(r, before, with_first(r, v, r->trips), loc);
+        m->next[m->n] = push_update(r, ops, v, m->start[m->n], loc);
+        m->n++;
+    }
+}
+
 // Stacks of what is kept instead of those only the second loop reads. Returns the loop; before: what it begins with.
 static OpId change_first(Remat *r, OpList *before) {
     Hlo *h = r->h;
     HloOp loop = *hlo_at(h, r->first);
     HloRegion body = h->regions.at[r->body];
     OpList ops = {0};
-    LoopChange ch = {.keep = ARENA_NEWN(r->c->scratch, bool, loop.noperands + 1),
-                     .more = ARENA_NEWN(r->c->scratch, ValueId, r->values.n + 1),
-                     .next = ARENA_NEWN(r->c->scratch, ValueId, r->values.n + 1)};
+    ValueId *room = ARENA_NEWN(r->c->scratch, ValueId, 3 * (r->values.n + 1));
+    NewStacks m = {.of = room, .start = room + r->values.n + 1, .next = room + 2 * (r->values.n + 1)};
+    LoopChange ch = {.keep = ARENA_NEWN(r->c->scratch, bool, loop.noperands + 1), .more = m.start, .next = m.next};
     memset(ch.keep, 1, loop.noperands);
     for (uint32_t i = 0; i < r->stacks.n; i++)
         ch.keep[r->stacks.at[i].k] = !r->stacks.at[i].later;
+    push_updates(r, &m, before, &ops, true); // then the next value may lie where the carried one does
     for (uint32_t i = 0; i + 1 < body.ops.n; i++)
         VEC_PUSH(r->c->scratch, &ops, body.ops.at[i]);
-    for (uint32_t i = 1; i <= r->values.n; i++) {
-        const Stack *s = r->stack_of[i] ? stack_with(r, r->values.at[i - 1]) : NULL;
-        if (!r->stack_of[i] || (s && !s->later))
-            continue;
-        ValueId v = r->values.at[i - 1];
-        ch.more[ch.nmore] = push_zero(r, before, with_first(r, v, r->trips), loop.loc);
-        ch.next[ch.nmore] = push_update(r, &ops, v, ch.more[ch.nmore], loop.loc);
-        ch.nmore++;
-    }
+    push_updates(r, &m, before, &ops, false);
+    ch.nmore = m.n;
     VEC_PUSH(r->c->scratch, &ops, body.ops.at[body.ops.n - 1]);
     walk_set_ops(h, r->body, &ops);
     OpId made = loop_change(r->c, &r->w, r->first, &ch);
@@ -388,12 +402,12 @@ static OpId change_first(Remat *r, OpList *before) {
         OpId update = h->values.at[ch.next[i]].def;
         h->operands.at[hlo_at(h, update)->operands] = hlo_op_region(h, hlo_at(h, made), 1)->args + n + i;
     }
-    for (uint32_t i = 1, k = 0; i <= r->values.n; i++) {
+    for (uint32_t i = 0; i < ch.nmore; i++)
+        r->stack_of[r->node[m.of[i]]] = hlo_at(h, made)->results + n + i;
+    for (uint32_t i = 1; i <= r->values.n; i++) {
         const Stack *s = r->stack_of[i] ? stack_with(r, r->values.at[i - 1]) : NULL;
         if (s && !s->later)
             r->stack_of[i] = r->w.repl.at[loop.results + s->k];
-        else if (r->stack_of[i])
-            r->stack_of[i] = hlo_at(h, made)->results + n + k++;
     }
     return made;
 }
