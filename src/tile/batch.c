@@ -5,11 +5,16 @@
 //   rhs  [k][product, n]
 //   bank [m][product, n]   a matmul for each product, then one eviction and one store
 //
+// A side whose k is dense comes as it lies where transfers cannot transpose, [m][product, k], and the array transposes it through
+// half of the banks.
+//
 // For products of which m and k fit the array and several results fit a bank; dot.c would pay for the transfers of each.
 // The sums are those of dot.c to the bit.
 #include "hlo/dot.h"
 #include "tile/emit.h"
 #include "tile/side.h"
+
+#include <assert.h>
 
 #define ARRAY 128
 #define BANK_COLS 512
@@ -17,6 +22,10 @@
 #define SLOTS 4
 #define SIDE_BYTES 8192u // of a slot, each side
 #define OUT_BYTES (BANK_COLS * 4u)
+#define STAGES_AT (2 * SLOTS * SIDE_BYTES + SLOTS * OUT_BYTES) // sides as they lie
+#define STAGES_BYTES (ROWS_AREA_BEGIN - STAGES_AT)
+#define STAGES 8 // at most
+#define BANKS 8
 
 typedef struct Batch {
     Emit *e;
@@ -25,8 +34,9 @@ typedef struct Batch {
     int stype, dtype;
     size_t elem, out_elem;
     int64_t m, n, k, batches, together;
-    Haz lhs_haz[SLOTS], rhs_haz[SLOTS], out_haz[SLOTS];
-    uint32_t next;
+    Haz lhs_haz[SLOTS], rhs_haz[SLOTS], out_haz[SLOTS], stage_haz[STAGES];
+    uint32_t next, stages, stage_bytes, next_stage, next_turn;
+    bool lhs_turned, rhs_turned;
 } Batch;
 
 static bool batch_init(const Hlo *h, const HloOp *op, Batch *b) {
@@ -86,6 +96,60 @@ static void load(Batch *b, const Side *s, uint64_t addr, uint32_t sbuf, Haz *haz
     }
 }
 
+static bool comes_turned(const Batch *b, const Side *s) {
+    return b->e->chip->dma_transpose <= 0 && b->elem >= 2 && s->k_stride == 1 && s->free_stride > 1 && b->k > 1;
+}
+
+// Products that a stage has room for, and stages of that size.
+static void plan_stages(Batch *b) {
+    b->lhs_turned = comes_turned(b, &b->lhs), b->rhs_turned = comes_turned(b, &b->rhs);
+    if (!b->lhs_turned && !b->rhs_turned)
+        return;
+    int64_t most = STAGES_BYTES / 2 / (b->k * (int64_t)b->elem);
+    b->together = b->together < most ? b->together : most;
+    b->stage_bytes = (uint32_t)(b->together * b->k * (int64_t)b->elem + SBUF_PIECE - 1) / SBUF_PIECE * SBUF_PIECE;
+    b->stages = STAGES_BYTES / b->stage_bytes < STAGES ? STAGES_BYTES / b->stage_bytes : STAGES;
+    assert(b->together > 0 && b->stages >= 2);
+}
+
+// Products [from, from + n) of a stage, free on the partitions, to their place with k on them.
+static void transpose(Batch *b, const Side *s, uint32_t stage, uint32_t sbuf, Haz *haz, int64_t from, int64_t n) {
+    uint32_t bank = BANKS / 2 + b->next_turn++ % (BANKS / 2), at = STAGES_AT + stage * b->stage_bytes;
+    Haz *bhaz = &b->e->bank_haz[bank], *shaz = &b->stage_haz[stage];
+    for (int64_t i = 0; i < n; i++) {
+        IsaInst t = {.op = ISA_TRANSPOSE, .engine = ENG_TENSOR, .dtype = (uint8_t)b->stype, .stype = (uint8_t)b->stype};
+        t.src = addr_sbuf(0, at + (uint32_t)((uint64_t)((from + i) * b->k) * b->elem));
+        t.dst = addr_psum(0, (uint32_t)(bank * ISA_PSUM_BANK_BYTES + (uint64_t)i * ARRAY * b->elem));
+        t.n[0] = (uint32_t)s->free_size, t.n[1] = (uint32_t)b->k, t.d[1] = t.s[1] = 1;
+        emit_inst(b->e, t, &shaz, 1, &bhaz, 1);
+    }
+    IsaInst cp = {.op = ISA_COPY, .engine = b->next_turn % 2 ? ENG_SCALAR : ENG_VECTOR, .stype = (uint8_t)b->stype, .dtype = (uint8_t)b->stype};
+    cp.src = addr_psum(0, bank * ISA_PSUM_BANK_BYTES);
+    cp.dst = addr_sbuf(0, sbuf + (uint32_t)((uint64_t)(from * s->free_size) * b->elem));
+    cp.n[0] = (uint32_t)b->k, cp.n[1] = (uint32_t)n, cp.n[2] = (uint32_t)s->free_size;
+    cp.s[1] = ARRAY, cp.d[1] = (int32_t)s->free_size, cp.s[2] = cp.d[2] = 1;
+    emit_inst(b->e, cp, &bhaz, 1, &haz, 1);
+}
+
+static void load_turned(Batch *b, const Side *s, uint64_t addr, uint32_t sbuf, Haz *haz, int queue, int64_t from, int64_t n) {
+    uint32_t stage = b->next_stage++ % b->stages;
+    Haz *shaz = &b->stage_haz[stage];
+    for (int64_t i = 0, run; i < n; i += run) {
+        int64_t stride;
+        run = run_of(s, from + i, n - i, &stride);
+        IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = (uint8_t)queue, .stype = (uint8_t)b->stype};
+        in.src = addr + (uint64_t)side_batch_offset(s, from + i) * b->elem;
+        in.dst = addr_sbuf(0, STAGES_AT + stage * b->stage_bytes + (uint32_t)((uint64_t)(i * b->k) * b->elem));
+        in.n[0] = (uint32_t)s->free_size, in.n[2] = (uint32_t)run, in.n[3] = (uint32_t)b->k;
+        in.s[0] = (int32_t)s->free_stride, in.s[2] = (int32_t)stride, in.s[3] = 1;
+        in.d[2] = (int32_t)b->k, in.d[3] = 1;
+        emit_inst(b->e, in, NULL, 0, &shaz, 1);
+    }
+    int64_t per = ISA_PSUM_BANK_BYTES / (int64_t)(ARRAY * b->elem);
+    for (int64_t i = 0; i < n; i += per)
+        transpose(b, s, stage, sbuf, haz, i, n - i < per ? n - i : per);
+}
+
 static void multiply(Batch *b, uint32_t slot, uint32_t bank, int64_t i) {
     IsaInst ld = {.op = ISA_LDWEIGHTS, .engine = ENG_TENSOR, .stype = (uint8_t)b->stype};
     ld.src = addr_sbuf(0, lhs_at(slot) + (uint32_t)((uint64_t)(i * b->m) * b->elem));
@@ -100,9 +164,9 @@ static void multiply(Batch *b, uint32_t slot, uint32_t bank, int64_t i) {
 }
 
 static void group(Batch *b, int64_t from, int64_t n) {
-    uint32_t slot = b->next % SLOTS, bank = b->next % 8, cols = (uint32_t)(n * b->n);
-    load(b, &b->rhs, b->rhs_addr, rhs_at(slot), &b->rhs_haz[slot], QUEUE_IN2, from, n);
-    load(b, &b->lhs, b->lhs_addr, lhs_at(slot), &b->lhs_haz[slot], QUEUE_IN, from, n);
+    uint32_t slot = b->next % SLOTS, bank = b->next % (b->stages ? BANKS / 2 : BANKS), cols = (uint32_t)(n * b->n);
+    (b->rhs_turned ? load_turned : load)(b, &b->rhs, b->rhs_addr, rhs_at(slot), &b->rhs_haz[slot], QUEUE_IN2, from, n);
+    (b->lhs_turned ? load_turned : load)(b, &b->lhs, b->lhs_addr, lhs_at(slot), &b->lhs_haz[slot], QUEUE_IN, from, n);
     for (int64_t i = 0; i < n; i++)
         multiply(b, slot, bank, i);
     IsaInst cp = {.op = ISA_COPY, .engine = b->next % 2 ? ENG_SCALAR : ENG_VECTOR, .stype = DT_F32, .dtype = (uint8_t)b->dtype};
@@ -125,6 +189,8 @@ static void share_area(Batch *b, bool out) {
         emit_area(b->e, &b->rhs_haz[i], rhs_at(i), SIDE_BYTES, out);
         emit_area(b->e, &b->out_haz[i], out_at(i), OUT_BYTES, out);
     }
+    for (uint32_t i = 0; i < b->stages; i++)
+        emit_area(b->e, &b->stage_haz[i], STAGES_AT + i * b->stage_bytes, b->stage_bytes, out);
 }
 
 void emit_batch(Emit *e, const Step *s) {
@@ -133,6 +199,7 @@ void emit_batch(Emit *e, const Step *s) {
     b->e = e;
     b->lhs_addr = emit_addr(e, e->l->refs.at[s->ins]), b->rhs_addr = emit_addr(e, e->l->refs.at[s->ins + 1]);
     b->out_addr = emit_addr(e, e->l->refs.at[s->outs]);
+    plan_stages(b);
     share_area(b, false);
     int64_t lo, hi;
     emit_share(e, b->batches, 1, &lo, &hi);
