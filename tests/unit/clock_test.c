@@ -135,7 +135,9 @@ static void test_dma(void) {
     c = timed(arena_printf(&arena, "%s%s", same, same), &trn2);
     result("issue interval of a queue", near(c.total_ns, 1000 + 835 + one + 280, "total"));
     c = timed(arena_printf(&arena, "%s%s", same, arena_printf(&arena, small, 1)), &trn2);
-    result("two queues share an engine", near(c.total_ns, 1000 + 2 * one + 140 + 280, "total"));
+    result("two queues share an engine", near(c.total_ns, 1000 + 2 * one + 130 + 280, "total"));
+    c = timed(arena_printf(&arena, "%s%s", same, arena_printf(&arena, small, 1)), &trn1);
+    result("each chip has its own gap", near(c.total_ns, 1000 + 2 * 8 * 127 / 18.1 + 35 + 280, "total"));
     // neighbouring elements to neighbouring partitions: a transposing DMA where there is one
     const char *turned =
         "dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=128 n1=1024 s0=1 s1=4096 d1=1\n";
@@ -144,7 +146,7 @@ static void test_dma(void) {
            near(c.total_ns, 1000 + 128 * 4096 / 16 / (23 * 0.9) + 280, "total"));
     c = timed(turned, &trn1);
     result("element by element on trn1",
-           near(c.total_ns, 1000 + 8 * 1024 * 119 / 17.0 + 280, "total"));
+           near(c.total_ns, 1000 + 8 * 1024 * 127 / 18.1 + 280, "total"));
     c = timed("dma dst=result0[0] src=arg0[0] stype=f32 n0=16777216\n", &trn2);
     result("memory to memory counts HBM twice",
            near(c.total_ns, 1000 + 2 * 67108864 / 362.5 + 280, "total"));
