@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // tile.c — the stop between graph and instructions: lower to steps, share them out, then emit.
 //
-// A program for a logical core of two is shared by both (pair.c), unless one is as quick alone: then the other stands still. For
-// programs of moderate size the clock decides, of larger ones what the steps are thought to take.
+// A program for a logical core of two is shared by both (pair.c), unless one is as quick alone: then the other stands still. The clock
+// decides, but where what the steps are thought to take leaves no doubt: two emissions and two runs of the clock are felt then.
 #include <string.h>
 
 #include "base/opt.h"
@@ -13,6 +13,7 @@
 #define TIMED_STEPS_MAX 65536 // it looks at, in loops
 #define MEET_NS 1000.0        // what a meeting costs, with the waits around it
 #define GAIN 0.95             // of the time of one core: else sharing is not worth it,
+#define SURE_GAIN 0.75        // the estimate is never off by so much: so it is worth it,
 #define TIMED_GAIN 0.99       // by the clock
 
 static Artifact *lower(Compile *c, const ChipFile *chip, uint32_t cores, bool share, Pair *pair) {
@@ -30,6 +31,8 @@ static Artifact *lower(Compile *c, const ChipFile *chip, uint32_t cores, bool sh
     all.hbm_bytes_per_core *= cores; // they share their memories
     return emit_program(l, &all, pair);
 }
+
+static bool is_sure(const Pair *pair) { return pair->two_ns + MEET_NS * pair->rounds < SURE_GAIN * pair->one_ns; }
 
 static double time_of(Compile *c, Artifact *art, const ChipFile *chip) {
     Clock clock;
@@ -58,7 +61,7 @@ Artifact *tile_lower(Compile *c, const ChipFile *chip) {
     if (cores == 1 || one_by_one)
         return lower(c, chip, cores, false, &pair);
     Artifact *two = shared(c, chip, &pair);
-    if (two && (!pair.is_split || two->ncode + two->peer->ncode > TIMED_CODE_MAX))
+    if (two && (!pair.is_split || (is_sure(&pair) && two->ncode + two->peer->ncode > TIMED_CODE_MAX)))
         return two;
     Artifact *one = lower(c, chip, 2, false, &pair);
     return two && time_of(c, two, chip) < TIMED_GAIN * time_of(c, one, chip) ? two : one;
