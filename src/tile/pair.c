@@ -18,6 +18,7 @@
 //   4. steps with effects (random streams, the host, collectives) stay in order, on core 0.
 #include "tile/pair.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "pass/walk.h"
@@ -426,14 +427,25 @@ typedef struct Memory { // an HBM segment
     uint64_t n;
 } Memory;
 
-static Piece *piece_at(Arena *a, Memory *m, uint64_t i) {
-    if (i >= m->n) {
-        uint64_t n = i + 1 > 2 * m->n ? i + 1 : 2 * m->n;
-        Piece *at = ARENA_NEWN(a, Piece, n);
-        if (m->n)
-            memcpy(at, m->at, m->n * sizeof *at);
-        m->at = at, m->n = n;
+// Every segment's pieces, at once: a table that grows is copied, and touches twice the memory.
+static Memory *memories_make(const Lower *l) {
+    Arena *a = l->c->scratch;
+    Memory *m = ARENA_NEWN(a, Memory, l->bufs.n + 1);
+    for (BufId b = 1; b < l->bufs.n; b++) {
+        const TBuf *t = &l->bufs.at[b];
+        bool temp = t->kind == BUF_TEMP;
+        uint64_t n = ((temp ? t->off + t->bytes : t->bytes) >> PIECE_BITS) + 1;
+        if (t->kind == BUF_VIEW || t->kind == BUF_CONST)
+            continue;
+        m[temp ? 0 : b].n = m[temp ? 0 : b].n > n ? m[temp ? 0 : b].n : n;
     }
+    return m;
+}
+
+static Piece *piece_at(Arena *a, Memory *m, uint64_t i) {
+    assert(i < m->n);
+    if (!m->at)
+        m->at = ARENA_NEWN(a, Piece, m->n);
     return &m->at[i];
 }
 
@@ -459,7 +471,7 @@ static uint32_t walk(const Lower *l, Memory *memories, const Foot *f, Hull h, in
 }
 
 void pair_follow(Lower *l, Pair *p) {
-    Memory *memories = ARENA_NEWN(l->c->scratch, Memory, l->bufs.n + 1);
+    Memory *memories = memories_make(l);
     uint32_t base = 0; // rounds up to it ended with everything complete
     for (uint32_t i = 0; i < l->steps.n; i++) {
         if (p->meets[i])
