@@ -77,8 +77,8 @@
     X(BISECT, "bisect", "", "off", 'B', "", "R",                                                   \
       "do not shrink: name the pass with which the failure begins to show")                        \
     X(STATS, "stats", "", "off", 'B', "", "c", "counts and times per stage on stderr")             \
-    X(LNC, "lnc", "OTRN_LNC", "1", 'E', "auto|1|2", "crpdkCl",                                         \
-      "cores of a logical core, auto = as the chip's: two share programs and their HBM; with 2 a kernel runs on each") \
+    X(LNC, "lnc", "OTRN_LNC", "auto", 'E', "auto|1|2", "crpdkCl",                                      \
+      "cores of a device, auto = of the chip's logical cores: two share programs and their HBM; with 2 a kernel runs on each") \
     X(TRACE, "trace", "", "", 'S', "FILE", "p", "write a timeline that Perfetto opens; FILE.gz: compressed") \
     X(TRACE_WINDOW, "trace-window", "", "", 'S', "FROM:TO", "p",                                    \
       "of the timeline only this part, in us; either may be left out")                             \
