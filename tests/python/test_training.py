@@ -2,6 +2,7 @@
 """The demo's program: training against JAX's CPU, and its step as files for `otrn`."""
 
 import subprocess
+import types
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +12,7 @@ import pytest
 import digits_mlp
 import export_common
 from conftest import OTRN
+from opentrn._training import Training
 
 
 def test_losses_follow_the_cpu(cpu, device):
@@ -82,3 +84,15 @@ def test_attention_and_its_gradients(batch, cpu, device):
         want = step(*args)
     for g, w in zip(step(*args), want):
         np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-5)
+
+
+def test_notes_are_those_of_every_chip(monkeypatch):
+    """A note of one chip shows, one of several once; that a later chip has none, or cannot do it, takes none away."""
+    training = Training("model", 3, samples=1)
+    training.losses = [3.0, 2.0, 1.0]
+    training.profile = types.SimpleNamespace(ran=True)
+    notes = {"trn1": ["f: a loop counted once"], "trn2": ["f: a loop counted once", "g: another"], "trn3": []}
+    monkeypatch.setattr(training, "modelled", lambda target: (1.0, {"tensor": 0.5}, 1.0))
+    monkeypatch.setattr(training, "_told", lambda target: ("a price", notes[target]))
+    text = str(training)
+    assert text.count("note: f: a loop counted once") == text.count("note: g: another") == 1, text
