@@ -148,7 +148,7 @@ static double dot_cost(const Remat *r, const HloOp *op, double elems) {
     hlo_ints(op, AK_LHS_BATCHING_DIMENSIONS, &batch);
     if (!batch || contracted(r, op) > SCORE_MOST || !dtype_is_float(dtype))
         return -1;
-    return elems * (r->unit + r->cell * (dtype_bytes(dtype) > 2 ? r->c->chip->pe_fp32_passes : 1));
+    return elems * r->cell * (dtype_bytes(dtype) > 2 ? r->c->chip->pe_fp32_passes : 1);
 }
 
 // The combiner of a plain reduction along rows; HLO_NONE: another one.
@@ -558,7 +558,7 @@ void pass_remat(Compile *c) {
         Remat r = {.c = c, .h = c->hlo};
         r.unit = 1000 / (LANES * c->chip->vector_ghz) / 2; // vector and scalar engine share it
         r.byte = 1000 / c->chip->hbm_bw_core;
-        r.cell = 1000 / (LANES * c->chip->pe_ghz);
+        r.cell = 1000 / (LANES * c->chip->pe_ghz) / 2; // beside them
         r.node = ARENA_NEWN(c->scratch, uint32_t, c->hlo->values.n + 1);
         r.read_whole = ARENA_NEWN(c->scratch, bool, c->hlo->values.n + 1);
         walk_init(&r.w, c);
