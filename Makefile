@@ -151,6 +151,10 @@ zoo: all
 	$(PYTHON) scripts/zoo/zoo.py --otrn=$(BUILD)/otrn --build=$(BUILD) $(if $(SINCE),--since='$(SINCE)') $(if $(T),--only='$(T)') \
 	    $(if $(CHIPS),--chips=$(CHIPS)) $(if $(JSON),--json='$(JSON)')
 
+# How near matrix products come to the tensor engine's peak, modelled.
+products: all
+	python3 scripts/products.py --otrn=$(BUILD)/otrn --folder=$(BUILD)/products $(if $(T),--only='$(T)')
+
 bench: all $(call bin,$(BENCH))
 	@bad=; for b in $(call bin,$(BENCH)); do $$b || { echo "$$b: status $$?"; bad="$$bad $$b"; }; done; \
 	    ./dev bench || bad="$$bad ./dev bench"; [ -z "$$bad" ] || { echo "failed:$$bad"; exit 1; }
@@ -198,6 +202,6 @@ arm64: # a compile check of the portable paths
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table zoo bench opinfo wheel-check recipes abi install uninstall format arm64 clean levels
+.PHONY: all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table products zoo bench opinfo wheel-check recipes abi install uninstall format arm64 clean levels
 .SECONDARY:
 -include $(shell find $(BUILD)/obj $(BUILD)/levels/obj -name '*.d' 2>/dev/null)
