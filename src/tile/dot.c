@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // dot.c — a matrix product as DMA in, load-stationary, matmul into PSUM, eviction, DMA out.
 //
-//            N: 512 a block                     The output is cut into blocks of 512 x 512: four PSUM
-//          ┌─────────────┐                      banks of 128 rows. Contraction goes in chunks of up to
-//  M: 4 x  │ bank 0      │   K: chunks of       1024, each 8 tiles of 128 rows on the partitions. PSUM
-//   128    │ bank 1      │   8 x 128 on the     has two sets of four banks, so evictions overlap the
-//          │ bank 2      │   partitions         products.
-//          │ bank 3      │
-//          └─────────────┘
+//            N: 1 or 2 banks of 512             The output is cut into blocks of up to eight PSUM banks. Contraction
+//          ┌─────────────┐                      goes in chunks of tiles of 128 rows on the partitions. A bank leaves
+//  M: up   │ bank 0      │   K: chunks of       PSUM while the next ones add up their last chunk.
+//   to 8   │ bank 1      │   n x 128 on the
+//   x 128  │ …           │   partitions         SBUF is cut into slots of a chunk of each side: [tile of k][column], the
+//          └─────────────┘                      k inside the tile is the partition. dot_cut.c chooses all of these sizes.
 //
-// SBUF is cut into slots of a chunk of 512 columns, as many as the chip has room for: [tile of k][column], the k inside
-// the tile is the partition. The side of the outer loop keeps all its chunks when its slots suffice, the other side is
-// streamed; which is which follows from the traffic, rows first where it matters little, since what comes next wants
-// whole rows. A long contraction, of which neither side fits, goes in blocks of 512 x 1024 over all banks.
-// A chip whose transfers cannot transpose loads rows as they lie and lets the array turn them, in four of the banks.
+// A block's chunk is a *step*. Slots are filled steps ahead, as long as none is taken away that a step still needs; each
+// filling is a task, each step's products another one, so that they go beside each other (sched.c).
+// A chip whose transfers cannot transpose loads rows as they lie and lets the array turn them, in two banks that
+// blocks then leave free.
 // A left side that is one number everywhere (the ones of a sum) is set in SBUF instead, once: its tiles are all the same.
 // With a row program behind it (epilogue.c) a tile is not copied out of PSUM but goes through the program's instructions,
 // in the place of the results and a part of the slots.
@@ -25,134 +23,117 @@
 #include "hlo/dot.h"
 #include "pass/rows.h"
 #include "tile/dot.h"
-#include "tile/side.h"
+#include "tile/dot_cut.h"
 
-#define TILE_K 128
-#define TILE_M 128
-#define BLOCK 512
-#define CHUNK_TILES 8
-#define SLOT_COLS (CHUNK_TILES * BLOCK) // elements of a slot, per partition
-#define SLOTS_MAX 24
-#define SAME_SHARE 2 // of a slot, when the left side is one number and the contraction long
-#define TURN_SLOTS 6
-#define TURN_SHARE 2
+#define TILE_K DOT_TILE
+#define TILE_M DOT_TILE
+#define BLOCK DOT_BANK
+#define ROOM_LEAST 8192u // bytes of SBUF beside an epilogue, a unit of them, for elements of two bytes
+#define AHEAD 6     // steps that are filled before they are multiplied
 #define OUT_SLOTS 2
+#define OUT_TILES 4 // of rows that are stored together
 #define ROWS_FIRST 0.1 // cut by rows rather than by columns: what follows is mostly, and then needs no meeting
 #define LOW_CUT 64 // columns at which a low and narrow product is cut: fewer take the array as long
-#define OUT_BYTES (4 * BLOCK * 4)
 
 typedef struct DotSide { // one operand and its slots
     Side at;
+    uint8_t queue; // a queue starts so many transfers a second: each side has its own
     uint64_t addr;
+    bool keeps;    // is stored as it is transposed, [k][free],
+    uint64_t kept; // … there
     const HloAttr *same; // the number that all of it is; NULL: it lies at addr
     uint32_t pitch; // columns of a tile in a slot
-    uint32_t nslots, sbuf[SLOTS_MAX]; // byte offsets
-    Haz slots[SLOTS_MAX];
-    int64_t key[SLOTS_MAX]; // which block and chunk a slot holds, -1 = nothing
+    uint32_t nslots, sbuf[DOT_SLOTS]; // byte offsets
+    Haz slots[DOT_SLOTS];
+    int64_t key[DOT_SLOTS]; // which block and chunk a slot holds, -1 = nothing
+    uint32_t held[DOT_SLOTS]; // steps that are filled and still to read it
     uint32_t next;          // slot to fill next
 } DotSide;
+
+typedef struct DotStep { // a chunk of a block
+    int64_t batch, m0, mlen, n0, ncols, k0, klen;
+    uint32_t lslot, rslot;
+} DotStep;
 
 typedef struct Dot {
     Emit *e;
     OpId op;
     DotSide lhs, rhs;
+    DotCut cut;
     int stype, dtype; // operand and result types
     size_t elem, out_elem;
     int64_t m, n, k;
-    int64_t rows_lo, rows_hi, n_lo; // what of it this core does: rows of all batches, columns
-    int64_t m_end, n_end;           // of the part in work
-    int64_t block_n, chunk; // columns of a block; rows of a chunk
-    uint32_t slot_bytes;
-    bool by_columns;        // rhs is the side that stays
+    int64_t rows_lo, rows_hi, n_lo, n_end; // what of it this core does: rows of all batches, columns
     uint64_t out_addr;
     uint32_t out_sbuf;
     Haz out[OUT_SLOTS];
     uint32_t next_out;
-    uint32_t bank_set;
     uint32_t evictions;
     RowOp *rows; // what tiles go through where they leave PSUM, NULL: nothing
     bool turns;               // transfers cannot transpose: the array does
-    uint32_t stage_sbuf;      // where rows wait for it, twice
-    Haz stage[2];
+    uint32_t stage_sbuf[DOT_STAGES], stage_bytes; // where rows wait for it
+    Haz stage[DOT_STAGES];
     uint32_t next_stage, next_turn;
 } Dot;
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t pieces(int64_t n, int64_t each) { return (n + each - 1) / each; }
+static bool is_wide(const Dot *d) { return d->cut.cols > BLOCK; }
 
-// One DMA: `rows` partitions x `tiles` x `cols` from HBM element offset `from` to a slot.
-static void load_part(Dot *d, DotSide *s, uint32_t slot, uint32_t tile0, int64_t rows, int64_t tiles,
-                      int64_t cols, int64_t from) {
-    IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_IN, .stype = (uint8_t)d->stype};
-    in.src = s->addr + (uint64_t)from * d->elem;
+// --- filling slots -----------------------------------------------------------------------------------
+
+// One DMA: `rows` partitions x `tiles` x `cols` from an HBM address to a slot.
+static void load_part(Dot *d, DotSide *s, uint32_t slot, uint32_t tile0, int64_t rows, int64_t tiles, int64_t cols, uint64_t from,
+                      int64_t k_stride, int64_t free_stride) {
+    IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = s->queue, .stype = (uint8_t)d->stype, .src = from};
     in.dst = addr_sbuf(0, (uint32_t)(s->sbuf[slot] + tile0 * s->pitch * d->elem));
     in.n[0] = (uint32_t)rows, in.n[1] = (uint32_t)tiles, in.n[2] = (uint32_t)cols;
     in.d[1] = (int32_t)s->pitch, in.d[2] = 1;
-    in.s[0] = (int32_t)s->at.k_stride, in.s[1] = (int32_t)(s->at.k_stride * TILE_K);
-    in.s[2] = (int32_t)s->at.free_stride;
+    in.s[0] = (int32_t)k_stride, in.s[1] = (int32_t)(k_stride * TILE_K), in.s[2] = (int32_t)free_stride;
     emit_inst(d->e, in, NULL, 0, (Haz *[]){&s->slots[slot]}, 1);
 }
 
-// Tiles [t0, t0 + n) of up to 128 columns from column f0, turned in PSUM, to their slot.
-static void copy_turned(Dot *d, DotSide *s, uint32_t slot, uint32_t bank, uint32_t t0, uint32_t n, int64_t rows, int64_t f0,
-                        int64_t cols) {
-    IsaInst cp = {.op = ISA_COPY, .stype = (uint8_t)d->stype, .dtype = (uint8_t)d->stype};
-    cp.engine = d->evictions++ % 2 ? ENG_SCALAR : ENG_VECTOR;
-    cp.src = addr_psum(0, bank * ISA_PSUM_BANK_BYTES);
-    cp.dst = addr_sbuf(0, (uint32_t)(s->sbuf[slot] + (uint64_t)(t0 * s->pitch + f0) * d->elem));
-    cp.n[0] = (uint32_t)rows, cp.n[1] = n, cp.n[2] = (uint32_t)cols;
-    cp.s[1] = n > 1 ? TILE_M : 0, cp.d[1] = n > 1 ? (int32_t)s->pitch : 0, cp.s[2] = cp.d[2] = 1;
-    emit_inst(d->e, cp, (Haz *[]){&d->e->bank_haz[bank]}, 1, (Haz *[]){&s->slots[slot]}, 1);
+static void load_parts(Dot *d, DotSide *s, uint32_t slot, int64_t cols, int64_t klen, uint64_t from, int64_t k_stride, int64_t free_stride) {
+    int64_t full = klen / TILE_K, rest = klen % TILE_K;
+    if (full)
+        load_part(d, s, slot, 0, TILE_K, full, cols, from, k_stride, free_stride);
+    if (rest)
+        load_part(d, s, slot, (uint32_t)full, rest, 1, cols, from + (uint64_t)(full * TILE_K * k_stride) * d->elem, k_stride, free_stride);
 }
 
-// Rows x k elements that wait at `at` to place `index` of a bank, k on the partitions.
-static void turn_tile(Dot *d, uint32_t at, uint32_t stage, uint32_t bank, uint32_t index, int64_t rows, int64_t k) {
-    IsaInst turn = {.op = ISA_TRANSPOSE, .engine = ENG_TENSOR, .dtype = (uint8_t)d->stype, .stype = (uint8_t)d->stype};
-    turn.src = addr_sbuf(0, at);
-    turn.dst = addr_psum(0, (uint32_t)(bank * ISA_PSUM_BANK_BYTES + index * TILE_M * d->elem));
-    turn.n[0] = (uint32_t)rows, turn.n[1] = (uint32_t)k, turn.d[1] = turn.s[1] = 1;
-    emit_inst(d->e, turn, (Haz *[]){&d->stage[stage]}, 1, (Haz *[]){&d->e->bank_haz[bank]}, 1);
+static uint64_t kept_at(const Dot *d, const DotSide *s, int64_t f0, int64_t k0) {
+    return s->kept + (uint64_t)(k0 * s->at.free_size + f0) * d->elem;
 }
 
-// The same by the array: rows of 128 columns come as they lie, tiles of them are transposed into the banks that such
-// products leave free.
-static void load_turned(Dot *d, DotSide *s, uint32_t slot, int64_t cols, int64_t klen, int64_t from) {
-    uint32_t per = ISA_PSUM_BANK_BYTES / (uint32_t)(TILE_M * d->elem);
-    per = per > CHUNK_TILES ? CHUNK_TILES : per;
-    for (int64_t f0 = 0; f0 < cols; f0 += TILE_M) {
-        int64_t fn = min64(TILE_M, cols - f0);
-        uint32_t stage = d->next_stage++ % 2, at = d->stage_sbuf + (uint32_t)(stage * CHUNK_TILES * TILE_K * d->elem);
-        IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_IN, .stype = (uint8_t)d->stype};
-        in.src = s->addr + (uint64_t)(from + f0 * s->at.free_stride) * d->elem, in.dst = addr_sbuf(0, at);
-        in.n[0] = (uint32_t)fn, in.n[1] = (uint32_t)klen, in.s[0] = (int32_t)s->at.free_stride, in.s[1] = in.d[1] = 1;
-        emit_inst(d->e, in, NULL, 0, (Haz *[]){&d->stage[stage]}, 1);
-        uint32_t tiles = (uint32_t)pieces(klen, TILE_K), full = (uint32_t)(klen / TILE_K);
-        for (uint32_t t0 = 0; t0 < tiles; t0 += per) {
-            uint32_t n = tiles - t0 < per ? tiles - t0 : per, bank = 4 + d->next_turn++ % 4;
-            for (uint32_t t = t0; t < t0 + n; t++)
-                turn_tile(d, (uint32_t)(at + t * TILE_K * d->elem), stage, bank, t - t0, fn, min64(TILE_K, klen - (int64_t)t * TILE_K));
-            uint32_t whole = full > t0 + n ? n : full > t0 ? full - t0 : 0;
-            if (whole)
-                copy_turned(d, s, slot, bank, t0, whole, TILE_K, f0, fn);
-            if (whole < n) { // the last tile is shorter; alone in its bank when it is not the first
-                assert(whole + 1 == n);
-                IsaInst cp = {.op = ISA_COPY, .engine = ENG_VECTOR, .stype = (uint8_t)d->stype, .dtype = (uint8_t)d->stype};
-                cp.src = addr_psum(0, (uint32_t)(bank * ISA_PSUM_BANK_BYTES + whole * TILE_M * d->elem));
-                cp.dst = addr_sbuf(0, (uint32_t)(s->sbuf[slot] + (uint64_t)((t0 + whole) * s->pitch + f0) * d->elem));
-                cp.n[0] = (uint32_t)(klen % TILE_K), cp.n[1] = (uint32_t)fn, cp.s[1] = cp.d[1] = 1;
-                emit_inst(d->e, cp, (Haz *[]){&d->e->bank_haz[bank]}, 1, (Haz *[]){&s->slots[slot]}, 1);
-            }
-        }
-    }
+static void store_kept(Dot *d, DotSide *s, uint32_t slot, int64_t f0, int64_t cols, int64_t k0, int64_t klen) {
+    int64_t full = klen / TILE_K, rest = klen % TILE_K, n = s->at.free_size;
+    IsaInst out = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_OUT, .stype = (uint8_t)d->stype};
+    out.src = addr_sbuf(0, s->sbuf[slot]), out.dst = kept_at(d, s, f0, k0);
+    out.n[0] = TILE_K, out.n[1] = (uint32_t)full, out.n[2] = (uint32_t)cols;
+    out.s[1] = (int32_t)s->pitch, out.s[2] = out.d[2] = 1, out.d[0] = (int32_t)n, out.d[1] = (int32_t)(TILE_K * n);
+    emit_task(d->e);
+    if (full)
+        emit_inst(d->e, out, (Haz *[]){&s->slots[slot]}, 1, NULL, 0);
+    out.src += (uint64_t)full * s->pitch * d->elem, out.dst += (uint64_t)(full * TILE_K * n) * d->elem;
+    out.n[0] = (uint32_t)rest, out.n[1] = 1;
+    if (rest)
+        emit_inst(d->e, out, (Haz *[]){&s->slots[slot]}, 1, NULL, 0);
 }
 
-// One tile of k: the rows of all columns come together, are turned side by side in a bank and leave it at once.
-static void load_turned_short(Dot *d, DotSide *s, uint32_t slot, int64_t cols, int64_t klen, int64_t from) {
-    uint32_t stage = d->next_stage++ % 2, at = d->stage_sbuf + (uint32_t)(stage * CHUNK_TILES * TILE_K * d->elem);
-    uint32_t bank = 4 + d->next_turn++ % 4;
+// What a task of the same step has stored: these do meet.
+static void load_kept(Dot *d, DotSide *s, uint32_t slot, int64_t f0, int64_t cols, int64_t k0, int64_t klen) {
+    bool apart = d->e->tiles_apart;
+    d->e->tiles_apart = false;
+    load_parts(d, s, slot, cols, klen, kept_at(d, s, f0, k0), s->at.free_size, 1);
+    d->e->tiles_apart = apart;
+}
+
+// Rows of a chunk as they lie: groups of 128 columns on the partitions, each with its klen elements.
+static void load_stage(Dot *d, const DotSide *s, uint32_t stage, int64_t cols, int64_t klen, int64_t from) {
     int64_t full = cols / TILE_M, rest = cols % TILE_M;
-    IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_IN, .stype = (uint8_t)d->stype};
-    in.src = s->addr + (uint64_t)from * d->elem, in.dst = addr_sbuf(0, at);
+    IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = s->queue, .stype = (uint8_t)d->stype};
+    in.src = s->addr + (uint64_t)from * d->elem, in.dst = addr_sbuf(0, d->stage_sbuf[stage]);
     in.n[0] = TILE_M, in.n[1] = (uint32_t)full, in.n[2] = (uint32_t)klen, in.d[1] = (int32_t)klen;
     in.s[0] = (int32_t)s->at.free_stride, in.s[1] = (int32_t)(s->at.free_stride * TILE_M), in.s[2] = in.d[2] = 1;
     if (full)
@@ -161,9 +142,44 @@ static void load_turned_short(Dot *d, DotSide *s, uint32_t slot, int64_t cols, i
     in.n[0] = (uint32_t)rest, in.n[1] = 1;
     if (rest)
         emit_inst(d->e, in, NULL, 0, (Haz *[]){&d->stage[stage]}, 1);
-    for (int64_t t = 0; t < pieces(cols, TILE_M); t++)
-        turn_tile(d, at + (uint32_t)(t * klen * (int64_t)d->elem), stage, bank, (uint32_t)t, min64(TILE_M, cols - t * TILE_M), klen);
-    copy_turned(d, s, slot, bank, 0, 1, klen, 0, cols);
+}
+
+// `tiles` of k from tile t0 on, columns [f0, f0 + cols): turned side by side in a bank, copied to their slot from there.
+static void turn_tiles(Dot *d, DotSide *s, uint32_t slot, uint32_t stage, int64_t t0, int64_t tiles, int64_t f0, int64_t cols,
+                       int64_t klen) {
+    uint32_t bank = d->next_turn++ % 2 ? 7 : is_wide(d) ? 3 : 6;
+    int64_t rows = min64(TILE_K, klen - t0 * TILE_K);
+    Haz *bhaz = &d->e->bank_haz[bank];
+    for (int64_t t = 0; t < tiles; t++)
+        for (int64_t f = 0; f < cols; f += TILE_M) {
+            IsaInst turn = {.op = ISA_TRANSPOSE, .engine = ENG_TENSOR, .dtype = (uint8_t)d->stype, .stype = (uint8_t)d->stype};
+            int64_t at = (f0 + f) / TILE_M * klen + (t0 + t) * TILE_K;
+            turn.src = addr_sbuf(0, (uint32_t)(d->stage_sbuf[stage] + (uint64_t)at * d->elem));
+            turn.dst = addr_psum(0, (uint32_t)(bank * ISA_PSUM_BANK_BYTES + (uint64_t)(t * cols + f) * d->elem));
+            turn.n[0] = (uint32_t)min64(TILE_M, cols - f), turn.n[1] = (uint32_t)rows, turn.d[1] = turn.s[1] = 1;
+            emit_inst(d->e, turn, (Haz *[]){&d->stage[stage]}, 1, &bhaz, 1);
+        }
+    IsaInst cp = {.op = ISA_COPY, .stype = (uint8_t)d->stype, .dtype = (uint8_t)d->stype};
+    cp.engine = d->evictions++ % 2 ? ENG_SCALAR : ENG_VECTOR;
+    cp.src = addr_psum(0, bank * ISA_PSUM_BANK_BYTES);
+    cp.dst = addr_sbuf(0, (uint32_t)(s->sbuf[slot] + (uint64_t)(t0 * s->pitch + f0) * d->elem));
+    cp.n[0] = (uint32_t)rows, cp.n[1] = (uint32_t)tiles, cp.n[2] = (uint32_t)cols;
+    cp.s[1] = tiles > 1 ? (int32_t)cols : 0, cp.d[1] = tiles > 1 ? (int32_t)s->pitch : 0, cp.s[2] = cp.d[2] = 1;
+    emit_inst(d->e, cp, &bhaz, 1, (Haz *[]){&s->slots[slot]}, 1);
+}
+
+static void load_turned(Dot *d, DotSide *s, uint32_t slot, int64_t cols, int64_t klen, int64_t from) {
+    uint32_t stage = d->next_stage++ % d->cut.stages;
+    int64_t room = (int64_t)(ISA_PSUM_BANK_BYTES / d->elem), full = klen / TILE_K;
+    load_stage(d, s, stage, cols, klen, from);
+    for (int64_t f0 = 0, some; f0 < cols; f0 += some) {
+        some = min64(cols - f0, room);
+        int64_t per = room / some;
+        for (int64_t t = 0; t < full; t += per)
+            turn_tiles(d, s, slot, stage, t, min64(per, full - t), f0, some, klen);
+        if (klen % TILE_K)
+            turn_tiles(d, s, slot, stage, full, 1, f0, some, klen);
+    }
 }
 
 static bool comes_turned(const Dot *d, const DotSide *s) {
@@ -177,34 +193,55 @@ static void side_set(Dot *d, DotSide *s, int64_t cols) {
     emit_inst(d->e, set, NULL, 0, (Haz *[]){&s->slots[0]}, 1);
 }
 
-// The slot that holds columns [f0, f0+cols) of chunk [k0, k0+klen); loads it when none does.
-static uint32_t side_load(Dot *d, DotSide *s, int64_t batch, int64_t f0, int64_t cols, int64_t k0,
-                          int64_t klen) {
-    int64_t key = s->same ? 0 : (batch * s->at.free_size + f0) * s->at.k_size + k0;
-    for (uint32_t i = 0; i < s->nslots; i++)
-        if (s->key[i] == key)
-            return i;
-    uint32_t slot = s->next;
+static int64_t key_of(const DotSide *s, int64_t batch, int64_t f0, int64_t k0) {
+    return s->same ? 0 : (batch * s->at.free_size + f0) * s->at.k_size + k0;
+}
+
+static uint32_t slot_of(const DotSide *s, int64_t key) { // nslots: none
+    uint32_t i = 0;
+    while (i < s->nslots && s->key[i] != key)
+        i++;
+    return i;
+}
+
+static bool has_slot(const DotSide *s, int64_t key) { return slot_of(s, key) < s->nslots || !s->held[s->next]; }
+
+// The slot that holds columns [f0, f0+cols) of the step's chunk; loads it when none does. `again`: they were here before.
+static uint32_t side_load(Dot *d, DotSide *s, const DotStep *x, int64_t f0, int64_t cols, bool again) {
+    int64_t key = key_of(s, x->batch, f0, x->k0);
+    uint32_t slot = slot_of(s, key);
+    if (slot < s->nslots)
+        return slot;
+    slot = s->next;
     s->next = (s->next + 1) % s->nslots;
+    assert(!s->held[slot]);
     s->key[slot] = key;
-    if (s->same) {
+    emit_task(d->e);
+    int64_t from = side_batch_offset(&s->at, x->batch) + f0 * s->at.free_stride + x->k0 * s->at.k_stride;
+    if (s->same)
         side_set(d, s, cols); // no block after it has more
-        return slot;
-    }
-    int64_t from = side_batch_offset(&s->at, batch) + f0 * s->at.free_stride + k0 * s->at.k_stride;
-    int64_t full = klen / TILE_K, rest = klen % TILE_K;
-    if (comes_turned(d, s)) {
-        bool alone = klen <= TILE_K && cols * (int64_t)d->elem <= ISA_PSUM_BANK_BYTES;
-        (alone ? load_turned_short : load_turned)(d, s, slot, cols, klen, from);
-        return slot;
-    }
-    if (full)
-        load_part(d, s, slot, 0, TILE_K, full, cols, from);
-    if (rest)
-        load_part(d, s, slot, (uint32_t)full, rest, 1, cols, from + full * TILE_K * s->at.k_stride);
+    else if (s->keeps && again)
+        load_kept(d, s, slot, f0, cols, x->k0, x->klen);
+    else if (comes_turned(d, s))
+        load_turned(d, s, slot, cols, x->klen, from);
+    else
+        load_parts(d, s, slot, cols, x->klen, s->addr + (uint64_t)from * d->elem, s->at.k_stride, s->at.free_stride);
+    if (s->keeps && !again)
+        store_kept(d, s, slot, f0, cols, x->k0, x->klen);
     return slot;
 }
 
+static bool can_fill(const Dot *d, const DotStep *s) {
+    return has_slot(&d->rhs, key_of(&d->rhs, s->batch, s->n0, s->k0)) && has_slot(&d->lhs, key_of(&d->lhs, s->batch, s->m0, s->k0));
+}
+
+static void fill(Dot *d, DotStep *s) {
+    s->rslot = side_load(d, &d->rhs, s, s->n0, s->ncols, s->m0 > d->rows_lo);
+    s->lslot = side_load(d, &d->lhs, s, s->m0, s->mlen, s->n0 > d->n_lo);
+    d->rhs.held[s->rslot]++, d->lhs.held[s->lslot]++;
+}
+
+// --- products ----------------------------------------------------------------------------------------
 static uint64_t slot_at(const Dot *d, const DotSide *s, uint32_t slot, int64_t tile, int64_t col) {
     return addr_sbuf(0, (uint32_t)(s->sbuf[slot] + (uint64_t)((s->same ? 0 : tile * s->pitch) + col) * d->elem));
 }
@@ -233,19 +270,15 @@ static void multiply(Dot *d, uint32_t lslot, uint32_t rslot, int64_t tile, int64
     }
 }
 
-// PSUM banks → SBUF in the result's type, two at a time, on the vector and the scalar engine in turn.
-static void copy_banks(Dot *d, uint32_t bank, uint32_t tiles, int64_t rows, int64_t cols, uint32_t at, Haz *out) {
-    for (uint32_t t = 0; t < tiles; t += 2) {
-        uint32_t n = tiles - t < 2 ? 1 : 2;
-        IsaInst cp = {.op = ISA_COPY, .stype = DT_F32, .dtype = (uint8_t)d->dtype};
-        cp.engine = d->evictions++ % 2 ? ENG_SCALAR : ENG_VECTOR;
-        cp.src = addr_psum(0, (bank + t) * ISA_PSUM_BANK_BYTES);
-        cp.dst = addr_sbuf(0, (uint32_t)(at + t * BLOCK * d->out_elem));
-        cp.n[0] = (uint32_t)rows, cp.n[1] = n, cp.n[2] = (uint32_t)cols;
-        cp.s[1] = cp.d[1] = n > 1 ? BLOCK : 0, cp.s[2] = cp.d[2] = 1;
-        Haz *reads[] = {&d->e->bank_haz[bank + t], &d->e->bank_haz[bank + t + n - 1]};
-        emit_inst(d->e, cp, reads, n, &out, 1);
-    }
+static uint32_t bank_of(int64_t tile, int64_t col) { return (uint32_t)(tile + col / BLOCK * 4); }
+
+// A bank → SBUF in the result's type, on the vector and the scalar engine in turn.
+static void copy_bank(Dot *d, uint32_t bank, int64_t rows, int64_t cols, uint32_t at, Haz *out) {
+    IsaInst cp = {.op = ISA_COPY, .stype = DT_F32, .dtype = (uint8_t)d->dtype, .dst = addr_sbuf(0, at)};
+    cp.engine = d->evictions++ % 2 ? ENG_SCALAR : ENG_VECTOR;
+    cp.src = addr_psum(0, bank * ISA_PSUM_BANK_BYTES);
+    cp.n[0] = (uint32_t)rows, cp.n[1] = (uint32_t)cols, cp.s[1] = cp.d[1] = 1;
+    emit_inst(d->e, cp, (Haz *[]){&d->e->bank_haz[bank]}, 1, &out, 1);
 }
 
 static void store_tiles(Dot *d, uint32_t tiles, int64_t rows, int64_t cols, uint32_t at, Haz *haz, int64_t to) {
@@ -254,7 +287,7 @@ static void store_tiles(Dot *d, uint32_t tiles, int64_t rows, int64_t cols, uint
     out.dst = d->out_addr + (uint64_t)to * d->out_elem;
     out.n[0] = (uint32_t)rows, out.n[1] = tiles, out.n[2] = (uint32_t)cols;
     out.d[0] = (int32_t)d->n, out.d[1] = tiles > 1 ? (int32_t)(TILE_M * d->n) : 0, out.d[2] = 1;
-    out.s[1] = tiles > 1 ? BLOCK : 0, out.s[2] = 1;
+    out.s[1] = tiles > 1 ? (int32_t)d->cut.cols : 0, out.s[2] = 1;
     emit_inst(d->e, out, &haz, 1, NULL, 0);
 }
 
@@ -270,44 +303,47 @@ static void go_on(Dot *d, uint32_t bank, int64_t row, int64_t mlen, int64_t n0, 
     emit_loc(d->e, d->op);
 }
 
-static void evict(Dot *d, uint32_t bank, int64_t batch, int64_t m0, int64_t mlen, int64_t n0, int64_t ncols) {
-    if (d->rows) {
-        go_on(d, bank, batch * d->m + m0, mlen, n0, ncols);
-        return;
-    }
-    uint32_t slot = d->next_out++ % OUT_SLOTS, at = d->out_sbuf + slot * OUT_BYTES;
-    uint32_t full = (uint32_t)(mlen / TILE_M), rest = (uint32_t)(mlen % TILE_M);
-    int64_t to = (batch * d->m + m0) * d->n + n0;
-    if (full) {
-        copy_banks(d, bank, full, TILE_M, ncols, at, &d->out[slot]);
-        store_tiles(d, full, TILE_M, ncols, at, &d->out[slot], to);
-    }
-    if (rest) {
-        at += (uint32_t)(full * BLOCK * d->out_elem);
-        copy_banks(d, bank + full, 1, rest, ncols, at, &d->out[slot]);
-        store_tiles(d, 1, rest, ncols, at, &d->out[slot], to + (int64_t)full * TILE_M * d->n);
+// Rows [m, m + len) of a block, as many as the place of a result has room for, in the order in which they are ready.
+static void evict(Dot *d, const DotStep *s, int64_t m, int64_t len) {
+    uint32_t slot = d->next_out++ % OUT_SLOTS, at = d->out_sbuf + slot * (uint32_t)(OUT_TILES * BLOCK * d->out_elem);
+    uint32_t pitch = (uint32_t)(d->cut.cols * d->out_elem), full = (uint32_t)(len / TILE_M);
+    int64_t to = (s->batch * d->m + s->m0 + m) * d->n + s->n0;
+    emit_task(d->e);
+    for (int64_t i = 0; i < len; i += TILE_M)
+        for (int64_t c = 0; c < s->ncols; c += BLOCK)
+            copy_bank(d, bank_of((m + i) / TILE_M, c), min64(TILE_M, len - i), min64(BLOCK, s->ncols - c),
+                      (uint32_t)(at + i / TILE_M * pitch + (uint64_t)c * d->out_elem), &d->out[slot]);
+    if (full)
+        store_tiles(d, full, TILE_M, s->ncols, at, &d->out[slot], to);
+    if (len % TILE_M)
+        store_tiles(d, 1, len % TILE_M, s->ncols, at + full * pitch, &d->out[slot], to + (int64_t)full * TILE_M * d->n);
+}
+
+static void evict_block(Dot *d, const DotStep *s) {
+    int64_t some = d->rows ? 2 * TILE_M : OUT_TILES * TILE_M * BLOCK / d->cut.cols;
+    for (int64_t m = 0; m < s->mlen; m += some) {
+        int64_t len = min64(some, s->mlen - m);
+        for (int64_t c = 0; d->rows && c < s->ncols; c += BLOCK)
+            go_on(d, bank_of(m / TILE_M, c), s->batch * d->m + s->m0 + m, len, s->n0 + c, min64(BLOCK, s->ncols - c));
+        if (!d->rows)
+            evict(d, s, m, len);
     }
 }
 
-static void block(Dot *d, int64_t batch, int64_t m0, int64_t n0) {
-    int64_t mlen = min64(BLOCK, d->m_end - m0), ncols = min64(d->block_n, d->n_end - n0);
-    bool wide = ncols > BLOCK;
-    uint32_t bank0 = wide ? 0 : d->bank_set * 4;
-    d->bank_set = wide || d->turns ? 0 : d->bank_set ^ 1;
-    for (int64_t c = 0; d->rows && c < ncols; c += BLOCK)
-        rows_columns(d->rows, n0 + c, (uint32_t)min64(BLOCK, ncols - c));
-    for (int64_t k0 = 0; k0 < d->k; k0 += d->chunk) {
-        int64_t klen = min64(d->chunk, d->k - k0);
-        uint32_t rslot = side_load(d, &d->rhs, batch, n0, ncols, k0, klen);
-        uint32_t lslot = side_load(d, &d->lhs, batch, m0, mlen, k0, klen);
-        for (int64_t mi = 0; mi < mlen; mi += TILE_M)
-            for (int64_t kt = 0; kt < klen; kt += TILE_K)
-                multiply(d, lslot, rslot, kt / TILE_K, min64(TILE_K, klen - kt), bank0 + (uint32_t)(mi / TILE_M), mi,
-                         min64(TILE_M, mlen - mi), 0, ncols, k0 + kt > 0);
-    }
-    for (int64_t c = 0; c < ncols; c += BLOCK)
-        evict(d, bank0 + (uint32_t)(c / BLOCK) * 4, batch, m0, mlen, n0 + c, min64(BLOCK, ncols - c));
+static void multiply_step(Dot *d, const DotStep *s) {
+    emit_task(d->e);
+    for (int64_t c = 0; d->rows && !s->k0 && c < s->ncols; c += BLOCK)
+        rows_columns(d->rows, s->n0 + c, (uint32_t)min64(BLOCK, s->ncols - c));
+    for (int64_t mi = 0; mi < s->mlen; mi += TILE_M)
+        for (int64_t kt = 0; kt < s->klen; kt += TILE_K)
+            multiply(d, s->lslot, s->rslot, kt / TILE_K, min64(TILE_K, s->klen - kt), (uint32_t)(mi / TILE_M), mi,
+                     min64(TILE_M, s->mlen - mi), 0, s->ncols, s->k0 + kt > 0);
+    d->lhs.held[s->lslot]--, d->rhs.held[s->rslot]--;
+    if (s->k0 + s->klen == d->k)
+        evict_block(d, s);
 }
+
+// --- steps -------------------------------------------------------------------------------------------
 
 static int64_t batches(const Dot *d) {
     int64_t n = 1;
@@ -316,84 +352,119 @@ static int64_t batches(const Dot *d) {
     return n;
 }
 
+static int64_t rows_begin_of(const Dot *d, int64_t batch) { return max64(0, d->rows_lo - batch * d->m); }
+static int64_t rows_end_of(const Dot *d, int64_t batch) { return min64(d->m, d->rows_hi - batch * d->m); }
+
+static void step_sizes(const Dot *d, DotStep *s) {
+    s->mlen = min64(d->cut.tiles * TILE_M, rows_end_of(d, s->batch) - s->m0);
+    s->ncols = min64(d->cut.cols, d->n_end - s->n0);
+    s->klen = min64(d->cut.chunk * TILE_K, d->k - s->k0);
+}
+
+// The first step of the first batch from `batch` on that this core has rows of.
+static bool step_first(const Dot *d, DotStep *s, int64_t batch) {
+    for (; batch < batches(d) && d->n_lo < d->n_end; batch++)
+        if (rows_begin_of(d, batch) < rows_end_of(d, batch)) {
+            *s = (DotStep){.batch = batch, .m0 = rows_begin_of(d, batch), .n0 = d->n_lo};
+            step_sizes(d, s);
+            return true;
+        }
+    return false;
+}
+
+static bool step_next(const Dot *d, DotStep *s) {
+    int64_t *inner = d->cut.by_columns ? &s->m0 : &s->n0, *outer = d->cut.by_columns ? &s->n0 : &s->m0;
+    int64_t mstep = d->cut.tiles * TILE_M, mend = rows_end_of(d, s->batch);
+    s->k0 += s->klen;
+    if (s->k0 == d->k) {
+        s->k0 = 0;
+        *inner += d->cut.by_columns ? mstep : d->cut.cols;
+        if (*inner >= (d->cut.by_columns ? mend : d->n_end)) {
+            *inner = d->cut.by_columns ? rows_begin_of(d, s->batch) : d->n_lo;
+            *outer += d->cut.by_columns ? d->cut.cols : mstep;
+            if (*outer >= (d->cut.by_columns ? d->n_end : mend))
+                return step_first(d, s, s->batch + 1);
+        }
+    }
+    step_sizes(d, s);
+    return true;
+}
+
+static void emit_steps(Dot *d) {
+    DotStep next, filled[AHEAD];
+    uint32_t first = 0, n = 0;
+    bool more = step_first(d, &next, 0);
+    while (more || n) {
+        for (; more && n < AHEAD && can_fill(d, &next); n++) {
+            fill(d, &next);
+            filled[(first + n) % AHEAD] = next;
+            more = step_next(d, &next);
+        }
+        assert(n);
+        multiply_step(d, &filled[first]);
+        first = (first + 1) % AHEAD, n--;
+    }
+}
+
 // --- the plan ----------------------------------------------------------------------------------------
 
-static void give_slots(DotSide *s, const uint32_t *at, uint32_t n) {
+// SBUF below the results, and above the row programs' area or from its beginning on.
+static Room room_of(const Dot *d, uint32_t below, bool borrows) {
+    uint32_t end = d->e->draws_bytes ? DRAWS_AREA_BEGIN : (uint32_t)d->e->chip->sbuf_usable_bytes;
+    return (Room){{0, ROWS_AREA_BEGIN + (borrows ? 0 : ROWS_AREA_BYTES)}, {below, end}};
+}
+
+static uint32_t room_bytes(Room r) { return r.end[0] - r.at[0] + (r.end[1] > r.at[1] ? r.end[1] - r.at[1] : 0); }
+
+static void give_slots(DotSide *s, Room *room, uint32_t n, uint32_t bytes) {
     s->nslots = n;
     for (uint32_t i = 0; i < n; i++) {
-        s->sbuf[i] = at[i];
+        bool ok = room_take(room, bytes, &s->sbuf[i]);
+        assert(ok);
+        (void)ok;
         s->key[i] = -1;
     }
 }
 
-// Slots below the row programs' area and above it, as far as the chip goes.
-static uint32_t find_slots(const Dot *d, uint32_t bytes, uint32_t at[SLOTS_MAX]) {
-    uint32_t n = 0, end = d->e->draws_bytes ? DRAWS_AREA_BEGIN : (uint32_t)d->e->chip->sbuf_usable_bytes;
-    for (uint32_t p = 0; p + bytes <= d->stage_sbuf && n < SLOTS_MAX; p += bytes)
-        at[n++] = p;
-    for (uint32_t p = ROWS_AREA_BEGIN + ROWS_AREA_BYTES; p + bytes <= end && n < SLOTS_MAX; p += bytes)
-        at[n++] = p;
-    return n;
-}
-
-static void plan(Dot *d) {
-    uint32_t at[SLOTS_MAX], n;
-    d->out_sbuf = d->rows ? d->rows->area_at : ROWS_AREA_BEGIN - OUT_SLOTS * OUT_BYTES;
-    d->stage_sbuf = d->out_sbuf - (d->turns ? 2 * CHUNK_TILES * TILE_K * (uint32_t)d->elem : 0);
-    // Products with one number take less than the transfers: shorter ones, so that the first begin sooner.
-    uint32_t share = d->lhs.same && d->k > CHUNK_TILES * TILE_K ? SAME_SHARE : 1;
-    d->slot_bytes = (uint32_t)(SLOT_COLS * d->elem) / share;
-    n = find_slots(d, d->slot_bytes, at);
-    assert(n >= 3);
-    if (d->turns && n < TURN_SLOTS) { // one is turned while others are multiplied
-        share = TURN_SHARE;
-        d->slot_bytes /= share;
-        n = find_slots(d, d->slot_bytes, at);
-    }
-    int64_t chunks = pieces(d->k, CHUNK_TILES * TILE_K / share);
-    int64_t rows = min64(d->m, d->rows_hi - d->rows_lo), cols = d->n_end - d->n_lo;
-    double by_rows = (double)rows + (double)pieces(rows, BLOCK) * (double)cols;
-    double by_columns = (double)cols + (double)pieces(cols, BLOCK) * (double)rows;
-    d->by_columns = by_columns * 1.5 < by_rows;
-    d->block_n = BLOCK, d->chunk = CHUNK_TILES * TILE_K / share;
-    d->lhs.pitch = d->rhs.pitch = BLOCK;
-    uint32_t least = n < 4 ? 1 : 2;
-    uint32_t stay = n - least < chunks + 1 ? n - least : (uint32_t)chunks + 1, stream = n - stay < 4 ? n - stay : 4;
-    stay = stay < 2 ? 2 : stay;
-    if (d->lhs.same) {
-        d->by_columns = false;
-        stay = 1, stream = n - 1 < 4 * share ? n - 1 : 4 * share;
-    } else if (chunks > stay && cols > BLOCK && !d->turns) { // neither side stays
-        d->block_n = 2 * BLOCK, d->chunk = CHUNK_TILES / 2 * TILE_K;
-        d->rhs.pitch = 2 * BLOCK;
-        stay = n / 2, stream = n - stay;
-        d->by_columns = false;
-    }
-    give_slots(d->by_columns ? &d->rhs : &d->lhs, at, stay);
-    give_slots(d->by_columns ? &d->lhs : &d->rhs, at + stay, stream);
+static void plan(Dot *d, bool can_keep) {
+    d->out_sbuf = d->rows ? d->rows->area_at : ROWS_AREA_BEGIN - OUT_SLOTS * OUT_TILES * BLOCK * (uint32_t)d->out_elem;
+    DotSize size = {.chip = d->e->chip, .stype = d->stype, .dtype = d->dtype, .k = d->k, .lhs = &d->lhs.at, .rhs = &d->rhs.at};
+    size.m = max64(1, min64(d->m, d->rows_hi - d->rows_lo)), size.n = max64(1, d->n_end - d->n_lo);
+    size.batches = max64(1, (d->rows_hi - d->rows_lo) / size.m);
+    size.lhs_turned = comes_turned(d, &d->lhs), size.rhs_turned = comes_turned(d, &d->rhs), size.lhs_same = d->lhs.same;
+    size.own = room_of(d, d->out_sbuf, false), size.all = room_of(d, d->out_sbuf, true);
+    size.can_keep = can_keep;
+    d->cut = dot_cut(&size);
+    Room room = d->cut.borrows ? size.all : size.own;
+    uint32_t l = dot_slot_bytes(d->cut.chunk, d->cut.tiles * TILE_M, d->stype), r = dot_slot_bytes(d->cut.chunk, d->cut.cols, d->stype);
+    d->lhs.pitch = d->cut.tiles * TILE_M, d->rhs.pitch = d->cut.cols;
+    give_slots(&d->lhs, &room, d->cut.lhs_slots, l);
+    give_slots(&d->rhs, &room, d->cut.rhs_slots, r);
+    d->stage_bytes = size.lhs_turned && (!size.rhs_turned || l > r) ? l : r;
+    for (uint32_t i = 0; i < d->cut.stages; i++)
+        room_take(&room, d->stage_bytes, &d->stage_sbuf[i]);
 }
 
 // Products of other types cut SBUF differently: what any earlier one still does with it comes in, and goes out again.
 static void share_area(Dot *d, bool out) {
-    uint32_t bytes = d->slot_bytes;
-    for (uint32_t i = 0; i < d->lhs.nslots; i++)
-        emit_area(d->e, &d->lhs.slots[i], d->lhs.sbuf[i], bytes, out);
-    for (uint32_t i = 0; i < d->rhs.nslots; i++)
-        emit_area(d->e, &d->rhs.slots[i], d->rhs.sbuf[i], bytes, out);
-    for (uint32_t i = 0; i < 2 && d->turns; i++) {
-        uint32_t stage = (uint32_t)(CHUNK_TILES * TILE_K * d->elem);
-        emit_area(d->e, &d->stage[i], d->stage_sbuf + i * stage, stage, out);
+    for (int side = 0; side < 2; side++) {
+        DotSide *s = side ? &d->rhs : &d->lhs;
+        for (uint32_t i = 0; i < s->nslots; i++)
+            emit_area(d->e, &s->slots[i], s->sbuf[i], dot_slot_bytes(d->cut.chunk, s->pitch, d->stype), out);
     }
+    for (uint32_t i = 0; i < d->cut.stages; i++)
+        emit_area(d->e, &d->stage[i], d->stage_sbuf[i], d->stage_bytes, out);
     for (uint32_t i = 0; i < ISA_PSUM_BYTES / ISA_PSUM_BANK_BYTES && is_paired(d); i += 2)
         emit_merge(d->e, &d->e->bank_haz[i + out], &d->e->bank_haz[i + !out]);
+    uint32_t bytes = OUT_TILES * BLOCK * (uint32_t)d->out_elem;
     for (uint32_t i = 0; i < OUT_SLOTS && !d->rows; i++)
-        emit_area(d->e, &d->out[i], d->out_sbuf + i * OUT_BYTES, OUT_BYTES, out);
+        emit_area(d->e, &d->out[i], d->out_sbuf + i * bytes, bytes, out);
 }
 
 static void dot_init(Dot *d, Emit *e, OpId id) {
     const Hlo *h = e->l->h;
     const HloOp *op = hlo_at(h, id);
-    *d = (Dot){.e = e, .op = id};
+    *d = (Dot){.e = e, .op = id, .lhs.queue = QUEUE_IN2, .rhs.queue = QUEUE_IN};
     side_init(&d->lhs.at, h, op, false);
     side_init(&d->rhs.at, h, op, true);
     d->stype = hlo_value_type(h, hlo_operand(h, op, 0))->dtype;
@@ -411,11 +482,9 @@ static void set_turns(Dot *d) {
 // Room for the row program: pairs of tiles of narrow types, whose transfers are short else, where there is enough, three in work at least; else two, narrower ones then.
 static RowOp *fit_rows(Dot *d, const Step *s, const Epilogue *p) {
     static const struct { uint32_t width, sets, slots; } ways[] = {{1024, 3, 4}, {1024, 2, 4}, {512, 3, 4}, {512, 3, 3}, {512, 2, 3}, {256, 2, 3}, {128, 2, 3}};
-    uint32_t at[SLOTS_MAX], stage = d->turns ? 2 * CHUNK_TILES * TILE_K * (uint32_t)d->elem : 0;
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
         for (uint32_t bytes = 16384; bytes <= 49152 && (ways[w].width <= BLOCK || d->out_elem <= 2); bytes += 8192) {
-            d->stage_sbuf = ROWS_AREA_BEGIN - bytes - stage;
-            if (find_slots(d, (uint32_t)(SLOT_COLS * d->elem), at) < ways[w].slots)
+            if (room_bytes(room_of(d, ROWS_AREA_BEGIN - bytes, false)) < ways[w].slots * ROOM_LEAST * (d->elem > 2 ? 2 : 1))
                 break;
             RowOp *r = rows_epilogue(d->e, s, p, ROWS_AREA_BEGIN - bytes, bytes, ways[w].width, ways[w].sets);
             if (r)
@@ -430,17 +499,6 @@ bool dot_fits_epilogue(Emit *e, const Epilogue *p) {
     dot_init(d, e, p->dot);
     set_turns(d);
     return fit_rows(d, &s, p) != NULL;
-}
-
-// Rows [m0, m_end) and columns [n0, n_end) of a batch's result.
-static void emit_part(Dot *d, int64_t batch, int64_t m0, int64_t n0) {
-    int64_t outer = d->by_columns ? d->n_end : d->m_end, inner = d->by_columns ? d->m_end : d->n_end;
-    int64_t outer_step = d->by_columns ? d->block_n : BLOCK, inner_step = d->by_columns ? BLOCK : d->block_n;
-    for (int64_t i = d->by_columns ? n0 : m0; i < outer; i += outer_step)
-        for (int64_t j = d->by_columns ? m0 : n0; j < inner; j += inner_step) {
-            emit_task(d->e);
-            block(d, batch, d->by_columns ? j : i, d->by_columns ? i : j);
-        }
 }
 
 // How much longer than half of it the longer part of n is, cut at `unit`; of the last one a part counts as `least`.
@@ -459,12 +517,18 @@ static void share(Dot *d) {
         emit_share(d->e, d->n, d->n > 2 * TILE_M ? TILE_M : LOW_CUT, &d->n_lo, &d->n_end);
 }
 
-static void emit_blocks(Dot *d) {
-    for (int64_t b = 0; b < batches(d); b++) {
-        int64_t above = b * d->m;
-        d->m_end = min64(d->m, d->rows_hi - above);
-        emit_part(d, b, d->rows_lo > above ? d->rows_lo - above : 0, d->n_lo);
-    }
+uint64_t dot_keeps(Emit *e, OpId id, const Epilogue *p) {
+    Dot *d = ARENA_NEW(e->c->scratch, Dot);
+    dot_init(d, e, id);
+    set_turns(d);
+    if (!comes_turned(d, &d->lhs) || !comes_turned(d, &d->rhs) || d->m < BLOCK || d->n < BLOCK)
+        return 0;
+    Step *rows = ARENA_NEW(e->c->scratch, Step);
+    *rows = (Step){.op = p ? p->rows : 0};
+    d->rows = p ? fit_rows(d, rows, p) : NULL;
+    share(d);
+    plan(d, true);
+    return d->cut.keeps ? (uint64_t)((d->cut.by_columns ? d->m : d->n) * d->k) * d->elem : 0;
 }
 
 static void check(const Dot *d) {
@@ -499,16 +563,25 @@ void emit_dot(Emit *e, const Step *s) {
     } else {
         d->out_addr = emit_addr(e, refs[s->outs]);
     }
+    uint32_t outs = d->rows ? hlo_at(e->l->h, d->rows->s->op)->nresults + 1 : 1; // behind them: HBM for a transposed operand
     share(d);
-    plan(d);
+    plan(d, s->nouts > outs);
+    if (d->cut.keeps) {
+        DotSide *passes = d->cut.by_columns ? &d->lhs : &d->rhs;
+        passes->keeps = true, passes->kept = emit_addr(e, refs[s->outs + outs]);
+    }
+    if (d->cut.borrows)
+        emit_join(e, LANE_ROWS);
     share_area(d, false);
     if (d->rows) {
         emit_loc(e, d->rows->s->op);
         rows_open(d->rows);
         emit_loc(e, d->op);
     }
-    emit_blocks(d);
+    emit_steps(d);
     if (d->rows)
         rows_close(d->rows);
     share_area(d, true);
+    if (d->cut.borrows)
+        emit_join(e, LANE_ROWS);
 }

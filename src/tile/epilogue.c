@@ -44,6 +44,7 @@ void epilogues_find(Lower *l, const ChipFile *chip) {
     l->epilogue_of = ARENA_NEWN(a, uint32_t, l->h->ops.n);
     Emit *e = ARENA_NEW(a, Emit);
     *e = (Emit){.l = l, .c = l->c, .chip = chip, .row_node = ARENA_NEWN(a, uint32_t, l->h->values.n)};
+    l->asks = e;
     Find f = {.l = l, .e = e};
     users_make(&f.u, l->c->hlo, l->c->scratch, l->main->body);
     lower_each_rows(l, l->main->body, try_rows, &f);

@@ -343,7 +343,10 @@ static void lower_compute(Lower *l, OpId id) {
         lower_step(l, STEP_FILL, splat, NULL, 0, outs, 1, 0);
         ins[0] = outs[0];
     }
-    lower_step(l, kind, id, ins, nins, outs, op.nresults, 0);
+    uint64_t keeps = kind == STEP_DOT ? dot_keeps(l->asks, id, NULL) : 0;
+    if (keeps)
+        outs[op.nresults] = lower_buf(l, BUF_TEMP, keeps, id);
+    lower_step(l, kind, id, ins, nins, outs, op.nresults + (keeps > 0), 0);
     l->steps.at[l->steps.n - 1].why = why;
 }
 
@@ -422,6 +425,9 @@ static void lower_epilogue(Lower *l, uint32_t number) {
         lower_bind(l, rows.results + i, outs.at[i]);
     }
     VEC_PUSH(l->c->scratch, &outs, product);
+    uint64_t keeps = dot_keeps(l->asks, p->dot, p);
+    if (keeps)
+        VEC_PUSH(l->c->scratch, &outs, lower_buf(l, BUF_TEMP, keeps, p->dot));
     for (uint32_t i = set; i < 2; i++)
         lower_release(l, hlo_operand(l->h, &dot, i));
     lower_step(l, STEP_DOT, p->dot, ins.at, ins.n, outs.at, outs.n, number);

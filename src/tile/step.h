@@ -126,6 +126,7 @@ typedef struct Lower {
     uint32_t *block_of;    // per op: number of the block it is part of, 0 = none
     struct Wedge **wedge_of; // per op: what is read of its result, NULL: all (block.h)
     VEC(struct Epilogue *) epilogues; // row programs that products' tiles go through (rows.h)
+    struct Emit *asks;     // for questions only: what a step would need
     uint32_t *epilogue_of; // per op: number of the epilogue it is part of, 0 = none
     VEC(ValueId) lazy;     // splat constants and forms put into memory so far in open regions
     Users users;

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// dot_cut.c — the cut of a matrix product: block, chunk, which side stays, whose SBUF.
+//
+//   one side stays   its block of all of k lies in SBUF while blocks of the other side pass by:  reads  A + B * blocks of A
+//   neither does     both come again for every block:                                            reads  A * blocks of B + B * blocks of A
+//
+// Every cut that fits is priced: the array's products and transposes, the transfers, and the engines that take results and transposed
+// tiles out of PSUM go on beside each other, so the longest counts; to it come transfers that slots are too few to hide. Prices are
+// those of the instructions the emitter makes (clock/price.h), so each chip has the cut that suits it. The order in which k adds up is the same
+// for all cuts.
+#include "tile/dot_cut.h"
+
+#include <assert.h>
+
+#include "isa/isa.h"
+
+#define BANKS (ISA_PSUM_BYTES / ISA_PSUM_BANK_BYTES)
+#define TURN_BANKS 2
+#define STREAM_MOST 4
+#define SPARE_MOST 2
+#define HIDE_LESS 1.7 // slots of what passes that do not hide a transfer: the one in work, and a part of the next
+#define ROWS_FIRST 1.03 // what comes next mostly wants whole rows
+#define JOIN_SHARE 0.2 // of the time row programs over the same rows take, which nothing hides when their memory is taken
+
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static double max_of(double a, double b) { return a > b ? a : b; }
+static int64_t pieces(int64_t n, int64_t each) { return (n + each - 1) / each; }
+
+bool room_take(Room *r, uint32_t bytes, uint32_t *at) {
+    for (int i = 0; i < 2; i++)
+        if (r->at[i] + bytes <= r->end[i]) {
+            *at = r->at[i];
+            r->at[i] += bytes;
+            return true;
+        }
+    return false;
+}
+
+// --- prices of what a cut is made of -----------------------------------------------------------------
+
+static double inst_ns(const DotSize *s, const IsaInst *in) {
+    Price p;
+    price_alone(s->chip, NULL, in, &p);
+    double dma = (double)p.dma * (p.dma_parts ? (double)min64(p.dma_parts, (int64_t)s->chip->dma_engine_partitions) : 1);
+    return in->op == ISA_DMA ? max_of(max_of(dma, (double)p.hbm) / 1000 + s->chip->dma_gap_ns, s->chip->dma_issue_ns) : (double)p.busy / 1000;
+}
+
+static double load_ns(const DotSize *s, const Side *side, bool turned, uint32_t width, uint32_t chunk) {
+    IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .stype = (uint8_t)s->stype, .src = addr_hbm(SEG_FIRST_ARG, 0), .dst = addr_sbuf(0, 0)};
+    in.n[0] = DOT_TILE, in.n[1] = chunk, in.n[2] = width;
+    in.s[0] = (int32_t)side->k_stride, in.s[1] = (int32_t)(side->k_stride * DOT_TILE), in.s[2] = (int32_t)side->free_stride;
+    in.d[1] = (int32_t)width, in.d[2] = 1;
+    if (turned) {
+        in.n[1] = (width + DOT_TILE - 1) / DOT_TILE, in.n[2] = chunk * DOT_TILE;
+        in.s[0] = (int32_t)side->free_stride, in.s[1] = (int32_t)(side->free_stride * DOT_TILE), in.s[2] = 1;
+        in.d[1] = (int32_t)in.n[2];
+    }
+    return inst_ns(s, &in);
+}
+
+static double copy_ns(const DotSize *s, int stype, int dtype, int engine, uint32_t cols) {
+    IsaInst cp = {.op = ISA_COPY, .engine = (uint8_t)engine, .stype = (uint8_t)stype, .dtype = (uint8_t)dtype,
+                  .src = addr_psum(0, 0), .dst = addr_sbuf(0, 0)};
+    cp.n[0] = DOT_TILE, cp.n[1] = cols, cp.s[1] = cp.d[1] = 1;
+    return inst_ns(s, &cp);
+}
+
+// Of columns that leave PSUM by both engines, each its share.
+static double leave_ns(const DotSize *s, int stype, int dtype) {
+    double v = copy_ns(s, stype, dtype, ENG_VECTOR, DOT_BANK), a = copy_ns(s, stype, dtype, ENG_SCALAR, DOT_BANK);
+    return (s->chip->vector_scalar_port ? (v + a) / 2 : 1 / (1 / v + 1 / a)) / DOT_BANK;
+}
+
+static double multiply_ns(const DotSize *s, int64_t cols) {
+    IsaInst mm = {.op = ISA_MATMUL, .engine = ENG_TENSOR, .stype = (uint8_t)s->stype};
+    mm.n[0] = mm.n[2] = DOT_TILE, mm.n[1] = (uint32_t)cols;
+    return inst_ns(s, &mm);
+}
+
+static double turn_ns(const DotSize *s) {
+    IsaInst t = {.op = ISA_TRANSPOSE, .engine = ENG_TENSOR, .stype = (uint8_t)s->stype, .dtype = (uint8_t)s->stype};
+    t.n[0] = t.n[1] = DOT_TILE;
+    return inst_ns(s, &t);
+}
+
+static double store_ns(const DotSize *s) { // of a tile of 128 rows and a bank's columns
+    IsaInst out = {.op = ISA_DMA, .engine = ENG_SYNC, .stype = (uint8_t)s->dtype, .src = addr_sbuf(0, 0), .dst = addr_hbm(SEG_FIRST_ARG, 0)};
+    out.n[0] = DOT_TILE, out.n[1] = DOT_BANK, out.d[0] = (int32_t)s->n, out.d[1] = out.s[1] = 1;
+    return inst_ns(s, &out);
+}
+
+typedef struct Flow { // a side on its way, for all of the product
+    double load;    // one slot's transfer
+    double passes;  // times all of it comes
+    int64_t blocks; // of a batch
+} Flow;
+
+static double cut_ns(const DotSize *s, const DotCut *c) {
+    int64_t ktiles = pieces(s->k, DOT_TILE), mtiles = pieces(s->m, DOT_TILE), chunks = pieces(ktiles, c->chunk);
+    Flow l = {.load = s->lhs_same ? 0 : load_ns(s, s->lhs, s->lhs_turned, (uint32_t)min64(c->tiles * DOT_TILE, s->m), c->chunk), .blocks = pieces(mtiles, c->tiles)};
+    Flow r = {.load = load_ns(s, s->rhs, s->rhs_turned, (uint32_t)min64(c->cols, s->n), c->chunk), .blocks = pieces(s->n, c->cols)};
+    Flow *stays = c->by_columns ? &r : &l, *passes = c->by_columns ? &l : &r;
+    uint32_t stay_slots = c->by_columns ? c->rhs_slots : c->lhs_slots, pass_slots = c->by_columns ? c->lhs_slots : c->rhs_slots;
+    stays->passes = stay_slots >= chunks ? 1 : (double)passes->blocks;
+    passes->passes = pass_slots >= chunks * passes->blocks ? 1 : (double)stays->blocks;
+    Flow turn_l = l, turn_r = r; // as the array transposes them
+    turn_l.passes = s->lhs_turned ? l.passes : 0, turn_r.passes = s->rhs_turned ? r.passes : 0;
+    double keep = 0;
+    if (c->keeps) {
+        (c->by_columns ? &turn_l : &turn_r)->passes = 1;
+        keep = (double)(passes->blocks * chunks) * passes->load;
+    }
+    double tile = (double)(mtiles * ktiles), full = (double)(s->n / DOT_BANK), rest = s->n % DOT_BANK ? multiply_ns(s, s->n % DOT_BANK) : 0;
+    double turned = tile * turn_l.passes + (double)(pieces(s->n, DOT_TILE) * ktiles) * turn_r.passes;
+    double array = tile * (full * multiply_ns(s, DOT_BANK) + rest) + turned * turn_ns(s);
+    double leave = (double)(mtiles * s->n) * leave_ns(s, DT_F32, s->dtype) + turned * DOT_TILE * leave_ns(s, s->stype, s->stype);
+    double out = (double)mtiles * (double)s->n / DOT_BANK * store_ns(s);
+    double dma = ((double)(l.blocks * chunks) * l.load * l.passes + (double)(r.blocks * chunks) * r.load * r.passes) + out + keep;
+    double start = s->chip->dma_start_ns + s->chip->dma_done_ns, most = max_of(array, max_of(dma, leave));
+    if (turned > 0) { // a stage is busy from the start of its transfer until all of it is transposed
+        double busy = ((double)l.blocks * turn_l.passes * (start + l.load) + (double)r.blocks * turn_r.passes * (start + r.load)) * (double)chunks;
+        most = max_of(most, (busy + turned * (turn_ns(s) + DOT_TILE * leave_ns(s, s->stype, s->stype))) / c->stages);
+    }
+    // transfers that slots do not hide: of what passes, at every step; of what stays, at every block of it
+    double steps = (double)(l.blocks * r.blocks * chunks), step = most / steps;
+    double wait = max_of(0, start + passes->load - (pass_slots - HIDE_LESS) * step) * (passes->passes > 1 || passes->blocks * chunks > 1 ? steps : 1);
+    double change = stay_slots > chunks ? 0 : (start + stays->load) * (double)(stays->passes > 1 ? (double)(stays->blocks * passes->blocks) : (double)stays->blocks);
+    double banks = (double)(c->tiles * min64(c->cols, s->n)) * leave_ns(s, DT_F32, s->dtype); // of a block, against its last step
+    change += max_of(0, banks - step) * (double)(l.blocks * r.blocks);
+    return (most + wait + change) * (double)s->batches + start + l.load + r.load;
+}
+
+// --- cuts --------------------------------------------------------------------------------------------
+
+static bool fits(const DotSize *s, const DotCut *c) {
+    Room room = c->borrows ? s->all : s->own;
+    uint32_t l = dot_slot_bytes(c->chunk, c->tiles * DOT_TILE, s->stype), r = dot_slot_bytes(c->chunk, c->cols, s->stype), at;
+    uint32_t stage = s->lhs_turned && (!s->rhs_turned || l > r) ? l : s->rhs_turned ? r : 0;
+    bool ok = c->lhs_slots <= DOT_SLOTS && c->rhs_slots <= DOT_SLOTS;
+    for (uint32_t i = 0; ok && i < c->lhs_slots; i++)
+        ok = room_take(&room, l, &at);
+    for (uint32_t i = 0; ok && i < c->rhs_slots; i++)
+        ok = room_take(&room, r, &at);
+    for (uint32_t i = 0; ok && stage && i < c->stages; i++)
+        ok = room_take(&room, stage, &at);
+    return ok;
+}
+
+static void take_better(const DotSize *s, DotCut c, DotCut *best) {
+    if (!fits(s, &c))
+        return;
+    c.ns = cut_ns(s, &c) * (c.by_columns ? ROWS_FIRST : 1);
+    if (c.borrows) {
+        double rows = (double)s->batches * (double)(s->m * (s->k + s->n)) * (double)dtype_bytes(s->stype);
+        c.ns += JOIN_SHARE * rows / (s->chip->dma_engines * s->chip->dma_engine_bw);
+    }
+    if (best->ns == 0 || c.ns < best->ns * 0.999)
+        *best = c;
+}
+
+// Slots of the side that stays and of the one that passes by, for a block and a chunk.
+static void try_slots(const DotSize *s, DotCut c, DotCut *best) {
+    int64_t chunks = pieces(pieces(s->k, DOT_TILE), c.chunk);
+    for (int64_t stay = chunks + SPARE_MOST; stay >= 2; stay = stay > chunks ? stay - 1 : stay > 4 ? 4 : stay - 1)
+        for (uint32_t pass = STREAM_MOST; pass >= 2; pass--) {
+            c.lhs_slots = s->lhs_same ? 1 : c.by_columns ? pass : (uint32_t)min64(stay, DOT_SLOTS + 1);
+            c.rhs_slots = c.by_columns ? (uint32_t)min64(stay, DOT_SLOTS + 1) : pass;
+            bool turns = s->lhs_turned || s->rhs_turned;
+            bool may_keep = s->can_keep && s->batches == 1 && (c.by_columns ? s->lhs_turned : s->rhs_turned);
+            for (c.stages = turns ? DOT_STAGES : 0; turns ? c.stages >= 2 : !c.stages; c.stages--) {
+                for (int keeps = 0; keeps <= may_keep; keeps++) {
+                    c.keeps = keeps;
+                    take_better(s, c, best);
+                }
+                if (!turns)
+                    break;
+            }
+        }
+}
+
+DotCut dot_cut(const DotSize *s) {
+    DotCut best = {0};
+    bool turns = s->lhs_turned || s->rhs_turned;
+    int64_t ktiles = pieces(s->k, DOT_TILE), mtiles = pieces(s->m, DOT_TILE);
+    for (uint32_t borrows = 0; borrows < 2; borrows++)
+        for (uint32_t by_columns = 0; by_columns < (s->lhs_same ? 1u : 2u); by_columns++)
+            for (uint32_t chunk = DOT_CHUNK; chunk; chunk /= 2)
+                for (uint32_t wide = 1; wide <= 2; wide++) {
+                    uint32_t tiles = (BANKS - (turns ? TURN_BANKS : 0)) / wide;
+                    if ((chunk < DOT_CHUNK && chunk >= ktiles) || (wide > 1 && s->n <= DOT_BANK))
+                        continue;
+                    DotCut c = {.by_columns = by_columns, .borrows = borrows, .tiles = (uint32_t)min64(tiles, mtiles), .cols = wide * DOT_BANK};
+                    c.chunk = (uint32_t)min64(chunk, ktiles);
+                    try_slots(s, c, &best);
+                    if (c.tiles > 4) {
+                        c.tiles = 4;
+                        try_slots(s, c, &best);
+                    }
+                }
+    assert(best.ns > 0);
+    return best;
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// dot_cut.h — how a matrix product is cut into blocks and what of it stays in SBUF, chosen by the chip's prices.
+#ifndef OTRN_TILE_DOT_CUT_H
+#define OTRN_TILE_DOT_CUT_H
+
+#include "clock/price.h"
+#include "tile/side.h"
+
+#define DOT_TILE 128   // rows of a tile of the result; of a tile of k
+#define DOT_BANK 512   // columns of a bank
+#define DOT_SLOTS 48   // of a side, at most
+#define DOT_STAGES 4   // where rows wait for the array to transpose them, at most
+#define DOT_CHUNK 8    // tiles of k in a slot, at most
+
+typedef struct Room { // pieces of SBUF that are free: [at, end)
+    uint32_t at[2], end[2];
+} Room;
+
+typedef struct DotSize { // what is to be cut
+    const ChipFile *chip;
+    int stype, dtype;
+    int64_t m, n, k, batches;
+    const Side *lhs, *rhs;
+    bool lhs_turned, rhs_turned; // the array transposes it
+    bool lhs_same;               // one number everywhere: a slot is enough
+    bool can_keep;               // there is HBM for a transposed operand
+    Room own, all;               // what products have of SBUF; with what they can borrow from row programs
+} DotSize;
+
+typedef struct DotCut {
+    bool by_columns; // rhs stays while lhs is streamed
+    bool borrows;    // takes `all`
+    bool keeps;      // what passes by is transposed the first time only, stored, and comes from there later
+    uint32_t tiles, cols; // a block of the result: tiles of rows, columns
+    uint32_t chunk;       // tiles of k in a slot
+    uint32_t lhs_slots, rhs_slots, stages;
+    double ns;
+} DotCut;
+
+bool room_take(Room *r, uint32_t bytes, uint32_t *at); // false: none left
+DotCut dot_cut(const DotSize *s);                      // its ns is 0 when nothing fits
+static inline uint32_t dot_slot_bytes(uint32_t chunk, uint32_t width, int stype) { return chunk * width * (uint32_t)dtype_bytes(stype); }
+
+#endif
