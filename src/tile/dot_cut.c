@@ -6,7 +6,7 @@
 //
 // Every cut that fits is priced: the array's products and transposes, the transfers, and the engines that take results and transposed
 // tiles out of PSUM go on beside each other, so the longest counts; to it come transfers that slots are too few to hide. Prices are
-// those of the instructions the emitter makes (clock/price.h), so each chip has the cut that suits it. The order in which k adds up is the same
+// those of the instructions the emitter makes (mach/price.h), so each chip has the cut that suits it. The order in which k adds up is the same
 // for all cuts.
 #include "tile/dot_cut.h"
 

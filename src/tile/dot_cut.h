@@ -3,7 +3,7 @@
 #ifndef OTRN_TILE_DOT_CUT_H
 #define OTRN_TILE_DOT_CUT_H
 
-#include "clock/price.h"
+#include "mach/price.h"
 #include "tile/side.h"
 
 #define DOT_TILE 128   // rows of a tile of the result; of a tile of k
