@@ -55,6 +55,8 @@
     KEY(act_table_ns, "activation_table_load", "ns", 0, 1e5)                                       \
     KEY(vector_gpsimd_port, "vector_gpsimd_share_sbuf", "count", 0, 1)                             \
     KEY(vector_scalar_port, "vector_scalar_share_psum", "count", 0, 1)                             \
+    KEY(psum_access_cycles, "psum_access", "cycles", 0, 1e4)                                       \
+    KEY(psum_turn_ns, "psum_turnaround", "ns", 0, 1e5)                                             \
     KEY(gpsimd_start_cycles, "gpsimd_start", "cycles", 1, 1e5)                                     \
     KEY(gpsimd_lanes_32, "gpsimd_lanes_32bit", "count", 1, 1e4)                                    \
     KEY(gpsimd_hbm_bw, "gpsimd_hbm_bandwidth", "GB/s", 0.1, 1e5)                                   \

@@ -2,10 +2,11 @@
 // price.c — prices by cost class. Every number comes from the chip file.
 //
 //   matmul       busy  passes * max(columns, min interval) cycles
-//                done  pe_latency + (rows + cols + passes * columns) cycles, rows, cols in 32s
+//                done  pe_latency + (rows + cols + passes * columns) cycles, rows, cols in 32s, + the
+//                      time until another engine may have the bank
 //   ldweights    busy  passes * columns / columns-per-cycle; runs beside the matmul before it
 //   vector, scalar   busy  max(elements / rate, min interval), rates by instruction and types;
-//                done  + the engine's latency
+//                done  + the engine's latency; read from PSUM and written there: as long again
 //   gpsimd       busy  start + elements, or for a kernel
 //                      start + HBM latency + max(steps / lanes, HBM bytes / bandwidth)
 //   collective   a kernel of start + HBM latency + the longest of those two and its passes over the
@@ -53,8 +54,7 @@ static void price_matmul(const ChipFile *c, const IsaInst *in, Price *p) {
     uint32_t k = count(in->n[0]), n = count(in->n[1]) * count(in->n[3]), m = count(in->n[2]);
     double times = price_passes(c, in->stype);
     p->busy = ps_cycles(times * fmax(n, c->pe_min_cycles), c->pe_ghz);
-    Ps done =
-        ps_add(ps_from_ns(c->pe_latency_ns), ps_cycles(up32(k) + up32(m) + times * n, c->pe_ghz));
+    Ps done = ps_add(ps_from_ns(c->pe_latency_ns + c->psum_turn_ns), ps_cycles(up32(k) + up32(m) + times * n, c->pe_ghz));
     p->latency = ps_max(done, p->busy);
     p->flops = 2.0 * k * n * m * price_depth(in);
 }
@@ -149,6 +149,15 @@ static double engine_cycles(const ChipFile *c, const IsaInst *in) {
     }
 }
 
+// PSUM gives an engine one access a cycle: what is read there and written back goes through twice, behind a second
+// access' start. Reductions write next to nothing.
+static double update_cycles(const ChipFile *c, const IsaInst *in) {
+    bool reads = in_psum(in->src) || in_psum(in->src1);
+    int cost = isa_rows[in->op].cost;
+    bool sums_up = cost == COST_REDUCE || cost == COST_BNAGGR || in->op == ISA_BN_STATS;
+    return reads && in_psum(in->dst) && !sums_up ? elements(in) + c->psum_access_cycles : 0;
+}
+
 static uint8_t ports_of(const ChipFile *c, const IsaInst *in) {
     bool psum = in_psum(in->dst) || in_psum(in->src) || in_psum(in->src1);
     bool sbuf = in_sbuf(in->dst) || in_sbuf(in->src) || in_sbuf(in->src1);
@@ -161,7 +170,7 @@ static uint8_t ports_of(const ChipFile *c, const IsaInst *in) {
 }
 
 static void price_engine(const ChipFile *c, const IsaInst *in, Price *p) {
-    double cycles = engine_cycles(c, in);
+    double cycles = engine_cycles(c, in) + update_cycles(c, in);
     p->ports = ports_of(c, in);
     if (in->engine == ENG_GPSIMD) {
         p->busy = p->latency = ps_cycles(c->gpsimd_start_cycles + cycles, c->gpsimd_ghz);

@@ -50,7 +50,7 @@ static void test_matmul(void) {
     double load = 32 / 2.4, column = 512 / 2.4;
     double last = load + 63 * column; // begin of the last one
     result("matmuls hide the weight loads",
-           near(c.total_ns, last + 57 + (128 + 128 + 512) / 2.4, "total"));
+           near(c.total_ns, last + 57 + 550 + (128 + 128 + 512) / 2.4, "total"));
     result("tensor engine busy all the time",
            near(c.busy_ns[ENG_TENSOR], load + 64 * column, "busy"));
     result("flops", c.flops == 64.0 * 2 * 128 * 512 * 128 ? NULL : "wrong");
@@ -70,6 +70,37 @@ static void test_matmul(void) {
     double product_ns = 4 * 512 / 2.4;
     result("fp32 rate of the published profile",
            fabs(product_ns / 2 - 429.7) / 429.7 < 0.01 ? NULL : "off by more than 1 %");
+}
+
+// Tiles of two products each, taken out by the vector engine, over so many banks of PSUM.
+static double rotate(int banks, const ChipFile *chip) {
+    Buf body = {.arena = &arena};
+    for (int i = 0; i < 32; i++) {
+        int at = i % banks * 2048;
+        buf_printf(&body, "ldweights src=sbuf[0:0] stype=bf16 n0=128 n1=128\n"
+                          "matmul dst=psum[0:%d] src=sbuf[0:0] stype=bf16 n0=128 n1=512 n2=128", at);
+        buf_printf(&body, i >= banks ? " wait(vector>=%d)\n" : "\n", i - banks + 1);
+        buf_printf(&body, "matmul dst=psum[0:%d] src=sbuf[0:0] stype=bf16 n0=128 n1=512 n2=128 flags=1\n", at);
+        buf_printf(&body, "vector: tensor_copy dst=sbuf[0:8192] src=psum[0:%d] dtype=f32 stype=f32 n0=128 n1=512 wait(tensor>=%d)\n",
+                   at, 3 * (i + 1));
+    }
+    return timed(buf_cstr(&body), chip).total_ns;
+}
+
+static void test_psum(void) {
+    Clock c = timed("vector: tensor_tensor dst=sbuf[0:4096] dtype=f32 src=psum[0:0] stype=f32 src1=sbuf[0:0] ttype=f32 op0=add n0=128 n1=512\n", &trn2);
+    result("a sum out of PSUM", near(c.busy_ns[ENG_VECTOR], 512 / 0.96, "busy"));
+    c = timed("vector: tensor_tensor dst=psum[0:0] dtype=f32 src=psum[0:0] stype=f32 src1=sbuf[0:0] ttype=f32 op0=add n0=128 n1=512\n", &trn2);
+    result("into PSUM it is as long again", near(c.busy_ns[ENG_VECTOR], (2 * 512 + 60) / 0.96, "busy"));
+    c = timed("scalar: activation dst=psum[0:2048] dtype=f32 src=psum[0:0] stype=f32 fn=copy a=1.0 n0=128 n1=512\n", &trn1);
+    result("for the scalar engine too", near(c.busy_ns[ENG_SCALAR], (2 * 512 + 60) / 1.4, "busy"));
+    ChipFile warm = trn2, still;
+    warm.pe_ramp_ns = 0;
+    still = warm;
+    still.psum_turn_ns = 0;
+    double one = rotate(1, &trn2), two = rotate(2, &trn2), four = rotate(4, &trn2), eight = rotate(8, &trn2);
+    result("more banks, less waiting", one > 1.2 * two && two > 1.2 * four && four >= eight ? NULL : "they do not help");
+    result("the turnaround is paid where a bank comes back", near(rotate(1, &warm) - rotate(1, &still), 32 * 550, "difference"));
 }
 
 static void test_elementwise(void) {
@@ -567,6 +598,7 @@ int main(void) {
         chipfile_load(&ctx, &arena, "trn1", NULL, &trn1);
         chipfile_load(&ctx, &arena, "trn2", NULL, &trn2);
         test_matmul();
+        test_psum();
         test_elementwise();
         test_semaphores();
         test_dma();
