@@ -79,6 +79,7 @@ typedef struct Dot {
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t pieces(int64_t n, int64_t each) { return (n + each - 1) / each; }
+static int64_t rows_begin_of(const Dot *d, int64_t batch) { return max64(0, d->rows_lo - batch * d->m); }
 static bool is_wide(const Dot *d) { return d->cut.cols > BLOCK; }
 
 // --- filling slots -----------------------------------------------------------------------------------
@@ -102,14 +103,14 @@ static void load_parts(Dot *d, DotSide *s, uint32_t slot, int64_t cols, int64_t 
         load_part(d, s, slot, (uint32_t)full, rest, 1, cols, from + (uint64_t)(full * TILE_K * k_stride) * d->elem, k_stride, free_stride);
 }
 
-static uint64_t kept_at(const Dot *d, const DotSide *s, int64_t f0, int64_t k0) {
-    return s->kept + (uint64_t)(k0 * s->at.free_size + f0) * d->elem;
+static uint64_t kept_at(const Dot *d, const DotSide *s, const DotStep *x, int64_t f0) {
+    return s->kept + (uint64_t)((x->batch * s->at.k_size + x->k0) * s->at.free_size + f0) * d->elem;
 }
 
-static void store_kept(Dot *d, DotSide *s, uint32_t slot, int64_t f0, int64_t cols, int64_t k0, int64_t klen) {
-    int64_t full = klen / TILE_K, rest = klen % TILE_K, n = s->at.free_size;
+static void store_kept(Dot *d, DotSide *s, uint32_t slot, const DotStep *x, int64_t f0, int64_t cols) {
+    int64_t full = x->klen / TILE_K, rest = x->klen % TILE_K, n = s->at.free_size;
     IsaInst out = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_OUT, .stype = (uint8_t)d->stype};
-    out.src = addr_sbuf(0, s->sbuf[slot]), out.dst = kept_at(d, s, f0, k0);
+    out.src = addr_sbuf(0, s->sbuf[slot]), out.dst = kept_at(d, s, x, f0);
     out.n[0] = TILE_K, out.n[1] = (uint32_t)full, out.n[2] = (uint32_t)cols;
     out.s[1] = (int32_t)s->pitch, out.s[2] = out.d[2] = 1, out.d[0] = (int32_t)n, out.d[1] = (int32_t)(TILE_K * n);
     emit_task(d->e);
@@ -122,10 +123,10 @@ static void store_kept(Dot *d, DotSide *s, uint32_t slot, int64_t f0, int64_t co
 }
 
 // What a task of the same step has stored: these do meet.
-static void load_kept(Dot *d, DotSide *s, uint32_t slot, int64_t f0, int64_t cols, int64_t k0, int64_t klen) {
+static void load_kept(Dot *d, DotSide *s, uint32_t slot, const DotStep *x, int64_t f0, int64_t cols) {
     bool apart = d->e->tiles_apart;
     d->e->tiles_apart = false;
-    load_parts(d, s, slot, cols, klen, kept_at(d, s, f0, k0), s->at.free_size, 1);
+    load_parts(d, s, slot, cols, x->klen, kept_at(d, s, x, f0), s->at.free_size, 1);
     d->e->tiles_apart = apart;
 }
 
@@ -221,13 +222,13 @@ static uint32_t side_load(Dot *d, DotSide *s, const DotStep *x, int64_t f0, int6
     if (s->same)
         side_set(d, s, cols); // no block after it has more
     else if (s->keeps && again)
-        load_kept(d, s, slot, f0, cols, x->k0, x->klen);
+        load_kept(d, s, slot, x, f0, cols);
     else if (comes_turned(d, s))
         load_turned(d, s, slot, cols, x->klen, from);
     else
         load_parts(d, s, slot, cols, x->klen, s->addr + (uint64_t)from * d->elem, s->at.k_stride, s->at.free_stride);
     if (s->keeps && !again)
-        store_kept(d, s, slot, f0, cols, x->k0, x->klen);
+        store_kept(d, s, slot, x, f0, cols);
     return slot;
 }
 
@@ -236,7 +237,7 @@ static bool can_fill(const Dot *d, const DotStep *s) {
 }
 
 static void fill(Dot *d, DotStep *s) {
-    s->rslot = side_load(d, &d->rhs, s, s->n0, s->ncols, s->m0 > d->rows_lo);
+    s->rslot = side_load(d, &d->rhs, s, s->n0, s->ncols, s->m0 > rows_begin_of(d, s->batch));
     s->lslot = side_load(d, &d->lhs, s, s->m0, s->mlen, s->n0 > d->n_lo);
     d->rhs.held[s->rslot]++, d->lhs.held[s->lslot]++;
 }
@@ -352,7 +353,6 @@ static int64_t batches(const Dot *d) {
     return n;
 }
 
-static int64_t rows_begin_of(const Dot *d, int64_t batch) { return max64(0, d->rows_lo - batch * d->m); }
 static int64_t rows_end_of(const Dot *d, int64_t batch) { return min64(d->m, d->rows_hi - batch * d->m); }
 
 static void step_sizes(const Dot *d, DotStep *s) {
@@ -528,7 +528,7 @@ uint64_t dot_keeps(Emit *e, OpId id, const Epilogue *p) {
     d->rows = p ? fit_rows(d, rows, p) : NULL;
     share(d);
     plan(d, true);
-    return d->cut.keeps ? (uint64_t)((d->cut.by_columns ? d->m : d->n) * d->k) * d->elem : 0;
+    return d->cut.keeps ? (uint64_t)(batches(d) * (d->cut.by_columns ? d->m : d->n) * d->k) * d->elem : 0;
 }
 
 static void check(const Dot *d) {
@@ -565,7 +565,7 @@ void emit_dot(Emit *e, const Step *s) {
     }
     uint32_t outs = d->rows ? hlo_at(e->l->h, d->rows->s->op)->nresults + 1 : 1; // behind them: HBM for a transposed operand
     share(d);
-    plan(d, s->nouts > outs);
+    plan(d, s->nouts > outs && !e->parts); // two cores would both store it
     if (d->cut.keeps) {
         DotSide *passes = d->cut.by_columns ? &d->lhs : &d->rhs;
         passes->keeps = true, passes->kept = emit_addr(e, refs[s->outs + outs]);

@@ -166,7 +166,7 @@ static void try_slots(const DotSize *s, DotCut c, DotCut *best) {
             c.lhs_slots = s->lhs_same ? 1 : c.by_columns ? pass : (uint32_t)min64(stay, DOT_SLOTS + 1);
             c.rhs_slots = c.by_columns ? (uint32_t)min64(stay, DOT_SLOTS + 1) : pass;
             bool turns = s->lhs_turned || s->rhs_turned;
-            bool may_keep = s->can_keep && s->batches == 1 && (c.by_columns ? s->lhs_turned : s->rhs_turned);
+            bool may_keep = s->can_keep && (c.by_columns ? s->lhs_turned : s->rhs_turned);
             for (c.stages = turns ? DOT_STAGES : 0; turns ? c.stages >= 2 : !c.stages; c.stages--) {
                 for (int keeps = 0; keeps <= may_keep; keeps++) {
                     c.keeps = keeps;
