@@ -210,11 +210,22 @@ static const Stack *stack_with(const Remat *r, ValueId piece) {
     return NULL;
 }
 
+// The same memory in other words: a reshape, or a broadcast that only adds dimensions of 1.
+static bool is_reshape(const Remat *r, const HloOp *op) {
+    return op->code == HLO_RESHAPE ||
+           (op->code == HLO_BROADCAST_IN_DIM && hlo_value_type(r->h, op->results)->elems == hlo_value_type(r->h, hlo_operand(r->h, op, 0))->elems);
+}
+
+static bool is_carried(const Remat *r, ValueId v) {
+    const HloOp *op = op_of(r, v);
+    return !op || (is_reshape(r, op) && is_carried(r, hlo_operand(r->h, op, 0)));
+}
+
 // Storing it in the one loop and reading it in the other. Carried values lie elsewhere and are copied; what is stored anyway
 // is only read.
 static double keep_cost(const Remat *r, ValueId v) {
     const Stack *s = stack_with(r, v);
-    return bytes_of(r, v) * r->byte * (s && !s->later ? 1 : op_of(r, v) ? 2 : 3);
+    return bytes_of(r, v) * r->byte * (s && !s->later ? 1 : is_carried(r, v) ? 3 : 2);
 }
 
 // --- who reads it in memory ---------------------------------------------------------------------------
@@ -234,7 +245,7 @@ static bool is_read_whole(const Remat *r, ValueId v, int depth) {
     const OpId *users = users_of(&r->u, v, &n);
     for (uint32_t i = 0; i < n; i++) {
         const HloOp *op = hlo_at(r->h, users[i]);
-        bool moves = op->code == HLO_RESHAPE || op->code == HLO_TRANSPOSE || op->code == HLO_CONVERT;
+        bool moves = is_reshape(r, op) || op->code == HLO_TRANSPOSE || op->code == HLO_CONVERT;
         if (moves ? depth > 0 && is_read_whole(r, op->results, depth - 1) : op->code == HLO_DOT_GENERAL && !takes_tiles(r, op, hlo_operand(r->h, op, 1) == v))
             return true;
     }
@@ -255,7 +266,7 @@ static void note_readers(Remat *r) {
         const HloOp *op = op_of(r, v);
         if (!op || make_cost(r, v) < 0)
             continue;
-        bool in_memory = op->code == HLO_DOT_GENERAL || (op->code == HLO_RESHAPE && r->read_whole[v]);
+        bool in_memory = op->code == HLO_DOT_GENERAL || (is_reshape(r, op) && r->read_whole[v]);
         for (uint32_t k = 0; k < op->noperands && in_memory; k++)
             r->read_whole[hlo_operand(r->h, op, k)] = true;
     }
@@ -297,7 +308,7 @@ static bool choose(Remat *r) {
         ValueId v = r->values.at[i - 1];
         const HloOp *op = op_of(r, v);
         double make = make_cost(r, v), keep = keep_cost(r, v);
-        bool moves = op && (op->code == HLO_RESHAPE || op->code == HLO_SLICE);
+        bool moves = op && is_reshape(r, op);
         make += make >= 0 && r->read_whole[v] && !moves ? keep : 0;
         cut_edge(&g, 0, in_of(i), make < 0 ? CUT_NEVER : (int64_t)make);
         cut_edge(&g, in_of(i), out_of(i), (int64_t)keep);
