@@ -315,6 +315,9 @@ static Ps take_ports(Sim *s, Core *c, const Price *p, Ps begin) {
         hold_run(s, &begin, c->now.sbuf_port, CLOCK_PORT, c->by.sbuf_port);
     if (p->ports & PORT_PSUM)
         hold_run(s, &begin, c->now.psum_port, CLOCK_PORT, c->by.psum_port);
+    for (int b = 0; b < PSUM_BANKS; b++)
+        if (p->banks >> b & 1)
+            hold_run(s, &begin, c->now.psum_bank[b], CLOCK_PORT, c->by.psum_bank[b]);
     return begin;
 }
 
@@ -326,7 +329,7 @@ static Ps run_engine(Sim *s, Core *c, uint32_t pc, const FlowItem *in, Ps begin)
         extra = s->act_load;
         c->act_set = p->act_set;
     }
-    if (p->ports)
+    if (p->ports || p->banks)
         begin = take_ports(s, c, p, begin);
     if (cost == COST_MATMUL)
         busy = matmul_busy(s, c, p, begin);
@@ -336,6 +339,9 @@ static Ps run_engine(Sim *s, Core *c, uint32_t pc, const FlowItem *in, Ps begin)
         c->now.sbuf_port = end, c->by.sbuf_port = s->me;
     if (p->ports & PORT_PSUM)
         c->now.psum_port = end, c->by.psum_port = s->me;
+    for (int b = 0; b < PSUM_BANKS; b++)
+        if (p->banks >> b & 1)
+            c->now.psum_bank[b] = end, c->by.psum_bank[b] = s->me;
     if (cost == COST_LDWEIGHTS)
         c->now.weights = end, c->by.weights = s->me;
     else

@@ -22,6 +22,7 @@ typedef struct Times {
     Ps collective;        // the collective cores
     Ps sbuf_port;         // shared by vector and gpsimd where they exclude each other
     Ps psum_port;         // … by vector and scalar
+    Ps psum_bank[PSUM_BANKS]; // … where these share only banks
     Ps busy_until[CLOCK_TRACKS]; // of the timeline, for counting overlaps once
     // The tensor engine's current limiter: after a pause it works at a fraction until pe_cold.
     Ps pe_cold, pe_last;
@@ -31,7 +32,7 @@ typedef struct Times {
 // Who decided those times: numbers of events. They tell what happened and decide nothing.
 typedef struct Holders {
     uint32_t fence, free[ENG_COUNT], weights, matmul, queue[DMA_QUEUES], engine[DMA_ENGINES_MAX];
-    uint32_t collective, sbuf_port, psum_port, done;
+    uint32_t collective, sbuf_port, psum_port, psum_bank[PSUM_BANKS], done;
 } Holders;
 
 typedef struct Bound { // what held an instruction back last

@@ -169,9 +169,20 @@ static uint8_t ports_of(const ChipFile *c, const IsaInst *in) {
     return (uint8_t)ports;
 }
 
+// Where engines do not share a port to PSUM they still take turns on a bank. An operand counts for the bank it begins in.
+static uint8_t banks_of(const ChipFile *c, const IsaInst *in) {
+    uint64_t at[] = {in->dst, in->src, in->src1};
+    int banks = 0;
+    for (int i = 0; i < 3 && !c->vector_scalar_port && (in->engine == ENG_VECTOR || in->engine == ENG_SCALAR); i++)
+        if (in_psum(at[i]))
+            banks |= 1 << (addr_poff(at[i]) / ISA_PSUM_BANK_BYTES % PSUM_BANKS);
+    return (uint8_t)banks;
+}
+
 static void price_engine(const ChipFile *c, const IsaInst *in, Price *p) {
     double cycles = engine_cycles(c, in) + update_cycles(c, in);
     p->ports = ports_of(c, in);
+    p->banks = banks_of(c, in);
     if (in->engine == ENG_GPSIMD) {
         p->busy = p->latency = ps_cycles(c->gpsimd_start_cycles + cycles, c->gpsimd_ghz);
         return;

@@ -17,6 +17,7 @@ static inline Ps ps_max(Ps a, Ps b) { return a > b ? a : b; }
 
 #define ACT_NO_SET 0xff
 enum { PORT_SBUF = 1, PORT_PSUM = 2 };
+#define PSUM_BANKS 8
 
 typedef struct Price {
     Ps busy;    // the engine is occupied; DMA: the sequencer that triggers it
@@ -27,6 +28,7 @@ typedef struct Price {
     uint8_t track;
     uint8_t act_set; // the scalar engine's table it needs, ACT_NO_SET = none
     uint8_t ports;   // PORT_…: ports it holds while it is busy
+    uint8_t banks;   // of PSUM it holds likewise, a bit each
     double flops, hbm_bytes, link_bytes;
 } Price;
 

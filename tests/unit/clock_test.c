@@ -94,6 +94,12 @@ static void test_psum(void) {
     result("into PSUM it is as long again", near(c.busy_ns[ENG_VECTOR], (2 * 512 + 60) / 0.96, "busy"));
     c = timed("scalar: activation dst=psum[0:2048] dtype=f32 src=psum[0:0] stype=f32 fn=copy a=1.0 n0=128 n1=512\n", &trn1);
     result("for the scalar engine too", near(c.busy_ns[ENG_SCALAR], (2 * 512 + 60) / 1.4, "busy"));
+    const char *both = "vector: tensor_copy dst=sbuf[0:0] src=psum[0:0] dtype=f32 stype=f32 n0=128 n1=256\n"
+                       "scalar: tensor_copy dst=sbuf[0:4096] src=psum[0:%d] dtype=f32 stype=f32 n0=128 n1=256\n";
+    c = timed(arena_printf(&arena, both, 2048), &trn2);
+    result("vector and scalar read two banks at once", near(c.total_ns, 256 / 1.2 + 295, "total"));
+    c = timed(arena_printf(&arena, both, 1024), &trn2);
+    result("and take turns on one", near(c.total_ns, 256 / 0.96 + 256 / 1.2 + 295, "total"));
     ChipFile warm = trn2, still;
     warm.pe_ramp_ns = 0;
     still = warm;
