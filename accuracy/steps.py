@@ -5,7 +5,7 @@
     .venv/bin/python accuracy/steps.py --only=gpt3
 
 A step is what one device executes between two updates, priced in parts by `otrn prof` and added up, since one part begins when the
-one before has ended:
+one before has ended, each with what its dispatch costs:
 
     micro-batches x (forward, backward, gradients added up)     one program for a device, or for a tensor-parallel group of them
     + gradients reduced over the data-parallel replicas         one collective over all bytes, replicas spread over the nodes
@@ -125,7 +125,7 @@ def collective(folder, kind, count, dtype, ranks, stride):
 
 
 class Prices:
-    """Modelled microseconds of programs, each priced once."""
+    """Modelled microseconds of programs, each priced once, and dispatched as an execution of its own."""
 
     def __init__(self, otrn):
         self.otrn, self.known = otrn, {}
@@ -136,7 +136,8 @@ class Prices:
             ran = subprocess.run([str(a) for a in command], capture_output=True, text=True)
             if ran.returncode:
                 sys.exit(f"{' '.join(map(str, command))}\n{ran.stderr}")
-            self.known[path] = json.loads(ran.stdout)["total_us"]
+            report = json.loads(ran.stdout)
+            self.known[path] = report["total_us"] + report["dispatch_us"]
         return self.known[path]
 
 
