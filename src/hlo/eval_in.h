@@ -160,7 +160,7 @@ EvalFn eval_dynamic_slice, eval_dynamic_update_slice, eval_gather, eval_scatter;
 EvalFn eval_torch_index_select, eval_dynamic_pad, eval_real_dynamic_slice;
 EvalFn eval_reduce, eval_reduce_window, eval_select_and_scatter, eval_map, eval_rows, eval_sort, eval_top_k;
 EvalFn eval_dot, eval_dot_general, eval_einsum, eval_convolution;
-EvalFn eval_cholesky, eval_triangular_solve, eval_fft, eval_rng_bit_generator, eval_rng;
+EvalFn eval_cholesky, eval_triangular_solve, eval_fft, eval_rng_bit_generator, eval_rng, eval_draw;
 EvalFn eval_bn_training, eval_bn_inference, eval_bn_grad;
 EvalFn eval_while, eval_case, eval_if, eval_call, eval_composite, eval_named;
 EvalFn eval_identity, eval_tuple, eval_get_tuple_element, eval_token;

@@ -9,7 +9,8 @@
 //   is dropped.
 // Philox, state ui64[2] or [3]: the key is element 0, the 128-bit counter (element 1, element 2) or
 // (element 1, element 0); each block gives four words, used in order.
-// DEFAULT is Philox, as XLA's CPU chooses.
+// DEFAULT, state ui64[2] or [3]: the engines' own numbers (base/draw.h). 32-bit and narrower: element k is draw k; 64-bit: draws 2k and 2k + 1, the
+// second one above. A third word of the state counts as the upper half of the number. The second word grows by the count.
 //
 // rng has a stream of its own, the same in every run: the n-th rng op that a run executes (from 0) draws for
 // its element i the 64 bits in words 2 (i mod 2) and the next of the Philox block with key RNG_KEY and
@@ -19,6 +20,7 @@
 //   NORMAL    a + b sqrt(2) erf_inv(v), v uniform as above in f32 (f64 for f64) between the number after -1, and 1
 #include "hlo/eval_in.h"
 
+#include "base/draw.h"
 #include "base/elem.h"
 
 #define RNG_KEY 0x6f70656e74726e00ull
@@ -118,6 +120,33 @@ static uint64_t philox_fill(const HloType *t, uint64_t key, uint64_t lo, uint64_
     return (uint64_t)blocks;
 }
 
+static uint64_t draw_fill(const HloType *t, const uint64_t st[3], uint8_t *data) {
+    bool wide = dtype_row(t->dtype)->bits == 64;
+    for (int64_t i = 0; i < t->elems; i++) {
+        uint64_t n = (uint64_t)i << wide;
+        DrawKeys d = draw_keys(st[0], st[1], (uint32_t)((n >> 32) ^ draw_mix(st[2])));
+        uint64_t low = draw_bits(d, (uint32_t)n), high = draw_bits(d, (uint32_t)n + 1);
+        put_bits(t, data, i, wide ? low | high << 32 : low);
+    }
+    return (uint64_t)t->elems;
+}
+
+void eval_draw(Eval *e, OpId id, const Tensor *in, Tensor *out) {
+    const HloType *t = eval_type(e, out[0]);
+    const HloOp *op = eval_op_at(e, id);
+    bool below = hlo_int(op, AK_COMPARISON_DIRECTION, CMP_LT) == CMP_LT;
+    uint64_t st[2], bound = (uint64_t)hlo_int(op, AK_BOUND, 0);
+    memcpy(st, in[0].data, sizeof st);
+    uint8_t *data = out[0].data = eval_new(e, out[0].type);
+    for (int64_t i = 0; i < t->elems; i++) {
+        uint32_t bits = draw_bits(draw_keys(st[0], st[1], (uint32_t)(i >> 32)), (uint32_t)i);
+        if (t->dtype == DT_I1)
+            data[i] = (bits >> (32 - DRAW_BITS) < bound) == below;
+        else
+            memcpy(data + 4 * i, &bits, 4);
+    }
+}
+
 void eval_rng_bit_generator(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     const HloType *s = eval_type(e, in[0]), *t = eval_type(e, out[1]);
     int64_t alg = hlo_int(eval_op_at(e, id), AK_RNG_ALGORITHM, RNGALG_DEFAULT);
@@ -128,13 +157,13 @@ void eval_rng_bit_generator(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     eval_need(e, id, ok, "the state must be ui64[2] or ui64[3], kept by the result (I1)");
     eval_need(e, id, dtype_is_int(t->dtype) || dtype_is_float(t->dtype),
               "outputs are integers or floats");
-    if (alg == RNGALG_DEFAULT) // as XLA's CPU chooses, so that JAX's rbg keys give the same bits there and here
-        alg = RNGALG_PHILOX;
-    eval_need(e, id, alg == RNGALG_PHILOX || words == 2, "a THREE_FRY state has two words");
+    eval_need(e, id, alg != RNGALG_THREE_FRY || words == 2, "a THREE_FRY state has two words");
     uint64_t st[3] = {0};
     memcpy(st, in[0].data, words * 8);
     out[1].data = eval_new(e, out[1].type);
-    if (alg == RNGALG_THREE_FRY)
+    if (alg == RNGALG_DEFAULT)
+        st[1] += draw_fill(t, st, out[1].data);
+    else if (alg == RNGALG_THREE_FRY)
         st[1] += threefry_fill(t, st[0], st[1], out[1].data);
     else {
         int high = words == 3 ? 2 : 0;

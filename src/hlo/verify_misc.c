@@ -379,6 +379,12 @@ static void check_rng_bit_generator(Verify *v) {
     verify_that(v, fits, "C2", "the state has the wrong size for the algorithm");
 }
 
+static void check_draw(Verify *v) {
+    const HloType *state = verify_in(v, 0), *r = verify_out(v, 0);
+    verify_that(v, state->elems * (int64_t)dtype_bytes(state->dtype) == 16, NULL, "the state has 16 bytes");
+    verify_that(v, r->dtype == DT_UI32 || r->dtype == DT_I1, NULL, "draws are words or flags");
+}
+
 // Operand first, then vectors over the feature dimension.
 static void check_batch_norm(Verify *v) {
     const HloType *a = verify_in(v, 0);
@@ -472,6 +478,7 @@ bool verify_misc(Verify *v) {
         [HLO_CHOLESKY] = check_cholesky,
         [HLO_TRIANGULAR_SOLVE] = check_triangular_solve,
         [HLO_FFT] = check_fft,
+        [HLO_DRAW] = check_draw,
         [HLO_RNG] = check_rng,
         [HLO_RNG_BIT_GENERATOR] = check_rng_bit_generator,
         [HLO_BATCH_NORM_GRAD] = check_batch_norm,

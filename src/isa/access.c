@@ -6,6 +6,8 @@
 // another way (a transpose, eight results, an index list) change that in special().
 #include "isa/check.h"
 
+#include "base/draw.h"
+
 static IsaAccess access_of(const IsaInst *in, int field, uint64_t addr, int dtype) {
     IsaAccess a = {.field = (uint8_t)field, .dtype = (uint8_t)dtype, .addr = addr, .by_engine = true,
                    .parts = isa_count(in->n[0])};
@@ -161,6 +163,10 @@ static void special(const IsaInst *in, IsaAccess *a) {
             only_axis(a, 8, in->t[1]);
         else if (a->field == ISA_F_res)
             only_axis(a, 8, 1);
+        break;
+    case ISA_RNG_AT:
+        if (a->field == ISA_F_src)
+            only_axis(a, DRAW_WORDS, 1);
         break;
     case ISA_QUANT_MX:
         if (a->field == ISA_F_res)

@@ -10,7 +10,7 @@
 const IsaChip isa_chip_largest = {4, ISA_SBUF_BYTES, ISA_PSUM_BYTES, 0};
 
 enum AluSet { // sets of operations; SET_NONE: only bypass
-    SET_NONE, SET_CMP, SET_REG, SET_DMA, SET_BINARY, SET_ANY, SET_ARITH, SET_ARITH2, SET_REDUCE,
+    SET_NONE, SET_CMP, SET_DRAW, SET_REG, SET_DMA, SET_BINARY, SET_ANY, SET_ARITH, SET_ARITH2, SET_REDUCE,
     SET_PART, SET_CUM, SET_RED4, SET_RED5, SET_ADD, SET_MAX, SET_SCALE,
 };
 
@@ -80,6 +80,8 @@ static bool in_set(int set, int op) {
     switch (set) {
     case SET_CMP:
         return compares;
+    case SET_DRAW:
+        return ONE_OF(op, ALU_BYPASS, ALU_LT, ALU_GE);
     case SET_REG:
         return strchr(row->flags, 'N') != NULL;
     case SET_DMA:

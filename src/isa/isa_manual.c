@@ -119,6 +119,25 @@ static void put_row(const IsaRow *row, int number, Buf *out) {
     buf_printf(out, "    %s\n\n", row->meaning);
 }
 
+static const char draws[] =
+    "## Draws\n"
+    "\n"
+    "`draw(s, n)` of `rng_at` is a function of a state of four words and a number of 64 bits, of which the instruction\n"
+    "gives the lower 32. `*`, `+` and `<<` wrap, `>>` fills with zeros.\n"
+    "\n"
+    "```\n"
+    "mix(x): x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9; x = (x ^ x >> 27) * 0x94d049bb133111eb; x ^ x >> 31    64 bits\n"
+    "G = 0x9e3779b97f4a7c15\n"
+    "x = mix(mix((s0 | s1 << 32) + G) ^ (s2 | s3 << 32)) + (n >> 32) * G\n"
+    "k0 = low word of mix(x + G), k1 = its high word, k2 = low word of mix(x + 2 * G)\n"
+    "y = low word of n ^ k0                            32 bits from here on\n"
+    "y = (y ^ y >> 16) * 0x85ebca6b ^ k1\n"
+    "y = (y ^ y >> 13) * 0xc2b2ae35 ^ k2\n"
+    "y = (y ^ y >> 16) * 0x9e3779b1\n"
+    "draw = y ^ y >> 16\n"
+    "```\n"
+    "\n";
+
 static const char costs[] =
     "## Costs\n"
     "\n"
@@ -132,5 +151,6 @@ void isa_manual(Buf *out) {
     for (int op = 0; op < ISA_OP_COUNT; op++)
         put_row(&isa_rows[op], op, out);
     put_alu(out);
+    buf_puts(out, draws);
     buf_puts(out, costs);
 }

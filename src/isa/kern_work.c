@@ -253,6 +253,8 @@ static void work_misc(const Kern *k, KWork *w) {
         w->steps = 10 * w->elems * binary_log(n);
         break;
     }
+    case HLO_DRAW: // gpsimd's own generator
+        break;
     case HLO_RNG:
     case HLO_RNG_BIT_GENERATOR:
         w->steps = w->elems * STEPS_RANDOM * fmax(1, out_factor(k));

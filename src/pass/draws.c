@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// draws.c — whether a random number is below a bound, asked of its bits.
+// draws.c — random numbers of the engines' generator; and whether a random number is below a bound, asked of its bits.
 // needs: values defined before use, splats folded
-// gives: comparisons of integers of up to 24 bits in the place of those of uniform numbers
+// gives: otrn.draw for rng_bit_generator with the default algorithm; comparisons of integers of up to 24 bits in the place of those of uniform
+//        numbers, or draws of flags
 // stale: nothing
 //
 // A uniform number is made of random bits b: m = b >> 9 becomes the fraction of a float from 1 to 2, less 1, or m = b >> 8 is converted and scaled.
 // So it is m * 2^-23 exactly, or m * 2^-24, and below p where m is below p * 2^23. The flag comes out of the program that makes the bits (integers, tile/rows_int.c), a byte instead of a
-// float of the same chance; dropout needs nothing else of them.
+// float of the same chance; dropout needs nothing else of them. Draws are made by the row program that reads them, each time anew, and never seen by HBM (tile/rows.c).
 #include <math.h>
 
+#include "base/draw.h"
 #include "pass/rows.h"
 #include "pass/walk.h"
 
@@ -16,6 +18,7 @@
 #define WHOLE 24
 #define ONE_BITS 0x3f800000
 #define STEPS_MAX 8 // between bits and comparison
+#define DRAW_MIN 1024 // elements: fewer are a kernel's
 
 typedef struct Draws {
     Hlo *h;
@@ -121,6 +124,44 @@ static int64_t swapped(int64_t direction) {
     return direction == CMP_LT ? CMP_GT : direction == CMP_GT ? CMP_LT : direction == CMP_LE ? CMP_GE : CMP_LE;
 }
 
+// --- draws -------------------------------------------------------------------------------------------
+
+static ValueId put_draw(Draws *d, ValueId state, TypeId type, int64_t direction, int64_t bound, LocId loc) {
+    OpId made = hlo_op(d->h, HLO_DRAW, loc, 1, &state, 1, &type);
+    *hlo_attr_slot(d->h, made, AK_COMPARISON_DIRECTION) = (HloAttr){.kind = HA_ENUM, .i = direction};
+    *hlo_attr_slot(d->h, made, AK_BOUND) = (HloAttr){.kind = HA_INT, .i = bound};
+    return walk_push(&d->w, made);
+}
+
+// The state counts elements in its second word.
+static bool draw(Draws *d, OpId id) {
+    Hlo *h = d->h;
+    HloOp op = *hlo_at(h, id);
+    ValueId state = hlo_operand(h, &op, 0);
+    const HloType *s = hlo_value_type(h, state), *t = hlo_value_type(h, op.results + 1);
+    if (hlo_int(&op, AK_RNG_ALGORITHM, RNGALG_DEFAULT) != RNGALG_DEFAULT || s->dtype != DT_UI64 || s->elems != 2 || t->dtype != DT_UI32 ||
+        t->dynamic || t->elems < DRAW_MIN || t->elems > INT32_MAX)
+        return false;
+    TypeId type = h->values.at[state].type;
+    uint64_t step[2] = {0, (uint64_t)t->elems};
+    ValueId bits = put_draw(d, state, h->values.at[op.results + 1].type, CMP_LT, 0, op.loc);
+    OpId by = hlo_op(h, HLO_CONSTANT, op.loc, 0, NULL, 1, &type);
+    *hlo_attr_slot(h, by, AK_VALUE) = (HloAttr){.kind = HA_TENSOR, .n = sizeof step, .data = arena_dup(h->arena, step, sizeof step), .type = type};
+    ValueId operands[2] = {state, walk_push(&d->w, by)};
+    walk_replace(&d->w, op.results, walk_push(&d->w, hlo_op(h, HLO_ADD, op.loc, 2, operands, 1, &type)));
+    walk_replace(&d->w, op.results + 1, bits);
+    return true;
+}
+
+// The state whose draws the fraction's bits are; 0: they come from elsewhere.
+static ValueId drawn_from(const Hlo *h, Fraction f) {
+    const HloOp *shift = f.m ? maker(h, f.m) : NULL;
+    OpId from = shift ? rows_draw(h, hlo_operand(h, shift, 0)) : 0;
+    return from && hlo_value_type(h, hlo_at(h, from)->results)->dtype == DT_UI32 ? hlo_operand(h, hlo_at(h, from), 0) : 0;
+}
+
+// --- comparisons -------------------------------------------------------------------------------------
+
 static bool rewrite(Draws *d, OpId id) {
     Hlo *h = d->h;
     HloOp op = *hlo_at(h, id);
@@ -137,6 +178,12 @@ static bool rewrite(Draws *d, OpId id) {
     bool below = direction == CMP_LT || direction == CMP_LE, whole = direction == CMP_LT || direction == CMP_GE;
     double at = ldexp((double)p, f.bits), bound = whole ? ceil(at) : floor(at) + 1; // m < bound, or m >= bound
     bound = fmin(fmax(bound, 0), 1 << f.bits);
+    ValueId state = drawn_from(h, f);
+    if (state) {
+        int64_t upper = (int64_t)bound << (DRAW_BITS - f.bits);
+        walk_replace(&d->w, op.results, put_draw(d, state, h->values.at[op.results].type, below ? CMP_LT : CMP_GE, upper, op.loc));
+        return true;
+    }
     const HloType *t = hlo_value_type(h, op.results);
     int dtype = hlo_value_type(h, m)->dtype;
     TypeId type = hlo_type_tensor(h, dtype, t->rank, t->dims);
@@ -154,7 +201,9 @@ static bool rewrite(Draws *d, OpId id) {
 
 static void visit(void *pass, OpId id) {
     Draws *d = pass;
-    if (hlo_at(d->h, id)->code != HLO_COMPARE || !rewrite(d, id))
+    uint16_t code = hlo_at(d->h, id)->code;
+    bool done = code == HLO_COMPARE ? rewrite(d, id) : code == HLO_RNG_BIT_GENERATOR && draw(d, id);
+    if (!done)
         walk_push(&d->w, id);
 }
 

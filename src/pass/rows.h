@@ -16,6 +16,8 @@ bool rows_may_hold(const Hlo *h, const HloOp *op, Why *why);
 void rows_refused(const Hlo *h, const HloOp *op, Why *why);
 // Numbers 0, 1, … of all elements in order: 32 bits, perhaps in another shape. Programs make them where they are used.
 bool rows_is_count(const Hlo *h, ValueId v);
+// Draws of the engines' generator (otrn.draw), perhaps in another shape: the op, 0: they are none.
+OpId rows_draw(const Hlo *h, ValueId v);
 // A row program that works on integers, as those that make random numbers do.
 bool rows_of_ints(const Hlo *h, const HloOp *rows);
 

@@ -233,6 +233,13 @@ bool rows_is_count(const Hlo *h, ValueId v) {
     return t->rank == 1 && is_row_int(t->dtype) && t->elems < INT32_MAX;
 }
 
+OpId rows_draw(const Hlo *h, ValueId v) {
+    OpId def = h->values.at[v].def;
+    while (def && hlo_at(h, def)->code == HLO_RESHAPE)
+        def = h->values.at[hlo_operand(h, hlo_at(h, def), 0)].def;
+    return def && hlo_at(h, def)->code == HLO_DRAW ? def : 0;
+}
+
 bool rows_of_ints(const Hlo *h, const HloOp *rows) {
     const HloRegion *region = hlo_op_region(h, rows, 0);
     for (uint32_t i = 0; i + 1 < region->ops.n; i++) {

@@ -140,9 +140,31 @@ void lower_release(Lower *l, ValueId v) {
         lower_hold(l, l->buf_of[v], -1);
 }
 
+// All readers of the value, or of its reshapes, are row programs that take it element by element.
+static bool only_rows_read(const Lower *l, ValueId v) {
+    uint32_t n, kinds_n;
+    const OpId *users = users_of(&l->users, v, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        const HloOp *op = hlo_at(l->h, users[i]);
+        bool ok = op->code == HLO_ROWS || (op->code == HLO_RESHAPE && only_rows_read(l, op->results));
+        for (uint32_t k = 0; ok && op->code == HLO_ROWS && k < op->noperands; k++)
+            ok = hlo_operand(l->h, op, k) != v || hlo_ints(op, AK_BROADCAST_DIMENSIONS, &kinds_n)[k] == FUSED_SAME;
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+bool lower_is_drawn(const Lower *l, ValueId v) {
+    OpId draw = rows_draw(l->h, v);
+    return draw && only_rows_read(l, hlo_at(l->h, draw)->results);
+}
+
 // --- choosing where a result goes --------------------------------------------------------------------
 
 static bool may_overwrite(const Lower *l, const HloOp *op, uint32_t i, uint32_t result) {
+    if (lower_is_drawn(l, hlo_operand(l->h, op, i)))
+        return false; // its buffer is the state's
     const HloType *in = hlo_value_type(l->h, hlo_operand(l->h, op, i));
     const HloType *out = hlo_value_type(l->h, op->results + result);
     if (op->code == HLO_ROWS) { // an operand that is read once, tile by tile, before its place is written
@@ -204,6 +226,8 @@ static bool shares_operand(const Lower *l, const HloOp *op) {
     case HLO_RESHAPE:
     case HLO_OPTIMIZATION_BARRIER:
         return true;
+    case HLO_DRAW: // whoever reads them makes them, of the state
+        return lower_is_drawn(l, op->results);
     case HLO_BITCAST_CONVERT: {
         const HloType *in = hlo_value_type(l->h, hlo_operand(l->h, op, 0));
         const HloType *out = hlo_value_type(l->h, op->results);
@@ -240,7 +264,7 @@ static WhyId without_lowering(const HloOp *op) {
     switch (op->code) {
     case HLO_SORT: case HLO_CHLO_TOP_K:
         return WHY_ORDER;
-    case HLO_RNG: case HLO_RNG_BIT_GENERATOR:
+    case HLO_DRAW: case HLO_RNG: case HLO_RNG_BIT_GENERATOR:
         return WHY_RANDOM;
     case HLO_CHOLESKY: case HLO_TRIANGULAR_SOLVE:
         return WHY_CHAIN;

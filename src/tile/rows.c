@@ -14,6 +14,9 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/draw.h"
+#include "mach/price.h"
+
 #define PARTS 128
 #define WIDTH_MAX 4096
 #define GROUP_WIDTH 1024
@@ -188,6 +191,10 @@ static uint32_t place_kept(RowOp *r) {
     uint32_t at = r->area_at;
     for (uint32_t i = 0; i < r->nodes.n; i++) {
         Node *n = node_at(r, i);
+        if (n->draw) {
+            n->state_at = at;
+            at += align(4 * DRAW_WORDS);
+        }
         if (n->kind != NODE_INPUT || (!n->scalar && !n->resident))
             continue;
         n->off = at;
@@ -316,6 +323,8 @@ static void share_area(RowOp *r, bool out) {
         uint32_t kept = n->scalar ? 16 * (uint32_t)r->group : n->resident ? resident_bytes(r, n) : 0, parts = n->resident && r->sliced ? 2 : 1;
         for (uint32_t k = 0; n->kind == NODE_INPUT && kept && k < parts; k++)
             emit_area(r->e, &n->haz[k], n->off + k * kept / parts, kept / parts, out);
+        if (n->draw)
+            emit_area(r->e, &n->haz[0], n->state_at, 4 * DRAW_WORDS, out);
         bool column = !n->full && !n->scalar && n->kind != NODE_CONST;
         for (r->column_set = 0; r->column_set < r->sets && column; r->column_set++)
             emit_area(r->e, &n->haz[r->column_set], addr_poff(rows_place(r, i)), 16 * (uint32_t)r->group, out);
@@ -405,6 +414,49 @@ static void load_count(RowOp *r, uint32_t i, int64_t from, int64_t stride) {
     rows_put(r, in, (Haz *[]){&r->count_haz}, 1, rows_haz(r, i));
 }
 
+// --- draws -------------------------------------------------------------------------------------------------
+
+static void load_state(RowOp *r, uint32_t i) {
+    Node *n = node_at(r, i);
+    IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .stype = DT_UI32, .queue = queue_for(r, false)};
+    in.src = emit_addr(r->e, r->e->l->refs.at[r->s->ins + n->input]);
+    in.dst = addr_sbuf(0, n->state_at);
+    in.n[0] = PARTS, in.n[1] = DRAW_WORDS;
+    in.s[1] = in.d[1] = 1;
+    emit_inst(r->e, in, NULL, 0, (Haz *[]){&n->haz[0]}, 1);
+}
+
+// gpsimd and the vector engine have a generator each; the one with less to do takes it.
+static uint8_t drawing_engine(const RowOp *r, IsaInst in) {
+    double done[2];
+    for (int k = 0; k < 2; k++) {
+        Price price;
+        in.engine = k ? ENG_GPSIMD : ENG_VECTOR;
+        price_alone(r->e->chip, NULL, &in, &price);
+        done[k] = r->busy[in.engine] + (double)price.busy * 1e-3;
+    }
+    return done[1] < done[0] && !r->e->chip->vector_gpsimd_port ? ENG_GPSIMD : ENG_VECTOR;
+}
+
+static void make_draws(RowOp *r, uint32_t i, int64_t from, int64_t stride) {
+    Node *n = node_at(r, i);
+    const HloOp *draw = hlo_at(r->e->l->h, n->draw);
+    IsaInst in = {.op = ISA_RNG_AT, .dst = rows_place(r, i), .dtype = n->dtype, .src = addr_sbuf(0, n->state_at), .stype = DT_UI32,
+                  .imm = (int32_t)from};
+    in.n[0] = r->m, in.n[1] = r->w;
+    in.t[0] = (int32_t)stride, in.t[1] = in.d[1] = 1;
+    if (r->tiles > 1)
+        spread(r, &in, in.t, in.d);
+    if (r->wedge)
+        set_wedge(r, &in, in.t, in.d);
+    if (n->dtype == DT_I1) {
+        in.op0 = hlo_int(draw, AK_COMPARISON_DIRECTION, CMP_LT) == CMP_LT ? ALU_LT : ALU_GE;
+        in.value = (int32_t)hlo_int(draw, AK_BOUND, 0);
+    }
+    in.engine = drawing_engine(r, in);
+    rows_put(r, in, (Haz *[]){&n->haz[0]}, 1, rows_haz(r, i));
+}
+
 static void load(RowOp *r, uint32_t i, uint32_t part, int64_t from, int64_t stride, uint32_t parts, uint32_t n) {
     load_times(r, i, part, from, stride, parts, n, 1);
 }
@@ -431,6 +483,10 @@ static void load_full(RowOp *r, uint32_t i, int64_t p0, int64_t c0) {
     int64_t per = r->group * r->pcols, period = input_period(r, n), block = input_block(r, n);
     if (block) {
         load_blocks(r, i, p0, c0, block);
+        return;
+    }
+    if (n->draw) {
+        make_draws(r, i, first_element(r, p0, c0), r->flat ? r->w : per);
         return;
     }
     if (n->count) {
@@ -491,6 +547,8 @@ static void load_kept(RowOp *r) {
     r->m = PARTS;
     for (uint32_t i = 0; i < r->nodes.n; i++) {
         const Node *n = node_at(r, i);
+        if (n->draw)
+            load_state(r, i);
         if (n->kind != NODE_INPUT || (!n->scalar && (!n->resident || r->sliced)))
             continue;
         load(r, i, 0, 0, 0, PARTS, n->scalar ? 1 : (uint32_t)r->cols);

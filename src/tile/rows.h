@@ -35,6 +35,8 @@ typedef struct Node {
     float value;     // CONST
     int32_t number;  // … of integers: its bits
     bool count;      // input that is 0, 1, …: made, not loaded
+    OpId draw;       // input that the engines' generator makes: the op, 0 = it is loaded
+    uint32_t state_at; // … in SBUF: the generator's state; its hazard is haz[0]
     uint32_t off;    // one a row: byte offset in the set's column area
     int32_t slot;    // full: in the pass being emitted; -1 = none
     bool resident;   // full input kept for all tiles; off is its place

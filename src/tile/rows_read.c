@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // rows_read.c — the region of a row program as nodes: a list in order, operands by number.
 #include "tile/block.h"
+#include "tile/lower.h"
 
 static Node *node_at(const RowOp *r, uint32_t i) { return &r->nodes.at[i]; }
 static uint32_t node_of(const RowOp *r, ValueId v) { return r->e->row_node[v]; }
@@ -115,7 +116,8 @@ void rows_read(RowOp *r) {
         const HloType *t = hlo_value_type(h, hlo_operand(h, op, i));
         Node in = {.kind = NODE_INPUT, .dtype = t->dtype, .full = kinds[i] != FUSED_ROWS, .input = i, .slot = -1,
                    .scalar = kinds[i] == FUSED_ROWS && t->elems == 1,
-                   .count = kinds[i] == FUSED_SAME && rows_is_count(h, hlo_operand(h, op, i))};
+                   .count = kinds[i] == FUSED_SAME && rows_is_count(h, hlo_operand(h, op, i)),
+                   .draw = lower_is_drawn(r->e->l, hlo_operand(h, op, i)) ? rows_draw(h, hlo_operand(h, op, i)) : 0};
         for (uint32_t k = 0; r->block && k < r->block->npro; k++)
             if (r->block->pro[k].index == i) { // as the product left it, not rounded yet
                 in.psum = true;

@@ -3,9 +3,11 @@
 //
 // Six words x y z w v d. The vector engine has four such streams a partition (24 words) and takes them in turn,
 // element i from stream i mod 4; gpsimd has one. A run begins with the seeds 0…127; set_rng_seed gives a partition
-// another. Real trn1 and trn2 vector engines have an undocumented LFSR instead: same distribution, other numbers.
+// another. rng_at has no state but what it is given (base/draw.h). Real trn1 and trn2 vector engines have an undocumented
+// LFSR instead: same distribution, other numbers.
 #include "chip/core/effects.h"
 
+#include "base/draw.h"
 #include "base/round.h"
 
 #define WORDS 6
@@ -153,5 +155,44 @@ otrn_status eff_rng_get(const EffCall *c) {
         for (uint32_t i = 0; i < k.streams * WORDS; i++)
             dtype_from_i64(k.dst.dtype, k.dst.at + p * k.dst.pitch + (int64_t)i * k.dst.axis[0].step,
                            k.state[p][i]);
+    return OTRN_OK;
+}
+
+// --- by number ---------------------------------------------------------------------------------------------
+
+typedef struct At {
+    EngWalk walk;
+    EngTensor dst, src;
+    const IsaInst *in;
+} At;
+
+static DrawKeys keys_at(const At *k, const EngBlock *b, uint32_t row) {
+    uint64_t w[2];
+    memcpy(w, eng_row(&k->src, b, row), sizeof w);
+    return draw_keys(w[0], w[1], 0);
+}
+
+static void at_body(const void *arg, const EngBlock *b, EngBuf *s) {
+    const At *k = arg;
+    int64_t *number = (int64_t *)s->x;
+    uint32_t *z = (uint32_t *)s->z;
+    eff_affine(k->in, b, number);
+    for (uint32_t r = 0; r < b->rows; r++) {
+        DrawKeys d = keys_at(k, b, b->row + r);
+        for (size_t j = 0; j < b->cols; j++)
+            z[r * b->cols + j] = draw_bits(d, (uint32_t)number[r * b->cols + j]);
+    }
+    bool below = k->in->op0 == ALU_LT;
+    uint32_t bound = (uint32_t)k->in->value, shift = 32 - DRAW_BITS;
+    for (size_t i = 0; k->in->op0 != ALU_BYPASS && i < b->rows * b->cols; i++)
+        z[i] = (z[i] >> shift < bound) == below;
+    eng_store(&k->walk, &k->dst, b, z, s);
+}
+
+otrn_status eff_rng_at(const EffCall *c) {
+    const IsaInst *in = c->in;
+    At k = {eng_walk(c, ENG_BITS), eng_tensor(c->dst, in->dtype, in->n, in->d),
+            eng_tensor(c->src, in->stype, (uint32_t[5]){in->n[0], DRAW_WORDS}, (int32_t[5]){0, 1}), in};
+    eng_rows(c, k.dst.cols, 4, at_body, &k, sizeof k);
     return OTRN_OK;
 }

@@ -48,6 +48,7 @@ static const GpRow gp_rows[HLO_OPCODE_COUNT] = {
     [HLO_DOT] = ROW_S(dot),
     [HLO_DOT_GENERAL] = ROW_S(dot),
     [HLO_CONVOLUTION] = ROW_S(conv),
+    [HLO_DRAW] = ROW(draw),
     [HLO_RNG] = ROW(rng),
     [HLO_RNG_BIT_GENERATOR] = ROW(rng_bits),
     [HLO_BATCH_NORM_TRAINING] = ROW(bn_train),

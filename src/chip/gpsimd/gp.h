@@ -208,7 +208,7 @@ typedef struct GpRow { // one op's kernel
     X(ew)                                                                                          \
     X(copy) X(broadcast) X(transpose) X(slice) X(pad) X(concat) X(reverse) X(iota)                 \
         X(dynamic_slice) X(dynamic_update_slice) X(bitcast) X(gather) X(scatter) X(reduce)         \
-            X(reduce_window) X(select_and_scatter) X(sort) X(map) X(dot) X(conv) X(rng_bits) X(rng)       \
+            X(reduce_window) X(select_and_scatter) X(sort) X(map) X(dot) X(conv) X(rng_bits) X(draw) X(rng)       \
                 X(bn_train) X(bn_infer) X(bn_grad) X(cholesky) X(tri_solve) X(fft) X(top_k)        \
                     X(check) X(custom) X(host) X(dim_size) X(dynamic) X(device_id) X(all_reduce)   \
                         X(collective_reduce) X(reduce_scatter) X(all_gather) X(all_to_all)         \

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// rng.c — rng_bit_generator: Threefry-2x32-20 and Philox-4x32-10 with XLA's state and output
-// layouts; and rng, whose stream hlo/eval_rng.c describes (NORMAL is rewritten by pass/expand.c).
+// rng.c — rng_bit_generator: the engines' own numbers (base/draw.h), Threefry-2x32-20 and Philox-4x32-10 with XLA's state and output
+// layouts; otrn.draw for readers that no row program is; and rng, whose stream hlo/eval_rng.c describes (NORMAL is rewritten by pass/expand.c).
 //
 // State: key and counter as two 64-bit words, which may be stored as pairs of ui32; Philox also
 // takes three words with a 128-bit counter, and with two the key serves as its upper half. Every
 // output is a function of key and counter alone, so ranges of outputs are independent.
 #include "chip/gpsimd/gp.h"
+
+#include "base/draw.h"
 
 static inline uint32_t rotl(uint32_t x, int by) { return x << by | x >> (32 - by); }
 
@@ -44,7 +46,7 @@ static size_t state_words(const KTensor *t) {
 }
 
 static bool uses_philox(const Kern *k) {
-    return gp_int(k, AK_RNG_ALGORITHM, RNGALG_DEFAULT) != RNGALG_THREE_FRY;
+    return gp_int(k, AK_RNG_ALGORITHM, RNGALG_DEFAULT) == RNGALG_PHILOX;
 }
 
 bool gp_rng_bits_check(const Kern *k) {
@@ -53,7 +55,7 @@ bool gp_rng_bits_check(const Kern *k) {
     int64_t alg = gp_int(k, AK_RNG_ALGORITHM, RNGALG_DEFAULT);
     size_t words = state_words(&k->in[0]);
     int type = k->out[1].dtype;
-    return (words == 2 || (words == 3 && uses_philox(k))) && dtype_row(type)->bits >= 8 &&
+    return (words == 2 || (words == 3 && alg != RNGALG_THREE_FRY)) && dtype_row(type)->bits >= 8 &&
            !dtype_is_complex(type) && alg >= RNGALG_DEFAULT && alg <= RNGALG_PHILOX;
 }
 
@@ -103,6 +105,18 @@ static void philox_any(void *arg, size_t begin, size_t end) {
     }
 }
 
+static void draw_any(void *arg, size_t begin, size_t end) {
+    const RngJob *j = arg;
+    bool wide = j->bytes == 8;
+    uint32_t third = (uint32_t)draw_mix(j->high);
+    for (size_t i = begin; i < end; i++) {
+        uint64_t n = (uint64_t)i << wide;
+        DrawKeys d = draw_keys(j->key, j->low, (uint32_t)(n >> 32) ^ third);
+        uint64_t low = draw_bits(d, (uint32_t)n);
+        put_bits(j, i, wide ? low | (uint64_t)draw_bits(d, (uint32_t)n + 1) << 32 : low);
+    }
+}
+
 // The first axis of even extent, else the longest.
 static void split_axis(const KTensor *t, RngJob *j) {
     int axis = -1;
@@ -130,7 +144,11 @@ otrn_status gp_rng_bits_run(const GpCall *c) {
                 .bytes = dtype_bytes(t->dtype),
                 .elems = (size_t)t->elems};
     size_t count;
-    if (uses_philox(k)) {
+    if (gp_int(k, AK_RNG_ALGORITHM, RNGALG_DEFAULT) == RNGALG_DEFAULT) {
+        j.high = state[2];
+        count = j.elems;
+        pool_run(c->pool, count, 4096, draw_any, &j);
+    } else if (uses_philox(k)) {
         size_t words = j.elems * (j.bytes == 8 ? 2 : 1);
         count = (words + 3) / 4;
         pool_run(c->pool, count, 1024, philox_any, &j);
@@ -146,6 +164,43 @@ otrn_status gp_rng_bits_run(const GpCall *c) {
     if (uses_philox(k))
         *high += state[1] < j.low;
     memcpy(c->out[0], state, gp_bytes(&k->in[0]));
+    return OTRN_OK;
+}
+
+// --- otrn.draw -------------------------------------------------------------------------------------
+
+bool gp_draw_check(const Kern *k) {
+    return k->nin == 1 && k->nout == 1 && gp_bytes(&k->in[0]) == 4 * DRAW_WORDS &&
+           (k->out[0].dtype == DT_UI32 || k->out[0].dtype == DT_I1);
+}
+
+typedef struct DrawJob {
+    uint64_t state[2];
+    uint8_t *out;
+    bool flags, below;
+    uint32_t bound;
+} DrawJob;
+
+static void draw_chunk(void *arg, size_t begin, size_t end) {
+    const DrawJob *j = arg;
+    DrawKeys d = draw_keys(j->state[0], j->state[1], (uint32_t)(begin >> 32));
+    for (size_t i = begin; i < end; i++) {
+        if (!(uint32_t)i)
+            d = draw_keys(j->state[0], j->state[1], (uint32_t)(i >> 32));
+        uint32_t bits = draw_bits(d, (uint32_t)i);
+        if (j->flags)
+            j->out[i] = (bits >> (32 - DRAW_BITS) < j->bound) == j->below;
+        else
+            memcpy(j->out + 4 * i, &bits, 4);
+    }
+}
+
+otrn_status gp_draw_run(const GpCall *c) {
+    const KTensor *t = &c->k->out[0];
+    DrawJob j = {.out = c->out[0], .flags = t->dtype == DT_I1, .bound = (uint32_t)gp_int(c->k, AK_BOUND, 0),
+                 .below = gp_int(c->k, AK_COMPARISON_DIRECTION, CMP_LT) == CMP_LT};
+    memcpy(j.state, c->in[0], sizeof j.state);
+    pool_run(c->pool, (size_t)t->elems, 4096, draw_chunk, &j);
     return OTRN_OK;
 }
 

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "base/draw.h"
+
 enum { S_DST = 1, S_SRC = 2, S_SRC1 = 4, S_AB = 8, S_RES = 16, S_KEEPS = 32 };
 // Operands of the instructions that keep to their partition; 0: does not. S_KEEPS: some elements of dst stay as they were.
 static uint8_t row_slots(int op) {
@@ -13,6 +15,7 @@ static uint8_t row_slots(int op) {
     case ISA_COPY:
     case ISA_RECIPROCAL:
     case ISA_REDUCE:
+    case ISA_RNG_AT:
         return S_DST | S_SRC;
     case ISA_MEMSET:
     case ISA_IOTA:
@@ -118,7 +121,9 @@ static bool engine_form(PlanForm *f, const IsaInst *in) {
     s->gathers = slots & S_RES && in->res;
     s->widens = in->op == ISA_COPY && in->stype == DT_BF16 && in->dtype == DT_F32;
     s->sums = (in->op == ISA_REDUCE || in->op == ISA_ACTIVATE) && in->stype == DT_F32;
-    if (slots & S_SRC && !(in->op == ISA_COPY_PRED && !in->src))
+    if (in->op == ISA_RNG_AT)
+        ok &= tensor_add(f, PLAN_SRC, in->src, in->stype, in, (uint32_t[5]){in->n[0], DRAW_WORDS}, (int32_t[5]){0, 1}, false);
+    else if (slots & S_SRC && !(in->op == ISA_COPY_PRED && !in->src))
         ok &= tensor_add(f, PLAN_SRC, in->src, in->stype, in, in->n, in->s, false);
     if (slots & S_SRC1)
         ok &= tensor_add(f, PLAN_SRC1, in->src1, in->ttype, in, in->n, in->t, false);
