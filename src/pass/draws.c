@@ -5,8 +5,8 @@
 //        numbers, or draws of flags
 // stale: nothing
 //
-// A uniform number is made of random bits b: m = b >> 9 becomes the fraction of a float from 1 to 2, less 1, or m = b >> 8 is converted and scaled.
-// So it is m * 2^-23 exactly, or m * 2^-24, and below p where m is below p * 2^23. The flag comes out of the program that makes the bits (integers, tile/rows_int.c), a byte instead of a
+// A uniform number is made of random bits b: m = b >> 9 becomes the fraction of a float from 1 to 2, less 1, or m = b >> (32 - k) is converted and scaled.
+// So it is m * 2^-23 exactly, or m * 2^-k, also in a narrower type that holds k bits, and below p where m is below p * 2^23. The flag comes out of the program that makes the bits (integers, tile/rows_int.c), a byte instead of a
 // float of the same chance; dropout needs nothing else of them. Draws are made by the row program that reads them, each time anew, and never seen by HBM (tile/rows.c).
 #include <math.h>
 
@@ -30,11 +30,14 @@ static const HloOp *maker(const Hlo *h, ValueId v) {
     return def ? hlo_at(h, def) : NULL;
 }
 
-static bool is_float(const Hlo *h, ValueId v, float *value) { // the same fp32 everywhere
+static int digits(int dtype) { return dtype == DT_F32 ? 24 : dtype == DT_F16 ? 11 : dtype == DT_BF16 ? 8 : 0; }
+
+static bool is_float(const Hlo *h, ValueId v, float *value) { // the same number everywhere
     const HloAttr *a = splat_value(h, v);
-    if (!a || hlo_type(h, a->type)->dtype != DT_F32)
+    int dtype = a ? hlo_type(h, a->type)->dtype : DT_INVALID;
+    if (!digits(dtype))
         return false;
-    *value = (float)dtype_to_f64(DT_F32, a->data);
+    *value = (float)dtype_to_f64(dtype, a->data);
     return true;
 }
 
@@ -86,21 +89,27 @@ static Fraction of_bits(const Hlo *h, const HloOp *cast) { // of a float from 1 
 
 static Fraction of_scaled(const Hlo *h, const HloOp *op) { // m, converted, times a power of two
     float scale;
+    int e;
     const HloOp *cast = maker(h, hlo_operand(h, op, 0));
-    if (!is_float(h, hlo_operand(h, op, 1), &scale) || !cast || cast->code != HLO_CONVERT || scale != ldexpf(1, -WHOLE))
+    if (!is_float(h, hlo_operand(h, op, 1), &scale) || !cast || cast->code != HLO_CONVERT || frexpf(scale, &e) != 0.5f || e > 0 || 1 - e > WHOLE)
         return (Fraction){0};
-    return shifted(h, hlo_operand(h, cast, 0), WHOLE);
+    return shifted(h, hlo_operand(h, cast, 0), 1 - e);
 }
+
+static Fraction wide_enough(Fraction f, int held) { return f.bits <= held ? f : (Fraction){0}; }
 
 static Fraction fraction_of(const Hlo *h, ValueId v) {
     bool less = false, max = false;
+    int held = digits(hlo_value_type(h, v)->dtype); // bits of the narrowest type on the way
     for (int steps = 0; steps < STEPS_MAX; steps++) {
         const HloOp *op = maker(h, v);
         if (!op)
             break;
         switch (op->code) {
         case HLO_RESHAPE:
+        case HLO_CONVERT:
             v = hlo_operand(h, op, 0);
+            held = digits(hlo_value_type(h, v)->dtype) < held ? digits(hlo_value_type(h, v)->dtype) : held;
             break;
         case HLO_MAXIMUM:
         case HLO_SUBTRACT:
@@ -110,9 +119,9 @@ static Fraction fraction_of(const Hlo *h, ValueId v) {
             *(op->code == HLO_MAXIMUM ? &max : &less) = true;
             break;
         case HLO_MULTIPLY:
-            return less ? (Fraction){0} : of_scaled(h, op);
+            return less ? (Fraction){0} : wide_enough(of_scaled(h, op), held);
         case HLO_BITCAST_CONVERT:
-            return less ? of_bits(h, op) : (Fraction){0};
+            return less ? wide_enough(of_bits(h, op), held) : (Fraction){0};
         default:
             return (Fraction){0};
         }

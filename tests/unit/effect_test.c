@@ -137,6 +137,13 @@ static void random_fit(uint64_t *s, IsaInst *in) {
         in->n[1] = in->engine == ENG_VECTOR ? 24 : 6;
         *(in->op == ISA_RNG_SET ? &in->stype : &in->dtype) = word;
         break;
+    case ISA_ACTIVATE2:
+        in->op0 = ALU_MUL, in->op1 = rng_below(s, 2) ? ALU_ADD : ALU_SUB;
+        break;
+    case ISA_RNG_AT:
+        in->stype = DT_UI32, in->dtype = small & 1 ? DT_UI8 : DT_UI32;
+        in->op0 = (uint8_t[]){ALU_BYPASS, ALU_LT, ALU_GE}[rng_below(s, 3)];
+        break;
     case ISA_TOPK:
         in->n[0] = 16 * (1 + rng_below(s, 8)), in->n[1] = 8 + rng_below(s, 300);
         in->imm = (int32_t)(1 + rng_below(s, in->n[1])), in->rtype = word;
