@@ -75,7 +75,7 @@ def value(metric, p, target, lnc, most):
 
 def main():
     rows = list(csv.DictReader(line for line in open(HERE / "rows.csv") if not line.startswith("#")))
-    seen, families = {}, {}
+    seen, families, links = {}, {}, {}
     with tempfile.TemporaryDirectory() as tmp:
         for row in rows:
             key = (row["kernel"], row["params"], row["target"], row["lnc"])
@@ -85,6 +85,8 @@ def main():
             ours, theirs = value(row["metric"], seen[key], row["target"], row["lnc"], most), float(row["published"])
             error = 100 * (ours / theirs - 1)
             families.setdefault(row["family"], []).append((error, row["held"] == "1"))
+            if row["family"] == "collective":
+                links.setdefault(row["target"], []).append(abs(error))
             note = f"  ({row['reason']})" if row["reason"] else ""
             print(f"{row['id']:8} {row['family']:12} {row['what'][:58]:58} {theirs:12.5g} {ours:12.5g} {error:+7.1f}%{note}")
     print()
@@ -94,6 +96,7 @@ def main():
         print(f"{name:12} mean {sum(used + held) / len(errors):5.1f}% over {len(errors)} rows"
               + (f" (fitted {sum(used) / max(1, len(used)):.1f}%, held out {sum(held) / len(held):.1f}%)" if held else ""))
     kernels = [abs(e) for name, errors in families.items() if name != "collective" for e, _ in errors]
+    print("collective rows: mean absolute error " + ", ".join(f"{sum(e) / len(e):.1f}% over {len(e)} of {chip}" for chip, e in links.items()))
     print(f"kernel rows: mean absolute error {sum(kernels) / len(kernels):.1f}% over {len(kernels)}")
     every = [abs(e) for errors in families.values() for e, _ in errors]
     print(f"mean absolute error: {sum(every) / len(every):.1f}% over {len(every)} rows")
