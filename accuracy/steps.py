@@ -34,9 +34,9 @@ TARGET = "trn1"
 INSTANCE = "trn1.32xlarge"
 
 BERT = dict(layers=24, width=1024, heads=16, vocab=30522, act="erf", task="mlm", post=True, dropout=10)
-GPT3 = dict(layers=32, width=4096, heads=32, vocab=50304, seq=2048, remat="full")
+GPT3 = dict(layers=32, width=4096, heads=32, vocab=50304, seq=2048, remat="full", fused=True)
 LLAMA = dict(layers=32, width=4096, heads=32, hidden=11008, vocab=32000, seq=4096, norm="rms", act="swiglu", places="rotary",
-             bias=False, tied=False)  # fmt: skip
+             bias=False, tied=False, fused=True)  # fmt: skip
 BF16 = dict(compute="bf16", store="bf16", sums="bf16")  # BF16+SR: weights and gradients bf16, moments fp32
 FP32 = dict(compute="fp32", store="fp32", sums="fp32")
 AMP = dict(compute="bf16", store="fp32", sums="fp32")
@@ -53,7 +53,7 @@ MODELS = {
     "llama pipeline": (dict(LLAMA, layers=8, remat="full", task="stage"), BF16, 8, 4, False),
 }
 ASSUMED = """assumed where the sources are silent: BERT drops a tenth (its published configuration), drawn from rbg keys, GPT3 and Llama nothing;
-BERT's logits are of all positions; gradients are clipped with AdamW; a reduction is one collective, not hidden behind anything; fp32
+BERT's logits are of all positions; GPT3 and Llama have one product for queries, keys and values, and one for a gated MLP's way up; gradients are clipped with AdamW; a reduction is one collective, not hidden behind anything; fp32
 products are fp32; 16-node fp32 rows have the micro-batch of the one-node rows; data come for nothing."""
 
 

@@ -30,6 +30,7 @@ class Config:
     post: bool = False  # norms behind the sums, as BERT has them
     parallel: bool = False  # attention and MLP side by side, as GPT-NeoX has them
     bias: bool = True
+    fused: bool = False  # one product for queries, keys and values, one for a gated MLP's way up, as tensor-parallel models have them
     tied: bool = True  # the head is the table of tokens
     dropout: int = 0  # percent
     experts: int = 0  # a mixture, two for each token
@@ -50,6 +51,12 @@ def norm(w, x, c):
 def dense(w, x, c, out, cut=1):
     y = x @ w(x.shape[-1], out, cut=cut)
     return y + w(out, cut=0 if cut == 1 else None) if c.bias else y
+
+
+def together(w, x, c, parts, out):
+    """Several products of x with as many outputs, as one."""
+    y = jnp.einsum("bsw,wpo->pbso", x, w(x.shape[-1], parts, out, cut=2))
+    return y + w(parts, 1, 1, out, cut=3) if c.bias else y
 
 
 def rotate(x):
@@ -80,8 +87,11 @@ def attention(w, x, mask, c, source=None):
     b, s, _ = x.shape
     kv, size = c.kv or c.heads, c.width // c.heads
     source = x if source is None else source
-    q = dense(w, x, c, c.heads * size).reshape(b, s, c.heads, size)
-    k, v = (dense(w, source, c, kv * size).reshape(b, source.shape[1], kv, size) for _ in range(2))
+    if c.fused and kv == c.heads and source is x:
+        q, k, v = together(w, x, c, 3, c.width).reshape(3, b, s, c.heads, size)
+    else:
+        q = dense(w, x, c, c.heads * size).reshape(b, s, c.heads, size)
+        k, v = (dense(w, source, c, kv * size).reshape(b, source.shape[1], kv, size) for _ in range(2))
     if c.places == "rotary":
         q, k = rotate(q), rotate(k)
     run = lambda *args: weigh(w, *args, c)
@@ -93,6 +103,9 @@ def mlp(w, x, c):
     hidden = c.hidden or 4 * c.width
     if c.experts:
         return mixture(w, x, c, hidden)
+    if c.act == "swiglu" and c.fused:
+        gate, up = together(w, x, c, 2, hidden)
+        return dense(w, jax.nn.silu(gate) * up, c, c.width, cut=0)
     if c.act == "swiglu":
         return dense(w, jax.nn.silu(dense(w, x, c, hidden)) * dense(w, x, c, hidden), c, c.width, cut=0)
     act = {"gelu": jax.nn.gelu, "erf": lambda x: jax.nn.gelu(x, approximate=False), "relu": jax.nn.relu}[c.act]
