@@ -237,8 +237,11 @@ static bool can_fill(const Dot *d, const DotStep *s) {
 }
 
 static void fill(Dot *d, DotStep *s) {
-    s->rslot = side_load(d, &d->rhs, s, s->n0, s->ncols, s->m0 > rows_begin_of(d, s->batch));
-    s->lslot = side_load(d, &d->lhs, s, s->m0, s->mlen, s->n0 > d->n_lo);
+    for (int i = 0; i < 2; i++) // what is transposed first: it takes longer
+        if ((i == 0) == comes_turned(d, &d->lhs))
+            s->lslot = side_load(d, &d->lhs, s, s->m0, s->mlen, s->n0 > d->n_lo);
+        else
+            s->rslot = side_load(d, &d->rhs, s, s->n0, s->ncols, s->m0 > rows_begin_of(d, s->batch));
     d->rhs.held[s->rslot]++, d->lhs.held[s->lslot]++;
 }
 
