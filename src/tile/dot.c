@@ -30,6 +30,7 @@
 #define BLOCK DOT_BANK
 #define ROOM_LEAST 8192u // bytes of SBUF beside an epilogue, a unit of them, for elements of two bytes
 #define AHEAD 6     // steps that are filled before they are multiplied
+#define BANKS_HALF 4
 #define OUT_SLOTS 2
 #define OUT_TILES 4 // of rows that are stored together
 #define ROWS_FIRST 0.1 // cut by rows rather than by columns: what follows is mostly, and then needs no meeting
@@ -69,6 +70,7 @@ typedef struct Dot {
     Haz out[OUT_SLOTS];
     uint32_t next_out;
     uint32_t evictions;
+    uint32_t bank0; // of the block in work
     RowOp *rows; // what tiles go through where they leave PSUM, NULL: nothing
     bool turns;               // transfers cannot transpose: the array does
     uint32_t stage_sbuf[DOT_STAGES], stage_bytes; // where rows wait for it
@@ -274,7 +276,7 @@ static void multiply(Dot *d, uint32_t lslot, uint32_t rslot, int64_t tile, int64
     }
 }
 
-static uint32_t bank_of(int64_t tile, int64_t col) { return (uint32_t)(tile + col / BLOCK * 4); }
+static uint32_t bank_of(const Dot *d, int64_t tile, int64_t col) { return d->bank0 + (uint32_t)(tile + col / BLOCK * 4); }
 
 // A bank → SBUF in the result's type, on the vector and the scalar engine in turn.
 static void copy_bank(Dot *d, uint32_t bank, int64_t rows, int64_t cols, uint32_t at, Haz *out) {
@@ -315,7 +317,7 @@ static void evict(Dot *d, const DotStep *s, int64_t m, int64_t len) {
     emit_task(d->e);
     for (int64_t i = 0; i < len; i += TILE_M)
         for (int64_t c = 0; c < s->ncols; c += BLOCK)
-            copy_bank(d, bank_of((m + i) / TILE_M, c), min64(TILE_M, len - i), min64(BLOCK, s->ncols - c),
+            copy_bank(d, bank_of(d, (m + i) / TILE_M, c), min64(TILE_M, len - i), min64(BLOCK, s->ncols - c),
                       (uint32_t)(at + i / TILE_M * pitch + (uint64_t)c * d->out_elem), &d->out[slot]);
     if (full)
         store_tiles(d, full, TILE_M, s->ncols, at, &d->out[slot], to);
@@ -328,7 +330,7 @@ static void evict_block(Dot *d, const DotStep *s) {
     for (int64_t m = 0; m < s->mlen; m += some) {
         int64_t len = min64(some, s->mlen - m);
         for (int64_t c = 0; d->rows && c < s->ncols; c += BLOCK)
-            go_on(d, bank_of(m / TILE_M, c), s->batch * d->m + s->m0 + m, len, s->n0 + c, min64(BLOCK, s->ncols - c));
+            go_on(d, bank_of(d, m / TILE_M, c), s->batch * d->m + s->m0 + m, len, s->n0 + c, min64(BLOCK, s->ncols - c));
         if (!d->rows)
             evict(d, s, m, len);
     }
@@ -340,11 +342,14 @@ static void multiply_step(Dot *d, const DotStep *s) {
         rows_columns(d->rows, s->n0 + c, (uint32_t)min64(BLOCK, s->ncols - c));
     for (int64_t mi = 0; mi < s->mlen; mi += TILE_M)
         for (int64_t kt = 0; kt < s->klen; kt += TILE_K)
-            multiply(d, s->lslot, s->rslot, kt / TILE_K, min64(TILE_K, s->klen - kt), (uint32_t)(mi / TILE_M), mi,
+            multiply(d, s->lslot, s->rslot, kt / TILE_K, min64(TILE_K, s->klen - kt), bank_of(d, mi / TILE_M, 0), mi,
                      min64(TILE_M, s->mlen - mi), 0, s->ncols, s->k0 + kt > 0);
     d->lhs.held[s->lslot]--, d->rhs.held[s->rslot]--;
-    if (s->k0 + s->klen == d->k)
-        evict_block(d, s);
+    if (s->k0 + s->klen < d->k)
+        return;
+    evict_block(d, s);
+    if (d->cut.tiles <= BANKS_HALF && !is_wide(d) && !d->turns) // of a low block the next one does not wait for
+        d->bank0 ^= BANKS_HALF;
 }
 
 // --- steps -------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@
 #define TURN_BANKS 2
 #define STREAM_MOST 4
 #define SPARE_MOST 2
-#define HIDE_LESS 1.7 // slots of what passes that do not hide a transfer: the one in work, and a part of the next
+#define HIDE_LESS 2.0 // slots of what passes that do not hide a transfer: the one in work, and a part of the next
 #define ROWS_FIRST 1.03 // what comes next mostly wants whole rows
 #define JOIN_SHARE 0.2 // of the time row programs over the same rows take, which nothing hides when their memory is taken
 

@@ -256,7 +256,8 @@ static double begin_of(const Placer *s, const LaneQueue *q, const Task *t, const
         const Rec *d = rec_at(q, r->deps[i]);
         if (!d->placed)
             return -1;
-        at = max_ns(at, d->finish);
+        if (d->in.engine != ENG_TENSOR || r->in.engine != ENG_TENSOR) // the array adds up in order, without a pause between
+            at = max_ns(at, d->finish);
     }
     return r->is_merge ? at : max_ns(at, s->free[r->in.engine]);
 }
