@@ -81,7 +81,8 @@ def test_nan_in_a_gradient():
 def test_out_of_hbm_shows_the_tensors(tmp_path):
     """A chip of little memory: the tensors alive at the peak and the lines that made them."""
     lines = (ROOT / "chips" / "trn2.chip").read_text().splitlines()
-    small = ["hbm_bytes_per_core = 1048576 B # origin: assumed; a test" if l.startswith("hbm_bytes_per_core") else l for l in lines]
+    less = {"hbm_bytes_per_core": "1048576 B", "cores_per_logical_core": "1 count"}
+    small = [f"{k} = {less[k]} # origin: assumed; a test" if (k := l.split(" ")[0]) in less else l for l in lines]
     chip = tmp_path / "small.chip"
     chip.write_text("\n".join(small) + "\n")
 
