@@ -144,9 +144,56 @@ static int64_t largest(const Kern *k) {
     return most;
 }
 
+static bool same_place(const Place *a, const Place *b) { return a->line == b->line && !strcmp(a->file, b->file); }
+
+static void draw_note(Reasons *r, const char *algorithm, Place at) {
+    for (uint32_t i = 0; i < r->draws.n; i++)
+        if (same_place(&r->draws.at[i].at, &at))
+            return;
+    at.file = arena_strndup(r->arena, at.file, strlen(at.file));
+    VEC_PUSH(r->arena, &r->draws, ((ExactDraw){algorithm, at}));
+}
+
+// The algorithm of the region's first draw, itself or through calls; NULL: it draws nothing, or from the engines' generators.
+// `of` has what functions are known to draw by, `note` (may be NULL) takes the places. JAX has a function for threefry.
+static const char *draws_in(Hlo *h, RegionId region, const char *const *of, Reasons *note) {
+    const char *first = NULL;
+    for (uint32_t i = 0; region && i < h->regions.at[region].ops.n; i++) {
+        const HloOp *op = hlo_at(h, h->regions.at[region].ops.at[i]);
+        const char *by = NULL;
+        if (op->code == HLO_CALL) {
+            const HloFunc *f = hlo_func_find(h, hlo_attr_str(op, AK_CALLEE));
+            by = strstr(hlo_attr_str(op, AK_CALLEE), "threefry2x32") ? "threefry" : f ? of[f - h->funcs.at] : NULL;
+        } else if (op->code == HLO_RNG_BIT_GENERATOR) {
+            int64_t algorithm = hlo_int(op, AK_RNG_ALGORITHM, RNGALG_DEFAULT);
+            by = algorithm == RNGALG_THREE_FRY ? "threefry" : algorithm == RNGALG_PHILOX ? "philox" : NULL;
+        }
+        if (by && note)
+            draw_note(note, by, hlo_place(h, op->loc));
+        first = first ? first : by;
+        for (uint32_t k = 0; k < op->nregions; k++) {
+            by = draws_in(h, h->op_regions.at[op->regions + k], of, note);
+            first = first ? first : by;
+        }
+    }
+    return first;
+}
+
+static void draws_note(Reasons *r, Hlo *h) {
+    const char **of = ARENA_NEWN(r->arena, const char *, (size_t)h->funcs.n + 1);
+    for (bool more = true; more;) {
+        more = false;
+        for (uint32_t i = 0; i < h->funcs.n; i++)
+            if (!of[i] && (of[i] = draws_in(h, h->funcs.at[i].body, of, NULL)))
+                more = true;
+    }
+    draws_in(h, hlo_main(h)->body, of, r); // the user's own lines are those of the entry
+}
+
 void explain_note(void *arg, const char *stage, Hlo *hlo, const Artifact *art) {
     Reasons *r = arg;
-    (void)hlo;
+    if (hlo && !strcmp(stage, "read"))
+        draws_note(r, hlo);
     if (!art || strcmp(stage, "tile"))
         return;
     r->at = ARENA_NEWN(r->arena, Why, (size_t)art->nkerns + 1);
@@ -217,6 +264,29 @@ static void gpsimd_print(Arena *a, const Prof *p, const Reasons *r, uint32_t mos
         printf("  … %u more\n", n - most);
 }
 
+// Exact algorithms are integer arithmetic, which the engines are slow at; what they have is a generator.
+static void draws_print(const Prof *p, const Reasons *r, uint32_t most) {
+    if (!r->draws.n)
+        return;
+    printf("\nrandom numbers computed by an exact algorithm: %u line%s\n", r->draws.n, r->draws.n == 1 ? "" : "s");
+    for (uint32_t i = 0; i < r->draws.n && (!most || i < most); i++) {
+        const ExactDraw *d = &r->draws.at[i];
+        double ns = 0;
+        for (uint32_t k = 0; k < p->view.lines.n; k++) {
+            const ViewLine *l = &p->view.lines.at[k];
+            if (same_place(&(Place){l->file, l->line, 0}, &d->at) && l->most_ns > ns)
+                ns = l->most_ns;
+        }
+        if (ns > 0)
+            printf("  %5.1f%%", 100 * ns / p->clock.total_ns);
+        printf("  %s:%u: %s%s\n", d->at.file, d->at.line, d->algorithm, ns > 0 ? "" : ", its time on the lines of functions called there");
+    }
+    if (most && r->draws.n > most)
+        printf("  … %u more\n", r->draws.n - most);
+    printf("  keys of jax.random.key(seed, impl=\"rbg\"), or of all with jax.config.update(\"jax_default_prng_impl\", \"rbg\"), draw from\n"
+           "  the engines' own generators, which costs next to nothing (other numbers); so does rng_bit_generator with algorithm DEFAULT\n");
+}
+
 static void live_print(Arena *a, const Prof *p, bool all) {
     double planned = view_hbm_planned(p->art);
     printf("\npeak HBM: %s of %s; live there\n", prof_scaled(a, planned, "B"),
@@ -272,6 +342,7 @@ Verdict explain_print(Tool *t, const Prof *p, const Reasons *r, uint32_t lines) 
     double share = prof_share(p, ENG_GPSIMD), limit = (double)opt_num(&t->opt, OPT_GPSIMD_LIMIT);
     lines_print(t->arena, p, &by, lines);
     gpsimd_print(t->arena, p, r, lines);
+    draws_print(p, r, lines);
     spills_print(t->arena, p, lines ? SPILLS_SHOWN : 0);
     live_print(t->arena, p, !lines);
     Verdict v = share > limit ? VERDICT_SLOW : VERDICT_SUPPORTED;

@@ -13,12 +13,17 @@ typedef struct VerdictRow {
 } VerdictRow;
 extern const VerdictRow verdicts[VERDICT_COUNT];
 
-typedef struct Reasons { // per kernel: why it is one
+typedef struct ExactDraw { // random numbers that the program wants from an algorithm, not from the engines
+    const char *algorithm; // "threefry", "philox"
+    Place at;
+} ExactDraw;
+typedef struct Reasons {
     Arena *arena;
-    Why *at;
+    Why *at; // per kernel: why it is one
     uint32_t n;
+    VEC(ExactDraw) draws; // each line once
 } Reasons;
-RtHook explain_note; // takes them (arg) from the artifact while it is made
+RtHook explain_note; // takes them (arg) from graph and artifact while that is made
 // At most `lines` of each list; 0: all.
 Verdict explain_print(Tool *t, const Prof *p, const Reasons *r, uint32_t lines);
 // The compiler said CAPACITY or UNSUPPORTED.
