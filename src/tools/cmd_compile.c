@@ -114,16 +114,6 @@ static void emit(Tool *t, const char *path, const void *bytes, size_t size) {
         fwrite(program.at, 1, program.n, stdout);
 }
 
-static void warn_count(Tool *t, const char *path, const Buf *bytes) {
-    Artifact *art = artifact_load(t->ctx, t->arena, path, bytes->at, bytes->n);
-    ChipFile chip;
-    if (strcmp(t->opt.from[OPT_TARGET], "default"))
-        chipfile_load(t->ctx, t->arena, t->opt.val[OPT_TARGET], t->opt.val[OPT_CHIPS], &chip);
-    else
-        chipfile_named(t->ctx, t->arena, art->target, NULL, t->opt.val[OPT_CHIPS], &chip);
-    prof_warn_count(path, art, &chip);
-}
-
 int cmd_compile(Tool *t) {
     const char *list = t->opt.val[OPT_DUMP], *out = t->opt.val[OPT_OUT];
     if (!strcmp(list, "help")) {
@@ -154,7 +144,7 @@ int cmd_compile(Tool *t) {
     progress_end(t);
     if (*out)
         file_write(t->ctx, out, bytes.at, bytes.n);
-    warn_count(t, path, &bytes);
+    prof_warn_compiled(t->ctx, t->arena, &t->opt, path, &bytes);
     if (opt_num(&t->opt, OPT_VERBOSE))
         fprintf(stderr, "otrn: %s: cache %s %s, %zu bytes\n", path,
                 stats.cached ? "hit" : *stats.key ? "miss" : "off", stats.key, bytes.n);

@@ -123,6 +123,16 @@ void prof_warn_count(const char *path, const Artifact *art, const ChipFile *chip
                 path, n, chip->name, chip->instructions_max);
 }
 
+void prof_warn_compiled(Ctx *ctx, Arena *a, const Options *o, const char *path, const Buf *bytes) {
+    Artifact *art = artifact_load(ctx, a, path, bytes->at, bytes->n);
+    ChipFile chip;
+    if (strcmp(o->from[OPT_TARGET], "default"))
+        chipfile_load(ctx, a, o->val[OPT_TARGET], o->val[OPT_CHIPS], &chip);
+    else
+        chipfile_named(ctx, a, art->target, NULL, o->val[OPT_CHIPS], &chip);
+    prof_warn_count(path, art, &chip);
+}
+
 // --- JSON ------------------------------------------------------------------------------------------
 
 // A JSON string's inside; names are ours or the user's.

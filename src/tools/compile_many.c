@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/pool.h"
 #include "rt/rt.h"
-#include "tools/tools.h"
+#include "tools/prof.h"
 
 #define DEPTH_MAX 32 // folders in folders
 
@@ -125,6 +125,7 @@ static void job_run(Many *m, Job *job) {
         if (job->out)
             file_write(&ctx, job->out, bytes.at, bytes.n);
         job->bytes = bytes.n;
+        prof_warn_compiled(&ctx, &arena, &m->t->opt, job->path, &bytes);
     } else {
         otrn_error_print(&ctx.err, job->error, sizeof job->error);
         job->failed = true;

@@ -50,6 +50,7 @@ void json_key(const char *s);  // "dma in" as dma_in
 int prof_diff(Tool *t); // prof_diff.c
 // A line on stderr when a program has more instructions than its chip takes: it can be priced and does not run.
 void prof_warn_count(const char *path, const Artifact *art, const ChipFile *chip);
+void prof_warn_compiled(Ctx *ctx, Arena *a, const Options *o, const char *path, const Buf *bytes); // of an artifact just made
 
 // --- prof_cost.c: what a run costs, and what it does for that -----------------------------------------
 void prof_cost_print(Tool *t, const Prof *p);
