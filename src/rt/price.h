@@ -23,9 +23,10 @@ typedef struct RtPriced {
 
 void rt_price(Ctx *ctx, Arena *a, Artifact *art, const RtPricing *in, RtPriced *out);
 // An executable on a chip, NULL: the one it was compiled for, as its artifact's options say; `events`: with its timeline (time.c).
-void rt_exe_price(otrn_exe *exe, Ctx *ctx, Arena *a, const char *target, bool events, RtPriced *out);
-// The timeline as a file: a page for a browser (.html), else a trace for Perfetto (.gz: compressed). timeline.c
-void rt_timeline_write(Ctx *ctx, Arena *a, const RtPriced *p, const char *path);
+void rt_exe_price(otrn_exe *exe, Ctx *ctx, Arena *a, const char *target, bool events, RtPricing *how, RtPriced *out);
+// The timeline as a file: a page for a browser (.html), with what was tried to make it quicker (hints.h), else a trace for Perfetto
+// (.gz: compressed). timeline.c
+void rt_timeline_write(Ctx *ctx, Arena *a, const RtPricing *how, const RtPriced *p, const char *path);
 // What the last run of an executable counted of loops whose length only a run knows: of several devices the most (otrn.c).
 void rt_trips(otrn_exe *exe, Arena *a, ClockOptions *out);
 

@@ -15,6 +15,7 @@ struct otrn_profile {
     otrn_exe *exe; // held
     Ctx ctx;
     Arena arena;
+    RtPricing how;
     RtPriced priced;
     View view;
     otrn_report report;
@@ -77,30 +78,30 @@ void rt_trips(otrn_exe *exe, Arena *a, ClockOptions *out) {
 static bool has_pairs(const ChipFile *chip) { return chip->cores_per_logical >= 2; } // logical cores of two
 
 // The program as the artifact's own options say, on the target. A chip whose logical cores are single has it on those.
-void rt_exe_price(otrn_exe *exe, Ctx *ctx, Arena *a, const char *target, bool events, RtPriced *out) {
+void rt_exe_price(otrn_exe *exe, Ctx *ctx, Arena *a, const char *target, bool events, RtPricing *how, RtPriced *out) {
     otrn_env *env = exe->env;
-    Options opts = env->opts;
-    ChipFile chip;
+    Options *opts = arena_dup(a, &env->opts, sizeof *opts);
+    ChipFile *chip = ARENA_NEW(a, ChipFile);
     if (target)
-        chipfile_load(ctx, a, target, opts.val[OPT_CHIPS], &chip);
+        chipfile_load(ctx, a, target, opts->val[OPT_CHIPS], chip);
     else
-        chipfile_named(ctx, a, exe->art->target, &env->chip, opts.val[OPT_CHIPS], &chip);
-    opts.val[OPT_TARGET] = target ? target : exe->art->target;
+        chipfile_named(ctx, a, exe->art->target, &env->chip, opts->val[OPT_CHIPS], chip);
+    opts->val[OPT_TARGET] = target ? target : exe->art->target;
     if (exe->art->program)
-        rt_options_of(ctx, a, exe->art, exe->art->name, true, &opts);
-    if (!has_pairs(&chip))
-        opts.val[OPT_LNC] = "1";
-    RtPricing in = {.how = {.opts = &opts, .chip = &chip, .name = exe->art->name, .pool = env->pool,
+        rt_options_of(ctx, a, exe->art, exe->art->name, true, opts);
+    if (!has_pairs(chip))
+        opts->val[OPT_LNC] = "1";
+    *how = (RtPricing){.how = {.opts = opts, .chip = chip, .name = exe->art->name, .pool = env->pool,
                             .spare = &env->spare, .writer = env->writer},
                     .instance = env->instance.name ? &env->instance : NULL,
                     .replicas = exe->replicas,
                     .clock = {.events = events, .stalls = events}};
-    rt_trips(exe, a, &in.clock);
-    rt_price(ctx, a, exe->art, &in, out);
+    rt_trips(exe, a, &how->clock);
+    rt_price(ctx, a, exe->art, how, out);
 }
 
 static void price(otrn_profile *p, const char *target, bool events) {
-    rt_exe_price(p->exe, &p->ctx, &p->arena, target, events, &p->priced);
+    rt_exe_price(p->exe, &p->ctx, &p->arena, target, events, &p->how, &p->priced);
     fill_report(&p->priced, &p->report);
 }
 
@@ -193,7 +194,7 @@ otrn_status otrn_profile_trace(const otrn_profile *p, const char *path, otrn_err
     jmp_buf here;
     otrn_status s = OTRN_OK;
     if (CTX_TRY(&ctx, here)) {
-        rt_timeline_write(&ctx, keep, &p->priced, path);
+        rt_timeline_write(&ctx, keep, &p->how, &p->priced, path);
     } else {
         s = rt_fail(err, &ctx);
     }

@@ -56,31 +56,32 @@ static void count_trips(Tool *t, const char *path, ClockOptions *out) {
 
 void prof_price(Tool *t, const char *path, const Options *given, const Buf *bytes, Prof *out) {
     *out = (Prof){.path = path};
-    Options opts = *given;
-    bool is_instance = instance_apply(t->ctx, t->arena, &opts, &out->instance);
+    Options *o = ARENA_NEW(t->arena, Options);
+    *o = *given;
+    bool is_instance = instance_apply(t->ctx, t->arena, o, &out->instance);
     out->art = artifact_load(t->ctx, t->arena, path, bytes->at, bytes->n);
     // An artifact is timed for the chip, and as, it was compiled unless something else is asked for.
-    if (strcmp(opts.from[OPT_TARGET], "default")) {
-        chipfile_load(t->ctx, t->arena, opts.val[OPT_TARGET], opts.val[OPT_CHIPS], &out->chip);
+    if (strcmp(o->from[OPT_TARGET], "default")) {
+        chipfile_load(t->ctx, t->arena, o->val[OPT_TARGET], o->val[OPT_CHIPS], &out->chip);
     } else {
-        chipfile_named(t->ctx, t->arena, out->art->target, NULL, opts.val[OPT_CHIPS], &out->chip);
-        opts.val[OPT_TARGET] = out->art->target;
+        chipfile_named(t->ctx, t->arena, out->art->target, NULL, o->val[OPT_CHIPS], &out->chip);
+        o->val[OPT_TARGET] = out->art->target;
     }
-    rt_options_of(t->ctx, t->arena, out->art, path, false, &opts);
-    RtPricing in = {.how = {.opts = &opts, .chip = &out->chip, .name = path, .warn = t->warn},
+    rt_options_of(t->ctx, t->arena, out->art, path, false, o);
+    out->how = (RtPricing){.how = {.opts = o, .chip = &out->chip, .name = path, .warn = t->warn},
                     .instance = is_instance ? &out->instance : NULL,
                     .clock = {.events = true, .stalls = true}};
-    if (!strcmp(opts.val[OPT_TRIPS], "run"))
-        count_trips(t, path, &in.clock);
-    RtPriced priced;
+    if (!strcmp(o->val[OPT_TRIPS], "run"))
+        count_trips(t, path, &out->how.clock);
     progress_begin(t, "compiling");
-    rt_price(t->ctx, t->arena, out->art, &in, &priced);
+    rt_price(t->ctx, t->arena, out->art, &out->how, &out->priced);
     progress_end(t);
-    out->art = priced.art, out->chip = priced.chip, out->clock = priced.clock, out->cost = priced.cost;
-    out->assumed_trips = priced.assumed_trips;
+    const RtPriced *p = &out->priced;
+    out->art = p->art, out->chip = p->chip, out->clock = p->clock, out->cost = p->cost;
+    out->assumed_trips = p->assumed_trips;
     view_make(t->arena, out->art, &out->chip, &out->clock, &out->view);
     stall_make(t->arena, out->art, &out->chip, &out->clock, &out->view, &out->stalls);
-    group_make(t->arena, out->art, &out->clock, &out->view, &out->stalls, group_parse(opts.val[OPT_GROUP]), &out->groups);
+    group_make(t->arena, out->art, &out->clock, &out->view, &out->stalls, group_parse(o->val[OPT_GROUP]), &out->groups);
     spill_make(t->arena, out->art, &out->chip, &out->clock, &out->view, &out->spills);
 }
 

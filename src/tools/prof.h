@@ -6,13 +6,8 @@
 #include "mach/instance.h"
 #include "clock/group.h"
 #include "clock/spill.h"
+#include "rt/hints.h"
 #include "tools/tools.h"
-
-typedef struct ProfHint { // something that was tried (prof_hints.c)
-    const char *what, *how;
-    double ns, hbm_bytes; // of the program so compiled
-    bool helps, changes_numbers;
-} ProfHint;
 
 typedef struct Prof {
     const char *path;
@@ -26,7 +21,10 @@ typedef struct Prof {
     Stalls stalls;
     GroupTable groups; // as --group asks
     Spills spills;
-    VEC(ProfHint) hints; // with --hints
+    RtPricing how;   // what was asked, and
+    RtPriced priced; // answered: art, chip, clock and cost are its
+    RtHint *hints;   // with --hints
+    uint32_t nhints;
     bool hints_known;
 } Prof;
 
@@ -77,7 +75,6 @@ void prof_report(Tool *t, const Prof *p, const char *path); // prof_report.c: a 
 
 // --- prof_hints.c ----------------------------------------------------------------------------------
 void prof_hints_make(Tool *t, Prof *p); // compiles the program in other ways
-const char *prof_hint_text(Arena *a, const Prof *p, const ProfHint *h); // "97.7 to 77.4 ms (-20.8 %)"
 void prof_hints_print(Tool *t, const Prof *p);
 void prof_hints_json(const Prof *p);
 

@@ -7,7 +7,7 @@
 
 void prof_report(Tool *t, const Prof *p, const char *path) {
     Arena *a = t->arena;
-    HtmlRow costs[4], *hints = ARENA_NEWN(a, HtmlRow, (size_t)p->hints.n + 1);
+    HtmlRow costs[4];
     uint32_t ncosts = 0;
     double usd = prof_usd(p), tokens = prof_tokens(t), seconds = p->clock.total_ns * 1e-9;
     const char *basis = cost_text(a, &p->cost);
@@ -19,11 +19,8 @@ void prof_report(Tool *t, const Prof *p, const char *path) {
     if (p->clock.flops > 0)
         costs[ncosts++] = (HtmlRow){"utilisation", arena_printf(a, "%.1f %%", 100 * cost_utilisation(&p->cost, p->clock.flops, seconds)),
                                     "matrix products of all devices over the bf16 peak of their tensor engines"};
-    for (uint32_t i = 0; i < p->hints.n; i++)
-        hints[i] = (HtmlRow){arena_printf(a, "%s (%s)", p->hints.at[i].what, p->hints.at[i].how), prof_hint_text(a, p, &p->hints.at[i]),
-                             p->hints.at[i].helps ? "" : "does not help"};
     HtmlReport r = {.art = p->art, .chip = &p->chip, .clock = &p->clock, .view = &p->view, .stalls = &p->stalls, .spills = &p->spills,
-                    .name = prof_name(p), .costs = costs, .ncosts = ncosts, .hints = hints, .nhints = p->hints.n};
+                    .name = prof_name(p), .costs = costs, .ncosts = ncosts, .hints = rt_hint_rows(a, &p->priced, p->hints, p->nhints), .nhints = p->nhints};
     Buf page = {.arena = a};
     html_report(a, &r, &page);
     file_write(t->ctx, path, page.at, page.n);

@@ -32,7 +32,8 @@ def test_profile_report(program, tmp_path):
         loss.block_until_ready()
     p.report(tmp_path / "p.html")
     page = (tmp_path / "p.html").read_text()
-    for part in ("Critical path", "By layer", "layer_0", "layer_1", "Roofline", "What ran", "jit_step", "USD/h"):
+    parts = ("Critical path", "By layer", "layer_0", "layer_1", "Roofline", "What ran", "jit_step", "USD/h", "Hints", "products in bf16")
+    for part in parts:
         assert part in page, part
     assert "http" not in page and "<!-- extra -->" not in page
     with pytest.raises(ValueError, match="html"):
