@@ -138,7 +138,7 @@ static void tiles_put(Arena *a, const HtmlReport *r, Buf *out) {
         tile(out, arena_printf(a, "%.0f %%", 100 * least / c->total_ns),
              arena_printf(a, "of the %s roof", roof->memory_ns > roof->compute_ns ? "HBM" : "tensor engine's"));
     tile(out, html_scaled(a, c->hbm_bytes / c->total_ns * 1e9, "B/s"), arena_printf(a, "HBM traffic: %s", html_scaled(a, c->hbm_bytes, "B")));
-    tile(out, html_scaled(a, view_hbm_planned(r->art), "B"), arena_printf(a, "of HBM planned, the core has %s", html_scaled(a, r->chip->hbm_bytes_per_core, "B")));
+    tile(out, html_scaled(a, view_hbm_planned(r->art), "B"), arena_printf(a, "of HBM planned, the device has %s", html_scaled(a, r->chip->hbm_bytes_per_core * (r->art->peer ? 2 : 1), "B")));
     for (uint32_t i = 0; i < r->ncosts && i < 2; i++)
         tile(out, r->costs[i].value, r->costs[i].label);
     buf_puts(out, "</div>\n");
