@@ -54,11 +54,6 @@ static const HloOp *op_of(const Remat *r, ValueId v) {
     return def ? hlo_at(r->h, def) : NULL;
 }
 
-static const HloOp *return_of(const Remat *r, RegionId region) {
-    const HloRegion *at = &r->h->regions.at[region];
-    return hlo_at(r->h, at->ops.at[at->ops.n - 1]);
-}
-
 static double bytes_of(const Remat *r, ValueId v) { return (double)hlo_type_bytes(hlo_value_type(r->h, v)); }
 
 // --- stacks -------------------------------------------------------------------------------------------
@@ -93,7 +88,7 @@ static bool only_later(Remat *r, ValueId whole) {
 
 static void find_stacks(Remat *r) {
     const Hlo *h = r->h;
-    const HloOp *loop = hlo_at(h, r->first), *ret = return_of(r, r->body);
+    const HloOp *loop = hlo_at(h, r->first), *ret = region_return(r->h, &r->h->regions.at[r->body]);
     ValueId args = h->regions.at[r->body].args;
     r->stacks.n = 0, r->index = 0;
     for (uint32_t k = 0; k < ret->noperands; k++) {
