@@ -119,6 +119,7 @@ typedef struct KWork {
     bool is_collective;
 } KWork;
 KWork kern_work(const Kern *k);
+double kern_step_cost(int op, int dtype); // steps of one element
 // How a collective's groups lie over machines of `per_host` devices each: ranks of a group on one, and machines.
 typedef struct KSpread {
     uint32_t local, hosts;

@@ -63,7 +63,7 @@ static double type_factor(int dtype) {
     }
 }
 
-static double step_cost(int op, int dtype) { return op_steps(op) * type_factor(dtype); }
+double kern_step_cost(int op, int dtype) { return op_steps(op) * type_factor(dtype); }
 
 #define REGION_TURNS 8 // assumed for a loop in a region: how often it turns depends on data
 
@@ -78,7 +78,7 @@ static double region_steps(const Kern *k, uint32_t region) {
         for (int w = i; loops && w < p->nsteps; w++)
             if (p->steps[w].op == HLO_WHILE && w - p->steps[w].attr[0] <= i)
                 turns *= REGION_TURNS;
-        steps += turns * step_cost(p->steps[i].op, p->dtypes[p->steps[i].src[0]]);
+        steps += turns * kern_step_cost(p->steps[i].op, p->dtypes[p->steps[i].src[0]]);
     }
     return steps > 1 ? steps : 1;
 }
@@ -339,7 +339,7 @@ KWork kern_work(const Kern *k) {
     case HC_EW2:
     case HC_EW3:
         w.elems = out_elems(k);
-        w.steps = w.elems * step_cost(k->op, k->nin ? k->in[0].dtype : DT_F32);
+        w.steps = w.elems * kern_step_cost(k->op, k->nin ? k->in[0].dtype : DT_F32);
         break;
     case HC_MOVE:
         work_move(k, &w);

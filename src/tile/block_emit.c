@@ -190,7 +190,6 @@ void block_make(BlockOp *o, uint32_t operand) {
     Block *b = o->b;
     const Tile *t = &o->tile;
     uint32_t copy = o->r->pro_copy;
-    OpId loc = o->s->op;
     for (uint32_t i = 0; i < b->npro; i++) {
         BlockDot *d = &b->pro[i];
         if (d->index != operand)
@@ -205,7 +204,6 @@ void block_make(BlockOp *o, uint32_t operand) {
                          panel_haz(o, &d->rhs, t),
                          addr_psum(0, (d->bank + copy * o->r->pro_bytes / BANK_BYTES) * BANK_BYTES + (uint32_t)c * 4), haz, k > 0);
     }
-    emit_loc(o->e, loc);
 }
 
 // --- behind ------------------------------------------------------------------------------------------
@@ -456,7 +454,6 @@ void emit_block(Emit *e, const Step *s) {
         o->r->pro_copy = (uint32_t)((i - o->first) % b->pro_copies);
         o->tile = t;
         load_panels(o, &t);
-        emit_loc(e, s->op);
         assert(o->r->set == t.set);
         o->r->tile_cols = (uint32_t)t.n;
         rows_tile(o->r, t.batch * b->m + t.row, t.m);

@@ -299,14 +299,12 @@ static void store_tiles(Dot *d, uint32_t tiles, int64_t rows, int64_t cols, uint
 
 // Tile after tile through the row program, each a task of its own, so that their chains are woven together.
 static void go_on(Dot *d, uint32_t bank, int64_t row, int64_t mlen, int64_t n0, int64_t ncols) {
-    emit_loc(d->e, d->rows->s->op);
     for (int64_t mi = 0, tiles; mi < mlen; mi += tiles * TILE_M, bank += (uint32_t)tiles) {
         tiles = is_paired(d) && mlen - mi >= 2 * TILE_M ? 2 : 1;
         emit_task(d->e);
         rows_from_psum(d->rows, (uint32_t)tiles, bank * ISA_PSUM_BANK_BYTES, bank_haz(d, bank), row + mi,
                        (uint32_t)min64(TILE_M, mlen - mi), n0, (uint32_t)ncols);
     }
-    emit_loc(d->e, d->op);
 }
 
 // Rows [m, m + len) of a block, as many as the place of a result has room for, in the order in which they are ready.
@@ -581,11 +579,8 @@ void emit_dot(Emit *e, const Step *s) {
     if (d->cut.borrows)
         emit_join(e, LANE_ROWS);
     share_area(d, false);
-    if (d->rows) {
-        emit_loc(e, d->rows->s->op);
+    if (d->rows)
         rows_open(d->rows);
-        emit_loc(e, d->op);
-    }
     emit_steps(d);
     if (d->rows)
         rows_close(d->rows);

@@ -259,12 +259,34 @@ static void emit_switch(Emit *e, const Step *s) {
         shape_code_set_imm(&e->code, sw->end_pcs.at[i], (int32_t)e->code.of.n);
 }
 
+static bool is_joined(const HloOp *op) { return op->code == HLO_ROWS || op->code == HLO_FUSED; }
+
+// Of operations that became one, the one that takes the most; the last of several.
+static const HloOp *costliest(const Hlo *h, const HloOp *op) {
+    if (!is_joined(op))
+        return op;
+    const HloRegion *region = hlo_op_region(h, op, 0);
+    const HloOp *best = op;
+    double most = 0;
+    for (uint32_t i = 0; i + 1 < region->ops.n; i++) {
+        const HloOp *member = hlo_at(h, region->ops.at[i]);
+        if (member->code == HLO_CONSTANT || !member->noperands)
+            continue;
+        const HloType *from = hlo_value_type(h, hlo_operand(h, member, 0)), *to = hlo_value_type(h, member->results);
+        double elems = (double)(from->elems > to->elems ? from->elems : to->elems);
+        double cost = elems * kern_step_cost(member->code, from->dtype);
+        if (cost >= most)
+            most = cost, best = member;
+    }
+    return best;
+}
+
 void emit_loc(Emit *e, OpId id) {
     e->loc = id ? e->loc_of[id] : 0;
     if (!id || e->loc)
         return;
     const Hlo *h = e->l->h;
-    const HloOp *op = hlo_at(h, id);
+    const HloOp *op = costliest(h, hlo_at(h, id));
     Place at = hlo_place(h, op->loc);
     ArtLoc loc = {.file = at.line ? at.file : "", .name = hlo_loc_name(h, op->loc), .line = at.line,
                   .col = at.col, .op = op->code};
@@ -512,9 +534,21 @@ static int by_bytes(const void *a, const void *b) {
     return x->bytes < y->bytes ? 1 : x->bytes > y->bytes ? -1 : 0;
 }
 
+// Of operations that became one, the one that makes the buffer.
+static OpId maker(const Lower *l, OpId id, BufId buf) {
+    const HloOp *op = hlo_at(l->h, id);
+    const HloRegion *region = id && is_joined(op) ? hlo_op_region(l->h, op, 0) : NULL;
+    for (uint32_t k = 0; region && k < op->nresults; k++)
+        for (uint32_t i = 0; l->buf_of[op->results + k] == buf && i + 1 < region->ops.n; i++)
+            if (hlo_at(l->h, region->ops.at[i])->results == hlo_operand(l->h, hlo_at(l->h, region->ops.at[region->ops.n - 1]), k))
+                return region->ops.at[i];
+    return id;
+}
+
 // Where a tensor came from; nobody made an argument, it is known by its name.
-static uint32_t live_loc(Emit *e, const TBuf *t) {
-    emit_loc(e, t->op);
+static uint32_t live_loc(Emit *e, BufId buf) {
+    const TBuf *t = &e->l->bufs.at[buf];
+    emit_loc(e, maker(e->l, t->op, buf));
     if (t->kind != BUF_ARG)
         return e->loc;
     const char *name = e->art->args[t->index].name;
@@ -540,7 +574,7 @@ static void find_live(Emit *e, uint32_t peak_step) {
         qsort(live.at, live.n, sizeof *live.at, by_bytes);
     e->art->nlive = live.n < LIVE_SHOWN ? live.n : LIVE_SHOWN;
     for (uint32_t i = 0; i < e->art->nlive; i++)
-        live.at[i].loc = live_loc(e, &l->bufs.at[live.at[i].loc]);
+        live.at[i].loc = live_loc(e, live.at[i].loc);
     e->art->live = arena_dup(e->c->arena, live.at, e->art->nlive * sizeof *live.at);
 }
 

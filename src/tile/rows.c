@@ -341,6 +341,8 @@ static void share_area(RowOp *r, bool out) {
     r->set = r->column_set = 0;
 }
 
+void rows_loc(RowOp *r, uint32_t node) { emit_loc(r->e, node_at(r, node)->op ? node_at(r, node)->op : r->s->op); }
+
 // --- transfers ---------------------------------------------------------------------------------------------
 
 // Queues take turns; behind a product also those that have no other work then.
@@ -370,6 +372,7 @@ static void load_times(RowOp *r, uint32_t i, uint32_t part, int64_t from, int64_
                        uint32_t times) {
     const Node *node = node_at(r, i);
     BufId buf = r->e->l->refs.at[r->s->ins + node->input];
+    rows_loc(r, i);
     IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .stype = node->dtype, .queue = queue_for(r, false)};
     in.src = emit_addr(r->e, buf) + (uint64_t)from * dtype_bytes(node->dtype);
     in.dst = rows_place(r, i) + ((uint64_t)part << 32);
@@ -418,6 +421,7 @@ static void load_count(RowOp *r, uint32_t i, int64_t from, int64_t stride) {
 
 static void load_state(RowOp *r, uint32_t i) {
     Node *n = node_at(r, i);
+    rows_loc(r, i);
     IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .stype = DT_UI32, .queue = queue_for(r, false)};
     in.src = emit_addr(r->e, r->e->l->refs.at[r->s->ins + n->input]);
     in.dst = addr_sbuf(0, n->state_at);
@@ -481,6 +485,7 @@ static void load_blocks(RowOp *r, uint32_t i, int64_t p0, int64_t c0, int64_t bl
 static void load_full(RowOp *r, uint32_t i, int64_t p0, int64_t c0) {
     const Node *n = node_at(r, i);
     int64_t per = r->group * r->pcols, period = input_period(r, n), block = input_block(r, n);
+    rows_loc(r, i);
     if (block) {
         load_blocks(r, i, p0, c0, block);
         return;
@@ -512,6 +517,7 @@ static void load_full(RowOp *r, uint32_t i, int64_t p0, int64_t c0) {
 static void store(RowOp *r, uint32_t i, uint32_t result, int64_t to, int64_t stride, uint32_t n) {
     const Node *node = node_at(r, i);
     BufId buf = r->e->l->refs.at[r->s->outs + result];
+    rows_loc(r, i);
     IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .stype = node->dtype, .queue = queue_for(r, true)};
     in.dst = emit_addr(r->e, buf) + (uint64_t)to * dtype_bytes(node->dtype);
     in.src = rows_place(r, i);
@@ -650,14 +656,18 @@ void rows_open(RowOp *r) {
     if (r->epi || r->width >= r->group * r->pcols)
         lay_out(r, needed(r, -1), -1);
     share_area(r, false);
+    uint32_t loc = r->e->loc;
     load_kept(r);
+    r->e->loc = loc;
 }
 
 void rows_tile(RowOp *r, int64_t p0, uint32_t m) {
     r->m = m;
     for (uint32_t i = 0; i < r->nodes.n; i++)
         node_at(r, i)->made = false;
+    uint32_t loc = r->e->loc;
     emit_tile(r, p0);
+    r->e->loc = loc;
     r->column_set = (r->column_set + 1) % r->sets;
     if (r->width >= r->group * r->pcols)
         r->set = r->column_set;
@@ -777,13 +787,15 @@ void rows_columns(RowOp *r, int64_t c0, uint32_t n) {
     if (!r->sliced || r->slice_key[slice] == c0)
         return;
     r->slice_key[slice] = c0, r->slice = slice, r->col0 = 0;
+    uint32_t loc = r->e->loc;
     for (uint32_t i = 0; i < r->nodes.n; i++)
         if (node_at(r, i)->kind == NODE_INPUT && node_at(r, i)->resident)
             load(r, i, 0, c0, 0, PARTS, n);
+    r->e->loc = loc;
 }
 
 void rows_from_psum(RowOp *r, uint32_t tiles, uint32_t psum_at, Haz *haz, int64_t row, uint32_t m, int64_t c0, uint32_t n) {
-    uint32_t width = r->width / tiles;
+    uint32_t width = r->width / tiles, loc = r->e->loc;
     r->m = m, r->psum_haz = haz, r->tiles = tiles;
     r->slice = r->sliced ? (uint32_t)(c0 / EPILOGUE_COLS % 2) : 0;
     for (uint32_t c = 0; c < n; c += width) {
@@ -794,6 +806,7 @@ void rows_from_psum(RowOp *r, uint32_t tiles, uint32_t psum_at, Haz *haz, int64_
         r->set = r->column_set = (r->set + 1) % r->sets;
     }
     r->col0 = r->slice = 0, r->tiles = 1;
+    r->e->loc = loc;
 }
 
 // Columns of a row of tiles, for as many batches together as fit.

@@ -23,7 +23,7 @@ typedef struct Node {
     bool folded;    // part of the instruction of its only reader
     bool gone;      // its reader has taken its place
     uint16_t code;  // OP: of the HLO op; REDUCE: of the op that combines
-    OpId op;
+    OpId op;        // what its instructions are counted for
     uint32_t src[3], nsrc;
     uint32_t input;  // INPUT: which
     uint32_t level;  // reductions that must be over before it can be computed
@@ -96,6 +96,7 @@ typedef struct RowOp {
 void block_make(struct BlockOp *o, uint32_t operand); // block_emit.c: the product before for the tile in work
 void rows_read(RowOp *r); // rows_read.c: fills nodes
 // rows.c
+void rows_loc(RowOp *r, uint32_t node); // what follows belongs to the node; entry points put back the place they were called at
 RowOp *rows_begin(Emit *e, const Step *s, Block *b);
 void rows_open(RowOp *r);
 void rows_tile(RowOp *r, int64_t p0, uint32_t m); // m rows from row p0

@@ -540,6 +540,7 @@ static void put_reduce(RowOp *r, uint32_t i, bool first) {
 void rows_emit_beside(RowOp *r, uint32_t i) {
     const Node *n = node_at(r, i);
     Arg x = rows_arg(r, i, false);
+    rows_loc(r, i);
     x.kind = ARG_TENSOR;
     if (n->wants_inverse) {
         Arg inverse = beside(r, &x, 1);
@@ -561,6 +562,7 @@ void rows_emit_beside(RowOp *r, uint32_t i) {
 
 void rows_emit_node(RowOp *r, uint32_t i, bool first_chunk) {
     const Node *n = node_at(r, i);
+    rows_loc(r, i);
     if (n->kind == NODE_OP && !n->folded)
         put_op(r, i);
     else if (n->kind == NODE_REDUCE)

@@ -65,6 +65,8 @@ static void read_op(RowOp *r, OpId id) {
         n.src[k] = node_of(r, hlo_operand(h, op, k));
         Node *from = node_at(r, n.src[k]);
         from->uses++;
+        if (!from->op) // an input's transfers count for who reads it first
+            from->op = id;
         n.level = from->level > n.level ? from->level : n.level;
     }
     if (op->code == HLO_REDUCE) {

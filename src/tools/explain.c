@@ -106,11 +106,6 @@ static void lines_print(Arena *a, const Prof *p, const ByLine *by, uint32_t most
     }
     if (most && n > most)
         printf("… %u more lines (`otrn compile --explain` shows all)\n", n - most);
-    bool joined = false;
-    for (uint32_t i = 0; i < n && (!most || i < most); i++)
-        joined |= p->view.lines.at[i].op == HLO_ROWS || p->view.lines.at[i].op == HLO_FUSED;
-    if (joined)
-        printf("rows, fused: operations that became one, named by the last of them; rows work on the vector and scalar engines, fused ones on GpSimd\n");
 }
 
 // --- GpSimd ----------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@
 // run: otrn compile %s --cache=off --dump=epilogue -o %t/e.otrn > %t/e.mlir && otrn run %t/e.mlir --cache=off --output=%t/f && for i in 0 1 2 3 4 5 6 7; do cmp %t/apart/result_$i.npy %t/f/result_$i.npy || exit 1; done
 // run: otrn dis %t/e.otrn | grep 'activation.*src=psum.*fn=tanh.*n0=4 n1=4' && otrn compile %s --cache=off --explain -o %t/e.otrn
 // expect: fn=tanh
-// expect: epilogue.mlir:94 rows
+// expect: epilogue.mlir:94 tanh
 // expect: activation
 // expect-not: otrn.fused
 func.func public @main() -> (tensor<300x1100xf32>, tensor<300x600xf32>, tensor<300x600xf32>, tensor<3x200x520xf32>, tensor<640x1100xbf16>, tensor<130x1030xf32>, tensor<4x4xf32>, tensor<4x4xf32>) {
