@@ -13,6 +13,7 @@
 # make table        what training steps cost on trn1.32xlarge and trn2.48xlarge, told alike by otrn, C and Python
 # make models       whole training steps beside JAX's CPU: losses, parameters, time, memory; half an hour, 20 GB
 # make zoo          72 training steps of many kinds priced for three chips; SINCE=commit: beside that release; T=gpt, CHIPS=trn1, JSON=file
+# make same         do two compilers make the same instructions of the tests' programs and the zoo's: SINCE=commit, T=conv
 # make opinfo       PyTorch operator samples against the lowerings of opentrn.torch; needs ./dev test-torch once
 # make wheel-check  the Python package as a stranger gets it: sdist, wheel, fresh environments; needs a network
 # make abi HEADER=pjrt_c_api.h    our PJRT declarations against the official ones
@@ -151,6 +152,10 @@ zoo: all
 	$(PYTHON) scripts/zoo/zoo.py --otrn=$(BUILD)/otrn --build=$(BUILD) $(if $(SINCE),--since='$(SINCE)') $(if $(T),--only='$(T)') \
 	    $(if $(CHIPS),--chips=$(CHIPS)) $(if $(JSON),--json='$(JSON)')
 
+# For changes of shape that must change no program.
+same: all
+	$(PYTHON) scripts/same.py --build=$(BUILD) --since='$(or $(SINCE),HEAD)' $(if $(T),--only='$(T)')
+
 # How near matrix products come to the tensor engine's peak, modelled.
 products: all
 	python3 scripts/products.py --otrn=$(BUILD)/otrn --folder=$(BUILD)/products $(if $(T),--only='$(T)')
@@ -202,6 +207,6 @@ arm64: # a compile check of the portable paths
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table products zoo bench opinfo wheel-check recipes abi install uninstall format arm64 clean levels
+.PHONY: all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table products zoo same bench opinfo wheel-check recipes abi install uninstall format arm64 clean levels
 .SECONDARY:
 -include $(shell find $(BUILD)/obj $(BUILD)/levels/obj -name '*.d' 2>/dev/null)

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Do two compilers make the same instructions? For changes of shape that must change no program.
+
+    make same SINCE=beb2bff             # every program below, for each chip and both numbers of cores, beside that commit's
+    make same SINCE=HEAD T=conv         # those whose path has conv; the commit before what is not committed yet
+
+Programs are those of tests/, examples/mlir, ../shared/conformance (every tenth) and the steps that `make zoo` has exported (build/zoo/steps). A program is the same when
+`otrn dis` writes the same text of it: instructions with their waits, kernels, constants, places. What the old compiler refuses the new one has to
+refuse with the same words. Status 1 when something differs; the first line that does is shown.
+"""
+
+import argparse
+import concurrent.futures
+import hashlib
+import itertools
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "scripts" / "zoo"))
+WAYS = (("trn1", 1), ("trn2", 1), ("trn2", 2), ("trn3", 1), ("trn3", 2))
+
+
+def programs(build, only):
+    found = [*ROOT.glob("tests/**/*.mlir"), *ROOT.glob("examples/mlir/*.mlir"), *(build / "zoo" / "steps").glob("*/step.mlir*")]
+    conformance = sorted((ROOT.parent / "shared" / "conformance").glob("**/*.mlir"))
+    return sorted(p for p in [*found, *conformance[::10]] if only in str(p))
+
+
+def text(otrn, path, chip, cores, folder):
+    """What a compiler makes of a program: its disassembly, or its error."""
+    artifact = folder / f"{otrn.parent.parent.name}-{hashlib.sha256(str(path).encode()).hexdigest()[:16]}-{chip}-{cores}.otrn"
+    made = subprocess.run([otrn, "compile", path, "-o", artifact, f"--target={chip}", f"--lnc={cores}", "--cache=off"], capture_output=True, text=True)
+    if made.returncode or not artifact.exists():
+        return re.sub(r"^.*warning.*\n", "", made.stderr, flags=re.M)
+    said = subprocess.run([otrn, "dis", artifact], capture_output=True, text=True).stdout
+    artifact.unlink()
+    return said
+
+
+def compare(old, new, path, chip, cores, folder):
+    before, after = text(old, path, chip, cores, folder), text(new, path, chip, cores, folder)
+    if before == after:
+        return None
+    pairs = itertools.zip_longest(before.split("\n"), after.split("\n"))
+    number, (one, two) = next((i, p) for i, p in enumerate(pairs, 1) if p[0] != p[1])
+    return f"{path} {chip} lnc={cores} line {number}\n  - {one}\n  + {two}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--since", required=True, help="a commit, or a path of another otrn")
+    parser.add_argument("--only", default="", help="programs whose path has it")
+    parser.add_argument("--ways", default="", help="of trn1:1,trn2:2 …; all of them")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    o = parser.parse_args()
+    if os.access(o.since, os.X_OK) and os.path.isfile(o.since):
+        old = pathlib.Path(o.since).resolve()
+    else:
+        import zoo
+
+        old = zoo.Release(o.since, o.build, o.jobs).otrn.resolve()
+    new, ways = (o.build / "otrn").resolve(), [w for w in WAYS if not o.ways or f"{w[0]}:{w[1]}" in o.ways.split(",")]
+    work = [(p, *w) for p in programs(o.build, o.only) for w in ways]
+    with tempfile.TemporaryDirectory() as tmp, concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
+        differ = [d for d in pool.map(lambda w: compare(old, new, *w, pathlib.Path(tmp)), work) if d]
+    print("\n".join(differ[:40]))
+    print(f"{len(work)} programs for chips and cores, {len(differ)} differ")
+    return bool(differ)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
