@@ -223,6 +223,26 @@ IsaInst isa_endloop(uint32_t loop) {
     return in;
 }
 
+void isa_pack(IsaInst *in) {
+    int free = 1;
+    if (in->n[0] <= 1)
+        in->n[0] = 1, in->d[0] = in->s[0] = in->t[0] = 0;
+    if (!isa_row_has(in->op, ISA_F_n3))
+        return;
+    if (in->op == ISA_MATMUL) { // its axes have names
+        if (in->n[3] <= 1)
+            in->n[3] = 0, in->d[3] = in->s[3] = 0;
+        return;
+    }
+    for (int i = 1; i < 5; i++) {
+        uint32_t n = in->n[i];
+        int32_t d = in->d[i], s = in->s[i], t = in->t[i];
+        in->n[i] = 0, in->d[i] = in->s[i] = in->t[i] = 0;
+        if (n > 1)
+            in->n[free] = n, in->d[free] = d, in->s[free] = s, in->t[free++] = t;
+    }
+}
+
 void isa_wait(IsaInst *in, int sem, uint32_t value) {
     int w = in->wait_sem[0] == SEM_NONE ? 0 : 1;
     assert(in->wait_sem[w] == SEM_NONE);

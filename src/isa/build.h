@@ -57,6 +57,8 @@ IsaInst isa_reduce(IsaView dst, IsaView src, int op0, int flags); // dst's axes 
 IsaInst isa_activation(IsaView dst, IsaView src, int fn, IsaScalar a, IsaScalar b, const IsaView *res, int rcmd);
 IsaInst isa_loop(int reg, int32_t first, int32_t limit, int32_t step); // imm: the caller's, the endloop
 IsaInst isa_endloop(uint32_t loop);
+// Axes behind the first that have one element leave no trace and the others close up, so that what means the same is the same.
+void isa_pack(IsaInst *in);
 void isa_wait(IsaInst *in, int sem, uint32_t value);      // sem >= value; asserts that a slot is free
 void isa_wait_back(IsaInst *in, int sem, uint32_t back);  // all but the last `back`
 

@@ -15,6 +15,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "isa/build.h"
 #include "mach/price.h"
 #include "tile/count.h"
 #include "tile/sched.h"
@@ -358,6 +359,8 @@ void emit_inst(Emit *e, IsaInst in, Haz *const *reads, uint32_t nreads, Haz *con
     Rec r = {.in = in, .loc = e->loc, .round = e->round, .after = e->after, .nreads = (uint8_t)nreads, .nwrites = (uint8_t)nwrites};
     Reach reach = {e->reach, e->below};
     assert(nreads <= REC_READS && nwrites <= REC_WRITES);
+    if (isa_row_has(in.op, ISA_F_n0))
+        isa_pack(&r.in);
     if (isa_rows[in.op].cost == COST_DMA) {
         put_view(e, &reach, &r.in.src, r.in.reg_s, r.in.mul_s);
         put_view(e, &reach, &r.in.dst, r.in.reg_d, r.in.mul_d);
