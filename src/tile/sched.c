@@ -355,6 +355,14 @@ static void put_view(Emit *e, Reach *r, uint64_t *addr, uint8_t *reg, int32_t *m
     r->below = down > r->below ? down : r->below;
 }
 
+// A sequencer waits before it triggers a transfer, and what it triggers next waits behind. Loads wait for room and stores for results, so that
+// each have a sequencer of their own.
+static void choose_trigger(IsaInst *in) {
+    bool loads = addr_space(in->src) == SPACE_HBM, stores = addr_space(in->dst) == SPACE_HBM;
+    if (loads != stores)
+        in->engine = loads ? ENG_SYNC : ENG_GPSIMD;
+}
+
 void emit_inst(Emit *e, IsaInst in, Haz *const *reads, uint32_t nreads, Haz *const *writes, uint32_t nwrites) {
     Rec r = {.in = in, .loc = e->loc, .round = e->round, .after = e->after, .nreads = (uint8_t)nreads, .nwrites = (uint8_t)nwrites};
     Reach reach = {e->reach, e->below};
@@ -364,6 +372,7 @@ void emit_inst(Emit *e, IsaInst in, Haz *const *reads, uint32_t nreads, Haz *con
     if (isa_rows[in.op].cost == COST_DMA) {
         put_view(e, &reach, &r.in.src, r.in.reg_s, r.in.mul_s);
         put_view(e, &reach, &r.in.dst, r.in.reg_d, r.in.mul_d);
+        choose_trigger(&r.in);
     }
     for (uint32_t i = 0; i < nreads; i++)
         r.reads[i] = reads[i];
