@@ -217,44 +217,6 @@ def _cost_of_lowered(platform):
     computation.cost_analysis = cost_analysis
 
 
-def _ragged(platform):
-    """Rows to where each device says: everybody gets all rows and offsets, and picks what is meant for it."""
-    import jax
-    import jax.numpy as jnp
-    from jax._src.interpreters import mlir
-    from jax._src.lax import parallel
-
-    def picked(operand, output, starts, sizes, places, arrivals, *, axis_name, axis_index_groups):
-        del arrivals  # the senders' sizes say the same
-        n = len(axis_index_groups[0]) if axis_index_groups else jax.lax.axis_size(axis_name)
-        me = jax.lax.axis_index(axis_name)
-        if axis_index_groups:
-            seat = {rank: i for group in axis_index_groups for i, rank in enumerate(group)}
-            me = jnp.array([seat[rank] for rank in range(len(seat))], jnp.int32)[me]
-
-        def all_of(x):
-            return jax.lax.all_gather(x, axis_name, axis_index_groups=axis_index_groups)
-
-        def for_me(x):  # of each sender, its pieces: senders x pieces, flat
-            return all_of(x.astype(jnp.int32)).reshape(n, n, -1)[:, me].reshape(1, -1)
-
-        start, size, place = for_me(starts), for_me(sizes), for_me(places)
-        row = jnp.arange(output.shape[0], dtype=jnp.int32)[:, None]
-        meant = (row >= place) & (row < place + size)
-        piece = jnp.argmax(meant, axis=1)
-        sender = piece.astype(jnp.int32) // (starts.shape[0] // n)
-        source = sender * operand.shape[0] + start[0][piece] + row[:, 0] - place[0][piece]
-        rows = all_of(operand).reshape(n * operand.shape[0], *operand.shape[1:])
-        rows = rows.at[source].get(mode="clip")
-        return jnp.where(meant.any(1).reshape(-1, *[1] * (output.ndim - 1)), rows, output)
-
-    mlir.register_lowering(
-        parallel.ragged_all_to_all_p,
-        mlir.lower_fun(picked, multiple_results=False),
-        platform=platform,
-    )
-
-
 def _partitioning(platform):
     """JAX's partitioner answers with a program in a form that only jaxlib reads; ours turns it into text. Whoever registers
     first stays, and JAX registers its own when all plugins are known (src/pjrt/partition.c)."""
@@ -297,7 +259,6 @@ GATES = (
     (_checks, "checkify.check does not work without checkify.checkify"),
     (_cost_of_lowered, "only compiled functions tell their cost"),
     (_memory_kinds, "memory kinds inside jit are ignored"),
-    (_ragged, "ragged_all_to_all does not work"),
     (_partitioning, "custom_partitioning does not work over several devices"),
 )
 

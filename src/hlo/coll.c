@@ -50,6 +50,28 @@ bool coll_groups(HloOpcode code, const HloAttr *attrs, Groups *out) {
     return true;
 }
 
+bool coll_ragged(Hlo *h, const HloOp *op, HloAttr *groups, int64_t *channel) {
+    const HloNamed *given = hlo_named_find(op->extra, op->nextra, "mhlo.backend_config");
+    const HloAttr *dict = given ? &given->value : hlo_attr(op, AK_BACKEND_CONFIG);
+    if (!dict || dict->kind != HA_DICT)
+        return false;
+    const HloNamed *table = hlo_named_find(dict->dict, dict->n, "replica_groups");
+    const HloNamed *number = hlo_named_find(dict->dict, dict->n, "channel_id");
+    if (!table || table->value.kind != HA_TENSOR || (number && number->value.kind != HA_INT))
+        return false;
+    const HloType *t = hlo_type(h, table->value.type);
+    if (t->rank != 2 || !dtype_is_int(t->dtype) || t->text || t->elems < 1 || t->elems > UINT32_MAX)
+        return false;
+    uint8_t *bytes = arena_alloc(h->arena, hlo_type_bytes(t));
+    hlo_tensor_expand(h, &table->value, bytes);
+    int64_t *ids = ARENA_NEWN(h->arena, int64_t, (size_t)t->elems);
+    for (int64_t i = 0; i < t->elems; i++)
+        ids[i] = dtype_to_i64(t->dtype, bytes + (size_t)i * dtype_bytes(t->dtype));
+    *groups = (HloAttr){.kind = HA_INTS2, .n = (uint32_t)t->elems, .cols = (uint32_t)t->dims[1], .ints = ids};
+    *channel = number ? number->value.i : 0;
+    return true;
+}
+
 uint64_t coll_sign(HloOpcode code, const HloAttr *attrs) {
     uint64_t sign = hash64(1, &code, sizeof code);
     for (int i = 0; i < hlo_op_rows[code].nattrs; i++) {

@@ -11,6 +11,10 @@
 // replica_groups, or source_target_pairs of ops that have those. False when the groups are not
 // written as a table (mesh axes).
 bool coll_groups(HloOpcode code, const HloAttr *attrs, Groups *out);
+// A custom call of XLA's own collective, rows of which each device sends as many to each other as it says (pass/expand_more.c); the groups of its
+// backend_config as a collective's slot has them, and its channel. False when they are missing or of another form.
+#define HLO_RAGGED_ALL_TO_ALL "ragged_all_to_all"
+bool coll_ragged(Hlo *h, const HloOp *op, HloAttr *groups, int64_t *channel);
 // A hash of the op and its attributes, to which the operands' and results' types are added one by
 // one.
 uint64_t coll_sign(HloOpcode code, const HloAttr *attrs);

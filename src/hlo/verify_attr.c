@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // verify_attr.c — attributes with rules of their own: groups of devices, accuracies, algorithms, layouts, names.
+#include "hlo/coll.h"
 #include "hlo/verify.h"
 
 // --- devices -----------------------------------------------------------------------------------------
@@ -20,8 +21,7 @@ static void groups_by_mesh(Verify *v, const char *text) {
     verify_break(v, NULL, "replica_groups: there is no mesh @%.*s", (int)(n < 100 ? n : 100), at);
 }
 
-void verify_groups(Verify *v, const GroupRules *r) {
-    const HloAttr *g = hlo_attr(v->op, AK_REPLICA_GROUPS);
+static void check_groups(Verify *v, const HloAttr *g, const GroupRules *r) {
     if (g && g->kind == HA_OPAQUE)
         groups_by_mesh(v, g->s);
     uint32_t n = g && g->kind == HA_INTS2 ? g->n : 0, ids = 0;
@@ -47,6 +47,8 @@ void verify_groups(Verify *v, const GroupRules *r) {
     if (r->channel && hlo_int(v->op, AK_USE_GLOBAL_DEVICE_IDS, 0))
         verify_that(v, hlo_int(v->op, AK_CHANNEL_ID, 0) > 0, r->channel, "use_global_device_ids needs a positive channel");
 }
+
+void verify_groups(Verify *v, const GroupRules *r) { check_groups(v, hlo_attr(v->op, AK_REPLICA_GROUPS), r); }
 
 void verify_pairs(Verify *v) {
     const HloAttr *p = hlo_attr(v->op, AK_SOURCE_TARGET_PAIRS);
@@ -212,6 +214,33 @@ static void check_alias(Verify *v, const HloAttr *a) {
     verify_that(v, x == y, "I7", "an alias joins parts of different types");
 }
 
+// operand, output, then where pieces begin, how long they are, where they go in the receiver's output, how long those that come are: for each device
+// of the group as many pieces.
+static void check_ragged(Verify *v) {
+    HloAttr groups;
+    int64_t channel;
+    if (v->op->noperands != 6 || v->op->nresults != 1)
+        verify_break(v, NULL, "@" HLO_RAGGED_ALL_TO_ALL " takes 6 operands and gives 1 result; this has %u and %u", v->op->noperands, v->op->nresults);
+    verify_that(v, coll_ragged(v->h, v->op, &groups, &channel), NULL,
+                "backend_config of @" HLO_RAGGED_ALL_TO_ALL " must have replica_groups, a table of integers, and may have channel_id, an integer");
+    check_groups(v, &groups, &(GroupRules){.same_size = true});
+    const HloType *rows = verify_in(v, 0), *out = verify_in(v, 1);
+    bool fits = rows->rank && rows->rank == out->rank && verify_elem_same(rows, out);
+    for (int d = 1; fits && d < rows->rank; d++)
+        fits = verify_dim_same(rows->dims[d], out->dims[d]);
+    if (!fits)
+        verify_break(v, NULL, "operand and output must have rows of one type; they are %s and %s", verify_type_text(v, rows), verify_type_text(v, out));
+    verify_exact_type(v, NULL, out, verify_out(v, 0));
+    const HloType *first = verify_in(v, 2);
+    for (uint32_t i = 2; i < 6; i++) {
+        const HloType *t = verify_in(v, i);
+        if (t->rank != 1 || !dtype_is_int(t->dtype) || !verify_dim_same(t->dims[0], first->dims[0]))
+            verify_break(v, NULL, "operand %u must be a list of integers, as long as the other offsets and sizes; it is %s", i, verify_type_text(v, t));
+    }
+    if (first->dims[0] != HLO_DYNAMIC && (!first->dims[0] || first->dims[0] % groups.cols))
+        verify_break(v, NULL, "%lld offsets and sizes cannot be shared among groups of %u devices", (long long)first->dims[0], groups.cols);
+}
+
 void verify_custom_call(Verify *v) {
     const HloAttr *config = hlo_attr(v->op, AK_BACKEND_CONFIG), *aliases = hlo_attr(v->op, AK_OUTPUT_OPERAND_ALIASES);
     int64_t version = hlo_int(v->op, AK_API_VERSION, 1);
@@ -222,6 +251,8 @@ void verify_custom_call(Verify *v) {
     check_layouts(v);
     for (uint32_t i = 0; aliases && i < aliases->n; i++)
         check_alias(v, &aliases->list[i]);
+    if (!strcmp(hlo_attr_str(v->op, AK_CALL_TARGET_NAME), HLO_RAGGED_ALL_TO_ALL))
+        check_ragged(v);
 }
 
 void verify_infeed_layout(Verify *v) {

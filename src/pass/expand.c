@@ -258,10 +258,14 @@ static void expand_visit(void *pass, OpId id) {
         expand_push(x, id);
 }
 
-void pass_expand(Compile *c) {
-    expand_groups(c);
+void expand_body(Compile *c, RegionId body) {
     Expand x = {.c = c, .h = c->hlo};
     walk_init(&x.w, c);
-    walk_rewrite(&x.w, hlo_main(c->hlo)->body, WALK_ALL, expand_visit, &x);
+    walk_rewrite(&x.w, body, WALK_ALL, expand_visit, &x);
+}
+
+void pass_expand(Compile *c) {
+    expand_groups(c);
+    expand_body(c, hlo_main(c->hlo)->body);
     hlo_keep_only(c->hlo, hlo_main(c->hlo));
 }

@@ -20,6 +20,7 @@ ValueId expand_zero(Expand *x, TypeId scalar);
 bool expand_more(Expand *x);
 bool expand_rewrites(HloOpcode code); // ops it always replaces
 void expand_groups(Compile *c); // expand_groups.c: groups told by mesh axes become lists of devices
+void expand_body(Compile *c, RegionId body); // expand.c: what the pass does, to one function
 // True when the program has an op that only this pass knows to evaluate.
 bool expand_needed(const Hlo *h);
 

@@ -4,16 +4,21 @@
 //   rng NORMAL          uniform numbers through erf_inv (hlo/eval_rng.c has the formula)
 //   @ApproxTopK         a stable sort with the function it names, and the first elements: exact, so
 //                       every recall target is met
+//   @ragged_all_to_all  everybody gets all rows and, of the pieces meant for it, offsets and sizes; each row of its result is one of those, or stays
 //   chlo.constant_like  a constant in the operand's shape
 //   chlo.scan           a while loop over the slices of its inputs
 //   chlo.ragged_dot     dot_general of the left side with all rows outside a group set to zero, for each group
 //   chlo.broadcast_*    the operands broadcast to the result's shape, then the op of that name
 #include "pass/expand.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/num.h"
+#include "hlo/coll.h"
 #include "hlo/infer.h"
+
+#define APPROX_TOP_K "ApproxTopK"
 
 static void replace_result(Expand *x, uint32_t i, ValueId by) {
     walk_replace(&x->w, hlo_at(x->h, x->id)->results + i, by);
@@ -165,6 +170,106 @@ static bool expand_approx_top_k(Expand *x) {
     ValueId sorted = expand_push(x, sort);
     for (uint32_t i = 0; i < n; i++)
         replace_result(x, i, first_elements(x, sorted + i, value_type(x, op.results + i)));
+    return true;
+}
+
+// --- ragged all to all -----------------------------------------------------------------------------
+
+typedef struct RaggedSend {
+    HloAttr groups;
+    int64_t channel, devices, pieces; // devices of a group, pieces that come to one of them
+} RaggedSend;
+
+static ValueId collective(Expand *x, const RaggedSend *s, OpId id) {
+    *hlo_attr_slot(x->h, id, AK_CHANNEL_ID) = (HloAttr){.kind = HA_INT, .i = s->channel};
+    *hlo_attr_slot(x->h, id, AK_REPLICA_GROUPS) = s->groups;
+    return expand_push(x, id);
+}
+
+// Of a list that has an entry for each piece that is sent: the entries of those that come.
+static ValueId of_arrivals(Expand *x, const RaggedSend *s, ValueId list) {
+    list = convert(x, list, DT_I32);
+    OpId id = expand_make(x, HLO_ALL_TO_ALL, 1, &list, value_type(x, list));
+    *hlo_attr_slot(x->h, id, AK_SPLIT_DIMENSION) = *hlo_attr_slot(x->h, id, AK_CONCAT_DIMENSION) = (HloAttr){.kind = HA_INT, .i = 0};
+    *hlo_attr_slot(x->h, id, AK_SPLIT_COUNT) = (HloAttr){.kind = HA_INT, .i = s->devices};
+    return collective(x, s, id);
+}
+
+// The rows of all devices of the group, one device's behind the other's.
+static ValueId all_rows(Expand *x, const RaggedSend *s, ValueId rows) {
+    HloType t = *hlo_value_type(x->h, rows);
+    int64_t dims[OTRN_MAX_RANK];
+    memcpy(dims, t.dims, t.rank * sizeof *dims);
+    dims[0] *= s->devices;
+    OpId id = expand_make(x, HLO_ALL_GATHER, 1, &rows, hlo_type_tensor(x->h, t.dtype, t.rank, dims));
+    *hlo_attr_slot(x->h, id, AK_ALL_GATHER_DIM) = (HloAttr){.kind = HA_INT, .i = 0};
+    *hlo_attr_slot(x->h, id, AK_USE_GLOBAL_DEVICE_IDS) = (HloAttr){.kind = HA_BOOL, .i = s->channel > 0};
+    return collective(x, s, id);
+}
+
+// For each row of the result the row of all rows that comes there, -1: none. A later piece wins over an earlier one.
+static ValueId ragged_sources(Expand *x, const RaggedSend *s, const HloOp *op, int64_t nrows, int64_t nout) {
+    static const int64_t along = 1;
+    Hlo *h = x->h;
+    TypeId list = hlo_type_tensor(h, DT_I32, 1, &s->pieces), table = hlo_type_tensor(h, DT_I32, 2, (int64_t[]){nout, s->pieces});
+    ValueId start = of_arrivals(x, s, hlo_operand(h, op, 2)), size = of_arrivals(x, s, hlo_operand(h, op, 3));
+    ValueId place = of_arrivals(x, s, hlo_operand(h, op, 4));
+    ValueId each = broadcast(x, constant(x, DT_I32, (double)(s->pieces / s->devices)), list, NULL, 0);
+    ValueId sender = binary(x, HLO_DIVIDE, iota(x, list, 0), each);
+    ValueId shift = binary(x, HLO_MULTIPLY, sender, broadcast(x, constant(x, DT_I32, (double)nrows), list, NULL, 0));
+    shift = binary(x, HLO_ADD, shift, binary(x, HLO_SUBTRACT, start, place));
+    ValueId row = iota(x, table, 0), none = constant(x, DT_I32, -1), end = binary(x, HLO_ADD, place, size);
+    ValueId after = compare(x, CMP_GE, row, broadcast(x, place, table, &along, 1));
+    ValueId before = compare(x, CMP_LT, row, broadcast(x, end, table, &along, 1));
+    ValueId in[3] = {binary(x, HLO_AND, after, before), binary(x, HLO_ADD, row, broadcast(x, shift, table, &along, 1)),
+                     broadcast(x, none, table, NULL, 0)};
+    ValueId from = expand_push(x, expand_make(x, HLO_SELECT, 3, in, table));
+    OpId best = expand_make(x, HLO_REDUCE, 2, (ValueId[]){from, none}, hlo_type_tensor(h, DT_I32, 1, &nout));
+    hlo_set_ints(h, best, AK_DIMENSIONS, &along, 1);
+    hlo_op_add_combiner(h, best, HLO_MAXIMUM, hlo_type_tensor(h, DT_I32, 0, NULL));
+    walk_grow(&x->w);
+    return expand_push(x, best);
+}
+
+static ValueId take_rows(Expand *x, ValueId rows, ValueId from, TypeId type) {
+    HloType t = *hlo_value_type(x->h, rows);
+    int64_t sizes[OTRN_MAX_RANK], offsets[OTRN_MAX_RANK];
+    for (int d = 0; d < t.rank; d++)
+        sizes[d] = d ? t.dims[d] : 1, offsets[d] = d + 1;
+    OpId id = expand_make(x, HLO_GATHER, 2, (ValueId[]){rows, from}, type);
+    hlo_set_ints(x->h, id, AK_OFFSET_DIMS, offsets, t.rank - 1u);
+    hlo_set_ints(x->h, id, AK_COLLAPSED_SLICE_DIMS, (int64_t[]){0}, 1);
+    hlo_set_ints(x->h, id, AK_START_INDEX_MAP, (int64_t[]){0}, 1);
+    hlo_set_ints(x->h, id, AK_SLICE_SIZES, sizes, t.rank);
+    hlo_set_ints(x->h, id, AK_OPERAND_BATCHING_DIMS, NULL, 0);
+    hlo_set_ints(x->h, id, AK_START_INDICES_BATCHING_DIMS, NULL, 0);
+    *hlo_attr_slot(x->h, id, AK_INDEX_VECTOR_DIM) = (HloAttr){.kind = HA_INT, .i = 1};
+    *hlo_attr_slot(x->h, id, AK_INDICES_ARE_SORTED) = (HloAttr){.kind = HA_BOOL, .i = 0};
+    return expand_push(x, id);
+}
+
+static bool expand_ragged_all_to_all(Expand *x) {
+    static const int64_t along = 0;
+    Hlo *h = x->h;
+    HloOp op = *hlo_at(h, x->id);
+    RaggedSend s;
+    bool ok = coll_ragged(h, &op, &s.groups, &s.channel);
+    assert(ok); // verified
+    (void)ok;
+    ValueId rows = hlo_operand(h, &op, 0), output = hlo_operand(h, &op, 1);
+    TypeId type = value_type(x, output);
+    s.devices = s.groups.cols, s.pieces = hlo_value_type(h, hlo_operand(h, &op, 2))->dims[0];
+    int64_t nrows = hlo_value_type(h, rows)->dims[0], nout = hlo_type(h, type)->dims[0];
+    if (!hlo_value_type(h, rows)->elems || !hlo_type(h, type)->elems) {
+        replace_result(x, 0, output);
+        return true;
+    }
+    if (s.devices * nrows > INT32_MAX || nout > INT32_MAX)
+        hlo_fail(h, x->id, OTRN_CAPACITY, "the rows of %lld devices are more than 32 bits count", (long long)s.devices);
+    ValueId from = ragged_sources(x, &s, &op, nrows, nout);
+    ValueId comes = compare(x, CMP_GE, from, broadcast(x, constant(x, DT_I32, 0), value_type(x, from), NULL, 0));
+    ValueId in[3] = {broadcast(x, comes, with_dtype(x, type, DT_I1), &along, 1), take_rows(x, all_rows(x, &s, rows), from, type), output};
+    replace_result(x, 0, expand_push(x, expand_make(x, HLO_SELECT, 3, in, type)));
     return true;
 }
 
@@ -491,15 +596,16 @@ static bool expand_broadcasting(Expand *x, HloOpcode base) {
 
 // --- which ---------------------------------------------------------------------------------------
 
-static bool is_approx_top_k(const HloOp *op) {
-    const char *target = op->code == HLO_CUSTOM_CALL ? hlo_attr_str(op, AK_CALL_TARGET_NAME) : "";
-    return !strcmp(target, "ApproxTopK");
+static bool calls(const HloOp *op, const char *target) {
+    return op->code == HLO_CUSTOM_CALL && !strcmp(hlo_attr_str(op, AK_CALL_TARGET_NAME), target);
 }
 
 bool expand_more(Expand *x) {
     HloOp op = *hlo_at(x->h, x->id);
-    if (is_approx_top_k(&op))
+    if (calls(&op, APPROX_TOP_K))
         return expand_approx_top_k(x);
+    if (calls(&op, HLO_RAGGED_ALL_TO_ALL))
+        return expand_ragged_all_to_all(x);
     switch (op.code) {
     case HLO_RNG: return expand_normal(x);
     case HLO_RNG_BIT_GENERATOR: // read and written with any state, but defined for one
@@ -522,7 +628,7 @@ bool expand_rewrites(HloOpcode code) {
 bool expand_needed(const Hlo *h) {
     for (OpId id = 1; id < h->ops.n; id++) {
         const HloOp *op = hlo_at(h, id);
-        if (expand_rewrites((HloOpcode)op->code) || is_approx_top_k(op))
+        if (expand_rewrites((HloOpcode)op->code) || calls(op, APPROX_TOP_K) || calls(op, HLO_RAGGED_ALL_TO_ALL))
             return true;
     }
     return false;

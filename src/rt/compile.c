@@ -168,6 +168,8 @@ static void keep_program(Run *r, const Hlo *h, bool changed) {
         } else if (r->ctx->err.code != OTRN_UNSUPPORTED) { // what bytecode has no form for stays as it is
             r->ctx->on_fail = outer;
             longjmp(*outer, 1);
+        } else {
+            r->ctx->err.hint[0] = 0; // not for the next error
         }
         r->ctx->on_fail = outer;
     }
