@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // move.c — a value in the form an op wants it: whole, or in parts of some sharding.
 //
-// Terms are combined first, scattered at once when a dimension is wanted in the same parts; then dimensions that lie
-// otherwise than wanted are gathered, one by one, and cut. What was made once is kept beside the value.
+// The way there is way.c's; here its steps become operations. What was made once is kept beside the value, and the
+// next form is made from whatever is nearest.
 #include <string.h>
 
-#include "spmd/spmd.h"
+#include "spmd/way.h"
 
 OpId move_op(Spmd *s, HloOpcode code, uint32_t n, const ValueId *operands, TypeId type) {
     OpId id = hlo_op(s->h, code, s->loc, n, operands, 1, &type);
@@ -65,18 +65,8 @@ static void meet(Spmd *s, OpId id, const Shards *sh, uint32_t dim) {
                   .n = s->devices,
                   .cols = (uint32_t)sh->parts[dim],
                   .ints = shard_groups(&r, sh, dim)};
-    *hlo_attr_slot(s->h, id, AK_USE_GLOBAL_DEVICE_IDS) = (HloAttr){.kind = HA_BOOL, .i = 1};
-}
-
-static ValueId gather_dim(Spmd *s, ValueId v, const Shards *sh, uint32_t dim) {
-    HloType t = *hlo_value_type(s->h, v);
-    int64_t dims[OTRN_MAX_RANK];
-    memcpy(dims, t.dims, t.rank * sizeof *dims);
-    dims[dim] *= sh->parts[dim];
-    OpId id = move_op(s, HLO_ALL_GATHER, 1, &v, hlo_type_tensor(s->h, t.dtype, t.rank, dims));
-    *hlo_attr_slot(s->h, id, AK_ALL_GATHER_DIM) = (HloAttr){.kind = HA_INT, .i = dim};
-    meet(s, id, sh, dim);
-    return move_result(s, id);
+    if (hlo_at(s->h, id)->code != HLO_ALL_TO_ALL)
+        *hlo_attr_slot(s->h, id, AK_USE_GLOBAL_DEVICE_IDS) = (HloAttr){.kind = HA_BOOL, .i = 1};
 }
 
 static void add_combiner(Spmd *s, OpId id, int dtype, ShardCombine combine) {
@@ -91,23 +81,38 @@ static void add_combiner(Spmd *s, OpId id, int dtype, ShardCombine combine) {
     hlo_region_push(h, body, hlo_op(h, HLO_RETURN, s->loc, 1, &out, 0, NULL));
 }
 
-static ValueId combine_terms(Spmd *s, ValueId v, const Shards *sh) {
-    OpId id = move_op(s, HLO_ALL_REDUCE, 1, &v, s->h->values.at[v].type);
-    meet(s, id, sh, sh->rank);
-    add_combiner(s, id, hlo_value_type(s->h, v)->dtype, sh->combine);
+// The op of a step that has devices meet, over a value of the new body. Its result is of type `type`.
+static ValueId step_op(Spmd *s, HloOpcode code, const Step *st, ValueId v, TypeId type) {
+    OpId id = move_op(s, code, 1, &v, type);
+    meet(s, id, st->meet, st->along);
+    int dtype = hlo_type(s->h, type)->dtype;
+    if (code == HLO_ALL_REDUCE || code == HLO_REDUCE_SCATTER)
+        add_combiner(s, id, dtype, st->combine);
+    if (code == HLO_REDUCE_SCATTER)
+        *hlo_attr_slot(s->h, id, AK_SCATTER_DIMENSION) = (HloAttr){.kind = HA_INT, .i = st->dim};
+    if (code == HLO_ALL_GATHER)
+        *hlo_attr_slot(s->h, id, AK_ALL_GATHER_DIM) = (HloAttr){.kind = HA_INT, .i = st->dim};
+    if (code == HLO_ALL_TO_ALL) {
+        *hlo_attr_slot(s->h, id, AK_SPLIT_DIMENSION) = (HloAttr){.kind = HA_INT, .i = st->into};
+        *hlo_attr_slot(s->h, id, AK_CONCAT_DIMENSION) = (HloAttr){.kind = HA_INT, .i = st->dim};
+        *hlo_attr_slot(s->h, id, AK_SPLIT_COUNT) = (HloAttr){.kind = HA_INT, .i = st->parts};
+    }
     return move_result(s, id);
 }
 
-// The same when each device wants only its part of a dimension.
-static ValueId scatter_terms(Spmd *s, ValueId v, const Shards *sh, uint32_t dim) {
-    HloType t = *hlo_value_type(s->h, v);
-    int64_t dims[OTRN_MAX_RANK];
-    memcpy(dims, t.dims, t.rank * sizeof *dims);
-    dims[dim] /= sh->parts[sh->rank];
-    OpId id = move_op(s, HLO_REDUCE_SCATTER, 1, &v, hlo_type_tensor(s->h, t.dtype, t.rank, dims));
-    *hlo_attr_slot(s->h, id, AK_SCATTER_DIMENSION) = (HloAttr){.kind = HA_INT, .i = dim};
-    meet(s, id, sh, sh->rank);
-    add_combiner(s, id, t.dtype, sh->combine);
+// The n-th device that had a part sends it to the n-th that wants it.
+static ValueId step_permute(Spmd *s, const Step *st, ValueId v) {
+    ShardRead r = spmd_reader(s, NULL);
+    const uint32_t *from = shard_order(&r, st->meet), *to = shard_order(&r, st->after);
+    int64_t *pairs = ARENA_NEWN(s->h->arena, int64_t, 2 * (size_t)s->devices);
+    for (uint32_t i = 0; i < s->devices; i++) {
+        pairs[2 * i] = from[i];
+        pairs[2 * i + 1] = to[i];
+    }
+    OpId id = move_op(s, HLO_COLLECTIVE_PERMUTE, 1, &v, s->h->values.at[v].type);
+    *hlo_attr_slot(s->h, id, AK_CHANNEL_ID) = (HloAttr){.kind = HA_INT, .i = 1};
+    *hlo_attr_slot(s->h, id, AK_SOURCE_TARGET_PAIRS) =
+        (HloAttr){.kind = HA_INTS2, .n = 2 * s->devices, .cols = 2, .ints = pairs};
     return move_result(s, id);
 }
 
@@ -207,32 +212,56 @@ const Piece *move_made(const Spmd *s, ValueId v) {
     return p;
 }
 
+// A part of this type with a dimension larger or smaller.
+static TypeId resized(Spmd *s, ValueId v, const Step *st) {
+    HloType t = *hlo_value_type(s->h, v);
+    int64_t dims[OTRN_MAX_RANK];
+    memcpy(dims, t.dims, t.rank * sizeof *dims);
+    if (st->kind == STEP_GATHER || st->kind == STEP_SWAP)
+        dims[st->dim] *= st->parts;
+    if (st->kind == STEP_SCATTER || st->kind == STEP_SWAP)
+        dims[st->kind == STEP_SWAP ? st->into : st->dim] /= st->parts;
+    return hlo_type_tensor(s->h, t.dtype, t.rank, dims);
+}
+
 // From one way to lie to another without terms.
 static ValueId reshard(Spmd *s, ValueId v, const Shards *from, const Shards *to) {
-    uint32_t rank = from->rank;
-    Cut now[OTRN_MAX_RANK], none = {1, NULL};
-    for (uint32_t i = 0; i < rank; i++)
-        now[i] = shard_cut(from, i);
-    if (shard_has_terms(from)) {
-        Cut terms = shard_cut(from, rank);
-        uint32_t dim = 0;
-        while (dim < rank && !(now[dim].parts == 1 && shard_cut_same(shard_cut(to, dim), terms, s->devices)))
-            dim++;
-        v = dim < rank ? scatter_terms(s, v, from, dim) : combine_terms(s, v, from);
-        if (dim < rank)
-            now[dim] = terms;
-        from = shard_make(s->c->scratch, rank, s->devices, now, none, SHARD_ADD);
+    static const HloOpcode codes[] = {[STEP_SCATTER] = HLO_REDUCE_SCATTER, [STEP_REDUCE] = HLO_ALL_REDUCE,
+                                      [STEP_SWAP] = HLO_ALL_TO_ALL, [STEP_GATHER] = HLO_ALL_GATHER};
+    Step steps[WAY_STEPS_MAX];
+    uint32_t n = way_steps(s, from, to, steps);
+    for (uint32_t i = 0; i < n; i++) {
+        const Step *st = &steps[i];
+        if (st->kind == STEP_CUT)
+            v = move_cut(s, v, st->meet);
+        else if (st->kind == STEP_PERMUTE)
+            v = step_permute(s, st, v);
+        else
+            v = step_op(s, codes[st->kind], st, v, resized(s, v, st));
     }
-    for (uint32_t i = 0; i < rank; i++) {
-        if (now[i].parts == 1 || shard_cut_same(now[i], shard_cut(to, i), s->devices))
-            continue;
-        v = gather_dim(s, v, from, i);
-        now[i] = none;
-        from = shard_make(s->c->scratch, rank, s->devices, now, none, SHARD_ADD);
+    return v;
+}
+
+// Of what is there of a value, where this form is reached from with the fewest bytes; NULL: from the whole.
+static const Piece *nearest(Spmd *s, ValueId v, const Shards *sh, uint64_t *bytes) {
+    const Form *f = &s->forms.at[v];
+    const Piece *best = NULL;
+    *bytes = f->whole || f->lazy ? 0 : UINT64_MAX;
+    for (const Piece *p = f->pieces; p; p = p->next) {
+        uint64_t n = way_bytes(s, hlo_value_type(s->h, v), p->shards, sh);
+        if (n < *bytes || (n == *bytes && best)) { // the oldest of equals
+            *bytes = n;
+            best = p;
+        }
     }
-    for (uint32_t i = 0; i < rank; i++) // what is cut already stays
-        now[i] = now[i].parts > 1 ? none : shard_cut(to, i);
-    return move_cut(s, v, shard_make(s->c->scratch, rank, s->devices, now, none, SHARD_ADD));
+    return best;
+}
+
+uint64_t move_bytes(Spmd *s, ValueId v, const Shards *sh) {
+    uint64_t bytes = 0;
+    if (!shard_is_whole(sh) || !s->forms.at[v].whole)
+        nearest(s, v, shard_without_terms(sh, s->c->scratch), &bytes);
+    return bytes;
 }
 
 ValueId move_whole(Spmd *s, ValueId v) {
@@ -240,8 +269,9 @@ ValueId move_whole(Spmd *s, ValueId v) {
     if (f.whole)
         return f.whole;
     const Shards *all = shard_whole(s->c->scratch, hlo_value_type(s->h, v)->rank, s->devices);
-    const Piece *made = move_made(s, v);
-    ValueId whole = f.lazy ? spmd_lazy(s, f.lazy, all) : reshard(s, made->value, made->shards, all);
+    uint64_t bytes;
+    const Piece *from = f.lazy ? NULL : nearest(s, v, all, &bytes);
+    ValueId whole = from ? reshard(s, from->value, from->shards, all) : spmd_lazy(s, f.lazy, all);
     f = s->forms.at[v];
     f.whole = whole;
     move_set(s, v, f);
@@ -289,7 +319,9 @@ ValueId move_part(Spmd *s, ValueId v, const Shards *sh) {
     if (s->forms.at[v].lazy) {
         part = spmd_lazy(s, s->forms.at[v].lazy, shard_without_terms(sh, s->c->scratch));
     } else if (made) {
-        part = reshard(s, made->value, made->shards, sh);
+        uint64_t bytes;
+        const Piece *from = nearest(s, v, sh, &bytes);
+        part = reshard(s, from->value, from->shards, sh);
     } else {
         ValueId whole = s->forms.at[v].whole, again = remade(s, whole, sh);
         part = again ? again : move_cut(s, whole, sh);

@@ -379,6 +379,21 @@ const int64_t *shard_groups(const ShardRead *r, const Shards *s, uint32_t dim) {
     return groups;
 }
 
+const uint32_t *shard_order(const ShardRead *r, const Shards *s) {
+    uint32_t *order = ARENA_NEWN(r->arena, uint32_t, s->devices), n = 0;
+    Chains chains;
+    uint64_t slots = 1;
+    for (uint32_t i = 0; i <= s->rank; i++)
+        slots *= (uint64_t)s->parts[i];
+    bool even = chains_make(s, r->arena, &chains);
+    for (uint64_t slot = 0; even && slot < slots; slot++)
+        for (uint32_t d; (d = chains_take(&chains, slot)) != UINT32_MAX;)
+            order[n++] = d;
+    if (n != s->devices)
+        fail(r, OTRN_UNSUPPORTED, "devices hold unequal shares of a tensor", shard_text(s, r->arena));
+    return order;
+}
+
 // --- cuts --------------------------------------------------------------------------------------
 
 Cut shard_cut(const Shards *s, uint32_t dim) {

@@ -58,7 +58,8 @@ const char *shard_text(const Shards *s, Arena *a);
 // Devices that together have a dimension whole (or all terms) and agree in all others, in the order of its parts:
 // devices / parts[dim] rows of parts[dim]. Raises UNSUPPORTED when the table has no such groups.
 const int64_t *shard_groups(const ShardRead *r, const Shards *s, uint32_t dim);
-
+// Devices by what they have, ascending among those that have the same.
+const uint32_t *shard_order(const ShardRead *r, const Shards *s);
 
 // How one dimension (or the terms) lies: the part of each device. parts 1: whole, and index may be NULL.
 typedef struct Cut {

@@ -4,7 +4,8 @@
 //   shard.c  how a tensor lies on the devices
 //   rule.c   which dimensions of an op's tensors go together
 //   plan.c   how each value should lie, from what the program says about some of them
-//   move.c   from one way to lie to another: collectives and cuts
+//   way.c    the steps from one way to lie to another, and what they send
+//   move.c   those steps as operations: collectives and cuts
 //   spmd.c   the program of one device, op by op
 //   custom.c calls that somebody outside cuts, before all this
 #ifndef OTRN_SPMD_SPMD_H
@@ -92,5 +93,6 @@ const Piece *move_made(const Spmd *s, ValueId v); // how it was made; NULL: whol
 ValueId move_cut(Spmd *s, ValueId whole, const Shards *sh); // of a value of the new body
 ValueId move_whole(Spmd *s, ValueId v);
 ValueId move_part(Spmd *s, ValueId v, const Shards *sh);
+uint64_t move_bytes(Spmd *s, ValueId v, const Shards *sh); // what a device sends for that
 
 #endif
