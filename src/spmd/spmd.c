@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "pass/walk.h"
-#include "spmd/spmd.h"
+#include "spmd/way.h"
 
 static void copy_ops(Spmd *s, RegionId from);
 
@@ -134,6 +134,18 @@ static const Shards *keep_open(Spmd *s, const Shards *sh, ValueId v, ValueId res
     return shard_make(s->c->scratch, sh->rank, s->devices, cuts, shard_cut(sh, sh->rank), sh->combine);
 }
 
+// To lie this way all terms of a value, which nobody else reads, would be summed everywhere.
+static bool sums_all(Spmd *s, ValueId v, const Shards *sh) {
+    if (spmd_free_terms(s, v).parts <= 1)
+        return false;
+    Step steps[WAY_STEPS_MAX];
+    uint32_t n = way_steps(s, move_made(s, v)->shards, sh, steps);
+    for (uint32_t i = 0; i < n; i++)
+        if (steps[i].kind != STEP_REDUCE && steps[i].kind != STEP_CUT)
+            return false;
+    return true;
+}
+
 static void copy_constraint(Spmd *s, const HloOp *op) {
     ValueId v = hlo_operand(s->h, op, 0);
     const Shards *sh = spmd_constraint(s, op);
@@ -142,6 +154,10 @@ static void copy_constraint(Spmd *s, const HloOp *op) {
         return;
     }
     sh = keep_open(s, sh, v, op->results);
+    if (sums_all(s, v, sh)) { // whoever reads it may want only a part of the sum
+        move_set(s, op->results, s->forms.at[v]);
+        return;
+    }
     ValueId part = move_part(s, v, sh);
     move_set_piece(s, op->results, sh, part);
 }

@@ -11,6 +11,7 @@
 #ifndef OTRN_SPMD_SPMD_H
 #define OTRN_SPMD_SPMD_H
 
+#include "hlo/users.h"
 #include "pass/pass.h"
 #include "spmd/rule.h"
 
@@ -43,6 +44,7 @@ typedef struct Spmd {
     VEC(Undo) undo;  // forms changed inside a nested region, which end with it
     const Shards **plan; // by value of the old body: how it should lie; NULL: whole, or as it comes
     uint32_t nplan;
+    Users users; // of the old body
     uint32_t depth;  // of nested regions
     uint32_t manual; // of manual regions
 } Spmd;
@@ -64,6 +66,8 @@ OpId spmd_clone(Spmd *s, const HloOp *op, const ValueId *operands, const TypeId 
 // args: how the region's arguments lie, and what it returns; NULL: all whole.
 void spmd_copy_region(Spmd *s, OpId copy, RegionId from, const Shards *const *args);
 void spmd_note_outer(Spmd *s, RegionId region, bool in_parts);
+// The terms a value lies in, when the only op that reads it may take them as they are; parts 1: none.
+Cut spmd_free_terms(const Spmd *s, ValueId v);
 bool spmd_in_parts(Spmd *s, OpId id); // false: it is to be done on whole values
 // Of a cheap op, behind others of its kind; 0: it is not one.
 uint32_t spmd_lazy_depth(const Spmd *s, const HloOp *op);
@@ -77,6 +81,7 @@ static inline bool spmd_fits(const HloType *t, const Shards *sh) { // all parts 
 
 // --- plan.c ------------------------------------------------------------------------------------
 // args: of the entry's arguments, which are as they are; results: wishes for what it returns. NULL: nothing is said.
+// Sets plan and users.
 void spmd_plan(Spmd *s, RegionId body, const Shards *const *args, const Shards *const *results);
 
 // --- move.c ------------------------------------------------------------------------------------

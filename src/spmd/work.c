@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // work.c — an op with a rule in parts: how its factors are cut, and the op that a device does then.
 //
-// The cuts are those its operands lie in, as far as they go together, and then those the plan has for its results.
-// What follows from them: sizes in attributes, the device's offset of an iota or of picked indices, terms where a
+// The cuts are those its operands lie in, as far as they go together, and then those the plan has for its results; where that
+// moves bytes, other orders are tried and the cheapest is taken. Sums, movement and scaling of terms give terms: they
+// are combined once, behind them. What follows from them: sizes in attributes, the device's offset of an iota or of picked indices, terms where a
 // summed factor is cut. Cheap ops are not done where they stand but in each form that somebody asks for.
 #include <string.h>
 
-#include "spmd/spmd.h"
+#include "spmd/way.h"
 
 // --- ops in parts ------------------------------------------------------------------------------
 
@@ -14,7 +15,8 @@ typedef struct Work { // an op with a rule, while it is decided how its factors 
     Spmd *s;
     const HloOp *op;
     Rule rule;
-    Cut *cuts; // of factors
+    Cut *cuts; // of factors, and behind them the terms that operands and results lie in
+    uint64_t terms; // bits: operands that are such terms
 } Work;
 
 static ValueId work_value(const Work *w, uint32_t t) {
@@ -32,7 +34,7 @@ static void work_cut(Work *w, int f, Cut c) {
                 return;
     }
     w->cuts[f] = c;
-    if (!shard_cuts_fit(w->cuts, w->rule.nfactors, w->s->devices))
+    if (!shard_cuts_fit(w->cuts, w->rule.nfactors + 1, w->s->devices))
         w->cuts[f] = (Cut){1, NULL};
 }
 
@@ -51,7 +53,7 @@ static uint64_t work_bytes(const Work *w, uint32_t t) { return hlo_type_bytes(hl
 
 // First cuts that cost nothing: those of the result that an operand has, and those that all operands of a sum have.
 // Then those of the operands, the largest first, which would have to be gathered; then the rest of the result's.
-static void work_decide(Work *w) {
+static void work_fill(Work *w) {
     Spmd *s = w->s;
     uint32_t nops = w->op->noperands, first = nops;
     const Shards *plan = s->manual ? NULL : s->plan[w->op->results];
@@ -97,12 +99,207 @@ static const Shards *work_shards(const Work *w, uint32_t t) {
         dims[d] = f < 0 ? (Cut){1, NULL} : w->cuts[f];
     }
     bool has_terms = t >= w->op->noperands || t < w->rule.ninto;
+    if (t >= w->op->noperands || (t < 64 && w->terms >> t & 1))
+        terms = w->cuts[w->rule.nfactors];
     for (uint32_t f = 0; has_terms && f < w->rule.nfactors; f++)
         if (w->rule.kind[f] != FACTOR_KEEP && w->cuts[f].parts > 1) {
             terms = shard_cut_both(a, terms, w->cuts[f], w->s->devices);
             how = combine[w->rule.kind[f]];
         }
     return shard_make(a, rank, w->s->devices, dims, terms, how);
+}
+
+// --- the cheapest ------------------------------------------------------------------------------------
+
+#define FLOPS_PER_BYTE 1000u // that a core does while it sends a byte
+#define TOUCHED_PER_BYTE 4u  // bytes that it reads or writes meanwhile
+
+// Bytes sent for operands and for results to lie as planned, and the device's own work in the same measure.
+static uint64_t work_cost(const Work *w, uint64_t *sent) {
+    Spmd *s = w->s;
+    uint64_t local = 0, parts = 1;
+    *sent = 0;
+    for (uint32_t t = 0; t < w->rule.ntensors; t++) {
+        ValueId v = work_value(w, t);
+        const Shards *sh = work_shards(w, t), *plan = s->manual ? NULL : s->plan[v];
+        uint64_t bytes = work_bytes(w, t);
+        if (t < w->op->noperands)
+            *sent += t < 64 && w->terms >> t & 1 ? 0 : move_bytes(s, v, sh);
+        else
+            *sent += way_bytes(s, hlo_value_type(s->h, v), sh, plan ? plan : shard_without_terms(sh, s->c->scratch));
+        for (uint32_t d = 0; d < sh->rank; d++)
+            bytes /= (uint64_t)sh->parts[d];
+        local += bytes / TOUCHED_PER_BYTE;
+    }
+    for (uint32_t f = 0; f < w->rule.nfactors; f++)
+        parts *= w->cuts[f].parts > 1 ? (uint64_t)w->cuts[f].parts : 1;
+    if (w->op->code == HLO_DOT_GENERAL) {
+        uint64_t flops = 2 * (uint64_t)hlo_value_type(s->h, w->op->results)->elems;
+        uint32_t n;
+        const int64_t *dims = hlo_ints(w->op, AK_LHS_CONTRACTING_DIMENSIONS, &n);
+        for (uint32_t i = 0; i < n; i++)
+            flops *= (uint64_t)hlo_value_type(s->h, work_value(w, 0))->dims[dims[i]];
+        local += flops / parts / FLOPS_PER_BYTE;
+    }
+    return *sent + local;
+}
+
+// The cuts of one tensor first: an operand as it lies, the result as planned. False: it has none.
+static bool work_first(Work *w, uint32_t t) {
+    Spmd *s = w->s;
+    const Piece *made = t < w->op->noperands ? move_made(s, work_value(w, t)) : NULL;
+    const Shards *sh = made ? made->shards : t < w->op->noperands || s->manual ? NULL : s->plan[work_value(w, t)];
+    for (uint32_t d = 0; sh && d < sh->rank; d++)
+        work_cut(w, rule_factor(&w->rule, t, d), shard_cut(sh, d));
+    return sh;
+}
+
+static void work_decide(Work *w) {
+    Spmd *s = w->s;
+    size_t n = w->rule.nfactors;
+    Cut *best = ARENA_NEWN(s->c->scratch, Cut, n + 1), *start = ARENA_NEWN(s->c->scratch, Cut, n + 1);
+    memcpy(start, w->cuts, (n + 1) * sizeof *start);
+    work_fill(w);
+    uint64_t sent, least = work_cost(w, &sent);
+    if (!sent)
+        return;
+    memcpy(best, w->cuts, (n + 1) * sizeof *best);
+    for (uint32_t t = 0; t < w->rule.ntensors; t++) {
+        memcpy(w->cuts, start, (n + 1) * sizeof *start);
+        if (!work_first(w, t))
+            continue;
+        work_fill(w);
+        uint64_t cost = work_cost(w, &sent);
+        if (cost < least)
+            memcpy(best, w->cuts, (n + 1) * sizeof *best);
+        least = cost < least ? cost : least;
+    }
+    memcpy(w->cuts, best, (n + 1) * sizeof *best);
+}
+
+// --- terms that stay terms ---------------------------------------------------------------------------
+
+Cut spmd_free_terms(const Spmd *s, ValueId v) {
+    const Piece *made = move_made(s, v);
+    uint32_t users;
+    users_of(&s->users, v, &users);
+    OpId def = s->h->values.at[v].def;
+    bool here = def && s->users.region[def] == s->users.region[s->op]; // not again in every round of a loop
+    bool only = made && made == s->forms.at[v].pieces && users == 1 && here && !s->manual;
+    return only && made->shards->combine == SHARD_ADD ? shard_cut(made->shards, made->shards->rank) : (Cut){1, NULL};
+}
+
+static bool is_scale(const Spmd *s, ValueId v) { // one number, repeated
+    OpId def = s->h->values.at[v].def;
+    const HloOp *op = hlo_at(s->h, def);
+    const HloAttr *value = def && op->code == HLO_CONSTANT ? hlo_attr(op, AK_VALUE) : NULL;
+    return (value && value->kind == HA_TENSOR && hlo_tensor_is_splat(s->h, value)) ||
+           (def && op->code == HLO_BROADCAST_IN_DIM && hlo_value_type(s->h, hlo_operand(s->h, op, 0))->rank == 0);
+}
+
+// Operands that the op may take as terms, if they are: bits. What it gives is then as many terms.
+static uint64_t linear_in(const Spmd *s, const HloOp *op) {
+    switch ((HloOpcode)op->code) {
+    case HLO_ADD:
+    case HLO_SUBTRACT:
+        return 3;
+    case HLO_CONCATENATE:
+        return op->noperands < 64 ? (1ull << op->noperands) - 1 : 0;
+    case HLO_NEGATE:
+    case HLO_TRANSPOSE:
+    case HLO_RESHAPE:
+    case HLO_SLICE:
+    case HLO_REDUCE:
+        return 1;
+    case HLO_MULTIPLY:
+        return is_scale(s, hlo_operand(s->h, op, 1)) ? 1 : is_scale(s, hlo_operand(s->h, op, 0)) ? 2 : 0;
+    case HLO_DIVIDE:
+        return is_scale(s, hlo_operand(s->h, op, 1));
+    default:
+        return 0;
+    }
+}
+
+// It sums several, or fewer bytes leave it than come: good for terms. Others may only hand them on.
+static bool gains(const Spmd *s, const HloOp *op) {
+    uint64_t which = linear_in(s, op);
+    return which && (which & (which - 1) || op->code == HLO_SLICE || op->code == HLO_REDUCE);
+}
+
+#define AHEAD_MAX 8u // ops that terms are followed through
+
+// Will the value be terms? One that is not made yet as its operands are planned.
+static bool terms_ahead(const Spmd *s, ValueId v, uint32_t depth) {
+    const Piece *made = move_made(s, v);
+    OpId def = s->h->values.at[v].def;
+    const HloOp *op = hlo_at(s->h, def);
+    Rule rule;
+    if (made || s->forms.at[v].whole || s->forms.at[v].lazy || !def || depth == AHEAD_MAX)
+        return made && shard_has_terms(made->shards);
+    uint64_t which = linear_in(s, op);
+    for (uint32_t t = 0; which >> t; t++)
+        if (which >> t & 1 && !terms_ahead(s, hlo_operand(s->h, op, t), depth + 1))
+            which = 0;
+    if (which || !rule_of(s->c->scratch, s->h, op, &rule))
+        return which;
+    for (uint32_t t = 0; t < op->noperands; t++) {
+        const Shards *plan = s->plan[hlo_operand(s->h, op, t)];
+        for (uint32_t d = 0; plan && d < plan->rank; d++) {
+            int f = rule_factor(&rule, t, d);
+            if (plan->parts[d] > 1 && f >= 0 && rule.kind[f] == FACTOR_ADD)
+                return true;
+        }
+    }
+    return false;
+}
+
+// Is there an op behind this one, or is it one itself, that gains by terms? Else they are combined here: a sum is more
+// easily moved inside what reads it than a collective is.
+static bool worth_keeping(const Spmd *s, const HloOp *op) {
+    for (uint32_t depth = 0; depth < AHEAD_MAX && !gains(s, op); depth++) {
+        uint32_t n;
+        const OpId *users = users_of(&s->users, op->results, &n);
+        if (!linear_in(s, op) || n != 1)
+            return false;
+        op = hlo_at(s->h, users[0]);
+        if (op->code == HLO_SDY_SHARDING_CONSTRAINT)
+            return true;
+    }
+    uint64_t which = gains(s, op) ? linear_in(s, op) : 0;
+    for (uint32_t t = 0; which >> t; t++)
+        if (which >> t & 1 && !terms_ahead(s, hlo_operand(s->h, op, t), 0))
+            return false;
+    return which;
+}
+
+static void work_terms(Work *w) {
+    Cut *terms = &w->cuts[w->rule.nfactors], none = {1, NULL};
+    uint64_t which = dtype_is_float(hlo_value_type(w->s->h, w->op->results)->dtype) ? linear_in(w->s, w->op) : 0;
+    bool adds = w->op->code != HLO_REDUCE;
+    for (uint32_t f = 0; f < w->rule.nfactors; f++)
+        adds |= w->rule.kind[f] == FACTOR_ADD;
+    *terms = none;
+    if (!adds || !worth_keeping(w->s, w->op))
+        return;
+    for (uint32_t t = 0; which >> t; t++) {
+        if (!(which >> t & 1))
+            continue;
+        Cut c = spmd_free_terms(w->s, work_value(w, t));
+        if (c.parts <= 1 || (terms->parts > 1 && !shard_cut_same(c, *terms, w->s->devices))) {
+            *terms = none;
+            return;
+        }
+        *terms = c;
+    }
+    w->terms = which;
+}
+
+// Are all of them taken as they lie?
+static bool terms_stay(const Work *w) {
+    for (uint32_t t = 0; w->terms >> t; t++)
+        if (w->terms >> t & 1 && !shard_same(work_shards(w, t), move_made(w->s, work_value(w, t))->shards))
+            return false;
+    return true;
 }
 
 // Attributes that speak of sizes follow the parts: in each of the dimensions that stayed full.
@@ -240,9 +437,15 @@ bool spmd_in_parts(Spmd *s, OpId id) {
     Work w;
     if (!work_begin(&w, s, &op))
         return false;
+    work_terms(&w);
     work_decide(&w);
+    if (w.terms && !terms_stay(&w)) {
+        w.terms = 0;
+        memset(w.cuts, 0, (w.rule.nfactors + 1) * sizeof *w.cuts);
+        work_decide(&w);
+    }
     bool any = false;
-    for (uint32_t f = 0; f < w.rule.nfactors; f++)
+    for (uint32_t f = 0; f <= w.rule.nfactors; f++)
         any |= w.cuts[f].parts > 1;
     if (!any)
         return false;
