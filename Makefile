@@ -140,7 +140,7 @@ diff: $(BUILD)/otrn $(BUILD)/tests/unit/random_test
 # The clock against published kernels and whole training steps: error per row, per family, over all.
 accuracy: all
 	python3 accuracy/accuracy.py $(BUILD)/otrn
-	@if [ -x $(PYTHON) ]; then $(PYTHON) accuracy/steps.py --otrn=$(BUILD)/otrn --folder=$(BUILD)/steps; \
+	@if [ -x $(PYTHON) ]; then $(PYTHON) accuracy/steps.py; \
 	else echo "skipped whole steps: no $(PYTHON) (./dev setup makes it)"; fi
 
 table: all $(call bin,examples/c/price_program.c)

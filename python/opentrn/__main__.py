@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The otrn program: `otrn …` and `python -m opentrn …`. All of it is one call of the library."""
+"""The otrn program: `otrn …`, `opentrn …` and `python -m opentrn …`: one call of the library, but for predictions from a
+model's configuration, whose layers Python writes."""
 
 import ctypes
 import os
@@ -9,7 +10,16 @@ import sys
 from opentrn._library import library_path
 
 
+def _is_configuration(words: list[str]) -> bool:
+    """predict CONFIG.json …; a program over devices is the library's."""
+    return words[:1] == ["predict"] and any(w.endswith(".json") for w in words[1:] if not w.startswith("-"))
+
+
 def main() -> int:
+    if _is_configuration(sys.argv[1:]):
+        from opentrn._predict import command
+
+        return command.main(sys.argv[2:])
     for number in (signal.SIGINT, signal.SIGPIPE):  # as in any program: Python changes both
         signal.signal(number, signal.SIG_DFL)
     words = [b"otrn", *map(os.fsencode, sys.argv[1:])]

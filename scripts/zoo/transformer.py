@@ -25,7 +25,7 @@ class Config:
     norm: str = "layer"  # or rms
     act: str = "gelu"  # gelu (tanh), erf (exact), relu, swiglu
     places: str = "learned"  # or rotary, none
-    task: str = "lm"  # lm, stage (the last of a pipeline), mlm (every position, and whether two sentences follow), classes (pictures in patches of 16)
+    task: str = "lm"  # lm, mlm (every position, and whether two sentences follow), classes (pictures in patches of 16)
     classes: int = 1000
     post: bool = False  # norms behind the sums, as BERT has them
     parallel: bool = False  # attention and MLP side by side, as GPT-NeoX has them
@@ -48,15 +48,15 @@ def norm(w, x, c):
     return (wide * scale + w(c.width)).astype(x.dtype) if c.norm == "layer" else (wide * scale).astype(x.dtype)
 
 
-def dense(w, x, c, out, cut=1):
-    y = x @ w(x.shape[-1], out, cut=cut)
-    return y + w(out, cut=0 if cut == 1 else None) if c.bias else y
+def dense(w, x, c, out):
+    y = x @ w(x.shape[-1], out)
+    return y + w(out) if c.bias else y
 
 
 def together(w, x, c, parts, out):
     """Several products of x with as many outputs, as one."""
-    y = jnp.einsum("bsw,wpo->pbso", x, w(x.shape[-1], parts, out, cut=2))
-    return y + w(parts, 1, 1, out, cut=3) if c.bias else y
+    y = jnp.einsum("bsw,wpo->pbso", x, w(x.shape[-1], parts, out))
+    return y + w(parts, 1, 1, out) if c.bias else y
 
 
 def rotate(x):
@@ -96,7 +96,7 @@ def attention(w, x, mask, c, source=None):
         q, k = rotate(q), rotate(k)
     run = lambda *args: weigh(w, *args, c)
     run = jax.checkpoint(run) if c.remat == "attention" and not c.dropout else run
-    return dense(w, run(q, k, v, mask), c, c.width, cut=0)
+    return dense(w, run(q, k, v, mask), c, c.width)
 
 
 def mlp(w, x, c):
@@ -105,11 +105,11 @@ def mlp(w, x, c):
         return mixture(w, x, c, hidden)
     if c.act == "swiglu" and c.fused:
         gate, up = together(w, x, c, 2, hidden)
-        return dense(w, jax.nn.silu(gate) * up, c, c.width, cut=0)
+        return dense(w, jax.nn.silu(gate) * up, c, c.width)
     if c.act == "swiglu":
-        return dense(w, jax.nn.silu(dense(w, x, c, hidden)) * dense(w, x, c, hidden), c, c.width, cut=0)
+        return dense(w, jax.nn.silu(dense(w, x, c, hidden)) * dense(w, x, c, hidden), c, c.width)
     act = {"gelu": jax.nn.gelu, "erf": lambda x: jax.nn.gelu(x, approximate=False), "relu": jax.nn.relu}[c.act]
-    return dense(w, act(dense(w, x, c, hidden)), c, c.width, cut=0)
+    return dense(w, act(dense(w, x, c, hidden)), c, c.width)
 
 
 def mixture(w, x, c, hidden):
@@ -157,39 +157,33 @@ def cross_entropy(logits, targets):
 
 
 def language(w, tokens, targets, c):
-    table = w(c.vocab, c.width, cut=0)
+    table = w(c.vocab, c.width)
     x = table[tokens]
     if c.places == "learned":
         x = x + w(c.seq, c.width)
     x = layers(w, w.drop(x, c.dropout), causal(c.seq, c.window), c)
     x = norm(w, x, c)
-    return cross_entropy(x @ (table.T if c.tied else w(c.width, c.vocab, cut=1)), targets)
-
-
-def last_stage(w, x, targets, c):
-    """What the last of a pipeline's devices have of a language model: its layers and the head."""
-    x = norm(w, layers(w, x, causal(c.seq, c.window), c), c)
-    return cross_entropy(x @ w(c.width, c.vocab, cut=1), targets)
+    return cross_entropy(x @ (table.T if c.tied else w(c.width, c.vocab)), targets)
 
 
 def masked_language(w, tokens, kinds, lengths, targets, follows, c):
-    table = w(c.vocab, c.width, cut=0)
+    table = w(c.vocab, c.width)
     x = norm(w, table[tokens] + w(512, c.width)[: c.seq] + w(2, c.width)[kinds], c)
     mask = (jnp.arange(c.seq) < lengths[:, None])[:, None, None, :]
     x = layers(w, w.drop(x, c.dropout), mask, c)
-    pooled = jnp.tanh(dense(w, x[:, 0], c, c.width, cut=None))
-    loss = cross_entropy(dense(w, pooled, c, 2, cut=None), follows)
-    h = norm(w, jax.nn.gelu(dense(w, x, c, c.width, cut=None), approximate=False), c)
+    pooled = jnp.tanh(dense(w, x[:, 0], c, c.width))
+    loss = cross_entropy(dense(w, pooled, c, 2), follows)
+    h = norm(w, jax.nn.gelu(dense(w, x, c, c.width), approximate=False), c)
     return loss + cross_entropy(h @ table.T + w(c.vocab), targets)
 
 
 def pictures(w, images, labels, c):
     b, side = images.shape[0], images.shape[1] // 16
     x = images.reshape(b, side, 16, side, 16, 3).transpose(0, 1, 3, 2, 4, 5).reshape(b, side * side, 768)
-    x = dense(w, x.astype(w.dtype), c, c.width, cut=None)
+    x = dense(w, x.astype(w.dtype), c, c.width)
     x = jnp.concatenate([jnp.broadcast_to(w(c.width), (b, 1, c.width)), x], 1) + w(side * side + 1, c.width)
     x = norm(w, layers(w, x, None, c), c)
-    return cross_entropy(dense(w, x[:, 0], c, c.classes, cut=None), labels)
+    return cross_entropy(dense(w, x[:, 0], c, c.classes), labels)
 
 
 def model(c):
@@ -198,9 +192,6 @@ def model(c):
     tokens = whole(c.batch, c.seq)
     if c.task == "mlm":
         return (lambda w, *batch: masked_language(w, *batch, c)), [tokens, tokens, whole(c.batch), tokens, whole(c.batch)]
-    if c.task == "stage":
-        x = jax.ShapeDtypeStruct((c.batch, c.seq, c.width), jnp.bfloat16)
-        return (lambda w, *batch: last_stage(w, *batch, c)), [x, tokens]
     if c.task == "classes":
         images = jax.ShapeDtypeStruct((c.batch, c.seq, c.seq, 3), jnp.float32)  # seq: side of a picture
         return (lambda w, *batch: pictures(w, *batch, c)), [images, whole(c.batch)]

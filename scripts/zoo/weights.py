@@ -3,7 +3,7 @@
 
 A model is a function loss(w, *batch). It asks w(3, 4) for a weight of that shape where it needs one: a first trace collects the
 shapes, the traces behind it hand out what the step was given, in the same order. w.stack runs a layer n times, as a scan over
-stacked weights or repeated, so both forms of a model are one text. `cut` names the axis of a weight that tensor-parallel devices share out.
+stacked weights or repeated, so both forms of a model are one text.
 """
 
 import dataclasses
@@ -21,7 +21,6 @@ TYPES = {"fp32": jnp.float32, "bf16": jnp.bfloat16}
 @dataclasses.dataclass(frozen=True)
 class Weight:
     shape: tuple
-    cut: int | None
 
 
 class Weights:
@@ -29,10 +28,10 @@ class Weights:
         self.given, self.dtype, self.key = given if given is None else iter(given), dtype, key
         self.tree = []
 
-    def __call__(self, *shape, cut=None):
+    def __call__(self, *shape):
         if self.given is not None:
             return next(self.given).astype(self.dtype)
-        self.tree.append(Weight(shape, cut))
+        self.tree.append(Weight(shape))
         return jnp.zeros(shape, self.dtype)
 
     def drop(self, x, percent):
@@ -48,7 +47,7 @@ class Weights:
         if self.given is None:
             one = Weights(dtype=self.dtype)
             x = layer(one, x)
-            stacked = lambda v: Weight((n, *v.shape), None if v.cut is None else v.cut + 1)
+            stacked = lambda v: Weight((n, *v.shape))
             self.tree.append(jax.tree.map(stacked, one.tree) if scan else [one.tree] * n)
             return x
 
@@ -125,77 +124,3 @@ def lower(loss, batch, optimizer="adamw", compute="fp32", store="fp32", prng=Non
         return new, state, result
 
     return jax.jit(step, donate_argnums=(0, 1), keep_unused=True).lower(params, state, *batch, *key)
-
-
-# Parts of a step that is run in parts: what one device of a large job executes, again and again.
-
-
-def parted(tree, mesh, dtype):
-    """Arguments for the weights of a tree, cut over the mesh's one axis where they say so."""
-    from jax.sharding import NamedSharding, PartitionSpec
-
-    def one(v):
-        if mesh is None:
-            return jax.ShapeDtypeStruct(v.shape, dtype)
-        spec = [None if i != v.cut else "model" for i in range(len(v.shape))]
-        return jax.ShapeDtypeStruct(v.shape, dtype, sharding=NamedSharding(mesh, PartitionSpec(*spec)))
-
-    return jax.tree.map(one, tree)
-
-
-def mesh_of(devices):
-    import numpy as np
-
-    return jax.sharding.Mesh(np.array(jax.devices()[:devices]), ("model",)) if devices > 1 else None
-
-
-def lower_micro(loss, batch, compute="bf16", store="bf16", sums="fp32", prng=None, devices=1, backward_to=None):
-    """Forward, backward, and gradients added to those of the micro-batches before, of type `sums`.
-
-    devices: tensor-parallel ones, as a mesh. backward_to: the argument of the batch whose gradient the step gives too (a pipeline's stage).
-    """
-    tree, mesh = collect(loss, batch, TYPES[compute]), mesh_of(devices)
-    params, total = parted(tree, mesh, TYPES[store]), parted(tree, mesh, TYPES[sums])
-    key = () if prng is None else (jax.eval_shape(lambda: jax.random.key_data(jax.random.key(0, impl=prng))),)
-    wrt = (0,) if backward_to is None else (0, 1 + backward_to)
-
-    def step(params, total, *rest):
-        key = jax.random.wrap_key_data(rest[len(batch)], impl=prng) if prng else None
-        value = lambda params, *batch: loss(Weights(params, TYPES[compute], key), *batch)
-        result, grads = jax.value_and_grad(value, wrt)(params, *rest[: len(batch)])
-        return jax.tree.map(lambda t, g: t + g.astype(t.dtype), total, grads[0]), result, grads[1:]
-
-    out = None if mesh is None else (jax.tree.map(lambda s: s.sharding, total), None, None)
-    more = {} if mesh is None else dict(out_shardings=out)
-    return jax.jit(step, donate_argnums=(1,), keep_unused=True, **more).lower(params, total, *batch, *key)
-
-
-def local(tree, devices, share=1):
-    """Shapes of a device's own part of the weights; share: of that again one of so many, flat (ZeRO)."""
-
-    def one(v):
-        shape = [n // devices if i == v.cut else n for i, n in enumerate(v.shape)]
-        count = 1
-        for n in shape:
-            count *= n
-        return tuple(shape) if share == 1 else (-(-count // share),)
-
-    return jax.tree.map(one, tree)
-
-
-def lower_update(tree, optimizer, store="bf16", sums="fp32", master=False, devices=1, share=1):
-    """The optimizer alone: weights, moments (fp32) and summed gradients to weights and moments; master: fp32 weights beside those stored."""
-    rule = OPTIMIZERS[optimizer]()
-    shapes = local(tree, devices, share)
-    is_shape = lambda v: isinstance(v, tuple)
-    like = lambda dtype: jax.tree.map(lambda s: jax.ShapeDtypeStruct(s, TYPES[dtype]), shapes, is_leaf=is_shape)
-    held = like("fp32" if master else store)
-
-    def step(held, state, grads):
-        wide = jax.tree.map(lambda p: p.astype(jnp.float32), held)
-        updates, state = rule.update(jax.tree.map(lambda g: g.astype(jnp.float32), grads), state, wide)
-        new = jax.tree.map(lambda p, u: p + u, wide, updates)
-        stored = jax.tree.map(lambda p: p.astype(TYPES[store]), new)
-        return (new if master else stored), state, (stored if master else ())
-
-    return jax.jit(step, donate_argnums=(0, 1), keep_unused=True).lower(held, jax.eval_shape(rule.init, like("fp32")), like(sums))

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opentrn predict CONFIG.json`: a training job from its configuration."""
+
+import argparse
+import dataclasses
+import json
+import sys
+
+from opentrn._predict import compose, config, errors, layout, machines, search
+from opentrn._predict.fault import Fault
+from opentrn._predict.price import Prices
+
+SHAPE = ("tp", "pp", "dp", "cp", "ep", "zero", "micro_batch", "recompute", "schedule", "chunks")
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message):
+        raise Fault(message, "opentrn predict --help")
+
+
+def parser():
+    p = _Parser(prog="opentrn predict", description="What a training job would take on a fleet: time, memory, dollars. Needs no device.")
+    p.add_argument("config", metavar="CONFIG.json", help=f"Hugging Face configuration: {', '.join(config.KINDS)}")
+    p.add_argument("--instance", required=True, metavar="NAME", help="machine to rent; `otrn info instances` lists them")
+    p.add_argument("--nodes", type=int, default=1, metavar="N", help="how many of them [1]")
+    for name, text in (
+        ("tp", "devices that share each layer"), ("pp", "stages of the pipeline"), ("dp", "replicas"), ("cp", "devices that share a sequence"),
+        ("ep", "devices that share the experts"), ("zero", "0 to 3: replicas share optimizer, gradients, weights"),
+        ("micro-batch", "sequences of a replica at once"), ("chunks", "pieces of an interleaved pipeline's stage"),
+    ):  # fmt: skip
+        p.add_argument(f"--{name}", type=int, metavar="N", help=text + ("; what is not given is searched" if name == "tp" else ""))
+    p.add_argument("--seq", type=int, metavar="N", help="tokens of a sequence")
+    p.add_argument("--global-batch", type=int, metavar="N", help="sequences between two updates")
+    p.add_argument("--recompute", choices=layout.RECOMPUTE, help="what the backward pass computes again")
+    p.add_argument("--precision", choices=tuple(layout.PRECISIONS), default="bf16", help="[bf16]; amp: bf16 products, fp32 weights")
+    p.add_argument("--optimizer", choices=("adamw", "lamb", "sgd"), default="adamw", help="[adamw]")
+    p.add_argument("--dropout", type=float, metavar="SHARE", help="instead of the configuration's")
+    p.add_argument("--sp", choices=("on", "off"), help="activations between a layer's products cut by position [on where possible]")
+    p.add_argument("--schedule", choices=layout.SCHEDULES, help="of the pipeline [1f1b]")
+    p.add_argument("--lora", type=int, default=0, metavar="RANK", help="adapters of this rank learn, the weights do not")
+    p.add_argument("--lnc", type=int, choices=(1, 2), default=0, help="cores of a device [the chip's]")
+    p.add_argument("--price", type=float, metavar="USD/h", help="what an hour of one machine costs you")
+    p.add_argument("--search", action="store_true", help="rank layouts, also over what has a default")
+    p.add_argument("--by", choices=tuple(search.BY), default=None, help="what layouts are ranked by [usd, or time without a price]")
+    p.add_argument("--top", type=int, default=10, metavar="N", help="layouts shown [10]")
+    p.add_argument("--max-comm", metavar="SHARE", help="exit status 3 when collectives take more of the step: 25%% or 0.25")
+    p.add_argument("--json", action="store_true", help="machine-readable output")
+    return p
+
+
+def share(text):
+    """25% or 0.25"""
+    try:
+        value = float(text.rstrip("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise Fault(f"--max-comm={text}: a share is needed", "--max-comm=25%")
+    return value
+
+
+def job_of(o):
+    """Job and what was given of its layout."""
+    m = config.read(o.config)
+    if o.dropout is not None:
+        if not 0 <= o.dropout < 1:
+            raise Fault(f"--dropout={o.dropout}: a share from 0 to below 1 is needed")
+        m = dataclasses.replace(m, dropout=o.dropout)
+    if o.price is not None and o.price <= 0:
+        raise Fault(f"--price={o.price}: dollars an hour above 0 are needed")
+    machine = machines.machine(o.instance, o.price, o.lnc)
+    if o.nodes < 1:
+        raise Fault(f"--nodes={o.nodes}: a whole number above 0 is needed")
+    given = {k: getattr(o, k) for k in SHAPE}
+    for name in ("seq", "global_batch"):
+        if getattr(o, name) is not None and getattr(o, name) < 1:
+            raise Fault(f"--{name.replace('_', '-')}={getattr(o, name)}: a whole number above 0 is needed")
+    if o.sp:
+        given["sp"] = o.sp == "on"
+    seq = o.seq or (m.positions if m.places == "learned" and m.task != "classes" else 4096 if m.task == "lm" else 512)
+    have = o.nodes * machine.devices
+    for name in ("tp", "pp", "cp", "dp"):
+        if given[name] is not None and given[name] < 1:
+            raise Fault(f"--{name}={given[name]}: a whole number above 0 is needed")
+    rest = (given["tp"] or 1) * (given["pp"] or 1) * (given["cp"] or 1)
+    batch = o.global_batch or (given["dp"] or max(have // rest, 1)) * (given["micro_batch"] or 1) * (4 * given["pp"] if given["pp"] else 1)
+    return layout.Job(m, machine, o.nodes, seq, batch, o.precision, o.optimizer, o.lora), given
+
+
+def is_whole(given):
+    """Is the cut over devices told?"""
+    return given["tp"] is not None and (given["pp"] is not None or given["dp"] is not None)
+
+
+def layout_of(job, given):
+    """The layout with what was given and, for the rest, what is left over."""
+    x = {k: v for k, v in given.items() if v is not None}
+    have, rest = job.nodes * job.machine.devices, x["tp"] * x.get("cp", 1)
+    if "pp" not in x:
+        x["pp"] = max(have // (rest * x["dp"]), 1)
+    if "dp" not in x:
+        x["dp"] = max(have // (rest * x["pp"]), 1)
+    if x.get("schedule") == "interleaved" and "chunks" not in x:
+        x["chunks"] = 2
+    if x.get("chunks", 1) > 1:
+        x["schedule"] = "interleaved"
+    return layout.Layout(**x)
+
+
+def predict(job, x, prices):
+    result = compose.step(job, x, prices)
+    return {"model": job.model.kind, "instance": job.machine.name, "nodes": job.nodes, "devices": x.devices, "seq": job.seq,
+            "global_batch": job.global_batch, "precision": job.precision, "optimizer": job.optimizer, **result, **errors.expected(job, x, result)}  # fmt: skip
+
+
+def knob(job, x, prices):
+    """The one change that makes it fit and costs least, as words for the command line; None when none does."""
+    fits = []
+    changes = [("--recompute=selective", {"recompute": "selective"}), ("--recompute=full", {"recompute": "full"})]
+    changes += [(f"--zero={z}", {"zero": z}) for z in (1, 2, 3) if z > x.zero]
+    if x.micro_batch > 1:
+        changes.append((f"--micro-batch={x.micro_batch // 2}", {"micro_batch": x.micro_batch // 2}))
+    if x.dp % 2 == 0:
+        changes.append((f"--tp={2 * x.tp} --dp={x.dp // 2}", {"tp": 2 * x.tp, "dp": x.dp // 2}))
+        changes.append((f"--pp={2 * x.pp} --dp={x.dp // 2}", {"pp": 2 * x.pp, "dp": x.dp // 2}))
+    for words, change in changes:
+        try:
+            result = compose.step(job, dataclasses.replace(x, **change), prices)
+        except Fault:
+            continue
+        if result["fits"]:
+            fits.append((result["step_s"], words))
+    return min(fits)[1] if fits else None
+
+
+def told(r):
+    """The answer as text."""
+    at = r["layout"]
+    g = 2.0**30
+    shape = " ".join(f"{k}={at[k]}" for k in ("tp", "pp", "dp", "cp", "ep") if at[k] > 1 or k in ("tp", "pp", "dp"))
+    lines = [
+        f"{r['model']}, {r['parameters'] / 1e9:.3g}G weights, on {r['nodes']} x {r['instance']} ({r['devices']} devices)",
+        f"layout         {shape} zero={at['zero']} micro-batch={at['micro_batch']} recompute={at['recompute']} sp={'on' if at['sp'] else 'off'}"
+        + (f" schedule={at['schedule']}" if at["pp"] > 1 else ""),
+        f"batch          {r['global_batch']} sequences of {r['seq']}, {r['micro_batches']} micro-batch{'' if r['micro_batches'] == 1 else 'es'} a replica",
+        f"step           {r['step_s']:.4g} s, expected error {100 * r['expected_error']:.0f} %: "
+        + " + ".join(f"{v:.3g} {k.replace('_', ' ')}" for k, v in r["seconds"].items()),
+        f"throughput     {r['tokens_per_s']:,.0f} tokens/s, {r['samples_per_s']:.4g} sequences/s, {100 * r['mfu']:.1f} % of the bf16 peak",
+    ]
+    if r["usd_per_1m_tokens"] is None:
+        lines.append(f"cost           not known: {r['price_basis']}; --price=USD/h tells yours")
+    else:
+        lines.append(f"cost           {r['usd_per_1m_tokens']:.4g} USD per 1M tokens, {r['usd_per_hour']:.6g} USD/h ({r['price_basis']})")
+    lines.append(
+        f"collectives    {100 * r['comm_share']:.1f} % of the step, {100 * r['exposed_comm_share']:.1f} % not hidden; bubble {100 * r['bubble_share']:.1f} %"
+    )
+    held = ", ".join(f"{k} {v / g:.2f}" for k, v in r["memory"].items())
+    lines.append(f"memory         {r['hbm_peak_bytes'] / g:.2f} of {r['hbm_bytes'] / g:.0f} GiB a device: {held}")
+    lines.append(f"fits           {'yes' if r['fits'] else 'no: ' + (r.get('knob') or 'no single change does it') + (' would' if r.get('knob') else '')}")
+    lines.append(f"compiling      {r['compile_s']:.1f} s on this host, once")
+    return "\n".join(lines)
+
+
+def ranked(found, by):
+    """The layouts as a table."""
+    best = found.rows[0][1]
+    lines = [
+        f"{found.tried} layouts priced; left out: {found.pruned_memory} whose weights do not fit, {found.pruned_time} slower at the peak already, "
+        f"{found.unfit} that did not fit",
+        f"{'':3} {'layout':58} {'step s':>9} {'tokens/s':>11} {'$/1M':>8} {'GiB':>6}  beside the first",
+    ]
+    for i, (x, r) in enumerate(found.rows):
+        usd = f"{r['usd_per_1m_tokens']:.4g}" if r["usd_per_1m_tokens"] else "-"
+        lines.append(
+            f"{i + 1:3} {x.text():58} {r['step_s']:9.4g} {r['tokens_per_s']:11,.0f} {usd:>8} {r['hbm_peak_bytes'] / 2**30:6.1f}  "
+            + (search.why(best, r) if i else "")
+        )
+    return "\n".join(lines)
+
+
+def run(words):
+    o = parser().parse_args(words)
+    limit = share(o.max_comm) if o.max_comm else None
+    job, given = job_of(o)
+    prices = Prices(job.machine)
+    by = o.by or ("usd" if job.machine.usd_per_hour else "time")
+    table = None
+    if o.search or not is_whole(given):
+        watch = sys.stderr.isatty()
+        say = (lambda text: print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)) if watch else (lambda text: None)
+        found = search.search(job, given, prices, by, say)
+        if watch:
+            print("\r\033[K", end="", file=sys.stderr)
+        found.rows = found.rows[: max(o.top, 1)]
+        x, table = found.rows[0][0], found
+    else:
+        x = layout_of(job, given)
+    result = predict(job, x, prices)
+    if not result["fits"]:
+        result["knob"] = knob(job, x, prices)
+    if table:
+        result["search"] = {
+            "tried": table.tried, "pruned_memory": table.pruned_memory, "pruned_time": table.pruned_time, "unfit": table.unfit,
+            "rows": [{**r["layout"], **{k: r[k] for k in ("step_s", "tokens_per_s", "usd_per_1m_tokens", "hbm_peak_bytes", "mfu")}} for _, r in table.rows],
+        }  # fmt: skip
+    if o.json:
+        print(json.dumps(result, indent=1))
+    else:
+        print(told(result) + (f"\n\n{ranked(table, by)}" if table else ""))
+    if limit is not None and result["comm_share"] > limit:
+        print(f"opentrn: collectives take {100 * result['comm_share']:.1f} % of the step, more than --max-comm={o.max_comm}", file=sys.stderr)
+        return 3
+    return 0
+
+
+def main(words):
+    try:
+        return run(words)
+    except Fault as fault:
+        print(f"opentrn: error[USAGE]: {fault}", file=sys.stderr)
+        if fault.hint:
+            print(f"  hint: {fault.hint}", file=sys.stderr)
+        return 2

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Hugging Face configuration (config.json) as a Model.
+
+Keys that a file leaves out have the values transformers gives them.
+"""
+
+import json
+
+from opentrn._predict.fault import Fault
+from opentrn._predict.spec import Model
+
+_LLAMA = dict(norm="rms", act="silu", gated=True, places="rotary", bias=False)
+_ACTS = {
+    "gelu": "erf", "gelu_new": "gelu", "gelu_fast": "gelu", "gelu_pytorch_tanh": "gelu", "relu": "relu", "silu": "silu", "swish": "silu",
+}  # fmt: skip
+
+
+def _llama(c, **more):
+    heads, width = c["num_attention_heads"], c["hidden_size"]
+    return dict(
+        _LLAMA, layers=c["num_hidden_layers"], width=width, heads=heads, kv=c.get("num_key_value_heads") or heads,
+        head=c.get("head_dim") or width // heads, hidden=c["intermediate_size"], vocab=c["vocab_size"], tied=c.get("tie_word_embeddings", False),
+        act=_ACTS[c.get("hidden_act", "silu")], dropout=c.get("attention_dropout", 0.0), **more,
+    )  # fmt: skip
+
+
+def _window(c):
+    return (c.get("sliding_window") or 0) if c.get("use_sliding_window", True) else 0
+
+
+def _qwen2(c):
+    return _llama(c, qkv_bias=True)
+
+
+def _mixtral(c, **more):
+    return _llama(c, experts=c.get("num_local_experts", 8), chosen=c.get("num_experts_per_tok", 2), **more)
+
+
+def _qwen3_moe(c):
+    c = dict(c, intermediate_size=c["moe_intermediate_size"])
+    return _llama(c, qk_norm=True, experts=c["num_experts"], chosen=c["num_experts_per_tok"])
+
+
+def _gpt2(c):
+    width = c.get("n_embd", 768)
+    return dict(
+        layers=c.get("n_layer", 12), width=width, heads=c.get("n_head", 12), kv=c.get("n_head", 12), head=width // c.get("n_head", 12),
+        hidden=c.get("n_inner") or 4 * width, vocab=c.get("vocab_size", 50257), positions=c.get("n_positions", 1024),
+        act=_ACTS[c.get("activation_function", "gelu_new")], dropout=c.get("resid_pdrop", 0.1), tied=c.get("tie_word_embeddings", True),
+    )  # fmt: skip
+
+
+def _neox(c):
+    heads, width = c["num_attention_heads"], c["hidden_size"]
+    return dict(
+        layers=c["num_hidden_layers"], width=width, heads=heads, kv=heads, head=width // heads, hidden=c["intermediate_size"],
+        vocab=c["vocab_size"], places="rotary", act=_ACTS[c.get("hidden_act", "gelu")], parallel=c.get("use_parallel_residual", True),
+        tied=c.get("tie_word_embeddings", False), dropout=c.get("hidden_dropout", 0.0),
+    )  # fmt: skip
+
+
+def _bert(c):
+    heads, width = c.get("num_attention_heads", 12), c.get("hidden_size", 768)
+    return dict(
+        layers=c.get("num_hidden_layers", 12), width=width, heads=heads, kv=heads, head=width // heads,
+        hidden=c.get("intermediate_size", 3072), vocab=c.get("vocab_size", 30522), positions=c.get("max_position_embeddings", 512),
+        act=_ACTS[c.get("hidden_act", "gelu")], dropout=c.get("hidden_dropout_prob", 0.1), task="mlm", post=True,
+    )  # fmt: skip
+
+
+def _vit(c):
+    heads, width = c.get("num_attention_heads", 12), c.get("hidden_size", 768)
+    return dict(
+        layers=c.get("num_hidden_layers", 12), width=width, heads=heads, kv=heads, head=width // heads, hidden=c.get("intermediate_size", 3072),
+        vocab=1, image=c.get("image_size", 224), patch=c.get("patch_size", 16), classes=len(c.get("id2label", ())) or c.get("num_labels", 1000),
+        act=_ACTS[c.get("hidden_act", "gelu")], dropout=c.get("hidden_dropout_prob", 0.0), task="classes", places="none",
+    )  # fmt: skip
+
+
+def _t5(c):
+    gated = str(c.get("feed_forward_proj", "relu")).startswith("gated")
+    return dict(
+        layers=c.get("num_layers", 6), decoder=c.get("num_decoder_layers") or c.get("num_layers", 6), width=c.get("d_model", 512),
+        heads=c.get("num_heads", 8), kv=c.get("num_heads", 8), head=c.get("d_kv", 64), hidden=c.get("d_ff", 2048), vocab=c.get("vocab_size", 32128),
+        norm="rms", act="gelu" if gated else "relu", gated=gated, places="none", bias=False, tied=c.get("tie_word_embeddings", True),
+        dropout=c.get("dropout_rate", 0.1), task="span",
+    )  # fmt: skip
+
+
+KINDS = {
+    "llama": _llama, "mistral": lambda c: _llama(c, window=_window(c)), "qwen2": _qwen2, "qwen3": lambda c: _llama(c, qk_norm=True),
+    "qwen3_moe": _qwen3_moe, "mixtral": _mixtral, "gpt2": _gpt2, "gpt_neox": _neox, "bert": _bert, "vit": _vit, "t5": _t5, "mt5": _t5,
+}  # fmt: skip
+
+
+def read(path):
+    """The model of a config.json."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            c = json.load(file)
+    except OSError as error:
+        raise Fault(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise Fault(f"{path}: not JSON: {error}", "a Hugging Face config.json is needed") from None
+    return model(c, path)
+
+
+def model(c, path="configuration"):
+    kind = c.get("model_type") if isinstance(c, dict) else None
+    if kind not in KINDS:
+        raise Fault(f"{path}: model_type {kind!r} is not known", f"known are {', '.join(KINDS)}")
+    try:
+        found = Model(kind=kind, **KINDS[kind](c))
+    except KeyError as error:
+        raise Fault(f"{path}: {error.args[0]} is missing or has a value that is not known") from None
+    for name in ("layers", "width", "heads", "kv", "head", "hidden", "vocab"):
+        value = getattr(found, name)
+        if not isinstance(value, int) or value < 1:
+            raise Fault(f"{path}: {name} is {value!r}; a whole number above 0 is needed")
+    if found.heads % found.kv:
+        raise Fault(f"{path}: {found.heads} heads cannot share {found.kv} heads of keys and values")
+    return found

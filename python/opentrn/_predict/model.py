@@ -1,0 +1,381 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transformers as one device of a job sees them: its heads, its part of an MLP, its experts, its positions.
+
+A model is plain functions of numbered weights: it asks w(3, 4) for a weight of that shape where it needs one, a first trace
+collects the shapes, the traces behind it hand out what they are given in the same order. What devices of a tensor-parallel
+group tell each other stands here as collectives, placed as Megatron places them: with `sp` activations between the products
+are cut by position (gathered before a product, reduced and scattered behind it), without it they are whole on each device.
+Statistics of norms, softmax and losses are fp32, everything else has the type of the weights.
+"""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from opentrn._predict.spec import Cut, Model  # noqa: F401
+
+
+@dataclasses.dataclass(frozen=True)
+class Weight:
+    shape: tuple
+    expert: bool = False
+    frozen: bool = False
+
+
+class Weights:
+    """Hands out weights; collects their shapes when it has none."""
+
+    def __init__(self, given=None, dtype=jnp.float32, key=None):
+        self.given, self.dtype, self.key = None if given is None else iter(given), dtype, key
+        self.seen = []
+
+    def __call__(self, *shape, expert=False, frozen=False):
+        if self.given is not None:
+            return next(self.given).astype(self.dtype)
+        self.seen.append(Weight(shape, expert, frozen))
+        return jnp.zeros(shape, self.dtype)
+
+    def drop(self, x, share):
+        """Dropout, every call with a key of its own; nothing without a key."""
+        if self.key is None or not share:
+            return x
+        self.key, key = jax.random.split(self.key)
+        return jnp.where(jax.random.bernoulli(key, 1 - share, x.shape), x / (1 - share), 0).astype(x.dtype)
+
+    def layers(self, n, layer, x, remat):
+        """x through layer(w, x) n times."""
+        for _ in range(n):
+            if self.given is None:
+                x = layer(self, x)
+                continue
+            count = self._count(layer, x)
+            given = [next(self.given) for _ in range(count)]
+            key = None
+            if self.key is not None:
+                self.key, key = jax.random.split(self.key)
+            run = lambda x, given, key: layer(Weights(given, self.dtype, key), x)
+            x = (jax.checkpoint(run) if remat else run)(x, given, key)
+        return x
+
+    def _count(self, layer, x):
+        seen = Weights(dtype=self.dtype)
+        jax.eval_shape(lambda x: layer(seen, x), x)
+        return len(seen.seen)
+
+
+# What devices tell each other. Forward and backward are each other's transpose: who sums forward passes gradients on as they are.
+
+
+def _pair(forward, backward):
+    op = jax.custom_vjp(forward)
+    op.defvjp(lambda x: (forward(x), None), lambda _, g: (backward(g),))
+    return op
+
+
+def _gather(axis, dim):
+    return lambda x: jax.lax.all_gather(x, axis, axis=dim, tiled=True)
+
+
+def _scatter(axis, dim):
+    return lambda x: jax.lax.psum_scatter(x, axis, scatter_dimension=dim, tiled=True)
+
+
+def enter(x, u):
+    """Before a product whose outputs are shared out."""
+    if u.tp == 1:
+        return x
+    if u.sp:
+        return _pair(_gather("tp", 1), _scatter("tp", 1))(x)
+    return _pair(lambda x: x, lambda g: jax.lax.psum(g, "tp"))(x)
+
+
+def leave(x, u):
+    """Behind a product whose contracted index is shared out."""
+    if u.tp == 1:
+        return x
+    return _pair(_scatter("tp", 1), _gather("tp", 1))(x) if u.sp else total(x, u)
+
+
+def total(x, u):
+    return x if u.tp == 1 else _pair(lambda x: jax.lax.psum(x, "tp"), lambda g: g)(x)
+
+
+# Layers
+
+
+def norm(w, x, m, size=None):
+    wide = x.astype(jnp.float32)
+    scale = w(size or m.width)
+    if m.norm == "layer":
+        wide = wide - wide.mean(-1, keepdims=True)
+    wide = wide * jax.lax.rsqrt((wide * wide).mean(-1, keepdims=True) + 1e-5)
+    return (wide * scale + w(size or m.width)).astype(x.dtype) if m.norm == "layer" else (wide * scale).astype(x.dtype)
+
+
+def dense(w, x, out, bias, u, expert=False):
+    y = x @ w(x.shape[-1], out, expert=expert, frozen=u.lora > 0)
+    if u.lora:
+        y = y + (x @ w(x.shape[-1], u.lora)) @ w(u.lora, out)
+    return y + w(out, frozen=u.lora > 0) if bias else y
+
+
+def together(w, x, parts, out, bias, u):
+    """Several products of x with as many outputs, as one."""
+    y = jnp.einsum("bsw,wpo->pbso", x, w(x.shape[-1], parts, out, frozen=u.lora > 0))
+    if u.lora:
+        y = y + jnp.einsum("bspr,pro->pbso", jnp.einsum("bsw,wpr->bspr", x, w(x.shape[-1], parts, u.lora)), w(parts, u.lora, out))
+    return y + w(parts, 1, 1, out, frozen=u.lora > 0) if bias else y
+
+
+def rotate(x, at):
+    """Rotary positions of x[batch, position, head, feature]."""
+    half = x.shape[-1] // 2
+    angle = at[:, None] / 10000 ** (np.arange(half) / half)
+    cos, sin = (f(angle)[None, :, None].astype(np.float32) for f in (np.cos, np.sin))
+    a, b = jnp.split(x.astype(jnp.float32), 2, -1)
+    return jnp.concatenate([a * cos - b * sin, b * cos + a * sin], -1).astype(x.dtype)
+
+
+def weigh(w, q, k, v, mask, m):
+    """Attention of q[b, q, head, feature] over k, v[b, k, kv head, feature]; heads of one kv head lie together."""
+    b, s, heads, size = q.shape
+    if heads == k.shape[2]:
+        forms = "bqhd,bkhd->bhqk", "bhqk,bkhd->bqhd"
+    else:
+        q = q.reshape(b, s, k.shape[2], -1, size)
+        forms = "bqhgd,bkhd->bhgqk", "bhgqk,bkhd->bqhgd"
+    scores = jnp.einsum(forms[0], q, k).astype(jnp.float32) / np.float32(np.sqrt(size))
+    if mask is not None:
+        scores = jnp.where(mask, scores, np.float32(-1e9))
+    weights = w.drop(jax.nn.softmax(scores, axis=-1).astype(q.dtype), m.dropout)
+    return jnp.einsum(forms[1], weights, v).reshape(b, s, heads * size)
+
+
+def heads_here(m, u):
+    """Heads of queries and of keys and values on a device; where devices are more than those of keys, some have the same."""
+    return m.heads // u.tp, max(m.kv // u.tp, 1)
+
+
+def attention(w, x, mask, m, u, source=None, at=None):
+    x = enter(x, u)
+    b, s, _ = x.shape
+    (heads, kv), size = heads_here(m, u), m.head
+    bias = m.bias or m.qkv_bias
+    if kv == heads and source is None and u.tp > 1:
+        q, k, v = together(w, x, 3, heads * size, bias, u).reshape(3, b, s, heads, size)
+    else:
+        q = dense(w, x, heads * size, bias, u).reshape(b, s, heads, size)
+        other = x if source is None else source
+        k, v = (dense(w, other, kv * size, bias, u).reshape(b, other.shape[1], kv, size) for _ in range(2))
+    if m.qk_norm:
+        q, k = (norm(w, t, m, size) for t in (q, k))
+    if m.places == "rotary" and source is None:
+        q, k = rotate(q, at), rotate(k, at)
+    if u.cp > 1:
+        k, v = (_pair(_gather("cp", 1), _scatter("cp", 1))(t) for t in (k, v))
+    key = None
+    if w.key is not None:
+        w.key, key = jax.random.split(w.key)
+
+    def run(q, k, v, key):
+        return weigh(Weights([], w.dtype, key), q, k, v, mask, m)
+
+    y = (jax.checkpoint(run) if u.recompute == "selective" else run)(q, k, v, key)
+    return leave(dense(w, y, m.width, m.bias, u), u)
+
+
+ACTS = {
+    "gelu": jax.nn.gelu,
+    "erf": lambda x: jax.nn.gelu(x, approximate=False),
+    "relu": jax.nn.relu,
+    "silu": jax.nn.silu,
+}
+
+
+def mlp(w, x, m, u):
+    if m.experts:
+        return mixture(w, x, m, u)
+    x, act, hidden = enter(x, u), ACTS[m.act], m.hidden // u.tp
+    if m.gated and u.tp > 1:
+        gate, up = together(w, x, 2, hidden, m.bias, u)
+        x = act(gate) * up
+    elif m.gated:
+        x = act(dense(w, x, hidden, m.bias, u)) * dense(w, x, hidden, m.bias, u)
+    else:
+        x = act(dense(w, x, hidden, m.bias, u))
+    return leave(dense(w, x, m.width, m.bias, u), u)
+
+
+def mixture(w, x, m, u):
+    """So many experts for each token; each has room for its even share and a quarter more, what finds no place is left out."""
+    x = enter(x, u)
+    b, s, d = x.shape
+    tokens, n = x.reshape(b * s, d), b * s
+    room = -(-5 * m.chosen * n // (4 * m.experts))
+    chance, pick = jax.lax.top_k(jax.nn.softmax((tokens @ w(d, m.experts)).astype(jnp.float32)), m.chosen)
+    hot = jax.nn.one_hot(pick, m.experts)
+    place = (jnp.cumsum(hot.reshape(-1, m.experts), 0).reshape(hot.shape) - 1) * hot
+    place = jax.nn.one_hot(place.sum(-1), room) * (place.max(-1) < room)[..., None]
+    send = jnp.einsum("tke,tkr->ter", hot, place).astype(x.dtype)
+    back = jnp.einsum("tk,tke,tkr->ter", chance, hot, place).astype(x.dtype)
+    inside, here, hidden = jnp.einsum("td,ter->erd", tokens, send), m.experts // u.ep, m.hidden // u.tp
+    swap = lambda a, b: _pair(
+        lambda x: jax.lax.all_to_all(x, "ep", a, b, tiled=True), lambda g: jax.lax.all_to_all(g, "ep", b, a, tiled=True)
+    )
+    if u.ep > 1:
+        inside = swap(0, 1)(inside)
+    gate, up = (jnp.einsum("erd,edh->erh", inside, w(here, d, hidden, expert=True)) for _ in range(2))
+    inside = jnp.einsum("erh,ehd->erd", ACTS[m.act](gate) * up, w(here, hidden, d, expert=True))
+    if u.ep > 1:
+        inside = swap(1, 0)(inside)
+    return leave(jnp.einsum("erd,ter->td", inside, back).reshape(b, s, d), u)
+
+
+def block(w, x, mask, m, u, at=None, source=None):
+    drop = lambda x: w.drop(x, m.dropout)
+    if m.post:
+        x = norm(w, x + drop(attention(w, x, mask, m, u, at=at)), m)
+        return norm(w, x + drop(mlp(w, x, m, u)), m)
+    if m.parallel:
+        return x + drop(attention(w, norm(w, x, m), mask, m, u, at=at)) + drop(mlp(w, norm(w, x, m), m, u))
+    x = x + drop(attention(w, norm(w, x, m), mask, m, u, at=at))
+    if source is not None:
+        x = x + drop(attention(w, norm(w, x, m), None, m, u, enter(source, u)))
+    return x + drop(mlp(w, norm(w, x, m), m, u))
+
+
+def places_here(u):
+    """Positions of a device: all, or of context-parallel ones the first and the last piece, whose causal work is the mean."""
+    if u.cp == 1:
+        return np.arange(u.seq)
+    half = u.seq // (2 * u.cp)
+    return np.concatenate([np.arange(half), np.arange(u.seq - half, u.seq)])
+
+
+def causal(at, seq, window):
+    seen = at[:, None] >= np.arange(seq)[None, :]
+    return jnp.asarray(seen & (at[:, None] - np.arange(seq)[None, :] < window) if window else seen)
+
+
+def layers(w, x, n, m, u, lengths=None):
+    at = places_here(u)
+    if m.task == "lm":
+        mask = causal(at, u.seq, m.window)
+    else:
+        mask = None if lengths is None else (jnp.arange(u.seq) < lengths[:, None])[:, None, None, :]
+    return w.layers(n, lambda w, x: block(w, x, mask, m, u, at), x, u.recompute == "full")
+
+
+# Ends of a model
+
+
+def table_of(w, m, u):
+    return w(-(-m.vocab // u.tp), m.width, frozen=u.lora > 0)
+
+
+def look_up(table, tokens, u):
+    if u.tp == 1:
+        return table[tokens]
+    here = tokens - jax.lax.axis_index("tp") * table.shape[0]
+    ours = (here >= 0) & (here < table.shape[0])
+    return leave(jnp.where(ours[..., None], table[jnp.where(ours, here, 0)], 0), u)
+
+
+def cross_entropy(logits, targets, u):
+    """Mean over positions; each device has the logits of its part of the words."""
+    logits = logits.astype(jnp.float32)
+    most = jax.lax.stop_gradient(logits).max(-1, keepdims=True)
+    if u.tp > 1:
+        most = jax.lax.stop_gradient(jax.lax.pmax(most, "tp"))
+        targets = targets - jax.lax.axis_index("tp") * logits.shape[-1]
+    ours = (targets >= 0) & (targets < logits.shape[-1])
+    right = jnp.take_along_axis(logits, jnp.where(ours, targets, 0)[..., None], -1)[..., 0]
+    right = jnp.where(ours, right, 0) if u.tp > 1 else right
+    sums = jnp.log(total(jnp.exp(logits - most).sum(-1), u))
+    return (sums + most[..., 0] - total(right, u)).mean()
+
+
+def begin(w, m, u, tokens, kinds=None):
+    """Tokens to activations; the table with them, which a tied head needs."""
+    table = table_of(w, m, u)
+    x = look_up(table, tokens, u)
+    if m.places == "learned":
+        places = w(m.positions, m.width, frozen=u.lora > 0)[: u.seq // u.cp]
+        if u.sp and u.tp > 1:
+            n = places.shape[0] // u.tp
+            places = jax.lax.dynamic_slice_in_dim(places, jax.lax.axis_index("tp") * n, n)
+        x = x + places
+    if kinds is not None:
+        kind = w(2, m.width)[kinds]
+        x = norm(w, x + kind, m)
+    return w.drop(x, m.dropout), table
+
+
+def end(w, x, targets, m, u, table=None):
+    """Activations to the loss of a language model."""
+    x = enter(norm(w, x, m), u)
+    return cross_entropy(x @ (table_of(w, m, u) if table is None else table).T, targets, u)
+
+
+def language(w, tokens, targets, n, m, u):
+    x, table = begin(w, m, u, tokens)
+    return end(w, layers(w, x, n, m, u), targets, m, u, table if m.tied else None)
+
+
+def masked_language(w, tokens, kinds, lengths, targets, follows, n, m, u):
+    x, table = begin(w, m, u, tokens, kinds)
+    x = layers(w, x, n, m, u, lengths)
+    pooled = jnp.tanh(x[:, 0] @ w(m.width, m.width) + w(m.width))
+    one = dataclasses.replace(u, tp=1)
+    loss = cross_entropy(pooled @ w(m.width, 2) + w(2), follows, one)
+    h = norm(w, ACTS[m.act](x @ w(m.width, m.width) + w(m.width)), m)
+    return loss + cross_entropy(enter(h, u) @ table.T + w(table.shape[0]), targets, u)
+
+
+def pictures(w, images, labels, n, m, u):
+    b, side, p = images.shape[0], m.image // m.patch, m.patch
+    x = images.reshape(b, side, p, side, p, 3).transpose(0, 1, 3, 2, 4, 5).reshape(b, side * side, p * p * 3)
+    x = x.astype(w.dtype) @ w(p * p * 3, m.width) + w(m.width)
+    x = jnp.concatenate([jnp.broadcast_to(w(m.width), (b, 1, m.width)), x], 1) + w(side * side + 1, m.width)
+    x = norm(w, layers(w, x, n, m, u), m)
+    return cross_entropy(x[:, 0] @ w(m.width, m.classes) + w(m.classes), labels, dataclasses.replace(u, tp=1))
+
+
+def span(w, tokens, wanted, targets, n, m, u):
+    """Encoder and decoder with n layers each; positions are a bias on scores, which costs what its sum does."""
+    table = table_of(w, m, u)
+    x = w.layers(n, lambda w, x: block(w, x, None, m, u), look_up(table, tokens, u), u.recompute == "full")
+    x = norm(w, x, m)
+    mask = causal(np.arange(wanted.shape[1]), wanted.shape[1], 0)
+    layer = lambda w, both: (block(w, both[0], mask, m, u, source=both[1]), both[1])
+    y, _ = w.layers(n, layer, (look_up(table, wanted, u), x), u.recompute == "full")
+    return end(w, y, targets, m, u, table if m.tied else None)
+
+
+def piece(kind, n, m, u, dtype):
+    """(function of weights and inputs, shapes of the inputs, does its first input have a gradient, is its result a loss).
+
+    kind: whole, or a pipeline's first, middle or last stage; n: its layers.
+    """
+    seq = u.seq // u.cp
+    whole = lambda *shape: jax.ShapeDtypeStruct(shape, jnp.int32)
+    tokens = whole(u.batch, seq)
+    x = jax.ShapeDtypeStruct((u.batch, seq // (u.tp if u.sp else 1), m.width), dtype)
+    if kind == "middle":
+        return lambda w, x: layers(w, x, n, m, u), [x], True, False
+    if kind == "first":
+        return lambda w, t: layers(w, begin(w, m, u, t)[0], n, m, u), [tokens], False, False
+    if kind == "last":
+        return lambda w, x, t: end(w, layers(w, x, n, m, u), t, m, u), [x, tokens], True, True
+    if m.task == "mlm":
+        batch = [tokens, tokens, whole(u.batch), tokens, whole(u.batch)]
+        return lambda w, *b: masked_language(w, *b, n, m, u), batch, False, True
+    if m.task == "classes":
+        images = jax.ShapeDtypeStruct((u.batch, m.image, m.image, 3), jnp.float32)
+        return lambda w, *b: pictures(w, *b, n, m, u), [images, whole(u.batch)], False, True
+    if m.task == "span":
+        wanted = whole(u.batch, max(seq // 4, 1))
+        return lambda w, *b: span(w, *b, n, m, u), [tokens, wanted, wanted], False, True
+    return lambda w, *b: language(w, *b, n, m, u), [tokens, tokens], False, True

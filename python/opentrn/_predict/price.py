@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs priced by the library, each once: in this process, and in a folder beside the compiled programs.
+
+A program is asked for by what it is made from; it is lowered (by JAX) and priced (`otrn prof`) only where nobody has. What an
+entry depends on is in its name: the words that ask for it, these files, and the library.
+"""
+
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+from opentrn import _library
+from opentrn._predict.fault import Fault, TooLarge
+
+_KEPT = ("total_us", "flops", "hbm_bytes", "hbm_peak_bytes", "instructions", "instructions_max", "cores_per_device", "devices")
+
+
+def _folder():
+    given = os.environ.get("OTRN_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")) + "/opentrn"
+    return pathlib.Path(given) / "predict"
+
+
+def _maker():
+    """What is the same for all entries: the library and the files that write programs."""
+    seen = hashlib.sha256()
+    for path in (pathlib.Path(_library.library_path()), *sorted(pathlib.Path(__file__).parent.glob("*.py"))):
+        if path.name in ("model.py", "programs.py", "spec.py", "price.py"):
+            seen.update(path.read_bytes())
+        elif path.suffix != ".py":
+            at = path.stat()
+            seen.update(f"{path} {at.st_size} {at.st_mtime_ns}".encode())
+    return seen.hexdigest()
+
+
+class Prices:
+    """prices(what) -> record; `what` is a tuple whose first word says which program."""
+
+    def __init__(self, machine, jobs=None, cache=True):
+        self.machine, self.known, self.jobs = machine, {}, jobs or os.cpu_count() or 1
+        self.folder, self.maker = (_folder() if cache else None), _maker()
+        self.made = 0
+
+    def __call__(self, what):
+        if what not in self.known:
+            self.known[what] = self._find(what)
+        return self.known[what]
+
+    def all(self, wanted):
+        """Several at once: JAX writes one after the other, the library prices beside it."""
+        missing = [w for w in dict.fromkeys(wanted) if w not in self.known]
+        for what in missing:
+            if self._read(what):
+                self.known[what] = self._read(what)
+        missing = [w for w in missing if w not in self.known]
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            running = {what: pool.submit(self._prof, *self._text(what)) for what in missing}
+            for what, future in running.items():
+                self.known[what] = self._write(what, future.result())
+
+    def _path(self, what):
+        words = repr((what, self.machine.name, self.machine.cores, self.maker))
+        return self.folder / f"{hashlib.sha256(words.encode()).hexdigest()[:32]}.json"
+
+    def _read(self, what):
+        try:
+            return json.loads(self._path(what).read_text()) if self.folder else None
+        except (OSError, ValueError):
+            return None
+
+    def _find(self, what):
+        return self._read(what) or self._write(what, self._prof(*self._text(what)))
+
+    def _write(self, what, record):
+        self.made += 1
+        if self.folder:
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                part = self._path(what).with_suffix(f".{os.getpid()}")
+                part.write_text(json.dumps(record))
+                part.rename(self._path(what))
+            except OSError:
+                self.folder = None  # a cache that cannot be written is none
+        return record
+
+    def _text(self, what):
+        """Program, and what its record has beside prices."""
+        if what[0] == "collective":
+            return collective(*what[1:]), None
+        try:
+            from opentrn._predict import programs
+        except ImportError as error:
+            raise Fault(f"JAX is needed to write a model's layers: {error}", "pip install 'opentrn[jax]'") from None
+        if what[0] == "update":
+            return programs.update(*what[1:]), {}
+        _, kind, n, m, u, types, accumulate = what
+        tree = programs.weights(kind, n, m, u, types[0])
+        return programs.micro(*what[1:]), {"weights": [[v.shape, v.expert, v.frozen] for v in tree]}
+
+    def _report(self, text):
+        """Of a program without anything to hide behind: priced in this process."""
+        from opentrn._report import report
+
+        found = report(text.encode(), instance=self.machine.name)
+        return {"total_us": found["total_us"]}
+
+    def _prof(self, text, more):
+        if more is None:
+            return self._report(text)
+        begin = time.monotonic()
+        with tempfile.NamedTemporaryFile("w", suffix=".mlir", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            command = [sys.executable, "-m", "opentrn", "prof", file.name, f"--instance={self.machine.name}", f"--lnc={self.machine.cores}"]
+            package = str(pathlib.Path(__file__).resolve().parents[2])
+            path = os.pathsep.join(v for v in (package, os.environ.get("PYTHONPATH")) if v)
+            ran = subprocess.run([*command, "--cache=off", "--json"], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path})
+        if "error[CAPACITY]" in ran.stderr:
+            raise TooLarge(
+                "two layers alone do not fit a device: " + ran.stderr.strip().splitlines()[0].partition("error[CAPACITY]: ")[2],
+                "a larger --tp, a smaller --micro-batch or --seq, or --recompute=full",
+            )
+        if ran.returncode:
+            raise Fault(f"a program of the step was refused: {ran.stderr.strip()}")
+        report = json.loads(ran.stdout)
+        record = {k: report[k] for k in _KEPT}
+        cores = report["cores_per_device"]  # busy times are the mean over a device's cores; one of them talks to others
+        record["busy_us"] = {k: v["busy_us"] for k, v in report["engines"].items()}
+        record["comm_us"] = record["busy_us"]["collectives"] * cores
+        path = sum(v["us"] for v in report.get("critical_path", ()) if v["engine"] == "collectives")
+        record["exposed_us"] = min(path, record["comm_us"]) if report.get("critical_path") else record["comm_us"]
+        record["compile_s"] = time.monotonic() - begin
+        return {**record, **more}
+
+
+_REDUCE = """ ({
+  ^bb0(%a: tensor<TYPE>, %b: tensor<TYPE>):
+    %s = stablehlo.add %a, %b : tensor<TYPE>
+    stablehlo.return %s : tensor<TYPE>
+  })"""
+
+
+def collective(kind, count, dtype, ranks, stride):
+    """One collective over `ranks` devices, every stride-th; for a permute: from the first to the one `stride` further on."""
+    whole = -(-count // ranks) * ranks
+    sizes = {"all_reduce": (whole, whole), "all_gather": (whole // ranks, whole), "reduce_scatter": (whole, whole // ranks)}
+    sizes["collective_permute"] = (count, count)
+    a, b = (f"tensor<{n}x{dtype}>" for n in sizes[kind])
+    groups = [list(range(g, ranks * stride, stride)) for g in range(stride)]
+    replicas = ranks * stride
+    shape = f"dense<{groups}> : tensor<{stride}x{ranks}xi64>"
+    attributes = {
+        "all_reduce": f"replica_groups = {shape}",
+        "all_gather": f"all_gather_dim = 0 : i64, replica_groups = {shape}",
+        "reduce_scatter": f"scatter_dimension = 0 : i64, replica_groups = {shape}",
+        "collective_permute": f"source_target_pairs = dense<[[0, {stride}]]> : tensor<1x2xi64>",
+    }[kind]
+    if kind == "collective_permute":
+        replicas = stride + 1
+    body = _REDUCE.replace("TYPE", dtype) if kind in ("all_reduce", "reduce_scatter") else ""
+    return (
+        f"module attributes {{mhlo.num_replicas = {replicas} : i32}} {{\nfunc.func @main(%x: {a}) -> {b} {{\n"
+        f'  %0 = "stablehlo.{kind}"(%x) <{{{attributes}}}>{body} : ({a}) -> {b}\n  return %0 : {b}\n}}\n}}\n'
+    )

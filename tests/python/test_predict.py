@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""opentrn predict: steps composed of priced layers against whole ones, layouts, memory, and what is refused."""
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "python"))
+from opentrn._predict import command, compose, config, layout, machines, price, search, spec
+from opentrn._predict.fault import Fault
+
+LLAMA = dict(model_type="llama", hidden_size=512, intermediate_size=1024, num_hidden_layers=6, num_attention_heads=8, num_key_value_heads=8, vocab_size=2048)
+CONFIGS = {
+    "llama": LLAMA,
+    "gpt2": dict(model_type="gpt2", n_embd=512, n_layer=6, n_head=8, vocab_size=2048, n_positions=256, resid_pdrop=0.0),
+    "bert": dict(model_type="bert", hidden_size=512, num_hidden_layers=6, num_attention_heads=8, intermediate_size=2048, vocab_size=2048),
+    "neox": dict(model_type="gpt_neox", hidden_size=512, num_hidden_layers=6, num_attention_heads=8, intermediate_size=2048, vocab_size=2048),
+    "qwen": dict(LLAMA, model_type="qwen2", num_key_value_heads=4, tie_word_embeddings=True),
+}
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("OTRN_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def job_of(name, instance="trn1.32xlarge", nodes=1, **more):
+    m = config.model(CONFIGS[name]) if isinstance(name, str) else name
+    return layout.Job(m, machines.machine(instance), nodes, **{"seq": 256, "global_batch": 64, **more})
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_whole(name):
+    """Layers repeated are what the program with all of them takes."""
+    job = job_of(name)
+    x = layout.Layout(dp=32, micro_batch=2 if name != "qwen" else 1)
+    prices = price.Prices(job.machine)
+    parts = compose.Parts(job, x, prices)
+    for key, far in (("total_us", 0.02), ("hbm_peak_bytes", 0.02), ("instructions", 0.02)):
+        whole = prices(compose._piece(job, x, "whole", 6))[key]
+        assert parts.micro("whole", key)(6) == pytest.approx(whole, rel=far), key
+    whole = prices(compose._update(job, x, prices(compose._piece(job, x, "whole", 6))))["total_us"]
+    assert parts.update("whole", "total_us")(6) == pytest.approx(whole, rel=0.02)
+
+
+def test_pipeline_and_sharding():
+    """A pipeline has bubbles, ZeRO makes room, and every number that scripts read is there."""
+    job = job_of("llama", nodes=1, global_batch=256)
+    prices = price.Prices(job.machine)
+    flat = compose.step(job, layout.Layout(tp=4, dp=8), prices)
+    piped = compose.step(job, layout.Layout(tp=4, pp=2, dp=4), prices)
+    assert piped["bubble_share"] > 0 == flat["bubble_share"] and piped["seconds"]["passing_on"] > 0
+    assert 0 < flat["exposed_comm_share"] <= flat["comm_share"] < 1
+    room = [compose.step(job, layout.Layout(tp=4, dp=8, zero=z), prices)["memory"] for z in range(4)]
+    assert room[1]["optimizer"] < room[0]["optimizer"] and room[2]["gradients"] < room[1]["gradients"] and room[3]["weights"] < room[2]["weights"]
+    slow, quick = (compose.step(job, layout.Layout(tp=4, dp=8, sp=sp), prices)["step_s"] for sp in (False, True))
+    assert quick < slow
+    many = compose.step(job, layout.Layout(tp=4, pp=2, dp=4, schedule="gpipe"), prices)
+    assert many["memory"]["activations"] > piped["memory"]["activations"]
+
+
+def test_stages():
+    m = config.model(dict(LLAMA, num_hidden_layers=10))
+    assert compose.stages(m, layout.Layout(pp=4)) == [("first", 2), ("middle", 3), ("middle", 3), ("last", 2)]
+
+
+def test_cached(monkeypatch):
+    job, x = job_of("llama"), layout.Layout(tp=4, dp=8)
+    first = price.Prices(job.machine)
+    one = compose.step(job, x, first)
+    again = price.Prices(job.machine)
+    monkeypatch.setattr(again, "_text", lambda what: pytest.fail(f"priced again: {what}"))
+    assert compose.step(job, x, again) == one and first.made > 0 == again.made
+
+
+@pytest.mark.parametrize(
+    "change, text, hint",
+    [
+        ({"dp": 3}, "is 12 devices; 1 of trn1.32xlarge have 32", "--dp=8"),
+        ({"tp": 16, "dp": 2}, "8 heads cannot be shared by tp 16", "--tp=8"),
+        ({"micro_batch": 3}, "global batch of 64 cannot be shared", "--global-batch=48"),
+        ({"pp": 8, "dp": 1}, "6 layers cannot be 8 stages", "--pp=6"),
+        ({"ep": 2}, "ep 2 needs experts", "--ep=1"),
+        ({"zero": 4}, "--zero=4", ""),
+    ],
+)
+def test_refused(change, text, hint):
+    with pytest.raises(Fault) as fault:
+        layout.check(job_of("llama"), dataclasses.replace(layout.Layout(tp=4, dp=8), **change))
+    assert text in str(fault.value) and hint in fault.value.hint
+
+
+def predict(tmp_path, *words, c=LLAMA):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(c))
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    return subprocess.run([sys.executable, "-m", "opentrn", "predict", str(path), *words], capture_output=True, text=True, env=env)
+
+
+KEYS = ("step_s tokens_per_s samples_per_s usd_per_1m_tokens mfu comm_share exposed_comm_share bubble_share hbm_peak_bytes fits expected_error compile_s").split()
+
+
+def test_command(tmp_path):
+    words = ["--instance=trn1.32xlarge", "--tp=4", "--pp=1", "--seq=256", "--global-batch=64"]
+    ran = predict(tmp_path, *words, "--zero=1", "--recompute=selective", "--precision=bf16", "--dropout=0.1", "--json")
+    assert ran.returncode == 0, ran.stderr
+    r = json.loads(ran.stdout)
+    assert all(r[k] is not None for k in KEYS) and r["layout"]["dp"] == 8
+    assert r["step_s"] == pytest.approx(sum(r["seconds"].values())) and r["tokens_per_s"] == pytest.approx(64 * 256 / r["step_s"])
+    assert r["usd_per_1m_tokens"] == pytest.approx(21.5 / 3600 / r["tokens_per_s"] * 1e6)
+    ran = predict(tmp_path, *words, "--max-comm=0.1%")
+    assert ran.returncode == 3 and "more than --max-comm" in ran.stderr and "fits           yes" in ran.stdout
+
+
+def test_no_price(tmp_path):
+    ran = predict(tmp_path, "--instance=trn2u.48xlarge", "--tp=4", "--pp=1", "--seq=256", "--json")
+    assert ran.returncode == 0 and json.loads(ran.stdout)["usd_per_1m_tokens"] is None
+    ran = predict(tmp_path, "--instance=trn2u.48xlarge", "--seq=256", "--search", "--by=usd")
+    assert ran.returncode == 2 and "--price=USD/h" in ran.stderr and not ran.stdout
+
+
+@pytest.mark.parametrize(
+    "words, c, text",
+    [
+        (["--instance=trn1.32xlarg", "--tp=1", "--pp=1"], LLAMA, "did you mean trn1.32xlarge"),
+        (["--instance=trn1.32xlarge"], {"model_type": "mamba"}, "model_type 'mamba' is not known"),
+        (["--instance=trn1.32xlarge"], {"model_type": "llama"}, "is missing"),
+        (["--instance=trn1.32xlarge", "--tp=0", "--pp=1"], LLAMA, "--tp=0"),
+        (["--instance=trn1.32xlarge", "--tp=4", "--pp=1", "--max-comm=7"], LLAMA, "a share is needed"),
+        ([], LLAMA, "--instance"),
+    ],
+)
+def test_bad_words(tmp_path, words, c, text):
+    ran = predict(tmp_path, *words, c=c)
+    assert ran.returncode == 2 and text in ran.stderr and not ran.stdout, ran.stderr
+
+
+def test_does_not_fit(tmp_path):
+    c = dict(LLAMA, hidden_size=2048, intermediate_size=8192, num_hidden_layers=24, num_attention_heads=16, num_key_value_heads=16)
+    ran = predict(tmp_path, "--instance=trn1.2xlarge", "--tp=1", "--pp=1", "--seq=256", "--json", c=c)
+    r = json.loads(ran.stdout)
+    assert ran.returncode == 0 and not r["fits"] and r["hbm_peak_bytes"] > 2**34 and r["knob"]
+
+
+def test_search():
+    job = job_of("llama", seq=128)
+    prices = price.Prices(job.machine)
+    found = search.search(job, {"micro_batch": 1, "recompute": "none", "tp": None, "pp": None}, prices, "time")
+    times = [r["step_s"] for _, r in found.rows]
+    assert found.tried == len(times) > 4 and times == sorted(times)
+    every = {x.text() for x in search.candidates(job, {"micro_batch": 1, "recompute": "none"})}
+    assert {x.text() for x, _ in found.rows} <= every
+    for x, r in found.rows:
+        assert search.least_time(job, x) < r["step_s"] and search.least_memory(job, x) <= r["hbm_peak_bytes"]
