@@ -31,7 +31,7 @@ FILES = """lax_test lax_numpy_test lax_numpy_reducers_test lax_numpy_indexing_te
 lax_control_flow_test lax_autodiff_test nn_test random_lax_test api_test array_test dtypes_test
 image_test fft_test linalg_test pmap_test shard_map_test custom_partitioning_test
 custom_partitioning_sharding_rule_test layout_test ragged_collective_test shard_alike_test pjit_test
-memories_test random_test""".split()
+memories_test random_test async_collectives_test""".split()
 
 GOOD = "passed"
 

@@ -44,9 +44,9 @@ PJRT_Error *pj_Plugin_Initialize(PJRT_Plugin_Initialize_Args *args) {
     return PJ_OK;
 }
 
-// The versions pin what jaxlib sends: VHLO 1.13.0 and Shardy 0.0.1, whatever newer it knows.
+// The versions pin what jaxlib sends: VHLO 1.17.0 (asynchronous collectives came with 1.15) and Shardy 0.0.1, whatever newer it knows.
 PJRT_Error *pj_Plugin_Attributes(PJRT_Plugin_Attributes_Args *args) {
-    static const int64_t stablehlo[3] = {1, 13, 0}, stablehlo_least[3] = {1, 0, 0},
+    static const int64_t stablehlo[3] = {1, 17, 0}, stablehlo_least[3] = {1, 0, 0},
                          sdy[3] = {0, 0, 1};
 #define VERSION(key, at)                                                                           \
     {.struct_size = sizeof(PJRT_NamedValue),                                                       \

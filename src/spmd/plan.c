@@ -12,7 +12,7 @@
 
 #include "spmd/spmd.h"
 
-enum { LEVEL_ALONG, LEVEL_OTHER, LEVEL_SMALL, LEVELS };
+enum { LEVEL_GROUP, LEVEL_ALONG, LEVEL_OTHER, LEVEL_SMALL, LEVELS };
 
 typedef struct Member { // of values that should lie alike
     int64_t group;
@@ -25,10 +25,12 @@ typedef struct Seen { // an op of the plan
     bool asked;
 } Seen;
 
+typedef enum Fixed { FIXED_NOT, FIXED_SAID, FIXED_ARGUMENT } Fixed; // ARGUMENT: nobody said anything about it, so each device has all of it
+
 typedef struct Planner {
     Spmd *s;
     VEC(Member) members;
-    uint8_t *fixed; // by value
+    uint8_t *fixed; // by value: Fixed
     VEC(Seen) ops;    // in the order of the program
     uint32_t *place;  // by op: its place there, from 1; 0: it is not among them
     uint32_t *loop;   // by value: the place of a loop whose region takes or returns it, or 0
@@ -38,19 +40,21 @@ typedef struct Planner {
 
 static const HloType *type_of(const Planner *p, ValueId v) { return hlo_value_type(p->s->h, v); }
 
-static void plan_set(Planner *p, ValueId v, const Shards *sh, bool fixed) {
+static void plan_set(Planner *p, ValueId v, const Shards *sh, Fixed fixed) {
     const HloType *t = type_of(p, v);
     if (p->fixed[v])
         return;
     if (sh && t->kind == HT_TENSOR && !shard_is_whole(sh) && spmd_fits(t, sh) && !p->s->plan[v])
         p->s->plan[v] = shard_without_terms(sh, p->s->c->scratch);
-    p->fixed[v] = fixed;
+    p->fixed[v] = (uint8_t)fixed;
 }
 
 // --- who is to be looked at --------------------------------------------------------------------------
 
 static uint32_t level_of(const Hlo *h, const HloOp *op) {
     switch ((HloOpcode)op->code) {
+    case HLO_SDY_SHARDING_GROUP: // what is said of one value is said of its group
+        return LEVEL_GROUP;
     case HLO_DOT_GENERAL:
     case HLO_CONVOLUTION:
     case HLO_GATHER:
@@ -235,8 +239,12 @@ static void list_ops(Planner *p, RegionId region) {
         p->place[id] = p->ops.n;
         VEC_PUSH(p->s->c->scratch, &p->ops, (Seen){.id = id});
         const HloNamed *n = op.code == HLO_SDY_SHARDING_GROUP ? hlo_named_find(op.extra, op.nextra, "group_id") : NULL;
-        if (n && n->value.kind == HA_INT)
-            VEC_PUSH(p->s->c->scratch, &p->members, ((Member){n->value.i, hlo_operand(h, &op, 0)}));
+        if (n && n->value.kind == HA_INT) {
+            ValueId v = hlo_operand(h, &op, 0);
+            VEC_PUSH(p->s->c->scratch, &p->members, ((Member){n->value.i, v}));
+            if (p->fixed[v] == FIXED_ARGUMENT) // stays whole where it comes in, and lies as the group from there on
+                p->fixed[v] = FIXED_NOT;
+        }
         if (op.code == HLO_WHILE) {
             list_loop(p, &op, p->place[id]);
             list_ops(p, h->op_regions.at[op.regions + 1]);
@@ -258,16 +266,16 @@ static void plan_said(Planner *p, RegionId region) {
         } else if (op.code == HLO_SDY_SHARDING_CONSTRAINT || op.code == HLO_SDY_RESHARD) {
             const Shards *sh = spmd_constraint(s, &op);
             if (sh)
-                plan_set(p, op.results, sh, !sh->open);
+                plan_set(p, op.results, sh, sh->open ? FIXED_NOT : FIXED_SAID);
         } else if (op.code == HLO_SDY_MANUAL_COMPUTATION) {
             ShardRead r = spmd_reader(s, NULL);
             AxisSet axes = shard_parse_axes(&r, spmd_opaque(s, &op, "manual_axes"));
             const Shards **in = spmd_shards_list(s, &op, "in_shardings", &axes, op.noperands, h->operands.at + op.operands);
             const Shards **out = spmd_shards_list(s, &op, "out_shardings", &axes, op.nresults, spmd_result_ids(s, &op));
             for (uint32_t k = 0; k < op.noperands; k++)
-                plan_set(p, hlo_operand(h, &op, k), in[k], false);
+                plan_set(p, hlo_operand(h, &op, k), in[k], FIXED_NOT);
             for (uint32_t k = 0; k < op.nresults; k++)
-                plan_set(p, op.results + k, out[k], true);
+                plan_set(p, op.results + k, out[k], FIXED_SAID);
         }
     }
 }
@@ -283,11 +291,11 @@ void spmd_plan(Spmd *s, RegionId body, const Shards *const *args, const Shards *
     s->plan = ARENA_NEWN(s->c->scratch, const Shards *, s->nplan);
     HloRegion r = h->regions.at[body];
     for (uint32_t i = 0; i < r.nargs; i++)
-        plan_set(&p, r.args + i, args[i], true);
+        plan_set(&p, r.args + i, args[i], args[i] ? FIXED_SAID : FIXED_ARGUMENT);
     plan_said(&p, body);
     const HloOp ret = *hlo_at(h, r.ops.at[r.ops.n - 1]);
     for (uint32_t i = 0; i < ret.noperands; i++)
-        plan_set(&p, hlo_operand(h, &ret, i), results[i], false);
+        plan_set(&p, hlo_operand(h, &ret, i), results[i], FIXED_NOT);
     VEC_PUSH(s->c->scratch, &p.ops, (Seen){0}); // place 0 is none
     list_ops(&p, body);
     for (uint32_t level = 0; level < LEVELS; level++)

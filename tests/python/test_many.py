@@ -215,3 +215,34 @@ def test_unreduced_values_are_terms(array):
             lambda v: jax.lax.psum_scatter(v, "x", tiled=True), out_specs=P("x")
         )
         np.testing.assert_array_equal(np.asarray(scatter(again)), np.arange(8.0))
+
+
+def test_asynchronous_collectives(array):
+    """Begun, then awaited: JAX's futures, sent in a form that the plugin's version of StableHLO has."""
+    from jax._src.lax import parallel
+
+    if not hasattr(parallel, "all_gather_start"):
+        pytest.skip("this JAX has no asynchronous collectives")
+    mesh = jax.make_mesh((4,), ("i",), axis_types=(AxisType.Explicit,), devices=jax.devices()[:4])
+
+    def gathered(x):
+        todo = parallel.all_gather_start(x, "i", tiled=True, to="reduced")
+        twice = x * 2
+        return todo.done(), twice
+
+    with jax.set_mesh(mesh):
+        f = jax.jit(jax.shard_map(gathered, out_specs=(P(None, reduced={"i"}), P("i"))))
+        whole, twice = f(jax.device_put(array, P("i")))
+    np.testing.assert_array_equal(whole, array)
+    np.testing.assert_array_equal(twice, array * 2)
+
+
+def test_values_that_lie_alike():
+    from jax.experimental.shard_alike import shard_alike
+
+    mesh = jax.make_mesh((4,), ("x",), axis_types=(AxisType.Auto,), devices=jax.devices()[:4])
+    parts = jax.device_put(np.arange(8.0, dtype=np.float32), NamedSharding(mesh, P("x")))
+    for f in (shard_alike, jax.jit(shard_alike)):
+        out = f(parts, np.arange(8.0, dtype=np.float32))[1]
+        assert out.sharding.is_equivalent_to(parts.sharding, 1)
+        np.testing.assert_array_equal(out, np.arange(8.0))

@@ -24,8 +24,8 @@ static void test_table(void) {
     for (size_t i = 0; i < a.num_attributes; i++)
         found |= !strncmp(a.attributes[i].name, "stablehlo_current_version",
                           a.attributes[i].name_size) &&
-                 a.attributes[i].int64_array_value[1] == 13;
-    check("the VHLO version is pinned", found, "not 1.13.0");
+                 a.attributes[i].int64_array_value[1] == 17;
+    check("the VHLO version is pinned", found, "not 1.17.0");
 }
 
 static void test_client(void) {
