@@ -3,7 +3,8 @@
 //
 // Everything that may be wrong with this device's operands is checked before the meeting; what the
 // others bring has the same types, since posts of another signature do not meet (coll/comm.h).
-// Reductions are body(… body(body(x0, x1), x2) …) over the group's positions.
+// Reductions follow the tree over the group's positions (coll/tree.h).
+#include "coll/tree.h"
 #include "hlo/coll.h"
 #include "hlo/eval_in.h"
 
@@ -115,16 +116,16 @@ static Body body_of(Eval *e, OpId id, const Tensor *in, const Tensor *out) {
 static void reduce_one(Eval *e, const Meeting *m, const Body *b, uint32_t operand, int dtype,
                        int64_t at, void *dst) {
     int64_t off = at * (int64_t)dtype_bytes(dtype);
-    uint8_t x[16];
+    uint8_t stack[TREE_DEPTH][16];
+    uint32_t depth = 0;
     for (uint32_t p = 0; p < m->members.n; p++) {
-        const uint8_t *src = meeting_in(e, m, p, operand) + off;
-        if (p == 0) {
-            eval_cast_one(dtype, b->dtype, src, dst);
-            continue;
+        eval_cast_one(dtype, b->dtype, meeting_in(e, m, p, operand) + off, stack[depth++]);
+        for (uint32_t f = tree_folds(tree_leaf(p), m->members.n, depth); f; f--, depth--) {
+            void *sum = stack[depth - 2];
+            eval_body_call(e, b, (const void *[2]){sum, stack[depth - 1]}, &sum);
         }
-        eval_cast_one(dtype, b->dtype, src, x);
-        eval_body_call(e, b, (const void *[2]){dst, x}, &dst);
     }
+    memcpy(dst, stack[0], dtype_bytes(b->dtype));
 }
 
 static void reduce_all(Eval *e, const Meeting *m, const Body *b, uint32_t operand, Tensor in,

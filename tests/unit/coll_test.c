@@ -462,7 +462,17 @@ static const char sum_text[] = "func.func @main(%%a: tensor<%zuxf32>) -> tensor<
                                "  return %%r : tensor<%zuxf32>\n"
                                "}\n";
 
-// Every rank has the bits of ((x0 + x1) + x2) + …, twice, with one thread and with several.
+// Positions [a, b) split behind the largest power of two below their number.
+static float tree_sum(uint32_t a, uint32_t b, uint32_t round, size_t i) {
+    uint32_t half = 1;
+    if (b - a == 1)
+        return noise(a + round, i);
+    while (2 * half < b - a)
+        half *= 2;
+    return tree_sum(a, a + half, round, i) + tree_sum(a + half, b, round, i);
+}
+
+// Every rank has the bits of the tree's sum, twice, with one thread and with several.
 static void test_sum(uint32_t n, size_t elems, const char *threads) {
     char text[1024], name[80];
     Many m;
@@ -482,9 +492,7 @@ static void test_sum(uint32_t n, size_t elems, const char *threads) {
         }
         s = many_execute(&m, 1, n);
         for (size_t i = 0; i < elems && s == OTRN_OK; i++) {
-            float want = noise(round, i);
-            for (uint32_t r = 1; r < n; r++)
-                want += noise(r + round, i);
+            float want = tree_sum(0, n, round, i);
             for (uint32_t r = 0; r < n; r++)
                 wrong += memcmp(&want, (float *)m.results[r][0] + i, 4) != 0;
         }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // coll_reduce.c — all_reduce, collective_reduce and reduce_scatter.
 //
-// A result element is body(… body(body(x0, x1), x2) …) over the group's positions, whoever computes
+// A result element is the body's fold over the group's positions along one tree (coll/tree.h), whoever computes
 // it. So a large all_reduce is shared: each device reduces its slice of the elements into its own
 // result, all wait (comm_sync), then each copies the other slices from where they were made. That
 // is two passes over the data in all; when every device reduced everything it would be as many as
 // there are devices. Small ones are not worth the extra wait.
 //
-// scratch:  meeting (gp_coll.h) | lanes of the region's steps | per slot: registers, two blocks
+// scratch:  meeting (coll.h) | lanes of the region's steps | per slot: registers, blocks of the tree's stack
 #include "chip/gpsimd/coll.h"
+#include "coll/tree.h"
 
 #define SHARE_MIN_BYTES 16384 // below this every device reduces everything
 
@@ -33,10 +34,9 @@ typedef struct ReduceJob {
 
 #define BLOCK_BYTES gp_align(LANE_BLOCK * 16)
 
-// Registers, then blocks for the accumulator, the next operand, and what is gathered before it is
-// widened.
+// Registers, then blocks for the tree's stack, and one for what is gathered before it is widened.
 static size_t slot_bytes(const KProg *p) {
-    return prog_slot_bytes(p) + 3 * BLOCK_BYTES;
+    return prog_slot_bytes(p) + (TREE_DEPTH + 1) * BLOCK_BYTES;
 }
 
 // Elements [at, at + n) of the part: in place when they lie in a row, else gathered into buf.
@@ -67,20 +67,31 @@ static const void *operand_block(const ReduceJob *j, uint32_t position, int64_t 
     return buf;
 }
 
+static void fold_into(const Prog *g, const void *left, const void *right, int64_t n, char *to, size_t bytes) {
+    g->at[0] = (void *)left;
+    g->at[1] = (void *)right;
+    prog_run(g, (size_t)n);
+    if (prog_out(g, 0) != to)
+        memcpy(to, prog_out(g, 0), (size_t)n * bytes);
+}
+
 static void reduce_block(const ReduceJob *j, const Prog *g, char *bufs, int64_t at, int64_t n) {
     size_t bytes = dtype_bytes(j->c->k->out[j->operand].dtype);
-    char *dst = j->dst + (size_t)at * bytes, *gathered = bufs + 2 * BLOCK_BYTES;
-    const void *acc = operand_block(j, 0, at, n, bufs, gathered);
-    for (uint32_t p = 1; p < j->m->members.n; p++) {
-        g->at[0] = (void *)acc;
-        g->at[1] = (void *)operand_block(j, p, at, n, bufs + BLOCK_BYTES, gathered);
-        prog_run(g, (size_t)n);
-        if (prog_out(g, 0) != dst)
-            memcpy(dst, prog_out(g, 0), (size_t)n * bytes);
-        acc = dst;
+    char *dst = j->dst + (size_t)at * bytes;
+    const void *stack[TREE_DEPTH];
+    uint32_t depth = 0, size = j->m->members.n;
+    for (uint32_t p = 0; p < size; p++) {
+        stack[depth] = operand_block(j, p, at, n, bufs + depth * BLOCK_BYTES, bufs + TREE_DEPTH * BLOCK_BYTES);
+        depth++;
+        for (uint32_t f = tree_folds(tree_leaf(p), size, depth); f; f--) {
+            depth--;
+            char *to = p + 1 == size && depth == 1 ? dst : bufs + (depth - 1) * BLOCK_BYTES;
+            fold_into(g, stack[depth - 1], stack[depth], n, to, bytes);
+            stack[depth - 1] = to;
+        }
     }
-    if (acc != dst)
-        memcpy(dst, acc, (size_t)n * bytes);
+    if (stack[0] != dst)
+        memcpy(dst, stack[0], (size_t)n * bytes);
 }
 
 static void reduce_slot(void *arg, size_t begin, size_t end) {
