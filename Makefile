@@ -35,7 +35,7 @@ SHARED  := -shared $(if $(SAN),,-Wl,-z,defs)
 
 # Folders, each before those that include it (tests/tools/tidy.sh holds them to it): the machine and its clock stand before the
 # compiler, which asks them for prices. All is one library, and the program one call of it.
-STOPS   := base coll hlo read write isa mach artifact clock pass spmd tile chip/core chip/host chip/gpsimd rt pjrt tools
+STOPS   := base net coll hlo read write isa mach artifact clock pass spmd tile chip/core chip/host chip/gpsimd rt pjrt tools
 MAIN    := src/tools/otrn.c
 SRC     := $(filter-out $(MAIN),$(foreach s,$(STOPS),$(sort $(wildcard src/$s/*.c))))
 UNIT    := $(sort $(wildcard tests/unit/*_test.c))

@@ -65,6 +65,10 @@ def load() -> ctypes.CDLL:
     library.opentrn_wait.argtypes = [ctypes.c_int64]
     library.opentrn_cache_wait.restype = None
     library.opentrn_cache_wait.argtypes = [ctypes.c_int64]
+    library.opentrn_peer_lost.restype = ctypes.c_int
+    library.opentrn_peer_lost.argtypes = [ctypes.c_int64]
+    library.opentrn_bye.restype = None
+    library.opentrn_bye.argtypes = [ctypes.c_int64]
     library.opentrn_last_run.restype = ctypes.c_long
     library.opentrn_last_run.argtypes = [ctypes.c_int64, ctypes.c_char_p, *text]
     library.opentrn_runs.restype = ctypes.c_long

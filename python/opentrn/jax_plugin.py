@@ -13,6 +13,7 @@ import atexit
 import dataclasses
 import logging
 import os
+import sys
 
 from opentrn import _gates, _library
 from opentrn._library import library_path
@@ -44,11 +45,25 @@ def _register_linalg(platform):
         logger.info("this JAX registers lowerings in another way (%s); no decompositions", error)
 
 
-def _finish_writing(xla_bridge, platform):
-    """At the end of the program: what it compiled shall be in the cache."""
+LOST = 75  # exit status where a process of the job is gone: EX_TEMPFAIL, start it again
+
+
+def _finish(xla_bridge, platform):
+    """At the end of the program: what it compiled shall be in the cache, and the other processes shall not miss this one.
+
+    JAX registers its own end, which waits for all processes, before the first device is asked for, so this runs before it. Where one
+    is gone that wait would take its whole time and end in an abort; all that is left to do then is to go."""
     client = getattr(xla_bridge, "_backends", {}).get(platform)
-    if client is not None:
-        _library.load().opentrn_cache_wait(client.devices()[0].opentrn_client)
+    if client is None:
+        return
+    library, handle = _library.load(), client.local_devices()[0].opentrn_client
+    library.opentrn_cache_wait(handle)
+    if library.opentrn_peer_lost(handle):
+        print("opentrn: a process of this job is gone; this one ends too, with status", LOST, file=sys.stderr)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(LOST)
+    library.opentrn_bye(handle)
 
 
 def _platform():
@@ -88,6 +103,6 @@ def initialize():
         )
         return
     _relax_registration(xla_bridge, platform)
-    atexit.register(_finish_writing, xla_bridge, platform)
+    atexit.register(_finish, xla_bridge, platform)
     _gates.open_all(platform)
     _register_linalg(platform)

@@ -103,6 +103,8 @@
       "where caches belong, when set")                                                             \
     X(DEVICES, "devices", "OPENTRN_DEVICES", "0", 'N', "count", "l",                               \
       "devices JAX sees; 0 = the cores of one chip of the target")                                 \
+    X(FABRIC, "fabric", "OTRN_FABRIC", "auto", 'E', "auto|sockets", "-",                             \
+      "how data goes between processes: auto = shared memory inside a host, sockets elsewhere")    \
     X(DISPATCH, "dispatch", "OPENTRN_DISPATCH", "auto", 'E', "auto|async|inline", "-",             \
       "when JAX's calls return: auto = short runs inside the call, others before they are done")   \
     X(TIMING, "timing", "OPENTRN_TIMING", "on", 'B', "", "-",                                      \

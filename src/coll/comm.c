@@ -15,86 +15,38 @@
 //      incomplete meetings and in comm_recv. Ranks in comm_sync and comm_leave wait for members
 //      that are at work. So when waiting + ended is everybody, nobody can help any more.
 #define _GNU_SOURCE // sched_getaffinity
-#include "coll/comm.h"
+#include "coll/comm_in.h"
 
 #include <assert.h>
 #include <linux/futex.h>
-#include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
+
 // Looks at the word before a sleep, which costs tens of microseconds: first with pauses in between
 // when there is a CPU for every rank, then giving the CPU to whoever wants it.
 #define SPINS 500
 #define YIELDS 50
 
-enum { WORD_WAIT, WORD_ASLEEP, WORD_GO };
+typedef struct Name {
+    char text[40];
+} Name;
 
-typedef struct Seats { // those of a meeting: cores * at[i] + core
-    const uint32_t *at;
-    uint32_t n, cores, core;
-} Seats;
-
-typedef struct Meet {
-    Seats members;            // the opener's
-    uint32_t here;            // arrived; the meeting is complete with all n
-    uint32_t synced, leaving; // waiting in comm_sync, in comm_leave
-    bool broken;              // a member failed inside
-} Meet;
-
-typedef struct Message {
-    struct Message *next;
-    int64_t channel;
-    uint32_t from;
-    size_t bytes;
-    uint8_t data[];
-} Message;
-
-// MEETING: in a meeting that is not complete.
-typedef enum SeatState {
-    SEAT_BUSY,
-    SEAT_MEETING,
-    SEAT_RECV,
-    SEAT_SYNC,
-    SEAT_LEAVE,
-    SEAT_ENDED
-} SeatState;
-
-struct CommRank {
-    _Alignas(64) _Atomic uint32_t word;
-    Comm *comm;
-    uint32_t rank; // its seat
-    SeatState state;
-    Meet *meet; // the one it is in
-    const CommPost *post;
-    Seats members;    // this rank's own list of them
-    uint32_t pair[2]; // seats
-    bool cut_off;    // woken from comm_sync because a member failed
-    Meet slot;       // rule 2
-    int64_t channel; // SEAT_RECV
-    uint32_t from;
-    Message *got;
-    char why[COMM_WHY_BYTES]; // written by its owner, or while its owner waits
-};
-
-struct Comm {
-    pthread_mutex_t lock;
-    Grid grid;
-    uint32_t cores; // of a device
-    uint32_t n;     // seats
-    uint32_t waiting, ended; // rule 3
-    uint32_t failed;         // first to fail, COMM_NONE
-    bool crowded;            // more ranks than CPUs
-    Message *first, **last;  // messages nobody has asked for, oldest first
-    size_t queued_bytes;
-    CommRank *ranks;
-    uint32_t nwake, wake[COMM_SEATS_MAX]; // let go, asleep still
-};
+static Name name_of(const Comm *c, uint32_t seat) {
+    Name n;
+    if (c->cores == 1)
+        snprintf(n.text, sizeof n.text, "device %u", seat);
+    else if (c->n == c->cores)
+        snprintf(n.text, sizeof n.text, "core %u", seat);
+    else
+        snprintf(n.text, sizeof n.text, "core %u of device %u", seat % c->cores, seat / c->cores);
+    return n;
+}
 
 // --- waiting -----------------------------------------------------------------------------------
 
@@ -131,9 +83,16 @@ static void word_wait(CommRank *me) {
 // waits for something else by now, looks at its word and is not disturbed.
 static void unlock_and_wake(Comm *c) {
     uint32_t n = c->nwake, ranks[COMM_SEATS_MAX];
+    char why[COMM_WHY_BYTES];
+    const CommWorld *tell = c->tell ? c->world : NULL;
     memcpy(ranks, c->wake, n * sizeof *ranks);
     c->nwake = 0;
+    c->tell = false;
+    if (tell)
+        snprintf(why, sizeof why, "%s: %.400s", name_of(c, c->failed).text, c->ranks[c->failed].why);
     pthread_mutex_unlock(&c->lock);
+    if (tell)
+        net_launch_fail(tell->net, tell->launch, why);
     for (uint32_t i = 0; i < n; i++)
         syscall(SYS_futex, &c->ranks[ranks[i]].word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
@@ -170,24 +129,10 @@ static bool includes(const Meet *m, uint32_t seat) {
     return false;
 }
 
-typedef struct Name {
-    char text[40];
-} Name;
-
-static Name name_of(const Comm *c, uint32_t seat) {
-    Name n;
-    if (c->cores == 1)
-        snprintf(n.text, sizeof n.text, "device %u", seat);
-    else if (c->n == c->cores)
-        snprintf(n.text, sizeof n.text, "core %u", seat);
-    else
-        snprintf(n.text, sizeof n.text, "core %u of device %u", seat % c->cores, seat / c->cores);
-    return n;
-}
-
 // Releases everybody who waits for an arrival or a message; they find comm->failed set.
 static void fail_all(Comm *c, uint32_t origin) {
     c->failed = origin;
+    c->tell = c->world != NULL;
     for (uint32_t i = 0; i < c->n; i++) {
         CommRank *r = &c->ranks[i];
         if (!is_waiting(r))
@@ -212,7 +157,7 @@ static const char *what_it_does(const CommRank *r, char *out, size_t bytes) {
 
 // Rule 3. Tells what each of the first few ranks does.
 static void check_deadlock(Comm *c) {
-    if (!c->waiting || c->waiting + c->ended < c->n || c->failed != COMM_NONE)
+    if (!c->waiting || c->waiting + c->ended < c->here || c->failed != COMM_NONE)
         return;
     uint32_t origin = 0;
     while (!is_waiting(&c->ranks[origin]))
@@ -220,8 +165,9 @@ static void check_deadlock(Comm *c) {
     char text[COMM_WHY_BYTES], one[160];
     size_t n = (size_t)snprintf(text, sizeof text, "this never completes: ");
     for (uint32_t i = 0; i < c->n && n + 200 < sizeof text; i++)
-        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s %s", i ? ", " : "", name_of(c, i).text,
-                              what_it_does(&c->ranks[i], one, sizeof one));
+        if (c->ranks[i].state != SEAT_AWAY)
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%s %s", text[n - 1] == ' ' ? "" : ", ", name_of(c, i).text,
+                                  what_it_does(&c->ranks[i], one, sizeof one));
     memcpy(c->ranks[origin].why, text, sizeof text);
     fail_all(c, origin);
 }
@@ -285,6 +231,13 @@ static bool fail_here(CommRank *me) {
     return false;
 }
 
+static uint32_t members_away(const Comm *c, const Seats *s) {
+    uint32_t away = 0;
+    for (uint32_t i = 0; c->world && i < s->n; i++)
+        away += c->ranks[seat_at(s, i)].state == SEAT_AWAY;
+    return away;
+}
+
 static bool meet(CommRank *me, const CommPost *post, Seats members) {
     Comm *c = me->comm;
     pthread_mutex_lock(&c->lock);
@@ -305,14 +258,15 @@ static bool meet(CommRank *me, const CommPost *post, Seats members) {
     }
     if (!m) {
         m = &me->slot;
-        *m = (Meet){.members = members};
+        *m = (Meet){.members = members, .local = members.n - members_away(c, &members)};
     }
     me->meet = m;
     me->post = post;
     me->members = members;
-    if (++m->here < members.n) {
+    if (++m->here < m->local) {
         wait_for_help(me, SEAT_MEETING);
     } else {
+        m->leader = me;
         release(me, SEAT_MEETING);
         unlock_and_wake(c);
     }
@@ -329,12 +283,17 @@ bool comm_has_pair(const CommRank *me) {
 }
 
 bool comm_meet_pair(CommRank *me, const CommPost *post) {
+    if (me->comm->ranks[me->pair[0]].state == SEAT_AWAY || me->comm->ranks[me->pair[1]].state == SEAT_AWAY) {
+        snprintf(me->why, sizeof me->why, "its pair is in another process");
+        return false;
+    }
     return meet(me, post, (Seats){me->pair, 2, 1, 0});
 }
 
 const CommPost *comm_post(const CommRank *me, uint32_t position) {
     assert(me->meet);
     assert(position < me->members.n);
+    assert(me->comm->ranks[seat_at(&me->members, position)].state != SEAT_AWAY);
     return me->comm->ranks[seat_at(&me->members, position)].post;
 }
 
@@ -343,7 +302,7 @@ bool comm_sync(CommRank *me) {
     pthread_mutex_lock(&c->lock);
     Meet *m = me->meet;
     me->cut_off = m->broken;
-    if (!m->broken && ++m->synced < m->members.n) {
+    if (!m->broken && ++m->synced < m->local) {
         wait_unlocked(me, SEAT_SYNC);
         return !me->cut_off;
     }
@@ -357,7 +316,7 @@ bool comm_sync(CommRank *me) {
 
 static void leave_and_unlock(CommRank *me) {
     Meet *m = me->meet;
-    if (++m->leaving < m->members.n) {
+    if (++m->leaving < m->local) {
         wait_unlocked(me, SEAT_LEAVE);
     } else {
         release(me, SEAT_LEAVE);
@@ -370,6 +329,56 @@ static void leave_and_unlock(CommRank *me) {
 void comm_leave(CommRank *me) {
     pthread_mutex_lock(&me->comm->lock);
     leave_and_unlock(me);
+}
+
+// --- other processes ---------------------------------------------------------------------------
+
+void *comm_room(CommRank *me, size_t bytes) {
+    if (me->room_bytes < bytes) {
+        free(me->room);
+        me->room_bytes = (bytes + 4095) & ~(size_t)4095;
+        me->room = aligned_alloc(64, me->room_bytes);
+    }
+    if (!me->room)
+        me->room_bytes = 0, snprintf(me->why, sizeof me->why, "no memory for %zu bytes from other processes", bytes);
+    return me->room;
+}
+
+static void where(const void *arg, char *out, size_t bytes) {
+    const CommPost *p = arg;
+    out[0] = 0;
+    if (p->where)
+        p->where(p, out, bytes);
+}
+
+static void set_state(CommRank *me, SeatState state) {
+    pthread_mutex_lock(&me->comm->lock);
+    me->state = state;
+    pthread_mutex_unlock(&me->comm->lock);
+}
+
+bool comm_talk(CommRank *me, const NetMsg *out, uint32_t nout, const NetMsg *in, uint32_t nin) {
+    const CommWorld *w = me->comm->world;
+    const Seats *s = &me->members;
+    uint64_t key[3] = {w->launch->set, w->launch->number, s->core};
+    NetCall call = {.launch = w->launch, .tag = hash64(hash64(0, key, sizeof key), s->at, s->n * sizeof *s->at),
+                    .sign = me->post->signature, .op = me->post->name, .where = where, .arg = me->post};
+    set_state(me, SEAT_TALKS);
+    bool ok = net_exchange(w->net, &call, out, nout, in, nin, me->why, sizeof me->why);
+    set_state(me, SEAT_BUSY);
+    return ok;
+}
+
+bool comm_stuck(void *comm) {
+    Comm *c = comm;
+    uint32_t talk = 0, busy = 0;
+    pthread_mutex_lock(&c->lock);
+    for (uint32_t i = 0; i < c->n; i++) {
+        talk += c->ranks[i].state == SEAT_TALKS;
+        busy += c->ranks[i].state == SEAT_BUSY;
+    }
+    pthread_mutex_unlock(&c->lock);
+    return talk && !busy;
 }
 
 // --- messages ----------------------------------------------------------------------------------
@@ -482,9 +491,11 @@ void comm_end(CommRank *me) {
     end_locked(me);
 }
 
-void comm_fail(CommRank *me) {
+void comm_fail(CommRank *me, const char *why) {
     Comm *c = me->comm;
     pthread_mutex_lock(&c->lock);
+    if (!me->why[0] && why)
+        snprintf(me->why, sizeof me->why, "%s", why);
     if (c->failed == COMM_NONE && me->state != SEAT_ENDED)
         fail_all(c, me->rank);
     if (me->meet) {
@@ -540,7 +551,7 @@ Comm *comm_make(Grid grid, uint32_t cores) {
         return NULL;
     }
     memset(ranks, 0, n * sizeof *ranks);
-    *c = (Comm){.grid = grid, .cores = cores, .n = n, .ranks = ranks, .crowded = (int)n > usable_cpus()};
+    *c = (Comm){.grid = grid, .cores = cores, .n = n, .here = n, .ranks = ranks, .crowded = (int)n > usable_cpus()};
     pthread_mutex_init(&c->lock, NULL);
     for (uint32_t i = 0; i < n; i++) {
         ranks[i].comm = c;
@@ -565,10 +576,22 @@ void comm_reset(Comm *c) {
     messages_free(c);
     c->waiting = c->ended = 0;
     c->failed = COMM_NONE;
+    c->world = NULL;
+    c->here = c->n;
     for (uint32_t i = 0; i < c->n; i++) {
         assert(!c->ranks[i].meet);
         c->ranks[i].state = SEAT_BUSY;
         c->ranks[i].why[0] = 0;
+    }
+}
+
+void comm_spread(Comm *c, const CommWorld *w) {
+    c->world = w;
+    c->here = 0;
+    for (uint32_t i = 0; i < c->n; i++) {
+        bool here = w->process[i / c->cores] == net_me(w->net);
+        c->ranks[i].state = here ? SEAT_BUSY : SEAT_AWAY;
+        c->here += here;
     }
 }
 
@@ -577,6 +600,8 @@ void comm_free(Comm *c) {
         return;
     messages_free(c);
     pthread_mutex_destroy(&c->lock);
+    for (uint32_t i = 0; i < c->n; i++)
+        free(c->ranks[i].room);
     free(c->ranks);
     free(c);
 }

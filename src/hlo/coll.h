@@ -28,11 +28,4 @@ static inline uint32_t coll_rank(const CommRank *comm) {
     return comm ? comm_number(comm) : 0;
 }
 
-// Part `part` of `parts` of n elements: [*begin, *end).
-static inline void coll_slice(int64_t n, uint32_t parts, uint32_t part, int64_t *begin,
-                              int64_t *end) {
-    *begin = (int64_t)((__int128)n * part / parts);
-    *end = (int64_t)((__int128)n * (part + 1) / parts);
-}
-
 #endif

@@ -512,7 +512,7 @@ static void run_guarded(Eval *e, const Job *j) {
     }
     ctx->on_fail = outer;
     if (e->comm && failed)
-        comm_fail(e->comm); // others may be reading what the arenas hold
+        comm_fail(e->comm, NULL); // others may be reading what the arenas hold
     else if (e->comm)
         comm_end(e->comm);
     for (uint32_t i = 0; i < e->inner.n; i++)

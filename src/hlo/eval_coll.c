@@ -4,6 +4,7 @@
 // Everything that may be wrong with this device's operands is checked before the meeting; what the
 // others bring has the same types, since posts of another signature do not meet (coll/comm.h).
 // Reductions follow the tree over the group's positions (coll/tree.h).
+#include "coll/bring.h"
 #include "coll/tree.h"
 #include "hlo/coll.h"
 #include "hlo/eval_in.h"
@@ -77,7 +78,8 @@ static void meeting_begin(Eval *e, OpId id, Meeting *m, const Tensor *in) {
 }
 
 static const uint8_t *meeting_in(Eval *e, const Meeting *m, uint32_t position, uint32_t operand) {
-    return m->met ? comm_post(e->comm, position)->bufs[operand].in : m->bufs[operand].in;
+    bool part;
+    return m->met ? comm_in(e->comm, position, operand, &part) : m->bufs[operand].in;
 }
 
 static void meeting_end(Eval *e, Meeting *m) {

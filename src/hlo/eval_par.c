@@ -150,7 +150,7 @@ static void *device_main(void *arg) {
     if (CTX_TRY(&d->ctx, here))
         eval_func_on(&d->graph, d->arena, d->func, d->args, d->results, d->comm);
     else
-        comm_fail(d->comm);
+        comm_fail(d->comm, NULL);
     return NULL;
 }
 
@@ -213,7 +213,7 @@ static void devices_run(Parallel *p) {
         d->started = pthread_create(&d->thread, NULL, device_main, d) == 0;
         if (!d->started) {
             ctx_set(&d->ctx.err, OTRN_NOMEM, NO_PLACE, "the host has no thread for it");
-            comm_fail(d->comm);
+            comm_fail(d->comm, NULL);
         }
     }
     for (uint32_t i = 0; i < p->n; i++) {

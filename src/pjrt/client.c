@@ -23,20 +23,6 @@ static char *value_text(const PJRT_NamedValue *v) {
     return strdup(text);
 }
 
-// A framework says so when it runs in several processes, as jax.distributed.initialize does. Devices of other processes
-// cannot be reached: each client would take its own for all there are, and each process would train alone.
-static PJRT_Error *client_check_processes(const PJRT_NamedValue *given, size_t n) {
-    static const char name[] = "num_nodes";
-    for (size_t i = 0; i < n; i++)
-        if (given[i].name_size == sizeof name - 1 && !memcmp(given[i].name, name, sizeof name - 1) &&
-            given[i].type == PJRT_NamedValue_kInt64 && given[i].int64_value > 1)
-            return pj_error(PJRT_Error_Code_UNIMPLEMENTED,
-                            "opentrn: one program over %lld processes is not supported; run one process, without "
-                            "jax.distributed.initialize, that has all devices: OPENTRN_DEVICES=n, up to %d",
-                            (long long)given[i].int64_value, PJ_MAX_DEVICES);
-    return PJ_OK;
-}
-
 // Keeps what the option table knows; frameworks send other names too, which mean nothing to us.
 static PJRT_Error *client_take_options(PJRT_Client *c, const PJRT_NamedValue *given, size_t n) {
     c->options = calloc(n ? n : 1, sizeof *c->options);
@@ -183,6 +169,7 @@ static void client_free(PJRT_Client *c) {
         pj_memory_fini(&c->memories[i]);
     pj_storage_pool_fini(&c->pool);
     pj_queue_close(c->queue);
+    net_close(c->net);
     for (size_t i = 0; i < c->num_options; i++)
         free((char *)c->options[i].value);
     free(c->options);
@@ -214,9 +201,7 @@ void pj_unlock(PJRT_Client *c) {
 static PJRT_Error *client_open(PJRT_Client *c, const PJRT_Client_Create_Args *args) {
     Options o;
     otrn_env *env;
-    PJRT_Error *e = client_check_processes(args->create_options, args->num_options);
-    if (!e)
-        e = client_take_options(c, args->create_options, args->num_options);
+    PJRT_Error *e = client_take_options(c, args->create_options, args->num_options);
     if (!e)
         e = pj_options_init(&o, c->options, c->num_options);
     if (!e && !(c->queue = pj_queue_make()))
@@ -231,6 +216,10 @@ static PJRT_Error *client_open(PJRT_Client *c, const PJRT_Client_Create_Args *ar
             c->dispatch = PJ_INLINE;
         e = pj_topology_make(&o, env, &c->topology);
     }
+    if (!e)
+        e = pj_world_join(args, c->topology, &o, &c->net);
+    if (!e && c->net)
+        e = pj_topology_widen(&c->topology, c->net);
     if (!e)
         e = pj_devices_make(c);
     if (!e)
@@ -292,7 +281,7 @@ PJRT_Error *pj_Client_PlatformVersion(PJRT_Client_PlatformVersion_Args *args) {
 }
 
 PJRT_Error *pj_Client_ProcessIndex(PJRT_Client_ProcessIndex_Args *args) {
-    args->process_index = 0;
+    args->process_index = (int)args->client->topology->process;
     return PJ_OK;
 }
 
@@ -303,8 +292,8 @@ PJRT_Error *pj_Client_Devices(PJRT_Client_Devices_Args *args) {
 }
 
 PJRT_Error *pj_Client_AddressableDevices(PJRT_Client_AddressableDevices_Args *args) {
-    args->addressable_devices = args->client->device_pointers;
-    args->num_addressable_devices = args->client->topology->count;
+    args->addressable_devices = args->client->device_pointers + args->client->topology->first;
+    args->num_addressable_devices = args->client->topology->here;
     return PJ_OK;
 }
 
@@ -321,12 +310,16 @@ PJRT_Error *pj_Client_LookupDevice(PJRT_Client_LookupDevice_Args *args) {
 }
 
 PJRT_Error *pj_Client_LookupAddressableDevice(PJRT_Client_LookupAddressableDevice_Args *args) {
-    return client_device(args->client, args->local_hardware_id, &args->addressable_device);
+    const PJRT_TopologyDescription *t = args->client->topology;
+    int id = args->local_hardware_id;
+    if (id < 0 || (size_t)id >= t->here)
+        return pj_error(PJRT_Error_Code_INVALID_ARGUMENT, "opentrn: this process has no device %d; it has %zu", id, t->here);
+    return client_device(args->client, (int)t->first + id, &args->addressable_device);
 }
 
 PJRT_Error *pj_Client_AddressableMemories(PJRT_Client_AddressableMemories_Args *args) {
-    args->addressable_memories = args->client->memory_pointers;
-    args->num_addressable_memories = args->client->topology->count * PJ_MEMORIES;
+    args->addressable_memories = args->client->memory_pointers + args->client->topology->first * PJ_MEMORIES;
+    args->num_addressable_memories = args->client->topology->here * PJ_MEMORIES;
     return PJ_OK;
 }
 
@@ -359,7 +352,7 @@ PJRT_Error *pj_Client_DmaUnmap(PJRT_Client_DmaUnmap_Args *args) {
     return PJ_OK;
 }
 
-// Peers coming and going mean nothing to a client of one process; an error here would be fatal.
+// Who comes and goes the world knows itself (net.h); an error here would be fatal.
 PJRT_Error *pj_Client_UpdateGlobalProcessInfo(PJRT_Client_UpdateGlobalProcessInfo_Args *args) {
     (void)args;
     return PJ_OK;

@@ -89,7 +89,7 @@ PJRT_Error *pj_DeviceDescription_Id(PJRT_DeviceDescription_Id_Args *args) {
 }
 
 PJRT_Error *pj_DeviceDescription_ProcessIndex(PJRT_DeviceDescription_ProcessIndex_Args *args) {
-    args->process_index = 0;
+    args->process_index = args->device_description->process;
     return PJ_OK;
 }
 
@@ -126,18 +126,18 @@ PJRT_Error *pj_Device_GetDescription(PJRT_Device_GetDescription_Args *args) {
 }
 
 PJRT_Error *pj_Device_IsAddressable(PJRT_Device_IsAddressable_Args *args) {
-    args->is_addressable = true;
+    args->is_addressable = pj_device_is_here(args->device);
     return PJ_OK;
 }
 
 PJRT_Error *pj_Device_LocalHardwareId(PJRT_Device_LocalHardwareId_Args *args) {
-    args->local_hardware_id = args->device->description->id;
+    args->local_hardware_id = pj_device_is_here(args->device) ? args->device->description->local_id : -1;
     return PJ_OK;
 }
 
 PJRT_Error *pj_Device_AddressableMemories(PJRT_Device_AddressableMemories_Args *args) {
     args->memories = args->device->memories;
-    args->num_memories = PJ_MEMORIES;
+    args->num_memories = pj_device_is_here(args->device) ? PJ_MEMORIES : 0;
     return PJ_OK;
 }
 

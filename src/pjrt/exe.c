@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "pjrt/pjrt.h"
-#include "rt/rt.h"
 
 // ---- making and freeing
 
@@ -269,6 +268,7 @@ static void assignment_encode(PJRT_LoadedExecutable *l) {
 
 static void loaded_free(PJRT_LoadedExecutable *l) {
     pj_exe_drop(l->exe);
+    pj_spread_drop(l->spread);
     arena_fini(&l->arena);
     free(l);
 }
@@ -277,13 +277,20 @@ static void loaded_init(PJRT_LoadedExecutable *l, PJRT_Client *c, const CompileO
     const PJRT_Executable *e = l->exe;
     l->num_devices = (size_t)e->replicas * e->partitions;
     l->devices = ARENA_NEWN(&l->arena, PJRT_Device *, l->num_devices);
+    l->here = ARENA_NEWN(&l->arena, PJRT_Device *, l->num_devices);
     l->logical = ARENA_NEWN(&l->arena, PJRT_LogicalDeviceIds, l->num_devices);
+    size_t first = l->num_devices <= c->topology->here ? c->topology->first : 0; // when nobody says which
     for (size_t i = 0; i < l->num_devices; i++) {
-        l->devices[i] = c->device_pointers[o->num_devices ? (size_t)o->device_ids[i] : i];
-        l->logical[i].replica = (int)(i / e->partitions);
-        l->logical[i].partition = (int)(i % e->partitions);
+        l->devices[i] = c->device_pointers[o->num_devices ? (size_t)o->device_ids[i] : first + i];
+        if (!pj_device_is_here(l->devices[i]))
+            continue;
+        l->logical[l->num_here].replica = (int)(i / e->partitions);
+        l->logical[l->num_here].partition = (int)(i % e->partitions);
+        l->here[l->num_here++] = l->devices[i];
     }
     assignment_encode(l);
+    if (l->num_here < l->num_devices && !(l->spread = pj_spread_make(c, l->devices, l->num_devices)))
+        ctx_fail(&l->ctx, OTRN_NOMEM, NO_PLACE, "out of memory");
 }
 
 // Takes over the count of e, also on failure.
@@ -432,15 +439,15 @@ PJRT_Error *pj_LoadedExecutable_GetExecutable(PJRT_LoadedExecutable_GetExecutabl
 
 PJRT_Error *
 pj_LoadedExecutable_AddressableDevices(PJRT_LoadedExecutable_AddressableDevices_Args *args) {
-    args->addressable_devices = args->executable->devices;
-    args->num_addressable_devices = args->executable->num_devices;
+    args->addressable_devices = args->executable->here;
+    args->num_addressable_devices = args->executable->num_here;
     return PJ_OK;
 }
 
 PJRT_Error *pj_LoadedExecutable_AddressableDeviceLogicalIds(
     PJRT_LoadedExecutable_AddressableDeviceLogicalIds_Args *args) {
     args->addressable_device_logical_ids = args->executable->logical;
-    args->num_addressable_device_logical_ids = args->executable->num_devices;
+    args->num_addressable_device_logical_ids = args->executable->num_here;
     return PJ_OK;
 }
 

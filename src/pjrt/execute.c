@@ -34,6 +34,7 @@ typedef struct Row { // one device of a launch
 typedef struct Launch {
     Task task; // first
     PJRT_Executable *e;
+    PjSpread *spread; // some devices are in other processes; held while queued
     PJRT_Event *done; // NULL: runs inside the call
     size_t num_rows;
     const otrn_buffer **in_rows, **out_rows;
@@ -220,6 +221,9 @@ static uint64_t now_ns(void) {
 
 static otrn_status program_run(const Launch *l, otrn_error *err) {
     const PJRT_Executable *e = l->e;
+    if (l->spread)
+        return rt_execute_spread(e->exe, e->replicas, e->partitions, &l->spread->run, l->in_rows, e->num_args, l->out_rows,
+                                 e->num_results, err);
     return l->num_rows == 1 ? otrn_execute(e->exe, l->in_rows[0], e->num_args, l->out_rows[0], e->num_results, err)
                             : otrn_execute_many(e->exe, e->replicas, e->partitions, l->in_rows, e->num_args, l->out_rows,
                                                 e->num_results, err);
@@ -271,6 +275,7 @@ static void launch_task(Task *t) {
     pj_event_set(l->done, error);
     pj_event_drop(l->done);
     pj_exe_drop(l->e);
+    pj_spread_drop(l->spread);
     free(l);
     pj_lock(c);
     c->live--;
@@ -295,10 +300,10 @@ static PJRT_Error *execute_check(const PJRT_LoadedExecutable_Execute_Args *args)
     const char *name = otrn_exe_name(x->exe->exe);
     if (atomic_load(&args->executable->deleted))
         return pj_error(PJRT_Error_Code_FAILED_PRECONDITION, "opentrn: %s was deleted", name);
-    if (args->num_devices != x->num_devices)
+    if (args->num_devices != x->num_here)
         return pj_error(PJRT_Error_Code_INVALID_ARGUMENT,
                         "opentrn: %s runs on %zu devices, arguments are given for %zu", name,
-                        x->num_devices, args->num_devices);
+                        x->num_here, args->num_devices);
     if (args->num_args != x->exe->num_args)
         return pj_error(PJRT_Error_Code_INVALID_ARGUMENT,
                         "opentrn: %s takes %zu arguments, %zu were given", name, x->exe->num_args,
@@ -320,15 +325,15 @@ static size_t launch_bytes(const PJRT_Executable *e, size_t rows) {
 static void launch_init(Launch *l, const PJRT_LoadedExecutable_Execute_Args *args) {
     PJRT_LoadedExecutable *x = args->executable;
     PJRT_Executable *e = x->exe;
-    size_t n = x->num_devices, na = e->num_args, nr = e->num_results;
-    *l = (Launch){.task.run = launch_task, .e = e, .num_rows = n};
+    size_t n = x->num_here, na = e->num_args, nr = e->num_results;
+    *l = (Launch){.task.run = launch_task, .e = e, .spread = x->spread, .num_rows = n};
     void **at = (void **)(l->rows + n);
     l->in_rows = (const otrn_buffer **)at;
     l->out_rows = (const otrn_buffer **)at + n;
     otrn_buffer *data = (otrn_buffer *)(at + 2 * n);
     at = (void **)(data + n * (na + nr));
     for (size_t d = 0; d < n; d++, at += na + nr, data += na + nr)
-        l->rows[d] = (Row){.device = x->devices[d],
+        l->rows[d] = (Row){.device = x->here[d],
                            .args = args->argument_lists[d],
                            .outputs = args->output_lists[d],
                            .in = (Storage **)at,
@@ -338,7 +343,7 @@ static void launch_init(Launch *l, const PJRT_LoadedExecutable_Execute_Args *arg
     l->donated = (bool *)at;
     for (size_t i = 0; i < na; i++)
         l->donated[i] = arg_donated(e, args->options, i);
-    if (n == 1 && PJRT_HAS(args, execute_device) && args->execute_device)
+    if (n == 1 && !l->spread && PJRT_HAS(args, execute_device) && args->execute_device)
         l->rows[0].device = args->execute_device;
 }
 
@@ -395,6 +400,8 @@ static PJRT_Error *launch_queue(const Launch *l, size_t bytes, PJRT_Event **even
         events[d] = done;
     }
     atomic_fetch_add(&own->e->refs, 1);
+    if (own->spread)
+        atomic_fetch_add(&own->spread->refs, 1);
     pj_lock(c);
     c->live++;
     pj_unlock(c);

@@ -33,8 +33,10 @@
 #include "base/dtype.h"
 #include "base/opt.h"
 #include "base/sha256.h"
+#include "net/net.h"
 #include "pass/layouts.h"
 #include "pjrt/pjrt_abi.h"
+#include "rt/rt.h"
 
 enum {
     PJ_MEMORIES = 2,        // memories of a device: see pj_memory_kind
@@ -138,7 +140,7 @@ void pj_queue_drain(Queue *q, unsigned limit_ms); // waits until it is idle, not
 
 // ---- client, devices, memories (client.c, device.c, topology.c)
 struct PJRT_DeviceDescription {
-    int id;
+    int id, process, local_id; // local_id: among those of its process
     char kind[64], text[96];
     int64_t coords[3];
     PJRT_NamedValue attributes[4]; // the last: the client's address, for the functions of report.c
@@ -147,7 +149,9 @@ struct PJRT_DeviceDescription {
 struct PJRT_TopologyDescription {
     char platform[32], version[96], target[64];
     char chip[256]; // the target as it was given: a name, or the path of a chip file
-    size_t count;
+    size_t count;          // devices, of all processes
+    size_t first, here;    // those of this process
+    uint32_t process;      // which that is
     uint32_t device_cores; // of each
     PJRT_DeviceDescription *descriptions, **pointers;
     PJRT_NamedValue attributes[1];
@@ -210,6 +214,7 @@ struct PJRT_Client {
     PjDispatch dispatch;
     RunLog log;
     Env *envs;
+    Net *net;                       // the other processes; NULL: there are none
     otrn_option *options;           // what the creator of the client asked for
     size_t num_options;
     size_t live;                    // buffers, executables and launches
@@ -221,6 +226,8 @@ static inline PJRT_Memory *pj_device_memory(PJRT_Device *d) { return d->memories
 PJRT_Error *pj_options_init(Options *o, const otrn_option *given, size_t n);
 PJRT_Error *pj_devices_make(PJRT_Client *c); // as many as its topology has
 PJRT_Error *pj_topology_make(const Options *o, const otrn_env *env, PJRT_TopologyDescription **out);
+PJRT_Error *pj_topology_widen(PJRT_TopologyDescription **t, const Net *net); // by the devices of the other processes
+static inline bool pj_device_is_here(const PJRT_Device *d) { return d->description->process == (int)d->client->topology->process; }
 void pj_topology_free(PJRT_TopologyDescription *t);
 void pj_memory_fini(PJRT_Memory *m);
 PJRT_Error *pj_client_env(PJRT_Client *c, const otrn_option *overrides, size_t n, otrn_env **out);
@@ -268,6 +275,16 @@ PJRT_Error *pj_buffer_gone(const char *what); // the error for a deleted buffer
 // Values of sub-byte types in their canonical byte: integers extended, floats with clear top bits.
 PJRT_Error *pj_device_layout_check(const PJRT_Buffer_MemoryLayout *layout); // row-major or not said
 
+// ---- other processes (world.c)
+typedef struct PjSpread { // counted: a loaded executable's and its launches'
+    atomic_int refs;
+    RtSpread run;
+} PjSpread;
+// Joins the other processes where the framework says that there are some; else NULL.
+PJRT_Error *pj_world_join(const PJRT_Client_Create_Args *args, const PJRT_TopologyDescription *mine, const Options *o, Net **out);
+PjSpread *pj_spread_make(PJRT_Client *c, PJRT_Device *const *devices, size_t n); // NULL: no memory
+void pj_spread_drop(PjSpread *s); // may be NULL
+
 // ---- executables (exe.c, execute.c)
 typedef struct Slot { // an argument or a result
     PJRT_Buffer_Type type;
@@ -312,7 +329,10 @@ struct PJRT_LoadedExecutable {
     PJRT_Executable *exe;
     size_t num_devices; // by replica, then partition
     PJRT_Device **devices;
-    PJRT_LogicalDeviceIds *logical;
+    size_t num_here; // of them, those of this process, in that order
+    PJRT_Device **here;
+    PJRT_LogicalDeviceIds *logical; // of those here
+    PjSpread *spread;               // NULL: all are
     atomic_bool deleted;
     Buf assignment; // DeviceAssignmentProto, in arena
     Ctx ctx;

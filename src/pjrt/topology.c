@@ -2,7 +2,8 @@
 // topology.c — which devices there are, without opening any: names, kinds, coordinates.
 //
 // A client owns one; ahead-of-time compilers make one of their own. The serialised form is a line
-// of text: "opentrn-topology 2 PLATFORM TARGET COUNT CORES", the last those of a device.
+// of text: "opentrn-topology 2 PLATFORM TARGET COUNT CORES", the last those of a device. That of several processes
+// goes on with the devices of each, "DEVICES,DEVICES,…".
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "pjrt/pjrt.h"
 
 #define TOPOLOGY_MAGIC "opentrn-topology 2 "
+#define SERIALIZED_BYTES (256 + 5 * NET_PROCESSES_MAX)
 
 // trn2 for "trn2", big for "chips/big.chip": what follows the last '/', up to its first '.'.
 static void target_name(const char *target, char *out, size_t out_bytes) {
@@ -21,7 +23,7 @@ static void target_name(const char *target, char *out, size_t out_bytes) {
 
 static void description_init(PJRT_DeviceDescription *d, const PJRT_TopologyDescription *t, int id) {
     static const int64_t core_on_chip[1] = {0};
-    d->id = id;
+    d->id = d->local_id = id;
     d->coords[0] = id;
     snprintf(d->kind, sizeof d->kind, "%s", t->target);
     snprintf(d->text, sizeof d->text, "%s:%d", t->platform, id);
@@ -46,11 +48,11 @@ static PJRT_Error *topology_make(const char *platform, const char *target, uint6
     PJRT_TopologyDescription *t = calloc(1, sizeof *t);
     if (!t)
         return pj_error_nomem();
-    t->count = count;
+    t->count = t->here = count;
     t->device_cores = device_cores;
     t->descriptions = calloc(count, sizeof *t->descriptions);
     t->pointers = calloc(count, sizeof *t->pointers);
-    t->serialized = malloc(256);
+    t->serialized = malloc(SERIALIZED_BYTES);
     if (!t->descriptions || !t->pointers || !t->serialized) {
         pj_topology_free(t);
         return pj_error_nomem();
@@ -59,7 +61,7 @@ static PJRT_Error *topology_make(const char *platform, const char *target, uint6
     target_name(target, t->target, sizeof t->target);
     snprintf(t->chip, sizeof t->chip, "%s", target);
     snprintf(t->version, sizeof t->version, "opentrn %s %s", OTRN_RELEASE, t->target);
-    t->serialized_size = (size_t)snprintf(t->serialized, 256, TOPOLOGY_MAGIC "%s %s %zu %u",
+    t->serialized_size = (size_t)snprintf(t->serialized, SERIALIZED_BYTES, TOPOLOGY_MAGIC "%s %s %zu %u",
                                           t->platform, t->target, t->count, device_cores);
     for (size_t i = 0; i < count; i++) {
         description_init(&t->descriptions[i], t, (int)i);
@@ -73,6 +75,35 @@ PJRT_Error *pj_topology_make(const Options *o, const otrn_env *env, PJRT_Topolog
     uint64_t count = opt_num(o, OPT_DEVICES);
     return topology_make(o->val[OPT_PLATFORM], otrn_target(env), count ? count : otrn_devices(env), otrn_device_cores(env),
                          out);
+}
+
+// Which process each device belongs to, in order; said in the serialised form too.
+static void share_out(PJRT_TopologyDescription *t, const uint32_t *devices, uint32_t processes, uint32_t me) {
+    size_t id = 0;
+    for (uint32_t p = 0; p < processes; p++) {
+        if (p == me)
+            t->process = me, t->first = id, t->here = devices[p];
+        for (uint32_t i = 0; i < devices[p]; i++, id++)
+            t->descriptions[id].process = (int)p, t->descriptions[id].local_id = (int)i;
+        t->serialized_size += (size_t)snprintf(t->serialized + t->serialized_size, SERIALIZED_BYTES - t->serialized_size, "%c%u",
+                                               p ? ',' : ' ', devices[p]);
+    }
+}
+
+PJRT_Error *pj_topology_widen(PJRT_TopologyDescription **t, const Net *net) {
+    PJRT_TopologyDescription *mine = *t;
+    uint32_t devices[NET_PROCESSES_MAX], n = net_processes(net);
+    uint64_t count = 0;
+    for (uint32_t p = 0; p < n; p++)
+        count += devices[p] = net_process(net, p)->devices;
+    PJRT_Error *e = topology_make(mine->platform, mine->chip, count, mine->device_cores, t);
+    if (e) {
+        *t = mine;
+        return e;
+    }
+    pj_topology_free(mine);
+    share_out(*t, devices, n, net_me(net));
+    return PJ_OK;
 }
 
 void pj_topology_free(PJRT_TopologyDescription *t) {
@@ -148,18 +179,38 @@ static PJRT_Error *target_check(void *target, Ctx *ctx, Arena *a) {
     return PJ_OK;
 }
 
+// " 4,4": the devices of each process; 0: it is not said, or they do not add up.
+static uint32_t shares_read(const char *text, uint64_t count, uint32_t *devices) {
+    uint32_t n = 0;
+    uint64_t sum = 0;
+    for (char *end; (*text == ' ' || *text == ',') && n < NET_PROCESSES_MAX; text = end) {
+        unsigned long v = strtoul(text + 1, &end, 10);
+        if (end == text + 1 || v > PJ_MAX_DEVICES)
+            return 0;
+        sum += devices[n++] = (uint32_t)v;
+    }
+    return *text || sum != count ? 0 : n;
+}
+
 PJRT_Error *pj_TopologyDescription_Deserialize(PJRT_TopologyDescription_Deserialize_Args *args) {
-    char text[256], platform[32], target[64];
+    char text[SERIALIZED_BYTES], platform[32], target[64];
     unsigned long long count;
     unsigned cores;
+    int end = 0;
     size_t n = args->serialized_topology_size;
     if (n < sizeof text) {
         memcpy(text, args->serialized_topology, n);
         text[n] = 0;
-        if (sscanf(text, TOPOLOGY_MAGIC "%31s %63s %llu %u", platform, target, &count, &cores) == 4 &&
+        if (sscanf(text, TOPOLOGY_MAGIC "%31s %63s %llu %u%n", platform, target, &count, &cores, &end) == 4 &&
             (cores == 1 || cores == 2)) {
+            uint32_t devices[NET_PROCESSES_MAX];
+            uint32_t processes = shares_read(text + end, count, devices);
             PJRT_Error *e = pj_try(target_check, target);
-            return e ? e : topology_make(platform, target, count, cores, &args->topology);
+            if (!e)
+                e = topology_make(platform, target, count, cores, &args->topology);
+            if (!e && processes > 1)
+                share_out(args->topology, devices, processes, 0);
+            return e;
         }
     }
     return pj_error(PJRT_Error_Code_INVALID_ARGUMENT,

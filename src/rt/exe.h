@@ -149,10 +149,15 @@ typedef struct ManyFeed { // a message from the host, before the run
     const CommBuf *bufs;
     uint32_t n;
 } ManyFeed;
-// Device r runs exes[r] on args[r] into results[r], which were checked.
-otrn_status many_run(otrn_env *env, Grid grid, otrn_exe *const *exes,
-                     const otrn_buffer *const *args, const otrn_buffer *const *results,
-                     const ManyFeed *feeds, uint32_t nfeeds, otrn_error *err);
+typedef struct ManyRun { // device r runs exes[r] on args[r] into results[r], which were checked
+    Grid grid;
+    const RtSpread *spread; // not NULL: r counts the devices here
+    otrn_exe *const *exes;
+    const otrn_buffer *const *args, *const *results;
+    const ManyFeed *feeds;
+    uint32_t nfeeds;
+} ManyRun;
+otrn_status many_run(otrn_env *env, const ManyRun *run, otrn_error *err);
 void many_free(Many *m);
 
 

@@ -5,10 +5,13 @@
 // core. The others are made when a run first needs them and stay, asleep between runs. When there are more host threads than cores
 // these share the environment's pool: whichever asks first gets its help (base/pool.c). The two cores of a device have one memory; they
 // run by turns on one thread, which spares the host their meetings, unless they exchange data there or are watched.
+#include <assert.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/bytes.h"
 #include "rt/exe.h"
 
 typedef struct Job { // what one core does in a run
@@ -16,6 +19,7 @@ typedef struct Job { // what one core does in a run
     const ExeSlot *slot; // of its device
     ChipProg *prog;      // of the slot: the one of this core; NULL: it has nothing to do
     bool turns;          // both cores' programs, by turns
+    uint32_t rank;       // of its device
     CommRank *comm;
     otrn_status status;
     uint32_t core, pc;   // where it failed; core: of those by turns
@@ -64,7 +68,7 @@ static void job_run(otrn_env *env, uint32_t number) {
     if (j->status == OTRN_OK)
         comm_end(j->comm);
     else
-        comm_fail(j->comm);
+        comm_fail(j->comm, j->why);
     if (j->watch.pair)
         check_pair_end(j->watch.pair, (int)number & 1);
 }
@@ -159,8 +163,8 @@ void many_free(Many *m) {
 
 // Everything that may be missing for a run, from the host. False: it has no memory or no threads
 // left.
-static bool many_reserve(otrn_env *env, Grid grid, uint32_t cores) {
-    uint32_t n = grid_ranks(grid) * cores;
+static bool many_reserve(otrn_env *env, Grid grid, uint32_t devices, uint32_t cores) {
+    uint32_t n = devices * cores;
     if (!env->many && !(env->many = many_make(env)))
         return false;
     Many *m = env->many;
@@ -211,7 +215,7 @@ static otrn_status no_room(uint32_t devices, otrn_error *err) {
     return ctx_set(err, OTRN_NOMEM, NO_PLACE, "the host has no memory or threads for %u devices", devices);
 }
 
-static otrn_status jobs_make(otrn_env *env, uint32_t devices, otrn_exe *const *exes,
+static otrn_status jobs_make(otrn_env *env, uint32_t devices, const uint32_t *ranks, otrn_exe *const *exes,
                              const otrn_buffer *const *args, const otrn_buffer *const *results,
                              otrn_error *err) {
     Many *m = env->many;
@@ -230,9 +234,9 @@ static otrn_status jobs_make(otrn_env *env, uint32_t devices, otrn_exe *const *e
             return no_room(devices, err);
         exe_bind(exe, slot, memory, args[d], results[d]);
         for (uint32_t k = 0; k < m->cores; k++) {
-            uint32_t number = d * m->cores + k;
+            uint32_t number = d * m->cores + k, rank = ranks ? ranks[d] : d;
             m->jobs[number] = (Job){.exe = exe, .slot = slot, .prog = k ? slot->peer : slot->prog, .turns = turns,
-                                    .comm = comm_rank(m->comm, number)};
+                                    .rank = rank, .comm = comm_rank(m->comm, rank * m->cores + k)};
             chip_attach(core_of(env, number)->chip, pool, m->jobs[number].comm);
         }
         if (turns)
@@ -278,10 +282,13 @@ static bool jobs_run_watched(otrn_env *env, uint32_t n) {
 }
 
 // The first failure, with the core's place where there are several.
-static otrn_status failure(const Many *m, uint32_t number, otrn_error *err) {
+static otrn_status failure(const Many *m, uint32_t seat, otrn_error *err) {
+    uint32_t number = 0;
+    while (m->jobs[number].rank * m->cores + number % m->cores != seat)
+        number++;
     const Job *j = &m->jobs[number];
     const Artifact *art = chip_prog_artifact(j->turns && j->core ? j->slot->peer : j->prog);
-    uint32_t device = number / m->cores, core = j->turns ? j->core : number % m->cores;
+    uint32_t device = j->rank, core = j->turns ? j->core : number % m->cores;
     if (m->cores == 1 && !j->turns)
         return exe_error(art, j->status, j->pc, err, "device %u: %s", device, j->why);
     if (grid_ranks(m->grid) == 1)
@@ -289,46 +296,83 @@ static otrn_status failure(const Many *m, uint32_t number, otrn_error *err) {
     return exe_error(art, j->status, j->pc, err, "device %u, core %u: %s", device, core, j->why);
 }
 
-static otrn_status run_locked(otrn_env *env, Grid grid, otrn_exe *const *exes,
-                              const otrn_buffer *const *args, const otrn_buffer *const *results,
-                              const ManyFeed *feeds, uint32_t nfeeds, otrn_error *err) {
-    uint32_t devices = grid_ranks(grid), cores = 1;
+// --- over several processes --------------------------------------------------------------------
+
+// What programs compute, less where in the source they come from and what their callbacks are called: the checksums of code
+// and constants, the size of the kernels, which name both.
+static uint64_t program_print(const otrn_exe *exe) {
+    const uint8_t *bytes = exe->bytes.at;
+    uint32_t sections = le_load32(bytes + 12);
+    uint64_t print = 0;
+    for (const uint8_t *at = bytes + 32; sections--; at += 24) {
+        if (!memcmp(at, "CODE", 4) || !memcmp(at, "DATA", 4))
+            print = hash64(print, at, 8);
+        if (!memcmp(at, "KERN", 4))
+            print = hash64(print, at + 16, 8);
+    }
+    return print;
+}
+
+static otrn_status net_failure(const char *why, otrn_error *err) {
+    return ctx_set(err, OTRN_CHECK, NO_PLACE, "%s", why);
+}
+
+static otrn_status jobs_run_spread(otrn_env *env, uint32_t n, const otrn_exe *exe, const RtSpread *spread, otrn_error *err) {
+    Many *m = env->many;
+    char why[NET_WHY_BYTES];
+    NetLaunch launch = {.set = spread->set, .program = program_print(exe), .stuck = comm_stuck, .arg = m->comm};
+    CommWorld world = {.net = spread->net, .launch = &launch, .process = spread->process};
+    snprintf(launch.name, sizeof launch.name, "%s", exe->art->name);
+    for (uint32_t r = 0; r < grid_ranks(m->grid); r++)
+        launch.takes_part[spread->process[r]] = true;
+    comm_spread(m->comm, &world);
+    if (!net_launch_begin(spread->net, &launch, why, sizeof why))
+        return net_failure(why, err);
+    bool ok = jobs_run_watched(env, n);
+    uint32_t failed = comm_failed(m->comm);
+    net_launch_end(spread->net, &launch, !ok ? "no memory" : failed != COMM_NONE ? comm_why(comm_rank(m->comm, failed)) : NULL);
+    return ok ? OTRN_OK : no_room(n, err);
+}
+
+// --- all of it ---------------------------------------------------------------------------------
+
+static otrn_status run_locked(otrn_env *env, const ManyRun *run, otrn_error *err) {
+    const RtSpread *spread = run->spread;
+    uint32_t devices = spread ? spread->nhere : grid_ranks(run->grid), cores = 1;
     for (uint32_t d = 0; d < devices; d++) {
-        const ExeSlot *slot = &exes[d]->slots.at[0];
+        const ExeSlot *slot = &run->exes[d]->slots.at[0];
         cores = slot->peer && (!slot->turns || exe_watches(env)) ? 2 : cores;
     }
-    if (!many_reserve(env, grid, cores))
+    if (!many_reserve(env, run->grid, devices, cores))
         return no_room(devices, err);
-    otrn_status s = slots_take(exes, devices, err);
+    otrn_status s = slots_take(run->exes, devices, err);
     if (s == OTRN_OK)
-        s = jobs_make(env, devices, exes, args, results, err);
+        s = jobs_make(env, devices, spread ? spread->ranks : NULL, run->exes, run->args, run->results, err);
+    Comm *comm = env->many->comm;
+    for (uint32_t i = 0; i < run->nfeeds && s == OTRN_OK; i++)
+        comm_send(comm_rank(comm, 0), COMM_INFEED, COMM_ANY, run->feeds[i].bufs, run->feeds[i].n);
+    if (s == OTRN_OK && spread)
+        s = jobs_run_spread(env, devices * cores, run->exes[0], spread, err);
+    else if (s == OTRN_OK && !jobs_run_watched(env, devices * cores))
+        s = no_room(devices, err);
     if (s != OTRN_OK) {
         chip_attach(env->core.chip, env->pool, NULL);
         return s;
     }
-    Comm *comm = env->many->comm;
-    for (uint32_t i = 0; i < nfeeds; i++)
-        comm_send(comm_rank(comm, 0), COMM_INFEED, COMM_ANY, feeds[i].bufs, feeds[i].n);
-    if (!jobs_run_watched(env, devices * cores)) {
-        chip_attach(env->core.chip, env->pool, NULL);
-        return no_room(devices, err);
-    }
     uint32_t failed = comm_failed(comm);
     for (uint32_t d = 0; d < devices; d++)
-        exes[d]->replicas = grid.replicas;
+        run->exes[d]->replicas = run->grid.replicas;
     return failed == COMM_NONE ? OTRN_OK : failure(env->many, failed, err);
 }
 
-otrn_status many_run(otrn_env *env, Grid grid, otrn_exe *const *exes,
-                     const otrn_buffer *const *args, const otrn_buffer *const *results,
-                     const ManyFeed *feeds, uint32_t nfeeds, otrn_error *err) {
-    for (uint32_t r = 0; r < grid_ranks(grid); r++)
-        if (otrn_exe_check_host(exes[r], err))
+otrn_status many_run(otrn_env *env, const ManyRun *run, otrn_error *err) {
+    for (uint32_t d = 0; d < (run->spread ? run->spread->nhere : grid_ranks(run->grid)); d++)
+        if (otrn_exe_check_host(run->exes[d], err))
             return OTRN_USAGE;
     pthread_mutex_lock(&env->turn);
     RunGuard guard;
-    guard_begin(&guard, exes[0]);
-    otrn_status s = run_locked(env, grid, exes, args, results, feeds, nfeeds, err);
+    guard_begin(&guard, run->exes[0]);
+    otrn_status s = run_locked(env, run, err);
     guard_end(&guard);
     guard_hint(env, s, err);
     pthread_mutex_unlock(&env->turn);
@@ -336,6 +380,20 @@ otrn_status many_run(otrn_env *env, Grid grid, otrn_exe *const *exes,
 }
 
 _Static_assert(OTRN_MAX_DEVICES == COMM_RANKS_MAX, "one limit, told twice");
+
+// The same program on each of n devices, whose buffers are checked first.
+static otrn_status execute(otrn_exe *exe, ManyRun *run, uint32_t n, size_t num_args, size_t num_results, otrn_error *err) {
+    otrn_exe *exes[COMM_RANKS_MAX];
+    for (uint32_t r = 0; r < n; r++) {
+        otrn_error why = OTRN_ERROR_INIT;
+        otrn_status s = exe_check(exe, run->args[r], num_args, run->results[r], num_results, &why);
+        if (s)
+            return ctx_set(err, s, NO_PLACE, "device %u: %s", r, why.text);
+        exes[r] = exe;
+    }
+    run->exes = exes;
+    return many_run(exe->env, run, err);
+}
 
 otrn_status otrn_execute_many(otrn_exe *exe, uint32_t replicas, uint32_t partitions,
                               const otrn_buffer *const *args, size_t num_args, const otrn_buffer *const *results,
@@ -348,14 +406,14 @@ otrn_status otrn_execute_many(otrn_exe *exe, uint32_t replicas, uint32_t partiti
                        partitions, OTRN_MAX_DEVICES);
     if (!args || !results)
         return rt_missing(err, "otrn_execute_many", args ? "results" : "args");
-    otrn_exe *exes[COMM_RANKS_MAX];
-    Grid grid = {replicas, partitions};
-    for (uint32_t r = 0; r < grid_ranks(grid); r++) {
-        otrn_error why = OTRN_ERROR_INIT;
-        otrn_status s = exe_check(exe, args[r], num_args, results[r], num_results, &why);
-        if (s)
-            return ctx_set(err, s, NO_PLACE, "device %u: %s", r, why.text);
-        exes[r] = exe;
-    }
-    return many_run(exe->env, grid, exes, args, results, NULL, 0, err);
+    ManyRun run = {.grid = {replicas, partitions}, .args = args, .results = results};
+    return execute(exe, &run, replicas * partitions, num_args, num_results, err);
+}
+
+otrn_status rt_execute_spread(otrn_exe *exe, uint32_t replicas, uint32_t partitions, const RtSpread *spread,
+                              const otrn_buffer *const *args, size_t num_args, const otrn_buffer *const *results,
+                              size_t num_results, otrn_error *err) {
+    assert(grid_ok(replicas, partitions) && spread->nhere);
+    ManyRun run = {.grid = {replicas, partitions}, .spread = spread, .args = args, .results = results};
+    return execute(exe, &run, spread->nhere, num_args, num_results, err);
 }

@@ -534,7 +534,7 @@ otrn_status otrn_execute(otrn_exe *exe, const otrn_buffer *args, size_t num_args
     const ExeSlot *slot = &exe->slots.at[0];
     const otrn_buffer *const all_args[] = {args}, *const all_results[] = {results};
     if (slot->peer && (!slot->turns || exe_watches(env))) // two cores at once
-        return many_run(env, (Grid){1, 1}, &exe, all_args, all_results, NULL, 0, err);
+        return many_run(env, &(ManyRun){.grid = {1, 1}, .exes = &exe, .args = all_args, .results = all_results}, err);
     pthread_mutex_lock(&env->turn);
     if (!core_reserve(&env->core, art->scratch_bytes) || (slot->peer && !core_second(env, &env->core))) {
         pthread_mutex_unlock(&env->turn);

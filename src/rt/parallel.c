@@ -385,7 +385,8 @@ static void run_all(RtParallel *p, const otrn_buffer *args, size_t num_args, con
             late[nlate++] = outs[r][k];
     }
     ManyFeed *feeds = feeds_make(p);
-    need(p, many_run(p->env, p->grid, p->exes, ins, outs, feeds, p->nfeeds, &err), &err);
+    ManyRun run = {.grid = p->grid, .exes = p->exes, .args = ins, .results = outs, .feeds = feeds, .nfeeds = p->nfeeds};
+    need(p, many_run(p->env, &run, &err), &err);
     need(p, otrn_execute(p->last, late, nlate, results, num_results, &err), &err);
 }
 

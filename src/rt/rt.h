@@ -102,6 +102,19 @@ const LayoutOrder *rt_layouts(Ctx *ctx, Arena *a, const char *name, const void *
 // "read", each pass, "tile": what --dump takes, by number from 0; NULL past the last.
 const char *rt_stage_name(int i);
 
+// --- many.c: a run of which only some devices are in this process -------------------------------------
+typedef struct RtSpread {
+    struct Net *net;
+    uint64_t set;            // names the devices, as they are assigned: the same in every process
+    uint32_t nhere;
+    const uint32_t *ranks;   // of those here
+    const uint16_t *process; // of every rank
+} RtSpread;
+// args and results are those of the devices here.
+otrn_status rt_execute_spread(otrn_exe *exe, uint32_t replicas, uint32_t partitions, const RtSpread *spread,
+                              const otrn_buffer *const *args, size_t num_args, const otrn_buffer *const *results,
+                              size_t num_results, otrn_error *err);
+
 // --- cache.c: a folder of compiled programs, content-addressed --------------------------------------
 const char *rt_cache_dir(Arena *a, const Options *o); // "" when there is nowhere to keep it
 // Everything the artifact depends on, a line each; the key is its hash.

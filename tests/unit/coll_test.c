@@ -216,7 +216,7 @@ static void end_or_fail(Rank *r) {
     if (r->ok)
         comm_end(r->comm);
     else
-        comm_fail(r->comm);
+        comm_fail(r->comm, NULL);
 }
 
 static void failing_rank(Rank *r) { // rank 2 never comes
@@ -225,7 +225,7 @@ static void failing_rank(Rank *r) { // rank 2 never comes
     CommPost post;
     if (r->rank == 2) {
         usleep(2000);
-        comm_fail(r->comm);
+        comm_fail(r->comm, NULL);
         return;
     }
     r->ok = meet(r, "sum", 1, everybody, r->n, &buf, &post);
@@ -241,7 +241,7 @@ failing_inside(Rank *r) { // rank 1 fails between meet and leave; others read it
     r->ok = meet(r, "sum", 1, everybody, r->n, &buf, &post);
     if (r->ok && r->rank == 1) {
         usleep(5000); // the others sleep in comm_sync by then, but for the last
-        comm_fail(r->comm);
+        comm_fail(r->comm, NULL);
         r->ok = false;
         free(v);
         return;

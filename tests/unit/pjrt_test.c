@@ -36,7 +36,7 @@ static void test_client(void) {
           "many");
     PJRT_NamedValue nodes = {.name = "num_nodes", .name_size = 9, .type = PJRT_NamedValue_kInt64, .int64_value = 2};
     PJRT_Client_Create_Args two = ARGS(Client_Create, .create_options = &nodes, .num_options = 1);
-    fails("a client of two processes", api->Client_Create(&two), PJRT_Error_Code_UNIMPLEMENTED, "run one process");
+    fails("a client of two processes without a store", api->Client_Create(&two), PJRT_Error_Code_INVALID_ARGUMENT, "no store");
 
     PJRT_Client *c = client_make(3);
     PJRT_Client_AddressableDevices_Args d = ARGS(Client_AddressableDevices, .client = c);

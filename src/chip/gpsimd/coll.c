@@ -5,10 +5,14 @@
 // memory.
 #include "chip/gpsimd/coll.h"
 
+#include <stdio.h>
+
+#include "artifact/artifact.h"
+
 // --- meeting -----------------------------------------------------------------------------------
 
 size_t coll_scratch_bytes(const Kern *k) {
-    return gp_align(sizeof(GpMeet)) + gp_align(k->nin * sizeof(CommBuf));
+    return gp_align(sizeof(GpMeet)) + gp_align(k->nin * sizeof(CommBuf)) + gp_align(k->nin * sizeof(CommSize));
 }
 
 bool coll_groups_ok(const Kern *k) {
@@ -21,6 +25,7 @@ otrn_status coll_find(const GpCall *c, GpMeet **out) {
     Groups g;
     GpMeet *m = *out = c->scratch;
     m->met = false;
+    m->sizes = (CommSize *)((char *)c->scratch + gp_align(sizeof *m) + gp_align(c->k->nin * sizeof(CommBuf)));
     coll_groups((HloOpcode)c->k->op, c->k->attrs, &g);
     bool ok =
         groups_members(&g, coll_grid(c->comm), coll_rank(c->comm), &m->members, why, sizeof why);
@@ -48,6 +53,17 @@ static uint64_t signature(const Kern *k) {
     return s;
 }
 
+// The line of the instruction that runs the kernel.
+static void where(const CommPost *p, char *out, size_t bytes) {
+    const Artifact *art = p->program;
+    for (uint32_t pc = 0; pc < art->ncode; pc++) {
+        const IsaInst *in = artifact_shape(art, pc);
+        const ArtLoc *loc = &art->locs[art->code_loc[pc]];
+        if ((in->op == ISA_KERNEL || in->op == ISA_COLLECTIVE) && (uint32_t)in->imm == p->op && *loc->file)
+            snprintf(out, bytes, "%s:%u", loc->file, loc->line);
+    }
+}
+
 otrn_status coll_begin(const GpCall *c, GpMeet *m) {
     const Kern *k = c->k;
     if (m->members.n < 2)
@@ -61,11 +77,17 @@ otrn_status coll_begin(const GpCall *c, GpMeet *m) {
                          .op = c->number,
                          .name = hlo_op_rows[k->op].name,
                          .nbufs = k->nin,
-                         .bufs = bufs};
+                         .bufs = bufs,
+                         .where = where};
     if (!comm_meet(c->comm, &m->post, m->members.rank, m->members.n))
         return gp_fail(c, "%s", comm_why(c->comm));
     m->met = true;
     return OTRN_OK;
+}
+
+// Who reads what (coll/bring.h).
+static otrn_status coll_bring(const GpCall *c, const GpMeet *m, const CommNeed *need) {
+    return !m->met || comm_bring(c->comm, need) ? OTRN_OK : gp_fail(c, "%s", comm_why(c->comm));
 }
 
 void coll_end(const GpCall *c, const GpMeet *m) {
@@ -138,9 +160,10 @@ static void gather_one(const GpCall *c, const GpMeet *m, uint32_t k, int64_t dim
     size_t bytes = dtype_bytes(in->dtype);
     Copy copy;
     copy_init(&copy, bytes, 2, (CopyAxis[]){{in->elems / chunk, n * chunk, chunk}, {chunk, 1, 1}});
+    bool part;
     for (uint32_t p = 0; p < m->members.n; p++)
         copy_run(&copy, c->pool, (char *)c->out[k] + (size_t)p * (size_t)chunk * bytes,
-                 coll_in(c, m, p, k));
+                 coll_in(c, m, p, k, &part));
 }
 
 otrn_status gp_all_gather_run(const GpCall *c) {
@@ -154,6 +177,8 @@ otrn_status gp_all_gather_run(const GpCall *c) {
     }
     if (s == OTRN_OK)
         s = coll_begin(c, m);
+    if (s == OTRN_OK)
+        s = coll_bring(c, m, &(CommNeed){0});
     if (s != OTRN_OK)
         return s;
     for (uint32_t i = 0; i < k->nin; i++)
@@ -201,23 +226,57 @@ size_t gp_all_to_all_scratch(const Kern *k, int threads) {
     return gp_all_gather_scratch(k, threads);
 }
 
-static void exchange_one(const GpCall *c, const GpMeet *m, uint32_t k) {
+// Between an operand, or a packed part, and a result, or a packed part.
+static void exchange_init(const GpCall *c, uint32_t k, const Exchange *x, bool from_part, bool to_part, Copy *copy) {
     const KTensor *in = &c->k->in[k];
-    int64_t from[OTRN_MAX_RANK], to[OTRN_MAX_RANK];
+    int64_t from[OTRN_MAX_RANK], to[OTRN_MAX_RANK], packed[OTRN_MAX_RANK], n = 1;
     CopyAxis axes[OTRN_MAX_RANK];
+    gp_strides(in, from);
+    gp_strides(&c->k->out[k], to);
+    for (int d = in->rank - 1; d >= 0; n *= x->box[d--])
+        packed[d] = n;
+    for (int d = 0; d < in->rank; d++)
+        axes[d] = (CopyAxis){x->box[d], (to_part ? packed : to)[d], (from_part ? packed : from)[d]};
+    copy_init(copy, dtype_bytes(in->dtype), in->rank, axes);
+}
+
+// Where in an operand the part of a member begins, in bytes.
+static int64_t exchange_offset(const GpCall *c, uint32_t k, const Exchange *x, uint32_t position) {
+    int64_t from[OTRN_MAX_RANK];
+    gp_strides(&c->k->in[k], from);
+    return position * x->box[x->split] * from[x->split] * (int64_t)dtype_bytes(c->k->in[k].dtype);
+}
+
+static size_t exchange_bytes(void *arg, uint32_t k) {
+    const GpCall *c = arg;
+    return gp_bytes(&c->k->in[k]) / (size_t)gp_int(c->k, AK_SPLIT_COUNT, 1);
+}
+
+static void exchange_pack(void *arg, uint32_t k, uint32_t to, const void *operand, void *out) {
+    const GpCall *c = arg;
     Exchange x;
     Copy copy;
     exchange_of(c->k, k, &x);
-    gp_strides(in, from);
+    exchange_init(c, k, &x, false, true, &copy);
+    if (c->k->in[k].elems)
+        copy_run(&copy, c->pool, out, (const char *)operand + exchange_offset(c, k, &x, to));
+}
+
+static void exchange_one(const GpCall *c, const GpMeet *m, uint32_t k) {
+    int64_t to[OTRN_MAX_RANK], bytes = (int64_t)dtype_bytes(c->k->in[k].dtype);
+    Exchange x;
+    Copy whole, packed;
+    exchange_of(c->k, k, &x);
+    exchange_init(c, k, &x, false, false, &whole);
+    exchange_init(c, k, &x, true, false, &packed);
     gp_strides(&c->k->out[k], to);
-    for (int d = 0; d < in->rank; d++)
-        axes[d] = (CopyAxis){x.box[d], to[d], from[d]};
-    int64_t bytes = (int64_t)dtype_bytes(in->dtype);
-    copy_init(&copy, (size_t)bytes, in->rank, axes);
-    int64_t mine = m->members.mine * x.box[x.split] * from[x.split] * bytes;
-    for (uint32_t p = 0; in->elems && p < m->members.n; p++)
-        copy_run(&copy, c->pool, (char *)c->out[k] + p * x.box[x.concat] * to[x.concat] * bytes,
-                 coll_in(c, m, p, k) + mine);
+    int64_t mine = exchange_offset(c, k, &x, m->members.mine);
+    for (uint32_t p = 0; c->k->in[k].elems && p < m->members.n; p++) {
+        bool part;
+        const char *from = coll_in(c, m, p, k, &part);
+        copy_run(part ? &packed : &whole, c->pool, (char *)c->out[k] + p * x.box[x.concat] * to[x.concat] * bytes,
+                 from + (part ? 0 : mine));
+    }
 }
 
 otrn_status gp_all_to_all_run(const GpCall *c) {
@@ -227,6 +286,8 @@ otrn_status gp_all_to_all_run(const GpCall *c) {
         s = coll_need(c, m, gp_int(c->k, AK_SPLIT_COUNT, 0));
     if (s == OTRN_OK)
         s = coll_begin(c, m);
+    if (s == OTRN_OK)
+        s = coll_bring(c, m, &(CommNeed){.part_bytes = exchange_bytes, .part = exchange_pack, .arg = (void *)c});
     if (s != OTRN_OK)
         return s;
     for (uint32_t i = 0; i < c->k->nin; i++)
@@ -247,23 +308,30 @@ bool gp_collective_broadcast_check(const Kern *k) {
 }
 
 size_t gp_collective_broadcast_scratch(const Kern *k, int threads) {
-    return gp_all_gather_scratch(k, threads);
+    return gp_all_gather_scratch(k, threads) + gp_align(k->nin * sizeof(uint32_t));
 }
 
 // Devices outside all groups receive zeros.
 otrn_status gp_collective_broadcast_run(const GpCall *c) {
     GpMeet *m;
-    uint32_t root;
     otrn_status s = coll_begin_rooted(c, &m);
     if (s != OTRN_OK)
         return s;
+    uint32_t *root = coll_scratch_end(c);
+    for (uint32_t i = 0; i < c->k->nin; i++) {
+        root[i] = COMM_NONE; // roots themselves are the same everywhere
+        if (m->members.n && i < c->k->nout)
+            coll_root(c, m, i, &root[i]);
+    }
+    s = coll_bring(c, m, &(CommNeed){.root = root});
+    if (s != OTRN_OK)
+        return s;
     for (uint32_t i = 0; i < c->k->nout; i++) {
-        if (!m->members.n) {
+        bool part;
+        if (!m->members.n)
             zero(c, i);
-            continue;
-        }
-        coll_root(c, m, i, &root);
-        copy_bytes(c->pool, c->out[i], coll_in(c, m, root, i), gp_bytes(&c->k->out[i]));
+        else
+            copy_bytes(c->pool, c->out[i], coll_in(c, m, root[i], i, &part), gp_bytes(&c->k->out[i]));
     }
     coll_end(c, m);
     return OTRN_OK;
@@ -274,7 +342,7 @@ bool gp_collective_permute_check(const Kern *k) {
 }
 
 size_t gp_collective_permute_scratch(const Kern *k, int threads) {
-    return gp_all_gather_scratch(k, threads);
+    return gp_all_gather_scratch(k, threads) + gp_align(COMM_RANKS_MAX * sizeof(uint32_t));
 }
 
 static otrn_status route_find(const GpCall *c, Route *route) {
@@ -283,6 +351,21 @@ static otrn_status route_find(const GpCall *c, Route *route) {
     coll_groups((HloOpcode)c->k->op, c->k->attrs, &g);
     bool ok = groups_route(&g, coll_grid(c->comm), coll_rank(c->comm), route, why, sizeof why);
     return ok ? OTRN_OK : gp_fail(c, "%s", why);
+}
+
+// By position, the position a member receives from; where some are in other processes, which must know.
+static void sources_find(const GpCall *c, const Members *m, uint32_t *source) {
+    Groups g;
+    Route r;
+    char why[COMM_WHY_BYTES];
+    coll_groups((HloOpcode)c->k->op, c->k->attrs, &g);
+    for (uint32_t to = 0; to < m->n; to++) {
+        source[to] = COMM_NONE;
+        groups_route(&g, coll_grid(c->comm), m->rank[to], &r, why, sizeof why);
+        for (uint32_t from = 0; from < m->n; from++)
+            if (m->rank[from] == r.source)
+                source[to] = from;
+    }
 }
 
 // Devices that are no target receive zeros.
@@ -295,13 +378,19 @@ otrn_status gp_collective_permute_run(const GpCall *c) {
     m->met = false;
     m->members = route.members;
     s = coll_begin(c, m);
+    uint32_t *source = coll_scratch_end(c);
+    if (s == OTRN_OK && m->met && comm_is_spread(c->comm))
+        sources_find(c, &m->members, source);
+    if (s == OTRN_OK)
+        s = coll_bring(c, m, &(CommNeed){.source = source});
     if (s != OTRN_OK)
         return s;
     if (route.source == COMM_NONE)
         zero(c, 0);
+    bool part;
     for (uint32_t p = 0; p < m->members.n; p++)
         if (m->members.rank[p] == route.source)
-            copy_bytes(c->pool, c->out[0], coll_in(c, m, p, 0), gp_bytes(&c->k->out[0]));
+            copy_bytes(c->pool, c->out[0], coll_in(c, m, p, 0, &part), gp_bytes(&c->k->out[0]));
     coll_end(c, m);
     return OTRN_OK;
 }

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// coll.h — a collective's meeting, for the kernels of gp_coll.c and gp_coll_reduce.c.
+// coll.h — a collective's meeting, for the kernels of coll.c and coll_reduce.c.
 //
-// Lies at the start of the kernel's scratch memory:  GpMeet | CommBuf per operand | the kernel's
+// Lies at the start of the kernel's scratch memory:  GpMeet | CommBuf and CommSize per operand | the kernel's
 // own. On one device (GpCall.comm is NULL) every group is that device alone and nobody meets.
 #ifndef OTRN_CHIP_GP_COLL_H
 #define OTRN_CHIP_GP_COLL_H
 
 #include "chip/gpsimd/gp.h"
+#include "coll/bring.h"
+#include "coll/reduce.h"
 #include "hlo/coll.h"
 
 typedef struct GpMeet {
     Members members;
     CommPost post;
+    CommSize *sizes; // for reductions
     bool met; // with others
 } GpMeet;
 
@@ -26,12 +29,10 @@ otrn_status coll_need(const GpCall *c, const GpMeet *m, int64_t size);
 otrn_status coll_begin(const GpCall *c, GpMeet *m);
 void coll_end(const GpCall *c, const GpMeet *m);
 
-static inline const char *coll_in(const GpCall *c, const GpMeet *m, uint32_t position, uint32_t k) {
-    return m->met ? comm_post(c->comm, position)->bufs[k].in : c->in[k];
-}
-// Another device's result; only behind a comm_sync.
-static inline const char *coll_out(const GpCall *c, uint32_t position, uint32_t k) {
-    return comm_post(c->comm, position)->bufs[k].out;
+// Operand k of the member at this position; *part: only what is for this device.
+static inline const char *coll_in(const GpCall *c, const GpMeet *m, uint32_t position, uint32_t k, bool *part) {
+    *part = false;
+    return m->met ? comm_in(c->comm, position, k, part) : c->in[k];
 }
 
 // The position in the group that operand k comes from or goes to: the first, or what the operand

@@ -1,30 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // coll_reduce.c — all_reduce, collective_reduce and reduce_scatter.
 //
-// A result element is the body's fold over the group's positions along one tree (coll/tree.h), whoever computes
-// it. So a large all_reduce is shared: each device reduces its slice of the elements into its own
-// result, all wait (comm_sync), then each copies the other slices from where they were made. That
-// is two passes over the data in all; when every device reduced everything it would be as many as
-// there are devices. Small ones are not worth the extra wait.
+// Who reduces what, and where the terms come from, is told by coll/reduce.h; here is the fold of terms along the group's tree, a
+// block of elements after the other.
 //
 // scratch:  meeting (coll.h) | lanes of the region's steps | per slot: registers, blocks of the tree's stack
 #include "chip/gpsimd/coll.h"
-#include "coll/tree.h"
-
-#define SHARE_MIN_BYTES 16384 // below this every device reduces everything
-
-// Which elements of the operands make a device's part of the result: element i of the part is
-// element i / chunk * pitch + offset + i % chunk.
-typedef struct Part {
-    int64_t n, chunk, pitch, offset;
-} Part;
+#include "coll/reduce.h"
 
 typedef struct ReduceJob {
     const GpCall *c;
-    const GpMeet *m;
     uint32_t operand;
-    Part part;
-    Lane widen; // operand to the region's type, when it differs
+    const CommTerm *terms;
+    uint32_t nterms, size;
+    const CommPart *part;
+    int64_t first, count; // of the part's elements
+    Lane widen;           // operand to the region's type, when it differs
     bool widens;
     char *dst;
     const void *lanes;
@@ -40,7 +31,7 @@ static size_t slot_bytes(const KProg *p) {
 }
 
 // Elements [at, at + n) of the part: in place when they lie in a row, else gathered into buf.
-static const void *part_load(const Part *p, const char *src, size_t bytes, int64_t at, int64_t n,
+static const void *part_load(const CommPart *p, const char *src, size_t bytes, int64_t at, int64_t n,
                              char *buf) {
     char *to = buf;
     for (int64_t i = at; i < at + n;) {
@@ -56,14 +47,15 @@ static const void *part_load(const Part *p, const char *src, size_t bytes, int64
     return buf;
 }
 
-static const void *operand_block(const ReduceJob *j, uint32_t position, int64_t at, int64_t n,
-                                 char *buf, char *gathered) {
-    size_t bytes = dtype_bytes(j->c->k->in[j->operand].dtype);
-    const char *src = coll_in(j->c, j->m, position, j->operand);
-    if (!j->widens)
-        return part_load(&j->part, src, bytes, at, n, buf);
-    const void *narrow = part_load(&j->part, src, bytes, at, n, gathered);
-    lane_run(&j->widen, buf, &narrow, (size_t)n);
+static const void *term_block(const ReduceJob *j, const CommTerm *t, int64_t at, int64_t n, char *buf, char *gathered) {
+    const Kern *k = j->c->k;
+    size_t bytes = dtype_bytes(t->raw ? k->in[j->operand].dtype : k->out[j->operand].dtype);
+    bool widens = j->widens && t->raw;
+    const void *from = t->packed ? (const char *)t->data + (size_t)at * bytes
+                                 : part_load(j->part, t->data, bytes, at, n, widens ? gathered : buf);
+    if (!widens)
+        return from;
+    lane_run(&j->widen, buf, &from, (size_t)n);
     return buf;
 }
 
@@ -79,13 +71,13 @@ static void reduce_block(const ReduceJob *j, const Prog *g, char *bufs, int64_t 
     size_t bytes = dtype_bytes(j->c->k->out[j->operand].dtype);
     char *dst = j->dst + (size_t)at * bytes;
     const void *stack[TREE_DEPTH];
-    uint32_t depth = 0, size = j->m->members.n;
-    for (uint32_t p = 0; p < size; p++) {
-        stack[depth] = operand_block(j, p, at, n, bufs + depth * BLOCK_BYTES, bufs + TREE_DEPTH * BLOCK_BYTES);
+    uint32_t depth = 0;
+    for (uint32_t i = 0; i < j->nterms; i++) {
+        stack[depth] = term_block(j, &j->terms[i], j->first + at, n, bufs + depth * BLOCK_BYTES, bufs + TREE_DEPTH * BLOCK_BYTES);
         depth++;
-        for (uint32_t f = tree_folds(tree_leaf(p), size, depth); f; f--) {
+        for (uint32_t f = tree_folds(j->terms[i].span, j->size, depth); f; f--) {
             depth--;
-            char *to = p + 1 == size && depth == 1 ? dst : bufs + (depth - 1) * BLOCK_BYTES;
+            char *to = i + 1 == j->nterms && depth == 1 ? dst : bufs + (depth - 1) * BLOCK_BYTES;
             fold_into(g, stack[depth - 1], stack[depth], n, to, bytes);
             stack[depth - 1] = to;
         }
@@ -97,37 +89,54 @@ static void reduce_block(const ReduceJob *j, const Prog *g, char *bufs, int64_t 
 static void reduce_slot(void *arg, size_t begin, size_t end) {
     const ReduceJob *j = arg;
     const KProg *p = &j->c->k->regions[0];
-    size_t blocks = ((size_t)j->part.n + LANE_BLOCK - 1) / LANE_BLOCK;
+    size_t blocks = ((size_t)j->count + LANE_BLOCK - 1) / LANE_BLOCK;
     for (size_t slot = begin; slot < end; slot++) {
         char *at = j->slot0 + slot * slot_bytes(p);
         Prog g;
         prog_init(&g, p, j->lanes, at, gp_captures(j->c, 0));
         for (size_t b = slot * blocks / j->slots; b < (slot + 1) * blocks / j->slots; b++) {
-            int64_t first = (int64_t)b * LANE_BLOCK, left = j->part.n - first;
+            int64_t first = (int64_t)b * LANE_BLOCK, left = j->count - first;
             reduce_block(j, &g, at + prog_slot_bytes(p), first,
                          left < LANE_BLOCK ? left : LANE_BLOCK);
         }
     }
 }
 
-// Reduces one part of an operand into dst.
-static void reduce_part(const GpCall *c, const GpMeet *m, uint32_t operand, Part part, void *dst) {
+static void fold(void *arg, uint32_t k, const CommTerm *terms, uint32_t nterms, uint32_t size, const CommPart *part,
+                 int64_t first, int64_t count, void *dst) {
+    const GpCall *c = arg;
     const KProg *p = &c->k->regions[0];
-    uint8_t from = c->k->in[operand].dtype, to = c->k->out[operand].dtype;
-    ReduceJob j = {.c = c,
-                   .m = m,
-                   .operand = operand,
-                   .part = part,
-                   .dst = dst,
-                   .widens = from != to,
-                   .lanes = coll_scratch_end(c)};
-    if (part.n <= 0)
+    uint8_t from = c->k->in[k].dtype, to = c->k->out[k].dtype;
+    ReduceJob j = {.c = c, .operand = k, .terms = terms, .nterms = nterms, .size = size, .part = part, .first = first,
+                   .count = count, .dst = dst, .widens = from != to, .lanes = coll_scratch_end(c)};
+    if (count <= 0)
         return;
     if (j.widens)
         lane_find(&j.widen, gp_level(c->level), HLO_CONVERT, to, &from, 1, NULL);
     j.slot0 = prog_resolve(p, gp_level(c->level), coll_scratch_end(c));
-    j.slots = gp_slots(c, ((size_t)part.n + LANE_BLOCK - 1) / LANE_BLOCK);
+    j.slots = gp_slots(c, ((size_t)count + LANE_BLOCK - 1) / LANE_BLOCK);
     pool_run(c->pool, j.slots, 1, reduce_slot, &j);
+}
+
+static void copy(void *arg, void *dst, const void *src, size_t bytes) {
+    copy_bytes(((const GpCall *)arg)->pool, dst, src, bytes);
+}
+
+// A group of this device alone.
+static void fold_alone(const GpCall *c, uint32_t k) {
+    int64_t n = c->k->out[k].elems;
+    CommTerm term = {.span = {0, 1}, .data = c->in[k], .raw = true};
+    fold((void *)c, k, &term, 1, 1, &(CommPart){.n = n, .chunk = n}, 0, n, c->out[k]);
+}
+
+// What of a kernel's operands is reduced. The sizes lie behind the kernel's own operands' (coll.h).
+static CommReduce reduce_of(const GpCall *c, GpMeet *m) {
+    for (uint32_t i = 0; i < c->k->nout; i++) {
+        m->sizes[i].elems = c->k->in[i].elems;
+        m->sizes[i].in = (uint8_t)dtype_bytes(c->k->in[i].dtype);
+        m->sizes[i].out = (uint8_t)dtype_bytes(c->k->out[i].dtype);
+    }
+    return (CommReduce){.n = c->k->nout, .of = m->sizes, .fold = fold, .copy = copy, .arg = (void *)c};
 }
 
 // --- checks ------------------------------------------------------------------------------------
@@ -171,44 +180,6 @@ size_t gp_all_reduce_scratch(const Kern *k, int threads) {
     return reduce_scratch(k, threads);
 }
 
-static Part slice_of(const GpMeet *m, int64_t elems, uint32_t position) {
-    int64_t begin, end;
-    coll_slice(elems, m->members.n, position, &begin, &end);
-    return (Part){.n = end - begin, .chunk = elems ? elems : 1, .pitch = 0, .offset = begin};
-}
-
-static bool is_shared(const GpCall *c, const GpMeet *m) {
-    size_t bytes = 0;
-    for (uint32_t i = 0; i < c->k->nout; i++)
-        bytes += gp_bytes(&c->k->out[i]);
-    return m->met && bytes >= SHARE_MIN_BYTES;
-}
-
-static otrn_status reduce_shared(const GpCall *c, const GpMeet *m) {
-    const Kern *k = c->k;
-    for (uint32_t i = 0; i < k->nout; i++) {
-        Part mine = slice_of(m, k->out[i].elems, m->members.mine);
-        size_t bytes = dtype_bytes(k->out[i].dtype);
-        reduce_part(c, m, i, mine, (char *)c->out[i] + (size_t)mine.offset * bytes);
-    }
-    if (!comm_sync(c->comm))
-        return gp_fail(c, "%s", comm_why(c->comm));
-    for (uint32_t i = 0; i < k->nout; i++)
-        for (uint32_t p = 0; p < m->members.n; p++) {
-            Part part = slice_of(m, k->out[i].elems, p);
-            size_t bytes = dtype_bytes(k->out[i].dtype), off = (size_t)part.offset * bytes;
-            if (p != m->members.mine)
-                copy_bytes(c->pool, (char *)c->out[i] + off, coll_out(c, p, i) + off,
-                           (size_t)part.n * bytes);
-        }
-    return OTRN_OK;
-}
-
-static void reduce_alone(const GpCall *c, const GpMeet *m, uint32_t i) {
-    int64_t n = c->k->out[i].elems;
-    reduce_part(c, m, i, (Part){.n = n, .chunk = n}, c->out[i]);
-}
-
 otrn_status gp_all_reduce_run(const GpCall *c) {
     GpMeet *m;
     otrn_status s = coll_find(c, &m);
@@ -218,13 +189,13 @@ otrn_status gp_all_reduce_run(const GpCall *c) {
         s = coll_begin(c, m);
     if (s != OTRN_OK)
         return s;
-    if (is_shared(c, m))
-        s = reduce_shared(c, m);
-    else
-        for (uint32_t i = 0; i < c->k->nout; i++)
-            reduce_alone(c, m, i);
+    for (uint32_t i = 0; i < c->k->nout && !m->met; i++)
+        fold_alone(c, i);
+    CommReduce r = reduce_of(c, m);
+    if (m->met && !comm_all_reduce(c->comm, &r))
+        return gp_fail(c, "%s", comm_why(c->comm));
     coll_end(c, m);
-    return s;
+    return OTRN_OK;
 }
 
 bool gp_collective_reduce_check(const Kern *k) {
@@ -235,21 +206,34 @@ size_t gp_collective_reduce_scratch(const Kern *k, int threads) {
     return reduce_scratch(k, threads);
 }
 
+static CommPart root_part(void *arg, uint32_t k, uint32_t position) {
+    const GpCall *c = arg;
+    const GpMeet *m = c->scratch;
+    uint32_t root;
+    coll_root(c, m, k, &root);
+    int64_t n = root == position ? c->k->out[k].elems : 0;
+    return (CommPart){.n = n, .chunk = n ? n : 1};
+}
+
 // The root has the sum; everybody else, in a group or not, zeros.
 otrn_status gp_collective_reduce_run(const GpCall *c) {
     GpMeet *m;
-    uint32_t root;
+    uint32_t root = 0;
     otrn_status s = coll_begin_rooted(c, &m);
     if (s != OTRN_OK)
         return s;
     for (uint32_t i = 0; i < c->k->nout; i++) {
         if (m->members.n)
             coll_root(c, m, i, &root);
-        if (m->members.n && root == m->members.mine)
-            reduce_alone(c, m, i);
-        else
+        if (!m->members.n || root != m->members.mine)
             memset(c->out[i], 0, gp_bytes(&c->k->out[i]));
+        else if (!m->met)
+            fold_alone(c, i);
     }
+    CommReduce r = reduce_of(c, m);
+    r.part = root_part;
+    if (m->met && !comm_reduce_parts(c->comm, &r))
+        return gp_fail(c, "%s", comm_why(c->comm));
     coll_end(c, m);
     return OTRN_OK;
 }
@@ -273,10 +257,18 @@ size_t gp_reduce_scatter_scratch(const Kern *k, int threads) {
     return reduce_scratch(k, threads);
 }
 
-otrn_status gp_reduce_scatter_run(const GpCall *c) {
-    const KTensor *in = &c->k->in[0], *out = &c->k->out[0];
+static CommPart scatter_part(void *arg, uint32_t k, uint32_t position) {
+    const GpCall *c = arg;
+    const KTensor *in = &c->k->in[k], *out = &c->k->out[k];
     int64_t dim = gp_int(c->k, AK_SCATTER_DIMENSION, 0), strides[OTRN_MAX_RANK];
-    int64_t whole = in->dims[dim], piece = out->dims[dim];
+    gp_strides(in, strides);
+    int64_t chunk = out->dims[dim] * strides[dim];
+    return (CommPart){.n = out->elems, .chunk = chunk ? chunk : 1, .pitch = in->dims[dim] * strides[dim], .offset = position * chunk};
+}
+
+otrn_status gp_reduce_scatter_run(const GpCall *c) {
+    int64_t dim = gp_int(c->k, AK_SCATTER_DIMENSION, 0);
+    int64_t whole = c->k->in[0].dims[dim], piece = c->k->out[0].dims[dim];
     GpMeet *m;
     otrn_status s = coll_find(c, &m);
     if (s == OTRN_OK)
@@ -288,14 +280,12 @@ otrn_status gp_reduce_scatter_run(const GpCall *c) {
         s = coll_begin(c, m);
     if (s != OTRN_OK)
         return s;
-    gp_strides(in, strides);
-    int64_t chunk = piece * strides[dim];
-    reduce_part(c, m, 0,
-                (Part){.n = out->elems,
-                       .chunk = chunk,
-                       .pitch = whole * strides[dim],
-                       .offset = m->members.mine * chunk},
-                c->out[0]);
+    if (!m->met)
+        fold_alone(c, 0);
+    CommReduce r = reduce_of(c, m);
+    r.part = scatter_part;
+    if (m->met && !comm_reduce_parts(c->comm, &r))
+        return gp_fail(c, "%s", comm_why(c->comm));
     coll_end(c, m);
     return OTRN_OK;
 }

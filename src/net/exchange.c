@@ -1,0 +1,532 @@
+// SPDX-License-Identifier: Apache-2.0
+// exchange.c — messages: sent from and received into the caller's memory; see net_in.h.
+//
+// All under one lock. Who exchanges moves bytes of every message there is, its own and others'; when nothing moves one thread
+// polls for all, and the rest sleep until it has moved something of theirs. Nothing here ever waits inside a read or write, so
+// two processes that send to each other both get on.
+//
+// A message goes straight into the memory of who asked for it, or, when nobody did yet, into memory of its own. One whose
+// launch failed is still read, into nothing, so that the next begins where it should.
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/pulse.h"
+#include "net/net_in.h"
+
+#define SPINS 200   // looks before a sleep
+#define POLL_MS 100 // between looks at whether the run is to end
+#define FEW 16      // messages of an exchange that need no memory
+
+// --- segments ------------------------------------------------------------------------------------
+
+static void cursor_skip(Cursor *c) {
+    while (c->seg < c->n && c->at == c->segs[c->seg].bytes)
+        c->seg++, c->at = 0;
+}
+
+static void cursor_init(Cursor *c, const NetSeg *segs, uint32_t n) {
+    *c = (Cursor){.segs = segs, .n = n};
+    cursor_skip(c);
+}
+
+static bool cursor_done(const Cursor *c) { return c->seg == c->n; }
+
+static void *cursor_at(const Cursor *c, size_t *room) {
+    *room = c->segs[c->seg].bytes - c->at;
+    return (char *)c->segs[c->seg].data + c->at;
+}
+
+static void cursor_move(Cursor *c, size_t n) {
+    c->at += n;
+    cursor_skip(c);
+}
+
+static uint64_t segs_bytes(const NetSeg *segs, uint32_t n) {
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < n; i++)
+        total += segs[i].bytes;
+    return total;
+}
+
+static void cursor_fill(Cursor *c, const uint8_t *from, size_t n) {
+    while (n) {
+        size_t room;
+        void *to = cursor_at(c, &room);
+        room = room < n ? room : n;
+        memcpy(to, from, room);
+        cursor_move(c, room);
+        from += room;
+        n -= room;
+    }
+}
+
+// --- bytes ---------------------------------------------------------------------------------------
+
+static void bell(Peer *p) {
+    if (ring_asleep(p->rings.out) && send(p->fd[CHANNEL_DATA], "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        return; // it has bells enough, or is gone, which its control connection tells
+}
+
+// Some of the bytes; 0: not now, -1: never.
+static ssize_t push_bytes(Peer *p, const void *from, size_t n, bool more) {
+    if (p->rings.out) {
+        size_t k = ring_write(p->rings.out, from, n);
+        if (k)
+            bell(p);
+        return (ssize_t)k;
+    }
+    ssize_t k = send(p->fd[CHANNEL_DATA], from, n, MSG_NOSIGNAL | MSG_DONTWAIT | (more ? MSG_MORE : 0));
+    return k < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : k;
+}
+
+static ssize_t pull_bytes(Peer *p, void *to, size_t n) {
+    if (p->rings.in) {
+        size_t k = ring_read(p->rings.in, to, n);
+        if (k)
+            bell(p);
+        return (ssize_t)k;
+    }
+    ssize_t k = recv(p->fd[CHANNEL_DATA], to, n, MSG_DONTWAIT);
+    if (k < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    return k > 0 ? k : -1;
+}
+
+// --- out -----------------------------------------------------------------------------------------
+
+static void push_done(Net *n, Peer *p) {
+    Push *m = p->first;
+    p->first = m->next;
+    if (!p->first)
+        p->last = &p->first;
+    if (m->x) {
+        m->x->left--;
+        n->moves++;
+        return;
+    }
+    free(m->own.data);
+    free(m);
+}
+
+static bool push_some(Net *n, Peer *p) {
+    bool moved = false;
+    while (p->first && !p->gone) {
+        Push *m = p->first;
+        ssize_t k;
+        size_t room;
+        if (m->head_at < WIRE_HEAD_BYTES) {
+            k = push_bytes(p, m->head + m->head_at, WIRE_HEAD_BYTES - m->head_at, !cursor_done(&m->body));
+            m->head_at += k > 0 ? (size_t)k : 0;
+        } else if (!cursor_done(&m->body)) {
+            const void *at = cursor_at(&m->body, &room);
+            k = push_bytes(p, at, room, false);
+            if (k > 0)
+                cursor_move(&m->body, (size_t)k);
+        } else {
+            push_done(n, p);
+            moved = true;
+            continue;
+        }
+        if (k <= 0)
+            break; // a broken connection is the control thread's to tell
+        moved = true;
+    }
+    return moved;
+}
+
+// --- in ------------------------------------------------------------------------------------------
+
+static const char *or_dash(const char *s) { return *s ? s : "a program"; }
+
+static void fail_locked(Net *n, Exchange *x, const char *why) {
+    if (x->failed)
+        return;
+    x->failed = true;
+    snprintf(x->why, sizeof x->why, "%s", why);
+    net_wake_locked(n);
+}
+
+// False: the message is not what this exchange is for, which is an error that names both.
+static bool fits(Net *n, uint32_t from, const WireHead *h, Exchange *x, uint64_t bytes) {
+    const NetCall *c = x->call;
+    const NetProcess *p = &n->peers[from].who;
+    char why[NET_WHY_BYTES];
+    if (h->program != c->launch->program)
+        snprintf(why, sizeof why,
+                 "process %u (host %s, pid %ld) runs %s where this one, process %u, runs %s, at %s here and %s there: every process "
+                 "must launch the same programs in the same order",
+                 from, p->host, p->pid, or_dash(h->name), n->me, or_dash(c->launch->name), c->op, h->op);
+    else if (h->sign != c->sign || h->bytes != bytes)
+        snprintf(why, sizeof why,
+                 "process %u (host %s, pid %ld) is at %s of %s with %llu bytes while this one, process %u, is at %s with %llu: "
+                 "every device of a group must reach the same collectives in the same order",
+                 from, p->host, p->pid, h->op, or_dash(h->name), (unsigned long long)h->bytes, n->me, c->op,
+                 (unsigned long long)bytes);
+    else
+        return true;
+    fail_locked(n, x, why);
+    return false;
+}
+
+static void want_drop(Peer *p, Want *w) {
+    Want **at = &p->wants;
+    while (*at && *at != w)
+        at = &(*at)->next;
+    if (*at)
+        *at = w->next;
+}
+
+// Where the message that begins goes. A program that differs is found even when its groups do not match ours.
+static bool place_message(Net *n, uint32_t from) {
+    Peer *p = &n->peers[from];
+    const WireHead *h = &p->head;
+    p->want = NULL;
+    p->arrival = NULL;
+    p->body_have = 0;
+    for (Exchange *x = n->active; x; x = x->next)
+        if (h->set == x->call->launch->set && h->number == x->call->launch->number && h->program != x->call->launch->program)
+            fits(n, from, h, x, 0);
+    for (Want *w = p->wants; w && !p->want; w = w->next)
+        if (w->x->call->tag == h->tag) {
+            if (!fits(n, from, h, w->x, w->bytes))
+                return true;
+            p->want = w;
+        }
+    if (p->want) {
+        want_drop(p, p->want);
+        return true;
+    }
+    Arrival *a = calloc(1, sizeof *a), **last = &p->arrivals;
+    if (a && h->bytes && !(a->seg.data = malloc((size_t)h->bytes))) {
+        free(a);
+        a = NULL;
+    }
+    if (!a) {
+        net_gone_locked(n, from, "sent a message for which there is no memory");
+        return false;
+    }
+    a->head = *h;
+    a->seg.bytes = (size_t)h->bytes;
+    while (*last)
+        last = &(*last)->next;
+    *last = p->arrival = a;
+    return true;
+}
+
+static void message_done(Net *n, Peer *p) {
+    if (p->want) {
+        p->want->x->left--;
+        n->moves++;
+    }
+    if (p->arrival)
+        p->arrival->whole = true;
+    p->want = NULL;
+    p->arrival = NULL;
+    p->head_have = 0;
+}
+
+static ssize_t pull_body(Peer *p) {
+    char sink[4096];
+    uint64_t left = p->head.bytes - p->body_have;
+    size_t room = left < sizeof sink ? (size_t)left : sizeof sink;
+    void *to = sink;
+    if (p->want)
+        to = cursor_at(&p->want->body, &room);
+    else if (p->arrival)
+        to = (char *)p->arrival->seg.data + p->body_have, room = (size_t)left;
+    ssize_t k = pull_bytes(p, to, room);
+    if (k > 0 && p->want)
+        cursor_move(&p->want->body, (size_t)k);
+    p->body_have += k > 0 ? (uint64_t)k : 0;
+    return k;
+}
+
+static bool pull_some(Net *n, uint32_t from) {
+    Peer *p = &n->peers[from];
+    bool moved = false;
+    while (!p->gone) {
+        ssize_t k;
+        if (p->head_have < WIRE_HEAD_BYTES) {
+            k = pull_bytes(p, p->head_bytes + p->head_have, WIRE_HEAD_BYTES - p->head_have);
+            p->head_have += k > 0 ? (size_t)k : 0;
+            if (p->head_have == WIRE_HEAD_BYTES) {
+                if (!wire_get(p->head_bytes, from, true, &p->head))
+                    net_gone_locked(n, from, "sent what is no message");
+                else
+                    place_message(n, from);
+            }
+        } else if (p->body_have < p->head.bytes) {
+            k = pull_body(p);
+        } else {
+            message_done(n, p);
+            moved = true;
+            continue;
+        }
+        if (k <= 0)
+            break;
+        moved = true;
+    }
+    return moved;
+}
+
+// --- asking --------------------------------------------------------------------------------------
+
+static void arrival_free(Peer *p, Arrival *a) {
+    Arrival **at = &p->arrivals;
+    while (*at != a)
+        at = &(*at)->next;
+    *at = a->next;
+    if (p->arrival == a)
+        p->arrival = NULL;
+    free(a->seg.data);
+    free(a);
+}
+
+void exchange_forget_locked(Net *n, const NetLaunch *l) {
+    for (uint32_t i = 0; i < n->n; i++) {
+        Peer *p = &n->peers[i];
+        for (Arrival *a = p->arrivals, *next; a; a = next) {
+            next = a->next;
+            if (!l || (a->head.set == l->set && a->head.number < l->number))
+                arrival_free(p, a);
+        }
+        for (Push *m; !l && (m = p->first);)
+            push_done(n, p);
+    }
+}
+
+static void ask(Net *n, const NetMsg *msg, Exchange *x, Want *w) {
+    Peer *p = &n->peers[msg->process];
+    *w = (Want){.x = x, .bytes = segs_bytes(msg->segs, msg->nsegs)};
+    cursor_init(&w->body, msg->segs, msg->nsegs);
+    for (Arrival *a = p->arrivals; a; a = a->next) {
+        const NetLaunch *l = x->call->launch;
+        bool other = a->head.set == l->set && a->head.number == l->number && a->head.program != l->program;
+        if (a->head.tag != x->call->tag && !other)
+            continue;
+        if (!fits(n, msg->process, &a->head, x, w->bytes))
+            return;
+        cursor_fill(&w->body, a->seg.data, a->whole ? a->seg.bytes : (size_t)p->body_have);
+        if (a->whole)
+            x->left--;
+        else
+            p->want = w; // the rest goes where it belongs
+        arrival_free(p, a);
+        return;
+    }
+    Want **last = &p->wants;
+    while (*last)
+        last = &(*last)->next;
+    *last = w;
+}
+
+static void post(Net *n, const NetMsg *msg, Exchange *x, Push *m) {
+    const NetCall *c = x->call;
+    Peer *p = &n->peers[msg->process];
+    WireHead h = {.kind = WIRE_DATA, .from = n->me, .bytes = segs_bytes(msg->segs, msg->nsegs), .tag = c->tag,
+                  .set = c->launch->set, .number = c->launch->number, .program = c->launch->program, .sign = c->sign};
+    snprintf(h.name, sizeof h.name, "%s", c->launch->name);
+    snprintf(h.op, sizeof h.op, "%s", c->op);
+    *m = (Push){.x = x};
+    wire_put(&h, m->head);
+    cursor_init(&m->body, msg->segs, msg->nsegs);
+    *p->last = m;
+    p->last = &m->next;
+}
+
+// The caller's memory is not looked at any more: what is half sent goes on from a copy.
+static Push *push_keep(const Push *m) {
+    Push *own = malloc(sizeof *own);
+    size_t bytes = (size_t)segs_bytes(m->body.segs, m->body.n), done = 0;
+    void *copy = malloc(bytes + 1);
+    if (!own || !copy) {
+        free(own);
+        free(copy);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < m->body.n; done += m->body.segs[i++].bytes)
+        memcpy((char *)copy + done, m->body.segs[i].data, m->body.segs[i].bytes);
+    size_t at = m->body.at;
+    for (uint32_t i = 0; i < m->body.seg; i++)
+        at += m->body.segs[i].bytes;
+    *own = *m;
+    own->x = NULL;
+    own->own = (NetSeg){copy, bytes};
+    own->body = (Cursor){.segs = &own->own, .n = 1, .at = at};
+    cursor_skip(&own->body);
+    return own;
+}
+
+static void cancel(Net *n, Exchange *x) {
+    for (uint32_t i = 0; i < n->n; i++) {
+        Peer *p = &n->peers[i];
+        for (Want *w = p->wants, *next; w; w = next) {
+            next = w->next;
+            if (w->x == x)
+                want_drop(p, w);
+        }
+        if (p->want && p->want->x == x)
+            p->want = NULL;
+        for (Push **at = &p->first; *at;) {
+            Push *m = *at;
+            Push *kept = m->x == x && m->head_at && !p->gone ? push_keep(m) : NULL;
+            if (m->x == x && !kept && m->head_at && !p->gone)
+                net_gone_locked(n, i, "could not be sent the rest of a message");
+            if (m->x != x)
+                at = &m->next;
+            else if (kept)
+                *at = kept, kept->next = m->next, at = &kept->next;
+            else
+                *at = m->next;
+        }
+        for (p->last = &p->first; *p->last;)
+            p->last = &(*p->last)->next;
+    }
+}
+
+// --- waiting -------------------------------------------------------------------------------------
+
+static bool move_some(Net *n) {
+    bool moved = false;
+    for (uint32_t i = 0; i < n->n; i++)
+        if (i != n->me && !n->peers[i].gone) {
+            moved |= push_some(n, &n->peers[i]);
+            moved |= pull_some(n, i);
+        }
+    return moved;
+}
+
+// Says in all rings that it sleeps. False: there is something to do in one.
+static bool rings_sleep(Net *n) {
+    bool idle = true;
+    for (uint32_t i = 0; i < n->n; i++) {
+        Peer *p = &n->peers[i];
+        if (!p->rings.in || p->gone)
+            continue;
+        ring_sleep(p->rings.in, true);
+        idle = idle && ring_empty(p->rings.in) && !(p->first && !ring_full(p->rings.out));
+    }
+    return idle;
+}
+
+static void drain(int fd) {
+    char bytes[256];
+    while (read(fd, bytes, sizeof bytes) == sizeof bytes)
+        ;
+}
+
+// With the lock, which it gives up while it sleeps.
+static void poll_all(Net *n) {
+    struct pollfd polls[NET_PROCESSES_MAX + 1];
+    bool idle = rings_sleep(n);
+    for (uint32_t i = 0; i < n->n; i++) {
+        const Peer *p = &n->peers[i];
+        bool full = p->first && !p->rings.out;
+        polls[i] = (struct pollfd){.fd = p->gone ? -1 : p->fd[CHANNEL_DATA], .events = (short)(POLLIN | (full ? POLLOUT : 0))};
+    }
+    polls[n->n] = (struct pollfd){.fd = n->kick[0], .events = POLLIN};
+    pthread_mutex_unlock(&n->lock);
+    poll(polls, n->n + 1, idle ? POLL_MS : 0);
+    pthread_mutex_lock(&n->lock);
+    if (polls[n->n].revents)
+        drain(n->kick[0]);
+    for (uint32_t i = 0; i < n->n; i++) {
+        Peer *p = &n->peers[i];
+        if (!p->rings.in || p->gone)
+            continue;
+        ring_sleep(p->rings.in, false);
+        char bells[64];
+        while (polls[i].revents && recv(p->fd[CHANNEL_DATA], bells, sizeof bells, MSG_DONTWAIT) == sizeof bells)
+            ;
+    }
+}
+
+static void look_for_faults(Net *n, Exchange *x, const NetMsg *msgs, uint32_t count) {
+    const char *fault = net_fault_locked(n, x->call->launch);
+    if (fault)
+        fail_locked(n, x, fault);
+    for (uint32_t i = 0; i < count; i++)
+        if (n->peers[msgs[i].process].gone)
+            fail_locked(n, x, n->peers[msgs[i].process].fault);
+    if (pulse_stops(pulse_here))
+        fail_locked(n, x, "the run was ended");
+}
+
+static void drive(Net *n, Exchange *x) {
+    n->driven = true;
+    for (int spins = 0; x->left && !x->failed;) {
+        if (move_some(n)) {
+            pthread_cond_broadcast(&n->came);
+            spins = 0;
+        } else if (++spins < SPINS) {
+            pthread_mutex_unlock(&n->lock);
+            sched_yield();
+            pthread_mutex_lock(&n->lock);
+        } else {
+            break;
+        }
+    }
+    if (x->left && !x->failed)
+        poll_all(n);
+    n->driven = false;
+    pthread_cond_broadcast(&n->came);
+}
+
+static void finish(Net *n, Exchange *x, const NetMsg *out, uint32_t nout, const NetMsg *in, uint32_t nin) {
+    move_some(n);
+    if (n->driven && x->left)
+        net_wake_locked(n); // there may be more to send than who polls knows of
+    while (x->left && !x->failed) {
+        look_for_faults(n, x, out, nout);
+        look_for_faults(n, x, in, nin);
+        if (x->failed)
+            break;
+        if (n->driven)
+            pthread_cond_wait(&n->came, &n->lock);
+        else
+            drive(n, x);
+    }
+    pthread_cond_broadcast(&n->came);
+    if (x->failed)
+        cancel(n, x);
+}
+
+bool net_exchange(Net *n, const NetCall *call, const NetMsg *out, uint32_t nout, const NetMsg *in, uint32_t nin, char *why,
+                  size_t why_bytes) {
+    Push few_pushes[FEW], *pushes = nout <= FEW ? few_pushes : malloc(nout * sizeof *pushes);
+    Want few_wants[FEW], *wants = nin <= FEW ? few_wants : malloc(nin * sizeof *wants);
+    Exchange x = {.call = call, .left = nout + nin};
+    if (pushes && wants) {
+        pthread_mutex_lock(&n->lock);
+        x.next = n->active;
+        n->active = &x;
+        n->moves++;
+        for (uint32_t i = 0; i < nin; i++)
+            ask(n, &in[i], &x, &wants[i]);
+        for (uint32_t i = 0; i < nout; i++)
+            post(n, &out[i], &x, &pushes[i]);
+        finish(n, &x, out, nout, in, nin);
+        Exchange **at = &n->active;
+        while (*at != &x)
+            at = &(*at)->next;
+        *at = x.next;
+        pthread_mutex_unlock(&n->lock);
+    } else {
+        x.failed = true;
+        snprintf(x.why, sizeof x.why, "out of memory");
+    }
+    if (pushes != few_pushes)
+        free(pushes);
+    if (wants != few_wants)
+        free(wants);
+    if (x.failed)
+        snprintf(why, why_bytes, "%s", x.why);
+    return !x.failed;
+}

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+// net.c — life of a world: heartbeats, who is gone, launches and their failures; see net_in.h.
+#define _GNU_SOURCE // pipe2
+#include "net/net.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "net/net_in.h"
+
+#define BEAT_MS 500
+#define SILENCE_MS 3000
+#define STILL_BEATS 4 // heartbeats without a move before all are said to wait for each other
+
+int64_t net_now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+bool net_nonblocking(int fd) { return !fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK); }
+
+void net_wake_locked(Net *n) {
+    pthread_cond_broadcast(&n->came);
+    if (n->driven && write(n->kick[1], "", 1) < 0)
+        return; // full: it will wake anyhow
+}
+
+// --- who is gone ---------------------------------------------------------------------------------
+
+// "process 3 (host h1, pid 812, devices 24 to 31)"
+static void print_who(const Net *n, uint32_t i, char *out, size_t bytes) {
+    const NetProcess *p = &n->peers[i].who;
+    if (p->devices == 1)
+        snprintf(out, bytes, "process %u (host %s, pid %ld, device %u)", i, p->host, p->pid, p->first);
+    else
+        snprintf(out, bytes, "process %u (host %s, pid %ld, devices %u to %u)", i, p->host, p->pid, p->first,
+                 p->first + p->devices - 1);
+}
+
+static void print_doing(const WireNote *w, char *out, size_t bytes) {
+    const char *at = w->where[0] ? " at " : "";
+    if (w->state == NET_WAITS)
+        snprintf(out, bytes, "waits in step %llu of %s, %s%s%s", (unsigned long long)w->number, w->name, w->op, at, w->where);
+    else if (w->state == NET_RUNS)
+        snprintf(out, bytes, "is in step %llu of %s", (unsigned long long)w->number, w->name);
+    else
+        snprintf(out, bytes, "is between steps, the last %llu", (unsigned long long)w->number);
+}
+
+void net_gone_locked(Net *n, uint32_t process, const char *why) {
+    Peer *p = &n->peers[process];
+    char who[160], doing[320];
+    if (p->gone)
+        return;
+    print_who(n, process, who, sizeof who);
+    print_doing(&p->note, doing, sizeof doing);
+    snprintf(p->fault, sizeof p->fault, "%s %s; the last it said was that it %.280s", who, why, doing);
+    p->gone = true;
+    n->lost = n->lost || !p->left;
+    for (int c = 0; c < CHANNELS; c++)
+        shutdown(p->fd[c], SHUT_RDWR);
+    net_wake_locked(n);
+}
+
+static void fault_add_locked(Net *n, uint64_t set, uint64_t number, const char *text) {
+    Fault *f = &n->faults[n->nfaults++ % FAULTS_MAX];
+    *f = (Fault){.set = set, .number = number};
+    snprintf(f->text, sizeof f->text, "%s", text);
+    net_wake_locked(n);
+}
+
+const char *net_fault_locked(Net *n, const NetLaunch *l) {
+    for (uint32_t i = 0; i < FAULTS_MAX; i++)
+        if (n->faults[i].text[0] && n->faults[i].set == l->set && n->faults[i].number == l->number)
+            return n->faults[i].text;
+    return NULL;
+}
+
+// --- the control connections ---------------------------------------------------------------------
+
+// A peer that does not read what is so little is as good as gone.
+static void tell_locked(Net *n, uint32_t process, WireHead h, const void *body) {
+    uint8_t bytes[WIRE_HEAD_BYTES + WIRE_NOTE_MAX];
+    Peer *p = &n->peers[process];
+    if (p->gone || process == n->me)
+        return;
+    h.from = n->me;
+    wire_put(&h, bytes);
+    memcpy(bytes + WIRE_HEAD_BYTES, body, h.bytes);
+    size_t all = WIRE_HEAD_BYTES + h.bytes;
+    if (send(p->fd[CHANNEL_CONTROL], bytes, all, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)all && !p->left)
+        net_gone_locked(n, process, "does not answer");
+}
+
+static void note_locked(Net *n, WireNote *w) {
+    *w = (WireNote){.state = NET_IDLE, .set = n->last_set, .number = n->last_number, .moves = n->moves};
+    const NetLaunch *l = n->launch;
+    if (!l)
+        return;
+    w->state = n->active && l->stuck && l->stuck(l->arg) ? NET_WAITS : NET_RUNS;
+    w->set = l->set;
+    w->number = l->number;
+    snprintf(w->name, sizeof w->name, "%s", l->name);
+    if (!n->active)
+        return;
+    const NetCall *c = n->active->call;
+    snprintf(w->op, sizeof w->op, "%s", c->op);
+    if (c->where)
+        c->where(c->arg, w->where, sizeof w->where);
+}
+
+static void heard_locked(Net *n, uint32_t i, const WireHead *h, const uint8_t *body) {
+    Peer *p = &n->peers[i];
+    WireNote note;
+    char text[NET_WHY_BYTES], who[160];
+    p->heard_ms = net_now_ms();
+    if (h->kind == WIRE_BYE) {
+        p->left = true;
+    } else if (h->kind == WIRE_FAIL) {
+        print_who(n, i, who, sizeof who);
+        snprintf(text, sizeof text, "%s failed: %.*s", who, (int)h->bytes, (const char *)body);
+        fault_add_locked(n, h->set, h->number, text);
+    } else if (wire_get_note(body, (size_t)h->bytes, &note)) {
+        bool moved = note.moves != p->note.moves || note.state != p->note.state || note.number != p->note.number;
+        p->same = moved ? 0 : p->same + 1;
+        p->note = note;
+    }
+}
+
+static void listen_locked(Net *n, uint32_t i) {
+    Peer *p = &n->peers[i];
+    while (!p->gone) {
+        size_t need = WIRE_HEAD_BYTES;
+        WireHead h;
+        if (p->note_have >= WIRE_HEAD_BYTES) {
+            if (!wire_get(p->note_bytes, i, false, &h)) {
+                net_gone_locked(n, i, "sent what is no message");
+                return;
+            }
+            need += (size_t)h.bytes;
+            if (p->note_have == need) {
+                heard_locked(n, i, &h, p->note_bytes + WIRE_HEAD_BYTES);
+                p->note_have = 0;
+                continue;
+            }
+        }
+        ssize_t k = recv(p->fd[CHANNEL_CONTROL], p->note_bytes + p->note_have, need - p->note_have, MSG_DONTWAIT);
+        if (k < 0 && (errno == EAGAIN || errno == EINTR))
+            return;
+        if (k <= 0)
+            net_gone_locked(n, i, p->left ? "has ended" : "is gone");
+        p->note_have += k > 0 ? (size_t)k : 0;
+    }
+}
+
+// Everybody who takes part waits for the others, or is past this launch: nobody will ever get on.
+static bool dead_locked(Net *n, const WireNote *mine) {
+    const NetLaunch *l = n->launch;
+    if (mine->state != NET_WAITS || n->same < STILL_BEATS)
+        return false;
+    bool all = true, every = true;
+    for (uint32_t i = 0; i < n->n; i++) {
+        const Peer *p = &n->peers[i];
+        if (i == n->me)
+            continue;
+        bool still = p->same >= STILL_BEATS, waits = still && p->note.state == NET_WAITS;
+        bool past = still && p->note.set == l->set &&
+                    (p->note.number > l->number || (p->note.number == l->number && p->note.state == NET_IDLE));
+        all = all && waits;
+        every = every && (!l->takes_part[i] || past || (waits && p->note.set == l->set));
+    }
+    return all || every;
+}
+
+static void tell_dead_locked(Net *n, const WireNote *mine) {
+    char text[NET_WHY_BYTES], doing[200];
+    print_doing(mine, doing, sizeof doing);
+    size_t at = (size_t)snprintf(text, sizeof text, "this never completes: process %u %.160s", n->me, doing);
+    for (uint32_t i = 0; i < n->n && at + 200 < sizeof text; i++)
+        if (i != n->me && n->launch->takes_part[i]) {
+            print_doing(&n->peers[i].note, doing, sizeof doing);
+            at += (size_t)snprintf(text + at, sizeof text - at, ", process %u %.160s", i, doing);
+        }
+    fault_add_locked(n, n->launch->set, n->launch->number, text);
+}
+
+static void beat_locked(Net *n, uint64_t *moves) {
+    WireNote note;
+    uint8_t body[WIRE_NOTE_MAX];
+    note_locked(n, &note);
+    n->same = n->moves == *moves ? n->same + 1 : 0;
+    *moves = n->moves;
+    WireHead h = {.kind = WIRE_BEAT, .bytes = wire_put_note(&note, body)};
+    for (uint32_t i = 0; i < n->n; i++)
+        tell_locked(n, i, h, body);
+    if (dead_locked(n, &note))
+        tell_dead_locked(n, &note);
+}
+
+// A process that was stopped itself has heard nobody, and says nothing about the others for that.
+static void silence_locked(Net *n, bool slept) {
+    int64_t now = net_now_ms();
+    for (uint32_t i = 0; i < n->n; i++) {
+        Peer *p = &n->peers[i];
+        if (slept)
+            p->heard_ms = now;
+        if (i != n->me && !p->left && now - p->heard_ms > SILENCE_MS)
+            net_gone_locked(n, i, "has said nothing for 3 s");
+    }
+}
+
+static void *control_main(void *arg) {
+    Net *n = arg;
+    struct pollfd polls[NET_PROCESSES_MAX + 1];
+    int64_t next = net_now_ms(), last = next;
+    uint64_t moves = 0;
+    for (;;) {
+        pthread_mutex_lock(&n->lock);
+        for (uint32_t i = 0; i < n->n; i++)
+            polls[i] = (struct pollfd){.fd = n->peers[i].gone ? -1 : n->peers[i].fd[CHANNEL_CONTROL], .events = POLLIN};
+        pthread_mutex_unlock(&n->lock);
+        polls[n->n] = (struct pollfd){.fd = n->stop[0], .events = POLLIN};
+        int64_t wait = next - net_now_ms();
+        poll(polls, n->n + 1, wait > 0 ? (int)wait : 0);
+        if (polls[n->n].revents)
+            return NULL;
+        pthread_mutex_lock(&n->lock);
+        for (uint32_t i = 0; i < n->n; i++)
+            if (polls[i].revents)
+                listen_locked(n, i);
+        int64_t now = net_now_ms();
+        if (now >= next) {
+            silence_locked(n, now - last > SILENCE_MS - BEAT_MS);
+            beat_locked(n, &moves);
+            next = now + BEAT_MS;
+        }
+        last = now;
+        pthread_mutex_unlock(&n->lock);
+    }
+}
+
+// --- launches ------------------------------------------------------------------------------------
+
+static bool count_locked(Net *n, NetLaunch *l) {
+    uint32_t i = 0;
+    while (i < n->ncounts && n->counts[i].set != l->set)
+        i++;
+    if (i == n->ncounts) {
+        Count *grown = realloc(n->counts, (i + 1) * sizeof *grown);
+        if (!grown)
+            return false;
+        n->counts = grown;
+        n->counts[n->ncounts++] = (Count){.set = l->set};
+    }
+    l->number = ++n->counts[i].n;
+    return true;
+}
+
+bool net_launch_begin(Net *n, NetLaunch *l, char *why, size_t why_bytes) {
+    pthread_mutex_lock(&n->lock);
+    bool ok = count_locked(n, l);
+    if (!ok)
+        snprintf(why, why_bytes, "out of memory");
+    for (uint32_t i = 0; i < n->n && ok; i++)
+        if (l->takes_part[i] && n->peers[i].gone) {
+            snprintf(why, why_bytes, "%s", n->peers[i].fault);
+            ok = false;
+        }
+    if (ok) {
+        n->launch = l;
+        n->moves++;
+        exchange_forget_locked(n, l);
+    }
+    pthread_mutex_unlock(&n->lock);
+    return ok;
+}
+
+static void fail_launch_locked(Net *n, const NetLaunch *l, const char *fault) {
+    if (net_fault_locked(n, l))
+        return; // somebody was faster
+    WireHead h = {.kind = WIRE_FAIL, .set = l->set, .number = l->number, .bytes = strnlen(fault, 400)};
+    for (uint32_t i = 0; i < n->n; i++)
+        if (l->takes_part[i])
+            tell_locked(n, i, h, fault);
+    fault_add_locked(n, l->set, l->number, fault);
+}
+
+void net_launch_fail(Net *n, const NetLaunch *l, const char *fault) {
+    pthread_mutex_lock(&n->lock);
+    fail_launch_locked(n, l, fault);
+    pthread_mutex_unlock(&n->lock);
+}
+
+void net_launch_end(Net *n, const NetLaunch *l, const char *fault) {
+    pthread_mutex_lock(&n->lock);
+    n->launch = NULL;
+    n->last_set = l->set;
+    n->last_number = l->number;
+    n->moves++;
+    if (fault)
+        fail_launch_locked(n, l, fault);
+    pthread_mutex_unlock(&n->lock);
+}
+
+// --- life ----------------------------------------------------------------------------------------
+
+uint32_t net_me(const Net *n) { return n->me; }
+uint32_t net_processes(const Net *n) { return n->n; }
+const NetProcess *net_process(const Net *n, uint32_t process) { return &n->peers[process].who; }
+
+bool net_lost(Net *n) {
+    pthread_mutex_lock(&n->lock);
+    bool lost = n->lost;
+    pthread_mutex_unlock(&n->lock);
+    return lost;
+}
+
+void net_bye(Net *n) {
+    pthread_mutex_lock(&n->lock);
+    for (uint32_t i = 0; i < n->n; i++)
+        tell_locked(n, i, (WireHead){.kind = WIRE_BYE}, "");
+    pthread_mutex_unlock(&n->lock);
+}
+
+// Signals of the program that loaded us are for its own threads.
+static bool control_start(Net *n) {
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    n->has_control = pthread_create(&n->control, NULL, control_main, n) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return n->has_control;
+}
+
+static Net *net_make(const NetSelf *self) {
+    Net *n = calloc(1, sizeof *n);
+    if (!n)
+        return NULL;
+    *n = (Net){.me = self->process, .n = self->processes, .kick = {-1, -1}, .stop = {-1, -1}};
+    pthread_mutex_init(&n->lock, NULL);
+    pthread_cond_init(&n->came, NULL);
+    n->peers = calloc(n->n, sizeof *n->peers);
+    for (uint32_t i = 0; n->peers && i < n->n; i++) {
+        n->peers[i].fd[CHANNEL_CONTROL] = n->peers[i].fd[CHANNEL_DATA] = -1;
+        n->peers[i].last = &n->peers[i].first;
+    }
+    if (!n->peers || pipe2(n->kick, O_CLOEXEC | O_NONBLOCK) || pipe2(n->stop, O_CLOEXEC | O_NONBLOCK)) {
+        net_close(n);
+        return NULL;
+    }
+    return n;
+}
+
+bool net_open(const NetSelf *self, const NetKv *kv, Net **out, char *why, size_t why_bytes) {
+    *out = NULL;
+    if (!self->processes || self->processes > NET_PROCESSES_MAX || self->process >= self->processes) {
+        snprintf(why, why_bytes, "process %u of %u: there can be 1 to %d", self->process, self->processes, NET_PROCESSES_MAX);
+        return false;
+    }
+    Net *n = net_make(self);
+    if (!n) {
+        snprintf(why, why_bytes, "out of memory");
+        return false;
+    }
+    bool ok = net_join(n, self, kv, why, why_bytes);
+    for (uint32_t i = 0; i < n->n; i++)
+        n->peers[i].heard_ms = net_now_ms();
+    if (ok && !control_start(n)) {
+        snprintf(why, why_bytes, "the host has no thread for the other processes");
+        ok = false;
+    }
+    if (!ok)
+        net_close(n);
+    else
+        *out = n;
+    return ok;
+}
+
+static void close_both(int fd[2]) {
+    for (int k = 0; k < 2; k++)
+        if (fd[k] >= 0)
+            close(fd[k]);
+}
+
+void net_close(Net *n) {
+    if (!n)
+        return;
+    if (n->has_control) {
+        net_bye(n);
+        while (write(n->stop[1], "", 1) < 0 && errno == EINTR)
+            ;
+        pthread_join(n->control, NULL);
+    }
+    if (n->peers)
+        exchange_forget_locked(n, NULL);
+    for (uint32_t i = 0; n->peers && i < n->n; i++) {
+        close_both(n->peers[i].fd);
+        ring_close(&n->peers[i].rings);
+    }
+    close_both(n->kick);
+    close_both(n->stop);
+    pthread_mutex_destroy(&n->lock);
+    pthread_cond_destroy(&n->came);
+    free(n->counts);
+    free(n->peers);
+    free(n);
+}

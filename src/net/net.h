@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// net.h — a world of processes: who they are, messages between them, who is gone.
+//
+//   join      every process publishes who it is and where it listens in a store that the job's starter offers (NetKv), reads the
+//             others, and connects to those before it. Both ends of a connection prove that they know the job's secret.
+//   control   one connection for each pair, read by one thread: a heartbeat every half second that carries what the process
+//             does, failures of launches, goodbye. A closed connection or three seconds of silence mean that the process is gone.
+//   data      another connection for each pair, inside a host two rings in shared memory. Messages carry what they belong to, so that
+//             two different programs are an error that names both.
+//
+// A process that waits for one that is gone, or for a launch that failed elsewhere, is released with a sentence that names it.
+#ifndef OTRN_NET_NET_H
+#define OTRN_NET_NET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define NET_PROCESSES_MAX 256
+#define NET_WHY_BYTES 512
+
+typedef struct Net Net;
+
+// The store: text under keys, the same for all processes. False: `why` tells. get waits for the key.
+typedef struct NetKv {
+    void *arg;
+    bool (*put)(void *arg, const char *key, const char *value, char *why, size_t why_bytes);
+    bool (*get)(void *arg, const char *key, unsigned timeout_ms, char *value, size_t bytes, char *why, size_t why_bytes);
+} NetKv;
+
+typedef struct NetSelf { // what a process says of itself
+    uint32_t process, processes;
+    uint32_t devices;
+    const char *release, *chip; // must be the same everywhere
+    const char *secret;         // of the job; NULL: process 0 makes one and puts it into the store
+    bool sockets;               // no shared memory, for measurements and tests
+    unsigned timeout_ms;        // for everybody to come
+} NetSelf;
+
+typedef struct NetProcess {
+    uint32_t first, devices; // the devices it has, counted through all processes
+    long pid;
+    char host[64], place[80]; // name; what tells hosts apart
+    char release[32], chip[64];
+} NetProcess;
+
+bool net_open(const NetSelf *self, const NetKv *kv, Net **out, char *why, size_t why_bytes);
+void net_close(Net *n); // may be NULL; nobody may be inside
+void net_bye(Net *n);   // nothing will be launched any more: the others need not worry when this process ends
+uint32_t net_me(const Net *n);
+uint32_t net_processes(const Net *n);
+const NetProcess *net_process(const Net *n, uint32_t process);
+bool net_lost(Net *n); // somebody is gone
+
+// --- launches ------------------------------------------------------------------------------------
+// What messages belong to. Launches over the same devices are counted on every process that has some of them.
+typedef struct NetLaunch {
+    uint64_t set, number; // of devices, as they are assigned; of the launch
+    uint64_t program;     // its contents
+    char name[48];
+    bool takes_part[NET_PROCESSES_MAX];
+    // Nobody of this process gets on but by a message from another: asked twice a second.
+    bool (*stuck)(void *arg);
+    void *arg;
+} NetLaunch;
+// Counts a launch: fills number. One at a time. False: somebody who takes part is gone.
+bool net_launch_begin(Net *n, NetLaunch *l, char *why, size_t why_bytes);
+// It failed here: those who wait in it, in any process, are released.
+void net_launch_fail(Net *n, const NetLaunch *l, const char *fault);
+// `fault`: why it failed here, told to the others unless they know; NULL: it did not.
+void net_launch_end(Net *n, const NetLaunch *l, const char *fault);
+
+// --- messages ------------------------------------------------------------------------------------
+typedef struct NetSeg {
+    void *data;
+    size_t bytes;
+} NetSeg;
+
+typedef struct NetMsg { // to or from a process; its segments lie one behind the other
+    uint32_t process, nsegs;
+    const NetSeg *segs;
+} NetMsg;
+
+typedef struct NetCall { // what the message is, besides its launch: both ends must agree
+    const NetLaunch *launch;
+    uint64_t tag;   // who meets: messages of one tag between two processes come in order
+    uint64_t sign;  // what they meet for
+    const char *op; // its name
+    // Where the program is: file and line, for those who wait
+    void (*where)(const void *arg, char *out, size_t bytes);
+    const void *arg;
+} NetCall;
+
+// Sends and receives; returns when all of it is done. False: `why` tells, and the launch is over.
+bool net_exchange(Net *n, const NetCall *call, const NetMsg *out, uint32_t nout, const NetMsg *in, uint32_t nin, char *why,
+                  size_t why_bytes);
+
+#endif

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// net_in.h — a world from the inside, for the files of net.
+//
+//   wire.c     frames and proofs as bytes, and what may not be in them
+//   join.c     from the store to connections
+//   net.c      life of a world, heartbeats, failures
+//   exchange.c messages
+//   ring.c     shared memory between two processes of a host
+#ifndef OTRN_NET_IN_H
+#define OTRN_NET_IN_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "base/sha256.h"
+#include "net/net.h"
+
+// --- wire.c --------------------------------------------------------------------------------------
+#define WIRE_MAGIC 0x314e544fu // OTN1
+#define WIRE_HEAD_BYTES 192
+#define WIRE_BODY_MAX ((uint64_t)1 << 40) // of a message
+#define WIRE_NOTE_MAX 1024                // of a frame of the control connection
+
+typedef enum WireKind { WIRE_DATA = 1, WIRE_BEAT, WIRE_FAIL, WIRE_BYE, WIRE_KINDS } WireKind;
+
+typedef struct WireHead {
+    uint32_t kind, from;
+    uint64_t bytes; // behind the head
+    uint64_t tag, set, number, program, sign;
+    char name[48], op[64]; // of the program; of the operation
+} WireHead;
+
+void wire_put(const WireHead *h, uint8_t out[WIRE_HEAD_BYTES]);
+// False: these bytes are no head that process `from` may send on a connection for data or for control.
+bool wire_get(const uint8_t in[WIRE_HEAD_BYTES], uint32_t from, bool data, WireHead *h);
+
+typedef enum NetState { NET_IDLE, NET_RUNS, NET_WAITS } NetState;
+typedef struct WireNote { // what a heartbeat carries
+    uint32_t state;
+    uint64_t set, number, moves; // moves: how often the process got on
+    char name[48], op[64], where[160];
+} WireNote;
+size_t wire_put_note(const WireNote *n, uint8_t out[WIRE_NOTE_MAX]);
+bool wire_get_note(const uint8_t *in, size_t bytes, WireNote *n);
+
+#define WIRE_HELLO_BYTES 96
+typedef struct WireHello { // each side sends one; the connecting side's proof follows
+    uint32_t from, to, channel;
+    uint8_t nonce[16], proof[SHA256_BYTES];
+} WireHello;
+void wire_put_hello(const WireHello *h, uint8_t out[WIRE_HELLO_BYTES]);
+bool wire_get_hello(const uint8_t in[WIRE_HELLO_BYTES], WireHello *h);
+// What only one who knows the secret can say about the two nonces; `side` keeps an answer from being sent back.
+Sha256 wire_proof(const uint8_t secret[SHA256_BYTES], char side, const WireHello *caller, const uint8_t nonce[16]);
+bool wire_same(const void *a, const void *b, size_t n); // in a time that does not depend on the bytes
+
+// --- ring.c --------------------------------------------------------------------------------------
+typedef struct Ring Ring; // bytes from one process to another
+typedef struct RingPair { // this process's ends; NULL: there is none
+    void *map;
+    Ring *out, *in;
+} RingPair;
+bool ring_make(RingPair *p, char name[40], bool first);             // first: whose ring comes first
+bool ring_open(RingPair *p, const char *name, bool first); // maps it and takes its name away
+void ring_close(RingPair *p);
+size_t ring_write(Ring *r, const void *from, size_t n); // as much as there is room for
+size_t ring_read(Ring *r, void *to, size_t n);          // as much as there is
+bool ring_empty(const Ring *r);
+bool ring_full(const Ring *r);
+// The reader of r says that it sleeps, for want of bytes in r or of room in its other ring. Who gave it either asks, and rings a
+// bell when true.
+void ring_sleep(Ring *r, bool asleep);
+bool ring_asleep(Ring *r);
+
+// --- the world -----------------------------------------------------------------------------------
+enum { CHANNEL_CONTROL, CHANNEL_DATA, CHANNELS };
+
+typedef struct Exchange Exchange;
+
+typedef struct Cursor { // how far a list of segments is done
+    const NetSeg *segs;
+    uint32_t n, seg;
+    size_t at;
+} Cursor;
+
+typedef struct Push { // a message on its way out
+    struct Push *next;
+    Exchange *x; // NULL: nobody waits for it any more, and `own` goes with it
+    uint8_t head[WIRE_HEAD_BYTES];
+    size_t head_at;
+    Cursor body;
+    NetSeg own;
+} Push;
+
+typedef struct Want { // a message somebody waits for
+    struct Want *next;
+    Exchange *x;
+    uint64_t bytes;
+    Cursor body;
+} Want;
+
+typedef struct Arrival { // a message that came before it was asked for
+    struct Arrival *next;
+    WireHead head;
+    NetSeg seg;
+    bool whole;
+} Arrival;
+
+struct Exchange {
+    Exchange *next;
+    const NetCall *call;
+    uint32_t left;
+    bool failed;
+    char why[NET_WHY_BYTES];
+};
+
+typedef struct Peer {
+    int fd[CHANNELS]; // -1: this process itself, or gone
+    RingPair rings;
+    NetProcess who;
+    bool gone, left; // left: it said goodbye
+    char fault[NET_WHY_BYTES];
+    // data
+    Push *first, **last;
+    Want *wants;
+    Arrival *arrivals;
+    uint8_t head_bytes[WIRE_HEAD_BYTES];
+    size_t head_have;
+    WireHead head; // of the message that is coming in, once head_have is all
+    Want *want;    // where it goes, or
+    Arrival *arrival; // else nowhere
+    uint64_t body_have;
+    // control
+    uint8_t note_bytes[WIRE_HEAD_BYTES + WIRE_NOTE_MAX];
+    size_t note_have;
+    WireNote note;
+    uint32_t same; // heartbeats since it last got on
+    int64_t heard_ms;
+} Peer;
+
+typedef struct Fault { // a launch that failed elsewhere
+    uint64_t set, number;
+    char text[NET_WHY_BYTES];
+} Fault;
+#define FAULTS_MAX 16
+
+typedef struct Count {
+    uint64_t set, n;
+} Count;
+
+struct Net {
+    uint32_t me, n;
+    Peer *peers;
+    pthread_mutex_t lock; // of all that follows
+    pthread_cond_t came;
+    bool driven;  // somebody polls for all
+    int kick[2];  // a pipe: wakes who polls
+    int stop[2];  // a pipe: ends the control thread
+    pthread_t control;
+    bool has_control, lost;
+    Fault faults[FAULTS_MAX];
+    uint32_t nfaults;
+    Count *counts;
+    uint32_t ncounts;
+    // what this process does
+    const NetLaunch *launch; // NULL: nothing
+    uint64_t last_set, last_number;
+    Exchange *active;
+    uint64_t moves;
+    uint32_t same; // heartbeats since it last moved
+};
+
+int64_t net_now_ms(void);
+bool net_nonblocking(int fd);
+// The process is gone, because: everybody who waits for it is told. With the lock.
+void net_gone_locked(Net *n, uint32_t process, const char *why);
+void net_wake_locked(Net *n);
+const char *net_fault_locked(Net *n, const NetLaunch *l); // why the launch is over; NULL: it is not
+// join.c: fills peers and their connections.
+bool net_join(Net *n, const NetSelf *self, const NetKv *kv, char *why, size_t why_bytes);
+// exchange.c: messages of launches before this one, which nobody will ask for; NULL: all.
+void exchange_forget_locked(Net *n, const NetLaunch *l);
+
+#endif

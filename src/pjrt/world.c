@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// world.c — a client among those of other processes: the framework's store as the world's, runs of which some devices are here.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pjrt/pjrt.h"
+
+#define JOIN_MS 300000 // for all processes to make their client
+
+// ---- the store: JAX's, whose keys have the platform's name in front
+
+static PJRT_Error *callback_error(PJRT_Error_Code code, const char *text, size_t n) {
+    return pj_error(code, "%.*s", (int)n, text);
+}
+
+// The functions that make an error are handed over by address.
+typedef PJRT_Error *ErrorFn(PJRT_Error_Code code, const char *text, size_t n);
+
+typedef struct Store {
+    const PJRT_Client_Create_Args *args;
+    ErrorFn *error;
+} Store;
+
+static bool told(PJRT_Error *e, char *why, size_t why_bytes) {
+    if (!e)
+        return false;
+    PJRT_Error_Message_Args m = {.struct_size = sizeof m, .error = e};
+    pj_Error_Message(&m);
+    snprintf(why, why_bytes, "%.*s", (int)m.message_size, m.message);
+    pj_Error_Destroy(&(PJRT_Error_Destroy_Args){.struct_size = sizeof(PJRT_Error_Destroy_Args), .error = e});
+    return true;
+}
+
+static bool store_put(void *arg, const char *key, const char *value, char *why, size_t why_bytes) {
+    Store *s = arg;
+    PJRT_KeyValuePutCallback_Args put = {.struct_size = sizeof put, .key = key, .key_size = strlen(key), .value = value,
+                                         .value_size = strlen(value), .callback_error = &s->error,
+                                         .user_arg = s->args->kv_put_user_arg};
+    return !told(s->args->kv_put_callback(&put), why, why_bytes);
+}
+
+static bool store_get(void *arg, const char *key, unsigned timeout_ms, char *value, size_t bytes, char *why, size_t why_bytes) {
+    Store *s = arg;
+    PJRT_KeyValueGetCallback_Args get = {.struct_size = sizeof get, .key = key, .key_size = strlen(key),
+                                         .timeout_in_ms = (int)timeout_ms, .callback_error = &s->error,
+                                         .user_arg = s->args->kv_get_user_arg};
+    if (told(s->args->kv_get_callback(&get), why, why_bytes))
+        return false;
+    bool fits = get.value_size < bytes;
+    snprintf(value, bytes, "%.*s", (int)get.value_size, get.value);
+    if (get.value_deleter_callback)
+        get.value_deleter_callback(get.value);
+    if (!fits)
+        snprintf(why, why_bytes, "%s holds %zu bytes", key, get.value_size);
+    return fits;
+}
+
+static int64_t create_option(const PJRT_Client_Create_Args *args, const char *name, int64_t otherwise) {
+    for (size_t i = 0; i < args->num_options; i++) {
+        const PJRT_NamedValue *v = &args->create_options[i];
+        if (v->type == PJRT_NamedValue_kInt64 && v->name_size == strlen(name) && !memcmp(v->name, name, v->name_size))
+            return v->int64_value;
+    }
+    return otherwise;
+}
+
+PJRT_Error *pj_world_join(const PJRT_Client_Create_Args *args, const PJRT_TopologyDescription *mine, const Options *o, Net **out) {
+    int64_t nodes = create_option(args, "num_nodes", 1), me = create_option(args, "node_id", 0);
+    *out = NULL;
+    if (nodes <= 1)
+        return PJ_OK;
+    if (nodes > NET_PROCESSES_MAX || me < 0 || me >= nodes)
+        return pj_error(PJRT_Error_Code_INVALID_ARGUMENT, "opentrn: process %lld of %lld; there can be %d", (long long)me,
+                        (long long)nodes, NET_PROCESSES_MAX);
+    if (!args->kv_get_callback || !args->kv_put_callback)
+        return pj_error(PJRT_Error_Code_INVALID_ARGUMENT, "opentrn: %lld processes, and no store for them to meet in",
+                        (long long)nodes);
+    Store store = {.args = args, .error = callback_error};
+    NetKv kv = {.arg = &store, .put = store_put, .get = store_get};
+    char chip[96], why[NET_WHY_BYTES] = "";
+    snprintf(chip, sizeof chip, "%s/%u", mine->target, mine->device_cores);
+    NetSelf self = {.process = (uint32_t)me, .processes = (uint32_t)nodes, .devices = (uint32_t)mine->count,
+                    .release = OTRN_RELEASE, .chip = chip, .sockets = !strcmp(o->val[OPT_FABRIC], "sockets"),
+                    .timeout_ms = JOIN_MS};
+    if (net_open(&self, &kv, out, why, sizeof why))
+        return PJ_OK;
+    return pj_error(PJRT_Error_Code_UNAVAILABLE, "opentrn: the processes of this job cannot work together: %s", why);
+}
+
+// ---- runs
+
+PjSpread *pj_spread_make(PJRT_Client *c, PJRT_Device *const *devices, size_t n) {
+    PjSpread *s = calloc(1, sizeof *s + n * (sizeof(uint32_t) + sizeof(uint16_t)));
+    if (!s)
+        return NULL;
+    uint32_t *ranks = (uint32_t *)(s + 1);
+    uint16_t *process = (uint16_t *)(ranks + n);
+    s->run = (RtSpread){.net = c->net, .ranks = ranks, .process = process};
+    atomic_init(&s->refs, 1);
+    for (size_t i = 0; i < n; i++) {
+        int id = devices[i]->description->id;
+        s->run.set = hash64(s->run.set + 1, &id, sizeof id);
+        process[i] = (uint16_t)devices[i]->description->process;
+        if (process[i] == net_me(c->net))
+            ranks[s->run.nhere++] = (uint32_t)i;
+    }
+    return s;
+}
+
+void pj_spread_drop(PjSpread *s) {
+    if (s && atomic_fetch_sub(&s->refs, 1) == 1)
+        free(s);
+}
+
+// ---- for the Python package
+
+OTRN_API int opentrn_peer_lost(int64_t client); // a process of the job is gone without a word
+OTRN_API void opentrn_bye(int64_t client);      // this one launches nothing any more
+
+int opentrn_peer_lost(int64_t client) {
+    PJRT_Client *c = (PJRT_Client *)(intptr_t)client;
+    return c->net && net_lost(c->net);
+}
+
+void opentrn_bye(int64_t client) {
+    PJRT_Client *c = (PJRT_Client *)(intptr_t)client;
+    if (c->net)
+        net_bye(c->net);
+}

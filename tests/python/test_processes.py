@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several processes on this host: the same numbers as one with all devices, and errors that name who is to blame.
+
+Each test starts its processes, gives them a limit of time and ends what is left of them."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+LIMIT = 180
+
+START = """if True:
+    import hashlib, os, sys
+    import jax, numpy as np, jax.numpy as jnp
+    from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec as P
+    me, count, port = int(os.environ["ME"]), int(os.environ["COUNT"]), os.environ["PORT"]
+    if count > 1:
+        jax.distributed.initialize("127.0.0.1:" + port, count, me, initialization_timeout=60)
+    mesh = jax.make_mesh((len(jax.devices()),), ("x",), axis_types=(AxisType.Auto,))
+    def put(a, *spec):
+        return jax.make_array_from_callback(a.shape, NamedSharding(mesh, P(*spec)), lambda i: a[i])
+    def show(a):
+        for s in a.addressable_shards:
+            print("shard", s.device.id, hashlib.sha1(np.asarray(s.data).tobytes()).hexdigest(), flush=True)
+"""
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Job:
+    def __init__(self, code, devices, **variables):
+        """A process for each number of devices, running START and the code."""
+        env = {**os.environ, "JAX_PLATFORMS": "opentrn,cpu", "COUNT": str(len(devices)), "PORT": str(free_port()), **variables}
+        text = START + "".join(f"    {line}\n" for line in code.strip("\n").splitlines())
+        self.running = [
+            subprocess.Popen(
+                [sys.executable, "-c", text],
+                env={**env, "ME": str(i), "OPENTRN_DEVICES": str(n)},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for i, n in enumerate(devices)
+        ]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for p in self.running:
+            if p.poll() is None:
+                p.kill()
+                p.communicate()
+
+    def ends(self):
+        """(out, err, status) of each."""
+        limit = time.monotonic() + LIMIT
+        return [(*p.communicate(timeout=max(1, limit - time.monotonic())), p.returncode) for p in self.running]
+
+
+def run(code, devices, **variables):
+    with Job(code, devices, **variables) as job:
+        ends = job.ends()
+    assert all(status == 0 for _, _, status in ends), ends[0][1][-2000:] + ends[-1][1][-2000:]
+    return [out for out, _, _ in ends]
+
+
+def shards(code, devices, **variables):
+    return sorted(line for out in run(code, devices, **variables) for line in out.splitlines() if line.startswith("shard"))
+
+
+EVERYTHING = """
+import functools
+rng = np.random.default_rng(0)
+first = rng.standard_normal((64, 32)).astype(np.float32)
+x = put(rng.standard_normal((48, 64)).astype(np.float32), "x")
+for spec in (P(), P("x")):  # data parallel, fully sharded
+    w = put(first, *spec)
+    @functools.partial(jax.jit, out_shardings=w.sharding)
+    def step(w, x):
+        return w - 0.1 * jax.grad(lambda w: (jnp.tanh(x @ w) ** 2).mean())(w)
+    for i in range(3):
+        w = step(w, x)
+    show(w)
+a = put(np.arange(64 * 16, dtype=np.float32).reshape(64, 16), "x")
+f = functools.partial(jax.shard_map, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+n = len(jax.devices())
+show(jax.jit(f(lambda v: jax.lax.all_to_all(v, "x", 1, 0, tiled=True)))(a))
+show(jax.jit(f(lambda v: jax.lax.ppermute(v, "x", [(i, (i + 1) % n) for i in range(n - 1)])))(a))
+show(jax.jit(f(lambda v: jax.lax.all_gather(v, "x", axis=1).sum(1) * v))(a))
+show(jax.jit(f(lambda v: jax.lax.psum_scatter(v, "x", scatter_dimension=1, tiled=True)))(a))
+big = put(rng.standard_normal((n, 40000)).astype(np.float32), "x")
+show(jax.jit(f(lambda v: jax.lax.psum(v, "x") * v))(big))
+square = jax.make_mesh((2, 2), ("a", "b"), axis_types=(AxisType.Auto,) * 2)
+b = jax.make_array_from_callback((64, 16), NamedSharding(square, P("a", "b")), lambda i: np.full((32, 8), 0.1 + i[0].start, np.float32))
+for axis in "ab":
+    g = jax.shard_map(lambda v: jax.lax.psum(v.astype(jnp.bfloat16), axis), mesh=square, in_specs=P("a", "b"), out_specs=P(*({"a", "b"} - {axis})))
+    show(jax.jit(g)(b))
+"""
+
+
+def test_same_bits_for_every_layout():
+    one = shards(EVERYTHING, [4])
+    assert len(one) == 9 * 4
+    assert shards(EVERYTHING, [1, 3]) == one
+    assert shards(EVERYTHING, [1, 1, 1, 1], OTRN_FABRIC="sockets") == one
+
+
+def test_meshes_of_any_order_and_callbacks():
+    code = """
+    back = Mesh(np.array(jax.devices()[::-1]), ("y",))
+    a = jax.make_array_from_callback((4,), NamedSharding(back, P("y")), lambda i: np.arange(4, dtype=np.float32)[i])
+    print(float(jax.jit(lambda x: (x * jnp.arange(1.0, 5.0)).sum(), out_shardings=NamedSharding(back, P()))(a)))
+    some = Mesh(np.array(jax.devices()[::2]), ("y",))
+    a = jax.make_array_from_callback((4,), NamedSharding(some, P("y")), lambda i: np.arange(4, dtype=np.float32)[i])
+    print(float(jax.jit(jnp.sum, out_shardings=NamedSharding(some, P()))(a)))
+    def told(x):
+        print("called", flush=True)
+        return x * 2
+    a = put(np.arange(8, dtype=np.float32), "x")
+    twice = lambda x: jax.pure_callback(told, jax.ShapeDtypeStruct((), jnp.float32), x.sum()) + x.sum()
+    print(float(jax.jit(twice, out_shardings=NamedSharding(mesh, P()))(a)))
+    """
+    lines = [out.split() for out in run("\n".join(s[4:] for s in code.splitlines()), [2, 2])]
+    assert lines[0] == ["20.0", "6.0", "called", "84.0"]
+    assert lines[1] == ["20.0", "6.0", "84.0"]
+
+
+DIFFER = """
+a = put(np.arange(8, dtype=np.float32), "x")
+def mine(x): return (x * 2.0).sum()
+def theirs(x): return jnp.cumsum(x).sum() + x.max()
+try:
+    float(jax.jit(theirs if me else mine)(a))
+except Exception as e:
+    print(str(e).replace(chr(10), " "))
+print(float(jax.jit(jnp.sum)(a)))
+"""
+
+
+def test_different_programs_are_named_and_the_job_goes_on():
+    for out in run(DIFFER, [1, 1]):
+        error, after = out.splitlines()
+        assert "jit_mine" in error and "jit_theirs" in error and "same programs in the same order" in error
+        assert after == "28.0"
+
+
+def test_other_chips_are_refused():
+    code = "import os; os.environ['OTRN_TARGET'] = 'trn1' if os.environ['ME'] == '1' else 'trn2'\n"
+    with Job("", [1, 1]) as job:
+        args = job.running[0].args
+    env = {**os.environ, "JAX_PLATFORMS": "opentrn", "COUNT": "2", "PORT": str(free_port()), "OPENTRN_DEVICES": "1"}
+    running = [
+        subprocess.Popen([*args[:2], code + args[2]], env={**env, "ME": str(i)}, stderr=subprocess.PIPE, text=True) for i in range(2)
+    ]
+    for i, p in enumerate(running):
+        _, err = p.communicate(timeout=LIMIT)
+        assert p.returncode != 0
+        assert f"process {1 - i} (host" in err and "has the chip trn" in err, err[-2000:]
+
+
+LOOP = """
+import time
+a = put(np.ones((8, 64, 64), np.float32), "x")
+f = jax.jit(lambda x: jnp.tanh(x) + x.sum(0) * 1e-3, out_shardings=NamedSharding(mesh, P("x")))
+print("ready", os.getpid(), flush=True)
+for i in range(10**9):
+    a = f(a)
+    jax.block_until_ready(a)
+"""
+
+
+@pytest.mark.parametrize("victim", [0, 1])
+@pytest.mark.parametrize("how,within", [(signal.SIGKILL, 10), (signal.SIGSTOP, 15)], ids=["killed", "stopped"])
+def test_who_is_gone_is_named(victim, how, within):
+    with Job(LOOP, [2, 2]) as job:
+        pid = [p.stdout.readline().split() for p in job.running][victim][1]
+        time.sleep(1)
+        job.running[victim].send_signal(how)
+        out, err = job.running[1 - victim].communicate(timeout=60 + within)
+        status = job.running[1 - victim].returncode
+        job.running[victim].send_signal(signal.SIGCONT)
+    assert status != 0
+    first = "0 to 1" if victim == 0 else "2 to 3"
+    assert f"process {victim} (host" in err and f"pid {pid}, devices {first})" in err, err[-2000:]
+    assert "step " in err and "<string>:" in err
