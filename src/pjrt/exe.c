@@ -59,13 +59,13 @@ static PJRT_Error *exe_init_slots(PJRT_Executable *e) {
     PJRT_Error *error = PJ_OK;
     for (size_t i = 0; i < e->num_args && !error; i++) {
         error = slot_init(&e->args[i], otrn_exe_arg_type(e->exe, i));
-        e->args[i].donated = otrn_exe_arg_donated(e->exe, i);
         e->args[i].kind = otrn_exe_arg_pinned(e->exe, i) ? PJ_PINNED_HOST : PJ_DEVICE;
-        e->any_donated |= e->args[i].donated;
     }
     for (size_t i = 0; i < e->num_results && !error; i++) {
         error = slot_init(&e->results[i], otrn_exe_result_type(e->exe, i));
         e->results[i].alias = otrn_exe_result_alias(e->exe, i);
+        if (e->results[i].alias >= 0) // what no result takes over stays the caller's
+            e->any_donated = e->args[e->results[i].alias].donated = true;
         e->results[i].kind = otrn_exe_result_pinned(e->exe, i) ? PJ_PINNED_HOST : PJ_DEVICE;
     }
     for (size_t i = 0; i < e->num_args + e->num_results; i++) {

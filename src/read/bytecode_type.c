@@ -453,7 +453,15 @@ static void read_text_type(Bc *b, Rd *r, BcType *t) {
         put_scalar(b, t, DT_INVALID, arena_strndup(b->arena, s, n));
 }
 
+// Types of stablehlo itself stand where jaxlib leaves operations of Shardy as they are.
+#define STABLEHLO_TOKEN 1 // the number 0, as bytecode writes it
+
 static void read_foreign_type(Bc *b, Rd *r, BcType *t, const char *dialect) {
+    if (!strcmp(dialect, "stablehlo") && r->end - r->at == 1 && *r->at == STABLEHLO_TOKEN) {
+        rd_u8(r);
+        t->id = hlo_type_intern(b->h, &(HloType){.kind = HT_TOKEN, .dtype = DT_TOKEN});
+        return;
+    }
     Buf out = {.arena = b->arena};
     buf_printf(&out, "!%s.bytecode<\"0x", dialect);
     while (r->at < r->end) {

@@ -103,7 +103,7 @@ static void copy_manual(Spmd *s, OpId id) {
 }
 
 // Uneven parts stay a wish.
-const Shards *spmd_constraint(Spmd *s, const HloOp *op) {
+const Shards *spmd_constraint(const Spmd *s, const HloOp *op) {
     const HloNamed *n = hlo_named_find(op->extra, op->nextra, "sharding");
     if (!n || n->value.kind != HA_OPAQUE)
         return NULL;
@@ -226,6 +226,15 @@ static void copy_plain(Spmd *s, OpId id) {
         move_set(s, op.results + i, (Form){.whole = hlo_at(h, copy)->results + i});
 }
 
+// A loop whose body says that what it returns are terms carries them as such: they are combined behind it, once.
+static const Shards *carried_terms(Spmd *s, const HloOp *loop, uint32_t i) {
+    const HloRegion *body = &s->h->regions.at[s->h->op_regions.at[loop->regions + 1]];
+    OpId def = s->h->values.at[hlo_operand(s->h, hlo_at(s->h, body->ops.at[body->ops.n - 1]), i)].def;
+    const HloOp *op = def ? hlo_at(s->h, def) : NULL;
+    const Shards *sh = op && (op->code == HLO_SDY_SHARDING_CONSTRAINT || op->code == HLO_SDY_RESHARD) ? spmd_constraint(s, op) : NULL;
+    return sh && shard_has_terms(sh) ? sh : NULL;
+}
+
 // What a loop carries lies as the plan says, all the way round.
 static void copy_while(Spmd *s, OpId id) {
     Hlo *h = s->h;
@@ -235,7 +244,9 @@ static void copy_while(Spmd *s, OpId id) {
     const Shards **lie = ARENA_NEWN(s->c->scratch, const Shards *, op.nresults + 1u);
     for (uint32_t i = 0; i < op.nresults; i++) {
         TypeId whole = h->values.at[op.results + i].type;
-        lie[i] = s->manual ? NULL : s->plan[op.results + i];
+        lie[i] = s->manual ? NULL : carried_terms(s, &op, i);
+        if (!lie[i] && !s->manual)
+            lie[i] = s->plan[op.results + i];
         operands[i] = lie[i] ? move_part(s, hlo_operand(h, &op, i), lie[i]) : move_whole(s, hlo_operand(h, &op, i));
         types[i] = lie[i] ? move_part_type(s, whole, lie[i]) : whole;
     }

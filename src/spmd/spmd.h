@@ -58,7 +58,7 @@ const Shards **spmd_shards_list(Spmd *s, const HloOp *op, const char *name, cons
                                 uint32_t n, const ValueId *values);
 ValueId *spmd_result_ids(Spmd *s, const HloOp *op);
 // What the op says about its operand; NULL when it does not, or not evenly.
-const Shards *spmd_constraint(Spmd *s, const HloOp *op);
+const Shards *spmd_constraint(const Spmd *s, const HloOp *op);
 ValueId spmd_lazy(Spmd *s, OpId id, const Shards *sh); // the op's result in these parts
 
 // ---- copies of ops (spmd.c) and ops in parts (work.c)

@@ -184,7 +184,9 @@ Cut spmd_free_terms(const Spmd *s, ValueId v) {
     uint32_t users;
     users_of(&s->users, v, &users);
     OpId def = s->h->values.at[v].def;
-    bool here = def && s->users.region[def] == s->users.region[s->op]; // not again in every round of a loop
+    const HloRegion *region = &s->h->regions.at[s->users.region[s->op]];
+    bool carried = v >= region->args && v < region->args + region->nargs;
+    bool here = carried || (def && s->users.region[def] == s->users.region[s->op]); // not again in every round of a loop
     bool only = made && made == s->forms.at[v].pieces && users == 1 && here && !s->manual;
     return only && made->shards->combine == SHARD_ADD ? shard_cut(made->shards, made->shards->rank) : (Cut){1, NULL};
 }
@@ -197,11 +199,21 @@ static bool is_scale(const Spmd *s, ValueId v) { // one number, repeated
            (def && op->code == HLO_BROADCAST_IN_DIM && hlo_value_type(s->h, hlo_operand(s->h, op, 0))->rank == 0);
 }
 
+// The program says that its result are terms. Then they stay so through what makes them more bytes, too.
+static bool says_terms(const Spmd *s, const HloOp *op) {
+    uint32_t n;
+    const OpId *users = users_of(&s->users, op->results, &n);
+    const HloOp *said = n == 1 ? hlo_at(s->h, users[0]) : NULL;
+    const Shards *sh = said && said->code == HLO_SDY_SHARDING_CONSTRAINT ? spmd_constraint(s, said) : NULL;
+    return sh && shard_has_terms(sh);
+}
+
 // Operands that the op may take as terms, if they are: bits. What it gives is then as many terms.
 static uint64_t linear_in(const Spmd *s, const HloOp *op) {
     switch ((HloOpcode)op->code) {
     case HLO_ADD:
     case HLO_SUBTRACT:
+    case HLO_DYNAMIC_UPDATE_SLICE:
         return 3;
     case HLO_CONCATENATE:
         return op->noperands < 64 ? (1ull << op->noperands) - 1 : 0;
@@ -211,6 +223,10 @@ static uint64_t linear_in(const Spmd *s, const HloOp *op) {
     case HLO_SLICE:
     case HLO_REDUCE:
         return 1;
+    case HLO_CONVERT:
+        return dtype_is_float(hlo_value_type(s->h, hlo_operand(s->h, op, 0))->dtype) && says_terms(s, op);
+    case HLO_BROADCAST_IN_DIM:
+        return says_terms(s, op);
     case HLO_MULTIPLY:
         return is_scale(s, hlo_operand(s->h, op, 1)) ? 1 : is_scale(s, hlo_operand(s->h, op, 0)) ? 2 : 0;
     case HLO_DIVIDE:

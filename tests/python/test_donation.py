@@ -73,6 +73,16 @@ def test_a_long_chain_allocates_nothing_new(device):
     assert after["num_allocs"] == before["num_allocs"]
 
 
+def test_what_no_result_takes_over_stays():
+    """Over several devices the compiler chooses; an array that it finds no result for is the caller's still."""
+    if len(jax.devices()) < 2:
+        pytest.skip("needs two devices")
+    mesh = jax.make_mesh((2,), ("x",), axis_types=(jax.sharding.AxisType.Auto,), devices=jax.devices()[:2])
+    x = jax.device_put(np.arange(16).reshape(8, 2), jax.NamedSharding(mesh, jax.P("x")))
+    jax.jit(lambda x: x @ x.T, donate_argnums=0)(x)
+    assert not x.is_deleted()
+
+
 SHARDED = """if True:
     import jax, jax.numpy as jnp, numpy as np
     from jax.sharding import Mesh, NamedSharding, PartitionSpec as P

@@ -217,6 +217,38 @@ def test_unreduced_values_are_terms(array):
         np.testing.assert_array_equal(np.asarray(scatter(again)), np.arange(8.0))
 
 
+def test_terms_go_round_a_loop(array):
+    """Gradients of small batches add up as terms and are combined once, behind the scan over layers and that over batches."""
+    mesh = jax.make_mesh((2,), ("x",), axis_types=(AxisType.Explicit,), devices=jax.devices()[:2])
+    rng = np.random.default_rng(7)
+    weights = rng.standard_normal((3, 4, 4)).astype(np.float32)
+    batches = rng.standard_normal((5, 6, 4)).astype(np.float32)
+
+    def model(w, x):
+        x, _ = jax.lax.scan(lambda x, w: (jnp.tanh(jnp.dot(x, w)), None), x, w)
+        return jnp.sum(x)
+
+    def summed(w, batches, zero):
+        def body(total, x):
+            return total + jax.grad(model)(w, x), None
+
+        return jax.lax.scan(body, zero, batches)[0]
+
+    with jax.set_mesh(mesh):
+
+        @jax.jit
+        def step(w, batches):
+            return jax.reshard(summed(w, batches, jax.reshard(jnp.zeros_like(w), P(unreduced={"x"}))), P())
+
+        args = jax.device_put(weights, P(reduced={"x"})), jax.device_put(batches, P(None, "x", None))
+        got = np.asarray(step(*args))
+        text = step.lower(*args).compile().as_text()
+    with jax.default_device(jax.devices("cpu")[0]):
+        want = np.asarray(summed(jnp.asarray(weights), jnp.asarray(batches), jnp.zeros((3, 4, 4))))
+    np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-4)
+    assert text.count(" all-reduce(") == 1
+
+
 def test_asynchronous_collectives(array):
     """Begun, then awaited: JAX's futures, sent in a form that the plugin's version of StableHLO has."""
     from jax._src.lax import parallel
