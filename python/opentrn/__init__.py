@@ -10,11 +10,13 @@ compiled programs:
     opentrn.artifact(compiled)                     # the bytes that `otrn run` takes
     with opentrn.profile("trn2") as p: ...         # modelled time of what runs in the block; p.step() by step
     with opentrn.training("GPT", steps=200, tokens=n) as run: ...; run.step(loss)   # progress and closing report
+    opentrn.predict(step, *shapes, instance="trn2.48xlarge", nodes=4)   # time, memory, dollars on a fleet, without running
     opentrn.last_run("trn1", trace="step.json")    # the last program JAX ran: modelled time, engines, timeline
 """
 
 from opentrn._jax_runs import last_run
 from opentrn._library import chips_path, include_path, library_path, release
+from opentrn._predict.function import predict
 from opentrn._profile import profile
 from opentrn._report import artifact, cache_hit, report
 from opentrn._training import training
@@ -28,6 +30,7 @@ __all__ = [
     "include_path",
     "last_run",
     "library_path",
+    "predict",
     "profile",
     "report",
     "training",

@@ -6,7 +6,7 @@
 // over the environment, the environment over the default.
 // Columns: enum, name, environment variable, default, kind, values or unit, commands it shows under,
 // help. Kinds: S text, N whole number >= 0, B on|off, E one of the values separated by '|'.
-// Commands: letters as in tools/main.c (c compile, r run, e eval, p prof, k check, x as, d dis, i info,
+// Commands: letters as in tools/main.c (c compile, r run, e eval, p prof, P predict, k check, x as, d dis, i info,
 // C cache, R reduce, l ls; * all; - library only).
 #ifndef OTRN_BASE_OPT_H
 #define OTRN_BASE_OPT_H
@@ -16,15 +16,20 @@
 #define OPT_ROWS(X)                                                                                \
     X(TARGET, "target", "OTRN_TARGET", "trn2", 'S', "trn1|trn2|trn3|FILE", "crpdkxCl",               \
       "chip to compile for and to model")                                                          \
-    X(INSTANCE, "instance", "OTRN_INSTANCE", "", 'S', "NAME", "rpl",                               \
+    X(INSTANCE, "instance", "OTRN_INSTANCE", "", 'S', "NAME", "rplP",                               \
       "machine to model: its chip, devices and price; prof: several, NAME,…, in one table; `otrn info instances` lists them") \
-    X(PRICE, "price", "OTRN_PRICE", "", 'S', "USD/h", "p",                                         \
+    X(PRICE, "price", "OTRN_PRICE", "", 'S', "USD/h", "pP",                                         \
       "what an hour of the instance costs you, instead of its published price")                    \
-    X(TOKENS, "tokens", "", "0", 'S', "count", "p",                                                \
+    X(TOKENS, "tokens", "", "0", 'S', "count", "pP",                                                \
       "tokens (or samples) of one run, of all devices together: tells tokens/s, utilisation and $ per million") \
-    X(TRIPS, "trips", "OTRN_TRIPS", "", 'S', "N|run", "p",                                         \
+    X(SAMPLES, "samples", "", "0", 'S', "count", "P",                                               \
+      "samples of one run, of all devices together")                                               \
+    X(NODES, "nodes", "", "1", 'S', "N", "P", "how many of the instance")                          \
+    X(MAX_COMM, "max-comm", "", "", 'S', "SHARE", "pP",                                            \
+      "exit status 3 when collectives take more of the step: 25% or 0.25")                         \
+    X(TRIPS, "trips", "OTRN_TRIPS", "", 'S', "N|run", "pP",                                         \
       "iterations of loops whose length only a run knows; run: executes it once, with --input, and counts") \
-    X(THREADS, "threads", "OTRN_THREADS", "0", 'N', "count", "repc",                               \
+    X(THREADS, "threads", "OTRN_THREADS", "0", 'N', "count", "repcP",                               \
       "host threads; 0 = one per CPU; results do not depend on it")                                \
     X(HOST, "host", "OTRN_HOST", "auto", 'E', "auto|portable|avx2|avx512|avx512bf16|amx", "r",        \
       "host instruction set; results do not depend on it")                                         \
@@ -34,26 +39,26 @@
       "results round to bf16, fp16, tf32 and fp8 by chance, from this seed; empty = to nearest even")  \
     X(PLAN, "plan", "OTRN_PLAN", "on", 'E', "on|off|all", "r",                                     \
       "join instructions and spare copies on the host, all: in small programs too; results do not depend on it") \
-    X(AUTO_CAST, "auto-cast", "OTRN_AUTO_CAST", "none", 'E', "none|matmult|all", "crpdkC",            \
+    X(AUTO_CAST, "auto-cast", "OTRN_AUTO_CAST", "none", 'E', "none|matmult|all", "crpdkCP",            \
       "compute f32 products, or all plain f32 operations, in --auto-cast-type")                    \
     X(AUTO_CAST_TYPE, "auto-cast-type", "OTRN_AUTO_CAST_TYPE", "bf16", 'E',                          \
-      "bf16|fp16|tf32|fp8_e4m3", "crpdkC", "the type for that")                                      \
-    X(CAST_OPS, "cast-ops", "OTRN_CAST_OPS", "", 'S', "NAME=TYPE,…", "crpdkC",                       \
+      "bf16|fp16|tf32|fp8_e4m3", "crpdkCP", "the type for that")                                      \
+    X(CAST_OPS, "cast-ops", "OTRN_CAST_OPS", "", 'S', "NAME=TYPE,…", "crpdkCP",                       \
       "another type, or none, for an operation (exponential=none) or a line (train.py:41=bf16)")   \
-    X(ROUNDING, "rounding", "OTRN_ROUNDING", "nearest", 'E', "nearest|stochastic", "crpdkC",          \
+    X(ROUNDING, "rounding", "OTRN_ROUNDING", "nearest", 'E', "nearest|stochastic", "crpdkCP",          \
       "how the program rounds to narrower floats; its seed is --stochastic-rounding's")            \
     X(PROFILE, "host-profile", "OTRN_HOST_PROFILE", "off", 'B', "", "r",                           \
       "where the host's time went, by kind of instruction, on stderr after a run")                 \
-    X(CACHE, "cache", "OTRN_CACHE", "on", 'E', "on|off", "crp", "keep and reuse compiled programs")\
-    X(CACHE_DIR, "cache-dir", "OTRN_CACHE_DIR", "", 'S', "DIR", "crpC",                            \
+    X(CACHE, "cache", "OTRN_CACHE", "on", 'E', "on|off", "crpP", "keep and reuse compiled programs")\
+    X(CACHE_DIR, "cache-dir", "OTRN_CACHE_DIR", "", 'S', "DIR", "crpCP",                            \
       "where they are kept; empty = $XDG_CACHE_HOME/opentrn or ~/.cache/opentrn")                  \
-    X(CACHE_LIMIT, "cache-limit", "OTRN_CACHE_LIMIT", "4096", 'N', "MiB", "crpC",                  \
+    X(CACHE_LIMIT, "cache-limit", "OTRN_CACHE_LIMIT", "4096", 'N', "MiB", "crpCP",                  \
       "the longest unused entries go when the cache is larger; 0 = no limit")                      \
     X(STRICT, "strict", "OTRN_STRICT", "off", 'B', "", "crpC",                                     \
       "refuse element types the real chip lacks (f64, complex, 64-bit integers)")                  \
-    X(CHIPS, "chips", "OTRN_CHIPS", "", 'S', "DIR", "crpixCl",                                      \
+    X(CHIPS, "chips", "OTRN_CHIPS", "", 'S', "DIR", "crpixClP",                                      \
       "folder searched for chip files before the built-in ones")                                   \
-    X(VERBOSE, "verbose", "OTRN_VERBOSE", "0", 'N', "level", "crep",                               \
+    X(VERBOSE, "verbose", "OTRN_VERBOSE", "0", 'N', "level", "crepP",                               \
       "1: cache hits and times on stderr; 2: more")                                                \
     X(INPUT, "input", "", "", 'S', "FILE.npy,…", "rekp", "arguments in order; may be repeated")      \
     X(OUTPUT, "output", "", "", 'S', "DIR", "re", "write result_0.npy, … into this folder")        \
@@ -77,7 +82,7 @@
     X(BISECT, "bisect", "", "off", 'B', "", "R",                                                   \
       "do not shrink: name the pass with which the failure begins to show")                        \
     X(STATS, "stats", "", "off", 'B', "", "c", "counts and times per stage on stderr")             \
-    X(LNC, "lnc", "OTRN_LNC", "auto", 'E', "auto|1|2", "crpdkCl",                                      \
+    X(LNC, "lnc", "OTRN_LNC", "auto", 'E', "auto|1|2", "crpdkClP",                                      \
       "cores of a device, auto = of the chip's logical cores: two share programs and their HBM; with 2 a kernel runs on each") \
     X(TRACE, "trace", "", "", 'S', "FILE", "p", "write a timeline that Perfetto opens; FILE.gz: compressed") \
     X(TRACE_WINDOW, "trace-window", "", "", 'S', "FROM:TO", "p",                                    \
@@ -94,8 +99,8 @@
       "a command that takes longer is ended and counts as not showing it; 0 = no limit")           \
     X(DIFF, "diff", "", "off", 'B', "", "p",                                                        \
       "two programs side by side, or one on two targets (--target=A,B)")                           \
-    X(JSON, "json", "", "off", 'B', "", "plC", "machine-readable output")                            \
-    X(DISABLE, "disable-pass", "OTRN_DISABLE_PASS", "", 'S', "NAME,…", "crpdkC", "leave passes out") \
+    X(JSON, "json", "", "off", 'B', "", "plCP", "machine-readable output")                            \
+    X(DISABLE, "disable-pass", "OTRN_DISABLE_PASS", "", 'S', "NAME,…", "crpdkCP", "leave passes out") \
     X(PLATFORM, "platform", "OPENTRN_PLATFORM", "opentrn", 'E', "opentrn|neuron", "-",             \
       "the name JAX sees")                                                                         \
     X(HOME, "home", "HOME", "", 'S', "DIR", "-", "the user's folder, for the default cache folder")  \

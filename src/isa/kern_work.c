@@ -317,7 +317,7 @@ KSpread kern_spread(const Kern *k, uint32_t per_host) {
         uint32_t hosts = 0;
         for (uint32_t i = 0; i < g.cols; i++) {
             int64_t id = g.ids[(size_t)r * g.cols + i], host = id / per_host;
-            if (id < 0 || id >= PROGRAM_DEVICES_MAX || seen[host] == r + 1) // nobody is written for so many
+            if (id < 0 || host >= PROGRAM_DEVICES_MAX || seen[host] == r + 1) // nobody has so many machines
                 continue;
             seen[host] = r + 1;
             hosts++;

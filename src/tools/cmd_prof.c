@@ -294,6 +294,7 @@ int cmd_prof(Tool *t) {
     }
     if (strchr(t->opt.val[OPT_INSTANCE], ','))
         return prof_instances(t);
+    prof_max_comm(t);
     Prof p;
     prof_make(t, t->words.at[0], NULL, &p);
     prof_warn_count(p.path, p.art, &p.chip);
@@ -312,5 +313,5 @@ int cmd_prof(Tool *t) {
         prof_json(t, &p), printf("\n");
     else
         table_print(t, &p);
-    return 0;
+    return prof_comm_status(t, &p);
 }

@@ -23,6 +23,8 @@ static const ToolRow rows[] = {
      "execute with the plain evaluator, same meaning"},
     {"prof", 'p', cmd_prof, 1, 2, "PROG|OUT.otrn|KERNEL.s [--target=…] [--trace=FILE] [--json] | --diff A [B]",
      "modelled time, engines, roofs, memories, source lines; needs no data"},
+    {"predict", 'P', cmd_predict, 1, 1, "PROG|OUT.otrn --instance=NAME --nodes=N [--tokens=…] [--json]",
+     "a step of a program over devices on a fleet: time, memory, dollars; status 3 above --max-comm"},
     {"check", 'k', cmd_check, 1, 1, "PROG | OUT.otrn|KERNEL.s [--input=FILE.npy …]",
      "a program: will it run well (status 0, 3 slow, 4 too large, 5 not supported); a kernel: are its waits enough"},
     {"reduce", 'R', cmd_reduce, 1, 1, "PROG --test='COMMAND with %s' [-o OUT.mlir]",

@@ -157,3 +157,58 @@ def test_search():
     assert {x.text() for x, _ in found.rows} <= every
     for x, r in found.rows:
         assert search.least_time(job, x) < r["step_s"] and search.least_memory(job, x) <= r["hbm_peak_bytes"]
+
+
+def test_large_fleet():
+    """A collective over thousands of machines takes no less than over a few, and is priced as quickly."""
+    prices = price.Prices(machines.machine("trn2.48xlarge"))
+    times = [compose._collective(prices, "all_reduce", 1 << 24, "bf16", ranks, 32) for ranks in (2, 128, 8192)]
+    assert times == sorted(times)
+    hops = [prices(("collective", "collective_permute", 1 << 20, "bf16", 2, far))["total_us"] for far in (64, 1 << 17)]
+    assert hops[0] == pytest.approx(hops[1])
+
+
+def test_function():
+    import jax
+    import jax.numpy as jnp
+    import opentrn
+    from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
+
+    mesh = AbstractMesh((4,), ("data",))
+    at = lambda shape, *spec: jax.ShapeDtypeStruct(shape, jnp.bfloat16, sharding=NamedSharding(mesh, PartitionSpec(*spec)))
+    loss = lambda w, x: (jnp.tanh(x @ w).astype(jnp.float32) ** 2).sum()
+    step = lambda w, x: w - 0.01 * jax.grad(loss)(w, x)
+    r = opentrn.predict(step, at((512, 512)), at((1024, 512), "data"), instance="trn1.2xlarge", nodes=2, samples=1024)
+    assert all(k in r for k in KEYS) and r["devices"] == 4 and r["comm_share"] > 0 and r["samples_per_s"] == pytest.approx(1024 / r["step_s"])
+    with pytest.raises(ValueError, match="program of 4 devices; 3 of trn1.2xlarge have 6; --nodes=2"):
+        opentrn.predict(step, at((512, 512)), at((1024, 512), "data"), instance="trn1.2xlarge", nodes=3)
+    with pytest.raises(ValueError, match="without a mesh"):
+        plain = jax.ShapeDtypeStruct((512, 512), jnp.bfloat16)
+        opentrn.predict(step, plain, plain, instance="trn1.2xlarge", nodes=2)
+
+
+KINDS = {
+    "mixtral": (dict(LLAMA, model_type="mixtral", num_local_experts=8), dict(tp=2, ep=4)),
+    "mistral": (dict(LLAMA, model_type="mistral", sliding_window=64), dict(tp=8)),
+    "qwen3": (dict(LLAMA, model_type="qwen3", head_dim=64, num_key_value_heads=2), dict(tp=2)),
+    "qwen3_moe": (dict(LLAMA, model_type="qwen3_moe", num_experts=8, num_experts_per_tok=2, moe_intermediate_size=256), dict(tp=2)),
+    "gpt_neox": (CONFIGS["neox"], dict(tp=4)),
+    "bert": (CONFIGS["bert"], dict(tp=1)),
+    "vit": (dict(model_type="vit", hidden_size=256, num_hidden_layers=6, num_attention_heads=4, intermediate_size=512), dict(tp=1)),
+    "t5": (dict(model_type="t5", num_layers=6), dict(tp=2)),
+    "context": (LLAMA, dict(tp=2, cp=2)),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kinds(kind):
+    """Devices of a group have the model's weights between them."""
+    from opentrn._predict import programs
+
+    c, cut = KINDS[kind]
+    m, u = config.model(c), spec.Cut(**{"ep": 1, **cut}, seq=128)
+    u = dataclasses.replace(u, sp=u.tp > 1 and m.task == "lm")
+    count = lambda n: sum(compose._size(v.shape) * (u.ep if v.expert else 1) for v in programs.weights("whole", n, m, u)) * u.tp
+    whole = count(1) + (m.layers - 1) * (count(2) - count(1))
+    assert whole == pytest.approx(sum(compose.parameters(m)), rel=0.03)
+    assert programs.micro("whole", 1, m, u, ("bf16", "bf16", "fp32"), True).startswith("#loc")

@@ -165,7 +165,7 @@ def ranked(found, by):
     """The layouts as a table."""
     best = found.rows[0][1]
     lines = [
-        f"{found.tried} layouts priced; left out: {found.pruned_memory} whose weights do not fit, {found.pruned_time} slower at the peak already, "
+        f"{found.tried} layouts priced; left out: {found.pruned_memory} that cannot fit, {found.pruned_time} that cannot be among the first, {found.pruned_size} with too many instructions, "
         f"{found.unfit} that did not fit",
         f"{'':3} {'layout':58} {'step s':>9} {'tokens/s':>11} {'$/1M':>8} {'GiB':>6}  beside the first",
     ]
@@ -200,7 +200,7 @@ def run(words):
         result["knob"] = knob(job, x, prices)
     if table:
         result["search"] = {
-            "tried": table.tried, "pruned_memory": table.pruned_memory, "pruned_time": table.pruned_time, "unfit": table.unfit,
+            "tried": table.tried, "pruned_memory": table.pruned_memory, "pruned_time": table.pruned_time, "pruned_size": table.pruned_size, "unfit": table.unfit,
             "rows": [{**r["layout"], **{k: r[k] for k in ("step_s", "tokens_per_s", "usd_per_1m_tokens", "hbm_peak_bytes", "mfu")}} for _, r in table.rows],
         }  # fmt: skip
     if o.json:

@@ -29,6 +29,10 @@ class Line:
     def __call__(self, n):
         return self.base + (n - 1) * self.layer
 
+    def least(self, n):
+        """Of what is measured on a busy host: a layer more takes no less."""
+        return self.base + (n - 1) * max(self.layer, 0)
+
 
 def _kinds(x):
     return ("whole",) if x.pp == 1 else ("first", "middle", "last")
@@ -38,7 +42,8 @@ def _piece(job, x, kind, n):
     return ("micro", kind, n, job.model, x.cut(job), x.types(job)[0], x.micros(job) > 1 or x.pp > 1)
 
 
-def _pieces(job, x):
+def pieces(job, x):
+    """Programs of a micro-batch that a layout needs."""
     out = [_piece(job, x, kind, 1) for kind in _kinds(x)]
     return [*out, _piece(job, x, "whole" if x.pp == 1 else "middle", 2)]
 
@@ -67,7 +72,7 @@ class Parts:
 
     def __init__(self, job, x, prices):
         self.job, self.x, self.prices = job, x, prices
-        prices.all(_pieces(job, x))
+        prices.all(pieces(job, x))
         slope = "whole" if x.pp == 1 else "middle"
         self.one, self.two = prices(_piece(job, x, slope, 1)), prices(_piece(job, x, slope, 2))
         self.ends = {kind: prices(_piece(job, x, kind, 1)) for kind in _kinds(x)}
@@ -181,6 +186,17 @@ def model_flops(m, seq):
     return seq * (6.0 * (layers * (attention + mlp) + ends) + 12.0 * layers * m.heads * m.head * seq)
 
 
+def parameters(m):
+    """Weights of a model, without small vectors: of attention, of MLPs, of its ends."""
+    attention = m.width * m.head * (2 * m.heads + 2 * m.kv)
+    mlp = (3 if m.gated else 2) * m.width * m.hidden
+    layers = m.layers + m.decoder
+    ends = m.vocab * m.width * (1 if m.tied else 2) if m.task != "classes" else (m.classes + 3 * m.patch**2 + (m.image // m.patch) ** 2) * m.width
+    if m.task == "mlm":
+        ends += m.positions * m.width + 2 * m.width * m.width
+    return layers * attention + m.decoder * attention, layers * mlp * max(m.experts, 1), ends
+
+
 def memory(job, x, p, line):
     """Bytes of the fullest stage's device, by what they are."""
     m, (types, master) = x.micros(job), x.types(job)
@@ -212,7 +228,7 @@ def _told(job, x, p, line, seconds, comm, shown):
     tokens = job.global_batch * (job.seq if m.task != "classes" else 1)
     usd = machine.usd_per_hour * job.nodes
     held = memory(job, x, p, line)
-    compile_s = sum(p.micro(kind, "compile_s")(n) for kind, n in dict(line).items()) + p.update(line[-1][0], "compile_s")(line[-1][1])
+    compile_s = sum(p.micro(kind, "compile_s").least(n) for kind, n in dict(line).items()) + p.update(line[-1][0], "compile_s").least(line[-1][1])
     return {
         "step_s": total,
         "tokens_per_s": tokens / total,
@@ -230,14 +246,8 @@ def _told(job, x, p, line, seconds, comm, shown):
         "memory": held,
         "compile_s": compile_s,
         "micro_batches": x.micros(job),
-        "parameters": int(_parameters(job, x, p, line)),
+        "parameters": sum(parameters(m)),
         "instructions": int(max(p.micro(kind, "instructions")(n) for kind, n in line)),
         "seconds": seconds,
         "layout": {k: getattr(x, k) for k in ("tp", "pp", "dp", "cp", "ep", "zero", "micro_batch", "recompute", "schedule")} | {"sp": x.cut(job).sp},
     }
-
-
-def _parameters(job, x, p, line):
-    """Of the whole model: what small vectors every device has is counted too often, by less than a thousandth."""
-    dense = sum(p.count(kind, False, learned=False)(n) for kind, n in line) * x.tp
-    return dense + sum(p.count(kind, True, learned=False)(n) for kind, n in line) * x.tp * x.ep

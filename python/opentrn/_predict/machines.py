@@ -23,6 +23,7 @@ class Machine:
     memory: int  # HBM bytes of a device
     flops: float  # bf16 peak of a device
     dispatch_us: float  # the host's, for each execution
+    instructions: float  # a program may have
 
 
 def _chip(folder, name):
@@ -41,7 +42,7 @@ def _machine(row, folder, lnc):
     return Machine(
         name, chip, int(chips), int(chips) * int(c["cores_per_chip"]) // cores, cores, float(network) / 8, float(usd),
         f"{paid}, {region}, {seen}", int(c["hbm_bytes_per_core"]) * cores, 2 * 128 * 128 * float(c["pe_clock"]) * 1e9 * cores,
-        float(c["dispatch"]) / 1000,
+        float(c["dispatch"]) / 1000, float(c["instructions_max"]),
     )  # fmt: skip
 
 

@@ -217,7 +217,7 @@ def mixture(w, x, m, u):
     chance, pick = jax.lax.top_k(jax.nn.softmax((tokens @ w(d, m.experts)).astype(jnp.float32)), m.chosen)
     hot = jax.nn.one_hot(pick, m.experts)
     place = (jnp.cumsum(hot.reshape(-1, m.experts), 0).reshape(hot.shape) - 1) * hot
-    place = jax.nn.one_hot(place.sum(-1), room) * (place.max(-1) < room)[..., None]
+    place = jax.nn.one_hot(place.sum(-1).astype(jnp.int32), room) * (place.max(-1) < room)[..., None]
     send = jnp.einsum("tke,tkr->ter", hot, place).astype(x.dtype)
     back = jnp.einsum("tk,tke,tkr->ter", chance, hot, place).astype(x.dtype)
     inside, here, hidden = jnp.einsum("td,ter->erd", tokens, send), m.experts // u.ep, m.hidden // u.tp

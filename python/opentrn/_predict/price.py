@@ -10,13 +10,12 @@ import hashlib
 import json
 import os
 import pathlib
-import subprocess
-import sys
 import tempfile
 import time
 
 from opentrn import _library
 from opentrn._predict.fault import Fault, TooLarge
+from opentrn._predict.function import run
 
 _KEPT = ("total_us", "flops", "hbm_bytes", "hbm_peak_bytes", "instructions", "instructions_max", "cores_per_device", "devices")
 
@@ -48,20 +47,28 @@ class Prices:
 
     def __call__(self, what):
         if what not in self.known:
-            self.known[what] = self._find(what)
-        return self.known[what]
+            self.all([what])
+        found = self.known[what]
+        if isinstance(found, Fault):
+            raise found
+        return found
 
     def all(self, wanted):
         """Several at once: JAX writes one after the other, the library prices beside it."""
-        missing = [w for w in dict.fromkeys(wanted) if w not in self.known]
-        for what in missing:
-            if self._read(what):
-                self.known[what] = self._read(what)
-        missing = [w for w in missing if w not in self.known]
+        missing = []
+        for what in dict.fromkeys(w for w in wanted if w not in self.known):
+            found = self._read(what)
+            if found:
+                self.known[what] = found
+            else:
+                missing.append(what)
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
             running = {what: pool.submit(self._prof, *self._text(what)) for what in missing}
             for what, future in running.items():
-                self.known[what] = self._write(what, future.result())
+                try:
+                    self.known[what] = self._write(what, future.result())
+                except Fault as fault:
+                    self.known[what] = fault
 
     def _path(self, what):
         words = repr((what, self.machine.name, self.machine.cores, self.maker))
@@ -72,9 +79,6 @@ class Prices:
             return json.loads(self._path(what).read_text()) if self.folder else None
         except (OSError, ValueError):
             return None
-
-    def _find(self, what):
-        return self._read(what) or self._write(what, self._prof(*self._text(what)))
 
     def _write(self, what, record):
         self.made += 1
@@ -116,10 +120,7 @@ class Prices:
         with tempfile.NamedTemporaryFile("w", suffix=".mlir", encoding="utf-8") as file:
             file.write(text)
             file.flush()
-            command = [sys.executable, "-m", "opentrn", "prof", file.name, f"--instance={self.machine.name}", f"--lnc={self.machine.cores}"]
-            package = str(pathlib.Path(__file__).resolve().parents[2])
-            path = os.pathsep.join(v for v in (package, os.environ.get("PYTHONPATH")) if v)
-            ran = subprocess.run([*command, "--cache=off", "--json"], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path})
+            ran = run(["prof", file.name, f"--instance={self.machine.name}", f"--lnc={self.machine.cores}", "--cache=off", "--json"])
         if "error[CAPACITY]" in ran.stderr:
             raise TooLarge(
                 "two layers alone do not fit a device: " + ran.stderr.strip().splitlines()[0].partition("error[CAPACITY]: ")[2],
@@ -131,7 +132,7 @@ class Prices:
         record = {k: report[k] for k in _KEPT}
         cores = report["cores_per_device"]  # busy times are the mean over a device's cores; one of them talks to others
         record["busy_us"] = {k: v["busy_us"] for k, v in report["engines"].items()}
-        record["comm_us"] = record["busy_us"]["collectives"] * cores
+        record["comm_us"] = min(record["busy_us"]["collectives"] * cores, report["total_us"])
         path = sum(v["us"] for v in report.get("critical_path", ()) if v["engine"] == "collectives")
         record["exposed_us"] = min(path, record["comm_us"]) if report.get("critical_path") else record["comm_us"]
         record["compile_s"] = time.monotonic() - begin

@@ -2,16 +2,21 @@
 """Layouts of a job, ranked. What the user gave stays; the rest is tried.
 
 Layouts that cannot be the best are left out before anything is compiled: those whose weights, gradients and moments alone do
-not fit, and those whose products alone, at the tensor engines' peak, take longer than a step already found.
+not fit with what the backward pass needs, and those that would have to use the engines better, by a seventh, than any layout
+so far to be among the first; and those whose layers would be too many instructions.
 """
 
 import dataclasses
 import itertools
+import math
 
-from opentrn._predict.compose import BYTES, model_flops, step
+from opentrn._predict.compose import BYTES, model_flops, parameters, pieces, step
 from opentrn._predict.fault import Fault, TooLarge
 from opentrn._predict.layout import RECOMPUTE, Layout, check
 
+_TOGETHER = 4  # layouts whose programs are priced beside each other
+_LAYER = 1 / 8  # of the instructions that a program may have, those of one layer
+_BETTER = 1.15  # how much better than the best so far the engines may be used by a layout that is not priced
 BY = {"usd": "usd_per_1m_tokens", "time": "step_s", "memory": "hbm_peak_bytes"}
 
 
@@ -43,23 +48,26 @@ def candidates(job, given):
             yield x
 
 
-def parameters(m):
-    """Weights of a model, without small vectors."""
-    attention = m.width * m.head * (2 * m.heads + 2 * m.kv)
-    mlp = (3 if m.gated else 2) * m.width * m.hidden
-    layers = m.layers + m.decoder
-    return layers * attention, layers * mlp * max(m.experts, 1), m.vocab * m.width * (1 if m.tied else 2)
-
-
 def least_memory(job, x):
-    """Bytes that weights, gradients and moments take at least."""
+    """Bytes that weights, gradients, moments and activations kept for the backward pass take at least."""
     types, master = x.types(job)
     attention, mlp, ends = parameters(job.model)
     count = (attention + mlp / x.ep) / (x.tp * x.pp) + (ends / x.tp if x.pp == 1 else ends / x.tp / 2)
     share = x.dp * x.cp
     learned = 0.0 if job.lora else count
     held = count * BYTES[types[1]] / (share if x.zero == 3 else 1) + learned * BYTES[types[2]] / (share if x.zero > 1 else 1)
-    return held + learned * (8 + 4 * master) / (share if x.zero else 1)
+    return held + learned * (8 + 4 * master) / (share if x.zero else 1) + _least_kept(job, x)
+
+
+def _least_kept(job, x):
+    """A layer's input, or what products made that others read: queries, keys, values, their result, the way up of the MLP."""
+    m, cut = job.model, x.cut(job)
+    if m.task != "lm" or job.lora:
+        return 0.0
+    made = (2 * m.heads + 2 * m.kv) * m.head + (0 if m.experts else m.hidden)
+    values = m.width / (x.tp if cut.sp else 1) if x.recompute == "full" else made / x.tp
+    tokens = x.micro_batch * job.seq / x.cp
+    return values * tokens * BYTES[x.types(job)[0][0]] * (m.layers // x.pp) * min(x.micros(job), x.pp)
 
 
 def least_time(job, x):
@@ -78,6 +86,7 @@ class Found:
     tried: int
     pruned_memory: int
     pruned_time: int
+    pruned_size: int  # whose programs would be too long
     unfit: int  # priced, and did not fit
 
 
@@ -95,27 +104,59 @@ def search(job, given, prices, by="usd", told=lambda text: None, keep=10):
             f"weights, gradients and optimizer take {need / 2**30:.1f} GiB of a device with {job.machine.memory / 2**30:.0f} GiB in every layout",
             "more --nodes, a larger instance, or --zero=3",
         )
-    found = Found([], 0, len(every) - len(room), 0, 0)
-    room.sort(key=lambda x: (least_time(job, x), x.recompute != "selective"))
-    for x in room:
-        best = [r["step_s"] for _, r in found.rows[:keep]]
-        if by != "memory" and len(best) == keep and least_time(job, x) > best[-1]:
-            found.pruned_time += 1
-            continue
-        told(f"{found.tried} of {len(room)}: {x.text()}")
-        found.tried += 1
-        try:
-            result = step(job, x, prices)
-        except TooLarge:
-            result = {"fits": False}
-        if not result["fits"]:
-            found.unfit += 1
-            continue
-        found.rows.append((x, result))
+    short = [x for x in room if least_instructions(job, x) <= _LAYER * job.machine.instructions] or room
+    found = Found([], 0, len(every) - len(room), 0, len(room) - len(short), 0)
+    room = sorted(short, key=lambda x: (round(math.log(least_time(job, x), _BETTER)), least_instructions(job, x)))
+    full = []  # layouts that were priced and did not fit
+    while room:
+        some = []
+        while room and len(some) < _TOGETHER:
+            x = room.pop(0)
+            if _is_late(job, x, found.rows, by, keep):
+                found.pruned_time += 1
+            elif any(_holds_less(x, other) for other in full):
+                found.pruned_memory += 1
+            else:
+                some.append(x)
+        told(f"{found.tried} priced, {len(room)} to go")
+        prices.all([piece for x in some for piece in pieces(job, x)])
+        for x in some:
+            found.tried += 1
+            try:
+                result = step(job, x, prices)
+            except TooLarge:
+                result = {"fits": False}
+            if result["fits"]:
+                found.rows.append((x, result))
+            else:
+                full.append(x)
+                found.unfit += 1
         found.rows.sort(key=lambda v: v[1][BY[by]])
     if not found.rows:
         raise Fault(f"none of {found.tried} layouts fits {job.machine.memory / 2**30:.0f} GiB a device", "more --nodes, --zero=3 or --recompute=full")
     return found
+
+
+def least_instructions(job, x):
+    """Matrix instructions of a layer: each multiplies 128 x 128 by 512 columns."""
+    attention, mlp, _ = parameters(job.model)
+    layers = job.model.layers + job.model.decoder
+    busy = (attention + mlp * (job.model.chosen / job.model.experts if job.model.experts else 1)) / layers
+    return 6 * busy * x.micro_batch * job.seq / (x.cp * x.tp) / (2 * 128 * 128 * 512) / job.machine.cores
+
+
+def _is_late(job, x, rows, by, keep):
+    """Would it have to use the engines better, by a good part, than any layout so far, to be among the first?"""
+    if by == "memory" or len(rows) < keep:
+        return False
+    best = max(least_time(job, y) / r["step_s"] for y, r in rows)
+    return least_time(job, x) / min(_BETTER * best, 1.0) > rows[keep - 1][1]["step_s"]
+
+
+def _holds_less(x, other):
+    """Is `other`, which did not fit, the same but for a micro-batch no larger and as much computed again?"""
+    same = dataclasses.replace(x, micro_batch=other.micro_batch, recompute=other.recompute) == other
+    return same and other.micro_batch <= x.micro_batch and RECOMPUTE.index(other.recompute) >= RECOMPUTE.index(x.recompute)
 
 
 def why(best, other):

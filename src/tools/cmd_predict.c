@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// cmd_predict.c — otrn predict: a step of a program over devices, on so many machines. Needs no data.
+//
+// The program is the whole step and says how it lies over devices; what is priced is one of them. Models from their
+// configuration, whose layers are repeated, are `opentrn predict CONFIG.json` of the Python package.
+// The JSON form is for scripts: keys are only ever added, and are those of predictions from a configuration.
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tools/prof.h"
+
+#define COLLECTIVES (CLOCK_TRACKS - 1)
+#define STATUS_COMM 3 // collectives take more of the step than --max-comm
+
+static double seconds_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double number_of(Tool *t, int opt, const char *what) {
+    const char *text = t->opt.val[opt];
+    char *end;
+    double n = strtod(text, &end);
+    if (*end || !(n >= 0 && n < 1e15))
+        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "%s: `%s` is no number of %s", opt_rows[opt].name, text, what);
+    return n;
+}
+
+double prof_max_comm(Tool *t) {
+    const char *text = t->opt.val[OPT_MAX_COMM];
+    if (!*text)
+        return -1;
+    char *end;
+    double share = strtod(text, &end);
+    if (end != text && *end == '%')
+        share /= 100, end++;
+    if (end == text || *end || !(share >= 0 && share <= 1)) {
+        ctx_hint(t->ctx, "--max-comm=25%%");
+        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "max-comm: `%s` is no share of the step", text);
+    }
+    return share;
+}
+
+// Busy times are the mean over cores with programs of their own; one of them talks to others.
+double prof_comm_share(const Prof *p) {
+    double busy = p->clock.busy_ns[COLLECTIVES] * (artifact_is_shared(p->art) ? 2 : 1), total = p->clock.total_ns;
+    return total > 0 ? busy < total ? busy / total : 1 : 0;
+}
+
+int prof_comm_status(Tool *t, const Prof *p) {
+    double most = prof_max_comm(t), share = prof_comm_share(p);
+    if (most < 0 || share <= most)
+        return 0;
+    fprintf(stderr, "otrn: collectives take %.1f %% of the step, more than --max-comm=%s\n", 100 * share, t->opt.val[OPT_MAX_COMM]);
+    return STATUS_COMM;
+}
+
+// --- the program and the machines it was written for --------------------------------------------------
+
+static uint32_t nodes_of(Tool *t) {
+    long n = strtol(t->opt.val[OPT_NODES], NULL, 10);
+    if (n < 1 || n > 1000000)
+        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "nodes: `%s` is no number of machines", t->opt.val[OPT_NODES]);
+    return (uint32_t)n;
+}
+
+static void check_devices(Tool *t, const Prof *p, uint32_t nodes) {
+    uint32_t cores = (uint32_t)(p->instance.chips * p->chip.cores_per_chip), have = cores / p->cost.cores_per_device * nodes;
+    uint32_t devices = p->cost.devices;
+    if (devices == have || (nodes == 1 && devices > 1 && devices < have)) // a part of one machine is paid in part
+        return;
+    if (devices == 1) {
+        ctx_hint(t->ctx, "shard its arguments over a mesh of %u devices (jax.jit with in_shardings), or predict from a model's "
+                 "configuration: opentrn predict CONFIG.json", have);
+        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "'%s' is a program of one device, without a mesh; %u of %s have %u", p->path, nodes,
+                 p->instance.name, have);
+    }
+    uint32_t each = cores / p->cost.cores_per_device;
+    ctx_hint(t->ctx, devices % each ? "a mesh of %u devices" : "--nodes=%u", devices % each ? have : devices / each);
+    ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "'%s' is a program of %u devices; %u of %s have %u", p->path, devices, nodes, p->instance.name,
+             have);
+}
+
+// --- what is told -------------------------------------------------------------------------------------
+
+typedef struct Told {
+    double step_s, tokens, samples, usd_per_hour, mfu, comm, exposed, peak_bytes, hbm_bytes, compile_s;
+} Told;
+
+static double exposed_share(const Prof *p, double comm) {
+    if (!p->stalls.known || !(p->clock.total_ns > 0))
+        return comm;
+    double share = stall_work_ns(&p->stalls, COLLECTIVES) / p->clock.total_ns;
+    return share < comm ? share : comm;
+}
+
+static Told tell(Tool *t, const Prof *p, double compile_s) {
+    Told o = {.step_s = (p->clock.total_ns + p->chip.dispatch_ns) * 1e-9, .tokens = prof_tokens(t), .compile_s = compile_s};
+    o.samples = number_of(t, OPT_SAMPLES, "samples");
+    o.usd_per_hour = p->cost.usd_per_hour;
+    o.mfu = cost_utilisation(&p->cost, p->clock.flops, o.step_s);
+    o.comm = prof_comm_share(p);
+    o.exposed = exposed_share(p, o.comm);
+    o.peak_bytes = view_hbm_planned(p->art);
+    o.hbm_bytes = p->chip.hbm_bytes_per_core * p->cost.cores_per_device;
+    return o;
+}
+
+static void json_or_null(const char *key, double v, bool known) {
+    if (known)
+        printf("  \"%s\": %.9g,\n", key, v);
+    else
+        printf("  \"%s\": null,\n", key);
+}
+
+static void json_print(const Prof *p, const Told *o, uint32_t nodes) {
+    printf("{\n  \"program\": \"");
+    json_text(prof_name(p));
+    printf("\",\n  \"instance\": \"%s\",\n  \"nodes\": %u,\n  \"devices\": %u,\n", p->instance.name, nodes, p->cost.devices);
+    json_or_null("step_s", o->step_s, true);
+    json_or_null("tokens_per_s", o->tokens / o->step_s, o->tokens > 0);
+    json_or_null("samples_per_s", o->samples / o->step_s, o->samples > 0);
+    json_or_null("usd_per_hour", o->usd_per_hour, o->usd_per_hour > 0);
+    json_or_null("usd_per_1m_tokens", o->usd_per_hour / 3600 * o->step_s / o->tokens * 1e6, o->usd_per_hour > 0 && o->tokens > 0);
+    printf("  \"price_basis\": \"");
+    json_text(p->cost.basis);
+    printf("\",\n");
+    json_or_null("mfu", o->mfu, true);
+    json_or_null("comm_share", o->comm, true);
+    json_or_null("exposed_comm_share", o->exposed, true);
+    printf("  \"bubble_share\": 0,\n  \"hbm_peak_bytes\": %.0f,\n  \"hbm_bytes\": %.0f,\n  \"fits\": %s,\n", o->peak_bytes, o->hbm_bytes,
+           o->peak_bytes <= o->hbm_bytes ? "true" : "false");
+    printf("  \"expected_error\": null,\n  \"compile_s\": %.3f\n}\n", o->compile_s);
+}
+
+static void text_print(Tool *t, const Prof *p, const Told *o, uint32_t nodes) {
+    printf("%s on %u x %s (%u devices)\n", prof_name(p), nodes, p->instance.name, p->cost.devices);
+    printf("step           %.6g s\n", o->step_s);
+    if (o->tokens > 0)
+        printf("throughput     %.6g tokens/s\n", o->tokens / o->step_s);
+    if (o->samples > 0)
+        printf("throughput     %.6g samples/s\n", o->samples / o->step_s);
+    printf("utilisation    %.1f %% of the bf16 peak\n", 100 * o->mfu);
+    if (o->usd_per_hour > 0 && o->tokens > 0)
+        printf("cost           %.4g USD per 1M tokens: %s\n", o->usd_per_hour / 3600 * o->step_s / o->tokens * 1e6, cost_text(t->arena, &p->cost));
+    else
+        printf("cost           %s\n", cost_text(t->arena, &p->cost));
+    printf("collectives    %.1f %% of the step, %.1f %% not hidden\n", 100 * o->comm, 100 * o->exposed);
+    printf("memory         %s of %s a device\n", prof_scaled(t->arena, o->peak_bytes, "B"), prof_scaled(t->arena, o->hbm_bytes, "B"));
+    printf("compiling      %.1f s on this host, once\n", o->compile_s);
+    prof_loops_print(p);
+}
+
+int cmd_predict(Tool *t) {
+    if (!*t->opt.val[OPT_INSTANCE]) {
+        ctx_hint(t->ctx, "--instance=trn2.48xlarge --nodes=4; `otrn info instances` lists them");
+        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "predict: which machines?");
+    }
+    const char *path = t->words.at[0];
+    size_t n = strlen(path);
+    if (n > 5 && !strcmp(path + n - 5, ".json")) {
+        ctx_hint(t->ctx, "opentrn predict %s, of the Python package, writes a model's layers", path);
+        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "predict: '%s' is a configuration, not a program", path);
+    }
+    uint32_t nodes = nodes_of(t);
+    double begin = seconds_now();
+    prof_max_comm(t);
+    Prof p;
+    prof_make(t, path, NULL, &p);
+    check_devices(t, &p, nodes);
+    Told told = tell(t, &p, seconds_now() - begin);
+    if (opt_on(&t->opt, OPT_JSON))
+        json_print(&p, &told, nodes);
+    else
+        text_print(t, &p, &told, nodes);
+    return prof_comm_status(t, &p);
+}
