@@ -6,7 +6,7 @@
 // stale: nothing
 //
 // Gradients of keys and values are products of rows with queries and values that are converted, or turned, just for them. Standing
-// before the rows they let tile/block.c and pass/pieces.c take rows and product together.
+// before the rows they let tile/block.c take rows and product together.
 #include "hlo/dot.h"
 #include "hlo/users.h"
 #include "pass/walk.h"

@@ -36,7 +36,6 @@ const PassRow pass_rows[] = {
     {"rows", pass_row_programs, "join elementwise work and reductions along rows into programs for the engines", false},
     {"early", pass_early, "let what products need beside rows be there when the rows are made", false},
     {"scores", pass_scores, "compute scores of attention again where its gradients need them, so that they stay on the chip", false},
-    {"pieces", pass_pieces, "let attention over long rows work on pieces of them, so that scores stay on the chip", false},
     {"order", pass_order, "put products that nobody waits for behind those that somebody does", false},
     {"integers", pass_row_integers, "join long chains of integer operations, as random numbers are, into programs for the engines", false},
     {"fuse", pass_fuse, "join elementwise operations so that what is between them stays out of memory", false},

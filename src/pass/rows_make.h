@@ -33,7 +33,6 @@ void rows_make_end(RowsMake *m, const Values *yield); // values of this region
 ValueId rows_returned(const Hlo *h, OpId rows, uint32_t k); // inside the region
 // The product with up to `most` contracted elements that makes operand i of a row program, for it alone; 0: none.
 #define SCORE_NARROW 128
-#define SCORE_WIDE 256 // what tile/block.c takes; too much to make again
 OpId rows_score(const Hlo *h, const Users *u, OpId rows, uint32_t i, int64_t most);
 
 #endif

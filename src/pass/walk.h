@@ -77,7 +77,6 @@ void pass_row_programs(Compile *c);
 void pass_row_integers(Compile *c);
 void pass_early(Compile *c);
 void pass_scores(Compile *c);
-void pass_pieces(Compile *c);
 void pass_order(Compile *c);
 void pass_siblings(Compile *c);
 void pass_ahead(Compile *c);

@@ -18,6 +18,7 @@
 #define AREA_BYTES ROWS_AREA_BEGIN // what products have of SBUF
 #define CHUNK_MAX 4096             // rows, where not all of them fit
 #define CHUNK_MIN 512
+#define CHUNK_COLS 512 // columns, where PSUM does not hold all
 
 typedef struct Find {
     Lower *l;
@@ -137,8 +138,8 @@ static void try_behind(Find *f, Block *b, uint32_t result) {
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static uint64_t panel_bytes(const Block *b, const Panel *p, int dtype) {
-    int64_t k = p->rows == ROWS_K ? least(p->at.k_size, b->chunk) : p->at.k_size;
-    int64_t f = p->rows == ROWS_FREE ? least(p->at.free_size, b->chunk) : p->at.free_size;
+    int64_t k = p->part == ROWS_K ? least(p->at.k_size, b->chunk) : p->part == COLS_K ? least(p->at.k_size, b->width) : p->at.k_size;
+    int64_t f = p->part == ROWS_FREE ? least(p->at.free_size, b->chunk) : p->part == COLS_FREE ? least(p->at.free_size, b->width) : p->at.free_size;
     return align64(blocks_of(k) * (uint64_t)f * dtype_bytes(dtype));
 }
 
@@ -170,58 +171,71 @@ static void turn_panels(Block *b, bool turn) {
         Panel *p = i % 2 ? &d->rhs : &d->lhs;
         p->turned = turn && dtype_bytes(d->dtype) >= 2 && p->at.k_size <= PARTS && p->at.k_stride == 1 && p->at.k_size > 1 && p->at.free_stride > 1 &&
                     p->at.free_stride * PARTS <= INT32_MAX;
-        int64_t rows = i % 2 ? p->at.free_size : least(p->at.free_size, b->chunk);
+        int64_t rows = least(p->at.free_size, i % 2 ? (b->by_columns ? b->width : p->at.free_size) : b->chunk);
         uint32_t bytes = align64(blocks_of(rows) * (uint64_t)p->at.k_size * dtype_bytes(d->dtype));
         if (p->turned && bytes > b->stage_bytes)
             b->stage_bytes = bytes;
     }
 }
 
+// Where the result of a product behind gathers: rows of it.
+static uint64_t gathered_rows(const Block *b, const BlockDot *d) {
+    return (uint64_t)(d->over_rows ? b->width : b->by_columns ? PARTS : b->chunk);
+}
+
+static uint64_t gathered_elems(const BlockDot *d, uint64_t rows) {
+    return d->turned ? rows * blocks_of(d->d) : (uint64_t)blocks_of((int64_t)rows) * (uint64_t)d->d;
+}
+
+static uint64_t place_behind(Block *b, BlockDot *d, uint32_t copies, uint64_t at) {
+    d->rhs.part = d->over_rows ? ROWS_K : b->by_columns ? COLS_K : PANEL_ALL;
+    at = place_panel(b, &d->rhs, d->dtype, copies, at);
+    d->out_sbuf = (uint32_t)at;
+    d->out_bytes = align64(gathered_elems(d, gathered_rows(b, d)) * dtype_bytes(d->otype));
+    at += 2 * (uint64_t)d->out_bytes;
+    d->sum_sbuf = (uint32_t)at;
+    d->sum_bytes = !d->over_rows && b->by_columns ? align64(gathered_elems(d, (uint64_t)b->m) * 4) : 0;
+    return at + d->sum_bytes;
+}
+
 static bool place_sbuf(Block *b, uint32_t copies) {
     uint64_t at = 2 * (uint64_t)b->stage_bytes;
+    bool chunked = b->width < b->n;
     b->stage_sbuf = 0;
-    b->panel_copies = copies;
+    b->panel_copies = copies, b->turn_copies = chunked ? 2 : 1;
     for (uint32_t i = 0; i < b->npro; i++) {
-        b->pro[i].lhs.rows = ROWS_FREE;
+        b->pro[i].lhs.part = ROWS_FREE, b->pro[i].rhs.part = b->by_columns ? COLS_FREE : PANEL_ALL;
         at = place_panel(b, &b->pro[i].lhs, b->pro[i].dtype, copies, at);
         at = place_panel(b, &b->pro[i].rhs, b->pro[i].dtype, copies, at);
     }
     uint32_t turned = 0;
     b->turn_bytes = 0;
     for (uint32_t i = 0; i < b->nepi; i++) {
-        BlockDot *d = &b->epi[i];
-        d->rhs.rows = d->over_rows ? ROWS_K : ROWS_NOT;
-        at = place_panel(b, &d->rhs, d->dtype, copies, at);
-        uint64_t rows = (uint64_t)(d->over_rows ? b->n : b->chunk);
-        uint64_t elems = d->turned ? rows * blocks_of(d->d) : (uint64_t)blocks_of((int64_t)rows) * (uint64_t)d->d;
-        d->out_sbuf = (uint32_t)at;
-        d->out_bytes = align64(elems * dtype_bytes(d->otype));
-        at += 2 * (uint64_t)d->out_bytes;
-        if (d->over_rows)
+        at = place_behind(b, &b->epi[i], copies, at);
+        if (b->epi[i].over_rows)
             continue;
-        uint32_t slot = block_turned_slot(b, i);
+        uint32_t slot = block_turned_slot(b, i), bytes = (uint32_t)(blocks_of(b->width) * PARTS * dtype_bytes(b->epi[i].dtype));
         turned = slot + 1 > turned ? slot + 1 : turned;
-        uint32_t bytes = (uint32_t)(blocks_of(b->n) * PARTS * dtype_bytes(d->dtype));
         b->turn_bytes = bytes > b->turn_bytes ? bytes : b->turn_bytes;
-        if (at > AREA_BYTES)
-            return false;
     }
+    uint64_t end = at + (uint64_t)turned * b->turn_copies * b->turn_bytes;
     b->turn_sbuf = (uint32_t)at;
-    return at + (uint64_t)turned * b->turn_bytes <= AREA_BYTES;
+    b->rows_at = align64(end + SBUF_PIECE - 1) / SBUF_PIECE * SBUF_PIECE;
+    return end <= (chunked ? ROWS_AREA_BEGIN + ROWS_AREA_BYTES / 2 : AREA_BYTES);
 }
 
 static uint32_t banks_behind(const Block *b, const BlockDot *d) {
     if (!d->over_rows)
         return 1;
     if (d->turned)
-        return (uint32_t)((b->n + BANK_COLS - 1) / BANK_COLS) * blocks_of(d->d);
-    uint32_t each = BANK_COLS / (uint32_t)d->d, n = blocks_of(b->n);
+        return (uint32_t)((b->width + BANK_COLS - 1) / BANK_COLS) * blocks_of(d->d);
+    uint32_t each = BANK_COLS / (uint32_t)d->d, n = blocks_of(b->width);
     return (n + each - 1) / each;
 }
 
-static bool place_psum(Block *b, uint32_t copies, uint32_t turns) {
-    uint32_t at = 0, each = (uint32_t)((b->n + BANK_COLS - 1) / BANK_COLS);
-    b->pro_copies = copies;
+static bool place_psum(Block *b, uint32_t copies, uint32_t turns, uint32_t outs) {
+    uint32_t at = 0, each = (uint32_t)((b->width + BANK_COLS - 1) / BANK_COLS);
+    b->pro_copies = copies, b->out_copies = outs;
     for (uint32_t i = 0; i < b->npro; i++) {
         b->pro[i].bank = at, b->pro[i].banks = each;
         at += each * copies;
@@ -229,7 +243,7 @@ static bool place_psum(Block *b, uint32_t copies, uint32_t turns) {
     bool turn = b->stage_bytes > 0;
     for (uint32_t i = 0; i < b->nepi; i++) {
         b->epi[i].bank = at, b->epi[i].banks = banks_behind(b, &b->epi[i]);
-        at += b->epi[i].banks;
+        at += b->epi[i].banks * (b->epi[i].over_rows ? 1 : outs);
         turn = turn || !b->epi[i].over_rows;
     }
     b->turn_bank = at, b->turn_banks = turns;
@@ -252,20 +266,58 @@ static bool place_rows(Block *b, bool turn, int64_t chunk) {
     return place_sbuf(b, 2) || place_sbuf(b, 1);
 }
 
+static bool place_banks(Block *b) {
+    static const uint8_t ways[][3] = {{4, 2, 2}, {3, 2, 2}, {2, 2, 2}, {2, 2, 1}, {2, 1, 1}, {1, 2, 1}, {1, 1, 1}}; // of products before, turned, behind
+    uint32_t first = b->width < b->n ? 0 : 3; // of whole rows tiles overlap little
+    for (uint32_t i = first; i < sizeof ways / sizeof *ways; i++)
+        if (place_psum(b, ways[i][0], ways[i][1], ways[i][2]))
+            return true;
+    return false;
+}
+
 static bool place_memories(Block *b, bool turn) {
     if (turn && comes_slowly(b))
         return false;
     bool fits = place_rows(b, turn, b->m);
     for (int64_t chunk = CHUNK_MAX; !fits && chunk >= CHUNK_MIN; chunk /= 2)
         fits = chunk < b->m && place_rows(b, turn, chunk);
-    return fits && (place_psum(b, 2, 2) || place_psum(b, 2, 1) || place_psum(b, 1, 2) || place_psum(b, 1, 1));
+    return fits && place_banks(b);
 }
 
-static bool place_all(const Find *f, Block *b) {
+static void leave_out_masked(Find *f, Block *b) {
+    bool feeds[64] = {0};
+    b->masked = (Masked){0};
+    if (hlo_at(f->l->h, b->rows)->nresults > 64)
+        return;
+    for (uint32_t i = 0; i < b->nepi; i++) {
+        feeds[b->epi[i].index] = true;
+        if (b->epi[i].over_rows && b->epi[i].turned)
+            return; // its accumulators are not told apart by tiles of columns
+    }
+    if (!mask_find(f->l->c, b->rows, b->m, b->n, feeds, &b->masked))
+        b->masked = (Masked){0};
+}
+
+static bool place_width(const Find *f, Block *b, int64_t width, bool by_columns) {
+    b->width = width, b->by_columns = by_columns;
     if (!place_memories(b, f->e->chip->dma_transpose <= 0))
         return false;
     Step s = {.op = b->rows};
     return rows_begin(f->e, &s, b) != NULL;
+}
+
+// Rows whole, or in chunks. Chunks of what contracts rows have to be the outer loop: PSUM has no room for all columns.
+static bool place_all(Find *f, Block *b) {
+    leave_out_masked(f, b);
+    if (place_width(f, b, b->n, false))
+        return true;
+    bool by_columns = false;
+    for (uint32_t i = 0; i < b->nepi; i++)
+        by_columns = by_columns || b->epi[i].over_rows;
+    for (int64_t width = CHUNK_COLS; width >= BANK_COLS && b->nepi; width /= 2)
+        if (width < b->n && place_width(f, b, width, by_columns))
+            return true;
+    return false;
 }
 
 // --- finding -----------------------------------------------------------------------------------------
@@ -282,24 +334,8 @@ static void mark_chain(Find *f, ValueId v, OpId stop, uint32_t number) { // resh
     }
 }
 
-static void leave_out_masked(Find *f, Block *b) {
-    bool feeds[64] = {0};
-    if (hlo_at(f->l->h, b->rows)->nresults > 64)
-        return;
-    for (uint32_t i = 0; i < b->nepi; i++) {
-        feeds[b->epi[i].index] = true;
-        if (b->epi[i].over_rows && b->epi[i].turned)
-            return; // its accumulators are not told apart by tiles of columns
-    }
-    OpId idle[MASK_IDLE] = {0};
-    b->widths = mask_widths(f->l->c, b->rows, b->m, b->n, feeds, idle);
-    for (uint32_t i = 0; i < MASK_IDLE && b->widths; i++)
-        b->idle[i] = idle[i];
-}
-
 static void keep(Find *f, Block *b) {
     Lower *l = f->l;
-    leave_out_masked(f, b);
     VEC_PUSH(l->c->scratch, &l->blocks, ARENA_NEW(l->c->scratch, Block));
     *l->blocks.at[l->blocks.n - 1] = *b;
     uint32_t number = l->blocks.n; // from 1
@@ -366,18 +402,7 @@ static const Block *narrow_reader(const Find *f, OpId user, ValueId v) {
     for (uint32_t i = 0; kinds && i < op->noperands; i++)
         if (hlo_operand(l->h, op, i) == v && kinds[i] != FUSED_SAME)
             return NULL;
-    return kinds && b && b->rows == user && b->widths && b->m % PARTS == 0 ? b : NULL;
-}
-
-// The first column of a slice that takes all rows (pass/pieces.c); -1: it is something else.
-static int64_t piece_begin(const Hlo *h, const HloOp *op) {
-    const HloType *in = hlo_value_type(h, hlo_operand(h, op, 0)), *out = hlo_value_type(h, op->results);
-    uint32_t n;
-    const int64_t *begin = hlo_ints(op, AK_START_INDICES, &n), *step = hlo_ints(op, AK_STRIDES, &n);
-    for (int i = 0; i < in->rank; i++)
-        if (step[i] != 1 || (i < in->rank - 1 && in->dims[i] != out->dims[i]))
-            return -1;
-    return begin[in->rank - 1] % PARTS ? -1 : begin[in->rank - 1];
+    return kinds && b && b->rows == user && b->masked.widths && b->m % PARTS == 0 ? b : NULL;
 }
 
 static bool keeps_columns(const Hlo *h, const HloOp *op) {
@@ -387,15 +412,14 @@ static bool keeps_columns(const Hlo *h, const HloOp *op) {
     return in->rank && out->rank && in->dims[in->rank - 1] == out->dims[out->rank - 1];
 }
 
-// Adds what the readers of the value need of it, which begins at a column of the result; false: they may need all.
-static bool add_reads(const Find *f, Wedge *w, ValueId v, int64_t first, bool pieces) {
+// Adds what the readers of the value need of it; false: they may need all.
+static bool add_reads(const Find *f, Wedge *w, ValueId v) {
     uint32_t n;
     const OpId *users = users_of(&f->u, v, &n);
     for (uint32_t i = 0; i < n; i++) {
         const HloOp *op = hlo_at(f->l->h, users[i]);
-        int64_t begin = pieces && op->code == HLO_SLICE ? piece_begin(f->l->h, op) : keeps_columns(f->l->h, op) ? first : -1;
-        if (begin >= 0) {
-            if (!add_reads(f, w, op->results, begin, pieces && op->code == HLO_RESHAPE))
+        if (keeps_columns(f->l->h, op)) {
+            if (!add_reads(f, w, op->results))
                 return false;
             continue;
         }
@@ -405,8 +429,8 @@ static bool add_reads(const Find *f, Wedge *w, ValueId v, int64_t first, bool pi
         if (!w->m)
             w->m = b->m, w->read = ARENA_NEWN(f->l->c->scratch, bool, (size_t)(b->m / PARTS) * w->across);
         for (int64_t t = 0; t < b->m / PARTS; t++)
-            for (int64_t c = 0; c < b->widths[t]; c += PARTS)
-                w->read[t * w->across + (first + c) / PARTS] = true;
+            for (int64_t c = 0; c < b->masked.widths[t]; c += PARTS)
+                w->read[t * w->across + c / PARTS] = true;
     }
     return n > 0;
 }
@@ -418,7 +442,7 @@ static void find_wedge(void *find, OpId id) {
     if (!t || t->rank < 2 || !rows_of_ints(f->l->h, op))
         return;
     Wedge w = {.n = t->dims[t->rank - 1], .across = blocks_of(t->dims[t->rank - 1])};
-    if (!add_reads(f, &w, op->results, 0, true) || t->elems % (w.m * w.n))
+    if (!add_reads(f, &w, op->results) || t->elems % (w.m * w.n))
         return;
     f->l->wedge_of[id] = ARENA_NEW(f->l->c->scratch, Wedge);
     *f->l->wedge_of[id] = w;

@@ -15,14 +15,14 @@
 #define BLOCK_PRO 3
 #define BLOCK_EPI 6
 
-enum { ROWS_NOT, ROWS_FREE, ROWS_K };
+enum { PANEL_ALL, ROWS_FREE, ROWS_K, COLS_FREE, COLS_K };
 
 typedef struct Panel { // an operand for one batch, or a chunk of its rows: k on the partitions, then [tile of k][free]
     Side at;
     uint32_t in;    // which of the step's operands
     uint32_t sbuf, bytes; // of copy 0; the next one follows
     bool turned;          // comes as it lies, [free][k], and the array turns it
-    uint8_t rows;         // which of k and free is the program's rows: it is there for a chunk of them
+    uint8_t part;         // which of k and free is the program's rows or columns: it is there for a chunk of them
     Haz haz[2];
 } Panel;
 
@@ -38,22 +38,26 @@ typedef struct BlockDot {
     bool turned;       // the program's value is the second operand: the result has its dimension last
     int64_t d;         // what the other operand brings
     uint32_t out_sbuf, out_bytes; // where the result of a batch, or of a chunk of rows, gathers, twice
+    uint32_t sum_sbuf, sum_bytes; // where its terms add up, tile by tile, when columns are the outer loop
     uint32_t out;      // which of the step's results
-    Haz out_haz[2], bank_haz;
+    uint32_t scale;    // rows of the result are divided by this number per row: a node, plus one; 0: they are not
+    Haz out_haz[2], bank_haz[2], *sum_haz;
 } BlockDot;
 
 struct Block {
     OpId rows;
     int64_t batches, m, n; // rows of a batch, columns
     int64_t chunk;         // rows that are there at a time, in whole tiles unless it is all of them
+    int64_t width;         // columns in work at a time; less than all: in passes (rows_chunks.c)
+    bool by_columns;       // rows are the inner loop: what contracts rows adds up in PSUM, what contracts columns in SBUF
     uint32_t npro, nepi;
     BlockDot pro[BLOCK_PRO], epi[BLOCK_EPI];
-    uint32_t pro_copies, panel_copies;
+    uint32_t pro_copies, panel_copies, out_copies, turn_copies;
+    uint32_t rows_at; // SBUF of the program, where it works in chunks
     uint32_t turn_bank, turn_banks, turn_sbuf, turn_bytes; // where values are turned: PSUM, then SBUF for each of them
     uint32_t stage_sbuf, stage_bytes; // where panels wait to be turned, twice; 0 bytes: none is
-    Haz turn_haz[2], turned_haz[BLOCK_EPI], stage_haz[2];
-    OpId idle[MASK_IDLE];   // choices of the program that change nothing
-    const uint32_t *widths; // per tile of a batch: columns that count (mask.h); NULL: all
+    Haz turn_haz[3], turned_haz[2 * BLOCK_EPI], stage_haz[2];
+    Masked masked; // columns that count; widths NULL: all
 };
 
 // What is read of a program's result, where that is not all: of tiles of 128 rows of each batch the tiles of 128 columns that count. Random

@@ -3,9 +3,11 @@
 //
 // The operands of a batch lie in SBUF, turned by the array where transfers cannot; products before the program leave its operands in PSUM, where it reads them. What
 // a product behind contracts must lie on the partitions: columns are turned by the array first, rows lie there already
-// and add up over the tiles of a batch in PSUM. sched.c weaves neighbouring tiles together.
+// and add up over the tiles of a batch in PSUM. Long rows come in chunks of columns, inside a tile of rows or around all of them.
+// sched.c weaves neighbouring tiles together.
 #include <assert.h>
 
+#include "mach/price.h"
 #include "tile/block.h"
 
 #define PARTS 128
@@ -15,10 +17,14 @@
 typedef struct Tile {
     int64_t batch, row; // first row inside the batch
     uint32_t m, set, index; // rows; set of slots that holds them; number inside the batch
-    int64_t n;              // columns that count
-    bool first, last; // of the batch
-    int64_t unit, row0, rows; // its chunk of rows: number over all batches, first row, how many
-    bool chunk_first, chunk_last;
+    int64_t c0, n;      // columns: first, how many of them count
+    int64_t cols;       // … of the chunk for any row
+    bool first, last;   // chunk of columns of these rows
+    bool end;           // last rows of the batch
+    int64_t row0, rows; // its chunk of rows: first row, how many
+    bool chunk_last;
+    uint32_t unit[3];   // panels of its batch, rows, columns: how many came before
+    bool fresh[3];      // … and these are new
 } Tile;
 
 typedef struct BlockOp {
@@ -27,49 +33,62 @@ typedef struct BlockOp {
     Block *b;
     RowOp *r;
     uint32_t turns, stages; // banks of values, and panels, turned so far
-    int64_t first;  // tile
-    Tile tile;      // in work
+    uint32_t chunks, behind; // made so far; turned for products behind
+    uint32_t unit[3];
+    int64_t key[3];         // of the latest panels
+    Tile tile;              // in work
 } BlockOp;
+
+enum { UNIT_BATCH, UNIT_ROWS, UNIT_COLS };
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static uint32_t blocks_of(int64_t n) { return (uint32_t)((n + PARTS - 1) / PARTS); }
 
 // --- operands ----------------------------------------------------------------------------------------
 
-static int lighter(const BlockOp *o, double cols) {
-    const ChipFile *c = o->e->chip;
-    double *busy = o->r->busy;
-    int engine = busy[ENG_SCALAR] + cols / c->scalar_ghz < busy[ENG_VECTOR] + cols / c->vector_ghz ? ENG_SCALAR : ENG_VECTOR;
-    busy[engine] += cols / (engine == ENG_SCALAR ? c->scalar_ghz : c->vector_ghz);
-    return engine;
+// The engine that is through with the instruction first.
+static void put_lighter(BlockOp *o, IsaInst in, Haz *const *reads, uint32_t n, Haz *write) {
+    static const uint8_t engines[2] = {ENG_VECTOR, ENG_SCALAR};
+    double *busy = o->r->busy, best = 0;
+    for (int k = 0; k < 2; k++) {
+        Price price;
+        IsaInst on = in;
+        on.engine = engines[k];
+        price_alone(o->e->chip, NULL, &on, &price);
+        double done = busy[on.engine] + (double)price.busy * 1e-3;
+        if (!k || done < best)
+            best = done, in.engine = on.engine;
+    }
+    busy[in.engine] = best;
+    emit_inst(o->e, in, reads, n, &write, 1);
 }
 
 static void copy_out(BlockOp *o, uint64_t src, int stype, Haz *shaz, uint64_t dst, int dtype, Haz *dhaz, uint32_t parts,
                      uint32_t runs, uint32_t n, int32_t sstride, int32_t dstride) {
-    IsaInst cp = {.op = ISA_COPY, .engine = (uint8_t)lighter(o, (double)runs * n), .src = src, .stype = (uint8_t)stype,
-                  .dst = dst, .dtype = (uint8_t)dtype};
+    IsaInst cp = {.op = ISA_COPY, .src = src, .stype = (uint8_t)stype, .dst = dst, .dtype = (uint8_t)dtype};
     cp.n[0] = parts, cp.n[1] = runs, cp.n[2] = n;
     cp.s[1] = sstride, cp.d[1] = dstride, cp.s[2] = cp.d[2] = 1;
-    emit_inst(o->e, cp, &shaz, 1, &dhaz, 1);
+    put_lighter(o, cp, &shaz, 1, dhaz);
 }
 
-static uint32_t panel_copy(const BlockOp *o, const Panel *p, const Tile *t) {
-    return (uint32_t)((p->rows ? t->unit : t->batch) % o->b->panel_copies);
-}
+static uint32_t unit_of(const Panel *p) { return p->part == PANEL_ALL ? UNIT_BATCH : p->part < COLS_FREE ? UNIT_ROWS : UNIT_COLS; }
 
-// What is loaded of a panel: all of the batch, or the chunk's rows.
+static uint32_t panel_copy(const BlockOp *o, const Panel *p, const Tile *t) { return t->unit[unit_of(p)] % o->b->panel_copies; }
+
+// What is loaded of a panel: all of the batch, or the chunk's rows or columns.
 static Side panel_part(const Panel *p, const Tile *t, int64_t *offset) {
     Side part = p->at;
     *offset = side_batch_offset(&p->at, t->batch);
-    if (p->rows) {
-        *(p->rows == ROWS_K ? &part.k_size : &part.free_size) = t->rows;
-        *offset += t->row0 * (p->rows == ROWS_K ? part.k_stride : part.free_stride);
-    }
+    if (p->part == PANEL_ALL)
+        return part;
+    bool k = p->part == ROWS_K || p->part == COLS_K, rows = p->part < COLS_FREE;
+    *(k ? &part.k_size : &part.free_size) = rows ? t->rows : t->cols;
+    *offset += (rows ? t->row0 : t->c0) * (k ? part.k_stride : part.free_stride);
     return part;
 }
 
 static int64_t panel_pitch(const BlockOp *o, const Panel *p) { // columns of a tile of k
-    return p->rows == ROWS_FREE ? min64(p->at.free_size, o->b->chunk) : p->at.free_size;
+    return p->part == ROWS_FREE ? min64(p->at.free_size, o->b->chunk) : p->part == COLS_FREE ? min64(p->at.free_size, o->b->width) : p->at.free_size;
 }
 
 static void load_lying(BlockOp *o, Panel *p, int dtype, const Tile *tile) { // k on the partitions
@@ -143,7 +162,7 @@ static void load_turned(BlockOp *o, Panel *p, int dtype, const Tile *tile) {
 }
 
 static void load_panel(BlockOp *o, Panel *p, int dtype, const Tile *t) {
-    if (p->rows ? !t->chunk_first : !t->first)
+    if (!t->fresh[unit_of(p)])
         return;
     if (p->turned)
         load_turned(o, p, dtype, t);
@@ -186,6 +205,8 @@ static Node *input_node(const BlockOp *o, uint32_t input) {
     return NULL;
 }
 
+static int64_t column_in(const Panel *p, const Tile *t) { return p->part == PANEL_ALL ? t->c0 : 0; } // of the panel
+
 void block_make(BlockOp *o, uint32_t operand) {
     Block *b = o->b;
     const Tile *t = &o->tile;
@@ -200,7 +221,7 @@ void block_make(BlockOp *o, uint32_t operand) {
             for (int64_t k = 0; k < d->lhs.at.k_size; k += PARTS)
                 multiply(o, d->dtype, (uint32_t)min64(PARTS, d->lhs.at.k_size - k),
                          panel_at(o, &d->lhs, d->dtype, t, k / PARTS, t->row - t->row0), t->m, panel_haz(o, &d->lhs, t),
-                         panel_at(o, &d->rhs, d->dtype, t, k / PARTS, c), (uint32_t)min64(BANK_COLS, t->n - c),
+                         panel_at(o, &d->rhs, d->dtype, t, k / PARTS, column_in(&d->rhs, t) + c), (uint32_t)min64(BANK_COLS, t->n - c),
                          panel_haz(o, &d->rhs, t),
                          addr_psum(0, (d->bank + copy * o->r->pro_bytes / BANK_BYTES) * BANK_BYTES + (uint32_t)c * 4), haz, k > 0);
     }
@@ -221,11 +242,21 @@ static uint64_t value_at(BlockOp *o, const Tile *t, uint32_t index, Haz **haz) {
     return at;
 }
 
+// Which of the places for turned values, and of PSUM for what they are multiplied into.
+static uint32_t turned_copy(const BlockOp *o, uint32_t slot) { return slot * o->b->turn_copies + o->behind % o->b->turn_copies; }
+static uint32_t out_copy(const BlockOp *o, const Tile *t) {
+    return (o->b->by_columns ? o->behind : (uint32_t)(t->batch * blocks_of(o->b->m)) + t->index) % o->b->out_copies;
+}
+
+static uint64_t turned_at(const BlockOp *o, uint32_t slot, uint64_t bytes) {
+    return addr_sbuf(0, (uint32_t)(o->b->turn_sbuf + turned_copy(o, slot) * o->b->turn_bytes + bytes));
+}
+
 // The tile's value with columns on the partitions: [column tile][row].
 static void turn(BlockOp *o, const Tile *t, const BlockDot *d, uint32_t slot) {
     Block *b = o->b;
     size_t size = dtype_bytes(d->dtype);
-    Haz *from, *to = &b->turned_haz[slot];
+    Haz *from, *to = &b->turned_haz[turned_copy(o, slot)];
     uint64_t at = value_at(o, t, d->index, &from);
     uint32_t per = BANK_BYTES / (uint32_t)(PARTS * size), n = blocks_of(t->n);
     for (uint32_t k0 = 0; k0 < n; k0 += per) {
@@ -239,115 +270,146 @@ static void turn(BlockOp *o, const Tile *t, const BlockDot *d, uint32_t slot) {
             emit_inst(o->e, in, &from, 1, &bhaz, 1);
         }
         uint32_t full = (uint32_t)min64(count, t->n / PARTS - k0), rest = (uint32_t)(t->n % PARTS);
-        uint64_t sbuf = addr_sbuf(0, (uint32_t)(b->turn_sbuf + slot * b->turn_bytes + k0 * PARTS * size));
+        uint64_t sbuf = turned_at(o, slot, k0 * PARTS * size);
+        bool whole = t->m == PARTS; // then tiles follow each other
         if (full)
-            copy_out(o, psum, d->dtype, bhaz, sbuf, d->dtype, to, PARTS, full, t->m, PARTS, PARTS);
+            copy_out(o, psum, d->dtype, bhaz, sbuf, d->dtype, to, PARTS, whole ? 1 : full, whole ? full * PARTS : t->m, PARTS, PARTS);
         if (full < count)
             copy_out(o, psum + full * PARTS * size, d->dtype, bhaz, sbuf + full * PARTS * size, d->dtype, to, rest, 1, t->m,
                      PARTS, PARTS);
     }
 }
 
-static uint32_t gather_copy(const BlockDot *d, const Tile *t) { return (uint32_t)((d->over_rows ? t->batch : t->unit) % 2); }
+static int64_t gathered_rows(const Block *b, const BlockDot *d) { return d->over_rows ? b->width : b->by_columns ? PARTS : b->chunk; }
 
-static uint64_t gather_at(const BlockDot *d, const Tile *t, uint64_t elems) {
-    return addr_sbuf(0, (uint32_t)(d->out_sbuf + gather_copy(d, t) * d->out_bytes + elems * dtype_bytes(d->otype)));
+static uint32_t gather_copy(const BlockOp *o, const BlockDot *d, const Tile *t) {
+    return (d->over_rows ? t->unit[o->b->by_columns ? UNIT_COLS : UNIT_BATCH] : o->b->by_columns ? t->index : t->unit[UNIT_ROWS]) % 2;
+}
+
+static uint64_t gather_at(const BlockOp *o, const BlockDot *d, const Tile *t, uint64_t elems) {
+    return addr_sbuf(0, (uint32_t)(d->out_sbuf + gather_copy(o, d, t) * d->out_bytes + elems * dtype_bytes(d->otype)));
 }
 
 static void over_columns(BlockOp *o, const Tile *t, BlockDot *d, uint32_t slot) {
     Block *b = o->b;
     size_t size = dtype_bytes(d->dtype);
-    uint64_t dst = addr_psum(0, d->bank * BANK_BYTES);
-    Haz *ohaz = panel_haz(o, &d->rhs, t), *thaz = &b->turned_haz[slot];
+    uint64_t dst = addr_psum(0, (d->bank + out_copy(o, t)) * BANK_BYTES);
+    Haz *ohaz = panel_haz(o, &d->rhs, t), *thaz = &b->turned_haz[turned_copy(o, slot)], *bhaz = &d->bank_haz[out_copy(o, t)];
     for (uint32_t k = 0; k < blocks_of(t->n); k++) {
         uint32_t rows = (uint32_t)min64(PARTS, t->n - (int64_t)k * PARTS);
-        uint64_t turned = addr_sbuf(0, (uint32_t)(b->turn_sbuf + slot * b->turn_bytes + k * PARTS * size));
+        int64_t tile = column_in(&d->rhs, t) / PARTS + k;
+        bool more = k > 0 || (!b->by_columns && !t->first);
         for (int64_t c = 0; c < d->d && d->turned; c += PARTS)
-            multiply(o, d->dtype, rows, panel_at(o, &d->rhs, d->dtype, t, k, c), (uint32_t)min64(PARTS, d->d - c), ohaz, turned,
-                     t->m, thaz, dst + (uint64_t)c * 4, &d->bank_haz, k > 0);
+            multiply(o, d->dtype, rows, panel_at(o, &d->rhs, d->dtype, t, tile, c), (uint32_t)min64(PARTS, d->d - c), ohaz,
+                     turned_at(o, slot, k * PARTS * size), t->m, thaz, dst + (uint64_t)c * 4, bhaz, more);
         if (!d->turned)
-            multiply(o, d->dtype, rows, turned, t->m, thaz, panel_at(o, &d->rhs, d->dtype, t, k, 0), (uint32_t)d->d, ohaz, dst,
-                     &d->bank_haz, k > 0);
+            multiply(o, d->dtype, rows, turned_at(o, slot, k * PARTS * size), t->m, thaz, panel_at(o, &d->rhs, d->dtype, t, tile, 0),
+                     (uint32_t)d->d, ohaz, dst, bhaz, more);
     }
-    int64_t tile = (t->row - t->row0) / PARTS;
-    Haz *ghaz = &d->out_haz[gather_copy(d, t)];
-    for (int64_t c = 0; c < d->d && d->turned; c += PARTS)
-        copy_out(o, dst + (uint64_t)c * 4, DT_F32, &d->bank_haz, gather_at(d, t, (uint64_t)(c / PARTS * b->chunk + tile * PARTS)),
-                 d->otype, ghaz, (uint32_t)min64(PARTS, d->d - c), 1, t->m, 1, 1);
-    if (!d->turned)
-        copy_out(o, dst, DT_F32, &d->bank_haz, gather_at(d, t, (uint64_t)(tile * d->d)), d->otype, ghaz, t->m, 1, (uint32_t)d->d,
-                 1, 1);
+}
+
+// One tile of a result over columns: PSUM times the number per row, or plus what its earlier columns gave.
+static void take_tile(BlockOp *o, const Tile *t, BlockDot *d, uint64_t dst, int dtype, Haz *haz, uint64_t sum, uint64_t psum, uint32_t parts, uint32_t n) {
+    Haz *bhaz = &d->bank_haz[out_copy(o, t)], *reads[2] = {bhaz};
+    if (!d->scale && !sum) {
+        copy_out(o, psum, DT_F32, bhaz, dst, dtype, haz, parts, 1, n, 1, 1);
+        return;
+    }
+    IsaInst in = {.op = sum ? ISA_TENSOR_TENSOR : ISA_TENSOR_SCALAR, .engine = ENG_VECTOR, .src = psum, .stype = DT_F32, .dst = dst,
+                  .dtype = (uint8_t)dtype, .op0 = sum ? ALU_ADD : ALU_MUL};
+    in.n[0] = parts, in.n[1] = n, in.s[1] = in.d[1] = 1;
+    if (sum) {
+        in.src1 = sum, in.ttype = DT_F32, in.t[1] = 1, reads[1] = &d->sum_haz[t->index];
+    } else {
+        Arg c = rows_arg(o->r, d->scale - 1, false), inverse = rows_beside(o->r, &c, 1);
+        in.a = inverse.addr, in.atype = inverse.dtype, reads[1] = c.haz;
+    }
+    rows_put(o->r, in, reads, 2, haz);
+}
+
+static void take_columns(BlockOp *o, const Tile *t, BlockDot *d) {
+    Block *b = o->b;
+    uint64_t psum = addr_psum(0, (d->bank + out_copy(o, t)) * BANK_BYTES);
+    bool out = !b->by_columns || t->last;
+    int64_t tile = b->by_columns ? 0 : (t->row - t->row0) / PARTS;
+    Haz *haz = out ? &d->out_haz[gather_copy(o, d, t)] : &d->sum_haz[t->index];
+    for (int64_t c = 0; c < d->d; c += d->turned ? PARTS : d->d) {
+        uint32_t parts = d->turned ? (uint32_t)min64(PARTS, d->d - c) : t->m, n = d->turned ? t->m : (uint32_t)d->d;
+        uint64_t sum = addr_sbuf(0, d->sum_sbuf + (uint32_t)(d->turned ? c / PARTS * b->m + t->row : t->index * d->d) * 4);
+        uint64_t to = gather_at(o, d, t, (uint64_t)(d->turned ? c / PARTS * gathered_rows(b, d) + tile * PARTS : tile * d->d));
+        take_tile(o, t, d, out ? to : sum, out ? d->otype : DT_F32, haz, b->by_columns && !t->first ? sum : 0, psum + (uint64_t)c * 4, parts, n);
+    }
 }
 
 // The first tile of rows for which a tile of columns counts.
-static uint32_t first_tile(const Block *b, uint32_t k) {
+static uint32_t first_tile(const Block *b, int64_t k) {
     uint32_t t = 0;
-    while (b->widths && b->widths[t] <= k * PARTS)
+    while (b->masked.widths && b->masked.widths[t] <= k * PARTS)
         t++;
     return t;
 }
 
 // Where rows f… of a result with the columns last gather.
 static uint32_t turned_bank(const Block *b, const BlockDot *d, int64_t f) {
-    return d->bank + (uint32_t)(f / PARTS) * (uint32_t)((b->n + BANK_COLS - 1) / BANK_COLS);
+    return d->bank + (uint32_t)(f / PARTS) * (uint32_t)((b->width + BANK_COLS - 1) / BANK_COLS);
 }
 
 static void over_rows(BlockOp *o, const Tile *t, BlockDot *d) {
     Block *b = o->b;
     size_t size = dtype_bytes(d->dtype);
-    Haz *vhaz, *ohaz = panel_haz(o, &d->rhs, t);
+    Haz *vhaz, *ohaz = panel_haz(o, &d->rhs, t), *bhaz = &d->bank_haz[0];
     uint64_t value = value_at(o, t, d->index, &vhaz), other = panel_at(o, &d->rhs, d->dtype, t, (t->row - t->row0) / PARTS, 0);
     if (d->turned) {
         for (int64_t f = 0; f < d->d; f += PARTS)
-            for (int64_t c = 0; c < b->n; c += BANK_COLS)
+            for (int64_t c = 0; c < t->cols; c += BANK_COLS)
                 multiply(o, d->dtype, t->m, other + (uint64_t)f * size, (uint32_t)min64(PARTS, d->d - f), ohaz,
-                         value + (uint64_t)c * size, (uint32_t)min64(BANK_COLS, b->n - c), vhaz,
-                         addr_psum(0, turned_bank(b, d, f) * BANK_BYTES + (uint32_t)c * 4), &d->bank_haz, !t->first);
-    } else {
-        uint32_t each = BANK_COLS / (uint32_t)d->d;
-        for (uint32_t k = 0; k < blocks_of(t->n); k++)
-            multiply(o, d->dtype, t->m, value + k * PARTS * size, (uint32_t)min64(PARTS, t->n - (int64_t)k * PARTS), vhaz,
-                     other, (uint32_t)d->d, ohaz,
-                     addr_psum(0, (d->bank + k / each) * BANK_BYTES + k % each * (uint32_t)d->d * 4), &d->bank_haz,
-                     t->index > first_tile(b, k));
-    }
-    if (!t->last)
-        return;
-    if (d->turned) {
-        for (int64_t f = 0; f < d->d; f += PARTS)
-            copy_out(o, addr_psum(0, turned_bank(b, d, f) * BANK_BYTES), DT_F32, &d->bank_haz,
-                     gather_at(d, t, (uint64_t)(f / PARTS * b->n)), d->otype, &d->out_haz[gather_copy(d, t)],
-                     (uint32_t)min64(PARTS, d->d - f), 1, (uint32_t)b->n, (int32_t)b->n, (int32_t)b->n);
+                         value + (uint64_t)c * size, (uint32_t)min64(BANK_COLS, t->cols - c), vhaz,
+                         addr_psum(0, turned_bank(b, d, f) * BANK_BYTES + (uint32_t)c * 4), bhaz, t->row > 0);
         return;
     }
-    uint32_t each = BANK_COLS / (uint32_t)d->d, n = blocks_of(b->n);
+    uint32_t each = BANK_COLS / (uint32_t)d->d;
+    for (uint32_t k = 0; k < blocks_of(t->n); k++)
+        multiply(o, d->dtype, t->m, value + k * PARTS * size, (uint32_t)min64(PARTS, t->n - (int64_t)k * PARTS), vhaz, other, (uint32_t)d->d,
+                 ohaz, addr_psum(0, (d->bank + k / each) * BANK_BYTES + k % each * (uint32_t)d->d * 4), bhaz,
+                 t->index > first_tile(b, t->c0 / PARTS + k));
+}
+
+static void take_rows(BlockOp *o, const Tile *t, BlockDot *d) {
+    Block *b = o->b;
+    Haz *bhaz = &d->bank_haz[0], *ghaz = &d->out_haz[gather_copy(o, d, t)];
+    for (int64_t f = 0; f < d->d && d->turned; f += PARTS)
+        copy_out(o, addr_psum(0, turned_bank(b, d, f) * BANK_BYTES), DT_F32, bhaz, gather_at(o, d, t, (uint64_t)(f / PARTS * b->width)),
+                 d->otype, ghaz, (uint32_t)min64(PARTS, d->d - f), 1, (uint32_t)t->cols, (int32_t)t->cols, (int32_t)t->cols);
+    if (d->turned)
+        return;
+    uint32_t each = BANK_COLS / (uint32_t)d->d, n = blocks_of(t->cols);
     for (uint32_t k = 0; k < n; k += each) {
-        uint32_t count = n - k < each ? n - k : each, full = (uint32_t)min64(count, b->n / PARTS - k);
-        uint64_t from = addr_psum(0, (d->bank + k / each) * BANK_BYTES), to = gather_at(d, t, k * (uint64_t)d->d);
-        Haz *ghaz = &d->out_haz[gather_copy(d, t)];
+        uint32_t count = n - k < each ? n - k : each, full = (uint32_t)min64(count, t->cols / PARTS - k);
+        uint64_t from = addr_psum(0, (d->bank + k / each) * BANK_BYTES), to = gather_at(o, d, t, k * (uint64_t)d->d);
         if (full)
-            copy_out(o, from, DT_F32, &d->bank_haz, to, d->otype, ghaz, PARTS, 1, full * (uint32_t)d->d, 1, 1);
+            copy_out(o, from, DT_F32, bhaz, to, d->otype, ghaz, PARTS, 1, full * (uint32_t)d->d, 1, 1);
         if (full < count)
-            copy_out(o, from + (uint64_t)full * (uint64_t)d->d * 4, DT_F32, &d->bank_haz,
+            copy_out(o, from + (uint64_t)full * (uint64_t)d->d * 4, DT_F32, bhaz,
                      to + (uint64_t)full * (uint64_t)d->d * dtype_bytes(d->otype), d->otype, ghaz,
-                     (uint32_t)(b->n % PARTS), 1, (uint32_t)d->d, 1, 1);
+                     (uint32_t)(t->cols % PARTS), 1, (uint32_t)d->d, 1, 1);
     }
 }
 
-// The result of the batch or chunk: [rows][d] with rows on the partitions in tiles, or turned [d][rows].
+// What gathered of a result: [rows][d] with rows on the partitions in tiles, or turned [d][rows].
 static void store_gathered(BlockOp *o, const Tile *t, BlockDot *d) {
     Block *b = o->b;
-    int64_t all = d->over_rows ? b->n : b->m, row0 = d->over_rows ? 0 : t->row0, rows = d->over_rows ? b->n : t->rows;
-    int64_t full = rows / PARTS, rest = rows % PARTS;
+    bool tile = !d->over_rows && b->by_columns;
+    int64_t all = d->over_rows ? b->n : b->m, row0 = d->over_rows ? t->c0 : tile ? t->row : t->row0;
+    int64_t rows = d->over_rows ? t->cols : tile ? t->m : t->rows, full = rows / PARTS, rest = rows % PARTS;
     size_t size = dtype_bytes(d->otype);
     IsaInst out = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_OUT, .stype = d->otype};
     uint64_t to = emit_addr(o->e, o->e->l->refs.at[o->s->outs + d->out]) +
                   (uint64_t)(t->batch * all * d->d + row0 * (d->turned ? 1 : d->d)) * size;
-    Haz *haz = &d->out_haz[gather_copy(d, t)];
+    Haz *haz = &d->out_haz[gather_copy(o, d, t)];
     out.d[2] = out.s[2] = 1;
     for (int64_t f = 0; f < d->d && d->turned; f += PARTS) {
         out.dst = to + (uint64_t)(f * all) * size;
-        out.src = gather_at(d, t, (uint64_t)(f / PARTS * (d->over_rows ? b->n : b->chunk)));
+        out.src = gather_at(o, d, t, (uint64_t)(f / PARTS * gathered_rows(b, d)));
         out.n[0] = (uint32_t)min64(PARTS, d->d - f), out.n[1] = 1, out.n[2] = (uint32_t)rows, out.d[0] = (int32_t)all;
         emit_inst(o->e, out, (Haz *[]){haz}, 1, NULL, 0);
     }
@@ -356,19 +418,32 @@ static void store_gathered(BlockOp *o, const Tile *t, BlockDot *d) {
     out.d[0] = (int32_t)d->d, out.d[1] = (int32_t)(PARTS * d->d), out.s[1] = (int32_t)d->d;
     out.n[2] = (uint32_t)d->d;
     if (full) {
-        out.dst = to, out.src = gather_at(d, t, 0);
+        out.dst = to, out.src = gather_at(o, d, t, 0);
         out.n[0] = PARTS, out.n[1] = (uint32_t)full;
         emit_inst(o->e, out, (Haz *[]){haz}, 1, NULL, 0);
     }
     if (rest) {
-        out.dst = to + (uint64_t)(full * PARTS * d->d) * size, out.src = gather_at(d, t, (uint64_t)(full * d->d));
+        out.dst = to + (uint64_t)(full * PARTS * d->d) * size, out.src = gather_at(o, d, t, (uint64_t)(full * d->d));
         out.n[0] = (uint32_t)rest, out.n[1] = 1, out.d[1] = out.s[1] = 0;
         emit_inst(o->e, out, (Haz *[]){haz}, 1, NULL, 0);
     }
 }
 
-static void behind(BlockOp *o, const Tile *t) {
+// A result that is complete with the tile, or with this chunk of it, leaves PSUM.
+static void take(BlockOp *o, const Tile *t, BlockDot *d) {
+    emit_loc(o->e, d->op);
+    if (d->over_rows && t->end)
+        take_rows(o, t, d);
+    else if (!d->over_rows)
+        take_columns(o, t, d);
+    if (d->over_rows ? t->end : o->b->by_columns ? t->last : t->chunk_last)
+        store_gathered(o, t, d);
+}
+
+// The products behind; `takes`: what else their results need is there.
+static void behind(BlockOp *o, const Tile *t, bool takes) {
     Block *b = o->b;
+    o->behind++;
     for (uint32_t i = 0; i < b->nepi; i++) {
         BlockDot *d = &b->epi[i];
         emit_loc(o->e, d->op);
@@ -382,8 +457,8 @@ static void behind(BlockOp *o, const Tile *t) {
             over_rows(o, t, d);
         else
             over_columns(o, t, d, slot);
-        if (d->over_rows ? t->last : t->chunk_last)
-            store_gathered(o, t, d);
+        if (takes)
+            take(o, t, d);
     }
 }
 
@@ -399,6 +474,19 @@ static void banks(BlockOp *o, Haz *haz, uint32_t first, uint32_t n, bool out) {
         emit_merge(o->e, out ? &o->e->bank_haz[i] : haz, out ? haz : &o->e->bank_haz[i]);
 }
 
+static void share_behind(BlockOp *o, BlockDot *d, bool out) {
+    Block *b = o->b;
+    area(o, d->rhs.haz, b->panel_copies, d->rhs.sbuf, d->rhs.bytes, out);
+    area(o, d->out_haz, 2, d->out_sbuf, d->out_bytes, out);
+    for (uint32_t k = 0; k < (d->over_rows ? 1 : b->out_copies); k++)
+        banks(o, &d->bank_haz[k], d->bank + k * d->banks, d->banks, out);
+    uint32_t tiles = d->sum_bytes ? blocks_of(b->m) : 0;
+    if (tiles && !out)
+        d->sum_haz = ARENA_NEWN(o->e->c->scratch, Haz, tiles);
+    for (uint32_t k = 0; k < tiles; k++) // turned ones are not told apart by address
+        emit_area(o->e, &d->sum_haz[k], d->turned ? d->sum_sbuf : d->sum_sbuf + k * (uint32_t)d->d * 4, d->turned ? d->sum_bytes : (uint32_t)d->d * 4, out);
+}
+
 // What other steps still do with the memories comes in, and goes out again.
 static void share(BlockOp *o, bool out) {
     Block *b = o->b;
@@ -411,33 +499,140 @@ static void share(BlockOp *o, bool out) {
             banks(o, &input_node(o, d->index)->haz[k], d->bank + k * o->r->pro_bytes / BANK_BYTES, d->banks, out);
     }
     for (uint32_t i = 0; i < b->nepi; i++) {
-        BlockDot *d = &b->epi[i];
-        area(o, d->rhs.haz, b->panel_copies, d->rhs.sbuf, d->rhs.bytes, out);
-        area(o, d->out_haz, 2, d->out_sbuf, d->out_bytes, out);
-        banks(o, &d->bank_haz, d->bank, d->banks, out);
-        if (!d->over_rows && block_turned_slot(b, i) + 1 > turned)
+        share_behind(o, &b->epi[i], out);
+        if (!b->epi[i].over_rows && block_turned_slot(b, i) + 1 > turned)
             turned = block_turned_slot(b, i) + 1;
     }
-    area(o, b->turned_haz, turned, b->turn_sbuf, b->turn_bytes, out);
+    area(o, b->turned_haz, turned * b->turn_copies, b->turn_sbuf, b->turn_bytes, out);
     area(o, b->stage_haz, 2, b->stage_sbuf, b->stage_bytes, out);
     for (uint32_t i = 0; (turned || b->stage_bytes) && i < b->turn_banks; i++)
         banks(o, &b->turn_haz[i], b->turn_bank + i, 1, out);
 }
 
-static Tile tile_at(const BlockOp *o, int64_t i) {
+static int64_t width_of(const Block *b, uint32_t index) { return b->masked.widths ? b->masked.widths[index] : b->n; }
+
+// Rows `index` of a batch and the chunk of columns from c0 on, in a pass; brings the panels it needs.
+static void take_up(BlockOp *o, int64_t batch, uint32_t index, uint32_t pass, int64_t c0) {
     const Block *b = o->b;
-    int64_t per = blocks_of(b->m), batch = i / per, k = i % per, row = k * PARTS, chunk = row / b->chunk;
-    int64_t chunks = (b->m + b->chunk - 1) / b->chunk, row0 = chunk * b->chunk, rows = min64(b->chunk, b->m - row0);
-    return (Tile){.batch = batch, .row = row, .m = (uint32_t)min64(PARTS, b->m - row), .n = b->widths ? b->widths[k] : b->n,
-                  .set = (uint32_t)((i - o->first) % o->r->sets), .index = (uint32_t)k, .first = k == 0, .last = k == per - 1,
-                  .unit = batch * chunks + chunk, .row0 = row0, .rows = rows, .chunk_first = row == row0,
-                  .chunk_last = row + PARTS >= row0 + rows};
+    int64_t row = index * (int64_t)PARTS, chunk = row / b->chunk, row0 = chunk * b->chunk, rows = min64(b->chunk, b->m - row0), n = width_of(b, index);
+    int64_t outer = b->by_columns ? (batch * (o->r->levels + 1) + pass) * b->n + c0 : batch;
+    int64_t key[3] = {batch, chunk + (b->chunk < b->m ? outer : batch) * b->m, outer};
+    o->tile = (Tile){.batch = batch, .row = row, .m = (uint32_t)min64(PARTS, b->m - row), .index = index, .set = o->r->set, .c0 = c0,
+                     .n = min64(b->width, n - c0), .cols = min64(b->width, b->n - c0), .first = c0 == 0, .last = c0 + b->width >= n,
+                     .end = row + PARTS >= b->m, .row0 = row0, .rows = rows, .chunk_last = row + PARTS >= row0 + rows};
+    for (int i = 0; i < 3; i++) {
+        o->tile.fresh[i] = key[i] > o->key[i];
+        o->unit[i] += o->tile.fresh[i];
+        o->tile.unit[i] = o->unit[i] - (key[i] < o->key[i]); // of the one before, in a pipeline
+        o->key[i] = o->tile.fresh[i] ? key[i] : o->key[i];
+    }
+    load_panels(o, &o->tile);
+    o->r->pro_copy = o->chunks++ % b->pro_copies;
+}
+
+static void emit_whole(BlockOp *o, int64_t batch, uint32_t index) {
+    emit_task(o->e);
+    take_up(o, batch, index, 0, 0);
+    o->r->tile_cols = (uint32_t)o->tile.n;
+    rows_tile(o->r, batch * o->b->m + o->tile.row, o->tile.m);
+    o->r->column_set = (o->r->column_set + o->r->sets - 1) % o->r->sets; // numbers per row are still this tile's
+    behind(o, &o->tile, true);
+    o->r->column_set = o->r->set;
+}
+
+static void emit_chunk(BlockOp *o, int64_t batch, uint32_t index, uint32_t pass, int64_t c0) {
+    RowOp *r = o->r;
+    const Block *b = o->b;
+    emit_task(o->e);
+    take_up(o, batch, index, pass, c0);
+    bool masked = !b->masked.clear || c0 + o->tile.n > b->masked.clear[index];
+    r->chunk = (uint32_t)(c0 / b->width), r->chunks = (uint32_t)((width_of(b, index) + b->width - 1) / b->width);
+    r->m = o->tile.m;
+    bool used = rows_chunk(r, pass, masked, batch * b->m + o->tile.row, c0, (uint32_t)o->tile.n);
+    if (pass == r->levels)
+        behind(o, &o->tile, b->by_columns);
+    r->set = (r->set + used) % r->sets;
+}
+
+static uint32_t column_set(const BlockOp *o, int64_t batch, uint32_t index) {
+    return (uint32_t)((o->b->by_columns ? index : batch * blocks_of(o->b->m) + index) % o->r->column_sets);
+}
+
+static void begin_pass(BlockOp *o, int64_t batch, uint32_t index, uint32_t pass) {
+    int64_t row = index * (int64_t)PARTS;
+    o->r->column_set = column_set(o, batch, index);
+    emit_task(o->e);
+    rows_pass_begin(o->r, pass, batch * o->b->m + row, (uint32_t)min64(PARTS, o->b->m - row));
+}
+
+static void end_pass(BlockOp *o, int64_t batch, uint32_t index, uint32_t pass) {
+    const Block *b = o->b;
+    int64_t row = index * (int64_t)PARTS;
+    o->r->column_set = column_set(o, batch, index), o->r->m = (uint32_t)min64(PARTS, b->m - row);
+    o->r->chunks = (uint32_t)((width_of(b, index) + b->width - 1) / b->width);
+    rows_pass_end(o->r, pass);
+    if (pass == o->r->levels)
+        rows_tile_end(o->r, batch * b->m + row);
+}
+
+// One chunk of a pass over a tile, counted over all batches; chunks of a tile come in order.
+static void emit_step(BlockOp *o, int64_t number, uint32_t pass, int64_t c0) {
+    const Block *b = o->b;
+    uint32_t tiles = blocks_of(b->m), index = (uint32_t)(number % tiles);
+    int64_t batch = number / tiles;
+    if (c0 == 0)
+        begin_pass(o, batch, index, pass);
+    o->r->column_set = column_set(o, batch, index);
+    emit_chunk(o, batch, index, pass, c0);
+    if (c0 + b->width < width_of(b, index))
+        return;
+    end_pass(o, batch, index, pass);
+    for (uint32_t i = 0; i < b->nepi && pass == o->r->levels; i++)
+        take(o, &o->tile, &o->b->epi[i]);
+}
+
+// Tiles [from, to) as a pipeline: a pass over one beside the pass before it over the next.
+static void emit_rows_first(BlockOp *o, int64_t from, int64_t to) {
+    const Block *b = o->b;
+    int64_t tiles = blocks_of(b->m), last = o->r->levels;
+    for (int64_t i = from; i < to + last; i++)
+        for (int64_t c0 = 0; c0 < b->n; c0 += b->width)
+            for (int64_t pass = last; pass >= 0; pass--) {
+                int64_t number = i - pass;
+                if (number >= from && number < to && c0 < width_of(b, (uint32_t)(number % tiles)))
+                    emit_step(o, number, (uint32_t)pass, c0);
+            }
+}
+
+// Tiles that go through the pipeline together: those of all batches, where the panels of two are there.
+static int64_t pipeline_tiles(const BlockOp *o, int64_t all) {
+    const Block *b = o->b;
+    int64_t unit = blocks_of(b->chunk < b->m ? b->chunk : b->m);
+    return b->panel_copies > 1 && blocks_of(b->m) % unit == 0 && unit > o->r->levels ? all : unit;
+}
+
+static void emit_columns_first(BlockOp *o, int64_t batch) {
+    const Block *b = o->b;
+    uint32_t tiles = blocks_of(b->m);
+    for (uint32_t pass = 0; pass <= o->r->levels; pass++) {
+        for (uint32_t i = 0; i < tiles; i++)
+            begin_pass(o, batch, i, pass);
+        for (int64_t c0 = 0; c0 < b->n; c0 += b->width)
+            for (uint32_t i = 0; i < tiles; i++) {
+                if (width_of(b, i) <= c0)
+                    continue;
+                o->r->column_set = column_set(o, batch, i);
+                emit_chunk(o, batch, i, pass, c0);
+            }
+        for (uint32_t i = 0; i < tiles; i++)
+            end_pass(o, batch, i, pass);
+    }
 }
 
 void emit_block(Emit *e, const Step *s) {
     BlockOp *o = ARENA_NEW(e->c->scratch, BlockOp);
     Block *b = arena_dup(e->c->scratch, e->l->blocks.at[s->aux - 1], sizeof *b); // its waits are this core's
-    *o = (BlockOp){.e = e, .s = s, .b = b};
+    *o = (BlockOp){.e = e, .s = s, .b = b, .key = {-1, -1, -1}};
     o->r = rows_begin(e, s, b);
     assert(o->r);
     o->r->pro_bytes = b->pro[0].banks * BANK_BYTES;
@@ -445,20 +640,17 @@ void emit_block(Emit *e, const Step *s) {
     emit_join(e, LANE_ROWS);
     rows_open(o->r);
     share(o, false);
-    int64_t lo, hi, per = blocks_of(b->m);
+    int64_t lo, hi;
     emit_share(e, b->batches, 1, &lo, &hi);
-    o->first = lo * per;
-    for (int64_t i = lo * per; i < hi * per; i++) {
-        Tile t = tile_at(o, i);
-        emit_task(e);
-        o->r->pro_copy = (uint32_t)((i - o->first) % b->pro_copies);
-        o->tile = t;
-        load_panels(o, &t);
-        assert(o->r->set == t.set);
-        o->r->tile_cols = (uint32_t)t.n;
-        rows_tile(o->r, t.batch * b->m + t.row, t.m);
-        behind(o, &t);
+    for (int64_t batch = lo; batch < hi; batch++) {
+        for (uint32_t i = 0; i < blocks_of(b->m) && b->width == b->n; i++)
+            emit_whole(o, batch, i);
+        if (b->by_columns)
+            emit_columns_first(o, batch);
     }
+    int64_t tiles = blocks_of(b->m), each = pipeline_tiles(o, (hi - lo) * tiles);
+    for (int64_t i = lo * tiles; i < hi * tiles && b->width < b->n && !b->by_columns; i += each)
+        emit_rows_first(o, i, min64(i + each, (each < tiles ? (i / tiles + 1) : hi) * tiles));
     rows_close(o->r);
     share(o, true);
     emit_join(e, LANE_ROWS);

@@ -35,49 +35,29 @@ static ValueId before_reshapes(const Hlo *h, ValueId v) { // that leave rows and
     return v;
 }
 
-typedef struct Mask { // of the columns from `first` on, of a mask of `all`
+typedef struct Mask { // of `all` columns
     const Hlo *h;
-    int64_t first, all, rows; // rows: after which it begins again; 0: not at all
+    int64_t all, rows; // rows: after which it begins again; 0: not at all
     bool constant;
     const uint8_t *data;
     Affine a; // compared with zero
     int64_t direction;
 } Mask;
 
-// What a piece of columns was cut from (pass/pieces.c).
-static ValueId uncut(const Hlo *h, ValueId v, Mask *m) {
-    OpId def = h->values.at[v].def;
-    const HloType *t = hlo_value_type(h, v);
-    m->all = t->dims[t->rank - 1];
-    if (!def || hlo_at(h, def)->code != HLO_SLICE)
-        return v;
-    const HloOp *op = hlo_at(h, def);
-    ValueId from = hlo_operand(h, op, 0);
-    const HloType *whole = hlo_value_type(h, from);
-    uint32_t n;
-    const int64_t *begin = hlo_ints(op, AK_START_INDICES, &n), *step = hlo_ints(op, AK_STRIDES, &n);
-    for (int i = 0; i < t->rank; i++)
-        if (step[i] != 1 || (i < t->rank - 1 && t->dims[i] != whole->dims[i]))
-            return v;
-    m->first = begin[t->rank - 1], m->all = whole->dims[t->rank - 1];
-    return from;
-}
-
-// A count that a row program works with: a vector that counts rows or columns from `first` of `all`, numbers, sums.
+// A count that a row program works with: a vector that counts rows, or `all` columns, numbers, sums.
 typedef struct Count {
     Affine a;
-    int64_t first, all;
+    int64_t all;
 } Count;
 
 static bool vector_count(const Hlo *h, ValueId v, bool rows, Count *out) {
-    Mask part = {0};
-    v = before_reshapes(h, uncut(h, before_reshapes(h, v), &part));
+    v = before_reshapes(h, v);
     OpId def = h->values.at[v].def;
-    if (!def || hlo_at(h, def)->code != HLO_IOTA || (rows && part.first))
+    if (!def || hlo_at(h, def)->code != HLO_IOTA)
         return false;
     const HloType *t = hlo_value_type(h, v);
     out->a = (Affine){.r = rows, .c = !rows};
-    out->first = rows ? 0 : part.first, out->all = rows ? 0 : t->elems;
+    out->all = rows ? 0 : t->elems;
     return t->dims[hlo_int(hlo_at(h, def), AK_IOTA_DIMENSION, 0)] == t->elems;
 }
 
@@ -124,7 +104,7 @@ static bool inner_count(const Hlo *h, const HloOp *rows, ValueId v, int depth, C
         if (!inner_count(h, rows, hlo_operand(h, op, 0), depth + 1, out) || !inner_count(h, rows, hlo_operand(h, op, 1), depth + 1, &b))
             return false;
         out->a = (Affine){out->a.r + sign * b.a.r, out->a.c + sign * b.a.c, out->a.k + sign * b.a.k};
-        out->first = out->all ? out->first : b.first, out->all = out->all ? out->all : b.all;
+        out->all = out->all ? out->all : b.all;
         return true;
     }
     default:
@@ -140,7 +120,7 @@ static bool inner_mask(const Hlo *h, const HloOp *rows, OpId id, Mask *m) {
     if (op->code != HLO_COMPARE || !inner_count(h, rows, hlo_operand(h, op, 0), 0, &x) ||
         !inner_count(h, rows, hlo_operand(h, op, 1), 0, &y) || (!x.all && !y.all) || (x.all && y.all))
         return false;
-    m->first = x.all ? x.first : y.first, m->all = x.all ? x.all : y.all;
+    m->all = x.all ? x.all : y.all;
     m->a = (Affine){x.a.r - y.a.r, x.a.c - y.a.c, x.a.k - y.a.k};
     m->direction = hlo_int(op, AK_COMPARISON_DIRECTION, -1);
     return true;
@@ -152,7 +132,7 @@ static bool made_mask(const Hlo *h, OpId rows, ValueId v, Mask *m) {
     Mask in;
     const HloRegion *r = hlo_op_region(h, op, 0);
     OpId def = h->values.at[hlo_operand(h, hlo_at(h, r->ops.at[r->ops.n - 1]), v - op->results)].def;
-    if (!def || !inner_mask(h, op, def, &in) || in.first || in.all != m->all)
+    if (!def || !inner_mask(h, op, def, &in) || in.all != m->all)
         return false;
     m->a = in.a, m->direction = in.direction;
     return true;
@@ -160,7 +140,9 @@ static bool made_mask(const Hlo *h, OpId rows, ValueId v, Mask *m) {
 
 static bool mask_known(const Hlo *h, ValueId v, Mask *m) {
     *m = (Mask){.h = h};
-    v = before_reshapes(h, uncut(h, before_reshapes(h, v), m));
+    v = before_reshapes(h, v);
+    const HloType *t = hlo_value_type(h, v);
+    m->all = t->rank ? t->dims[t->rank - 1] : 1;
     OpId def = h->values.at[v].def;
     if (!def)
         return false;
@@ -292,58 +274,35 @@ static bool columns_are_nothing(Look *l, const HloRegion *r, const bool *feeds) 
     return true;
 }
 
-static bool is_held(const Hlo *h, ValueId v) { // a number no lower than what is masked
-    const HloAttr *a = splat_value(h, v);
-    return a && dtype_to_f64(hlo_value_type(h, v)->dtype, a->data) >= MASK_LOW;
+// Of a row, the columns up to the last one that counts, and those before the first one that does not.
+static int64_t counting(const Mask *mask, int64_t row, int64_t n) {
+    while (n > 0 && !mask_at(mask, row, n - 1))
+        n--;
+    return n;
 }
 
-// A maximum of masked columns only is as low as they are: nothing uses it here but other maxima, unless one of them is held.
-static bool maximum_leaves(const Hlo *h, const HloRegion *r, ValueId v) {
-    for (uint32_t i = 0; i + 1 < r->ops.n; i++) {
-        const HloOp *op = hlo_at(h, r->ops.at[i]);
-        for (uint32_t k = 0; k < op->noperands; k++) {
-            if (hlo_operand(h, op, k) != v)
-                continue;
-            if (op->code != HLO_MAXIMUM || hlo_value_type(h, op->results)->rank ||
-                (!is_held(h, hlo_operand(h, op, !k)) && !maximum_leaves(h, r, op->results)))
-                return false;
-        }
-    }
-    return true;
+static int64_t unmasked(const Mask *mask, int64_t row, int64_t n) {
+    int64_t c = 0;
+    while (c < n && mask_at(mask, row, c))
+        c++;
+    return c;
 }
 
-static bool maxima_leave(const Hlo *h, const HloRegion *r) {
-    for (uint32_t i = 0; i + 1 < r->ops.n; i++) {
-        const HloOp *op = hlo_at(h, r->ops.at[i]);
-        if (op->code == HLO_REDUCE && reduce_body(h, op) != HLO_ADD && !maximum_leaves(h, r, op->results))
-            return false;
-    }
-    return true;
-}
-
-// Of a row, the columns up to the last one that counts, of [from, to).
-static int64_t counting(const Mask *mask, int64_t row, int64_t from, int64_t to) {
-    while (to > from && !mask_at(mask, row, to - 1))
-        to--;
-    return to - from;
-}
-
-// `cut`: the program may see rows of which nothing counts, as long as another piece has a column of theirs.
-static const uint32_t *widths(Compile *c, const Mask *mask, int64_t m, int64_t n, bool cut) {
-    int64_t rows = mask->rows ? mask->rows : m;
-    int64_t tiles = (m + PARTS - 1) / PARTS;
-    uint32_t *out = ARENA_NEWN(c->scratch, uint32_t, (size_t)tiles + 1);
+static bool set_widths(Compile *c, const Mask *mask, int64_t m, int64_t n, Masked *o) {
+    int64_t rows = mask->rows ? mask->rows : m, tiles = (m + PARTS - 1) / PARTS;
+    uint32_t *out = ARENA_NEWN(c->scratch, uint32_t, (size_t)tiles + 1), *clear = ARENA_NEWN(c->scratch, uint32_t, (size_t)tiles + 1);
     for (int64_t row = 0; row < m; row++) {
-        int64_t last = counting(mask, row % rows, mask->first, mask->first + n);
-        if (!last && !(cut && counting(mask, row % rows, 0, mask->all)))
-            return NULL; // nothing counts in this row
-        last = last ? last : 1;
-        int64_t need = (last + PARTS - 1) / PARTS * PARTS;
+        int64_t last = counting(mask, row % rows, n), need = (last + PARTS - 1) / PARTS * PARTS, all = unmasked(mask, row % rows, n);
+        if (!last)
+            return false; // nothing counts in this row
         uint32_t *at = &out[row / PARTS];
         need = need < n ? need : n;
         *at = need > *at ? (uint32_t)need : *at;
+        if (row % PARTS == 0 || all < clear[row / PARTS])
+            clear[row / PARTS] = (uint32_t)all;
     }
-    return out[tiles - 1] == n && tiles > 1 ? out : NULL; // every column counts for some row
+    o->widths = out, o->clear = clear;
+    return out[tiles - 1] == n && tiles > 1; // every column counts for some row
 }
 
 static bool operand_mask(const Hlo *h, const HloOp *rows, uint32_t i, int64_t m, int64_t n, Mask *mask) {
@@ -358,7 +317,7 @@ static bool operand_mask(const Hlo *h, const HloOp *rows, uint32_t i, int64_t m,
     return fits;
 }
 
-const uint32_t *mask_widths(Compile *c, OpId rows, int64_t m, int64_t n, const bool *feeds, OpId idle[MASK_IDLE]) {
+bool mask_find(Compile *c, OpId rows, int64_t m, int64_t n, const bool *feeds, Masked *out) {
     const Hlo *h = c->hlo;
     const HloOp *op = hlo_at(h, rows);
     const HloRegion *r = hlo_op_region(h, op, 0);
@@ -374,11 +333,11 @@ const uint32_t *mask_widths(Compile *c, OpId rows, int64_t m, int64_t n, const b
         Mask mask;
         if (i < nk ? !operand_mask(h, op, i, m, n, &mask) : !inner_mask(h, op, r->ops.at[i - nk], &mask))
             continue;
-        memset(idle, 0, MASK_IDLE * sizeof *idle);
-        Look l = {.h = h, .mask = inner, .first = first, .n = last - first, .idle = idle,
+        *out = (Masked){.mask = inner};
+        Look l = {.h = h, .mask = inner, .first = first, .n = last - first, .idle = out->idle,
                   .of = ARENA_NEWN(c->scratch, uint8_t, last - first + 1)};
         if (columns_are_nothing(&l, r, feeds))
-            return widths(c, &mask, m, n, mask.all > n && maxima_leave(h, r));
+            return mask.all == n && set_widths(c, &mask, m, n, out);
     }
-    return NULL;
+    return false;
 }

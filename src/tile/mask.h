@@ -5,10 +5,16 @@
 
 #include "pass/compile.h"
 
-// Columns that tiles of 128 rows need, in whole tiles of 128 columns: mask_widths(…)[t] of [0, n) for rows 128 t … of m.
-// NULL when the program has no such mask, or needs every column. `feeds`: results that only products read. idle: ops of
-// the program that put zeros under the mask where zeros are, up to MASK_IDLE; 0 behind the last.
+// Of tiles of 128 rows of m, columns of [0, n): those that count, in whole tiles of 128; those from the first on that count for all
+// rows of the tile.
 #define MASK_IDLE 4
-const uint32_t *mask_widths(Compile *c, OpId rows, int64_t m, int64_t n, const bool *feeds, OpId idle[MASK_IDLE]);
+typedef struct Masked {
+    const uint32_t *widths, *clear; // per tile of rows
+    ValueId mask;                   // inside the program
+    OpId idle[MASK_IDLE];           // its ops that put zeros under the mask where zeros are; 0 behind the last
+} Masked;
+
+// False when the program has no such mask, or needs every column. `feeds`: results that only products read.
+bool mask_find(Compile *c, OpId rows, int64_t m, int64_t n, const bool *feeds, Masked *out);
 
 #endif

@@ -67,7 +67,7 @@ static bool runs_in(const Node *n, const bool *need, uint32_t i, int pass) {
 }
 
 // Full nodes that a pass computes: what its reductions read and, in the last one, what is stored. pass -1: everything.
-static bool *needed(const RowOp *r, int pass) {
+bool *rows_needed(const RowOp *r, int pass) {
     bool *need = ARENA_NEWN(r->e->c->scratch, bool, r->nodes.n + 1);
     for (uint32_t i = r->nodes.n; i-- > 0;) {
         const Node *n = node_at(r, i);
@@ -110,7 +110,7 @@ static int32_t slot_taken(const RowOp *r, const Node *n, uint32_t i) {
 }
 
 // Gives every full value of a pass a slot; returns how many there are at a time.
-static uint32_t lay_out(RowOp *r, const bool *need, int pass) {
+uint32_t rows_lay_out(RowOp *r, const bool *need, int pass) {
     uint32_t n = r->nodes.n, count = 0;
     int32_t *owner = ARENA_NEWN(r->e->c->scratch, int32_t, n + 1); // slot -> node + 1
     for (uint32_t i = 0; i < n; i++)
@@ -144,10 +144,10 @@ static uint32_t lay_out(RowOp *r, const bool *need, int pass) {
 
 static uint32_t slots_for(RowOp *r, bool whole) {
     if (whole)
-        return lay_out(r, needed(r, -1), -1);
+        return rows_lay_out(r, rows_needed(r, -1), -1);
     uint32_t most = 0;
     for (uint32_t p = 0; p <= r->levels; p++) {
-        uint32_t n = lay_out(r, needed(r, (int)p), (int)p);
+        uint32_t n = rows_lay_out(r, rows_needed(r, (int)p), (int)p);
         most = n > most ? n : most;
     }
     return most;
@@ -176,7 +176,7 @@ static uint32_t place_columns(RowOp *r) {
     for (uint32_t i = 0; i < r->nodes.n; i++)
         if (!node_at(r, i)->full && !node_at(r, i)->scalar && node_at(r, i)->kind != NODE_CONST) {
             node_at(r, i)->off = at;
-            at += each;
+            at += each + (node_at(r, i)->kind == NODE_REDUCE ? 4 * r->parts : 0);
         }
     return align(at);
 }
@@ -239,21 +239,29 @@ static bool counts_from_one(const RowOp *r) {
     return any && r->nodes.n <= COUNT_NODES && r->e->chip->generation >= 3 && r->rows * r->cols <= 1 << 24;
 }
 
-static bool try_width(RowOp *r, int64_t width, uint32_t least_sets) {
+bool rows_try_width(RowOp *r, int64_t width, uint32_t least_sets) {
     r->spare_at = place_kept(r);
     r->slots_at = r->spare_at + (r->levels ? align((uint32_t)width * 4) : 0);
     r->count_at = r->slots_at;
     if (counts_from_one(r))
         r->slots_at += align((uint32_t)width * 4);
     r->column_bytes = place_columns(r);
+    r->columns_at = r->slots_at;
+    r->set_head = r->forms ? 0 : r->column_bytes;
+    if (r->forms)
+        r->slots_at += r->column_sets * r->column_bytes;
     uint32_t end = r->area_at + r->area_bytes, room = end - r->slots_at;
     if (r->slots_at > end || width > 32768)
         return false;
     r->slot_bytes = align((uint32_t)(width * slot_elem(r)));
-    uint64_t set = r->column_bytes + (uint64_t)r->nslots * r->slot_bytes;
+    uint64_t set = r->set_head + (uint64_t)r->nslots * r->slot_bytes;
     for (r->sets = r->flat && has_ints(r) ? INT_SETS : ROW_SETS; r->sets > least_sets && set * r->sets > room;)
         r->sets--;
     r->width = (uint32_t)width;
+    if (!r->forms)
+        r->column_sets = r->sets, r->column_pitch = (uint32_t)set;
+    else
+        r->column_pitch = r->column_bytes;
     return set * r->sets <= room;
 }
 
@@ -273,7 +281,7 @@ static bool fit(RowOp *r) {
         r->keep_outputs = keep;
         choose_resident(r, true);
         r->nslots = slots_for(r, true);
-        if (try_width(r, whole, keep ? 3 : 2) || (!keep && r->levels && try_width(r, whole, 1))) {
+        if (rows_try_width(r, whole, keep ? 3 : 2) || (!keep && r->levels && rows_try_width(r, whole, 1))) {
             rows_fold_sums(r);
             return true;
         }
@@ -284,13 +292,17 @@ static bool fit(RowOp *r) {
     for (int64_t width = widest(r); width >= 64; width -= 64) {
         r->keep_outputs = width >= 512;
         r->nslots = slots_for(r, false);
-        if (try_width(r, min64(width, r->pcols), has_ints(r) && width > INT_WIDTH_MIN ? 4 : 3) || (width <= (has_ints(r) ? INT_WIDTH_MIN : 1024) && try_width(r, min64(width, r->pcols), 1)))
+        if (rows_try_width(r, min64(width, r->pcols), has_ints(r) && width > INT_WIDTH_MIN ? 4 : 3) || (width <= (has_ints(r) ? INT_WIDTH_MIN : 1024) && rows_try_width(r, min64(width, r->pcols), 1)))
             return true;
     }
     return false;
 }
 
 // --- memory ------------------------------------------------------------------------------------------------
+
+static uint32_t slot_at(const RowOp *r, uint32_t set, uint32_t slot) {
+    return r->slots_at + set * (r->set_head + r->nslots * r->slot_bytes) + r->set_head + slot * r->slot_bytes;
+}
 
 uint64_t rows_place(const RowOp *r, uint32_t i) {
     const Node *n = node_at(r, i);
@@ -300,11 +312,10 @@ uint64_t rows_place(const RowOp *r, uint32_t i) {
         return addr_sbuf(0, n->off);
     if (n->resident)
         return addr_sbuf(0, n->off + (uint32_t)((r->slice * EPILOGUE_COLS + r->col0) * dtype_bytes(n->dtype)));
-    uint32_t set_bytes = r->column_bytes + r->nslots * r->slot_bytes;
     if (!n->full)
-        return addr_sbuf(0, r->slots_at + r->column_set * set_bytes + n->off);
+        return addr_sbuf(0, r->columns_at + r->column_set * r->column_pitch + n->off);
     assert(n->slot >= 0);
-    return addr_sbuf(0, r->slots_at + r->set * set_bytes + r->column_bytes + (uint32_t)n->slot * r->slot_bytes);
+    return addr_sbuf(0, slot_at(r, r->set, (uint32_t)n->slot));
 }
 
 Haz *rows_haz(RowOp *r, uint32_t i) {
@@ -326,18 +337,17 @@ static void share_area(RowOp *r, bool out) {
         if (n->draw)
             emit_area(r->e, &n->haz[0], n->state_at, 4 * DRAW_WORDS, out);
         bool column = !n->full && !n->scalar && n->kind != NODE_CONST;
-        for (r->column_set = 0; r->column_set < r->sets && column; r->column_set++)
-            emit_area(r->e, &n->haz[r->column_set], addr_poff(rows_place(r, i)), 16 * (uint32_t)r->group, out);
+        uint32_t bytes = 16 * (uint32_t)r->group + (n->kind == NODE_REDUCE ? 4 * r->parts : 0);
+        for (r->column_set = 0; r->column_set < r->column_sets && column; r->column_set++)
+            emit_area(r->e, &n->haz[r->column_set], addr_poff(rows_place(r, i)), bytes, out);
     }
     if (r->levels)
         emit_area(r->e, &r->spare, r->spare_at, r->count_at - r->spare_at, out);
-    if (r->slots_at > r->count_at)
-        emit_area(r->e, &r->count_haz, r->count_at, r->slots_at - r->count_at, out);
+    if (r->columns_at > r->count_at)
+        emit_area(r->e, &r->count_haz, r->count_at, r->columns_at - r->count_at, out);
     for (uint32_t set = 0; set < r->sets; set++)
         for (uint32_t k = 0; k < r->nslots; k++)
-            emit_area(r->e, &r->slots[set * r->nslots + k],
-                     r->slots_at + set * (r->column_bytes + r->nslots * r->slot_bytes) + r->column_bytes + k * r->slot_bytes,
-                     r->slot_bytes, out);
+            emit_area(r->e, &r->slots[set * r->nslots + k], slot_at(r, set, k), r->slot_bytes, out);
     r->set = r->column_set = 0;
 }
 
@@ -402,7 +412,7 @@ static void put_count(RowOp *r, uint64_t dst, int dtype, Haz *haz, int64_t from,
 // The numbers of the elements, instead of loading them.
 static void load_count(RowOp *r, uint32_t i, int64_t from, int64_t stride) {
     int dtype = node_at(r, i)->dtype;
-    if (r->slots_at == r->count_at) {
+    if (r->columns_at == r->count_at) {
         put_count(r, rows_place(r, i), dtype, rows_haz(r, i), from, stride);
         return;
     }
@@ -564,7 +574,7 @@ static void load_kept(RowOp *r) {
 }
 
 // Numbers per row that need the reductions of `level` levels and no more.
-static void emit_columns(RowOp *r, uint32_t level, int64_t p0) {
+void rows_emit_columns(RowOp *r, uint32_t level, int64_t p0) {
     for (uint32_t i = 0; i < r->nodes.n; i++) {
         const Node *n = node_at(r, i);
         if (n->full || n->scalar || n->kind == NODE_CONST || n->level != level)
@@ -590,7 +600,7 @@ static void make_operands(RowOp *r, uint32_t i) {
     }
 }
 
-static void emit_chunk(RowOp *r, const bool *need, int pass, int64_t p0, int64_t c0) {
+void rows_emit_chunk(RowOp *r, const bool *need, int pass, int64_t p0, int64_t c0) {
     bool last = pass < 0 || (uint32_t)pass == r->levels;
     for (uint32_t i = 0; i < r->nodes.n; i++) {
         const Node *n = node_at(r, i);
@@ -615,17 +625,17 @@ static void emit_tile(RowOp *r, int64_t p0) {
     if (r->tile_cols)
         r->w = r->tile_cols;
     if (r->width >= per) {
-        emit_chunk(r, needed(r, -1), -1, p0, 0);
+        rows_emit_chunk(r, rows_needed(r, -1), -1, p0, 0);
         return;
     }
     for (uint32_t p = 0; p <= r->levels; p++) {
-        const bool *need = needed(r, (int)p);
-        lay_out(r, need, (int)p);
-        emit_columns(r, p, p0);
+        const bool *need = rows_needed(r, (int)p);
+        rows_lay_out(r, need, (int)p);
+        rows_emit_columns(r, p, p0);
         for (int64_t c0 = 0; c0 < per; c0 += r->width) {
             r->w = (uint32_t)min64(r->width, per - c0);
             emit_task(r->e);
-            emit_chunk(r, need, (int)p, p0, c0);
+            rows_emit_chunk(r, need, (int)p, p0, c0);
             r->set = (r->set + 1) % r->sets; // chunks have nothing in common but their columns
         }
         for (uint32_t i = 0; i < r->nodes.n; i++) // reductions are over
@@ -633,6 +643,10 @@ static void emit_tile(RowOp *r, int64_t p0) {
                 (node_at(r, i)->wants_inverse || node_at(r, i)->wants_negative))
                 rows_emit_beside(r, i);
     }
+    rows_store_columns(r, p0);
+}
+
+void rows_store_columns(RowOp *r, int64_t p0) {
     for (uint32_t i = 0; i < r->nodes.n; i++)
         if (!node_at(r, i)->full && node_at(r, i)->is_output)
             store_outputs(r, i, p0, 0);
@@ -653,8 +667,8 @@ void rows_open(RowOp *r) {
     r->slots = ARENA_NEWN(r->e->c->scratch, Haz, r->sets * r->nslots + 1);
     memset(r->busy, 0, sizeof r->busy);
     memset(r->count_of, 0, sizeof r->count_of);
-    if (r->epi || r->width >= r->group * r->pcols)
-        lay_out(r, needed(r, -1), -1);
+    if (r->epi || (!r->forms && r->width >= r->group * r->pcols))
+        rows_lay_out(r, rows_needed(r, -1), -1);
     share_area(r, false);
     uint32_t loc = r->e->loc;
     load_kept(r);
@@ -721,9 +735,11 @@ static RowOp *row_op_make(Emit *e, const Step *s, Block *b) {
     return r;
 }
 
-// With products before and behind: rows whole, one a partition, two tiles at a time at least. NULL: does not fit.
+// With products before and behind: one row a partition, rows whole and two tiles at a time at least, or in chunks. NULL: does not fit.
 RowOp *rows_begin(Emit *e, const Step *s, Block *b) {
     RowOp *r = row_op_make(e, s, b);
+    if (b->width < b->n)
+        r->area_at = b->rows_at, r->area_bytes = ROWS_AREA_BEGIN + ROWS_AREA_BYTES - b->rows_at;
     rows_read(r);
     for (uint32_t i = 0; i < r->nodes.n; i++) {
         const Node *n = node_at(r, i);
@@ -735,10 +751,13 @@ RowOp *rows_begin(Emit *e, const Step *s, Block *b) {
     }
     r->prow = r->rows, r->pcols = r->cols, r->group = 1;
     r->keep_outputs = true;
+    rows_defer(r);
+    if (b->width < b->n)
+        return rows_forms(r) ? r : NULL;
     rows_fold(r);
     choose_resident(r, true);
     r->nslots = slots_for(r, true);
-    if (!try_width(r, r->cols, 2))
+    if (!rows_try_width(r, r->cols, 2))
         return NULL;
     rows_fold_sums(r);
     return r;
@@ -774,8 +793,8 @@ RowOp *rows_epilogue(Emit *e, const Step *s, const Epilogue *p, uint32_t at, uin
             all = all && (n->kind != NODE_INPUT || n->psum || !n->full || n->resident || input_period(r, n) != 1);
         }
         r->nslots = slots_for(r, true);
-        if (all && try_width(r, width, sets)) {
-            r->need = needed(r, -1);
+        if (all && rows_try_width(r, width, sets)) {
+            r->need = rows_needed(r, -1);
             return r;
         }
     }
@@ -802,7 +821,7 @@ void rows_from_psum(RowOp *r, uint32_t tiles, uint32_t psum_at, Haz *haz, int64_
         r->w = tiles * (n - c < width ? n - c : width);
         r->psum_at = psum_at + c * 4;
         r->col0 = r->sliced ? c : (uint32_t)c0 + c;
-        emit_chunk(r, r->need, -1, row, c0 + c);
+        rows_emit_chunk(r, r->need, -1, row, c0 + c);
         r->set = r->column_set = (r->set + 1) % r->sets;
     }
     r->col0 = r->slice = 0, r->tiles = 1;
@@ -819,7 +838,7 @@ static void emit_wedge_columns(RowOp *r, const bool *need, int64_t t, int64_t c0
             r->wedge_at = b * g->m * g->n + t * PARTS * g->n + c0, r->wedge_parts = (uint32_t)n;
             r->w = (uint32_t)(n * w);
             emit_task(r->e);
-            emit_chunk(r, need, 0, 0, 0);
+            rows_emit_chunk(r, need, 0, 0, 0);
             r->set = (r->set + 1) % r->sets;
         }
     }
@@ -834,8 +853,8 @@ static void emit_wedge(RowOp *r) {
     if (!fit(r))
         hlo_fail(r->e->l->h, r->s->op, OTRN_CAPACITY, "its values for one row do not fit SBUF");
     rows_open(r);
-    const bool *need = needed(r, 0);
-    lay_out(r, need, 0);
+    const bool *need = rows_needed(r, 0);
+    rows_lay_out(r, need, 0);
     r->m = PARTS;
     for (int64_t t = 0; t < g->m / PARTS; t++) {
         const bool *read = g->read + t * g->across;

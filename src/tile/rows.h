@@ -3,6 +3,7 @@
 //
 //   rows_read.c  the region as nodes
 //   rows.c       what fits SBUF, the walk over tiles of rows, transfers
+//   rows_chunks.c  with products, in chunks of columns
 //   rows_inst.c  the instruction for each node, and which engine takes it
 #ifndef OTRN_TILE_ROWS_H
 #define OTRN_TILE_ROWS_H
@@ -12,6 +13,7 @@
 #include "tile/emit.h"
 
 #define ROW_SETS 4 // tiles in work at a time, at most
+#define PRO_COPIES 6 // of what a product leaves in PSUM
 
 typedef enum NodeKind { NODE_INPUT, NODE_CONST, NODE_OP, NODE_WIDEN, NODE_REDUCE } NodeKind;
 
@@ -32,7 +34,7 @@ typedef struct Node {
     uint32_t summed; // OP: the reduction of it that its instruction gives as well, 0 = none (a node number + 1)
     bool wants_inverse, wants_negative; // one a row: kept beside it
     uint32_t turns;  // shift of integers: the node that joins it with another one, 0 = none
-    float value;     // CONST
+    float value;     // CONST; REDUCE: its result is multiplied by this, where that is not 0
     int32_t number;  // … of integers: its bits
     bool count;      // input that is 0, 1, …: made, not loaded
     OpId draw;       // input that the engines' generator makes: the op, 0 = it is loaded
@@ -43,10 +45,17 @@ typedef struct Node {
     bool psum;       // full input that a product leaves in PSUM; off is its place there
     bool made;       // … and has, for the tile in work
     bool feeds;      // output that products behind the program read where it lies
-    Haz haz[ROW_SETS]; // one a row: of its column; resident and scalar: [0]
+    Haz *haz; // one a row: of its columns; resident and scalar: [0]; in PSUM: of its copies
 } Node;
 
 typedef struct Block Block;
+
+// The program as a pass over chunks of columns sees it: nodes with the choices of that pass. Numbers are the same in all forms.
+typedef struct RowForm {
+    Node *nodes;
+    const bool *need;
+    uint32_t slots;
+} RowForm;
 
 #define EPILOGUE_COLS 512 // columns of a product's tile in PSUM
 
@@ -66,6 +75,11 @@ typedef struct RowOp {
     uint32_t width;             // columns of a chunk, elements of a slot
     uint32_t levels;
     uint32_t nslots, slot_bytes, sets, set, column_set, column_bytes, slots_at;
+    uint32_t columns_at, column_pitch, column_sets; // numbers per row: of the first tile, from tile to tile, how many tiles
+    uint32_t set_head;          // what lies before the slots of a set
+    RowForm *forms;             // with products, in chunks: [pass][masked]
+    uint32_t parts;             // of a reduction, one for each chunk, which a number per row has room for
+    uint32_t chunk, chunks;     // in work, of the tile
     Haz *slots;  // [set][slot]
     bool keep_outputs;  // slots of results are not taken over inside a tile
     uint32_t spare_at;  // a slot for what nobody reads
@@ -98,9 +112,22 @@ void rows_read(RowOp *r); // rows_read.c: fills nodes
 // rows.c
 void rows_loc(RowOp *r, uint32_t node); // what follows belongs to the node; entry points put back the place they were called at
 RowOp *rows_begin(Emit *e, const Step *s, Block *b);
+bool *rows_needed(const RowOp *r, int pass);
+uint32_t rows_lay_out(RowOp *r, const bool *need, int pass);
+bool rows_try_width(RowOp *r, int64_t width, uint32_t least_sets);
+void rows_emit_chunk(RowOp *r, const bool *need, int pass, int64_t p0, int64_t c0);
+void rows_emit_columns(RowOp *r, uint32_t level, int64_t p0);
+void rows_store_columns(RowOp *r, int64_t p0);
 void rows_open(RowOp *r);
 void rows_tile(RowOp *r, int64_t p0, uint32_t m); // m rows from row p0
 void rows_close(RowOp *r);
+// rows_chunks.c: with products, in chunks of columns: a tile of rows is as many passes over its chunks as its reductions ask for.
+void rows_defer(RowOp *r); // what scales rows of a product's operand scales its result instead
+bool rows_forms(RowOp *r); // false: does not fit
+void rows_pass_begin(RowOp *r, uint32_t pass, int64_t p0, uint32_t m);
+bool rows_chunk(RowOp *r, uint32_t pass, bool masked, int64_t p0, int64_t c0, uint32_t n); // whether it used slots
+void rows_pass_end(RowOp *r, uint32_t pass); // its reductions are over
+void rows_tile_end(RowOp *r, int64_t p0);    // … all of them
 // As an epilogue, in the `bytes` of SBUF that begin at `at`; NULL: does not fit with `sets` in work, each of `width` columns,
 // which may be those of two tiles.
 RowOp *rows_epilogue(Emit *e, const Step *s, const Epilogue *p, uint32_t at, uint32_t bytes, uint32_t width, uint32_t sets);
@@ -132,6 +159,8 @@ void rows_put(RowOp *r, IsaInst in, Haz *const *reads, uint32_t n, Haz *write);
 // rows_inst.c: a node's value for rows of m partitions and w columns; its operands are there.
 void rows_emit_node(RowOp *r, uint32_t node, bool first_chunk);
 void rows_emit_beside(RowOp *r, uint32_t node); // the inverse and negative it wants
+void rows_join_parts(RowOp *r, uint32_t node);  // a reduction's, of all chunks
+Arg rows_beside(RowOp *r, const Arg *a, uint32_t which); // 1: the inverse, 2: the negative of a number per row
 // Marks nodes that the instruction of their reader takes along.
 void rows_fold(RowOp *r);
 void rows_fold_sums(RowOp *r); // … and sums that the instruction before them gives; rows in one chunk only

@@ -17,7 +17,7 @@ static uint32_t narrow(const RowOp *r, uint32_t i) { // the one-a-row value behi
 }
 
 // Rows side by side in a partition: those of a group, or of the tiles of a product.
-static uint32_t rows_beside(const RowOp *r) { return r->tiles > 1 ? r->tiles : (uint32_t)r->group; }
+static uint32_t side_by_side(const RowOp *r) { return r->tiles > 1 ? r->tiles : (uint32_t)r->group; }
 
 static uint32_t row_pitch(const RowOp *r, const Node *n) { // elements from one of them to the next
     return r->tiles < 2 ? (uint32_t)r->cols : n->psum ? EPILOGUE_COLS : r->w / r->tiles;
@@ -43,14 +43,14 @@ Arg rows_arg(RowOp *r, uint32_t i, bool full) {
 // Counts of the instruction and strides of one operand.
 static void set_counts(const RowOp *r, IsaInst *in, bool full) {
     in->n[0] = r->m;
-    if (full && rows_beside(r) > 1)
-        in->n[1] = rows_beside(r), in->n[2] = r->tiles > 1 ? r->w / r->tiles : (uint32_t)r->cols;
+    if (full && side_by_side(r) > 1)
+        in->n[1] = side_by_side(r), in->n[2] = r->tiles > 1 ? r->w / r->tiles : (uint32_t)r->cols;
     else
         in->n[1] = full ? r->w : (uint32_t)r->group;
 }
 
 static void set_strides(const RowOp *r, int32_t *strides, const Arg *a, bool full) {
-    if (full && rows_beside(r) > 1)
+    if (full && side_by_side(r) > 1)
         strides[1] = a->step[0], strides[2] = a->step[1];
     else
         strides[1] = full ? a->step[1] : a->step[0];
@@ -59,6 +59,14 @@ static void set_strides(const RowOp *r, int32_t *strides, const Arg *a, bool ful
 Arg rows_result(RowOp *r, uint32_t i) {
     Arg a = rows_arg(r, i, false);
     a.kind = ARG_TENSOR;
+    return a;
+}
+
+// Where a reduction of the columns in work goes: with products a chunk has a place of its own.
+static Arg reduced(RowOp *r, uint32_t i) {
+    Arg a = rows_result(r, i);
+    if (r->forms && r->chunks > 1)
+        a.addr += 16 + 4 * r->chunk, a.dtype = DT_F32;
     return a;
 }
 
@@ -233,7 +241,7 @@ static bool exact_inverse(float v) {
     return isnormal(v) && isnormal(inverse);
 }
 
-static Arg beside(RowOp *r, const Arg *a, uint32_t which) { // 1: the inverse, 2: the negative of a column
+Arg rows_beside(RowOp *r, const Arg *a, uint32_t which) {
     Arg b = *a;
     b.addr += which * (uint64_t)r->group * 4;
     b.dtype = DT_F32;
@@ -251,7 +259,7 @@ static void put_divide(RowOp *r, const Node *n, const Arg *dst, bool full) {
         return;
     }
     if (node_at(r, y.node)->wants_inverse) {
-        Arg inverse = beside(r, &y, 1);
+        Arg inverse = rows_beside(r, &y, 1);
         put_binary(r, dst, ALU_MUL, &x, &inverse, full);
         return;
     }
@@ -323,7 +331,7 @@ static void put_function(RowOp *r, uint32_t i, const Arg *dst) {
             if (a.kind == ARG_NUMBER)
                 a.value = -a.value;
             else
-                a = beside(r, &a, 2);
+                a = rows_beside(r, &a, 2);
         }
         *(inner->code == HLO_MULTIPLY ? &in.a : &in.b) = scalar_operand(&in, &a);
         if (a.haz)
@@ -346,7 +354,7 @@ static void put_function(RowOp *r, uint32_t i, const Arg *dst) {
         rows_put(r, in, reads, nreads, dst->haz);
         return;
     }
-    Arg sum = rows_result(r, n->summed - 1);
+    Arg sum = reduced(r, n->summed - 1);
     in.res = sum.addr, in.rtype = sum.dtype, in.rop = ALU_ADD, in.rcmd = RCMD_RESET_REDUCE;
     r->busy[ENG_SCALAR] += engine_ns(r, ENG_SCALAR, true) + 64 / r->e->chip->scalar_ghz;
     emit_inst(r->e, in, reads, nreads, (Haz *[]){dst->haz, sum.haz}, 2);
@@ -372,7 +380,7 @@ static void put_select_reduce(RowOp *r, const Node *n, const Arg *dst, Arg *p, c
         rows_put(r, in, reads, k, dst->haz);
         return;
     }
-    Arg most = rows_result(r, n->summed - 1);
+    Arg most = reduced(r, n->summed - 1);
     in.res = most.addr, in.rtype = most.dtype, in.rop = ALU_MAX, in.rcmd = RCMD_RESET_REDUCE;
     writes[1] = most.haz;
     r->busy[ENG_VECTOR] += engine_ns(r, ENG_VECTOR, true) + 64 / r->e->chip->vector_ghz;
@@ -510,10 +518,10 @@ static void put_op(RowOp *r, uint32_t i) {
 // A reduction over the columns of the chunk; later chunks are combined with what there is.
 static void put_reduce(RowOp *r, uint32_t i, bool first) {
     const Node *n = node_at(r, i);
-    Arg dst = rows_result(r, i), part = first ? dst : beside(r, &dst, 3), x = rows_arg(r, n->src[0], true);
+    Arg dst = rows_result(r, i), part = r->forms ? reduced(r, i) : first ? dst : rows_beside(r, &dst, 3), x = rows_arg(r, n->src[0], true);
     int op = alu_of(n->code);
     bool done = node_at(r, n->src[0])->kind == NODE_OP && node_at(r, n->src[0])->summed == i + 1;
-    part.dtype = dst.dtype;
+    part.dtype = r->forms ? part.dtype : dst.dtype;
     if (!done && x.kind == ARG_TENSOR && op == ALU_ADD && r->group == 1 && node_at(r, x.node)->full &&
         lighter(r, true, NULL, NULL) == ENG_SCALAR) { // the scalar engine sums what it copies to nowhere
         IsaInst in = {.op = ISA_ACTIVATE, .engine = ENG_SCALAR, .dst = addr_sbuf(0, r->spare_at), .dtype = DT_F32,
@@ -533,8 +541,28 @@ static void put_reduce(RowOp *r, uint32_t i, bool first) {
         rows_src(r, &in, &x, true);
         rows_put(r, in, (Haz *[]){x.haz}, 1, part.haz);
     }
-    if (!first)
+    if (n->value) { // by the engine that has it: others would wait
+        IsaInst in = rows_make(r, ISA_TENSOR_SCALAR, ENG_VECTOR, &part, false);
+        rows_src(r, &in, &part, false);
+        in.op0 = ALU_MUL, in.a = scalar_f32(n->value);
+        rows_put(r, in, (Haz *[]){part.haz}, 1, part.haz);
+    }
+    if (!first && !r->forms)
         put_binary(r, &dst, op, &dst, &part, false);
+}
+
+void rows_join_parts(RowOp *r, uint32_t i) {
+    const Node *n = node_at(r, i);
+    rows_loc(r, i);
+    Arg dst = rows_result(r, i);
+    if (r->chunks > 1) {
+        IsaInst in = {.op = ISA_REDUCE, .engine = ENG_VECTOR, .dst = dst.addr, .dtype = dst.dtype, .op0 = (uint8_t)alu_of(n->code),
+                      .src = dst.addr + 16, .stype = DT_F32};
+        in.n[0] = r->m, in.n[1] = r->chunks, in.s[1] = 1;
+        rows_put(r, in, (Haz *[]){dst.haz}, 1, dst.haz);
+    }
+    if (n->wants_inverse || n->wants_negative)
+        rows_emit_beside(r, i);
 }
 
 void rows_emit_beside(RowOp *r, uint32_t i) {
@@ -543,14 +571,14 @@ void rows_emit_beside(RowOp *r, uint32_t i) {
     rows_loc(r, i);
     x.kind = ARG_TENSOR;
     if (n->wants_inverse) {
-        Arg inverse = beside(r, &x, 1);
+        Arg inverse = rows_beside(r, &x, 1);
         IsaInst in = rows_make(r, ISA_RECIPROCAL, ENG_VECTOR, &inverse, false);
         rows_src(r, &in, &x, false);
         in.n[1] = n->scalar ? 1 : in.n[1];
         rows_put(r, in, (Haz *[]){x.haz}, 1, x.haz);
     }
     if (n->wants_negative) {
-        Arg negative = beside(r, &x, 2), number = {.kind = ARG_NUMBER, .value = -1};
+        Arg negative = rows_beside(r, &x, 2), number = {.kind = ARG_NUMBER, .value = -1};
         IsaInst in = rows_make(r, ISA_TENSOR_SCALAR, ENG_VECTOR, &negative, false);
         rows_src(r, &in, &x, false);
         in.n[1] = n->scalar ? 1 : in.n[1];

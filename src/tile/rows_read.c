@@ -8,6 +8,7 @@ static uint32_t node_of(const RowOp *r, ValueId v) { return r->e->row_node[v]; }
 
 static uint32_t add_node(RowOp *r, ValueId v, const Node *n) {
     VEC_PUSH(r->e->c->scratch, &r->nodes, *n);
+    r->nodes.at[r->nodes.n - 1].haz = ARENA_NEWN(r->e->c->scratch, Haz, PRO_COPIES > ROW_SETS ? PRO_COPIES : ROW_SETS);
     r->e->row_node[v] = r->nodes.n - 1;
     return r->nodes.n - 1;
 }
@@ -52,7 +53,7 @@ static void read_op(RowOp *r, OpId id) {
         return;
     }
     for (uint32_t k = 0; r->block && k < MASK_IDLE; k++)
-        if (r->block->idle[k] == id) { // zeros where zeros are
+        if (r->block->masked.idle[k] == id) { // zeros where zeros are
             r->e->row_node[op->results] = node_of(r, hlo_operand(h, op, 1));
             return;
         }
