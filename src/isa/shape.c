@@ -122,6 +122,26 @@ void shape_code_set_imm(ShapeCode *c, uint32_t pc, int32_t imm) {
     c->of.at[pc] = c->words.at[c->record_at.at[pc]] = table_add(c, &s);
 }
 
+uint32_t shape_code_wait(const ShapeCode *c, uint32_t pc, int w) {
+    const IsaShape *s = &c->shapes.at[c->of.at[pc]];
+    assert(s->at[w]);
+    return c->words.at[c->record_at.at[pc] + s->at[w] / 4];
+}
+
+void shape_code_set_wait(ShapeCode *c, uint32_t pc, int w, uint8_t sem, uint32_t val) {
+    IsaShape s = c->shapes.at[c->of.at[pc]];
+    assert(s.at[w] && sem != SEM_NONE);
+    c->words.at[c->record_at.at[pc] + s.at[w] / 4] = val;
+    s.in.wait_sem[w] = sem;
+    c->of.at[pc] = c->words.at[c->record_at.at[pc]] = table_add(c, &s);
+}
+
+void shape_code_cut(ShapeCode *c, uint32_t n) {
+    assert(n <= c->of.n);
+    c->of.n = c->record_at.n = n;
+    c->moved = true; // between records are some of nobody
+}
+
 void shape_code_order(ShapeCode *c, Arena *scratch, uint32_t begin, const uint32_t *from, uint32_t n) {
     uint32_t *of = arena_dup(scratch, c->of.at + begin, n * sizeof *of);
     uint32_t *at = arena_dup(scratch, c->record_at.at + begin, n * sizeof *at);

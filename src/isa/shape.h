@@ -67,6 +67,9 @@ typedef struct ShapeCode { // code while it is made: instructions come in and ar
 } ShapeCode;
 uint32_t shape_code_push(ShapeCode *c, const IsaInst *in); // its number
 void shape_code_set_imm(ShapeCode *c, uint32_t pc, int32_t imm);
+void shape_code_set_wait(ShapeCode *c, uint32_t pc, int w, uint8_t sem, uint32_t val); // of one that waits already
+uint32_t shape_code_wait(const ShapeCode *c, uint32_t pc, int w); // the count it waits for
+void shape_code_cut(ShapeCode *c, uint32_t n); // instructions from n on are gone
 // What was at begin + from[i] is at begin + i then.
 void shape_code_order(ShapeCode *c, Arena *scratch, uint32_t begin, const uint32_t *from, uint32_t n);
 IsaShapes *shape_code_end(ShapeCode *c);

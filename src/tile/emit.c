@@ -184,17 +184,31 @@ static void load_reg(Emit *e, const Step *s) {
                               .stype = hlo_value_type(e->l->h, v)->dtype});
 }
 
+static bool is_straight(const Emit *e, const Loop *loop) { // no control flow in its body
+    for (uint32_t i = loop->begin + 1; i < loop->end; i++)
+        if (e->l->steps.at[i].kind >= STEP_LOOP_BEGIN)
+            return false;
+    return true;
+}
+
 static void emit_counted(Emit *e, const Step *s) {
     Loop *loop = &e->l->loops.at[s->aux];
+    IsaInst begin = {.op = ISA_LOOP, .engine = ENG_SYNC, .wait_sem = {SEM_NONE, SEM_NONE}, .reg = count_reg(e->l, s->aux),
+                     .value = (int32_t)loop->first, .limit = (int32_t)(loop->first + (int64_t)loop->trips * loop->step),
+                     .step = (int32_t)loop->step};
+    bool overlaps = is_straight(e, loop) && loop->trips > 1 && !e->meetings;
     if (s->kind == STEP_LOOP_BEGIN) {
-        loop->begin_pc = emit_control(e, (IsaInst){.op = ISA_LOOP, .reg = count_reg(e->l, s->aux), .value = (int32_t)loop->first,
-                                                   .limit = (int32_t)(loop->first + (int64_t)loop->trips * loop->step),
-                                                   .step = (int32_t)loop->step});
-    } else {
-        uint32_t end = emit_control(e, (IsaInst){.op = ISA_ENDLOOP, .imm = (int32_t)loop->begin_pc});
-        shape_code_set_imm(&e->code, loop->begin_pc, (int32_t)end);
+        loop->begin_pc = emit_control(e, begin);
+        emit_barrier(e); // every iteration begins with it, unless they may overlap
+        if (overlaps)
+            emit_body_begin(e);
+        return;
     }
-    emit_barrier(e); // every turn begins with it
+    if (overlaps && emit_body_end(e, loop->begin_pc, &begin))
+        loop->begin_pc++;
+    uint32_t end = emit_control(e, (IsaInst){.op = ISA_ENDLOOP, .imm = (int32_t)loop->begin_pc});
+    shape_code_set_imm(&e->code, loop->begin_pc, (int32_t)end);
+    emit_barrier(e);
 }
 
 // A number that a loop's counter tells, put into memory for whoever reads it there.

@@ -96,6 +96,10 @@ void emit_join(Emit *e, Lane other);
 void emit_meet(Emit *e, uint32_t round); // the cores meet when this one is through with the round's accesses to HBM
 void emit_step_end(Emit *e);
 void emit_flush(Emit *e);                           // places everything recorded
+// The body of a loop is what is placed from the one call to the other. `loop` is its instruction, at `pc`, with a barrier behind it: where
+// waits can be found that suit every iteration, the barrier goes before the loop and iterations run into each other.
+void emit_body_begin(Emit *e);
+bool emit_body_end(Emit *e, uint32_t pc, const IsaInst *loop);
 void emit_all(Emit *e, void (*fn)(void *arg), void *arg); // a whole program, by fn
 void emit_unweave(Emit *e); // unweave.c: tasks together, of what was placed since the last time
 uint32_t emit_append(Emit *e, const IsaInst *in); // as it is; its number

@@ -23,6 +23,8 @@ _Static_assert(HAZ_SEMS == ENG_COUNT + QUEUE_COUNT, "a count for each queue");
 #define CHUNK 256          // records
 #define AHEAD 16384        // records that may wait to come over
 #define CODE_MAX (1u << 30)
+#define BODY_MAX (1u << 18) // records of a loop whose iterations run into each other
+#define ITERATIONS_MAX 6    // until its waits repeat themselves
 #define DONE_NS 2000 // from the last instruction of a task until another engine sees its results in HBM
 #define BATCHES 64
 #define REST_NS 200000 // of a thread that is not needed
@@ -48,8 +50,23 @@ typedef struct Segment { // of HBM, by pieces
     uint64_t n;
 } Segment;
 
+typedef struct Kept { // a record of a loop's body, as it was placed
+    Rec rec;
+    uint32_t order;
+} Kept;
+
+typedef struct WaitsOf { // of an instruction: counts from the begin of the iteration on; those of the one before are not positive
+    int64_t from[2];
+    uint8_t sem[2], engine, pad[5];
+} WaitsOf;
+
 struct Placer {
     Emit *e;
+    VEC(Kept) body;
+    bool keeps;      // what is placed is the body of a loop
+    bool dry;        // nothing is appended: only waits are found
+    uint32_t base[HAZ_SEMS]; // counts when the iteration began
+    VEC(WaitsOf) waits;      // of this iteration, when it is dry
     LaneQueue lane[LANE_COUNT];
     Segment *segments;
     double free[ENG_COUNT], queue[QUEUE_COUNT], hbm; // ns
@@ -106,8 +123,20 @@ static void spin(atomic_flag *lock) {
 
 // --- placing -----------------------------------------------------------------------------------------
 
+static void note_waits(Placer *p, const IsaInst *in) {
+    WaitsOf w = {.engine = in->engine, .sem = {in->wait_sem[0], in->wait_sem[1]}};
+    for (int i = 0; i < 2; i++)
+        w.from[i] = w.sem[i] == SEM_NONE ? 0 : (int64_t)in->wait_val[i] - p->base[w.sem[i]];
+    VEC_PUSH(&p->scratch, &p->waits, w);
+}
+
 static uint32_t append(Emit *e, const IsaInst *in, uint32_t loc, uint32_t order) {
     Placer *p = e->placer;
+    if (p->dry) {
+        note_waits(p, in);
+        e->done[isa_sem(in)]++;
+        return 0;
+    }
     if (e->code.of.n >= CODE_MAX)
         ctx_fail(&p->ctx, OTRN_CAPACITY, NO_PLACE, "the program needs more than %u instructions", CODE_MAX);
     shape_code_push(&e->code, in);
@@ -182,6 +211,8 @@ static void note_meeting(Emit *e, const Rec *r, bool hbm, int own, uint32_t coun
 
 static void place(Placer *p, const Rec *r, uint32_t order) {
     Emit *e = p->e;
+    if (p->keeps && p->body.n < BODY_MAX)
+        VEC_PUSH(&p->scratch, &p->body, ((Kept){*r, order}));
     if (r->is_merge) {
         counts_merge(&r->writes[0]->counts, &r->reads[0]->counts, e->epoch);
         return;
@@ -214,6 +245,84 @@ static void place(Placer *p, const Rec *r, uint32_t order) {
             else
                 note_read(h, e->epoch, own, count);
         }
+}
+
+// --- iterations ---------------------------------------------------------------------------------------
+//
+// What is placed waits for counts since the barrier, and at the begin of a loop's body nothing is known of the iteration before. So
+// the body's records are placed once more, in the same order, behind themselves: what they then wait for is what every later
+// iteration waits for. Waits that are dropped because their engine has seen the count before were seen in each iteration, or belong to one
+// before. As waits of their own add to counts, this is done until two iterations are alike.
+
+static void place_body(Placer *p) {
+    memcpy(p->base, p->e->done, sizeof p->base);
+    p->waits.n = 0;
+    for (uint32_t i = 0; i < p->body.n; i++)
+        place(p, &p->body.at[i].rec, p->body.at[i].order);
+}
+
+static bool find_steady(Placer *p) {
+    WaitsOf *last = NULL;
+    uint32_t n = 0;
+    bool same = false;
+    p->dry = true;
+    for (int i = 0; i < ITERATIONS_MAX && !same; i++) {
+        place_body(p);
+        same = last && n == p->waits.n && !memcmp(last, p->waits.at, n * sizeof *last);
+        n = p->waits.n;
+        last = arena_dup(&p->scratch, p->waits.at, n * sizeof *last);
+    }
+    p->dry = false;
+    return same;
+}
+
+// Counts become distances back: they are the same in every iteration.
+static void count_back(Placer *p, uint32_t begin) {
+    Emit *e = p->e;
+    uint32_t count[HAZ_SEMS];
+    memcpy(count, p->base, sizeof count);
+    for (uint32_t pc = begin; pc < e->code.of.n; pc++) {
+        const IsaInst in = e->code.shapes.at[e->code.of.at[pc]].in;
+        for (int w = 0; w < 2; w++) {
+            if (in.wait_sem[w] == SEM_NONE)
+                continue;
+            uint32_t val = shape_code_wait(&e->code, pc, w);
+            assert(val <= count[in.wait_sem[w]]);
+            shape_code_set_wait(&e->code, pc, w, in.wait_sem[w] | SEM_BACK, count[in.wait_sem[w]] - val);
+        }
+        count[isa_sem(&in)]++;
+    }
+}
+
+static void place_again(Placer *p, uint32_t pc, const IsaInst *loop) {
+    Emit *e = p->e;
+    IsaInst barrier = {.op = ISA_BARRIER, .engine = ENG_SYNC, .wait_sem = {SEM_NONE, SEM_NONE}};
+    uint32_t done[HAZ_SEMS], loc = e->code_loc.at[pc];
+    memcpy(done, e->done, sizeof done);
+    shape_code_cut(&e->code, pc);
+    e->code_loc.n = e->code_order.n = pc;
+    append(e, &barrier, loc, 0);
+    append(e, loop, loc, 0);
+    memcpy(e->done, done, sizeof done); // neither counts: the barrier is before all, loops count nothing
+    place_body(p);
+    emit_unweave(e);
+    count_back(p, pc + 2);
+}
+
+void emit_body_begin(Emit *e) {
+    e->placer->keeps = true;
+    e->placer->body.n = 0;
+}
+
+bool emit_body_end(Emit *e, uint32_t pc, const IsaInst *loop) {
+    Placer *p = e->placer;
+    spin(&p->lock);
+    p->keeps = false;
+    bool steady = p->body.n < BODY_MAX && find_steady(p);
+    if (steady)
+        place_again(p, pc, loop);
+    atomic_flag_clear_explicit(&p->lock, memory_order_release);
+    return steady;
 }
 
 // --- choosing ----------------------------------------------------------------------------------------
