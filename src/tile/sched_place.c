@@ -327,6 +327,22 @@ bool emit_body_end(Emit *e, uint32_t pc, const IsaInst *loop) {
 
 // --- choosing ----------------------------------------------------------------------------------------
 
+// The queue of a load or a store. A queue begins a transfer now and then only, so that many small ones need several: loads take the one that
+// is free first. Stores of a tile go as they were
+// recorded, which keeps them together: whoever waits for them has two waits.
+static void choose_queue(const Placer *s, Lane lane, const Task *t, Rec *r) {
+    static const struct { uint8_t first, n; } pools[2][2] = {{{QUEUE_IN, 4}, {QUEUE_OUT, 2}}, {{QUEUE_ROWS_IN, 2}, {QUEUE_ROWS_OUT, 2}}};
+    bool loads = addr_space(r->in.src) == SPACE_HBM, stores = addr_space(r->in.dst) == SPACE_HBM;
+    if (r->is_merge || isa_rows[r->in.op].cost != COST_DMA || loads == stores)
+        return;
+    uint8_t first = pools[lane != LANE_TENSOR][stores].first, n = pools[lane != LANE_TENSOR][stores].n;
+    uint8_t best = first + (stores ? (uint8_t)((t->order + r->in.queue) % n) : 0);
+    for (uint8_t q = first; q < first + n && loads; q++)
+        if (s->queue[q] < s->queue[best])
+            best = q;
+    r->in.queue = best;
+}
+
 static double max_ns(double a, double b) { return a > b ? a : b; }
 
 static bool may_begin(const Placer *s, int lane, Task *t) {
@@ -456,6 +472,7 @@ static void advance(Placer *p, uint64_t keep) {
         LaneQueue *q = &p->lane[lane];
         for (uint64_t end = group_end(q, t); t->next < end;) {
             Rec *r = rec_at(q, t->next++);
+            choose_queue(p, (Lane)lane, t, r);
             place(p, r, (uint32_t)t->order + 1);
             run(p, p->e->chip, r, r->is_merge ? begin : max_ns(begin, p->free[r->in.engine]));
             t->finish = max_ns(t->finish, r->finish + DONE_NS);
