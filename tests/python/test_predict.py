@@ -212,3 +212,17 @@ def test_kinds(kind):
     whole = count(1) + (m.layers - 1) * (count(2) - count(1))
     assert whole == pytest.approx(sum(compose.parameters(m)), rel=0.03)
     assert programs.micro("whole", 1, m, u, ("bf16", "bf16", "fp32"), True).startswith("#loc")
+
+
+def test_accelerators(tmp_path):
+    """Roofs of other machines: as published, and the same words for them."""
+    sys.path.insert(0, str(ROOT / "accuracy"))
+    import gpus
+
+    errors = [abs(float(r["published"]) / gpus.predicted(r) - 1) for r in gpus.rows()]
+    assert len(errors) > 80 and sum(errors) / len(errors) < 0.12
+    ran = predict(tmp_path, "--instance=p5.48xlarge", "--nodes=2", "--tp=8", "--pp=1", "--seq=256", "--json")
+    r = json.loads(ran.stdout)
+    assert ran.returncode == 0 and all(r[k] is not None for k in KEYS) and r["layout"]["dp"] == 2
+    ran = predict(tmp_path, "--instance=p5en.48xlarge", "--seq=256", "--global-batch=64")
+    assert ran.returncode == 0 and "layouts priced" in ran.stdout

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import sys
 
-from opentrn._predict import compose, config, errors, layout, machines, search
+from opentrn._predict import compose, config, errors, layout, machines, roof, search
 from opentrn._predict.fault import Fault
 from opentrn._predict.price import Prices
 
@@ -107,8 +107,13 @@ def layout_of(job, given):
     return layout.Layout(**x)
 
 
+def step(job, x, prices):
+    """By programs priced for the chip, or by roofs where we have no compiler for it."""
+    return roof.step(job, x) if isinstance(job.machine, roof.Accelerator) else compose.step(job, x, prices)
+
+
 def predict(job, x, prices):
-    result = compose.step(job, x, prices)
+    result = step(job, x, prices)
     return {"model": job.model.kind, "instance": job.machine.name, "nodes": job.nodes, "devices": x.devices, "seq": job.seq,
             "global_batch": job.global_batch, "precision": job.precision, "optimizer": job.optimizer, **result, **errors.expected(job, x, result)}  # fmt: skip
 
@@ -125,7 +130,7 @@ def knob(job, x, prices):
         changes.append((f"--pp={2 * x.pp} --dp={x.dp // 2}", {"pp": 2 * x.pp, "dp": x.dp // 2}))
     for words, change in changes:
         try:
-            result = compose.step(job, dataclasses.replace(x, **change), prices)
+            result = step(job, dataclasses.replace(x, **change), prices)
         except Fault:
             continue
         if result["fits"]:
@@ -182,13 +187,13 @@ def run(words):
     o = parser().parse_args(words)
     limit = share(o.max_comm) if o.max_comm else None
     job, given = job_of(o)
-    prices = Prices(job.machine)
+    prices = None if isinstance(job.machine, roof.Accelerator) else Prices(job.machine)
     by = o.by or ("usd" if job.machine.usd_per_hour else "time")
     table = None
     if o.search or not is_whole(given):
         watch = sys.stderr.isatty()
         say = (lambda text: print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)) if watch else (lambda text: None)
-        found = search.search(job, given, prices, by, say)
+        found = search.search(job, given, prices, by, say, step=step)
         if watch:
             print("\r\033[K", end="", file=sys.stderr)
         found.rows = found.rows[: max(o.top, 1)]

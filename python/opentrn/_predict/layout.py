@@ -13,7 +13,7 @@ from opentrn._predict.spec import Cut
 RECOMPUTE = ("none", "selective", "full")
 SCHEDULES = ("1f1b", "gpipe", "interleaved")
 # compute, weights as they are stored, sums of gradients
-PRECISIONS = {"bf16": ("bf16", "bf16", "bf16"), "amp": ("bf16", "fp32", "fp32"), "fp32": ("fp32", "fp32", "fp32")}
+PRECISIONS = {"bf16": ("bf16", "bf16", "bf16"), "amp": ("bf16", "fp32", "fp32"), "fp32": ("fp32", "fp32", "fp32"), "fp8": ("bf16", "bf16", "bf16")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,6 +87,8 @@ def check(job, x):
 
 
 def _check_model(job, x, m):
+    if job.precision == "fp8" and not hasattr(job.machine, "flops_fp8"):
+        raise Fault(f"fp8 products of {m.kind} on {job.machine.name} are not modelled", "--precision=bf16")
     if m.heads % x.tp:
         raise Fault(f"{m.heads} heads cannot be shared by tp {x.tp}", f"--tp={_divisor(m.heads, x.tp)}")
     if m.kv % x.tp and x.tp % m.kv:

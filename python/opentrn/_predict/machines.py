@@ -53,9 +53,14 @@ def rows(folder=None):
 
 
 def machine(name, price=None, lnc=0):
-    folder, known = rows()
+    from opentrn._predict import roof
+
+    (folder, known), others = rows(), roof.rows()
+    if name in others:
+        return roof.machine(name, price)
     if name not in known:
-        near = difflib.get_close_matches(str(name), known, 1)
-        raise Fault(f"there is no instance {name!r}", f"{'did you mean ' + near[0] + '? ' if near else ''}known are {', '.join(known)}")
+        every = [*known, *others]
+        near = difflib.get_close_matches(str(name), every, 1)
+        raise Fault(f"there is no instance {name!r}", f"{'did you mean ' + near[0] + '? ' if near else ''}known are {', '.join(every)}")
     found = _machine(known[name], folder, lnc)
     return dataclasses.replace(found, usd_per_hour=price, basis="your price") if price else found

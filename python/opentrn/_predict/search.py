@@ -90,7 +90,7 @@ class Found:
     unfit: int  # priced, and did not fit
 
 
-def search(job, given, prices, by="usd", told=lambda text: None, keep=10):
+def search(job, given, prices, by="usd", told=lambda text: None, keep=10, step=step):
     """The layouts that fit, ranked."""
     if by == "usd" and not job.machine.usd_per_hour:
         raise Fault(f"no price of {job.machine.name} is published, so layouts cannot be ranked by dollars", "--price=USD/h of one machine, or --by=time")
@@ -104,7 +104,8 @@ def search(job, given, prices, by="usd", told=lambda text: None, keep=10):
             f"weights, gradients and optimizer take {need / 2**30:.1f} GiB of a device with {job.machine.memory / 2**30:.0f} GiB in every layout",
             "more --nodes, a larger instance, or --zero=3",
         )
-    short = [x for x in room if least_instructions(job, x) <= _LAYER * job.machine.instructions] or room
+    most = _LAYER * getattr(job.machine, "instructions", math.inf)
+    short = [x for x in room if least_instructions(job, x) <= most] or room
     found = Found([], 0, len(every) - len(room), 0, len(room) - len(short), 0)
     room = sorted(short, key=lambda x: (round(math.log(least_time(job, x), _BETTER)), least_instructions(job, x)))
     full = []  # layouts that were priced and did not fit
@@ -119,7 +120,8 @@ def search(job, given, prices, by="usd", told=lambda text: None, keep=10):
             else:
                 some.append(x)
         told(f"{found.tried} priced, {len(room)} to go")
-        prices.all([piece for x in some for piece in pieces(job, x)])
+        if prices is not None:
+            prices.all([piece for x in some for piece in pieces(job, x)])
         for x in some:
             found.tried += 1
             try:

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A step on other accelerators, by a roof for each operation.
+
+Products and attention take FLOP over a share of the peak, what is between them bytes over HBM's bandwidth, what devices tell each
+other bytes over links or network beside the work. Shares are the chip's (chips/accelerators.table); how often activations and
+logits go through HBM, and the host's part of a step, are the training software's, fitted to the same rows (accuracy/gpus.py).
+"""
+
+import dataclasses
+import os
+import pathlib
+
+from opentrn import _library
+from opentrn._predict.compose import BYTES, model_flops, parameters, stages
+from opentrn._predict.layout import check
+
+PASSES = 125.0  # of a layer's activations through HBM, forward and backward
+LOGIT_BYTES = 42.0  # through HBM for each word and position
+HOST_S = 0.039  # of a step of several devices
+RAILS = 0.8  # of the network that collectives reach
+
+
+@dataclasses.dataclass(frozen=True)
+class Accelerator:
+    """As machines.Machine, with what the roofs need."""
+
+    name: str
+    chip: str
+    chips: int
+    devices: int
+    cores: int
+    flops: float
+    flops_fp8: float
+    flops_fp32: float
+    memory: int
+    hbm: float
+    link: float
+    network: float
+    usd_per_hour: float
+    basis: str
+    products: float
+    attention: float
+    products_fp8: float
+
+
+def rows():
+    folder = pathlib.Path(os.environ.get("OTRN_CHIPS") or _library.chips_path())
+    path = folder / "accelerators.table"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else ()
+    return {v[0]: v for v in (line.partition("#")[0].split() for line in lines) if v}
+
+
+def machine(name, price=None):
+    v = rows()[name]
+    n = [float(x) for x in v[2:10]]
+    usd, shares = float(v[10]), [float(x) for x in v[14:17]]
+    found = Accelerator(
+        name, v[1], int(n[0]), int(n[0]), 1, n[1] * 1e12, n[2] * 1e12, n[3] * 1e12, int(n[4] * 2**30), n[5] * 1e9, n[6] * 1e9, n[7] / 8 * 1e9,
+        usd, f"{v[11]}, {v[12]}, {v[13]}", *shares,
+    )  # fmt: skip
+    return dataclasses.replace(found, usd_per_hour=price, basis="your price") if price else found
+
+
+def parts(job, x):
+    """Seconds of a micro-batch on one device, by operation, and of what is beside it."""
+    m, a, t = job.model, job.machine, x.micro_batch * job.seq / x.cp
+    if m.task == "classes":
+        t = x.micro_batch * ((m.image // m.patch) ** 2 + 1)
+    attention, mlp, ends = parameters(m)
+    busy = attention + mlp * (m.chosen / m.experts if m.experts else 1)
+    layers = (m.layers + m.decoder) / x.pp
+    again = {"full": 4 / 3, "selective": 1.0, "none": 1.0}[x.recompute]
+    rate = {"bf16": a.flops * a.products, "amp": a.flops * a.products, "fp8": a.flops_fp8 * a.products_fp8, "fp32": a.flops_fp32 * a.products}[job.precision]
+    seq = job.seq if m.task != "classes" else t / x.micro_batch
+    seen = (0.5 if m.task == "lm" else 1.0) * (min(m.window / seq, 1.0) if m.window else 1.0)
+    pairs = 4 * seq * m.heads * m.head * seen * layers * t * 3 * (3.5 / 3) / x.tp
+    out = {
+        "products": 6 * busy / x.pp * t * again / x.tp / rate,
+        "head": 6 * m.vocab * m.width * t / x.tp / (a.flops * a.products) if m.task != "classes" else 0.0,
+        "attention": pairs * (4 / 3 if x.recompute == "full" else 1.0) / (a.flops * a.attention),
+        "between": layers * t * m.width * 2 * PASSES * again / x.tp / a.hbm,
+        "logits": t * m.vocab * LOGIT_BYTES / x.tp / a.hbm if m.task != "classes" else 0.0,
+    }
+    if x.tp > 1:  # two sums forward and two backward, each scattered and gathered
+        out["tensor_parallel"] = 4 * again * layers * 2 * t * m.width * 2 * (1 - 1 / x.tp) / a.link
+    return out
+
+
+def _rate(job, x, ranks):
+    """Bytes a second of a device's collective: links inside a machine, its share of the network beyond."""
+    a = job.machine
+    return a.link if ranks * x.tp <= a.devices else min(a.link, RAILS * a.network / min(a.devices, x.tp) if x.tp > 1 else RAILS * a.network)
+
+
+def step(job, x):
+    check(job, x)
+    m, a, micros = job.model, job.machine, x.micros(job)
+    attention, mlp, ends = parameters(m)
+    count = (attention + mlp / x.ep) / (x.tp * x.pp) + ends / x.tp
+    ranks = x.dp * x.cp
+    work = parts(job, x)
+    busy = sum(work.values())
+    types, master = x.types(job)
+    passes = 3 if x.zero == 3 else 1 if x.zero == 2 else 0
+    comm = passes * count * 2 * (1 - 1 / ranks) / _rate(job, x, ranks) if ranks > 1 else 0.0
+    late = max(comm - busy, 0.0)
+    seconds = {"micro_batches": micros * busy, "sharding": micros * late, "bubble": (x.pp - 1) * (busy + late) / x.chunks}
+    if x.pp > 1:
+        seconds["passing_on"] = 2 * (micros + x.pp - 1) * x.micro_batch * job.seq / x.cp * m.width * 2 / x.tp / _rate(job, x, a.devices + 1)
+    whole = 2 * count * BYTES[types[2]] * (1 - 1 / ranks) / _rate(job, x, ranks) if ranks > 1 and x.zero < 2 else 0.0
+    seconds["reduction"] = max(whole - busy / 2, 0.0)  # beside the last backward pass
+    seconds["optimizer"] = count * 28 / (ranks if x.zero else 1) / a.hbm
+    seconds["host"] = HOST_S if x.devices > 1 else 0.0
+    seconds = {k: v for k, v in seconds.items() if v}
+    talk = micros * (comm + work.get("tensor_parallel", 0)) + seconds.get("passing_on", 0) + whole
+    shown = micros * (late + work.get("tensor_parallel", 0)) + seconds.get("passing_on", 0) + seconds.get("reduction", 0)
+    return _told(job, x, seconds, work, talk, shown, count)
+
+
+def _memory(job, x, count):
+    m, (types, master), share = job.model, x.types(job), x.dp * x.cp
+    t = x.micro_batch * job.seq / x.cp
+    layer = {"full": 2 * m.width, "selective": 34 * m.width / 2, "none": 34 * m.width / 2}[x.recompute] / x.tp
+    kept = max(n for _, n in stages(m, x)) * layer * t * min(x.micros(job), x.pp)
+    return {
+        "weights": count * BYTES[types[1]] / (share if x.zero == 3 else 1),
+        "gradients": count * BYTES[types[2]] / (share if x.zero > 1 else 1),
+        "optimizer": count * (8 + 4 * master) / (share if x.zero else 1),
+        "activations": kept,
+        "work": t * m.vocab * 6 / x.tp + 34 * m.width * t / x.tp,
+    }
+
+
+def _told(job, x, seconds, work, talk, shown, count):
+    total, a, m = sum(seconds.values()), job.machine, job.model
+    tokens = job.global_batch * (job.seq if m.task != "classes" else 1)
+    usd = a.usd_per_hour * job.nodes * min(1.0, x.devices / (job.nodes * a.devices))
+    held = {k: int(v) for k, v in _memory(job, x, count).items()}
+    return {
+        "step_s": total, "tokens_per_s": tokens / total, "samples_per_s": job.global_batch / total, "usd_per_hour": usd or None,
+        "usd_per_1m_tokens": usd / 3600 * total / tokens * 1e6 if usd else None, "price_basis": a.basis if usd else "no price is published",
+        "mfu": model_flops(m, job.seq) * job.global_batch / (total * x.devices * a.flops), "comm_share": min(talk / total, 1.0),
+        "exposed_comm_share": min(shown / total, 1.0), "bubble_share": seconds.get("bubble", 0.0) / total, "hbm_peak_bytes": sum(held.values()),
+        "hbm_bytes": a.memory, "fits": sum(held.values()) <= a.memory, "memory": held, "compile_s": 0.0, "micro_batches": x.micros(job),
+        "parameters": sum(parameters(m)), "instructions": 0, "seconds": seconds, "operations": work,
+        "layout": {k: getattr(x, k) for k in ("tp", "pp", "dp", "cp", "ep", "zero", "micro_batch", "recompute", "schedule")} | {"sp": x.tp > 1},
+    }  # fmt: skip
