@@ -208,7 +208,7 @@ typedef struct otrn_buffer {
 } otrn_buffer;
 
 // results[i] may be args[otrn_exe_result_alias(i)] and then the run is in place. Otherwise no result may overlap an argument
-// or another result. One call is parallel inside; concurrent calls are safe and take turns. A program of several devices is refused.
+// or another result: OTRN_ARGUMENT names both. Arguments may overlap each other. One call is parallel inside; concurrent calls are safe and take turns. A program of several devices is refused.
 OTRN_API otrn_status otrn_execute(otrn_exe *exe, const otrn_buffer *args, size_t num_args, const otrn_buffer *results,
                                   size_t num_results, otrn_error *err);
 

@@ -101,6 +101,8 @@ void exe_memory(const Artifact *art, otrn_memory *out);
 // Counts, sizes and NULLs of a call's buffers.
 otrn_status exe_check(const otrn_exe *exe, const otrn_buffer *args, size_t num_args, const otrn_buffer *results,
                       size_t num_results, otrn_error *err);
+// overlap.c: no result of a device lies on memory of another value, but for the argument it takes over.
+otrn_status exe_apart(const otrn_exe *exe, uint32_t devices, const otrn_buffer *const *args, const otrn_buffer *const *results, otrn_error *err);
 
 otrn_status exe_compile(otrn_env *env, const RtCompile *in, otrn_exe **out, otrn_error *err);
 void exe_add_slot(otrn_exe *exe); // raises on exe->ctx

@@ -525,6 +525,8 @@ otrn_status otrn_execute(otrn_exe *exe, const otrn_buffer *args, size_t num_args
         return ctx_set(err, OTRN_USAGE, NO_PLACE, "the program is that of %u devices, and this is a run on one: JAX runs it on a mesh, C with otrn_execute_many",
                        exe->art->partitions);
     otrn_status s = exe_check(exe, args, num_args, results, num_results, err);
+    const otrn_buffer *const all_args[] = {args}, *const all_results[] = {results};
+    s = s ? s : exe_apart(exe, 1, all_args, all_results, err);
     if (s)
         return s;
     otrn_env *env = exe->env;
@@ -532,7 +534,6 @@ otrn_status otrn_execute(otrn_exe *exe, const otrn_buffer *args, size_t num_args
     if (otrn_exe_check_host(exe, err))
         return OTRN_USAGE;
     const ExeSlot *slot = &exe->slots.at[0];
-    const otrn_buffer *const all_args[] = {args}, *const all_results[] = {results};
     if (slot->peer && (!slot->turns || exe_watches(env))) // two cores at once
         return many_run(env, &(ManyRun){.grid = {1, 1}, .exes = &exe, .args = all_args, .results = all_results}, err);
     pthread_mutex_lock(&env->turn);

@@ -217,6 +217,21 @@ def test_unreduced_values_are_terms(array):
         np.testing.assert_array_equal(np.asarray(scatter(again)), np.arange(8.0))
 
 
+def test_an_ordered_callback_in_a_region():
+    """Its token goes through Shardy's operation, which jaxlib sends with types of its own."""
+    from jax.experimental import io_callback
+
+    mesh = jax.make_mesh((4,), ("i",), axis_types=(AxisType.Auto,), devices=jax.devices()[:4])
+
+    def f(x):
+        io_callback(lambda _: None, (), x, ordered=True)
+        return x + 1
+
+    parts = jax.jit(jax.shard_map(f, mesh=mesh, in_specs=P("i"), out_specs=P("i")))
+    np.testing.assert_array_equal(parts(jnp.zeros(8)), np.ones(8))
+    jax.effects_barrier()
+
+
 def test_terms_go_round_a_loop(array):
     """Gradients of small batches add up as terms and are combined once, behind the scan over layers and that over batches."""
     mesh = jax.make_mesh((2,), ("x",), axis_types=(AxisType.Explicit,), devices=jax.devices()[:2])

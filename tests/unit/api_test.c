@@ -81,6 +81,45 @@ static void test_execute(void) {
     expect(otrn_execute(exe, good, 3, out, 2, &err) == OTRN_OK && fabsf(t[0] - tanhf(1.4f)) < 1e-5f, "a good call", err.text);
 }
 
+// c = a + b in the memory of a, d = a b.
+static const char in_place[] = "func.func public @main(%a: tensor<8xf32> {tf.aliasing_output = 0 : i32} loc(\"state\"), %b: tensor<8xf32> loc(\"step\")) -> (tensor<8xf32>, tensor<8xf32>) {\n"
+                               "  %c = stablehlo.add %a, %b : tensor<8xf32>\n  %d = stablehlo.multiply %a, %b : tensor<8xf32>\n"
+                               "  return %c, %d : tensor<8xf32>, tensor<8xf32>\n}\n";
+
+static otrn_status run_at(otrn_exe *e, float *a, float *b, float *c, float *d, otrn_error *err) {
+    const size_t bytes = 8 * sizeof(float);
+    return otrn_execute(e, (otrn_buffer[]){{a, bytes}, {b, bytes}}, 2, (otrn_buffer[]){{c, bytes}, {d, bytes}}, 2, err);
+}
+
+static void test_overlap(void) {
+    otrn_error err = OTRN_ERROR_INIT;
+    otrn_exe *e = NULL;
+    float m[64];
+    for (int i = 0; i < 64; i++)
+        m[i] = (float)i;
+    if (otrn_compile(env, in_place, strlen(in_place), "place.mlir", &e, &err) != OTRN_OK) {
+        expect(false, "a program that works in place", err.text);
+        return;
+    }
+    refused("a result on a part of its argument", run_at(e, m, m + 8, m + 4, m + 16, &err), OTRN_ARGUMENT, &err,
+            "result 0 overlaps that of argument 0 (state), which it takes over");
+    refused("… the other way round", run_at(e, m + 4, m + 16, m, m + 24, &err), OTRN_ARGUMENT, &err, "result 0 overlaps that of argument 0 (state)");
+    refused("a result on another argument", run_at(e, m, m + 8, m + 16, m + 8, &err), OTRN_ARGUMENT, &err,
+            "result 1 overlaps that of argument 1 (step); only");
+    refused("a result on another result", run_at(e, m, m + 8, m + 16, m + 23, &err), OTRN_ARGUMENT, &err, "overlaps that of result");
+    refused("what is taken over is read elsewhere", run_at(e, m, m + 4, m, m + 16, &err), OTRN_ARGUMENT, &err,
+            "result 0 overlaps that of argument 1 (step)");
+    const size_t bytes = 8 * sizeof(float);
+    const otrn_buffer args[] = {{m, bytes}, {m + 8, bytes}}, outs[2][2] = {{{m + 16, bytes}, {m + 24, bytes}}, {{m + 32, bytes}, {m + 28, bytes}}};
+    refused("results of two devices", otrn_execute_many(e, 2, 1, (const otrn_buffer *[]){args, args}, 2, (const otrn_buffer *[]){outs[0], outs[1]}, 2, &err),
+            OTRN_ARGUMENT, &err, "overlaps that of result");
+    expect(m[4] == 4 && m[16] == 16, "nothing was written", "");
+    expect(run_at(e, m, m + 4, m + 16, m + 24, &err) == OTRN_OK && m[16] == 4 && m[24] == 0, "arguments may overlap", err.text);
+    expect(run_at(e, m, m, m + 16, m + 24, &err) == OTRN_OK && m[17] == 2 && m[26] == 4, "… and be one", err.text);
+    expect(run_at(e, m, m + 8, m, m + 16, &err) == OTRN_OK && m[1] == 10 && m[17] == 9, "in place", err.text);
+    otrn_exe_free(e);
+}
+
 static void test_queries(void) {
     expect(!strcmp(otrn_exe_arg_name(exe, 0), "batch['x']") && !strcmp(otrn_exe_arg_name(exe, 1), "w") && !*otrn_exe_arg_name(exe, 2) &&
                !strcmp(otrn_exe_result_name(exe, 0), "y"),
@@ -209,6 +248,7 @@ int main(void) {
     test_open();
     test_compile();
     test_execute();
+    test_overlap();
     test_queries();
     test_sizes();
     test_profile(folder);
