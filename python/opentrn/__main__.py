@@ -11,15 +11,15 @@ from opentrn._library import library_path
 
 
 def _is_configuration(words: list[str]) -> bool:
-    """predict CONFIG.json …; a program over devices is the library's."""
-    return words[:1] == ["predict"] and any(w.endswith(".json") for w in words[1:] if not w.startswith("-"))
+    """predict, cost or bakeoff CONFIG.json …; a program over devices is the library's."""
+    return words[:1] in (["predict"], ["cost"], ["bakeoff"]) and (words[0] != "predict" or any(w.endswith(".json") for w in words[1:] if w[0:1] != "-"))
 
 
 def main() -> int:
     if _is_configuration(sys.argv[1:]):
         from opentrn._predict import command
 
-        return command.main(sys.argv[2:])
+        return command.main(sys.argv[2:], sys.argv[1])
     for number in (signal.SIGINT, signal.SIGPIPE):  # as in any program: Python changes both
         signal.signal(number, signal.SIG_DFL)
     words = [b"otrn", *map(os.fsencode, sys.argv[1:])]

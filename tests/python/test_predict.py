@@ -226,3 +226,44 @@ def test_accelerators(tmp_path):
     assert ran.returncode == 0 and all(r[k] is not None for k in KEYS) and r["layout"]["dp"] == 2
     ran = predict(tmp_path, "--instance=p5en.48xlarge", "--seq=256", "--global-batch=64")
     assert ran.returncode == 0 and "layouts priced" in ran.stdout
+
+
+def test_page(tmp_path):
+    """One file that needs nothing else, and the same numbers beside it; nothing where it cannot be written."""
+    words = ["--instance=trn1.32xlarge", "--tp=4", "--pp=2", "--seq=256", "--global-batch=64", "--days=14"]
+    ran = predict(tmp_path, *words, f"--report={tmp_path / 'page.html'}", "--json")
+    assert ran.returncode == 0, ran.stderr
+    r, page = json.loads(ran.stdout), (tmp_path / "page.html").read_text()
+    assert f"{r['step_s']:.4g} s" in page and "http" not in page and "<script" not in page and "nan" not in page
+    assert [h in page for h in ("A step", "Engines", "Memory of a device", "Roofs", "Costs")] == [True] * 5
+    beside = json.loads((tmp_path / "page.json").read_text())
+    assert beside["step_s"] == r["step_s"] and beside["run"]["days"] == 14 and (tmp_path / "page.csv").read_text().count("\n") == 2
+    ran = predict(tmp_path, *words, f"--report={tmp_path / 'none' / 'page.html'}")
+    assert ran.returncode == 2 and not list(tmp_path.glob("*.part"))
+
+
+def test_money(tmp_path):
+    from opentrn._predict import money
+
+    r = {"nodes": 64, "tokens_per_s": 1e6, "usd_per_hour": 3600.0, "compile_s": 100.0}
+    run = money.run_of(r, money.Run(starts=10), tokens=1e12)
+    assert run["usd"] == pytest.approx(run["days"] * 86400) and run["days"] * 86400 > 1e6 and 0.9 < run["goodput"] < 1
+    shares = [money.goodput(money.Run(every_s=run["checkpoint_every_s"] * f), 64)[0] for f in (0.5, 1, 2)]
+    assert max(shares) == shares[1]  # as often as loses least
+    assert money.saved(r, money.Run(starts=10), 14) == pytest.approx(900)
+    assert money.measured("p5.48xlarge:98000tok/s") == ("p5.48xlarge", 98000)
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(LLAMA))
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    opentrn = lambda *words: subprocess.run([sys.executable, "-m", "opentrn", *words], capture_output=True, text=True, env=env)
+    shape = ["--tp=8", "--pp=1", "--seq=256", "--global-batch=64"]
+    ran = opentrn("bakeoff", str(path), "--instance=p5.48xlarge,p4d.24xlarge", "--nodes=2", *shape, "--measured=p4d.24xlarge:98000tok/s", "--json")
+    a, b = json.loads(ran.stdout)
+    assert b["tokens_per_s"] == 98000 and a["break_even_usd_per_hour"] == pytest.approx(55.04)
+    assert b["break_even_usd_per_hour"] * 2 / 3600 / 98000 * 1e6 == pytest.approx(a["usd_per_1m_tokens"])
+    assert opentrn("cost", str(path), "--instance=p5.48xlarge", *shape).returncode == 2
+    ran = opentrn("cost", str(path), "--instance=mi300x-8", *shape, "--days=14")
+    assert ran.returncode == 2 and "--price=USD/h" in ran.stderr
+    ran = opentrn("cost", str(path), "--instance=p5.48xlarge", *shape, "--days=14", "--json")
+    assert json.loads(ran.stdout)["usd"] == pytest.approx(55.04 * 24 * 14)
+    assert opentrn("predict", str(path), "--instance=p5.48xlarge", *shape, "--measured=fast").returncode == 2

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import sys
 
-from opentrn._predict import compose, config, errors, layout, machines, roof, search
+from opentrn._predict import compose, config, errors, layout, machines, money, roof, search
 from opentrn._predict.fault import Fault
 from opentrn._predict.price import Prices
 
@@ -44,6 +44,13 @@ def parser():
     p.add_argument("--by", choices=tuple(search.BY), default=None, help="what layouts are ranked by [usd, or time without a price]")
     p.add_argument("--top", type=int, default=10, metavar="N", help="layouts shown [10]")
     p.add_argument("--max-comm", metavar="SHARE", help="exit status 3 when collectives take more of the step: 25%% or 0.25")
+    p.add_argument("--measured", action="append", default=[], metavar="NAME:Ntok/s", help="your own measurement on an instance takes its place")
+    p.add_argument("--tokens", type=float, metavar="N", help="of the whole run: tells days and dollars")
+    p.add_argument("--days", type=float, metavar="N", help="of the run: tells tokens and dollars")
+    p.add_argument("--mtbf-hours", type=float, default=4000.0, metavar="H", help="mean time between failures of one machine [4000]")
+    p.add_argument("--checkpoint-s", type=float, default=60.0, metavar="S", help="that a checkpoint holds the job up [60]")
+    p.add_argument("--starts", type=int, default=1, metavar="N", help="of the job: without a cache each compiles [1]")
+    p.add_argument("--report", metavar="FILE.html", help="write a page with all of it; FILE.json and FILE.csv beside it")
     p.add_argument("--json", action="store_true", help="machine-readable output")
     return p
 
@@ -166,7 +173,7 @@ def told(r):
     return "\n".join(lines)
 
 
-def ranked(found, by):
+def ranked(found):
     """The layouts as a table."""
     best = found.rows[0][1]
     lines = [
@@ -183,44 +190,116 @@ def ranked(found, by):
     return "\n".join(lines)
 
 
-def run(words):
-    o = parser().parse_args(words)
-    limit = share(o.max_comm) if o.max_comm else None
+def answer(o):
+    """(job, layout, prediction, table of layouts or None, prices) of a command."""
     job, given = job_of(o)
     prices = None if isinstance(job.machine, roof.Accelerator) else Prices(job.machine)
     by = o.by or ("usd" if job.machine.usd_per_hour else "time")
     table = None
     if o.search or not is_whole(given):
-        watch = sys.stderr.isatty()
-        say = (lambda text: print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)) if watch else (lambda text: None)
-        found = search.search(job, given, prices, by, say, step=step)
-        if watch:
-            print("\r\033[K", end="", file=sys.stderr)
-        found.rows = found.rows[: max(o.top, 1)]
-        x, table = found.rows[0][0], found
+        table = _searched(job, given, prices, by, o.top)
+        x = table.rows[0][0]
     else:
         x = layout_of(job, given)
     result = predict(job, x, prices)
     if not result["fits"]:
         result["knob"] = knob(job, x, prices)
+    for name, rate in map(money.measured, o.measured):
+        if name == o.instance:
+            result = money.replaced(result, rate)
     if table:
         result["search"] = {
             "tried": table.tried, "pruned_memory": table.pruned_memory, "pruned_time": table.pruned_time, "pruned_size": table.pruned_size, "unfit": table.unfit,
             "rows": [{**r["layout"], **{k: r[k] for k in ("step_s", "tokens_per_s", "usd_per_1m_tokens", "hbm_peak_bytes", "mfu")}} for _, r in table.rows],
         }  # fmt: skip
+    if o.tokens or o.days:
+        how = money.Run(o.mtbf_hours, o.checkpoint_s, starts=max(o.starts, 1))
+        result["run"] = {**money.run_of(result, how, o.tokens, o.days), "usd_saved_by_cache": money.saved(result, how, o.days)}
+    return job, x, result, table, prices
+
+
+def _searched(job, given, prices, by, top):
+    watch = sys.stderr.isatty()
+    say = (lambda text: print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)) if watch else (lambda text: None)
+    found = search.search(job, given, prices, by, say, step=step)
+    if watch:
+        print("\r\033[K", end="", file=sys.stderr)
+    found.rows = found.rows[: max(top, 1)]
+    return found
+
+
+def told_run(r):
+    run = r["run"]
+    usd = f"{run['usd']:,.0f} USD" if run["usd"] else "price not known"
+    return (
+        f"run            {run['tokens'] / 1e9:.4g}G tokens in {run['days']:.3g} days: {usd}; goodput {100 * run['goodput']:.1f} %, "
+        f"a checkpoint every {run['checkpoint_every_s'] / 60:.0f} min; the cache saves {run['usd_saved_by_cache']:,.0f} USD"
+    )
+
+
+def run(words):
+    o = parser().parse_args(words)
+    limit = share(o.max_comm) if o.max_comm else None
+    job, x, result, table, prices = answer(o)
+    if o.report:
+        from opentrn._predict import page
+
+        page.write(o.report, job, x, result, table, lambda job, x: step(job, x, prices))
     if o.json:
         print(json.dumps(result, indent=1))
     else:
-        print(told(result) + (f"\n\n{ranked(table, by)}" if table else ""))
+        print(told(result) + (f"\n{told_run(result)}" if "run" in result else "") + (f"\n\n{ranked(table)}" if table else ""))
     if limit is not None and result["comm_share"] > limit:
         print(f"opentrn: collectives take {100 * result['comm_share']:.1f} % of the step, more than --max-comm={o.max_comm}", file=sys.stderr)
         return 3
     return 0
 
 
-def main(words):
+def cost(words):
+    """`opentrn cost CONFIG.json`: dollars, of a million tokens and of a run."""
+    o = parser().parse_args(words)
+    if not o.tokens and not o.days:
+        raise Fault("how long is the run?", "--tokens=1e12 or --days=14")
+    _, _, r, _, _ = answer(o)
+    if r["usd_per_hour"] is None:
+        raise Fault(f"no price of {o.instance} is published", "--price=USD/h of one machine")
+    if o.json:
+        print(json.dumps({"instance": o.instance, "nodes": o.nodes, **{k: r[k] for k in ("usd_per_1m_tokens", "usd_per_hour", "price_basis", "expected_error")}, **r["run"]}, indent=1))
+    else:
+        print(f"{r['usd_per_1m_tokens']:.4g} USD per 1M tokens while it trains, {r['run']['usd_per_1m_tokens']:.4g} with what is lost")
+        print(f"{r['usd_per_hour']:.6g} USD/h: {o.nodes} x {o.instance} ({r['price_basis']})\n{told_run(r)}")
+    return 0
+
+
+def bakeoff(words):
+    """`opentrn bakeoff CONFIG.json --instance=A,B`: the same job on two machines or more."""
+    o = parser().parse_args(words)
+    names = o.instance.split(",")
+    if len(names) < 2:
+        raise Fault("two instances or more are compared", "--instance=trn2.48xlarge,p5.48xlarge")
+    rows = []
+    for name in names:
+        _, _, r, _, _ = answer(argparse.Namespace(**{**vars(o), "instance": name, "price": None}))
+        rows.append(r)
+    first = rows[0]
+    for r in rows:
+        r["break_even_usd_per_hour"] = money.break_even(first, r)
+    if o.json:
+        print(json.dumps(rows, indent=1))
+        return 0
+    print(f"{'':18} {'layout':44} {'step s':>8} {'tokens/s':>11} {'$/1M tokens':>11} {'break-even $/h':>14} {'error':>6}")
+    for r in rows:
+        at, usd = r["layout"], r["usd_per_1m_tokens"]
+        shape = f"tp={at['tp']} pp={at['pp']} dp={at['dp']} zero={at['zero']} mb={at['micro_batch']} {at['recompute']}"
+        even = f"{r['break_even_usd_per_hour']:.4g}" if r["break_even_usd_per_hour"] else "-"
+        print(f"{r['instance']:18} {shape:44} {r['step_s']:8.4g} {r['tokens_per_s']:11,.0f} {f'{usd:.4g}' if usd else '-':>11} {even:>14} {100 * r['expected_error']:5.0f}%")
+    print(f"break-even: the price of one machine at which its tokens cost what they do on {first['instance']}")
+    return 0
+
+
+def main(words, command="predict"):
     try:
-        return run(words)
+        return {"predict": run, "cost": cost, "bakeoff": bakeoff}[command](words)
     except Fault as fault:
         print(f"opentrn: error[USAGE]: {fault}", file=sys.stderr)
         if fault.hint:

@@ -248,6 +248,23 @@ def _told(job, x, p, line, seconds, comm, shown):
         "micro_batches": x.micros(job),
         "parameters": sum(parameters(m)),
         "instructions": int(max(p.micro(kind, "instructions")(n) for kind, n in line)),
+        "engines": _engines(p, line),
+        "intensity": _intensity(p, line),
         "seconds": seconds,
         "layout": {k: getattr(x, k) for k in ("tp", "pp", "dp", "cp", "ep", "zero", "micro_batch", "recompute", "schedule")} | {"sp": x.cut(job).sp},
     }
+
+
+def _engines(p, line):
+    """Share of a micro-batch that each engine is busy, on the stage with the most layers."""
+    kind, n = max(line, key=lambda v: v[1])
+    total = p.micro(kind, "total_us")(n)
+    busy = {k: Line(p.one["busy_us"][k], p.two["busy_us"][k], p.ends[kind]["busy_us"][k])(n) for k in p.one["busy_us"]}
+    return {k: max(v, 0.0) / total for k, v in busy.items()}
+
+
+def _intensity(p, line):
+    """FLOP of a micro-batch's products, bytes through HBM, and FLOP a second."""
+    kind, n = max(line, key=lambda v: v[1])
+    flops, moved, us = (p.micro(kind, k)(n) for k in ("flops", "hbm_bytes", "total_us"))
+    return {"flops": flops, "hbm_bytes": moved, "flops_per_s": flops / us * 1e6}

@@ -24,6 +24,7 @@ class Machine:
     flops: float  # bf16 peak of a device
     dispatch_us: float  # the host's, for each execution
     instructions: float  # a program may have
+    hbm_gb: float  # bytes a second of a device, in GB
 
 
 def _chip(folder, name):
@@ -42,7 +43,7 @@ def _machine(row, folder, lnc):
     return Machine(
         name, chip, int(chips), int(chips) * int(c["cores_per_chip"]) // cores, cores, float(network) / 8, float(usd),
         f"{paid}, {region}, {seen}", int(c["hbm_bytes_per_core"]) * cores, 2 * 128 * 128 * float(c["pe_clock"]) * 1e9 * cores,
-        float(c["dispatch"]) / 1000, float(c["instructions_max"]),
+        float(c["dispatch"]) / 1000, float(c["instructions_max"]), float(c["hbm_bandwidth_per_core"]) * cores,
     )  # fmt: skip
 
 

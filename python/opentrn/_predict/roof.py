@@ -42,6 +42,10 @@ class Accelerator:
     attention: float
     products_fp8: float
 
+    @property
+    def hbm_gb(self):
+        return self.hbm / 1e9
+
 
 def rows():
     folder = pathlib.Path(os.environ.get("OTRN_CHIPS") or _library.chips_path())

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A prediction as one page: a file that needs nothing else, for a browser or for paper, light and dark.
+
+The answer comes first; then what the step is made of, engines, memory, roofs, more and fewer machines, layouts, costs.
+"""
+
+import csv
+import dataclasses
+import html
+import io
+import json
+import math
+import pathlib
+
+from opentrn._predict import search
+from opentrn._predict.fault import Fault
+
+_STYLE = """
+:root{color-scheme:light dark;--ink:#1c2024;--soft:#5b6570;--line:#d8dde2;--ground:#fff;--card:#f6f8fa;
+--c0:#2f6fb0;--c1:#d9822b;--c2:#3a8f5c;--c3:#b5485d;--c4:#7a5ea8;--c5:#4aa3a2;--c6:#8a8f45;--c7:#7f7f7f}
+@media(prefers-color-scheme:dark){:root{--ink:#e6e9ec;--soft:#9aa5b1;--line:#333a42;--ground:#14171a;--card:#1c2126;
+--c0:#6aa8e6;--c1:#f0a860;--c2:#6cc492;--c3:#e0808f;--c4:#ab93d6;--c5:#7fd0cf;--c6:#c2c775;--c7:#a8a8a8}}
+body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--ground);max-width:980px;margin:2em auto;padding:0 1em}
+h1{font-size:1.35em;margin:0 0 .2em}h2{font-size:1.05em;margin:1.8em 0 .5em}p.sub,figcaption,.soft{color:var(--soft);margin:.2em 0}
+.cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:.7em;margin:1em 0}
+.card{background:var(--card);border:1px solid var(--line);border-radius:6px;padding:.6em .8em}
+.card b{display:block;font-size:1.35em;font-variant-numeric:tabular-nums}.card span{color:var(--soft);font-size:.88em}
+table{border-collapse:collapse;width:100%;font-size:.92em}th,td{padding:.3em .6em;border-bottom:1px solid var(--line);text-align:left}
+th{color:var(--soft);font-weight:600}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+svg{width:100%;height:auto;display:block}svg text{fill:var(--ink);font:12px system-ui,sans-serif}svg .soft{fill:var(--soft)}
+.scroll{overflow-x:auto}.bad{color:var(--c3)}
+@media print{body{margin:0;max-width:none}.card,svg,tr{break-inside:avoid}h2{break-after:avoid}}
+"""
+
+
+_COLOURS = {"micro_batches": 0, "reduction": 1, "optimizer": 2, "gathering": 3, "bubble": 7, "passing_on": 5, "sharding": 6, "host": 4}
+
+
+def _text(v):
+    return html.escape(str(v))
+
+
+def _number(v, digits=4):
+    return "–" if v is None else f"{v:,.0f}" if abs(v) >= 10000 else f"{v:.{digits}g}"
+
+
+def _bar(parts, unit, total=None):
+    """Parts side by side, each as wide as its share, and their names below."""
+    total = total or sum(parts.values()) or 1.0
+    x, shapes, rows = 0.0, [], []
+    for i, (name, value) in enumerate(parts.items()):
+        i = _COLOURS.get(name, i)
+        wide = 900 * value / total
+        shapes.append(f'<rect x="{x:.1f}" y="0" width="{max(wide - 1, 0.5):.1f}" height="34" fill="var(--c{i % 8})"><title>{_text(name)}</title></rect>')
+        if wide > 60:
+            shapes.append(f'<text x="{x + 6:.1f}" y="22" style="fill:#fff">{100 * value / total:.0f} %</text>')
+        x += wide
+        rows.append(
+            f'<tr><td><svg viewBox="0 0 10 10" style="display:inline-block;width:.8em;height:.8em;margin-right:.5em"><rect width="10" height="10" '
+            f'fill="var(--c{i % 8})"/></svg>{_text(name.replace("_", " "))}</td><td class=n>{_number(value)} {unit}</td><td class=n>{100 * value / total:.1f} %</td></tr>'
+        )
+    return f'<svg viewBox="0 0 900 34" role="img">{"".join(shapes)}</svg><table>{"".join(rows)}</table>'
+
+
+def _shares(engines):
+    """A row for each engine, as long as it is busy."""
+    out = []
+    for i, (name, share) in enumerate(engines.items()):
+        y = 22 * i
+        out.append(
+            f'<text x="0" y="{y + 15}">{_text(name.replace("_", " "))}</text><rect x="120" y="{y + 4}" width="660" height="13" fill="var(--card)"/>'
+            f'<rect x="120" y="{y + 4}" width="{660 * min(share, 1):.1f}" height="13" fill="var(--c0)"/><text x="790" y="{y + 15}">{100 * share:.1f} %</text>'
+        )
+    return f'<svg viewBox="0 0 900 {22 * len(engines) + 6}" role="img">{"".join(out)}</svg>'
+
+
+def _schedule(result):
+    """Stages of the pipeline over the step: filling, micro-batches, draining, then reduction and optimizer."""
+    s, stages, total = result["seconds"], result["layout"]["pp"], result["step_s"]
+    shown, out = min(stages, 8), []
+    fill = s.get("bubble", 0.0)
+    body = s["micro_batches"] + s.get("sharding", 0) + s.get("passing_on", 0)
+    wide = lambda v: 780 * v / total
+    for i in range(shown):
+        y, late = 24 * i, fill / 2 * i / max(stages - 1, 1)
+        x = 110 + wide(late)
+        out.append(f'<text x="0" y="{y + 15}">stage {i + 1}{"" if shown == stages or i < shown - 1 else " …"}</text>')
+        out.append(f'<rect x="110" y="{y + 3}" width="780" height="16" fill="var(--card)"/>')
+        out.append(f'<rect x="{x:.1f}" y="{y + 3}" width="{wide(body + fill / 2):.1f}" height="16" fill="var(--c0)"><title>micro-batches</title></rect>')
+        x = 110 + wide(body + fill)
+        for k in ("reduction", "optimizer", "gathering", "host"):
+            colour = _COLOURS[k]
+            if s.get(k):
+                out.append(f'<rect x="{x:.1f}" y="{y + 3}" width="{max(wide(s[k]), 1):.1f}" height="16" fill="var(--c{colour})"><title>{k}</title></rect>')
+                x += wide(s[k])
+    key = "".join(
+        f'<rect x="{110 + 150 * i}" y="{24 * shown + 8}" width="10" height="10" fill="var(--c{i})"/><text x="{125 + 150 * i}" y="{24 * shown + 17}">{k}</text>'
+        for i, k in enumerate(("micro-batches", "reduction", "optimizer", "gathering"))
+    )
+    return f'<svg viewBox="0 0 900 {24 * shown + 24}" role="img">{"".join(out)}{key}</svg>'
+
+
+def _memory(result):
+    """Bytes of a device over the step: what stays, and activations that rise and fall with each micro-batch."""
+    held, room = result["memory"], result["hbm_bytes"]
+    base = held["weights"] + held["gradients"] + held["optimizer"]
+    top, high = base + held["activations"] + held["work"], 150
+    most = max(room, top) * 1.05
+    y = lambda v: 160 - high * v / most
+    turns = min(result["micro_batches"], 6)
+    points = [(60.0, base)]
+    flying = min(result["micro_batches"], result["layout"]["pp"])  # micro-batches of the first stage whose activations are kept
+    valley = base + held["activations"] * (flying - 1) / flying
+    for i in range(turns):
+        x = 60 + 760 * i / turns
+        points += [(x + 760 / turns * 0.33, top), (x + 760 / turns * 0.95, valley)]
+    points.append((890, base))
+    line = " ".join(f"{a:.1f},{y(b):.1f}" for a, b in points)
+    g = 2.0**30
+    return (
+        f'<svg viewBox="0 0 900 185" role="img"><polygon points="60,160 {line} 890,160" fill="var(--c0)" opacity=".35"/><polyline points="{line}" fill="none" '
+        f'stroke="var(--c0)" stroke-width="2"/><line x1="60" x2="890" y1="{y(room):.1f}" y2="{y(room):.1f}" stroke="var(--c3)" stroke-dasharray="5 4"/>'
+        f'<text x="64" y="{y(room) - 5:.1f}">{room / g:.0f} GiB of HBM</text><text x="0" y="{y(base) + 4:.1f}">{base / g:.1f}</text>'
+        f'<text x="0" y="{y(top) + 4:.1f}">{top / g:.1f}</text><line x1="60" x2="890" y1="160" y2="160" stroke="var(--line)"/>'
+        f'<text class="soft" x="60" y="178">{turns} of {result["micro_batches"]} micro-batches, drawn alike, then reduction and optimizer</text></svg>'
+    )
+
+
+def _roof(result, job):
+    """FLOP a byte against FLOP a second, both roofs and where a micro-batch is."""
+    at, peak = result.get("intensity"), job.machine.flops
+    if not at or not at["hbm_bytes"]:
+        return ""
+    band = getattr(job.machine, "hbm_gb", 0) * 1e9 or peak / 200
+    x = lambda v: 60 + 830 * (math.log10(v) + 0) / 4
+    y = lambda v: 20 + 180 * (math.log10(peak) + 0.15 - math.log10(v)) / 3.2
+    ridge, here = peak / band, at["flops"] / at["hbm_bytes"]
+    low = peak / 10**3
+    return (
+        f'<svg viewBox="0 0 900 235" role="img"><polyline points="{x(max(low / band, 1)):.0f},{y(max(low / band, 1) * band):.0f} {x(ridge):.0f},{y(peak):.0f} 890,{y(peak):.0f}" '
+        f'fill="none" stroke="var(--c1)" stroke-width="2"/><circle cx="{x(min(max(here, 1), 10**4)):.0f}" cy="{y(at["flops_per_s"]):.0f}" r="6" fill="var(--c0)"/>'
+        f'<text x="{x(min(max(here, 1), 10**4)) + 10:.0f}" y="{y(at["flops_per_s"]) + 4:.0f}">{at["flops_per_s"] / 1e12:.1f} TFLOP/s at {here:.0f} FLOP/B</text>'
+        f'<text x="700" y="{y(peak) - 6:.0f}">{peak / 1e12:.0f} TFLOP/s bf16</text><text class="soft" x="60" y="228">FLOP for each byte of HBM, 1 to 10000</text>'
+        f'<line x1="60" x2="890" y1="212" y2="212" stroke="var(--line)"/></svg>'
+    )
+
+
+def scaling(job, x, step):
+    """(machines, prediction) of fewer and more of them: each replica's batch stays, so the batch grows with them."""
+    out = []
+    for times in (0.25, 0.5, 1, 2, 4):
+        nodes, dp, batch = job.nodes * times, x.dp * times, job.global_batch * times
+        if nodes != int(nodes) or dp != int(dp) or batch != int(batch) or nodes < 1 or dp < 1:
+            continue
+        try:
+            at = dataclasses.replace(job, nodes=int(nodes), global_batch=int(batch))
+            out.append((int(nodes), step(at, dataclasses.replace(x, dp=int(dp)))))
+        except Fault:
+            continue
+    return out
+
+
+def _curve(points):
+    if len(points) < 2:
+        return ""
+    each = [r["tokens_per_s"] / n for n, r in points]
+    most, out = max(each) * 1.1, []
+    for i, ((n, _), v) in enumerate(zip(points, each)):
+        a, b = 90 + 760 * i / (len(points) - 1), 140 - 120 * v / most
+        out.append((a, b, n, v))
+    line = " ".join(f"{a:.0f},{b:.0f}" for a, b, _, _ in out)
+    marks = "".join(
+        f'<circle cx="{a:.0f}" cy="{b:.0f}" r="4" fill="var(--c0)"/><text x="{a - 10:.0f}" y="158">{n}</text><text x="{a - 24:.0f}" y="{b - 9:.0f}">{_number(v)}</text>'
+        for a, b, n, v in out
+    )
+    return (
+        f'<svg viewBox="0 0 900 180" role="img"><polyline points="{line}" fill="none" stroke="var(--c0)" stroke-width="2"/>{marks}'
+        f'<line x1="60" x2="890" y1="142" y2="142" stroke="var(--line)"/><text class="soft" x="60" y="175">machines; tokens a second of each</text></svg>'
+    )
+
+
+def _layouts(table):
+    if not table:
+        return ""
+    best, rows = table.rows[0][1], []
+    for i, (x, r) in enumerate(table.rows):
+        rows.append(
+            f"<tr><td class=n>{i + 1}<td>{_text(x.text())}<td class=n>{_number(r['step_s'])}<td class=n>{_number(r['tokens_per_s'])}"
+            f"<td class=n>{_number(r['usd_per_1m_tokens'])}<td class=n>{r['hbm_peak_bytes'] / 2**30:.1f}<td>{_text(search.why(best, r)) if i else ''}</tr>"
+        )
+    return (
+        f"<h2>Layouts</h2><p class=sub>{table.tried} priced; left out: {table.pruned_memory} that cannot fit, {table.pruned_time} that cannot be among the first, "
+        f"{table.unfit} that did not fit</p><div class=scroll><table><tr><th><th>layout<th class=n>step s<th class=n>tokens/s<th class=n>$/1M<th class=n>GiB"
+        f"<th>beside the first</tr>{''.join(rows)}</table></div>"
+    )
+
+
+def _cards(r):
+    usd = r["usd_per_1m_tokens"]
+    cards = [
+        (f"{r['step_s']:.4g} s", f"a step, ±{100 * r['expected_error']:.0f} % expected"), (f"{r['tokens_per_s']:,.0f}", "tokens a second"),
+        (f"${usd:.4g}" if usd else "–", "per 1M tokens" if usd else _text(r["price_basis"])), (f"{100 * r['mfu']:.1f} %", "of the bf16 peak"),
+        (f"{100 * r['comm_share']:.1f} %", f"collectives, {100 * r['exposed_comm_share']:.1f} % not hidden"), (f"{100 * r['bubble_share']:.1f} %", "pipeline bubble"),
+        (f"{r['hbm_peak_bytes'] / 2**30:.1f} GiB", f"of {r['hbm_bytes'] / 2**30:.0f} a device: {'fits' if r['fits'] else 'does not fit'}"),
+    ]  # fmt: skip
+    return "".join(f"<div class=card><b>{a}</b><span>{b}</span></div>" for a, b in cards)
+
+
+def _costs(r):
+    rows = [("an hour of all machines", r["usd_per_hour"], r["price_basis"]), ("1M tokens", r["usd_per_1m_tokens"], "")]
+    if r["usd_per_hour"]:
+        rows.append(("a day", r["usd_per_hour"] * 24, f"{r['tokens_per_s'] * 86400 / 1e9:.4g}G tokens"))
+    if r.get("run"):
+        run = r["run"]
+        rows.append(("the run", run["usd"], f"{run['tokens'] / 1e9:.4g}G tokens in {run['days']:.3g} days, goodput {100 * run['goodput']:.1f} %"))
+    return "<table>" + "".join(f"<tr><td>{a}<td class=n>{_number(b)} USD<td class=soft>{_text(c)}</tr>" for a, b, c in rows) + "</table>"
+
+
+def text(job, x, r, table, points):
+    at = r["layout"]
+    g = 2.0**30
+    title = f"{r['model']}, {r['parameters'] / 1e9:.3g}G weights, on {r['nodes']} × {r['instance']}"
+    shape = " ".join(f"{k}={at[k]}" for k in ("tp", "pp", "dp", "cp", "ep", "zero"))
+    warn = "" if r["fits"] else f"<p class=bad>Does not fit{': ' + _text(r['knob']) + ' would' if r.get('knob') else ''}.</p>"
+    engines = r.get("engines")
+    body = [
+        f"<h1>{_text(title)}</h1><p class=sub>{shape} micro-batch={at['micro_batch']} recompute={at['recompute']}; {r['global_batch']:,} sequences of {r['seq']:,}, "
+        f"{r['precision']}, {r['optimizer']}; {r['devices']:,} devices</p>{warn}<div class=cards>{_cards(r)}</div>",
+        f"<h2>A step</h2>{_schedule(r)}{_bar(r['seconds'], 's')}",
+        f"<h2>Engines in a micro-batch</h2>{_shares(engines)}" if engines else f"<h2>A micro-batch</h2>{_bar(r['operations'], 's')}",
+        f"<h2>Memory of a device</h2>{_memory(r)}{_bar({k: v / g for k, v in r['memory'].items()}, 'GiB')}",
+        f"<h2>Roofs</h2>{_roof(r, job)}" if r.get("intensity") else "",
+        f"<h2>Fewer and more machines</h2>{_curve(points)}" if len(points) > 1 else "",
+        _layouts(table),
+        f"<h2>Costs</h2>{_costs(r)}",
+        "<p class=soft>Predicted by opentrn from the model's configuration: programs of one device, compiled and priced, then composed. Expected error: "
+        + (f"that of the nearest published steps ({', '.join(r['expected_error_rows'])})." if r["expected_error_rows"] else "that of the published steps the model of time is fitted to.")
+        + "</p>",
+    ]
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{_text(title)}</title>'
+        f"<style>{_STYLE}</style><body>{''.join(body)}</body></html>\n"
+    )
+
+
+def _flat(r):
+    return {k: v for k, v in r.items() if isinstance(v, (int, float, str, bool)) or v is None} | r["layout"] | {f"{k}_s": v for k, v in r["seconds"].items()}
+
+
+def write(path, job, x, result, table, step):
+    """FILE.html, FILE.json and FILE.csv: all of them, or none."""
+    points = scaling(job, x, step)
+    rows = [_flat(result)] + [_flat({**result, **r}) for _, r in (table.rows[1:] if table else ())]
+    sheet = io.StringIO()
+    out = csv.DictWriter(sheet, list(dict.fromkeys(k for row in rows for k in row)), lineterminator="\n")
+    out.writeheader()
+    out.writerows(rows)
+    told = {**result, "scaling": [{"nodes": n, **{k: r[k] for k in ("step_s", "tokens_per_s", "comm_share")}} for n, r in points]}
+    path = pathlib.Path(path)
+    files = {path: text(job, x, result, table, points), path.with_suffix(".json"): json.dumps(told, indent=1) + "\n", path.with_suffix(".csv"): sheet.getvalue()}
+    made = []
+    try:
+        for name, content in files.items():
+            part = name.with_name(name.name + ".part")
+            made.append(part)
+            part.write_text(content, encoding="utf-8")
+    except OSError as error:
+        for part in made:
+            part.unlink(missing_ok=True)
+        raise Fault(f"{error.filename}: {error.strerror}", "--report=FILE.html in a folder that can be written") from None
+    for part, name in zip(made, files):
+        part.rename(name)
