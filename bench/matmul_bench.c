@@ -121,11 +121,11 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: matmul_bench [samples [threads]] on a host with AVX2\n");
         return 2;
     }
-    Core c = {.sbuf = memory_make((size_t)ISA_PARTITIONS * SBUF_PITCH),
-              .psum = memory_make((size_t)ISA_PARTITIONS * PSUM_PITCH),
+    Core c = {.sbuf = memory_make((size_t)PARTITIONS * SBUF_PITCH),
+              .psum = memory_make((size_t)PARTITIONS * PSUM_PITCH),
               .panels = (float *)memory_make(MM_PANEL_BYTES),
               .pool = pool_make(threads)};
-    for (size_t p = 0; p < ISA_PARTITIONS; p++) // 1.0 and 1.5 read as bf16 or as half of an fp32
+    for (size_t p = 0; p < PARTITIONS; p++) // 1.0 and 1.5 read as bf16 or as half of an fp32
         for (size_t i = 0; i < ISA_SBUF_BYTES; i += 4)
             memcpy(c.sbuf + p * SBUF_PITCH + i, (uint32_t[]){0x3f803fc0u}, 4);
     if (pool_threads(c.pool) > 1)

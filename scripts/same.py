@@ -13,6 +13,7 @@ import argparse
 import concurrent.futures
 import hashlib
 import itertools
+import json
 import os
 import pathlib
 import re
@@ -28,7 +29,7 @@ WAYS = (("trn1", 1), ("trn2", 1), ("trn2", 2), ("trn3", 1), ("trn3", 2))
 def programs(build, only):
     found = [*ROOT.glob("tests/**/*.mlir"), *ROOT.glob("examples/mlir/*.mlir"), *(build / "zoo" / "steps").glob("*/step.mlir*")]
     conformance = sorted((ROOT.parent / "shared" / "conformance").glob("**/*.mlir"))
-    return sorted(p for p in [*found, *conformance[::10]] if only in str(p))
+    return sorted(p for p in [*found, *conformance[::10]] if any(part in str(p) for part in only.split(",")))
 
 
 def text(otrn, path, chip, cores, folder):
@@ -42,10 +43,28 @@ def text(otrn, path, chip, cores, folder):
     return said
 
 
-def compare(old, new, path, chip, cores, folder):
-    before, after = text(old, path, chip, cores, folder), text(new, path, chip, cores, folder)
-    if before == after:
+class Known:
+    """Checksums of what the old compiler made, kept beside it: it makes the same again."""
+
+    def __init__(self, otrn):
+        self.file = otrn.parent / f"same-{hashlib.sha256(otrn.read_bytes()).hexdigest()[:16]}.json"
+        self.sums = json.loads(self.file.read_text()) if self.file.exists() else {}
+
+    def of(self, otrn, path, chip, cores, folder):
+        key = f"{path} {hashlib.sha256(path.read_bytes()).hexdigest()[:16]} {chip} {cores}"
+        if key not in self.sums:
+            self.sums[key] = hashlib.sha256(text(otrn, path, chip, cores, folder).encode()).hexdigest()
+        return self.sums[key]
+
+    def keep(self):
+        self.file.write_text(json.dumps(self.sums))
+
+
+def compare(known, old, new, path, chip, cores, folder):
+    after = text(new, path, chip, cores, folder)
+    if known.of(old, path, chip, cores, folder) == hashlib.sha256(after.encode()).hexdigest():
         return None
+    before = text(old, path, chip, cores, folder)
     pairs = itertools.zip_longest(before.split("\n"), after.split("\n"))
     number, (one, two) = next((i, p) for i, p in enumerate(pairs, 1) if p[0] != p[1])
     return f"{path} {chip} lnc={cores} line {number}\n  - {one}\n  + {two}"
@@ -54,7 +73,7 @@ def compare(old, new, path, chip, cores, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--since", required=True, help="a commit, or a path of another otrn")
-    parser.add_argument("--only", default="", help="programs whose path has it")
+    parser.add_argument("--only", default="", help="programs whose path has it; comma between several")
     parser.add_argument("--ways", default="", help="of trn1:1,trn2:2 …; all of them")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
@@ -66,9 +85,11 @@ def main():
 
         old = zoo.Release(o.since, o.build, o.jobs).otrn.resolve()
     new, ways = (o.build / "otrn").resolve(), [w for w in WAYS if not o.ways or f"{w[0]}:{w[1]}" in o.ways.split(",")]
+    known = Known(old)
     work = [(p, *w) for p in programs(o.build, o.only) for w in ways]
     with tempfile.TemporaryDirectory() as tmp, concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
-        differ = [d for d in pool.map(lambda w: compare(old, new, *w, pathlib.Path(tmp)), work) if d]
+        differ = [d for d in pool.map(lambda w: compare(known, old, new, *w, pathlib.Path(tmp)), work) if d]
+    known.keep()
     print("\n".join(differ[:40]))
     print(f"{len(work)} programs for chips and cores, {len(differ)} differ")
     return bool(differ)

@@ -106,7 +106,7 @@ static bool in_hbm(const Doubt *d, const Bound *b, uint64_t addr) {
 static bool in_partition(const Doubt *d, const Bound *b, int64_t off) {
     int64_t first = off + b->lo, last = off + b->hi - 1;
     return !(off & b->align) && first >= 0 && last < d->limit[b->space] &&
-           (!b->in_bank || first / ISA_PSUM_BANK_BYTES == last / ISA_PSUM_BANK_BYTES);
+           (!b->in_bank || first / PSUM_BANK_BYTES == last / PSUM_BANK_BYTES);
 }
 
 static void doubt_task(void *arg, size_t begin, size_t end) {

@@ -53,9 +53,9 @@ static int64_t strides_set(const Txt *at, Tensor *x, int skip) {
 static void place_on_chip(Asm *s, const Txt *at, Tensor *x, int64_t bytes) {
     bool psum = x->space == SPACE_PSUM;
     uint64_t *used = psum ? &s->psum_used : &s->sbuf_used;
-    uint64_t align = psum ? ISA_PSUM_BANK_BYTES : 64, limit = psum ? ISA_PSUM_BYTES : ISA_SBUF_BYTES;
-    if (x->part >= x->rank || x->dims[x->part] > ISA_PARTITIONS)
-        txt_fail(at, "the last bracket's first axis lies over the partitions: 1…%d", ISA_PARTITIONS);
+    uint64_t align = psum ? PSUM_BANK_BYTES : 64, limit = psum ? ISA_PSUM_BYTES : ISA_SBUF_BYTES;
+    if (x->part >= x->rank || x->dims[x->part] > PARTITIONS)
+        txt_fail(at, "the last bracket's first axis lies over the partitions: 1…%d", PARTITIONS);
     uint32_t part = 0;
     uint64_t off = (*used + align - 1) / align * align;
     if (txt_take_word(&s->t, "at")) {

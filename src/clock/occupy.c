@@ -169,8 +169,8 @@ static void touches_make(Occupy *o) {
 
 static void memories_init(Occupy *o, const ChipFile *chip) {
     memory_init(o, VIEW_HBM, o->art->scratch_bytes, 1);
-    memory_init(o, VIEW_SBUF, (uint64_t)chip->sbuf_partition_bytes, ISA_PARTITIONS);
-    memory_init(o, VIEW_PSUM, (uint64_t)chip->psum_partition_bytes, ISA_PARTITIONS);
+    memory_init(o, VIEW_SBUF, (uint64_t)chip->sbuf_partition_bytes, PARTITIONS);
+    memory_init(o, VIEW_PSUM, (uint64_t)chip->psum_partition_bytes, PARTITIONS);
     touches_make(o);
 }
 
@@ -229,8 +229,8 @@ void view_occupy(Arena *a, const Artifact *art, const ChipFile *chip, const Cloc
             if (o.touches[e->inst][k].is_write)
                 touch_grains(&o, &o.touches[e->inst][k], e->begin_ns, e->end_ns);
     }
-    double capacity[] = {chip->hbm_bytes_per_core * (art->peer ? 2 : 1), chip->sbuf_partition_bytes * ISA_PARTITIONS,
-                         chip->psum_partition_bytes * ISA_PARTITIONS};
+    double capacity[] = {chip->hbm_bytes_per_core * (art->peer ? 2 : 1), chip->sbuf_partition_bytes * PARTITIONS,
+                         chip->psum_partition_bytes * PARTITIONS};
     for (int i = 0; i < VIEW_MEMORIES; i++) {
         out->memory[i].capacity_bytes = capacity[i];
         bins_finish(&o, clock, i, i == VIEW_HBM ? hbm_fixed(art) : 0, &out->memory[i]);

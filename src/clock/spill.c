@@ -101,7 +101,7 @@ void spill_make(Arena *a, const Artifact *art, const ChipFile *chip, const Clock
     w.grain_bytes = (art->scratch_bytes + GRAINS - 1) / GRAINS;
     w.grain_bytes = w.grain_bytes < 512 ? 512 : w.grain_bytes;
     w.grains = ARENA_NEWN(a, Grain, art->scratch_bytes / w.grain_bytes + 2);
-    double sbuf = chip->sbuf_usable_bytes * ISA_PARTITIONS;
+    double sbuf = chip->sbuf_usable_bytes * PARTITIONS;
     double *seen = ARENA_NEWN(a, double, (size_t)art->ncode + 1); // events of each instruction
     for (uint32_t i = 0; i < clock->events.n; i++)
         if (!clock->events.at[i].core)

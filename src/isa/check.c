@@ -465,9 +465,9 @@ static const char *check_partitions(const Check *c, const IsaAccess *a) {
     uint32_t parts = a->parts;
     if (c->in->op == ISA_SHUFFLE)
         parts = (parts + 31) & ~31u; // whole groups take part
-    if (start + (uint64_t)parts > ISA_PARTITIONS)
+    if (start + (uint64_t)parts > PARTITIONS)
         return fault(c, "%s takes partitions %u…%llu of %d", what, start,
-                     (unsigned long long)start + parts - 1, ISA_PARTITIONS);
+                     (unsigned long long)start + parts - 1, PARTITIONS);
     if (a->by_engine && start % step)
         return fault(c, "%s begins at partition %u, but %u partitions must begin at a multiple of %u",
                      what, start, parts, step);
@@ -478,14 +478,14 @@ static const char *check_partitions(const Check *c, const IsaAccess *a) {
 static const char *check_bank(const Check *c, const IsaAccess *a, __int128 lo, __int128 hi) {
     if (c->chip->gen >= 4 || a->field != ISA_F_dst || c->in->engine != ENG_TENSOR)
         return NULL;
-    bool by_banks = a->reg && a->mul[0] % (int)ISA_PSUM_BANK_BYTES == 0 &&
-                    (!a->reg[1] || a->mul[1] % (int)ISA_PSUM_BANK_BYTES == 0);
+    bool by_banks = a->reg && a->mul[0] % (int)PSUM_BANK_BYTES == 0 &&
+                    (!a->reg[1] || a->mul[1] % (int)PSUM_BANK_BYTES == 0);
     __int128 first, last;
     isa_access_extent(a, &first, &last);
     first += addr_poff(a->addr) + (by_banks ? 0 : lo);
     last += addr_poff(a->addr) + (by_banks ? 0 : hi);
-    if (first / ISA_PSUM_BANK_BYTES != (last - 1) / ISA_PSUM_BANK_BYTES)
-        return fault(c, "dst crosses a PSUM bank (%u bytes)", ISA_PSUM_BANK_BYTES);
+    if (first / PSUM_BANK_BYTES != (last - 1) / PSUM_BANK_BYTES)
+        return fault(c, "dst crosses a PSUM bank (%u bytes)", PSUM_BANK_BYTES);
     return NULL;
 }
 

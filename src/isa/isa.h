@@ -273,10 +273,12 @@ static inline int isa_sem(const IsaInst *in) {
 static inline uint32_t isa_count(uint32_t n) { return n ? n : 1; } // of an axis
 
 // Limits of the largest generation (facts of NeuronCore v2 to v4); a chip file may allow less.
-#define ISA_PARTITIONS 128
+#define PARTITIONS 128
 #define ISA_SBUF_BYTES (256u << 10) // per partition
 #define ISA_PSUM_BYTES (16u << 10)
-#define ISA_PSUM_BANK_BYTES 2048u
+#define PSUM_BANK_BYTES 2048u
+#define PSUM_BANKS ((int)(ISA_PSUM_BYTES / PSUM_BANK_BYTES))
+#define PSUM_BANK_COLS ((int)PSUM_BANK_BYTES / 4) // of fp32
 #define ISA_PE_ROWS 128
 #define ISA_PE_COLS 128
 #define ISA_MOVING_MAX 512

@@ -175,7 +175,7 @@ static uint8_t banks_of(const ChipFile *c, const IsaInst *in) {
     int banks = 0;
     for (int i = 0; i < 3 && !c->vector_scalar_port && (in->engine == ENG_VECTOR || in->engine == ENG_SCALAR); i++)
         if (in_psum(at[i]))
-            banks |= 1 << (addr_poff(at[i]) / ISA_PSUM_BANK_BYTES % PSUM_BANKS);
+            banks |= 1 << (addr_poff(at[i]) / PSUM_BANK_BYTES % PSUM_BANKS);
     return (uint8_t)banks;
 }
 

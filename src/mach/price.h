@@ -17,7 +17,6 @@ static inline Ps ps_max(Ps a, Ps b) { return a > b ? a : b; }
 
 #define ACT_NO_SET 0xff
 enum { PORT_SBUF = 1, PORT_PSUM = 2 };
-#define PSUM_BANKS 8
 
 typedef struct Price {
     Ps busy;    // the engine is occupied; DMA: the sequencer that triggers it

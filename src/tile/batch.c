@@ -11,21 +11,17 @@
 // For products of which m and k fit the array and several results fit a bank; dot.c would pay for the transfers of each.
 // The sums are those of dot.c to the bit.
 #include "hlo/dot.h"
-#include "tile/emit.h"
+#include "tile/area.h"
+#include "tile/put.h"
 #include "tile/side.h"
 
 #include <assert.h>
 
-#define ARRAY 128
-#define BANK_COLS 512
 #define TOGETHER_MIN 4
 #define SLOTS 4
 #define SIDE_BYTES 8192u // of a slot, each side
-#define OUT_BYTES (BANK_COLS * 4u)
-#define STAGES_AT (2 * SLOTS * SIDE_BYTES + SLOTS * OUT_BYTES) // sides as they lie
-#define STAGES_BYTES (ROWS_AREA_BEGIN - STAGES_AT)
+#define STAGES_BYTES (ROWS_AREA_BEGIN - SLOTS * (2 * SIDE_BYTES + PSUM_BANK_BYTES)) // what is left: sides as they lie
 #define STAGES 8 // at most
-#define BANKS 8
 
 typedef struct Batch {
     Emit *e;
@@ -34,8 +30,8 @@ typedef struct Batch {
     int stype, dtype;
     size_t elem, out_elem;
     int64_t m, n, k, batches, together;
-    Haz lhs_haz[SLOTS], rhs_haz[SLOTS], out_haz[SLOTS], stage_haz[STAGES];
-    uint32_t next, stages, stage_bytes, next_stage, next_turn;
+    Ring lslots, rslots, outs, stages, banks, turn_banks;
+    uint32_t nstages, stage_bytes;
     bool lhs_turned, rhs_turned;
 } Batch;
 
@@ -52,9 +48,9 @@ static bool batch_init(const Hlo *h, const HloOp *op, Batch *b) {
     for (uint32_t i = 0; i < b->lhs.nbatch; i++)
         b->batches *= b->lhs.batch_dims[i];
     int64_t room = (int64_t)(SIDE_BYTES / b->elem) / (b->m > b->n ? b->m : b->n);
-    b->together = BANK_COLS / b->n < room ? BANK_COLS / b->n : room;
+    b->together = PSUM_BANK_COLS / b->n < room ? PSUM_BANK_COLS / b->n : room;
     b->together = b->together < b->batches ? b->together : b->batches;
-    bool small = b->m <= ARRAY && b->k <= ARRAY && b->together >= TOGETHER_MIN;
+    bool small = b->m <= PARTITIONS && b->k <= PARTITIONS && b->together >= TOGETHER_MIN;
     int64_t most = INT32_MAX;
     return small && hlo_value_type(h, hlo_operand(h, op, 0))->elems < most &&
            hlo_value_type(h, hlo_operand(h, op, 1))->elems < most && hlo_value_type(h, op->results)->elems < most;
@@ -64,10 +60,6 @@ bool dot_is_batch(const Hlo *h, const HloOp *op) {
     Batch b = {0};
     return batch_init(h, op, &b);
 }
-
-static uint32_t lhs_at(uint32_t slot) { return slot * SIDE_BYTES; }
-static uint32_t rhs_at(uint32_t slot) { return (SLOTS + slot) * SIDE_BYTES; }
-static uint32_t out_at(uint32_t slot) { return 2 * SLOTS * SIDE_BYTES + slot * OUT_BYTES; }
 
 // Products [from, from + n) that lie at one distance in a side: along its last batch dimension of more than one element.
 static int64_t run_of(const Side *s, int64_t from, int64_t n, int64_t *stride) {
@@ -82,17 +74,15 @@ static int64_t run_of(const Side *s, int64_t from, int64_t n, int64_t *stride) {
     return left < n ? left : n;
 }
 
-static void load(Batch *b, const Side *s, uint64_t addr, uint32_t sbuf, Haz *haz, int queue, int64_t from, int64_t n) {
+// To [partition][product, column]: k on the partitions, or free as they lie.
+static void load(Batch *b, const Side *s, uint64_t addr, Mem to, int queue, int64_t from, int64_t n, bool turned) {
+    int64_t parts = turned ? s->free_size : b->k, cols = turned ? b->k : s->free_size, size = (int64_t)b->elem;
     for (int64_t i = 0, run; i < n; i += run) {
         int64_t stride;
         run = run_of(s, from + i, n - i, &stride);
-        IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = (uint8_t)queue, .stype = (uint8_t)b->stype};
-        in.src = addr + (uint64_t)side_batch_offset(s, from + i) * b->elem;
-        in.dst = addr_sbuf(0, sbuf + (uint32_t)((uint64_t)(i * s->free_size) * b->elem));
-        in.n[0] = (uint32_t)b->k, in.n[2] = (uint32_t)run, in.n[3] = (uint32_t)s->free_size;
-        in.s[0] = (int32_t)s->k_stride, in.s[2] = (int32_t)stride, in.s[3] = (int32_t)s->free_stride;
-        in.d[2] = (int32_t)s->free_size, in.d[3] = 1;
-        emit_inst(b->e, in, NULL, 0, &haz, 1);
+        uint64_t src = addr + (uint64_t)side_batch_offset(s, from + i) * b->elem;
+        put_dma(b->e, queue, VIEW(mem_off(to, i * cols * size), b->stype, {parts}, {run, cols}, {cols, 1}),
+                VIEW(mem_hbm(src), b->stype, {parts, turned ? s->free_stride : s->k_stride}, {run, stride}, {cols, turned ? 1 : s->free_stride}));
     }
 }
 
@@ -108,89 +98,56 @@ static void plan_stages(Batch *b) {
     int64_t most = STAGES_BYTES / 2 / (b->k * (int64_t)b->elem);
     b->together = b->together < most ? b->together : most;
     b->stage_bytes = (uint32_t)(b->together * b->k * (int64_t)b->elem + SBUF_PIECE - 1) / SBUF_PIECE * SBUF_PIECE;
-    b->stages = STAGES_BYTES / b->stage_bytes < STAGES ? STAGES_BYTES / b->stage_bytes : STAGES;
-    assert(b->together > 0 && b->stages >= 2);
+    b->nstages = STAGES_BYTES / b->stage_bytes < STAGES ? STAGES_BYTES / b->stage_bytes : STAGES;
+    assert(b->together > 0);
+    assert(b->nstages >= 2);
 }
 
 // Products [from, from + n) of a stage, free on the partitions, to their place with k on them.
-static void transpose(Batch *b, const Side *s, uint32_t stage, uint32_t sbuf, Haz *haz, int64_t from, int64_t n) {
-    uint32_t bank = BANKS / 2 + b->next_turn++ % (BANKS / 2), at = STAGES_AT + stage * b->stage_bytes;
-    Haz *bhaz = &b->e->bank_haz[bank], *shaz = &b->stage_haz[stage];
-    for (int64_t i = 0; i < n; i++) {
-        IsaInst t = {.op = ISA_TRANSPOSE, .engine = ENG_TENSOR, .dtype = (uint8_t)b->stype, .stype = (uint8_t)b->stype};
-        t.src = addr_sbuf(0, at + (uint32_t)((uint64_t)((from + i) * b->k) * b->elem));
-        t.dst = addr_psum(0, (uint32_t)(bank * ISA_PSUM_BANK_BYTES + (uint64_t)i * ARRAY * b->elem));
-        t.n[0] = (uint32_t)s->free_size, t.n[1] = (uint32_t)b->k, t.d[1] = t.s[1] = 1;
-        emit_inst(b->e, t, &shaz, 1, &bhaz, 1);
-    }
-    IsaInst cp = {.op = ISA_COPY, .engine = b->next_turn % 2 ? ENG_SCALAR : ENG_VECTOR, .stype = (uint8_t)b->stype, .dtype = (uint8_t)b->stype};
-    cp.src = addr_psum(0, bank * ISA_PSUM_BANK_BYTES);
-    cp.dst = addr_sbuf(0, sbuf + (uint32_t)((uint64_t)(from * s->free_size) * b->elem));
-    cp.n[0] = (uint32_t)b->k, cp.n[1] = (uint32_t)n, cp.n[2] = (uint32_t)s->free_size;
-    cp.s[1] = ARRAY, cp.d[1] = (int32_t)s->free_size, cp.s[2] = cp.d[2] = 1;
-    emit_inst(b->e, cp, &bhaz, 1, &haz, 1);
+static void transpose(Batch *b, const Side *s, Mem stage, Mem to, int64_t from, int64_t n) {
+    Mem bank = ring_next(&b->turn_banks);
+    int64_t size = (int64_t)b->elem;
+    for (int64_t i = 0; i < n; i++)
+        put_transpose(b->e, VIEW(mem_off(bank, i * PARTITIONS * size), b->stype, {b->k}, {s->free_size, 1}),
+                      VIEW(mem_off(stage, (from + i) * b->k * size), b->stype, {s->free_size}, {b->k, 1}));
+    put_copy(b->e, b->turn_banks.next % 2 ? ENG_SCALAR : ENG_VECTOR,
+             VIEW(mem_off(to, from * s->free_size * size), b->stype, {b->k}, {n, s->free_size}, {s->free_size, 1}),
+             VIEW(bank, b->stype, {b->k}, {n, PARTITIONS}, {s->free_size, 1}));
 }
 
-static void load_turned(Batch *b, const Side *s, uint64_t addr, uint32_t sbuf, Haz *haz, int queue, int64_t from, int64_t n) {
-    uint32_t stage = b->next_stage++ % b->stages;
-    Haz *shaz = &b->stage_haz[stage];
-    for (int64_t i = 0, run; i < n; i += run) {
-        int64_t stride;
-        run = run_of(s, from + i, n - i, &stride);
-        IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = (uint8_t)queue, .stype = (uint8_t)b->stype};
-        in.src = addr + (uint64_t)side_batch_offset(s, from + i) * b->elem;
-        in.dst = addr_sbuf(0, STAGES_AT + stage * b->stage_bytes + (uint32_t)((uint64_t)(i * b->k) * b->elem));
-        in.n[0] = (uint32_t)s->free_size, in.n[2] = (uint32_t)run, in.n[3] = (uint32_t)b->k;
-        in.s[0] = (int32_t)s->free_stride, in.s[2] = (int32_t)stride, in.s[3] = 1;
-        in.d[2] = (int32_t)b->k, in.d[3] = 1;
-        emit_inst(b->e, in, NULL, 0, &shaz, 1);
-    }
-    int64_t per = ISA_PSUM_BANK_BYTES / (int64_t)(ARRAY * b->elem);
-    for (int64_t i = 0; i < n; i += per)
-        transpose(b, s, stage, sbuf, haz, i, n - i < per ? n - i : per);
-}
-
-static void multiply(Batch *b, uint32_t slot, uint32_t bank, int64_t i) {
-    IsaInst ld = {.op = ISA_LDWEIGHTS, .engine = ENG_TENSOR, .stype = (uint8_t)b->stype};
-    ld.src = addr_sbuf(0, lhs_at(slot) + (uint32_t)((uint64_t)(i * b->m) * b->elem));
-    ld.n[0] = (uint32_t)b->k, ld.n[1] = (uint32_t)b->m, ld.s[1] = 1;
-    emit_inst(b->e, ld, (Haz *[]){&b->lhs_haz[slot]}, 1, NULL, 0);
-    IsaInst mm = {.op = ISA_MATMUL, .engine = ENG_TENSOR, .stype = (uint8_t)b->stype};
-    mm.src = addr_sbuf(0, rhs_at(slot) + (uint32_t)((uint64_t)(i * b->n) * b->elem));
-    mm.dst = addr_psum(0, bank * 2048 + (uint32_t)(i * b->n) * 4);
-    mm.n[0] = (uint32_t)b->k, mm.n[1] = (uint32_t)b->n, mm.n[2] = (uint32_t)b->m;
-    mm.d[1] = 1, mm.s[1] = 1;
-    emit_inst(b->e, mm, (Haz *[]){&b->rhs_haz[slot]}, 1, (Haz *[]){&b->e->bank_haz[bank]}, 1);
+static void load_side(Batch *b, const Side *s, uint64_t addr, Mem to, int queue, int64_t from, int64_t n, bool turned) {
+    Mem place = turned ? ring_next(&b->stages) : to;
+    load(b, s, addr, place, queue, from, n, turned);
+    int64_t per = PSUM_BANK_BYTES / (int64_t)(PARTITIONS * b->elem);
+    for (int64_t i = 0; i < n && turned; i += per)
+        transpose(b, s, place, to, i, n - i < per ? n - i : per);
 }
 
 static void group(Batch *b, int64_t from, int64_t n) {
-    uint32_t slot = b->next % SLOTS, bank = b->next % (b->stages ? BANKS / 2 : BANKS), cols = (uint32_t)(n * b->n);
-    (b->rhs_turned ? load_turned : load)(b, &b->rhs, b->rhs_addr, rhs_at(slot), &b->rhs_haz[slot], QUEUE_IN2, from, n);
-    (b->lhs_turned ? load_turned : load)(b, &b->lhs, b->lhs_addr, lhs_at(slot), &b->lhs_haz[slot], QUEUE_IN, from, n);
-    for (int64_t i = 0; i < n; i++)
-        multiply(b, slot, bank, i);
-    IsaInst cp = {.op = ISA_COPY, .engine = b->next % 2 ? ENG_SCALAR : ENG_VECTOR, .stype = DT_F32, .dtype = (uint8_t)b->dtype};
-    cp.src = addr_psum(0, bank * 2048), cp.dst = addr_sbuf(0, out_at(slot));
-    cp.n[0] = (uint32_t)b->m, cp.n[1] = cols, cp.d[1] = 1, cp.s[1] = 1;
-    Haz *out = &b->out_haz[slot];
-    emit_inst(b->e, cp, (Haz *[]){&b->e->bank_haz[bank]}, 1, &out, 1);
-    IsaInst st = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_OUT, .stype = (uint8_t)b->dtype};
-    st.src = addr_sbuf(0, out_at(slot)), st.dst = b->out_addr + (uint64_t)(from * b->m * b->n) * b->out_elem;
-    st.n[0] = (uint32_t)b->m, st.n[2] = (uint32_t)n, st.n[3] = (uint32_t)b->n;
-    st.d[0] = (int32_t)b->n, st.d[2] = (int32_t)(b->m * b->n), st.d[3] = 1;
-    st.s[2] = (int32_t)b->n, st.s[3] = 1;
-    emit_inst(b->e, st, &out, 1, NULL, 0);
-    b->next++;
+    uint32_t turn = b->banks.next;
+    Mem lhs = ring_next(&b->lslots), rhs = ring_next(&b->rslots), bank = ring_next(&b->banks);
+    int64_t size = (int64_t)b->elem;
+    load_side(b, &b->rhs, b->rhs_addr, rhs, QUEUE_IN2, from, n, b->rhs_turned);
+    load_side(b, &b->lhs, b->lhs_addr, lhs, QUEUE_IN, from, n, b->lhs_turned);
+    for (int64_t i = 0; i < n; i++) {
+        put_weights(b->e, VIEW(mem_off(lhs, i * b->m * size), b->stype, {b->k}, {b->m, 1}));
+        put_matmul(b->e, VIEW(mem_off(bank, i * b->n * 4), DT_F32, {b->m}, {b->n, 1}), VIEW(mem_off(rhs, i * b->n * size), b->stype, {b->k}, {b->n, 1}), false);
+    }
+    Mem out = ring_next(&b->outs);
+    put_copy(b->e, turn % 2 ? ENG_SCALAR : ENG_VECTOR, VIEW(out, b->dtype, {b->m}, {n * b->n, 1}), VIEW(bank, DT_F32, {b->m}, {n * b->n, 1}));
+    put_dma(b->e, QUEUE_OUT, VIEW(mem_hbm(b->out_addr + (uint64_t)(from * b->m * b->n) * b->out_elem), b->dtype, {b->m, b->n}, {n, b->m * b->n}, {b->n, 1}),
+            VIEW(out, b->dtype, {b->m}, {n, b->n}, {b->n, 1}));
 }
 
-static void share_area(Batch *b, bool out) {
-    for (uint32_t i = 0; i < SLOTS; i++) {
-        emit_area(b->e, &b->lhs_haz[i], lhs_at(i), SIDE_BYTES, out);
-        emit_area(b->e, &b->rhs_haz[i], rhs_at(i), SIDE_BYTES, out);
-        emit_area(b->e, &b->out_haz[i], out_at(i), OUT_BYTES, out);
-    }
-    for (uint32_t i = 0; i < b->stages; i++)
-        emit_area(b->e, &b->stage_haz[i], STAGES_AT + i * b->stage_bytes, b->stage_bytes, out);
+static Area place_slots(Batch *b) {
+    Area area = area_make(b->e, 0, ROWS_AREA_BEGIN);
+    bool fits = area_ring(&area, &b->lslots, SLOTS, SIDE_BYTES) && area_ring(&area, &b->rslots, SLOTS, SIDE_BYTES) &&
+                area_ring(&area, &b->outs, SLOTS, PSUM_BANK_BYTES) && area_ring(&area, &b->stages, b->nstages, b->stage_bytes);
+    assert(fits);
+    (void)fits;
+    int half = PSUM_BANKS / 2;
+    b->banks = ring_of_banks(b->e, 0, b->nstages ? half : PSUM_BANKS), b->turn_banks = ring_of_banks(b->e, half, half);
+    return area;
 }
 
 void emit_batch(Emit *e, const Step *s) {
@@ -200,12 +157,13 @@ void emit_batch(Emit *e, const Step *s) {
     b->lhs_addr = emit_addr(e, e->l->refs.at[s->ins]), b->rhs_addr = emit_addr(e, e->l->refs.at[s->ins + 1]);
     b->out_addr = emit_addr(e, e->l->refs.at[s->outs]);
     plan_stages(b);
-    share_area(b, false);
+    Area area = place_slots(b);
+    area_open(&area);
     int64_t lo, hi;
     emit_share(e, b->batches, 1, &lo, &hi);
     for (int64_t i = lo; i < hi; i += b->together) {
         emit_task(e);
         group(b, i, hi - i < b->together ? hi - i : b->together);
     }
-    share_area(b, true);
+    area_close(&area);
 }

@@ -12,7 +12,7 @@
 
 #define PARTS 128
 #define BANK_COLS 512u
-#define BANK_BYTES ISA_PSUM_BANK_BYTES
+#define BANK_BYTES PSUM_BANK_BYTES
 
 typedef struct Tile {
     int64_t batch, row; // first row inside the batch

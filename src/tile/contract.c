@@ -237,7 +237,7 @@ typedef struct Rows {
 // Turned in a bank, side by side, and copied from there to the slot (vector and scalar engine in turn).
 static void turn_rows(Plan *p, Side *s, uint32_t slot, uint32_t tile, const Rows *r, int64_t klen, uint32_t stage,
                       int64_t first, int64_t count) {
-    int64_t per = ISA_PSUM_BANK_BYTES / (r->parts * (int64_t)p->elem);
+    int64_t per = PSUM_BANK_BYTES / (r->parts * (int64_t)p->elem);
     for (int64_t g = 0; g < count; g += per) {
         uint32_t bank = 4 + p->next_turn++ % 4;
         int64_t n = min64(per, count - g);
@@ -245,12 +245,12 @@ static void turn_rows(Plan *p, Side *s, uint32_t slot, uint32_t tile, const Rows
         for (int64_t i = 0; i < n; i++) {
             IsaInst turn = {.op = ISA_TRANSPOSE, .engine = ENG_TENSOR, .dtype = (uint8_t)p->c.stype, .stype = (uint8_t)p->c.stype};
             turn.src = addr_sbuf(0, p->stage_sbuf + stage * STAGE_BYTES + (uint32_t)((g + i) * klen * (int64_t)p->elem));
-            turn.dst = addr_psum(0, bank * ISA_PSUM_BANK_BYTES + (uint32_t)(i * r->parts * (int64_t)p->elem));
+            turn.dst = addr_psum(0, bank * PSUM_BANK_BYTES + (uint32_t)(i * r->parts * (int64_t)p->elem));
             turn.n[0] = (uint32_t)r->parts, turn.n[1] = (uint32_t)klen, turn.d[1] = turn.s[1] = 1;
             emit_inst(p->e, turn, (Haz *[]){&p->stage[stage]}, 1, &bhaz, 1);
         }
         IsaInst cp = {.op = ISA_COPY, .engine = bank % 2 ? ENG_SCALAR : ENG_VECTOR, .dtype = (uint8_t)p->c.stype,
-                      .stype = (uint8_t)p->c.stype, .src = addr_psum(0, bank * ISA_PSUM_BANK_BYTES)};
+                      .stype = (uint8_t)p->c.stype, .src = addr_psum(0, bank * PSUM_BANK_BYTES)};
         cp.dst = slot_addr(p, s, slot, tile, r->col + (first + g) * r->parts);
         cp.n[0] = (uint32_t)klen, cp.n[1] = (uint32_t)(n * r->parts), cp.d[1] = cp.s[1] = 1;
         emit_inst(p->e, cp, &bhaz, 1, (Haz *[]){&s->tiles[slot][tile]}, 1);

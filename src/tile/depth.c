@@ -26,7 +26,7 @@
 #define AREA_BYTES ROWS_AREA_BEGIN // what products use otherwise
 #define OUT_TILES 4
 #define TMPS 4
-#define OUT_BYTES ISA_PSUM_BANK_BYTES // of a tile: a bank's 512 columns
+#define OUT_BYTES PSUM_BANK_BYTES // of a tile: a bank's 512 columns
 #define TAPS_MAX 256
 #define CYCLES_MIN 64  // of any instruction
 #define CYCLES_APART 24 // between two
@@ -492,7 +492,7 @@ static void store_turned(Depth *d, const Tile *t, const Chunk *c, uint32_t slot)
         for (int64_t i = 0; i * PARTS < n; i++) {
             IsaInst turn = {.op = ISA_TRANSPOSE, .engine = ENG_TENSOR, .dtype = DT_F32, .stype = DT_F32};
             turn.src = addr_sbuf(0, (uint32_t)(l_slot(d, slot) + (uint64_t)(p0 + i * PARTS) * 4));
-            turn.dst = addr_psum(0, (uint32_t)(bank * ISA_PSUM_BANK_BYTES + (uint64_t)(i * t->lanes) * 4));
+            turn.dst = addr_psum(0, (uint32_t)(bank * PSUM_BANK_BYTES + (uint64_t)(i * t->lanes) * 4));
             turn.n[0] = (uint32_t)t->lanes, turn.n[1] = (uint32_t)min64(PARTS, n - i * PARTS), turn.d[1] = turn.s[1] = 1;
             emit_inst(d->e, turn, (Haz *[]){&d->ls[slot]}, 1, &bhaz, 1);
         }
@@ -501,7 +501,7 @@ static void store_turned(Depth *d, const Tile *t, const Chunk *c, uint32_t slot)
             if (!blocks)
                 continue;
             IsaInst cp = {.op = ISA_COPY, .engine = ENG_SCALAR, .stype = DT_F32, .dtype = (uint8_t)d->l.dtype};
-            cp.src = addr_psum(0, (uint32_t)(bank * ISA_PSUM_BANK_BYTES + (uint64_t)(first * t->lanes) * 4));
+            cp.src = addr_psum(0, (uint32_t)(bank * PSUM_BANK_BYTES + (uint64_t)(first * t->lanes) * 4));
             cp.dst = addr_sbuf(0, (uint32_t)(at + (uint64_t)(first * t->lanes) * size));
             cp.n[0] = (uint32_t)rows, cp.n[1] = (uint32_t)(blocks * t->lanes), cp.d[1] = cp.s[1] = 1;
             emit_inst(d->e, cp, &bhaz, 1, &ohaz, 1);
@@ -523,7 +523,7 @@ static void store_turned(Depth *d, const Tile *t, const Chunk *c, uint32_t slot)
 // The other way, where transfers cannot transpose: places as they lie, turned by the array.
 static void load_turned(Depth *d, const Tensor *v, const Tile *t, int64_t row, int64_t places, int64_t image, uint32_t to, Haz *haz) {
     int64_t size = (int64_t)dtype_bytes(v->dtype), step = v->s[d->ns - 1];
-    int64_t per = min64(OUT_BYTES / size / t->lanes, ISA_PSUM_BANK_BYTES / size / PARTS) * PARTS;
+    int64_t per = min64(OUT_BYTES / size / t->lanes, PSUM_BANK_BYTES / size / PARTS) * PARTS;
     for (int64_t p0 = 0; p0 < places; p0 += per) {
         int64_t n = min64(per, places - p0), whole = n / PARTS, rest = n % PARTS;
         uint32_t bank = d->next_bank++ % 8, tile = d->next_out++ % OUT_TILES, at = d->out_at + tile * OUT_BYTES;
@@ -544,12 +544,12 @@ static void load_turned(Depth *d, const Tensor *v, const Tile *t, int64_t row, i
         for (int64_t i = 0; i * PARTS < n; i++) {
             IsaInst turn = {.op = ISA_TRANSPOSE, .engine = ENG_TENSOR, .dtype = (uint8_t)v->dtype, .stype = (uint8_t)v->dtype};
             turn.src = addr_sbuf(0, at + (uint32_t)(i * t->lanes * size));
-            turn.dst = addr_psum(0, bank * ISA_PSUM_BANK_BYTES + (uint32_t)(i * PARTS * size));
+            turn.dst = addr_psum(0, bank * PSUM_BANK_BYTES + (uint32_t)(i * PARTS * size));
             turn.n[0] = (uint32_t)min64(PARTS, n - i * PARTS), turn.n[1] = (uint32_t)t->lanes, turn.d[1] = turn.s[1] = 1;
             emit_inst(d->e, turn, &shaz, 1, &bhaz, 1);
         }
         IsaInst cp = {.op = ISA_COPY, .engine = ENG_SCALAR, .stype = (uint8_t)v->dtype, .dtype = (uint8_t)v->dtype};
-        cp.src = addr_psum(0, bank * ISA_PSUM_BANK_BYTES), cp.dst = addr_sbuf(0, to + (uint32_t)(p0 * size));
+        cp.src = addr_psum(0, bank * PSUM_BANK_BYTES), cp.dst = addr_sbuf(0, to + (uint32_t)(p0 * size));
         cp.n[0] = (uint32_t)t->lanes, cp.n[1] = (uint32_t)n, cp.d[1] = cp.s[1] = 1;
         emit_inst(d->e, cp, &bhaz, 1, &haz, 1);
     }
@@ -657,7 +657,7 @@ static void add_sums(Depth *d, const Tile *t, uint32_t small) {
     uint32_t bank = d->next_bank++ % 8;
     Haz *bhaz = &d->e->bank_haz[bank];
     IsaInst turn = {.op = ISA_TRANSPOSE, .engine = ENG_TENSOR, .dtype = DT_F32, .stype = DT_F32, .src = addr_sbuf(0, s_slot(d, small))};
-    turn.dst = addr_psum(0, bank * ISA_PSUM_BANK_BYTES);
+    turn.dst = addr_psum(0, bank * PSUM_BANK_BYTES);
     turn.n[0] = (uint32_t)t->lanes, turn.n[1] = (uint32_t)d->taps, turn.d[1] = turn.s[1] = 1;
     emit_inst(d->e, turn, (Haz *[]){&d->smalls[small]}, 1, &bhaz, 1);
     for (int i = 0; i < t->count; i++) {

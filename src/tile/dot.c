@@ -158,13 +158,13 @@ static void turn_tiles(Dot *d, DotSide *s, uint32_t slot, uint32_t stage, int64_
             IsaInst turn = {.op = ISA_TRANSPOSE, .engine = ENG_TENSOR, .dtype = (uint8_t)d->stype, .stype = (uint8_t)d->stype};
             int64_t at = (f0 + f) / TILE_M * klen + (t0 + t) * TILE_K;
             turn.src = addr_sbuf(0, (uint32_t)(d->stage_sbuf[stage] + (uint64_t)at * d->elem));
-            turn.dst = addr_psum(0, (uint32_t)(bank * ISA_PSUM_BANK_BYTES + (uint64_t)(t * cols + f) * d->elem));
+            turn.dst = addr_psum(0, (uint32_t)(bank * PSUM_BANK_BYTES + (uint64_t)(t * cols + f) * d->elem));
             turn.n[0] = (uint32_t)min64(TILE_M, cols - f), turn.n[1] = (uint32_t)rows, turn.d[1] = turn.s[1] = 1;
             emit_inst(d->e, turn, (Haz *[]){&d->stage[stage]}, 1, &bhaz, 1);
         }
     IsaInst cp = {.op = ISA_COPY, .stype = (uint8_t)d->stype, .dtype = (uint8_t)d->stype};
     cp.engine = d->evictions++ % 2 ? ENG_SCALAR : ENG_VECTOR;
-    cp.src = addr_psum(0, bank * ISA_PSUM_BANK_BYTES);
+    cp.src = addr_psum(0, bank * PSUM_BANK_BYTES);
     cp.dst = addr_sbuf(0, (uint32_t)(s->sbuf[slot] + (uint64_t)(t0 * s->pitch + f0) * d->elem));
     cp.n[0] = (uint32_t)rows, cp.n[1] = (uint32_t)tiles, cp.n[2] = (uint32_t)cols;
     cp.s[1] = tiles > 1 ? (int32_t)cols : 0, cp.d[1] = tiles > 1 ? (int32_t)s->pitch : 0, cp.s[2] = cp.d[2] = 1;
@@ -173,7 +173,7 @@ static void turn_tiles(Dot *d, DotSide *s, uint32_t slot, uint32_t stage, int64_
 
 static void load_turned(Dot *d, DotSide *s, uint32_t slot, int64_t cols, int64_t klen, int64_t from) {
     uint32_t stage = d->next_stage++ % d->cut.stages;
-    int64_t room = (int64_t)(ISA_PSUM_BANK_BYTES / d->elem), full = klen / TILE_K;
+    int64_t room = (int64_t)(PSUM_BANK_BYTES / d->elem), full = klen / TILE_K;
     load_stage(d, s, stage, cols, klen, from);
     for (int64_t f0 = 0, some; f0 < cols; f0 += some) {
         some = min64(cols - f0, room);
@@ -270,7 +270,7 @@ static void multiply(Dot *d, uint32_t lslot, uint32_t rslot, int64_t tile, int64
     mm.d[1] = 1, mm.s[1] = 1;
     for (int64_t c = 0; c < ncols; c += BLOCK, bank += 4) { // the same weights for both halves of a wide block
         mm.src = slot_at(d, &d->rhs, rslot, tile, n0 + c);
-        mm.dst = addr_psum(0, bank * ISA_PSUM_BANK_BYTES);
+        mm.dst = addr_psum(0, bank * PSUM_BANK_BYTES);
         mm.n[1] = (uint32_t)min64(BLOCK, ncols - c);
         emit_inst(d->e, mm, (Haz *[]){&d->rhs.slots[rslot]}, 1, (Haz *[]){bank_haz(d, bank)}, 1);
     }
@@ -282,7 +282,7 @@ static uint32_t bank_of(const Dot *d, int64_t tile, int64_t col) { return d->ban
 static void copy_bank(Dot *d, uint32_t bank, int64_t rows, int64_t cols, uint32_t at, Haz *out) {
     IsaInst cp = {.op = ISA_COPY, .stype = DT_F32, .dtype = (uint8_t)d->dtype, .dst = addr_sbuf(0, at)};
     cp.engine = d->evictions++ % 2 ? ENG_SCALAR : ENG_VECTOR;
-    cp.src = addr_psum(0, bank * ISA_PSUM_BANK_BYTES);
+    cp.src = addr_psum(0, bank * PSUM_BANK_BYTES);
     cp.n[0] = (uint32_t)rows, cp.n[1] = (uint32_t)cols, cp.s[1] = cp.d[1] = 1;
     emit_inst(d->e, cp, (Haz *[]){&d->e->bank_haz[bank]}, 1, &out, 1);
 }
@@ -302,7 +302,7 @@ static void go_on(Dot *d, uint32_t bank, int64_t row, int64_t mlen, int64_t n0, 
     for (int64_t mi = 0, tiles; mi < mlen; mi += tiles * TILE_M, bank += (uint32_t)tiles) {
         tiles = is_paired(d) && mlen - mi >= 2 * TILE_M ? 2 : 1;
         emit_task(d->e);
-        rows_from_psum(d->rows, (uint32_t)tiles, bank * ISA_PSUM_BANK_BYTES, bank_haz(d, bank), row + mi,
+        rows_from_psum(d->rows, (uint32_t)tiles, bank * PSUM_BANK_BYTES, bank_haz(d, bank), row + mi,
                        (uint32_t)min64(TILE_M, mlen - mi), n0, (uint32_t)ncols);
     }
 }
@@ -460,7 +460,7 @@ static void share_area(Dot *d, bool out) {
     }
     for (uint32_t i = 0; i < d->cut.stages; i++)
         emit_area(d->e, &d->stage[i], d->stage_sbuf[i], d->stage_bytes, out);
-    for (uint32_t i = 0; i < ISA_PSUM_BYTES / ISA_PSUM_BANK_BYTES && is_paired(d); i += 2)
+    for (uint32_t i = 0; i < ISA_PSUM_BYTES / PSUM_BANK_BYTES && is_paired(d); i += 2)
         emit_merge(d->e, &d->e->bank_haz[i + out], &d->e->bank_haz[i + !out]);
     uint32_t bytes = OUT_TILES * BLOCK * (uint32_t)d->out_elem;
     for (uint32_t i = 0; i < OUT_SLOTS && !d->rows; i++)

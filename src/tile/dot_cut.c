@@ -14,7 +14,7 @@
 
 #include "isa/isa.h"
 
-#define BANKS (ISA_PSUM_BYTES / ISA_PSUM_BANK_BYTES)
+#define BANKS (ISA_PSUM_BYTES / PSUM_BANK_BYTES)
 #define TURN_BANKS 2
 #define STREAM_MOST 4
 #define SPARE_MOST 2

@@ -7,9 +7,9 @@
 // Rows of an indirect transfer are handled in order and a queue works in order, so rows named twice get their sums in the
 // order of the updates, as the evaluator has them. An index outside is clamped by gather and left out by scatter.
 #include "pass/rows.h"
-#include "tile/emit.h"
+#include "tile/area.h"
+#include "tile/put.h"
 
-#define PARTS 128
 #define INDEX_COLS 64       // indices of a partition that are loaded at once
 #define INDEX_SETS 2
 #define ROW_COLS 4096       // elements of a row in SBUF at once
@@ -128,98 +128,55 @@ typedef struct Index {
     Emit *e;
     Rows r;
     uint64_t idx, rows, table; // addresses
-    Haz idx_haz[INDEX_SETS], slot_haz[ROW_SLOTS];
-    uint32_t slot;
+    Ring indices, slots;
 } Index;
 
-#define INDEX_BYTES (INDEX_COLS * 4u)
-static uint32_t index_at(uint32_t set) { return ROWS_AREA_BEGIN + set * SBUF_PIECE; }
-static uint32_t slot_at(uint32_t slot) { return ROWS_AREA_BEGIN + INDEX_SETS * SBUF_PIECE + slot * ROW_COLS * 4; }
-
-static void share_area(Index *x, bool out) {
-    for (uint32_t i = 0; i < INDEX_SETS; i++)
-        emit_area(x->e, &x->idx_haz[i], index_at(i), INDEX_BYTES, out);
-    for (uint32_t i = 0; i < ROW_SLOTS; i++)
-        emit_area(x->e, &x->slot_haz[i], slot_at(i), ROW_COLS * 4, out);
-}
-
 // Indices [from, from + n), number p of each 128 on partition p; a gather's are clamped.
-static void load_indices(Index *x, uint32_t set, int64_t from, int64_t n, bool clamp) {
-    Haz *haz = &x->idx_haz[set];
-    IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .queue = QUEUE_ROWS_IN, .stype = (uint8_t)x->r.index_dtype};
-    in.src = x->idx + (uint64_t)from * 4, in.dst = addr_sbuf(0, index_at(set));
-    int64_t full = n / PARTS, rest = n % PARTS;
-    in.n[0] = PARTS, in.n[3] = (uint32_t)full;
-    in.s[0] = 1, in.s[3] = PARTS, in.d[3] = 1;
-    if (full)
-        emit_inst(x->e, in, NULL, 0, &haz, 1);
-    in.n[0] = (uint32_t)rest, in.n[3] = 1;
-    in.src += (uint64_t)(full * PARTS) * 4, in.dst += (uint64_t)full * 4;
-    if (rest)
-        emit_inst(x->e, in, NULL, 0, &haz, 1);
-    if (!clamp)
-        return;
-    IsaInst at = {.op = ISA_TENSOR_SCALAR, .engine = ENG_VECTOR, .op0 = ALU_MAX, .op1 = ALU_MIN, .atype = DT_F32,
-                  .stype = (uint8_t)x->r.index_dtype, .dtype = DT_I32, .a = scalar_f32(0),
-                  .b = scalar_f32((float)(x->r.table - 1))};
-    at.d[1] = at.s[1] = 1;
-    at.src = at.dst = addr_sbuf(0, index_at(set));
-    at.n[0] = PARTS, at.n[1] = (uint32_t)full;
-    if (full)
-        emit_inst(x->e, at, NULL, 0, &haz, 1);
-    at.src = at.dst = addr_sbuf(0, index_at(set) + (uint32_t)full * 4);
-    at.n[0] = (uint32_t)rest, at.n[1] = 1;
-    if (rest)
-        emit_inst(x->e, at, NULL, 0, &haz, 1);
+static void load_indices(Index *x, Mem set, int64_t from, int64_t n, bool clamp) {
+    int64_t full = n / PARTITIONS, rest = n % PARTITIONS;
+    put_dma_tiles(x->e, QUEUE_ROWS_IN, VIEW(set, x->r.index_dtype, {n}), VIEW(mem_hbm(x->idx + (uint64_t)from * 4), x->r.index_dtype, {n, 1}), 1);
+    for (int part = 0; part < 2 && clamp; part++) {
+        View v = part ? VIEW(mem_off(set, full * 4), x->r.index_dtype, {rest}) : VIEW(set, x->r.index_dtype, {PARTITIONS}, {full, 1}), to = v;
+        to.dtype = DT_I32;
+        IsaInst in = isa_tensor_scalar(ENG_VECTOR, to, v, ALU_MAX, isa_f32(0), ALU_MIN, isa_f32((float)(x->r.table - 1)));
+        in.atype = DT_F32;
+        if (part ? rest : full)
+            put_inst(x->e, in, &to, NULL, NULL);
+    }
 }
 
-static IsaInst by_index(const Index *x, uint32_t set, uint32_t col, int64_t rows) {
-    IsaInst in = {.op = ISA_DMA_INDIRECT, .engine = ENG_GPSIMD, .queue = QUEUE_ROWS_OUT, .stype = (uint8_t)x->r.dtype,
-                  .src1 = addr_sbuf(0, index_at(set) + col * 4), .ttype = (uint8_t)x->r.index_dtype,
-                  .limit = (int32_t)x->r.table};
-    in.n[0] = (uint32_t)rows;
-    in.d[3] = in.s[3] = 1;
-    return in;
+// Rows of the table that the indices name, which are one side of the transfer.
+static void put_by_index(Index *x, int queue, View dst, View src, Mem index, int index_dtype, int op0, int flags) {
+    View by = VIEW(index, index_dtype, {1});
+    IsaInst in = isa_dma(ENG_GPSIMD, queue, dst, src);
+    in.op = ISA_DMA_INDIRECT, in.src1 = by.mem.addr, in.ttype = by.dtype, in.limit = (int32_t)x->r.table;
+    in.op0 = (uint8_t)op0, in.flags = (uint8_t)flags;
+    put_inst(x->e, in, &dst, &src, &by);
 }
 
-static void gather_part(Index *x, uint32_t set, uint32_t col, int64_t from, int64_t rows) {
-    IsaInst in = by_index(x, set, col, rows);
-    in.ttype = DT_I32;
-    in.queue = col % 2 ? QUEUE_COPY : QUEUE_ROWS_OUT;
-    in.src = x->table, in.dst = x->rows + (uint64_t)(from * x->r.cols) * dtype_bytes(x->r.dtype);
-    in.n[3] = (uint32_t)x->r.cols;
-    in.s[0] = in.d[0] = (int32_t)x->r.cols;
-    emit_inst(x->e, in, (Haz *[]){&x->idx_haz[set]}, 1, NULL, 0);
+static void gather_part(Index *x, Mem set, uint32_t col, int64_t from, int64_t rows) {
+    uint64_t to = x->rows + (uint64_t)(from * x->r.cols) * dtype_bytes(x->r.dtype);
+    put_by_index(x, col % 2 ? QUEUE_COPY : QUEUE_ROWS_OUT, VIEW(mem_hbm(to), x->r.dtype, {rows, x->r.cols}, {x->r.cols, 1}),
+                 VIEW(mem_hbm(x->table), x->r.dtype, {rows, x->r.cols}, {x->r.cols, 1}), mem_off(set, col * 4), DT_I32, 0, 0);
 }
 
-static void scatter_part(Index *x, uint32_t set, uint32_t col, int64_t from, int64_t rows) {
-    size_t size = dtype_bytes(x->r.dtype);
-    int64_t most = (int64_t)(ROW_COLS * 4 / size);
+static void scatter_part(Index *x, Mem set, uint32_t col, int64_t from, int64_t rows) {
+    int64_t size = (int64_t)dtype_bytes(x->r.dtype), most = ROW_COLS * 4 / size;
     for (int64_t c = 0; c < x->r.cols; c += most) {
-        uint32_t slot = x->slot++ % ROW_SLOTS, cols = (uint32_t)(x->r.cols - c < most ? x->r.cols - c : most);
-        Haz *haz = &x->slot_haz[slot];
-        IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .queue = QUEUE_ROWS_IN, .stype = (uint8_t)x->r.dtype};
-        in.src = x->rows + (uint64_t)(from * x->r.cols + c) * size, in.dst = addr_sbuf(0, slot_at(slot));
-        in.n[0] = (uint32_t)rows, in.n[3] = cols;
-        in.s[0] = (int32_t)x->r.cols, in.s[3] = in.d[3] = 1;
-        emit_inst(x->e, in, NULL, 0, &haz, 1);
-        IsaInst to = by_index(x, set, col, rows);
-        to.flags = ISA_FLAG_SKIP;
-        to.op0 = x->r.op0;
-        to.src = addr_sbuf(0, slot_at(slot)), to.dst = x->table + (uint64_t)c * size;
-        to.n[3] = cols;
-        to.d[0] = (int32_t)x->r.cols;
-        emit_inst(x->e, to, (Haz *[]){haz, &x->idx_haz[set]}, 2, NULL, 0);
+        int64_t cols = x->r.cols - c < most ? x->r.cols - c : most;
+        View slot = VIEW(ring_next(&x->slots), x->r.dtype, {rows}, {cols, 1});
+        uint64_t updates = x->rows + (uint64_t)((from * x->r.cols + c) * size);
+        put_dma(x->e, QUEUE_ROWS_IN, slot, VIEW(mem_hbm(updates), x->r.dtype, {rows, x->r.cols}, {cols, 1}));
+        put_by_index(x, QUEUE_ROWS_OUT, VIEW(mem_hbm(x->table + (uint64_t)(c * size)), x->r.dtype, {rows, x->r.cols}, {cols, 1}), slot,
+                     mem_off(set, col * 4), x->r.index_dtype, x->r.op0, ISA_FLAG_SKIP);
     }
 }
 
 // An operand that the result does not take over is copied first.
 static void copy_table(Emit *e, uint64_t from, uint64_t to, uint64_t bytes) {
-    IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .queue = QUEUE_ROWS_OUT, .src = from, .dst = to};
-    in.stype = bytes % 4 == 0 ? DT_UI32 : DT_UI8;
-    in.n[3] = (uint32_t)(bytes / dtype_bytes(in.stype));
-    in.s[3] = in.d[3] = 1;
-    emit_inst(e, in, NULL, 0, NULL, 0);
+    int type = bytes % 4 == 0 ? DT_UI32 : DT_UI8;
+    int64_t n = (int64_t)(bytes / dtype_bytes(type));
+    put_dma(e, QUEUE_ROWS_OUT, VIEW(mem_hbm(to), type, {1}, {n, 1}), VIEW(mem_hbm(from), type, {1}, {n, 1}));
 }
 
 void emit_index(Emit *e, const Step *s) {
@@ -239,22 +196,26 @@ void emit_index(Emit *e, const Step *s) {
     x->table = gather ? emit_addr(e, ins[0]) : out;
     if (!gather && emit_addr(e, ins[0]) != out)
         copy_table(e, emit_addr(e, ins[0]), out, (uint64_t)(x->r.table * x->r.cols) * dtype_bytes(x->r.dtype));
-    share_area(x, false);
-    uint32_t set = 0;
+    Area area = area_make(e, ROWS_AREA_BEGIN, ROWS_AREA_BEGIN + ROWS_AREA_BYTES);
+    bool fits = area_ring(&area, &x->indices, INDEX_SETS, SBUF_PIECE) && area_ring(&area, &x->slots, ROW_SLOTS, ROW_COLS * 4);
+    assert(fits);
+    (void)fits;
+    area_open(&area);
     int64_t lo = 0, hi = x->r.count; // sums by index keep their order
     if (gather)
-        emit_share(e, x->r.count, PARTS, &lo, &hi);
-    for (int64_t i = lo; i < hi; i += PARTS * INDEX_COLS, set = (set + 1) % INDEX_SETS) {
-        int64_t n = hi - i < PARTS * INDEX_COLS ? hi - i : PARTS * INDEX_COLS;
+        emit_share(e, x->r.count, PARTITIONS, &lo, &hi);
+    for (int64_t i = lo; i < hi; i += PARTITIONS * INDEX_COLS) {
+        int64_t n = hi - i < PARTITIONS * INDEX_COLS ? hi - i : PARTITIONS * INDEX_COLS;
+        Mem set = ring_next(&x->indices);
         emit_task(e);
         load_indices(x, set, i, n, gather);
-        for (int64_t k = 0; k < n; k += PARTS) {
-            int64_t rows = n - k < PARTS ? n - k : PARTS;
+        for (int64_t k = 0; k < n; k += PARTITIONS) {
+            int64_t rows = n - k < PARTITIONS ? n - k : PARTITIONS;
             if (gather)
-                gather_part(x, set, (uint32_t)(k / PARTS), i + k, rows);
+                gather_part(x, set, (uint32_t)(k / PARTITIONS), i + k, rows);
             else
-                scatter_part(x, set, (uint32_t)(k / PARTS), i + k, rows);
+                scatter_part(x, set, (uint32_t)(k / PARTITIONS), i + k, rows);
         }
     }
-    share_area(x, true);
+    area_close(&area);
 }

@@ -125,7 +125,7 @@ void rows_read(RowOp *r) {
             if (r->block->pro[k].index == i) { // as the product left it, not rounded yet
                 in.psum = true;
                 in.dtype = DT_F32;
-                in.off = r->block->pro[k].bank * ISA_PSUM_BANK_BYTES;
+                in.off = r->block->pro[k].bank * PSUM_BANK_BYTES;
             }
         in.psum = in.psum || (r->epi && r->epi->index == i);
         add_node(r, region->args + i, &in);

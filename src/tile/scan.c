@@ -6,9 +6,9 @@
 // JAX writes them as a reduce_window whose window is a whole axis, padded on one side. A partition holds a row, which is one
 // instruction: backwards with strides of minus one. Few or long rows stay with GpSimd.
 #include "pass/rows.h"
-#include "tile/emit.h"
+#include "tile/area.h"
+#include "tile/put.h"
 
-#define PARTS 128
 #define WIDTH_MAX 8192 // three rows of fp32 in a partition's area
 #define SLOTS 3
 #define ROWS_MIN 256
@@ -88,39 +88,32 @@ static int alu_of(uint16_t code) {
     return code == HLO_ADD ? ALU_ADD : code == HLO_MULTIPLY ? ALU_MUL : code == HLO_MAXIMUM ? ALU_MAX : ALU_MIN;
 }
 
-static void put_tile(Emit *e, const Scan *s, uint64_t x, uint64_t y, int64_t row, uint32_t rows, uint32_t place, Haz *haz) {
-    size_t size = dtype_bytes(s->dtype);
-    uint64_t at = (uint64_t)(row * s->cols) * size, end = (uint64_t)(s->back ? s->cols - 1 : 0) * size;
-    IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .queue = QUEUE_ROWS_IN, .stype = (uint8_t)s->dtype, .src = x + at, .dst = addr_sbuf(0, place)};
-    in.n[0] = rows, in.n[1] = (uint32_t)s->cols;
-    in.s[0] = (int32_t)s->cols, in.s[1] = in.d[1] = 1;
-    emit_inst(e, in, NULL, 0, &haz, 1);
-    IsaInst run = {.op = ISA_SCALAR_CUM, .engine = ENG_VECTOR, .src = addr_sbuf(0, place) + end, .dst = addr_sbuf(0, place) + end,
-                   .stype = (uint8_t)s->dtype, .dtype = (uint8_t)s->dtype, .op0 = ALU_MUL, .a = scalar_f32(1),
-                   .op1 = (uint8_t)alu_of(s->code), .rcmd = RCMD_RESET_REDUCE};
-    run.n[0] = rows, run.n[1] = (uint32_t)s->cols;
-    run.s[1] = run.d[1] = s->back ? -1 : 1;
-    emit_inst(e, run, &haz, 1, &haz, 1);
-    IsaInst out = {.op = ISA_DMA, .engine = ENG_GPSIMD, .queue = QUEUE_ROWS_OUT, .stype = (uint8_t)s->dtype, .src = addr_sbuf(0, place), .dst = y + at};
-    out.n[0] = rows, out.n[1] = (uint32_t)s->cols;
-    out.d[0] = (int32_t)s->cols, out.s[1] = out.d[1] = 1;
-    emit_inst(e, out, &haz, 1, NULL, 0);
+static void put_tile(Emit *e, const Scan *s, uint64_t x, uint64_t y, int64_t row, int64_t rows, Mem place) {
+    int64_t size = (int64_t)dtype_bytes(s->dtype), at = row * s->cols * size, step = s->back ? -1 : 1;
+    View tile = VIEW(place, s->dtype, {rows}, {s->cols, 1});
+    View run = VIEW(mem_off(place, s->back ? (s->cols - 1) * size : 0), s->dtype, {rows}, {s->cols, step});
+    put_dma(e, QUEUE_ROWS_IN, tile, VIEW(mem_hbm(x + (uint64_t)at), s->dtype, {rows, s->cols}, {s->cols, 1}));
+    IsaInst in = isa_elementwise(ISA_SCALAR_CUM, ENG_VECTOR, run, run, NULL);
+    in.op0 = ALU_MUL, in.a = scalar_f32(1), in.op1 = (uint8_t)alu_of(s->code), in.rcmd = RCMD_RESET_REDUCE;
+    put_inst(e, in, &run, &run, NULL);
+    put_dma(e, QUEUE_ROWS_OUT, VIEW(mem_hbm(y + (uint64_t)at), s->dtype, {rows, s->cols}, {s->cols, 1}), tile);
 }
 
 void emit_scan(Emit *e, const Step *s) {
     Scan scan;
     scan_read(e->l->h, hlo_at(e->l->h, s->op), &scan, NULL);
     uint64_t x = emit_addr(e, e->l->refs.at[s->ins]), y = emit_addr(e, e->l->refs.at[s->outs]);
-    uint32_t bytes = ((uint32_t)scan.cols * (uint32_t)dtype_bytes(scan.dtype) + 63) & ~63u, slot = 0;
-    Haz *haz = ARENA_NEWN(e->c->scratch, Haz, SLOTS);
-    for (uint32_t i = 0; i < SLOTS; i++)
-        emit_area(e, &haz[i], ROWS_AREA_BEGIN + i * bytes, bytes, false);
+    Area area = area_make(e, ROWS_AREA_BEGIN, ROWS_AREA_BEGIN + ROWS_AREA_BYTES);
+    Ring slots;
+    bool fits = area_ring(&area, &slots, SLOTS, ((uint32_t)scan.cols * (uint32_t)dtype_bytes(scan.dtype) + 63) & ~63u);
+    assert(fits);
+    (void)fits;
+    area_open(&area);
     int64_t lo, hi;
-    emit_share(e, scan.rows, PARTS, &lo, &hi);
-    for (int64_t row = lo; row < hi; row += PARTS, slot = (slot + 1) % SLOTS) {
+    emit_share(e, scan.rows, PARTITIONS, &lo, &hi);
+    for (int64_t row = lo; row < hi; row += PARTITIONS) {
         emit_task(e);
-        put_tile(e, &scan, x, y, row, (uint32_t)(hi - row < PARTS ? hi - row : PARTS), ROWS_AREA_BEGIN + slot * bytes, &haz[slot]);
+        put_tile(e, &scan, x, y, row, hi - row < PARTITIONS ? hi - row : PARTITIONS, ring_next(&slots));
     }
-    for (uint32_t i = 0; i < SLOTS; i++)
-        emit_area(e, &haz[i], ROWS_AREA_BEGIN + i * bytes, bytes, true);
+    area_close(&area);
 }

@@ -21,7 +21,7 @@
 #define AREA_BYTES ROWS_AREA_BEGIN
 #define KEPT_BYTES 28672 // weights that stay
 #define OUT_TILES 4
-#define OUT_BYTES ISA_PSUM_BANK_BYTES
+#define OUT_BYTES PSUM_BANK_BYTES
 #define STAGE_BYTES 4096u
 #define STAGES 4
 #define HAZES 8 // of a slot: slices take turns
@@ -159,14 +159,14 @@ static int64_t slice_channels(const Plan *p, int64_t slice) {
 // A bank of turned columns to SBUF.
 static void take_bank(Plan *p, uint32_t bank, int64_t parts, int64_t columns, int dtype, uint32_t to, Haz *haz) {
     IsaInst cp = {.op = ISA_COPY, .engine = p->next_copy++ % 2 ? ENG_SCALAR : ENG_VECTOR, .dtype = (uint8_t)dtype, .stype = (uint8_t)dtype,
-                  .src = addr_psum(0, bank * ISA_PSUM_BANK_BYTES), .dst = addr_sbuf(0, to)};
+                  .src = addr_psum(0, bank * PSUM_BANK_BYTES), .dst = addr_sbuf(0, to)};
     cp.n[0] = (uint32_t)parts, cp.n[1] = (uint32_t)columns, cp.d[1] = cp.s[1] = 1;
     emit_inst(p->e, cp, (Haz *[]){&p->e->bank_haz[bank]}, 1, &haz, 1);
 }
 
 static void turn(Plan *p, uint32_t bank, int64_t column, uint32_t from, int64_t parts, int64_t columns, int dtype, Haz *haz) {
     IsaInst in = {.op = ISA_TRANSPOSE, .engine = ENG_TENSOR, .dtype = (uint8_t)dtype, .stype = (uint8_t)dtype, .src = addr_sbuf(0, from)};
-    in.dst = addr_psum(0, bank * ISA_PSUM_BANK_BYTES + (uint32_t)(column * (int64_t)dtype_bytes(dtype)));
+    in.dst = addr_psum(0, bank * PSUM_BANK_BYTES + (uint32_t)(column * (int64_t)dtype_bytes(dtype)));
     in.n[0] = (uint32_t)parts, in.n[1] = (uint32_t)columns, in.d[1] = in.s[1] = 1;
     emit_inst(p->e, in, &haz, 1, (Haz *[]){&p->e->bank_haz[bank]}, 1);
 }
@@ -309,7 +309,7 @@ static uint64_t y_at(const Plan *p, const Block *b, int64_t from) {
 // The places of a bank, without what lies between rows, in the result's type.
 static void pack(Plan *p, const Block *b, uint32_t bank, int64_t n, uint32_t to, Haz *haz) {
     IsaInst cp = {.op = ISA_COPY, .engine = p->next_copy++ % 2 ? ENG_SCALAR : ENG_VECTOR, .stype = DT_F32, .dtype = (uint8_t)p->s.dtype,
-                  .src = addr_psum(0, bank * ISA_PSUM_BANK_BYTES), .dst = addr_sbuf(0, to)};
+                  .src = addr_psum(0, bank * PSUM_BANK_BYTES), .dst = addr_sbuf(0, to)};
     int64_t cols = p->s.col.places;
     cp.n[0] = (uint32_t)n, cp.n[2] = (uint32_t)b->images, cp.n[3] = (uint32_t)b->rows, cp.n[4] = (uint32_t)cols;
     cp.d[2] = (int32_t)(b->rows * cols), cp.d[3] = (int32_t)cols, cp.d[4] = 1;
@@ -382,7 +382,7 @@ static void multiply(Plan *p, const Block *b, uint32_t xslot, uint32_t wslot, in
     IsaInst mm = {.op = ISA_MATMUL, .engine = ENG_TENSOR, .stype = (uint8_t)s->stype, .flags = first ? 0 : MATMUL_ACCUMULATE};
     mm.src = addr_sbuf(0, x_slot(p, xslot) + (uint32_t)((slice * p->slice + row * s->row.tap * p->pitch + q * p->copies * s->col.tap) *
                                                         (int64_t)p->elem));
-    mm.dst = addr_psum(0, bank * ISA_PSUM_BANK_BYTES);
+    mm.dst = addr_psum(0, bank * PSUM_BANK_BYTES);
     mm.n[0] = (uint32_t)k, mm.n[2] = (uint32_t)n;
     mm.n[1] = (uint32_t)(p->flat ? (b->rows - 1) * p->pitch + s->col.places : p->n1), mm.n[3] = (uint32_t)(p->flat ? b->images : b->rows);
     mm.s[1] = (int32_t)p->s1, mm.s[3] = (int32_t)p->s3, mm.d[1] = 1, mm.d[3] = (int32_t)p->n1;

@@ -168,7 +168,7 @@ static void groups_print(Tool *t, const Prof *p) {
 
 // why
 static const char *prof_spill_text(Arena *a, const Prof *p, const SpillRow *r) {
-    double sbuf = p->chip.sbuf_usable_bytes * ISA_PARTITIONS;
+    double sbuf = p->chip.sbuf_usable_bytes * PARTITIONS;
     if (r->why == SPILL_LARGE)
         return arena_printf(a, "%s, SBUF holds %s", prof_scaled(a, r->tensor_bytes, "B"), prof_scaled(a, sbuf, "B"));
     if (r->why == SPILL_LONG)

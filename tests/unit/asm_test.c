@@ -136,11 +136,9 @@ static void expect_inst(const char *text, IsaInst got) {
 }
 
 static void test_build(void) {
-    uint32_t n64 = 64;
-    IsaView a0 = isa_view(addr_sbuf(0, 0), DT_F32, 128, 1, &n64, NULL), a1 = isa_view(addr_sbuf(0, 256), DT_F32, 128, 1, &n64, NULL);
-    IsaView c = isa_column(addr_sbuf(0, 768), DT_F32, 128);
-    IsaView x = isa_view(addr_hbm(2, 0), DT_F32, 128, 1, &n64, NULL);
-    IsaView p = isa_view(addr_psum(0, 0), DT_F32, 64, 1, &n64, NULL);
+    View a0 = VIEW((Mem){addr_sbuf(0, 0)}, DT_F32, {128}, {64, 1}), a1 = VIEW((Mem){addr_sbuf(0, 256)}, DT_F32, {128}, {64, 1});
+    View c = VIEW((Mem){addr_sbuf(0, 768)}, DT_F32, {128}), x = VIEW(mem_hbm(addr_hbm(2, 0)), DT_F32, {128, 64}, {64, 1});
+    View p = VIEW((Mem){addr_psum(0, 0)}, DT_F32, {64}, {64, 1});
     expect_inst("dma a[0], x[0:128, :]", isa_dma(ENG_SYNC, 0, a0, x));
     expect_inst("tensor_tensor a[0], a[0], a[1] op0=add", isa_tensor_tensor(ENG_VECTOR, a0, a0, ALU_ADD, a1));
     expect_inst("tensor_scalar a[0], a[1] op0=multiply a=2.0 op1=add b=c",

@@ -15,7 +15,7 @@
 
 #define ROW 8192 // bytes of a partition that instructions use
 #define PITCH (ROW + 64)
-#define SPACE_BYTES ((size_t)PITCH * ISA_PARTITIONS)
+#define SPACE_BYTES ((size_t)PITCH * PARTITIONS)
 
 typedef struct Memory {
     uint8_t *at; // SBUF, then PSUM
@@ -263,7 +263,7 @@ static void fill_memory(uint64_t *s, Memory *m) {
             memcpy(&u, &f, 4);
         memcpy(m->at + i, &u, 4);
     }
-    for (int p = 0; p < ISA_PARTITIONS; p++)
+    for (int p = 0; p < PARTITIONS; p++)
         m->state.vector_acc[p] = (float)p, m->state.scalar_acc[p] = (float)-p;
     for (size_t i = 0; i < sizeof m->state.rng / 4; i++)
         ((uint32_t *)m->state.rng)[i] = (uint32_t)rng_next(s);

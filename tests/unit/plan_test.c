@@ -346,7 +346,7 @@ static void banks(Program *p) {
         uint32_t bank = below(3);
         in = push(p, ISA_MATMUL, ENG_TENSOR);
         in->stype = DT_F32, in->n[1] = chance(80) ? 256 : 100, in->n[2] = 32, in->s[1] = in->d[1] = 1;
-        in->src = addr_sbuf(0, 1024 * below(4)), in->dst = addr_psum(0, ISA_PSUM_BANK_BYTES * bank);
+        in->src = addr_sbuf(0, 1024 * below(4)), in->dst = addr_psum(0, PSUM_BANK_BYTES * bank);
         in->flags = used >> bank & 1 && chance(60) ? MATMUL_ACCUMULATE : 0;
         used |= 1u << bank;
     }
@@ -355,7 +355,7 @@ static void banks(Program *p) {
             continue;
         IsaInst *in = push(p, ISA_COPY, ENG_VECTOR);
         in->dtype = in->stype = DT_F32, in->n[0] = 32, in->n[1] = 100, in->d[1] = in->s[1] = 1;
-        in->dst = addr_sbuf(0, 1024 * bank), in->src = addr_psum(0, ISA_PSUM_BANK_BYTES * bank);
+        in->dst = addr_sbuf(0, 1024 * bank), in->src = addr_psum(0, PSUM_BANK_BYTES * bank);
     }
 }
 
@@ -387,9 +387,9 @@ static void beside(Program *p, uint32_t out) {
     case 3: {
         IsaInst *in = push(p, ISA_COPY, ENG_VECTOR);
         in->dtype = in->stype = DT_F32, in->n[1] = 64, in->d[1] = in->s[1] = 1;
-        in->dst = addr_sbuf(0, 4096), in->src = addr_psum(0, ISA_PSUM_BANK_BYTES * below(3));
+        in->dst = addr_sbuf(0, 4096), in->src = addr_psum(0, PSUM_BANK_BYTES * below(3));
         if (chance(50))
-            in->src = in->dst, in->dst = addr_psum(0, ISA_PSUM_BANK_BYTES * below(3));
+            in->src = in->dst, in->dst = addr_psum(0, PSUM_BANK_BYTES * below(3));
         break;
     }
     default: // nothing
@@ -424,7 +424,7 @@ static void products(Program *p) {
             in = push(p, ISA_MATMUL, ENG_TENSOR);
             in->stype = (uint8_t)other, in->n[1] = n, in->n[2] = m, in->s[1] = in->d[1] = 1;
             in->src = addr_sbuf(0, 12288 + 64 * (uint32_t)dtype_bytes(other) * below(3));
-            in->dst = addr_psum(0, ISA_PSUM_BANK_BYTES * b), in->flags = i ? MATMUL_ACCUMULATE : 0;
+            in->dst = addr_psum(0, PSUM_BANK_BYTES * b), in->flags = i ? MATMUL_ACCUMULATE : 0;
         }
     bool each = chance(50) || n != 128;
     p->rows = m;
@@ -432,7 +432,7 @@ static void products(Program *p) {
         IsaInst *in = push(p, ISA_COPY, ENG_VECTOR);
         in->dtype = in->stype = DT_F32, in->n[1] = each ? 1 : banks, in->n[2] = n, in->d[1] = 128, in->s[1] = 512;
         in->d[2] = in->s[2] = 1;
-        in->dst = addr_sbuf(0, 16384 + 512 * b), in->src = addr_psum(0, ISA_PSUM_BANK_BYTES * b);
+        in->dst = addr_sbuf(0, 16384 + 512 * b), in->src = addr_psum(0, PSUM_BANK_BYTES * b);
         if (!calm)
             beside(p, out), p->rows = m;
     }
@@ -527,7 +527,7 @@ static void program_make(Program *p) {
     in->stype = DT_F32, in->n[1] = AREA / 4, in->s[0] = 8, in->s[1] = in->d[1] = 1;
     in->src = addr_hbm(ARG2, 0), in->dst = addr_sbuf(0, 0);
     in = push(p, ISA_COPY, ENG_VECTOR);
-    in->dtype = in->stype = DT_F32, in->n[1] = 3 * ISA_PSUM_BANK_BYTES / 4, in->d[1] = in->s[1] = 1;
+    in->dtype = in->stype = DT_F32, in->n[1] = 3 * PSUM_BANK_BYTES / 4, in->d[1] = in->s[1] = 1;
     in->dst = addr_psum(0, 0), in->src = addr_sbuf(0, 0);
     uint32_t want = 8 + below(44), loop = 0;
     while (p->n < want) {

@@ -74,8 +74,8 @@ ChipCheck *chip_check_make(Arena *a, const Artifact *art, CheckPair *pair, const
         pair->written = c->written;
         track_init(&pair->hbm[core], a);
     }
-    c->sbuf = ARENA_NEWN(a, uint8_t, (size_t)ISA_PARTITIONS * ISA_SBUF_BYTES / 8);
-    c->psum = ARENA_NEWN(a, uint8_t, (size_t)ISA_PARTITIONS * ISA_PSUM_BYTES / 8);
+    c->sbuf = ARENA_NEWN(a, uint8_t, (size_t)PARTITIONS * ISA_SBUF_BYTES / 8);
+    c->psum = ARENA_NEWN(a, uint8_t, (size_t)PARTITIONS * ISA_PSUM_BYTES / 8);
     return c;
 }
 

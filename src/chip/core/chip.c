@@ -29,8 +29,8 @@ Chip *chip_make(Pool *pool, HostLevel level) {
     Chip *c = calloc(1, sizeof *c);
     if (!c)
         return NULL;
-    size_t sbuf = ((size_t)SBUF_PITCH * ISA_PARTITIONS + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
-    size_t psum = ((size_t)PSUM_PITCH * ISA_PARTITIONS + 63) & ~(size_t)63;
+    size_t sbuf = ((size_t)SBUF_PITCH * PARTITIONS + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+    size_t psum = ((size_t)PSUM_PITCH * PARTITIONS + 63) & ~(size_t)63;
     size_t blocks = (ISA_SBUF_BYTES / BLOCK_ROW * MM_BLOCK_FLOATS * 4 + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
     size_t pe = (sizeof(PeArray) + 63) & ~(size_t)63;
     size_t jobs = (PLAN_STEPS * sizeof(EngJob) + 63) & ~(size_t)63;

@@ -8,9 +8,9 @@
 #include "chip/core/chip.h"
 
 typedef struct EngineState { // what engines keep between instructions
-    float vector_acc[ISA_PARTITIONS]; // accumulator registers, shared by the vector engine's reducers
-    float scalar_acc[ISA_PARTITIONS];
-    uint32_t rng[2][ISA_PARTITIONS][24]; // generator state: 0 vector, 1 gpsimd
+    float vector_acc[PARTITIONS]; // accumulator registers, shared by the vector engine's reducers
+    float scalar_acc[PARTITIONS];
+    uint32_t rng[2][PARTITIONS][24]; // generator state: 0 vector, 1 gpsimd
     bool rng_ready;                      // they have their first seeds
     struct PeArray *pe;                  // NULL: nobody needs it
 } EngineState;

@@ -67,7 +67,7 @@ static void multiply(const EffCall *c, const Product *p) {
 // PSUM holds BF16: up, product in fp32, down again. Columns in pieces that fit the stack.
 #define PIECE 128
 static void multiply_narrow(const EffCall *c, Product p, const EngTensor *dst, const EngWalk *w, size_t col) {
-    float sum[ISA_PARTITIONS][PIECE];
+    float sum[PARTITIONS][PIECE];
     uint32_t m = slot_of(c)->m, n = p.n;
     EngBuf s;
     p.dst = sum[0], p.dst_pitch = sizeof sum[0], p.dst_stride = 1;

@@ -27,7 +27,7 @@ static void seed_partition(uint32_t *words, uint32_t streams, uint32_t seed) {
 }
 
 static void seed_all(EngineState *s) {
-    for (uint32_t p = 0; !s->rng_ready && p < ISA_PARTITIONS; p++) {
+    for (uint32_t p = 0; !s->rng_ready && p < PARTITIONS; p++) {
         seed_partition(s->rng[0][p], STREAMS, p);
         seed_partition(s->rng[1][p], 1, p);
     }

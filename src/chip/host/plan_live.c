@@ -69,7 +69,7 @@ const PlanTouch *plan_touches(Arena *a, const PlanCode *code) {
 
 // --- liveness --------------------------------------------------------------------------------------------
 
-void plan_live_all(PlanLive *l, bool live) { memset(l->parts, live ? ISA_PARTITIONS : 0, sizeof l->parts); }
+void plan_live_all(PlanLive *l, bool live) { memset(l->parts, live ? PARTITIONS : 0, sizeof l->parts); }
 
 bool plan_live_any(const PlanLive *l, uint32_t lo, uint32_t hi) {
     for (uint32_t g = lo / PLAN_GRAIN; g <= (hi - 1) / PLAN_GRAIN; g++)

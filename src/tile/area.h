@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// area.h — the part of SBUF that a step has, cut into rings of slots; and rings of PSUM banks.
+//
+//   | ring: slot 0 | slot 1 | … | ring: slot 0 | … |        of each ring the slots are used in turn
+//
+// A ring owns the hazards of its slots: a view of a slot knows who else works on it (Mem), and put.h passes that on. What steps
+// before still do with the area comes in when it is opened and goes out when it is closed, so whoever has the bytes next waits for the right ones.
+#ifndef OTRN_TILE_AREA_H
+#define OTRN_TILE_AREA_H
+
+#include "isa/view.h"
+#include "tile/emit.h"
+
+#define AREA_RINGS 12
+
+typedef struct Ring {
+    uint64_t base;       // address of slot 0
+    uint32_t bytes, n;   // from a slot to the next; how many
+    uint32_t ways;       // hazards of a slot: what is filled apart is waited for apart
+    uint32_t way_bytes;  // … of the slot that each stands for; 0: all of it
+    uint32_t next;       // slot to be used next, counted on and on
+    Haz *haz;            // [slot][way]
+} Ring;
+
+typedef struct Area {
+    Emit *e;
+    uint32_t at, end; // bytes of a partition that are left
+    Ring *rings[AREA_RINGS];
+    int count;
+} Area;
+
+Area area_make(Emit *e, uint32_t at, uint32_t end);
+// Slots at the beginning of what is left; false: there is not enough. The ring stays where it is until the area is closed.
+bool area_ring(Area *a, Ring *r, uint32_t n, uint32_t bytes);
+void area_ways(Area *a, Ring *r, uint32_t ways, uint32_t way_bytes); // of one made just now
+void area_open(Area *a);
+void area_close(Area *a);
+Ring ring_of_banks(Emit *e, uint32_t first, uint32_t n); // of PSUM; their hazards are the program's
+
+static inline Mem ring_way(const Ring *r, uint32_t slot, uint32_t way) {
+    assert(slot < r->n);
+    assert(way < r->ways);
+    return (Mem){r->base + slot * r->bytes, &r->haz[slot * r->ways + way]};
+}
+static inline Mem ring_at(const Ring *r, uint32_t slot) { return ring_way(r, slot, 0); }
+static inline uint32_t ring_turn(Ring *r) { return r->next++ % r->n; } // the slot whose turn it is
+static inline Mem ring_next(Ring *r) { return ring_at(r, ring_turn(r)); }
+
+#endif

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// put.c — instructions over views, recorded with the hazards of their operands.
+#include "tile/put.h"
+
+#include <string.h>
+
+void put_inst(Emit *e, IsaInst in, const View *dst, const View *src, const View *src1) {
+    Haz *reads[2], *write = dst ? dst->mem.haz : NULL;
+    uint32_t n = 0;
+    if (src && src->mem.haz)
+        reads[n++] = src->mem.haz;
+    if (src1 && src1->mem.haz)
+        reads[n++] = src1->mem.haz;
+    emit_inst(e, in, reads, n, &write, write != NULL);
+}
+
+void put_dma_by(Emit *e, int engine, int queue, View dst, View src) { put_inst(e, isa_dma(engine, queue, dst, src), &dst, &src, NULL); }
+
+void put_dma(Emit *e, int queue, View dst, View src) {
+    static const uint8_t engine_of[QUEUE_COUNT] = {
+        [QUEUE_IN] = ENG_SYNC, [QUEUE_IN2] = ENG_SYNC, [QUEUE_OUT] = ENG_SYNC, [QUEUE_CAST] = ENG_SYNC, [QUEUE_COLL] = ENG_SYNC,
+        [QUEUE_COPY] = ENG_GPSIMD, [QUEUE_ROWS_IN] = ENG_GPSIMD, [QUEUE_ROWS_IN2] = ENG_GPSIMD, [QUEUE_ROWS_OUT] = ENG_GPSIMD, [QUEUE_ROWS_OUT2] = ENG_GPSIMD};
+    assert(queue < QUEUE_COUNT);
+    put_dma_by(e, engine_of[queue], queue, dst, src);
+}
+
+// Tiles [first, first + tiles) of `rows` rows: an axis of their own.
+static View tiles_of(View v, int64_t first, int64_t tiles, int64_t rows, int64_t pitch) {
+    bool hbm = addr_space(v.mem.addr) == SPACE_HBM;
+    int64_t step = hbm ? PARTITIONS * v.at[0].stride : pitch;
+    assert(v.rank < VIEW_AXES);
+    memmove(v.at + 2, v.at + 1, (size_t)(v.rank - 1) * sizeof *v.at);
+    v.mem = mem_off(v.mem, first * step * (int64_t)dtype_bytes(v.dtype));
+    v.at[0].n = rows, v.at[1] = (ViewAxis){tiles, step};
+    v.rank++;
+    return v;
+}
+
+void put_dma_tiles(Emit *e, int queue, View dst, View src, int64_t pitch) {
+    int64_t full = dst.at[0].n / PARTITIONS, rest = dst.at[0].n % PARTITIONS;
+    assert(dst.at[0].n == src.at[0].n);
+    if (full)
+        put_dma(e, queue, tiles_of(dst, 0, full, PARTITIONS, pitch), tiles_of(src, 0, full, PARTITIONS, pitch));
+    if (rest)
+        put_dma(e, queue, tiles_of(dst, full, 1, rest, pitch), tiles_of(src, full, 1, rest, pitch));
+}
+
+void put_copy(Emit *e, int engine, View dst, View src) { put_inst(e, isa_tensor_copy(engine, dst, src), &dst, &src, NULL); }
+
+void put_memset(Emit *e, int engine, View dst, const void *element) {
+    uint32_t bits = 0;
+    assert(dtype_bytes(dst.dtype) <= sizeof bits);
+    if (element)
+        memcpy(&bits, element, dtype_bytes(dst.dtype));
+    put_inst(e, isa_memset(engine, dst, bits), &dst, NULL, NULL);
+}
+
+void put_transpose(Emit *e, View dst, View src) {
+    assert(addr_space(dst.mem.addr) == SPACE_PSUM);
+    assert(addr_space(src.mem.addr) == SPACE_SBUF);
+    put_inst(e, isa_transpose(ENG_TENSOR, dst, src), &dst, &src, NULL);
+}
+
+void put_weights(Emit *e, View src) { put_inst(e, isa_ldweights(src), NULL, &src, NULL); }
+
+void put_matmul(Emit *e, View dst, View src, bool accumulate) {
+    assert(addr_space(dst.mem.addr) == SPACE_PSUM);
+    put_inst(e, isa_matmul(dst, src, accumulate ? ISA_FLAG_ACCUMULATE : 0), &dst, &src, NULL);
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// put.h — instructions over views: counts, strides and waits follow from the operands.
+#ifndef OTRN_TILE_PUT_H
+#define OTRN_TILE_PUT_H
+
+#include "isa/build.h"
+#include "tile/emit.h"
+
+void put_dma(Emit *e, int queue, View dst, View src); // by the sequencer that the queue belongs to
+void put_dma_by(Emit *e, int engine, int queue, View dst, View src);
+// Rows of which PARTITIONS lie on the partitions of a tile and tiles `pitch` elements apart: axis 0 of both counts all of them.
+void put_dma_tiles(Emit *e, int queue, View dst, View src, int64_t pitch);
+void put_copy(Emit *e, int engine, View dst, View src);
+void put_memset(Emit *e, int engine, View dst, const void *element); // NULL: zeros
+void put_transpose(Emit *e, View dst, View src); // by the array
+void put_weights(Emit *e, View src);
+void put_matmul(Emit *e, View dst, View src, bool accumulate);
+// What isa/build.h makes of views; src1 may be NULL.
+void put_inst(Emit *e, IsaInst in, const View *dst, const View *src, const View *src1);
+
+#endif
