@@ -2,10 +2,20 @@
 // area.c — slots of SBUF and who waits for whom.
 #include "tile/area.h"
 
+bool room_take(Room *r, uint32_t bytes, uint32_t *at) {
+    for (int i = 0; i < 2; i++)
+        if (r->at[i] + bytes <= r->end[i]) {
+            *at = r->at[i];
+            r->at[i] += bytes;
+            return true;
+        }
+    return false;
+}
+
 Area area_make(Emit *e, uint32_t at, uint32_t end) {
     assert(at <= end);
     assert(end <= ISA_SBUF_BYTES);
-    return (Area){.e = e, .at = at, .end = end};
+    return (Area){.e = e, .room = {{at}, {end}}};
 }
 
 void area_ways(Area *a, Ring *r, uint32_t ways, uint32_t way_bytes) {
@@ -16,11 +26,13 @@ void area_ways(Area *a, Ring *r, uint32_t ways, uint32_t way_bytes) {
 }
 
 bool area_ring(Area *a, Ring *r, uint32_t n, uint32_t bytes) {
-    if ((uint64_t)n * bytes > a->end - a->at)
-        return false;
     assert(a->count < AREA_RINGS);
-    *r = (Ring){.base = addr_sbuf(0, a->at), .bytes = bytes, .n = n};
-    a->at += n * bytes;
+    *r = (Ring){.slot = ARENA_NEWN(a->e->c->scratch, uint64_t, n + 1), .bytes = bytes, .n = n};
+    for (uint32_t i = 0, at; i < n; i++) {
+        if (!room_take(&a->room, bytes, &at))
+            return false;
+        r->slot[i] = addr_sbuf(0, at);
+    }
     a->rings[a->count++] = r;
     area_ways(a, r, 1, 0);
     return true;
@@ -32,7 +44,7 @@ static void share(const Area *a, bool out) {
         const Ring *r = a->rings[k];
         for (uint32_t i = 0; i < r->n; i++)
             for (uint32_t way = 0; way < r->ways && r->bytes; way++)
-                emit_area(a->e, &r->haz[i * r->ways + way], addr_poff(r->base) + i * r->bytes + way * r->way_bytes,
+                emit_area(a->e, &r->haz[i * r->ways + way], addr_poff(r->slot[i]) + way * r->way_bytes,
                           r->way_bytes ? r->way_bytes : r->bytes, out);
     }
 }
@@ -42,5 +54,13 @@ void area_close(Area *a) { share(a, true); }
 
 Ring ring_of_banks(Emit *e, uint32_t first, uint32_t n) {
     assert(first + n <= PSUM_BANKS);
-    return (Ring){.base = addr_psum(0, first * PSUM_BANK_BYTES), .bytes = PSUM_BANK_BYTES, .n = n, .ways = 1, .haz = &e->bank_haz[first]};
+    Ring r = {.slot = ARENA_NEWN(e->c->scratch, uint64_t, n + 1), .bytes = PSUM_BANK_BYTES, .n = n, .ways = 1, .haz = &e->bank_haz[first]};
+    for (uint32_t i = 0; i < n; i++)
+        r.slot[i] = addr_psum(0, (first + i) * PSUM_BANK_BYTES);
+    return r;
+}
+
+Mem bank_at(Emit *e, uint32_t bank) {
+    assert(bank < PSUM_BANKS);
+    return (Mem){addr_psum(0, bank * PSUM_BANK_BYTES), &e->bank_haz[bank]};
 }

@@ -14,21 +14,26 @@
 #define AREA_RINGS 12
 
 typedef struct Ring {
-    uint64_t base;       // address of slot 0
-    uint32_t bytes, n;   // from a slot to the next; how many
+    uint64_t *slot;      // addresses
+    uint32_t bytes, n;   // of a slot; how many
     uint32_t ways;       // hazards of a slot: what is filled apart is waited for apart
     uint32_t way_bytes;  // … of the slot that each stands for; 0: all of it
     uint32_t next;       // slot to be used next, counted on and on
     Haz *haz;            // [slot][way]
 } Ring;
 
+typedef struct Room { // bytes of a partition that are free, in two stretches: [at, end)
+    uint32_t at[2], end[2];
+} Room;
+
 typedef struct Area {
     Emit *e;
-    uint32_t at, end; // bytes of a partition that are left
+    Room room; // what is left
     Ring *rings[AREA_RINGS];
     int count;
 } Area;
 
+bool room_take(Room *r, uint32_t bytes, uint32_t *at); // false: there is not so much in one stretch
 Area area_make(Emit *e, uint32_t at, uint32_t end);
 // Slots at the beginning of what is left; false: there is not enough. The ring stays where it is until the area is closed.
 bool area_ring(Area *a, Ring *r, uint32_t n, uint32_t bytes);
@@ -36,11 +41,12 @@ void area_ways(Area *a, Ring *r, uint32_t ways, uint32_t way_bytes); // of one m
 void area_open(Area *a);
 void area_close(Area *a);
 Ring ring_of_banks(Emit *e, uint32_t first, uint32_t n); // of PSUM; their hazards are the program's
+Mem bank_at(Emit *e, uint32_t bank);
 
 static inline Mem ring_way(const Ring *r, uint32_t slot, uint32_t way) {
     assert(slot < r->n);
     assert(way < r->ways);
-    return (Mem){r->base + slot * r->bytes, &r->haz[slot * r->ways + way]};
+    return (Mem){r->slot[slot], &r->haz[slot * r->ways + way]};
 }
 static inline Mem ring_at(const Ring *r, uint32_t slot) { return ring_way(r, slot, 0); }
 static inline uint32_t ring_turn(Ring *r) { return r->next++ % r->n; } // the slot whose turn it is

@@ -24,13 +24,14 @@
 #include "pass/rows.h"
 #include "tile/dot.h"
 #include "tile/dot_cut.h"
+#include "tile/put.h"
 
-#define TILE_K DOT_TILE
-#define TILE_M DOT_TILE
-#define BLOCK DOT_BANK
+#define TILE_K PARTITIONS
+#define TILE_M PARTITIONS
+#define BLOCK PSUM_BANK_COLS
 #define ROOM_LEAST 8192u // bytes of SBUF beside an epilogue, a unit of them, for elements of two bytes
 #define AHEAD 6     // steps that are filled before they are multiplied
-#define BANKS_HALF 4
+#define BANKS_HALF (PSUM_BANKS / 2)
 #define OUT_SLOTS 2
 #define OUT_TILES 4 // of rows that are stored together
 #define ROWS_FIRST 0.1 // cut by rows rather than by columns: what follows is mostly, and then needs no meeting
@@ -44,11 +45,9 @@ typedef struct DotSide { // one operand and its slots
     uint64_t kept; // … there
     const HloAttr *same; // the number that all of it is; NULL: it lies at addr
     uint32_t pitch; // columns of a tile in a slot
-    uint32_t nslots, sbuf[DOT_SLOTS]; // byte offsets
-    Haz slots[DOT_SLOTS];
+    Ring slots;
     int64_t key[DOT_SLOTS]; // which block and chunk a slot holds, -1 = nothing
     uint32_t held[DOT_SLOTS]; // steps that are filled and still to read it
-    uint32_t next;          // slot to fill next
 } DotSide;
 
 typedef struct DotStep { // a chunk of a block
@@ -66,16 +65,14 @@ typedef struct Dot {
     int64_t m, n, k;
     int64_t rows_lo, rows_hi, n_lo, n_end; // what of it this core does: rows of all batches, columns
     uint64_t out_addr;
+    Area area;
     uint32_t out_sbuf;
-    Haz out[OUT_SLOTS];
-    uint32_t next_out;
+    Ring outs, stages;
     uint32_t evictions;
     uint32_t bank0; // of the block in work
     RowOp *rows; // what tiles go through where they leave PSUM, NULL: nothing
     bool turns;               // transfers cannot transpose: the array does
-    uint32_t stage_sbuf[DOT_STAGES], stage_bytes; // where rows wait for it
-    Haz stage[DOT_STAGES];
-    uint32_t next_stage, next_turn;
+    uint32_t next_turn;
 } Dot;
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -86,23 +83,10 @@ static bool is_wide(const Dot *d) { return d->cut.cols > BLOCK; }
 
 // --- filling slots -----------------------------------------------------------------------------------
 
-// One DMA: `rows` partitions x `tiles` x `cols` from an HBM address to a slot.
-static void load_part(Dot *d, DotSide *s, uint32_t slot, uint32_t tile0, int64_t rows, int64_t tiles, int64_t cols, uint64_t from,
-                      int64_t k_stride, int64_t free_stride) {
-    IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = s->queue, .stype = (uint8_t)d->stype, .src = from};
-    in.dst = addr_sbuf(0, (uint32_t)(s->sbuf[slot] + tile0 * s->pitch * d->elem));
-    in.n[0] = (uint32_t)rows, in.n[1] = (uint32_t)tiles, in.n[2] = (uint32_t)cols;
-    in.d[1] = (int32_t)s->pitch, in.d[2] = 1;
-    in.s[0] = (int32_t)k_stride, in.s[1] = (int32_t)(k_stride * TILE_K), in.s[2] = (int32_t)free_stride;
-    emit_inst(d->e, in, NULL, 0, (Haz *[]){&s->slots[slot]}, 1);
-}
-
+// Columns of a chunk: tiles of k on the partitions, [tile of k][column].
 static void load_parts(Dot *d, DotSide *s, uint32_t slot, int64_t cols, int64_t klen, uint64_t from, int64_t k_stride, int64_t free_stride) {
-    int64_t full = klen / TILE_K, rest = klen % TILE_K;
-    if (full)
-        load_part(d, s, slot, 0, TILE_K, full, cols, from, k_stride, free_stride);
-    if (rest)
-        load_part(d, s, slot, (uint32_t)full, rest, 1, cols, from + (uint64_t)(full * TILE_K * k_stride) * d->elem, k_stride, free_stride);
+    put_dma_tiles(d->e, s->queue, VIEW(ring_at(&s->slots, slot), d->stype, {klen}, {cols, 1}),
+                  VIEW(mem_hbm(from), d->stype, {klen, k_stride}, {cols, free_stride}), s->pitch);
 }
 
 static uint64_t kept_at(const Dot *d, const DotSide *s, const DotStep *x, int64_t f0) {
@@ -110,18 +94,9 @@ static uint64_t kept_at(const Dot *d, const DotSide *s, const DotStep *x, int64_
 }
 
 static void store_kept(Dot *d, DotSide *s, uint32_t slot, const DotStep *x, int64_t f0, int64_t cols) {
-    int64_t full = x->klen / TILE_K, rest = x->klen % TILE_K, n = s->at.free_size;
-    IsaInst out = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_OUT, .stype = (uint8_t)d->stype};
-    out.src = addr_sbuf(0, s->sbuf[slot]), out.dst = kept_at(d, s, x, f0);
-    out.n[0] = TILE_K, out.n[1] = (uint32_t)full, out.n[2] = (uint32_t)cols;
-    out.s[1] = (int32_t)s->pitch, out.s[2] = out.d[2] = 1, out.d[0] = (int32_t)n, out.d[1] = (int32_t)(TILE_K * n);
     emit_task(d->e);
-    if (full)
-        emit_inst(d->e, out, (Haz *[]){&s->slots[slot]}, 1, NULL, 0);
-    out.src += (uint64_t)full * s->pitch * d->elem, out.dst += (uint64_t)(full * TILE_K * n) * d->elem;
-    out.n[0] = (uint32_t)rest, out.n[1] = 1;
-    if (rest)
-        emit_inst(d->e, out, (Haz *[]){&s->slots[slot]}, 1, NULL, 0);
+    put_dma_tiles(d->e, QUEUE_OUT, VIEW(mem_hbm(kept_at(d, s, x, f0)), d->stype, {x->klen, s->at.free_size}, {cols, 1}),
+                  VIEW(ring_at(&s->slots, slot), d->stype, {x->klen}, {cols, 1}), s->pitch);
 }
 
 // What a task of the same step has stored: these do meet.
@@ -132,56 +107,35 @@ static void load_kept(Dot *d, DotSide *s, uint32_t slot, const DotStep *x, int64
     d->e->tiles_apart = apart;
 }
 
-// Rows of a chunk as they lie: groups of 128 columns on the partitions, each with its klen elements.
-static void load_stage(Dot *d, const DotSide *s, uint32_t stage, int64_t cols, int64_t klen, int64_t from) {
-    int64_t full = cols / TILE_M, rest = cols % TILE_M;
-    IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = s->queue, .stype = (uint8_t)d->stype};
-    in.src = s->addr + (uint64_t)from * d->elem, in.dst = addr_sbuf(0, d->stage_sbuf[stage]);
-    in.n[0] = TILE_M, in.n[1] = (uint32_t)full, in.n[2] = (uint32_t)klen, in.d[1] = (int32_t)klen;
-    in.s[0] = (int32_t)s->at.free_stride, in.s[1] = (int32_t)(s->at.free_stride * TILE_M), in.s[2] = in.d[2] = 1;
-    if (full)
-        emit_inst(d->e, in, NULL, 0, (Haz *[]){&d->stage[stage]}, 1);
-    in.src += (uint64_t)(full * TILE_M * s->at.free_stride) * d->elem, in.dst += (uint64_t)(full * klen) * d->elem;
-    in.n[0] = (uint32_t)rest, in.n[1] = 1;
-    if (rest)
-        emit_inst(d->e, in, NULL, 0, (Haz *[]){&d->stage[stage]}, 1);
-}
-
-// `tiles` of k from tile t0 on, columns [f0, f0 + cols): turned side by side in a bank, copied to their slot from there.
-static void turn_tiles(Dot *d, DotSide *s, uint32_t slot, uint32_t stage, int64_t t0, int64_t tiles, int64_t f0, int64_t cols,
-                       int64_t klen) {
-    uint32_t bank = d->next_turn++ % 2 ? 7 : is_wide(d) ? 3 : 6;
-    int64_t rows = min64(TILE_K, klen - t0 * TILE_K);
-    Haz *bhaz = &d->e->bank_haz[bank];
+// `tiles` of k from tile t0 on, columns [f0, f0 + cols): transposed side by side in a bank, copied to their slot from there.
+static void transpose_tiles(Dot *d, DotSide *s, uint32_t slot, Mem stage, int64_t t0, int64_t tiles, int64_t f0, int64_t cols,
+                            int64_t klen) {
+    Mem bank = bank_at(d->e, d->next_turn++ % 2 ? 7 : is_wide(d) ? 3 : 6);
+    int64_t rows = min64(TILE_K, klen - t0 * TILE_K), size = (int64_t)d->elem;
     for (int64_t t = 0; t < tiles; t++)
         for (int64_t f = 0; f < cols; f += TILE_M) {
-            IsaInst turn = {.op = ISA_TRANSPOSE, .engine = ENG_TENSOR, .dtype = (uint8_t)d->stype, .stype = (uint8_t)d->stype};
-            int64_t at = (f0 + f) / TILE_M * klen + (t0 + t) * TILE_K;
-            turn.src = addr_sbuf(0, (uint32_t)(d->stage_sbuf[stage] + (uint64_t)at * d->elem));
-            turn.dst = addr_psum(0, (uint32_t)(bank * PSUM_BANK_BYTES + (uint64_t)(t * cols + f) * d->elem));
-            turn.n[0] = (uint32_t)min64(TILE_M, cols - f), turn.n[1] = (uint32_t)rows, turn.d[1] = turn.s[1] = 1;
-            emit_inst(d->e, turn, (Haz *[]){&d->stage[stage]}, 1, &bhaz, 1);
+            int64_t at = (f0 + f) / TILE_M * klen + (t0 + t) * TILE_K, n = min64(TILE_M, cols - f);
+            put_transpose(d->e, VIEW(mem_off(bank, (t * cols + f) * size), d->stype, {rows}, {n, 1}),
+                          VIEW(mem_off(stage, at * size), d->stype, {n}, {rows, 1}));
         }
-    IsaInst cp = {.op = ISA_COPY, .stype = (uint8_t)d->stype, .dtype = (uint8_t)d->stype};
-    cp.engine = d->evictions++ % 2 ? ENG_SCALAR : ENG_VECTOR;
-    cp.src = addr_psum(0, bank * PSUM_BANK_BYTES);
-    cp.dst = addr_sbuf(0, (uint32_t)(s->sbuf[slot] + (uint64_t)(t0 * s->pitch + f0) * d->elem));
-    cp.n[0] = (uint32_t)rows, cp.n[1] = (uint32_t)tiles, cp.n[2] = (uint32_t)cols;
-    cp.s[1] = tiles > 1 ? (int32_t)cols : 0, cp.d[1] = tiles > 1 ? (int32_t)s->pitch : 0, cp.s[2] = cp.d[2] = 1;
-    emit_inst(d->e, cp, &bhaz, 1, (Haz *[]){&s->slots[slot]}, 1);
+    put_copy(d->e, d->evictions++ % 2 ? ENG_SCALAR : ENG_VECTOR,
+             VIEW(mem_off(ring_at(&s->slots, slot), (t0 * s->pitch + f0) * size), d->stype, {rows}, {tiles, s->pitch}, {cols, 1}),
+             VIEW(bank, d->stype, {rows}, {tiles, cols}, {cols, 1}));
 }
 
-static void load_turned(Dot *d, DotSide *s, uint32_t slot, int64_t cols, int64_t klen, int64_t from) {
-    uint32_t stage = d->next_stage++ % d->cut.stages;
+// Rows of a chunk come as they lie, groups of 128 columns on the partitions, each with its klen elements.
+static void load_transposed(Dot *d, DotSide *s, uint32_t slot, int64_t cols, int64_t klen, int64_t from) {
+    Mem stage = ring_next(&d->stages);
     int64_t room = (int64_t)(PSUM_BANK_BYTES / d->elem), full = klen / TILE_K;
-    load_stage(d, s, stage, cols, klen, from);
+    put_dma_tiles(d->e, s->queue, VIEW(stage, d->stype, {cols}, {klen, 1}),
+                  VIEW(mem_hbm(s->addr + (uint64_t)from * d->elem), d->stype, {cols, s->at.free_stride}, {klen, 1}), klen);
     for (int64_t f0 = 0, some; f0 < cols; f0 += some) {
         some = min64(cols - f0, room);
         int64_t per = room / some;
         for (int64_t t = 0; t < full; t += per)
-            turn_tiles(d, s, slot, stage, t, min64(per, full - t), f0, some, klen);
+            transpose_tiles(d, s, slot, stage, t, min64(per, full - t), f0, some, klen);
         if (klen % TILE_K)
-            turn_tiles(d, s, slot, stage, full, 1, f0, some, klen);
+            transpose_tiles(d, s, slot, stage, full, 1, f0, some, klen);
     }
 }
 
@@ -190,10 +144,7 @@ static bool comes_turned(const Dot *d, const DotSide *s) {
 }
 
 static void side_set(Dot *d, DotSide *s, int64_t cols) {
-    IsaInst set = {.op = ISA_MEMSET, .engine = ENG_GPSIMD, .dst = addr_sbuf(0, s->sbuf[0]), .dtype = (uint8_t)d->stype};
-    memcpy(&set.imm, s->same->data, d->elem);
-    set.n[0] = TILE_K, set.n[1] = (uint32_t)cols, set.d[1] = 1;
-    emit_inst(d->e, set, NULL, 0, (Haz *[]){&s->slots[0]}, 1);
+    put_memset(d->e, ENG_GPSIMD, VIEW(ring_at(&s->slots, 0), d->stype, {TILE_K}, {cols, 1}), s->same->data);
 }
 
 static int64_t key_of(const DotSide *s, int64_t batch, int64_t f0, int64_t k0) {
@@ -202,21 +153,20 @@ static int64_t key_of(const DotSide *s, int64_t batch, int64_t f0, int64_t k0) {
 
 static uint32_t slot_of(const DotSide *s, int64_t key) { // nslots: none
     uint32_t i = 0;
-    while (i < s->nslots && s->key[i] != key)
+    while (i < s->slots.n && s->key[i] != key)
         i++;
     return i;
 }
 
-static bool has_slot(const DotSide *s, int64_t key) { return slot_of(s, key) < s->nslots || !s->held[s->next]; }
+static bool has_slot(const DotSide *s, int64_t key) { return slot_of(s, key) < s->slots.n || !s->held[s->slots.next % s->slots.n]; }
 
 // The slot that holds columns [f0, f0+cols) of the step's chunk; loads it when none does. `again`: they were here before.
 static uint32_t side_load(Dot *d, DotSide *s, const DotStep *x, int64_t f0, int64_t cols, bool again) {
     int64_t key = key_of(s, x->batch, f0, x->k0);
     uint32_t slot = slot_of(s, key);
-    if (slot < s->nslots)
+    if (slot < s->slots.n)
         return slot;
-    slot = s->next;
-    s->next = (s->next + 1) % s->nslots;
+    slot = ring_turn(&s->slots);
     assert(!s->held[slot]);
     s->key[slot] = key;
     emit_task(d->e);
@@ -226,7 +176,7 @@ static uint32_t side_load(Dot *d, DotSide *s, const DotStep *x, int64_t f0, int6
     else if (s->keeps && again)
         load_kept(d, s, slot, x, f0, cols);
     else if (comes_turned(d, s))
-        load_turned(d, s, slot, cols, x->klen, from);
+        load_transposed(d, s, slot, cols, x->klen, from);
     else
         load_parts(d, s, slot, cols, x->klen, s->addr + (uint64_t)from * d->elem, s->at.k_stride, s->at.free_stride);
     if (s->keeps && !again)
@@ -248,8 +198,9 @@ static void fill(Dot *d, DotStep *s) {
 }
 
 // --- products ----------------------------------------------------------------------------------------
-static uint64_t slot_at(const Dot *d, const DotSide *s, uint32_t slot, int64_t tile, int64_t col) {
-    return addr_sbuf(0, (uint32_t)(s->sbuf[slot] + (uint64_t)((s->same ? 0 : tile * s->pitch) + col) * d->elem));
+static View slot_view(const Dot *d, const DotSide *s, uint32_t slot, int64_t tile, int64_t rows, int64_t col, int64_t cols) {
+    int64_t at = (s->same ? 0 : tile * s->pitch) + col;
+    return VIEW(mem_off(ring_at(&s->slots, slot), at * (int64_t)d->elem), d->stype, {rows}, {cols, 1});
 }
 
 // Banks whose tiles leave together are one piece of memory.
@@ -260,41 +211,19 @@ static Haz *bank_haz(const Dot *d, uint32_t bank) { return &d->e->bank_haz[is_pa
 // One tile of k for 128 rows and up to 512 columns from column n0 of the block.
 static void multiply(Dot *d, uint32_t lslot, uint32_t rslot, int64_t tile, int64_t rows, uint32_t bank,
                      int64_t m0, int64_t mcols, int64_t n0, int64_t ncols, bool accumulate) {
-    IsaInst ld = {.op = ISA_LDWEIGHTS, .engine = ENG_TENSOR, .stype = (uint8_t)d->stype};
-    ld.src = slot_at(d, &d->lhs, lslot, tile, m0);
-    ld.n[0] = (uint32_t)rows, ld.n[1] = (uint32_t)mcols, ld.s[1] = 1;
-    emit_inst(d->e, ld, (Haz *[]){&d->lhs.slots[lslot]}, 1, NULL, 0);
-    IsaInst mm = {.op = ISA_MATMUL, .engine = ENG_TENSOR, .stype = (uint8_t)d->stype};
-    mm.flags = accumulate ? MATMUL_ACCUMULATE : 0;
-    mm.n[0] = (uint32_t)rows, mm.n[2] = (uint32_t)mcols;
-    mm.d[1] = 1, mm.s[1] = 1;
-    for (int64_t c = 0; c < ncols; c += BLOCK, bank += 4) { // the same weights for both halves of a wide block
-        mm.src = slot_at(d, &d->rhs, rslot, tile, n0 + c);
-        mm.dst = addr_psum(0, bank * PSUM_BANK_BYTES);
-        mm.n[1] = (uint32_t)min64(BLOCK, ncols - c);
-        emit_inst(d->e, mm, (Haz *[]){&d->rhs.slots[rslot]}, 1, (Haz *[]){bank_haz(d, bank)}, 1);
+    put_weights(d->e, slot_view(d, &d->lhs, lslot, tile, rows, m0, mcols));
+    for (int64_t c = 0; c < ncols; c += BLOCK, bank += BANKS_HALF) { // the same weights for both halves of a wide block
+        int64_t n = min64(BLOCK, ncols - c);
+        Mem to = {bank_at(d->e, bank).addr, bank_haz(d, bank)};
+        put_matmul(d->e, VIEW(to, DT_F32, {mcols}, {n, 1}), slot_view(d, &d->rhs, rslot, tile, rows, n0 + c, n), accumulate);
     }
 }
 
-static uint32_t bank_of(const Dot *d, int64_t tile, int64_t col) { return d->bank0 + (uint32_t)(tile + col / BLOCK * 4); }
+static uint32_t bank_of(const Dot *d, int64_t tile, int64_t col) { return d->bank0 + (uint32_t)(tile + col / BLOCK * BANKS_HALF); }
 
-// A bank → SBUF in the result's type, on the vector and the scalar engine in turn.
-static void copy_bank(Dot *d, uint32_t bank, int64_t rows, int64_t cols, uint32_t at, Haz *out) {
-    IsaInst cp = {.op = ISA_COPY, .stype = DT_F32, .dtype = (uint8_t)d->dtype, .dst = addr_sbuf(0, at)};
-    cp.engine = d->evictions++ % 2 ? ENG_SCALAR : ENG_VECTOR;
-    cp.src = addr_psum(0, bank * PSUM_BANK_BYTES);
-    cp.n[0] = (uint32_t)rows, cp.n[1] = (uint32_t)cols, cp.s[1] = cp.d[1] = 1;
-    emit_inst(d->e, cp, (Haz *[]){&d->e->bank_haz[bank]}, 1, &out, 1);
-}
-
-static void store_tiles(Dot *d, uint32_t tiles, int64_t rows, int64_t cols, uint32_t at, Haz *haz, int64_t to) {
-    IsaInst out = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_OUT, .stype = (uint8_t)d->dtype};
-    out.src = addr_sbuf(0, at);
-    out.dst = d->out_addr + (uint64_t)to * d->out_elem;
-    out.n[0] = (uint32_t)rows, out.n[1] = tiles, out.n[2] = (uint32_t)cols;
-    out.d[0] = (int32_t)d->n, out.d[1] = tiles > 1 ? (int32_t)(TILE_M * d->n) : 0, out.d[2] = 1;
-    out.s[1] = tiles > 1 ? (int32_t)d->cut.cols : 0, out.s[2] = 1;
-    emit_inst(d->e, out, &haz, 1, NULL, 0);
+static void store_tiles(Dot *d, int64_t tiles, int64_t rows, int64_t cols, Mem from, int64_t to) {
+    put_dma(d->e, QUEUE_OUT, VIEW(mem_hbm(d->out_addr + (uint64_t)to * d->out_elem), d->dtype, {rows, d->n}, {tiles, TILE_M * d->n}, {cols, 1}),
+            VIEW(from, d->dtype, {rows}, {tiles, d->cut.cols}, {cols, 1}));
 }
 
 // Tile after tile through the row program, each a task of its own, so that their chains are woven together.
@@ -309,18 +238,20 @@ static void go_on(Dot *d, uint32_t bank, int64_t row, int64_t mlen, int64_t n0, 
 
 // Rows [m, m + len) of a block, as many as the place of a result has room for, in the order in which they are ready.
 static void evict(Dot *d, const DotStep *s, int64_t m, int64_t len) {
-    uint32_t slot = d->next_out++ % OUT_SLOTS, at = d->out_sbuf + slot * (uint32_t)(OUT_TILES * BLOCK * d->out_elem);
-    uint32_t pitch = (uint32_t)(d->cut.cols * d->out_elem), full = (uint32_t)(len / TILE_M);
-    int64_t to = (s->batch * d->m + s->m0 + m) * d->n + s->n0;
+    Mem slot = ring_next(&d->outs);
+    int64_t pitch = (int64_t)(d->cut.cols * d->out_elem), full = len / TILE_M, to = (s->batch * d->m + s->m0 + m) * d->n + s->n0;
     emit_task(d->e);
     for (int64_t i = 0; i < len; i += TILE_M)
-        for (int64_t c = 0; c < s->ncols; c += BLOCK)
-            copy_bank(d, bank_of(d, (m + i) / TILE_M, c), min64(TILE_M, len - i), min64(BLOCK, s->ncols - c),
-                      (uint32_t)(at + i / TILE_M * pitch + (uint64_t)c * d->out_elem), &d->out[slot]);
+        for (int64_t c = 0; c < s->ncols; c += BLOCK) { // in the result's type, on the vector and the scalar engine in turn
+            int64_t rows = min64(TILE_M, len - i), cols = min64(BLOCK, s->ncols - c);
+            put_copy(d->e, d->evictions++ % 2 ? ENG_SCALAR : ENG_VECTOR,
+                     VIEW(mem_off(slot, i / TILE_M * pitch + c * (int64_t)d->out_elem), d->dtype, {rows}, {cols, 1}),
+                     VIEW(bank_at(d->e, bank_of(d, (m + i) / TILE_M, c)), DT_F32, {rows}, {cols, 1}));
+        }
     if (full)
-        store_tiles(d, full, TILE_M, s->ncols, at, &d->out[slot], to);
+        store_tiles(d, full, TILE_M, s->ncols, slot, to);
     if (len % TILE_M)
-        store_tiles(d, 1, len % TILE_M, s->ncols, at + full * pitch, &d->out[slot], to + (int64_t)full * TILE_M * d->n);
+        store_tiles(d, 1, len % TILE_M, s->ncols, mem_off(slot, full * pitch), to + full * TILE_M * d->n);
 }
 
 static void evict_block(Dot *d, const DotStep *s) {
@@ -422,14 +353,13 @@ static Room room_of(const Dot *d, uint32_t below, bool borrows) {
 
 static uint32_t room_bytes(Room r) { return r.end[0] - r.at[0] + (r.end[1] > r.at[1] ? r.end[1] - r.at[1] : 0); }
 
-static void give_slots(DotSide *s, Room *room, uint32_t n, uint32_t bytes) {
-    s->nslots = n;
-    for (uint32_t i = 0; i < n; i++) {
-        bool ok = room_take(room, bytes, &s->sbuf[i]);
-        assert(ok);
-        (void)ok;
+static void give_slots(Dot *d, DotSide *s, uint32_t n, uint32_t cols) {
+    bool ok = area_ring(&d->area, &s->slots, n, dot_slot_bytes(d->cut.chunk, cols, d->stype));
+    assert(ok);
+    (void)ok;
+    s->pitch = cols;
+    for (uint32_t i = 0; i < n; i++)
         s->key[i] = -1;
-    }
 }
 
 static void plan(Dot *d, bool can_keep) {
@@ -441,30 +371,22 @@ static void plan(Dot *d, bool can_keep) {
     size.own = room_of(d, d->out_sbuf, false), size.all = room_of(d, d->out_sbuf, true);
     size.can_keep = can_keep;
     d->cut = dot_cut(&size);
-    Room room = d->cut.borrows ? size.all : size.own;
-    uint32_t l = dot_slot_bytes(d->cut.chunk, d->cut.tiles * TILE_M, d->stype), r = dot_slot_bytes(d->cut.chunk, d->cut.cols, d->stype);
-    d->lhs.pitch = d->cut.tiles * TILE_M, d->rhs.pitch = d->cut.cols;
-    give_slots(&d->lhs, &room, d->cut.lhs_slots, l);
-    give_slots(&d->rhs, &room, d->cut.rhs_slots, r);
-    d->stage_bytes = size.lhs_turned && (!size.rhs_turned || l > r) ? l : r;
-    for (uint32_t i = 0; i < d->cut.stages; i++)
-        room_take(&room, d->stage_bytes, &d->stage_sbuf[i]);
+    d->area = (Area){.e = d->e, .room = d->cut.borrows ? size.all : size.own};
+    give_slots(d, &d->lhs, d->cut.lhs_slots, d->cut.tiles * TILE_M);
+    give_slots(d, &d->rhs, d->cut.rhs_slots, d->cut.cols);
+    uint32_t l = d->lhs.slots.bytes, r = d->rhs.slots.bytes;
+    bool ok = area_ring(&d->area, &d->stages, d->cut.stages, size.lhs_turned && (!size.rhs_turned || l > r) ? l : r);
+    assert(ok);
+    d->area.room = (Room){{d->out_sbuf}, {ROWS_AREA_BEGIN}};
+    ok = d->rows || area_ring(&d->area, &d->outs, OUT_SLOTS, OUT_TILES * BLOCK * (uint32_t)d->out_elem);
+    assert(ok);
+    (void)ok;
 }
 
-// Products of other types cut SBUF differently: what any earlier one still does with it comes in, and goes out again.
-static void share_area(Dot *d, bool out) {
-    for (int side = 0; side < 2; side++) {
-        DotSide *s = side ? &d->rhs : &d->lhs;
-        for (uint32_t i = 0; i < s->nslots; i++)
-            emit_area(d->e, &s->slots[i], s->sbuf[i], dot_slot_bytes(d->cut.chunk, s->pitch, d->stype), out);
-    }
-    for (uint32_t i = 0; i < d->cut.stages; i++)
-        emit_area(d->e, &d->stage[i], d->stage_sbuf[i], d->stage_bytes, out);
-    for (uint32_t i = 0; i < ISA_PSUM_BYTES / PSUM_BANK_BYTES && is_paired(d); i += 2)
+// Banks whose tiles leave together have one hazard.
+static void pair_banks(Dot *d, bool out) {
+    for (int i = 0; i < PSUM_BANKS && is_paired(d); i += 2)
         emit_merge(d->e, &d->e->bank_haz[i + out], &d->e->bank_haz[i + !out]);
-    uint32_t bytes = OUT_TILES * BLOCK * (uint32_t)d->out_elem;
-    for (uint32_t i = 0; i < OUT_SLOTS && !d->rows; i++)
-        emit_area(d->e, &d->out[i], d->out_sbuf + i * bytes, bytes, out);
 }
 
 static void dot_init(Dot *d, Emit *e, OpId id) {
@@ -578,13 +500,15 @@ void emit_dot(Emit *e, const Step *s) {
     }
     if (d->cut.borrows)
         emit_join(e, LANE_ROWS);
-    share_area(d, false);
+    area_open(&d->area);
+    pair_banks(d, false);
     if (d->rows)
         rows_open(d->rows);
     emit_steps(d);
     if (d->rows)
         rows_close(d->rows);
-    share_area(d, true);
+    area_close(&d->area);
+    pair_banks(d, true);
     if (d->cut.borrows)
         emit_join(e, LANE_ROWS);
 }

@@ -12,9 +12,8 @@
 
 #include <assert.h>
 
-#include "isa/isa.h"
+#include "isa/build.h"
 
-#define BANKS (ISA_PSUM_BYTES / PSUM_BANK_BYTES)
 #define TURN_BANKS 2
 #define STREAM_MOST 4
 #define SPARE_MOST 2
@@ -26,16 +25,6 @@ static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static double max_of(double a, double b) { return a > b ? a : b; }
 static int64_t pieces(int64_t n, int64_t each) { return (n + each - 1) / each; }
 
-bool room_take(Room *r, uint32_t bytes, uint32_t *at) {
-    for (int i = 0; i < 2; i++)
-        if (r->at[i] + bytes <= r->end[i]) {
-            *at = r->at[i];
-            r->at[i] += bytes;
-            return true;
-        }
-    return false;
-}
-
 // --- prices of what a cut is made of -----------------------------------------------------------------
 
 static double inst_ns(const DotSize *s, const IsaInst *in) {
@@ -45,47 +34,45 @@ static double inst_ns(const DotSize *s, const IsaInst *in) {
     return in->op == ISA_DMA ? max_of(max_of(dma, (double)p.hbm) / 1000 + s->chip->dma_gap_ns, s->chip->dma_issue_ns) : (double)p.busy / 1000;
 }
 
-static double load_ns(const DotSize *s, const Side *side, bool turned, uint32_t width, uint32_t chunk) {
-    IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .stype = (uint8_t)s->stype, .src = addr_hbm(SEG_FIRST_ARG, 0), .dst = addr_sbuf(0, 0)};
-    in.n[0] = DOT_TILE, in.n[1] = chunk, in.n[2] = width;
-    in.s[0] = (int32_t)side->k_stride, in.s[1] = (int32_t)(side->k_stride * DOT_TILE), in.s[2] = (int32_t)side->free_stride;
-    in.d[1] = (int32_t)width, in.d[2] = 1;
+static Mem sbuf(void) { return (Mem){.addr = addr_sbuf(0, 0)}; }
+static Mem psum(void) { return (Mem){.addr = addr_psum(0, 0)}; }
+static Mem hbm(void) { return mem_hbm(addr_hbm(SEG_FIRST_ARG, 0)); }
+
+static double load_ns(const DotSize *s, const Side *side, bool turned, int64_t width, int64_t chunk) {
+    int64_t groups = pieces(width, PARTITIONS), deep = chunk * PARTITIONS;
+    View to = VIEW(sbuf(), s->stype, {PARTITIONS}, {chunk, width}, {width, 1});
+    View from = VIEW(hbm(), s->stype, {PARTITIONS, side->k_stride}, {chunk, side->k_stride * PARTITIONS}, {width, side->free_stride});
     if (turned) {
-        in.n[1] = (width + DOT_TILE - 1) / DOT_TILE, in.n[2] = chunk * DOT_TILE;
-        in.s[0] = (int32_t)side->free_stride, in.s[1] = (int32_t)(side->free_stride * DOT_TILE), in.s[2] = 1;
-        in.d[1] = (int32_t)in.n[2];
+        to = VIEW(sbuf(), s->stype, {PARTITIONS}, {groups, deep}, {deep, 1});
+        from = VIEW(hbm(), s->stype, {PARTITIONS, side->free_stride}, {groups, side->free_stride * PARTITIONS}, {deep, 1});
     }
+    IsaInst in = isa_dma(ENG_SYNC, QUEUE_IN, to, from);
     return inst_ns(s, &in);
 }
 
-static double copy_ns(const DotSize *s, int stype, int dtype, int engine, uint32_t cols) {
-    IsaInst cp = {.op = ISA_COPY, .engine = (uint8_t)engine, .stype = (uint8_t)stype, .dtype = (uint8_t)dtype,
-                  .src = addr_psum(0, 0), .dst = addr_sbuf(0, 0)};
-    cp.n[0] = DOT_TILE, cp.n[1] = cols, cp.s[1] = cp.d[1] = 1;
+static double copy_ns(const DotSize *s, int stype, int dtype, int engine, int64_t cols) {
+    IsaInst cp = isa_tensor_copy(engine, VIEW(sbuf(), dtype, {PARTITIONS}, {cols, 1}), VIEW(psum(), stype, {PARTITIONS}, {cols, 1}));
     return inst_ns(s, &cp);
 }
 
 // Of columns that leave PSUM by both engines, each its share.
 static double leave_ns(const DotSize *s, int stype, int dtype) {
-    double v = copy_ns(s, stype, dtype, ENG_VECTOR, DOT_BANK), a = copy_ns(s, stype, dtype, ENG_SCALAR, DOT_BANK);
-    return (s->chip->vector_scalar_port ? (v + a) / 2 : 1 / (1 / v + 1 / a)) / DOT_BANK;
+    double v = copy_ns(s, stype, dtype, ENG_VECTOR, PSUM_BANK_COLS), a = copy_ns(s, stype, dtype, ENG_SCALAR, PSUM_BANK_COLS);
+    return (s->chip->vector_scalar_port ? (v + a) / 2 : 1 / (1 / v + 1 / a)) / PSUM_BANK_COLS;
 }
 
 static double multiply_ns(const DotSize *s, int64_t cols) {
-    IsaInst mm = {.op = ISA_MATMUL, .engine = ENG_TENSOR, .stype = (uint8_t)s->stype};
-    mm.n[0] = mm.n[2] = DOT_TILE, mm.n[1] = (uint32_t)cols;
+    IsaInst mm = isa_matmul(VIEW(psum(), DT_F32, {PARTITIONS}, {cols, 1}), VIEW(sbuf(), s->stype, {PARTITIONS}, {cols, 1}), 0);
     return inst_ns(s, &mm);
 }
 
 static double turn_ns(const DotSize *s) {
-    IsaInst t = {.op = ISA_TRANSPOSE, .engine = ENG_TENSOR, .stype = (uint8_t)s->stype, .dtype = (uint8_t)s->stype};
-    t.n[0] = t.n[1] = DOT_TILE;
+    IsaInst t = isa_transpose(ENG_TENSOR, VIEW(psum(), s->stype, {PARTITIONS}, {PARTITIONS, 1}), VIEW(sbuf(), s->stype, {PARTITIONS}, {PARTITIONS, 1}));
     return inst_ns(s, &t);
 }
 
 static double store_ns(const DotSize *s) { // of a tile of 128 rows and a bank's columns
-    IsaInst out = {.op = ISA_DMA, .engine = ENG_SYNC, .stype = (uint8_t)s->dtype, .src = addr_sbuf(0, 0), .dst = addr_hbm(SEG_FIRST_ARG, 0)};
-    out.n[0] = DOT_TILE, out.n[1] = DOT_BANK, out.d[0] = (int32_t)s->n, out.d[1] = out.s[1] = 1;
+    IsaInst out = isa_dma(ENG_SYNC, QUEUE_OUT, VIEW(hbm(), s->dtype, {PARTITIONS, s->n}, {PSUM_BANK_COLS, 1}), VIEW(sbuf(), s->dtype, {PARTITIONS}, {PSUM_BANK_COLS, 1}));
     return inst_ns(s, &out);
 }
 
@@ -96,8 +83,8 @@ typedef struct Flow { // a side on its way, for all of the product
 } Flow;
 
 static double cut_ns(const DotSize *s, const DotCut *c) {
-    int64_t ktiles = pieces(s->k, DOT_TILE), mtiles = pieces(s->m, DOT_TILE), chunks = pieces(ktiles, c->chunk);
-    Flow l = {.load = s->lhs_same ? 0 : load_ns(s, s->lhs, s->lhs_turned, (uint32_t)min64(c->tiles * DOT_TILE, s->m), c->chunk), .blocks = pieces(mtiles, c->tiles)};
+    int64_t ktiles = pieces(s->k, PARTITIONS), mtiles = pieces(s->m, PARTITIONS), chunks = pieces(ktiles, c->chunk);
+    Flow l = {.load = s->lhs_same ? 0 : load_ns(s, s->lhs, s->lhs_turned, (uint32_t)min64(c->tiles * PARTITIONS, s->m), c->chunk), .blocks = pieces(mtiles, c->tiles)};
     Flow r = {.load = load_ns(s, s->rhs, s->rhs_turned, (uint32_t)min64(c->cols, s->n), c->chunk), .blocks = pieces(s->n, c->cols)};
     Flow *stays = c->by_columns ? &r : &l, *passes = c->by_columns ? &l : &r;
     uint32_t stay_slots = c->by_columns ? c->rhs_slots : c->lhs_slots, pass_slots = c->by_columns ? c->lhs_slots : c->rhs_slots;
@@ -110,16 +97,16 @@ static double cut_ns(const DotSize *s, const DotCut *c) {
         (c->by_columns ? &turn_l : &turn_r)->passes = 1;
         keep = (double)(passes->blocks * chunks) * passes->load;
     }
-    double tile = (double)(mtiles * ktiles), full = (double)(s->n / DOT_BANK), rest = s->n % DOT_BANK ? multiply_ns(s, s->n % DOT_BANK) : 0;
-    double turned = tile * turn_l.passes + (double)(pieces(s->n, DOT_TILE) * ktiles) * turn_r.passes;
-    double array = tile * (full * multiply_ns(s, DOT_BANK) + rest) + turned * turn_ns(s);
-    double leave = (double)(mtiles * s->n) * leave_ns(s, DT_F32, s->dtype) + turned * DOT_TILE * leave_ns(s, s->stype, s->stype);
-    double out = (double)mtiles * (double)s->n / DOT_BANK * store_ns(s);
+    double tile = (double)(mtiles * ktiles), full = (double)(s->n / PSUM_BANK_COLS), rest = s->n % PSUM_BANK_COLS ? multiply_ns(s, s->n % PSUM_BANK_COLS) : 0;
+    double turned = tile * turn_l.passes + (double)(pieces(s->n, PARTITIONS) * ktiles) * turn_r.passes;
+    double array = tile * (full * multiply_ns(s, PSUM_BANK_COLS) + rest) + turned * turn_ns(s);
+    double leave = (double)(mtiles * s->n) * leave_ns(s, DT_F32, s->dtype) + turned * PARTITIONS * leave_ns(s, s->stype, s->stype);
+    double out = (double)mtiles * (double)s->n / PSUM_BANK_COLS * store_ns(s);
     double dma = ((double)(l.blocks * chunks) * l.load * l.passes + (double)(r.blocks * chunks) * r.load * r.passes) + out + keep;
     double start = s->chip->dma_start_ns + s->chip->dma_done_ns, most = max_of(array, max_of(dma, leave));
     if (turned > 0) { // a stage is busy from the start of its transfer until all of it is transposed
         double busy = ((double)l.blocks * turn_l.passes * (start + l.load) + (double)r.blocks * turn_r.passes * (start + r.load)) * (double)chunks;
-        most = max_of(most, (busy + turned * (turn_ns(s) + DOT_TILE * leave_ns(s, s->stype, s->stype))) / c->stages);
+        most = max_of(most, (busy + turned * (turn_ns(s) + PARTITIONS * leave_ns(s, s->stype, s->stype))) / c->stages);
     }
     // transfers that slots do not hide: of what passes, at every step; of what stays, at every block of it
     double steps = (double)(l.blocks * r.blocks * chunks), step = most / steps;
@@ -134,7 +121,7 @@ static double cut_ns(const DotSize *s, const DotCut *c) {
 
 static bool fits(const DotSize *s, const DotCut *c) {
     Room room = c->borrows ? s->all : s->own;
-    uint32_t l = dot_slot_bytes(c->chunk, c->tiles * DOT_TILE, s->stype), r = dot_slot_bytes(c->chunk, c->cols, s->stype), at;
+    uint32_t l = dot_slot_bytes(c->chunk, c->tiles * PARTITIONS, s->stype), r = dot_slot_bytes(c->chunk, c->cols, s->stype), at;
     uint32_t stage = s->lhs_turned && (!s->rhs_turned || l > r) ? l : s->rhs_turned ? r : 0;
     bool ok = c->lhs_slots <= DOT_SLOTS && c->rhs_slots <= DOT_SLOTS;
     for (uint32_t i = 0; ok && i < c->lhs_slots; i++)
@@ -160,7 +147,7 @@ static void take_better(const DotSize *s, DotCut c, DotCut *best) {
 
 // Slots of the side that stays and of the one that passes by, for a block and a chunk.
 static void try_slots(const DotSize *s, DotCut c, DotCut *best) {
-    int64_t chunks = pieces(pieces(s->k, DOT_TILE), c.chunk);
+    int64_t chunks = pieces(pieces(s->k, PARTITIONS), c.chunk);
     for (int64_t stay = chunks + SPARE_MOST; stay >= 2; stay = stay > chunks ? stay - 1 : stay > 4 ? 4 : stay - 1)
         for (uint32_t pass = STREAM_MOST; pass >= 2; pass--) {
             c.lhs_slots = s->lhs_same ? 1 : c.by_columns ? pass : (uint32_t)min64(stay, DOT_SLOTS + 1);
@@ -181,15 +168,15 @@ static void try_slots(const DotSize *s, DotCut c, DotCut *best) {
 DotCut dot_cut(const DotSize *s) {
     DotCut best = {0};
     bool turns = s->lhs_turned || s->rhs_turned;
-    int64_t ktiles = pieces(s->k, DOT_TILE), mtiles = pieces(s->m, DOT_TILE);
+    int64_t ktiles = pieces(s->k, PARTITIONS), mtiles = pieces(s->m, PARTITIONS);
     for (uint32_t borrows = 0; borrows < 2; borrows++)
         for (uint32_t by_columns = 0; by_columns < (s->lhs_same ? 1u : 2u); by_columns++)
             for (uint32_t chunk = DOT_CHUNK; chunk; chunk /= 2)
                 for (uint32_t wide = 1; wide <= 2; wide++) {
-                    uint32_t tiles = (BANKS - (turns ? TURN_BANKS : 0)) / wide;
-                    if ((chunk < DOT_CHUNK && chunk >= ktiles) || (wide > 1 && s->n <= DOT_BANK))
+                    uint32_t tiles = (PSUM_BANKS - (turns ? TURN_BANKS : 0)) / wide;
+                    if ((chunk < DOT_CHUNK && chunk >= ktiles) || (wide > 1 && s->n <= PSUM_BANK_COLS))
                         continue;
-                    DotCut c = {.by_columns = by_columns, .borrows = borrows, .tiles = (uint32_t)min64(tiles, mtiles), .cols = wide * DOT_BANK};
+                    DotCut c = {.by_columns = by_columns, .borrows = borrows, .tiles = (uint32_t)min64(tiles, mtiles), .cols = wide * PSUM_BANK_COLS};
                     c.chunk = (uint32_t)min64(chunk, ktiles);
                     try_slots(s, c, &best);
                     if (c.tiles > 4) {

@@ -4,17 +4,12 @@
 #define OTRN_TILE_DOT_CUT_H
 
 #include "mach/price.h"
+#include "tile/area.h"
 #include "tile/side.h"
 
-#define DOT_TILE 128   // rows of a tile of the result; of a tile of k
-#define DOT_BANK 512   // columns of a bank
 #define DOT_SLOTS 48   // of a side, at most
 #define DOT_STAGES 4   // where rows wait for the array to transpose them, at most
 #define DOT_CHUNK 8    // tiles of k in a slot, at most
-
-typedef struct Room { // pieces of SBUF that are free: [at, end)
-    uint32_t at[2], end[2];
-} Room;
 
 typedef struct DotSize { // what is to be cut
     const ChipFile *chip;
@@ -37,7 +32,6 @@ typedef struct DotCut {
     double ns;
 } DotCut;
 
-bool room_take(Room *r, uint32_t bytes, uint32_t *at); // false: none left
 DotCut dot_cut(const DotSize *s);                      // its ns is 0 when nothing fits
 static inline uint32_t dot_slot_bytes(uint32_t chunk, uint32_t width, int stype) { return chunk * width * (uint32_t)dtype_bytes(stype); }
 
