@@ -13,27 +13,25 @@
 // transpose takes an operand with dense k as it lies, positions on the partitions, and lets the array turn it in four of
 // the banks; its chunks are half as long, which makes room to wait in. The cut depends on no chip.
 #include "tile/contract.h"
+#include "tile/area.h"
+#include "tile/put.h"
 
 #include <assert.h>
 
-#define TILE_K 128
-#define TILE_M 128
-#define BLOCK 512
+#define TILE_K PARTITIONS
+#define TILE_M PARTITIONS
+#define BLOCK PSUM_BANK_COLS
 #define CHUNK_TILES 8
 #define OUT_TILES 8
 #define SLOTS_MIN 4 // of rhs at least: larger ones would be waited for
 #define STAGE_BYTES 16384u
 #define RUN_MIN 8 // dense k
 
-typedef struct Line {
-    int64_t n, stride;
-} Line;
-
-typedef struct View { // axes of one tensor, those that continue each other joined
-    Line at[AXES_MAX];
+typedef struct Walk { // axes of one tensor, those that continue each other joined
+    ViewAxis at[AXES_MAX];
     int rank;
     int64_t size;
-} View;
+} Walk;
 
 typedef struct Box { // a range of a view whose axes are whole
     int64_t at, off; // first element: counted inside the range, and its offset in the tensor
@@ -49,10 +47,9 @@ typedef struct Boxes {
 
 typedef struct Side {
     uint64_t addr;
-    View k, f; // contracted and free axes
-    uint32_t sbuf, pitch; // byte offset of slot 0; columns of a tile
-    Haz tiles[2][CHUNK_TILES];
-    uint32_t next; // slot to fill next
+    Walk k, f; // contracted and free axes
+    Ring slots;     // a way for each tile
+    uint32_t pitch; // columns of a tile
     int64_t key[2]; // which columns and chunk a slot holds, -1 = nothing
     bool turned;    // comes as it lies, [free][k], and the array turns it
     bool joined;    // evenly spaced tiles of a slot come in one transfer; tiles[slot][queue] stands for the slot
@@ -62,15 +59,13 @@ typedef struct Plan {
     Emit *e;
     Contract c;
     Side lhs, rhs;
-    View out_m, out_n;
+    Walk out_m, out_n;
     size_t elem, out_elem;
     int64_t k, m, n;
     int64_t tile_k, block_m, block_n, span, span_n; // span: columns of lhs and of rhs a slot holds
     uint32_t chunk_tiles; // of k in a slot
-    uint32_t out_sbuf, out_next, bank_set;
-    Haz out_tiles[OUT_TILES];
-    uint32_t stage_sbuf, next_stage, next_turn, next_in;
-    Haz stage[2];
+    Ring outs, stages, turn_banks;
+    uint32_t bank_set, next_in;
 } Plan;
 
 static uint32_t slot_cols(const Plan *p) { return p->chunk_tiles * BLOCK; }
@@ -81,25 +76,25 @@ static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // --- views -------------------------------------------------------------------------------------------
 
-static View view_of(const CAxes *axes, bool second) {
-    View v = {.size = 1};
+static Walk walk_of(const CAxes *axes, bool second) {
+    Walk v = {.size = 1};
     for (int i = 0; i < axes->count; i++) {
-        Line l = {axes->at[i].n, second ? axes->at[i].b : axes->at[i].a};
+        ViewAxis l = {axes->at[i].n, second ? axes->at[i].b : axes->at[i].a};
         v.size *= l.n;
         if (l.n == 1)
             continue;
-        Line *outer = v.rank ? &v.at[v.rank - 1] : NULL;
+        ViewAxis *outer = v.rank ? &v.at[v.rank - 1] : NULL;
         if (outer && outer->stride == l.stride * l.n)
-            *outer = (Line){outer->n * l.n, l.stride};
+            *outer = (ViewAxis){outer->n * l.n, l.stride};
         else
             v.at[v.rank++] = l;
     }
     if (!v.rank)
-        v.at[v.rank++] = (Line){1, 0};
+        v.at[v.rank++] = (ViewAxis){1, 0};
     return v;
 }
 
-static int64_t inner_size(const View *v, int from) {
+static int64_t inner_size(const Walk *v, int from) {
     int64_t n = 1;
     for (int i = from; i < v->rank; i++)
         n *= v->at[i].n;
@@ -107,9 +102,9 @@ static int64_t inner_size(const View *v, int from) {
 }
 
 // Offset of element i, and how many from there on have the last axis's stride.
-static int64_t view_run(const View *v, int64_t i, int64_t *run) {
+static int64_t walk_run(const Walk *v, int64_t i, int64_t *run) {
     int64_t off = 0;
-    const Line *last = &v->at[v->rank - 1];
+    const ViewAxis *last = &v->at[v->rank - 1];
     *run = last->n - i % last->n;
     for (int d = v->rank; d-- > 0;) {
         off += i % v->at[d].n * v->at[d].stride;
@@ -119,7 +114,7 @@ static int64_t view_run(const View *v, int64_t i, int64_t *run) {
 }
 
 // Cuts elements [from, from + len) of the axes from `axis` on into boxes; `at` and `off` are those of element 0.
-static void cut(const View *v, int axis, int64_t from, int64_t len, int64_t at, int64_t off, Boxes *out) {
+static void cut(const Walk *v, int axis, int64_t from, int64_t len, int64_t at, int64_t off, Boxes *out) {
     int64_t inner = inner_size(v, axis + 1);
     while (len > 0) {
         int64_t head = from % inner, whole = head ? 0 : len / inner;
@@ -142,14 +137,14 @@ static void cut(const View *v, int axis, int64_t from, int64_t len, int64_t at, 
     }
 }
 
-static Boxes boxes_of(const View *v, int64_t from, int64_t len) {
+static Boxes boxes_of(const Walk *v, int64_t from, int64_t len) {
     Boxes b = {0};
     cut(v, 0, from, len, 0, 0, &b);
     return b;
 }
 
 // The largest count up to `most` that ends where axes end, when it is not much less.
-static int64_t even_cut(const View *v, int64_t most, int64_t least) {
+static int64_t even_cut(const Walk *v, int64_t most, int64_t least) {
     int64_t whole = 1;
     for (int i = v->rank; i-- > 0 && whole * v->at[i].n <= most;)
         whole *= v->at[i].n;
@@ -158,12 +153,12 @@ static int64_t even_cut(const View *v, int64_t most, int64_t least) {
 }
 
 // How many whole tiles from k on, before `end`, lie a step apart from each other.
-static int64_t even_tiles(const View *v, int64_t tile, int64_t k, int64_t end, int64_t *step) {
+static int64_t even_tiles(const Walk *v, int64_t tile, int64_t k, int64_t end, int64_t *step) {
     int64_t n = 1;
     for (; k + (n + 1) * tile <= end; n++)
         for (int64_t q = 0, run, other; q < tile; q += run) {
-            int64_t apart = -view_run(v, k + q, &run);
-            apart += view_run(v, k + n * tile + q, &other);
+            int64_t apart = -walk_run(v, k + q, &run);
+            apart += walk_run(v, k + n * tile + q, &other);
             run = min64(run, tile - q), other = min64(other, tile - q);
             if (n == 1 && q == 0)
                 *step = apart;
@@ -185,30 +180,18 @@ static double joined_share(const Plan *p, const Side *s, int64_t cols) {
 
 // --- transfers ---------------------------------------------------------------------------------------
 
-// Between a box of HBM elements with `parts` partitions and SBUF at column `col` of the address.
-static void transfer(Plan *p, IsaInst in, const Box *b, int64_t hbm_off, size_t elem, int64_t parts, int64_t part_stride,
-                     Haz *tile) {
-    bool loads = addr_space(in.src) == SPACE_HBM;
+// Between a box of HBM elements, `parts` of them `part_stride` apart on partitions, and SBUF.
+static void transfer(Plan *p, int queue, bool loads, int dtype, const Box *b, Mem near, uint64_t far, int64_t parts, int64_t part_stride) {
     int outer = b->rank > 3 ? b->rank - 3 : 0;
-    int64_t at[AXES_MAX] = {0};
+    int64_t at[AXES_MAX] = {0}, size = (int64_t)dtype_bytes(dtype);
     for (bool more = true; more;) {
-        int64_t far = hbm_off, near = 0;
+        int64_t off = 0, flat = 0;
         for (int i = 0; i < outer; i++)
-            far += at[i] * b->stride[i], near += at[i] * b->flat[i];
-        IsaInst one = in;
-        one.n[0] = (uint32_t)parts;
-        *(loads ? one.s : one.d) = (int32_t)part_stride;
-        for (int i = outer, axis = 4 - (b->rank - outer); i < b->rank; i++, axis++) {
-            one.n[axis] = (uint32_t)b->n[i];
-            one.s[axis] = (int32_t)(loads ? b->stride[i] : b->flat[i]);
-            one.d[axis] = (int32_t)(loads ? b->flat[i] : b->stride[i]);
-        }
-        one.src += (uint64_t)((loads ? far : near) * (int64_t)elem);
-        one.dst += (uint64_t)((loads ? near : far) * (int64_t)elem);
-        if (loads)
-            emit_inst(p->e, one, NULL, 0, &tile, 1);
-        else
-            emit_inst(p->e, one, (Haz *[]){tile}, 1, NULL, 0);
+            off += at[i] * b->stride[i], flat += at[i] * b->flat[i];
+        View hbm = VIEW(mem_hbm(far + (uint64_t)(off * size)), dtype, {parts, part_stride}), sbuf = VIEW(mem_off(near, flat * size), dtype, {parts});
+        for (int i = outer; i < b->rank; i++)
+            hbm.at[hbm.rank++] = (ViewAxis){b->n[i], b->stride[i]}, sbuf.at[sbuf.rank++] = (ViewAxis){b->n[i], b->flat[i]};
+        put_dma(p->e, queue, loads ? sbuf : hbm, loads ? hbm : sbuf);
         more = false;
         for (int i = outer; i-- > 0 && !more;) {
             more = ++at[i] < b->n[i];
@@ -217,15 +200,9 @@ static void transfer(Plan *p, IsaInst in, const Box *b, int64_t hbm_off, size_t 
     }
 }
 
-static uint64_t slot_addr(const Plan *p, const Side *s, uint32_t slot, uint32_t tile, int64_t col) {
-    uint64_t at = (uint64_t)slot * slot_cols(p) + tile * s->pitch + (uint64_t)col;
-    return addr_sbuf(0, (uint32_t)(s->sbuf + at * p->elem));
-}
-
-// What stands for a tile: one, or two where tiles are joined, for what comes by each queue; who of them waits not for the other.
-static uint32_t tile_hazes(Side *s, uint32_t slot, uint32_t tile, Haz *out[2]) {
-    out[0] = &s->tiles[slot][s->joined ? 0 : tile], out[1] = &s->tiles[slot][1];
-    return s->joined ? 2 : 1;
+// Column `col` of a tile; where tiles are joined a hazard stands for what came by a queue.
+static Mem slot_mem(const Plan *p, const Side *s, uint32_t slot, uint32_t tile, int64_t col, uint32_t way) {
+    return mem_off(ring_way(&s->slots, slot, way), (tile * s->pitch + col) * (int64_t)p->elem);
 }
 
 // `count` times `parts` positions, which go on the partitions; their columns follow each other.
@@ -234,51 +211,40 @@ typedef struct Rows {
     int64_t parts, part_stride, count, stride;
 } Rows;
 
-// Turned in a bank, side by side, and copied from there to the slot (vector and scalar engine in turn).
-static void turn_rows(Plan *p, Side *s, uint32_t slot, uint32_t tile, const Rows *r, int64_t klen, uint32_t stage,
-                      int64_t first, int64_t count) {
-    int64_t per = PSUM_BANK_BYTES / (r->parts * (int64_t)p->elem);
+// Transposed in a bank, side by side, and copied from there to the slot (vector and scalar engine in turn).
+static void transpose_rows(Plan *p, Side *s, uint32_t slot, uint32_t tile, const Rows *r, int64_t klen, Mem stage,
+                           int64_t first, int64_t count) {
+    int64_t size = (int64_t)p->elem, per = PSUM_BANK_BYTES / (r->parts * size);
     for (int64_t g = 0; g < count; g += per) {
-        uint32_t bank = 4 + p->next_turn++ % 4;
+        uint32_t turn = ring_turn(&p->turn_banks);
         int64_t n = min64(per, count - g);
-        Haz *bhaz = &p->e->bank_haz[bank];
-        for (int64_t i = 0; i < n; i++) {
-            IsaInst turn = {.op = ISA_TRANSPOSE, .engine = ENG_TENSOR, .dtype = (uint8_t)p->c.stype, .stype = (uint8_t)p->c.stype};
-            turn.src = addr_sbuf(0, p->stage_sbuf + stage * STAGE_BYTES + (uint32_t)((g + i) * klen * (int64_t)p->elem));
-            turn.dst = addr_psum(0, bank * PSUM_BANK_BYTES + (uint32_t)(i * r->parts * (int64_t)p->elem));
-            turn.n[0] = (uint32_t)r->parts, turn.n[1] = (uint32_t)klen, turn.d[1] = turn.s[1] = 1;
-            emit_inst(p->e, turn, (Haz *[]){&p->stage[stage]}, 1, &bhaz, 1);
-        }
-        IsaInst cp = {.op = ISA_COPY, .engine = bank % 2 ? ENG_SCALAR : ENG_VECTOR, .dtype = (uint8_t)p->c.stype,
-                      .stype = (uint8_t)p->c.stype, .src = addr_psum(0, bank * PSUM_BANK_BYTES)};
-        cp.dst = slot_addr(p, s, slot, tile, r->col + (first + g) * r->parts);
-        cp.n[0] = (uint32_t)klen, cp.n[1] = (uint32_t)(n * r->parts), cp.d[1] = cp.s[1] = 1;
-        emit_inst(p->e, cp, &bhaz, 1, (Haz *[]){&s->tiles[slot][tile]}, 1);
+        Mem bank = ring_at(&p->turn_banks, turn);
+        for (int64_t i = 0; i < n; i++)
+            put_transpose(p->e, VIEW(mem_off(bank, i * r->parts * size), p->c.stype, {klen}, {r->parts, 1}),
+                          VIEW(mem_off(stage, (g + i) * klen * size), p->c.stype, {r->parts}, {klen, 1}));
+        put_copy(p->e, turn % 2 ? ENG_SCALAR : ENG_VECTOR,
+                 VIEW(slot_mem(p, s, slot, tile, r->col + (first + g) * r->parts, tile), p->c.stype, {klen}, {n * r->parts, 1}),
+                 VIEW(bank, p->c.stype, {klen}, {n * r->parts, 1}));
     }
 }
 
 static void load_rows(Plan *p, Side *s, uint32_t slot, uint32_t tile, Rows r, int64_t k0, int64_t klen) {
-    int64_t most = (int64_t)STAGE_BYTES / (klen * (int64_t)p->elem);
+    int64_t size = (int64_t)p->elem, most = (int64_t)STAGE_BYTES / (klen * size);
     for (int64_t g = 0; g < r.count; g += most) {
-        uint32_t stage = p->next_stage++ % 2;
+        Mem stage = ring_next(&p->stages);
         int64_t n = min64(most, r.count - g);
         for (int64_t k = k0, run; k < k0 + klen; k += run) {
-            int64_t off = r.off + g * r.stride + view_run(&s->k, k, &run);
+            int64_t off = r.off + g * r.stride + walk_run(&s->k, k, &run);
             run = min64(run, k0 + klen - k);
-            IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .stype = (uint8_t)p->c.stype};
-            in.queue = tile % 2 ? QUEUE_IN2 : QUEUE_IN;
-            in.src = s->addr + (uint64_t)(off * (int64_t)p->elem);
-            in.dst = addr_sbuf(0, p->stage_sbuf + stage * STAGE_BYTES + (uint32_t)((k - k0) * (int64_t)p->elem));
-            in.n[0] = (uint32_t)r.parts, in.n[1] = (uint32_t)n, in.n[2] = (uint32_t)run;
-            in.s[0] = (int32_t)r.part_stride, in.s[1] = (int32_t)r.stride, in.d[1] = (int32_t)klen, in.s[2] = in.d[2] = 1;
-            emit_inst(p->e, in, NULL, 0, (Haz *[]){&p->stage[stage]}, 1);
+            put_dma(p->e, tile % 2 ? QUEUE_IN2 : QUEUE_IN, VIEW(mem_off(stage, (k - k0) * size), p->c.stype, {r.parts}, {n, klen}, {run, 1}),
+                    VIEW(mem_hbm(s->addr + (uint64_t)(off * size)), p->c.stype, {r.parts, r.part_stride}, {n, r.stride}, {run, 1}));
         }
-        turn_rows(p, s, slot, tile, &r, klen, stage, g, n);
+        transpose_rows(p, s, slot, tile, &r, klen, stage, g, n);
     }
 }
 
 // The last axis of a box goes on the partitions, the one before it beside it; or pieces of a long one.
-static void load_turned(Plan *p, Side *s, uint32_t slot, uint32_t tile, const Box *b, int64_t k0, int64_t klen) {
+static void load_transposed(Plan *p, Side *s, uint32_t slot, uint32_t tile, const Box *b, int64_t k0, int64_t klen) {
     int last = b->rank - 1;
     int64_t n = b->n[last], stride = b->stride[last], full = n / TILE_M, rest = n % TILE_M, at[AXES_MAX] = {0};
     bool pairs = n <= TILE_M && last > 0;
@@ -310,11 +276,11 @@ static void load_turned(Plan *p, Side *s, uint32_t slot, uint32_t tile, const Bo
 static void load_tiles(Plan *p, Side *s, uint32_t slot, uint32_t tile, const Boxes *f, int64_t k0, int64_t klen, int64_t tiles,
                        int64_t step) {
     for (int i = 0; i < f->count && s->turned; i++)
-        load_turned(p, s, slot, tile, &f->at[i], k0, klen);
+        load_transposed(p, s, slot, tile, &f->at[i], k0, klen);
     if (s->turned)
         return;
     for (int64_t k = k0, run; k < k0 + klen; k += run) {
-        int64_t off = view_run(&s->k, k, &run);
+        int64_t off = walk_run(&s->k, k, &run);
         run = min64(run, k0 + klen - k);
         for (int i = 0; i < f->count; i++) {
             Box b = f->at[i];
@@ -323,11 +289,10 @@ static void load_tiles(Plan *p, Side *s, uint32_t slot, uint32_t tile, const Box
                     b.n[a] = b.n[a - 1], b.stride[a] = b.stride[a - 1], b.flat[a] = b.flat[a - 1];
                 b.n[0] = tiles, b.stride[0] = step, b.flat[0] = s->pitch;
             }
-            IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .stype = (uint8_t)p->c.stype, .src = s->addr};
             uint32_t odd = (s->joined ? p->next_in++ : tile) % 2;
-            in.queue = odd ? QUEUE_IN2 : QUEUE_IN;
-            in.dst = slot_addr(p, s, slot, tile, b.at) + ((uint64_t)(k - k0) << 32);
-            transfer(p, in, &b, off + b.off, p->elem, run, s->k.at[s->k.rank - 1].stride, &s->tiles[slot][s->joined ? odd : tile]);
+            Mem to = mem_part(slot_mem(p, s, slot, tile, b.at, s->joined ? odd : tile), k - k0);
+            transfer(p, odd ? QUEUE_IN2 : QUEUE_IN, true, p->c.stype, &b, to, s->addr + (uint64_t)((off + b.off) * (int64_t)p->elem), run,
+                     s->k.at[s->k.rank - 1].stride);
         }
     }
 }
@@ -338,8 +303,7 @@ static uint32_t side_load(Plan *p, Side *s, int64_t f0, int64_t cols, int64_t k0
     for (uint32_t i = 0; i < 2; i++)
         if (s->key[i] == key)
             return i;
-    uint32_t slot = s->next;
-    s->next ^= 1;
+    uint32_t slot = ring_turn(&s->slots);
     s->key[slot] = key;
     Boxes f = boxes_of(&s->f, f0, cols);
     for (int64_t k = 0, n; k < klen; k += n * p->tile_k) {
@@ -352,48 +316,41 @@ static uint32_t side_load(Plan *p, Side *s, int64_t f0, int64_t cols, int64_t k0
 
 // --- blocks ------------------------------------------------------------------------------------------
 
+// A tile of k as the array reads it; where tiles are joined both queues are waited for.
+static View tile_view(const Plan *p, const Side *s, uint32_t slot, uint32_t tile, int64_t rows, int64_t col, int64_t cols) {
+    return VIEW(slot_mem(p, s, slot, tile, col, s->joined ? 0 : tile), p->c.stype, {rows}, {cols, 1});
+}
+
+static View other_queue(const Side *s, View v, uint32_t slot) {
+    v.mem.haz = s->joined ? ring_way(&s->slots, slot, 1).haz : NULL;
+    return v;
+}
+
 static void multiply(Plan *p, uint32_t lslot, int64_t lcol, uint32_t rslot, int64_t rcol, uint32_t tile, int64_t rows,
                      uint32_t bank, int64_t mrows, int64_t ncols, bool accumulate) {
-    IsaInst ld = {.op = ISA_LDWEIGHTS, .engine = ENG_TENSOR, .stype = (uint8_t)p->c.stype};
-    ld.src = slot_addr(p, &p->lhs, lslot, tile, lcol);
-    ld.n[0] = (uint32_t)rows, ld.n[1] = (uint32_t)mrows, ld.s[1] = 1;
-    Haz *reads[2];
-    uint32_t nreads = tile_hazes(&p->lhs, lslot, tile, reads);
-    emit_inst(p->e, ld, reads, nreads, NULL, 0);
-    IsaInst mm = {.op = ISA_MATMUL, .engine = ENG_TENSOR, .stype = (uint8_t)p->c.stype};
-    mm.flags = accumulate ? MATMUL_ACCUMULATE : 0;
-    mm.src = slot_addr(p, &p->rhs, rslot, tile, rcol);
-    mm.dst = addr_psum(0, bank * 2048);
-    mm.n[0] = (uint32_t)rows, mm.n[1] = (uint32_t)ncols, mm.n[2] = (uint32_t)mrows;
-    mm.d[1] = 1, mm.s[1] = 1;
-    nreads = tile_hazes(&p->rhs, rslot, tile, reads);
-    emit_inst(p->e, mm, reads, nreads, (Haz *[]){&p->e->bank_haz[bank]}, 1);
+    View l = tile_view(p, &p->lhs, lslot, tile, rows, lcol, mrows), l2 = other_queue(&p->lhs, l, lslot);
+    View r = tile_view(p, &p->rhs, rslot, tile, rows, rcol, ncols), r2 = other_queue(&p->rhs, r, rslot);
+    View to = VIEW(bank_at(p->e, bank), DT_F32, {mrows}, {ncols, 1});
+    put_inst(p->e, isa_ldweights(l), NULL, &l, &l2);
+    put_inst(p->e, isa_matmul(to, r, accumulate ? ISA_FLAG_ACCUMULATE : 0), &to, &r, &r2);
 }
 
 // PSUM bank → SBUF in the result's type (vector and scalar engine in turn) → HBM. No bank: zeros.
 static void evict(Plan *p, int bank, int64_t m0, int64_t mrows, int64_t n0, int64_t ncols) {
-    uint32_t tile = p->out_next++ % OUT_TILES, at = p->out_sbuf + tile * BLOCK * 4;
-    IsaInst cp = {.op = ISA_COPY, .stype = DT_F32, .dtype = (uint8_t)p->c.dtype, .dst = addr_sbuf(0, at)};
-    cp.engine = tile % 2 ? ENG_SCALAR : ENG_VECTOR;
-    cp.src = addr_psum(0, (uint32_t)bank * 2048);
-    cp.n[0] = (uint32_t)mrows, cp.n[1] = (uint32_t)ncols, cp.d[1] = 1, cp.s[1] = 1;
-    Haz *reads[] = {bank < 0 ? NULL : &p->e->bank_haz[bank]}, *writes[] = {&p->out_tiles[tile]};
-    if (bank < 0) {
-        cp.op = ISA_MEMSET, cp.engine = ENG_VECTOR;
-        cp.src = 0, cp.stype = 0, cp.s[1] = 0;
-    }
-    emit_inst(p->e, cp, reads, bank >= 0, writes, 1);
+    uint32_t tile = ring_turn(&p->outs);
+    Mem at = ring_at(&p->outs, tile);
+    View out = VIEW(at, p->c.dtype, {mrows}, {ncols, 1});
+    if (bank < 0)
+        put_memset(p->e, ENG_VECTOR, out, NULL);
+    else
+        put_copy(p->e, tile % 2 ? ENG_SCALAR : ENG_VECTOR, out, VIEW(bank_at(p->e, (uint32_t)bank), DT_F32, {mrows}, {ncols, 1}));
     Boxes f = boxes_of(&p->out_n, n0, ncols);
     for (int64_t m = m0, run; m < m0 + mrows; m += run) {
-        int64_t off = view_run(&p->out_m, m, &run);
+        int64_t off = walk_run(&p->out_m, m, &run), size = (int64_t)p->out_elem;
         run = min64(run, m0 + mrows - m);
-        for (int i = 0; i < f.count; i++) {
-            IsaInst out = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_OUT, .stype = (uint8_t)p->c.dtype};
-            out.src = addr_sbuf((uint32_t)(m - m0), (uint32_t)(at + (uint64_t)f.at[i].at * p->out_elem));
-            out.dst = p->c.out;
-            transfer(p, out, &f.at[i], off + f.at[i].off, p->out_elem, run, p->out_m.at[p->out_m.rank - 1].stride,
-                     &p->out_tiles[tile]);
-        }
+        for (int i = 0; i < f.count; i++)
+            transfer(p, QUEUE_OUT, false, p->c.dtype, &f.at[i], mem_off(mem_part(at, m - m0), f.at[i].at * size),
+                     p->c.out + (uint64_t)((off + f.at[i].off) * size), run, p->out_m.at[p->out_m.rank - 1].stride);
     }
 }
 
@@ -405,7 +362,7 @@ typedef struct Held { // columns that the slots of a side hold
 
 // Rows [m0, m0 + mlen) of the result; lhs and rhs: what their slots hold.
 static void block(Plan *p, Held lhs, int64_t m0, int64_t mlen, Held rhs, int64_t n0, int64_t ncols) {
-    uint32_t bank0 = p->bank_set * 4;
+    uint32_t bank0 = p->bank_set * PSUM_BANKS / 2;
     p->bank_set = turns(p) ? 0 : p->bank_set ^ 1;
     int64_t chunk = p->chunk_tiles * p->tile_k;
     for (int64_t k0 = 0; k0 < p->k; k0 += chunk) {
@@ -424,21 +381,21 @@ static void block(Plan *p, Held lhs, int64_t m0, int64_t mlen, Held rhs, int64_t
 // --- the cut -----------------------------------------------------------------------------------------
 
 static bool comes_turned(const Side *s, size_t elem) {
-    const Line *k = &s->k.at[s->k.rank - 1];
+    const ViewAxis *k = &s->k.at[s->k.rank - 1];
     return elem >= 2 && k->stride == 1 && k->n >= RUN_MIN && s->f.size > 1 && s->f.at[s->f.rank - 1].stride != 1;
 }
 
 // `no_turns`: transfers cannot transpose.
 static void plan_cut(Plan *p, const Contract *c, bool no_turns) {
     p->c = *c;
-    p->lhs.k = view_of(&c->k, false), p->rhs.k = view_of(&c->k, true);
-    p->lhs.f = view_of(&c->m, false), p->out_m = view_of(&c->m, true);
-    p->rhs.f = view_of(&c->n, false), p->out_n = view_of(&c->n, true);
+    p->lhs.k = walk_of(&c->k, false), p->rhs.k = walk_of(&c->k, true);
+    p->lhs.f = walk_of(&c->m, false), p->out_m = walk_of(&c->m, true);
+    p->rhs.f = walk_of(&c->n, false), p->out_n = walk_of(&c->n, true);
     p->k = p->lhs.k.size, p->m = p->lhs.f.size, p->n = p->rhs.f.size;
     p->elem = dtype_bytes(c->stype), p->out_elem = dtype_bytes(c->dtype);
     p->lhs.turned = no_turns && comes_turned(&p->lhs, p->elem);
     p->rhs.turned = no_turns && comes_turned(&p->rhs, p->elem);
-    const View *shorter = &p->lhs.k;
+    const Walk *shorter = &p->lhs.k;
     if (p->rhs.k.at[p->rhs.k.rank - 1].n < shorter->at[shorter->rank - 1].n)
         shorter = &p->rhs.k;
     p->tile_k = p->k ? min64(even_cut(shorter, TILE_K, 96), p->k) : TILE_K;
@@ -453,37 +410,29 @@ static void plan_cut(Plan *p, const Contract *c, bool no_turns) {
     p->lhs.pitch = (uint32_t)(blocks * BLOCK), p->rhs.pitch = (uint32_t)(blocks_n * BLOCK);
 }
 
-// What any earlier step still does with this part of SBUF comes in, and goes out again.
-static void share_area(Plan *p, bool out) {
-    for (uint32_t i = 0; i < 2; i++)
-        for (uint32_t t = 0; t < CHUNK_TILES; t++)
-            for (int side = 0; side < 2; side++) {
-                Side *s = side ? &p->rhs : &p->lhs;
-                uint64_t at = ((uint64_t)i * slot_cols(p) + t * s->pitch) * p->elem;
-                Haz *parts[2];
-                uint32_t n = (t + 1) * s->pitch <= slot_cols(p) ? tile_hazes(s, i, t, parts) : 0;
-                for (uint32_t q = 0; q < n; q++)
-                    emit_area(p->e, parts[q], (uint32_t)(s->sbuf + at), (uint32_t)(s->pitch * p->elem), out);
-            }
-    for (uint32_t i = 0; i < 2 && turns(p); i++)
-        emit_area(p->e, &p->stage[i], p->stage_sbuf + i * STAGE_BYTES, STAGE_BYTES, out);
-    for (uint32_t i = 0; i < OUT_TILES; i++)
-        emit_area(p->e, &p->out_tiles[i], p->out_sbuf + i * BLOCK * 4, BLOCK * 4, out);
+static void side_slots(const Plan *p, Area *area, Side *s, int64_t most, int64_t n) {
+    uint32_t tile = (uint32_t)(s->pitch * p->elem), slot = (uint32_t)(slot_cols(p) * p->elem), tiles = slot / tile;
+    s->joined = joined_share(p, s, min64(most, n)) < 1;
+    s->key[0] = s->key[1] = -1;
+    bool fits = area_ring(area, &s->slots, 2, slot);
+    assert(fits);
+    (void)fits;
+    area_ways(area, &s->slots, s->joined ? 2 : tiles < CHUNK_TILES ? tiles : CHUNK_TILES, s->joined ? 0 : tile);
 }
 
 void contract_emit(Emit *e, const Contract *c) {
     Plan *p = ARENA_NEW(e->c->scratch, Plan);
     *p = (Plan){.e = e};
     plan_cut(p, c, e->chip->dma_transpose <= 0);
-    uint32_t slot_bytes = (uint32_t)(slot_cols(p) * p->elem);
     p->lhs.addr = c->lhs, p->rhs.addr = c->rhs;
-    p->lhs.sbuf = 0, p->rhs.sbuf = 2 * slot_bytes, p->out_sbuf = 4 * slot_bytes;
-    p->stage_sbuf = p->out_sbuf + OUT_TILES * BLOCK * 4;
-    for (int i = 0; i < 2; i++)
-        p->lhs.key[i] = p->rhs.key[i] = -1;
-    p->lhs.joined = joined_share(p, &p->lhs, min64(p->span, p->m)) < 1;
-    p->rhs.joined = joined_share(p, &p->rhs, min64(p->span_n, p->n)) < 1;
-    share_area(p, false);
+    Area area = area_make(e, 0, ROWS_AREA_BEGIN);
+    side_slots(p, &area, &p->lhs, p->span, p->m);
+    side_slots(p, &area, &p->rhs, p->span_n, p->n);
+    bool fits = area_ring(&area, &p->outs, OUT_TILES, PSUM_BANK_BYTES) && (!turns(p) || area_ring(&area, &p->stages, 2, STAGE_BYTES));
+    assert(fits);
+    (void)fits;
+    p->turn_banks = ring_of_banks(e, PSUM_BANKS / 2, PSUM_BANKS / 2);
+    area_open(&area);
     for (int64_t r = 0; r < p->n; r += p->span_n) {
         Held rhs = {r, min64(p->span_n, p->n - r)};
         for (int64_t n0 = r; n0 < r + rhs.n; n0 += p->block_n)
@@ -495,7 +444,7 @@ void contract_emit(Emit *e, const Contract *c) {
                 }
             }
     }
-    share_area(p, true);
+    area_close(&area);
 }
 
 // --- what it takes -----------------------------------------------------------------------------------
@@ -507,7 +456,7 @@ void contract_emit(Emit *e, const Contract *c) {
 #define COLUMNS_MIN 64.0
 
 // Transfers and nanoseconds that elements with these axes take when `k` is on partitions; share: of transfers that are left.
-static double move_cost(const View *k, const View *f, int64_t tile, int64_t cols, size_t elem, bool loads, double share,
+static double move_cost(const Walk *k, const Walk *f, int64_t tile, int64_t cols, size_t elem, bool loads, double share,
                         int64_t *count) {
     int64_t run = min64(k->at[k->rank - 1].n, tile), last = f->at[f->rank - 1].n;
     double boxes = f->rank > 3 ? (double)(cols / max64(1, inner_size(f, f->rank - 3))) + 1 : 1;
