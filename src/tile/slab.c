@@ -11,17 +11,16 @@
 // each a tap further. Results with channels last are turned by the array on their way out, and so are operands with
 // channels last where transfers cannot transpose. The order of sums depends on neither chip nor cut.
 #include "tile/slab.h"
+#include "tile/area.h"
+#include "tile/put.h"
 
 #include <assert.h>
 
-#define PARTS 128
-#define COLUMNS 512 // of a PSUM bank
 #define TAPS_MAX 64
 #define SLICES_MAX 32
 #define AREA_BYTES ROWS_AREA_BEGIN
 #define KEPT_BYTES 28672 // weights that stay
 #define OUT_TILES 4
-#define OUT_BYTES PSUM_BANK_BYTES
 #define STAGE_BYTES 4096u
 #define STAGES 4
 #define HAZES 8 // of a slot: slices take turns
@@ -38,11 +37,12 @@ typedef struct Plan {
     int64_t n1, n3, s1, s3, columns;       // as the array reads it
     int64_t wide;                          // output channels at once
     int64_t slice;                         // elements of a slab
-    uint32_t x_bytes, w_bytes, x_at, w_at, out_at, tmp_at, stage_at, end;
+    uint32_t x_bytes, w_bytes;
     uint32_t slots;                        // of slabs
-    Haz xs[SLOTS_MAX][HAZES], ws[2][HAZES], outs[OUT_TILES], tmps[OUT_TILES], stages[STAGES];
+    Area slabs, area;
+    Ring xs, ws, outs, tmps, stages, banks, turn_banks;
     int64_t w_key[2];
-    uint32_t next_x, next_w, next_out, next_tmp, next_stage, next_bank, next_turn, next_copy;
+    uint32_t next_copy;
 } Plan;
 
 typedef struct Block {
@@ -62,13 +62,13 @@ static int64_t reach(const SlabAxis *a, int64_t places) { return (places - 1) * 
 // Rows of one image, or rows with what is between them, then of several images.
 static void cut_places(Plan *p) {
     const SlabAxis *r = &p->s.row, *c = &p->s.col;
-    int64_t rows = even_part(r->places, min64(r->places, COLUMNS / c->places));
+    int64_t rows = even_part(r->places, min64(r->places, PSUM_BANK_COLS / c->places));
     double by_row = (double)max64(rows * c->places, 64) / (double)(rows * c->places);
     p->rows = rows, p->images = 1, p->flat = false;
     if (c->place != 1 || r->place != 1)
         return;
-    int64_t flat = even_part(r->places, min64(r->places, (COLUMNS - c->places) / p->pitch + 1));
-    int64_t n = (flat - 1) * p->pitch + c->places, images = flat == r->places ? min64(p->s.batch, COLUMNS / n) : 1;
+    int64_t flat = even_part(r->places, min64(r->places, (PSUM_BANK_COLS - c->places) / p->pitch + 1));
+    int64_t n = (flat - 1) * p->pitch + c->places, images = flat == r->places ? min64(p->s.batch, PSUM_BANK_COLS / n) : 1;
     double by_image = (double)max64(images * n, 64) / (double)(images * flat * c->places);
     if (by_image <= by_row)
         p->rows = flat, p->images = images, p->flat = true;
@@ -92,12 +92,8 @@ static bool place_slots(Plan *p) {
     int64_t taps = p->slices * p->s.row.taps * p->groups, elem = (int64_t)p->elem;
     p->kept = taps * p->s.outs * elem <= KEPT_BYTES;
     p->x_bytes = up(p->slices * p->slice * elem), p->w_bytes = up(taps * (p->kept ? p->s.outs : p->wide) * elem);
-    uint64_t at = 0;
-    p->w_at = (uint32_t)at, at += (p->kept ? 1 : 2) * (uint64_t)p->w_bytes;
-    p->out_at = (uint32_t)at, at += OUT_TILES * OUT_BYTES;
-    p->tmp_at = (uint32_t)at, at += p->y_turned ? OUT_TILES * OUT_BYTES : 0;
-    p->stage_at = (uint32_t)at, at += STAGES * STAGE_BYTES; // whether or not this chip needs it: the cut is the same
-    p->x_at = (uint32_t)at;
+    // stages whether or not this chip needs them: the cut is the same
+    uint64_t at = (p->kept ? 1 : 2) * (uint64_t)p->w_bytes + OUT_TILES * PSUM_BANK_BYTES * (p->y_turned ? 2 : 1) + STAGES * STAGE_BYTES;
     if (at + 2 * (uint64_t)p->x_bytes > AREA_BYTES)
         return false;
     p->slots = (uint32_t)min64((AREA_BYTES - (int64_t)at) / p->x_bytes, SLOTS_MAX);
@@ -107,7 +103,7 @@ static bool place_slots(Plan *p) {
 static bool plan_fits(const Slab *s) {
     int64_t taps = s->depth.taps * s->row.taps * s->col.taps;
     bool dense = (s->ins_x == 1 || s->col.x == 1) && (s->ins_w == 1 || s->outs_w == 1) && (s->outs_y == 1 || s->col.y == 1);
-    return taps > 1 && taps <= TAPS_MAX && dense && s->col.places <= COLUMNS && s->batch > 0 && s->col.places > 0;
+    return taps > 1 && taps <= TAPS_MAX && dense && s->col.places <= PSUM_BANK_COLS && s->batch > 0 && s->col.places > 0;
 }
 
 static bool plan_cut(Plan *p, const Slab *s, bool no_turns) {
@@ -115,16 +111,16 @@ static bool plan_cut(Plan *p, const Slab *s, bool no_turns) {
         return false;
     p->s = *s;
     p->elem = dtype_bytes(s->stype), p->out_elem = dtype_bytes(s->dtype);
-    p->chunk = even_part(s->ins, PARTS);
+    p->chunk = even_part(s->ins, PARTITIONS);
     p->slices = ceil_div(s->ins, p->chunk) * s->depth.taps;
     p->groups = p->copies = 1;
-    int64_t together = s->ins <= PARTS / 2 ? min64(PARTS / s->ins, s->col.taps) : 1;
+    int64_t together = s->ins <= PARTITIONS / 2 ? min64(PARTITIONS / s->ins, s->col.taps) : 1;
     p->groups = ceil_div(s->col.taps, together), p->copies = ceil_div(s->col.taps, p->groups);
     p->pitch = reach(&s->col, s->col.places);
     int64_t whole_row = s->col.x && s->row.x % s->col.x == 0 ? s->row.x / s->col.x : 0;
     if (whole_row > p->pitch && (double)whole_row <= WIDER * (double)p->pitch)
         p->pitch = whole_row;
-    p->wide = even_part(s->outs, PARTS);
+    p->wide = even_part(s->outs, PARTITIONS);
     p->x_turned = no_turns && s->ins_x == 1 && s->col.x != 1;
     p->w_turned = no_turns && s->ins_w == 1 && s->outs_w != 1;
     p->y_turned = s->outs_y == 1 && s->outs > 1 && s->col.y != 1;
@@ -148,71 +144,61 @@ static bool plan_cut(Plan *p, const Slab *s, bool no_turns) {
 
 // --- loads -------------------------------------------------------------------------------------------------
 
-static uint32_t x_slot(const Plan *p, uint32_t slot) { return p->x_at + slot * p->x_bytes; }
-static uint32_t w_slot(const Plan *p, uint32_t slot) { return p->w_at + slot * p->w_bytes; }
 static int64_t last_group(const Plan *p, int64_t copy) { return (p->s.col.taps - 1 - copy) / p->copies; }
 static int64_t slice_channels(const Plan *p, int64_t slice) {
     int64_t from = slice / p->s.depth.taps * p->chunk;
     return min64(p->chunk, p->s.ins - from);
 }
 
-// A bank of turned columns to SBUF.
-static void take_bank(Plan *p, uint32_t bank, int64_t parts, int64_t columns, int dtype, uint32_t to, Haz *haz) {
-    IsaInst cp = {.op = ISA_COPY, .engine = p->next_copy++ % 2 ? ENG_SCALAR : ENG_VECTOR, .dtype = (uint8_t)dtype, .stype = (uint8_t)dtype,
-                  .src = addr_psum(0, bank * PSUM_BANK_BYTES), .dst = addr_sbuf(0, to)};
-    cp.n[0] = (uint32_t)parts, cp.n[1] = (uint32_t)columns, cp.d[1] = cp.s[1] = 1;
-    emit_inst(p->e, cp, (Haz *[]){&p->e->bank_haz[bank]}, 1, &haz, 1);
+// A bank of transposed columns to SBUF.
+static void take_bank(Plan *p, Mem bank, int64_t parts, int64_t columns, int dtype, Mem to) {
+    put_copy(p->e, p->next_copy++ % 2 ? ENG_SCALAR : ENG_VECTOR, VIEW(to, dtype, {parts}, {columns, 1}), VIEW(bank, dtype, {parts}, {columns, 1}));
 }
 
-static void turn(Plan *p, uint32_t bank, int64_t column, uint32_t from, int64_t parts, int64_t columns, int dtype, Haz *haz) {
-    IsaInst in = {.op = ISA_TRANSPOSE, .engine = ENG_TENSOR, .dtype = (uint8_t)dtype, .stype = (uint8_t)dtype, .src = addr_sbuf(0, from)};
-    in.dst = addr_psum(0, bank * PSUM_BANK_BYTES + (uint32_t)(column * (int64_t)dtype_bytes(dtype)));
-    in.n[0] = (uint32_t)parts, in.n[1] = (uint32_t)columns, in.d[1] = in.s[1] = 1;
-    emit_inst(p->e, in, &haz, 1, (Haz *[]){&p->e->bank_haz[bank]}, 1);
+static void transpose(Plan *p, Mem bank, int64_t column, Mem from, int64_t parts, int64_t columns, int dtype) {
+    put_transpose(p->e, VIEW(mem_off(bank, column * (int64_t)dtype_bytes(dtype)), dtype, {columns}, {parts, 1}), VIEW(from, dtype, {parts}, {columns, 1}));
 }
 
-static uint32_t turn_bank(Plan *p) { return 4 + p->next_turn++ % 4; }
+static int queue_of(uint32_t turn) { return turn % 2 ? QUEUE_IN2 : QUEUE_IN; }
 
 // Elements [from, to) of a run, `copies` copies of them from copy `g` on, to a stage that begins with element f.
 static void load_stage(Plan *p, int64_t off, int64_t f, int64_t from, int64_t to, int64_t g, int64_t copies, int64_t channels, uint32_t stage) {
     const SlabAxis *c = &p->s.col;
-    int64_t width = p->copies * channels;
+    int64_t width = p->copies * channels, size = (int64_t)p->elem;
     for (int64_t i = from, some; i < to; i += some) { // up to where a tile ends, whole tiles, the rest
-        int64_t part = (i - f) % PARTS, tiles = part ? 0 : (to - i) / PARTS;
-        some = tiles ? tiles * PARTS : min64(PARTS - part, to - i);
-        IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = stage % 2 ? QUEUE_IN2 : QUEUE_IN, .stype = (uint8_t)p->s.stype};
-        in.src = p->s.x + (uint64_t)((off + (i + g * c->tap) * c->x) * (int64_t)p->elem);
-        in.dst = addr_sbuf((uint32_t)part, p->stage_at + stage * STAGE_BYTES +
-                                               (uint32_t)(((i - f) / PARTS * width + g * channels) * (int64_t)p->elem));
-        in.n[0] = (uint32_t)(tiles ? PARTS : some), in.n[1] = (uint32_t)max64(1, tiles), in.n[3] = (uint32_t)(copies * channels);
-        in.s[0] = (int32_t)c->x, in.s[1] = (int32_t)(PARTS * c->x), in.d[1] = (int32_t)width, in.s[3] = in.d[3] = 1;
-        emit_inst(p->e, in, NULL, 0, (Haz *[]){&p->stages[stage]}, 1);
+        int64_t part = (i - f) % PARTITIONS, tiles = part ? 0 : (to - i) / PARTITIONS;
+        some = tiles ? tiles * PARTITIONS : min64(PARTITIONS - part, to - i);
+        Mem near = mem_part(mem_off(ring_at(&p->stages, stage), ((i - f) / PARTITIONS * width + g * channels) * size), part);
+        int64_t rows = tiles ? PARTITIONS : some, all = copies * channels;
+        put_dma(p->e, queue_of(stage), VIEW(near, p->s.stype, {rows}, {max64(1, tiles), width}, {all, 1}),
+                VIEW(mem_hbm(p->s.x + (uint64_t)((off + (i + g * c->tap) * c->x) * size)), p->s.stype, {rows, c->x}, {max64(1, tiles), PARTITIONS * c->x}, {all, 1}));
     }
 }
 
 // `count` evenly spaced elements of x from `off` on, with all their channels, to column `to` of a slice; copies begin a tap later.
-static void load_run(Plan *p, int64_t off, int64_t count, int64_t channels, uint32_t to, Haz *haz) {
+static void load_run(Plan *p, int64_t off, int64_t count, int64_t channels, Mem to) {
     const SlabAxis *c = &p->s.col;
     bool follow = c->tap == 1 && c->x == channels; // a copy's channels are behind those of the one before
     int64_t width = p->copies * channels, spare = p->pitch - reach(c, c->places);
-    int64_t per = min64(STAGE_BYTES / (width * (int64_t)p->elem), COLUMNS * 4 / ((int64_t)p->elem * PARTS)) * PARTS;
+    int64_t per = min64(STAGE_BYTES / (width * (int64_t)p->elem), PSUM_BANK_COLS * 4 / ((int64_t)p->elem * PARTITIONS)) * PARTITIONS;
     int64_t all = follow ? count - spare - (c->taps - 1 - last_group(p, p->copies - 1) * p->copies) * c->tap : 0;
     for (int64_t f = 0; f < count; f += per) {
-        uint32_t stage = p->next_stage++ % STAGES, bank = turn_bank(p);
+        uint32_t stage = ring_turn(&p->stages);
+        Mem bank = ring_next(&p->turn_banks);
         int64_t end = min64(f + per, count), together = max64(f, min64(all, end));
         load_stage(p, off, f, f, together, 0, p->copies, channels, stage);
         for (int64_t g = 0; g < p->copies; g++)
             load_stage(p, off, f, together, min64(end, count - spare - (c->taps - 1 - last_group(p, g) * p->copies) * c->tap), g, 1, channels,
                        stage);
-        for (int64_t i = f; i < end; i += PARTS)
-            turn(p, bank, i - f, p->stage_at + stage * STAGE_BYTES + (uint32_t)((i - f) / PARTS * width * (int64_t)p->elem),
-                 min64(PARTS, end - i), width, p->s.stype, &p->stages[stage]);
-        take_bank(p, bank, width, end - f, p->s.stype, to + (uint32_t)(f * (int64_t)p->elem), haz);
+        for (int64_t i = f; i < end; i += PARTITIONS)
+            transpose(p, bank, i - f, mem_off(ring_at(&p->stages, stage), (i - f) / PARTITIONS * width * (int64_t)p->elem), min64(PARTITIONS, end - i), width,
+                      p->s.stype);
+        take_bank(p, bank, width, end - f, p->s.stype, mem_off(to, f * (int64_t)p->elem));
     }
 }
 
 // Rows that go on where the one before ends are one run, and so are images.
-static void load_turned(Plan *p, const Block *b, int64_t off, int64_t channels, uint32_t to, Haz *haz) {
+static void load_transposed(Plan *p, const Block *b, int64_t off, int64_t channels, Mem to) {
     const Slab *s = &p->s;
     int64_t in_rows = reach(&s->row, b->rows), run = p->pitch, rows = in_rows, images = b->images;
     if (s->row.x == p->pitch * s->col.x || in_rows == 1)
@@ -222,7 +208,7 @@ static void load_turned(Plan *p, const Block *b, int64_t off, int64_t channels, 
     for (int64_t i = 0; i < images; i++)
         for (int64_t r = 0; r < rows; r++)
             load_run(p, off + i * s->batch_x + r * s->row.x, run, channels,
-                     to + (uint32_t)((i * p->in_rows + r) * p->pitch * (int64_t)p->elem), haz);
+                     mem_off(to, (i * p->in_rows + r) * p->pitch * (int64_t)p->elem));
 }
 
 static void load_slice(Plan *p, const Block *b, uint32_t slot, int64_t slice) {
@@ -230,46 +216,35 @@ static void load_slice(Plan *p, const Block *b, uint32_t slot, int64_t slice) {
     int64_t channels = slice_channels(p, slice), deep = slice % s->depth.taps;
     int64_t off = b->image * s->batch_x + (b->depth * s->depth.place + deep * s->depth.tap) * s->depth.x +
                   b->row * s->row.place * s->row.x + slice / s->depth.taps * p->chunk * s->ins_x;
-    uint32_t to = x_slot(p, slot) + (uint32_t)(slice * p->slice * (int64_t)p->elem);
-    uint8_t queue = slice % HAZES % 2 ? QUEUE_IN2 : QUEUE_IN;
-    Haz *haz = &p->xs[slot][slice % HAZES];
-    if (p->x_turned) {
-        load_turned(p, b, off, channels, to, haz);
-        return;
-    }
-    for (int64_t g = 0; g < p->copies; g++) {
-        IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = queue, .stype = (uint8_t)s->stype};
-        in.src = s->x + (uint64_t)((off + g * s->col.tap * s->col.x) * (int64_t)p->elem);
-        in.dst = addr_sbuf((uint32_t)(g * channels), to);
-        in.n[0] = (uint32_t)channels, in.s[0] = (int32_t)s->ins_x;
-        in.n[1] = (uint32_t)b->images, in.s[1] = (int32_t)s->batch_x, in.d[1] = (int32_t)(p->in_rows * p->pitch);
-        in.n[2] = (uint32_t)reach(&s->row, b->rows), in.s[2] = (int32_t)s->row.x, in.d[2] = (int32_t)p->pitch;
-        in.n[3] = (uint32_t)((s->col.places - 1) * s->col.place + last_group(p, g) * p->copies * s->col.tap + 1);
-        in.s[3] = (int32_t)s->col.x, in.d[3] = 1;
-        emit_inst(p->e, in, NULL, 0, &haz, 1);
+    int64_t size = (int64_t)p->elem, in_rows = reach(&s->row, b->rows);
+    Mem to = mem_off(ring_way(&p->xs, slot, slice % HAZES), slice * p->slice * size);
+    if (p->x_turned)
+        load_transposed(p, b, off, channels, to);
+    for (int64_t g = 0; g < p->copies && !p->x_turned; g++) {
+        int64_t cols = (s->col.places - 1) * s->col.place + last_group(p, g) * p->copies * s->col.tap + 1;
+        put_dma(p->e, queue_of(slice % HAZES),
+                VIEW(mem_part(to, g * channels), s->stype, {channels}, {b->images, p->in_rows * p->pitch}, {in_rows, p->pitch}, {cols, 1}),
+                VIEW(mem_hbm(s->x + (uint64_t)((off + g * s->col.tap * s->col.x) * size)), s->stype, {channels, s->ins_x}, {b->images, s->batch_x},
+                     {in_rows, s->row.x}, {cols, s->col.x}));
     }
 }
 
 // Taps of a row as they lie, [output channel][tap][channel], and each group turned.
-static void weights_turned(Plan *p, uint32_t slot, int64_t slice, int64_t off, int64_t row, int64_t from, int64_t n, Haz *haz) {
+static void weights_transposed(Plan *p, Mem to, int64_t slice, int64_t off, int64_t row, int64_t from, int64_t n) {
     const Slab *s = &p->s;
     int64_t channels = slice_channels(p, slice), cols = p->kept ? s->outs : p->wide;
-    for (int64_t f = 0; f < n; f += PARTS) {
-        uint32_t stage = p->next_stage++ % STAGES, at = p->stage_at + stage * STAGE_BYTES;
-        int64_t some = min64(PARTS, n - f);
-        IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = stage % 2 ? QUEUE_IN2 : QUEUE_IN, .stype = (uint8_t)s->stype};
-        in.src = s->w + (uint64_t)((off + row * s->row.w + (from + f) * s->outs_w) * (int64_t)p->elem);
-        in.dst = addr_sbuf(0, at);
-        in.n[0] = (uint32_t)some, in.s[0] = (int32_t)s->outs_w;
-        in.n[2] = (uint32_t)s->col.taps, in.s[2] = (int32_t)s->col.w, in.d[2] = (int32_t)channels;
-        in.n[3] = (uint32_t)channels, in.s[3] = in.d[3] = 1;
-        emit_inst(p->e, in, NULL, 0, (Haz *[]){&p->stages[stage]}, 1);
+    for (int64_t f = 0; f < n; f += PARTITIONS) {
+        uint32_t turn = ring_turn(&p->stages);
+        Mem stage = ring_at(&p->stages, turn);
+        int64_t some = min64(PARTITIONS, n - f), size = (int64_t)p->elem;
+        put_dma(p->e, queue_of(turn), VIEW(stage, s->stype, {some}, {s->col.taps, channels}, {channels, 1}),
+                VIEW(mem_hbm(s->w + (uint64_t)((off + row * s->row.w + (from + f) * s->outs_w) * size)), s->stype, {some, s->outs_w},
+                     {s->col.taps, s->col.w}, {channels, 1}));
         for (int64_t q = 0; q < p->groups; q++) {
-            uint32_t bank = turn_bank(p);
-            int64_t width = min64(p->copies, s->col.taps - q * p->copies) * channels;
-            turn(p, bank, 0, at + (uint32_t)(q * p->copies * channels * (int64_t)p->elem), some, width, s->stype, &p->stages[stage]);
-            int64_t tap = (slice * s->row.taps + row) * p->groups + q;
-            take_bank(p, bank, width, some, s->stype, w_slot(p, slot) + (uint32_t)((tap * cols + f) * (int64_t)p->elem), haz);
+            Mem bank = ring_next(&p->turn_banks);
+            int64_t width = min64(p->copies, s->col.taps - q * p->copies) * channels, tap = (slice * s->row.taps + row) * p->groups + q;
+            transpose(p, bank, 0, mem_off(stage, q * p->copies * channels * size), some, width, s->stype);
+            take_bank(p, bank, width, some, s->stype, mem_off(to, (tap * cols + f) * size));
         }
     }
 }
@@ -281,20 +256,15 @@ static void load_weights(Plan *p, uint32_t slot, int64_t from, int64_t n) {
     for (int64_t slice = 0; slice < p->slices; slice++) {
         int64_t channels = slice_channels(p, slice);
         int64_t off = slice % s->depth.taps * s->depth.w + slice / s->depth.taps * p->chunk * s->ins_w;
-        Haz *haz = &p->ws[slot][slice % HAZES];
+        Mem to = ring_way(&p->ws, slot, slice % HAZES);
         for (int64_t row = 0; row < s->row.taps && p->w_turned; row++)
-            weights_turned(p, slot, slice, off, row, from, n, haz);
+            weights_transposed(p, to, slice, off, row, from, n);
         for (int64_t g = 0; g < p->copies && !p->w_turned; g++) {
-            IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .stype = (uint8_t)s->stype};
-            in.queue = slice % HAZES % 2 ? QUEUE_IN2 : QUEUE_IN;
-            in.src = s->w + (uint64_t)((off + g * s->col.w + from * s->outs_w) * (int64_t)p->elem);
-            in.dst = addr_sbuf((uint32_t)(g * channels),
-                               w_slot(p, slot) + (uint32_t)(slice * s->row.taps * p->groups * cols * (int64_t)p->elem));
-            in.n[0] = (uint32_t)channels, in.s[0] = (int32_t)s->ins_w;
-            in.n[1] = (uint32_t)s->row.taps, in.s[1] = (int32_t)s->row.w, in.d[1] = (int32_t)(p->groups * cols);
-            in.n[2] = (uint32_t)(last_group(p, g) + 1), in.s[2] = (int32_t)(p->copies * s->col.w), in.d[2] = (int32_t)cols;
-            in.n[3] = (uint32_t)n, in.s[3] = (int32_t)s->outs_w, in.d[3] = 1;
-            emit_inst(p->e, in, NULL, 0, &haz, 1);
+            int64_t size = (int64_t)p->elem, groups = last_group(p, g) + 1;
+            Mem near = mem_part(mem_off(to, slice * s->row.taps * p->groups * cols * size), g * channels);
+            put_dma(p->e, queue_of(slice % HAZES), VIEW(near, s->stype, {channels}, {s->row.taps, p->groups * cols}, {groups, cols}, {n, 1}),
+                    VIEW(mem_hbm(s->w + (uint64_t)((off + g * s->col.w + from * s->outs_w) * size)), s->stype, {channels, s->ins_w},
+                         {s->row.taps, s->row.w}, {groups, p->copies * s->col.w}, {n, s->outs_w}));
         }
     }
 }
@@ -307,152 +277,120 @@ static uint64_t y_at(const Plan *p, const Block *b, int64_t from) {
 }
 
 // The places of a bank, without what lies between rows, in the result's type.
-static void pack(Plan *p, const Block *b, uint32_t bank, int64_t n, uint32_t to, Haz *haz) {
-    IsaInst cp = {.op = ISA_COPY, .engine = p->next_copy++ % 2 ? ENG_SCALAR : ENG_VECTOR, .stype = DT_F32, .dtype = (uint8_t)p->s.dtype,
-                  .src = addr_psum(0, bank * PSUM_BANK_BYTES), .dst = addr_sbuf(0, to)};
+static void pack(Plan *p, const Block *b, Mem bank, int64_t n, Mem to) {
     int64_t cols = p->s.col.places;
-    cp.n[0] = (uint32_t)n, cp.n[2] = (uint32_t)b->images, cp.n[3] = (uint32_t)b->rows, cp.n[4] = (uint32_t)cols;
-    cp.d[2] = (int32_t)(b->rows * cols), cp.d[3] = (int32_t)cols, cp.d[4] = 1;
-    cp.s[2] = (int32_t)(p->flat ? p->n1 : b->rows * cols), cp.s[3] = (int32_t)(p->flat ? p->pitch : cols), cp.s[4] = 1;
-    emit_inst(p->e, cp, (Haz *[]){&p->e->bank_haz[bank]}, 1, &haz, 1);
+    put_copy(p->e, p->next_copy++ % 2 ? ENG_SCALAR : ENG_VECTOR, VIEW(to, p->s.dtype, {n}, {b->images, b->rows * cols}, {b->rows, cols}, {cols, 1}),
+             VIEW(bank, DT_F32, {n}, {b->images, p->flat ? p->n1 : b->rows * cols}, {b->rows, p->flat ? p->pitch : cols}, {cols, 1}));
 }
 
-static void store_rows(Plan *p, const Block *b, int64_t from, int64_t n, uint32_t at, Haz *haz) {
+static void store_rows(Plan *p, const Block *b, int64_t from, int64_t n, Mem at) {
     const Slab *s = &p->s;
-    IsaInst out = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_OUT, .stype = (uint8_t)s->dtype};
-    out.src = addr_sbuf(0, at), out.dst = y_at(p, b, from);
-    out.n[0] = (uint32_t)n, out.d[0] = (int32_t)s->outs_y;
-    out.n[1] = (uint32_t)b->images, out.d[1] = (int32_t)s->batch_y, out.s[1] = (int32_t)(b->rows * s->col.places);
-    out.n[2] = (uint32_t)b->rows, out.d[2] = (int32_t)s->row.y, out.s[2] = (int32_t)s->col.places;
-    out.n[3] = (uint32_t)s->col.places, out.d[3] = (int32_t)s->col.y, out.s[3] = 1;
-    emit_inst(p->e, out, &haz, 1, NULL, 0);
+    int64_t cols = s->col.places;
+    put_dma(p->e, QUEUE_OUT, VIEW(mem_hbm(y_at(p, b, from)), s->dtype, {n, s->outs_y}, {b->images, s->batch_y}, {b->rows, s->row.y}, {cols, s->col.y}),
+            VIEW(at, s->dtype, {n}, {b->images, b->rows * cols}, {b->rows, cols}, {cols, 1}));
 }
 
-// Pieces of `parts` places from place `first` on, `apart` places and `step` elements of the result apart, turned.
-static void store_pieces(Plan *p, uint64_t to, int64_t first, int64_t parts, int64_t pieces, int64_t apart, int64_t step, int64_t n,
-                         uint32_t from, Haz *haz) {
-    uint32_t bank = turn_bank(p), tile = p->next_out++ % OUT_TILES, at = p->out_at + tile * OUT_BYTES;
+// Pieces of `parts` places from place `first` on, `apart` places and `step` elements of the result apart, transposed.
+static void store_pieces(Plan *p, uint64_t to, int64_t first, int64_t parts, int64_t pieces, int64_t apart, int64_t step, int64_t n, Mem from) {
+    Mem bank = ring_next(&p->turn_banks), at = ring_next(&p->outs);
     for (int64_t i = 0; i < pieces; i++)
-        turn(p, bank, i * n, from + (uint32_t)((first + i * apart) * (int64_t)p->out_elem), n, parts, p->s.dtype, haz);
-    take_bank(p, bank, parts, pieces * n, p->s.dtype, at, &p->outs[tile]);
-    IsaInst out = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_OUT, .stype = (uint8_t)p->s.dtype, .src = addr_sbuf(0, at), .dst = to};
-    out.n[0] = (uint32_t)parts, out.d[0] = (int32_t)p->s.col.y;
-    out.n[1] = (uint32_t)pieces, out.d[1] = (int32_t)step, out.s[1] = (int32_t)n;
-    out.n[3] = (uint32_t)n, out.d[3] = out.s[3] = 1;
-    emit_inst(p->e, out, (Haz *[]){&p->outs[tile]}, 1, NULL, 0);
+        transpose(p, bank, i * n, mem_off(from, (first + i * apart) * (int64_t)p->out_elem), n, parts, p->s.dtype);
+    take_bank(p, bank, parts, pieces * n, p->s.dtype, at);
+    put_dma(p->e, QUEUE_OUT, VIEW(mem_hbm(to), p->s.dtype, {parts, p->s.col.y}, {pieces, step}, {n, 1}), VIEW(at, p->s.dtype, {parts}, {pieces, n}, {n, 1}));
 }
 
-static void store_turned(Plan *p, const Block *b, int64_t from, int64_t n, uint32_t tmp) {
+static void store_transposed(Plan *p, const Block *b, int64_t from, int64_t n, Mem at) {
     const SlabAxis *r = &p->s.row, *c = &p->s.col;
     uint64_t to = y_at(p, b, from);
-    int64_t places = b->images * b->rows * c->places, size = (int64_t)p->out_elem, most = OUT_BYTES / (n * size);
-    uint32_t at = p->tmp_at + tmp * OUT_BYTES;
-    Haz *haz = &p->tmps[tmp];
+    int64_t places = b->images * b->rows * c->places, size = (int64_t)p->out_elem, most = PSUM_BANK_BYTES / (n * size);
     if (p->uniform) {
-        for (int64_t i = 0, pieces; i < places; i += pieces * PARTS) {
-            pieces = min64(most, (places - i) / PARTS);
+        for (int64_t i = 0, pieces; i < places; i += pieces * PARTITIONS) {
+            pieces = min64(most, (places - i) / PARTITIONS);
             if (!pieces) { // the rest
-                store_pieces(p, to + (uint64_t)(i * c->y * size), i, places - i, 1, 0, 0, n, at, haz);
+                store_pieces(p, to + (uint64_t)(i * c->y * size), i, places - i, 1, 0, 0, n, at);
                 break;
             }
-            store_pieces(p, to + (uint64_t)(i * c->y * size), i, PARTS, pieces, PARTS, PARTS * c->y, n, at, haz);
+            store_pieces(p, to + (uint64_t)(i * c->y * size), i, PARTITIONS, pieces, PARTITIONS, PARTITIONS * c->y, n, at);
         }
         return;
     }
     for (int64_t i = 0; i < b->images; i++)
         for (int64_t k = 0, pieces; k < b->rows; k += pieces) {
             pieces = min64(most, b->rows - k);
-            for (int64_t f = 0; f < c->places; f += PARTS)
+            for (int64_t f = 0; f < c->places; f += PARTITIONS)
                 store_pieces(p, to + (uint64_t)((i * p->s.batch_y + k * r->y + f * c->y) * size), (i * b->rows + k) * c->places + f,
-                             min64(PARTS, c->places - f), pieces, c->places, r->y, n, at, haz);
+                             min64(PARTITIONS, c->places - f), pieces, c->places, r->y, n, at);
         }
 }
 
 // --- blocks ------------------------------------------------------------------------------------------------
 
 static void multiply(Plan *p, const Block *b, uint32_t xslot, uint32_t wslot, int64_t slice, int64_t row, int64_t q, int64_t from, int64_t n,
-                     uint32_t bank, bool first) {
+                     Mem bank, bool first) {
     const Slab *s = &p->s;
     int64_t cols = p->kept ? s->outs : p->wide, tap = (slice * s->row.taps + row) * p->groups + q;
     int64_t k = min64(p->copies, s->col.taps - q * p->copies) * slice_channels(p, slice);
-    IsaInst ld = {.op = ISA_LDWEIGHTS, .engine = ENG_TENSOR, .stype = (uint8_t)s->stype};
-    ld.src = addr_sbuf(0, w_slot(p, wslot) + (uint32_t)((tap * cols + (p->kept ? from : 0)) * (int64_t)p->elem));
-    ld.n[0] = (uint32_t)k, ld.n[1] = (uint32_t)n, ld.s[1] = 1;
-    emit_inst(p->e, ld, (Haz *[]){&p->ws[wslot][slice % HAZES]}, 1, NULL, 0);
-    IsaInst mm = {.op = ISA_MATMUL, .engine = ENG_TENSOR, .stype = (uint8_t)s->stype, .flags = first ? 0 : MATMUL_ACCUMULATE};
-    mm.src = addr_sbuf(0, x_slot(p, xslot) + (uint32_t)((slice * p->slice + row * s->row.tap * p->pitch + q * p->copies * s->col.tap) *
-                                                        (int64_t)p->elem));
-    mm.dst = addr_psum(0, bank * PSUM_BANK_BYTES);
-    mm.n[0] = (uint32_t)k, mm.n[2] = (uint32_t)n;
-    mm.n[1] = (uint32_t)(p->flat ? (b->rows - 1) * p->pitch + s->col.places : p->n1), mm.n[3] = (uint32_t)(p->flat ? b->images : b->rows);
-    mm.s[1] = (int32_t)p->s1, mm.s[3] = (int32_t)p->s3, mm.d[1] = 1, mm.d[3] = (int32_t)p->n1;
-    emit_inst(p->e, mm, (Haz *[]){&p->xs[xslot][slice % HAZES]}, 1, (Haz *[]){&p->e->bank_haz[bank]}, 1);
+    int64_t size = (int64_t)p->elem, at = slice * p->slice + row * s->row.tap * p->pitch + q * p->copies * s->col.tap;
+    int64_t n1 = p->flat ? (b->rows - 1) * p->pitch + s->col.places : p->n1, n3 = p->flat ? b->images : b->rows;
+    put_weights(p->e, VIEW(mem_off(ring_way(&p->ws, wslot, slice % HAZES), (tap * cols + (p->kept ? from : 0)) * size), s->stype, {k}, {n, 1}));
+    put_matmul(p->e, VIEW(bank, DT_F32, {n}, {n3, p->n1}, {n1, 1}),
+               VIEW(mem_off(ring_way(&p->xs, xslot, slice % HAZES), at * size), s->stype, {k}, {n3, p->s3}, {n1, p->s1}), !first);
 }
 
 static uint32_t weights_slot(Plan *p, int64_t from, int64_t n) {
     for (uint32_t i = 0; i < 2; i++)
         if (p->kept || p->w_key[i] == from)
             return i;
-    uint32_t slot = p->next_w++ % 2;
+    uint32_t slot = ring_turn(&p->ws);
     p->w_key[slot] = from;
     load_weights(p, slot, from, n);
     return slot;
 }
 
 static void block(Plan *p, const Block *b) {
-    uint32_t xslot = p->next_x++ % p->slots, banks = p->x_turned || p->w_turned || p->y_turned ? 4 : 8;
+    uint32_t xslot = ring_turn(&p->xs);
     for (int64_t from = 0; from < p->s.outs; from += p->wide) {
         int64_t n = min64(p->wide, p->s.outs - from);
         emit_task(p->e);
         for (int64_t slice = 0; slice < p->slices && !from; slice++)
             load_slice(p, b, xslot, slice);
-        uint32_t wslot = weights_slot(p, from, n), bank = p->next_bank++ % banks;
+        uint32_t wslot = weights_slot(p, from, n);
+        Mem bank = ring_next(&p->banks), to = ring_next(p->y_turned ? &p->tmps : &p->outs);
         for (int64_t slice = 0; slice < p->slices; slice++)
             for (int64_t row = 0; row < p->s.row.taps; row++)
                 for (int64_t q = 0; q < p->groups; q++)
                     multiply(p, b, xslot, wslot, slice, row, q, from, n, bank, !slice && !row && !q);
-        if (p->y_turned) {
-            uint32_t tmp = p->next_tmp++ % OUT_TILES;
-            pack(p, b, bank, n, p->tmp_at + tmp * OUT_BYTES, &p->tmps[tmp]);
-            store_turned(p, b, from, n, tmp);
-        } else {
-            uint32_t tile = p->next_out++ % OUT_TILES, at = p->out_at + tile * OUT_BYTES;
-            pack(p, b, bank, n, at, &p->outs[tile]);
-            store_rows(p, b, from, n, at, &p->outs[tile]);
-        }
-    }
-}
-
-static void share_area(Plan *p, bool out) {
-    for (uint32_t k = 0; k < HAZES; k++) {
-        for (uint32_t i = 0; i < p->slots; i++)
-            emit_area(p->e, &p->xs[i][k], x_slot(p, i), p->x_bytes, out);
-        for (uint32_t i = 0; i < (p->kept ? 1 : 2); i++)
-            emit_area(p->e, &p->ws[i][k], w_slot(p, i), p->w_bytes, out);
-    }
-    for (uint32_t i = 0; i < STAGES; i++)
-        emit_area(p->e, &p->stages[i], p->stage_at + i * STAGE_BYTES, STAGE_BYTES, out);
-    for (uint32_t i = 0; i < OUT_TILES; i++) {
-        emit_area(p->e, &p->outs[i], p->out_at + i * OUT_BYTES, OUT_BYTES, out);
-        if (p->y_turned)
-            emit_area(p->e, &p->tmps[i], p->tmp_at + i * OUT_BYTES, OUT_BYTES, out);
+        pack(p, b, bank, n, to);
+        (p->y_turned ? store_transposed : store_rows)(p, b, from, n, to);
     }
 }
 
 // What a view passes over between rows has to be some number.
-static void fill(Plan *p, uint32_t at, int64_t elems, Haz *haz) {
-    IsaInst in = {.op = ISA_MEMSET, .engine = ENG_VECTOR, .dtype = (uint8_t)p->s.stype, .dst = addr_sbuf(0, at)};
-    in.n[0] = PARTS, in.n[1] = (uint32_t)elems, in.d[1] = 1;
-    emit_inst(p->e, in, NULL, 0, &haz, 1);
-}
+static void fill(Plan *p, Mem at, int64_t elems) { put_memset(p->e, ENG_VECTOR, VIEW(at, p->s.stype, {PARTITIONS}, {elems, 1}), NULL); }
 
 static void fill_slots(Plan *p) {
     bool narrow = p->copies > 1 || p->pitch > reach(&p->s.col, p->s.col.places);
     for (uint32_t i = 0; i < p->slots && p->flat && narrow && !p->x_turned; i++)
         for (int64_t k = 0; k < p->slices; k++)
-            fill(p, x_slot(p, i) + (uint32_t)(k * p->slice * (int64_t)p->elem), p->slice, &p->xs[i][k % HAZES]);
+            fill(p, mem_off(ring_way(&p->xs, i, k % HAZES), k * p->slice * (int64_t)p->elem), p->slice);
     for (uint32_t i = 0; i < STAGES && narrow && p->x_turned; i++)
-        fill(p, p->stage_at + i * STAGE_BYTES, STAGE_BYTES / (int64_t)p->elem, &p->stages[i]);
+        fill(p, ring_at(&p->stages, i), STAGE_BYTES / (int64_t)p->elem);
+}
+
+static void place_rings(Plan *p) {
+    p->area = area_make(p->e, 0, AREA_BYTES);
+    bool fits = area_ring(&p->area, &p->ws, p->kept ? 1 : 2, p->w_bytes);
+    area_ways(&p->area, &p->ws, HAZES, 0);
+    fits = fits && area_ring(&p->area, &p->outs, OUT_TILES, PSUM_BANK_BYTES) &&
+           area_ring(&p->area, &p->tmps, p->y_turned ? OUT_TILES : 0, PSUM_BANK_BYTES) && area_ring(&p->area, &p->stages, STAGES, STAGE_BYTES);
+    assert(fits);
+    p->slabs = (Area){.e = p->e, .room = p->area.room};
+    fits = area_ring(&p->slabs, &p->xs, p->slots, p->x_bytes);
+    area_ways(&p->slabs, &p->xs, HAZES, 0);
+    assert(fits);
+    (void)fits;
+    int half = PSUM_BANKS / 2;
+    p->banks = ring_of_banks(p->e, 0, p->x_turned || p->w_turned || p->y_turned ? half : PSUM_BANKS), p->turn_banks = ring_of_banks(p->e, half, half);
 }
 
 void slab_emit(Emit *e, const Slab *s) {
@@ -462,7 +400,9 @@ void slab_emit(Emit *e, const Slab *s) {
     assert(ok);
     (void)ok;
     p->w_key[0] = p->w_key[1] = -1;
-    share_area(p, false);
+    place_rings(p);
+    area_open(&p->slabs);
+    area_open(&p->area);
     emit_task(e);
     fill_slots(p);
     if (p->kept)
@@ -471,7 +411,8 @@ void slab_emit(Emit *e, const Slab *s) {
         for (int64_t i = 0; i < s->batch; i += p->images)
             for (int64_t r = 0; r < s->row.places; r += p->rows)
                 block(p, &(Block){d, i, min64(p->images, s->batch - i), r, min64(p->rows, s->row.places - r)});
-    share_area(p, true);
+    area_close(&p->slabs);
+    area_close(&p->area);
 }
 
 // --- what it takes -----------------------------------------------------------------------------------------
@@ -504,7 +445,7 @@ bool slab_cost(const Slab *s, double *ns, int64_t *insts) {
     double weights = (double)(p.slices * s->row.taps * s->col.taps * p.chunk * s->outs) * elem * (double)(p.kept ? 1 : blocks);
     in += moved((double)(p.slices * p.copies * wides * (p.kept ? 1 : blocks)), weights, RUN_BYTES);
     double stores = (double)(blocks * wides), run = (double)(s->outs_y == 1 ? p.wide : s->col.places) * size;
-    double pieces = p.uniform ? 1 + (places % PARTS != 0) : (double)ceil_div(p.images * p.rows * p.wide * (int64_t)size, OUT_BYTES);
+    double pieces = p.uniform ? 1 + (places % PARTITIONS != 0) : (double)ceil_div(p.images * p.rows * p.wide * (int64_t)size, PSUM_BANK_BYTES);
     if (!p.y_turned && s->row.y == s->col.places * s->col.y)
         run *= (double)p.rows;
     run = s->col.y == 1 || s->outs_y == 1 ? run : size;
@@ -512,7 +453,7 @@ bool slab_cost(const Slab *s, double *ns, int64_t *insts) {
     out = most(out, moved(0, stores * (double)(places * p.wide) * size, run));
     double vector = stores * (double)places * VECTOR_NS * (p.y_turned ? 2 : 1) / 2;
     if (p.y_turned)
-        array += stores * (double)ceil_div(places, PARTS) * PARTS * column;
+        array += stores * (double)ceil_div(places, PARTITIONS) * PARTITIONS * column;
     *ns = most(most(array, in), most(out, vector)) * (p.y_turned && !p.uniform ? APART : 1);
     *insts = 2 * products + (int64_t)x + (int64_t)stores * (p.y_turned ? 10 : 2);
     return true;
