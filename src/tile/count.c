@@ -233,15 +233,15 @@ static bool readers_take_views(const Lower *l, ValueId v, RegionId region, OpId 
 // One run of bytes whose place registers alone tell; where it begins in the whole tensor, as a form in bytes.
 static bool piece_of(const Lower *l, const HloOp *op, Form *at) {
     Dynamic d;
-    if (!dynamic_of(l, op, &d, NULL) || d.rank > 1 || d.count != 1 || !d.unknown[0].form.known)
+    if (!dynamic_of(l, op, &d, NULL) || d.nest.rank > 1 || d.count != 1 || !d.unknown[0].form.known)
         return false;
     *at = d.unknown[0].form;
     at->mul *= d.unknown[0].bytes;
-    at->add = at->add * d.unknown[0].bytes + d.at * (int64_t)dtype_bytes(d.dtype);
+    at->add = at->add * d.unknown[0].bytes + d.nest.src * (int64_t)dtype_bytes(d.dtype);
     return at->mul >= INT32_MIN && at->mul <= INT32_MAX;
 }
 
-static BufId view_make(Lower *l, BufId base, Form at, uint64_t bytes, OpId op) {
+static BufId piece_make(Lower *l, BufId base, Form at, uint64_t bytes, OpId op) {
     TBuf b = {.kind = BUF_VIEW, .base = base, .at = at, .bytes = bytes, .loop = l->loop, .op = op, .index = l->nviews++};
     VEC_PUSH(l->c->scratch, &l->bufs, b);
     return l->bufs.n - 1;
@@ -259,7 +259,7 @@ BufId count_slice(Lower *l, const HloOp *op) {
     if (whole->kind == BUF_VIEW || whole->loop == l->loop || whole->state_loop == l->loop ||
         !readers_take_views(l, op->results, l->users.region[id], 0))
         return 0;
-    return view_make(l, base, at, hlo_type_bytes(hlo_value_type(l->h, op->results)), id);
+    return piece_make(l, base, at, hlo_type_bytes(hlo_value_type(l->h, op->results)), id);
 }
 
 // Forms of what an index is made from, which may stand further down.
@@ -346,7 +346,7 @@ BufId count_place(Lower *l, ValueId v) {
         look_ahead(l, hlo_operand(l->h, &op, i), l->users.region[id], 6);
     if (!piece_of(l, &op, &at))
         return 0;
-    return view_make(l, l->update_state[op.results], at, hlo_type_bytes(hlo_value_type(l->h, v)), id);
+    return piece_make(l, l->update_state[op.results], at, hlo_type_bytes(hlo_value_type(l->h, v)), id);
 }
 
 bool count_is_updated(const Lower *l, const HloOp *op) {

@@ -18,15 +18,6 @@
 #define WHOLE_BYTES_MIN 262144 // of what is updated: above, a kernel that copies it takes longer than a transfer
 #define RUN_BYTES_MIN 64
 #define RUNS_FEW 64 // runs may be shorter then
-static void add_axis(Dynamic *d, Axis a) { // from the last dimension up; those that go on in one another are joined
-    Axis *in = d->rank ? &d->axis[d->rank - 1] : NULL;
-    if (a.n == 1)
-        return;
-    if (in && a.whole == in->whole * in->n && a.part == in->part * in->n)
-        in->n *= a.n;
-    else
-        d->axis[d->rank++] = a;
-}
 
 static bool add_index(const Lower *l, const HloOp *op, uint32_t operand, int64_t last, int64_t stride, Dynamic *d) {
     const Hlo *h = l->h;
@@ -38,14 +29,14 @@ static bool add_index(const Lower *l, const HloOp *op, uint32_t operand, int64_t
         return false;
     if (known) {
         int64_t at = dtype_to_i64(t->dtype, known->data);
-        d->at += (at < 0 ? 0 : at > last ? last : at) * stride;
+        d->nest.src += (at < 0 ? 0 : at > last ? last : at) * stride;
         return true;
     }
     int64_t bytes = stride * (int64_t)dtype_bytes(d->dtype);
     Form f;
     bool told = count_form(l, hlo_operand(h, op, operand), &f) && count_least(l, f) >= 0 && count_most(l, f) <= last;
     if (told && !f.loop) {
-        d->at += f.add * stride;
+        d->nest.src += f.add * stride;
         return true;
     }
     told = told && f.add >= 0 && llabs(f.mul) <= INT32_MAX / bytes;
@@ -72,16 +63,20 @@ bool dynamic_of(const Lower *l, const HloOp *op, Dynamic *d, Why *why) {
         return why_refuse_type(why, WHY_LACKS, whole->dtype);
     if (whole->elems >= INT32_MAX)
         return why_refuse(why, WHY_LARGE);
-    int64_t from = 1, to = 1;
-    for (int i = whole->rank; i-- > 0; from *= whole->dims[i], to *= part->dims[i]) {
-        add_axis(d, (Axis){part->dims[i], from, to});
-        if (!add_index(l, op, (d->update ? 2u : 1u) + (uint32_t)i, whole->dims[i] - part->dims[i], from, d))
+    int64_t from[OTRN_MAX_RANK], to[OTRN_MAX_RANK];
+    nest_strides(whole, from), nest_strides(part, to);
+    d->nest.rank = whole->rank;
+    for (int i = whole->rank; i-- > 0;) {
+        d->nest.axis[i] = (Axis){part->dims[i], from[i], to[i]};
+        if (!add_index(l, op, (d->update ? 2u : 1u) + (uint32_t)i, whole->dims[i] - part->dims[i], from[i], d))
             return why_refuse(why, WHY_PLACES);
     }
+    nest_join(&d->nest);
     int64_t outer = 1;
-    for (int i = 4; i < d->rank; i++)
-        outer *= d->axis[i].n;
-    int64_t size = (int64_t)dtype_bytes(d->dtype), run = d->rank && d->axis[0].whole == 1 ? d->axis[0].n : 1;
+    for (int i = 0; i + 4 < d->nest.rank; i++)
+        outer *= d->nest.axis[i].n;
+    const Axis *last = d->nest.rank ? &d->nest.axis[d->nest.rank - 1] : NULL;
+    int64_t size = (int64_t)dtype_bytes(d->dtype), run = last && last->src == 1 ? last->n : 1;
     bool told = true;
     for (int i = 0; i < d->count; i++)
         told = told && d->unknown[i].form.known;
@@ -91,8 +86,8 @@ bool dynamic_of(const Lower *l, const HloOp *op, Dynamic *d, Why *why) {
     if (part->elems * size < BYTES_MIN && !copies)
         return why_refuse(why, WHY_LITTLE);
     if (copies && part->elems / run <= RUNS_FEW)
-        return (d->rank == 0 || d->axis[0].whole == 1) && outer == 1;
-    return (d->rank && d->axis[0].whole == 1 && run * size >= RUN_BYTES_MIN && outer <= 256) || why_refuse(why, WHY_RUNS);
+        return (!last || last->src == 1) && outer == 1;
+    return (last && last->src == 1 && run * size >= RUN_BYTES_MIN && outer <= 256) || why_refuse(why, WHY_RUNS);
 }
 
 bool dynamic_is_transfer(const Lower *l, const HloOp *op, Why *why) {
@@ -118,11 +113,9 @@ static uint8_t load_index(Emit *e, const Step *s, uint32_t operand, int64_t last
 }
 
 static void copy_whole(Emit *e, uint64_t src, uint64_t dst, uint64_t bytes) {
-    IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_COPY, .src = src, .dst = dst};
-    in.stype = bytes % 4 == 0 ? DT_UI32 : DT_UI8;
-    in.n[3] = (uint32_t)(bytes / dtype_bytes(in.stype));
-    in.s[3] = in.d[3] = 1;
-    emit_inst(e, in, NULL, 0, NULL, 0);
+    int type = bytes % 4 == 0 ? DT_UI32 : DT_UI8;
+    int64_t n = (int64_t)(bytes / dtype_bytes(type));
+    put_dma_by(e, ENG_SYNC, QUEUE_COPY, VIEW(mem_hbm(dst), type, {1}, {n, 1}), VIEW(mem_hbm(src), type, {1}, {n, 1}));
 }
 
 void emit_dynamic(Emit *e, const Step *s) {
@@ -134,47 +127,26 @@ void emit_dynamic(Emit *e, const Step *s) {
     uint64_t out = emit_addr(e, e->l->refs.at[s->outs]), first = emit_addr(e, ins[0]);
     if (d.update && first != out)
         copy_whole(e, first, out, (uint64_t)hlo_value_type(e->l->h, op->results)->elems * size);
-    IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_COPY, .stype = (uint8_t)d.dtype};
-    Haz *reads[UNKNOWN_MAX];
-    uint32_t nreads = 0;
-    uint64_t reach = 0, below = 0;
+    NestTerm term = {.on_dst = d.update};
     for (int i = 0; i < d.count; i++) {
         Form f = d.unknown[i].form;
         int64_t mul = d.unknown[i].bytes;
         uint8_t reg = 0;
         if (f.known) {
             reg = count_reg(e->l, f.loop);
-            d.at += f.add * d.unknown[i].bytes / (int64_t)size;
+            d.nest.src += f.add * d.unknown[i].bytes / (int64_t)size;
             mul *= f.mul;
         } else {
-            reads[nreads++] = &e->reg_haz[e->next_reg % EMIT_REGS];
+            term.reads[term.nreads++] = &e->reg_haz[e->next_reg % EMIT_REGS];
             reg = load_index(e, s, d.unknown[i].operand, d.unknown[i].last);
         }
-        (d.update ? in.reg_d : in.reg_s)[i] = (uint8_t)(reg + 1);
-        (d.update ? in.mul_d : in.mul_s)[i] = (int32_t)mul;
-        reach += (uint64_t)(d.unknown[i].last * d.unknown[i].bytes);
-        below += f.mul < 0 ? (uint64_t)(f.add * d.unknown[i].bytes) : 0;
+        term.reg[i] = (uint8_t)(reg + 1), term.mul[i] = (int32_t)mul;
+        e->reach += (uint64_t)(d.unknown[i].last * d.unknown[i].bytes);
+        e->below += f.mul < 0 ? (uint64_t)(f.add * d.unknown[i].bytes) : 0;
     }
-    uint64_t whole = (d.update ? out : first) + (uint64_t)d.at * size, part = d.update ? emit_addr(e, ins[1]) : out;
-    int64_t at[OTRN_MAX_RANK] = {0};
-    for (bool more = true; more;) {
-        int64_t w = 0, p = 0;
-        for (int i = 4; i < d.rank; i++)
-            w += at[i] * d.axis[i].whole, p += at[i] * d.axis[i].part;
-        for (int i = 0; i < 4 && i < d.rank; i++) {
-            in.n[3 - i] = (uint32_t)d.axis[i].n;
-            in.s[3 - i] = (int32_t)(d.update ? d.axis[i].part : d.axis[i].whole);
-            in.d[3 - i] = (int32_t)(d.update ? d.axis[i].whole : d.axis[i].part);
-        }
-        uint64_t from = whole + (uint64_t)w * size, to = part + (uint64_t)p * size;
-        in.src = d.update ? to : from, in.dst = d.update ? from : to;
-        e->reach = reach, e->below = below;
-        emit_inst(e, in, reads, nreads, NULL, 0);
-        e->reach = e->below = 0;
-        more = false;
-        for (int i = d.rank; i-- > 4 && !more;) {
-            more = ++at[i] < d.axis[i].n;
-            at[i] = more ? at[i] : 0;
-        }
-    }
+    uint64_t part = d.update ? emit_addr(e, ins[1]) : out;
+    if (d.update)
+        nest_swap(&d.nest);
+    nest_put(e, &d.nest, ENG_SYNC, QUEUE_COPY, d.update ? part : first, d.update ? out : part, d.dtype, &term);
+    e->reach = e->below = 0;
 }

@@ -3,18 +3,12 @@
 #ifndef OTRN_TILE_DYNAMIC_H
 #define OTRN_TILE_DYNAMIC_H
 
-#include "tile/step.h"
+#include "tile/nest.h"
 
 #define UNKNOWN_MAX 2 // terms of an address
 
-typedef struct Axis {
-    int64_t n, whole, part; // strides in the whole tensor and in the slice
-} Axis;
-
 typedef struct Dynamic {
-    Axis axis[OTRN_MAX_RANK];
-    int rank;
-    int64_t at; // of the whole tensor: what the known indices add
+    Nest nest;  // src: the whole tensor, as far as indices are known; dst: the slice
     struct {
         uint32_t operand;    // which holds the index
         int64_t last, bytes; // largest place, bytes of one step

@@ -8,6 +8,7 @@
 #include "tile/count.h"
 #include "tile/lower.h"
 #include "tile/pair.h"
+#include "tile/put.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -163,12 +164,9 @@ static void emit_copy(Emit *e, const Step *s) {
     int64_t lo, hi;
     emit_share(e, (int64_t)elems, COPY_CUT, &lo, &hi);
     for (uint64_t at = (uint64_t)lo; at < (uint64_t)hi; at += piece) {
-        IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_COPY, .stype = (uint8_t)type};
-        in.src = emit_addr(e, src) + at * dtype_bytes(type);
-        in.dst = emit_addr(e, dst) + at * dtype_bytes(type);
-        in.n[0] = (uint32_t)((uint64_t)hi - at < piece ? (uint64_t)hi - at : piece);
-        in.d[0] = in.s[0] = 1;
-        emit_inst(e, in, NULL, 0, NULL, 0);
+        int64_t n = (int64_t)((uint64_t)hi - at < piece ? (uint64_t)hi - at : piece);
+        put_dma_by(e, ENG_SYNC, QUEUE_COPY, VIEW(mem_hbm(emit_addr(e, dst) + at * dtype_bytes(type)), type, {n, 1}),
+                   VIEW(mem_hbm(emit_addr(e, src) + at * dtype_bytes(type)), type, {n, 1}));
     }
 }
 

@@ -8,7 +8,8 @@
 #include <string.h>
 
 #include "pass/rows.h"
-#include "tile/emit.h"
+#include "tile/area.h"
+#include "tile/nest.h"
 
 #define RUN_BYTES_MIN 64
 #define PAD_RUN_BYTES_MIN 24 // a pad's rows are often short
@@ -16,42 +17,8 @@
 #define TRANSFERS_MAX 4096
 #define FILL_COLS 2048 // elements of a partition that are set once and stored many times
 #define FILL_MIN 16384 // elements
-#define FILL_PARTS 128
 #define PAD_COLS 512   // the same for what is around a tensor
 #define ROWS_CUT 128   // rows of a shared box are cut at a multiple of it
-
-typedef struct Axis {
-    int64_t n, src, dst;
-} Axis;
-
-typedef struct Box {
-    Axis axis[OTRN_MAX_RANK];
-    int rank;
-    int64_t src, dst; // offsets, all in elements
-} Box;
-
-static void strides_of(const HloType *t, int64_t *out) {
-    int64_t s = 1;
-    for (int i = t->rank; i-- > 0; s *= t->dims[i])
-        out[i] = s;
-}
-
-// Drops axes of one element and joins those that continue each other.
-static void box_join(Box *b) {
-    int n = 0;
-    for (int i = 0; i < b->rank; i++) {
-        Axis a = b->axis[i];
-        if (a.n == 1)
-            continue;
-        if (n && b->axis[n - 1].src == a.src * a.n && b->axis[n - 1].dst == a.dst * a.n) {
-            a.n *= b->axis[n - 1].n;
-            b->axis[n - 1] = a;
-        } else {
-            b->axis[n++] = a;
-        }
-    }
-    b->rank = n;
-}
 
 #define WHOLE ((Span){.dim = -1})
 typedef struct Span { // positions [lo, hi) of dimension dim of a result; dim -1: all of it
@@ -78,15 +45,15 @@ static int64_t box_moves(const Hlo *h, const HloOp *op, uint32_t k) {
 
 // Operand k of the op as a box, of a pad what goes to a part of the result; at: where it begins in a concatenation. False when it is
 // not one.
-static bool box_of(const Hlo *h, const HloOp *op, uint32_t k, int64_t at, Span part, Box *b) {
+static bool box_of(const Hlo *h, const HloOp *op, uint32_t k, int64_t at, Span part, Nest *b) {
     const HloType *in = hlo_value_type(h, hlo_operand(h, op, k)), *out = hlo_value_type(h, op->results);
     if (in->kind != HT_TENSOR || in->text || out->text || in->dynamic || in->elems < 1 || out->elems < 1 ||
         dtype_row(in->dtype)->bits < 8)
         return false;
     int64_t from[OTRN_MAX_RANK], to[OTRN_MAX_RANK];
-    strides_of(in, from);
-    strides_of(out, to);
-    *b = (Box){.rank = out->rank};
+    nest_strides(in, from);
+    nest_strides(out, to);
+    *b = (Nest){.rank = out->rank};
     uint32_t n;
     const int64_t *v;
     for (int i = 0; i < out->rank; i++)
@@ -141,7 +108,7 @@ static bool box_of(const Hlo *h, const HloOp *op, uint32_t k, int64_t at, Span p
     default:
         return false;
     }
-    box_join(b);
+    nest_join(b);
     return true;
 }
 
@@ -178,14 +145,12 @@ bool move_is_transfer(const Hlo *h, const HloOp *op, Why *why) {
     int64_t least = op->code == HLO_PAD ? PAD_RUN_BYTES_MIN : RUN_BYTES_MIN;
     int64_t at = 0; // in a concatenation
     for (uint32_t k = 0; k < moved_operands(op); at += box_moves(h, op, k++)) {
-        Box b;
+        Nest b;
         if (!box_of(h, op, k, at, WHOLE, &b))
             return refuse_operand(hlo_value_type(h, hlo_operand(h, op, k)), why);
         const Axis *last = b.rank ? &b.axis[b.rank - 1] : NULL;
         bool runs = !last || (last->src == 1 && last->dst == 1 && last->n * (int64_t)size >= least);
-        int64_t transfers = 1, elems = 1;
-        for (int i = 0; i < b.rank; i++)
-            elems *= b.axis[i].n;
+        int64_t transfers = 1, elems = nest_size(&b);
         if (last && last->src == 1 && last->dst == 1)
             elems /= last->n;
         runs = runs || elems <= SHORT_RUNS_MAX;
@@ -200,7 +165,7 @@ bool move_is_transfer(const Hlo *h, const HloOp *op, Why *why) {
 }
 
 // A shared box is cut at its outermost axis.
-static bool box_share(Emit *e, Box *b) {
+static bool box_share(Emit *e, Nest *b) {
     int64_t lo, hi, n = b->rank ? b->axis[0].n : 1;
     emit_share(e, n, n > ROWS_CUT ? ROWS_CUT : 1, &lo, &hi);
     if (b->rank) {
@@ -210,50 +175,24 @@ static bool box_share(Emit *e, Box *b) {
     return hi > lo;
 }
 
-static void emit_box(Emit *e, const Box *b, BufId src, BufId dst, int dtype) {
-    int outer = b->rank > 4 ? b->rank - 4 : 0;
-    int64_t at[OTRN_MAX_RANK] = {0};
-    for (bool more = true; more;) {
-        IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .queue = QUEUE_COPY, .stype = (uint8_t)dtype};
-        int64_t from = b->src, to = b->dst;
-        for (int i = 0; i < outer; i++) {
-            from += at[i] * b->axis[i].src;
-            to += at[i] * b->axis[i].dst;
-        }
-        for (int i = outer, k = 4 - (b->rank - outer); i < b->rank; i++, k++) {
-            in.n[k] = (uint32_t)b->axis[i].n;
-            in.s[k] = (int32_t)b->axis[i].src;
-            in.d[k] = (int32_t)b->axis[i].dst;
-        }
-        in.src = emit_addr(e, src) + (uint64_t)from * dtype_bytes(dtype);
-        in.dst = emit_addr(e, dst) + (uint64_t)to * dtype_bytes(dtype);
-        emit_inst(e, in, NULL, 0, NULL, 0);
-        more = false;
-        for (int i = outer; i-- > 0 && !more;) {
-            more = ++at[i] < b->axis[i].n;
-            at[i] = more ? at[i] : 0;
-        }
-    }
-}
-
 // --- pads ----------------------------------------------------------------------------------------------
 
 typedef struct Fill { // a number in SBUF, all partitions, PAD_COLS of it
     Emit *e;
-    Haz *haz;
+    Ring piece;
     uint64_t dst;
     int dtype;
 } Fill;
 
 // Stores the number into a box of HBM: one axis is the partitions, the innermost one a run, two more in the transfer.
-static void fill_box(const Fill *f, Box b) {
+static void fill_box(const Fill *f, Nest b) {
     size_t size = dtype_bytes(f->dtype);
-    box_join(&b);
+    nest_join(&b);
     Axis run = {1, 0, 1};
     if (b.rank && b.axis[b.rank - 1].dst == 1)
         run = b.axis[--b.rank];
     if (run.n > PAD_COLS) { // pieces of a run are an axis of their own
-        Box rest = b;
+        Nest rest = b;
         rest.dst += run.n / PAD_COLS * PAD_COLS;
         if (run.n % PAD_COLS) {
             rest.axis[rest.rank++] = (Axis){run.n % PAD_COLS, 0, 1};
@@ -272,27 +211,20 @@ static void fill_box(const Fill *f, Box b) {
     }
     int outer = b.rank > 2 ? b.rank - 2 : 0;
     int64_t at[OTRN_MAX_RANK] = {0};
-    for (bool more = true; more;) {
+    do {
         int64_t to = b.dst;
         for (int i = 0; i < outer; i++)
             to += at[i] * b.axis[i].dst;
-        IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .queue = QUEUE_COPY, .stype = (uint8_t)f->dtype,
-                      .src = addr_sbuf(0, ROWS_AREA_BEGIN)};
-        for (int i = outer, k = 3 - (b.rank - outer); i < b.rank; i++, k++)
-            in.n[k] = (uint32_t)b.axis[i].n, in.d[k] = (int32_t)b.axis[i].dst;
-        in.n[3] = (uint32_t)run.n, in.d[3] = in.s[3] = 1;
-        in.d[0] = (int32_t)across.dst;
-        for (int64_t p = 0; p < across.n; p += FILL_PARTS) {
-            in.n[0] = (uint32_t)(across.n - p < FILL_PARTS ? across.n - p : FILL_PARTS);
-            in.dst = f->dst + (uint64_t)(to + p * across.dst) * size;
-            emit_inst(f->e, in, &f->haz, 1, NULL, 0);
+        Axis two[2] = {{1, 0, 0}, {1, 0, 0}};
+        for (int i = outer; i < b.rank; i++)
+            two[i - outer] = b.axis[i];
+        for (int64_t p = 0; p < across.n; p += PARTITIONS) {
+            int64_t parts = across.n - p < PARTITIONS ? across.n - p : PARTITIONS;
+            uint64_t far = f->dst + (uint64_t)(to + p * across.dst) * size;
+            put_dma(f->e, QUEUE_COPY, VIEW(mem_hbm(far), f->dtype, {parts, across.dst}, {two[0].n, two[0].dst}, {two[1].n, two[1].dst}, {run.n, 1}),
+                    VIEW(ring_at(&f->piece, 0), f->dtype, {parts}, {two[0].n, 0}, {two[1].n, 0}, {run.n, 1}));
         }
-        more = false;
-        for (int i = outer; i-- > 0 && !more;) {
-            more = ++at[i] < b.axis[i].n;
-            at[i] = more ? at[i] : 0;
-        }
-    }
+    } while (nest_next(&b, outer, at));
 }
 
 // What lies around the operand: before and after it in each dimension, inside the part that is left of the dimensions
@@ -300,8 +232,8 @@ static void fill_box(const Fill *f, Box b) {
 static void pad_around(const Fill *f, const Hlo *h, const HloOp *op, Span part) {
     const HloType *in = hlo_value_type(h, hlo_operand(h, op, 0)), *out = hlo_value_type(h, op->results);
     int64_t to[OTRN_MAX_RANK];
-    strides_of(out, to);
-    Box b = {.rank = out->rank};
+    nest_strides(out, to);
+    Nest b = {.rank = out->rank};
     bool gaps = false;
     for (int i = 0; i < out->rank; i++) {
         b.axis[i] = (Axis){out->dims[i], 0, to[i]};
@@ -318,7 +250,7 @@ static void pad_around(const Fill *f, const Hlo *h, const HloOp *op, Span part) 
         pad_numbers(op, i, in->dims[i], out->dims[i], part, &low, &gap, &first, &count);
         int64_t at = i == part.dim ? part.lo : 0, n = b.axis[i].n; // begin and end: from there
         int64_t begin = count < 1 ? n : low + first - at, end = count < 1 ? n : begin + count;
-        Box side = b;
+        Nest side = b;
         if (begin > 0) {
             side.axis[i].n = begin;
             fill_box(f, side);
@@ -346,20 +278,26 @@ static Span pad_share(Emit *e, const HloType *out) {
     return part;
 }
 
+// A number in all partitions, `cols` times; there is room for `most`.
+static Area set_piece(Emit *e, Ring *piece, int dtype, int64_t most, int64_t cols, const void *value) {
+    Area area = area_make(e, ROWS_AREA_BEGIN, ROWS_AREA_BEGIN + ROWS_AREA_BYTES);
+    bool fits = area_ring(&area, piece, 1, (uint32_t)(most * (int64_t)dtype_bytes(dtype)));
+    assert(fits);
+    (void)fits;
+    area_open(&area);
+    put_memset(e, ENG_VECTOR, VIEW(ring_at(piece, 0), dtype, {PARTITIONS}, {cols, 1}), value);
+    return area;
+}
+
 static void emit_pad(Emit *e, const Step *s, Span part) {
     const Hlo *h = e->l->h;
     const HloOp *op = hlo_at(h, s->op);
     const HloAttr *value = splat_value(h, hlo_operand(h, op, 1));
     int dtype = hlo_value_type(h, op->results)->dtype;
-    size_t size = dtype_bytes(dtype);
-    Fill f = {.e = e, .haz = ARENA_NEW(e->c->scratch, Haz), .dst = emit_addr(e, e->l->refs.at[s->outs]), .dtype = dtype};
-    emit_area(e, f.haz, ROWS_AREA_BEGIN, (uint32_t)(PAD_COLS * size), false);
-    IsaInst set = {.op = ISA_MEMSET, .engine = ENG_VECTOR, .dst = addr_sbuf(0, ROWS_AREA_BEGIN), .dtype = (uint8_t)dtype};
-    memcpy(&set.imm, value->data, size);
-    set.n[0] = FILL_PARTS, set.n[1] = PAD_COLS, set.d[1] = 1;
-    emit_inst(e, set, NULL, 0, &f.haz, 1);
+    Fill f = {.e = e, .dst = emit_addr(e, e->l->refs.at[s->outs]), .dtype = dtype};
+    Area area = set_piece(e, &f.piece, dtype, PAD_COLS, PAD_COLS, value->data);
     pad_around(&f, h, op, part);
-    emit_area(e, f.haz, ROWS_AREA_BEGIN, (uint32_t)(PAD_COLS * size), true);
+    area_close(&area);
 }
 
 void emit_move(Emit *e, const Step *s) {
@@ -370,54 +308,36 @@ void emit_move(Emit *e, const Step *s) {
         emit_pad(e, s, part);
     int64_t at = 0;
     for (uint32_t k = 0; k < moved_operands(op); at += box_moves(h, op, k++)) {
-        Box b;
+        Nest b;
         if (box_of(h, op, k, at, part, &b) && (op->code == HLO_PAD || box_share(e, &b)))
-            emit_box(e, &b, e->l->refs.at[s->ins + k], e->l->refs.at[s->outs], hlo_value_type(h, op->results)->dtype);
+            nest_put(e, &b, ENG_GPSIMD, QUEUE_COPY, emit_addr(e, e->l->refs.at[s->ins + k]), emit_addr(e, e->l->refs.at[s->outs]),
+                     hlo_value_type(h, op->results)->dtype, NULL);
     }
 }
 
 bool fill_is_transfer(const HloType *t) {
     return t->elems >= FILL_MIN && dtype_bytes(t->dtype) <= 4 && dtype_row(t->dtype)->bits >= 8 &&
-           !dtype_is_complex(t->dtype) && t->elems / FILL_PARTS <= INT32_MAX;
+           !dtype_is_complex(t->dtype) && t->elems / PARTITIONS <= INT32_MAX;
 }
 
 // A splat: a piece of SBUF is set once, its copies go out.
 void emit_fill_transfer(Emit *e, const Step *s) {
     const HloAttr *a = hlo_attr(hlo_at(e->l->h, s->op), AK_VALUE);
     const HloType *t = hlo_type(e->l->h, a->type);
-    size_t size = dtype_bytes(t->dtype);
-    BufId dst = e->l->refs.at[s->outs];
-    Haz *piece = ARENA_NEW(e->c->scratch, Haz);
-    emit_area(e, piece, ROWS_AREA_BEGIN, (uint32_t)(FILL_COLS * size), false);
-    IsaInst set = {.op = ISA_MEMSET, .engine = ENG_VECTOR, .dst = addr_sbuf(0, ROWS_AREA_BEGIN), .dtype = t->dtype};
-    memcpy(&set.imm, a->data, size);
-    int64_t lo, hi;
+    int64_t size = (int64_t)dtype_bytes(t->dtype), lo, hi;
     emit_share(e, t->elems, FILL_MIN, &lo, &hi);
-    int64_t elems = hi - lo, per = elems / FILL_PARTS, full = per / FILL_COLS, left = per % FILL_COLS, rest = elems % FILL_PARTS;
-    set.n[0] = FILL_PARTS, set.n[1] = (uint32_t)(full ? FILL_COLS : per), set.d[1] = 1; // at least 128: the rest is less
-    emit_inst(e, set, NULL, 0, &piece, 1);
-    IsaInst out = {.op = ISA_DMA, .engine = ENG_GPSIMD, .queue = QUEUE_ROWS_OUT, .stype = t->dtype,
-                   .src = addr_sbuf(0, ROWS_AREA_BEGIN)};
-    uint64_t to = emit_addr(e, dst) + (uint64_t)lo * size;
-    out.n[0] = FILL_PARTS, out.d[0] = (int32_t)per;
-    out.d[2] = out.s[2] = 1;
-    if (full) {
-        out.dst = to;
-        out.n[1] = (uint32_t)full, out.d[1] = FILL_COLS, out.n[2] = FILL_COLS;
-        emit_inst(e, out, &piece, 1, NULL, 0);
-    }
-    out.n[1] = 1, out.d[1] = 0;
-    if (left) {
-        out.dst = to + (uint64_t)(full * FILL_COLS) * size;
-        out.n[2] = (uint32_t)left;
-        emit_inst(e, out, &piece, 1, NULL, 0);
-    }
-    if (rest) {
-        out.dst = to + (uint64_t)(per * FILL_PARTS) * size;
-        out.n[0] = 1, out.d[0] = 0, out.n[2] = (uint32_t)rest;
-        emit_inst(e, out, &piece, 1, NULL, 0);
-    }
-    emit_area(e, piece, ROWS_AREA_BEGIN, (uint32_t)(FILL_COLS * size), true);
+    int64_t elems = hi - lo, per = elems / PARTITIONS, full = per / FILL_COLS, left = per % FILL_COLS, rest = elems % PARTITIONS;
+    Ring piece;
+    Area area = set_piece(e, &piece, t->dtype, FILL_COLS, full ? FILL_COLS : per, a->data); // at least 128: the rest is less
+    Mem to = mem_hbm(emit_addr(e, e->l->refs.at[s->outs]) + (uint64_t)(lo * size)), from = ring_at(&piece, 0);
+    if (full)
+        put_dma(e, QUEUE_ROWS_OUT, VIEW(to, t->dtype, {PARTITIONS, per}, {full, FILL_COLS}, {FILL_COLS, 1}),
+                VIEW(from, t->dtype, {PARTITIONS}, {full, 0}, {FILL_COLS, 1}));
+    if (left)
+        put_dma(e, QUEUE_ROWS_OUT, VIEW(mem_off(to, full * FILL_COLS * size), t->dtype, {PARTITIONS, per}, {left, 1}), VIEW(from, t->dtype, {PARTITIONS}, {left, 1}));
+    if (rest)
+        put_dma(e, QUEUE_ROWS_OUT, VIEW(mem_off(to, per * PARTITIONS * size), t->dtype, {1}, {rest, 1}), VIEW(from, t->dtype, {1}, {rest, 1}));
+    area_close(&area);
 }
 
 // A row program that only converts: transfers convert on their way.
@@ -445,13 +365,10 @@ void emit_cast(Emit *e, const Step *s) {
     for (at *= cols, end *= cols; at < end;) {
         int64_t left = end - at, run = left < CAST_RUN ? left : CAST_RUN;
         int64_t rows = left / run < CAST_ROWS ? left / run : CAST_ROWS;
-        IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_CAST, .stype = from->dtype, .dtype = to->dtype};
-        in.src = emit_addr(e, e->l->refs.at[s->ins]) + (uint64_t)at * dtype_bytes(from->dtype);
-        in.dst = emit_addr(e, e->l->refs.at[s->outs]) + (uint64_t)at * dtype_bytes(to->dtype);
-        in.n[0] = (uint32_t)rows, in.n[1] = (uint32_t)run;
-        in.d[0] = in.s[0] = (int32_t)run, in.d[1] = in.s[1] = 1;
+        uint64_t src = emit_addr(e, e->l->refs.at[s->ins]) + (uint64_t)at * dtype_bytes(from->dtype);
+        uint64_t dst = emit_addr(e, e->l->refs.at[s->outs]) + (uint64_t)at * dtype_bytes(to->dtype);
         emit_task(e);
-        emit_inst(e, in, NULL, 0, NULL, 0);
+        put_dma(e, QUEUE_CAST, VIEW(mem_hbm(dst), to->dtype, {rows, run}, {run, 1}), VIEW(mem_hbm(src), from->dtype, {rows, run}, {run, 1}));
         at += rows * run;
     }
 }

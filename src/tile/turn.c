@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "tile/area.h"
-#include "tile/put.h"
+#include "tile/nest.h"
 
 #define SLOT_BYTES 16384u
 #define SLOTS 4
@@ -17,10 +17,6 @@
 #define SHORT_MAX 64
 #define LONG_MIN (PARTITIONS * 16)
 #define STAGE_BYTES 8192u // as it lies, where the array turns it: behind the slots
-
-typedef struct Axis {
-    int64_t n, src, dst;
-} Axis;
 
 typedef struct Turn {
     bool narrow;   // rows of `shorter` elements, `longer` of them
@@ -32,24 +28,6 @@ typedef struct Turn {
     size_t size;
 } Turn;
 
-// Axes of the result with their strides on both sides, those that continue each other joined.
-static int axes_of(const HloType *in, const HloType *out, const int64_t *perm, Axis *axes) {
-    int64_t from[OTRN_MAX_RANK], s = 1, d = 1;
-    for (int i = in->rank; i-- > 0; s *= in->dims[i])
-        from[i] = s;
-    int n = 0;
-    for (int i = out->rank; i-- > 0; d *= out->dims[i]) {
-        Axis a = {out->dims[i], from[perm[i]], d};
-        if (a.n == 1)
-            continue;
-        if (n && a.src == axes[n - 1].src * axes[n - 1].n && a.dst == axes[n - 1].dst * axes[n - 1].n)
-            axes[n - 1].n *= a.n;
-        else
-            axes[n++] = a;
-    }
-    return n; // the fastest of the result first
-}
-
 static bool turn_of(const Hlo *h, const HloOp *op, Turn *t) {
     if (op->code != HLO_TRANSPOSE)
         return false;
@@ -58,9 +36,18 @@ static bool turn_of(const Hlo *h, const HloOp *op, Turn *t) {
     if (in->kind != HT_TENSOR || in->dynamic || in->text || in->elems < 1 || in->elems >= INT32_MAX ||
         (t->size != 2 && t->size != 4))
         return false;
-    Axis axes[OTRN_MAX_RANK];
+    Nest nest = {.rank = out->rank};
     uint32_t np;
-    int n = axes_of(in, out, hlo_ints(op, AK_PERMUTATION, &np), axes);
+    const int64_t *perm = hlo_ints(op, AK_PERMUTATION, &np);
+    int64_t from[OTRN_MAX_RANK], to[OTRN_MAX_RANK];
+    nest_strides(in, from), nest_strides(out, to);
+    for (int i = 0; i < out->rank; i++)
+        nest.axis[i] = (Axis){out->dims[i], from[perm[i]], to[i]};
+    nest_join(&nest);
+    Axis axes[OTRN_MAX_RANK]; // the fastest of the result first
+    int n = nest.rank;
+    for (int i = 0; i < n; i++)
+        axes[i] = nest.axis[n - 1 - i];
     int dense = -1;
     for (int i = 0; i < n; i++)
         dense = axes[i].src == 1 ? i : dense;

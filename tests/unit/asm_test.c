@@ -136,9 +136,9 @@ static void expect_inst(const char *text, IsaInst got) {
 }
 
 static void test_build(void) {
-    View a0 = VIEW((Mem){addr_sbuf(0, 0)}, DT_F32, {128}, {64, 1}), a1 = VIEW((Mem){addr_sbuf(0, 256)}, DT_F32, {128}, {64, 1});
-    View c = VIEW((Mem){addr_sbuf(0, 768)}, DT_F32, {128}), x = VIEW(mem_hbm(addr_hbm(2, 0)), DT_F32, {128, 64}, {64, 1});
-    View p = VIEW((Mem){addr_psum(0, 0)}, DT_F32, {64}, {64, 1});
+    View a0 = VIEW((Mem){.addr = addr_sbuf(0, 0)}, DT_F32, {128}, {64, 1}), a1 = VIEW((Mem){.addr = addr_sbuf(0, 256)}, DT_F32, {128}, {64, 1});
+    View c = VIEW((Mem){.addr = addr_sbuf(0, 768)}, DT_F32, {128}), x = VIEW(mem_hbm(addr_hbm(2, 0)), DT_F32, {128, 64}, {64, 1});
+    View p = VIEW((Mem){.addr = addr_psum(0, 0)}, DT_F32, {64}, {64, 1});
     expect_inst("dma a[0], x[0:128, :]", isa_dma(ENG_SYNC, 0, a0, x));
     expect_inst("tensor_tensor a[0], a[0], a[1] op0=add", isa_tensor_tensor(ENG_VECTOR, a0, a0, ALU_ADD, a1));
     expect_inst("tensor_scalar a[0], a[1] op0=multiply a=2.0 op1=add b=c",
