@@ -14,7 +14,6 @@
 // the banks; its chunks are half as long, which makes room to wait in. The cut depends on no chip.
 #include "tile/contract.h"
 #include "tile/area.h"
-#include "tile/put.h"
 
 #include <assert.h>
 
@@ -28,7 +27,7 @@
 #define RUN_MIN 8 // dense k
 
 typedef struct Walk { // axes of one tensor, those that continue each other joined
-    ViewAxis at[AXES_MAX];
+    ViewAxis at[VIEW_AXES];
     int rank;
     int64_t size;
 } Walk;
@@ -36,10 +35,10 @@ typedef struct Walk { // axes of one tensor, those that continue each other join
 typedef struct Box { // a range of a view whose axes are whole
     int64_t at, off; // first element: counted inside the range, and its offset in the tensor
     int rank;
-    int64_t n[AXES_MAX], stride[AXES_MAX], flat[AXES_MAX]; // flat: distance inside the range
+    int64_t n[VIEW_AXES], stride[VIEW_AXES], flat[VIEW_AXES]; // flat: distance inside the range
 } Box;
 
-#define BOXES_MAX (2 * AXES_MAX)
+#define BOXES_MAX (2 * VIEW_AXES)
 typedef struct Boxes {
     Box at[BOXES_MAX];
     int count;
@@ -76,10 +75,10 @@ static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // --- views -------------------------------------------------------------------------------------------
 
-static Walk walk_of(const CAxes *axes, bool second) {
+static Walk walk_of(const Nest *axes, bool second) {
     Walk v = {.size = 1};
-    for (int i = 0; i < axes->count; i++) {
-        ViewAxis l = {axes->at[i].n, second ? axes->at[i].b : axes->at[i].a};
+    for (int i = 0; i < axes->rank; i++) {
+        ViewAxis l = {axes->axis[i].n, second ? axes->axis[i].dst : axes->axis[i].src};
         v.size *= l.n;
         if (l.n == 1)
             continue;
@@ -183,7 +182,7 @@ static double joined_share(const Plan *p, const Side *s, int64_t cols) {
 // Between a box of HBM elements, `parts` of them `part_stride` apart on partitions, and SBUF.
 static void transfer(Plan *p, int queue, bool loads, int dtype, const Box *b, Mem near, uint64_t far, int64_t parts, int64_t part_stride) {
     int outer = b->rank > 3 ? b->rank - 3 : 0;
-    int64_t at[AXES_MAX] = {0}, size = (int64_t)dtype_bytes(dtype);
+    int64_t at[VIEW_AXES] = {0}, size = (int64_t)dtype_bytes(dtype);
     for (bool more = true; more;) {
         int64_t off = 0, flat = 0;
         for (int i = 0; i < outer; i++)
@@ -246,7 +245,7 @@ static void load_rows(Plan *p, Side *s, uint32_t slot, uint32_t tile, Rows r, in
 // The last axis of a box goes on the partitions, the one before it beside it; or pieces of a long one.
 static void load_transposed(Plan *p, Side *s, uint32_t slot, uint32_t tile, const Box *b, int64_t k0, int64_t klen) {
     int last = b->rank - 1;
-    int64_t n = b->n[last], stride = b->stride[last], full = n / TILE_M, rest = n % TILE_M, at[AXES_MAX] = {0};
+    int64_t n = b->n[last], stride = b->stride[last], full = n / TILE_M, rest = n % TILE_M, at[VIEW_AXES] = {0};
     bool pairs = n <= TILE_M && last > 0;
     int outer = pairs ? last - 1 : last;
     for (bool more = true; more;) {
@@ -284,7 +283,7 @@ static void load_tiles(Plan *p, Side *s, uint32_t slot, uint32_t tile, const Box
         run = min64(run, k0 + klen - k);
         for (int i = 0; i < f->count; i++) {
             Box b = f->at[i];
-            if (tiles > 1 && b.rank < AXES_MAX) {
+            if (tiles > 1 && b.rank < VIEW_AXES) {
                 for (int a = b.rank++; a > 0; a--)
                     b.n[a] = b.n[a - 1], b.stride[a] = b.stride[a - 1], b.flat[a] = b.flat[a - 1];
                 b.n[0] = tiles, b.stride[0] = step, b.flat[0] = s->pitch;

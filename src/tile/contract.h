@@ -9,25 +9,14 @@
 #ifndef OTRN_TILE_CONTRACT_H
 #define OTRN_TILE_CONTRACT_H
 
-#include "tile/emit.h"
-
-#define AXES_MAX 8
-
-typedef struct CAxis {
-    int64_t n, a, b; // elements; stride in the first and in the second tensor
-} CAxis;
-
-typedef struct CAxes {
-    CAxis at[AXES_MAX];
-    int count;
-} CAxes;
+#include "tile/nest.h"
 
 typedef struct Contract {
     int stype, dtype;       // of the operands, of the result
     uint64_t lhs, rhs, out; // addresses of element 0
-    CAxes k; // a: lhs, b: rhs; an axis of no elements makes a result of zeros
-    CAxes m; // a: lhs, b: out
-    CAxes n; // a: rhs, b: out
+    Nest k; // src: lhs, dst: rhs; an axis of no elements makes a result of zeros
+    Nest m; // src: lhs, dst: out
+    Nest n; // src: rhs, dst: out
 } Contract;
 
 void contract_emit(Emit *e, const Contract *c);

@@ -35,16 +35,10 @@ typedef struct Conv {
 
 typedef struct Views { // one phase of one group: offsets in elements and axes
     int64_t x, w, y;
-    CAxes taps;  // a: x, b: w
-    CAxes place; // a: x, b: y
-    CAxes outs;  // a: w, b: y
+    Nest taps;  // src: x, dst: w
+    Nest place; // src: x, dst: y
+    Nest outs;  // src: w, dst: y
 } Views;
-
-static void strides_of(const HloType *t, int64_t *out) {
-    int64_t s = 1;
-    for (int i = t->rank; i-- > 0; s *= t->dims[i])
-        out[i] = s;
-}
 
 static bool conv_init(const Hlo *h, const HloOp *op, Conv *c) {
     if (!conv_read(h, op, &c->f) || !conv_is_inside(&c->f))
@@ -53,7 +47,7 @@ static bool conv_init(const Hlo *h, const HloOp *op, Conv *c) {
     c->y = hlo_value_type(h, op->results);
     if (c->x->dtype != c->w->dtype)
         return false;
-    strides_of(c->x, c->xs), strides_of(c->w, c->ws), strides_of(c->y, c->ys);
+    nest_strides(c->x, c->xs), nest_strides(c->w, c->ws), nest_strides(c->y, c->ys);
     c->nphases = 1;
     for (int i = 0; i < c->f.ns; i++) {
         const ConvAxis *a = &c->f.axis[i];
@@ -68,9 +62,9 @@ static bool conv_init(const Hlo *h, const HloOp *op, Conv *c) {
     return c->nphases <= 256;
 }
 
-static void add(CAxes *axes, int64_t n, int64_t a, int64_t b) {
-    assert(axes->count < AXES_MAX);
-    axes->at[axes->count++] = (CAxis){n, a, b};
+static void add(Nest *nest, int64_t n, int64_t src, int64_t dst) {
+    assert(nest->rank < VIEW_AXES);
+    nest->axis[nest->rank++] = (Axis){n, src, dst};
 }
 
 // Axis i at remainder r: positions r, r + period, …; taps first, first + step, …, all of which meet an element.
@@ -108,17 +102,10 @@ static Views views_of(const Conv *c, int64_t phase, int64_t group) {
 
 // --- choosing ------------------------------------------------------------------------------------------
 
-static CAxes rotated(const CAxes *axes, int by) {
-    CAxes r = {.count = axes->count};
-    for (int i = 0; i < axes->count; i++)
-        r.at[i] = axes->at[(i + by) % axes->count];
-    return r;
-}
-
-static CAxes swapped(const CAxes *axes) {
-    CAxes r = *axes;
-    for (int i = 0; i < r.count; i++)
-        r.at[i].a = axes->at[i].b, r.at[i].b = axes->at[i].a;
+static Nest rotated(const Nest *nest, int by) {
+    Nest r = *nest;
+    for (int i = 0; i < nest->rank; i++)
+        r.axis[i] = nest->axis[(i + by) % nest->rank];
     return r;
 }
 
@@ -129,8 +116,10 @@ typedef struct Choice {
 
 static Contract contract_of(const Conv *c, const Views *v, Choice ch) {
     Contract r = {.stype = c->x->dtype, .dtype = c->y->dtype};
-    CAxes taps = rotated(&v->taps, ch.taps), place = rotated(&v->place, ch.place);
-    r.k = ch.windows_move ? swapped(&taps) : taps;
+    Nest taps = rotated(&v->taps, ch.taps), place = rotated(&v->place, ch.place);
+    if (ch.windows_move)
+        nest_swap(&taps);
+    r.k = taps;
     r.m = ch.windows_move ? v->outs : place;
     r.n = ch.windows_move ? place : v->outs;
     return r;
@@ -139,8 +128,8 @@ static Contract contract_of(const Conv *c, const Views *v, Choice ch) {
 static Choice choose(const Conv *c, const Views *v, double *ns, int64_t *insts) {
     Choice best = {0};
     for (int side = 0; side < 2; side++)
-        for (int t = 0; t < v->taps.count; t++)
-            for (int p = 0; p < v->place.count; p++) {
+        for (int t = 0; t < v->taps.rank; t++)
+            for (int p = 0; p < v->place.rank; p++) {
                 Choice ch = {side, t, p};
                 Contract r = contract_of(c, v, ch);
                 int64_t n = 0;
@@ -156,8 +145,8 @@ static Choice choose(const Conv *c, const Views *v, double *ns, int64_t *insts) 
 
 // --- windows in SBUF -----------------------------------------------------------------------------------
 
-static SlabAxis slab_axis(const CAxis *place, const CAxis *tap, int64_t unit) {
-    return (SlabAxis){place->n, place->n > 1 ? place->a / unit : 1, tap->n, tap->n > 1 ? tap->a / unit : 1, unit, tap->b, place->b};
+static SlabAxis slab_axis(const Axis *place, const Axis *tap, int64_t unit) {
+    return (SlabAxis){place->n, place->n > 1 ? place->src / unit : 1, tap->n, tap->n > 1 ? tap->src / unit : 1, unit, tap->dst, place->dst};
 }
 
 static bool slab_of(const Conv *c, const Views *v, Slab *s) {
@@ -166,11 +155,11 @@ static bool slab_of(const Conv *c, const Views *v, Slab *s) {
         return false;
     SlabAxis one = {1, 1, 1, 1, 0, 0, 0}, axes[3] = {one, one, one};
     for (int i = 0; i < n; i++)
-        axes[3 - n + i] = slab_axis(&v->place.at[i + 1], &v->taps.at[i], c->xs[c->f.axis[i].in_dim]);
-    const CAxis *ins = &v->taps.at[n], *batch = &v->place.at[0], *outs = &v->outs.at[0];
+        axes[3 - n + i] = slab_axis(&v->place.axis[i + 1], &v->taps.axis[i], c->xs[c->f.axis[i].in_dim]);
+    const Axis *ins = &v->taps.axis[n], *batch = &v->place.axis[0], *outs = &v->outs.axis[0];
     *s = (Slab){.stype = c->x->dtype, .dtype = c->y->dtype, .depth = axes[0], .row = axes[1], .col = axes[2], .batch = batch->n,
-                .batch_x = batch->a, .batch_y = batch->b, .ins = ins->n, .ins_x = ins->a, .ins_w = ins->b, .outs = outs->n,
-                .outs_w = outs->a, .outs_y = outs->b};
+                .batch_x = batch->src, .batch_y = batch->dst, .ins = ins->n, .ins_x = ins->src, .ins_w = ins->dst, .outs = outs->n,
+                .outs_w = outs->src, .outs_y = outs->dst};
     return true;
 }
 
@@ -216,21 +205,21 @@ bool conv_is_product(const Hlo *h, const HloOp *op, Why *why) {
 }
 
 // How much longer than half of its time the longer part of a shared axis takes; short runs of neighbours take longer than their share.
-static double cut_cost(const CAxis *axis, size_t size) {
+static double cut_cost(const Axis *axis, size_t size) {
     int64_t half = (axis->n + 1) / 2;
-    return 2.0 * (double)half / (double)axis->n + (axis->a == 1 && half * (int64_t)size < CUT_RUN_BYTES ? 0.5 : 0);
+    return 2.0 * (double)half / (double)axis->n + (axis->src == 1 && half * (int64_t)size < CUT_RUN_BYTES ? 0.5 : 0);
 }
 
 // A shared one is cut along an axis of the result, by batch where that is as good: k stays whole.
 static bool views_share(Emit *e, Views *v, size_t size) {
-    CAxis *best = &v->outs.at[0];
-    for (int i = v->place.count; i-- > 0;)
-        if (cut_cost(&v->place.at[i], size) <= cut_cost(best, size))
-            best = &v->place.at[i];
+    Axis *best = &v->outs.axis[0];
+    for (int i = v->place.rank; i-- > 0;)
+        if (cut_cost(&v->place.axis[i], size) <= cut_cost(best, size))
+            best = &v->place.axis[i];
     int64_t lo, hi;
     emit_share(e, best->n, best->n > BATCH_CUT ? BATCH_CUT : 1, &lo, &hi);
-    *(best == &v->outs.at[0] ? &v->w : &v->x) += lo * best->a;
-    v->y += lo * best->b;
+    *(best == &v->outs.axis[0] ? &v->w : &v->x) += lo * best->src;
+    v->y += lo * best->dst;
     best->n = hi - lo;
     return hi > lo;
 }
