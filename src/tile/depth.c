@@ -19,14 +19,13 @@
 
 #include "base/num.h"
 #include "hlo/conv.h"
-#include "tile/emit.h"
+#include "tile/area.h"
+#include "tile/put.h"
 
-#define PARTS 128
 #define SPACE 3
 #define AREA_BYTES ROWS_AREA_BEGIN // what products use otherwise
 #define OUT_TILES 4
 #define TMPS 4
-#define OUT_BYTES PSUM_BANK_BYTES // of a tile: a bank's 512 columns
 #define TAPS_MAX 256
 #define CYCLES_MIN 64  // of any instruction
 #define CYCLES_APART 24 // between two
@@ -38,10 +37,10 @@
 #define MANY_TAPS 32
 #define CHANNELS_MIN 16 // that the array turns
 
-typedef struct Axis {
+typedef struct Window { // an axis of places and taps
     int64_t nl, ns, nx;       // places, taps, elements of x
     int64_t ml, ms, low, gap; // place l and tap s meet x at (l * ml + s * ms - low) / gap, when that is whole
-} Axis;
+} Window;
 
 typedef struct Tensor { // strides in elements
     uint64_t addr;
@@ -54,7 +53,7 @@ typedef struct Run { // channels of one image on neighbouring partitions
 } Run;
 
 typedef struct Tile {
-    Run runs[PARTS];
+    Run runs[PARTITIONS];
     int count;
     int64_t lanes, along; // partitions; images along each, from the run's on
 } Tile;
@@ -71,16 +70,16 @@ typedef struct Depth {
     Emit *e;
     bool by_kernel; // the result has the taps
     int ns;
-    Axis axis[SPACE];
+    Window axis[SPACE];
     int64_t batch, channels, taps, rest_l, rest_x; // rest: elements behind the first axis
     Tensor x, l, s;                                // s: kernel or its gradient
     bool turns_sums; // taps on the partitions at the end, so that images can be added
     bool flat;     // channels of all images in a row on the partitions; else `wide` channels of `across` images, `along` each
     int64_t chunk; // places of the first axis that go at once
     int64_t wide, across, along;
-    uint32_t x_bytes, l_bytes, x_at, l_at, tmp_at, s_at, part_at, sum_at, out_at;
-    Haz xs[2], ls[2], tmps[TMPS], smalls[2], parts[2], outs[OUT_TILES], sums;
-    uint32_t next_x, next_tmp, next_small, next_part, next_out, next_bank;
+    uint32_t x_bytes, l_bytes, small_bytes;
+    Area area;
+    Ring xs, ls, smalls, parts, tmps, sums, outs, banks;
 } Depth;
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -108,9 +107,9 @@ static void read_axes(Depth *d, const ConvForm *f) {
     d->taps = d->rest_l = d->rest_x = 1;
     for (int i = 0; i < d->ns; i++) {
         const ConvAxis *a = &f->axis[i];
-        d->axis[i] = (Axis){a->out, a->kernel, a->in, a->stride, a->kernel_gap, a->low, a->in_gap};
+        d->axis[i] = (Window){a->out, a->kernel, a->in, a->stride, a->kernel_gap, a->low, a->in_gap};
         if (d->by_kernel)
-            d->axis[i] = (Axis){a->kernel, a->out, a->in, a->kernel_gap, a->stride, a->low, a->in_gap};
+            d->axis[i] = (Window){a->kernel, a->out, a->in, a->kernel_gap, a->stride, a->low, a->in_gap};
         if (a->reversed) {
             kernel->base += (a->kernel - 1) * kernel->s[i];
             kernel->s[i] = -kernel->s[i];
@@ -150,7 +149,7 @@ static bool depth_read(const Hlo *h, const HloOp *op, Depth *d) {
 // --- where taps meet places ------------------------------------------------------------------------------
 
 static Chunk chunk_of(const Depth *d, int64_t l0, int64_t ln) {
-    const Axis *a = &d->axis[0];
+    const Window *a = &d->axis[0];
     int64_t first = floor_div(l0 * a->ml - a->low + a->gap - 1, a->gap);
     int64_t last = floor_div((l0 + ln - 1) * a->ml + (a->ns - 1) * a->ms - a->low, a->gap);
     first = max64(first, 0), last = min64(last, a->nx - 1);
@@ -158,7 +157,7 @@ static Chunk chunk_of(const Depth *d, int64_t l0, int64_t ln) {
 }
 
 // Places [l0, l0 + ln) that tap s meets in elements [x0, x0 + xn) of one axis: every lstep-th, and every xstep-th of x.
-static bool meet(const Axis *a, int64_t s, int64_t l0, int64_t ln, int64_t x0, int64_t xn, Box *b, int k) {
+static bool meet(const Window *a, int64_t s, int64_t l0, int64_t ln, int64_t x0, int64_t xn, Box *b, int k) {
     int64_t g = num_gcd(a->ml, a->gap), lstep = a->gap / g, xstep = a->ml / g, l = l0, end = min64(l0 + lstep, l0 + ln);
     while (l < end && (l * a->ml + s * a->ms - a->low) % a->gap)
         l++;
@@ -183,7 +182,7 @@ static bool box_of(const Depth *d, int64_t tap, const Chunk *c, Box *b) {
     tap_index(d, tap, s);
     bool some = true;
     for (int k = 0; k < d->ns && some; k++) {
-        const Axis *a = &d->axis[k];
+        const Window *a = &d->axis[k];
         some = k ? meet(a, s[k], 0, a->nl, 0, a->nx, b, k) : meet(a, s[k], c->l0, c->ln, c->x0, c->xn, b, k);
     }
     return some;
@@ -209,14 +208,9 @@ static bool place_slots(Depth *d, int64_t chunk, int64_t along) {
     if (x > AREA_BYTES || l > AREA_BYTES)
         return false;
     d->x_bytes = max64(up(x), SBUF_PIECE), d->l_bytes = up(l);
-    uint32_t small = up(d->taps * 4), at = 0;
-    d->x_at = at, at += 2 * d->x_bytes;
-    d->l_at = at, at += 2 * d->l_bytes;
-    d->s_at = at, at += 2 * small;
-    d->part_at = at, at += d->by_kernel ? 2 * small : 0;
-    d->tmp_at = at, at += d->by_kernel ? TMPS * d->l_bytes : 0;
-    d->sum_at = at, at += d->by_kernel && d->turns_sums ? up(d->channels * 4) : 0;
-    d->out_at = at, at += OUT_TILES * OUT_BYTES;
+    d->small_bytes = up(d->taps * 4);
+    uint32_t at = 2 * (d->x_bytes + d->l_bytes + d->small_bytes) + OUT_TILES * PSUM_BANK_BYTES;
+    at += d->by_kernel ? 2 * d->small_bytes + TMPS * d->l_bytes + (d->turns_sums ? up(d->channels * 4) : 0) : 0;
     d->chunk = chunk, d->along = along;
     return at <= AREA_BYTES;
 }
@@ -232,12 +226,12 @@ static bool is_uniform(const Depth *d, const Tensor *t, bool taps) {
 }
 
 static bool rows_are_dense(const Depth *d, const Tensor *t, bool x) {
-    const Axis *a = &d->axis[d->ns - 1];
+    const Window *a = &d->axis[d->ns - 1];
     return t->s[d->ns - 1] == 1 || (x ? a->nx : a->nl) == 1;
 }
 
 static int64_t tiles_of(const Depth *d, int64_t along) {
-    return d->flat ? ceil_div(d->batch * d->channels, PARTS) : ceil_div(d->channels, d->wide) * ceil_div(d->batch, d->across * along);
+    return d->flat ? ceil_div(d->batch * d->channels, PARTITIONS) : ceil_div(d->channels, d->wide) * ceil_div(d->batch, d->across * along);
 }
 
 // Cycles that a tap over all places takes, given the images along a partition.
@@ -249,9 +243,9 @@ static double cycles_of(const Depth *d, int64_t along) {
 // Channels of all images in a row leave no partition idle; several images along a partition make longer instructions.
 static bool cut(Depth *d) {
     int64_t places = d->axis[0].nl * d->rest_l, chunk = d->axis[0].nl;
-    d->wide = ceil_div(d->channels, ceil_div(d->channels, PARTS));
-    d->turns_sums = d->by_kernel && d->taps <= PARTS && is_uniform(d, &d->s, true);
-    d->across = !d->by_kernel || d->turns_sums ? min64(d->batch, PARTS / d->wide) : 1;
+    d->wide = ceil_div(d->channels, ceil_div(d->channels, PARTITIONS));
+    d->turns_sums = d->by_kernel && d->taps <= PARTITIONS && is_uniform(d, &d->s, true);
+    d->across = !d->by_kernel || d->turns_sums ? min64(d->batch, PARTITIONS / d->wide) : 1;
     bool one_stride = d->l.b == places * d->l.s[d->ns - 1] || d->by_kernel || !lies_turned(d, &d->l);
     int64_t along = one_stride ? min64(ceil_div(d->batch, d->across), max64(1, ALONG_MAX / places)) : 1;
     while (along > 1 && !place_slots(d, chunk, along))
@@ -323,7 +317,7 @@ bool depth_suits(const Emit *e, const Step *s) {
 
 // Channels p0 … of all images in a row.
 static void tile_flat(const Depth *d, int64_t p0, Tile *t) {
-    int64_t end = min64(p0 + PARTS, d->batch * d->channels);
+    int64_t end = min64(p0 + PARTITIONS, d->batch * d->channels);
     *t = (Tile){.lanes = end - p0, .along = 1};
     for (int64_t p = p0, n; p < end; p += n) {
         n = min64(d->channels - p % d->channels, end - p);
@@ -345,10 +339,10 @@ typedef void OnTile(Depth *d, const Tile *t, bool first, bool last);
 static void each_tile(Depth *d, OnTile *on) {
     int64_t lo = 0, hi = d->flat ? d->batch * d->channels : d->batch, c0 = 0, c1 = d->channels;
     if (!d->by_kernel)
-        emit_share(d->e, hi, d->flat ? PARTS : 1, &lo, &hi);
+        emit_share(d->e, hi, d->flat ? PARTITIONS : 1, &lo, &hi);
     else if (!d->turns_sums)
         emit_share(d->e, d->channels, d->wide, &c0, &c1);
-    for (int64_t p0 = lo; d->flat && p0 < hi; p0 += PARTS) {
+    for (int64_t p0 = lo; d->flat && p0 < hi; p0 += PARTITIONS) {
         Tile *t = ARENA_NEW(d->e->c->scratch, Tile);
         tile_flat(d, p0, t);
         on(d, t, true, true);
@@ -363,34 +357,25 @@ static void each_tile(Depth *d, OnTile *on) {
         }
 }
 
-// Between a box of HBM elements, the channels of a run on partitions, and SBUF at `at`, where it lies dense.
+// Between a box of HBM elements, the channels of a run on partitions, and SBUF, where it lies dense.
 typedef struct Lines { // axes of a box, the slowest first
     int64_t n[SPACE + 1], step[SPACE + 1];
     int count;
 } Lines;
 
-static void transfer(Depth *d, const Tensor *v, Run r, int64_t off, const Lines *box, uint32_t at, bool loads, Haz *haz) {
-    IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .stype = (uint8_t)v->dtype};
+static void transfer(Depth *d, const Tensor *v, Run r, int64_t off, const Lines *box, Mem at, bool loads) {
+    View hbm = VIEW(mem_hbm(v->addr + (uint64_t)(off * (int64_t)dtype_bytes(v->dtype))), v->dtype, {r.n, v->c}, {1}, {1}, {1});
+    View sbuf = VIEW(mem_part(at, r.lane), loads ? v->dtype : DT_F32, {r.n}, {1}, {1}, {1});
     int64_t flat = 1;
-    int32_t *far = loads ? in.s : in.d, *near = loads ? in.d : in.s;
-    uint64_t hbm = v->addr + (uint64_t)(off * (int64_t)dtype_bytes(v->dtype)), sbuf = addr_sbuf((uint32_t)r.lane, at);
-    in.n[0] = (uint32_t)r.n, far[0] = (int32_t)v->c;
-    int k = 3;
-    for (int i = box->count; i-- > 0;) {
-        if (box->n[i] > 1 && k < 3 && far[k + 1] * (int64_t)in.n[k + 1] == box->step[i]) { // goes on where the axis inside it ends
-            in.n[k + 1] *= (uint32_t)box->n[i];
+    for (int i = box->count, k = 4; i-- > 0; flat *= box->n[i]) {
+        if (box->n[i] > 1 && k < 4 && hbm.at[k].stride * hbm.at[k].n == box->step[i]) { // goes on where the axis inside it ends
+            hbm.at[k].n = sbuf.at[k].n = hbm.at[k].n * box->n[i];
         } else if (box->n[i] > 1 || i == box->count - 1) {
-            assert(k > 0);
-            in.n[k] = (uint32_t)box->n[i], far[k] = (int32_t)box->step[i], near[k] = (int32_t)flat;
-            k--;
+            assert(k > 1);
+            hbm.at[--k] = (ViewAxis){box->n[i], box->step[i]}, sbuf.at[k] = (ViewAxis){box->n[i], flat};
         }
-        flat *= box->n[i];
     }
-    in.src = loads ? hbm : sbuf, in.dst = loads ? sbuf : hbm;
-    in.queue = loads ? QUEUE_IN : QUEUE_OUT;
-    if (!loads)
-        in.stype = DT_F32, in.dtype = (uint8_t)(v->dtype == DT_F32 ? 0 : v->dtype);
-    emit_inst(d->e, in, &haz, !loads, &haz, loads);
+    put_dma(d->e, loads ? QUEUE_IN : QUEUE_OUT, loads ? sbuf : hbm, loads ? hbm : sbuf);
 }
 
 // Runs that go on in memory where the one before ends are one.
@@ -402,7 +387,7 @@ static int join(const Tensor *v, const Tile *t, int i, Run *r) {
     return i;
 }
 
-static void move_places(Depth *d, const Tensor *v, const Tile *t, int64_t row, int64_t rows, bool x, uint32_t at, bool loads, Haz *haz) {
+static void move_places(Depth *d, const Tensor *v, const Tile *t, int64_t row, int64_t rows, bool x, Mem at, bool loads) {
     Lines box = {.count = d->ns, .n = {rows}, .step = {v->s[0]}};
     int64_t size = rows;
     for (int k = 1; k < d->ns; k++) {
@@ -419,261 +404,204 @@ static void move_places(Depth *d, const Tensor *v, const Tile *t, int64_t row, i
     for (int i = 0; i < t->count;) {
         i = join(v, t, i, &r);
         for (int64_t image = 0; image < apart; image++) {
-            uint32_t to = (uint32_t)(at + (uint64_t)(image * size) * (loads ? dtype_bytes(v->dtype) : 4));
-            transfer(d, v, r, v->base + (r.b + image) * v->b + r.c * v->c + row * v->s[0], &box, to, loads, haz);
+            Mem to = mem_off(at, image * size * (loads ? (int64_t)dtype_bytes(v->dtype) : 4));
+            transfer(d, v, r, v->base + (r.b + image) * v->b + r.c * v->c + row * v->s[0], &box, to, loads);
         }
     }
 }
 
-static void move_taps(Depth *d, const Tile *t, uint32_t at, bool loads, Haz *haz) {
+static void move_taps(Depth *d, const Tile *t, Mem at, bool loads) {
     Lines box = {.count = d->ns};
     for (int k = 0; k < d->ns; k++)
         box.n[k] = d->axis[k].ns, box.step[k] = d->s.s[k];
     for (int i = 0; i < t->count; i++)
-        transfer(d, &d->s, t->runs[i], d->s.base + t->runs[i].c * d->s.c, &box, at, loads, haz);
+        transfer(d, &d->s, t->runs[i], d->s.base + t->runs[i].c * d->s.c, &box, at, loads);
 }
 
 // --- instructions ----------------------------------------------------------------------------------------
 
-// Strides and first element of a box in a slot whose axes have `first`, then the tensor's own numbers of elements.
-static int64_t view(const Depth *d, const Tile *t, const Box *b, bool x, int64_t first, int32_t *strides) {
+// A box in a slot whose axes have `first`, then the tensor's own numbers of elements.
+static View view(const Depth *d, const Tile *t, const Box *b, bool x, int64_t first, Mem slot, int dtype) {
+    View v = VIEW(slot, dtype, {t->lanes}, {t->along});
     int64_t flat = 1, off = 0;
+    v.rank = (uint8_t)(2 + d->ns);
     for (int k = d->ns; k-- > 0;) {
-        strides[5 - d->ns + k] = (int32_t)((x ? b->xstep[k] : b->lstep[k]) * flat);
+        v.at[2 + k] = (ViewAxis){b->n[k], (x ? b->xstep[k] : b->lstep[k]) * flat};
         off += (x ? b->x[k] : b->l[k]) * flat;
         flat *= k ? (x ? d->axis[k].nx : d->axis[k].nl) : first;
     }
-    strides[4 - d->ns] = t->along > 1 ? (int32_t)flat : 0;
-    return off;
+    v.at[1].stride = flat;
+    v.mem = mem_off(slot, off * (int64_t)dtype_bytes(dtype));
+    return v;
 }
 
-static void counts(const Depth *d, const Tile *t, const Box *b, IsaInst *in) {
-    in->n[0] = (uint32_t)t->lanes;
-    in->n[4 - d->ns] = t->along > 1 ? (uint32_t)t->along : in->n[4 - d->ns];
-    for (int k = 0; k < d->ns; k++)
-        in->n[5 - d->ns + k] = (uint32_t)b->n[k];
-}
-
-static uint32_t x_slot(const Depth *d, uint32_t slot) { return d->x_at + slot * d->x_bytes; }
-static uint32_t l_slot(const Depth *d, uint32_t slot) { return d->l_at + slot * d->l_bytes; }
-static uint32_t s_slot(const Depth *d, uint32_t slot) { return d->s_at + slot * up(d->taps * 4); }
-
-static void fill_zeros(Depth *d, int64_t lanes, int64_t n, uint32_t at, Haz *haz) {
-    IsaInst in = {.op = ISA_MEMSET, .engine = ENG_VECTOR, .dtype = DT_F32, .dst = addr_sbuf(0, at)};
-    in.n[0] = (uint32_t)lanes, in.n[1] = (uint32_t)n, in.d[1] = 1;
-    emit_inst(d->e, in, NULL, 0, &haz, 1);
-}
+static void fill_zeros(Depth *d, int64_t lanes, int64_t n, Mem at) { put_memset(d->e, ENG_VECTOR, VIEW(at, DT_F32, {lanes}, {n, 1}), NULL); }
 
 // acc (+)= x * the tap's number. The first tap that meets every place begins; the scalar engine does that one.
-static void add_tap(Depth *d, const Tile *t, const Chunk *c, int64_t tap, const Box *b, uint32_t small, uint32_t slot, bool begins) {
+static void add_tap(Depth *d, const Tile *t, const Chunk *c, int64_t tap, const Box *b, Mem small, uint32_t slot, bool begins) {
     bool by_scalar = begins && d->e->chip->generation >= 3; // the scalar engine has no tensor_scalar before
-    IsaInst in = {.op = begins ? ISA_TENSOR_SCALAR : ISA_SCALAR_TT, .engine = by_scalar ? ENG_SCALAR : ENG_VECTOR, .dtype = DT_F32,
-                  .stype = (uint8_t)d->x.dtype, .op0 = ALU_MUL, .atype = (uint8_t)d->s.dtype};
-    in.a = addr_sbuf(0, (uint32_t)(s_slot(d, small) + (uint64_t)tap * dtype_bytes(d->s.dtype)));
-    counts(d, t, b, &in);
-    in.dst = addr_sbuf(0, (uint32_t)(l_slot(d, slot) + (uint64_t)view(d, t, b, false, c->ln, in.d) * 4));
-    in.src = addr_sbuf(0, (uint32_t)(x_slot(d, slot) + (uint64_t)view(d, t, b, true, c->xn, in.s) * dtype_bytes(d->x.dtype)));
-    if (!begins) {
-        in.op1 = ALU_ADD, in.src1 = in.dst, in.ttype = DT_F32;
-        memcpy(in.t, in.d, sizeof in.t);
-    }
-    emit_inst(d->e, in, (Haz *[]){&d->xs[slot], &d->smalls[small]}, 2, (Haz *[]){&d->ls[slot]}, 1);
+    View acc = view(d, t, b, false, c->ln, ring_at(&d->ls, slot), DT_F32), x = view(d, t, b, true, c->xn, ring_at(&d->xs, slot), d->x.dtype);
+    View by = VIEW(mem_off(small, tap * (int64_t)dtype_bytes(d->s.dtype)), d->s.dtype, {t->lanes});
+    IsaInst in = isa_elementwise(begins ? ISA_TENSOR_SCALAR : ISA_SCALAR_TT, by_scalar ? ENG_SCALAR : ENG_VECTOR, acc, x, begins ? NULL : &acc);
+    in.op0 = ALU_MUL, in.op1 = begins ? 0 : ALU_ADD, in.a = by.mem.addr, in.atype = by.dtype;
+    put_inst(d->e, in, &acc, &x, &by);
 }
 
 // Blocks of 128 places through the array, lanes by places to places by lanes, and from there to memory.
-static void store_turned(Depth *d, const Tile *t, const Chunk *c, uint32_t slot) {
-    int64_t places = t->along * c->ln * d->rest_l, per = OUT_BYTES / 4 / t->lanes, step = d->l.s[d->ns - 1];
-    per = min64(per, 8);
-    for (int64_t p0 = 0; p0 < places; p0 += per * PARTS) {
-        int64_t n = min64(per * PARTS, places - p0), whole = n / PARTS, rest = n % PARTS;
-        uint32_t bank = d->next_bank++ % 8, tile = d->next_out++ % OUT_TILES, at = d->out_at + tile * OUT_BYTES;
-        size_t size = dtype_bytes(d->l.dtype);
-        Haz *bhaz = &d->e->bank_haz[bank], *ohaz = &d->outs[tile];
-        for (int64_t i = 0; i * PARTS < n; i++) {
-            IsaInst turn = {.op = ISA_TRANSPOSE, .engine = ENG_TENSOR, .dtype = DT_F32, .stype = DT_F32};
-            turn.src = addr_sbuf(0, (uint32_t)(l_slot(d, slot) + (uint64_t)(p0 + i * PARTS) * 4));
-            turn.dst = addr_psum(0, (uint32_t)(bank * PSUM_BANK_BYTES + (uint64_t)(i * t->lanes) * 4));
-            turn.n[0] = (uint32_t)t->lanes, turn.n[1] = (uint32_t)min64(PARTS, n - i * PARTS), turn.d[1] = turn.s[1] = 1;
-            emit_inst(d->e, turn, (Haz *[]){&d->ls[slot]}, 1, &bhaz, 1);
+static void store_transposed(Depth *d, const Tile *t, const Chunk *c, uint32_t slot) {
+    int64_t places = t->along * c->ln * d->rest_l, per = min64(PSUM_BANK_COLS / t->lanes, 8), step = d->l.s[d->ns - 1], size = (int64_t)dtype_bytes(d->l.dtype);
+    for (int64_t p0 = 0; p0 < places; p0 += per * PARTITIONS) {
+        int64_t n = min64(per * PARTITIONS, places - p0), whole = n / PARTITIONS, rest = n % PARTITIONS;
+        Mem bank = ring_next(&d->banks), at = ring_next(&d->outs);
+        for (int64_t i = 0; i * PARTITIONS < n; i++) {
+            int64_t some = min64(PARTITIONS, n - i * PARTITIONS);
+            put_transpose(d->e, VIEW(mem_off(bank, i * t->lanes * 4), DT_F32, {some}, {t->lanes, 1}),
+                          VIEW(mem_off(ring_at(&d->ls, slot), (p0 + i * PARTITIONS) * 4), DT_F32, {t->lanes}, {some, 1}));
         }
         for (int part = 0; part < 2; part++) { // whole blocks, then the rest
-            int64_t rows = part ? rest : PARTS, blocks = part ? rest > 0 : whole, first = part ? whole : 0;
+            int64_t rows = part ? rest : PARTITIONS, blocks = part ? rest > 0 : whole, first = part ? whole : 0, cols = blocks * t->lanes;
             if (!blocks)
                 continue;
-            IsaInst cp = {.op = ISA_COPY, .engine = ENG_SCALAR, .stype = DT_F32, .dtype = (uint8_t)d->l.dtype};
-            cp.src = addr_psum(0, (uint32_t)(bank * PSUM_BANK_BYTES + (uint64_t)(first * t->lanes) * 4));
-            cp.dst = addr_sbuf(0, (uint32_t)(at + (uint64_t)(first * t->lanes) * size));
-            cp.n[0] = (uint32_t)rows, cp.n[1] = (uint32_t)(blocks * t->lanes), cp.d[1] = cp.s[1] = 1;
-            emit_inst(d->e, cp, &bhaz, 1, &ohaz, 1);
+            put_copy(d->e, ENG_SCALAR, VIEW(mem_off(at, first * t->lanes * size), d->l.dtype, {rows}, {cols, 1}),
+                     VIEW(mem_off(bank, first * t->lanes * 4), DT_F32, {rows}, {cols, 1}));
             for (int i = 0; i < t->count; i++) {
                 const Run *r = &t->runs[i];
-                IsaInst out = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_OUT, .stype = (uint8_t)d->l.dtype};
-                int64_t off = d->l.base + r->b * d->l.b + r->c + c->l0 * d->l.s[0] + (p0 + first * PARTS) * step;
-                out.src = addr_sbuf(0, (uint32_t)(at + (uint64_t)(first * t->lanes + r->lane) * size));
-                out.dst = d->l.addr + (uint64_t)(off * (int64_t)size);
-                out.n[0] = (uint32_t)rows, out.n[2] = (uint32_t)blocks, out.n[3] = (uint32_t)r->n;
-                out.d[0] = (int32_t)step, out.d[2] = (int32_t)(PARTS * step), out.d[3] = 1;
-                out.s[2] = (int32_t)t->lanes, out.s[3] = 1;
-                emit_inst(d->e, out, &ohaz, 1, NULL, 0);
+                int64_t off = d->l.base + r->b * d->l.b + r->c + c->l0 * d->l.s[0] + (p0 + first * PARTITIONS) * step;
+                put_dma(d->e, QUEUE_OUT, VIEW(mem_hbm(d->l.addr + (uint64_t)(off * size)), d->l.dtype, {rows, step}, {blocks, PARTITIONS * step}, {r->n, 1}),
+                        VIEW(mem_off(at, (first * t->lanes + r->lane) * size), d->l.dtype, {rows}, {blocks, t->lanes}, {r->n, 1}));
             }
         }
     }
 }
 
-// The other way, where transfers cannot transpose: places as they lie, turned by the array.
-static void load_turned(Depth *d, const Tensor *v, const Tile *t, int64_t row, int64_t places, int64_t image, uint32_t to, Haz *haz) {
+// The other way, where transfers cannot transpose: places as they lie, transposed by the array.
+static void load_transposed(Depth *d, const Tensor *v, const Tile *t, int64_t row, int64_t places, int64_t image, Mem to) {
     int64_t size = (int64_t)dtype_bytes(v->dtype), step = v->s[d->ns - 1];
-    int64_t per = min64(OUT_BYTES / size / t->lanes, PSUM_BANK_BYTES / size / PARTS) * PARTS;
+    int64_t per = min64(PSUM_BANK_BYTES / size / t->lanes, PSUM_BANK_BYTES / size / PARTITIONS) * PARTITIONS;
     for (int64_t p0 = 0; p0 < places; p0 += per) {
-        int64_t n = min64(per, places - p0), whole = n / PARTS, rest = n % PARTS;
-        uint32_t bank = d->next_bank++ % 8, tile = d->next_out++ % OUT_TILES, at = d->out_at + tile * OUT_BYTES;
-        Haz *bhaz = &d->e->bank_haz[bank], *shaz = &d->outs[tile];
-        for (int i = 0; i < 2 * t->count; i++) { // whole blocks, then the rest
-            const Run *r = &t->runs[i / 2];
-            int64_t rows = i % 2 ? rest : PARTS, blocks = i % 2 ? rest > 0 : whole, first = i % 2 ? whole : 0;
-            int64_t off = v->base + (r->b + image) * v->b + r->c * v->c + row * v->s[0] + (p0 + first * PARTS) * step;
-            IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = tile % 2 ? QUEUE_IN2 : QUEUE_IN, .stype = (uint8_t)v->dtype};
-            in.src = v->addr + (uint64_t)(off * size);
-            in.dst = addr_sbuf(0, at + (uint32_t)((first * t->lanes + r->lane) * size));
-            in.n[0] = (uint32_t)rows, in.n[2] = (uint32_t)blocks, in.n[3] = (uint32_t)r->n;
-            in.s[0] = (int32_t)step, in.s[2] = (int32_t)(PARTS * step), in.s[3] = 1;
-            in.d[2] = (int32_t)t->lanes, in.d[3] = 1;
-            if (blocks)
-                emit_inst(d->e, in, NULL, 0, &shaz, 1);
+        int64_t n = min64(per, places - p0), off = v->base + row * v->s[0] + image * v->b + p0 * step;
+        uint32_t turn = ring_turn(&d->outs);
+        Mem bank = ring_next(&d->banks), at = ring_at(&d->outs, turn);
+        for (int i = 0; i < t->count; i++) {
+            const Run *r = &t->runs[i];
+            put_dma_tiles(d->e, turn % 2 ? QUEUE_IN2 : QUEUE_IN, VIEW(mem_off(at, r->lane * size), v->dtype, {n}, {r->n, 1}),
+                          VIEW(mem_hbm(v->addr + (uint64_t)((off + r->b * v->b + r->c * v->c) * size)), v->dtype, {n, step}, {r->n, 1}), t->lanes);
         }
-        for (int64_t i = 0; i * PARTS < n; i++) {
-            IsaInst turn = {.op = ISA_TRANSPOSE, .engine = ENG_TENSOR, .dtype = (uint8_t)v->dtype, .stype = (uint8_t)v->dtype};
-            turn.src = addr_sbuf(0, at + (uint32_t)(i * t->lanes * size));
-            turn.dst = addr_psum(0, bank * PSUM_BANK_BYTES + (uint32_t)(i * PARTS * size));
-            turn.n[0] = (uint32_t)min64(PARTS, n - i * PARTS), turn.n[1] = (uint32_t)t->lanes, turn.d[1] = turn.s[1] = 1;
-            emit_inst(d->e, turn, &shaz, 1, &bhaz, 1);
+        for (int64_t i = 0; i * PARTITIONS < n; i++) {
+            int64_t some = min64(PARTITIONS, n - i * PARTITIONS);
+            put_transpose(d->e, VIEW(mem_off(bank, i * PARTITIONS * size), v->dtype, {t->lanes}, {some, 1}),
+                          VIEW(mem_off(at, i * t->lanes * size), v->dtype, {some}, {t->lanes, 1}));
         }
-        IsaInst cp = {.op = ISA_COPY, .engine = ENG_SCALAR, .stype = (uint8_t)v->dtype, .dtype = (uint8_t)v->dtype};
-        cp.src = addr_psum(0, bank * PSUM_BANK_BYTES), cp.dst = addr_sbuf(0, to + (uint32_t)(p0 * size));
-        cp.n[0] = (uint32_t)t->lanes, cp.n[1] = (uint32_t)n, cp.d[1] = cp.s[1] = 1;
-        emit_inst(d->e, cp, &bhaz, 1, &haz, 1);
+        put_copy(d->e, ENG_SCALAR, VIEW(mem_off(to, p0 * size), v->dtype, {t->lanes}, {n, 1}), VIEW(bank, v->dtype, {t->lanes}, {n, 1}));
     }
 }
 
 static bool turns_by_array(const Depth *d, const Tensor *v) { return d->e->chip->dma_transpose <= 0 && lies_turned(d, v); }
 
-static void load_places(Depth *d, const Tensor *v, const Tile *t, int64_t row, int64_t rows, bool x, uint32_t at, Haz *haz) {
+static void load_places(Depth *d, const Tensor *v, const Tile *t, int64_t row, int64_t rows, bool x, Mem at) {
     int64_t places = rows * (x ? d->rest_x : d->rest_l);
     if (!turns_by_array(d, v)) {
-        move_places(d, v, t, row, rows, x, at, true, haz);
+        move_places(d, v, t, row, rows, x, at, true);
         return;
     }
     for (int64_t i = 0; i < t->along; i++)
-        load_turned(d, v, t, row, places, i, at + (uint32_t)(i * places * (int64_t)dtype_bytes(v->dtype)), haz);
+        load_transposed(d, v, t, row, places, i, mem_off(at, i * places * (int64_t)dtype_bytes(v->dtype)));
 }
 
-static void image_chunk(Depth *d, const Tile *t, const Chunk *c, uint32_t small) {
-    uint32_t slot = d->next_x++ % 2;
+static void image_chunk(Depth *d, const Tile *t, const Chunk *c, Mem small) {
+    uint32_t slot = ring_turn(&d->xs);
+    Mem acc = ring_at(&d->ls, slot);
     if (c->xn)
-        load_places(d, &d->x, t, c->x0, c->xn, true, x_slot(d, slot), &d->xs[slot]);
+        load_places(d, &d->x, t, c->x0, c->xn, true, ring_at(&d->xs, slot));
     int64_t lead = -1;
     Box b;
     for (int64_t tap = 0; tap < d->taps && lead < 0; tap++)
         if (c->xn && box_of(d, tap, c, &b) && box_size(d, &b) == c->ln * d->rest_l)
             lead = tap;
     if (lead < 0)
-        fill_zeros(d, t->lanes, t->along * c->ln * d->rest_l, l_slot(d, slot), &d->ls[slot]);
+        fill_zeros(d, t->lanes, t->along * c->ln * d->rest_l, acc);
     else if (box_of(d, lead, c, &b))
         add_tap(d, t, c, lead, &b, small, slot, true);
     for (int64_t tap = 0; tap < d->taps && c->xn; tap++)
         if (tap != lead && box_of(d, tap, c, &b))
             add_tap(d, t, c, tap, &b, small, slot, false);
     if (lies_turned(d, &d->l))
-        store_turned(d, t, c, slot);
+        store_transposed(d, t, c, slot);
     else
-        move_places(d, &d->l, t, c->l0, c->ln, false, l_slot(d, slot), false, &d->ls[slot]);
+        move_places(d, &d->l, t, c->l0, c->ln, false, acc, false);
 }
 
 static void by_image(Depth *d, const Tile *t, bool first, bool last) {
     (void)last;
     emit_task(d->e);
     if (first) {
-        d->next_small++;
-        move_taps(d, t, s_slot(d, d->next_small % 2), true, &d->smalls[d->next_small % 2]);
+        d->smalls.next++;
+        move_taps(d, t, ring_at(&d->smalls, d->smalls.next % 2), true);
     }
     for (int64_t l0 = 0; l0 < d->axis[0].nl; l0 += d->chunk) {
         if (l0)
             emit_task(d->e);
         Chunk c = chunk_of(d, l0, min64(d->chunk, d->axis[0].nl - l0));
-        image_chunk(d, t, &c, d->next_small % 2);
+        image_chunk(d, t, &c, ring_at(&d->smalls, d->smalls.next % 2));
     }
 }
 
 // --- by the kernel ---------------------------------------------------------------------------------------
 
 // part[tap] = the sum over the chunk's places of x * y: the vector engine multiplies, the scalar engine sums.
-static void sum_tap(Depth *d, const Tile *t, const Chunk *c, int64_t tap, const Box *b, uint32_t slot, uint32_t at, Haz *haz) {
-    uint32_t tmp = d->next_tmp++ % TMPS;
-    IsaInst in = {.op = ISA_TENSOR_TENSOR, .engine = ENG_VECTOR, .dtype = DT_F32, .stype = (uint8_t)d->x.dtype,
-                  .ttype = (uint8_t)d->l.dtype, .op0 = ALU_MUL, .dst = addr_sbuf(0, d->tmp_at + tmp * d->l_bytes)};
-    counts(d, t, b, &in);
-    in.src = addr_sbuf(0, (uint32_t)(x_slot(d, slot) + (uint64_t)view(d, t, b, true, c->xn, in.s) * dtype_bytes(d->x.dtype)));
-    in.src1 = addr_sbuf(0, (uint32_t)(l_slot(d, slot) + (uint64_t)view(d, t, b, false, c->ln, in.t) * dtype_bytes(d->l.dtype)));
-    int64_t flat = 1;
-    for (int k = d->ns; k-- > 0; flat *= b->n[k])
-        in.d[5 - d->ns + k] = (int32_t)flat;
-    in.d[4 - d->ns] = t->along > 1 ? (int32_t)flat : 0;
-    emit_inst(d->e, in, (Haz *[]){&d->xs[slot], &d->ls[slot]}, 2, (Haz *[]){&d->tmps[tmp]}, 1);
-    IsaInst sum = {.op = ISA_ACTIVATE, .engine = ENG_SCALAR, .fn = ACT_IDENTITY, .dtype = DT_F32, .stype = DT_F32, .dst = in.dst,
-                   .src = in.dst, .rtype = DT_F32, .rop = ALU_ADD, .rcmd = RCMD_RESET_REDUCE};
-    sum.res = addr_sbuf(0, (uint32_t)(at + (uint64_t)tap * 4));
-    sum.n[0] = (uint32_t)t->lanes, sum.n[1] = (uint32_t)(flat * t->along), sum.d[1] = sum.s[1] = 1;
-    emit_inst(d->e, sum, NULL, 0, (Haz *[]){&d->tmps[tmp], haz}, 2);
+static void sum_tap(Depth *d, const Tile *t, const Chunk *c, int64_t tap, const Box *b, uint32_t slot, Mem at) {
+    Mem tmp = ring_next(&d->tmps);
+    View x = view(d, t, b, true, c->xn, ring_at(&d->xs, slot), d->x.dtype), y = view(d, t, b, false, c->ln, ring_at(&d->ls, slot), d->l.dtype);
+    View to = x;
+    int64_t n = 1;
+    to.mem = tmp, to.dtype = DT_F32;
+    for (int k = to.rank; k-- > 1; n *= to.at[k].n)
+        to.at[k].stride = n;
+    put_inst(d->e, isa_tensor_tensor(ENG_VECTOR, to, x, ALU_MUL, y), &to, &x, &y);
+    View all = VIEW(tmp, DT_F32, {t->lanes}, {n, 1}), sum = VIEW(mem_off(at, tap * 4), DT_F32, {t->lanes});
+    IsaInst in = isa_activation(all, all, ACT_IDENTITY, isa_none(), isa_none(), &sum, RCMD_RESET_REDUCE);
+    emit_inst(d->e, in, NULL, 0, (Haz *[]){tmp.haz, at.haz}, 2);
+}
+
+// sum += part
+static void add_to(Depth *d, Mem sum, Mem part, int64_t lanes, int64_t n) {
+    View to = VIEW(sum, DT_F32, {lanes}, {n, 1}), x = VIEW(part, DT_F32, {lanes}, {n, 1});
+    put_inst(d->e, isa_tensor_tensor(ENG_VECTOR, to, to, ALU_ADD, x), &to, &x, NULL);
 }
 
 // The chunk's sums begin a tile's, or are added to them.
-static void kernel_chunk(Depth *d, const Tile *t, const Chunk *c, uint32_t small, bool begins) {
-    uint32_t slot = d->next_x++ % 2, part = d->next_part++ % 2, total = s_slot(d, small);
-    uint32_t at = begins ? total : d->part_at + part * up(d->taps * 4);
-    Haz *haz = begins ? &d->smalls[small] : &d->parts[part];
+static void kernel_chunk(Depth *d, const Tile *t, const Chunk *c, Mem small, bool begins) {
+    uint32_t slot = ring_turn(&d->xs);
+    Mem part = ring_next(&d->parts), at = begins ? small : part;
     Box b;
     bool all = c->xn > 0;
     for (int64_t tap = 0; tap < d->taps && all; tap++)
         all = box_of(d, tap, c, &b);
     if (!all)
-        fill_zeros(d, t->lanes, d->taps, at, haz);
+        fill_zeros(d, t->lanes, d->taps, at);
     if (!c->xn)
         return;
-    load_places(d, &d->x, t, c->x0, c->xn, true, x_slot(d, slot), &d->xs[slot]);
-    load_places(d, &d->l, t, c->l0, c->ln, false, l_slot(d, slot), &d->ls[slot]);
+    load_places(d, &d->x, t, c->x0, c->xn, true, ring_at(&d->xs, slot));
+    load_places(d, &d->l, t, c->l0, c->ln, false, ring_at(&d->ls, slot));
     for (int64_t tap = 0; tap < d->taps; tap++)
         if (box_of(d, tap, c, &b))
-            sum_tap(d, t, c, tap, &b, slot, at, haz);
-    if (begins)
-        return;
-    IsaInst add = {.op = ISA_TENSOR_TENSOR, .engine = ENG_VECTOR, .dtype = DT_F32, .stype = DT_F32, .ttype = DT_F32, .op0 = ALU_ADD};
-    add.dst = add.src = addr_sbuf(0, total), add.src1 = addr_sbuf(0, at);
-    add.n[0] = (uint32_t)t->lanes, add.n[1] = (uint32_t)d->taps, add.d[1] = add.s[1] = add.t[1] = 1;
-    emit_inst(d->e, add, &haz, 1, (Haz *[]){&d->smalls[small]}, 1);
+            sum_tap(d, t, c, tap, &b, slot, at);
+    if (!begins)
+        add_to(d, small, part, t->lanes, d->taps);
 }
 
 // Sums of a tile, taps put on the partitions, are added to those of its channels.
-static void add_sums(Depth *d, const Tile *t, uint32_t small) {
-    uint32_t bank = d->next_bank++ % 8;
-    Haz *bhaz = &d->e->bank_haz[bank];
-    IsaInst turn = {.op = ISA_TRANSPOSE, .engine = ENG_TENSOR, .dtype = DT_F32, .stype = DT_F32, .src = addr_sbuf(0, s_slot(d, small))};
-    turn.dst = addr_psum(0, bank * PSUM_BANK_BYTES);
-    turn.n[0] = (uint32_t)t->lanes, turn.n[1] = (uint32_t)d->taps, turn.d[1] = turn.s[1] = 1;
-    emit_inst(d->e, turn, (Haz *[]){&d->smalls[small]}, 1, &bhaz, 1);
-    for (int i = 0; i < t->count; i++) {
-        const Run *r = &t->runs[i];
-        IsaInst add = {.op = ISA_TENSOR_TENSOR, .engine = ENG_VECTOR, .dtype = DT_F32, .stype = DT_F32, .ttype = DT_F32, .op0 = ALU_ADD};
-        add.dst = add.src = addr_sbuf(0, (uint32_t)(d->sum_at + (uint64_t)r->c * 4));
-        add.src1 = turn.dst + (uint64_t)r->lane * 4;
-        add.n[0] = (uint32_t)d->taps, add.n[1] = (uint32_t)r->n, add.d[1] = add.s[1] = add.t[1] = 1;
-        emit_inst(d->e, add, &bhaz, 1, (Haz *[]){&d->sums}, 1);
-    }
+static void add_sums(Depth *d, const Tile *t, Mem small) {
+    Mem bank = ring_next(&d->banks);
+    put_transpose(d->e, VIEW(bank, DT_F32, {d->taps}, {t->lanes, 1}), VIEW(small, DT_F32, {t->lanes}, {d->taps, 1}));
+    for (int i = 0; i < t->count; i++)
+        add_to(d, mem_off(ring_at(&d->sums, 0), t->runs[i].c * 4), mem_off(bank, t->runs[i].lane * 4), d->taps, t->runs[i].n);
 }
 
 static void by_kernel(Depth *d, const Tile *t, bool first, bool last) {
     bool again = !d->turns_sums && !first; // the tile's sums go on
-    d->next_small += !again;
-    uint32_t small = d->next_small % 2;
+    d->smalls.next += !again;
+    Mem small = ring_at(&d->smalls, d->smalls.next % 2);
     for (int64_t l0 = 0; l0 < d->axis[0].nl; l0 += d->chunk) {
         Chunk c = chunk_of(d, l0, min64(d->chunk, d->axis[0].nl - l0));
         kernel_chunk(d, t, &c, small, !l0 && !again);
@@ -681,33 +609,24 @@ static void by_kernel(Depth *d, const Tile *t, bool first, bool last) {
     if (d->turns_sums)
         add_sums(d, t, small);
     else if (last)
-        move_taps(d, t, s_slot(d, small), false, &d->smalls[small]);
+        move_taps(d, t, small, false);
 }
 
 static void store_sums(Depth *d) {
-    IsaInst out = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_OUT, .stype = DT_F32, .src = addr_sbuf(0, d->sum_at)};
-    out.dtype = (uint8_t)(d->s.dtype == DT_F32 ? 0 : d->s.dtype);
-    out.dst = d->s.addr + (uint64_t)(d->s.base * (int64_t)dtype_bytes(d->s.dtype));
-    out.n[0] = (uint32_t)d->taps, out.n[3] = (uint32_t)d->channels, out.d[0] = (int32_t)d->s.s[d->ns - 1];
-    out.d[3] = (int32_t)d->s.c, out.s[3] = 1;
-    emit_inst(d->e, out, (Haz *[]){&d->sums}, 1, NULL, 0);
+    uint64_t to = d->s.addr + (uint64_t)(d->s.base * (int64_t)dtype_bytes(d->s.dtype));
+    put_dma(d->e, QUEUE_OUT, VIEW(mem_hbm(to), d->s.dtype, {d->taps, d->s.s[d->ns - 1]}, {d->channels, d->s.c}),
+            VIEW(ring_at(&d->sums, 0), DT_F32, {d->taps}, {d->channels, 1}));
 }
 
-static void share_area(Depth *d, bool out) {
-    uint32_t small = up(d->taps * 4);
-    for (uint32_t i = 0; i < 2; i++) {
-        emit_area(d->e, &d->xs[i], x_slot(d, i), d->x_bytes, out);
-        emit_area(d->e, &d->ls[i], l_slot(d, i), d->l_bytes, out);
-        emit_area(d->e, &d->smalls[i], s_slot(d, i), small, out);
-        if (d->by_kernel)
-            emit_area(d->e, &d->parts[i], d->part_at + i * small, small, out);
-    }
-    for (uint32_t i = 0; i < TMPS && d->by_kernel; i++)
-        emit_area(d->e, &d->tmps[i], d->tmp_at + i * d->l_bytes, d->l_bytes, out);
-    if (d->turns_sums)
-        emit_area(d->e, &d->sums, d->sum_at, up(d->channels * 4), out);
-    for (uint32_t i = 0; i < OUT_TILES; i++)
-        emit_area(d->e, &d->outs[i], d->out_at + i * OUT_BYTES, OUT_BYTES, out);
+static void place_rings(Depth *d) {
+    Area *a = &d->area;
+    *a = area_make(d->e, 0, AREA_BYTES);
+    bool fits = area_ring(a, &d->xs, 2, d->x_bytes) && area_ring(a, &d->ls, 2, d->l_bytes) && area_ring(a, &d->smalls, 2, d->small_bytes) &&
+                area_ring(a, &d->parts, d->by_kernel ? 2 : 0, d->small_bytes) && area_ring(a, &d->tmps, d->by_kernel ? TMPS : 0, d->l_bytes) &&
+                area_ring(a, &d->sums, d->turns_sums, up(d->channels * 4)) && area_ring(a, &d->outs, OUT_TILES, PSUM_BANK_BYTES);
+    assert(fits);
+    (void)fits;
+    d->banks = ring_of_banks(d->e, 0, PSUM_BANKS);
 }
 
 void emit_depth(Emit *e, const Step *s) {
@@ -720,13 +639,14 @@ void emit_depth(Emit *e, const Step *s) {
     d->x.addr = emit_addr(e, refs[s->ins]);
     uint64_t w = emit_addr(e, refs[s->ins + 1]), y = emit_addr(e, refs[s->outs]);
     d->l.addr = d->by_kernel ? w : y, d->s.addr = d->by_kernel ? y : w;
-    share_area(d, false);
+    place_rings(d);
+    area_open(&d->area);
     if (d->by_kernel)
         emit_task(e);
     if (d->turns_sums)
-        fill_zeros(d, d->taps, d->channels, d->sum_at, &d->sums);
+        fill_zeros(d, d->taps, d->channels, ring_at(&d->sums, 0));
     each_tile(d, d->by_kernel ? by_kernel : by_image);
     if (d->turns_sums)
         store_sums(d);
-    share_area(d, true);
+    area_close(&d->area);
 }
