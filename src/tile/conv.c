@@ -14,7 +14,7 @@
 
 #include "base/num.h"
 #include "hlo/conv.h"
-#include "tile/contract.h"
+#include "tile/nest_text.h"
 #include "tile/slab.h"
 
 #define INSTS_MAX (1 << 20)
@@ -222,6 +222,18 @@ static bool views_share(Emit *e, Views *v, size_t size) {
     v->y += lo * best->dst;
     best->n = hi - lo;
     return hi > lo;
+}
+
+void conv_nests(const Hlo *h, const HloOp *op, NestEach *on, void *arg) {
+    Conv c;
+    bool ok = conv_init(h, op, &c);
+    assert(ok);
+    (void)ok;
+    for (int64_t i = 0; i < c.nphases * c.ngroups; i++) {
+        Views v = views_of(&c, i / c.ngroups, i % c.ngroups);
+        NestOp n = {.is_product = true, .in = {0, 1}, .off = {v.x, v.w}, .out_off = v.y, .c = contract_of(&c, &v, (Choice){0})};
+        on(arg, &n);
+    }
 }
 
 void emit_conv(Emit *e, const Step *s) {

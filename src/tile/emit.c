@@ -7,6 +7,7 @@
 #include "tile/block.h"
 #include "tile/count.h"
 #include "tile/lower.h"
+#include "tile/nest_text.h"
 #include "tile/pair.h"
 #include "tile/put.h"
 
@@ -341,6 +342,7 @@ static Lane lane_of(const Emit *e, const Step *s) {
     case STEP_DOT:
     case STEP_BATCH:
     case STEP_CONV:
+    case STEP_NEST:
         return LANE_TENSOR;
     case STEP_MOVE: // a pad takes its number from SBUF
         return hlo_at(e->l->h, s->op)->code == HLO_PAD ? LANE_ROWS : LANE_MOVE;
@@ -404,6 +406,9 @@ static void emit_step(Emit *e, const Step *s, Buf *consts) {
         return;
     case STEP_CONV:
         emit_conv(e, s);
+        return;
+    case STEP_NEST:
+        emit_nests(e, s);
         return;
     case STEP_MOVE:
         if (!is_empty(e, s))

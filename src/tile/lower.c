@@ -19,6 +19,7 @@
 #include "tile/count.h"
 #include "tile/dot.h"
 #include "tile/lower.h"
+#include "tile/nest_text.h"
 
 // --- buffers ---------------------------------------------------------------------------------------
 
@@ -285,6 +286,8 @@ static WhyId without_lowering(const HloOp *op) {
 StepKind lower_kind(const Lower *l, const HloOp *op, Why *why) {
     if (op->code == HLO_ROWS)
         return rows_is_cast(l->h, op) ? STEP_CAST : STEP_ROWS;
+    if (nest_is_call(op))
+        return STEP_NEST;
     if (dot_is_batch(l->h, op))
         return STEP_BATCH;
     if (dot_suits(l->h, op, why))

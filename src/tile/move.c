@@ -9,7 +9,7 @@
 
 #include "pass/rows.h"
 #include "tile/area.h"
-#include "tile/nest.h"
+#include "tile/nest_text.h"
 
 #define RUN_BYTES_MIN 64
 #define PAD_RUN_BYTES_MIN 24 // a pad's rows are often short
@@ -162,6 +162,18 @@ bool move_is_transfer(const Hlo *h, const HloOp *op, Why *why) {
             return why_refuse(why, runs ? WHY_TRANSFERS : WHY_RUNS);
     }
     return true;
+}
+
+void move_nests(const Hlo *h, const HloOp *op, NestEach *on, void *arg) {
+    int64_t at = 0;
+    for (uint32_t k = 0; k < moved_operands(op); at += box_moves(h, op, k++)) {
+        NestOp n = {.in = {k, k}};
+        n.c.stype = n.c.dtype = hlo_value_type(h, op->results)->dtype;
+        if (!box_of(h, op, k, at, WHOLE, &n.move))
+            continue;
+        n.off[0] = n.move.src, n.out_off = n.move.dst;
+        on(arg, &n);
+    }
 }
 
 // A shared box is cut at its outermost axis.

@@ -71,6 +71,7 @@ typedef enum StepKind {
     STEP_BLOCK,      // … with the products before and behind it; aux = block
     STEP_COPY,       // outs[0] = ins[0], whole buffers
     STEP_SCAN,       // running sums and extremes along rows on the vector engine
+    STEP_NEST,       // nests as the program has them (nest_text.h)
     STEP_NUMBER,     // outs[0] = the form of value aux
     STEP_LOOP_BEGIN, // aux = loop
     STEP_LOOP_TEST,  // ins[0] = condition; aux = loop

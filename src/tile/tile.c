@@ -7,6 +7,7 @@
 
 #include "base/opt.h"
 #include "mach/instance.h"
+#include "tile/nest_text.h"
 #include "tile/pair.h"
 
 #define TIMED_CODE_MAX 4096   // instructions of both cores: what the clock takes for them is not felt
@@ -20,6 +21,10 @@ static Artifact *lower(Compile *c, const ChipFile *chip, uint32_t cores, bool sh
     Lower *l = ARENA_NEW(c->scratch, Lower);
     *l = (Lower){.c = c, .h = c->hlo};
     lower_program(l, chip);
+    if (c->nests) {
+        c->nests->n = 0;
+        nests_print(l, c->nests);
+    }
     *pair = (Pair){.cores = cores};
     if (share)
         pair_plan(l, chip, pair);

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// nest_text.c — nests of steps: print, parse, verify, and programs that begin there.
+#include "tile/nest_text.h"
+
+#include <string.h>
+
+#include "hlo/dot.h"
+#include "isa/text.h"
+#include "tile/side.h"
+
+// --- print and parse -----------------------------------------------------------------------------------
+
+static void print_axes(const char *name, const Nest *n, const int64_t *third, Buf *out) {
+    buf_printf(out, " %s(", name);
+    for (int i = 0; i < n->rank; i++) {
+        buf_printf(out, "%s%lld:%lld:%lld", i ? ", " : "", (long long)n->axis[i].n, (long long)n->axis[i].src, (long long)n->axis[i].dst);
+        if (third)
+            buf_printf(out, ":%lld", (long long)third[i]);
+    }
+    buf_printf(out, ")");
+}
+
+void nest_print(const NestOp *n, Buf *out) {
+    buf_printf(out, "%s %s", n->is_product ? "product" : "move", dtype_row(n->c.stype)->name);
+    if (n->is_product || n->c.dtype != n->c.stype)
+        buf_printf(out, " -> %s", dtype_row(n->c.dtype)->name);
+    for (int i = 0; i < (n->is_product ? 2 : 1); i++)
+        buf_printf(out, " in%u[%lld]", n->in[i], (long long)n->off[i]);
+    buf_printf(out, " -> out%u[%lld]", n->out, (long long)n->out_off);
+    if (n->is_product) {
+        if (n->batch.rank)
+            print_axes("b", &n->batch, n->batch_out, out);
+        print_axes("k", &n->c.k, NULL, out), print_axes("m", &n->c.m, NULL, out), print_axes("n", &n->c.n, NULL, out);
+    } else {
+        print_axes("", &n->move, NULL, out);
+    }
+    buf_printf(out, "\n");
+}
+
+static int64_t parse_number(Txt *t, const char *what) { return txt_i64(t, INT64_MIN / 4, INT64_MAX / 4, what); }
+
+static Nest parse_axes(Txt *t, int64_t *third) {
+    Nest n = {0};
+    txt_need(t, "(");
+    while (txt_peek(t) != ')') {
+        if (n.rank == VIEW_AXES)
+            txt_fail(t, "more than %d axes", VIEW_AXES);
+        Axis *a = &n.axis[n.rank];
+        a->n = txt_i64(t, 0, INT64_MAX / 4, "positions");
+        txt_need(t, ":"), a->src = parse_number(t, "elements apart");
+        txt_need(t, ":"), a->dst = parse_number(t, "elements apart");
+        if (third)
+            txt_need(t, ":"), third[n.rank] = parse_number(t, "elements apart");
+        n.rank++;
+        if (!txt_take(t, ","))
+            break;
+    }
+    txt_need(t, ")");
+    return n;
+}
+
+static uint32_t parse_operand(Txt *t, const char *name, int64_t *off) {
+    txt_need(t, name);
+    uint32_t number = (uint32_t)txt_u64(t, UINT16_MAX, "an operand's number");
+    txt_need(t, "["), *off = parse_number(t, "an element"), txt_need(t, "]");
+    return number;
+}
+
+NestOp nest_parse(Txt *t) {
+    NestOp n = {.is_product = txt_take_word(t, "product")};
+    if (!n.is_product && !txt_take_word(t, "move"))
+        txt_fail(t, "a nest is a move or a product");
+    n.c.stype = n.c.dtype = txt_dtype(t);
+    if (txt_take(t, "->"))
+        n.c.dtype = txt_dtype(t);
+    for (int i = 0; i < (n.is_product ? 2 : 1); i++)
+        n.in[i] = parse_operand(t, "in", &n.off[i]);
+    txt_need(t, "->");
+    n.out = parse_operand(t, "out", &n.out_off);
+    if (!n.is_product) {
+        n.move = parse_axes(t, NULL);
+    } else {
+        if (txt_take(t, "b"))
+            n.batch = parse_axes(t, n.batch_out);
+        txt_need(t, "k"), n.c.k = parse_axes(t, NULL);
+        txt_need(t, "m"), n.c.m = parse_axes(t, NULL);
+        txt_need(t, "n"), n.c.n = parse_axes(t, NULL);
+    }
+    txt_end(t);
+    return n;
+}
+
+// --- verify --------------------------------------------------------------------------------------------
+
+typedef struct Span {
+    int64_t lo, hi; // first and last element reached
+} Span;
+
+static void reach(Span *s, const Nest *n, int side) { // 0: src, 1: dst
+    for (int i = 0; i < n->rank; i++) {
+        int64_t far = (n->axis[i].n - 1) * (side ? n->axis[i].dst : n->axis[i].src);
+        *(far < 0 ? &s->lo : &s->hi) += n->axis[i].n ? far : 0;
+    }
+}
+
+static void inside(const Lower *l, OpId id, ValueId v, Span s, int dtype, const char *what) {
+    const HloType *t = hlo_value_type(l->h, v);
+    if (t->dtype != dtype)
+        hlo_fail(l->h, id, OTRN_PARSE, "the nest's %s has elements %s, its tensor %s", what, dtype_row(dtype)->name, dtype_row(t->dtype)->name);
+    if (s.lo < 0 || s.hi >= t->elems)
+        hlo_fail(l->h, id, OTRN_PARSE, "the nest reaches elements %lld to %lld of its %s, which has %lld", (long long)s.lo, (long long)s.hi, what,
+                 (long long)t->elems);
+}
+
+void nest_verify(const Lower *l, OpId id, const NestOp *n) {
+    const HloOp *op = hlo_at(l->h, id);
+    if (n->in[0] >= op->noperands || n->in[1] >= op->noperands || n->out >= op->nresults)
+        hlo_fail(l->h, id, OTRN_PARSE, "the nest names an operand or a result that there is not");
+    if (n->is_product ? !dtype_on_tensor_engine(n->c.stype) || n->c.dtype != DT_F32 : n->c.stype != n->c.dtype)
+        hlo_fail(l->h, id, OTRN_PARSE, "a product takes types of the tensor engine and gives f32, a move keeps its type");
+    Span lhs = {n->off[0], n->off[0]}, rhs = {n->off[1], n->off[1]}, out = {n->out_off, n->out_off};
+    if (n->is_product) {
+        Nest batch = n->batch;
+        reach(&lhs, &n->batch, 0), reach(&lhs, &n->c.k, 0), reach(&lhs, &n->c.m, 0);
+        reach(&rhs, &n->batch, 1), reach(&rhs, &n->c.k, 1), reach(&rhs, &n->c.n, 0);
+        for (int i = 0; i < batch.rank; i++)
+            batch.axis[i].dst = n->batch_out[i];
+        reach(&out, &batch, 1), reach(&out, &n->c.m, 1), reach(&out, &n->c.n, 1);
+        inside(l, id, hlo_operand(l->h, op, n->in[1]), rhs, n->c.stype, "second operand");
+    } else {
+        reach(&lhs, &n->move, 0), reach(&out, &n->move, 1);
+    }
+    inside(l, id, hlo_operand(l->h, op, n->in[0]), lhs, n->c.stype, "operand");
+    inside(l, id, op->results + n->out, out, n->c.dtype, "result");
+}
+
+// --- of steps ------------------------------------------------------------------------------------------
+
+static void dot_nest(const Hlo *h, const HloOp *op, NestEach *on, void *arg) {
+    Side l, r;
+    side_init(&l, h, op, false), side_init(&r, h, op, true);
+    NestOp n = {.is_product = true, .in = {0, 1}, .batch.rank = (int)l.nbatch};
+    n.c.stype = hlo_value_type(h, hlo_operand(h, op, 0))->dtype, n.c.dtype = hlo_value_type(h, op->results)->dtype;
+    int64_t out = l.free_size * r.free_size;
+    for (int i = n.batch.rank; i-- > 0; out *= l.batch_dims[i]) {
+        n.batch.axis[i] = (Axis){l.batch_dims[i], l.batch_strides[i], r.batch_strides[i]};
+        n.batch_out[i] = out;
+    }
+    n.c.k = (Nest){.axis = {{l.k_size, l.k_stride, r.k_stride}}, .rank = 1};
+    n.c.m = (Nest){.axis = {{l.free_size, l.free_stride, r.free_size}}, .rank = 1};
+    n.c.n = (Nest){.axis = {{r.free_size, r.free_stride, 1}}, .rank = 1};
+    on(arg, &n);
+}
+
+static void print_one(void *arg, const NestOp *n) { nest_print(n, arg); }
+
+bool nest_is_call(const HloOp *op) {
+    return op->code == HLO_CUSTOM_CALL && !strcmp(hlo_attr_str(op, AK_CALL_TARGET_NAME), NEST_CALL);
+}
+
+static void each_line(const Lower *l, OpId id, NestEach *on, void *arg) {
+    const HloOp *op = hlo_at(l->h, id);
+    const char *at = hlo_attr_str(op, AK_BACKEND_CONFIG), *begin = at;
+    Place place = hlo_place(l->h, op->loc);
+    for (size_t n; *at; at += n + (at[n] == '\n')) {
+        n = strcspn(at, "\n");
+        Txt t = {.ctx = l->c->ctx, .arena = l->c->scratch, .file = place.file, .line = place.line, .col = (uint32_t)(at - begin) + 1, .begin = at, .at = at, .end = at + n};
+        if (!txt_peek(&t))
+            continue;
+        NestOp nest = nest_parse(&t);
+        nest_verify(l, id, &nest);
+        on(arg, &nest);
+    }
+}
+
+static void print_refs(const Lower *l, uint32_t first, uint32_t n, Buf *out) {
+    for (uint32_t i = 0; i < n; i++)
+        buf_printf(out, " %%%u", l->refs.at[first + i]);
+}
+
+void nests_print(const Lower *l, Buf *out) {
+    static const char *const kinds[] = {
+        [STEP_KERNEL] = "kernel", [STEP_FILL] = "fill", [STEP_DOT] = "dot", [STEP_BATCH] = "batch", [STEP_CONV] = "conv", [STEP_DEPTH] = "depthwise",
+        [STEP_MOVE] = "move", [STEP_CAST] = "cast", [STEP_TURN] = "transpose", [STEP_DYNAMIC] = "dynamic", [STEP_POOL] = "pool", [STEP_INDEX] = "index",
+        [STEP_ROWS] = "rows", [STEP_BLOCK] = "block", [STEP_COPY] = "copy", [STEP_SCAN] = "scan", [STEP_NUMBER] = "number", [STEP_NEST] = "nest",
+        [STEP_LOOP_BEGIN] = "loop", [STEP_LOOP_TEST] = "test", [STEP_LOOP_END] = "end", [STEP_SWITCH] = "switch", [STEP_CASE] = "case", [STEP_SWITCH_END] = "end"};
+    for (uint32_t i = 0; i < l->steps.n; i++) {
+        const Step *s = &l->steps.at[i];
+        const HloOp *op = s->op ? hlo_at(l->h, s->op) : NULL;
+        assert(s->kind < sizeof kinds / sizeof *kinds);
+        buf_printf(out, "# %u %s%s%s:", i, kinds[s->kind], op ? " " : "", op ? hlo_row(op)->name : "");
+        print_refs(l, s->ins, s->nins, out);
+        buf_printf(out, " ->");
+        print_refs(l, s->outs, s->nouts, out);
+        buf_printf(out, "\n");
+        if (s->kind == STEP_MOVE || s->kind == STEP_TURN)
+            move_nests(l->h, op, print_one, out);
+        else if (s->kind == STEP_DOT || s->kind == STEP_BATCH)
+            dot_nest(l->h, op, print_one, out);
+        else if (s->kind == STEP_CONV)
+            conv_nests(l->h, op, print_one, out);
+        else if (s->kind == STEP_NEST)
+            each_line(l, s->op, print_one, out);
+    }
+}
+
+// --- programs that begin here ----------------------------------------------------------------------------
+
+typedef struct Begin {
+    Emit *e;
+    const Step *s;
+} Begin;
+
+static uint64_t operand_at(const Begin *b, uint32_t ref, int64_t off, int dtype) {
+    return emit_addr(b->e, b->e->l->refs.at[ref]) + (uint64_t)(off * (int64_t)dtype_bytes(dtype));
+}
+
+static void emit_one(void *arg, const NestOp *n) {
+    const Begin *b = arg;
+    uint64_t out = operand_at(b, b->s->outs + n->out, n->out_off, n->c.dtype), lhs = operand_at(b, b->s->ins + n->in[0], n->off[0], n->c.stype);
+    if (!n->is_product) {
+        Nest move = n->move;
+        nest_join(&move);
+        emit_task(b->e);
+        nest_put(b->e, &move, ENG_GPSIMD, QUEUE_COPY, lhs, out, n->c.stype, NULL);
+        return;
+    }
+    Contract c = n->c;
+    uint64_t rhs = operand_at(b, b->s->ins + n->in[1], n->off[1], n->c.stype);
+    int64_t at[OTRN_MAX_RANK] = {0}, size = (int64_t)dtype_bytes(c.stype), out_size = (int64_t)dtype_bytes(c.dtype);
+    do {
+        c.lhs = lhs, c.rhs = rhs, c.out = out;
+        for (int i = 0; i < n->batch.rank; i++) {
+            c.lhs += (uint64_t)(at[i] * n->batch.axis[i].src * size), c.rhs += (uint64_t)(at[i] * n->batch.axis[i].dst * size);
+            c.out += (uint64_t)(at[i] * n->batch_out[i] * out_size);
+        }
+        contract_emit(b->e, &c);
+    } while (nest_next(&n->batch, n->batch.rank, at));
+}
+
+void emit_nests(Emit *e, const Step *s) {
+    Begin b = {e, s};
+    each_line(e->l, s->op, emit_one, &b);
+}

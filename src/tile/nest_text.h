@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// nest_text.h — what a step does as nests: printed (--dump=nest), read back, verified.
+//
+//   move f32 in0[0] -> out0[0] (32:1:16, 16:32:1)                         positions : elements apart in src : in dst
+//   product bf16 -> f32 in0[0] in1[0] -> out0[0] b(4:8:8:4) k(64:1:128) m(32:64:128) n(128:1:1)
+//
+//   product   out[b][m][n] = sum over k of lhs[b][k][m] * rhs[b][k][n];   b n:lhs:rhs:out   k n:lhs:rhs   m n:lhs:out   n n:rhs:out
+//
+// A program may begin there: the custom call "otrn.nest" has such lines in its backend_config, in0… are its operands, out0… its results.
+#ifndef OTRN_TILE_NEST_TEXT_H
+#define OTRN_TILE_NEST_TEXT_H
+
+#include "tile/contract.h"
+
+#define NEST_CALL "otrn.nest"
+
+typedef struct NestOp {
+    bool is_product;
+    uint32_t in[2], out;        // which operands and which result of the step
+    int64_t off[2], out_off;    // where they begin, elements
+    Nest move;
+    Contract c;                 // its addresses are not yet known; types of moves too
+    Nest batch;                 // src: lhs, dst: rhs
+    int64_t batch_out[VIEW_AXES];
+} NestOp;
+
+typedef void NestEach(void *arg, const NestOp *n);
+void move_nests(const Hlo *h, const HloOp *op, NestEach *on, void *arg); // move.c: also of transposes
+void conv_nests(const Hlo *h, const HloOp *op, NestEach *on, void *arg); // conv.c
+void nest_print(const NestOp *n, Buf *out);  // a line
+NestOp nest_parse(struct Txt *t);            // the inverse
+void nest_verify(const Lower *l, OpId id, const NestOp *n); // raises where it reaches beyond a tensor of the op
+void nests_print(const Lower *l, Buf *out);  // all steps
+bool nest_is_call(const HloOp *op);
+void emit_nests(Emit *e, const Step *s);     // of such a call
+
+#endif
