@@ -20,7 +20,8 @@ static void print_axes(const char *name, const Nest *n, const int64_t *third, Bu
     buf_printf(out, ")");
 }
 
-void nest_print(const NestOp *n, Buf *out) {
+// A line; nest_parse is its inverse.
+static void nest_print(const NestOp *n, Buf *out) {
     buf_printf(out, "%s %s", n->is_product ? "product" : "move", dtype_row(n->c.stype)->name);
     if (n->is_product || n->c.dtype != n->c.stype)
         buf_printf(out, " -> %s", dtype_row(n->c.dtype)->name);
@@ -66,7 +67,7 @@ static uint32_t parse_operand(Txt *t, const char *name, int64_t *off) {
     return number;
 }
 
-NestOp nest_parse(Txt *t) {
+static NestOp nest_parse(Txt *t) {
     NestOp n = {.is_product = txt_take_word(t, "product")};
     if (!n.is_product && !txt_take_word(t, "move"))
         txt_fail(t, "a nest is a move or a product");
@@ -112,7 +113,8 @@ static void inside(const Lower *l, OpId id, ValueId v, Span s, int dtype, const 
                  (long long)t->elems);
 }
 
-void nest_verify(const Lower *l, OpId id, const NestOp *n) {
+// Raises where it reaches beyond a tensor of the op.
+static void nest_verify(const Lower *l, OpId id, const NestOp *n) {
     const HloOp *op = hlo_at(l->h, id);
     if (n->in[0] >= op->noperands || n->in[1] >= op->noperands || n->out >= op->nresults)
         hlo_fail(l->h, id, OTRN_PARSE, "the nest names an operand or a result that there is not");

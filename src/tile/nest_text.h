@@ -27,9 +27,6 @@ typedef struct NestOp {
 typedef void NestEach(void *arg, const NestOp *n);
 void move_nests(const Hlo *h, const HloOp *op, NestEach *on, void *arg); // move.c: also of transposes
 void conv_nests(const Hlo *h, const HloOp *op, NestEach *on, void *arg); // conv.c
-void nest_print(const NestOp *n, Buf *out);  // a line
-NestOp nest_parse(struct Txt *t);            // the inverse
-void nest_verify(const Lower *l, OpId id, const NestOp *n); // raises where it reaches beyond a tensor of the op
 void nests_print(const Lower *l, Buf *out);  // all steps
 bool nest_is_call(const HloOp *op);
 void emit_nests(Emit *e, const Step *s);     // of such a call
