@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// num.h — decimal text to double and back, exact and independent of the process's locale; whole numbers' divisors.
+// num.h — decimal text to double and back, exact and independent of the process's locale; sums with whole numbers.
 #ifndef OTRN_BASE_NUM_H
 #define OTRN_BASE_NUM_H
 
@@ -15,6 +15,10 @@ const char *num_parse_f64(const char *s, const char *end, double *out);
 int num_print_f64(char out[NUM_TEXT_BYTES], double v, int digits);
 // The shortest of 7, 16 and 17 digits that reads back the same.
 int num_print_exact(char out[NUM_TEXT_BYTES], double v);
+
+static inline int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static inline int64_t num_gcd(int64_t a, int64_t b) {
     while (b) {

@@ -11,6 +11,7 @@
 
 #include <assert.h>
 
+#include "base/num.h"
 #include "isa/isa.h"
 
 #define VIEW_AXES 8

@@ -13,6 +13,7 @@ typedef struct Compile {
     const struct Options *opts; // may be NULL: all defaults
     struct Pool *pool; // helps; may be NULL
     const struct ChipFile *chip; // for prices; NULL: not known, as far as results do not depend on it
+    Buf *placed; // where steps have their memories (tile/area.h); NULL: nobody asks
     Buf *nests; // what tile does, as text (tile/nest_text.h); NULL: nobody asks
 } Compile;
 

@@ -68,9 +68,10 @@ static void stage_done(Run *r, const char *name, Hlo *h, const Artifact *art) {
 }
 
 const char *rt_stage_name(int i) {
+    static const char *const behind[] = {"nest", "placed", "tile"};
     if (i == 0)
         return "read";
-    return i <= pass_count ? pass_rows[i - 1].name : i == pass_count + 1 ? "nest" : i == pass_count + 2 ? "tile" : NULL;
+    return i <= pass_count ? pass_rows[i - 1].name : i <= pass_count + 3 ? behind[i - pass_count - 1] : NULL;
 }
 
 static bool is_disabled(const Options *o, const char *pass) {
@@ -199,7 +200,7 @@ static void compile_program(Run *r, Buf *out) {
     if (!in->pool && h->ops.n >= POOL_LEAST)
         r->pool = pool_make((int)opt_num(in->opts, OPT_THREADS));
     Compile c = {.ctx = r->ctx, .arena = &r->compile, .scratch = &r->scratch, .hlo = h, .opts = in->opts,
-                 .pool = in->pool ? in->pool : r->pool, .chip = &chip, .nests = in->nests};
+                 .pool = in->pool ? in->pool : r->pool, .chip = &chip, .nests = in->nests, .placed = in->placed};
     run_passes(r, &c);
     Artifact *art = tile_lower(&c, &chip);
     set_precision(r, art);

@@ -70,7 +70,7 @@ typedef struct RtCompile {
     void *prepare_arg;
     RtHook *hook; // may be NULL; with a hook the cache is not consulted
     void *hook_arg;
-    Buf *nests;   // takes the steps as nests (tile/nest_text.h); may be NULL
+    Buf *nests, *placed; // take the steps as nests (tile/nest_text.h), and where they lie; may be NULL
     RtStats *stats; // may be NULL
     RtSpare *spare;   // may be NULL
     Pool *pool;       // helps; NULL: one of its own, where the program is large

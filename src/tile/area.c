@@ -2,6 +2,8 @@
 // area.c — slots of SBUF and who waits for whom.
 #include "tile/area.h"
 
+#include <string.h>
+
 bool room_take(Room *r, uint32_t bytes, uint32_t *at) {
     for (int i = 0; i < 2; i++)
         if (r->at[i] + bytes <= r->end[i]) {
@@ -25,9 +27,9 @@ void area_ways(Area *a, Ring *r, uint32_t ways, uint32_t way_bytes) {
     r->haz = ARENA_NEWN(a->e->c->scratch, Haz, r->n * ways);
 }
 
-bool area_ring(Area *a, Ring *r, uint32_t n, uint32_t bytes) {
+bool area_ring_named(Area *a, Ring *r, uint32_t n, uint32_t bytes, const char *name) {
     assert(a->count < AREA_RINGS);
-    *r = (Ring){.slot = ARENA_NEWN(a->e->c->scratch, uint64_t, n + 1), .bytes = bytes, .n = n};
+    *r = (Ring){.name = name, .slot = ARENA_NEWN(a->e->c->scratch, uint64_t, n + 1), .bytes = bytes, .n = n};
     for (uint32_t i = 0, at; i < n; i++) {
         if (!room_take(&a->room, bytes, &at))
             return false;
@@ -49,7 +51,25 @@ static void share(const Area *a, bool out) {
     }
 }
 
-void area_open(Area *a) { share(a, false); }
+static void print_places(const Area *a, Buf *out) {
+    for (int k = 0; k < a->count; k++) {
+        const Ring *r = a->rings[k];
+        const char *name = strrchr(r->name, '>'); // &d->lhs.slots: lhs.slots
+        if (!r->n)
+            continue;
+        buf_printf(out, "  ring %s %u x %u bytes:", name ? name + 1 : r->name + 1, r->n, r->bytes);
+        for (uint32_t i = 0; i < r->n; i++)
+            buf_printf(out, " sbuf[%u]", addr_poff(r->slot[i]));
+        buf_printf(out, "\n");
+    }
+}
+
+void area_open(Area *a) {
+    if (a->e->c->placed && !a->e->probe)
+        print_places(a, a->e->c->placed);
+    share(a, false);
+}
+
 void area_close(Area *a) { share(a, true); }
 
 Ring ring_of_banks(Emit *e, uint32_t first, uint32_t n) {

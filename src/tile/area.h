@@ -14,6 +14,7 @@
 #define AREA_RINGS 12
 
 typedef struct Ring {
+    const char *name;    // as the step calls it, for --dump=placed
     uint64_t *slot;      // addresses
     uint32_t bytes, n;   // of a slot; how many
     uint32_t ways;       // hazards of a slot: what is filled apart is waited for apart
@@ -36,7 +37,8 @@ typedef struct Area {
 bool room_take(Room *r, uint32_t bytes, uint32_t *at); // false: there is not so much in one stretch
 Area area_make(Emit *e, uint32_t at, uint32_t end);
 // Slots at the beginning of what is left; false: there is not enough. The ring stays where it is until the area is closed.
-bool area_ring(Area *a, Ring *r, uint32_t n, uint32_t bytes);
+#define area_ring(a, r, n, bytes) area_ring_named(a, r, n, bytes, #r)
+bool area_ring_named(Area *a, Ring *r, uint32_t n, uint32_t bytes, const char *name);
 void area_ways(Area *a, Ring *r, uint32_t ways, uint32_t way_bytes); // of one made just now
 void area_open(Area *a);
 void area_close(Area *a);

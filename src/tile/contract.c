@@ -69,9 +69,6 @@ typedef struct Plan {
 
 static uint32_t slot_cols(const Plan *p) { return p->chunk_tiles * BLOCK; }
 
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // --- views -------------------------------------------------------------------------------------------
 

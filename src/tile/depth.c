@@ -82,9 +82,6 @@ typedef struct Depth {
     Ring xs, ls, smalls, parts, tmps, sums, outs, banks;
 } Depth;
 
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 

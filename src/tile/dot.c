@@ -75,9 +75,6 @@ typedef struct Dot {
     uint32_t next_turn;
 } Dot;
 
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t pieces(int64_t n, int64_t each) { return (n + each - 1) / each; }
 static int64_t rows_begin_of(const Dot *d, int64_t batch) { return max64(0, d->rows_lo - batch * d->m); }
 static bool is_wide(const Dot *d) { return d->cut.cols > BLOCK; }
 
@@ -431,8 +428,8 @@ bool dot_fits_epilogue(Emit *e, const Epilogue *p) {
 
 // How much longer than half of it the longer part of n is, cut at `unit`; of the last one a part counts as `least`.
 static double uneven(int64_t n, int64_t unit, int64_t least) {
-    double whole = (double)(pieces(n, least) * least);
-    return 2.0 * (double)(pieces(n, 2 * unit) * unit) / whole;
+    double whole = (double)(ceil_div(n, least) * least);
+    return 2.0 * (double)(ceil_div(n, 2 * unit) * unit) / whole;
 }
 
 // A shared product is cut by rows, as those of all batches lie below each other; by columns when it is low, or when three tiles of rows,

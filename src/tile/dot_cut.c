@@ -21,9 +21,7 @@
 #define ROWS_FIRST 1.03 // what comes next mostly wants whole rows
 #define JOIN_SHARE 0.2 // of the time row programs over the same rows take, which nothing hides when their memory is taken
 
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static double max_of(double a, double b) { return a > b ? a : b; }
-static int64_t pieces(int64_t n, int64_t each) { return (n + each - 1) / each; }
 
 // --- prices of what a cut is made of -----------------------------------------------------------------
 
@@ -39,7 +37,7 @@ static Mem psum(void) { return (Mem){.addr = addr_psum(0, 0)}; }
 static Mem hbm(void) { return mem_hbm(addr_hbm(SEG_FIRST_ARG, 0)); }
 
 static double load_ns(const DotSize *s, const Side *side, bool turned, int64_t width, int64_t chunk) {
-    int64_t groups = pieces(width, PARTITIONS), deep = chunk * PARTITIONS;
+    int64_t groups = ceil_div(width, PARTITIONS), deep = chunk * PARTITIONS;
     View to = VIEW(sbuf(), s->stype, {PARTITIONS}, {chunk, width}, {width, 1});
     View from = VIEW(hbm(), s->stype, {PARTITIONS, side->k_stride}, {chunk, side->k_stride * PARTITIONS}, {width, side->free_stride});
     if (turned) {
@@ -83,9 +81,9 @@ typedef struct Flow { // a side on its way, for all of the product
 } Flow;
 
 static double cut_ns(const DotSize *s, const DotCut *c) {
-    int64_t ktiles = pieces(s->k, PARTITIONS), mtiles = pieces(s->m, PARTITIONS), chunks = pieces(ktiles, c->chunk);
-    Flow l = {.load = s->lhs_same ? 0 : load_ns(s, s->lhs, s->lhs_turned, (uint32_t)min64(c->tiles * PARTITIONS, s->m), c->chunk), .blocks = pieces(mtiles, c->tiles)};
-    Flow r = {.load = load_ns(s, s->rhs, s->rhs_turned, (uint32_t)min64(c->cols, s->n), c->chunk), .blocks = pieces(s->n, c->cols)};
+    int64_t ktiles = ceil_div(s->k, PARTITIONS), mtiles = ceil_div(s->m, PARTITIONS), chunks = ceil_div(ktiles, c->chunk);
+    Flow l = {.load = s->lhs_same ? 0 : load_ns(s, s->lhs, s->lhs_turned, (uint32_t)min64(c->tiles * PARTITIONS, s->m), c->chunk), .blocks = ceil_div(mtiles, c->tiles)};
+    Flow r = {.load = load_ns(s, s->rhs, s->rhs_turned, (uint32_t)min64(c->cols, s->n), c->chunk), .blocks = ceil_div(s->n, c->cols)};
     Flow *stays = c->by_columns ? &r : &l, *passes = c->by_columns ? &l : &r;
     uint32_t stay_slots = c->by_columns ? c->rhs_slots : c->lhs_slots, pass_slots = c->by_columns ? c->lhs_slots : c->rhs_slots;
     stays->passes = stay_slots >= chunks ? 1 : (double)passes->blocks;
@@ -98,7 +96,7 @@ static double cut_ns(const DotSize *s, const DotCut *c) {
         keep = (double)(passes->blocks * chunks) * passes->load;
     }
     double tile = (double)(mtiles * ktiles), full = (double)(s->n / PSUM_BANK_COLS), rest = s->n % PSUM_BANK_COLS ? multiply_ns(s, s->n % PSUM_BANK_COLS) : 0;
-    double turned = tile * turn_l.passes + (double)(pieces(s->n, PARTITIONS) * ktiles) * turn_r.passes;
+    double turned = tile * turn_l.passes + (double)(ceil_div(s->n, PARTITIONS) * ktiles) * turn_r.passes;
     double array = tile * (full * multiply_ns(s, PSUM_BANK_COLS) + rest) + turned * turn_ns(s);
     double leave = (double)(mtiles * s->n) * leave_ns(s, DT_F32, s->dtype) + turned * PARTITIONS * leave_ns(s, s->stype, s->stype);
     double out = (double)mtiles * (double)s->n / PSUM_BANK_COLS * store_ns(s);
@@ -147,7 +145,7 @@ static void take_better(const DotSize *s, DotCut c, DotCut *best) {
 
 // Slots of the side that stays and of the one that passes by, for a block and a chunk.
 static void try_slots(const DotSize *s, DotCut c, DotCut *best) {
-    int64_t chunks = pieces(pieces(s->k, PARTITIONS), c.chunk);
+    int64_t chunks = ceil_div(ceil_div(s->k, PARTITIONS), c.chunk);
     for (int64_t stay = chunks + SPARE_MOST; stay >= 2; stay = stay > chunks ? stay - 1 : stay > 4 ? 4 : stay - 1)
         for (uint32_t pass = STREAM_MOST; pass >= 2; pass--) {
             c.lhs_slots = s->lhs_same ? 1 : c.by_columns ? pass : (uint32_t)min64(stay, DOT_SLOTS + 1);
@@ -168,7 +166,7 @@ static void try_slots(const DotSize *s, DotCut c, DotCut *best) {
 DotCut dot_cut(const DotSize *s) {
     DotCut best = {0};
     bool turns = s->lhs_turned || s->rhs_turned;
-    int64_t ktiles = pieces(s->k, PARTITIONS), mtiles = pieces(s->m, PARTITIONS);
+    int64_t ktiles = ceil_div(s->k, PARTITIONS), mtiles = ceil_div(s->m, PARTITIONS);
     for (uint32_t borrows = 0; borrows < 2; borrows++)
         for (uint32_t by_columns = 0; by_columns < (s->lhs_same ? 1u : 2u); by_columns++)
             for (uint32_t chunk = DOT_CHUNK; chunk; chunk /= 2)

@@ -713,6 +713,20 @@ static bool enter_step(Emit *e, const Pair *pair, int core, uint32_t i) {
     return pair->core[i] == core || pair->core[i] >= PAIR_BOTH;
 }
 
+// For --dump=placed: the step, its buffers in HBM; rings follow as it takes them.
+static void step_placed(Emit *e, const Step *s) {
+    Buf *out = e->c->placed;
+    step_print(e->l, s, out);
+    for (uint32_t i = 0; i < s->nins + s->nouts; i++) {
+        BufId b = e->l->refs.at[i < s->nins ? s->ins + i : s->outs + i - s->nins];
+        if (!b)
+            continue;
+        buf_printf(out, "  %s%u ", i < s->nins ? "in" : "out", i < s->nins ? i : i - s->nins);
+        isa_print_addr(emit_addr(e, b), &(IsaNames){.nargs = e->l->main->nargs, .nresults = e->l->main->nresults}, out);
+        buf_printf(out, " %llu bytes\n", (unsigned long long)e->l->bufs.at[b].bytes);
+    }
+}
+
 typedef struct Walk {
     Emit *e;
     const Pair *pair;
@@ -727,6 +741,8 @@ static void walk_steps(void *arg) {
     for (uint32_t i = 0; i < l->steps.n && (w->pair->is_split || !w->core); i++) {
         if (w->pair->is_split && !enter_step(e, w->pair, w->core, i))
             continue;
+        if (e->c->placed)
+            step_placed(e, &l->steps.at[i]);
         emit_step(e, &l->steps.at[i], w->consts);
         emit_step_end(e);
     }
@@ -769,6 +785,8 @@ Artifact *emit_program(Lower *l, const ChipFile *chip, Pair *pair) {
                  "%u arguments and results: more than %u HBM segments", l->main->nargs + l->main->nresults,
                  SEG_MAX - SEG_FIRST_ARG);
     Emit *e = emit_make(l, chip), *last = e;
+    if (l->c->placed)
+        l->c->placed->n = 0; // of a way that was not taken
     Artifact *art = e->art = ARENA_NEW(l->c->arena, Artifact);
     make_values(e);
     Buf consts = {.arena = l->c->arena};

@@ -180,21 +180,28 @@ static void print_refs(const Lower *l, uint32_t first, uint32_t n, Buf *out) {
         buf_printf(out, " %%%u", l->refs.at[first + i]);
 }
 
-void nests_print(const Lower *l, Buf *out) {
+// The step's number, kind, operation and buffers.
+void step_print(const Lower *l, const Step *s, Buf *out) {
     static const char *const kinds[] = {
         [STEP_KERNEL] = "kernel", [STEP_FILL] = "fill", [STEP_DOT] = "dot", [STEP_BATCH] = "batch", [STEP_CONV] = "conv", [STEP_DEPTH] = "depthwise",
         [STEP_MOVE] = "move", [STEP_CAST] = "cast", [STEP_TURN] = "transpose", [STEP_DYNAMIC] = "dynamic", [STEP_POOL] = "pool", [STEP_INDEX] = "index",
         [STEP_ROWS] = "rows", [STEP_BLOCK] = "block", [STEP_COPY] = "copy", [STEP_SCAN] = "scan", [STEP_NUMBER] = "number", [STEP_NEST] = "nest",
         [STEP_LOOP_BEGIN] = "loop", [STEP_LOOP_TEST] = "test", [STEP_LOOP_END] = "end", [STEP_SWITCH] = "switch", [STEP_CASE] = "case", [STEP_SWITCH_END] = "end"};
+    const HloOp *op = s->op ? hlo_at(l->h, s->op) : NULL;
+    assert(s->kind < sizeof kinds / sizeof *kinds);
+    assert(kinds[s->kind]);
+    buf_printf(out, "# %u %s%s%s:", (uint32_t)(s - l->steps.at), kinds[s->kind], op ? " " : "", op ? hlo_row(op)->name : "");
+    print_refs(l, s->ins, s->nins, out);
+    buf_printf(out, " ->");
+    print_refs(l, s->outs, s->nouts, out);
+    buf_printf(out, "\n");
+}
+
+void nests_print(const Lower *l, Buf *out) {
     for (uint32_t i = 0; i < l->steps.n; i++) {
         const Step *s = &l->steps.at[i];
         const HloOp *op = s->op ? hlo_at(l->h, s->op) : NULL;
-        assert(s->kind < sizeof kinds / sizeof *kinds);
-        buf_printf(out, "# %u %s%s%s:", i, kinds[s->kind], op ? " " : "", op ? hlo_row(op)->name : "");
-        print_refs(l, s->ins, s->nins, out);
-        buf_printf(out, " ->");
-        print_refs(l, s->outs, s->nouts, out);
-        buf_printf(out, "\n");
+        step_print(l, s, out);
         if (s->kind == STEP_MOVE || s->kind == STEP_TURN)
             move_nests(l->h, op, print_one, out);
         else if (s->kind == STEP_DOT || s->kind == STEP_BATCH)

@@ -49,9 +49,6 @@ typedef struct Block {
     int64_t depth, image, images, row, rows; // places
 } Block;
 
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t even_part(int64_t n, int64_t most) { return ceil_div(n, ceil_div(n, max64(1, most))); }
 static uint32_t up(int64_t bytes) { return (uint32_t)((bytes + SBUF_PIECE - 1) / SBUF_PIECE * SBUF_PIECE); }
 

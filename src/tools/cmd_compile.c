@@ -15,7 +15,7 @@ typedef struct Dump {
     const char *list; // the --dump value
     bool many;        // more than one stage: each gets a heading
     Reasons reasons;
-    Buf nests;        // of the stage between passes and instructions
+    Buf nests, placed; // of the stages between passes and instructions
 } Dump;
 
 // Is this stage in the list? Stages may be written NAME or after:NAME.
@@ -35,7 +35,7 @@ static bool listed(const char *list, const char *stage) {
 static void dump_help(void) {
     const char *name;
     for (int i = 0; (name = rt_stage_name(i)); i++) {
-        const char *what = i == 0 ? "what the reader made of the file" : !strcmp(name, "nest") ? "the steps, moves and products as nests" : "the instructions";
+        const char *what = i == 0 ? "what the reader made of the file" : !strcmp(name, "nest") ? "the steps, moves and products as nests" : !strcmp(name, "placed") ? "the steps, with their places in HBM, SBUF and PSUM" : "the instructions";
         for (int p = 0; p < pass_count; p++)
             if (!strcmp(pass_rows[p].name, name))
                 what = pass_rows[p].purpose;
@@ -69,10 +69,12 @@ static void dump_check(Tool *t, const char *list) {
 static void dump_stage(void *arg, const char *stage, Hlo *hlo, const Artifact *art) {
     Dump *d = arg;
     explain_note(&d->reasons, stage, hlo, art);
-    if (!strcmp(stage, "tile") && listed(d->list, "nest")) {
-        printf("%s", d->many ? "// --- after nest\n" : "");
-        fwrite(d->nests.at, 1, d->nests.n, stdout);
-    }
+    for (int i = 0; i < 2 && !strcmp(stage, "tile"); i++)
+        if (listed(d->list, i ? "placed" : "nest")) {
+            const Buf *b = i ? &d->placed : &d->nests;
+            printf("%s%s", d->many ? "// --- after " : "", d->many ? i ? "placed\n" : "nest\n" : "");
+            fwrite(b->at, 1, b->n, stdout);
+        }
     if (!listed(d->list, stage))
         return;
     Buf text = {.arena = d->t->arena};
@@ -129,11 +131,12 @@ int cmd_compile(Tool *t) {
         return compile_many(t);
     const char *path = t->words.at[0];
     dump_check(t, list);
-    Dump dump = {t, list, strchr(list, ',') != NULL, {.arena = t->arena}, {.arena = t->arena}};
+    Dump dump = {t, list, strchr(list, ',') != NULL, {.arena = t->arena}, {.arena = t->arena}, {.arena = t->arena}};
     RtStats stats = {0};
     RtCompile in = {.opts = &t->opt, .name = path, .stats = &stats, .warn = t->warn};
     if (*list || opt_on(&t->opt, OPT_EXPLAIN)) // reasons are not in the cache
-        in.hook = dump_stage, in.hook_arg = &dump, in.nests = listed(list, "nest") ? &dump.nests : NULL;
+        in.hook = dump_stage, in.hook_arg = &dump, in.nests = listed(list, "nest") ? &dump.nests : NULL,
+        in.placed = listed(list, "placed") ? &dump.placed : NULL;
     in.bytes = tool_read(t, path, &in.size);
     if (artifact_is(in.bytes, in.size)) {
         ctx_hint(t->ctx, "`otrn dis` prints it, `otrn run` and `otrn prof` take it");
