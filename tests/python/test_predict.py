@@ -267,3 +267,35 @@ def test_money(tmp_path):
     ran = opentrn("cost", str(path), "--instance=p5.48xlarge", *shape, "--days=14", "--json")
     assert json.loads(ran.stdout)["usd"] == pytest.approx(55.04 * 24 * 14)
     assert opentrn("predict", str(path), "--instance=p5.48xlarge", *shape, "--measured=fast").returncode == 2
+
+
+@pytest.mark.parametrize("name", ["llama", "gpt2"])
+def test_same_from_jax(name):
+    """A step written whole in JAX over two replicas takes what its configuration's composition does."""
+    import jax
+    import jax.numpy as jnp
+    import opentrn
+    from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
+    from opentrn._predict import model, programs
+
+    sizes = {"llama": dict(hidden_size=1024, num_hidden_layers=3, num_attention_heads=16, num_key_value_heads=16, intermediate_size=2816), "gpt2": dict(n_embd=768, n_layer=4, n_head=12)}
+    m, seq, batch = config.model({**CONFIGS[name], **sizes[name], "vocab_size": 8192}), 256, 8
+    job = job_of(m, "trn1.2xlarge", seq=seq, global_batch=2 * batch)
+    ours = compose.step(job, layout.Layout(dp=2, micro_batch=batch), price.Prices(job.machine))
+    run, inputs, _, _ = model.piece("whole", m.layers, m, spec.Cut(seq=seq, batch=2 * batch), jnp.bfloat16)
+    tree = programs.weights("whole", m.layers, m, spec.Cut(seq=seq, batch=2 * batch))
+    mesh = AbstractMesh((2,), ("data",))
+    same, parted = NamedSharding(mesh, PartitionSpec()), NamedSharding(mesh, PartitionSpec("data"))
+    like = lambda dtype: [jax.ShapeDtypeStruct(v.shape, dtype, sharding=same) for v in tree]
+
+    def step(params, first, second, *inputs):
+        loss, grads = jax.value_and_grad(lambda p: run(model.Weights(p, jnp.bfloat16), *inputs))(params)
+        wide = [g.astype(jnp.float32) for g in grads]
+        scale = jnp.minimum(1.0, 1.0 / jnp.sqrt(sum((g * g).sum() for g in wide)))
+        new = [programs._adamw(p.astype(jnp.float32), g * scale, (a, b), 10.0, None) for p, g, a, b in zip(params, wide, first, second)]
+        return [p.astype(jnp.bfloat16) for p, _ in new], [s[0] for _, s in new], [s[1] for _, s in new], loss
+
+    jitted = jax.jit(step, donate_argnums=(0, 1, 2), out_shardings=(same, same, same, same))
+    inputs = [jax.ShapeDtypeStruct(v.shape, v.dtype, sharding=parted) for v in inputs]
+    theirs = opentrn.predict(jitted, like(jnp.bfloat16), like(jnp.float32), like(jnp.float32), *inputs, instance="trn1.2xlarge")
+    assert ours["step_s"] == pytest.approx(theirs["step_s"], rel=0.05)

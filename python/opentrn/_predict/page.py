@@ -53,7 +53,7 @@ def _bar(parts, unit, total=None):
         wide = 900 * value / total
         shapes.append(f'<rect x="{x:.1f}" y="0" width="{max(wide - 1, 0.5):.1f}" height="34" fill="var(--c{i % 8})"><title>{_text(name)}</title></rect>')
         if wide > 60:
-            shapes.append(f'<text x="{x + 6:.1f}" y="22" style="fill:#fff">{100 * value / total:.0f} %</text>')
+            shapes.append(f'<text x="{x + 6:.1f}" y="22" style="fill:var(--ground)">{100 * value / total:.0f} %</text>')
         x += wide
         rows.append(
             f'<tr><td><svg viewBox="0 0 10 10" style="display:inline-block;width:.8em;height:.8em;margin-right:.5em"><rect width="10" height="10" '
