@@ -393,7 +393,7 @@ static void cancel(Net *n, Exchange *x) {
 
 // --- waiting -------------------------------------------------------------------------------------
 
-static bool move_some(Net *n) {
+bool exchange_move_locked(Net *n) {
     bool moved = false;
     for (uint32_t i = 0; i < n->n; i++)
         if (i != n->me && !n->peers[i].gone) {
@@ -462,7 +462,7 @@ static void look_for_faults(Net *n, Exchange *x, const NetMsg *msgs, uint32_t co
 static void drive(Net *n, Exchange *x) {
     n->driven = true;
     for (int spins = 0; x->left && !x->failed;) {
-        if (move_some(n)) {
+        if (exchange_move_locked(n)) {
             pthread_cond_broadcast(&n->came);
             spins = 0;
         } else if (++spins < SPINS) {
@@ -480,7 +480,7 @@ static void drive(Net *n, Exchange *x) {
 }
 
 static void finish(Net *n, Exchange *x, const NetMsg *out, uint32_t nout, const NetMsg *in, uint32_t nin) {
-    move_some(n);
+    exchange_move_locked(n);
     if (n->driven && x->left)
         net_wake_locked(n); // there may be more to send than who polls knows of
     while (x->left && !x->failed) {

@@ -136,7 +136,7 @@ static void heard_locked(Net *n, uint32_t i, const WireHead *h, const uint8_t *b
     }
 }
 
-static void listen_locked(Net *n, uint32_t i) {
+void net_listen_locked(Net *n, uint32_t i) {
     Peer *p = &n->peers[i];
     while (!p->gone) {
         size_t need = WIRE_HEAD_BYTES;
@@ -236,7 +236,7 @@ static void *control_main(void *arg) {
         pthread_mutex_lock(&n->lock);
         for (uint32_t i = 0; i < n->n; i++)
             if (polls[i].revents)
-                listen_locked(n, i);
+                net_listen_locked(n, i);
         int64_t now = net_now_ms();
         if (now >= next) {
             silence_locked(n, now - last > SILENCE_MS - BEAT_MS);

@@ -179,6 +179,9 @@ void net_wake_locked(Net *n);
 const char *net_fault_locked(Net *n, const NetLaunch *l); // why the launch is over; NULL: it is not
 // join.c: fills peers and their connections.
 bool net_join(Net *n, const NetSelf *self, const NetKv *kv, char *why, size_t why_bytes);
+// What came on a control connection, and bytes of messages in both directions; the latter says whether there were any.
+void net_listen_locked(Net *n, uint32_t process);
+bool exchange_move_locked(Net *n);
 // exchange.c: messages of launches before this one, which nobody will ask for; NULL: all.
 void exchange_forget_locked(Net *n, const NetLaunch *l);
 
