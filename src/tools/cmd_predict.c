@@ -44,13 +44,13 @@ double prof_max_comm(Tool *t) {
 }
 
 // Busy times are the mean over cores with programs of their own; one of them talks to others.
-double prof_comm_share(const Prof *p) {
+static double comm_share(const Prof *p) {
     double busy = p->clock.busy_ns[COLLECTIVES] * (artifact_is_shared(p->art) ? 2 : 1), total = p->clock.total_ns;
     return total > 0 ? busy < total ? busy / total : 1 : 0;
 }
 
 int prof_comm_status(Tool *t, const Prof *p) {
-    double most = prof_max_comm(t), share = prof_comm_share(p);
+    double most = prof_max_comm(t), share = comm_share(p);
     if (most < 0 || share <= most)
         return 0;
     fprintf(stderr, "otrn: collectives take %.1f %% of the step, more than --max-comm=%s\n", 100 * share, t->opt.val[OPT_MAX_COMM]);
@@ -101,7 +101,7 @@ static Told tell(Tool *t, const Prof *p, double compile_s) {
     o.samples = number_of(t, OPT_SAMPLES, "samples");
     o.usd_per_hour = p->cost.usd_per_hour;
     o.mfu = cost_utilisation(&p->cost, p->clock.flops, o.step_s);
-    o.comm = prof_comm_share(p);
+    o.comm = comm_share(p);
     o.exposed = exposed_share(p, o.comm);
     o.peak_bytes = view_hbm_planned(p->art);
     o.hbm_bytes = p->chip.hbm_bytes_per_core * p->cost.cores_per_device;

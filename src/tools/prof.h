@@ -61,7 +61,6 @@ void prof_json(Tool *t, const Prof *p); // cmd_prof.c: all of it
 
 // --- cmd_predict.c: what collectives take ----------------------------------------------------------------
 double prof_max_comm(Tool *t);               // --max-comm as a share; below 0: not given. Raises USAGE for what is none
-double prof_comm_share(const Prof *p);       // of the run
 int prof_comm_status(Tool *t, const Prof *p); // 0, or 3 with a line on stderr where it is more
 
 // --- prof_stall.c: why it takes so long ------------------------------------------------------------
