@@ -193,3 +193,31 @@ def test_who_is_gone_is_named(victim, how, within):
     first = "0 to 1" if victim == 0 else "2 to 3"
     assert f"process {victim} (host" in err and f"pid {pid}, devices {first})" in err, err[-2000:]
     assert "step " in err and "<string>:" in err
+
+
+@pytest.mark.parametrize(
+    "name,variables",
+    [
+        ("torchrun", {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "RANK": "{me}", "MASTER_PORT": "{port}"}),
+        ("ompi5", {"OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_RANK": "{me}", "PMIX_NAMESPACE": "job{port}"}),
+        ("neuron", {"NEURON_RT_ROOT_COMM_ID": "127.0.0.1:{port}", "NEURON_PJRT_PROCESSES_NUM_DEVICES": "1,2", "NEURON_PJRT_PROCESS_INDEX": "{me}"}),
+    ],
+)
+def test_launchers_variables(name, variables):
+    code = "import jax, opentrn.distributed; jax.distributed.initialize(); print(jax.process_index(), len(jax.devices()))"
+    port = free_port()
+    env = {k: v for k, v in os.environ.items() if k != "OPENTRN_DEVICES" or name != "neuron"}
+    env |= {"JAX_PLATFORMS": "opentrn,cpu"} | ({} if name == "neuron" else {"OPENTRN_DEVICES": "2"})
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", code],
+            env=env | {k: v.format(me=i, port=port) for k, v in variables.items()},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for i in range(2)
+    ]
+    for i, p in enumerate(running):
+        out, err = p.communicate(timeout=LIMIT)
+        assert out.split() == [str(i), "3" if name == "neuron" else "4"], err[-2000:]
