@@ -107,9 +107,7 @@ static void plan_stages(Batch *b) {
 static void transpose(Batch *b, const Side *s, Mem stage, Mem to, int64_t from, int64_t n) {
     Mem bank = ring_next(&b->turn_banks);
     int64_t size = (int64_t)b->elem;
-    for (int64_t i = 0; i < n; i++)
-        put_transpose(b->e, VIEW(mem_off(bank, i * PARTITIONS * size), b->stype, {b->k}, {s->free_size, 1}),
-                      VIEW(mem_off(stage, (from + i) * b->k * size), b->stype, {s->free_size}, {b->k, 1}));
+    put_transposes(b->e, b->stype, bank, PARTITIONS, mem_off(stage, from * b->k * size), b->k, n * s->free_size, s->free_size, b->k);
     put_copy(b->e, b->turn_banks.next % 2 ? ENG_SCALAR : ENG_VECTOR,
              VIEW(mem_off(to, from * s->free_size * size), b->stype, {b->k}, {n, s->free_size}, {s->free_size, 1}),
              VIEW(bank, b->stype, {b->k}, {n, PARTITIONS}, {s->free_size, 1}));

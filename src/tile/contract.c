@@ -215,9 +215,7 @@ static void transpose_rows(Plan *p, Side *s, uint32_t slot, uint32_t tile, const
         uint32_t turn = ring_turn(&p->turn_banks);
         int64_t n = min64(per, count - g);
         Mem bank = ring_at(&p->turn_banks, turn);
-        for (int64_t i = 0; i < n; i++)
-            put_transpose(p->e, VIEW(mem_off(bank, i * r->parts * size), p->c.stype, {klen}, {r->parts, 1}),
-                          VIEW(mem_off(stage, (g + i) * klen * size), p->c.stype, {r->parts}, {klen, 1}));
+        put_transposes(p->e, p->c.stype, bank, r->parts, mem_off(stage, g * klen * size), klen, n * r->parts, r->parts, klen);
         put_copy(p->e, turn % 2 ? ENG_SCALAR : ENG_VECTOR,
                  VIEW(slot_mem(p, s, slot, tile, r->col + (first + g) * r->parts, tile), p->c.stype, {klen}, {n * r->parts, 1}),
                  VIEW(bank, p->c.stype, {klen}, {n * r->parts, 1}));

@@ -484,11 +484,7 @@ static void load_transposed(Depth *d, const Tensor *v, const Tile *t, int64_t ro
             put_dma_tiles(d->e, turn % 2 ? QUEUE_IN2 : QUEUE_IN, VIEW(mem_off(at, r->lane * size), v->dtype, {n}, {r->n, 1}),
                           VIEW(mem_hbm(v->addr + (uint64_t)((off + r->b * v->b + r->c * v->c) * size)), v->dtype, {n, step}, {r->n, 1}), t->lanes);
         }
-        for (int64_t i = 0; i * PARTITIONS < n; i++) {
-            int64_t some = min64(PARTITIONS, n - i * PARTITIONS);
-            put_transpose(d->e, VIEW(mem_off(bank, i * PARTITIONS * size), v->dtype, {t->lanes}, {some, 1}),
-                          VIEW(mem_off(at, i * t->lanes * size), v->dtype, {some}, {t->lanes, 1}));
-        }
+        put_transposes(d->e, v->dtype, bank, PARTITIONS, at, t->lanes, n, PARTITIONS, t->lanes);
         put_copy(d->e, ENG_SCALAR, VIEW(mem_off(to, p0 * size), v->dtype, {t->lanes}, {n, 1}), VIEW(bank, v->dtype, {t->lanes}, {n, 1}));
     }
 }

@@ -110,11 +110,7 @@ static void transpose_tiles(Dot *d, DotSide *s, uint32_t slot, Mem stage, int64_
     Mem bank = bank_at(d->e, d->next_turn++ % 2 ? 7 : is_wide(d) ? 3 : 6);
     int64_t rows = min64(TILE_K, klen - t0 * TILE_K), size = (int64_t)d->elem;
     for (int64_t t = 0; t < tiles; t++)
-        for (int64_t f = 0; f < cols; f += TILE_M) {
-            int64_t at = (f0 + f) / TILE_M * klen + (t0 + t) * TILE_K, n = min64(TILE_M, cols - f);
-            put_transpose(d->e, VIEW(mem_off(bank, (t * cols + f) * size), d->stype, {rows}, {n, 1}),
-                          VIEW(mem_off(stage, at * size), d->stype, {n}, {rows, 1}));
-        }
+        put_transposes(d->e, d->stype, mem_off(bank, t * cols * size), TILE_M, mem_off(stage, (f0 / TILE_M * klen + (t0 + t) * TILE_K) * size), klen, cols, TILE_M, rows);
     put_copy(d->e, d->evictions++ % 2 ? ENG_SCALAR : ENG_VECTOR,
              VIEW(mem_off(ring_at(&s->slots, slot), (t0 * s->pitch + f0) * size), d->stype, {rows}, {tiles, s->pitch}, {cols, 1}),
              VIEW(bank, d->stype, {rows}, {tiles, cols}, {cols, 1}));

@@ -61,6 +61,16 @@ void put_transpose(Emit *e, View dst, View src) {
     put_inst(e, isa_transpose(ENG_TENSOR, dst, src), &dst, &src, NULL);
 }
 
+void put_transposes(Emit *e, int dtype, Mem bank, int64_t pitch, Mem stage, int64_t step, int64_t positions, int64_t each, int64_t cols) {
+    int64_t size = (int64_t)dtype_bytes(dtype);
+    assert(each <= PARTITIONS);
+    assert(cols <= PARTITIONS);
+    for (int64_t i = 0; i * each < positions; i++) {
+        int64_t n = min64(each, positions - i * each);
+        put_transpose(e, VIEW(mem_off(bank, i * pitch * size), dtype, {cols}, {n, 1}), VIEW(mem_off(stage, i * step * size), dtype, {n}, {cols, 1}));
+    }
+}
+
 void put_weights(Emit *e, View src) { put_inst(e, isa_ldweights(src), NULL, &src, NULL); }
 
 void put_matmul(Emit *e, View dst, View src, bool accumulate) {

@@ -13,6 +13,9 @@ void put_dma_tiles(Emit *e, int queue, View dst, View src, int64_t pitch);
 void put_copy(Emit *e, int engine, View dst, View src);
 void put_memset(Emit *e, int engine, View dst, const void *element); // NULL: zeros
 void put_transpose(Emit *e, View dst, View src); // by the array
+// Positions of a stage, `each` of them on the partitions with `cols` elements, groups `step` elements apart: transposed by the array, side by
+// side in a bank, groups `pitch` elements apart.
+void put_transposes(Emit *e, int dtype, Mem bank, int64_t pitch, Mem stage, int64_t step, int64_t positions, int64_t each, int64_t cols);
 void put_weights(Emit *e, View src);
 void put_matmul(Emit *e, View dst, View src, bool accumulate);
 // What isa/build.h makes of views; src1 may be NULL.

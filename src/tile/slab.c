@@ -187,9 +187,7 @@ static void load_run(Plan *p, int64_t off, int64_t count, int64_t channels, Mem 
         for (int64_t g = 0; g < p->copies; g++)
             load_stage(p, off, f, together, min64(end, count - spare - (c->taps - 1 - last_group(p, g) * p->copies) * c->tap), g, 1, channels,
                        stage);
-        for (int64_t i = f; i < end; i += PARTITIONS)
-            transpose(p, bank, i - f, mem_off(ring_at(&p->stages, stage), (i - f) / PARTITIONS * width * (int64_t)p->elem), min64(PARTITIONS, end - i), width,
-                      p->s.stype);
+        put_transposes(p->e, p->s.stype, bank, PARTITIONS, ring_at(&p->stages, stage), width, end - f, PARTITIONS, width);
         take_bank(p, bank, width, end - f, p->s.stype, mem_off(to, f * (int64_t)p->elem));
     }
 }

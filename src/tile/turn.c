@@ -109,9 +109,7 @@ static void turn_pieces(Turning *x, Mem slot, int64_t off, int64_t at, int64_t p
             uint32_t number = ring_turn(&x->banks);
             Mem bank = ring_at(&x->banks, number);
             some = n - g < bank_most ? n - g : bank_most;
-            for (int64_t i = 0; i < some; i++)
-                put_transpose(x->e, VIEW(mem_off(bank, i * run * size), x->dtype, {parts}, {run, 1}),
-                              VIEW(mem_off(stage, (g + i) * parts * size), x->dtype, {run}, {parts, 1}));
+            put_transposes(x->e, x->dtype, bank, run, mem_off(stage, g * parts * size), parts, some * run, run, parts);
             put_copy(x->e, number % 2 ? ENG_SCALAR : ENG_VECTOR,
                      VIEW(mem_off(slot, (at + (c + g) * pieces.dst) * size), x->dtype, {parts}, {some, pieces.dst}, {run, 1}),
                      VIEW(bank, x->dtype, {parts}, {some, run}, {run, 1}));
