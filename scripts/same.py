@@ -28,7 +28,8 @@ WAYS = (("trn1", 1), ("trn2", 1), ("trn2", 2), ("trn3", 1), ("trn3", 2))
 
 
 def programs(build, only):
-    found = [*ROOT.glob("tests/**/*.mlir"), *ROOT.glob("examples/mlir/*.mlir"), *(build / "zoo" / "steps").glob("*/step.mlir*")]
+    steps = [next(f for f in (at / "step.mlirbc", at / "step.mlir") if f.exists()) for at in (build / "zoo" / "steps").glob("*/") if list(at.glob("step.mlir*"))]
+    found = [*ROOT.glob("tests/**/*.mlir"), *ROOT.glob("examples/mlir/*.mlir"), *steps]
     conformance = sorted((ROOT.parent / "shared" / "conformance").glob("**/*.mlir"))
     return sorted(p for p in [*found, *conformance[::10]] if any(part in str(p) for part in only.split(",")))
 

@@ -34,6 +34,7 @@ bool area_ring_named(Area *a, Ring *r, uint32_t n, uint32_t bytes, const char *n
         if (!room_take(&a->room, bytes, &at))
             return false;
         r->slot[i] = addr_sbuf(0, at);
+        assert(at + bytes <= ISA_SBUF_BYTES);
     }
     a->rings[a->count++] = r;
     area_ways(a, r, 1, 0);

@@ -122,6 +122,8 @@ static void load_side(Batch *b, const Side *s, uint64_t addr, Mem to, int queue,
 }
 
 static void group(Batch *b, int64_t from, int64_t n) {
+    assert(n * b->n <= PSUM_BANK_COLS);
+    assert(b->k <= PARTITIONS);
     uint32_t turn = b->banks.next;
     Mem lhs = ring_next(&b->lslots), rhs = ring_next(&b->rslots), bank = ring_next(&b->banks);
     int64_t size = (int64_t)b->elem;

@@ -401,6 +401,12 @@ static void plan_cut(Plan *p, const Contract *c, bool no_turns) {
     p->span = blocks * p->block_m;
     int64_t blocks_n = min64(blocks, max64(1, p->n / (SLOTS_MIN * p->block_n)));
     p->span_n = blocks_n * p->block_n;
+    assert(p->lhs.k.size == p->rhs.k.size);
+    assert(p->lhs.f.size == p->out_m.size);
+    assert(p->rhs.f.size == p->out_n.size);
+    assert(p->tile_k <= TILE_K);
+    assert(p->block_m <= BLOCK);
+    assert(p->block_n <= BLOCK);
     p->lhs.pitch = (uint32_t)(blocks * BLOCK), p->rhs.pitch = (uint32_t)(blocks_n * BLOCK);
 }
 

@@ -619,6 +619,8 @@ static void place_rings(Depth *d) {
                 area_ring(a, &d->sums, d->turns_sums, up(d->channels * 4)) && area_ring(a, &d->outs, OUT_TILES, PSUM_BANK_BYTES);
     assert(fits);
     (void)fits;
+    assert(d->wide * d->across <= PARTITIONS);
+    assert(!d->turns_sums || d->by_kernel);
     d->banks = ring_of_banks(d->e, 0, PSUM_BANKS);
 }
 

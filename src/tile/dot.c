@@ -364,6 +364,10 @@ static void plan(Dot *d, bool can_keep) {
     size.own = room_of(d, d->out_sbuf, false), size.all = room_of(d, d->out_sbuf, true);
     size.can_keep = can_keep;
     d->cut = dot_cut(&size);
+    assert(d->cut.tiles >= 1);
+    assert(d->cut.tiles * (d->cut.cols / BLOCK) <= PSUM_BANKS);
+    assert(d->cut.chunk <= DOT_CHUNK);
+    assert(d->cut.stages <= DOT_STAGES);
     d->area = (Area){.e = d->e, .room = d->cut.borrows ? size.all : size.own};
     give_slots(d, &d->lhs, d->cut.lhs_slots, d->cut.tiles * TILE_M);
     give_slots(d, &d->rhs, d->cut.rhs_slots, d->cut.cols);

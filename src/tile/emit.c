@@ -32,6 +32,8 @@ static uint32_t emit_control(Emit *e, IsaInst in) {
 
 void emit_share(Emit *e, int64_t n, int64_t unit, int64_t *lo, int64_t *hi) {
     int64_t cut = (n + 2 * unit - 1) / (2 * unit) * unit;
+    assert(n >= 0);
+    assert(unit > 0);
     *lo = 0, *hi = n;
     if (e->parts < 2)
         return;
@@ -49,6 +51,8 @@ static void emit_barrier(Emit *e) {
 
 uint64_t emit_addr(const Emit *e, BufId id) {
     const TBuf *b = &e->l->bufs.at[id];
+    assert(id);
+    assert(id < e->l->bufs.n);
     switch (b->kind) {
     case BUF_ARG:
         return addr_hbm(SEG_FIRST_ARG + b->index, 0);

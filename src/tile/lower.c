@@ -31,6 +31,8 @@ BufId lower_buf(Lower *l, BufKind kind, uint64_t bytes, OpId op) {
 }
 
 void lower_bind(Lower *l, ValueId v, BufId b) {
+    assert(b);
+    assert(v < l->h->values.n);
     l->buf_of[v] = b;
     l->bufs.at[b].uses += l->uses[v];
 }
@@ -65,6 +67,7 @@ void lower_touch(Lower *l, BufId id) {
 static uint32_t push_refs(Lower *l, const BufId *ids, uint32_t n) {
     uint32_t at = l->refs.n;
     for (uint32_t i = 0; i < n; i++) {
+        assert(ids[i] < l->bufs.n);
         if (ids[i])
             lower_touch(l, l->bufs.at[ids[i]].kind == BUF_VIEW ? l->bufs.at[ids[i]].base : ids[i]);
         VEC_PUSH(l->c->scratch, &l->refs, ids[i]);
@@ -75,6 +78,7 @@ static uint32_t push_refs(Lower *l, const BufId *ids, uint32_t n) {
 void lower_step(Lower *l, StepKind kind, OpId op, const BufId *ins, uint32_t nins,
                       const BufId *outs, uint32_t nouts, uint32_t aux) {
     Step s = {.kind = (uint8_t)kind, .op = op, .nins = nins, .nouts = nouts, .aux = aux};
+    assert(op < l->h->ops.n);
     s.ins = push_refs(l, ins, nins);
     s.outs = push_refs(l, outs, nouts);
     VEC_PUSH(l->c->scratch, &l->steps, s);

@@ -161,6 +161,7 @@ static void combine(Pool *p, const Tile *t, Mem slot, Mem acc, const int64_t *ta
         return;
     }
     int op = p->f.code == HLO_ADD ? ALU_ADD : p->f.code == HLO_MAXIMUM ? ALU_MAX : ALU_MIN;
+    assert(count <= ALONG_MAX);
     put_inst(p->e, isa_tensor_tensor(ENG_VECTOR, to, to, op, x), &to, &x, NULL);
 }
 

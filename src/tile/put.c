@@ -4,9 +4,24 @@
 
 #include <string.h>
 
+// A view of SBUF or PSUM stays inside it, and has somebody who stands for it.
+static bool is_inside(const View *v) {
+    int space = addr_space(v->mem.addr);
+    int64_t lo = addr_poff(v->mem.addr), hi = lo + (int64_t)dtype_bytes(v->dtype);
+    if (space == SPACE_HBM)
+        return !v->mem.haz;
+    for (int i = 1; i < v->rank; i++) {
+        int64_t far = (v->at[i].n - 1) * v->at[i].stride * (int64_t)dtype_bytes(v->dtype);
+        *(far < 0 ? &lo : &hi) += v->at[i].n ? far : 0;
+    }
+    return v->mem.haz && addr_part(v->mem.addr) + v->at[0].n <= PARTITIONS && lo >= 0 && hi <= (space == SPACE_SBUF ? ISA_SBUF_BYTES : ISA_PSUM_BYTES);
+}
+
 void put_inst(Emit *e, IsaInst in, const View *dst, const View *src, const View *src1) {
     Haz *reads[2], *write = dst ? dst->mem.haz : NULL;
     uint32_t n = 0;
+    assert(!dst || is_inside(dst));
+    assert(!src || is_inside(src));
     if (src && src->mem.haz)
         reads[n++] = src->mem.haz;
     if (src1 && src1->mem.haz)
@@ -38,6 +53,7 @@ static View tiles_of(View v, int64_t first, int64_t tiles, int64_t rows, int64_t
 
 void put_dma_tiles(Emit *e, int queue, View dst, View src, int64_t pitch) {
     int64_t full = dst.at[0].n / PARTITIONS, rest = dst.at[0].n % PARTITIONS;
+    assert(addr_space(dst.mem.addr) != addr_space(src.mem.addr)); // one side is tiled
     assert(dst.at[0].n == src.at[0].n);
     if (full)
         put_dma(e, queue, tiles_of(dst, 0, full, PARTITIONS, pitch), tiles_of(src, 0, full, PARTITIONS, pitch));
@@ -71,9 +87,15 @@ void put_transposes(Emit *e, int dtype, Mem bank, int64_t pitch, Mem stage, int6
     }
 }
 
-void put_weights(Emit *e, View src) { put_inst(e, isa_ldweights(src), NULL, &src, NULL); }
+void put_weights(Emit *e, View src) {
+    assert(src.at[0].n <= ISA_PE_ROWS);
+    assert(src.at[1].n <= ISA_PE_COLS);
+    put_inst(e, isa_ldweights(src), NULL, &src, NULL);
+}
 
 void put_matmul(Emit *e, View dst, View src, bool accumulate) {
     assert(addr_space(dst.mem.addr) == SPACE_PSUM);
+    assert(addr_space(src.mem.addr) == SPACE_SBUF);
+    assert(dst.dtype == DT_F32);
     put_inst(e, isa_matmul(dst, src, accumulate ? ISA_FLAG_ACCUMULATE : 0), &dst, &src, NULL);
 }

@@ -366,7 +366,10 @@ static void choose_trigger(IsaInst *in) {
 void emit_inst(Emit *e, IsaInst in, Haz *const *reads, uint32_t nreads, Haz *const *writes, uint32_t nwrites) {
     Rec r = {.in = in, .loc = e->loc, .round = e->round, .after = e->after, .nreads = (uint8_t)nreads, .nwrites = (uint8_t)nwrites};
     Reach reach = {e->reach, e->below};
-    assert(nreads <= REC_READS && nwrites <= REC_WRITES);
+    assert(nreads <= REC_READS);
+    assert(nwrites <= REC_WRITES);
+    assert(isa_row_engine(in.op, in.engine));
+    assert(!isa_has_queue(&in) || in.queue < QUEUE_COUNT);
     if (isa_row_has(in.op, ISA_F_n0))
         isa_pack(&r.in);
     if (isa_rows[in.op].cost == COST_DMA) {
@@ -374,10 +377,14 @@ void emit_inst(Emit *e, IsaInst in, Haz *const *reads, uint32_t nreads, Haz *con
         put_view(e, &reach, &r.in.dst, r.in.reg_d, r.in.mul_d);
         choose_trigger(&r.in);
     }
-    for (uint32_t i = 0; i < nreads; i++)
+    for (uint32_t i = 0; i < nreads; i++) {
+        assert(reads[i]);
         r.reads[i] = reads[i];
-    for (uint32_t i = 0; i < nwrites; i++)
+    }
+    for (uint32_t i = 0; i < nwrites; i++) {
+        assert(writes[i]);
         r.writes[i] = writes[i];
+    }
     if (e->probe) {
         probe(e, &r, &reach);
         return;
@@ -392,6 +399,7 @@ void emit_inst(Emit *e, IsaInst in, Haz *const *reads, uint32_t nreads, Haz *con
 }
 
 void emit_merge(Emit *e, Haz *into, Haz *from) {
+    assert(into != from);
     Rec r = {.is_merge = true, .nreads = 1, .nwrites = 2, .reads = {from}, .writes = {into, from}}; // after all who read it
     if (e->probe)
         return;
@@ -404,6 +412,7 @@ void emit_merge(Emit *e, Haz *into, Haz *from) {
 // What is still done with a part of SBUF comes in, or goes out again.
 void emit_area(Emit *e, Haz *h, uint32_t at, uint32_t bytes, bool out) {
     uint32_t last = (at + bytes - 1) / SBUF_PIECE;
+    assert(bytes);
     assert(last < SBUF_PIECES);
     for (uint32_t g = at / SBUF_PIECE; g <= last; g++)
         emit_merge(e, out ? &e->sbuf_haz[g] : h, out ? h : &e->sbuf_haz[g]);

@@ -132,6 +132,9 @@ static bool plan_cut(Plan *p, const Slab *s, bool no_turns) {
             p->rows = (p->rows + 1) / 2;
         set_view(p);
     }
+    assert(p->columns <= PSUM_BANK_COLS);
+    assert(p->wide <= PARTITIONS);
+    assert(p->copies * p->chunk <= PARTITIONS);
     const SlabAxis *r = &s->row, *c = &s->col;
     bool images = p->rows == r->places && s->batch_y == r->places * c->places * c->y;
     p->uniform = (p->rows == 1 || r->y == c->places * c->y) && (p->images == 1 || images);
