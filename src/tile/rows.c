@@ -10,6 +10,7 @@
 // ones. Sets take turns, so that the transfers of a tile run beside the work on others. The cut does not depend on the
 // chip: every target computes the same bits.
 #include "tile/block.h"
+#include "tile/put.h"
 
 #include <assert.h>
 #include <string.h>
@@ -17,7 +18,6 @@
 #include "base/draw.h"
 #include "mach/price.h"
 
-#define PARTS 128
 #define WIDTH_MAX 4096
 #define GROUP_WIDTH 1024
 #define INT_CHUNKS 3 // at least, and their width
@@ -27,7 +27,6 @@
 #define COUNT_NODES 64 // of longer programs gpsimd makes the numbers of elements: that is little of it
 
 static Node *node_at(const RowOp *r, uint32_t i) { return &r->nodes.at[i]; }
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static uint32_t align(uint32_t v) { return (v + 63) & ~63u; }
 
 // --- operands ---------------------------------------------------------------------------------------------
@@ -156,7 +155,7 @@ static uint32_t slots_for(RowOp *r, bool whole) {
 // Rows in a partition: short rows side by side, as long as all partitions have work and the cut is even.
 static int64_t rows_together(const RowOp *r) {
     int64_t best = 1;
-    for (int64_t g = 2; g * r->cols <= GROUP_WIDTH && r->rows / g >= PARTS; g++) {
+    for (int64_t g = 2; g * r->cols <= GROUP_WIDTH && r->rows / g >= PARTITIONS; g++) {
         bool fits = r->rows % g == 0;
         for (uint32_t i = 0; i < r->nodes.n && fits; i++) {
             const Node *n = node_at(r, i);
@@ -365,7 +364,7 @@ static uint8_t queue_for(RowOp *r, bool out) {
 static void spread(const RowOp *r, IsaInst *in, int32_t *hbm, int32_t *sbuf) {
     uint32_t cols = r->w / r->tiles;
     in->n[1] = r->tiles, in->n[2] = cols;
-    hbm[1] = (int32_t)(PARTS * r->cols), sbuf[1] = (int32_t)cols;
+    hbm[1] = (int32_t)(PARTITIONS * r->cols), sbuf[1] = (int32_t)cols;
     hbm[2] = sbuf[2] = 1;
 }
 
@@ -378,26 +377,31 @@ static void set_wedge(const RowOp *r, IsaInst *in, int32_t *hbm, int32_t *sbuf) 
     hbm[2] = sbuf[2] = 1;
 }
 
+// A tile's rows in HBM and in SBUF: runs of elements on each of `parts` partitions.
+typedef struct Rows {
+    View hbm, sbuf;
+} Rows;
+
+static Rows rows_of(RowOp *r, uint32_t i, uint32_t part, uint64_t hbm, int64_t stride, int64_t parts, int64_t n, int64_t times) {
+    const Node *node = node_at(r, i);
+    int64_t runs = times, cols = n, far = 0;
+    if (r->tiles > 1 && !node->resident) // those of several tiles lie 128 rows apart in HBM
+        runs = r->tiles, cols = r->w / r->tiles, far = PARTITIONS * r->cols;
+    if (r->wedge && node->full) // rows of several batches side by side in a partition
+        runs = r->wedge_parts, cols = r->w / r->wedge_parts, far = r->wedge->m * r->wedge->n, stride = r->wedge->n;
+    assert(times == 1 || runs == times);
+    Mem near = mem_part((Mem){rows_place(r, i), rows_haz(r, i)}, part);
+    return (Rows){VIEW(mem_hbm(hbm), node->dtype, {parts, stride}, {runs, far}, {cols, 1}), VIEW(near, node->dtype, {parts}, {runs, cols}, {cols, 1})};
+}
+
 static void load_times(RowOp *r, uint32_t i, uint32_t part, int64_t from, int64_t stride, uint32_t parts, uint32_t n,
                        uint32_t times) {
     const Node *node = node_at(r, i);
-    BufId buf = r->e->l->refs.at[r->s->ins + node->input];
+    uint64_t at = emit_addr(r->e, r->e->l->refs.at[r->s->ins + node->input]) + (uint64_t)from * dtype_bytes(node->dtype);
+    int queue = queue_for(r, false);
     rows_loc(r, i);
-    IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .stype = node->dtype, .queue = queue_for(r, false)};
-    in.src = emit_addr(r->e, buf) + (uint64_t)from * dtype_bytes(node->dtype);
-    in.dst = rows_place(r, i) + ((uint64_t)part << 32);
-    in.n[0] = parts, in.n[1] = n;
-    in.s[0] = (int32_t)stride, in.s[1] = in.d[1] = 1;
-    if (r->tiles > 1 && !node->resident)
-        spread(r, &in, in.s, in.d);
-    if (r->wedge && node->full)
-        set_wedge(r, &in, in.s, in.d);
-    if (times > 1) { // side by side in a partition
-        in.n[1] = times, in.n[2] = n;
-        in.s[1] = 0, in.d[1] = (int32_t)n;
-        in.s[2] = in.d[2] = 1;
-    }
-    emit_inst(r->e, in, NULL, 0, (Haz *[]){rows_haz(r, i)}, 1);
+    Rows rows = rows_of(r, i, part, at, stride, parts, n, times);
+    put_dma(r->e, queue, rows.sbuf, rows.hbm);
 }
 
 static void put_count(RowOp *r, uint64_t dst, int dtype, Haz *haz, int64_t from, int64_t stride) {
@@ -432,12 +436,9 @@ static void load_count(RowOp *r, uint32_t i, int64_t from, int64_t stride) {
 static void load_state(RowOp *r, uint32_t i) {
     Node *n = node_at(r, i);
     rows_loc(r, i);
-    IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .stype = DT_UI32, .queue = queue_for(r, false)};
-    in.src = emit_addr(r->e, r->e->l->refs.at[r->s->ins + n->input]);
-    in.dst = addr_sbuf(0, n->state_at);
-    in.n[0] = PARTS, in.n[1] = DRAW_WORDS;
-    in.s[1] = in.d[1] = 1;
-    emit_inst(r->e, in, NULL, 0, (Haz *[]){&n->haz[0]}, 1);
+    Mem state = {addr_sbuf(0, n->state_at), &n->haz[0]};
+    put_dma(r->e, queue_for(r, false), VIEW(state, DT_UI32, {PARTITIONS}, {DRAW_WORDS, 1}),
+            VIEW(mem_hbm(emit_addr(r->e, r->e->l->refs.at[r->s->ins + n->input])), DT_UI32, {PARTITIONS, 0}, {DRAW_WORDS, 1}));
 }
 
 // gpsimd and the vector engine have a generator each; the one with less to do takes it.
@@ -525,19 +526,11 @@ static void load_full(RowOp *r, uint32_t i, int64_t p0, int64_t c0) {
 }
 
 static void store(RowOp *r, uint32_t i, uint32_t result, int64_t to, int64_t stride, uint32_t n) {
-    const Node *node = node_at(r, i);
-    BufId buf = r->e->l->refs.at[r->s->outs + result];
+    uint64_t at = emit_addr(r->e, r->e->l->refs.at[r->s->outs + result]) + (uint64_t)to * dtype_bytes(node_at(r, i)->dtype);
+    int queue = queue_for(r, true);
     rows_loc(r, i);
-    IsaInst in = {.op = ISA_DMA, .engine = ENG_GPSIMD, .stype = node->dtype, .queue = queue_for(r, true)};
-    in.dst = emit_addr(r->e, buf) + (uint64_t)to * dtype_bytes(node->dtype);
-    in.src = rows_place(r, i);
-    in.n[0] = r->m, in.n[1] = n;
-    in.d[0] = (int32_t)stride, in.s[1] = in.d[1] = 1;
-    if (r->tiles > 1)
-        spread(r, &in, in.d, in.s);
-    if (r->wedge)
-        set_wedge(r, &in, in.d, in.s);
-    emit_inst(r->e, in, (Haz *[]){rows_haz(r, i)}, 1, NULL, 0);
+    Rows rows = rows_of(r, i, 0, at, stride, r->m, n, 1);
+    put_dma(r->e, queue, rows.hbm, rows.sbuf);
 }
 
 static void store_outputs(RowOp *r, uint32_t node, int64_t p0, int64_t c0) {
@@ -560,14 +553,14 @@ static void store_outputs(RowOp *r, uint32_t node, int64_t p0, int64_t c0) {
 // --- tiles -------------------------------------------------------------------------------------------------
 
 static void load_kept(RowOp *r) {
-    r->m = PARTS;
+    r->m = PARTITIONS;
     for (uint32_t i = 0; i < r->nodes.n; i++) {
         const Node *n = node_at(r, i);
         if (n->draw)
             load_state(r, i);
         if (n->kind != NODE_INPUT || (!n->scalar && (!n->resident || r->sliced)))
             continue;
-        load(r, i, 0, 0, 0, PARTS, n->scalar ? 1 : (uint32_t)r->cols);
+        load(r, i, 0, 0, 0, PARTITIONS, n->scalar ? 1 : (uint32_t)r->cols);
         if (n->scalar)
             rows_emit_node(r, i, true);
     }
@@ -699,15 +692,15 @@ static void emit_part(RowOp *r, int64_t base, int64_t prow, int64_t pcols) {
     rows_open(r);
     int64_t lo = 0, hi = r->prow;
     if (!r->flat) { // cut where other steps over these rows are
-        emit_share(r->e, r->rows, PARTS, &lo, &hi);
+        emit_share(r->e, r->rows, PARTITIONS, &lo, &hi);
         if (lo % r->group || hi % r->group)
             emit_share(r->e, r->prow, 1, &lo, &hi);
         else
             lo /= r->group, hi /= r->group;
     }
-    for (int64_t p0 = lo; p0 < hi; p0 += PARTS) {
+    for (int64_t p0 = lo; p0 < hi; p0 += PARTITIONS) {
         emit_task(r->e);
-        rows_tile(r, p0, (uint32_t)min64(PARTS, hi - p0));
+        rows_tile(r, p0, (uint32_t)min64(PARTITIONS, hi - p0));
     }
     rows_close(r);
 }
@@ -809,7 +802,7 @@ void rows_columns(RowOp *r, int64_t c0, uint32_t n) {
     uint32_t loc = r->e->loc;
     for (uint32_t i = 0; i < r->nodes.n; i++)
         if (node_at(r, i)->kind == NODE_INPUT && node_at(r, i)->resident)
-            load(r, i, 0, c0, 0, PARTS, n);
+            load(r, i, 0, c0, 0, PARTITIONS, n);
     r->e->loc = loc;
 }
 
@@ -835,7 +828,7 @@ static void emit_wedge_columns(RowOp *r, const bool *need, int64_t t, int64_t c0
         w = min64(end - c0, r->width);
         for (int64_t b = lo, n; b < hi; b += n) {
             n = min64(hi - b, r->width / w);
-            r->wedge_at = b * g->m * g->n + t * PARTS * g->n + c0, r->wedge_parts = (uint32_t)n;
+            r->wedge_at = b * g->m * g->n + t * PARTITIONS * g->n + c0, r->wedge_parts = (uint32_t)n;
             r->w = (uint32_t)(n * w);
             emit_task(r->e);
             rows_emit_chunk(r, need, 0, 0, 0);
@@ -848,21 +841,21 @@ static void emit_wedge(RowOp *r) {
     const Wedge *g = r->wedge;
     int64_t lo, hi;
     emit_share(r->e, r->rows * r->cols / (g->m * g->n), 1, &lo, &hi);
-    r->base = 0, r->prow = PARTS, r->pcols = r->rows * r->cols / PARTS;
+    r->base = 0, r->prow = PARTITIONS, r->pcols = r->rows * r->cols / PARTITIONS;
     forget_choices(r);
     if (!fit(r))
         hlo_fail(r->e->l->h, r->s->op, OTRN_CAPACITY, "its values for one row do not fit SBUF");
     rows_open(r);
     const bool *need = rows_needed(r, 0);
     rows_lay_out(r, need, 0);
-    r->m = PARTS;
-    for (int64_t t = 0; t < g->m / PARTS; t++) {
+    r->m = PARTITIONS;
+    for (int64_t t = 0; t < g->m / PARTITIONS; t++) {
         const bool *read = g->read + t * g->across;
         for (uint32_t c = 0, end; c < g->across; c = end) {
             for (end = c + 1; end < g->across && read[end] == read[c];)
                 end++;
             if (read[c])
-                emit_wedge_columns(r, need, t, (int64_t)c * PARTS, min64((int64_t)end * PARTS, g->n), lo, hi);
+                emit_wedge_columns(r, need, t, (int64_t)c * PARTITIONS, min64((int64_t)end * PARTITIONS, g->n), lo, hi);
         }
     }
     rows_close(r);
@@ -877,15 +870,15 @@ void emit_rows(Emit *e, const Step *s) {
         emit_wedge(r);
     } else if (r->flat) {
         int64_t lo, hi;
-        if (r->rows > PARTS)
-            emit_share(e, r->rows, PARTS, &lo, &hi), lo *= r->cols, hi *= r->cols;
+        if (r->rows > PARTITIONS)
+            emit_share(e, r->rows, PARTITIONS, &lo, &hi), lo *= r->cols, hi *= r->cols;
         else
-            emit_share(e, r->rows * r->cols, PARTS * PARTS, &lo, &hi);
+            emit_share(e, r->rows * r->cols, PARTITIONS * PARTITIONS, &lo, &hi);
         int64_t n = hi - lo;
-        if (n / PARTS)
-            emit_part(r, lo, PARTS, n / PARTS);
-        if (n % PARTS)
-            emit_part(r, lo + n / PARTS * PARTS, 1, n % PARTS);
+        if (n / PARTITIONS)
+            emit_part(r, lo, PARTITIONS, n / PARTITIONS);
+        if (n % PARTITIONS)
+            emit_part(r, lo + n / PARTITIONS * PARTITIONS, 1, n % PARTITIONS);
     } else {
         emit_part(r, 0, r->rows, r->cols);
     }
