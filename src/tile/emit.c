@@ -356,8 +356,8 @@ static Lane lane_of(const Emit *e, const Step *s) {
         return LANE_MOVE;
     case STEP_CAST:
         return LANE_CAST;
-    case STEP_TURN:
-        return turn_by_array(e, s) ? LANE_TENSOR : LANE_ROWS;
+    case STEP_TRANSPOSE:
+        return transpose_by_array(e, s) ? LANE_TENSOR : LANE_ROWS;
     case STEP_DEPTH:
         return depth_suits(e, s) ? LANE_TENSOR : LANE_KERNEL;
     case STEP_POOL:
@@ -381,7 +381,7 @@ bool emit_tiles_apart(const Step *s) {
     case STEP_BLOCK:
     case STEP_BATCH:
     case STEP_CONV:
-    case STEP_TURN:
+    case STEP_TRANSPOSE:
     case STEP_DEPTH:
     case STEP_POOL:
     case STEP_SCAN:
@@ -418,8 +418,8 @@ static void emit_step(Emit *e, const Step *s, Buf *consts) {
         if (!is_empty(e, s))
             emit_move(e, s);
         return;
-    case STEP_TURN:
-        emit_turned(e, s);
+    case STEP_TRANSPOSE:
+        emit_transpose(e, s);
         return;
     case STEP_DEPTH:
         if (depth_suits(e, s))

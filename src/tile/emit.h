@@ -123,8 +123,8 @@ uint64_t emit_addr(const Emit *e, BufId b);
 void emit_dot(Emit *e, const Step *s);      // dot.c
 void emit_batch(Emit *e, const Step *s);    // batch.c
 void emit_conv(Emit *e, const Step *s);     // conv.c
-bool turn_by_array(const Emit *e, const Step *s); // turn.c: transfers cannot
-void emit_turned(Emit *e, const Step *s);
+bool transpose_by_array(const Emit *e, const Step *s); // transpose.c: transfers cannot
+void emit_transpose(Emit *e, const Step *s);
 bool depth_suits(const Emit *e, const Step *s); // depth.c: the engines are quick enough
 void emit_depth(Emit *e, const Step *s);
 void emit_pool(Emit *e, const Step *s);     // pool.c

@@ -310,8 +310,8 @@ StepKind lower_kind(const Lower *l, const HloOp *op, Why *why) {
         return STEP_POOL;
     if (move_is_transfer(l->h, op, why))
         return STEP_MOVE;
-    if (turn_is_transfer(l->h, op, why))
-        return STEP_TURN;
+    if (transpose_is_transfer(l->h, op, why))
+        return STEP_TRANSPOSE;
     if (why && !why->id)
         rows_refused(l->h, op, why);
     why_refuse(why, without_lowering(op));

@@ -184,7 +184,7 @@ static void print_refs(const Lower *l, uint32_t first, uint32_t n, Buf *out) {
 void step_print(const Lower *l, const Step *s, Buf *out) {
     static const char *const kinds[] = {
         [STEP_KERNEL] = "kernel", [STEP_FILL] = "fill", [STEP_DOT] = "dot", [STEP_BATCH] = "batch", [STEP_CONV] = "conv", [STEP_DEPTH] = "depthwise",
-        [STEP_MOVE] = "move", [STEP_CAST] = "cast", [STEP_TURN] = "transpose", [STEP_DYNAMIC] = "dynamic", [STEP_POOL] = "pool", [STEP_INDEX] = "index",
+        [STEP_MOVE] = "move", [STEP_CAST] = "cast", [STEP_TRANSPOSE] = "transpose", [STEP_DYNAMIC] = "dynamic", [STEP_POOL] = "pool", [STEP_INDEX] = "index",
         [STEP_ROWS] = "rows", [STEP_BLOCK] = "block", [STEP_COPY] = "copy", [STEP_SCAN] = "scan", [STEP_NUMBER] = "number", [STEP_NEST] = "nest",
         [STEP_LOOP_BEGIN] = "loop", [STEP_LOOP_TEST] = "test", [STEP_LOOP_END] = "end", [STEP_SWITCH] = "switch", [STEP_CASE] = "case", [STEP_SWITCH_END] = "end"};
     const HloOp *op = s->op ? hlo_at(l->h, s->op) : NULL;
@@ -202,7 +202,7 @@ void nests_print(const Lower *l, Buf *out) {
         const Step *s = &l->steps.at[i];
         const HloOp *op = s->op ? hlo_at(l->h, s->op) : NULL;
         step_print(l, s, out);
-        if (s->kind == STEP_MOVE || s->kind == STEP_TURN)
+        if (s->kind == STEP_MOVE || s->kind == STEP_TRANSPOSE)
             move_nests(l->h, op, print_one, out);
         else if (s->kind == STEP_DOT || s->kind == STEP_BATCH)
             dot_nest(l->h, op, print_one, out);

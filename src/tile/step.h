@@ -63,7 +63,7 @@ typedef enum StepKind {
     STEP_DEPTH,      // a depthwise convolution on the vector engine, or on GpSimd as the chip has it
     STEP_MOVE,       // data movement as transfers
     STEP_CAST,       // conversion as transfers
-    STEP_TURN,       // a transpose that takes neighbours apart: transfers, or the array as the chip has it
+    STEP_TRANSPOSE,       // a transpose that takes neighbours apart: transfers, or the array as the chip has it
     STEP_DYNAMIC,    // slices and updates at places the run knows
     STEP_POOL,       // sums and extremes over windows on the vector engine
     STEP_INDEX,      // rows gathered and scattered by index
@@ -147,7 +147,7 @@ Artifact *emit_program(Lower *l, const ChipFile *chip, struct Pair *pair);
 // Whether an op suits a lowering; where it is that lowering's kind of op and does not, why.
 bool move_is_transfer(const Hlo *h, const HloOp *op, Why *why); // move.c
 bool rows_is_cast(const Hlo *h, const HloOp *op);
-bool turn_is_transfer(const Hlo *h, const HloOp *op, Why *why);  // turn.c
+bool transpose_is_transfer(const Hlo *h, const HloOp *op, Why *why);  // transpose.c
 bool pool_is_vector(const Hlo *h, const HloOp *op, Why *why);    // pool.c
 bool scan_is_vector(const Hlo *h, const HloOp *op, Why *why);    // scan.c
 bool dot_is_batch(const Hlo *h, const HloOp *op);      // batch.c

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// turn.c — transposes that take neighbours apart, through SBUF.
+// transpose.c — transposes that take neighbours apart, through SBUF.
 //
 // The axis that is dense in the operand goes to the partitions by the transposing DMA, the axis that is dense in the result
 // lies along them; stored row by row it is dense again. On chips whose DMA does not transpose the operand comes as it lies and
-// the array turns it, 128 x 128 at a time; for short axes GpSimd is quicker. Many short rows (a kernel's taps) becoming few long ones, or the other way, are cut over the
-// partitions as they lie and turned inside them by the engines.
+// the array transposes it, 128 x 128 at a time; for short axes GpSimd is quicker. Many short rows (a kernel's taps) becoming few long ones, or the other way, are cut over the
+// partitions as they lie and transposed inside them by the engines.
 #include <string.h>
 
 #include "tile/area.h"
@@ -18,7 +18,7 @@
 #define LONG_MIN (PARTITIONS * 16)
 #define STAGE_BYTES 8192u // as it lies, where the array turns it: behind the slots
 
-typedef struct Turn {
+typedef struct Transpose {
     bool narrow;   // rows of `shorter` elements, `longer` of them
     bool to_short; // … are what it makes
     int64_t shorter, longer;
@@ -26,13 +26,13 @@ typedef struct Turn {
     Axis rest[OTRN_MAX_RANK]; // the others
     int nrest;
     size_t size;
-} Turn;
+} Transpose;
 
-static bool turn_of(const Hlo *h, const HloOp *op, Turn *t) {
+static bool transpose_of(const Hlo *h, const HloOp *op, Transpose *t) {
     if (op->code != HLO_TRANSPOSE)
         return false;
     const HloType *in = hlo_value_type(h, hlo_operand(h, op, 0)), *out = hlo_value_type(h, op->results);
-    *t = (Turn){.size = dtype_bytes(in->dtype)};
+    *t = (Transpose){.size = dtype_bytes(in->dtype)};
     if (in->kind != HT_TENSOR || in->dynamic || in->text || in->elems < 1 || in->elems >= INT32_MAX ||
         (t->size != 2 && t->size != 4))
         return false;
@@ -75,29 +75,29 @@ static bool turn_of(const Hlo *h, const HloOp *op, Turn *t) {
     return t->part.n >= PARTS_MIN && bytes >= RUN_MIN && tiles < 65536;
 }
 
-bool turn_is_transfer(const Hlo *h, const HloOp *op, Why *why) {
-    Turn t;
-    return op->code == HLO_TRANSPOSE && (turn_of(h, op, &t) || why_refuse(why, WHY_TURN));
+bool transpose_is_transfer(const Hlo *h, const HloOp *op, Why *why) {
+    Transpose t;
+    return op->code == HLO_TRANSPOSE && (transpose_of(h, op, &t) || why_refuse(why, WHY_TURN));
 }
 
-bool turn_by_array(const Emit *e, const Step *s) {
-    Turn t;
-    return e->chip->dma_transpose <= 0 && turn_of(e->l->h, hlo_at(e->l->h, s->op), &t) && !t.narrow;
+bool transpose_by_array(const Emit *e, const Step *s) {
+    Transpose t;
+    return e->chip->dma_transpose <= 0 && transpose_of(e->l->h, hlo_at(e->l->h, s->op), &t) && !t.narrow;
 }
 
-typedef struct Turning {
+typedef struct Transposing {
     Emit *e;
-    Turn t;
+    Transpose t;
     uint64_t src, dst;
     int dtype;
     bool by_array; // then among the products, in their part of SBUF
     Ring slots, stages, banks;
     uint32_t next_pair; // of slots
     int64_t lo, hi; // positions on partitions
-} Turning;
+} Transposing;
 
 // `count` pieces of `run` elements, `src` apart in the operand and `dst` apart in the slot.
-static void turn_pieces(Turning *x, Mem slot, int64_t off, int64_t at, int64_t parts, int64_t run, Axis pieces) {
+static void transpose_pieces(Transposing *x, Mem slot, int64_t off, int64_t at, int64_t parts, int64_t run, Axis pieces) {
     int64_t size = (int64_t)x->t.size, most = (int64_t)STAGE_BYTES / (parts * size), bank_most = PSUM_BANK_BYTES / (run * size);
     for (int64_t c = 0, n; c < pieces.n; c += n) {
         uint32_t turn = ring_turn(&x->stages);
@@ -117,46 +117,46 @@ static void turn_pieces(Turning *x, Mem slot, int64_t off, int64_t at, int64_t p
     }
 }
 
-// What turn_tile loads, by the array: a long run in pieces, short ones of the other axis together.
-static void turn_loaded(Turning *x, Mem slot, int64_t off, int64_t parts, int64_t run, Axis many) {
+// What transpose_tile loads, by the array: a long run in pieces, short ones of the other axis together.
+static void transpose_loaded(Transposing *x, Mem slot, int64_t off, int64_t parts, int64_t run, Axis many) {
     Axis each = {many.n, many.src, run};
     if (run <= PARTITIONS) {
-        turn_pieces(x, slot, off, 0, parts, run, each);
+        transpose_pieces(x, slot, off, 0, parts, run, each);
         return;
     }
     int64_t step = PARTITIONS * x->t.run.src, full = run / PARTITIONS, rest = run % PARTITIONS;
     for (int64_t m = 0; m < many.n; m++)
-        turn_pieces(x, slot, off + m * many.src, m * run, parts, PARTITIONS, (Axis){full, step, PARTITIONS});
+        transpose_pieces(x, slot, off + m * many.src, m * run, parts, PARTITIONS, (Axis){full, step, PARTITIONS});
     if (rest)
-        turn_pieces(x, slot, off + full * step, full * PARTITIONS, parts, rest, each);
+        transpose_pieces(x, slot, off + full * step, full * PARTITIONS, parts, rest, each);
 }
 
 // Partitions [p, p + parts), elements [r, r + run) of the run, `many` of the first other axis from there on.
-static void turn_tile(Turning *x, int64_t off_src, int64_t off_dst, int64_t parts, int64_t run, Axis many) {
+static void transpose_tile(Transposing *x, int64_t off_src, int64_t off_dst, int64_t parts, int64_t run, Axis many) {
     Mem slot = ring_next(&x->slots), from = mem_hbm(x->src + (uint64_t)off_src * x->t.size), to = mem_hbm(x->dst + (uint64_t)off_dst * x->t.size);
     View tile = VIEW(slot, x->dtype, {parts}, {many.n, run}, {run, 1});
     if (x->by_array)
-        turn_loaded(x, slot, off_src, parts, run, many);
+        transpose_loaded(x, slot, off_src, parts, run, many);
     else
         put_dma(x->e, QUEUE_ROWS_IN, tile, VIEW(from, x->dtype, {parts, 1}, {many.n, many.src}, {run, x->t.run.src}));
     put_dma(x->e, x->by_array ? QUEUE_OUT : QUEUE_ROWS_OUT, VIEW(to, x->dtype, {parts, x->t.part.dst}, {many.n, many.dst}, {run, 1}), tile);
 }
 
-static void turn_parts(Turning *x, int64_t src, int64_t dst, Axis many) {
+static void transpose_parts(Transposing *x, int64_t src, int64_t dst, Axis many) {
     int64_t most = (int64_t)(SLOT_BYTES / x->t.size) / many.n;
     most = most < x->t.run.n ? most : x->t.run.n;
     for (int64_t p = x->lo; p < x->hi; p += PARTITIONS) {
         int64_t parts = x->hi - p < PARTITIONS ? x->hi - p : PARTITIONS;
         emit_task(x->e);
         for (int64_t r = 0; r < x->t.run.n; r += most)
-            turn_tile(x, src + p + r * x->t.run.src, dst + p * x->t.part.dst + r,
+            transpose_tile(x, src + p + r * x->t.run.src, dst + p * x->t.part.dst + r,
                       parts, x->t.run.n - r < most ? x->t.run.n - r : most, many);
     }
 }
 
 // `m` long-axis positions of each of `parts` partitions, `per` apart, from position r on.
-static void narrow_tile(Turning *x, int64_t r, int64_t parts, int64_t per, int64_t m) {
-    const Turn *t = &x->t;
+static void narrow_tile(Transposing *x, int64_t r, int64_t parts, int64_t per, int64_t m) {
+    const Transpose *t = &x->t;
     uint32_t pair = x->next_pair++ % (SLOTS / 2) * 2;
     Mem from = ring_at(&x->slots, pair), to = ring_at(&x->slots, pair + 1);
     int64_t outer = t->to_short ? m : t->shorter, inner = t->to_short ? t->shorter : m;
@@ -173,8 +173,8 @@ static void narrow_tile(Turning *x, int64_t r, int64_t parts, int64_t per, int64
     put_dma(x->e, QUEUE_ROWS_OUT, t->to_short ? rows : cols, t->to_short ? rows_near : cols_near);
 }
 
-static void turn_narrow(Turning *x) {
-    const Turn *t = &x->t;
+static void transpose_narrow(Transposing *x) {
+    const Transpose *t = &x->t;
     int64_t per = t->longer / PARTITIONS, rest = t->longer % PARTITIONS, most = (int64_t)(SLOT_BYTES / t->size) / t->shorter;
     for (int64_t r = 0; r < per; r += most)
         narrow_tile(x, r, PARTITIONS, per, per - r < most ? per - r : most);
@@ -182,7 +182,7 @@ static void turn_narrow(Turning *x) {
         narrow_tile(x, per * PARTITIONS + r, 1, 0, rest - r < most ? rest - r : most);
 }
 
-static void turn_wide(Turning *x) {
+static void transpose_wide(Transposing *x) {
     // as many of one other axis as a slot has room for go in one transfer
     Axis many = {1, 0, 0};
     int64_t fit = (int64_t)(SLOT_BYTES / x->t.size) / x->t.run.n;
@@ -195,7 +195,7 @@ static void turn_wide(Turning *x) {
             src += at[i] * x->t.rest[i].src, dst += at[i] * x->t.rest[i].dst;
         for (int64_t k = 0; k < all; k += each) {
             many.n = all - k < each ? all - k : each;
-            turn_parts(x, src + k * many.src, dst + k * many.dst, many);
+            transpose_parts(x, src + k * many.src, dst + k * many.dst, many);
         }
         more = false;
         for (int i = x->t.nrest; i-- > 1 && !more;) {
@@ -205,13 +205,13 @@ static void turn_wide(Turning *x) {
     }
 }
 
-void emit_turned(Emit *e, const Step *s) {
+void emit_transpose(Emit *e, const Step *s) {
     const Hlo *h = e->l->h;
     const HloOp *op = hlo_at(h, s->op);
-    Turning *x = ARENA_NEW(e->c->scratch, Turning);
-    *x = (Turning){.e = e, .src = emit_addr(e, e->l->refs.at[s->ins]), .dst = emit_addr(e, e->l->refs.at[s->outs]),
-                   .dtype = hlo_value_type(h, op->results)->dtype, .by_array = turn_by_array(e, s)};
-    turn_of(h, op, &x->t);
+    Transposing *x = ARENA_NEW(e->c->scratch, Transposing);
+    *x = (Transposing){.e = e, .src = emit_addr(e, e->l->refs.at[s->ins]), .dst = emit_addr(e, e->l->refs.at[s->outs]),
+                   .dtype = hlo_value_type(h, op->results)->dtype, .by_array = transpose_by_array(e, s)};
+    transpose_of(h, op, &x->t);
     Area area = area_make(e, x->by_array ? 0 : ROWS_AREA_BEGIN, x->by_array ? ROWS_AREA_BEGIN : ROWS_AREA_BEGIN + ROWS_AREA_BYTES);
     bool fits = area_ring(&area, &x->slots, SLOTS, SLOT_BYTES) && (!x->by_array || area_ring(&area, &x->stages, 2, STAGE_BYTES));
     assert(fits);
@@ -219,10 +219,10 @@ void emit_turned(Emit *e, const Step *s) {
     x->banks = ring_of_banks(e, 0, PSUM_BANKS);
     area_open(&area);
     if (x->t.narrow) {
-        turn_narrow(x);
+        transpose_narrow(x);
     } else {
         emit_share(e, x->t.part.n, PARTITIONS, &x->lo, &x->hi);
-        turn_wide(x);
+        transpose_wide(x);
     }
     area_close(&area);
 }
