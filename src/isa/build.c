@@ -213,7 +213,7 @@ IsaInst isa_endloop(uint32_t loop) {
 
 void isa_pack(IsaInst *in) {
     int free = 1;
-    if (in->n[0] <= 1)
+    if (in->n[0] <= 1 && in->op != ISA_DMA_INDIRECT) // there the stride of axis 0 is between the rows that are named
         in->n[0] = 1, in->d[0] = in->s[0] = in->t[0] = 0;
     if (!isa_row_has(in->op, ISA_F_n3))
         return;
