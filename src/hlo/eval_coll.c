@@ -188,11 +188,8 @@ void eval_all_reduce(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     meeting_end(e, m);
 }
 
-void eval_reduce_scatter(Eval *e, OpId id, const Tensor *in, Tensor *out) {
-    const HloType *t = eval_type(e, in[0]), *r = eval_type(e, out[0]);
-    int64_t dim = hlo_int(eval_op_at(e, id), AK_SCATTER_DIMENSION, -1);
-    Meeting *m = meeting_make(e, id);
-    need_group(e, id, m);
+static Body scatter_begin(Eval *e, OpId id, const Meeting *m, int64_t dim, const Tensor *in, Tensor *out) {
+    const HloType *t = eval_type(e, *in), *r = eval_type(e, *out);
     Body b = body_of(e, id, in, out);
     eval_need(e, id, dim >= 0 && dim < t->rank && t->rank == r->rank,
               "scatter_dimension is one of the operand's");
@@ -200,18 +197,36 @@ void eval_reduce_scatter(Eval *e, OpId id, const Tensor *in, Tensor *out) {
         eval_need(e, id, d == dim || t->dims[d] == r->dims[d], "other dimensions stay");
     need_size(e, id, m, r->dims[dim] ? t->dims[dim] / r->dims[dim] : m->members.n);
     eval_need(e, id, t->dims[dim] == r->dims[dim] * m->members.n, "the parts fill the operand");
-    out[0].data = eval_new(e, out[0].type);
-    meeting_begin(e, id, m, in);
+    out->data = eval_new(e, out->type);
+    return b;
+}
+
+static void scatter_one(Eval *e, const Meeting *m, const Body *b, uint32_t k, int64_t dim, Tensor in, Tensor *out) {
+    const HloType *t = eval_type(e, in), *r = eval_type(e, *out);
     int64_t strides[OTRN_MAX_RANK], elem = (int64_t)dtype_bytes(t->dtype);
     eval_strides(t, strides);
-    uint8_t *dst = out[0].data;
+    uint8_t *dst = out->data;
     Box box;
-    for (box_init(&box, r->rank, r->dims); box.more; box_next(&box), dst += dtype_bytes(b.dtype)) {
+    for (box_init(&box, r->rank, r->dims); box.more; box_next(&box), dst += dtype_bytes(b->dtype)) {
         int64_t at = r->dims[dim] * m->members.mine * strides[dim];
         for (int d = 0; d < r->rank; d++)
             at += box.at[d] * strides[d];
-        reduce_one(e, m, &b, 0, t->dtype, at / elem, dst);
+        reduce_one(e, m, b, k, t->dtype, at / elem, dst);
     }
+}
+
+void eval_reduce_scatter(Eval *e, OpId id, const Tensor *in, Tensor *out) {
+    const HloOp *op = eval_op_at(e, id);
+    int64_t dim = hlo_int(op, AK_SCATTER_DIMENSION, -1);
+    Meeting *m = meeting_make(e, id);
+    need_group(e, id, m);
+    eval_need(e, id, op->noperands == op->nresults, "one result for each operand");
+    Body *b = ARENA_NEWN(e->cur, Body, op->nresults + 1u);
+    for (uint32_t k = 0; k < op->nresults; k++)
+        b[k] = scatter_begin(e, id, m, dim, &in[k], &out[k]);
+    meeting_begin(e, id, m, in);
+    for (uint32_t k = 0; k < op->nresults; k++)
+        scatter_one(e, m, &b[k], k, dim, in[k], &out[k]);
     meeting_end(e, m);
 }
 

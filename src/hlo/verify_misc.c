@@ -143,9 +143,8 @@ static void check_all_reduce(Verify *v) {
     }
 }
 
-static void check_reduce_scatter(Verify *v) {
-    const HloType *a = verify_in(v, 0), *r = verify_out(v, 0), *elem;
-    verify_groups(v, &(GroupRules){"C3", "C4", "C5", "C6", true});
+static void check_scattered(Verify *v, uint32_t k) {
+    const HloType *a = verify_in(v, k), *r = verify_out(v, k), *elem;
     verify_combiner(v, "C7", 0, 1, &a, &elem);
     int64_t dim = verify_dim_attr(v, "C2", AK_SCATTER_DIMENSION, a->rank);
     verify_that(v, a->rank == r->rank, "C8", "the result must have the operand's rank");
@@ -157,6 +156,15 @@ static void check_reduce_scatter(Verify *v) {
         verify_that(v, i != dim || (x && y && x % y == 0), "C1", "the scattered dimension does not divide");
     }
     verify_same_elem(v, "C9", elem, r);
+}
+
+// Of several operands, as all_reduce has them: pass/buckets.c makes those.
+static void check_reduce_scatter(Verify *v) {
+    verify_groups(v, &(GroupRules){"C3", "C4", "C5", "C6", true});
+    if (!v->op->noperands || v->op->noperands != v->op->nresults)
+        verify_break(v, "C7", "%u results for %u operands", v->op->nresults, v->op->noperands);
+    for (uint32_t k = 0; k < v->op->nresults; k++)
+        check_scattered(v, k);
 }
 
 static void check_all_to_all(Verify *v) {

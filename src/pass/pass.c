@@ -37,6 +37,7 @@ const PassRow pass_rows[] = {
     {"early", pass_early, "let what products need beside rows be there when the rows are made", false},
     {"scores", pass_scores, "compute scores of attention again where its gradients need them, so that they stay on the chip", false},
     {"order", pass_order, "put products that nobody waits for behind those that somebody does", false},
+    {"buckets", pass_buckets, "join collectives over the same devices where nobody waits longer for them", false},
     {"integers", pass_row_integers, "join long chains of integer operations, as random numbers are, into programs for the engines", false},
     {"fuse", pass_fuse, "join elementwise operations so that what is between them stays out of memory", false},
     {"siblings", pass_siblings, "let small kernels that do not need each other be one", false},

@@ -78,6 +78,8 @@ void pass_row_integers(Compile *c);
 void pass_early(Compile *c);
 void pass_scores(Compile *c);
 void pass_order(Compile *c);
+void pass_buckets(Compile *c);
+void buckets_join(Compile *c, bool scatters); // without: those that StableHLO has with several operands
 void pass_siblings(Compile *c);
 void pass_ahead(Compile *c);
 void pass_epilogue(Compile *c);

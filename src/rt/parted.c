@@ -31,6 +31,7 @@ void rt_parted(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t s
         for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++)
             if (!strcmp(pass_rows[i].name, wanted[k]))
                 pass_rows[i].fn(&c);
+    buckets_join(&c, false);
     marks_drop(h, a);
     write_bytecode(h, out);
 }

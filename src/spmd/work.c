@@ -489,7 +489,8 @@ uint32_t spmd_lazy_depth(const Spmd *s, const HloOp *op) {
         ValueId v = hlo_operand(h, op, 0);
         depth = s->forms.at[v].depth;
         bool larger = hlo_value_type(h, op->results)->elems > hlo_value_type(h, v)->elems;
-        return larger && depth < LAZY_DEPTH_MAX ? depth + 1 : 0;
+        bool given = !h->values.at[v].def; // an argument is better moved itself, where others of its kind are
+        return (larger || given) && depth < LAZY_DEPTH_MAX ? depth + 1 : 0;
     }
     if (hlo_row(op)->cls > HC_EW3 && op->code != HLO_RESHAPE && op->code != HLO_TRANSPOSE)
         return 0;

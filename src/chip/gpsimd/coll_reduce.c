@@ -242,14 +242,16 @@ otrn_status gp_collective_reduce_run(const GpCall *c) {
 
 bool gp_reduce_scatter_check(const Kern *k) {
     int64_t dim = gp_int(k, AK_SCATTER_DIMENSION, -1);
-    if (k->nout != 1 || !region_ok(k) || k->nin != 1u + k->regions[0].ncaptures)
+    if (!k->nout || !region_ok(k) || k->nin != k->nout + k->regions[0].ncaptures)
         return false;
-    const KTensor *in = &k->in[0], *out = &k->out[0];
-    if (in->rank != out->rank || dim < 0 || dim >= in->rank)
-        return false;
-    for (int d = 0; d < in->rank; d++)
-        if (d != dim && in->dims[d] != out->dims[d])
+    for (uint32_t i = 0; i < k->nout; i++) {
+        const KTensor *in = &k->in[i], *out = &k->out[i];
+        if (in->rank != out->rank || dim < 0 || dim >= in->rank)
             return false;
+        for (int d = 0; d < in->rank; d++)
+            if (d != dim && in->dims[d] != out->dims[d])
+                return false;
+    }
     return true;
 }
 
@@ -268,20 +270,18 @@ static CommPart scatter_part(void *arg, uint32_t k, uint32_t position) {
 
 otrn_status gp_reduce_scatter_run(const GpCall *c) {
     int64_t dim = gp_int(c->k, AK_SCATTER_DIMENSION, 0);
-    int64_t whole = c->k->in[0].dims[dim], piece = c->k->out[0].dims[dim];
     GpMeet *m;
     otrn_status s = coll_find(c, &m);
-    if (s == OTRN_OK)
-        s = coll_need(c, m,
-                      !piece && !whole          ? m->members.n
-                      : !piece || whole % piece ? -1
-                                                : whole / piece);
+    for (uint32_t i = 0; i < c->k->nout && s == OTRN_OK; i++) {
+        int64_t whole = c->k->in[i].dims[dim], piece = c->k->out[i].dims[dim];
+        s = coll_need(c, m, !piece && !whole ? m->members.n : !piece || whole % piece ? -1 : whole / piece);
+    }
     if (s == OTRN_OK)
         s = coll_begin(c, m);
     if (s != OTRN_OK)
         return s;
-    if (!m->met)
-        fold_alone(c, 0);
+    for (uint32_t i = 0; i < c->k->nout && !m->met; i++)
+        fold_alone(c, i);
     CommReduce r = reduce_of(c, m);
     r.part = scatter_part;
     if (m->met && !comm_reduce_parts(c->comm, &r))

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// buckets.c — collectives of one kind over the same devices become one.
+// needs: values defined before use
+// gives: all_reduce, reduce_scatter, all_gather and all_to_all of several operands each; those that sum stand right behind
+//        the last of their operands, those that gather right before the first of their readers
+// stale: nothing
+//
+// A small collective is nearly all latency. Each has a stretch of the program in which it may stand: from its operands to its
+// first reader. Those whose stretches have a place in common are joined there, up to a size, in the order of the program:
+// nobody waits for a value that was there sooner without. Sums stand early, so that they run beside the work behind them, and
+// gathers late, because what is gathered takes memory. Movement that reads one goes down with it, to its own reader. Every
+// element is summed as before.
+#include <assert.h>
+#include <string.h>
+
+#include "pass/walk.h"
+
+#define SUM_BYTES (25u << 20)   // of a bucket that sums or moves
+#define GATHER_BYTES (4u << 20) // of one that gathers: its first reader waits for all of it
+#define SMALL_PART 16 // one that is so much smaller than a bucket may join it beyond its size
+#define MEMBERS_MAX 64
+
+typedef struct Coll { // a collective of the region
+    OpId op;
+    uint32_t at, from, to; // its place; before which places it may stand: from … to
+    uint64_t bytes;
+} Coll;
+
+typedef struct Bucket {
+    VEC(OpId) ops;
+    uint32_t from, to, place;
+    uint64_t bytes;
+    bool put;
+} Bucket;
+
+typedef struct Buckets {
+    Compile *c;
+    Hlo *h;
+    bool scatters; // reduce_scatter too
+    Walk w;
+    uint32_t *first;  // per value: first place of the region that reads it
+    uint32_t *at;     // per op of the region: its place, from 1
+    uint32_t *bucket; // per op: number of its bucket, from 1
+    VEC(Coll) colls;
+    VEC(Bucket) all;
+    OpList late; // movement behind buckets that are not there yet
+} Buckets;
+
+// --- what may be joined ------------------------------------------------------------------------------
+
+static bool gathers(const HloOp *op) { return op->code == HLO_ALL_GATHER; }
+
+// The op that a region of two arguments applies to them; 0: it is something else.
+static HloOpcode combiner(const Hlo *h, const HloOp *op) {
+    const HloRegion *r = hlo_op_region(h, op, 0);
+    const HloOp *step = hlo_at(h, r->ops.at[0]), *ret = hlo_at(h, r->ops.at[r->ops.n - 1]);
+    bool plain = r->nargs == 2 && r->ops.n == 2 && step->noperands == 2 && step->nresults == 1 && hlo_operand(h, ret, 0) == step->results &&
+                 hlo_operand(h, step, 0) == r->args && hlo_operand(h, step, 1) == r->args + 1;
+    return plain ? (HloOpcode)step->code : 0;
+}
+
+static bool is_candidate(const Buckets *b, const HloOp *op) {
+    bool sums = op->code == HLO_ALL_REDUCE || (op->code == HLO_REDUCE_SCATTER && b->scatters);
+    if (op->noperands != 1 || op->nresults != 1 || !(sums || gathers(op) || op->code == HLO_ALL_TO_ALL))
+        return false;
+    const HloType *in = hlo_value_type(b->h, hlo_operand(b->h, op, 0)), *out = hlo_value_type(b->h, op->results);
+    return in->kind == HT_TENSOR && !in->dynamic && !in->text && in->dtype == out->dtype && (!sums || combiner(b->h, op));
+}
+
+static bool is_movement(const HloOp *op) {
+    return (op->code == HLO_TRANSPOSE || op->code == HLO_RESHAPE || op->code == HLO_CONVERT) && op->noperands == 1;
+}
+
+// The collective that makes a value, also behind movement; 0: none of this region does.
+static OpId maker(const Buckets *b, ValueId v) {
+    OpId def = b->h->values.at[v].def;
+    while (def && b->at[def] && is_movement(hlo_at(b->h, def)))
+        def = b->h->values.at[hlo_operand(b->h, hlo_at(b->h, def), 0)].def;
+    return def && b->at[def] && is_candidate(b, hlo_at(b->h, def)) ? def : 0;
+}
+
+static bool attr_same(const HloAttr *x, const HloAttr *y) {
+    if (x->kind != y->kind || x->n != y->n || x->cols != y->cols)
+        return false;
+    if (x->kind == HA_INTS2)
+        return !memcmp(x->ints, y->ints, x->n * sizeof *x->ints);
+    return (x->kind == HA_NONE || x->kind == HA_INT || x->kind == HA_BOOL) && x->i == y->i;
+}
+
+static bool are_alike(const Buckets *b, const HloOp *x, const HloOp *y) {
+    const Hlo *h = b->h;
+    bool same = x->code == y->code && hlo_value_type(h, x->results)->dtype == hlo_value_type(h, y->results)->dtype &&
+                (!x->nregions || combiner(h, x) == combiner(h, y));
+    for (int i = 0; same && i < hlo_row(x)->nattrs; i++)
+        same = attr_same(&x->attrs[i], &y->attrs[i]);
+    return same;
+}
+
+// --- where they may stand ----------------------------------------------------------------------------
+
+static void note_reads(Buckets *b, const HloOp *op, uint32_t place) {
+    for (uint32_t i = 0; i < op->noperands; i++) {
+        uint32_t *first = &b->first[hlo_operand(b->h, op, i)];
+        *first = place < *first ? place : *first;
+    }
+    for (uint32_t k = 0; k < op->nregions; k++) {
+        const HloRegion *r = hlo_op_region(b->h, op, k);
+        for (uint32_t i = 0; i < r->ops.n; i++)
+            note_reads(b, hlo_at(b->h, r->ops.at[i]), place);
+    }
+}
+
+// Behind its operand; what another collective makes is there at the latest where this one stands.
+static uint32_t ready(const Buckets *b, const HloOp *op, uint32_t place) {
+    ValueId v = hlo_operand(b->h, op, 0);
+    OpId def = b->h->values.at[v].def;
+    return maker(b, v) ? place : def ? b->at[def] : 0;
+}
+
+static void find(Buckets *b, RegionId r) {
+    Hlo *h = b->h;
+    uint32_t n = h->regions.at[r].ops.n;
+    memset(b->first, 0xff, h->values.n * sizeof *b->first);
+    for (uint32_t i = n; i-- > 0;) {
+        const HloOp *op = hlo_at(h, h->regions.at[r].ops.at[i]);
+        b->at[h->regions.at[r].ops.at[i]] = i + 1;
+        note_reads(b, op, is_movement(op) && b->first[op->results] < n ? b->first[op->results] : i);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        OpId id = h->regions.at[r].ops.at[i];
+        const HloOp *op = hlo_at(h, id);
+        if (!is_candidate(b, op))
+            continue;
+        uint64_t in = hlo_type_bytes(hlo_value_type(h, hlo_operand(h, op, 0))), out = hlo_type_bytes(hlo_value_type(h, op->results));
+        uint32_t read = b->first[op->results];
+        VEC_PUSH(b->c->scratch, &b->colls, ((Coll){id, i, ready(b, op, i), read < n ? read : n - 1, in > out ? in : out}));
+    }
+}
+
+// Sums by when they can be, gathers by when they must be; then by place.
+static uint32_t when(const Buckets *b, const Coll *c) { return gathers(hlo_at(b->h, c->op)) ? c->to : c->from; }
+
+static void sort(Buckets *b) { // few, and nearly in order
+    for (uint32_t i = 1; i < b->colls.n; i++) {
+        Coll c = b->colls.at[i];
+        uint32_t k = i;
+        for (; k > 0 && when(b, &b->colls.at[k - 1]) > when(b, &c); k--)
+            b->colls.at[k] = b->colls.at[k - 1];
+        b->colls.at[k] = c;
+    }
+}
+
+static void put(Buckets *b, const Coll *c) {
+    const HloOp *op = hlo_at(b->h, c->op);
+    uint64_t limit = gathers(op) ? GATHER_BYTES : SUM_BYTES;
+    uint32_t i = b->all.n;
+    while (i > 0 && !are_alike(b, op, hlo_at(b->h, b->all.at[i - 1].ops.at[0])))
+        i--;
+    Bucket *to = i ? &b->all.at[i - 1] : NULL; // the last of its kind
+    uint32_t from = to && to->from > c->from ? to->from : c->from, end = to && to->to < c->to ? to->to : c->to;
+    uint64_t least = to && to->bytes < c->bytes ? to->bytes : c->bytes;
+    bool large = to && to->bytes + c->bytes > limit && least > limit / SMALL_PART;
+    if (!to || from > end || large || to->ops.n == MEMBERS_MAX) {
+        VEC_PUSH(b->c->scratch, &b->all, ((Bucket){.from = c->from, .to = c->to}));
+        to = &b->all.at[b->all.n - 1];
+        from = c->from, end = c->to;
+    }
+    VEC_PUSH(b->c->scratch, &to->ops, c->op);
+    to->from = from, to->to = end, to->bytes += c->bytes;
+    to->place = gathers(op) ? end : from;
+    b->bucket[c->op] = (uint32_t)(to - b->all.at) + 1;
+}
+
+// --- putting together --------------------------------------------------------------------------------
+
+static void add_combiner(Buckets *b, OpId to, const HloOp *like) {
+    Hlo *h = b->h;
+    const HloOp *step = hlo_at(h, hlo_op_region(h, like, 0)->ops.at[0]);
+    HloOpcode code = (HloOpcode)step->code;
+    LocId loc = step->loc;
+    TypeId scalar = h->values.at[hlo_op_region(h, like, 0)->args].type;
+    RegionId body = hlo_op_add_region(h, to, 2, (TypeId[]){scalar, scalar});
+    ValueId args = h->regions.at[body].args;
+    OpId sum = hlo_op(h, code, loc, 2, (ValueId[]){args, args + 1}, 1, &scalar);
+    hlo_region_push(h, body, sum);
+    hlo_region_push(h, body, hlo_op(h, HLO_RETURN, loc, 1, (ValueId[]){hlo_at(h, sum)->results}, 0, NULL));
+}
+
+static OpId join(Buckets *b, const Bucket *k) {
+    Hlo *h = b->h;
+    ValueId operands[MEMBERS_MAX];
+    TypeId types[MEMBERS_MAX];
+    for (uint32_t i = 0; i < k->ops.n; i++) {
+        operands[i] = b->w.repl.at[hlo_operand(h, hlo_at(h, k->ops.at[i]), 0)];
+        types[i] = h->values.at[hlo_at(h, k->ops.at[i])->results].type;
+    }
+    const HloOp like = *hlo_at(h, k->ops.at[0]);
+    OpId id = hlo_op(h, like.code, like.loc, k->ops.n, operands, k->ops.n, types);
+    HloOp *op = hlo_at(h, id);
+    op->attrs = like.attrs;
+    op->extra = like.extra;
+    op->nextra = like.nextra;
+    if (like.nregions)
+        add_combiner(b, id, &like);
+    walk_grow(&b->w);
+    for (uint32_t i = 0; i < k->ops.n; i++)
+        walk_replace(&b->w, hlo_at(h, k->ops.at[i])->results, hlo_at(h, id)->results + i);
+    return id;
+}
+
+static bool waits(const Buckets *b, const HloOp *op) {
+    OpId from = is_movement(op) ? maker(b, hlo_operand(b->h, op, 0)) : 0;
+    return from && !b->all.at[b->bucket[from] - 1].put;
+}
+
+static void push(Buckets *b, OpId id) {
+    walk_operands(&b->w, id);
+    VEC_PUSH(b->c->scratch, &b->w.out, id);
+}
+
+static void push_late(Buckets *b) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < b->late.n; i++) {
+        OpId id = b->late.at[i];
+        if (waits(b, hlo_at(b->h, id)))
+            b->late.at[kept++] = id;
+        else
+            push(b, id);
+    }
+    b->late.n = kept;
+}
+
+// What its operands need of other buckets comes first.
+static void put_out(Buckets *b, uint32_t number) {
+    Bucket *k = &b->all.at[number];
+    if (k->put)
+        return;
+    for (uint32_t i = 0; i < k->ops.n; i++) {
+        OpId from = maker(b, hlo_operand(b->h, hlo_at(b->h, k->ops.at[i]), 0));
+        if (from)
+            put_out(b, b->bucket[from] - 1);
+    }
+    push(b, k->ops.n > 1 ? join(b, k) : k->ops.at[0]);
+    k->put = true;
+    push_late(b);
+}
+
+static void join_region(void *pass, RegionId r) {
+    Buckets *b = pass;
+    Hlo *h = b->h;
+    bool any = false;
+    for (uint32_t i = 0; i < h->regions.at[r].ops.n && !any; i++)
+        any = is_candidate(b, hlo_at(h, h->regions.at[r].ops.at[i]));
+    if (!any)
+        return;
+    b->colls.n = b->all.n = 0;
+    b->w.out = (OpList){0};
+    find(b, r);
+    sort(b);
+    for (uint32_t i = 0; i < b->colls.n; i++)
+        put(b, &b->colls.at[i]);
+    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
+        for (uint32_t k = 0; k < b->all.n; k++)
+            if (b->all.at[k].place == i)
+                put_out(b, k);
+        OpId id = h->regions.at[r].ops.at[i];
+        if (b->bucket[id])
+            continue;
+        const HloOp op = *hlo_at(h, id);
+        if (waits(b, &op)) {
+            VEC_PUSH(b->c->scratch, &b->late, id);
+            continue;
+        }
+        for (uint32_t k = 0; k < op.nregions; k++)
+            walk_region(&b->w, h->op_regions.at[op.regions + k]);
+        push(b, id);
+    }
+    assert(!b->late.n);
+    walk_set_ops(h, r, &b->w.out);
+}
+
+void buckets_join(Compile *c, bool scatters) {
+    Hlo *h = c->hlo;
+    Buckets b = {.c = c, .h = h, .scatters = scatters};
+    b.first = ARENA_NEWN(c->scratch, uint32_t, 2 * h->values.n); // and those that are made here
+    b.at = ARENA_NEWN(c->scratch, uint32_t, 2 * h->ops.n);
+    b.bucket = ARENA_NEWN(c->scratch, uint32_t, 2 * h->ops.n);
+    walk_init(&b.w, c);
+    walk_regions(h, hlo_main(h)->body, join_region, &b);
+}
+
+void pass_buckets(Compile *c) { buckets_join(c, true); }
