@@ -151,6 +151,10 @@ static void put_by_index(Index *x, int queue, View dst, View src, Mem index, int
     IsaInst in = isa_dma(ENG_GPSIMD, queue, dst, src);
     in.op = ISA_DMA_INDIRECT, in.src1 = by.mem.addr, in.ttype = by.dtype, in.limit = (int32_t)x->r.table;
     in.op0 = (uint8_t)op0, in.flags = (uint8_t)flags;
+    if (addr_space(in.dst) == SPACE_HBM) // from row to row, also when only one is named
+        in.d[0] = (int32_t)dst.at[0].stride;
+    if (addr_space(in.src) == SPACE_HBM)
+        in.s[0] = (int32_t)src.at[0].stride;
     put_inst(x->e, in, &dst, &src, &by);
 }
 
