@@ -52,19 +52,26 @@ def _size(shape):
     return math.prod(shape)
 
 
-def _updated(record, x):
-    """Shapes of what a device updates: the weights that learn, with ZeRO one part of each."""
-    shapes = [tuple(s) for s, _, frozen in record["weights"] if not frozen]
-    experts = [e for _, e, frozen in record["weights"] if not frozen]
-    if not x.zero:
-        return tuple(shapes)
-    share = x.dp * x.cp
-    return tuple((-(-_size(s) // max(share // (x.ep if e else 1), 1)),) for s, e in zip(shapes, experts))
-
-
 def _update(job, x, record):
+    """The optimizer over all weights of a piece that learn."""
     types, master = x.types(job)
-    return ("update", _updated(record, x), job.optimizer, types, master)
+    return ("update", tuple(tuple(s) for s, _, frozen in record["weights"] if not frozen), job.optimizer, types, master)
+
+
+class Part:
+    """The optimizer of a device that shares it with replicas: one flat part of all that learns."""
+
+    def __init__(self, parts, kind, key):
+        self.parts, self.kind, self.key = parts, kind, key
+
+    def __call__(self, n):
+        p, x = self.parts, self.parts.x
+        types, master = x.types(p.job)
+        ranks = x.dp * x.cp
+        mine = p.count(self.kind, False)(n) / ranks + p.count(self.kind, True)(n) / max(ranks // x.ep, 1)
+        return p.prices(("update", ((max(math.ceil(mine), 1),),), p.job.optimizer, types, master))[self.key]
+
+    least = __call__
 
 
 class Parts:
@@ -76,12 +83,15 @@ class Parts:
         slope = "whole" if x.pp == 1 else "middle"
         self.one, self.two = prices(_piece(job, x, slope, 1)), prices(_piece(job, x, slope, 2))
         self.ends = {kind: prices(_piece(job, x, kind, 1)) for kind in _kinds(x)}
-        prices.all([_update(job, x, r) for r in (*self.ends.values(), self.one, self.two)])
+        if not x.zero:
+            prices.all([_update(job, x, r) for r in (*self.ends.values(), self.one, self.two)])
 
     def micro(self, kind, key):
         return Line(self.one[key], self.two[key], self.ends[kind][key])
 
     def update(self, kind, key):
+        if self.x.zero:
+            return Part(self, kind, key)
         one, two, base = (self.prices(_update(self.job, self.x, r))[key] for r in (self.one, self.two, self.ends[kind]))
         return Line(one, two, base)
 

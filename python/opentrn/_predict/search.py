@@ -33,12 +33,13 @@ def candidates(job, given):
     cp = _powers(job.seq // 16384) if m.task == "lm" and job.seq >= 32768 else [1]
     ep = _powers(m.experts) if m.experts else [1]
     fixed = {k: given[k] for k in ("sp", "schedule", "chunks") if given.get(k) is not None}
-    recompute = one("recompute", RECOMPUTE if m.task == "lm" else ("none", "full"))
+    # the compiler computes attention's scores again by itself, so none and selective are nearly one program
+    recompute = one("recompute", ("selective", "full") if m.task == "lm" else ("none", "full"))
     for a, b, c, e in itertools.product(one("tp", tp), one("pp", pp), one("cp", cp), one("ep", ep)):
         if have % (a * b * c):
             continue
         for dp, zero, micro, again in itertools.product(
-            one("dp", [have // (a * b * c)]), one("zero", (0, 1, 3)), one("micro_batch", (1, 2, 4, 8)), recompute
+            one("dp", [have // (a * b * c)]), one("zero", (0, 1, 3)), one("micro_batch", (1, 2, 4)), recompute
         ):
             x = Layout(a, b, dp, c, e, zero if dp * c > 1 or given.get("zero") is not None else 0, micro, again, **fixed)
             try:
