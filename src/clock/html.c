@@ -41,14 +41,6 @@ const char *html_time(Arena *a, double ns) {
                       : arena_printf(a, "%.3f s", ns * 1e-9);
 }
 
-const char *html_scaled(Arena *a, double v, const char *unit) {
-    static const char prefixes[] = " kMGTPE";
-    int p = 0;
-    for (; v >= 999.5 && prefixes[p + 1]; p++)
-        v /= 1000;
-    return arena_printf(a, "%.3g %.*s%s", v, p > 0, &prefixes[p], unit);
-}
-
 static double percent(const HtmlReport *r, double ns) { return r->clock->total_ns > 0 ? 100 * ns / r->clock->total_ns : 0; }
 
 // --- style -----------------------------------------------------------------------------------------
@@ -133,12 +125,12 @@ static void tiles_put(Arena *a, const HtmlReport *r, Buf *out) {
     buf_puts(out, "<div class=tiles>");
     tile(out, html_time(a, c->total_ns), "modelled time of one run");
     if (c->flops > 0)
-        tile(out, html_scaled(a, c->flops / c->total_ns * 1e9, "FLOP/s"), arena_printf(a, "matrix products: %s", html_scaled(a, c->flops, "FLOP")));
+        tile(out, view_scaled(a, c->flops / c->total_ns * 1e9, 3, "FLOP/s"), arena_printf(a, "matrix products: %s", view_scaled(a, c->flops, 3, "FLOP")));
     if (least > 0)
         tile(out, arena_printf(a, "%.0f %%", 100 * least / c->total_ns),
              arena_printf(a, "of the %s roof", roof->memory_ns > roof->compute_ns ? "HBM" : "tensor engine's"));
-    tile(out, html_scaled(a, c->hbm_bytes / c->total_ns * 1e9, "B/s"), arena_printf(a, "HBM traffic: %s", html_scaled(a, c->hbm_bytes, "B")));
-    tile(out, html_scaled(a, view_hbm_planned(r->art), "B"), arena_printf(a, "of HBM planned, the device has %s", html_scaled(a, r->chip->hbm_bytes_per_core * (r->art->peer ? 2 : 1), "B")));
+    tile(out, view_scaled(a, c->hbm_bytes / c->total_ns * 1e9, 3, "B/s"), arena_printf(a, "HBM traffic: %s", view_scaled(a, c->hbm_bytes, 3, "B")));
+    tile(out, view_scaled(a, view_hbm_planned(r->art), 3, "B"), arena_printf(a, "of HBM planned, the device has %s", view_scaled(a, r->chip->hbm_bytes_per_core * (r->art->peer ? 2 : 1), 3, "B")));
     for (uint32_t i = 0; i < r->ncosts && i < 2; i++)
         tile(out, r->costs[i].value, r->costs[i].label);
     buf_puts(out, "</div>\n");
@@ -221,7 +213,7 @@ static void group_row(Arena *a, const HtmlReport *r, const Group *g, double most
     buf_printf(out, "<td class=n>%s<td class=n>%.1f %%<td class=b><div class=bar>", html_time(a, g->path_ns), percent(r, g->path_ns));
     bar_part(out, most > 0 ? 100 * g->path_ns / most : 0, track_class(g->track), "");
     buf_printf(out, "</div><td>%s<td class=n>%s<td class=n>%s<td class=n>%s</tr>\n", clock_track_names[g->track], html_time(a, g->most_ns),
-               html_scaled(a, g->flops, "FLOP"), html_scaled(a, g->hbm_bytes, "B"));
+               view_scaled(a, g->flops, 3, "FLOP"), view_scaled(a, g->hbm_bytes, 3, "B"));
 }
 
 static void group_table(Arena *a, const HtmlReport *r, const GroupTable *g, uint32_t from, uint32_t to, Buf *out) {
@@ -279,10 +271,10 @@ static void spills_put(Arena *a, const HtmlReport *r, Buf *out) {
     if (!r->spills || !r->spills->rows.n)
         return;
     buf_printf(out, "<h2>Spills</h2><p class=soft>%s come back from HBM because they did not stay on the chip between steps.</p><div class=wide><table>"
-                    "<tr><th class=n>bytes<th>made at<th>read at<th>why<th class=n>later by</tr>\n", html_scaled(a, r->spills->bytes, "B"));
+                    "<tr><th class=n>bytes<th>made at<th>read at<th>why<th class=n>later by</tr>\n", view_scaled(a, r->spills->bytes, 3, "B"));
     for (uint32_t i = 0; i < r->spills->rows.n && i < ROWS_SHOWN; i++) {
         const SpillRow *s = &r->spills->rows.at[i];
-        buf_printf(out, "<tr><td class=n>%s<td>", html_scaled(a, s->bytes, "B"));
+        buf_printf(out, "<tr><td class=n>%s<td>", view_scaled(a, s->bytes, 3, "B"));
         html_text(out, line_text(a, r, s->from));
         buf_puts(out, "<td>");
         html_text(out, line_text(a, r, s->to));

@@ -34,7 +34,6 @@ void html_report(Arena *a, const HtmlReport *r, Buf *out);
 // --- for html_plot.c -------------------------------------------------------------------------------
 void html_text(Buf *out, const char *s); // escaped
 const char *html_time(Arena *a, double ns); // "12.3 ms"
-const char *html_scaled(Arena *a, double v, const char *unit); // "1.54 GB"
 // Plots: roofs with the program and its layers, memories and engines over the run, the critical path as a flame.
 void html_roofline(Arena *a, const HtmlReport *r, const GroupTable *groups, Buf *out);
 void html_memory(Arena *a, const HtmlReport *r, Buf *out);

@@ -34,7 +34,7 @@ static void axes_put(Arena *a, const Axes *p, Buf *out) {
     for (int e = (int)ceil(p->y0); e <= (int)floor(p->y1); e++) {
         double y = plot_y(p, elem_pow(10, e));
         buf_printf(out, "<path class=axis d=\"M%d %.1fH%d\"/><text class=soft x=%d y=%.1f text-anchor=end>%s</text>\n", LEFT, y, PLOT_W - RIGHT,
-                   LEFT - 5, y + 4, html_scaled(a, elem_pow(10, e), ""));
+                   LEFT - 5, y + 4, view_scaled(a, elem_pow(10, e), 3, ""));
     }
     buf_printf(out, "<text class=soft x=%d y=%d text-anchor=middle>FLOP for each byte of HBM traffic</text>\n", (LEFT + PLOT_W) / 2, PLOT_H - 6);
 }
@@ -52,7 +52,7 @@ void html_roofline(Arena *a, const HtmlReport *r, const GroupTable *groups, Buf 
               ceil(decades(peak))};
     buf_printf(out, "<p class=soft>The large dot is the program: %s of %s that the roofs allow. Small dots: what is named on the left of the tables, while it is busy.</p>"
                     "<svg viewBox=\"0 0 %d %d\" role=img aria-label=\"roofline\">\n",
-               html_scaled(a, roof->achieved, "FLOP/s"), html_scaled(a, roof->attainable, "FLOP/s"), PLOT_W, PLOT_H);
+               view_scaled(a, roof->achieved, 3, "FLOP/s"), view_scaled(a, roof->attainable, 3, "FLOP/s"), PLOT_W, PLOT_H);
     axes_put(a, &p, out);
     double low = elem_pow(10, p.x0), left = fmax(bandwidth * low, elem_pow(10, p.y0)), from = left / bandwidth;
     buf_printf(out, "<path class=roof d=\"M%.1f %.1fL%.1f %.1fH%d\"/>\n", plot_x(&p, from), plot_y(&p, left), plot_x(&p, roof->ridge), plot_y(&p, peak),
@@ -64,10 +64,10 @@ void html_roofline(Arena *a, const HtmlReport *r, const GroupTable *groups, Buf 
         double x = fmin(fmax(g->flops / g->hbm_bytes, low), elem_pow(10, p.x1)), y = fmin(fmax(g->flops / g->most_ns * 1e9, elem_pow(10, p.y0)), peak);
         buf_printf(out, "<circle class=t1 opacity=.65 r=3 cx=%.1f cy=%.1f><title>", plot_x(&p, x), plot_y(&p, y));
         html_text(out, g->name);
-        buf_printf(out, ": %s, %.3g FLOP/B</title></circle>\n", html_scaled(a, y, "FLOP/s"), x);
+        buf_printf(out, ": %s, %.3g FLOP/B</title></circle>\n", view_scaled(a, y, 3, "FLOP/s"), x);
     }
     buf_printf(out, "<circle class=t0 r=6 cx=%.1f cy=%.1f><title>the program: %s</title></circle></svg>\n", plot_x(&p, at), plot_y(&p, roof->achieved),
-               html_scaled(a, roof->achieved, "FLOP/s"));
+               view_scaled(a, roof->achieved, 3, "FLOP/s"));
 }
 
 // --- memories --------------------------------------------------------------------------------------
@@ -82,8 +82,8 @@ void html_memory(Arena *a, const HtmlReport *r, Buf *out) {
         double top = fmax(v->peak_bytes, v->peak_bytes > 0.5 * v->capacity_bytes ? v->capacity_bytes : 0);
         top = top > 0 ? top : 1;
         buf_printf(out, "<p><b>%s</b> peak %s, %.1f %% of %s</p><svg viewBox=\"0 0 %d %d\" preserveAspectRatio=none role=img aria-label=\"%s\"><path class=area d=\"M0 %d",
-                   view_memory_names[m], html_scaled(a, v->peak_bytes, "B"), 100 * v->peak_bytes / v->capacity_bytes,
-                   html_scaled(a, v->capacity_bytes, "B"), W, H, view_memory_names[m], H);
+                   view_memory_names[m], view_scaled(a, v->peak_bytes, 3, "B"), 100 * v->peak_bytes / v->capacity_bytes,
+                   view_scaled(a, v->capacity_bytes, 3, "B"), W, H, view_memory_names[m], H);
         for (int b = 0; b < VIEW_BINS; b++) {
             double y = H - (H - 4) * v->bins[b] / top;
             buf_printf(out, "L%.1f %.1fL%.1f %.1f", W * (double)b / VIEW_BINS, y, W * (b + 1.0) / VIEW_BINS, y);

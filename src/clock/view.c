@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/elem.h"
 #include "clock/flow.h"
 #include "mach/price.h"
 
@@ -241,4 +242,13 @@ void view_make(Arena *a, const Artifact *art, const ChipFile *chip, const Clock 
     out->has_memory = clock->events.n > 0;
     if (out->has_memory)
         view_occupy(a, art, chip, clock, out);
+}
+
+const char *view_scaled(Arena *a, double v, int digits, const char *unit) {
+    static const char prefixes[] = " kMGTPE";
+    double most = 1000 - 0.5 * elem_pow(10, 3 - digits); // it would be shown as 1000
+    int p = 0;
+    for (; v >= most && prefixes[p + 1]; p++)
+        v /= 1000;
+    return arena_printf(a, "%.*g %.*s%s", digits, v, p > 0, &prefixes[p], unit);
 }

@@ -63,5 +63,7 @@ double view_hbm_planned(const Artifact *art); // bytes the program asks for
 // What each instruction touches, and how many of them.
 ViewTouch **view_touches(Arena *a, const Artifact *art, const ChipFile *chip, uint32_t **counts);
 void view_occupy(Arena *a, const Artifact *art, const ChipFile *chip, const Clock *clock, View *out);
+// "1.54 GB", with as many digits.
+const char *view_scaled(Arena *a, double v, int digits, const char *unit);
 
 #endif

@@ -132,7 +132,7 @@ const char *rt_hint_text(Arena *a, const RtPriced *base, const RtHint *h) {
     double scale = was >= 1e6 ? 1e-6 : 1e-3;
     const char *memory = fabs(h->hbm_bytes - bytes) < GAIN_BYTES * bytes
                              ? ""
-                             : arena_printf(a, ", HBM %s to %s", html_scaled(a, bytes, "B"), html_scaled(a, h->hbm_bytes, "B"));
+                             : arena_printf(a, ", HBM %s to %s", view_scaled(a, bytes, 3, "B"), view_scaled(a, h->hbm_bytes, 3, "B"));
     return arena_printf(a, "%.4g to %.4g %s (%+.1f %%)%s%s", was * scale, h->ns * scale, unit, was > 0 ? 100 * (h->ns - was) / was : 0,
                         memory, h->changes_numbers ? "; results differ" : "");
 }

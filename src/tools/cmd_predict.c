@@ -148,7 +148,7 @@ static void text_print(Tool *t, const Prof *p, const Told *o, uint32_t nodes) {
     else
         printf("cost           %s\n", cost_text(t->arena, &p->cost));
     printf("collectives    %.1f %% of the step, %.1f %% not hidden\n", 100 * o->comm, 100 * o->exposed);
-    printf("memory         %s of %s a device\n", prof_scaled(t->arena, o->peak_bytes, "B"), prof_scaled(t->arena, o->hbm_bytes, "B"));
+    printf("memory         %s of %s a device\n", view_scaled(t->arena, o->peak_bytes, 4, "B"), view_scaled(t->arena, o->hbm_bytes, 4, "B"));
     printf("compiling      %.1f s on this host, once\n", o->compile_s);
     prof_loops_print(p);
 }

@@ -89,14 +89,6 @@ double prof_share(const Prof *p, int track) {
     return p->clock.total_ns > 0 ? 100.0 * p->clock.busy_ns[track] / p->clock.total_ns : 0;
 }
 
-const char *prof_scaled(Arena *a, double v, const char *unit) {
-    static const char prefixes[] = " kMGTPE";
-    int p = 0;
-    for (; v >= 999.95 && prefixes[p + 1]; p++)
-        v /= 1000;
-    return arena_printf(a, "%.4g %.*s%s", v, p > 0, &prefixes[p], unit);
-}
-
 const char *prof_clipped(Arena *a, const char *text, int width) {
     size_t n = strlen(text), keep = (size_t)width - 1;
     if (n <= (size_t)width)
@@ -208,9 +200,9 @@ void prof_json(Tool *t, const Prof *p) {
 
 static void amount_print(Arena *a, const char *label, double amount, const char *unit, double seconds,
                          const char *rate) {
-    printf("%-14s %s", label, prof_scaled(a, amount, unit));
+    printf("%-14s %s", label, view_scaled(a, amount, 4, unit));
     if (seconds > 0 && amount > 0)
-        printf(" (%s)", prof_scaled(a, amount / seconds, rate));
+        printf(" (%s)", view_scaled(a, amount / seconds, 4, rate));
     printf("\n");
 }
 
@@ -229,7 +221,7 @@ static void roof_print(Arena *a, const Prof *p) {
     if (r->hbm_bytes > 0)
         printf("%.4g FLOP/B, roofs meet at %.4g: ", r->flops / r->hbm_bytes, r->ridge);
     printf("%s roof allows %s, achieved %s (%.0f %%)\n", memory ? "the HBM" : "the tensor engine's",
-           prof_scaled(a, r->attainable, "FLOP/s"), prof_scaled(a, r->achieved, "FLOP/s"), share);
+           view_scaled(a, r->attainable, 4, "FLOP/s"), view_scaled(a, r->achieved, 4, "FLOP/s"), share);
 }
 
 // A memory's bins as a row of blocks; each column shows the most of its bins, the full block the peak.
@@ -249,7 +241,7 @@ static void memory_print(Arena *a, const Prof *p) {
     printf("\nmemory      peak        of capacity   over the run\n");
     for (int i = 0; i < VIEW_MEMORIES; i++) {
         const ViewMemory *m = &p->view.memory[i];
-        printf("%-10s  %-10s  %6.1f %%      |", view_memory_names[i], prof_scaled(a, m->peak_bytes, "B"),
+        printf("%-10s  %-10s  %6.1f %%      |", view_memory_names[i], view_scaled(a, m->peak_bytes, 4, "B"),
                100 * m->peak_bytes / m->capacity_bytes);
         plot_print(m);
         printf("|\n");

@@ -284,8 +284,8 @@ static void draws_print(const Prof *p, const Reasons *r, uint32_t most) {
 
 static void live_print(Arena *a, const Prof *p, bool all) {
     double planned = view_hbm_planned(p->art);
-    printf("\npeak HBM: %s of %s; live there\n", prof_scaled(a, planned, "B"),
-           prof_scaled(a, p->chip.hbm_bytes_per_core * (p->art->peer ? 2 : 1), "B"));
+    printf("\npeak HBM: %s of %s; live there\n", view_scaled(a, planned, 4, "B"),
+           view_scaled(a, p->chip.hbm_bytes_per_core * (p->art->peer ? 2 : 1), 4, "B"));
     double rest = planned;
     for (uint32_t i = 0; i < p->art->nlive && (all || i < LIVE_SHOWN); i++) {
         const ArtLive *live = &p->art->live[i];
@@ -293,10 +293,10 @@ static void live_print(Arena *a, const Prof *p, bool all) {
         const ArtLoc *loc = live->loc < p->art->nlocs ? &p->art->locs[live->loc] : &p->art->locs[0];
         ViewLine line = {.file = loc->file ? loc->file : "", .name = loc->name ? loc->name : "", .line = loc->line, .op = loc->op};
         bool known = line.line || *line.name || *line.file;
-        printf("  %10s  %s\n", prof_scaled(a, (double)live->bytes, "B"), known ? prof_line_text(a, &line, 0) : "(not named)");
+        printf("  %10s  %s\n", view_scaled(a, (double)live->bytes, 4, "B"), known ? prof_line_text(a, &line, 0) : "(not named)");
     }
     if (rest > 0 && p->art->nlive >= LIVE_SHOWN) // the artifact names the largest only
-        printf("  %10s  in smaller tensors and constants\n", prof_scaled(a, rest, "B"));
+        printf("  %10s  in smaller tensors and constants\n", view_scaled(a, rest, 4, "B"));
 }
 
 static int spill_order(const void *a, const void *b) {
@@ -319,10 +319,10 @@ static void spills_print(Arena *a, const Prof *p, uint32_t most) {
     if (!n)
         return;
     qsort(lines, n, sizeof *lines, spill_order);
-    printf("\nspilled between steps: %s to HBM, %s back, %.0f %% of its traffic; most\n", prof_scaled(a, out, "B"),
-           prof_scaled(a, in, "B"), p->clock.hbm_bytes > 0 ? 100 * (out + in) / p->clock.hbm_bytes : 0);
+    printf("\nspilled between steps: %s to HBM, %s back, %.0f %% of its traffic; most\n", view_scaled(a, out, 4, "B"),
+           view_scaled(a, in, 4, "B"), p->clock.hbm_bytes > 0 ? 100 * (out + in) / p->clock.hbm_bytes : 0);
     for (uint32_t i = 0; i < n && (!most || i < most); i++)
-        printf("  %10s out %10s in  %s\n", prof_scaled(a, lines[i]->spill_out, "B"), prof_scaled(a, lines[i]->spill_in, "B"),
+        printf("  %10s out %10s in  %s\n", view_scaled(a, lines[i]->spill_out, 4, "B"), view_scaled(a, lines[i]->spill_in, 4, "B"),
                prof_line_text(a, lines[i], 0));
     if (most && n > most)
         printf("  … %u more\n", n - most);

@@ -37,7 +37,6 @@ void prof_price(Tool *t, const char *path, const Options *given, const Buf *byte
 static inline const char *prof_name(const Prof *p) { return *p->art->name ? p->art->name : p->path; }
 double prof_share(const Prof *p, int track); // percent of the run
 // "1.536 GFLOP": a number with the SI prefix that leaves one to three digits before the point.
-const char *prof_scaled(Arena *a, double v, const char *unit);
 // "train.py:12 add", as short as it can be told; at most `width` characters, 0 = any.
 const char *prof_line_text(Arena *a, const ViewLine *l, int width);
 

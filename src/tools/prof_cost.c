@@ -42,7 +42,7 @@ void prof_cost_print(Tool *t, const Prof *p) {
     }
     if (p->clock.flops > 0 && seconds > 0)
         printf("utilisation    %.1f %% of %s: matrix products of all devices over the bf16 peak of their tensor engines\n",
-               100 * cost_utilisation(c, p->clock.flops, seconds), prof_scaled(t->arena, c->flops_peak, "FLOP/s"));
+               100 * cost_utilisation(c, p->clock.flops, seconds), view_scaled(t->arena, c->flops_peak, 4, "FLOP/s"));
 }
 
 void prof_loops_print(const Prof *p) {

@@ -27,7 +27,7 @@ static void row_print(const char *label, const char *a, const char *b, double fr
 }
 
 static void number_row(Arena *m, const char *label, double a, double b, const char *unit) {
-    row_print(label, prof_scaled(m, a, unit), prof_scaled(m, b, unit), a, b);
+    row_print(label, view_scaled(m, a, 4, unit), view_scaled(m, b, 4, unit), a, b);
 }
 
 static void us_row(Arena *m, const char *label, double a, double b) {

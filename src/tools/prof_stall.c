@@ -170,10 +170,10 @@ static void groups_print(Tool *t, const Prof *p) {
 static const char *prof_spill_text(Arena *a, const Prof *p, const SpillRow *r) {
     double sbuf = p->chip.sbuf_usable_bytes * PARTITIONS;
     if (r->why == SPILL_LARGE)
-        return arena_printf(a, "%s, SBUF holds %s", prof_scaled(a, r->tensor_bytes, "B"), prof_scaled(a, sbuf, "B"));
+        return arena_printf(a, "%s, SBUF holds %s", view_scaled(a, r->tensor_bytes, 4, "B"), view_scaled(a, sbuf, 4, "B"));
     if (r->why == SPILL_LONG)
-        return arena_printf(a, "read %s us later, %s pass through SBUF in between", prof_scaled(a, r->between_ns * 1e-3, ""),
-                            prof_scaled(a, r->between_bytes, "B"));
+        return arena_printf(a, "read %s us later, %s pass through SBUF in between", view_scaled(a, r->between_ns * 1e-3, 4, ""),
+                            view_scaled(a, r->between_bytes, 4, "B"));
     return arena_printf(a, "it would fit: its reader is a step of its own");
 }
 
@@ -182,10 +182,10 @@ static void spills_print(Tool *t, const Prof *p) {
     uint32_t shown = prof_top(t, 4);
     if (!s->rows.n || s->bytes < 0.01 * p->clock.hbm_bytes)
         return;
-    printf("\nspills: %s come back from HBM because they did not stay in SBUF\n", prof_scaled(t->arena, s->bytes, "B"));
+    printf("\nspills: %s come back from HBM because they did not stay in SBUF\n", view_scaled(t->arena, s->bytes, 4, "B"));
     for (uint32_t i = 0; i < s->rows.n && i < shown; i++) {
         const SpillRow *r = &s->rows.at[i];
-        printf("%10s  %s → %s: %s\n", prof_scaled(t->arena, r->bytes, "B"), line_text(t->arena, p, r->from),
+        printf("%10s  %s → %s: %s\n", view_scaled(t->arena, r->bytes, 4, "B"), line_text(t->arena, p, r->from),
                r->from == r->to ? "itself" : line_text(t->arena, p, r->to), prof_spill_text(t->arena, p, r));
     }
     if (s->rows.n > shown)
