@@ -11,7 +11,8 @@
 //   --cast-ops=NAME=TYPE,…  another type, or none, for an operation (`exponential`) or a source line
 //                           (`train.py:41`); lines win over operations, both over the rest
 //
-// A product the program marks HIGHEST keeps its type. Arguments, results and what loops carry keep theirs: a
+// An algorithm that a product names is one of its own: one product of operands rounded to bf16 or f16, sums in fp32, is what the tensor
+// engine does with operands of that type. A product the program marks HIGHEST keeps its type. Arguments, results and what loops carry keep theirs: a
 // value is converted where it is used.
 #include <stdlib.h>
 
@@ -221,9 +222,30 @@ static bool turns(const Cast *k, const HloOp *op) {
     return false;
 }
 
+// The type to which a product's algorithm rounds its operands; DT_F32: none that the tensor engine has.
+static int algorithm_type(const Hlo *h, const HloOp *op) {
+    const HloAttr *l = op->code == HLO_DOT_GENERAL ? hlo_attr(op, AK_LHS_PRECISION_TYPE) : NULL, *r = l ? hlo_attr(op, AK_RHS_PRECISION_TYPE) : NULL;
+    if (!r || l->kind != HA_TYPE || r->kind != HA_TYPE || hlo_int(op, AK_NUM_PRIMITIVE_OPERATIONS, 1) != 1)
+        return DT_F32;
+    int lt = hlo_type(h, l->type)->dtype, rt = hlo_type(h, r->type)->dtype;
+    return lt == rt && (lt == DT_BF16 || lt == DT_F16) ? lt : DT_F32;
+}
+
+static bool names_algorithms(const Hlo *h) {
+    for (uint32_t i = 1; i < h->ops.n; i++)
+        if (algorithm_type(h, hlo_at(h, i)) != DT_F32)
+            return true;
+    return false;
+}
+
 static void cast_visit(void *pass, OpId id) {
     Cast *k = pass;
     HloOp op = *hlo_at(k->h, id);
+    if (algorithm_type(k->h, &op) != DT_F32) {
+        narrow_operands(k, id, algorithm_type(k->h, &op));
+        push(k, id);
+        return;
+    }
     bool product = is_product(op.code) && is_plain_f32(k, hlo_operand(k->h, &op, 0)) &&
                    is_plain_f32(k, hlo_operand(k->h, &op, 1)) && is_plain_f32(k, op.results);
     bool plain = !product && is_plain(k, &op);
@@ -251,16 +273,22 @@ const char *autocast_text(Arena *a, const Options *o) {
     return arena_printf(a, "%s %s%s%s", mode, o->val[OPT_AUTO_CAST_TYPE], *ops ? " " : "", ops);
 }
 
+static void options_read(Cast *k, const Options *o) {
+    const char *type = o->val[OPT_AUTO_CAST_TYPE];
+    k->all = !strcmp(o->val[OPT_AUTO_CAST], "all");
+    k->products = !strcmp(o->val[OPT_AUTO_CAST], "matmult");
+    k->dtype = (uint8_t)cast_type(type, strlen(type));
+    rules_parse(k, o->val[OPT_CAST_OPS]);
+}
+
 void pass_autocast(Compile *c) {
     const Options *o = c->opts;
     Cast k = {.c = c, .h = c->hlo};
-    if (!o || !*autocast_text(c->scratch, o))
+    bool asked = o && *autocast_text(c->scratch, o);
+    if (!asked && !names_algorithms(c->hlo))
         return;
-    const char *type = o->val[OPT_AUTO_CAST_TYPE];
-    k.all = !strcmp(o->val[OPT_AUTO_CAST], "all");
-    k.products = !strcmp(o->val[OPT_AUTO_CAST], "matmult");
-    k.dtype = (uint8_t)cast_type(type, strlen(type));
-    rules_parse(&k, o->val[OPT_CAST_OPS]);
     walk_init(&k.w, c);
+    if (asked)
+        options_read(&k, o);
     walk_rewrite(&k.w, hlo_main(c->hlo)->body, WALK_CONTROL, cast_visit, &k);
 }

@@ -22,6 +22,7 @@ const PassRow pass_rows[] = {
     {"counters", pass_counters, "count elements in 32 bits", false},
     {"narrow", pass_narrow, "do elementwise work before its operands are broadcast", false},
     {"remat", pass_remat, "compute again in a loop what costs less than a stack another loop keeps for it", false},
+    {"assoc", pass_assoc, "take sums of a product's rows from another product that has them", false},
     {"inner", pass_inner, "write inner products as elementwise products and sums along rows", false},
     {"turns", pass_turns, "put the transposes around products where they move least", false},
     {"simplify", pass_simplify, "drop movement and arithmetic that change nothing", false},

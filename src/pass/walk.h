@@ -62,6 +62,7 @@ void pass_fold(Compile *c);
 void pass_cse(Compile *c);
 void pass_counters(Compile *c);
 void pass_narrow(Compile *c);
+void pass_assoc(Compile *c);
 void pass_inner(Compile *c);
 void pass_turns(Compile *c);
 void pass_simplify(Compile *c);
