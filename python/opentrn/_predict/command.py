@@ -155,7 +155,7 @@ def told(r):
         f"layout         {shape} zero={at['zero']} micro-batch={at['micro_batch']} recompute={at['recompute']} sp={'on' if at['sp'] else 'off'}"
         + (f" schedule={at['schedule']}" if at["pp"] > 1 else ""),
         f"batch          {r['global_batch']} sequences of {r['seq']}, {r['micro_batches']} micro-batch{'' if r['micro_batches'] == 1 else 'es'} a replica",
-        f"step           {r['step_s']:.4g} s, expected error {100 * r['expected_error']:.0f} %: "
+        f"step           {r['step_s']:.4g} s, expected error {errors.percent(r['expected_error'])}: "
         + " + ".join(f"{v:.3g} {k.replace('_', ' ')}" for k, v in r["seconds"].items()),
         f"throughput     {r['tokens_per_s']:,.0f} tokens/s, {r['samples_per_s']:.4g} sequences/s, {100 * r['mfu']:.1f} % of the bf16 peak",
     ]
@@ -287,12 +287,12 @@ def bakeoff(words):
     if o.json:
         print(json.dumps(rows, indent=1))
         return 0
-    print(f"{'':18} {'layout':44} {'step s':>8} {'tokens/s':>11} {'$/1M tokens':>11} {'break-even $/h':>14} {'error':>6}")
+    print(f"{'':18} {'layout':44} {'step s':>8} {'tokens/s':>11} {'$/1M tokens':>11} {'break-even $/h':>14} {'error':>9}")
     for r in rows:
         at, usd = r["layout"], r["usd_per_1m_tokens"]
         shape = f"tp={at['tp']} pp={at['pp']} dp={at['dp']} zero={at['zero']} mb={at['micro_batch']} {at['recompute']}"
         even = f"{r['break_even_usd_per_hour']:.4g}" if r["break_even_usd_per_hour"] else "-"
-        print(f"{r['instance']:18} {shape:44} {r['step_s']:8.4g} {r['tokens_per_s']:11,.0f} {f'{usd:.4g}' if usd else '-':>11} {even:>14} {100 * r['expected_error']:5.0f}%")
+        print(f"{r['instance']:18} {shape:44} {r['step_s']:8.4g} {r['tokens_per_s']:11,.0f} {f'{usd:.4g}' if usd else '-':>11} {even:>14} {errors.percent(r['expected_error']):>9}")
     print(f"break-even: the price of one machine at which its tokens cost what they do on {first['instance']}")
     return 0
 

@@ -31,10 +31,14 @@ def distance(row, at):
     return far + sum(w * abs(math.log2(float(row[k]) / at[k])) for k, w in weigh.items())
 
 
+def percent(error):
+    return "not known" if error is None else f"{100 * error:.0f} %"
+
+
 def expected(job, x, result):
     """Mean absolute error of the nearest rows, as a share of the step."""
-    if hasattr(job.machine, "products"):  # roofs: the mean of accuracy/gpus.py, and a chip whose shares nobody fitted is further off
-        return {"expected_error": 0.05 if job.machine.chip in ("a100", "a100-80", "h100") else 0.25, "expected_error_rows": []}
+    if hasattr(job.machine, "products"):  # roofs: the mean of accuracy/gpus.py over the rows they are fitted to; of other chips we have none
+        return {"expected_error": 0.05 if job.machine.chip in ("a100", "a100-80", "h100") else None, "expected_error_rows": []}
     at = features(job, x, result)
     near = sorted(_rows(), key=lambda row: distance(row, at))[:_NEAREST]
     return {"expected_error": sum(abs(float(r["error"])) for r in near) / max(len(near), 1) / 100, "expected_error_rows": [r["id"] for r in near]}

@@ -12,7 +12,7 @@ import json
 import math
 import pathlib
 
-from opentrn._predict import search
+from opentrn._predict import errors, search
 from opentrn._predict.fault import Fault
 
 _STYLE = """
@@ -198,7 +198,7 @@ def _layouts(table):
 def _cards(r):
     usd = r["usd_per_1m_tokens"]
     cards = [
-        (f"{r['step_s']:.4g} s", f"a step, ±{100 * r['expected_error']:.0f} % expected"), (f"{r['tokens_per_s']:,.0f}", "tokens a second"),
+        (f"{r['step_s']:.4g} s", f"a step, expected error {errors.percent(r['expected_error'])}"), (f"{r['tokens_per_s']:,.0f}", "tokens a second"),
         (f"${usd:.4g}" if usd else "–", "per 1M tokens" if usd else _text(r["price_basis"])), (f"{100 * r['mfu']:.1f} %", "of the bf16 peak"),
         (f"{100 * r['comm_share']:.1f} %", f"collectives, {100 * r['exposed_comm_share']:.1f} % not hidden"), (f"{100 * r['bubble_share']:.1f} %", "pipeline bubble"),
         (f"{r['hbm_peak_bytes'] / 2**30:.1f} GiB", f"of {r['hbm_bytes'] / 2**30:.0f} a device: {'fits' if r['fits'] else 'does not fit'}"),
@@ -234,7 +234,7 @@ def text(job, x, r, table, points):
         _layouts(table),
         f"<h2>Costs</h2>{_costs(r)}",
         "<p class=soft>Predicted by opentrn from the model's configuration: programs of one device, compiled and priced, then composed. Expected error: "
-        + (f"that of the nearest published steps ({', '.join(r['expected_error_rows'])})." if r["expected_error_rows"] else "that of the published steps the model of time is fitted to.")
+        + (f"that of the nearest published steps ({', '.join(r['expected_error_rows'])})." if r["expected_error_rows"] else "that of the published steps the model of time is fitted to." if r["expected_error"] is not None else "not known, no published step on this accelerator was compared.")
         + "</p>",
     ]
     return (
