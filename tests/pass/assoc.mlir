@@ -14,12 +14,16 @@ func.func @main() -> (tensor<4x128xf32>, tensor<4x128xf32>) {
   %ck = stablehlo.constant dense<0.53> : tensor<131072xf32>
   %jk = stablehlo.multiply %k, %ck : tensor<131072xf32>
   %sk = stablehlo.sine %jk : tensor<131072xf32>
-  %v = stablehlo.reshape %sk : (tensor<131072xf32>) -> tensor<4x1024x32xf32>
+  %bk = stablehlo.constant dense<1.5> : tensor<131072xf32>
+  %vk = stablehlo.add %sk, %bk : tensor<131072xf32>
+  %v = stablehlo.reshape %vk : (tensor<131072xf32>) -> tensor<4x1024x32xf32>
   %l = stablehlo.iota dim = 0 : tensor<16384xf32>
   %cl = stablehlo.constant dense<0.71> : tensor<16384xf32>
   %jl = stablehlo.multiply %l, %cl : tensor<16384xf32>
   %sl = stablehlo.sine %jl : tensor<16384xf32>
-  %dy = stablehlo.reshape %sl : (tensor<16384xf32>) -> tensor<4x128x32xf32>
+  %bl = stablehlo.constant dense<1.5> : tensor<16384xf32>
+  %dl = stablehlo.add %sl, %bl : tensor<16384xf32>
+  %dy = stablehlo.reshape %dl : (tensor<16384xf32>) -> tensor<4x128x32xf32>
   %e = stablehlo.exponential %y0 : tensor<4x128x1024xf32>
   %other = stablehlo.cosine %y0 : tensor<4x128x1024xf32>
   %z = stablehlo.constant dense<0.0> : tensor<f32>
