@@ -186,7 +186,8 @@ static ValueId broadcast(Simplify *s, const HloOp *op) {
     const int64_t *attr = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
     ValueId v = hlo_operand(h, op, 0);
     int64_t to[OTRN_MAX_RANK];
-    memcpy(to, attr, n * sizeof *to);
+    if (n) // of a number there are none
+        memcpy(to, attr, n * sizeof *to);
     OpId inner = def_of(s, v, HLO_BROADCAST_IN_DIM);
     if (inner) {
         const int64_t *first = hlo_ints(hlo_at(h, inner), AK_BROADCAST_DIMENSIONS, &n);
