@@ -283,7 +283,7 @@ bool comm_has_pair(const CommRank *me) {
 }
 
 bool comm_meet_pair(CommRank *me, const CommPost *post) {
-    if (me->comm->ranks[me->pair[0]].state == SEAT_AWAY || me->comm->ranks[me->pair[1]].state == SEAT_AWAY) {
+    if (me->comm->ranks[me->pair[0]].away || me->comm->ranks[me->pair[1]].away) {
         snprintf(me->why, sizeof me->why, "its pair is in another process");
         return false;
     }
@@ -293,7 +293,7 @@ bool comm_meet_pair(CommRank *me, const CommPost *post) {
 const CommPost *comm_post(const CommRank *me, uint32_t position) {
     assert(me->meet);
     assert(position < me->members.n);
-    assert(me->comm->ranks[seat_at(&me->members, position)].state != SEAT_AWAY);
+    assert(!me->comm->ranks[seat_at(&me->members, position)].away);
     return me->comm->ranks[seat_at(&me->members, position)].post;
 }
 
@@ -590,6 +590,7 @@ void comm_spread(Comm *c, const CommWorld *w) {
     c->here = 0;
     for (uint32_t i = 0; i < c->n; i++) {
         bool here = w->process[i / c->cores] == net_me(w->net);
+        c->ranks[i].away = !here;
         c->ranks[i].state = here ? SEAT_BUSY : SEAT_AWAY;
         c->here += here;
     }

@@ -54,7 +54,8 @@ struct CommRank {
     _Alignas(64) _Atomic uint32_t word;
     Comm *comm;
     uint32_t rank; // its seat
-    SeatState state;
+    SeatState state; // with the lock
+    bool away;       // of another process: for the whole launch
     Meet *meet; // the one it is in
     const CommPost *post;
     Seats members;    // this rank's own list of them
