@@ -204,7 +204,6 @@ static ValueId turned(Assoc *s, ValueId v, const int64_t *perm) {
 }
 
 static ValueId sum(Assoc *s, ValueId v, const int64_t *over, uint32_t n) {
-    static const float zero = 0;
     Hlo *h = s->h;
     HloType t = *hlo_value_type(h, v);
     int64_t dims[OTRN_MAX_RANK];
@@ -216,13 +215,7 @@ static ValueId sum(Assoc *s, ValueId v, const int64_t *over, uint32_t n) {
         if (!gone)
             dims[rank++] = t.dims[i];
     }
-    TypeId scalar = hlo_type_tensor(h, DT_F32, 0, NULL), type = hlo_type_tensor(h, DT_F32, rank, dims);
-    ValueId start = walk_push(&s->w, hlo_op_splat(h, s->loc, scalar, &zero));
-    OpId made = hlo_op(h, HLO_REDUCE, s->loc, 2, (ValueId[]){v, start}, 1, &type);
-    hlo_set_ints(h, made, AK_DIMENSIONS, over, n);
-    hlo_op_add_combiner(h, made, HLO_ADD, scalar);
-    walk_grow(&s->w);
-    return walk_push(&s->w, made);
+    return walk_sum(&s->w, s->loc, v, over, n, hlo_type_tensor(h, DT_F32, rank, dims));
 }
 
 // The value with its dimensions in this order, by way of the transposes it goes through anyway.

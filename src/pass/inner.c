@@ -39,18 +39,6 @@ static ValueId converted(Inner *s, ValueId v, int dtype) {
     return t.dtype == dtype ? v : push(s, HLO_CONVERT, 1, &v, hlo_type_tensor(s->h, dtype, t.rank, t.dims));
 }
 
-static ValueId sum(Inner *s, ValueId v, const int64_t *over, uint32_t n, TypeId type) {
-    static const float zero = 0;
-    Hlo *h = s->h;
-    TypeId scalar = hlo_type_tensor(h, DT_F32, 0, NULL);
-    ValueId start = walk_push(&s->w, hlo_op_splat(h, s->loc, scalar, &zero));
-    OpId made = hlo_op(h, HLO_REDUCE, s->loc, 2, (ValueId[]){v, start}, 1, &type);
-    hlo_set_ints(h, made, AK_DIMENSIONS, over, n);
-    hlo_op_add_combiner(h, made, HLO_ADD, scalar);
-    walk_grow(&s->w);
-    return walk_push(&s->w, made);
-}
-
 // Batch and contracting dimensions of lhs as they lie; for each the one of rhs that goes with it.
 typedef struct Match {
     uint32_t n;
@@ -116,7 +104,7 @@ static ValueId inner(Inner *s, const HloOp *op) {
     }
     ValueId both[2] = {converted(s, l, DT_F32), converted(s, r, DT_F32)};
     ValueId product = push(s, HLO_MULTIPLY, 2, both, h->values.at[both[0]].type);
-    ValueId v = sum(s, product, over, nover, hlo_type_tensor(h, DT_F32, (int)nleft, left));
+    ValueId v = walk_sum(&s->w, s->loc, product, over, nover, hlo_type_tensor(h, DT_F32, (int)nleft, left));
     HloType out = *hlo_value_type(h, op->results);
     v = turned(s, converted(s, v, out.dtype), nleft, order);
     return to_dims(s, v, out.rank, out.dims);

@@ -128,6 +128,17 @@ ValueId walk_push(Walk *w, OpId id) {
     return hlo_at(w->hlo, id)->results;
 }
 
+ValueId walk_sum(Walk *w, LocId loc, ValueId v, const int64_t *over, uint32_t n, TypeId type) {
+    static const float zero = 0;
+    Hlo *h = w->hlo;
+    TypeId scalar = hlo_type_tensor(h, DT_F32, 0, NULL);
+    ValueId start = walk_push(w, hlo_op_splat(h, loc, scalar, &zero));
+    OpId made = hlo_op(h, HLO_REDUCE, loc, 2, (ValueId[]){v, start}, 1, &type);
+    hlo_set_ints(h, made, AK_DIMENSIONS, over, n);
+    hlo_op_add_combiner(h, made, HLO_ADD, scalar);
+    return walk_push(w, made);
+}
+
 void walk_rewrite(Walk *w, RegionId r, WalkDepth depth, WalkVisit visit, void *pass) {
     Hlo *h = w->hlo;
     OpList outer = w->out;

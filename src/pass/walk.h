@@ -32,6 +32,7 @@ typedef void (*WalkRegion)(void *pass, RegionId r);
 void walk_regions(const Hlo *h, RegionId r, WalkRegion visit, void *pass);
 void walk_rewrite(Walk *w, RegionId r, WalkDepth depth, WalkVisit visit, void *pass); // inner regions first
 ValueId walk_push(Walk *w, OpId id); // into the list; its first result
+ValueId walk_sum(Walk *w, LocId loc, ValueId v, const int64_t *over, uint32_t n, TypeId type); // a reduction of f32 by addition
 void walk_set_ops(Hlo *h, RegionId r, const OpList *ops);
 void walk_count_uses(const Hlo *h, RegionId r, uint32_t *uses); // adds the reads of each value
 static inline void walk_replace(Walk *w, ValueId from, ValueId to) {
