@@ -313,8 +313,12 @@ static uint64_t program_print(const otrn_exe *exe) {
     return print;
 }
 
-static otrn_status net_failure(const char *why, otrn_error *err) {
-    return ctx_set(err, OTRN_CHECK, NO_PLACE, "%s", why);
+// The first collective with a line in the source, which is where who is gone would be missed.
+static uint32_t first_meeting(const Artifact *art) {
+    for (uint32_t pc = 0; pc < art->ncode; pc++)
+        if (artifact_shape(art, pc)->op == ISA_COLLECTIVE && *art->locs[art->code_loc[pc]].file)
+            return pc;
+    return 0;
 }
 
 static otrn_status jobs_run_spread(otrn_env *env, uint32_t n, const otrn_exe *exe, const RtSpread *spread, otrn_error *err) {
@@ -327,7 +331,7 @@ static otrn_status jobs_run_spread(otrn_env *env, uint32_t n, const otrn_exe *ex
         launch.takes_part[spread->process[r]] = true;
     comm_spread(m->comm, &world);
     if (!net_launch_begin(spread->net, &launch, why, sizeof why))
-        return net_failure(why, err);
+        return exe_error(exe->art, OTRN_CHECK, first_meeting(exe->art), err, "%s", why);
     bool ok = jobs_run_watched(env, n);
     uint32_t failed = comm_failed(m->comm);
     net_launch_end(spread->net, &launch, !ok ? "no memory" : failed != COMM_NONE ? comm_why(comm_rank(m->comm, failed)) : NULL);

@@ -46,6 +46,7 @@ class Job:
             subprocess.Popen(
                 [sys.executable, "-c", text],
                 env={**env, "ME": str(i), "OPENTRN_DEVICES": str(n)},
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
@@ -194,6 +195,29 @@ def test_who_is_gone_is_named(victim, how, within):
     first = "0 to 1" if victim == 0 else "2 to 3"
     assert f"process {victim} (host" in err and f"pid {pid}, devices {first})" in err, err[-2000:]
     assert re.search(r"in step \d+ of|between steps, the last \d+", err) and "<string>:" in err, err[-2000:]
+
+
+BETWEEN = """
+a = put(np.ones((8,), np.float32), "x")
+f = jax.jit(lambda x: x.sum())
+jax.block_until_ready(f(a))
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    jax.block_until_ready(f(a))
+except Exception as e:
+    print(str(e), flush=True)
+"""
+
+
+def test_who_went_between_steps_is_missed_by_line():
+    with Job(BETWEEN, [1, 1]) as job:
+        assert [p.stdout.readline() for p in job.running] == ["ready\n", "ready\n"]
+        job.running[1].kill()
+        job.running[1].wait()
+        time.sleep(1)  # so that it is known before the step begins
+        out, err = job.running[0].communicate("\n", timeout=LIMIT)
+    assert re.search(r"process 1 \(host .* is gone", out) and "<string>:" in out, out + err[-2000:]
 
 
 @pytest.mark.parametrize(
