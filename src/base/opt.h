@@ -60,7 +60,8 @@
       "folder searched for chip files before the built-in ones")                                   \
     X(VERBOSE, "verbose", "OTRN_VERBOSE", "0", 'N', "level", "crepP",                               \
       "1: cache hits and times on stderr; 2: more")                                                \
-    X(INPUT, "input", "", "", 'S', "FILE.npy,…", "rekp", "arguments in order; may be repeated")      \
+    X(INPUT, "input", "", "", 'S', "[NAME=]FILE.npy,…", "rekp",                                    \
+      "arguments in order or by name, whole where devices have parts; may be repeated")            \
     X(OUTPUT, "output", "", "", 'S', "DIR", "re", "write result_0.npy, … into this folder")        \
     X(DEFINE, "D", "", "", 'S', "NAME=NUMBER", "crpxdk",                                           \
       "value of a kernel's .param; may be repeated")                                               \

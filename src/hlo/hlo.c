@@ -294,6 +294,11 @@ const HloNamed *hlo_named_find(const HloNamed *list, uint32_t n, const char *nam
     return NULL;
 }
 
+const char *hlo_named_text(const HloNamed *list, uint32_t n, const char *name) {
+    const HloNamed *found = hlo_named_find(list, n, name);
+    return found && found->value.kind == HA_STR ? found->value.s : "";
+}
+
 size_t hlo_type_bytes(const HloType *t) {
     return t->kind == HT_TENSOR ? (size_t)t->elems * dtype_bytes(t->dtype) : 0;
 }
@@ -366,6 +371,11 @@ const char *hlo_loc_name(const Hlo *h, LocId loc) {
         loc = l->a;
     }
     return "";
+}
+
+const char *hlo_arg_name(const Hlo *h, const HloFunc *f, uint32_t i) {
+    const char *told = f->arg_attrs ? hlo_named_text(f->arg_attrs[i], f->narg_attrs[i], "jax.arg_info") : "";
+    return !*told && f->arg_locs ? hlo_loc_name(h, f->arg_locs[i]) : told;
 }
 
 _Noreturn void hlo_fail(Hlo *h, OpId op, otrn_status code, const char *fmt, ...) {

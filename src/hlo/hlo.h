@@ -267,6 +267,7 @@ int64_t hlo_int(const HloOp *op, HloAttrKey key, int64_t dflt);
 const int64_t *hlo_ints(const HloOp *op, HloAttrKey key, uint32_t *n); // n = 0 when absent
 const char *hlo_attr_str(const HloOp *op, HloAttrKey key); // "" when absent
 const HloNamed *hlo_named_find(const HloNamed *list, uint32_t n, const char *name);
+const char *hlo_named_text(const HloNamed *list, uint32_t n, const char *name); // of a string, else ""
 size_t hlo_type_bytes(const HloType *t); // host bytes of a static tensor
 HloFunc *hlo_func_find(Hlo *h, const char *name); // hashed; NULL when absent
 void hlo_keep_only(Hlo *h, const HloFunc *f); // drops every other function
@@ -274,6 +275,7 @@ HloFunc *hlo_main(Hlo *h); // "main", else the only public function; raises VERI
 // The user's place: first file location on the way from loc; the op's own text position otherwise.
 Place hlo_place(const Hlo *h, LocId loc);
 bool hlo_loc_is_users(const Hlo *h, LocId loc); // that place is a file's, not the program's own text
+const char *hlo_arg_name(const Hlo *h, const HloFunc *f, uint32_t i); // what the front end calls it, or ""
 const char *hlo_loc_name(const Hlo *h, LocId loc); // the outermost NAME ("jit(step)/add"), or ""
 _Noreturn void hlo_fail(Hlo *h, OpId op, otrn_status code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5))); // names the op and its place

@@ -266,7 +266,7 @@ static void check_args(Hlo *h, const HloFunc *f) {
             continue;
         Buf text = {.arena = h->arena};
         hlo_print_type(h, h->values.at[r->args + i].type, &text);
-        ctx_hint(h->ctx, "run it with --input files: it is compiled for their shapes");
+        ctx_hint(h->ctx, "run it with --input files, one for each argument in order: it is compiled for their shapes");
         ctx_fail(h->ctx, OTRN_UNSUPPORTED, hlo_place(h, f->loc),
                  "argument %u is %s: the size of its dimension %d comes with the inputs", i,
                  buf_cstr(&text), d);

@@ -504,19 +504,13 @@ static void place_consts(Emit *e, Buf *consts) {
 
 // --- the artifact ------------------------------------------------------------------------------------
 
-static ArtValue art_value(const HloType *t, const HloNamed *attrs, uint32_t n,
-                          const char *name_attr) {
-    ArtValue v = {.dtype = t->dtype, .rank = t->rank, .bytes = hlo_type_bytes(t), .alias = -1, .name = ""};
+static ArtValue art_value(const HloType *t, const HloNamed *attrs, uint32_t n) {
+    ArtValue v = {.dtype = t->dtype, .rank = t->rank, .bytes = hlo_type_bytes(t), .alias = -1};
     if (t->kind == HT_TOKEN)
         v.dtype = DT_TOKEN;
     for (int i = 0; i < t->rank; i++)
         v.dims[i] = t->dims[i];
-    const HloNamed *name = hlo_named_find(attrs, n, name_attr);
-    if (name && name->value.kind == HA_STR)
-        v.name = name->value.s;
-    const HloNamed *sharding = hlo_named_find(attrs, n, "otrn.sharding");
-    if (sharding && sharding->value.kind == HA_STR)
-        v.sharding = sharding->value.s;
+    v.sharding = hlo_named_text(attrs, n, "otrn.sharding");
     if (lower_is_pinned(attrs, n))
         v.memory = ART_PINNED_HOST;
     return v;
@@ -536,16 +530,15 @@ static void make_values(Emit *e) {
     for (uint32_t i = 0; i < f->nargs; i++) {
         const HloNamed *attrs = f->arg_attrs ? f->arg_attrs[i] : NULL;
         uint32_t n = f->arg_attrs ? f->narg_attrs[i] : 0;
-        art->args[i] = art_value(hlo_value_type(h, body->args + i), attrs, n, "jax.arg_info");
-        if (!*art->args[i].name && f->arg_locs)
-            art->args[i].name = hlo_loc_name(h, f->arg_locs[i]);
+        art->args[i] = art_value(hlo_value_type(h, body->args + i), attrs, n);
+        art->args[i].name = hlo_arg_name(h, f, i);
         art->args[i].donated = lower_is_donated(f, i);
     }
     for (uint32_t j = 0; j < f->nresults; j++) {
         const HloNamed *attrs = f->res_attrs ? f->res_attrs[j] : NULL;
         uint32_t n = f->res_attrs ? f->nres_attrs[j] : 0;
-        art->results[j] =
-            art_value(hlo_value_type(h, hlo_operand(h, ret, j)), attrs, n, "jax.result_info");
+        art->results[j] = art_value(hlo_value_type(h, hlo_operand(h, ret, j)), attrs, n);
+        art->results[j].name = hlo_named_text(attrs, n, "jax.result_info");
         art->results[j].alias = l->alias[j];
     }
 }

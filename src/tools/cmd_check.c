@@ -57,17 +57,8 @@ int cmd_check(Tool *t) {
         return check_program(t, t->words.at[0], data, size);
     opt_set(t->ctx, &t->opt, "check", "on", "command line");
     otrn_exe *exe = tool_exe(t, t->words.at[0]);
-    size_t nargs = otrn_exe_num_args(exe), nresults = otrn_exe_num_results(exe);
-    otrn_type *types = ARENA_NEWN(t->arena, otrn_type, nargs + nresults + 1);
-    for (size_t i = 0; i < nargs + nresults; i++)
-        types[i] = *(i < nargs ? otrn_exe_arg_type(exe, i) : otrn_exe_result_type(exe, i - nargs));
-    const otrn_buffer *args = t->inputs.n ? tensors_read(t, types, nargs) : tensors_make(t, types, nargs);
-    const otrn_buffer *results = tensors_make(t, types + nargs, nresults);
-    otrn_error err = OTRN_ERROR_INIT;
-    progress_begin(t, "running");
-    otrn_status s = otrn_execute(exe, args, nargs, results, nresults, &err);
-    progress_end(t);
-    tool_check(t, s, &err);
+    ToolRun run;
+    tool_execute(t, exe, !t->inputs.n, &run);
     printf("%s: all memory is written before it is read, and semaphores order all engines\n",
            *otrn_exe_name(exe) ? otrn_exe_name(exe) : t->words.at[0]);
     return 0;

@@ -31,18 +31,18 @@ int cmd_eval(Tool *t) {
     progress_begin(t, "evaluating");
     Hlo *h = read_program(t->ctx, t->arena, path, bytes, size);
     hlo_verify(h);
-    if (t->inputs.n)
+    if (t->inputs.n && !tensors_are_named(t))
         pass_bind(h, tensors_types(t), tensors_values(t), t->inputs.n);
     pass_settle(&(Compile){.ctx = t->ctx, .arena = t->arena, .scratch = t->arena, .hlo = h});
     const HloFunc *f = hlo_main(h);
     const HloRegion *body = &h->regions.at[f->body];
-    otrn_type *arg_types = ARENA_NEWN(t->arena, otrn_type, f->nargs + 1u);
-    otrn_type *result_types = ARENA_NEWN(t->arena, otrn_type, f->nresults + 1u);
+    ToolValue *in = ARENA_NEWN(t->arena, ToolValue, f->nargs + 1u);
+    ToolValue *made = ARENA_NEWN(t->arena, ToolValue, f->nresults + 1u);
     for (uint32_t i = 0; i < f->nargs; i++)
-        arg_types[i] = plain_type(h, h->values.at[body->args + i].type, "argument", i);
+        in[i] = (ToolValue){plain_type(h, h->values.at[body->args + i].type, "argument", i), hlo_arg_name(h, f, i)};
     for (uint32_t i = 0; i < f->nresults; i++)
-        result_types[i] = plain_type(h, f->result_types[i], "result", i);
-    const otrn_buffer *data = tensors_read(t, arg_types, f->nargs);
+        made[i] = (ToolValue){plain_type(h, f->result_types[i], "result", i), ""};
+    const otrn_buffer *data = tensors_read(t, in, f->nargs);
 
     Tensor *args = ARENA_NEWN(t->arena, Tensor, f->nargs + 1u);
     Tensor *results = ARENA_NEWN(t->arena, Tensor, f->nresults + 1u);
@@ -66,7 +66,7 @@ int cmd_eval(Tool *t) {
     if (!done)
         longjmp(*outer, 1);
     for (uint32_t i = 0; i < f->nresults; i++)
-        out[i] = (otrn_buffer){results[i].data, otrn_type_bytes(&result_types[i])};
-    tensors_write(t, result_types, f->nresults, out);
+        out[i] = (otrn_buffer){results[i].data, otrn_type_bytes(&made[i].type)};
+    tensors_write(t, made, f->nresults, out);
     return 0;
 }

@@ -18,8 +18,8 @@ void prof_make(Tool *t, const char *path, const char *target, Prof *out) {
         opts.val[OPT_TARGET] = target, opts.from[OPT_TARGET] = "command line";
     Instance instance;
     instance_apply(t->ctx, t->arena, &opts, &instance);
-    RtCompile in = {.opts = &opts, .name = path, .count = t->inputs.n, .warn = t->warn};
-    if (t->inputs.n)
+    RtCompile in = {.opts = &opts, .name = path, .warn = t->warn};
+    if ((in.count = tensors_are_named(t) ? 0 : t->inputs.n))
         in.types = tensors_types(t), in.values = tensors_values(t);
     in.bytes = tool_read(t, path, &in.size);
     Buf bytes = {0};
@@ -32,25 +32,8 @@ void prof_make(Tool *t, const char *path, const char *target, Prof *out) {
 // Runs the program on the --input files, for what only a run knows.
 static void count_trips(Tool *t, const char *path, ClockOptions *out) {
     otrn_exe *exe = t->exe ? t->exe : tool_exe(t, path);
-    size_t nargs = otrn_exe_num_args(exe), nresults = otrn_exe_num_results(exe);
-    if (otrn_exe_partitions(exe) > 1) {
-        ctx_hint(t->ctx, "--trips=N says how often its loops run");
-        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "prof --trips=run: '%s' is a program of %u devices", path,
-                 otrn_exe_partitions(exe));
-    }
-    otrn_type *types = ARENA_NEWN(t->arena, otrn_type, nargs + nresults + 1);
-    for (size_t i = 0; i < nargs + nresults; i++)
-        types[i] = *(i < nargs ? otrn_exe_arg_type(exe, i) : otrn_exe_result_type(exe, i - nargs));
-    const otrn_buffer *args = tensors_read(t, types, nargs);
-    otrn_buffer *results = tensors_make(t, types + nargs, nresults);
-    for (size_t i = 0; i < nresults; i++)
-        if (otrn_exe_result_alias(exe, i) >= 0)
-            results[i] = args[otrn_exe_result_alias(exe, i)];
-    otrn_error err = OTRN_ERROR_INIT;
-    progress_begin(t, "running");
-    otrn_status s = otrn_execute(exe, args, nargs, results, nresults, &err);
-    progress_end(t);
-    tool_check(t, s, &err);
+    ToolRun run;
+    tool_execute(t, exe, false, &run);
     rt_trips(exe, t->arena, out);
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cmd_run.c — otrn run: execute on the chip.
 #include "base/file.h"
-#include "base/npy.h"
 #include "rt/parallel.h"
 #include "tools/tools.h"
 
@@ -21,31 +20,26 @@ static bool make_parallel(Tool *t, const char *path) {
     return true;
 }
 
-int cmd_run(Tool *t) {
-    tensors_output_check(t);
-    bool parallel = make_parallel(t, t->words.at[0]);
-    otrn_exe *exe = parallel ? NULL : tool_exe(t, t->words.at[0]);
-    const otrn_exe *first = parallel ? rt_parallel_first(t->parallel) : exe;
-    const otrn_exe *last = parallel ? rt_parallel_last(t->parallel) : exe;
-    size_t nargs = otrn_exe_num_args(first), nresults = otrn_exe_num_results(last);
-    otrn_type *arg_types = ARENA_NEWN(t->arena, otrn_type, nargs + 1);
-    otrn_type *result_types = ARENA_NEWN(t->arena, otrn_type, nresults + 1);
-    for (size_t i = 0; i < nargs; i++)
-        arg_types[i] = *otrn_exe_arg_type(first, i);
-    for (size_t i = 0; i < nresults; i++)
-        result_types[i] = *otrn_exe_result_type(last, i);
-    const otrn_buffer *args = tensors_read(t, arg_types, nargs);
-    otrn_buffer *results = tensors_make(t, result_types, nresults);
-    for (size_t i = 0; i < nresults; i++) // what was donated is changed in place, as it would be on the device
-        if (otrn_exe_result_alias(exe, i) >= 0)
-            results[i] = args[otrn_exe_result_alias(exe, i)];
-
+static void run_parallel(Tool *t, ToolRun *out) {
+    const otrn_exe *first = rt_parallel_first(t->parallel), *last = rt_parallel_last(t->parallel);
+    *out = (ToolRun){.nargs = otrn_exe_num_args(first), .nresults = otrn_exe_num_results(last), .args = tool_args(t, first),
+                     .results = tool_results(t, last)};
+    const otrn_buffer *args = tensors_read(t, out->args, out->nargs);
+    out->data = tensors_make(t, out->results, out->nresults);
     otrn_error err = OTRN_ERROR_INIT;
     progress_begin(t, "running");
-    otrn_status s = parallel ? rt_parallel_run(t->parallel, args, nargs, results, nresults, &err)
-                             : otrn_execute(exe, args, nargs, results, nresults, &err);
+    otrn_status s = rt_parallel_run(t->parallel, args, out->nargs, out->data, out->nresults, &err);
     progress_end(t);
     tool_check(t, s, &err);
-    tensors_write(t, result_types, nresults, results);
+}
+
+int cmd_run(Tool *t) {
+    ToolRun run;
+    tensors_output_check(t);
+    if (make_parallel(t, t->words.at[0]))
+        run_parallel(t, &run);
+    else
+        tool_execute(t, tool_exe(t, t->words.at[0]), false, &run);
+    tensors_write(t, run.results, run.nresults, run.data);
     return 0;
 }

@@ -48,11 +48,12 @@ otrn_exe *tool_exe(Tool *t, const char *path) {
     otrn_error err = OTRN_ERROR_INIT;
     size_t size;
     const void *bytes = tool_read(t, path, &size);
-    const otrn_type *types = t->inputs.n ? tensors_types(t) : NULL;
-    const void *const *values = t->inputs.n ? tensors_values(t) : NULL;
+    uint32_t count = tensors_are_named(t) ? 0 : t->inputs.n; // names are known once it is compiled
+    const otrn_type *types = count ? tensors_types(t) : NULL;
+    const void *const *values = count ? tensors_values(t) : NULL;
     progress_begin(t, "compiling");
     otrn_status s =
-        otrn_compile_for(env, bytes, size, path, types, values, t->inputs.n, &t->exe, &err);
+        otrn_compile_for(env, bytes, size, path, types, values, count, &t->exe, &err);
     progress_end(t);
     tool_check(t, s, &err);
     return t->exe;

@@ -8,6 +8,7 @@
 
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "pass/pass.h"
 #include "rt/parallel.h"
@@ -17,9 +18,9 @@
 static const ToolRow rows[] = {
     {"compile", 'c', cmd_compile, 1, WORDS_MAX, "PROG [-o OUT.otrn] [--emit=mlir|mlirbc] | PROG|DIR|@LIST … [-o DIR]",
      "compile a program and write the artifact; several at once, into the cache"},
-    {"run", 'r', cmd_run, 1, 1, "PROG|OUT.otrn|KERNEL.s [--input=FILE.npy …] [--output=DIR]",
-     "execute on the chip; a failing check.* op gives status 1"},
-    {"eval", 'e', cmd_eval, 1, 1, "PROG [--input=FILE.npy …] [--output=DIR]",
+    {"run", 'r', cmd_run, 1, 1, "PROG|OUT.otrn|KERNEL.s [--input=[NAME=]FILE.npy …] [--output=DIR]",
+     "execute on the chip, or on all devices of a program over several; a failing check.* op gives status 1"},
+    {"eval", 'e', cmd_eval, 1, 1, "PROG [--input=[NAME=]FILE.npy …] [--output=DIR]",
      "execute with the plain evaluator, same meaning"},
     {"prof", 'p', cmd_prof, 1, 2, "PROG|OUT.otrn|KERNEL.s [--target=…] [--trace=FILE] [--json] | --diff A [B]",
      "modelled time, engines, roofs, memories, source lines; needs no data"},
@@ -125,13 +126,21 @@ static int option_find(Ctx *ctx, const ToolRow *row, const char *name, size_t n)
              row->name, typed);
 }
 
+// NAME=FILE is for the argument of that name, unless there is a file called so.
+static ToolInput input_of(Tool *t, const char *text) {
+    const char *sign = strchr(text, '=');
+    if (!sign || sign == text || access(text, F_OK) == 0)
+        return (ToolInput){.path = text};
+    return (ToolInput){arena_strndup(t->arena, text, (size_t)(sign - text)), sign + 1};
+}
+
 // --input=a.npy,b.npy and repeated --input add up.
 static void inputs_add(Tool *t, const char *list) {
     for (;;) {
         size_t n = strcspn(list, ",");
         if (!n)
             ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "--input: an empty file name");
-        VEC_PUSH(t->arena, &t->inputs, arena_strndup(t->arena, list, n));
+        VEC_PUSH(t->arena, &t->inputs, input_of(t, arena_strndup(t->arena, list, n)));
         if (!list[n])
             return;
         list += n + 1;

@@ -55,13 +55,77 @@ static bool dtype_agrees(const Npy *npy, int want) {
     return (want == DT_INDEX && npy->dtype == DT_I64) || (want == DT_TF32 && npy->dtype == DT_F32);
 }
 
+// "argument 1 (params['w'])"
+static const char *arg_text(Arena *a, const ToolValue *values, size_t i) {
+    return *values[i].name ? arena_printf(a, "argument %zu (%s)", i, values[i].name) : arena_printf(a, "argument %zu", i);
+}
+
+bool tensors_are_named(const Tool *t) {
+    for (uint32_t i = 0; i < t->inputs.n; i++)
+        if (t->inputs.at[i].name)
+            return true;
+    return false;
+}
+
+// The argument an input names. Raises when there is none, or more than one.
+static size_t arg_find(Tool *t, const ToolInput *input, const ToolValue *values, size_t count) {
+    const char *near = NULL;
+    size_t found = count;
+    for (size_t i = 0; i < count; i++) {
+        near = *values[i].name ? opt_nearer(input->name, near, values[i].name) : near;
+        if (strcmp(values[i].name, input->name))
+            continue;
+        if (found < count)
+            ctx_fail(t->ctx, OTRN_ARGUMENT, (Place){.file = t->words.at[0]}, "arguments %zu and %zu are both called '%s': give files in order",
+                     found, i, input->name);
+        found = i;
+    }
+    if (found < count)
+        return found;
+    if (near)
+        ctx_hint(t->ctx, "did you mean '%s'?", near);
+    ctx_fail(t->ctx, OTRN_ARGUMENT, (Place){.file = t->words.at[0]}, "no argument is called '%s'", input->name);
+}
+
+// Puts the files in the order of the arguments and forgets the names.
+static void tensors_order(Tool *t, const ToolValue *values, size_t count) {
+    if (!tensors_are_named(t))
+        return;
+    ToolInput *placed = ARENA_NEWN(t->arena, ToolInput, count + 1);
+    size_t next = 0;
+    for (uint32_t i = 0; i < t->inputs.n; i++) {
+        const ToolInput *in = &t->inputs.at[i];
+        if (!in->name)
+            continue;
+        ToolInput *place = &placed[arg_find(t, in, values, count)];
+        if (place->path)
+            ctx_fail(t->ctx, OTRN_ARGUMENT, (Place){.file = in->path}, "two files for the argument '%s'", in->name);
+        place->path = in->path;
+    }
+    for (uint32_t i = 0; i < t->inputs.n; i++) { // the others take what is left, in order
+        if (t->inputs.at[i].name)
+            continue;
+        while (next < count && placed[next].path)
+            next++;
+        if (next == count)
+            ctx_fail(t->ctx, OTRN_ARGUMENT, (Place){.file = t->inputs.at[i].path}, "no argument is left for this file");
+        placed[next].path = t->inputs.at[i].path;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (!placed[i].path)
+            ctx_fail(t->ctx, OTRN_ARGUMENT, (Place){.file = t->words.at[0]}, "%s, %s, has no --input file", arg_text(t->arena, values, i),
+                     type_text(t->arena, &values[i].type));
+    t->inputs.at = placed, t->inputs.n = t->inputs.cap = (uint32_t)count;
+    t->npys = NULL;
+}
+
 // Reads the --input files.
 static void tensors_load(Tool *t) {
     if (t->npys)
         return;
     t->npys = ARENA_NEWN(t->arena, Npy, t->inputs.n + 1);
     for (uint32_t i = 0; i < t->inputs.n; i++)
-        npy_read(t->ctx, t->arena, t->inputs.at[i], &t->npys[i]);
+        npy_read(t->ctx, t->arena, t->inputs.at[i].path, &t->npys[i]);
 }
 
 const otrn_type *tensors_types(Tool *t) {
@@ -83,8 +147,9 @@ const void *const *tensors_values(Tool *t) {
     return values;
 }
 
-static void *tensor_read(Tool *t, size_t i, const otrn_type *want) {
-    const char *path = t->inputs.at[i];
+static void *tensor_read(Tool *t, size_t i, const ToolValue *values) {
+    const otrn_type *want = &values[i].type;
+    const char *path = t->inputs.at[i].path;
     Npy npy = t->npys[i];
     bool same = npy.rank == want->rank;
     for (int d = 0; d < want->rank && same; d++)
@@ -92,26 +157,29 @@ static void *tensor_read(Tool *t, size_t i, const otrn_type *want) {
     if (!same || !dtype_agrees(&npy, want->dtype)) {
         const char *has = npy_text(t->arena, &npy), *wants = type_text(t->arena, want);
         ctx_fail(t->ctx, OTRN_ARGUMENT, (Place){.file = path},
-                 "argument %zu is %s, the file holds %s: wrong %s", i, wants, has,
+                 "%s is %s, the file holds %s: wrong %s", arg_text(t->arena, values, i), wants, has,
                  same ? "type" : "shape");
     }
     if (dtype_row(want->dtype)->bits < 8 && npy.dtype != want->dtype) { // ml_dtypes leaves the top bits as they come
         uint8_t *held = arena_dup(t->arena, npy.data, npy.bytes);
         dtype_canonicalise(want->dtype, held, npy.bytes);
         if (is_narrow_in_bytes(&npy, want->dtype) && memcmp(held, npy.data, npy.bytes))
-            ctx_fail(t->ctx, OTRN_ARGUMENT, (Place){.file = path}, "argument %zu is %s, the file holds numbers beyond it", i,
-                     type_text(t->arena, want));
+            ctx_fail(t->ctx, OTRN_ARGUMENT, (Place){.file = path}, "%s is %s, the file holds numbers beyond it",
+                     arg_text(t->arena, values, i), type_text(t->arena, want));
         return held;
     }
     return npy.data;
 }
 
-otrn_buffer *tensors_read(Tool *t, const otrn_type *types, size_t count) {
+otrn_buffer *tensors_read(Tool *t, const ToolValue *values, size_t count) {
+    tensors_order(t, values, count);
     if (t->inputs.n != count) {
         Buf b = {.arena = t->arena};
         for (size_t i = 0; i < count && i < 8; i++) {
             buf_puts(&b, i ? ", " : "give one --input=FILE.npy each for: ");
-            type_print(&b, types[i].dtype, types[i].rank, types[i].dims);
+            if (*values[i].name)
+                buf_printf(&b, "%s ", values[i].name);
+            type_print(&b, values[i].type.dtype, values[i].type.rank, values[i].type.dims);
         }
         if (count)
             ctx_hint(t->ctx, "%s%s", buf_cstr(&b), count > 8 ? ", …" : "");
@@ -122,14 +190,14 @@ otrn_buffer *tensors_read(Tool *t, const otrn_type *types, size_t count) {
     tensors_load(t);
     otrn_buffer *data = ARENA_NEWN(t->arena, otrn_buffer, count + 1);
     for (size_t i = 0; i < count; i++)
-        data[i] = (otrn_buffer){tensor_read(t, i, &types[i]), otrn_type_bytes(&types[i])};
+        data[i] = (otrn_buffer){tensor_read(t, i, values), otrn_type_bytes(&values[i].type)};
     return data;
 }
 
-otrn_buffer *tensors_make(Tool *t, const otrn_type *types, size_t count) {
+otrn_buffer *tensors_make(Tool *t, const ToolValue *values, size_t count) {
     otrn_buffer *data = ARENA_NEWN(t->arena, otrn_buffer, count + 1);
     for (size_t i = 0; i < count; i++)
-        data[i] = (otrn_buffer){arena_zalloc(t->arena, otrn_type_bytes(&types[i]) + 1), otrn_type_bytes(&types[i])};
+        data[i] = (otrn_buffer){arena_zalloc(t->arena, otrn_type_bytes(&values[i].type) + 1), otrn_type_bytes(&values[i].type)};
     return data;
 }
 
@@ -183,14 +251,15 @@ static void result_print(Tool *t, size_t i, const otrn_type *type, const uint8_t
     printf(elems > SHOW_ELEMS ? " …\n" : "\n");
 }
 
-void tensors_write(Tool *t, const otrn_type *types, size_t count, const otrn_buffer *results) {
+void tensors_write(Tool *t, const ToolValue *values, size_t count, const otrn_buffer *results) {
     const char *dir = t->opt.val[OPT_OUTPUT];
     if (*dir)
         dir_make(t->ctx, dir);
     for (size_t i = 0; i < count; i++) {
-        if (*dir && dtype_bytes(types[i].dtype))
-            npy_write(t->ctx, arena_printf(t->arena, "%s/result_%zu.npy", dir, i), types[i].dtype,
-                      types[i].rank, types[i].dims, results[i].data);
-        result_print(t, i, &types[i], results[i].data);
+        const otrn_type *type = &values[i].type;
+        if (*dir && dtype_bytes(type->dtype))
+            npy_write(t->ctx, arena_printf(t->arena, "%s/result_%zu.npy", dir, i), type->dtype, type->rank, type->dims,
+                      results[i].data);
+        result_print(t, i, type, results[i].data);
     }
 }

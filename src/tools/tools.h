@@ -26,12 +26,21 @@ typedef struct Progress { // a line on the terminal, rewritten by a thread of it
     Pulse *pulse, *before, own; // what it looks at; own: of what no environment runs
 } Progress;
 
+typedef struct ToolInput {
+    const char *name, *path; // name: the argument it is for; NULL: the next in order
+} ToolInput;
+
+typedef struct ToolValue { // an argument or a result, as a file holds it
+    otrn_type type;
+    const char *name; // "" when the program gives it none
+} ToolValue;
+
 typedef struct Tool { // one invocation
     Ctx *ctx;
     Arena *arena; // until the program ends
     Options opt;
     VEC(const char *) words;  // what is neither command nor option
-    VEC(const char *) inputs; // the --input files in order
+    VEC(ToolInput) inputs;    // the --input files
     struct Npy *npys;         // their contents, once tensors_load has read them
     otrn_env *env;            // opened by tool_env, closed by main
     otrn_exe *exe;            // made by tool_exe, freed by main
@@ -79,16 +88,28 @@ void progress_begin(Tool *t, const char *what);
 void progress_end(Tool *t);
 
 // --- tensors.c: arguments from files, results to files --------------------------------------------
-// Their types, and the values of integer scalars (which may be sizes), as otrn_compile_for takes them.
+bool tensors_are_named(const Tool *t); // are files given by the names of arguments?
+// Their types, and the values of integer scalars (which may be sizes), as otrn_compile_for takes them; in order.
 const otrn_type *tensors_types(Tool *t);
 const void *const *tensors_values(Tool *t);
 // Takes one file per argument and holds it against the program's types. Raises ARGUMENT.
-otrn_buffer *tensors_read(Tool *t, const otrn_type *types, size_t count);
+otrn_buffer *tensors_read(Tool *t, const ToolValue *values, size_t count);
 // Raises IO now, before long work, when --output could not be written later.
 void tensors_output_check(Tool *t);
 // Prints a line per result and writes result_N.npy when --output is given.
-void tensors_write(Tool *t, const otrn_type *types, size_t count, const otrn_buffer *results);
+void tensors_write(Tool *t, const ToolValue *values, size_t count, const otrn_buffer *results);
 // Zeroed memory for a value of each type.
-otrn_buffer *tensors_make(Tool *t, const otrn_type *types, size_t count);
+otrn_buffer *tensors_make(Tool *t, const ToolValue *values, size_t count);
+
+// --- execute.c: a run on all devices of a program ---------------------------------------------------
+typedef struct ToolRun {
+    size_t nargs, nresults;
+    ToolValue *args, *results; // whole, wherever their parts lie
+    otrn_buffer *data;         // of the results
+} ToolRun;
+// Runs it on the --input files, or on zeros.
+void tool_execute(Tool *t, otrn_exe *exe, bool zeros, ToolRun *out);
+ToolValue *tool_args(Tool *t, const otrn_exe *exe);
+ToolValue *tool_results(Tool *t, const otrn_exe *exe);
 
 #endif
