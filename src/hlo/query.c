@@ -46,6 +46,17 @@ bool constant_int(const Hlo *h, ValueId v, int64_t *out) {
     return true;
 }
 
+bool is_reshape(const Hlo *h, const HloOp *op) {
+    if (op->code != HLO_BROADCAST_IN_DIM)
+        return op->code == HLO_RESHAPE;
+    uint32_t n;
+    const int64_t *to = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
+    for (uint32_t i = 1; i < n; i++)
+        if (to[i] < to[i - 1])
+            return false;
+    return hlo_value_type(h, op->results)->elems == hlo_value_type(h, hlo_operand(h, op, 0))->elems;
+}
+
 bool is_neutral(const Hlo *h, uint16_t code, ValueId v) {
     const HloAttr *a = splat_value(h, v);
     if (!a)

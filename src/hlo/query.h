@@ -19,6 +19,8 @@ bool is_neutral(const Hlo *h, uint16_t code, ValueId v);
 static inline const HloOp *region_return(const Hlo *h, const HloRegion *r) {
     return hlo_at(h, r->ops.at[r->ops.n - 1]);
 }
+// The same memory in other words: a reshape, or a broadcast that only adds dimensions of 1.
+bool is_reshape(const Hlo *h, const HloOp *op);
 // True when running the op twice, or not at all, can be told apart from outside.
 bool op_has_effect(const Hlo *h, const HloOp *op);
 

@@ -8,6 +8,11 @@
 // are in a program without loops: part of a row program, a mask that is known, nothing in memory.
 #include "pass/loops.h"
 
+#include <assert.h>
+#include <string.h>
+
+#include "hlo/query.h"
+#include "hlo/users.h"
 #include "pass/walk.h"
 
 #define DEPTH_MAX 24 // ops from a value down to what it is made of
@@ -73,12 +78,129 @@ OpId loop_change(Compile *c, Walk *w, OpId id, const LoopChange *ch) {
     return made;
 }
 
-// --- what is made inside ------------------------------------------------------------------------------
+// --- stacks of wide values ----------------------------------------------------------------------------
 
 static bool is_elementwise(const HloOp *op) {
     HloClass cls = hlo_row(op)->cls;
     return cls == HC_EW1 || cls == HC_EW2 || cls == HC_EW3;
 }
+
+static const HloOp *maker(const Hlo *h, ValueId v) {
+    OpId def = h->values.at[v].def;
+    return def ? hlo_at(h, def) : NULL;
+}
+
+static bool is_zero(const Hlo *h, ValueId v) {
+    const HloAttr *one = splat_value(h, v);
+    uint64_t bits[2] = {0};
+    if (!one || one->n > sizeof bits)
+        return false;
+    memcpy(bits, one->data, one->n);
+    return !bits[0] && !bits[1];
+}
+
+// The narrow float that a piece was before it was widened, behind reshapes; 0: it was none.
+static ValueId before_widening(const Hlo *h, ValueId piece) {
+    const HloOp *op = maker(h, piece);
+    while (op && is_reshape(h, op))
+        op = maker(h, hlo_operand(h, op, 0));
+    if (!op || op->code != HLO_CONVERT)
+        return 0;
+    int from = hlo_value_type(h, hlo_operand(h, op, 0))->dtype, to = hlo_value_type(h, piece)->dtype;
+    bool widens = (from == DT_BF16 || from == DT_F16) && (to == DT_F32 || to == DT_F64);
+    return widens ? hlo_operand(h, op, 0) : 0;
+}
+
+// Who reads the stack computes with its elements, so that converting them there is no walk over memory.
+static bool is_computed_with(const Users *u, ValueId whole) {
+    uint32_t n;
+    const OpId *users = users_of(u, whole, &n);
+    for (uint32_t i = 0; i < n; i++)
+        if (u->region[users[i]] != u->region[u->h->values.at[whole].def] || !is_elementwise(hlo_at(u->h, users[i])))
+            return false;
+    return n > 0;
+}
+
+// Carried value k is a stack that begins as zeros and gets a widened piece in each iteration: the piece before that. 0: it is not.
+static ValueId narrow_piece(const Users *u, const HloOp *loop, uint32_t k) {
+    const Hlo *h = u->h;
+    RegionId body = h->op_regions.at[loop->regions + 1];
+    ValueId arg = h->regions.at[body].args + k, next = hlo_operand(h, region_return(h, &h->regions.at[body]), k);
+    const HloOp *op = maker(h, next);
+    uint32_t reads, writes, asked;
+    users_of(u, arg, &reads);
+    users_of(u, next, &writes);
+    users_of(u, h->regions.at[h->op_regions.at[loop->regions]].args + k, &asked);
+    if (!op || op->code != HLO_DYNAMIC_UPDATE_SLICE || hlo_operand(h, op, 0) != arg || reads != 1 || writes != 1 || asked)
+        return 0;
+    bool fits = is_zero(h, hlo_operand(h, loop, k)) && is_computed_with(u, loop->results + k);
+    return fits ? before_widening(h, hlo_operand(h, op, 1)) : 0;
+}
+
+typedef struct Narrow {
+    Compile *c;
+    Hlo *h;
+    Walk w;
+    Users u;
+} Narrow;
+
+static void set_dtype(Hlo *h, ValueId v, int dtype) {
+    const HloType t = *hlo_value_type(h, v);
+    h->values.at[v].type = hlo_type_tensor(h, dtype, t.rank, t.dims);
+}
+
+// The update takes the narrow piece; a reshape brings it into the form that the wide one had.
+static void narrow_update(Narrow *n, RegionId body, OpId update, ValueId narrow) {
+    Hlo *h = n->h;
+    OpList ops = {0};
+    int dtype = hlo_value_type(h, narrow)->dtype;
+    const HloType t = *hlo_value_type(h, hlo_operand(h, hlo_at(h, update), 1));
+    TypeId piece = hlo_type_tensor(h, dtype, t.rank, t.dims);
+    OpId shaped = hlo_op(h, HLO_RESHAPE, hlo_at(h, update)->loc, 1, &narrow, 1, &piece);
+    for (uint32_t i = 0; i < h->regions.at[body].ops.n; i++) {
+        if (h->regions.at[body].ops.at[i] == update)
+            VEC_PUSH(n->c->scratch, &ops, shaped);
+        VEC_PUSH(n->c->scratch, &ops, h->regions.at[body].ops.at[i]);
+    }
+    walk_set_ops(h, body, &ops);
+    h->operands.at[hlo_at(h, update)->operands + 1] = hlo_at(h, shaped)->results;
+    set_dtype(h, hlo_at(h, update)->results, dtype);
+}
+
+static void visit_stacks(void *pass, OpId id) {
+    Narrow *n = pass;
+    Hlo *h = n->h;
+    HloOp loop = *hlo_at(h, id);
+    uint32_t first = n->w.out.n;
+    OpList behind = {0};
+    for (uint32_t k = 0; loop.code == HLO_WHILE && k < loop.noperands; k++) {
+        ValueId narrow = narrow_piece(&n->u, &loop, k), whole = loop.results + k;
+        if (!narrow)
+            continue;
+        int dtype = hlo_value_type(h, narrow)->dtype;
+        TypeId wide = h->values.at[whole].type;
+        RegionId cond = h->op_regions.at[loop.regions], body = h->op_regions.at[loop.regions + 1];
+        narrow_update(n, body, h->values.at[hlo_operand(h, region_return(h, &h->regions.at[body]), k)].def, narrow);
+        set_dtype(h, whole, dtype), set_dtype(h, h->regions.at[cond].args + k, dtype), set_dtype(h, h->regions.at[body].args + k, dtype);
+        h->operands.at[loop.operands + k] = walk_push(&n->w, hlo_op_splat(h, loop.loc, h->values.at[whole].type, (char[16]){0}));
+        VEC_PUSH(n->c->scratch, &behind, hlo_op(h, HLO_CONVERT, loop.loc, 1, &whole, 1, &wide));
+        walk_grow(&n->w);
+        walk_replace(&n->w, whole, hlo_at(h, behind.at[behind.n - 1])->results);
+    }
+    assert(n->w.out.n - first == behind.n);
+    walk_push(&n->w, id);
+    for (uint32_t i = 0; i < behind.n; i++)
+        walk_push(&n->w, behind.at[i]);
+}
+
+void loops_narrow_stacks(Compile *c) {
+    Narrow n = {.c = c, .h = c->hlo};
+    walk_init(&n.w, c);
+    users_make(&n.u, c->hlo, c->scratch, hlo_main(c->hlo)->body);
+    walk_rewrite(&n.w, hlo_main(c->hlo)->body, WALK_CONTROL, visit_stacks, &n);
+}
+
+// --- what is made inside ------------------------------------------------------------------------------
 
 // Made of splats and counts alone.
 static bool is_closed(const Hlo *h, ValueId v, int depth) {

@@ -14,5 +14,8 @@ typedef struct LoopChange {
 // The loop with that set, in no region yet. Whoever read an argument or a result of one that stays is told by the walk; its regions
 // have not been walked. New ones come last.
 OpId loop_change(Compile *c, Walk *w, OpId id, const LoopChange *ch);
+// Stacks of values that a body widens hold what they were before, and whoever computes with a stack widens it: the same numbers,
+// half the bytes. A gradient of weights is such a stack.
+void loops_narrow_stacks(Compile *c);
 
 #endif

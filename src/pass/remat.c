@@ -14,6 +14,7 @@
 
 #include "clock/clock.h"
 #include "hlo/loop.h"
+#include "hlo/query.h"
 #include "hlo/users.h"
 #include "pass/cut.h"
 #include "pass/loops.h"
@@ -186,7 +187,10 @@ static double make_cost(const Remat *r, ValueId v) {
     case HLO_BROADCAST_IN_DIM:
     case HLO_SLICE:
         return 0;
-    case HLO_TRANSPOSE:
+    case HLO_TRANSPOSE: // the product gives its result in the order that is wanted (pass_turns)
+        if (op_of(r, hlo_operand(r->h, op, 0)) && op_of(r, hlo_operand(r->h, op, 0))->code == HLO_DOT_GENERAL)
+            return 0;
+        return bytes_of(r, v) * r->byte * 2;
     case HLO_CONCATENATE:
         return bytes_of(r, v) * r->byte * 2;
     case HLO_DOT_GENERAL:
@@ -205,15 +209,9 @@ static const Stack *stack_with(const Remat *r, ValueId piece) {
     return NULL;
 }
 
-// The same memory in other words: a reshape, or a broadcast that only adds dimensions of 1.
-static bool is_reshape(const Remat *r, const HloOp *op) {
-    return op->code == HLO_RESHAPE ||
-           (op->code == HLO_BROADCAST_IN_DIM && hlo_value_type(r->h, op->results)->elems == hlo_value_type(r->h, hlo_operand(r->h, op, 0))->elems);
-}
-
 static bool is_carried(const Remat *r, ValueId v) {
     const HloOp *op = op_of(r, v);
-    return !op || (is_reshape(r, op) && is_carried(r, hlo_operand(r->h, op, 0)));
+    return !op || (is_reshape(r->h, op) && is_carried(r, hlo_operand(r->h, op, 0)));
 }
 
 // Storing it in the one loop and reading it in the other. Carried values lie elsewhere and are copied; what is stored anyway
@@ -240,7 +238,7 @@ static bool is_read_whole(const Remat *r, ValueId v, int depth) {
     const OpId *users = users_of(&r->u, v, &n);
     for (uint32_t i = 0; i < n; i++) {
         const HloOp *op = hlo_at(r->h, users[i]);
-        bool moves = is_reshape(r, op) || op->code == HLO_TRANSPOSE || op->code == HLO_CONVERT;
+        bool moves = is_reshape(r->h, op) || op->code == HLO_TRANSPOSE || op->code == HLO_CONVERT;
         if (moves ? depth > 0 && is_read_whole(r, op->results, depth - 1) : op->code == HLO_DOT_GENERAL && !takes_tiles(r, op, hlo_operand(r->h, op, 1) == v))
             return true;
     }
@@ -261,7 +259,7 @@ static void note_readers(Remat *r) {
         const HloOp *op = op_of(r, v);
         if (!op || make_cost(r, v) < 0)
             continue;
-        bool in_memory = op->code == HLO_DOT_GENERAL || (is_reshape(r, op) && r->read_whole[v]);
+        bool in_memory = op->code == HLO_DOT_GENERAL || (is_reshape(r->h, op) && r->read_whole[v]);
         for (uint32_t k = 0; k < op->noperands && in_memory; k++)
             r->read_whole[hlo_operand(r->h, op, k)] = true;
     }
@@ -303,7 +301,7 @@ static bool choose(Remat *r) {
         ValueId v = r->values.at[i - 1];
         const HloOp *op = op_of(r, v);
         double make = make_cost(r, v), keep = keep_cost(r, v);
-        bool moves = op && is_reshape(r, op);
+        bool moves = op && is_reshape(r->h, op);
         make += make >= 0 && r->read_whole[v] && !moves ? keep : 0;
         cut_edge(&g, 0, in_of(i), make < 0 ? CUT_NEVER : (int64_t)make);
         cut_edge(&g, in_of(i), out_of(i), (int64_t)keep);
@@ -573,4 +571,5 @@ void pass_remat(Compile *c) {
         walk_region(&r.w, body);
         pass_dce(c);
     }
+    loops_narrow_stacks(c);
 }
