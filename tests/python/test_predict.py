@@ -261,11 +261,18 @@ def test_money(tmp_path):
     a, b = json.loads(ran.stdout)
     assert b["tokens_per_s"] == 98000 and a["break_even_usd_per_hour"] == pytest.approx(55.04)
     assert b["break_even_usd_per_hour"] * 2 / 3600 / 98000 * 1e6 == pytest.approx(a["usd_per_1m_tokens"])
+    more = a["sensitivity"]
+    assert more["--precision=bf16"] == 0 and more["--precision=fp32"] < 0 and more["twice the batch"] > more["half the batch"]
+    assert set(b["sensitivity"].values()) == {"measured"}
     assert opentrn("cost", str(path), "--instance=p5.48xlarge", *shape).returncode == 2
     ran = opentrn("cost", str(path), "--instance=mi300x-8", *shape, "--days=14")
     assert ran.returncode == 2 and "--price=USD/h" in ran.stderr
     ran = opentrn("cost", str(path), "--instance=p5.48xlarge", *shape, "--days=14", "--json")
     assert json.loads(ran.stdout)["usd"] == pytest.approx(55.04 * 24 * 14)
+    ran = opentrn("cost", str(path), "--instance=p5.48xlarge", *shape, "--tokens=1e9", "--epoch-tokens=2.5e8", "--json")
+    found = json.loads(ran.stdout)
+    assert found["epochs"] == 4 and found["usd_per_epoch"] == pytest.approx(found["usd"] / 4)
+    assert opentrn("cost", str(path), "--instance=p5.48xlarge", *shape, "--days=1", "--epoch-tokens=0").returncode == 2
     assert opentrn("predict", str(path), "--instance=p5.48xlarge", *shape, "--measured=fast").returncode == 2
 
 

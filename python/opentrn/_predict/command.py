@@ -7,7 +7,7 @@ import json
 import sys
 
 from opentrn._predict import compose, config, errors, layout, machines, money, roof, search
-from opentrn._predict.fault import Fault
+from opentrn._predict.fault import Fault, TooLarge
 from opentrn._predict.price import Prices
 
 SHAPE = ("tp", "pp", "dp", "cp", "ep", "zero", "micro_batch", "recompute", "schedule", "chunks")
@@ -47,6 +47,7 @@ def parser():
     p.add_argument("--measured", action="append", default=[], metavar="NAME:Ntok/s", help="your own measurement on an instance takes its place")
     p.add_argument("--tokens", type=float, metavar="N", help="of the whole run: tells days and dollars")
     p.add_argument("--days", type=float, metavar="N", help="of the run: tells tokens and dollars")
+    p.add_argument("--epoch-tokens", type=float, metavar="N", help="tokens of the data set: tells hours and dollars of an epoch")
     p.add_argument("--mtbf-hours", type=float, default=4000.0, metavar="H", help="mean time between failures of one machine [4000]")
     p.add_argument("--checkpoint-s", type=float, default=60.0, metavar="S", help="that a checkpoint holds the job up [60]")
     p.add_argument("--starts", type=int, default=1, metavar="N", help="of the job: without a cache each compiles [1]")
@@ -215,6 +216,8 @@ def answer(o):
     if o.tokens or o.days:
         how = money.Run(o.mtbf_hours, o.checkpoint_s, starts=max(o.starts, 1))
         result["run"] = {**money.run_of(result, how, o.tokens, o.days), "usd_saved_by_cache": money.saved(result, how, o.days)}
+        if o.epoch_tokens is not None:
+            result["run"] |= money.epoch(result["run"], o.epoch_tokens)
     return job, x, result, table, prices
 
 
@@ -231,9 +234,13 @@ def _searched(job, given, prices, by, top):
 def told_run(r):
     run = r["run"]
     usd = f"{run['usd']:,.0f} USD" if run["usd"] else "price not known"
+    epoch = ""
+    if "epochs" in run:
+        each = f"{run['usd_per_epoch']:,.0f} USD" if run["usd_per_epoch"] else "price not known"
+        epoch = f"\nepoch          {run['hours_per_epoch']:.4g} h, {each}; the run has {run['epochs']:.3g}"
     return (
         f"run            {run['tokens'] / 1e9:.4g}G tokens in {run['days']:.3g} days: {usd}; goodput {100 * run['goodput']:.1f} %, "
-        f"a checkpoint every {run['checkpoint_every_s'] / 60:.0f} min; the cache saves {run['usd_saved_by_cache']:,.0f} USD"
+        f"a checkpoint every {run['checkpoint_every_s'] / 60:.0f} min; the cache saves {run['usd_saved_by_cache']:,.0f} USD{epoch}"
     )
 
 
@@ -279,7 +286,8 @@ def bakeoff(words):
         raise Fault("two instances or more are compared", "--instance=trn2.48xlarge,p5.48xlarge")
     rows = []
     for name in names:
-        _, _, r, _, _ = answer(argparse.Namespace(**{**vars(o), "instance": name, "price": None}))
+        job, x, r, _, prices = answer(argparse.Namespace(**{**vars(o), "instance": name, "price": None}))
+        r["sensitivity"] = sensitivity(job, x, r, prices)
         rows.append(r)
     first = rows[0]
     for r in rows:
@@ -293,8 +301,35 @@ def bakeoff(words):
         shape = f"tp={at['tp']} pp={at['pp']} dp={at['dp']} zero={at['zero']} mb={at['micro_batch']} {at['recompute']}"
         even = f"{r['break_even_usd_per_hour']:.4g}" if r["break_even_usd_per_hour"] else "-"
         print(f"{r['instance']:18} {shape:44} {r['step_s']:8.4g} {r['tokens_per_s']:11,.0f} {f'{usd:.4g}' if usd else '-':>11} {even:>14} {errors.percent(r['expected_error']):>9}")
-    print(f"break-even: the price of one machine at which its tokens cost what they do on {first['instance']}")
+    print(f"break-even: the price of one machine at which its tokens cost what they do on {first['instance']}\n")
+    print(f"{'tokens/s with':18} " + " ".join(f"{k:>16}" for k in first["sensitivity"]))
+    for r in rows:
+        print(f"{r['instance']:18} " + " ".join(f"{f'{v:+.1%}' if isinstance(v, float) else v:>16}" for v in r["sensitivity"].values()))
     return 0
+
+
+def sensitivity(job, x, result, prices):
+    """How many more tokens a second, as a share, the same layout trains with another batch or precision, or why it would not."""
+    if result.get("measured"):
+        return {k: "measured" for k in VARIANTS}
+    return {k: _varied(dataclasses.replace(job, **change(job)), x, result, prices) for k, change in VARIANTS.items()}
+
+
+VARIANTS = {
+    "half the batch": lambda job: {"global_batch": max(job.global_batch // 2, 1)},
+    "twice the batch": lambda job: {"global_batch": 2 * job.global_batch},
+    **{f"--precision={p}": lambda job, p=p: {"precision": p} for p in ("bf16", "amp", "fp32")},
+}
+
+
+def _varied(job, x, result, prices):
+    try:
+        varied = step(job, x, prices)
+    except TooLarge:
+        return "does not fit"
+    except Fault:
+        return "not possible"
+    return varied["tokens_per_s"] / result["tokens_per_s"] - 1 if varied["fits"] else "does not fit"
 
 
 def main(words, command="predict"):

@@ -9,6 +9,7 @@ Statistics of norms, softmax and losses are fp32, everything else has the type o
 """
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -46,11 +47,11 @@ class Weights:
 
     def layers(self, n, layer, x, remat):
         """x through layer(w, x) n times."""
+        count = self._count(layer, x) if n and self.given is not None else 0
         for _ in range(n):
             if self.given is None:
                 x = layer(self, x)
                 continue
-            count = self._count(layer, x)
             given = [next(self.given) for _ in range(count)]
             key = None
             if self.key is not None:
@@ -129,11 +130,15 @@ def together(w, x, parts, out, bias, u):
     return y + w(parts, 1, 1, out, frozen=u.lora > 0) if bias else y
 
 
+@functools.lru_cache(8)
+def _angles(at, half):
+    angle = np.array(at)[:, None] / 10000 ** (np.arange(half) / half)
+    return tuple(f(angle)[None, :, None].astype(np.float32) for f in (np.cos, np.sin))
+
+
 def rotate(x, at):
     """Rotary positions of x[batch, position, head, feature]."""
-    half = x.shape[-1] // 2
-    angle = at[:, None] / 10000 ** (np.arange(half) / half)
-    cos, sin = (f(angle)[None, :, None].astype(np.float32) for f in (np.cos, np.sin))
+    cos, sin = _angles(tuple(at), x.shape[-1] // 2)
     a, b = jnp.split(x.astype(jnp.float32), 2, -1)
     return jnp.concatenate([a * cos - b * sin, b * cos + a * sin], -1).astype(x.dtype)
 
@@ -255,8 +260,9 @@ def places_here(u):
 
 
 def causal(at, seq, window):
-    seen = at[:, None] >= np.arange(seq)[None, :]
-    return jnp.asarray(seen & (at[:, None] - np.arange(seq)[None, :] < window) if window else seen)
+    """Computed by the program: a table of seq x seq would be most of its text."""
+    ahead = (at[0] + jnp.arange(len(at)) if (np.diff(at) == 1).all() else jnp.asarray(at))[:, None] - jnp.arange(seq)[None, :]
+    return (ahead >= 0) & (ahead < window) if window else ahead >= 0
 
 
 def layers(w, x, n, m, u, lengths=None):

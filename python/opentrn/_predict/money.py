@@ -46,6 +46,14 @@ def run_of(result, run, tokens=None, days=None, cached=True):
             "usd_per_1m_tokens": usd / done * 1e6 if usd and done else None}  # fmt: skip
 
 
+def epoch(run, tokens):
+    """Once through a data set of so many tokens, at the run's own rate."""
+    if not tokens > 0 or not run["tokens"]:
+        raise Fault(f"an epoch of {tokens:g} tokens in a run of {run['tokens']:g}", "--epoch-tokens, --tokens or --days above 0")
+    share = tokens / run["tokens"]
+    return {"epochs": 1 / share, "hours_per_epoch": 24 * run["days"] * share, "usd_per_epoch": run["usd"] and run["usd"] * share}
+
+
 def saved(result, run, days):
     """Dollars of a machine's time that starting from the cache spares in so many days, with so many starts."""
     once, again = (result["compile_s"] * n for n in (1, run.starts))

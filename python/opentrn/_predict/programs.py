@@ -4,6 +4,7 @@
 Only this file and model.py need JAX.
 """
 
+import functools
 import os
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -15,6 +16,7 @@ from opentrn._predict import model
 TYPES = {"fp32": jnp.float32, "bf16": jnp.bfloat16}
 
 
+@functools.lru_cache(None)
 def weights(kind, n, m, u, dtype="bf16"):
     """The weights of a piece, in the order it asks for them."""
     run, batch, _, _ = model.piece(kind, n, m, u, TYPES[dtype])
@@ -42,7 +44,7 @@ def _over(u, step, args, trace=False, **jit):
 
 
 def _lower(step, args, jit):
-    return jax.jit(step, keep_unused=True, **jit).trace(*args).lower(lowering_platforms=("cpu",)).as_text(debug_info=True)
+    return jax.jit(step, keep_unused=True, **jit).trace(*args).lower(lowering_platforms=("cpu",)).as_text()
 
 
 def micro(kind, n, m, u, types, accumulate):
