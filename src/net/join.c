@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // join.c — from the store to connections between all processes; see net_in.h.
 //
-// A process connects to those with a smaller number and is called by the others, twice: control and data. What calls may be
-// anybody: a caller has to prove that it knows the job's secret, and everything else about it is taken from the store. Callers
-// that cannot are sent away, those that take their time too; there are never more than CALLERS_MAX of them.
-#define _GNU_SOURCE // accept4
-#include <arpa/inet.h>
+// A process connects to those with a smaller number and is called by the others, twice: control and data. A caller has to prove
+// that it knows the job's secret (door.c); everything else about it is taken from the store.
+#define _GNU_SOURCE // explicit_bzero
 #include <errno.h>
 #include <ifaddrs.h>
 #include <inttypes.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,31 +21,20 @@
 #include "base/bytes.h"
 #include "net/net_in.h"
 
-#define CALLERS_MAX 128
-#define CALL_MS 5000   // for one exchange of hellos
+#define CALL_MS 5000 // to agree on shared memory
 #define RETRY_MS 50
 #define ADDRESSES_MAX 8
-
-typedef struct Caller { // a connection that has not shown yet who it is
-    int fd;
-    bool answered; // the first hello came and was answered
-    WireHello hello;
-    uint8_t bytes[WIRE_HELLO_BYTES], nonce[16];
-    size_t have;
-    int64_t until_ms;
-} Caller;
+#define LINE_BYTES 400 // of a value in the store
 
 typedef struct Join {
     Net *net;
     const NetSelf *self;
     const NetKv *kv;
-    uint8_t secret[SHA256_BYTES];
     bool one_host;
     bool sockets[NET_PROCESSES_MAX]; // it wants no shared memory
-    int listener;
+    Door door;
     int64_t until_ms;
-    Caller callers[CALLERS_MAX];
-    uint32_t ncallers, missing; // connections still to come
+    uint32_t missing; // connections still to come
     char *why;
     size_t why_bytes;
 } Join;
@@ -99,7 +85,7 @@ static const char *word(char *out, size_t bytes, const char *text) {
 }
 
 static bool publish(Join *j) {
-    char line[400], host[64] = "", place[80], name[64], release[32], chip[64];
+    char line[LINE_BYTES], host[64] = "", place[80], name[64], release[32], chip[64];
     gethostname(host, sizeof host - 1);
     place_print(place, sizeof place);
     snprintf(line, sizeof line, "otrn-net 1 %s %s %s %s %u %ld %d", word(release, sizeof release, j->self->release),
@@ -110,7 +96,7 @@ static bool publish(Join *j) {
 
 static bool learn_one(Join *j, uint32_t i) {
     NetProcess *p = &j->net->peers[i].who;
-    char line[400];
+    char line[LINE_BYTES];
     int sockets;
     if (!store_get(j, "who", i, line, sizeof line))
         return false;
@@ -147,7 +133,7 @@ static bool secret_find(Join *j) {
     char text[SHA256_TEXT];
     if (j->self->secret) {
         Sha256 h = sha256(j->self->secret, strlen(j->self->secret));
-        memcpy(j->secret, h.at, sizeof j->secret);
+        memcpy(j->door.secret, h.at, sizeof j->door.secret);
         return true;
     }
     if (j->net->me == 0) {
@@ -155,99 +141,88 @@ static bool secret_find(Join *j) {
         if (getrandom(h.at, sizeof h.at, 0) != sizeof h.at)
             return FAIL(j, "the system has no random numbers: %s", strerror(errno));
         sha256_print(&h, text);
-        memcpy(j->secret, h.at, sizeof j->secret);
+        memcpy(j->door.secret, h.at, sizeof j->door.secret);
         return store_put(j, "secret", 0, text);
     }
     if (!store_get(j, "secret", 0, text, sizeof text))
         return false;
     for (size_t i = 0; i < SHA256_BYTES; i++)
-        if (sscanf(text + 2 * i, "%2hhx", &j->secret[i]) != 1)
+        if (sscanf(text + 2 * i, "%2hhx", &j->door.secret[i]) != 1)
             return FAIL(j, "the job's secret is damaged");
     return true;
 }
 
 // --- addresses -----------------------------------------------------------------------------------
 
-static bool listen_at(Join *j) {
-    struct sockaddr_in a = {.sin_family = AF_INET};
-    a.sin_addr.s_addr = htonl(j->one_host ? INADDR_LOOPBACK : INADDR_ANY);
-    socklen_t len = sizeof a;
-    j->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (j->listener < 0 || bind(j->listener, (struct sockaddr *)&a, sizeof a) || listen(j->listener, 512) ||
-        getsockname(j->listener, (struct sockaddr *)&a, &len))
-        return FAIL(j, "cannot listen for the other processes: %s", strerror(errno));
-    char line[200];
-    size_t at = (size_t)snprintf(line, sizeof line, "%u", ntohs(a.sin_port));
+// Where the others can reach this host: not by loopback, and not by addresses that mean something on one link only.
+static bool reachable(const struct ifaddrs *i, NetAddr *a) {
+    if (!i->ifa_addr || i->ifa_flags & IFF_LOOPBACK || !(i->ifa_flags & IFF_UP))
+        return false;
+    int family = i->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6)
+        return false;
+    memcpy(a, i->ifa_addr, family == AF_INET ? sizeof a->v4 : sizeof a->v6);
+    return family == AF_INET || !IN6_IS_ADDR_LINKLOCAL(&a->v6.sin6_addr);
+}
+
+static bool addresses_print(Join *j, char *line, size_t bytes) {
     struct ifaddrs *list = NULL;
-    if (!j->one_host && getifaddrs(&list))
+    NetAddr a;
+    size_t at = (size_t)snprintf(line, bytes, "%u", door_port(&j->door));
+    if (getifaddrs(&list))
         return FAIL(j, "cannot ask for this host's addresses: %s", strerror(errno));
     for (struct ifaddrs *i = list; i; i = i->ifa_next) {
-        char text[INET_ADDRSTRLEN];
-        if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET || i->ifa_flags & IFF_LOOPBACK || !(i->ifa_flags & IFF_UP) ||
-            at + sizeof text + 1 > sizeof line)
-            continue;
-        inet_ntop(AF_INET, &((struct sockaddr_in *)i->ifa_addr)->sin_addr, text, sizeof text);
-        at += (size_t)snprintf(line + at, sizeof line - at, " %s", text);
+        char text[INET6_ADDRSTRLEN];
+        if (reachable(i, &a) && at + sizeof text + 1 < bytes && addr_print(&a, text, sizeof text))
+            at += (size_t)snprintf(line + at, bytes - at, " %s", text);
     }
-    if (list)
-        freeifaddrs(list);
+    freeifaddrs(list);
+    return true;
+}
+
+static bool fits(void *arg, const WireHello *h);
+static bool enter(void *arg, const WireHello *h, int fd);
+
+// On one host only by loopback; elsewhere at all addresses, of both kinds where the system has both.
+static bool listen_at(Join *j) {
+    static const char *const places[2][2] = {{"::", "0.0.0.0"}, {"127.0.0.1", "::1"}};
+    char line[LINE_BYTES];
+    NetAddr a;
+    bool ok = false;
+    j->door.fits = fits;
+    j->door.enter = enter;
+    j->door.arg = j;
+    for (int k = 0; k < 2 && !ok; k++)
+        ok = addr_parse(places[j->one_host][k], 0, &a) && door_listen(&j->door, &a);
+    if (!ok)
+        return FAIL(j, "cannot listen for the other processes: %s", strerror(errno));
+    if (j->one_host)
+        snprintf(line, sizeof line, "%u", door_port(&j->door));
+    else if (!addresses_print(j, line, sizeof line))
+        return false;
     return store_put(j, "at", j->net->me, line);
 }
 
 // Addresses at which process i listens, the likeliest first.
-static bool addresses(Join *j, uint32_t i, struct sockaddr_in *out, uint32_t *count) {
-    char line[200], *save = NULL;
+static bool addresses(Join *j, uint32_t i, NetAddr *out, uint32_t *count) {
+    char line[LINE_BYTES], *save = NULL;
     if (!store_get(j, "at", i, line, sizeof line))
         return false;
     const char *text = strtok_r(line, " ", &save);
     long port = text ? strtol(text, NULL, 10) : 0;
     if (port < 1 || port > 65535)
         return FAIL(j, "process %u publishes no port", i);
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     *count = 0;
     if (!strcmp(j->net->peers[i].who.place, j->net->peers[j->net->me].who.place)) {
-        a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        out[(*count)++] = a;
+        addr_parse("127.0.0.1", (uint16_t)port, &out[(*count)++]);
+        addr_parse("::1", (uint16_t)port, &out[(*count)++]);
     }
     while (*count < ADDRESSES_MAX && (text = strtok_r(NULL, " ", &save)))
-        if (inet_pton(AF_INET, text, &a.sin_addr) == 1)
-            out[(*count)++] = a;
+        *count += addr_parse(text, (uint16_t)port, &out[*count]);
     return *count ? true : FAIL(j, "process %u publishes no address", i);
 }
 
-// --- hellos --------------------------------------------------------------------------------------
-
-static bool wait_for(int fd, short events, int64_t until_ms) {
-    int64_t left = until_ms - net_now_ms();
-    struct pollfd p = {.fd = fd, .events = events};
-    return left > 0 && poll(&p, 1, (int)left) > 0;
-}
-
-static bool send_all(int fd, const void *from, size_t n, int64_t until_ms) {
-    for (const uint8_t *at = from; n;) {
-        ssize_t k = send(fd, at, n, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (k < 0 && errno != EAGAIN && errno != EINTR)
-            return false;
-        if (k <= 0 && !wait_for(fd, POLLOUT, until_ms))
-            return false;
-        at += k > 0 ? k : 0;
-        n -= k > 0 ? (size_t)k : 0;
-    }
-    return true;
-}
-
-static bool recv_all(int fd, void *to, size_t n, int64_t until_ms) {
-    for (uint8_t *at = to; n;) {
-        ssize_t k = recv(fd, at, n, MSG_DONTWAIT);
-        if (k == 0 || (k < 0 && errno != EAGAIN && errno != EINTR))
-            return false;
-        if (k < 0 && !wait_for(fd, POLLIN, until_ms))
-            return false;
-        at += k > 0 ? k : 0;
-        n -= k > 0 ? (size_t)k : 0;
-    }
-    return true;
-}
+// --- connections ---------------------------------------------------------------------------------
 
 static bool wants_ring(const Join *j, uint32_t i) {
     const Net *n = j->net;
@@ -262,7 +237,7 @@ static bool ring_offer(Join *j, uint32_t i, int fd) {
     if (!wants_ring(j, i))
         return true;
     bool made = ring_make(rings, name, true);
-    if (!send_all(fd, name, sizeof name, until) || !recv_all(fd, &yes, 1, until))
+    if (!door_send(fd, name, sizeof name, until) || !door_recv(fd, &yes, 1, until))
         return false;
     if (made && !yes)
         ring_close(rings);
@@ -274,11 +249,11 @@ static bool ring_accept(Join *j, uint32_t i, int fd) {
     int64_t until = net_now_ms() + CALL_MS;
     if (!wants_ring(j, i))
         return true;
-    if (!recv_all(fd, name, sizeof name, until))
+    if (!door_recv(fd, name, sizeof name, until))
         return false;
     name[sizeof name - 1] = 0;
     char yes = name[0] && ring_open(&j->net->peers[i].rings, name, false);
-    return send_all(fd, &yes, 1, until);
+    return door_send(fd, &yes, 1, until);
 }
 
 static void keep(Join *j, uint32_t i, uint32_t channel, int fd) {
@@ -288,51 +263,16 @@ static void keep(Join *j, uint32_t i, uint32_t channel, int fd) {
     j->net->peers[i].fd[channel] = fd;
 }
 
-// --- calling -------------------------------------------------------------------------------------
-
-static int dial(const struct sockaddr_in *a, int64_t until_ms) {
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error = 0;
-    socklen_t len = sizeof error;
-    if (fd < 0)
-        return -1;
-    if (!connect(fd, (const struct sockaddr *)a, sizeof *a))
-        return fd;
-    if (errno == EINPROGRESS && wait_for(fd, POLLOUT, until_ms) && !getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) &&
-        !error)
-        return fd;
-    close(fd);
-    return -1;
-}
-
-// Both prove themselves; false: this is not our peer, or it has no time.
-static bool greet(Join *j, uint32_t i, uint32_t channel, int fd) {
-    int64_t until = net_now_ms() + CALL_MS;
-    uint8_t bytes[WIRE_HELLO_BYTES];
-    WireHello mine = {.from = j->net->me, .to = i, .channel = channel}, theirs;
-    if (getrandom(mine.nonce, sizeof mine.nonce, 0) != sizeof mine.nonce)
-        return false;
-    wire_put_hello(&mine, bytes);
-    if (!send_all(fd, bytes, sizeof bytes, until) || !recv_all(fd, bytes, sizeof bytes, until) ||
-        !wire_get_hello(bytes, &theirs))
-        return false;
-    Sha256 want = wire_proof(j->secret, 'a', &mine, theirs.nonce);
-    if (!wire_same(want.at, theirs.proof, sizeof want.at))
-        return false;
-    Sha256 proof = wire_proof(j->secret, 'c', &mine, theirs.nonce);
-    memcpy(mine.proof, proof.at, sizeof mine.proof);
-    wire_put_hello(&mine, bytes);
-    return send_all(fd, bytes, sizeof bytes, until) && (channel != CHANNEL_DATA || ring_accept(j, i, fd));
-}
-
 static bool call_one(Join *j, uint32_t i, uint32_t channel) {
-    struct sockaddr_in at[ADDRESSES_MAX + 1];
+    NetAddr at[ADDRESSES_MAX];
     uint32_t count;
+    DoorResult result;
     if (!addresses(j, i, at, &count))
         return false;
     while (net_now_ms() < j->until_ms) {
         for (uint32_t k = 0; k < count; k++) {
-            int fd = dial(&at[k], net_now_ms() + CALL_MS);
-            if (fd >= 0 && greet(j, i, channel, fd)) {
+            int fd = door_call(&at[k], j->door.secret, (WireHello){.from = j->net->me, .to = i, .channel = channel}, &result);
+            if (fd >= 0 && (channel != CHANNEL_DATA || ring_accept(j, i, fd))) {
                 keep(j, i, channel, fd);
                 return true;
             }
@@ -345,83 +285,25 @@ static bool call_one(Join *j, uint32_t i, uint32_t channel) {
     return FAIL(j, "process %u (host %s, pid %ld) does not answer, or has another secret", i, p->host, p->pid);
 }
 
-// --- being called --------------------------------------------------------------------------------
-
-static void caller_drop(Join *j, uint32_t k, bool hang_up) {
-    if (hang_up)
-        close(j->callers[k].fd);
-    memmove(&j->callers[k], &j->callers[k + 1], (j->ncallers - k - 1) * sizeof *j->callers);
-    j->ncallers--;
+static bool fits(void *arg, const WireHello *h) {
+    const Net *n = ((Join *)arg)->net;
+    return h->channel < CHANNELS && h->to == n->me && h->from > n->me && h->from < n->n && n->peers[h->from].fd[h->channel] < 0;
 }
 
-static void caller_add(Join *j, int fd) {
-    if (j->ncallers == CALLERS_MAX)
-        caller_drop(j, 0, true); // the one that has taken longest
-    j->callers[j->ncallers++] = (Caller){.fd = fd, .until_ms = net_now_ms() + CALL_MS};
-}
-
-static bool hello_fits(const Join *j, const WireHello *h) {
-    const Net *n = j->net;
-    return h->to == n->me && h->from > n->me && h->from < n->n && n->peers[h->from].fd[h->channel] < 0;
-}
-
-static bool caller_answer(Join *j, Caller *c) {
-    WireHello mine = {.from = j->net->me, .to = c->hello.from, .channel = c->hello.channel};
-    if (getrandom(c->nonce, sizeof c->nonce, 0) != sizeof c->nonce)
+static bool enter(void *arg, const WireHello *h, int fd) {
+    Join *j = arg;
+    if (h->channel == CHANNEL_DATA && !ring_offer(j, h->from, fd))
         return false;
-    memcpy(mine.nonce, c->nonce, sizeof mine.nonce);
-    Sha256 proof = wire_proof(j->secret, 'a', &c->hello, c->nonce);
-    memcpy(mine.proof, proof.at, sizeof mine.proof);
-    uint8_t bytes[WIRE_HELLO_BYTES];
-    wire_put_hello(&mine, bytes);
-    c->answered = true;
-    c->have = 0;
-    return send(c->fd, bytes, sizeof bytes, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof bytes;
-}
-
-// Goes on with what came. False: send it away. *done: it is one of us.
-static bool caller_step(Join *j, Caller *c, bool *done) {
-    ssize_t k = recv(c->fd, c->bytes + c->have, sizeof c->bytes - c->have, MSG_DONTWAIT);
-    if (k <= 0)
-        return k < 0 && (errno == EAGAIN || errno == EINTR);
-    c->have += (size_t)k;
-    if (c->have < sizeof c->bytes)
-        return true;
-    WireHello h;
-    if (!wire_get_hello(c->bytes, &h) || !hello_fits(j, &h))
-        return false;
-    if (!c->answered) {
-        c->hello = h;
-        return caller_answer(j, c);
-    }
-    Sha256 want = wire_proof(j->secret, 'c', &c->hello, c->nonce);
-    *done = h.from == c->hello.from && h.channel == c->hello.channel && wire_same(want.at, h.proof, sizeof want.at);
-    return *done;
-}
-
-static void callers_step(Join *j, const struct pollfd *polls, uint32_t n) {
-    for (uint32_t k = n; k-- > 0;) {
-        Caller *c = &j->callers[k];
-        bool done = false;
-        bool stays = polls[k].revents ? caller_step(j, c, &done) : net_now_ms() < c->until_ms;
-        if (done && (c->hello.channel != CHANNEL_DATA || ring_offer(j, c->hello.from, c->fd))) {
-            keep(j, c->hello.from, c->hello.channel, c->fd);
-            j->missing--;
-            caller_drop(j, k, false);
-        } else if (done || !stays) {
-            caller_drop(j, k, true);
-        }
-    }
+    keep(j, h->from, h->channel, fd);
+    j->missing--;
+    return true;
 }
 
 static bool be_called(Join *j) {
     j->missing = (j->net->n - j->net->me - 1) * CHANNELS;
     while (j->missing) {
         struct pollfd polls[CALLERS_MAX + 1];
-        uint32_t n = j->ncallers;
-        for (uint32_t k = 0; k < n; k++)
-            polls[k] = (struct pollfd){.fd = j->callers[k].fd, .events = POLLIN};
-        polls[n] = (struct pollfd){.fd = j->listener, .events = POLLIN};
+        uint32_t n = door_polls(&j->door, polls);
         if (net_now_ms() >= j->until_ms) {
             uint32_t i = j->net->me + 1;
             while (j->net->peers[i].fd[CHANNEL_CONTROL] >= 0 && j->net->peers[i].fd[CHANNEL_DATA] >= 0)
@@ -429,10 +311,8 @@ static bool be_called(Join *j) {
             return FAIL(j, "process %u (host %s, pid %ld) did not call within %u s", i, j->net->peers[i].who.host,
                         j->net->peers[i].who.pid, j->self->timeout_ms / 1000);
         }
-        poll(polls, n + 1, 200);
-        callers_step(j, polls, n);
-        for (int fd, k = 0; k < 32 && (fd = accept4(j->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0; k++)
-            caller_add(j, fd);
+        poll(polls, n, 200);
+        door_step(&j->door, polls, n);
     }
     return true;
 }
@@ -455,14 +335,10 @@ bool net_join(Net *n, const NetSelf *self, const NetKv *kv, char *why, size_t wh
         snprintf(why, why_bytes, "out of memory");
         return false;
     }
-    *j = (Join){.net = n, .self = self, .kv = kv, .listener = -1, .until_ms = net_now_ms() + self->timeout_ms, .why = why,
+    *j = (Join){.net = n, .self = self, .kv = kv, .door.listener = -1, .until_ms = net_now_ms() + self->timeout_ms, .why = why,
                 .why_bytes = why_bytes};
     bool ok = join_all(j);
-    while (j->ncallers)
-        caller_drop(j, 0, true);
-    if (j->listener >= 0)
-        close(j->listener);
-    explicit_bzero(j->secret, sizeof j->secret);
+    door_close(&j->door);
     free(j);
     return ok;
 }

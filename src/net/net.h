@@ -28,6 +28,17 @@ typedef struct NetKv {
     bool (*get)(void *arg, const char *key, unsigned timeout_ms, char *value, size_t bytes, char *why, size_t why_bytes);
 } NetKv;
 
+// A store of our own. The process that serves keeps it, at "host:port", unless somebody does there already; all ask it, with the
+// secret that they have in common.
+typedef struct NetRoot NetRoot;
+bool net_root_open(const char *at, const char *secret, bool serve, unsigned timeout_ms, NetRoot **out, char *why, size_t why_bytes);
+void net_root_close(NetRoot *r); // may be NULL
+const char *net_root_at(const NetRoot *r); // with the port that the system chose, when it was asked for port 0
+NetKv net_root_kv(NetRoot *r);
+bool net_root_put(NetRoot *r, const char *key, const void *value, size_t bytes, char *why, size_t why_bytes);
+// The value, to be freed, with a NUL behind it; NULL: `why` tells.
+void *net_root_get(NetRoot *r, const char *key, unsigned timeout_ms, size_t *bytes, char *why, size_t why_bytes);
+
 typedef struct NetSelf { // what a process says of itself
     uint32_t process, processes;
     uint32_t devices;

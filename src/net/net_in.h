@@ -2,6 +2,8 @@
 // net_in.h — a world from the inside, for the files of net.
 //
 //   wire.c     frames and proofs as bytes, and what may not be in them
+//   door.c     listening, calling, proving that one knows the secret
+//   root.c     a store of our own, behind a door
 //   join.c     from the store to connections
 //   net.c      life of a world, heartbeats, failures
 //   exchange.c messages
@@ -9,6 +11,8 @@
 #ifndef OTRN_NET_IN_H
 #define OTRN_NET_IN_H
 
+#include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/types.h>
@@ -55,6 +59,58 @@ bool wire_get_hello(const uint8_t in[WIRE_HELLO_BYTES], WireHello *h);
 Sha256 wire_proof(const uint8_t secret[SHA256_BYTES], char side, const WireHello *caller, const uint8_t nonce[16]);
 bool wire_same(const void *a, const void *b, size_t n); // in a time that does not depend on the bytes
 
+#define WIRE_ASK_BYTES 24
+#define WIRE_KEY_MAX 256
+#define WIRE_VALUE_MAX (1 << 20)
+typedef enum WireAskKind { ASK_PUT = 1, ASK_GET } WireAskKind;
+typedef enum WireAnswer { ANSWER_OK = 16, ANSWER_LATE, ANSWER_FULL, ANSWERS } WireAnswer;
+typedef struct WireAsk { // of the root, and its answer: key and value follow
+    uint32_t kind, key_bytes, value_bytes, timeout_ms;
+} WireAsk;
+void wire_put_ask(const WireAsk *a, uint8_t out[WIRE_ASK_BYTES]);
+bool wire_get_ask(const uint8_t in[WIRE_ASK_BYTES], WireAsk *a);
+
+// --- door.c --------------------------------------------------------------------------------------
+typedef union NetAddr {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+} NetAddr;
+bool addr_print(const NetAddr *a, char *out, size_t bytes);       // without its port
+bool addr_parse(const char *ip, uint16_t port, NetAddr *a);
+// What "host:port" stands for, at most max; 0: `why` tells.
+uint32_t addr_find(const char *at, NetAddr *out, uint32_t max, char *why, size_t why_bytes);
+
+#define CALLERS_MAX 128
+typedef struct Caller { // a connection that has not shown yet who it is
+    int fd;
+    bool answered; // the first hello came and was answered
+    WireHello hello;
+    uint8_t bytes[WIRE_HELLO_BYTES], nonce[16];
+    size_t have;
+    int64_t until_ms;
+} Caller;
+
+typedef struct Door { // all zero but listener -1 before door_listen
+    int listener;
+    uint8_t secret[SHA256_BYTES];
+    Caller callers[CALLERS_MAX];
+    uint32_t n;
+    bool (*fits)(void *arg, const WireHello *h);          // may such a one come?
+    bool (*enter)(void *arg, const WireHello *h, int fd); // it has proved itself; false: hang up
+    void *arg;
+} Door;
+bool door_listen(Door *d, const NetAddr *at); // false: errno tells
+uint16_t door_port(const Door *d);
+uint32_t door_polls(const Door *d, struct pollfd *polls); // fills what to wait for, CALLERS_MAX + 1 at most: how many
+void door_step(Door *d, const struct pollfd *polls, uint32_t n); // goes on with what came
+void door_close(Door *d);
+typedef enum DoorResult { DOOR_OK, DOOR_NOBODY, DOOR_BUSY, DOOR_STRANGER } DoorResult; // nobody listens; answers; knows the secret
+// A connection on which both sides proved themselves, or -1.
+int door_call(const NetAddr *at, const uint8_t secret[SHA256_BYTES], WireHello hello, DoorResult *result);
+bool door_send(int fd, const void *from, size_t n, int64_t until_ms);
+bool door_recv(int fd, void *to, size_t n, int64_t until_ms);
+
 // --- ring.c --------------------------------------------------------------------------------------
 typedef struct Ring Ring; // bytes from one process to another
 typedef struct RingPair { // this process's ends; NULL: there is none
@@ -74,7 +130,7 @@ void ring_sleep(Ring *r, bool asleep);
 bool ring_asleep(Ring *r);
 
 // --- the world -----------------------------------------------------------------------------------
-enum { CHANNEL_CONTROL, CHANNEL_DATA, CHANNELS };
+enum { CHANNEL_CONTROL, CHANNEL_DATA, CHANNELS, CHANNEL_ROOT = CHANNELS }; // of a pair of processes; to the store
 
 typedef struct Exchange Exchange;
 

@@ -94,8 +94,28 @@ bool wire_get_hello(const uint8_t in[WIRE_HELLO_BYTES], WireHello *h) {
     *h = (WireHello){.from = le_load32(in + 8), .to = le_load32(in + 12), .channel = le_load32(in + 16)};
     memcpy(h->nonce, in + 24, sizeof h->nonce);
     memcpy(h->proof, in + 40, sizeof h->proof);
-    return le_load32(in) == WIRE_MAGIC && le_load32(in + 4) == WIRE_PROTOCOL && h->channel < CHANNELS;
+    return le_load32(in) == WIRE_MAGIC && le_load32(in + 4) == WIRE_PROTOCOL && h->channel <= CHANNEL_ROOT;
 }
+
+// --- the root ------------------------------------------------------------------------------------
+
+void wire_put_ask(const WireAsk *a, uint8_t out[WIRE_ASK_BYTES]) {
+    const uint32_t words[] = {WIRE_MAGIC, WIRE_PROTOCOL, a->kind, a->key_bytes, a->value_bytes, a->timeout_ms};
+    for (size_t i = 0; i < 6; i++)
+        le_store32(out + 4 * i, words[i]);
+}
+
+bool wire_get_ask(const uint8_t in[WIRE_ASK_BYTES], WireAsk *a) {
+    *a = (WireAsk){.kind = le_load32(in + 8), .key_bytes = le_load32(in + 12), .value_bytes = le_load32(in + 16),
+                   .timeout_ms = le_load32(in + 20)};
+    if (le_load32(in) != WIRE_MAGIC || le_load32(in + 4) != WIRE_PROTOCOL || a->value_bytes > WIRE_VALUE_MAX ||
+        a->key_bytes > WIRE_KEY_MAX)
+        return false;
+    bool asks = a->kind == ASK_PUT || a->kind == ASK_GET;
+    return (asks && a->key_bytes && (a->kind == ASK_PUT || !a->value_bytes)) || (a->kind >= ANSWER_OK && a->kind < ANSWERS);
+}
+
+// --- proofs --------------------------------------------------------------------------------------
 
 // HMAC (RFC 2104) with SHA-256 over a text of fixed length; the key is one block at most.
 static Sha256 keyed(const uint8_t key[SHA256_BYTES], const uint8_t *text, size_t n) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// net_fuzz.c — damaged frames from another process, on its connection for data or for control, and damaged hellos.
+// net_fuzz.c — damaged frames from another process, on its connection for data or for control, damaged hellos and questions.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -21,7 +21,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     Exchange x = {.call = &call, .left = 1};
     Want want = {.x = &x, .bytes = sizeof body, .body = {.segs = &seg, .n = 1}};
     WireHello hello;
+    WireAsk ask;
     int fd[2];
+    if (size >= WIRE_ASK_BYTES)
+        wire_get_ask(data, &ask);
     if (size >= WIRE_HELLO_BYTES)
         wire_get_hello(data, &hello);
     if (size > 1 << 16 || socketpair(AF_UNIX, SOCK_STREAM, 0, fd))
