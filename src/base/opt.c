@@ -55,10 +55,10 @@ static bool one_of(const char *words, const char *s) {
     return false;
 }
 
-static void value_set(Ctx *ctx, Options *o, int id, const char *value, const char *from) {
+// `variable`: the one of the environment that has the value; NULL: it comes from elsewhere.
+static void value_set(Ctx *ctx, Options *o, int id, const char *value, const char *from, const char *variable) {
     const OptRow *row = &opt_rows[id];
-    bool env = !strcmp(from, "environment");
-    const char *dash = env ? "" : row->name[1] ? "--" : "-", *name = env ? row->env : row->name;
+    const char *dash = variable ? "" : row->name[1] ? "--" : "-", *name = variable ? variable : row->name;
     uint64_t num;
     switch (row->kind) {
     case 'N':
@@ -99,9 +99,9 @@ static void env_check(Ctx *ctx, const char *variable) {
     name[n] = 0;
     const char *typed = env_own(name), *near = NULL, *meant = NULL;
     for (int id = 0; id < OPT_COUNT; id++) {
-        const char *own = env_own(opt_rows[id].env), *best;
-        if (!strcmp(opt_rows[id].env, name))
+        if (one_of(opt_rows[id].env, name))
             return;
+        const char *own = strchr(opt_rows[id].env, '|') ? NULL : env_own(opt_rows[id].env), *best;
         if (own && (best = opt_nearer(typed, near, own)) != near)
             near = best, meant = opt_rows[id].env;
     }
@@ -111,15 +111,29 @@ static void env_check(Ctx *ctx, const char *variable) {
     ctx_fail(ctx, OTRN_USAGE, NO_PLACE, "there is no environment variable %s", name);
 }
 
+#define VARIABLE_BYTES 64
+// The next name of "A|B|C"; false: there is none.
+static bool env_next(const char **at, char name[VARIABLE_BYTES]) {
+    size_t n = strcspn(*at, "|");
+    assert(n < VARIABLE_BYTES);
+    memcpy(name, *at, n);
+    name[n] = 0;
+    *at += n + ((*at)[n] == '|');
+    return n > 0;
+}
+
 void opt_init(Ctx *ctx, Options *o) {
     for (char **e = environ; e && *e; e++)
         env_check(ctx, *e);
     for (int id = 0; id < OPT_COUNT; id++)
-        value_set(ctx, o, id, opt_rows[id].dflt, "default");
+        value_set(ctx, o, id, opt_rows[id].dflt, "default", NULL);
     for (int id = 0; id < OPT_COUNT; id++) {
-        const char *v = opt_rows[id].env[0] ? getenv(opt_rows[id].env) : NULL;
+        char name[VARIABLE_BYTES];
+        const char *v = NULL;
+        for (const char *at = opt_rows[id].env; (!v || !*v) && env_next(&at, name);)
+            v = getenv(name);
         if (v && *v) // an empty variable means "not set"
-            value_set(ctx, o, id, v, "environment");
+            value_set(ctx, o, id, v, "environment", name);
     }
 }
 
@@ -142,7 +156,7 @@ void opt_set(Ctx *ctx, Options *o, const char *name, const char *value, const ch
             ctx_hint(ctx, "`otrn info options` lists them");
         ctx_fail(ctx, OTRN_USAGE, NO_PLACE, "there is no option '%s'", name);
     }
-    value_set(ctx, o, id, value, from);
+    value_set(ctx, o, id, value, from, NULL);
 }
 
 uint64_t opt_num(const Options *o, OptId id) {

@@ -4,10 +4,10 @@
 // A row feeds the command line (--name=value), the environment (nothing else in the project calls
 // getenv), the C interface (otrn_option), `--help` and `otrn info options`. The command line wins
 // over the environment, the environment over the default.
-// Columns: enum, name, environment variable, default, kind, values or unit, commands it shows under,
+// Columns: enum, name, environment variable (several, A|B: the first that is set), default, kind, values or unit, commands it shows under,
 // help. Kinds: S text, N whole number >= 0, B on|off, E one of the values separated by '|'.
 // Commands: letters as in tools/main.c (c compile, r run, e eval, p prof, P predict, k check, x as, d dis, i info,
-// C cache, R reduce, l ls; * all; - library only).
+// C cache, R reduce, l ls, L launch, H health; * all; - library only).
 #ifndef OTRN_BASE_OPT_H
 #define OTRN_BASE_OPT_H
 
@@ -100,17 +100,50 @@
       "a command that takes longer is ended and counts as not showing it; 0 = no limit")           \
     X(DIFF, "diff", "", "off", 'B', "", "p",                                                        \
       "two programs side by side, or one on two targets (--target=A,B)")                           \
-    X(JSON, "json", "", "off", 'B', "", "plCP", "machine-readable output")                            \
+    X(JSON, "json", "", "off", 'B', "", "plCPH", "machine-readable output")                            \
     X(DISABLE, "disable-pass", "OTRN_DISABLE_PASS", "", 'S', "NAME,…", "crpdkCP", "leave passes out") \
     X(PLATFORM, "platform", "OPENTRN_PLATFORM", "opentrn", 'E', "opentrn|neuron", "-",             \
       "the name JAX sees")                                                                         \
     X(HOME, "home", "HOME", "", 'S', "DIR", "-", "the user's folder, for the default cache folder")  \
     X(XDG_CACHE, "xdg-cache-home", "XDG_CACHE_HOME", "", 'S', "DIR", "-",                           \
       "where caches belong, when set")                                                             \
-    X(DEVICES, "devices", "OPENTRN_DEVICES", "0", 'N', "count", "l",                               \
-      "devices JAX sees; 0 = the cores of one chip of the target")                                 \
+    X(DEVICES, "devices", "OPENTRN_DEVICES", "0", 'N', "count", "lL",                              \
+      "devices JAX sees, of each process; 0 = the cores of one chip of the target")                \
     X(FABRIC, "fabric", "OTRN_FABRIC", "auto", 'E', "auto|sockets", "-",                             \
       "how data goes between processes: auto = shared memory inside a host, sockets elsewhere")    \
+    X(COLL_TIMEOUT, "coll-timeout", "OTRN_COLL_TIMEOUT", "600", 'N', "seconds", "-",                 \
+      "a collective that waits longer for another process fails and tells what each process does; 0 = no limit") \
+    X(ROOT, "root", "OTRN_ROOT|NEURON_RT_ROOT_COMM_ID", "", 'S', "HOST:PORT", "H",                  \
+      "where the processes of a job meet; the first listens there; empty = by what torchrun, Slurm or mpirun say") \
+    X(SECRET, "secret", "OTRN_SECRET", "", 'S', "WORDS", "-",                                       \
+      "what all processes of a job know and nobody else; who meets at --root needs it")            \
+    X(RANK, "rank", "OTRN_RANK|RANK|SLURM_PROCID|OMPI_COMM_WORLD_RANK|PMI_RANK|NEURON_PJRT_PROCESS_INDEX", "", 'S', "number", "-", \
+      "which process of the job this is")                                                          \
+    X(WORLD, "world", "OTRN_WORLD|WORLD_SIZE|SLURM_NTASKS|OMPI_COMM_WORLD_SIZE|PMI_SIZE", "", 'S', "count", "-", \
+      "processes of the job")                                                                      \
+    X(DEVICE_LIST, "device-list", "NEURON_PJRT_PROCESSES_NUM_DEVICES", "", 'S', "count,…", "-",      \
+      "devices of each process of the job, which also tells how many there are")                   \
+    X(MASTER, "master", "MASTER_ADDR", "", 'S', "HOST", "-", "host of the job's first process, as torchrun says it") \
+    X(MASTER_PORT, "master-port", "MASTER_PORT", "", 'S', "number", "-",                            \
+      "the port torchrun uses there; JAX's coordinator takes the next, --root the one behind it")  \
+    X(NODE_LIST, "node-list", "SLURM_STEP_NODELIST|SLURM_JOB_NODELIST", "", 'S', "NAME[0-3],…", "-", \
+      "hosts of a Slurm job; the first is its first process's")                                    \
+    X(JOB, "job", "SLURM_JOB_ID|PMIX_NAMESPACE", "", 'S', "NAME", "-", "what tells jobs of Slurm and mpirun apart") \
+    X(LOCAL_WORLD, "local-world", "OMPI_COMM_WORLD_LOCAL_SIZE", "", 'S', "count", "-",              \
+      "processes of an mpirun job on this host")                                                   \
+    X(GENERATION, "generation", "OTRN_GENERATION|TORCHELASTIC_RESTART_COUNT", "", 'S', "number", "-", \
+      "how often the job was started again, where its store has outlived it")                      \
+    X(PROCESSES, "n", "", "1", 'N', "count", "L", "processes; with --hosts on each of them")       \
+    X(HOSTS, "hosts", "", "", 'S', "NAME,…", "L", "hosts to start them on; empty = this one")       \
+    X(SSH, "ssh", "OTRN_SSH", "ssh", 'S', "COMMAND", "L",                                           \
+      "runs a line on another host: COMMAND HOST LINE")                                            \
+    X(PORT, "port", "", "0", 'N', "number", "L",                                                    \
+      "first of three ports on the first host; 0 = free ones, with --hosts 29400")                 \
+    X(RESTARTS, "restarts", "", "0", 'N', "count", "L",                                             \
+      "how often the whole job is started again when a process of it fails")                       \
+    X(PICTURE, "picture", "", "", 'S', "FILE.svg", "H", "write the bandwidths of all pairs as a picture") \
+    X(SLOWER, "slower", "", "25", 'N', "percent", "H",                                              \
+      "a host or connection so far behind the middle one is a straggler: status 3")                \
     X(DISPATCH, "dispatch", "OPENTRN_DISPATCH", "auto", 'E', "auto|async|inline", "-",             \
       "when JAX's calls return: auto = short runs inside the call, others before they are done")   \
     X(TIMING, "timing", "OPENTRN_TIMING", "on", 'B', "", "-",                                      \

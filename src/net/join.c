@@ -24,6 +24,7 @@
 #define CALL_MS 5000 // to agree on shared memory
 #define RETRY_MS 50
 #define ADDRESSES_MAX 8
+#define KEY_BYTES 64
 #define LINE_BYTES 400 // of a value in the store
 
 typedef struct Join {
@@ -43,15 +44,23 @@ typedef struct Join {
 
 // --- the store -----------------------------------------------------------------------------------
 
+static void store_key(const Join *j, const char *what, uint32_t process, char out[KEY_BYTES]) {
+    const char *g = j->self->generation;
+    if (g && *g)
+        snprintf(out, KEY_BYTES, "net/%.20s/%s/%u", g, what, process);
+    else
+        snprintf(out, KEY_BYTES, "net/%s/%u", what, process);
+}
+
 static bool store_put(Join *j, const char *what, uint32_t process, const char *value) {
-    char key[48];
-    snprintf(key, sizeof key, "net/%s/%u", what, process);
+    char key[KEY_BYTES];
+    store_key(j, what, process, key);
     return j->kv->put(j->kv->arg, key, value, j->why, j->why_bytes);
 }
 
 static bool store_get(Join *j, const char *what, uint32_t process, char *value, size_t bytes) {
-    char key[48], why[200] = "";
-    snprintf(key, sizeof key, "net/%s/%u", what, process);
+    char key[KEY_BYTES], why[200] = "";
+    store_key(j, what, process, key);
     int64_t left = j->until_ms - net_now_ms();
     if (j->kv->get(j->kv->arg, key, left > 1 ? (unsigned)left : 1, value, bytes, why, sizeof why))
         return true;

@@ -162,6 +162,16 @@ void net_listen_locked(Net *n, uint32_t i) {
     }
 }
 
+static void fail_launch_locked(Net *n, const NetLaunch *l, const char *fault) {
+    if (net_fault_locked(n, l))
+        return; // somebody was faster
+    WireHead h = {.kind = WIRE_FAIL, .set = l->set, .number = l->number, .bytes = strnlen(fault, 400)};
+    for (uint32_t i = 0; i < n->n; i++)
+        if (l->takes_part[i])
+            tell_locked(n, i, h, fault);
+    fault_add_locked(n, l->set, l->number, fault);
+}
+
 // Everybody who takes part waits for the others, or is past this launch: nobody will ever get on.
 static bool dead_locked(Net *n, const WireNote *mine) {
     const NetLaunch *l = n->launch;
@@ -193,6 +203,29 @@ static void tell_dead_locked(Net *n, const WireNote *mine) {
     fault_add_locked(n, n->launch->set, n->launch->number, text);
 }
 
+static bool meets(const Peer *p, const NetLaunch *l) { // it waits in this launch too
+    return p->note.state == NET_WAITS && p->note.set == l->set && p->note.number == l->number;
+}
+
+// Who waited too long tells who is not there, or all when all are.
+static void tell_late_locked(Net *n, const WireNote *mine) {
+    const NetLaunch *l = n->launch;
+    char text[NET_WHY_BYTES], who[160], doing[320];
+    size_t at = (size_t)snprintf(text, sizeof text, "%s%s%.100s has waited %u s (OTRN_COLL_TIMEOUT)", mine->op,
+                                 mine->where[0] ? " at " : "", mine->where, n->coll_timeout_ms / 1000);
+    bool none = true;
+    for (uint32_t i = 0; i < n->n; i++)
+        none = none && (i == n->me || !l->takes_part[i] || meets(&n->peers[i], l));
+    for (uint32_t i = 0; i < n->n && at + 40 < sizeof text; i++) {
+        if (i == n->me || !l->takes_part[i] || (!none && meets(&n->peers[i], l)))
+            continue;
+        print_who(n, i, who, sizeof who);
+        print_doing(&n->peers[i].note, doing, sizeof doing);
+        at += (size_t)snprintf(text + at, sizeof text - at, "; %s %.160s", who, doing);
+    }
+    fail_launch_locked(n, l, text);
+}
+
 static void beat_locked(Net *n, uint64_t *moves) {
     WireNote note;
     uint8_t body[WIRE_NOTE_MAX];
@@ -204,6 +237,8 @@ static void beat_locked(Net *n, uint64_t *moves) {
         tell_locked(n, i, h, body);
     if (dead_locked(n, &note))
         tell_dead_locked(n, &note);
+    else if (n->coll_timeout_ms && note.state == NET_WAITS && (uint64_t)n->same * BEAT_MS >= n->coll_timeout_ms)
+        tell_late_locked(n, &note);
 }
 
 // A process that was stopped itself has heard nobody, and says nothing about the others for that.
@@ -284,16 +319,6 @@ bool net_launch_begin(Net *n, NetLaunch *l, char *why, size_t why_bytes) {
     return ok;
 }
 
-static void fail_launch_locked(Net *n, const NetLaunch *l, const char *fault) {
-    if (net_fault_locked(n, l))
-        return; // somebody was faster
-    WireHead h = {.kind = WIRE_FAIL, .set = l->set, .number = l->number, .bytes = strnlen(fault, 400)};
-    for (uint32_t i = 0; i < n->n; i++)
-        if (l->takes_part[i])
-            tell_locked(n, i, h, fault);
-    fault_add_locked(n, l->set, l->number, fault);
-}
-
 void net_launch_fail(Net *n, const NetLaunch *l, const char *fault) {
     pthread_mutex_lock(&n->lock);
     fail_launch_locked(n, l, fault);
@@ -345,7 +370,7 @@ static Net *net_make(const NetSelf *self) {
     Net *n = calloc(1, sizeof *n);
     if (!n)
         return NULL;
-    *n = (Net){.me = self->process, .n = self->processes, .kick = {-1, -1}, .stop = {-1, -1}};
+    *n = (Net){.me = self->process, .n = self->processes, .coll_timeout_ms = self->coll_timeout_ms, .kick = {-1, -1}, .stop = {-1, -1}};
     pthread_mutex_init(&n->lock, NULL);
     pthread_cond_init(&n->came, NULL);
     n->peers = calloc(n->n, sizeof *n->peers);

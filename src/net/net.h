@@ -44,8 +44,10 @@ typedef struct NetSelf { // what a process says of itself
     uint32_t devices;
     const char *release, *chip; // must be the same everywhere
     const char *secret;         // of the job; NULL: process 0 makes one and puts it into the store
+    const char *generation;     // of the job, in the store's keys, where a store outlives jobs; NULL or "": there is only one
     bool sockets;               // no shared memory, for measurements and tests
     unsigned timeout_ms;        // for everybody to come
+    unsigned coll_timeout_ms;   // who waits longer in a launch for another process gives it up; 0: no limit
 } NetSelf;
 
 typedef struct NetProcess {

@@ -215,6 +215,7 @@ struct Net {
     int stop[2];  // a pipe: ends the control thread
     pthread_t control;
     bool has_control, lost;
+    unsigned coll_timeout_ms;
     Fault faults[FAULTS_MAX];
     uint32_t nfaults;
     Count *counts;

@@ -170,6 +170,7 @@ static void client_free(PJRT_Client *c) {
     pj_storage_pool_fini(&c->pool);
     pj_queue_close(c->queue);
     net_close(c->net);
+    net_root_close(c->root);
     for (size_t i = 0; i < c->num_options; i++)
         free((char *)c->options[i].value);
     free(c->options);
@@ -217,7 +218,7 @@ static PJRT_Error *client_open(PJRT_Client *c, const PJRT_Client_Create_Args *ar
         e = pj_topology_make(&o, env, &c->topology);
     }
     if (!e)
-        e = pj_world_join(args, c->topology, &o, &c->net);
+        e = pj_world_join(c, args, &o);
     if (!e && c->net)
         e = pj_topology_widen(&c->topology, c->net);
     if (!e)

@@ -214,6 +214,7 @@ struct PJRT_Client {
     PjDispatch dispatch;
     RunLog log;
     Env *envs;
+    NetRoot *root;                  // where they met; NULL: in the framework's store
     Net *net;                       // the other processes; NULL: there are none
     otrn_option *options;           // what the creator of the client asked for
     size_t num_options;
@@ -281,7 +282,7 @@ typedef struct PjSpread { // counted: a loaded executable's and its launches'
     RtSpread run;
 } PjSpread;
 // Joins the other processes where the framework says that there are some; else NULL.
-PJRT_Error *pj_world_join(const PJRT_Client_Create_Args *args, const PJRT_TopologyDescription *mine, const Options *o, Net **out);
+PJRT_Error *pj_world_join(PJRT_Client *c, const PJRT_Client_Create_Args *args, const Options *o);
 PjSpread *pj_spread_make(PJRT_Client *c, PJRT_Device *const *devices, size_t n); // NULL: no memory
 void pj_spread_drop(PjSpread *s); // may be NULL
 

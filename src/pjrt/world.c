@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// world.c — a client among those of other processes: the framework's store as the world's, runs of which some devices are here.
+// world.c — a client among those of other processes: the framework's store as the world's, or a root; runs of which some devices are here.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "pjrt/pjrt.h"
+#include "rt/job.h"
+#include "rt/rt.h"
 
 #define JOIN_MS 300000 // for all processes to make their client
 
@@ -65,11 +67,68 @@ static int64_t create_option(const PJRT_Client_Create_Args *args, const char *na
     return otherwise;
 }
 
-PJRT_Error *pj_world_join(const PJRT_Client_Create_Args *args, const PJRT_TopologyDescription *mine, const Options *o, Net **out) {
-    int64_t nodes = create_option(args, "num_nodes", 1), me = create_option(args, "node_id", 0);
-    *out = NULL;
-    if (nodes <= 1)
+typedef struct ChipWork {
+    const PJRT_TopologyDescription *mine;
+    const Options *o;
+    char text[96];
+} ChipWork;
+
+// Its name, and its values: a file of the same name may say something else elsewhere.
+static PJRT_Error *chip_text(void *arg, Ctx *ctx, Arena *a) {
+    ChipWork *w = arg;
+    ChipFile chip;
+    chipfile_load(ctx, a, w->mine->chip, w->o->val[OPT_CHIPS], &chip);
+    snprintf(w->text, sizeof w->text, "%.40s/%u/%08x", w->mine->target, w->mine->device_cores, (unsigned)rt_chip_hash(a, &chip));
+    return PJ_OK;
+}
+
+static PJRT_Error *join(PJRT_Client *c, const Options *o, NetSelf self, const NetKv *kv) {
+    ChipWork chip = {.mine = c->topology, .o = o};
+    char why[NET_WHY_BYTES] = "";
+    PJRT_Error *e = pj_try(chip_text, &chip);
+    if (e)
+        return e;
+    self.devices = (uint32_t)c->topology->count;
+    self.release = OTRN_RELEASE;
+    self.chip = chip.text;
+    self.sockets = !strcmp(o->val[OPT_FABRIC], "sockets");
+    self.timeout_ms = JOIN_MS;
+    job_limits(o, &self);
+    if (net_open(&self, kv, &c->net, why, sizeof why))
         return PJ_OK;
+    return pj_error(PJRT_Error_Code_UNAVAILABLE, "opentrn: the processes of this job cannot work together: %s", why);
+}
+
+typedef struct JobWork {
+    const Options *o;
+    Job job;
+    bool found;
+} JobWork;
+
+static PJRT_Error *job_read(void *arg, Ctx *ctx, Arena *a) {
+    JobWork *w = arg;
+    (void)a;
+    w->found = job_find(ctx, w->o, &w->job);
+    return PJ_OK;
+}
+
+// No coordinator of a framework, but a root: the processes of the job meet there.
+static PJRT_Error *join_at_root(PJRT_Client *c, const Options *o) {
+    JobWork w = {.o = o};
+    char why[NET_WHY_BYTES] = "";
+    PJRT_Error *e = pj_try(job_read, &w);
+    if (e || !w.found)
+        return e;
+    if (!net_root_open(w.job.root, w.job.secret, w.job.rank == 0, JOIN_MS, &c->root, why, sizeof why))
+        return pj_error(PJRT_Error_Code_UNAVAILABLE, "opentrn: process %u of %u cannot meet the others: %s", w.job.rank, w.job.world, why);
+    NetKv kv = net_root_kv(c->root);
+    return join(c, o, (NetSelf){.process = w.job.rank, .processes = w.job.world, .secret = w.job.secret}, &kv);
+}
+
+PJRT_Error *pj_world_join(PJRT_Client *c, const PJRT_Client_Create_Args *args, const Options *o) {
+    int64_t nodes = create_option(args, "num_nodes", 1), me = create_option(args, "node_id", 0);
+    if (nodes <= 1)
+        return *o->val[OPT_ROOT] ? join_at_root(c, o) : PJ_OK;
     if (nodes > NET_PROCESSES_MAX || me < 0 || me >= nodes)
         return pj_error(PJRT_Error_Code_INVALID_ARGUMENT, "opentrn: process %lld of %lld; there can be %d", (long long)me,
                         (long long)nodes, NET_PROCESSES_MAX);
@@ -78,14 +137,7 @@ PJRT_Error *pj_world_join(const PJRT_Client_Create_Args *args, const PJRT_Topolo
                         (long long)nodes);
     Store store = {.args = args, .error = callback_error};
     NetKv kv = {.arg = &store, .put = store_put, .get = store_get};
-    char chip[96], why[NET_WHY_BYTES] = "";
-    snprintf(chip, sizeof chip, "%s/%u", mine->target, mine->device_cores);
-    NetSelf self = {.process = (uint32_t)me, .processes = (uint32_t)nodes, .devices = (uint32_t)mine->count,
-                    .release = OTRN_RELEASE, .chip = chip, .sockets = !strcmp(o->val[OPT_FABRIC], "sockets"),
-                    .timeout_ms = JOIN_MS};
-    if (net_open(&self, &kv, out, why, sizeof why))
-        return PJ_OK;
-    return pj_error(PJRT_Error_Code_UNAVAILABLE, "opentrn: the processes of this job cannot work together: %s", why);
+    return join(c, o, (NetSelf){.process = (uint32_t)me, .processes = (uint32_t)nodes}, &kv);
 }
 
 // ---- runs

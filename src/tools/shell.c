@@ -172,6 +172,18 @@ static void man_head(const char *name) {
     printf(".\\\" printed by `otrn info man`\n.TH %s 1 \"\" \"opentrn %s\"\n.SH NAME\n", name, OTRN_RELEASE);
 }
 
+// "A|B" as "A, B", which may be broken into lines.
+static const char *variables(Tool *t, const char *env) {
+    Buf b = {.arena = t->arena};
+    for (; *env; env++)
+        if (*env == '|')
+            buf_printf(&b, ", ");
+        else
+            buf_printf(&b, "%c", *env);
+    buf_printf(&b, "%c", 0);
+    return roff(t, (const char *)b.at);
+}
+
 static void man_option(Tool *t, const OptRow *o) {
     printf(".TP\n.B %s%s", roff(t, dash(o)), roff(t, o->name));
     if (!is_switch(o))
@@ -181,7 +193,7 @@ static void man_option(Tool *t, const OptRow *o) {
         printf(" [%s]", roff(t, o->dflt));
     printf("\n");
     if (*o->env)
-        printf("(\\fB%s\\fR)\n", roff(t, o->env));
+        printf("(\\fB%s\\fR)\n", variables(t, o->env));
 }
 
 static void man_command(Tool *t, const ToolRow *row) {
@@ -211,7 +223,7 @@ static void man_overview(Tool *t) {
     printf(".SH ENVIRONMENT\nVariables that no command has an option for; the others stand with their commands.\n");
     for (int i = 0; i < OPT_COUNT; i++)
         if (*opt_rows[i].cmds == '-')
-            printf(".TP\n.B %s\n%s%s%s%s\n", roff(t, opt_rows[i].env), roff(t, opt_rows[i].help),
+            printf(".TP\n.B %s\n%s%s%s%s\n", variables(t, opt_rows[i].env), roff(t, opt_rows[i].help),
                    *opt_rows[i].dflt ? " [" : "", roff(t, opt_rows[i].dflt), *opt_rows[i].dflt ? "]" : "");
     printf(".SH EXIT STATUS\n0 fine, 1 the input or the run is at fault, 2 wrong usage;\n.BR otrn\\-check (1)\nhas more.\n");
 }

@@ -4,6 +4,8 @@
 Each test starts its processes, gives them a limit of time and ends what is left of them."""
 
 import os
+import pathlib
+import random
 import re
 import signal
 import socket
@@ -12,6 +14,8 @@ import sys
 import time
 
 import pytest
+
+import opentrn
 
 LIMIT = 180
 
@@ -32,9 +36,16 @@ START = """if True:
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """The first of three, from where the system gives none away by itself."""
+    while True:
+        port = random.SystemRandom().randrange(15000, 30000)
+        try:
+            for i in range(3):
+                with socket.socket() as s:
+                    s.bind(("127.0.0.1", port + i))
+            return port
+        except OSError:
+            pass
 
 
 class Job:
@@ -156,8 +167,13 @@ def test_different_programs_are_named_and_the_job_goes_on():
         assert after == "28.0"
 
 
-def test_other_chips_are_refused():
-    code = "import os; os.environ['OTRN_TARGET'] = 'trn1' if os.environ['ME'] == '1' else 'trn2'\n"
+def test_other_chips_are_refused(tmp_path):
+    """Also those that have only the name in common."""
+    chip = (pathlib.Path(opentrn.chips_path()) / "trn2.chip").read_text()
+    other = tmp_path / "trn2.chip"
+    other.write_text(re.sub(r"(?m)^(link_chip_bandwidth_per_core = )(\d+)", lambda m: m[1] + str(int(m[2]) + 1), chip))
+    assert other.read_text() != chip
+    code = f"import os; os.environ['OTRN_TARGET'] = '{other}' if os.environ['ME'] == '1' else 'trn2'\n"
     with Job("", [1, 1]) as job:
         args = job.running[0].args
     env = {**os.environ, "JAX_PLATFORMS": "opentrn", "COUNT": "2", "PORT": str(free_port()), "OPENTRN_DEVICES": "1"}
@@ -167,7 +183,7 @@ def test_other_chips_are_refused():
     for i, p in enumerate(running):
         _, err = p.communicate(timeout=LIMIT)
         assert p.returncode != 0
-        assert f"process {1 - i} (host" in err and "has the chip trn" in err, err[-2000:]
+        assert f"process {1 - i} (host" in err and "has the chip trn2/" in err, err[-2000:]
 
 
 LOOP = """

@@ -400,6 +400,33 @@ static void test_dead(void) {
     check("processes that wait for each other", procs[0].ok && procs[1].ok, "%s | %s", procs[0].why, procs[1].why);
 }
 
+// Process 0 waits for one that never begins, and gives it up.
+static void run_late(Proc *p) {
+    NetLaunch l = launch_of(p, 1);
+    uint8_t byte;
+    NetSeg seg = {&byte, 1};
+    NetMsg in = {.process = 1, .nsegs = 1, .segs = &seg};
+    NetCall call = {.launch = &l, .tag = 1, .op = "all_reduce"};
+    if (p->me == 1)
+        return;
+    l.stuck = always;
+    net_launch_begin(p->net, &l, p->why, sizeof p->why);
+    p->ok = !net_exchange(p->net, &call, NULL, 0, &in, 1, p->why, sizeof p->why) &&
+            strstr(p->why, "all_reduce has waited 1 s (OTRN_COLL_TIMEOUT); process 1 (host") && strstr(p->why, "is between steps");
+    net_launch_end(p->net, &l, p->why);
+}
+
+static void test_late(void) {
+    Proc procs[2];
+    Shared s;
+    pthread_barrier_t barrier;
+    procs_start(procs, 2, &s, &barrier, run_late, true);
+    procs[0].self.coll_timeout_ms = 1000;
+    procs_go(procs, 2);
+    procs_join(procs, 2);
+    check("one that never comes is named", procs[0].ok, "%s", procs[0].why);
+}
+
 // --- strangers -------------------------------------------------------------------------------------
 
 static int dial(Shared *s) { // where process 0 listens
@@ -499,6 +526,7 @@ int main(void) {
     test_mismatch();
     test_leaving();
     test_dead();
+    test_late();
     test_strangers();
     test_refused();
     return failures != 0;

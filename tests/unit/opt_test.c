@@ -35,7 +35,13 @@ static void test_rows(void) {
     for (int i = 0; i < OPT_COUNT; i++) {
         named &= opt_find(opt_rows[i].name, strlen(opt_rows[i].name)) == i;
         kinds &= strchr("SNBE", opt_rows[i].kind) != NULL;
-        unsetenv(opt_rows[i].env[0] ? opt_rows[i].env : "OTRN_UNUSED");
+        for (const char *at = opt_rows[i].env; *at;) {
+            char name[64];
+            int n = (int)strcspn(at, "|");
+            snprintf(name, sizeof name, "%.*s", n, at);
+            unsetenv(name);
+            at += n + (at[n] == '|');
+        }
     }
     dflts = try_init(&ctx, &o) == OTRN_OK;
     for (int i = 0; i < OPT_COUNT && dflts; i++)
@@ -62,6 +68,14 @@ static void test_environment(void) {
     expect(try_init(&ctx, &o) == OTRN_OK, "env/empty-is-unset", ctx.err.text);
     unsetenv("OTRN_TARGET");
     unsetenv("OTRN_THREADS");
+    setenv("SLURM_PROCID", "7", 1);
+    ok = try_init(&ctx, &o) == OTRN_OK;
+    expect(ok && !strcmp(o.val[OPT_RANK], "7"), "env/one-of-several", o.val[OPT_RANK]);
+    setenv("RANK", "5", 1);
+    ok = try_init(&ctx, &o) == OTRN_OK;
+    expect(ok && !strcmp(o.val[OPT_RANK], "5"), "env/the-first-wins", o.val[OPT_RANK]);
+    unsetenv("RANK");
+    unsetenv("SLURM_PROCID");
 }
 
 static void test_checks(void) {

@@ -113,7 +113,7 @@ static void test_waiting(void) {
 enum { WORLD = 4 };
 typedef struct Proc {
     uint32_t me;
-    const char *at;
+    const char *at, *generation;
     bool ok;
     char why[NET_WHY_BYTES];
     pthread_barrier_t *barrier;
@@ -125,7 +125,7 @@ static void *proc_main(void *arg) {
     NetRoot *r = NULL;
     Net *net = NULL;
     NetSelf self = {.process = p->me, .processes = WORLD, .devices = 1, .release = "1", .chip = "trn2", .secret = SECRET,
-                    .timeout_ms = WAIT_MS};
+                    .generation = p->generation, .timeout_ms = WAIT_MS};
     if (net_root_open(p->at, SECRET, false, WAIT_MS, &r, p->why, sizeof p->why)) {
         NetKv kv = net_root_kv(r);
         p->ok = net_open(&self, &kv, &net, p->why, sizeof p->why);
@@ -136,12 +136,12 @@ static void *proc_main(void *arg) {
     return NULL;
 }
 
-static void world(const char *at, const char *name) {
+static void world(const char *at, const char *generation, const char *name) {
     Proc procs[WORLD];
     pthread_barrier_t barrier;
     pthread_barrier_init(&barrier, NULL, WORLD);
     for (uint32_t i = 0; i < WORLD; i++) {
-        procs[i] = (Proc){.me = i, .at = at, .barrier = &barrier};
+        procs[i] = (Proc){.me = i, .at = at, .generation = generation, .barrier = &barrier};
         pthread_create(&procs[i].thread, NULL, proc_main, &procs[i]);
     }
     for (uint32_t i = 0; i < WORLD; i++) {
@@ -203,12 +203,13 @@ static void test_strangers(void) {
     NetRoot *r = serve("127.0.0.1:0");
     Crowd crowd = {.at = net_root_at(r)};
     pthread_create(&crowd.thread, NULL, crowd_main, &crowd);
-    world(net_root_at(r), "strangers/a-world-meets-among-them");
+    world(net_root_at(r), NULL, "strangers/a-world-meets-among-them");
     pthread_join(crowd.thread, NULL);
     char text[100];
     snprintf(text, sizeof text, "%d of %d", crowd.called, STRANGERS);
     expect(crowd.called > STRANGERS / 2, "strangers/called", text);
     expect(net_root_put(r, "a", "b", 1, why, sizeof why) && holds(r, "a", "b", 1), "strangers/it-goes-on", why);
+    world(net_root_at(r), "1", "root/a-job-started-again-meets-at-the-same");
     net_root_close(r);
 }
 
