@@ -276,6 +276,11 @@ static bool pull_some(Net *n, uint32_t from) {
     return moved;
 }
 
+void exchange_drain_locked(Net *n, uint32_t process) {
+    while (pull_some(n, process))
+        ;
+}
+
 // --- asking --------------------------------------------------------------------------------------
 
 static void arrival_free(Peer *p, Arrival *a) {
@@ -448,13 +453,25 @@ static void poll_all(Net *n) {
     }
 }
 
+// Something of this exchange is still to go to the process, or to come. One may leave when all of its own is sent.
+static bool misses(const Peer *p, const Exchange *x) {
+    bool found = p->want && p->want->x == x;
+    for (const Want *w = p->wants; w; w = w->next)
+        found |= w->x == x;
+    for (const Push *m = p->first; m; m = m->next)
+        found |= m->x == x;
+    return found;
+}
+
 static void look_for_faults(Net *n, Exchange *x, const NetMsg *msgs, uint32_t count) {
     const char *fault = net_fault_locked(n, x->call->launch);
     if (fault)
         fail_locked(n, x, fault);
-    for (uint32_t i = 0; i < count; i++)
-        if (n->peers[msgs[i].process].gone)
-            fail_locked(n, x, n->peers[msgs[i].process].fault);
+    for (uint32_t i = 0; i < count; i++) {
+        const Peer *p = &n->peers[msgs[i].process];
+        if (p->gone && misses(p, x))
+            fail_locked(n, x, p->fault);
+    }
     if (pulse_stops(pulse_here))
         fail_locked(n, x, "the run was ended");
 }

@@ -108,7 +108,7 @@ static void note_locked(Net *n, WireNote *w) {
         return;
     w->state = n->active && l->stuck && l->stuck(l->arg) ? NET_WAITS : NET_RUNS;
     w->set = l->set;
-    w->number = l->number;
+    w->number = l->loose ? n->last_number + 1 : l->number;
     snprintf(w->name, sizeof w->name, "%s", l->name);
     if (!n->active)
         return;
@@ -156,8 +156,11 @@ void net_listen_locked(Net *n, uint32_t i) {
         ssize_t k = recv(p->fd[CHANNEL_CONTROL], p->note_bytes + p->note_have, need - p->note_have, MSG_DONTWAIT);
         if (k < 0 && (errno == EAGAIN || errno == EINTR))
             return;
-        if (k <= 0)
+        if (k <= 0) {
+            if (p->left)
+                exchange_drain_locked(n, i);
             net_gone_locked(n, i, p->left ? "has ended" : "is gone");
+        }
         p->note_have += k > 0 ? (size_t)k : 0;
     }
 }
@@ -175,7 +178,8 @@ static void fail_launch_locked(Net *n, const NetLaunch *l, const char *fault) {
 // Everybody who takes part waits for the others, or is past this launch: nobody will ever get on.
 static bool dead_locked(Net *n, const WireNote *mine) {
     const NetLaunch *l = n->launch;
-    if (mine->state != NET_WAITS || n->same < STILL_BEATS)
+    // Of loose launches nobody knows which others are to come, perhaps from another thread.
+    if (mine->state != NET_WAITS || n->same < STILL_BEATS || l->loose)
         return false;
     bool all = true, every = true;
     for (uint32_t i = 0; i < n->n; i++) {
@@ -302,18 +306,19 @@ static bool count_locked(Net *n, NetLaunch *l) {
 
 bool net_launch_begin(Net *n, NetLaunch *l, char *why, size_t why_bytes) {
     pthread_mutex_lock(&n->lock);
-    bool ok = count_locked(n, l);
+    bool ok = l->loose || count_locked(n, l);
     if (!ok)
         snprintf(why, why_bytes, "out of memory");
     for (uint32_t i = 0; i < n->n && ok; i++)
-        if (l->takes_part[i] && n->peers[i].gone) {
+        if (l->takes_part[i] && n->peers[i].gone && !l->loose) { // of loose ones it may have sent all that is wanted
             snprintf(why, why_bytes, "%s", n->peers[i].fault);
             ok = false;
         }
     if (ok) {
-        n->launch = l;
+        n->launch = n->launch ? n->launch : l; // of loose ones, those of several threads, the first is told
         n->moves++;
-        exchange_forget_locked(n, l);
+        if (!l->loose)
+            exchange_forget_locked(n, l);
     }
     pthread_mutex_unlock(&n->lock);
     return ok;
@@ -327,9 +332,9 @@ void net_launch_fail(Net *n, const NetLaunch *l, const char *fault) {
 
 void net_launch_end(Net *n, const NetLaunch *l, const char *fault) {
     pthread_mutex_lock(&n->lock);
-    n->launch = NULL;
+    n->launch = n->launch == l ? NULL : n->launch;
     n->last_set = l->set;
-    n->last_number = l->number;
+    n->last_number = l->loose ? n->last_number + 1 : l->number;
     n->moves++;
     if (fault)
         fail_launch_locked(n, l, fault);

@@ -66,9 +66,11 @@ const NetProcess *net_process(const Net *n, uint32_t process);
 bool net_lost(Net *n); // somebody is gone
 
 // --- launches ------------------------------------------------------------------------------------
-// What messages belong to. Launches over the same devices are counted on every process that has some of them.
+// What messages belong to. Launches over the same devices are counted on every process that has some of them. Loose ones are not: they
+// need not be the same programs, nor as many, everywhere; what meets is decided by tags alone. One that fails ends its set.
 typedef struct NetLaunch {
-    uint64_t set, number; // of devices, as they are assigned; of the launch
+    uint64_t set, number; // of devices, as they are assigned; of the launch, 0: loose
+    bool loose;
     uint64_t program;     // its contents
     char name[48];
     bool takes_part[NET_PROCESSES_MAX];

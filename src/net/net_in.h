@@ -239,6 +239,7 @@ bool net_join(Net *n, const NetSelf *self, const NetKv *kv, char *why, size_t wh
 // What came on a control connection, and bytes of messages in both directions; the latter says whether there were any.
 void net_listen_locked(Net *n, uint32_t process);
 bool exchange_move_locked(Net *n);
+void exchange_drain_locked(Net *n, uint32_t process); // all that a process sent before it left
 // exchange.c: messages of launches before this one, which nobody will ask for; NULL: all.
 void exchange_forget_locked(Net *n, const NetLaunch *l);
 

@@ -371,6 +371,39 @@ static void test_leaving(void) {
     check("one that has ended is named", procs[0].ok, "%s", procs[0].why);
 }
 
+// Process 1 sends and leaves at once; what it sent is there for who asks later, in several loose launches.
+static void run_last_words(Proc *p) {
+    char large[4][30000];
+    if (p->me == 0)
+        pthread_barrier_wait(p->barrier); // here process 1 has gone on to its end
+    for (uint32_t i = 0; i < 4 && p->ok; i++) {
+        NetLaunch l = launch_of(p, 0);
+        l.loose = true;
+        memset(large[i], 'a' + (int)i, sizeof large[i]);
+        NetSeg seg = {large[i], sizeof large[i]};
+        NetMsg msg = {.process = 1 - p->me, .nsegs = 1, .segs = &seg};
+        NetCall call = {.launch = &l, .tag = 9, .op = "send"};
+        if (p->me == 0)
+            memset(large[i], 0, sizeof large[i]);
+        p->ok = net_launch_begin(p->net, &l, p->why, sizeof p->why) &&
+                net_exchange(p->net, &call, &msg, p->me, &msg, 1 - p->me, p->why, sizeof p->why) &&
+                large[i][0] == 'a' + (char)i && large[i][29999] == 'a' + (char)i;
+        net_launch_end(p->net, &l, NULL);
+    }
+    if (p->me == 0)
+        p->barrier = NULL;
+}
+
+static void test_last_words(bool sockets) {
+    Proc procs[2];
+    Shared s;
+    pthread_barrier_t barrier;
+    procs_start(procs, 2, &s, &barrier, run_last_words, sockets);
+    procs_go(procs, 2);
+    procs_join(procs, 2);
+    check("what one sent before it left arrives", procs[0].ok && procs[1].ok, "%s | %s", procs[0].why, procs[1].why);
+}
+
 // Nobody sends: all wait for each other, and are told.
 static bool always(void *arg) {
     (void)arg;
@@ -525,6 +558,8 @@ int main(void) {
     test_lanes();
     test_mismatch();
     test_leaving();
+    test_last_words(true);
+    test_last_words(false);
     test_dead();
     test_late();
     test_strangers();
