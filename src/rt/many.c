@@ -324,11 +324,12 @@ static uint32_t first_meeting(const Artifact *art) {
 static otrn_status jobs_run_spread(otrn_env *env, uint32_t n, const otrn_exe *exe, const RtSpread *spread, otrn_error *err) {
     Many *m = env->many;
     char why[NET_WHY_BYTES];
-    NetLaunch launch = {.set = spread->set, .program = program_print(exe), .stuck = comm_stuck, .arg = m->comm};
+    NetLaunch launch = {.set = spread->set, .program = spread->loose ? 0 : program_print(exe), .loose = spread->loose != NULL,
+                        .stuck = comm_stuck, .arg = m->comm};
     CommWorld world = {.net = spread->net, .launch = &launch, .process = spread->process};
     snprintf(launch.name, sizeof launch.name, "%s", exe->art->name);
     for (uint32_t r = 0; r < grid_ranks(m->grid); r++)
-        launch.takes_part[spread->process[r]] = true;
+        launch.takes_part[spread->process[r]] = !spread->loose || spread->loose[spread->process[r]];
     comm_spread(m->comm, &world);
     if (!net_launch_begin(spread->net, &launch, why, sizeof why))
         return exe_error(exe->art, OTRN_CHECK, first_meeting(exe->art), err, "%s", why);

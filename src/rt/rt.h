@@ -110,6 +110,7 @@ typedef struct RtSpread {
     uint32_t nhere;
     const uint32_t *ranks;   // of those here
     const uint16_t *process; // of every rank
+    const bool *loose;       // NULL, or: processes run programs of their own (net.h), and those that this one meets
 } RtSpread;
 // args and results are those of the devices here.
 otrn_status rt_execute_spread(otrn_exe *exe, uint32_t replicas, uint32_t partitions, const RtSpread *spread,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two processes over gloo, each with a device of its own: DDP, FSDP2, gathered shards and tensor
-parallelism equal one process with the whole batch. The ways share the processes: starting torch
-twice takes longer than all of them."""
+"""Two processes, each with a device of its own: DDP, FSDP2, gathered shards and tensor
+parallelism equal one process with the whole batch, over our process group and over gloo. The ways
+share the processes: starting torch takes longer than all of them."""
 
 import os
 import pathlib
@@ -12,30 +12,42 @@ import pytest
 
 torch = pytest.importorskip("torch")
 WORKER = pathlib.Path(__file__).parent / "worker.py"
-WAYS = ("ddp", "fsdp", "simple_fsdp", "tensor_parallel", "collectives")
+WAYS = {
+    ("neuron", 2): ("ddp", "fsdp", "simple_fsdp", "tensor_parallel", "collectives"),
+    ("gloo", 2): ("collectives",),
+}
+
+
+def start(backend, meeting, rank, world, ways):
+    return subprocess.Popen(
+        [sys.executable, WORKER, backend, str(meeting), str(rank), str(world), *ways],
+        env={**os.environ, "GLOO_SOCKET_IFNAME": "lo"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
 
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory):
-    """What each rank printed; ranks meet in a file, which needs no free port."""
-    meeting = tmp_path_factory.mktemp("gloo") / "meeting"
-    workers = [
-        subprocess.Popen(
-            [sys.executable, WORKER, str(meeting), str(rank), *WAYS],
-            env={**os.environ, "GLOO_SOCKET_IFNAME": "lo"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank in range(2)
-    ]
-    try:
-        return [w.communicate(timeout=900)[0] for w in workers]
-    finally:
-        for w in workers:
-            w.kill()
+    """What each rank printed, by backend and number of processes; ranks meet in a file, which needs no free port."""
+    done = {}
+
+    def get(backend, world):
+        if (backend, world) not in done:
+            meeting = tmp_path_factory.mktemp(backend) / "meeting"
+            workers = [start(backend, meeting, rank, world, WAYS[backend, world]) for rank in range(world)]
+            try:
+                done[backend, world] = [w.communicate(timeout=900)[0] for w in workers]
+            finally:
+                for w in workers:
+                    w.kill()
+        return done[backend, world]
+
+    return get
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_two_processes(way, outputs):
-    assert all(f"{way} agrees" in text for text in outputs), "\n".join(outputs)
+@pytest.mark.parametrize("backend, world, way", [(*at, way) for at, ways in WAYS.items() for way in ways])
+def test_processes(backend, world, way, outputs):
+    texts = outputs(backend, world)
+    assert all(f"{way} agrees" in text for text in texts), "\n".join(texts)

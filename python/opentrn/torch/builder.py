@@ -55,6 +55,8 @@ class Builder:
         self.place = ""  # loc(…) of the operations that follow
         self._count = 0
         self._memo = {}  # constants and iotas, written once
+        self.ranks = set()  # of other processes and this one, met in collectives
+        self.channels = 0  # given to collectives so far
         self.functions = {}  # text of further functions of the program -> name of the first of them
 
     # --- writing ---------------------------------------------------------------------------------

@@ -82,6 +82,16 @@ def _has_effect(node):
     return namespace(node) in COLLECTIVES or bool(schema and schema.is_mutable)
 
 
+def _waits_outside(node, reasons):
+    """Waiting is nothing where the collective is in the program, and the CPU's where that has begun it."""
+    if node.target is not torch.ops._c10d_functional.wait_tensor.default:
+        return False
+    begun = node.args[0]
+    while begun.target is operator.getitem:
+        begun = begun.args[0]
+    return begun in reasons or namespace(begun) not in COLLECTIVES
+
+
 def _is_check(node):
     target = node.args[1] if str(node.target) == "with_effects" else node.target
     return target in CHECKS
@@ -132,6 +142,7 @@ class Cut:
                 body.append(node)
         self.outputs = [self.mutations_of(o) for o in self.outputs]
         self.reasons = {n: why for n in body if (why := why_not(n))}
+        self.reasons.update((n, "a collective") for n in body if _waits_outside(n, self.reasons))
         self.level = _levels(
             [*self.placeholders, *self.constants, *self.seeds, *body], () if uncut else self.reasons
         )
@@ -211,6 +222,10 @@ class DeviceStep:
         ]
         self._aliases = [p.alias for p in self.program.outputs if p.alias is not None]
         self._run = self.executable.run
+        if self.program.ranks:
+            from opentrn.torch.distributed import runner
+
+            self._run = runner(self.executable, self.program.ranks)
 
     def __call__(self, tensors):
         """Gives the results; those with an alias are the argument's own memory."""

@@ -164,10 +164,11 @@ class Port:
 
 
 class Program:
-    """text: the module. inputs, outputs: Ports in the order of its arguments and results."""
+    """text: the module. inputs, outputs: Ports in the order of its arguments and results. ranks: of the processes its
+    collectives meet, this one among them; none: it has no collectives."""
 
-    def __init__(self, rest, inputs, outputs):
-        self._rest, self.inputs, self.outputs = rest, inputs, outputs
+    def __init__(self, rest, inputs, outputs, ranks=()):
+        self._rest, self.inputs, self.outputs, self.ranks = rest, inputs, outputs, sorted(ranks)
         self.text = self.named(())
 
     def named(self, names):
@@ -228,4 +229,4 @@ def write_program(inputs, nodes, outputs, constants, missing=()):
         f"-> ({kinds}) {{\n{body}\n"
         f'"func.return"({names}) : ({kinds}) -> ()\n}}\n{b.all_functions()}'
     )
-    return Program(rest, in_ports, out_ports)
+    return Program(rest, in_ports, out_ports, b.ranks)

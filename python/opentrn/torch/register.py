@@ -3,6 +3,7 @@
 
 import torch
 import torch._dynamo
+import torch.distributed
 
 from opentrn.torch import optimizer
 
@@ -24,6 +25,25 @@ def _set_up_capture():
     config.ignore_logging_functions = _Ignored(config.ignore_logging_functions)
 
 
+def _group(backend):
+    def create(options, backend_options=None):
+        from opentrn.torch import distributed  # with it the lowerings, which take a second
+
+        return distributed._create(backend, options, backend_options)
+
+    return create
+
+
+def _register_groups():
+    """Process groups named after us; `neuron` is ours only while nobody else's."""
+    if not torch.distributed.is_available():
+        return
+    known = torch.distributed.Backend
+    for name in ("opentrn", "neuron"):
+        if not hasattr(known, name.upper()):
+            known.register_backend(name, _group(name), extended_api=True, devices=["cpu"])
+
+
 def register():
     from torch._dynamo.backends import registry
 
@@ -31,6 +51,7 @@ def register():
 
     _set_up_capture()
     optimizer.install()
+    _register_groups()
     # When torch found our entry point, it is just loading this, and registers the result itself.
     if "opentrn" not in getattr(registry, "_BACKENDS", ()):
         torch._dynamo.register_backend(backend, name="opentrn")

@@ -44,12 +44,15 @@ class Log:
     def __init__(self):
         self.lock = threading.Lock()
         self.graphs = []
+        self.collectives = []  # Graphs: those of process groups outside of captured graphs
         self.fallbacks = collections.Counter()  # Fallback -> times run
         self.found = []  # Fallbacks in the order they were met when compiling
 
     def clear(self):
         with self.lock:
             self.graphs.clear()
+            for one in self.collectives:  # groups count on
+                one.runs = 0
             self.fallbacks.clear()
             self.found.clear()
 
@@ -58,6 +61,12 @@ class Log:
         with self.lock:
             self.graphs.append(graph)
         return graph
+
+    def add_collective(self, name, executable):
+        one = Graph(name, executable)
+        with self.lock:
+            self.collectives.append(one)
+        return one
 
     def add_fallback(self, fallback):
         with self.lock:
@@ -111,6 +120,10 @@ def explain() -> str:
             f"  {graph.name}: {graph.runs} runs, {report['total_us']:.1f} us each on "
             f"{report['target']} ({origin})"
         )
+    outside = [c for c in log.collectives if c.runs]
+    if outside:
+        lines.append(f"{len(outside)} collectives outside of device programs")
+        lines += [f"  {c.name}: {c.runs} runs, {c.executable.report()['total_us']:.1f} us each" for c in outside]
     if log.found:
         lines.append(f"{len(log.found)} operators on the CPU between device programs")
         lines += [f"  {f}, run {log.fallbacks[f]} times" for f in log.found]
@@ -139,7 +152,7 @@ def _report_of(executable):
 def _programs():
     """For opentrn.profile()."""
     with log.lock:
-        return [(id(g), g.name, g.runs, _report_of(g.executable)) for g in log.graphs]
+        return [(id(g), g.name, g.runs, _report_of(g.executable)) for g in [*log.graphs, *log.collectives]]
 
 
 _profile.SOURCES.append(_programs)
