@@ -35,7 +35,7 @@ SHARED  := -shared $(if $(SAN),,-Wl,-z,defs)
 
 # Folders, each before those that include it (tests/tools/tidy.sh holds them to it): the machine and its clock stand before the
 # compiler, which asks them for prices. All is one library, and the program one call of it.
-STOPS   := base net coll hlo read write isa mach artifact clock pass spmd tile chip/core chip/host chip/gpsimd rt pjrt tools
+STOPS   := base net coll hlo read write isa mach artifact clock pass spmd tile chip/core chip/host chip/gpsimd rt pjrt train tools
 MAIN    := src/tools/otrn.c
 SRC     := $(filter-out $(MAIN),$(foreach s,$(STOPS),$(sort $(wildcard src/$s/*.c))))
 UNIT    := $(sort $(wildcard tests/unit/*_test.c))
@@ -56,6 +56,7 @@ $(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(OPT) $(FLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 $(call obj,src/mach/chips.c): $(wildcard chips/*.chip) chips/instances.table
+$(call obj,src/train/data.c): ARCHITECTURE.md HACKING.md spec/isa.md spec/artifact.md
 
 $(BUILD)/libotrn.a: $(call obj,$(SRC))
 	@rm -f $@

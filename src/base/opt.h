@@ -7,18 +7,18 @@
 // Columns: enum, name, environment variable (several, A|B: the first that is set), default, kind, values or unit, commands it shows under,
 // help. Kinds: S text, N whole number >= 0, B on|off, E one of the values separated by '|'.
 // Commands: letters as in tools/main.c (c compile, r run, e eval, p prof, P predict, k check, x as, d dis, i info,
-// C cache, R reduce, l ls, L launch, H health; * all; - library only).
+// C cache, R reduce, l ls, L launch, t train, g generate, H health; * all; - library only).
 #ifndef OTRN_BASE_OPT_H
 #define OTRN_BASE_OPT_H
 
 #include "base/ctx.h"
 
 #define OPT_ROWS(X)                                                                                \
-    X(TARGET, "target", "OTRN_TARGET", "trn2", 'S', "trn1|trn2|trn3|FILE", "crpdkxCl",               \
+    X(TARGET, "target", "OTRN_TARGET", "trn2", 'S', "trn1|trn2|trn3|FILE", "crpdkxCltg",               \
       "chip to compile for and to model")                                                          \
-    X(INSTANCE, "instance", "OTRN_INSTANCE", "", 'S', "NAME", "rplP",                               \
+    X(INSTANCE, "instance", "OTRN_INSTANCE", "", 'S', "NAME", "rplPt",                               \
       "machine to model: its chip, devices and price; prof: several, NAME,…, in one table; `otrn info instances` lists them") \
-    X(PRICE, "price", "OTRN_PRICE", "", 'S', "USD/h", "pP",                                         \
+    X(PRICE, "price", "OTRN_PRICE", "", 'S', "USD/h", "pPt",                                         \
       "what an hour of the instance costs you, instead of its published price")                    \
     X(TOKENS, "tokens", "", "0", 'S', "count", "pP",                                                \
       "tokens (or samples) of one run, of all devices together: tells tokens/s, utilisation and $ per million") \
@@ -29,36 +29,36 @@
       "exit status 3 when collectives take more of the step: 25% or 0.25")                         \
     X(TRIPS, "trips", "OTRN_TRIPS", "", 'S', "N|run", "pP",                                         \
       "iterations of loops whose length only a run knows; run: executes it once, with --input, and counts") \
-    X(THREADS, "threads", "OTRN_THREADS", "0", 'N', "count", "repcP",                               \
+    X(THREADS, "threads", "OTRN_THREADS", "0", 'N', "count", "repcPtg",                               \
       "host threads; 0 = one per CPU; results do not depend on it")                                \
-    X(HOST, "host", "OTRN_HOST", "auto", 'E', "auto|portable|avx2|avx512|avx512bf16|amx", "r",        \
+    X(HOST, "host", "OTRN_HOST", "auto", 'E', "auto|portable|avx2|avx512|avx512bf16|amx", "rtg",        \
       "host instruction set; results do not depend on it")                                         \
     X(TIMEOUT, "timeout", "OTRN_TIMEOUT", "0", 'N', "seconds", "re",                                \
       "a run that takes longer is ended with an error that names the line it was at; 0 = no limit") \
-    X(STOCHASTIC, "stochastic-rounding", "OTRN_STOCHASTIC_ROUNDING", "", 'S', "SEED", "r",  \
+    X(STOCHASTIC, "stochastic-rounding", "OTRN_STOCHASTIC_ROUNDING", "", 'S', "SEED", "rt",  \
       "results round to bf16, fp16, tf32 and fp8 by chance, from this seed; empty = to nearest even")  \
-    X(PLAN, "plan", "OTRN_PLAN", "on", 'E', "on|off|all", "r",                                     \
+    X(PLAN, "plan", "OTRN_PLAN", "on", 'E', "on|off|all", "rtg",                                     \
       "join instructions and spare copies on the host, all: in small programs too; results do not depend on it") \
-    X(AUTO_CAST, "auto-cast", "OTRN_AUTO_CAST", "none", 'E', "none|matmult|all", "crpdkCP",            \
+    X(AUTO_CAST, "auto-cast", "OTRN_AUTO_CAST", "none", 'E', "none|matmult|all", "crpdkCPtg",            \
       "compute f32 products, or all plain f32 operations, in --auto-cast-type")                    \
     X(AUTO_CAST_TYPE, "auto-cast-type", "OTRN_AUTO_CAST_TYPE", "bf16", 'E',                          \
-      "bf16|fp16|tf32|fp8_e4m3", "crpdkCP", "the type for that")                                      \
-    X(CAST_OPS, "cast-ops", "OTRN_CAST_OPS", "", 'S', "NAME=TYPE,…", "crpdkCP",                       \
+      "bf16|fp16|tf32|fp8_e4m3", "crpdkCPtg", "the type for that")                                      \
+    X(CAST_OPS, "cast-ops", "OTRN_CAST_OPS", "", 'S', "NAME=TYPE,…", "crpdkCPtg",                       \
       "another type, or none, for an operation (exponential=none) or a line (train.py:41=bf16)")   \
-    X(ROUNDING, "rounding", "OTRN_ROUNDING", "nearest", 'E', "nearest|stochastic", "crpdkCP",          \
+    X(ROUNDING, "rounding", "OTRN_ROUNDING", "nearest", 'E', "nearest|stochastic", "crpdkCPt",          \
       "how the program rounds to narrower floats; its seed is --stochastic-rounding's")            \
     X(PROFILE, "host-profile", "OTRN_HOST_PROFILE", "off", 'B', "", "r",                           \
       "where the host's time went, by kind of instruction, on stderr after a run")                 \
-    X(CACHE, "cache", "OTRN_CACHE", "on", 'E', "on|off", "crpP", "keep and reuse compiled programs")\
-    X(CACHE_DIR, "cache-dir", "OTRN_CACHE_DIR", "", 'S', "DIR", "crpCP",                            \
+    X(CACHE, "cache", "OTRN_CACHE", "on", 'E', "on|off", "crpPtg", "keep and reuse compiled programs")\
+    X(CACHE_DIR, "cache-dir", "OTRN_CACHE_DIR", "", 'S', "DIR", "crpCPtg",                            \
       "where they are kept; empty = $XDG_CACHE_HOME/opentrn or ~/.cache/opentrn")                  \
-    X(CACHE_LIMIT, "cache-limit", "OTRN_CACHE_LIMIT", "4096", 'N', "MiB", "crpCP",                  \
+    X(CACHE_LIMIT, "cache-limit", "OTRN_CACHE_LIMIT", "4096", 'N', "MiB", "crpCPtg",                  \
       "the longest unused entries go when the cache is larger; 0 = no limit")                      \
     X(STRICT, "strict", "OTRN_STRICT", "off", 'B', "", "crpC",                                     \
       "refuse element types the real chip lacks (f64, complex, 64-bit integers)")                  \
-    X(CHIPS, "chips", "OTRN_CHIPS", "", 'S', "DIR", "crpixClP",                                      \
+    X(CHIPS, "chips", "OTRN_CHIPS", "", 'S', "DIR", "crpixClPtg",                                      \
       "folder searched for chip files before the built-in ones")                                   \
-    X(VERBOSE, "verbose", "OTRN_VERBOSE", "0", 'N', "level", "crepP",                               \
+    X(VERBOSE, "verbose", "OTRN_VERBOSE", "0", 'N', "level", "crepPtg",                               \
       "1: cache hits and times on stderr; 2: more")                                                \
     X(INPUT, "input", "", "", 'S', "[NAME=]FILE.npy,…", "rekp",                                    \
       "arguments in order or by name, whole where devices have parts; may be repeated")            \
@@ -67,7 +67,7 @@
       "value of a kernel's .param; may be repeated")                                               \
     X(CHECK, "check", "OTRN_CHECK", "off", 'B', "", "r",                                           \
       "also look for reads of memory never written and for races between engines")                 \
-    X(NAN, "nan", "OPENTRN_NAN", "off", 'E', "off|on|inf", "r",                                    \
+    X(NAN, "nan", "OPENTRN_NAN", "off", 'E', "off|on|inf", "rt",                                    \
       "stop where the first NaN (inf: or Inf) is made; operations are not joined then, so that the line is exact") \
     X(OUT, "o", "", "", 'S', "FILE", "cxR", "file to write")                                       \
     X(EMIT, "emit", "", "artifact", 'E', "artifact|mlir|mlirbc", "c",                              \
@@ -83,7 +83,7 @@
     X(BISECT, "bisect", "", "off", 'B', "", "R",                                                   \
       "do not shrink: name the pass with which the failure begins to show")                        \
     X(STATS, "stats", "", "off", 'B', "", "c", "counts and times per stage on stderr")             \
-    X(LNC, "lnc", "OTRN_LNC", "auto", 'E', "auto|1|2", "crpdkClP",                                      \
+    X(LNC, "lnc", "OTRN_LNC", "auto", 'E', "auto|1|2", "crpdkClPtg",                                      \
       "cores of a device, auto = of the chip's logical cores: two share programs and their HBM; with 2 a kernel runs on each") \
     X(TRACE, "trace", "", "", 'S', "FILE", "p", "write a timeline that Perfetto opens; FILE.gz: compressed") \
     X(TRACE_WINDOW, "trace-window", "", "", 'S', "FROM:TO", "p",                                    \
@@ -93,7 +93,7 @@
     X(TOP, "top", "", "0", 'N', "rows", "p", "rows of each table; 0 = as many as fit well")        \
     X(HINTS, "hints", "", "off", 'B', "", "p",                                                     \
       "compile the program in other ways (bf16, two cores, donated arguments) and tell what each gave") \
-    X(REPORT, "report", "", "", 'S', "FILE.html", "p", "write a page with all of it, plots and tables, for a browser") \
+    X(REPORT, "report", "", "", 'S', "FILE.html", "pt", "write a page with all of it, plots and tables, for a browser") \
     X(TEST, "test", "", "", 'S', "COMMAND", "R",                                                   \
       "sh command that succeeds while the failure shows; %s stands for the program's file")        \
     X(LIMIT, "limit", "", "20", 'N', "seconds", "R",                                               \
@@ -101,14 +101,41 @@
     X(DIFF, "diff", "", "off", 'B', "", "p",                                                        \
       "two programs side by side, or one on two targets (--target=A,B)")                           \
     X(JSON, "json", "", "off", 'B', "", "plCPH", "machine-readable output")                            \
-    X(DISABLE, "disable-pass", "OTRN_DISABLE_PASS", "", 'S', "NAME,…", "crpdkCP", "leave passes out") \
+    X(MODEL, "model", "", "gpt", 'E', "gpt|bert|vit|mlp", "t", "what to train, when no exported step is named")  \
+    X(LAYERS, "layers", "", "", 'S', "count", "t", "of the model; empty = of a small one")          \
+    X(DIM, "dim", "", "", 'S', "count", "t", "width of the model")                                  \
+    X(HEADS, "heads", "", "", 'S', "count", "t", "of attention; they share the width")              \
+    X(SEQ, "seq", "", "", 'S', "tokens", "t", "length of a sample")                                 \
+    X(BATCH, "batch", "", "", 'S', "samples", "t", "of a step, of all devices together")            \
+    X(VOCAB, "vocab", "", "", 'S', "count", "t", "how many tokens a token file has; text has a token per byte") \
+    X(PATCH, "patch", "", "", 'S', "pixels", "t", "side of the squares that vit cuts images into")  \
+    X(DATA, "data", "", "", 'S', "FILE", "t",                                                       \
+      "text, tokens (.npy, .bin) or IDX images; empty = opentrn's documents, or digits drawn here") \
+    X(STEPS, "steps", "", "", 'S', "count", "t", "steps of the whole run; empty = 300")             \
+    X(SEED, "seed", "", "0", 'S', "number", "tg", "of weights, order of data, samples")             \
+    X(RATE, "lr", "", "", 'S', "rate", "t", "learning rate at its highest; empty = 0.001")          \
+    X(WARMUP, "warmup", "", "", 'S', "steps", "t", "until it is reached; empty = a tenth of the run, at most 100") \
+    X(SCHEDULE, "schedule", "", "cosine", 'E', "cosine|linear|constant", "t", "how it falls from there, to a tenth") \
+    X(DECAY, "weight-decay", "", "0.1", 'S', "share", "t", "AdamW's, of matrices")                  \
+    X(CLIP, "clip", "", "1", 'S', "norm", "t", "largest norm of all gradients together; 0 = any")    \
+    X(CHECKPOINT, "checkpoint", "", "", 'S', "DIR", "t", "folder for checkpoints; empty = none are written") \
+    X(CHECKPOINT_EVERY, "checkpoint-every", "", "100", 'S', "steps", "t", "between them; the last step and Ctrl-C write one too") \
+    X(KEEP, "keep", "", "3", 'N', "count", "t", "how many of them stay; 0 = all")                   \
+    X(RESUME, "resume", "", "off", 'B', "", "t", "go on from the last good checkpoint, if there is one; bit for bit") \
+    X(LOG, "log", "", "", 'S', "FILE", "t", "a line of JSON per step")                              \
+    X(TENSORBOARD, "tensorboard", "", "", 'S', "DIR", "t", "event files for TensorBoard")           \
+    X(PROMETHEUS, "prometheus", "", "", 'S', "FILE", "t", "numbers of the run in Prometheus' text format, once a second") \
+    X(SAMPLE, "sample", "", "", 'S', "bytes", "tg", "text to write at the end; empty = 200 by gpt, generate: 400") \
+    X(PROMPT, "prompt", "", "", 'S', "TEXT", "tg", "what the text begins with")                     \
+    X(TEMPERATURE, "temperature", "", "0.7", 'S', "number", "tg", "0 = always the likeliest token") \
+    X(DISABLE, "disable-pass", "OTRN_DISABLE_PASS", "", 'S', "NAME,…", "crpdkCPtg", "leave passes out") \
     X(PLATFORM, "platform", "OPENTRN_PLATFORM", "opentrn", 'E', "opentrn|neuron", "-",             \
       "the name JAX sees")                                                                         \
     X(HOME, "home", "HOME", "", 'S', "DIR", "-", "the user's folder, for the default cache folder")  \
     X(XDG_CACHE, "xdg-cache-home", "XDG_CACHE_HOME", "", 'S', "DIR", "-",                           \
       "where caches belong, when set")                                                             \
-    X(DEVICES, "devices", "OPENTRN_DEVICES", "0", 'N', "count", "lL",                              \
-      "devices JAX sees, of each process; 0 = the cores of one chip of the target")                \
+    X(DEVICES, "devices", "OPENTRN_DEVICES", "0", 'N', "count", "lLt",                             \
+      "devices JAX sees, of each process, 0 = the cores of one chip of the target; train: that share each batch, 0 = one") \
     X(FABRIC, "fabric", "OTRN_FABRIC", "auto", 'E', "auto|sockets", "-",                             \
       "how data goes between processes: auto = shared memory inside a host, sockets elsewhere")    \
     X(COLL_TIMEOUT, "coll-timeout", "OTRN_COLL_TIMEOUT", "600", 'N', "seconds", "-",                 \

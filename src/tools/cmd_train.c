@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// cmd_train.c — otrn train and otrn generate: options become a run (train/train.h).
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/tools.h"
+#include "train/train.h"
+
+static bool given(const Tool *t, OptId id) { return *t->opt.val[id] && !strcmp(t->opt.from[id], "command line"); }
+
+static double number(Tool *t, OptId id, double least, double most) {
+    const char *text = t->opt.val[id];
+    char *end;
+    double v = strtod(text, &end);
+    if (end == text || *end || !(v >= least && v <= most))
+        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "--%s: `%s` is no number from %.12g to %.12g", opt_rows[id].name, text, least, most);
+    return v;
+}
+
+static int64_t whole(Tool *t, OptId id, int64_t least) {
+    double v = number(t, id, (double)least, 1e15);
+    if (v != (double)(int64_t)v)
+        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "--%s: `%s` is no whole number", opt_rows[id].name, t->opt.val[id]);
+    return (int64_t)v;
+}
+
+static int choice(const Tool *t, OptId id, const char *const *words, int count) {
+    for (int i = 0; i < count; i++)
+        if (!strcmp(words[i], t->opt.val[id]))
+            return i;
+    return 0;
+}
+
+// --- the recipe ------------------------------------------------------------------------------------
+
+static const Model small[MODEL_STEP] = { // what is trained in a minute
+    [MODEL_GPT] = {MODEL_GPT, .layers = 4, .dim = 128, .heads = 4, .seq = 128, .batch = 8, .vocab = DATA_BYTES},
+    [MODEL_BERT] = {MODEL_BERT, .layers = 4, .dim = 128, .heads = 4, .seq = 128, .batch = 8, .vocab = DATA_BYTES + 1},
+    [MODEL_VIT] = {MODEL_VIT, .layers = 2, .dim = 64, .heads = 4, .seq = 0, .batch = 32, .vocab = DATA_DIGITS, .height = DATA_SIDE, .width = DATA_SIDE, .patch = 4},
+    [MODEL_MLP] = {MODEL_MLP, .layers = 2, .dim = 128, .heads = 1, .seq = 0, .batch = 32, .vocab = DATA_DIGITS, .height = DATA_SIDE, .width = DATA_SIDE},
+};
+
+static Recipe recipe_usual(Tool *t) {
+    Recipe r = {.model = small[choice(t, OPT_MODEL, model_names, MODEL_STEP)], .steps = 300, .warmup = -1, .rate = 1e-3, .adam = ADAM_USUAL, .data = ""};
+    if (t->words.n)
+        r.folder = t->words.at[0], r.model = (Model){.kind = MODEL_STEP, .vocab = INT32_MAX};
+    return r;
+}
+
+// What was said on the command line; with a checkpoint, sizes may not change.
+static void sizes_set(Tool *t, const Checkpoint *from, Model *m) {
+    const struct {
+        OptId id;
+        int64_t *to;
+    } rows[] = {{OPT_LAYERS, &m->layers}, {OPT_DIM, &m->dim}, {OPT_HEADS, &m->heads}, {OPT_SEQ, &m->seq}, {OPT_BATCH, &m->batch},
+                {OPT_VOCAB, &m->vocab}, {OPT_PATCH, &m->patch}};
+    if (from && given(t, OPT_MODEL) && strcmp(model_names[m->kind], t->opt.val[OPT_MODEL]))
+        ctx_fail(t->ctx, OTRN_ARGUMENT, (Place){.file = from->path}, "the checkpoint is of a %s", model_names[m->kind]);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!given(t, rows[i].id))
+            continue;
+        int64_t v = whole(t, rows[i].id, 1);
+        if (from && v != *rows[i].to) {
+            ctx_hint(t->ctx, "leave --%s out to go on with it, or begin in another folder", opt_rows[rows[i].id].name);
+            ctx_fail(t->ctx, OTRN_ARGUMENT, (Place){.file = from->path}, "the checkpoint is of another shape: its %s is %lld",
+                     opt_rows[rows[i].id].name, (long long)*rows[i].to);
+        }
+        *rows[i].to = v + (rows[i].id == OPT_VOCAB && m->kind == MODEL_BERT && !from); // one hides another
+    }
+}
+
+static void recipe_set(Tool *t, const Checkpoint *from, Recipe *r) {
+    sizes_set(t, from, &r->model);
+    if (given(t, OPT_STEPS))
+        r->steps = whole(t, OPT_STEPS, 1);
+    if (given(t, OPT_SEED))
+        r->seed = whole(t, OPT_SEED, 0);
+    if (given(t, OPT_RATE))
+        r->rate = number(t, OPT_RATE, 0, 1e6);
+    if (given(t, OPT_WARMUP))
+        r->warmup = whole(t, OPT_WARMUP, 0);
+    if (r->warmup < 0)
+        r->warmup = r->steps / 10 < 100 ? r->steps / 10 : 100;
+    if (given(t, OPT_SCHEDULE))
+        r->schedule = (Schedule)choice(t, OPT_SCHEDULE, schedule_names, SCHEDULE_COUNT);
+    if (given(t, OPT_DECAY))
+        r->adam.decay = number(t, OPT_DECAY, 0, 100);
+    if (given(t, OPT_CLIP))
+        r->adam.clip = number(t, OPT_CLIP, 0, 1e9);
+    if (given(t, OPT_DATA))
+        r->data = t->opt.val[OPT_DATA];
+}
+
+// --- checkpoints -----------------------------------------------------------------------------------
+
+static const Checkpoint *checkpoint_find(Tool *t, const char *folder) {
+    Checkpoint *c = ARENA_NEW(t->arena, Checkpoint);
+    Buf wrong = {.arena = t->arena};
+    bool found = checkpoint_newest(t->ctx, t->arena, folder, c, &wrong);
+    if (wrong.n)
+        fprintf(stderr, "otrn: warning: a checkpoint is damaged, %s:\n%s", found ? "the one before it is used" : "and there is no other", buf_cstr(&wrong));
+    if (wrong.n && !found) {
+        ctx_hint(t->ctx, "begin in another folder; what is there stays as it is");
+        ctx_fail(t->ctx, OTRN_PARSE, (Place){.file = folder}, "no checkpoint there is whole");
+    }
+    return found ? c : NULL;
+}
+
+// The one to go on from; without --resume a folder with checkpoints is not written over.
+static const Checkpoint *checkpoint_before(Tool *t) {
+    const char *folder = t->opt.val[OPT_CHECKPOINT];
+    bool resume = opt_on(&t->opt, OPT_RESUME);
+    if (resume && !*folder)
+        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "--resume needs --checkpoint=DIR, where it goes on from");
+    const Checkpoint *c = *folder ? checkpoint_find(t, folder) : NULL;
+    if (c && !resume) {
+        ctx_hint(t->ctx, "--resume goes on from step %lld; for a new run name another folder", (long long)c->step);
+        ctx_fail(t->ctx, OTRN_USAGE, (Place){.file = folder}, "there are checkpoints of another run");
+    }
+    return c;
+}
+
+// --- commands --------------------------------------------------------------------------------------
+
+static void sample(Tool *t, const Train *run) {
+    bool asked = given(t, OPT_SAMPLE);
+    int64_t bytes = asked ? whole(t, OPT_SAMPLE, 0) : 200;
+    const Model *m = &run->recipe.model;
+    if (!bytes || (!asked && (m->kind != MODEL_GPT || m->vocab > DATA_BYTES)))
+        return;
+    text_write(t->ctx, t->arena, t->env, m, run->state, run->nstate, t->opt.val[OPT_PROMPT], bytes, number(t, OPT_TEMPERATURE, 0, 100),
+               (uint64_t)whole(t, OPT_SEED, 0), stdout);
+}
+
+int cmd_train(Tool *t) {
+    const Checkpoint *from = checkpoint_before(t);
+    Train *run = ARENA_NEW(t->arena, Train);
+    *run = (Train){.ctx = t->ctx, .arena = t->arena, .recipe = recipe_usual(t), .from = from};
+    if (from)
+        recipe_parse(t->ctx, t->arena, from, &run->recipe);
+    recipe_set(t, from, &run->recipe);
+    int64_t devices = (int64_t)opt_num(&t->opt, OPT_DEVICES);
+    run->opt = (TrainOptions){t->opt.val[OPT_CHECKPOINT], t->opt.val[OPT_LOG], t->opt.val[OPT_TENSORBOARD], t->opt.val[OPT_PROMETHEUS],
+                              whole(t, OPT_CHECKPOINT_EVERY, 1), opt_num(&t->opt, OPT_KEEP), opt_on(&t->opt, OPT_RESUME),
+                              devices && given(t, OPT_DEVICES) ? devices : 1, isatty(2)};
+    if (run->opt.devices > OTRN_MAX_DEVICES || (run->recipe.folder && run->opt.devices > 1))
+        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, run->recipe.folder ? "an exported step runs on the devices it was written for: leave --devices out"
+                                                                 : "--devices: at most 1024");
+    run->env = tool_env(t);
+    if (from && from->step >= run->recipe.steps)
+        fprintf(stderr, "otrn: step %lld is the last one already; --steps=N goes further\n", (long long)from->step);
+    train_run(run);
+    printf("step %lld, loss %.6f%s\n", (long long)run->at, run->loss, run->stopped ? ", stopped" : "");
+    if (*t->opt.val[OPT_REPORT] && run->watch.notes.n)
+        page_write(run, t->opt.val[OPT_REPORT]);
+    if (!run->stopped)
+        sample(t, run);
+    train_end(run);
+    return run->stopped ? 130 : 0;
+}
+
+int cmd_generate(Tool *t) {
+    const Checkpoint *c = checkpoint_find(t, t->words.at[0]);
+    if (!c) {
+        ctx_hint(t->ctx, "`otrn train --checkpoint=%s` makes one", t->words.at[0]);
+        ctx_fail(t->ctx, OTRN_ARGUMENT, (Place){.file = t->words.at[0]}, "no checkpoint is there");
+    }
+    Recipe r = {0};
+    recipe_parse(t->ctx, t->arena, c, &r);
+    text_write(t->ctx, t->arena, tool_env(t), &r.model, c->tensors, c->count, t->opt.val[OPT_PROMPT],
+               given(t, OPT_SAMPLE) ? whole(t, OPT_SAMPLE, 1) : 400, number(t, OPT_TEMPERATURE, 0, 100), (uint64_t)whole(t, OPT_SEED, 0), stdout);
+    return 0;
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// feed.c — arguments of a step: batches, rates, first values.
+//
+// Of an exported step, inputs are told apart by type: whole numbers of rank two are tokens (a second one those that come next),
+// floats are pixels, whole numbers of rank one labels. Without data they keep the values they were exported with.
+#include <math.h>
+#include <string.h>
+
+#include "base/dtype.h"
+#include "base/elem.h"
+#include "base/npy.h"
+#include "train/random.h"
+#include "train/train.h"
+
+#define HIDDEN_SHARE 0.15 // of BERT's tokens
+
+const char *const schedule_names[SCHEDULE_COUNT] = {"cosine", "linear", "constant"};
+
+double train_rate(const Recipe *r, int64_t step) {
+    if (step < r->warmup)
+        return r->rate * (double)(step + 1) / (double)r->warmup;
+    double span = (double)(r->steps - r->warmup), share = span > 0 ? (double)(step - r->warmup) / span : 0;
+    share = share > 1 ? 1 : share;
+    double falls = r->schedule == SCHEDULE_COSINE ? 0.5 * (1 + elem_cos(3.14159265358979323846 * share)) : 1 - share;
+    return r->schedule == SCHEDULE_CONSTANT ? r->rate : r->rate * (0.1 + 0.9 * falls);
+}
+
+// --- batches ---------------------------------------------------------------------------------------
+
+static void put_whole(const otrn_buffer *b, int dtype, size_t i, int64_t v) {
+    size_t bytes = otrn_dtype_bytes(dtype);
+    for (size_t k = 0; k < bytes; k++)
+        ((uint8_t *)b->data)[i * bytes + k] = (uint8_t)((uint64_t)v >> 8 * k);
+}
+
+static bool hides(const Train *t, uint64_t sample, int64_t at) {
+    return random_unit((uint64_t)t->recipe.seed, STREAM_MASK, sample * 65536 + (uint64_t)at) < HIDDEN_SHARE;
+}
+
+// A device's rows of the batch, of BERT also which count.
+static void tokens_feed(Train *t, const Port *const *ports, otrn_buffer *const *in, size_t nin, int64_t device, int64_t devices) {
+    const Recipe *r = &t->recipe;
+    const otrn_type *x = &ports[0]->type;
+    bool bert = r->model.kind == MODEL_BERT;
+    int64_t rows = x->dims[0], seq = x->dims[1], vocab = bert ? r->model.vocab - 1 : r->model.vocab;
+    int64_t window = seq + (nin > 1 && !bert);
+    int32_t *tokens = arena_alloc(t->arena, (size_t)window * 4);
+    for (int64_t row = 0; row < rows; row++) {
+        uint64_t sample = (uint64_t)(t->at * rows * devices + device * rows + row);
+        data_tokens(t->ctx, &t->data, (uint64_t)r->seed, sample, window, vocab, tokens);
+        for (int64_t i = 0; i < seq; i++) {
+            size_t at = (size_t)(row * seq + i);
+            bool hide = bert && hides(t, sample, i);
+            put_whole(in[0], x->dtype, at, hide ? vocab : tokens[i]);
+            if (nin > 1)
+                put_whole(in[1], ports[1]->type.dtype, at, tokens[bert ? i : i + 1]);
+            if (bert)
+                ((float *)in[2]->data)[at] = hide;
+        }
+    }
+}
+
+// Weights sum to one over all devices.
+static void weights_scale(Train *t, size_t port, size_t stride, int64_t devices) {
+    double sum = 0;
+    for (int64_t d = 0; d < devices; d++) {
+        const otrn_buffer *b = &t->args[(size_t)d * stride + port];
+        for (size_t i = 0; i < b->bytes / 4; i++)
+            sum += ((const float *)b->data)[i];
+    }
+    for (int64_t d = 0; d < devices; d++) {
+        otrn_buffer *b = &t->args[(size_t)d * stride + port];
+        for (size_t i = 0; i < b->bytes / 4; i++)
+            ((float *)b->data)[i] *= (float)(sum > 0 ? 1 / sum : 0);
+    }
+}
+
+// Pixels as they lie, or square by square (VIT).
+static void images_feed(Train *t, const Port *const *ports, otrn_buffer *const *in, size_t nin, int64_t device, int64_t devices) {
+    const Model *m = &t->recipe.model;
+    int64_t rows = ports[0]->type.dims[0], pixels = t->data.height * t->data.width, width = t->data.width;
+    float *image = arena_alloc(t->arena, (size_t)pixels * 4), *out = in[0]->data;
+    for (int64_t row = 0; row < rows; row++) {
+        uint64_t sample = (uint64_t)(t->at * rows * devices + device * rows + row);
+        int32_t label = data_image(&t->data, (uint64_t)t->recipe.seed, sample, image);
+        if (nin > 1)
+            put_whole(in[1], ports[1]->type.dtype, (size_t)row, label);
+        for (int64_t i = 0; i < pixels; i++) {
+            int64_t at = i;
+            if (m->kind == MODEL_VIT) {
+                int64_t y = i / width, x = i % width, p = m->patch;
+                at = ((y / p) * (width / p) + x / p) * p * p + (y % p) * p + x % p;
+            }
+            out[row * pixels + at] = image[i];
+        }
+    }
+}
+
+static bool is_whole(int dtype) { return dtype >= DT_I8 && dtype <= DT_UI64; }
+
+// The inputs in the order of tokens, targets, weights; those of exported steps that are none of these stay as they are.
+static size_t inputs_find(const Train *t, const Port **ports, size_t *which) {
+    size_t n = 0;
+    for (size_t i = 0; i < t->step.nargs; i++) {
+        const Port *p = &t->step.args[i];
+        if (p->kind != PORT_INPUT || n == 3)
+            continue;
+        if (t->recipe.folder) { // of which kind must the next one be?
+            bool whole = is_whole(p->type.dtype), pixels = t->data.images && !n;
+            if (pixels ? p->type.dtype != DT_F32 : !whole || n == 2 || (t->data.images ? p->type.rank != 1 : p->type.rank != 2))
+                continue;
+        }
+        which[n] = i, ports[n++] = p;
+    }
+    return n;
+}
+
+static void batch_feed(Train *t) {
+    const Port *ports[3];
+    size_t which[3], n = inputs_find(t, ports, which), stride = t->step.nargs;
+    if (t->recipe.folder && !*t->recipe.data)
+        return;
+    if (!n)
+        ctx_fail(t->ctx, OTRN_ARGUMENT, NO_PLACE, "the step has no input that this data fits");
+    for (int64_t d = 0; d < t->opt.devices; d++) {
+        otrn_buffer *in[3];
+        for (size_t i = 0; i < n; i++)
+            in[i] = &t->args[(size_t)d * stride + which[i]];
+        if (t->data.images)
+            images_feed(t, ports, in, n, d, t->opt.devices);
+        else
+            tokens_feed(t, ports, in, n, d, t->opt.devices);
+    }
+    if (t->recipe.model.kind == MODEL_BERT)
+        weights_scale(t, which[2], stride, t->opt.devices);
+}
+
+static double power(double base, int64_t n) {
+    double p = 1;
+    for (; n; n >>= 1, base *= base)
+        p *= n & 1 ? base : 1;
+    return p;
+}
+
+void feed_step(Train *t) {
+    Arena *whole = t->arena, scratch;
+    arena_init(&scratch, t->ctx);
+    jmp_buf jb, *outer = t->ctx->on_fail;
+    volatile bool good = false;
+    t->arena = &scratch;
+    if (CTX_TRY(t->ctx, jb)) {
+        batch_feed(t);
+        good = true;
+    }
+    t->arena = whole, t->ctx->on_fail = outer;
+    arena_fini(&scratch);
+    if (!good)
+        longjmp(*outer, 1);
+    const Adam *adam = &t->recipe.adam;
+    for (size_t i = 0; i < t->step.nargs * (size_t)t->opt.devices; i++) {
+        const Port *p = &t->step.args[i % t->step.nargs];
+        double v = p->kind == PORT_RATE       ? train_rate(&t->recipe, t->at)
+                   : p->kind == PORT_CORRECT1 ? 1 / (1 - power(adam->beta1, t->at + 1))
+                   : p->kind == PORT_CORRECT2 ? 1 / (1 - power(adam->beta2, t->at + 1))
+                                              : 0;
+        if (p->kind == PORT_RATE || p->kind == PORT_CORRECT1 || p->kind == PORT_CORRECT2)
+            *(float *)t->args[i].data = (float)v;
+        else if (p->kind == PORT_SEED)
+            for (size_t k = 0; k < t->args[i].bytes / 4; k++)
+                ((uint32_t *)t->args[i].data)[k] = (uint32_t)random_at((uint64_t)t->recipe.seed, STREAM_MASK + i, (uint64_t)t->at * 64 + k);
+    }
+}
+
+// --- first values ----------------------------------------------------------------------------------
+
+static void file_feed(Train *t, const Port *p, otrn_buffer *to) {
+    Npy npy;
+    npy_read(t->ctx, t->arena, p->file, &npy);
+    if (npy.bytes != to->bytes)
+        ctx_fail(t->ctx, OTRN_ARGUMENT, (Place){.file = p->file}, "`%s` has %zu bytes in the program and %zu here", p->name, to->bytes, npy.bytes);
+    memcpy(to->data, npy.data, npy.bytes);
+}
+
+static bool same_type(const otrn_type *x, const otrn_type *y) {
+    return x->dtype == y->dtype && x->rank == y->rank && !memcmp(x->dims, y->dims, (size_t)x->rank * sizeof *x->dims);
+}
+
+static void checkpoint_feed(Train *t, const Port *p, otrn_buffer *to) {
+    for (size_t i = 0; i < t->from->count; i++) {
+        const Tensor *c = &t->from->tensors[i];
+        if (strcmp(c->name, p->name))
+            continue;
+        if (!same_type(&c->type, &p->type))
+            break;
+        memcpy(to->data, c->data, to->bytes);
+        return;
+    }
+    ctx_hint(t->ctx, "it belongs to a model of another shape: leave sizes out, so that they are those of the checkpoint, or begin in another folder");
+    ctx_fail(t->ctx, OTRN_ARGUMENT, (Place){.file = t->from->path}, "the checkpoint has no `%s` of the program's shape", p->name);
+}
+
+void feed_state(Train *t) {
+    for (size_t i = 0; i < t->step.nargs; i++) {
+        const Port *p = &t->step.args[i];
+        otrn_buffer *b = &t->args[i];
+        if (t->from && port_lasts(p)) {
+            checkpoint_feed(t, p, b);
+        } else if (p->file) {
+            file_feed(t, p, b);
+        } else if (p->type.dtype == DT_F32 && (p->kind == PORT_PARAMETER || p->kind == PORT_STATE)) {
+            float *to = b->data;
+            for (size_t k = 0; k < b->bytes / 4; k++)
+                to[k] = p->scale > 0 ? p->scale * random_bell((uint64_t)t->recipe.seed, STREAM_WEIGHTS + i, k) : p->fill;
+        }
+        for (int64_t d = 1; d < t->opt.devices; d++)
+            memcpy(t->args[(size_t)d * t->step.nargs + i].data, b->data, b->bytes);
+    }
+}

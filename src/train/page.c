@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// page.c — a run as one HTML file: the profile's page of its step, with the loss and the host's times on top.
+#include <math.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "clock/html.h"
+#include "train/train.h"
+
+#define PLOT_WIDTH 1000
+#define PLOT_HEIGHT 220
+#define POINTS 500
+
+static double pick(const StepNote *n, int which) { return which ? n->seconds * 1e3 : n->loss; }
+
+// A curve over steps; of many steps the mean of neighbours.
+static void curve(const Train *t, int which, const char *label, Buf *out) {
+    const StepNote *notes = t->watch.notes.at;
+    uint32_t n = t->watch.notes.n, every = n / POINTS + 1;
+    double low = INFINITY, high = -INFINITY;
+    for (uint32_t i = 0; i < n; i++)
+        low = fmin(low, pick(&notes[i], which)), high = fmax(high, pick(&notes[i], which));
+    low = which ? 0 : low, high = high > low ? high : low + 1;
+    buf_printf(out, "<p class=soft>%s</p><svg viewBox=\"0 0 %d %d\" role=img><path class=axis d=\"M50 5V%dH%d\"/>", label, PLOT_WIDTH, PLOT_HEIGHT,
+               PLOT_HEIGHT - 20, PLOT_WIDTH - 5);
+    buf_printf(out, "<text x=0 y=14 class=soft>%.4g</text><text x=0 y=%d class=soft>%.4g</text>", high, PLOT_HEIGHT - 22, low);
+    buf_printf(out, "<text x=50 y=%d class=soft>step %lld</text><text x=%d y=%d class=soft text-anchor=end>step %lld</text><path class=edge d=\"",
+               PLOT_HEIGHT - 4, (long long)notes[0].step, PLOT_WIDTH - 5, PLOT_HEIGHT - 4, (long long)notes[n - 1].step);
+    for (uint32_t i = 0; i < n; i += every) {
+        double sum = 0, count = 0;
+        for (uint32_t k = i; k < i + every && k < n; k++)
+            sum += pick(&notes[k], which), count++;
+        double x = 50 + (PLOT_WIDTH - 55) * (n > 1 ? (double)i / (n - 1) : 0);
+        double y = 5 + (PLOT_HEIGHT - 25) * (high - sum / count) / (high - low);
+        buf_printf(out, "%s%.1f %.1f", i ? "L" : "M", x, y);
+    }
+    buf_puts(out, "\"/></svg>\n");
+}
+
+static void tile(Buf *out, const char *value, const char *label) {
+    buf_puts(out, "<div class=tile><b>"), html_text(out, value), buf_puts(out, "</b><span>"), html_text(out, label), buf_puts(out, "</span></div>\n");
+}
+
+static void tiles(Train *t, Buf *out) {
+    Arena *a = t->arena;
+    const Watch *w = &t->watch;
+    double seconds = 0;
+    for (uint32_t i = 0; i < w->notes.n; i++)
+        seconds += w->notes.at[i].seconds;
+    double each = seconds / w->notes.n;
+    buf_puts(out, "<h2>The run</h2><div class=tiles>");
+    tile(out, arena_printf(a, "%lld of %lld", (long long)t->at, (long long)t->recipe.steps), "steps");
+    tile(out, arena_printf(a, "%.4f", t->loss), "loss of the last step");
+    tile(out, arena_printf(a, "%.4g", (double)w->samples / each), arena_printf(a, "%s a second on this host", w->unit));
+    tile(out, arena_printf(a, "%.2f ms", each * 1e3), "a step on this host");
+    tile(out, arena_printf(a, "%.3f ms", w->priced_us * 1e-3), "a step on the chip, modelled");
+    tile(out, arena_printf(a, "%.3g USD", (double)t->at * w->priced_us * 1e-6 * w->usd_per_hour / 3600), "the run on the chip");
+    tile(out, arena_printf(a, "%.0f ms", t->start_ms), otrn_exe_cached(t->exe) ? "until the first step, from the cache" : "until the first step, compiled");
+    buf_puts(out, "</div>");
+}
+
+void page_write(Train *t, const char *path) {
+    if (!t->watch.notes.n)
+        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "no step was made, so there is nothing to report");
+    otrn_error err = OTRN_ERROR_INIT;
+    otrn_profile *profile = NULL;
+    const char *part = arena_printf(t->arena, "%s.part.html", path);
+    otrn_status s = otrn_profile_make(t->exe, NULL, &profile, &err);
+    if (s == OTRN_OK)
+        s = otrn_profile_trace(profile, part, &err);
+    otrn_profile_free(profile);
+    if (s != OTRN_OK)
+        ctx_fail(t->ctx, s, (Place){.file = path}, "%s", err.text);
+    size_t size;
+    const char *page = (const char *)file_read(t->ctx, t->arena, part, &size), *at = strstr(page, HTML_EXTRA);
+    remove(part);
+    Buf out = {.arena = t->arena};
+    size_t before = at ? (size_t)(at - page) : 0;
+    buf_put(&out, page, before);
+    tiles(t, &out);
+    curve(t, 0, "loss, by step", &out);
+    curve(t, 1, "milliseconds that a step took on this host", &out);
+    buf_put(&out, page + before, size - before);
+    file_write(t->ctx, path, out.at, out.n);
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// run.c — the run itself: prepare, step after step, checkpoints, an end that leaves nothing half done.
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "train/train.h"
+
+#define ALIGN 64
+
+// --- Ctrl-C ----------------------------------------------------------------------------------------
+
+static volatile sig_atomic_t asked; // a handler reaches nothing else
+
+static void on_signal(int sig) {
+    asked = 1;
+    signal(sig, SIG_DFL); // a second one ends the process at once
+}
+
+// --- preparing -------------------------------------------------------------------------------------
+
+static void check(Train *t, otrn_status s, const otrn_error *err) {
+    if (s == OTRN_OK)
+        return;
+    char file[sizeof err->file];
+    memcpy(file, err->file, sizeof file);
+    if (err->hint[0])
+        ctx_hint(t->ctx, "%s", err->hint);
+    ctx_fail(t->ctx, s, (Place){file, err->line, err->col}, "%s", err->text);
+}
+
+static void compile(Train *t) {
+    if (t->recipe.folder)
+        step_read(t->ctx, t->arena, t->recipe.folder, &t->step);
+    else
+        model_step(t->ctx, t->arena, &t->recipe.model, &t->recipe.adam, t->opt.devices, &t->step);
+    otrn_error err = OTRN_ERROR_INIT;
+    check(t, otrn_compile(t->env, t->step.program, t->step.program_bytes, t->step.name, &t->exe, &err), &err);
+    if (otrn_exe_num_args(t->exe) != t->step.nargs || otrn_exe_num_results(t->exe) != t->step.nresults)
+        ctx_fail(t->ctx, OTRN_ARGUMENT, (Place){.file = t->step.name}, "the manifest has %zu arguments and %zu results, the program %zu and %zu",
+                 t->step.nargs, t->step.nresults, otrn_exe_num_args(t->exe), otrn_exe_num_results(t->exe));
+    for (size_t i = 0; i < t->step.nargs; i++)
+        t->step.args[i].type = *otrn_exe_arg_type(t->exe, i);
+}
+
+static bool in_place(const Train *t, size_t result, size_t *arg) {
+    for (size_t i = 0; i < t->step.nargs; i++)
+        if (t->step.args[i].result == (int64_t)result) {
+            *arg = i;
+            return otrn_exe_result_alias(t->exe, result) == (int64_t)i;
+        }
+    return false;
+}
+
+static size_t rounded(size_t n) { return (n + ALIGN - 1) / ALIGN * ALIGN; }
+
+// One piece of memory for all devices; results lie in the arguments they replace where the program lets them.
+static void memory_make(Train *t) {
+    size_t na = t->step.nargs, nr = t->step.nresults, bytes = 0, arg, at = 0, devices = (size_t)t->opt.devices;
+    for (size_t i = 0; i < na; i++)
+        bytes += rounded(otrn_type_bytes(otrn_exe_arg_type(t->exe, i)));
+    for (size_t i = 0; i < nr; i++)
+        bytes += in_place(t, i, &arg) ? 0 : rounded(otrn_type_bytes(otrn_exe_result_type(t->exe, i)));
+    t->memory = bytes < SIZE_MAX / devices ? aligned_alloc(ALIGN, bytes * devices + ALIGN) : NULL;
+    if (!t->memory) {
+        ctx_hint(t->ctx, "a smaller --batch, or a smaller model, takes less");
+        ctx_fail(t->ctx, OTRN_NOMEM, NO_PLACE, "no host memory for the state of the step: %zu bytes", bytes * devices);
+    }
+    t->args = ARENA_NEWN(t->arena, otrn_buffer, na * devices + 1);
+    t->results = ARENA_NEWN(t->arena, otrn_buffer, nr * devices + 1);
+    for (size_t d = 0; d < devices; d++) {
+        for (size_t i = 0; i < na; i++) {
+            size_t n = otrn_type_bytes(otrn_exe_arg_type(t->exe, i));
+            t->args[d * na + i] = (otrn_buffer){(uint8_t *)t->memory + at, n};
+            at += rounded(n);
+        }
+        for (size_t i = 0; i < nr; i++) {
+            size_t n = otrn_type_bytes(otrn_exe_result_type(t->exe, i));
+            bool same = in_place(t, i, &arg);
+            t->results[d * nr + i] = same ? t->args[d * na + arg] : (otrn_buffer){(uint8_t *)t->memory + at, n};
+            at += same ? 0 : rounded(n);
+        }
+    }
+    memset(t->memory, 0, bytes * devices);
+}
+
+static void state_make(Train *t) {
+    t->state = ARENA_NEWN(t->arena, Tensor, t->step.nargs + 1);
+    for (size_t i = 0; i < t->step.nargs; i++) {
+        const Port *p = &t->step.args[i];
+        if (port_lasts(p))
+            t->state[t->nstate++] = (Tensor){p->name, p->type, t->args[i].data, t->args[i].bytes};
+    }
+}
+
+static void data_check(Train *t) {
+    const Json *was = t->from ? json_get(t->from->manifest, "data") : NULL;
+    const Json *print = json_get(was, "print"), *count = json_get(was, "count");
+    if (!print || !count || (print->number == t->data.print && count->number == (double)t->data.count))
+        return;
+    ctx_hint(t->ctx, "name the same file with --data, or begin in another folder");
+    ctx_fail(t->ctx, OTRN_ARGUMENT, (Place){.file = t->data.name}, "the data is not what the checkpoint of step %lld was trained on",
+             (long long)t->from->step);
+}
+
+static void prepare(Train *t) {
+    const Recipe *r = &t->recipe;
+    if (!r->folder || *r->data)
+        data_open(t->ctx, t->arena, r->data, r->model.kind == MODEL_VIT || r->model.kind == MODEL_MLP, &t->data);
+    else
+        t->data.name = r->folder;
+    data_check(t);
+    if (t->data.images && !r->folder)
+        t->recipe.model.height = t->data.height, t->recipe.model.width = t->data.width;
+    compile(t);
+    memory_make(t);
+    state_make(t);
+    feed_state(t);
+    const Json *loss = t->from ? json_get(t->from->manifest, "loss") : NULL;
+    t->at = t->from ? t->from->step : 0, t->loss = loss ? loss->number : 0;
+    if (*t->opt.checkpoint) {
+        saver_begin(t->ctx, t->arena, &t->saver, t->opt.checkpoint, t->opt.keep, t->from ? t->at : -1, t->state, t->nstate);
+        checkpoint_aside(t->ctx, t->arena, t->opt.checkpoint, t->at);
+    }
+}
+
+// --- stepping --------------------------------------------------------------------------------------
+
+static void execute(Train *t) {
+    otrn_error err = OTRN_ERROR_INIT;
+    size_t na = t->step.nargs, nr = t->step.nresults;
+    if (t->opt.devices == 1) {
+        check(t, otrn_execute(t->exe, t->args, na, t->results, nr, &err), &err);
+    } else {
+        const otrn_buffer *args[OTRN_MAX_DEVICES], *results[OTRN_MAX_DEVICES];
+        for (int64_t d = 0; d < t->opt.devices; d++)
+            args[d] = t->args + (size_t)d * na, results[d] = t->results + (size_t)d * nr;
+        check(t, otrn_execute_many(t->exe, (uint32_t)t->opt.devices, 1, args, na, results, nr, &err), &err);
+    }
+    for (size_t i = 0; i < na * (size_t)t->opt.devices; i++) {
+        const Port *p = &t->step.args[i % na];
+        const otrn_buffer *to = &t->args[i], *from = port_lasts(p) ? &t->results[i / na * nr + (size_t)p->result] : to;
+        if (from->data != to->data)
+            memcpy(to->data, from->data, to->bytes);
+    }
+}
+
+static double scalar_of(const Train *t, int64_t result) {
+    if (result < 0)
+        return 0;
+    const otrn_buffer *b = &t->results[result];
+    return b->bytes == 8 ? *(double *)b->data : *(float *)b->data;
+}
+
+static void save(Train *t) {
+    Buf meta = {.arena = t->arena};
+    recipe_print(&t->recipe, &t->data, &meta);
+    buf_printf(&meta, ",\n \"loss\": %.9g", isfinite(t->loss) ? t->loss : 0);
+    saver_save(&t->saver, t->at, buf_cstr(&meta));
+}
+
+static void errors_tell(Train *t) { // of the checkpoint that was being written; the run goes on
+    otrn_error err;
+    if (!saver_error(&t->saver, &err))
+        return;
+    char text[2400];
+    otrn_error_print(&err, text, sizeof text);
+    watch_say(t, "warning: %s", text);
+}
+
+static void not_a_number(Train *t) {
+    long long step = t->at;
+    if (*t->opt.checkpoint)
+        ctx_hint(t->ctx, "`--resume --nan` goes on from step %lld and names the operation; a smaller --lr may do",
+                 (long long)(saver_saved(&t->saver) < 0 ? 0 : saver_saved(&t->saver)));
+    else
+        ctx_hint(t->ctx, "--nan names the operation that made it; a smaller --lr may do");
+    ctx_fail(t->ctx, OTRN_CHECK, NO_PLACE, "the loss of step %lld is %s: nothing of it was saved", step, isnan(t->loss) ? "not a number" : "infinite");
+}
+
+static void loop(Train *t) {
+    while (t->at < t->recipe.steps && !asked) {
+        double from = watch_seconds();
+        feed_step(t);
+        execute(t);
+        t->loss = scalar_of(t, t->step.loss);
+        t->at++;
+        if (!isfinite(t->loss))
+            not_a_number(t);
+        watch_step(t, &(StepNote){t->at, t->loss, scalar_of(t, t->step.norm), train_rate(&t->recipe, t->at - 1), watch_seconds() - from});
+        if (t->saver.on && t->at % t->opt.every == 0 && t->at < t->recipe.steps)
+            save(t);
+        errors_tell(t);
+    }
+    t->stopped = asked != 0;
+}
+
+static void last_save(Train *t) {
+    if (!t->saver.on)
+        return;
+    saver_wait(&t->saver);
+    errors_tell(t);
+    if (saver_saved(&t->saver) == t->at)
+        return;
+    save(t);
+    saver_wait(&t->saver);
+    otrn_error err;
+    if (saver_error(&t->saver, &err))
+        check(t, err.code, &err);
+}
+
+void train_run(Train *t) {
+    double from = watch_seconds();
+    jmp_buf jb, *outer = t->ctx->on_fail;
+    volatile bool good = false;
+    asked = 0;
+    void (*sigint)(int) = SIG_DFL, (*sigterm)(int) = SIG_DFL;
+    if (CTX_TRY(t->ctx, jb)) {
+        prepare(t);
+        sigint = signal(SIGINT, on_signal), sigterm = signal(SIGTERM, on_signal);
+        t->start_ms = 1e3 * (watch_seconds() - from);
+        watch_begin(t);
+        loop(t);
+        last_save(t);
+        good = true;
+    }
+    signal(SIGINT, sigint), signal(SIGTERM, sigterm);
+    t->ctx->on_fail = outer;
+    saver_end(&t->saver);
+    watch_end(t);
+    if (!good) {
+        train_end(t);
+        longjmp(*outer, 1);
+    }
+}
+
+void train_end(Train *t) {
+    otrn_exe_free(t->exe);
+    free(t->memory);
+    data_close(&t->data);
+    t->exe = NULL, t->memory = NULL;
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// text.c — text from a language model: the last tokens in, one more out, again and again.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/elem.h"
+#include "train/random.h"
+#include "train/train.h"
+
+typedef struct Writer {
+    Ctx *ctx;
+    Arena *arena;
+    const Model *m;
+    otrn_exe *exe;
+    otrn_buffer *args, result;
+    size_t nargs;
+    uint64_t seed;
+    double temperature;
+} Writer;
+
+static void check(Ctx *ctx, otrn_status s, const otrn_error *err) {
+    if (s != OTRN_OK)
+        ctx_fail(ctx, s, NO_PLACE, "%s", err->text);
+}
+
+static void weights_find(Writer *w, const Step *step, const Tensor *t, size_t count) {
+    w->nargs = step->nargs;
+    w->args = ARENA_NEWN(w->arena, otrn_buffer, step->nargs);
+    for (size_t i = 0; i + 1 < step->nargs; i++) {
+        for (size_t k = 0; k < count && !w->args[i].data; k++)
+            if (!strcmp(t[k].name, step->args[i].name) && t[k].bytes == otrn_type_bytes(&step->args[i].type))
+                w->args[i] = (otrn_buffer){(void *)t[k].data, t[k].bytes};
+        if (!w->args[i].data)
+            ctx_fail(w->ctx, OTRN_ARGUMENT, NO_PLACE, "the checkpoint has no `%s` of this model's shape", step->args[i].name);
+    }
+    size_t bytes = (size_t)w->m->seq * 4;
+    w->args[step->nargs - 1] = (otrn_buffer){arena_zalloc(w->arena, bytes), bytes};
+    bytes = (size_t)(w->m->seq * w->m->vocab) * 4;
+    w->result = (otrn_buffer){arena_zalloc(w->arena, bytes), bytes};
+}
+
+// One of the tokens, by chance: exp(logit / temperature) is its share.
+static int64_t choose(const Writer *w, const float *logits, uint64_t n) {
+    int64_t vocab = w->m->vocab, best = 0;
+    for (int64_t i = 1; i < vocab; i++)
+        best = logits[i] > logits[best] ? i : best;
+    if (w->temperature <= 0)
+        return best;
+    double sum = 0;
+    for (int64_t i = 0; i < vocab; i++)
+        sum += elem_exp(((double)logits[i] - logits[best]) / w->temperature);
+    double at = random_unit(w->seed, STREAM_SAMPLE, n) * sum;
+    for (int64_t i = 0; i < vocab; i++)
+        if ((at -= elem_exp(((double)logits[i] - logits[best]) / w->temperature)) < 0)
+            return i;
+    return best;
+}
+
+static int64_t next(Writer *w, const uint8_t *text, int64_t n) {
+    int64_t seq = w->m->seq, from = n > seq ? n - seq : 0;
+    int32_t *x = w->args[w->nargs - 1].data;
+    for (int64_t i = 0; i < seq; i++) // what comes behind the last one is not seen
+        x[i] = from + i < n ? text[from + i] : 0;
+    otrn_error err = OTRN_ERROR_INIT;
+    check(w->ctx, otrn_execute(w->exe, w->args, w->nargs, &w->result, 1, &err), &err);
+    return choose(w, (const float *)w->result.data + (n - from - 1) * w->m->vocab, (uint64_t)n);
+}
+
+static void write_all(Writer *w, const char *prompt, int64_t bytes, FILE *out) {
+    int64_t given = (int64_t)strlen(prompt), n = given ? given : 1;
+    uint8_t *text = arena_zalloc(w->arena, (size_t)(n + bytes + 1));
+    memcpy(text, given ? prompt : "\n", (size_t)n);
+    for (int64_t i = 0; i < given; i++)
+        if (text[i] >= w->m->vocab)
+            ctx_fail(w->ctx, OTRN_ARGUMENT, NO_PLACE, "the prompt has bytes that the model has no token for");
+    fwrite(prompt, 1, (size_t)given, out);
+    for (int64_t i = 0; i < bytes; i++, n++) {
+        text[n] = (uint8_t)next(w, text, n);
+        fputc(text[n], out);
+        fflush(out);
+    }
+    fputc('\n', out);
+}
+
+void text_write(Ctx *ctx, Arena *a, otrn_env *env, const Model *m, const Tensor *weights, size_t count, const char *prompt, int64_t bytes,
+                double temperature, uint64_t seed, FILE *out) {
+    if (m->kind != MODEL_GPT || m->vocab > DATA_BYTES)
+        ctx_fail(ctx, OTRN_UNSUPPORTED, NO_PLACE, "only a gpt whose tokens are bytes writes text; this is %s with %lld", model_names[m->kind],
+                 (long long)m->vocab);
+    Writer w = {.ctx = ctx, .arena = a, .m = m, .seed = seed, .temperature = temperature};
+    Step step;
+    model_forward(ctx, a, m, &step);
+    weights_find(&w, &step, weights, count);
+    otrn_error err = OTRN_ERROR_INIT;
+    check(ctx, otrn_compile(env, step.program, step.program_bytes, step.name, &w.exe, &err), &err);
+    jmp_buf jb, *outer = ctx->on_fail;
+    volatile bool good = false;
+    if (CTX_TRY(ctx, jb)) {
+        write_all(&w, prompt, bytes, out);
+        good = true;
+    }
+    ctx->on_fail = outer;
+    otrn_exe_free(w.exe);
+    if (!good)
+        longjmp(*outer, 1);
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// train.h — a training run: what it was asked, its state, and what it tells.
+//
+//   data ─► feed ─► step (compiled once, cached) ─► loss ─► watch: terminal, log, TensorBoard, Prometheus
+//                    └ parameters and state, in place ─► saver: checkpoints beside it
+//
+// All that a step depends on is its number, the seed, and the state: a run that goes on from a checkpoint makes the same bits.
+#ifndef OTRN_TRAIN_TRAIN_H
+#define OTRN_TRAIN_TRAIN_H
+
+#include <stdio.h>
+
+#include "train/checkpoint.h"
+#include "train/data.h"
+#include "train/model.h"
+
+typedef enum Schedule { SCHEDULE_COSINE, SCHEDULE_LINEAR, SCHEDULE_CONSTANT, SCHEDULE_COUNT } Schedule;
+extern const char *const schedule_names[SCHEDULE_COUNT];
+
+// What decides the numbers; a manifest has all of it, so that a run goes on without being told again.
+typedef struct Recipe {
+    Model model;
+    int64_t steps, warmup, seed;
+    Schedule schedule;
+    double rate;
+    Adam adam;
+    const char *data;   // path, "": built in
+    const char *folder; // of an exported step; NULL: a model of ours
+} Recipe;
+
+typedef struct TrainOptions { // what does not
+    const char *checkpoint, *log, *tensorboard, *prometheus;
+    int64_t every;
+    uint64_t keep;
+    bool resume;
+    int64_t devices;
+    bool terminal; // a progress line
+} TrainOptions;
+
+typedef struct StepNote { // of one step, for who watches
+    int64_t step;         // how many are done
+    double loss, norm, rate, seconds;
+} StepNote;
+
+typedef struct Watch { // see watch.h's functions below
+    FILE *log, *board;
+    const char *prometheus;
+    bool terminal, line; // line: there is an unfinished one on the terminal
+    int64_t steps, samples; // of the run; tokens or images of a step
+    const char *unit;
+    double begun, told, written, priced_us, usd_per_hour; // seconds; the modelled step, 0: not known
+    double mean, spread; // of the loss, fading
+    double pace;         // seconds a step takes, fading
+    int64_t first, spikes;
+    VEC(StepNote) notes; // all of this process, for the page
+} Watch;
+
+typedef struct Train {
+    Ctx *ctx;
+    Arena *arena;
+    otrn_env *env;
+    Recipe recipe;
+    TrainOptions opt;
+    Data data;
+    Step step;
+    otrn_exe *exe;
+    otrn_buffer *args, *results; // of all devices, one behind the other
+    void *memory;
+    Tensor *state; // of the first device: what checkpoints hold
+    size_t nstate;
+    int64_t at; // steps done
+    double loss;
+    Saver saver;
+    Watch watch;
+    const Checkpoint *from; // NULL: a new run
+    bool stopped;           // by Ctrl-C
+    double start_ms;        // until the first step began
+} Train;
+
+// Runs it; raises after tidying up. Everything it opened stays usable until train_end (the sample and the page need it).
+void train_run(Train *t);
+void train_end(Train *t);
+double train_rate(const Recipe *r, int64_t step);
+// Recipe from a checkpoint's manifest; `given` has those members that were said again.
+void recipe_print(const Recipe *r, const Data *d, Buf *out);
+void recipe_parse(Ctx *ctx, Arena *a, const Checkpoint *c, Recipe *out);
+
+// --- feed.c ----------------------------------------------------------------------------------------
+void feed_step(Train *t);                 // inputs and rates of step t->at
+void feed_state(Train *t);                // first values, or the checkpoint's
+
+// --- watch.c ---------------------------------------------------------------------------------------
+double watch_seconds(void);
+void watch_begin(Train *t);
+void watch_step(Train *t, const StepNote *n);
+void watch_say(Train *t, const char *fmt, ...) __attribute__((format(printf, 2, 3))); // a line for people
+void watch_end(Train *t);
+
+// --- text.c ----------------------------------------------------------------------------------------
+// Text of a language model with these parameters, byte by byte; `prompt` first.
+void text_write(Ctx *ctx, Arena *a, otrn_env *env, const Model *m, const Tensor *weights, size_t count, const char *prompt, int64_t bytes,
+                double temperature, uint64_t seed, FILE *out);
+
+// --- page.c ----------------------------------------------------------------------------------------
+void page_write(Train *t, const char *path);
+
+#endif

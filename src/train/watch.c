@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// watch.c — what a run tells while it runs: a line on the terminal, JSON lines, TensorBoard, Prometheus.
+//
+// The modelled step comes from the clock, behind the first step.
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "train/train.h"
+
+#define FADE 0.05        // share of the newest step in means
+#define LINE_SECONDS 0.1 // between changes of the terminal's line
+#define PROM_SECONDS 1.0
+#define QUIET_LINES 10   // of a whole run, in a log
+#define SPIKE_AFTER 20   // steps before a spike can be told
+#define SPIKE_TIMES 8.0  // deviations
+
+double watch_seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void line_end(Watch *w) {
+    if (w->line)
+        fprintf(stderr, "\r\033[K");
+    w->line = false;
+}
+
+void watch_say(Train *t, const char *fmt, ...) {
+    va_list ap;
+    line_end(&t->watch);
+    fprintf(stderr, "otrn: ");
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    size_t n = strlen(fmt);
+    fprintf(stderr, n && fmt[n - 1] == '\n' ? "" : "\n");
+}
+
+// --- TensorBoard -----------------------------------------------------------------------------------
+// Records of a length, its checksum, an Event (protobuf), its checksum.
+
+static uint32_t masked(const void *p, size_t n) {
+    uint32_t c = crc32c(0, p, n);
+    return (c >> 15 | c << 17) + 0xa282ead8u;
+}
+
+static void record(FILE *out, const Buf *event) {
+    uint8_t head[12], tail[4];
+    le_store64(head, event->n), le_store32(head + 8, masked(head, 8)), le_store32(tail, masked(event->at, event->n));
+    fwrite(head, 1, 12, out), fwrite(event->at, 1, event->n, out), fwrite(tail, 1, 4, out);
+    fflush(out);
+}
+
+static void varint(Buf *b, uint64_t v) {
+    for (; v >= 128; v >>= 7)
+        put_u8(b, (uint8_t)(v | 128));
+    put_u8(b, (uint8_t)v);
+}
+
+static void bits64(Buf *b, double v) {
+    uint64_t u;
+    memcpy(&u, &v, 8);
+    put_u64(b, u);
+}
+
+static Buf event_begin(Arena *a) {
+    Buf e = {.arena = a};
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    put_u8(&e, 0x09), bits64(&e, (double)now.tv_sec + 1e-9 * (double)now.tv_nsec); // wall_time
+    return e;
+}
+
+static void value(Arena *a, Buf *summary, const char *tag, double v) {
+    Buf one = {.arena = a};
+    float f = (float)v;
+    uint32_t u;
+    memcpy(&u, &f, 4);
+    put_u8(&one, 0x0a), varint(&one, strlen(tag)), buf_puts(&one, tag);
+    put_u8(&one, 0x15), put_u32(&one, u);
+    put_u8(summary, 0x0a), varint(summary, one.n), buf_put(summary, one.at, one.n);
+}
+
+static void board_step(Train *t, const StepNote *n) {
+    Arena a;
+    arena_init(&a, t->ctx);
+    Buf e = event_begin(&a), summary = {.arena = &a};
+    put_u8(&e, 0x10), varint(&e, (uint64_t)n->step);
+    value(&a, &summary, "loss", n->loss), value(&a, &summary, "gradient_norm", n->norm), value(&a, &summary, "learning_rate", n->rate);
+    value(&a, &summary, "step_seconds", n->seconds);
+    put_u8(&e, 0x2a), varint(&e, summary.n), buf_put(&e, summary.at, summary.n);
+    record(t->watch.board, &e);
+    arena_fini(&a);
+}
+
+static void board_open(Train *t) {
+    const char *folder = t->opt.tensorboard;
+    if (!*folder)
+        return;
+    dir_make(t->ctx, folder);
+    char host[64] = "host";
+    gethostname(host, sizeof host - 1);
+    const char *path = arena_printf(t->arena, "%s/events.out.tfevents.%lld.%s.%d", folder, (long long)time(NULL), host, (int)getpid());
+    t->watch.board = fopen(path, "wb");
+    if (!t->watch.board)
+        ctx_fail(t->ctx, OTRN_IO, (Place){.file = path}, "cannot write it: %s", strerror(errno));
+    Buf e = event_begin(t->arena);
+    put_u8(&e, 0x1a), varint(&e, 13), buf_puts(&e, "brain.Event:2");
+    record(t->watch.board, &e);
+}
+
+// --- numbers ---------------------------------------------------------------------------------------
+
+static void price_read(Train *t) {
+    otrn_report r = OTRN_REPORT_INIT;
+    if (t->watch.priced_us == 0 && otrn_time(t->exe, NULL, &r, NULL) == OTRN_OK)
+        t->watch.priced_us = r.total_us, t->watch.usd_per_hour = r.usd_per_hour * (double)(r.devices > 1 ? 1 : t->opt.devices);
+}
+
+static double dollars(const Train *t) { return (double)t->at * t->watch.priced_us * 1e-6 * t->watch.usd_per_hour / 3600; }
+
+static double pace(const Watch *w) { return w->pace > 0 ? (double)w->samples / w->pace : 0; }
+
+static void log_step(Train *t, const StepNote *n) {
+    const Watch *w = &t->watch;
+    fprintf(w->log, "{\"step\": %lld, \"loss\": %.9g, \"gradient_norm\": %.9g, \"lr\": %.9g, \"seconds\": %.6f, \"%s_per_second\": %.6g, "
+            "\"modelled_us\": %.6g, \"usd\": %.6g}\n", (long long)n->step, n->loss, n->norm, n->rate, n->seconds, w->unit,
+            n->seconds > 0 ? (double)w->samples / n->seconds : 0, w->priced_us, dollars(t));
+    fflush(w->log);
+}
+
+static void prom_write(Train *t, const StepNote *n) {
+    Arena a;
+    arena_init(&a, t->ctx);
+    Buf b = {.arena = &a};
+    const struct {
+        const char *name, *kind, *help;
+        double value;
+    } rows[] = {
+        {"step", "counter", "steps done", (double)n->step},
+        {"steps", "gauge", "steps of the whole run", (double)t->recipe.steps},
+        {"loss", "gauge", "of the last step", n->loss},
+        {"gradient_norm", "gauge", "of all gradients together", n->norm},
+        {"learning_rate", "gauge", "of the last step", n->rate},
+        {"step_seconds", "gauge", "that the last step took on this host", n->seconds},
+        {"samples_per_second", "gauge", "tokens or images, on this host", pace(&t->watch)},
+        {"modelled_step_seconds", "gauge", "that a step takes on the chip", t->watch.priced_us * 1e-6},
+        {"dollars", "counter", "that the steps so far cost on the chip", dollars(t)},
+        {"checkpoint_step", "gauge", "last step on disk", (double)saver_saved(&t->saver)},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        buf_printf(&b, "# HELP otrn_train_%s %s\n# TYPE otrn_train_%s %s\notrn_train_%s %.9g\n", rows[i].name, rows[i].help, rows[i].name,
+                   rows[i].kind, rows[i].name, rows[i].value);
+    file_write(t->ctx, t->watch.prometheus, b.at, b.n);
+    arena_fini(&a);
+}
+
+static void duration(double s, char *out, size_t bytes) {
+    if (s < 100)
+        snprintf(out, bytes, "%.0f s", s);
+    else if (s < 6000)
+        snprintf(out, bytes, "%.0f min", s / 60);
+    else
+        snprintf(out, bytes, "%.1f h", s / 3600);
+}
+
+static void text_of(const Train *t, const StepNote *n, char *out, size_t bytes) {
+    const Watch *w = &t->watch;
+    char left[32], model[96] = "";
+    duration((double)(w->steps - n->step) * w->pace, left, sizeof left);
+    if (w->priced_us > 0)
+        snprintf(model, sizeof model, ", modelled step %.3g ms", w->priced_us * 1e-3);
+    size_t used = strlen(model);
+    if (w->priced_us > 0 && w->usd_per_hour > 0)
+        snprintf(model + used, sizeof model - used, ", %.2g USD", dollars(t));
+    snprintf(out, bytes, "step %lld of %lld, loss %.4f, %.0f %s/s, %s left%s", (long long)n->step, (long long)w->steps, n->loss, pace(w), w->unit,
+             left, model);
+}
+
+static void tell(Train *t, const StepNote *n) {
+    Watch *w = &t->watch;
+    char text[256];
+    double now = watch_seconds();
+    int64_t part = w->steps > QUIET_LINES ? w->steps / QUIET_LINES : 1;
+    bool quiet = !w->terminal && (n->step == w->first + 1 || n->step % part == 0 || n->step == w->steps);
+    if (!quiet && !(w->terminal && (now - w->told > LINE_SECONDS || n->step == w->steps)))
+        return;
+    w->told = now;
+    text_of(t, n, text, sizeof text);
+    if (quiet)
+        fprintf(stderr, "otrn: %s\n", text);
+    else
+        fprintf(stderr, "\r%s\033[K", text), w->line = true;
+    fflush(stderr);
+}
+
+static void spike_find(Train *t, const StepNote *n) {
+    Watch *w = &t->watch;
+    double off = n->loss - w->mean;
+    if (n->step - w->first > SPIKE_AFTER && off > SPIKE_TIMES * sqrt(w->spread) && off > 0.2 * fabs(w->mean)) {
+        w->spikes++;
+        watch_say(t, "warning: the loss jumped to %.4f in step %lld, from about %.4f before; its gradients had a norm of %.3g", n->loss,
+                  (long long)n->step, w->mean, n->norm);
+        if (w->log)
+            fprintf(w->log, "{\"event\": \"spike\", \"step\": %lld, \"loss\": %.9g, \"before\": %.9g}\n", (long long)n->step, n->loss, w->mean);
+    }
+    bool first = n->step == w->first + 1;
+    w->mean = first ? n->loss : w->mean + FADE * off;
+    w->spread = first ? 0 : (1 - FADE) * (w->spread + FADE * off * off);
+}
+
+// --- the run ---------------------------------------------------------------------------------------
+
+void watch_begin(Train *t) {
+    Watch *w = &t->watch;
+    const Model *m = &t->recipe.model;
+    bool tokens = m->kind == MODEL_GPT || m->kind == MODEL_BERT;
+    w->terminal = t->opt.terminal, w->prometheus = t->opt.prometheus, w->steps = t->recipe.steps;
+    w->unit = tokens ? "tokens" : m->kind == MODEL_STEP ? "steps" : "images", w->samples = tokens ? m->batch * m->seq : m->kind == MODEL_STEP ? 1 : m->batch;
+    w->begun = watch_seconds(), w->first = t->at;
+    if (*t->opt.log && !(w->log = fopen(t->opt.log, t->from ? "a" : "w")))
+        ctx_fail(t->ctx, OTRN_IO, (Place){.file = t->opt.log}, "cannot write the log: %s", strerror(errno));
+    if (w->log)
+        fprintf(w->log, "{\"event\": \"%s\", \"step\": %lld, \"model\": \"%s\", \"cached\": %s, \"start_ms\": %.3f}\n", t->from ? "resume" : "begin",
+                (long long)t->at, model_names[m->kind], otrn_exe_cached(t->exe) ? "true" : "false", t->start_ms);
+    board_open(t);
+    if (t->from)
+        watch_say(t, "going on from step %lld (%s)", (long long)t->at, t->from->path);
+}
+
+void watch_step(Train *t, const StepNote *n) {
+    Watch *w = &t->watch;
+    w->pace = w->pace > 0 ? w->pace + FADE * (n->seconds - w->pace) : n->seconds;
+    price_read(t);
+    VEC_PUSH(t->arena, &w->notes, *n);
+    spike_find(t, n);
+    if (w->log)
+        log_step(t, n);
+    if (w->board)
+        board_step(t, n);
+    if (*w->prometheus && (watch_seconds() - w->written > PROM_SECONDS || n->step == w->steps))
+        prom_write(t, n), w->written = watch_seconds();
+    tell(t, n);
+}
+
+void watch_end(Train *t) {
+    Watch *w = &t->watch;
+    line_end(w);
+    if (w->log)
+        fclose(w->log);
+    if (w->board)
+        fclose(w->board);
+    w->log = w->board = NULL;
+}

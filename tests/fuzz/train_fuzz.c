@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// train_fuzz.c — damaged safetensors, manifests of steps, and files of tokens and images.
+#include "tests/fuzz/fuzz.h"
+#include "train/data.h"
+#include "train/safetensors.h"
+#include "train/step.h"
+
+const char *const fuzz_seeds[] = {"tests/train/data/manifest.json", "tests/train/data/two.safetensors", "tests/train/data/images-idx3-ubyte",
+                                  "tests/tools/data/f32_2x3.npy", NULL};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    Ctx ctx = {0};
+    Arena *a = fuzz_arena(&ctx);
+    jmp_buf jb;
+    size_t count;
+    Step step;
+    if (CTX_TRY(&ctx, jb))
+        safetensors_parse(&ctx, a, "fuzz", data, size, &count);
+    if (CTX_TRY(&ctx, jb))
+        step_parse(&ctx, a, "fuzz", "folder", data, size, &step);
+    Data d = {0};
+    if (size && CTX_TRY(&ctx, jb) && data_parse(&ctx, "fuzz.bin", data, size, &d) && !d.images) {
+        int32_t tokens[4];
+        data_tokens(&ctx, &d, 1, 2, 4, INT32_MAX, tokens);
+    }
+    return 0;
+}
