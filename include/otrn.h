@@ -224,6 +224,15 @@ OTRN_API otrn_status otrn_execute_many(otrn_exe *exe, uint32_t replicas, uint32_
 // Modelled time of one run on a target ("trn1", "trn2", "trn3", or a chip file's path; NULL: the
 // target it was compiled for). Needs no data.
 #define OTRN_ENGINES 8
+#define OTRN_COLLECTIVES 8
+typedef struct otrn_collective {    // collectives of one kind over groups of one shape
+    char kind[32];                  // "all_gather"
+    uint32_t ranks, groups, stride; // of a group; how many groups; from one of its devices to the next, 0: not even
+    uint32_t line;                  // of the user's program, with most of it; 0: not known
+    char file[128];
+    double count, bytes;            // of a run; a device sends
+    double busy_us, exposed_us;     // it runs; of that, what the run would save if links cost nothing
+} otrn_collective;
 typedef struct otrn_report {
     size_t struct_size;
     char target[64];
@@ -242,8 +251,13 @@ typedef struct otrn_report {
     char price_basis[160];             // "on demand, us-east-1, 2026-07"; why, when the price is not known
     double flops_peak;                 // of all devices: 2 x 128 x 128 x clock of their tensor engines a second, their peak in bf16
     double utilisation;                // flops of all devices in that time, as a share of flops_peak
+    double comm_us, exposed_comm_us;   // collectives run; of that, what the run would save if links cost nothing
+    double link_bytes;                 // a device sends to others
+    char comm_note[512];               // which collectives, and at which lines, when they take more than a quarter of the run; else ""
+    uint32_t num_collectives;          // kinds of them; the most exposed first, as many as there is room for
+    otrn_collective collectives[OTRN_COLLECTIVES];
 } otrn_report;
-#define OTRN_REPORT_INIT {sizeof(otrn_report), "", 0, {0}, {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, "", "", 0, 0}
+#define OTRN_REPORT_INIT {sizeof(otrn_report), "", 0, {0}, {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, "", "", 0, 0, 0, 0, 0, "", 0, {{"", 0, 0, 0, 0, "", 0, 0, 0, 0}}}
 OTRN_API const char *otrn_engine_name(int engine); // "tensor", "vector", "scalar", "gpsimd", …
 // For another target than its own the program, which artifacts keep, is compiled for that one; where there is none (a kernel
 // assembled from text) that is an error.

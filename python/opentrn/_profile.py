@@ -18,6 +18,7 @@ from opentrn import _page
 from opentrn._report import checked_target, loops_text, price_text
 
 _SHOWN = 8  # programs a printed profile lists
+_SUMS = ("count", "bytes", "busy_us", "exposed_us")
 SOURCES = []  # functions () -> [(key, name, runs, report)]
 
 
@@ -38,6 +39,18 @@ def plain(value: float, least: int = 0) -> str:
 def _weight(row):
     """Modelled time of all runs of a program."""
     return row[1] * row[2]["total_us"]
+
+
+def comm_text(p: "Profile") -> list[str]:
+    """Collectives in lines; none where there are none."""
+    if not p.comm_share:
+        return []
+    kinds = [
+        f"{c['kind']} over {c['ranks']}{f', {a} apart' if (a := c['stride']) > 1 else ''}: {c['count'] / p.steps:.4g} a step, "
+        f"{c['bytes'] / p.steps / 1e6:.4g} MB, {plain(c['busy_us'] / p.steps, 1)} us, exposed {plain(c['exposed_us'] / p.steps, 1)} us"
+        for c in p.collectives
+    ]
+    return [f"collectives: {100 * p.comm_share:.1f} % of the step, {100 * p.exposed_comm_share:.1f} % not hidden", *(f"  {k}" for k in kinds)]
 
 
 def check_counts(function: str, **counts: Any) -> None:
@@ -145,6 +158,29 @@ class Profile:
         total = self.total_us
         return self._sum(lambda r: r["utilisation"] * r["total_us"]) / total if total else 0.0
 
+    @property
+    def comm_share(self) -> float:
+        """Part of the time in which collectives run."""
+        total = self.total_us
+        return self._sum(lambda r: r["comm_us"]) / total if total else 0.0
+
+    @property
+    def exposed_comm_share(self) -> float:
+        """… and that nothing hides: what would be saved if links cost nothing."""
+        total = self.total_us
+        return self._sum(lambda r: r["exposed_comm_us"]) / total if total else 0.0
+
+    @property
+    def collectives(self) -> list[dict[str, Any]]:
+        """By kind and group, the most exposed first: count, bytes a device sends, busy_us and exposed_us of all runs, and the
+        file and line with most of it."""
+        kinds: dict[tuple, dict[str, Any]] = {}
+        for _, runs, report in self.rows:
+            for c in report["collectives"]:
+                row = kinds.setdefault(tuple(c[k] for k in ("kind", "ranks", "groups", "stride")), {**c, **dict.fromkeys(_SUMS, 0.0)})
+                row.update({k: row[k] + runs * c[k] for k in _SUMS})
+        return sorted(kinds.values(), key=lambda c: (-c["exposed_us"], -c["busy_us"]))
+
     def usd_per_million(self, count: int) -> float:
         """Price of a million samples or tokens when this run had `count` of them."""
         return self.usd / count * 1e6
@@ -178,6 +214,7 @@ class Profile:
             lines.append(f"  {len(rows) - _SHOWN} smaller programs: {plain(rest, 1)} us in all")
         busy = ", ".join(f"{n} {100 * s:.0f} %" for n, s in self.engines.items() if s >= 0.005)
         lines.append(f"  busy: {busy}")
+        lines += [f"  {line}" for line in comm_text(self)]
         counts = [(w, n) for w, n in (("samples", self.samples), ("tokens", self.tokens)) if n]
         for what, count in counts:
             rate = count / self.total_us * 1e6
@@ -186,6 +223,7 @@ class Profile:
                 lines.append(f"  $ {plain(self.usd_per_million(count), 2)} per 1M {what}")
         lines.append(f"  price: {self.price}")
         lines += sorted({f"  note: {name}: {text}" for name, _, r in rows if (text := loops_text(r))})
+        lines += sorted({f"  warning: {name}: {r['comm_note']}" for name, _, r in rows if r["comm_note"]})
         return "\n".join(lines)
 
 

@@ -88,7 +88,7 @@ def report(
 
 
 def _price(data, target, options):
-    out = ctypes.create_string_buffer(8192)
+    out = ctypes.create_string_buffer(16384)
     wanted = target.encode() if target else None
     given = "".join(f"{name}={value}\n" for name, value in options.items()).encode()
     if _library.load().opentrn_report(bytes(data), len(data), wanted, given, out, len(out)):

@@ -16,6 +16,7 @@ from opentrn._library import library_path
 
 MAX_RANK = 32
 ENGINES = 8
+COLLECTIVES = 8
 ABI = 1
 
 
@@ -78,6 +79,21 @@ class _Memory(_Sized):
     ]
 
 
+class _Collective(ctypes.Structure):
+    _fields_ = [
+        ("kind", ctypes.c_char * 32),
+        ("ranks", ctypes.c_uint32),
+        ("groups", ctypes.c_uint32),
+        ("stride", ctypes.c_uint32),
+        ("line", ctypes.c_uint32),
+        ("file", ctypes.c_char * 128),
+        ("count", ctypes.c_double),
+        ("bytes", ctypes.c_double),
+        ("busy_us", ctypes.c_double),
+        ("exposed_us", ctypes.c_double),
+    ]
+
+
 class _Report(_Sized):
     _fields_ = [
         ("struct_size", ctypes.c_size_t),
@@ -99,6 +115,12 @@ class _Report(_Sized):
         ("price_basis", ctypes.c_char * 160),
         ("flops_peak", ctypes.c_double),
         ("utilisation", ctypes.c_double),
+        ("comm_us", ctypes.c_double),
+        ("exposed_comm_us", ctypes.c_double),
+        ("link_bytes", ctypes.c_double),
+        ("comm_note", ctypes.c_char * 512),
+        ("num_collectives", ctypes.c_uint32),
+        ("collectives", _Collective * COLLECTIVES),
     ]
 
 
@@ -267,8 +289,13 @@ class Executable:
                 _raise(self._lib, error)
             engines = [self._lib.otrn_engine_name(i).decode() for i in range(ENGINES)]
             report = {name: getattr(out, name) for name, _ in _Report._fields_}
-            for name in ("target", "instance", "price_basis"):
-                report[name] = report[name].decode()
+            for name in ("target", "instance", "price_basis", "comm_note"):
+                report[name] = report[name].decode(errors="replace")
+            kinds = report["collectives"][: min(report.pop("num_collectives"), COLLECTIVES)]
+            report["collectives"] = [
+                {f: v.decode(errors="replace") if isinstance(v := getattr(c, f), bytes) else v for f, _ in _Collective._fields_}
+                for c in kinds
+            ]
             for name in ("busy_us", "instructions"):
                 report[name] = dict(zip(engines, report[name], strict=True))
             report["usd_per_hour"] = out.usd_per_hour or None  # not known

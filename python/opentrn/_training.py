@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from typing import Any, TextIO
 
 from opentrn import _page
-from opentrn._profile import Profile, check_counts, plain, profile
+from opentrn._profile import Profile, check_counts, comm_text, plain, profile
 from opentrn._report import loops_text
 
 TARGETS = ("trn1", "trn2", "trn3")
@@ -105,6 +105,15 @@ class Training:
         finally:
             p.target = before
 
+    def _comm(self, target: str) -> list[str]:
+        """Collectives on that chip, and a warning where they take more than a quarter of the step."""
+        p = self.profile
+        before, p.target = p.target, target
+        try:
+            return comm_text(p) + sorted({f"warning: {name}: {r['comm_note']}" for name, _, r in p.rows if r["comm_note"]})
+        finally:
+            p.target = before
+
     def _told(self, target: str) -> tuple[str, list[str]]:
         """Price and notes of a row."""
         p = self.profile
@@ -152,6 +161,7 @@ class Training:
                 price = plain(usd, 2) if usd else "not known"
                 lines.append(f"{target}   {plain(step_us, 1):>10} us   {price:>16}   {busy}")
                 price, more = self._told(target)
+                lines += [f"       {line}" for line in self._comm(target)]
                 notes.update(dict.fromkeys(more))
                 told.append(f"{target}: {price}")
             lines.append("prices: " + "; ".join(told))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // trace.c — the timeline as trace-event JSON, which Perfetto and chrome://tracing open.
 //
-// One track for each engine, one for weight loads (they overlap the matmuls), one for each DMA
+// One track for each engine, one for weight loads (they overlap the matmuls), one for collectives, one for each DMA
 // queue in use. A slice carries the instruction's number and text, the operation it came from and
 // the user's source line. Slices of one track may not overlap: where a queue's transfers do, a
 // slice is drawn from the end of the one before it, and its exact begin stands in the arguments.
@@ -18,7 +18,7 @@
 
 #define JUST_PS 2000000 // a wait ends so soon after what it waits for
 
-enum { TID_WEIGHTS = ENG_COUNT, TID_QUEUE, TID_COUNT = TID_QUEUE + DMA_QUEUES };
+enum { TID_WEIGHTS = ENG_COUNT, TID_COLLECTIVES, TID_QUEUE, TID_COUNT = TID_QUEUE + DMA_QUEUES };
 
 static int tid_of(const IsaInst *in) {
     switch (isa_rows[in->op].cost) {
@@ -26,6 +26,8 @@ static int tid_of(const IsaInst *in) {
         return TID_QUEUE + in->queue;
     case COST_LDWEIGHTS:
         return TID_WEIGHTS;
+    case COST_COLLECTIVE:
+        return TID_COLLECTIVES;
     default:
         return in->engine;
     }
@@ -88,12 +90,13 @@ static void put_tracks(const Trace *t) {
                 continue;
             snprintf(name, sizeof name, "dma queue %d", tid - TID_QUEUE);
             put_track(t->out, core + 1, tid,
-                      tid < ENG_COUNT ? engine_names[tid] : tid == TID_WEIGHTS ? "tensor weights" : name);
+                      tid < ENG_COUNT ? engine_names[tid] : tid == TID_WEIGHTS ? "tensor weights" : tid == TID_COLLECTIVES ? "collectives" : name);
         }
 }
 
 static const char *slice_name(const Artifact *art, const IsaInst *in) {
-    bool is_kernel = isa_rows[in->op].cost == COST_KERNEL && (uint32_t)in->imm < art->nkerns;
+    int cost = isa_rows[in->op].cost;
+    bool is_kernel = (cost == COST_KERNEL || cost == COST_COLLECTIVE) && (uint32_t)in->imm < art->nkerns;
     return is_kernel ? hlo_op_rows[art->kerns[in->imm].op].name : isa_rows[in->op].name;
 }
 

@@ -98,13 +98,30 @@ static void plain(const char *from, char *to, size_t bytes) {
     to[n] = 0;
 }
 
+static void collectives_print(const otrn_report *r, char *out, size_t out_bytes) {
+    size_t n = 0;
+    out[0] = 0;
+    for (uint32_t i = 0; i < r->num_collectives && i < OTRN_COLLECTIVES; i++) {
+        const otrn_collective *c = &r->collectives[i];
+        char file[sizeof c->file];
+        plain(c->file, file, sizeof file);
+        n += (size_t)snprintf(out + n, out_bytes - n,
+                              "%s{\"kind\": \"%s\", \"ranks\": %u, \"groups\": %u, \"stride\": %u, \"count\": %.9g, \"bytes\": %.17g, "
+                              "\"busy_us\": %.9g, \"exposed_us\": %.9g, \"file\": \"%s\", \"line\": %u}",
+                              i ? ", " : "", c->kind, c->ranks, c->groups, c->stride, c->count, c->bytes, c->busy_us, c->exposed_us, file,
+                              c->line);
+    }
+}
+
 void pj_report_print(const otrn_report *r, char *out, size_t out_bytes) {
     char busy[512] = "", count[512] = "", target[sizeof r->target], instance[sizeof r->instance];
-    char basis[sizeof r->price_basis], price[32] = "null";
+    char basis[sizeof r->price_basis], price[32] = "null", note[sizeof r->comm_note], kinds[4096];
     size_t b = 0, c = 0;
     plain(r->target, target, sizeof target);
     plain(r->instance, instance, sizeof instance);
     plain(r->price_basis, basis, sizeof basis);
+    plain(r->comm_note, note, sizeof note);
+    collectives_print(r, kinds, sizeof kinds);
     if (r->usd_per_hour > 0)
         snprintf(price, sizeof price, "%.9g", r->usd_per_hour);
     for (int i = 0; i < OTRN_ENGINES; i++) {
@@ -119,11 +136,12 @@ void pj_report_print(const otrn_report *r, char *out, size_t out_bytes) {
              "\"flops\": %.17g, \"hbm_bytes\": %.17g, \"hbm_peak_bytes\": %.17g, "
              "\"usd_per_hour\": %s, \"unknown_loops\": %llu, \"counted_loops\": %llu, \"assumed_trips\": %llu, "
              "\"devices\": %u, \"cores_per_device\": %u, \"instance\": \"%s\", \"machines\": %u, \"price_basis\": \"%s\", "
-             "\"flops_peak\": %.9g, \"utilisation\": %.9g}",
+             "\"flops_peak\": %.9g, \"utilisation\": %.9g, \"comm_us\": %.9g, \"exposed_comm_us\": %.9g, \"link_bytes\": %.17g, "
+             "\"comm_note\": \"%s\", \"collectives\": [%s]}",
              target, r->total_us, busy, count, r->flops, r->hbm_bytes, r->hbm_peak_bytes, price,
              (unsigned long long)r->unknown_loops, (unsigned long long)r->counted_loops,
              (unsigned long long)r->assumed_trips, r->devices, r->cores_per_device, instance, r->machines, basis,
-             r->flops_peak, r->utilisation);
+             r->flops_peak, r->utilisation, r->comm_us, r->exposed_comm_us, r->link_bytes, note, kinds);
 }
 
 #define REPORT_OPTIONS 16

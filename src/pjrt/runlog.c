@@ -111,7 +111,7 @@ static void text_add(Text *t, const char *s, size_t n) {
 }
 
 static bool record_print(const RunRecord *r, const char *target, Text *out, otrn_error *err) {
-    char line[8192], name[256];
+    char line[16384], name[256];
     otrn_report report = OTRN_REPORT_INIT;
     if (otrn_time(r->exe->exe, target, &report, err))
         return false;

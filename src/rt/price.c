@@ -25,6 +25,14 @@ static uint64_t rt_trips_asked(Ctx *ctx, const Options *o) {
     return n;
 }
 
+static ClockOptions clock_options(Ctx *ctx, const RtPricing *in) {
+    const Options *o = in->how.opts;
+    ClockOptions how = in->clock;
+    how.cores = *o->val[OPT_LNC] == '2' ? 2 : 1; // a kernel runs on each; a program says itself
+    how.trips_else = rt_trips_asked(ctx, o);
+    return how;
+}
+
 void rt_price(Ctx *ctx, Arena *a, Artifact *art, const RtPricing *in, RtPriced *out) {
     const Options *o = in->how.opts;
     out->chip = *in->how.chip;
@@ -32,12 +40,36 @@ void rt_price(Ctx *ctx, Arena *a, Artifact *art, const RtPricing *in, RtPriced *
     const Instance *asked = in->instance && !strcmp(in->instance->chip, out->chip.name) ? in->instance : NULL;
     if (asked)
         instance_network(asked, &out->chip);
-    ClockOptions how = in->clock;
-    how.cores = *o->val[OPT_LNC] == '2' ? 2 : 1; // a kernel runs on each; a program says itself
-    how.trips_else = rt_trips_asked(ctx, o);
+    ClockOptions how = clock_options(ctx, in);
     out->assumed_trips = how.trips_else;
     out->clock = (Clock){0};
     clock_run(ctx, a, out->art, &out->chip, &how, &out->clock);
     uint32_t devices = (out->art->partitions ? out->art->partitions : 1) * (in->replicas ? in->replicas : 1);
     cost_make(ctx, a, o, &out->chip, asked, devices, cores_per_device(out->art, o), &out->cost);
+}
+
+// In memory of its own, which is a good part of a large program's.
+static double free_ns(Ctx *ctx, const RtPricing *in, const RtPriced *p) {
+    ClockOptions how = clock_options(ctx, in);
+    how.events = how.stalls = false;
+    ChipFile chip = traffic_free(&p->chip);
+    Clock clock = {0};
+    Arena arena;
+    arena_init(&arena, ctx);
+    jmp_buf here, *outer = ctx->on_fail;
+    volatile bool ok = false;
+    if (CTX_TRY(ctx, here)) {
+        clock_run(ctx, &arena, p->art, &chip, &how, &clock);
+        ok = true;
+    }
+    ctx->on_fail = outer;
+    arena_fini(&arena);
+    if (!ok)
+        longjmp(*outer, 1);
+    return clock.total_ns;
+}
+
+void rt_traffic(Ctx *ctx, Arena *a, const RtPricing *in, const RtPriced *p, const View *view, const Stalls *stalls, Traffic *out) {
+    bool any = p->clock.insts[CLOCK_TRACKS - 1] > 0;
+    traffic_make(a, p->art, &p->clock, any ? free_ns(ctx, in, p) : p->clock.total_ns, view, stalls, out);
 }

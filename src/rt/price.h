@@ -3,6 +3,7 @@
 #ifndef OTRN_RT_PRICE_H
 #define OTRN_RT_PRICE_H
 
+#include "clock/traffic.h"
 #include "mach/instance.h"
 #include "rt/rt.h"
 
@@ -22,6 +23,8 @@ typedef struct RtPriced {
 } RtPriced;
 
 void rt_price(Ctx *ctx, Arena *a, Artifact *art, const RtPricing *in, RtPriced *out);
+// What its collectives take. `stalls` may be NULL. The program is timed once more, with free links.
+void rt_traffic(Ctx *ctx, Arena *a, const RtPricing *in, const RtPriced *p, const View *view, const Stalls *stalls, Traffic *out);
 // An executable on a chip, NULL: the one it was compiled for, as its artifact's options say; `events`: with its timeline (time.c).
 void rt_exe_price(otrn_exe *exe, Ctx *ctx, Arena *a, const char *target, bool events, RtPricing *how, RtPriced *out);
 // The timeline as a file: a page for a browser (.html), with what was tried to make it quicker (hints.h), else a trace for Perfetto

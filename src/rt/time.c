@@ -27,6 +27,23 @@ const char *otrn_engine_name(int engine) {
     return engine >= 0 && engine < CLOCK_TRACKS ? clock_track_names[engine] : "unknown";
 }
 
+static void fill_traffic(const Traffic *t, const View *view, const char *note, otrn_report *out) {
+    out->comm_us = t->busy_ns / 1e3;
+    out->exposed_comm_us = t->exposed_ns / 1e3;
+    out->link_bytes = t->bytes;
+    snprintf(out->comm_note, sizeof out->comm_note, "%s", note ? note : "");
+    out->num_collectives = t->rows.n;
+    for (uint32_t i = 0; i < t->rows.n && i < OTRN_COLLECTIVES; i++) {
+        const TrafficRow *r = &t->rows.at[i];
+        const ViewLine *l = &view->lines.at[r->line];
+        otrn_collective *c = &out->collectives[i];
+        *c = (otrn_collective){.ranks = r->ranks, .groups = r->groups, .stride = r->stride, .line = l->line, .count = r->count,
+                               .bytes = r->bytes, .busy_us = r->busy_ns / 1e3, .exposed_us = r->exposed_ns / 1e3};
+        snprintf(c->kind, sizeof c->kind, "%s", hlo_op_rows[r->op].name);
+        snprintf(c->file, sizeof c->file, "%s", l->file);
+    }
+}
+
 static void fill_report(const RtPriced *p, otrn_report *out) {
     const Clock *clock = &p->clock;
     const Cost *cost = &p->cost;
@@ -103,6 +120,18 @@ void rt_exe_price(otrn_exe *exe, Ctx *ctx, Arena *a, const char *target, bool ev
 static void price(otrn_profile *p, const char *target, bool events) {
     rt_exe_price(p->exe, &p->ctx, &p->arena, target, events, &p->how, &p->priced);
     fill_report(&p->priced, &p->report);
+    const RtPriced *at = &p->priced;
+    bool talks = at->clock.insts[CLOCK_TRACKS - 1] > 0;
+    if (events || talks)
+        view_make(&p->arena, at->art, &at->chip, &at->clock, &p->view);
+    if (!talks)
+        return;
+    Stalls stalls = {0};
+    Traffic traffic;
+    if (events)
+        stall_make(&p->arena, at->art, &at->chip, &at->clock, &p->view, &stalls);
+    rt_traffic(&p->ctx, &p->arena, &p->how, at, &p->view, &stalls, &traffic);
+    fill_traffic(&traffic, &p->view, traffic_warning(&p->arena, &traffic, &p->view, TRAFFIC_MOST), &p->report);
 }
 
 otrn_status otrn_time(otrn_exe *exe, const char *target, otrn_report *out, otrn_error *err) {
@@ -136,7 +165,6 @@ otrn_status otrn_profile_make(otrn_exe *exe, const char *target, otrn_profile **
     jmp_buf here;
     if (CTX_TRY(&p->ctx, here)) {
         price(p, target, true);
-        view_make(&p->arena, p->priced.art, &p->priced.chip, &p->priced.clock, &p->view);
         *out = p;
         return OTRN_OK;
     }

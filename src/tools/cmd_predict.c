@@ -10,9 +10,6 @@
 
 #include "tools/prof.h"
 
-#define COLLECTIVES (CLOCK_TRACKS - 1)
-#define STATUS_COMM 3 // collectives take more of the step than --max-comm
-
 static double seconds_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -26,35 +23,6 @@ static double number_of(Tool *t, int opt, const char *what) {
     if (*end || !(n >= 0 && n < 1e15))
         ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "%s: `%s` is no number of %s", opt_rows[opt].name, text, what);
     return n;
-}
-
-double prof_max_comm(Tool *t) {
-    const char *text = t->opt.val[OPT_MAX_COMM];
-    if (!*text)
-        return -1;
-    char *end;
-    double share = strtod(text, &end);
-    if (end != text && *end == '%')
-        share /= 100, end++;
-    if (end == text || *end || !(share >= 0 && share <= 1)) {
-        ctx_hint(t->ctx, "--max-comm=25%%");
-        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "max-comm: `%s` is no share of the step", text);
-    }
-    return share;
-}
-
-// Busy times are the mean over cores with programs of their own; one of them talks to others.
-static double comm_share(const Prof *p) {
-    double busy = p->clock.busy_ns[COLLECTIVES] * (artifact_is_shared(p->art) ? 2 : 1), total = p->clock.total_ns;
-    return total > 0 ? busy < total ? busy / total : 1 : 0;
-}
-
-int prof_comm_status(Tool *t, const Prof *p) {
-    double most = prof_max_comm(t), share = comm_share(p);
-    if (most < 0 || share <= most)
-        return 0;
-    fprintf(stderr, "otrn: collectives take %.1f %% of the step, more than --max-comm=%s\n", 100 * share, t->opt.val[OPT_MAX_COMM]);
-    return STATUS_COMM;
 }
 
 // --- the program and the machines it was written for --------------------------------------------------
@@ -89,20 +57,13 @@ typedef struct Told {
     double step_s, tokens, samples, usd_per_hour, mfu, comm, exposed, peak_bytes, hbm_bytes, compile_s;
 } Told;
 
-static double exposed_share(const Prof *p, double comm) {
-    if (!p->stalls.known || !(p->clock.total_ns > 0))
-        return comm;
-    double share = stall_work_ns(&p->stalls, COLLECTIVES) / p->clock.total_ns;
-    return share < comm ? share : comm;
-}
-
 static Told tell(Tool *t, const Prof *p, double compile_s) {
     Told o = {.step_s = (p->clock.total_ns + p->chip.dispatch_ns) * 1e-9, .tokens = prof_tokens(t), .compile_s = compile_s};
     o.samples = number_of(t, OPT_SAMPLES, "samples");
     o.usd_per_hour = p->cost.usd_per_hour;
     o.mfu = cost_utilisation(&p->cost, p->clock.flops, o.step_s);
-    o.comm = comm_share(p);
-    o.exposed = exposed_share(p, o.comm);
+    o.comm = traffic_share(&p->traffic);
+    o.exposed = traffic_exposed(&p->traffic);
     o.peak_bytes = view_hbm_planned(p->art);
     o.hbm_bytes = p->chip.hbm_bytes_per_core * p->cost.cores_per_device;
     return o;
@@ -115,7 +76,7 @@ static void json_or_null(const char *key, double v, bool known) {
         printf("  \"%s\": null,\n", key);
 }
 
-static void json_print(const Prof *p, const Told *o, uint32_t nodes) {
+static void json_print(Tool *t, const Prof *p, const Told *o, uint32_t nodes) {
     printf("{\n  \"program\": \"");
     json_text(prof_name(p));
     printf("\",\n  \"instance\": \"%s\",\n  \"nodes\": %u,\n  \"devices\": %u,\n", p->instance.name, nodes, p->cost.devices);
@@ -130,6 +91,7 @@ static void json_print(const Prof *p, const Told *o, uint32_t nodes) {
     json_or_null("mfu", o->mfu, true);
     json_or_null("comm_share", o->comm, true);
     json_or_null("exposed_comm_share", o->exposed, true);
+    prof_comm_json(t, p);
     printf("  \"bubble_share\": 0,\n  \"hbm_peak_bytes\": %.0f,\n  \"hbm_bytes\": %.0f,\n  \"fits\": %s,\n", o->peak_bytes, o->hbm_bytes,
            o->peak_bytes <= o->hbm_bytes ? "true" : "false");
     printf("  \"expected_error\": null,\n  \"compile_s\": %.3f\n}\n", o->compile_s);
@@ -147,7 +109,7 @@ static void text_print(Tool *t, const Prof *p, const Told *o, uint32_t nodes) {
         printf("cost           %.4g USD per 1M tokens: %s\n", o->usd_per_hour / 3600 * o->step_s / o->tokens * 1e6, cost_text(t->arena, &p->cost));
     else
         printf("cost           %s\n", cost_text(t->arena, &p->cost));
-    printf("collectives    %.1f %% of the step, %.1f %% not hidden\n", 100 * o->comm, 100 * o->exposed);
+    prof_comm_print(t, p);
     printf("memory         %s of %s a device\n", view_scaled(t->arena, o->peak_bytes, 4, "B"), view_scaled(t->arena, o->hbm_bytes, 4, "B"));
     printf("compiling      %.1f s on this host, once\n", o->compile_s);
     prof_loops_print(p);
@@ -172,7 +134,7 @@ int cmd_predict(Tool *t) {
     check_devices(t, &p, nodes);
     Told told = tell(t, &p, seconds_now() - begin);
     if (opt_on(&t->opt, OPT_JSON))
-        json_print(&p, &told, nodes);
+        json_print(t, &p, &told, nodes);
     else
         text_print(t, &p, &told, nodes);
     return prof_comm_status(t, &p);

@@ -66,6 +66,7 @@ void prof_price(Tool *t, const char *path, const Options *given, const Buf *byte
     stall_make(t->arena, out->art, &out->chip, &out->clock, &out->view, &out->stalls);
     group_make(t->arena, out->art, &out->clock, &out->view, &out->stalls, group_parse(o->val[OPT_GROUP]), &out->groups);
     spill_make(t->arena, out->art, &out->chip, &out->clock, &out->view, &out->spills);
+    rt_traffic(t->ctx, t->arena, &out->how, p, &out->view, &out->stalls, &out->traffic);
 }
 
 double prof_share(const Prof *p, int track) {
@@ -165,6 +166,7 @@ void prof_json(Tool *t, const Prof *p) {
     printf("  \"flops\": %.0f,\n  \"hbm_bytes\": %.0f,\n  \"hbm_peak_bytes\": %.0f,\n", c->flops, c->hbm_bytes,
            view_hbm_planned(p->art));
     prof_cost_json(t, p);
+    prof_comm_json(t, p);
     json_views(p);
     prof_why_json(t, p);
     if (opt_on(&t->opt, OPT_HINTS))
@@ -251,6 +253,7 @@ static void table_print(Tool *t, const Prof *p) {
     prof_cost_print(t, p);
     roof_print(t->arena, p);
     prof_engines_print(t, p);
+    prof_comm_print(t, p);
     memory_print(t->arena, p);
     prof_why_print(t, p);
     if (opt_on(&t->opt, OPT_HINTS))

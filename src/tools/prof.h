@@ -6,6 +6,7 @@
 #include "mach/instance.h"
 #include "clock/group.h"
 #include "clock/spill.h"
+#include "clock/traffic.h"
 #include "rt/hints.h"
 #include "tools/tools.h"
 
@@ -21,6 +22,7 @@ typedef struct Prof {
     Stalls stalls;
     GroupTable groups; // as --group asks
     Spills spills;
+    Traffic traffic;
     RtPricing how;   // what was asked, and
     RtPriced priced; // answered: art, chip, clock and cost are its
     RtHint *hints;   // with --hints
@@ -58,9 +60,12 @@ double prof_tokens(Tool *t);          // --tokens; 0: not given
 int prof_instances(Tool *t);          // --instance=A,B,…: side by side
 void prof_json(Tool *t, const Prof *p); // cmd_prof.c: all of it
 
-// --- cmd_predict.c: what collectives take ----------------------------------------------------------------
-double prof_max_comm(Tool *t);               // --max-comm as a share; below 0: not given. Raises USAGE for what is none
-int prof_comm_status(Tool *t, const Prof *p); // 0, or 3 with a line on stderr where it is more
+// --- prof_comm.c: what collectives take ---------------------------------------------------------------
+double prof_max_comm(Tool *t); // --max-comm as a share; below 0: not given. Raises USAGE for what is none
+// Warns on stderr where collectives take more than that, or than TRAFFIC_MOST; 3 where the option is given, else 0.
+int prof_comm_status(Tool *t, const Prof *p);
+void prof_comm_print(Tool *t, const Prof *p);
+void prof_comm_json(Tool *t, const Prof *p);
 
 // --- prof_stall.c: why it takes so long ------------------------------------------------------------
 typedef struct ProfPart { // of the critical path

@@ -293,3 +293,20 @@ def test_values_that_lie_alike():
         out = f(parts, np.arange(8.0, dtype=np.float32))[1]
         assert out.sharding.is_equivalent_to(parts.sharding, 1)
         np.testing.assert_array_equal(out, np.arange(8.0))
+
+
+def test_profile_tells_collectives(mesh, array):
+    import opentrn
+
+    f = jax.jit(jax.shard_map(lambda a: jax.lax.psum(a, "y"), mesh=mesh, in_specs=P("x", "y"), out_specs=P("x", None)))
+    f(array).block_until_ready()
+    with opentrn.profile("trn1") as p:
+        f(array).block_until_ready()
+    (kind,) = p.collectives
+    assert (kind["kind"], kind["ranks"], kind["groups"], kind["count"]) == ("all_reduce", 2, 2, 1)
+    assert kind["bytes"] == 4 * 6 * 4  # twice a half of the part
+    assert kind["file"].endswith("test_many.py") and kind["line"] > 0
+    assert 0 < p.exposed_comm_share <= p.comm_share <= 1
+    assert kind["busy_us"] == pytest.approx(p.comm_share * p.total_us)
+    assert "collectives: " in str(p) and "warning: jit" in str(p) and "all_reduce over 2 devices at test_many.py" in str(p)
+    assert "exposed" in str(p)

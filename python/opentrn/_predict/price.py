@@ -130,11 +130,8 @@ class Prices:
             raise Fault(f"a program of the step was refused: {ran.stderr.strip()}")
         report = json.loads(ran.stdout)
         record = {k: report[k] for k in _KEPT}
-        cores = report["cores_per_device"]  # busy times are the mean over a device's cores; one of them talks to others
         record["busy_us"] = {k: v["busy_us"] for k, v in report["engines"].items()}
-        record["comm_us"] = min(record["busy_us"]["collectives"] * cores, report["total_us"])
-        path = sum(v["us"] for v in report.get("critical_path", ()) if v["engine"] == "collectives")
-        record["exposed_us"] = min(path, record["comm_us"]) if report.get("critical_path") else record["comm_us"]
+        record["comm_us"], record["exposed_us"] = report["comm"]["busy_us"], report["comm"]["exposed_us"]
         record["compile_s"] = time.monotonic() - begin
         return {**record, **more}
 
