@@ -13,7 +13,10 @@ import pytest
 torch = pytest.importorskip("torch")
 WORKER = pathlib.Path(__file__).parent / "worker.py"
 WAYS = {
-    ("neuron", 2): ("ddp", "fsdp", "simple_fsdp", "tensor_parallel", "collectives"),
+    ("neuron", 2): (
+        "every_call", "ddp", "fsdp", "simple_fsdp", "tensor_parallel", "collectives", "pipeline", "checkpoint",
+    ),
+    ("opentrn", 4): ("every_call", "tensor_and_fsdp"),
     ("gloo", 2): ("collectives",),
 }
 
@@ -51,3 +54,13 @@ def outputs(tmp_path_factory):
 def test_processes(backend, world, way, outputs):
     texts = outputs(backend, world)
     assert all(f"{way} agrees" in text for text in texts), "\n".join(texts)
+
+
+def test_a_killed_rank_is_named(tmp_path):
+    workers = [start("opentrn", tmp_path / "meeting", rank, 3, ["killed"]) for rank in range(3)]
+    try:
+        texts = [w.communicate(timeout=900)[0] for w in workers]
+    finally:
+        for w in workers:
+            w.kill()
+    assert all("killed agrees" in text for text in texts[:2]), "\n".join(texts)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rank of test_processes.py: `worker.py BACKEND MEETING-FILE RANK WORLD WAY…`."""
 
+import os
+import signal
 import sys
 
 import models
@@ -148,6 +150,201 @@ def collectives(mesh):
     assert len(log.graphs) == 2 and any("all_reduce" in name for name in found())
     told = [f for f in log.found if "all_reduce" in f.operator][0]
     assert told.reason == "a collective" and told.place[0] == __file__, told
+
+
+def tensor_and_fsdp(mesh):
+    """Two dimensions of ranks: layers cut over one, parameters kept in pieces over the other."""
+    from torch.distributed.fsdp import fully_shard
+    from torch.distributed.tensor.parallel import (
+        ColwiseParallel,
+        RowwiseParallel,
+        parallelize_module,
+    )
+
+    wide = dist.init_device_mesh("cpu", (WORLD // 2, 2), mesh_dim_names=("dp", "tp"))
+    split = models.make("mlp")
+    parallelize_module(split, wide["tp"], {"net.3": ColwiseParallel(), "net.5": RowwiseParallel()})
+    fully_shard(split, mesh=wide["dp"])
+    place = wide["dp"].get_local_rank()
+
+    def part(batch):
+        return tuple(x.chunk(WORLD // 2)[place] for x in batch)
+
+    check("mlp", train("mlp", split, torch.compile(split, backend="opentrn"), part))
+
+
+class Half(nn.Module):
+    """Layers of a stage of a pipeline."""
+
+    def __init__(self, layers):
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = torch.tanh(layer(x))
+        return x
+
+
+def pipeline(mesh):
+    """Each rank has a stage; micro-batches go through by two schedules."""
+    from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
+
+    def make():
+        torch.manual_seed(5)
+        return [nn.Linear(16, 16) for _ in range(2 * WORLD)]
+
+    g = torch.Generator().manual_seed(1)
+    x, y = torch.randn(8, 16, generator=g), torch.randn(8, 16, generator=g)
+    loss_fn = nn.functional.mse_loss
+    for schedule in (ScheduleGPipe, Schedule1F1B):
+        whole = Half(make())
+        part = Half(make()[2 * RANK : 2 * RANK + 2])
+        run = PipelineStage(torch.compile(part, backend="opentrn"), RANK, WORLD, torch.device("cpu"))
+        steps = schedule(run, n_microbatches=4, loss_fn=loss_fn)
+        opts = [torch.optim.SGD(m.parameters(), lr=0.1) for m in (whole, part)]
+        for _ in range(2):
+            for opt in opts:
+                opt.zero_grad()
+            losses = []
+            if RANK == 0:
+                steps.step(x)
+            elif RANK == WORLD - 1:
+                steps.step(target=y, losses=losses)
+            else:
+                steps.step()
+            want = loss_fn(whole(x), y)
+            want.backward()
+            for opt in opts:
+                opt.step()
+            if losses:
+                torch.testing.assert_close(torch.stack(losses).mean(), want, rtol=1e-6, atol=1e-6)
+        for mine, theirs in zip(part.parameters(), Half(whole.layers[2 * RANK : 2 * RANK + 2]).parameters(), strict=True):
+            torch.testing.assert_close(mine, theirs, rtol=1e-5, atol=1e-6)
+    assert log.graphs and not found(), found()
+
+
+def checkpoint(mesh):
+    """What two ranks saved in pieces is loaded by others, cut another way."""
+    import torch.distributed.checkpoint as dcp
+    from torch.distributed.fsdp import fully_shard
+
+    folder = sys.argv[2] + ".checkpoint"
+    saved = models.make("mlp")
+    fully_shard(saved, mesh=mesh)
+    train("mlp", saved, saved, mine)
+    dcp.save(saved.state_dict(), checkpoint_id=folder)
+    whole = models.make("mlp")
+    state = whole.state_dict()
+    dcp.load(state, checkpoint_id=folder)
+    for name, value in saved.state_dict().items():
+        assert torch.equal(state[name], value.full_tensor()), name
+
+
+def tree(parts):
+    """The canonical order of sums (src/coll/tree.h)."""
+    if len(parts) == 1:
+        return parts[0]
+    half = 1 << (len(parts) - 1).bit_length() - 1
+    return tree(parts[:half]) + tree(parts[half:])
+
+
+def summed(x):
+    from torch.distributed._functional_collectives import all_reduce
+
+    return all_reduce(x, "sum", dist.group.WORLD) + 0
+
+
+def every_call(mesh):
+    """Each call of torch.distributed against what it has to give."""
+    n, mine_, all_ = WORLD, torch.full((3, 2), float(RANK)), [torch.full((3, 2), float(r)) for r in range(WORLD)]
+    for kind in (torch.float32, torch.bfloat16, torch.float64, torch.int64, torch.uint8, torch.int32):
+        for op, want in (("SUM", sum(range(1, n + 1))), ("MAX", n), ("MIN", 1), ("AVG", (n + 1) / 2)):
+            if op == "AVG" and not kind.is_floating_point:
+                continue
+            x = torch.full((5,), RANK + 1, dtype=kind)
+            dist.all_reduce(x, getattr(dist.ReduceOp, op))
+            assert torch.equal(x, torch.full((5,), want).to(kind)), (kind, op, x)
+    parts = [torch.randn(1000, generator=torch.Generator().manual_seed(r)) for r in range(n)]
+    x, shared = parts[RANK].clone(), torch.empty(1000 // n)
+    dist.all_reduce(x)
+    assert torch.equal(x, tree(parts))  # the order of sums, to the bit
+    dist.reduce_scatter_tensor(shared, parts[RANK][: 1000 // n * n])
+    assert torch.equal(shared, x[: 1000 // n * n].chunk(n)[RANK])
+    assert torch.equal(torch.compile(summed, backend="opentrn")(parts[RANK]), x)
+    bits = torch.tensor([1 << RANK])
+    dist.all_reduce(bits, dist.ReduceOp.BOR)
+    assert bits.item() == (1 << n) - 1
+    x = mine_.clone().t()  # not dense
+    dist.all_reduce(x)
+    assert torch.equal(x, sum(all_).t())
+    x = mine_.clone()
+    dist.reduce(x, 1)
+    assert torch.equal(x, sum(all_) if RANK == 1 else mine_)
+    got = [torch.empty(2, 3).t() for _ in range(n)]
+    dist.all_gather(got, mine_)
+    assert all(map(torch.equal, got, all_))
+    got = torch.empty(3 * n, 2)
+    dist.all_gather_into_tensor(got, mine_)
+    assert torch.equal(got, torch.cat(all_))
+    got = torch.empty(2)
+    dist.reduce_scatter_tensor(got, torch.arange(2.0 * n))
+    assert torch.equal(got, torch.arange(2.0) * n + 2 * n * RANK)
+    got = torch.empty(2)
+    dist.reduce_scatter(got, [torch.full((2,), 1.0 + r) for r in range(n)])
+    assert torch.equal(got, torch.full((2,), (1.0 + RANK) * n))
+    got = torch.empty(n)
+    dist.all_to_all_single(got, torch.arange(n) + 10.0 * RANK)
+    assert torch.equal(got, torch.arange(n) * 10.0 + RANK)
+    sizes = [r + 1 for r in range(n)]  # rank r gets r + 1 elements from each
+    got = torch.empty(n * (RANK + 1))
+    dist.all_to_all_single(got, torch.full((sum(sizes),), float(RANK)), [RANK + 1] * n, sizes)
+    assert torch.equal(got, torch.arange(float(n)).repeat_interleave(RANK + 1))
+    got = [torch.empty(1) for _ in range(n)]
+    dist.all_to_all(got, [torch.tensor([r + 10.0 * RANK]) for r in range(n)])
+    assert [t.item() for t in got] == [10.0 * r + RANK for r in range(n)]
+    x = mine_.clone()
+    dist.broadcast(x, 1)
+    assert torch.equal(x, all_[1])
+    got = torch.empty(3, 2)
+    dist.scatter(got, all_ if RANK == 0 else None, 0)
+    assert torch.equal(got, mine_)
+    got = [torch.empty(3, 2) for _ in range(n)] if RANK == 1 else None
+    dist.gather(mine_, got, 1)
+    assert got is None or all(map(torch.equal, got, all_))
+    said = [None] * n
+    dist.all_gather_object(said, {"rank": RANK, "text": "x" * 100 * RANK})
+    assert [s["rank"] for s in said] == list(range(n))
+    said = ["from rank 0"] if RANK == 0 else [None]
+    dist.broadcast_object_list(said, 0)
+    assert said == ["from rank 0"]
+    # A ring: everybody asks first and sends then, more than fits between two processes.
+    big, got = torch.full((1 << 19,), float(RANK)), torch.empty(1 << 19)
+    asked = [dist.P2POp(dist.irecv, got, (RANK - 1) % n), dist.P2POp(dist.isend, big, (RANK + 1) % n)]
+    for work in dist.batch_isend_irecv(asked):
+        work.wait()
+    assert got[0] == got[-1] == (RANK - 1) % n
+    pairs = [dist.new_group([r, r + 1]) for r in range(0, n - 1, 2)]
+    if RANK // 2 < len(pairs):
+        x = torch.tensor([float(RANK)])
+        dist.all_reduce(x, group=pairs[RANK // 2])
+        assert x.item() == 4 * (RANK // 2) + 1, x
+    dist.barrier()
+
+
+def killed(mesh):
+    """The last rank ends without a word; the others are told and end, each with the rank's number and pid."""
+    pids = [None] * WORLD
+    dist.all_gather_object(pids, os.getpid())
+    if RANK == WORLD - 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    for call in (lambda: dist.all_reduce(torch.ones(3)), lambda: summed(torch.ones(5)), dist.barrier):
+        try:
+            call()
+        except RuntimeError as error:
+            assert f"process {WORLD - 1} (host" in str(error) and f"pid {pids[-1]}," in str(error), error
+        else:
+            raise AssertionError("nobody missed it")
 
 
 def main():

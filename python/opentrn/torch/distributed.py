@@ -57,7 +57,7 @@ class _Receive(dist.Work):
         return self._source
 
 
-def _program(name, shape, dtype, members, write):
+def _program(name, shape, dtype, write):
     """A collective as a program of one argument; write(b, x) gives its value."""
     b = Builder()
     x = Value("%arg0", shape, dtype)
@@ -110,7 +110,7 @@ class Group(dist.ProcessGroup):
         super().__init__(rank, len(members))
         self.world, self.members, self._name, self._backend = world, members, name, backend
         self._rank, self._size, self._timeout = rank, len(members), timeout
-        self._others = [r for r in members if r != members[rank]]
+        self.ranks = collective.Ranks(tuple(members), world.processes)
         self._sums, self._counts = {}, {}
 
     # --- who it is --------------------------------------------------------------------------------
@@ -144,9 +144,9 @@ class Group(dist.ProcessGroup):
             name = f"{kind} of {tensor.numel() * tensor.element_size()} bytes by {self._size} ranks"
 
             def make():
-                return _program(name, (tensor_size,), dtype, self.members, write)
+                return _program(name, (count,), dtype, write)
 
-            tensor_size, dtype = tensor.numel(), tensor.dtype
+            count, dtype = tensor.numel(), tensor.dtype
             self._counts[row] = log.add_collective(name, _Priced(name, make))
         self._counts[row].runs += 1
 
@@ -165,9 +165,7 @@ class Group(dist.ProcessGroup):
             lower = getattr(collective, kind)
             name = f"{kind} of {tensor.nbytes} bytes by {self._size} ranks"
             try:
-                made = _program(
-                    name, (tensor.numel(),), tensor.dtype, self.members, lambda b, x: lower(b, x, op, self.members)
-                )
+                made = _program(name, (tensor.numel(),), tensor.dtype, lambda b, x: lower(b, x, op, self.ranks))
             except NotLowered as why:
                 raise NotImplementedError(f"opentrn: {kind} has not {why}") from None
             self._sums[row] = self.world.execute(made, self._name, self.members), log.add_collective(name, made)
@@ -239,7 +237,7 @@ class Group(dist.ProcessGroup):
     def _gather_all(self, outs, tensor):
         """outs: dense tensors, one for each rank."""
         x = _dense(tensor)
-        self._count("all_gather", x, lambda b, v: collective.all_gather(b, v, self.members))
+        self._count("all_gather", x, lambda b, v: collective.all_gather(b, v, self.ranks))
         self._exchange("all_gather", [(x, r) for r in range(self._size)], list(zip(outs, range(self._size), strict=True)))
         outs[self._rank].view_as(x).copy_(x)
 
@@ -279,7 +277,7 @@ class Group(dist.ProcessGroup):
     def broadcast(self, tensors, opts):
         for tensor in tensors:
             x = _dense(tensor)
-            self._count("broadcast", x, lambda b, v: collective.broadcast(b, v, 0, self.members))
+            self._count("broadcast", x, lambda b, v: collective.broadcast(b, v, 0, self.ranks))
             if self._rank == opts.rootRank:
                 self._exchange("broadcast", [(x, r) for r in range(self._size)], [])
             else:
@@ -320,7 +318,7 @@ class Group(dist.ProcessGroup):
     def alltoall_base(self, out, tensor, out_sizes=(), in_sizes=(), opts=None):
         x = _dense(tensor)
         if not in_sizes and not out_sizes and x.numel():
-            self._count("all_to_all", x, lambda b, v: collective.all_to_all(b, v, self.members))
+            self._count("all_to_all", x, lambda b, v: collective.all_to_all(b, v, self.ranks))
 
         def parts(t, sizes):
             return list(t.split(list(sizes)) if sizes else t.chunk(self._size)) if t.numel() else [t] * self._size
@@ -336,9 +334,6 @@ class Group(dist.ProcessGroup):
         ranks = range(self._size)
         self._exchange("barrier", [(mine, r) for r in ranks], list(zip(others, ranks, strict=True)))
         return _done(None)
-
-    def monitored_barrier(self, timeout=None, wait_all_ranks=False):
-        self.barrier()
 
     def send(self, tensors, rank, tag=0):
         for tensor in tensors:
@@ -374,9 +369,13 @@ class Group(dist.ProcessGroup):
 
 
 # What moves data is no part of a graph: Dynamo calls it.
-for _name, _function in list(vars(Group).items()):
-    if callable(_function) and not _name.startswith("__") and _name not in ("rank", "size", "name", "getBackendName"):
-        setattr(Group, _name, torch._dynamo.disable(_function))
+for _name in (
+    "allreduce", "allreduce_coalesced", "reduce", "_reduce_scatter_base", "reduce_scatter_single", "reduce_scatter",
+    "reduce_scatter_tensor_coalesced", "reduce_scatter_single_coalesced", "_allgather_base", "all_gather_single", "allgather",
+    "allgather_coalesced", "allgather_into_tensor_coalesced", "all_gather_single_coalesced", "broadcast", "scatter", "gather",
+    "alltoall", "alltoall_base", "all_to_all_single", "barrier", "send", "recv", "recv_anysource",
+):  # fmt: skip
+    setattr(Group, _name, torch._dynamo.disable(getattr(Group, _name)))
 
 
 def runner(executable, ranks):

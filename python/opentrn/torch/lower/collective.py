@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collectives over ranks of a process group of ours, inside programs.
 
-A program over several processes is written for as many partitions as there are ranks in the job. Its collectives name the
-ranks of this process's group alone: others have programs, and groups, of their own. Each has a channel, so that two which
+A program over several processes is written for as many partitions as there are ranks in the job. Of the groups of its
+collectives only this process's counts: others have programs, and groups, of their own. Each has a channel, so that two which
 meet in another order are an error. `b.ranks` gathers who is met.
 """
+
+import dataclasses
 
 import torch.distributed as dist
 
@@ -23,12 +25,35 @@ _FOLDS = {
 }
 
 
+@dataclasses.dataclass(frozen=True)
+class Ranks:
+    """Who meets, in the group's order, and how many there are in the job."""
+
+    members: tuple
+    world: int
+
+    def __len__(self):
+        return len(self.members)
+
+    def led_by(self, place):
+        """The same with another one first."""
+        at = self.members
+        return Ranks((at[place], *at[:place], *at[place + 1 :]), self.world)
+
+    def table(self):
+        """The group, then the ranks that are not in it, whom it does not concern."""
+        n, rest = len(self), [r for r in range(self.world) if r not in self.members]
+        rows = [list(self.members), *(rest[i : i + n] for i in range(0, len(rest), n))]
+        return [row + [-1] * (n - len(row)) for row in rows]
+
+
 def _meeting(b, ranks, flat=True):
     """Attributes of a collective of these ranks. flat: the operation has to be told that they count devices."""
-    b.ranks.update(ranks)
+    b.ranks.update(ranks.members)
     b.channels += 1
+    rows = ranks.table()
     text = (
-        f"replica_groups = dense<[[{', '.join(map(str, ranks))}]]> : tensor<1x{len(ranks)}xi64>, "
+        f"replica_groups = dense<{rows}> : tensor<{len(rows)}x{len(ranks)}xi64>, "
         f"channel_handle = #stablehlo.channel_handle<handle = {b.channels}, type = 1>"
     )
     return text + ", use_global_device_ids" if flat else text
@@ -72,8 +97,7 @@ def all_to_all(b, x, ranks):
 
 def broadcast(b, x, root, ranks):
     """root: a place among the ranks."""
-    ranks = [ranks[root], *ranks[:root], *ranks[root + 1 :]]
-    return b.op("collective_broadcast", [x], (x.shape, x.dtype), _meeting(b, ranks, flat=False))
+    return b.op("collective_broadcast", [x], (x.shape, x.dtype), _meeting(b, ranks.led_by(root), flat=False))
 
 
 # --- torch's functional collectives ---------------------------------------------------------------
@@ -86,7 +110,7 @@ def _ranks(name):
     group = dist.distributed_c10d._resolve_process_group(name)
     if not isinstance(group, Group):
         raise NotLowered("a collective")
-    return group.members
+    return group.ranks
 
 
 @lowers("_c10d_functional.wait_tensor.default")
