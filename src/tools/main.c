@@ -36,6 +36,8 @@ static const ToolRow rows[] = {
     {"dis", 'd', cmd_dis, 1, 1, "PROG|OUT.otrn|KERNEL.s", "print an artifact as assembly"},
     {"as", 'x', cmd_as, 1, 1, "FILE.s -o OUT.otrn", "assemble a kernel, or what dis prints"},
     {"ls", 'l', cmd_ls, 0, 0, "[--instance=NAME|--target=CHIP] [--json]", "the devices a program would see here"},
+    {"launch", 'L', cmd_launch, 1, WORDS_MAX, "[-n COUNT] [--devices=N] [--hosts=A,B] [--restarts=K] COMMAND …",
+     "start the processes of a job, here or on several hosts; ends all when one fails"},
     {"info", 'i', cmd_info, 0, 2, "[chips|instances|passes|ops|options|isa|commands|bash|zsh|fish|man [COMMAND]]",
      "print what this program knows; completions and manual pages"},
     {"cache", 'C', cmd_cache, 1, 2, "ls|why FILE|verify|prune|clear", "look after the cache of compiled programs"},
@@ -184,6 +186,7 @@ static bool words_parse(Tool *t, const ToolRow *row, char **argv) {
                 break;
         } else {
             VEC_PUSH(t->arena, &t->words, word);
+            options = options && row->letter != 'L'; // what follows a command is its own
         }
     }
     if (!strcmp(t->opt.val[OPT_DUMP], "help"))
