@@ -11,9 +11,11 @@ compiled programs:
     with opentrn.profile("trn2") as p: ...         # modelled time of what runs in the block; p.step() by step
     with opentrn.training("GPT", steps=200, tokens=n) as run: ...; run.step(loss)   # progress and closing report
     opentrn.predict(step, *shapes, instance="trn2.48xlarge", nodes=4)   # time, memory, dollars on a fleet, without running
+    opentrn.export_step(step, state, batch, "folder")   # for `otrn train folder`: no Python while it trains
     opentrn.last_run("trn1", trace="step.json")    # the last program JAX ran: modelled time, engines, timeline
 """
 
+from opentrn._export import export_step
 from opentrn._jax_runs import last_run
 from opentrn._library import chips_path, include_path, library_path, release
 from opentrn._predict.function import predict
@@ -27,6 +29,7 @@ __all__ = [
     "artifact",
     "cache_hit",
     "chips_path",
+    "export_step",
     "include_path",
     "last_run",
     "library_path",

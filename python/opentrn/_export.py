@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A JAX training step as files, for `otrn train`: StableHLO, a manifest that names everything, first values."""
+
+import json
+import os
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+
+def _rows(tree: Any, kind: Callable[[str], str]) -> list[tuple[dict[str, Any], Any]]:
+    import jax
+    import numpy as np
+
+    rows = []
+    for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]:
+        if hasattr(leaf, "dtype") and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.extended):
+            raise TypeError(
+                "opentrn.export_step: typed random keys cannot be saved; use jax.random.PRNGKey"
+            )
+        name = jax.tree_util.keystr(path, simple=True, separator=".")
+        array = np.asarray(leaf)
+        row = {
+            "kind": kind(name),
+            "name": name,
+            "shape": list(array.shape),
+            "type": str(array.dtype),
+        }
+        rows.append((row, array))
+    return rows
+
+
+def export_step(
+    step: Callable[..., Any],
+    state: Any,
+    batch: Any,
+    path: str | os.PathLike[str],
+    inputs: bool = True,
+) -> dict[str, Any]:
+    """Writes step.mlir, manifest.json and, unless inputs is False, in_000.npy, … into the folder `path`.
+
+    step(state, batch) gives the new state, of the same structure, and the loss. state is what a run keeps and a
+    checkpoint holds; leaves under a key or field `params` are its parameters. batch is what each step takes.
+    `otrn train PATH` trains it; `otrn compile`, `run` and `prof` take step.mlir. Returns the manifest.
+    """
+    import jax
+    import numpy as np
+
+    lowered = jax.jit(step, donate_argnums=0, keep_unused=True).lower(state, batch)
+    new, loss = jax.eval_shape(step, state, batch)
+    if jax.tree.structure(new) != jax.tree.structure(state):
+        raise ValueError("opentrn.export_step: the step's new state has another structure than its state")
+    if jax.tree.structure(loss) != jax.tree.structure(0) or loss.shape:
+        raise ValueError("opentrn.export_step: step(state, batch) must give the new state and one loss")
+    kept = _rows(state, lambda name: "parameter" if "params" in name.split(".") else "state")
+    taken = _rows(batch, lambda name: "input")
+    for row, _ in taken:
+        row["name"] = f"batch.{row['name']}".rstrip(".")
+    folder = pathlib.Path(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    for i, (row, array) in enumerate(kept + taken):
+        if inputs:
+            row["file"] = f"in_{i:03}.npy"
+            np.save(folder / row["file"], array)
+    fields = ("kind", "name", "shape", "type")
+    results = [{k: row[k] for k in fields} | {"replaces": i} for i, (row, _) in enumerate(kept)]
+    results.append({"kind": "loss", "name": "loss", "shape": [], "type": str(loss.dtype)})
+    manifest = {
+        "program": "step.mlir",
+        "arguments": [row for row, _ in kept + taken],
+        "results": results,
+    }
+    (folder / "step.mlir").write_text(lowered.as_text(debug_info=True))
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
+    return manifest
