@@ -17,6 +17,7 @@
 # make opinfo       PyTorch operator samples against the lowerings of opentrn.torch; needs ./dev test-torch once
 # make wheel-check  the Python package as a stranger gets it: sdist, wheel, fresh environments; needs a network
 # make abi HEADER=pjrt_c_api.h    our PJRT declarations against the official ones
+# make kill-train   training runs killed at random moments and resumed, on 1 and 4 devices: RUNS=150 each, SEED=1
 # make recipes      what README, ARCHITECTURE and docs tell to run, and the numbers they show: UPDATE=1 writes those printed into the pages
 # make install PREFIX=/usr/local  and uninstall; DESTDIR= is honoured; other targets: format, arm64, clean
 BUILD   ?= build
@@ -176,6 +177,10 @@ abi:
 	@[ -n "$(HEADER)" ] || { echo "usage: make abi HEADER=path/to/pjrt_c_api.h"; exit 2; }
 	@scripts/abi_check.sh "$(HEADER)"
 
+kill-train: all
+	sh scripts/kill_train.sh $(BUILD)/otrn $(or $(RUNS),150) $(or $(SEED),1) 1
+	sh scripts/kill_train.sh $(BUILD)/otrn $(or $(RUNS),150) $(or $(SEED),1) 4
+
 recipes: all
 	$(PYTHON) scripts/recipes.py $(if $(UPDATE),--update) $(T)
 
@@ -209,6 +214,6 @@ arm64: # a compile check of the portable paths
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table products zoo same bench opinfo wheel-check recipes abi install uninstall format arm64 clean levels
+.PHONY: kill-train all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table products zoo same bench opinfo wheel-check recipes abi install uninstall format arm64 clean levels
 .SECONDARY:
 -include $(shell find $(BUILD)/obj $(BUILD)/levels/obj -name '*.d' 2>/dev/null)

@@ -19,6 +19,14 @@ static void on_signal(int sig) {
     signal(sig, SIG_DFL); // a second one ends the process at once
 }
 
+typedef void Handler(int);
+static Handler *catch(int sig) { // what was there; a signal that the starter has ignored stays ignored
+    Handler *before = signal(sig, on_signal);
+    if (before == SIG_IGN)
+        signal(sig, SIG_IGN);
+    return before;
+}
+
 // --- preparing -------------------------------------------------------------------------------------
 
 static void check(Train *t, otrn_status s, const otrn_error *err) {
@@ -154,13 +162,6 @@ static double scalar_of(const Train *t, int64_t result) {
     return b->bytes == 8 ? *(double *)b->data : *(float *)b->data;
 }
 
-static void save(Train *t) {
-    Buf meta = {.arena = t->arena};
-    recipe_print(&t->recipe, &t->data, &meta);
-    buf_printf(&meta, ",\n \"loss\": %.9g", isfinite(t->loss) ? t->loss : 0);
-    saver_save(&t->saver, t->at, buf_cstr(&meta));
-}
-
 static void errors_tell(Train *t) { // of the checkpoint that was being written; the run goes on
     otrn_error err;
     if (!saver_error(&t->saver, &err))
@@ -168,6 +169,15 @@ static void errors_tell(Train *t) { // of the checkpoint that was being written;
     char text[2400];
     otrn_error_print(&err, text, sizeof text);
     watch_say(t, "warning: %s", text);
+}
+
+static void save(Train *t) {
+    saver_wait(&t->saver);
+    errors_tell(t); // before another one takes its place
+    Buf meta = {.arena = t->arena};
+    recipe_print(&t->recipe, &t->data, &meta);
+    buf_printf(&meta, ",\n \"loss\": %.9g", isfinite(t->loss) ? t->loss : 0);
+    saver_save(&t->saver, t->at, buf_cstr(&meta));
 }
 
 static void not_a_number(Train *t) {
@@ -216,17 +226,19 @@ void train_run(Train *t) {
     jmp_buf jb, *outer = t->ctx->on_fail;
     volatile bool good = false;
     asked = 0;
-    void (*sigint)(int) = SIG_DFL, (*sigterm)(int) = SIG_DFL;
+    Handler *volatile sigint = SIG_DFL, *volatile sigterm = SIG_DFL;
+    volatile bool caught = false;
     if (CTX_TRY(t->ctx, jb)) {
         prepare(t);
-        sigint = signal(SIGINT, on_signal), sigterm = signal(SIGTERM, on_signal);
+        sigint = catch(SIGINT), sigterm = catch(SIGTERM), caught = true;
         t->start_ms = 1e3 * (watch_seconds() - from);
         watch_begin(t);
         loop(t);
         last_save(t);
         good = true;
     }
-    signal(SIGINT, sigint), signal(SIGTERM, sigterm);
+    if (caught)
+        signal(SIGINT, sigint), signal(SIGTERM, sigterm);
     t->ctx->on_fail = outer;
     saver_end(&t->saver);
     watch_end(t);

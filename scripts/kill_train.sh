@@ -1,0 +1,41 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# kill_train.sh — a training run killed (SIGKILL) at random moments and resumed, again and again: the weights at the end are those
+# of a run that nobody touched, to the byte, and no checkpoint is ever found damaged. It saves after every step, so
+# many of the moments fall into a save.
+#
+#   kill_train.sh OTRN MOMENTS [SEED [DEVICES [STEPS]]]
+set -u
+otrn=$1 moments=$2 seed=${3:-1} devices=${4:-1} steps=${5:-40}
+dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+words="--data=LICENSE --layers=1 --dim=64 --heads=2 --seq=16 --batch=4 --steps=$steps --devices=$devices --checkpoint-every=1 --keep=2 --sample=0"
+last=$(printf 'step-%08d/shard-00000-of-00001.safetensors' "$steps")
+
+start() { # $1 folder: goes on there, or begins
+    # shellcheck disable=SC2086
+    exec "$otrn" train $words --checkpoint="$1" --resume >>"$dir/said" 2>&1
+}
+compare() {
+    cmp "$dir/whole/$last" "$dir/run/$last" || { echo "FAIL: other weights after moment $i of seed $seed"; exit 1; }
+    rm -rf "$dir/run"
+}
+
+(start "$dir/whole") || { cat "$dir/said"; exit 1; }
+ended=0 killed=0 i=0
+while [ "$i" -lt "$moments" ]; do
+    i=$((i + 1))
+    start "$dir/run" &
+    pid=$!
+    sleep "$(awk -v s="$seed" -v i="$i" 'BEGIN { srand(s * 100003 + i); printf "%.3f", rand() * 0.6 }')"
+    kill -9 "$pid" 2>/dev/null
+    wait "$pid" 2>/dev/null
+    case $? in
+    0) ended=$((ended + 1)); compare ;;
+    137) killed=$((killed + 1)) ;;
+    *) echo "FAIL: moment $i of seed $seed"; tail -5 "$dir/said"; exit 1 ;;
+    esac
+done
+(start "$dir/run") || { tail -5 "$dir/said"; exit 1; }
+compare
+grep damaged "$dir/said" && { echo "FAIL: a damaged checkpoint"; exit 1; }
+echo "$moments moments on $devices device(s): killed $killed times, $((ended + 1)) runs came to their end, all with the same weights"
