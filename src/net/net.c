@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -352,6 +353,13 @@ bool net_lost(Net *n) {
     bool lost = n->lost;
     pthread_mutex_unlock(&n->lock);
     return lost;
+}
+
+uint64_t net_retransmits(Net *n, uint32_t process) {
+    struct tcp_info info = {0};
+    socklen_t bytes = sizeof info;
+    int fd = n->peers[process].fd[CHANNEL_DATA];
+    return fd >= 0 && !getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) ? info.tcpi_total_retrans : 0;
 }
 
 void net_bye(Net *n) {

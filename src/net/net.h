@@ -64,6 +64,7 @@ uint32_t net_me(const Net *n);
 uint32_t net_processes(const Net *n);
 const NetProcess *net_process(const Net *n, uint32_t process);
 bool net_lost(Net *n); // somebody is gone
+uint64_t net_retransmits(Net *n, uint32_t process); // packets to it that were sent again
 
 // --- launches ------------------------------------------------------------------------------------
 // What messages belong to. Launches over the same devices are counted on every process that has some of them. Loose ones are not: they

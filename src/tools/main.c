@@ -38,6 +38,8 @@ static const ToolRow rows[] = {
     {"ls", 'l', cmd_ls, 0, 0, "[--instance=NAME|--target=CHIP] [--json]", "the devices a program would see here"},
     {"launch", 'L', cmd_launch, 1, WORDS_MAX, "[-n COUNT] [--devices=N] [--hosts=A,B] [--restarts=K] COMMAND …",
      "start the processes of a job, here or on several hosts; ends all when one fails"},
+    {"health", 'H', cmd_health, 0, 0, "[--root=HOST:PORT] [--slower=PERCENT] [--picture=FILE.svg] [--json], under any launcher",
+     "the hosts of a job and the network between them: compute, memory, clocks, latency, bandwidth; status 3: one is behind"},
     {"info", 'i', cmd_info, 0, 2, "[chips|instances|passes|ops|options|isa|commands|bash|zsh|fish|man [COMMAND]]",
      "print what this program knows; completions and manual pages"},
     {"cache", 'C', cmd_cache, 1, 2, "ls|why FILE|verify|prune|clear", "look after the cache of compiled programs"},
