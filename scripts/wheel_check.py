@@ -133,6 +133,9 @@ def check_alone(env, wheel):
     found = env.run("mypy", "--strict", "use.py", fails=True)
     assert re.search(r"use.py:9: error: Argument 1 to \"report\"", found) and "Found 1 error" in found, found
     print("mypy --strict: types are seen, and the one wrong call is found")
+    shutil.copy(ROOT / "pyproject.toml", env.home)
+    env.run("mypy")
+    print("mypy: the package itself is clean")
     (env.home / "use.c").write_text(C)
     if shutil.which("cc"):
         include, library = env.run(

@@ -23,8 +23,8 @@ TARGET = "opentrn_host_callback"
 MARK = "opentrn.calls_host"  # a module's attribute: it has such calls
 
 _ids = itertools.count(1)  # of entries, told to the plugin alone
-_entries = {}
-_gone = collections.deque()  # entries whose programs are gone, with launches still under way
+_entries: dict[int, "_Entry"] = {}
+_gone: collections.deque["_Entry"] = collections.deque()  # entries whose programs are gone, with launches still under way
 _sweeping = threading.Lock()
 
 

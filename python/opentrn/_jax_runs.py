@@ -77,16 +77,11 @@ def _programs():
     ask = functools.cache(lambda target: _runs(_ASK, target))  # one answer tells about all programs
     client, library = _client() if "jax" in sys.modules else None, _library.load()
 
-    def report(i):
-        tell = lambda target: ask(target)[i]
-        tell.page = lambda target, path: _write(
-            library.opentrn_runs_write, client, i, _target(target), path.encode()
-        )
-        return tell
+    def program(i, run):
+        page = lambda target, path: _write(library.opentrn_runs_write, client, i, _target(target), path.encode())
+        return _profile.Program(i, run["name"], run["runs"], lambda target: ask(target)[i], page)
 
-    return [(i, run["name"], run["runs"], report(i)) for i, run in enumerate(_runs(_ASK))]
+    return [program(i, run) for i, run in enumerate(_runs(_ASK))]
 
 
-_programs.begin = lambda: _runs(_START)
-_programs.end = lambda: _runs(_STOP)
-_profile.SOURCES.append(_programs)
+_profile.SOURCES.append(_profile.Source(_programs, lambda: _runs(_START), lambda: _runs(_STOP)))

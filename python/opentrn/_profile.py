@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modelled time of what runs inside a `with` block.
 
-A front end registers a source: a function that gives, for every program it has run so far, a key, a name, the
-number of runs and a function target -> report, whose attribute `page` is a function (target, path) that writes its page. A profile is the difference between two moments. A source that counts
-only when asked to has functions `begin` and `end` as attributes.
+A front end registers a source, which tells about every program it has run so far. A profile is the difference between two moments.
 """
 
 import contextlib
+import dataclasses
 import math
 import numbers
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 from opentrn import _page
@@ -19,15 +18,29 @@ from opentrn._report import checked_target, loops_text, price_text
 
 _SHOWN = 8  # programs a printed profile lists
 _SUMS = ("count", "bytes", "busy_us", "exposed_us")
-SOURCES = []  # functions () -> [(key, name, runs, report)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    key: Hashable  # of its source
+    name: str
+    runs: int  # so far
+    report: Callable[[str | None], dict[str, Any]]  # of a target: one run
+    page: Callable[[str | None, str], None]  # of a target: writes its page to a path
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    programs: Callable[[], list[Program]]
+    begin: Callable[[], object] = lambda: None  # from now on runs are counted
+    end: Callable[[], object] = lambda: None
+
+
+SOURCES: list[Source] = []
 
 
 def _now():
-    rows = {}
-    for number, source in enumerate(SOURCES):
-        for key, name, runs, report in source():
-            rows[number, key] = (name, runs, report)
-    return rows
+    return {(number, p.key): p for number, source in enumerate(SOURCES) for p in source.programs()}
 
 
 def plain(value: float, least: int = 0) -> str:
@@ -56,7 +69,7 @@ def comm_text(p: "Profile") -> list[str]:
 def check_counts(function: str, **counts: Any) -> None:
     """Mistakes in a call, told where it is made."""
     for name, value in counts.items():
-        if value is not None and (isinstance(value, bool) or not isinstance(value, numbers.Real) or not value > 0):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, numbers.Real) or not float(value) > 0):
             raise ValueError(f"opentrn.{function}: {name} is a number above 0, not {value!r}")
 
 
@@ -75,19 +88,21 @@ class Profile:
         tokens: int | None = None,
     ) -> None:
         self.target, self._steps, self.samples, self.tokens = target, steps, samples, tokens
-        self._before = _now()
-        self._rows, self._priced = [], {}
+        self._before: dict[tuple[int, Hashable], Program] = _now()
+        self._ran: list[tuple[Program, int]] = []  # and its runs in the block
+        self._priced: dict[str | None, list[tuple[str, int, dict[str, Any]]]] = {}
         self.host_seconds = 0.0
         self._begin = time.perf_counter()
-        self._last, self._step_calls = None, 0
+        self._last: tuple[dict[tuple[int, Hashable], Program], float] | None = None
+        self._step_calls = 0
 
     def _end(self, now=None):
         self.host_seconds = time.perf_counter() - self._begin
         self._priced.clear()
-        for key, (name, runs, report) in (now or _now()).items():
-            new = runs - self._before.get(key, ("", 0, None))[1]
+        for key, program in (now or _now()).items():
+            new = program.runs - (self._before[key].runs if key in self._before else 0)
             if new > 0:
-                self._rows.append((name, new, report))
+                self._ran.append((program, new))
 
     def step(self) -> "Profile":
         """A profile of what ran since the block began, or since the last step. Waits for it."""
@@ -101,13 +116,13 @@ class Profile:
     @property
     def ran(self) -> bool:
         """Did anything run on the device?"""
-        return bool(self._rows)
+        return bool(self._ran)
 
     @property
     def rows(self) -> list[tuple[str, int, dict[str, Any]]]:
         if self.target not in self._priced:  # programs do not change, so each target is asked once
             self._priced[self.target] = [
-                (name, runs, report(self.target)) for name, runs, report in self._rows
+                (program.name, runs, program.report(self.target)) for program, runs in self._ran
             ]
         return self._priced[self.target]
 
@@ -135,7 +150,7 @@ class Profile:
     def engines(self) -> dict[str, float]:
         """Share of the time each engine is busy."""
         total = self.total_us
-        names = self.rows[0][2]["busy_us"] if self._rows else {}
+        names = self.rows[0][2]["busy_us"] if self._ran else {}
         return {n: self._sum(lambda r, n=n: r["busy_us"][n]) / total for n in names if total}
 
     @property
@@ -191,14 +206,14 @@ class Profile:
         self._page(path, _page.programs(self.rows))
 
     def _page(self, path, extra):
-        if not self._rows:
+        if not self._ran:
             raise RuntimeError("opentrn: nothing ran on the device, so there is nothing to report")
         times = [runs * report["total_us"] for _, runs, report in self.rows]
-        page_of = self._rows[times.index(max(times))][2].page
-        _page.write(lambda where: page_of(self.target, where), path, extra)
+        longest, _ = self._ran[times.index(max(times))]
+        _page.write(lambda where: longest.page(self.target, where), path, extra)
 
     def __str__(self) -> str:
-        if not self._rows:
+        if not self._ran:
             return "opentrn: nothing ran on the device"
         target = self.rows[0][2]["target"]
         rows = sorted(self.rows, key=_weight, reverse=True)
@@ -238,11 +253,11 @@ def profile(
     target = checked_target("profile", target)
     check_counts("profile", steps=steps, samples=samples, tokens=tokens)
     for source in SOURCES:
-        getattr(source, "begin", lambda: None)()
+        source.begin()
     p = Profile(target, steps, samples, tokens)
     try:
         yield p
     finally:
         p._end()
         for source in SOURCES:
-            getattr(source, "end", lambda: None)()
+            source.end()

@@ -267,7 +267,7 @@ class Executable:
         out, error = _Memory(), _Error()
         if self._lib.otrn_exe_memory(self._handle, ctypes.byref(out), ctypes.byref(error)):
             _raise(self._lib, error)
-        return {name: getattr(out, name) for name, _ in _Memory._fields_[1:]}
+        return {name: getattr(out, name) for name, *_ in _Memory._fields_[1:]}
 
     def write(self, target, path):
         """Its timeline as a file: a trace, or a page when the name ends in .html."""
@@ -288,12 +288,12 @@ class Executable:
             ):
                 _raise(self._lib, error)
             engines = [self._lib.otrn_engine_name(i).decode() for i in range(ENGINES)]
-            report = {name: getattr(out, name) for name, _ in _Report._fields_}
+            report = {name: getattr(out, name) for name, *_ in _Report._fields_}
             for name in ("target", "instance", "price_basis", "comm_note"):
                 report[name] = report[name].decode(errors="replace")
             kinds = report["collectives"][: min(report.pop("num_collectives"), COLLECTIVES)]
             report["collectives"] = [
-                {f: v.decode(errors="replace") if isinstance(v := getattr(c, f), bytes) else v for f, _ in _Collective._fields_}
+                {f: v.decode(errors="replace") if isinstance(v := getattr(c, f), bytes) else v for f, *_ in _Collective._fields_}
                 for c in kinds
             ]
             for name in ("busy_us", "instructions"):
@@ -306,7 +306,7 @@ class Executable:
 
 
 _lock = threading.Lock()
-_default = {}  # process id -> Environment: a forked child opens a device of its own
+_default: dict[int, "Environment"] = {}  # process id -> Environment: a forked child opens a device of its own
 
 
 def default_environment():

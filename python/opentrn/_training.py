@@ -93,10 +93,15 @@ class Training:
     def reached(self) -> bool:
         return self.goal is None or self.loss <= self.goal
 
+    def _profiled(self) -> Profile:
+        if self.profile is None:
+            raise RuntimeError("opentrn.training: the block has not begun")
+        return self.profile
+
     def modelled(self, target: str | None) -> tuple[float, dict[str, float], float | None]:
         """One row of the report: microseconds of a step, shares of the engines, $ per million, or None when no price is
         known."""
-        p = self.profile
+        p = self._profiled()
         before, p.target = p.target, target
         try:
             known = all(report["usd_per_hour"] for _, _, report in p.rows)
@@ -116,7 +121,7 @@ class Training:
 
     def _told(self, target: str) -> tuple[str, list[str]]:
         """Price and notes of a row."""
-        p = self.profile
+        p = self._profiled()
         before, p.target = p.target, target
         try:
             return p.price, sorted({f"{name}: {text}" for name, _, r in p.rows if (text := loops_text(r))})
@@ -134,9 +139,9 @@ class Training:
             _page.curve(self.losses, self.goal)
             + "<h2>On each chip</h2>"
             + _page.table(("chip", "modelled µs of a step", f"$ per 1M {self.what}", "price"), costs)
-            + _page.programs(self.profile.rows)
+            + _page.programs(self._profiled().rows)
         )
-        self.profile._page(path, f"<p class=soft>{html.escape(str(self).splitlines()[0])}</p>" + extra)
+        self._profiled()._page(path, f"<p class=soft>{html.escape(str(self).splitlines()[0])}</p>" + extra)
 
     def __str__(self) -> str:
         """The closing report."""

@@ -14,6 +14,7 @@ import dataclasses
 import logging
 import os
 import sys
+from typing import Any
 
 from opentrn import _gates, _library
 from opentrn._library import library_path
@@ -26,11 +27,11 @@ OLDEST = (0, 9, 2)  # JAX; pyproject.toml says the same. older ones fail in part
 
 def _relax_registration(xla_bridge, platform):
     factories = getattr(xla_bridge, "_backend_factories", None)
-    entry = factories.get(platform) if isinstance(factories, dict) else None
+    entry: Any = factories.get(platform) if isinstance(factories, dict) else None
     known = (
         {f.name for f in dataclasses.fields(entry)} if dataclasses.is_dataclass(entry) else set()
     )
-    if not {"fail_quietly", "experimental"} <= known:
+    if factories is None or not {"fail_quietly", "experimental"} <= known:
         logger.info("this JAX keeps plugin registrations in another form; left as they are")
         return
     factories[platform] = dataclasses.replace(entry, fail_quietly=True, experimental=False)

@@ -19,6 +19,7 @@ Sources: Golub and Van Loan, Matrix Computations, chapters 5, 7 and 8.
 """
 
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -270,7 +271,7 @@ def eigh(a, *, lower, sort_eigenvalues, subset_by_index, **_):
     pad = _even(n) - n
     a = jnp.pad(jnp.where(fine, a / scale, 0), ((0, pad), (0, pad)))
     goal = jnp.sum(_square(a)) * _eps(a) ** 2
-    off = ~np.eye(n + pad, dtype=bool)
+    off: Any = ~np.eye(n + pad, dtype=bool)
 
     def more(state):
         a, _, sweep = state
@@ -281,7 +282,7 @@ def eigh(a, *, lower, sort_eigenvalues, subset_by_index, **_):
         a, v = lax.fori_loop(0, max(n + pad - 1, 1), _eigh_round, (a, v))
         return a, v, count + 1
 
-    a, v, _ = lax.while_loop(more, sweep, (a, jnp.eye(n + pad, dtype=a.dtype), 0))
+    a, v, _sweeps = lax.while_loop(more, sweep, (a, jnp.eye(n + pad, dtype=a.dtype), 0))
     w, v = _real(jnp.diagonal(a))[:n] * scale, v[:n, :n]
     order = jnp.argsort(w)[first:last]
     bad = jnp.where(fine, 0, jnp.nan)

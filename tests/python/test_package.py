@@ -189,6 +189,12 @@ def public(module):
             yield from ((f"{name}.{k}", v) for k, v in vars(value).items() if inspect.isfunction(v) and k[0] != "_")
 
 
+def test_the_package_is_free_of_type_errors():
+    pytest.importorskip("mypy")
+    done = subprocess.run([sys.executable, "-m", "mypy"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("module", ["opentrn", "opentrn.torch"])
 def test_public_functions_have_types(module):
     if module == "opentrn.torch":

@@ -5,6 +5,7 @@ import argparse
 import dataclasses
 import json
 import sys
+from typing import Any
 
 from opentrn._predict import compose, config, errors, layout, machines, money, roof, search
 from opentrn._predict.fault import Fault, TooLarge
@@ -129,6 +130,7 @@ def predict(job, x, prices):
 def knob(job, x, prices):
     """The one change that makes it fit and costs least, as words for the command line; None when none does."""
     fits = []
+    changes: list[tuple[str, dict[str, Any]]]
     changes = [("--recompute=selective", {"recompute": "selective"}), ("--recompute=full", {"recompute": "full"})]
     changes += [(f"--zero={z}", {"zero": z}) for z in (1, 2, 3) if z > x.zero]
     if x.micro_batch > 1:

@@ -211,7 +211,7 @@ def memory(job, x, p, line):
     """Bytes of the fullest stage's device, by what they are."""
     m, (types, master) = x.micros(job), x.types(job)
     share = x.dp * x.cp
-    most = {}
+    most: dict[str, float] = {}
     for s, (kind, n) in enumerate(line):
         every, learned = p.count(kind, learned=False)(n), p.count(kind)(n)
         layer, grads = p.count(kind, learned=False).layer, p.count(kind).layer

@@ -20,7 +20,7 @@ from opentrn._predict.spec import Cut, Model  # noqa: F401
 
 @dataclasses.dataclass(frozen=True)
 class Weight:
-    shape: tuple
+    shape: tuple[int, ...]
     expert: bool = False
     frozen: bool = False
 
@@ -369,6 +369,7 @@ def piece(kind, n, m, u, dtype):
     whole = lambda *shape: jax.ShapeDtypeStruct(shape, jnp.int32)
     tokens = whole(u.batch, seq)
     x = jax.ShapeDtypeStruct((u.batch, seq // (u.tp if u.sp else 1), m.width), dtype)
+    of = lambda f: lambda w, *b: f(w, *b, n, m, u)
     if kind == "middle":
         return lambda w, x: layers(w, x, n, m, u), [x], True, False
     if kind == "first":
@@ -377,11 +378,11 @@ def piece(kind, n, m, u, dtype):
         return lambda w, x, t: end(w, layers(w, x, n, m, u), t, m, u), [x, tokens], True, True
     if m.task == "mlm":
         batch = [tokens, tokens, whole(u.batch), tokens, whole(u.batch)]
-        return lambda w, *b: masked_language(w, *b, n, m, u), batch, False, True
+        return of(masked_language), batch, False, True
     if m.task == "classes":
         images = jax.ShapeDtypeStruct((u.batch, m.image, m.image, 3), jnp.float32)
-        return lambda w, *b: pictures(w, *b, n, m, u), [images, whole(u.batch)], False, True
+        return of(pictures), [images, whole(u.batch)], False, True
     if m.task == "span":
         wanted = whole(u.batch, max(seq // 4, 1))
-        return lambda w, *b: span(w, *b, n, m, u), [tokens, wanted, wanted], False, True
-    return lambda w, *b: language(w, *b, n, m, u), [tokens, tokens], False, True
+        return of(span), [tokens, wanted, wanted], False, True
+    return of(language), [tokens, tokens], False, True

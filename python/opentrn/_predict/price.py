@@ -72,6 +72,7 @@ class Prices:
 
     def _path(self, what):
         words = repr((what, self.machine.name, self.machine.cores, self.maker))
+        assert self.folder is not None
         return self.folder / f"{hashlib.sha256(words.encode()).hexdigest()[:32]}.json"
 
     def _read(self, what):

@@ -9,6 +9,7 @@ so far to be among the first; and those whose layers would be too many instructi
 import dataclasses
 import itertools
 import math
+from typing import Any
 
 from opentrn._predict.compose import BYTES, model_flops, parameters, pieces, step
 from opentrn._predict.fault import Fault, TooLarge
@@ -83,7 +84,7 @@ def least_time(job, x):
 
 @dataclasses.dataclass
 class Found:
-    rows: list  # (layout, prediction), the best first
+    rows: list[tuple[Layout, dict[str, Any]]]  # (layout, prediction), the best first
     tried: int
     pruned_memory: int
     pruned_time: int
@@ -109,9 +110,9 @@ def search(job, given, prices, by="usd", told=lambda text: None, keep=10, step=s
     short = [x for x in room if least_instructions(job, x) <= most] or room
     found = Found([], 0, len(every) - len(room), 0, len(room) - len(short), 0)
     room = sorted(short, key=lambda x: (round(math.log(least_time(job, x), _BETTER)), least_instructions(job, x)))
-    full = []  # layouts that were priced and did not fit
+    full: list[Layout] = []  # layouts that were priced and did not fit
     while room:
-        some = []
+        some: list[Layout] = []
         while room and len(some) < _TOGETHER:
             x = room.pop(0)
             if _is_late(job, x, found.rows, by, keep):

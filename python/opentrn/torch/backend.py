@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from functorch.compile import min_cut_rematerialization_partition
 from torch._dynamo.backends.common import aot_autograd
+from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from opentrn.torch import decompositions, places, randomness
@@ -36,7 +36,7 @@ def _compile(kind, module, example_inputs):
     def run(args):
         return plan(args)
 
-    run._boxed_call = True  # one list of arguments, ours to empty
+    run._boxed_call = True  # type: ignore[attr-defined]  # one list of arguments, ours to empty
     return run
 
 
@@ -79,7 +79,7 @@ def make(inference=None):
 def aot_function(function):
     """A function captured by AOTAutograd alone, without Dynamo; tests of single operators use
     it."""
-    from functorch.compile import aot_function as aot
+    from torch._functorch.aot_autograd import aot_function as aot
 
     captured = aot(function, **_compilers())
 

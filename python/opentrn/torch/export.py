@@ -29,7 +29,7 @@ def _capture(model, opt, loss_fn, batch, named, strict):
         def run(args):
             raise _Captured(plan, list(args))
 
-        run._boxed_call = True
+        run._boxed_call = True  # type: ignore[attr-defined]
         return run
 
     whole = step.Step(model, opt, loss_fn, backend=make(stop))
@@ -42,7 +42,7 @@ def _capture(model, opt, loss_fn, batch, named, strict):
 
 def _names(model, opt, whole, batch, named):
     """Address of a tensor -> (kind, name)."""
-    found = {}
+    found: dict[int, tuple[str, str]] = {}
 
     def put(tensor, kind, name):
         if isinstance(tensor, torch.Tensor):

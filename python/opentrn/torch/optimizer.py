@@ -8,6 +8,7 @@ difference. The replacement is done by torch's own hooks around every optimizer 
 """
 
 import weakref
+from typing import Any
 
 import torch
 from torch.optim.optimizer import (
@@ -15,8 +16,9 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
-_rates = weakref.WeakKeyDictionary()  # optimizer -> {group number: tensor}
-_numbers = weakref.WeakKeyDictionary()  # optimizer -> [(group, key, number)] while a step runs
+_Optimizers = weakref.WeakKeyDictionary[torch.optim.Optimizer, Any]
+_rates: _Optimizers = weakref.WeakKeyDictionary()  # {group number: tensor}
+_numbers: _Optimizers = weakref.WeakKeyDictionary()  # [(group, key, number)] while a step runs
 
 
 def _compiling_for_us():

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decompositions that torch has not: operators written with others that are lowered."""
 
+from typing import Any
+
 import torch
 
 aten = torch.ops.aten
@@ -110,7 +112,7 @@ def _adaptive_max_pool(n):
         sizes, lead = x.shape[-n:], x.dim() - n
         y = x
         flat = torch.arange(sizes.numel()).reshape(sizes)
-        real = True
+        real: Any = True
         for i, (size, out) in enumerate(zip(sizes, wanted, strict=True)):
             places, inside = _windows(size, out)
             y = y.index_select(lead + 2 * i, places.flatten())

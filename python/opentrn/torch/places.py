@@ -10,6 +10,7 @@ operation it belongs to (`keep`), and afterwards each gradient node takes over t
 
 import os
 import re
+from typing import Any
 
 import torch
 from torch.fx import traceback as fx_traceback
@@ -77,7 +78,8 @@ def _is_gradient(node):
 
 def settle(module):
     """Gives gradients the stack traces and the modules of the forward operations they belong to."""
-    traces, modules = {}, {}
+    traces: dict[int, str] = {}
+    modules: dict[int, Any] = {}
     for node in module.graph.nodes:
         number = node.meta.get("seq_nr")
         if number is not None and not _is_gradient(node) and node.meta.get("stack_trace"):

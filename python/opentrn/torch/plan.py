@@ -8,6 +8,7 @@ else copied at the end, so a failure in between leaves every tensor as it was.
 """
 
 import operator
+from typing import Any
 
 import torch
 from torch.fx import Node
@@ -156,7 +157,7 @@ class Cut:
 
     def steps(self):
         """(level, nodes) in the order they run."""
-        by_level = {}
+        by_level: dict[int, list[Node]] = {}
         for node in self.body:
             by_level.setdefault(self.level[node], []).append(node)
         return sorted(by_level.items())
@@ -314,8 +315,8 @@ class Plan:
     def _plan_outputs(self, cut):
         """For each output: (None,), (input number,), (view of input …) or (node,)."""
         number = {n: i for i, n in enumerate(cut.placeholders)}
-        self.outputs = []
-        self.from_device = []
+        self.outputs: list[tuple[Any, ...]] = []
+        self.from_device: list[Node] = []
         for node in cut.outputs:
             if not isinstance(node, Node):
                 self.outputs.append(("is", node))
@@ -333,8 +334,8 @@ class Plan:
                     self.from_device.append(node)
 
     def _make_steps(self, cut, steps):
-        made = []
-        users = {}
+        made: list[tuple[Any, ...]] = []
+        users: dict[Node, set[int]] = {}
         for level, nodes in steps:
             for node in nodes:
                 for i in node.all_input_nodes:

@@ -144,10 +144,11 @@ def _custom_call(b, node, values):
 class Port:
     """One argument or result: the node, its layout, how its memory is shared."""
 
-    def __init__(self, node, alias=None):
+    def __init__(self, node, alias=None, source=None, wanted_alias=None):
         fake = node.meta["val"]
         self.node = node
         self.alias = alias  # of a result: number of the argument it is written over
+        self.source, self.wanted_alias = source, wanted_alias
         self.shape, self.strides, self.dtype = tuple(fake.shape), tuple(fake.stride()), fake.dtype
         self.order = order_of(fake)
         self.dense = self.order is not None
@@ -207,9 +208,8 @@ def write_program(inputs, nodes, outputs, constants, missing=()):
     in_ports = [Port(n) for n in inputs]
     out_ports = []
     for source, layout, alias in outputs:
-        port = Port(layout, alias if alias is not None and in_ports[alias].dense else None)
-        port.source, port.wanted_alias = source, alias
-        out_ports.append(port)
+        own = alias if alias is not None and in_ports[alias].dense else None
+        out_ports.append(Port(layout, own, source, alias))
     values = {}
     for i, port in enumerate(in_ports):
         raw = Value(f"%arg{i}", port.memory_shape, port.dtype)

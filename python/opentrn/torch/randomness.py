@@ -8,6 +8,9 @@ when the graph is called. So `torch.manual_seed` repeats a run, and a recomputed
 itself.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 from torch.utils.checkpoint import CheckpointPolicy
 
@@ -96,7 +99,7 @@ def _exponential(w, seed, stream, out, x, rate=1.0, **_):
     return w.call(aten.div.Tensor, negated, -rate)
 
 
-REPLACE = {
+REPLACE: dict[Any, Callable[..., Any]] = {
     aten.rand.default: _rand,
     aten.rand_like.default: _rand,
     aten.randn.default: _randn,

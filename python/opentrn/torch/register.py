@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the backend known to torch and sets what Dynamo must know before it captures anything."""
 
+from typing import Any
+
 import torch
 import torch._dynamo
 import torch.distributed
@@ -8,7 +10,7 @@ import torch.distributed
 from opentrn.torch import optimizer
 
 
-class _Ignored(set):
+class _Ignored(set[Any]):
     """Logging functions that do not cut a graph in two. Hugging Face adds `warning_once` to
     logging.Logger when it is imported, perhaps after us, so it is known by its name."""
 

@@ -29,7 +29,7 @@ class Fallback:
 
     operator: str
     reason: str
-    place: tuple | None  # file, line, function
+    place: tuple[str, int, str] | None  # file, line, function
 
     def __str__(self):
         at = (
@@ -45,7 +45,7 @@ class Log:
         self.lock = threading.Lock()
         self.graphs = []
         self.collectives = []  # Graphs: those of process groups outside of captured graphs
-        self.fallbacks = collections.Counter()  # Fallback -> times run
+        self.fallbacks: collections.Counter[Fallback] = collections.Counter()  # Fallback -> times run
         self.found = []  # Fallbacks in the order they were met when compiling
 
     def clear(self):
@@ -105,7 +105,7 @@ def recompiles():
     """(function, reason) of each second and further compilation of one function."""
     rows = []
     for m in torch._dynamo.utils.get_compilation_metrics():
-        if m.recompile_reason and not m.co_filename.startswith(_INSIDE):
+        if m.recompile_reason and not (m.co_filename or "").startswith(_INSIDE):
             rows.append((f"{m.co_name} at {m.co_filename}:{m.co_firstlineno}", m.recompile_reason))
     return rows
 
@@ -143,16 +143,11 @@ def _write_report():
         pathlib.Path(settings.report_file).write_text(explain() + "\n")
 
 
-def _report_of(executable):
-    tell = lambda target: executable.report(target)
-    tell.page = executable.write
-    return tell
-
-
 def _programs():
     """For opentrn.profile()."""
     with log.lock:
-        return [(id(g), g.name, g.runs, _report_of(g.executable)) for g in [*log.graphs, *log.collectives]]
+        every = [*log.graphs, *log.collectives]
+        return [_profile.Program(id(g), g.name, g.runs, g.executable.report, g.executable.write) for g in every]
 
 
-_profile.SOURCES.append(_programs)
+_profile.SOURCES.append(_profile.Source(_programs))

@@ -13,7 +13,7 @@ dump_dir = os.environ.get("OTRN_TORCH_DUMP", "")
 report_file = os.environ.get("OTRN_TORCH_REPORT", "")
 """A file that gets what opentrn.torch.explain() says when the process ends."""
 
-_written = {}
+_written: dict[str, int] = {}
 
 
 def dump(name, text):

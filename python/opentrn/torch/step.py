@@ -228,7 +228,7 @@ class Step:
     def __call__(self, *batch: Any, **named: Any) -> torch.Tensor:
         params, states = self._arguments()
         self._form = loss_form(self.loss_fn, len(batch), tuple(named))
-        self.opt._opt_called = True  # for schedulers, which ask whether a step came first
+        self.opt._opt_called = True  # type: ignore[attr-defined]  # for schedulers, which ask whether a step came first
         with torch._dynamo.config.patch(trace_autograd_ops=True):
             return self._compiled(batch, named, params, states)
 

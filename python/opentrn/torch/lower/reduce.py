@@ -237,9 +237,8 @@ def _sorted(b, x, dim, descending):
 
 @lowers("aten.sort.default", "aten.sort.stable")
 def sort(b, out, x, *args, dim=-1, descending=False, stable=None):
-    args = list(args)
     if args and (args[0] is None or isinstance(args[0], bool)):
-        args.pop(0)  # sort.stable has `stable` first
+        args = args[1:]  # sort.stable has `stable` first
     dim = args[0] if args else dim
     descending = args[1] if len(args) > 1 else descending
     if x.rank == 0:

@@ -7,12 +7,15 @@ builder Values. It returns a Value, or a list of them for operators with several
 `NotLowered` says why this use of an operator stays on the CPU.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 
 from opentrn.torch import dtypes
 from opentrn.torch.builder import Value
 
-TABLE = {}
+TABLE: dict[torch._ops.OpOverload, Callable[..., Any]] = {}
 
 
 class NotLowered(Exception):
