@@ -10,6 +10,8 @@ import functools
 import inspect
 import threading
 import warnings
+import weakref
+from typing import Any
 
 from opentrn import _library
 
@@ -139,7 +141,8 @@ def _callbacks(platform):
         ctx, callback, token, operands, operand_avals, result_avals, *, has_side_effect, **rest
     ):
         ours = tuple(ctx.module_context.platforms) == (platform,)
-        return (_callback.emit if ours else functools.partial(emit, **rest))(
+        own: Any = _callback.emit if ours else functools.partial(emit, **rest)
+        return own(
             ctx,
             callback,
             token,
@@ -214,7 +217,7 @@ def _cost_of_lowered(platform):
             return cost(self)
         return self.compile().cost_analysis()
 
-    computation.cost_analysis = cost_analysis
+    computation.cost_analysis = cost_analysis  # type: ignore[method-assign]
 
 
 def _partitioning(platform):
@@ -234,7 +237,7 @@ def _partitioning(platform):
     def partition(*question):
         program, *shardings = answer(*question)
         with mlir.make_ir_context():
-            text = ir.Module.parse(program).operation.get_asm(enable_debug_info=False)
+            text: Any = ir.Module.parse(program).operation.get_asm(enable_debug_info=False)
         return text.encode(), *shardings
 
     xla_client.register_custom_call_partitioner(
@@ -245,6 +248,43 @@ def _partitioning(platform):
         can_side_effecting_have_replicated_sharding=True,
         c_api=xla_bridge._backend_factories[platform].c_api,
     )
+
+
+def _inspecting(platform):
+    """jax.debug.inspect_array_sharding gives XLA's partitioner the address of a function inside the program. Here the call is
+    cut like any that has a partitioner, which knows the function by the address and never calls an address."""
+    from jax._src import debugging, xla_bridge
+    from jax._src.interpreters import mlir
+    from jax._src.lib import xla_client
+
+    encode = xla_client.encode_inspect_sharding_callback
+    functions: Any = weakref.WeakValueDictionary()
+
+    @functools.wraps(encode)
+    def remember(function):
+        key = encode(function)
+        functions[key] = function
+        return key
+
+    def partition(arg_shapes, arg_shardings, result_shape, result_sharding, config):
+        (shape,), (sharding,) = arg_shapes, arg_shardings
+        functions[config](sharding)
+        part = sharding.tile(shape)
+        with mlir.make_ir_context():
+            element = str(mlir.dtype_to_ir_type(part.numpy_dtype()))
+        tensor = f"tensor<{'x'.join(map(str, (*part.dimensions(), element)))}>"
+        text = f"func.func public @main(%x: {tensor}) -> {tensor} {{ return %x : {tensor} }}"
+        return text.encode(), [sharding], sharding
+
+    xla_client.register_custom_call_partitioner(
+        name=debugging._INSPECT_SHARDING_CALL_NAME,
+        prop_user_sharding=lambda sharding, *_: sharding,
+        partition=partition,
+        infer_sharding_from_operands=lambda shapes, shardings, *_: shardings[0],
+        can_side_effecting_have_replicated_sharding=True,
+        c_api=xla_bridge._backend_factories[platform].c_api,
+    )
+    xla_client.encode_inspect_sharding_callback = remember
 
 
 # What is opened, and what a user misses without it.
@@ -260,6 +300,7 @@ GATES = (
     (_cost_of_lowered, "only compiled functions tell their cost"),
     (_memory_kinds, "memory kinds inside jit are ignored"),
     (_partitioning, "custom_partitioning does not work over several devices"),
+    (_inspecting, "inspect_array_sharding does not work inside jit over several devices"),
 )
 
 

@@ -156,3 +156,23 @@ def test_ragged_rows_go_where_they_are_sent(pieces, groups):
 
     f = jax.jit(jax.shard_map(send, mesh=mesh, in_specs=P("i"), out_specs=P("i"), check_vma=False))
     np.testing.assert_array_equal(f(*args), want)
+
+
+def test_shardings_inside_a_program_are_told(mesh):
+    told = []
+
+    def f(x):
+        y = jnp.sin(x)
+        jax.debug.inspect_array_sharding(y, callback=lambda s: told.append(("y", s.spec)))
+        z = y @ y.T
+        jax.debug.inspect_array_sharding(z, callback=lambda s: told.append(("z", s.spec)))
+        return z.sum()
+
+    x = jnp.asarray(np.random.default_rng(0).standard_normal((8, 8)), jnp.float32)
+    cut = jax.device_put(x, NamedSharding(mesh, P("x", "y")))
+    assert float(jax.jit(f)(cut)) == pytest.approx(float((jnp.sin(x) @ jnp.sin(x).T).sum()), rel=1e-4, abs=1e-4)
+    assert told == [("y", P("x", "y")), ("z", P("x"))]
+    parts = jax.shard_map(lambda a: (jax.debug.inspect_array_sharding(a, callback=told.append), a + 1)[1],
+                          mesh=mesh, in_specs=P("x", "y"), out_specs=P("x", "y"))  # fmt: skip
+    np.testing.assert_array_equal(jax.jit(parts)(cut), x + 1)
+    assert told[2].spec == P()
