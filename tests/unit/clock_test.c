@@ -8,16 +8,14 @@
 
 #include "clock/clock.h"
 #include "mach/instance.h"
-#include "unit.h"
+#include "clock_case.h"
 
 static Ctx ctx;
 static Arena arena;
 static ChipFile trn1, trn2;
 
-#define HEAD ".scratch 67108864\n.arg f32[4096,4096]\n.result f32[4096,4096]\n"
-
 static Artifact *assemble(const char *body) {
-    const char *text = arena_printf(&arena, "%s%s", HEAD, body);
+    const char *text = arena_printf(&arena, "%s%s", CASE_HEAD, body);
     Artifact *art = artifact_parse(&ctx, &arena, "t.s", text, strlen(text));
     artifact_verify(&ctx, art, "t.s");
     return art;
@@ -27,14 +25,6 @@ static Clock timed(const char *body, const ChipFile *chip) {
     Clock c;
     clock_run(&ctx, &arena, assemble(body), chip, &(ClockOptions){.events = true}, &c);
     return c;
-}
-
-static const char *near(double have, double want, const char *what) {
-    static char shown[200];
-    if (fabs(have - want) <= 0.02 + 1e-5 * want) // picoseconds are rounded
-        return NULL;
-    snprintf(shown, sizeof shown, "%s is %.3f, not %.3f", what, have, want);
-    return shown;
 }
 
 static void test_matmul(void) {
@@ -364,73 +354,20 @@ static void test_fast_forward(int cores) {
     result(cores == 2 ? "multiplied loops equal stepped ones, on two cores" : "multiplied loops equal stepped ones", why);
 }
 
-static uint64_t rng_state = 7;
-static uint32_t below(uint32_t n) {
-    rng_state = rng_state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(rng_state >> 33) % n;
-}
-
-// One random instruction that counts back on whatever it likes.
-static void random_line(Buf *out, int depth) {
-    static const char *const forms[] = {
-        "dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=128 n1=%u s0=4096 s1=1 d1=1 queue=%u",
-        "vector: tensor_copy dst=sbuf[0:4096] src=psum[0:0] dtype=f32 stype=f32 n0=128 n1=%u",
-        "scalar: tensor_copy dst=sbuf[0:8192] src=sbuf[0:4096] dtype=f32 stype=f32 n0=128 n1=%u",
-        "gpsimd: tensor_copy dst=sbuf[0:8192] src=sbuf[0:4096] dtype=bf16 stype=bf16 n0=128 n1=%u",
-        "ldweights src=sbuf[0:0] stype=bf16 n0=128 n1=%u\n"
-        "matmul dst=psum[0:0] src=sbuf[0:0] stype=bf16 n0=128 n1=256 n2=%u",
-    };
-    static const char *const sems[] = {"tensor", "vector", "scalar", "gpsimd", "q0", "q1"};
-    uint32_t kind = below(5), n = kind == 4 ? 1 + below(128) : 1 + below(512);
-    buf_printf(out, "%.*s", depth, "    ");
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    buf_printf(out, forms[kind], n, kind == 4 ? n : below(2));
-#pragma GCC diagnostic pop
-    if (below(2))
-        buf_printf(out, " wait(%s-%u)", sems[below(6)], below(4));
-    if (below(8) == 0)
-        buf_printf(out, " signal(s%u+1)", below(2));
-    buf_puts(out, "\n");
-}
-
-// By `seed` alone: the loops and their lengths, and with it where two cores meet. What is in them is random.
-static uint32_t shape(uint64_t *seed, uint32_t n) { return rng_below(seed, n); }
-
-static void random_block(Buf *out, int depth, int *label, uint64_t *seed, bool meets) {
-    for (uint32_t i = 0, n = 1 + shape(seed, 4); i < n; i++) {
-        if (depth < 2 && shape(seed, 2) == 0) {
-            int l = (*label)++;
-            buf_printf(out, "b%d: loop imm=e%d reg=r%d limit=%u step=%u\n", l, l, depth, 1 + shape(seed, 100), 1 + shape(seed, 2));
-            random_block(out, depth + 1, label, seed, meets);
-            if (meets && shape(seed, 2))
-                buf_printf(out, "gpsimd: core_barrier imm=0 wait(vector-%u)\nvector: wait wait(gpsimd-0)\n", below(3));
-            if (below(8)) // keeps the engines within reach of each other
-                buf_printf(out,
-                           "tensor: wait wait(vector-%u)\nvector: wait wait(tensor-%u, scalar-1)\n"
-                           "scalar: wait wait(gpsimd-%u, q0-1)\ngpsimd: wait wait(vector-%u, q1-2)\n"
-                           "sync: wait wait(vector-2, tensor-%u)\n",
-                           below(3), below(3), below(3), below(3), below(4));
-            buf_printf(out, "e%d: endloop imm=b%d\n", l, l);
-        } else {
-            random_line(out, depth);
-        }
-    }
-}
-
+#define SEED 7
 enum { ALONE, TWICE, SHARED, APART, KINDS }; // one core; two with one program; two that meet; two with loops of their own
 
-static Artifact *random_program(int kind, Buf *text) {
-    int label = 0;
-    buf_puts(text, HEAD);
-    uint64_t seed = rng_state, other = below(1u << 30);
+static Artifact *random_program(int kind, uint64_t *seed, Buf *text) {
+    Nests n = {.seed = *seed, .trips = {100, 100}, .meets = kind == SHARED, .signals = true};
+    buf_puts(text, CASE_HEAD);
     for (int core = 0; core < (kind >= SHARED ? 2 : 1); core++) {
-        uint64_t mine = core && kind == APART ? other : seed;
+        n.shape = ~*seed + (core && kind == APART);
         if (core)
             buf_puts(text, "halt\n.core 1\n");
-        random_block(text, 0, &label, &mine, kind == SHARED);
-        random_block(text, 0, &label, &mine, kind == SHARED);
+        nests_block(&n, 0, text);
+        nests_block(&n, 0, text);
     }
+    *seed = n.seed;
     buf_puts(text, "halt\n");
     return artifact_parse(&ctx, &arena, "t.s", (const char *)text->at, text->n);
 }
@@ -441,9 +378,10 @@ static void test_random_loops(int kind) {
     const char *why = NULL;
     static char shown[200];
     uint64_t fast_steps = 0, slow_steps = 0;
+    uint64_t seed = SEED + (uint64_t)kind;
     for (int i = 0; i < (kind == ALONE ? 60 : 20) && !why; i++) {
         Buf text = {.arena = &arena};
-        Artifact *art = random_program(kind, &text);
+        Artifact *art = random_program(kind, &seed, &text);
         ClockOptions how = {.cores = kind == ALONE ? 1 : 2}, steps = {.cores = how.cores, .stepwise = true};
         Clock fast, slow;
         clock_run(&ctx, &arena, art, i % 2 ? &trn1 : &trn2, &how, &fast);
@@ -482,7 +420,7 @@ static void test_pair_loops(void) {
         const char *why = NULL;
         for (int trips = 1; trips <= 1000000000 && !why; trips *= 10) {
             Buf text = {.arena = &arena};
-            buf_puts(&text, HEAD);
+            buf_puts(&text, CASE_HEAD);
             for (int core = 0; core < 2; core++) {
                 int n = !core || cases[i].trips1 < 0 ? trips : cases[i].trips1;
                 buf_printf(&text, "%sb%d: loop imm=e%d reg=r0 limit=%d step=1\n", core ? "halt\n.core 1\n" : "", core, core, n);

@@ -3,17 +3,14 @@
 // stepped through or multiplied.
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "clock/flow.h"
 #include "clock/stall.h"
-#include "unit.h"
+#include "clock_case.h"
 
 static Ctx ctx;
 static Arena arena;
 static ChipFile trn1, trn2;
-
-#define HEAD ".scratch 67108864\n.arg f32[4096,4096]\n.result f32[4096,4096]\n"
 
 typedef struct Run {
     Clock clock;
@@ -29,14 +26,6 @@ static Run *run_of(const char *text, const ChipFile *chip, bool stepwise, int co
     view_make(&arena, art, chip, &r->clock, &r->view);
     stall_make(&arena, art, chip, &r->clock, &r->view, &r->stalls);
     return r;
-}
-
-static const char *near(double have, double want, const char *what) {
-    static char shown[200];
-    if (fabs(have - want) <= 0.02 + 1e-5 * want) // picoseconds are rounded
-        return NULL;
-    snprintf(shown, sizeof shown, "%s is %.3f, not %.3f", what, have, want);
-    return shown;
 }
 
 static double stall_sum(const Stalls *s, int track) {
@@ -75,7 +64,7 @@ static const char *sums(const Run *r) {
 
 // A load, a product that waits for it, a copy that waits for the product, a store: one chain.
 static void test_chain(void) {
-    static const char text[] = HEAD
+    static const char text[] = CASE_HEAD
         "dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=128 n1=512 s0=4096 s1=1 d1=1\n"
         "ldweights src=sbuf[0:0] stype=f32 n0=128 n1=128 wait(q0>=1)\n"
         "matmul dst=psum[0:0] src=sbuf[0:0] stype=f32 n0=128 n1=512 n2=128\n"
@@ -100,51 +89,6 @@ static void test_chain(void) {
     result("whom it waits for is told by line", s->rows.n && s->rows.at[0].for_line != STALL_NO_LINE ? NULL : "no");
 }
 
-static uint64_t seed = 11;
-static uint32_t below(uint32_t n) { return rng_below(&seed, n); }
-
-static void random_line(Buf *out) {
-    static const char *const forms[] = {
-        "dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=128 n1=%u s0=4096 s1=1 d1=1 queue=%u",
-        "gpsimd: dma dst=result0[0] src=sbuf[0:4096] stype=f32 n0=128 n1=%u d0=4096 d1=1 s1=1 queue=%u",
-        "vector: tensor_copy dst=sbuf[0:4096] src=psum[0:0] dtype=f32 stype=f32 n0=128 n1=%u",
-        "scalar: tensor_copy dst=sbuf[0:8192] src=sbuf[0:4096] dtype=f32 stype=f32 n0=128 n1=%u",
-        "gpsimd: tensor_copy dst=sbuf[0:8192] src=sbuf[0:4096] dtype=bf16 stype=bf16 n0=128 n1=%u",
-        "ldweights src=sbuf[0:0] stype=bf16 n0=128 n1=%u\n"
-        "matmul dst=psum[0:0] src=sbuf[0:0] stype=bf16 n0=128 n1=256 n2=%u",
-    };
-    static const char *const sems[] = {"tensor", "vector", "scalar", "gpsimd", "q0", "q1"};
-    uint32_t kind = below(6), n = kind == 5 ? 1 + below(128) : 1 + below(512);
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    buf_printf(out, forms[kind], n, kind == 5 ? n : below(2));
-#pragma GCC diagnostic pop
-    if (below(2))
-        buf_printf(out, " wait(%s-%u)", sems[below(6)], below(4));
-    buf_puts(out, "\n");
-}
-
-static void random_block(Buf *out, int depth, int *label) {
-    for (uint32_t i = 0, n = 1 + below(4); i < n; i++) {
-        if (depth < 2 && below(2) == 0) {
-            int l = (*label)++;
-            buf_printf(out, "b%d: loop imm=e%d reg=r%d limit=%u step=%u\n", l, l, depth, 1 + below(depth ? 12 : 60), 1 + below(2));
-            random_block(out, depth + 1, label);
-            if (below(8)) // keeps the engines within reach of each other
-                buf_printf(out,
-                           "tensor: wait wait(vector-%u)\nvector: wait wait(tensor-%u, scalar-1)\n"
-                           "scalar: wait wait(gpsimd-%u, q0-1)\ngpsimd: wait wait(vector-%u, q1-2)\n"
-                           "sync: wait wait(vector-2, tensor-%u)\n",
-                           below(3), below(3), below(3), below(3), below(4));
-            if (below(6) == 0)
-                buf_puts(out, "barrier\n");
-            buf_printf(out, "e%d: endloop imm=b%d\n", l, l);
-        } else {
-            random_line(out);
-        }
-    }
-}
-
 // Of the run's time: by how much two analyses differ where they say what the time goes to. Where two things hold an
 // instruction back equally long, either may be named.
 static double difference(const Stalls *a, const Stalls *b) {
@@ -158,18 +102,20 @@ static double difference(const Stalls *a, const Stalls *b) {
     return a->total_ns > 0 ? d / a->total_ns : 0;
 }
 
+#define SEED 7
 static void test_random(int cores) {
     const char *why = NULL, *apart = NULL;
     static char shown[200];
+    Nests nests = {.seed = SEED + (uint64_t)cores, .shape = 2 * SEED, .trips = {60, 12}, .barriers = true};
     uint64_t fast_steps = 0, slow_steps = 0;
     double most = 0, mean = 0;
     int n = 0;
     for (int i = 0; i < 60 && !why; i++) {
         Buf text = {.arena = &arena};
-        buf_puts(&text, HEAD);
-        int label = 0;
-        random_block(&text, 0, &label);
-        random_block(&text, 0, &label);
+        buf_puts(&text, CASE_HEAD);
+        nests.label = 0;
+        nests_block(&nests, 0, &text);
+        nests_block(&nests, 0, &text);
         buf_puts(&text, "halt\n");
         const ChipFile *chip = i % 2 ? &trn1 : &trn2;
         Run *slow = run_of(buf_cstr(&text), chip, true, cores);
