@@ -189,7 +189,7 @@ class Profile:
     def collectives(self) -> list[dict[str, Any]]:
         """By kind and group, the most exposed first: count, bytes a device sends, busy_us and exposed_us of all runs, and the
         file and line with most of it."""
-        kinds: dict[tuple, dict[str, Any]] = {}
+        kinds: dict[tuple[Any, ...], dict[str, Any]] = {}
         for _, runs, report in self.rows:
             for c in report["collectives"]:
                 row = kinds.setdefault(tuple(c[k] for k in ("kind", "ranks", "groups", "stride")), {**c, **dict.fromkeys(_SUMS, 0.0)})

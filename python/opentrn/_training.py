@@ -112,7 +112,7 @@ class Training:
 
     def _comm(self, target: str) -> list[str]:
         """Collectives on that chip, and a warning where they take more than a quarter of the step."""
-        p = self.profile
+        p = self._profiled()
         before, p.target = p.target, target
         try:
             return comm_text(p) + sorted({f"warning: {name}: {r['comm_note']}" for name, _, r in p.rows if r["comm_note"]})

@@ -5,6 +5,7 @@ import argparse
 import dataclasses
 import json
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from opentrn._predict import compose, config, errors, layout, machines, money, roof, search
@@ -317,7 +318,7 @@ def sensitivity(job, x, result, prices):
     return {k: _varied(dataclasses.replace(job, **change(job)), x, result, prices) for k, change in VARIANTS.items()}
 
 
-VARIANTS = {
+VARIANTS: dict[str, Callable[..., dict[str, Any]]] = {
     "half the batch": lambda job: {"global_batch": max(job.global_batch // 2, 1)},
     "twice the batch": lambda job: {"global_batch": 2 * job.global_batch},
     **{f"--precision={p}": lambda job, p=p: {"precision": p} for p in ("bf16", "amp", "fp32")},

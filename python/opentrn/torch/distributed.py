@@ -21,8 +21,8 @@ from opentrn.torch.lower.table import NotLowered
 from opentrn.torch.report import log
 from opentrn.torch.world import World, key
 
-_whole = None  # the World of the default group
-_worlds = weakref.WeakSet()
+_whole: World | None = None  # of the default group
+_worlds: weakref.WeakSet[World] = weakref.WeakSet()
 
 
 def _done(result):
@@ -380,13 +380,14 @@ for _name in (
 
 def runner(executable, ranks):
     """For programs with collectives: executable.run with these ranks of the default group's processes."""
+    assert _whole is not None
     return _whole.execute(executable, "graph", ranks)
 
 
 # --- from groups to worlds ------------------------------------------------------------------------
 
 
-def _leave(world):
+def _leave(world: World):
     global _whole
     if world is _whole:
         _whole = None
@@ -411,6 +412,6 @@ def _create(backend, options, _=None):
         ranks = list(range(options.group_size))
     world, members = _whole, ranks
     if world is None:  # the default group is another backend's: these ranks are a job of their own
-        world, members = World(options.store, options.group_rank, options.group_size, options.timeout), range(len(ranks))
+        world, members = World(options.store, options.group_rank, options.group_size, options.timeout), list(range(len(ranks)))
         _worlds.add(world)
-    return Group(world, options.group_id, list(members), options.group_rank, backend, options.timeout)
+    return Group(world, options.group_id, members, options.group_rank, backend, options.timeout)

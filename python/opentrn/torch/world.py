@@ -126,7 +126,7 @@ class World:
             if call(self._live(), handle, set_, with_, count, given, len(args), taken, len(results), byref(error)):
                 _runtime._raise(self.lib, error)
 
-        run.executable = executable  # lives as long
+        run.executable = executable  # type: ignore[attr-defined]  # lives as long
         return run
 
     def exchange(self, tag, what, op, out, into):

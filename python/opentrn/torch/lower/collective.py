@@ -29,7 +29,7 @@ _FOLDS = {
 class Ranks:
     """Who meets, in the group's order, and how many there are in the job."""
 
-    members: tuple
+    members: tuple[int, ...]
     world: int
 
     def __len__(self):
