@@ -16,6 +16,7 @@ from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from opentrn import _runtime
 from opentrn.torch import places, settings
+from opentrn.torch.lower import NotLowered
 from opentrn.torch.places import place_of
 from opentrn.torch.program import (
     COLLECTIVES,
@@ -192,7 +193,7 @@ def _as_planned(tensor, port):
     if port.dense:
         if tensor.stride() == port.strides or order_of(tensor) == port.order:
             return tensor
-        return torch.empty_strided(port.shape, port.strides, dtype=port.dtype).copy_(tensor)
+        return torch.empty_strided(port.shape, port.strides, dtype=port.dtype, device=tensor.device).copy_(tensor)
     return tensor.contiguous()
 
 
@@ -215,6 +216,7 @@ class DeviceStep:
             (p.alias, p.shape, p.strides if p.dense else _rows(p.shape), p.dtype)
             for p in self.program.outputs
         ]
+        self._devices = [p.device for p in self.program.outputs]
         # Mutated arguments that are parts of larger tensors get their values by a copy.
         self._copies = [
             (i, p.wanted_alias)
@@ -236,8 +238,8 @@ class DeviceStep:
         ]
         empty = torch.empty_strided
         results = [
-            empty(shape, strides, dtype=dtype) if alias is None else ready[alias]
-            for alias, shape, strides, dtype in self._outs
+            empty(shape, strides, dtype=dtype, device=device) if alias is None else ready[alias]
+            for (alias, shape, strides, dtype), device in zip(self._outs, self._devices, strict=True)
         ]
         self._run([(t.data_ptr(), t.nbytes) for t in ready], [(t.data_ptr(), t.nbytes) for t in results])
         self.graph.runs += 1
@@ -284,12 +286,14 @@ def _device_outputs(cut, wanted, in_place, inputs):
 class Plan:
     """Callable: a list of inputs (emptied) -> the list of outputs. strict: an operator the device
     lacks is an error. only_text: one program, to be written and not run; what the device lacks is
-    in it."""
+    in it. whole: one program or NotLowered."""
 
-    def __init__(self, module, name, strict=None, only_text=False):
+    def __init__(self, module, name, strict=None, only_text=False, whole=False):
         places.settle(module)
         cut = Cut(module, uncut=only_text)
         self.name, self.cut, self.only_text = name, cut, only_text
+        if whole and cut.reasons:
+            raise NotLowered(", ".join(dict.fromkeys(f"{n.target}: {why}" for n, why in cut.reasons.items())))
         self.fallbacks = self._report_fallbacks(cut, settings.strict if strict is None else strict)
         steps = cut.steps()
         self.in_place = not any(level % 2 for level, _ in steps)
@@ -444,5 +448,5 @@ def _pick(row, args, results):
     _, i, shape, strides, offset, expected = row
     base = args[i]
     if base.stride() != expected:
-        base = torch.empty_strided(base.shape, expected, dtype=base.dtype).copy_(base)
+        base = torch.empty_strided(base.shape, expected, dtype=base.dtype, device=base.device).copy_(base)
     return base.as_strided(shape, strides, base.storage_offset() + offset)

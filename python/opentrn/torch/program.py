@@ -21,6 +21,7 @@ from opentrn.torch.lower.shape import storage_order
 from opentrn.torch.places import place_of
 
 COLLECTIVES = ("_c10d_functional", "c10d", "c10d_functional", "_dtensor")
+DEVICES = ("cpu", "neuron")  # one memory: a program takes the tensors of either where they lie
 IGNORED = {
     torch.ops.aten._assert_tensor_metadata.default,
 }
@@ -69,7 +70,7 @@ def _check_types(fake):
             continue
         if value.dtype not in dtypes.NAMES or value.layout != torch.strided:
             raise NotLowered(f"{value.dtype} tensors with layout {value.layout}")
-        if value.device.type != "cpu":
+        if value.device.type not in DEVICES:
             raise NotLowered(f"tensors on {value.device}")
         if any(not isinstance(d, int) for d in value.shape):
             raise NotLowered("sizes that are not known when it is compiled")
@@ -150,6 +151,7 @@ class Port:
         self.alias = alias  # of a result: number of the argument it is written over
         self.source, self.wanted_alias = source, wanted_alias
         self.shape, self.strides, self.dtype = tuple(fake.shape), tuple(fake.stride()), fake.dtype
+        self.device = fake.device
         self.order = order_of(fake)
         self.dense = self.order is not None
         if not self.dense:

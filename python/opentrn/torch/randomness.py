@@ -121,7 +121,7 @@ def _seed_node(graph, model):
     with graph.inserting_before(first):
         seed = graph.call_function(own.draw_seed.default)
     with model.meta["val"].fake_mode:
-        seed.meta["val"] = torch.empty((2,), dtype=torch.int64)
+        seed.meta["val"] = torch.empty((2,), dtype=torch.int64, device=model.meta["val"].device)
     seed.meta["recompute"] = CheckpointPolicy.MUST_SAVE
     return seed
 

@@ -55,5 +55,6 @@ def register():
     optimizer.install()
     _register_groups()
     # When torch found our entry point, it is just loading this, and registers the result itself.
-    if "opentrn" not in getattr(registry, "_BACKENDS", ()):
-        torch._dynamo.register_backend(backend, name="opentrn")
+    for name in ("opentrn", "neuron"):
+        if name not in getattr(registry, "_BACKENDS", ()):
+            torch._dynamo.register_backend(backend, name=name)

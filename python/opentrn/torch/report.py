@@ -68,6 +68,10 @@ class Log:
             self.collectives.append(one)
         return one
 
+    def replace_graph(self, old, new):
+        with self.lock:
+            self.graphs[self.graphs.index(old)] = new
+
     def add_fallback(self, fallback):
         with self.lock:
             if fallback not in self.found:

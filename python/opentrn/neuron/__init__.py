@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch.neuron: the device `neuron` of PyTorch on opentrn, with what torch, Accelerate and Transformers ask a device's
+module for.
+
+    x = torch.ones(2, device="neuron")
+    model = torch.compile(model.to("neuron"), backend="neuron")
+"""
+
+import contextlib
+import sys
+import types
+
+import torch
+
+from opentrn.neuron import lifted, native
+
+_loaded = False
+
+
+def _prepare(op, *args, **kwargs):
+    from opentrn.neuron import eager  # brings Dynamo and the lowerings, a second
+
+    return eager.prepare(op, *args, **kwargs)
+
+
+def _lazy_init():
+    """Called by torch before the device is first used."""
+    global _loaded
+    if _loaded:
+        return
+    lifted.install(native.load())
+    _loaded = True
+    global _fallback
+    _fallback = torch.library.Library("_", "IMPL")  # noqa: TOR901
+    _fallback.fallback(_prepare, "PrivateUse2")
+
+
+def _register():
+    torch.utils.rename_privateuse1_backend("neuron")
+    torch._register_device_module("neuron", sys.modules[__name__])
+    sys.modules["torch.neuron"] = sys.modules[__name__]
+    torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_storage=True)
+    torch.__future__.set_swap_module_params_on_conversion(True)  # tied weights stay tied in .to("neuron")
+    if native.path().exists():
+        _lazy_init()
+
+
+# --- devices --------------------------------------------------------------------------------------
+
+
+def is_available():
+    return _loaded or native.path().exists() or native.can_build()
+
+
+def is_initialized():
+    return _loaded
+
+
+def _is_in_bad_fork():
+    return False
+
+
+def init():
+    _lazy_init()
+
+
+def device_count():
+    return native.devices()
+
+
+def _index(device):
+    if device is None:
+        return current_device()
+    if isinstance(device, int):
+        return device
+    index = torch.device(device).index
+    return current_device() if index is None else index
+
+
+def current_device():
+    _lazy_init()
+    return torch.accelerator.current_device_index()
+
+
+def set_device(device):
+    _lazy_init()
+    torch.accelerator.set_device_index(_index(device))
+
+
+class device(contextlib.ContextDecorator):  # noqa: N801 (torch's name)
+    """`with torch.neuron.device(1):`"""
+
+    def __init__(self, device):
+        self.index = _index(device)
+
+    def __enter__(self):
+        self.before = current_device()
+        set_device(self.index)
+
+    def __exit__(self, *_):
+        set_device(self.before)
+        return False
+
+
+def get_device_name(device=None):
+    from opentrn import _library
+
+    return f"opentrn {_library.option('target')}"
+
+
+def get_device_capability(device=None):
+    return None
+
+
+def get_device_properties(device=None):
+    return types.SimpleNamespace(name=get_device_name(device), total_memory=_memory_size())
+
+
+def can_device_access_peer(device, peer):
+    return True
+
+
+# --- memory: the host's ---------------------------------------------------------------------------
+
+
+def _memory_size():
+    import os
+
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def memory_allocated(device=None):
+    return native.load().neuron_memory(0) if _loaded else 0
+
+
+def max_memory_allocated(device=None):
+    return native.load().neuron_memory(1) if _loaded else 0
+
+
+memory_reserved, max_memory_reserved = memory_allocated, max_memory_allocated
+
+
+def reset_peak_memory_stats(device=None):
+    if _loaded:
+        native.load().neuron_memory_reset()
+
+
+reset_max_memory_allocated = reset_peak_memory_stats
+
+
+def mem_get_info(device=None):
+    return _memory_size() - memory_allocated(), _memory_size()
+
+
+def memory_stats(device=None):
+    return {"allocated_bytes.all.current": memory_allocated(), "allocated_bytes.all.peak": max_memory_allocated()}
+
+
+def empty_cache():
+    pass
+
+
+# --- streams and events: work is done when a call returns -----------------------------------------
+
+
+def synchronize(device=None):
+    pass
+
+
+def Stream(device=None, priority=0, **_):  # noqa: N802 (torch's name)
+    return torch.Stream(device=torch.device("neuron", _index(device)), priority=priority)
+
+
+def Event(enable_timing=False, **_):  # noqa: N802
+    return torch.Event(device="neuron", enable_timing=enable_timing)
+
+
+def current_stream(device=None):
+    _lazy_init()
+    return torch.accelerator.current_stream(_index(device))
+
+
+default_stream = current_stream
+
+
+def set_stream(stream):
+    pass
+
+
+def stream(stream):
+    return contextlib.nullcontext(stream)
+
+
+# --- random numbers: the CPU's generator, so a run draws what one on the CPU draws ------------------
+
+
+def manual_seed(seed):
+    torch.default_generator.manual_seed(int(seed))
+
+
+manual_seed_all = manual_seed
+
+
+def seed():
+    return torch.default_generator.seed()
+
+
+seed_all = seed
+
+
+def initial_seed():
+    return torch.default_generator.initial_seed()
+
+
+def get_rng_state(device="neuron"):
+    return torch.default_generator.get_state()
+
+
+def set_rng_state(state, device="neuron"):
+    torch.default_generator.set_state(state.cpu())
+
+
+def get_rng_state_all():
+    return [get_rng_state()]
+
+
+def set_rng_state_all(states):
+    for state in states[:1]:
+        set_rng_state(state)
+
+
+# --- types ----------------------------------------------------------------------------------------
+
+
+def is_bf16_supported(including_emulation=True):
+    return True
+
+
+def get_amp_supported_dtype():
+    return [torch.bfloat16, torch.float16]

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The entry point in group torch.backends: `import torch` gives torch the device `neuron`, in a few milliseconds.
+
+Nothing is built here: the C++ part is when the device is first used. Where AWS's own torch_neuronx is installed, the
+device is theirs and this does nothing.
+"""
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+import warnings
+
+import torch
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """`import torch_neuronx` gives ours, when nobody else has one: it is asked last."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch_neuronx":
+            return None
+        return importlib.util.spec_from_file_location(name, importlib.util.find_spec("opentrn.neuron.torch_neuronx").origin)
+
+
+def load():
+    if importlib.util.find_spec("torch_neuronx") or torch._C._get_privateuse1_backend_name() != "privateuseone":
+        return
+    try:
+        from opentrn import neuron
+
+        sys.meta_path.append(_Finder())
+        neuron._register()
+    except Exception as why:  # torch must come up whatever is wrong here
+        warnings.warn(f"opentrn: no device `neuron`: {why}", stacklevel=2)

@@ -1,0 +1,676 @@
+// SPDX-License-Identifier: Apache-2.0
+// device.cpp — the device `neuron` of PyTorch: memory, devices, and the road of an eager operator.
+//
+// The device's memory is the host's, as that of the virtual chip is, so a copy between CPU and device is a memcpy and a
+// compiled program takes a tensor's address as it is. An operator that reaches this device becomes a key: its name, the
+// types, sizes and strides of its tensors, its other arguments. What the key means is decided once, by Python (eager.py
+// traces and compiles the operator and calls neuron_program or neuron_host), and kept in a table:
+//
+//     key -> a program, the tensors it takes, the results it gives      (otrn_execute on their memory)
+//     key -> the host                                                   (CPU kernel on the same memory, counted)
+//
+// Python is asked through the dispatcher: its fallback sits on a key nobody uses (PrivateUse2). So this file needs
+// neither Python's nor pybind's headers, and is built by a plain compiler call against the installed torch (native.py).
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/EmptyTensor.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/detail/PrivateUse1HooksInterface.h>
+#include <ATen/ops/_reshape_alias_native.h>
+#include <ATen/ops/as_strided_native.h>
+#include <ATen/ops/view_native.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <c10/core/impl/alloc_cpu.h>
+#include <torch/library.h>
+
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+#include "otrn.h"
+
+using at::IValue;
+using at::Tensor;
+using torch::jit::Stack;
+
+namespace {
+
+constexpr auto kNeuron = at::DeviceType::PrivateUse1;
+
+// --- memory and devices -----------------------------------------------------------------------------------------------
+
+std::atomic<int64_t> allocated{0}, peak{0};
+std::atomic<int> device_count{1};
+thread_local c10::DeviceIndex current_device = 0;
+
+// The size stands before the memory, in a cache line of its own.
+constexpr size_t kHead = 64;
+
+void release(void *base) {
+    allocated -= *static_cast<int64_t *>(base);
+    c10::free_cpu(base);
+}
+
+struct Allocator final : at::Allocator {
+    at::DataPtr allocate(size_t bytes) override {
+        at::Device device(kNeuron, current_device);
+        if (!bytes) return {nullptr, nullptr, &release_none, device};
+        char *base = static_cast<char *>(c10::alloc_cpu(bytes + kHead));
+        *reinterpret_cast<int64_t *>(base) = static_cast<int64_t>(bytes);
+        int64_t now = allocated += static_cast<int64_t>(bytes), most = peak;
+        while (now > most && !peak.compare_exchange_weak(most, now)) {}
+        return {base + kHead, base, &release, device};
+    }
+    static void release_none(void *) {}
+    at::DeleterFnPtr raw_deleter() const override { return nullptr; }
+    void copy_data(void *to, const void *from, std::size_t bytes) const override { memcpy(to, from, bytes); }
+};
+
+Allocator allocator;
+REGISTER_ALLOCATOR(kNeuron, &allocator)
+
+c10::DeviceIndex checked(c10::DeviceIndex index) {
+    if (index < 0) return current_device;
+    TORCH_CHECK(index < device_count, "neuron:", int(index), " is asked for, there are ", device_count.load(),
+                " devices (OPENTRN_DEVICES)");
+    return index;
+}
+
+double now_ms() {
+    auto since = std::chrono::steady_clock::now().time_since_epoch();
+    return std::chrono::duration<double, std::milli>(since).count();
+}
+
+// Work is done when a call returns: one stream, and an event is the moment it was recorded at.
+struct Guard final : c10::impl::DeviceGuardImplInterface {
+    static constexpr at::DeviceType static_type = kNeuron;
+    at::DeviceType type() const override { return kNeuron; }
+    at::Device getDevice() const override { return {kNeuron, current_device}; }
+    void setDevice(at::Device d) const override { current_device = checked(d.index()); }
+    void uncheckedSetDevice(at::Device d) const noexcept override {
+        if (d.index() >= 0) current_device = d.index();
+    }
+    at::Device exchangeDevice(at::Device d) const override {
+        at::Device old = getDevice();
+        setDevice(d);
+        return old;
+    }
+    c10::Stream getStream(at::Device d) const override {
+        return c10::Stream(c10::Stream::DEFAULT, at::Device(kNeuron, checked(d.index())));
+    }
+    c10::Stream getDefaultStream(at::Device d) const override { return getStream(d); }
+    c10::Stream getStreamFromGlobalPool(at::Device d, bool) const override { return getStream(d); }
+    c10::Stream getNewStream(at::Device d, int) const override { return getStream(d); }
+    c10::Stream exchangeStream(c10::Stream s) const override { return getStream(s.device()); }
+    at::DeviceIndex deviceCount() const noexcept override { return static_cast<at::DeviceIndex>(device_count); }
+    void record(void **event, const c10::Stream &, at::DeviceIndex, c10::EventFlag) const override {
+        if (!*event) *event = new double;
+        *static_cast<double *>(*event) = now_ms();
+    }
+    void destroyEvent(void *event, at::DeviceIndex) const noexcept override { delete static_cast<double *>(event); }
+    double elapsedTime(void *a, void *b, at::DeviceIndex) const override {
+        return *static_cast<double *>(b) - *static_cast<double *>(a);
+    }
+    void block(void *, const c10::Stream &) const override {}
+    bool queryEvent(void *) const override { return true; }
+    bool queryStream(const c10::Stream &) const override { return true; }
+    void synchronizeStream(const c10::Stream &) const override {}
+    void synchronizeEvent(void *) const override {}
+    void synchronizeDevice(at::DeviceIndex) const override {}
+    void recordDataPtrOnStream(const c10::DataPtr &, const c10::Stream &) const override {}
+};
+
+C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard)
+
+void resize_bytes(const c10::Storage &storage, size_t bytes) {
+    at::DataPtr fresh = allocator.allocate(bytes);
+    if (size_t kept = std::min(storage.nbytes(), bytes)) memcpy(fresh.get(), storage.data(), kept);
+    storage.unsafeGetStorageImpl()->set_data_ptr_noswap(std::move(fresh));
+    storage.unsafeGetStorageImpl()->set_nbytes(bytes);
+}
+
+// Random numbers are those of the CPU's generator: a run on the device draws what a run on the CPU draws.
+struct Hooks final : at::PrivateUse1HooksInterface {
+    bool isBuilt() const override { return true; }
+    bool isAvailable() const override { return true; }
+    bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
+    void init() const override {}
+    at::DeviceIndex deviceCount() const override { return static_cast<at::DeviceIndex>(device_count); }
+    at::DeviceIndex getCurrentDevice() const override { return current_device; }
+    void setCurrentDevice(at::DeviceIndex d) const override { current_device = checked(d); }
+    at::DeviceIndex exchangeDevice(at::DeviceIndex d) const override {
+        return std::exchange(current_device, checked(d));
+    }
+    at::DeviceIndex maybeExchangeDevice(at::DeviceIndex d) const override { return exchangeDevice(d); }
+    const at::Generator &getDefaultGenerator(c10::DeviceIndex) const override {
+        return at::detail::getDefaultCPUGenerator();
+    }
+    at::Generator getNewGenerator(c10::DeviceIndex) const override {
+        return at::make_generator<at::CPUGeneratorImpl>(c10::default_rng_seed_val);
+    }
+    at::Allocator *getPinnedMemoryAllocator() const override { return at::getCPUAllocator(); }
+    bool isPinnedPtr(const void *) const override { return false; }
+    at::Device getDeviceFromPtr(void *) const override { return {kNeuron, current_device}; }
+    void resizePrivateUse1Bytes(const c10::Storage &storage, size_t bytes) const override {
+        resize_bytes(storage, bytes);
+    }
+};
+
+Hooks hooks;
+
+struct OnDevice { // allocations inside are on that device
+    c10::DeviceIndex old = current_device;
+    explicit OnDevice(std::optional<at::Device> d) {
+        if (d && d->has_index()) current_device = checked(d->index());
+    }
+    ~OnDevice() { current_device = old; }
+};
+
+// --- one memory, two names --------------------------------------------------------------------------------------------
+
+bool on_neuron(const Tensor &t) { return t.defined() && t.device().type() == kNeuron; }
+
+// A tensor of another device's name over the same memory; its storage keeps the other one alive.
+c10::Storage renamed(const c10::Storage &storage, at::Device device, at::Allocator *owner) {
+    auto *held = new c10::Storage(storage);
+    at::DataPtr data(storage.mutable_data(), held, [](void *p) { delete static_cast<c10::Storage *>(p); }, device);
+    return c10::Storage(c10::Storage::use_byte_size_t(), storage.nbytes(), std::move(data), owner, true);
+}
+
+Tensor over(c10::Storage storage, const Tensor &like, at::DispatchKey key) {
+    Tensor t = at::detail::make_tensor<c10::TensorImpl>(std::move(storage), c10::DispatchKeySet(key), like.dtype());
+    t.unsafeGetTensorImpl()->set_sizes_and_strides(like.sizes(), like.strides(), like.storage_offset());
+    t._set_conj(like.is_conj());
+    t._set_neg(like.is_neg());
+    if (like.unsafeGetTensorImpl()->is_wrapped_number()) t.unsafeGetTensorImpl()->set_wrapped_number(true);
+    return t;
+}
+
+Tensor host_alias(const Tensor &t) {
+    if (!on_neuron(t)) return t;
+    return over(renamed(t.storage(), at::kCPU, at::getCPUAllocator()), t, at::DispatchKey::CPU);
+}
+
+Tensor device_alias(const Tensor &t, at::Device device) {
+    return over(renamed(t.storage(), device, &allocator), t, at::DispatchKey::PrivateUse1);
+}
+
+// --- the host road ----------------------------------------------------------------------------------------------------
+
+// CPU kernels on aliases of the device's tensors. What comes back is an argument, a view of one, or new.
+class HostCall {
+    std::vector<std::pair<Tensor, Tensor>> pairs; // device tensor, its alias
+    std::optional<at::Device> device;
+
+    Tensor lend(const Tensor &t) {
+        if (!on_neuron(t)) return t;
+        if (!device) device = t.device();
+        for (auto &[own, alias] : pairs)
+            if (own.is_same(t)) return alias;
+        Tensor alias;
+        for (auto &[own, other] : pairs) // tensors that share memory go on sharing it
+            if (own.storage().is_alias_of(t.storage())) alias = over(other.storage(), t, at::DispatchKey::CPU);
+        if (!alias.defined()) alias = host_alias(t);
+        pairs.emplace_back(t, alias);
+        return alias;
+    }
+
+    Tensor give_back(const Tensor &t) {
+        if (!t.defined() || !t.is_cpu() || t.layout() != at::kStrided) return t;
+        for (auto &[own, alias] : pairs)
+            if (alias.is_same(t)) return own;
+        for (auto &[own, alias] : pairs)
+            if (alias.storage().is_alias_of(t.storage())) return over(own.storage(), t, at::DispatchKey::PrivateUse1);
+        return device_alias(t, *device);
+    }
+
+    IValue map(const IValue &v, Tensor (HostCall::*change)(const Tensor &)) {
+        if (v.isTensor()) return (this->*change)(v.toTensor());
+        if (v.isTensorList()) {
+            c10::List<Tensor> out;
+            for (const Tensor &t : v.toTensorVector()) out.push_back((this->*change)(t));
+            return out;
+        }
+        if (v.isOptionalTensorList()) {
+            c10::List<std::optional<Tensor>> out;
+            for (const std::optional<Tensor> &t : v.toOptionalTensorList())
+                out.push_back(t ? std::optional<Tensor>((this->*change)(*t)) : t);
+            return out;
+        }
+        return v;
+    }
+
+    // An out= argument may have been given another size, and with it other memory.
+    void settle() {
+        for (auto &[own, alias] : pairs) {
+            if (own.sizes() == alias.sizes() && own.const_data_ptr() == alias.const_data_ptr()) continue;
+            auto *impl = own.unsafeGetTensorImpl();
+            if (own.const_data_ptr() != alias.const_data_ptr())
+                impl->set_storage_keep_dtype(renamed(alias.storage(), own.device(), &allocator));
+            impl->set_sizes_and_strides(alias.sizes(), alias.strides(), alias.storage_offset());
+        }
+    }
+
+  public:
+    void operator()(const c10::OperatorHandle &op, Stack *stack) {
+        size_t count = op.schema().arguments().size(), first = stack->size() - count;
+        for (size_t i = first; i < stack->size(); i++) {
+            IValue &v = (*stack)[i];
+            if (v.isDevice() && v.toDevice().type() == kNeuron) {
+                device = v.toDevice();
+                v = at::Device(at::kCPU);
+            } else {
+                v = map(v, &HostCall::lend);
+            }
+        }
+        if (!device) device = at::Device(kNeuron, current_device);
+        if (!device->has_index()) device = at::Device(kNeuron, current_device);
+        op.redispatchBoxed(c10::DispatchKeySet(at::DispatchKey::CPU), stack);
+        settle();
+        for (size_t i = stack->size() - op.schema().returns().size(); i < stack->size(); i++)
+            (*stack)[i] = map((*stack)[i], &HostCall::give_back);
+    }
+};
+
+// --- the table of operators -------------------------------------------------------------------------------------------
+
+struct In {
+    int64_t number;
+    bool is_scalar, dense;
+};
+
+struct Out {
+    int64_t alias, copy_to; // In it is written over; tensor it is copied to afterwards; -1
+    at::ScalarType type;
+    std::vector<int64_t> sizes, strides;
+};
+
+struct Entry {
+    otrn_exe *exe = nullptr; // none: the host runs it
+    std::vector<In> ins;
+    std::vector<Out> outs;
+    std::vector<std::pair<int64_t, std::vector<std::pair<bool, int64_t>>>> returns; // length of a list or -1; (is argument, number)
+    std::atomic<int64_t> runs{0};
+};
+
+struct {
+    otrn_status (*execute)(otrn_exe *, const otrn_buffer *, size_t, const otrn_buffer *, size_t, otrn_error *);
+    size_t (*print)(const otrn_error *, char *, size_t);
+} library;
+
+std::shared_mutex lock;
+std::unordered_map<std::string, std::unique_ptr<Entry>> table;
+std::unordered_map<const c10::FunctionSchema *, int> lifting; // operators whose numbers are arguments of the program
+thread_local Entry *made;                                      // by Python, for the key it was asked about
+
+struct Call { // what an operator was called with
+    std::string key;
+    std::vector<Tensor> tensors;
+    std::vector<double> numbers;
+    bool lift = false, strange = false;
+
+    template <class T> void put(T value) { key.append(reinterpret_cast<const char *>(&value), sizeof value); }
+    void put_all(at::IntArrayRef values) {
+        key.append(reinterpret_cast<const char *>(values.data()), values.size() * sizeof(int64_t));
+    }
+
+    void add(const Tensor &t) {
+        if (!t.defined()) return put('u');
+        for (size_t i = 0; i < tensors.size(); i++)
+            if (tensors[i].is_same(t)) return put('='), put(i); // one tensor, one argument of the program
+        bool number = t.unsafeGetTensorImpl()->is_wrapped_number();
+        strange |= t.layout() != at::kStrided || t.is_conj() || t.is_neg() || t.numel() == 0;
+        strange |= t.device().type() != kNeuron && t.dim() > 0;
+        put('T');
+        put(t.scalar_type());
+        put(number);
+        put(static_cast<char>(t.dim()));
+        if (t.layout() == at::kStrided) {
+            put_all(t.sizes());
+            put_all(t.strides());
+        }
+        tensors.push_back(t);
+    }
+
+    void add_number(double d) {
+        if (!lift) return put('d'), put(d);
+        put('#');
+        numbers.push_back(d);
+    }
+
+    void add(const IValue &v) {
+        if (v.isTensor()) return add(v.toTensor());
+        if (v.isNone()) return put('n');
+        if (v.isDouble()) return add_number(v.toDouble());
+        if (v.isInt()) return put('i'), put(v.toInt());
+        if (v.isBool()) return put('b'), put(v.toBool());
+        if (v.isString()) return put('s'), put(v.toStringRef().size()), void(key += v.toStringRef());
+        if (v.isDevice()) return put('D');
+        if (v.isList()) {
+            put('[');
+            for (const IValue &e : v.toListRef()) add(e);
+            return put(']');
+        }
+        if (v.isComplexDouble()) return put('c'), put(v.toComplexDouble());
+        strange = true; // a generator, symbolic sizes, …
+    }
+
+    Call(const c10::OperatorHandle &op, const Stack &stack) {
+        const c10::FunctionSchema &schema = op.schema();
+        put(&schema);
+        lift = lifting.count(&schema);
+        key.reserve(256);
+        for (size_t i = stack.size() - schema.arguments().size(); i < stack.size(); i++) add(stack[i]);
+    }
+};
+
+Entry *find(const std::string &key) {
+    std::shared_lock<std::shared_mutex> held(lock);
+    auto at = table.find(key);
+    return at == table.end() ? nullptr : at->second.get();
+}
+
+// Python looks at the arguments, fills `made`, and returns values that only have the right types.
+Entry *ask(const c10::OperatorHandle &op, const Stack &stack, const Call &call) {
+    Entry *outer = std::exchange(made, nullptr);
+    Stack copy(stack.end() - static_cast<int64_t>(op.schema().arguments().size()), stack.end());
+    op.callBoxedForDispatchKey(at::DispatchKey::PrivateUse2, copy);
+    std::unique_ptr<Entry> fresh(std::exchange(made, outer));
+    TORCH_CHECK(fresh, "opentrn: nothing was prepared for ", op.schema().name());
+    std::unique_lock<std::shared_mutex> held(lock);
+    return table.try_emplace(call.key, std::move(fresh)).first->second.get();
+}
+
+// --- the device road --------------------------------------------------------------------------------------------------
+
+Tensor empty_like_out(const Out &out) {
+    return at::detail::empty_strided_generic(out.sizes, out.strides, &allocator,
+                                             c10::DispatchKeySet(at::DispatchKey::PrivateUse1), out.type);
+}
+
+// Is another argument in the same memory? Then a result written over this one would be read by it.
+bool shared(const Call &call, int64_t number) {
+    const Tensor &own = call.tensors[number];
+    for (size_t i = 0; i < call.tensors.size(); i++)
+        if (static_cast<int64_t>(i) != number && call.tensors[i].storage().is_alias_of(own.storage())) return true;
+    return false;
+}
+
+void execute(Entry &entry, std::vector<otrn_buffer> &ins, std::vector<otrn_buffer> &outs) {
+    otrn_error error;
+    error.struct_size = sizeof error;
+    if (!library.execute(entry.exe, ins.data(), ins.size(), outs.data(), outs.size(), &error)) return;
+    char text[2048];
+    library.print(&error, text, sizeof text);
+    TORCH_CHECK(false, text);
+}
+
+void push_returns(const Entry &entry, const Call &call, const std::vector<Tensor> &results, Stack *stack) {
+    for (const auto &[length, picks] : entry.returns) {
+        std::vector<Tensor> found;
+        for (const auto &[is_argument, number] : picks)
+            found.push_back(is_argument ? call.tensors[number] : results[number]);
+        if (length < 0)
+            stack->emplace_back(std::move(found[0]));
+        else
+            stack->emplace_back(c10::List<Tensor>(found));
+    }
+}
+
+void run_program(Entry &entry, Call &call, const c10::OperatorHandle &op, Stack *stack) {
+    std::vector<Tensor> ready, results;
+    std::vector<otrn_buffer> ins, outs;
+    std::vector<std::pair<Tensor, Tensor>> late; // argument, value copied to it
+    std::optional<at::Device> device;
+    for (const Tensor &t : call.tensors)
+        if (on_neuron(t)) { device = t.device(); break; }
+    OnDevice here(device);
+    for (const In &in : entry.ins) {
+        if (in.is_scalar) {
+            ins.push_back({&call.numbers[in.number], sizeof(double)});
+            ready.emplace_back();
+            continue;
+        }
+        Tensor t = call.tensors[in.number];
+        if (!in.dense) t = host_alias(t).contiguous();
+        ready.push_back(t);
+        ins.push_back({t.data_ptr(), t.nbytes()});
+    }
+    for (const Out &out : entry.outs) {
+        if (out.alias < 0) {
+            results.push_back(empty_like_out(out));
+            if (out.copy_to >= 0) late.emplace_back(call.tensors[out.copy_to], results.back());
+        } else {
+            int64_t number = entry.ins[out.alias].number;
+            Tensor t = ready[out.alias];
+            if (shared(call, number)) {
+                t = host_alias(t).clone();
+                ins[out.alias].data = t.data_ptr();
+                late.emplace_back(call.tensors[number], t);
+            }
+            results.push_back(t);
+        }
+        outs.push_back({results.back().data_ptr(), results.back().nbytes()});
+    }
+    execute(entry, ins, outs);
+    for (auto &[to, from] : late) host_alias(to).copy_(host_alias(from));
+    stack->erase(stack->end() - static_cast<int64_t>(op.schema().arguments().size()), stack->end());
+    push_returns(entry, call, results, stack);
+}
+
+bool gives_view(const c10::FunctionSchema &schema) {
+    for (const auto &r : schema.returns())
+        if (r.alias_info() && !r.alias_info()->isWrite()) return true;
+    return false;
+}
+
+void run(const c10::OperatorHandle &op, Stack *stack) {
+    if (gives_view(op.schema())) return HostCall()(op, stack); // moves nothing
+    Call call(op, *stack);
+    if (call.strange) call.key += '?'; // to the host, whatever the sizes
+    Entry *entry = find(call.key);
+    if (!entry) entry = ask(op, *stack, call);
+    entry->runs.fetch_add(1, std::memory_order_relaxed);
+    if (entry->exe)
+        run_program(*entry, call, op, stack);
+    else
+        HostCall()(op, stack);
+}
+
+// A copy between devices is a transfer; one on the device is its work.
+void copy_from(const c10::OperatorHandle &op, Stack *stack) {
+    size_t first = stack->size() - op.schema().arguments().size();
+    const Tensor from = (*stack)[first].toTensor(), to = (*stack)[first + 1].toTensor();
+    if (on_neuron(from) && on_neuron(to)) return run(op, stack);
+    host_alias(to).copy_(host_alias(from));
+    stack->resize(first);
+    stack->emplace_back(to);
+}
+
+// --- what has no operands to dispatch on, and what only changes a tensor's description --------------------------------
+
+using SymInts = c10::SymIntArrayRef;
+using Type = std::optional<at::ScalarType>;
+#define INTS(list) C10_AS_INTARRAYREF_SLOW(list)
+
+at::ScalarType type_or_default(Type type) { return type.value_or(at::get_default_dtype_as_scalartype()); }
+
+Tensor empty(SymInts size, Type type, std::optional<at::Layout>, std::optional<at::Device> device, std::optional<bool>,
+             std::optional<at::MemoryFormat> format) {
+    OnDevice here(device);
+    return at::detail::empty_generic(INTS(size), &allocator, c10::DispatchKeySet(at::DispatchKey::PrivateUse1),
+                                     type_or_default(type), format);
+}
+
+Tensor empty_strided(SymInts size, SymInts stride, Type type, std::optional<at::Layout>,
+                     std::optional<at::Device> device, std::optional<bool>) {
+    OnDevice here(device);
+    return at::detail::empty_strided_generic(INTS(size), INTS(stride), &allocator,
+                                             c10::DispatchKeySet(at::DispatchKey::PrivateUse1), type_or_default(type));
+}
+
+const Tensor &resize(const Tensor &self, SymInts size, std::optional<at::MemoryFormat> format) {
+    auto *impl = self.unsafeGetTensorImpl();
+    impl->set_sizes_contiguous(INTS(size));
+    size_t bytes = static_cast<size_t>(impl->storage_offset() + impl->numel()) * impl->itemsize();
+    if (impl->storage().nbytes() < bytes) resize_bytes(impl->storage(), bytes);
+    if (format && *format != at::MemoryFormat::Preserve) impl->empty_tensor_restride(*format);
+    return self;
+}
+
+Tensor copy_and_resize(const Tensor &from, const Tensor &to) {
+    to.resize_(from.sizes());
+    host_alias(to).copy_(host_alias(from));
+    return to;
+}
+
+at::Scalar item(const Tensor &t) { return host_alias(t).item(); }
+
+Tensor view(const Tensor &self, SymInts size) { return at::native::view(self, INTS(size)); }
+
+Tensor as_strided(const Tensor &self, SymInts size, SymInts stride, std::optional<c10::SymInt> offset) {
+    auto at = offset ? std::optional<int64_t>(offset->expect_int()) : std::nullopt;
+    return at::native::as_strided_tensorimpl(self, INTS(size), INTS(stride), at);
+}
+
+Tensor reshape_alias(const Tensor &self, SymInts size, SymInts stride) {
+    return at::native::_reshape_alias(self, INTS(size), INTS(stride));
+}
+
+Tensor &set_part(Tensor &self, at::Storage storage, c10::SymInt offset, SymInts size, SymInts stride) {
+    auto *impl = self.unsafeGetTensorImpl();
+    impl->set_storage_keep_dtype(std::move(storage));
+    if (stride.size() == size.size()) {
+        impl->set_sizes_and_strides(INTS(size), INTS(stride), offset.expect_int());
+    } else {
+        impl->set_sizes_contiguous(INTS(size));
+        impl->set_storage_offset(offset.expect_int());
+    }
+    return self;
+}
+
+Tensor &set_whole(Tensor &self, at::Storage storage) {
+    int64_t count = static_cast<int64_t>(storage.nbytes() / self.itemsize());
+    return set_part(self, std::move(storage), 0, c10::SymInt(count), {});
+}
+
+Tensor &set_tensor(Tensor &self, const Tensor &source) {
+    return set_part(self, source.storage(), source.sym_storage_offset(), source.sym_sizes(), source.sym_strides());
+}
+
+Tensor &set_nothing(Tensor &self) {
+    c10::Storage none(c10::Storage::use_byte_size_t(), 0, allocator.allocate(0), &allocator, true);
+    return set_part(self, none, 0, c10::SymInt(0), {});
+}
+
+Tensor host_view(const Tensor &t) { return host_alias(t); }
+Tensor device_view(const Tensor &t) { return device_alias(t, {kNeuron, current_device}); }
+
+} // namespace
+
+TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&run>()); }
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+    m.impl("empty.memory_format", &empty);
+    m.impl("empty_strided", &empty_strided);
+    m.impl("resize_", &resize);
+    m.impl("_copy_from", torch::CppFunction::makeFromBoxedFunction<&copy_from>());
+    m.impl("_copy_from_and_resize", &copy_and_resize);
+    m.impl("_local_scalar_dense", &item);
+    m.impl("view", &view);
+    m.impl("as_strided", &as_strided);
+    m.impl("_reshape_alias", &reshape_alias);
+    m.impl("set_.source_Storage_storage_offset", &set_part);
+    m.impl("set_.source_Storage", &set_whole);
+    m.impl("set_.source_Tensor", &set_tensor);
+    m.impl("set_", &set_nothing);
+}
+
+TORCH_LIBRARY_FRAGMENT(opentrn, m) { // the same memory under the other device's name
+    m.def("host_view(Tensor x) -> Tensor");
+    m.def("device_view(Tensor x) -> Tensor");
+}
+TORCH_LIBRARY_IMPL(opentrn, PrivateUse1, m) { m.impl("host_view", &host_view); }
+TORCH_LIBRARY_IMPL(opentrn, CPU, m) { m.impl("device_view", &device_view); }
+
+// What torch takes apart for devices without a kernel, and is one program here: lists of tensors, norms.
+static void keep_whole(torch::Library &m) {
+    auto keep = [&m](const char *name) { m.impl(name, torch::CppFunction::makeFromBoxedFunction<&run>()); };
+    for (const c10::OperatorName &name : c10::Dispatcher::singleton().getAllOpNames())
+        if (name.name.rfind("aten::_foreach_", 0) == 0 && name.overload_name.find("out") == std::string::npos)
+            keep(c10::toString(name).c_str());
+    for (const char *name : {"native_layer_norm", "native_group_norm", "native_group_norm_backward"}) keep(name);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { keep_whole(m); }
+
+TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, m) { m.fallback(torch::CppFunction::makeFallthrough()); }
+
+TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {
+#define LOWER(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, lower_precision_fp)
+#define FULL(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32)
+#define FULL_TYPE(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32_set_opt_dtype)
+#define WIDEST(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, promote)
+    AT_FORALL_LOWER_PRECISION_FP(LOWER)
+    AT_FORALL_FP32(FULL)
+    AT_FORALL_FP32_SET_OPT_DTYPE(FULL_TYPE)
+    AT_FORALL_PROMOTE(WIDEST)
+#undef LOWER
+#undef FULL
+#undef FULL_TYPE
+#undef WIDEST
+}
+
+// --- for Python (native.py, eager.py) ---------------------------------------------------------------------------------
+
+extern "C" {
+
+void neuron_begin(void *execute, void *print, int devices) {
+    library.execute = reinterpret_cast<decltype(library.execute)>(execute);
+    library.print = reinterpret_cast<decltype(library.print)>(print);
+    device_count = devices;
+    at::RegisterPrivateUse1HooksInterface(&hooks);
+}
+
+// The numbers of this operator ("aten::add_", "Tensor") become arguments of its program.
+void neuron_lift(const char *name, const char *overload) {
+    auto op = c10::Dispatcher::singleton().findSchema({name, overload});
+    if (op) lifting.emplace(&op->schema(), 1);
+}
+
+void *neuron_host() { return made = new Entry; }
+
+// rows: see eager.py, which writes them.
+void *neuron_program(void *exe, const int64_t *row) {
+    auto take = [&row] { return *row++; };
+    auto entry = new Entry;
+    entry->exe = static_cast<otrn_exe *>(exe);
+    for (int64_t n = take(); n; n--) {
+        int64_t number = take(), is_scalar = take(), dense = take();
+        entry->ins.push_back({number, is_scalar != 0, dense != 0});
+    }
+    for (int64_t n = take(); n; n--) {
+        Out out{row[0], row[1], static_cast<at::ScalarType>(row[2]), {}, {}};
+        int64_t rank = row[3];
+        out.sizes.assign(row + 4, row + 4 + rank);
+        out.strides.assign(row + 4 + rank, row + 4 + 2 * rank);
+        row += 4 + 2 * rank;
+        entry->outs.push_back(std::move(out));
+    }
+    for (int64_t n = take(); n; n--) {
+        int64_t length = take();
+        entry->returns.emplace_back(length, std::vector<std::pair<bool, int64_t>>{});
+        for (int64_t i = length < 0 ? 1 : length; i; i--) {
+            bool is_argument = take() != 0;
+            entry->returns.back().second.emplace_back(is_argument, take());
+        }
+    }
+    return made = entry;
+}
+
+int64_t neuron_runs(void *entry) { return static_cast<Entry *>(entry)->runs; }
+int64_t neuron_memory(int highest) { return highest ? peak : allocated; }
+void neuron_memory_reset() { peak = allocated.load(); }
+}

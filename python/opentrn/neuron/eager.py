@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an eager operator on the device means: a small compiled program, or the host.
+
+device.cpp asks once for each operator with its types, sizes and other arguments. The operator is traced as a compiled
+graph is (the same decompositions and lowerings), and becomes one program when all of it can be lowered. Numbers that
+change from step to step (learning rates, bias corrections) are arguments of the program in the operators of LIFTED, so
+that a new value is not a new program.
+"""
+
+import ctypes
+import dataclasses
+import itertools
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
+from torch.fx.experimental.proxy_tensor import make_fx
+
+import opentrn.torch  # noqa: F401 (registers what the lowerings need)
+from opentrn.neuron import native
+from opentrn.neuron.lifted import LIFTED
+from opentrn.torch import decompositions
+from opentrn.torch.backend import plain_attention
+from opentrn.torch.lower import NotLowered
+from opentrn.torch.plan import Plan
+from opentrn.torch.report import log
+
+aten = torch.ops.aten
+
+SCALAR_TYPES = {  # torch's numbers of its types
+    torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3, torch.int64: 4, torch.float16: 5, torch.float32: 6,
+    torch.float64: 7, torch.complex64: 9, torch.complex128: 10, torch.bool: 11, torch.bfloat16: 15,
+    torch.float8_e5m2: 23, torch.float8_e4m3fn: 24, torch.uint16: 27, torch.uint32: 28, torch.uint64: 29,
+}  # fmt: skip
+
+
+OTHERWISE = {  # operators that graphs never have
+    aten._copy_from.default: lambda x, to, non_blocking=False: to.copy_(x),
+    aten._foreach_norm.Scalar: lambda xs, order, dtype: [torch.linalg.vector_norm(x, order, dtype=dtype) for x in xs],
+}
+
+
+# --- tracing --------------------------------------------------------------------------------------
+
+
+def _values(op, args, kwargs):
+    """All arguments in the schema's order, which is the order device.cpp counts tensors and numbers in."""
+    rows = []
+    for i, argument in enumerate(op._schema.arguments):
+        given = args[i] if i < len(args) else kwargs.get(argument.name, argument.default_value)
+        rows.append((argument, given))
+    return rows
+
+
+class _Slots:
+    """Tensors and lifted numbers among the arguments. order: (number, kind) of each argument of the program."""
+
+    def __init__(self, lift):
+        self.lift, self.tensors, self.numbers, self.order = lift, [], 0, []
+
+    def _slot(self, number, kind):
+        self.order.append((number, kind))
+        return _Slot(len(self.order) - 1)
+
+    def _tensor(self, value, kind):
+        for i, (number, other) in enumerate(self.order):
+            if other != LIFT and self.tensors[number] is value:
+                return _Slot(i)
+        self.tensors.append(value)
+        return self._slot(len(self.tensors) - 1, kind)
+
+    def take(self, value, wants_tensor):
+        """The value with a stand-in for everything the program is given."""
+        if isinstance(value, torch.Tensor):
+            return self._tensor(value, TENSOR)
+        if isinstance(value, (list, tuple)):
+            return type(value)(self.take(v, wants_tensor) for v in value)
+        if wants_tensor and isinstance(value, (bool, int, float, complex)):  # a tensor that torch made of a number
+            return self._tensor(torch.tensor(value, dtype=_NUMBER[type(value)]), NUMBER)
+        if self.lift and isinstance(value, float):
+            self.numbers += 1
+            return self._slot(self.numbers - 1, LIFT)
+        return value
+
+
+@dataclasses.dataclass(frozen=True)
+class _Slot:
+    number: int
+
+
+TENSOR, NUMBER, LIFT = "a tensor", "a number torch made a tensor of", "a number that may change"
+_NUMBER = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
+
+
+def _fill(value, given):
+    if isinstance(value, _Slot):
+        return given[value.number]
+    if isinstance(value, (list, tuple)):
+        return type(value)(_fill(v, given) for v in value)
+    return value
+
+
+def _as_number(tensor, others):
+    """A plain number among tensors: it takes their type, or the default one of its kind."""
+    kinds = [t.dtype for t in others]
+    if not kinds:
+        return tensor
+    widest = kinds[0]
+    for kind in kinds[1:]:
+        widest = torch.promote_types(widest, kind)
+    if widest.is_complex or (tensor.dtype.is_floating_point and widest.is_floating_point):
+        narrow = widest in (torch.float16, torch.bfloat16)
+        return tensor.to(torch.float32 if narrow and any(t.dim() for t in others) else widest)
+    if tensor.dtype.is_floating_point:
+        return tensor.to(torch.get_default_dtype())
+    return tensor if widest == torch.bool else tensor.to(widest)
+
+
+def _written(op):
+    """For each result the number of the argument that it is, or None."""
+    names = {}
+    for i, argument in enumerate(op._schema.arguments):
+        if argument.alias_info and argument.alias_info.is_write:
+            for name in argument.alias_info.before_set:
+                names[name] = i
+    rows = []
+    for result in op._schema.returns:
+        alias = result.alias_info
+        rows.append(next((names[n] for n in alias.before_set if n in names), None) if alias else None)
+    return rows
+
+
+def _leaves(value):
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+class _Traced:
+    """The graph of one call, its results those that are not arguments."""
+
+    def __init__(self, op, rows):
+        self.slots = slots = _Slots(op in LIFTED)
+        given = [(a, slots.take(v, "Tensor" in str(a.type))) for a, v in rows]
+        function, written = LIFTED.get(op) or OTHERWISE.get(op) or op, _written(op)
+
+        def call(*inputs):
+            plain = [t for (_, kind), t in zip(slots.order, inputs) if kind == TENSOR]
+            inputs = [t if kind == TENSOR else _as_number(t, plain) for (_, kind), t in zip(slots.order, inputs)]
+            values = [(a, _fill(v, inputs)) for a, v in given]
+            out = function(
+                *[v for a, v in values if not a.kwarg_only], **{a.name: v for a, v in values if a.kwarg_only}
+            )
+            outs = out if len(written) > 1 else [out]
+            return [t for at, o in zip(written, outs) if at is None for t in _leaves(o)]
+
+        with FakeTensorMode(), plain_attention():
+            trace = make_fx(torch.func.functionalize(call), decomposition_table=decompositions.table())
+            self.module = trace(*map(self._fake, slots.order))
+
+    def _fake(self, slot):
+        number, kind = slot
+        if kind == LIFT:
+            return torch.empty((), dtype=torch.float64)
+        t = self.slots.tensors[number]
+        return torch.empty_strided(t.shape, t.stride(), dtype=t.dtype)
+
+
+# --- rows for device.cpp --------------------------------------------------------------------------
+
+
+def _returns(op, rows, slots, picks):
+    """Rows of results: length of a list or -1, then (is argument, number) of each tensor. A list of new tensors takes
+    all that are left: no operator gives two."""
+    out, fresh = [len(op._schema.returns)], iter(picks)
+    number = {id(t): i for i, t in enumerate(slots.tensors)}
+    arguments = [[number[id(v)] for v in _leaves(value) if id(v) in number] for _, value in rows]
+    for result, at in zip(op._schema.returns, _written(op)):
+        is_list = str(result.type) != "Tensor"
+        if at is not None:
+            values = [(1, n) for n in arguments[at]]
+        else:
+            values = [(0, n) for n in (fresh if is_list else [next(fresh)])]
+        out.append(len(values) if is_list else -1)
+        out += itertools.chain.from_iterable(values)
+    return out
+
+
+def _row(step, inputs, returns, slots):
+    row = [len(inputs)]
+    for number, port in zip(inputs, step.program.inputs):
+        index, kind = slots.order[number]
+        row += [index, int(kind == LIFT), int(port.dense)]
+    row.append(len(step.program.outputs))
+    for port, (alias, shape, strides, dtype) in zip(step.program.outputs, step._outs):
+        copy_to = -1
+        if alias is None and port.wanted_alias is not None:
+            copy_to = slots.order[inputs[port.wanted_alias]][0]
+        row += [-1 if alias is None else alias, copy_to, SCALAR_TYPES[dtype], len(shape), *shape, *strides]
+    return row + returns
+
+
+@dataclasses.dataclass
+class HostOperator:
+    """An operator that runs on the CPU's kernels."""
+
+    name: str
+    reason: str
+    entry: int
+
+    @property
+    def runs(self):
+        return native.load().neuron_runs(self.entry)
+
+
+class _Program:
+    """A Graph of the report whose runs are counted by device.cpp."""
+
+    def __init__(self, name, executable, entry):
+        self.name, self.executable, self.entry = name, executable, entry
+
+    @property
+    def runs(self):
+        return native.load().neuron_runs(self.entry)
+
+
+HOST = []  # HostOperators in the order they were met
+PROGRAMS = []  # what device.cpp has pointers to
+
+
+def _shapes(slots):
+    return " ".join("x".join(map(str, t.shape)) or "()" for t in slots.tensors[:4])
+
+
+def _compile(library, op, rows):
+    if torch.Tag.nondeterministic_seeded in op.tags:
+        raise NotLowered("random numbers come from the host's generator")
+    if torch.Tag.dynamic_output_shape in op.tags:
+        raise NotLowered("its size depends on values")
+    if any(not v.is_neuron and v.dim() or not v.numel() for _, v in rows if isinstance(v, torch.Tensor)):
+        raise NotLowered("tensors of the CPU, or without elements")
+    traced = _Traced(op, rows)
+    slots = traced.slots
+    plan = Plan(traced.module, f"{op} {_shapes(slots)}".strip(), whole=True)
+    if plan.fast is None:
+        raise NotLowered("nothing to compute")
+    step, inputs, picks = plan.fast
+    if any(kind != "node" for kind, *_ in picks):
+        raise NotLowered("a result that is an argument")
+    returns = _returns(op, rows, slots, [number for _, number in picks])
+    row = _row(step, inputs, returns, slots)
+    entry = library.neuron_program(step.executable._handle, (ctypes.c_int64 * len(row))(*row))
+    PROGRAMS.append(_Program(step.graph.name, step.executable, entry))
+    log.replace_graph(step.graph, PROGRAMS[-1])
+
+
+def _nothing(op):
+    """Values of the types that an operator returns: device.cpp throws them away."""
+    kinds = {"Tensor": None, "bool": False, "float": 0.0, "number": 0, "Scalar": 0, "int": 0}
+    values = [kinds.get(str(r.type), []) for r in op._schema.returns]
+    return tuple(values) if len(values) > 1 else values[0] if values else None
+
+
+@torch._disable_dynamo
+def prepare(op, *args, **kwargs):
+    """Called by device.cpp through the dispatcher; tells it what the call means."""
+    library = native.load()
+    try:
+        with unset_fake_temporarily():
+            _compile(library, op, _values(op, args, kwargs))
+    except KeyboardInterrupt:
+        raise
+    except Exception as why:  # whatever keeps it from the device, the host can do
+        reason = str(why).splitlines()[0] if str(why) else type(why).__name__
+        HOST.append(HostOperator(str(op), reason, library.neuron_host()))
+    return _nothing(op)

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""device.cpp, built once for the torch that is installed and kept in opentrn's cache, and what it has for Python."""
+
+import ctypes
+import fcntl
+import functools
+import hashlib
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import torch
+
+from opentrn import _library
+
+SOURCE = pathlib.Path(__file__).with_name("device.cpp")
+_FLAGS = ["-O1", "-std=c++20", "-fPIC", "-shared", "-w"]
+
+
+def _compiler():
+    return os.environ.get("CXX") or "g++"
+
+
+def _folder():
+    """opentrn's cache: the option's rule, which is src/base/opt.h's."""
+    given = os.environ.get("OTRN_CACHE_DIR")
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return pathlib.Path(given or os.path.join(home, "opentrn")) / "torch"
+
+
+def path():
+    """Where the library is or will be: one per torch, compiler flags and source."""
+    header = pathlib.Path(_library.include_path(), "otrn.h").read_bytes()
+    parts = [torch.__version__, *_FLAGS, SOURCE.read_bytes(), header]
+    digest = hashlib.sha256(b"\0".join(p if isinstance(p, bytes) else p.encode() for p in parts)).hexdigest()
+    return _folder() / f"neuron-{torch.__version__}-{digest[:16]}.so"
+
+
+def can_build():
+    return shutil.which(_compiler()) is not None
+
+
+def _build(to):
+    root = pathlib.Path(torch.__file__).parent
+    include = [root / "include", root / "include/torch/csrc/api/include", _library.include_path()]
+    abi = int(torch._C._GLIBCXX_USE_CXX11_ABI)
+    print(f"opentrn: building the device for torch {torch.__version__}, once (half a minute)", file=sys.stderr)
+    with tempfile.TemporaryDirectory(dir=to.parent) as folder:
+        out = os.path.join(folder, to.name)
+        command = [_compiler(), *_FLAGS, f"-D_GLIBCXX_USE_CXX11_ABI={abi}", *(f"-I{i}" for i in include)]
+        command += [str(SOURCE), "-o", out, f"-L{root / 'lib'}", "-ltorch", "-ltorch_cpu", "-lc10"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"opentrn: device.cpp cannot be built: {' '.join(command)}\n{done.stderr[-4000:]}")
+        os.replace(out, to)
+
+
+def build():
+    """Builds what is missing; several processes at once build it once."""
+    to = path()
+    if to.exists():
+        return to
+    if not can_build():
+        raise RuntimeError(f"opentrn: the device `neuron` needs a C++ compiler the first time ({_compiler()} is not there)")
+    to.parent.mkdir(parents=True, exist_ok=True)
+    with open(to.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not to.exists():
+            _build(to)
+    return to
+
+
+_P = ctypes.c_void_p
+_PROTOTYPES = {  # name: (result, arguments)
+    "neuron_begin": (None, [_P, _P, ctypes.c_int]),
+    "neuron_lift": (None, [ctypes.c_char_p, ctypes.c_char_p]),
+    "neuron_host": (_P, []),
+    "neuron_program": (_P, [_P, ctypes.POINTER(ctypes.c_int64)]),
+    "neuron_runs": (ctypes.c_int64, [_P]),
+    "neuron_memory": (ctypes.c_int64, [ctypes.c_int]),
+    "neuron_memory_reset": (None, []),
+}
+
+
+def devices():
+    """Virtual cores of this process: OPENTRN_DEVICES, and at least one for each process of this host."""
+    return max(int(os.environ.get(name) or 1) for name in ("OPENTRN_DEVICES", "LOCAL_WORLD_SIZE"))
+
+
+@functools.cache
+def load():
+    """The library, with torch told about the device. Built when it is not there."""
+    file = build()
+    torch.ops.load_library(str(file))
+    library = ctypes.PyDLL(str(file))  # quick calls: they keep Python's lock
+    for name, (result, arguments) in _PROTOTYPES.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    runtime = _library.load()
+    address = lambda name: ctypes.cast(getattr(runtime, name), _P)
+    library.neuron_begin(address("otrn_execute"), address("otrn_error_print"), devices())
+    return library

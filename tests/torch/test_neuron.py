@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The device `neuron`: tensors, eager operators as programs, compiled graphs on its tensors."""
+
+import io
+import shutil
+
+import pytest
+
+torch = pytest.importorskip("torch")
+if not shutil.which("g++"):
+    pytest.skip("the device needs a C++ compiler", allow_module_level=True)
+if torch._C._get_privateuse1_backend_name() != "neuron":
+    pytest.skip("another package has the device", allow_module_level=True)
+
+import torch.nn.functional as F  # noqa: E402
+from opentrn.neuron import eager  # noqa: E402
+from torch import nn  # noqa: E402
+
+
+def mlp():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(8, 32), nn.GELU(), nn.LayerNorm(32), nn.Dropout(0.1), nn.Linear(32, 4))
+
+
+def train(device, backend=None, optimizer=torch.optim.AdamW, make=mlp, **given):
+    model = make().to(device)
+    f = torch.compile(model, backend=backend) if backend else model
+    opt = optimizer(model.parameters(), lr=1e-2, **given)
+    data = torch.Generator().manual_seed(1)
+    losses = []
+    for _ in range(5):
+        x, y = torch.randn(16, 8, generator=data).to(device), torch.randint(0, 4, (16,), generator=data).to(device)
+        opt.zero_grad()
+        loss = F.cross_entropy(f(x), y)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        opt.step()
+        losses.append(loss.item())
+    return torch.tensor(losses)
+
+
+def no_dropout():
+    model = mlp()
+    model[3].p = 0.0
+    return model
+
+
+def test_eager_training_draws_and_computes_what_the_cpu_does():
+    before = {h.name: h.runs for h in eager.HOST}
+    torch.testing.assert_close(train("neuron"), train("cpu"), rtol=1e-6, atol=1e-6)
+    on_host = {h.name for h in eager.HOST if h.runs > before.get(h.name, 0)}
+    assert on_host <= {"aten.native_dropout.default"}  # dropout's numbers are the host generator's
+
+
+@pytest.mark.parametrize("backend", ["neuron", "opentrn"])
+def test_compiled_on_its_tensors(backend, fresh):
+    expected = train("cpu", make=no_dropout)
+    torch.testing.assert_close(train("neuron", backend, make=no_dropout), expected, rtol=1e-6, atol=1e-6)
+    assert {"torch.forward", "torch.backward"} <= {g.name for g in fresh.graphs if g.runs == 5}
+    assert not fresh.found
+
+
+@pytest.mark.parametrize("kind,given", [("SGD", {"momentum": 0.9}), ("Adam", {}), ("RMSprop", {}), ("Adagrad", {})])
+def test_optimizers_need_one_program_for_all_steps(kind, given):
+    optimizer = getattr(torch.optim, kind)
+    train("neuron", optimizer=optimizer, make=no_dropout, **given)
+    count = len(eager.PROGRAMS)
+    ours = train("neuron", optimizer=optimizer, make=no_dropout, **given)
+    assert len(eager.PROGRAMS) == count
+    torch.testing.assert_close(ours, train("cpu", optimizer=optimizer, make=no_dropout, **given), rtol=1e-6, atol=1e-6)
+
+
+def test_views_share_memory_and_in_place_operators_see_them():
+    x = torch.arange(12.0).reshape(3, 4).to("neuron")
+    x.t()[1] += 10
+    x.add_(x[:, :1])  # reads the memory it writes
+    y = torch.arange(12.0).reshape(3, 4)
+    y.t()[1] += 10
+    y.add_(y[:, :1].clone())
+    assert torch.equal(x.cpu(), y)
+    assert x.view(-1)[1:].data_ptr() == x.data_ptr() + 4
+    assert torch.equal(x[x > 10].cpu(), y[y > 10])
+    assert torch.equal(torch.topk(x, 2).indices.cpu(), torch.topk(y, 2).indices)
+
+
+def test_numbers_beside_tensors_have_torchs_types():
+    for a in (torch.tensor([1, 2]), torch.tensor(3.0), torch.tensor([True]), torch.tensor([1.5], dtype=torch.bfloat16)):
+        for number in (2, 0.1, True):
+            ours, expected = a.to("neuron") * number, a * number
+            assert ours.dtype == expected.dtype and torch.equal(ours.cpu(), expected)
+
+
+def test_saved_and_loaded():
+    x = torch.arange(6.0).reshape(2, 3).to("neuron")
+    file = io.BytesIO()
+    torch.save({"x": x, "t": x.t()}, file)
+    for where in ("cpu", "neuron", None):
+        file.seek(0)
+        back = torch.load(file, map_location=where)
+        assert back["x"].device.type == (where or "neuron")
+        assert torch.equal(back["t"].cpu(), x.t().cpu())
+
+
+def test_tied_weights_stay_tied():
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = nn.Linear(3, 3), nn.Linear(3, 3)
+            self.b.weight = self.a.weight
+
+    model = Tied().to("neuron")
+    assert model.a.weight is model.b.weight and model.a.weight.is_neuron
+
+
+def test_autocast():
+    x, w = torch.randn(4, 8).to("neuron"), torch.randn(8, 8).to("neuron")
+    with torch.autocast("neuron", torch.bfloat16):
+        y = x @ w
+        assert y.dtype == torch.bfloat16
+        assert F.softmax(y, -1).dtype == torch.float32
+
+
+def test_module_events_random_numbers_and_devices():
+    assert torch.accelerator.current_accelerator().type == "neuron"
+    assert torch.neuron.device_count() == torch.accelerator.device_count() == 1
+    torch.manual_seed(5)
+    a = torch.randn(4, device="neuron")
+    state = torch.neuron.get_rng_state()
+    b = torch.rand(2, device="neuron")
+    torch.neuron.set_rng_state(state)
+    assert torch.equal(b.cpu(), torch.rand(2, device="neuron").cpu())
+    torch.manual_seed(5)
+    assert torch.equal(a.cpu(), torch.randn(4))
+    begin, end = torch.neuron.Event(enable_timing=True), torch.neuron.Event(enable_timing=True)
+    begin.record()
+    end.record()
+    torch.neuron.synchronize()
+    assert begin.elapsed_time(end) >= 0
+    with pytest.raises(RuntimeError, match="OPENTRN_DEVICES"):
+        torch.ones(1, device="neuron:7")
+    before = torch.neuron.memory_allocated()
+    held = torch.empty(1000, device="neuron")
+    assert torch.neuron.memory_allocated() == before + held.nbytes
+
+
+def test_what_the_host_does_is_named():
+    x = torch.tensor([3.0, 1.0, 3.0]).to("neuron")
+    assert torch.unique(x).tolist() == [1.0, 3.0]
+    found = [h for h in eager.HOST if "unique" in h.name]
+    assert found and found[-1].runs >= 1 and found[-1].reason
+
+
+def test_torch_neuronx_is_there():
+    import torch_neuronx
+
+    assert "opentrn" in torch_neuronx.__version__
