@@ -127,7 +127,7 @@ static void sample(Tool *t, const Train *run) {
     bool asked = given(t, OPT_SAMPLE);
     int64_t bytes = asked ? whole(t, OPT_SAMPLE, 0) : 200;
     const Model *m = &run->recipe.model;
-    if (!bytes || (!asked && (m->kind != MODEL_GPT || m->vocab > DATA_BYTES)))
+    if (!bytes || (!asked && (m->kind != MODEL_GPT || run->data.token_bytes != 1)))
         return;
     text_write(t->ctx, t->arena, t->env, m, run->state, run->nstate, t->opt.val[OPT_PROMPT], bytes, number(t, OPT_TEMPERATURE, 0, 100),
                (uint64_t)whole(t, OPT_SEED, 0), stdout);

@@ -188,3 +188,36 @@ def test_export_says_what_is_wrong(tmp_path):
         opentrn.export_step(lambda s, b: ((s, s), 0.0 * b), np.float32(1), np.float32(1), tmp_path)
     with pytest.raises(ValueError, match="one loss"):
         opentrn.export_step(lambda s, b: (s, (b, b)), np.float32(1), np.float32(1), tmp_path)
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def masked(data):
+    crc = crc32c(data)
+    return (crc >> 15 | crc << 17) + 0xA282EAD8 & 0xFFFFFFFF
+
+
+def test_tensorboard_records(tmp_path):
+    """Records of the event file: lengths, checksums, and the loss of each step among them."""
+    words = ["--model=mlp", "--layers=1", "--dim=16", "--batch=4", "--steps=3"]
+    otrn("train", *words, f"--tensorboard={tmp_path}", f"--log={tmp_path}/log")
+    log = [json.loads(line) for line in open(tmp_path / "log")][1:]
+    raw = next(tmp_path.glob("events.out.tfevents.*")).read_bytes()
+    events = []
+    while raw:
+        n = int.from_bytes(raw[:8], "little")
+        assert int.from_bytes(raw[8:12], "little") == masked(raw[:8])
+        assert int.from_bytes(raw[12 + n : 16 + n], "little") == masked(raw[12 : 12 + n])
+        events.append(raw[12 : 12 + n])
+        raw = raw[16 + n :]
+    assert b"brain.Event:2" in events[0] and len(events) == 4
+    for step, event in zip(log, events[1:], strict=True):
+        assert event[9] == 0x10 and event[10] == step["step"]
+        assert b"\x0a\x04loss\x15" + np.float32(step["loss"]).tobytes() in event
