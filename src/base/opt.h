@@ -7,14 +7,14 @@
 // Columns: enum, name, environment variable (several, A|B: the first that is set), default, kind, values or unit, commands it shows under,
 // help. Kinds: S text, N whole number >= 0, B on|off, E one of the values separated by '|'.
 // Commands: letters as in tools/main.c (c compile, r run, e eval, p prof, P predict, k check, x as, d dis, i info,
-// C cache, R reduce, l ls, L launch, t train, g generate, H health; * all; - library only).
+// C cache, R reduce, l ls, L launch, t train, g generate, y precision, H health; * all; - library only).
 #ifndef OTRN_BASE_OPT_H
 #define OTRN_BASE_OPT_H
 
 #include "base/ctx.h"
 
 #define OPT_ROWS(X)                                                                                \
-    X(TARGET, "target", "OTRN_TARGET", "trn2", 'S', "trn1|trn2|trn3|FILE", "crpdkxCltg",               \
+    X(TARGET, "target", "OTRN_TARGET", "trn2", 'S', "trn1|trn2|trn3|FILE", "crpdkxCltgy",               \
       "chip to compile for and to model")                                                          \
     X(INSTANCE, "instance", "OTRN_INSTANCE", "", 'S', "NAME", "rplPt",                               \
       "machine to model: its chip, devices and price; prof: several, NAME,…, in one table; `otrn info instances` lists them") \
@@ -29,15 +29,15 @@
       "exit status 3 when collectives take more of the step: 25% or 0.25")                         \
     X(TRIPS, "trips", "OTRN_TRIPS", "", 'S', "N|run", "pP",                                         \
       "iterations of loops whose length only a run knows; run: executes it once, with --input, and counts") \
-    X(THREADS, "threads", "OTRN_THREADS", "0", 'N', "count", "repcPtg",                               \
+    X(THREADS, "threads", "OTRN_THREADS", "0", 'N', "count", "repcPtgy",                               \
       "host threads; 0 = one per CPU; results do not depend on it")                                \
-    X(HOST, "host", "OTRN_HOST", "auto", 'E', "auto|portable|avx2|avx512|avx512bf16|amx", "rtg",        \
+    X(HOST, "host", "OTRN_HOST", "auto", 'E', "auto|portable|avx2|avx512|avx512bf16|amx", "rtgy",        \
       "host instruction set; results do not depend on it")                                         \
     X(TIMEOUT, "timeout", "OTRN_TIMEOUT", "0", 'N', "seconds", "re",                                \
       "a run that takes longer is ended with an error that names the line it was at; 0 = no limit") \
     X(STOCHASTIC, "stochastic-rounding", "OTRN_STOCHASTIC_ROUNDING", "", 'S', "SEED", "rt",  \
       "results round to bf16, fp16, tf32 and fp8 by chance, from this seed; empty = to nearest even")  \
-    X(PLAN, "plan", "OTRN_PLAN", "on", 'E', "on|off|all", "rtg",                                     \
+    X(PLAN, "plan", "OTRN_PLAN", "on", 'E', "on|off|all", "rtgy",                                     \
       "join instructions and spare copies on the host, all: in small programs too; results do not depend on it") \
     X(AUTO_CAST, "auto-cast", "OTRN_AUTO_CAST", "none", 'E', "none|matmult|all", "crpdkCPtg",            \
       "compute f32 products, or all plain f32 operations, in --auto-cast-type")                    \
@@ -49,16 +49,16 @@
       "how the program rounds to narrower floats; its seed is --stochastic-rounding's")            \
     X(PROFILE, "host-profile", "OTRN_HOST_PROFILE", "off", 'B', "", "r",                           \
       "where the host's time went, by kind of instruction, on stderr after a run")                 \
-    X(CACHE, "cache", "OTRN_CACHE", "on", 'E', "on|off", "crpPtg", "keep and reuse compiled programs")\
-    X(CACHE_DIR, "cache-dir", "OTRN_CACHE_DIR", "", 'S', "DIR", "crpCPtg",                            \
+    X(CACHE, "cache", "OTRN_CACHE", "on", 'E', "on|off", "crpPtgy", "keep and reuse compiled programs")\
+    X(CACHE_DIR, "cache-dir", "OTRN_CACHE_DIR", "", 'S', "DIR", "crpCPtgy",                            \
       "where they are kept; empty = $XDG_CACHE_HOME/opentrn or ~/.cache/opentrn")                  \
-    X(CACHE_LIMIT, "cache-limit", "OTRN_CACHE_LIMIT", "4096", 'N', "MiB", "crpCPtg",                  \
+    X(CACHE_LIMIT, "cache-limit", "OTRN_CACHE_LIMIT", "4096", 'N', "MiB", "crpCPtgy",                  \
       "the longest unused entries go when the cache is larger; 0 = no limit")                      \
     X(STRICT, "strict", "OTRN_STRICT", "off", 'B', "", "crpC",                                     \
       "refuse element types the real chip lacks (f64, complex, 64-bit integers)")                  \
-    X(CHIPS, "chips", "OTRN_CHIPS", "", 'S', "DIR", "crpixClPtg",                                      \
+    X(CHIPS, "chips", "OTRN_CHIPS", "", 'S', "DIR", "crpixClPtgy",                                      \
       "folder searched for chip files before the built-in ones")                                   \
-    X(VERBOSE, "verbose", "OTRN_VERBOSE", "0", 'N', "level", "crepPtg",                               \
+    X(VERBOSE, "verbose", "OTRN_VERBOSE", "0", 'N', "level", "crepPtgy",                               \
       "1: cache hits and times on stderr; 2: more")                                                \
     X(INPUT, "input", "", "", 'S', "[NAME=]FILE.npy,…", "rekp",                                    \
       "arguments in order or by name, whole where devices have parts; may be repeated")            \
@@ -83,7 +83,7 @@
     X(BISECT, "bisect", "", "off", 'B', "", "R",                                                   \
       "do not shrink: name the pass with which the failure begins to show")                        \
     X(STATS, "stats", "", "off", 'B', "", "c", "counts and times per stage on stderr")             \
-    X(LNC, "lnc", "OTRN_LNC", "auto", 'E', "auto|1|2", "crpdkClPtg",                                      \
+    X(LNC, "lnc", "OTRN_LNC", "auto", 'E', "auto|1|2", "crpdkClPtgy",                                      \
       "cores of a device, auto = of the chip's logical cores: two share programs and their HBM; with 2 a kernel runs on each") \
     X(TRACE, "trace", "", "", 'S', "FILE", "p", "write a timeline that Perfetto opens; FILE.gz: compressed") \
     X(TRACE_WINDOW, "trace-window", "", "", 'S', "FROM:TO", "p",                                    \
@@ -100,24 +100,25 @@
       "a command that takes longer is ended and counts as not showing it; 0 = no limit")           \
     X(DIFF, "diff", "", "off", 'B', "", "p",                                                        \
       "two programs side by side, or one on two targets (--target=A,B)")                           \
-    X(JSON, "json", "", "off", 'B', "", "plCPH", "machine-readable output")                            \
-    X(MODEL, "model", "", "gpt", 'E', "gpt|bert|vit|mlp", "t", "what to train, when no exported step is named")  \
-    X(LAYERS, "layers", "", "", 'S', "count", "t", "of the model; empty = of a small one")          \
-    X(DIM, "dim", "", "", 'S', "count", "t", "width of the model")                                  \
-    X(HEADS, "heads", "", "", 'S', "count", "t", "of attention; they share the width")              \
-    X(SEQ, "seq", "", "", 'S', "tokens", "t", "length of a sample")                                 \
-    X(BATCH, "batch", "", "", 'S', "samples", "t", "of a step, of all devices together")            \
-    X(VOCAB, "vocab", "", "", 'S', "count", "t", "how many tokens a token file has; text has a token per byte") \
-    X(PATCH, "patch", "", "", 'S', "pixels", "t", "side of the squares that vit cuts images into")  \
-    X(DATA, "data", "", "", 'S', "FILE", "t",                                                       \
+    X(JSON, "json", "", "off", 'B', "", "plCPHy", "machine-readable output")                            \
+    X(MODEL, "model", "", "gpt", 'E', "gpt|bert|vit|mlp", "ty", "what to train, when no exported step is named")  \
+    X(LAYERS, "layers", "", "", 'S', "count", "ty", "of the model; empty = of a small one")          \
+    X(DIM, "dim", "", "", 'S', "count", "ty", "width of the model")                                  \
+    X(HEADS, "heads", "", "", 'S', "count", "ty", "of attention; they share the width")              \
+    X(SEQ, "seq", "", "", 'S', "tokens", "ty", "length of a sample")                                 \
+    X(BATCH, "batch", "", "", 'S', "samples", "ty", "of a step, of all devices together")            \
+    X(VOCAB, "vocab", "", "", 'S', "count", "ty", "how many tokens a token file has; text has a token per byte") \
+    X(PATCH, "patch", "", "", 'S', "pixels", "ty", "side of the squares that vit cuts images into")  \
+    X(DATA, "data", "", "", 'S', "FILE", "ty",                                                       \
       "text, tokens (.npy, .bin) or IDX images; empty = opentrn's documents, or digits drawn here") \
-    X(STEPS, "steps", "", "", 'S', "count", "t", "steps of the whole run; empty = 300")             \
-    X(SEED, "seed", "", "0", 'S', "number", "tg", "of weights, order of data, samples")             \
-    X(RATE, "lr", "", "", 'S', "rate", "t", "learning rate at its highest; empty = 0.001")          \
-    X(WARMUP, "warmup", "", "", 'S', "steps", "t", "until it is reached; empty = a tenth of the run, at most 100") \
-    X(SCHEDULE, "schedule", "", "cosine", 'E', "cosine|linear|constant", "t", "how it falls from there, to a tenth") \
-    X(DECAY, "weight-decay", "", "0.1", 'S', "share", "t", "AdamW's, of matrices")                  \
-    X(CLIP, "clip", "", "1", 'S', "norm", "t", "largest norm of all gradients together; 0 = any")    \
+    X(STEPS, "steps", "", "", 'S', "count", "ty", "steps of the whole run; empty = 300")             \
+    X(SEED, "seed", "", "0", 'S', "number", "tgy", "of weights, order of data, samples")             \
+    X(SEEDS, "seeds", "", "3", 'N', "count", "y", "runs of each precision, with seeds --seed, --seed + 1, …") \
+    X(RATE, "lr", "", "", 'S', "rate", "ty", "learning rate at its highest; empty = 0.001")          \
+    X(WARMUP, "warmup", "", "", 'S', "steps", "ty", "until it is reached; empty = a tenth of the run, at most 100") \
+    X(SCHEDULE, "schedule", "", "cosine", 'E', "cosine|linear|constant", "ty", "how it falls from there, to a tenth") \
+    X(DECAY, "weight-decay", "", "0.1", 'S', "share", "ty", "AdamW's, of matrices")                  \
+    X(CLIP, "clip", "", "1", 'S', "norm", "ty", "largest norm of all gradients together; 0 = any")    \
     X(CHECKPOINT, "checkpoint", "", "", 'S', "DIR", "t", "folder for checkpoints; empty = none are written") \
     X(CHECKPOINT_EVERY, "checkpoint-every", "", "100", 'S', "steps", "t", "between them; the last step and Ctrl-C write one too") \
     X(KEEP, "keep", "", "3", 'N', "count", "t", "how many of them stay; 0 = all")                   \
@@ -128,7 +129,7 @@
     X(SAMPLE, "sample", "", "", 'S', "bytes", "tg", "text to write at the end; empty = 200 by gpt, generate: 400") \
     X(PROMPT, "prompt", "", "", 'S', "TEXT", "tg", "what the text begins with")                     \
     X(TEMPERATURE, "temperature", "", "0.7", 'S', "number", "tg", "0 = always the likeliest token") \
-    X(DISABLE, "disable-pass", "OTRN_DISABLE_PASS", "", 'S', "NAME,…", "crpdkCPtg", "leave passes out") \
+    X(DISABLE, "disable-pass", "OTRN_DISABLE_PASS", "", 'S', "NAME,…", "crpdkCPtgy", "leave passes out") \
     X(PLATFORM, "platform", "OPENTRN_PLATFORM", "opentrn", 'E', "opentrn|neuron", "-",             \
       "the name JAX sees")                                                                         \
     X(HOME, "home", "HOME", "", 'S', "DIR", "-", "the user's folder, for the default cache folder")  \

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// cmd_train.c — otrn train and otrn generate: options become a run (train/train.h).
+// cmd_train.c — otrn train, generate and precision: options become runs (train/train.h).
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tools/tools.h"
-#include "train/train.h"
+#include "train/study.h"
 
 static bool given(const Tool *t, OptId id) { return *t->opt.val[id] && !strcmp(t->opt.from[id], "command line"); }
 
@@ -141,9 +141,10 @@ int cmd_train(Tool *t) {
         recipe_parse(t->ctx, t->arena, from, &run->recipe);
     recipe_set(t, from, &run->recipe);
     int64_t devices = (int64_t)opt_num(&t->opt, OPT_DEVICES);
-    run->opt = (TrainOptions){t->opt.val[OPT_CHECKPOINT], t->opt.val[OPT_LOG], t->opt.val[OPT_TENSORBOARD], t->opt.val[OPT_PROMETHEUS],
-                              whole(t, OPT_CHECKPOINT_EVERY, 1), opt_num(&t->opt, OPT_KEEP), opt_on(&t->opt, OPT_RESUME),
-                              devices && given(t, OPT_DEVICES) ? devices : 1, isatty(2)};
+    run->opt = (TrainOptions){.checkpoint = t->opt.val[OPT_CHECKPOINT], .log = t->opt.val[OPT_LOG], .tensorboard = t->opt.val[OPT_TENSORBOARD],
+                              .prometheus = t->opt.val[OPT_PROMETHEUS],
+                              .every = whole(t, OPT_CHECKPOINT_EVERY, 1), .keep = opt_num(&t->opt, OPT_KEEP), .resume = opt_on(&t->opt, OPT_RESUME),
+                              .devices = devices && given(t, OPT_DEVICES) ? devices : 1, .terminal = isatty(2)};
     if (run->opt.devices > OTRN_MAX_DEVICES || (run->recipe.folder && run->opt.devices > 1))
         ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, run->recipe.folder ? "an exported step runs on the devices it was written for: leave --devices out"
                                                                  : "--devices: at most 1024");
@@ -171,4 +172,20 @@ int cmd_generate(Tool *t) {
     text_write(t->ctx, t->arena, tool_env(t), &r.model, c->tensors, c->count, t->opt.val[OPT_PROMPT],
                given(t, OPT_SAMPLE) ? whole(t, OPT_SAMPLE, 1) : 400, number(t, OPT_TEMPERATURE, 0, 100), (uint64_t)whole(t, OPT_SEED, 0), stdout);
     return 0;
+}
+
+int cmd_precision(Tool *t) {
+    Study study = {.ctx = t->ctx, .arena = t->arena, .recipe = recipe_usual(t), .seeds = (int)opt_num(&t->opt, OPT_SEEDS)};
+    study.recipe.steps = 50;
+    recipe_set(t, NULL, &study.recipe);
+    if (study.seeds < 1 || study.seeds > STUDY_SEEDS)
+        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "--seeds: from 1 to %d", STUDY_SEEDS);
+    otrn_option given_ones[OPT_COUNT];
+    for (int i = 0; i < OPT_COUNT; i++)
+        if (!strcmp(t->opt.from[i], "command line"))
+            given_ones[study.noptions++] = (otrn_option){opt_rows[i].name, t->opt.val[i]};
+    study.options = given_ones;
+    study_run(&study);
+    study_print(&study, opt_on(&t->opt, OPT_JSON), stdout);
+    return study_worse(&study) ? 3 : 0;
 }

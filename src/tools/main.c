@@ -30,6 +30,8 @@ static const ToolRow rows[] = {
      "a program: will it run well (status 0, 3 slow, 4 too large, 5 not supported); a kernel: are its waits enough"},
     {"train", 't', cmd_train, 0, 1, "[STEP_DIR] [--model=…] [--steps=N] [--data=FILE] [--checkpoint=DIR] [--resume]",
      "train a model, ours or an exported step: checkpoints, logs, a page; without words a small GPT on our documents"},
+    {"precision", 'y', cmd_precision, 0, 1, "[STEP_DIR] [--model=…] [--steps=N] [--seeds=K] [--json]",
+     "the same training in double precision, f32 and what the chip computes faster: gradients by part, losses, a verdict; status 3: one is worse"},
     {"generate", 'g', cmd_generate, 1, 1, "CHECKPOINT_DIR [--prompt=TEXT] [--sample=BYTES]", "text from a trained language model"},
     {"reduce", 'R', cmd_reduce, 1, 1, "PROG --test='COMMAND with %s' [-o OUT.mlir]",
      "shrink a program while a command on it succeeds"},

@@ -33,6 +33,15 @@ static void put_whole(const otrn_buffer *b, int dtype, size_t i, int64_t v) {
         ((uint8_t *)b->data)[i * bytes + k] = (uint8_t)((uint64_t)v >> 8 * k);
 }
 
+static void put_real(const otrn_buffer *b, int dtype, size_t i, double v) {
+    if (dtype == DT_F64)
+        ((double *)b->data)[i] = v;
+    else
+        ((float *)b->data)[i] = (float)v;
+}
+
+static double get_real(const otrn_buffer *b, int dtype, size_t i) { return dtype == DT_F64 ? ((double *)b->data)[i] : ((float *)b->data)[i]; }
+
 static bool hides(const Train *t, uint64_t sample, int64_t at) {
     return random_unit((uint64_t)t->recipe.seed, STREAM_MASK, sample * 65536 + (uint64_t)at) < HIDDEN_SHARE;
 }
@@ -55,7 +64,7 @@ static void tokens_feed(Train *t, const Port *const *ports, otrn_buffer *const *
             if (nin > 1)
                 put_whole(in[1], ports[1]->type.dtype, at, tokens[bert ? i : i + 1]);
             if (bert)
-                ((float *)in[2]->data)[at] = hide;
+                put_real(in[2], ports[2]->type.dtype, at, hide);
         }
     }
 }
@@ -63,15 +72,13 @@ static void tokens_feed(Train *t, const Port *const *ports, otrn_buffer *const *
 // Weights sum to one over all devices.
 static void weights_scale(Train *t, size_t port, size_t stride, int64_t devices) {
     double sum = 0;
-    for (int64_t d = 0; d < devices; d++) {
-        const otrn_buffer *b = &t->args[(size_t)d * stride + port];
-        for (size_t i = 0; i < b->bytes / 4; i++)
-            sum += ((const float *)b->data)[i];
-    }
-    for (int64_t d = 0; d < devices; d++) {
-        otrn_buffer *b = &t->args[(size_t)d * stride + port];
-        for (size_t i = 0; i < b->bytes / 4; i++)
-            ((float *)b->data)[i] *= (float)(sum > 0 ? 1 / sum : 0);
+    int dtype = t->step.args[port].type.dtype;
+    size_t n = t->args[port].bytes / otrn_dtype_bytes(dtype);
+    for (size_t i = 0; i < n * (size_t)devices; i++)
+        sum += get_real(&t->args[i / n * stride + port], dtype, i % n);
+    for (size_t i = 0; i < n * (size_t)devices && sum > 0; i++) {
+        const otrn_buffer *b = &t->args[i / n * stride + port];
+        put_real(b, dtype, i % n, get_real(b, dtype, i % n) * (float)(1 / sum));
     }
 }
 
@@ -79,7 +86,7 @@ static void weights_scale(Train *t, size_t port, size_t stride, int64_t devices)
 static void images_feed(Train *t, const Port *const *ports, otrn_buffer *const *in, size_t nin, int64_t device, int64_t devices) {
     const Model *m = &t->recipe.model;
     int64_t rows = ports[0]->type.dims[0], pixels = t->data.height * t->data.width, width = t->data.width;
-    float *image = arena_alloc(t->arena, (size_t)pixels * 4), *out = in[0]->data;
+    float *image = arena_alloc(t->arena, (size_t)pixels * 4);
     for (int64_t row = 0; row < rows; row++) {
         uint64_t sample = (uint64_t)(t->at * rows * devices + device * rows + row);
         int32_t label = data_image(&t->data, (uint64_t)t->recipe.seed, sample, image);
@@ -91,7 +98,7 @@ static void images_feed(Train *t, const Port *const *ports, otrn_buffer *const *
                 int64_t y = i / width, x = i % width, p = m->patch;
                 at = ((y / p) * (width / p) + x / p) * p * p + (y % p) * p + x % p;
             }
-            out[row * pixels + at] = image[i];
+            put_real(in[0], ports[0]->type.dtype, (size_t)(row * pixels + at), image[i]);
         }
     }
 }
@@ -164,7 +171,7 @@ void feed_step(Train *t) {
                    : p->kind == PORT_CORRECT2 ? 1 / (1 - power(adam->beta2, t->at + 1))
                                               : 0;
         if (p->kind == PORT_RATE || p->kind == PORT_CORRECT1 || p->kind == PORT_CORRECT2)
-            *(float *)t->args[i].data = (float)v;
+            put_real(&t->args[i], p->type.dtype, 0, (float)v);
         else if (p->kind == PORT_SEED)
             for (size_t k = 0; k < t->args[i].bytes / 4; k++)
                 ((uint32_t *)t->args[i].data)[k] = (uint32_t)random_at((uint64_t)t->recipe.seed, STREAM_MASK + i, (uint64_t)t->at * 64 + k);
@@ -207,10 +214,9 @@ void feed_state(Train *t) {
             checkpoint_feed(t, p, b);
         } else if (p->file) {
             file_feed(t, p, b);
-        } else if (p->type.dtype == DT_F32 && (p->kind == PORT_PARAMETER || p->kind == PORT_STATE)) {
-            float *to = b->data;
-            for (size_t k = 0; k < b->bytes / 4; k++)
-                to[k] = p->scale > 0 ? p->scale * random_bell((uint64_t)t->recipe.seed, STREAM_WEIGHTS + i, k) : p->fill;
+        } else if ((p->type.dtype == DT_F32 || p->type.dtype == DT_F64) && (p->kind == PORT_PARAMETER || p->kind == PORT_STATE)) {
+            for (size_t k = 0; k < b->bytes / otrn_dtype_bytes(p->type.dtype); k++)
+                put_real(b, p->type.dtype, k, p->scale > 0 ? p->scale * random_bell((uint64_t)t->recipe.seed, STREAM_WEIGHTS + i, k) : p->fill);
         }
         for (int64_t d = 1; d < t->opt.devices; d++)
             memcpy(t->args[(size_t)d * t->step.nargs + i].data, b->data, b->bytes);

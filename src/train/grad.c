@@ -73,7 +73,7 @@ static void broadcast_rule(Grad *r, const GraphNode *n, Val y) {
 
 static Val put_rows(Graph *g, const GraphNode *n, Val y) {
     Dims table = graph_at(g, n->in[0])->dims;
-    Val zero = graph_splat(g, DT_F32, 0, table);
+    Val zero = graph_splat(g, g->real, 0, table);
     Val put = graph_one(g, G_PUT_ROWS, zero);
     GraphNode *p = &g->nodes.at[put];
     p->nin = 3, p->in[1] = n->in[1], p->in[2] = y;
@@ -115,7 +115,7 @@ static void rule(Grad *r, GraphNode n, Val self, Val y) {
         give(r, a, graph_two(g, G_DIV, y, a));
         break;
     case G_TANH: {
-        Val rest = graph_two(g, G_SUB, graph_splat(g, DT_F32, 1, n.dims), graph_two(g, G_MUL, self, self));
+        Val rest = graph_two(g, G_SUB, graph_splat(g, g->real, 1, n.dims), graph_two(g, G_MUL, self, self));
         give(r, a, graph_two(g, G_MUL, y, rest));
         break;
     }
@@ -125,7 +125,7 @@ static void rule(Grad *r, GraphNode n, Val self, Val y) {
         break;
     }
     case G_SELECT: {
-        Val zero = graph_splat(g, DT_F32, 0, n.dims);
+        Val zero = graph_splat(g, g->real, 0, n.dims);
         if (r->via[b])
             give(r, b, graph_select(g, a, y, zero));
         if (r->via[n.in[2]])
@@ -161,7 +161,7 @@ static void rule(Grad *r, GraphNode n, Val self, Val y) {
     }
 }
 
-static bool flows(const GraphNode *n) { return n->dtype == DT_F32 && n->op != G_MAXOF; }
+static bool flows(const Graph *g, const GraphNode *n) { return n->dtype == g->real && n->op != G_MAXOF; }
 
 void graph_gradients(Graph *g, Val loss, const Val *of, size_t count, Val *grads) {
     Grad r = {g, ARENA_NEWN(g->arena, Val, loss + 1), ARENA_NEWN(g->arena, uint8_t, loss + 1)};
@@ -170,10 +170,10 @@ void graph_gradients(Graph *g, Val loss, const Val *of, size_t count, Val *grads
     for (Val v = 0; v <= loss; v++) {
         const GraphNode *n = graph_at(g, v);
         r.of[v] = NONE;
-        for (int i = 0; i < n->nin && flows(n); i++)
+        for (int i = 0; i < n->nin && flows(g, n); i++)
             r.via[v] |= r.via[n->in[i]];
     }
-    r.of[loss] = graph_splat(g, DT_F32, 1, SCALAR);
+    r.of[loss] = graph_splat(g, g->real, 1, SCALAR);
     for (Val v = loss + 1; v-- > 0;) {
         GraphNode n = *graph_at(g, v);
         if (r.of[v] == NONE || !n.nin)

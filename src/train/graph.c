@@ -149,5 +149,5 @@ Val graph_all_sum(Graph *g, Val x, int devices) {
 
 Val graph_scale(Graph *g, Val x, double by) {
     Dims dims = graph_at(g, x)->dims;
-    return graph_two(g, G_MUL, x, graph_splat(g, DT_F32, by, dims));
+    return graph_two(g, G_MUL, x, graph_splat(g, g->real, by, dims));
 }

@@ -49,7 +49,7 @@ typedef struct Axes { // dimensions, by number
 
 typedef struct GraphNode {
     GraphOp op;
-    int dtype; // DT_F32, DT_I32 or DT_I1
+    int dtype; // the graph's real type, DT_I32 or DT_I1
     Dims dims;
     int nin;
     Val in[3];
@@ -63,6 +63,7 @@ typedef struct Graph {
     Arena *arena;
     VEC(GraphNode) nodes;
     const char *where; // of what is made next
+    int real;          // DT_F32, or DT_F64 to hold others against
 } Graph;
 
 Val graph_arg(Graph *g, int dtype, Dims dims);

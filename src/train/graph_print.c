@@ -49,14 +49,19 @@ static void splat_put(const GraphNode *n, Buf *out) {
     buf_puts(out, "stablehlo.constant dense<");
     if (n->dtype == DT_F32)
         buf_printf(out, "%.9e", (double)(float)n->number);
+    else if (n->dtype == DT_F64)
+        buf_printf(out, "%.17e", n->number);
     else
         buf_printf(out, "%lld", (long long)n->number);
     buf_puts(out, "> : ");
     type_put(out, n);
 }
 
-static const char sum_region[] = " ({\n    ^bb0(%a: tensor<f32>, %b: tensor<f32>):\n      %s = stablehlo.add %a, %b : tensor<f32>\n"
-                                 "      stablehlo.return %s : tensor<f32>\n    })";
+static void sum_region(int dtype, Buf *out) {
+    const char *t = otrn_dtype_name(dtype);
+    buf_printf(out, " ({\n    ^bb0(%%a: tensor<%s>, %%b: tensor<%s>):\n      %%s = stablehlo.add %%a, %%b : tensor<%s>\n"
+               "      stablehlo.return %%s : tensor<%s>\n    })", t, t, t, t);
+}
 
 static void rows_put(const Graph *g, const GraphNode *n, Buf *out) {
     const GraphNode *table = graph_at(g, n->in[0]), *at = graph_at(g, n->in[1]);
@@ -65,17 +70,21 @@ static void rows_put(const Graph *g, const GraphNode *n, Buf *out) {
         buf_printf(out, "<{dimension_numbers = #stablehlo.gather<offset_dims = [%d], collapsed_slice_dims = [0], start_index_map = [0], "
                    "index_vector_dim = %d>, indices_are_sorted = false, slice_sizes = array<i64: 1, %lld>}>", rank - 1, rank - 1,
                    (long long)table->dims.at[1]);
-    else
+    else {
         buf_printf(out, "<{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [%d], inserted_window_dims = [0], "
-                   "scatter_dims_to_operand_dims = [0], index_vector_dim = %d>, indices_are_sorted = false, unique_indices = false}>%s",
-                   rank - 1, rank - 1, sum_region);
+                   "scatter_dims_to_operand_dims = [0], index_vector_dim = %d>, indices_are_sorted = false, unique_indices = false}>",
+                   rank - 1, rank - 1);
+        sum_region(n->dtype, out);
+    }
 }
 
-static void groups_put(int devices, Buf *out) {
+static void groups_put(const GraphNode *n, Buf *out) {
+    int devices = n->batch;
     buf_puts(out, "<{replica_groups = dense<[[");
     for (int i = 0; i < devices; i++)
         buf_printf(out, i ? ", %d" : "%d", i);
-    buf_printf(out, "]]> : tensor<1x%dxi64>}>%s", devices, sum_region);
+    buf_printf(out, "]]> : tensor<1x%dxi64>}>", devices);
+    sum_region(n->dtype, out);
 }
 
 static void dot_put(const GraphNode *n, Buf *out) {
@@ -109,7 +118,7 @@ static void node_put(const Graph *g, Val v, Buf *out) {
         return;
     case FORM_COMPARE:
         buf_printf(out, "stablehlo.compare %s, ", name);
-        ins_put(n, out), buf_puts(out, graph_at(g, n->in[0])->dtype == DT_F32 ? ", FLOAT" : ", SIGNED");
+        ins_put(n, out), buf_puts(out, graph_at(g, n->in[0])->dtype == DT_I32 ? ", SIGNED" : ", FLOAT");
         break;
     case FORM_SELECT:
         buf_puts(out, "stablehlo.select "), ins_put(n, out), buf_puts(out, " : ");
@@ -133,7 +142,7 @@ static void node_put(const Graph *g, Val v, Buf *out) {
         buf_printf(out, "\"stablehlo.%s\"(", name), ins_put(n, out), buf_puts(out, ") "), rows_put(g, n, out);
         break;
     case FORM_ALL_SUM:
-        buf_puts(out, "\"stablehlo.all_reduce\"("), ins_put(n, out), buf_puts(out, ") "), groups_put(n->batch, out);
+        buf_puts(out, "\"stablehlo.all_reduce\"("), ins_put(n, out), buf_puts(out, ") "), groups_put(n, out);
         break;
     }
     whole_type(g, n, out);

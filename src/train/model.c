@@ -59,7 +59,7 @@ static void sizes_check(Ctx *ctx, const Model *m, int64_t devices) {
 // --- pieces ----------------------------------------------------------------------------------------
 
 static Val param(Build *b, const char *name, Dims dims, double fill, double scale) {
-    Val v = graph_arg(&b->g, DT_F32, dims);
+    Val v = graph_arg(&b->g, b->g.real, dims);
     VEC_PUSH(b->arena, &b->params, (Param){name, v, (float)fill, (float)scale});
     return v;
 }
@@ -95,7 +95,7 @@ static Val layer_norm(Build *b, const char *part, Val x) {
     Val centred = graph_two(g, G_SUB, x, mean_last(b, x));
     Val sum = graph_reduce(g, G_SUM, graph_two(g, G_MUL, centred, centred), AXES(2));
     Dims rows = dims_of(b, sum);
-    Val variance = graph_two(g, G_ADD, graph_scale(g, sum, 1.0 / (double)dims.at[2]), graph_splat(g, DT_F32, 1e-5, rows));
+    Val variance = graph_two(g, G_ADD, graph_scale(g, sum, 1.0 / (double)dims.at[2]), graph_splat(g, g->real, 1e-5, rows));
     Val unit = graph_two(g, G_MUL, centred, graph_broadcast(g, graph_one(g, G_RSQRT, variance), dims, AXES(0, 1)));
     Val scaled = graph_two(g, G_MUL, unit, graph_broadcast(g, gain, dims, AXES(2)));
     return graph_two(g, G_ADD, scaled, graph_broadcast(g, bias, dims, AXES(2)));
@@ -106,12 +106,12 @@ static Val gelu(Build *b, Val x) { // with tanh, as GPT-2 has it
     Dims dims = dims_of(b, x);
     Val cube = graph_two(g, G_MUL, graph_two(g, G_MUL, x, x), x);
     Val inner = graph_scale(g, graph_two(g, G_ADD, x, graph_scale(g, cube, 0.044715)), 0.7978845608028654);
-    Val one = graph_two(g, G_ADD, graph_one(g, G_TANH, inner), graph_splat(g, DT_F32, 1, dims));
+    Val one = graph_two(g, G_ADD, graph_one(g, G_TANH, inner), graph_splat(g, g->real, 1, dims));
     return graph_two(g, G_MUL, graph_scale(g, x, 0.5), one);
 }
 
 static Val relu(Build *b, Val x) {
-    Val zero = graph_splat(&b->g, DT_F32, 0, dims_of(b, x));
+    Val zero = graph_splat(&b->g, b->g.real, 0, dims_of(b, x));
     return graph_select(&b->g, graph_two(&b->g, G_GE, x, zero), x, zero);
 }
 
@@ -138,7 +138,7 @@ static Val attention(Build *b, const char *part, Val x, bool causal, double out_
     if (causal) {
         Dims dims = dims_of(b, scores), square = DIMS(t, t);
         Val sees = graph_two(g, G_GE, graph_iota(g, square, 0), graph_iota(g, square, 1));
-        scores = graph_select(g, graph_broadcast(g, sees, dims, AXES(2, 3)), scores, graph_splat(g, DT_F32, MASKED, dims));
+        scores = graph_select(g, graph_broadcast(g, sees, dims, AXES(2, 3)), scores, graph_splat(g, g->real, MASKED, dims));
     }
     Val mixed = graph_dot(g, softmax(b, scores), v, 2, AXES(3), AXES(2)); // [B,H,T,each]
     Val joined = graph_reshape(g, graph_transpose(g, mixed, AXES(0, 2, 1, 3)), DIMS(b->batch, t, b->m->dim));
@@ -181,7 +181,7 @@ static Val language(Build *b) {
 static Val vision(Build *b) {
     const Model *m = b->m;
     int64_t patches = patches_of(m);
-    b->x = graph_arg(&b->g, DT_F32, DIMS(b->batch, patches, m->patch * m->patch));
+    b->x = graph_arg(&b->g, b->g.real, DIMS(b->batch, patches, m->patch * m->patch));
     Val x = transformer(b, with_places(b, dense(b, "patches", b->x, m->dim, DEVIATION)), false);
     Val mean = graph_scale(&b->g, graph_reduce(&b->g, G_SUM, x, AXES(1)), 1.0 / (double)patches);
     return dense(b, "classes", mean, m->vocab, DEVIATION);
@@ -189,7 +189,7 @@ static Val vision(Build *b) {
 
 static Val plain(Build *b) {
     const Model *m = b->m;
-    Val x = b->x = graph_arg(&b->g, DT_F32, DIMS(b->batch, m->height * m->width));
+    Val x = b->x = graph_arg(&b->g, b->g.real, DIMS(b->batch, m->height * m->width));
     for (int64_t i = 0; i < m->layers; i++) {
         double in = (double)dims_of(b, x).at[1];
         x = relu(b, dense(b, arena_printf(b->arena, "layers.%lld", (long long)i), x, m->dim, sqrt(2 / in)));
@@ -212,10 +212,10 @@ static Val cross_entropy(Build *b, Val logits, int64_t devices) {
     Val shifted = graph_two(g, G_SUB, logits, graph_broadcast(g, most, dims, AXES(0)));
     Val sum = graph_reduce(g, G_SUM, graph_one(g, G_EXP, shifted), AXES(1));
     Val is = graph_two(g, G_EQ, graph_iota(g, dims, 1), graph_broadcast(g, b->y, dims, AXES(0)));
-    Val own = graph_reduce(g, G_SUM, graph_select(g, is, shifted, graph_splat(g, DT_F32, 0, dims)), AXES(1));
+    Val own = graph_reduce(g, G_SUM, graph_select(g, is, shifted, graph_splat(g, g->real, 0, dims)), AXES(1));
     Val each = graph_two(g, G_SUB, graph_one(g, G_LOG, sum), own);
     if (b->m->kind == MODEL_BERT) {
-        b->weight = graph_arg(g, DT_F32, rows); // sums to one over the whole batch
+        b->weight = graph_arg(g, g->real, rows); // sums to one over the whole batch
         return graph_reduce(g, G_SUM, graph_two(g, G_MUL, each, b->weight), AXES(0));
     }
     return graph_scale(g, graph_reduce(g, G_SUM, each, AXES(0)), 1.0 / (double)(dims.at[0] * devices));
@@ -239,14 +239,14 @@ static void update(Graph *g, const Update *u, Val weight, Val grad, Val m, Val v
     out[2] = graph_two(g, G_ADD, graph_scale(g, v, u->adam->beta2), graph_scale(g, graph_two(g, G_MUL, grad, grad), 1 - u->adam->beta2));
     Val mean = graph_two(g, G_MUL, out[1], spread(g, u->correct1, dims));
     Val root = graph_one(g, G_SQRT, graph_two(g, G_MUL, out[2], spread(g, u->correct2, dims)));
-    Val by = graph_two(g, G_DIV, mean, graph_two(g, G_ADD, root, graph_splat(g, DT_F32, u->adam->epsilon, dims)));
+    Val by = graph_two(g, G_DIV, mean, graph_two(g, G_ADD, root, graph_splat(g, g->real, u->adam->epsilon, dims)));
     if (dims.rank > 1 && u->adam->decay > 0)
         by = graph_two(g, G_ADD, by, graph_scale(g, weight, u->adam->decay));
     out[0] = graph_two(g, G_SUB, weight, graph_two(g, G_MUL, by, spread(g, u->rate, dims)));
 }
 
 static Val norm_of(Graph *g, const Val *grads, size_t count) {
-    Val sum = graph_splat(g, DT_F32, 0, SCALAR);
+    Val sum = graph_splat(g, g->real, 0, SCALAR);
     for (size_t i = 0; i < count; i++) {
         Axes all = {.n = graph_at(g, grads[i])->dims.rank};
         for (int k = 0; k < all.n; k++)
@@ -257,8 +257,8 @@ static Val norm_of(Graph *g, const Val *grads, size_t count) {
 }
 
 static Val clip_of(Graph *g, Val norm, double most) {
-    Val room = graph_two(g, G_DIV, graph_splat(g, DT_F32, most, SCALAR), graph_two(g, G_ADD, norm, graph_splat(g, DT_F32, 1e-6, SCALAR)));
-    return graph_two(g, G_MIN, room, graph_splat(g, DT_F32, 1, SCALAR));
+    Val room = graph_two(g, G_DIV, graph_splat(g, g->real, most, SCALAR), graph_two(g, G_ADD, norm, graph_splat(g, g->real, 1e-6, SCALAR)));
+    return graph_two(g, G_MIN, room, graph_splat(g, g->real, 1, SCALAR));
 }
 
 // --- steps -----------------------------------------------------------------------------------------
@@ -293,7 +293,7 @@ static void inputs_add(Build *b, Ports *p) {
 }
 
 static Update rates_make(Build *b, const Adam *adam) {
-    return (Update){graph_arg(&b->g, DT_F32, SCALAR), graph_arg(&b->g, DT_F32, SCALAR), graph_arg(&b->g, DT_F32, SCALAR), 0, adam};
+    return (Update){graph_arg(&b->g, b->g.real, SCALAR), graph_arg(&b->g, b->g.real, SCALAR), graph_arg(&b->g, b->g.real, SCALAR), 0, adam};
 }
 
 static void rates_add(Build *b, Ports *p, const Update *u) {
@@ -302,9 +302,9 @@ static void rates_add(Build *b, Ports *p, const Update *u) {
     port_add(b, p, (Port){.kind = PORT_CORRECT2, .name = "correct2", .result = -1}, u->correct2);
 }
 
-void model_step(Ctx *ctx, Arena *a, const Model *m, const Adam *adam, int64_t devices, Step *out) {
+void model_step(Ctx *ctx, Arena *a, const Model *m, const Adam *adam, int64_t devices, int real, Step *out) {
     sizes_check(ctx, m, devices);
-    Build b = {.arena = a, .m = m, .g = {.arena = a}, .batch = m->batch / devices};
+    Build b = {.arena = a, .m = m, .g = {.arena = a, .real = real}, .batch = m->batch / devices};
     Graph *g = &b.g;
     Val loss = cross_entropy(&b, logits_of(&b), devices);
     size_t n = b.params.n;
@@ -325,8 +325,8 @@ void model_step(Ctx *ctx, Arena *a, const Model *m, const Adam *adam, int64_t de
     Val(*before)[3] = arena_array(a, n, sizeof *before);
     for (size_t i = 0; i < n; i++) {
         before[i][0] = weights[i];
-        before[i][1] = graph_arg(g, DT_F32, graph_at(g, weights[i])->dims);
-        before[i][2] = graph_arg(g, DT_F32, graph_at(g, weights[i])->dims);
+        before[i][1] = graph_arg(g, g->real, graph_at(g, weights[i])->dims);
+        before[i][2] = graph_arg(g, g->real, graph_at(g, weights[i])->dims);
         Val after[3];
         update(g, &u, weights[i], grads[i], before[i][1], before[i][2], after);
         for (int k = 0; k < 3; k++)
@@ -350,7 +350,7 @@ void model_forward(Ctx *ctx, Arena *a, const Model *m, Step *out) {
     Model one = *m;
     one.batch = 1;
     sizes_check(ctx, &one, 1);
-    Build b = {.arena = a, .m = &one, .g = {.arena = a}, .batch = 1};
+    Build b = {.arena = a, .m = &one, .g = {.arena = a, .real = DT_F32}, .batch = 1};
     Val logits = logits_of(&b);
     Ports p = {0};
     VEC_PUSH(a, &p.results, logits);

@@ -27,7 +27,8 @@ typedef struct Adam {
 #define ADAM_USUAL ((Adam){0.9, 0.95, 1e-8, 0.1, 1.0})
 
 // One step over so many devices, each with its share of the batch. Raises USAGE with what to change.
-void model_step(Ctx *ctx, Arena *a, const Model *m, const Adam *adam, int64_t devices, Step *out);
+// real: DT_F32, or DT_F64 to hold others against.
+void model_step(Ctx *ctx, Arena *a, const Model *m, const Adam *adam, int64_t devices, int real, Step *out);
 // Forward alone, of one sample: parameters and tokens [1,seq] in, logits [seq,vocab] out. Of language models.
 void model_forward(Ctx *ctx, Arena *a, const Model *m, Step *out);
 

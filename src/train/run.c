@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/dtype.h"
 #include "train/train.h"
 
 #define ALIGN 64
@@ -43,7 +44,7 @@ static void compile(Train *t) {
     if (t->recipe.folder)
         step_read(t->ctx, t->arena, t->recipe.folder, &t->step);
     else
-        model_step(t->ctx, t->arena, &t->recipe.model, &t->recipe.adam, t->opt.devices, &t->step);
+        model_step(t->ctx, t->arena, &t->recipe.model, &t->recipe.adam, t->opt.devices, t->opt.real ? t->opt.real : DT_F32, &t->step);
     otrn_error err = OTRN_ERROR_INIT;
     check(t, otrn_compile(t->env, t->step.program, t->step.program_bytes, t->step.name, &t->exe, &err), &err);
     if (otrn_exe_num_args(t->exe) != t->step.nargs || otrn_exe_num_results(t->exe) != t->step.nresults)

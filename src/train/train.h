@@ -35,6 +35,8 @@ typedef struct TrainOptions { // what does not
     bool resume;
     int64_t devices;
     bool terminal; // a progress line
+    bool silent;   // not even quiet lines
+    int real;      // DT_F64: a model of ours in double precision; 0: f32
 } TrainOptions;
 
 typedef struct StepNote { // of one step, for who watches

@@ -189,7 +189,7 @@ static void tell(Train *t, const StepNote *n) {
     char text[256];
     double now = watch_seconds();
     int64_t part = w->steps > QUIET_LINES ? w->steps / QUIET_LINES : 1;
-    bool quiet = !w->terminal && (n->step == w->first + 1 || n->step % part == 0 || n->step == w->steps);
+    bool quiet = !w->terminal && !t->opt.silent && (n->step == w->first + 1 || n->step % part == 0 || n->step == w->steps);
     if (!quiet && !(w->terminal && (now - w->told > LINE_SECONDS || n->step == w->steps)))
         return;
     w->told = now;
@@ -231,14 +231,15 @@ void watch_begin(Train *t) {
         fprintf(w->log, "{\"event\": \"%s\", \"step\": %lld, \"model\": \"%s\", \"cached\": %s, \"start_ms\": %.3f}\n", t->from ? "resume" : "begin",
                 (long long)t->at, model_names[m->kind], otrn_exe_cached(t->exe) ? "true" : "false", t->start_ms);
     board_open(t);
-    if (t->from)
+    if (t->from && !t->opt.silent)
         watch_say(t, "going on from step %lld (%s)", (long long)t->at, t->from->path);
 }
 
 void watch_step(Train *t, const StepNote *n) {
     Watch *w = &t->watch;
     w->pace = w->pace > 0 ? w->pace + FADE * (n->seconds - w->pace) : n->seconds;
-    price_read(t);
+    if (!t->opt.silent)
+        price_read(t);
     VEC_PUSH(t->arena, &w->notes, *n);
     spike_find(t, n);
     if (w->log)
