@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/elem.h"
 #include "clock/html.h"
 
 #define PINGS 60
@@ -434,7 +435,7 @@ void health_picture(const Health *h, Buf *svg) {
         buf_printf(svg, "</text><text x=\"%u\" y=\"%u\">%u</text>\n", LEFT + CELL * i + 8, TOP - 8, i);
         for (uint32_t j = 0; j < h->n; j++) {
             const HealthPair *p = &h->pairs[i * h->n + j];
-            double share = i == j ? 0 : fmin(1, fmax(0, 1 + log10(fmax(p->gb_s, 1e-9) / best)));
+            double share = i == j ? 0 : fmin(1, fmax(0, 1 + elem_log(fmax(p->gb_s, 1e-9) / best) / elem_log(10)));
             buf_printf(svg, "<rect x=\"%u\" y=\"%u\" width=\"%d\" height=\"%d\" fill=\"hsl(%.0f,65%%,%d%%)\"><title>%u to %u: %.3g GB/s, "
                             "%.3g us</title></rect>\n", LEFT + CELL * j, TOP + CELL * i, CELL - 2, CELL - 2, 120 * share,
                        i == j ? 92 : 55, i, j, p->gb_s, p->latency_us);
