@@ -60,7 +60,10 @@ def test_compiled_on_its_tensors(backend, fresh):
     assert not fresh.found
 
 
-@pytest.mark.parametrize("kind,given", [("SGD", {"momentum": 0.9}), ("Adam", {}), ("RMSprop", {}), ("Adagrad", {})])
+@pytest.mark.parametrize("kind,given", [
+    ("SGD", {"momentum": 0.9}), ("Adam", {"fused": True}), ("AdamW", {"fused": True, "amsgrad": True}), ("RMSprop", {}),
+    ("SGD", {"momentum": 0.9, "nesterov": True, "fused": True}), ("Adagrad", {"fused": True}), ("NAdam", {}),
+])  # fmt: skip
 def test_optimizers_need_one_program_for_all_steps(kind, given):
     optimizer = getattr(torch.optim, kind)
     train("neuron", optimizer=optimizer, make=no_dropout, **given)

@@ -466,8 +466,7 @@ bool gives_view(const c10::FunctionSchema &schema) {
     return false;
 }
 
-void run(const c10::OperatorHandle &op, Stack *stack) {
-    if (gives_view(op.schema())) return HostCall()(op, stack); // moves nothing
+template <class Host> void run_or(const c10::OperatorHandle &op, Stack *stack, Host host) {
     Call call(op, *stack);
     if (call.strange) call.key += '?'; // to the host, whatever the sizes
     Entry *entry = find(call.key);
@@ -476,17 +475,29 @@ void run(const c10::OperatorHandle &op, Stack *stack) {
     if (entry->exe)
         run_program(*entry, call, op, stack);
     else
-        HostCall()(op, stack);
+        host(op, stack);
+}
+
+void run(const c10::OperatorHandle &op, Stack *stack) {
+    if (gives_view(op.schema())) return HostCall()(op, stack); // moves nothing
+    run_or(op, stack, HostCall());
+}
+
+void move(const c10::OperatorHandle &op, Stack *stack) {
+    size_t first = stack->size() - op.schema().arguments().size();
+    const Tensor from = (*stack)[first].toTensor(), to = (*stack)[first + 1].toTensor();
+    host_alias(to).copy_(host_alias(from));
+    stack->resize(first);
+    stack->emplace_back(to);
 }
 
 // A copy between devices is a transfer; one on the device is its work.
 void copy_from(const c10::OperatorHandle &op, Stack *stack) {
     size_t first = stack->size() - op.schema().arguments().size();
-    const Tensor from = (*stack)[first].toTensor(), to = (*stack)[first + 1].toTensor();
-    if (on_neuron(from) && on_neuron(to)) return run(op, stack);
-    host_alias(to).copy_(host_alias(from));
-    stack->resize(first);
-    stack->emplace_back(to);
+    if (on_neuron((*stack)[first].toTensor()) && on_neuron((*stack)[first + 1].toTensor()))
+        run_or(op, stack, move);
+    else
+        move(op, stack);
 }
 
 // --- what has no operands to dispatch on, and what only changes a tensor's description --------------------------------

@@ -143,7 +143,7 @@ class _Traced:
 
         def call(*inputs):
             plain = [t for (_, kind), t in zip(slots.order, inputs) if kind == TENSOR]
-            inputs = [t if kind == TENSOR else _as_number(t, plain) for (_, kind), t in zip(slots.order, inputs)]
+            inputs = [_as_number(t, plain) if kind == NUMBER else t for (_, kind), t in zip(slots.order, inputs)]
             values = [(a, _fill(v, inputs)) for a, v in given]
             out = function(
                 *[v for a, v in values if not a.kwarg_only], **{a.name: v for a, v in values if a.kwarg_only}

@@ -67,6 +67,66 @@ def _each(form, in_place):
     return call
 
 
+# --- whole optimizers: corrections in float64, where 1 - 0.999**step keeps its digits ----------------
+
+
+def _no_scaler(grad_scale, found_inf):
+    if grad_scale is not None or found_inf is not None:
+        raise NotImplementedError("a GradScaler inside the optimizer")
+
+
+def _fused_adam(decoupled):
+    def call(
+        xs, grads, averages, squares, largest, steps, *, lr, beta1, beta2, weight_decay, eps, amsgrad, maximize,
+        grad_scale=None, found_inf=None,
+    ):  # fmt: skip
+        _no_scaler(grad_scale, found_inf)
+        for i, (x, g, m, v, step) in enumerate(zip(xs, grads, averages, squares, steps, strict=True)):
+            g = -g if maximize else g
+            x1 = x * (1 - lr * weight_decay) if decoupled else x
+            g = g if decoupled else g + weight_decay * x
+            m.copy_(m + (1 - beta1) * (g - m))
+            v.copy_(v * beta2 + (1 - beta2) * g * g)
+            if amsgrad:
+                largest[i].copy_(torch.maximum(largest[i], v))
+            count = step.double()
+            denominator = (largest[i] if amsgrad else v).sqrt() / (1 - beta2**count).sqrt() + eps
+            x.copy_(x1 - lr / (1 - beta1**count) * m / denominator)
+
+    return call
+
+
+def _fused_sgd(
+    xs, grads, buffers, *, weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step, grad_scale=None,
+    found_inf=None,
+):  # fmt: skip
+    _no_scaler(grad_scale, found_inf)
+    for i, (x, g) in enumerate(zip(xs, grads, strict=True)):
+        g = (-g if maximize else g) + weight_decay * x
+        if buffers:
+            buffers[i].copy_(g if is_first_step else momentum * buffers[i] + (1 - dampening) * g)
+            g = g + momentum * buffers[i] if nesterov else buffers[i]
+        x.copy_(x - lr * g)
+
+
+def _fused_adagrad(
+    xs, grads, sums, steps, *, lr, lr_decay, weight_decay, eps, maximize, grad_scale=None, found_inf=None
+):
+    _no_scaler(grad_scale, found_inf)
+    for x, g, total, step in zip(xs, grads, sums, steps, strict=True):
+        g = (-g if maximize else g) + weight_decay * x
+        total.copy_(total + g * g)
+        x.copy_(x - lr / (1 + (step.double() - 1) * lr_decay) * g / (total.sqrt() + eps))
+
+
+_FUSED = {
+    "adam_": _fused_adam(False),
+    "adamw_": _fused_adam(True),
+    "sgd_": _fused_sgd,
+    "adagrad_": _fused_adagrad,
+}
+
+
 def _forms():
     """OpOverload -> function in its place."""
     rows = {}
@@ -78,6 +138,9 @@ def _forms():
             packet = getattr(aten, f"_foreach_{name}" + "_" * in_place)
             for overload in {"Scalar", "ScalarList"} & set(packet.overloads()):
                 rows[getattr(packet, overload)] = _each(form, in_place)
+    for name, form in _FUSED.items():
+        packet = getattr(aten, f"_fused_{name}")
+        rows |= {getattr(packet, overload): form for overload in ("default", "tensor_lr")}
     return rows
 
 

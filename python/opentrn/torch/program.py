@@ -17,11 +17,11 @@ from torch.fx.node import map_arg
 from opentrn.torch import dtypes
 from opentrn.torch.builder import Builder, Value
 from opentrn.torch.lower import TABLE, NotLowered
+from opentrn.torch.lower.table import DEVICES
 from opentrn.torch.lower.shape import storage_order
 from opentrn.torch.places import place_of
 
 COLLECTIVES = ("_c10d_functional", "c10d", "c10d_functional", "_dtensor")
-DEVICES = ("cpu", "neuron")  # one memory: a program takes the tensors of either where they lie
 IGNORED = {
     torch.ops.aten._assert_tensor_metadata.default,
 }

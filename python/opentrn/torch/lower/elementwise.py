@@ -7,7 +7,7 @@ import torch
 
 from opentrn.torch import dtypes
 from opentrn.torch.builder import Value
-from opentrn.torch.lower.table import TABLE, NotLowered, find, lowers, operand, promote, work_type
+from opentrn.torch.lower.table import DEVICES, TABLE, NotLowered, find, lowers, operand, promote, work_type
 
 # --- one operand ----------------------------------------------------------------------------------
 
@@ -201,7 +201,7 @@ def same(b, out, x, *_, **__):
 
 @lowers("aten._to_copy.default", "aten.to.dtype", "prims.convert_element_type.default")
 def convert(b, out, x, *_, **__):
-    if out.layout != torch.strided or out.device.type != "cpu":
+    if out.layout != torch.strided or out.device.type not in DEVICES:
         raise NotLowered(f"a move to {out.device} with layout {out.layout}")
     return b.cast(x, out.dtype)
 

@@ -16,6 +16,7 @@ from opentrn.torch import dtypes
 from opentrn.torch.builder import Value
 
 TABLE: dict[torch._ops.OpOverload, Callable[..., Any]] = {}
+DEVICES = ("cpu", "neuron")  # one memory: a program takes the tensors of either where they lie
 
 
 class NotLowered(Exception):
