@@ -13,6 +13,7 @@ if torch._C._get_privateuse1_backend_name() != "neuron":
     pytest.skip("another package has the device", allow_module_level=True)
 
 import torch.nn.functional as F  # noqa: E402
+import opentrn.torch  # noqa: E402
 from opentrn.neuron import eager  # noqa: E402
 from torch import nn  # noqa: E402
 
@@ -151,6 +152,7 @@ def test_what_the_host_does_is_named():
     assert torch.unique(x).tolist() == [1.0, 3.0]
     found = [h for h in eager.HOST if "unique" in h.name]
     assert found and found[-1].runs >= 1 and found[-1].reason
+    assert "unique" in opentrn.torch.explain() and "on CPU kernels" in opentrn.torch.explain()
 
 
 def test_torch_neuronx_is_there():

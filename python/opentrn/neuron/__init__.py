@@ -15,6 +15,7 @@ import torch
 from opentrn.neuron import lifted, native
 
 _loaded = False
+_fallback = None  # a Library, which undoes what it did when it goes
 
 
 def _prepare(op, *args, **kwargs):
@@ -25,12 +26,11 @@ def _prepare(op, *args, **kwargs):
 
 def _lazy_init():
     """Called by torch before the device is first used."""
-    global _loaded
+    global _loaded, _fallback
     if _loaded:
         return
     lifted.install(native.load())
     _loaded = True
-    global _fallback
     _fallback = torch.library.Library("_", "IMPL")  # noqa: TOR901
     _fallback.fallback(_prepare, "PrivateUse2")
 

@@ -6,8 +6,8 @@ device is theirs and this does nothing.
 """
 
 import importlib.abc
-import importlib.machinery
 import importlib.util
+import pathlib
 import sys
 import warnings
 
@@ -20,7 +20,7 @@ class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
         if name != "torch_neuronx":
             return None
-        return importlib.util.spec_from_file_location(name, importlib.util.find_spec("opentrn.neuron.torch_neuronx").origin)
+        return importlib.util.spec_from_file_location(name, pathlib.Path(__file__).with_name("torch_neuronx.py"))
 
 
 def load():

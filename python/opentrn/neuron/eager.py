@@ -10,6 +10,8 @@ that a new value is not a new program.
 import ctypes
 import dataclasses
 import itertools
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
@@ -33,7 +35,7 @@ SCALAR_TYPES = {  # torch's numbers of its types
 }  # fmt: skip
 
 
-OTHERWISE = {  # operators that graphs never have
+OTHERWISE: dict[torch._ops.OpOverload, Callable[..., Any]] = {  # operators that graphs never have
     aten._copy_from.default: lambda x, to, non_blocking=False: to.copy_(x),
     aten._foreach_norm.Scalar: lambda xs, order, dtype: [torch.linalg.vector_norm(x, order, dtype=dtype) for x in xs],
 }
@@ -141,9 +143,9 @@ class _Traced:
         given = [(a, slots.take(v, "Tensor" in str(a.type))) for a, v in rows]
         function, written = LIFTED.get(op) or OTHERWISE.get(op) or op, _written(op)
 
-        def call(*inputs):
-            plain = [t for (_, kind), t in zip(slots.order, inputs) if kind == TENSOR]
-            inputs = [_as_number(t, plain) if kind == NUMBER else t for (_, kind), t in zip(slots.order, inputs)]
+        def call(*tensors):
+            plain = [t for (_, kind), t in zip(slots.order, tensors) if kind == TENSOR]
+            inputs = [_as_number(t, plain) if kind == NUMBER else t for (_, kind), t in zip(slots.order, tensors)]
             values = [(a, _fill(v, inputs)) for a, v in given]
             out = function(
                 *[v for a, v in values if not a.kwarg_only], **{a.name: v for a, v in values if a.kwarg_only}
@@ -197,32 +199,37 @@ def _row(step, inputs, returns, slots):
     return row + returns
 
 
-@dataclasses.dataclass
-class HostOperator:
-    """An operator that runs on the CPU's kernels."""
+class Counted:
+    """Something device.cpp runs and counts."""
 
-    name: str
-    reason: str
-    entry: int
+    def __init__(self, name, entry):
+        self.name, self.entry = name, entry
 
     @property
     def runs(self):
         return native.load().neuron_runs(self.entry)
 
 
-class _Program:
-    """A Graph of the report whose runs are counted by device.cpp."""
+class EagerProgram(Counted):
+    """A program of one operator, for the report."""
+
+    eager = True
 
     def __init__(self, name, executable, entry):
-        self.name, self.executable, self.entry = name, executable, entry
-
-    @property
-    def runs(self):
-        return native.load().neuron_runs(self.entry)
+        super().__init__(name, entry)
+        self.executable = executable
 
 
-HOST = []  # HostOperators in the order they were met
-PROGRAMS = []  # what device.cpp has pointers to
+class HostOperator(Counted):
+    """An operator that runs on the CPU's kernels, and why."""
+
+    def __init__(self, name, reason, entry):
+        super().__init__(name, entry)
+        self.reason = reason
+
+
+HOST: list[HostOperator] = log.host
+PROGRAMS: list[EagerProgram] = []  # what device.cpp has pointers to
 
 
 def _shapes(slots):
@@ -247,14 +254,14 @@ def _compile(library, op, rows):
     returns = _returns(op, rows, slots, [number for _, number in picks])
     row = _row(step, inputs, returns, slots)
     entry = library.neuron_program(step.executable._handle, (ctypes.c_int64 * len(row))(*row))
-    PROGRAMS.append(_Program(step.graph.name, step.executable, entry))
+    PROGRAMS.append(EagerProgram(step.graph.name, step.executable, entry))
     log.replace_graph(step.graph, PROGRAMS[-1])
 
 
 def _nothing(op):
     """Values of the types that an operator returns: device.cpp throws them away."""
     kinds = {"Tensor": None, "bool": False, "float": 0.0, "number": 0, "Scalar": 0, "int": 0}
-    values = [kinds.get(str(r.type), []) for r in op._schema.returns]
+    values: list[Any] = [kinds.get(str(r.type), []) for r in op._schema.returns]
     return tuple(values) if len(values) > 1 else values[0] if values else None
 
 

@@ -7,6 +7,7 @@ import dataclasses
 import os
 import pathlib
 import threading
+from typing import Any
 
 import torch
 
@@ -45,6 +46,7 @@ class Log:
         self.lock = threading.Lock()
         self.graphs = []
         self.collectives = []  # Graphs: those of process groups outside of captured graphs
+        self.host: list[Any] = []  # operators of the device `neuron` that CPU kernels run (neuron/eager.py)
         self.fallbacks: collections.Counter[Fallback] = collections.Counter()  # Fallback -> times run
         self.found = []  # Fallbacks in the order they were met when compiling
 
@@ -114,23 +116,58 @@ def recompiles():
     return rows
 
 
+_SHOWN = 12  # lines of each kind of eager operator
+
+
+def _tell_program(graph):
+    report = graph.executable.report()
+    origin = "cache" if graph.executable.cached else "compiled"
+    return f"  {graph.name}: {graph.runs} runs, {report['total_us']:.1f} us each on {report['target']} ({origin})"
+
+
+def _tell_eager(programs):
+    """Programs of single operators: those that take longest by name, the others in a sum."""
+    if not programs:
+        return []
+    rows = sorted(((p.runs * p.executable.report()["total_us"], p) for p in programs), key=lambda r: -r[0])
+    runs, us = sum(p.runs for p in programs), sum(t for t, _ in rows)
+    lines = [f"{len(programs)} eager operators, each a program: {runs} runs, {us:.1f} us in all"]
+    lines += [_tell_program(p) for _, p in rows[:_SHOWN]]
+    if rows[_SHOWN:]:
+        lines.append(f"  {len(rows) - _SHOWN} more: {sum(t for t, _ in rows[_SHOWN:]):.1f} us")
+    return lines
+
+
+def host_operators():
+    """(operator, reason, runs) of what CPU kernels ran for the device `neuron`, most runs first."""
+    sums: collections.Counter[tuple[str, str]] = collections.Counter()
+    for one in log.host:
+        sums[one.name, one.reason] += one.runs
+    return [(name, why, runs) for (name, why), runs in sums.most_common() if runs]
+
+
+def _tell_host():
+    rows = host_operators()
+    if not rows:
+        return []
+    runs = sum(r for *_, r in rows)
+    lines = [f"{len(rows)} eager operators on CPU kernels, {runs} runs: modelled times do not contain them"]
+    return lines + [f"  {name}: {why}, run {count} times" for name, why, count in rows]
+
+
 def explain() -> str:
     """Everything a user may want to know about what was captured, as text."""
-    lines = [f"{len(log.graphs)} device programs"]
-    for graph in log.graphs:
-        report = graph.executable.report()
-        origin = "cache" if graph.executable.cached else "compiled"
-        lines.append(
-            f"  {graph.name}: {graph.runs} runs, {report['total_us']:.1f} us each on "
-            f"{report['target']} ({origin})"
-        )
+    captured = [g for g in log.graphs if not getattr(g, "eager", False)]
+    lines = [f"{len(captured)} device programs", *map(_tell_program, captured)]
+    lines += _tell_eager([g for g in log.graphs if getattr(g, "eager", False)])
     outside = [c for c in log.collectives if c.runs]
     if outside:
         lines.append(f"{len(outside)} collectives outside of device programs")
         lines += [f"  {c.name}: {c.runs} runs, {c.executable.report()['total_us']:.1f} us each" for c in outside]
     if log.found:
-        lines.append(f"{len(log.found)} operators on the CPU between device programs")
+        lines.append(f"{len(log.found)} operators on the CPU between device programs: modelled times do not contain them")
         lines += [f"  {f}, run {log.fallbacks[f]} times" for f in log.found]
+    lines += _tell_host()
     breaks, again = graph_breaks(), recompiles()
     if breaks:
         lines.append(f"{len(breaks)} graph breaks")
