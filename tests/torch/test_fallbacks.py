@@ -186,3 +186,16 @@ def test_sizes_not_known_run_on_the_cpu(fresh):
         x = torch.randn(n, 4)
         torch.testing.assert_close(f(x), torch.tanh(x).sum(0))
     assert fresh.found and all("sizes" in f.reason for f in fresh.found)
+
+
+def test_a_compiled_module_without_a_program_is_named():
+    """Dynamo passes over module.compile() of torch's own containers; one that torch.compile wraps has a program."""
+    idle = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Tanh())
+    idle.compile(backend="opentrn")
+    idle(torch.ones(2, 3))
+    text = opentrn.torch.explain()
+    assert "compiled modules without a device program" in text and "  Sequential:" in text, text
+    known = text.count("torch.compile found no code")
+    works = torch.compile(torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Sigmoid()), backend="opentrn")
+    works(torch.ones(2, 3))
+    assert opentrn.torch.explain().count("torch.compile found no code") == known

@@ -69,6 +69,14 @@ def ddp(mesh):
     wrapped = nn.parallel.DistributedDataParallel(models.make("mlp"), bucket_cap_mb=0.002)
     check("mlp", train("mlp", wrapped, torch.compile(wrapped, backend="opentrn"), mine))
     assert sum(g.name == "torch.backward" for g in log.graphs) > 1, log.graphs
+    if OURS:  # the buckets, and their prices
+        told = [c for c in log.collectives if c.runs and c.name.startswith("all_reduce")]
+        assert len(told) > 1 and all(c.executable.report()["total_us"] > 0 for c in told), told
+    bare = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(2, 2)))
+    bare = torch.compile(bare, backend="opentrn")
+    bare(torch.ones(1, 2))
+    text = opentrn.torch.explain()
+    assert "1 compiled modules without a device program" in text and "DistributedDataParallel(Sequential)" in text, text
 
 
 def fsdp(mesh):

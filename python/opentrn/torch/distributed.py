@@ -112,6 +112,7 @@ class Group(dist.ProcessGroup):
         self._rank, self._size, self._timeout = rank, len(members), timeout
         self.ranks = collective.Ranks(tuple(members), world.processes)
         self._sums, self._counts = {}, {}
+        self._spare = torch.empty(0, dtype=torch.uint8)  # for sums, until they are copied: fresh memory would cost more than the sum
 
     # --- who it is --------------------------------------------------------------------------------
 
@@ -139,6 +140,8 @@ class Group(dist.ProcessGroup):
 
     def _count(self, kind, tensor, write):
         """One more collective of this kind and size. write: the program it would be."""
+        if self._size == 1:
+            return
         row = (kind, tensor.dtype, tensor.numel())
         if row not in self._counts:
             name = f"{kind} of {tensor.numel() * tensor.element_size()} bytes by {self._size} ranks"
@@ -179,7 +182,9 @@ class Group(dist.ProcessGroup):
         x = _dense(tensor)
         if not x.numel() or (self._size == 1 and op != "avg"):
             return x
-        y = torch.empty_like(x)
+        if self._spare.nbytes < x.nbytes:
+            self._spare = torch.empty(x.nbytes, dtype=torch.uint8)
+        y = self._spare[: x.nbytes].view(x.dtype).view(x.shape)
         self._sum("all_reduce", x, op, y)
         return y
 

@@ -21,14 +21,18 @@ _rates: _Optimizers = weakref.WeakKeyDictionary()  # {group number: tensor}
 _numbers: _Optimizers = weakref.WeakKeyDictionary()  # [(group, key, number)] while a step runs
 
 
-def _compiling_for_us():
-    """True inside a region that torch.compile runs with this backend."""
-    step = torch._C._dynamo.eval_frame.get_eval_frame_callback()
+def is_ours(step):
+    """step: Dynamo's callback. True when it ends in this backend."""
     while step is not None and not isinstance(step, bool):
         if getattr(step, "compiler_name", None) in ("opentrn", "backend"):
             return True
         step = getattr(step, "_torchdynamo_orig_backend", None)
     return False
+
+
+def _compiling_for_us():
+    """True inside a region that torch.compile runs with this backend."""
+    return is_ours(torch._C._dynamo.eval_frame.get_eval_frame_callback())
 
 
 def _before(optimizer, args, kwargs):
@@ -57,7 +61,7 @@ def restore(optimizer, *_):
 
 
 def install():
-    for function in (restore, _compiling_for_us):
+    for function in (restore, _compiling_for_us, is_ours):
         torch._dynamo.eval_frame.skip_code(function.__code__)  # nothing here is for a graph
     register_optimizer_step_pre_hook(torch._dynamo.disable(_before, recursive=False))
     register_optimizer_step_post_hook(torch._dynamo.disable(restore, recursive=False))

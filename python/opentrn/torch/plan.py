@@ -15,7 +15,7 @@ from torch.fx import Node
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from opentrn import _runtime
-from opentrn.torch import places, settings
+from opentrn.torch import idle, places, settings
 from opentrn.torch.lower import NotLowered
 from opentrn.torch.places import place_of
 from opentrn.torch.program import (
@@ -211,6 +211,7 @@ class DeviceStep:
                 self.program.text.encode(), name
             )
         self.graph = log.add_graph(name, self.executable)
+        idle.note()
         self._ins = [(p, p.strides if p.dense else None, p.dtype) for p in self.program.inputs]
         self._outs = [
             (p.alias, p.shape, p.strides if p.dense else _rows(p.shape), p.dtype)

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from opentrn import _profile
-from opentrn.torch import settings
+from opentrn.torch import idle, settings
 
 
 @dataclasses.dataclass
@@ -155,11 +155,21 @@ def _tell_host():
     return lines + [f"  {name}: {why}, run {count} times" for name, why, count in rows]
 
 
+def _tell_idle():
+    rows = idle.modules()
+    if not rows:
+        return []
+    hint = "torch.compile found no code of yours in it; compile the modules inside, or put them into a module of your own"
+    lines = [f"{len(rows)} compiled modules without a device program; they run on the CPU"]
+    return lines + [f"  {name}: {hint}" for name in rows]
+
+
 def explain() -> str:
     """Everything a user may want to know about what was captured, as text."""
     captured = [g for g in log.graphs if not getattr(g, "eager", False)]
     lines = [f"{len(captured)} device programs", *map(_tell_program, captured)]
     lines += _tell_eager([g for g in log.graphs if getattr(g, "eager", False)])
+    lines += _tell_idle()
     outside = [c for c in log.collectives if c.runs]
     if outside:
         lines.append(f"{len(outside)} collectives outside of device programs")
