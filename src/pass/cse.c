@@ -5,10 +5,13 @@
 // stale: nothing (dce drops what became unused)
 //
 // Equal means: same op, same operands, same result types, same attributes. Ops with regions, with effects,
-// and barriers (which keep rematerialised work apart on purpose) are left alone.
+// and barriers (which keep rematerialised work apart on purpose) are left alone. What indices and constants alone tell, as a causal
+// mask is, passes a barrier: behind it passes would not see what it is.
 #include <string.h>
 
 #include "pass/walk.h"
+
+#define INDEX_DEPTH 12
 
 typedef struct Seen {
     OpId *ids;
@@ -105,6 +108,22 @@ static bool may_merge(const Hlo *h, const HloOp *op) {
            op->code != HLO_CUSTOM_CALL && op->code != HLO_RNG && !op_has_effect(h, op);
 }
 
+static bool is_of_indices(const Hlo *h, ValueId v, int depth) {
+    OpId def = h->values.at[v].def;
+    if (!def || !depth || !may_merge(h, hlo_at(h, def)))
+        return false;
+    for (uint32_t i = 0; i < hlo_at(h, def)->noperands; i++)
+        if (!is_of_indices(h, hlo_operand(h, hlo_at(h, def), i), depth - 1))
+            return false;
+    return true;
+}
+
+static void pass_barrier(Walk *w, const Hlo *h, const HloOp *barrier) {
+    for (uint32_t i = 0; i < barrier->noperands; i++)
+        if (is_of_indices(h, hlo_operand(h, barrier, i), INDEX_DEPTH))
+            walk_replace(w, barrier->results + i, hlo_operand(h, barrier, i));
+}
+
 static void cse_region(Compile *c, Walk *w, RegionId r) {
     Hlo *h = c->hlo;
     Seen seen = {.cap = 64};
@@ -120,6 +139,8 @@ static void cse_region(Compile *c, Walk *w, RegionId r) {
         for (uint32_t k = 0; k < op->nregions; k++)
             cse_region(c, w, h->op_regions.at[op->regions + k]);
         OpId same = 0;
+        if (op->code == HLO_OPTIMIZATION_BARRIER)
+            pass_barrier(w, h, op);
         if (may_merge(h, op)) {
             uint64_t hash = op_hash(h, op);
             uint32_t at = (uint32_t)hash & (seen.cap - 1);

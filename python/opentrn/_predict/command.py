@@ -12,7 +12,7 @@ from opentrn._predict import compose, config, errors, layout, machines, money, r
 from opentrn._predict.fault import Fault, TooLarge
 from opentrn._predict.price import Prices
 
-SHAPE = ("tp", "pp", "dp", "cp", "ep", "zero", "micro_batch", "recompute", "schedule", "chunks")
+SHAPE = ("tp", "pp", "dp", "cp", "ep", "zero", "micro_batch", "recompute", "schedule", "chunks", "attention")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -38,6 +38,7 @@ def parser():
     p.add_argument("--optimizer", choices=("adamw", "lamb", "sgd"), default="adamw", help="[adamw]")
     p.add_argument("--dropout", type=float, metavar="SHARE", help="instead of the configuration's")
     p.add_argument("--sp", choices=("on", "off"), help="activations between a layer's products cut by position [on where possible]")
+    p.add_argument("--attention", choices=layout.ATTENTION, help="flash: scores stay on the chip, masked ones are left out; whole: all are computed; plain: they pass through HBM [plain for encoders, whole with --recompute=full, else flash]")
     p.add_argument("--schedule", choices=layout.SCHEDULES, help="of the pipeline [1f1b]")
     p.add_argument("--lora", type=int, default=0, metavar="RANK", help="adapters of this rank learn, the weights do not")
     p.add_argument("--lnc", type=int, choices=(1, 2), default=0, help="cores of a device [the chip's]")
@@ -157,6 +158,7 @@ def told(r):
     lines = [
         f"{r['model']}, {r['parameters'] / 1e9:.3g}G weights, on {r['nodes']} x {r['instance']} ({r['devices']} devices)",
         f"layout         {shape} zero={at['zero']} micro-batch={at['micro_batch']} recompute={at['recompute']} sp={'on' if at['sp'] else 'off'}"
+        + (f" attention={at['attention']}" if "attention" in at else "")
         + (f" schedule={at['schedule']}" if at["pp"] > 1 else ""),
         f"batch          {r['global_batch']} sequences of {r['seq']}, {r['micro_batches']} micro-batch{'' if r['micro_batches'] == 1 else 'es'} a replica",
         f"step           {r['step_s']:.4g} s, expected error {errors.percent(r['expected_error'])}: "

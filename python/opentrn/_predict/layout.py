@@ -12,6 +12,7 @@ from opentrn._predict.spec import Cut
 
 RECOMPUTE = ("none", "selective", "full")
 SCHEDULES = ("1f1b", "gpipe", "interleaved")
+ATTENTION = ("flash", "whole", "plain")
 # compute, weights as they are stored, sums of gradients
 PRECISIONS = {"bf16": ("bf16", "bf16", "bf16"), "amp": ("bf16", "fp32", "fp32"), "fp32": ("fp32", "fp32", "fp32"), "fp8": ("bf16", "bf16", "bf16")}
 
@@ -43,6 +44,7 @@ class Layout:
     sp: bool | None = None  # sequence parallelism; None: where it is possible
     schedule: str = "1f1b"
     chunks: int = 1  # of layers on a device of an interleaved pipeline
+    attention: str | None = None  # None: as published runs of the kind had it
 
     @property
     def devices(self):
@@ -53,7 +55,14 @@ class Layout:
 
     def cut(self, job):
         possible = self.tp > 1 and job.model.task == "lm" and job.seq // self.cp % self.tp == 0
-        return Cut(self.tp, self.cp, self.ep, possible if self.sp is None else self.sp, job.seq, self.micro_batch, self.recompute, job.lora)
+        return Cut(self.tp, self.cp, self.ep, possible if self.sp is None else self.sp, job.seq, self.micro_batch, self.recompute, job.lora, self.attends(job))
+
+    def attends(self, job):
+        """Encoders have no fused attention on the chip, and runs that computed whole layers again computed every score: published
+        steps are told best so (docs/predict.md)."""
+        if self.attention:
+            return self.attention
+        return "plain" if job.model.task == "mlm" else "whole" if job.model.task == "lm" and self.recompute == "full" else "flash"
 
     def types(self, job):
         """Types, and whether fp32 weights are kept beside narrow ones: a sharded optimizer has room for them."""

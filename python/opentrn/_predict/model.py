@@ -143,8 +143,10 @@ def rotate(x, at):
     return jnp.concatenate([a * cos - b * sin, b * cos + a * sin], -1).astype(x.dtype)
 
 
-def weigh(w, q, k, v, mask, m):
-    """Attention of q[b, q, head, feature] over k, v[b, k, kv head, feature]; heads of one kv head lie together."""
+def weigh(w, q, k, v, mask, m, u):
+    """Attention of q[b, q, head, feature] over k, v[b, k, kv head, feature]; heads of one kv head lie together. Plain: what
+    autocast's softmax reads and makes, in fp32, and what dropout leaves are kept in HBM."""
+    kept = jax.lax.optimization_barrier if u.attention == "plain" else lambda x: x
     b, s, heads, size = q.shape
     if heads == k.shape[2]:
         forms = "bqhd,bkhd->bhqk", "bhqk,bkhd->bqhd"
@@ -154,7 +156,8 @@ def weigh(w, q, k, v, mask, m):
     scores = jnp.einsum(forms[0], q, k).astype(jnp.float32) / np.float32(np.sqrt(size))
     if mask is not None:
         scores = jnp.where(mask, scores, np.float32(-1e9))
-    weights = w.drop(jax.nn.softmax(scores, axis=-1).astype(q.dtype), m.dropout)
+    weights = jax.nn.softmax(kept(scores), axis=-1)
+    weights = kept(w.drop(kept(weights) if u.attention == "plain" else weights.astype(q.dtype), m.dropout).astype(q.dtype))
     return jnp.einsum(forms[1], weights, v).reshape(b, s, heads * size)
 
 
@@ -185,7 +188,7 @@ def attention(w, x, mask, m, u, source=None, at=None):
         w.key, key = jax.random.split(w.key)
 
     def run(q, k, v, key):
-        return weigh(Weights([], w.dtype, key), q, k, v, mask, m)
+        return weigh(Weights([], w.dtype, key), q, k, v, mask, m, u)
 
     y = (jax.checkpoint(run) if u.recompute == "selective" else run)(q, k, v, key)
     return leave(dense(w, y, m.width, m.bias, u), u)
@@ -269,6 +272,8 @@ def layers(w, x, n, m, u, lengths=None):
     at = places_here(u)
     if m.task == "lm":
         mask = causal(at, u.seq, m.window)
+        if u.attention != "flash":
+            mask = mask | jnp.isnan(x[0, 0, 0])  # never, but only the run knows
     else:
         mask = None if lengths is None else (jnp.arange(u.seq) < lengths[:, None])[:, None, None, :]
     return w.layers(n, lambda w, x: block(w, x, mask, m, u, at), x, u.recompute == "full")

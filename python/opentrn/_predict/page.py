@@ -33,7 +33,7 @@ svg{width:100%;height:auto;display:block}svg text{fill:var(--ink);font:12px syst
 """
 
 
-_COLOURS = {"micro_batches": 0, "reduction": 1, "optimizer": 2, "gathering": 3, "bubble": 7, "passing_on": 5, "sharding": 6, "host": 4}
+_COLOURS = {"micro_batches": 0, "reduction": 1, "optimizer": 2, "gathering": 3, "bubble": 7, "passing_on": 5, "sharding": 6, "host": 4, "waiting": 4}
 
 
 def _text(v):
@@ -88,7 +88,7 @@ def _schedule(result):
         out.append(f'<rect x="110" y="{y + 3}" width="780" height="16" fill="var(--card)"/>')
         out.append(f'<rect x="{x:.1f}" y="{y + 3}" width="{wide(body + fill / 2):.1f}" height="16" fill="var(--c0)"><title>micro-batches</title></rect>')
         x = 110 + wide(body + fill)
-        for k in ("reduction", "optimizer", "gathering", "host"):
+        for k in ("reduction", "optimizer", "gathering", "waiting", "host"):
             colour = _COLOURS[k]
             if s.get(k):
                 out.append(f'<rect x="{x:.1f}" y="{y + 3}" width="{max(wide(s[k]), 1):.1f}" height="16" fill="var(--c{colour})"><title>{k}</title></rect>')

@@ -33,7 +33,7 @@ def candidates(job, given):
     tp = _powers(min(m.heads, job.machine.devices)) if m.task != "classes" else [1]
     cp = _powers(job.seq // 16384) if m.task == "lm" and job.seq >= 32768 else [1]
     ep = _powers(m.experts) if m.experts else [1]
-    fixed = {k: given[k] for k in ("sp", "schedule", "chunks") if given.get(k) is not None}
+    fixed = {k: given[k] for k in ("sp", "schedule", "chunks", "attention") if given.get(k) is not None}
     # the compiler computes attention's scores again by itself, so none and selective are nearly one program
     recompute = one("recompute", ("selective", "full") if m.task == "lm" else ("none", "full"))
     for a, b, c, e in itertools.product(one("tp", tp), one("pp", pp), one("cp", cp), one("ep", ep)):

@@ -50,6 +50,7 @@ class Cut:
     batch: int = 1
     recompute: str = "none"  # selective: attention's scores and weights; full: whole layers
     lora: int = 0
+    attention: str = "flash"  # whole: every score, masked or not; plain: scores and weights through HBM as well
 
     @property
     def devices(self):
