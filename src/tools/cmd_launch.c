@@ -27,7 +27,7 @@
 #include "net/net.h"
 #include "tools/tools.h"
 
-#define SAY_MS 3000  // for the others to tell what they miss, once one has failed
+#define SAY_MS 5000  // for the others to tell what they miss, once one has failed
 #define TERM_MS 5000 // to end by themselves when told to
 #define LOST 75      // status of a process that ends because another one is gone
 #define HOSTS_PORT 29400
