@@ -1,72 +1,186 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All-reduce of two devices: in one process, in two through shared memory, in two through sockets; in turns.
+"""All-reduce between processes: inside one, between two of one host by each transport, and Gloo's; in turns.
 
-    python bench/processes_bench.py [BYTES ...]      # microseconds, the tenth percentile of the rounds' calls
+    python bench/processes_bench.py [BYTES ...]      # microseconds for a call, ratio to one process
+    python bench/processes_bench.py layouts          # 8 devices as 1x8, 2x4, 4x2, 8x1
+    python bench/processes_bench.py step             # a data parallel step: one process of two devices, two of one
+
+Every way has processes of its own, which live through the whole run and work when told, one way after the other, many times. A
+call's time is that of a row of calls divided by their number: a single call that begins late would look short. As many calls
+go before it, so that the system has put the processes on CPUs of their own. The least of all turns is printed, and the median.
 """
 
 import os
 import socket
+import statistics
 import subprocess
 import sys
 import time
 
-BYTES = [4096, 1 << 20, 64 << 20]
-ROUNDS = 3
+BYTES = [4096, 65536, 1 << 20, 64 << 20]
+TURNS = 10
+TURN_US = 100000
 
 
-def worker(me, count, port, sizes):
+def jax_worker(me, count, port):
+    import jax
+    import numpy as np
+    from jax.sharding import AxisType, NamedSharding
+    from jax.sharding import PartitionSpec as P
+
+    if count > 1:
+        jax.distributed.initialize(f"127.0.0.1:{port}", count, me, initialization_timeout=120)
+    devices = len(jax.devices())
+    mesh = jax.make_mesh((devices,), ("x",), axis_types=(AxisType.Auto,))
+
+    def all_reduce(size):
+        n = size // 4
+        x = jax.make_array_from_callback((devices * n,), NamedSharding(mesh, P("x")), lambda i: np.ones(n, np.float32))
+        f = jax.jit(jax.shard_map(lambda v: jax.lax.psum(v, "x"), mesh=mesh, in_specs=P("x"), out_specs=P()))
+        return lambda: jax.block_until_ready(f(x))
+
+    return all_reduce
+
+
+def jax_step(me, count, port):
     import jax
     import jax.numpy as jnp
     import numpy as np
     from jax.sharding import AxisType, NamedSharding
     from jax.sharding import PartitionSpec as P
 
-    if count > 1:
-        jax.distributed.initialize(f"127.0.0.1:{port}", count, me, initialization_timeout=60)
+    jax_worker(me, count, port)
     mesh = jax.make_mesh((2,), ("x",), axis_types=(AxisType.Auto,))
+
+    def model(w, x):
+        for a, b in w:
+            x = x + jnp.tanh(x @ a) @ b
+        return jnp.mean(x**2)
+
+    @jax.jit
+    def step(w, x):
+        return jax.tree.map(lambda p, g: p - 0.01 * g, w, jax.grad(model)(w, x))
+
+    def make(width):
+        rng = np.random.default_rng(0)
+        put = lambda v, spec: jax.make_array_from_callback(v.shape, NamedSharding(mesh, spec), lambda i: v[i])
+        one = lambda *shape: put(rng.normal(size=shape, scale=0.02).astype(np.float32), P())
+        state = [[(one(width, 4 * width), one(4 * width, width)) for _ in range(4)]]
+        x = put(rng.normal(size=(1024, width)).astype(np.float32), P("x"))
+
+        def run():
+            state[0] = jax.block_until_ready(step(state[0], x))
+
+        return run
+
+    return make
+
+
+def gloo_worker(me, count, port):
+    import torch
+    import torch.distributed as dist
+
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=me, world_size=count)
+
+    def all_reduce(size):
+        x = torch.ones(size // 4)
+        return lambda: dist.all_reduce(x)
+
+    return all_reduce
+
+
+KINDS = {"jax": jax_worker, "gloo": gloo_worker, "step": jax_step}
+
+
+def worker(kind, me, count, port):
+    make, made = KINDS[kind](me, count, port), {}
+    print("ready", flush=True)
+    for line in sys.stdin:
+        size, calls = map(int, line.split())
+        if size not in made:
+            made[size] = make(size)
+        for _ in range(calls):
+            made[size]()
+        begin = time.perf_counter()
+        for _ in range(calls):
+            made[size]()
+        print((time.perf_counter() - begin) / calls * 1e6, flush=True)
+
+
+class Way:
+    def __init__(self, kind, count, devices, **env):
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = s.getsockname()[1]
+        env = {**os.environ, "JAX_PLATFORMS": "opentrn", "OPENTRN_DEVICES": str(devices), **env}
+        words = [sys.executable, __file__, "worker", kind]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+        self.running = [subprocess.Popen([*words, str(i), str(count), str(port)], env=env, **pipes) for i in range(count)]
+        self.read()
+        self.times = {}
+
+    def read(self):
+        return [p.stdout.readline() for p in self.running]
+
+    def turn(self, size):
+        for calls in [2] if size in self.times else [2, 2]:
+            us = self.run(size, calls)
+        self.times.setdefault(size, []).append(self.run(size, max(2, int(TURN_US / us))))
+
+    def run(self, size, calls):
+        for p in self.running:
+            p.stdin.write(f"{size} {calls}\n")
+            p.stdin.flush()
+        return float(self.read()[0])
+
+    def end(self):
+        for p in self.running:
+            p.stdin.close()
+        for p in self.running:
+            p.wait(timeout=120)
+
+
+def measure(ways, sizes):
     for size in sizes:
-        n = size // 4
-        x = jax.make_array_from_callback((2 * n,), NamedSharding(mesh, P("x")), lambda i: np.ones(n, np.float32))
-        f = jax.jit(jax.shard_map(lambda v: jax.lax.psum(v, "x"), mesh=mesh, in_specs=P("x"), out_specs=P()))
-        times, repeats = [], 200 if size < 1 << 22 else 8
-        for i in range(repeats + 5):
-            begin = time.perf_counter()
-            jax.block_until_ready(f(x))
-            if i >= 5:
-                times.append(time.perf_counter() - begin)
-        if me == 0:
-            print(size, sorted(times)[len(times) // 10] * 1e6, flush=True)
-
-
-def measure(count, sizes, fabric):
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
-    env = {**os.environ, "JAX_PLATFORMS": "opentrn", "OPENTRN_DEVICES": str(2 // count), "OTRN_FABRIC": fabric}
-    words = [sys.executable, __file__, "worker"]
-    running = [
-        subprocess.Popen([*words, str(i), str(count), str(port), *map(str, sizes)], env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        for i in range(count)
-    ]
-    lines = [p.communicate(timeout=300)[0] for p in running][0].splitlines()
-    return {int(a): float(b) for a, b in (line.split() for line in lines)}
-
-
-def main(sizes):
-    ways = {"one process": (1, "auto"), "two, shared memory": (2, "auto"), "two, sockets": (2, "sockets")}
-    best = {}
-    for _ in range(ROUNDS):
-        for way, (count, fabric) in ways.items():
-            for size, us in measure(count, sizes, fabric).items():
-                best[way, size] = min(us, best.get((way, size), us))
-    print(f"{'bytes':>10}" + "".join(f"{way:>22}" for way in ways))
+        for _ in range(TURNS):
+            for way in ways.values():
+                way.turn(size)
+    for way in ways.values():
+        way.end()
+    first = next(iter(ways.values()))
+    print(f"{'':>10}" + "".join(f"{name:>26}" for name in ways))
     for size in sizes:
-        one = best["one process", size]
-        print(f"{size:>10}" + "".join(f"{best[way, size]:>14.0f} ({best[way, size] / one:5.2f})" for way in ways))
+        cells = [(min(w.times[size]), statistics.median(w.times[size]), min(w.times[size]) / min(first.times[size])) for w in ways.values()]
+        print(f"{size:>10}" + "".join(f"{a:>10.0f} {b:>8.0f} {r:6.2f}x" for a, b, r in cells), flush=True)
+
+
+def gloo():
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        return {}
+    return {"Gloo": Way("gloo", 2, 0)}
+
+
+def main(args):
+    if args == ["layouts"]:
+        measure({f"{n}x{8 // n}": Way("jax", n, 8 // n) for n in (1, 2, 4, 8)}, BYTES[:3])
+    elif args == ["step"]:
+        measure({"1x2": Way("step", 1, 2), "2x1": Way("step", 2, 1)}, [256, 512])
+    else:
+        ways = {
+            "one process": Way("jax", 1, 2),
+            "two, shared memory": Way("jax", 2, 1),
+            "two, rings only": Way("jax", 2, 1, OTRN_FABRIC="rings"),
+            "two, sockets": Way("jax", 2, 1, OTRN_FABRIC="sockets"),
+            **gloo(),
+        }
+        measure(ways, [int(s) for s in args] or BYTES)
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["worker"]:
-        worker(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], [int(s) for s in sys.argv[5:]])
+        worker(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5])
     else:
-        main([int(s) for s in sys.argv[1:]] or BYTES)
+        main(sys.argv[1:])
