@@ -35,6 +35,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cpu.h"
 #include "base/host.h"
 #include "base/pulse.h"
 
@@ -67,21 +68,13 @@ struct Pool {
     pthread_t worker[POOL_MAX_THREADS];
 };
 
-static void cpu_pause(void) {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("isb" ::: "memory");
-#endif
-}
-
 static int64_t now_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static int usable_cpus(void) {
+int cpu_count(void) {
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0)
         return CPU_COUNT(&set);
@@ -178,7 +171,7 @@ static void workers_sigmask(sigset_t *mask) {
 }
 
 Pool *pool_make(int threads) {
-    int cpus = usable_cpus();
+    int cpus = cpu_count();
     if (threads <= 0)
         threads = cpus;
     if (threads > POOL_MAX_THREADS)

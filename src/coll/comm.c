@@ -14,7 +14,7 @@
 //   3. `waiting` counts ranks that only another rank's arrival (or message) can help: those in
 //      incomplete meetings and in comm_recv. Ranks in comm_sync and comm_leave wait for members
 //      that are at work. So when waiting + ended is everybody, nobody can help any more.
-#define _GNU_SOURCE // sched_getaffinity
+#define _GNU_SOURCE // syscall
 #include "coll/comm_in.h"
 
 #include <assert.h>
@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/cpu.h"
 
 // Looks at the word before a sleep, which costs tens of microseconds: first with pauses in between
 // when there is a CPU for every rank, then giving the CPU to whoever wants it.
@@ -49,19 +50,6 @@ static Name name_of(const Comm *c, uint32_t seat) {
 }
 
 // --- waiting -----------------------------------------------------------------------------------
-
-static void cpu_pause(void) {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("isb" ::: "memory");
-#endif
-}
-
-static int usable_cpus(void) {
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
 
 static void word_wait(CommRank *me) {
     int spins = me->comm->crowded ? 0 : SPINS;
@@ -551,7 +539,7 @@ Comm *comm_make(Grid grid, uint32_t cores) {
         return NULL;
     }
     memset(ranks, 0, n * sizeof *ranks);
-    *c = (Comm){.grid = grid, .cores = cores, .n = n, .here = n, .ranks = ranks, .crowded = (int)n > usable_cpus()};
+    *c = (Comm){.grid = grid, .cores = cores, .n = n, .here = n, .ranks = ranks, .cpus = cpu_count()};
     pthread_mutex_init(&c->lock, NULL);
     for (uint32_t i = 0; i < n; i++) {
         ranks[i].comm = c;
@@ -578,6 +566,7 @@ void comm_reset(Comm *c) {
     c->failed = COMM_NONE;
     c->world = NULL;
     c->here = c->n;
+    c->crowded = (int)c->n > c->cpus;
     for (uint32_t i = 0; i < c->n; i++) {
         assert(!c->ranks[i].meet);
         c->ranks[i].state = SEAT_BUSY;
@@ -588,12 +577,15 @@ void comm_reset(Comm *c) {
 void comm_spread(Comm *c, const CommWorld *w) {
     c->world = w;
     c->here = 0;
+    uint32_t near = 0;
     for (uint32_t i = 0; i < c->n; i++) {
         bool here = w->process[i / c->cores] == net_me(w->net);
         c->ranks[i].away = !here;
         c->ranks[i].state = here ? SEAT_BUSY : SEAT_AWAY;
         c->here += here;
+        near += net_is_near(w->net, w->process[i / c->cores]);
     }
+    c->crowded = (int)near > c->cpus;
 }
 
 void comm_free(Comm *c) {

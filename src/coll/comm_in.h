@@ -80,7 +80,8 @@ struct Comm {
     uint32_t waiting, ended; // rule 3
     uint32_t failed;         // first to fail, COMM_NONE
     bool tell;               // other processes do not know yet
-    bool crowded;            // more ranks than CPUs
+    bool crowded;            // more ranks on this host than CPUs
+    int cpus;
     Message *first, **last;  // messages nobody has asked for, oldest first
     size_t queued_bytes;
     CommRank *ranks;

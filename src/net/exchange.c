@@ -6,7 +6,8 @@
 // two processes that send to each other both get on.
 //
 // A message goes straight into the memory of who asked for it, or, when nobody did yet, into memory of its own. One whose
-// launch failed is still read, into nothing, so that the next begins where it should.
+// launch failed is still read, into nothing, so that the next begins where it should. A large one to a process that may read our
+// memory is only offered (direct.c): who asks for it reads it, without the lock, and it is sent once it was taken.
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
@@ -17,36 +18,20 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/cpu.h"
 #include "base/pulse.h"
 #include "net/net_in.h"
 
-#define SPINS 200   // looks before a sleep
+// Looks before a sleep, which costs tens of microseconds: first with pauses in between when there is a CPU for every process of the
+// host, then giving the CPU to whoever wants it.
+#define SPINS 300
+#define YIELDS 50
 #define POLL_MS 100 // between looks at whether the run is to end
 #define FEW 16      // messages of an exchange that need no memory
+#define UNREAD_MS 5000 // until a process whose memory cannot be read is known to be gone, or to have failed
+#define DIRECT_MIN 16384 // bytes worth a system call
 
 // --- segments ------------------------------------------------------------------------------------
-
-static void cursor_skip(Cursor *c) {
-    while (c->seg < c->n && c->at == c->segs[c->seg].bytes)
-        c->seg++, c->at = 0;
-}
-
-static void cursor_init(Cursor *c, const NetSeg *segs, uint32_t n) {
-    *c = (Cursor){.segs = segs, .n = n};
-    cursor_skip(c);
-}
-
-static bool cursor_done(const Cursor *c) { return c->seg == c->n; }
-
-static void *cursor_at(const Cursor *c, size_t *room) {
-    *room = c->segs[c->seg].bytes - c->at;
-    return (char *)c->segs[c->seg].data + c->at;
-}
-
-static void cursor_move(Cursor *c, size_t n) {
-    c->at += n;
-    cursor_skip(c);
-}
 
 static uint64_t segs_bytes(const NetSeg *segs, uint32_t n) {
     uint64_t total = 0;
@@ -106,6 +91,11 @@ static void push_done(Net *n, Peer *p) {
     p->first = m->next;
     if (!p->first)
         p->last = &p->first;
+    if (m->x && m->offer) {
+        m->next = p->offered;
+        p->offered = m;
+        return;
+    }
     if (m->x) {
         m->x->left--;
         n->moves++;
@@ -136,6 +126,30 @@ static bool push_some(Net *n, Peer *p) {
         }
         if (k <= 0)
             break; // a broken connection is the control thread's to tell
+        moved = true;
+    }
+    return moved;
+}
+
+static bool some_taken(const Peer *p) {
+    for (const Push *m = p->offered; m; m = m->next)
+        if (offer_taken(p->rings.out, m->offer))
+            return true;
+    return false;
+}
+
+static bool offers_done(Net *n, Peer *p) {
+    bool moved = false;
+    for (Push **at = &p->offered; *at;) {
+        Push *m = *at;
+        if (!offer_taken(p->rings.out, m->offer)) {
+            at = &m->next;
+            continue;
+        }
+        *at = m->next;
+        offer_end(p->rings.out, m->offer);
+        m->x->left--;
+        n->moves++;
         moved = true;
     }
     return moved;
@@ -183,6 +197,12 @@ static void want_drop(Peer *p, Want *w) {
         *at = w->next;
 }
 
+static void want_offered(Want *w, const WireHead *h) {
+    w->head = *h;
+    w->next = w->x->offers;
+    w->x->offers = w;
+}
+
 // Where the message that begins goes. A program that differs is found even when its groups do not match ours.
 static bool place_message(Net *n, uint32_t from) {
     Peer *p = &n->peers[from];
@@ -201,10 +221,14 @@ static bool place_message(Net *n, uint32_t from) {
         }
     if (p->want) {
         want_drop(p, p->want);
+        if (h->kind == WIRE_OFFER) {
+            want_offered(p->want, h);
+            p->want = NULL;
+        }
         return true;
     }
     Arrival *a = calloc(1, sizeof *a), **last = &p->arrivals;
-    if (a && h->bytes && !(a->seg.data = malloc((size_t)h->bytes))) {
+    if (a && h->kind == WIRE_DATA && h->bytes && !(a->seg.data = malloc((size_t)h->bytes))) {
         free(a);
         a = NULL;
     }
@@ -257,12 +281,12 @@ static bool pull_some(Net *n, uint32_t from) {
             k = pull_bytes(p, p->head_bytes + p->head_have, WIRE_HEAD_BYTES - p->head_have);
             p->head_have += k > 0 ? (size_t)k : 0;
             if (p->head_have == WIRE_HEAD_BYTES) {
-                if (!wire_get(p->head_bytes, from, true, &p->head))
+                if (!wire_get(p->head_bytes, from, true, &p->head) || (p->head.kind == WIRE_OFFER && !p->direct.reads))
                     net_gone_locked(n, from, "sent what is no message");
                 else
                     place_message(n, from);
             }
-        } else if (p->body_have < p->head.bytes) {
+        } else if (p->head.kind == WIRE_DATA && p->body_have < p->head.bytes) {
             k = pull_body(p);
         } else {
             message_done(n, p);
@@ -309,7 +333,7 @@ void exchange_forget_locked(Net *n, const NetLaunch *l) {
 
 static void ask(Net *n, const NetMsg *msg, Exchange *x, Want *w) {
     Peer *p = &n->peers[msg->process];
-    *w = (Want){.x = x, .bytes = segs_bytes(msg->segs, msg->nsegs)};
+    *w = (Want){.x = x, .bytes = segs_bytes(msg->segs, msg->nsegs), .peer = p};
     cursor_init(&w->body, msg->segs, msg->nsegs);
     for (Arrival *a = p->arrivals; a; a = a->next) {
         const NetLaunch *l = x->call->launch;
@@ -318,6 +342,11 @@ static void ask(Net *n, const NetMsg *msg, Exchange *x, Want *w) {
             continue;
         if (!fits(n, msg->process, &a->head, x, w->bytes))
             return;
+        if (a->head.kind == WIRE_OFFER) {
+            want_offered(w, &a->head);
+            arrival_free(p, a);
+            return;
+        }
         cursor_fill(&w->body, a->seg.data, a->whole ? a->seg.bytes : (size_t)p->body_have);
         if (a->whole)
             x->left--;
@@ -340,8 +369,16 @@ static void post(Net *n, const NetMsg *msg, Exchange *x, Push *m) {
     snprintf(h.name, sizeof h.name, "%s", c->launch->name);
     snprintf(h.op, sizeof h.op, "%s", c->op);
     *m = (Push){.x = x};
+    uint64_t least = c->launch->loose ? RING_BYTES : DIRECT_MIN; // of a loose one the sender may leave before the receiver asks
+    if (p->direct.is_read && h.bytes >= least && (m->offer = offer_make(p->rings.out))) {
+        h.kind = WIRE_OFFER;
+        h.table = (uint64_t)(uintptr_t)msg->segs;
+        h.nsegs = msg->nsegs;
+        h.offer = m->offer;
+    } else {
+        cursor_init(&m->body, msg->segs, msg->nsegs);
+    }
     wire_put(&h, m->head);
-    cursor_init(&m->body, msg->segs, msg->nsegs);
     *p->last = m;
     p->last = &m->next;
 }
@@ -379,8 +416,17 @@ static void cancel(Net *n, Exchange *x) {
         }
         if (p->want && p->want->x == x)
             p->want = NULL;
+        for (Push **at = &p->offered; *at;)
+            if ((*at)->x == x) {
+                offer_end(p->rings.out, (*at)->offer);
+                *at = (*at)->next;
+            } else {
+                at = &(*at)->next;
+            }
         for (Push **at = &p->first; *at;) {
             Push *m = *at;
+            if (m->x == x && m->offer)
+                offer_end(p->rings.out, m->offer);
             Push *kept = m->x == x && m->head_at && !p->gone ? push_keep(m) : NULL;
             if (m->x == x && !kept && m->head_at && !p->gone)
                 net_gone_locked(n, i, "could not be sent the rest of a message");
@@ -401,8 +447,9 @@ static void cancel(Net *n, Exchange *x) {
 bool exchange_move_locked(Net *n) {
     bool moved = false;
     for (uint32_t i = 0; i < n->n; i++)
-        if (i != n->me && !n->peers[i].gone) {
+        if (i != n->me) {
             moved |= push_some(n, &n->peers[i]);
+            moved |= offers_done(n, &n->peers[i]); // of one that is gone too: it may have taken them
             moved |= pull_some(n, i);
         }
     return moved;
@@ -416,7 +463,7 @@ static bool rings_sleep(Net *n) {
         if (!p->rings.in || p->gone)
             continue;
         ring_sleep(p->rings.in, true);
-        idle = idle && ring_empty(p->rings.in) && !(p->first && !ring_full(p->rings.out));
+        idle = idle && ring_empty(p->rings.in) && !(p->first && !ring_full(p->rings.out)) && !some_taken(p);
     }
     return idle;
 }
@@ -455,10 +502,14 @@ static void poll_all(Net *n) {
 
 // Something of this exchange is still to go to the process, or to come. One may leave when all of its own is sent.
 static bool misses(const Peer *p, const Exchange *x) {
-    bool found = p->want && p->want->x == x;
+    bool found = (p->want && p->want->x == x) || x->unread == p;
     for (const Want *w = p->wants; w; w = w->next)
         found |= w->x == x;
+    for (const Want *w = x->offers; w; w = w->next)
+        found |= w->peer == p;
     for (const Push *m = p->first; m; m = m->next)
+        found |= m->x == x;
+    for (const Push *m = p->offered; m; m = m->next)
         found |= m->x == x;
     return found;
 }
@@ -472,25 +523,49 @@ static void look_for_faults(Net *n, Exchange *x, const NetMsg *msgs, uint32_t co
         if (p->gone && misses(p, x))
             fail_locked(n, x, p->fault);
     }
+    if (x->unread_ms && net_now_ms() - x->unread_ms > UNREAD_MS)
+        fail_locked(n, x, "the memory of another process cannot be read any more");
     if (pulse_stops(pulse_here))
         fail_locked(n, x, "the run was ended");
 }
 
+// With the lock, which it gives up while it reads.
+static void take_offer(Net *n, Exchange *x) {
+    Want *w = x->offers;
+    Peer *p = w->peer;
+    x->offers = w->next;
+    pthread_mutex_unlock(&n->lock);
+    bool read = direct_read(p->who.pid, &w->head, &w->body), taken = read && offer_take(p->rings.in, w->head.offer);
+    pthread_mutex_lock(&n->lock);
+    if (taken) {
+        x->left--;
+        n->moves++;
+        bell(p);
+    } else {
+        x->unread = p; // why should be known soon
+        x->unread_ms = read ? 0 : net_now_ms();
+    }
+}
+
 static void drive(Net *n, Exchange *x) {
     n->driven = true;
-    for (int spins = 0; x->left && !x->failed;) {
+    int begin = n->crowded ? SPINS : 0;
+    for (int spins = begin; x->left && !x->failed && !x->offers;) {
         if (exchange_move_locked(n)) {
             pthread_cond_broadcast(&n->came);
-            spins = 0;
-        } else if (++spins < SPINS) {
+            spins = begin;
+        } else if (++spins < SPINS + YIELDS) {
             pthread_mutex_unlock(&n->lock);
-            sched_yield();
+            if (spins < SPINS)
+                cpu_pause();
+            else
+                sched_yield();
             pthread_mutex_lock(&n->lock);
         } else {
             break;
         }
     }
-    if (x->left && !x->failed)
+    if (x->left && !x->failed && !x->offers)
         poll_all(n);
     n->driven = false;
     pthread_cond_broadcast(&n->came);
@@ -505,7 +580,9 @@ static void finish(Net *n, Exchange *x, const NetMsg *out, uint32_t nout, const 
         look_for_faults(n, x, in, nin);
         if (x->failed)
             break;
-        if (n->driven)
+        if (x->offers)
+            take_offer(n, x);
+        else if (n->driven)
             pthread_cond_wait(&n->came, &n->lock);
         else
             drive(n, x);

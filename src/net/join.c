@@ -238,6 +238,23 @@ static bool wants_ring(const Join *j, uint32_t i) {
     return !j->sockets[i] && !strcmp(n->peers[i].who.place, n->peers[n->me].who.place);
 }
 
+// Each says where the other may try to read its memory, and then whether it could.
+static bool direct_agree(Join *j, uint32_t i, int fd, int64_t until) {
+    Direct *d = &j->net->peers[i].direct;
+    DirectProof mine = {0}, theirs;
+    char reads, is_read;
+    if (!j->self->rings)
+        direct_show(d, &mine);
+    if (!door_send(fd, &mine, sizeof mine, until) || !door_recv(fd, &theirs, sizeof theirs, until))
+        return false;
+    direct_try(d, &theirs);
+    reads = d->reads;
+    if (!door_send(fd, &reads, 1, until) || !door_recv(fd, &is_read, 1, until))
+        return false;
+    d->is_read = is_read;
+    return true;
+}
+
 // The called side makes the shared memory and says its name, the caller whether it could map it.
 static bool ring_offer(Join *j, uint32_t i, int fd) {
     char name[40] = "", yes = 0;
@@ -250,7 +267,7 @@ static bool ring_offer(Join *j, uint32_t i, int fd) {
         return false;
     if (made && !yes)
         ring_close(rings);
-    return true;
+    return !made || !yes || direct_agree(j, i, fd, until);
 }
 
 static bool ring_accept(Join *j, uint32_t i, int fd) {
@@ -262,7 +279,7 @@ static bool ring_accept(Join *j, uint32_t i, int fd) {
         return false;
     name[sizeof name - 1] = 0;
     char yes = name[0] && ring_open(&j->net->peers[i].rings, name, false);
-    return door_send(fd, &yes, 1, until);
+    return door_send(fd, &yes, 1, until) && (!yes || direct_agree(j, i, fd, until));
 }
 
 static void keep(Join *j, uint32_t i, uint32_t channel, int fd) {

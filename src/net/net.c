@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cpu.h"
 #include "net/net_in.h"
 
 #define BEAT_MS 500
@@ -348,6 +349,10 @@ uint32_t net_me(const Net *n) { return n->me; }
 uint32_t net_processes(const Net *n) { return n->n; }
 const NetProcess *net_process(const Net *n, uint32_t process) { return &n->peers[process].who; }
 
+bool net_is_near(const Net *n, uint32_t process) {
+    return !strcmp(n->peers[process].who.place, n->peers[n->me].who.place);
+}
+
 bool net_lost(Net *n) {
     pthread_mutex_lock(&n->lock);
     bool lost = n->lost;
@@ -410,8 +415,12 @@ bool net_open(const NetSelf *self, const NetKv *kv, Net **out, char *why, size_t
         return false;
     }
     bool ok = net_join(n, self, kv, why, why_bytes);
-    for (uint32_t i = 0; i < n->n; i++)
+    uint32_t near = 0;
+    for (uint32_t i = 0; i < n->n; i++) {
         n->peers[i].heard_ms = net_now_ms();
+        near += net_is_near(n, i);
+    }
+    n->crowded = (int)near > cpu_count();
     if (ok && !control_start(n)) {
         snprintf(why, why_bytes, "the host has no thread for the other processes");
         ok = false;

@@ -46,6 +46,7 @@ typedef struct NetSelf { // what a process says of itself
     const char *secret;         // of the job; NULL: process 0 makes one and puts it into the store
     const char *generation;     // of the job, in the store's keys, where a store outlives jobs; NULL or "": there is only one
     bool sockets;               // no shared memory, for measurements and tests
+    bool rings;                 // shared memory, and nobody reads this process's own
     unsigned timeout_ms;        // for everybody to come
     unsigned coll_timeout_ms;   // who waits longer in a launch for another process gives it up; 0: no limit
 } NetSelf;
@@ -63,6 +64,7 @@ void net_bye(Net *n);   // nothing will be launched any more: the others need no
 uint32_t net_me(const Net *n);
 uint32_t net_processes(const Net *n);
 const NetProcess *net_process(const Net *n, uint32_t process);
+bool net_is_near(const Net *n, uint32_t process); // on the same host
 bool net_lost(Net *n); // somebody is gone
 uint64_t net_retransmits(Net *n, uint32_t process); // packets to it that were sent again
 

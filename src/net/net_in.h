@@ -8,6 +8,7 @@
 //   net.c      life of a world, heartbeats, failures
 //   exchange.c messages
 //   ring.c     shared memory between two processes of a host
+//   direct.c   what such a process reads of the other's memory
 #ifndef OTRN_NET_IN_H
 #define OTRN_NET_IN_H
 
@@ -26,13 +27,16 @@
 #define WIRE_BODY_MAX ((uint64_t)1 << 40) // of a message
 #define WIRE_NOTE_MAX 1024                // of a frame of the control connection
 
-typedef enum WireKind { WIRE_DATA = 1, WIRE_BEAT, WIRE_FAIL, WIRE_BYE, WIRE_KINDS } WireKind;
+// OFFER: a message that lies in its sender's memory, where the receiver may read it.
+typedef enum WireKind { WIRE_DATA = 1, WIRE_OFFER, WIRE_BEAT, WIRE_FAIL, WIRE_BYE, WIRE_KINDS } WireKind;
 
 typedef struct WireHead {
     uint32_t kind, from;
-    uint64_t bytes; // behind the head
+    uint64_t bytes; // behind the head; of an offer, those to be read
     uint64_t tag, set, number, program, sign;
     char name[48], op[64]; // of the program; of the operation
+    uint64_t table;        // of an offer: where its segments are listed (NetSeg), how many, and its number
+    uint32_t nsegs, offer;
 } WireHead;
 
 void wire_put(const WireHead *h, uint8_t out[WIRE_HEAD_BYTES]);
@@ -112,6 +116,7 @@ bool door_send(int fd, const void *from, size_t n, int64_t until_ms);
 bool door_recv(int fd, void *to, size_t n, int64_t until_ms);
 
 // --- ring.c --------------------------------------------------------------------------------------
+#define RING_BYTES ((size_t)1 << 20)
 typedef struct Ring Ring; // bytes from one process to another
 typedef struct RingPair { // this process's ends; NULL: there is none
     void *map;
@@ -128,17 +133,44 @@ bool ring_full(const Ring *r);
 // bell when true.
 void ring_sleep(Ring *r, bool asleep);
 bool ring_asleep(Ring *r);
+// The writer of r lets the reader read its memory: a number, 0 when there are too many already. It ends the offer when the message
+// was taken, or without; the reader has it only when offer_take, behind its reads, says that it had not been ended before.
+uint32_t offer_make(Ring *r);
+bool offer_taken(const Ring *r, uint32_t offer);
+void offer_end(Ring *r, uint32_t offer);
+bool offer_take(Ring *r, uint32_t offer);
 
-// --- the world -----------------------------------------------------------------------------------
-enum { CHANNEL_CONTROL, CHANNEL_DATA, CHANNELS, CHANNEL_ROOT = CHANNELS }; // of a pair of processes; to the store
-
-typedef struct Exchange Exchange;
-
+// --- direct.c ------------------------------------------------------------------------------------
 typedef struct Cursor { // how far a list of segments is done
     const NetSeg *segs;
     uint32_t n, seg;
     size_t at;
 } Cursor;
+void cursor_init(Cursor *c, const NetSeg *segs, uint32_t n);
+void cursor_skip(Cursor *c);
+void cursor_move(Cursor *c, size_t n);
+static inline bool cursor_done(const Cursor *c) { return c->seg == c->n; }
+static inline void *cursor_at(const Cursor *c, size_t *room) {
+    *room = c->segs[c->seg].bytes - c->at;
+    return (char *)c->segs[c->seg].data + c->at;
+}
+
+typedef struct Direct { // with one other process
+    bool reads, is_read;  // it can be read here, this process there
+    uint8_t secret[16];   // what it has to find here
+} Direct;
+typedef struct DirectProof { // sent to the other
+    uint64_t pid, at;
+    uint8_t secret[16];
+} DirectProof;
+void direct_show(Direct *d, DirectProof *p);
+void direct_try(Direct *d, const DirectProof *p); // fills reads
+bool direct_read(long pid, const WireHead *offer, Cursor *to);
+
+// --- the world -----------------------------------------------------------------------------------
+enum { CHANNEL_CONTROL, CHANNEL_DATA, CHANNELS, CHANNEL_ROOT = CHANNELS }; // of a pair of processes; to the store
+
+typedef struct Exchange Exchange;
 
 typedef struct Push { // a message on its way out
     struct Push *next;
@@ -147,6 +179,7 @@ typedef struct Push { // a message on its way out
     size_t head_at;
     Cursor body;
     NetSeg own;
+    uint32_t offer; // 0: its bytes are sent
 } Push;
 
 typedef struct Want { // a message somebody waits for
@@ -154,6 +187,8 @@ typedef struct Want { // a message somebody waits for
     Exchange *x;
     uint64_t bytes;
     Cursor body;
+    struct Peer *peer;
+    WireHead head; // of an offer, once it has come
 } Want;
 
 typedef struct Arrival { // a message that came before it was asked for
@@ -167,6 +202,9 @@ struct Exchange {
     Exchange *next;
     const NetCall *call;
     uint32_t left;
+    Want *offers; // to be read, by who asked
+    const struct Peer *unread; // who offered a message that could not be taken
+    int64_t unread_ms;         // when its memory could not be read; 0: it could
     bool failed;
     char why[NET_WHY_BYTES];
 };
@@ -174,11 +212,13 @@ struct Exchange {
 typedef struct Peer {
     int fd[CHANNELS]; // -1: this process itself, or gone
     RingPair rings;
+    Direct direct;
     NetProcess who;
     bool gone, left; // left: it said goodbye
     char fault[NET_WHY_BYTES];
     // data
     Push *first, **last;
+    Push *offered; // not taken yet
     Want *wants;
     Arrival *arrivals;
     uint8_t head_bytes[WIRE_HEAD_BYTES];
@@ -211,6 +251,7 @@ struct Net {
     pthread_mutex_t lock; // of all that follows
     pthread_cond_t came;
     bool driven;  // somebody polls for all
+    bool crowded; // more processes on this host than CPUs
     int kick[2];  // a pipe: wakes who polls
     int stop[2];  // a pipe: ends the control thread
     pthread_t control;

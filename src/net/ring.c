@@ -14,12 +14,14 @@
 
 #include "net/net_in.h"
 
-#define RING_BYTES ((size_t)1 << 20)
+#define RING_OFFERS 64
 
 struct Ring {
     _Alignas(128) _Atomic uint64_t wrote;
     _Atomic uint32_t reader_sleeps;
     _Alignas(128) _Atomic uint64_t read;
+    uint32_t last_offer; // the writer's
+    _Alignas(128) _Atomic uint64_t offers[RING_OFFERS]; // number, and whether it was taken; 0: none
     _Alignas(128) uint8_t data[RING_BYTES];
 };
 
@@ -100,4 +102,27 @@ size_t ring_read(Ring *r, void *to, size_t n) {
 void ring_sleep(Ring *r, bool asleep) { atomic_store_explicit(&r->reader_sleeps, asleep, memory_order_seq_cst); }
 bool ring_asleep(Ring *r) {
     return atomic_load_explicit(&r->reader_sleeps, memory_order_seq_cst) && atomic_exchange(&r->reader_sleeps, 0);
+}
+
+// --- offers --------------------------------------------------------------------------------------
+
+static _Atomic uint64_t *offer_at(Ring *r, uint32_t offer) { return &r->offers[offer % RING_OFFERS]; }
+
+uint32_t offer_make(Ring *r) {
+    uint32_t offer = r->last_offer + 1 ? r->last_offer + 1 : 1;
+    if (atomic_load(offer_at(r, offer)))
+        return 0;
+    atomic_store(offer_at(r, offer), (uint64_t)offer << 1);
+    return r->last_offer = offer;
+}
+
+bool offer_taken(const Ring *r, uint32_t offer) {
+    return atomic_load(&r->offers[offer % RING_OFFERS]) == ((uint64_t)offer << 1 | 1);
+}
+
+void offer_end(Ring *r, uint32_t offer) { atomic_store(offer_at(r, offer), 0); }
+
+bool offer_take(Ring *r, uint32_t offer) {
+    uint64_t open = (uint64_t)offer << 1;
+    return atomic_compare_exchange_strong(offer_at(r, offer), &open, open | 1);
 }

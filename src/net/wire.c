@@ -5,7 +5,7 @@
 #include "base/bytes.h"
 #include "net/net_in.h"
 
-#define WIRE_PROTOCOL 1u
+#define WIRE_PROTOCOL 2u
 
 // Text in a field: always ended, printable.
 static void put_text(uint8_t *to, const char *from, size_t bytes) {
@@ -35,19 +35,23 @@ void wire_put(const WireHead *h, uint8_t out[WIRE_HEAD_BYTES]) {
         le_store64(out + 16 + 8 * i, words[i]);
     put_text(out + 64, h->name, sizeof h->name);
     put_text(out + 112, h->op, sizeof h->op);
+    le_store64(out + 176, h->table);
+    le_store32(out + 184, h->nsegs);
+    le_store32(out + 188, h->offer);
 }
 
 bool wire_get(const uint8_t in[WIRE_HEAD_BYTES], uint32_t from, bool data, WireHead *h) {
     *h = (WireHead){.kind = le_load32(in + 4), .from = le_load32(in + 8), .bytes = le_load64(in + 16),
                     .tag = le_load64(in + 24), .set = le_load64(in + 32), .number = le_load64(in + 40),
-                    .program = le_load64(in + 48), .sign = le_load64(in + 56)};
+                    .program = le_load64(in + 48), .sign = le_load64(in + 56),
+                    .table = le_load64(in + 176), .nsegs = le_load32(in + 184), .offer = le_load32(in + 188)};
     get_text(h->name, in + 64, sizeof h->name);
     get_text(h->op, in + 112, sizeof h->op);
     if (le_load32(in) != WIRE_MAGIC || le_load32(in + 12) != WIRE_PROTOCOL || h->from != from)
         return false;
     if (data)
-        return h->kind == WIRE_DATA && h->bytes <= WIRE_BODY_MAX;
-    return h->kind > WIRE_DATA && h->kind < WIRE_KINDS && h->bytes <= WIRE_NOTE_MAX;
+        return (h->kind == WIRE_DATA || h->kind == WIRE_OFFER) && h->bytes <= WIRE_BODY_MAX;
+    return h->kind > WIRE_OFFER && h->kind < WIRE_KINDS && h->bytes <= WIRE_NOTE_MAX;
 }
 
 // --- what a process does -------------------------------------------------------------------------

@@ -92,6 +92,7 @@ static PJRT_Error *join(PJRT_Client *c, const Options *o, NetSelf self, const Ne
     self.release = OTRN_RELEASE;
     self.chip = chip.text;
     self.sockets = !strcmp(o->val[OPT_FABRIC], "sockets");
+    self.rings = !strcmp(o->val[OPT_FABRIC], "rings");
     self.timeout_ms = JOIN_MS;
     job_limits(o, &self);
     if (net_open(&self, kv, &c->net, why, sizeof why))

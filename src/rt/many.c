@@ -215,12 +215,20 @@ static otrn_status no_room(uint32_t devices, otrn_error *err) {
     return ctx_set(err, OTRN_NOMEM, NO_PLACE, "the host has no memory or threads for %u devices", devices);
 }
 
-static otrn_status jobs_make(otrn_env *env, uint32_t devices, const uint32_t *ranks, otrn_exe *const *exes,
+// Those that share this host's CPUs, in whatever process.
+static uint32_t devices_near(const Many *m, const RtSpread *spread) {
+    uint32_t near = 0;
+    for (uint32_t r = 0; r < grid_ranks(m->grid); r++)
+        near += !spread || net_is_near(spread->net, spread->process[r]);
+    return near;
+}
+
+static otrn_status jobs_make(otrn_env *env, uint32_t devices, const RtSpread *spread, otrn_exe *const *exes,
                              const otrn_buffer *const *args, const otrn_buffer *const *results,
                              otrn_error *err) {
     Many *m = env->many;
-    uint32_t n = devices * m->cores;
-    Pool *pool = n < (uint32_t)pool_threads(env->pool) ? env->pool : NULL;
+    const uint32_t *ranks = spread ? spread->ranks : NULL;
+    Pool *pool = devices_near(m, spread) * m->cores < (uint32_t)pool_threads(env->pool) ? env->pool : NULL;
     for (uint32_t d = 0; d < devices; d++) {
         otrn_exe *exe = exes[d];
         const ExeSlot *slot = &exe->slots.at[--exe->slots_taken];
@@ -352,7 +360,7 @@ static otrn_status run_locked(otrn_env *env, const ManyRun *run, otrn_error *err
         return no_room(devices, err);
     otrn_status s = slots_take(run->exes, devices, err);
     if (s == OTRN_OK)
-        s = jobs_make(env, devices, spread ? spread->ranks : NULL, run->exes, run->args, run->results, err);
+        s = jobs_make(env, devices, spread, run->exes, run->args, run->results, err);
     Comm *comm = env->many->comm;
     for (uint32_t i = 0; i < run->nfeeds && s == OTRN_OK; i++)
         comm_send(comm_rank(comm, 0), COMM_INFEED, COMM_ANY, run->feeds[i].bufs, run->feeds[i].n);

@@ -4,11 +4,14 @@
 // A hang is a failure: the alarm ends it.
 #include <arpa/inet.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "coll/tree.h"
@@ -189,8 +192,20 @@ static void *proc_main(void *arg) {
     return NULL;
 }
 
+static void shared_init(Shared *s, int shared) {
+    pthread_mutexattr_t lock;
+    pthread_condattr_t came;
+    memset(s, 0, sizeof *s);
+    pthread_mutexattr_init(&lock);
+    pthread_mutexattr_setpshared(&lock, shared);
+    pthread_mutex_init(&s->lock, &lock);
+    pthread_condattr_init(&came);
+    pthread_condattr_setpshared(&came, shared);
+    pthread_cond_init(&s->came, &came);
+}
+
 static void procs_start(Proc *procs, uint32_t n, Shared *s, pthread_barrier_t *barrier, void (*run)(Proc *), bool sockets) {
-    *s = (Shared){.lock = PTHREAD_MUTEX_INITIALIZER, .came = PTHREAD_COND_INITIALIZER};
+    shared_init(s, PTHREAD_PROCESS_PRIVATE);
     pthread_barrier_init(barrier, NULL, n);
     for (uint32_t i = 0; i < n; i++)
         procs[i] = (Proc){.me = i, .n = n, .store = s, .run = run, .barrier = barrier,
@@ -260,15 +275,17 @@ static void run_swaps(Proc *p) {
     net_launch_end(p->net, &l, NULL);
 }
 
-static void test_messages(bool sockets) {
+static void test_messages(const char *way) {
     Proc procs[WORLD];
     Shared s;
     pthread_barrier_t barrier;
-    procs_start(procs, WORLD, &s, &barrier, run_swaps, sockets);
+    procs_start(procs, WORLD, &s, &barrier, run_swaps, !strcmp(way, "sockets"));
+    for (uint32_t i = 0; i < WORLD; i++) // one who may not be read among some who may
+        procs[i].self.rings = !strcmp(way, "rings") || (!strcmp(way, "some rings") && i == 1);
     procs_go(procs, WORLD);
     procs_join(procs, WORLD);
     for (uint32_t i = 0; i < WORLD; i++)
-        check(sockets ? "messages through sockets" : "messages through shared memory", procs[i].ok, "process %u: %s", i, procs[i].why);
+        check("messages", procs[i].ok, "%s, process %u: %s", way, i, procs[i].why);
 }
 
 // Two threads of a process at once, with tags of their own.
@@ -460,6 +477,83 @@ static void test_late(void) {
     check("one that never comes is named", procs[0].ok, "%s", procs[0].why);
 }
 
+// Process 0 has a large message for one who does not ask for it, and gives up: its memory is its own again, and the message does not
+// come when it is asked for too late.
+static void run_withdrawn(Proc *p) {
+    NetLaunch l = launch_of(p, 1), next = launch_of(p, 5);
+    char why[NET_WHY_BYTES] = "";
+    uint8_t *bytes = calloc(1, BIG);
+    NetSeg seg = {bytes, BIG};
+    NetMsg m = {.process = 1 - p->me, .nsegs = 1, .segs = &seg};
+    NetCall call = {.launch = &l, .tag = 9, .op = "late"};
+    net_launch_begin(p->net, &l, why, sizeof why);
+    if (p->me == 1) {
+        usleep(20000);
+        net_launch_fail(p->net, &l, "no more");
+        pthread_barrier_wait(p->barrier);
+    }
+    p->ok = !net_exchange(p->net, &call, &m, p->me == 0, &m, p->me == 1, p->why, sizeof p->why) && strstr(p->why, "no more");
+    memset(bytes, 0xff, BIG);
+    free(bytes);
+    if (p->me == 0)
+        pthread_barrier_wait(p->barrier);
+    net_launch_end(p->net, &l, NULL);
+    pthread_barrier_wait(p->barrier);
+    p->ok = p->ok && net_launch_begin(p->net, &next, p->why, sizeof p->why) && swap(p, &next, 1, BIG, p->why);
+    net_launch_end(p->net, &next, NULL);
+}
+
+static void test_withdrawn(void) {
+    for (int rings = 0; rings < 2; rings++) {
+        Proc procs[2];
+        Shared s;
+        pthread_barrier_t barrier;
+        procs_start(procs, 2, &s, &barrier, run_withdrawn, false);
+        procs[0].self.rings = procs[1].self.rings = rings;
+        procs_go(procs, 2);
+        procs_join(procs, 2);
+        check("a message that was withdrawn", procs[0].ok && procs[1].ok, "%s | %s", procs[0].why, procs[1].why);
+    }
+}
+
+// A process of its own that is killed while large messages go both ways, early or late in one.
+static void *killer_main(void *arg) {
+    usleep(*(useconds_t *)arg);
+    raise(SIGKILL);
+    return NULL;
+}
+
+static void run_killed(Proc *p) {
+    NetLaunch l = launch_of(p, 1);
+    useconds_t when = (useconds_t)p->self.devices * 700;
+    pthread_t thread;
+    if (p->me == 1)
+        pthread_create(&thread, NULL, killer_main, &when);
+    bool ok = net_launch_begin(p->net, &l, p->why, sizeof p->why);
+    for (uint32_t round = 0; ok; round++)
+        ok = swap(p, &l, round, BIG, p->why);
+    p->ok = strstr(p->why, "process 1 (host") && strstr(p->why, "is gone") && net_lost(p->net);
+    net_launch_end(p->net, &l, NULL);
+}
+
+static void test_killed(bool rings) {
+    Shared *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    for (uint32_t round = 1; round <= 8; round++) {
+        shared_init(s, PTHREAD_PROCESS_SHARED);
+        pid_t child = fork();
+        Proc p = {.me = child == 0, .n = 2, .store = s, .run = run_killed,
+                  .self = {.process = child == 0, .processes = 2, .devices = round, .release = "1", .chip = "trn2", .rings = rings,
+                           .timeout_ms = 30000}};
+        alarm(ALARM_SECONDS);
+        proc_main(&p);
+        if (child == 0)
+            _exit(0);
+        waitpid(child, NULL, 0);
+        check("one that is killed in a message", p.ok, "%s", p.why);
+    }
+    munmap(s, sizeof *s);
+}
+
 // --- strangers -------------------------------------------------------------------------------------
 
 static int dial(Shared *s) { // where process 0 listens
@@ -553,9 +647,14 @@ int main(void) {
     alarm(ALARM_SECONDS);
     test_tree();
     test_wire();
-    test_messages(true);
-    test_messages(false);
+    test_killed(false); // before there are threads
+    test_killed(true);
+    test_messages("sockets");
+    test_messages("direct");
+    test_messages("rings");
+    test_messages("some rings");
     test_lanes();
+    test_withdrawn();
     test_mismatch();
     test_leaving();
     test_last_words(true);
