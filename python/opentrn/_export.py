@@ -73,3 +73,48 @@ def export_step(
     (folder / "step.mlir").write_text(lowered.as_text(debug_info=True))
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
     return manifest
+
+
+def _double(tree: Any) -> Any:
+    """Floats of f32 as f64; all else as it is."""
+    import jax
+    import numpy as np
+
+    return jax.tree.map(
+        lambda x: np.asarray(x, np.float64) if np.asarray(x).dtype == np.float32 else np.asarray(x), tree
+    )
+
+
+def validate(
+    step: Callable[..., Any],
+    state: Any,
+    batch: Any,
+    steps: int = 20,
+    data: str | os.PathLike[str] | None = None,
+    options: tuple[str, ...] = (),
+) -> dict[str, Any]:
+    """Is this step, as export_step takes it, good enough in the precisions the chip computes fast in?
+
+    Makes the steps in double precision (JAX's x64, which the step must follow: types from its arguments), f32, bf16 and
+    fp8, on `batch` again and again or on the file `data`, and compares (`otrn precision`). Returns what `otrn precision
+    --json` prints: of each of "precisions" the losses, "gradients" by parameter, "worse" and a "verdict".
+    """
+    import subprocess
+    import sys
+    import tempfile
+
+    import jax
+
+    with tempfile.TemporaryDirectory() as folder:
+        export_step(step, state, batch, folder)
+        with jax.enable_x64(True):
+            export_step(step, _double(state), _double(batch), os.path.join(folder, "f64"))
+        words = ["precision", folder, f"--steps={steps}", "--seeds=1", "--json", *options]
+        if data is not None:
+            words.append(f"--data={os.fspath(data)}")
+        command = [sys.executable, "-m", "opentrn", *words]
+        done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode not in (0, 3):
+        raise RuntimeError(f"opentrn.validate: {done.stderr.strip()}")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found

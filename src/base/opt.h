@@ -111,7 +111,7 @@
     X(PATCH, "patch", "", "", 'S', "pixels", "ty", "side of the squares that vit cuts images into")  \
     X(DATA, "data", "", "", 'S', "FILE", "ty",                                                       \
       "text, tokens (.npy, .bin) or IDX images; empty = opentrn's documents, or digits drawn here") \
-    X(STEPS, "steps", "", "", 'S', "count", "ty", "steps of the whole run; empty = 300")             \
+    X(STEPS, "steps", "", "", 'S', "count", "ty", "steps of the whole run; empty = 500, precision: 50")             \
     X(SEED, "seed", "", "0", 'S', "number", "tgy", "of weights, order of data, samples")             \
     X(SEEDS, "seeds", "", "3", 'N', "count", "y", "runs of each precision, with seeds --seed, --seed + 1, …") \
     X(RATE, "lr", "", "", 'S', "rate", "ty", "learning rate at its highest; empty = 0.001")          \

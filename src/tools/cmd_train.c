@@ -42,7 +42,7 @@ static const Model small[MODEL_STEP] = { // what is trained in a minute
 };
 
 static Recipe recipe_usual(Tool *t) {
-    Recipe r = {.model = small[choice(t, OPT_MODEL, model_names, MODEL_STEP)], .steps = 300, .warmup = -1, .rate = 1e-3, .adam = ADAM_USUAL, .data = ""};
+    Recipe r = {.model = small[choice(t, OPT_MODEL, model_names, MODEL_STEP)], .steps = 500, .warmup = -1, .rate = 1e-3, .adam = ADAM_USUAL, .data = ""};
     if (t->words.n)
         r.folder = t->words.at[0], r.model = (Model){.kind = MODEL_STEP, .vocab = INT32_MAX};
     return r;

@@ -302,6 +302,33 @@ static void rates_add(Build *b, Ports *p, const Update *u) {
     port_add(b, p, (Port){.kind = PORT_CORRECT2, .name = "correct2", .result = -1}, u->correct2);
 }
 
+// Weights, first and second moments, in that order: arguments, and the results that replace them.
+static void state_add(Build *b, Ports *p, const Update *u, const Val *grads) {
+    static const char *const parts[3] = {"", ".m", ".v"};
+    Arena *a = b->arena;
+    Graph *g = &b->g;
+    uint32_t n = b->params.n;
+    Val(*before)[3] = arena_array(a, n, sizeof *before);
+    VEC_RESERVE(a, &p->results, 3 * n);
+    p->results.n = 3 * n;
+    for (uint32_t i = 0; i < n; i++) {
+        before[i][0] = b->params.at[i].val;
+        Dims dims = graph_at(g, before[i][0])->dims;
+        before[i][1] = graph_arg(g, g->real, dims), before[i][2] = graph_arg(g, g->real, dims);
+        Val after[3];
+        update(g, u, before[i][0], grads[i], before[i][1], before[i][2], after);
+        for (uint32_t k = 0; k < 3; k++)
+            p->results.at[k * n + i] = after[k];
+    }
+    for (uint32_t k = 0; k < 3; k++)
+        for (uint32_t i = 0; i < n; i++) {
+            const Param *q = &b->params.at[i];
+            Port port = {.kind = k ? PORT_STATE : PORT_PARAMETER, .name = arena_printf(a, "%s%s", q->name, parts[k]), .result = k * n + i,
+                         .fill = k ? 0 : q->fill, .scale = k ? 0 : q->scale};
+            port_add(b, p, port, before[i][k]);
+        }
+}
+
 void model_step(Ctx *ctx, Arena *a, const Model *m, const Adam *adam, int64_t devices, int real, Step *out) {
     sizes_check(ctx, m, devices);
     Build b = {.arena = a, .m = m, .g = {.arena = a, .real = real}, .batch = m->batch / devices};
@@ -319,25 +346,7 @@ void model_step(Ctx *ctx, Arena *a, const Model *m, const Adam *adam, int64_t de
     Update u = rates_make(&b, adam);
     u.clip = adam->clip > 0 ? clip_of(g, norm, adam->clip) : 0;
     Ports p = {0};
-    VEC_RESERVE(a, &p.results, (uint32_t)(3 * n + 2));
-    p.results.n = (uint32_t)(3 * n);
-    static const char *const parts[3] = {"", ".m", ".v"};
-    Val(*before)[3] = arena_array(a, n, sizeof *before);
-    for (size_t i = 0; i < n; i++) {
-        before[i][0] = weights[i];
-        before[i][1] = graph_arg(g, g->real, graph_at(g, weights[i])->dims);
-        before[i][2] = graph_arg(g, g->real, graph_at(g, weights[i])->dims);
-        Val after[3];
-        update(g, &u, weights[i], grads[i], before[i][1], before[i][2], after);
-        for (int k = 0; k < 3; k++)
-            p.results.at[(size_t)k * n + i] = after[k];
-    }
-    for (int k = 0; k < 3; k++)
-        for (size_t i = 0; i < n; i++) {
-            const Param *q = &b.params.at[i];
-            port_add(&b, &p, (Port){.kind = k ? PORT_STATE : PORT_PARAMETER, .name = arena_printf(a, "%s%s", q->name, parts[k]),
-                     .result = (int64_t)((size_t)k * n + i), .fill = k ? 0 : q->fill, .scale = k ? 0 : q->scale}, before[i][k]);
-        }
+    state_add(&b, &p, &u, grads);
     inputs_add(&b, &p);
     rates_add(&b, &p, &u);
     VEC_PUSH(a, &p.results, graph_all_sum(g, loss, (int)devices));

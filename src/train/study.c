@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/dtype.h"
+#include "base/npy.h"
 
 typedef struct Precision {
     const char *name, *cast, *type, *rounding, *seed;
@@ -78,25 +79,41 @@ static double element(const Tensor *t, size_t i) {
     return t->type.dtype == DT_F64 ? ((const double *)t->data)[i] : t->type.dtype == DT_F32 ? ((const float *)t->data)[i] : 0;
 }
 
-// What of a step shows a parameter's gradient: AdamW's first moment, else the parameter itself.
-static const Tensor *shows(const Train *t, Arena *a, const Port *p) {
-    const Tensor *m = tensor_find(t, arena_printf(a, "%s.m", p->name));
-    return m ? m : tensor_find(t, p->name);
+// What of a step shows a parameter's gradient: AdamW's first moment of a model of ours, else how far the parameter went.
+typedef struct Shown {
+    const Tensor *now;
+    Tensor before; // data NULL: nothing to take away
+} Shown;
+static Shown shows(const Train *t, Arena *a, const Port *p) {
+    if (!t->recipe.folder)
+        return (Shown){.now = tensor_find(t, arena_printf(a, "%s.m", p->name))};
+    Shown s = {.now = tensor_find(t, p->name)};
+    Npy npy = {0};
+    if (p->file)
+        npy_read(t->ctx, a, p->file, &npy);
+    s.before = (Tensor){.type = p->type, .data = npy.data};
+    return s;
 }
+
+static double shown(const Shown *s, size_t i) { return element(s->now, i) - (s->before.data ? element(&s->before, i) : 0); }
 
 static const char *part_of(Arena *a, const char *name) { // "layers.0.up" of "layers.0.up.weight"
     const char *dot = strrchr(name, '.');
     return dot ? arena_strndup(a, name, (size_t)(dot - name)) : name;
 }
 
+static size_t count_of(const Tensor *t) { return t->bytes / otrn_dtype_bytes(t->type.dtype); }
+
 static void parts_compare(Study *s, const Train *x, const Train *y, StudyRow *row) {
+    if (x->step.nargs != y->step.nargs)
+        ctx_fail(s->ctx, OTRN_ARGUMENT, (Place){.file = y->step.name}, "has other arguments than the step it is the twin of");
     const char *before = "";
     double off = 0, all = 0;
     for (size_t i = 0; i <= x->step.nargs; i++) {
         const Port *p = i < x->step.nargs ? &x->step.args[i] : NULL;
         if (p && p->kind != PORT_PARAMETER)
             continue;
-        const char *part = p ? part_of(s->arena, p->name) : "";
+        const char *part = !p ? "" : s->recipe.folder ? p->name : part_of(s->arena, p->name);
         if (*before && strcmp(part, before)) {
             StudyPart one = {before, all > 0 ? sqrt(off / all) : 0};
             VEC_PUSH(s->arena, &row->parts, one);
@@ -104,11 +121,11 @@ static void parts_compare(Study *s, const Train *x, const Train *y, StudyRow *ro
             off = all = 0;
         }
         before = part;
-        const Tensor *a = p ? shows(x, s->arena, p) : NULL, *b = p ? shows(y, s->arena, p) : NULL;
-        size_t n = a && b ? b->bytes / otrn_dtype_bytes(b->type.dtype) : 0;
+        Shown a = p ? shows(x, s->arena, p) : (Shown){0}, b = p ? shows(y, s->arena, &y->step.args[i]) : (Shown){0};
+        size_t n = a.now && b.now && count_of(a.now) == count_of(b.now) ? count_of(b.now) : 0;
         for (size_t k = 0; k < n; k++) {
-            double d = element(a, k) - element(b, k);
-            off += d * d, all += element(b, k) * element(b, k);
+            double d = shown(&a, k) - shown(&b, k);
+            off += d * d, all += shown(&b, k) * shown(&b, k);
         }
     }
 }

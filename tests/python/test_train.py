@@ -221,3 +221,24 @@ def test_tensorboard_records(tmp_path):
     for step, event in zip(log, events[1:], strict=True):
         assert event[9] == 0x10 and event[10] == step["step"]
         assert b"\x0a\x04loss\x15" + np.float32(step["loss"]).tobytes() in event
+
+
+def test_validate_compares_precisions():
+    """A step of JAX against its twin in double precision: f32 is as good, and what a cast does is told by parameter."""
+    import opentrn
+
+    def step(state, batch):
+        loss, grads = jax.value_and_grad(
+            lambda p: jnp.mean((jnp.tanh(batch["x"] @ p["a"]) @ p["b"] - batch["y"]) ** 2)
+        )(state["params"])
+        return {"params": jax.tree.map(lambda p, g: p - 0.1 * g, state["params"], grads)}, loss
+
+    rng = np.random.default_rng(1)
+    params = {k: rng.normal(size=(32, 32)).astype(np.float32) * 0.2 for k in ("a", "b")}
+    example = {k: rng.normal(size=(16, 32)).astype(np.float32) for k in ("x", "y")}
+    found = opentrn.validate(step, {"params": params}, example, steps=4, options=("--cache=off",))
+    rows = {row["precision"]: row for row in found["precisions"]}
+    assert rows["f64"]["reference"] and not rows["f32"]["worse"]
+    assert abs(rows["f32"]["loss"] - rows["f64"]["loss"]) < 1e-6 < abs(rows["bf16"]["loss"] - rows["f64"]["loss"])
+    assert rows["f32"]["gradients"].keys() == {"params.a", "params.b"}
+    assert max(rows["f32"]["gradients"].values()) < 1e-4 < min(rows["bf16"]["gradients"].values())
