@@ -216,14 +216,22 @@ void exe_memory(const Artifact *art, otrn_memory *m) {
     m->peak_bytes = m->arg_bytes + m->result_bytes - m->alias_bytes + m->scratch_bytes + m->const_bytes;
 }
 
+// A slot for one more device: the program is loaded and planned once.
+static ExeSlot slot_share(otrn_exe *exe) {
+    ExeSlot slot = exe->slots.at[0];
+    slot.prog = chip_share(&exe->arena, slot.prog);
+    slot.peer = slot.peer ? chip_share(&exe->arena, slot.peer) : NULL;
+    return slot;
+}
+
 void exe_add_slot(otrn_exe *exe) {
     const Artifact *art = exe->art;
     Pool *pool = exe->env->pool;
     int threads = pool_threads(pool);
     bool by_chance = exe->env->stochastic || art->flags & ART_STOCHASTIC;
-    ExeSlot slot = {.prog = chip_load(&exe->ctx, &exe->arena, art, threads, by_chance, pool),
-                    .segs = ARENA_NEWN(&exe->arena, uint8_t *, SEG_FIRST_ARG + art->nargs + art->nresults)};
-    if (artifact_is_shared(art)) {
+    ExeSlot slot = exe->slots.n ? slot_share(exe) : (ExeSlot){.prog = chip_load(&exe->ctx, &exe->arena, art, threads, by_chance, pool)};
+    slot.segs = ARENA_NEWN(&exe->arena, uint8_t *, SEG_FIRST_ARG + art->nargs + art->nresults);
+    if (artifact_is_shared(art) && !slot.peer) {
         slot.peer = chip_load(&exe->ctx, &exe->arena, art->peer, threads, by_chance, pool);
         slot.turns = chip_takes_turns(slot.prog, slot.peer);
     }

@@ -219,6 +219,12 @@ static bool has_unknown_loop(const Artifact *art) {
 
 const uint64_t *chip_counts(const ChipProg *p) { return p->counted ? p->counts : NULL; }
 
+static void prog_room(Arena *a, ChipProg *p) { // what a run writes
+    p->ptrs = ARENA_NEWN(a, void *, p->nptrs + 1);
+    p->scratch = aligned(a, p->scratch_bytes);
+    p->wide = p->wide_bytes ? aligned(a, p->wide_bytes) : NULL;
+}
+
 ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads, bool by_chance, Pool *pool) {
     chip_check(ctx, art);
     ChipProg *p = ARENA_NEW(a, ChipProg);
@@ -247,9 +253,22 @@ ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads, bool b
         scratch = most(scratch, gp_scratch_bytes(&g->wide, threads));
         wide = most(wide, g->bytes);
     }
-    p->ptrs = ARENA_NEWN(a, void *, ptrs + 1);
-    p->scratch = aligned(a, scratch);
-    p->wide = wide ? aligned(a, wide) : NULL;
+    p->nptrs = ptrs, p->scratch_bytes = scratch, p->wide_bytes = wide;
+    prog_room(a, p);
+    return p;
+}
+
+ChipProg *chip_share(Arena *a, const ChipProg *from) {
+    ChipProg *p = arena_dup(a, from, sizeof *p);
+    p->plan = plan_share(a, from->plan);
+    p->counted = false;
+    if (p->counts)
+        p->counts = ARENA_NEWN(a, uint64_t, (size_t)p->art->ncode + 1);
+    if (p->chance)
+        p->chance = ARENA_NEWN(a, GpChance *, p->art->nkerns + 1);
+    for (uint32_t i = 0; p->chance && i < p->art->nkerns; i++)
+        p->chance[i] = from->chance[i] ? gp_chance_make(a, &p->art->kerns[i]) : NULL;
+    prog_room(a, p);
     return p;
 }
 

@@ -40,11 +40,14 @@ void chip_round(Chip *c, bool stochastic, uint64_t seed);
 // Raises UNSUPPORTED, with the user's place, when the chip lacks a kernel the program needs.
 void chip_check(Ctx *ctx, const Artifact *art);
 // A loaded program: kernels resolved, room for their operands and scratch made. Lives in the arena it is
-// given and is run by one thread at a time.
+// given and is run by one thread at a time; chip_share makes others of it.
 typedef struct ChipProg ChipProg;
 // by_chance: it may be run with chip_round. `threads` will run it; the pool, which may be NULL, helps to load it.
 // Raises UNSUPPORTED.
 ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads, bool by_chance, Pool *pool);
+// The same program for another core, which runs beside: what is known of it is shared, what a run writes is its own. Lives as long as
+// both arenas.
+ChipProg *chip_share(Arena *a, const ChipProg *p);
 const Artifact *chip_prog_artifact(const ChipProg *p);
 // What the last run that succeeded counted of loops whose length only the run knows, per instruction: times it went back
 // (jump, branch, endloop) or was entered (loop). NULL: there is no such loop, or no run yet.

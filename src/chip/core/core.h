@@ -54,6 +54,7 @@ struct ChipProg {
     uint8_t *wide;      // room for their numbers
     void **ptrs;        // operands then results of the kernel being run
     void *scratch;      // for kernels, 64-byte aligned
+    size_t nptrs, scratch_bytes, wide_bytes;
     uint8_t *dynamic;   // per instruction: ART_DYN_… to look at while it runs
     uint8_t *pe;        // per ldweights and matmul: PE_… ways it goes
     Plan *plan;

@@ -156,6 +156,12 @@ static void segs_init(Arena *a, Plan *p, const Artifact *art) {
     }
 }
 
+Plan *plan_share(Arena *a, const Plan *p) {
+    Plan *own = arena_dup(a, p, sizeof *own);
+    own->order = arena_dup(a, p->order, p->nsegs * sizeof *own->order);
+    return own;
+}
+
 bool plan_fits(const Plan *p, const Artifact *art, uint8_t *const *segs) {
     uint32_t *order = p->order;
     for (uint32_t i = 1; i < p->nsegs; i++) // nearly in order: it was the last time

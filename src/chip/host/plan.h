@@ -73,6 +73,7 @@ typedef struct Plan {
 // `shapes` are the artifact's. The pool, which may be NULL, helps; the plan does not depend on it.
 Plan *plan_make(Arena *a, const Artifact *art, const IsaShapes *shapes, const uint8_t *dynamic, const uint8_t *plain,
                 Pool *pool);
+Plan *plan_share(Arena *a, const Plan *p); // the same for a core beside: only what plan_fits writes is its own
 // Do the segments lie as the plan assumes: apart, or in each other's place?
 bool plan_fits(const Plan *p, const Artifact *art, uint8_t *const *segs);
 
