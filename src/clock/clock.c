@@ -281,7 +281,19 @@ static Ps run_dma(Sim *s, Core *c, uint32_t pc, const FlowItem *in, Ps trigger) 
     return ps_add(end, s->dma_done);
 }
 
-// A collective runs on its own cores, one after the other, beside everything else.
+// Its bytes go over the links behind those of others, of the other core too; latency before them does not hold these up.
+static Ps take_links(Sim *s, Ps begin, const Price *p) {
+    bool twice = s->ncores > 1 && !s->apart; // it is the pair's, and both come here
+    Ps link = ps_times(twice ? p->link / 2 : p->link, s->times), last = ps_times(p->busy, s->times) - ps_times(p->link, s->times);
+    Ps start = ps_add(begin, last);
+    if (s->links > start)
+        s->link.serve = s->links, s->link.serve_by = s->links_by, start = s->links;
+    s->links = ps_add(start, link);
+    s->links_by = s->me;
+    return ps_max(s->links, ps_add(begin, ps_times(p->busy, s->times)));
+}
+
+// A collective runs on its own cores, in the order of its queue, beside everything else.
 static Ps run_collective(Sim *s, Core *c, uint32_t pc, const FlowItem *in, Ps trigger) {
     const Price *p = &c->price[pc];
     c->now.free[in->engine] = ps_add(trigger, s->control_ps);
@@ -290,7 +302,9 @@ static Ps run_collective(Sim *s, Core *c, uint32_t pc, const FlowItem *in, Ps tr
     hold_run(s, &begin, c->now.collective, CLOCK_QUEUE, c->by.collective);
     s->link.serve = begin;
     Ps hbm = s->ncores > 1 && !s->apart ? p->hbm / 2 : p->hbm; // it is the pair's, and both come here
-    Ps end = take_hbm(s, begin, hbm, ps_add(begin, ps_times(p->busy, s->times)));
+    Ps end = take_hbm(s, begin, hbm, take_links(s, begin, p));
+    s->totals.comm = ps_add(s->totals.comm, ps_max(end - ps_max(begin, s->comm_until), 0));
+    s->comm_until = ps_max(s->comm_until, end);
     c->now.collective = end;
     c->by.collective = s->me;
     note_busy(s, c, pc, p->track, begin, end);
@@ -615,6 +629,7 @@ static void run(Sim *s, const Artifact *art, Clock *out) {
         out->busy_ns[i] = (double)s->totals.busy[i] * 1e-3 / (s->apart ? 2 : 1);
         out->insts[i] = s->totals.insts[i];
     }
+    out->comm_ns = (double)s->totals.comm * 1e-3;
     out->flops = s->totals.flops;
     out->hbm_bytes = s->totals.hbm_bytes;
     out->link_bytes = s->totals.link_bytes;

@@ -63,6 +63,7 @@ typedef struct ClockJump { // iterations added at once: no events in between
 typedef struct Clock {
     double total_ns;
     double busy_ns[CLOCK_TRACKS]; // of two cores with programs of their own: the mean; what follows: the sum
+    double comm_ns; // some collective runs, on either core
     uint64_t insts[CLOCK_TRACKS];
     double flops, hbm_bytes, link_bytes;
     uint64_t unknown_loops; // whose length nobody told: as long as ClockOptions.trips_else, or once

@@ -77,6 +77,7 @@ enum { SEQ_UNKNOWN = -1, SEQ_WAITS = -2, SEQ_FENCE = -3, SEQ_STOP = -4 };
 typedef struct Totals { // what a fast-forward multiplies
     Ps busy[CLOCK_TRACKS];
     uint64_t insts[CLOCK_TRACKS];
+    Ps comm; // some collective runs, on either core
     double flops, hbm_bytes, link_bytes;
 } Totals;
 
@@ -123,8 +124,9 @@ typedef struct Sim {
     uint32_t dma_engines, dma_share, dma_depth;
     uint32_t ncores;
     Core *core[CORES_MAX];
-    Ps hbm; // shared by the cores
-    uint32_t hbm_by;
+    Ps hbm, links; // shared by the cores
+    Ps comm_until; // of totals.comm
+    uint32_t hbm_by, links_by;
     uint32_t me;    // the event of the instruction being run
     ClockLink link; // and what is known of it
     uint64_t times; // of the instruction being run

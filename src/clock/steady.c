@@ -212,6 +212,7 @@ static void add_totals(Totals *t, const Totals *from, uint64_t n) {
         t->busy[i] = ps_add(t->busy[i], ps_times(t->busy[i] - from->busy[i], n));
         t->insts[i] = add_u64(t->insts[i], times_u64(t->insts[i] - from->insts[i], n));
     }
+    t->comm = ps_add(t->comm, ps_times(t->comm - from->comm, n));
     t->flops += (t->flops - from->flops) * (double)n;
     t->hbm_bytes += (t->hbm_bytes - from->hbm_bytes) * (double)n;
     t->link_bytes += (t->link_bytes - from->link_bytes) * (double)n;
@@ -307,6 +308,8 @@ static bool jump(Sim *s, const Spot *spots, const Snap *from, Ps now) {
     for (uint32_t k = 0; k < s->ncores; k++)
         shift(s->core[k], &spots[k], by, n * (spots[k].iter - from->iter[k]));
     s->hbm = ps_add(s->hbm, by);
+    s->links = ps_add(s->links, by);
+    s->comm_until = ps_add(s->comm_until, by);
     if (s->want_events)
         tell_jump(s, from, now, by, n);
     return true;
@@ -318,6 +321,8 @@ static bool jump(Sim *s, const Spot *spots, const Snap *from, Ps now) {
 static bool take_all(const Sim *s, const Spot *spots, Ps zero, Hasher *h) {
     bool can = true;
     mix(h, (uint64_t)ps_max(s->hbm - zero, 0));
+    mix(h, (uint64_t)ps_max(s->links - zero, 0));
+    mix(h, (uint64_t)ps_max(s->comm_until - zero, 0));
     for (uint32_t k = 0; k < s->ncores; k++) {
         const Core *c = s->core[k];
         const Spot *p = &spots[k];

@@ -86,8 +86,9 @@ static void add_core(Arena *a, const Artifact *art, uint32_t devices, const Pric
         r->count += times;
         r->bytes += price[pc].link_bytes * times;
         r->busy_ns += busy;
-        r->exposed_ns += on_path ? on_path[pc] : busy;
-        VEC_PUSH(a, lines, ((LineTime){(uint32_t)(r - t->rows.at), view->line_of[core][pc], on_path ? on_path[pc] : busy}));
+        double path = on_path ? fmin(on_path[pc], busy) : busy; // it may also stand on the path because others hold it up
+        r->exposed_ns += path;
+        VEC_PUSH(a, lines, ((LineTime){(uint32_t)(r - t->rows.at), view->line_of[core][pc], path}));
     }
 }
 
@@ -100,16 +101,15 @@ static int most_exposed(const void *x, const void *y) {
 
 void traffic_make(Arena *a, const Artifact *art, const Clock *clock, double free_ns, const View *view, const Stalls *stalls, Traffic *out) {
     *out = (Traffic){.total_ns = clock->total_ns, .bytes = clock->link_bytes};
-    bool known = stalls && stalls->known, apart = clock->peer_flow;
+    bool known = stalls && stalls->known;
     uint32_t devices = art->partitions ? art->partitions : 1;
     LineTimes lines = {0};
     add_core(a, art, devices, clock->price, view, known ? stalls->on_path[0] : NULL, 0, out, &lines);
-    if (apart)
+    if (clock->peer_flow)
         add_core(a, art->peer, devices, clock->peer_price, view, known ? stalls->on_path[1] : NULL, 1, out, &lines);
     if (lines.n)
         lines_take(out, lines.at, lines.n);
-    // Busy times are the mean over cores with programs of their own.
-    out->busy_ns = fmin(clock->busy_ns[COLLECTIVES] * (apart ? 2 : 1), clock->total_ns);
+    out->busy_ns = clock->comm_ns;
     out->exposed_ns = fmin(fmax(clock->total_ns - free_ns, 0), out->busy_ns);
     double path = 0, busy = 0;
     for (uint32_t i = 0; i < out->rows.n; i++)

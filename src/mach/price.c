@@ -218,18 +218,25 @@ static double doublings(double n) {
 // The ways documented for it (neuron-runtime/explore/intranode-collective-comm.rst), each a latency by the number of ranks and
 // a bandwidth: a mesh, where everybody writes to everybody at once; recursive halving and doubling, in log2 ranks steps; rings, a
 // hop for each rank. The quickest for its size is taken. Reduction and gathering are passes of their own, the start is one.
-static double collective_ns(const ChipFile *c, const Route *r) {
+typedef struct Wire {
+    double ns, bytes_ns; // all of it; of that, what bytes take
+} Wire;
+
+static Wire wire(double latency, double bytes) { return (Wire){latency + bytes, bytes}; }
+static Wire quicker(Wire a, Wire b) { return b.ns < a.ns ? b : a; }
+
+static Wire collective_ns(const ChipFile *c, const Route *r) {
     double passes = (r->reduces > 0) + (r->moves > 0 || !(r->reduces > 0));
     double bytes = r->moves + c->link_reduce * r->reduces, n = fmin(fmax(r->ranks, 2), RING_MAX);
     if (r->one_chip)
-        return c->collective_start_ns + passes * c->collective_chip_ns + bytes / (c->link_chip_bw * n / 2);
+        return wire(c->collective_start_ns + passes * c->collective_chip_ns, bytes / (c->link_chip_bw * n / 2));
     double all_far = r->far * r->ranks; // of the machine
-    double mesh = bytes / c->link_mesh_bw + all_far / c->network_mesh_bw;
-    double steps = passes * c->collective_step_ns * doublings(n) + bytes / c->link_step_bw + all_far / c->network_step_bw;
-    double ring = passes * c->collective_hop_ns * (n - 1) + bytes / c->link_bw;
-    if (r->far > 0)
-        ring += r->far / (c->network_bw * c->network_ratio);
-    return c->collective_start_ns + passes * c->collective_ns + r->hops * c->network_hop_ns + fmin(mesh, fmin(steps, ring));
+    double start = c->collective_start_ns + passes * c->collective_ns + r->hops * c->network_hop_ns;
+    double far = r->far > 0 ? r->far / (c->network_bw * c->network_ratio) : 0;
+    Wire mesh = wire(start, bytes / c->link_mesh_bw + all_far / c->network_mesh_bw);
+    Wire steps = wire(start + passes * c->collective_step_ns * doublings(n), bytes / c->link_step_bw + all_far / c->network_step_bw);
+    Wire ring = wire(start + passes * c->collective_hop_ns * (n - 1), bytes / c->link_bw + far);
+    return quicker(mesh, quicker(steps, ring));
 }
 
 // A group over several machines, stage by stage as documented (neuron-runtime/about/collectives.rst): an all-gather
@@ -263,7 +270,7 @@ static Route spread_route(const Kern *k, const KWork *w, KSpread s) {
     return r;
 }
 
-static double links_ns(const ChipFile *c, const Kern *k, const KWork *w) {
+static Wire links_ns(const ChipFile *c, const Kern *k, const KWork *w) {
     KSpread s = kern_spread(k, c->host_cores > 0 ? (uint32_t)c->host_cores : UINT32_MAX);
     KSpread chips = kern_spread(k, (uint32_t)c->cores_per_chip);
     Route here = {.ranks = s.local * s.hosts, .one_chip = chips.hosts == 1 && chips.local > 1,
@@ -271,7 +278,8 @@ static double links_ns(const ChipFile *c, const Kern *k, const KWork *w) {
     if (s.hosts == 1)
         return collective_ns(c, &here);
     Route spread = spread_route(k, w, s);
-    return fmax(collective_ns(c, &spread), collective_ns(c, &here));
+    Wire far = collective_ns(c, &spread), near = collective_ns(c, &here);
+    return near.ns > far.ns ? near : far;
 }
 
 static void price_kernel(const ChipFile *c, const Kern *k, Price *p) {
@@ -279,13 +287,14 @@ static void price_kernel(const ChipFile *c, const Kern *k, Price *p) {
     double compute_ns = w.steps / c->gpsimd_lanes_32 / c->gpsimd_ghz;
     // the bandwidth is both ways together, half each way
     double memory_ns = w.is_collective ? 0 : fmax(w.read_bytes, w.write_bytes) / (c->gpsimd_hbm_bw / 2);
-    double link_ns = w.is_collective ? links_ns(c, k, &w) : 0;
+    Wire link = w.is_collective ? links_ns(c, k, &w) : (Wire){0};
     p->hbm_bytes = w.read_bytes + w.write_bytes;
     p->hbm = ps_bytes(p->hbm_bytes, c->hbm_bw_core);
     p->busy = ps_add(ps_cycles(c->gpsimd_start_cycles, c->gpsimd_ghz),
-                     ps_from_ns(c->gpsimd_hbm_ns + fmax(fmax(compute_ns, memory_ns), link_ns)));
+                     ps_from_ns(c->gpsimd_hbm_ns + fmax(fmax(compute_ns, memory_ns), link.ns)));
     p->latency = p->busy;
     p->flops = w.flops;
+    p->link = ps_from_ns(link.bytes_ns);
     p->link_bytes = w.is_collective ? w.link_bytes : 0;
 }
 

@@ -22,6 +22,7 @@ typedef struct Price {
     Ps busy;    // the engine is occupied; DMA: the sequencer that triggers it
     Ps latency; // from begin until the semaphore counts; DMA: from trigger to the first byte
     Ps hbm;     // HBM occupied at full bandwidth
+    Ps link;    // of a collective: what of busy its bytes take on the links
     Ps dma;     // DMA engine time for one partition; without partitions, of every engine
     uint16_t dma_part, dma_parts; // DMA: partitions moved; parts 0 = spread evenly over all engines
     uint8_t track;

@@ -91,8 +91,10 @@ static HloAttr plain_attr(const HloAttr *a) {
 
 static void push_kernel(Emit *e, const Kern *k) {
     IsaInst in = {.op = ISA_KERNEL, .engine = ENG_GPSIMD, .imm = (int32_t)e->kerns.n};
-    if (kern_work(k).is_collective) // beside the engines, on the collective cores
-        in = (IsaInst){.op = ISA_COLLECTIVE, .engine = ENG_SYNC, .queue = QUEUE_COLL, .imm = in.imm};
+    if (kern_work(k).is_collective) { // beside the engines, on the collective cores
+        emit_collective(e, k);
+        return;
+    }
     VEC_PUSH(e->c->arena, &e->kerns, *k);
     emit_inst(e, in, NULL, 0, NULL, 0);
 }
@@ -340,7 +342,7 @@ static uint32_t draws_area(const Lower *l, const ChipFile *chip) {
 static Lane lane_of(const Emit *e, const Step *s) {
     switch (s->kind) {
     case STEP_KERNEL:
-        return LANE_KERNEL;
+        return hlo_row(hlo_at(e->l->h, s->op))->cls == HC_COLL ? LANE_COLLECTIVE : LANE_KERNEL;
     case STEP_FILL:
         return fill_is_transfer(hlo_value_type(e->l->h, hlo_at(e->l->h, s->op)->results)) ? LANE_ROWS : LANE_KERNEL;
     case STEP_DOT:

@@ -21,7 +21,7 @@ enum {
 };
 
 // Steps of a lane keep their order; steps of different lanes may go beside each other (sched.c).
-typedef enum Lane { LANE_TENSOR, LANE_ROWS, LANE_MOVE, LANE_CAST, LANE_KERNEL, LANE_DRAWS, LANE_COUNT, LANE_NONE = LANE_COUNT } Lane;
+typedef enum Lane { LANE_TENSOR, LANE_ROWS, LANE_MOVE, LANE_CAST, LANE_KERNEL, LANE_COLLECTIVE, LANE_DRAWS, LANE_COUNT, LANE_NONE = LANE_COUNT } Lane;
 #define REC_READS 4
 #define REC_WRITES 3
 
@@ -120,6 +120,7 @@ bool emit_draws(const Emit *e, const Step *s); // random numbers, in a lane and 
 bool emit_tiles_apart(const Step *s);           // its tiles write no byte that another of them touches
 // HBM address of a buffer. That of a view is in a segment that is none: emit_inst puts its place and register there.
 uint64_t emit_addr(const Emit *e, BufId b);
+void emit_collective(Emit *e, const Kern *k); // collect.c
 void emit_dot(Emit *e, const Step *s);      // dot.c
 void emit_batch(Emit *e, const Step *s);    // batch.c
 void emit_conv(Emit *e, const Step *s);     // conv.c

@@ -15,7 +15,8 @@
 //      a meeting, the cores meet. A meeting holds up nothing but what follows it: accesses to memory that the other core touched in
 //      a round before (pair_follow); other work goes on beside it;
 //   3. in memory a buffer lives for whole rounds: within one, nobody knows who is first;
-//   4. steps with effects (random streams, the host, collectives) stay in order, on core 0.
+//   4. steps with effects (random streams, the host, collectives) stay in order, on core 0; large collectives are shared by rows
+//      (collect.c), and each core comes to its parts in that order.
 #include "tile/pair.h"
 
 #include <assert.h>
@@ -204,7 +205,10 @@ static void look_at(Plan *p, uint32_t i) {
     }
     for (int core = 0; core < 2; core++)
         take_probe(p, w, &parts[core], core);
+    bool collective = s->op && hlo_row(hlo_at(p->l->h, s->op))->cls == HC_COLL;
     w->shared = w->cost[0] + w->cost[1] - 2 * STEP_NS > SHARE_NS && (emit_tiles_apart(s) || !parts_meet(p, w));
+    if (collective) // beside the engines
+        w->cost[0] = w->cost[1] = STEP_NS;
     if (w->shared)
         return;
     for (uint32_t f = w->feet; f; f = p->out->foot.at[f].next)

@@ -6,6 +6,7 @@
 //             rows:   row programs    what overlaps: here the chains of several tiles, each of which goes from engine to
 //             move:   transfers       engine, are woven together, and products go on beside row programs.
 //             kernel: GpSimd
+//             collective: between devices
 //             draws:  random numbers, when nothing else can begin
 //
 // A step is recorded as tasks, a tile each, in the lane of its kind; sched_place.c weaves them. An instruction never

@@ -29,8 +29,8 @@ _Static_assert(HAZ_SEMS == ENG_COUNT + QUEUE_COUNT, "a count for each queue");
 #define BATCHES 64
 #define REST_NS 200000 // of a thread that is not needed
 
-// Tasks of a lane that take turns. Kernels keep their order: some have a state, or talk to others.
-static const int active_tasks[LANE_COUNT] = {[LANE_TENSOR] = 8, [LANE_ROWS] = 8, [LANE_MOVE] = 2, [LANE_CAST] = 2, [LANE_KERNEL] = 1, [LANE_DRAWS] = 8};
+// Tasks of a lane that take turns. Kernels keep their order, as some have a state, and so do collectives: all devices come to them in one order.
+static const int active_tasks[LANE_COUNT] = {[LANE_TENSOR] = 8, [LANE_ROWS] = 8, [LANE_MOVE] = 2, [LANE_CAST] = 2, [LANE_KERNEL] = 1, [LANE_COLLECTIVE] = 1, [LANE_DRAWS] = 8};
 
 typedef struct Chunk {
     struct Chunk *next; // when it is spare
@@ -69,7 +69,7 @@ struct Placer {
     VEC(WaitsOf) waits;      // of this iteration, when it is dry
     LaneQueue lane[LANE_COUNT];
     Segment *segments;
-    double free[ENG_COUNT], queue[QUEUE_COUNT], hbm; // ns
+    double free[ENG_COUNT], queue[QUEUE_COUNT], hbm, links; // ns
     Arena arena, scratch; // of the compilation and of this pass, as the other two are; whoever holds the lock allocates
     Ctx ctx;
     jmp_buf *outer; // where errors go while nothing is being placed
@@ -424,6 +424,11 @@ static void run(Placer *s, const ChipFile *c, Rec *r, double begin) {
     r->finish = begin;
     if (r->is_merge)
         return;
+    if (cost == COST_COLLECTIVE) { // its sequencer goes on
+        s->free[r->in.engine] = begin + c->control_ns;
+        r->finish = s->links = max_ns(begin, s->links) + r->busy;
+        return;
+    }
     if (cost != COST_LDWEIGHTS)
         s->free[r->in.engine] = begin + r->busy;
     r->finish = begin + max_ns(r->busy, r->latency);
