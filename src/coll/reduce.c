@@ -8,7 +8,8 @@
 // Over several processes the tree is cut into *pieces*, its largest nodes whose members are all in one process. A process folds its
 // pieces for every *target* that needs them, sends them, and the target's process finishes the tree. Targets are the members of a
 // scatter, or, for an all-reduce, the processes: each finishes a slice of the elements, and a second exchange gives everybody the
-// slices; a small one goes whole to every process, in one exchange. A piece that is one operand is sent as it is.
+// slices; a small one goes whole to every process, in one exchange, and a large one in blocks, so that what comes in is folded
+// while it is in the cache. A piece that is one operand is sent as it is.
 //
 // The leader's memory:  pointers to what came in | messages and segments | pieces to send | what comes in
 #include "coll/reduce.h"
@@ -20,6 +21,7 @@
 
 #define SHARE_MIN_BYTES 16384 // below this every member folds everything
 #define WHOLE_MAX_BYTES 16384 // up to this an all-reduce goes whole to every process
+#define BLOCK_BYTES ((size_t)1 << 20) // of an all-reduce in slices
 
 #define LINE(bytes) (((bytes) + 63) & ~(size_t)63)
 
@@ -105,6 +107,7 @@ typedef struct Spread {
     TargetMode mode;
     uint32_t here, mine, size; // this process; my place among its members; of the group
     uint32_t nprocs, procs[NET_PROCESSES_MAX]; // of the group, this one among them
+    uint32_t block, nblocks;                   // of every operand
     uint32_t npieces;
     Piece pieces[COMM_RANKS_MAX];
     uint16_t process[COMM_RANKS_MAX]; // of each position
@@ -137,7 +140,8 @@ static void spread_init(Spread *s, CommRank *me, const CommReduce *r, TargetMode
     s->mode = mode;
     s->here = comm_here(me->comm);
     s->size = me->members.n;
-    s->mine = s->nprocs = s->npieces = 0;
+    s->mine = s->nprocs = s->npieces = s->block = 0;
+    s->nblocks = 1;
     uint32_t position = my_position(me);
     bool seen[NET_PROCESSES_MAX] = {false};
     for (uint32_t i = 0; i < s->size; i++) {
@@ -156,10 +160,16 @@ static uint32_t target_process(const Spread *s, uint32_t t) {
     return s->mode == TARGET_MEMBERS ? s->process[t] : s->procs[t];
 }
 
+// What process number t of the group finishes of the block.
+static CommPart block_slice(const Spread *s, uint32_t k, uint32_t t) {
+    CommPart block = slice_part(s->r->of[k].elems, s->nblocks, s->block), part = slice_part(block.n, s->nprocs, t);
+    return (CommPart){.n = part.n, .chunk = block.chunk, .offset = block.offset + part.offset};
+}
+
 static CommPart target_part(const Spread *s, uint32_t k, uint32_t t) {
     if (s->mode == TARGET_MEMBERS)
         return s->r->part(s->r->arg, k, t);
-    return s->mode == TARGET_SLICES ? slice_part(s->r->of[k].elems, s->nprocs, t) : slice_part(s->r->of[k].elems, 1, 0);
+    return s->mode == TARGET_SLICES ? block_slice(s, k, t) : slice_part(s->r->of[k].elems, 1, 0);
 }
 
 // A piece that is one operand, of which a part lies in a row, needs no fold.
@@ -352,7 +362,7 @@ static bool exchange_slices(Spread *s) {
     uint32_t n = 0;
     for (uint32_t t = 0; t < s->nprocs; t++)
         for (uint32_t k = 0; k < r->n; k++) {
-            CommPart part = slice_part(r->of[k].elems, s->nprocs, t);
+            CommPart part = block_slice(s, k, t);
             if (s->procs[t] == s->here && k == 0)
                 mine = segs + t * r->n;
             segs[t * r->n + k] = (NetSeg){out_of(me, k) + (size_t)part.offset * r->of[k].out, (size_t)part.n * r->of[k].out};
@@ -379,8 +389,11 @@ static bool finish_slices(Spread *s) {
     }
     if (!comm_sync(me) || (me == leader && !exchange_slices(s)) || !comm_sync(me))
         return false;
-    for (uint32_t k = 0; k < r->n && me != leader; k++)
-        r->copy(r->arg, out_of(me, k), out_of(leader, k), (size_t)r->of[k].elems * r->of[k].out);
+    for (uint32_t k = 0; k < r->n && me != leader; k++) {
+        CommPart block = slice_part(r->of[k].elems, s->nblocks, s->block);
+        size_t at = (size_t)block.offset * r->of[k].out;
+        r->copy(r->arg, out_of(me, k) + at, out_of(leader, k) + at, (size_t)block.n * r->of[k].out);
+    }
     return true;
 }
 
@@ -393,10 +406,15 @@ bool comm_all_reduce(CommRank *me, const CommReduce *r) {
         return all_reduce_here(me, r);
     Spread s;
     spread_init(&s, me, r, total_bytes(r) <= WHOLE_MAX_BYTES ? TARGET_WHOLE : TARGET_SLICES);
+    if (s.mode == TARGET_SLICES) {
+        s.nblocks = (uint32_t)((total_bytes(r) + BLOCK_BYTES - 1) / BLOCK_BYTES);
+        for (; s.block < s.nblocks; s.block++)
+            if (!bring_pieces(&s) || !finish_slices(&s))
+                return false;
+        return true;
+    }
     if (!bring_pieces(&s))
         return false;
-    if (s.mode == TARGET_SLICES)
-        return finish_slices(&s);
     uint32_t t = 0;
     while (s.procs[t] != s.here)
         t++;

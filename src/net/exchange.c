@@ -6,8 +6,8 @@
 // two processes that send to each other both get on.
 //
 // A message goes straight into the memory of who asked for it, or, when nobody did yet, into memory of its own. One whose
-// launch failed is still read, into nothing, so that the next begins where it should. A large one to a process that may read our
-// memory is only offered (direct.c): who asks for it reads it, without the lock, and it is sent once it was taken.
+// launch failed is still read, into nothing, so that the next begins where it should. One that does not fit into a ring, to a process
+// that may read our memory, is only offered (direct.c): who asks for it reads it, without the lock, and it is sent once it was taken.
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
@@ -29,7 +29,6 @@
 #define POLL_MS 100 // between looks at whether the run is to end
 #define FEW 16      // messages of an exchange that need no memory
 #define UNREAD_MS 5000 // until a process whose memory cannot be read is known to be gone, or to have failed
-#define DIRECT_MIN 16384 // bytes worth a system call
 
 // --- segments ------------------------------------------------------------------------------------
 
@@ -369,8 +368,7 @@ static void post(Net *n, const NetMsg *msg, Exchange *x, Push *m) {
     snprintf(h.name, sizeof h.name, "%s", c->launch->name);
     snprintf(h.op, sizeof h.op, "%s", c->op);
     *m = (Push){.x = x};
-    uint64_t least = c->launch->loose ? RING_BYTES : DIRECT_MIN; // of a loose one the sender may leave before the receiver asks
-    if (p->direct.is_read && h.bytes >= least && (m->offer = offer_make(p->rings.out))) {
+    if (p->direct.is_read && h.bytes >= RING_BYTES && (m->offer = offer_make(p->rings.out))) {
         h.kind = WIRE_OFFER;
         h.table = (uint64_t)(uintptr_t)msg->segs;
         h.nsegs = msg->nsegs;

@@ -113,6 +113,9 @@ show(jax.jit(f(lambda v: jax.lax.all_gather(v, "x", axis=1).sum(1) * v))(a))
 show(jax.jit(f(lambda v: jax.lax.psum_scatter(v, "x", scatter_dimension=1, tiled=True)))(a))
 big = put(rng.standard_normal((n, 40000)).astype(np.float32), "x")
 show(jax.jit(f(lambda v: jax.lax.psum(v, "x") * v))(big))
+huge = put(rng.standard_normal((n, 700001)).astype(np.float32), "x")  # several blocks; messages that are read where they lie
+show(jax.jit(f(lambda v: jax.lax.psum(v, "x") * v))(huge))
+show(jax.jit(f(lambda v: jax.lax.ppermute(v, "x", [(i, (i + 1) % n) for i in range(n)])))(huge))
 square = jax.make_mesh((2, 2), ("a", "b"), axis_types=(AxisType.Auto,) * 2)
 b = jax.make_array_from_callback((64, 16), NamedSharding(square, P("a", "b")), lambda i: np.full((32, 8), 0.1 + i[0].start, np.float32))
 for axis in "ab":
@@ -123,8 +126,9 @@ for axis in "ab":
 
 def test_same_bits_for_every_layout():
     one = shards(EVERYTHING, [4])
-    assert len(one) == 9 * 4
+    assert len(one) == 11 * 4
     assert shards(EVERYTHING, [1, 3]) == one
+    assert shards(EVERYTHING, [3, 1], OTRN_FABRIC="rings") == one
     assert shards(EVERYTHING, [1, 1, 1, 1], OTRN_FABRIC="sockets") == one
 
 
