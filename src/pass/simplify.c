@@ -21,7 +21,7 @@ struct Simplify {
     Hlo *h;
     Walk w;
     uint32_t *uses; // value -> reads in the whole program, before the pass; 0 of values made since, but for products
-    uint32_t *factors; // … of these, as a factor of a product
+    uint32_t *factors; // … of these, as a factor of a product, through reshapes
     uint32_t nuses;
 };
 
@@ -600,11 +600,12 @@ static void simplify_visit(void *pass, OpId id) {
 
 static void count_uses(Simplify *s, RegionId r) {
     const HloRegion *region = &s->h->regions.at[r];
-    for (uint32_t i = 0; i < region->ops.n; i++) {
+    for (uint32_t i = region->ops.n; i-- > 0;) { // readers first
         const HloOp *op = hlo_at(s->h, region->ops.at[i]);
+        bool factor = op->code == HLO_MULTIPLY || (is_reshape(s->h, op) && s->factors[op->results] == s->uses[op->results]);
         for (uint32_t k = 0; k < op->noperands; k++) {
             s->uses[hlo_operand(s->h, op, k)]++;
-            s->factors[hlo_operand(s->h, op, k)] += op->code == HLO_MULTIPLY;
+            s->factors[hlo_operand(s->h, op, k)] += factor;
         }
         for (uint32_t k = 0; k < op->nregions; k++)
             count_uses(s, s->h->op_regions.at[op->regions + k]);
