@@ -37,6 +37,7 @@ typedef struct Remat {
     Walk w;
     Users u;
     double unit, byte, cell; // ps: an element of elementwise work, a byte of HBM, an element of a product
+    double lag; // elements of a row that an engine does while an instruction's result is on its way to the next
     OpId first, second;
     RegionId body, later; // of both loops
     uint32_t counter;     // of the first
@@ -138,6 +139,12 @@ static int64_t contracted(const Remat *r, const HloOp *dot) {
     return product_of(hlo_value_type(r->h, hlo_operand(r->h, dot, 0)), dims, n);
 }
 
+// Instructions of a chain wait for each other: in short rows longer than they work.
+static double row_elems(const Remat *r, ValueId v) {
+    const HloType *t = hlo_value_type(r->h, v);
+    return (double)t->elems * (1 + r->lag / (double)(t->rank && t->dims[t->rank - 1] > 1 ? t->dims[t->rank - 1] : LANES));
+}
+
 static double dot_cost(const Remat *r, const HloOp *op, double elems) {
     uint32_t batch;
     int dtype = hlo_value_type(r->h, hlo_operand(r->h, op, 0))->dtype;
@@ -172,13 +179,14 @@ static double elementwise_cost(const Remat *r, const HloOp *op, double elems) {
     for (uint32_t k = 0; k < op->noperands; k++)
         spread |= is_spread(r, hlo_operand(r->h, op, k));
     bool quotient = op->code == HLO_DIVIDE || op->code == HLO_POWER;
-    return elems * r->unit * (op->code == HLO_CONVERT ? 0.25 : spread ? 0.5 : quotient ? 3 : 1);
+    bool beside = op->code == HLO_CONVERT || op->code == HLO_NEGATE; // how another instruction reads or writes
+    return elems * r->unit * (beside ? 0.25 : spread ? 0.5 : quotient ? 3 : 1);
 }
 
 // Making a value again of its operands, in ps; below 0: it cannot be, or never pays.
 static double make_cost(const Remat *r, ValueId v) {
     const HloOp *op = op_of(r, v);
-    double elems = (double)hlo_value_type(r->h, v)->elems;
+    double elems = row_elems(r, v);
     if (!op || op->nresults != 1 || op_has_effect(r->h, op))
         return -1;
     HloClass cls = hlo_row(op)->cls;
@@ -194,9 +202,9 @@ static double make_cost(const Remat *r, ValueId v) {
     case HLO_CONCATENATE:
         return bytes_of(r, v) * r->byte * 2;
     case HLO_DOT_GENERAL:
-        return dot_cost(r, op, elems);
+        return dot_cost(r, op, (double)hlo_value_type(r->h, v)->elems);
     case HLO_REDUCE:
-        return row_reduction(r, op) ? (double)hlo_value_type(r->h, hlo_operand(r->h, op, 0))->elems * r->unit : -1;
+        return row_reduction(r, op) ? row_elems(r, hlo_operand(r->h, op, 0)) * r->unit : -1;
     default:
         return cls == HC_EW1 || cls == HC_EW2 || cls == HC_EW3 ? elementwise_cost(r, op, elems) : -1;
     }
@@ -562,6 +570,7 @@ void pass_remat(Compile *c) {
         Remat r = {.c = c, .h = c->hlo};
         r.unit = 1000 / (LANES * c->chip->vector_ghz) / 2; // vector and scalar engine share it
         r.byte = 1000 / c->chip->hbm_bw_core;
+        r.lag = (c->chip->vector_latency_ns + c->chip->scalar_latency_ns) / 2 * c->chip->vector_ghz;
         r.cell = 1000 / (LANES * c->chip->pe_ghz) / 2; // beside them
         r.node = ARENA_NEWN(c->scratch, uint32_t, c->hlo->values.n + 1);
         r.read_whole = ARENA_NEWN(c->scratch, bool, c->hlo->values.n + 1);
