@@ -21,6 +21,7 @@
 #define TOGETHER_COLUMNS 2048
 #define TOGETHER_MAX 256
 #define NARROW_COLUMNS 48
+#define CHAIN_ROWS 8192 // added one behind the other, 128 at a time; longer chains lose places
 #define NEAR 32 // ops looked back at
 #define GROUP_MAX 64 // channels of a group; more are summed along rows first
 #define BETWEEN_MIN 64 // columns of a sum between others: shorter runs are slow to load
@@ -128,11 +129,14 @@ static ValueId reduce_like(Sums *s, const HloOp *op, ValueId x, int64_t dim, Typ
     return push(s, made);
 }
 
-// How many rows to take as one: narrow ones are slow to load and to multiply.
+// How many rows to take as one: narrow ones are slow to load and to multiply, and terms of a long sum are added in as many chains.
 static int64_t rows_together(int64_t rows, int64_t columns) {
     int64_t most = TOGETHER_COLUMNS / columns, j = most < TOGETHER_MAX ? most : TOGETHER_MAX;
-    if (columns > NARROW_COLUMNS)
-        return 1;
+    if (columns > NARROW_COLUMNS) {
+        for (j = 1; j < TOGETHER_MAX && (rows / j > CHAIN_ROWS || rows % j); j++)
+            ;
+        return rows % j ? 1 : j;
+    }
     while (j > 1 && (rows % j || rows / j < SUM_ROWS_MIN))
         j--;
     return j > 1 ? j : 1;
