@@ -11,13 +11,14 @@ import weakref
 
 import torch
 import torch.distributed as dist
-from torch._C._distributed_c10d import _create_work_from_future
+from torch._C import _distributed_c10d as _c10d
 from torch.futures import Future
 
 from opentrn import _runtime
 from opentrn.torch.builder import Builder, Value
 from opentrn.torch.lower import collective
 from opentrn.torch.lower.table import NotLowered
+from opentrn.torch.program import DEVICES
 from opentrn.torch.report import log
 from opentrn.torch.world import World, key
 
@@ -28,7 +29,7 @@ _worlds: weakref.WeakSet[World] = weakref.WeakSet()
 def _done(result):
     future = Future()
     future.set_result(result)
-    return _create_work_from_future(future)
+    return _c10d._create_work_from_future(future)
 
 
 class _Receive(dist.Work):
@@ -88,9 +89,13 @@ class _Priced:
         self.executable.write(target, path)
 
 
+_OPS = {getattr(dist.ReduceOp.RedOpType, name.upper()): name for name in collective._FOLDS}
+_SMALL = 1 << 16  # bytes of a sum that has memory of its own
+
+
 def _op_name(given):
     op = getattr(given, "op", given)
-    return {getattr(dist.ReduceOp.RedOpType, n.upper()): n for n in collective._FOLDS}.get(op, str(op))
+    return _OPS.get(op) or str(op)
 
 
 def _memory(tensor):
@@ -98,8 +103,8 @@ def _memory(tensor):
 
 
 def _dense(tensor):
-    if tensor.device.type != "cpu":
-        raise ValueError(f"opentrn: this process group is for CPU tensors, not for {tensor.device}")
+    if tensor.device.type not in DEVICES:
+        raise ValueError(f"opentrn: this process group is for tensors of the CPU or the device neuron, not of {tensor.device}")
     return tensor.detach().contiguous()
 
 
@@ -112,7 +117,7 @@ class Group(dist.ProcessGroup):
         self._rank, self._size, self._timeout = rank, len(members), timeout
         self.ranks = collective.Ranks(tuple(members), world.processes)
         self._sums, self._counts = {}, {}
-        self._spare = torch.empty(0, dtype=torch.uint8)  # for sums, until they are copied: fresh memory would cost more than the sum
+        self._small, self._spare = {}, torch.empty(0, dtype=torch.uint8)  # of _room
 
     # --- who it is --------------------------------------------------------------------------------
 
@@ -178,15 +183,25 @@ class Group(dist.ProcessGroup):
 
     # --- reductions -------------------------------------------------------------------------------
 
+    def _room(self, x):
+        """Memory for a sum, until it is copied: fresh memory would cost more than the sum."""
+        size = x.nbytes
+        if size <= _SMALL:
+            row = x.dtype, x.numel()
+            if row not in self._small:
+                self._small[row] = torch.empty(x.numel(), dtype=x.dtype)
+            return self._small[row]
+        if self._spare.nbytes < size:
+            self._spare = torch.empty(size, dtype=torch.uint8)
+        return self._spare[:size].view(x.dtype)
+
     def _reduce_one(self, tensor, op):
         x = _dense(tensor)
         if not x.numel() or (self._size == 1 and op != "avg"):
             return x
-        if self._spare.nbytes < x.nbytes:
-            self._spare = torch.empty(x.nbytes, dtype=torch.uint8)
-        y = self._spare[: x.nbytes].view(x.dtype).view(x.shape)
+        y = self._room(x)
         self._sum("all_reduce", x, op, y)
-        return y
+        return y.view(x.shape)
 
     def allreduce(self, tensors, opts=dist.AllreduceOptions()):
         op = _op_name(opts.reduceOp)

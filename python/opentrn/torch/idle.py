@@ -9,13 +9,14 @@ kept is what modules are made of.
 
 import gc
 import sys
+import types
 
 import torch
 from torch._dynamo.eval_frame import OptimizedModule
 
 from opentrn.torch.optimizer import is_ours
 
-_captured = set()
+_captured: set[tuple[type, ...]] = set()
 
 
 def _make(module):
@@ -35,7 +36,7 @@ def _callback(module):
 
 def note():
     """A device program was compiled: for whom, the stack tells."""
-    frame = sys._getframe(1)
+    frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
         module = frame.f_locals.get("self") if frame.f_code.co_name in ("__call__", "_wrapped_call_impl") else None
         if isinstance(module, torch.nn.Module) and _callback(module) is not None:

@@ -43,7 +43,7 @@ def _register_groups():
     known = torch.distributed.Backend
     for name in ("opentrn", "neuron"):
         if not hasattr(known, name.upper()):
-            known.register_backend(name, _group(name), extended_api=True, devices=["cpu"])
+            known.register_backend(name, _group(name), extended_api=True, devices=["cpu", "neuron"])
 
 
 def register():
