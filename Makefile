@@ -14,6 +14,7 @@
 # make models       whole training steps beside JAX's CPU: losses, parameters, time, memory; half an hour, 20 GB
 # make zoo          72 training steps of many kinds priced for three chips; SINCE=commit: beside that release; T=gpt, CHIPS=trn1, JSON=file
 # make same         do two compilers make the same instructions of the tests' programs and the zoo's: SINCE=commit, T=conv
+# make namespaces   training over four hosts in network namespaces: the bits of one process, failures named, slow hosts found; needs root
 # make opinfo       PyTorch operator samples against the lowerings of opentrn.torch; needs ./dev test-torch once
 # make wheel-check  the Python package as a stranger gets it: sdist, wheel, fresh environments; needs a network
 # make abi HEADER=pjrt_c_api.h    our PJRT declarations against the official ones
@@ -167,6 +168,9 @@ bench: all $(call bin,$(BENCH))
 	@bad=; for b in $(call bin,$(BENCH)); do $$b || { echo "$$b: status $$?"; bad="$$bad $$b"; }; done; \
 	    ./dev bench || bad="$$bad ./dev bench"; [ -z "$$bad" ] || { echo "failed:$$bad"; exit 1; }
 
+namespaces: all
+	OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn.so) PYTHONPATH=$(CURDIR)/python $(PYTHON) tests/namespaces/hosts.py $(BUILD)/otrn
+
 opinfo: all
 	@OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn.so) PYTHONPATH=python .venv/bin/python tests/torch/opinfo.py
 
@@ -214,6 +218,6 @@ arm64: # a compile check of the portable paths
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: kill-train all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table products zoo same bench opinfo wheel-check recipes abi install uninstall format arm64 clean levels
+.PHONY: kill-train all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table products zoo same bench namespaces opinfo wheel-check recipes abi install uninstall format arm64 clean levels
 .SECONDARY:
 -include $(shell find $(BUILD)/obj $(BUILD)/levels/obj -name '*.d' 2>/dev/null)

@@ -296,6 +296,8 @@ static bool pull_some(Net *n, uint32_t from) {
             break;
         moved = true;
     }
+    if (moved)
+        p->heard_ms = net_now_ms(); // its heartbeats may be behind what it sends, in a slow network
     return moved;
 }
 

@@ -282,9 +282,15 @@ static bool ring_accept(Join *j, uint32_t i, int fd) {
     return door_send(fd, &yes, 1, until) && (!yes || direct_agree(j, i, fd, until));
 }
 
+// Heartbeats share a network that messages may fill: they go first where it knows of that, and one that is lost is sent again
+// soon, not after a time that doubles until the process counts as gone.
 static void keep(Join *j, uint32_t i, uint32_t channel, int fd) {
-    int one = 1;
+    int one = 1, first = 6; // the highest priority that needs no privilege
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    if (channel == CHANNEL_CONTROL) {
+        setsockopt(fd, SOL_SOCKET, SO_PRIORITY, &first, sizeof first);
+        setsockopt(fd, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, &one, sizeof one);
+    }
     net_nonblocking(fd);
     j->net->peers[i].fd[channel] = fd;
 }

@@ -54,11 +54,12 @@ static void print_pairs(const Health *h) {
     uint32_t rows = 0, all = h->n * (h->n - 1) / 2;
     if (!all)
         return;
-    printf("\n%-6s %-6s %12s %12s %10s %12s\n", "from", "to", "latency us", "worst us", "GB/s", "sent again");
+    printf("\n%-6s %-6s %12s %12s %10s %10s %12s\n", "from", "to", "latency us", "worst us", "GB/s", "and back", "sent again");
     for (uint32_t i = 0; i < h->n; i++)
         for (uint32_t j = i + 1; j < h->n && rows < ROWS_MAX; j++, rows++) {
-            const HealthPair *p = &h->pairs[i * h->n + j];
-            printf("%-6u %-6u %12.1f %12.1f %10.3g %10.2g %%\n", i, j, p->latency_us, p->worst_us, p->gb_s, 100 * p->again);
+            const HealthPair *p = &h->pairs[i * h->n + j], *back = &h->pairs[j * h->n + i];
+            printf("%-6u %-6u %12.1f %12.1f %10.3g %10.3g %10.2g %%\n", i, j, p->latency_us, p->worst_us, p->gb_s, back->gb_s,
+                   50 * (p->again + back->again));
         }
     if (rows < all)
         printf("… and %u more; --json has all\n", all - rows);
@@ -96,10 +97,13 @@ static void print_json(const Health *h) {
     }
     printf("],\n \"pairs\": [");
     for (uint32_t i = 0, first = 1; i < h->n; i++)
-        for (uint32_t j = i + 1; j < h->n; j++, first = 0) {
+        for (uint32_t j = 0; j < h->n; j++) {
             const HealthPair *p = &h->pairs[i * h->n + j];
+            if (i == j)
+                continue;
             printf("%s\n  {\"from\": %u, \"to\": %u, \"latency_us\": %.6g, \"worst_us\": %.6g, \"gb_s\": %.6g, \"sent_again\": %.6g}",
                    first ? "" : ",", i, j, p->latency_us, p->worst_us, p->gb_s, p->again);
+            first = 0;
         }
     printf("],\n \"all_reduce\": [");
     for (int s = 0; s < HEALTH_SIZES; s++)

@@ -181,15 +181,29 @@ static bool longs(Probe *p, uint32_t with, char *data, HealthPair *pair) {
     return true;
 }
 
-static bool answer(Probe *p, uint32_t with, char *data) {
+static bool answer_pings(Probe *p, uint32_t with) {
     char byte[8] = {0};
     for (int i = 0; i < PINGS; i++)
         if (!swap(p, with, NULL, 0, byte, sizeof byte) || !swap(p, with, byte, sizeof byte, NULL, 0))
             return false;
+    return true;
+}
+
+static bool answer_longs(Probe *p, uint32_t with, char *data) {
+    char byte = 0;
     for (int i = 0; i < LONGS; i++)
-        if (!swap(p, with, NULL, 0, data, LONG_BYTES) || !swap(p, with, byte, 1, NULL, 0))
+        if (!swap(p, with, NULL, 0, data, LONG_BYTES) || !swap(p, with, &byte, 1, NULL, 0))
             return false;
     return true;
+}
+
+// The one with the smaller number is first.
+static bool measure_pair(Probe *p, uint32_t with, char *data, HealthPair *pair) {
+    uint64_t before = net_retransmits(p->net, with);
+    bool ok = p->me < with ? pings(p, with, pair) && longs(p, with, data, pair) && answer_longs(p, with, data)
+                           : answer_pings(p, with) && answer_longs(p, with, data) && longs(p, with, data, pair);
+    pair->again = (double)(net_retransmits(p->net, with) - before) / (PINGS + LONGS * (double)LONG_BYTES / PACKET_BYTES);
+    return ok;
 }
 
 static bool measure_pairs(Probe *p, HealthPair *mine) {
@@ -198,12 +212,8 @@ static bool measure_pairs(Probe *p, HealthPair *mine) {
     for (uint32_t round = 0; round < p->n - 1 + p->n % 2 && ok; round++) {
         uint32_t with = partner(p->me, p->n, round);
         ok = barrier(p);
-        if (!ok || with == p->n)
-            continue;
-        uint64_t before = net_retransmits(p->net, with);
-        ok = p->me < with ? pings(p, with, &mine[with]) && longs(p, with, data, &mine[with]) : answer(p, with, data);
-        double packets = PINGS + LONGS * (double)LONG_BYTES / PACKET_BYTES;
-        mine[with].again = (double)(net_retransmits(p->net, with) - before) / (p->me < with ? packets : PINGS + LONGS);
+        if (ok && with != p->n)
+            ok = measure_pair(p, with, data, &mine[with]);
     }
     free(data);
     return ok;
@@ -297,11 +307,11 @@ static bool measure(Probe *p) {
     if (!measure_host(p, &mine) || !gather(p, &mine, sizeof mine, h->hosts, &byte, 1) || !measure_clocks(p, h->hosts) ||
         !measure_pairs(p, pairs) || !gather(p, pairs, p->n * sizeof *pairs, h->pairs, &byte, 1) || !measure_sums(p))
         return false;
-    for (uint32_t i = 0; i < p->n && !p->me; i++) // the one with the smaller number has measured
+    for (uint32_t i = 0; i < p->n && !p->me; i++) // the one with the smaller number has asked
         for (uint32_t j = 0; j < i; j++) {
-            HealthPair *to = &h->pairs[i * p->n + j], *from = &h->pairs[j * p->n + i];
-            from->again = fmax(from->again, to->again);
-            *to = *from;
+            HealthPair *back = &h->pairs[i * p->n + j], *pair = &h->pairs[j * p->n + i];
+            back->latency_us = pair->latency_us;
+            back->worst_us = pair->worst_us;
         }
     return true;
 }
@@ -345,24 +355,24 @@ static const char *name_of(Arena *a, const Health *h, uint32_t i) {
     return arena_printf(a, "process %u (host %s, pid %ld)", i, h->hosts[i].host, h->hosts[i].pid);
 }
 
-// The best of a host's processes, which share what it has: products, copies, and connections to another host or, where all are
-// on one, to any.
+// The best of a host's processes, which share what it has: products, copies, and what it sends to and receives from another
+// host or, where all are on one, any.
 static double best_of(const Health *h, uint32_t host, int what, bool far) {
     double best = 0;
     for (uint32_t i = host; i < h->n; i++) {
         if (!h->hosts[host].same_place[i])
             continue;
         best = fmax(best, what == 0 ? h->hosts[i].gflops : what == 1 ? h->hosts[i].gb_s : 0);
-        for (uint32_t j = 0; j < h->n && what == 2; j++)
+        for (uint32_t j = 0; j < h->n && what >= 2; j++)
             if (j != i && (!far || !h->hosts[i].same_place[j]))
-                best = fmax(best, h->pairs[i * h->n + j].gb_s);
+                best = fmax(best, h->pairs[what == 2 ? i * h->n + j : j * h->n + i].gb_s);
     }
     return best;
 }
 
 static void judge_hosts(Arena *a, Health *h, double limit, bool far, bool *slow) {
-    static const char *const names[] = {"computes", "copies", "reaches others with"}, *const units[] = {"GFLOP/s", "GB/s", "GB/s"};
-    for (int k = 0; k < 3; k++) {
+    static const char *const names[] = {"computes", "copies", "sends", "receives"};
+    for (int k = 0; k < 4; k++) {
         double v[NET_PROCESSES_MAX], sorted[NET_PROCESSES_MAX];
         uint32_t of[NET_PROCESSES_MAX], n = 0; // the first process of each host
         for (uint32_t i = 0; i < h->n; i++) {
@@ -376,9 +386,9 @@ static void judge_hosts(Arena *a, Health *h, double limit, bool far, bool *slow)
         for (uint32_t i = 0; i < n; i++) {
             if (v[i] >= limit * mid)
                 continue;
-            for (uint32_t j = 0; j < h->n && k == 2; j++)
+            for (uint32_t j = 0; j < h->n && k >= 2; j++)
                 slow[j] = slow[j] || h->hosts[of[i]].same_place[j];
-            FIND(a, h, "host %s, of process %u, %s %.3g %s, the middle one %.3g", h->hosts[of[i]].host, of[i], names[k], v[i], units[k], mid);
+            FIND(a, h, "host %s, of process %u, %s %.3g %s, the middle one %.3g", h->hosts[of[i]].host, of[i], names[k], v[i], k ? "GB/s" : "GFLOP/s", mid);
         }
     }
 }
@@ -388,12 +398,12 @@ static void judge_pairs(Arena *a, Health *h, double limit, const bool *slow) {
     double *v = arena_alloc(a, (size_t)h->n * h->n * sizeof *v);
     size_t count = 0;
     for (uint32_t i = 0; i < h->n; i++)
-        for (uint32_t j = i + 1; j < h->n; j++)
+        for (uint32_t j = 0; j < h->n; j++)
             if (!h->hosts[i].same_place[j])
                 v[count++] = h->pairs[i * h->n + j].gb_s;
     double mid = middle(v, count);
     for (uint32_t i = 0; i < h->n; i++)
-        for (uint32_t j = i + 1; j < h->n; j++) {
+        for (uint32_t j = 0; j < h->n; j++) {
             const HealthPair *p = &h->pairs[i * h->n + j];
             if (h->hosts[i].same_place[j])
                 continue;

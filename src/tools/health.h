@@ -16,8 +16,8 @@ typedef struct HealthHost { // one process
     bool same_place[NET_PROCESSES_MAX]; // as those
 } HealthHost;
 
-typedef struct HealthPair {
-    double latency_us, worst_us; // half a round trip: the middle one, and the worst
+typedef struct HealthPair {      // from a process to another
+    double latency_us, worst_us; // half a round trip: the middle one, and the worst; the same both ways
     double gb_s;                 // the best of some long messages
     double again;                // share of packets that had to be sent again
 } HealthPair;
@@ -26,7 +26,7 @@ typedef struct HealthPair {
 typedef struct Health {
     uint32_t n;
     HealthHost *hosts;
-    HealthPair *pairs; // n x n, the same from both ends
+    HealthPair *pairs; // n x n
     size_t bytes[HEALTH_SIZES];
     double sum_us[HEALTH_SIZES]; // an all-reduce of so many bytes
     VEC(const char *) findings;

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Four hosts on one: network namespaces on a bridge, each with its name and address (`make namespaces`; needs root).
+
+Training over them has the bits of one process with all devices, over sockets and, where it is installed, libfabric. A link taken
+down and a host that is stopped are named by the others; a host slowed to 1 Gbit/s and one that loses packets by `otrn health`.
+Only namespaces that this program makes are touched, and all are taken away at its end."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+HOSTS = 4
+TAG = f"otrn{os.getpid()}"
+LIMIT = 300
+
+
+def sh(*words):
+    subprocess.run(words, check=True, capture_output=True, text=True)
+
+
+def inside(host, *words):
+    sh("ip", "netns", "exec", f"{TAG}h{host}", *words)
+
+
+class Hosts:
+    """h0 … h3 at 10.77.0.10 and so on; `agent HOST LINE` runs a line there, as ssh would."""
+
+    def __enter__(self):
+        self.folder = tempfile.mkdtemp()
+        self.agent = os.path.join(self.folder, "agent")
+        names = os.path.join(self.folder, "hosts")
+        with open(names, "w") as f:
+            f.write("127.0.0.1 localhost\n" + "".join(f"10.77.0.{10 + i} h{i}\n" for i in range(HOSTS)))
+        with open(self.agent, "w") as f:
+            f.write(
+                f"#!/bin/sh\nh=$1; shift\nexec nsenter --net=/run/netns/{TAG}$h unshare --uts --mount --propagation private "
+                f'sh -c "hostname $h; mount --bind {names} /etc/hosts; $*"\n'
+            )
+        os.chmod(self.agent, 0o755)
+        self.made = []
+        self.make("s")
+        sh("ip", "netns", "exec", f"{TAG}s", "ip", "link", "add", "br0", "type", "bridge")
+        sh("ip", "netns", "exec", f"{TAG}s", "ip", "link", "set", "br0", "up")
+        for i in range(HOSTS):
+            self.make(f"h{i}")
+            sh("ip", "link", "add", f"e{i}", "netns", f"{TAG}h{i}", "type", "veth", "peer", "name", f"p{i}", "netns", f"{TAG}s")
+            sh("ip", "netns", "exec", f"{TAG}s", "ip", "link", "set", f"p{i}", "master", "br0", "up")
+            inside(i, "ip", "link", "set", "lo", "up")
+            inside(i, "ip", "addr", "add", f"10.77.0.{10 + i}/24", "dev", f"e{i}")
+            inside(i, "ip", "link", "set", f"e{i}", "up")
+        return self
+
+    def make(self, name):
+        sh("ip", "netns", "add", TAG + name)
+        self.made.append(TAG + name)
+
+    def __exit__(self, *_):
+        for name in self.made:
+            subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
+        shutil.rmtree(self.folder)
+
+    def launch(self, otrn, command, devices=2, **variables):
+        env = {**os.environ, "JAX_PLATFORMS": "opentrn,cpu", **variables}
+        hosts = ",".join(f"h{i}" for i in range(HOSTS))
+        words = [otrn, "launch", f"--hosts={hosts}", f"--ssh={self.agent}", f"--devices={devices}", *command]
+        return subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def shards(text):
+    return sorted(re.findall(r"shard \w+ \d+ \w+", text))
+
+
+def tell(what, ok, detail=""):
+    print(f"{'ok' if ok else 'FAIL'} {what}{': ' if detail else ''}{detail}", flush=True)
+    return ok
+
+
+def same_bits(hosts, otrn):
+    env = {**os.environ, "JAX_PLATFORMS": "opentrn,cpu", "OPENTRN_DEVICES": str(2 * HOSTS)}
+    one = subprocess.run([sys.executable, f"{HERE}/fsdp.py", "4"], env=env, capture_output=True, text=True, timeout=LIMIT)
+    want, good = shards(one.stdout), True
+    assert len(want) == 4 * 2 * HOSTS, one.stderr
+    for fabric in ("sockets", "auto"):
+        out = hosts.launch(otrn, [sys.executable, f"{HERE}/fsdp.py", "4"], OTRN_FABRIC=fabric).communicate(timeout=LIMIT)[0]
+        got = shards(out)
+        good &= tell(f"4 hosts x 2 devices = 1 x 8, OTRN_FABRIC={fabric}", got == want, f"{len(got)} shards" if got == want else out[-1500:])
+    return good
+
+
+def failure(hosts, otrn, what, how, host):
+    """Training until `how` happens to a host: the seconds until another process tells, and what it says."""
+    job = hosts.launch(otrn, [sys.executable, f"{HERE}/fsdp.py", "endless"])
+    said, ready, begin, took = [], 0, 0.0, None
+    for line in job.stdout:
+        said.append(line)
+        ready += "ready" in line
+        if "ready" in line and ready == HOSTS:
+            time.sleep(1)
+            how()
+            begin = time.monotonic()
+        if begin and took is None and re.search(rf"process {host} \(host h{host}, pid \d+, devices {2 * host} to {2 * host + 1}\)", line):
+            took = time.monotonic() - begin
+    status = job.wait(timeout=LIMIT)
+    good = took is not None and took < 5 and status != 0
+    return tell(what, good, f"named after {took:.1f} s, status {status}" if took is not None else "".join(said)[-1500:])
+
+
+def pids(host):
+    out = subprocess.run(["ip", "netns", "pids", f"{TAG}h{host}"], check=True, capture_output=True, text=True).stdout
+    return [p for p in map(int, out.split()) if b"fsdp.py" in open(f"/proc/{p}/cmdline", "rb").read() and b"endless" in open(f"/proc/{p}/cmdline", "rb").read()]
+
+
+def stop(host):
+    stopped = pids(host)
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    return stopped
+
+
+def health(hosts, otrn, what, pattern):
+    job = hosts.launch(otrn, [otrn, "health", "--slower=60"])
+    out = job.communicate(timeout=LIMIT)[0]
+    found = [line for line in out.splitlines() if "behind:" in line]
+    named = [line.split("behind: ")[1] for line in found if re.search(pattern, line)]
+    good = job.returncode == 3 and bool(named)
+    return tell(what, good, named[0] if good else out[-2500:])
+
+
+def main():
+    otrn = os.path.abspath(sys.argv[1])
+    if os.geteuid() or not all(map(shutil.which, ("ip", "tc", "nsenter", "unshare"))):
+        print("skipped: network namespaces need root and iproute2")
+        return 0
+    os.chdir(tempfile.gettempdir())
+    good = True
+    with Hosts() as hosts:
+        good &= same_bits(hosts, otrn)
+        good &= failure(hosts, otrn, "link of host 2 taken down", lambda: inside(2, "ip", "link", "set", "e2", "down"), 2)
+        inside(2, "ip", "link", "set", "e2", "up")
+        good &= failure(hosts, otrn, "host 1 stopped", lambda: stop(1), 1)
+        inside(1, "tc", "qdisc", "add", "dev", "e1", "root", "tbf", "rate", "1gbit", "burst", "256kb", "latency", "50ms")
+        good &= health(hosts, otrn, "host 1 slowed to 1 Gbit/s", r"host h1, of process 1, sends")
+        inside(1, "tc", "qdisc", "del", "dev", "e1", "root")
+        if shutil.which("nft"):
+            rules = os.path.join(hosts.folder, "loss")
+            with open(rules, "w") as f:
+                f.write("table ip loss {\nchain in {\ntype filter hook input priority 0;\nnumgen random mod 100 < 1 drop\n}\n}\n")
+            inside(3, "nft", "-f", rules)
+            good &= health(hosts, otrn, "host 3 loses 1 % of packets", r"to process 3 \(host h3.*sent again")
+        else:
+            print("skipped packet loss: no nft")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
