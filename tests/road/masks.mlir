@@ -1,5 +1,5 @@
 // Masks that compare iotas, of any direction, sign and offset, are fp32 vectors against each other (pass/counters.c): the same flags as
-// the integers give, which a barrier keeps from being seen through, and as floats that say the same; no kernel of the size of the
+// the integers give, which a count of bits behind a barrier keeps from being seen through, and as floats that say the same; no kernel of the size of the
 // mask is left. Long rows, more than two dimensions, an iota that somebody else reads too; unsigned differences wrap and are computed.
 // run: otrn eval %s
 // run: otrn run %s --cache=off --disable-pass=fold --check
@@ -8,7 +8,8 @@
 // run: otrn compile %s --cache=off --disable-pass=fold --dump=rows -o %t/a.otrn | grep -c 'otrn.rows'
 // expect: 27
 func.func public @main() {
-  %z = stablehlo.constant dense<0> : tensor<i32>
+  %none = stablehlo.constant dense<0> : tensor<i32>
+  %z = stablehlo.popcnt %none : tensor<i32>
   %zero = "stablehlo.optimization_barrier"(%z) : (tensor<i32>) -> tensor<i32>
   %hide = stablehlo.broadcast_in_dim %zero, dims = [] : (tensor<i32>) -> tensor<200x130xi32>
   %i = stablehlo.iota dim = 0 : tensor<200x130xi32>
