@@ -82,6 +82,8 @@ PJRT_Error *pj_error_dup(const PJRT_Error *e) {
     return pj_error(e->code, "%.*s", (int)e->size, e->text);
 }
 
+bool pj_error_is(const PJRT_Error *e, PJRT_Error_Code code) { return e && e->code == code; }
+
 static PJRT_Error_Code code_from_status(otrn_status s) {
     switch (s) {
     case OTRN_UNSUPPORTED: return PJRT_Error_Code_UNIMPLEMENTED;

@@ -265,6 +265,13 @@ static void run_end(Launch *l, bool failed, bool taken_back) {
     pj_unlock(c);
 }
 
+// Who waits for a result looks for signals now and then (jaxlib every 200 ms) and raises KeyboardInterrupt. An error that is
+// there first is raised in its stead, and the interrupt then breaks into the printing of that error: nobody sees either.
+static void let_interrupt_be_seen(const PJRT_Error *error) {
+    if (pj_error_is(error, PJRT_Error_Code_CANCELLED))
+        nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+}
+
 static void launch_task(Task *t) {
     Launch *l = (Launch *)t;
     PJRT_Client *c = l->e->client;
@@ -272,6 +279,7 @@ static void launch_task(Task *t) {
     if (!error)
         error = run_program(l);
     run_end(l, error, false);
+    let_interrupt_be_seen(error);
     pj_event_set(l->done, error);
     pj_event_drop(l->done);
     pj_exe_drop(l->e);

@@ -56,6 +56,7 @@ extern const char *const pj_memory_kinds[PJ_MEMORIES];
 
 // ---- errors and events (error.c, event.c)
 #define PJ_OK ((PJRT_Error *)NULL)
+bool pj_error_is(const PJRT_Error *e, PJRT_Error_Code code); // NULL is none
 PJRT_Error *pj_error(PJRT_Error_Code code, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 PJRT_Error *pj_error_from(const otrn_error *err); // the core's message, with its place and hint

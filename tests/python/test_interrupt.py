@@ -80,6 +80,18 @@ def test_interrupt(script, env):
     assert run(script, "press", **env) == "interrupted\nafter 3.0\n"
 
 
+def test_interrupt_that_nobody_catches():
+    """It ends the program as Python does; an error of the run would come first and hide it. Who waits looks for it now and
+    then, so on a starved machine it may take more than one try."""
+    script = JAX + "import os, signal, threading\nthreading.Timer(1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\nendless()"
+    for _ in range(5):
+        out = subprocess.run([sys.executable, "-c", script], env=dict(os.environ, OTRN_CACHE="off", JAX_PLATFORMS="opentrn,cpu"),
+                             capture_output=True, text=True, timeout=180)  # fmt: skip
+        if out.stderr.endswith("KeyboardInterrupt\n"):
+            break
+    assert out.stderr.endswith("KeyboardInterrupt\n") and out.returncode == -signal.SIGINT, out.stderr[-500:]
+
+
 @pytest.mark.parametrize("script", [JAX, LIBRARY], ids=["jax", "library"])
 def test_limit(script):
     out = run(script, "wait", OTRN_TIMEOUT="1").splitlines()
