@@ -370,7 +370,7 @@ static void post(Net *n, const NetMsg *msg, Exchange *x, Push *m) {
     snprintf(h.name, sizeof h.name, "%s", c->launch->name);
     snprintf(h.op, sizeof h.op, "%s", c->op);
     *m = (Push){.x = x};
-    if (p->direct.is_read && h.bytes >= RING_BYTES && (m->offer = offer_make(p->rings.out))) {
+    if (p->direct.is_read && !c->unasked && h.bytes >= RING_BYTES && (m->offer = offer_make(p->rings.out))) {
         h.kind = WIRE_OFFER;
         h.table = (uint64_t)(uintptr_t)msg->segs;
         h.nsegs = msg->nsegs;

@@ -104,6 +104,7 @@ typedef struct NetCall { // what the message is, besides its launch: both ends m
     uint64_t tag;   // who meets: messages of one tag between two processes come in order
     uint64_t sign;  // what they meet for
     const char *op; // its name
+    bool unasked;   // the receiver may send to us before it asks: the message has to go off all the same
     // Where the program is: file and line, for those who wait
     void (*where)(const void *arg, char *out, size_t bytes);
     const void *arg;

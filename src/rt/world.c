@@ -30,6 +30,7 @@ typedef struct WorldPart { // memory for or from a process
     uint32_t process;
 } WorldPart;
 
+// timeout_ms: for all to come, and for one that another waits for.
 OTRN_API World *opentrn_world_open(otrn_env *env, uint32_t process, uint32_t processes, unsigned timeout_ms, WorldPut *put,
                                    WorldGet *get, char *why, size_t why_bytes);
 OTRN_API void opentrn_world_close(World *w); // nobody may be inside
@@ -40,9 +41,10 @@ OTRN_API int opentrn_world_execute(World *w, otrn_exe *exe, uint64_t set, const 
                                    const otrn_buffer *args, size_t num_args, const otrn_buffer *results, size_t num_results,
                                    otrn_error *err);
 // Sends and receives. Parts of one tag come in the order they are sent; `op` and
-// their bytes must be the same at both ends. `what`: who meets, for messages. False: why tells.
-OTRN_API int opentrn_world_exchange(World *w, uint64_t tag, const char *what, const char *op, const WorldPart *out, uint32_t nout,
-                                    const WorldPart *in, uint32_t nin, char *why, size_t why_bytes);
+// their bytes must be the same at both ends. unasked: those who get something may send before they ask for it. `what`: who meets, for
+// messages. False: why tells.
+OTRN_API int opentrn_world_exchange(World *w, uint64_t tag, int unasked, const char *what, const char *op, const WorldPart *out,
+                                    uint32_t nout, const WorldPart *in, uint32_t nin, char *why, size_t why_bytes);
 
 static bool store_put(void *arg, const char *key, const char *value, char *why, size_t why_bytes) {
     return ((World *)arg)->put(key, value, why, why_bytes);
@@ -99,6 +101,11 @@ int opentrn_world_execute(World *w, otrn_exe *exe, uint64_t set, const uint32_t 
     return (int)rt_execute_spread(exe, 1, net_processes(w->net), &spread, &args, num_args, &results, num_results, err);
 }
 
+static bool always(void *arg) { // only a message helps
+    (void)arg;
+    return true;
+}
+
 static void put_messages(const WorldPart *parts, uint32_t n, NetMsg *msgs, NetSeg *segs, NetLaunch *l) {
     for (uint32_t i = 0; i < n; i++) {
         segs[i] = (NetSeg){parts[i].data, parts[i].bytes};
@@ -107,7 +114,7 @@ static void put_messages(const WorldPart *parts, uint32_t n, NetMsg *msgs, NetSe
     }
 }
 
-int opentrn_world_exchange(World *w, uint64_t tag, const char *what, const char *op, const WorldPart *out, uint32_t nout,
+int opentrn_world_exchange(World *w, uint64_t tag, int unasked, const char *what, const char *op, const WorldPart *out, uint32_t nout,
                            const WorldPart *in, uint32_t nin, char *why, size_t why_bytes) {
     NetMsg *msgs = calloc(nout + nin + 1, sizeof *msgs + sizeof(NetSeg));
     if (!msgs) {
@@ -115,11 +122,11 @@ int opentrn_world_exchange(World *w, uint64_t tag, const char *what, const char 
         return false;
     }
     NetSeg *segs = (NetSeg *)(msgs + nout + nin + 1);
-    NetLaunch launch = {.set = tag, .loose = true};
+    NetLaunch launch = {.set = tag, .loose = true, .stuck = always};
     snprintf(launch.name, sizeof launch.name, "%s", what);
     put_messages(out, nout, msgs, segs, &launch);
     put_messages(in, nin, msgs + nout, segs + nout, &launch);
-    NetCall call = {.launch = &launch, .tag = tag, .sign = hash64(0, op, strlen(op)), .op = op};
+    NetCall call = {.launch = &launch, .tag = tag, .sign = hash64(0, op, strlen(op)), .op = op, .unasked = unasked};
     Pulse pulse, *before = pulse_enter(&pulse);
     pulse = (Pulse){.stop = PULSE_GOES};
     pulse_begin(&pulse, 0);

@@ -421,6 +421,35 @@ static void test_last_words(bool sockets) {
     check("what one sent before it left arrives", procs[0].ok && procs[1].ok, "%s | %s", procs[0].why, procs[1].why);
 }
 
+// Both send more than fits between them, and ask for the other's only then.
+static void run_unasked(Proc *p) {
+    uint8_t *mine = malloc(BIG), *theirs = calloc(1, BIG);
+    NetSeg out = {mine, BIG}, in = {theirs, BIG};
+    NetMsg to = {.process = 1 - p->me, .nsegs = 1, .segs = &out}, from = {.process = 1 - p->me, .nsegs = 1, .segs = &in};
+    NetLaunch l = launch_of(p, 0);
+    l.loose = true;
+    memset(mine, (int)p->me + 1, BIG);
+    NetCall there = {.launch = &l, .tag = 20 + p->me, .op = "send", .unasked = true}, back = there;
+    back.tag = 21 - p->me;
+    p->ok = net_launch_begin(p->net, &l, p->why, sizeof p->why) &&
+            net_exchange(p->net, &there, &to, 1, NULL, 0, p->why, sizeof p->why) &&
+            net_exchange(p->net, &back, NULL, 0, &from, 1, p->why, sizeof p->why) && theirs[0] == 2 - p->me &&
+            theirs[BIG - 1] == 2 - p->me;
+    net_launch_end(p->net, &l, NULL);
+    free(mine);
+    free(theirs);
+}
+
+static void test_unasked(bool sockets) {
+    Proc procs[2];
+    Shared s;
+    pthread_barrier_t barrier;
+    procs_start(procs, 2, &s, &barrier, run_unasked, sockets);
+    procs_go(procs, 2);
+    procs_join(procs, 2);
+    check("both send first", procs[0].ok && procs[1].ok, "%s | %s", procs[0].why, procs[1].why);
+}
+
 // Nobody sends: all wait for each other, and are told.
 static bool always(void *arg) {
     (void)arg;
@@ -659,6 +688,8 @@ int main(void) {
     test_leaving();
     test_last_words(true);
     test_last_words(false);
+    test_unasked(true);
+    test_unasked(false);
     test_dead();
     test_late();
     test_strangers();

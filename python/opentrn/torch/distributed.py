@@ -11,7 +11,6 @@ import weakref
 
 import torch
 import torch.distributed as dist
-from torch._C import _distributed_c10d as _c10d
 from torch.futures import Future
 
 from opentrn import _runtime
@@ -29,7 +28,7 @@ _worlds: weakref.WeakSet[World] = weakref.WeakSet()
 def _done(result):
     future = Future()
     future.set_result(result)
-    return _c10d._create_work_from_future(future)
+    return torch._C._distributed_c10d._create_work_from_future(future)
 
 
 class _Receive(dist.Work):
@@ -164,7 +163,7 @@ class Group(dist.ProcessGroup):
             [(*_memory(t), self.members[r]) for t, r in side if r != self._rank]
             for side in (out, into)
         ]
-        self.world.exchange(key(self._name, *channel), f"group {self._name}", op, *rows)
+        self.world.exchange(key(self._name, *channel), f"group {self._name}", op, *rows, unasked=bool(channel))
 
     def _sum(self, kind, tensor, op, into):
         """A reduction as a program: the dense tensor in, `into` out."""

@@ -30,7 +30,7 @@ _PROTOTYPES = {
     ),
     "opentrn_world_exchange": (
         ctypes.c_int,
-        [_P, ctypes.c_uint64, ctypes.c_char_p, ctypes.c_char_p, _P, ctypes.c_uint32, _P, ctypes.c_uint32, _P, _SIZE],
+        [_P, ctypes.c_uint64, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, _P, ctypes.c_uint32, _P, ctypes.c_uint32, _P, _SIZE],
     ),
 }
 
@@ -129,11 +129,12 @@ class World:
         run.executable = executable  # type: ignore[attr-defined]  # lives as long
         return run
 
-    def exchange(self, tag, what, op, out, into):
-        """out, into: (address, bytes, process) of what goes to others and comes from them."""
+    def exchange(self, tag, what, op, out, into, unasked=False):
+        """out, into: (address, bytes, process) of what goes to others and comes from them. unasked: they may send before they
+        ask for it."""
         why = ctypes.create_string_buffer(_WHY)
         done = self.lib.opentrn_world_exchange(
-            self._live(), tag, what.encode(), op.encode(), _parts(out), len(out), _parts(into), len(into), why, _WHY
+            self._live(), tag, unasked, what.encode(), op.encode(), _parts(out), len(out), _parts(into), len(into), why, _WHY
         )
         if not done:
             raise RuntimeError(f"opentrn: {op} of {what}: {why.value.decode(errors='replace')}")
