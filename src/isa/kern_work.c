@@ -311,16 +311,16 @@ KSpread kern_spread(const Kern *k, uint32_t per_host) {
     if (hlo_op_rows[k->op].cls != HC_COLL || !per_host)
         return s;
     coll_groups((HloOpcode)k->op, k->attrs, &g);
-    uint32_t seen[PROGRAM_DEVICES_MAX]; // by host: the last row that has it, from 1
-    memset(seen, 0, sizeof seen);
+    uint64_t seen[PROGRAM_DEVICES_MAX / 64] = {0}; // a bit for each host, cleared behind each row
     for (uint32_t r = 0; r < g.rows; r++) {
         uint32_t hosts = 0;
-        for (uint32_t i = 0; i < g.cols; i++) {
-            int64_t id = g.ids[(size_t)r * g.cols + i], host = id / per_host;
-            if (id < 0 || host >= PROGRAM_DEVICES_MAX || seen[host] == r + 1) // nobody has so many machines
+        for (uint32_t i = 0; i < 2 * g.cols; i++) {
+            int64_t id = g.ids[(size_t)r * g.cols + i % g.cols], host = id / per_host;
+            if (id < 0 || host >= PROGRAM_DEVICES_MAX) // nobody has so many machines
                 continue;
-            seen[host] = r + 1;
-            hosts++;
+            uint64_t bit = (uint64_t)1 << host % 64, *at = &seen[host / 64];
+            hosts += i < g.cols && !(*at & bit);
+            *at = i < g.cols ? *at | bit : *at & ~bit;
         }
         s.hosts = hosts > s.hosts ? hosts : s.hosts;
     }
