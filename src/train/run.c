@@ -192,15 +192,17 @@ static void not_a_number(Train *t) {
 }
 
 static void loop(Train *t) {
+    double from = watch_seconds(); // a step's time begins where the one before ended: copies for checkpoints count too
     while (t->at < t->recipe.steps && !asked) {
-        double from = watch_seconds();
         feed_step(t);
         execute(t);
         t->loss = scalar_of(t, t->step.loss);
         t->at++;
         if (!isfinite(t->loss))
             not_a_number(t);
-        watch_step(t, &(StepNote){t->at, t->loss, scalar_of(t, t->step.norm), train_rate(&t->recipe, t->at - 1), watch_seconds() - from});
+        double now = watch_seconds();
+        watch_step(t, &(StepNote){t->at, t->loss, scalar_of(t, t->step.norm), train_rate(&t->recipe, t->at - 1), now - from});
+        from = now;
         if (t->saver.on && t->at % t->opt.every == 0 && t->at < t->recipe.steps)
             save(t);
         errors_tell(t);

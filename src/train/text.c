@@ -66,6 +66,36 @@ static int64_t next(Writer *w, const uint8_t *text, int64_t n) {
     return choose(w, (const float *)w->result.data + (n - from - 1) * w->m->vocab, (uint64_t)n);
 }
 
+// Bytes of the UTF-8 character that begins at p; 0: none does; -1: it goes on behind the end.
+static int character(const uint8_t *p, int64_t n) {
+    int bytes = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : *p >= 0xe0 && *p < 0xf0 ? 3 : *p >= 0xf0 && *p < 0xf5 ? 4 : 0;
+    for (int i = 1; i < bytes; i++) {
+        if (i >= n)
+            return -1;
+        bool narrow = i == 1 && ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f) || (*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] > 0x8f));
+        if ((p[i] & 0xc0) != 0x80 || narrow)
+            return 0;
+    }
+    return bytes;
+}
+
+// A model of bytes may write what is no character: a replacement stands there. Returns how many bytes were told.
+static int64_t show(const uint8_t *p, int64_t n, bool last, FILE *out) {
+    int64_t at = 0;
+    while (at < n) {
+        int bytes = character(p + at, n - at);
+        if (bytes < 0 && !last)
+            break;
+        if (bytes > 0)
+            fwrite(p + at, 1, (size_t)bytes, out);
+        else
+            fputs("\xef\xbf\xbd", out);
+        at += bytes > 0 ? bytes : 1;
+    }
+    fflush(out);
+    return at;
+}
+
 static void write_all(Writer *w, const char *prompt, int64_t bytes, FILE *out) {
     int64_t given = (int64_t)strlen(prompt), n = given ? given : 1;
     uint8_t *text = arena_zalloc(w->arena, (size_t)(n + bytes + 1));
@@ -73,11 +103,11 @@ static void write_all(Writer *w, const char *prompt, int64_t bytes, FILE *out) {
     for (int64_t i = 0; i < given; i++)
         if (text[i] >= w->m->vocab)
             ctx_fail(w->ctx, OTRN_ARGUMENT, NO_PLACE, "the prompt has bytes that the model has no token for");
-    fwrite(prompt, 1, (size_t)given, out);
-    for (int64_t i = 0; i < bytes; i++, n++) {
+    int64_t shown = given ? 0 : n;
+    for (int64_t i = 0; i < bytes; i++) {
         text[n] = (uint8_t)next(w, text, n);
-        fputc(text[n], out);
-        fflush(out);
+        n++;
+        shown += show(text + shown, n - shown, i + 1 == bytes, out);
     }
     fputc('\n', out);
 }
