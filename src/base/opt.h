@@ -109,11 +109,12 @@
     X(BATCH, "batch", "", "", 'S', "samples", "ty", "of a step, of all devices together")            \
     X(VOCAB, "vocab", "", "", 'S', "count", "ty", "how many tokens a token file has; text has a token per byte") \
     X(PATCH, "patch", "", "", 'S', "pixels", "ty", "side of the squares that vit cuts images into")  \
-    X(DATA, "data", "", "", 'S', "FILE", "ty",                                                       \
+    X(DATA, "data", "", "", 'S', "FILE", "tyk",                                                       \
       "text, tokens (.npy, .bin) or IDX images; empty = opentrn's documents, or digits drawn here") \
-    X(STEPS, "steps", "", "", 'S', "count", "ty", "steps of the whole run; empty = 500, precision: 50")             \
-    X(SEED, "seed", "", "0", 'S', "number", "tgy", "of weights, order of data, samples")             \
-    X(SEEDS, "seeds", "", "3", 'N', "count", "y", "runs of each precision, with seeds --seed, --seed + 1, …") \
+    X(STEPS, "steps", "", "", 'S', "count", "tyk", "steps of the whole run; empty = 500, precision: 50")             \
+    X(SEED, "seed", "", "0", 'S', "number", "tgyk", "of weights, order of data, samples")             \
+    X(TRAIN, "train", "", "off", 'B', "", "k", "PROG is the folder of an exported step: is it good enough in the chip's precisions?") \
+    X(SEEDS, "seeds", "", "3", 'N', "count", "yk", "runs of each precision, with seeds --seed, --seed + 1, …") \
     X(RATE, "lr", "", "", 'S', "rate", "ty", "learning rate at its highest; empty = 0.001")          \
     X(WARMUP, "warmup", "", "", 'S', "steps", "ty", "until it is reached; empty = a tenth of the run, at most 100") \
     X(SCHEDULE, "schedule", "", "cosine", 'E', "cosine|linear|constant", "ty", "how it falls from there, to a tenth") \

@@ -51,6 +51,8 @@ static bool is_program(const char *path, const void *data, size_t size) {
 }
 
 int cmd_check(Tool *t) {
+    if (opt_on(&t->opt, OPT_TRAIN))
+        return cmd_precision(t);
     size_t size;
     const void *data = tool_read(t, t->words.at[0], &size);
     if (!t->inputs.n && is_program(t->words.at[0], data, size))

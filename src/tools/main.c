@@ -26,7 +26,7 @@ static const ToolRow rows[] = {
      "modelled time, engines, roofs, memories, source lines; needs no data"},
     {"predict", 'P', cmd_predict, 1, 1, "PROG|OUT.otrn --instance=NAME --nodes=N [--tokens=…] [--json]",
      "a step of a program over devices on a fleet: time, memory, dollars; status 3 above --max-comm"},
-    {"check", 'k', cmd_check, 1, 1, "PROG | OUT.otrn|KERNEL.s [--input=FILE.npy …]",
+    {"check", 'k', cmd_check, 1, 1, "PROG | OUT.otrn|KERNEL.s [--input=FILE.npy …] | --train STEP_DIR",
      "a program: will it run well (status 0, 3 slow, 4 too large, 5 not supported); a kernel: are its waits enough"},
     {"train", 't', cmd_train, 0, 1, "[STEP_DIR] [--model=…] [--steps=N] [--data=FILE] [--checkpoint=DIR] [--resume]",
      "train a model, ours or an exported step: checkpoints, logs, a page; without words a small GPT on our documents"},
