@@ -164,6 +164,10 @@ same: all
 products: all
 	python3 scripts/products.py --otrn=$(BUILD)/otrn --folder=$(BUILD)/products $(if $(T),--only='$(T)')
 
+# Attention and its gradients, modelled, beside a published kernel.
+attention: all
+	$(PYTHON) scripts/attention.py --otrn=$(BUILD)/otrn --folder=$(BUILD)/attention $(if $(T),--only='$(T)')
+
 bench: all $(call bin,$(BENCH))
 	@bad=; for b in $(call bin,$(BENCH)); do $$b || { echo "$$b: status $$?"; bad="$$bad $$b"; }; done; \
 	    ./dev bench || bad="$$bad ./dev bench"; [ -z "$$bad" ] || { echo "failed:$$bad"; exit 1; }
@@ -218,6 +222,6 @@ arm64: # a compile check of the portable paths
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: kill-train all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table products zoo same bench namespaces opinfo wheel-check recipes abi install uninstall format arm64 clean levels
+.PHONY: kill-train all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table products attention zoo same bench namespaces opinfo wheel-check recipes abi install uninstall format arm64 clean levels
 .SECONDARY:
 -include $(shell find $(BUILD)/obj $(BUILD)/levels/obj -name '*.d' 2>/dev/null)
