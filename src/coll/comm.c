@@ -435,9 +435,19 @@ bool comm_send(CommRank *me, int64_t channel, uint32_t from, const CommBuf *bufs
     return true;
 }
 
+// Messages do not leave the process. One that would have to come from another is not waited for, and nor is one from anybody.
+static bool comes_from_afar(const Comm *c, int64_t channel, uint32_t from) {
+    const CommWorld *w = c->world;
+    return w && channel != COMM_INFEED && (from == COMM_ANY || w->process[from] != net_me(w->net));
+}
+
 bool comm_recv(CommRank *me, int64_t channel, uint32_t from, const CommBuf *bufs, uint32_t n) {
     Comm *c = me->comm;
     pthread_mutex_lock(&c->lock);
+    if (c->failed == COMM_NONE && comes_from_afar(c, channel, from)) {
+        snprintf(me->why, sizeof me->why, "stablehlo.recv of a message from another process is not supported; collective_permute is");
+        return fail_here(me);
+    }
     me->got = c->failed == COMM_NONE ? take_message(c, channel, from) : NULL;
     if (!me->got && c->failed == COMM_NONE) {
         me->channel = channel;

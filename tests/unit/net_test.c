@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "coll/comm.h"
 #include "coll/tree.h"
 #include "net/net_in.h"
 
@@ -583,6 +584,39 @@ static void test_killed(bool rings) {
     munmap(s, sizeof *s);
 }
 
+// A message that would have to come from the other process is refused, and both are told.
+static void run_recv(Proc *p) {
+    static const uint16_t process[2] = {0, 1};
+    NetLaunch l = launch_of(p, 1);
+    Comm *c = comm_make((Grid){2, 1}, 1);
+    CommWorld w = {.net = p->net, .launch = &l, .process = process};
+    uint8_t byte = 0;
+    comm_reset(c);
+    net_launch_begin(p->net, &l, p->why, sizeof p->why);
+    comm_spread(c, &w);
+    if (p->me == 0) {
+        p->ok = !comm_recv(comm_rank(c, 0), 1, 1, &(CommBuf){.out = &byte, .in_bytes = 1}, 1);
+        snprintf(p->why, sizeof p->why, "%s", comm_why(comm_rank(c, 0)));
+    } else {
+        NetSeg seg = {&byte, 1};
+        NetCall call = {.launch = &l, .tag = 1, .op = "all_gather"};
+        p->ok = !net_exchange(p->net, &call, NULL, 0, &(NetMsg){.process = 0, .nsegs = 1, .segs = &seg}, 1, p->why, sizeof p->why);
+    }
+    p->ok = p->ok && strstr(p->why, "from another process is not supported");
+    net_launch_end(p->net, &l, NULL);
+    comm_free(c);
+}
+
+static void test_recv(void) {
+    Proc procs[2];
+    Shared s;
+    pthread_barrier_t barrier;
+    procs_start(procs, 2, &s, &barrier, run_recv, false);
+    procs_go(procs, 2);
+    procs_join(procs, 2);
+    check("a message from another process is refused", procs[0].ok && procs[1].ok, "%s | %s", procs[0].why, procs[1].why);
+}
+
 // --- strangers -------------------------------------------------------------------------------------
 
 static int dial(Shared *s) { // where process 0 listens
@@ -692,6 +726,7 @@ int main(void) {
     test_unasked(false);
     test_dead();
     test_late();
+    test_recv();
     test_strangers();
     test_refused();
     return failures != 0;
