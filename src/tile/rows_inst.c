@@ -188,8 +188,8 @@ static void put_copy(RowOp *r, const Arg *dst, const Arg *src, bool full) {
 
 // x * a, x + a and x - number, which the scalar engine does as well.
 static bool on_scalar(const RowOp *r, int op, const Arg *a, bool reverse) {
-    if (r->e->chip->generation < 3 && (op != ALU_MUL || a->kind != ARG_NUMBER))
-        return false; // the bias is a vector there
+    if (r->e->chip->generation < 3 && op != ALU_MUL && a->kind == ARG_NUMBER)
+        return false; // a scale is a number or a vector there, a bias a vector
     return op == ALU_MUL || op == ALU_ADD || (op == ALU_SUB && !reverse && a->kind == ARG_NUMBER);
 }
 
