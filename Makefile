@@ -175,6 +175,10 @@ bench: all $(call bin,$(BENCH))
 namespaces: all
 	OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn.so) PYTHONPATH=$(CURDIR)/python $(PYTHON) tests/namespaces/hosts.py $(BUILD)/otrn
 
+# Scripts that say nothing of opentrn, on the device `neuron` beside the CPU.
+unedited: all
+	@OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn.so) PYTHONPATH=python .venv/bin/python scripts/unedited.py $(if $(T),--only='$(T)')
+
 opinfo: all
 	@OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn.so) PYTHONPATH=python .venv/bin/python tests/torch/opinfo.py
 

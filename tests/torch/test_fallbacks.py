@@ -73,8 +73,8 @@ def test_training_through_a_cpu_operator_and_new_shapes(fresh):
     for a, b in zip(model.parameters(), ours.parameters(), strict=True):
         torch.testing.assert_close(b, a, rtol=1e-4, atol=1e-6)
     assert sum("i0e" in f.operator for f in fresh.found) == 1
-    again = [row for row in opentrn.torch.report.recompiles() if "forward" in row[0]]
-    assert len(again) == 2 and all("size" in why for _, why in again)
+    again = [row for row in opentrn.torch.report.recompiles() if row[0].startswith(f"forward at {__file__}")]
+    assert len(again) == 1 and "size" in again[0][1]  # the second size; the third needs no trace
 
 
 def test_mutations_come_after_everything_that_can_fail(monkeypatch):
@@ -178,14 +178,6 @@ def test_breaks_and_recompiles_are_told(tmp_path, monkeypatch):
     monkeypatch.setattr(settings, "report_file", str(tmp_path / "report"))
     opentrn.torch.report._write_report()  # as at the end of the process
     assert (tmp_path / "report").read_text() == text + "\n"
-
-
-def test_sizes_not_known_run_on_the_cpu(fresh):
-    f = torch.compile(lambda x: torch.tanh(x).sum(0), backend="opentrn", dynamic=True)
-    for n in (5, 7):
-        x = torch.randn(n, 4)
-        torch.testing.assert_close(f(x), torch.tanh(x).sum(0))
-    assert fresh.found and all("sizes" in f.reason for f in fresh.found)
 
 
 def test_a_compiled_module_without_a_program_is_named():

@@ -74,6 +74,19 @@ def test_optimizers_need_one_program_for_all_steps(kind, given):
     torch.testing.assert_close(ours, train("cpu", optimizer=optimizer, make=no_dropout, **given), rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("cell", [nn.LSTM, nn.GRU])
+def test_recurrent_cells_and_convolutions(cell):
+    def gradients(device):
+        torch.manual_seed(0)
+        net, rnn = nn.Conv1d(3, 4, 3).to(device), cell(4, 5).to(device)
+        out = rnn(net(torch.randn(2, 3, 6).to(device)).permute(2, 0, 1))[0]
+        out.square().sum().backward()
+        return [p.grad.cpu() for p in (*net.parameters(), *rnn.parameters())]
+
+    for ours, expected in zip(gradients("neuron"), gradients("cpu"), strict=True):
+        torch.testing.assert_close(ours, expected, rtol=1e-5, atol=1e-6)
+
+
 def test_views_share_memory_and_in_place_operators_see_them():
     x = torch.arange(12.0).reshape(3, 4).to("neuron")
     x.t()[1] += 10

@@ -411,7 +411,7 @@ void push_returns(const Entry &entry, const Call &call, const std::vector<Tensor
     for (const auto &[length, picks] : entry.returns) {
         std::vector<Tensor> found;
         for (const auto &[is_argument, number] : picks)
-            found.push_back(is_argument ? call.tensors[number] : results[number]);
+            found.push_back(is_argument ? call.tensors[number] : number < 0 ? Tensor() : results[number]);
         if (length < 0)
             stack->emplace_back(std::move(found[0]));
         else
@@ -612,7 +612,9 @@ static void keep_whole(torch::Library &m) {
     for (const c10::OperatorName &name : c10::Dispatcher::singleton().getAllOpNames())
         if (name.name.rfind("aten::_foreach_", 0) == 0 && name.overload_name.find("out") == std::string::npos)
             keep(c10::toString(name).c_str());
-    for (const char *name : {"native_layer_norm", "native_group_norm", "native_group_norm_backward"}) keep(name);
+    for (const char *name : {"native_layer_norm", "native_group_norm", "native_group_norm_backward",
+                             "convolution_overrideable", "convolution_backward_overrideable"})
+        keep(name);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { keep_whole(m); }

@@ -10,7 +10,6 @@ that a new value is not a new program.
 import ctypes
 import dataclasses
 import itertools
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -19,6 +18,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 import opentrn.torch  # noqa: F401 (registers what the lowerings need)
 from opentrn.neuron import native
+from opentrn.neuron.forms import FORMS
 from opentrn.neuron.lifted import LIFTED
 from opentrn.torch import decompositions
 from opentrn.torch.backend import plain_attention
@@ -26,19 +26,11 @@ from opentrn.torch.lower import NotLowered
 from opentrn.torch.plan import Plan
 from opentrn.torch.report import log
 
-aten = torch.ops.aten
-
 SCALAR_TYPES = {  # torch's numbers of its types
     torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3, torch.int64: 4, torch.float16: 5, torch.float32: 6,
     torch.float64: 7, torch.complex64: 9, torch.complex128: 10, torch.bool: 11, torch.bfloat16: 15,
     torch.float8_e5m2: 23, torch.float8_e4m3fn: 24, torch.uint16: 27, torch.uint32: 28, torch.uint64: 29,
 }  # fmt: skip
-
-
-OTHERWISE: dict[torch._ops.OpOverload, Callable[..., Any]] = {  # operators that graphs never have
-    aten._copy_from.default: lambda x, to, non_blocking=False: to.copy_(x),
-    aten._foreach_norm.Scalar: lambda xs, order, dtype: [torch.linalg.vector_norm(x, order, dtype=dtype) for x in xs],
-}
 
 
 # --- tracing --------------------------------------------------------------------------------------
@@ -141,7 +133,7 @@ class _Traced:
     def __init__(self, op, rows):
         self.slots = slots = _Slots(op in LIFTED)
         given = [(a, slots.take(v, "Tensor" in str(a.type))) for a, v in rows]
-        function, written = LIFTED.get(op) or OTHERWISE.get(op) or op, _written(op)
+        function, written = LIFTED.get(op) or FORMS.get(op) or op, _written(op)
 
         def call(*tensors):
             plain = [t for (_, kind), t in zip(slots.order, tensors) if kind == TENSOR]
@@ -169,7 +161,7 @@ class _Traced:
 
 
 def _returns(op, rows, slots, picks):
-    """Rows of results: length of a list or -1, then (is argument, number) of each tensor. A list of new tensors takes
+    """Rows of results: length of a list or -1, then (is argument, number) of each tensor, -1 for none. A list of new tensors takes
     all that are left: no operator gives two."""
     out, fresh = [len(op._schema.returns)], iter(picks)
     number = {id(t): i for i, t in enumerate(slots.tensors)}
@@ -249,9 +241,9 @@ def _compile(library, op, rows):
     if plan.fast is None:
         raise NotLowered("nothing to compute")
     step, inputs, picks = plan.fast
-    if any(kind != "node" for kind, *_ in picks):
+    if any(kind != "node" and pick != ("is", None) for pick in picks for kind in pick[:1]):
         raise NotLowered("a result that is an argument")
-    returns = _returns(op, rows, slots, [number for _, number in picks])
+    returns = _returns(op, rows, slots, [-1 if kind == "is" else number for kind, number in picks])
     row = _row(step, inputs, returns, slots)
     entry = library.neuron_program(step.executable._handle, (ctypes.c_int64 * len(row))(*row))
     PROGRAMS.append(EagerProgram(step.graph.name, step.executable, entry))

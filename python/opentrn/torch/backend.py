@@ -12,7 +12,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from opentrn.torch import decompositions, places, randomness
+from opentrn.torch import decompositions, places, randomness, sizes
 from opentrn.torch.plan import Plan
 
 
@@ -31,7 +31,7 @@ def _name(kind, module):
 def _compile(kind, module, example_inputs):
     if kind != "backward":
         randomness.replace_random(module)
-    plan = Plan(module, _name(kind, module))
+    plan = (sizes.Plans if sizes.changing(module) else Plan)(module, _name(kind, module))
 
     def run(args):
         return plan(args)

@@ -11,6 +11,8 @@ itself.
 from collections.abc import Callable
 from typing import Any
 
+import warnings
+
 import torch
 from torch.utils.checkpoint import CheckpointPolicy
 
@@ -48,7 +50,9 @@ class _Writer:
         self.fake_mode = old.meta["val"].fake_mode
 
     def call(self, target, *args):
-        node = self.graph.call_function(target, args)
+        with warnings.catch_warnings():  # a size that is not known yet may stand among them (sizes.py)
+            warnings.filterwarnings("ignore", "Raw SymInt")
+            node = self.graph.call_function(target, args)
         node.meta = {k: v for k, v in self.old.meta.items() if k != "tensor_meta"}
         with self.fake_mode:
             values = torch.fx.node.map_arg(args, lambda n: n.meta["val"])

@@ -20,8 +20,6 @@ class _Ignored(set[Any]):
 
 def _set_up_capture():
     config = torch._dynamo.config
-    # A second shape is a second program: the device compiles for sizes it knows.
-    config.automatic_dynamic_shapes = False
     # nn.LSTM and nn.GRU are unrolled instead of left to the CPU without a word.
     config.allow_rnn = True
     config.ignore_logging_functions = _Ignored(config.ignore_logging_functions)

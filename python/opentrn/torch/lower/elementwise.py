@@ -262,7 +262,7 @@ def mul(b, out, x, y):
     return b.cast(b.mul(x, y), out.dtype)
 
 
-@lowers("aten.div.Tensor", "aten.div.Scalar")
+@lowers("aten.div.Tensor", "aten.div.Scalar", "aten.true_divide.Tensor")
 def div(b, out, x, y):
     x, y = _pair(b, out, x, y)
     return b.cast(b.div(x, y), out.dtype)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scripts that say nothing of opentrn (tests/torch/unedited), on the device `neuron` and on the CPU: a table of their
+losses' largest relative difference. Status 1 when one fails, is not on the device, or differs by more than 1e-6."""
+
+import argparse
+import ast
+import importlib.util
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "tests" / "torch" / "unedited"
+LIMIT = 1e-6
+ROWS = [  # name, what it needs beside torch, its arguments
+    ("trainer", ["transformers", "accelerate"], []),
+    ("trainer", ["transformers", "accelerate"], ["--compile"]),
+    ("accelerate_loop", ["accelerate"], []),
+    ("peft_lora", ["peft"], []),
+    ("generate", ["transformers"], []),
+    ("compiled", [], []),
+    ("cnn", [], []),
+    ("lstm", [], []),
+]
+
+
+def run(name, arguments, device):
+    """(device, losses) that a script prints; without the device torch loads nothing of ours."""
+    env = os.environ | ({} if device else {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"})
+    if not device:  # neither does its compiler: eager is what we are compared with
+        arguments = [a for a in arguments if a != "--compile"] + ["--plain"] * ("--compile" in arguments)
+    command = [sys.executable, str(FOLDER / f"{name}.py"), *arguments]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    told = dict(line.split(" ", 1) for line in done.stdout.splitlines() if line.startswith(("device ", "losses ")))
+    if done.returncode or "losses" not in told:
+        raise RuntimeError("\n".join((done.stderr or done.stdout).splitlines()[-5:]))
+    return told["device"], ast.literal_eval(told["losses"])
+
+
+def compare(name, needs, arguments):
+    """A row's text, and whether it is as it must be."""
+    title = " ".join([name, *arguments])
+    missing = [n for n in needs if importlib.util.find_spec(n) is None]
+    if missing:
+        return f"| {title} | - | {', '.join(missing)} not installed |", True
+    try:
+        _, expected = run(name, arguments, False)
+        device, losses = run(name, arguments, True)
+    except RuntimeError as why:
+        return f"| {title} | - | failed: {why} |", False
+    worst = max(abs(a - b) / max(abs(a), 1e-30) for a, b in zip(expected, losses, strict=True))
+    return f"| {title} | {device} | {worst:.1e} |", worst <= LIMIT and device.startswith("neuron")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", default="")
+    only = parser.parse_args().only
+    print("| script | device | largest relative difference to the CPU |\n|---|---|---|")
+    good = True
+    for row in ROWS:
+        if only in " ".join([row[0], *row[2]]):
+            text, fine = compare(*row)
+            print(text, flush=True)
+            good = good and fine
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

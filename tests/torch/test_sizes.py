@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sizes that change: one trace, a program per size, nothing on the CPU."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import opentrn.torch  # noqa: E402
+from torch import nn  # noqa: E402
+
+
+class Block(nn.Module):
+    """Attention over a sequence of any length, dropout, and an average whose divisor is the length."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.norm = nn.Embedding(50, 16), nn.LayerNorm(16)
+        self.attention = nn.MultiheadAttention(16, 2, batch_first=True)
+        self.head = nn.Linear(16, 50)
+
+    def forward(self, x):
+        h = self.embed(x)
+        mask = torch.full((x.shape[1], x.shape[1]), float("-inf"), device=x.device).triu(1)
+        h = h + self.attention(*[self.norm(h)] * 3, attn_mask=mask, need_weights=False)[0]
+        return self.head(h).sum(1) / x.shape[1]
+
+
+def losses(model, forward, lengths):
+    data = torch.Generator().manual_seed(1)
+    out = []
+    for n in lengths:
+        x = torch.randint(0, 50, (2, n), generator=data)
+        model.zero_grad()
+        loss = nn.functional.cross_entropy(forward(x), x[:, 0])
+        loss.backward()
+        out += [loss.detach(), model.embed.weight.grad.clone()]
+    return out
+
+
+def test_lengths_share_a_trace(fresh):
+    model, lengths = Block(), [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 4, 7]  # more than Dynamo's limit of 8
+    expected = losses(model, model, lengths)
+    ours = losses(model, torch.compile(model, backend="opentrn"), lengths)
+    for a, b in zip(ours, expected, strict=True):
+        torch.testing.assert_close(a, b, rtol=2e-5, atol=1e-6)
+    assert not fresh.found and sum(g.runs for g in fresh.graphs if g.name == "torch.forward") == len(lengths)
+    again = [row for row in opentrn.torch.report.recompiles() if __file__ in row[0]]
+    assert len(again) == 1  # when the second length came
+
+
+def test_marked(fresh):
+    f = torch.compile(lambda x: torch.tanh(x) * x.shape[0] + torch.arange(x.shape[0]).unsqueeze(1), backend="opentrn")
+    for n in range(2, 16):
+        x = torch.randn(n, 4)
+        torch._dynamo.mark_dynamic(x, 0)
+        torch.testing.assert_close(f(x), torch.tanh(x) * n + torch.arange(n).unsqueeze(1))
+    assert not fresh.found and len(fresh.graphs) == 14
+
+
+def test_random_numbers_and_writes(fresh):
+    total = torch.zeros(4)
+
+    @torch.compile(backend="opentrn", dynamic=True)
+    def f(x):
+        total.add_(x.sum(0))
+        return nn.functional.dropout(x, 0.5)
+
+    for n in (64, 65, 66):
+        y = f(torch.ones(n, 4))
+        assert y.shape == (n, 4) and set(y.unique().tolist()) == {0.0, 2.0}
+    assert torch.equal(total, torch.full((4,), 195.0)) and not fresh.found
+
+
+def test_compile_step_with_a_last_smaller_batch(fresh):
+    model = nn.Linear(4, 2)
+    step = opentrn.torch.compile_step(model, torch.optim.AdamW(model.parameters()), nn.functional.mse_loss)
+    for n in (8, 8, 3, 5, 8):
+        assert step(torch.ones(n, 4), torch.zeros(n, 2)).isfinite()
+    assert not fresh.found
