@@ -312,7 +312,7 @@ static PJRT_Error *execute_check(const PJRT_LoadedExecutable_Execute_Args *args)
         return pj_error(PJRT_Error_Code_INVALID_ARGUMENT,
                         "opentrn: %s runs on %zu devices, arguments are given for %zu", name,
                         x->num_here, args->num_devices);
-    if (args->num_args != x->exe->num_args)
+    if (args->num_devices && args->num_args != x->exe->num_args)
         return pj_error(PJRT_Error_Code_INVALID_ARGUMENT,
                         "opentrn: %s takes %zu arguments, %zu were given", name, x->exe->num_args,
                         args->num_args);
@@ -420,7 +420,7 @@ static PJRT_Error *launch_queue(const Launch *l, size_t bytes, PJRT_Event **even
 
 PJRT_Error *pj_LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args *args) {
     PJRT_Error *error = execute_check(args);
-    if (error)
+    if (error || !args->num_devices) // all of its devices are other processes'
         return error;
     size_t bytes = launch_bytes(args->executable->exe, args->num_devices);
     _Alignas(max_align_t) char room[4096];

@@ -140,6 +140,9 @@ def test_meshes_of_any_order_and_callbacks():
     some = Mesh(np.array(jax.devices()[::2]), ("y",))
     a = jax.make_array_from_callback((4,), NamedSharding(some, P("y")), lambda i: np.arange(4, dtype=np.float32)[i])
     print(float(jax.jit(jnp.sum, out_shardings=NamedSharding(some, P()))(a)))
+    only = NamedSharding(Mesh(np.array(jax.devices()[2:]), ("y",)), P("y"))
+    a = jax.make_array_from_callback((4,), only, lambda i: np.arange(4, dtype=np.float32)[i], dtype=np.float32)
+    print(sum(float(s.data.sum()) for s in jax.jit(lambda x: x * 2)(a).addressable_shards))
     def told(x):
         print("called", flush=True)
         return x * 2
@@ -148,8 +151,8 @@ def test_meshes_of_any_order_and_callbacks():
     print(float(jax.jit(twice, out_shardings=NamedSharding(mesh, P()))(a)))
     """
     lines = [out.split() for out in run("\n".join(s[4:] for s in code.splitlines()), [2, 2])]
-    assert lines[0] == ["20.0", "6.0", "called", "84.0"]
-    assert lines[1] == ["20.0", "6.0", "84.0"]
+    assert lines[0] == ["20.0", "6.0", "0", "called", "84.0"]
+    assert lines[1] == ["20.0", "6.0", "12.0", "84.0"]
 
 
 DIFFER = """
