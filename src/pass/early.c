@@ -18,6 +18,7 @@ typedef struct Early {
     Hlo *h;
     Users u;
     uint32_t *to; // per op: position of the program it goes before, plus one; 0: it stays
+    bool views;   // only what moves nothing
 } Early;
 
 static bool only_moves(const Hlo *h, const HloOp *op) {
@@ -40,7 +41,7 @@ static bool may_stand_before(const Early *e, ValueId v, OpId rows, uint32_t dept
     if (users_there_before(&e->u, v, rows))
         return true;
     const HloOp *op = hlo_at(e->h, e->h->values.at[v].def);
-    return depth < DEPTH_MAX && only_moves(e->h, op) && may_stand_before(e, hlo_operand(e->h, op, 0), rows, depth + 1);
+    return depth < DEPTH_MAX && (e->views ? op->code == HLO_RESHAPE : only_moves(e->h, op)) && may_stand_before(e, hlo_operand(e->h, op, 0), rows, depth + 1);
 }
 
 static void stand_before(Early *e, ValueId v, OpId rows) {
@@ -86,8 +87,11 @@ static void early_region(Early *e, RegionId r) {
     walk_set_ops(h, r, &out);
 }
 
-void pass_early(Compile *c) {
-    Early e = {.c = c, .h = c->hlo, .to = ARENA_NEWN(c->scratch, uint32_t, c->hlo->ops.n + 1)};
+static void early(Compile *c, bool views) {
+    Early e = {.c = c, .h = c->hlo, .to = ARENA_NEWN(c->scratch, uint32_t, c->hlo->ops.n + 1), .views = views};
     users_make(&e.u, c->hlo, c->scratch, hlo_main(c->hlo)->body);
     early_region(&e, hlo_main(c->hlo)->body);
 }
+
+void pass_early(Compile *c) { early(c, false); }
+void early_views(Compile *c) { early(c, true); }

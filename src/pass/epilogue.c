@@ -247,5 +247,5 @@ void pass_epilogue(Compile *c) {
     users_make(&p.u, c->hlo, c->scratch, hlo_main(c->hlo)->body);
     p.place = arena_dup(c->scratch, p.u.position, n * sizeof *p.u.position);
     epilogue_region(&p, hlo_main(c->hlo)->body);
-    pass_early(c); // products moved up: what only moves their results may stand before more programs now
+    early_views(c); // products went up: reshapes of their results may stand before more programs now
 }

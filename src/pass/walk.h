@@ -78,6 +78,7 @@ void pass_dce(Compile *c);
 void pass_row_programs(Compile *c);
 void pass_row_integers(Compile *c);
 void pass_early(Compile *c);
+void early_views(Compile *c); // the same of reshapes alone
 void pass_scores(Compile *c);
 void pass_order(Compile *c);
 void pass_buckets(Compile *c);
