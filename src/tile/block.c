@@ -381,7 +381,8 @@ static void try_rows(void *find, OpId id) {
             try_before(f, &b, op, i);
     if (!b.npro || b.batches * b.m != rows)
         return;
-    for (uint32_t i = 0; i < op->nresults; i++)
+    bool tiny = b.m <= PARTS && b.n <= PARTS; // one tile: nothing overlaps in it, and many such products are taken together (batch.c)
+    for (uint32_t i = 0; i < op->nresults && !tiny; i++)
         try_behind(f, &b, i);
     if (place_all(f, &b)) {
         keep(f, &b);
