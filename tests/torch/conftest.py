@@ -10,6 +10,7 @@ import pytest
 os.environ.setdefault("OTRN_CACHE", "off")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+os.environ.setdefault("OTRN_CACHE_DIR", str(ROOT / "build" / "torch-cache"))  # the device's C++ part is kept there
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 
