@@ -80,8 +80,13 @@ static void put(Emit *e, const Kern *k) {
     emit_inst(e, (IsaInst){.op = ISA_COLLECTIVE, .engine = ENG_SYNC, .queue = QUEUE_COLL, .imm = (int32_t)e->kerns.n - 1}, NULL, 0, NULL, 0);
 }
 
+// From the program's argument to its result: nothing makes the one or reads the other, and pieces would only take longer.
+static bool is_alone(const Kern *k) {
+    return addr_seg(k->in[0].addr) >= SEG_FIRST_ARG && addr_seg(k->out[0].addr) >= SEG_FIRST_ARG;
+}
+
 void emit_collective(Emit *e, const Kern *k) {
-    int axis = cut_axis(k);
+    int axis = k->nin && k->nout && !is_alone(k) ? cut_axis(k) : -1;
     int64_t lo = 0, hi = axis < 0 ? 1 : k->in[0].dims[axis], n = hi > 1 ? pieces(e, k, axis, hi) : 0;
     if (n < 2) {
         put(e, k);
