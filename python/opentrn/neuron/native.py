@@ -62,15 +62,24 @@ def build():
     """Builds what is missing; several processes at once build it once."""
     to = path()
     if to.exists():
-        return to
+        return _own(to)
     if not can_build():
         raise RuntimeError(f"opentrn: the device `neuron` needs a C++ compiler the first time ({_compiler()} is not there)")
-    to.parent.mkdir(parents=True, exist_ok=True)
+    to.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _own(to.parent)
     with open(to.with_suffix(".lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not to.exists():
             _build(to)
-    return to
+    return _own(to)
+
+
+def _own(what):
+    """What is loaded into this process is the user's own, and nobody else writes it."""
+    at = what.lstat()
+    if at.st_uid not in (os.getuid(), 0) or at.st_mode & 0o022 or what.is_symlink():
+        raise RuntimeError(f"opentrn: {what} is another's, a link, or writable by others; remove it, or choose another OTRN_CACHE_DIR")
+    return what
 
 
 _P = ctypes.c_void_p
