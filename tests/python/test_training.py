@@ -94,5 +94,6 @@ def test_notes_are_those_of_every_chip(monkeypatch):
     notes = {"trn1": ["f: a loop counted once"], "trn2": ["f: a loop counted once", "g: another"], "trn3": []}
     monkeypatch.setattr(training, "modelled", lambda target: (1.0, {"tensor": 0.5}, 1.0))
     monkeypatch.setattr(training, "_told", lambda target: ("a price", notes[target]))
+    monkeypatch.setattr(training, "_comm", lambda target: [])
     text = str(training)
     assert text.count("note: f: a loop counted once") == text.count("note: g: another") == 1, text
