@@ -31,7 +31,7 @@ def _lazy_init():
         return
     lifted.install(native.load())
     _loaded = True
-    _fallback = torch.library.Library("_", "IMPL")  # noqa: TOR901
+    _fallback = torch.library.Library("_", "IMPL")
     _fallback.fallback(_prepare, "PrivateUse2")
 
 
