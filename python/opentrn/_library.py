@@ -105,3 +105,10 @@ def option(name: str) -> str:
     if load().opentrn_option(name.encode(), out, len(out)) <= 0:
         raise RuntimeError(out.value.decode() or f"opentrn has no option {name}")
     return out.value.decode()
+
+
+def cache_path() -> pathlib.Path:
+    """The cache's folder, by the rule of src/base/opt.h; an empty variable counts as none."""
+    given = os.environ.get("OTRN_CACHE_DIR")
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return pathlib.Path(given or os.path.join(home, "opentrn"))

@@ -306,3 +306,13 @@ def test_same_from_jax(name):
     inputs = [jax.ShapeDtypeStruct(v.shape, v.dtype, sharding=parted) for v in inputs]
     theirs = opentrn.predict(jitted, like(jnp.bfloat16), like(jnp.float32), like(jnp.float32), *inputs, instance="trn1.2xlarge")
     assert ours["step_s"] == pytest.approx(theirs["step_s"], rel=0.05)
+
+
+def test_cache_folder(monkeypatch):
+    """An empty variable is none, as for the library."""
+    from opentrn import _library
+
+    monkeypatch.setenv("HOME", "/h")
+    for name, value, wanted in (("OTRN_CACHE_DIR", "", "/h/.cache/opentrn"), ("XDG_CACHE_HOME", "", "/h/.cache/opentrn"), ("XDG_CACHE_HOME", "/x", "/x/opentrn"), ("OTRN_CACHE_DIR", "/c", "/c")):
+        monkeypatch.setenv(name, value)
+        assert str(_library.cache_path()) == wanted

@@ -20,11 +20,6 @@ from opentrn._predict.function import run
 _KEPT = ("total_us", "flops", "hbm_bytes", "hbm_peak_bytes", "instructions", "instructions_max", "cores_per_device", "devices")
 
 
-def _folder():
-    given = os.environ.get("OTRN_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")) + "/opentrn"
-    return pathlib.Path(given) / "predict"
-
-
 def _maker():
     """What is the same for all entries: the library and the files that write programs."""
     seen = hashlib.sha256()
@@ -42,7 +37,7 @@ class Prices:
 
     def __init__(self, machine, jobs=None, cache=True):
         self.machine, self.known, self.jobs = machine, {}, jobs or os.cpu_count() or 1
-        self.folder, self.maker = (_folder() if cache else None), _maker()
+        self.folder, self.maker = (_library.cache_path() / "predict" if cache else None), _maker()
         self.made = 0
 
     def __call__(self, what):

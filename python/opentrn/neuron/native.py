@@ -24,19 +24,12 @@ def _compiler():
     return os.environ.get("CXX") or "g++"
 
 
-def _folder():
-    """opentrn's cache: the option's rule, which is src/base/opt.h's."""
-    given = os.environ.get("OTRN_CACHE_DIR")
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return pathlib.Path(given or os.path.join(home, "opentrn")) / "torch"
-
-
 def path():
     """Where the library is or will be: one per torch, compiler flags and source."""
     header = pathlib.Path(_library.include_path(), "otrn.h").read_bytes()
     parts = [torch.__version__, *_FLAGS, SOURCE.read_bytes(), header]
     digest = hashlib.sha256(b"\0".join(p if isinstance(p, bytes) else p.encode() for p in parts)).hexdigest()
-    return _folder() / f"neuron-{torch.__version__}-{digest[:16]}.so"
+    return _library.cache_path() / "torch" / f"neuron-{torch.__version__}-{digest[:16]}.so"
 
 
 def can_build():
