@@ -42,6 +42,44 @@ static void test_target(otrn_env *env) {
     arena_fini(&arena);
 }
 
+// A compiled program whose target alone was changed: it keeps the program it was made of, and the chip's values by their
+// hash. Another chip's name gives that chip's own time, never that of code for the first.
+static void test_changed_target(otrn_env *env) {
+    static const char text[] = "func.func public @main(%a: tensor<64x64xf32>) -> tensor<64x64xf32> {\n"
+                               "  %0 = stablehlo.dot_general %a, %a, contracting_dims = [1] x [0] : (tensor<64x64xf32>, tensor<64x64xf32>) "
+                               "-> tensor<64x64xf32>\n  return %0 : tensor<64x64xf32>\n}\n";
+    const char *names[] = {"/dev/zero", "../trn2", "TRN2", "trn1", "trn3"};
+    Ctx ctx = {0};
+    Arena arena;
+    arena_init(&arena, &ctx);
+    otrn_error err = OTRN_ERROR_INIT;
+    otrn_exe *exe = NULL;
+    size_t size = 0;
+    otrn_status s = otrn_compile(env, text, strlen(text), "t", &exe, &err);
+    const void *bytes = s ? NULL : otrn_exe_bytes(exe, &size);
+    jmp_buf here;
+    for (size_t i = 0; bytes && i < sizeof names / sizeof *names; i++) {
+        Buf changed = {.arena = &arena};
+        if (CTX_TRY(&ctx, here)) {
+            Artifact *art = artifact_load(&ctx, &arena, "t", bytes, size);
+            art->target = names[i];
+            artifact_save(art, &changed);
+        }
+        ctx.on_fail = NULL;
+        otrn_exe *other = NULL;
+        otrn_report told = OTRN_REPORT_INIT, right = OTRN_REPORT_INIT;
+        s = otrn_compile(env, changed.at, changed.n, "t.otrn", &other, &err);
+        bool known = !s && !otrn_time(other, NULL, &told, &err) && !otrn_time(exe, names[i], &right, &err);
+        bool ok = i < 3 ? s == OTRN_CHIP && strstr(err.text, names[i])
+                        : known && told.total_us == right.total_us && !strcmp(told.target, names[i]);
+        expect(ok, arena_printf(&arena, "compiled code with the target changed to `%s`", names[i]),
+               arena_printf(&arena, "%s %g %g", err.text, told.total_us, right.total_us));
+        otrn_exe_free(other);
+    }
+    otrn_exe_free(exe);
+    arena_fini(&arena);
+}
+
 // --- calls to the host ---------------------------------------------------------------------------------------
 
 static int twice(void *arg, const otrn_host_call *call) {
@@ -141,6 +179,7 @@ int main(void) {
         return 1;
     }
     test_target(env);
+    test_changed_target(env);
     test_host(env);
     otrn_close(env);
     return failures != 0;
