@@ -268,7 +268,7 @@ static bool find_steady(Placer *p) {
     p->dry = true;
     for (int i = 0; i < ITERATIONS_MAX && !same; i++) {
         place_body(p);
-        same = last && n == p->waits.n && !memcmp(last, p->waits.at, n * sizeof *last);
+        same = last && n == p->waits.n && (!n || !memcmp(last, p->waits.at, n * sizeof *last));
         n = p->waits.n;
         last = arena_dup(&p->scratch, p->waits.at, n * sizeof *last);
     }

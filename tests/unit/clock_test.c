@@ -418,7 +418,8 @@ static void test_pair_loops(void) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *why = NULL;
-        for (int trips = 1; trips <= 1000000000 && !why; trips *= 10) {
+        for (int64_t many = 1; many <= 1000000000 && !why; many *= 10) {
+            int trips = (int)many;
             Buf text = {.arena = &arena};
             buf_puts(&text, CASE_HEAD);
             for (int core = 0; core < 2; core++) {
