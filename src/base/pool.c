@@ -32,11 +32,11 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cpu.h"
 #include "base/host.h"
+#include "base/now.h"
 #include "base/pulse.h"
 
 #define POOL_MAX_THREADS 256
@@ -67,12 +67,6 @@ struct Pool {
     _Atomic int next_worker; // numbers handed to starting workers
     pthread_t worker[POOL_MAX_THREADS];
 };
-
-static int64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 int cpu_count(void) {
     cpu_set_t set;

@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/now.h"
 #include "net/net_in.h"
 
 #define CALL_MS 5000     // for one exchange of hellos
@@ -25,7 +26,7 @@
 // --- bytes ---------------------------------------------------------------------------------------
 
 static bool wait_for(int fd, short events, int64_t until_ms) {
-    int64_t left = until_ms - net_now_ms();
+    int64_t left = until_ms - now_ms();
     struct pollfd p = {.fd = fd, .events = events};
     return left > 0 && poll(&p, 1, (int)left) > 0;
 }
@@ -146,7 +147,7 @@ void door_close(Door *d) {
 static void caller_add(Door *d, int fd) {
     if (d->n == CALLERS_MAX)
         caller_drop(d, 0, true);
-    d->callers[d->n++] = (Caller){.fd = fd, .until_ms = net_now_ms() + CALL_MS};
+    d->callers[d->n++] = (Caller){.fd = fd, .until_ms = now_ms() + CALL_MS};
 }
 
 static bool caller_answer(const Door *d, Caller *c) {
@@ -187,7 +188,7 @@ static void callers_step(Door *d, const struct pollfd *polls, uint32_t n) {
     for (uint32_t k = n; k-- > 0;) {
         Caller *c = &d->callers[k];
         bool done = false;
-        bool stays = polls[k].revents ? caller_step(d, c, &done) : net_now_ms() < c->until_ms;
+        bool stays = polls[k].revents ? caller_step(d, c, &done) : now_ms() < c->until_ms;
         if (done)
             caller_drop(d, k, !d->enter(d->arg, &c->hello, c->fd));
         else if (!stays)
@@ -240,7 +241,7 @@ static int dial(const NetAddr *a, int64_t until_ms) {
 }
 
 static DoorResult greet(int fd, const uint8_t secret[SHA256_BYTES], WireHello mine) {
-    int64_t until = net_now_ms() + CALL_MS;
+    int64_t until = now_ms() + CALL_MS;
     uint8_t bytes[WIRE_HELLO_BYTES];
     WireHello theirs;
     if (getrandom(mine.nonce, sizeof mine.nonce, 0) != sizeof mine.nonce)
@@ -260,7 +261,7 @@ static DoorResult greet(int fd, const uint8_t secret[SHA256_BYTES], WireHello mi
 }
 
 int door_call(const NetAddr *at, const uint8_t secret[SHA256_BYTES], WireHello hello, DoorResult *result) {
-    int fd = dial(at, net_now_ms() + CALL_MS);
+    int fd = dial(at, now_ms() + CALL_MS);
     *result = fd < 0 ? DOOR_NOBODY : greet(fd, secret, hello);
     if (fd < 0 || *result == DOOR_OK)
         return fd;

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/cpu.h"
+#include "base/now.h"
 #include "base/pulse.h"
 #include "net/net_in.h"
 
@@ -297,7 +298,7 @@ static bool pull_some(Net *n, uint32_t from) {
         moved = true;
     }
     if (moved)
-        p->heard_ms = net_now_ms(); // its heartbeats may be behind what it sends, in a slow network
+        p->heard_ms = now_ms(); // its heartbeats may be behind what it sends, in a slow network
     return moved;
 }
 
@@ -523,7 +524,7 @@ static void look_for_faults(Net *n, Exchange *x, const NetMsg *msgs, uint32_t co
         if (p->gone && misses(p, x))
             fail_locked(n, x, p->fault);
     }
-    if (x->unread_ms && net_now_ms() - x->unread_ms > UNREAD_MS)
+    if (x->unread_ms && now_ms() - x->unread_ms > UNREAD_MS)
         fail_locked(n, x, "the memory of another process cannot be read any more");
     if (pulse_stops(pulse_here))
         fail_locked(n, x, "the run was ended");
@@ -543,7 +544,7 @@ static void take_offer(Net *n, Exchange *x) {
         bell(p);
     } else {
         x->unread = p; // why should be known soon
-        x->unread_ms = read ? 0 : net_now_ms();
+        x->unread_ms = read ? 0 : now_ms();
     }
 }
 

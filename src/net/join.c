@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/now.h"
 #include "net/net_in.h"
 
 #define CALL_MS 5000 // to agree on shared memory
@@ -61,7 +62,7 @@ static bool store_put(Join *j, const char *what, uint32_t process, const char *v
 static bool store_get(Join *j, const char *what, uint32_t process, char *value, size_t bytes) {
     char key[KEY_BYTES], why[200] = "";
     store_key(j, what, process, key);
-    int64_t left = j->until_ms - net_now_ms();
+    int64_t left = j->until_ms - now_ms();
     if (j->kv->get(j->kv->arg, key, left > 1 ? (unsigned)left : 1, value, bytes, why, sizeof why))
         return true;
     return FAIL(j, "process %u of %u has not come within %u s (%.150s)", process, j->net->n, j->self->timeout_ms / 1000, why);
@@ -259,7 +260,7 @@ static bool direct_agree(Join *j, uint32_t i, int fd, int64_t until) {
 static bool ring_offer(Join *j, uint32_t i, int fd) {
     char name[40] = "", yes = 0;
     RingPair *rings = &j->net->peers[i].rings;
-    int64_t until = net_now_ms() + CALL_MS;
+    int64_t until = now_ms() + CALL_MS;
     if (!wants_ring(j, i))
         return true;
     bool made = ring_make(rings, name, true);
@@ -272,7 +273,7 @@ static bool ring_offer(Join *j, uint32_t i, int fd) {
 
 static bool ring_accept(Join *j, uint32_t i, int fd) {
     char name[40];
-    int64_t until = net_now_ms() + CALL_MS;
+    int64_t until = now_ms() + CALL_MS;
     if (!wants_ring(j, i))
         return true;
     if (!door_recv(fd, name, sizeof name, until))
@@ -301,7 +302,7 @@ static bool call_one(Join *j, uint32_t i, uint32_t channel) {
     DoorResult result;
     if (!addresses(j, i, at, &count))
         return false;
-    while (net_now_ms() < j->until_ms) {
+    while (now_ms() < j->until_ms) {
         for (uint32_t k = 0; k < count; k++) {
             int fd = door_call(&at[k], j->door.secret, (WireHello){.from = j->net->me, .to = i, .channel = channel}, &result);
             if (fd >= 0 && (channel != CHANNEL_DATA || ring_accept(j, i, fd))) {
@@ -336,7 +337,7 @@ static bool be_called(Join *j) {
     while (j->missing) {
         struct pollfd polls[CALLERS_MAX + 1];
         uint32_t n = door_polls(&j->door, polls);
-        if (net_now_ms() >= j->until_ms) {
+        if (now_ms() >= j->until_ms) {
             uint32_t i = j->net->me + 1;
             while (j->net->peers[i].fd[CHANNEL_CONTROL] >= 0 && j->net->peers[i].fd[CHANNEL_DATA] >= 0)
                 i++;
@@ -367,7 +368,7 @@ bool net_join(Net *n, const NetSelf *self, const NetKv *kv, char *why, size_t wh
         snprintf(why, why_bytes, "out of memory");
         return false;
     }
-    *j = (Join){.net = n, .self = self, .kv = kv, .door.listener = -1, .until_ms = net_now_ms() + self->timeout_ms, .why = why,
+    *j = (Join){.net = n, .self = self, .kv = kv, .door.listener = -1, .until_ms = now_ms() + self->timeout_ms, .why = why,
                 .why_bytes = why_bytes};
     bool ok = join_all(j);
     door_close(&j->door);

@@ -12,21 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cpu.h"
+#include "base/now.h"
 #include "net/net_in.h"
 
 #define BEAT_MS 500
 #define SILENCE_MS 3000
 #define STILL_BEATS 4 // heartbeats without a move before all are said to wait for each other
-
-int64_t net_now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 bool net_nonblocking(int fd) { return !fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK); }
 
@@ -124,7 +118,7 @@ static void heard_locked(Net *n, uint32_t i, const WireHead *h, const uint8_t *b
     Peer *p = &n->peers[i];
     WireNote note;
     char text[NET_WHY_BYTES], who[160];
-    p->heard_ms = net_now_ms();
+    p->heard_ms = now_ms();
     if (h->kind == WIRE_BYE) {
         p->left = true;
     } else if (h->kind == WIRE_FAIL) {
@@ -249,7 +243,7 @@ static void beat_locked(Net *n, uint64_t *moves) {
 
 // A process that was stopped itself has heard nobody, and says nothing about the others for that.
 static void silence_locked(Net *n, bool slept) {
-    int64_t now = net_now_ms();
+    int64_t now = now_ms();
     for (uint32_t i = 0; i < n->n; i++) {
         Peer *p = &n->peers[i];
         if (slept)
@@ -262,7 +256,7 @@ static void silence_locked(Net *n, bool slept) {
 static void *control_main(void *arg) {
     Net *n = arg;
     struct pollfd polls[NET_PROCESSES_MAX + 1];
-    int64_t next = net_now_ms(), last = next;
+    int64_t next = now_ms(), last = next;
     uint64_t moves = 0;
     for (;;) {
         pthread_mutex_lock(&n->lock);
@@ -270,7 +264,7 @@ static void *control_main(void *arg) {
             polls[i] = (struct pollfd){.fd = n->peers[i].gone ? -1 : n->peers[i].fd[CHANNEL_CONTROL], .events = POLLIN};
         pthread_mutex_unlock(&n->lock);
         polls[n->n] = (struct pollfd){.fd = n->stop[0], .events = POLLIN};
-        int64_t wait = next - net_now_ms();
+        int64_t wait = next - now_ms();
         poll(polls, n->n + 1, wait > 0 ? (int)wait : 0);
         if (polls[n->n].revents)
             return NULL;
@@ -278,7 +272,7 @@ static void *control_main(void *arg) {
         for (uint32_t i = 0; i < n->n; i++)
             if (polls[i].revents)
                 net_listen_locked(n, i);
-        int64_t now = net_now_ms();
+        int64_t now = now_ms();
         if (now >= next) {
             silence_locked(n, now - last > SILENCE_MS - BEAT_MS);
             beat_locked(n, &moves);
@@ -417,7 +411,7 @@ bool net_open(const NetSelf *self, const NetKv *kv, Net **out, char *why, size_t
     bool ok = net_join(n, self, kv, why, why_bytes);
     uint32_t near = 0;
     for (uint32_t i = 0; i < n->n; i++) {
-        n->peers[i].heard_ms = net_now_ms();
+        n->peers[i].heard_ms = now_ms();
         near += net_is_near(n, i);
     }
     n->crowded = (int)near > cpu_count();

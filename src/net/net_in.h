@@ -269,7 +269,6 @@ struct Net {
     uint32_t same; // heartbeats since it last moved
 };
 
-int64_t net_now_ms(void);
 bool net_nonblocking(int fd);
 // The process is gone, because: everybody who waits for it is told. With the lock.
 void net_gone_locked(Net *n, uint32_t process, const char *why);

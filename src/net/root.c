@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/now.h"
 #include "net/net_in.h"
 
 #define CLIENTS_MAX 1024
@@ -132,7 +133,7 @@ static bool client_look(Server *s, Client *c) {
     const Row *r = row_find(s, (const char *)c->body, c->ask.key_bytes);
     if (r)
         return client_answer(c, ANSWER_OK, r->value, r->bytes);
-    return net_now_ms() < c->until_ms || client_answer(c, ANSWER_LATE, NULL, 0);
+    return now_ms() < c->until_ms || client_answer(c, ANSWER_LATE, NULL, 0);
 }
 
 static bool client_serve(Server *s, Client *c) {
@@ -142,7 +143,7 @@ static bool client_serve(Server *s, Client *c) {
         return client_answer(c, ok ? ANSWER_OK : ANSWER_FULL, NULL, 0);
     }
     c->waits = true;
-    c->until_ms = net_now_ms() + c->ask.timeout_ms;
+    c->until_ms = now_ms() + c->ask.timeout_ms;
     return client_look(s, c);
 }
 
@@ -311,7 +312,7 @@ static void *answer(NetRoot *r, const char *key, size_t *bytes, int64_t until, c
 
 static void *root_ask(NetRoot *r, WireAsk a, const char *key, const void *value, size_t *bytes, char *why, size_t why_bytes) {
     enum { SLACK_MS = 30000 }; // for the answer itself
-    int64_t until = net_now_ms() + a.timeout_ms + SLACK_MS;
+    int64_t until = now_ms() + a.timeout_ms + SLACK_MS;
     size_t n = strlen(key);
     if (!n || n > WIRE_KEY_MAX || a.value_bytes > WIRE_VALUE_MAX) {
         snprintf(why, why_bytes, "a key of the root has 1 to %d bytes, a value at most %d", WIRE_KEY_MAX, WIRE_VALUE_MAX);
@@ -360,7 +361,7 @@ NetKv net_root_kv(NetRoot *r) { return (NetKv){.arg = r, .put = kv_put, .get = k
 
 // Somebody who does not know the secret will not learn it; somebody who is not there may come.
 static bool connect_to(NetRoot *r, const uint8_t secret[SHA256_BYTES], unsigned timeout_ms, char *why, size_t why_bytes) {
-    int64_t until = net_now_ms() + timeout_ms;
+    int64_t until = now_ms() + timeout_ms;
     DoorResult result = DOOR_NOBODY;
     why[0] = 0;
     do {
@@ -378,7 +379,7 @@ static bool connect_to(NetRoot *r, const uint8_t secret[SHA256_BYTES], unsigned 
             snprintf(why, why_bytes, "%s at %s within %u s", result == DOOR_NOBODY ? "nobody listens" : "nobody answers", r->at,
                      timeout_ms / 1000);
         usleep(RETRY_MS * 1000);
-    } while (net_now_ms() < until);
+    } while (now_ms() < until);
     return false;
 }
 

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/now.h"
 #include "pjrt/pjrt.h"
 
 #define INLINE_NS 4000000u // runs up to this long happen inside the call; two wake-ups are some hundredths of it
@@ -213,12 +214,6 @@ static PJRT_Error *run_begin(Launch *l) {
     return error;
 }
 
-static uint64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static otrn_status program_run(const Launch *l, otrn_error *err) {
     const PJRT_Executable *e = l->e;
     if (l->spread)
@@ -233,11 +228,11 @@ static PJRT_Error *run_program(const Launch *l) {
     PJRT_Executable *e = l->e;
     otrn_error err;
     err.struct_size = sizeof err; // the rest is filled only on failure
-    uint64_t begin = now_ns();
+    int64_t begin = now_ns();
     otrn_status s = program_run(l, &err);
     if (s == OTRN_NOMEM && pj_storage_drain(e->client)) // nothing has run: scratch memory comes first
         s = program_run(l, &err);
-    uint64_t took = now_ns() - begin, before = atomic_load(&e->run_ns);
+    uint64_t took = (uint64_t)(now_ns() - begin), before = atomic_load(&e->run_ns);
     atomic_store(&e->run_ns, 1 + (before ? (3 * before + took) / 4 : took));
     pj_runlog_add(e->client, e, took);
     pj_profiler_note(e, took);

@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/now.h"
 #include "rt/cache.h"
 
 #define CLAIM_WAIT_S 120 // for another's compilation of the same program
@@ -196,9 +197,9 @@ int rt_cache_claim(const char *dir, const char *key, RtWarn *warn) {
     memcpy(begin, key, 15); // 60 bits: a place in a file
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)strtoull(begin, NULL, 16), .l_len = 1};
     int fd = claims_open(dir, warn);
-    double until = rt_seconds() + CLAIM_WAIT_S;
+    double until = now_seconds() + CLAIM_WAIT_S;
     while (fd >= 0 && fcntl(fd, F_OFD_SETLK, &lock)) { // the descriptor's own: threads exclude each other too
-        if ((errno != EAGAIN && errno != EACCES && errno != EINTR) || rt_seconds() > until) {
+        if ((errno != EAGAIN && errno != EACCES && errno != EINTR) || now_seconds() > until) {
             close(fd); // a file system without locks, or it takes too long
             return -1;
         }

@@ -2,8 +2,8 @@
 // compile.c — the road from one end to the other: read, verify, passes, tile, artifact.
 #include <assert.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/now.h"
 #include "chip/core/chip.h"
 #include "pass/autocast.h"
 #include "read/read.h"
@@ -12,12 +12,6 @@
 #include "write/write.h"
 
 #define SPARE_BYTES (1u << 20) // used by a compilation whose memory is kept
-
-double rt_seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 typedef struct Run {
     Ctx *ctx;
@@ -49,7 +43,7 @@ static void count_ops(const Hlo *h, RegionId r, bool inside, RtStage *st) {
 
 static void stage_done(Run *r, const char *name, Hlo *h, const Artifact *art) {
     RtStats *s = r->in->stats;
-    double now = rt_seconds();
+    double now = now_seconds();
     assert(!s || s->count < RT_STAGES_MAX);
     if (s && s->count < RT_STAGES_MAX) {
         RtStage *st = &s->stages[s->count++];
@@ -63,7 +57,7 @@ static void stage_done(Run *r, const char *name, Hlo *h, const Artifact *art) {
     }
     if (r->in->hook)
         r->in->hook(r->in->hook_arg, name, h, art);
-    r->since = rt_seconds();
+    r->since = now_seconds();
     pulse_stage(name);
 }
 
@@ -180,7 +174,7 @@ static void keep_program(Run *r, const Hlo *h, bool changed) {
 
 static void compile_program(Run *r, Buf *out) {
     const RtCompile *in = r->in;
-    r->since = rt_seconds();
+    r->since = now_seconds();
     ChipFile chip;
     if (in->chip)
         chip = *in->chip;

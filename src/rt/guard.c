@@ -6,6 +6,7 @@
 // than two milliseconds and whose loops have known lengths.
 #include <stdio.h>
 
+#include "base/now.h"
 #include "rt/exe.h"
 
 #define BRIEF_SECONDS 0.002
@@ -30,7 +31,7 @@ void guard_begin(RunGuard *g, otrn_exe *exe) {
     pulse_timer_begin(&g->timer, &env->pulse, opt_num(&env->opts, OPT_TIMEOUT));
     if (g->catches)
         pulse_catch_begin(&env->pulse);
-    g->begin = env->catches ? rt_seconds() : 0;
+    g->begin = env->catches ? now_seconds() : 0;
 }
 
 void guard_end(RunGuard *g) {
@@ -38,7 +39,7 @@ void guard_end(RunGuard *g) {
     if (g->catches)
         pulse_catch_end(&env->pulse);
     if (env->catches)
-        g->exe->brief = !g->exe->may_turn && rt_seconds() - g->begin < BRIEF_SECONDS;
+        g->exe->brief = !g->exe->may_turn && now_seconds() - g->begin < BRIEF_SECONDS;
     pulse_timer_end(&g->timer);
 }
 

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 
 #include "base/file.h"
+#include "base/now.h"
 #include "chip/host/profile.h"
 #include "rt/exe.h"
 
@@ -250,14 +251,14 @@ static void exe_init(otrn_exe *exe, RtCompile in) {
     in.spare = &exe->env->spare;
     in.pool = exe->env->pool;
     in.stats = &stats;
-    double begin = rt_seconds();
+    double begin = now_seconds();
     rt_compile(&exe->ctx, &exe->arena, &in, &exe->bytes);
     exe->cached = stats.cached;
     exe->art = artifact_read(&exe->ctx, &exe->arena, in.name, exe->bytes.at, exe->bytes.n, exe->env->pool);
     if (opt_num(o, OPT_VERBOSE) && stats.count)
         env_log(exe->env, arena_printf(&exe->arena, "otrn: %s: cache %s %s, %u instructions, %.1f ms\n", exe->art->name,
                                        stats.cached ? "hit" : *stats.key ? "miss" : "off", stats.key, exe->art->ncode,
-                                       (rt_seconds() - begin) * 1e3));
+                                       (now_seconds() - begin) * 1e3));
     const Artifact *art = exe->art;
     ChipFile chip = exe->env->chip;
     if (strcmp(art->target, chip.name))

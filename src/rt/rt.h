@@ -168,7 +168,6 @@ const char *rt_cache_nearest(Ctx *ctx, Arena *a, const char *dir, const char *in
 // The inputs of the entry whose key begins so; NULL when there is none, or more than one.
 const char *rt_cache_inputs_of(Ctx *ctx, Arena *a, const char *dir, const char *key);
 
-double rt_seconds(void); // monotonic
 Pulse *rt_pulse(otrn_env *env); // of the run that is going on: how far it is (guard.c)
 
 #endif

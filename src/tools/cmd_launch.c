@@ -21,9 +21,9 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/now.h"
 #include "net/net.h"
 #include "tools/tools.h"
 
@@ -65,12 +65,6 @@ typedef struct Launch {
     int stage; // how many of the ways to end the others were tried
     int64_t next_ms;
 } Launch;
-
-static int64_t now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 // --- what a process is told ------------------------------------------------------------------------
 

@@ -6,15 +6,9 @@
 // The JSON form is for scripts: keys are only ever added, and are those of predictions from a configuration.
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/now.h"
 #include "tools/prof.h"
-
-static double seconds_now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static double number_of(Tool *t, int opt, const char *what) {
     const char *text = t->opt.val[opt];
@@ -127,12 +121,12 @@ int cmd_predict(Tool *t) {
         ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "predict: '%s' is a configuration, not a program", path);
     }
     uint32_t nodes = nodes_of(t);
-    double begin = seconds_now();
+    double begin = now_seconds();
     prof_max_comm(t);
     Prof p;
     prof_make(t, path, NULL, &p);
     check_devices(t, &p, nodes);
-    Told told = tell(t, &p, seconds_now() - begin);
+    Told told = tell(t, &p, now_seconds() - begin);
     if (opt_on(&t->opt, OPT_JSON))
         json_print(t, &p, &told, nodes);
     else

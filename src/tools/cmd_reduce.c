@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/now.h"
 #include "pass/pass.h"
 #include "read/read.h"
 #include "write/reduce.h"
@@ -37,7 +38,7 @@ typedef struct Hunt {
     bool tidy;     // the failure does not depend on dead code
     bool terminal, stopped;
     uint32_t tries;
-    struct timespec since;
+    double since; // seconds
     VEC(Hash128) failed; // candidates that were tried already
 } Hunt;
 
@@ -61,12 +62,6 @@ static const char *command_make(Tool *t, const char *file) {
                  "--test needs a command in which %%s stands for the program's file");
     }
     return buf_cstr(&out);
-}
-
-static double seconds_since(const struct timespec *from) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)(now.tv_sec - from->tv_sec) + 1e-9 * (double)(now.tv_nsec - from->tv_nsec);
 }
 
 static bool interrupted(void) { // the signals are blocked, so they wait until somebody looks
@@ -93,8 +88,8 @@ _Noreturn static void child(const Hunt *h) {
 // Runs the command on the candidate in h->file: whether it succeeded in time.
 static bool command_run(Hunt *h) {
     uint64_t limit = opt_num(&h->t->opt, OPT_LIMIT);
-    struct timespec begun, nap = {0, 500000};
-    clock_gettime(CLOCK_MONOTONIC, &begun);
+    struct timespec nap = {0, 500000};
+    double begun = now_seconds();
     h->tries++;
     pid_t pid = fork();
     if (pid == 0)
@@ -107,7 +102,7 @@ static bool command_run(Hunt *h) {
     int status = 0;
     bool late = false;
     while (waitpid(pid, &status, WNOHANG) == 0) {
-        late = limit && seconds_since(&begun) > (double)limit;
+        late = limit && now_seconds() - begun > (double)limit;
         h->stopped |= interrupted();
         if (late || h->stopped) {
             kill(-pid, SIGKILL);
@@ -316,7 +311,7 @@ static void end(Hunt *h) {
         fprintf(stderr, "\r\033[K");
     fprintf(stderr, "reduce: %s%u ops, %zu bytes -> %u ops, %zu bytes; %u tries, %.1f s\n",
             h->stopped ? "interrupted: " : "", h->before.ops, h->before.text_bytes, h->size.ops,
-            h->size.text_bytes, h->tries, seconds_since(&h->since));
+            h->size.text_bytes, h->tries, now_seconds() - h->since);
     if (!*h->t->opt.val[OPT_OUT])
         fwrite(h->text, 1, h->size.text_bytes, stdout);
 }
@@ -343,9 +338,8 @@ static void bisect_passes(Hunt *h) {
 }
 
 int cmd_reduce(Tool *t) {
-    Hunt h = {.t = t, .path = t->words.at[0], .terminal = isatty(2)};
+    Hunt h = {.t = t, .path = t->words.at[0], .terminal = isatty(2), .since = now_seconds()};
     command_make(t, ""); // wrong usage is told before anything is done
-    clock_gettime(CLOCK_MONOTONIC, &h.since);
     arena_init(&h.scratch, t->ctx);
     arena_init(&h.best, t->ctx);
     begin(&h);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/now.h"
 #include "base/pool.h"
 #include "rt/rt.h"
 #include "tools/prof.h"
@@ -115,7 +116,7 @@ static void job_run(Many *m, Job *job) {
     jmp_buf jb;
     RtStats stats = {0};
     Pool *alone = pool_make(1); // the programs are what runs side by side
-    double begin = rt_seconds();
+    double begin = now_seconds();
     arena_init(&arena, &ctx);
     if (CTX_TRY(&ctx, jb)) {
         RtCompile in = {.opts = &m->t->opt, .name = job->path, .stats = &stats, .pool = alone, .warn = m->t->warn};
@@ -133,7 +134,7 @@ static void job_run(Many *m, Job *job) {
     arena_fini(&arena);
     pool_free(alone);
     job->cached = stats.cached;
-    job->seconds = rt_seconds() - begin;
+    job->seconds = now_seconds() - begin;
 }
 
 static void job_print(const Job *job) {
@@ -185,13 +186,13 @@ int compile_many(Tool *t) {
     Pool *pool = pool_make((int)opt_num(&t->opt, OPT_THREADS));
     if (!pool)
         ctx_fail(t->ctx, OTRN_NOMEM, NO_PLACE, "no memory for host threads");
-    double begin = rt_seconds();
+    double begin = now_seconds();
     pool_run(pool, (size_t)pool_threads(pool), 1, jobs_run, &m);
     pool_free(pool);
     uint32_t failed = 0, cached = 0;
     for (uint32_t i = 0; i < m.jobs.n; i++)
         failed += m.jobs.at[i].failed, cached += m.jobs.at[i].cached;
     fprintf(stderr, "%u programs: %u compiled, %u in the cache, %u failed; %.1f s\n", m.jobs.n, m.jobs.n - failed - cached,
-            cached, failed, rt_seconds() - begin);
+            cached, failed, now_seconds() - begin);
     return failed != 0;
 }

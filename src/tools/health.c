@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/elem.h"
+#include "base/now.h"
 #include "clock/html.h"
 
 #define PINGS 60
@@ -36,12 +37,6 @@ typedef struct Probe {
     char *why;
     size_t why_bytes;
 } Probe;
-
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static double wall_ms(void) {
     struct timespec t;
@@ -96,12 +91,12 @@ static double compute_gflops(Arena *a) {
     for (int i = 0; i < 3 * N * N; i++)
         x[i] = (float)(i % 7) * 0.01f;
     for (int t = 0; t < TIMES; t++) {
-        double begin = now_s();
+        double begin = now_seconds();
         for (int i = 0; i < N; i++)
             for (int k = 0; k < N; k++)
                 for (int j = 0; j < N; j++)
                     z[i * N + j] += x[i * N + k] * y[k * N + j];
-        double took = now_s() - begin;
+        double took = now_seconds() - begin;
         best = took < best ? took : best;
     }
     volatile float keep = z[N]; // or the compiler leaves it out
@@ -115,9 +110,9 @@ static double copy_gb_s(void) {
     if (x && y)
         memset(x, 1, COPY_BYTES), memset(y, 2, COPY_BYTES);
     for (int t = 0; t < COPIES && x && y; t++) {
-        double begin = now_s();
+        double begin = now_seconds();
         memcpy(t % 2 ? x : y, t % 2 ? y : x, COPY_BYTES);
-        double took = now_s() - begin;
+        double took = now_seconds() - begin;
         best = took < best ? took : best;
     }
     free(x);
@@ -157,10 +152,10 @@ static bool pings(Probe *p, uint32_t with, HealthPair *pair) {
     double times[PINGS];
     char byte[8] = {0};
     for (int i = 0; i < PINGS; i++) {
-        double begin = now_s();
+        double begin = now_seconds();
         if (!swap(p, with, byte, sizeof byte, byte, sizeof byte))
             return false;
-        times[i] = 0.5e6 * (now_s() - begin);
+        times[i] = 0.5e6 * (now_seconds() - begin);
     }
     pair->latency_us = middle(times, PINGS);
     pair->worst_us = times[PINGS - 1];
@@ -171,10 +166,10 @@ static bool longs(Probe *p, uint32_t with, char *data, HealthPair *pair) {
     double best = INFINITY;
     char byte;
     for (int i = 0; i < LONGS; i++) {
-        double begin = now_s();
+        double begin = now_seconds();
         if (!swap(p, with, data, LONG_BYTES, NULL, 0) || !swap(p, with, NULL, 0, &byte, 1))
             return false;
-        double took = now_s() - begin;
+        double took = now_seconds() - begin;
         best = took < best ? took : best;
     }
     pair->gb_s = 1e-9 * (double)LONG_BYTES / best;
@@ -258,9 +253,9 @@ static bool measure_sums(Probe *p) {
         double times[LONGS];
         for (int t = 0; t < LONGS && ok; t++) {
             ok = barrier(p);
-            double begin = now_s();
+            double begin = now_seconds();
             ok = ok && all_reduce(p, data, work, sizes[s] / sizeof(float));
-            times[t] = 1e6 * (now_s() - begin);
+            times[t] = 1e6 * (now_seconds() - begin);
         }
         p->h->bytes[s] = sizes[s];
         p->h->sum_us[s] = middle(times, LONGS);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "base/now.h"
 #include "train/train.h"
 
 #define ALIGN 64
@@ -192,7 +193,7 @@ static void not_a_number(Train *t) {
 }
 
 static void loop(Train *t) {
-    double from = watch_seconds(); // a step's time begins where the one before ended: copies for checkpoints count too
+    double from = now_seconds(); // a step's time begins where the one before ended: copies for checkpoints count too
     while (t->at < t->recipe.steps && !asked) {
         feed_step(t);
         execute(t);
@@ -200,7 +201,7 @@ static void loop(Train *t) {
         t->at++;
         if (!isfinite(t->loss))
             not_a_number(t);
-        double now = watch_seconds();
+        double now = now_seconds();
         watch_step(t, &(StepNote){t->at, t->loss, scalar_of(t, t->step.norm), train_rate(&t->recipe, t->at - 1), now - from});
         from = now;
         if (t->saver.on && t->at % t->opt.every == 0 && t->at < t->recipe.steps)
@@ -225,7 +226,7 @@ static void last_save(Train *t) {
 }
 
 void train_run(Train *t) {
-    double from = watch_seconds();
+    double from = now_seconds();
     jmp_buf jb, *outer = t->ctx->on_fail;
     volatile bool good = false;
     asked = 0;
@@ -234,7 +235,7 @@ void train_run(Train *t) {
     if (CTX_TRY(t->ctx, jb)) {
         prepare(t);
         sigint = catch(SIGINT), sigterm = catch(SIGTERM), caught = true;
-        t->start_ms = 1e3 * (watch_seconds() - from);
+        t->start_ms = 1e3 * (now_seconds() - from);
         watch_begin(t);
         loop(t);
         last_save(t);

@@ -92,7 +92,6 @@ void feed_step(Train *t);                 // inputs and rates of step t->at
 void feed_state(Train *t);                // first values, or the checkpoint's
 
 // --- watch.c ---------------------------------------------------------------------------------------
-double watch_seconds(void);
 void watch_begin(Train *t);
 void watch_step(Train *t, const StepNote *n);
 void watch_say(Train *t, const char *fmt, ...) __attribute__((format(printf, 2, 3))); // a line for people

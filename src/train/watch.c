@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/now.h"
 #include "train/train.h"
 
 #define FADE 0.05        // share of the newest step in means
@@ -19,12 +20,6 @@
 #define QUIET_LINES 10   // of a whole run, in a log
 #define SPIKE_AFTER 20   // steps before a spike can be told
 #define SPIKE_TIMES 8.0  // deviations
-
-double watch_seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void line_end(Watch *w) {
     if (w->line)
@@ -187,7 +182,7 @@ static void text_of(const Train *t, const StepNote *n, char *out, size_t bytes) 
 static void tell(Train *t, const StepNote *n) {
     Watch *w = &t->watch;
     char text[256];
-    double now = watch_seconds();
+    double now = now_seconds();
     int64_t part = w->steps > QUIET_LINES ? w->steps / QUIET_LINES : 1;
     bool quiet = !w->terminal && !t->opt.silent && (n->step == w->first + 1 || n->step % part == 0 || n->step == w->steps);
     if (!quiet && !(w->terminal && (now - w->told > LINE_SECONDS || n->step == w->steps)))
@@ -224,7 +219,7 @@ void watch_begin(Train *t) {
     bool tokens = m->kind == MODEL_GPT || m->kind == MODEL_BERT;
     w->terminal = t->opt.terminal, w->prometheus = t->opt.prometheus, w->steps = t->recipe.steps;
     w->unit = tokens ? "tokens" : m->kind == MODEL_STEP ? "steps" : "images", w->samples = tokens ? m->batch * m->seq : m->kind == MODEL_STEP ? 1 : m->batch;
-    w->begun = watch_seconds(), w->first = t->at;
+    w->begun = now_seconds(), w->first = t->at;
     if (*t->opt.log && !(w->log = fopen(t->opt.log, t->from ? "a" : "w")))
         ctx_fail(t->ctx, OTRN_IO, (Place){.file = t->opt.log}, "cannot write the log: %s", strerror(errno));
     if (w->log)
@@ -246,8 +241,8 @@ void watch_step(Train *t, const StepNote *n) {
         log_step(t, n);
     if (w->board)
         board_step(t, n);
-    if (*w->prometheus && (watch_seconds() - w->written > PROM_SECONDS || n->step == w->steps))
-        prom_write(t, n), w->written = watch_seconds();
+    if (*w->prometheus && (now_seconds() - w->written > PROM_SECONDS || n->step == w->steps))
+        prom_write(t, n), w->written = now_seconds();
     tell(t, n);
 }
 

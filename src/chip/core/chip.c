@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/now.h"
 #include "base/round.h"
 #include "chip/core/check.h"
 #include "chip/core/core.h"
@@ -353,7 +354,7 @@ static otrn_status run_through(Chip *c, const IsaInst *in, const IsaInst *out, u
 
 static uint32_t run_indirect(Chip *c, const ChipProg *p, uint32_t pc, uint8_t *const *segs, otrn_status *s, char *why,
                              size_t why_bytes) {
-    double begin = c->profile ? profile_now() : 0;
+    double begin = c->profile ? now_seconds() : 0;
     uint32_t next = indirect_run(c, p, pc, segs, s, why, why_bytes);
     if (c->profile && next != pc)
         profile_add(c->profile, ISA_DMA_INDIRECT, next - pc, begin);
@@ -533,7 +534,7 @@ static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8
         }
         if (run_at && run_at[pc]) {
             const PlanRun *run = &p->plan->runs[run_at[pc] - 1];
-            double begin = c->profile ? profile_now() : 0;
+            double begin = c->profile ? now_seconds() : 0;
             plan_run(c, p, run, segs);
             if (c->profile)
                 profile_add(c->profile, PROFILE_JOINED, run->end - run->first, begin);
@@ -566,7 +567,7 @@ static __attribute__((noinline)) otrn_status execute(Chip *c, ChipProg *p, uint8
             look_at_arguments(c, p, *pc_out, segs);
         if (s == OTRN_OK && c->nan)
             chip_nan_before(c->nan, *pc_out, c->regs);
-        double begin = c->profile ? profile_now() : 0;
+        double begin = c->profile ? now_seconds() : 0;
         if (s == OTRN_OK)
             s = execute_one(c, p, in, segs, &pc, why, why_bytes);
         if (c->profile)

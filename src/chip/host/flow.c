@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/now.h"
 #include "chip/host/flow_foot.h"
 #include "chip/host/plan_step.h"
 
@@ -535,9 +536,9 @@ static void flow_task(Flow *f, uint32_t thread) {
         }
         uint32_t first = u->next, taken = tasks_take(f, u, thread, ready - 1);
         flow_unlock(f);
-        double begin = f->chip->profile ? profile_now() : 0;
+        double begin = f->chip->profile ? now_seconds() : 0;
         tasks_run(f, u, first, first + taken);
-        double spent = f->chip->profile ? profile_now() - begin : 0;
+        double spent = f->chip->profile ? now_seconds() - begin : 0;
         flow_lock(f);
         f->busy += spent;
         if (f->chip->profile)
@@ -570,10 +571,10 @@ uint32_t flow_run(Chip *c, ChipProg *p, uint32_t pc, uint8_t *const *segs) {
     f->norder = f->idle = 0;
     f->ready = 0;
     f->busy = 0;
-    double begin = c->profile ? profile_now() : 0;
+    double begin = c->profile ? now_seconds() : 0;
     pool_run(c->pool, f->threads, 1, thread_run, f);
     if (c->profile)
-        c->profile->seconds[PROFILE_WAITING] += profile_now() - begin - f->busy / f->threads;
+        c->profile->seconds[PROFILE_WAITING] += now_seconds() - begin - f->busy / f->threads;
     if (f->load.src && load_needed(f, f->pc))
         mm_load(c->level, &c->array, &f->load);
     return f->pc;

@@ -7,18 +7,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/now.h"
 #include "chip/host/matmul.h"
 
 #define TRIES 5
 #define COLS 512
-
-static double seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static double product_seconds(HostLevel level, uint8_t *room) {
     MmStationary st = {.panels = (float *)room};
@@ -28,9 +22,9 @@ static double product_seconds(HostLevel level, uint8_t *room) {
                                   .m = ISA_PE_COLS});
     MmCall call = {.st = &st, .dst = dst, .dst_pitch = COLS * sizeof *dst, .dst_stride = 1, .src = src,
                    .src_pitch = COLS * sizeof *src, .src_stride = 1, .stype = DT_BF16};
-    double begin = seconds();
+    double begin = now_seconds();
     mm_multiply(&call, 0, COLS);
-    return seconds() - begin;
+    return now_seconds() - begin;
 }
 
 bool mm_quicker(HostLevel a, HostLevel b) {

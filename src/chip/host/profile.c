@@ -2,21 +2,14 @@
 // profile.c — where the host's time went, by kind of instruction, as text.
 #include "chip/host/profile.h"
 
-#include <time.h>
-
+#include "base/now.h"
 #include "base/probe.h"
 
 #define PROBES 20
 
-double profile_now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 void profile_add(ChipProfile *p, int kind, uint32_t instructions, double since) {
     p->count[kind] += instructions;
-    p->seconds[kind] += profile_now() - since;
+    p->seconds[kind] += now_seconds() - since;
 }
 
 typedef struct Probe {
@@ -35,9 +28,9 @@ static double best_rate(HostLevel level, Pool *pool) {
     double best = 0;
     for (int i = 0; i < PROBES; i++) {
         Probe p = {.level = level};
-        double begin = profile_now();
+        double begin = now_seconds();
         pool_run(pool, 4 * (size_t)pool_threads(pool), 1, probe_task, &p);
-        double rate = (double)p.flop / (profile_now() - begin);
+        double rate = (double)p.flop / (now_seconds() - begin);
         best = rate > best ? rate : best;
     }
     return best;

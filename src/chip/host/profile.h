@@ -19,7 +19,6 @@ typedef struct ChipProfile {
     double flop;                   // of products
 } ChipProfile;
 
-double profile_now(void); // seconds
 void profile_add(ChipProfile *p, int kind, uint32_t instructions, double since);
 // A table, and what share of the multipliers' rate products reached; measures that rate for some milliseconds.
 void profile_print(const ChipProfile *p, HostLevel level, Pool *pool, FILE *out);
