@@ -7,6 +7,7 @@
 // How the call's operands and results should lie is planned as for any program, along the rule it carries. Whoever owns
 // the call is told, answers how they shall lie and what a device does with its parts, and the call becomes a
 // manual_computation of that. The answer's shardings are lists of devices; each is written with a mesh of its own.
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,6 +74,7 @@ static HloNamed axes_attr(Spmd *s) {
 static Hlo *read_answer(Spmd *s, const CustomCall *call) {
     Hlo *from = read_program(s->h->ctx, s->h->arena, "custom partitioning", call->program, call->program_bytes);
     hlo_verify(from);
+    assert(hlo_main(from));
     Compile c = *s->c;
     c.hlo = from;
     pass_inline(&c);

@@ -3,11 +3,13 @@
 //
 // The way there is way.c's; here its steps become operations. What was made once is kept beside the value, and the
 // next form is made from whatever is nearest.
+#include <assert.h>
 #include <string.h>
 
 #include "spmd/way.h"
 
 OpId move_op(Spmd *s, HloOpcode code, uint32_t n, const ValueId *operands, TypeId type) {
+    assert(s->to); // before there is a region nothing can be added
     OpId id = hlo_op(s->h, code, s->loc, n, operands, 1, &type);
     hlo_region_push(s->h, s->to, id);
     return id;
@@ -40,6 +42,7 @@ static HloAttr ints_attr(Spmd *s, const int64_t *v, uint32_t n) {
 
 TypeId move_part_type(Spmd *s, TypeId whole, const Shards *sh) {
     HloType t = *hlo_type(s->h, whole);
+    assert(sh->rank == t.rank);
     int64_t dims[OTRN_MAX_RANK];
     for (int i = 0; i < t.rank; i++) {
         dims[i] = t.dims[i] / sh->parts[i];
@@ -58,6 +61,7 @@ TypeId move_part_type(Spmd *s, TypeId whole, const Shards *sh) {
 
 // The devices of a collective that has a dimension's parts meet.
 static void meet(Spmd *s, OpId id, const Shards *sh, uint32_t dim) {
+    assert(dim <= sh->rank && sh->parts[dim] > 1); // one device meets nobody
     ShardRead r = spmd_reader(s, NULL);
     *hlo_attr_slot(s->h, id, AK_CHANNEL_ID) = (HloAttr){.kind = HA_INT, .i = 1};
     *hlo_attr_slot(s->h, id, AK_REPLICA_GROUPS) =
@@ -120,6 +124,7 @@ static ValueId step_permute(Spmd *s, const Step *st, ValueId v) {
 
 // A table, looked up by the device's number.
 ValueId move_offset(Spmd *s, const Shards *sh, uint32_t dim, int64_t part_size) {
+    assert(sh->devices == s->devices && part_size >= 0);
     int32_t zero = 0;
     if (sh->parts[dim] == 1)
         return add_i32s(s, &zero, 1, true);
@@ -184,12 +189,14 @@ static ValueId make_terms(Spmd *s, ValueId v, const Shards *sh) {
 // --- forms -------------------------------------------------------------------------------------
 
 void move_set(Spmd *s, ValueId v, Form f) {
+    assert(v < s->forms.n); // of the old body
     if (s->depth)
         VEC_PUSH(s->c->scratch, &s->undo, ((Undo){v, s->forms.at[v]}));
     s->forms.at[v] = f;
 }
 
 static void piece_add(Spmd *s, ValueId v, const Shards *sh, ValueId value) {
+    assert(value && sh->rank == hlo_value_type(s->h, v)->rank);
     Form f = s->forms.at[v];
     Piece *p = ARENA_NEW(s->c->scratch, Piece);
     *p = (Piece){sh, value, f.pieces};
@@ -266,6 +273,7 @@ uint64_t move_bytes(Spmd *s, ValueId v, const Shards *sh) {
 
 ValueId move_whole(Spmd *s, ValueId v) {
     Form f = s->forms.at[v];
+    assert(f.whole || f.pieces || f.lazy);
     if (f.whole)
         return f.whole;
     const Shards *all = shard_whole(s->c->scratch, hlo_value_type(s->h, v)->rank, s->devices);
@@ -305,6 +313,7 @@ static ValueId spread_terms(Spmd *s, const Piece *made, const Shards *sh) {
 }
 
 ValueId move_part(Spmd *s, ValueId v, const Shards *sh) {
+    assert(sh->devices == s->devices);
     if (shard_is_whole(sh))
         return move_whole(s, v);
     for (const Piece *p = s->forms.at[v].pieces; p; p = p->next)

@@ -8,6 +8,7 @@
 // a product finds its result cut as those want it that read it beside values of their own, and two cuts over the same devices
 // are not decided by which operand comes first. Values the program has decided about are never changed. The plan is a wish: an op
 // works in the parts its operands have when that is cheaper (work.c), and values are moved where the two differ.
+#include <assert.h>
 #include <string.h>
 
 #include "spmd/spmd.h"
@@ -42,6 +43,7 @@ static const HloType *type_of(const Planner *p, ValueId v) { return hlo_value_ty
 
 static void plan_set(Planner *p, ValueId v, const Shards *sh, Fixed fixed) {
     const HloType *t = type_of(p, v);
+    assert(v < p->s->nplan && (!sh || sh->rank == t->rank));
     if (p->fixed[v])
         return;
     if (sh && t->kind == HT_TENSOR && !shard_is_whole(sh) && spmd_fits(t, sh) && !p->s->plan[v])
@@ -71,6 +73,7 @@ static uint32_t level_of(const Hlo *h, const HloOp *op) {
 static void wake(Planner *p, uint32_t place) {
     if (!place)
         return;
+    assert(place < p->ops.n);
     uint32_t level = level_of(p->s->h, hlo_at(p->s->h, p->ops.at[place].id));
     p->waiting[level][place / 64] |= 1ull << place % 64;
     p->low[level] = place < p->low[level] ? place : p->low[level];
@@ -108,6 +111,7 @@ static void dim_cut(Planner *p, ValueId v, uint32_t dim, Cut c) {
     Spmd *s = p->s;
     const HloType *t = type_of(p, v);
     const Shards *now = s->plan[v];
+    assert(dim < t->rank && c.parts > 1 && c.index);
     if (p->fixed[v] || (now && now->parts[dim] > 1) || !t->dims[dim] || t->dims[dim] % c.parts)
         return;
     Cut cuts[OTRN_MAX_RANK];
@@ -122,6 +126,7 @@ static void dim_cut(Planner *p, ValueId v, uint32_t dim, Cut c) {
 
 // Values of one shape that should lie alike.
 static void alike(Planner *p, const ValueId *v, uint32_t n) {
+    assert(n);
     const HloType *t = type_of(p, v[0]);
     for (uint32_t i = 1; i < n; i++)
         if (p->s->h->values.at[v[i]].type != p->s->h->values.at[v[0]].type)
@@ -164,6 +169,7 @@ static void plan_rule(Planner *p, Seen *seen, const HloOp *op) {
     if (!rule)
         return;
     const Rule r = *rule;
+    assert(r.ntensors == op->noperands + op->nresults);
     Cut *cuts = ARENA_NEWN(s->c->scratch, Cut, r.nfactors);
     for (int give = 0; give < 2; give++)
         for (uint32_t t = 0; t < r.ntensors; t++) {
@@ -220,6 +226,7 @@ static void plan_op(Planner *p, Seen *seen) {
 
 // A loop is woken by what its regions take and its body returns.
 static void list_loop(Planner *p, const HloOp *op, uint32_t place) {
+    assert(op->nregions == 2); // condition, body
     Hlo *h = p->s->h;
     for (uint32_t r = 0; r < 2; r++) {
         const HloRegion *region = &h->regions.at[h->op_regions.at[op->regions + r]];

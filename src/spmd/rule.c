@@ -2,6 +2,7 @@
 // rule.c — one small function per family of ops says which dimensions go together (rule.h).
 #include "spmd/rule.h"
 
+#include <assert.h>
 #include <string.h>
 
 typedef struct Make {
@@ -28,6 +29,7 @@ static int factor(Make *m, FactorKind kind) {
 }
 
 static void put(Make *m, int f, uint32_t t, int64_t dim) {
+    assert(t < m->r->ntensors && f < (int)m->r->nfactors);
     if (f >= 0 && dim >= 0 && dim < tensor(m, t)->rank)
         m->of[(size_t)t * OTRN_MAX_RANK + (size_t)dim] = (int16_t)f;
 }
@@ -427,5 +429,6 @@ bool rule_of(Arena *a, const Hlo *h, const HloOp *op, Rule *out) {
     memset(m.of, 0xff, (size_t)out->ntensors * OTRN_MAX_RANK * sizeof *m.of);
     out->of = m.of;
     fn(&m);
+    assert(out->nfactors <= RULE_FACTORS_MAX && out->picked < (int)out->nfactors && out->ninto <= op->noperands);
     return true;
 }

@@ -6,6 +6,8 @@
 #ifndef OTRN_SPMD_RULE_H
 #define OTRN_SPMD_RULE_H
 
+#include <assert.h>
+
 #include "spmd/shard.h"
 
 #define RULE_FACTORS_MAX 128
@@ -22,6 +24,7 @@ typedef struct Rule {
 } Rule;
 
 static inline int rule_factor(const Rule *r, uint32_t tensor, uint32_t dim) {
+    assert(tensor < r->ntensors && dim < OTRN_MAX_RANK);
     return r->of[(size_t)tensor * OTRN_MAX_RANK + dim];
 }
 // False when the op has no rule and works on whole tensors.

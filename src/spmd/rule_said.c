@@ -5,6 +5,7 @@
 //
 // Factors are letters, or z_1 and so on. Of several factors in a dimension the first, which runs slowest, stands for it.
 // A factor that the program wants replicated is none.
+#include <assert.h>
 #include <string.h>
 
 #include "spmd/rule.h"
@@ -85,6 +86,7 @@ bool rule_said(Arena *a, const Hlo *h, const HloOp *op, Rule *out) {
         !mappings(&s, h, op, true, of))
         return false;
     out->nfactors = s.names.n;
+    assert(out->nfactors <= RULE_FACTORS_MAX);
     const char *whole = strstr(s.at, "need_replication={");
     s.at = whole ? whole + strlen("need_replication={") : "}";
     while (!eat(&s, "}")) {

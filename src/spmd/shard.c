@@ -2,6 +2,7 @@
 // shard.c — Shardy's text for meshes and shardings to tables, and back to a shorter text.
 #include "spmd/shard.h"
 
+#include <assert.h>
 #include <string.h>
 
 typedef struct Text { // a cursor over an attribute's text
@@ -72,13 +73,18 @@ typedef struct Mesh {
 
 static const uint32_t *read_positions(Text *t, int64_t size) {
     uint32_t *position = ARENA_NEWN(t->r->arena, uint32_t, t->r->devices);
+    memset(position, 0xff, t->r->devices * sizeof *position);
     int64_t n = 0;
     do {
         int64_t device = number(t);
         if (n >= size || device >= t->r->devices)
             fail(t->r, OTRN_UNSUPPORTED, "a mesh of other devices than the program's", t->all);
+        if (position[device] != UINT32_MAX)
+            fail(t->r, OTRN_VERIFY, "a mesh names a device twice", t->all);
         position[device] = (uint32_t)n++;
     } while (eat(t, ","));
+    if (n != size)
+        fail(t->r, OTRN_VERIFY, "a mesh names fewer devices than it has", t->all);
     return position;
 }
 
@@ -269,6 +275,7 @@ AxisSet shard_parse_axes(const ShardRead *r, const char *text) {
 // --- tables ------------------------------------------------------------------------------------
 
 const Shards *shard_whole(Arena *a, uint32_t rank, uint32_t devices) {
+    assert(rank <= OTRN_MAX_RANK && devices && devices <= SHARD_DEVICES_MAX);
     Shards *s = ARENA_NEW(a, Shards);
     *s = (Shards){.rank = rank, .devices = devices};
     for (uint32_t i = 0; i <= rank; i++)
@@ -319,6 +326,7 @@ static bool chains_make(const Shards *s, Arena *a, Chains *out) {
     memset(out->first, 0xff, slots * sizeof *out->first);
     for (uint32_t d = s->devices; d-- > 0;) {
         uint64_t slot = part_of(s, d, UINT32_MAX);
+        assert(slot < slots);
         out->next[d] = out->first[slot];
         out->first[slot] = d;
     }
@@ -356,6 +364,7 @@ const char *shard_text(const Shards *s, Arena *a) {
 }
 
 const int64_t *shard_groups(const ShardRead *r, const Shards *s, uint32_t dim) {
+    assert(dim <= s->rank && s->devices == r->devices);
     uint32_t n = s->devices, size = (uint32_t)s->parts[dim], made = 0;
     int64_t *groups = ARENA_NEWN(r->arena, int64_t, n);
     uint64_t step = 1; // between slots that differ by one part of the dimension
@@ -380,6 +389,7 @@ const int64_t *shard_groups(const ShardRead *r, const Shards *s, uint32_t dim) {
 }
 
 const uint32_t *shard_order(const ShardRead *r, const Shards *s) {
+    assert(s->devices == r->devices);
     uint32_t *order = ARENA_NEWN(r->arena, uint32_t, s->devices), n = 0;
     Chains chains;
     uint64_t slots = 1;
@@ -397,6 +407,7 @@ const uint32_t *shard_order(const ShardRead *r, const Shards *s) {
 // --- cuts --------------------------------------------------------------------------------------
 
 Cut shard_cut(const Shards *s, uint32_t dim) {
+    assert(dim <= s->rank && (s->parts[dim] <= 1 || s->index[dim]));
     return (Cut){s->parts[dim], s->index[dim]};
 }
 
@@ -405,6 +416,7 @@ bool shard_cut_same(Cut a, Cut b, uint32_t devices) {
 }
 
 bool shard_cuts_fit(const Cut *cuts, uint32_t n, uint32_t devices) {
+    assert(devices && devices <= SHARD_DEVICES_MAX);
     uint64_t all = 1;
     for (uint32_t i = 0; i < n; i++)
         if (cuts[i].parts > 1 && (all *= (uint64_t)cuts[i].parts) > devices)
@@ -433,6 +445,7 @@ const Shards *shard_make(Arena *a, uint32_t rank, uint32_t devices, const Cut *c
         Cut c = i < rank ? cuts[i] : terms;
         if (c.parts <= 1)
             continue;
+        assert(c.index);
         s->parts[i] = c.parts;
         s->index[i] = c.index;
     }

@@ -6,6 +6,8 @@
 #ifndef OTRN_SPMD_SHARD_H
 #define OTRN_SPMD_SHARD_H
 
+#include <assert.h>
+
 #include "coll/groups.h"
 #include "hlo/hlo.h"
 
@@ -47,6 +49,7 @@ AxisSet shard_parse_axes(const ShardRead *r, const char *text); // "#sdy<manual_
 
 const Shards *shard_whole(Arena *a, uint32_t rank, uint32_t devices); // every device has all of it
 static inline uint32_t shard_index(const Shards *s, uint32_t dim, uint32_t device) {
+    assert(dim <= s->rank && device < s->devices);
     return s->index[dim] ? s->index[dim][device] : 0;
 }
 bool shard_is_whole(const Shards *s);

@@ -14,6 +14,7 @@
 //
 // Inside a manual region "whole" means whole for the devices that share its manual axes: nothing
 // else changes, and regions may nest.
+#include <assert.h>
 #include <string.h>
 
 #include "pass/walk.h"
@@ -164,6 +165,7 @@ static void copy_constraint(Spmd *s, const HloOp *op) {
 
 // A copy of the op with the operands given. Regions follow.
 OpId spmd_clone(Spmd *s, const HloOp *op, const ValueId *operands, const TypeId *types) {
+    assert(types || !op->nresults);
     OpId copy = hlo_op(s->h, op->code, op->loc, op->noperands, operands, op->nresults, types);
     HloOp *made = hlo_at(s->h, copy);
     made->attrs = op->attrs; // contents are never changed in place once shared
@@ -198,6 +200,7 @@ void spmd_copy_region(Spmd *s, OpId copy, RegionId from, const Shards *const *ar
     }
     OpId back = spmd_clone(s, &ret, values, NULL);
     hlo_region_push(h, dst, back);
+    assert(s->undo.n >= mark && s->to == dst);
     while (s->undo.n > mark) {
         Undo u = s->undo.at[--s->undo.n];
         s->forms.at[u.value] = u.form;
@@ -239,6 +242,7 @@ static const Shards *carried_terms(Spmd *s, const HloOp *loop, uint32_t i) {
 static void copy_while(Spmd *s, OpId id) {
     Hlo *h = s->h;
     HloOp op = *hlo_at(h, id);
+    assert(op.nregions == 2 && op.noperands == op.nresults);
     ValueId *operands = ARENA_NEWN(s->c->scratch, ValueId, op.noperands + 1);
     TypeId *types = ARENA_NEWN(s->c->scratch, TypeId, op.nresults + 1u);
     const Shards **lie = ARENA_NEWN(s->c->scratch, const Shards *, op.nresults + 1u);
@@ -264,6 +268,7 @@ static void copy_while(Spmd *s, OpId id) {
 static void copy_barrier(Spmd *s, OpId id) {
     Hlo *h = s->h;
     HloOp op = *hlo_at(h, id);
+    assert(op.noperands == op.nresults);
     ValueId *operands = ARENA_NEWN(s->c->scratch, ValueId, op.noperands + 1);
     TypeId *types = ARENA_NEWN(s->c->scratch, TypeId, op.nresults + 1u);
     const Shards **lie = ARENA_NEWN(s->c->scratch, const Shards *, op.nresults + 1u);
@@ -474,6 +479,7 @@ static void copy_main(Spmd *s, HloFunc *f) {
     TypeId *types = ARENA_NEWN(h->arena, TypeId, f->nargs + f->nresults + 1);
     const Shards **results = ARENA_NEWN(s->c->scratch, const Shards *, f->nresults + 1);
     spmd_said(s, f, args, results);
+    assert(src.nargs == f->nargs && ret.noperands == f->nresults);
     for (uint32_t i = 0; i < f->nargs; i++) {
         TypeId whole = h->values.at[src.args + i].type;
         types[i] = args[i] ? move_part_type(s, whole, args[i]) : whole;
@@ -532,4 +538,5 @@ void pass_spmd(Compile *c) {
     memset(s.forms.at, 0, h->values.n * sizeof *s.forms.at);
     s.forms.n = h->values.n;
     copy_main(&s, hlo_main(h));
+    assert(!s.depth && !s.manual && !s.undo.n);
 }

@@ -127,6 +127,7 @@ static void local_cuts(Way *w) {
 
 // Terms of which `some` are summed now, into parts of a dimension or (dim == rank) everywhere.
 static void sum_some(Way *w, Cut some, Cut left, uint32_t dim) {
+    assert(dim <= w->rank && some.parts > 1);
     Step *st = step_add(w, dim < w->rank ? STEP_SCATTER : STEP_REDUCE, dim);
     st->parts = some.parts;
     st->combine = w->combine;
@@ -225,6 +226,7 @@ uint32_t way_steps(Spmd *s, const Shards *from, const Shards *to, Step *out) {
 
 static uint64_t bytes_in_parts(const HloType *t, const Shards *sh) {
     uint64_t n = hlo_type_bytes(t);
+    assert(sh->rank == t->rank);
     for (uint32_t i = 0; i < sh->rank; i++)
         n /= (uint64_t)sh->parts[i];
     return n;

@@ -5,6 +5,7 @@
 // moves bytes, other orders are tried and the cheapest is taken. Sums, movement and scaling of terms give terms: they
 // are combined once, behind them. What follows from them: sizes in attributes, the device's offset of an iota or of picked indices, terms where a
 // summed factor is cut. Cheap ops are not done where they stand but in each form that somebody asks for.
+#include <assert.h>
 #include <string.h>
 
 #include "spmd/way.h"
@@ -20,6 +21,7 @@ typedef struct Work { // an op with a rule, while it is decided how its factors 
 } Work;
 
 static ValueId work_value(const Work *w, uint32_t t) {
+    assert(t < w->rule.ntensors);
     return t < w->op->noperands ? hlo_operand(w->s->h, w->op, t) : w->op->results + (t - w->op->noperands);
 }
 
@@ -27,6 +29,7 @@ static ValueId work_value(const Work *w, uint32_t t) {
 static void work_cut(Work *w, int f, Cut c) {
     if (f < 0 || c.parts <= 1 || w->cuts[f].parts > 1)
         return;
+    assert((uint32_t)f < w->rule.nfactors);
     for (uint32_t t = 0; t < w->rule.ntensors; t++) {
         const HloType *type = hlo_value_type(w->s->h, work_value(w, t));
         for (uint32_t d = 0; d < type->rank; d++)
@@ -364,6 +367,7 @@ static ValueId indices_shift(Work *w, ValueId v, ValueId *inside) {
     uint32_t d = 0;
     while (rule_factor(&w->rule, 0, d) != w->rule.picked)
         d++;
+    assert(c.parts > 1 && d < hlo_value_type(s->h, work_value(w, 0))->rank);
     int64_t rows = hlo_value_type(s->h, work_value(w, 0))->dims[d], part = rows / c.parts;
     TypeId type = s->h->values.at[v].type;
     HloType t = *hlo_type(s->h, type);
@@ -406,6 +410,7 @@ static OpId picked_terms(Work *w, OpId gather, ValueId inside) {
         if (!is_window && at < n)
             places[at++] = i;
     }
+    assert(at == n); // every index has its place in the result
     inside = move_result(s, move_op(s, HLO_RESHAPE, 1, &inside, hlo_type_tensor(h, DT_I1, (int)n, dims)));
     OpId all = move_op(s, HLO_BROADCAST_IN_DIM, 1, &inside, hlo_type_tensor(h, DT_I1, t.rank, t.dims));
     *hlo_attr_slot(h, all, AK_BROADCAST_DIMENSIONS) = (HloAttr){.kind = HA_INTS, .n = n, .ints = hlo_ints_dup(h, places, n)};
@@ -466,6 +471,7 @@ bool spmd_in_parts(Spmd *s, OpId id) {
     if (!any)
         return false;
     OpId copy = work_emit(&w);
+    assert(hlo_at(h, copy)->nresults == op.nresults);
     for (uint32_t i = 0; i < op.nresults; i++)
         move_set_piece(s, op.results + i, work_shards(&w, op.noperands + i), hlo_at(h, copy)->results + i);
     return true;
@@ -516,6 +522,7 @@ ValueId spmd_lazy(Spmd *s, OpId id, const Shards *sh) {
     s->loc = op.loc;
     Work w;
     bool exact = work_begin(&w, s, &op);
+    assert(exact && sh->rank == hlo_value_type(h, op.results)->rank); // an op without a rule is not lazy
     for (uint32_t d = 0; d < sh->rank; d++) {
         int f = rule_factor(&w.rule, op.noperands, d);
         work_cut(&w, f, shard_cut(sh, d));
