@@ -19,6 +19,7 @@
 # make wheel-check  the Python package as a stranger gets it: sdist, wheel, fresh environments; needs a network
 # make abi HEADER=pjrt_c_api.h    our PJRT declarations against the official ones
 # make kill-train   training runs killed at random moments and resumed, on 1 and 4 devices: RUNS=150 each, SEED=1
+# make s3           checkpoints on a real S3 server, Ceph's radosgw, which is killed, full and refuses; skipped where it is not installed
 # make recipes      what README, ARCHITECTURE and docs tell to run, and the numbers they show: UPDATE=1 writes those printed into the pages
 # make install PREFIX=/usr/local  and uninstall; DESTDIR= is honoured; other targets: format, arm64, clean
 BUILD   ?= build
@@ -32,7 +33,7 @@ VERSION := $(shell sed -n 's/^.define OTRN_RELEASE "\(.*\)"/\1/p' include/otrn.h
 SONAME  := libotrn.so.$(basename $(VERSION))# until 1.0 the second number may change the interface
 FLAGS   := -std=gnu11 -Wall -Wextra $(WERROR) -ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC -pthread \
            -Iinclude -Isrc -I. -DOTRN_SOURCE_DIR='"."' $(SAN)
-LIBS    := -pthread -lm
+LIBS    := -pthread -lm -ldl
 SHARED  := -shared $(if $(SAN),,-Wl,-z,defs)
 
 # Folders, each before those that include it (tests/tools/tidy.sh holds them to it): the machine and its clock stand before the
@@ -193,6 +194,11 @@ kill-train: all
 	sh scripts/kill_train.sh $(BUILD)/otrn $(or $(RUNS),150) $(or $(SEED),1) 1
 	sh scripts/kill_train.sh $(BUILD)/otrn $(or $(RUNS),150) $(or $(SEED),1) 4
 
+# SERVER= runs the checks against the server that AWS_ENDPOINT_URL names.
+SERVER  ?= sh scripts/s3_server.sh
+s3: all
+	$(SERVER) python3 scripts/s3_check.py $(BUILD)/otrn
+
 recipes: all
 	$(PYTHON) scripts/recipes.py $(if $(UPDATE),--update) $(T)
 
@@ -226,6 +232,6 @@ arm64: # a compile check of the portable paths
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: kill-train all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table products attention zoo same bench namespaces opinfo wheel-check recipes abi install uninstall format arm64 clean levels
+.PHONY: s3 kill-train all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table products attention zoo same bench namespaces opinfo wheel-check recipes abi install uninstall format arm64 clean levels
 .SECONDARY:
 -include $(shell find $(BUILD)/obj $(BUILD)/levels/obj -name '*.d' 2>/dev/null)

@@ -77,7 +77,7 @@ static void value_set(Ctx *ctx, Options *o, int id, const char *value, const cha
                      row->values);
         break;
     default:
-        assert(row->kind == 'S');
+        assert(row->kind == 'S' || row->kind == 'H');
     }
     o->val[id] = value;
     o->from[id] = from;

@@ -5,7 +5,7 @@
 // getenv), the C interface (otrn_option), `--help` and `otrn info options`. The command line wins
 // over the environment, the environment over the default.
 // Columns: enum, name, environment variable (several, A|B: the first that is set), default, kind, values or unit, commands it shows under,
-// help. Kinds: S text, N whole number >= 0, B on|off, E one of the values separated by '|'.
+// help. Kinds: S text, H text that is never shown, N whole number >= 0, B on|off, E one of the values separated by '|'.
 // Commands: letters as in tools/main.c (c compile, r run, e eval, p prof, P predict, k check, x as, d dis, i info,
 // C cache, R reduce, l ls, L launch, t train, g generate, y precision, H health; * all; - library only).
 #ifndef OTRN_BASE_OPT_H
@@ -120,7 +120,7 @@
     X(SCHEDULE, "schedule", "", "cosine", 'E', "cosine|linear|constant", "ty", "how it falls from there, to a tenth") \
     X(DECAY, "weight-decay", "", "0.1", 'S', "share", "ty", "AdamW's, of matrices")                  \
     X(CLIP, "clip", "", "1", 'S', "norm", "ty", "largest norm of all gradients together; 0 = any")    \
-    X(CHECKPOINT, "checkpoint", "", "", 'S', "DIR", "t", "folder for checkpoints; empty = none are written") \
+    X(CHECKPOINT, "checkpoint", "", "", 'S', "DIR|s3://BUCKET/PREFIX", "t", "where checkpoints go; empty = none are written") \
     X(CHECKPOINT_EVERY, "checkpoint-every", "", "100", 'S', "steps", "t", "between them; the last step and Ctrl-C write one too") \
     X(KEEP, "keep", "", "3", 'N', "count", "t", "how many of them stay; 0 = all")                   \
     X(RESUME, "resume", "", "off", 'B', "", "t", "go on from the last good checkpoint, if there is one; bit for bit") \
@@ -131,6 +131,16 @@
     X(PROMPT, "prompt", "", "", 'S', "TEXT", "tg", "what the text begins with")                     \
     X(TEMPERATURE, "temperature", "", "0.7", 'S', "number", "tg", "0 = always the likeliest token") \
     X(DISABLE, "disable-pass", "OTRN_DISABLE_PASS", "", 'S', "NAME,…", "crpdkCPtgy", "leave passes out") \
+    X(S3_ENDPOINT, "s3-endpoint", "AWS_ENDPOINT_URL_S3|AWS_ENDPOINT_URL", "", 'S', "URL", "-",        \
+      "S3 server, for checkpoints at s3://…; empty = the profile's, or Amazon's")                  \
+    X(S3_REGION, "s3-region", "AWS_REGION|AWS_DEFAULT_REGION", "", 'S', "NAME", "-", "its region; empty = the profile's, or us-east-1") \
+    X(S3_KEY, "s3-key", "AWS_ACCESS_KEY_ID", "", 'H', "WORD", "-", "who asks there; empty = the profile's") \
+    X(S3_SECRET, "s3-secret", "AWS_SECRET_ACCESS_KEY", "", 'H', "WORD", "-", "proves it")            \
+    X(S3_TOKEN, "s3-token", "AWS_SESSION_TOKEN", "", 'H', "WORD", "-", "of a session, when there is one") \
+    X(S3_PROFILE, "s3-profile", "AWS_PROFILE", "default", 'S', "NAME", "-", "section of the two files below") \
+    X(S3_CREDENTIALS, "s3-credentials", "AWS_SHARED_CREDENTIALS_FILE", "", 'S', "FILE", "-", "empty = ~/.aws/credentials") \
+    X(S3_CONFIG, "s3-config", "AWS_CONFIG_FILE", "", 'S', "FILE", "-", "empty = ~/.aws/config")       \
+    X(RUNTIME, "xdg-runtime-dir", "XDG_RUNTIME_DIR", "", 'S', "DIR", "-", "where what lives as long as a session belongs, when set") \
     X(PLATFORM, "platform", "OPENTRN_PLATFORM", "opentrn", 'E', "opentrn|neuron", "-",             \
       "the name JAX sees")                                                                         \
     X(HOME, "home", "HOME", "", 'S', "DIR", "-", "the user's folder, for the default cache folder")  \
@@ -145,7 +155,7 @@
       "a collective that waits longer for another process fails and tells what each process does; 0 = no limit") \
     X(ROOT, "root", "OTRN_ROOT|NEURON_RT_ROOT_COMM_ID", "", 'S', "HOST:PORT", "H",                  \
       "where the processes of a job meet; the first listens there; empty = by what torchrun, Slurm or mpirun say") \
-    X(SECRET, "secret", "OTRN_SECRET", "", 'S', "WORDS", "-",                                       \
+    X(SECRET, "secret", "OTRN_SECRET", "", 'H', "WORDS", "-",                                       \
       "what all processes of a job know and nobody else; who meets at --root needs it")            \
     X(RANK, "rank", "OTRN_RANK|RANK|SLURM_PROCID|OMPI_COMM_WORLD_RANK|PMI_RANK|NEURON_PJRT_PROCESS_INDEX", "", 'S', "number", "-", \
       "which process of the job this is")                                                          \

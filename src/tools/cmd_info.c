@@ -97,7 +97,7 @@ static void info_options(Tool *t) {
         for (int i = -1; i < OPT_COUNT; i++) {
             const char *head[] = {"option", "environment", "value", "from"};
             const char *env = i < 0 ? "" : arena_strndup(t->arena, opt_rows[i].env, strcspn(opt_rows[i].env, "|")); // the first is ours
-            const char *value = i < 0 ? "" : i == OPT_SECRET && *t->opt.val[i] ? "(set)" : t->opt.val[i];
+            const char *value = i < 0 ? "" : opt_rows[i].kind == 'H' && *t->opt.val[i] ? "(set)" : t->opt.val[i];
             const char *own[] = {i < 0 ? "" : opt_rows[i].name, env, value, i < 0 ? "" : t->opt.from[i]};
             const char **cell = i < 0 ? head : own;
             for (int c = 0; c < COLUMNS; c++) {

@@ -94,10 +94,11 @@ static void recipe_set(Tool *t, const Checkpoint *from, Recipe *r) {
 
 // --- checkpoints -----------------------------------------------------------------------------------
 
-static const Checkpoint *checkpoint_find(Tool *t, const char *folder) {
+static const Checkpoint *checkpoint_find(Tool *t, Store *store) {
+    const char *folder = store->where;
     Checkpoint *c = ARENA_NEW(t->arena, Checkpoint);
     Buf wrong = {.arena = t->arena};
-    bool found = checkpoint_newest(t->ctx, t->arena, folder, c, &wrong);
+    bool found = checkpoint_newest(t->ctx, t->arena, store, c, &wrong);
     if (wrong.n)
         fprintf(stderr, "otrn: warning: a checkpoint is damaged, %s:\n%s", found ? "the one before it is used" : "and there is no other", buf_cstr(&wrong));
     if (wrong.n && !found) {
@@ -108,12 +109,16 @@ static const Checkpoint *checkpoint_find(Tool *t, const char *folder) {
 }
 
 // The one to go on from; without --resume a folder with checkpoints is not written over.
-static const Checkpoint *checkpoint_before(Tool *t) {
+static const Checkpoint *checkpoint_before(Tool *t, Store **store) {
     const char *folder = t->opt.val[OPT_CHECKPOINT];
     bool resume = opt_on(&t->opt, OPT_RESUME);
     if (resume && !*folder)
         ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "--resume needs --checkpoint=DIR, where it goes on from");
-    const Checkpoint *c = *folder ? checkpoint_find(t, folder) : NULL;
+    if (!*folder)
+        return NULL;
+    *store = ARENA_NEW(t->arena, Store);
+    store_open(t->ctx, t->arena, &t->opt, folder, *store);
+    const Checkpoint *c = checkpoint_find(t, *store);
     if (c && !resume) {
         ctx_hint(t->ctx, "--resume goes on from step %lld; for a new run name another folder", (long long)c->step);
         ctx_fail(t->ctx, OTRN_USAGE, (Place){.file = folder}, "there are checkpoints of another run");
@@ -134,9 +139,10 @@ static void sample(Tool *t, const Train *run) {
 }
 
 int cmd_train(Tool *t) {
-    const Checkpoint *from = checkpoint_before(t);
+    Store *store = NULL;
+    const Checkpoint *from = checkpoint_before(t, &store);
     Train *run = ARENA_NEW(t->arena, Train);
-    *run = (Train){.ctx = t->ctx, .arena = t->arena, .recipe = recipe_usual(t), .from = from};
+    *run = (Train){.ctx = t->ctx, .arena = t->arena, .recipe = recipe_usual(t), .from = from, .store = store};
     if (from)
         recipe_parse(t->ctx, t->arena, from, &run->recipe);
     recipe_set(t, from, &run->recipe);
@@ -162,7 +168,10 @@ int cmd_train(Tool *t) {
 }
 
 int cmd_generate(Tool *t) {
-    const Checkpoint *c = checkpoint_find(t, t->words.at[0]);
+    Store store;
+    store_open(t->ctx, t->arena, &t->opt, t->words.at[0], &store);
+    const Checkpoint *c = checkpoint_find(t, &store);
+    store_close(&store);
     if (!c) {
         ctx_hint(t->ctx, "`otrn train --checkpoint=%s` makes one", t->words.at[0]);
         ctx_fail(t->ctx, OTRN_ARGUMENT, (Place){.file = t->words.at[0]}, "no checkpoint is there");

@@ -131,8 +131,9 @@ static void prepare(Train *t) {
     const Json *loss = t->from ? json_get(t->from->manifest, "loss") : NULL;
     t->at = t->from ? t->from->step : 0, t->loss = loss ? loss->number : 0;
     if (*t->opt.checkpoint) {
-        saver_begin(t->ctx, t->arena, &t->saver, t->opt.checkpoint, t->opt.keep, t->from ? t->at : -1, t->state, t->nstate);
-        checkpoint_aside(t->ctx, t->arena, t->opt.checkpoint, t->at);
+        t->store->kind->claim(t->ctx, t->arena, t->store);
+        checkpoint_aside(t->ctx, t->arena, t->store, t->at);
+        saver_begin(t->ctx, t->arena, &t->saver, t->store, t->opt.keep, t->from ? t->at : -1, t->state, t->nstate);
     }
 }
 
@@ -166,16 +167,17 @@ static double scalar_of(const Train *t, int64_t result) {
 
 static void errors_tell(Train *t) { // of the checkpoint that was being written; the run goes on
     otrn_error err;
-    if (!saver_error(&t->saver, &err))
-        return;
     char text[2400];
-    otrn_error_print(&err, text, sizeof text);
-    watch_say(t, "warning: %s", text);
+    if (saver_error(&t->saver, &err)) {
+        otrn_error_print(&err, text, sizeof text);
+        watch_say(t, "warning: %s", text);
+    }
+    if (saver_again(&t->saver))
+        watch_say(t, "checkpoints can be written again: step %lld is saved", (long long)saver_saved(&t->saver));
 }
 
 static void save(Train *t) {
-    saver_wait(&t->saver);
-    errors_tell(t); // before another one takes its place
+    t->due = false;
     Buf meta = {.arena = t->arena};
     recipe_print(&t->recipe, &t->data, &meta);
     buf_printf(&meta, ",\n \"loss\": %.9g", isfinite(t->loss) ? t->loss : 0);
@@ -204,7 +206,8 @@ static void loop(Train *t) {
         double now = now_seconds();
         watch_step(t, &(StepNote){t->at, t->loss, scalar_of(t, t->step.norm), train_rate(&t->recipe, t->at - 1), now - from});
         from = now;
-        if (t->saver.on && t->at % t->opt.every == 0 && t->at < t->recipe.steps)
+        t->due = t->saver.on && (t->due || t->at % t->opt.every == 0);
+        if (t->due && t->at < t->recipe.steps && saver_free(&t->saver))
             save(t);
         errors_tell(t);
     }
@@ -219,10 +222,10 @@ static void last_save(Train *t) {
     if (saver_saved(&t->saver) == t->at)
         return;
     save(t);
-    saver_wait(&t->saver);
     otrn_error err;
-    if (saver_error(&t->saver, &err))
+    if (!saver_finish(&t->saver, &err))
         check(t, err.code, &err);
+    errors_tell(t);
 }
 
 void train_run(Train *t) {
@@ -245,6 +248,8 @@ void train_run(Train *t) {
         signal(SIGINT, sigint), signal(SIGTERM, sigterm);
     t->ctx->on_fail = outer;
     saver_end(&t->saver);
+    if (t->store)
+        store_close(t->store);
     watch_end(t);
     if (!good) {
         train_end(t);

@@ -1,94 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
 // saver.c — checkpoints beside training: the step waits only for a copy of the state.
 //
-// The thread is an entry point of its own: it has a context and an arena, and what fails there is told by the run.
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
+// The thread is an entry point of its own: it has a context and an arena, and what fails there is told by the run. It then tries
+// again by itself, later and later; a save that comes meanwhile puts the newer state in the older one's place.
 #include <stdlib.h>
-#include <sys/file.h>
-#include <unistd.h>
+#include <string.h>
+#include <time.h>
 
-#include "base/file.h"
 #include "train/checkpoint.h"
 
-#define HIDDEN ".part-"
+#define RETRY_FIRST_S 1u // doubles
+#define RETRY_MAX_S 30u
+#define FINISH_TRIES 6u  // of the last save, where waiting may help: about half a minute besides their own time
 
-// Where the next save has room: what another run left half-written is gone. Only with the folder's lock.
-static void leftovers_remove(const char *folder) {
-    DIR *d = opendir(folder);
-    for (struct dirent *e; d && (e = readdir(d));) {
-        if (strncmp(e->d_name, HIDDEN, strlen(HIDDEN)))
-            continue;
-        int fd = openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *in = fd < 0 ? NULL : fdopendir(fd);
-        for (struct dirent *f; in && (f = readdir(in));)
-            if (f->d_name[0] != '.')
-                unlinkat(fd, f->d_name, 0);
-        if (in)
-            closedir(in);
-        unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR);
-    }
-    if (d)
-        closedir(d);
-}
-
-static void save(Saver *s) {
+static otrn_error save(Saver *s) {
     Ctx ctx = {0};
     Arena arena;
     jmp_buf jb;
     arena_init(&arena, &ctx);
     if (CTX_TRY(&ctx, jb)) {
-        checkpoint_write(&ctx, &arena, s->folder, s->step, s->meta, s->copy, s->count);
-        checkpoint_keep(&ctx, &arena, s->folder, s->keep);
+        checkpoint_write(&ctx, &arena, s->store, s->step, s->meta, s->copy, s->count);
+        checkpoint_keep(&ctx, &arena, s->store, s->keep);
     }
     arena_fini(&arena);
-    pthread_mutex_lock(&s->lock);
-    if (ctx.err.code == OTRN_OK)
-        s->saved = s->step;
-    else
-        s->err = ctx.err;
-    pthread_mutex_unlock(&s->lock);
+    return ctx.err;
+}
+
+static void told(Saver *s, const otrn_error *err) { // with the lock
+    if (err->code == OTRN_OK) {
+        s->saved = s->step, s->again = s->failures > 0;
+        s->failures = 0, s->state = SAVER_IDLE;
+        return;
+    }
+    s->untold = s->untold || !s->failures; // once for all in a row
+    s->failures++, s->err = *err, s->again = false, s->state = SAVER_WAITS;
+}
+
+static void wait_to_retry(Saver *s) { // with the lock; ends early when there is another state to save
+    unsigned seconds = s->failures < 6 ? RETRY_FIRST_S << (s->failures - 1) : RETRY_MAX_S;
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += seconds < RETRY_MAX_S ? seconds : RETRY_MAX_S;
+    while (s->state == SAVER_WAITS && !s->stop)
+        if (pthread_cond_timedwait(&s->wake, &s->lock, &until))
+            break;
+    if (!s->stop)
+        s->state = SAVER_WRITES;
 }
 
 static void *loop(void *arg) {
     Saver *s = arg;
     pthread_mutex_lock(&s->lock);
-    while (!s->stop || s->busy) {
-        if (!s->busy) {
+    while (!s->stop || s->state == SAVER_WRITES) {
+        if (s->state == SAVER_IDLE) {
             pthread_cond_wait(&s->wake, &s->lock);
-            continue;
+        } else if (s->state == SAVER_WAITS) {
+            wait_to_retry(s);
+        } else {
+            pthread_mutex_unlock(&s->lock);
+            otrn_error err = save(s);
+            pthread_mutex_lock(&s->lock);
+            told(s, &err);
+            pthread_cond_broadcast(&s->wake);
         }
-        pthread_mutex_unlock(&s->lock);
-        save(s);
-        pthread_mutex_lock(&s->lock);
-        s->busy = false;
-        pthread_cond_broadcast(&s->wake);
     }
     pthread_mutex_unlock(&s->lock);
     return NULL;
 }
 
-static void folder_lock(Ctx *ctx, Arena *a, Saver *s) {
-    const char *path = arena_printf(a, "%s/.lock", s->folder);
-    s->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (s->lock_fd < 0) {
-        ctx_hint(ctx, "--checkpoint takes a folder that can be written");
-        ctx_fail(ctx, OTRN_IO, (Place){.file = s->folder}, "cannot write checkpoints there: %s", strerror(errno));
-    }
-    if (!flock(s->lock_fd, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK) // without locks everything stays correct for one run
-        return;
-    close(s->lock_fd), s->lock_fd = -1;
-    ctx_hint(ctx, "give this run another --checkpoint folder, or wait for the other one");
-    ctx_fail(ctx, OTRN_IO, (Place){.file = s->folder}, "another run writes its checkpoints there");
-}
-
-void saver_begin(Ctx *ctx, Arena *a, Saver *s, const char *folder, uint64_t keep, int64_t saved, const Tensor *live,
-                 size_t count) {
-    *s = (Saver){.folder = folder, .keep = keep, .live = live, .count = count, .lock_fd = -1, .saved = saved};
-    dir_make(ctx, folder);
-    folder_lock(ctx, a, s);
-    leftovers_remove(folder);
+void saver_begin(Ctx *ctx, Arena *a, Saver *s, Store *store, uint64_t keep, int64_t saved, const Tensor *live, size_t count) {
+    *s = (Saver){.store = store, .keep = keep, .live = live, .count = count, .saved = saved};
     s->copy = ARENA_NEWN(a, Tensor, count + 1);
     for (size_t i = 0; i < count; i++)
         s->bytes += live[i].bytes;
@@ -112,30 +93,63 @@ void saver_wait(Saver *s) {
     if (!s->on)
         return;
     pthread_mutex_lock(&s->lock);
-    while (s->busy)
+    while (s->state == SAVER_WRITES)
         pthread_cond_wait(&s->wake, &s->lock);
     pthread_mutex_unlock(&s->lock);
 }
 
 void saver_save(Saver *s, int64_t step, const char *meta) {
-    saver_wait(s);
-    for (size_t i = 0; i < s->count; i++)
-        memcpy((void *)s->copy[i].data, s->live[i].data, s->live[i].bytes);
-    free(s->meta);
-    s->meta = strdup(meta);
+    char *copy = strdup(meta);
     pthread_mutex_lock(&s->lock);
-    s->step = step, s->busy = s->meta != NULL;
+    while (s->state == SAVER_WRITES)
+        pthread_cond_wait(&s->wake, &s->lock);
+    for (size_t i = 0; i < s->count && copy; i++) // the thread looks at it only when it is told to write
+        memcpy((void *)s->copy[i].data, s->live[i].data, s->live[i].bytes);
+    if (copy) {
+        free(s->meta);
+        s->meta = copy, s->step = step, s->state = SAVER_WRITES;
+    }
     pthread_cond_broadcast(&s->wake);
     pthread_mutex_unlock(&s->lock);
+}
+
+bool saver_free(Saver *s) {
+    pthread_mutex_lock(&s->lock);
+    bool is = s->state != SAVER_WRITES || !s->store->kind->patient;
+    pthread_mutex_unlock(&s->lock);
+    return is;
+}
+
+bool saver_finish(Saver *s, otrn_error *why) {
+    pthread_mutex_lock(&s->lock);
+    unsigned before = s->failures;
+    while (s->state == SAVER_WRITES || (s->state == SAVER_WAITS && s->store->kind->patient && s->store->s3.passing &&
+                                        s->failures - before < FINISH_TRIES))
+        pthread_cond_wait(&s->wake, &s->lock);
+    bool good = s->state == SAVER_IDLE;
+    *why = s->err;
+    s->untold = false;
+    pthread_mutex_unlock(&s->lock);
+    return good;
 }
 
 bool saver_error(Saver *s, otrn_error *out) {
     if (!s->on)
         return false;
     pthread_mutex_lock(&s->lock);
-    bool is = s->err.code != OTRN_OK;
+    bool is = s->untold;
     *out = s->err;
-    s->err.code = OTRN_OK;
+    s->untold = false;
+    pthread_mutex_unlock(&s->lock);
+    return is;
+}
+
+bool saver_again(Saver *s) {
+    if (!s->on)
+        return false;
+    pthread_mutex_lock(&s->lock);
+    bool is = s->again;
+    s->again = false;
     pthread_mutex_unlock(&s->lock);
     return is;
 }
@@ -160,8 +174,6 @@ void saver_end(Saver *s) {
         pthread_cond_destroy(&s->wake);
         s->on = false;
     }
-    if (s->folder && s->lock_fd >= 0)
-        close(s->lock_fd), s->lock_fd = -1;
     free(s->memory), free(s->meta);
     s->memory = NULL, s->meta = NULL;
 }

@@ -72,7 +72,9 @@ typedef struct Train {
     size_t nstate;
     int64_t at; // steps done
     double loss;
+    Store *store; // of checkpoints; NULL: none are written
     Saver saver;
+    bool due; // a checkpoint, as soon as there is a way
     Watch watch;
     const Checkpoint *from; // NULL: a new run
     bool stopped;           // by Ctrl-C
