@@ -64,6 +64,7 @@ void net_gone_locked(Net *n, uint32_t process, const char *why) {
     n->lost = n->lost || !p->left;
     for (int c = 0; c < CHANNELS; c++)
         shutdown(p->fd[c], SHUT_RDWR);
+    share_gone_locked(n, process);
     net_wake_locked(n);
 }
 
@@ -84,7 +85,7 @@ const char *net_fault_locked(Net *n, const NetLaunch *l) {
 // --- the control connections ---------------------------------------------------------------------
 
 // A peer that does not read what is so little is as good as gone.
-static void tell_locked(Net *n, uint32_t process, WireHead h, const void *body) {
+void net_tell_locked(Net *n, uint32_t process, WireHead h, const void *body) {
     uint8_t bytes[WIRE_HEAD_BYTES + WIRE_NOTE_MAX];
     Peer *p = &n->peers[process];
     if (p->gone || process == n->me)
@@ -102,13 +103,16 @@ static void note_locked(Net *n, WireNote *w) {
     const NetLaunch *l = n->launch;
     if (!l)
         return;
-    w->state = n->active && l->stuck && l->stuck(l->arg) ? NET_WAITS : NET_RUNS;
+    const Exchange *x = n->active; // one of this launch: others may go on beside it
+    while (x && x->call->launch != l)
+        x = x->next;
+    w->state = x && l->stuck && l->stuck(l->arg) ? NET_WAITS : NET_RUNS;
     w->set = l->set;
     w->number = l->loose ? n->last_number + 1 : l->number;
     snprintf(w->name, sizeof w->name, "%s", l->name);
-    if (!n->active)
+    if (!x)
         return;
-    const NetCall *c = n->active->call;
+    const NetCall *c = x->call;
     snprintf(w->op, sizeof w->op, "%s", c->op);
     if (c->where)
         c->where(c->arg, w->where, sizeof w->where);
@@ -125,6 +129,8 @@ static void heard_locked(Net *n, uint32_t i, const WireHead *h, const uint8_t *b
         print_who(n, i, who, sizeof who);
         snprintf(text, sizeof text, "%s failed: %.*s", who, (int)h->bytes, (const char *)body);
         fault_add_locked(n, h->set, h->number, text);
+    } else if (h->kind == WIRE_SHARE) {
+        share_heard_locked(n, i, body, (size_t)h->bytes);
     } else if (wire_get_note(body, (size_t)h->bytes, &note)) {
         bool moved = note.moves != p->note.moves || note.state != p->note.state || note.number != p->note.number;
         p->same = moved ? 0 : p->same + 1;
@@ -167,7 +173,7 @@ static void fail_launch_locked(Net *n, const NetLaunch *l, const char *fault) {
     WireHead h = {.kind = WIRE_FAIL, .set = l->set, .number = l->number, .bytes = strnlen(fault, 400)};
     for (uint32_t i = 0; i < n->n; i++)
         if (l->takes_part[i])
-            tell_locked(n, i, h, fault);
+            net_tell_locked(n, i, h, fault);
     fault_add_locked(n, l->set, l->number, fault);
 }
 
@@ -234,7 +240,7 @@ static void beat_locked(Net *n, uint64_t *moves) {
     *moves = n->moves;
     WireHead h = {.kind = WIRE_BEAT, .bytes = wire_put_note(&note, body)};
     for (uint32_t i = 0; i < n->n; i++)
-        tell_locked(n, i, h, body);
+        net_tell_locked(n, i, h, body);
     if (dead_locked(n, &note))
         tell_dead_locked(n, &note);
     else if (n->coll_timeout_ms && note.state == NET_WAITS && (uint64_t)n->same * BEAT_MS >= n->coll_timeout_ms)
@@ -364,18 +370,18 @@ uint64_t net_retransmits(Net *n, uint32_t process) {
 void net_bye(Net *n) {
     pthread_mutex_lock(&n->lock);
     for (uint32_t i = 0; i < n->n; i++)
-        tell_locked(n, i, (WireHead){.kind = WIRE_BYE}, "");
+        net_tell_locked(n, i, (WireHead){.kind = WIRE_BYE}, "");
     pthread_mutex_unlock(&n->lock);
 }
 
 // Signals of the program that loaded us are for its own threads.
-static bool control_start(Net *n) {
+bool net_thread(pthread_t *t, void *(*main)(void *), void *arg) {
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    n->has_control = pthread_create(&n->control, NULL, control_main, n) == 0;
+    bool made = pthread_create(t, NULL, main, arg) == 0;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return n->has_control;
+    return made;
 }
 
 static Net *net_make(const NetSelf *self) {
@@ -390,7 +396,7 @@ static Net *net_make(const NetSelf *self) {
         n->peers[i].fd[CHANNEL_CONTROL] = n->peers[i].fd[CHANNEL_DATA] = -1;
         n->peers[i].last = &n->peers[i].first;
     }
-    if (!n->peers || pipe2(n->kick, O_CLOEXEC | O_NONBLOCK) || pipe2(n->stop, O_CLOEXEC | O_NONBLOCK)) {
+    if (!n->peers || !share_open(n) || pipe2(n->kick, O_CLOEXEC | O_NONBLOCK) || pipe2(n->stop, O_CLOEXEC | O_NONBLOCK)) {
         net_close(n);
         return NULL;
     }
@@ -415,7 +421,7 @@ bool net_open(const NetSelf *self, const NetKv *kv, Net **out, char *why, size_t
         near += net_is_near(n, i);
     }
     n->crowded = (int)near > cpu_count();
-    if (ok && !control_start(n)) {
+    if (ok && !(n->has_control = net_thread(&n->control, control_main, n))) {
         snprintf(why, why_bytes, "the host has no thread for the other processes");
         ok = false;
     }
@@ -436,6 +442,7 @@ void net_close(Net *n) {
     if (!n)
         return;
     if (n->has_control) {
+        share_close(n);
         net_bye(n);
         while (write(n->stop[1], "", 1) < 0 && errno == EINTR)
             ;
@@ -451,6 +458,7 @@ void net_close(Net *n) {
     close_both(n->stop);
     pthread_mutex_destroy(&n->lock);
     pthread_cond_destroy(&n->came);
+    share_free(n->share);
     free(n->counts);
     free(n->peers);
     free(n);

@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/sha256.h"
+
 #define NET_PROCESSES_MAX 256
 #define NET_WHY_BYTES 512
 
@@ -113,5 +115,11 @@ typedef struct NetCall { // what the message is, besides its launch: both ends m
 // Sends and receives; returns when all of it is done. False: `why` tells, and the launch is over.
 bool net_exchange(Net *n, const NetCall *call, const NetMsg *out, uint32_t nout, const NetMsg *in, uint32_t nin, char *why,
                   size_t why_bytes);
+
+// --- what one process makes for all ---------------------------------------------------------------
+// What is named by the key, made by another process of the job and to be freed: waits while one makes it. NULL: this one is to make it,
+// and says with net_share_give what came of it.
+void *net_share_take(Net *n, const Sha256 *key, size_t *size);
+void net_share_give(Net *n, const Sha256 *key, const void *bytes, size_t size); // NULL: nothing
 
 #endif

@@ -9,6 +9,7 @@
 //   exchange.c messages
 //   ring.c     shared memory between two processes of a host
 //   direct.c   what such a process reads of the other's memory
+//   share.c    what one process makes for all
 #ifndef OTRN_NET_IN_H
 #define OTRN_NET_IN_H
 
@@ -28,7 +29,7 @@
 #define WIRE_NOTE_MAX 1024                // of a frame of the control connection
 
 // OFFER: a message that lies in its sender's memory, where the receiver may read it.
-typedef enum WireKind { WIRE_DATA = 1, WIRE_OFFER, WIRE_BEAT, WIRE_FAIL, WIRE_BYE, WIRE_KINDS } WireKind;
+typedef enum WireKind { WIRE_DATA = 1, WIRE_OFFER, WIRE_BEAT, WIRE_FAIL, WIRE_BYE, WIRE_SHARE, WIRE_KINDS } WireKind;
 
 typedef struct WireHead {
     uint32_t kind, from;
@@ -51,6 +52,14 @@ typedef struct WireNote { // what a heartbeat carries
 } WireNote;
 size_t wire_put_note(const WireNote *n, uint8_t out[WIRE_NOTE_MAX]);
 bool wire_get_note(const uint8_t *in, size_t bytes, WireNote *n);
+
+typedef struct WireShare { // about something that one process makes for all (share.c)
+    uint32_t verb, maker;
+    uint64_t bytes;
+    Sha256 key, sum; // its name, and that of its contents
+} WireShare;
+size_t wire_put_share(const WireShare *s, uint8_t out[WIRE_NOTE_MAX]);
+bool wire_get_share(const uint8_t *in, size_t bytes, WireShare *s);
 
 #define WIRE_HELLO_BYTES 96
 typedef struct WireHello { // each side sends one; the connecting side's proof follows
@@ -167,6 +176,14 @@ void direct_show(Direct *d, DirectProof *p);
 void direct_try(Direct *d, const DirectProof *p); // fills reads
 bool direct_read(long pid, const WireHead *offer, Cursor *to);
 
+// --- share.c -------------------------------------------------------------------------------------
+typedef struct NetShare NetShare;
+bool share_open(Net *n);
+void share_close(Net *n); // while the control thread still goes
+void share_free(NetShare *s);
+void share_heard_locked(Net *n, uint32_t from, const uint8_t *body, size_t bytes);
+void share_gone_locked(Net *n, uint32_t process);
+
 // --- the world -----------------------------------------------------------------------------------
 enum { CHANNEL_CONTROL, CHANNEL_DATA, CHANNELS, CHANNEL_ROOT = CHANNELS }; // of a pair of processes; to the store
 
@@ -267,12 +284,15 @@ struct Net {
     Exchange *active;
     uint64_t moves;
     uint32_t same; // heartbeats since it last moved
+    NetShare *share;
 };
 
 bool net_nonblocking(int fd);
 // The process is gone, because: everybody who waits for it is told. With the lock.
 void net_gone_locked(Net *n, uint32_t process, const char *why);
 void net_wake_locked(Net *n);
+void net_tell_locked(Net *n, uint32_t process, WireHead h, const void *body); // on its control connection
+bool net_thread(pthread_t *t, void *(*main)(void *), void *arg);              // that no signal of the program reaches
 const char *net_fault_locked(Net *n, const NetLaunch *l); // why the launch is over; NULL: it is not
 // join.c: fills peers and their connections.
 bool net_join(Net *n, const NetSelf *self, const NetKv *kv, char *why, size_t why_bytes);

@@ -5,7 +5,7 @@
 #include "base/bytes.h"
 #include "net/net_in.h"
 
-#define WIRE_PROTOCOL 2u
+#define WIRE_PROTOCOL 3u
 
 // Text in a field: always ended, printable.
 static void put_text(uint8_t *to, const char *from, size_t bytes) {
@@ -78,6 +78,26 @@ bool wire_get_note(const uint8_t *in, size_t bytes, WireNote *n) {
     get_text(n->name, in + 32, sizeof n->name);
     get_text(n->op, in + 80, sizeof n->op);
     get_text(n->where, in + 144, sizeof n->where);
+    return true;
+}
+
+enum { SHARE_BYTES = 16 + 2 * SHA256_BYTES };
+
+size_t wire_put_share(const WireShare *s, uint8_t out[WIRE_NOTE_MAX]) {
+    le_store32(out, s->verb);
+    le_store32(out + 4, s->maker);
+    le_store64(out + 8, s->bytes);
+    memcpy(out + 16, s->key.at, SHA256_BYTES);
+    memcpy(out + 16 + SHA256_BYTES, s->sum.at, SHA256_BYTES);
+    return SHARE_BYTES;
+}
+
+bool wire_get_share(const uint8_t *in, size_t bytes, WireShare *s) {
+    if (bytes != SHARE_BYTES)
+        return false;
+    *s = (WireShare){.verb = le_load32(in), .maker = le_load32(in + 4), .bytes = le_load64(in + 8)};
+    memcpy(s->key.at, in + 16, SHA256_BYTES);
+    memcpy(s->sum.at, in + 16 + SHA256_BYTES, SHA256_BYTES);
     return true;
 }
 

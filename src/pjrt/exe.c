@@ -191,6 +191,7 @@ static PJRT_Error *exe_compile(PJRT_Client *c, const void *bytes, size_t size,
     PJRT_Error *error = pj_client_env(c, o->overrides, o->num_overrides, &env);
     if (error)
         return error;
+    rt_env_join(env, c->net);
     otrn_exe *exe;
     otrn_error err = OTRN_ERROR_INIT;
     otrn_status s = otrn_compile(env, bytes, size, "jax program", &exe, &err);

@@ -85,9 +85,10 @@ const char *rt_cache_inputs(Arena *a, const RtCompile *in, bool bound, const Chi
     return buf_cstr(&text);
 }
 
-void rt_cache_key(const char *inputs, char key[RT_CACHE_KEY]) {
+Sha256 rt_cache_key(const char *inputs, char key[RT_CACHE_KEY]) {
     Sha256 h = sha256(inputs, strlen(inputs));
     sha256_print(&h, key);
+    return h;
 }
 
 // --- entries -------------------------------------------------------------------------------------------

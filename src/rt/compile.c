@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // compile.c — the road from one end to the other: read, verify, passes, tile, artifact.
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/now.h"
 #include "chip/core/chip.h"
+#include "net/net.h"
 #include "pass/autocast.h"
 #include "read/read.h"
 #include "rt/rt.h"
@@ -20,7 +22,9 @@ typedef struct Run {
     double since;
     const char *dir, *inputs; // of the cache: "" = nowhere; what the key was made of
     char key[RT_CACHE_KEY];
+    Sha256 name; // the same
     int claim;
+    Net *makes; // the others wait for what is made of the key; NULL: nobody
     Pool *pool; // our own, or NULL
     const uint8_t *program; // what the artifact keeps of it, or NULL
     size_t program_bytes;
@@ -98,28 +102,76 @@ static void run_passes(Run *r, Compile *c) {
     }
 }
 
-// True when the artifact came out of the cache. Else, where there is a cache, the key is claimed: another
+static void keep_entry(Run *r, const char *module, const Buf *art) {
+    const RtCompile *in = r->in;
+    const char *about = arena_printf(&r->compile, "module %.200s\n", module);
+    RtPut put = {.dir = r->dir, .key = r->key, .inputs = r->inputs, .about = about, .bytes = art->at,
+                 .size = art->n, .warn = in->warn, .claim = r->claim, .limit = opt_num(in->opts, OPT_CACHE_LIMIT) << 20};
+    if (rt_writer_add(in->writer, &put))
+        r->claim = -1; // the writer's now
+    else
+        rt_cache_put(&put);
+}
+
+// What was made of the key goes to those who wait for it; NULL: nothing was.
+static void give(Run *r, const void *bytes, size_t n) {
+    if (r->makes)
+        net_share_give(r->makes, &r->name, bytes, n);
+    r->makes = NULL;
+}
+
+// Another process of the job has compiled it, or does: true when it came. Else this one is to.
+static bool receive(Run *r, Buf *out) {
+    size_t n;
+    void *bytes = net_share_take(r->in->net, &r->name, &n);
+    if (!bytes) {
+        r->makes = r->in->net;
+        return false;
+    }
+    jmp_buf here, *outer = r->ctx->on_fail;
+    bool ok = CTX_TRY(r->ctx, here);
+    if (ok) {
+        buf_put(out, bytes, n);
+        if (*r->dir)
+            keep_entry(r, "of another process", out);
+    }
+    r->ctx->on_fail = outer;
+    free(bytes);
+    if (!ok)
+        longjmp(*outer, 1);
+    return true;
+}
+
+// True when the artifact came out of the cache, or from another process. Else, where there is a cache, the key is claimed: another
 // process that wants the same program waits for ours.
 static bool try_cache(Run *r, bool bound, const ChipFile *chip, Buf *out) {
     const RtCompile *in = r->in;
     r->dir = opt_on(in->opts, OPT_CACHE) && !in->prepare ? rt_cache_dir(&r->compile, in->opts) : "";
-    if (!*r->dir)
+    bool alone = !in->net || in->prepare || in->hook, hit = false, came = false;
+    if (!*r->dir && alone)
         return false;
     rt_cache_release(r->claim); // of the unbound program
     r->claim = -1;
+    give(r, NULL, 0);
     r->inputs = rt_cache_inputs(&r->compile, in, bound, chip);
-    rt_cache_key(r->inputs, r->key);
-    bool hit = !in->hook && rt_cache_get(out->arena, r->dir, r->key, in->warn, out);
-    if (!hit && !in->hook) {
+    r->name = rt_cache_key(r->inputs, r->key);
+    if (*r->dir && !in->hook)
+        hit = rt_cache_get(out->arena, r->dir, r->key, in->warn, out);
+    if (!hit && !alone)
+        came = receive(r, out);
+    if (*r->dir && !in->hook && !hit && !came) {
         r->claim = rt_cache_claim(r->dir, r->key, in->warn);
         hit = rt_cache_get(out->arena, r->dir, r->key, in->warn, out);
     }
+    if (hit)
+        give(r, out->at, out->n);
     if (in->stats) {
-        memcpy(in->stats->key, r->key, sizeof r->key);
+        memcpy(in->stats->key, r->key, *r->dir ? sizeof r->key : 0);
         in->stats->cached = hit;
+        in->stats->received = came;
     }
     stage_done(r, "cache", NULL, NULL);
-    return hit;
+    return hit || came;
 }
 
 // Types the engines of the real chip lack. GpSimd computes with them here, unless told to be strict.
@@ -212,14 +264,10 @@ static void compile_program(Run *r, Buf *out) {
         check_strict(r->ctx, art);
     chip_check(r->ctx, art); // what cannot run is not compiled, and not cached
     artifact_save(art, out);
-    if (*r->dir && !artifact_calls_host(art)) { // of no use to another process
-        const char *about = arena_printf(&r->compile, "module %.200s\n", art->name);
-        RtPut put = {.dir = r->dir, .key = r->key, .inputs = r->inputs, .about = about, .bytes = out->at,
-                     .size = out->n, .warn = in->warn, .claim = r->claim, .limit = opt_num(in->opts, OPT_CACHE_LIMIT) << 20};
-        if (rt_writer_add(in->writer, &put))
-            r->claim = -1; // the writer's now
-        else
-            rt_cache_put(&put);
+    if (!artifact_calls_host(art)) { // of no use to another process
+        give(r, out->at, out->n);
+        if (*r->dir)
+            keep_entry(r, art->name, out);
     }
     stage_done(r, "save", h, art);
 }
@@ -319,6 +367,7 @@ void rt_compile(Ctx *ctx, Arena *a, const RtCompile *in, Buf *out) {
         compile_program(run, out);
     ctx->on_fail = outer;
     rt_cache_release(run->claim); // also when it failed: the next one tries again
+    give(run, NULL, 0);
     pool_free(run->pool);
     arenas_give(run, in->spare);
     if (!ok)

@@ -60,6 +60,7 @@ struct otrn_env {
     RtSpare spare;
     RtWriter *writer;     // of the cache; NULL: entries are written at once
     RtWarn warn;
+    struct Net *_Atomic net; // its programs are compiled by one of these processes; NULL: alone
     Many *many;           // the others, once a program needed them (many.c)
     pthread_mutex_t log_turn;
     otrn_log_fn *log; // NULL: stderr

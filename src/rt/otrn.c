@@ -241,6 +241,8 @@ void exe_add_slot(otrn_exe *exe) {
     VEC_PUSH(&exe->arena, &exe->slots, slot);
 }
 
+void rt_env_join(otrn_env *env, struct Net *net) { atomic_store(&env->net, net); }
+
 static void exe_init(otrn_exe *exe, RtCompile in) {
     const Options *o = &exe->env->opts;
     RtStats stats = {0};
@@ -250,14 +252,19 @@ static void exe_init(otrn_exe *exe, RtCompile in) {
     in.warn = &exe->env->warn;
     in.spare = &exe->env->spare;
     in.pool = exe->env->pool;
+    in.net = atomic_load(&exe->env->net);
     in.stats = &stats;
     double begin = now_seconds();
     rt_compile(&exe->ctx, &exe->arena, &in, &exe->bytes);
     exe->cached = stats.cached;
     exe->art = artifact_read(&exe->ctx, &exe->arena, in.name, exe->bytes.at, exe->bytes.n, exe->env->pool);
     if (opt_num(o, OPT_VERBOSE) && stats.count)
-        env_log(exe->env, arena_printf(&exe->arena, "otrn: %s: cache %s %s, %u instructions, %.1f ms\n", exe->art->name,
-                                       stats.cached ? "hit" : *stats.key ? "miss" : "off", stats.key, exe->art->ncode,
+        env_log(exe->env, arena_printf(&exe->arena, "otrn: %s: %s %s, %u instructions, %.1f ms\n", exe->art->name,
+                                       stats.cached     ? "cache hit"
+                                       : stats.received ? "compiled by another process"
+                                       : *stats.key     ? "cache miss"
+                                                        : "cache off",
+                                       stats.key, exe->art->ncode,
                                        (now_seconds() - begin) * 1e3));
     const Artifact *art = exe->art;
     ChipFile chip = exe->env->chip;

@@ -28,6 +28,7 @@ typedef struct RtStats {
     RtStage stages[RT_STAGES_MAX];
     int count;
     bool cached; // came out of the cache: only "read" and "cache" were run
+    bool received; // another process of the job compiled it; likewise
     char key[RT_CACHE_KEY];
 } RtStats;
 
@@ -76,6 +77,7 @@ typedef struct RtCompile {
     Pool *pool;       // helps; NULL: one of its own, where the program is large
     RtWriter *writer; // of entries of the cache; NULL: written at once
     RtWarn *warn;     // told when the cache cannot be used; may be NULL
+    struct Net *net;  // processes of which one compiles for all; may be NULL
     bool lasting; // bytes live as long as what is made of them: an artifact stays where it is
 } RtCompile;
 
@@ -122,7 +124,7 @@ const char *rt_cache_dir(Arena *a, const Options *o); // "" when there is nowher
 // Everything the artifact depends on, a line each; the key is its hash.
 // bound: the arguments' types are part of it (a program of unknown sizes).
 const char *rt_cache_inputs(Arena *a, const RtCompile *in, bool bound, const ChipFile *chip);
-void rt_cache_key(const char *inputs, char key[RT_CACHE_KEY]);
+Sha256 rt_cache_key(const char *inputs, char key[RT_CACHE_KEY]); // also as text
 bool rt_cache_get(Arena *a, const char *dir, const char *key, RtWarn *warn, Buf *out); // verified; false when absent
 // Waits while another process or thread compiles the same. -1: nobody can tell, go on.
 int rt_cache_claim(const char *dir, const char *key, RtWarn *warn);
@@ -168,6 +170,8 @@ const char *rt_cache_nearest(Ctx *ctx, Arena *a, const char *dir, const char *in
 // The inputs of the entry whose key begins so; NULL when there is none, or more than one.
 const char *rt_cache_inputs_of(Ctx *ctx, Arena *a, const char *dir, const char *key);
 
+// The environment's programs are compiled by one of these processes; NULL: by this one. None may be compiled when the world ends.
+void rt_env_join(otrn_env *env, struct Net *net);
 Pulse *rt_pulse(otrn_env *env); // of the run that is going on: how far it is (guard.c)
 
 #endif

@@ -73,8 +73,10 @@ World *opentrn_world_open(otrn_env *env, uint32_t process, uint32_t processes, u
                     .sockets = !strcmp(env->opts.val[OPT_FABRIC], "sockets"),
                     .rings = !strcmp(env->opts.val[OPT_FABRIC], "rings"), .timeout_ms = timeout_ms};
     NetKv kv = {.arg = w, .put = store_put, .get = store_get};
-    if (net_open(&self, &kv, &w->net, why, why_bytes))
+    if (net_open(&self, &kv, &w->net, why, why_bytes)) {
+        rt_env_join(env, w->net);
         return w;
+    }
     opentrn_world_close(w);
     return NULL;
 }
@@ -82,6 +84,8 @@ World *opentrn_world_open(otrn_env *env, uint32_t process, uint32_t processes, u
 void opentrn_world_close(World *w) {
     if (!w)
         return;
+    if (w->net)
+        rt_env_join(w->env, NULL);
     net_close(w->net);
     free(w->process);
     free(w);

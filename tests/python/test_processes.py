@@ -132,6 +132,21 @@ def test_same_bits_for_every_layout():
     assert shards(EVERYTHING, [1, 1, 1, 1], OTRN_FABRIC="sockets") == one
 
 
+def test_one_process_compiles_for_all():
+    """Neither a cache nor a folder in common: the artifact goes from one process to the others."""
+    code = """
+w, x = put(np.ones((64, 32), np.float32)), put(np.ones((16, 64), np.float32), "x")
+show(jax.jit(lambda w, x: w - 0.1 * jax.grad(lambda w: (jnp.tanh(x @ w) ** 2).mean())(w))(w, x))
+"""
+    with Job(code, [1, 1, 2], OTRN_CACHE="off", OTRN_VERBOSE="1") as job:
+        ends = job.ends()
+    assert all(status == 0 for _, _, status in ends), ends
+    how = [line.split(": ")[2].split(" ,")[0] for _, err, _ in ends for line in err.splitlines() if line.startswith("otrn: jit__lambda")]
+    assert sorted(how) == ["cache off", "compiled by another process", "compiled by another process"]
+    lines = sorted(line for out, _, _ in ends for line in out.splitlines())
+    assert lines == shards(code, [4])
+
+
 def test_meshes_of_any_order_and_callbacks():
     code = """
     back = Mesh(np.array(jax.devices()[::-1]), ("y",))

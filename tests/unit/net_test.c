@@ -706,6 +706,58 @@ static void test_refused(void) {
     }
 }
 
+// --- what one makes for all -----------------------------------------------------------------------
+
+typedef enum Makers { MAKERS_GOOD, MAKERS_FAIL, MAKERS_LEAVE } Makers;
+static struct {
+    Makers how;
+    atomic_uint made[4];
+    pthread_barrier_t asked; // the one that leaves has asked
+} sharing;
+
+static void run_share(Proc *p) {
+    bool leaves = sharing.how == MAKERS_LEAVE && p->me == 1;
+    for (uint32_t k = 0; k < 4 && p->ok; k++) {
+        Sha256 key = sha256(&k, sizeof k);
+        size_t want = k % 2 ? BIG : 100, size = 0;
+        if (sharing.how == MAKERS_LEAVE && !leaves && k == 0)
+            pthread_barrier_wait(&sharing.asked);
+        uint8_t *got = net_share_take(p->net, &key, &size), *mine = got ? got : malloc(want);
+        if (leaves)
+            pthread_barrier_wait(&sharing.asked);
+        if (!got)
+            memset(mine, (int)k + 1, size = want), atomic_fetch_add(&sharing.made[k], 1);
+        if (!got && !leaves)
+            net_share_give(p->net, &key, sharing.how == MAKERS_FAIL ? NULL : mine, want);
+        p->ok = size == want && mine[0] == k + 1 && !memcmp(mine, mine + 1, want - 1);
+        free(mine);
+        if (leaves)
+            return;
+    }
+}
+
+static void test_share(Makers how, bool sockets) {
+    Proc procs[WORLD];
+    Shared s;
+    pthread_barrier_t barrier;
+    memset(&sharing, 0, sizeof sharing);
+    sharing.how = how;
+    pthread_barrier_init(&sharing.asked, NULL, WORLD);
+    procs_start(procs, WORLD, &s, &barrier, run_share, sockets);
+    if (how == MAKERS_LEAVE) {
+        procs[1].barrier = NULL;
+        pthread_barrier_init(&barrier, NULL, WORLD - 1);
+    }
+    procs_go(procs, WORLD);
+    procs_join(procs, WORLD);
+    for (uint32_t i = 0; i < WORLD; i++)
+        check("shared", procs[i].ok, "maker %d: process %u has something else", how, i);
+    for (uint32_t k = 0; k < 4; k++) {
+        uint32_t want = how == MAKERS_FAIL ? WORLD : how == MAKERS_LEAVE && k == 0 ? 2 : 1;
+        check("made once", sharing.made[k] == want, "maker %d: %u times", how, sharing.made[k]);
+    }
+}
+
 int main(void) {
     alarm(ALARM_SECONDS);
     test_tree();
@@ -727,6 +779,10 @@ int main(void) {
     test_dead();
     test_late();
     test_recv();
+    test_share(MAKERS_GOOD, false);
+    test_share(MAKERS_GOOD, true);
+    test_share(MAKERS_FAIL, false);
+    test_share(MAKERS_LEAVE, false);
     test_strangers();
     test_refused();
     return failures != 0;
