@@ -4,6 +4,7 @@
     python bench/processes_bench.py [BYTES ...]      # microseconds for a call, ratio to one process
     python bench/processes_bench.py layouts          # 8 devices as 1x8, 2x4, 4x2, 8x1
     python bench/processes_bench.py step             # a data parallel step: one process of two devices, two of one
+    python bench/processes_bench.py first            # seconds to the end of a first step without a cache: two processes of a job, two alone
 
 Every way has processes of its own, which live through the whole run and work when told, one way after the other, many times. A
 call's time is that of a row of calls divided by their number: a single call that begins late would look short. As many calls
@@ -76,6 +77,32 @@ def jax_step(me, count, port):
     return make
 
 
+def first_worker(me, count, port):
+    """A step of a deep model, compiled: each time from a program that was not there before."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+    from jax.sharding import AxisType, NamedSharding
+    from jax.sharding import PartitionSpec as P
+
+    jax_worker(me, count, port)
+    mesh = jax.make_mesh((len(jax.devices()),), ("x",), axis_types=(AxisType.Auto,))
+    put = lambda v, spec: jax.make_array_from_callback(v.shape, NamedSharding(mesh, spec), lambda i: v[i])
+
+    def make(turn):
+        def model(w, x):
+            for i, (a, b) in enumerate(w):
+                x = x + jnp.tanh(x @ a + turn) @ b
+                x = x / (1 + i + jnp.sqrt(jnp.mean(x**2, -1, keepdims=True)))
+            return jnp.mean(x**2)
+
+        w = [(put(np.full((64, 256), 0.01, np.float32), P()), put(np.full((256, 64), 0.01, np.float32), P())) for _ in range(48)]
+        x = put(np.ones((32, 64), np.float32), P("x"))
+        return lambda: jax.block_until_ready(jax.jit(jax.grad(model))(w, x))
+
+    return make
+
+
 def gloo_worker(me, count, port):
     import torch
     import torch.distributed as dist
@@ -90,7 +117,7 @@ def gloo_worker(me, count, port):
     return all_reduce
 
 
-KINDS = {"jax": jax_worker, "gloo": gloo_worker, "step": jax_step}
+KINDS = {"jax": jax_worker, "gloo": gloo_worker, "step": jax_step, "first": first_worker}
 
 
 def worker(kind, me, count, port):
@@ -100,7 +127,7 @@ def worker(kind, me, count, port):
         size, calls = map(int, line.split())
         if size not in made:
             made[size] = make(size)
-        for _ in range(calls):
+        for _ in range(0 if kind == "first" else calls):
             made[size]()
         begin = time.perf_counter()
         for _ in range(calls):
@@ -128,10 +155,13 @@ class Way:
             us = self.run(size, calls)
         self.times.setdefault(size, []).append(self.run(size, max(2, int(TURN_US / us))))
 
-    def run(self, size, calls):
+    def ask(self, size, calls):
         for p in self.running:
             p.stdin.write(f"{size} {calls}\n")
             p.stdin.flush()
+
+    def run(self, size, calls):
+        self.ask(size, calls)
         return float(self.read()[0])
 
     def end(self):
@@ -155,6 +185,20 @@ def measure(ways, sizes):
         print(f"{size:>10}" + "".join(f"{a:>10.0f} {b:>8.0f} {r:6.2f}x" for a, b, r in cells), flush=True)
 
 
+def first(ways):
+    """Each turn is another program, so its number is the size."""
+    times = {name: [] for name in ways}
+    for turn in range(TURNS):
+        for name, all_ in ways.items():
+            for way in all_:
+                way.ask(turn, 1)
+            times[name].append(max(max(map(float, way.read())) for way in all_))
+    for name, all_ in ways.items():
+        for way in all_:
+            way.end()
+        print(f"{name:>14}: least {min(times[name]) / 1e6:.2f} s, median {statistics.median(times[name]) / 1e6:.2f} s")
+
+
 def gloo():
     try:
         import torch  # noqa: F401
@@ -166,6 +210,8 @@ def gloo():
 def main(args):
     if args == ["layouts"]:
         measure({f"{n}x{8 // n}": Way("jax", n, 8 // n) for n in (1, 2, 4, 8)}, BYTES[:3])
+    elif args == ["first"]:
+        first({"a job of two": [Way("first", 2, 1, OTRN_CACHE="off")], "two alone": [Way("first", 1, 1, OTRN_CACHE="off") for _ in range(2)]})
     elif args == ["step"]:
         measure({"1x2": Way("step", 1, 2), "2x1": Way("step", 2, 1)}, [256, 512])
     else:

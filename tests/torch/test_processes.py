@@ -24,7 +24,7 @@ WAYS = {
 def start(backend, meeting, rank, world, ways):
     return subprocess.Popen(
         [sys.executable, WORKER, backend, str(meeting), str(rank), str(world), *ways],
-        env={**os.environ, "GLOO_SOCKET_IFNAME": "lo"},
+        env={**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OTRN_CACHE": "off", "OTRN_VERBOSE": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -54,6 +54,13 @@ def outputs(tmp_path_factory):
 def test_processes(backend, world, way, outputs):
     texts = outputs(backend, world)
     assert all(f"{way} agrees" in text for text in texts), "\n".join(texts)
+
+
+def test_one_process_compiles_for_all(outputs):
+    """Programs over all four ranks are compiled once; only those of pairs of ranks are two."""
+    texts = [text.partition("every_call agrees")[0] for text in outputs("opentrn", 4)]
+    compiled, received = (sum(text.count(how) for text in texts) for how in ("cache off", "compiled by another process"))
+    assert compiled and received > 2 * compiled, (compiled, received)
 
 
 def test_a_killed_rank_is_named(tmp_path):
