@@ -57,7 +57,7 @@ def attention(p, x, heads, drop):
         for t in jnp.split(x @ p["qkv"]["w"] + p["qkv"]["b"], 3, axis=-1)
     )
     scores = (q @ k.transpose(0, 1, 3, 2)).astype(jnp.float32) / np.float32(np.sqrt(d // heads))
-    scores = jnp.where(jnp.tril(jnp.ones((s, s), bool)), scores, np.float32(-1e9))
+    scores = jnp.where(jnp.tril(jnp.ones((s, s), bool)), scores, np.float32(-np.inf))
     weights = drop(jax.nn.softmax(scores, axis=-1).astype(x.dtype))
     y = (weights @ v).transpose(0, 2, 1, 3).reshape(b, s, d)
     return y @ p["proj"]["w"] + p["proj"]["b"]

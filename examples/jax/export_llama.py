@@ -74,7 +74,7 @@ def attention(p, x):
     q, k = rotate(q), rotate(k)
     k, v = (jnp.repeat(t, O.heads // O.kv, axis=2) for t in (k, v))
     scores = jnp.einsum("bqhd,bkhd->bhqk", q, k).astype(jnp.float32) / np.float32(np.sqrt(HEAD))
-    scores = jnp.where(jnp.tril(jnp.ones((O.seq, O.seq), bool)), scores, np.float32(-1e9))
+    scores = jnp.where(jnp.tril(jnp.ones((O.seq, O.seq), bool)), scores, np.float32(-np.inf))
     y = jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(scores, axis=-1).astype(x.dtype), v)
     return jnp.einsum("bqhd,hdw->bqw", y, p["out"])
 

@@ -78,7 +78,7 @@ def weigh(w, q, k, v, mask, c):
         forms = "bqhgd,bkhd->bhgqk", "bhgqk,bkhd->bqhgd"
     scores = jnp.einsum(forms[0], q, k).astype(jnp.float32) / np.float32(np.sqrt(size))
     if mask is not None:
-        scores = jnp.where(mask, scores, np.float32(-1e9))
+        scores = jnp.where(mask, scores, np.float32(-np.inf))
     weights = w.drop(jax.nn.softmax(scores, axis=-1).astype(q.dtype), c.dropout)
     return jnp.einsum(forms[1], weights, v).reshape(b, s, heads * size)
 

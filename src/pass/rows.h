@@ -6,8 +6,6 @@
 #include "hlo/query.h"
 #include "hlo/why.h"
 
-#define MASK_LOW (-1e8) // what is masked is lower, every score is above
-
 #define ROWS_MIN_ELEMS 512 // below this a GpSimd kernel over HBM costs less than transfers in and out
 
 // True when the op may be a member of a row program: elementwise, of types and kinds the engines do.

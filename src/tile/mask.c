@@ -2,12 +2,14 @@
 // mask.c — causal attention: half of the scores are masked, and the compiler can see which.
 //
 // A mask is known when it is a constant, or when this or another row program compares counts (pass/counters.c). A column behind the last unmasked one of 128 rows may be left out when
-// what the program makes of it is nothing: choose(mask, x, a large negative number) under a maximum or an exponential,
-// zeros under sums and products. Each value has a class for its masked columns; a program qualifies when every reduction
-// and every result sees a class that changes nothing. Every row must have a column that counts: then its maximum
-// is a score, which we take to be above -1e8, and the exponential of what is masked is zero.
+// what the program makes of it is nothing, whatever the scores: -inf under a maximum or an exponential, zeros under sums and products. A finite number
+// instead of -inf, chosen by select, does as well where scores are shown to be so far above it (a tanh, scaled) that the exponential of the
+// distance is zero; where they are not, a row of scores as low as that looks at masked columns, and so do we. Each value has a
+// fact about its masked columns; a program qualifies when every reduction and every result sees one that changes nothing.
+// Every row must have a column that counts. Scores are numbers: of a row with NaN or all of -inf this leaves NaN in the columns that count.
 #include "tile/mask.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "hlo/hlo.h"
@@ -15,7 +17,13 @@
 
 #define PARTS 128
 
-typedef enum Class { CLASS_ANY, CLASS_LOW, CLASS_ZERO } Class; // of masked columns
+#define EXP_IS_ZERO (-256.0) // below -104 it is; bf16 rounds what comes here
+
+typedef enum Class { CLASS_ANY, CLASS_LOW, CLASS_ZERO } Class;
+typedef struct Fact { // of masked columns
+    Class is;
+    double x; // CLASS_LOW: they are this number or lower; -inf: they are that
+} Fact;
 
 // --- the mask ----------------------------------------------------------------------------------------
 
@@ -180,24 +188,27 @@ static bool mask_at(const Mask *m, int64_t row, int64_t col) { // of the whole m
 
 typedef struct Look {
     const Hlo *h;
+    const HloOp *rows;
     ValueId mask; // inside the region
+    Mask as;      // what it is
     ValueId first; // of `of`
-    uint8_t *of;   // per value inside the region
+    Fact *of;      // per value inside the region
     uint32_t n;
     OpId *idle;
     uint32_t nidle;
 } Look;
 
-static Class class_of(const Look *l, ValueId v) {
-    return v >= l->first && v - l->first < l->n ? (Class)l->of[v - l->first] : CLASS_ANY;
-}
-
-static Class of_number(const Hlo *h, ValueId v) {
+static Fact of_number(const Hlo *h, ValueId v) {
     const HloAttr *a = splat_value(h, v);
     if (!a || !dtype_is_float(hlo_value_type(h, v)->dtype))
-        return CLASS_ANY;
+        return (Fact){CLASS_ANY, 0};
     double x = dtype_to_f64(hlo_value_type(h, v)->dtype, a->data);
-    return x == 0 ? CLASS_ZERO : x <= MASK_LOW ? CLASS_LOW : CLASS_ANY;
+    return x == 0 ? (Fact){CLASS_ZERO, 0} : x < 0 ? (Fact){CLASS_LOW, x} : (Fact){CLASS_ANY, 0};
+}
+
+static Fact fact_of(const Look *l, ValueId v) {
+    Fact f = v >= l->first && v - l->first < l->n ? l->of[v - l->first] : (Fact){CLASS_ANY, 0};
+    return f.is == CLASS_ANY ? of_number(l->h, v) : f;
 }
 
 static bool is_row_value(const Hlo *h, ValueId v) { // one number for the row
@@ -205,45 +216,131 @@ static bool is_row_value(const Hlo *h, ValueId v) { // one number for the row
     return splat_value(h, v) || (def && hlo_at(h, def)->code == HLO_BROADCAST_IN_DIM);
 }
 
-static bool is_fraction(const Hlo *h, ValueId v) { // a positive number that leaves low ones low
+static double scale_of(const Hlo *h, ValueId v) { // a positive number, or 0
     const HloAttr *a = splat_value(h, v);
-    return a && dtype_to_f64(hlo_value_type(h, v)->dtype, a->data) >= 0.01;
+    double x = a && dtype_is_float(hlo_value_type(h, v)->dtype) ? dtype_to_f64(hlo_value_type(h, v)->dtype, a->data) : 0;
+    return x > 0 && x < HUGE_VAL ? x : 0;
 }
 
-static Class number_or_class(const Look *l, ValueId v) {
-    Class c = class_of(l, v);
-    return c != CLASS_ANY ? c : of_number(l->h, v);
+static bool same_mask(const Look *l, const HloOp *rows, ValueId v) { // as the one we look at, perhaps in another program
+    const HloRegion *r = hlo_op_region(l->h, rows, 0);
+    OpId def = l->h->values.at[v].def;
+    Mask m;
+    if (rows == l->rows && v == l->mask)
+        return true;
+    if (!def && v >= r->args && v - r->args < rows->noperands)
+        return l->mask - hlo_op_region(l->h, l->rows, 0)->args < l->rows->noperands &&
+               hlo_operand(l->h, rows, v - r->args) == hlo_operand(l->h, l->rows, l->mask - hlo_op_region(l->h, l->rows, 0)->args);
+    return def && !l->as.constant && inner_mask(l->h, rows, def, &m) && m.all == l->as.all && m.direction == l->as.direction &&
+           m.a.r == l->as.a.r && m.a.c == l->as.a.c && m.a.k == l->as.a.k;
 }
 
-static Class class_for(const Look *l, const HloOp *op) {
+static double low_of(const Look *l, const HloOp *rows, ValueId v, int depth);
+
+static double low_of_argument(const Look *l, const HloOp *rows, ValueId v, int depth) {
+    const Hlo *h = l->h;
+    uint32_t n, k = v - hlo_op_region(h, rows, 0)->args;
+    if (k >= rows->noperands || hlo_ints(rows, AK_BROADCAST_DIMENSIONS, &n)[k] != FUSED_ROWS)
+        return -HUGE_VAL;
+    ValueId from = hlo_operand(h, rows, k);
+    for (OpId def = h->values.at[from].def; def && hlo_at(h, def)->code == HLO_RESHAPE; def = h->values.at[from].def)
+        from = hlo_operand(h, hlo_at(h, def), 0);
+    OpId def = h->values.at[from].def;
+    if (!def || hlo_at(h, def)->code != HLO_ROWS)
+        return -HUGE_VAL;
+    const HloOp *maker = hlo_at(h, def);
+    const HloRegion *r = hlo_op_region(h, maker, 0);
+    return low_of(l, maker, hlo_operand(h, hlo_at(h, r->ops.at[r->ops.n - 1]), from - maker->results), depth + 1);
+}
+
+// No number of the columns that count is lower, by what makes it; -inf: nothing is known. A row's maximum is one of them.
+static double low_of(const Look *l, const HloOp *rows, ValueId v, int depth) {
+    const Hlo *h = l->h;
+    const HloAttr *splat = splat_value(h, v);
+    uint8_t dtype = hlo_value_type(h, v)->dtype;
+    double c;
+    if (splat)
+        return dtype_is_float(dtype) ? dtype_to_f64(dtype, splat->data) : -HUGE_VAL;
+    OpId def = h->values.at[v].def;
+    if (depth > 12)
+        return -HUGE_VAL;
+    if (!def)
+        return low_of_argument(l, rows, v, depth);
+    const HloOp *op = hlo_at(h, def);
+    ValueId a = op->noperands ? hlo_operand(h, op, 0) : 0;
+    switch (op->code) {
+    case HLO_CONVERT: // here and below: rounding may lead away from zero
+        return dtype_is_float(hlo_value_type(h, a)->dtype) ? fmin(1.01 * low_of(l, rows, a, depth + 1), 0) : -HUGE_VAL;
+    case HLO_BROADCAST_IN_DIM:
+        return low_of(l, rows, a, depth + 1);
+    case HLO_REDUCE:
+        return reduce_body(h, op) == HLO_MAXIMUM ? low_of(l, rows, a, depth + 1) : -HUGE_VAL;
+    case HLO_SELECT:
+        return same_mask(l, rows, a) ? low_of(l, rows, hlo_operand(h, op, 1), depth + 1) : -HUGE_VAL;
+    case HLO_MULTIPLY:
+        c = scale_of(h, hlo_operand(h, op, 1));
+        return c ? fmin(1.01 * c * low_of(l, rows, a, depth + 1), 0) : -HUGE_VAL;
+    case HLO_DIVIDE:
+        c = scale_of(h, hlo_operand(h, op, 1));
+        return c ? fmin(1.01 / c * low_of(l, rows, a, depth + 1), 0) : -HUGE_VAL;
+    case HLO_TANH:
+        return -1;
+    case HLO_EXPONENTIAL:
+    case HLO_ABS:
+    case HLO_LOGISTIC:
+        return 0;
+    default:
+        return -HUGE_VAL;
+    }
+}
+
+static Fact low(double x) { return (Fact){x < 0 ? CLASS_LOW : CLASS_ANY, x}; }
+
+static Fact fact_for(const Look *l, const HloOp *op) {
     const Hlo *h = l->h;
     ValueId a = op->noperands ? hlo_operand(h, op, 0) : 0, b = op->noperands > 1 ? hlo_operand(h, op, 1) : 0;
-    Class ca = a ? class_of(l, a) : CLASS_ANY, cb = b ? class_of(l, b) : CLASS_ANY, cc;
+    Fact fa = a ? fact_of(l, a) : low(0), fb = b ? fact_of(l, b) : low(0), any = {CLASS_ANY, 0}, fc;
+    bool zeros = fa.is == CLASS_ZERO && fb.is == CLASS_ZERO;
     switch (op->code) {
     case HLO_SELECT:
-        cb = number_or_class(l, b), cc = number_or_class(l, hlo_operand(h, op, 2));
-        return a == l->mask || cb == cc ? cc : CLASS_ANY; // dropout: zeros either way
+        fc = fact_of(l, hlo_operand(h, op, 2));
+        if (a == l->mask)
+            return fc;
+        return fb.is == fc.is ? (Fact){fc.is, fmax(fb.x, fc.x)} : any; // dropout: zeros either way
     case HLO_CONVERT:
+        return fa.is == CLASS_LOW ? low(0.99 * fa.x) : fa;
     case HLO_NEGATE:
-        return ca == CLASS_ZERO || op->code == HLO_CONVERT ? ca : CLASS_ANY;
+        return fa.is == CLASS_ZERO ? fa : any;
     case HLO_MULTIPLY:
-        if (ca == CLASS_ZERO || cb == CLASS_ZERO)
-            return CLASS_ZERO;
-        return ca == CLASS_LOW && is_fraction(h, b) ? CLASS_LOW : CLASS_ANY;
+        if (fa.is == CLASS_ZERO || fb.is == CLASS_ZERO)
+            return (Fact){CLASS_ZERO, 0};
+        return fa.is == CLASS_LOW && scale_of(h, b) ? low(fa.x * scale_of(h, b)) : any;
     case HLO_DIVIDE:
-        return ca == CLASS_ZERO ? CLASS_ZERO : CLASS_ANY;
+        return fa.is == CLASS_ZERO ? fa : fa.is == CLASS_LOW && scale_of(h, b) ? low(fa.x / scale_of(h, b)) : any;
     case HLO_ADD:
-        if (ca == CLASS_ZERO && cb == CLASS_ZERO)
-            return CLASS_ZERO;
-        return (ca == CLASS_LOW && is_row_value(h, b)) || (cb == CLASS_LOW && is_row_value(h, a)) ? CLASS_LOW : CLASS_ANY;
+        if (zeros)
+            return fa;
+        return (fa.is == CLASS_LOW && fa.x == -HUGE_VAL) || (fb.is == CLASS_LOW && fb.x == -HUGE_VAL) ? low(-HUGE_VAL) : any;
     case HLO_SUBTRACT:
-        if (ca == CLASS_ZERO && cb == CLASS_ZERO)
-            return CLASS_ZERO;
-        return ca == CLASS_LOW && is_row_value(h, b) ? CLASS_LOW : CLASS_ANY;
+        if (zeros || fa.is != CLASS_LOW)
+            return zeros ? fa : any;
+        return fa.x == -HUGE_VAL ? fa : is_row_value(h, b) ? low(fa.x - low_of(l, l->rows, b, 0)) : any;
     case HLO_EXPONENTIAL:
-        return ca == CLASS_LOW ? CLASS_ZERO : CLASS_ANY;
+        return fa.is == CLASS_LOW && fa.x <= EXP_IS_ZERO ? (Fact){CLASS_ZERO, 0} : any;
     default:
-        return CLASS_ANY;
+        return any;
+    }
+}
+
+static bool reduces_nothing(const Look *l, const HloOp *op) {
+    Fact f = fact_of(l, hlo_operand(l->h, op, 0));
+    switch (reduce_body(l->h, op)) {
+    case HLO_ADD:
+        return f.is == CLASS_ZERO;
+    case HLO_MAXIMUM:
+        return f.is == CLASS_LOW && (f.x == -HUGE_VAL || f.x < low_of(l, l->rows, hlo_operand(l->h, op, 0), 0));
+    default:
+        return false;
     }
 }
 
@@ -252,54 +349,75 @@ static bool columns_are_nothing(Look *l, const HloRegion *r, const bool *feeds) 
     for (uint32_t i = 0; i + 1 < r->ops.n; i++) {
         const HloOp *op = hlo_at(h, r->ops.at[i]);
         if (op->code == HLO_REDUCE) {
-            Class c = class_of(l, hlo_operand(h, op, 0));
-            uint16_t body = reduce_body(h, op);
-            if (!(body == HLO_ADD && c == CLASS_ZERO) && !(body == HLO_MAXIMUM && c == CLASS_LOW))
+            if (!reduces_nothing(l, op))
                 return false;
             continue;
         }
         bool zeros = op->code == HLO_SELECT && hlo_operand(h, op, 0) == l->mask &&
-                     class_of(l, hlo_operand(h, op, 1)) == CLASS_ZERO && of_number(h, hlo_operand(h, op, 2)) == CLASS_ZERO;
+                     fact_of(l, hlo_operand(h, op, 1)).is == CLASS_ZERO && of_number(h, hlo_operand(h, op, 2)).is == CLASS_ZERO;
         if (zeros && l->nidle < MASK_IDLE)
             l->idle[l->nidle++] = r->ops.at[i];
         if (op->results >= l->first && op->results - l->first < l->n)
-            l->of[op->results - l->first] = (uint8_t)class_for(l, op);
+            l->of[op->results - l->first] = fact_for(l, op);
     }
     const HloOp *ret = hlo_at(h, r->ops.at[r->ops.n - 1]);
     for (uint32_t k = 0; k < ret->noperands; k++) {
         ValueId v = hlo_operand(h, ret, k);
-        if (hlo_value_type(h, v)->rank == 1 && (!feeds[k] || class_of(l, v) != CLASS_ZERO))
+        if (hlo_value_type(h, v)->rank == 1 && (!feeds[k] || fact_of(l, v).is != CLASS_ZERO))
             return false;
     }
     return true;
 }
 
 // Of a row, the columns up to the last one that counts, and those before the first one that does not.
-static int64_t counting(const Mask *mask, int64_t row, int64_t n) {
-    while (n > 0 && !mask_at(mask, row, n - 1))
-        n--;
-    return n;
+typedef struct Reach {
+    int64_t last, clear;
+} Reach;
+
+static Reach reach_constant(const uint8_t *flags, int64_t n) {
+    const uint8_t *hole = memchr(flags, 0, (size_t)n);
+    Reach r = {.last = n, .clear = hole ? hole - flags : n};
+    while (r.last > r.clear && !flags[r.last - 1])
+        r.last--;
+    return r;
 }
 
-static int64_t unmasked(const Mask *mask, int64_t row, int64_t n) {
-    int64_t c = 0;
-    while (c < n && mask_at(mask, row, c))
-        c++;
-    return c;
+static Reach reach_affine(const Mask *mask, int64_t row, int64_t n) {
+    Reach r = {n, 0};
+    if (mask->direction == CMP_EQ || mask->direction == CMP_NE) { // no order: one by one
+        while (r.last > 0 && !mask_at(mask, row, r.last - 1))
+            r.last--;
+        while (r.clear < n && mask_at(mask, row, r.clear))
+            r.clear++;
+        return r;
+    }
+    bool begins = mask_at(mask, row, 0), ends = mask_at(mask, row, n - 1);
+    if (begins == ends || ends)
+        return begins == ends ? (Reach){begins ? n : 0, begins ? n : 0} : r;
+    while (r.last - r.clear > 1) { // true at clear, false at last
+        int64_t middle = (r.clear + r.last) / 2;
+        *(mask_at(mask, row, middle) ? &r.clear : &r.last) = middle;
+    }
+    return (Reach){r.last, r.last};
+}
+
+static Reach reach_of(const Mask *mask, int64_t row, int64_t n) {
+    return mask->constant ? reach_constant(mask->data + row * mask->all, n) : reach_affine(mask, row, n);
 }
 
 static bool set_widths(Compile *c, const Mask *mask, int64_t m, int64_t n, Masked *o) {
     int64_t rows = mask->rows ? mask->rows : m, tiles = (m + PARTS - 1) / PARTS;
     uint32_t *out = ARENA_NEWN(c->scratch, uint32_t, (size_t)tiles + 1), *clear = ARENA_NEWN(c->scratch, uint32_t, (size_t)tiles + 1);
     for (int64_t row = 0; row < m; row++) {
-        int64_t last = counting(mask, row % rows, n), need = (last + PARTS - 1) / PARTS * PARTS, all = unmasked(mask, row % rows, n);
-        if (!last)
+        Reach r = reach_of(mask, row % rows, n);
+        int64_t need = (r.last + PARTS - 1) / PARTS * PARTS;
+        if (!r.last)
             return false; // nothing counts in this row
         uint32_t *at = &out[row / PARTS];
         need = need < n ? need : n;
         *at = need > *at ? (uint32_t)need : *at;
-        if (row % PARTS == 0 || all < clear[row / PARTS])
-            clear[row / PARTS] = (uint32_t)all;
+        if (row % PARTS == 0 || r.clear < clear[row / PARTS])
+            clear[row / PARTS] = (uint32_t)r.clear;
     }
     o->widths = out, o->clear = clear;
     return out[tiles - 1] == n && tiles > 1; // every column counts for some row
@@ -334,8 +452,8 @@ bool mask_find(Compile *c, OpId rows, int64_t m, int64_t n, const bool *feeds, M
         if (i < nk ? !operand_mask(h, op, i, m, n, &mask) : !inner_mask(h, op, r->ops.at[i - nk], &mask))
             continue;
         *out = (Masked){.mask = inner};
-        Look l = {.h = h, .mask = inner, .first = first, .n = last - first, .idle = out->idle,
-                  .of = ARENA_NEWN(c->scratch, uint8_t, last - first + 1)};
+        Look l = {.h = h, .rows = op, .mask = inner, .as = mask, .first = first, .n = last - first, .idle = out->idle,
+                  .of = ARENA_NEWN(c->scratch, Fact, last - first + 1)};
         if (columns_are_nothing(&l, r, feeds))
             return mask.all == n && set_widths(c, &mask, m, n, out);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // graph_print.c — the small graph as StableHLO text.
 #include <assert.h>
+#include <math.h>
 
 #include "train/graph.h"
 
@@ -47,7 +48,9 @@ static void whole_type(const Graph *g, const GraphNode *n, Buf *out) {
 
 static void splat_put(const GraphNode *n, Buf *out) {
     buf_puts(out, "stablehlo.constant dense<");
-    if (n->dtype == DT_F32)
+    if (n->number == -HUGE_VAL) // has no other text
+        buf_puts(out, n->dtype == DT_F64 ? "0xFFF0000000000000" : "0xFF800000");
+    else if (n->dtype == DT_F32)
         buf_printf(out, "%.9e", (double)(float)n->number);
     else if (n->dtype == DT_F64)
         buf_printf(out, "%.17e", n->number);

@@ -17,7 +17,7 @@ const char *const model_names[MODEL_KINDS] = {"gpt", "bert", "vit", "mlp", "step
 
 #define WIDER 4        // hidden part of a layer's dense pair, times dim
 #define DEVIATION 0.02 // of new weights
-#define MASKED (-1e30) // score of what a token does not see
+#define MASKED (-HUGE_VAL) // score of what a token does not see: the compiler leaves it out
 
 typedef struct Param {
     const char *name;

@@ -41,7 +41,7 @@ module @jit_main attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 
     %c = stablehlo.constant dense<true> : tensor<i1>
     %23 = stablehlo.broadcast_in_dim %c, dims = [] : (tensor<i1>) -> tensor<200x200xi1>
     %24 = call @tril(%23) : (tensor<200x200xi1>) -> tensor<200x200xi1>
-    %cst_4 = stablehlo.constant dense<-1.000000e+09> : tensor<f32>
+    %cst_4 = stablehlo.constant dense<0xFF800000> : tensor<f32>
     %25:2 = call @_where(%24, %22, %cst_4) : (tensor<200x200xi1>, tensor<2x2x200x200xf32>, tensor<f32>) -> (tensor<2x2x200x200xf32>, tensor<2x2x200x200xi1>)
     %cst_5 = stablehlo.constant dense<0xFF800000> : tensor<f32>
     %26 = stablehlo.reduce(%25#0 init: %cst_5) applies stablehlo.maximum across dimensions = [3] : (tensor<2x2x200x200xf32>, tensor<f32>) -> tensor<2x2x200xf32>
@@ -118,7 +118,7 @@ module @jit_main attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 
     %85 = stablehlo.broadcast_in_dim %c_17, dims = [] : (tensor<i32>) -> tensor<224xi32>
     %86 = stablehlo.compare LT, %84, %85, SIGNED : (tensor<224xi32>, tensor<224xi32>) -> tensor<224xi1>
     %cst_18 = stablehlo.constant dense<0.000000e+00> : tensor<f32>
-    %cst_19 = stablehlo.constant dense<-1.000000e+09> : tensor<f32>
+    %cst_19 = stablehlo.constant dense<0xFF800000> : tensor<f32>
     %87 = call @_where_1(%86, %cst_18, %cst_19) : (tensor<224xi1>, tensor<f32>, tensor<f32>) -> tensor<224xf32>
     %88 = stablehlo.broadcast_in_dim %87, dims = [3] : (tensor<224xf32>) -> tensor<1x1x1x224xf32>
     %89 = stablehlo.broadcast_in_dim %88, dims = [0, 1, 2, 3] : (tensor<1x1x1x224xf32>) -> tensor<2x3x160x224xf32>
@@ -204,7 +204,7 @@ module @jit_main attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 
     %c_32 = stablehlo.constant dense<true> : tensor<i1>
     %157 = stablehlo.broadcast_in_dim %c_32, dims = [] : (tensor<i1>) -> tensor<256x256xi1>
     %158 = call @tril_2(%157) : (tensor<256x256xi1>) -> tensor<256x256xi1>
-    %cst_33 = stablehlo.constant dense<-1.000000e+09> : tensor<f32>
+    %cst_33 = stablehlo.constant dense<0xFF800000> : tensor<f32>
     %159:2 = call @_where_3(%158, %156, %cst_33) : (tensor<256x256xi1>, tensor<2x1x256x256xf32>, tensor<f32>) -> (tensor<2x1x256x256xf32>, tensor<2x1x256x256xi1>)
     %cst_34 = stablehlo.constant dense<0xFF800000> : tensor<f32>
     %160 = stablehlo.reduce(%159#0 init: %cst_34) applies stablehlo.maximum across dimensions = [3] : (tensor<2x1x256x256xf32>, tensor<f32>) -> tensor<2x1x256xf32>

@@ -81,7 +81,7 @@ module @jit_main attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 
     %cst_9 = stablehlo.constant dense<2.000000e-01> : tensor<f32>
     %57 = stablehlo.broadcast_in_dim %cst_9, dims = [] : (tensor<f32>) -> tensor<1x2x1100x1100xf32>
     %58 = stablehlo.multiply %56, %57 : tensor<1x2x1100x1100xf32>
-    %cst_10 = stablehlo.constant dense<-1.000000e+09> : tensor<f32>
+    %cst_10 = stablehlo.constant dense<0xFF800000> : tensor<f32>
     %59:2 = call @_where_0(%55, %58, %cst_10) : (tensor<1x1x1100x1100xi1>, tensor<1x2x1100x1100xf32>, tensor<f32>) -> (tensor<1x2x1100x1100xf32>, tensor<1x2x1100x1100xi1>)
     %cst_11 = stablehlo.constant dense<0xFF800000> : tensor<f32>
     %60 = stablehlo.reduce(%59#0 init: %cst_11) applies stablehlo.maximum across dimensions = [3] : (tensor<1x2x1100x1100xf32>, tensor<f32>) -> tensor<1x2x1100xf32>
@@ -161,7 +161,7 @@ module @jit_main attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 
     %cst_21 = stablehlo.constant dense<2.000000e-01> : tensor<f32>
     %125 = stablehlo.broadcast_in_dim %cst_21, dims = [] : (tensor<f32>) -> tensor<1x2x200x200xf32>
     %126 = stablehlo.multiply %124, %125 : tensor<1x2x200x200xf32>
-    %cst_22 = stablehlo.constant dense<-1.000000e+09> : tensor<f32>
+    %cst_22 = stablehlo.constant dense<0xFF800000> : tensor<f32>
     %127:2 = call @_where_2(%123, %126, %cst_22) : (tensor<1x1x200x200xi1>, tensor<1x2x200x200xf32>, tensor<f32>) -> (tensor<1x2x200x200xf32>, tensor<1x2x200x200xi1>)
     %cst_23 = stablehlo.constant dense<0xFF800000> : tensor<f32>
     %128 = stablehlo.reduce(%127#0 init: %cst_23) applies stablehlo.maximum across dimensions = [3] : (tensor<1x2x200x200xf32>, tensor<f32>) -> tensor<1x2x200xf32>

@@ -37,7 +37,7 @@ func.func public @main() -> (tensor<3x256x32xf32>, tensor<100x700xi1>, tensor<10
   %col = stablehlo.iota dim = 1 : tensor<256x256xi32>
   %one = stablehlo.compare GE, %row, %col : (tensor<256x256xi32>, tensor<256x256xi32>) -> tensor<256x256xi1>
   %causal = stablehlo.broadcast_in_dim %one, dims = [1, 2] : (tensor<256x256xi1>) -> tensor<3x256x256xi1>
-  %low = stablehlo.constant dense<-1.0e9> : tensor<3x256x256xf32>
+  %low = stablehlo.constant dense<0xFF800000> : tensor<3x256x256xf32>
   %t = stablehlo.select %causal, %s, %low : tensor<3x256x256xi1>, tensor<3x256x256xf32>
   %inf = stablehlo.constant dense<0xFF800000> : tensor<f32>
   %nil = stablehlo.constant dense<0.0> : tensor<f32>

@@ -155,7 +155,7 @@ def weigh(w, q, k, v, mask, m, u):
         forms = "bqhgd,bkhd->bhgqk", "bhgqk,bkhd->bqhgd"
     scores = jnp.einsum(forms[0], q, k).astype(jnp.float32) / np.float32(np.sqrt(size))
     if mask is not None:
-        scores = jnp.where(mask, scores, np.float32(-1e9))
+        scores = jnp.where(mask, scores, np.float32(-np.inf))
     weights = jax.nn.softmax(kept(scores), axis=-1)
     weights = kept(w.drop(kept(weights) if u.attention == "plain" else weights.astype(q.dtype), m.dropout).astype(q.dtype))
     return jnp.einsum(forms[1], weights, v).reshape(b, s, heads * size)
