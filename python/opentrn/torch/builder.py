@@ -35,6 +35,26 @@ class Value:
         return n
 
 
+class Joined(Value):
+    """A value with the first two dimensions of another as one; written where somebody needs it so."""
+
+    __slots__ = ("_builder", "_written", "apart")
+
+    def __init__(self, builder, apart):
+        super().__init__("", (apart.shape[0] * apart.shape[1], *apart.shape[2:]), apart.dtype)
+        self._builder, self.apart = builder, apart
+
+    @property
+    def name(self):
+        if not self._written:
+            self._written = self._builder.op("reshape", [self.apart], (self.shape, self.dtype)).name
+        return self._written
+
+    @name.setter
+    def name(self, text):
+        self._written = text
+
+
 def ints(values):
     values = list(values)
     return "array<i64: " + ", ".join(map(str, values)) + ">" if values else "array<i64>"
@@ -233,12 +253,20 @@ class Builder:
 
     def reshape(self, x, shape):
         shape = tuple(shape)
-        return x if x.shape == shape else self.op("reshape", [x], (shape, x.dtype))
+        if x.shape == shape:
+            return x
+        if isinstance(x, Joined) and x.apart.shape == shape:
+            return x.apart
+        if x.rank == len(shape) + 1 and x.rank > 2 and x.shape[2:] == shape[1:]:
+            return Joined(self, x)
+        return self.op("reshape", [x], (shape, x.dtype))
 
     def transpose(self, x, permutation):
         permutation = list(permutation)
         if permutation == sorted(permutation):
             return x
+        if isinstance(x, Joined) and permutation[0] == 0:
+            return Joined(self, self.transpose(x.apart, [0, *(p + 1 for p in permutation)]))
         shape = [x.shape[p] for p in permutation]
         return self.op("transpose", [x], (shape, x.dtype), f"permutation = {ints(permutation)}")
 
@@ -424,7 +452,11 @@ class Builder:
     # --- tensor engine ---------------------------------------------------------------------------
 
     def dot_general(self, x, y, contract, batch=((), ())):
+        """torch's batched products take heads and batch as one dimension, which cannot be cut by heads: where both operands were
+        two dimensions the product runs over both."""
         (xc, yc), (xb, yb) = contract, batch
+        if list(xb) == list(yb) == [0] and isinstance(x, Joined) and isinstance(y, Joined) and x.apart.shape[:2] == y.apart.shape[:2]:
+            return Joined(self, self.dot_general(x.apart, y.apart, ([d + 1 for d in xc], [d + 1 for d in yc]), ([0, 1], [0, 1])))
         free_x = [d for i, d in enumerate(x.shape) if i not in xc and i not in xb]
         free_y = [d for i, d in enumerate(y.shape) if i not in yc and i not in yb]
         shape = [x.shape[i] for i in xb] + free_x + free_y

@@ -4,7 +4,7 @@
 import json
 import os
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -12,6 +12,8 @@ import torch
 from opentrn.torch import randomness, step
 from opentrn.torch.backend import make
 from opentrn.torch.plan import Plan
+from opentrn.torch.shard import Plan as Sharding
+from opentrn.torch.shard import sharding
 
 
 class _Captured(Exception):
@@ -75,6 +77,27 @@ def _save(path, port, tensor):
     np.save(path, array)
 
 
+def _cuts(cut, rows, ports):
+    """Of each tensor, in the order its memory has its dimensions."""
+    out = []
+    for row, port in zip(rows, ports, strict=True):
+        names = [row["name"]] + ([row["name"].rpartition(".")[0]] if row["kind"] == "state" else [])
+        axes = cut.cuts(names, port.shape)
+        row["cuts"] = axes
+        out.append(sharding([axes[d] for d in port.order]))
+    return out
+
+
+def _text(program, rows, results, cut):
+    """The module; over devices where there is a plan."""
+    names = [row["name"] for row in rows]
+    if cut is None:
+        return program.named(names)
+    given, made = _cuts(cut, rows, program.inputs), _cuts(cut, results, program.outputs)
+    cut.done()
+    return f"{cut.header()}{program.named(names, (given, made))}}}\n"
+
+
 def export_step(
     model: torch.nn.Module,
     opt: torch.optim.Optimizer,
@@ -83,6 +106,8 @@ def export_step(
     loss_fn: Callable[..., Any] | None = None,
     inputs: bool = True,
     strict: bool = True,
+    mesh: Any = None,
+    plan: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Writes step.mlir, manifest.json and, unless inputs is False, in_000.npy, … into the folder
     `path`.
@@ -94,21 +119,24 @@ def export_step(
 
     An operator the device lacks is an error. With strict=False it is written as a custom call under
     its own name and listed in the manifest; `otrn check` then tells each with the user's line.
+
+    mesh: axes and sizes, {"dp": 4, "tp": 8}, or a DeviceMesh: the program is one over so many devices, for `otrn predict`,
+    `prof` and `run`. plan: how tensors lie over it (opentrn.torch.shard); the batch is that of all devices.
     """
+    if plan is not None and mesh is None:
+        raise ValueError("opentrn: a plan needs a mesh: export_step(…, mesh={\"dp\": 2, \"tp\": 4}, plan=…)")
+    cut = Sharding(mesh, plan, model) if mesh is not None else None
     batch, named = ((), example) if isinstance(example, dict) else (tuple(example), {})
-    plan, args, whole = _capture(model, opt, loss_fn, batch, named, strict)
-    folder = pathlib.Path(path)
-    folder.mkdir(parents=True, exist_ok=True)
+    captured, args, whole = _capture(model, opt, loss_fn, batch, named, strict)
     known = _names(model, opt, whole, batch, named)
-    program, values = plan.single_program(args)
+    program, values = captured.single_program(args)
     rows = []
     for i, (port, tensor) in enumerate(zip(program.inputs, values, strict=True)):
-        kind = "seed" if port.node in plan.cut.seeds else "constant"
+        kind = "seed" if port.node in captured.cut.seeds else "constant"
         kind, name = known.get(tensor.data_ptr(), (kind, port.node.name))
         row = {"kind": kind, "name": name, "shape": list(port.shape), "type": str(port.dtype)[6:]}
         if inputs:
             row["file"] = f"in_{i:03}.npy"
-            _save(folder / row["file"], port, tensor)
         rows.append(row)
     results = []
     for port in program.outputs:
@@ -121,9 +149,16 @@ def export_step(
         "arguments": rows,
         "results": results,
         "on_the_cpu": [
-            {"operator": f.operator, "reason": f.reason, "place": f.place} for f in plan.fallbacks
+            {"operator": f.operator, "reason": f.reason, "place": f.place} for f in captured.fallbacks
         ],
     }
-    (folder / "step.mlir").write_text(program.named([row["name"] for row in rows]))
+    if cut is not None:
+        manifest["mesh"] = cut.mesh
+    text = _text(program, rows, results, cut)
+    folder = pathlib.Path(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    for row, port, tensor in zip(rows if inputs else (), program.inputs, values):
+        _save(folder / row["file"], port, tensor)
+    (folder / "step.mlir").write_text(text)
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
     return manifest

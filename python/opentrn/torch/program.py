@@ -6,6 +6,7 @@ are taken where they lie: the program's argument has the shape of the memory, an
 the program gives it the user's shape. Results are written in the strides eager would give.
 """
 
+import itertools
 import json
 import operator
 import re
@@ -170,24 +171,31 @@ class Program:
     """text: the module. inputs, outputs: Ports in the order of its arguments and results. ranks: of the processes its
     collectives meet, this one among them; none: it has no collectives."""
 
-    def __init__(self, rest, inputs, outputs, ranks=()):
-        self._rest, self.inputs, self.outputs, self.ranks = rest, inputs, outputs, sorted(ranks)
+    def __init__(self, body, inputs, outputs, ranks=()):
+        self._body, self.inputs, self.outputs, self.ranks = body, inputs, outputs, sorted(ranks)
         self.text = self.named(())
 
-    def named(self, names):
-        """The module with names for its arguments, which messages and memory tables tell."""
-        return f"func.func public @main({_arguments(self.inputs, self.outputs, names)}) {self._rest}"
+    def named(self, names, cuts=((), ())):
+        """The function with names for its arguments, which messages and memory tables tell. cuts: attributes that say how
+        arguments and results lie over devices."""
+        arguments = _arguments(self.inputs, self.outputs, names, cuts[0])
+        results = ", ".join(_typed(port, [text]) for port, text in itertools.zip_longest(self.outputs, cuts[1]))
+        return f"func.func public @main({arguments}) -> ({results}) {{\n{self._body}"
 
 
-def _arguments(inputs, outputs, names):
+def _typed(port, attributes):
+    told = [a for a in attributes if a]
+    return dtypes.tensor_type(port.memory_shape, port.dtype) + (f" {{{', '.join(told)}}}" if told else "")
+
+
+def _arguments(inputs, outputs, names, cuts):
     taken = {port.alias: i for i, port in enumerate(outputs) if port.alias is not None}
     parts = []
     for i, port in enumerate(inputs):
-        kind = dtypes.tensor_type(port.memory_shape, port.dtype)
         attributes = [f"tf.aliasing_output = {taken[i]} : i32"] if i in taken else []
         if i < len(names):
             attributes.append(f"jax.arg_info = {json.dumps(names[i], ensure_ascii=False)}")
-        parts.append(f"%arg{i}: {kind}" + (f" {{{', '.join(attributes)}}}" if attributes else ""))
+        parts.append(f"%arg{i}: " + _typed(port, [*attributes, *cuts[i : i + 1]]))
     return ", ".join(parts)
 
 
@@ -227,8 +235,5 @@ def write_program(inputs, nodes, outputs, constants, missing=()):
     kinds = ", ".join(r.type for r in results)
     names = ", ".join(r.name for r in results)
     body = "\n".join(b.lines)
-    rest = (
-        f"-> ({kinds}) {{\n{body}\n"
-        f'"func.return"({names}) : ({kinds}) -> ()\n}}\n{b.all_functions()}'
-    )
-    return Program(rest, in_ports, out_ports, b.ranks)
+    body += f'\n"func.return"({names}) : ({kinds}) -> ()\n}}\n{b.all_functions()}'
+    return Program(body, in_ports, out_ports, b.ranks)

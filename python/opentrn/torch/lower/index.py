@@ -142,11 +142,13 @@ def embedding_backward(b, out, grad, indices, rows, padding, by_frequency):
 # --- single elements: gather, scatter, take -------------------------------------------------------
 
 
-def _coordinates(b, x, dim, index):
-    """For each element of index its full coordinate in x: its own, but for one dimension."""
-    along = _wrapped(b, index, x.shape[dim])
-    columns = [along if i == dim else b.iota(index.shape, i) for i in range(index.rank)]
-    return b.concatenate([b.reshape(c, (*index.shape, 1)) for c in columns], index.rank)
+def _along(b, x, dim, index):
+    """Where each element of index points: (indices, dimensions they speak of, dimensions that go along with them). Dimensions of
+    the same size go along, as in JAX: such a gather can be cut over devices; of others the element's own coordinate is written."""
+    same = [i for i in range(x.rank) if i != dim and index.shape[i] == x.shape[i]]
+    told = [i for i in range(x.rank) if i not in same]
+    columns = [_wrapped(b, index, x.shape[dim]) if i == dim else b.iota(index.shape, i) for i in told]
+    return b.concatenate([b.reshape(c, (*index.shape, 1)) for c in columns], index.rank), told, same
 
 
 def _flat(b, x, index, *more):
@@ -164,8 +166,8 @@ def gather(b, out, x, dim, index, *, sparse_grad=False):
         raise NotLowered("a gather whose gradient is sparse")
     x, index = _flat(b, x, index)
     dim = dim_of(dim, x.rank)
-    all_dims = list(range(x.rank))
-    y = b.gather(x, _coordinates(b, x, dim, index), [1] * x.rank, [], all_dims, all_dims)
+    at, told, same = _along(b, x, dim, index)
+    y = b.gather(x, at, [1] * x.rank, [], told, told, same, same)
     return b.reshape(y, out.shape)
 
 
@@ -176,10 +178,8 @@ def _scatter(b, out, x, dim, index, source, body, kind=None):
         source = b.slice(source, [0] * index.rank, index.shape)
     kind = kind or x.dtype
     update = full(b, source, kind, index.shape)
-    all_dims = list(range(x.rank))
-    y = b.scatter(
-        b.cast(x, kind), _coordinates(b, x, dim, index), update, [], all_dims, all_dims, body
-    )
+    at, told, same = _along(b, x, dim, index)
+    y = b.scatter(b.cast(x, kind), at, update, [], told, told, body, same, same)
     return b.reshape(b.cast(y, x.dtype), out.shape)
 
 
