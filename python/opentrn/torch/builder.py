@@ -41,6 +41,7 @@ class Joined(Value):
     __slots__ = ("_builder", "_written", "apart")
 
     def __init__(self, builder, apart):
+        self._written: str = ""
         super().__init__("", (apart.shape[0] * apart.shape[1], *apart.shape[2:]), apart.dtype)
         self._builder, self.apart = builder, apart
 

@@ -144,7 +144,7 @@ def export_step(
         if port.alias is not None:
             row = {k: rows[port.alias][k] for k in ("kind", "name")} | {"replaces": port.alias}
         results.append(row | {"shape": list(port.shape), "type": str(port.dtype)[6:]})
-    manifest = {
+    manifest: dict[str, Any] = {
         "program": "step.mlir",
         "arguments": rows,
         "results": results,
