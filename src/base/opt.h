@@ -148,9 +148,10 @@
       "where caches belong, when set")                                                             \
     X(DEVICES, "devices", "OPENTRN_DEVICES", "0", 'N', "count", "lLt",                             \
       "devices JAX sees, of each process, 0 = the cores of one chip of the target; train: that share each batch, 0 = one") \
-    X(FABRIC, "fabric", "OTRN_FABRIC", "auto", 'E', "auto|rings|sockets", "-",                       \
+    X(FABRIC, "fabric", "OTRN_FABRIC", "auto", 'E', "auto|rings|sockets|tcp|efa", "-",              \
       "how data goes between processes: auto = shared memory inside a host, where allowed each reads the other's "    \
-      "memory (rings: never), sockets elsewhere")                                                  \
+      "memory (rings: never), elsewhere libfabric, or sockets where it is not installed; tcp, efa: that provider of "  \
+      "libfabric and nothing else")                                                  \
     X(COLL_TIMEOUT, "coll-timeout", "OTRN_COLL_TIMEOUT", "600", 'N', "seconds", "-",                 \
       "a collective that waits longer for another process fails and tells what each process does; 0 = no limit") \
     X(ROOT, "root", "OTRN_ROOT|NEURON_RT_ROOT_COMM_ID", "", 'S', "HOST:PORT", "H",                  \

@@ -28,6 +28,7 @@
 #define SPINS 300
 #define YIELDS 50
 #define POLL_MS 100 // between looks at whether the run is to end
+#define BLIND_MS 1  // where the network's card cannot be slept on
 #define FEW 16      // messages of an exchange that need no memory
 #define UNREAD_MS 5000 // until a process whose memory cannot be read is known to be gone, or to have failed
 
@@ -61,6 +62,8 @@ static void bell(Peer *p) {
 
 // Some of the bytes; 0: not now, -1: never.
 static ssize_t push_bytes(Peer *p, const void *from, size_t n, bool more) {
+    if (p->link)
+        return (ssize_t)link_write(p->link, from, n);
     if (p->rings.out) {
         size_t k = ring_write(p->rings.out, from, n);
         if (k)
@@ -72,6 +75,8 @@ static ssize_t push_bytes(Peer *p, const void *from, size_t n, bool more) {
 }
 
 static ssize_t pull_bytes(Peer *p, void *to, size_t n) {
+    if (p->link)
+        return (ssize_t)link_read(p->link, to, n);
     if (p->rings.in) {
         size_t k = ring_read(p->rings.in, to, n);
         if (k)
@@ -128,6 +133,8 @@ static bool push_some(Net *n, Peer *p) {
             break; // a broken connection is the control thread's to tell
         moved = true;
     }
+    if (p->link && !p->gone)
+        link_flush(p->link);
     return moved;
 }
 
@@ -303,8 +310,13 @@ static bool pull_some(Net *n, uint32_t from) {
 }
 
 void exchange_drain_locked(Net *n, uint32_t process) {
-    while (pull_some(n, process))
-        ;
+    bool moved = true;
+    while (moved) {
+        moved = n->fabric && fabric_move(n->fabric);
+        moved |= pull_some(n, process);
+    }
+    if (n->peers[process].link)
+        link_tell(n->peers[process].link);
 }
 
 // --- asking --------------------------------------------------------------------------------------
@@ -446,7 +458,7 @@ static void cancel(Net *n, Exchange *x) {
 // --- waiting -------------------------------------------------------------------------------------
 
 bool exchange_move_locked(Net *n) {
-    bool moved = false;
+    bool moved = n->fabric && fabric_move(n->fabric);
     for (uint32_t i = 0; i < n->n; i++)
         if (i != n->me) {
             moved |= push_some(n, &n->peers[i]);
@@ -469,27 +481,26 @@ static bool rings_sleep(Net *n) {
     return idle;
 }
 
-static void drain(int fd) {
-    char bytes[256];
-    while (read(fd, bytes, sizeof bytes) == sizeof bytes)
-        ;
-}
-
 // With the lock, which it gives up while it sleeps.
 static void poll_all(Net *n) {
-    struct pollfd polls[NET_PROCESSES_MAX + 1];
-    bool idle = rings_sleep(n);
+    struct pollfd polls[NET_PROCESSES_MAX + 2];
+    int wait = rings_sleep(n) ? POLL_MS : 0, done = n->fabric ? fabric_fd(n->fabric) : -1;
+    if (n->fabric && done < 0 && wait)
+        wait = BLIND_MS;
+    else if (n->fabric && wait && !fabric_may_sleep(n->fabric))
+        wait = 0;
     for (uint32_t i = 0; i < n->n; i++) {
         const Peer *p = &n->peers[i];
-        bool full = p->first && !p->rings.out;
+        bool full = p->first && !p->rings.out && !p->link;
         polls[i] = (struct pollfd){.fd = p->gone ? -1 : p->fd[CHANNEL_DATA], .events = (short)(POLLIN | (full ? POLLOUT : 0))};
     }
     polls[n->n] = (struct pollfd){.fd = n->kick[0], .events = POLLIN};
+    polls[n->n + 1] = (struct pollfd){.fd = done, .events = POLLIN};
     pthread_mutex_unlock(&n->lock);
-    poll(polls, n->n + 1, idle ? POLL_MS : 0);
+    poll(polls, n->n + 2, wait);
     pthread_mutex_lock(&n->lock);
     if (polls[n->n].revents)
-        drain(n->kick[0]);
+        net_drain(n->kick[0]);
     for (uint32_t i = 0; i < n->n; i++) {
         Peer *p = &n->peers[i];
         if (!p->rings.in || p->gone)
@@ -591,6 +602,7 @@ static void finish(Net *n, Exchange *x, const NetMsg *out, uint32_t nout, const 
     pthread_cond_broadcast(&n->came);
     if (x->failed)
         cancel(n, x);
+    net_nudge_locked(n);
 }
 
 bool net_exchange(Net *n, const NetCall *call, const NetMsg *out, uint32_t nout, const NetMsg *in, uint32_t nin, char *why,

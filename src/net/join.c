@@ -22,7 +22,8 @@
 #include "base/now.h"
 #include "net/net_in.h"
 
-#define CALL_MS 5000 // to agree on shared memory
+#define CALL_MS 5000    // to agree on shared memory
+#define FABRIC_MS 20000 // to find libfabric and to meet through it
 #define RETRY_MS 50
 #define ADDRESSES_MAX 8
 #define KEY_BYTES 64
@@ -33,7 +34,9 @@ typedef struct Join {
     const NetSelf *self;
     const NetKv *kv;
     bool one_host;
-    bool sockets[NET_PROCESSES_MAX]; // it wants no shared memory
+    char mode[NET_PROCESSES_MAX][16]; // how each wants its data to go, as OTRN_FABRIC says
+    bool no_fabric;                   // it was tried, and did not work
+    bool over;                        // and nothing else will do
     Door door;
     int64_t until_ms;
     uint32_t missing; // connections still to come
@@ -95,25 +98,23 @@ static const char *word(char *out, size_t bytes, const char *text) {
 }
 
 static bool publish(Join *j) {
-    char line[LINE_BYTES], host[64] = "", place[80], name[64], release[32], chip[64];
+    char line[LINE_BYTES], host[64] = "", place[80], name[64], release[32], chip[64], mode[16];
     gethostname(host, sizeof host - 1);
     place_print(place, sizeof place);
-    snprintf(line, sizeof line, "otrn-net 1 %s %s %s %s %u %ld %d", word(release, sizeof release, j->self->release),
+    snprintf(line, sizeof line, "otrn-net 2 %s %s %s %s %u %ld %s", word(release, sizeof release, j->self->release),
              word(chip, sizeof chip, j->self->chip), word(name, sizeof name, host), place, j->self->devices, (long)getpid(),
-             j->self->sockets);
+             word(mode, sizeof mode, j->self->fabric ? j->self->fabric : "auto"));
     return store_put(j, "who", j->net->me, line);
 }
 
 static bool learn_one(Join *j, uint32_t i) {
     NetProcess *p = &j->net->peers[i].who;
     char line[LINE_BYTES];
-    int sockets;
     if (!store_get(j, "who", i, line, sizeof line))
         return false;
-    if (sscanf(line, "otrn-net 1 %31s %63s %63s %79s %u %ld %d", p->release, p->chip, p->host, p->place, &p->devices, &p->pid,
-               &sockets) != 7 || p->devices > 1u << 20)
+    if (sscanf(line, "otrn-net 2 %31s %63s %63s %79s %u %ld %15s", p->release, p->chip, p->host, p->place, &p->devices, &p->pid,
+               j->mode[i]) != 7 || p->devices > 1u << 20)
         return FAIL(j, "process %u speaks another protocol: %.100s", i, line);
-    j->sockets[i] = sockets || j->self->sockets;
     return true;
 }
 
@@ -234,9 +235,21 @@ static bool addresses(Join *j, uint32_t i, NetAddr *out, uint32_t *count) {
 
 // --- connections ---------------------------------------------------------------------------------
 
+static bool mode_is(const Join *j, uint32_t i, const char *mode) { return !strcmp(j->mode[i], mode); }
+
+// The provider of libfabric that one of the two wants by name; NULL: neither.
+static const char *provider(const Join *j, uint32_t i) {
+    const uint32_t both[] = {i, j->net->me};
+    for (int k = 0; k < 2; k++)
+        if (!mode_is(j, both[k], "auto") && !mode_is(j, both[k], "rings") && !mode_is(j, both[k], "sockets"))
+            return j->mode[both[k]];
+    return NULL;
+}
+
+static bool wants_sockets(const Join *j, uint32_t i) { return mode_is(j, i, "sockets") || mode_is(j, j->net->me, "sockets"); }
+
 static bool wants_ring(const Join *j, uint32_t i) {
-    const Net *n = j->net;
-    return !j->sockets[i] && !strcmp(n->peers[i].who.place, n->peers[n->me].who.place);
+    return !wants_sockets(j, i) && !provider(j, i) && net_is_near(j->net, i);
 }
 
 // Each says where the other may try to read its memory, and then whether it could.
@@ -244,7 +257,7 @@ static bool direct_agree(Join *j, uint32_t i, int fd, int64_t until) {
     Direct *d = &j->net->peers[i].direct;
     DirectProof mine = {0}, theirs;
     char reads, is_read;
-    if (!j->self->rings)
+    if (!mode_is(j, j->net->me, "rings"))
         direct_show(d, &mine);
     if (!door_send(fd, &mine, sizeof mine, until) || !door_recv(fd, &theirs, sizeof theirs, until))
         return false;
@@ -261,8 +274,6 @@ static bool ring_offer(Join *j, uint32_t i, int fd) {
     char name[40] = "", yes = 0;
     RingPair *rings = &j->net->peers[i].rings;
     int64_t until = now_ms() + CALL_MS;
-    if (!wants_ring(j, i))
-        return true;
     bool made = ring_make(rings, name, true);
     if (!door_send(fd, name, sizeof name, until) || !door_recv(fd, &yes, 1, until))
         return false;
@@ -274,13 +285,59 @@ static bool ring_offer(Join *j, uint32_t i, int fd) {
 static bool ring_accept(Join *j, uint32_t i, int fd) {
     char name[40];
     int64_t until = now_ms() + CALL_MS;
-    if (!wants_ring(j, i))
-        return true;
     if (!door_recv(fd, name, sizeof name, until))
         return false;
     name[sizeof name - 1] = 0;
     char yes = name[0] && ring_open(&j->net->peers[i].rings, name, false);
     return door_send(fd, &yes, 1, until) && (!yes || direct_agree(j, i, fd, until));
+}
+
+// The one endpoint of this process, at the address by which the first of the others reached it.
+static bool fabric_find(Join *j, uint32_t i, int fd, char *why, size_t why_bytes) {
+    Net *n = j->net;
+    NetAddr here = {0};
+    socklen_t bytes = sizeof here;
+    char ip[INET6_ADDRSTRLEN];
+    uint32_t links = 0;
+    if (n->fabric)
+        return true;
+    for (uint32_t k = 0; k < n->n; k++)
+        links += k != n->me && !wants_sockets(j, k) && !wants_ring(j, k);
+    if (getsockname(fd, &here.any, &bytes) || !addr_print(&here, ip, sizeof ip)) {
+        snprintf(why, why_bytes, "no address");
+        return false;
+    }
+    return fabric_open(provider(j, i), ip, n->me, n->n, links, &n->fabric, why, why_bytes);
+}
+
+// Both tell how they are reached, try, and tell whether it worked; sockets do where it did not and nobody insists.
+static bool fabric_agree(Join *j, uint32_t i, int fd, bool first) {
+    Link *l = NULL;
+    FabricCard mine = {0}, theirs;
+    char yes, too, why[200] = "it does not answer there";
+    int64_t until = now_ms() + FABRIC_MS;
+    bool ok = !j->no_fabric && fabric_find(j, i, fd, why, sizeof why) && link_make(j->net->fabric, i, &l, &mine);
+    if (!door_send(fd, &mine, sizeof mine, until) || !door_recv(fd, &theirs, sizeof theirs, until))
+        return false;
+    yes = ok && theirs.name_bytes && link_meet(l, &theirs, first, until);
+    if (!door_send(fd, &yes, 1, until) || !door_recv(fd, &too, 1, until))
+        return false;
+    if (yes && too) {
+        j->net->peers[i].link = l;
+        return true;
+    }
+    j->no_fabric = true;
+    j->over = provider(j, i);
+    return !j->over || FAIL(j, "libfabric (OTRN_FABRIC=%s) to process %u: %.200s", provider(j, i), i, why);
+}
+
+// How data goes over this connection, or beside it.
+static bool way_agree(Join *j, uint32_t i, int fd, bool called) {
+    if (wants_sockets(j, i))
+        return true;
+    if (wants_ring(j, i))
+        return called ? ring_offer(j, i, fd) : ring_accept(j, i, fd);
+    return fabric_agree(j, i, fd, !called);
 }
 
 // Heartbeats share a network that messages may fill: they go first where it knows of that, and one that is lost is sent again
@@ -305,12 +362,14 @@ static bool call_one(Join *j, uint32_t i, uint32_t channel) {
     while (now_ms() < j->until_ms) {
         for (uint32_t k = 0; k < count; k++) {
             int fd = door_call(&at[k], j->door.secret, (WireHello){.from = j->net->me, .to = i, .channel = channel}, &result);
-            if (fd >= 0 && (channel != CHANNEL_DATA || ring_accept(j, i, fd))) {
+            if (fd >= 0 && (channel != CHANNEL_DATA || way_agree(j, i, fd, false))) {
                 keep(j, i, channel, fd);
                 return true;
             }
             if (fd >= 0)
                 close(fd);
+            if (j->over)
+                return false;
         }
         usleep(RETRY_MS * 1000);
     }
@@ -325,7 +384,7 @@ static bool fits(void *arg, const WireHello *h) {
 
 static bool enter(void *arg, const WireHello *h, int fd) {
     Join *j = arg;
-    if (h->channel == CHANNEL_DATA && !ring_offer(j, h->from, fd))
+    if (h->channel == CHANNEL_DATA && !way_agree(j, h->from, fd, true))
         return false;
     keep(j, h->from, h->channel, fd);
     j->missing--;
@@ -346,6 +405,8 @@ static bool be_called(Join *j) {
         }
         poll(polls, n, 200);
         door_step(&j->door, polls, n);
+        if (j->over)
+            return false;
     }
     return true;
 }

@@ -20,14 +20,28 @@
 
 #define BEAT_MS 500
 #define SILENCE_MS 3000
+#define FDS_MAX 4096   // of a process, for what was sent again
+#define BROKEN_MS 1000 // until a process that libfabric cannot reach has had time to say goodbye, or to be gone
+#define SETTLE_MS 2000 // for the others to take the last that was sent
 #define STILL_BEATS 4 // heartbeats without a move before all are said to wait for each other
 
 bool net_nonblocking(int fd) { return !fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK); }
+
+void net_drain(int fd) {
+    char bytes[256];
+    while (read(fd, bytes, sizeof bytes) == sizeof bytes)
+        ;
+}
 
 void net_wake_locked(Net *n) {
     pthread_cond_broadcast(&n->came);
     if (n->driven && write(n->kick[1], "", 1) < 0)
         return; // full: it will wake anyhow
+}
+
+void net_nudge_locked(Net *n) {
+    if (n->fabric && !n->driven && fabric_pending(n->fabric) && write(n->nudge[1], "", 1) < 0)
+        return; // full: it is awake
 }
 
 // --- who is gone ---------------------------------------------------------------------------------
@@ -61,6 +75,8 @@ void net_gone_locked(Net *n, uint32_t process, const char *why) {
     print_doing(&p->note, doing, sizeof doing);
     snprintf(p->fault, sizeof p->fault, "%s %s; the last it said was that it %.280s", who, why, doing);
     p->gone = true;
+    if (p->link)
+        link_end(p->link);
     n->lost = n->lost || !p->left;
     for (int c = 0; c < CHANNELS; c++)
         shutdown(p->fd[c], SHUT_RDWR);
@@ -125,6 +141,8 @@ static void heard_locked(Net *n, uint32_t i, const WireHead *h, const uint8_t *b
     p->heard_ms = now_ms();
     if (h->kind == WIRE_BYE) {
         p->left = true;
+        if (p->link)
+            exchange_drain_locked(n, i); // it waits for that before it ends
     } else if (h->kind == WIRE_FAIL) {
         print_who(n, i, who, sizeof who);
         snprintf(text, sizeof text, "%s failed: %.*s", who, (int)h->bytes, (const char *)body);
@@ -247,6 +265,17 @@ static void beat_locked(Net *n, uint64_t *moves) {
         tell_late_locked(n, &note);
 }
 
+static void broken_locked(Net *n, uint32_t i, int64_t now) {
+    Peer *p = &n->peers[i];
+    char why[120];
+    if (!p->broken_ms)
+        p->broken_ms = now;
+    if (now - p->broken_ms <= BROKEN_MS)
+        return;
+    snprintf(why, sizeof why, "cannot be reached (%s)", link_fault(p->link));
+    net_gone_locked(n, i, why);
+}
+
 // A process that was stopped itself has heard nobody, and says nothing about the others for that.
 static void silence_locked(Net *n, bool slept) {
     int64_t now = now_ms();
@@ -256,12 +285,23 @@ static void silence_locked(Net *n, bool slept) {
             p->heard_ms = now;
         if (i != n->me && !p->left && now - p->heard_ms > SILENCE_MS)
             net_gone_locked(n, i, "has said nothing for 3 s");
+        if (p->link && link_fault(p->link) && !p->left)
+            broken_locked(n, i, now);
     }
+}
+
+// What is still to go off when nobody waits.
+static bool fabric_help_locked(Net *n) {
+    if (!n->fabric || n->driven)
+        return false;
+    fabric_move(n->fabric);
+    return fabric_pending(n->fabric);
 }
 
 static void *control_main(void *arg) {
     Net *n = arg;
-    struct pollfd polls[NET_PROCESSES_MAX + 1];
+    struct pollfd polls[NET_PROCESSES_MAX + 2];
+    bool helps = false;
     int64_t next = now_ms(), last = next;
     uint64_t moves = 0;
     for (;;) {
@@ -270,11 +310,14 @@ static void *control_main(void *arg) {
             polls[i] = (struct pollfd){.fd = n->peers[i].gone ? -1 : n->peers[i].fd[CHANNEL_CONTROL], .events = POLLIN};
         pthread_mutex_unlock(&n->lock);
         polls[n->n] = (struct pollfd){.fd = n->stop[0], .events = POLLIN};
+        polls[n->n + 1] = (struct pollfd){.fd = n->nudge[0], .events = POLLIN};
         int64_t wait = next - now_ms();
-        poll(polls, n->n + 1, wait > 0 ? (int)wait : 0);
+        poll(polls, n->n + 2, wait <= 0 ? 0 : helps ? 1 : (int)wait);
         if (polls[n->n].revents)
             return NULL;
+        net_drain(polls[n->n + 1].revents ? n->nudge[0] : -1);
         pthread_mutex_lock(&n->lock);
+        helps = fabric_help_locked(n);
         for (uint32_t i = 0; i < n->n; i++)
             if (polls[i].revents)
                 net_listen_locked(n, i);
@@ -360,11 +403,37 @@ bool net_lost(Net *n) {
     return lost;
 }
 
+static bool same_host(const NetAddr *a, const NetAddr *b) {
+    if (a->any.sa_family != b->any.sa_family)
+        return false;
+    return a->any.sa_family == AF_INET ? a->v4.sin_addr.s_addr == b->v4.sin_addr.s_addr
+                                       : !memcmp(&a->v6.sin6_addr, &b->v6.sin6_addr, sizeof a->v6.sin6_addr);
+}
+
+// Of all connections of this process to that host: libfabric has its own.
 uint64_t net_retransmits(Net *n, uint32_t process) {
-    struct tcp_info info = {0};
-    socklen_t bytes = sizeof info;
-    int fd = n->peers[process].fd[CHANNEL_DATA];
-    return fd >= 0 && !getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) ? info.tcpi_total_retrans : 0;
+    NetAddr host, other;
+    socklen_t bytes = sizeof host;
+    uint64_t all = 0;
+    if (getpeername(n->peers[process].fd[CHANNEL_CONTROL], &host.any, &bytes))
+        return 0;
+    for (int fd = 0; fd < FDS_MAX; fd++) {
+        struct tcp_info info = {0};
+        socklen_t len = sizeof other;
+        if (getpeername(fd, &other.any, &len) || !same_host(&host, &other))
+            continue;
+        len = sizeof info;
+        if (!getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+            all += info.tcpi_total_retrans;
+    }
+    return all;
+}
+
+const char *net_way(const Net *n, uint32_t process) {
+    const Peer *p = &n->peers[process];
+    if (p->link)
+        return fabric_way(n->fabric);
+    return !p->rings.out ? "sockets" : p->direct.reads && p->direct.is_read ? "memory" : "rings";
 }
 
 void net_bye(Net *n) {
@@ -388,7 +457,8 @@ static Net *net_make(const NetSelf *self) {
     Net *n = calloc(1, sizeof *n);
     if (!n)
         return NULL;
-    *n = (Net){.me = self->process, .n = self->processes, .coll_timeout_ms = self->coll_timeout_ms, .kick = {-1, -1}, .stop = {-1, -1}};
+    *n = (Net){.me = self->process, .n = self->processes, .coll_timeout_ms = self->coll_timeout_ms, .kick = {-1, -1}, .stop = {-1, -1},
+                .nudge = {-1, -1}};
     pthread_mutex_init(&n->lock, NULL);
     pthread_cond_init(&n->came, NULL);
     n->peers = calloc(n->n, sizeof *n->peers);
@@ -396,7 +466,8 @@ static Net *net_make(const NetSelf *self) {
         n->peers[i].fd[CHANNEL_CONTROL] = n->peers[i].fd[CHANNEL_DATA] = -1;
         n->peers[i].last = &n->peers[i].first;
     }
-    if (!n->peers || !share_open(n) || pipe2(n->kick, O_CLOEXEC | O_NONBLOCK) || pipe2(n->stop, O_CLOEXEC | O_NONBLOCK)) {
+    int flags = O_CLOEXEC | O_NONBLOCK;
+    if (!n->peers || !share_open(n) || pipe2(n->kick, flags) || pipe2(n->stop, flags) || pipe2(n->nudge, flags)) {
         net_close(n);
         return NULL;
     }
@@ -438,12 +509,32 @@ static void close_both(int fd[2]) {
             close(fd[k]);
 }
 
+// An endpoint that is closed takes with it what the others have not taken yet.
+static void settle(Net *n) {
+    for (int64_t until = now_ms() + SETTLE_MS; n->fabric && now_ms() < until; usleep(500)) {
+        bool settled = true;
+        pthread_mutex_lock(&n->lock);
+        exchange_move_locked(n);
+        for (uint32_t i = 0; i < n->n; i++) {
+            const Peer *p = &n->peers[i];
+            if (p->link && !p->gone) {
+                link_tell(p->link);
+                settled = settled && link_settled(p->link);
+            }
+        }
+        pthread_mutex_unlock(&n->lock);
+        if (settled)
+            return;
+    }
+}
+
 void net_close(Net *n) {
     if (!n)
         return;
     if (n->has_control) {
         share_close(n);
         net_bye(n);
+        settle(n);
         while (write(n->stop[1], "", 1) < 0 && errno == EINTR)
             ;
         pthread_join(n->control, NULL);
@@ -454,8 +545,10 @@ void net_close(Net *n) {
         close_both(n->peers[i].fd);
         ring_close(&n->peers[i].rings);
     }
+    fabric_close(n->fabric);
     close_both(n->kick);
     close_both(n->stop);
+    close_both(n->nudge);
     pthread_mutex_destroy(&n->lock);
     pthread_cond_destroy(&n->came);
     share_free(n->share);

@@ -5,8 +5,8 @@
 //             others, and connects to those before it. Both ends of a connection prove that they know the job's secret.
 //   control   one connection for each pair, read by one thread: a heartbeat every half second that carries what the process
 //             does, failures of launches, goodbye. A closed connection or three seconds of silence mean that the process is gone.
-//   data      another connection for each pair, inside a host two rings in shared memory. Messages carry what they belong to, so that
-//             two different programs are an error that names both.
+//   data      another connection for each pair, inside a host two rings in shared memory, between hosts libfabric where both have it.
+//             Messages carry what they belong to, so that two different programs are an error that names both.
 //
 // A process that waits for one that is gone, or for a launch that failed elsewhere, is released with a sentence that names it.
 #ifndef OTRN_NET_NET_H
@@ -47,8 +47,7 @@ typedef struct NetSelf { // what a process says of itself
     const char *release, *chip; // must be the same everywhere
     const char *secret;         // of the job; NULL: process 0 makes one and puts it into the store
     const char *generation;     // of the job, in the store's keys, where a store outlives jobs; NULL or "": there is only one
-    bool sockets;               // no shared memory, for measurements and tests
-    bool rings;                 // shared memory, and nobody reads this process's own
+    const char *fabric;         // how data goes, as OTRN_FABRIC says; NULL: auto
     unsigned timeout_ms;        // for everybody to come
     unsigned coll_timeout_ms;   // who waits longer in a launch for another process gives it up; 0: no limit
 } NetSelf;
@@ -68,7 +67,8 @@ uint32_t net_processes(const Net *n);
 const NetProcess *net_process(const Net *n, uint32_t process);
 bool net_is_near(const Net *n, uint32_t process); // on the same host
 bool net_lost(Net *n); // somebody is gone
-uint64_t net_retransmits(Net *n, uint32_t process); // packets to it that were sent again
+uint64_t net_retransmits(Net *n, uint32_t process); // packets to its host that were sent again
+const char *net_way(const Net *n, uint32_t process); // how data goes to it: memory, rings, sockets, fabric efa
 
 // --- launches ------------------------------------------------------------------------------------
 // What messages belong to. Launches over the same devices are counted on every process that has some of them. Loose ones are not: they

@@ -10,6 +10,8 @@
 //   ring.c     shared memory between two processes of a host
 //   direct.c   what such a process reads of the other's memory
 //   share.c    what one process makes for all
+//   fabric.c   libfabric between two processes
+//   libfabric.c its functions
 #ifndef OTRN_NET_IN_H
 #define OTRN_NET_IN_H
 
@@ -184,6 +186,58 @@ void share_free(NetShare *s);
 void share_heard_locked(Net *n, uint32_t from, const uint8_t *body, size_t bytes);
 void share_gone_locked(Net *n, uint32_t process);
 
+// --- libfabric.c ---------------------------------------------------------------------------------
+#define OFI_CONTEXT_BYTES 64 // of an operation, for the library
+typedef struct Ofi Ofi;      // an endpoint that sends to and receives from anybody it has met
+typedef struct OfiMemory {
+    void *at; // all that is ever sent or received
+    size_t bytes, operations; // under way, at most
+} OfiMemory;
+typedef struct OfiDone {
+    void *context;
+    size_t bytes; // of one that came
+    bool ok;
+    const char *why;
+} OfiDone;
+// provider: tcp, efa; NULL: the best there is. ip: where the others reach this host.
+bool ofi_open(const char *provider, const char *ip, const OfiMemory *m, Ofi **out, char *why, size_t why_bytes);
+void ofi_close(Ofi *o); // may be NULL
+const char *ofi_provider(const Ofi *o);
+size_t ofi_name(Ofi *o, void *out, size_t max); // by which others meet it; 0: it has none
+bool ofi_meet(Ofi *o, const void *name, uint64_t *to);
+int ofi_send(Ofi *o, void *context, const void *from, size_t n, uint64_t to); // 1: under way, 0: not now, -1: never
+int ofi_recv(Ofi *o, void *context, void *to, size_t n);
+uint32_t ofi_done(Ofi *o, OfiDone *out, uint32_t max); // operations that are done, at most 16 and none without looking
+int ofi_fd(const Ofi *o);    // to poll for operations that are done, when it may be slept on; -1: there is none
+bool ofi_may_sleep(Ofi *o);
+
+// --- fabric.c ------------------------------------------------------------------------------------
+typedef struct Fabric Fabric; // of a process
+typedef struct Link Link;     // to another
+typedef struct FabricCard {   // what a process tells the other, to be sent to
+    char provider[32];
+    uint32_t chunk, window, name_bytes; // name_bytes 0: not through libfabric
+    uint8_t words[16], name[132];
+} FabricCard;
+// For at most that many links.
+bool fabric_open(const char *provider, const char *ip, uint32_t me, uint32_t n, uint32_t links, Fabric **out, char *why,
+                 size_t why_bytes);
+void fabric_close(Fabric *f); // may be NULL
+const char *fabric_way(const Fabric *f); // "fabric tcp", for reports
+bool fabric_move(Fabric *f);          // what is done; whether there was anything
+bool fabric_pending(const Fabric *f); // something goes out only if somebody moves it
+int fabric_fd(const Fabric *f);
+bool fabric_may_sleep(Fabric *f);
+bool link_make(Fabric *f, uint32_t process, Link **out, FabricCard *card);
+bool link_meet(Link *l, const FabricCard *card, bool first, int64_t until_ms); // first: who speaks first
+size_t link_write(Link *l, const void *from, size_t n); // as much as there is room for
+void link_flush(Link *l);                               // what was written goes off
+size_t link_read(Link *l, void *to, size_t n);          // as much as there is
+void link_tell(Link *l);                                // the other, how much was taken
+bool link_settled(const Link *l);                       // all was taken
+void link_end(Link *l);                                 // it is gone: nothing is sent any more
+const char *link_fault(const Link *l);                  // NULL: none
+
 // --- the world -----------------------------------------------------------------------------------
 enum { CHANNEL_CONTROL, CHANNEL_DATA, CHANNELS, CHANNEL_ROOT = CHANNELS }; // of a pair of processes; to the store
 
@@ -230,6 +284,8 @@ typedef struct Peer {
     int fd[CHANNELS]; // -1: this process itself, or gone
     RingPair rings;
     Direct direct;
+    Link *link; // NULL: bytes do not go through libfabric
+    int64_t broken_ms; // since when that cannot be
     NetProcess who;
     bool gone, left; // left: it said goodbye
     char fault[NET_WHY_BYTES];
@@ -271,6 +327,8 @@ struct Net {
     bool crowded; // more processes on this host than CPUs
     int kick[2];  // a pipe: wakes who polls
     int stop[2];  // a pipe: ends the control thread
+    int nudge[2]; // a pipe: wakes it
+    Fabric *fabric; // NULL: there is none
     pthread_t control;
     bool has_control, lost;
     unsigned coll_timeout_ms;
@@ -288,11 +346,13 @@ struct Net {
 };
 
 bool net_nonblocking(int fd);
+void net_drain(int fd); // of a pipe: all that is in it
 // The process is gone, because: everybody who waits for it is told. With the lock.
 void net_gone_locked(Net *n, uint32_t process, const char *why);
 void net_wake_locked(Net *n);
 void net_tell_locked(Net *n, uint32_t process, WireHead h, const void *body); // on its control connection
 bool net_thread(pthread_t *t, void *(*main)(void *), void *arg);              // that no signal of the program reaches
+void net_nudge_locked(Net *n); // nobody moves what is still to go through libfabric: the control thread has to
 const char *net_fault_locked(Net *n, const NetLaunch *l); // why the launch is over; NULL: it is not
 // join.c: fills peers and their connections.
 bool net_join(Net *n, const NetSelf *self, const NetKv *kv, char *why, size_t why_bytes);

@@ -91,8 +91,7 @@ static PJRT_Error *join(PJRT_Client *c, const Options *o, NetSelf self, const Ne
     self.devices = (uint32_t)c->topology->count;
     self.release = OTRN_RELEASE;
     self.chip = chip.text;
-    self.sockets = !strcmp(o->val[OPT_FABRIC], "sockets");
-    self.rings = !strcmp(o->val[OPT_FABRIC], "rings");
+    self.fabric = o->val[OPT_FABRIC];
     self.timeout_ms = JOIN_MS;
     job_limits(o, &self);
     if (net_open(&self, kv, &c->net, why, sizeof why))

@@ -70,8 +70,7 @@ World *opentrn_world_open(otrn_env *env, uint32_t process, uint32_t processes, u
     char chip[96];
     snprintf(chip, sizeof chip, "%s/%u", otrn_target(env), otrn_device_cores(env));
     NetSelf self = {.process = process, .processes = processes, .devices = 1, .release = OTRN_RELEASE, .chip = chip,
-                    .sockets = !strcmp(env->opts.val[OPT_FABRIC], "sockets"),
-                    .rings = !strcmp(env->opts.val[OPT_FABRIC], "rings"), .timeout_ms = timeout_ms};
+                    .fabric = env->opts.val[OPT_FABRIC], .timeout_ms = timeout_ms};
     NetKv kv = {.arg = w, .put = store_put, .get = store_get};
     if (net_open(&self, &kv, &w->net, why, why_bytes)) {
         rt_env_join(env, w->net);

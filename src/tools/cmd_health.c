@@ -54,12 +54,12 @@ static void print_pairs(const Health *h) {
     uint32_t rows = 0, all = h->n * (h->n - 1) / 2;
     if (!all)
         return;
-    printf("\n%-6s %-6s %12s %12s %10s %10s %12s\n", "from", "to", "latency us", "worst us", "GB/s", "and back", "sent again");
+    printf("\n%-6s %-6s %12s %12s %10s %10s %12s  %s\n", "from", "to", "latency us", "worst us", "GB/s", "and back", "sent again", "through");
     for (uint32_t i = 0; i < h->n; i++)
         for (uint32_t j = i + 1; j < h->n && rows < ROWS_MAX; j++, rows++) {
             const HealthPair *p = &h->pairs[i * h->n + j], *back = &h->pairs[j * h->n + i];
-            printf("%-6u %-6u %12.1f %12.1f %10.3g %10.3g %10.2g %%\n", i, j, p->latency_us, p->worst_us, p->gb_s, back->gb_s,
-                   50 * (p->again + back->again));
+            printf("%-6u %-6u %12.1f %12.1f %10.3g %10.3g %10.2g %%  %s\n", i, j, p->latency_us, p->worst_us, p->gb_s, back->gb_s,
+                   50 * (p->again + back->again), p->way);
         }
     if (rows < all)
         printf("… and %u more; --json has all\n", all - rows);
@@ -101,8 +101,9 @@ static void print_json(const Health *h) {
             const HealthPair *p = &h->pairs[i * h->n + j];
             if (i == j)
                 continue;
-            printf("%s\n  {\"from\": %u, \"to\": %u, \"latency_us\": %.6g, \"worst_us\": %.6g, \"gb_s\": %.6g, \"sent_again\": %.6g}",
-                   first ? "" : ",", i, j, p->latency_us, p->worst_us, p->gb_s, p->again);
+            printf("%s\n  {\"from\": %u, \"to\": %u, \"latency_us\": %.6g, \"worst_us\": %.6g, \"gb_s\": %.6g, \"sent_again\": %.6g, "
+                   "\"through\": \"%s\"}",
+                   first ? "" : ",", i, j, p->latency_us, p->worst_us, p->gb_s, p->again, p->way);
             first = 0;
         }
     printf("],\n \"all_reduce\": [");
@@ -152,7 +153,7 @@ int cmd_health(Tool *t) {
     int status = -1;
     bool many = job_find(t->ctx, &t->opt, &job), ok = true;
     NetSelf self = {.process = job.rank, .processes = job.world, .devices = 1, .release = OTRN_RELEASE, .chip = "health",
-                    .secret = many ? job.secret : "alone", .sockets = !strcmp(t->opt.val[OPT_FABRIC], "sockets"), .timeout_ms = JOIN_MS};
+                    .secret = many ? job.secret : "alone", .fabric = t->opt.val[OPT_FABRIC], .timeout_ms = JOIN_MS};
     job_limits(&t->opt, &self);
     if (opt_num(&t->opt, OPT_SLOWER) > 99)
         ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "--slower: at most 99 percent");

@@ -195,6 +195,7 @@ static bool answer_longs(Probe *p, uint32_t with, char *data) {
 // The one with the smaller number is first.
 static bool measure_pair(Probe *p, uint32_t with, char *data, HealthPair *pair) {
     uint64_t before = net_retransmits(p->net, with);
+    snprintf(pair->way, sizeof pair->way, "%s", net_way(p->net, with));
     bool ok = p->me < with ? pings(p, with, pair) && longs(p, with, data, pair) && answer_longs(p, with, data)
                            : answer_pings(p, with) && answer_longs(p, with, data) && longs(p, with, data, pair);
     pair->again = (double)(net_retransmits(p->net, with) - before) / (PINGS + LONGS * (double)LONG_BYTES / PACKET_BYTES);

@@ -20,6 +20,7 @@ typedef struct HealthPair {      // from a process to another
     double latency_us, worst_us; // half a round trip: the middle one, and the worst; the same both ways
     double gb_s;                 // the best of some long messages
     double again;                // share of packets that had to be sent again
+    char way[16];                // how data goes: "sockets"
 } HealthPair;
 
 #define HEALTH_SIZES 4
