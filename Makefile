@@ -18,7 +18,7 @@
 # make opinfo       PyTorch operator samples against the lowerings of opentrn.torch; needs ./dev test-torch once
 # make wheel-check  the Python package as a stranger gets it: sdist, wheel, fresh environments; needs a network
 # make abi HEADER=pjrt_c_api.h    our PJRT declarations against the official ones
-# make kill-train   training runs killed at random moments and resumed, on 1 and 4 devices: RUNS=150 each, SEED=1
+# make kill-train   training runs killed at random moments and resumed, 1 and 4 processes: RUNS=150 each, SEED=1
 # make s3           checkpoints on a real S3 server, Ceph's radosgw, which is killed, full and refuses; skipped where it is not installed
 # make recipes      what README, ARCHITECTURE and docs tell to run, and the numbers they show: UPDATE=1 writes those printed into the pages
 # make install PREFIX=/usr/local  and uninstall; DESTDIR= is honoured; other targets: format, arm64, clean
@@ -192,7 +192,7 @@ abi:
 
 kill-train: all
 	sh scripts/kill_train.sh $(BUILD)/otrn $(or $(RUNS),150) $(or $(SEED),1) 1
-	sh scripts/kill_train.sh $(BUILD)/otrn $(or $(RUNS),150) $(or $(SEED),1) 4
+	sh scripts/kill_train.sh $(BUILD)/otrn $(or $(RUNS),150) $(or $(SEED),1) 1 40 4
 
 # SERVER= runs the checks against the server that AWS_ENDPOINT_URL names.
 SERVER  ?= sh scripts/s3_server.sh

@@ -2,18 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0
 # kill_train.sh — a training run killed (SIGKILL) at random moments and resumed, again and again: the weights at the end are those
 # of a run that nobody touched, to the byte, and no checkpoint is ever found damaged. It saves after every step, so
-# many of the moments fall into a save.
+# many of the moments fall into a save. With several processes (RANKS) one of them is killed, by turns, and the launcher ends the others.
 #
-#   kill_train.sh OTRN MOMENTS [SEED [DEVICES [STEPS]]]
+#   kill_train.sh OTRN MOMENTS [SEED [DEVICES [STEPS [RANKS]]]]      DEVICES: of each process
 set -u
-otrn=$1 moments=$2 seed=${3:-1} devices=${4:-1} steps=${5:-40}
+otrn=$1 moments=$2 seed=${3:-1} devices=${4:-1} steps=${5:-40} ranks=${6:-1}
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 words="--data=LICENSE --layers=1 --dim=64 --heads=2 --seq=16 --batch=4 --steps=$steps --devices=$devices --checkpoint-every=1 --keep=2 --sample=0"
 last=$(printf 'step-%08d/shard-00000-of-00001.safetensors' "$steps")
 
 start() { # $1 folder: goes on there, or begins
     # shellcheck disable=SC2086
+    [ "$ranks" = 1 ] || exec "$otrn" launch -n "$ranks" "$otrn" train $words --checkpoint="$1" --resume >>"$dir/said" 2>&1
+    # shellcheck disable=SC2086
     exec "$otrn" train $words --checkpoint="$1" --resume >>"$dir/said" 2>&1
+}
+victim() { # $1 what was started: itself, or one of its children; nothing when there is none yet
+    [ "$ranks" = 1 ] && { echo "$1"; return; }
+    cat "/proc/$1/task/$1/children" 2>/dev/null | awk -v i="$i" '{ if (NF) print $(i % NF + 1) }'
 }
 compare() {
     cmp "$dir/whole/$last" "$dir/run/$last" || { echo "FAIL: other weights after moment $i of seed $seed"; exit 1; }
@@ -26,8 +32,9 @@ while [ "$i" -lt "$moments" ]; do
     i=$((i + 1))
     start "$dir/run" &
     pid=$!
-    sleep "$(awk -v s="$seed" -v i="$i" 'BEGIN { srand(s * 100003 + i); printf "%.3f", rand() * 0.6 }')"
-    kill -9 "$pid" 2>/dev/null
+    sleep "$(awk -v s="$seed" -v i="$i" -v r="$ranks" 'BEGIN { srand(s * 100003 + i); printf "%.3f", rand() * (r > 1 ? 1.5 : 0.6) }')"
+    it=$(victim "$pid")
+    [ -z "$it" ] || kill -9 "$it" 2>/dev/null
     wait "$pid" 2>/dev/null
     case $? in
     0) ended=$((ended + 1)); compare ;;
@@ -38,4 +45,4 @@ done
 (start "$dir/run") || { tail -5 "$dir/said"; exit 1; }
 compare
 grep damaged "$dir/said" && { echo "FAIL: a damaged checkpoint"; exit 1; }
-echo "$moments moments on $devices device(s): killed $killed times, $((ended + 1)) runs came to their end, all with the same weights"
+echo "$moments moments on $ranks process(es) of $devices device(s): killed $killed times, $((ended + 1)) runs came to their end, all with the same weights"

@@ -18,7 +18,7 @@ from pathlib import Path
 
 OTRN = sys.argv[1]
 SMALL = ["--data=LICENSE", "--layers=1", "--dim=32", "--heads=2", "--seq=16", "--batch=4", "--sample=0"]
-LARGE = ["--model=mlp", "--layers=2", "--dim=2048", "--batch=4", "--sample=0"]  # 57 MB of state, four parts
+LARGE = ["--model=mlp", "--layers=2", "--dim=2048", "--batch=4", "--sample=0", "--schedule=constant", "--warmup=0"]  # 57 MB of state, four parts
 
 
 def bucket_make(name):

@@ -7,6 +7,8 @@
 #include "tools/tools.h"
 #include "train/study.h"
 
+#define LOST 75 // as in cmd_launch.c
+
 static bool given(const Tool *t, OptId id) { return *t->opt.val[id] && !strcmp(t->opt.from[id], "command line"); }
 
 static double number(Tool *t, OptId id, double least, double most) {
@@ -138,33 +140,78 @@ static void sample(Tool *t, const Train *run) {
                (uint64_t)whole(t, OPT_SEED, 0), stdout);
 }
 
-int cmd_train(Tool *t) {
-    Store *store = NULL;
-    const Checkpoint *from = checkpoint_before(t, &store);
-    Train *run = ARENA_NEW(t->arena, Train);
-    *run = (Train){.ctx = t->ctx, .arena = t->arena, .recipe = recipe_usual(t), .from = from, .store = store};
+// Process 0's checkpoint is everybody's; only it has the tensors.
+static const Checkpoint *checkpoint_share(Tool *t, Ranks *ranks, const Checkpoint *from) {
+    const char *text = ranks_share_text(t->ctx, t->arena, ranks, from ? from->text : NULL);
+    if (!ranks->rank || !text)
+        return from;
+    Checkpoint *c = ARENA_NEW(t->arena, Checkpoint);
+    *c = (Checkpoint){.path = "the checkpoint of process 0", .text = text, .manifest = json_parse(t->ctx, t->arena, "manifest", text, strlen(text))};
+    c->step = (int64_t)json_need(t->ctx, c->path, c->manifest, "step", JSON_NUMBER)->number;
+    return c;
+}
+
+static void devices_check(Tool *t, const Train *run) {
+    if (run->recipe.folder && run->ranks.devices > 1)
+        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "an exported step runs on the devices it was written for: leave --devices and launchers out");
+    if (run->ranks.devices > OTRN_MAX_DEVICES)
+        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "%lld devices: at most %d", (long long)run->ranks.devices, OTRN_MAX_DEVICES);
+}
+
+static void train_options(Tool *t, Train *run) {
+    run->opt = (TrainOptions){.checkpoint = t->opt.val[OPT_CHECKPOINT], .log = "", .tensorboard = "", .prometheus = "",
+                              .every = whole(t, OPT_CHECKPOINT_EVERY, 1), .keep = opt_num(&t->opt, OPT_KEEP), .resume = opt_on(&t->opt, OPT_RESUME),
+                              .devices = run->ranks.here, .silent = run->ranks.rank > 0};
+    if (run->ranks.rank)
+        return;
+    run->opt.log = t->opt.val[OPT_LOG], run->opt.tensorboard = t->opt.val[OPT_TENSORBOARD], run->opt.prometheus = t->opt.val[OPT_PROMETHEUS];
+    run->opt.terminal = isatty(2);
+}
+
+static int train(Tool *t, Train *run) {
+    otrn_env *env = tool_env(t);
+    *run = (Train){.ctx = t->ctx, .arena = t->arena, .recipe = recipe_usual(t), .env = env};
+    ranks_join(t->ctx, t->arena, &t->opt, arena_printf(t->arena, "%s/%u", otrn_target(env), otrn_device_cores(env)), &run->ranks);
+    const Checkpoint *from = run->ranks.rank ? NULL : checkpoint_before(t, &run->store);
+    from = run->from = checkpoint_share(t, &run->ranks, from);
     if (from)
         recipe_parse(t->ctx, t->arena, from, &run->recipe);
     recipe_set(t, from, &run->recipe);
-    int64_t devices = (int64_t)opt_num(&t->opt, OPT_DEVICES);
-    run->opt = (TrainOptions){.checkpoint = t->opt.val[OPT_CHECKPOINT], .log = t->opt.val[OPT_LOG], .tensorboard = t->opt.val[OPT_TENSORBOARD],
-                              .prometheus = t->opt.val[OPT_PROMETHEUS],
-                              .every = whole(t, OPT_CHECKPOINT_EVERY, 1), .keep = opt_num(&t->opt, OPT_KEEP), .resume = opt_on(&t->opt, OPT_RESUME),
-                              .devices = devices && given(t, OPT_DEVICES) ? devices : 1, .terminal = isatty(2)};
-    if (run->opt.devices > OTRN_MAX_DEVICES || (run->recipe.folder && run->opt.devices > 1))
-        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, run->recipe.folder ? "an exported step runs on the devices it was written for: leave --devices out"
-                                                                 : "--devices: at most 1024");
-    run->env = tool_env(t);
-    if (from && from->step >= run->recipe.steps)
+    devices_check(t, run);
+    train_options(t, run);
+    bool tells = run->ranks.rank == 0;
+    if (from && from->step >= run->recipe.steps && tells)
         fprintf(stderr, "otrn: step %lld is the last one already; --steps=N goes further\n", (long long)from->step);
     train_run(run);
-    printf("step %lld, loss %.6f%s\n", (long long)run->at, run->loss, run->stopped ? ", stopped" : "");
-    if (*t->opt.val[OPT_REPORT] && run->watch.notes.n)
+    if (tells)
+        printf("step %lld, loss %.6f%s\n", (long long)run->at, run->loss, run->stopped ? ", stopped" : "");
+    if (*t->opt.val[OPT_REPORT] && run->watch.notes.n && tells)
         page_write(run, t->opt.val[OPT_REPORT]);
-    if (!run->stopped)
+    if (!run->stopped && tells)
         sample(t, run);
     train_end(run);
     return run->stopped ? 130 : 0;
+}
+
+// A process that ends because another is gone has a status of its own, so that a launcher names the other.
+int cmd_train(Tool *t) {
+    Train *run = ARENA_NEW(t->arena, Train);
+    jmp_buf jb, *outer = t->ctx->on_fail;
+    volatile int status = -1;
+    if (CTX_TRY(t->ctx, jb))
+        status = train(t, run);
+    t->ctx->on_fail = outer;
+    bool lost = ranks_lost(&run->ranks);
+    ranks_leave(&run->ranks, status >= 0);
+    if (status < 0 && !lost)
+        longjmp(*outer, 1);
+    if (status < 0) {
+        char text[2400];
+        otrn_error_print(&t->ctx->err, text, sizeof text);
+        fprintf(stderr, "%s\n", text);
+        return LOST;
+    }
+    return status;
 }
 
 int cmd_generate(Tool *t) {

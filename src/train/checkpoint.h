@@ -19,6 +19,7 @@ typedef struct Checkpoint {
     int64_t step;
     const char *path;
     const Json *manifest;
+    const char *text; // of the manifest
     Tensor *tensors;
     size_t count;
 } Checkpoint;

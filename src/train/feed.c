@@ -69,16 +69,18 @@ static void tokens_feed(Train *t, const Port *const *ports, otrn_buffer *const *
     }
 }
 
-// Weights sum to one over all devices.
-static void weights_scale(Train *t, size_t port, size_t stride, int64_t devices) {
+// Weights sum to one over all devices, of other processes too.
+static void weights_scale(Train *t, size_t port, size_t stride) {
+    const otrn_type *type = &t->step.args[port].type;
+    int64_t rows = type->dims[0] * t->ranks.devices, seq = type->dims[1];
     double sum = 0;
-    int dtype = t->step.args[port].type.dtype;
-    size_t n = t->args[port].bytes / otrn_dtype_bytes(dtype);
-    for (size_t i = 0; i < n * (size_t)devices; i++)
-        sum += get_real(&t->args[i / n * stride + port], dtype, i % n);
-    for (size_t i = 0; i < n * (size_t)devices && sum > 0; i++) {
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t i = 0; i < seq; i++)
+            sum += hides(t, (uint64_t)(t->at * rows + row), i);
+    size_t n = t->args[port].bytes / otrn_dtype_bytes(type->dtype);
+    for (size_t i = 0; i < n * (size_t)t->opt.devices && sum > 0; i++) {
         const otrn_buffer *b = &t->args[i / n * stride + port];
-        put_real(b, dtype, i % n, get_real(b, dtype, i % n) * (float)(1 / sum));
+        put_real(b, type->dtype, i % n, get_real(b, type->dtype, i % n) * (float)(1 / sum));
     }
 }
 
@@ -134,12 +136,12 @@ static void batch_feed(Train *t) {
         for (size_t i = 0; i < n; i++)
             in[i] = &t->args[(size_t)d * stride + which[i]];
         if (t->data.images)
-            images_feed(t, ports, in, n, d, t->opt.devices);
+            images_feed(t, ports, in, n, t->ranks.first + d, t->ranks.devices);
         else
-            tokens_feed(t, ports, in, n, d, t->opt.devices);
+            tokens_feed(t, ports, in, n, t->ranks.first + d, t->ranks.devices);
     }
     if (t->recipe.model.kind == MODEL_BERT)
-        weights_scale(t, which[2], stride, t->opt.devices);
+        weights_scale(t, which[2], stride);
 }
 
 static double power(double base, int64_t n) {
@@ -210,7 +212,9 @@ void feed_state(Train *t) {
     for (size_t i = 0; i < t->step.nargs; i++) {
         const Port *p = &t->step.args[i];
         otrn_buffer *b = &t->args[i];
-        if (t->from && port_lasts(p)) {
+        if (t->ranks.rank && port_lasts(p)) {
+            continue; // process 0's
+        } else if (t->from && port_lasts(p)) {
             checkpoint_feed(t, p, b);
         } else if (p->file) {
             file_feed(t, p, b);
@@ -218,7 +222,5 @@ void feed_state(Train *t) {
             for (size_t k = 0; k < b->bytes / otrn_dtype_bytes(p->type.dtype); k++)
                 put_real(b, p->type.dtype, k, p->scale > 0 ? p->scale * random_bell((uint64_t)t->recipe.seed, STREAM_WEIGHTS + i, k) : p->fill);
         }
-        for (int64_t d = 1; d < t->opt.devices; d++)
-            memcpy(t->args[(size_t)d * t->step.nargs + i].data, b->data, b->bytes);
     }
 }

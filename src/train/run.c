@@ -45,7 +45,7 @@ static void compile(Train *t) {
     if (t->recipe.folder)
         step_read(t->ctx, t->arena, t->recipe.folder, &t->step);
     else
-        model_step(t->ctx, t->arena, &t->recipe.model, &t->recipe.adam, t->opt.devices, t->opt.real ? t->opt.real : DT_F32, &t->step);
+        model_step(t->ctx, t->arena, &t->recipe.model, &t->recipe.adam, t->ranks.devices, t->opt.real ? t->opt.real : DT_F32, &t->step);
     otrn_error err = OTRN_ERROR_INIT;
     check(t, otrn_compile(t->env, t->step.program, t->step.program_bytes, t->step.name, &t->exe, &err), &err);
     if (otrn_exe_num_args(t->exe) != t->step.nargs || otrn_exe_num_results(t->exe) != t->step.nresults)
@@ -105,6 +105,16 @@ static void state_make(Train *t) {
     }
 }
 
+static void state_share(Train *t) { // process 0's, and on each process the first device's
+    for (size_t i = 0; i < t->step.nargs; i++) {
+        const otrn_buffer *b = &t->args[i];
+        if (port_lasts(&t->step.args[i]))
+            ranks_share(t->ctx, &t->ranks, b->data, b->bytes);
+        for (int64_t d = 1; d < t->opt.devices; d++)
+            memcpy(t->args[(size_t)d * t->step.nargs + i].data, b->data, b->bytes);
+    }
+}
+
 static void data_check(Train *t) {
     const Json *was = t->from ? json_get(t->from->manifest, "data") : NULL;
     const Json *print = json_get(was, "print"), *count = json_get(was, "count");
@@ -128,9 +138,10 @@ static void prepare(Train *t) {
     memory_make(t);
     state_make(t);
     feed_state(t);
+    state_share(t);
     const Json *loss = t->from ? json_get(t->from->manifest, "loss") : NULL;
     t->at = t->from ? t->from->step : 0, t->loss = loss ? loss->number : 0;
-    if (*t->opt.checkpoint) {
+    if (t->store && !t->ranks.rank) {
         t->store->kind->claim(t->ctx, t->arena, t->store);
         checkpoint_aside(t->ctx, t->arena, t->store, t->at);
         saver_begin(t->ctx, t->arena, &t->saver, t->store, t->opt.keep, t->from ? t->at : -1, t->state, t->nstate);
@@ -142,14 +153,16 @@ static void prepare(Train *t) {
 static void execute(Train *t) {
     otrn_error err = OTRN_ERROR_INIT;
     size_t na = t->step.nargs, nr = t->step.nresults;
-    if (t->opt.devices == 1) {
+    const otrn_buffer *args[OTRN_MAX_DEVICES], *results[OTRN_MAX_DEVICES];
+    for (int64_t d = 0; d < t->opt.devices; d++)
+        args[d] = t->args + (size_t)d * na, results[d] = t->results + (size_t)d * nr;
+    uint32_t devices = (uint32_t)t->ranks.devices;
+    if (t->ranks.net)
+        check(t, rt_execute_spread(t->exe, devices, 1, &t->ranks.spread, args, na, results, nr, &err), &err);
+    else if (devices == 1)
         check(t, otrn_execute(t->exe, t->args, na, t->results, nr, &err), &err);
-    } else {
-        const otrn_buffer *args[OTRN_MAX_DEVICES], *results[OTRN_MAX_DEVICES];
-        for (int64_t d = 0; d < t->opt.devices; d++)
-            args[d] = t->args + (size_t)d * na, results[d] = t->results + (size_t)d * nr;
-        check(t, otrn_execute_many(t->exe, (uint32_t)t->opt.devices, 1, args, na, results, nr, &err), &err);
-    }
+    else
+        check(t, otrn_execute_many(t->exe, devices, 1, args, na, results, nr, &err), &err);
     for (size_t i = 0; i < na * (size_t)t->opt.devices; i++) {
         const Port *p = &t->step.args[i % na];
         const otrn_buffer *to = &t->args[i], *from = port_lasts(p) ? &t->results[i / na * nr + (size_t)p->result] : to;
@@ -195,9 +208,13 @@ static void not_a_number(Train *t) {
 }
 
 static void loop(Train *t) {
+    StepWord *words = ARENA_NEWN(t->arena, StepWord, t->ranks.world);
     double from = now_seconds(); // a step's time begins where the one before ended: copies for checkpoints count too
-    while (t->at < t->recipe.steps && !asked) {
+    t->stopped = ranks_agree(t->ctx, &t->ranks, &(StepWord){.stop = asked != 0}, words);
+    while (t->at < t->recipe.steps && !t->stopped) {
+        double fed = now_seconds();
         feed_step(t);
+        fed = now_seconds() - fed;
         execute(t);
         t->loss = scalar_of(t, t->step.loss);
         t->at++;
@@ -210,8 +227,8 @@ static void loop(Train *t) {
         if (t->due && t->at < t->recipe.steps && saver_free(&t->saver))
             save(t);
         errors_tell(t);
+        t->stopped = ranks_agree(t->ctx, &t->ranks, &(StepWord){.stop = asked != 0, .feed_seconds = fed}, words);
     }
-    t->stopped = asked != 0;
 }
 
 static void last_save(Train *t) {
@@ -242,6 +259,8 @@ void train_run(Train *t) {
         watch_begin(t);
         loop(t);
         last_save(t);
+        if (t->ranks.net) // the others stay until all is saved: what ends one ends all
+            ranks_agree(t->ctx, &t->ranks, &(StepWord){0}, ARENA_NEWN(t->arena, StepWord, t->ranks.world));
         good = true;
     }
     if (caught)

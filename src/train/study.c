@@ -47,7 +47,7 @@ static otrn_env *env_open(Study *s, const Precision *p) {
 // A run of so many steps, or false: its loss was no number.
 static bool run(Study *s, otrn_env *env, const Precision *p, int64_t steps, int seed, Train *t) {
     Ctx *ctx = s->ctx;
-    *t = (Train){.ctx = ctx, .arena = s->arena, .env = env, .recipe = s->recipe};
+    *t = (Train){.ctx = ctx, .arena = s->arena, .env = env, .recipe = s->recipe, .ranks = RANKS_ALONE};
     t->recipe.steps = steps, t->recipe.seed += seed;
     if (p->real && s->recipe.folder)
         t->recipe.folder = arena_printf(s->arena, "%s/f64", s->recipe.folder);

@@ -13,6 +13,7 @@
 #include "train/checkpoint.h"
 #include "train/data.h"
 #include "train/model.h"
+#include "train/ranks.h"
 
 typedef enum Schedule { SCHEDULE_COSINE, SCHEDULE_LINEAR, SCHEDULE_CONSTANT, SCHEDULE_COUNT } Schedule;
 extern const char *const schedule_names[SCHEDULE_COUNT];
@@ -33,7 +34,7 @@ typedef struct TrainOptions { // what does not
     int64_t every;
     uint64_t keep;
     bool resume;
-    int64_t devices;
+    int64_t devices; // of this process
     bool terminal; // a progress line
     bool silent;   // not even quiet lines
     int real;      // DT_F64: a model of ours in double precision; 0: f32
@@ -72,6 +73,7 @@ typedef struct Train {
     size_t nstate;
     int64_t at; // steps done
     double loss;
+    Ranks ranks;
     Store *store; // of checkpoints; NULL: none are written
     Saver saver;
     bool due; // a checkpoint, as soon as there is a way

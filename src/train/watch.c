@@ -29,6 +29,8 @@ static void line_end(Watch *w) {
 
 void watch_say(Train *t, const char *fmt, ...) {
     va_list ap;
+    if (t->ranks.rank)
+        return; // process 0 tells it
     line_end(&t->watch);
     fprintf(stderr, "otrn: ");
     va_start(ap, fmt);

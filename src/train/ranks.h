@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// ranks.h — a run over several processes: each has some of its devices, and they agree before every step.
+//
+// What started them (otrn launch, torchrun, srun, mpirun) says who they are and where they meet (rt/job.h). Process 0 reads and
+// writes checkpoints and tells how it goes; the others get its manifest and its state, so folders need not be shared. Device d of all
+// has rows d of the batch, wherever it is: the same bits for every layout.
+#ifndef OTRN_TRAIN_RANKS_H
+#define OTRN_TRAIN_RANKS_H
+
+#include "base/opt.h"
+#include "base/arena.h"
+#include "rt/rt.h"
+
+typedef struct Ranks {
+    uint32_t rank, world;
+    int64_t here, first, devices; // of this process; the first of them; of all
+    struct Net *net;              // NULL: this process is alone
+    struct NetRoot *root;
+    RtSpread spread;
+} Ranks;
+
+#define RANKS_ALONE ((Ranks){.world = 1, .here = 1, .devices = 1})
+
+typedef struct StepWord { // what a process says behind each step
+    uint32_t stop;        // it was asked to
+    uint32_t pad;
+    double feed_seconds;  // it waited for its data
+} StepWord;
+
+// Meets the others; alone when nothing says that there are any. Raises with who is missing.
+void ranks_join(Ctx *ctx, Arena *a, const Options *o, const char *chip, Ranks *out);
+void ranks_leave(Ranks *r, bool good); // good: the others need not worry
+bool ranks_lost(const Ranks *r);       // another process is gone
+// Process 0's bytes are everybody's.
+void ranks_share(Ctx *ctx, Ranks *r, void *data, size_t bytes);
+const char *ranks_share_text(Ctx *ctx, Arena *a, Ranks *r, const char *text); // NULL goes too
+// Everybody's word to process 0, and whether one of them was asked to stop back; `words`: of all, in process 0.
+bool ranks_agree(Ctx *ctx, Ranks *r, const StepWord *mine, StepWord *words);
+
+#endif
