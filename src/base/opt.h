@@ -7,7 +7,7 @@
 // Columns: enum, name, environment variable (several, A|B: the first that is set), default, kind, values or unit, commands it shows under,
 // help. Kinds: S text, H text that is never shown, N whole number >= 0, B on|off, E one of the values separated by '|'.
 // Commands: letters as in tools/main.c (c compile, r run, e eval, p prof, P predict, k check, x as, d dis, i info,
-// C cache, R reduce, l ls, L launch, t train, g generate, y precision, H health; * all; - library only).
+// C cache, R reduce, l ls, L launch, t train, g generate, y precision, H health, T top; * all; - library only).
 #ifndef OTRN_BASE_OPT_H
 #define OTRN_BASE_OPT_H
 
@@ -100,7 +100,7 @@
       "a command that takes longer is ended and counts as not showing it; 0 = no limit")           \
     X(DIFF, "diff", "", "off", 'B', "", "p",                                                        \
       "two programs side by side, or one on two targets (--target=A,B)")                           \
-    X(JSON, "json", "", "off", 'B', "", "plCPHy", "machine-readable output")                            \
+    X(JSON, "json", "", "off", 'B', "", "plCPHyT", "machine-readable output")                            \
     X(MODEL, "model", "", "gpt", 'E', "gpt|bert|vit|mlp", "ty", "what to train, when no exported step is named")  \
     X(LAYERS, "layers", "", "", 'S', "count", "ty", "of the model; empty = of a small one")          \
     X(DIM, "dim", "", "", 'S', "count", "ty", "width of the model")                                  \
@@ -182,6 +182,7 @@
       "first of three ports on the first host; 0 = free ones, with --hosts 29400")                 \
     X(RESTARTS, "restarts", "", "0", 'N', "count", "L",                                             \
       "how often the whole job is started again when a process of it fails")                       \
+    X(ONCE, "once", "", "off", 'B', "", "T", "print it once, as without a terminal")                  \
     X(PICTURE, "picture", "", "", 'S', "FILE.svg", "H", "write the bandwidths of all pairs as a picture") \
     X(SLOWER, "slower", "", "25", 'N', "percent", "H",                                              \
       "a host or connection so far behind the middle one is a straggler: status 3")                \

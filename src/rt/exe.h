@@ -18,6 +18,7 @@
 #include "chip/core/chip.h"
 #include "coll/comm.h"
 #include "mach/instance.h"
+#include "rt/status.h"
 #include "rt/rt.h"
 
 typedef struct Many Many;
@@ -62,6 +63,9 @@ struct otrn_env {
     RtWarn warn;
     struct Net *_Atomic net; // its programs are compiled by one of these processes; NULL: alone
     Many *many;           // the others, once a program needed them (many.c)
+    Status *status;       // for otrn top; NULL: nothing ran yet, or there is no place for it
+    const otrn_exe *told; // the program whose name and memory it has
+    bool status_tried;
     pthread_mutex_t log_turn;
     otrn_log_fn *log; // NULL: stderr
     void *log_arg;
@@ -142,7 +146,7 @@ typedef struct RunGuard {
     bool catches;
     double begin;
 } RunGuard;
-void guard_begin(RunGuard *g, otrn_exe *exe);
+void guard_begin(RunGuard *g, otrn_exe *exe, uint32_t devices);
 void guard_end(RunGuard *g);
 void guard_hint(const otrn_env *env, otrn_status s, otrn_error *err); // what to do about it
 bool exe_may_turn(const Artifact *art);

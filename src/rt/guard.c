@@ -24,14 +24,35 @@ bool exe_may_turn(const Artifact *art) {
     return art->peer && exe_may_turn(art->peer);
 }
 
-void guard_begin(RunGuard *g, otrn_exe *exe) {
+static void status_begin(otrn_env *env, const otrn_exe *exe, uint32_t devices) {
+    if (!env->status_tried)
+        env->status_tried = true, env->status = status_open(&env->opts);
+    StatusPage *p = status_page(env->status);
+    if (!p || env->told == exe)
+        return;
+    env->told = exe;
+    p->devices = devices > p->devices ? devices : p->devices;
+    p->hbm_bytes = exe->memory.peak_bytes, p->hbm_capacity = exe->memory.capacity_bytes;
+    snprintf(p->program, sizeof p->program, "%s", exe->art->name ? exe->art->name : "");
+}
+
+static void status_end(otrn_env *env, double began) {
+    StatusPage *p = status_page(env->status);
+    if (p)
+        p->runs++, p->busy_seconds += now_seconds() - began;
+}
+
+StatusPage *rt_status(otrn_env *env) { return status_page(env->status); }
+
+void guard_begin(RunGuard *g, otrn_exe *exe, uint32_t devices) {
     otrn_env *env = exe->env;
     *g = (RunGuard){.exe = exe, .catches = env->catches && !exe->brief};
     pulse_begin(&env->pulse, exe->art->ncode);
     pulse_timer_begin(&g->timer, &env->pulse, opt_num(&env->opts, OPT_TIMEOUT));
     if (g->catches)
         pulse_catch_begin(&env->pulse);
-    g->begin = env->catches ? now_seconds() : 0;
+    status_begin(env, exe, devices);
+    g->begin = now_seconds();
 }
 
 void guard_end(RunGuard *g) {
@@ -41,6 +62,7 @@ void guard_end(RunGuard *g) {
     if (env->catches)
         g->exe->brief = !g->exe->may_turn && now_seconds() - g->begin < BRIEF_SECONDS;
     pulse_timer_end(&g->timer);
+    status_end(env, g->begin);
 }
 
 void guard_hint(const otrn_env *env, otrn_status s, otrn_error *err) {

@@ -384,7 +384,7 @@ otrn_status many_run(otrn_env *env, const ManyRun *run, otrn_error *err) {
             return OTRN_USAGE;
     pthread_mutex_lock(&env->turn);
     RunGuard guard;
-    guard_begin(&guard, run->exes[0]);
+    guard_begin(&guard, run->exes[0], run->spread ? run->spread->nhere : grid_ranks(run->grid));
     otrn_status s = run_locked(env, run, err);
     guard_end(&guard);
     guard_hint(env, s, err);

@@ -151,6 +151,7 @@ void otrn_close(otrn_env *env) {
     if (!env || atomic_fetch_sub(&env->refs, 1) > 1)
         return;
     many_free(env->many);
+    status_close(env->status);
     rt_writer_free(env->writer);
     rt_spare_fini(&env->spare);
     rt_warn_fini(&env->warn);
@@ -571,7 +572,7 @@ otrn_status otrn_execute(otrn_exe *exe, const otrn_buffer *args, size_t num_args
     if (slot->peer)
         chip_attach(env->core.second, env->pool, NULL);
     RunGuard guard;
-    guard_begin(&guard, exe);
+    guard_begin(&guard, exe, 1);
     s = slot->peer ? exe_run_turns(env, &env->core, slot, &failed, &pc, why, sizeof why)
                    : exe_run(env, &env->core, slot->prog, slot->segs, &pc, why, sizeof why, &watch);
     guard_end(&guard);

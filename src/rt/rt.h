@@ -119,6 +119,8 @@ otrn_status rt_execute_spread(otrn_exe *exe, uint32_t replicas, uint32_t partiti
                               const otrn_buffer *const *args, size_t num_args, const otrn_buffer *const *results,
                               size_t num_results, otrn_error *err);
 
+struct StatusPage *rt_status(otrn_env *env); // of this process, for otrn top; NULL: there is none
+
 // --- cache.c: a folder of compiled programs, content-addressed --------------------------------------
 const char *rt_cache_dir(Arena *a, const Options *o); // "" when there is nowhere to keep it
 // Everything the artifact depends on, a line each; the key is its hash.

@@ -52,6 +52,7 @@ typedef struct Watch { // see watch.h's functions below
     int64_t steps, samples; // of the run; tokens or images of a step
     const char *unit;
     double begun, told, written, priced_us, usd_per_hour; // seconds; the modelled step, 0: not known
+    double comm_share, engines[OTRN_ENGINES]; // of the modelled step
     double mean, spread; // of the loss, fading
     double pace;         // seconds a step takes, fading
     int64_t first, spikes;

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/now.h"
+#include "rt/status.h"
 #include "train/train.h"
 
 #define FADE 0.05        // share of the newest step in means
@@ -116,9 +117,25 @@ static void board_open(Train *t) {
 // --- numbers ---------------------------------------------------------------------------------------
 
 static void price_read(Train *t) {
+    Watch *w = &t->watch;
     otrn_report r = OTRN_REPORT_INIT;
-    if (t->watch.priced_us == 0 && otrn_time(t->exe, NULL, &r, NULL) == OTRN_OK)
-        t->watch.priced_us = r.total_us, t->watch.usd_per_hour = r.usd_per_hour * (double)(r.devices > 1 ? 1 : t->opt.devices);
+    if (w->priced_us != 0 || otrn_time(t->exe, NULL, &r, NULL) != OTRN_OK || r.total_us <= 0)
+        return;
+    w->priced_us = r.total_us, w->comm_share = r.exposed_comm_us / r.total_us;
+    w->usd_per_hour = r.usd_per_hour * (double)(r.devices > 1 ? 1 : t->ranks.devices);
+    for (int i = 0; i < OTRN_ENGINES; i++)
+        w->engines[i] = r.busy_us[i] / r.total_us;
+}
+
+static void status_tell(Train *t, const StepNote *n) { // for otrn top
+    StatusPage *p = rt_status(t->env);
+    if (!p)
+        return;
+    p->rank = t->ranks.rank, p->world = t->ranks.world;
+    p->step = n->step, p->steps = t->recipe.steps, p->loss = n->loss;
+    p->modelled_us = t->watch.priced_us;
+    for (int i = 0; i < OTRN_ENGINES; i++)
+        p->engines[i] = t->watch.engines[i];
 }
 
 static double dollars(const Train *t) { return (double)t->at * t->watch.priced_us * 1e-6 * t->watch.usd_per_hour / 3600; }
@@ -128,8 +145,8 @@ static double pace(const Watch *w) { return w->pace > 0 ? (double)w->samples / w
 static void log_step(Train *t, const StepNote *n) {
     const Watch *w = &t->watch;
     fprintf(w->log, "{\"step\": %lld, \"loss\": %.9g, \"gradient_norm\": %.9g, \"lr\": %.9g, \"seconds\": %.6f, \"%s_per_second\": %.6g, "
-            "\"modelled_us\": %.6g, \"usd\": %.6g}\n", (long long)n->step, n->loss, n->norm, n->rate, n->seconds, w->unit,
-            n->seconds > 0 ? (double)w->samples / n->seconds : 0, w->priced_us, dollars(t));
+            "\"modelled_us\": %.6g, \"comm_share\": %.4g, \"usd\": %.6g}\n", (long long)n->step, n->loss, n->norm, n->rate, n->seconds, w->unit,
+            n->seconds > 0 ? (double)w->samples / n->seconds : 0, w->priced_us, w->comm_share, dollars(t));
     fflush(w->log);
 }
 
@@ -149,6 +166,7 @@ static void prom_write(Train *t, const StepNote *n) {
         {"step_seconds", "gauge", "that the last step took on this host", n->seconds},
         {"samples_per_second", "gauge", "tokens or images, on this host", pace(&t->watch)},
         {"modelled_step_seconds", "gauge", "that a step takes on the chip", t->watch.priced_us * 1e-6},
+        {"modelled_communication_share", "gauge", "of the modelled step, not hidden behind work", t->watch.comm_share},
         {"dollars", "counter", "that the steps so far cost on the chip", dollars(t)},
         {"checkpoint_step", "gauge", "last step on disk", (double)saver_saved(&t->saver)},
     };
@@ -174,6 +192,8 @@ static void text_of(const Train *t, const StepNote *n, char *out, size_t bytes) 
     duration((double)(w->steps - n->step) * w->pace, left, sizeof left);
     if (w->priced_us > 0)
         snprintf(model, sizeof model, ", modelled step %.3g ms", w->priced_us * 1e-3);
+    if (t->ranks.devices > 1 && w->priced_us > 0)
+        snprintf(model + strlen(model), sizeof model - strlen(model), " (%.0f %% communication)", 100 * w->comm_share);
     size_t used = strlen(model);
     if (w->priced_us > 0 && w->usd_per_hour > 0)
         snprintf(model + used, sizeof model - used, ", %.2g USD", dollars(t));
@@ -238,6 +258,7 @@ void watch_step(Train *t, const StepNote *n) {
     if (!t->opt.silent)
         price_read(t);
     VEC_PUSH(t->arena, &w->notes, *n);
+    status_tell(t, n);
     spike_find(t, n);
     if (w->log)
         log_step(t, n);
