@@ -221,6 +221,9 @@ def test_accelerators(tmp_path):
 
     errors = [abs(float(r["published"]) / gpus.predicted(r) - 1) for r in gpus.rows()]
     assert len(errors) > 80 and sum(errors) / len(errors) < 0.12
+    rows = gpus.single_rows()
+    held = [r for r in rows if r["held"] == "1"]
+    assert len(rows) == 17 and len(held) == 7 and gpus.mean(rows) < 12 and gpus.mean(held) < 12
     ran = predict(tmp_path, "--instance=p5.48xlarge", "--nodes=2", "--tp=8", "--pp=1", "--seq=256", "--json")
     r = json.loads(ran.stdout)
     assert ran.returncode == 0 and all(r[k] is not None for k in KEYS) and r["layout"]["dp"] == 2

@@ -41,6 +41,7 @@ def parser():
     p.add_argument("--attention", choices=layout.ATTENTION, help="flash: scores stay on the chip, masked ones are left out; whole: all are computed; plain: they pass through HBM [plain for encoders, whole with --recompute=full, else flash]")
     p.add_argument("--schedule", choices=layout.SCHEDULES, help="of the pipeline [1f1b]")
     p.add_argument("--lora", type=int, default=0, metavar="RANK", help="adapters of this rank learn, the weights do not")
+    p.add_argument("--software", choices=roof.SOFTWARE, default="compiled", help="of accelerators without a compiler here: each operation alone, or joined [compiled]")
     p.add_argument("--lnc", type=int, choices=(1, 2), default=0, help="cores of a device [the chip's]")
     p.add_argument("--price", type=float, metavar="USD/h", help="what an hour of one machine costs you")
     p.add_argument("--search", action="store_true", help="rank layouts, also over what has a default")
@@ -95,7 +96,7 @@ def job_of(o):
             raise Fault(f"--{name}={given[name]}: a whole number above 0 is needed")
     rest = (given["tp"] or 1) * (given["pp"] or 1) * (given["cp"] or 1)
     batch = o.global_batch or (given["dp"] or max(have // rest, 1)) * (given["micro_batch"] or 1) * (4 * given["pp"] if given["pp"] else 1)
-    return layout.Job(m, machine, o.nodes, seq, batch, o.precision, o.optimizer, o.lora), given
+    return layout.Job(m, machine, o.nodes, seq, batch, o.precision, o.optimizer, o.lora, o.software), given
 
 
 def is_whole(given):

@@ -29,6 +29,7 @@ class Job:
     precision: str = "bf16"
     optimizer: str = "adamw"
     lora: int = 0
+    software: str = "compiled"  # or eager: of machines that are priced by roofs
 
 
 @dataclasses.dataclass(frozen=True)

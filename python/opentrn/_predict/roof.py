@@ -4,9 +4,14 @@
 Products and attention take FLOP over a share of the peak, what is between them bytes over HBM's bandwidth, what devices tell each
 other bytes over links or network beside the work. Shares are the chip's (chips/accelerators.table); how often activations and
 logits go through HBM, and the host's part of a step, are the training software's, fitted to the same rows (accuracy/gpus.py).
+
+Software is compiled (operations between products are joined) or eager (each is a kernel that reads and writes HBM). One device
+waits for its host where steps are short: launches for each weight and, eager, for each operation of a layer. Some of the launching
+is beside the device's work, some is not: the two times are joined as the root of their squares' sum.
 """
 
 import dataclasses
+import math
 import os
 import pathlib
 
@@ -18,6 +23,13 @@ PASSES = 125.0  # of a layer's activations through HBM, forward and backward
 LOGIT_BYTES = 42.0  # through HBM for each word and position
 HOST_S = 0.039  # of a step of several devices
 RAILS = 0.8  # of the network that collectives reach
+SCORE_BYTES = 34.0  # through HBM for each score that is not kept on the chip, forward and backward
+TENSOR_S = 0.14e-3  # of the host for each weight: its products, its gradient, its type
+KERNEL_S = 0.027e-3  # of the host for an operation that is launched alone
+KERNELS, GELU_KERNELS = 10, 24  # of an eager layer, forward and backward: all between its products; gelu by tanh, written out in many
+GELU_PASSES = 95.0  # of a layer's way up in fp32: eager gelu by tanh, whose powers autocast widens
+EAGER_LOGIT_BYTES = 97.0  # with autocast, which widens logits alone
+SOFTWARE = ("compiled", "eager")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,6 +77,18 @@ def machine(name, price=None):
     return dataclasses.replace(found, usd_per_hour=price, basis="your price") if price else found
 
 
+def _products(job):
+    """(FLOP a second of products, of attention's)."""
+    a = job.machine
+    rate = {"fp8": a.flops_fp8 * a.products_fp8, "fp32": a.flops_fp32 * a.products}.get(job.precision, a.flops * a.products)
+    return rate, rate if job.precision == "fp32" else a.flops * a.attention
+
+
+def _is_plain(job, x):
+    """Do scores pass through HBM? Compilers write out attention with a mask, as encoders have it; eager has a kernel for all."""
+    return x.attention == "plain" or (x.attention is None and job.model.task == "mlm" and job.software == "compiled" and x.devices == 1)
+
+
 def parts(job, x):
     """Seconds of a micro-batch on one device, by operation, and of what is beside it."""
     m, a, t = job.model, job.machine, x.micro_batch * job.seq / x.cp
@@ -74,20 +98,39 @@ def parts(job, x):
     busy = attention + mlp * (m.chosen / m.experts if m.experts else 1)
     layers = (m.layers + m.decoder) / x.pp
     again = {"full": 4 / 3, "selective": 1.0, "none": 1.0}[x.recompute]
-    rate = {"bf16": a.flops * a.products, "amp": a.flops * a.products, "fp8": a.flops_fp8 * a.products_fp8, "fp32": a.flops_fp32 * a.products}[job.precision]
+    rate, attend = _products(job)
     seq = job.seq if m.task != "classes" else t / x.micro_batch
     seen = (0.5 if m.task == "lm" else 1.0) * (min(m.window / seq, 1.0) if m.window else 1.0)
     pairs = 4 * seq * m.heads * m.head * seen * layers * t * 3 * (3.5 / 3) / x.tp
+    widened, size = job.software == "eager" and job.precision != "fp32", BYTES[x.types(job)[0][0]]
     out = {
         "products": 6 * busy / x.pp * t * again / x.tp / rate,
-        "head": 6 * m.vocab * m.width * t / x.tp / (a.flops * a.products) if m.task != "classes" else 0.0,
-        "attention": pairs * (4 / 3 if x.recompute == "full" else 1.0) / (a.flops * a.attention),
-        "between": layers * t * m.width * 2 * PASSES * again / x.tp / a.hbm,
-        "logits": t * m.vocab * LOGIT_BYTES / x.tp / a.hbm if m.task != "classes" else 0.0,
+        "head": 6 * m.vocab * m.width * t / x.tp / (rate if job.precision == "fp32" else a.flops * a.products) if m.task != "classes" else 0.0,
+        "attention": pairs * (4 / 3 if x.recompute == "full" else 1.0) / attend,
+        "between": layers * t * m.width * size * PASSES * again / x.tp / a.hbm,
+        "logits": t * m.vocab * (EAGER_LOGIT_BYTES if widened else LOGIT_BYTES) / x.tp / a.hbm if m.task != "classes" else 0.0,
     }
+    if widened and m.act == "gelu":
+        out["between"] += layers * t * m.hidden * 4 * GELU_PASSES / x.tp / a.hbm
+    if _is_plain(job, x):
+        out["scores"] = layers * t * m.heads * seq * SCORE_BYTES / x.tp / a.hbm
     if x.tp > 1:  # two sums forward and two backward, each scattered and gathered
         out["tensor_parallel"] = 4 * again * layers * 2 * t * m.width * 2 * (1 - 1 / x.tp) / a.link
     return out
+
+
+def weights(m):
+    """How many weights and vectors beside them a model has."""
+    each = (2 if m.norm == "layer" else 1) * 2 + (4 if m.kind != "gpt2" else 2) + (3 if m.gated else 2)
+    biases = (4 if m.kind != "gpt2" else 2) + (3 if m.gated else 2) if m.bias else 3 if m.qkv_bias else 0
+    return (m.layers + m.decoder) * (each + biases)
+
+
+def launches(job, micros):
+    """Seconds that the host launches a step of one device."""
+    m = job.model
+    alone = (KERNELS + (GELU_KERNELS if m.act == "gelu" else 0)) * (m.layers + m.decoder) if job.software == "eager" else 0
+    return micros * (weights(m) * TENSOR_S + alone * KERNEL_S)
 
 
 def _rate(job, x, ranks):
@@ -114,7 +157,8 @@ def step(job, x):
     whole = 2 * count * BYTES[types[2]] * (1 - 1 / ranks) / _rate(job, x, ranks) if ranks > 1 and x.zero < 2 else 0.0
     seconds["reduction"] = max(whole - busy / 2, 0.0)  # beside the last backward pass
     seconds["optimizer"] = count * 28 / (ranks if x.zero else 1) / a.hbm
-    seconds["host"] = HOST_S if x.devices > 1 else 0.0
+    device = sum(seconds.values())
+    seconds["host"] = HOST_S if x.devices > 1 else math.hypot(device, launches(job, micros)) - device
     seconds = {k: v for k, v in seconds.items() if v}
     talk = micros * (comm + work.get("tensor_parallel", 0)) + seconds.get("passing_on", 0) + whole
     shown = micros * (late + work.get("tensor_parallel", 0)) + seconds.get("passing_on", 0) + seconds.get("reduction", 0)
