@@ -237,6 +237,23 @@ OpId hlo_op_transpose(Hlo *h, LocId loc, ValueId v, const int64_t *perm) {
     return id;
 }
 
+OpId hlo_op_dot(Hlo *h, LocId loc, ValueId lhs, ValueId rhs, DotPairs dims, TypeId type, const HloAttr *precision) {
+    static const HloAttr by_default[2] = {{.kind = HA_ENUM, .i = PREC_DEFAULT}, {.kind = HA_ENUM, .i = PREC_DEFAULT}};
+    const HloType *l = hlo_value_type(h, lhs), *r = hlo_value_type(h, rhs);
+    for (uint32_t i = 0; i < dims.nb; i++)
+        assert(l->dims[dims.lb[i]] == r->dims[dims.rb[i]]);
+    for (uint32_t i = 0; i < dims.nc; i++)
+        assert(l->dims[dims.lc[i]] == r->dims[dims.rc[i]]);
+    assert(hlo_type(h, type)->rank + dims.nb + 2 * dims.nc == (uint32_t)l->rank + r->rank);
+    OpId id = hlo_op(h, HLO_DOT_GENERAL, loc, 2, (ValueId[]){lhs, rhs}, 1, &type);
+    hlo_set_ints(h, id, AK_LHS_BATCHING_DIMENSIONS, dims.lb, dims.nb);
+    hlo_set_ints(h, id, AK_RHS_BATCHING_DIMENSIONS, dims.rb, dims.nb);
+    hlo_set_ints(h, id, AK_LHS_CONTRACTING_DIMENSIONS, dims.lc, dims.nc);
+    hlo_set_ints(h, id, AK_RHS_CONTRACTING_DIMENSIONS, dims.rc, dims.nc);
+    *hlo_attr_slot(h, id, AK_PRECISION_CONFIG) = precision ? *precision : (HloAttr){.kind = HA_LIST, .n = 2, .list = by_default};
+    return id;
+}
+
 void hlo_region_push(Hlo *h, RegionId r, OpId op) {
     VEC_PUSH(h->arena, &h->regions.at[r].ops, op);
 }

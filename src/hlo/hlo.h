@@ -244,6 +244,12 @@ void hlo_set_ints(Hlo *h, OpId id, HloAttrKey key, const int64_t *v, uint32_t n)
 // What passes make most, in no region yet.
 OpId hlo_op_splat(Hlo *h, LocId loc, TypeId type, const void *one); // a constant, every element `one`
 OpId hlo_op_transpose(Hlo *h, LocId loc, ValueId v, const int64_t *perm);
+typedef struct DotPairs { // pairs of dimensions of a product's operands
+    uint32_t nb, nc;
+    const int64_t *lb, *rb, *lc, *rc; // batching, contracting
+} DotPairs;
+// A dot_general; precision: of another op (AK_PRECISION_CONFIG), NULL: the default.
+OpId hlo_op_dot(Hlo *h, LocId loc, ValueId lhs, ValueId rhs, DotPairs dims, TypeId type, const HloAttr *precision);
 void hlo_op_add_combiner(Hlo *h, OpId op, HloOpcode code, TypeId scalar); // the region (a, b) -> code(a, b)
 
 // A region of `parent` with what the region `body` of another graph has; that must outlive this one. All ops get `loc`.

@@ -192,15 +192,7 @@ static ValueId push(Assoc *s, HloOpcode code, uint32_t n, const ValueId *in, Typ
 }
 
 static ValueId converted(Assoc *s, ValueId v, int dtype) {
-    HloType t = *hlo_value_type(s->h, v);
-    return t.dtype == dtype ? v : push(s, HLO_CONVERT, 1, &v, hlo_type_tensor(s->h, dtype, t.rank, t.dims));
-}
-
-static ValueId turned(Assoc *s, ValueId v, const int64_t *perm) {
-    bool moves = false;
-    for (int i = 0; i < hlo_value_type(s->h, v)->rank; i++)
-        moves = moves || perm[i] != i;
-    return moves ? walk_push(&s->w, hlo_op_transpose(s->h, s->loc, v, perm)) : v;
+    return walk_convert(&s->w, s->loc, v, dtype);
 }
 
 static ValueId sum(Assoc *s, ValueId v, const int64_t *over, uint32_t n) {
@@ -244,7 +236,7 @@ static ValueId turned_alike(Assoc *s, ValueId v, const int64_t *perm, OpId befor
         for (int k = 0; k < rank; k++)
             if (now[k] == perm[i])
                 rest[i] = k;
-    return turned(s, v, rest);
+    return walk_transpose(&s->w, s->loc, v, rest);
 }
 
 // The sum of a o over some dimensions of o, as a lies before transposes: perm says which dimension of a is which of o, rows which one
@@ -285,7 +277,7 @@ static ValueId inner_product(Assoc *s, ValueId a, ValueId o, const int64_t *perm
     ValueId r = sum(s, push(s, HLO_MULTIPLY, 2, both, h->values.at[both[0]].type), sums, nsums);
     for (uint32_t i = 0; i < nkept; i++)
         left[i] = order[rows[i]];
-    return turned(s, r, left);
+    return walk_transpose(&s->w, s->loc, r, left);
 }
 
 // A number per row without the columns it was broadcast along.

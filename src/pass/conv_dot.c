@@ -75,8 +75,7 @@ static ValueId flat(Walk *walk, ValueId v, bool first_summed, int64_t summed, Lo
     int64_t dims[2] = {t->elems / summed, summed};
     if (first_summed)
         dims[0] = summed, dims[1] = t->elems / summed;
-    TypeId type = hlo_type_tensor(h, t->dtype, 2, dims);
-    return walk_push(walk, hlo_op(h, HLO_RESHAPE, loc, 1, &v, 1, &type));
+    return walk_reshape(walk, loc, v, 2, dims);
 }
 
 ValueId conv_as_dot(Walk *walk, OpId id, const ConvForm *f) {
@@ -105,15 +104,8 @@ ValueId conv_as_dot(Walk *walk, OpId id, const ConvForm *f) {
     }
     const HloType *l = hlo_value_type(h, in[swapped]), *r = hlo_value_type(h, in[!swapped]);
     TypeId type = hlo_type_tensor(h, y->dtype, 2, (int64_t[]){l->elems / summed, r->elems / summed});
-    OpId dot = hlo_op(h, HLO_DOT_GENERAL, op.loc, 2, (ValueId[]){in[swapped], in[!swapped]}, 1, &type);
-    hlo_set_ints(h, dot, AK_LHS_BATCHING_DIMENSIONS, NULL, 0);
-    hlo_set_ints(h, dot, AK_RHS_BATCHING_DIMENSIONS, NULL, 0);
-    hlo_set_ints(h, dot, AK_LHS_CONTRACTING_DIMENSIONS, &at[swapped], 1);
-    hlo_set_ints(h, dot, AK_RHS_CONTRACTING_DIMENSIONS, &at[!swapped], 1);
-    const HloAttr *precision = hlo_attr(&op, AK_PRECISION_CONFIG);
-    if (precision)
-        *hlo_attr_slot(h, dot, AK_PRECISION_CONFIG) = *precision;
-    ValueId made = walk_push(walk, dot);
-    TypeId out = h->values.at[op.results].type;
-    return walk_push(walk, hlo_op(h, HLO_RESHAPE, op.loc, 1, &made, 1, &out));
+    DotPairs by = {.nc = 1, .lc = &at[swapped], .rc = &at[!swapped]};
+    ValueId made = walk_push(walk, hlo_op_dot(h, op.loc, in[swapped], in[!swapped], by, type, hlo_attr(&op, AK_PRECISION_CONFIG)));
+    y = hlo_value_type(h, op.results);
+    return walk_reshape(walk, op.loc, made, y->rank, y->dims);
 }

@@ -26,8 +26,7 @@ typedef struct Pack {
 } Pack;
 
 static ValueId reshaped(Pack *p, ValueId v, int rank, const int64_t *dims) {
-    TypeId type = hlo_type_tensor(p->h, hlo_value_type(p->h, v)->dtype, rank, dims);
-    return walk_push(p->w, hlo_op(p->h, HLO_RESHAPE, p->op.loc, 1, &v, 1, &type));
+    return walk_reshape(p->w, p->op.loc, v, rank, dims);
 }
 
 static ValueId broadcast(Pack *p, ValueId v, int rank, const int64_t *dims, const int64_t *at, uint32_t n) {

@@ -25,14 +25,6 @@ typedef struct Convs {
 
 static ValueId push(Convs *s, OpId id) { return walk_push(&s->w, id); }
 
-static ValueId converted(Convs *s, ValueId v, int dtype, LocId loc) {
-    const HloType *t = hlo_value_type(s->h, v);
-    if (t->dtype == dtype)
-        return v;
-    TypeId to = hlo_type_tensor(s->h, dtype, t->rank, t->dims);
-    return push(s, hlo_op(s->h, HLO_CONVERT, loc, 1, &v, 1, &to));
-}
-
 // A kernel that a reverse of spatial dimensions made is read backwards where it lies.
 static void take_reversal(Convs *s, OpId id, const ConvForm *f) {
     Hlo *h = s->h;
@@ -261,7 +253,7 @@ static ValueId canon(Convs *s, OpId id) {
     int x = hlo_value_type(h, hlo_operand(h, &op, 0))->dtype, w = hlo_value_type(h, hlo_operand(h, &op, 1))->dtype;
     take_reversal(s, id, &f);
     for (uint32_t i = 0; i < 2 && x != w; i++) { // the array takes one type: widen both, which loses nothing
-        ValueId wide = converted(s, hlo_operand(h, &op, i), DT_F32, op.loc);
+        ValueId wide = walk_convert(&s->w, op.loc, hlo_operand(h, &op, i), DT_F32);
         h->operands.at[op.operands + i] = wide;
     }
     conv_read(h, hlo_at(h, id), &f);

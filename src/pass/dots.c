@@ -23,14 +23,6 @@ typedef struct Dots {
 
 static ValueId push(Dots *d, OpId id) { return walk_push(&d->w, id); }
 
-static ValueId convert_to(Dots *d, ValueId v, int dtype, LocId loc) {
-    const HloType *t = hlo_value_type(d->h, v);
-    if (t->dtype == dtype)
-        return v;
-    TypeId to = hlo_type_tensor(d->h, dtype, t->rank, t->dims);
-    return push(d, hlo_op(d->h, HLO_CONVERT, loc, 1, &v, 1, &to));
-}
-
 // stablehlo.dot is a dot_general over the last dimension of lhs and the first of rhs.
 static OpId widen_dot(Dots *d, OpId id) {
     Hlo *h = d->h;
@@ -38,17 +30,8 @@ static OpId widen_dot(Dots *d, OpId id) {
     ValueId in[2] = {hlo_operand(h, &op, 0), hlo_operand(h, &op, 1)};
     int64_t last = hlo_value_type(h, in[0])->rank - 1, first = 0;
     TypeId type = h->values.at[op.results].type;
-    OpId made = hlo_op(h, HLO_DOT_GENERAL, op.loc, 2, in, 1, &type);
+    OpId made = hlo_op_dot(h, op.loc, in[0], in[1], (DotPairs){.nc = 1, .lc = &last, .rc = &first}, type, hlo_attr(&op, AK_PRECISION_CONFIG));
     walk_grow(&d->w);
-    *hlo_attr_slot(h, made, AK_LHS_BATCHING_DIMENSIONS) = (HloAttr){.kind = HA_INTS};
-    *hlo_attr_slot(h, made, AK_RHS_BATCHING_DIMENSIONS) = (HloAttr){.kind = HA_INTS};
-    const HloAttr *precision = hlo_attr(&op, AK_PRECISION_CONFIG);
-    if (precision)
-        *hlo_attr_slot(h, made, AK_PRECISION_CONFIG) = *precision;
-    *hlo_attr_slot(h, made, AK_LHS_CONTRACTING_DIMENSIONS) =
-        (HloAttr){.kind = HA_INTS, .n = 1, .ints = hlo_ints_dup(h, &last, 1)};
-    *hlo_attr_slot(h, made, AK_RHS_CONTRACTING_DIMENSIONS) =
-        (HloAttr){.kind = HA_INTS, .n = 1, .ints = hlo_ints_dup(h, &first, 1)};
     walk_replace(&d->w, op.results, hlo_at(h, made)->results);
     return made;
 }
@@ -140,7 +123,7 @@ static void canon(Dots *d, OpId id) {
     int r = hlo_value_type(h, hlo_operand(h, &op, 1))->dtype;
     if (l != r) { // the array takes one type: widen both, which loses nothing
         for (uint32_t i = 0; i < 2; i++) {
-            ValueId wide = convert_to(d, hlo_operand(h, &op, i), DT_F32, op.loc);
+            ValueId wide = walk_convert(&d->w, op.loc, hlo_operand(h, &op, i), DT_F32);
             h->operands.at[op.operands + i] = wide; // after the call: a new op may move the table
         }
     }

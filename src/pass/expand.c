@@ -169,18 +169,8 @@ static Term product(Expand *x, const Term *l, const Term *r, const Term *result)
     for (int i = 0; i < r->n; i++)
         if (letter_dim(l, r->letter[i]) < 0)
             out.letter[out.n++] = r->letter[i];
-    ValueId in[2] = {l->v, r->v};
-    OpId id = expand_make(x, HLO_DOT_GENERAL, 2, in,
-                   type_of(x, hlo_value_type(x->h, result->v)->dtype, &out, l, r));
-    hlo_set_ints(x->h, id, AK_LHS_BATCHING_DIMENSIONS, lb, nb);
-    hlo_set_ints(x->h, id, AK_RHS_BATCHING_DIMENSIONS, rb, nb);
-    hlo_set_ints(x->h, id, AK_LHS_CONTRACTING_DIMENSIONS, lc, nc);
-    hlo_set_ints(x->h, id, AK_RHS_CONTRACTING_DIMENSIONS, rc, nc);
-    HloAttr *precision = ARENA_NEWN(x->h->arena, HloAttr, 2);
-    precision[0] = precision[1] = (HloAttr){.kind = HA_ENUM, .i = PREC_DEFAULT};
-    *hlo_attr_slot(x->h, id, AK_PRECISION_CONFIG) =
-        (HloAttr){.kind = HA_LIST, .n = 2, .list = precision};
-    out.v = expand_push(x, id);
+    TypeId type = type_of(x, hlo_value_type(x->h, result->v)->dtype, &out, l, r);
+    out.v = expand_push(x, hlo_op_dot(x->h, hlo_at(x->h, x->id)->loc, l->v, r->v, (DotPairs){nb, nc, lb, rb, lc, rc}, type, NULL));
     return out;
 }
 

@@ -508,23 +508,15 @@ static ValueId left_by_group(Expand *x, const Ragged *r) {
 static OpId ragged_product(Expand *x, const Ragged *r, ValueId lhs, int shift, bool sum_groups, TypeId type) {
     int64_t lb[OTRN_MAX_RANK], lc[OTRN_MAX_RANK], rc[OTRN_MAX_RANK];
     uint32_t n = 0;
-    ValueId in[2] = {lhs, hlo_operand(x->h, &r->op, 1)};
-    OpId dot = expand_make(x, HLO_DOT_GENERAL, 2, in, type);
     for (uint32_t i = 0; i < r->nb; i++)
         lb[i] = r->lb[i] + shift;
     if (sum_groups)
         lc[n] = 0, rc[n++] = r->group[0];
     for (uint32_t i = 0; i < r->nc; i++)
         lc[n] = r->lc[i] + shift, rc[n++] = r->rc[i];
-    hlo_set_ints(x->h, dot, AK_LHS_BATCHING_DIMENSIONS, lb, r->nb);
-    hlo_set_ints(x->h, dot, AK_RHS_BATCHING_DIMENSIONS, r->rb, r->nb);
-    hlo_set_ints(x->h, dot, AK_LHS_CONTRACTING_DIMENSIONS, lc, n);
-    hlo_set_ints(x->h, dot, AK_RHS_CONTRACTING_DIMENSIONS, rc, n);
     const HloAttr *precision = hlo_attr(&r->op, AK_PRECISION_CONFIG);
-    static const HloAttr plain[2] = {{.kind = HA_ENUM}, {.kind = HA_ENUM}};
-    *hlo_attr_slot(x->h, dot, AK_PRECISION_CONFIG) =
-        precision && precision->n == 2 ? *precision : (HloAttr){.kind = HA_LIST, .n = 2, .list = plain};
-    return dot;
+    return hlo_op_dot(x->h, r->op.loc, lhs, hlo_operand(x->h, &r->op, 1), (DotPairs){r->nb, n, lb, r->rb, lc, rc}, type,
+                      precision && precision->n == 2 ? precision : NULL);
 }
 
 static bool expand_ragged_dot(Expand *x) {

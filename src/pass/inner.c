@@ -23,20 +23,11 @@ static ValueId push(Inner *s, HloOpcode code, uint32_t n, const ValueId *in, Typ
 }
 
 static ValueId to_dims(Inner *s, ValueId v, int rank, const int64_t *dims) {
-    TypeId type = hlo_type_tensor(s->h, hlo_value_type(s->h, v)->dtype, rank, dims);
-    return s->h->values.at[v].type == type ? v : push(s, HLO_RESHAPE, 1, &v, type);
-}
-
-static ValueId turned(Inner *s, ValueId v, uint32_t n, const int64_t *perm) {
-    bool moves = false;
-    for (uint32_t i = 0; i < n; i++)
-        moves = moves || perm[i] != i;
-    return moves ? walk_push(&s->w, hlo_op_transpose(s->h, s->loc, v, perm)) : v;
+    return walk_reshape(&s->w, s->loc, v, rank, dims);
 }
 
 static ValueId converted(Inner *s, ValueId v, int dtype) {
-    HloType t = *hlo_value_type(s->h, v);
-    return t.dtype == dtype ? v : push(s, HLO_CONVERT, 1, &v, hlo_type_tensor(s->h, dtype, t.rank, t.dims));
+    return walk_convert(&s->w, s->loc, v, dtype);
 }
 
 // Batch and contracting dimensions of lhs as they lie; for each the one of rhs that goes with it.
@@ -93,7 +84,7 @@ static ValueId inner(Inner *s, const HloOp *op) {
         dims[place] = m.size[i];
         perm[i] = place;
     }
-    r = turned(s, to_dims(s, r, (int)m.n, dims), m.n, perm);
+    r = walk_transpose(&s->w, s->loc, to_dims(s, r, (int)m.n, dims), perm);
     for (uint32_t i = 0; i < m.n; i++) {
         if (m.batch[i] < 0) {
             over[nover++] = i;
@@ -106,7 +97,7 @@ static ValueId inner(Inner *s, const HloOp *op) {
     ValueId product = push(s, HLO_MULTIPLY, 2, both, h->values.at[both[0]].type);
     ValueId v = walk_sum(&s->w, s->loc, product, over, nover, hlo_type_tensor(h, DT_F32, (int)nleft, left));
     HloType out = *hlo_value_type(h, op->results);
-    v = turned(s, converted(s, v, out.dtype), nleft, order);
+    v = walk_transpose(&s->w, s->loc, converted(s, v, out.dtype), order);
     return to_dims(s, v, out.rank, out.dims);
 }
 

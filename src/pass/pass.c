@@ -128,6 +128,30 @@ ValueId walk_push(Walk *w, OpId id) {
     return hlo_at(w->hlo, id)->results;
 }
 
+ValueId walk_reshape(Walk *w, LocId loc, ValueId v, int rank, const int64_t *dims) {
+    const HloType *t = hlo_value_type(w->hlo, v);
+    int64_t elems = t->elems;
+    TypeId type = hlo_type_tensor(w->hlo, t->dtype, rank, dims);
+    assert(hlo_type(w->hlo, type)->elems == elems);
+    return w->hlo->values.at[v].type == type ? v : walk_push(w, hlo_op(w->hlo, HLO_RESHAPE, loc, 1, &v, 1, &type));
+}
+
+ValueId walk_convert(Walk *w, LocId loc, ValueId v, int dtype) {
+    const HloType *t = hlo_value_type(w->hlo, v);
+    assert(t->kind == HT_TENSOR);
+    if (t->dtype == dtype)
+        return v;
+    TypeId type = hlo_type_tensor(w->hlo, dtype, t->rank, t->dims);
+    return walk_push(w, hlo_op(w->hlo, HLO_CONVERT, loc, 1, &v, 1, &type));
+}
+
+ValueId walk_transpose(Walk *w, LocId loc, ValueId v, const int64_t *perm) {
+    bool moves = false;
+    for (int i = 0; i < hlo_value_type(w->hlo, v)->rank; i++)
+        moves |= perm[i] != i;
+    return moves ? walk_push(w, hlo_op_transpose(w->hlo, loc, v, perm)) : v;
+}
+
 ValueId walk_sum(Walk *w, LocId loc, ValueId v, const int64_t *over, uint32_t n, TypeId type) {
     static const float zero = 0;
     Hlo *h = w->hlo;
@@ -170,6 +194,7 @@ static uint32_t map_slot(const ValueMap *m, ValueId from) {
 ValueId value_map_get(const ValueMap *m, ValueId from) { return m->cap ? m->at[map_slot(m, from)].to : 0; }
 
 void value_map_set(Arena *a, ValueMap *m, ValueId from, ValueId to) {
+    assert(from && to); // 0 means that it is not there
     if (2 * m->n >= m->cap) {
         ValueMap more = {.cap = m->cap ? 2 * m->cap : 16};
         more.at = arena_zalloc(a, more.cap * sizeof *more.at);
@@ -205,6 +230,7 @@ void walk_operands(Walk *w, OpId id) {
     HloOp *op = hlo_at(w->hlo, id);
     for (uint32_t i = 0; i < op->noperands; i++) {
         ValueId *v = &w->hlo->operands.at[op->operands + i];
+        assert(*v < w->repl.n);
         *v = w->repl.at[*v];
     }
 }

@@ -41,12 +41,7 @@ typedef struct Sums {
 
 static ValueId push(Sums *s, OpId id) { return walk_push(&s->w, id); }
 
-static ValueId reshaped(Sums *s, ValueId v, int rank, const int64_t *dims, LocId loc) {
-    TypeId type = hlo_type_tensor(s->h, hlo_value_type(s->h, v)->dtype, rank, dims);
-    if (s->h->values.at[v].type == type)
-        return v;
-    return push(s, hlo_op(s->h, HLO_RESHAPE, loc, 1, &v, 1, &type));
-}
+static ValueId reshaped(Sums *s, ValueId v, int rank, const int64_t *dims, LocId loc) { return walk_reshape(&s->w, loc, v, rank, dims); }
 
 static ValueId ones(Sums *s, int dtype, int64_t n, LocId loc) {
     for (uint32_t i = 0; i < s->ones.n; i++)
@@ -104,17 +99,8 @@ static ValueId dot_with_ones(Sums *s, ValueId x, int64_t rows, int sum_dtype, in
     Hlo *h = s->h;
     int64_t zero = 0;
     int dtype = hlo_value_type(h, x)->dtype;
-    ValueId operands[2] = {ones(s, dtype, rows, loc), x};
-    TypeId type = hlo_type_tensor(h, sum_dtype, rank, dims);
-    OpId dot = hlo_op(h, HLO_DOT_GENERAL, loc, 2, operands, 1, &type);
-    hlo_set_ints(s->h, dot, AK_LHS_BATCHING_DIMENSIONS, NULL, 0);
-    hlo_set_ints(s->h, dot, AK_RHS_BATCHING_DIMENSIONS, NULL, 0);
-    hlo_set_ints(s->h, dot, AK_LHS_CONTRACTING_DIMENSIONS, &zero, 1);
-    hlo_set_ints(s->h, dot, AK_RHS_CONTRACTING_DIMENSIONS, &zero, 1);
-    HloAttr *precision = ARENA_NEWN(h->arena, HloAttr, 2);
-    precision[0] = precision[1] = (HloAttr){.kind = HA_ENUM, .i = PREC_DEFAULT};
-    *hlo_attr_slot(h, dot, AK_PRECISION_CONFIG) = (HloAttr){.kind = HA_LIST, .n = 2, .list = precision};
-    return push(s, dot);
+    DotPairs by = {.nc = 1, .lc = &zero, .rc = &zero};
+    return push(s, hlo_op_dot(h, loc, ones(s, dtype, rows, loc), x, by, hlo_type_tensor(h, sum_dtype, rank, dims), NULL));
 }
 
 // A copy of the reduction over dimension `dim` of another operand.
@@ -179,17 +165,10 @@ static ValueId sum_between(Sums *s, const HloOp *op, const int64_t part[PART_COU
     int64_t batch = part[KEPT], rows = part[SUMMED], columns = part[KEPT_THEN] * part[SUMMED_LAST], zero = 0, one = 1;
     x = reshaped(s, x, 3, (int64_t[]){batch, rows, columns}, op->loc);
     ValueId row = ones(s, hlo_value_type(h, x)->dtype, batch * rows, op->loc);
-    ValueId operands[2] = {reshaped(s, row, 2, (int64_t[]){batch, rows}, op->loc), x};
+    row = reshaped(s, row, 2, (int64_t[]){batch, rows}, op->loc);
+    DotPairs by = {1, 1, &zero, &zero, &one, &one};
     TypeId type = hlo_type_tensor(h, sum_dtype, 2, (int64_t[]){batch, columns});
-    OpId dot = hlo_op(h, HLO_DOT_GENERAL, op->loc, 2, operands, 1, &type);
-    for (int side = 0; side < 2; side++) {
-        hlo_set_ints(h, dot, side ? AK_RHS_BATCHING_DIMENSIONS : AK_LHS_BATCHING_DIMENSIONS, &zero, 1);
-        hlo_set_ints(h, dot, side ? AK_RHS_CONTRACTING_DIMENSIONS : AK_LHS_CONTRACTING_DIMENSIONS, &one, 1);
-    }
-    HloAttr *precision = ARENA_NEWN(h->arena, HloAttr, 2);
-    precision[0] = precision[1] = (HloAttr){.kind = HA_ENUM, .i = PREC_DEFAULT};
-    *hlo_attr_slot(h, dot, AK_PRECISION_CONFIG) = (HloAttr){.kind = HA_LIST, .n = 2, .list = precision};
-    ValueId sum = push(s, dot);
+    ValueId sum = push(s, hlo_op_dot(h, op->loc, row, x, by, type, NULL));
     if (part[SUMMED_LAST] > 1) {
         sum = reshaped(s, sum, 3, (int64_t[]){batch, part[KEPT_THEN], part[SUMMED_LAST]}, op->loc);
         sum = reduce_like(s, op, sum, 2, hlo_type_tensor(h, sum_dtype, 2, (int64_t[]){batch, part[KEPT_THEN]}));

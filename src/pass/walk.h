@@ -7,6 +7,8 @@
 #ifndef OTRN_PASS_WALK_H
 #define OTRN_PASS_WALK_H
 
+#include <assert.h>
+
 #include "hlo/query.h"
 #include "pass/pass.h"
 
@@ -32,10 +34,15 @@ typedef void (*WalkRegion)(void *pass, RegionId r);
 void walk_regions(const Hlo *h, RegionId r, WalkRegion visit, void *pass);
 void walk_rewrite(Walk *w, RegionId r, WalkDepth depth, WalkVisit visit, void *pass); // inner regions first
 ValueId walk_push(Walk *w, OpId id); // into the list; its first result
+// The value in another form, made where it is not in that form already.
+ValueId walk_reshape(Walk *w, LocId loc, ValueId v, int rank, const int64_t *dims);
+ValueId walk_convert(Walk *w, LocId loc, ValueId v, int dtype);
+ValueId walk_transpose(Walk *w, LocId loc, ValueId v, const int64_t *perm);
 ValueId walk_sum(Walk *w, LocId loc, ValueId v, const int64_t *over, uint32_t n, TypeId type); // a reduction of f32 by addition
 void walk_set_ops(Hlo *h, RegionId r, const OpList *ops);
 void walk_count_uses(const Hlo *h, RegionId r, uint32_t *uses); // adds the reads of each value
 static inline void walk_replace(Walk *w, ValueId from, ValueId to) {
+    assert(from < w->repl.n && to < w->repl.n);
     w->repl.at[from] = w->repl.at[to];
 }
 
