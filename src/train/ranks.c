@@ -36,8 +36,7 @@ void ranks_join(Ctx *ctx, Arena *a, const Options *o, const char *chip, Ranks *r
     if (alone)
         return;
     NetSelf self = {.process = job.rank, .processes = job.world, .devices = (uint32_t)here, .release = OTRN_RELEASE, .chip = chip,
-                    .secret = job.secret, .sockets = !strcmp(o->val[OPT_FABRIC], "sockets"), .rings = !strcmp(o->val[OPT_FABRIC], "rings"),
-                    .timeout_ms = JOIN_MS};
+                    .secret = job.secret, .fabric = o->val[OPT_FABRIC], .timeout_ms = JOIN_MS};
     job_limits(o, &self);
     bool ok = net_root_open(job.root, job.secret, job.rank == 0, JOIN_MS, &r->root, why, sizeof why);
     NetKv kv = ok ? net_root_kv(r->root) : (NetKv){0};
