@@ -15,7 +15,7 @@
 # make zoo          72 training steps of many kinds priced for three chips; SINCE=commit: beside that release; T=gpt, CHIPS=trn1, JSON=file
 # make same         do two compilers make the same instructions of the tests' programs and the zoo's: SINCE=commit, T=conv
 # make namespaces   training over four hosts in network namespaces: the bits of one process, failures named, slow hosts found; needs root
-# make opinfo       PyTorch operator samples against the lowerings of opentrn.torch; needs ./dev test-torch once
+# make opinfo       PyTorch operator samples on the device `neuron` (ROAD=graph: captured); needs ./dev test-torch once
 # make wheel-check  the Python package as a stranger gets it: sdist, wheel, fresh environments; needs a network
 # make abi HEADER=pjrt_c_api.h    our PJRT declarations against the official ones
 # make kill-train   training runs killed at random moments and resumed, 1 and 4 processes: RUNS=150 each, SEED=1
@@ -181,7 +181,7 @@ unedited: all
 	@OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn.so) PYTHONPATH=python .venv/bin/python scripts/unedited.py $(if $(T),--only='$(T)')
 
 opinfo: all
-	@OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn.so) PYTHONPATH=python .venv/bin/python tests/torch/opinfo.py
+	@OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn.so) PYTHONPATH=python .venv/bin/python tests/torch/opinfo.py $(if $(ROAD),--road=$(ROAD)) $(T)
 
 wheel-check:
 	python3 scripts/wheel_check.py $(if $(JAX),--jax=$(JAX))

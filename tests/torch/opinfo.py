@@ -1,35 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's own operator samples against the backend: `python tests/torch/opinfo.py [NAME…]`.
+"""PyTorch's own operator samples on opentrn: `python tests/torch/opinfo.py [--road=device|graph] [NAME…]`.
 
-Every sample of every operator that is lowered without a CPU fallback runs forward and backward, in
-float32 and bfloat16, eager and on the device, and is compared within one pair of tolerances per
-type. Prints counts and the failures grouped by reason. OPINFO_SAMPLES limits the samples per
-operator.
+Two roads. device: tensors of the device `neuron`, eager, as `.to("neuron")` gives them. graph: each operator captured
+and compiled, as by torch.compile. Samples of every operator run forward and backward, in float32 and bfloat16 (others
+where an operator has neither), and are compared with the CPU within one pair of tolerances per type. Prints how many
+ran on the device alone and equal the CPU's, then, most frequent first, what kept the others from it.
+
+OPINFO_SAMPLES limits the samples per operator (6), OPINFO_SEED draws which; OPINFO_PART=2/5 takes the second of five
+parts.
 """
 
+import argparse
 import collections
 import os
-import sys
+import random
 import warnings
 
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import OpInfo
+from torch.utils import _pytree as pytree
 
-import opentrn.torch
 from opentrn.torch.backend import aot_function
 from opentrn.torch.report import log
 
 LIMIT = int(os.environ.get("OPINFO_SAMPLES", "6"))
+SEED = int(os.environ.get("OPINFO_SEED", "1"))
 TYPES = (torch.float32, torch.bfloat16)
-# Results that are random, uninitialised or not a function of the input alone.
-SKIP = {
-    "empty",
-    "empty_like",
-    "empty_permuted",
-    "empty_strided",
-    "new_empty",
-    "new_empty_strided",
+OTHERS = (torch.int64, torch.bool, torch.complex64, torch.float64)  # one of them, for operators with none of TYPES
+# Results that are uninitialised.
+EMPTY = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"}
+# Results that are random: a graph draws other numbers than eager does.
+RANDOM = {
     "rand_like",
     "randn",
     "randn_like",
@@ -59,49 +61,57 @@ SKIP = {
     "pca_lowrank",
 }
 
-
 # Sizes that depend on data: torch.compile cuts the graph there and the operator runs on the CPU.
 NOT_CAPTURED = ("DynamicOutputShape", "DataDependentOutput", "GuardOnDataDependent")
 
 
 def _leaves(tree):
-    return [x for x in torch.utils._pytree.tree_leaves(tree) if isinstance(x, torch.Tensor)]
+    return [x for x in pytree.tree_leaves(tree) if isinstance(x, torch.Tensor)]
 
 
-def _run(compiled, op, sample, backward):
-    """Only tensors are arguments of the captured function; the rest is part of it."""
-    leaves, spec = torch.utils._pytree.tree_flatten((sample.input, sample.args, sample.kwargs))
+def _fresh(x, device):
+    """An argument of a run of its own; not as a leaf, so that operators in place may write it."""
+    if not isinstance(x, torch.Tensor):
+        return device if x in ("cpu", torch.device("cpu")) and isinstance(x, (str, torch.device)) else x
+    return x.detach().clone().to(device).requires_grad_(x.requires_grad)
+
+
+def _gradients(results, wanted):
+    """With seeds that are the same on every road."""
+    roots = [r for r in results if r.requires_grad and (r.is_floating_point() or r.is_complex())]
+    if not roots or not wanted:
+        return []
+    g = torch.Generator().manual_seed(0)
+    seeds = [torch.randn(r.shape, generator=g).to(r.dtype).to(r.device) for r in roots]
+    return list(torch.autograd.grad(roots, wanted, seeds, allow_unused=True))
+
+
+def _run(road, op, sample, backward):
+    """(results, gradients). Only tensors are arguments of the function; the rest is part of it."""
+    torch.manual_seed(SEED)
+    leaves, spec = pytree.tree_flatten((sample.input, sample.args, sample.kwargs))
+    leaves = [_fresh(x, "neuron" if road == "device" else "cpu") for x in leaves]
     at = [i for i, x in enumerate(leaves) if isinstance(x, torch.Tensor)]
-    tensors = [leaves[i].detach().clone().requires_grad_(leaves[i].requires_grad) for i in at]
+    tensors = [leaves[i] for i in at]
 
     def function(*given):
         whole = list(leaves)
         for i, x in zip(at, given):
             whole[i] = x
-        first, args, kwargs = torch.utils._pytree.tree_unflatten(whole, spec)
+        first, args, kwargs = pytree.tree_unflatten(whole, spec)
         # What is free in a result (signs of singular vectors …) is taken out of it.
         return sample.output_process_fn_grad(op.op(first, *args, **kwargs))
 
-    results = _leaves((aot_function(function) if compiled else function)(*tensors))
-    grads = []
-    roots = [r for r in results if r.requires_grad and r.is_floating_point()]
-    wanted = [x for x in tensors if x.requires_grad]
-    if backward and roots and wanted:
-        g = torch.Generator().manual_seed(0)
-        seeds = [torch.randn(r.shape, generator=g).to(r.dtype) for r in roots]
-        grads = list(torch.autograd.grad(roots, wanted, seeds, allow_unused=True))
+    results = _leaves((aot_function(function) if road == "graph" else function)(*tensors))
+    grads = _gradients(results, [x for x in tensors if x.requires_grad]) if backward else []
     return [r.detach() for r in results], grads
 
 
-def _tolerances(op, dtype):
-    # One pair per type: wider for float32 than torch.testing's default, because sums have another
-    # order.
-    if dtype == torch.bfloat16:
-        return {"rtol": 1.6e-2, "atol": 1e-2}
-    return {"rtol": 1e-4, "atol": 1e-4}
+# One pair per type: wider for float32 than torch.testing's default, because sums have another order.
+_TOLERANCES = {torch.bfloat16: {"rtol": 1.6e-2, "atol": 1e-2}}
 
 
-def _compare(want, got, tolerances):
+def _compare(op, want, got, dtype):
     for kind, a, b in (("forward", want[0], got[0]), ("gradient", want[1], got[1])):
         if len(a) != len(b):
             return f"{kind}: {len(b)} results instead of {len(a)}"
@@ -110,66 +120,106 @@ def _compare(want, got, tolerances):
                 return f"{kind}: a missing result"
             if x is None:
                 continue
+            if op.name in EMPTY:
+                x, y = torch.zeros_like(x), torch.zeros_like(y)
             try:
-                torch.testing.assert_close(y, x, equal_nan=True, **tolerances)
+                tolerances = _TOLERANCES.get(dtype, {"rtol": 1e-4, "atol": 1e-4})
+                torch.testing.assert_close(y.cpu(), x, equal_nan=True, **tolerances)
             except AssertionError as error:
                 return f"{kind}: " + str(error).splitlines()[0]
     return None
 
 
-def check(op: OpInfo, dtype, counts, failures):
-    backward = op.supports_autograd and dtype in op.supported_backward_dtypes("cpu")
-    try:
-        samples = list(op.sample_inputs("cpu", dtype, requires_grad=backward))
-    except Exception:
-        return
-    # Large samples say nothing small ones do not.
-    samples = [
-        s for s in samples if sum(x.numel() for x in _leaves((s.input, s.args, s.kwargs))) < 20000
-    ]
-    step = max(1, len(samples) // LIMIT)
-    for sample in samples[::step][:LIMIT]:
+def _off_device():
+    """How often each operator ran on the CPU: (name, reason) -> runs."""
+    rows: collections.Counter[tuple[str, str]] = collections.Counter()
+    for one in log.host:
+        rows[one.name, one.reason] += one.runs
+    rows.update({(f.operator, f.reason): 1 for f in log.found})
+    return rows
+
+
+class Count:
+    """What became of the samples."""
+
+    def __init__(self, limit=LIMIT):
+        self.limit = limit
+        self.samples, self.good, self.not_captured = 0, 0, 0
+        self.wrong = collections.defaultdict(set)  # reason -> operators of OpInfo
+        self.off = collections.defaultdict(list)  # (operator, reason) -> operators of OpInfo, one for each sample
+
+    def sample(self, road, op, dtype, sample, backward):
         try:
-            want = _run(False, op, sample, backward)
+            want = _run("cpu", op, sample, backward)
         except Exception:
-            continue  # eager itself refuses
+            return  # eager itself refuses
         log.clear()
+        before = _off_device()
         try:
-            got = _run(True, op, sample, backward)
-            why = _compare(want, got, _tolerances(op, dtype))
+            why = _compare(op, want, _run(road, op, sample, backward), dtype)
         except Exception as error:
             said = str(error).strip().splitlines() or [""]
             why = f"{type(error).__name__}: {said[-1][:150]}"
-        if why and why.startswith(NOT_CAPTURED):
-            counts["not captured"] += 1
-            continue
-        if log.found:
-            counts["with a CPU fallback"] += 1
-            failures["fallback " + log.found[0].operator + ": " + log.found[0].reason].add(op.name)
-            if not why:
-                continue
-        counts["run"] += 1
-        if why is None:
-            counts["equal"] += 1
-        else:
-            failures[why[:110]].add(f"{op.name} {str(dtype)[6:]}")
+        if road == "graph" and why and why.startswith(NOT_CAPTURED):
+            self.not_captured += 1
+            return
+        off = _off_device() - before
+        self.samples += 1
+        self.good += not why and not off
+        for row in off:
+            self.off[row].append(op.name)
+        if why:
+            self.wrong[why[:110]].add(f"{op.name} {str(dtype)[6:]}")
+
+    def operator(self, road, op: OpInfo, dtype):
+        backward = op.supports_autograd and dtype in op.supported_backward_dtypes("cpu")
+        try:
+            samples = list(op.sample_inputs("cpu", dtype, requires_grad=backward))
+        except Exception:
+            return
+        # Large samples say nothing small ones do not.
+        samples = [s for s in samples if sum(x.numel() for x in _leaves((s.input, s.args, s.kwargs))) < 20000]
+        if len(samples) > self.limit:
+            samples = random.Random(f"{SEED} {op.name} {dtype}").sample(samples, self.limit)
+        for sample in samples:
+            self.sample(road, op, dtype, sample, backward)
+
+    def print(self, road):
+        for (name, why), ops in sorted(self.off.items(), key=lambda row: -len(row[1])):
+            print(f"{len(ops):4} on the CPU: {name}: {why[:150]} ({', '.join(sorted(set(ops))[:6])})")
+        for why, ops in sorted(self.wrong.items(), key=lambda row: -len(row[1])):
+            print(f"{len(ops):4} differ: {why}: {', '.join(sorted(ops)[:8])}")
+        share = 100 * self.good / max(1, self.samples)
+        print(f"{road}: {self.good} of {self.samples} samples equal the CPU's and ran on the device alone: {share:.2f} %")
+        if self.not_captured:
+            print(f"{self.not_captured} more have sizes that depend on values, which no graph captures")
+
+
+def types_of(op):
+    there = op.supported_dtypes("cpu")
+    return [t for t in TYPES if t in there] or [t for t in OTHERS if t in there][:1]
+
+
+def chosen(road, names):
+    part, parts = map(int, os.environ.get("OPINFO_PART", "1/1").split("/"))
+    skip = set() if road == "device" else RANDOM | EMPTY
+    ops = [op for op in op_db if (not names or op.name in names) and op.name not in skip]
+    return ops[part - 1 :: parts]
 
 
 def main():
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    names = sys.argv[1:]
-    counts, failures = collections.Counter(), collections.defaultdict(set)
-    for op in op_db:
-        if names and op.name not in names or op.name in SKIP:
-            continue
-        for dtype in TYPES:
-            if dtype in op.supported_dtypes("cpu"):
-                check(op, dtype, counts, failures)
-    for why, ops in sorted(failures.items(), key=lambda row: -len(row[1])):
-        print(f"{len(ops):4} {why}: {', '.join(sorted(ops)[:8])}")
-    share = 100 * counts["equal"] / max(1, counts["run"])
-    print(f"{dict(counts)}; {share:.2f} % of the samples run on the device equal eager")
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--road", choices=["device", "graph"], default="device")
+    parser.add_argument("names", nargs="*")
+    given = parser.parse_args()
+    print(f"OPINFO_SAMPLES={LIMIT} OPINFO_SEED={SEED}")
+    count = Count()
+    for op in chosen(given.road, given.names):
+        for dtype in types_of(op):
+            count.operator(given.road, op, dtype)
+    count.print(given.road)
 
 
 if __name__ == "__main__":

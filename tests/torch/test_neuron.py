@@ -163,11 +163,33 @@ def test_module_events_random_numbers_and_devices():
 
 
 def test_what_the_host_does_is_named():
-    x = torch.tensor([3.0, 1.0, 3.0]).to("neuron")
-    assert torch.unique(x).tolist() == [1.0, 3.0]
-    found = [h for h in eager.HOST if "unique" in h.name]
+    assert torch.multinomial(torch.ones(3).to("neuron"), 2).shape == (2,)
+    found = [h for h in eager.HOST if "multinomial" in h.name]
     assert found and found[-1].runs >= 1 and found[-1].reason
-    assert "unique" in opentrn.torch.explain() and "on CPU kernels" in opentrn.torch.explain()
+    assert "multinomial" in opentrn.torch.explain() and "on CPU kernels" in opentrn.torch.explain()
+
+
+def test_sizes_that_depend_on_values_stay_on_the_device():
+    before = {h.name: h.runs for h in eager.HOST}
+    x = torch.tensor([3.0, 0.0, 3.0, 1.0, 3.0])
+    y = x.to("neuron")
+    assert torch.equal(y[y > 0].cpu(), x[x > 0]) and torch.equal(y.nonzero().cpu(), x.nonzero())
+    for a, b in zip(torch.unique(x, return_inverse=True, return_counts=True), torch.unique(y, return_inverse=True, return_counts=True)):
+        assert torch.equal(b.cpu(), a)
+    assert torch.equal(y.long().bincount().cpu(), x.long().bincount())
+    assert not [h for h in eager.HOST if h.runs > before.get(h.name, 0)]
+
+
+def test_conjugates_and_empty_tensors():
+    x = torch.randn(3, 2, dtype=torch.complex64)
+    y = x.to("neuron")
+    assert torch.equal(y.conj().cpu(), x.conj()) and torch.equal(y.conj().imag.cpu(), x.conj().imag)
+    nothing = torch.zeros(0, 4, device="neuron")
+    assert (nothing + 1).shape == (0, 4) and nothing.sum(0).tolist() == [0] * 4
+    assert torch.cat([nothing, torch.ones(1, 4, device="neuron")]).tolist() == [[1.0] * 4]
+    leaf = torch.ones(3, device="neuron", requires_grad=True)
+    torch.sgn(leaf).sum().backward()
+    assert leaf.grad.tolist() == [0.0] * 3
 
 
 def test_torch_neuronx_is_there():

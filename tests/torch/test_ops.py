@@ -21,6 +21,7 @@ def rotate(x, angle):
     return torch.view_as_real(torch.view_as_complex(x.unflatten(-1, (-1, 2))) * turn).flatten(-2)
 
 
+PLACES = torch.tensor([[0, 1, 3], [2, 1, 3], [0, 0, 0], [2, 2, 3], [0, 1, 0]])
 CASES = {
     "rotary": (rotate, (2, 5, 8), (5, 4)),
     "masked_scatter": (place, (6, 4), (2, 4)),
@@ -31,6 +32,19 @@ CASES = {
     "cdist 1": (lambda x, y: torch.cdist(x, y, p=1), (5, 3), (4, 3)),
     "cdist 3": (lambda x, y: torch.cdist(x, y, p=3), (5, 3), (4, 3)),
     "bilinear": (F.bilinear, (4, 3), (4, 5), (2, 3, 5), (2,)),
+    "as_strided_scatter": (lambda x, y: torch.as_strided_scatter(x, y, (2, 3), (5, 2), 1), (4, 5), (2, 3)),
+    "pool of channels last": (lambda x: F.adaptive_avg_pool2d(x.permute(0, 3, 1, 2), 1), (2, 4, 5, 3)),
+    "scatter mean": (lambda x, y: x.scatter_reduce(0, PLACES, y, "mean"), (4, 3), (5, 3)),
+    "scatter mean without self": (
+        lambda x, y: x.scatter_reduce(0, PLACES, y, "mean", include_self=False),
+        (4, 3),
+        (5, 3),
+    ),
+    "index_reduce": (lambda x, y: x.index_reduce(0, PLACES[:, 0], y, "amax"), (4, 3), (5, 3)),
+    "segments": (lambda x: torch.segment_reduce(x, "mean", lengths=torch.tensor([2, 3, 1])), (6, 4)),
+    "weight norm": (lambda v, g: torch._weight_norm_interface(v, g, 0)[0], (4, 3), (4, 1)),
+    "logcumsumexp": (lambda x: torch.logcumsumexp(x, 1), (3, 6)),
+    "mask written": (lambda x: x.index_put([x > 0], torch.tensor(0.5)), (3, 4)),
 }
 
 
@@ -62,4 +76,31 @@ def test_places_in_sorted_rows(right, fresh):
     compiled = torch.compile(work, backend="opentrn")
     for a, b in zip(work(edges, values, rows), compiled(edges, values, rows), strict=True):
         assert torch.equal(a, b)
+    assert not fresh.found
+
+
+def test_histogram(fresh):
+    x = torch.randn(40, generator=torch.Generator().manual_seed(3))
+    for low, high in ((0, 0), (-1, 1)):
+        f = lambda x: torch.histc(x, 7, low, high)  # noqa: B023
+        assert torch.equal(torch.compile(f, backend="opentrn")(x), f(x))
+    assert not fresh.found
+
+
+@pytest.mark.parametrize("cut", ["rows", "columns", "inside"])
+def test_products_of_groups(cut, fresh):
+    """Rows of mixtures of experts, each with its own matrix; one group is empty."""
+    shapes = {"rows": ((16, 8), (3, 8, 8)), "columns": ((3, 8, 8), (8, 16)), "inside": ((8, 16), (16, 8))}[cut]
+    ends, g = [8, 8, 16], torch.Generator().manual_seed(2)
+    x, y = (torch.randn(shape, generator=g, dtype=torch.bfloat16) for shape in shapes)
+    parts = [slice(a, b) for a, b in zip([0, *ends], ends)]
+    if cut == "rows":
+        expected = torch.cat([x[p].float() @ y[i].float() for i, p in enumerate(parts)])
+    elif cut == "columns":
+        expected = torch.cat([x[i].float() @ y[:, p].float() for i, p in enumerate(parts)], 1)
+    else:
+        expected = torch.stack([x[:, p].float() @ y[p].float() for p in parts])
+    f = torch.compile(lambda *a: torch.ops.aten._grouped_mm.default(*a), backend="opentrn")
+    got = f(x, y, torch.tensor(ends, dtype=torch.int32))
+    torch.testing.assert_close(got.float(), expected, rtol=1e-2, atol=1e-2)
     assert not fresh.found

@@ -12,10 +12,10 @@ import types
 
 import torch
 
-from opentrn.neuron import lifted, native
+from opentrn.neuron import lifted, native, sized
 
 _loaded = False
-_fallback = None  # a Library, which undoes what it did when it goes
+_kernels: list[torch.library.Library] = []  # they undo what they did when they go
 
 
 def _prepare(op, *args, **kwargs):
@@ -26,13 +26,14 @@ def _prepare(op, *args, **kwargs):
 
 def _lazy_init():
     """Called by torch before the device is first used."""
-    global _loaded, _fallback
+    global _loaded
     if _loaded:
         return
     lifted.install(native.load())
     _loaded = True
-    _fallback = torch.library.Library("_", "IMPL")
-    _fallback.fallback(_prepare, "PrivateUse2")
+    _kernels.append(torch.library.Library("_", "IMPL"))
+    _kernels[0].fallback(_prepare, "PrivateUse2")
+    _kernels.append(sized.install())
 
 
 def _register():

@@ -287,8 +287,14 @@ struct Out {
     std::vector<int64_t> sizes, strides;
 };
 
+struct Size {
+    int64_t number;
+    std::vector<int64_t> sizes, strides;
+};
+
 struct Entry {
     otrn_exe *exe = nullptr; // none: the host runs it
+    std::vector<Size> resized; // out= arguments that come without elements
     std::vector<In> ins;
     std::vector<Out> outs;
     std::vector<std::pair<int64_t, std::vector<std::pair<bool, int64_t>>>> returns; // length of a list or -1; (is argument, number)
@@ -321,7 +327,7 @@ struct Call { // what an operator was called with
         for (size_t i = 0; i < tensors.size(); i++)
             if (tensors[i].is_same(t)) return put('='), put(i); // one tensor, one argument of the program
         bool number = t.unsafeGetTensorImpl()->is_wrapped_number();
-        strange |= t.layout() != at::kStrided || t.is_conj() || t.is_neg() || t.numel() == 0;
+        strange |= t.layout() != at::kStrided || t.is_conj() || t.is_neg();
         strange |= t.device().type() != kNeuron && t.dim() > 0;
         put('T');
         put(t.scalar_type());
@@ -427,6 +433,10 @@ void run_program(Entry &entry, Call &call, const c10::OperatorHandle &op, Stack 
     for (const Tensor &t : call.tensors)
         if (on_neuron(t)) { device = t.device(); break; }
     OnDevice here(device);
+    for (const Size &size : entry.resized) {
+        const Tensor &t = call.tensors[size.number].resize_(size.sizes);
+        t.unsafeGetTensorImpl()->set_sizes_and_strides(size.sizes, size.strides);
+    }
     for (const In &in : entry.ins) {
         if (in.is_scalar) {
             ins.push_back({&call.numbers[in.number], sizeof(double)});
@@ -491,9 +501,21 @@ void move(const c10::OperatorHandle &op, Stack *stack) {
     stack->emplace_back(to);
 }
 
+// Conjugates and negatives that were only noted: of the target both sides are taken, of the source they are computed.
+void compute_noted(IValue &from_value, IValue &to_value) {
+    Tensor from = from_value.toTensor(), to = to_value.toTensor();
+    if (to.is_conj()) to = to.conj(), from = from.conj();
+    if (to.is_neg()) to = to._neg_view(), from = from._neg_view();
+    if (from.is_conj()) from = at::conj_physical(from.conj());
+    if (from.is_neg()) from = at::neg(from._neg_view());
+    from_value = from;
+    to_value = to;
+}
+
 // A copy between devices is a transfer; one on the device is its work.
 void copy_from(const c10::OperatorHandle &op, Stack *stack) {
     size_t first = stack->size() - op.schema().arguments().size();
+    compute_noted((*stack)[first], (*stack)[first + 1]);
     if (on_neuron((*stack)[first].toTensor()) && on_neuron((*stack)[first + 1].toTensor()))
         run_or(op, stack, move);
     else
@@ -522,6 +544,12 @@ Tensor empty_strided(SymInts size, SymInts stride, Type type, std::optional<at::
                                              c10::DispatchKeySet(at::DispatchKey::PrivateUse1), type_or_default(type));
 }
 
+// Zeros that elsewhere have no memory: here they have, so that every address is one.
+Tensor noted_zeros(SymInts size, Type type, std::optional<at::Layout> layout, std::optional<at::Device> device,
+                   std::optional<bool> pin) {
+    return empty(size, type, layout, device, pin, std::nullopt).zero_();
+}
+
 const Tensor &resize(const Tensor &self, SymInts size, std::optional<at::MemoryFormat> format) {
     auto *impl = self.unsafeGetTensorImpl();
     impl->set_sizes_contiguous(INTS(size));
@@ -538,6 +566,31 @@ Tensor copy_and_resize(const Tensor &from, const Tensor &to) {
 }
 
 at::Scalar item(const Tensor &t) { return host_alias(t).item(); }
+
+bool equal(const Tensor &a, const Tensor &b) {
+    if (a.sizes() != b.sizes()) return false;
+    return a.numel() == 0 || at::eq(a, b).all().item<bool>();
+}
+
+// Masks among the indices become the places they take.
+Tensor index_any(const Tensor &self, const c10::List<std::optional<Tensor>> &indices) {
+    c10::List<std::optional<Tensor>> plain;
+    for (const std::optional<Tensor> &i : indices) {
+        if (!i || !i->defined() || (i->scalar_type() != at::kBool && i->scalar_type() != at::kByte)) {
+            plain.push_back(i);
+            continue;
+        }
+        TORCH_CHECK_INDEX(plain.size() + i->dim() <= static_cast<size_t>(self.dim()), "too many indices for a tensor of dimension ", self.dim());
+        for (int64_t d = 0; d < i->dim(); d++)
+            TORCH_CHECK_INDEX(i->size(d) == self.size(static_cast<int64_t>(plain.size()) + d), "a mask of shape ", i->sizes(),
+                              " does not fit the indexed tensor of shape ", self.sizes());
+        Tensor places = i->nonzero();
+        for (int64_t d = 0; d < i->dim(); d++) plain.push_back(places.select(1, d));
+    }
+    Tensor out = at::empty({0}, self.options());
+    at::index_outf(self, plain, out);
+    return out;
+}
 
 Tensor view(const Tensor &self, SymInts size) { return at::native::view(self, INTS(size)); }
 
@@ -586,10 +639,13 @@ TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromB
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("empty.memory_format", &empty);
     m.impl("empty_strided", &empty_strided);
+    m.impl("_efficientzerotensor", &noted_zeros);
     m.impl("resize_", &resize);
     m.impl("_copy_from", torch::CppFunction::makeFromBoxedFunction<&copy_from>());
     m.impl("_copy_from_and_resize", &copy_and_resize);
     m.impl("_local_scalar_dense", &item);
+    m.impl("equal", &equal);
+    m.impl("index.Tensor", &index_any);
     m.impl("view", &view);
     m.impl("as_strided", &as_strided);
     m.impl("_reshape_alias", &reshape_alias);
@@ -598,6 +654,10 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("set_.source_Tensor", &set_tensor);
     m.impl("set_", &set_nothing);
 }
+
+// The copy is what computes them.
+TORCH_LIBRARY_IMPL(aten, Conjugate, m) { m.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
+TORCH_LIBRARY_IMPL(aten, Negative, m) { m.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
 
 TORCH_LIBRARY_FRAGMENT(opentrn, m) { // the same memory under the other device's name
     m.def("host_view(Tensor x) -> Tensor");
@@ -660,6 +720,11 @@ void *neuron_program(void *exe, const int64_t *row) {
     auto take = [&row] { return *row++; };
     auto entry = new Entry;
     entry->exe = static_cast<otrn_exe *>(exe);
+    for (int64_t n = take(); n; n--) {
+        int64_t number = row[0], rank = row[1];
+        entry->resized.push_back({number, {row + 2, row + 2 + rank}, {row + 2 + rank, row + 2 + 2 * rank}});
+        row += 2 + 2 * rank;
+    }
     for (int64_t n = take(); n; n--) {
         int64_t number = take(), is_scalar = take(), dense = take();
         entry->ins.push_back({number, is_scalar != 0, dense != 0});

@@ -7,6 +7,7 @@ change from step to step (learning rates, bias corrections) are arguments of the
 that a new value is not a new program.
 """
 
+import contextlib
 import ctypes
 import dataclasses
 import itertools
@@ -18,7 +19,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 import opentrn.torch  # noqa: F401 (registers what the lowerings need)
 from opentrn.neuron import native
-from opentrn.neuron.forms import FORMS
+from opentrn.neuron.forms import form_of
 from opentrn.neuron.lifted import LIFTED
 from opentrn.torch import decompositions
 from opentrn.torch.backend import plain_attention
@@ -133,7 +134,7 @@ class _Traced:
     def __init__(self, op, rows):
         self.slots = slots = _Slots(op in LIFTED)
         given = [(a, slots.take(v, "Tensor" in str(a.type))) for a, v in rows]
-        function, written = LIFTED.get(op) or FORMS.get(op) or op, _written(op)
+        function, written = LIFTED.get(op) or form_of(op) or op, _written(op)
 
         def call(*tensors):
             plain = [t for (_, kind), t in zip(slots.order, tensors) if kind == TENSOR]
@@ -145,16 +146,29 @@ class _Traced:
             outs = out if len(written) > 1 else [out]
             return [t for at, o in zip(written, outs) if at is None for t in _leaves(o)]
 
-        with FakeTensorMode(), plain_attention():
+        with FakeTensorMode(allow_fallback_kernels=False), plain_attention():
+            self.resized = self._sizes_of_out(op, given)
             trace = make_fx(torch.func.functionalize(call), decomposition_table=decompositions.table())
             self.module = trace(*map(self._fake, slots.order))
+
+    def _sizes_of_out(self, op, given):
+        """{number of an out= argument without elements: (sizes, strides) that it will be given}"""
+        out = [v.number for a, v in given if a.is_out and isinstance(v, _Slot)]
+        out = [i for i in out if not self.slots.tensors[self.slots.order[i][0]].numel()]
+        self.resized = {}
+        if not out:
+            return {}
+        fakes = list(map(self._fake, self.slots.order))
+        values = [(a, _fill(v, fakes)) for a, v in given]
+        op(*[v for a, v in values if not a.kwarg_only], **{a.name: v for a, v in values if a.kwarg_only})
+        return {self.slots.order[i][0]: (tuple(fakes[i].shape), fakes[i].stride()) for i in out if fakes[i].numel()}
 
     def _fake(self, slot):
         number, kind = slot
         if kind == LIFT:
             return torch.empty((), dtype=torch.float64)
         t = self.slots.tensors[number]
-        return torch.empty_strided(t.shape, t.stride(), dtype=t.dtype)
+        return torch.empty_strided(*self.resized.get(number, (t.shape, t.stride())), dtype=t.dtype)
 
 
 # --- rows for device.cpp --------------------------------------------------------------------------
@@ -177,8 +191,11 @@ def _returns(op, rows, slots, picks):
     return out
 
 
-def _row(step, inputs, returns, slots):
-    row = [len(inputs)]
+def _row(step, inputs, returns, slots, resized):
+    row = [len(resized)]
+    for number, (sizes, strides) in resized.items():
+        row += [number, len(sizes), *sizes, *strides]
+    row.append(len(inputs))
     for number, port in zip(inputs, step.program.inputs):
         index, kind = slots.order[number]
         row += [index, int(kind == LIFT), int(port.dense)]
@@ -233,8 +250,8 @@ def _compile(library, op, rows):
         raise NotLowered("random numbers come from the host's generator")
     if torch.Tag.dynamic_output_shape in op.tags:
         raise NotLowered("its size depends on values")
-    if any(not v.is_neuron and v.dim() or not v.numel() for _, v in rows if isinstance(v, torch.Tensor)):
-        raise NotLowered("tensors of the CPU, or without elements")
+    if any(not v.is_neuron and v.dim() for _, v in rows if isinstance(v, torch.Tensor)):
+        raise NotLowered("tensors of the CPU")
     traced = _Traced(op, rows)
     slots = traced.slots
     plan = Plan(traced.module, f"{op} {_shapes(slots)}".strip(), whole=True)
@@ -244,7 +261,7 @@ def _compile(library, op, rows):
     if any(kind != "node" and pick != ("is", None) for pick in picks for kind in pick[:1]):
         raise NotLowered("a result that is an argument")
     returns = _returns(op, rows, slots, [-1 if kind == "is" else number for kind, number in picks])
-    row = _row(step, inputs, returns, slots)
+    row = _row(step, inputs, returns, slots, traced.resized)
     entry = library.neuron_program(step.executable._handle, (ctypes.c_int64 * len(row))(*row))
     PROGRAMS.append(EagerProgram(step.graph.name, step.executable, entry))
     log.replace_graph(step.graph, PROGRAMS[-1])
@@ -257,16 +274,32 @@ def _nothing(op):
     return tuple(values) if len(values) > 1 else values[0] if values else None
 
 
+def _gives_nothing(op, rows):
+    """Have all results of a call no elements? Then nobody computes anything."""
+    with FakeTensorMode(allow_fallback_kernels=False, allow_non_fake_inputs=True) as mode, contextlib.suppress(Exception):
+        slots = _Slots(False)
+        given = [(a, slots.take(v, False)) for a, v in rows]
+        fakes = [mode.from_tensor(t) for t in slots.tensors]
+        values = [(a, _fill(v, fakes)) for a, v in given]
+        out = op(*[v for a, v in values if not a.kwarg_only], **{a.name: v for a, v in values if a.kwarg_only})
+        return not any(t.numel() for t in torch.utils._pytree.tree_leaves(out))
+    return False
+
+
 @torch._disable_dynamo
 def prepare(op, *args, **kwargs):
     """Called by device.cpp through the dispatcher; tells it what the call means."""
     library = native.load()
+    rows = _values(op, args, kwargs)
     try:
         with unset_fake_temporarily():
-            _compile(library, op, _values(op, args, kwargs))
+            _compile(library, op, rows)
     except KeyboardInterrupt:
         raise
     except Exception as why:  # whatever keeps it from the device, the host can do
         reason = str(why).splitlines()[0] if str(why) else type(why).__name__
-        HOST.append(HostOperator(str(op), reason, library.neuron_host()))
+        entry = library.neuron_host()
+        with unset_fake_temporarily():
+            if not _gives_nothing(op, rows):
+                HOST.append(HostOperator(str(op), reason, entry))
     return _nothing(op)

@@ -7,6 +7,9 @@ from typing import Any
 
 import torch
 
+from opentrn.torch import decompositions
+from opentrn.torch.own_decompositions import to_places
+
 aten = torch.ops.aten
 
 
@@ -59,6 +62,62 @@ def _gru_backward(grad, kept, has_bias):
     return inputs, hidden, grad * z, *sums
 
 
+def _running_best(scan):
+    def call(x, values, indices, dim):
+        best, where = scan(x, dim)
+        values.copy_(best)
+        indices.copy_(where)
+
+    return call
+
+
+# --- gradients of what torch takes apart when it captures a graph: those of the parts ----------------
+
+
+def _parts(op):
+    return decompositions.table()[op]
+
+
+def _resampled_backward(forward):
+    """The forward is linear in its input, so any input gives the gradient."""
+
+    def call(grad, output_size, input_size, *rest):
+        pull = torch.func.vjp(lambda x: _parts(forward)(x, output_size, *rest), grad.new_zeros(input_size))[1]
+        return pull(grad)[0]
+
+    return call
+
+
+def _sampler_backward(forward):
+    def call(grad, x, grid, mode, padding, align, mask):
+        pull = torch.func.vjp(lambda x, grid: _parts(forward)(x, grid, mode, padding, align), x, grid)[1]
+        return tuple(g if m else None for g, m in zip(pull(grad), mask, strict=True))
+
+    return call
+
+
+def _loss_backward(forward):
+    def call(grad, x, *rest):
+        return torch.func.vjp(lambda x: _parts(forward)(x, *rest), x)[1](grad)[0]
+
+    return call
+
+
+def _pool_backward(n):
+    def call(grad, x, kernel, size, indices):
+        return to_places(grad, x, indices, n)
+
+    return call
+
+
+_RESAMPLED = [
+    "upsample_linear1d",
+    "upsample_bilinear2d",
+    "upsample_trilinear3d",
+    "upsample_bicubic2d",
+    *(f"{name}{n}d" for name in ("upsample_nearest", "_upsample_nearest_exact") for n in (1, 2, 3)),
+]
+
 FORMS: dict[torch._ops.OpOverload, Callable[..., Any]] = {
     aten._copy_from.default: lambda x, to, non_blocking=False: to.copy_(x),
     aten._foreach_norm.Scalar: _norms,
@@ -68,4 +127,42 @@ FORMS: dict[torch._ops.OpOverload, Callable[..., Any]] = {
     aten._thnn_fused_lstm_cell_backward_impl.default: _lstm_backward,
     aten._thnn_fused_gru_cell.default: _gru,
     aten._thnn_fused_gru_cell_backward.default: _gru_backward,
+    aten._logcumsumexp.default: torch.logcumsumexp,
+    aten._cummax_helper.default: _running_best(torch.cummax),
+    aten._cummin_helper.default: _running_best(torch.cummin),
+    aten.grid_sampler_2d_backward.default: _sampler_backward(aten.grid_sampler_2d.default),
+    aten.grid_sampler_3d_backward.default: _sampler_backward(aten.grid_sampler_3d.default),
+    aten.multi_margin_loss_backward.default: _loss_backward(aten.multi_margin_loss.default),
+    aten.fractional_max_pool2d_backward.default: _pool_backward(2),
+    aten.fractional_max_pool3d_backward.default: _pool_backward(3),
+    **{
+        getattr(aten, f"{name}_backward").default: _resampled_backward(getattr(aten, name).default)
+        for name in _RESAMPLED
+    },
 }
+
+
+def _into(form):
+    """A form without out= arguments as one with them."""
+
+    def call(*args, **named):
+        outs = [named.pop(name) for name in list(named) if isinstance(named[name], torch.Tensor) and name in _OUT]
+        results = form(*args, **named)
+        for out, result in zip(outs, results if isinstance(results, tuple) else [results], strict=True):
+            out.copy_(result)
+        return tuple(outs) if len(outs) > 1 else outs[0]
+
+    return call
+
+
+_OUT = ("out", "grad_input")
+
+
+def form_of(op):
+    """What is traced in the place of an operator, or None."""
+    found = FORMS.get(op)
+    if found is None and any(a.is_out and a.name in _OUT for a in op._schema.arguments):
+        packet = getattr(aten, op._schema.name.removeprefix("aten::"), None)
+        plain = FORMS.get(getattr(packet, "default", None))
+        found = plain and _into(plain)
+    return found

@@ -84,7 +84,7 @@ def _replication_pad_backward(grad, x, padding):
     return grad
 
 
-def _to_places(grad, x, indices, n):
+def to_places(grad, x, indices, n):
     """Gradients of a pool: added at the places its maxima came from."""
     shape = (*x.shape[: x.dim() - n], -1)
     flat = torch.zeros_like(x).reshape(shape)
@@ -92,7 +92,7 @@ def _to_places(grad, x, indices, n):
 
 
 def _max_pool3d_backward(grad, x, kernel, stride, padding, dilation, ceil_mode, indices):
-    return _to_places(grad, x, indices, 3)
+    return to_places(grad, x, indices, 3)
 
 
 def _windows(size, wanted):
@@ -132,7 +132,294 @@ def _adaptive_max_pool(n):
     return pool
 
 
+# --- writing at places that tensors name ----------------------------------------------------------
+
+
+def _wide(x):
+    return torch.promote_types(x.dtype, torch.float32) if x.is_floating_point() else x.dtype
+
+
+def _scatter_mean(x, dim, index, source, reduce, *, include_self=True):
+    """Sum and number of what arrives at each place; where nothing does, the number is one."""
+    if reduce != "mean":
+        return NotImplemented
+    join = {"reduce": "sum", "include_self": include_self}
+    total = x.to(_wide(x)).scatter_reduce(dim, index, source.to(_wide(x)), **join)
+    count = torch.ones_like(total).scatter_reduce(dim, index, torch.ones_like(source, dtype=total.dtype), **join)
+    mean = total / count if x.is_floating_point() else total.div(count, rounding_mode="floor")
+    return mean.to(x.dtype)
+
+
+def _index_reduce(x, dim, index, source, reduce, *, include_self=True):
+    if x.dim() == 0:
+        return _index_reduce(x[None], 0, index, source.reshape(1), reduce, include_self=include_self).squeeze(0)
+    shape = [1] * x.dim()
+    shape[dim] = index.numel()
+    index = index.to(torch.int64).reshape(shape).expand(source.shape)
+    return x.scatter_reduce(dim, index, source, reduce, include_self=include_self)
+
+
+def _put(x, index, source, accumulate=False):
+    flat = x.reshape(-1).index_put([index.reshape(-1)], source.reshape(-1), accumulate)
+    return flat.reshape(x.shape)
+
+
+def _index_put(x, indices, values, accumulate=False):
+    """A mask as the only index takes the values one after the other."""
+    masks = [(i, t) for i, t in enumerate(indices) if t is not None]
+    if len(masks) != 1 or masks[0][1].dtype not in (torch.bool, torch.uint8):
+        return NotImplemented
+    at, mask = masks[0][0], masks[0][1].bool()
+    rest = x.shape[at + mask.dim() :]
+    mask = mask.reshape(*mask.shape, *[1] * len(rest))
+    if values.dim() <= len(rest) or (values.dim() == len(rest) + 1 and values.shape[0] == 1 and not at):
+        values = values.reshape(values.shape[-len(rest) :] if rest else ())  # the same for all places
+        return torch.where(mask, x + values if accumulate else values.to(x.dtype), x)
+    if at or values.shape[1:] != rest:  # the order of the values is not the tensor's
+        return NotImplemented
+    new = torch.zeros_like(x).masked_scatter(mask.expand(x.shape), values.to(x.dtype).contiguous())
+    return x + new if accumulate else torch.where(mask, new, x)
+
+
+def _index_put_unsafe(x, indices, values, accumulate=False, unsafe=False):
+    return aten.index_put.default(x, indices, values, accumulate)
+
+
+def _nonzero_static(x, *, size, fill_value=-1):
+    """Coordinates of the elements that are not zero, moved to the front."""
+    if x.dim() == 0 or size == 0 or x.numel() == 0:
+        return torch.full((size, x.dim()), fill_value, dtype=torch.int64, device=x.device)
+    taken = (x != 0).reshape(-1)
+    place = torch.where(taken, taken.to(torch.int64).cumsum(0) - 1, size).clamp(max=size)
+    flat = torch.full((size + 1,), -1, dtype=torch.int64, device=x.device)
+    flat = flat.scatter(0, place, torch.arange(x.numel(), device=x.device))[:size]
+    columns, rest = [], flat
+    for n in reversed(x.shape):
+        columns.append(torch.where(flat < 0, fill_value, rest % n))
+        rest = rest.div(n, rounding_mode="floor")
+    return torch.stack(columns[::-1], 1)
+
+
+# --- sampling -------------------------------------------------------------------------------------
+
+
+def _unnormalized(x, size, align):
+    return (x + 1) / 2 * (size - 1) if align else ((x + 1) * size - 1) / 2
+
+
+def _reflected(x, low, high):
+    """Into the range by turning round at its ends; both are halves of whole numbers."""
+    if low == high:
+        return torch.zeros_like(x)
+    span, low = (high - low) / 2, low / 2
+    x = (x - low).abs()
+    extra, turns = x.remainder(span), x.div(span, rounding_mode="floor")
+    return torch.where(turns % 2 == 0, extra + low, span - extra + low)
+
+
+def _at(x, size, padding, align):
+    """Places in pixels, moved inside where the padding says so: 0 zeros, 1 border, 2 reflection."""
+    x = _unnormalized(x, size, align)
+    if padding == 2:
+        x = _reflected(x, 0, 2 * (size - 1)) if align else _reflected(x, -1, 2 * size - 1)
+    return x.clamp(0, size - 1) if padding else x
+
+
+def _grid_sampler_3d(x, grid, mode, padding, align):
+    """mode 0 joins the eight neighbours, 1 takes the nearest."""
+    n, channels, *sizes = x.shape
+    if 0 in x.shape or 0 in grid.shape:
+        return x.new_zeros(n, channels, *grid.shape[1:4])
+    flat = x.reshape(n, channels, -1)
+    places = [_at(grid[..., 2 - i], size, padding, align) for i, size in enumerate(sizes)]
+    low = [p.round() if mode == 1 else p.floor() for p in places]
+    total: Any = 0
+    for corner in range(1 if mode == 1 else 8):
+        weight: Any = 1
+        place: Any = 0
+        for i, size in enumerate(sizes):
+            at = low[i] + (corner >> i & 1)
+            weight = weight * ((at >= 0) & (at < size))
+            weight = weight if mode == 1 else weight * (1 - (places[i] - at).abs())
+            place = place * size + at.clamp(0, size - 1).to(torch.int64)
+        place = place.reshape(n, 1, -1).expand(n, channels, -1)
+        total = total + flat.gather(2, place).reshape(n, channels, *grid.shape[1:4]) * weight.unsqueeze(1)
+    return total.to(x.dtype)
+
+
+# --- counting -------------------------------------------------------------------------------------
+
+
+def _histc(x, bins=100, low=0, high=0):
+    x = x.reshape(-1)
+    if x.numel() == 0:
+        return torch.zeros(bins, dtype=x.dtype, device=x.device)
+    if low == high:
+        low, high = x.amin(), x.amax()
+        same = low == high
+        low, high = low - same.to(x.dtype), high + same.to(x.dtype)
+    edges = low + (high - low) * torch.arange(bins + 1, dtype=_wide(x), device=x.device) / bins
+    edges = torch.where(torch.arange(bins + 1, device=x.device) == bins, high, edges)  # to the bit
+    wide = x.to(edges.dtype)
+    place = (torch.bucketize(wide, edges, right=True) - 1).clamp(0, bins - 1)
+    inside = (wide >= low) & (wide <= high)
+    return torch.zeros(bins, dtype=_wide(x), device=x.device).scatter_add(0, place, inside.to(_wide(x))).to(x.dtype)
+
+
+# --- segments of a dimension ----------------------------------------------------------------------
+
+
+def _segments(lengths, offsets, n):
+    """For each of n elements its segment; those behind the last belong to one more, which is thrown away."""
+    ends = lengths.cumsum(-1) if offsets is None else offsets[..., 1:]
+    begin = torch.zeros_like(ends[..., :1]) if offsets is None else offsets[..., :1]
+    place = torch.arange(n, device=ends.device).expand(*ends.shape[:-1], n).contiguous()
+    found = torch.searchsorted(ends.contiguous(), place, right=True)
+    return torch.where(place < begin, ends.shape[-1], found), ends.shape[-1]
+
+
+_START = {"sum": 0.0, "mean": 0.0, "max": float("-inf"), "min": float("inf"), "prod": 1.0}
+
+
+def _spread(index, x, axis):
+    return index.reshape(*index.shape, *[1] * (x.dim() - axis - 1)).expand(*index.shape, *x.shape[axis + 1 :])
+
+
+def _segment_reduce(x, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
+    segment, count = _segments(lengths, offsets, x.shape[axis])
+    index = _spread(segment, x, axis)
+    shape = list(x.shape)
+    shape[axis] = count + 1
+    start = _START[reduce] if initial is None else initial
+    kind = {"max": "amax", "min": "amin", "mean": "sum"}.get(reduce, reduce)
+    y = torch.full(shape, start, dtype=_wide(x), device=x.device).scatter_reduce(axis, index, x.to(_wide(x)), kind)
+    y = y.narrow(axis, 0, count)
+    if reduce == "mean":
+        sizes = _spread(lengths if offsets is None else offsets.diff(dim=-1), y, axis).to(y.dtype)
+        empty = float("nan") if initial is None else start
+        y = torch.where(sizes == 0, empty, y / torch.where(sizes == 0, 1, sizes))
+    return y.to(x.dtype)
+
+
+def _segment_reduce_backward(
+    grad, output, data, reduce, *, lengths=None, offsets=None, axis=0, initial=None
+):  # fmt: skip
+    segment, count = _segments(lengths, offsets, data.shape[axis])
+    index = _spread(segment.clamp(max=count - 1), data, axis)
+    inside = _spread(segment < count, data, axis)
+    mine, best = grad.gather(axis, index), output.gather(axis, index)
+    sizes = lengths if offsets is None else offsets.diff(dim=-1)
+    if reduce == "mean":
+        mine = mine / _spread(sizes, output, axis).gather(axis, index).to(mine.dtype)
+    elif reduce in ("max", "min"):
+        equal = (data == best) | (data.isnan() & best.isnan())
+        zeros = torch.zeros(output.shape, dtype=mine.dtype, device=mine.device)
+        ties = zeros.scatter_add(axis, index, (equal & inside).to(mine.dtype)).gather(axis, index)
+        mine = torch.where(equal, mine / ties.clamp(min=1), 0)
+    elif reduce == "prod":
+        mine = mine * best / data
+    return torch.where(inside, mine, 0).to(data.dtype)
+
+
+# --- products of groups ---------------------------------------------------------------------------
+
+
+def _in_group(ends, n):
+    """[groups, n]: is element n of the group that ends there?"""
+    place = torch.arange(n, device=ends.device, dtype=ends.dtype)
+    begin = torch.cat([torch.zeros_like(ends[:1]), ends[:-1]])
+    return (place >= begin[:, None]) & (place < ends[:, None])
+
+
+def _grouped_mm(x, y, offs=None, bias=None, out_dtype=None):
+    """Each group's rows times its own matrix: rows of other groups are zeros, and one product runs over all groups."""
+    if offs is None:
+        out = torch.matmul(x, y)
+    elif x.dim() == 2 and y.dim() == 2:  # the groups cut what is summed over
+        mine = _in_group(offs, x.shape[1])
+        out = torch.matmul(torch.where(mine[:, None, :], x, 0), y)
+    elif x.dim() == 2:  # rows
+        mine = _in_group(offs, x.shape[0]).T[:, :, None]
+        wide = torch.where(mine, x[:, None, :], 0).reshape(x.shape[0], -1)
+        out = torch.matmul(wide, y.reshape(-1, y.shape[2]))
+    else:  # columns
+        mine = _in_group(offs, y.shape[1])[:, None, :]
+        wide = torch.where(mine, y[None], 0).reshape(-1, y.shape[1])
+        out = torch.matmul(x.transpose(0, 1).reshape(x.shape[1], -1), wide)
+    return (out if bias is None else out + bias).to(out_dtype or x.dtype)
+
+
+# --- more gradients, and what is short --------------------------------------------------------------
+
+
+def _weight_norm_backward(grad, v, g, norms, dim):
+    rest = [i for i in range(v.dim()) if i != dim % v.dim()]
+    along = (grad * v).sum(rest, keepdim=True)
+    shape = along.shape
+    g, norms = g.reshape(shape).to(grad.dtype), norms.reshape(shape).to(grad.dtype)
+    return g / norms * (grad - v * along / (norms * norms)), (along / norms).reshape(shape)
+
+
+def _shrink_backward(grad, x, width):
+    return torch.where((x >= -width) & (x <= width), 0, grad)
+
+
+def _pdist(x, p=2.0):
+    i, j = torch.triu_indices(x.shape[0], x.shape[0], 1, device=x.device)
+    return torch.linalg.vector_norm(x.index_select(0, i) - x.index_select(0, j), p, dim=-1)
+
+
+def _pdist_backward(grad, x, p, distances):
+    if x.shape[0] < 2:
+        return torch.zeros_like(x)
+    i, j = torch.triu_indices(x.shape[0], x.shape[0], 1, device=x.device)
+    square = torch.zeros(x.shape[0], x.shape[0], dtype=x.dtype, device=x.device)
+    whole = square.index_put([i, j], grad)
+    length = square.index_put([i, j], distances)
+    whole, length = whole + whole.T, length + length.T
+    return _cdist_backward(whole, x, x, p, length)
+
+
+def _cholesky_solve(b, factor, upper):
+    lower = factor.mH if upper else factor
+    y = torch.linalg.solve_triangular(lower, b, upper=False)
+    return torch.linalg.solve_triangular(lower.mH, y, upper=True)
+
+
+def _frexp(x):
+    """Mantissa in [0.5, 1) and exponent, by logarithm and then exactly."""
+    if x.dtype == torch.float64:
+        return NotImplemented
+    wide = x.to(torch.float32)
+    plain = wide.isfinite() & (wide != 0)
+    tiny = plain & (wide.abs() < 2.0**-100)
+    wide = torch.where(tiny, wide * 2.0**100, wide)
+    bits = wide.view(torch.int32)
+    exponent = (torch.bitwise_right_shift(bits, 23) & 255) - 126
+    mantissa = ((bits & -2139095041) | (126 << 23)).view(torch.float32)  # all bits but those of the exponent
+    exponent = torch.where(plain, exponent - torch.where(tiny, 100, 0), 0).to(torch.int32)
+    return torch.where(plain, mantissa, x.to(torch.float32)).to(x.dtype), exponent
+
+
 OWN = {
+    aten.scatter_reduce.two: _scatter_mean,
+    aten.index_reduce.default: _index_reduce,
+    aten.put.default: _put,
+    aten.index_put.default: _index_put,
+    aten._index_put_impl.default: _index_put_unsafe,
+    aten.nonzero_static.default: _nonzero_static,
+    aten.grid_sampler_3d.default: _grid_sampler_3d,
+    aten.histc.default: _histc,
+    aten.segment_reduce.default: _segment_reduce,
+    aten._segment_reduce_backward.default: _segment_reduce_backward,
+    aten._grouped_mm.default: _grouped_mm,
+    aten._weight_norm_interface_backward.default: _weight_norm_backward,
+    aten.hardshrink_backward.default: _shrink_backward,
+    aten.softshrink_backward.default: _shrink_backward,
+    aten._pdist_forward.default: _pdist,
+    aten._pdist_backward.default: _pdist_backward,
+    aten._cholesky_solve_helper.default: _cholesky_solve,
+    aten.frexp.Tensor: _frexp,
     aten._trilinear.default: _trilinear,
     aten.dist.default: _dist,
     aten.polar.default: _polar,
@@ -145,6 +432,6 @@ OWN = {
     aten.max_pool3d_with_indices_backward.default: _max_pool3d_backward,
     aten.adaptive_max_pool2d.default: _adaptive_max_pool(2),
     aten.adaptive_max_pool3d.default: _adaptive_max_pool(3),
-    aten.adaptive_max_pool2d_backward.default: lambda g, x, i: _to_places(g, x, i, 2),
-    aten.adaptive_max_pool3d_backward.default: lambda g, x, i: _to_places(g, x, i, 3),
+    aten.adaptive_max_pool2d_backward.default: lambda g, x, i: to_places(g, x, i, 2),
+    aten.adaptive_max_pool3d_backward.default: lambda g, x, i: to_places(g, x, i, 3),
 }

@@ -216,6 +216,24 @@ lowers("aten.cumsum.default")(_running(0, "add"))
 lowers("aten.cumprod.default")(_running(1, "multiply"))
 
 
+@lowers("aten._logcumsumexp.default", "aten.logcumsumexp.default")
+def running_log_sum_exp(b, out, x, dim):
+    """Each step joins two logarithms of sums; infinities that are equal have no difference to take the exponential of."""
+    if x.rank == 0:
+        return x
+    if x.dtype.is_complex:
+        raise NotLowered("logarithms of sums of complex numbers")
+    kind = torch.float32 if out.dtype in dtypes.NARROW else out.dtype
+
+    def join(u, v):
+        high, low = b.binary("maximum", u, v), b.binary("minimum", u, v)
+        away = b.select(b.compare("eq", low, high), b.constant(0, kind), b.sub(low, high))
+        more = b.add(high, b.unary("log_plus_one", b.unary("exponential", away)))
+        return b.select(b.compare("eq", high, b.constant(float("-inf"), kind)), high, more)
+
+    return b.cast(scan(b, b.cast(x, kind), dim_of(dim, x.rank), float("-inf"), join), out.dtype)
+
+
 # --- order ----------------------------------------------------------------------------------------
 
 

@@ -202,23 +202,40 @@ def contiguous_strides(shape):
     return strides[::-1]
 
 
-@lowers("aten.as_strided.default")
-def as_strided(b, out, x, size, stride, offset=None):
+def _memory(b, x):
+    """The tensor as its storage has it, one dimension, and the order of dimensions in it."""
     source = b.source  # the fake tensor behind x
     order = storage_order(source.shape, source.stride())
     if order is None or source.storage_offset():
         raise NotLowered("as_strided of a tensor that is itself a part of another")
-    flat = b.reshape(b.transpose(x, order), [x.numel])
-    offset = offset or 0
-    shape = tuple(size)
-    if list(stride) == contiguous_strides(shape) and offset + math.prod(shape) <= x.numel:
-        return b.reshape(b.slice_dim(flat, 0, offset, offset + math.prod(shape)), shape)
+    return b.reshape(b.transpose(x, order), [x.numel]), order
+
+
+def _in_memory(b, shape, stride, offset):
+    """[*shape, 1]: where each element stands in the storage."""
     where = b.constant(offset, torch.int64, shape)
     for i, step in enumerate(stride):
         along = b.mul(b.iota(shape, i), b.constant(step, torch.int64)) if shape[i] > 1 else None
         where = b.add(where, along) if along is not None else where
-    index = b.reshape(where, [*shape, 1])
-    return b.gather(flat, index, [1], [], [0], [0])
+    return b.reshape(where, [*shape, 1])
+
+
+@lowers("aten.as_strided.default")
+def as_strided(b, out, x, size, stride, offset=None):
+    flat, _ = _memory(b, x)
+    offset, shape = offset or 0, tuple(size)
+    if list(stride) == contiguous_strides(shape) and offset + math.prod(shape) <= x.numel:
+        return b.reshape(b.slice_dim(flat, 0, offset, offset + math.prod(shape)), shape)
+    return b.gather(flat, _in_memory(b, shape, stride, offset), [1], [], [0], [0])
+
+
+@lowers("aten.as_strided_scatter.default")
+def as_strided_scatter(b, out, x, part, size, stride, offset=None):
+    flat, order = _memory(b, x)
+    where = _in_memory(b, tuple(size), stride, offset or 0)
+    flat = b.scatter(flat, where, b.cast(part, x.dtype), [], [0], [0], lambda b, old, new: new)
+    back = [order.index(i) for i in range(x.rank)]
+    return b.transpose(b.reshape(flat, [x.shape[i] for i in order]), back)
 
 
 @lowers("aten.diagonal.default", "aten.diagonal_copy.default")
