@@ -4,7 +4,9 @@
 // A mask is known when it is a constant, or when this or another row program compares counts (pass/counters.c). A column behind the last unmasked one of 128 rows may be left out when
 // what the program makes of it is nothing, whatever the scores: -inf under a maximum or an exponential, zeros under sums and products. A finite number
 // instead of -inf, chosen by select, does as well where scores are shown to be so far above it (a tanh, scaled) that the exponential of the
-// distance is zero; where they are not, a row of scores as low as that looks at masked columns, and so do we. Each value has a
+// distance is zero; where they are not, a row of scores as low as that looks at masked columns, and so do we (-1e9: write -inf). Numbers
+// below -2e38 count as -inf: no score is lower than f32's lowest, and those between it and 0.7 of it are a step before their product overflows; a
+// row of nothing else sees the columns that count. Each value has a
 // fact about its masked columns; a program qualifies when every reduction and every result sees one that changes nothing.
 // Every row must have a column that counts. Scores are numbers: of a row with NaN or all of -inf this leaves NaN in the columns that count.
 #include "tile/mask.h"
@@ -18,6 +20,7 @@
 #define PARTS 128
 
 #define EXP_IS_ZERO (-256.0) // below -104 it is; bf16 rounds what comes here
+#define NOTHING (-2e38) // f32's lowest number, and 0.7 of it: libraries mask with these and mean -inf
 
 typedef enum Class { CLASS_ANY, CLASS_LOW, CLASS_ZERO } Class;
 typedef struct Fact { // of masked columns
@@ -203,7 +206,7 @@ static Fact of_number(const Hlo *h, ValueId v) {
     if (!a || !dtype_is_float(hlo_value_type(h, v)->dtype))
         return (Fact){CLASS_ANY, 0};
     double x = dtype_to_f64(hlo_value_type(h, v)->dtype, a->data);
-    return x == 0 ? (Fact){CLASS_ZERO, 0} : x < 0 ? (Fact){CLASS_LOW, x} : (Fact){CLASS_ANY, 0};
+    return x == 0 ? (Fact){CLASS_ZERO, 0} : x < 0 ? (Fact){CLASS_LOW, x <= NOTHING ? -HUGE_VAL : x} : (Fact){CLASS_ANY, 0};
 }
 
 static Fact fact_of(const Look *l, ValueId v) {
