@@ -68,14 +68,7 @@ static bool row_parse(Ctx *ctx, Arena *a, const char *file, uint32_t line, char 
     return true;
 }
 
-uint32_t instances_load(Ctx *ctx, Arena *a, const char *dir, Instance **out) {
-    const char *file = dir && *dir ? arena_printf(a, "%s/" TABLE, dir) : "", *text = chip_instances;
-    struct stat st;
-    size_t size = (size_t)(chip_instances_end - chip_instances);
-    if (*file && !stat(file, &st))
-        text = (const char *)file_read(ctx, a, file, &size);
-    else
-        file = TABLE;
+uint32_t instances_parse(Ctx *ctx, Arena *a, const char *file, const char *text, size_t size, Instance **out) {
     VEC(Instance) rows = {0};
     uint32_t line = 0;
     for (const char *at = text, *end = text + size; at < end;) {
@@ -88,6 +81,16 @@ uint32_t instances_load(Ctx *ctx, Arena *a, const char *dir, Instance **out) {
     }
     *out = rows.at;
     return rows.n;
+}
+
+uint32_t instances_load(Ctx *ctx, Arena *a, const char *dir, Instance **out) {
+    const char *file = dir && *dir ? arena_printf(a, "%s/" TABLE, dir) : "";
+    struct stat st;
+    if (!*file || stat(file, &st))
+        return instances_parse(ctx, a, TABLE, chip_instances, (size_t)(chip_instances_end - chip_instances), out);
+    size_t size;
+    const char *text = (const char *)file_read(ctx, a, file, &size);
+    return instances_parse(ctx, a, file, text, size, out);
 }
 
 bool instance_apply(Ctx *ctx, Arena *a, Options *o, Instance *out) {

@@ -18,6 +18,7 @@ typedef struct Instance {
 
 // All rows, from `dir`/instances.table or built in. Raises CHIP with file and line.
 uint32_t instances_load(Ctx *ctx, Arena *a, const char *dir, Instance **out);
+uint32_t instances_parse(Ctx *ctx, Arena *a, const char *file, const char *text, size_t size, Instance **out);
 // --instance: fills *out and makes its chip the target, unless that is chosen otherwise; false when none is
 // asked for. Raises USAGE for an unknown one, or for a target of another chip.
 bool instance_apply(Ctx *ctx, Arena *a, Options *o, Instance *out);

@@ -71,11 +71,8 @@ void checkpoint_write(Ctx *ctx, Arena *a, Store *s, int64_t step, const char *me
 
 // --- reading ---------------------------------------------------------------------------------------
 
-static const Json *manifest_read(Ctx *ctx, Arena *a, Store *s, int64_t step, const char *dir, const char **whole) {
-    size_t size;
-    const char *text = s->kind->read(ctx, a, s, step, STORE_MANIFEST, &size), *path = arena_printf(a, "%s/" STORE_MANIFEST, dir);
+const Json *checkpoint_manifest(Ctx *ctx, Arena *a, const char *path, const char *text, size_t size) {
     const Json *m = json_parse(ctx, a, path, text, size);
-    *whole = text;
     const Json *check = json_need(ctx, path, m, "check", JSON_TEXT);
     const char *at = NULL;
     for (const char *p = text; (p = strstr(p, "\"check\": \"")); p++)
@@ -108,7 +105,9 @@ static void shard_read(Ctx *ctx, Arena *a, Store *s, const char *dir, const Json
 static void checkpoint_read(Ctx *ctx, Arena *a, Store *s, int64_t step, Checkpoint *out) {
     const char *dir = arena_printf(a, "%s/%s", s->where, store_step_name(a, step));
     *out = (Checkpoint){.step = step, .path = dir, .tensors = ARENA_NEW(a, Tensor)};
-    out->manifest = manifest_read(ctx, a, s, step, dir, &out->text);
+    size_t size;
+    out->text = s->kind->read(ctx, a, s, step, STORE_MANIFEST, &size);
+    out->manifest = checkpoint_manifest(ctx, a, arena_printf(a, "%s/" STORE_MANIFEST, dir), out->text, size);
     if (json_need(ctx, dir, out->manifest, "step", JSON_NUMBER)->number != (double)step)
         ctx_fail(ctx, OTRN_PARSE, (Place){.file = dir}, "its manifest is another step's");
     const Json *files = json_need(ctx, dir, out->manifest, "files", JSON_LIST);

@@ -26,6 +26,8 @@ typedef struct Checkpoint {
 
 // The newest that is good; false: there is none. What is wrong with newer ones is told in `complaints`, a line each.
 bool checkpoint_newest(Ctx *ctx, Arena *a, Store *s, Checkpoint *out, Buf *complaints);
+// What manifest.json holds, its text with a zero behind it. Raises PARSE or VERSION.
+const Json *checkpoint_manifest(Ctx *ctx, Arena *a, const char *path, const char *text, size_t size);
 // Writes one; `meta` are members of the manifest ("\"model\": {…}, …"). Raises IO with what to do, and nothing is left of it.
 void checkpoint_write(Ctx *ctx, Arena *a, Store *s, int64_t step, const char *meta, const Tensor *tensors, size_t count);
 void checkpoint_keep(Ctx *ctx, Arena *a, Store *s, uint64_t keep); // the newest stay; 0: all
