@@ -54,6 +54,10 @@ static int price(const char *file, const char *instance, const char *lnc, double
 int main(int argc, char **argv) {
     if (argc == 5)
         return price(argv[1], argv[2], argv[3], atof(argv[4]));
+    if (argc > 1) { // never the price of another program than the one named
+        fprintf(stderr, "usage: price_program [FILE INSTANCE LNC TOKENS]\n");
+        return 2;
+    }
     return price(NULL, "trn1.2xlarge", "1", 512) || price(NULL, "trn2.48xlarge", "1", 512) ||
            price(NULL, "trn3-gen1-ultraserver", "1", 512);
 }
