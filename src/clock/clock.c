@@ -438,8 +438,10 @@ static void seq_settle(Sim *s, Core *c, int e) {
             return;
         }
         const FlowRegion *loop = &c->flow.regions.at[item->region];
-        if (item->pc != UINT32_MAX)
+        if (item->pc != UINT32_MAX) {
+            c->by.free[e] = c->now.fence > c->now.free[e] ? c->by.fence : c->by.free[e];
             c->now.free[e] = ps_add(ps_max(c->now.free[e], c->now.fence), s->control_ps);
+        }
         if (item->kind == ITEM_BEGIN) {
             q->iter[loop->depth] = 0;
             q->once[loop->depth] = s->out->simulated > s->steps_max && loop->trips > 1;

@@ -8,8 +8,9 @@
 //
 // Loops. The clock adds iterations of a steady loop at once (a jump): events [first, event) happened `times` times
 // more. An event's weight is how often it happened; jumps inside what another jump repeats have a weight too, so
-// weights are found from the last jump to the first. Where the path crosses a jump it is without events for
-// times * period; that time is filled with what the path did in the period before, as often.
+// weights are found from the last jump to the first. Event first + k of a period is event + k of the next one, so the path
+// goes back through the added iterations as if they had been stepped through; where it comes to an event as it did some
+// iterations later, what lies between is repeated for as many of them as there are.
 //
 // What must hold (asserted): busy + stalls = told_ps of each track; the pieces of the path add up to the total.
 #include "clock/stall.h"
@@ -31,9 +32,14 @@ typedef struct Piece { // of the path, the latest first
     double ns, weight;
     uint32_t event;
     uint8_t kind;
-    bool is_jump;
-    double period; // jump: so much before it is repeated
 } Piece;
+
+typedef struct Seen { // the path in a jump's iterations
+    uint32_t entry, pieces; // the last time it came here; pieces it had then
+    uint64_t copies;
+    int64_t at; // behind the event's end
+    int cause;
+} Seen;
 
 typedef struct Work {
     Arena *arena;
@@ -41,41 +47,48 @@ typedef struct Work {
     const View *view;
     double *weight; // per event: how often it happened
     double *jump_weight;
-    int64_t *added; // per jump: picoseconds added by those before it
     double sem_ps;
     Stalls *out;
     VEC(StallRow) rows;
     VEC(Piece) pieces;
+    Seen **seen; // of the path, per jump and event of its period; NULL: not yet
 } Work;
 
 // --- weights -------------------------------------------------------------------------------------
 
-// Goes back over events and jumps; `open` are the jumps whose period the place is in.
+typedef struct Open { // the jumps whose period a place is in, going back; what began last stands last
+    uint32_t *stack, n, jumps;
+    double weight; // of an event there
+} Open;
+
+static Open open_begin(const Work *w) {
+    return (Open){.stack = ARENA_NEWN(w->arena, uint32_t, (size_t)w->c->jumps.n + 1), .jumps = w->c->jumps.n, .weight = 1};
+}
+
+static void open_back(const Work *w, Open *o, uint32_t i) { // to before event i
+    const ClockJump *jumps = w->c->jumps.at;
+    while (o->n && jumps[o->stack[o->n - 1]].first >= i) { // its period began here
+        o->n--;
+        o->weight -= (double)jumps[o->stack[o->n]].times * w->jump_weight[o->stack[o->n]];
+    }
+    for (; o->jumps && jumps[o->jumps - 1].event >= i; o->jumps--) {
+        uint32_t j = o->jumps - 1, at = o->n++;
+        w->jump_weight[j] = o->weight;
+        o->weight += (double)jumps[j].times * o->weight;
+        for (; at && jumps[o->stack[at - 1]].first > jumps[j].first; at--)
+            o->stack[at] = o->stack[at - 1];
+        o->stack[at] = j;
+    }
+}
+
 static void weights_make(Work *w) {
-    const Clock *c = w->c;
-    uint32_t n = c->events.n, open = 0, *stack = ARENA_NEWN(w->arena, uint32_t, (size_t)c->jumps.n + 1);
+    uint32_t n = w->c->events.n;
     w->weight = ARENA_NEWN(w->arena, double, (size_t)n + 1);
-    w->jump_weight = ARENA_NEWN(w->arena, double, (size_t)c->jumps.n + 1);
-    w->added = ARENA_NEWN(w->arena, int64_t, (size_t)c->jumps.n + 1);
-    for (uint32_t j = 0; j < c->jumps.n; j++)
-        w->added[j + 1] = w->added[j] + c->jumps.at[j].period * (int64_t)c->jumps.at[j].times;
-    double now = 1;
-    for (uint32_t i = n, j = c->jumps.n;; i--) {
-        while (open && c->jumps.at[stack[open - 1]].first >= i) { // its period began here
-            open--;
-            now -= (double)c->jumps.at[stack[open]].times * w->jump_weight[stack[open]];
-        }
-        for (; j && c->jumps.at[j - 1].event >= i; j--) {
-            w->jump_weight[j - 1] = now;
-            now += (double)c->jumps.at[j - 1].times * now;
-            uint32_t at = open++; // the one that began last ends first
-            for (; at && c->jumps.at[stack[at - 1]].first > c->jumps.at[j - 1].first; at--)
-                stack[at] = stack[at - 1];
-            stack[at] = j - 1;
-        }
-        if (!i)
-            return;
-        w->weight[i - 1] = now;
+    w->jump_weight = ARENA_NEWN(w->arena, double, (size_t)w->c->jumps.n + 1);
+    Open open = open_begin(w);
+    for (uint32_t i = n; i; i--) {
+        open_back(w, &open, i);
+        w->weight[i - 1] = open.weight;
     }
 }
 
@@ -129,36 +142,130 @@ static void rows_finish(Work *w) {
     qsort(w->out->rows.at, w->out->rows.n, sizeof *w->out->rows.at, row_longest);
 }
 
-// --- stalls --------------------------------------------------------------------------------------
+// --- going back ---------------------------------------------------------------------------------
 
-static bool is_queued(int track) { return track >= ENG_COUNT; }
+#define WITHIN_MAX (2 * ART_LOOP_DEPTH_MAX)
 
-typedef struct Gap { // being given out, from its end
-    uint32_t waiter;
-    int64_t left;
-    double scale; // ns per ps
-} Gap;
+typedef struct Within { // iterations that a jump added
+    uint32_t jump, entry;
+    uint64_t copies; // of its period before the one the path is in
+} Within;
 
-// Jumps before an event.
-static uint32_t jumps_before(const Work *w, uint32_t event) {
+typedef struct Walk {
+    uint32_t event;
+    int64_t at;     // time, as the event saw it
+    int cause;      // how it is reached
+    uint32_t jumps; // those before the event
+    Within in[WITHIN_MAX]; // the innermost last
+    uint32_t depth, entries;
+} Walk;
+
+// At an event as it happened or, in a jump's period, in the last iteration that was added.
+static void walk_begin(const Work *w, Walk *k, uint32_t event, uint32_t jump) {
     uint32_t lo = 0, hi = w->c->jumps.n;
-    while (lo < hi) {
+    while (lo < hi) { // the jumps before it
         uint32_t mid = (lo + hi) / 2;
         if (w->c->jumps.at[mid].event <= event)
             lo = mid + 1;
         else
             hi = mid;
     }
-    return lo;
+    k->event = event;
+    k->jumps = lo;
+    k->depth = k->entries = 0;
+    if (jump != CLOCK_NOBODY)
+        k->in[k->depth++] = (Within){jump, 0, w->c->jumps.at[jump].times};
 }
 
-// From when `early` was issued until `late` was. Behind a jump the iteration added last stands in for the one before
-// it; a track that had nothing to do in them stood still all the time, and its gap is longer than a period.
-static int64_t issue_apart(const Work *w, const Gap *g, uint32_t early, uint32_t late) {
-    int64_t added = w->added[jumps_before(w, late)] - w->added[jumps_before(w, early)];
-    int64_t apart = w->c->links.at[late].issue - w->c->links.at[early].issue;
-    return added && g->left <= added ? apart - added : apart;
+// The path is as it was some iterations later: it goes on like that for as many as are left.
+static void walk_repeat(Work *w, Walk *k, Within *in) {
+    const ClockJump *j = &w->c->jumps.at[in->jump];
+    if (k->event < j->first || k->event >= j->event)
+        return;
+    w->seen[in->jump] = w->seen[in->jump] ? w->seen[in->jump] : ARENA_NEWN(w->arena, Seen, j->event - j->first);
+    Seen *was = &w->seen[in->jump][k->event - j->first];
+    Seen now = {in->entry, w->pieces.n, in->copies, k->at - w->c->links.at[k->event].done, k->cause};
+    if (was->entry == now.entry && was->at == now.at && was->cause == now.cause) {
+        uint64_t cycle = was->copies - now.copies, times = now.copies / cycle;
+        for (uint32_t i = was->pieces; i < now.pieces; i++)
+            w->pieces.at[i].weight *= 1 + (double)times;
+        now.copies = in->copies -= times * cycle;
+    }
+    *was = now;
 }
+
+// Into the iterations added between the event and `by`. False: there are none.
+static bool walk_enter(Work *w, Walk *k, uint32_t by) {
+    const ClockJump *j = k->jumps ? &w->c->jumps.at[k->jumps - 1] : NULL;
+    if (!j || j->event <= by || k->depth == WITHIN_MAX || (k->depth && j->event <= w->c->jumps.at[k->in[k->depth - 1].jump].first))
+        return false;
+    k->jumps--;
+    if (j->period > 0 && j->times && j->event > j->first) {
+        k->at -= j->period * (int64_t)j->times;
+        k->in[k->depth++] = (Within){k->jumps, ++k->entries, j->times};
+    }
+    return true;
+}
+
+static bool is_same(const Work *w, uint32_t a, uint32_t b) {
+    const ClockEvent *x = &w->c->events.at[a], *y = &w->c->events.at[b];
+    return x->inst == y->inst && x->core == y->core;
+}
+
+// The event that is to a jump's iteration what `by` was to the one before: as many of the same instruction follow it. What
+// came before the first period may have come in another order. `by` itself: the loop has no such instruction.
+static uint32_t next_period(const Work *w, const ClockJump *j, uint32_t by) {
+    uint32_t behind = 0, at = j->event;
+    for (uint32_t i = by; i < j->first; i++)
+        behind += is_same(w, i, by);
+    while (at > by && behind)
+        behind -= is_same(w, --at, by);
+    return at;
+}
+
+// Goes to whoever let the event happen at `k->at`.
+static void walk_to(Work *w, Walk *k, uint32_t by, int cause) {
+    uint32_t back = 0; // in which of the jumps it went to an earlier iteration, plus one
+    while (by != CLOCK_NOBODY) {
+        if (walk_enter(w, k, by))
+            continue;
+        Within *in = k->depth ? &k->in[k->depth - 1] : NULL;
+        const ClockJump *j = in ? &w->c->jumps.at[in->jump] : NULL;
+        if (!in || by >= j->first)
+            break;
+        uint32_t next = in->copies ? next_period(w, j, by) : by;
+        if (next == by) {
+            k->at += j->period * (int64_t)in->copies;
+            k->depth--;
+            back = back > k->depth ? 0 : back;
+            continue;
+        }
+        by = next;
+        in->copies--;
+        k->at += j->period;
+        k->jumps = in->jump;
+        back = k->depth;
+    }
+    for (; by == CLOCK_NOBODY && k->depth; k->depth--) // nothing held it: all that is left
+        k->at += w->c->jumps.at[k->in[k->depth - 1].jump].period * (int64_t)k->in[k->depth - 1].copies;
+    k->cause = cause;
+    k->event = by;
+    if (back && by != CLOCK_NOBODY && w->seen)
+        walk_repeat(w, k, &k->in[back - 1]);
+}
+
+// --- stalls --------------------------------------------------------------------------------------
+
+static bool is_queued(int track) { return track >= ENG_COUNT; }
+
+#define GAP_STEPS 4096 // of instructions that only follow each other; longer chains are given to the last of them
+
+typedef struct Gap { // being given out, from its end
+    uint32_t waiter;
+    int64_t left;
+    double scale; // ns per ps
+    Walk k;
+} Gap;
 
 static void gap_give(Work *w, Gap *g, int why, uint32_t maker, int64_t ps) {
     ps = ps < g->left ? ps : g->left;
@@ -168,12 +275,12 @@ static void gap_give(Work *w, Gap *g, int why, uint32_t maker, int64_t ps) {
     g->left -= ps;
 }
 
-// What the waiter waits for when `at` is issued, in the time before that.
-static void gap_issue(Work *w, Gap *g, uint32_t at) {
+// What the waiter waits for when the event the walk is at is issued, in the time before that.
+static void gap_issue(Work *w, Gap *g) {
     const Clock *c = w->c;
     int64_t apart;
-    while (g->left > 0) {
-        const ClockLink *l = &c->links.at[at];
+    for (int steps = 0; g->left > 0; steps++) {
+        const ClockLink *l = &c->links.at[g->k.event];
         uint32_t by = l->issue_by;
         int cause = by == CLOCK_NOBODY && l->issue_cause != CLOCK_PARTNER ? CLOCK_NONE : l->issue_cause;
         const ClockLink *m = by == CLOCK_NOBODY ? NULL : &c->links.at[by];
@@ -200,14 +307,16 @@ static void gap_issue(Work *w, Gap *g, uint32_t at) {
             return;
         case CLOCK_ORDER:
         case CLOCK_FENCE:
-            apart = issue_apart(w, g, by, at);
+            g->k.at = l->issue;
+            walk_to(w, &g->k, by, cause);
+            by = g->k.event;
+            apart = steps < GAP_STEPS ? g->k.at - c->links.at[by].issue : g->left;
             if (is_queued(c->events.at[by].track) || c->events.at[by].track == ENG_SYNC)
                 gap_give(w, g, STALL_ISSUE, by, apart);
             else if (c->events.at[by].track == c->events.at[g->waiter].track)
                 gap_give(w, g, STALL_LATENCY, by, apart); // its depth: it reads what was just written
             else
                 gap_give(w, g, c->events.at[by].track, by, apart);
-            at = by;
             continue;
         default:
             gap_give(w, g, STALL_QUEUE, by, g->left);
@@ -216,55 +325,79 @@ static void gap_issue(Work *w, Gap *g, uint32_t at) {
     }
 }
 
-// `extra`: nanoseconds beside its weight, of a track's first gap in a period.
-static void gap_add(Work *w, uint32_t event, double extra) {
+// The gap before an event, that many times. In a jump's iterations it is what held it back one of them earlier.
+static void gap_add(Work *w, uint32_t event, uint32_t jump, int64_t gap, double times) {
     const ClockLink *l = &w->c->links.at[event];
-    double ns = (double)l->gap * 1e-3 * w->weight[event] + extra;
-    if (l->gap <= 0) {
-        if (ns)
-            stall_add(w, STALL_ISSUE, event, l->issue_by, ns);
+    Gap g; // not cleared: a walk is long
+    g.waiter = event, g.left = gap, g.scale = 1e-3 * times;
+    if (gap <= 0) {
+        if (gap)
+            stall_add(w, STALL_ISSUE, event, l->issue_by, (double)gap * g.scale);
         return;
     }
-    Gap g = {event, l->gap, ns / (double)l->gap};
     if (l->begin_cause == CLOCK_PORT)
         gap_give(w, &g, STALL_PORT, l->begin_by, l->begin - l->issue);
     else if (l->begin_cause == CLOCK_QUEUE)
         gap_give(w, &g, STALL_QUEUE, l->begin_by, l->begin - l->issue);
     else
         gap_give(w, &g, STALL_LATENCY, event, l->begin - l->issue);
-    gap_issue(w, &g, event);
+    walk_begin(w, &g.k, event, jump);
+    gap_issue(w, &g);
     assert(g.left <= 0);
 }
 
-// What the first gaps of periods have too much, for each event.
-static double *late_gaps(Work *w) {
+// The first event of each track in a jump's period: the track stood still longer or shorter before it than in the iterations
+// that were added.
+typedef struct Firsts {
+    uint32_t of[2][CLOCK_TRACKS];
+} Firsts;
+
+static Firsts *firsts_find(Work *w) {
     const Clock *c = w->c;
-    double *extra = ARENA_NEWN(w->arena, double, (size_t)c->events.n + 1);
+    Firsts *firsts = ARENA_NEWN(w->arena, Firsts, (size_t)c->jumps.n + 1);
     for (uint32_t j = 0; j < c->jumps.n; j++) {
         const ClockJump *jump = &c->jumps.at[j];
         uint32_t missing = 0;
-        for (int t = 0; t < 2 * CLOCK_TRACKS; t++)
+        for (int t = 0; t < 2 * CLOCK_TRACKS; t++) {
+            firsts[j].of[t / CLOCK_TRACKS][t % CLOCK_TRACKS] = CLOCK_NOBODY;
             missing |= jump->late[t / CLOCK_TRACKS][t % CLOCK_TRACKS] ? 1u << t : 0;
+        }
         for (uint32_t i = jump->first; missing && i < jump->event; i++) {
             const ClockEvent *e = &c->events.at[i];
             int t = e->core * CLOCK_TRACKS + e->track;
             if (missing >> t & 1)
-                extra[i] -= (double)jump->late[e->core][e->track] * 1e-3 * (double)jump->times * w->jump_weight[j];
+                firsts[j].of[e->core][e->track] = i;
             missing &= ~(1u << t);
         }
     }
-    return extra;
+    return firsts;
+}
+
+// As it happened, and in the iterations of every jump whose period it is in.
+static void gaps_add(Work *w, const Firsts *firsts, const Open *open, uint32_t event) {
+    const ClockEvent *e = &w->c->events.at[event];
+    int64_t gap = w->c->links.at[event].gap;
+    gap_add(w, event, CLOCK_NOBODY, gap, 1);
+    for (uint32_t k = 0; k < open->n; k++) {
+        uint32_t j = open->stack[k];
+        const ClockJump *jump = &w->c->jumps.at[j];
+        int64_t late = firsts[j].of[e->core][e->track] == event ? jump->late[e->core][e->track] : 0;
+        gap_add(w, event, j, gap - late, (double)jump->times * w->jump_weight[j]);
+    }
 }
 
 static void stalls_make(Work *w) {
     const Clock *c = w->c;
-    double cores = c->peer_flow ? 2 : 1, *extra = late_gaps(w);
-    for (uint32_t i = 0; i < c->events.n; i++) {
+    double cores = c->peer_flow ? 2 : 1;
+    const Firsts *firsts = firsts_find(w);
+    Open open = open_begin(w);
+    for (uint32_t i = c->events.n; i-- > 0;) {
         const ClockEvent *e = &c->events.at[i];
+        open_back(w, &open, i + 1);
         if (e->core && !c->peer_flow)
             continue; // both do the same
         w->out->busy_ns[e->track] += (double)c->links.at[i].busy * 1e-3 * w->weight[i];
-        gap_add(w, i, extra[i]);
+        gaps_add(w, firsts, &open, i);
     }
     for (int t = 0; t < CLOCK_TRACKS; t++) {
         double told = (double)c->told_ps[0][t] * 1e-3, sum = w->out->busy_ns[t];
@@ -291,29 +424,6 @@ static void piece_add(Work *w, uint32_t event, int kind, int64_t ps) {
     if (ps > 0) {
         Piece p = {.ns = (double)ps * 1e-3, .weight = 1, .event = event, .kind = (uint8_t)kind};
         VEC_PUSH(w->arena, &w->pieces, p);
-    }
-}
-
-typedef struct Walk {
-    uint32_t event;
-    int64_t at;   // time, as the event saw it
-    int cause;    // how it is reached
-    uint32_t jumps; // those before the event
-} Walk;
-
-// Goes to whoever let the event happen at `k->at`; iterations that were added in between are a piece.
-static void walk_to(Work *w, Walk *k, uint32_t by, int cause) {
-    const Clock *c = w->c;
-    k->cause = cause;
-    k->event = by;
-    for (; k->jumps && (by == CLOCK_NOBODY || c->jumps.at[k->jumps - 1].event > by); k->jumps--) {
-        const ClockJump *j = &c->jumps.at[k->jumps - 1];
-        double period = (double)j->period * 1e-3, ns = period * (double)j->times;
-        if (ns <= 0)
-            continue;
-        Piece p = {.ns = ns, .weight = 1, .is_jump = true, .period = period, .event = CLOCK_NOBODY};
-        VEC_PUSH(w->arena, &w->pieces, p);
-        k->at -= j->period * (int64_t)j->times;
     }
 }
 
@@ -357,25 +467,6 @@ static void path_step(Work *w, Walk *k) {
     walk_to(w, k, l->issue_by, l->issue_cause);
 }
 
-// Fills the jumps, the latest first: a jump's weight goes to the pieces of the period before it.
-static void path_repeat(Work *w) {
-    for (uint32_t i = 0; i < w->pieces.n; i++) {
-        const Piece *jump = &w->pieces.at[i];
-        if (!jump->is_jump)
-            continue;
-        double left = jump->period, found = 0;
-        for (uint32_t k = i + 1; k < w->pieces.n && found < left; k++)
-            found += w->pieces.at[k].ns;
-        found = found < left ? found : left;
-        for (uint32_t k = i + 1; k < w->pieces.n && left > 0; k++) {
-            Piece *p = &w->pieces.at[k];
-            double part = p->ns < left ? p->ns : left;
-            p->weight += jump->weight * (jump->ns / found) * (part / p->ns);
-            left -= part;
-        }
-    }
-}
-
 typedef struct PathKey {
     uint32_t at[CLOCK_TRACKS][PATH_KINDS]; // the line's row there, plus one
 } PathKey;
@@ -397,8 +488,6 @@ static void path_finish(Work *w) {
     uint32_t last = CLOCK_NOBODY;
     for (uint32_t i = 0; i < w->pieces.n; i++) {
         const Piece *p = &w->pieces.at[i];
-        if (p->is_jump)
-            continue;
         double ns = p->ns * p->weight;
         sum += ns;
         int track = p->event == CLOCK_NOBODY ? ENG_SYNC : c->events.at[p->event].track;
@@ -423,11 +512,11 @@ static void path_finish(Work *w) {
 static void path_make(Work *w) {
     const Clock *c = w->c;
     Walk k = {.event = CLOCK_NOBODY, .at = (int64_t)llround(c->total_ns * 1e3), .jumps = c->jumps.n};
+    w->seen = ARENA_NEWN(w->arena, Seen *, (size_t)c->jumps.n + 1);
     walk_to(w, &k, c->last_event, CLOCK_ALL);
     while (k.event != CLOCK_NOBODY)
         path_step(w, &k);
     piece_add(w, CLOCK_NOBODY, PATH_ISSUE, k.at);
-    path_repeat(w);
     path_finish(w);
 }
 
