@@ -88,6 +88,7 @@ static bool is_function(const struct sigaction *a) {
 
 void pulse_catch_begin(Pulse *p) {
     pthread_mutex_lock(&handler_lock);
+    p->seen = atomic_load_explicit(&pulse_interrupts, memory_order_relaxed); // before the handler is there: none is lost
     if (catching++ == 0) {
         sigaction(SIGINT, NULL, &theirs);
         ours = is_function(&theirs);
@@ -95,7 +96,6 @@ void pulse_catch_begin(Pulse *p) {
         if (ours)
             sigaction(SIGINT, &own, NULL);
     }
-    p->seen = atomic_load_explicit(&pulse_interrupts, memory_order_relaxed);
     p->catches = ours;
     pthread_mutex_unlock(&handler_lock);
 }

@@ -3,6 +3,7 @@
 // the lanes of a kernel and in the middle of a long one. The environment goes on afterwards as if nothing had been.
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -20,20 +21,26 @@ static const char long_product[] =
 static const char short_sum[] =
     "func.func @main(%a: tensor<f32>) -> tensor<f32> {\n  %r = stablehlo.add %a, %a : tensor<f32>\n  return %r : tensor<f32>\n}\n";
 
+static void nap(void) { nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); }
+
+static atomic_bool over; // the run
 static void *stop_soon(void *arg) {
-    nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
-    otrn_stop(arg);
+    for (nap(); !over; nap()) // what comes before the run begins does not count
+        otrn_stop(arg);
     return NULL;
 }
+
+static volatile sig_atomic_t handled;
+static void on_signal(int sig) { (void)sig, handled++; }
 static pthread_t runner;
 static void *signal_soon(void *arg) {
+    struct sigaction now = {.sa_handler = on_signal};
     (void)arg;
-    nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+    for (; now.sa_handler == on_signal; nap()) // until the run has put its own in that place
+        sigaction(SIGINT, NULL, &now);
     pthread_kill(runner, SIGINT);
     return NULL;
 }
-static volatile sig_atomic_t handled;
-static void on_signal(int sig) { (void)sig, handled++; }
 
 static otrn_exe *compiled(otrn_env *env, const void *bytes, size_t size, const char *name) {
     otrn_exe *exe = NULL;
@@ -47,12 +54,14 @@ static otrn_exe *compiled(otrn_env *env, const void *bytes, size_t size, const c
 static void ends(otrn_env *env, otrn_exe *exe, void *(*ender)(void *), otrn_status want, const char *name) {
     pthread_t t;
     runner = pthread_self();
+    over = false;
     if (ender)
         pthread_create(&t, NULL, ender, env);
     size_t n = (size_t)3000 * 3000 * 8;
     void *a = calloc(1, n), *r = calloc(1, n);
     otrn_error err = OTRN_ERROR_INIT;
     otrn_status s = exe ? run_sized(exe, (const void *[]){a}, (void *[]){r}, &err) : OTRN_OK;
+    over = true;
     if (ender)
         pthread_join(t, NULL);
     free(a), free(r);
