@@ -80,7 +80,7 @@ static double mean_of(const StepNote *n, int count) {
 
 // A tiny model of each kind learns.
 static void falls_test(Ctx *ctx, Arena *a, otrn_env *env, ModelKind kind) {
-    Train t = {.ctx = ctx, .arena = a, .env = env};
+    Train t = {.ctx = ctx, .arena = a, .env = env, .ranks = RANKS_ALONE};
     t.recipe = (Recipe){.model = {kind, 1, 32, 2, 8, 16, kind == MODEL_BERT ? 257 : kind == MODEL_GPT ? 256 : 10, DATA_SIDE, DATA_SIDE, 4}, .steps = 100,
                         .rate = 3e-3, .schedule = SCHEDULE_CONSTANT, .adam = ADAM_USUAL, .data = ""};
     t.opt = (TrainOptions){.checkpoint = "", .log = "", .tensorboard = "", .prometheus = "", .every = 100, .devices = 1, .terminal = true};
