@@ -19,6 +19,7 @@
 # make wheel-check  the Python package as a stranger gets it: sdist, wheel, fresh environments; needs a network
 # make abi HEADER=pjrt_c_api.h    our PJRT declarations against the official ones
 # make kill-train   training runs killed at random moments and resumed, 1 and 4 processes: RUNS=150 each, SEED=1
+# make power-cut    power lost at random moments of a training run, and what was not flushed with it: RUNS=200, SEED=1
 # make s3           checkpoints on a real S3 server, Ceph's radosgw, which is killed, full and refuses; skipped where it is not installed
 # make recipes      what README, ARCHITECTURE and docs tell to run, and the numbers they show: UPDATE=1 writes those printed into the pages
 # make install PREFIX=/usr/local  and uninstall; DESTDIR= is honoured; other targets: format, arm64, clean
@@ -194,6 +195,12 @@ kill-train: all
 	sh scripts/kill_train.sh $(BUILD)/otrn $(or $(RUNS),150) $(or $(SEED),1) 1
 	sh scripts/kill_train.sh $(BUILD)/otrn $(or $(RUNS),150) $(or $(SEED),1) 1 40 4
 
+# Writes recorded, cut off, and what was not flushed lost at random.
+$(BUILD)/power_record.so: scripts/power_record.c
+	$(CC) -O1 -fPIC -shared -Wall -Wextra $(WERROR) $< -o $@ -ldl -pthread
+power-cut: all $(BUILD)/power_record.so
+	python3 scripts/power_cut.py $(BUILD)/otrn $(BUILD)/power_record.so $(or $(RUNS),200) $(or $(SEED),1)
+
 # SERVER= runs the checks against the server that AWS_ENDPOINT_URL names.
 SERVER  ?= sh scripts/s3_server.sh
 s3: all
@@ -232,6 +239,6 @@ arm64: # a compile check of the portable paths
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: s3 kill-train all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table products attention zoo same bench namespaces opinfo wheel-check recipes abi install uninstall format arm64 clean levels
+.PHONY: s3 power-cut kill-train all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table products attention zoo same bench namespaces opinfo wheel-check recipes abi install uninstall format arm64 clean levels
 .SECONDARY:
 -include $(shell find $(BUILD)/obj $(BUILD)/levels/obj -name '*.d' 2>/dev/null)
