@@ -38,7 +38,7 @@ static const char *path_of(Arena *a, const Store *s, const char *before, int64_t
 
 _Noreturn static void write_fail(Ctx *ctx, const char *path, int err) {
     if (err == ENOSPC || err == EDQUOT)
-        ctx_hint(ctx, "make room there, or --keep fewer; the run goes on, and the checkpoints before it are whole");
+        ctx_hint(ctx, "make room there, or --keep fewer: it is tried again while the run goes on, and the checkpoints before it are whole");
     ctx_fail(ctx, OTRN_IO, (Place){.file = path}, "cannot write the checkpoint: %s", strerror(err));
 }
 
@@ -216,6 +216,10 @@ const StoreKind store_folder = {"folder", false, claim, steps, read_file, begin,
 
 void store_open(Ctx *ctx, Arena *a, const Options *o, const char *where, Store *s) {
     *s = (Store){.where = where, .lock_fd = -1};
+    if (!s3_is(where) && (strstr(where, "://") || !strncmp(where, "s3:", 3))) {
+        ctx_hint(ctx, "it is a folder, or s3://BUCKET/PREFIX");
+        ctx_fail(ctx, OTRN_USAGE, NO_PLACE, "checkpoints cannot go to `%s`", where);
+    }
     if (s3_is(where))
         s3_open(ctx, a, o, where, &s->s3);
     s->kind = s3_is(where) ? &store_s3 : &store_folder;

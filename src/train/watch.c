@@ -150,10 +150,8 @@ static void log_step(Train *t, const StepNote *n) {
     fflush(w->log);
 }
 
-static void prom_write(Train *t, const StepNote *n) {
-    Arena a;
-    arena_init(&a, t->ctx);
-    Buf b = {.arena = &a};
+static void prom_print(Train *t, const StepNote *n, Arena *a) {
+    Buf b = {.arena = a};
     const struct {
         const char *name, *kind, *help;
         double value;
@@ -174,7 +172,26 @@ static void prom_write(Train *t, const StepNote *n) {
         buf_printf(&b, "# HELP otrn_train_%s %s\n# TYPE otrn_train_%s %s\notrn_train_%s %.9g\n", rows[i].name, rows[i].help, rows[i].name,
                    rows[i].kind, rows[i].name, rows[i].value);
     file_write(t->ctx, t->watch.prometheus, b.at, b.n);
+}
+
+// Where it could be written when the run began and cannot now, that is told and the run goes on without.
+static void prom_write(Train *t, const StepNote *n) {
+    Arena a;
+    jmp_buf jb, *outer = t->ctx->on_fail;
+    volatile bool good = false;
+    arena_init(&a, t->ctx);
+    if (CTX_TRY(t->ctx, jb)) {
+        prom_print(t, n, &a);
+        good = true;
+    }
+    t->ctx->on_fail = outer;
     arena_fini(&a);
+    if (good)
+        return;
+    if (!n->step)
+        longjmp(*outer, 1);
+    watch_say(t, "warning: %s: %s; no more numbers for Prometheus", t->watch.prometheus, t->ctx->err.text);
+    t->watch.prometheus = "";
 }
 
 static void duration(double s, char *out, size_t bytes) {
@@ -248,6 +265,8 @@ void watch_begin(Train *t) {
         fprintf(w->log, "{\"event\": \"%s\", \"step\": %lld, \"model\": \"%s\", \"cached\": %s, \"start_ms\": %.3f}\n", t->from ? "resume" : "begin",
                 (long long)t->at, model_names[m->kind], otrn_exe_cached(t->exe) ? "true" : "false", t->start_ms);
     board_open(t);
+    if (*w->prometheus)
+        prom_write(t, &(StepNote){0}); // an address that is wrong is told now
     if (t->from && !t->opt.silent)
         watch_say(t, "going on from step %lld (%s)", (long long)t->at, t->from->path);
 }
