@@ -301,7 +301,7 @@ static void rows_put(const char *title, const char *note, const HtmlRow *rows, u
 
 HtmlRow html_cost(Arena *a, const Cost *c, double ns) {
     const char *usd = c->usd_per_hour > 0 ? arena_printf(a, "%.4g USD", c->usd_per_hour / 3600 * ns * 1e-9 * 1e6) : "not known";
-    return (HtmlRow){"USD for a million runs", usd, cost_text(a, c)};
+    return (HtmlRow){"a million runs", usd, cost_text(a, c)};
 }
 
 // --- the page --------------------------------------------------------------------------------------

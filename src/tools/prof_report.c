@@ -11,11 +11,11 @@ void prof_report(Tool *t, const Prof *p, const char *path) {
     uint32_t ncosts = 0;
     double usd = prof_usd(p), tokens = prof_tokens(t), seconds = p->clock.total_ns * 1e-9;
     const char *basis = cost_text(a, &p->cost);
-    costs[ncosts++] = (HtmlRow){"USD for a million runs", usd > 0 ? arena_printf(a, "%.4g USD", usd * 1e6) : "not known", basis};
+    costs[ncosts++] = (HtmlRow){"a million runs", usd > 0 ? arena_printf(a, "%.4g USD", usd * 1e6) : "not known", basis};
     if (tokens > 0 && seconds > 0)
         costs[ncosts++] = (HtmlRow){"tokens a second", arena_printf(a, "%.6g", tokens / seconds), arena_printf(a, "%.12g a run", tokens)};
     if (tokens > 0 && usd > 0)
-        costs[ncosts++] = (HtmlRow){"USD for a million tokens", arena_printf(a, "%.4g USD", usd / tokens * 1e6), basis};
+        costs[ncosts++] = (HtmlRow){"a million tokens", arena_printf(a, "%.4g USD", usd / tokens * 1e6), basis};
     if (p->clock.flops > 0)
         costs[ncosts++] = (HtmlRow){"utilisation", arena_printf(a, "%.1f %%", 100 * cost_utilisation(&p->cost, p->clock.flops, seconds)),
                                     "matrix products of all devices over the bf16 peak of their tensor engines"};

@@ -21,7 +21,7 @@ static void curve(const Train *t, int which, const char *label, Buf *out) {
     for (uint32_t i = 0; i < n; i++)
         low = fmin(low, pick(&notes[i], which)), high = fmax(high, pick(&notes[i], which));
     low = which ? 0 : low, high = high > low ? high : low + 1;
-    buf_printf(out, "<p class=soft>%s</p><svg viewBox=\"0 0 %d %d\" role=img><path class=axis d=\"M50 5V%dH%d\"/>", label, PLOT_WIDTH, PLOT_HEIGHT,
+    buf_printf(out, "<p class=soft>%s</p><div class=wide><svg style=\"min-width:620px\" viewBox=\"0 0 %d %d\" role=img><path class=axis d=\"M50 5V%dH%d\"/>", label, PLOT_WIDTH, PLOT_HEIGHT,
                PLOT_HEIGHT - 20, PLOT_WIDTH - 5);
     buf_printf(out, "<text x=0 y=14 class=soft>%.4g</text><text x=0 y=%d class=soft>%.4g</text>", high, PLOT_HEIGHT - 22, low);
     buf_printf(out, "<text x=50 y=%d class=soft>step %lld</text><text x=%d y=%d class=soft text-anchor=end>step %lld</text><path class=edge d=\"",
@@ -34,7 +34,7 @@ static void curve(const Train *t, int which, const char *label, Buf *out) {
         double y = 5 + (PLOT_HEIGHT - 25) * (high - sum / count) / (high - low);
         buf_printf(out, "%s%.1f %.1f", i ? "L" : "M", x, y);
     }
-    buf_puts(out, "\"/></svg>\n");
+    buf_puts(out, "\"/></svg></div>\n");
 }
 
 static void tile(Buf *out, const char *value, const char *label) {
@@ -51,10 +51,12 @@ static void tiles(Train *t, Buf *out) {
     buf_puts(out, "<h2>The run</h2><div class=tiles>");
     tile(out, arena_printf(a, "%lld of %lld", (long long)t->at, (long long)t->recipe.steps), "steps");
     tile(out, arena_printf(a, "%.4f", t->loss), "loss of the last step");
-    tile(out, arena_printf(a, "%.4g", (double)w->samples / each), arena_printf(a, "%s a second on this host", w->unit));
+    tile(out, arena_printf(a, "%.0f", (double)w->samples / each), arena_printf(a, "%s a second on this host", w->unit));
     tile(out, arena_printf(a, "%.2f ms", each * 1e3), "a step on this host");
     tile(out, arena_printf(a, "%.3f ms", w->priced_us * 1e-3), "a step on the chip, modelled");
-    tile(out, arena_printf(a, "%.3g USD", (double)t->at * w->priced_us * 1e-6 * w->usd_per_hour / 3600), "the run on the chip");
+    double usd;
+    bool known = watch_dollars(t, &usd);
+    tile(out, known ? arena_printf(a, "%.3g USD", usd) : "not known", arena_printf(a, "the run on the chip: %s", w->basis ? w->basis : "no time is known"));
     tile(out, arena_printf(a, "%.0f ms", t->start_ms), otrn_exe_cached(t->exe) ? "until the first step, from the cache" : "until the first step, compiled");
     buf_puts(out, "</div>");
 }

@@ -52,6 +52,7 @@ typedef struct Watch { // see watch.h's functions below
     int64_t steps, samples; // of the run; tokens or images of a step
     const char *unit;
     double begun, told, written, priced_us, usd_per_hour; // seconds; the modelled step, 0: not known
+    const char *basis; // of the price; why, where it is not known
     double comm_share, engines[OTRN_ENGINES]; // of the modelled step
     double mean, spread; // of the loss, fading
     double pace;         // seconds a step takes, fading
@@ -97,6 +98,7 @@ void feed_step(Train *t);                 // inputs and rates of step t->at
 void feed_state(Train *t);                // first values, or the checkpoint's
 
 // --- watch.c ---------------------------------------------------------------------------------------
+bool watch_dollars(const Train *t, double *out); // of the steps so far; false: no price is published
 void watch_begin(Train *t);
 void watch_step(Train *t, const StepNote *n);
 void watch_say(Train *t, const char *fmt, ...) __attribute__((format(printf, 2, 3))); // a line for people

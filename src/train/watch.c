@@ -122,6 +122,7 @@ static void price_read(Train *t) {
     if (w->priced_us != 0 || otrn_time(t->exe, NULL, &r, NULL) != OTRN_OK || r.total_us <= 0)
         return;
     w->priced_us = r.total_us, w->comm_share = r.exposed_comm_us / r.total_us;
+    w->basis = arena_strndup(t->arena, r.price_basis, strlen(r.price_basis));
     w->usd_per_hour = r.usd_per_hour * (double)(r.devices > 1 ? 1 : t->ranks.devices);
     for (int i = 0; i < OTRN_ENGINES; i++)
         w->engines[i] = r.busy_us[i] / r.total_us;
@@ -138,20 +139,29 @@ static void status_tell(Train *t, const StepNote *n) { // for otrn top
         p->engines[i] = t->watch.engines[i];
 }
 
-static double dollars(const Train *t) { return (double)t->at * t->watch.priced_us * 1e-6 * t->watch.usd_per_hour / 3600; }
+bool watch_dollars(const Train *t, double *out) {
+    *out = (double)t->at * t->watch.priced_us * 1e-6 * t->watch.usd_per_hour / 3600;
+    return t->watch.priced_us > 0 && t->watch.usd_per_hour > 0;
+}
 
 static double pace(const Watch *w) { return w->pace > 0 ? (double)w->samples / w->pace : 0; }
 
 static void log_step(Train *t, const StepNote *n) {
     const Watch *w = &t->watch;
+    double cost;
+    char usd[32] = "null"; // no price is published
+    if (watch_dollars(t, &cost))
+        snprintf(usd, sizeof usd, "%.6g", cost);
     fprintf(w->log, "{\"step\": %lld, \"loss\": %.9g, \"gradient_norm\": %.9g, \"lr\": %.9g, \"seconds\": %.6f, \"%s_per_second\": %.6g, "
-            "\"modelled_us\": %.6g, \"comm_share\": %.4g, \"usd\": %.6g}\n", (long long)n->step, n->loss, n->norm, n->rate, n->seconds, w->unit,
-            n->seconds > 0 ? (double)w->samples / n->seconds : 0, w->priced_us, w->comm_share, dollars(t));
+            "\"modelled_us\": %.6g, \"comm_share\": %.4g, \"usd\": %s}\n", (long long)n->step, n->loss, n->norm, n->rate, n->seconds, w->unit,
+            n->seconds > 0 ? (double)w->samples / n->seconds : 0, w->priced_us, w->comm_share, usd);
     fflush(w->log);
 }
 
 static void prom_print(Train *t, const StepNote *n, Arena *a) {
     Buf b = {.arena = a};
+    double usd;
+    bool known = watch_dollars(t, &usd);
     const struct {
         const char *name, *kind, *help;
         double value;
@@ -165,10 +175,10 @@ static void prom_print(Train *t, const StepNote *n, Arena *a) {
         {"samples_per_second", "gauge", "tokens or images, on this host", pace(&t->watch)},
         {"modelled_step_seconds", "gauge", "that a step takes on the chip", t->watch.priced_us * 1e-6},
         {"modelled_communication_share", "gauge", "of the modelled step, not hidden behind work", t->watch.comm_share},
-        {"dollars", "counter", "that the steps so far cost on the chip", dollars(t)},
         {"checkpoint_step", "gauge", "last step on disk", (double)saver_saved(&t->saver)},
+        {"dollars", "counter", "that the steps so far cost on the chip", usd}, // the last: left out where no price is published
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    for (size_t i = 0; i < sizeof rows / sizeof *rows - !known; i++)
         buf_printf(&b, "# HELP otrn_train_%s %s\n# TYPE otrn_train_%s %s\notrn_train_%s %.9g\n", rows[i].name, rows[i].help, rows[i].name,
                    rows[i].kind, rows[i].name, rows[i].value);
     file_write(t->ctx, t->watch.prometheus, b.at, b.n);
@@ -212,8 +222,9 @@ static void text_of(const Train *t, const StepNote *n, char *out, size_t bytes) 
     if (t->ranks.devices > 1 && w->priced_us > 0)
         snprintf(model + strlen(model), sizeof model - strlen(model), " (%.0f %% communication)", 100 * w->comm_share);
     size_t used = strlen(model);
-    if (w->priced_us > 0 && w->usd_per_hour > 0)
-        snprintf(model + used, sizeof model - used, ", %.2g USD", dollars(t));
+    double usd;
+    if (watch_dollars(t, &usd))
+        snprintf(model + used, sizeof model - used, ", %.2g USD", usd);
     snprintf(out, bytes, "step %lld of %lld, loss %.4f, %.0f %s/s, %s left%s", (long long)n->step, (long long)w->steps, n->loss, pace(w), w->unit,
              left, model);
 }
