@@ -107,7 +107,7 @@
     X(HEADS, "heads", "", "", 'S', "count", "ty", "of attention; they share the width")              \
     X(SEQ, "seq", "", "", 'S', "tokens", "ty", "length of a sample")                                 \
     X(BATCH, "batch", "", "", 'S', "samples", "ty", "of a step, of all devices together")            \
-    X(VOCAB, "vocab", "", "", 'S', "count", "ty", "how many tokens a token file has; text has a token per byte") \
+    X(VOCAB, "vocab", "", "", 'S', "count", "ty", "how many tokens a token file has; of text so many are learnt, 256 = its bytes") \
     X(PATCH, "patch", "", "", 'S', "pixels", "ty", "side of the squares that vit cuts images into")  \
     X(DATA, "data", "", "", 'S', "FILE", "tyk",                                                       \
       "text, tokens (.npy, .bin) or IDX images; empty = opentrn's documents, or digits drawn here") \

@@ -134,9 +134,9 @@ static void sample(Tool *t, const Train *run) {
     bool asked = given(t, OPT_SAMPLE);
     int64_t bytes = asked ? whole(t, OPT_SAMPLE, 0) : 200;
     const Model *m = &run->recipe.model;
-    if (!bytes || (!asked && (m->kind != MODEL_GPT || run->data.token_bytes != 1)))
+    if (!bytes || (!asked && (m->kind != MODEL_GPT || !run->data.text)))
         return;
-    text_write(t->ctx, t->arena, t->env, m, run->state, run->nstate, t->opt.val[OPT_PROMPT], bytes, number(t, OPT_TEMPERATURE, 0, 100),
+    text_write(t->ctx, t->arena, t->env, m, &run->recipe.bpe, run->state, run->nstate, t->opt.val[OPT_PROMPT], bytes, number(t, OPT_TEMPERATURE, 0, 100),
                (uint64_t)whole(t, OPT_SEED, 0), stdout);
 }
 
@@ -225,7 +225,7 @@ int cmd_generate(Tool *t) {
     }
     Recipe r = {0};
     recipe_parse(t->ctx, t->arena, c, &r);
-    text_write(t->ctx, t->arena, tool_env(t), &r.model, c->tensors, c->count, t->opt.val[OPT_PROMPT],
+    text_write(t->ctx, t->arena, tool_env(t), &r.model, &r.bpe, c->tensors, c->count, t->opt.val[OPT_PROMPT],
                given(t, OPT_SAMPLE) ? whole(t, OPT_SAMPLE, 1) : 400, number(t, OPT_TEMPERATURE, 0, 100), (uint64_t)whole(t, OPT_SEED, 0), stdout);
     return 0;
 }

@@ -90,7 +90,7 @@ bool data_parse(Ctx *ctx, const char *path, const uint8_t *p, size_t n, Data *d)
         size_t head = n >= 1024 && le_load32(p) == 20240520 ? 1024 : 0;
         d->at = p + head, d->token_bytes = 2, d->count = (int64_t)((n - head) / 2);
     } else {
-        d->at = p, d->token_bytes = 1, d->count = (int64_t)n;
+        d->at = p, d->token_bytes = 1, d->count = (int64_t)n, d->text = true;
         return false;
     }
     return true;
@@ -147,7 +147,7 @@ void data_open(Ctx *ctx, Arena *a, const char *path, bool images, Data *d) {
     if (!*path && images) {
         d->name = "digits drawn here", d->count = 4096;
     } else if (!*path) {
-        d->name = "opentrn's documents", d->at = data_text, d->count = data_text_end - data_text;
+        d->name = "opentrn's documents", d->at = data_text, d->count = data_text_end - data_text, d->text = true;
         d->print = print_of(d->at, (size_t)d->count);
     } else {
         const uint8_t *p = map(ctx, path, d, 0);

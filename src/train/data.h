@@ -16,7 +16,7 @@
 
 typedef struct Data {
     const char *name;      // for messages
-    bool images;
+    bool images, text; // text: a token is a byte of it, unless pairs of them were learnt
     const uint8_t *at;     // first token or pixel; NULL: digits drawn here
     const uint8_t *labels; // of images
     int token_bytes;       // 1, 2, 4 or 8

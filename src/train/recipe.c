@@ -14,6 +14,12 @@ void recipe_print(const Recipe *r, const Data *d, Buf *out) {
                r->rate, r->adam.decay, r->adam.clip);
     json_put(out, r->data);
     buf_printf(out, ", \"count\": %lld, \"print\": %u}", (long long)d->count, d->print);
+    if (!r->bpe.count)
+        return;
+    buf_puts(out, ",\n \"pairs\": [");
+    for (uint32_t i = 0; i < r->bpe.count; i++)
+        buf_printf(out, "%s%u,%u", i ? "," : "", r->bpe.pairs[i].left, r->bpe.pairs[i].right);
+    buf_puts(out, "]");
 }
 
 static int64_t whole(Ctx *ctx, const char *file, const Json *j, const char *name) {
@@ -31,8 +37,28 @@ static int choice(Ctx *ctx, const char *file, const Json *j, const char *name, c
     ctx_fail(ctx, OTRN_PARSE, (Place){.file = file}, "`%s` is nothing we know: %s", name, text);
 }
 
+static void pairs_parse(Ctx *ctx, Arena *a, const Checkpoint *c, Bpe *out) {
+    const Json *j = json_get(c->manifest, "pairs");
+    if (!j || j->kind != JSON_LIST)
+        return;
+    if (j->n % 2 || j->n / 2 > BPE_TOKENS_MAX - BPE_BYTES)
+        ctx_fail(ctx, OTRN_PARSE, (Place){.file = c->path}, "its pairs of tokens are not whole");
+    *out = (Bpe){.pairs = ARENA_NEWN(a, BpePair, j->n / 2 + 1), .count = j->n / 2};
+    uint32_t *bytes = ARENA_NEWN(a, uint32_t, BPE_BYTES + j->n / 2);
+    for (uint32_t i = 0; i < BPE_BYTES; i++)
+        bytes[i] = 1;
+    for (uint32_t i = 0; i < j->n; i++) {
+        double v = j->at[i].number;
+        if (j->at[i].kind != JSON_NUMBER || !(v >= 0 && v < BPE_BYTES + i / 2) || v != (double)(uint32_t)v)
+            ctx_fail(ctx, OTRN_PARSE, (Place){.file = c->path}, "pair %u is of tokens that are not there", i / 2);
+        *(i % 2 ? &out->pairs[i / 2].right : &out->pairs[i / 2].left) = (uint32_t)v;
+        if ((bytes[BPE_BYTES + i / 2] += bytes[(uint32_t)v]) > BPE_WORD_BYTES)
+            ctx_fail(ctx, OTRN_PARSE, (Place){.file = c->path}, "pair %u stands for more than a word", i / 2);
+    }
+}
+
 void recipe_parse(Ctx *ctx, Arena *a, const Checkpoint *c, Recipe *r) {
-    (void)a;
+    pairs_parse(ctx, a, c, &r->bpe);
     const Json *m = json_need(ctx, c->path, c->manifest, "model", JSON_OBJECT);
     const Json *rest = json_need(ctx, c->path, c->manifest, "recipe", JSON_OBJECT);
     const Json *data = json_need(ctx, c->path, c->manifest, "data", JSON_OBJECT);

@@ -125,12 +125,31 @@ static void data_check(Train *t) {
              (long long)t->from->step);
 }
 
+// Text of a model that knows more tokens than bytes: pairs are learnt from it, or were when the run began.
+static void pairs_make(Train *t) {
+    Recipe *r = &t->recipe;
+    bool language = r->model.kind == MODEL_GPT || r->model.kind == MODEL_BERT;
+    int64_t tokens = r->model.vocab - (r->model.kind == MODEL_BERT);
+    if (!language || !t->data.text || tokens <= BPE_BYTES || (t->from && !r->bpe.count))
+        return;
+    if (tokens > BPE_TOKENS_MAX)
+        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "--vocab=%lld: of text at most %d tokens are learnt", (long long)tokens, BPE_TOKENS_MAX);
+    size_t count, bytes = (size_t)t->data.count;
+    if (!t->from)
+        bpe_learn(t->arena, t->data.at, bytes, (uint32_t)tokens, &r->bpe);
+    t->data.at = (const uint8_t *)bpe_encode(t->arena, &r->bpe, t->data.at, bytes, &count);
+    t->data.count = (int64_t)count, t->data.token_bytes = sizeof(uint32_t);
+    if (!t->from && !t->opt.silent)
+        watch_say(t, "%u pairs of tokens learnt: a token stands for %.1f bytes", r->bpe.count, (double)bytes / (double)count);
+}
+
 static void prepare(Train *t) {
     const Recipe *r = &t->recipe;
     if (!r->folder || *r->data)
         data_open(t->ctx, t->arena, r->data, r->model.kind == MODEL_VIT || r->model.kind == MODEL_MLP, &t->data);
     else
         t->data.name = r->folder;
+    pairs_make(t);
     data_check(t);
     if (t->data.images && !r->folder)
         t->recipe.model.height = t->data.height, t->recipe.model.width = t->data.width;

@@ -11,6 +11,7 @@ typedef struct Writer {
     Ctx *ctx;
     Arena *arena;
     const Model *m;
+    const Bpe *bpe;
     otrn_exe *exe;
     otrn_buffer *args, result;
     size_t nargs;
@@ -56,14 +57,14 @@ static int64_t choose(const Writer *w, const float *logits, uint64_t n) {
     return best;
 }
 
-static int64_t next(Writer *w, const uint8_t *text, int64_t n) {
+static uint32_t next(Writer *w, const uint32_t *tokens, int64_t n) {
     int64_t seq = w->m->seq, from = n > seq ? n - seq : 0;
     int32_t *x = w->args[w->nargs - 1].data;
     for (int64_t i = 0; i < seq; i++) // what comes behind the last one is not seen
-        x[i] = from + i < n ? text[from + i] : 0;
+        x[i] = from + i < n ? (int32_t)tokens[from + i] : 0;
     otrn_error err = OTRN_ERROR_INIT;
     check(w->ctx, otrn_execute(w->exe, w->args, w->nargs, &w->result, 1, &err), &err);
-    return choose(w, (const float *)w->result.data + (n - from - 1) * w->m->vocab, (uint64_t)n);
+    return (uint32_t)choose(w, (const float *)w->result.data + (n - from - 1) * w->m->vocab, (uint64_t)n);
 }
 
 // Bytes of the UTF-8 character that begins at p; 0: none does; -1: it goes on behind the end.
@@ -97,27 +98,34 @@ static int64_t show(const uint8_t *p, int64_t n, bool last, FILE *out) {
 }
 
 static void write_all(Writer *w, const char *prompt, int64_t bytes, FILE *out) {
-    int64_t given = (int64_t)strlen(prompt), n = given ? given : 1;
-    uint8_t *text = arena_zalloc(w->arena, (size_t)(n + bytes + 1));
-    memcpy(text, given ? prompt : "\n", (size_t)n);
-    for (int64_t i = 0; i < given; i++)
-        if (text[i] >= w->m->vocab)
+    size_t given = strlen(prompt), n;
+    const uint32_t *begun = bpe_encode(w->arena, w->bpe, (const uint8_t *)(given ? prompt : "\n"), given ? given : 1, &n);
+    uint32_t *tokens = ARENA_NEWN(w->arena, uint32_t, n + (size_t)bytes + 1);
+    memcpy(tokens, begun, n * sizeof *tokens);
+    for (size_t i = 0; i < n && given; i++)
+        if (tokens[i] >= w->m->vocab)
             ctx_fail(w->ctx, OTRN_ARGUMENT, NO_PLACE, "the prompt has bytes that the model has no token for");
-    int64_t shown = given ? 0 : n;
-    for (int64_t i = 0; i < bytes; i++) {
-        text[n] = (uint8_t)next(w, text, n);
+    Buf text = {.arena = w->arena};
+    buf_puts(&text, prompt);
+    int64_t shown = 0, from = (int64_t)text.n;
+    while ((int64_t)text.n - from < bytes) { // a token that stands for nothing is none that was learnt
+        size_t before = text.n;
+        bpe_decode(w->bpe, tokens[n] = next(w, tokens, (int64_t)n), &text);
+        if (text.n == before)
+            put_u8(&text, '?');
         n++;
-        shown += show(text + shown, n - shown, i + 1 == bytes, out);
+        text.n = (int64_t)text.n - from > bytes ? (size_t)(from + bytes) : text.n;
+        shown += show(text.at + shown, (int64_t)text.n - shown, (int64_t)text.n - from == bytes, out);
     }
     fputc('\n', out);
 }
 
-void text_write(Ctx *ctx, Arena *a, otrn_env *env, const Model *m, const Tensor *weights, size_t count, const char *prompt, int64_t bytes,
-                double temperature, uint64_t seed, FILE *out) {
-    if (m->kind != MODEL_GPT || m->vocab > DATA_BYTES)
-        ctx_fail(ctx, OTRN_UNSUPPORTED, NO_PLACE, "only a gpt whose tokens are bytes writes text; this is %s with %lld", model_names[m->kind],
+void text_write(Ctx *ctx, Arena *a, otrn_env *env, const Model *m, const Bpe *bpe, const Tensor *weights, size_t count, const char *prompt,
+                int64_t bytes, double temperature, uint64_t seed, FILE *out) {
+    if (m->kind != MODEL_GPT || (m->vocab > DATA_BYTES && !bpe->count))
+        ctx_fail(ctx, OTRN_UNSUPPORTED, NO_PLACE, "only a gpt whose tokens are bytes, or were learnt from text, writes text; this is %s with %lld", model_names[m->kind],
                  (long long)m->vocab);
-    Writer w = {.ctx = ctx, .arena = a, .m = m, .seed = seed, .temperature = temperature};
+    Writer w = {.ctx = ctx, .arena = a, .m = m, .bpe = bpe, .seed = seed, .temperature = temperature};
     Step step;
     model_forward(ctx, a, m, &step);
     weights_find(&w, &step, weights, count);

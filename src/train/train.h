@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "train/bpe.h"
 #include "train/checkpoint.h"
 #include "train/data.h"
 #include "train/model.h"
@@ -26,6 +27,7 @@ typedef struct Recipe {
     double rate;
     Adam adam;
     const char *data;   // path, "": built in
+    Bpe bpe;            // of text, when the model knows more tokens than bytes; count 0: tokens are bytes
     const char *folder; // of an exported step; NULL: a model of ours
 } Recipe;
 
@@ -105,9 +107,9 @@ void watch_say(Train *t, const char *fmt, ...) __attribute__((format(printf, 2, 
 void watch_end(Train *t);
 
 // --- text.c ----------------------------------------------------------------------------------------
-// Text of a language model with these parameters, byte by byte; `prompt` first.
-void text_write(Ctx *ctx, Arena *a, otrn_env *env, const Model *m, const Tensor *weights, size_t count, const char *prompt, int64_t bytes,
-                double temperature, uint64_t seed, FILE *out);
+// Text of a language model with these parameters, token by token; `prompt` first.
+void text_write(Ctx *ctx, Arena *a, otrn_env *env, const Model *m, const Bpe *bpe, const Tensor *weights, size_t count, const char *prompt,
+                int64_t bytes, double temperature, uint64_t seed, FILE *out);
 
 // --- page.c ----------------------------------------------------------------------------------------
 void page_write(Train *t, const char *path);
