@@ -8,6 +8,7 @@
 # make conformance  StableHLO test programs on evaluator and chip, from ../shared/conformance or DIR=path
 # make bench        measurements; also those beside JAX when .venv is there (./dev makes it)
 # make fuzz         random damage to the inputs of every reader: SECONDS_EACH=10 or RUNS=10000000, SEED=1
+# make composition  predicted steps put together of layers, against programs compiled whole, in every layout
 # make accuracy     published kernels and whole training steps rebuilt and priced, with the error of each
 # make diff         random programs, chip against evaluator and against JAX's CPU: MINUTES=60 each, SEED=1, PYTHON=.venv/bin/python
 # make table        what training steps cost on trn1.32xlarge and trn2.48xlarge, told alike by otrn, C and Python
@@ -59,7 +60,7 @@ $(BUILD)/obj/src/chip/%.o $(BUILD)/obj/src/tile/sched%.o: OPT := $(subst -O2,-O3
 $(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(OPT) $(FLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
-$(call obj,src/mach/chips.c): $(wildcard chips/*.chip) chips/instances.table
+$(call obj,src/mach/chips.c): $(wildcard chips/*.chip) chips/instances.table chips/errors.csv
 $(call obj,src/train/data.c): ARCHITECTURE.md HACKING.md spec/isa.md spec/artifact.md
 
 $(BUILD)/libotrn.a: $(call obj,$(SRC))
@@ -143,6 +144,9 @@ diff: $(BUILD)/otrn $(BUILD)/tests/unit/random_test
 	else echo "skipped JAX: no $(PYTHON) (./dev setup makes it)"; fi
 
 # The clock against published kernels and whole training steps: error per row, per family, over all.
+composition: all
+	OTRN_COMPOSITION=1 $(PYTHON) -m pytest -q -p no:cacheprovider tests/python/test_predict.py -k "whole or schedule"
+
 accuracy: all
 	python3 accuracy/accuracy.py $(BUILD)/otrn
 	python3 accuracy/gpus.py
@@ -223,7 +227,7 @@ install: all
 	install -m 755 $(BUILD)/libotrn.so $(AT)/lib/libotrn.so.$(VERSION)
 	ln -sf libotrn.so.$(VERSION) $(AT)/lib/$(SONAME) && ln -sf $(SONAME) $(AT)/lib/libotrn.so
 	install -m 644 include/otrn.h $(AT)/include
-	install -m 644 $(wildcard chips/*.chip) chips/instances.table chips/accelerators.table $(AT)/share/opentrn/chips
+	install -m 644 $(wildcard chips/*.chip) chips/instances.table chips/accelerators.table chips/errors.csv $(AT)/share/opentrn/chips
 	for c in '' $(COMMANDS); do $(BUILD)/otrn info man $$c > $(AT)/share/man/man1/otrn$${c:+-$$c}.1 || exit 1; done
 	for s in $(SHELLS); do $(BUILD)/otrn info $${s%%=*} > $(AT)/share/$${s#*=} || exit 1; done
 	printf 'Name: otrn\nDescription: an open Trainium\nVersion: %s\nLibs: -L%s/lib -lotrn\nLibs.private: %s\nCflags: -I%s/include\n' \
@@ -239,6 +243,6 @@ arm64: # a compile check of the portable paths
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: s3 power-cut kill-train all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table products attention zoo same bench namespaces opinfo wheel-check recipes abi install uninstall format arm64 clean levels
+.PHONY: s3 power-cut kill-train all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table products attention zoo same bench namespaces opinfo wheel-check recipes abi install uninstall format arm64 clean levels composition
 .SECONDARY:
 -include $(shell find $(BUILD)/obj $(BUILD)/levels/obj -name '*.d' 2>/dev/null)

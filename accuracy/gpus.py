@@ -18,7 +18,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "python"))
-from opentrn._predict import command, layout, machines, roof, spec
+from opentrn._predict import command, errors, layout, machines, roof, spec
 
 
 def rows():
@@ -26,14 +26,19 @@ def rows():
         return list(csv.DictReader(v for v in file if not v.startswith("#")))
 
 
-def predicted(row):
-    """Tokens a second of one GPU."""
+def step_of(row):
+    """(job, layout, prediction) of a published row."""
     n = {k: int(row[k]) for k in ("devices", "layers", "width", "heads", "hidden", "vocab", "seq", "micro-batch", "global-batch", "zero")}
     m = spec.Model("gpt2", n["layers"], n["width"], n["heads"], n["heads"], n["width"] // n["heads"], n["hidden"], n["vocab"], positions=n["seq"])
     machine = machines.machine(row["instance"])
     job = layout.Job(m, machine, max(n["devices"] // machine.devices, 1), n["seq"], n["global-batch"], row["precision"])
     x = layout.Layout(dp=n["devices"], zero=n["zero"], micro_batch=n["micro-batch"], recompute=row["recompute"])
-    return roof.step(job, x)["tokens_per_s"] / n["devices"]
+    return job, x, roof.step(job, x)
+
+
+def predicted(row):
+    """Tokens a second of one GPU."""
+    return step_of(row)[2]["tokens_per_s"] / int(row["devices"])
 
 
 def single_rows():
@@ -48,12 +53,25 @@ def words(row):
     return [str(config), f"--instance={row['instance']}", "--tp=1", "--pp=1", *(f"--{k}={v}" for k, v in shape.items())]
 
 
-def predicted_single(row):
-    """Milliseconds of a step."""
+def single_of(row):
+    """(job, layout, prediction) of a measured row."""
     given = words(row)
     o = command.parser().parse_args([str(HERE.parent / given[0]), *given[1:]])
     job, shape = command.job_of(o)
-    return 1e3 * roof.step(job, command.layout_of(job, shape))["step_s"]
+    x = command.layout_of(job, shape)
+    return job, x, roof.step(job, x)
+
+
+def predicted_single(row):
+    """Milliseconds of a step."""
+    return 1e3 * single_of(row)[2]["step_s"]
+
+
+def keep():
+    """The errors, where predictions find them."""
+    table = [(r, *step_of(r), float(r["published"]) / predicted(r) - 1) for r in rows()]
+    table += [(r, *single_of(r), predicted_single(r) / float(r["published"]) - 1) for r in single_rows()]
+    errors.keep([{"id": r["id"], "error": round(100 * off, 1), **errors.features(job, x, told)} for r, job, x, told, off in table], errors.ROOFS)
 
 
 FITTED = ("TENSOR_S", "KERNEL_S", "GELU_PASSES", "EAGER_LOGIT_BYTES", "SCORE_BYTES")
@@ -98,12 +116,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", default="", help="rows whose model, id or instance has it")
     parser.add_argument("--all", action="store_true", help="a line for each row, not only the worst")
+    parser.add_argument("--keep", action="store_true", help="write the errors into chips/errors.csv")
     parser.add_argument("--fit", action="store_true", help="fit the numbers of one GPU's software again")
     parser.add_argument("--commands", action="store_true", help="print the rows of one GPU as commands, nothing else")
     o = parser.parse_args()
     if o.commands:
         for row in single_rows():
             print("opentrn predict", *words(row))
+        return 0
+    if o.keep:
+        keep()
         return 0
     if o.fit:
         fit()

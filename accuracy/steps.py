@@ -5,7 +5,7 @@
     .venv/bin/python accuracy/steps.py --only=gpt3
 
 Each row of steps.csv is a command, `opentrn predict CONFIG --instance=… …`, which --commands prints: what is compared here is what
-it says. --keep writes the errors where predictions find them (python/opentrn/_predict/errors.csv). Without JAX (.venv) rows are skipped.
+it says. --keep writes the errors where predictions find them (chips/errors.csv). Without JAX (.venv) rows are skipped.
 """
 
 import argparse
@@ -53,16 +53,6 @@ def predicted(row, prices):
     return result, errors.features(job, x, result)
 
 
-def keep(table):
-    from opentrn._predict import errors
-
-    path = ROOT / "python" / "opentrn" / "_predict" / "errors.csv"
-    lines = ["# SPDX-License-Identifier: Apache-2.0", "# Errors of predicted steps in percent of the published time; accuracy/steps.py --keep writes them."]
-    lines.append(",".join(errors.FIELDS))
-    lines += [",".join(str(row[k]) for k in errors.FIELDS) for row in table]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", default="", help="rows whose configuration or id has it")
@@ -95,7 +85,9 @@ def main():
     if o.json:
         pathlib.Path(o.json).write_text(json.dumps(table, indent=1))
     if o.keep:
-        keep(table)
+        from opentrn._predict import errors
+
+        errors.keep(table, {"trn1"})
     return 0
 
 

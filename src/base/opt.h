@@ -6,7 +6,7 @@
 // over the environment, the environment over the default.
 // Columns: enum, name, environment variable (several, A|B: the first that is set), default, kind, values or unit, commands it shows under,
 // help. Kinds: S text, H text that is never shown, N whole number >= 0, B on|off, E one of the values separated by '|'.
-// Commands: letters as in tools/main.c (c compile, r run, e eval, p prof, P predict, k check, x as, d dis, i info,
+// Commands: letters as in tools/main.c (c compile, r run, e eval, p prof, P predict, cost and bakeoff, k check, x as, d dis, i info,
 // C cache, R reduce, l ls, L launch, t train, g generate, y precision, H health, T top; * all; - library only).
 #ifndef OTRN_BASE_OPT_H
 #define OTRN_BASE_OPT_H
@@ -25,6 +25,11 @@
     X(SAMPLES, "samples", "", "0", 'S', "count", "P",                                               \
       "samples of one run, of all devices together")                                               \
     X(NODES, "nodes", "", "1", 'S', "N", "P", "how many of the instance")                          \
+    X(DAYS, "days", "", "", 'S', "N", "P", "of a run: tells its tokens and dollars, with what checkpoints and failures lose") \
+    X(MTBF, "mtbf-hours", "", "4000", 'S', "H", "P", "mean time between failures of one machine")  \
+    X(CHECKPOINT_S, "checkpoint-s", "", "60", 'S', "S", "P", "that a checkpoint holds the run up")   \
+    X(STARTS, "starts", "", "1", 'S', "N", "P", "of the run: without a cache each compiles")        \
+    X(EPOCH, "epoch-tokens", "", "", 'S', "count", "P", "tokens of the data: tells hours and dollars of an epoch") \
     X(MAX_COMM, "max-comm", "", "", 'S', "SHARE", "pP",                                            \
       "exit status 3 when collectives take more of the step: 25% or 0.25")                         \
     X(TRIPS, "trips", "OTRN_TRIPS", "", 'S', "N|run", "pP",                                         \

@@ -20,6 +20,10 @@ __asm__(".pushsection .rodata,\"a\"\n"
         ".incbin \"" OTRN_SOURCE_DIR "/chips/instances.table\"\n"
         ".hidden chip_instances_end\n.global chip_instances_end\nchip_instances_end:\n"
         ".byte 0\n"
+        ".hidden chip_errors\n.global chip_errors\nchip_errors:\n"
+        ".incbin \"" OTRN_SOURCE_DIR "/chips/errors.csv\"\n"
+        ".hidden chip_errors_end\n.global chip_errors_end\nchip_errors_end:\n"
+        ".byte 0\n"
         ".popsection\n");
 
 #define CHIP(name)                                                                                 \

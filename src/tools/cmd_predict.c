@@ -8,27 +8,29 @@
 #include <string.h>
 
 #include "base/now.h"
+#include "mach/errors.h"
 #include "tools/prof.h"
 
-static double number_of(Tool *t, int opt, const char *what) {
+double predict_number(Tool *t, int opt, const char *what) {
     const char *text = t->opt.val[opt];
     char *end;
     double n = strtod(text, &end);
-    if (*end || !(n >= 0 && n < 1e15))
+    if (!*text || *end || !(n >= 0 && n < 1e15))
         ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "%s: `%s` is no number of %s", opt_rows[opt].name, text, what);
     return n;
 }
 
 // --- the program and the machines it was written for --------------------------------------------------
 
-static uint32_t nodes_of(Tool *t) {
-    long n = strtol(t->opt.val[OPT_NODES], NULL, 10);
-    if (n < 1 || n > 1000000)
+uint32_t predict_nodes(Tool *t) {
+    char *end;
+    long n = strtol(t->opt.val[OPT_NODES], &end, 10);
+    if (*end || n < 1 || n > 1000000)
         ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "nodes: `%s` is no number of machines", t->opt.val[OPT_NODES]);
     return (uint32_t)n;
 }
 
-static void check_devices(Tool *t, const Prof *p, uint32_t nodes) {
+void predict_check(Tool *t, const Prof *p, uint32_t nodes) {
     uint32_t cores = (uint32_t)(p->instance.chips * p->chip.cores_per_chip), have = cores / p->cost.cores_per_device * nodes;
     uint32_t devices = p->cost.devices;
     if (devices == have || (nodes == 1 && devices > 1 && devices < have)) // a part of one machine is paid in part
@@ -47,23 +49,20 @@ static void check_devices(Tool *t, const Prof *p, uint32_t nodes) {
 
 // --- what is told -------------------------------------------------------------------------------------
 
-typedef struct Told {
-    double step_s, tokens, samples, usd_per_hour, mfu, comm, exposed, peak_bytes, hbm_bytes, compile_s;
-} Told;
-
 static Told tell(Tool *t, const Prof *p, double compile_s) {
     Told o = {.step_s = (p->clock.total_ns + p->chip.dispatch_ns) * 1e-9, .tokens = prof_tokens(t), .compile_s = compile_s};
-    o.samples = number_of(t, OPT_SAMPLES, "samples");
+    o.samples = predict_number(t, OPT_SAMPLES, "samples");
     o.usd_per_hour = p->cost.usd_per_hour;
     o.mfu = cost_utilisation(&p->cost, p->clock.flops, o.step_s);
     o.comm = traffic_share(&p->traffic);
     o.exposed = traffic_exposed(&p->traffic);
     o.peak_bytes = view_hbm_planned(p->art);
     o.hbm_bytes = p->chip.hbm_bytes_per_core * p->cost.cores_per_device;
+    o.error = errors_expected(t->ctx, t->arena, t->opt.val[OPT_CHIPS], p->instance.chip, p->cost.machines, &o.error_rows);
     return o;
 }
 
-static void json_or_null(const char *key, double v, bool known) {
+void predict_key(const char *key, double v, bool known) {
     if (known)
         printf("  \"%s\": %.9g,\n", key, v);
     else
@@ -74,26 +73,32 @@ static void json_print(Tool *t, const Prof *p, const Told *o, uint32_t nodes) {
     printf("{\n  \"program\": \"");
     json_text(prof_name(p));
     printf("\",\n  \"instance\": \"%s\",\n  \"nodes\": %u,\n  \"devices\": %u,\n", p->instance.name, nodes, p->cost.devices);
-    json_or_null("step_s", o->step_s, true);
-    json_or_null("tokens_per_s", o->tokens / o->step_s, o->tokens > 0);
-    json_or_null("samples_per_s", o->samples / o->step_s, o->samples > 0);
-    json_or_null("usd_per_hour", o->usd_per_hour, o->usd_per_hour > 0);
-    json_or_null("usd_per_1m_tokens", o->usd_per_hour / 3600 * o->step_s / o->tokens * 1e6, o->usd_per_hour > 0 && o->tokens > 0);
+    predict_key("step_s", o->step_s, true);
+    predict_key("tokens_per_s", o->tokens / o->step_s, o->tokens > 0);
+    predict_key("samples_per_s", o->samples / o->step_s, o->samples > 0);
+    predict_key("usd_per_hour", o->usd_per_hour, o->usd_per_hour > 0);
+    predict_key("usd_per_1m_tokens", o->usd_per_hour / 3600 * o->step_s / o->tokens * 1e6, o->usd_per_hour > 0 && o->tokens > 0);
     printf("  \"price_basis\": \"");
     json_text(p->cost.basis);
     printf("\",\n");
-    json_or_null("mfu", o->mfu, true);
-    json_or_null("comm_share", o->comm, true);
-    json_or_null("exposed_comm_share", o->exposed, true);
+    predict_key("mfu", o->mfu, true);
+    predict_key("comm_share", o->comm, true);
+    predict_key("exposed_comm_share", o->exposed, true);
     prof_comm_json(t, p);
     printf("  \"bubble_share\": 0,\n  \"hbm_peak_bytes\": %.0f,\n  \"hbm_bytes\": %.0f,\n  \"fits\": %s,\n", o->peak_bytes, o->hbm_bytes,
            o->peak_bytes <= o->hbm_bytes ? "true" : "false");
-    printf("  \"expected_error\": null,\n  \"compile_s\": %.3f\n}\n", o->compile_s);
+    predict_key("expected_error", o->error, o->error >= 0);
+    printf("  \"expected_error_rows\": [%s],\n", o->error_rows);
+    Run run;
+    if (run_make(t, p, o, &run))
+        run_json(&run);
+    printf("  \"compile_s\": %.3f\n}\n", o->compile_s);
 }
 
 static void text_print(Tool *t, const Prof *p, const Told *o, uint32_t nodes) {
     printf("%s on %u x %s (%u devices)\n", prof_name(p), nodes, p->instance.name, p->cost.devices);
-    printf("step           %.6g s\n", o->step_s);
+    printf("step           %.6g s", o->step_s);
+    printf(o->error >= 0 ? ", expected error %.0f %%\n" : "\n", 100 * o->error);
     if (o->tokens > 0)
         printf("throughput     %.6g tokens/s\n", o->tokens / o->step_s);
     if (o->samples > 0)
@@ -106,27 +111,34 @@ static void text_print(Tool *t, const Prof *p, const Told *o, uint32_t nodes) {
     prof_comm_print(t, p);
     printf("memory         %s of %s a device\n", view_scaled(t->arena, o->peak_bytes, 4, "B"), view_scaled(t->arena, o->hbm_bytes, 4, "B"));
     printf("compiling      %.1f s on this host, once\n", o->compile_s);
+    Run run;
+    if (run_make(t, p, o, &run))
+        run_print(&run);
     prof_loops_print(p);
 }
 
-int cmd_predict(Tool *t) {
+void predict_make(Tool *t, const char *path, Prof *p, Told *out) {
     if (!*t->opt.val[OPT_INSTANCE]) {
         ctx_hint(t->ctx, "--instance=trn2.48xlarge --nodes=4; `otrn info instances` lists them");
         ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "predict: which machines?");
     }
-    const char *path = t->words.at[0];
     size_t n = strlen(path);
     if (n > 5 && !strcmp(path + n - 5, ".json")) {
-        ctx_hint(t->ctx, "opentrn predict %s, of the Python package, writes a model's layers", path);
+        ctx_hint(t->ctx, "opentrn predict, cost or bakeoff %s, of the Python package, writes a model's layers", path);
         ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "predict: '%s' is a configuration, not a program", path);
     }
-    uint32_t nodes = nodes_of(t);
     double begin = now_seconds();
     prof_max_comm(t);
+    prof_make(t, path, NULL, p);
+    *out = tell(t, p, now_seconds() - begin);
+}
+
+int cmd_predict(Tool *t) {
+    uint32_t nodes = predict_nodes(t);
     Prof p;
-    prof_make(t, path, NULL, &p);
-    check_devices(t, &p, nodes);
-    Told told = tell(t, &p, now_seconds() - begin);
+    Told told;
+    predict_make(t, t->words.at[0], &p, &told);
+    predict_check(t, &p, nodes);
     if (opt_on(&t->opt, OPT_JSON))
         json_print(t, &p, &told, nodes);
     else

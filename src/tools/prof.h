@@ -67,6 +67,27 @@ int prof_comm_status(Tool *t, const Prof *p);
 void prof_comm_print(Tool *t, const Prof *p);
 void prof_comm_json(Tool *t, const Prof *p);
 
+// --- cmd_predict.c: a step on a fleet ------------------------------------------------------------------
+typedef struct Told {
+    double step_s, tokens, samples, usd_per_hour, mfu, comm, exposed, peak_bytes, hbm_bytes, compile_s;
+    double error; // expected, as a share; below 0: not known
+    const char *error_rows;
+} Told;
+// Prices a program; a configuration is refused, with who takes it. Devices may be any number: predict_check says what must fit.
+void predict_make(Tool *t, const char *path, Prof *p, Told *out);
+uint32_t predict_nodes(Tool *t);
+void predict_check(Tool *t, const Prof *p, uint32_t nodes);
+double predict_number(Tool *t, int opt, const char *what); // of an option; raises USAGE
+void predict_key(const char *key, double v, bool known);   // a line of JSON
+
+// --- cmd_cost.c: a run of days ------------------------------------------------------------------------
+typedef struct Run {
+    double goodput, every_s, days, tokens, usd, saved_usd, epochs, epoch_hours, epoch_usd; // tokens 0: not known; epochs 0: not asked for
+} Run;
+bool run_make(Tool *t, const Prof *p, const Told *o, Run *out); // false: no --days
+void run_print(const Run *r);
+void run_json(const Run *r);
+
 // --- prof_stall.c: why it takes so long ------------------------------------------------------------
 typedef struct ProfPart { // of the critical path
     int track, kind; // PATH_…

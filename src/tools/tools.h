@@ -59,7 +59,7 @@ typedef struct ToolRow { // a command
 } ToolRow;
 const ToolRow *tool_row(size_t i); // main.c has the table; NULL past its end
 bool tool_takes(const ToolRow *row, const OptRow *opt);
-ToolFn cmd_compile, cmd_run, cmd_eval, cmd_prof, cmd_reduce, cmd_dis, cmd_as, cmd_info, cmd_cache, cmd_check, cmd_ls, cmd_predict, cmd_train, cmd_top,
+ToolFn cmd_compile, cmd_run, cmd_eval, cmd_prof, cmd_reduce, cmd_dis, cmd_as, cmd_info, cmd_cache, cmd_check, cmd_ls, cmd_predict, cmd_cost, cmd_bakeoff, cmd_train, cmd_top,
     cmd_generate, cmd_precision, cmd_launch, cmd_health;
 
 // Raises a library error again as ours.

@@ -34,18 +34,86 @@ def job_of(name, instance="trn1.32xlarge", nodes=1, **more):
     return layout.Job(m, machines.machine(instance), nodes, **{"seq": 256, "global_batch": 64, **more})
 
 
-@pytest.mark.parametrize("name", CONFIGS)
-def test_whole(name):
+# (model, layout, batch of all replicas): layers repeated in every way a layout can have them. Those of CI, and the rest of `make composition`
+WHOLE = [(name, dict(dp=32, micro_batch=2 if name != "qwen" else 1), 64) for name in CONFIGS]
+WHOLE += [("llama", dict(tp=2, dp=16, recompute="full", sp=True), 64)]
+MORE = [
+    (name, dict(tp=tp, dp=32 // tp, sp=sp, zero=zero, recompute=again), batch)
+    for name in CONFIGS
+    for tp, sp, zero, again, batch in ((2, False, 0, "none", 16), (2, None, 1, "selective", 64), (4, None, 2, "full", 8), (4, False, 3, "none", 32))
+    if not (name == "bert" and sp is None) and (name, tp) != ("qwen", 8)
+]
+if os.environ.get("OTRN_COMPOSITION"):
+    WHOLE += MORE
+
+
+def close(parts, prices, job, x, kind, n):
+    """Everything of a piece with n layers, composed, within 2 % of its program compiled whole."""
+    for key, far in (("total_us", 0.02), ("hbm_peak_bytes", 0.02), ("instructions", 0.02)):
+        whole = prices(compose._piece(job, x, kind, n))[key]
+        assert parts.micro(kind, key)(n) == pytest.approx(whole, rel=far), (kind, key)
+
+
+@pytest.mark.parametrize("name, cut, batch", WHOLE, ids=lambda v: v if isinstance(v, str) else " ".join(f"{k}={w}" for k, w in v.items()) if isinstance(v, dict) else str(v))
+def test_whole(name, cut, batch):
     """Layers repeated are what the program with all of them takes."""
-    job = job_of(name)
-    x = layout.Layout(dp=32, micro_batch=2 if name != "qwen" else 1)
+    job, x = job_of(name, global_batch=batch), layout.Layout(**cut)
     prices = price.Prices(job.machine)
     parts = compose.Parts(job, x, prices)
-    for key, far in (("total_us", 0.02), ("hbm_peak_bytes", 0.02), ("instructions", 0.02)):
-        whole = prices(compose._piece(job, x, "whole", 6))[key]
-        assert parts.micro("whole", key)(6) == pytest.approx(whole, rel=far), key
-    whole = prices(compose._update(job, x, prices(compose._piece(job, x, "whole", 6))))["total_us"]
-    assert parts.update("whole", "total_us")(6) == pytest.approx(whole, rel=0.02)
+    close(parts, prices, job, x, "whole", 6)
+    if not x.zero:
+        whole = prices(compose._update(job, x, prices(compose._piece(job, x, "whole", 6))))["total_us"]
+        assert parts.update("whole", "total_us")(6) == pytest.approx(whole, rel=0.02)
+
+
+@pytest.mark.parametrize("name", ("llama", "qwen") if os.environ.get("OTRN_COMPOSITION") else ("llama",))
+def test_whole_stages(name):
+    """Stages of a pipeline likewise."""
+    job, x = job_of(name, global_batch=32), layout.Layout(tp=2, pp=4, dp=4)
+    prices = price.Prices(job.machine)
+    parts = compose.Parts(job, x, prices)
+    for kind in ("first", "middle", "last"):
+        close(parts, prices, job, x, kind, 3)
+
+
+def makespan(stages, micros, schedule, chunks=1):
+    """Seconds of a pipeline, event by event: each device does its work in the schedule's order as soon as what it needs is there.
+    stages: (forward, backward) seconds of each device; chunks: pieces of a device's layers, each a stage of its own."""
+    n = len(stages)
+    order = []
+    for d in range(n):
+        ahead = micros * chunks if schedule == "gpipe" else min((n - d - 1) * (2 if chunks > 1 else 1) + (chunks - 1) * n + 1, micros * chunks)
+        turn = [(g * n + i, c) for g in range(-(-micros // n)) for c in range(chunks) for i in range(min(n, micros - g * n))]
+        forward, backward = [("f", m, c) for m, c in turn], [("b", m, chunks - 1 - c) for m, c in turn]
+        steps = forward[:ahead]
+        for f, b in zip([*forward[ahead:], *[None] * ahead], backward):
+            steps += [b] if f is None or schedule == "gpipe" else [b, f]
+        order.append(steps)
+    done, free, at = {}, [0.0] * n, [0] * n
+    while any(at[d] < len(order[d]) for d in range(n)):
+        moved = False
+        for d in range(n):
+            while at[d] < len(order[d]):
+                what, m, c = order[d][at[d]]
+                s, last = c * n + d, n * chunks - 1
+                need = (("f", m, s - 1) if s else None) if what == "f" else ("f", m, s) if s == last else ("b", m, s + 1)
+                if need and need not in done:
+                    break
+                free[d] = max(free[d], done.get(need, 0.0)) + stages[d][what == "b"] / chunks
+                done[what, m, s] = free[d]
+                at[d], moved = at[d] + 1, True
+        assert moved, "the schedule waits for itself"
+    return max(free)
+
+
+@pytest.mark.parametrize("schedule, chunks", [("gpipe", 1), ("1f1b", 1), ("interleaved", 2)])
+@pytest.mark.parametrize("pp, micros", [(2, 8), (4, 16), (8, 32)])
+def test_schedule(schedule, chunks, pp, micros, monkeypatch):
+    """Micro-batches and bubble of a step are what the schedule takes event by event."""
+    stages = [(1.0, 2.0)] * pp
+    rounds = [f + b for f, b in stages]
+    composed = micros * max(rounds) + compose.bubble(rounds, chunks)
+    assert composed == pytest.approx(makespan(stages, micros, schedule, chunks), rel=0.02)
 
 
 def test_pipeline_and_sharding():

@@ -134,6 +134,11 @@ def _shared(job, x, p, kind, n, what, dtype):
     return dense + _collective(p.prices, what, p.count(kind, True)(n), dtype, ranks // x.ep, x.tp * x.ep)
 
 
+def bubble(rounds, chunks):
+    """Seconds that the slowest stage waits for the others to fill and drain; rounds: of each stage, a micro-batch there and back."""
+    return (sum(rounds) - max(rounds)) / chunks
+
+
 def step(job, x, prices):
     """All that is told of a layout. Times are seconds."""
     check(job, x)
@@ -146,7 +151,7 @@ def step(job, x, prices):
     beside = [_beside(job, x, p, kind, n) for kind, n in line]  # of ZeRO-2 and 3, each micro-batch
     rounds = [t + late for t, (_, late) in zip(micro, beside)]
     slow = max(range(len(line)), key=lambda s: rounds[s])
-    fill = (sum(rounds) - rounds[slow]) / x.chunks
+    fill = bubble(rounds, x.chunks)
     passing = _passing(job, x, prices) * 2 * (m + x.pp - 1) * x.chunks if x.pp > 1 else 0.0
     seconds = {"micro_batches": m * micro[slow], "bubble": fill, "passing_on": passing}
     seconds["sharding"] = m * beside[slow][1]

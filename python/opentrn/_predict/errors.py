@@ -1,19 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a prediction is off, judging by the published steps nearest to it (errors.csv, which `make accuracy` writes)."""
+"""How far a prediction is off, judging by the published steps nearest to it (chips/errors.csv, which accuracy/steps.py and
+accuracy/gpus.py write with --keep; `otrn` reads the same)."""
 
 import csv
 import functools
 import math
+import os
 import pathlib
+
+from opentrn import _library
 
 FIELDS = ("id", "chip", "task", "precision", "parameters", "seq", "nodes", "tp", "pp", "zero", "recompute", "error")
 _NEAREST = 3
+ROOFS = ("a100", "a100-80", "h100", "h200")  # chips in it that are priced by roofs
+
+
+def table():
+    return pathlib.Path(os.environ.get("OTRN_CHIPS") or _library.chips_path()) / "errors.csv"
+
+
+def keep(rows, chips):
+    """Puts rows in the place of those of these chips."""
+    kept = [r for r in _rows() if r["chip"] not in chips] + [{k: str(r[k]) for k in FIELDS} for r in rows]
+    lines = [",".join(r[k] for k in FIELDS) for r in sorted(kept, key=lambda r: r["id"])]
+    head = ["# SPDX-License-Identifier: Apache-2.0", "# Errors of predicted steps in percent of the published time; accuracy/steps.py and accuracy/gpus.py write them with --keep."]
+    table().write_text("\n".join([*head, ",".join(FIELDS), *lines]) + "\n", encoding="utf-8")
 
 
 @functools.cache
 def _rows():
-    path = pathlib.Path(__file__).with_name("errors.csv")
-    with open(path, encoding="utf-8") as file:
+    with open(table(), encoding="utf-8") as file:
         return list(csv.DictReader(v for v in file if not v.startswith("#")))
 
 
@@ -37,8 +53,11 @@ def percent(error):
 
 def expected(job, x, result):
     """Mean absolute error of the nearest rows, as a share of the step."""
-    if hasattr(job.machine, "products"):  # roofs: the mean of accuracy/gpus.py over the rows they are fitted to; of other chips we have none
-        return {"expected_error": 0.05 if job.machine.chip in ("a100", "a100-80", "h100") else None, "expected_error_rows": []}
-    at = features(job, x, result)
-    near = sorted(_rows(), key=lambda row: distance(row, at))[:_NEAREST]
+    at, roofs = features(job, x, result), hasattr(job.machine, "products")
+    same = [r for r in _rows() if (r["chip"] in ROOFS) == roofs]  # a compiler's errors say nothing of roofs'
+    if roofs:
+        same = [r for r in same if r["chip"] == at["chip"]]  # shares of the peaks are the chip's own
+    if not same:
+        return {"expected_error": None, "expected_error_rows": []}
+    near = sorted(same, key=lambda row: distance(row, at))[:_NEAREST]
     return {"expected_error": sum(abs(float(r["error"])) for r in near) / max(len(near), 1) / 100, "expected_error_rows": [r["id"] for r in near]}
