@@ -34,7 +34,7 @@ static void test_rows(void) {
     Options o;
     for (int i = 0; i < OPT_COUNT; i++) {
         named &= opt_find(opt_rows[i].name, strlen(opt_rows[i].name)) == i;
-        kinds &= strchr("SNBE", opt_rows[i].kind) != NULL;
+        kinds &= strchr("SHNBE", opt_rows[i].kind) != NULL;
         for (const char *at = opt_rows[i].env; *at;) {
             char name[64];
             int n = (int)strcspn(at, "|");
@@ -47,7 +47,7 @@ static void test_rows(void) {
     for (int i = 0; i < OPT_COUNT && dflts; i++)
         dflts &= !strcmp(o.val[i], opt_rows[i].dflt) && !strcmp(o.from[i], "default");
     expect(named, "rows/names", "a name is taken twice");
-    expect(kinds, "rows/kinds", "a kind is not one of S N B E");
+    expect(kinds, "rows/kinds", "a kind is not one of S H N B E");
     expect(dflts, "rows/defaults", ctx.err.text);
 }
 
