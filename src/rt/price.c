@@ -25,10 +25,10 @@ static uint64_t rt_trips_asked(Ctx *ctx, const Options *o) {
     return n;
 }
 
-static ClockOptions clock_options(Ctx *ctx, const RtPricing *in) {
+static ClockOptions clock_options(Ctx *ctx, const RtPricing *in, const Artifact *art) {
     const Options *o = in->how.opts;
     ClockOptions how = in->clock;
-    how.cores = *o->val[OPT_LNC] == '2' ? 2 : 1; // a kernel runs on each; a program says itself
+    how.cores = !art->peer && *o->val[OPT_LNC] == '2' ? 2 : 1; // a kernel runs on each; a program says itself
     how.trips_else = rt_trips_asked(ctx, o);
     return how;
 }
@@ -40,7 +40,7 @@ void rt_price(Ctx *ctx, Arena *a, Artifact *art, const RtPricing *in, RtPriced *
     const Instance *asked = in->instance && !strcmp(in->instance->chip, out->chip.name) ? in->instance : NULL;
     if (asked)
         instance_network(asked, &out->chip);
-    ClockOptions how = clock_options(ctx, in);
+    ClockOptions how = clock_options(ctx, in, out->art);
     out->assumed_trips = how.trips_else;
     out->clock = (Clock){0};
     clock_run(ctx, a, out->art, &out->chip, &how, &out->clock);
@@ -50,7 +50,7 @@ void rt_price(Ctx *ctx, Arena *a, Artifact *art, const RtPricing *in, RtPriced *
 
 // In memory of its own, which is a good part of a large program's.
 static double free_ns(Ctx *ctx, const RtPricing *in, const RtPriced *p) {
-    ClockOptions how = clock_options(ctx, in);
+    ClockOptions how = clock_options(ctx, in, p->art);
     how.events = how.stalls = false;
     ChipFile chip = traffic_free(&p->chip);
     Clock clock = {0};
