@@ -47,8 +47,18 @@ static bool is_sdy_collective(const char *name, size_t n) {
     return false;
 }
 
+// XLA's own dialect: what it shares with StableHLO has the same meaning there, and a copy only says where a value lies.
+static HloOpcode mhlo_find(const char *name, size_t n) {
+    if (name_is("copy", name, n))
+        return HLO_RESHAPE;
+    HloOpcode code = hlo_op_find("stablehlo", 9, name, n);
+    return code ? code : hlo_op_find("chlo", 4, name, n);
+}
+
 HloOpcode hlo_op_find(const char *dialect, size_t dn, const char *name, size_t n) {
     int d = 0;
+    if (name_is("mhlo", dialect, dn))
+        return mhlo_find(name, n);
     while (d < HD_COUNT && !name_is(hlo_dialect_names[d], dialect, dn))
         d++;
     if (d == HD_FUNC && name_is("return", name, n))

@@ -3,8 +3,13 @@
 #include "read/read.h"
 
 Hlo *read_program(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size) {
-    if (read_is_bytecode(bytes, size))
-        return read_bytecode(ctx, a, name, bytes, size);
-    read_foreign(ctx, name, bytes, size);
-    return read_text(ctx, a, name, bytes, size);
+    Hlo *h;
+    if (read_is_bytecode(bytes, size)) {
+        h = read_bytecode(ctx, a, name, bytes, size);
+    } else {
+        read_foreign(ctx, name, bytes, size);
+        h = read_text(ctx, a, name, bytes, size);
+    }
+    read_aliases(h);
+    return h;
 }

@@ -10,6 +10,9 @@ bool read_is_bytecode(const void *bytes, size_t size); // by its magic
 Hlo *read_bytecode(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size);
 Hlo *read_text(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size);
 void read_foreign(Ctx *ctx, const char *name, const void *bytes, size_t size); // raises for what is known not to be a program
+// A module's list of results that take over arguments (mhlo.input_output_alias), as entries of the arguments.
+void read_aliases(Hlo *h);
+void read_alias_set(Hlo *h, HloFunc *f, const int64_t *result_of); // per argument, -1: none
 Hlo *read_program(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size); // either
 
 #endif

@@ -28,6 +28,8 @@ static int64_t enum_word(TextRead *p, HloAttrKey key) {
     return v;
 }
 
+static bool is_dialect(Span name) { return span_is(name, "stablehlo") || span_is(name, "chlo") || span_is(name, "mhlo"); }
+
 // #stablehlo<comparison_direction EQ>, #stablehlo.precision<HIGH>, or a plain number.
 static HloAttr enum_value(TextRead *p, HloAttrKey key) {
     text_space(p);
@@ -43,7 +45,7 @@ static HloAttr enum_value(TextRead *p, HloAttrKey key) {
         text_need(p, '#');
         Span name = text_suffix_id(p, "an attribute name");
         text_need(p, '<');
-        if (span_is(name, "stablehlo") || span_is(name, "chlo"))
+        if (is_dialect(name))
             text_ident(p, "the name of an enum"); // the slot tells which one it must be
         a = attr_enum(enum_word(p, key));
         text_need(p, '>');
@@ -137,8 +139,7 @@ static void struct_head(TextRead *p, const char *want) {
     Span name = text_suffix_id(p, "an attribute name");
     const char *dot = memchr(name.s, '.', name.n);
     size_t head = dot ? (size_t)(dot - name.s) : 0;
-    bool known = span_is((Span){name.s, head}, "stablehlo") || span_is((Span){name.s, head}, "chlo");
-    if (!known || !span_is((Span){dot + 1, name.n - head - 1}, want))
+    if (!is_dialect((Span){name.s, head}) || !span_is((Span){dot + 1, name.n - head - 1}, want))
         text_fail(p, at, OTRN_PARSE, "expected #stablehlo.%s<…>, found '#%.*s'", want, (int)name.n,
                   name.s);
 }

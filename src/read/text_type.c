@@ -296,7 +296,7 @@ static TypeId type_dialect(TextRead *p) {
         return text_alias_type(p);
     const char *at = p->at++;
     Span name = text_suffix_id(p, "a type name");
-    if (span_is(name, "stablehlo.token"))
+    if (span_is(name, "stablehlo.token") || span_is(name, "mhlo.token"))
         return hlo_type_intern(p->h, &(HloType){.kind = HT_TOKEN, .dtype = DT_TOKEN});
     Buf text = {.arena = p->arena};
     if (span_is(name, "quant.uniform")) {
