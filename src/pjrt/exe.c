@@ -209,13 +209,26 @@ static PJRT_Error *exe_compile(PJRT_Client *c, const void *bytes, size_t size,
     return error;
 }
 
-static PJRT_Error *program_compile(PJRT_Client *c, const PJRT_Program *p, const CompileOptions *o,
-                                   const void *options, size_t options_size,
-                                   PJRT_Executable **out) {
-    if (p->format_size != 4 || memcmp(p->format, "mlir", 4))
-        return pj_error(PJRT_Error_Code_UNIMPLEMENTED,
-                        "opentrn reads programs of format mlir; this one is of format %.*s",
-                        (int)p->format_size, p->format);
+static bool is_format(const PJRT_Program *p, const char *name) {
+    return p->format_size == strlen(name) && !memcmp(p->format, name, p->format_size);
+}
+
+// XLA's own form (torch_xla, TensorFlow): as StableHLO from here on, which is also what the program is shown as.
+typedef struct Foreign {
+    PJRT_Program p; // in: HLO; out: StableHLO, malloc'd
+} Foreign;
+
+static PJRT_Error *foreign_read(void *arg, Ctx *ctx, Arena *a) {
+    Foreign *f = arg;
+    Buf out = {.arena = a};
+    rt_stablehlo(ctx, a, "hlo program", f->p.code, f->p.code_size, &out);
+    f->p.code = bytes_dup(out.at, out.n);
+    f->p.code_size = out.n;
+    return f->p.code ? PJ_OK : pj_error_nomem();
+}
+
+static PJRT_Error *mlir_compile(PJRT_Client *c, const PJRT_Program *p, const CompileOptions *o, const void *options,
+                                size_t options_size, PJRT_Executable **out) {
     char *cut;
     size_t size = p->code_size;
     PJRT_Error *error = pj_partition(p->code, p->code_size, &cut, &size);
@@ -227,6 +240,22 @@ static PJRT_Error *program_compile(PJRT_Client *c, const PJRT_Program *p, const 
         (*out)->program_size = size;
     }
     free(cut);
+    return error;
+}
+
+static PJRT_Error *program_compile(PJRT_Client *c, const PJRT_Program *p, const CompileOptions *o, const void *options,
+                                   size_t options_size, PJRT_Executable **out) {
+    if (is_format(p, "mlir"))
+        return mlir_compile(c, p, o, options, options_size, out);
+    if (!is_format(p, "hlo"))
+        return pj_error(PJRT_Error_Code_UNIMPLEMENTED, "opentrn reads programs of format mlir and hlo; this one is of format %.*s",
+                        (int)p->format_size, p->format);
+    Foreign f = {.p = *p};
+    PJRT_Error *error = pj_try(foreign_read, &f);
+    if (error)
+        return error;
+    error = mlir_compile(c, &f.p, o, options, options_size, out);
+    free(f.p.code);
     return error;
 }
 

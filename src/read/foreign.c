@@ -184,7 +184,6 @@ static const struct {
 } kinds[] = {
     {is_empty, "an empty file", AS_STABLEHLO},
     {is_hlo_text, "XLA's HLO text, not StableHLO", AS_STABLEHLO},
-    {is_hlo_proto, "an HLO protocol buffer (what neuronx-cc takes), not StableHLO", AS_STABLEHLO},
     {is_jax_export, "a serialised jax.export.Exported", "jax.export.deserialize(bytes).mlir_module() is the program in it"},
     {is_jaxpr, "a jaxpr", AS_STABLEHLO},
     {is_neff, "a NEFF, a program compiled by neuronx-cc", "opentrn compiles the program it was made from: " AS_STABLEHLO},
@@ -212,6 +211,8 @@ static const struct {
     {is_json, "JSON, not a program", AS_STABLEHLO},
     {is_python, "Python, not StableHLO", "run it: JAX_PLATFORMS=opentrn,cpu python FILE; " AS_STABLEHLO},
 };
+
+bool read_is_xla(const void *bytes, size_t size) { return is_hlo_proto((File){bytes, size}); }
 
 void read_foreign(Ctx *ctx, const char *name, const void *bytes, size_t size) {
     File f = {bytes, size};

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// read.c — the two readers behind one door, told apart by content.
+// read.c — the readers behind one door, told apart by content.
 #include "read/read.h"
 
 Hlo *read_program(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size) {
     Hlo *h;
     if (read_is_bytecode(bytes, size)) {
         h = read_bytecode(ctx, a, name, bytes, size);
+    } else if (read_is_xla(bytes, size)) {
+        h = read_xla(ctx, a, name, bytes, size);
     } else {
         read_foreign(ctx, name, bytes, size);
         h = read_text(ctx, a, name, bytes, size);

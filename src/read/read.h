@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// read.h — programs in: MLIR text and MLIR bytecode become the same graph.
+// read.h — programs in: MLIR text, MLIR bytecode and XLA's HLO become the same graph.
 #ifndef OTRN_READ_READ_H
 #define OTRN_READ_READ_H
 
@@ -9,6 +9,8 @@ bool read_is_bytecode(const void *bytes, size_t size); // by its magic
 // Raise PARSE, UNSUPPORTED or VERSION. The graph is not yet verified. It copies what it keeps.
 Hlo *read_bytecode(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size);
 Hlo *read_text(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size);
+bool read_is_xla(const void *bytes, size_t size); // an HloModuleProto, or a message around one
+Hlo *read_xla(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size);
 void read_foreign(Ctx *ctx, const char *name, const void *bytes, size_t size); // raises for what is known not to be a program
 // A module's list of results that take over arguments (mhlo.input_output_alias), as entries of the arguments.
 void read_aliases(Hlo *h);

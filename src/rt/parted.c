@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // parted.c — the program of one device as a program again: what a front end shows as the compiled text; and the
-// program of all with calls answered by whoever cuts them.
+// program of all with calls answered by whoever cuts them; and a program of another form as StableHLO.
 #include <string.h>
 
 #include "pass/walk.h"
@@ -33,6 +33,12 @@ void rt_parted(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t s
                 pass_rows[i].fn(&c);
     buckets_join(&c, false);
     marks_drop(h, a);
+    write_bytecode(h, out);
+}
+
+void rt_stablehlo(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size, Buf *out) {
+    Hlo *h = read_program(ctx, a, name, bytes, size);
+    hlo_verify(h);
     write_bytecode(h, out);
 }
 

@@ -89,7 +89,11 @@ static bool add_file(FuzzCorpus *c, const char *path, bool as_it_is) {
 
 static int is_program(const struct dirent *e) {
     const char *dot = strrchr(e->d_name, '.');
-    return dot && (!strcmp(dot, ".mlir") || !strcmp(dot, ".mlirbc") || !strcmp(dot, ".s"));
+    static const char *const ends[] = {".mlir", ".mlirbc", ".s", ".pb", NULL};
+    for (int i = 0; dot && ends[i]; i++)
+        if (!strcmp(dot, ends[i]))
+            return 1;
+    return 0;
 }
 
 bool fuzz_corpus_add(FuzzCorpus *c, const char *path, bool as_it_is) {

@@ -30,8 +30,6 @@ def hlo():
 def test_hlo_of_jax(hlo, tmp_path):
     (tmp_path / "a").write_text(hlo.as_hlo_text())
     assert "this is XLA's HLO text, not StableHLO" in said(tmp_path / "a")
-    (tmp_path / "b").write_bytes(hlo.as_serialized_hlo_module_proto())
-    assert "this is an HLO protocol buffer" in said(tmp_path / "b")
 
 
 def test_exported_and_jaxpr(tmp_path):

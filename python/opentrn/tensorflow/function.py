@@ -59,7 +59,7 @@ class Function:
         self._traced = tf.function(python, jit_compile=True, **options)
         self._python, self._options = python, options
         self.fallback = fallback
-        self.name: str = name or getattr(python, "__name__", type(python).__name__)
+        self.name = name or str(getattr(python, "__name__", type(python).__name__))
         self.programs: dict[Any, Program | str] = {}
         self._bound: Any = weakref.WeakKeyDictionary()
         functools.update_wrapper(self, python, updated=())

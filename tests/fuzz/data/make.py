@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the seeds of bytecode_fuzz.c: python tests/fuzz/data/make.py (needs jax, optax)."""
+"""Writes the seeds of bytecode_fuzz.c and xla_fuzz.c: python tests/fuzz/data/make.py (needs jax, optax)."""
 import os
 import pathlib
 import re
@@ -26,6 +26,11 @@ def save(name, f, *args, **options):
         module = ir.Module.parse(text)
         artifact = _jax.mlir.serialize_portable_artifact(module, "1.13.0", True)
     (HERE / f"{name}.mlirbc").write_bytes(artifact)
+    plain = jax.jit(f, **options).lower(*args).as_text()  # without the places of this machine
+    if "sdy." not in plain:
+        hlo = _jax.mlir.mlir_module_to_xla_computation(plain, use_tuple_args=False, return_tuple=False)
+        (HERE.parent / "hlo").mkdir(exist_ok=True)
+        (HERE.parent / "hlo" / f"{name}.hlo.pb").write_bytes(hlo.as_serialized_hlo_module_proto())
 
 
 def train(w, state, x, y):

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// xla.h — programs in XLA's own form, HLO: what the files of that reader share.
+//
+//   xla_pb.c      protocol buffers on the wire: fields of a message, lists of numbers
+//   xla.c         HloModuleProto to graph: computations, functions, arguments, aliases
+//   xla_inst.c    an instruction: its operands, regions and results; tuples; control flow
+//   xla_attr.c    its attributes, constants, types and places
+//
+// HLO says the same as StableHLO in other words. An instruction has one value, perhaps a tuple; here each is the list of the
+// arrays in it, so tuples vanish: taking an element is taking a part of the list. Computations that an instruction names
+// are built into its regions, once for each use; called ones become functions. Layouts say how XLA would lay a value
+// out and are not ours, but for constants, whose bytes follow them.
+//
+// A message is read where it lies, field by field when one is asked for; nothing of it is trusted.
+#ifndef OTRN_READ_XLA_H
+#define OTRN_READ_XLA_H
+
+#include "hlo/hlo.h"
+
+#define XLA_MAX_DEPTH 200     // computations, and shapes, inside one another
+#define XLA_MAX_MADE 4000000u // instructions, each counted as often as it is built
+
+typedef struct Pb { // a message, or the bytes of a field
+    const uint8_t *at;
+    size_t n;
+} Pb;
+
+typedef struct PbField {
+    uint32_t number, wire;
+    uint64_t value; // of a number
+    Pb bytes;       // of text, a message or a packed list
+} PbField;
+
+typedef struct XlaId { // of an instruction or computation
+    int64_t id;
+    uint32_t index;
+} XlaId;
+
+typedef struct XlaComp {
+    Pb *insts;
+    XlaId *ids;       // of instructions, sorted
+    uint32_t *params; // by number: the instruction
+    uint32_t ninsts, nparams, root;
+    const char *name;
+    const char *func; // name of the function made of it, or NULL
+} XlaComp;
+
+typedef struct XlaVals { // what stands for an instruction: the arrays of its value
+    const ValueId *at;
+    uint32_t n;
+} XlaVals;
+
+typedef struct Xla {
+    Ctx *ctx;
+    Arena *arena;
+    Hlo *h;
+    XlaComp *comps;
+    XlaId *ids; // of computations, sorted
+    uint32_t ncomps, depth, made;
+    Pb frames; // StackFrameIndexProto
+    const Pb *files, *places, *stack; // its lists
+    uint32_t nfiles, nplaces, nstack;
+} Xla;
+
+typedef VEC(TypeId) XlaTypes;
+
+_Noreturn void xla_fail(Xla *x, otrn_status code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+// --- xla_pb.c
+bool pb_next(Xla *x, Pb *left, PbField *f);                     // takes the next field; false at the end
+bool pb_find(Xla *x, Pb m, uint32_t number, PbField *f);        // the last one of that number
+Pb pb_bytes(Xla *x, Pb m, uint32_t number);                     // empty when absent
+int64_t pb_int(Xla *x, Pb m, uint32_t number);                  // 0 when absent
+const char *pb_text(Xla *x, Pb m, uint32_t number);             // "" when absent
+const int64_t *pb_ints(Xla *x, Pb m, uint32_t number, uint32_t *n); // packed or one by one
+const Pb *pb_list(Xla *x, Pb m, uint32_t number, uint32_t *n);  // messages or texts
+
+// --- xla.c
+XlaComp *xla_comp(Xla *x, int64_t id, const XlaComp *user); // raises when it is not before its user
+int64_t xla_find(const XlaId *ids, uint32_t n, int64_t id); // index, or -1
+// Builds the computation's instructions into a region; the root's values.
+XlaVals xla_build(Xla *x, XlaComp *c, RegionId into, const XlaVals *params);
+void xla_return(Xla *x, RegionId into, XlaVals v);
+void xla_params(Xla *x, const XlaComp *c, XlaTypes *types);                       // flat
+const XlaVals *xla_args(Xla *x, const XlaComp *c, ValueId first);                 // as xla_params lists them
+const char *xla_func(Xla *x, XlaComp *c);                                         // name of the function it becomes
+
+// --- xla_inst.c
+XlaVals xla_inst(Xla *x, XlaComp *c, RegionId into, Pb m, const XlaVals *vals, const XlaVals *params);
+
+// --- xla_attr.c
+void xla_shape(Xla *x, Pb shape, XlaTypes *types); // the arrays of a shape
+uint32_t xla_leaves(Xla *x, Pb shape);             // how many
+LocId xla_loc(Xla *x, Pb m);
+HloAttr xla_literal(Xla *x, Pb literal, TypeId type);
+void xla_attrs(Xla *x, OpId id, Pb m);
+
+#endif

@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0
+// xla_attr.c — shapes, constants, places and attributes of HLO instructions.
+//
+// Most attributes are numbers at a field of the instruction, or of a message in it, under another name: one row each.
+#include "read/xla.h"
+
+#include <string.h>
+
+#include "read/text.h"
+
+// --- types -------------------------------------------------------------------------------------------
+
+enum { SHAPE_TYPE = 2, SHAPE_DIMS = 3, SHAPE_MEMBERS = 4, SHAPE_LAYOUT = 5, SHAPE_DYNAMIC = 6, TYPE_TUPLE = 13, TYPE_TOKEN = 17 };
+
+// XLA's number of an element type, and the field of a literal that holds such elements.
+static const struct {
+    uint8_t number, field, dtype;
+} kinds[] = {
+    {1, 2, DT_I1},          {2, 15, DT_I8},          {3, 17, DT_I16},         {4, 4, DT_I32},         {5, 5, DT_I64},
+    {6, 3, DT_UI8},         {7, 16, DT_UI16},        {8, 6, DT_UI32},         {9, 7, DT_UI64},        {10, 11, DT_F16},
+    {11, 8, DT_F32},        {12, 9, DT_F64},         {16, 13, DT_BF16},       {15, 12, DT_C64},       {18, 18, DT_C128},
+    {19, 19, DT_F8E5M2},    {20, 20, DT_F8E4M3FN},   {23, 23, DT_F8E4M3B11FNUZ}, {24, 24, DT_F8E5M2FNUZ}, {25, 25, DT_F8E4M3FNUZ},
+    {28, 28, DT_F8E4M3},    {29, 29, DT_F8E3M4},     {33, 33, DT_F8E8M0FNU},
+};
+
+static TypeId array_type(Xla *x, Pb shape, int64_t number) {
+    int dtype = DT_INVALID;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (kinds[i].number == number)
+            dtype = kinds[i].dtype;
+    if (dtype == DT_INVALID)
+        xla_fail(x, OTRN_UNSUPPORTED, "the element type %lld of HLO is not known to opentrn", (long long)number);
+    uint32_t rank, ndynamic;
+    const int64_t *dims = pb_ints(x, shape, SHAPE_DIMS, &rank), *dynamic = pb_ints(x, shape, SHAPE_DYNAMIC, &ndynamic);
+    int64_t elems = 1;
+    if (rank > OTRN_MAX_RANK)
+        xla_fail(x, OTRN_CAPACITY, "an array of the HLO module has %u dimensions, more than %d", rank, OTRN_MAX_RANK);
+    for (uint32_t i = 0; i < rank; i++)
+        if (dims[i] < 0 || __builtin_mul_overflow(elems, dims[i] ? dims[i] : 1, &elems))
+            xla_fail(x, OTRN_PARSE, "a dimension of the HLO module is out of range");
+    for (uint32_t i = 0; i < ndynamic; i++)
+        if (dynamic[i])
+            xla_fail(x, OTRN_UNSUPPORTED, "a dimension of the HLO module has a size known only at run time");
+    return hlo_type_tensor(x->h, dtype, (int)rank, dims);
+}
+
+void xla_shape(Xla *x, Pb shape, XlaTypes *types) {
+    int64_t number = pb_int(x, shape, SHAPE_TYPE);
+    if (number == TYPE_TUPLE) {
+        if (++x->depth > XLA_MAX_DEPTH)
+            xla_fail(x, OTRN_CAPACITY, "a shape of the HLO module lies too deep");
+        for (PbField f; pb_next(x, &shape, &f);)
+            if (f.number == SHAPE_MEMBERS)
+                xla_shape(x, f.bytes, types);
+        x->depth--;
+    } else if (number == TYPE_TOKEN) {
+        TypeId token = hlo_type_intern(x->h, &(HloType){.kind = HT_TOKEN, .dtype = DT_TOKEN});
+        VEC_PUSH(x->arena, types, token);
+    } else {
+        TypeId array = array_type(x, shape, number);
+        VEC_PUSH(x->arena, types, array);
+    }
+}
+
+uint32_t xla_leaves(Xla *x, Pb shape) {
+    XlaTypes types = {0};
+    xla_shape(x, shape, &types);
+    return types.n;
+}
+
+// --- constants ---------------------------------------------------------------------------------------
+
+static void in_rows(Xla *x, Pb shape) {
+    uint32_t n;
+    const int64_t *order = pb_ints(x, pb_bytes(x, shape, SHAPE_LAYOUT), 1, &n);
+    for (uint32_t i = 0; i < n; i++)
+        if (order[i] != (int64_t)n - 1 - i)
+            xla_fail(x, OTRN_UNSUPPORTED, "a constant of the HLO module does not lie row by row");
+}
+
+// Elements that are numbers of varying length on the wire.
+static void take_varints(Xla *x, Pb literal, uint32_t field, size_t each, Buf *out) {
+    uint32_t n;
+    const int64_t *v = pb_ints(x, literal, field, &n);
+    for (uint32_t i = 0; i < n; i++)
+        buf_put(out, &v[i], each); // the lowest bytes first
+}
+
+static void take_bytes(Xla *x, Pb literal, uint32_t field, Buf *out) {
+    for (PbField f; pb_next(x, &literal, &f);) {
+        if (f.number != field)
+            continue;
+        if (f.wire == 2)
+            buf_put(out, f.bytes.at, f.bytes.n);
+        else
+            buf_put(out, &f.value, f.wire == 1 ? 8 : 4);
+    }
+}
+
+HloAttr xla_literal(Xla *x, Pb literal, TypeId type) {
+    const HloType *t = hlo_type(x->h, type);
+    size_t each = dtype_row(t->dtype)->bytes, want = hlo_type_bytes(t), i = 0;
+    while (i < sizeof kinds / sizeof *kinds && kinds[i].dtype != t->dtype)
+        i++;
+    if (t->kind != HT_TENSOR || i == sizeof kinds / sizeof *kinds)
+        xla_fail(x, OTRN_UNSUPPORTED, "a constant of the HLO module that is no array");
+    in_rows(x, pb_bytes(x, literal, 1));
+    Buf out = {.arena = x->arena};
+    bool numbers = t->dtype == DT_I1 || t->dtype == DT_I32 || t->dtype == DT_I64 || t->dtype == DT_UI32 || t->dtype == DT_UI64;
+    if (numbers)
+        take_varints(x, literal, kinds[i].field, each, &out);
+    else
+        take_bytes(x, literal, kinds[i].field, &out);
+    if (out.n != want)
+        xla_fail(x, OTRN_PARSE, "a constant of the HLO module has %zu bytes instead of %zu", out.n, want);
+    for (size_t k = 0; t->dtype == DT_I1 && k < out.n; k++)
+        out.at[k] = out.at[k] != 0;
+    bool splat = out.n > each && !memcmp(out.at, out.at + each, out.n - each);
+    if (out.n > UINT32_MAX)
+        xla_fail(x, OTRN_CAPACITY, "a constant of the HLO module has more than 4 GB");
+    return (HloAttr){.kind = HA_TENSOR, .type = type, .n = (uint32_t)(splat ? each : out.n), .data = out.n ? (const void *)out.at : ""};
+}
+
+// --- places ------------------------------------------------------------------------------------------
+
+static LocId file_loc(Xla *x, Pb file, int64_t line, int64_t col) {
+    HloLoc l = {.kind = HL_FILE, .str = hlo_str(x->h, (const char *)file.at, file.n)};
+    l.line = line > 0 && line < UINT32_MAX ? (uint32_t)line : 0;
+    l.col = col > 0 && col < UINT32_MAX ? (uint32_t)col : 0;
+    return hlo_loc(x->h, &l);
+}
+
+// The innermost frame of a stack: numbers of frames, places and files begin at 1.
+static LocId frame_loc(Xla *x, int64_t frame) {
+    if (frame < 1 || frame > x->nstack)
+        return 0;
+    int64_t at = pb_int(x, x->stack[frame - 1], 1);
+    if (at < 1 || at > x->nplaces)
+        return 0;
+    int64_t file = pb_int(x, x->places[at - 1], 1);
+    if (file < 1 || file > x->nfiles)
+        return 0;
+    return file_loc(x, x->files[file - 1], pb_int(x, x->places[at - 1], 3), pb_int(x, x->places[at - 1], 4));
+}
+
+LocId xla_loc(Xla *x, Pb m) {
+    Pb meta = pb_bytes(x, m, 7), file = pb_bytes(x, meta, 3), name = pb_bytes(x, meta, 2);
+    LocId loc = file.n ? file_loc(x, file, pb_int(x, meta, 4), pb_int(x, meta, 18)) : frame_loc(x, pb_int(x, meta, 15));
+    if (!name.n)
+        name = pb_bytes(x, m, 1);
+    HloLoc l = {.kind = HL_NAME, .str = hlo_str(x->h, (const char *)name.at, name.n), .a = loc};
+    return name.n ? hlo_loc(x->h, &l) : loc;
+}
+
+// --- attributes --------------------------------------------------------------------------------------
+
+typedef enum How { ALL, FIRST, ONE, FLAG, ENUM } How; // a list, its first number, a number, a boolean, a number that names
+
+// field: of the instruction; inside: of the message there, or 0.
+static const struct {
+    uint16_t code;
+    uint8_t field, inside, how, key;
+} rows[] = {
+    {HLO_BROADCAST_IN_DIM, 14, 0, ALL, AK_BROADCAST_DIMENSIONS},
+    {HLO_TRANSPOSE, 14, 0, ALL, AK_PERMUTATION},
+    {HLO_REVERSE, 14, 0, ALL, AK_DIMENSIONS},
+    {HLO_REDUCE, 14, 0, ALL, AK_DIMENSIONS},
+    {HLO_MAP, 14, 0, ALL, AK_DIMENSIONS},
+    {HLO_CONCATENATE, 14, 0, FIRST, AK_DIMENSION},
+    {HLO_SORT, 14, 0, FIRST, AK_DIMENSION},
+    {HLO_SORT, 60, 0, FLAG, AK_IS_STABLE},
+    {HLO_IOTA, 14, 0, FIRST, AK_IOTA_DIMENSION},
+    {HLO_GET_DIMENSION_SIZE, 14, 0, FIRST, AK_DIMENSION},
+    {HLO_SET_DIMENSION_SIZE, 14, 0, FIRST, AK_DIMENSION},
+    {HLO_DYNAMIC_SLICE, 20, 0, ALL, AK_SLICE_SIZES},
+    {HLO_GATHER, 33, 1, ALL, AK_OFFSET_DIMS},
+    {HLO_GATHER, 33, 2, ALL, AK_COLLAPSED_SLICE_DIMS},
+    {HLO_GATHER, 33, 3, ALL, AK_START_INDEX_MAP},
+    {HLO_GATHER, 33, 4, ONE, AK_INDEX_VECTOR_DIM},
+    {HLO_GATHER, 33, 5, ALL, AK_OPERAND_BATCHING_DIMS},
+    {HLO_GATHER, 33, 6, ALL, AK_START_INDICES_BATCHING_DIMS},
+    {HLO_GATHER, 34, 0, ALL, AK_SLICE_SIZES},
+    {HLO_GATHER, 67, 0, FLAG, AK_INDICES_ARE_SORTED},
+    {HLO_SCATTER, 48, 1, ALL, AK_UPDATE_WINDOW_DIMS},
+    {HLO_SCATTER, 48, 2, ALL, AK_INSERTED_WINDOW_DIMS},
+    {HLO_SCATTER, 48, 3, ALL, AK_SCATTER_DIMS_TO_OPERAND_DIMS},
+    {HLO_SCATTER, 48, 4, ONE, AK_INDEX_VECTOR_DIM},
+    {HLO_SCATTER, 48, 5, ALL, AK_INPUT_BATCHING_DIMS},
+    {HLO_SCATTER, 48, 6, ALL, AK_SCATTER_INDICES_BATCHING_DIMS},
+    {HLO_SCATTER, 67, 0, FLAG, AK_INDICES_ARE_SORTED},
+    {HLO_SCATTER, 69, 0, FLAG, AK_UNIQUE_INDICES},
+    {HLO_DOT_GENERAL, 30, 1, ALL, AK_LHS_CONTRACTING_DIMENSIONS},
+    {HLO_DOT_GENERAL, 30, 2, ALL, AK_RHS_CONTRACTING_DIMENSIONS},
+    {HLO_DOT_GENERAL, 30, 3, ALL, AK_LHS_BATCHING_DIMENSIONS},
+    {HLO_DOT_GENERAL, 30, 4, ALL, AK_RHS_BATCHING_DIMENSIONS},
+    {HLO_CONVOLUTION, 16, 7, ONE, AK_INPUT_BATCH_DIMENSION},
+    {HLO_CONVOLUTION, 16, 8, ONE, AK_INPUT_FEATURE_DIMENSION},
+    {HLO_CONVOLUTION, 16, 11, ALL, AK_INPUT_SPATIAL_DIMENSIONS},
+    {HLO_CONVOLUTION, 16, 3, ONE, AK_KERNEL_INPUT_FEATURE_DIMENSION},
+    {HLO_CONVOLUTION, 16, 4, ONE, AK_KERNEL_OUTPUT_FEATURE_DIMENSION},
+    {HLO_CONVOLUTION, 16, 6, ALL, AK_KERNEL_SPATIAL_DIMENSIONS},
+    {HLO_CONVOLUTION, 16, 9, ONE, AK_OUTPUT_BATCH_DIMENSION},
+    {HLO_CONVOLUTION, 16, 10, ONE, AK_OUTPUT_FEATURE_DIMENSION},
+    {HLO_CONVOLUTION, 16, 12, ALL, AK_OUTPUT_SPATIAL_DIMENSIONS},
+    {HLO_FFT, 31, 0, ENUM, AK_FFT_TYPE},
+    {HLO_FFT, 32, 0, ALL, AK_FFT_LENGTH},
+    {HLO_CHOLESKY, 62, 1, FLAG, AK_LOWER},
+    {HLO_TRIANGULAR_SOLVE, 59, 1, FLAG, AK_LEFT_SIDE},
+    {HLO_TRIANGULAR_SOLVE, 59, 2, FLAG, AK_LOWER},
+    {HLO_TRIANGULAR_SOLVE, 59, 3, FLAG, AK_UNIT_DIAGONAL},
+    {HLO_TRIANGULAR_SOLVE, 59, 4, ENUM, AK_TRANSPOSE_A},
+    {HLO_RNG, 23, 0, ENUM, AK_RNG_DISTRIBUTION},
+    {HLO_RNG_BIT_GENERATOR, 70, 0, ENUM, AK_RNG_ALGORITHM},
+    {HLO_REDUCE_PRECISION, 18, 0, ONE, AK_EXPONENT_BITS},
+    {HLO_REDUCE_PRECISION, 19, 0, ONE, AK_MANTISSA_BITS},
+    {HLO_BATCH_NORM_TRAINING, 25, 0, ONE, AK_FEATURE_INDEX},
+    {HLO_BATCH_NORM_INFERENCE, 25, 0, ONE, AK_FEATURE_INDEX},
+    {HLO_BATCH_NORM_GRAD, 25, 0, ONE, AK_FEATURE_INDEX},
+    {HLO_CUSTOM_CALL, 65, 0, FLAG, AK_HAS_SIDE_EFFECT},
+    {HLO_ALL_GATHER, 14, 0, FIRST, AK_ALL_GATHER_DIM},
+    {HLO_REDUCE_SCATTER, 14, 0, FIRST, AK_SCATTER_DIMENSION},
+    {HLO_ALL_TO_ALL, 14, 0, FIRST, AK_SPLIT_DIMENSION},
+    {HLO_ALL_TO_ALL, 14, 0, FIRST, AK_CONCAT_DIMENSION},
+    {HLO_ALL_GATHER, 71, 0, FLAG, AK_USE_GLOBAL_DEVICE_IDS},
+    {HLO_ALL_REDUCE, 71, 0, FLAG, AK_USE_GLOBAL_DEVICE_IDS},
+    {HLO_REDUCE_SCATTER, 71, 0, FLAG, AK_USE_GLOBAL_DEVICE_IDS},
+    {HLO_CHLO_TOP_K, 81, 0, ONE, AK_K},
+    {HLO_CHLO_TOP_K, 85, 0, FLAG, AK_LARGEST},
+};
+
+static void set(Xla *x, OpId id, HloAttrKey key, HloAttr value) { *hlo_attr_slot(x->h, id, key) = value; }
+
+static void set_row(Xla *x, OpId id, Pb m, size_t row) {
+    static const uint8_t plain[] = {[ONE] = HA_INT, [FLAG] = HA_BOOL, [ENUM] = HA_ENUM};
+    HloAttrKey key = (HloAttrKey)rows[row].key;
+    uint32_t field = rows[row].field, n;
+    if (rows[row].inside)
+        m = pb_bytes(x, m, field), field = rows[row].inside;
+    if (rows[row].how == ALL || rows[row].how == FIRST) {
+        const int64_t *v = pb_ints(x, m, field, &n);
+        if (rows[row].how == ALL)
+            hlo_set_ints(x->h, id, key, v, n);
+        else
+            set(x, id, key, (HloAttr){.kind = HA_INT, .i = n ? v[0] : 0});
+        return;
+    }
+    int64_t v = pb_int(x, m, field);
+    if (rows[row].how == ENUM && !hlo_enum_name(key, v))
+        xla_fail(x, OTRN_PARSE, "%lld is no value of %s", (long long)v, hlo_attr_rows[key].name);
+    set(x, id, key, (HloAttr){.kind = plain[rows[row].how], .i = rows[row].how == FLAG ? v != 0 : v});
+}
+
+// The numbers at a field of each message in a list; absent ones are `absent`.
+static int64_t *column(Xla *x, const Pb *list, uint32_t n, uint32_t field, int64_t absent) {
+    int64_t *out = ARENA_NEWN(x->arena, int64_t, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t v = pb_int(x, list[i], field);
+        out[i] = v ? v : absent;
+    }
+    return out;
+}
+
+static void set_pairs(Xla *x, OpId id, HloAttrKey key, const int64_t *low, const int64_t *high, uint32_t n) {
+    int64_t *both = ARENA_NEWN(x->arena, int64_t, 2 * (size_t)n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        both[2 * i] = low[i], both[2 * i + 1] = high[i];
+    set(x, id, key, (HloAttr){.kind = HA_INTS2, .n = 2 * n, .cols = 2, .ints = both});
+}
+
+static void window(Xla *x, OpId id, Pb m, int code) {
+    uint32_t n;
+    const Pb *dims = pb_list(x, pb_bytes(x, m, 15), 1, &n);
+    hlo_set_ints(x->h, id, AK_WINDOW_STRIDES, column(x, dims, n, 2, 1), n);
+    set_pairs(x, id, AK_PADDING, column(x, dims, n, 3, 0), column(x, dims, n, 4, 0), n);
+    if (code != HLO_CONVOLUTION)
+        hlo_set_ints(x->h, id, AK_WINDOW_DIMENSIONS, column(x, dims, n, 1, 0), n);
+    if (code == HLO_REDUCE_WINDOW) {
+        hlo_set_ints(x->h, id, AK_WINDOW_DILATIONS, column(x, dims, n, 5, 1), n);
+        hlo_set_ints(x->h, id, AK_BASE_DILATIONS, column(x, dims, n, 6, 1), n);
+    } else if (code == HLO_CONVOLUTION) {
+        hlo_set_ints(x->h, id, AK_RHS_DILATION, column(x, dims, n, 5, 1), n);
+        hlo_set_ints(x->h, id, AK_LHS_DILATION, column(x, dims, n, 6, 1), n);
+        hlo_set_ints(x->h, id, AK_WINDOW_REVERSAL, column(x, dims, n, 7, 0), n);
+        int64_t features = pb_int(x, m, 50), batches = pb_int(x, m, 58);
+        set(x, id, AK_FEATURE_GROUP_COUNT, (HloAttr){.kind = HA_INT, .i = features ? features : 1});
+        set(x, id, AK_BATCH_GROUP_COUNT, (HloAttr){.kind = HA_INT, .i = batches ? batches : 1});
+    }
+}
+
+static void precision(Xla *x, OpId id, Pb m) {
+    Pb config = pb_bytes(x, m, 51);
+    uint32_t n;
+    const int64_t *v = pb_ints(x, config, 1, &n);
+    if (pb_int(x, config, 2))
+        xla_fail(x, OTRN_UNSUPPORTED, "a dot of the HLO module asks for an algorithm");
+    HloAttr *two = ARENA_NEWN(x->arena, HloAttr, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        two[i] = (HloAttr){.kind = HA_ENUM, .i = i < n ? v[i] : PREC_DEFAULT};
+        if (!hlo_enum_name(AK_PRECISION_CONFIG, two[i].i))
+            xla_fail(x, OTRN_PARSE, "a precision of the HLO module is not known");
+    }
+    set(x, id, AK_PRECISION_CONFIG, (HloAttr){.kind = HA_LIST, .n = 2, .list = two});
+}
+
+static void name_enum(Xla *x, OpId id, HloAttrKey key, const char *word) {
+    int64_t v = hlo_enum_parse(key, word, strlen(word));
+    if (*word && v < 0)
+        xla_fail(x, OTRN_PARSE, "'%.40s' is no value of %s", word, hlo_attr_rows[key].name);
+    if (*word)
+        set(x, id, key, (HloAttr){.kind = HA_ENUM, .i = v});
+}
+
+// A row for each group, all of one length; short ones are filled up with -1.
+static void groups(Xla *x, OpId id, Pb m) {
+    Pb list = pb_bytes(x, m, 87);
+    if (pb_bytes(x, list, 2).n)
+        xla_fail(x, OTRN_UNSUPPORTED, "groups of devices told by an iota");
+    uint32_t n, most = 0;
+    const Pb *rows_ = pb_list(x, list, 1, &n);
+    if (!n)
+        rows_ = pb_list(x, m, 49, &n);
+    for (uint32_t i = 0, k; i < n; i++, most = k > most ? k : most)
+        pb_ints(x, rows_[i], 1, &k);
+    int64_t *all = arena_array(x->arena, (size_t)n * most + 1, sizeof *all);
+    for (uint32_t i = 0, k; i < n; i++) {
+        const int64_t *v = pb_ints(x, rows_[i], 1, &k);
+        for (uint32_t j = 0; j < most; j++)
+            all[i * most + j] = j < k ? v[j] : -1;
+    }
+    set(x, id, AK_REPLICA_GROUPS, (HloAttr){.kind = HA_INTS2, .n = n * most, .cols = most, .ints = all});
+}
+
+static void collective(Xla *x, OpId id, Pb m, int code) {
+    set(x, id, AK_CHANNEL_ID, (HloAttr){.kind = HA_INT, .i = pb_int(x, m, 26)});
+    uint32_t n;
+    if (code == HLO_COLLECTIVE_PERMUTE) {
+        const Pb *pairs = pb_list(x, m, 52, &n);
+        set_pairs(x, id, AK_SOURCE_TARGET_PAIRS, column(x, pairs, n, 1, 0), column(x, pairs, n, 2, 0), n);
+        return;
+    }
+    groups(x, id, m);
+    const HloAttr *g = hlo_attr(hlo_at(x->h, id), AK_REPLICA_GROUPS);
+    if (code == HLO_ALL_TO_ALL)
+        set(x, id, AK_SPLIT_COUNT, (HloAttr){.kind = HA_INT, .i = g && g->cols ? g->cols : 1});
+}
+
+static void slice(Xla *x, OpId id, Pb m) {
+    uint32_t n;
+    const Pb *dims = pb_list(x, m, 17, &n);
+    hlo_set_ints(x->h, id, AK_START_INDICES, column(x, dims, n, 1, 0), n);
+    hlo_set_ints(x->h, id, AK_LIMIT_INDICES, column(x, dims, n, 2, 0), n);
+    hlo_set_ints(x->h, id, AK_STRIDES, column(x, dims, n, 3, 1), n);
+}
+
+static void pad(Xla *x, OpId id, Pb m) {
+    uint32_t n;
+    const Pb *dims = pb_list(x, pb_bytes(x, m, 21), 1, &n);
+    hlo_set_ints(x->h, id, AK_EDGE_PADDING_LOW, column(x, dims, n, 1, 0), n);
+    hlo_set_ints(x->h, id, AK_EDGE_PADDING_HIGH, column(x, dims, n, 2, 0), n);
+    hlo_set_ints(x->h, id, AK_INTERIOR_PADDING, column(x, dims, n, 3, 0), n);
+}
+
+static void custom_call(Xla *x, OpId id, Pb m) {
+    Pb config = pb_bytes(x, m, 43);
+    int64_t version = pb_int(x, m, 77);
+    set(x, id, AK_CALL_TARGET_NAME, (HloAttr){.kind = HA_STR, .s = pb_text(x, m, 28)});
+    hlo_attr_slot(x->h, id, AK_CALL_TARGET_NAME)->n = (uint32_t)strlen(pb_text(x, m, 28));
+    version = version > 0 && hlo_enum_name(AK_API_VERSION, version) ? version : 1;
+    if (config.n && version == 4)
+        version = 1; // its dictionary stays text
+    set(x, id, AK_API_VERSION, (HloAttr){.kind = HA_ENUM, .i = version});
+    if (config.n)
+        set(x, id, AK_BACKEND_CONFIG, (HloAttr){.kind = HA_STR, .n = (uint32_t)config.n, .s = arena_strndup(x->arena, (const char *)config.at, config.n)});
+}
+
+void xla_attrs(Xla *x, OpId id, Pb m) {
+    int code = hlo_at(x->h, id)->code;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].code == code)
+            set_row(x, id, m, i);
+    if (code == HLO_CONVOLUTION || code == HLO_REDUCE_WINDOW || code == HLO_SELECT_AND_SCATTER)
+        window(x, id, m, code);
+    if (code == HLO_CONVOLUTION || code == HLO_DOT_GENERAL)
+        precision(x, id, m);
+    if (code == HLO_SLICE)
+        slice(x, id, m);
+    if (code == HLO_PAD)
+        pad(x, id, m);
+    if (code == HLO_COMPARE) {
+        name_enum(x, id, AK_COMPARISON_DIRECTION, pb_text(x, m, 63));
+        name_enum(x, id, AK_COMPARE_TYPE, pb_text(x, m, 72));
+    }
+    if (code == HLO_CUSTOM_CALL)
+        custom_call(x, id, m);
+    if (code == HLO_BATCH_NORM_TRAINING || code == HLO_BATCH_NORM_INFERENCE || code == HLO_BATCH_NORM_GRAD) {
+        uint32_t bits = (uint32_t)pb_int(x, m, 24);
+        float epsilon;
+        memcpy(&epsilon, &bits, sizeof epsilon);
+        set(x, id, AK_EPSILON, (HloAttr){.kind = HA_FLOAT, .f = epsilon});
+    }
+    if (hlo_row(hlo_at(x->h, id))->cls == HC_COLL)
+        collective(x, id, m, code);
+    TextRead text = {.ctx = x->ctx, .arena = x->arena, .h = x->h};
+    text_slot_defaults(&text, id);
+}

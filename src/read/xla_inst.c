@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// xla_inst.c — one HLO instruction: operands, results, regions.
+//
+// Most are an operation of StableHLO with the same name, written with '-'. The others are told in `renamed` and `special`.
+#include "read/xla.h"
+
+#include <string.h>
+
+enum { INST_OPCODE = 2, INST_SHAPE = 3, INST_LITERAL = 8, INST_PARAMETER = 9, INST_INDEX = 13, INST_OPERANDS = 36, INST_CALLED = 38 };
+
+typedef struct Inst {
+    Xla *x;
+    XlaComp *c;
+    RegionId into;
+    Pb m;
+    const XlaVals *vals; // of the instructions before it
+    uint32_t noperands;
+    const uint32_t *operands; // instructions
+    XlaVals flat;             // all their values
+    uint32_t ncalled;
+    const int64_t *called;
+    const char *opcode;
+    LocId loc;
+} Inst;
+
+static XlaVals operand(const Inst *i, uint32_t k) {
+    if (k >= i->noperands)
+        xla_fail(i->x, OTRN_PARSE, "the HLO instruction %.60s has %u operands", i->opcode, i->noperands);
+    return i->vals[i->operands[k]];
+}
+
+static void operands_read(Inst *i) {
+    Xla *x = i->x;
+    const int64_t *ids = pb_ints(x, i->m, INST_OPERANDS, &i->noperands);
+    uint32_t *at = ARENA_NEWN(x->arena, uint32_t, i->noperands + 1), n = 0;
+    for (uint32_t k = 0; k < i->noperands; k++) {
+        int64_t index = xla_find(i->c->ids, i->c->ninsts, ids[k]);
+        if (index < 0 || i->c->insts[index].at >= i->m.at)
+            xla_fail(x, OTRN_PARSE, "an instruction of %s has an operand that is not before it", i->c->name);
+        at[k] = (uint32_t)index;
+        n += i->vals[index].n;
+    }
+    i->operands = at;
+    ValueId *flat = ARENA_NEWN(x->arena, ValueId, n + 1);
+    i->flat = (XlaVals){flat, n};
+    for (uint32_t k = 0, to = 0; k < i->noperands; to += i->vals[at[k++]].n)
+        if (i->vals[at[k]].n)
+            memcpy(flat + to, i->vals[at[k]].at, i->vals[at[k]].n * sizeof *flat);
+}
+
+static XlaVals results_of(Xla *x, OpId id) {
+    const HloOp *op = hlo_at(x->h, id);
+    ValueId *at = ARENA_NEWN(x->arena, ValueId, op->nresults + 1u);
+    for (uint32_t k = 0; k < op->nresults; k++)
+        at[k] = op->results + k;
+    return (XlaVals){at, op->nresults};
+}
+
+static OpId make(const Inst *i, HloOpcode code, XlaVals operands) {
+    XlaTypes types = {0};
+    xla_shape(i->x, pb_bytes(i->x, i->m, INST_SHAPE), &types);
+    if (types.n > UINT16_MAX)
+        xla_fail(i->x, OTRN_CAPACITY, "an HLO instruction with more than %d results", UINT16_MAX);
+    return hlo_op(i->x->h, code, i->loc, operands.n, operands.at, types.n, types.at);
+}
+
+static XlaVals put(const Inst *i, OpId id) {
+    xla_attrs(i->x, id, i->m);
+    hlo_region_push(i->x->h, i->into, id);
+    return results_of(i->x, id);
+}
+
+// --- regions -----------------------------------------------------------------------------------------
+
+static XlaComp *called(const Inst *i, uint32_t k) {
+    if (k >= i->ncalled)
+        xla_fail(i->x, OTRN_PARSE, "the HLO instruction %.60s names %u computations", i->opcode, i->ncalled);
+    return xla_comp(i->x, i->called[k], i->c);
+}
+
+// A region whose arguments are the computation's parameters.
+static void region(const Inst *i, OpId id, uint32_t k) {
+    Xla *x = i->x;
+    XlaComp *c = called(i, k);
+    XlaTypes types = {0};
+    xla_params(x, c, &types);
+    RegionId r = hlo_op_add_region(x->h, id, types.n, types.at);
+    xla_return(x, r, xla_build(x, c, r, xla_args(x, c, x->h->regions.at[r].args)));
+}
+
+// A branch: it has no arguments and sees the operand.
+static void branch(const Inst *i, OpId id, uint32_t k, XlaVals given) {
+    Xla *x = i->x;
+    XlaComp *c = called(i, k);
+    if (c->nparams != 1 || given.n != xla_leaves(x, pb_bytes(x, c->insts[c->params[0]], INST_SHAPE)))
+        xla_fail(x, OTRN_PARSE, "the branch %s takes one parameter of its operand's shape", c->name);
+    RegionId r = hlo_op_add_region(x->h, id, 0, NULL);
+    xla_return(x, r, xla_build(x, c, r, &given));
+}
+
+// --- what has no twin --------------------------------------------------------------------------------
+
+static XlaVals do_parameter(const Inst *i, const XlaVals *params) {
+    int64_t k = pb_int(i->x, i->m, INST_PARAMETER);
+    return params[k]; // numbered in order: comp_params
+}
+
+static XlaVals do_tuple(const Inst *i) { return i->flat; }
+
+static XlaVals do_element(const Inst *i) {
+    Xla *x = i->x;
+    uint32_t members;
+    XlaVals whole = operand(i, 0);
+    const Pb *shapes = pb_list(x, pb_bytes(x, i->c->insts[i->operands[0]], INST_SHAPE), 4, &members);
+    int64_t index = pb_int(x, i->m, INST_INDEX);
+    uint32_t first = 0, n = 0;
+    if (index < 0 || index >= members)
+        xla_fail(x, OTRN_PARSE, "a tuple of the HLO module has no element %lld", (long long)index);
+    for (int64_t k = 0; k <= index; k++, first += k <= index ? n : 0)
+        n = xla_leaves(x, shapes[k]);
+    if ((uint64_t)first + n > whole.n)
+        xla_fail(x, OTRN_PARSE, "a tuple of the HLO module has other elements than its shape");
+    return (XlaVals){whole.at + first, n};
+}
+
+static XlaVals do_same(const Inst *i) { return operand(i, 0); } // copy, domain, add-dependency
+
+static XlaVals do_constant(const Inst *i) {
+    Pb literal = pb_bytes(i->x, i->m, INST_LITERAL);
+    OpId id = make(i, HLO_CONSTANT, (XlaVals){NULL, 0});
+    const HloOp *op = hlo_at(i->x->h, id);
+    if (op->nresults != 1)
+        xla_fail(i->x, OTRN_UNSUPPORTED, "a constant of the HLO module that is a tuple");
+    HloAttr value = xla_literal(i->x, literal, i->x->h->values.at[op->results].type);
+    *hlo_attr_slot(i->x->h, id, AK_VALUE) = value;
+    return put(i, id);
+}
+
+static XlaVals do_while(const Inst *i) {
+    OpId id = make(i, HLO_WHILE, i->flat);
+    region(i, id, 1); // XLA names the body first
+    region(i, id, 0);
+    return put(i, id);
+}
+
+static XlaVals do_conditional(const Inst *i) {
+    XlaVals index = operand(i, 0);
+    if (index.n != 1)
+        xla_fail(i->x, OTRN_PARSE, "a conditional of the HLO module is decided by a tuple");
+    bool two = hlo_value_type(i->x->h, index.at[0])->dtype == DT_I1;
+    OpId id = make(i, two ? HLO_IF : HLO_CASE, index);
+    for (uint32_t k = 0; k < i->ncalled; k++)
+        branch(i, id, k, operand(i, k + 1));
+    return put(i, id);
+}
+
+static XlaVals do_call(const Inst *i) { // a fusion is a call to what was fused
+    const char *name = xla_func(i->x, called(i, 0));
+    OpId id = make(i, HLO_CALL, i->flat);
+    *hlo_attr_slot(i->x->h, id, AK_CALLEE) = (HloAttr){.kind = HA_SYM, .n = (uint32_t)strlen(name), .s = name};
+    return put(i, id);
+}
+
+static XlaVals do_bitcast(const Inst *i) {
+    ctx_hint(i->x->ctx, "this is a program that XLA has optimised for a host; hand over the one before optimisation");
+    xla_fail(i->x, OTRN_UNSUPPORTED, "the HLO instruction 'bitcast' depends on XLA's layouts");
+}
+
+static const struct {
+    const char *opcode;
+    XlaVals (*make)(const Inst *i);
+} special[] = {
+    {"tuple", do_tuple},       {"get-tuple-element", do_element}, {"copy", do_same},   {"domain", do_same},
+    {"add-dependency", do_same}, {"constant", do_constant},       {"while", do_while}, {"conditional", do_conditional},
+    {"call", do_call},         {"fusion", do_call},               {"bitcast", do_bitcast},
+};
+
+static const struct {
+    const char *opcode;
+    HloOpcode code;
+} renamed[] = {
+    {"broadcast", HLO_BROADCAST_IN_DIM},
+    {"dot", HLO_DOT_GENERAL},
+    {"opt-barrier", HLO_OPTIMIZATION_BARRIER},
+    {"topk", HLO_CHLO_TOP_K},
+};
+
+static HloOpcode code_of(const Inst *i) {
+    char name[64];
+    size_t n = strlen(i->opcode);
+    for (size_t k = 0; k < sizeof renamed / sizeof *renamed; k++)
+        if (!strcmp(renamed[k].opcode, i->opcode))
+            return renamed[k].code;
+    for (size_t k = 0; k < n && n < sizeof name; k++)
+        name[k] = i->opcode[k] == '-' ? '_' : i->opcode[k];
+    HloOpcode code = n < sizeof name ? hlo_op_find("mhlo", 4, name, n) : HLO_NONE;
+    if (!code || hlo_op_rows[code].cls == HC_CTRL || code == HLO_RETURN)
+        xla_fail(i->x, OTRN_UNSUPPORTED, "the HLO instruction '%.60s' is not known to opentrn", i->opcode);
+    return code;
+}
+
+XlaVals xla_inst(Xla *x, XlaComp *c, RegionId into, Pb m, const XlaVals *vals, const XlaVals *params) {
+    Inst i = {.x = x, .c = c, .into = into, .m = m, .vals = vals, .opcode = pb_text(x, m, INST_OPCODE), .loc = xla_loc(x, m)};
+    if (!strcmp(i.opcode, "parameter"))
+        return do_parameter(&i, params);
+    i.called = pb_ints(x, m, INST_CALLED, &i.ncalled);
+    operands_read(&i);
+    for (size_t k = 0; k < sizeof special / sizeof *special; k++)
+        if (!strcmp(special[k].opcode, i.opcode))
+            return special[k].make(&i);
+    HloOpcode code = code_of(&i);
+    OpId id = make(&i, code, i.flat);
+    for (int k = 0; k < hlo_op_rows[code].regions; k++)
+        region(&i, id, (uint32_t)k);
+    return put(&i, id);
+}
