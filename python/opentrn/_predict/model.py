@@ -144,8 +144,8 @@ def rotate(x, at):
 
 
 def weigh(w, q, k, v, mask, m, u):
-    """Attention of q[b, q, head, feature] over k, v[b, k, kv head, feature]; heads of one kv head lie together. Plain: what
-    autocast's softmax reads and makes, in fp32, and what dropout leaves are kept in HBM."""
+    """Attention of q[b, q, head, feature] over k, v[b, k, kv head, feature]; heads of one kv head lie together. Plain: what the
+    product makes, what autocast's softmax reads and makes, in fp32, and what dropout leaves are kept in HBM."""
     kept = jax.lax.optimization_barrier if u.attention == "plain" else lambda x: x
     b, s, heads, size = q.shape
     if heads == k.shape[2]:
@@ -153,7 +153,7 @@ def weigh(w, q, k, v, mask, m, u):
     else:
         q = q.reshape(b, s, k.shape[2], -1, size)
         forms = "bqhgd,bkhd->bhgqk", "bhgqk,bkhd->bqhgd"
-    scores = jnp.einsum(forms[0], q, k).astype(jnp.float32) / np.float32(np.sqrt(size))
+    scores = kept(jnp.einsum(forms[0], q, k)).astype(jnp.float32) / np.float32(np.sqrt(size))
     if mask is not None:
         scores = jnp.where(mask, scores, np.float32(-np.inf))
     weights = jax.nn.softmax(kept(scores), axis=-1)
