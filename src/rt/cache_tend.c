@@ -278,16 +278,21 @@ uint32_t rt_cache_prune(Ctx *ctx, Arena *a, const char *dir, uint64_t limit_byte
 
 // --- why -----------------------------------------------------------------------------------------------
 
-// Lines that are the same in both, the program's counted as more than all others together, its name as more than the rest.
+#define LINES_MAX 255
+
+// Lines that are the same in both, the program's counted as more than all others together, its name as more than the rest; of
+// two with the same ones that with fewer others is nearer.
 static uint32_t likeness(const char *a, const char *b) {
-    uint32_t same = 0;
+    uint32_t same = 0, lines = 0;
+    for (const char *p = b; *p && lines < LINES_MAX; p++)
+        lines += *p == '\n';
     for (const char *at = a; *at; at += strcspn(at, "\n"), at += *at == '\n') {
         size_t n = strcspn(at, "\n");
         for (const char *to = b; *to; to += strcspn(to, "\n"), to += *to == '\n')
             if (strcspn(to, "\n") == n && !memcmp(at, to, n))
                 same += !strncmp(at, "program ", 8) ? 1000 : !strncmp(at, "name ", 5) ? 100 : 1;
     }
-    return same;
+    return same ? same * (LINES_MAX + 1) + LINES_MAX - lines : 0;
 }
 
 typedef struct Nearest {
