@@ -10,6 +10,8 @@ import zlib
 
 from jax._src.clusters import ClusterEnv
 
+from opentrn import _launcher
+
 
 def _port(text):
     """A port of a job, the same in all its processes."""
@@ -46,7 +48,7 @@ class TorchrunCluster(ClusterEnv):
 
 
 class OpenMpi5Cluster(ClusterEnv):
-    """Open MPI 5 says nowhere which host is the first: on one host it is this one, else JAX_COORDINATOR_ADDRESS has to tell."""
+    """Open MPI 5 says nowhere which host is the first: that of mpirun, unless JAX_COORDINATOR_ADDRESS tells another."""
 
     name = "ompi5"
 
@@ -57,9 +59,10 @@ class OpenMpi5Cluster(ClusterEnv):
     @classmethod
     def get_coordinator_address(cls, timeout_secs=None, override_coordinator_port=None):
         size = os.environ["OMPI_COMM_WORLD_SIZE"]
-        if os.environ.get("OMPI_COMM_WORLD_LOCAL_SIZE", size) != size:
+        host = "127.0.0.1" if os.environ.get("OMPI_COMM_WORLD_LOCAL_SIZE", size) == size else _launcher.head(os.environ)
+        if host is None:
             raise RuntimeError("Open MPI 5 on several hosts: say where the first process listens, mpirun -x JAX_COORDINATOR_ADDRESS=HOST:PORT")
-        return f"127.0.0.1:{override_coordinator_port or _port(os.environ.get('PMIX_NAMESPACE', ''))}"
+        return f"{host}:{override_coordinator_port or _port(os.environ.get('PMIX_NAMESPACE', ''))}"
 
     @classmethod
     def get_process_count(cls):

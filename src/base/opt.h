@@ -177,6 +177,8 @@
     X(JOB, "job", "SLURM_JOB_ID|PMIX_NAMESPACE", "", 'S', "NAME", "-", "what tells jobs of Slurm and mpirun apart") \
     X(LOCAL_WORLD, "local-world", "OMPI_COMM_WORLD_LOCAL_SIZE", "", 'S', "count", "-",              \
       "processes of an mpirun job on this host")                                                   \
+    X(HEAD, "head", "OMPI_MCA_orte_hnp_uri", "", 'S', "NUMBER;tcp://ADDRESS,…:PORT", "-",            \
+      "where mpirun of Open MPI 4 is; its processes meet there, so the first has to be on that host") \
     X(GENERATION, "generation", "OTRN_GENERATION|TORCHELASTIC_RESTART_COUNT", "", 'S', "number", "-", \
       "how often the job was started again, where its store has outlived it")                      \
     X(PROCESSES, "n", "", "1", 'N', "count", "L", "processes; with --hosts on each of them")       \

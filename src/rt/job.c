@@ -30,6 +30,27 @@ static void first_node(const char *list, char *out, size_t bytes) {
     snprintf(out, bytes, "%.*s%.*s", (int)n, list, (int)digits, list + n + 1);
 }
 
+// Where mpirun is: Open MPI 4 tells its address ("12.0;tcp://10.0.0.1,10.1.0.1:3456", "tcp6://[fe80::1]:3456"), Open MPI 5 has its
+// host's name in the job's ("prterun-host-a-812@1"). The first process is there, unless somebody asked for it elsewhere.
+static bool head_find(const char *uri, const char *job, char *out, size_t bytes) {
+    const char *begin = strstr(uri, "://"), *end, *prte = "prterun-";
+    if (begin) {
+        begin += 3;
+        end = *begin == '[' ? strchr(begin, ']') : begin + strcspn(begin, ",:");
+        if (end && *begin == '[')
+            end++;
+    } else if (!strncmp(job, prte, strlen(prte))) {
+        begin = job + strlen(prte);
+        end = strrchr(begin, '-');
+    } else {
+        return false;
+    }
+    if (!end || end == begin || (size_t)(end - begin) >= bytes)
+        return false;
+    snprintf(out, bytes, "%.*s", (int)(end - begin), begin);
+    return true;
+}
+
 // A port of a job, the same in all its processes, outside of those that systems give away.
 static unsigned port_of(const char *job) { return 20000 + (unsigned)(hash64(0, job, strlen(job)) % 10000); }
 
@@ -46,6 +67,8 @@ static void root_find(Ctx *ctx, const Options *o, Job *j) {
         snprintf(j->root, sizeof j->root, "%s:%u", node, port_of(o->val[OPT_JOB]));
     } else if (*local && !strcmp(local, o->val[OPT_WORLD])) {
         snprintf(j->root, sizeof j->root, "127.0.0.1:%u", port_of(o->val[OPT_JOB]));
+    } else if (*local && head_find(o->val[OPT_HEAD], o->val[OPT_JOB], node, sizeof node)) {
+        snprintf(j->root, sizeof j->root, "%s:%u", node, port_of(o->val[OPT_JOB]));
     } else {
         ctx_hint(ctx, "set OTRN_ROOT=HOST:PORT, of the host of the first process, in all of them");
         ctx_fail(ctx, OTRN_USAGE, NO_PLACE, "process %u of %u: nothing says where they meet", j->rank, j->world);

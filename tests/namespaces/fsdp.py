@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small training step with parameters cut over all devices: `fsdp.py 4` steps, or `fsdp.py endless`. Prints every shard's hash."""
+"""A small training step with parameters cut over all devices: `fsdp.py 4` steps, or `fsdp.py endless`. Prints every shard's hash.
+`fsdp.py 4 join` begins with jax.distributed, as a program does that a launcher other than otrn launch starts."""
 
 import hashlib
+import os
 import sys
 
 import jax
@@ -10,6 +12,10 @@ import numpy as np
 from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
+if "join" in sys.argv:
+    import opentrn.distributed  # noqa: F401  Open MPI 5 and torchrun are known by it
+
+    jax.distributed.initialize()
 mesh = jax.make_mesh((len(jax.devices()),), ("x",), axis_types=(AxisType.Auto,))
 
 
@@ -47,4 +53,5 @@ while endless or count < int(sys.argv[1]):
         jax.block_until_ready(state)
 for leaf, name in zip(jax.tree.leaves(state), ("ma", "mb", "wa", "wb"), strict=True):
     for s in leaf.addressable_shards:
-        print("shard", name, s.device.id, hashlib.sha256(np.asarray(s.data).tobytes()).hexdigest(), flush=True)
+        # One write, so that lines of several processes do not mix.
+        os.write(1, f"shard {name} {s.device.id} {hashlib.sha256(np.asarray(s.data).tobytes()).hexdigest()}\n".encode())

@@ -7,6 +7,7 @@ import torch
 import torch._dynamo
 import torch.distributed
 
+from opentrn import _launcher
 from opentrn.torch import optimizer
 
 
@@ -38,6 +39,7 @@ def _register_groups():
     """Process groups named after us; `neuron` is ours only while nobody else's."""
     if not torch.distributed.is_available():
         return
+    _launcher.adopt()
     known = torch.distributed.Backend
     for name in ("opentrn", "neuron"):
         if not hasattr(known, name.upper()):
