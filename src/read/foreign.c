@@ -194,7 +194,7 @@ static const struct {
     {is_safetensors, "a file of weights (safetensors), not a program", WEIGHTS},
     {is_torch_program, "a PyTorch program (torch.export or TorchScript)", "opentrn.torch.export_step(model, opt, batch, folder) writes StableHLO"},
     {is_torch, "a PyTorch checkpoint (torch.save), not a program", WEIGHTS},
-    {is_keras, "a saved Keras model", "keras.saving.load_model loads it; KERAS_BACKEND=jax runs it: docs/from-tf-keras.md"},
+    {is_keras, "a saved Keras model", "keras.saving.load_model loads it; opentrn.tensorflow.attach(model) or KERAS_BACKEND=jax runs it: docs/from-tf-keras.md"},
     {is_npz, "an archive of arrays (.npz), not a program", "numpy.save each as .npy and give it with --input"},
     {is_npy, "an array (.npy), not a program", "arrays are arguments: --input=FILE.npy"},
     {is_zip, "a zip archive", "unpack it and name the program in it"},

@@ -57,6 +57,7 @@ class Function:
         python = getattr(function, "python_function", function)  # of a tf.function
         self._signature = inspect.signature(python)
         self._traced = tf.function(python, jit_compile=True, **options)
+        self._interpreted = tf.function(python, **options)  # where fallback asks for it; traced by its first call
         self._python, self._options = python, options
         self.fallback = fallback
         self.name = name or str(getattr(python, "__name__", type(python).__name__))
@@ -106,7 +107,7 @@ class Function:
         program = self.programs[key]
         if isinstance(program, str):
             log.fallbacks[self.name, program] += 1
-            return self._traced(*args, **kwargs)
+            return self._interpreted(*args, **kwargs)
         return program([v.handle if isinstance(v, tf.Variable) else v for v in leaves if _is_tensor(v)])
 
 
