@@ -201,6 +201,15 @@ def test_no_price(tmp_path):
         (["--instance=trn1.32xlarge", "--tp=0", "--pp=1"], LLAMA, "--tp=0"),
         (["--instance=trn1.32xlarge", "--tp=4", "--pp=1", "--max-comm=7"], LLAMA, "a share is needed"),
         ([], LLAMA, "--instance"),
+        (["--instance=p5.48xlarge"], dict(LLAMA, hidden_size="big"), "not of the type it should be"),
+        (["--instance=p5.48xlarge"], dict(LLAMA, hidden_size=2048 * 10**7), "is the unit right?"),
+        (["--instance=p5.48xlarge"], {"model_type": ["llama"]}, "is not known"),
+        (["--instance=p5.48xlarge", "--nodes=99999999999999"], LLAMA, "1000000 at most"),
+        (["--instance=p5.48xlarge", "--price=nan"], LLAMA, "dollars an hour above 0"),
+        (["--instance=p5.48xlarge", "--days=-1"], LLAMA, "--days=-1: a number above 0"),
+        (["--instance=p5.48xlarge", "--days=1", "--mtbf-hours=0"], LLAMA, "--mtbf-hours=0: a number above 0"),
+        (["--instance=p5.48xlarge", "--lora=-4"], LLAMA, "a rank above 0"),
+        (["--instance=p5.48xlarge", "--tp=8", "--pp=1", "--report=/tmp"], LLAMA, "/tmp is a folder"),
     ],
 )
 def test_bad_words(tmp_path, words, c, text):
@@ -306,7 +315,7 @@ def test_page(tmp_path):
     assert ran.returncode == 0, ran.stderr
     r, page = json.loads(ran.stdout), (tmp_path / "page.html").read_text()
     assert f"{r['step_s']:.4g} s" in page and "http" not in page and "<script" not in page and "nan" not in page
-    assert [h in page for h in ("A step", "Engines", "Memory of a device", "Roofs", "Costs")] == [True] * 5
+    assert [h in page for h in ("A step", "Engines", "Memory of a device", "Collectives", "Roofs", "Costs")] == [True] * 6
     beside = json.loads((tmp_path / "page.json").read_text())
     assert beside["step_s"] == r["step_s"] and beside["run"]["days"] == 14 and (tmp_path / "page.csv").read_text().count("\n") == 2
     ran = predict(tmp_path, *words, f"--report={tmp_path / 'none' / 'page.html'}")

@@ -4,6 +4,7 @@
 import argparse
 import dataclasses
 import json
+import math
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +14,9 @@ from opentrn._predict.fault import Fault, TooLarge
 from opentrn._predict.price import Prices
 
 SHAPE = ("tp", "pp", "dp", "cp", "ep", "zero", "micro_batch", "recompute", "schedule", "chunks", "attention")
+
+
+NODES_MOST = 1_000_000
 
 
 class _Parser(argparse.ArgumentParser):
@@ -78,11 +82,17 @@ def job_of(o):
         if not 0 <= o.dropout < 1:
             raise Fault(f"--dropout={o.dropout}: a share from 0 to below 1 is needed")
         m = dataclasses.replace(m, dropout=o.dropout)
-    if o.price is not None and o.price <= 0:
+    if o.price is not None and not 0 < o.price < math.inf:
         raise Fault(f"--price={o.price}: dollars an hour above 0 are needed")
+    for name in ("tokens", "days", "epoch_tokens", "mtbf_hours", "checkpoint_s"):
+        value = getattr(o, name)
+        if value is not None and not 0 < value < math.inf:
+            raise Fault(f"--{name.replace('_', '-')}={value:g}: a number above 0 is needed")
+    if o.lora < 0:
+        raise Fault(f"--lora={o.lora}: a rank above 0 is needed", "--lora=16")
     machine = machines.machine(o.instance, o.price, o.lnc)
-    if o.nodes < 1:
-        raise Fault(f"--nodes={o.nodes}: a whole number above 0 is needed")
+    if not 1 <= o.nodes <= NODES_MOST:
+        raise Fault(f"--nodes={o.nodes}: a whole number above 0 is needed, {NODES_MOST} at most")
     given = {k: getattr(o, k) for k in SHAPE}
     for name in ("seq", "global_batch"):
         if getattr(o, name) is not None and getattr(o, name) < 1:

@@ -93,6 +93,9 @@ KINDS = {
 }  # fmt: skip
 
 
+MOST = 2**24  # of anything in a configuration
+
+
 def read(path):
     """The model of a config.json."""
     try:
@@ -107,16 +110,20 @@ def read(path):
 
 def model(c, path="configuration"):
     kind = c.get("model_type") if isinstance(c, dict) else None
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise Fault(f"{path}: model_type {kind!r} is not known", f"known are {', '.join(KINDS)}")
     try:
         found = Model(kind=kind, **KINDS[kind](c))
     except KeyError as error:
         raise Fault(f"{path}: {error.args[0]} is missing or has a value that is not known") from None
+    except (TypeError, ValueError, ArithmeticError, AttributeError) as error:
+        raise Fault(f"{path}: a value is not of the type it should be: {error}", "numbers are written without quotes") from None
     for name in ("layers", "width", "heads", "kv", "head", "hidden", "vocab"):
         value = getattr(found, name)
         if not isinstance(value, int) or value < 1:
             raise Fault(f"{path}: {name} is {value!r}; a whole number above 0 is needed")
+        if value > MOST:
+            raise Fault(f"{path}: {name} is {value}, more than {MOST}", "is the unit right? a configuration counts single elements")
     if found.heads % found.kv:
         raise Fault(f"{path}: {found.heads} heads cannot share {found.kv} heads of keys and values")
     return found

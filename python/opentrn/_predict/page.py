@@ -11,6 +11,7 @@ import io
 import json
 import math
 import pathlib
+import re
 
 from opentrn._predict import errors, search
 from opentrn._predict.fault import Fault
@@ -28,11 +29,12 @@ h1{font-size:1.35em;margin:0 0 .2em}h2{font-size:1.05em;margin:1.8em 0 .5em}p.su
 table{border-collapse:collapse;width:100%;font-size:.92em}th,td{padding:.3em .6em;border-bottom:1px solid var(--line);text-align:left}
 th{color:var(--soft);font-weight:600}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 svg{width:100%;height:auto;display:block}svg text{fill:var(--ink);font:12px system-ui,sans-serif}svg .soft{fill:var(--soft)}
-.scroll{overflow-x:auto}.bad{color:var(--c3)}
+.scroll{overflow-x:auto}.bad{color:var(--c3)}@media(max-width:640px){.scroll svg{min-width:640px}}
 @media print{body{margin:0;max-width:none}.card,svg,tr{break-inside:avoid}h2{break-after:avoid}}
 """
 
 
+_PICTURE, _SCROLLED = re.compile(r'<svg viewBox="0 0 900.*?</svg>', re.S), r'<div class="scroll">\g<0></div>'
 _COLOURS = {"micro_batches": 0, "reduction": 1, "optimizer": 2, "gathering": 3, "bubble": 7, "passing_on": 5, "sharding": 6, "host": 4, "waiting": 4}
 
 
@@ -120,10 +122,22 @@ def _memory(result):
     return (
         f'<svg viewBox="0 0 900 185" role="img"><polygon points="60,160 {line} 890,160" fill="var(--c0)" opacity=".35"/><polyline points="{line}" fill="none" '
         f'stroke="var(--c0)" stroke-width="2"/><line x1="60" x2="890" y1="{y(room):.1f}" y2="{y(room):.1f}" stroke="var(--c3)" stroke-dasharray="5 4"/>'
-        f'<text x="64" y="{y(room) - 5:.1f}">{room / g:.0f} GiB of HBM</text><text x="0" y="{y(base) + 4:.1f}">{base / g:.1f}</text>'
+        f'<text x="64" y="{y(room) - 5:.1f}">{room / g:.0f} GiB of HBM</text><text x="0" y="{max(y(base) + 4, y(top) + 18):.1f}">{base / g:.1f}</text>'
         f'<text x="0" y="{y(top) + 4:.1f}">{top / g:.1f}</text><line x1="60" x2="890" y1="160" y2="160" stroke="var(--line)"/>'
         f'<text class="soft" x="60" y="178">{turns} of {result["micro_batches"]} micro-batches, drawn alike, then reduction and optimizer</text></svg>'
     )
+
+
+def _collectives(result):
+    """What devices tell each other, by what for; some of that in micro-batches is beside the work."""
+    names = {"reduction": "gradients reduced", "gathering": "weights gathered", "passing_on": "activations passed on"}
+    apart = {text: result["seconds"][k] for k, text in names.items() if result["seconds"].get(k)}
+    inside = result["comm_share"] * result["step_s"] - sum(apart.values())
+    parts = {"in micro-batches": inside, **apart} if inside > 1e-3 * result["step_s"] else apart
+    if not parts:
+        return ""
+    hidden = f"{100 * (result['comm_share'] - result['exposed_comm_share']):.1f} % of the step is hidden behind work"
+    return f"<h2>Collectives</h2>{_bar(parts, 's')}<p class=soft>{100 * result['comm_share']:.1f} % of the step; {hidden}</p>"
 
 
 def _roof(result, job):
@@ -229,6 +243,7 @@ def text(job, x, r, table, points):
         f"<h2>A step</h2>{_schedule(r)}{_bar(r['seconds'], 's')}",
         f"<h2>Engines in a micro-batch</h2>{_shares(engines)}" if engines else f"<h2>A micro-batch</h2>{_bar(r['operations'], 's')}",
         f"<h2>Memory of a device</h2>{_memory(r)}{_bar({k: v / g for k, v in r['memory'].items()}, 'GiB')}",
+        _collectives(r),
         f"<h2>Roofs</h2>{_roof(r, job)}" if r.get("intensity") else "",
         f"<h2>Fewer and more machines</h2>{_curve(points)}" if len(points) > 1 else "",
         _layouts(table),
@@ -239,7 +254,7 @@ def text(job, x, r, table, points):
     ]
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{_text(title)}</title>'
-        f"<style>{_STYLE}</style><body>{''.join(body)}</body></html>\n"
+        f"<style>{_STYLE}</style><body>{_PICTURE.sub(_SCROLLED, ''.join(body))}</body></html>\n"
     )
 
 
@@ -258,7 +273,10 @@ def write(path, job, x, result, table, step):
     told = {**result, "scaling": [{"nodes": n, **{k: r[k] for k in ("step_s", "tokens_per_s", "comm_share")}} for n, r in points]}
     path = pathlib.Path(path)
     files = {path: text(job, x, result, table, points), path.with_suffix(".json"): json.dumps(told, indent=1) + "\n", path.with_suffix(".csv"): sheet.getvalue()}
-    made = []
+    folder = next((name for name in files if name.is_dir()), None)
+    if folder:
+        raise Fault(f"{folder} is a folder", "--report=FILE.html")
+    made: list[pathlib.Path] = []
     try:
         for name, content in files.items():
             part = name.with_name(name.name + ".part")
