@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // early.c — what a product needs beside the rows of a program is there when the program runs.
 // needs: row programs
-// gives: where an operand of a product is a row program's result, conversions and movement that make its other operand stand
-//        before that program, if what they move is there
+// gives: where an operand of a product is a row program's result, the row programs, conversions and movement that make its other operand
+//        stand before that program, if what they take is there
 // stale: nothing
 //
-// Gradients of keys and values are products of rows with queries and values that are converted, or turned, just for them. Standing
-// before the rows they let tile/block.c take rows and product together.
+// Gradients of keys and values are products of rows with queries and values that are converted, or turned, just for them; weights of
+// attention meet values whose bias is added then. Standing before the rows they let tile/block.c take rows and product together.
 #include "hlo/dot.h"
 #include "hlo/users.h"
 #include "pass/walk.h"
@@ -21,12 +21,8 @@ typedef struct Early {
     bool views;   // only what moves nothing
 } Early;
 
-static bool only_moves(const Hlo *h, const HloOp *op) {
-    if (op->code == HLO_ROWS) {
-        const HloRegion *r = hlo_op_region(h, op, 0);
-        return op->noperands == 1 && op->nresults == 1 && r->ops.n == 2 && hlo_at(h, r->ops.at[0])->code == HLO_CONVERT;
-    }
-    return op->code == HLO_RESHAPE || op->code == HLO_CONVERT || op->code == HLO_TRANSPOSE;
+static bool may_go(const Early *e, const HloOp *op) {
+    return op->code == HLO_RESHAPE || (!e->views && (op->code == HLO_CONVERT || op->code == HLO_TRANSPOSE || op->code == HLO_ROWS));
 }
 
 // The row program whose result, reshaped or not, the value is.
@@ -40,15 +36,23 @@ static OpId program_of(const Hlo *h, ValueId v) {
 static bool may_stand_before(const Early *e, ValueId v, OpId rows, uint32_t depth) {
     if (users_there_before(&e->u, v, rows))
         return true;
-    const HloOp *op = hlo_at(e->h, e->h->values.at[v].def);
-    return depth < DEPTH_MAX && (e->views ? op->code == HLO_RESHAPE : only_moves(e->h, op)) && may_stand_before(e, hlo_operand(e->h, op, 0), rows, depth + 1);
+    OpId def = e->h->values.at[v].def;
+    const HloOp *op = hlo_at(e->h, def);
+    bool may = depth < DEPTH_MAX && def != rows && may_go(e, op);
+    for (uint32_t k = 0; k < op->noperands && may; k++)
+        may = may_stand_before(e, hlo_operand(e->h, op, k), rows, depth + 1);
+    return may;
 }
 
 static void stand_before(Early *e, ValueId v, OpId rows) {
-    for (; !users_there_before(&e->u, v, rows); v = hlo_operand(e->h, hlo_at(e->h, e->h->values.at[v].def), 0)) {
-        uint32_t *to = &e->to[e->h->values.at[v].def], at = e->u.position[rows] + 1;
-        *to = *to && *to < at ? *to : at;
-    }
+    if (users_there_before(&e->u, v, rows))
+        return;
+    OpId def = e->h->values.at[v].def;
+    const HloOp *op = hlo_at(e->h, def);
+    uint32_t at = e->u.position[rows] + 1;
+    e->to[def] = e->to[def] && e->to[def] < at ? e->to[def] : at;
+    for (uint32_t k = 0; k < op->noperands; k++)
+        stand_before(e, hlo_operand(e->h, op, k), rows);
 }
 
 static void early_region(Early *e, RegionId r) {

@@ -20,7 +20,6 @@
 
 #define LATE_MAX 16
 #define FOLLOW_MAX 32
-#define SHORT_ROW 128 // a tile of columns costs less to keep than to make again
 
 typedef struct Late { // a product that reads R1's result `result` as operand `operand`
     OpId op;
@@ -263,7 +262,7 @@ static bool has_no_numbers(const Scores *s, OpId first) {
 static bool match_pair(Scores *s, OpId first, Pair *p, bool whole) {
     *p = (Pair){.first = first, .whole = whole};
     HloOp op = op_of(s, first);
-    if (op.nresults > 64 || hlo_int(&op, AK_DIMENSION, 0) <= SHORT_ROW || !has_score(s, first))
+    if (op.nresults > 64 || hlo_int(&op, AK_DIMENSION, 0) <= rows_short(s->c->chip) || !has_score(s, first))
         return false;
     for (uint32_t k = 0; k < op.nresults; k++)
         if (is_full(s, rows_returned(s->h, first, k)) && !sort_readers(s, p, op.results + k, k))

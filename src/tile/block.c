@@ -10,6 +10,7 @@
 
 #include "hlo/dot.h"
 #include "hlo/users.h"
+#include "pass/rows.h"
 #include "pass/walk.h"
 
 #define PARTS 128
@@ -381,7 +382,7 @@ static void try_rows(void *find, OpId id) {
             try_before(f, &b, op, i);
     if (!b.npro || b.batches * b.m != rows)
         return;
-    bool tiny = b.m <= PARTS && b.n <= PARTS; // one tile: nothing overlaps in it, and many such products are taken together (batch.c)
+    bool tiny = b.m <= rows_short(f->e->chip) && b.n <= rows_short(f->e->chip);
     for (uint32_t i = 0; i < op->nresults && !tiny; i++)
         try_behind(f, &b, i);
     if (place_all(f, &b)) {
