@@ -299,6 +299,15 @@ static void test_buffers(void) {
     "}\n"
 static const char plain_add[] = ADD(""), donating_add[] = ADD(" {tf.aliasing_output = 0 : i32}");
 
+// The same as an HloModuleProto: of each instruction name, opcode, shape f32[4], number of the parameter, id, operands.
+#define F32_4 "\x1a\x05\x10\x0b\x1a\x01\x04"
+#define PARAM "\x12\x09parameter" F32_4
+static const char hlo_add[] = "\x0a\x01m\x12\x01" "c\x1a\x56\x0a\x01" "c"
+                              "\x12\x18\x0a\x01" "a" PARAM "\x98\x02\x01"
+                              "\x12\x1a\x0a\x01" "b" PARAM "\x48\x01\x98\x02\x02"
+                              "\x12\x17\x0a\x01s\x12\x03" "add" F32_4 "\x98\x02\x03\xa2\x02\x02\x01\x02"
+                              "\x28\x01\x30\x03\x30\x01";
+
 static void test_options(PJRT_Client *c) {
     PJRT_LoadedExecutable *exe;
     // 3: build options { 4: replicas 1, 5: partitions 2 }
@@ -315,8 +324,10 @@ static void test_options(PJRT_Client *c) {
     const uint8_t seven[] = {0x1a, 7, 0x4a, 5, 0x1a, 3, 0x0a, 1, 7};
     fails("a device that is not there", compile(c, plain_add, "mlir", seven, sizeof seven, &exe),
           PJRT_Error_Code_INVALID_ARGUMENT, "device 7");
-    fails("another format", compile(c, plain_add, "hlo", NULL, 0, &exe),
-          PJRT_Error_Code_UNIMPLEMENTED, "format hlo");
+    fails("another format", compile(c, plain_add, "llvm", NULL, 0, &exe),
+          PJRT_Error_Code_UNIMPLEMENTED, "format llvm");
+    fails("HLO that ends early", compile(c, "\x0a\x01m\x12\x01" "c\x1a\x70", "hlo", NULL, 0, &exe),
+          PJRT_Error_Code_INVALID_ARGUMENT, "error");
     fails("no program at all", compile(c, "module @x {\n", "mlir", NULL, 0, &exe),
           PJRT_Error_Code_INVALID_ARGUMENT, "error");
 }
@@ -440,6 +451,10 @@ static void test_programs(void) {
     test_execute(c, exe);
     test_queries(c, exe);
     test_donation(c);
+    PJRT_LoadedExecutable *hlo;
+    good("compile HLO", compile(c, hlo_add, "hlo", NULL, 0, &hlo));
+    test_execute(c, hlo);
+    exe_free(hlo);
     PJRT_LoadedExecutable_Delete_Args d = ARGS(LoadedExecutable_Delete, .executable = exe);
     CALL(LoadedExecutable_Delete, &d);
     fails("a deleted program", execute(exe, NULL, 0, NULL), PJRT_Error_Code_FAILED_PRECONDITION,
