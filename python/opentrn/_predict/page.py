@@ -34,7 +34,7 @@ svg{width:100%;height:auto;display:block}svg text{fill:var(--ink);font:12px syst
 """
 
 
-_PICTURE, _SCROLLED = re.compile(r'<svg viewBox="0 0 900.*?</svg>', re.S), r'<div class="scroll">\g<0></div>'
+_PICTURE, _SCROLLED = re.compile(r'<svg viewBox="0 0 900 (?!34").*?</svg>', re.S), r'<div class="scroll">\g<0></div>'
 _COLOURS = {"micro_batches": 0, "reduction": 1, "optimizer": 2, "gathering": 3, "bubble": 7, "passing_on": 5, "sharding": 6, "host": 4, "waiting": 4}
 
 
