@@ -10,11 +10,12 @@ import math
 import numbers
 import os
 import time
+import warnings
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 from opentrn import _page
-from opentrn._report import checked_target, loops_text, price_text
+from opentrn._report import checked_share, checked_target, comm_note, loops_text, price_text
 
 _SHOWN = 8  # programs a printed profile lists
 _SUMS = ("count", "bytes", "busy_us", "exposed_us")
@@ -66,6 +67,11 @@ def comm_text(p: "Profile") -> list[str]:
     return [f"collectives: {100 * p.comm_share:.1f} % of the step, {100 * p.exposed_comm_share:.1f} % not hidden", *(f"  {k}" for k in kinds)]
 
 
+def comm_warnings(p: "Profile") -> list[str]:
+    """Programs whose collectives take more than p.max_comm of their time, a quarter where nobody said, and the operations responsible."""
+    return sorted({f"{name}: {text}" for name, _, r in p.rows if (text := comm_note(r, p.max_comm))})
+
+
 def check_counts(function: str, **counts: Any) -> None:
     """Mistakes in a call, told where it is made."""
     for name, value in counts.items():
@@ -86,8 +92,9 @@ class Profile:
         steps: int | None = None,
         samples: int | None = None,
         tokens: int | None = None,
+        max_comm: float | None = None,
     ) -> None:
-        self.target, self._steps, self.samples, self.tokens = target, steps, samples, tokens
+        self.target, self._steps, self.samples, self.tokens, self.max_comm = target, steps, samples, tokens, max_comm
         self._before: dict[tuple[int, Hashable], Program] = _now()
         self._ran: list[tuple[Program, int]] = []  # and its runs in the block
         self._priced: dict[str | None, list[tuple[str, int, dict[str, Any]]]] = {}
@@ -106,7 +113,7 @@ class Profile:
 
     def step(self) -> "Profile":
         """A profile of what ran since the block began, or since the last step. Waits for it."""
-        step, now = Profile(self.target, 1), _now()
+        step, now = Profile(self.target, 1, max_comm=self.max_comm), _now()
         step._before, step._begin = self._last or (self._before, self._begin)
         step._end(now)
         self._last = (now, time.perf_counter())
@@ -238,7 +245,7 @@ class Profile:
                 lines.append(f"  $ {plain(self.usd_per_million(count), 2)} per 1M {what}")
         lines.append(f"  price: {self.price}")
         lines += sorted({f"  note: {name}: {text}" for name, _, r in rows if (text := loops_text(r))})
-        lines += sorted({f"  warning: {name}: {r['comm_note']}" for name, _, r in rows if r["comm_note"]})
+        lines += [f"  warning: {text}" for text in comm_warnings(self)]
         return "\n".join(lines)
 
 
@@ -248,16 +255,20 @@ def profile(
     steps: int | None = None,
     samples: int | None = None,
     tokens: int | None = None,
+    max_comm: float | str | None = None,
 ) -> Iterator[Profile]:
-    """`with opentrn.profile("trn2", tokens=n) as p: …; print(p)`"""
-    target = checked_target("profile", target)
+    """`with opentrn.profile("trn2", tokens=n) as p: …; print(p)`. max_comm: a share of the step, 0.25 or "25%"; where collectives take
+    more, a Python warning names the operations responsible at the end of the block."""
+    target, most = checked_target("profile", target), checked_share("profile", max_comm)
     check_counts("profile", steps=steps, samples=samples, tokens=tokens)
     for source in SOURCES:
         source.begin()
-    p = Profile(target, steps, samples, tokens)
+    p = Profile(target, steps, samples, tokens, most)
     try:
         yield p
     finally:
         p._end()
         for source in SOURCES:
             source.end()
+    for text in comm_warnings(p) if most is not None else ():
+        warnings.warn(f"opentrn: {text}", stacklevel=3)

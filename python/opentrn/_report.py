@@ -5,6 +5,7 @@ import ctypes
 import functools
 import json
 import os
+import warnings
 from typing import Any, Protocol
 
 from opentrn import _library
@@ -66,8 +67,45 @@ def told(text: bytes) -> str:
 _OPTIONS = ("instance", "price", "trips", "chips")  # that do not change the code
 
 
+_NAMED = 4  # collectives in a warning
+
+
+def checked_share(function: str, value: Any) -> float | None:
+    """max_comm of a call as a part of the step: 0.25, or "25%"."""
+    if value is None:
+        return None
+    try:
+        share = float(value[:-1]) / 100 if isinstance(value, str) and value.endswith("%") else float(value)
+    except (TypeError, ValueError):
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise ValueError(f'opentrn.{function}: max_comm is a share of the step, 0.25 or "25%", not {value!r}')
+    return share
+
+
+def comm_note(r: dict[str, Any], most: float | None) -> str:
+    """What a report says of collectives that take more than that of the step, and which; "" when they do not."""
+    if most is None or not r["total_us"]:
+        return r["comm_note"]
+    if r["comm_us"] <= most * r["total_us"]:
+        return ""
+    total = r["total_us"] / 100
+    rows = [
+        f"{c['kind']} over {c['ranks']} devices{f', {a} apart' if (a := c['stride']) > 1 else ''} "
+        f"at {os.path.basename(c['file']) or 'an unknown line'}:{c['line']} ({c['busy_us'] / total:.1f} %)"
+        for c in r["collectives"][:_NAMED]
+    ]
+    return (
+        f"collectives take {r['comm_us'] / total:.1f} % of the step, {r['exposed_comm_us'] / total:.1f} % are not hidden: "
+        f"{', '.join(rows)}; more than max_comm={100 * most:g} %"
+    )
+
+
 def report(
-    compiled: Compiled | bytes | bytearray, target: str | None = None, **options: Any
+    compiled: Compiled | bytes | bytearray,
+    target: str | None = None,
+    max_comm: float | str | None = None,
+    **options: Any,
 ) -> dict[str, Any]:
     """Modelled time and price of one run.
 
@@ -78,13 +116,19 @@ def report(
     trips=100, iterations of loops whose length only a run knows.
     Returns a dict: total_us, busy_us and instructions per engine, flops, hbm_bytes, utilisation, …; usd_per_hour is
     that of all devices, None when it is not known, and price_basis says where it comes from; `note`, when there is one,
-    what the time assumes.
+    what the time assumes. max_comm: the share of the step, 0.25 or "25%", above which collectives are worth a Python warning, and
+    a `comm_note` with the operations responsible.
     """
     for name in options:
         if name not in _OPTIONS:
             raise TypeError(f"opentrn.report takes {', '.join(_OPTIONS)}; {name} belongs to the compilation")
     data = compiled if isinstance(compiled, (bytes, bytearray)) else artifact(compiled)
-    return noted(_price(data, checked_target("report", target), options))
+    most = checked_share("report", max_comm)
+    r = noted(_price(data, checked_target("report", target), options))
+    r["comm_note"] = comm_note(r, most)
+    if most is not None and r["comm_note"]:
+        warnings.warn(f"opentrn: {r['comm_note']}", stacklevel=2)
+    return r
 
 
 def _price(data, target, options):

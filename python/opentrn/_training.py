@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from typing import Any, TextIO
 
 from opentrn import _page
-from opentrn._profile import Profile, check_counts, comm_text, plain, profile
+from opentrn._profile import Profile, check_counts, comm_text, comm_warnings, plain, profile
 from opentrn._report import loops_text
 
 TARGETS = ("trn1", "trn2", "trn3")
@@ -111,11 +111,11 @@ class Training:
             p.target = before
 
     def _comm(self, target: str) -> list[str]:
-        """Collectives on that chip, and a warning where they take more than a quarter of the step."""
+        """Collectives on that chip, and a warning where they take too much of the step."""
         p = self._profiled()
         before, p.target = p.target, target
         try:
-            return comm_text(p) + sorted({f"warning: {name}: {r['comm_note']}" for name, _, r in p.rows if r["comm_note"]})
+            return comm_text(p) + [f"warning: {text}" for text in comm_warnings(p)]
         finally:
             p.target = before
 
@@ -182,10 +182,11 @@ def training(
     samples: int | None = None,
     goal: float | None = None,
     out: TextIO | None = None,
+    max_comm: float | str | None = None,
 ) -> Iterator[Training]:
-    """Progress while the block runs, `run.step(loss)` by step, and the report at its end."""
+    """Progress while the block runs, `run.step(loss)` by step, and the report at its end. max_comm: as in opentrn.profile."""
     run = Training(name, steps, tokens, samples, goal, out)
-    with profile() as run.profile:
+    with profile(max_comm=max_comm) as run.profile:
         yield run
     if run.losses:
         run._write(("\r" + " " * 78 + "\r" if run._live else "") + f"{run}\n")

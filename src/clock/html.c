@@ -283,6 +283,33 @@ static void spills_put(Arena *a, const HtmlReport *r, Buf *out) {
     buf_puts(out, "</table></div>\n");
 }
 
+static void traffic_put(Arena *a, const HtmlReport *r, Buf *out) {
+    const Traffic *t = r->traffic;
+    if (!t->rows.n)
+        return;
+    const char *warning = traffic_warning(a, t, r->view, TRAFFIC_MOST);
+    buf_printf(out, "<h2>Collectives</h2><p class=soft>%.1f %% of the run; %.1f %% are exposed: what free links would save. A device sends %s.</p>",
+               100 * traffic_share(t), 100 * traffic_exposed(t), view_scaled(a, t->bytes, 3, "B"));
+    if (warning) {
+        buf_puts(out, "<p class=say>");
+        html_text(out, warning);
+        buf_puts(out, "</p>");
+    }
+    buf_puts(out, "<div class=wide><table><tr><th>kind<th>group<th class=n>count<th class=n>bytes<th class=n>busy<th class=n>exposed<th class=n>"
+                  "of run<th><th>most of it at</tr>\n");
+    for (uint32_t i = 0; i < t->rows.n; i++) {
+        const TrafficRow *row = &t->rows.at[i];
+        buf_printf(out, "<tr><td>%s<td>%s<td class=n>%.0f<td class=n>%s<td class=n>%s<td class=n>%s<td class=n>%.1f %%<td class=b><div class=bar>",
+                   hlo_op_rows[row->op].name, traffic_group(a, row), row->count, view_scaled(a, row->bytes, 3, "B"), html_time(a, row->busy_ns),
+                   html_time(a, row->exposed_ns), percent(r, row->exposed_ns));
+        bar_part(out, percent(r, row->exposed_ns), track_class(CLOCK_TRACKS - 1), "exposed");
+        buf_puts(out, "</div><td>");
+        html_text(out, line_text(a, r, row->line));
+        buf_puts(out, "</tr>\n");
+    }
+    buf_puts(out, "</table></div>\n");
+}
+
 static void rows_put(const char *title, const char *note, const HtmlRow *rows, uint32_t n, Buf *out) {
     if (!n)
         return;
@@ -331,6 +358,7 @@ void html_report(Arena *a, const HtmlReport *r, Buf *out) {
         html_flame(a, r, out);
         engines_put(a, r, out);
     }
+    traffic_put(a, r, out);
     html_timeline(a, r, out);
     groups_put(a, r, out);
     buf_puts(out, "<div class=two><section>");

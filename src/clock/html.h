@@ -6,6 +6,7 @@
 #include "clock/group.h"
 #include "mach/instance.h"
 #include "clock/spill.h"
+#include "clock/traffic.h"
 
 typedef struct HtmlRow { // a line of a table: what, how much, and on what ground
     const char *label, *value, *note;
@@ -18,6 +19,7 @@ typedef struct HtmlReport {
     const View *view;
     const Stalls *stalls;
     const Spills *spills;
+    const Traffic *traffic;
     const char *name;     // of the program
     const HtmlRow *costs; // with their basis
     uint32_t ncosts;

@@ -18,13 +18,15 @@ static void page_write(Ctx *ctx, Arena *a, const RtPricing *how, const RtPriced 
     View *view = ARENA_NEW(a, View);
     Stalls *stalls = ARENA_NEW(a, Stalls);
     Spills spills;
+    Traffic traffic;
     view_make(a, p->art, &p->chip, &p->clock, view);
     stall_make(a, p->art, &p->chip, &p->clock, view, stalls);
     spill_make(a, p->art, &p->chip, &p->clock, view, &spills);
+    rt_traffic(ctx, a, how, p, view, stalls, &traffic);
     HtmlRow cost = html_cost(a, &p->cost, p->clock.total_ns);
     RtHint *hints = NULL;
     uint32_t nhints = p->art->program ? rt_hints(a, how, p, p->art->program, p->art->program_bytes, &hints) : 0;
-    HtmlReport r = {.art = p->art, .chip = &p->chip, .clock = &p->clock, .view = view, .stalls = stalls, .spills = &spills,
+    HtmlReport r = {.art = p->art, .chip = &p->chip, .clock = &p->clock, .view = view, .stalls = stalls, .spills = &spills, .traffic = &traffic,
                     .name = p->art->name && *p->art->name ? p->art->name : "program", .costs = &cost, .ncosts = 1,
                     .hints = rt_hint_rows(a, p, hints, nhints), .nhints = nhints};
     Buf page = {.arena = a};

@@ -2,12 +2,13 @@
 """opentrn.last_run() and opentrn.profile(): what ran, how often, and its modelled time."""
 
 import json
+import pathlib
+import warnings
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import opentrn
-import pytest
 import pytest
 
 X = np.ones((64, 64), np.float32)
@@ -199,3 +200,21 @@ def test_a_price_nobody_published():
     with pytest.raises(ValueError, match="--price"):
         p.usd
     assert "$" not in str(p) and "no price is published" in str(p)
+
+
+def test_much_communication_is_a_warning():
+    """Above max_comm the operations responsible are named; a wrong share is told where the call is made."""
+    P = jax.sharding.PartitionSpec
+    program = (pathlib.Path(__file__).parents[1] / "spmd" / "product.mlir").read_bytes()
+    with pytest.warns(UserWarning, match=r"collectives take .* reduce_scatter over 2 devices at .*more than max_comm=10 %"):
+        assert "reduce_scatter" in opentrn.report(program, "trn1", max_comm="10%")["comm_note"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not opentrn.report(program, "trn1", max_comm=1)["comm_note"]
+    with pytest.raises(ValueError, match="max_comm is a share of the step"):
+        opentrn.report(program, "trn1", max_comm=25)
+    mesh = jax.make_mesh((2,), ("x",), devices=jax.devices()[:2], axis_types=(jax.sharding.AxisType.Auto,))
+    f = jax.jit(jax.shard_map(lambda v: jax.lax.psum(v, "x"), mesh=mesh, in_specs=P("x"), out_specs=P()))
+    with pytest.warns(UserWarning, match="all_reduce over 2 devices"), opentrn.profile(max_comm=0.01) as p:
+        f(np.ones(8, np.float32))
+    assert "warning: " in str(p) and "more than max_comm=1 %" in str(p)
