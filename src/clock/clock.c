@@ -281,32 +281,37 @@ static Ps run_dma(Sim *s, Core *c, uint32_t pc, const FlowItem *in, Ps trigger) 
     return ps_add(end, s->dma_done);
 }
 
-// Its bytes go over the links behind those of others, of the other core too; latency before them does not hold these up.
+// Its bytes go over each kind of links behind those of others, of the other core too; latency before them does not hold these up.
 static Ps take_links(Sim *s, Ps begin, const Price *p) {
     bool twice = s->ncores > 1 && !s->apart; // it is the pair's, and both come here
-    Ps link = ps_times(twice ? p->link / 2 : p->link, s->times), last = ps_times(p->busy, s->times) - ps_times(p->link, s->times);
-    Ps start = ps_add(begin, last);
-    if (s->links > start)
-        s->link.serve = s->links, s->link.serve_by = s->links_by, start = s->links;
-    s->links = ps_add(start, link);
-    s->links_by = s->me;
-    return ps_max(s->links, ps_add(begin, ps_times(p->busy, s->times)));
+    Ps end = ps_add(begin, ps_times(p->busy, s->times)), at = end;
+    for (int i = 0; i < LINK_COUNT; i++)
+        at -= ps_times(p->link[i], s->times);
+    for (int i = 0; i < LINK_COUNT; i++) {
+        if (!p->link[i])
+            continue;
+        if (s->links[i] > at)
+            s->link.serve = s->links[i], s->link.serve_by = s->links_by[i], at = s->links[i];
+        at = s->links[i] = ps_add(at, ps_times(twice ? p->link[i] / 2 : p->link[i], s->times));
+        s->links_by[i] = s->me;
+    }
+    return ps_max(at, end);
 }
 
-// A collective runs on its own cores, in the order of its queue, beside everything else.
+// A collective runs on its own cores, in the order of its queue, beside everything else: other queues' too, where links differ.
 static Ps run_collective(Sim *s, Core *c, uint32_t pc, const FlowItem *in, Ps trigger) {
     const Price *p = &c->price[pc];
     c->now.free[in->engine] = ps_add(trigger, s->control_ps);
     c->by.free[in->engine] = s->me;
     Ps begin = ps_add(trigger, s->control_ps);
-    hold_run(s, &begin, c->now.collective, CLOCK_QUEUE, c->by.collective);
+    hold_run(s, &begin, c->now.queue[in->queue], CLOCK_QUEUE, c->by.queue[in->queue]);
     s->link.serve = begin;
     Ps hbm = s->ncores > 1 && !s->apart ? p->hbm / 2 : p->hbm; // it is the pair's, and both come here
     Ps end = take_hbm(s, begin, hbm, take_links(s, begin, p));
     s->totals.comm = ps_add(s->totals.comm, ps_max(end - ps_max(begin, s->comm_until), 0));
     s->comm_until = ps_max(s->comm_until, end);
-    c->now.collective = end;
-    c->by.collective = s->me;
+    c->now.queue[in->queue] = end;
+    c->by.queue[in->queue] = s->me;
     note_busy(s, c, pc, p->track, begin, end);
     return end;
 }

@@ -17,9 +17,8 @@ typedef struct Times {
     Ps free[ENG_COUNT];   // sequencers; tensor: its matmuls
     Ps weights;           // the last ldweights is over
     Ps matmul;            // the last matmul began: its weights are in use, the other set is free
-    Ps queue[DMA_QUEUES]; // may start another transfer
+    Ps queue[DMA_QUEUES]; // may start another transfer, or collective
     Ps engine[DMA_ENGINES_MAX];
-    Ps collective;        // the collective cores
     Ps sbuf_port;         // shared by vector and gpsimd where they exclude each other
     Ps psum_port;         // … by vector and scalar
     Ps psum_bank[PSUM_BANKS]; // … where these share only banks
@@ -32,7 +31,7 @@ typedef struct Times {
 // Who decided those times: numbers of events. They tell what happened and decide nothing.
 typedef struct Holders {
     uint32_t fence, free[ENG_COUNT], weights, matmul, queue[DMA_QUEUES], engine[DMA_ENGINES_MAX];
-    uint32_t collective, sbuf_port, psum_port, psum_bank[PSUM_BANKS], done;
+    uint32_t sbuf_port, psum_port, psum_bank[PSUM_BANKS], done;
 } Holders;
 
 typedef struct Bound { // what held an instruction back last
@@ -124,9 +123,9 @@ typedef struct Sim {
     uint32_t dma_engines, dma_share, dma_depth;
     uint32_t ncores;
     Core *core[CORES_MAX];
-    Ps hbm, links; // shared by the cores
+    Ps hbm, links[LINK_COUNT]; // shared by the cores
     Ps comm_until; // of totals.comm
-    uint32_t hbm_by, links_by;
+    uint32_t hbm_by, links_by[LINK_COUNT];
     uint32_t me;    // the event of the instruction being run
     ClockLink link; // and what is known of it
     uint64_t times; // of the instruction being run

@@ -308,7 +308,8 @@ static bool jump(Sim *s, const Spot *spots, const Snap *from, Ps now) {
     for (uint32_t k = 0; k < s->ncores; k++)
         shift(s->core[k], &spots[k], by, n * (spots[k].iter - from->iter[k]));
     s->hbm = ps_add(s->hbm, by);
-    s->links = ps_add(s->links, by);
+    for (int i = 0; i < LINK_COUNT; i++)
+        s->links[i] = ps_add(s->links[i], by);
     s->comm_until = ps_add(s->comm_until, by);
     if (s->want_events)
         tell_jump(s, from, now, by, n);
@@ -321,7 +322,8 @@ static bool jump(Sim *s, const Spot *spots, const Snap *from, Ps now) {
 static bool take_all(const Sim *s, const Spot *spots, Ps zero, Hasher *h) {
     bool can = true;
     mix(h, (uint64_t)ps_max(s->hbm - zero, 0));
-    mix(h, (uint64_t)ps_max(s->links - zero, 0));
+    for (int i = 0; i < LINK_COUNT; i++)
+        mix(h, (uint64_t)ps_max(s->links[i] - zero, 0));
     mix(h, (uint64_t)ps_max(s->comm_until - zero, 0));
     for (uint32_t k = 0; k < s->ncores; k++) {
         const Core *c = s->core[k];

@@ -219,23 +219,27 @@ static double doublings(double n) {
 // a bandwidth: a mesh, where everybody writes to everybody at once; recursive halving and doubling, in log2 ranks steps; rings, a
 // hop for each rank. The quickest for its size is taken. Reduction and gathering are passes of their own, the start is one.
 typedef struct Wire {
-    double ns, bytes_ns; // all of it; of that, what bytes take
+    double ns, at[LINK_COUNT]; // all of it; of that, what bytes take
 } Wire;
 
-static Wire wire(double latency, double bytes) { return (Wire){latency + bytes, bytes}; }
+static Wire wire(double latency, double links, double network) {
+    return (Wire){latency + links + network, {[LINK_MACHINE] = links, [LINK_NETWORK] = network}};
+}
 static Wire quicker(Wire a, Wire b) { return b.ns < a.ns ? b : a; }
 
 static Wire collective_ns(const ChipFile *c, const Route *r) {
     double passes = (r->reduces > 0) + (r->moves > 0 || !(r->reduces > 0));
     double bytes = r->moves + c->link_reduce * r->reduces, n = fmin(fmax(r->ranks, 2), RING_MAX);
-    if (r->one_chip)
-        return wire(c->collective_start_ns + passes * c->collective_chip_ns, bytes / (c->link_chip_bw * n / 2));
+    if (r->one_chip) {
+        double chip = bytes / (c->link_chip_bw * n / 2);
+        return (Wire){c->collective_start_ns + passes * c->collective_chip_ns + chip, {[LINK_CHIP] = chip}};
+    }
     double all_far = r->far * r->ranks; // of the machine
     double start = c->collective_start_ns + passes * c->collective_ns + r->hops * c->network_hop_ns;
     double far = r->far > 0 ? r->far / (c->network_bw * c->network_ratio) : 0;
-    Wire mesh = wire(start, bytes / c->link_mesh_bw + all_far / c->network_mesh_bw);
-    Wire steps = wire(start + passes * c->collective_step_ns * doublings(n), bytes / c->link_step_bw + all_far / c->network_step_bw);
-    Wire ring = wire(start + passes * c->collective_hop_ns * (n - 1), bytes / c->link_bw + far);
+    Wire mesh = wire(start, bytes / c->link_mesh_bw, all_far / c->network_mesh_bw);
+    Wire steps = wire(start + passes * c->collective_step_ns * doublings(n), bytes / c->link_step_bw, all_far / c->network_step_bw);
+    Wire ring = wire(start + passes * c->collective_hop_ns * (n - 1), bytes / c->link_bw, far);
     return quicker(mesh, quicker(steps, ring));
 }
 
@@ -294,7 +298,8 @@ static void price_kernel(const ChipFile *c, const Kern *k, Price *p) {
                      ps_from_ns(c->gpsimd_hbm_ns + fmax(fmax(compute_ns, memory_ns), link.ns)));
     p->latency = p->busy;
     p->flops = w.flops;
-    p->link = ps_from_ns(link.bytes_ns);
+    for (int i = 0; i < LINK_COUNT; i++)
+        p->link[i] = ps_from_ns(link.at[i]);
     p->link_bytes = w.is_collective ? w.link_bytes : 0;
 }
 

@@ -18,11 +18,14 @@ static inline Ps ps_max(Ps a, Ps b) { return a > b ? a : b; }
 #define ACT_NO_SET 0xff
 enum { PORT_SBUF = 1, PORT_PSUM = 2 };
 
+// Where a collective's bytes go: between cores of a chip, between chips of a machine, between machines.
+typedef enum LinkPlace { LINK_CHIP, LINK_MACHINE, LINK_NETWORK, LINK_COUNT } LinkPlace;
+
 typedef struct Price {
     Ps busy;    // the engine is occupied; DMA: the sequencer that triggers it
     Ps latency; // from begin until the semaphore counts; DMA: from trigger to the first byte
     Ps hbm;     // HBM occupied at full bandwidth
-    Ps link;    // of a collective: what of busy its bytes take on the links
+    Ps link[LINK_COUNT]; // of a collective: what of busy its bytes take there, one after the other
     Ps dma;     // DMA engine time for one partition; without partitions, of every engine
     uint16_t dma_part, dma_parts; // DMA: partitions moved; parts 0 = spread evenly over all engines
     uint8_t track;

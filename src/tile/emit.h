@@ -14,10 +14,11 @@
 #define SBUF_PIECE 1024u // waits between steps are told apart by pieces of this size
 #define SBUF_PIECES (ISA_SBUF_BYTES / SBUF_PIECE)
 
+#define STREAMS 4 // queues of collectives
 // Queues the compiler uses: several each way for products and for row programs, among which sched_place.c chooses.
 enum {
     QUEUE_IN, QUEUE_IN2, QUEUE_IN3, QUEUE_IN4, QUEUE_OUT, QUEUE_OUT2, QUEUE_ROWS_IN, QUEUE_ROWS_IN2, QUEUE_ROWS_OUT, QUEUE_ROWS_OUT2,
-    QUEUE_COPY, QUEUE_CAST, QUEUE_COLL, QUEUE_COUNT
+    QUEUE_COPY, QUEUE_CAST, QUEUE_COLL, QUEUE_COUNT = QUEUE_COLL + STREAMS
 };
 
 // Steps of a lane keep their order; steps of different lanes may go beside each other (sched.c).

@@ -69,7 +69,7 @@ struct Placer {
     VEC(WaitsOf) waits;      // of this iteration, when it is dry
     LaneQueue lane[LANE_COUNT];
     Segment *segments;
-    double free[ENG_COUNT], queue[QUEUE_COUNT], hbm, links; // ns
+    double free[ENG_COUNT], queue[QUEUE_COUNT], hbm; // ns
     Arena arena, scratch; // of the compilation and of this pass, as the other two are; whoever holds the lock allocates
     Ctx ctx;
     jmp_buf *outer; // where errors go while nothing is being placed
@@ -426,7 +426,7 @@ static void run(Placer *s, const ChipFile *c, Rec *r, double begin) {
         return;
     if (cost == COST_COLLECTIVE) { // its sequencer goes on
         s->free[r->in.engine] = begin + c->control_ns;
-        r->finish = s->links = max_ns(begin, s->links) + r->busy;
+        r->finish = s->queue[r->in.queue] = max_ns(begin, s->queue[r->in.queue]) + r->busy;
         return;
     }
     if (cost != COST_LDWEIGHTS)

@@ -24,7 +24,7 @@ typedef struct Form { // a number: mul * the counter of `loop` + add
 } Form;
 
 // Completion counts that must be reached before the memory may be touched: per semaphore in use.
-#define HAZ_SEMS (ENG_COUNT + 13) // five engines and the queues of emit.h
+#define HAZ_SEMS (ENG_COUNT + 16) // five engines and the queues of emit.h
 #define HAZ_READS 6
 typedef struct HazOrder { // who is recorded for it and not forgotten yet: records as number + 1 (sched.c)
     uint64_t writer, upto, reader[HAZ_READS];
