@@ -73,12 +73,11 @@ typedef struct ChipWork {
     char text[96];
 } ChipWork;
 
-// Its name, and its values: a file of the same name may say something else elsewhere.
 static PJRT_Error *chip_text(void *arg, Ctx *ctx, Arena *a) {
     ChipWork *w = arg;
     ChipFile chip;
     chipfile_load(ctx, a, w->mine->chip, w->o->val[OPT_CHIPS], &chip);
-    snprintf(w->text, sizeof w->text, "%.40s/%u/%08x", w->mine->target, w->mine->device_cores, (unsigned)rt_chip_hash(a, &chip));
+    rt_chip_text(a, w->mine->target, w->mine->device_cores, &chip, w->text, sizeof w->text);
     return PJ_OK;
 }
 

@@ -30,6 +30,11 @@ uint64_t rt_chip_hash(Arena *a, const ChipFile *chip) {
     return hash64(0, values.at, values.n);
 }
 
+// Its name, and its values: a file of the same name may say something else elsewhere.
+void rt_chip_text(Arena *a, const char *target, uint32_t cores, const ChipFile *chip, char *out, size_t bytes) {
+    snprintf(out, bytes, "%.40s/%u/%08x", target, cores, (unsigned)rt_chip_hash(a, chip));
+}
+
 _Noreturn static void bad_option(Ctx *ctx, const char *name, const char *line, size_t n) {
     ctx_fail(ctx, OTRN_PARSE, (Place){.file = name}, "the artifact was compiled with `%.*s`, which is no option of code",
              (int)(n > 80 ? 80 : n), line);

@@ -89,6 +89,8 @@ void rt_assemble(Ctx *ctx, Arena *a, const RtCompile *in, Buf *out);
 // Those of the options that decide code, as artifacts keep them (artifact.h).
 const char *rt_code_options(Arena *a, const Options *o);
 uint64_t rt_chip_hash(Arena *a, const ChipFile *chip);
+// What processes that work together must have in common of a chip.
+void rt_chip_text(Arena *a, const char *target, uint32_t cores, const ChipFile *chip, char *out, size_t bytes);
 // Options of code that *o leaves at their defaults (all: every one) become those the artifact was compiled with.
 void rt_options_of(Ctx *ctx, Arena *a, const Artifact *art, const char *name, bool all, Options *o);
 // The artifact itself where it was compiled for how->chip with how->opts, else its program compiled so. Raises UNSUPPORTED

@@ -54,6 +54,16 @@ static bool store_get(void *arg, const char *key, unsigned timeout_ms, char *val
     return ((World *)arg)->get(key, timeout_ms, value, bytes, why, why_bytes);
 }
 
+static void chip_text(otrn_env *env, char *out, size_t bytes) {
+    Ctx ctx = {0};
+    Arena arena;
+    jmp_buf here;
+    arena_init(&arena, &ctx);
+    if (CTX_TRY(&ctx, here))
+        rt_chip_text(&arena, env->chip.name, otrn_device_cores(env), &env->chip, out, bytes);
+    arena_fini(&arena);
+}
+
 World *opentrn_world_open(otrn_env *env, uint32_t process, uint32_t processes, unsigned timeout_ms, WorldPut *put, WorldGet *get,
                           char *why, size_t why_bytes) {
     World *w = calloc(1, sizeof *w);
@@ -67,8 +77,8 @@ World *opentrn_world_open(otrn_env *env, uint32_t process, uint32_t processes, u
     for (uint32_t i = 0; i < processes; i++)
         own[i] = (uint16_t)i;
     *w = (World){.env = env, .put = put, .get = get, .process = own};
-    char chip[96];
-    snprintf(chip, sizeof chip, "%s/%u", otrn_target(env), otrn_device_cores(env));
+    char chip[96] = "";
+    chip_text(env, chip, sizeof chip);
     NetSelf self = {.process = process, .processes = processes, .devices = 1, .release = OTRN_RELEASE, .chip = chip,
                     .fabric = env->opts.val[OPT_FABRIC], .timeout_ms = timeout_ms};
     NetKv kv = {.arg = w, .put = store_put, .get = store_get};

@@ -5,9 +5,11 @@ share the processes: starting torch takes longer than all of them."""
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
+import opentrn
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -21,10 +23,10 @@ WAYS = {
 }
 
 
-def start(backend, meeting, rank, world, ways):
+def start(backend, meeting, rank, world, ways, **variables):
     return subprocess.Popen(
         [sys.executable, WORKER, backend, str(meeting), str(rank), str(world), *ways],
-        env={**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OTRN_CACHE": "off", "OTRN_VERBOSE": "1"},
+        env={**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OTRN_CACHE": "off", "OTRN_VERBOSE": "1", **variables},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -71,3 +73,14 @@ def test_a_killed_rank_is_named(tmp_path):
         for w in workers:
             w.kill()
     assert all("killed agrees" in text for text in texts[:2]), "\n".join(texts)
+
+
+def test_other_chips_are_refused(tmp_path):
+    """Also those that have only the name in common."""
+    chip = (pathlib.Path(opentrn.chips_path()) / "trn2.chip").read_text()
+    other = tmp_path / "trn2.chip"
+    other.write_text(re.sub(r"(?m)^(link_chip_bandwidth_per_core = )(\d+)", lambda m: m[1] + str(int(m[2]) + 1), chip))
+    targets = ["trn2", str(other)]
+    workers = [start("opentrn", tmp_path / "meeting", rank, 2, [], OTRN_TARGET=targets[rank]) for rank in range(2)]
+    texts = [w.communicate(timeout=900)[0] for w in workers]
+    assert all(f"process {1 - rank} (host" in text and "has the chip trn2/" in text for rank, text in enumerate(texts)), "\n".join(texts)
