@@ -22,6 +22,9 @@ ROWS = [  # name, what it needs beside torch, its arguments
     ("compiled", [], []),
     ("cnn", [], []),
     ("lstm", [], []),
+    ("loop", [], []),
+    ("optimizers", [], []),
+    ("experts", ["transformers"], []),
 ]
 
 

@@ -3,7 +3,10 @@
 
 import gc
 import io
+import os
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -190,6 +193,14 @@ def test_conjugates_and_empty_tensors():
     leaf = torch.ones(3, device="neuron", requires_grad=True)
     torch.sgn(leaf).sum().backward()
     assert leaf.grad.tolist() == [0.0] * 3
+
+
+def test_graphs_of_the_cpu_build_nothing(tmp_path):
+    """Dynamo asks for an accelerator's stream; the device's C++ part is for those who have its tensors."""
+    code = "import torch, opentrn.torch; torch.compile(torch.nn.Linear(2, 2), backend='opentrn')(torch.ones(1, 2))"
+    env = os.environ | {"OTRN_CACHE_DIR": str(tmp_path), "CXX": "false"}  # a compiler that fails
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    assert not done.returncode and "building" not in done.stderr, done.stderr
 
 
 def test_torch_neuronx_is_there():

@@ -104,3 +104,25 @@ def test_products_of_groups(cut, fresh):
     got = f(x, y, torch.tensor(ends, dtype=torch.int32))
     torch.testing.assert_close(got.float(), expected, rtol=1e-2, atol=1e-2)
     assert not fresh.found
+
+
+def test_special_functions(fresh):
+    def work(x, p, n):
+        s = torch.special
+        around = [s.i0(x), s.i0e(x), s.i1(x), s.i1e(x), s.bessel_j0(x), s.bessel_j1(x), s.erfcx(x), s.spherical_bessel_j0(x)]
+        above = [s.bessel_y0(p), s.bessel_y1(p), s.modified_bessel_k0(p), s.scaled_modified_bessel_k1(p)]
+        more = [s.zeta(p + 1.5, p), s.ndtri(p / 100), s.chebyshev_polynomial_u(x / 9, n), torch.gcd(n * 6, n * 4 + 2)]
+        return [*around, *above, *more]
+
+    x, p, n = torch.linspace(-9, 60, 40), torch.logspace(-3, 1.9, 40), torch.arange(40) % 7
+    for a, b in zip(work(x, p, n), torch.compile(work, backend="opentrn")(x, p, n), strict=True):
+        torch.testing.assert_close(b, a, rtol=1e-4, atol=1e-4)
+    assert not fresh.found
+
+
+def test_median_without_nan(fresh):
+    x = torch.tensor([[3.0, float("nan"), 1.0, 2.0], [5.0, 4.0, 6.0, 7.0]])
+    work = lambda x: (*torch.nanmedian(x, 1), torch.nanmedian(x))
+    for a, b in zip(work(x), torch.compile(work, backend="opentrn")(x), strict=True):
+        assert torch.equal(a, b)
+    assert not fresh.found

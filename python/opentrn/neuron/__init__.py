@@ -50,6 +50,10 @@ def _register():
 
 
 def is_available():
+    """Dynamo asks for each graph, to look at the device's stream: as long as there is no tensor of the device nothing is
+    built for that."""
+    if not _loaded and torch._guards.CompileContext.try_get() is not None:
+        return False
     return _loaded or native.path().exists() or native.can_build()
 
 

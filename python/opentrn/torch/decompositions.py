@@ -7,6 +7,7 @@ import torch
 from torch._decomp import core_aten_decompositions, get_decompositions
 
 from opentrn.torch.own_decompositions import OWN
+from opentrn.torch.special import SPECIAL
 
 aten = torch.ops.aten
 
@@ -112,6 +113,7 @@ KEEP = [  # lowered as they are: fewer roundings, less work
     aten.addcdiv,
     aten._adaptive_avg_pool2d,
     aten.hypot,
+    aten.take,
     aten.linalg_cross,
 ]
 
@@ -121,4 +123,4 @@ def table():
     rows = dict(core_aten_decompositions())
     rows.update(get_decompositions(MORE))
     kept = {getattr(packet, name) for packet in KEEP for name in packet.overloads()}
-    return {op: f for op, f in rows.items() if op not in kept} | OWN
+    return {op: f for op, f in rows.items() if op not in kept} | OWN | SPECIAL

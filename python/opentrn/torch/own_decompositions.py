@@ -401,7 +401,38 @@ def _frexp(x):
     return torch.where(plain, mantissa, x.to(torch.float32)).to(x.dtype), exponent
 
 
+def _nanmedian_dim(x, dim, keepdim=False):
+    if not x.is_floating_point() or x.dim() == 0:
+        return tuple(x.median(dim, keepdim))
+    values, places = torch.sort(x, stable=True, dim=dim)  # NaN last
+    count = (~x.isnan()).sum(dim, keepdim=True)
+    middle = ((count - 1).clamp(min=0)).div(2, rounding_mode="floor")
+    value, place = values.gather(dim, middle), places.gather(dim, middle)
+    return (value, place) if keepdim else (value.squeeze(dim), place.squeeze(dim))
+
+
+def _nanmedian(x):
+    if x.numel() == 0:
+        return torch.full((), float("nan"), dtype=x.dtype, device=x.device)
+    return _nanmedian_dim(x.reshape(-1), 0)[0]
+
+
+def _searchsorted(rows, values, *, out_int32=False, right=False, side=None, sorter=None):
+    if sorter is None:
+        return NotImplemented
+    return torch.searchsorted(rows.gather(-1, sorter), values, out_int32=out_int32, right=right, side=side)
+
+
+def _searchsorted_number(rows, value, *, out_int32=False, right=False, side=None, sorter=None):
+    value = torch.full((), value, dtype=rows.dtype, device=rows.device)
+    return torch.searchsorted(rows, value, out_int32=out_int32, right=right, side=side, sorter=sorter)
+
+
 OWN = {
+    aten.nanmedian.dim: _nanmedian_dim,
+    aten.nanmedian.default: _nanmedian,
+    aten.searchsorted.Tensor: _searchsorted,
+    aten.searchsorted.Scalar: _searchsorted_number,
     aten.scatter_reduce.two: _scatter_mean,
     aten.index_reduce.default: _index_reduce,
     aten.put.default: _put,

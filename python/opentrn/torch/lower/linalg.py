@@ -50,6 +50,21 @@ def _traced(program, names, kinds, params):
     return body.rstrip().removesuffix("}").replace("func.func public", "func.func private")
 
 
+# What is left of a matrix without elements: its determinant, the logarithm of that, its sign.
+_OF_NOTHING = {"aten._linalg_det.default": (1,), "aten._linalg_slogdet.default": (1, 0)}
+
+
+def _of_nothing(b, out, name):
+    outs = out if isinstance(out, (tuple, list)) else [out]
+    known = _OF_NOTHING.get(name, ())
+    values = []
+    for i, o in enumerate(outs):
+        if math.prod(o.shape) and o.dtype.is_floating_point and i >= len(known):
+            raise NotLowered("linear algebra of nothing")
+        values.append(b.constant(known[i] if i < len(known) else 0, o.dtype, tuple(o.shape)))
+    return values if isinstance(out, (tuple, list)) else values[0]
+
+
 def program(*names, **fixed):
     """Registers a JAX function for operators. Tensors become its arrays, everything else its
     parameters, by the names of the function's own signature."""
@@ -66,7 +81,7 @@ def program(*names, **fixed):
             if any(v.dtype not in _NUMPY for v in tensors.values()):
                 raise NotLowered("linear algebra in this type")
             if not all(v.numel for v in tensors.values()):
-                raise NotLowered("linear algebra of nothing")
+                return _of_nothing(b, out, names[0])
             kinds = tuple((v.shape, v.dtype) for v in tensors.values())
             rest = {k: v for k, v in bound.items() if k in own and k not in tensors}
             text = _traced(function, tuple(tensors), kinds, tuple(rest.items()))
