@@ -14,7 +14,8 @@ register()
 
 from opentrn.torch.backend import backend  # noqa: E402
 from opentrn.torch.export import export_step  # noqa: E402
+from opentrn.torch.forward import export_forward  # noqa: E402
 from opentrn.torch.report import explain  # noqa: E402
 from opentrn.torch.step import compile_step  # noqa: E402
 
-__all__ = ["backend", "compile_step", "explain", "export_step", "settings"]
+__all__ = ["backend", "compile_step", "explain", "export_forward", "export_step", "settings"]

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A forward pass as files: what `torch.export` captured, as StableHLO for `otrn run`, `prof` and `compile`."""
+
+import json
+import os
+import pathlib
+from typing import Any
+
+import torch
+from torch.export.graph_signature import InputKind
+
+from opentrn.torch import decompositions, randomness
+from opentrn.torch.backend import plain_attention
+from opentrn.torch.export import _save
+from opentrn.torch.plan import Plan
+
+_KINDS = {
+    InputKind.PARAMETER: "parameter",
+    InputKind.BUFFER: "buffer",
+    InputKind.CONSTANT_TENSOR: "constant",
+    InputKind.USER_INPUT: "input",
+}
+
+
+def _arguments(program):
+    """(kind, name, tensor) of each argument of the graph, in order."""
+    args, named = program.example_inputs
+    given = iter(torch.utils._pytree.tree_leaves((args, named)))
+    rows = []
+    for spec in program.graph_signature.input_specs:
+        if spec.kind not in _KINDS:
+            raise ValueError(f"opentrn: an exported program with a {spec.kind.name} argument ({spec.target})")
+        if spec.kind == InputKind.USER_INPUT:
+            rows.append(("input", spec.arg.name, next(given)))
+        else:
+            known = program.state_dict if spec.target in program.state_dict else program.constants
+            rows.append((_KINDS[spec.kind], spec.target, known[spec.target]))
+    return rows
+
+
+def _captured(program, example):
+    if isinstance(program, torch.nn.Module):
+        args, named = ((), example) if isinstance(example, dict) else (tuple(example or ()), {})
+        with torch.no_grad(), plain_attention():
+            program = torch.export.export(program, args, named)
+    return program.run_decompositions(decompositions.table())
+
+
+def export_forward(
+    program: "torch.export.ExportedProgram | torch.nn.Module",
+    path: str | os.PathLike[str],
+    example: Any = None,
+    inputs: bool = True,
+    strict: bool = True,
+) -> dict[str, Any]:
+    """Writes forward.mlir, manifest.json and, unless inputs is False, in_000.npy, … into the folder `path`.
+
+    program: what torch.export.export gave, or a module with an example of its arguments, a tuple or a dict. The manifest
+    lists arguments (kind parameter, buffer, constant or input; name, shape, type) and results in order, and is returned.
+    strict=False writes an operator the device lacks as a custom call under its own name.
+    """
+    program = _captured(program, example)
+    given = _arguments(program)
+    randomness.replace_random(program.graph_module)
+    plan = Plan(program.graph_module, "torch.forward", strict=strict, only_text=True)
+    written, values = plan.single_program([tensor for *_, tensor in given])
+    known = {id(tensor): (kind, name) for kind, name, tensor in given}
+    rows = []
+    for i, (port, tensor) in enumerate(zip(written.inputs, values, strict=True)):
+        kind, name = known.get(id(tensor), ("seed", port.node.name))
+        row = {"kind": kind, "name": name, "shape": list(port.shape), "type": str(port.dtype)[6:]}
+        rows.append(row | ({"file": f"in_{i:03}.npy"} if inputs else {}))
+    results = [{"shape": list(p.shape), "type": str(p.dtype)[6:]} for p in written.outputs]
+    outside = [{"operator": f.operator, "reason": f.reason, "place": f.place} for f in plan.fallbacks]
+    manifest = {"program": "forward.mlir", "arguments": rows, "results": results, "on_the_cpu": outside}
+    folder = pathlib.Path(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    for row, port, tensor in zip(rows if inputs else (), written.inputs, values):
+        _save(folder / row["file"], port, tensor)
+    (folder / "forward.mlir").write_text(written.named([row["name"] for row in rows]))
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
+    return manifest
