@@ -5,6 +5,7 @@
 //   @ApproxTopK         a stable sort with the function it names, and the first elements: exact, so
 //                       every recall target is met
 //   @ragged_all_to_all  everybody gets all rows and, of the pieces meant for it, offsets and sizes; each row of its result is one of those, or stays
+//   @mhlo.erf, …         XLA writes elementwise operations that StableHLO lacks so: the operation of that name
 //   chlo.constant_like  a constant in the operand's shape
 //   chlo.scan           a while loop over the slices of its inputs
 //   chlo.ragged_dot     dot_general of the left side with all rows outside a group set to zero, for each group
@@ -592,8 +593,20 @@ static bool calls(const HloOp *op, const char *target) {
     return op->code == HLO_CUSTOM_CALL && !strcmp(hlo_attr_str(op, AK_CALL_TARGET_NAME), target);
 }
 
+// The elementwise operation that a call to XLA's own dialect stands for.
+static HloOpcode mhlo_call(const HloOp *op) {
+    const char *target = op->code == HLO_CUSTOM_CALL ? hlo_attr_str(op, AK_CALL_TARGET_NAME) : "";
+    if (strncmp(target, "mhlo.", 5) || op->noperands != 1 || op->nresults != 1)
+        return HLO_NONE;
+    HloOpcode code = hlo_op_find("mhlo", 4, target + 5, strlen(target + 5));
+    return code != HLO_NONE && hlo_op_rows[code].cls == HC_EW1 ? code : HLO_NONE;
+}
+
 bool expand_more(Expand *x) {
     HloOp op = *hlo_at(x->h, x->id);
+    HloOpcode meant = mhlo_call(&op);
+    if (meant != HLO_NONE)
+        return replace_result(x, 0, unary(x, meant, hlo_operand(x->h, &op, 0), value_type(x, op.results))), true;
     if (calls(&op, APPROX_TOP_K))
         return expand_approx_top_k(x);
     if (calls(&op, HLO_RAGGED_ALL_TO_ALL))
@@ -620,7 +633,8 @@ bool expand_rewrites(HloOpcode code) {
 bool expand_needed(const Hlo *h) {
     for (OpId id = 1; id < h->ops.n; id++) {
         const HloOp *op = hlo_at(h, id);
-        if (expand_rewrites((HloOpcode)op->code) || calls(op, APPROX_TOP_K) || calls(op, HLO_RAGGED_ALL_TO_ALL))
+        if (expand_rewrites((HloOpcode)op->code) || calls(op, APPROX_TOP_K) || calls(op, HLO_RAGGED_ALL_TO_ALL) ||
+            mhlo_call(op) != HLO_NONE)
             return true;
     }
     return false;
