@@ -19,8 +19,9 @@ _STOP, _START, _ASK = 0, 1, 2
 
 
 def _client():
-    import jax
-
+    jax = sys.modules.get("jax")
+    if jax is None:  # then it ran nothing; other front ends need not have it
+        return None
     for platform in ("opentrn", "neuron"):
         try:
             return jax.local_devices(backend=platform)[0].opentrn_client
@@ -50,7 +51,7 @@ def last_run(
     target = checked_target("last_run", target)
     client, library = _client(), _library.load()
     if client is None:
-        raise RuntimeError("JAX has no opentrn device in this process: start it with JAX_PLATFORMS=opentrn")
+        raise RuntimeError("JAX has no opentrn device in this process: start it with JAX_PLATFORMS=opentrn; opentrn.profile() sees every front end")
     library.opentrn_wait(client)
     runs = _ask(library.opentrn_last_run, client, _target(target))
     if runs and trace:
@@ -59,7 +60,7 @@ def last_run(
 
 
 def _runs(mode, target=None):
-    client = _client() if "jax" in sys.modules else None
+    client = _client()
     if client is None:
         return []
     library = _library.load()
@@ -75,7 +76,7 @@ def _write(function, *args):
 
 def _programs():
     ask = functools.cache(lambda target: _runs(_ASK, target))  # one answer tells about all programs
-    client, library = _client() if "jax" in sys.modules else None, _library.load()
+    client, library = _client(), _library.load()
 
     def program(i, run):
         page = lambda target, path: _write(library.opentrn_runs_write, client, i, _target(target), path.encode())
