@@ -51,6 +51,8 @@ while endless or count < int(sys.argv[1]):
         print("ready", flush=True)
     if endless:
         jax.block_until_ready(state)
+        if count % 20 == 0:
+            print("step", count, flush=True)
 for leaf, name in zip(jax.tree.leaves(state), ("ma", "mb", "wa", "wb"), strict=True):
     for s in leaf.addressable_shards:
         # One write, so that lines of several processes do not mix.

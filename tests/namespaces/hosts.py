@@ -2,16 +2,19 @@
 """Four hosts on one: network namespaces on a bridge, each with its name and address (`make namespaces`; needs root).
 
 Training over them has the bits of one process with all devices, over sockets and, where it is installed, libfabric. A link taken
-down and a host that is stopped are named by the others; a host slowed to 1 Gbit/s and one that loses packets by `otrn health`.
+down and a host that is stopped are named by the others; a host slowed to 1 Gbit/s and one that loses packets by `otrn health`. A job
+one of whose processes is killed goes on from its checkpoint to the same loss, and strangers at every port disturb nobody.
 Only namespaces that this program makes are touched, and all are taken away at its end."""
 
 import os
+import random
 import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -65,10 +68,10 @@ class Hosts:
             subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
         shutil.rmtree(self.folder)
 
-    def launch(self, otrn, command, devices=2, **variables):
+    def launch(self, otrn, command, devices=2, options=(), **variables):
         env = {**os.environ, "JAX_PLATFORMS": "opentrn,cpu", **variables}
         hosts = ",".join(f"h{i}" for i in range(HOSTS))
-        words = [otrn, "launch", f"--hosts={hosts}", f"--ssh={self.agent}", f"--devices={devices}", *command]
+        words = [otrn, "launch", f"--hosts={hosts}", f"--ssh={self.agent}", f"--devices={devices}", *options, *command]
         return subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
@@ -111,16 +114,97 @@ def failure(hosts, otrn, what, how, host):
     return tell(what, good, f"named after {took:.1f} s, status {status}" if took is not None else "".join(said)[-1500:])
 
 
-def pids(host):
+def pids(host, program):
+    """Of the interpreters on a host that run a program."""
     out = subprocess.run(["ip", "netns", "pids", f"{TAG}h{host}"], check=True, capture_output=True, text=True).stdout
-    return [p for p in map(int, out.split()) if b"fsdp.py" in open(f"/proc/{p}/cmdline", "rb").read() and b"endless" in open(f"/proc/{p}/cmdline", "rb").read()]
+    words = {p: open(f"/proc/{p}/cmdline", "rb").read().split(b"\0") for p in map(int, out.split())}
+    return [p for p, w in words.items() if len(w) > 1 and w[0] == sys.executable.encode() and w[1].endswith(program.encode())]
 
 
 def stop(host):
-    stopped = pids(host)
+    stopped = pids(host, "fsdp.py")
     for pid in stopped:
         os.kill(pid, signal.SIGSTOP)
     return stopped
+
+
+def restarted(hosts, otrn):
+    """A process is killed behind a step that is chosen at random; the job starts again from its checkpoint."""
+    sys.path.insert(0, f"{HERE}/../python")
+    from test_launch import TRAIN
+
+    steps, step, losses = 30, random.randrange(2, 25), []
+    text = TRAIN.replace("range(begin, 6)", f"range(begin, {steps})").replace("    multihost", '    print("saved", i, flush=True)\n    multihost')
+    for kill in (False, True):
+        folder = os.path.join(hosts.folder, f"kill{kill}")
+        os.mkdir(folder)
+        with open(f"{folder}/train.py", "w") as f:
+            f.write(text)
+        job = hosts.launch(otrn, [sys.executable, f"{folder}/train.py", folder], options=["--restarts=1"])
+        said, killed = [], []
+        for line in job.stdout:
+            said.append(line)
+            if kill and not killed and f"saved {step}\n" in line:
+                killed = pids(1, "train.py")
+                for pid in killed:
+                    os.kill(pid, signal.SIGKILL)
+        job.wait(timeout=LIMIT)
+        losses.append([line.split()[-1] for line in said if " loss " in line])
+        if kill != bool(killed) or kill != any("the job starts again" in line for line in said):
+            return tell("killed and restarted", False, "".join(said)[-1500:])
+    good = len(losses[0]) == HOSTS and losses[0] == losses[1] and len(set(losses[0])) == 1
+    return tell(f"host 1 killed in step {step}, and the job restarted: the same loss", good, str(losses if not good else losses[0][0]))
+
+
+def listeners(host):
+    out = subprocess.run(["ip", "netns", "exec", f"{TAG}h{host}", "ss", "-Hltn"], check=True, capture_output=True, text=True).stdout
+    return sorted({int(line.split()[3].rsplit(":", 1)[1]) for line in out.splitlines()})
+
+
+STRANGER = """
+import os, random, socket, sys
+address, ports, kept = sys.argv[1], list(map(int, sys.argv[2:])), []
+for i in range(10000):
+    s = socket.socket()
+    s.settimeout(5)
+    try:
+        s.connect((address, ports[i % len(ports)]))
+        if i % 4:
+            s.send(os.urandom((7, 96, 4096)[i % 3]))
+    except OSError:
+        pass
+    kept.append(s)  # some stay, without another word
+    if len(kept) > 300:
+        kept.pop(random.randrange(len(kept))).close()
+"""
+
+
+def hostile(hosts, otrn):
+    """10,000 strangers with random bytes at every port that listens on a host, libfabric's too, while a job runs there."""
+    job = hosts.launch(otrn, [sys.executable, f"{HERE}/fsdp.py", "endless"])
+    said, ready, ports, steps = [], 0, [], []
+
+    def attack():
+        ports.extend(listeners(1))
+        strangers = subprocess.run([hosts.agent, "h0", f"{sys.executable} {hosts.folder}/stranger.py 10.77.0.11 {' '.join(map(str, ports))}"], check=False, timeout=LIMIT)
+        steps.extend((strangers.returncode, len(said), job.poll()))
+        time.sleep(2)  # it goes on
+        steps.append(len(said))
+        for pid in pids(1, "fsdp.py"):
+            os.kill(pid, signal.SIGKILL)
+
+    with open(f"{hosts.folder}/stranger.py", "w") as f:
+        f.write(STRANGER)
+    thread = threading.Thread(target=attack)
+    for line in job.stdout:
+        said.append(line)
+        ready += "ready" in line
+        if ready == HOSTS and not thread.ident:
+            thread.start()
+    thread.join()
+    job.wait(timeout=LIMIT)
+    good = bool(ports) and steps[0] == 0 and steps[2] is None and steps[3] > steps[1]
+    return tell("10,000 strangers at every port", good, f"{len(ports)} ports, and the job goes on" if good else f"{ports} {steps} " + "".join(said)[-1500:])
 
 
 def health(hosts, otrn, what, pattern):
@@ -141,6 +225,8 @@ def main():
     good = True
     with Hosts() as hosts:
         good &= same_bits(hosts, otrn)
+        good &= restarted(hosts, otrn)
+        good &= hostile(hosts, otrn)
         good &= failure(hosts, otrn, "link of host 2 taken down", lambda: inside(2, "ip", "link", "set", "e2", "down"), 2)
         inside(2, "ip", "link", "set", "e2", "up")
         good &= failure(hosts, otrn, "host 1 stopped", lambda: stop(1), 1)
