@@ -11,6 +11,7 @@ call's time is that of a row of calls divided by their number: a single call tha
 go before it, so that the system has put the processes on CPUs of their own. The least of all turns is printed, and the median.
 """
 
+import ctypes.util
 import os
 import socket
 import statistics
@@ -199,6 +200,10 @@ def first(ways):
         print(f"{name:>14}: least {min(times[name]) / 1e6:.2f} s, median {statistics.median(times[name]) / 1e6:.2f} s")
 
 
+def libfabric():
+    return {"two, libfabric": Way("jax", 2, 1, OTRN_FABRIC="tcp")} if ctypes.util.find_library("fabric") else {}
+
+
 def gloo():
     try:
         import torch  # noqa: F401
@@ -220,6 +225,7 @@ def main(args):
             "two, shared memory": Way("jax", 2, 1),
             "two, rings only": Way("jax", 2, 1, OTRN_FABRIC="rings"),
             "two, sockets": Way("jax", 2, 1, OTRN_FABRIC="sockets"),
+            **libfabric(),
             **gloo(),
         }
         measure(ways, [int(s) for s in args] or BYTES)

@@ -32,7 +32,7 @@ struct Ofi {
     void (*freeinfo)(struct fi_info *);
     int (*fabric_)(struct fi_fabric_attr *, struct fid_fabric **, void *);
     const char *(*strerror_)(int);
-    struct fi_info *info;
+    struct fi_info *list, *info; // what there is; of it, what is used
     struct fid_fabric *fabric;
     struct fid_domain *domain;
     struct fid_av *av;
@@ -64,7 +64,7 @@ static bool library_open(Ofi *o, char *why, size_t why_bytes) {
     return true;
 }
 
-static bool info_find(Ofi *o, const char *provider, const char *ip) {
+static bool info_find(Ofi *o, const char *provider, const char *ip, bool layers) {
     struct fi_info *hints = o->dupinfo(NULL);
     if (!hints)
         return false;
@@ -75,19 +75,27 @@ static bool info_find(Ofi *o, const char *provider, const char *ip) {
     hints->domain_attr->threading = FI_THREAD_DOMAIN;
     hints->fabric_attr->prov_name = strdup(provider);
     // Cards of their own kind of address know no IP.
-    int bad = o->getinfo(OFI_VERSION, ip, ip ? "0" : NULL, ip ? FI_SOURCE : 0, hints, &o->info);
+    int bad = o->getinfo(OFI_VERSION, ip, ip ? "0" : NULL, ip ? FI_SOURCE : 0, hints, &o->list);
     o->freeinfo(hints);
-    return !bad;
+    o->info = bad ? NULL : o->list;
+    while (o->info && !layers && strchr(o->info->fabric_attr->prov_name, ';'))
+        o->info = o->info->next;
+    if (!o->info && !bad) {
+        o->freeinfo(o->list);
+        o->list = NULL;
+    }
+    return o->info;
 }
 
-// Before release 1.18 the provider that has such endpoints over TCP is `net`; `tcp` lays a slow one over its streams.
+// Before release 1.18 the provider that has such endpoints over TCP is `net`; `tcp` lays a slow one over its streams ("tcp;ofi_rxm"),
+// which only who asks for tcp gets: sockets are faster.
 static bool provider_find(Ofi *o, const char *want, const char *ip, char *why, size_t why_bytes) {
     const struct {
         const char *want, *name;
         bool ip;
     } ways[] = {{"efa", "efa", false}, {"tcp", "net", true}, {"tcp", "tcp", true}};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
-        if ((!want || !strcmp(want, ways[i].want)) && info_find(o, ways[i].name, ways[i].ip ? ip : NULL))
+        if ((!want || !strcmp(want, ways[i].want)) && info_find(o, ways[i].name, ways[i].ip ? ip : NULL, want))
             return true;
     snprintf(why, why_bytes, "libfabric has no %s here", want ? want : "provider");
     return false;
@@ -143,9 +151,7 @@ bool ofi_open(const char *provider, const char *ip, const OfiMemory *m, Ofi **ou
     o->fd = -1;
     bool ok = library_open(o, why, why_bytes) && provider_find(o, provider, ip, why, why_bytes);
     if (ok) {
-        if (o->info->domain_attr->mr_mode & FI_MR_LOCAL) // a card's queues have the length they have
-            ;
-        else
+        if (!(o->info->domain_attr->mr_mode & FI_MR_LOCAL)) // a card's queues have the length they have
             info_fit(o->info, m);
         ok = endpoint_open(o, m, why, why_bytes);
     }
@@ -164,8 +170,8 @@ void ofi_close(Ofi *o) {
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i])
             fi_close(parts[i]);
-    if (o->info)
-        o->freeinfo(o->info);
+    if (o->list)
+        o->freeinfo(o->list);
     free(o); // the library stays: it may have threads and handlers of its own
 }
 
