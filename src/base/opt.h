@@ -114,8 +114,8 @@
     X(BATCH, "batch", "", "", 'S', "samples", "ty", "of a step, of all devices together")            \
     X(VOCAB, "vocab", "", "", 'S', "count", "ty", "how many tokens a token file has; of text so many are learnt, 256 = its bytes") \
     X(PATCH, "patch", "", "", 'S', "pixels", "ty", "side of the squares that vit cuts images into")  \
-    X(DATA, "data", "", "", 'S', "FILE", "tyk",                                                       \
-      "text, tokens (.npy, .bin) or IDX images; empty = opentrn's documents, or digits drawn here") \
+    X(DATA, "data", "", "", 'S', "FILE|DIR", "tyk",                                                       \
+      "text, tokens (.npy, .bin), IDX images or a folder of PNG files, a folder in it for each class; empty = opentrn's documents, or digits drawn here") \
     X(STEPS, "steps", "", "", 'S', "count", "tyk", "steps of the whole run; empty = 500, precision: 50")             \
     X(SEED, "seed", "", "0", 'S', "number", "tgyk", "of weights, order of data, samples")             \
     X(TRAIN, "train", "", "off", 'B', "", "k", "PROG is the folder of an exported step: is it good enough in the chip's precisions?") \

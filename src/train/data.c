@@ -149,12 +149,14 @@ void data_open(Ctx *ctx, Arena *a, const char *path, bool images, Data *d) {
     } else if (!*path) {
         d->name = "opentrn's documents", d->at = data_text, d->count = data_text_end - data_text, d->text = true;
         d->print = print_of(d->at, (size_t)d->count);
+    } else if (images && data_is_folder(path)) {
+        data_folder(ctx, a, path, d);
     } else {
         const uint8_t *p = map(ctx, path, d, 0);
         d->images = false;
         data_parse(ctx, path, p, d->maps[0].bytes, d);
         if (d->images != images)
-            ctx_fail(ctx, OTRN_ARGUMENT, (Place){.file = path}, images ? "this model takes IDX images" : "this model takes text or tokens, not images");
+            ctx_fail(ctx, OTRN_ARGUMENT, (Place){.file = path}, images ? "this model takes IDX images, or a folder of PNG files" : "this model takes text or tokens, not images");
         d->print = print_of(p, d->maps[0].bytes);
         if (images)
             labels_open(ctx, a, path, d);

@@ -2,7 +2,7 @@
 // data.h — what a model learns from: tokens or images, mapped into memory, in an order that the seed and the step decide.
 //
 // Files are told apart by content and name: IDX images (labels lie beside them), .npy and .bin token files, all else text, a
-// token per byte. Without a file: opentrn's own documents, and digits that are drawn here. Nothing is remembered between
+// token per byte. A folder has PNG images in a folder for each class. Without a file: opentrn's own documents, and digits that are drawn here. Nothing is remembered between
 // steps: sample n of a run is a function of seed and n, so a run that goes on sees what it would have seen.
 #ifndef OTRN_TRAIN_DATA_H
 #define OTRN_TRAIN_DATA_H
@@ -22,6 +22,7 @@ typedef struct Data {
     int token_bytes;       // 1, 2, 4 or 8
     int64_t count;         // tokens or images
     int64_t height, width;
+    int64_t classes;       // of a folder of images; 0: DATA_DIGITS
     uint32_t print;        // of its contents, to know it again
     struct {
         void *at;
@@ -36,6 +37,10 @@ void data_close(Data *d);
 void data_tokens(Ctx *ctx, const Data *d, uint64_t seed, uint64_t n, int64_t seq, int64_t vocab, int32_t *out);
 // Pixels from 0 to 1, and the label.
 int32_t data_image(const Data *d, uint64_t seed, uint64_t n, float *pixels);
+
+// A folder of images; Raises IO, PARSE or ARGUMENT with the file.
+bool data_is_folder(const char *path);
+void data_folder(Ctx *ctx, Arena *a, const char *path, Data *out);
 
 // --- for tests -------------------------------------------------------------------------------------
 uint64_t data_order(uint64_t seed, uint64_t epoch, uint64_t i, uint64_t count); // a permutation of 0 … count-1

@@ -153,6 +153,8 @@ static void prepare(Train *t) {
     data_check(t);
     if (t->data.images && !r->folder)
         t->recipe.model.height = t->data.height, t->recipe.model.width = t->data.width;
+    if (t->data.classes && !t->from && !r->folder)
+        t->recipe.model.vocab = t->data.classes;
     compile(t);
     memory_make(t);
     state_make(t);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// train_fuzz.c — damaged safetensors, manifests of steps and of checkpoints, and files of tokens and images.
+// train_fuzz.c — damaged safetensors, manifests of steps and of checkpoints, PNG files, and files of tokens and images.
 #include <stdio.h>
 #include <string.h>
 
@@ -7,10 +7,13 @@
 #include "train/checkpoint.h"
 #include "train/data.h"
 #include "train/safetensors.h"
+#include "train/png.h"
 #include "train/step.h"
+#include "train/train.h"
 
 const char *const fuzz_seeds[] = {"tests/train/data/manifest.json", "tests/train/data/two.safetensors", "tests/train/data/images-idx3-ubyte",
-                                  "tests/tools/data/f32_2x3.npy", "tests/train/data/checkpoint.json", NULL};
+                                  "tests/tools/data/f32_2x3.npy", "tests/train/data/checkpoint.json", "tests/train/data/checkpoint_pairs.json",
+                                  "tests/train/data/small.png", NULL};
 
 // With its checksum made right again.
 static void manifest(Ctx *ctx, Arena *a, const uint8_t *data, size_t size) {
@@ -22,7 +25,11 @@ static void manifest(Ctx *ctx, Arena *a, const uint8_t *data, size_t size) {
         snprintf(sum, sizeof sum, "%08x", crc32c(0, text, (size_t)(at - text)));
         memcpy(at, sum, 8);
     }
-    checkpoint_manifest(ctx, a, "fuzz", text, size);
+    Recipe recipe = {0};
+    recipe_parse(ctx, a, &(Checkpoint){.path = "fuzz", .manifest = checkpoint_manifest(ctx, a, "fuzz", text, size)}, &recipe);
+    Buf out = {.arena = a};
+    for (uint32_t i = 0; i < recipe.bpe.count; i++)
+        bpe_decode(&recipe.bpe, BPE_BYTES + i, &out);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -37,6 +44,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         step_parse(&ctx, a, "fuzz", "folder", data, size, &step);
     if (CTX_TRY(&ctx, jb))
         manifest(&ctx, a, data, size);
+    Png png;
+    if (CTX_TRY(&ctx, jb))
+        png_parse(&ctx, a, "fuzz", data, size, &png);
     Data d = {0};
     if (size && CTX_TRY(&ctx, jb) && data_parse(&ctx, "fuzz.bin", data, size, &d) && !d.images) {
         int32_t tokens[4];
