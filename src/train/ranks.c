@@ -3,12 +3,14 @@
 #include "train/ranks.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "base/bytes.h"
 #include "net/net.h"
 #include "rt/job.h"
 
 #define JOIN_MS 300000
+#define LOST_MS 3000
 #define SET 2 // of launches that carry words, not programs
 
 static void layout_find(Arena *a, Ranks *r) {
@@ -55,7 +57,12 @@ void ranks_leave(Ranks *r, bool good) {
     r->net = NULL, r->root = NULL;
 }
 
-bool ranks_lost(const Ranks *r) { return r->net && net_lost(r->net); }
+// Who was told of a failure elsewhere may hear it before the connection ends.
+bool ranks_lost(const Ranks *r) {
+    for (int i = 0; i < LOST_MS / 10 && r->net && r->meets && !net_lost(r->net); i++)
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    return r->net && net_lost(r->net);
+}
 
 // --- words -----------------------------------------------------------------------------------------
 
@@ -66,6 +73,7 @@ typedef struct Talk {
 } Talk;
 
 static bool talk_begin(Talk *t, Ranks *r) {
+    r->meets = true;
     *t = (Talk){.r = r, .launch = {.set = SET, .name = "train"}};
     for (uint32_t i = 0; i < r->world; i++)
         t->launch.takes_part[i] = true;
@@ -96,6 +104,7 @@ static void talk_end(Ctx *ctx, Talk *t, bool begun, bool ok) {
         net_launch_end(t->r->net, &t->launch, ok ? NULL : t->why);
     if (!ok)
         ctx_fail(ctx, OTRN_CHECK, NO_PLACE, "process %u of %u: %s", t->r->rank, t->r->world, t->why);
+    t->r->meets = false;
 }
 
 void ranks_share(Ctx *ctx, Ranks *r, void *data, size_t bytes) {

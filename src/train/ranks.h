@@ -17,6 +17,7 @@ typedef struct Ranks {
     struct Net *net;              // NULL: this process is alone
     struct NetRoot *root;
     RtSpread spread;
+    bool meets;                   // in a step or a talk with the others
 } Ranks;
 
 #define RANKS_ALONE ((Ranks){.world = 1, .here = 1, .devices = 1})
@@ -30,7 +31,7 @@ typedef struct StepWord { // what a process says behind each step
 // Meets the others; alone when nothing says that there are any. Raises with who is missing.
 void ranks_join(Ctx *ctx, Arena *a, const Options *o, const char *chip, Ranks *out);
 void ranks_leave(Ranks *r, bool good); // good: the others need not worry
-bool ranks_lost(const Ranks *r);       // another process is gone
+bool ranks_lost(const Ranks *r);       // behind a failure: another process is gone, or goes now because it failed
 // Process 0's bytes are everybody's.
 void ranks_share(Ctx *ctx, Ranks *r, void *data, size_t bytes);
 const char *ranks_share_text(Ctx *ctx, Arena *a, Ranks *r, const char *text); // NULL goes too

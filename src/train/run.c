@@ -178,12 +178,14 @@ static void execute(Train *t) {
     for (int64_t d = 0; d < t->opt.devices; d++)
         args[d] = t->args + (size_t)d * na, results[d] = t->results + (size_t)d * nr;
     uint32_t devices = (uint32_t)t->ranks.devices;
+    t->ranks.meets = t->ranks.net;
     if (t->ranks.net)
         check(t, rt_execute_spread(t->exe, devices, 1, &t->ranks.spread, args, na, results, nr, &err), &err);
     else if (devices == 1)
         check(t, otrn_execute(t->exe, t->args, na, t->results, nr, &err), &err);
     else
         check(t, otrn_execute_many(t->exe, devices, 1, args, na, results, nr, &err), &err);
+    t->ranks.meets = false;
     for (size_t i = 0; i < na * (size_t)t->opt.devices; i++) {
         const Port *p = &t->step.args[i % na];
         const otrn_buffer *to = &t->args[i], *from = port_lasts(p) ? &t->results[i / na * nr + (size_t)p->result] : to;
