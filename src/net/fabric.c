@@ -25,7 +25,6 @@
 #define WINDOW_MAX 16
 #define OUT 4   // buffers to fill for each process
 #define SPARE 4 // posted for chunks that carry no bytes
-#define FEW_PEERS 32
 #define DONE_MAX 16
 
 typedef struct Chunk {
@@ -83,9 +82,15 @@ static Chunk *chunk_take(Fabric *f) {
 }
 
 static bool fabric_alloc(Fabric *f, uint32_t peers) {
-    bool few = peers <= FEW_PEERS;
-    f->window = few ? WINDOW_MAX : 4;
-    f->chunk = few ? 1 << 16 : 1 << 14;
+    static const struct {
+        uint32_t peers, window;
+        size_t chunk;
+    } sizes[] = {{8, 6, 1 << 18}, {32, WINDOW_MAX, 1 << 16}, {UINT32_MAX, 4, 1 << 14}}; // 53 MB at most
+    size_t k = 0;
+    while (peers > sizes[k].peers)
+        k++;
+    f->window = sizes[k].window;
+    f->chunk = sizes[k].chunk;
     f->nchunks = peers * (f->window + SPARE + OUT + 1);
     f->chunks = calloc(f->nchunks, sizeof *f->chunks);
     f->links = calloc(f->n, sizeof(Link *));
