@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Slurm's srun and Open MPI's mpirun tell the processes they start, in the words torchrun has for it."""
 
+import itertools
 import os
 import re
 import zlib
@@ -10,8 +11,8 @@ _FIRST_PORT, _PORTS = 30000, 2700  # below those that systems give away; the por
 
 def first_node(nodes):
     """The first of Slurm's list: "h[03-12,20],g1" begins with h03."""
-    name, digits = re.match(r"([^\[,]*)(?:\[(\d+))?", nodes).groups()
-    return name + (digits or "")
+    name, _, rest = nodes.partition(",")[0].partition("[")
+    return name + "".join(itertools.takewhile(str.isdigit, rest))
 
 
 def head(env):

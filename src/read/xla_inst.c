@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-enum { INST_OPCODE = 2, INST_SHAPE = 3, INST_LITERAL = 8, INST_PARAMETER = 9, INST_INDEX = 13, INST_OPERANDS = 36, INST_CALLED = 38 };
+enum { INST_OPCODE = 2, INST_SHAPE = 3, INST_LITERAL = 8, INST_PARAMETER = 9, INST_INDEX = 13, INST_OPERANDS = 36, INST_CALLED = 38, INST_SHARDING = 40 };
+enum { SHARDING_KIND = 1, SHARDING_MEMBERS = 5, SHARDING_TILED = 3, SHARDING_MANUAL = 4 };
 
 typedef struct Inst {
     Xla *x;
@@ -199,8 +200,23 @@ static HloOpcode code_of(const Inst *i) {
     return code;
 }
 
+// Tensors cut over devices are told in StableHLO: read without a word, every device would do all the work.
+static void whole_only(Xla *x, Pb sharding) {
+    int64_t kind = pb_int(x, sharding, SHARDING_KIND);
+    uint32_t n;
+    const Pb *members = pb_list(x, sharding, SHARDING_MEMBERS, &n);
+    if (kind == SHARDING_TILED || kind == SHARDING_MANUAL) {
+        ctx_hint(x->ctx, "hand over StableHLO: in JAX jit(f).lower(*args).as_text()");
+        xla_fail(x, OTRN_UNSUPPORTED, "the HLO module cuts tensors over devices; its shardings are not read");
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (pb_int(x, members[i], SHARDING_KIND) >= SHARDING_TILED)
+            whole_only(x, members[i]);
+}
+
 XlaVals xla_inst(Xla *x, XlaComp *c, RegionId into, Pb m, const XlaVals *vals, const XlaVals *params) {
     Inst i = {.x = x, .c = c, .into = into, .m = m, .vals = vals, .opcode = pb_text(x, m, INST_OPCODE), .loc = xla_loc(x, m)};
+    whole_only(x, pb_bytes(x, m, INST_SHARDING));
     if (!strcmp(i.opcode, "parameter"))
         return do_parameter(&i, params);
     i.called = pb_ints(x, m, INST_CALLED, &i.ncalled);

@@ -140,6 +140,53 @@ def test_what_a_module_says(tmp_path):
         assert out.returncode == 0 and "test_hlo.py" in out.stdout + out.stderr
 
 
+def test_shardings_are_refused(tmp_path):
+    """A module whose parameter says {devices=[4]<=[4]}, as OpSharding says it, would run as if nothing were cut."""
+    module = jax.jit(lambda a: a * 2).lower(V).compiler_ir("hlo").as_serialized_hlo_module_proto()
+    tiled = bytes([0xC2, 0x02, 2, 8, 3])  # field 40 of an instruction: field 1, the kind, is 3
+    with_it = _in_every(_fields(module), 3, lambda comp: _in_every(_fields(comp), 2, lambda inst: inst + tiled))
+    (tmp_path / "a.hlo.pb").write_bytes(with_it)
+    out = subprocess.run([OTRN, "compile", tmp_path / "a.hlo.pb"], capture_output=True, text=True)
+    assert out.returncode == 1 and "its shardings are not read" in out.stderr and "StableHLO" in out.stderr
+
+
+def _fields(data):
+    """(number, wire, payload) of a message, the payload as it stands."""
+    at, out = 0, []
+
+    def number():
+        nonlocal at
+        value, shift = 0, 0
+        while True:
+            byte = data[at]
+            at, value, shift = at + 1, value | (byte & 127) << shift, shift + 7
+            if byte < 128:
+                return value
+
+    while at < len(data):
+        key = number()
+        if key & 7 == 2:
+            n = number()
+            out.append((key >> 3, 2, data[at : at + n]))
+            at += n
+        elif key & 7 == 0:
+            out.append((key >> 3, 0, number()))
+        else:
+            n = 8 if key & 7 == 1 else 4
+            out.append((key >> 3, key & 7, data[at : at + n]))
+            at += n
+    return out
+
+
+def _in_every(fields, which, change):
+    out = b""
+    for number, wire, payload in fields:
+        payload = change(payload) if number == which and wire == 2 else payload
+        out += _varint(number << 3 | wire)
+        out += _varint(payload) if wire == 0 else (_varint(len(payload)) if wire == 2 else b"") + payload
+    return out
+
+
 def _varint(n):
     out = b""
     while n > 127:
