@@ -203,6 +203,19 @@ def test_graphs_of_the_cpu_build_nothing(tmp_path):
     assert not done.returncode and "building" not in done.stderr, done.stderr
 
 
+def test_a_backward_pass_on_the_cpu_may_come_first(tmp_path):
+    """Autograd counts devices once: the device has its place before it is built."""
+    code = """if True:
+        import torch, opentrn.torch
+        for device in ("cpu", "neuron"):
+            x = torch.ones(3, device=device, requires_grad=True)
+            (x * x).sum().backward()
+            print(x.grad.tolist())"""
+    env = os.environ | {"OTRN_CACHE_DIR": str(tmp_path), "OPENTRN_DEVICES": "1"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    assert "building" in done.stderr and done.stdout.split("\n")[:2] == ["[2.0, 2.0, 2.0]"] * 2, done.stderr
+
+
 def test_torch_neuronx_is_there():
     import torch_neuronx
 

@@ -16,6 +16,7 @@ from opentrn.neuron import lifted, native, sized
 
 _loaded = False
 _kernels: list[torch.library.Library] = []  # they undo what they did when they go
+_guards: list[object] = []  # torch has their addresses
 
 
 def _prepare(op, *args, **kwargs):
@@ -44,6 +45,20 @@ def _register():
     torch.__future__.set_swap_module_params_on_conversion(True)  # tied weights stay tied in .to("neuron")
     if native.path().exists():
         _lazy_init()
+    else:
+        _hold_place()
+
+
+def _hold_place():
+    """A device guard until there is ours: autograd counts devices once, at its first backward pass, and one on the CPU may come
+    before the device is built. It counts as one device."""
+
+    class Guard(torch._C._acc.DeviceGuard):
+        def type_(self):
+            return torch._C._autograd.DeviceType.PrivateUse1
+
+    _guards.append(Guard())
+    torch._C._acc.register_python_privateuseone_device_guard(_guards[0])
 
 
 # --- devices --------------------------------------------------------------------------------------
