@@ -17,6 +17,7 @@ from opentrn._predict.layout import check
 
 BYTES = {"bf16": 2, "fp32": 4}
 _BUCKET = 2**30
+LAYERS = 3  # of the longer piece: the second layer alone may be a few percent quicker than those behind it
 # Of a step, for each doubling of machines: what waiting for the slowest takes. From one to sixteen machines with the same software
 # published BERT-large steps grow by 4 to 20 % (9 in the mean) and GPT3's by 2 to 8 %, which are its reduction's.
 _SLOWEST = 0.011
@@ -24,10 +25,11 @@ _HLO = {"bf16": "bf16", "fp32": "f32"}
 
 
 class Line:
-    """Anything of a piece with n layers, from pieces with one and with two: a layer more costs what the second does."""
+    """Anything of a piece with n layers, from pieces with one and with LAYERS: a layer more costs what those behind the first do."""
 
-    def __init__(self, one, two, base=None):
-        self.base, self.layer = (one if base is None else base), two - one
+    def __init__(self, one, more, base=None):
+        each, rest = divmod(more - one, LAYERS - 1)
+        self.base, self.layer = (one if base is None else base), (more - one) / (LAYERS - 1) if rest else each  # counts stay whole
 
     def __call__(self, n):
         return self.base + (n - 1) * self.layer
@@ -48,7 +50,7 @@ def _piece(job, x, kind, n):
 def pieces(job, x):
     """Programs of a micro-batch that a layout needs."""
     out = [_piece(job, x, kind, 1) for kind in _kinds(x)]
-    return [*out, _piece(job, x, "whole" if x.pp == 1 else "middle", 2)]
+    return [*out, _piece(job, x, "whole" if x.pp == 1 else "middle", LAYERS)]
 
 
 def _size(shape):
@@ -84,19 +86,19 @@ class Parts:
         self.job, self.x, self.prices = job, x, prices
         prices.all(pieces(job, x))
         slope = "whole" if x.pp == 1 else "middle"
-        self.one, self.two = prices(_piece(job, x, slope, 1)), prices(_piece(job, x, slope, 2))
+        self.one, self.more = prices(_piece(job, x, slope, 1)), prices(_piece(job, x, slope, LAYERS))
         self.ends = {kind: prices(_piece(job, x, kind, 1)) for kind in _kinds(x)}
         if not x.zero:
-            prices.all([_update(job, x, r) for r in (*self.ends.values(), self.one, self.two)])
+            prices.all([_update(job, x, r) for r in (*self.ends.values(), self.one, self.more)])
 
     def micro(self, kind, key):
-        return Line(self.one[key], self.two[key], self.ends[kind][key])
+        return Line(self.one[key], self.more[key], self.ends[kind][key])
 
     def update(self, kind, key):
         if self.x.zero:
             return Part(self, kind, key)
-        one, two, base = (self.prices(_update(self.job, self.x, r))[key] for r in (self.one, self.two, self.ends[kind]))
-        return Line(one, two, base)
+        one, more, base = (self.prices(_update(self.job, self.x, r))[key] for r in (self.one, self.more, self.ends[kind]))
+        return Line(one, more, base)
 
     def count(self, kind, expert=None, learned=True):
         """Weights of a device; expert: only those of experts, or only the others."""
@@ -105,7 +107,7 @@ class Parts:
             rows = record["weights"]
             return sum(_size(s) for s, e, frozen in rows if expert in (None, e) and not (learned and frozen))
 
-        return Line(of(self.one), of(self.two), of(self.ends[kind]))
+        return Line(of(self.one), of(self.more), of(self.ends[kind]))
 
 
 def stages(m, x):
@@ -278,7 +280,7 @@ def _engines(p, line):
     """Share of a micro-batch that each engine is busy, on the stage with the most layers."""
     kind, n = max(line, key=lambda v: v[1])
     total = p.micro(kind, "total_us")(n)
-    busy = {k: Line(p.one["busy_us"][k], p.two["busy_us"][k], p.ends[kind]["busy_us"][k])(n) for k in p.one["busy_us"]}
+    busy = {k: Line(p.one["busy_us"][k], p.more["busy_us"][k], p.ends[kind]["busy_us"][k])(n) for k in p.one["busy_us"]}
     return {k: max(v, 0.0) / total for k, v in busy.items()}
 
 
