@@ -11,11 +11,12 @@ import sys
 import types
 
 import torch
+from torch.library import Library
 
 from opentrn.neuron import lifted, native, sized
 
 _loaded = False
-_kernels: list[torch.library.Library] = []  # they undo what they did when they go
+_kernels: list[Library] = []  # they undo what they did when they go
 _guards: list[object] = []  # torch has their addresses
 
 
@@ -32,7 +33,7 @@ def _lazy_init():
         return
     lifted.install(native.load())
     _loaded = True
-    _kernels.append(torch.library.Library("_", "IMPL"))
+    _kernels.append(Library("_", "IMPL"))
     _kernels[0].fallback(_prepare, "PrivateUse2")
     _kernels.append(sized.install())
 
