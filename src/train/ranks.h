@@ -24,8 +24,6 @@ typedef struct Ranks {
 
 typedef struct StepWord { // what a process says behind each step
     uint32_t stop;        // it was asked to
-    uint32_t pad;
-    double feed_seconds;  // it waited for its data
 } StepWord;
 
 // Meets the others; alone when nothing says that there are any. Raises with who is missing.

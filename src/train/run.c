@@ -235,9 +235,7 @@ static void loop(Train *t) {
     double from = now_seconds(); // a step's time begins where the one before ended: copies for checkpoints count too
     t->stopped = ranks_agree(t->ctx, &t->ranks, &(StepWord){.stop = asked != 0}, words);
     while (t->at < t->recipe.steps && !t->stopped) {
-        double fed = now_seconds();
         feed_step(t);
-        fed = now_seconds() - fed;
         execute(t);
         t->loss = scalar_of(t, t->step.loss);
         t->at++;
@@ -250,7 +248,7 @@ static void loop(Train *t) {
         if (t->due && t->at < t->recipe.steps && saver_free(&t->saver))
             save(t);
         errors_tell(t);
-        t->stopped = ranks_agree(t->ctx, &t->ranks, &(StepWord){.stop = asked != 0, .feed_seconds = fed}, words);
+        t->stopped = ranks_agree(t->ctx, &t->ranks, &(StepWord){.stop = asked != 0}, words);
     }
 }
 
