@@ -56,17 +56,17 @@ static void table_print(Arena *a, const StatusPages *pages, const Before *before
     gethostname(host, sizeof host - 1);
     printf("%s: %u process%s\n", host, pages->n, pages->n == 1 ? "" : "es");
     if (pages->n)
-        printf("%8s %7s %4s %15s %15s %10s %8s %5s  %-36s %-14s %s\n", "pid", "rank", "dev", "HBM, GB", "step", "loss", "runs/s", "busy", "modelled engines",
+        printf("%8s %7s %4s %18s %15s %10s %8s %5s  %-36s %-14s %s\n", "pid", "rank", "dev", "HBM", "step", "loss", "runs/s", "busy", "modelled engines",
                "program", "command");
     for (uint32_t i = 0; i < pages->n; i++) {
         const StatusPage *p = &pages->at[i];
         Rate r = rate_of(p, before, now);
         const char *rank = p->world > 1 ? arena_printf(a, "%u/%u", p->rank, p->world) : "-";
         bool giga = p->hbm_bytes >= 1000000000;
-        const char *hbm = arena_printf(a, "%.3g %s of %.3g", (double)p->hbm_bytes * (giga ? 1e-9 : 1e-6), giga ? "GB" : "MB", (double)p->hbm_capacity * 1e-9);
+        const char *hbm = arena_printf(a, "%.3g %s of %.3g GB", (double)p->hbm_bytes * (giga ? 1e-9 : 1e-6), giga ? "GB" : "MB", (double)p->hbm_capacity * 1e-9);
         const char *step = p->steps ? arena_printf(a, "%lld of %lld", (long long)p->step, (long long)p->steps) : "-";
         const char *loss = p->steps ? arena_printf(a, "%.4f", p->loss) : "-";
-        printf("%8lld %7s %4u %15s %15s %10s %8.3g %4.0f%%  %-36s %-14.14s %.60s\n", (long long)p->pid, rank, p->devices, hbm, step, loss, r.runs,
+        printf("%8lld %7s %4u %18s %15s %10s %8.3g %4.0f%%  %-36s %-14.14s %.60s\n", (long long)p->pid, rank, p->devices, hbm, step, loss, r.runs,
                100 * r.busy, engines_text(a, p), p->program, p->command);
     }
 }
@@ -97,20 +97,22 @@ static void json_print(Arena *a, const StatusPages *pages, const Before *before,
 int cmd_top(Tool *t) {
     Before before = {0};
     bool json = opt_on(&t->opt, OPT_JSON), once = json || opt_on(&t->opt, OPT_ONCE) || !isatty(1);
-    for (;;) {
-        Arena a, *pages_of = t->arena; // pages of the round before are asked for in the next
+    Arena rounds[2]; // pages of the round before are asked for in the next
+    arena_init(&rounds[0], t->ctx), arena_init(&rounds[1], t->ctx);
+    for (int k = 0;; k = !k) {
         StatusPages pages = {0};
         double now = now_seconds();
-        arena_init(&a, t->ctx);
-        status_list(pages_of, &t->opt, &pages);
+        arena_reset(&rounds[k]);
+        status_list(&rounds[k], &t->opt, &pages);
         if (!once)
             printf("\033[H\033[J");
-        (json ? json_print : table_print)(&a, &pages, &before, now);
+        (json ? json_print : table_print)(&rounds[k], &pages, &before, now);
         fflush(stdout);
-        arena_fini(&a);
         if (once)
-            return 0;
+            break;
         before = (Before){pages, now};
         nanosleep(&(struct timespec){.tv_sec = PERIOD_MS / 1000, .tv_nsec = PERIOD_MS % 1000 * 1000000L}, NULL);
     }
+    arena_fini(&rounds[0]), arena_fini(&rounds[1]);
+    return 0;
 }
