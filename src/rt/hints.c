@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hints.c — tries other options, and arguments given away.
+// hints.c — tries other options, arguments given away, masks of -inf.
 //
 // A hint is only ever a measured one: each row of the table below is compiled and priced, and shown with what it gave.
 #include "rt/hints.h"
@@ -12,19 +12,11 @@
 
 typedef struct Try {
     const char *what, *how; // in words; the option, or what to write in the program
-    int option;             // OPT_… to set, or -1: arguments are given away
+    int option;             // OPT_… to set, or -1: the program is changed before it is compiled,
     const char *value;
+    void (*prepare)(void *base, Hlo *h); // … by this function; an error when there is nothing to change
     bool changes_numbers;
 } Try;
-
-static const Try tries[] = {
-    {"products in bf16", "--auto-cast=matmult", OPT_AUTO_CAST, "matmult", true},
-    {"all operations in bf16", "--auto-cast=all", OPT_AUTO_CAST, "all", true},
-    {"two cores as one", "--lnc=2", OPT_LNC, "2", false},
-    {"one core by itself", "--lnc=1", OPT_LNC, "1", false},
-    {"arguments given away", "donate_argnums of jax.jit", -1, NULL, false},
-};
-#define TRY_COUNT (sizeof tries / sizeof *tries)
 
 static bool same_type(const ArtValue *a, const ArtValue *b) {
     return a->dtype == b->dtype && a->rank == b->rank && a->memory == b->memory &&
@@ -64,6 +56,49 @@ static void donate(void *arg, Hlo *h) {
     f->narg_attrs = counts;
 }
 
+// A mask's finite number: no other constant of a training step is so far below zero; below MASK_NOTHING it counts as -inf (tile/mask.c).
+#define MASK_MOST (-1e4)
+#define MASK_NOTHING (-2e38)
+
+static bool is_mask_number(const Hlo *h, const HloOp *op) {
+    if (op->code != HLO_CONSTANT)
+        return false;
+    const HloAttr *a = hlo_attr(op, AK_VALUE);
+    int dtype = hlo_value_type(h, op->results)->dtype;
+    if (!a || a->kind != HA_TENSOR || !dtype_is_float(dtype) || a->n != dtype_bytes(dtype)) // one number, or a splat
+        return false;
+    double x = dtype_to_f64(dtype, a->data);
+    return x <= MASK_MOST && x > MASK_NOTHING;
+}
+
+// Columns masked with -inf are left out whatever the scores are, with a finite number only where scores have a bound.
+static void mask_with_inf(void *base, Hlo *h) {
+    (void)base;
+    bool any = false;
+    for (OpId id = 1; id < h->ops.n; id++) {
+        if (!is_mask_number(h, hlo_at(h, id)))
+            continue;
+        HloOp *op = hlo_at(h, id);
+        int dtype = hlo_value_type(h, op->results)->dtype;
+        uint8_t *inf = ARENA_NEWN(h->arena, uint8_t, 8);
+        dtype_from_f64(dtype, inf, -HUGE_VAL);
+        hlo_attr_slot(h, id, AK_VALUE)->data = inf;
+        any = true;
+    }
+    if (!any)
+        ctx_fail(h->ctx, OTRN_UNSUPPORTED, NO_PLACE, "nothing is masked with a finite number");
+}
+
+static const Try tries[] = {
+    {"products in bf16", "--auto-cast=matmult", OPT_AUTO_CAST, "matmult", NULL, true},
+    {"all operations in bf16", "--auto-cast=all", OPT_AUTO_CAST, "all", NULL, true},
+    {"two cores as one", "--lnc=2", OPT_LNC, "2", NULL, false},
+    {"one core by itself", "--lnc=1", OPT_LNC, "1", NULL, false},
+    {"arguments given away", "donate_argnums of jax.jit", -1, NULL, donate, false},
+    {"masks of -inf", "jnp.where(mask, scores, -jnp.inf), or jnp.finfo(scores.dtype).min", -1, NULL, mask_with_inf, false},
+};
+#define TRY_COUNT (sizeof tries / sizeof *tries)
+
 static bool has_f32_products(const Artifact *art) {
     for (uint32_t pc = 0; pc < art->ncode; pc++)
         if (isa_rows[art->code[pc].op].cost == COST_MATMUL && art->code[pc].stype == DT_F32)
@@ -77,10 +112,10 @@ static bool applies(const RtPricing *how, const RtPriced *base, const Try *y) {
         return !strcmp(how->how.opts->val[OPT_AUTO_CAST], "none") && (!strcmp(y->value, "all") || has_f32_products(base->art));
     if (y->option == OPT_LNC)
         return base->chip.cores_per_logical >= 2 && (*y->value == '2') != (base->art->peer != NULL);
-    for (uint32_t i = 0; i < base->art->nargs; i++)
+    for (uint32_t i = 0; y->prepare == donate && i < base->art->nargs; i++)
         if (could_donate(base->art, i))
             return true;
-    return false;
+    return y->prepare == mask_with_inf;
 }
 
 // Compiles and prices with an arena of its own; false when it does not compile so.
@@ -95,8 +130,7 @@ static bool try_it(const RtPricing *how, const RtPriced *base, const void *bytes
         if (y->option >= 0)
             opts.val[y->option] = y->value, opts.from[y->option] = "command line";
         RtCompile c = {.opts = &opts, .chip = how->how.chip, .name = how->how.name, .bytes = bytes, .size = size, .pool = how->how.pool};
-        if (y->option < 0)
-            c.prepare = donate, c.prepare_arg = base->art;
+        c.prepare = y->prepare, c.prepare_arg = base->art;
         Buf made = {0};
         rt_compile(&ctx, &arena, &c, &made);
         RtPricing again = *how;
@@ -112,17 +146,27 @@ static bool try_it(const RtPricing *how, const RtPriced *base, const void *bytes
     return ok;
 }
 
+static bool hint_of(const RtPricing *how, const RtPriced *base, const void *bytes, size_t size, const Try *y, RtHint *out) {
+    double was = base->clock.total_ns, room = view_hbm_planned(base->art);
+    *out = (RtHint){.what = y->what, .how = y->how, .changes_numbers = y->changes_numbers};
+    if (!applies(how, base, y) || !try_it(how, base, bytes, size, y, out))
+        return false;
+    out->helps = out->ns < was * (1 - GAIN_TIME) || (out->hbm_bytes < room * (1 - GAIN_BYTES) && out->ns < was * (1 + GAIN_TIME));
+    return true;
+}
+
+bool rt_hint_masks(const RtPricing *how, const RtPriced *base, const void *bytes, size_t size, RtHint *out) {
+    const Try *y = tries;
+    while (y->prepare != mask_with_inf)
+        y++;
+    return hint_of(how, base, bytes, size, y, out) && out->helps;
+}
+
 uint32_t rt_hints(Arena *a, const RtPricing *how, const RtPriced *base, const void *bytes, size_t size, RtHint **out) {
     uint32_t n = 0;
-    double was = base->clock.total_ns, room = view_hbm_planned(base->art);
     *out = ARENA_NEWN(a, RtHint, TRY_COUNT);
-    for (size_t i = 0; i < TRY_COUNT; i++) {
-        RtHint h = {.what = tries[i].what, .how = tries[i].how, .changes_numbers = tries[i].changes_numbers};
-        if (!applies(how, base, &tries[i]) || !try_it(how, base, bytes, size, &tries[i], &h))
-            continue;
-        h.helps = h.ns < was * (1 - GAIN_TIME) || (h.hbm_bytes < room * (1 - GAIN_BYTES) && h.ns < was * (1 + GAIN_TIME));
-        (*out)[n++] = h;
-    }
+    for (size_t i = 0; i < TRY_COUNT; i++)
+        n += hint_of(how, base, bytes, size, &tries[i], &(*out)[n]);
     return n;
 }
 

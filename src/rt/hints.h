@@ -14,6 +14,8 @@ typedef struct RtHint {
 
 // `base` is the program, whose text or bytecode the bytes are, as priced by `how`. Returns how many were tried.
 uint32_t rt_hints(Arena *a, const RtPricing *how, const RtPriced *base, const void *bytes, size_t size, RtHint **out);
+// Whether it is quicker when it masks with -inf instead of a finite number.
+bool rt_hint_masks(const RtPricing *how, const RtPriced *base, const void *bytes, size_t size, RtHint *out);
 // "97.7 to 77.4 ms (-20.8 %)"
 const char *rt_hint_text(Arena *a, const RtPriced *base, const RtHint *h);
 // As the page has them.

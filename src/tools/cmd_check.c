@@ -17,7 +17,7 @@ static int check_program(Tool *t, const char *path, const void *data, size_t siz
     arena_init(&arena, &ctx);
     Arena *volatile keep = &arena;
     Buf bytes = {0}, *volatile out = &bytes;
-    Reasons reasons = {.arena = t->arena};
+    Reasons reasons = {.arena = t->arena, .bytes = data, .size = size};
     RtCompile in = {.opts = &t->opt, .name = path, .bytes = data, .size = size, .hook = explain_note, .hook_arg = &reasons};
     progress_begin(t, "compiling");
     bool ok = CTX_TRY(&ctx, here);

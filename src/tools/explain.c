@@ -282,6 +282,14 @@ static void draws_print(const Prof *p, const Reasons *r, uint32_t most) {
            "  the engines' own generators, which costs next to nothing (other numbers); so does rng_bit_generator with algorithm DEFAULT\n");
 }
 
+// Columns masked with a finite number are computed, because a row of scores as low as that number would need them.
+static void masks_print(Arena *a, const Prof *p, const Reasons *r) {
+    RtHint h;
+    if (r->bytes && rt_hint_masks(&p->how, &p->priced, r->bytes, r->size, &h))
+        printf("\nmasked with a finite number: columns of attention that would be left out under -inf are computed\n  %s: %s\n", h.how,
+               rt_hint_text(a, &p->priced, &h));
+}
+
 static void live_print(Arena *a, const Prof *p, bool all) {
     double planned = view_hbm_planned(p->art);
     printf("\npeak HBM: %s of %s; live there\n", view_scaled(a, planned, 4, "B"),
@@ -338,6 +346,7 @@ Verdict explain_print(Tool *t, const Prof *p, const Reasons *r, uint32_t lines) 
     lines_print(t->arena, p, &by, lines);
     gpsimd_print(t->arena, p, r, lines);
     draws_print(p, r, lines);
+    masks_print(t->arena, p, r);
     spills_print(t->arena, p, lines ? SPILLS_SHOWN : 0);
     live_print(t->arena, p, !lines);
     Verdict v = share > limit ? VERDICT_SLOW : VERDICT_SUPPORTED;

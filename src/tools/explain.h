@@ -22,6 +22,8 @@ typedef struct Reasons {
     Why *at; // per kernel: why it is one
     uint32_t n;
     VEC(ExactDraw) draws; // each line once
+    const void *bytes;    // the program; NULL: it is not compiled in another way
+    size_t size;
 } Reasons;
 RtHook explain_note; // takes them (arg) from graph and artifact while that is made
 // At most `lines` of each list; 0: all.
