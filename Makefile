@@ -17,7 +17,8 @@
 # make same         do two compilers make the same instructions of the tests' programs and the zoo's: SINCE=commit, T=conv
 # make namespaces   training over four hosts in network namespaces: the bits of one process, failures named, slow hosts found; needs root
 # make launchers    programs under torchrun, Slurm, Open MPI 4 and 5 (OMPI5=folder) and sshd, on such hosts; what is not installed is skipped
-# make opinfo       PyTorch operator samples on the device `neuron` (ROAD=graph: captured); needs ./dev test-torch once
+# make opinfo             PyTorch operator samples on the device `neuron` (ROAD=graph: captured); needs ./dev test-torch once
+# make eager              host time of small eager operators on it beside the CPU
 # make wheel-check  the Python package as a stranger gets it: sdist, wheel, fresh environments; needs a network
 # make abi HEADER=pjrt_c_api.h    our PJRT declarations against the official ones
 # make kill-train   training runs killed at random moments and resumed, 1 and 4 processes: RUNS=150 each, SEED=1
@@ -192,6 +193,9 @@ unedited: all
 opinfo: all
 	@OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn.so) PYTHONPATH=python .venv/bin/python tests/torch/opinfo.py $(if $(ROAD),--road=$(ROAD)) $(T)
 
+eager: all
+	@OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn.so) PYTHONPATH=python .venv/bin/python bench/eager_bench.py $(if $(T),--only='$(T)')
+
 wheel-check:
 	python3 scripts/wheel_check.py $(if $(JAX),--jax=$(JAX))
 
@@ -247,6 +251,6 @@ arm64: # a compile check of the portable paths
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: s3 power-cut kill-train all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table products attention zoo same bench namespaces launchers opinfo wheel-check recipes abi install uninstall format arm64 clean levels composition
+.PHONY: s3 power-cut kill-train all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table products attention zoo same bench namespaces launchers opinfo eager unedited wheel-check recipes abi install uninstall format arm64 clean levels composition
 .SECONDARY:
 -include $(shell find $(BUILD)/obj $(BUILD)/levels/obj -name '*.d' 2>/dev/null)

@@ -17,6 +17,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/rows.h"
+
 #if defined(__x86_64__)
 #include <emmintrin.h>
 #endif
@@ -136,6 +138,10 @@ static void run_stream(uint8_t *dst, const uint8_t *src, size_t n) {
 
 static void rows_run(const Copy *c, uint8_t *dst, const uint8_t *src, size_t rows, size_t last) {
     size_t bytes = c->col.n * c->elem;
+    if (bytes <= ROWS_SHORT && !c->stream && last == c->col.n) {
+        rows_copy(dst, c->row.d, src, c->row.s, rows, bytes);
+        return;
+    }
     for (size_t r = 0; r < rows; r++, dst += c->row.d, src += c->row.s) {
         size_t n = r + 1 == rows ? last * c->elem : bytes;
         if (r + 1 < rows && bytes <= FETCH_BYTES) // a short row ends before the hardware looks ahead

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/round.h"
+#include "base/rows.h"
 
 #define GRAIN_ELEMS 8192 // least work worth a handoff
 
@@ -174,9 +175,22 @@ static void move_run(bool gather, void *block, uint8_t *at, int64_t step, size_t
     }
 }
 
+static uint8_t *in_place(const EngTensor *t, const EngBlock *b) {
+    return eng_row(t, b, b->row) + (int64_t)b->col * t->bytes;
+}
+
 static void move_block(bool gather, const EngTensor *t, const EngBlock *b, uint8_t *block) {
     if (t->cols == 1) { // a column
         move_run(gather, block, eng_row(t, b, b->row), t->pitch, b->rows, t->bytes);
+        return;
+    }
+    if (t->flat) {
+        size_t bytes = b->cols * t->bytes;
+        uint8_t *at = in_place(t, b);
+        if (gather)
+            rows_copy(block, (int64_t)bytes, at, t->pitch, b->rows, bytes);
+        else
+            rows_copy(at, t->pitch, block, (int64_t)bytes, b->rows, bytes);
         return;
     }
     for (uint32_t r = 0; r < b->rows; r++) {
@@ -226,10 +240,6 @@ bool eng_move(const EngTensor *dst, const EngTensor *src, const EngBlock *b) {
         }
     }
     return true;
-}
-
-static uint8_t *in_place(const EngTensor *t, const EngBlock *b) {
-    return eng_row(t, b, b->row) + (int64_t)b->col * t->bytes;
 }
 
 // --- types -----------------------------------------------------------------------------------------------
