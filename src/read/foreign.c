@@ -183,7 +183,6 @@ static const struct {
     const char *what, *todo;
 } kinds[] = {
     {is_empty, "an empty file", AS_STABLEHLO},
-    {is_hlo_text, "XLA's HLO text, not StableHLO", "the same as a protocol buffer is read (--xla_dump_hlo_as_proto); " AS_STABLEHLO},
     {is_jax_export, "a serialised jax.export.Exported", "jax.export.deserialize(bytes).mlir_module() is the program in it"},
     {is_jaxpr, "a jaxpr", AS_STABLEHLO},
     {is_neff, "a NEFF, a program compiled by neuronx-cc", "opentrn compiles the program it was made from: " AS_STABLEHLO},
@@ -213,6 +212,8 @@ static const struct {
 };
 
 bool read_is_xla(const void *bytes, size_t size) { return is_hlo_proto((File){bytes, size}); }
+
+bool read_is_xla_text(const void *bytes, size_t size) { return is_hlo_text((File){bytes, size}); }
 
 void read_foreign(Ctx *ctx, const char *name, const void *bytes, size_t size) {
     File f = {bytes, size};

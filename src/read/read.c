@@ -8,6 +8,8 @@ Hlo *read_program(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_
         h = read_bytecode(ctx, a, name, bytes, size);
     } else if (read_is_xla(bytes, size)) {
         h = read_xla(ctx, a, name, bytes, size);
+    } else if (read_is_xla_text(bytes, size)) {
+        h = read_xla_text(ctx, a, name, bytes, size);
     } else {
         read_foreign(ctx, name, bytes, size);
         h = read_text(ctx, a, name, bytes, size);

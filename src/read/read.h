@@ -10,6 +10,8 @@ bool read_is_bytecode(const void *bytes, size_t size); // by its magic
 Hlo *read_bytecode(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size);
 Hlo *read_text(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size);
 bool read_is_xla(const void *bytes, size_t size); // an HloModuleProto, or a message around one
+bool read_is_xla_text(const void *bytes, size_t size); // begins with HloModule
+Hlo *read_xla_text(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size);
 Hlo *read_xla(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size);
 void read_foreign(Ctx *ctx, const char *name, const void *bytes, size_t size); // raises for what is known not to be a program
 // A module's list of results that take over arguments (mhlo.input_output_alias), as entries of the arguments.

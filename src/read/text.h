@@ -197,6 +197,7 @@ HloAttr text_ints_take(TextRead *p, uint32_t base);
 // --- text_dense.c --------------------------------------------------------------------------------
 HloAttr text_dense(TextRead *p);   // at "dense<" or "dense_resource<", with its type
 HloAttr text_array(TextRead *p);   // at "array<"
+void text_scalar(TextRead *p, int dtype, uint8_t *out); // one element, not complex
 
 // --- text_slot.c ---------------------------------------------------------------------------------
 // One entry `name = value` of an op's attributes, the reader stands behind the name: into a slot

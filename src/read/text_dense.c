@@ -123,6 +123,12 @@ static void scalar(Dense *d, int dtype, uint8_t *out) {
     d->s = s;
 }
 
+void text_scalar(TextRead *p, int dtype, uint8_t *out) {
+    Dense d = {.p = p, .open = p->at, .s = p->at, .end = p->end};
+    scalar(&d, dtype, out);
+    p->at = d.s;
+}
+
 static void element(Dense *d, uint8_t *out) {
     if (!dtype_is_complex(d->dtype)) {
         scalar(d, d->dtype, out);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // text_lex.c — the characters of MLIR text: space, words, numbers, strings, places, hashed names.
+#define _GNU_SOURCE // memmem
 #include "read/text.h"
 
 #include <stdio.h>
@@ -67,9 +68,11 @@ void text_space(TextRead *p) {
     for (; s < end; s++) {
         if (*s == ' ' || *s == '\n' || *s == '\t' || *s == '\r')
             continue;
-        if (*s != '/' || end - s < 2 || s[1] != '/')
+        if (*s != '/' || end - s < 2 || (s[1] != '/' && s[1] != '*'))
             break;
-        s = memchr(s, '\n', (size_t)(end - s));
+        bool block = s[1] == '*'; // HLO's
+        s = block ? memmem(s + 2, (size_t)(end - s - 2), "*/", 2) : memchr(s, '\n', (size_t)(end - s));
+        s += s && block;
         if (!s) {
             s = end;
             break;

@@ -22,7 +22,8 @@ void xla_fail(Xla *x, otrn_status code, const char *fmt, ...) {
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    ctx_fail(x->ctx, code, (Place){.file = x->h->file}, "%s", text);
+    Place at = x->loc ? hlo_place(x->h, x->loc) : (Place){0};
+    ctx_fail(x->ctx, code, at.file ? at : (Place){.file = x->h->file}, "%s", text);
 }
 
 // --- names and numbers -------------------------------------------------------------------------------

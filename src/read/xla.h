@@ -5,6 +5,10 @@
 //   xla.c         HloModuleProto to graph: computations, functions, arguments, aliases
 //   xla_inst.c    an instruction: its operands, regions and results; tuples; control flow
 //   xla_attr.c    its attributes, constants, types and places
+//   xla_text.c    HLO text to the protocol buffer it stands for: module, computations, instructions
+//   xla_text_attr.c  … its attributes, shapes and constants
+//
+// Text is only another way to write the messages, so there is one road, and one table of attributes, for both.
 //
 // HLO says the same as StableHLO in other words. An instruction has one value, perhaps a tuple; here each is the list of the
 // arrays in it, so tuples vanish: taking an element is taking a part of the list. Computations that an instruction names
@@ -18,6 +22,7 @@
 #include "hlo/hlo.h"
 
 #define XLA_MAX_DEPTH 200     // computations, and shapes, inside one another
+#define XLA_SHARDING_TEXT 1000 // a field of ours: the sharding as text has it
 #define XLA_MAX_MADE 4000000u // instructions, each counted as often as it is built
 
 typedef struct Pb { // a message, or the bytes of a field
@@ -60,7 +65,21 @@ typedef struct Xla {
     Pb frames; // StackFrameIndexProto
     const Pb *files, *places, *stack; // its lists
     uint32_t nfiles, nplaces, nstack;
+    LocId loc; // of the instruction at hand
 } Xla;
+
+// An attribute of an operation: where the message has it and how it is called in text.
+typedef enum XlaHow { XLA_ALL, XLA_FIRST, XLA_ONE, XLA_FLAG, XLA_ENUM } XlaHow; // a list, its first number, a number, a boolean, a name's number
+typedef struct XlaRow {
+    uint16_t code;
+    uint8_t field, inside, how, key; // inside: field of the message there, or 0
+    const char *text;
+} XlaRow;
+
+typedef struct XlaKind { // of elements: XLA's number, and the field of a literal that holds such
+    uint8_t number, field, dtype;
+    const char *text;
+} XlaKind;
 
 typedef VEC(TypeId) XlaTypes;
 
@@ -86,6 +105,7 @@ const XlaVals *xla_args(Xla *x, const XlaComp *c, ValueId first);               
 const char *xla_func(Xla *x, XlaComp *c);                                         // name of the function it becomes
 
 // --- xla_inst.c
+HloOpcode xla_code(const char *opcode); // HLO_NONE: not an operation of ours
 XlaVals xla_inst(Xla *x, XlaComp *c, RegionId into, Pb m, const XlaVals *vals, const XlaVals *params);
 
 // --- xla_attr.c
@@ -94,5 +114,10 @@ uint32_t xla_leaves(Xla *x, Pb shape);             // how many
 LocId xla_loc(Xla *x, Pb m);
 HloAttr xla_literal(Xla *x, Pb literal, TypeId type);
 void xla_attrs(Xla *x, OpId id, Pb m);
+const XlaRow *xla_row(int code, const char *text);        // NULL when that operation has no such attribute in the table
+const XlaKind *xla_kind(const char *text, int dtype);     // by text, or where that is NULL by dtype; NULL: not known
+// Device numbers 0, 1, … reshaped to these dimensions and transposed; NULL when they are not `want` of them or make no sense.
+const int64_t *xla_iota(Arena *a, const int64_t *dims, uint32_t n, const int64_t *perm, uint32_t nperm, int64_t want);
+bool xla_kind_varint(int dtype);                          // its literals are numbers of varying length
 
 #endif

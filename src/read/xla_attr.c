@@ -6,22 +6,32 @@
 
 #include <string.h>
 
+#include "coll/groups.h"
 #include "read/text.h"
 
 // --- types -------------------------------------------------------------------------------------------
 
 enum { SHAPE_TYPE = 2, SHAPE_DIMS = 3, SHAPE_MEMBERS = 4, SHAPE_LAYOUT = 5, SHAPE_DYNAMIC = 6, TYPE_TUPLE = 13, TYPE_TOKEN = 17 };
 
-// XLA's number of an element type, and the field of a literal that holds such elements.
-static const struct {
-    uint8_t number, field, dtype;
-} kinds[] = {
-    {1, 2, DT_I1},          {2, 15, DT_I8},          {3, 17, DT_I16},         {4, 4, DT_I32},         {5, 5, DT_I64},
-    {6, 3, DT_UI8},         {7, 16, DT_UI16},        {8, 6, DT_UI32},         {9, 7, DT_UI64},        {10, 11, DT_F16},
-    {11, 8, DT_F32},        {12, 9, DT_F64},         {16, 13, DT_BF16},       {15, 12, DT_C64},       {18, 18, DT_C128},
-    {19, 19, DT_F8E5M2},    {20, 20, DT_F8E4M3FN},   {23, 23, DT_F8E4M3B11FNUZ}, {24, 24, DT_F8E5M2FNUZ}, {25, 25, DT_F8E4M3FNUZ},
-    {28, 28, DT_F8E4M3},    {29, 29, DT_F8E3M4},     {33, 33, DT_F8E8M0FNU},
+static const XlaKind kinds[] = {
+    {1, 2, DT_I1, "pred"}, {2, 15, DT_I8, "s8"}, {3, 17, DT_I16, "s16"}, {4, 4, DT_I32, "s32"},
+    {5, 5, DT_I64, "s64"}, {6, 3, DT_UI8, "u8"}, {7, 16, DT_UI16, "u16"}, {8, 6, DT_UI32, "u32"},
+    {9, 7, DT_UI64, "u64"}, {10, 11, DT_F16, "f16"}, {11, 8, DT_F32, "f32"}, {12, 9, DT_F64, "f64"},
+    {16, 13, DT_BF16, "bf16"}, {15, 12, DT_C64, "c64"}, {18, 18, DT_C128, "c128"}, {19, 19, DT_F8E5M2, "f8e5m2"},
+    {20, 20, DT_F8E4M3FN, "f8e4m3fn"}, {23, 23, DT_F8E4M3B11FNUZ, "f8e4m3b11fnuz"}, {24, 24, DT_F8E5M2FNUZ, "f8e5m2fnuz"}, {25, 25, DT_F8E4M3FNUZ, "f8e4m3fnuz"},
+    {28, 28, DT_F8E4M3, "f8e4m3"}, {29, 29, DT_F8E3M4, "f8e3m4"}, {33, 33, DT_F8E8M0FNU, "f8e8m0fnu"},
 };
+
+const XlaKind *xla_kind(const char *text, int dtype) {
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (text ? !strcmp(kinds[i].text, text) : kinds[i].dtype == dtype)
+            return &kinds[i];
+    return NULL;
+}
+
+bool xla_kind_varint(int dtype) {
+    return dtype == DT_I1 || dtype == DT_I32 || dtype == DT_I64 || dtype == DT_UI32 || dtype == DT_UI64;
+}
 
 static TypeId array_type(Xla *x, Pb shape, int64_t number) {
     int dtype = DT_INVALID;
@@ -99,18 +109,16 @@ static void take_bytes(Xla *x, Pb literal, uint32_t field, Buf *out) {
 
 HloAttr xla_literal(Xla *x, Pb literal, TypeId type) {
     const HloType *t = hlo_type(x->h, type);
-    size_t each = dtype_row(t->dtype)->bytes, want = hlo_type_bytes(t), i = 0;
-    while (i < sizeof kinds / sizeof *kinds && kinds[i].dtype != t->dtype)
-        i++;
-    if (t->kind != HT_TENSOR || i == sizeof kinds / sizeof *kinds)
+    size_t each = dtype_row(t->dtype)->bytes, want = hlo_type_bytes(t);
+    const XlaKind *kind = xla_kind(NULL, t->dtype);
+    if (t->kind != HT_TENSOR || !kind)
         xla_fail(x, OTRN_UNSUPPORTED, "a constant of the HLO module that is no array");
     in_rows(x, pb_bytes(x, literal, 1));
     Buf out = {.arena = x->arena};
-    bool numbers = t->dtype == DT_I1 || t->dtype == DT_I32 || t->dtype == DT_I64 || t->dtype == DT_UI32 || t->dtype == DT_UI64;
-    if (numbers)
-        take_varints(x, literal, kinds[i].field, each, &out);
+    if (xla_kind_varint(t->dtype))
+        take_varints(x, literal, kind->field, each, &out);
     else
-        take_bytes(x, literal, kinds[i].field, &out);
+        take_bytes(x, literal, kind->field, &out);
     if (out.n != want)
         xla_fail(x, OTRN_PARSE, "a constant of the HLO module has %zu bytes instead of %zu", out.n, want);
     for (size_t k = 0; t->dtype == DT_I1 && k < out.n; k++)
@@ -154,100 +162,101 @@ LocId xla_loc(Xla *x, Pb m) {
 
 // --- attributes --------------------------------------------------------------------------------------
 
-typedef enum How { ALL, FIRST, ONE, FLAG, ENUM } How; // a list, its first number, a number, a boolean, a number that names
-
-// field: of the instruction; inside: of the message there, or 0.
-static const struct {
-    uint16_t code;
-    uint8_t field, inside, how, key;
-} rows[] = {
-    {HLO_BROADCAST_IN_DIM, 14, 0, ALL, AK_BROADCAST_DIMENSIONS},
-    {HLO_TRANSPOSE, 14, 0, ALL, AK_PERMUTATION},
-    {HLO_REVERSE, 14, 0, ALL, AK_DIMENSIONS},
-    {HLO_REDUCE, 14, 0, ALL, AK_DIMENSIONS},
-    {HLO_MAP, 14, 0, ALL, AK_DIMENSIONS},
-    {HLO_CONCATENATE, 14, 0, FIRST, AK_DIMENSION},
-    {HLO_SORT, 14, 0, FIRST, AK_DIMENSION},
-    {HLO_SORT, 60, 0, FLAG, AK_IS_STABLE},
-    {HLO_IOTA, 14, 0, FIRST, AK_IOTA_DIMENSION},
-    {HLO_GET_DIMENSION_SIZE, 14, 0, FIRST, AK_DIMENSION},
-    {HLO_SET_DIMENSION_SIZE, 14, 0, FIRST, AK_DIMENSION},
-    {HLO_DYNAMIC_SLICE, 20, 0, ALL, AK_SLICE_SIZES},
-    {HLO_GATHER, 33, 1, ALL, AK_OFFSET_DIMS},
-    {HLO_GATHER, 33, 2, ALL, AK_COLLAPSED_SLICE_DIMS},
-    {HLO_GATHER, 33, 3, ALL, AK_START_INDEX_MAP},
-    {HLO_GATHER, 33, 4, ONE, AK_INDEX_VECTOR_DIM},
-    {HLO_GATHER, 33, 5, ALL, AK_OPERAND_BATCHING_DIMS},
-    {HLO_GATHER, 33, 6, ALL, AK_START_INDICES_BATCHING_DIMS},
-    {HLO_GATHER, 34, 0, ALL, AK_SLICE_SIZES},
-    {HLO_GATHER, 67, 0, FLAG, AK_INDICES_ARE_SORTED},
-    {HLO_SCATTER, 48, 1, ALL, AK_UPDATE_WINDOW_DIMS},
-    {HLO_SCATTER, 48, 2, ALL, AK_INSERTED_WINDOW_DIMS},
-    {HLO_SCATTER, 48, 3, ALL, AK_SCATTER_DIMS_TO_OPERAND_DIMS},
-    {HLO_SCATTER, 48, 4, ONE, AK_INDEX_VECTOR_DIM},
-    {HLO_SCATTER, 48, 5, ALL, AK_INPUT_BATCHING_DIMS},
-    {HLO_SCATTER, 48, 6, ALL, AK_SCATTER_INDICES_BATCHING_DIMS},
-    {HLO_SCATTER, 67, 0, FLAG, AK_INDICES_ARE_SORTED},
-    {HLO_SCATTER, 69, 0, FLAG, AK_UNIQUE_INDICES},
-    {HLO_DOT_GENERAL, 30, 1, ALL, AK_LHS_CONTRACTING_DIMENSIONS},
-    {HLO_DOT_GENERAL, 30, 2, ALL, AK_RHS_CONTRACTING_DIMENSIONS},
-    {HLO_DOT_GENERAL, 30, 3, ALL, AK_LHS_BATCHING_DIMENSIONS},
-    {HLO_DOT_GENERAL, 30, 4, ALL, AK_RHS_BATCHING_DIMENSIONS},
-    {HLO_CONVOLUTION, 16, 7, ONE, AK_INPUT_BATCH_DIMENSION},
-    {HLO_CONVOLUTION, 16, 8, ONE, AK_INPUT_FEATURE_DIMENSION},
-    {HLO_CONVOLUTION, 16, 11, ALL, AK_INPUT_SPATIAL_DIMENSIONS},
-    {HLO_CONVOLUTION, 16, 3, ONE, AK_KERNEL_INPUT_FEATURE_DIMENSION},
-    {HLO_CONVOLUTION, 16, 4, ONE, AK_KERNEL_OUTPUT_FEATURE_DIMENSION},
-    {HLO_CONVOLUTION, 16, 6, ALL, AK_KERNEL_SPATIAL_DIMENSIONS},
-    {HLO_CONVOLUTION, 16, 9, ONE, AK_OUTPUT_BATCH_DIMENSION},
-    {HLO_CONVOLUTION, 16, 10, ONE, AK_OUTPUT_FEATURE_DIMENSION},
-    {HLO_CONVOLUTION, 16, 12, ALL, AK_OUTPUT_SPATIAL_DIMENSIONS},
-    {HLO_FFT, 31, 0, ENUM, AK_FFT_TYPE},
-    {HLO_FFT, 32, 0, ALL, AK_FFT_LENGTH},
-    {HLO_CHOLESKY, 62, 1, FLAG, AK_LOWER},
-    {HLO_TRIANGULAR_SOLVE, 59, 1, FLAG, AK_LEFT_SIDE},
-    {HLO_TRIANGULAR_SOLVE, 59, 2, FLAG, AK_LOWER},
-    {HLO_TRIANGULAR_SOLVE, 59, 3, FLAG, AK_UNIT_DIAGONAL},
-    {HLO_TRIANGULAR_SOLVE, 59, 4, ENUM, AK_TRANSPOSE_A},
-    {HLO_RNG, 23, 0, ENUM, AK_RNG_DISTRIBUTION},
-    {HLO_RNG_BIT_GENERATOR, 70, 0, ENUM, AK_RNG_ALGORITHM},
-    {HLO_REDUCE_PRECISION, 18, 0, ONE, AK_EXPONENT_BITS},
-    {HLO_REDUCE_PRECISION, 19, 0, ONE, AK_MANTISSA_BITS},
-    {HLO_BATCH_NORM_TRAINING, 25, 0, ONE, AK_FEATURE_INDEX},
-    {HLO_BATCH_NORM_INFERENCE, 25, 0, ONE, AK_FEATURE_INDEX},
-    {HLO_BATCH_NORM_GRAD, 25, 0, ONE, AK_FEATURE_INDEX},
-    {HLO_CUSTOM_CALL, 65, 0, FLAG, AK_HAS_SIDE_EFFECT},
-    {HLO_ALL_GATHER, 14, 0, FIRST, AK_ALL_GATHER_DIM},
-    {HLO_REDUCE_SCATTER, 14, 0, FIRST, AK_SCATTER_DIMENSION},
-    {HLO_ALL_TO_ALL, 14, 0, FIRST, AK_SPLIT_DIMENSION},
-    {HLO_ALL_TO_ALL, 14, 0, FIRST, AK_CONCAT_DIMENSION},
-    {HLO_ALL_GATHER, 71, 0, FLAG, AK_USE_GLOBAL_DEVICE_IDS},
-    {HLO_ALL_REDUCE, 71, 0, FLAG, AK_USE_GLOBAL_DEVICE_IDS},
-    {HLO_REDUCE_SCATTER, 71, 0, FLAG, AK_USE_GLOBAL_DEVICE_IDS},
-    {HLO_CHLO_TOP_K, 81, 0, ONE, AK_K},
-    {HLO_CHLO_TOP_K, 85, 0, FLAG, AK_LARGEST},
+static const XlaRow rows[] = {
+    {HLO_BROADCAST_IN_DIM, 14, 0, XLA_ALL, AK_BROADCAST_DIMENSIONS, "dimensions"},
+    {HLO_TRANSPOSE, 14, 0, XLA_ALL, AK_PERMUTATION, "dimensions"},
+    {HLO_REVERSE, 14, 0, XLA_ALL, AK_DIMENSIONS, "dimensions"},
+    {HLO_REDUCE, 14, 0, XLA_ALL, AK_DIMENSIONS, "dimensions"},
+    {HLO_MAP, 14, 0, XLA_ALL, AK_DIMENSIONS, "dimensions"},
+    {HLO_CONCATENATE, 14, 0, XLA_FIRST, AK_DIMENSION, "dimensions"},
+    {HLO_SORT, 14, 0, XLA_FIRST, AK_DIMENSION, "dimensions"},
+    {HLO_SORT, 60, 0, XLA_FLAG, AK_IS_STABLE, "is_stable"},
+    {HLO_IOTA, 14, 0, XLA_FIRST, AK_IOTA_DIMENSION, "iota_dimension"},
+    {HLO_GET_DIMENSION_SIZE, 14, 0, XLA_FIRST, AK_DIMENSION, "dimensions"},
+    {HLO_SET_DIMENSION_SIZE, 14, 0, XLA_FIRST, AK_DIMENSION, "dimensions"},
+    {HLO_DYNAMIC_SLICE, 20, 0, XLA_ALL, AK_SLICE_SIZES, "dynamic_slice_sizes"},
+    {HLO_GATHER, 33, 1, XLA_ALL, AK_OFFSET_DIMS, "offset_dims"},
+    {HLO_GATHER, 33, 2, XLA_ALL, AK_COLLAPSED_SLICE_DIMS, "collapsed_slice_dims"},
+    {HLO_GATHER, 33, 3, XLA_ALL, AK_START_INDEX_MAP, "start_index_map"},
+    {HLO_GATHER, 33, 4, XLA_ONE, AK_INDEX_VECTOR_DIM, "index_vector_dim"},
+    {HLO_GATHER, 33, 5, XLA_ALL, AK_OPERAND_BATCHING_DIMS, "operand_batching_dims"},
+    {HLO_GATHER, 33, 6, XLA_ALL, AK_START_INDICES_BATCHING_DIMS, "start_indices_batching_dims"},
+    {HLO_GATHER, 34, 0, XLA_ALL, AK_SLICE_SIZES, "slice_sizes"},
+    {HLO_GATHER, 67, 0, XLA_FLAG, AK_INDICES_ARE_SORTED, "indices_are_sorted"},
+    {HLO_SCATTER, 48, 1, XLA_ALL, AK_UPDATE_WINDOW_DIMS, "update_window_dims"},
+    {HLO_SCATTER, 48, 2, XLA_ALL, AK_INSERTED_WINDOW_DIMS, "inserted_window_dims"},
+    {HLO_SCATTER, 48, 3, XLA_ALL, AK_SCATTER_DIMS_TO_OPERAND_DIMS, "scatter_dims_to_operand_dims"},
+    {HLO_SCATTER, 48, 4, XLA_ONE, AK_INDEX_VECTOR_DIM, "index_vector_dim"},
+    {HLO_SCATTER, 48, 5, XLA_ALL, AK_INPUT_BATCHING_DIMS, "input_batching_dims"},
+    {HLO_SCATTER, 48, 6, XLA_ALL, AK_SCATTER_INDICES_BATCHING_DIMS, "scatter_indices_batching_dims"},
+    {HLO_SCATTER, 67, 0, XLA_FLAG, AK_INDICES_ARE_SORTED, "indices_are_sorted"},
+    {HLO_SCATTER, 69, 0, XLA_FLAG, AK_UNIQUE_INDICES, "unique_indices"},
+    {HLO_DOT_GENERAL, 30, 1, XLA_ALL, AK_LHS_CONTRACTING_DIMENSIONS, "lhs_contracting_dims"},
+    {HLO_DOT_GENERAL, 30, 2, XLA_ALL, AK_RHS_CONTRACTING_DIMENSIONS, "rhs_contracting_dims"},
+    {HLO_DOT_GENERAL, 30, 3, XLA_ALL, AK_LHS_BATCHING_DIMENSIONS, "lhs_batch_dims"},
+    {HLO_DOT_GENERAL, 30, 4, XLA_ALL, AK_RHS_BATCHING_DIMENSIONS, "rhs_batch_dims"},
+    {HLO_CONVOLUTION, 16, 7, XLA_ONE, AK_INPUT_BATCH_DIMENSION, NULL},
+    {HLO_CONVOLUTION, 16, 8, XLA_ONE, AK_INPUT_FEATURE_DIMENSION, NULL},
+    {HLO_CONVOLUTION, 16, 11, XLA_ALL, AK_INPUT_SPATIAL_DIMENSIONS, NULL},
+    {HLO_CONVOLUTION, 16, 3, XLA_ONE, AK_KERNEL_INPUT_FEATURE_DIMENSION, NULL},
+    {HLO_CONVOLUTION, 16, 4, XLA_ONE, AK_KERNEL_OUTPUT_FEATURE_DIMENSION, NULL},
+    {HLO_CONVOLUTION, 16, 6, XLA_ALL, AK_KERNEL_SPATIAL_DIMENSIONS, NULL},
+    {HLO_CONVOLUTION, 16, 9, XLA_ONE, AK_OUTPUT_BATCH_DIMENSION, NULL},
+    {HLO_CONVOLUTION, 16, 10, XLA_ONE, AK_OUTPUT_FEATURE_DIMENSION, NULL},
+    {HLO_CONVOLUTION, 16, 12, XLA_ALL, AK_OUTPUT_SPATIAL_DIMENSIONS, NULL},
+    {HLO_FFT, 31, 0, XLA_ENUM, AK_FFT_TYPE, "fft_type"},
+    {HLO_FFT, 32, 0, XLA_ALL, AK_FFT_LENGTH, "fft_length"},
+    {HLO_CHOLESKY, 62, 1, XLA_FLAG, AK_LOWER, "lower"},
+    {HLO_TRIANGULAR_SOLVE, 59, 1, XLA_FLAG, AK_LEFT_SIDE, "left_side"},
+    {HLO_TRIANGULAR_SOLVE, 59, 2, XLA_FLAG, AK_LOWER, "lower"},
+    {HLO_TRIANGULAR_SOLVE, 59, 3, XLA_FLAG, AK_UNIT_DIAGONAL, "unit_diagonal"},
+    {HLO_TRIANGULAR_SOLVE, 59, 4, XLA_ENUM, AK_TRANSPOSE_A, "transpose_a"},
+    {HLO_RNG, 23, 0, XLA_ENUM, AK_RNG_DISTRIBUTION, "distribution"},
+    {HLO_RNG_BIT_GENERATOR, 70, 0, XLA_ENUM, AK_RNG_ALGORITHM, "algorithm"},
+    {HLO_REDUCE_PRECISION, 18, 0, XLA_ONE, AK_EXPONENT_BITS, "exponent_bits"},
+    {HLO_REDUCE_PRECISION, 19, 0, XLA_ONE, AK_MANTISSA_BITS, "mantissa_bits"},
+    {HLO_BATCH_NORM_TRAINING, 25, 0, XLA_ONE, AK_FEATURE_INDEX, "feature_index"},
+    {HLO_BATCH_NORM_INFERENCE, 25, 0, XLA_ONE, AK_FEATURE_INDEX, "feature_index"},
+    {HLO_BATCH_NORM_GRAD, 25, 0, XLA_ONE, AK_FEATURE_INDEX, "feature_index"},
+    {HLO_CUSTOM_CALL, 65, 0, XLA_FLAG, AK_HAS_SIDE_EFFECT, "custom_call_has_side_effect"},
+    {HLO_ALL_GATHER, 14, 0, XLA_FIRST, AK_ALL_GATHER_DIM, "dimensions"},
+    {HLO_REDUCE_SCATTER, 14, 0, XLA_FIRST, AK_SCATTER_DIMENSION, "dimensions"},
+    {HLO_ALL_TO_ALL, 14, 0, XLA_FIRST, AK_SPLIT_DIMENSION, "dimensions"},
+    {HLO_ALL_TO_ALL, 14, 0, XLA_FIRST, AK_CONCAT_DIMENSION, "dimensions"},
+    {HLO_ALL_GATHER, 71, 0, XLA_FLAG, AK_USE_GLOBAL_DEVICE_IDS, "use_global_device_ids"},
+    {HLO_ALL_REDUCE, 71, 0, XLA_FLAG, AK_USE_GLOBAL_DEVICE_IDS, "use_global_device_ids"},
+    {HLO_REDUCE_SCATTER, 71, 0, XLA_FLAG, AK_USE_GLOBAL_DEVICE_IDS, "use_global_device_ids"},
+    {HLO_CHLO_TOP_K, 81, 0, XLA_ONE, AK_K, "k"},
+    {HLO_CHLO_TOP_K, 85, 0, XLA_FLAG, AK_LARGEST, "largest"},
 };
+
+const XlaRow *xla_row(int code, const char *text) {
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].code == code && rows[i].text && !strcmp(rows[i].text, text))
+            return &rows[i];
+    return NULL;
+}
 
 static void set(Xla *x, OpId id, HloAttrKey key, HloAttr value) { *hlo_attr_slot(x->h, id, key) = value; }
 
 static void set_row(Xla *x, OpId id, Pb m, size_t row) {
-    static const uint8_t plain[] = {[ONE] = HA_INT, [FLAG] = HA_BOOL, [ENUM] = HA_ENUM};
+    static const uint8_t plain[] = {[XLA_ONE] = HA_INT, [XLA_FLAG] = HA_BOOL, [XLA_ENUM] = HA_ENUM};
     HloAttrKey key = (HloAttrKey)rows[row].key;
     uint32_t field = rows[row].field, n;
     if (rows[row].inside)
         m = pb_bytes(x, m, field), field = rows[row].inside;
-    if (rows[row].how == ALL || rows[row].how == FIRST) {
+    if (rows[row].how == XLA_ALL || rows[row].how == XLA_FIRST) {
         const int64_t *v = pb_ints(x, m, field, &n);
-        if (rows[row].how == ALL)
+        if (rows[row].how == XLA_ALL)
             hlo_set_ints(x->h, id, key, v, n);
         else
             set(x, id, key, (HloAttr){.kind = HA_INT, .i = n ? v[0] : 0});
         return;
     }
     int64_t v = pb_int(x, m, field);
-    if (rows[row].how == ENUM && !hlo_enum_name(key, v))
+    if (rows[row].how == XLA_ENUM && !hlo_enum_name(key, v))
         xla_fail(x, OTRN_PARSE, "%lld is no value of %s", (long long)v, hlo_attr_rows[key].name);
-    set(x, id, key, (HloAttr){.kind = plain[rows[row].how], .i = rows[row].how == FLAG ? v != 0 : v});
+    set(x, id, key, (HloAttr){.kind = plain[rows[row].how], .i = rows[row].how == XLA_FLAG ? v != 0 : v});
 }
 
 // The numbers at a field of each message in a list; absent ones are `absent`.
@@ -310,11 +319,55 @@ static void name_enum(Xla *x, OpId id, HloAttrKey key, const char *word) {
         set(x, id, key, (HloAttr){.kind = HA_ENUM, .i = v});
 }
 
+const int64_t *xla_iota(Arena *a, const int64_t *dims, uint32_t n, const int64_t *perm, uint32_t nperm, int64_t want) {
+    int64_t total = 1, stride[OTRN_MAX_RANK];
+    if (!n || n > OTRN_MAX_RANK || (nperm && nperm != n))
+        return NULL;
+    for (uint32_t i = n; i-- > 0;) {
+        if (dims[i] < 1 || dims[i] > PROGRAM_DEVICES_MAX)
+            return NULL;
+        stride[i] = total;
+        total *= dims[i];
+        if (total > PROGRAM_DEVICES_MAX)
+            return NULL;
+    }
+    uint32_t seen = 0;
+    for (uint32_t i = 0; i < nperm; i++)
+        seen |= perm[i] >= 0 && perm[i] < n ? 1u << perm[i] : 0;
+    if (total != want || (nperm && seen != (1u << n) - 1))
+        return NULL;
+    int64_t *ids = ARENA_NEWN(a, int64_t, total);
+    for (int64_t k = 0; k < total; k++) { // the last of the transposed dimensions runs first
+        int64_t left = k;
+        for (uint32_t i = n; i-- > 0;) {
+            int64_t d = nperm ? perm[i] : i;
+            ids[k] += left % dims[d] * stride[d];
+            left /= dims[d];
+        }
+    }
+    return ids;
+}
+
+// IotaReplicaGroupListProto: 1 groups, 2 devices in each, 3 dimensions the numbers are reshaped to, 4 how those are transposed.
+static void iota_groups(Xla *x, OpId id, Pb m) {
+    uint32_t n, nperm;
+    int64_t count = pb_int(x, m, 1), each = pb_int(x, m, 2), total = -1;
+    const int64_t *dims = pb_ints(x, m, 3, &n), *perm = pb_ints(x, m, 4, &nperm);
+    if (count < 1 || each < 1 || __builtin_mul_overflow(count, each, &total))
+        total = -1;
+    const int64_t *ids = xla_iota(x->arena, dims, n, perm, nperm, total);
+    if (!ids)
+        xla_fail(x, OTRN_PARSE, "groups of devices do not go together");
+    set(x, id, AK_REPLICA_GROUPS, (HloAttr){.kind = HA_INTS2, .n = (uint32_t)total, .cols = (uint32_t)each, .ints = ids});
+}
+
 // A row for each group, all of one length; short ones are filled up with -1.
 static void groups(Xla *x, OpId id, Pb m) {
     Pb list = pb_bytes(x, m, 87);
-    if (pb_bytes(x, list, 2).n)
-        xla_fail(x, OTRN_UNSUPPORTED, "groups of devices told by an iota");
+    if (pb_bytes(x, list, 2).n) {
+        iota_groups(x, id, pb_bytes(x, list, 2));
+        return;
+    }
     uint32_t n, most = 0;
     const Pb *rows_ = pb_list(x, list, 1, &n);
     if (!n)

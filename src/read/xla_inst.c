@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { INST_OPCODE = 2, INST_SHAPE = 3, INST_LITERAL = 8, INST_PARAMETER = 9, INST_INDEX = 13, INST_OPERANDS = 36, INST_CALLED = 38, INST_SHARDING = 40 };
+enum { INST_OPCODE = 2, INST_SHAPE = 3, INST_LITERAL = 8, INST_PARAMETER = 9, INST_INDEX = 13, INST_OPERANDS = 36, INST_CALLED = 38, INST_SHARDING = 40, SHAPE_LAYOUT = 5 };
 enum { SHARDING_KIND = 1, SHARDING_MEMBERS = 5, SHARDING_TILED = 3, SHARDING_MANUAL = 4 };
 
 typedef struct Inst {
@@ -162,9 +162,50 @@ static XlaVals do_call(const Inst *i) { // a fusion is a call to what was fused
     return put(i, id);
 }
 
+static ValueId add_op(const Inst *i, HloOpcode code, ValueId v, TypeId type, const int64_t *permutation, int n) {
+    OpId id = hlo_op(i->x->h, code, i->loc, 1, &v, 1, &type);
+    if (permutation)
+        hlo_set_ints(i->x->h, id, AK_PERMUTATION, permutation, (uint32_t)n);
+    hlo_region_push(i->x->h, i->into, id);
+    return hlo_at(i->x->h, id)->results;
+}
+
+// Dimensions of a shape from the outermost in memory; false where its layout does not name each once.
+static bool memory_order(Xla *x, Pb shape, int rank, int64_t *order) {
+    uint32_t n, seen = 0;
+    const int64_t *minor = pb_ints(x, pb_bytes(x, shape, SHAPE_LAYOUT), 1, &n);
+    for (int k = 0; k < rank; k++)
+        order[k] = n == (uint32_t)rank ? minor[rank - 1 - k] : k;
+    for (int k = 0; k < rank; k++)
+        seen |= order[k] >= 0 && order[k] < rank ? 1u << order[k] : 0;
+    return (!n || n == (uint32_t)rank) && seen == (1u << rank) - 1;
+}
+
+// The same bytes as another shape: both sides' layouts say which element is which.
 static XlaVals do_bitcast(const Inst *i) {
-    ctx_hint(i->x->ctx, "this is a program that XLA has optimised for a host; hand over the one before optimisation");
-    xla_fail(i->x, OTRN_UNSUPPORTED, "the HLO instruction 'bitcast' depends on XLA's layouts");
+    Xla *x = i->x;
+    XlaVals from = operand(i, 0);
+    XlaTypes to = {0};
+    xla_shape(x, pb_bytes(x, i->m, INST_SHAPE), &to);
+    if (from.n != 1 || to.n != 1)
+        xla_fail(x, OTRN_UNSUPPORTED, "the HLO instruction 'bitcast' of a tuple");
+    HloType a = *hlo_value_type(x->h, from.at[0]), b = *hlo_type(x->h, to.at[0]);
+    int64_t in[OTRN_MAX_RANK], out[OTRN_MAX_RANK], back[OTRN_MAX_RANK], dims[OTRN_MAX_RANK];
+    if (a.kind != HT_TENSOR || b.kind != HT_TENSOR || dtype_bytes(a.dtype) != dtype_bytes(b.dtype) || hlo_type_bytes(&a) != hlo_type_bytes(&b) ||
+        !memory_order(x, pb_bytes(x, i->c->insts[i->operands[0]], INST_SHAPE), a.rank, in) ||
+        !memory_order(x, pb_bytes(x, i->m, INST_SHAPE), b.rank, out))
+        xla_fail(x, OTRN_UNSUPPORTED, "this HLO instruction 'bitcast' changes more than shape and type");
+    for (int k = 0; k < a.rank; k++)
+        dims[k] = a.dims[in[k]];
+    ValueId v = add_op(i, HLO_TRANSPOSE, from.at[0], hlo_type_tensor(x->h, a.dtype, a.rank, dims), in, a.rank);
+    for (int k = 0; k < b.rank; k++)
+        dims[k] = b.dims[out[k]], back[out[k]] = k;
+    v = add_op(i, HLO_RESHAPE, v, hlo_type_tensor(x->h, a.dtype, b.rank, dims), NULL, 0);
+    if (a.dtype != b.dtype)
+        v = add_op(i, HLO_BITCAST_CONVERT, v, hlo_type_tensor(x->h, b.dtype, b.rank, dims), NULL, 0);
+    ValueId *made = ARENA_NEW(x->arena, ValueId);
+    *made = add_op(i, HLO_TRANSPOSE, v, to.at[0], back, b.rank);
+    return (XlaVals){made, 1};
 }
 
 static const struct {
@@ -186,18 +227,21 @@ static const struct {
     {"topk", HLO_CHLO_TOP_K},
 };
 
-static HloOpcode code_of(const Inst *i) {
+HloOpcode xla_code(const char *opcode) {
     char name[64];
-    size_t n = strlen(i->opcode);
+    size_t n = strlen(opcode);
     for (size_t k = 0; k < sizeof renamed / sizeof *renamed; k++)
-        if (!strcmp(renamed[k].opcode, i->opcode))
+        if (!strcmp(renamed[k].opcode, opcode))
             return renamed[k].code;
     for (size_t k = 0; k < n && n < sizeof name; k++)
-        name[k] = i->opcode[k] == '-' ? '_' : i->opcode[k];
+        name[k] = opcode[k] == '-' ? '_' : opcode[k];
     HloOpcode code = n < sizeof name ? hlo_op_find("mhlo", 4, name, n) : HLO_NONE;
-    if (!code || hlo_op_rows[code].cls == HC_CTRL || code == HLO_RETURN)
-        xla_fail(i->x, OTRN_UNSUPPORTED, "the HLO instruction '%.60s' is not known to opentrn", i->opcode);
-    return code;
+    return code && hlo_op_rows[code].cls != HC_CTRL && code != HLO_RETURN ? code : HLO_NONE;
+}
+
+_Noreturn static void cut_fail(Xla *x) {
+    ctx_hint(x->ctx, "hand over StableHLO: in JAX jit(f).lower(*args).as_text()");
+    xla_fail(x, OTRN_UNSUPPORTED, "the HLO module cuts tensors over devices; its shardings are not read");
 }
 
 // Tensors cut over devices are told in StableHLO: read without a word, every device would do all the work.
@@ -205,10 +249,8 @@ static void whole_only(Xla *x, Pb sharding) {
     int64_t kind = pb_int(x, sharding, SHARDING_KIND);
     uint32_t n;
     const Pb *members = pb_list(x, sharding, SHARDING_MEMBERS, &n);
-    if (kind == SHARDING_TILED || kind == SHARDING_MANUAL) {
-        ctx_hint(x->ctx, "hand over StableHLO: in JAX jit(f).lower(*args).as_text()");
-        xla_fail(x, OTRN_UNSUPPORTED, "the HLO module cuts tensors over devices; its shardings are not read");
-    }
+    if (kind == SHARDING_TILED || kind == SHARDING_MANUAL)
+        cut_fail(x);
     for (uint32_t i = 0; i < n; i++)
         if (pb_int(x, members[i], SHARDING_KIND) >= SHARDING_TILED)
             whole_only(x, members[i]);
@@ -216,7 +258,10 @@ static void whole_only(Xla *x, Pb sharding) {
 
 XlaVals xla_inst(Xla *x, XlaComp *c, RegionId into, Pb m, const XlaVals *vals, const XlaVals *params) {
     Inst i = {.x = x, .c = c, .into = into, .m = m, .vals = vals, .opcode = pb_text(x, m, INST_OPCODE), .loc = xla_loc(x, m)};
+    x->loc = i.loc;
     whole_only(x, pb_bytes(x, m, INST_SHARDING));
+    if (strstr(pb_text(x, m, XLA_SHARDING_TEXT), "devices=") || strstr(pb_text(x, m, XLA_SHARDING_TEXT), "manual"))
+        cut_fail(x);
     if (!strcmp(i.opcode, "parameter"))
         return do_parameter(&i, params);
     i.called = pb_ints(x, m, INST_CALLED, &i.ncalled);
@@ -224,7 +269,9 @@ XlaVals xla_inst(Xla *x, XlaComp *c, RegionId into, Pb m, const XlaVals *vals, c
     for (size_t k = 0; k < sizeof special / sizeof *special; k++)
         if (!strcmp(special[k].opcode, i.opcode))
             return special[k].make(&i);
-    HloOpcode code = code_of(&i);
+    HloOpcode code = xla_code(i.opcode);
+    if (!code)
+        xla_fail(x, OTRN_UNSUPPORTED, "the HLO instruction '%.60s' is not known to opentrn", i.opcode);
     OpId id = make(&i, code, i.flat);
     for (int k = 0; k < hlo_op_rows[code].regions; k++)
         region(&i, id, (uint32_t)k);

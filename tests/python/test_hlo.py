@@ -125,6 +125,7 @@ def test_same_bits(name):
     want = run(lowered.as_text().encode(), "p.mlir", arrays)
     hlo = lowered.compiler_ir("hlo")
     assert run(hlo.as_serialized_hlo_module_proto(), "p.hlo.pb", arrays) == want
+    assert run(hlo.as_hlo_text(print_large_constants=True).encode(), "p.hlo", arrays) == want
 
 
 def test_what_a_module_says(tmp_path):
