@@ -181,7 +181,7 @@ _Noreturn void s3_fail(Ctx *ctx, Arena *a, const S3 *s, const char *name, const 
 // --- small objects ---------------------------------------------------------------------------------
 
 void s3_list(Ctx *ctx, Arena *a, S3 *s, const char *start, S3Names *out) {
-    const char *from = "", *prefix = s3_encode(a, arena_printf(a, "%s%s", s->prefix, start), false), *name;
+    const char *from = "", *prefix = s3_encode(a, arena_printf(a, "%s%s", s->prefix, start), false), *name, *before = "";
     do {
         HttpReply r;
         s3_ask(a, s, &(S3Ask){.method = "GET", .query = arena_printf(a, "%slist-type=2&prefix=%s", from, prefix)}, &r);
@@ -193,6 +193,9 @@ void s3_list(Ctx *ctx, Arena *a, S3 *s, const char *start, S3Names *out) {
                 VEC_PUSH(a, out, name + strlen(s->prefix));
         at = r.body;
         name = s3_field(a, &at, end, "NextContinuationToken");
+        if (name && !strcmp(name, before))
+            ctx_fail(ctx, OTRN_IO, (Place){.file = s->host}, "the server lists the same objects again and again");
+        before = name;
         from = name ? arena_printf(a, "continuation-token=%s&", s3_encode(a, name, false)) : "";
     } while (name);
 }

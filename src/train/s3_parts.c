@@ -41,7 +41,7 @@ static const char *hex(Arena *a, const uint8_t *p, size_t n) {
 
 // What the server has of it. Only parts with our bytes count.
 static void parts_list(Arena *a, S3 *s, Upload *u, const char **there) {
-    const char *from = "", *next;
+    const char *from = "", *next, *before = "";
     do {
         HttpReply r;
         s3_ask(a, s, &(S3Ask){.method = "GET", .name = u->name, .query = arena_printf(a, "%s%s", from, id_query(a, u->id))}, &r);
@@ -50,7 +50,9 @@ static void parts_list(Arena *a, S3 *s, Upload *u, const char **there) {
         const char *at = r.body, *end = r.body + r.bytes, *number;
         next = s3_field(a, &at, end, "NextPartNumberMarker");
         const char *more = (at = r.body, s3_field(a, &at, end, "IsTruncated"));
-        from = next && more && !strcmp(more, "true") ? arena_printf(a, "part-number-marker=%s&", s3_encode(a, next, false)) : "";
+        bool goes_on = next && more && !strcmp(more, "true") && strcmp(next, before); // one that repeats itself has no more to say
+        before = next;
+        from = goes_on ? arena_printf(a, "part-number-marker=%s&", s3_encode(a, next, false)) : "";
         at = strstr(r.body, "<Part>");
         while (at && (number = s3_field(a, &at, end, "PartNumber"))) {
             size_t i = strtoul(number, NULL, 10) - 1;
