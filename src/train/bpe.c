@@ -107,10 +107,86 @@ static void word_merge(Word *w, BpePair p, uint32_t token) {
 }
 
 // --- learning --------------------------------------------------------------------------------------
+// A merge changes only the words that have its pair: each pair knows them (some no longer have it), and the most frequent pair is on top of
+// a heap. A heap's row may say more than is true, never less: what has become rarer is put back when it comes to the top.
 
-static void word_count(Arena *a, Table *t, const Word *w, int64_t times) {
-    for (uint32_t i = 0; i + 1 < w->n; i++)
-        slot_get(a, t, key_of((BpePair){w->tokens[i], w->tokens[i + 1]}))->value += times;
+typedef struct Pair {
+    uint64_t key;
+    int64_t count, told; // told: in its row of the heap; 0: it has none
+    VEC(uint32_t) words;
+} Pair;
+
+typedef struct Row {
+    int64_t count;
+    uint64_t key;
+    uint32_t pair;
+} Row;
+
+typedef struct Learn {
+    Arena *arena;
+    Words words;
+    Table index; // of pairs, by key
+    VEC(Pair) pairs;
+    VEC(Row) heap;
+    VEC(uint32_t) more; // pairs of words that were just counted
+} Learn;
+
+static bool above(const Row *x, const Row *y) { return x->count > y->count || (x->count == y->count && x->key < y->key); }
+
+static void heap_push(Learn *l, Row row) {
+    VEC_PUSH(l->arena, &l->heap, row);
+    size_t i = l->heap.n - 1;
+    for (; i && above(&row, &l->heap.at[(i - 1) / 2]); i = (i - 1) / 2)
+        l->heap.at[i] = l->heap.at[(i - 1) / 2];
+    l->heap.at[i] = row;
+}
+
+static Row heap_pop(Learn *l) {
+    Row *h = l->heap.at, top = h[0], last = h[--l->heap.n];
+    size_t n = l->heap.n, i = 0;
+    for (size_t k; (k = 2 * i + 1) < n; i = k) {
+        k += k + 1 < n && above(&h[k + 1], &h[k]);
+        if (!above(&h[k], &last))
+            break;
+        h[i] = h[k];
+    }
+    if (n)
+        h[i] = last;
+    return top;
+}
+
+static uint32_t pair_get(Learn *l, uint64_t key) {
+    Slot *s = slot_get(l->arena, &l->index, key);
+    if (!s->value) {
+        VEC_PUSH(l->arena, &l->pairs, (Pair){.key = key});
+        s->value = l->pairs.n;
+    }
+    return (uint32_t)s->value - 1;
+}
+
+static void word_count(Learn *l, uint32_t word, bool there) {
+    const Word *w = &l->words.all.at[word];
+    for (uint32_t i = 0; i + 1 < w->n; i++) {
+        uint32_t at = pair_get(l, key_of((BpePair){w->tokens[i], w->tokens[i + 1]}));
+        Pair *p = &l->pairs.at[at];
+        p->count += there ? w->count : -w->count;
+        if (there && (!p->words.n || p->words.at[p->words.n - 1] != word))
+            VEC_PUSH(l->arena, &p->words, word);
+        if (there)
+            VEC_PUSH(l->arena, &l->more, at);
+    }
+}
+
+static void row_tell(Learn *l, uint32_t at) {
+    Pair *p = &l->pairs.at[at];
+    if (p->count > 1 && p->count > p->told)
+        p->told = p->count, heap_push(l, (Row){p->count, p->key, at});
+}
+
+static void more_tell(Learn *l) {
+    for (uint32_t i = 0; i < l->more.n; i++)
+        row_tell(l, l->more.at[i]);
+    l->more.n = 0;
 }
 
 static bool has(const Word *w, BpePair p) {
@@ -120,43 +196,49 @@ static bool has(const Word *w, BpePair p) {
     return false;
 }
 
-static bool best_find(const Table *t, BpePair *out) {
-    const Slot *best = NULL;
-    for (size_t i = 0; i < t->cap; i++) {
-        const Slot *s = &t->at[i];
-        if (s->key && s->value > 1 && (!best || s->value > best->value || (s->value == best->value && s->key < best->key)))
-            best = s;
+static bool best_find(Learn *l, uint32_t *out) {
+    while (l->heap.n) {
+        Row top = heap_pop(l);
+        Pair *p = &l->pairs.at[top.pair];
+        if (top.count != p->told) // an older row of it
+            continue;
+        p->told = 0, *out = top.pair;
+        if (p->count == top.count)
+            return true;
+        row_tell(l, top.pair);
     }
-    if (best)
-        *out = (BpePair){(uint32_t)((best->key - 1) >> 32), (uint32_t)(best->key - 1)};
-    return best;
+    return false;
+}
+
+static void merge(Learn *l, uint32_t pair, uint32_t token, BpePair *out) {
+    uint64_t key = l->pairs.at[pair].key - 1;
+    *out = (BpePair){(uint32_t)(key >> 32), (uint32_t)key};
+    uint32_t n = l->pairs.at[pair].words.n, *in = l->pairs.at[pair].words.at; // it gets no more of them
+    for (uint32_t i = 0; i < n; i++) {
+        if (!has(&l->words.all.at[in[i]], *out))
+            continue;
+        word_count(l, in[i], false);
+        word_merge(&l->words.all.at[in[i]], *out, token);
+        word_count(l, in[i], true);
+    }
+    more_tell(l);
 }
 
 void bpe_learn(Arena *a, const uint8_t *text, size_t n, uint32_t tokens, Bpe *out) {
-    Words words = {0};
-    Table pairs = {0};
+    Learn l = {.arena = a};
     assert(tokens >= BPE_BYTES && tokens <= BPE_TOKENS_MAX);
     n = n < LEARN_BYTES ? n : LEARN_BYTES;
     for (size_t i = 0; i < n;) {
         size_t end = word_end(text, i, n);
-        word_get(a, &words, text + i, end - i)->count++;
+        word_get(a, &l.words, text + i, end - i)->count++;
         i = end;
     }
-    for (uint32_t i = 0; i < words.all.n; i++)
-        word_count(a, &pairs, &words.all.at[i], words.all.at[i].count);
+    for (uint32_t i = 0; i < l.words.all.n; i++)
+        word_count(&l, i, true);
+    more_tell(&l);
     *out = (Bpe){.pairs = ARENA_NEWN(a, BpePair, tokens - BPE_BYTES + 1)};
-    BpePair best;
-    while (out->count < tokens - BPE_BYTES && best_find(&pairs, &best)) {
-        for (uint32_t i = 0; i < words.all.n; i++) {
-            Word *w = &words.all.at[i];
-            if (!has(w, best))
-                continue;
-            word_count(a, &pairs, w, -w->count);
-            word_merge(w, best, BPE_BYTES + out->count);
-            word_count(a, &pairs, w, w->count);
-        }
-        out->pairs[out->count++] = best;
-    }
+    for (uint32_t best; out->count < tokens - BPE_BYTES && best_find(&l, &best); out->count++)
+        merge(&l, best, BPE_BYTES + out->count, &out->pairs[out->count]);
 }
 
 // --- texts -----------------------------------------------------------------------------------------

@@ -50,12 +50,68 @@ static void any(Arena *a) {
     result("any bytes", why);
 }
 
+// The definition: count every pair of every word, take the most frequent, of equals the smaller, again and again.
+static uint32_t plain_learn(const uint8_t *text, size_t n, uint32_t most, BpePair *out) {
+    enum { END = UINT32_MAX };
+    static uint32_t tokens[4096];
+    static uint32_t counts[512][512];
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (i && (text[i] == ' ' || text[i] == '\n'))
+            tokens[count++] = END; // words begin with white space
+        tokens[count++] = text[i];
+    }
+    uint32_t learnt = 0;
+    for (; learnt < most; learnt++) {
+        BpePair best = {0, 0};
+        memset(counts, 0, sizeof counts);
+        for (size_t i = 0; i + 1 < count; i++)
+            if (tokens[i] != END && tokens[i + 1] != END)
+                counts[tokens[i]][tokens[i + 1]]++;
+        for (uint32_t l = 0; l < 512; l++)
+            for (uint32_t r = 0; r < 512; r++)
+                if (counts[l][r] > counts[best.left][best.right])
+                    best = (BpePair){l, r};
+        if (counts[best.left][best.right] < 2)
+            break;
+        size_t kept = 0;
+        for (size_t i = 0; i < count; i++) {
+            bool both = i + 1 < count && tokens[i] == best.left && tokens[i + 1] == best.right;
+            tokens[kept++] = both ? BPE_BYTES + learnt : tokens[i];
+            i += both;
+        }
+        count = kept, out[learnt] = best;
+    }
+    return learnt;
+}
+
+static void as_defined(Arena *a) {
+    uint8_t text[1500];
+    uint64_t seed = 11;
+    const char *why = NULL;
+    for (int round = 0; round < 6 && !why; round++) {
+        size_t n = 200 + rng_next(&seed) % 1300;
+        for (size_t i = 0; i < n; i++)
+            text[i] = (uint8_t)("aabbcde \n"[rng_next(&seed) % (round % 2 ? 9 : 5)]);
+        for (size_t i = 30; i < n; i += 30)
+            text[i] = ' '; // no word is cut
+        Bpe b;
+        BpePair plain[60];
+        bpe_learn(a, text, n, BPE_BYTES + 60, &b);
+        uint32_t count = plain_learn(text, n, 60, plain);
+        if (count != b.count || memcmp(plain, b.pairs, count * sizeof *plain))
+            why = "other pairs than by the definition";
+    }
+    result("pairs as defined", why);
+}
+
 int main(void) {
     Ctx ctx = {0};
     Arena a;
     arena_init(&a, &ctx);
     known(&a);
     any(&a);
+    as_defined(&a);
     arena_fini(&a);
     return failures != 0;
 }
