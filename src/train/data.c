@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// data.c — files of tokens and images, mapped; shuffled by a permutation that is computed, not stored.
+// data.c — files of tokens and images, mapped while they are opened, read sample by sample; shuffled by a permutation that is computed, not stored.
 #include "train/data.h"
 
 #include <errno.h>
@@ -108,8 +108,10 @@ static const uint8_t *map(Ctx *ctx, const char *path, Data *d, int which) {
     void *at = err || !st.st_size ? NULL : mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (at == MAP_FAILED)
         err = errno, at = NULL;
-    if (fd >= 0)
+    if (fd >= 0 && (which || !at))
         close(fd);
+    else if (fd >= 0)
+        d->streams = true, d->fd = fd;
     if (err) {
         ctx_hint(ctx, "--data takes a file: text, .npy or .bin tokens, IDX images");
         ctx_fail(ctx, OTRN_IO, (Place){.file = path}, "cannot read the data: %s", strerror(err));
@@ -135,7 +137,7 @@ static void labels_open(Ctx *ctx, Arena *a, const char *path, Data *d) {
     size_t n = d->maps[1].bytes;
     if (!idx_is(p, n, 1) || n < 8 || big32(p + 4) != d->count || n - 8 < (size_t)d->count)
         ctx_fail(ctx, OTRN_PARSE, (Place){.file = name}, "no IDX file of %lld labels", (long long)d->count);
-    d->labels = p + 8;
+    d->labels = arena_dup(a, p + 8, (size_t)d->count);
     for (int64_t i = 0; i < d->count; i++)
         if (d->labels[i] >= DATA_DIGITS)
             ctx_fail(ctx, OTRN_PARSE, (Place){.file = name}, "label %lld is %d, and there are %d classes", (long long)i, d->labels[i],
@@ -157,16 +159,24 @@ void data_open(Ctx *ctx, Arena *a, const char *path, bool images, Data *d) {
         data_parse(ctx, path, p, d->maps[0].bytes, d);
         if (d->images != images)
             ctx_fail(ctx, OTRN_ARGUMENT, (Place){.file = path}, images ? "this model takes IDX images, or a folder of PNG files" : "this model takes text or tokens, not images");
-        d->print = print_of(p, d->maps[0].bytes);
+        d->print = print_of(p, d->maps[0].bytes), d->offset = d->at - p;
         if (images)
             labels_open(ctx, a, path, d);
     }
+}
+
+void data_become(Data *d, const uint32_t *tokens, size_t count) {
+    if (d->streams)
+        close(d->fd), d->streams = false;
+    d->at = (const uint8_t *)tokens, d->count = (int64_t)count, d->token_bytes = sizeof *tokens;
 }
 
 void data_close(Data *d) {
     for (int i = 0; i < 2; i++)
         if (d->maps[i].at)
             munmap(d->maps[i].at, d->maps[i].bytes);
+    if (d->streams)
+        close(d->fd);
     *d = (Data){0};
 }
 
@@ -189,13 +199,34 @@ uint64_t data_order(uint64_t seed, uint64_t epoch, uint64_t i, uint64_t count) {
     return i;
 }
 
-static uint64_t token(const Data *d, uint64_t i) {
-    const uint8_t *p = d->at + i * (uint64_t)d->token_bytes;
+// Bytes of the tokens or pixels, from `from` on.
+static const uint8_t *bytes_read(Ctx *ctx, Arena *a, const Data *d, uint64_t from, size_t n) {
+    if (!d->streams)
+        return d->at + from;
+    uint8_t *to = arena_alloc(a, n);
+    for (size_t done = 0; done < n;) {
+        ssize_t got = pread(d->fd, to + done, n - done, (off_t)((uint64_t)d->offset + from + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            ctx_fail(ctx, OTRN_IO, (Place){.file = d->name}, "cannot read the data: %s", strerror(errno));
+        if (!got) {
+            ctx_hint(ctx, "put the whole file back; --resume goes on from the last checkpoint");
+            ctx_fail(ctx, OTRN_IO, (Place){.file = d->name}, "the data was cut while the run reads it: it had %zu bytes, and ends before byte %llu now",
+                     d->maps[0].bytes, (unsigned long long)((uint64_t)d->offset + from + n));
+        }
+        done += (size_t)got;
+    }
+    return to;
+}
+
+static uint64_t token(const Data *d, const uint8_t *from, uint64_t i) {
+    const uint8_t *p = from + i * (uint64_t)d->token_bytes;
     return d->token_bytes == 1 ? *p : d->token_bytes == 2 ? le_load16(p) : d->token_bytes == 4 ? le_load32(p) : le_load64(p);
 }
 
 // Windows side by side, from a place that changes with the epoch.
-void data_tokens(Ctx *ctx, const Data *d, uint64_t seed, uint64_t n, int64_t seq, int64_t vocab, int32_t *out) {
+void data_tokens(Ctx *ctx, Arena *scratch, const Data *d, uint64_t seed, uint64_t n, int64_t seq, int64_t vocab, int32_t *out) {
     if (d->count < 2 * seq) {
         ctx_hint(ctx, "give more data, or a smaller --seq");
         ctx_fail(ctx, OTRN_ARGUMENT, (Place){.file = d->name}, "%lld tokens are too few for windows of %lld", (long long)d->count, (long long)seq);
@@ -203,8 +234,10 @@ void data_tokens(Ctx *ctx, const Data *d, uint64_t seed, uint64_t n, int64_t seq
     uint64_t windows = (uint64_t)(d->count / seq) - 1, epoch = n / windows;
     uint64_t from = random_at(seed, STREAM_OFFSET, epoch) % (uint64_t)seq;
     uint64_t at = from + data_order(seed, epoch, n % windows, windows) * (uint64_t)seq;
+    size_t each = (size_t)d->token_bytes;
+    const uint8_t *bytes = bytes_read(ctx, scratch, d, at * each, (size_t)seq * each);
     for (int64_t i = 0; i < seq; i++) {
-        uint64_t t = token(d, at + (uint64_t)i);
+        uint64_t t = token(d, bytes, (uint64_t)i);
         if (t >= (uint64_t)vocab) {
             ctx_hint(ctx, "--vocab=N says how many tokens there are");
             ctx_fail(ctx, OTRN_ARGUMENT, (Place){.file = d->name}, "token %llu is %llu, and the model knows %lld",
@@ -236,12 +269,13 @@ static int32_t draw(uint64_t seed, uint64_t which, float *out) {
     return digit;
 }
 
-int32_t data_image(const Data *d, uint64_t seed, uint64_t n, float *out) {
+int32_t data_image(Ctx *ctx, Arena *scratch, const Data *d, uint64_t seed, uint64_t n, float *out) {
     uint64_t count = (uint64_t)d->count, at = data_order(seed, n / count, n % count, count);
     if (!d->at)
         return draw(1, at, out);
     size_t pixels = (size_t)(d->height * d->width);
+    const uint8_t *bytes = bytes_read(ctx, scratch, d, at * pixels, pixels);
     for (size_t i = 0; i < pixels; i++)
-        out[i] = (float)d->at[at * pixels + i] / 255.0f;
+        out[i] = (float)bytes[i] / 255.0f;
     return d->labels[at];
 }

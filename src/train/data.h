@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// data.h — what a model learns from: tokens or images, mapped into memory, in an order that the seed and the step decide.
+// data.h — what a model learns from: tokens or images, in an order that the seed and the step decide.
 //
 // Files are told apart by content and name: IDX images (labels lie beside them), .npy and .bin token files, all else text, a
 // token per byte. A folder has PNG images in a folder for each class. Without a file: opentrn's own documents, and digits that are drawn here. Nothing is remembered between
@@ -28,15 +28,19 @@ typedef struct Data {
         void *at;
         size_t bytes;
     } maps[2];
+    bool streams; // samples are read from `fd`, whose byte `offset` is at[0]: a file that is cut meanwhile is an error, not a signal
+    int fd;
+    int64_t offset;
 } Data;
 
 // Raises IO or PARSE with the path. `path` "": what is built in.
 void data_open(Ctx *ctx, Arena *a, const char *path, bool images, Data *out);
 void data_close(Data *d);
+void data_become(Data *d, const uint32_t *tokens, size_t count); // what the text was made into
 // Sample n of the run: `seq` tokens; raises when one is not below vocab, or the file is too short.
-void data_tokens(Ctx *ctx, const Data *d, uint64_t seed, uint64_t n, int64_t seq, int64_t vocab, int32_t *out);
-// Pixels from 0 to 1, and the label.
-int32_t data_image(const Data *d, uint64_t seed, uint64_t n, float *pixels);
+void data_tokens(Ctx *ctx, Arena *scratch, const Data *d, uint64_t seed, uint64_t n, int64_t seq, int64_t vocab, int32_t *out);
+// Pixels from 0 to 1, and the label. Both read into `scratch`; raise IO when the file no longer has them.
+int32_t data_image(Ctx *ctx, Arena *scratch, const Data *d, uint64_t seed, uint64_t n, float *pixels);
 
 // A folder of images; Raises IO, PARSE or ARGUMENT with the file.
 bool data_is_folder(const char *path);

@@ -56,7 +56,7 @@ static void tokens_feed(Train *t, const Port *const *ports, otrn_buffer *const *
     int32_t *tokens = arena_alloc(t->arena, (size_t)window * 4);
     for (int64_t row = 0; row < rows; row++) {
         uint64_t sample = (uint64_t)(t->at * rows * devices + device * rows + row);
-        data_tokens(t->ctx, &t->data, (uint64_t)r->seed, sample, window, vocab, tokens);
+        data_tokens(t->ctx, t->arena, &t->data, (uint64_t)r->seed, sample, window, vocab, tokens);
         for (int64_t i = 0; i < seq; i++) {
             size_t at = (size_t)(row * seq + i);
             bool hide = bert && hides(t, sample, i);
@@ -91,7 +91,7 @@ static void images_feed(Train *t, const Port *const *ports, otrn_buffer *const *
     float *image = arena_alloc(t->arena, (size_t)pixels * 4);
     for (int64_t row = 0; row < rows; row++) {
         uint64_t sample = (uint64_t)(t->at * rows * devices + device * rows + row);
-        int32_t label = data_image(&t->data, (uint64_t)t->recipe.seed, sample, image);
+        int32_t label = data_image(t->ctx, t->arena, &t->data, (uint64_t)t->recipe.seed, sample, image);
         if (nin > 1)
             put_whole(in[1], ports[1]->type.dtype, (size_t)row, label);
         for (int64_t i = 0; i < pixels; i++) {

@@ -137,8 +137,8 @@ static void pairs_make(Train *t) {
     size_t count, bytes = (size_t)t->data.count;
     if (!t->from)
         bpe_learn(t->arena, t->data.at, bytes, (uint32_t)tokens, &r->bpe);
-    t->data.at = (const uint8_t *)bpe_encode(t->arena, &r->bpe, t->data.at, bytes, &count);
-    t->data.count = (int64_t)count, t->data.token_bytes = sizeof(uint32_t);
+    const uint32_t *encoded = bpe_encode(t->arena, &r->bpe, t->data.at, bytes, &count);
+    data_become(&t->data, encoded, count);
     if (!t->from && !t->opt.silent)
         watch_say(t, "%u pairs of tokens learnt: a token stands for %.1f bytes", r->bpe.count, (double)bytes / (double)count);
 }

@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     Data d = {0};
     if (size && CTX_TRY(&ctx, jb) && data_parse(&ctx, "fuzz.bin", data, size, &d) && !d.images) {
         int32_t tokens[4];
-        data_tokens(&ctx, &d, 1, 2, 4, INT32_MAX, tokens);
+        data_tokens(&ctx, a, &d, 1, 2, 4, INT32_MAX, tokens);
     }
     return 0;
 }
