@@ -211,7 +211,6 @@ class DeviceStep:
                 self.program.text.encode(), name
             )
         self.graph = log.add_graph(name, self.executable)
-        idle.note()
         self._ins = [(p, p.strides if p.dense else None, p.dtype) for p in self.program.inputs]
         self._outs = [
             (p.alias, p.shape, p.strides if p.dense else _rows(p.shape), p.dtype)
@@ -302,6 +301,8 @@ class Plan:
             steps = [(0, [])]
         self._plan_outputs(cut)
         self.steps = self._make_steps(cut, steps)
+        if not whole and any(isinstance(part, DeviceStep) for step in self.steps for part in step):
+            idle.note()  # an eager operator's program is not its module's
         self._plan_fast()
 
     def _report_fallbacks(self, cut, strict):

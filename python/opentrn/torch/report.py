@@ -160,7 +160,7 @@ def _tell_idle():
     if not rows:
         return []
     hint = "torch.compile found no code of yours in it; compile the modules inside, or put them into a module of your own"
-    lines = [f"{len(rows)} compiled modules without a device program; they run on the CPU"]
+    lines = [f"{len(rows)} compiled modules without a device program; they run operator by operator"]
     return lines + [f"  {name}: {hint}" for name in rows]
 
 
