@@ -16,6 +16,7 @@
 # make zoo          72 training steps of many kinds priced for three chips; SINCE=commit: beside that release; T=gpt, CHIPS=trn1, JSON=file
 # make same         do two compilers make the same instructions of the tests' programs and the zoo's: SINCE=commit, T=conv
 # make namespaces   training over four hosts in network namespaces: the bits of one process, failures named, slow hosts found; needs root
+# make ranks        PyTorch over 2 and 4 processes: DDP, FSDP2, TP, TP x FSDP, pipelines, checkpoints; CPU, neuron, neuron without graphs; needs torch
 # make launchers    programs under torchrun, Slurm, Open MPI 4 and 5 (OMPI5=folder) and sshd, on such hosts; what is not installed is skipped
 # make opinfo             PyTorch operator samples on the device `neuron` (ROAD=graph: captured); needs ./dev test-torch once
 # make eager              host time of small eager operators on it beside the CPU
@@ -186,6 +187,10 @@ namespaces: all
 launchers: all
 	OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn.so) PYTHONPATH=$(CURDIR)/python $(PYTHON) tests/namespaces/launchers.py $(BUILD)/otrn $(T)
 
+ranks: all
+	OTRN_RANKS=1 OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn.so) PYTHONPATH=$(CURDIR)/python $(PYTHON) -m pytest -q -p no:cacheprovider \
+	    tests/torch/test_processes.py -k "every_way$(if $(T), and $(T))"
+
 # Scripts that say nothing of opentrn, on the device `neuron` beside the CPU.
 unedited: all
 	@OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn.so) PYTHONPATH=python .venv/bin/python scripts/unedited.py $(if $(T),--only='$(T)')
@@ -251,6 +256,6 @@ arm64: # a compile check of the portable paths
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: s3 power-cut kill-train all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table products attention zoo same bench namespaces launchers opinfo eager unedited wheel-check recipes abi install uninstall format arm64 clean levels composition
+.PHONY: s3 power-cut kill-train all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table products attention zoo same bench namespaces launchers ranks opinfo eager unedited wheel-check recipes abi install uninstall format arm64 clean levels composition
 .SECONDARY:
 -include $(shell find $(BUILD)/obj $(BUILD)/levels/obj -name '*.d' 2>/dev/null)

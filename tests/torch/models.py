@@ -61,7 +61,7 @@ class GPT(nn.Module):
         self.checkpoint = False
 
     def forward(self, x, y):
-        h = self.token(x) + self.place(torch.arange(x.shape[1]))
+        h = self.token(x) + self.place(torch.arange(x.shape[1], device=x.device))
         for block in self.blocks:
             if self.checkpoint:
                 h = torch.utils.checkpoint.checkpoint(block, h, use_reentrant=False)

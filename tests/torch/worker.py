@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank of test_processes.py: `worker.py BACKEND MEETING-FILE RANK WORLD WAY…`."""
+"""One rank of test_processes.py: `worker.py BACKEND DEVICE FOLDER RANK WORLD WAY…`. DEVICE: where models are, cpu or neuron; `neuron-eager`:
+without graphs. Ranks meet in a file of the folder."""
 
 import os
+import pathlib
 import signal
 import sys
 
@@ -14,7 +16,8 @@ from torch.distributed.tensor import Partial, Replicate, Shard, distribute_tenso
 import opentrn.torch
 from opentrn.torch.report import log
 
-BACKEND, RANK, WORLD, STEPS = sys.argv[1], int(sys.argv[3]), int(sys.argv[4]), 4
+BACKEND, FOLDER, RANK, WORLD, STEPS = sys.argv[1], pathlib.Path(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5]), 4
+DEVICE, _, EAGER = sys.argv[2].partition("-")
 OURS = BACKEND != "gloo"
 
 
@@ -31,12 +34,21 @@ def whole(batch):
     return batch
 
 
+def here(name):
+    return models.make(name).to(DEVICE)
+
+
+def graph(model, **given):
+    return model if EAGER else torch.compile(model, backend="opentrn", **given)
+
+
 def train(name, model, run, part):
-    opt = torch.optim.AdamW(model.parameters(), lr=1e-2)
-    seen = []
+    mixed = len({type(p) for p in model.parameters()}) > 1  # DTensors and others: torch has no lists of both
+    opt = torch.optim.AdamW(model.parameters(), lr=1e-2, foreach=False if mixed else None)
+    device, seen = next(model.parameters()).device, []
     for batch in batches(name):
         opt.zero_grad()
-        loss = run(*part(batch))
+        loss = run(*(x.to(device) for x in part(batch)))
         loss.backward()
         opt.step()
         seen.append(loss.detach())
@@ -45,11 +57,14 @@ def train(name, model, run, part):
 
 def check(name, got):
     """got: losses of this rank's part of each batch."""
+    on_host = [h.name for h in log.host if h.runs]
     model = models.make(name)
     want = train(name, model, model, whole)
     dist.all_reduce(got)
-    torch.testing.assert_close(got / WORLD, want, rtol=1e-6, atol=1e-6)
-    assert log.graphs and all(g.runs for g in log.graphs), log.graphs
+    print("losses", got.cpu().numpy().tobytes().hex())
+    torch.testing.assert_close(got.cpu() / WORLD, want, rtol=1e-6, atol=1e-6)
+    assert log.graphs and all(g.runs for g in log.graphs if not getattr(g, "eager", False)), log.graphs
+    assert not on_host, on_host
 
 
 TEXTS = []  # of the programs compiled so far
@@ -66,15 +81,17 @@ def found():
 def ddp(mesh):
     """Buckets smaller than the model: Dynamo cuts the graph between them."""
     dist._DEFAULT_FIRST_BUCKET_BYTES = 1 << 10
-    wrapped = nn.parallel.DistributedDataParallel(models.make("mlp"), bucket_cap_mb=0.002)
-    check("mlp", train("mlp", wrapped, torch.compile(wrapped, backend="opentrn"), mine))
-    assert sum(g.name == "torch.backward" for g in log.graphs) > 1, log.graphs
+    wrapped = nn.parallel.DistributedDataParallel(here("mlp"), bucket_cap_mb=0.002)
+    check("mlp", train("mlp", wrapped, graph(wrapped), mine))
+    assert EAGER or sum(g.name == "torch.backward" for g in log.graphs) > 1, log.graphs
     if OURS:  # the buckets, and their prices
         told = [c for c in log.collectives if c.runs and c.name.startswith("all_reduce")]
         assert len(told) > 1 and all(c.executable.report()["total_us"] > 0 for c in told), told
-    bare = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(2, 2)))
+    if EAGER:
+        return
+    bare = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(2, 2)).to(DEVICE))
     bare = torch.compile(bare, backend="opentrn")
-    bare(torch.ones(1, 2))
+    bare(torch.ones(1, 2, device=DEVICE))
     text = opentrn.torch.explain()
     assert "1 compiled modules without a device program" in text and "DistributedDataParallel(Sequential)" in text, text
 
@@ -82,10 +99,11 @@ def ddp(mesh):
 def fsdp(mesh):
     from torch.distributed.fsdp import fully_shard
 
-    sharded = models.make("gpt")
+    sharded = here("gpt")
     for block in sharded.blocks:
         fully_shard(block, mesh=mesh)
-        block.compile(backend="opentrn")
+        if not EAGER:
+            block.compile(backend="opentrn")
     fully_shard(sharded, mesh=mesh)
     check("gpt", train("gpt", sharded, sharded, mine))
 
@@ -101,15 +119,16 @@ class Gather(nn.Module):
 
 def simple_fsdp(mesh):
     """Weights are shards, gathered inside the one graph of forward and of backward."""
-    model = models.make("mlp")
+    model = here("mlp")
     for module in list(model.modules()):
         for name, p in list(module.named_parameters(recurse=False)):
             shard = nn.Parameter(distribute_tensor(p.detach(), mesh, [Shard(0)]))
             setattr(module, name, shard)
             nn.utils.parametrize.register_parametrization(module, name, Gather(), unsafe=True)
-    compiled = torch.compile(model, backend="opentrn", fullgraph=True)
-    check("mlp", train("mlp", model, compiled, mine))
+    check("mlp", train("mlp", model, graph(model, fullgraph=True), mine))
     names = " ".join(found())
+    if EAGER:
+        return
     if OURS:
         assert not names, names
         assert inside("all_gather") and inside("reduce_scatter"), TEXTS
@@ -124,10 +143,12 @@ def tensor_parallel(mesh):
         parallelize_module,
     )
 
-    split = models.make("mlp")
+    split = here("mlp")
     plan = {"net.3": ColwiseParallel(), "net.5": RowwiseParallel()}
     parallelize_module(split, mesh, plan)
-    check("mlp", train("mlp", split, torch.compile(split, backend="opentrn"), whole))
+    check("mlp", train("mlp", split, graph(split), whole))
+    if EAGER:
+        return
     if OURS:
         assert not found() and inside("all_reduce"), found()
     else:
@@ -169,8 +190,8 @@ def tensor_and_fsdp(mesh):
         parallelize_module,
     )
 
-    wide = dist.init_device_mesh("cpu", (WORLD // 2, 2), mesh_dim_names=("dp", "tp"))
-    split = models.make("mlp")
+    wide = dist.init_device_mesh(DEVICE, (WORLD // 2, 2), mesh_dim_names=("dp", "tp"))
+    split = here("mlp")
     parallelize_module(split, wide["tp"], {"net.3": ColwiseParallel(), "net.5": RowwiseParallel()})
     fully_shard(split, mesh=wide["dp"])
     place = wide["dp"].get_local_rank()
@@ -178,7 +199,7 @@ def tensor_and_fsdp(mesh):
     def part(batch):
         return tuple(x.chunk(WORLD // 2)[place] for x in batch)
 
-    check("mlp", train("mlp", split, torch.compile(split, backend="opentrn"), part))
+    check("mlp", train("mlp", split, graph(split), part))
 
 
 class Half(nn.Module):
@@ -207,8 +228,8 @@ def pipeline(mesh):
     loss_fn = nn.functional.mse_loss
     for schedule in (ScheduleGPipe, Schedule1F1B):
         whole = Half(make())
-        part = Half(make()[2 * RANK : 2 * RANK + 2])
-        run = PipelineStage(torch.compile(part, backend="opentrn"), RANK, WORLD, torch.device("cpu"))
+        part = Half(make()[2 * RANK : 2 * RANK + 2]).to(DEVICE)
+        run = PipelineStage(graph(part), RANK, WORLD, torch.device(DEVICE))
         steps = schedule(run, n_microbatches=4, loss_fn=loss_fn)
         opts = [torch.optim.SGD(m.parameters(), lr=0.1) for m in (whole, part)]
         for _ in range(2):
@@ -216,9 +237,9 @@ def pipeline(mesh):
                 opt.zero_grad()
             losses = []
             if RANK == 0:
-                steps.step(x)
+                steps.step(x.to(DEVICE))
             elif RANK == WORLD - 1:
-                steps.step(target=y, losses=losses)
+                steps.step(target=y.to(DEVICE), losses=losses)
             else:
                 steps.step()
             want = loss_fn(whole(x), y)
@@ -226,27 +247,47 @@ def pipeline(mesh):
             for opt in opts:
                 opt.step()
             if losses:
-                torch.testing.assert_close(torch.stack(losses).mean(), want, rtol=1e-6, atol=1e-6)
+                torch.testing.assert_close(torch.stack(losses).mean().cpu(), want, rtol=1e-6, atol=1e-6)
         for mine, theirs in zip(part.parameters(), Half(whole.layers[2 * RANK : 2 * RANK + 2]).parameters(), strict=True):
-            torch.testing.assert_close(mine, theirs, rtol=1e-5, atol=1e-6)
+            torch.testing.assert_close(mine.cpu(), theirs, rtol=1e-5, atol=1e-6)
     assert log.graphs and not found(), found()
 
 
-def checkpoint(mesh):
-    """What two ranks saved in pieces is loaded by others, cut another way."""
-    import torch.distributed.checkpoint as dcp
+def sharded(mesh):
     from torch.distributed.fsdp import fully_shard
 
-    folder = sys.argv[2] + ".checkpoint"
-    saved = models.make("mlp")
-    fully_shard(saved, mesh=mesh)
+    model = here("mlp")
+    fully_shard(model, mesh=mesh)
+    return model
+
+
+def checkpoint(mesh):
+    """What these ranks save in pieces one loads whole, and two of them cut another way."""
+    import torch.distributed.checkpoint as dcp
+
+    saved = sharded(mesh)
     train("mlp", saved, saved, mine)
-    dcp.save(saved.state_dict(), checkpoint_id=folder)
-    whole = models.make("mlp")
-    state = whole.state_dict()
-    dcp.load(state, checkpoint_id=folder)
-    for name, value in saved.state_dict().items():
-        assert torch.equal(state[name], value.full_tensor()), name
+    dcp.save(saved.state_dict(), checkpoint_id=FOLDER / "checkpoint")
+    want = {name: value.full_tensor().cpu() for name, value in saved.state_dict().items()}
+    if RANK == 0:
+        torch.save(want, FOLDER / "whole.pt")
+    dist.barrier()
+    loaded(mesh)
+    pair = dist.init_device_mesh(DEVICE, (WORLD // 2, 2), mesh_dim_names=("row", "pair"))["pair"]
+    loaded(pair)
+
+
+def loaded(mesh):
+    """What other ranks saved, by one process and by those of the mesh."""
+    import torch.distributed.checkpoint as dcp
+
+    want = torch.load(FOLDER / "whole.pt")
+    state = {name: torch.zeros_like(value) for name, value in want.items()}
+    dcp.load(state, checkpoint_id=FOLDER / "checkpoint", no_dist=True)
+    cut = sharded(mesh).state_dict()
+    dcp.load(cut, checkpoint_id=FOLDER / "checkpoint", process_group=mesh.get_group())
+    for name, value in want.items():
+        assert torch.equal(state[name], value) and torch.equal(cut[name].full_tensor().cpu(), value), name
 
 
 def tree(parts):
@@ -359,10 +400,12 @@ def main():
     torch.set_num_threads(1)
     opentrn.torch.settings.dump = lambda name, text: TEXTS.append(text)
     dist.init_process_group(
-        BACKEND, init_method=f"file://{sys.argv[2]}", rank=RANK, world_size=WORLD
+        BACKEND, init_method=f"file://{FOLDER}/{BACKEND}-{DEVICE}-{WORLD}", rank=RANK, world_size=WORLD
     )
-    mesh = dist.init_device_mesh("cpu", (WORLD,))
-    for way in sys.argv[5:]:
+    if DEVICE == "neuron":
+        torch.neuron.set_device(RANK)
+    mesh = dist.init_device_mesh(DEVICE, (WORLD,))
+    for way in sys.argv[6:]:
         torch._dynamo.reset()
         log.clear()
         TEXTS.clear()

@@ -286,20 +286,31 @@ def _gives_nothing(op, rows):
     return False
 
 
+@contextlib.contextmanager
+def _outermost():
+    """As if nobody were around the call: a tensor subclass (DTensor) that hands an operator down has switched off what
+    tracing is made of."""
+    include, exclude = torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_local_exclude_set()
+    for name in ("Functionalize", "FuncTorchDynamicLayerFrontMode", "FuncTorchDynamicLayerBackMode", "PythonTLSSnapshot"):
+        exclude = exclude.remove(getattr(torch._C.DispatchKey, name))
+    with unset_fake_temporarily(), torch._C._ForceDispatchKeyGuard(include, exclude):
+        yield
+
+
 @torch._disable_dynamo
 def prepare(op, *args, **kwargs):
     """Called by device.cpp through the dispatcher; tells it what the call means."""
     library = native.load()
     rows = _values(op, args, kwargs)
     try:
-        with unset_fake_temporarily():
+        with _outermost():
             _compile(library, op, rows)
     except KeyboardInterrupt:
         raise
     except Exception as why:  # whatever keeps it from the device, the host can do
         reason = str(why).splitlines()[0] if str(why) else type(why).__name__
         entry = library.neuron_host()
-        with unset_fake_temporarily():
+        with _outermost():
             if not _gives_nothing(op, rows):
                 HOST.append(HostOperator(str(op), reason, entry))
     return _nothing(op)
