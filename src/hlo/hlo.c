@@ -218,12 +218,28 @@ void hlo_op_add_combiner(Hlo *h, OpId op, HloOpcode code, TypeId scalar) {
     hlo_region_push(h, r, hlo_op(h, HLO_RETURN, loc, 1, &one, 0, NULL));
 }
 
-OpId hlo_op_splat(Hlo *h, LocId loc, TypeId type, const void *one) {
-    size_t bytes = dtype_bytes(hlo_type(h, type)->dtype);
+OpId hlo_op_constant(Hlo *h, LocId loc, TypeId type, const void *data, size_t bytes) {
+    assert(bytes == dtype_bytes(hlo_type(h, type)->dtype) || bytes == hlo_type_bytes(hlo_type(h, type)));
     OpId id = hlo_op(h, HLO_CONSTANT, loc, 0, NULL, 1, &type);
     *hlo_attr_slot(h, id, AK_VALUE) =
-        (HloAttr){.kind = HA_TENSOR, .type = type, .n = (uint32_t)bytes, .data = arena_dup(h->arena, one, bytes)};
+        (HloAttr){.kind = HA_TENSOR, .type = type, .n = (uint32_t)bytes, .data = arena_dup(h->arena, data, bytes)};
     return id;
+}
+
+OpId hlo_op_splat(Hlo *h, LocId loc, TypeId type, const void *one) {
+    return hlo_op_constant(h, loc, type, one, dtype_bytes(hlo_type(h, type)->dtype));
+}
+
+OpId hlo_op_like(Hlo *h, const HloOp *op, const ValueId *operands, TypeId type) {
+    HloAttr *attrs = op->attrs; // before a new op may move the table
+    OpId id = hlo_op(h, op->code, op->loc, op->noperands, operands, 1, &type);
+    hlo_at(h, id)->attrs = attrs;
+    return id;
+}
+
+void hlo_op_own_attrs(Hlo *h, OpId id) {
+    HloOp *op = hlo_at(h, id);
+    op->attrs = arena_dup(h->arena, op->attrs, hlo_row(op)->nattrs * sizeof *op->attrs);
 }
 
 OpId hlo_op_transpose(Hlo *h, LocId loc, ValueId v, const int64_t *perm) {
@@ -277,7 +293,16 @@ const int64_t *hlo_ints_dup(Hlo *h, const int64_t *v, size_t n) {
 }
 
 void hlo_set_ints(Hlo *h, OpId id, HloAttrKey key, const int64_t *v, uint32_t n) {
-    *hlo_attr_slot(h, id, key) = (HloAttr){.kind = HA_INTS, .n = n, .ints = hlo_ints_dup(h, v, n)};
+    bool pairs = hlo_attr_rows[key].kind == HA_INTS2;
+    assert(!pairs || n % 2 == 0);
+    *hlo_attr_slot(h, id, key) =
+        (HloAttr){.kind = pairs ? HA_INTS2 : HA_INTS, .n = n, .cols = pairs ? 2 : 0, .ints = hlo_ints_dup(h, v, n)};
+}
+
+void hlo_set_int(Hlo *h, OpId id, HloAttrKey key, int64_t v) {
+    uint8_t kind = hlo_attr_rows[key].kind;
+    assert(kind == HA_INT || kind == HA_BOOL || kind == HA_ENUM);
+    *hlo_attr_slot(h, id, key) = (HloAttr){.kind = kind, .i = v};
 }
 
 // --- asking ----------------------------------------------------------------------------------------

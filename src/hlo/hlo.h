@@ -239,10 +239,15 @@ void hlo_region_push(Hlo *h, RegionId r, OpId op);
 void hlo_op_set_operands(Hlo *h, OpId op, uint32_t n, const ValueId *operands);
 HloAttr *hlo_attr_slot(Hlo *h, OpId op, HloAttrKey key); // asserts the row has it
 const int64_t *hlo_ints_dup(Hlo *h, const int64_t *v, size_t n);
-void hlo_set_ints(Hlo *h, OpId id, HloAttrKey key, const int64_t *v, uint32_t n);
+void hlo_set_ints(Hlo *h, OpId id, HloAttrKey key, const int64_t *v, uint32_t n); // n: of INTS2 too, in rows of 2
+void hlo_set_int(Hlo *h, OpId id, HloAttrKey key, int64_t v); // INT, BOOL and ENUM, as the attribute's row says
 
 // What passes make most, in no region yet.
 OpId hlo_op_splat(Hlo *h, LocId loc, TypeId type, const void *one); // a constant, every element `one`
+OpId hlo_op_constant(Hlo *h, LocId loc, TypeId type, const void *data, size_t bytes);
+// The op with other operands and another type: the same attributes, shared until somebody owns them.
+OpId hlo_op_like(Hlo *h, const HloOp *op, const ValueId *operands, TypeId type);
+void hlo_op_own_attrs(Hlo *h, OpId id); // before slots of an op are changed whose attributes others may share
 OpId hlo_op_transpose(Hlo *h, LocId loc, ValueId v, const int64_t *perm);
 typedef struct DotPairs { // pairs of dimensions of a product's operands
     uint32_t nb, nc;
@@ -268,6 +273,19 @@ static inline ValueId hlo_operand(const Hlo *h, const HloOp *op, uint32_t i) {
 static inline HloRegion *hlo_op_region(const Hlo *h, const HloOp *op, uint32_t i) {
     return &h->regions.at[h->op_regions.at[op->regions + i]];
 }
+// The op that makes a value, NULL for an argument; with a code: only one of that kind.
+static inline const HloOp *hlo_def(const Hlo *h, ValueId v) {
+    OpId def = h->values.at[v].def;
+    return def ? &h->ops.at[def] : NULL;
+}
+static inline const HloOp *hlo_def_as(const Hlo *h, ValueId v, HloOpcode code) {
+    const HloOp *op = hlo_def(h, v);
+    return op && op->code == code ? op : NULL;
+}
+// A tensor of known sizes and elements of our types, neither quantised nor encoded; with elements: not empty.
+static inline bool hlo_is_plain(const HloType *t) { return t->kind == HT_TENSOR && !t->dynamic && !t->text; }
+static inline bool hlo_has_elems(const HloType *t) { return hlo_is_plain(t) && t->elems > 0; }
+static inline bool hlo_is_elementwise(const HloOp *op) { return hlo_op_rows[op->code].cls <= HC_EW3; }
 const HloAttr *hlo_attr(const HloOp *op, HloAttrKey key); // NULL when absent (no slot or HA_NONE)
 int64_t hlo_int(const HloOp *op, HloAttrKey key, int64_t dflt);
 const int64_t *hlo_ints(const HloOp *op, HloAttrKey key, uint32_t *n); // n = 0 when absent

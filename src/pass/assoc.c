@@ -13,7 +13,7 @@
 
 #include "hlo/dot.h"
 #include "hlo/users.h"
-#include "pass/walk.h"
+#include "pass/rules.h"
 
 #define ROWS_MAX 6
 #define PREDS_MAX 4
@@ -29,13 +29,9 @@ typedef struct Factors { // what an elementwise product is made of
 } Factors;
 
 typedef struct Assoc {
-    Hlo *h;
-    Walk w;
+    Walk w; // first: the rule is handed it
     Users u;
-    LocId loc;
 } Assoc;
-
-static const HloOp *def_of(const Hlo *h, ValueId v) { return h->values.at[v].def ? hlo_at(h, h->values.at[v].def) : NULL; }
 
 static bool number_of(const Hlo *h, ValueId v, double *x) {
     const HloAttr *a = splat_value(h, v);
@@ -47,7 +43,7 @@ static bool number_of(const Hlo *h, ValueId v, double *x) {
 
 // A broadcast along the last dimension.
 static bool is_per_row(const Hlo *h, ValueId v) {
-    const HloOp *op = def_of(h, v);
+    const HloOp *op = hlo_def(h, v);
     if (!op || op->code != HLO_BROADCAST_IN_DIM)
         return false;
     uint32_t n;
@@ -74,7 +70,7 @@ static bool find_dot(const Hlo *h, Factors *f, ValueId v) {
     int64_t perm[OTRN_MAX_RANK];
     for (int i = 0; i < rank; i++)
         perm[i] = i;
-    for (const HloOp *op = def_of(h, v); op; op = def_of(h, v)) {
+    for (const HloOp *op = hlo_def(h, v); op; op = hlo_def(h, v)) {
         uint32_t n;
         if (op->code == HLO_DOT_GENERAL && !f->dot) {
             f->dot = v;
@@ -94,7 +90,7 @@ static bool find_dot(const Hlo *h, Factors *f, ValueId v) {
 }
 
 static bool gather(const Hlo *h, Factors *f, ValueId v, uint32_t depth) {
-    const HloOp *op = def_of(h, v);
+    const HloOp *op = hlo_def(h, v);
     double x;
     if (depth > 12)
         return false;
@@ -187,32 +183,27 @@ static bool align(const Hlo *h, const Factors *f, const Sides *p, const Sides *o
 
 // --- what takes its place ----------------------------------------------------------------------------
 
-static ValueId push(Assoc *s, HloOpcode code, uint32_t n, const ValueId *in, TypeId type) {
-    return walk_push(&s->w, hlo_op(s->h, code, s->loc, n, in, 1, &type));
+static bool among(const int64_t *v, uint32_t n, int64_t x) {
+    for (uint32_t i = 0; i < n; i++)
+        if (v[i] == x)
+            return true;
+    return false;
 }
 
-static ValueId converted(Assoc *s, ValueId v, int dtype) {
-    return walk_convert(&s->w, s->loc, v, dtype);
-}
-
-static ValueId sum(Assoc *s, ValueId v, const int64_t *over, uint32_t n) {
-    Hlo *h = s->h;
-    HloType t = *hlo_value_type(h, v);
+static ValueId sum(Walk *w, ValueId v, const int64_t *over, uint32_t n) {
+    HloType t = *hlo_value_type(w->hlo, v);
     int64_t dims[OTRN_MAX_RANK];
     int rank = 0;
-    for (int i = 0; i < t.rank; i++) {
-        bool gone = false;
-        for (uint32_t k = 0; k < n; k++)
-            gone = gone || over[k] == i;
-        if (!gone)
+    for (int i = 0; i < t.rank; i++)
+        if (!among(over, n, i))
             dims[rank++] = t.dims[i];
-    }
-    return walk_sum(&s->w, s->loc, v, over, n, hlo_type_tensor(h, DT_F32, rank, dims));
+    return walk_sum(w, v, over, n, hlo_type_tensor(w->hlo, DT_F32, rank, dims));
 }
 
 // The value with its dimensions in this order, by way of the transposes it goes through anyway.
 static ValueId turned_alike(Assoc *s, ValueId v, const int64_t *perm, OpId before) {
-    int rank = hlo_value_type(s->h, v)->rank;
+    const Hlo *h = s->w.hlo;
+    int rank = hlo_value_type(h, v)->rank;
     int64_t now[OTRN_MAX_RANK], next[OTRN_MAX_RANK], rest[OTRN_MAX_RANK];
     for (int i = 0; i < rank; i++)
         now[i] = i;
@@ -221,7 +212,7 @@ static ValueId turned_alike(Assoc *s, ValueId v, const int64_t *perm, OpId befor
         const OpId *users = users_of(&s->u, v, &n);
         more = false;
         for (uint32_t i = 0; i < n && !more; i++) {
-            const HloOp *op = hlo_at(s->h, users[i]);
+            const HloOp *op = hlo_at(h, users[i]);
             if (op->code != HLO_TRANSPOSE || !users_there_before(&s->u, op->results, before))
                 continue;
             const int64_t *p = hlo_ints(op, AK_PERMUTATION, &np);
@@ -236,18 +227,18 @@ static ValueId turned_alike(Assoc *s, ValueId v, const int64_t *perm, OpId befor
         for (int k = 0; k < rank; k++)
             if (now[k] == perm[i])
                 rest[i] = k;
-    return walk_transpose(&s->w, s->loc, v, rest);
+    return walk_transpose(&s->w, v, rest);
 }
 
 // The sum of a o over some dimensions of o, as a lies before transposes: perm says which dimension of a is which of o, rows which one
 // is left for each of the result.
 static ValueId inner_product(Assoc *s, ValueId a, ValueId o, const int64_t *perm, const int64_t *rows, const int64_t *over, uint32_t nover, OpId before) {
-    Hlo *h = s->h;
+    const Hlo *h = s->w.hlo;
     int rank = hlo_value_type(h, o)->rank;
     int64_t to[OTRN_MAX_RANK], from[OTRN_MAX_RANK], sums[OTRN_MAX_RANK], left[OTRN_MAX_RANK], order[OTRN_MAX_RANK]; // o's dimension to a's, and back
     for (int i = 0; i < rank; i++)
         to[i] = perm[i];
-    for (const HloOp *op = def_of(h, a); op && op->code == HLO_TRANSPOSE; op = def_of(h, a)) {
+    for (const HloOp *op = hlo_def(h, a); op && op->code == HLO_TRANSPOSE; op = hlo_def(h, a)) {
         uint32_t n;
         const int64_t *p = hlo_ints(op, AK_PERMUTATION, &n);
         for (int i = 0; i < rank; i++)
@@ -258,48 +249,39 @@ static ValueId inner_product(Assoc *s, ValueId a, ValueId o, const int64_t *perm
     for (int i = 0; i < rank; i++)
         from[to[i]] = i;
     for (int i = 0; i < rank; i++) { // dimensions of a that stay, and where each is then
-        bool gone = false;
-        for (uint32_t k = 0; k < nover; k++)
-            gone = gone || over[k] == from[i];
-        if (gone)
+        if (among(over, nover, from[i]))
             sums[nsums++] = i;
         else
             left[i] = nleft++;
     }
-    for (int i = 0; i < rank; i++) { // those of o that stay, in its order
-        bool gone = false;
-        for (uint32_t k = 0; k < nover; k++)
-            gone = gone || over[k] == i;
-        if (!gone)
+    for (int i = 0; i < rank; i++) // those of o that stay, in its order
+        if (!among(over, nover, i))
             order[nkept++] = left[to[i]];
-    }
-    ValueId both[2] = {converted(s, a, DT_F32), converted(s, turned_alike(s, o, from, before), DT_F32)};
-    ValueId r = sum(s, push(s, HLO_MULTIPLY, 2, both, h->values.at[both[0]].type), sums, nsums);
+    a = walk_convert(&s->w, a, DT_F32);
+    o = walk_convert(&s->w, turned_alike(s, o, from, before), DT_F32);
+    ValueId r = sum(&s->w, walk_binary(&s->w, HLO_MULTIPLY, a, o), sums, nsums);
     for (uint32_t i = 0; i < nkept; i++)
         left[i] = order[rows[i]];
-    return walk_transpose(&s->w, s->loc, r, left);
+    return walk_transpose(&s->w, r, left);
 }
 
 // A number per row without the columns it was broadcast along.
-static ValueId per_row(Assoc *s, ValueId v, TypeId type) {
-    Hlo *h = s->h;
-    HloOp op = *def_of(h, v);
+static ValueId per_row(Walk *w, ValueId v, TypeId type) {
+    const Hlo *h = w->hlo;
+    HloOp op = *hlo_def(h, v);
     ValueId from = hlo_operand(h, &op, 0);
     HloType t = *hlo_value_type(h, from);
     uint32_t n;
     const int64_t *dims = hlo_ints(&op, AK_BROADCAST_DIMENSIONS, &n);
     if (n && dims[n - 1] == hlo_value_type(h, v)->rank - 1)
-        from = push(s, HLO_RESHAPE, 1, &from, hlo_type_tensor(h, t.dtype, (int)--n, t.dims));
-    OpId made = hlo_op(h, HLO_BROADCAST_IN_DIM, s->loc, 1, &from, 1, &type);
-    hlo_set_ints(h, made, AK_BROADCAST_DIMENSIONS, dims, n);
-    return walk_push(&s->w, made);
+        n--, from = walk_reshape(w, from, (int)n, t.dims);
+    return walk_broadcast(w, from, dims, n, type);
 }
 
-static ValueId scaled(Assoc *s, ValueId v, const Factors *f, bool swap) {
-    TypeId type = s->h->values.at[v].type;
+static ValueId scaled(Walk *w, ValueId v, const Factors *f, bool swap) {
     for (uint32_t i = 0; i < f->nrows; i++) {
-        ValueId by = per_row(s, f->rows[i], type);
-        v = push(s, f->inverse[i] != swap ? HLO_DIVIDE : HLO_MULTIPLY, 2, (ValueId[]){v, by}, type);
+        ValueId by = per_row(w, f->rows[i], w->hlo->values.at[v].type);
+        v = walk_binary(w, f->inverse[i] != swap ? HLO_DIVIDE : HLO_MULTIPLY, v, by);
     }
     return v;
 }
@@ -309,64 +291,55 @@ static bool find_product(const Assoc *s, OpId reduce, const Factors *f, ValueId 
     uint32_t n;
     const OpId *users = users_of(&s->u, v, &n);
     for (uint32_t i = 0; i < n; i++) {
-        const HloOp *op = hlo_at(s->h, users[i]);
-        uint32_t side = op->code == HLO_DOT_GENERAL && hlo_operand(s->h, op, 1) == v;
+        const HloOp *op = hlo_at(s->w.hlo, users[i]);
+        uint32_t side = op->code == HLO_DOT_GENERAL && hlo_operand(s->w.hlo, op, 1) == v;
         *y = (Factors){.number = 1};
-        if (op->code != HLO_DOT_GENERAL || hlo_operand(s->h, op, 0) == hlo_operand(s->h, op, 1) || op->results == f->dot ||
-            !users_there_before(&s->u, op->results, reduce) || !gather(s->h, y, hlo_operand(s->h, op, !side), 0))
+        if (op->code != HLO_DOT_GENERAL || hlo_operand(s->w.hlo, op, 0) == hlo_operand(s->w.hlo, op, 1) || op->results == f->dot ||
+            !users_there_before(&s->u, op->results, reduce) || !gather(s->w.hlo, y, hlo_operand(s->w.hlo, op, !side), 0))
             continue;
-        sides_of(s->h, op, side, o);
-        if (y->base == f->base && !y->dot && same_preds(y, f) && hlo_value_type(s->h, hlo_operand(s->h, op, !side))->rank == hlo_value_type(s->h, f->base)->rank)
+        sides_of(s->w.hlo, op, side, o);
+        if (y->base == f->base && !y->dot && same_preds(y, f) && hlo_value_type(s->w.hlo, hlo_operand(s->w.hlo, op, !side))->rank == hlo_value_type(s->w.hlo, f->base)->rank)
             return true;
     }
     return false;
 }
 
-static ValueId instead(Assoc *s, OpId id) {
-    Hlo *h = s->h;
-    HloOp op = *hlo_at(h, id);
+static ValueId instead(Walk *w, const HloOp *op) {
+    Assoc *s = (Assoc *)w;
+    const Hlo *h = w->hlo;
     uint32_t n;
-    const int64_t *dims = op.noperands == 2 ? hlo_ints(&op, AK_DIMENSIONS, &n) : NULL;
-    const HloType *t = hlo_value_type(h, hlo_operand(h, &op, 0));
+    const int64_t *dims = op->noperands == 2 ? hlo_ints(op, AK_DIMENSIONS, &n) : NULL;
+    const HloType *t = hlo_value_type(h, hlo_operand(h, op, 0));
     double start;
     Factors f = {.number = 1}, y;
-    if (!dims || n != 1 || t->dtype != DT_F32 || t->dynamic || dims[0] != t->rank - 1 || t->dims[t->rank - 1] < LEAST || reduce_body(h, &op) != HLO_ADD ||
-        !number_of(h, hlo_operand(h, &op, 1), &start) || start != 0 || !gather(h, &f, hlo_operand(h, &op, 0), 0) || !f.dot || !f.base)
+    if (!dims || n != 1 || t->dtype != DT_F32 || dims[0] != t->rank - 1 || t->dims[t->rank - 1] < LEAST || reduce_body(h, op) != HLO_ADD ||
+        !number_of(h, hlo_operand(h, op, 1), &start) || start != 0 || !gather(h, &f, hlo_operand(h, op, 0), 0) || !f.dot || !f.base)
         return 0;
-    const HloOp *dot = def_of(h, f.dot);
-    if (dtype_bytes(hlo_value_type(h, hlo_operand(h, dot, 0))->dtype) != 2)
+    HloOp dot = *hlo_def(h, f.dot);
+    if (dtype_bytes(hlo_value_type(h, hlo_operand(h, &dot, 0))->dtype) != 2)
         return 0;
     int64_t perm[OTRN_MAX_RANK], rows[OTRN_MAX_RANK], over[OTRN_MAX_RANK];
     for (uint32_t side = 0; side < 2; side++) {
         Sides p, o;
         uint32_t nover;
-        sides_of(h, dot, side, &p);
-        if (!find_product(s, id, &f, hlo_operand(h, dot, side), &y, &o) || !align(h, &f, &p, &o, perm, rows, &nover, over))
+        sides_of(h, &dot, side, &p);
+        if (!find_product(s, w->id, &f, hlo_operand(h, &dot, side), &y, &o) || !align(h, &f, &p, &o, perm, rows, &nover, over))
             continue;
-        s->loc = op.loc;
-        ValueId r = inner_product(s, hlo_operand(h, dot, !side), o.op->results, perm, rows, over, nover, id);
-        r = scaled(s, scaled(s, r, &f, false), &y, true);
-        float number = (float)(f.number / y.number);
-        TypeId type = h->values.at[r].type;
-        if (number != 1)
-            r = push(s, HLO_MULTIPLY, 2, (ValueId[]){r, walk_push(&s->w, hlo_op_splat(h, op.loc, type, &number))}, type);
-        return type == h->values.at[op.results].type ? r : 0;
+        ValueId r = inner_product(s, hlo_operand(h, &dot, !side), o.op->results, perm, rows, over, nover, w->id);
+        r = scaled(w, scaled(w, r, &f, false), &y, true);
+        double number = f.number / y.number;
+        if ((float)number != 1)
+            r = walk_binary(w, HLO_MULTIPLY, r, walk_number(w, h->values.at[r].type, number));
+        return h->values.at[r].type == h->values.at[op->results].type ? r : 0;
     }
     return 0;
 }
 
-static void visit(void *pass, OpId id) {
-    Assoc *s = pass;
-    ValueId made = hlo_at(s->h, id)->code == HLO_REDUCE && id < s->u.h->ops.n ? instead(s, id) : 0;
-    if (made)
-        walk_replace(&s->w, hlo_at(s->h, id)->results, made);
-    else
-        walk_push(&s->w, id);
-}
+const Rule assoc_rules[] = {{"sum over a row of y (a v'), y v being there: the sum over a row of (y v) a", HLO_REDUCE, RULE_ORDER, instead}, {0}};
 
 void pass_assoc(Compile *c) {
-    Assoc s = {.h = c->hlo};
+    Assoc s;
     walk_init(&s.w, c);
     users_make(&s.u, c->hlo, c->scratch, hlo_main(c->hlo)->body);
-    walk_rewrite(&s.w, hlo_main(c->hlo)->body, WALK_CONTROL, visit, &s);
+    rules_walk(&s.w, assoc_rules);
 }

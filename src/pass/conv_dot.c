@@ -69,13 +69,12 @@ static bool label(const ConvForm *f, Dim *x, Dim *w, Dim *y) {
     return true;
 }
 
-static ValueId flat(Walk *walk, ValueId v, bool first_summed, int64_t summed, LocId loc) {
-    Hlo *h = walk->hlo;
-    const HloType *t = hlo_value_type(h, v);
+static ValueId flat(Walk *walk, ValueId v, bool first_summed, int64_t summed) {
+    const HloType *t = hlo_value_type(walk->hlo, v);
     int64_t dims[2] = {t->elems / summed, summed};
     if (first_summed)
         dims[0] = summed, dims[1] = t->elems / summed;
-    return walk_reshape(walk, loc, v, 2, dims);
+    return walk_reshape(walk, v, 2, dims);
 }
 
 ValueId conv_as_dot(Walk *walk, OpId id, const ConvForm *f) {
@@ -99,7 +98,7 @@ ValueId conv_as_dot(Walk *walk, OpId id, const ConvForm *f) {
     for (int side = 0; side < 2; side++) {
         const Order *o = side ? &wo : &xo;
         bool first = o->n && o->at[0].label == SUMMED;
-        in[side] = flat(walk, in[side], first, summed, op.loc);
+        in[side] = flat(walk, in[side], first, summed);
         at[side] = !first;
     }
     const HloType *l = hlo_value_type(h, in[swapped]), *r = hlo_value_type(h, in[!swapped]);
@@ -107,5 +106,5 @@ ValueId conv_as_dot(Walk *walk, OpId id, const ConvForm *f) {
     DotPairs by = {.nc = 1, .lc = &at[swapped], .rc = &at[!swapped]};
     ValueId made = walk_push(walk, hlo_op_dot(h, op.loc, in[swapped], in[!swapped], by, type, hlo_attr(&op, AK_PRECISION_CONFIG)));
     y = hlo_value_type(h, op.results);
-    return walk_reshape(walk, op.loc, made, y->rank, y->dims);
+    return walk_reshape(walk, made, y->rank, y->dims);
 }

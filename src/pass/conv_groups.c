@@ -12,8 +12,6 @@
 
 #include <string.h>
 
-#include "pass/rows.h"
-
 #define PACK 128
 #define WORK_MIN (1 << 20) // multiplications; less is one kernel's work
 #define PLACES_MIN 4       // for each group in a pack: a kernel's zeros are made and loaded too
@@ -25,23 +23,8 @@ typedef struct Pack {
     int64_t size, groups, outs; // groups in a pack; groups; output features of one
 } Pack;
 
-static ValueId reshaped(Pack *p, ValueId v, int rank, const int64_t *dims) {
-    return walk_reshape(p->w, p->op.loc, v, rank, dims);
-}
-
 static ValueId broadcast(Pack *p, ValueId v, int rank, const int64_t *dims, const int64_t *at, uint32_t n) {
-    TypeId type = hlo_type_tensor(p->h, hlo_value_type(p->h, v)->dtype, rank, dims);
-    OpId id = hlo_op(p->h, HLO_BROADCAST_IN_DIM, p->op.loc, 1, &v, 1, &type);
-    hlo_set_ints(p->h, id, AK_BROADCAST_DIMENSIONS, at, n);
-    return walk_push(p->w, id);
-}
-
-static ValueId constant(Pack *p, int dtype, int rank, const int64_t *dims, const void *data, size_t bytes) {
-    TypeId type = hlo_type_tensor(p->h, dtype, rank, dims);
-    OpId id = hlo_op(p->h, HLO_CONSTANT, p->op.loc, 0, NULL, 1, &type);
-    *hlo_attr_slot(p->h, id, AK_VALUE) =
-        (HloAttr){.kind = HA_TENSOR, .type = type, .n = (uint32_t)bytes, .data = arena_dup(p->h->arena, data, bytes)};
-    return walk_push(p->w, id);
+    return walk_broadcast(p->w, v, at, n, hlo_type_tensor(p->h, hlo_value_type(p->h, v)->dtype, rank, dims));
 }
 
 // v where its number in the pack (dimension `pack`) is that of the output feature (dimension `out`), else zero.
@@ -54,12 +37,10 @@ static ValueId meeting(Pack *p, ValueId v, int pack, int out) {
     for (int64_t i = 0; i < p->size; i++)
         for (int64_t f = 0; f < features; f++)
             bits[out < pack ? f * p->size + i : i * features + f] = f / p->outs % p->size == i;
-    ValueId mask = constant(p, DT_I1, 2, dims, bits, (size_t)(p->size * features));
-    uint8_t zero[16] = {0};
-    TypeId type = hlo_type_tensor(p->h, t.dtype, t.rank, t.dims);
-    ValueId none = constant(p, t.dtype, t.rank, t.dims, zero, dtype_bytes(t.dtype));
-    ValueId in[3] = {broadcast(p, mask, t.rank, t.dims, at, 2), v, none};
-    return walk_push(p->w, hlo_op(p->h, HLO_SELECT, p->op.loc, 3, in, 1, &type));
+    TypeId flags = hlo_type_tensor(p->h, DT_I1, 2, dims);
+    ValueId mask = walk_push(p->w, hlo_op_constant(p->h, p->op.loc, flags, bits, (size_t)(p->size * features)));
+    ValueId none = walk_number(p->w, hlo_type_tensor(p->h, t.dtype, t.rank, t.dims), 0);
+    return walk_select(p->w, broadcast(p, mask, t.rank, t.dims, at, 2), v, none);
 }
 
 // dims with one more of `size` elements before dimension `at`.
@@ -84,20 +65,7 @@ static ValueId packed_kernel(Pack *p, const ConvForm *f) {
     w = meeting(p, w, f->kernel_in, (int)at[f->kernel_out]);
     memcpy(dims, t.dims, t.rank * sizeof *dims);
     dims[f->kernel_in] *= p->size;
-    return reshaped(p, w, t.rank, dims);
-}
-
-// The sum over dimension `dim`, of which all but one element are zero.
-static ValueId summed(Pack *p, ValueId v, int64_t dim, TypeId type) {
-    Hlo *h = p->h;
-    int dtype = hlo_type(h, type)->dtype;
-    TypeId scalar = hlo_type_tensor(h, dtype, 0, NULL);
-    uint8_t zero[16] = {0};
-    ValueId in[2] = {v, constant(p, dtype, 0, NULL, zero, dtype_bytes(dtype))};
-    OpId made = hlo_op(h, HLO_REDUCE, p->op.loc, 2, in, 1, &type);
-    hlo_set_ints(h, made, AK_DIMENSIONS, &dim, 1);
-    hlo_op_add_combiner(h, made, HLO_ADD, scalar);
-    return walk_push(p->w, made);
+    return walk_reshape(p->w, w, t.rank, dims);
 }
 
 // The largest number of groups that divides them and fits the array.
@@ -130,9 +98,9 @@ OpId conv_packed(Walk *walk, OpId id, const ConvForm *f, ConvPicked *picked) {
     memcpy(dims, y.dims, y.rank * sizeof *dims);
     dims[f->out_batch] *= by_batch ? p.size : 1;
     TypeId type = hlo_type_tensor(h, y.dtype, y.rank, dims);
-    OpId made = hlo_op(h, HLO_CONVOLUTION, op.loc, 2, in, 1, &type);
+    OpId made = hlo_op_like(h, hlo_at(h, id), in, type);
     walk_grow(walk);
-    hlo_at(h, made)->attrs = arena_dup(h->arena, hlo_at(h, id)->attrs, hlo_row(&op)->nattrs * sizeof *op.attrs);
+    hlo_op_own_attrs(h, made);
     hlo_attr_slot(h, made, by_batch ? AK_BATCH_GROUP_COUNT : AK_FEATURE_GROUP_COUNT)->i = p.groups / p.size;
     if (by_batch)
         *picked = (ConvPicked){p.size, p.groups, p.outs, f->out_batch, f->out_feature};
@@ -146,6 +114,6 @@ ValueId conv_pick(Walk *walk, OpId from, ValueId v, const ConvPicked *picked) {
     const HloType *t = hlo_type(h, type);
     int64_t dims[OTRN_MAX_RANK];
     int rank = split(t, picked->batch, picked->size, dims), out = picked->feature + (picked->feature >= picked->batch);
-    v = reshaped(&p, v, rank, dims);
-    return summed(&p, meeting(&p, v, picked->batch, out), picked->batch, type);
+    v = meeting(&p, walk_reshape(walk, v, rank, dims), picked->batch, out); // all but one element of a pack are zero
+    return walk_sum(walk, v, (int64_t[]){picked->batch}, 1, type);
 }

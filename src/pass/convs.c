@@ -13,27 +13,18 @@
 
 #include "base/dtype.h"
 #include "pass/convs.h"
-#include "pass/walk.h"
-
-typedef struct Convs {
-    Compile *c;
-    Hlo *h;
-    Walk w;
-} Convs;
+#include "pass/rules.h"
 
 // --- rewriting -------------------------------------------------------------------------------------
 
-static ValueId push(Convs *s, OpId id) { return walk_push(&s->w, id); }
-
 // A kernel that a reverse of spatial dimensions made is read backwards where it lies.
-static void take_reversal(Convs *s, OpId id, const ConvForm *f) {
-    Hlo *h = s->h;
+static void take_reversal(Hlo *h, OpId id, const ConvForm *f) {
     HloOp op = *hlo_at(h, id);
-    OpId def = h->values.at[hlo_operand(h, &op, 1)].def;
-    if (!def || hlo_at(h, def)->code != HLO_REVERSE)
+    const HloOp *reverse = hlo_def_as(h, hlo_operand(h, &op, 1), HLO_REVERSE);
+    if (!reverse)
         return;
     uint32_t n;
-    const int64_t *dims = hlo_ints(hlo_at(h, def), AK_DIMENSIONS, &n);
+    const int64_t *dims = hlo_ints(reverse, AK_DIMENSIONS, &n);
     int64_t flags[CONV_SPACE_MAX];
     for (int i = 0; i < f->ns; i++)
         flags[i] = f->axis[i].reversed;
@@ -47,8 +38,8 @@ static void take_reversal(Convs *s, OpId id, const ConvForm *f) {
         if (!spatial)
             return;
     }
-    hlo_set_ints(s->h, id, AK_WINDOW_REVERSAL, flags, (uint32_t)f->ns);
-    h->operands.at[op.operands + 1] = hlo_operand(h, hlo_at(h, def), 0);
+    hlo_set_ints(h, id, AK_WINDOW_REVERSAL, flags, (uint32_t)f->ns);
+    h->operands.at[op.operands + 1] = hlo_operand(h, reverse, 0);
 }
 
 // Zeros cost memory: not much more of it than the tensors have.
@@ -61,8 +52,8 @@ static bool pad_is_small(const HloType *x, const HloType *w, const HloType *y, c
 
 // What the taps need of the input and no more, zeros where there is none. An axis whose taps meet nothing at all
 // keeps one element.
-static void pad_input(Convs *s, OpId id, const ConvForm *f) {
-    Hlo *h = s->h;
+static void pad_input(Walk *w, OpId id, const ConvForm *f) {
+    Hlo *h = w->hlo;
     HloOp op = *hlo_at(h, id);
     ValueId x = hlo_operand(h, &op, 0);
     HloType t = *hlo_value_type(h, x);
@@ -82,19 +73,12 @@ static void pad_input(Convs *s, OpId id, const ConvForm *f) {
         padding[2 * i] = a->low + first * a->in_gap;
         padding[2 * i + 1] = (a->out - 1) * a->stride + (a->kernel - 1) * a->kernel_gap + 1 - inside - padding[2 * i];
     }
-    const HloType *w = hlo_value_type(h, hlo_operand(h, &op, 1)), *y = hlo_value_type(h, op.results);
-    if (!pad_is_small(&t, w, y, dims))
+    if (!pad_is_small(&t, hlo_value_type(h, hlo_operand(h, &op, 1)), hlo_value_type(h, op.results), dims))
         return;
-    TypeId scalar = hlo_type_tensor(h, t.dtype, 0, NULL), type = hlo_type_tensor(h, t.dtype, t.rank, dims);
-    uint8_t zero[16] = {0};
-    ValueId operands[2] = {x, push(s, hlo_op_splat(h, op.loc, scalar, zero))};
-    OpId pad = hlo_op(h, HLO_PAD, op.loc, 2, operands, 1, &type);
-    hlo_set_ints(s->h, pad, AK_EDGE_PADDING_LOW, low, t.rank);
-    hlo_set_ints(s->h, pad, AK_EDGE_PADDING_HIGH, high, t.rank);
-    hlo_set_ints(s->h, pad, AK_INTERIOR_PADDING, inner, t.rank);
-    h->operands.at[op.operands] = push(s, pad);
-    *hlo_attr_slot(h, id, AK_PADDING) = (HloAttr){.kind = HA_INTS2, .n = 2 * (uint32_t)f->ns, .cols = 2,
-                                                  .ints = hlo_ints_dup(h, padding, 2 * (size_t)f->ns)};
+    ValueId zero = walk_number(w, hlo_type_tensor(h, t.dtype, 0, NULL), 0);
+    ValueId padded = walk_pad(w, x, zero, low, high, inner, hlo_type_tensor(h, t.dtype, t.rank, dims));
+    h->operands.at[op.operands] = padded;
+    hlo_set_ints(h, id, AK_PADDING, padding, 2 * (uint32_t)f->ns);
 }
 
 // --- order of dimensions ---------------------------------------------------------------------------
@@ -126,10 +110,6 @@ static bool sums_short_rows(const ConvForm *f, int last) {
     return sums_places(f, &results) && (whole ? places : row) < SHORT_ROWS;
 }
 
-static ValueId transposed(Convs *s, ValueId v, const int64_t *perm, LocId loc) {
-    return push(s, hlo_op_transpose(s->h, loc, v, perm));
-}
-
 // The dimension of more than one element that changes fastest is one of `space`.
 static bool ends_in_space(const HloType *t, int a, int b) {
     int last = t->rank - 1;
@@ -148,9 +128,9 @@ static const Order out_order = {AK_OUTPUT_BATCH_DIMENSION, AK_OUTPUT_FEATURE_DIM
 
 // Gives the tensor the order (first, space…, second), or space and then both as they come; perm: where its dimensions
 // were.
-static void reorder(Convs *s, OpId id, const Order *o, bool space_first, int64_t *perm) {
+static void reorder(Hlo *h, OpId id, const Order *o, bool space_first, int64_t *perm) {
     uint32_t n;
-    const HloOp *op = hlo_at(s->h, id);
+    const HloOp *op = hlo_at(h, id);
     const int64_t *space = hlo_ints(op, o->space, &n);
     int64_t to[OTRN_MAX_RANK], first = space_first ? n : 0, second = n + 1, at = space_first ? 0 : 1;
     int64_t was_first = hlo_int(op, o->first, 0), was_second = hlo_int(op, o->second, 0);
@@ -162,16 +142,16 @@ static void reorder(Convs *s, OpId id, const Order *o, bool space_first, int64_t
         to[i] = at + i;
         perm[at + i] = space[i];
     }
-    hlo_attr_slot(s->h, id, o->first)->i = first;
-    hlo_attr_slot(s->h, id, o->second)->i = second;
-    hlo_set_ints(s->h, id, o->space, to, n);
+    hlo_attr_slot(h, id, o->first)->i = first;
+    hlo_attr_slot(h, id, o->second)->i = second;
+    hlo_set_ints(h, id, o->space, to, n);
 }
 
 // Few channels: they and the taps of a row become one run. Steps along a row: single elements would have to be loaded.
-static void order_input(Convs *s, OpId id, const ConvForm *f) {
-    HloOp op = *hlo_at(s->h, id);
-    ValueId x = hlo_operand(s->h, &op, 0);
-    const HloType *t = hlo_value_type(s->h, x);
+static void order_input(Walk *w, OpId id, const ConvForm *f) {
+    HloOp op = *hlo_at(w->hlo, id);
+    ValueId x = hlo_operand(w->hlo, &op, 0);
+    const HloType *t = hlo_value_type(w->hlo, x);
     if (!ends_in_space(t, f->in_batch, f->in_feature))
         return;
     int64_t taps = 1, places = 1, groups = f->feature_groups * f->batch_groups;
@@ -195,15 +175,15 @@ static void order_input(Convs *s, OpId id, const ConvForm *f) {
     if (few ? sums : batch > features)
         o = (Order){in_order.second, in_order.first, in_order.space};
     int64_t perm[OTRN_MAX_RANK];
-    reorder(s, id, &o, false, perm);
-    ValueId turned = transposed(s, x, perm, op.loc); // first: a new op may move the table of operands
-    s->h->operands.at[op.operands] = turned;
+    reorder(w->hlo, id, &o, false, perm);
+    ValueId turned = walk_transpose(w, x, perm); // first: a new op may move the table of operands
+    w->hlo->operands.at[op.operands] = turned;
 }
 
-static void order_kernel(Convs *s, OpId id, const ConvForm *f) {
-    HloOp op = *hlo_at(s->h, id);
-    ValueId w = hlo_operand(s->h, &op, 1);
-    const HloType *t = hlo_value_type(s->h, w);
+static void order_kernel(Walk *w, OpId id, const ConvForm *f) {
+    HloOp op = *hlo_at(w->hlo, id);
+    ValueId kernel = hlo_operand(w->hlo, &op, 1);
+    const HloType *t = hlo_value_type(w->hlo, kernel);
     int64_t taps = 1;
     for (int i = 0; i < f->ns; i++)
         taps *= f->axis[i].kernel;
@@ -211,14 +191,14 @@ static void order_kernel(Convs *s, OpId id, const ConvForm *f) {
     if ((t->dims[f->kernel_in] < taps && !images) || !ends_in_space(t, f->kernel_in, f->kernel_out))
         return;
     int64_t perm[OTRN_MAX_RANK];
-    reorder(s, id, &kernel_order, !images, perm);
-    ValueId turned = transposed(s, w, perm, op.loc); // first: a new op may move the table of operands
-    s->h->operands.at[op.operands + 1] = turned;
+    reorder(w->hlo, id, &kernel_order, !images, perm);
+    ValueId turned = walk_transpose(w, kernel, perm); // first: a new op may move the table of operands
+    w->hlo->operands.at[op.operands + 1] = turned;
 }
 
 // The convolution with its result in another order, and the transpose that brings it back; 0 when it stays as it is.
-static ValueId order_result(Convs *s, OpId id, const ConvForm *f) {
-    Hlo *h = s->h;
+static ValueId order_result(Walk *w, OpId id, const ConvForm *f) {
+    Hlo *h = w->hlo;
     HloOp op = *hlo_at(h, id);
     const HloType *t = hlo_value_type(h, op.results);
     int64_t taps = 1, perm[OTRN_MAX_RANK], back[OTRN_MAX_RANK], dims[OTRN_MAX_RANK];
@@ -230,67 +210,54 @@ static ValueId order_result(Convs *s, OpId id, const ConvForm *f) {
     int64_t results, few = sums_places(f, &results) ? FEW_RESULTS : FEW_TAPS;
     if ((taps >= few && !apart) || !ends_in_space(t, f->out_batch, f->out_feature))
         return 0;
-    reorder(s, id, &out_order, taps < few, perm);
+    reorder(w->hlo, id, &out_order, taps < few, perm);
     for (int i = 0; i < t->rank; i++) {
         dims[i] = t->dims[perm[i]];
         back[perm[i]] = i;
     }
     TypeId type = hlo_type_tensor(h, t->dtype, t->rank, dims);
     ValueId operands[2] = {hlo_operand(h, &op, 0), hlo_operand(h, &op, 1)};
-    OpId made = hlo_op(h, HLO_CONVOLUTION, op.loc, 2, operands, 1, &type);
-    hlo_at(h, made)->attrs = hlo_at(h, id)->attrs;
-    return transposed(s, push(s, made), back, op.loc);
+    return walk_transpose(w, walk_push(w, hlo_op_like(h, hlo_at(h, id), operands, type)), back);
 }
 
 // Puts the convolution into the list, or what stands for it; returns its result.
-static ValueId canon(Convs *s, OpId id) {
-    Hlo *h = s->h;
+static ValueId canon(Walk *w, OpId id) {
+    Hlo *h = w->hlo;
     HloOp op = *hlo_at(h, id);
     ConvForm f;
     if (!conv_read(h, &op, &f))
-        return push(s, id);
-    hlo_at(h, id)->attrs = arena_dup(h->arena, op.attrs, hlo_row(&op)->nattrs * sizeof *op.attrs); // may be shared
-    int x = hlo_value_type(h, hlo_operand(h, &op, 0))->dtype, w = hlo_value_type(h, hlo_operand(h, &op, 1))->dtype;
-    take_reversal(s, id, &f);
-    for (uint32_t i = 0; i < 2 && x != w; i++) { // the array takes one type: widen both, which loses nothing
-        ValueId wide = walk_convert(&s->w, op.loc, hlo_operand(h, &op, i), DT_F32);
+        return walk_push(w, id);
+    hlo_op_own_attrs(h, id);
+    bool mixed = hlo_value_type(h, hlo_operand(h, &op, 0))->dtype != hlo_value_type(h, hlo_operand(h, &op, 1))->dtype;
+    take_reversal(h, id, &f);
+    for (uint32_t i = 0; i < 2 && mixed; i++) { // the array takes one type: widen both, which loses nothing
+        ValueId wide = walk_convert(w, hlo_operand(h, &op, i), DT_F32);
         h->operands.at[op.operands + i] = wide;
     }
     conv_read(h, hlo_at(h, id), &f);
     ConvPicked picked;
-    OpId packed = conv_packed(&s->w, id, &f, &picked);
+    OpId packed = conv_packed(w, id, &f, &picked);
     if (packed) {
-        ValueId v = canon(s, packed);
-        return picked.size ? conv_pick(&s->w, id, v, &picked) : v;
+        ValueId v = canon(w, packed);
+        return picked.size ? conv_pick(w, id, v, &picked) : v;
     }
-    ValueId dot = conv_as_dot(&s->w, id, &f);
+    ValueId dot = conv_as_dot(w, id, &f);
     if (dot)
         return dot;
     if (conv_is_depthwise(h, hlo_at(h, id), &f)) // its edges are views (tile/depth.c)
-        return push(s, id);
-    order_input(s, id, &f);
-    order_kernel(s, id, &f);
+        return walk_push(w, id);
+    order_input(w, id, &f);
+    order_kernel(w, id, &f);
     conv_read(h, hlo_at(h, id), &f);
     if (!conv_is_inside(&f))
-        pad_input(s, id, &f);
-    ValueId ordered = order_result(s, id, &f);
-    return ordered ? ordered : push(s, id);
+        pad_input(w, id, &f);
+    ValueId ordered = order_result(w, id, &f);
+    return ordered ? ordered : walk_push(w, id);
 }
 
-static void convs_visit(void *pass, OpId id) {
-    Convs *s = pass;
-    HloOp op = *hlo_at(s->h, id);
-    if (op.code != HLO_CONVOLUTION) {
-        push(s, id);
-        return;
-    }
-    ValueId to = canon(s, id);
-    if (to != op.results)
-        walk_replace(&s->w, op.results, to);
+static ValueId convolution(Walk *w, const HloOp *op) {
+    (void)op;
+    return canon(w, w->id);
 }
 
-void pass_convs(Compile *c) {
-    Convs s = {.c = c, .h = c->hlo};
-    walk_init(&s.w, c);
-    walk_rewrite(&s.w, hlo_main(c->hlo)->body, WALK_ALL, convs_visit, &s);
-}
+const Rule convs_rules[] = {{"convolution: taps inside its input, in the order the array takes, or a product", HLO_CONVOLUTION, RULE_ORDER, convolution}, {0}};

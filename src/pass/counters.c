@@ -8,24 +8,16 @@
 //
 // JAX's generators count in 64 bits: iota of each dimension times its stride, added up, the upper half shifted down. The upper
 // half of a tensor with fewer than 2^32 elements is zero.
-#include "pass/rows.h"
-#include "pass/walk.h"
+#include "pass/rules.h"
 
 #define DEPTH_MAX 12
 #define NUMBER_MAX ((int64_t)1 << 31)
-
-typedef struct Counters {
-    Hlo *h;
-    Walk w;
-} Counters;
 
 typedef struct Affine { // sum over dimensions of by[i] * index i, and add
     int64_t by[OTRN_MAX_RANK], add;
 } Affine;
 
-static bool is_plain(const HloType *t) {
-    return t->kind == HT_TENSOR && !t->dynamic && !t->text && t->elems > 0 && dtype_is_int(t->dtype) && dtype_row(t->dtype)->bits >= 32;
-}
+static bool is_count(const HloType *t) { return hlo_has_elems(t) && dtype_is_int(t->dtype) && dtype_row(t->dtype)->bits >= 32; }
 
 // Inside what the type holds, and of fewer than 32 bits: nothing wraps.
 static bool reach(const HloType *t, const Affine *a, int64_t *least, int64_t *most) {
@@ -89,7 +81,7 @@ static bool affine(const Hlo *h, ValueId v, int depth, Affine *out) {
     OpId def = h->values.at[v].def;
     int64_t least, most;
     *out = (Affine){0};
-    if (!def || depth > DEPTH_MAX || !is_plain(t))
+    if (!def || depth > DEPTH_MAX || !is_count(t))
         return false;
     const HloAttr *splat = splat_value(h, v);
     if (splat)
@@ -107,22 +99,6 @@ static bool counts(const Hlo *h, ValueId v, Affine *out, int64_t *most) {
 
 // --- writing -----------------------------------------------------------------------------------------
 
-static ValueId number(Counters *s, TypeId type, int64_t v, LocId loc) {
-    uint8_t data[16] = {0};
-    dtype_from_i64(hlo_type(s->h, type)->dtype, data, v);
-    return walk_push(&s->w, hlo_op_splat(s->h, loc, type, data));
-}
-
-static ValueId iota(Counters *s, TypeId type, int64_t dim, LocId loc) {
-    OpId id = hlo_op(s->h, HLO_IOTA, loc, 0, NULL, 1, &type);
-    *hlo_attr_slot(s->h, id, AK_IOTA_DIMENSION) = (HloAttr){.kind = HA_INT, .i = dim};
-    return walk_push(&s->w, id);
-}
-
-static ValueId binary(Counters *s, HloOpcode code, ValueId x, ValueId y, LocId loc) {
-    return walk_push(&s->w, hlo_op(s->h, code, loc, 2, (ValueId[]){x, y}, 1, &s->h->values.at[x].type));
-}
-
 // The dimension of an iota that is all of it: steps of one, in order; -1: more than one, -2: it counts all elements.
 static int order_of(const HloType *t, const Affine *a) {
     int64_t stride = 1;
@@ -138,27 +114,24 @@ static int order_of(const HloType *t, const Affine *a) {
     return all && terms > 1 ? -2 : terms == 1 ? dim : -1;
 }
 
-static ValueId count(Counters *s, const HloOp *op, const Affine *a) {
-    TypeId type = s->h->values.at[op->results].type;
-    HloType t = *hlo_type(s->h, type);
+static ValueId count(Walk *w, const HloOp *op, const Affine *a) {
+    TypeId type = w->hlo->values.at[op->results].type;
+    HloType t = *hlo_type(w->hlo, type);
     int order = order_of(&t, a);
     ValueId v = 0;
-    if (order == -2) {
-        TypeId flat = hlo_type_tensor(s->h, t.dtype, 1, &t.elems);
-        ValueId line = iota(s, flat, 0, op->loc);
-        v = walk_push(&s->w, hlo_op(s->h, HLO_RESHAPE, op->loc, 1, &line, 1, &type));
-    }
+    if (order == -2)
+        v = walk_shape(w, walk_iota(w, hlo_type_tensor(w->hlo, t.dtype, 1, &t.elems), 0), type);
     for (int i = 0; i < t.rank && order != -2; i++) {
         if (!a->by[i] || t.dims[i] == 1)
             continue;
-        ValueId term = iota(s, type, i, op->loc);
+        ValueId term = walk_iota(w, type, i);
         if (a->by[i] != 1)
-            term = binary(s, HLO_MULTIPLY, term, number(s, type, a->by[i], op->loc), op->loc);
-        v = v ? binary(s, HLO_ADD, v, term, op->loc) : term;
+            term = walk_binary(w, HLO_MULTIPLY, term, walk_number(w, type, (double)a->by[i]));
+        v = v ? walk_binary(w, HLO_ADD, v, term) : term;
     }
     if (!v)
-        return number(s, type, a->add, op->loc);
-    return a->add ? binary(s, HLO_ADD, v, number(s, type, a->add, op->loc), op->loc) : v;
+        return walk_number(w, type, (double)a->add);
+    return a->add ? walk_binary(w, HLO_ADD, v, walk_number(w, type, (double)a->add)) : v;
 }
 
 // --- masks -------------------------------------------------------------------------------------------
@@ -167,23 +140,18 @@ static ValueId count(Counters *s, const HloOp *op, const Affine *a) {
 #define EXACT_MAX ((int64_t)1 << 24) // what fp32 counts to
 
 // by * index + add along one dimension, as fp32, for all of the others.
-static ValueId along(Counters *s, const HloType *t, int dim, int64_t by, int64_t add, LocId loc) {
-    TypeId line = hlo_type_tensor(s->h, DT_F32, 1, &t->dims[dim]), all = hlo_type_tensor(s->h, DT_F32, t->rank, t->dims);
-    ValueId v = iota(s, line, 0, loc);
-    float f[2] = {(float)by, (float)add};
-    for (int i = 0; i < 2; i++) {
-        if (f[i] == (i ? 0 : 1))
-            continue;
-        v = binary(s, i ? HLO_ADD : HLO_MULTIPLY, v, walk_push(&s->w, hlo_op_splat(s->h, loc, line, &f[i])), loc);
-    }
-    OpId id = hlo_op(s->h, HLO_BROADCAST_IN_DIM, loc, 1, &v, 1, &all);
-    int64_t to = dim;
-    hlo_set_ints(s->h, id, AK_BROADCAST_DIMENSIONS, &to, 1);
-    return walk_push(&s->w, id);
+static ValueId along(Walk *w, const HloType *t, int dim, int64_t by, int64_t add) {
+    TypeId line = hlo_type_tensor(w->hlo, DT_F32, 1, &t->dims[dim]), all = hlo_type_tensor(w->hlo, DT_F32, t->rank, t->dims);
+    ValueId v = walk_iota(w, line, 0);
+    if (by != 1)
+        v = walk_binary(w, HLO_MULTIPLY, v, walk_number(w, line, (double)by));
+    if (add)
+        v = walk_binary(w, HLO_ADD, v, walk_number(w, line, (double)add));
+    return walk_broadcast(w, v, (int64_t[]){dim}, 1, all);
 }
 
-static ValueId mask(Counters *s, const HloOp *op) {
-    Hlo *h = s->h;
+static ValueId mask(Walk *w, const HloOp *op) {
+    const Hlo *h = w->hlo;
     ValueId x = hlo_operand(h, op, 0), y = hlo_operand(h, op, 1);
     HloType t = *hlo_value_type(h, x);
     Affine a, b;
@@ -201,47 +169,38 @@ static ValueId mask(Counters *s, const HloOp *op) {
     a.add -= b.add;
     if (n != 2 || a.add <= -EXACT_MAX / 2 || a.add >= EXACT_MAX / 2)
         return 0;
-    ValueId sides[2] = {along(s, &t, dim[0], a.by[dim[0]], a.add, op->loc), along(s, &t, dim[1], -a.by[dim[1]], 0, op->loc)};
-    OpId made = hlo_op(h, HLO_COMPARE, op->loc, 2, sides, 1, &h->values.at[op->results].type);
-    *hlo_attr_slot(h, made, AK_COMPARISON_DIRECTION) = *hlo_attr(op, AK_COMPARISON_DIRECTION);
-    *hlo_attr_slot(h, made, AK_COMPARE_TYPE) = (HloAttr){.kind = HA_ENUM, .i = CMPT_FLOAT};
-    return walk_push(&s->w, made);
+    ValueId l = along(w, &t, dim[0], a.by[dim[0]], a.add), r = along(w, &t, dim[1], -a.by[dim[1]], 0);
+    return walk_compare(w, hlo_int(op, AK_COMPARISON_DIRECTION, CMP_EQ), CMPT_FLOAT, l, r);
 }
 
-// --- the walk ----------------------------------------------------------------------------------------
+// --- the rules ---------------------------------------------------------------------------------------
 
-static bool is_wide(const Hlo *h, ValueId v) { return dtype_row(hlo_value_type(h, v)->dtype)->bits == 64; }
-
-static void visit(void *pass, OpId id) {
-    Counters *s = pass;
-    Hlo *h = s->h;
-    HloOp op = *hlo_at(h, id);
+static ValueId shift_out(Walk *w, const HloOp *op) {
+    const Hlo *h = w->hlo;
+    const HloType *t = hlo_value_type(h, op->results);
+    const HloAttr *by = splat_value(h, hlo_operand(h, op, 1));
     Affine a;
     int64_t most;
-    if (op.code == HLO_SHIFT_RIGHT_LOGICAL && is_plain(hlo_value_type(h, op.results)) &&
-        counts(h, hlo_operand(h, &op, 0), &a, &most)) {
-        const HloAttr *by = splat_value(h, hlo_operand(h, &op, 1));
-        int64_t bits = by ? dtype_to_i64(hlo_value_type(h, op.results)->dtype, by->data) : 0;
-        if (by && (bits < 0 || bits > 62 || most >> bits == 0)) {
-            walk_replace(&s->w, op.results, number(s, h->values.at[op.results].type, 0, op.loc));
-            return;
-        }
-    }
-    bool narrows = op.code == HLO_CONVERT && is_plain(hlo_value_type(h, op.results)) && !is_wide(h, op.results) &&
-                   is_plain(hlo_value_type(h, hlo_operand(h, &op, 0))) && is_wide(h, hlo_operand(h, &op, 0));
-    if (narrows && counts(h, hlo_operand(h, &op, 0), &a, &most)) {
-        walk_replace(&s->w, op.results, count(s, &op, &a));
-        return;
-    }
-    ValueId made = op.code == HLO_COMPARE ? mask(s, &op) : 0;
-    if (made)
-        walk_replace(&s->w, op.results, made);
-    else
-        walk_push(&s->w, id);
+    if (!by || !is_count(t) || !counts(h, hlo_operand(h, op, 0), &a, &most))
+        return 0;
+    int64_t bits = dtype_to_i64(t->dtype, by->data);
+    return bits < 0 || bits > 62 || most >> bits == 0 ? walk_number(w, h->values.at[op->results].type, 0) : 0;
 }
 
-void pass_counters(Compile *c) {
-    Counters s = {.h = c->hlo};
-    walk_init(&s.w, c);
-    walk_rewrite(&s.w, hlo_main(c->hlo)->body, WALK_CONTROL, visit, &s);
+static bool is_wide(const HloType *t) { return dtype_row(t->dtype)->bits == 64; }
+
+static ValueId count_narrow(Walk *w, const HloOp *op) {
+    const Hlo *h = w->hlo;
+    const HloType *t = hlo_value_type(h, op->results), *from = hlo_value_type(h, hlo_operand(h, op, 0));
+    Affine a;
+    int64_t most;
+    bool narrows = is_count(t) && !is_wide(t) && is_count(from) && is_wide(from);
+    return narrows && counts(h, hlo_operand(h, op, 0), &a, &most) ? count(w, op, &a) : 0;
 }
+
+const Rule counters_rules[] = {
+    {"bits above what a count reaches: 0", HLO_SHIFT_RIGHT_LOGICAL, RULE_EXACT, shift_out},
+    {"count of 64 bits, narrowed: counted in 32", HLO_CONVERT, RULE_EXACT, count_narrow},
+    {"compare of two dimensions' indices: of two fp32 lines", HLO_COMPARE, RULE_EXACT, mask},
+    {0},
+};

@@ -12,23 +12,13 @@
 
 #include "base/draw.h"
 #include "pass/rows.h"
-#include "pass/walk.h"
+#include "pass/rules.h"
 
 #define FRACTION 23 // bits
 #define WHOLE 24
 #define ONE_BITS 0x3f800000
 #define STEPS_MAX 8 // between bits and comparison
 #define DRAW_MIN 1024 // elements: fewer are a kernel's
-
-typedef struct Draws {
-    Hlo *h;
-    Walk w;
-} Draws;
-
-static const HloOp *maker(const Hlo *h, ValueId v) {
-    OpId def = h->values.at[v].def;
-    return def ? hlo_at(h, def) : NULL;
-}
 
 static int digits(int dtype) { return dtype == DT_F32 ? 24 : dtype == DT_F16 ? 11 : dtype == DT_BF16 ? 8 : 0; }
 
@@ -76,13 +66,13 @@ typedef struct Fraction { // a uniform number: m * 2^-bits
 
 // b >> (32 - bits).
 static Fraction shifted(const Hlo *h, ValueId m, int bits) {
-    const HloOp *shift = m ? maker(h, m) : NULL;
+    const HloOp *shift = m ? hlo_def(h, m) : NULL;
     bool ok = shift && shift->code == HLO_SHIFT_RIGHT_LOGICAL && is_word(h, hlo_operand(h, shift, 1), 32 - (uint32_t)bits);
     return (Fraction){ok ? m : 0, bits};
 }
 
 static Fraction of_bits(const Hlo *h, const HloOp *cast) { // of a float from 1 to 2
-    const HloOp *joined = maker(h, hlo_operand(h, cast, 0));
+    const HloOp *joined = hlo_def(h, hlo_operand(h, cast, 0));
     ValueId m = joined && joined->code == HLO_OR ? beside_word(h, joined, ONE_BITS) : 0;
     return m && hlo_value_type(h, cast->results)->elems == hlo_value_type(h, m)->elems ? shifted(h, m, FRACTION) : (Fraction){0};
 }
@@ -90,7 +80,7 @@ static Fraction of_bits(const Hlo *h, const HloOp *cast) { // of a float from 1 
 static Fraction of_scaled(const Hlo *h, const HloOp *op) { // m, converted, times a power of two
     float scale;
     int e;
-    const HloOp *cast = maker(h, hlo_operand(h, op, 0));
+    const HloOp *cast = hlo_def(h, hlo_operand(h, op, 0));
     if (!is_float(h, hlo_operand(h, op, 1), &scale) || !cast || cast->code != HLO_CONVERT || frexpf(scale, &e) != 0.5f || e > 0 || 1 - e > WHOLE)
         return (Fraction){0};
     return shifted(h, hlo_operand(h, cast, 0), 1 - e);
@@ -102,7 +92,7 @@ static Fraction fraction_of(const Hlo *h, ValueId v) {
     bool less = false, max = false;
     int held = digits(hlo_value_type(h, v)->dtype); // bits of the narrowest type on the way
     for (int steps = 0; steps < STEPS_MAX; steps++) {
-        const HloOp *op = maker(h, v);
+        const HloOp *op = hlo_def(h, v);
         if (!op)
             break;
         switch (op->code) {
@@ -135,89 +125,63 @@ static int64_t swapped(int64_t direction) {
 
 // --- draws -------------------------------------------------------------------------------------------
 
-static ValueId put_draw(Draws *d, ValueId state, TypeId type, int64_t direction, int64_t bound, LocId loc) {
-    OpId made = hlo_op(d->h, HLO_DRAW, loc, 1, &state, 1, &type);
-    *hlo_attr_slot(d->h, made, AK_COMPARISON_DIRECTION) = (HloAttr){.kind = HA_ENUM, .i = direction};
-    *hlo_attr_slot(d->h, made, AK_BOUND) = (HloAttr){.kind = HA_INT, .i = bound};
-    return walk_push(&d->w, made);
+static ValueId put_draw(Walk *w, ValueId state, TypeId type, int64_t direction, int64_t bound) {
+    OpId made = hlo_op(w->hlo, HLO_DRAW, w->loc, 1, &state, 1, &type);
+    hlo_set_int(w->hlo, made, AK_COMPARISON_DIRECTION, direction);
+    hlo_set_int(w->hlo, made, AK_BOUND, bound);
+    return walk_push(w, made);
 }
 
 // The state counts elements in its second word.
-static bool draw(Draws *d, OpId id) {
-    Hlo *h = d->h;
-    HloOp op = *hlo_at(h, id);
-    ValueId state = hlo_operand(h, &op, 0);
-    const HloType *s = hlo_value_type(h, state), *t = hlo_value_type(h, op.results + 1);
-    if (hlo_int(&op, AK_RNG_ALGORITHM, RNGALG_DEFAULT) != RNGALG_DEFAULT || s->dtype != DT_UI64 || s->elems != 2 || t->dtype != DT_UI32 ||
-        t->dynamic || t->elems < DRAW_MIN || t->elems > INT32_MAX)
-        return false;
-    TypeId type = h->values.at[state].type;
+static ValueId draw(Walk *w, const HloOp *op) {
+    Hlo *h = w->hlo;
+    ValueId state = hlo_operand(h, op, 0);
+    const HloType *s = hlo_value_type(h, state), *t = hlo_value_type(h, op->results + 1);
+    if (hlo_int(op, AK_RNG_ALGORITHM, RNGALG_DEFAULT) != RNGALG_DEFAULT || s->dtype != DT_UI64 || s->elems != 2 || t->dtype != DT_UI32 ||
+        t->elems < DRAW_MIN || t->elems > INT32_MAX)
+        return 0;
     uint64_t step[2] = {0, (uint64_t)t->elems};
-    ValueId bits = put_draw(d, state, h->values.at[op.results + 1].type, CMP_LT, 0, op.loc);
-    OpId by = hlo_op(h, HLO_CONSTANT, op.loc, 0, NULL, 1, &type);
-    *hlo_attr_slot(h, by, AK_VALUE) = (HloAttr){.kind = HA_TENSOR, .n = sizeof step, .data = arena_dup(h->arena, step, sizeof step), .type = type};
-    ValueId operands[2] = {state, walk_push(&d->w, by)};
-    walk_replace(&d->w, op.results, walk_push(&d->w, hlo_op(h, HLO_ADD, op.loc, 2, operands, 1, &type)));
-    walk_replace(&d->w, op.results + 1, bits);
-    return true;
+    ValueId bits = put_draw(w, state, h->values.at[op->results + 1].type, CMP_LT, 0);
+    ValueId by = walk_push(w, hlo_op_constant(h, w->loc, h->values.at[state].type, step, sizeof step));
+    walk_replace(w, op->results + 1, bits);
+    return walk_binary(w, HLO_ADD, state, by);
 }
 
 // The state whose draws the fraction's bits are; 0: they come from elsewhere.
 static ValueId drawn_from(const Hlo *h, Fraction f) {
-    const HloOp *shift = f.m ? maker(h, f.m) : NULL;
+    const HloOp *shift = f.m ? hlo_def(h, f.m) : NULL;
     OpId from = shift ? rows_draw(h, hlo_operand(h, shift, 0)) : 0;
     return from && hlo_value_type(h, hlo_at(h, from)->results)->dtype == DT_UI32 ? hlo_operand(h, hlo_at(h, from), 0) : 0;
 }
 
 // --- comparisons -------------------------------------------------------------------------------------
 
-static bool rewrite(Draws *d, OpId id) {
-    Hlo *h = d->h;
-    HloOp op = *hlo_at(h, id);
-    int64_t direction = hlo_int(&op, AK_COMPARISON_DIRECTION, CMP_EQ);
+static ValueId compare(Walk *w, const HloOp *op) {
+    Hlo *h = w->hlo;
+    int64_t direction = hlo_int(op, AK_COMPARISON_DIRECTION, CMP_EQ);
     float p;
-    bool left = is_float(h, hlo_operand(h, &op, 0), &p);
-    if (direction == CMP_EQ || direction == CMP_NE || (!left && !is_float(h, hlo_operand(h, &op, 1), &p)) || isnan(p))
-        return false;
-    Fraction f = fraction_of(h, hlo_operand(h, &op, left));
+    bool left = is_float(h, hlo_operand(h, op, 0), &p);
+    if (direction == CMP_EQ || direction == CMP_NE || (!left && !is_float(h, hlo_operand(h, op, 1), &p)) || isnan(p))
+        return 0;
+    Fraction f = fraction_of(h, hlo_operand(h, op, left));
     ValueId m = f.m;
     if (!m)
-        return false;
+        return 0;
     direction = left ? swapped(direction) : direction;
     bool below = direction == CMP_LT || direction == CMP_LE, whole = direction == CMP_LT || direction == CMP_GE;
     double at = ldexp((double)p, f.bits), bound = whole ? ceil(at) : floor(at) + 1; // m < bound, or m >= bound
     bound = fmin(fmax(bound, 0), 1 << f.bits);
     ValueId state = drawn_from(h, f);
-    if (state) {
-        int64_t upper = (int64_t)bound << (DRAW_BITS - f.bits);
-        walk_replace(&d->w, op.results, put_draw(d, state, h->values.at[op.results].type, below ? CMP_LT : CMP_GE, upper, op.loc));
-        return true;
-    }
-    const HloType *t = hlo_value_type(h, op.results);
-    int dtype = hlo_value_type(h, m)->dtype;
-    TypeId type = hlo_type_tensor(h, dtype, t->rank, t->dims);
-    if (h->values.at[m].type != type)
-        m = walk_push(&d->w, hlo_op(h, HLO_RESHAPE, op.loc, 1, &m, 1, &type));
-    uint32_t word = (uint32_t)bound;
-    ValueId y = walk_push(&d->w, hlo_op_splat(h, op.loc, type, &word));
-    OpId made = hlo_op(h, HLO_COMPARE, op.loc, 2, (ValueId[]){m, y}, 1, &h->values.at[op.results].type);
-    *hlo_attr_slot(h, made, AK_COMPARISON_DIRECTION) = (HloAttr){.kind = HA_ENUM, .i = below ? CMP_LT : CMP_GE};
-    *hlo_attr_slot(h, made, AK_COMPARE_TYPE) = (HloAttr){.kind = HA_ENUM, .i = dtype == DT_I32 ? CMPT_SIGNED : CMPT_UNSIGNED};
-    ValueId flags = walk_push(&d->w, made);
-    walk_replace(&d->w, op.results, flags);
-    return true;
+    if (state)
+        return put_draw(w, state, h->values.at[op->results].type, below ? CMP_LT : CMP_GE, (int64_t)bound << (DRAW_BITS - f.bits));
+    const HloType *t = hlo_value_type(h, op->results);
+    m = walk_reshape(w, m, t->rank, t->dims);
+    ValueId y = walk_number(w, h->values.at[m].type, bound);
+    return walk_compare(w, below ? CMP_LT : CMP_GE, hlo_value_type(h, m)->dtype == DT_I32 ? CMPT_SIGNED : CMPT_UNSIGNED, m, y);
 }
 
-static void visit(void *pass, OpId id) {
-    Draws *d = pass;
-    uint16_t code = hlo_at(d->h, id)->code;
-    bool done = code == HLO_COMPARE ? rewrite(d, id) : code == HLO_RNG_BIT_GENERATOR && draw(d, id);
-    if (!done)
-        walk_push(&d->w, id);
-}
-
-void pass_draws(Compile *c) {
-    Draws d = {.h = c->hlo};
-    walk_init(&d.w, c);
-    walk_rewrite(&d.w, hlo_main(c->hlo)->body, WALK_CONTROL, visit, &d);
-}
+const Rule draws_rules[] = {
+    {"uniform number compared with a bound: its bits compared", HLO_COMPARE, RULE_EXACT, compare},
+    {"rng_bit_generator of the default algorithm: otrn.draw", HLO_RNG_BIT_GENERATOR, RULE_EXACT, draw},
+    {0},
+};

@@ -8,27 +8,9 @@
 //
 // The array would use one of its columns at a time; row programs read each operand once, and that is all there is to do.
 #include "hlo/dot.h"
-#include "pass/walk.h"
+#include "pass/rules.h"
 
 #define INNER_MIN 16384 // elements
-
-typedef struct Inner {
-    Hlo *h;
-    Walk w;
-    LocId loc;
-} Inner;
-
-static ValueId push(Inner *s, HloOpcode code, uint32_t n, const ValueId *in, TypeId type) {
-    return walk_push(&s->w, hlo_op(s->h, code, s->loc, n, in, 1, &type));
-}
-
-static ValueId to_dims(Inner *s, ValueId v, int rank, const int64_t *dims) {
-    return walk_reshape(&s->w, s->loc, v, rank, dims);
-}
-
-static ValueId converted(Inner *s, ValueId v, int dtype) {
-    return walk_convert(&s->w, s->loc, v, dtype);
-}
 
 // Batch and contracting dimensions of lhs as they lie; for each the one of rhs that goes with it.
 typedef struct Match {
@@ -64,17 +46,12 @@ static bool match(const Hlo *h, const HloOp *op, Match *m) {
            elems > batches && m->n && m->rhs[m->n - 1] == r->rank - 1 && m->lhs[m->n - 1] == l->rank - 1;
 }
 
-static ValueId inner(Inner *s, const HloOp *op) {
-    Hlo *h = s->h;
+static ValueId inner(Walk *w, const HloOp *op) {
+    Hlo *h = w->hlo;
     Match m;
-    for (uint32_t i = 0; i < 3; i++) {
-        const HloType *t = hlo_value_type(h, i < 2 ? hlo_operand(h, op, i) : op->results);
-        if (t->kind != HT_TENSOR || t->dynamic || t->text)
-            return 0;
-    }
     if (!dot_on_tensor_engine(h, op) || !match(h, op, &m))
         return 0;
-    ValueId l = to_dims(s, hlo_operand(h, op, 0), (int)m.n, m.size), r = hlo_operand(h, op, 1);
+    ValueId l = walk_reshape(w, hlo_operand(h, op, 0), (int)m.n, m.size), r = hlo_operand(h, op, 1);
     int64_t dims[OTRN_MAX_RANK], perm[OTRN_MAX_RANK], over[OTRN_MAX_RANK], left[OTRN_MAX_RANK], order[OTRN_MAX_RANK];
     uint32_t nover = 0, nleft = 0;
     for (uint32_t i = 0; i < m.n; i++) { // rhs without dimensions of size one that are free
@@ -84,7 +61,7 @@ static ValueId inner(Inner *s, const HloOp *op) {
         dims[place] = m.size[i];
         perm[i] = place;
     }
-    r = walk_transpose(&s->w, s->loc, to_dims(s, r, (int)m.n, dims), perm);
+    r = walk_transpose(w, walk_reshape(w, r, (int)m.n, dims), perm);
     for (uint32_t i = 0; i < m.n; i++) {
         if (m.batch[i] < 0) {
             over[nover++] = i;
@@ -93,27 +70,12 @@ static ValueId inner(Inner *s, const HloOp *op) {
         order[m.batch[i]] = nleft;
         left[nleft++] = m.size[i];
     }
-    ValueId both[2] = {converted(s, l, DT_F32), converted(s, r, DT_F32)};
-    ValueId product = push(s, HLO_MULTIPLY, 2, both, h->values.at[both[0]].type);
-    ValueId v = walk_sum(&s->w, s->loc, product, over, nover, hlo_type_tensor(h, DT_F32, (int)nleft, left));
+    l = walk_convert(w, l, DT_F32), r = walk_convert(w, r, DT_F32);
+    ValueId product = walk_binary(w, HLO_MULTIPLY, l, r);
+    ValueId v = walk_sum(w, product, over, nover, hlo_type_tensor(h, DT_F32, (int)nleft, left));
     HloType out = *hlo_value_type(h, op->results);
-    v = walk_transpose(&s->w, s->loc, converted(s, v, out.dtype), order);
-    return to_dims(s, v, out.rank, out.dims);
+    v = walk_transpose(w, walk_convert(w, v, out.dtype), order);
+    return walk_reshape(w, v, out.rank, out.dims);
 }
 
-static void inner_visit(void *pass, OpId id) {
-    Inner *s = pass;
-    HloOp op = *hlo_at(s->h, id);
-    s->loc = op.loc;
-    ValueId to = op.code == HLO_DOT_GENERAL ? inner(s, &op) : 0;
-    if (to)
-        walk_replace(&s->w, op.results, to);
-    else
-        walk_push(&s->w, id);
-}
-
-void pass_inner(Compile *c) {
-    Inner s = {.h = c->hlo};
-    walk_init(&s.w, c);
-    walk_rewrite(&s.w, hlo_main(c->hlo)->body, WALK_CONTROL, inner_visit, &s);
-}
+const Rule inner_rules[] = {{"product without free dimensions: the sum of an elementwise product", HLO_DOT_GENERAL, RULE_ORDER, inner}, {0}};

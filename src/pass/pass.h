@@ -11,7 +11,9 @@ typedef struct PassRow {
     PassFn *fn;
     const char *purpose;
     bool needed; // there are programs that cannot be lowered without it
+    const struct Rule *rules; // what it tries on every op (pass/rules.h); fn NULL: and that is all it does
 } PassRow;
+void pass_run(const PassRow *row, Compile *c);
 // Gives the entry's arguments of unknown size the types of what will be passed; false when there are no
 // such arguments, and nothing changes. values (NULL, or NULL where not wanted) makes integer scalars
 // constants.

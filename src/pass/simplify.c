@@ -5,25 +5,20 @@
 //        broadcast or reshape of a reshape; dot_generals that read operands and give results as they lie
 // stale: nothing (dce drops what became unused)
 //
-// Every row of `simplify_rules` says whether its rule is exact or what it gives up (simplify.h); tests/unit/simplify_test.c holds each to that. Exact: the same
+// Every row of `simplify_rules` says whether its rule is exact or what it gives up (rules.h); tests/unit/simplify_test.c holds each to that. Exact: the same
 // bits, and a NaN for a NaN. x / 8 is x * 0.125, x / 3 is not x * (1/3); x + -0.0 is x, x + 0.0 is x but for the sign of a zero.
-#include "pass/simplify.h"
-
 #include <math.h>
 #include <string.h>
 
 #include "hlo/dot.h"
-#include "pass/rows.h"
-#include "pass/walk.h"
+#include "pass/rules.h"
 
-struct Simplify {
-    Compile *c;
-    Hlo *h;
-    Walk w;
+typedef struct Simplify {
+    Walk w; // first: rules are handed it
     uint32_t *uses; // value -> reads in the whole program, before the pass; 0 of values made since, but for products
     uint32_t *factors; // … of these, as a factor of a product, through reshapes
     uint32_t nuses;
-};
+} Simplify;
 
 // --- questions -------------------------------------------------------------------------------------
 
@@ -34,33 +29,26 @@ static bool is_float_zero(const Hlo *h, ValueId v) {
     return a && dtype_is_float(dtype) && dtype_to_f64(dtype, a->data) == 0;
 }
 
-static OpId def_of(const Simplify *s, ValueId v, uint16_t code) {
-    OpId def = s->h->values.at[v].def;
-    return def && hlo_at(s->h, def)->code == code ? def : 0;
+static bool used_once(const Walk *w, ValueId v) {
+    const Simplify *s = (const Simplify *)w;
+    return v < s->nuses && s->uses[v] == 1;
 }
 
-static bool is_static(const HloType *t) {
-    return t->kind == HT_TENSOR && !t->dynamic && !t->text;
+static void note_uses(Walk *w, ValueId v, uint32_t n) {
+    Simplify *s = (Simplify *)w;
+    if (v < s->nuses)
+        s->uses[v] = n;
 }
-
-static bool used_once(const Simplify *s, ValueId v) { return v < s->nuses && s->uses[v] == 1; }
 
 // --- making ----------------------------------------------------------------------------------------
 
-static ValueId push(Simplify *s, OpId id) { return walk_push(&s->w, id); }
-
-static ValueId reshape_to(Simplify *s, ValueId v, TypeId type, LocId loc) {
-    OpId def = def_of(s, v, HLO_RESHAPE);
-    if (def)
-        v = hlo_operand(s->h, hlo_at(s->h, def), 0);
-    if (s->h->values.at[v].type == type)
-        return v;
-    return push(s, hlo_op(s->h, HLO_RESHAPE, loc, 1, &v, 1, &type));
+static ValueId reshape_to(Walk *w, ValueId v, TypeId type) {
+    const HloOp *inner = hlo_def_as(w->hlo, v, HLO_RESHAPE);
+    return walk_shape(w, inner ? hlo_operand(w->hlo, inner, 0) : v, type);
 }
 
-static ValueId splat_like(Simplify *s, ValueId like, const void *one, LocId loc) {
-    TypeId type = s->h->values.at[like].type;
-    return push(s, hlo_op_splat(s->h, loc, type, one));
+static ValueId splat_like(Walk *w, ValueId like, const void *one) {
+    return walk_push(w, hlo_op_splat(w->hlo, w->loc, w->hlo->values.at[like].type, one));
 }
 
 // --- products --------------------------------------------------------------------------------------
@@ -73,12 +61,12 @@ static const Side sides[2] = {{AK_LHS_BATCHING_DIMENSIONS, AK_LHS_CONTRACTING_DI
 
 // A transpose that swaps the two halves of a product's result is the product of the swapped operands: the same sums in
 // the same order.
-static ValueId swap_product(Simplify *s, ValueId v, const int64_t *perm, uint32_t n, TypeId type) {
-    Hlo *h = s->h;
-    OpId def = def_of(s, v, HLO_DOT_GENERAL);
-    if (!def || !used_once(s, v) || !dot_may_swap(h, hlo_at(h, def)))
+static ValueId swap_product(Walk *w, ValueId v, const int64_t *perm, uint32_t n, TypeId type) {
+    Hlo *h = w->hlo;
+    const HloOp *def = hlo_def_as(h, v, HLO_DOT_GENERAL);
+    if (!def || !used_once(w, v) || !dot_may_swap(h, def))
         return 0;
-    HloOp dot = *hlo_at(h, def);
+    HloOp dot = *def;
     uint32_t nb, nc;
     hlo_ints(&dot, AK_LHS_BATCHING_DIMENSIONS, &nb);
     hlo_ints(&dot, AK_LHS_CONTRACTING_DIMENSIONS, &nc);
@@ -88,26 +76,25 @@ static ValueId swap_product(Simplify *s, ValueId v, const int64_t *perm, uint32_
         if (perm[i] != (i < nb ? i : i < nb + nr ? i + nl : i - nr))
             return 0;
     ValueId operands[2] = {hlo_operand(h, &dot, 1), hlo_operand(h, &dot, 0)};
-    OpId made = hlo_op(h, HLO_DOT_GENERAL, dot.loc, 2, operands, 1, &type);
-    hlo_at(h, made)->attrs = arena_dup(h->arena, dot.attrs, hlo_row(&dot)->nattrs * sizeof *dot.attrs);
+    OpId made = hlo_op_like(h, &dot, operands, type);
+    hlo_op_own_attrs(h, made);
     for (int side = 0; side < 2; side++) {
         const int64_t *b = hlo_ints(&dot, sides[!side].batch, &nb);
-        hlo_set_ints(s->h, made, sides[side].batch, b, nb);
+        hlo_set_ints(w->hlo, made, sides[side].batch, b, nb);
         const int64_t *c = hlo_ints(&dot, sides[!side].contract, &nc);
-        hlo_set_ints(s->h, made, sides[side].contract, c, nc);
+        hlo_set_ints(w->hlo, made, sides[side].contract, c, nc);
     }
-    return push(s, made);
+    return walk_push(w, made);
 }
 
 // An operand that is a transpose is read where it came from, when its free dimensions keep their order.
-static void read_through(Simplify *s, OpId id, uint32_t side) {
-    Hlo *h = s->h;
+static void read_through(Hlo *h, OpId id, uint32_t side) {
     HloOp op = *hlo_at(h, id);
-    OpId from = def_of(s, hlo_operand(h, &op, side), HLO_TRANSPOSE);
+    const HloOp *from = hlo_def_as(h, hlo_operand(h, &op, side), HLO_TRANSPOSE);
     if (!from)
         return;
     uint32_t n, nb, nc;
-    const int64_t *perm = hlo_ints(hlo_at(h, from), AK_PERMUTATION, &n);
+    const int64_t *perm = hlo_ints(from, AK_PERMUTATION, &n);
     const int64_t *batch = hlo_ints(&op, sides[side].batch, &nb);
     const int64_t *contract = hlo_ints(&op, sides[side].contract, &nc);
     bool taken[OTRN_MAX_RANK] = {0};
@@ -123,25 +110,34 @@ static void read_through(Simplify *s, OpId id, uint32_t side) {
             return;
         last = perm[i];
     }
-    h->operands.at[op.operands + side] = hlo_operand(h, hlo_at(h, from), 0);
-    hlo_set_ints(s->h, id, sides[side].batch, b, nb);
-    hlo_set_ints(s->h, id, sides[side].contract, c, nc);
+    h->operands.at[op.operands + side] = hlo_operand(h, from, 0);
+    hlo_set_ints(h, id, sides[side].batch, b, nb);
+    hlo_set_ints(h, id, sides[side].contract, c, nc);
+}
+
+static ValueId product(Walk *w, const HloOp *op) {
+    (void)op;
+    hlo_op_own_attrs(w->hlo, w->id);
+    read_through(w->hlo, w->id, 0);
+    read_through(w->hlo, w->id, 1);
+    return 0;
 }
 
 // --- movement --------------------------------------------------------------------------------------
 
 // Dimensions of size one say nothing about order: move the others only.
-static ValueId transpose(Simplify *s, const HloOp *op) {
-    Hlo *h = s->h;
+static ValueId transpose(Walk *w, const HloOp *op) {
+    Hlo *h = w->hlo;
     uint32_t n;
     const int64_t *attr = hlo_ints(op, AK_PERMUTATION, &n);
     ValueId v = hlo_operand(h, op, 0);
     int64_t perm[OTRN_MAX_RANK];
     memcpy(perm, attr, n * sizeof *perm);
-    OpId inner = def_of(s, v, HLO_TRANSPOSE);
+    const HloOp *inner = hlo_def_as(h, v, HLO_TRANSPOSE);
+    bool twice = inner != NULL;
     if (inner) {
-        const int64_t *first = hlo_ints(hlo_at(h, inner), AK_PERMUTATION, &n);
-        v = hlo_operand(h, hlo_at(h, inner), 0);
+        const int64_t *first = hlo_ints(inner, AK_PERMUTATION, &n);
+        v = hlo_operand(h, inner, 0);
         for (uint32_t i = 0; i < n; i++)
             perm[i] = first[perm[i]];
     }
@@ -163,36 +159,31 @@ static ValueId transpose(Simplify *s, const HloOp *op) {
         }
     TypeId result = h->values.at[op->results].type;
     if (!moves)
-        return reshape_to(s, v, result, op->loc);
+        return reshape_to(w, v, result);
     TypeId squeezed = hlo_type_tensor(h, in.dtype, (int)m, dims), type = hlo_type_tensor(h, in.dtype, (int)m, out);
-    ValueId plain = reshape_to(s, v, squeezed, op->loc), swapped = swap_product(s, plain, kept, m, type);
+    ValueId plain = reshape_to(w, v, squeezed), swapped = swap_product(w, plain, kept, m, type);
     if (swapped) {
-        ValueId to = reshape_to(s, swapped, result, op->loc);
-        if (swapped < s->nuses && op->results < s->nuses) // it may be swapped back
-            s->uses[swapped] = to == swapped ? s->uses[op->results] : 1;
+        ValueId to = reshape_to(w, swapped, result);
+        if (op->results < ((Simplify *)w)->nuses) // it may be swapped back
+            note_uses(w, swapped, to == swapped ? ((Simplify *)w)->uses[op->results] : 1);
         return to;
     }
-    if (!inner && m == (uint32_t)in.rank)
-        return 0;
-    v = plain;
-    OpId made = hlo_op(h, HLO_TRANSPOSE, op->loc, 1, &v, 1, &type);
-    hlo_set_ints(s->h, made, AK_PERMUTATION, kept, m);
-    return reshape_to(s, push(s, made), result, op->loc);
+    return twice || m != (uint32_t)in.rank ? reshape_to(w, walk_transpose(w, plain, kept), result) : 0;
 }
 
-static ValueId broadcast(Simplify *s, const HloOp *op) {
-    Hlo *h = s->h;
+static ValueId broadcast(Walk *w, const HloOp *op) {
+    Hlo *h = w->hlo;
     uint32_t n;
     const int64_t *attr = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
     ValueId v = hlo_operand(h, op, 0);
     int64_t to[OTRN_MAX_RANK];
     if (n) // of a number there are none
         memcpy(to, attr, n * sizeof *to);
-    OpId inner = def_of(s, v, HLO_BROADCAST_IN_DIM);
+    const HloOp *inner = hlo_def_as(h, v, HLO_BROADCAST_IN_DIM);
     if (inner) {
-        const int64_t *first = hlo_ints(hlo_at(h, inner), AK_BROADCAST_DIMENSIONS, &n);
+        const int64_t *first = hlo_ints(inner, AK_BROADCAST_DIMENSIONS, &n);
         int64_t both[OTRN_MAX_RANK];
-        v = hlo_operand(h, hlo_at(h, inner), 0);
+        v = hlo_operand(h, inner, 0);
         for (uint32_t i = 0; i < n; i++)
             both[i] = to[first[i]];
         memcpy(to, both, n * sizeof *to);
@@ -209,21 +200,19 @@ static ValueId broadcast(Simplify *s, const HloOp *op) {
             kept[m++] = to[i];
         }
     if (in_order && in.elems == hlo_type(h, result)->elems)
-        return reshape_to(s, v, result, op->loc);
+        return reshape_to(w, v, result);
     if (!inner && m == n)
         return 0;
-    v = reshape_to(s, v, hlo_type_tensor(h, in.dtype, (int)m, dims), op->loc);
-    OpId made = hlo_op(h, HLO_BROADCAST_IN_DIM, op->loc, 1, &v, 1, &result);
-    hlo_set_ints(s->h, made, AK_BROADCAST_DIMENSIONS, kept, m);
-    return push(s, made);
+    v = reshape_to(w, v, hlo_type_tensor(h, in.dtype, (int)m, dims));
+    return walk_broadcast(w, v, kept, m, result);
 }
 
-static ValueId slice(Simplify *s, const HloOp *op) {
-    ValueId v = hlo_operand(s->h, op, 0); // the same type means: all of it, in order
-    return s->h->values.at[v].type == s->h->values.at[op->results].type ? v : 0;
+static ValueId slice(Walk *w, const HloOp *op) {
+    ValueId v = hlo_operand(w->hlo, op, 0); // the same type means: all of it, in order
+    return w->hlo->values.at[v].type == w->hlo->values.at[op->results].type ? v : 0;
 }
 
-static ValueId pad(Simplify *s, const HloOp *op) {
+static ValueId pad(Walk *w, const HloOp *op) {
     static const HloAttrKey keys[3] = {AK_EDGE_PADDING_LOW, AK_EDGE_PADDING_HIGH, AK_INTERIOR_PADDING};
     for (int k = 0; k < 3; k++) {
         uint32_t n;
@@ -232,45 +221,49 @@ static ValueId pad(Simplify *s, const HloOp *op) {
             if (v[i])
                 return 0;
     }
-    return hlo_operand(s->h, op, 0);
+    return hlo_operand(w->hlo, op, 0);
+}
+
+// x times a number, in its type.
+static ValueId times(Walk *w, ValueId x, double by) {
+    return walk_binary(w, HLO_MULTIPLY, x, walk_number(w, w->hlo->values.at[x].type, by));
 }
 
 // --- arithmetic ------------------------------------------------------------------------------------
 
 // A reduction over nothing but dimensions of size one, of which there is something; the value, or 0.
-static ValueId reduced_of_one(const Simplify *s, const HloOp *op) {
-    const Hlo *h = s->h;
+static ValueId reduced_of_one(const Walk *w, const HloOp *op) {
+    const Hlo *h = w->hlo;
     ValueId v = hlo_operand(h, op, 0);
     const HloType *in = hlo_value_type(h, v), *out = hlo_value_type(h, op->results);
-    bool ok = reduce_body(h, op) && is_static(in) && is_static(out) && in->elems == out->elems && in->elems && in->dtype == out->dtype &&
+    bool ok = reduce_body(h, op) && in->elems == out->elems && in->dtype == out->dtype &&
               splat_value(h, hlo_operand(h, op, 1));
     return ok ? v : 0;
 }
 
 // … combines each element with the initial value.
-static ValueId reduce(Simplify *s, const HloOp *op) {
-    Hlo *h = s->h;
+static ValueId reduce(Walk *w, const HloOp *op) {
+    Hlo *h = w->hlo;
     uint16_t code = reduce_body(h, op);
     TypeId result = h->values.at[op->results].type;
-    ValueId v = reduced_of_one(s, op), init = hlo_operand(h, op, 1);
+    ValueId v = reduced_of_one(w, op), init = hlo_operand(h, op, 1);
     if (!v)
         return 0;
-    v = reshape_to(s, v, result, op->loc);
+    v = reshape_to(w, v, result);
     if (is_neutral(h, code, init))
         return v;
-    ValueId operands[2] = {splat_like(s, v, splat_value(h, init)->data, op->loc), v};
-    return push(s, hlo_op(h, code, op->loc, 2, operands, 1, &result));
+    return walk_binary(w, code, splat_like(w, v, splat_value(h, init)->data), v);
 }
 
 // A sum that begins at 0.0.
-static ValueId reduce_zero(Simplify *s, const HloOp *op) {
-    ValueId v = reduce_body(s->h, op) == HLO_ADD && is_float_zero(s->h, hlo_operand(s->h, op, 1)) ? reduced_of_one(s, op) : 0;
-    return v ? reshape_to(s, v, s->h->values.at[op->results].type, op->loc) : 0;
+static ValueId reduce_zero(Walk *w, const HloOp *op) {
+    ValueId v = reduce_body(w->hlo, op) == HLO_ADD && is_float_zero(w->hlo, hlo_operand(w->hlo, op, 1)) ? reduced_of_one(w, op) : 0;
+    return v ? reshape_to(w, v, w->hlo->values.at[op->results].type) : 0;
 }
 
 // Division by a power of two is multiplication by its inverse, as long as that is a normal number.
-static ValueId divide(Simplify *s, const HloOp *op) {
-    Hlo *h = s->h;
+static ValueId divide(Walk *w, const HloOp *op) {
+    Hlo *h = w->hlo;
     const HloAttr *a = splat_value(h, hlo_operand(h, op, 1));
     int dtype = hlo_value_type(h, op->results)->dtype, e;
     if (!a || (dtype != DT_F32 && dtype != DT_F64 && dtype != DT_BF16))
@@ -278,11 +271,7 @@ static ValueId divide(Simplify *s, const HloOp *op) {
     double x = dtype_to_f64(dtype, a->data);
     if (x == 0 || !isfinite(x) || fabs(frexp(x, &e)) != 0.5 || e < -100 || e > 100)
         return 0;
-    uint8_t one[16];
-    dtype_from_f64(dtype, one, 1 / x);
-    ValueId operands[2] = {hlo_operand(h, op, 0), splat_like(s, op->results, one, op->loc)};
-    TypeId type = h->values.at[op->results].type;
-    return push(s, hlo_op(h, HLO_MULTIPLY, op->loc, 2, operands, 1, &type));
+    return times(w, hlo_operand(h, op, 0), 1 / x);
 }
 
 static bool is_commutative(uint16_t code) {
@@ -290,20 +279,20 @@ static bool is_commutative(uint16_t code) {
            code == HLO_AND || code == HLO_OR || code == HLO_XOR;
 }
 
-static ValueId neutral(Simplify *s, const HloOp *op) {
-    ValueId a = hlo_operand(s->h, op, 0), b = hlo_operand(s->h, op, 1);
-    if (is_neutral(s->h, op->code, b))
+static ValueId neutral(Walk *w, const HloOp *op) {
+    ValueId a = hlo_operand(w->hlo, op, 0), b = hlo_operand(w->hlo, op, 1);
+    if (is_neutral(w->hlo, op->code, b))
         return a;
-    return is_commutative(op->code) && is_neutral(s->h, op->code, a) ? b : 0;
+    return is_commutative(op->code) && is_neutral(w->hlo, op->code, a) ? b : 0;
 }
 
-static ValueId add_zero(Simplify *s, const HloOp *op) {
-    ValueId a = hlo_operand(s->h, op, 0), b = hlo_operand(s->h, op, 1);
-    return is_float_zero(s->h, b) ? a : is_float_zero(s->h, a) ? b : 0;
+static ValueId add_zero(Walk *w, const HloOp *op) {
+    ValueId a = hlo_operand(w->hlo, op, 0), b = hlo_operand(w->hlo, op, 1);
+    return is_float_zero(w->hlo, b) ? a : is_float_zero(w->hlo, a) ? b : 0;
 }
 
-static ValueId choose(Simplify *s, const HloOp *op) {
-    const Hlo *h = s->h;
+static ValueId choose(Walk *w, const HloOp *op) {
+    const Hlo *h = w->hlo;
     ValueId p = hlo_operand(h, op, 0), a = hlo_operand(h, op, 1), b = hlo_operand(h, op, 2);
     const HloAttr *known = splat_value(h, p);
     if (known)
@@ -319,85 +308,72 @@ static ValueId choose(Simplify *s, const HloOp *op) {
 // absolute 1e-7. Elsewhere its tail may matter, and GpSimd computes it to the last places.
 #define ERFC_ON_ENGINES 8192
 
-static ValueId erfc_as_erf(Simplify *s, const HloOp *op) {
-    Hlo *h = s->h;
-    const HloType *t = hlo_value_type(h, op->results);
-    if (t->elems < ERFC_ON_ENGINES || (t->dtype != DT_F32 && t->dtype != DT_BF16 && t->dtype != DT_F16))
+static ValueId erfc_as_erf(Walk *w, const HloOp *op) {
+    const Simplify *s = (const Simplify *)w;
+    const HloType *t = hlo_value_type(w->hlo, op->results);
+    int dtype = t->dtype;
+    if (t->elems < ERFC_ON_ENGINES || (dtype != DT_F32 && dtype != DT_BF16 && dtype != DT_F16))
         return 0;
     if (op->results >= s->nuses || s->factors[op->results] != s->uses[op->results])
         return 0;
-    TypeId type = h->values.at[op->results].type, wide = hlo_type_tensor(h, DT_F32, t->rank, t->dims);
-    ValueId x = hlo_operand(h, op, 0);
-    if (type != wide)
-        x = push(s, hlo_op(h, HLO_CONVERT, op->loc, 1, &x, 1, &wide));
-    float one = 1;
-    ValueId erf = push(s, hlo_op(h, HLO_CHLO_ERF, op->loc, 1, &x, 1, &wide));
-    ValueId operands[2] = {splat_like(s, x, (const uint8_t *)&one, op->loc), erf};
-    ValueId y = push(s, hlo_op(h, HLO_SUBTRACT, op->loc, 2, operands, 1, &wide));
-    return type == wide ? y : push(s, hlo_op(h, HLO_CONVERT, op->loc, 1, &y, 1, &type));
+    ValueId erf = walk_unary(w, HLO_CHLO_ERF, walk_convert(w, hlo_operand(w->hlo, op, 0), DT_F32));
+    ValueId one = walk_number(w, w->hlo->values.at[erf].type, 1);
+    return walk_convert(w, walk_binary(w, HLO_SUBTRACT, one, erf), dtype);
 }
 
 // --- picking and placing -----------------------------------------------------------------------------
 //
 // The loss of a classifier picks one score a row, its gradient adds to one: neither should make a tensor of scores.
 
-static ValueId convert_like(Simplify *s, ValueId v, int dtype, LocId loc) {
-    const HloType *t = hlo_value_type(s->h, v);
-    TypeId type = hlo_type_tensor(s->h, dtype, t->rank, t->dims);
-    return push(s, hlo_op(s->h, HLO_CONVERT, loc, 1, &v, 1, &type));
-}
-
 // gather(convert(x)) is convert(gather(x)), of fewer elements.
-static ValueId gather_first(Simplify *s, const HloOp *op) {
-    Hlo *h = s->h;
-    OpId def = def_of(s, hlo_operand(h, op, 0), HLO_CONVERT);
+static ValueId gather_first(Walk *w, const HloOp *op) {
+    Hlo *h = w->hlo;
+    const HloOp *convert = hlo_def_as(h, hlo_operand(h, op, 0), HLO_CONVERT);
     const HloType *out = hlo_value_type(h, op->results);
-    if (!def)
+    if (!convert)
         return 0;
-    ValueId x = hlo_operand(h, hlo_at(h, def), 0);
+    ValueId x = hlo_operand(h, convert, 0);
     const HloType *from = hlo_value_type(h, x);
-    if (!is_static(from) || out->elems >= from->elems || !dtype_is_float(from->dtype) || !dtype_is_float(out->dtype))
+    int dtype = out->dtype;
+    if (out->elems >= from->elems || !dtype_is_float(from->dtype) || !dtype_is_float(out->dtype))
         return 0;
     ValueId operands[2] = {x, hlo_operand(h, op, 1)};
     TypeId type = hlo_type_tensor(h, from->dtype, out->rank, out->dims);
-    OpId made = hlo_op(h, HLO_GATHER, op->loc, 2, operands, 1, &type);
-    hlo_at(h, made)->attrs = op->attrs;
-    return convert_like(s, push(s, made), out->dtype, op->loc);
+    return walk_convert(w, walk_push(w, hlo_op_like(h, op, operands, type)), dtype);
 }
 
-// A scatter of one operand that adds, used once; 0: none.
-static OpId adding_scatter(const Simplify *s, ValueId v) {
-    OpId def = used_once(s, v) ? def_of(s, v, HLO_SCATTER) : 0;
-    if (!def || hlo_at(s->h, def)->noperands != 3 || !dtype_is_float(hlo_value_type(s->h, v)->dtype))
-        return 0;
-    const HloRegion *r = hlo_op_region(s->h, hlo_at(s->h, def), 0);
-    const HloOp *body = r->ops.n == 2 ? hlo_at(s->h, r->ops.at[0]) : NULL, *ret = body ? hlo_at(s->h, r->ops.at[1]) : NULL;
-    return body && body->code == HLO_ADD && ret->noperands == 1 && hlo_operand(s->h, ret, 0) == body->results &&
-           hlo_operand(s->h, body, 0) != hlo_operand(s->h, body, 1) ? def : 0;
+// A scatter of one operand that adds, used once; NULL: none.
+static const HloOp *adding_scatter(const Walk *w, ValueId v) {
+    const Hlo *h = w->hlo;
+    const HloOp *def = used_once(w, v) ? hlo_def_as(h, v, HLO_SCATTER) : NULL;
+    if (!def || def->noperands != 3 || !dtype_is_float(hlo_value_type(h, v)->dtype))
+        return NULL;
+    const HloRegion *r = hlo_op_region(h, def, 0);
+    const HloOp *body = r->ops.n == 2 ? hlo_at(h, r->ops.at[0]) : NULL, *ret = body ? hlo_at(h, r->ops.at[1]) : NULL;
+    return body && body->code == HLO_ADD && ret->noperands == 1 && hlo_operand(h, ret, 0) == body->results &&
+           hlo_operand(h, body, 0) != hlo_operand(h, body, 1) ? def : NULL;
 }
 
-static ValueId scatter_into(Simplify *s, OpId scatter, ValueId x, ValueId updates) {
-    Hlo *h = s->h;
-    HloOp op = *hlo_at(h, scatter);
+static ValueId scatter_into(Walk *w, const HloOp *scatter, ValueId x, ValueId updates) { // scatter: a copy
+    Hlo *h = w->hlo;
     int dtype = hlo_value_type(h, x)->dtype;
-    ValueId operands[3] = {x, hlo_operand(h, &op, 1), updates};
-    TypeId type = h->values.at[x].type, scalar = hlo_type_tensor(h, dtype, 0, NULL);
-    OpId made = hlo_op(h, HLO_SCATTER, op.loc, 3, operands, 1, &type);
-    hlo_at(h, made)->attrs = op.attrs;
-    hlo_op_add_combiner(h, made, HLO_ADD, scalar);
-    ValueId made_value = push(s, made);
-    if (made_value < s->nuses)
-        s->uses[made_value] = 1;
-    return made_value;
+    ValueId operands[3] = {x, hlo_operand(h, scatter, 1), updates};
+    OpId made = hlo_op_like(h, scatter, operands, h->values.at[x].type);
+    hlo_op_add_combiner(h, made, HLO_ADD, hlo_type_tensor(h, dtype, 0, NULL));
+    ValueId v = walk_push(w, made);
+    note_uses(w, v, 1);
+    return v;
 }
 
 // x + scatter(0, …) is scatter(x, …).
-static ValueId add_scatter(Simplify *s, const HloOp *op) {
-    Hlo *h = s->h;
+static ValueId add_scatter(Walk *w, const HloOp *op) {
+    Hlo *h = w->hlo;
     for (uint32_t k = 0; k < 2; k++) {
-        OpId scatter = adding_scatter(s, hlo_operand(h, op, k));
-        if (scatter && is_float_zero(h, hlo_operand(h, hlo_at(h, scatter), 0)))
-            return scatter_into(s, scatter, hlo_operand(h, op, !k), hlo_operand(h, hlo_at(h, scatter), 2));
+        const HloOp *scatter = adding_scatter(w, hlo_operand(h, op, k));
+        if (!scatter || !is_float_zero(h, hlo_operand(h, scatter, 0)))
+            continue;
+        HloOp from = *scatter;
+        return scatter_into(w, &from, hlo_operand(h, op, !k), hlo_operand(h, &from, 2));
     }
     return 0;
 }
@@ -416,16 +392,16 @@ static bool hits_once(const Hlo *h, const HloOp *scatter) {
 }
 
 // narrow(scatter(x, …)) is scatter(narrow(x), …), rounded twice where something is added. Several terms for a place stay fp32.
-static ValueId convert_scatter(Simplify *s, const HloOp *op) {
-    Hlo *h = s->h;
-    OpId scatter = adding_scatter(s, hlo_operand(h, op, 0));
+static ValueId convert_scatter(Walk *w, const HloOp *op) {
+    Hlo *h = w->hlo;
+    const HloOp *scatter = adding_scatter(w, hlo_operand(h, op, 0));
     int to = hlo_value_type(h, op->results)->dtype;
     if (!scatter || (to != DT_BF16 && to != DT_F16) || hlo_value_type(h, hlo_operand(h, op, 0))->dtype != DT_F32 ||
-        !hits_once(h, hlo_at(h, scatter)))
+        !hits_once(h, scatter))
         return 0;
-    HloOp from = *hlo_at(h, scatter);
-    ValueId x = convert_like(s, hlo_operand(h, &from, 0), to, op->loc);
-    return scatter_into(s, scatter, x, convert_like(s, hlo_operand(h, &from, 2), to, op->loc));
+    HloOp from = *scatter;
+    ValueId x = walk_convert(w, hlo_operand(h, &from, 0), to);
+    return scatter_into(w, &from, x, walk_convert(w, hlo_operand(h, &from, 2), to));
 }
 
 // --- powers of two -----------------------------------------------------------------------------------
@@ -434,32 +410,23 @@ static ValueId convert_scatter(Simplify *s, const HloOp *op) {
 // towards the exponential behind them, into a choice between numbers and zero, past another product.
 
 // x when v is x times a positive power of two, and that number; else 0.
-static ValueId scaled_by(const Simplify *s, ValueId v, double *by) {
-    OpId def = def_of(s, v, HLO_MULTIPLY);
-    if (!def)
+static ValueId scaled_by(const Walk *w, ValueId v, double *by) {
+    const HloOp *op = hlo_def_as(w->hlo, v, HLO_MULTIPLY);
+    if (!op)
         return 0;
-    const HloOp *op = hlo_at(s->h, def);
-    const HloAttr *a = splat_value(s->h, hlo_operand(s->h, op, 1));
-    int dtype = hlo_value_type(s->h, v)->dtype, e;
+    const HloAttr *a = splat_value(w->hlo, hlo_operand(w->hlo, op, 1));
+    int dtype = hlo_value_type(w->hlo, v)->dtype, e;
     if (!a || (dtype != DT_F32 && dtype != DT_BF16))
         return 0;
     *by = dtype_to_f64(dtype, a->data);
-    return frexp(*by, &e) == 0.5 && e > -32 && e < 32 ? hlo_operand(s->h, op, 0) : 0;
-}
-
-static ValueId times(Simplify *s, ValueId x, double by, LocId loc) {
-    uint8_t number[16];
-    dtype_from_f64(hlo_value_type(s->h, x)->dtype, number, by);
-    ValueId operands[2] = {x, splat_like(s, x, number, loc)};
-    TypeId type = s->h->values.at[x].type;
-    return push(s, hlo_op(s->h, HLO_MULTIPLY, loc, 2, operands, 1, &type));
+    return frexp(*by, &e) == 0.5 && e > -32 && e < 32 ? hlo_operand(w->hlo, op, 0) : 0;
 }
 
 // choose(p, x * c, number) is choose(p, x, number / c) * c.
-static ValueId scale_out(Simplify *s, const HloOp *op) {
-    Hlo *h = s->h;
+static ValueId scale_out(Walk *w, const HloOp *op) {
+    Hlo *h = w->hlo;
     double by;
-    ValueId a = hlo_operand(h, op, 1), x = used_once(s, a) ? scaled_by(s, a, &by) : 0;
+    ValueId a = hlo_operand(h, op, 1), x = used_once(w, a) ? scaled_by(w, a, &by) : 0;
     const HloAttr *other = splat_value(h, hlo_operand(h, op, 2));
     if (!x || !other || hlo_value_type(h, x)->dtype != DT_F32)
         return 0;
@@ -468,71 +435,62 @@ static ValueId scale_out(Simplify *s, const HloOp *op) {
     dtype_from_f64(DT_F32, bytes, number / by);
     if (number == 0 || !(dtype_to_f64(DT_F32, bytes) * by == number)) // a NaN, or not held by fp32
         return 0;
-    ValueId operands[3] = {hlo_operand(h, op, 0), x, splat_like(s, x, bytes, op->loc)};
-    TypeId type = h->values.at[op->results].type;
-    return times(s, push(s, hlo_op(h, HLO_SELECT, op->loc, 3, operands, 1, &type)), by, op->loc);
+    return times(w, walk_select(w, hlo_operand(h, op, 0), x, splat_like(w, x, bytes)), by);
 }
 
 // The largest x * c is c times the largest x.
-static ValueId scale_out_max(Simplify *s, const HloOp *op) {
-    Hlo *h = s->h;
+static ValueId scale_out_max(Walk *w, const HloOp *op) {
+    Hlo *h = w->hlo;
     double by;
-    ValueId x = reduce_body(h, op) == HLO_MAXIMUM ? scaled_by(s, hlo_operand(h, op, 0), &by) : 0;
+    ValueId x = reduce_body(h, op) == HLO_MAXIMUM ? scaled_by(w, hlo_operand(h, op, 0), &by) : 0;
     if (!x || hlo_value_type(h, x)->dtype != DT_F32 || !is_neutral(h, HLO_MAXIMUM, hlo_operand(h, op, 1)))
         return 0;
-    TypeId type = h->values.at[op->results].type, scalar = hlo_type_tensor(h, DT_F32, 0, NULL);
-    ValueId operands[2] = {x, hlo_operand(h, op, 1)};
-    OpId made = hlo_op(h, HLO_REDUCE, op->loc, 2, operands, 1, &type);
-    hlo_at(h, made)->attrs = op->attrs;
-    hlo_op_add_combiner(h, made, HLO_MAXIMUM, scalar);
-    return times(s, push(s, made), by, op->loc);
+    uint32_t n;
+    const int64_t *over = hlo_ints(op, AK_DIMENSIONS, &n);
+    return times(w, walk_reduce(w, HLO_MAXIMUM, x, hlo_operand(h, op, 1), over, n, h->values.at[op->results].type), by);
 }
 
 // choose(p, y, 0) * c is choose(p, y * c, 0); (y * z) * c is (y * c) * z. The product asked about is not made yet.
-static ValueId scale_in(Simplify *s, ValueId x, double by, LocId loc) {
-    Hlo *h = s->h;
+static ValueId scale_in(Walk *w, ValueId x, double by) {
+    Hlo *h = w->hlo;
+    const HloOp *def = used_once(w, x) ? hlo_def(h, x) : NULL;
+    HloOp op = def ? *def : (HloOp){0};
     TypeId type = h->values.at[x].type;
-    OpId def = used_once(s, x) ? def_of(s, x, HLO_SELECT) : 0;
-    if (def) {
-        HloOp op = *hlo_at(h, def);
+    if (op.code == HLO_SELECT) {
         const HloAttr *zero = splat_value(h, hlo_operand(h, &op, 2));
         if (!zero || dtype_to_f64(DT_F32, zero->data) != 0 || splat_value(h, hlo_operand(h, &op, 1)))
             return 0;
-        ValueId y = hlo_operand(h, &op, 1), in = scale_in(s, y, by, loc);
-        ValueId operands[3] = {hlo_operand(h, &op, 0), in ? in : times(s, y, by, loc), hlo_operand(h, &op, 2)};
-        return push(s, hlo_op(h, HLO_SELECT, op.loc, 3, operands, 1, &type));
+        ValueId y = hlo_operand(h, &op, 1), in = scale_in(w, y, by);
+        return walk_push(w, hlo_op_like(h, &op, (ValueId[]){hlo_operand(h, &op, 0), in ? in : times(w, y, by), hlo_operand(h, &op, 2)}, type));
     }
-    def = used_once(s, x) ? def_of(s, x, HLO_MULTIPLY) : 0;
-    if (!def)
+    if (op.code != HLO_MULTIPLY)
         return 0;
-    HloOp op = *hlo_at(h, def);
     ValueId y = hlo_operand(h, &op, 0), z = hlo_operand(h, &op, 1);
     if (splat_value(h, y) || splat_value(h, z))
         return 0;
-    ValueId operands[2] = {times(s, y, by, loc), z};
-    return push(s, hlo_op(h, HLO_MULTIPLY, op.loc, 2, operands, 1, &type));
+    return walk_push(w, hlo_op_like(h, &op, (ValueId[]){times(w, y, by), z}, type));
 }
 
-static ValueId scale(Simplify *s, const HloOp *op) {
-    const HloAttr *a = splat_value(s->h, hlo_operand(s->h, op, 1));
+static ValueId scale(Walk *w, const HloOp *op) {
+    const HloAttr *a = splat_value(w->hlo, hlo_operand(w->hlo, op, 1));
     int e;
-    if (!a || hlo_value_type(s->h, op->results)->dtype != DT_F32)
+    if (!a || hlo_value_type(w->hlo, op->results)->dtype != DT_F32)
         return 0;
     double x = dtype_to_f64(DT_F32, a->data), by = op->code == HLO_DIVIDE ? 1 / x : x;
-    return frexp(by, &e) == 0.5 && e > -32 && e < 32 ? scale_in(s, hlo_operand(s->h, op, 0), by, op->loc) : 0;
+    return frexp(by, &e) == 0.5 && e > -32 && e < 32 ? scale_in(w, hlo_operand(w->hlo, op, 0), by) : 0;
 }
 
 // --- the table -------------------------------------------------------------------------------------
 
-static ValueId reshape(Simplify *s, const HloOp *op) {
-    ValueId v = hlo_operand(s->h, op, 0);
-    return def_of(s, v, HLO_RESHAPE) ? reshape_to(s, v, s->h->values.at[op->results].type, op->loc) : 0;
+static ValueId reshape(Walk *w, const HloOp *op) {
+    ValueId v = hlo_operand(w->hlo, op, 0);
+    return hlo_def_as(w->hlo, v, HLO_RESHAPE) ? reshape_to(w, v, w->hlo->values.at[op->results].type) : 0;
 }
 
-static ValueId concatenate(Simplify *s, const HloOp *op) { return op->noperands == 1 ? hlo_operand(s->h, op, 0) : 0; }
+static ValueId concatenate(Walk *w, const HloOp *op) { return op->noperands == 1 ? hlo_operand(w->hlo, op, 0) : 0; }
 
 // Rules for the same operation are tried in this order.
-const SimplifyRule simplify_rules[] = {
+const Rule simplify_rules[] = {
     {"reshape of a reshape: one", HLO_RESHAPE, RULE_EXACT, reshape},
     {"transpose that moves nothing, of a transpose, of a product: reshape, one, the product swapped", HLO_TRANSPOSE, RULE_EXACT, transpose},
     {"broadcast that repeats nothing, of a broadcast: reshape, one", HLO_BROADCAST_IN_DIM, RULE_EXACT, broadcast},
@@ -561,64 +519,41 @@ const SimplifyRule simplify_rules[] = {
     {"gather of a conversion: the conversion of what was gathered", HLO_GATHER, RULE_EXACT, gather_first},
     {"narrow(scatter(x, u)): scatter(narrow(x), narrow(u))", HLO_CONVERT, RULE_TWICE, convert_scatter},
     {"erfc that is only a factor: 1 - erf", HLO_CHLO_ERFC, RULE_CLOSE, erfc_as_erf},
+    {"product of a transpose: of what it transposes, where free dimensions keep their order", HLO_DOT_GENERAL, RULE_EXACT, product},
+    {0},
 };
-const int simplify_rule_count = sizeof simplify_rules / sizeof *simplify_rules;
 
 // --- the walk --------------------------------------------------------------------------------------
 
-static ValueId instead(Simplify *s, const HloOp *op) {
-    const HloType *t = op->nresults == 1 ? hlo_value_type(s->h, op->results) : NULL;
-    if (!t || !is_static(t) || !t->elems)
-        return 0;
-    for (uint32_t i = 0; i < op->noperands; i++)
-        if (!is_static(hlo_value_type(s->h, hlo_operand(s->h, op, i))))
-            return 0;
-    ValueId to = 0;
-    for (int i = 0; i < simplify_rule_count && !to; i++)
-        to = simplify_rules[i].code == op->code ? simplify_rules[i].to(s, op) : 0;
-    return to;
-}
-
-static void simplify_visit(void *pass, OpId id) {
-    Simplify *s = pass;
-    Hlo *h = s->h;
-    HloOp op = *hlo_at(h, id);
-    ValueId to = instead(s, &op);
-    if (to && h->values.at[to].type == h->values.at[op.results].type) {
-        if (to < s->nuses && op.results < s->nuses && !s->uses[to])
-            s->uses[to] = s->uses[op.results]; // made just now
-        walk_replace(&s->w, op.results, to);
-        return;
-    }
-    push(s, id);
-    if (op.code == HLO_DOT_GENERAL) {
-        hlo_at(h, id)->attrs = arena_dup(h->arena, op.attrs, hlo_row(&op)->nattrs * sizeof *op.attrs);
-        read_through(s, id, 0);
-        read_through(s, id, 1);
-    }
+static void replaced(Walk *w, ValueId from, ValueId to) {
+    const Simplify *s = (const Simplify *)w;
+    if (to < s->nuses && from < s->nuses && !s->uses[to])
+        note_uses(w, to, s->uses[from]); // made just now
 }
 
 static void count_uses(Simplify *s, RegionId r) {
-    const HloRegion *region = &s->h->regions.at[r];
+    const Hlo *h = s->w.hlo;
+    const HloRegion *region = &h->regions.at[r];
     for (uint32_t i = region->ops.n; i-- > 0;) { // readers first
-        const HloOp *op = hlo_at(s->h, region->ops.at[i]);
-        bool factor = op->code == HLO_MULTIPLY || (is_reshape(s->h, op) && s->factors[op->results] == s->uses[op->results]);
+        const HloOp *op = hlo_at(h, region->ops.at[i]);
+        bool factor = op->code == HLO_MULTIPLY || (is_reshape(h, op) && s->factors[op->results] == s->uses[op->results]);
         for (uint32_t k = 0; k < op->noperands; k++) {
-            s->uses[hlo_operand(s->h, op, k)]++;
-            s->factors[hlo_operand(s->h, op, k)] += factor;
+            s->uses[hlo_operand(h, op, k)]++;
+            s->factors[hlo_operand(h, op, k)] += factor;
         }
         for (uint32_t k = 0; k < op->nregions; k++)
-            count_uses(s, s->h->op_regions.at[op->regions + k]);
+            count_uses(s, h->op_regions.at[op->regions + k]);
     }
 }
 
 void pass_simplify(Compile *c) {
     pass_dce(c);
-    Simplify s = {.c = c, .h = c->hlo};
+    Simplify s;
     walk_init(&s.w, c);
+    s.w.replaced = replaced;
     s.nuses = 2 * c->hlo->values.n; // the pass makes values, a few of which are asked about
     s.uses = ARENA_NEWN(c->scratch, uint32_t, s.nuses);
     s.factors = ARENA_NEWN(c->scratch, uint32_t, s.nuses);
     count_uses(&s, hlo_main(c->hlo)->body);
-    walk_rewrite(&s.w, hlo_main(c->hlo)->body, WALK_ALL, simplify_visit, &s);
+    rules_walk(&s.w, simplify_rules);
 }

@@ -11,7 +11,6 @@
 // floats gather in fp32 and round once.
 #include <string.h>
 
-#include "pass/rows.h"
 #include "pass/walk.h"
 
 #define PARTS 128
@@ -33,25 +32,19 @@ typedef struct Ones {
 } Ones;
 
 typedef struct Sums {
-    Compile *c;
     Hlo *h;
     Walk w;
     VEC(Ones) ones; // rows of ones that this region has so far
 } Sums;
 
-static ValueId push(Sums *s, OpId id) { return walk_push(&s->w, id); }
+static ValueId reshaped(Sums *s, ValueId v, int rank, const int64_t *dims) { return walk_reshape(&s->w, v, rank, dims); }
 
-static ValueId reshaped(Sums *s, ValueId v, int rank, const int64_t *dims, LocId loc) { return walk_reshape(&s->w, loc, v, rank, dims); }
-
-static ValueId ones(Sums *s, int dtype, int64_t n, LocId loc) {
+static ValueId ones(Sums *s, int dtype, int64_t n) {
     for (uint32_t i = 0; i < s->ones.n; i++)
         if (s->ones.at[i].dtype == dtype && s->ones.at[i].n == n)
             return s->ones.at[i].value;
-    TypeId type = hlo_type_tensor(s->h, dtype, 1, &n);
-    uint8_t one[16] = {0};
-    dtype_from_f64(dtype, one, 1);
-    Ones made = {dtype, n, push(s, hlo_op_splat(s->h, loc, type, one))};
-    VEC_PUSH(s->c->scratch, &s->ones, made);
+    Ones made = {dtype, n, walk_number(&s->w, hlo_type_tensor(s->h, dtype, 1, &n), 1)};
+    VEC_PUSH(s->w.arena, &s->ones, made);
     return made.value;
 }
 
@@ -95,24 +88,16 @@ static ValueId before_widening(const Sums *s, ValueId x) {
 }
 
 // The sum over the first dimension, of `rows` elements, of a tensor whose other dimensions are `dims`.
-static ValueId dot_with_ones(Sums *s, ValueId x, int64_t rows, int sum_dtype, int rank, const int64_t *dims, LocId loc) {
-    Hlo *h = s->h;
+static ValueId dot_with_ones(Sums *s, ValueId x, int64_t rows, int sum_dtype, int rank, const int64_t *dims) {
     int64_t zero = 0;
-    int dtype = hlo_value_type(h, x)->dtype;
     DotPairs by = {.nc = 1, .lc = &zero, .rc = &zero};
-    return push(s, hlo_op_dot(h, loc, ones(s, dtype, rows, loc), x, by, hlo_type_tensor(h, sum_dtype, rank, dims), NULL));
+    ValueId row = ones(s, hlo_value_type(s->h, x)->dtype, rows);
+    return walk_push(&s->w, hlo_op_dot(s->h, s->w.loc, row, x, by, hlo_type_tensor(s->h, sum_dtype, rank, dims), NULL));
 }
 
 // A copy of the reduction over dimension `dim` of another operand.
 static ValueId reduce_like(Sums *s, const HloOp *op, ValueId x, int64_t dim, TypeId type) {
-    Hlo *h = s->h;
-    int dtype = hlo_type(h, type)->dtype;
-    TypeId scalar = hlo_type_tensor(h, dtype, 0, NULL);
-    ValueId operands[2] = {x, hlo_operand(h, op, 1)};
-    OpId made = hlo_op(h, HLO_REDUCE, op->loc, 2, operands, 1, &type);
-    hlo_set_ints(s->h, made, AK_DIMENSIONS, &dim, 1);
-    reduce_region_like(h, op, made, scalar);
-    return push(s, made);
+    return walk_reduce(&s->w, reduce_body(s->h, op), x, hlo_operand(s->h, op, 1), &dim, 1, type);
 }
 
 // How many rows to take as one: narrow ones are slow to load and to multiply, and terms of a long sum are added in as many chains.
@@ -134,12 +119,12 @@ static ValueId sum_down(Sums *s, const HloOp *op, ValueId x, int64_t columns) {
     x = before_widening(s, x);
     int64_t rows = hlo_value_type(h, x)->elems / columns, j = sum_dtype == DT_F32 ? rows_together(rows, columns) : 1;
     int64_t wide = j * columns, terms[2] = {j, columns};
-    x = reshaped(s, x, 2, (int64_t[]){rows / j, wide}, op->loc);
-    ValueId sum = dot_with_ones(s, x, rows / j, sum_dtype, 1, &wide, op->loc);
+    x = reshaped(s, x, 2, (int64_t[]){rows / j, wide});
+    ValueId sum = dot_with_ones(s, x, rows / j, sum_dtype, 1, &wide);
     if (j > 1)
-        sum = reduce_like(s, op, reshaped(s, sum, 2, terms, op->loc), 0, hlo_type_tensor(h, sum_dtype, 1, &columns));
+        sum = reduce_like(s, op, reshaped(s, sum, 2, terms), 0, hlo_type_tensor(h, sum_dtype, 1, &columns));
     const HloType *out = hlo_value_type(h, op->results);
-    return reshaped(s, sum, out->rank, out->dims, op->loc);
+    return reshaped(s, sum, out->rank, out->dims);
 }
 
 static ValueId reduce_whole(Sums *s, const HloOp *op) {
@@ -147,13 +132,13 @@ static ValueId reduce_whole(Sums *s, const HloOp *op) {
     const HloType *t = hlo_value_type(h, hlo_operand(h, op, 0));
     int64_t parts = PARTS, each = t->elems / PARTS;
     TypeId middle = hlo_type_tensor(h, t->dtype, 1, &parts);
-    ValueId x = reshaped(s, hlo_operand(h, op, 0), 2, (int64_t[]){parts, each}, op->loc);
+    ValueId x = reshaped(s, hlo_operand(h, op, 0), 2, (int64_t[]){parts, each});
     x = reduce_like(s, op, x, 1, middle);
     TypeId scalar = hlo_type_tensor(h, hlo_type(h, middle)->dtype, 0, NULL);
     const HloType *out = hlo_value_type(h, op->results);
     bool sums = reduce_body(h, op) == HLO_ADD;
-    x = sums ? dot_with_ones(s, x, PARTS, DT_F32, 0, NULL, op->loc) : reduce_like(s, op, x, 0, scalar);
-    return reshaped(s, x, out->rank, out->dims, op->loc);
+    x = sums ? dot_with_ones(s, x, PARTS, DT_F32, 0, NULL) : reduce_like(s, op, x, 0, scalar);
+    return reshaped(s, x, out->rank, out->dims);
 }
 
 // A sum between others: for each of the leading elements a row of ones times the matrix of the others.
@@ -163,30 +148,30 @@ static ValueId sum_between(Sums *s, const HloOp *op, const int64_t part[PART_COU
     int sum_dtype = hlo_value_type(h, x)->dtype;
     x = before_widening(s, x);
     int64_t batch = part[KEPT], rows = part[SUMMED], columns = part[KEPT_THEN] * part[SUMMED_LAST], zero = 0, one = 1;
-    x = reshaped(s, x, 3, (int64_t[]){batch, rows, columns}, op->loc);
-    ValueId row = ones(s, hlo_value_type(h, x)->dtype, batch * rows, op->loc);
-    row = reshaped(s, row, 2, (int64_t[]){batch, rows}, op->loc);
+    x = reshaped(s, x, 3, (int64_t[]){batch, rows, columns});
+    ValueId row = ones(s, hlo_value_type(h, x)->dtype, batch * rows);
+    row = reshaped(s, row, 2, (int64_t[]){batch, rows});
     DotPairs by = {1, 1, &zero, &zero, &one, &one};
     TypeId type = hlo_type_tensor(h, sum_dtype, 2, (int64_t[]){batch, columns});
-    ValueId sum = push(s, hlo_op_dot(h, op->loc, row, x, by, type, NULL));
+    ValueId sum = walk_push(&s->w, hlo_op_dot(h, s->w.loc, row, x, by, type, NULL));
     if (part[SUMMED_LAST] > 1) {
-        sum = reshaped(s, sum, 3, (int64_t[]){batch, part[KEPT_THEN], part[SUMMED_LAST]}, op->loc);
+        sum = reshaped(s, sum, 3, (int64_t[]){batch, part[KEPT_THEN], part[SUMMED_LAST]});
         sum = reduce_like(s, op, sum, 2, hlo_type_tensor(h, sum_dtype, 2, (int64_t[]){batch, part[KEPT_THEN]}));
     }
     const HloType *out = hlo_value_type(h, op->results);
-    return reshaped(s, sum, out->rank, out->dims, op->loc);
+    return reshaped(s, sum, out->rank, out->dims);
 }
 
 // Leading and trailing dimensions go, what is between stays: part is [summed, kept, summed].
 static ValueId reduce_around(Sums *s, const HloOp *op, const int64_t part[3]) {
     Hlo *h = s->h;
     int dtype = hlo_value_type(h, op->results)->dtype;
-    ValueId x = reshaped(s, hlo_operand(h, op, 0), 3, part, op->loc);
+    ValueId x = reshaped(s, hlo_operand(h, op, 0), 3, part);
     x = reduce_like(s, op, x, 2, hlo_type_tensor(h, dtype, 2, part));
     if (reduce_body(h, op) == HLO_ADD && part[0] >= SUM_ROWS_MIN && part[0] * part[1] >= WHOLE_MIN)
         return sum_down(s, op, x, part[1]);
     const HloType *out = hlo_value_type(h, op->results);
-    return reshaped(s, reduce_like(s, op, x, 0, hlo_type_tensor(h, dtype, 1, &part[1])), out->rank, out->dims, op->loc);
+    return reshaped(s, reduce_like(s, op, x, 0, hlo_type_tensor(h, dtype, 1, &part[1])), out->rank, out->dims);
 }
 
 // Numbers per group of channels, [a, g] as [a, r, g, c]: first per channel, then for every place.
@@ -208,12 +193,8 @@ static ValueId broadcast_groups(Sums *s, const HloOp *op, const int64_t *dims, u
         return 0;
     ValueId v = hlo_operand(h, op, 0);
     TypeId type = h->values.at[op->results].type, middle = hlo_type_tensor(h, in->dtype, rank, mid);
-    OpId first = hlo_op(h, HLO_BROADCAST_IN_DIM, op->loc, 1, &v, 1, &middle);
-    hlo_set_ints(h, first, AK_BROADCAST_DIMENSIONS, at, n);
-    v = push(s, first);
-    OpId then = hlo_op(h, HLO_BROADCAST_IN_DIM, op->loc, 1, &v, 1, &type);
-    hlo_set_ints(h, then, AK_BROADCAST_DIMENSIONS, to, (uint32_t)rank);
-    return push(s, then);
+    v = walk_broadcast(&s->w, v, at, n, middle);
+    return walk_broadcast(&s->w, v, to, (uint32_t)rank, type);
 }
 
 // Few rows, too long for SBUF, are cut to be as many as there are partitions; 1: they are not.
@@ -232,14 +213,11 @@ static ValueId broadcast_long(Sums *s, const HloOp *op, int64_t rows) {
     if (parts == 1 || in.elems != rows)
         return 0;
     int64_t cut[3] = {rows, parts, columns / parts}, at[2] = {0, 1};
-    ValueId v = reshaped(s, hlo_operand(h, op, 0), 1, cut, op->loc);
+    ValueId v = reshaped(s, hlo_operand(h, op, 0), 1, cut);
     TypeId middle = hlo_type_tensor(h, in.dtype, 2, cut), wide = hlo_type_tensor(h, in.dtype, 3, cut);
-    OpId first = hlo_op(h, HLO_BROADCAST_IN_DIM, op->loc, 1, &v, 1, &middle);
-    hlo_set_ints(h, first, AK_BROADCAST_DIMENSIONS, at, 1);
-    v = push(s, first);
-    OpId then = hlo_op(h, HLO_BROADCAST_IN_DIM, op->loc, 1, &v, 1, &wide);
-    hlo_set_ints(h, then, AK_BROADCAST_DIMENSIONS, at, 2);
-    return reshaped(s, push(s, then), out.rank, out.dims, op->loc);
+    v = walk_broadcast(&s->w, v, at, 1, middle);
+    v = walk_broadcast(&s->w, v, at, 2, wide);
+    return reshaped(s, v, out.rank, out.dims);
 }
 
 // A broadcast that repeats before and behind what it has: once for the dimensions up to there, then along rows.
@@ -248,7 +226,7 @@ static ValueId broadcast_between(Sums *s, const HloOp *op) {
     const HloType *in = hlo_value_type(h, hlo_operand(h, op, 0)), *out = hlo_value_type(h, op->results);
     uint32_t n;
     const int64_t *dims = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
-    if (in->kind != HT_TENSOR || in->dynamic || in->text || out->dynamic || out->text || out->elems < WHOLE_MIN)
+    if (!hlo_is_plain(in) || !hlo_is_plain(out) || out->elems < WHOLE_MIN)
         return 0;
     int last = -1;
     for (uint32_t i = 0; i < n; i++) {
@@ -272,12 +250,8 @@ static ValueId broadcast_between(Sums *s, const HloOp *op) {
         return broadcast_groups(s, op, dims, n, last);
     ValueId v = hlo_operand(h, op, 0);
     TypeId type = h->values.at[op->results].type, middle = hlo_type_tensor(h, in->dtype, last + 1, out->dims);
-    OpId first = hlo_op(h, HLO_BROADCAST_IN_DIM, op->loc, 1, &v, 1, &middle);
-    hlo_set_ints(s->h, first, AK_BROADCAST_DIMENSIONS, dims, n);
-    v = push(s, first);
-    OpId then = hlo_op(h, HLO_BROADCAST_IN_DIM, op->loc, 1, &v, 1, &type);
-    hlo_set_ints(s->h, then, AK_BROADCAST_DIMENSIONS, all, (uint32_t)last + 1);
-    return push(s, then);
+    v = walk_broadcast(&s->w, v, dims, n, middle);
+    return walk_broadcast(&s->w, v, all, (uint32_t)last + 1, type);
 }
 
 // Parts of long rows as rows of their own, then the parts.
@@ -293,9 +267,9 @@ static ValueId reduce_long(Sums *s, const HloOp *op) {
     if (parts == 1)
         return 0;
     int64_t cut[2] = {rows * parts, columns / parts}, back[2] = {rows, parts};
-    ValueId x = reshaped(s, hlo_operand(h, op, 0), 2, cut, op->loc);
-    x = reshaped(s, reduce_like(s, op, x, 1, hlo_type_tensor(h, t.dtype, 1, cut)), 2, back, op->loc);
-    return reshaped(s, reduce_like(s, op, x, 1, hlo_type_tensor(h, t.dtype, 1, back)), out.rank, out.dims, op->loc);
+    ValueId x = reshaped(s, hlo_operand(h, op, 0), 2, cut);
+    x = reshaped(s, reduce_like(s, op, x, 1, hlo_type_tensor(h, t.dtype, 1, cut)), 2, back);
+    return reshaped(s, reduce_like(s, op, x, 1, hlo_type_tensor(h, t.dtype, 1, back)), out.rank, out.dims);
 }
 
 static ValueId instead(Sums *s, const HloOp *op) {
@@ -308,8 +282,8 @@ static ValueId instead(Sums *s, const HloOp *op) {
     const HloType *t = hlo_value_type(h, hlo_operand(h, op, 0)), *out = hlo_value_type(h, op->results);
     const HloAttr *init = splat_value(h, hlo_operand(h, op, 1));
     bool narrow = t->dtype == DT_BF16 || t->dtype == DT_F16;
-    bool plain = t->kind == HT_TENSOR && !t->dynamic && !t->text && (t->dtype == DT_F32 || narrow) &&
-                 out->dtype == t->dtype && t->elems > 0 && init && !splat_value(h, hlo_operand(h, op, 0));
+    bool plain = hlo_has_elems(t) && (t->dtype == DT_F32 || narrow) &&
+                 out->dtype == t->dtype && init && !splat_value(h, hlo_operand(h, op, 0));
     if (!plain)
         return 0;
     bool neutral = code == HLO_ADD ? dtype_to_f64(t->dtype, init->data) == 0
@@ -349,11 +323,12 @@ static void sums_region(Sums *s, RegionId r) {
             sums_region(s, h->op_regions.at[op.regions + k]);
         for (uint32_t k = 0; k < op.nregions && hlo_row(&op)->cls != HC_CTRL; k++)
             walk_region(&s->w, h->op_regions.at[op.regions + k]);
+        s->w.loc = op.loc;
         ValueId to = instead(s, &op);
         if (to)
             walk_replace(&s->w, op.results, to);
         else
-            push(s, id);
+            walk_push(&s->w, id);
     }
     walk_set_ops(h, r, &s->w.out);
     s->w.out = outer;
@@ -361,7 +336,7 @@ static void sums_region(Sums *s, RegionId r) {
 }
 
 void pass_sums(Compile *c) {
-    Sums s = {.c = c, .h = c->hlo};
+    Sums s = {.h = c->hlo};
     walk_init(&s.w, c);
     sums_region(&s, hlo_main(c->hlo)->body);
 }

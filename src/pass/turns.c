@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "hlo/dot.h"
-#include "pass/rows.h"
 #include "pass/turns.h"
 
 // One operand, as dimensions of `from`: the operand itself, or what it is a transpose of.
@@ -221,41 +220,44 @@ static Operand operand_read(const Hlo *h, const HloOp *op, uint32_t side) {
     o.turned.n = (uint32_t)hlo_value_type(h, o.from)->rank;
     for (uint32_t i = 0; i < o.turned.n; i++)
         o.turned.at[i] = i;
-    OpId def;
-    while ((def = h->values.at[o.from].def) && hlo_at(h, def)->code == HLO_TRANSPOSE) {
+    const HloOp *def;
+    while ((def = hlo_def_as(h, o.from, HLO_TRANSPOSE))) {
         uint32_t n;
-        const int64_t *perm = hlo_ints(hlo_at(h, def), AK_PERMUTATION, &n);
+        const int64_t *perm = hlo_ints(def, AK_PERMUTATION, &n);
         through(&o.batch, perm);
         through(&o.contract, perm);
         through(&o.free, perm);
         through(&o.turned, perm);
-        o.from = hlo_operand(h, hlo_at(h, def), 0);
+        o.from = hlo_operand(h, def, 0);
     }
     return o;
 }
 
-ValueId turns_make(Turns *s, ValueId v, const Dims *perm, LocId loc) {
-    bool moves = false;
-    for (uint32_t i = 0; i < perm->n; i++)
-        moves = moves || perm->at[i] != i;
-    return moves ? walk_push(&s->w, hlo_op_transpose(s->h, loc, v, perm->at)) : v;
-}
-
-void turns_mark(Turns *s, ValueId v) {
+// A transpose that may go behind whoever reads it.
+static void mark(Turns *s, ValueId v) {
+    assert(hlo_def_as(s->h, v, HLO_TRANSPOSE));
     while (s->sinks.n <= v)
-        VEC_PUSH(s->c->scratch, &s->sinks, false);
+        VEC_PUSH(s->w.arena, &s->sinks, false);
     s->sinks.at[v] = true;
 }
 
+ValueId turns_behind(Turns *s, ValueId made, const Dims *perm) {
+    assert(hlo_value_type(s->h, made)->rank == perm->n);
+    ValueId v = walk_transpose(&s->w, made, perm->at);
+    if (v != made)
+        mark(s, v);
+    return v;
+}
+
 // The operand as the way has it; its batch and contracting dimensions where they are then.
-static ValueId operand_make(Turns *s, const Operand *o, const Dims *order, LocId loc, Operand *now) {
+static ValueId operand_make(Turns *s, const Operand *o, const Dims *order, Operand *now) {
     *now = *o;
     Dims perm = operand_order(hlo_value_type(s->h, o->from), o, order);
     for (uint32_t i = 0; i < o->batch.n; i++)
         now->batch.at[i] = place_of(&perm, o->batch.at[i]);
     for (uint32_t i = 0; i < o->contract.n; i++)
         now->contract.at[i] = place_of(&perm, o->contract.at[i]);
-    return turns_make(s, o->from, &perm, loc);
+    return walk_transpose(&s->w, o->from, perm.at);
 }
 
 static ValueId make(Turns *s, const Product *p, const Way *w) {
@@ -268,10 +270,10 @@ static ValueId make(Turns *s, const Product *p, const Way *w) {
     Operand now[2];
     ValueId in[2];
     for (uint32_t side = 0; side < 2; side++)
-        in[side != w->first] = operand_make(s, &p->in[side], &w->free[side], op.loc, &now[side != w->first]);
+        in[side != w->first] = operand_make(s, &p->in[side], &w->free[side], &now[side != w->first]);
     TypeId type = hlo_type_tensor(h, t.dtype, t.rank, dims);
-    OpId made = hlo_op(h, HLO_DOT_GENERAL, op.loc, 2, in, 1, &type);
-    hlo_at(h, made)->attrs = arena_dup(h->arena, op.attrs, hlo_row(&op)->nattrs * sizeof *op.attrs);
+    OpId made = hlo_op_like(h, &op, in, type);
+    hlo_op_own_attrs(h, made);
     for (uint32_t side = 0; side < 2; side++) {
         int64_t batch[OTRN_MAX_RANK];
         uint32_t n = 0;
@@ -281,10 +283,7 @@ static ValueId make(Turns *s, const Product *p, const Way *w) {
         hlo_set_ints(h, made, batch_key[side], batch, n);
         hlo_set_ints(h, made, contract_key[side], now[side].contract.at, now[side].contract.n);
     }
-    ValueId v = turns_make(s, walk_push(&s->w, made), &w->turn, op.loc);
-    if (s->h->values.at[v].def != made)
-        turns_mark(s, v);
-    return v;
+    return turns_behind(s, walk_push(&s->w, made), &w->turn);
 }
 
 // --- the walk ----------------------------------------------------------------------------------------
@@ -292,11 +291,6 @@ static ValueId make(Turns *s, const Product *p, const Way *w) {
 // The product, wanted in this order of its dimensions; 0: it stays.
 static ValueId rearrange(Turns *s, OpId id, const Dims *wanted) {
     HloOp op = *hlo_at(s->h, id);
-    for (uint32_t i = 0; i < 3; i++) {
-        const HloType *t = hlo_value_type(s->h, i < 2 ? hlo_operand(s->h, &op, i) : op.results);
-        if (t->kind != HT_TENSOR || t->dynamic || t->text)
-            return 0;
-    }
     if (!dot_on_tensor_engine(s->h, &op))
         return 0;
     Product p = {.id = id, .in = {operand_read(s->h, &op, 0), operand_read(s->h, &op, 1)}, .wanted = *wanted};
@@ -341,7 +335,7 @@ static OpId product_of(const Turns *s, OpId turn, OpList *between) {
             of = splat_value(s->h, hlo_operand(s->h, &op, i)) ? of : hlo_operand(s->h, &op, i);
         if (!of || !computes_with_numbers(s->h, &op, of))
             return 0;
-        VEC_PUSH(s->c->scratch, between, def);
+        VEC_PUSH(s->w.arena, between, def);
         def = s->h->values.at[of].def;
     }
     return def && turned_by(s, hlo_at(s->h, def)->results) == turn ? def : 0;
@@ -362,53 +356,51 @@ static ValueId again(Turns *s, OpId id, ValueId v) {
         in[i] = walk_push(&s->w, hlo_op_splat(h, from.loc, type, number->data));
     }
     TypeId type = hlo_type_tensor(h, hlo_value_type(h, op.results)->dtype, t.rank, t.dims);
-    OpId made = hlo_op(h, op.code, op.loc, op.noperands, in, 1, &type);
-    hlo_at(h, made)->attrs = op.attrs;
+    OpId made = hlo_op_like(h, &op, in, type);
     walk_grow(&s->w);
-    ValueId to = turns_sink(s, made);
+    op = *hlo_at(h, made);
+    ValueId to = turns_sink(s, &op);
     return to ? to : walk_push(&s->w, made);
 }
 
-static ValueId transpose(Turns *s, OpId id) {
+static ValueId transpose(Walk *w, const HloOp *op) {
+    Turns *s = (Turns *)w;
     OpList between = {0};
-    OpId product = product_of(s, id, &between);
-    ValueId to = product ? s->made[id] : 0;
+    OpId product = product_of(s, w->id, &between);
+    ValueId to = product ? s->made[w->id] : 0;
     for (uint32_t i = between.n; to && i-- > 0;)
         to = again(s, between.at[i], to);
     if (!to && product)
-        turns_mark(s, hlo_at(s->h, id)->results);
+        mark(s, op->results);
     return to;
 }
 
-static void turns_visit(void *pass, OpId id) {
-    Turns *s = pass;
-    HloOp op = *hlo_at(s->h, id);
-    ValueId to = 0;
-    if (op.code == HLO_DOT_GENERAL) {
-        OpId turn = turned_by(s, op.results);
-        if (turn) {
-            Dims wanted = turns_dims(hlo_at(s->h, turn), AK_PERMUTATION);
-            s->made[turn] = rearrange(s, id, &wanted);
-        } else {
-            Dims as_is = {.n = (uint32_t)hlo_value_type(s->h, op.results)->rank};
-            for (uint32_t i = 0; i < as_is.n; i++)
-                as_is.at[i] = i;
-            to = rearrange(s, id, &as_is);
-        }
-    } else if (op.code == HLO_TRANSPOSE) {
-        to = transpose(s, id);
+static ValueId product(Walk *w, const HloOp *op) {
+    Turns *s = (Turns *)w;
+    OpId turn = turned_by(s, op->results);
+    if (turn) {
+        Dims wanted = turns_dims(hlo_at(s->h, turn), AK_PERMUTATION);
+        s->made[turn] = rearrange(s, w->id, &wanted);
+        return 0;
     }
-    if (!to && op.code != HLO_DOT_GENERAL)
-        to = turns_sink(s, id);
-    if (to)
-        walk_replace(&s->w, op.results, to);
-    else
-        walk_push(&s->w, id);
+    Dims as_is = {.n = (uint32_t)hlo_value_type(s->h, op->results)->rank};
+    for (uint32_t i = 0; i < as_is.n; i++)
+        as_is.at[i] = i;
+    return rearrange(s, w->id, &as_is);
 }
 
+static ValueId sink(Walk *w, const HloOp *op) { return op->code == HLO_DOT_GENERAL ? 0 : turns_sink((Turns *)w, op); }
+
+const Rule turns_rules[] = {
+    {"product: operands and result in the order that moves least", HLO_DOT_GENERAL, RULE_EXACT, product},
+    {"transpose of a product, and of what is computed of it: the product made so", HLO_TRANSPOSE, RULE_EXACT, transpose},
+    {"work on a transpose of a product: the transpose of that work", HLO_NONE, RULE_EXACT, sink},
+    {0},
+};
+
 void pass_turns(Compile *c) {
-    Turns s = {.c = c, .h = c->hlo, .known = c->hlo->values.n, .made = ARENA_NEWN(c->scratch, ValueId, c->hlo->ops.n + 1)};
+    Turns s = {.h = c->hlo, .known = c->hlo->values.n, .made = ARENA_NEWN(c->scratch, ValueId, c->hlo->ops.n + 1)};
     walk_init(&s.w, c);
     users_make(&s.users, c->hlo, c->scratch, hlo_main(c->hlo)->body);
-    walk_rewrite(&s.w, hlo_main(c->hlo)->body, WALK_ALL, turns_visit, &s);
+    rules_walk(&s.w, turns_rules);
 }

@@ -4,7 +4,7 @@
 #define OTRN_PASS_TURNS_H
 
 #include "hlo/users.h"
-#include "pass/walk.h"
+#include "pass/rules.h"
 
 typedef struct Dims {
     uint32_t n;
@@ -12,9 +12,8 @@ typedef struct Dims {
 } Dims;
 
 typedef struct Turns {
-    Compile *c;
+    Walk w; // first: rules are handed it
     Hlo *h;
-    Walk w;
     Users users;
     uint32_t known;     // values there before the pass
     ValueId *made;      // per transpose there before the pass: the product it turns, turned
@@ -22,8 +21,8 @@ typedef struct Turns {
 } Turns;
 
 Dims turns_dims(const HloOp *op, HloAttrKey key);                      // a list of dimensions
-ValueId turns_make(Turns *s, ValueId v, const Dims *perm, LocId loc); // the transpose, or v itself when nothing moves
-void turns_mark(Turns *s, ValueId v);                                 // … may go behind what reads it
-ValueId turns_sink(Turns *s, OpId id); // the op before the transpose of its operands; 0: it stays
+// The transpose of what `made` makes, which may go behind whoever reads it; that itself when nothing moves.
+ValueId turns_behind(Turns *s, ValueId made, const Dims *perm);
+ValueId turns_sink(Turns *s, const HloOp *op); // the op before the transpose of its operands; 0: it stays
 
 #endif

@@ -8,14 +8,13 @@
 //   op(transpose(x), transpose(y), number, broadcast(z))  ──►  transpose(op(x, y, number, broadcast(z)))
 //
 // In what follows `perm` says which dimension of x each one of the transpose is.
-#include "pass/rows.h"
 #include "pass/turns.h"
 
 static bool sinks(const Turns *s, ValueId v) { return v < s->sinks.n && s->sinks.at[v]; }
 
-static Dims perm_of(const Hlo *h, ValueId v) { return turns_dims(hlo_at(h, h->values.at[v].def), AK_PERMUTATION); }
+static Dims perm_of(const Hlo *h, ValueId v) { return turns_dims(hlo_def(h, v), AK_PERMUTATION); }
 
-static ValueId from_of(const Hlo *h, ValueId v) { return hlo_operand(h, hlo_at(h, h->values.at[v].def), 0); }
+static ValueId from_of(const Hlo *h, ValueId v) { return hlo_operand(h, hlo_def(h, v), 0); }
 
 // Both come from the same order in memory: dimensions of size one are nowhere in it.
 static bool same_order(const HloType *t, const Dims *a, const Dims *b) {
@@ -43,8 +42,6 @@ static TypeId unturned(Turns *s, TypeId type, const Dims *perm) {
 
 // --- operands that have no order of their own --------------------------------------------------------
 
-static bool is_number(const Hlo *h, ValueId v) { return splat_value(h, v) != NULL; }
-
 // The broadcast in the order of x, dimensions still ascending.
 static bool broadcast_fits(const HloOp *op, const Dims *perm, Dims *to) {
     const int64_t *dims = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &to->n);
@@ -58,30 +55,26 @@ static bool broadcast_fits(const HloOp *op, const Dims *perm, Dims *to) {
 
 static bool operand_fits(const Turns *s, ValueId v, const Dims *perm) {
     const Hlo *h = s->h;
-    OpId def = h->values.at[v].def;
+    const HloOp *op = hlo_def(h, v);
     Dims other;
-    if (hlo_value_type(h, v)->rank != (int)perm->n || !def)
+    if (hlo_value_type(h, v)->rank != (int)perm->n || !op)
         return false;
     if (sinks(s, v)) {
         other = perm_of(h, v);
         return same_order(hlo_value_type(h, v), &other, perm);
     }
-    const HloOp *op = hlo_at(h, def);
-    return is_number(h, v) || op->code == HLO_IOTA || (op->code == HLO_BROADCAST_IN_DIM && broadcast_fits(op, perm, &other));
+    return splat_value(h, v) || op->code == HLO_IOTA || (op->code == HLO_BROADCAST_IN_DIM && broadcast_fits(op, perm, &other));
 }
 
 static ValueId operand_for(Turns *s, ValueId v, const Dims *perm) {
     Hlo *h = s->h;
     TypeId type = unturned(s, h->values.at[v].type, perm);
-    if (sinks(s, v)) {
-        ValueId from = from_of(h, v);
-        LocId loc = hlo_at(h, h->values.at[v].def)->loc;
-        return h->values.at[from].type == type ? from : walk_push(&s->w, hlo_op(h, HLO_RESHAPE, loc, 1, &from, 1, &type));
-    }
-    HloOp op = *hlo_at(h, h->values.at[v].def);
+    HloOp op = *hlo_def(h, v);
     ValueId in = op.noperands ? hlo_operand(h, &op, 0) : 0;
-    OpId made = hlo_op(h, op.code, op.loc, op.noperands, &in, 1, &type);
-    hlo_at(h, made)->attrs = arena_dup(h->arena, op.attrs, hlo_row(&op)->nattrs * sizeof *op.attrs);
+    if (sinks(s, v))
+        return h->values.at[in].type == type ? in : walk_push(&s->w, hlo_op(h, HLO_RESHAPE, op.loc, 1, &in, 1, &type));
+    OpId made = hlo_op_like(h, &op, &in, type);
+    hlo_op_own_attrs(h, made);
     Dims to;
     if (op.code == HLO_CONSTANT)
         hlo_attr_slot(h, made, AK_VALUE)->type = type;
@@ -92,12 +85,7 @@ static ValueId operand_for(Turns *s, ValueId v, const Dims *perm) {
     return walk_push(&s->w, made);
 }
 
-static ValueId finish(Turns *s, OpId made, const Dims *perm, LocId loc) {
-    ValueId v = turns_make(s, walk_push(&s->w, made), perm, loc);
-    if (s->h->values.at[v].def != made)
-        turns_mark(s, v);
-    return v;
-}
+static ValueId finish(Turns *s, OpId made, const Dims *perm) { return turns_behind(s, walk_push(&s->w, made), perm); }
 
 // --- ops ---------------------------------------------------------------------------------------------
 
@@ -114,9 +102,7 @@ static ValueId sink_elementwise(Turns *s, const HloOp *op) {
     for (uint32_t i = 0; i < op->noperands; i++)
         in[i] = operand_for(s, hlo_operand(h, op, i), &perm);
     TypeId type = unturned(s, h->values.at[op->results].type, &perm);
-    OpId made = hlo_op(h, op->code, op->loc, op->noperands, in, 1, &type);
-    hlo_at(h, made)->attrs = op->attrs;
-    return finish(s, made, &perm, op->loc);
+    return finish(s, hlo_op_like(h, op, in, type), &perm);
 }
 
 static ValueId sink_reduce(Turns *s, const HloOp *op) {
@@ -139,13 +125,9 @@ static ValueId sink_reduce(Turns *s, const HloOp *op) {
     for (uint32_t i = 0; i < perm.n; i++)
         if (!gone[perm.at[i]])
             left.at[left.n++] = place[perm.at[i]];
-    ValueId in[2] = {from_of(h, hlo_operand(h, op, 0)), hlo_operand(h, op, 1)};
     TypeId type = unturned(s, h->values.at[op->results].type, &left);
-    OpId made = hlo_op(h, HLO_REDUCE, op->loc, 2, in, 1, &type);
-    hlo_set_ints(h, made, AK_DIMENSIONS, over, n);
-    reduce_region_like(h, op, made, h->values.at[in[1]].type);
-    walk_grow(&s->w);
-    return finish(s, made, &left, op->loc);
+    ValueId from = from_of(h, hlo_operand(h, op, 0));
+    return turns_behind(s, walk_reduce(&s->w, reduce_body(h, op), from, hlo_operand(h, op, 1), over, n, type), &left);
 }
 
 // Dimensions that a broadcast or a reshape adds stay where they are; the others are those of x in its order.
@@ -169,9 +151,7 @@ static ValueId sink_broadcast(Turns *s, const HloOp *op) {
     Dims perm = perm_of(h, v), out = spread(&perm, &at, (uint32_t)to->rank);
     ValueId in = from_of(h, v);
     TypeId type = unturned(s, h->values.at[op->results].type, &out);
-    OpId made = hlo_op(h, HLO_BROADCAST_IN_DIM, op->loc, 1, &in, 1, &type);
-    hlo_set_ints(h, made, AK_BROADCAST_DIMENSIONS, at.at, at.n);
-    return finish(s, made, &out, op->loc);
+    return turns_behind(s, walk_broadcast(&s->w, in, at.at, at.n, type), &out);
 }
 
 // A reshape that adds or drops dimensions of size one.
@@ -197,7 +177,7 @@ static ValueId sink_reshape(Turns *s, const HloOp *op) {
         return 0;
     Dims out = spread(&plain, &at, (uint32_t)to->rank);
     TypeId type = unturned(s, h->values.at[op->results].type, &out);
-    return finish(s, hlo_op(h, HLO_RESHAPE, op->loc, 1, &in, 1, &type), &out, op->loc);
+    return finish(s, hlo_op(h, HLO_RESHAPE, op->loc, 1, &in, 1, &type), &out);
 }
 
 static ValueId sink_transpose(Turns *s, const HloOp *op) {
@@ -206,33 +186,20 @@ static ValueId sink_transpose(Turns *s, const HloOp *op) {
     const int64_t *perm = hlo_ints(op, AK_PERMUTATION, &both.n);
     for (uint32_t i = 0; i < both.n; i++)
         both.at[i] = first.at[perm[i]];
-    ValueId from = from_of(s->h, v), to = turns_make(s, from, &both, op->loc);
-    if (to != from)
-        turns_mark(s, to);
-    return to;
+    return turns_behind(s, from_of(s->h, v), &both);
 }
 
-ValueId turns_sink(Turns *s, OpId id) {
-    HloOp op = *hlo_at(s->h, id);
+ValueId turns_sink(Turns *s, const HloOp *op) {
     bool any = false;
-    for (uint32_t i = 0; i < op.noperands; i++)
-        any = any || sinks(s, hlo_operand(s->h, &op, i));
-    if (!any || op.nresults != 1)
+    for (uint32_t i = 0; i < op->noperands; i++)
+        any = any || sinks(s, hlo_operand(s->h, op, i));
+    if (!any || op->nresults != 1)
         return 0;
-    const HloType *t = hlo_value_type(s->h, op.results);
-    if (t->kind != HT_TENSOR || t->dynamic || t->text || !t->elems)
-        return 0;
-    switch (hlo_row(&op)->cls) {
-    case HC_EW1:
-    case HC_EW2:
-    case HC_EW3:
-        return op.nregions ? 0 : sink_elementwise(s, &op);
-    default:
-        break;
+    switch (op->code) {
+    case HLO_REDUCE: return sink_reduce(s, op);
+    case HLO_BROADCAST_IN_DIM: return sink_broadcast(s, op);
+    case HLO_RESHAPE: return sink_reshape(s, op);
+    case HLO_TRANSPOSE: return sink_transpose(s, op);
+    default: return hlo_is_elementwise(op) && !op->nregions ? sink_elementwise(s, op) : 0;
     }
-    return op.code == HLO_REDUCE             ? sink_reduce(s, &op)
-           : op.code == HLO_BROADCAST_IN_DIM ? sink_broadcast(s, &op)
-           : op.code == HLO_RESHAPE          ? sink_reshape(s, &op)
-           : op.code == HLO_TRANSPOSE        ? sink_transpose(s, &op)
-                                             : 0;
 }

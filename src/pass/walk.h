@@ -15,10 +15,15 @@
 typedef VEC(OpId) OpList;
 
 typedef struct Walk {
+    Compile *c;
     Hlo *hlo;
-    Arena *arena;
+    Arena *arena; // the scratch one
     VEC(ValueId) repl; // value -> value that stands for it now
     OpList out;        // what the region in hand will have: walk_push
+    OpId id;           // the op in hand
+    LocId loc;         // … its place, which what is made for it gets
+    const struct Rule *rules; // what rules_walk tries
+    void (*replaced)(struct Walk *w, ValueId from, ValueId to); // … told of what a rule replaced; may be NULL
 } Walk;
 
 // Puts the op, what takes its place, or nothing into the list.
@@ -34,11 +39,23 @@ typedef void (*WalkRegion)(void *pass, RegionId r);
 void walk_regions(const Hlo *h, RegionId r, WalkRegion visit, void *pass);
 void walk_rewrite(Walk *w, RegionId r, WalkDepth depth, WalkVisit visit, void *pass); // inner regions first
 ValueId walk_push(Walk *w, OpId id); // into the list; its first result
+// What passes make most, at the place of the op in hand: into the list, and its result.
+ValueId walk_op(Walk *w, HloOpcode code, uint32_t n, const ValueId *in, TypeId type);
+ValueId walk_unary(Walk *w, HloOpcode code, ValueId x);              // results have the type of x
+ValueId walk_binary(Walk *w, HloOpcode code, ValueId x, ValueId y);
+ValueId walk_select(Walk *w, ValueId p, ValueId x, ValueId y);
+ValueId walk_number(Walk *w, TypeId type, double v);                 // the same everywhere
+ValueId walk_iota(Walk *w, TypeId type, int64_t dim);
+ValueId walk_compare(Walk *w, int64_t direction, int64_t kind, ValueId x, ValueId y); // CMP_, CMPT_
+ValueId walk_broadcast(Walk *w, ValueId v, const int64_t *dims, uint32_t n, TypeId type);
+ValueId walk_pad(Walk *w, ValueId v, ValueId with, const int64_t *low, const int64_t *high, const int64_t *inner, TypeId type);
+ValueId walk_reduce(Walk *w, HloOpcode code, ValueId v, ValueId init, const int64_t *over, uint32_t n, TypeId type);
+ValueId walk_sum(Walk *w, ValueId v, const int64_t *over, uint32_t n, TypeId type);
 // The value in another form, made where it is not in that form already.
-ValueId walk_reshape(Walk *w, LocId loc, ValueId v, int rank, const int64_t *dims);
-ValueId walk_convert(Walk *w, LocId loc, ValueId v, int dtype);
-ValueId walk_transpose(Walk *w, LocId loc, ValueId v, const int64_t *perm);
-ValueId walk_sum(Walk *w, LocId loc, ValueId v, const int64_t *over, uint32_t n, TypeId type); // a reduction of f32 by addition
+ValueId walk_shape(Walk *w, ValueId v, TypeId type);
+ValueId walk_reshape(Walk *w, ValueId v, int rank, const int64_t *dims);
+ValueId walk_convert(Walk *w, ValueId v, int dtype);
+ValueId walk_transpose(Walk *w, ValueId v, const int64_t *perm);
 void walk_set_ops(Hlo *h, RegionId r, const OpList *ops);
 void walk_count_uses(const Hlo *h, RegionId r, uint32_t *uses); // adds the reads of each value
 static inline void walk_replace(Walk *w, ValueId from, ValueId to) {
@@ -68,19 +85,10 @@ void pass_remat(Compile *c);
 void pass_parts(Compile *c);
 void pass_fold(Compile *c);
 void pass_cse(Compile *c);
-void pass_counters(Compile *c);
-void pass_narrow(Compile *c);
 void pass_assoc(Compile *c);
-void pass_inner(Compile *c);
 void pass_turns(Compile *c);
 void pass_simplify(Compile *c);
-void pass_draws(Compile *c);
-void pass_functions(Compile *c);
-void pass_places(Compile *c);
 void pass_sums(Compile *c);
-void pass_dots(Compile *c);
-void pass_convs(Compile *c);
-void pass_windows(Compile *c);
 void pass_dce(Compile *c);
 void pass_row_programs(Compile *c);
 void pass_row_integers(Compile *c);

@@ -93,7 +93,7 @@ static void run_passes(Run *r, Compile *c) {
     for (int i = 0; i < pass_count; i++) {
         if (is_disabled(r->in->opts, pass_rows[i].name) || is_behind(r->in->opts, i) || (apart && pass_joins(&pass_rows[i])))
             continue;
-        pass_rows[i].fn(c);
+        pass_run(&pass_rows[i], c);
         arena_reset(c->scratch);
 #ifndef NDEBUG
         hlo_verify(c->hlo);

@@ -30,7 +30,7 @@ void rt_parted(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t s
     for (int i = 0; i < pass_count; i++)
         for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++)
             if (!strcmp(pass_rows[i].name, wanted[k]))
-                pass_rows[i].fn(&c);
+                pass_run(&pass_rows[i], &c);
     buckets_join(&c, false);
     marks_drop(h, a);
     write_bytecode(h, out);

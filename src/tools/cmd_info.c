@@ -8,7 +8,7 @@
 #include "mach/instance.h"
 #include "hlo/eval.h"
 #include "isa/isa.h"
-#include "pass/pass.h"
+#include "pass/rules.h"
 
 typedef struct ChipKey { // one row of CHIP_KEYS
     const char *name, *unit;
@@ -58,6 +58,14 @@ static void info_passes(Tool *t) {
     (void)t;
     for (int i = 0; i < pass_count; i++)
         printf("%-12s %s\n", pass_rows[i].name, pass_rows[i].purpose);
+}
+
+static void info_rules(Tool *t) {
+    (void)t;
+    printf("%-10s %-22s %-22s %s\n", "pass", "op", "numbers", "what becomes what");
+    for (int i = 0; i < pass_count; i++)
+        for (const Rule *r = pass_rows[i].rules; r && r->to; r++)
+            printf("%-10s %-22s %-22s %s\n", pass_rows[i].name, r->code ? hlo_op_rows[r->code].name : "any", rule_keeps_text[r->keeps], r->name);
 }
 
 // How an op gets onto the chip: a kernel of GpSimd, branches, other ops or data in its place; or not.
@@ -133,6 +141,7 @@ static const struct {
     {"chips", info_chips, "sizes, clocks, rates and prices of the chip files"},
     {"instances", info_instances, "machines: chips, links, prices (0: not known)"},
     {"passes", info_passes, "graph passes in order"},
+    {"rules", info_rules, "rewriting rules of the passes, and what each leaves of a program's numbers"},
     {"ops", info_ops, "operations and their support"},
     {"options", info_options, "every option, its value now and where that comes from"},
     {"isa", info_isa, "instructions of the chip"},

@@ -47,7 +47,7 @@ static const ToolRow rows[] = {
     {"health", 'H', cmd_health, 0, 0, "[--root=HOST:PORT] [--slower=PERCENT] [--picture=FILE.svg] [--json], under any launcher",
      "the hosts of a job and the network between them: compute, memory, clocks, latency, bandwidth; status 3: one is behind"},
     {"top", 'T', cmd_top, 0, 0, "[--once] [--json]", "your processes on this host that run programs: devices, memory, steps, loss, engines; live on a terminal"},
-    {"info", 'i', cmd_info, 0, 2, "[chips|instances|passes|ops|options|isa|commands|bash|zsh|fish|man [COMMAND]]",
+    {"info", 'i', cmd_info, 0, 2, "[chips|instances|passes|rules|ops|options|isa|commands|bash|zsh|fish|man [COMMAND]]",
      "print what this program knows; completions and manual pages"},
     {"cache", 'C', cmd_cache, 1, 2, "ls|why FILE|verify|prune|clear", "look after the cache of compiled programs"},
 };

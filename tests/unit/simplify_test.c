@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "hlo/eval.h"
-#include "pass/simplify.h"
+#include "pass/rules.h"
 #include "read/read.h"
 #include "tests/unit/unit.h"
 
@@ -87,13 +87,16 @@ static const Case cases[] = {
      "%r = stablehlo.convert %s : (" F ") -> tensor<4x6xbf16>"},
     {"erfc that", "%x: tensor<64x128xf32>, %y: tensor<64x128xf32>", "tensor<64x128xf32>",
      "%e = chlo.erfc %x : tensor<64x128xf32> -> tensor<64x128xf32>\n %r = stablehlo.multiply %y, %e : tensor<64x128xf32>"},
+    {"product of a transpose", "%x: " F ", %w: tensor<4x3xf32>", "tensor<6x3xf32>",
+     "%y = stablehlo.transpose %x, dims = [1, 0] : (" F ") -> tensor<6x4xf32>\n"
+     "%r = stablehlo.dot_general %y, %w, contracting_dims = [1] x [0] : (tensor<6x4xf32>, tensor<4x3xf32>) -> tensor<6x3xf32>"},
 };
 // Several terms for a place are summed in fp32 and rounded once: no rule may take this.
 static const Case kept = {"", "%x: tensor<5xf32>, %i: tensor<4x1xi32>, %u: tensor<4xf32>", "tensor<5xbf16>",
                           SCATTER("%x", "%i", "%u", "tensor<5xf32>", "tensor<4xf32>", PLACES) "%r = stablehlo.convert %s : (tensor<5xf32>) -> tensor<5xbf16>"};
 
-static const SimplifyRule *rule_of(const char *begin) {
-    for (int i = 0; i < simplify_rule_count; i++)
+static const Rule *rule_of(const char *begin) {
+    for (int i = 0; simplify_rules[i].to; i++)
         if (!strncmp(simplify_rules[i].name, begin, strlen(begin)))
             return &simplify_rules[i];
     return NULL;
@@ -145,7 +148,7 @@ typedef struct Run {
     Ctx ctx;
     Arena arena, scratch;
     const Case *c;
-    const SimplifyRule *rule;
+    const Rule *rule;
     uint64_t *seed;
     bool changed, agrees;
 } Run;
@@ -196,7 +199,7 @@ static void run_case(Run *r, int rounds) {
     }
 }
 
-static void try_case(const Case *c, const SimplifyRule *rule, int rounds, uint64_t *seed) {
+static void try_case(const Case *c, const Rule *rule, int rounds, uint64_t *seed) {
     Run run = {.c = c, .rule = rule, .seed = seed};
     Run *volatile r = &run;
     arena_init(&r->arena, &r->ctx);
@@ -218,14 +221,14 @@ int main(int argc, char **argv) {
     int rounds = argc > 1 ? atoi(argv[1]) : 200;
     uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 17;
     size_t ncases = sizeof cases / sizeof *cases;
-    for (int i = 0; i < simplify_rule_count; i++) {
+    for (int i = 0; simplify_rules[i].to; i++) {
         bool tried = false;
         for (size_t k = 0; k < ncases; k++)
             tried = tried || rule_of(cases[k].rule) == &simplify_rules[i];
         expect(tried, simplify_rules[i].name, "no program tries it");
     }
     for (size_t k = 0; k < ncases; k++) {
-        const SimplifyRule *rule = rule_of(cases[k].rule);
+        const Rule *rule = rule_of(cases[k].rule);
         bool large = rule && rule->keeps == RULE_CLOSE;
         expect(rule, cases[k].rule, "there is no such rule");
         try_case(&cases[k], rule, large ? 2 : rounds, &seed);
