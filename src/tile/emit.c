@@ -19,7 +19,6 @@
 #include "pass/pass.h"
 
 #define SWITCH_REG 0
-#define LIVE_SHOWN 12
 #define COPY_CUT 4096 // units: shorter copies are not shared
 
 // --- instructions ------------------------------------------------------------------------------------
@@ -278,8 +277,6 @@ static void emit_switch(Emit *e, const Step *s) {
         shape_code_set_imm(&e->code, sw->end_pcs.at[i], (int32_t)e->code.of.n);
 }
 
-static bool is_joined(const HloOp *op) { return op->code == HLO_ROWS || op->code == HLO_FUSED; }
-
 // Of operations that became one, the one that takes the most; the last of several.
 static const HloOp *costliest(const Hlo *h, const HloOp *op) {
     if (!is_joined(op))
@@ -504,155 +501,11 @@ static void place_consts(Emit *e, Buf *consts) {
     }
 }
 
-// --- the artifact ------------------------------------------------------------------------------------
-
-static ArtValue art_value(const HloType *t, const HloNamed *attrs, uint32_t n) {
-    ArtValue v = {.dtype = t->dtype, .rank = t->rank, .bytes = hlo_type_bytes(t), .alias = -1};
-    if (t->kind == HT_TOKEN)
-        v.dtype = DT_TOKEN;
-    for (int i = 0; i < t->rank; i++)
-        v.dims[i] = t->dims[i];
-    v.sharding = hlo_named_text(attrs, n, "otrn.sharding");
-    if (lower_is_pinned(attrs, n))
-        v.memory = ART_PINNED_HOST;
-    return v;
-}
-
-static void make_values(Emit *e) {
-    Lower *l = e->l;
-    Hlo *h = l->h;
-    HloFunc *f = l->main;
-    Artifact *art = e->art;
-    HloRegion *body = &h->regions.at[f->body];
-    const HloOp *ret = hlo_at(h, body->ops.at[body->ops.n - 1]);
-    art->nargs = f->nargs;
-    art->nresults = f->nresults;
-    art->args = ARENA_NEWN(e->c->arena, ArtValue, f->nargs + 1);
-    art->results = ARENA_NEWN(e->c->arena, ArtValue, f->nresults + 1);
-    for (uint32_t i = 0; i < f->nargs; i++) {
-        const HloNamed *attrs = f->arg_attrs ? f->arg_attrs[i] : NULL;
-        uint32_t n = f->arg_attrs ? f->narg_attrs[i] : 0;
-        art->args[i] = art_value(hlo_value_type(h, body->args + i), attrs, n);
-        art->args[i].name = hlo_arg_name(h, f, i);
-        art->args[i].donated = lower_is_donated(f, i);
-    }
-    for (uint32_t j = 0; j < f->nresults; j++) {
-        const HloNamed *attrs = f->res_attrs ? f->res_attrs[j] : NULL;
-        uint32_t n = f->res_attrs ? f->nres_attrs[j] : 0;
-        art->results[j] = art_value(hlo_value_type(h, hlo_operand(h, ret, j)), attrs, n);
-        art->results[j].name = hlo_named_text(attrs, n, "jax.result_info");
-        art->results[j].alias = l->alias[j];
-    }
-}
-
-static int by_bytes(const void *a, const void *b) {
-    const ArtLive *x = a, *y = b;
-    return x->bytes < y->bytes ? 1 : x->bytes > y->bytes ? -1 : 0;
-}
-
-// Of operations that became one, the one that makes the buffer.
-static OpId maker(const Lower *l, OpId id, BufId buf) {
-    const HloOp *op = hlo_at(l->h, id);
-    const HloRegion *region = id && is_joined(op) ? hlo_op_region(l->h, op, 0) : NULL;
-    for (uint32_t k = 0; region && k < op->nresults; k++)
-        for (uint32_t i = 0; l->buf_of[op->results + k] == buf && i + 1 < region->ops.n; i++)
-            if (hlo_at(l->h, region->ops.at[i])->results == hlo_operand(l->h, hlo_at(l->h, region->ops.at[region->ops.n - 1]), k))
-                return region->ops.at[i];
-    return id;
-}
-
-// Where a tensor came from; nobody made an argument, it is known by its name.
-static uint32_t live_loc(Emit *e, BufId buf) {
-    const TBuf *t = &e->l->bufs.at[buf];
-    emit_loc(e, maker(e->l, t->op, buf));
-    if (t->kind != BUF_ARG)
-        return e->loc;
-    const char *name = e->art->args[t->index].name;
-    name = arena_printf(e->c->arena, "argument %u%s%s", t->index, *name ? " " : "", name);
-    VEC_PUSH(e->c->arena, &e->locs, ((ArtLoc){.file = "", .name = name}));
-    return e->locs.n - 1;
-}
-
-// The tensors alive at the step where scratch memory was fullest, largest first.
-static void find_live(Emit *e, uint32_t peak_step) {
-    Lower *l = e->l;
-    VEC(ArtLive) live = {0};
-    for (BufId b = 1; b < l->bufs.n; b++) {
-        TBuf *t = &l->bufs.at[b];
-        bool always = t->kind == BUF_ARG || t->kind == BUF_RESULT;
-        bool shared = t->kind == BUF_RESULT && l->alias[t->index] >= 0; // with an argument, which is listed
-        if (!t->bytes || t->kind == BUF_CONST || t->kind == BUF_VIEW || shared ||
-            (!always && !(t->first <= peak_step && t->last >= peak_step)))
-            continue;
-        VEC_PUSH(e->c->scratch, &live, (ArtLive){t->bytes, b}); // its place follows below
-    }
-    if (live.n)
-        qsort(live.at, live.n, sizeof *live.at, by_bytes);
-    e->art->nlive = live.n < LIVE_SHOWN ? live.n : LIVE_SHOWN;
-    for (uint32_t i = 0; i < e->art->nlive; i++)
-        live.at[i].loc = live_loc(e, live.at[i].loc);
-    e->art->live = arena_dup(e->c->arena, live.at, e->art->nlive * sizeof *live.at);
-}
-
-static double total_bytes(const Emit *e, double scratch_bytes) {
-    const Artifact *art = e->art;
-    double total = scratch_bytes + (double)art->const_bytes;
-    for (uint32_t i = 0; i < art->nargs; i++)
-        total += (double)art->args[i].bytes;
-    for (uint32_t i = 0; i < art->nresults; i++)
-        total += art->results[i].alias < 0 ? (double)art->results[i].bytes : 0;
-    return total;
-}
-
-static void check_capacity(Emit *e, double total) {
-    if (total <= e->chip->hbm_bytes_per_core)
-        return;
-    const Artifact *art = e->art;
-    char table[800];
-    size_t n = 0;
-    for (uint32_t i = 0; i < art->nlive && n < sizeof table - 170; i++) {
-        const ArtLoc *loc = &e->locs.at[art->live[i].loc];
-        size_t length = strlen(loc->file), cut = length > 60 ? length - 60 : 0; // the end of a path tells more
-        n += (size_t)snprintf(table + n, sizeof table - n, "\n  %10.1f MiB  %.60s",
-                              (double)art->live[i].bytes / 1048576,
-                              loc->op ? hlo_op_rows[loc->op].name : loc->name);
-        if (length)
-            n += (size_t)snprintf(table + n, sizeof table - n, "  %s%s:%u", cut ? "…" : "", loc->file + cut,
-                                  loc->line);
-    }
-    ctx_hint(e->c->ctx, "a smaller batch, bf16, donation of updated arguments, or rematerialisation");
-    ctx_fail(e->c->ctx, OTRN_CAPACITY, (Place){.file = e->l->h->file},
-             "the program needs %.1f MiB of HBM, a core of %s has %.1f MiB; largest tensors at the peak:%s",
-             total / 1048576, e->chip->name, e->chip->hbm_bytes_per_core / 1048576, table);
-}
-
 static int by_begin(const void *a, const void *b) { // outer loops before the ones inside them
     const ArtLoop *x = a, *y = b;
     if (x->begin != y->begin)
         return x->begin < y->begin ? -1 : 1;
     return x->end > y->end ? -1 : x->end < y->end;
-}
-
-// What is alive together needs that much at least: a program that is far too large is refused before its
-// instructions are made.
-static void check_room(Emit *e, const BufList *begin, const BufList *end) {
-    const Lower *l = e->l;
-    double live = 0, most = 0;
-    uint32_t peak_step = 0;
-    for (uint32_t i = 0; i < l->steps.n; i++) {
-        for (BufId b = begin->first[i]; b; b = begin->next[b])
-            live += (double)l->bufs.at[b].bytes;
-        if (live > most) {
-            most = live;
-            peak_step = i;
-        }
-        for (BufId b = end->first[i]; b; b = end->next[b])
-            live -= (double)l->bufs.at[b].bytes;
-    }
-    double total = total_bytes(e, most);
-    if (total > e->chip->hbm_bytes_per_core)
-        find_live(e, peak_step);
-    check_capacity(e, total);
 }
 
 Emit *emit_make(Lower *l, const ChipFile *chip) {
@@ -678,7 +531,7 @@ static uint32_t place_buffers(Emit *e) {
     Lower *l = e->l;
     BufList begin = emit_bufs(e->l, false), end = emit_bufs(e->l, true);
     uint32_t peak_step = 0;
-    check_room(e, &begin, &end);
+    capacity_check_room(e, &begin, &end);
     for (uint32_t i = 0; i < l->steps.n; i++) {
         for (BufId b = begin.first[i]; b; b = begin.next[b]) {
             l->bufs.at[b].off = heap_take(&e->heap, l->bufs.at[b].bytes);
@@ -787,7 +640,7 @@ Artifact *emit_program(Lower *l, const ChipFile *chip, Pair *pair) {
     if (l->c->placed)
         l->c->placed->n = 0; // of a way that was not taken
     Artifact *art = e->art = ARENA_NEW(l->c->arena, Artifact);
-    make_values(e);
+    capacity_values(e);
     Buf consts = {.arena = l->c->arena};
     place_consts(e, &consts);
     uint32_t peak_step = place_buffers(e);
@@ -800,14 +653,14 @@ Artifact *emit_program(Lower *l, const ChipFile *chip, Pair *pair) {
     art->target = arena_strndup(l->c->arena, chip->name, strlen(chip->name));
     art->producer = "opentrn " OTRN_RELEASE;
     art->partitions = spmd_partitions(l->h);
-    find_live(last, peak_step);
+    capacity_find_live(last, peak_step);
     art->scratch_bytes = e->heap.top;
     art->consts = consts.at;
     art->const_bytes = consts.n;
     code_end(e, art);
     art->kerns = last->kerns.at, art->nkerns = last->kerns.n;
     art->locs = last->locs.at, art->nlocs = last->locs.n;
-    check_capacity(last, total_bytes(last, (double)art->scratch_bytes));
+    capacity_check(last, (double)art->scratch_bytes);
     if (pair->cores == 2) {
         Artifact second = {0};
         code_end(last, &second);

@@ -134,6 +134,11 @@ void emit_scan(Emit *e, const Step *s);     // scan.c
 void emit_dynamic(Emit *e, const Step *s);  // dynamic.c
 void emit_index(Emit *e, const Step *s);    // index.c
 void emit_rows(Emit *e, const Step *s);     // rows.c
+// capacity.c
+void capacity_values(Emit *e); // of the artifact: arguments and results
+void capacity_check_room(Emit *e, const BufList *begin, const BufList *end); // raises what is far too large before its instructions are made
+void capacity_find_live(Emit *e, uint32_t peak_step); // of the artifact: the tensors alive then, largest first
+void capacity_check(Emit *e, double scratch_bytes); // raises CAPACITY, with those
 void emit_loc(Emit *e, OpId op);            // what follows belongs to this op of the source
 // move.c
 void emit_move(Emit *e, const Step *s);

@@ -30,6 +30,7 @@ ValueId lower_producer(const Lower *l, ValueId v); // through what shares its op
 
 // donate.c
 void lower_donate(Lower *l); // fills l->alias
+static inline bool is_joined(const HloOp *op) { return op->code == HLO_ROWS || op->code == HLO_FUSED; } // of several
 bool lower_is_donated(const HloFunc *f, uint32_t arg);
 bool lower_is_pinned(const HloNamed *attrs, uint32_t n); // of an argument or result: in host memory that the device can reach
 

@@ -18,285 +18,6 @@
 #include "base/draw.h"
 #include "mach/price.h"
 
-#define WIDTH_MAX 4096
-#define GROUP_WIDTH 1024
-#define INT_CHUNKS 3 // at least, and their width
-#define INT_WIDTH_MIN 256
-#define INT_WIDTH_MAX 1024
-#define INT_SETS 8
-#define COUNT_NODES 64 // of longer programs gpsimd makes the numbers of elements: that is little of it
-
-static Node *node_at(const RowOp *r, uint32_t i) { return &r->nodes.at[i]; }
-static uint32_t align(uint32_t v) { return (v + 63) & ~63u; }
-
-// --- operands ---------------------------------------------------------------------------------------------
-
-static const HloType *input_type(const RowOp *r, const Node *n) {
-    return hlo_value_type(r->e->l->h, hlo_operand(r->e->l->h, hlo_at(r->e->l->h, r->s->op), n->input));
-}
-
-static int64_t input_kind(const RowOp *r, const Node *n) {
-    uint32_t count;
-    return hlo_ints(hlo_at(r->e->l->h, r->s->op), AK_BROADCAST_DIMENSIONS, &count)[n->input];
-}
-
-// Rows that an operand has before it begins again; 0: all.
-static int64_t input_period(const RowOp *r, const Node *n) {
-    return input_kind(r, n) == FUSED_COLUMNS ? input_type(r, n)->elems / r->cols : 0;
-}
-
-// Rows that read the same row of an operand; 0: it is not one of blocks.
-static int64_t input_block(const RowOp *r, const Node *n) {
-    return input_kind(r, n) == FUSED_BLOCKS ? r->rows / (input_type(r, n)->elems / r->cols) : 0;
-}
-
-// --- what fits -------------------------------------------------------------------------------------------
-
-// A full value that has memory of its own in the pass.
-static bool has_slot(const Node *n) {
-    return n->full && !n->folded && !n->resident && !n->psum && n->kind != NODE_CONST && (n->kind != NODE_WIDEN || n->is_output);
-}
-
-static bool runs_in(const Node *n, const bool *need, uint32_t i, int pass) {
-    if (pass < 0)
-        return true;
-    if (n->full)
-        return need[i];
-    return n->kind == NODE_REDUCE && n->level == (uint32_t)pass + 1;
-}
-
-// Full nodes that a pass computes: what its reductions read and, in the last one, what is stored. pass -1: everything.
-bool *rows_needed(const RowOp *r, int pass) {
-    bool *need = ARENA_NEWN(r->e->c->scratch, bool, r->nodes.n + 1);
-    for (uint32_t i = r->nodes.n; i-- > 0;) {
-        const Node *n = node_at(r, i);
-        bool last = pass < 0 || (uint32_t)pass == r->levels;
-        if (n->full && n->is_output && last)
-            need[i] = true;
-        bool reads = n->full ? need[i] : n->kind == NODE_REDUCE && (pass < 0 || n->level == (uint32_t)pass + 1);
-        for (uint32_t k = 0; reads && k < n->nsrc; k++)
-            need[n->src[k]] = true;
-        if (pass < 0)
-            need[i] = true;
-    }
-    return need;
-}
-
-static void set_last(RowOp *r, uint32_t i, uint32_t reader) { // through what is folded or repeats a column
-    Node *n = node_at(r, i);
-    n->last = reader > n->last ? reader : n->last;
-    for (uint32_t k = 0; (n->folded || n->kind == NODE_WIDEN) && k < n->nsrc; k++)
-        set_last(r, n->src[k], reader);
-}
-
-// The operand whose slot the node's result may take over: it dies here and the instruction reads before it writes.
-static int32_t slot_taken(const RowOp *r, const Node *n, uint32_t i) {
-    if (n->kind != NODE_OP)
-        return -1;
-    for (uint32_t k = 0; k < n->nsrc; k++) {
-        const Node *from = node_at(r, n->src[k]);
-        bool ok = n->code == HLO_SELECT ? k == 2 : n->code == HLO_CLAMP || n->code == HLO_DIVIDE ? k == 1 : true;
-        if (n->code == HLO_DIVIDE && n->src[0] == n->src[1])
-            ok = false;
-        if (n->code == HLO_SELECT && (n->src[0] == n->src[2] || n->src[1] == n->src[2]))
-            ok = false;
-        if (n->code == HLO_CLAMP && (n->src[0] == n->src[1] || n->src[2] == n->src[1]))
-            ok = false;
-        if (ok && has_slot(from) && from->slot >= 0 && from->last == i && from->dtype == n->dtype)
-            return from->slot;
-    }
-    return -1;
-}
-
-// Gives every full value of a pass a slot; returns how many there are at a time.
-uint32_t rows_lay_out(RowOp *r, const bool *need, int pass) {
-    uint32_t n = r->nodes.n, count = 0;
-    int32_t *owner = ARENA_NEWN(r->e->c->scratch, int32_t, n + 1); // slot -> node + 1
-    for (uint32_t i = 0; i < n; i++)
-        node_at(r, i)->last = i, node_at(r, i)->slot = -1;
-    for (uint32_t i = 0; i < n; i++)
-        if (runs_in(node_at(r, i), need, i, pass) && !node_at(r, i)->folded && node_at(r, i)->kind != NODE_WIDEN)
-            for (uint32_t k = 0; k < node_at(r, i)->nsrc; k++)
-                set_last(r, node_at(r, i)->src[k], i);
-    for (uint32_t i = 0; i < n && r->keep_outputs; i++) // whoever took over the slot would wait for its store
-        node_at(r, i)->last = node_at(r, i)->is_output || node_at(r, i)->feeds ? n : node_at(r, i)->last;
-    for (uint32_t i = 0; i < n; i++) {
-        Node *node = node_at(r, i);
-        if (!runs_in(node, need, i, pass))
-            continue;
-        if (has_slot(node)) {
-            int32_t slot = slot_taken(r, node, i);
-            for (uint32_t s = 0; slot < 0; s++)
-                if (s == count || !owner[s])
-                    slot = (int32_t)s;
-            owner[slot] = (int32_t)i + 1;
-            node->slot = slot;
-            if ((uint32_t)slot >= count)
-                count = (uint32_t)slot + 1;
-        }
-        for (uint32_t s = 0; s < count; s++)
-            if (owner[s] && node_at(r, (uint32_t)owner[s] - 1)->last <= i)
-                owner[s] = 0;
-    }
-    return count;
-}
-
-static uint32_t slots_for(RowOp *r, bool whole) {
-    if (whole)
-        return rows_lay_out(r, rows_needed(r, -1), -1);
-    uint32_t most = 0;
-    for (uint32_t p = 0; p <= r->levels; p++) {
-        uint32_t n = rows_lay_out(r, rows_needed(r, (int)p), (int)p);
-        most = n > most ? n : most;
-    }
-    return most;
-}
-
-// Rows in a partition: short rows side by side, as long as all partitions have work and the cut is even.
-static int64_t rows_together(const RowOp *r) {
-    int64_t best = 1;
-    for (int64_t g = 2; g * r->cols <= GROUP_WIDTH && r->rows / g >= PARTITIONS; g++) {
-        bool fits = r->rows % g == 0;
-        for (uint32_t i = 0; i < r->nodes.n && fits; i++) {
-            const Node *n = node_at(r, i);
-            int64_t period = n->kind == NODE_INPUT && n->full ? input_period(r, n) : 0;
-            int64_t block = n->kind == NODE_INPUT && n->full ? input_block(r, n) : 0;
-            fits = (period <= 1 || period % g == 0) && block % g == 0;
-        }
-        if (fits)
-            best = g;
-    }
-    return best;
-}
-
-// Values per row of every node, each with room for its inverse, its negative and a part; then what is kept.
-static uint32_t place_columns(RowOp *r) {
-    uint32_t at = 0, each = (uint32_t)r->group * 16;
-    for (uint32_t i = 0; i < r->nodes.n; i++)
-        if (!node_at(r, i)->full && !node_at(r, i)->scalar && node_at(r, i)->kind != NODE_CONST) {
-            node_at(r, i)->off = at;
-            at += each + (node_at(r, i)->kind == NODE_REDUCE ? 4 * r->parts : 0);
-        }
-    return align(at);
-}
-
-// Bytes of an operand that is the same for every row, kept for all tiles or for two of them.
-static uint32_t resident_bytes(const RowOp *r, const Node *n) {
-    int64_t cols = r->sliced ? 2 * EPILOGUE_COLS : r->cols;
-    return (uint32_t)(cols * (int64_t)dtype_bytes(n->dtype));
-}
-
-static uint32_t place_kept(RowOp *r) {
-    uint32_t at = r->area_at;
-    for (uint32_t i = 0; i < r->nodes.n; i++) {
-        Node *n = node_at(r, i);
-        if (n->draw) {
-            n->state_at = at;
-            at += align(4 * DRAW_WORDS);
-        }
-        if (n->kind != NODE_INPUT || (!n->scalar && !n->resident))
-            continue;
-        n->off = at;
-        at += n->scalar ? 16 * (uint32_t)r->group : align(resident_bytes(r, n));
-    }
-    return align(at);
-}
-
-static void choose_resident(RowOp *r, bool keep) { // operands that are the same for every row, when rows are whole
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < r->nodes.n; i++) {
-        Node *n = node_at(r, i);
-        if (n->kind != NODE_INPUT || !n->full)
-            continue;
-        uint64_t more = r->sliced ? resident_bytes(r, n) : (uint64_t)r->cols * dtype_bytes(n->dtype);
-        n->resident = keep && !n->psum && input_period(r, n) == 1 && bytes + more <= r->area_bytes / 4;
-        bytes += n->resident ? more : 0;
-    }
-}
-
-// Bytes of an element in a slot: four, but an epilogue whose values are all narrower takes no more than they need.
-static uint32_t slot_elem(const RowOp *r) {
-    uint32_t most = r->epi ? 1 : 4;
-    for (uint32_t i = 0; i < r->nodes.n && r->epi; i++)
-        if (has_slot(node_at(r, i)) && dtype_bytes(node_at(r, i)->dtype) > most)
-            most = (uint32_t)dtype_bytes(node_at(r, i)->dtype);
-    return most;
-}
-
-static bool has_ints(const RowOp *r) {
-    for (uint32_t i = 0; i < r->nodes.n; i++)
-        if (rows_is_int(r, node_at(r, i)))
-            return true;
-    return false;
-}
-
-// Numbers of elements are made once and moved on from tile to tile, by the scalar engine, as long as fp32 holds them.
-static bool counts_from_one(const RowOp *r) {
-    bool any = false;
-    for (uint32_t i = 0; i < r->nodes.n && r->flat; i++)
-        any = any || node_at(r, i)->count;
-    return any && r->nodes.n <= COUNT_NODES && r->e->chip->generation >= 3 && r->rows * r->cols <= 1 << 24;
-}
-
-bool rows_try_width(RowOp *r, int64_t width, uint32_t least_sets) {
-    r->spare_at = place_kept(r);
-    r->slots_at = r->spare_at + (r->levels ? align((uint32_t)width * 4) : 0);
-    r->count_at = r->slots_at;
-    if (counts_from_one(r))
-        r->slots_at += align((uint32_t)width * 4);
-    r->column_bytes = place_columns(r);
-    r->columns_at = r->slots_at;
-    r->set_head = r->forms ? 0 : r->column_bytes;
-    if (r->forms)
-        r->slots_at += r->column_sets * r->column_bytes;
-    uint32_t end = r->area_at + r->area_bytes, room = end - r->slots_at;
-    if (r->slots_at > end || width > 32768)
-        return false;
-    r->slot_bytes = align((uint32_t)(width * slot_elem(r)));
-    uint64_t set = r->set_head + (uint64_t)r->nslots * r->slot_bytes;
-    for (r->sets = r->flat && has_ints(r) ? INT_SETS : ROW_SETS; r->sets > least_sets && set * r->sets > room;)
-        r->sets--;
-    r->width = (uint32_t)width;
-    if (!r->forms)
-        r->column_sets = r->sets, r->column_pitch = (uint32_t)set;
-    else
-        r->column_pitch = r->column_bytes;
-    return set * r->sets <= room;
-}
-
-// Integers go to and fro between engines: several chunks keep them busy.
-static int64_t widest(const RowOp *r) {
-    int64_t part = (r->pcols / INT_CHUNKS + 63) / 64 * 64;
-    return !has_ints(r) ? WIDTH_MAX : part < INT_WIDTH_MIN ? INT_WIDTH_MIN : part > INT_WIDTH_MAX ? INT_WIDTH_MAX : part;
-}
-
-// Chooses chunk width, slots and sets. Raises CAPACITY when even narrow chunks do not fit.
-static bool fit(RowOp *r) {
-    r->group = r->flat ? 1 : rows_together(r);
-    rows_fold(r);
-    bool flat = r->flat;
-    int64_t whole = r->group * r->pcols;
-    for (int keep = 1; keep >= 0 && !flat && (r->levels || whole <= widest(r)); keep--) {
-        r->keep_outputs = keep;
-        choose_resident(r, true);
-        r->nslots = slots_for(r, true);
-        if (rows_try_width(r, whole, keep ? 3 : 2) || (!keep && r->levels && rows_try_width(r, whole, 1))) {
-            rows_fold_sums(r);
-            return true;
-        }
-    }
-    if (r->group > 1)
-        return false;
-    choose_resident(r, false);
-    for (int64_t width = widest(r); width >= 64; width -= 64) {
-        r->keep_outputs = width >= 512;
-        r->nslots = slots_for(r, false);
-        if (rows_try_width(r, min64(width, r->pcols), has_ints(r) && width > INT_WIDTH_MIN ? 4 : 3) || (width <= (has_ints(r) ? INT_WIDTH_MIN : 1024) && rows_try_width(r, min64(width, r->pcols), 1)))
-            return true;
-    }
-    return false;
-}
-
 // --- memory ------------------------------------------------------------------------------------------------
 
 static uint32_t slot_at(const RowOp *r, uint32_t set, uint32_t slot) {
@@ -304,7 +25,7 @@ static uint32_t slot_at(const RowOp *r, uint32_t set, uint32_t slot) {
 }
 
 uint64_t rows_place(const RowOp *r, uint32_t i) {
-    const Node *n = node_at(r, i);
+    const Node *n = rows_node(r, i);
     if (n->psum)
         return addr_psum(0, r->epi ? r->psum_at : n->off + r->pro_copy * r->pro_bytes);
     if (n->scalar)
@@ -318,7 +39,7 @@ uint64_t rows_place(const RowOp *r, uint32_t i) {
 }
 
 Haz *rows_haz(RowOp *r, uint32_t i) {
-    Node *n = node_at(r, i);
+    Node *n = rows_node(r, i);
     if (n->psum)
         return r->epi ? r->psum_haz : &n->haz[r->pro_copy];
     if (n->scalar || n->resident)
@@ -329,8 +50,8 @@ Haz *rows_haz(RowOp *r, uint32_t i) {
 // What earlier programs still do with the area comes in, and goes out again at the end.
 static void share_area(RowOp *r, bool out) {
     for (uint32_t i = 0; i < r->nodes.n; i++) {
-        Node *n = node_at(r, i);
-        uint32_t kept = n->scalar ? 16 * (uint32_t)r->group : n->resident ? resident_bytes(r, n) : 0, parts = n->resident && r->sliced ? 2 : 1;
+        Node *n = rows_node(r, i);
+        uint32_t kept = n->scalar ? 16 * (uint32_t)r->group : n->resident ? rows_resident_bytes(r, n) : 0, parts = n->resident && r->sliced ? 2 : 1;
         for (uint32_t k = 0; n->kind == NODE_INPUT && kept && k < parts; k++)
             emit_area(r->e, &n->haz[k], n->off + k * kept / parts, kept / parts, out);
         if (n->draw)
@@ -350,7 +71,7 @@ static void share_area(RowOp *r, bool out) {
     r->set = r->column_set = 0;
 }
 
-void rows_loc(RowOp *r, uint32_t node) { emit_loc(r->e, node_at(r, node)->op ? node_at(r, node)->op : r->s->op); }
+void rows_loc(RowOp *r, uint32_t node) { emit_loc(r->e, rows_node(r, node)->op ? rows_node(r, node)->op : r->s->op); }
 
 // --- transfers ---------------------------------------------------------------------------------------------
 
@@ -383,7 +104,7 @@ typedef struct Rows {
 } Rows;
 
 static Rows rows_of(RowOp *r, uint32_t i, uint32_t part, uint64_t hbm, int64_t stride, int64_t parts, int64_t n, int64_t times) {
-    const Node *node = node_at(r, i);
+    const Node *node = rows_node(r, i);
     int64_t runs = times, cols = n, far = 0;
     if (r->tiles > 1 && !node->resident) // those of several tiles lie 128 rows apart in HBM
         runs = r->tiles, cols = r->w / r->tiles, far = PARTITIONS * r->cols;
@@ -396,7 +117,7 @@ static Rows rows_of(RowOp *r, uint32_t i, uint32_t part, uint64_t hbm, int64_t s
 
 static void load_times(RowOp *r, uint32_t i, uint32_t part, int64_t from, int64_t stride, uint32_t parts, uint32_t n,
                        uint32_t times) {
-    const Node *node = node_at(r, i);
+    const Node *node = rows_node(r, i);
     uint64_t at = emit_addr(r->e, r->e->l->refs.at[r->s->ins + node->input]) + (uint64_t)from * dtype_bytes(node->dtype);
     int queue = queue_for(r, false);
     rows_loc(r, i);
@@ -415,7 +136,7 @@ static void put_count(RowOp *r, uint64_t dst, int dtype, Haz *haz, int64_t from,
 
 // The numbers of the elements, instead of loading them.
 static void load_count(RowOp *r, uint32_t i, int64_t from, int64_t stride) {
-    int dtype = node_at(r, i)->dtype;
+    int dtype = rows_node(r, i)->dtype;
     if (r->columns_at == r->count_at) {
         put_count(r, rows_place(r, i), dtype, rows_haz(r, i), from, stride);
         return;
@@ -434,7 +155,7 @@ static void load_count(RowOp *r, uint32_t i, int64_t from, int64_t stride) {
 // --- draws -------------------------------------------------------------------------------------------------
 
 static void load_state(RowOp *r, uint32_t i) {
-    Node *n = node_at(r, i);
+    Node *n = rows_node(r, i);
     rows_loc(r, i);
     Mem state = {addr_sbuf(0, n->state_at), &n->haz[0]};
     put_dma(r->e, queue_for(r, false), VIEW(state, DT_UI32, {PARTITIONS}, {DRAW_WORDS, 1}),
@@ -454,7 +175,7 @@ static uint8_t drawing_engine(const RowOp *r, IsaInst in) {
 }
 
 static void make_draws(RowOp *r, uint32_t i, int64_t from, int64_t stride) {
-    Node *n = node_at(r, i);
+    Node *n = rows_node(r, i);
     const HloOp *draw = hlo_at(r->e->l->h, n->draw);
     IsaInst in = {.op = ISA_RNG_AT, .dst = rows_place(r, i), .dtype = n->dtype, .src = addr_sbuf(0, n->state_at), .stype = DT_UI32,
                   .imm = (int32_t)from};
@@ -494,8 +215,8 @@ static void load_blocks(RowOp *r, uint32_t i, int64_t p0, int64_t c0, int64_t bl
 }
 
 static void load_full(RowOp *r, uint32_t i, int64_t p0, int64_t c0) {
-    const Node *n = node_at(r, i);
-    int64_t per = r->group * r->pcols, period = input_period(r, n), block = input_block(r, n);
+    const Node *n = rows_node(r, i);
+    int64_t per = r->group * r->pcols, period = rows_input_period(r, n), block = rows_input_block(r, n);
     rows_loc(r, i);
     if (block) {
         load_blocks(r, i, p0, c0, block);
@@ -526,7 +247,7 @@ static void load_full(RowOp *r, uint32_t i, int64_t p0, int64_t c0) {
 }
 
 static void store(RowOp *r, uint32_t i, uint32_t result, int64_t to, int64_t stride, uint32_t n) {
-    uint64_t at = emit_addr(r->e, r->e->l->refs.at[r->s->outs + result]) + (uint64_t)to * dtype_bytes(node_at(r, i)->dtype);
+    uint64_t at = emit_addr(r->e, r->e->l->refs.at[r->s->outs + result]) + (uint64_t)to * dtype_bytes(rows_node(r, i)->dtype);
     int queue = queue_for(r, true);
     rows_loc(r, i);
     Rows rows = rows_of(r, i, 0, at, stride, r->m, n, 1);
@@ -543,7 +264,7 @@ static void store_outputs(RowOp *r, uint32_t node, int64_t p0, int64_t c0) {
     for (uint32_t k = 0; k < ret->noperands; k++) {
         if (r->e->row_node[hlo_operand(h, ret, k)] != node || r->s->nouts <= k || !r->e->l->refs.at[r->s->outs + k])
             continue; // not its result, or one that stays on the chip
-        if (node_at(r, node)->full)
+        if (rows_node(r, node)->full)
             store(r, node, k, first_element(r, p0, c0), r->flat ? r->w : per, r->w);
         else
             store(r, node, k, p0 * r->group, r->group, (uint32_t)r->group);
@@ -555,7 +276,7 @@ static void store_outputs(RowOp *r, uint32_t node, int64_t p0, int64_t c0) {
 static void load_kept(RowOp *r) {
     r->m = PARTITIONS;
     for (uint32_t i = 0; i < r->nodes.n; i++) {
-        const Node *n = node_at(r, i);
+        const Node *n = rows_node(r, i);
         if (n->draw)
             load_state(r, i);
         if (n->kind != NODE_INPUT || (!n->scalar && (!n->resident || r->sliced)))
@@ -569,7 +290,7 @@ static void load_kept(RowOp *r) {
 // Numbers per row that need the reductions of `level` levels and no more.
 void rows_emit_columns(RowOp *r, uint32_t level, int64_t p0) {
     for (uint32_t i = 0; i < r->nodes.n; i++) {
-        const Node *n = node_at(r, i);
+        const Node *n = rows_node(r, i);
         if (n->full || n->scalar || n->kind == NODE_CONST || n->level != level)
             continue;
         if (n->kind == NODE_INPUT)
@@ -581,9 +302,9 @@ void rows_emit_columns(RowOp *r, uint32_t level, int64_t p0) {
 
 // Operands that products make are made when they are first needed: PSUM is small.
 static void make_operands(RowOp *r, uint32_t i) {
-    Node *n = node_at(r, i);
+    Node *n = rows_node(r, i);
     for (uint32_t k = 0; k < n->nsrc; k++) {
-        Node *from = node_at(r, n->src[k]);
+        Node *from = rows_node(r, n->src[k]);
         if (from->psum && !from->made) {
             from->made = true;
             block_make(r->block_op, from->input);
@@ -596,8 +317,8 @@ static void make_operands(RowOp *r, uint32_t i) {
 void rows_emit_chunk(RowOp *r, const bool *need, int pass, int64_t p0, int64_t c0) {
     bool last = pass < 0 || (uint32_t)pass == r->levels;
     for (uint32_t i = 0; i < r->nodes.n; i++) {
-        const Node *n = node_at(r, i);
-        if (!runs_in(n, need, i, pass) || n->scalar || n->resident || n->kind == NODE_CONST)
+        const Node *n = rows_node(r, i);
+        if (!rows_runs_in(n, need, i, pass) || n->scalar || n->resident || n->kind == NODE_CONST)
             continue;
         if (n->kind == NODE_INPUT && n->full && !n->psum)
             load_full(r, i, p0, c0);
@@ -632,8 +353,8 @@ static void emit_tile(RowOp *r, int64_t p0) {
             r->set = (r->set + 1) % r->sets; // chunks have nothing in common but their columns
         }
         for (uint32_t i = 0; i < r->nodes.n; i++) // reductions are over
-            if (node_at(r, i)->kind == NODE_REDUCE && node_at(r, i)->level == p + 1 &&
-                (node_at(r, i)->wants_inverse || node_at(r, i)->wants_negative))
+            if (rows_node(r, i)->kind == NODE_REDUCE && rows_node(r, i)->level == p + 1 &&
+                (rows_node(r, i)->wants_inverse || rows_node(r, i)->wants_negative))
                 rows_emit_beside(r, i);
     }
     rows_store_columns(r, p0);
@@ -641,14 +362,14 @@ static void emit_tile(RowOp *r, int64_t p0) {
 
 void rows_store_columns(RowOp *r, int64_t p0) {
     for (uint32_t i = 0; i < r->nodes.n; i++)
-        if (!node_at(r, i)->full && node_at(r, i)->is_output)
+        if (!rows_node(r, i)->full && rows_node(r, i)->is_output)
             store_outputs(r, i, p0, 0);
 }
 
 // What is decided anew for a part of the program.
 static void forget_choices(RowOp *r) {
     for (uint32_t i = 0; i < r->nodes.n; i++) {
-        Node *n = node_at(r, i);
+        Node *n = rows_node(r, i);
         n->folded = n->gone;
         n->wants_inverse = n->wants_negative = n->resident = false;
         n->summed = 0;
@@ -671,7 +392,7 @@ void rows_open(RowOp *r) {
 void rows_tile(RowOp *r, int64_t p0, uint32_t m) {
     r->m = m;
     for (uint32_t i = 0; i < r->nodes.n; i++)
-        node_at(r, i)->made = false;
+        rows_node(r, i)->made = false;
     uint32_t loc = r->e->loc;
     emit_tile(r, p0);
     r->e->loc = loc;
@@ -687,7 +408,7 @@ void rows_close(RowOp *r) {
 static void emit_part(RowOp *r, int64_t base, int64_t prow, int64_t pcols) {
     r->base = base, r->prow = prow, r->pcols = pcols;
     forget_choices(r);
-    if (!fit(r))
+    if (!rows_fit(r))
         hlo_fail(r->e->l->h, r->s->op, OTRN_CAPACITY, "its values for one row do not fit SBUF");
     rows_open(r);
     int64_t lo = 0, hi = r->prow;
@@ -708,9 +429,9 @@ static void emit_part(RowOp *r, int64_t base, int64_t prow, int64_t pcols) {
 // No row or column means anything: elements in 128 equal parts, the rest in one.
 static bool is_flat(const RowOp *r) {
     for (uint32_t i = 0; i < r->nodes.n; i++) {
-        const Node *n = node_at(r, i);
+        const Node *n = rows_node(r, i);
         if ((!n->full && !n->scalar && n->kind != NODE_CONST) || n->kind == NODE_REDUCE ||
-            (n->kind == NODE_INPUT && n->full && input_kind(r, n) != FUSED_SAME))
+            (n->kind == NODE_INPUT && n->full && rows_input_kind(r, n) != FUSED_SAME))
             return false;
     }
     return true;
@@ -735,10 +456,10 @@ RowOp *rows_begin(Emit *e, const Step *s, Block *b) {
         r->area_at = b->rows_at, r->area_bytes = ROWS_AREA_BEGIN + ROWS_AREA_BYTES - b->rows_at;
     rows_read(r);
     for (uint32_t i = 0; i < r->nodes.n; i++) {
-        const Node *n = node_at(r, i);
+        const Node *n = rows_node(r, i);
         uint32_t psum = 0;
         for (uint32_t k = 0; k < n->nsrc; k++)
-            psum += node_at(r, n->src[k])->psum;
+            psum += rows_node(r, n->src[k])->psum;
         if (psum > 1 || (n->psum && n->is_output)) // an instruction reads one operand there, a transfer none
             return NULL;
     }
@@ -748,8 +469,7 @@ RowOp *rows_begin(Emit *e, const Step *s, Block *b) {
     if (b->width < b->n)
         return rows_forms(r) ? r : NULL;
     rows_fold(r);
-    choose_resident(r, true);
-    r->nslots = slots_for(r, true);
+    rows_lay_whole(r, true);
     if (!rows_try_width(r, r->cols, 2))
         return NULL;
     rows_fold_sums(r);
@@ -761,8 +481,8 @@ RowOp *rows_begin(Emit *e, const Step *s, Block *b) {
 // Tiles may go together: nothing is one a row, what is the same for every row is kept, nothing else repeats.
 static bool joins_tiles(const RowOp *r) {
     for (uint32_t i = 0; i < r->nodes.n; i++) {
-        const Node *n = node_at(r, i);
-        if (!n->full ? !n->scalar && n->kind != NODE_CONST : n->kind == NODE_INPUT && !n->psum && !n->resident && (input_period(r, n) || input_block(r, n)))
+        const Node *n = rows_node(r, i);
+        if (!n->full ? !n->scalar && n->kind != NODE_CONST : n->kind == NODE_INPUT && !n->psum && !n->resident && (rows_input_period(r, n) || rows_input_block(r, n)))
             return false;
     }
     return true;
@@ -779,13 +499,12 @@ RowOp *rows_epilogue(Emit *e, const Step *s, const Epilogue *p, uint32_t at, uin
     rows_fold(r);
     for (int keep = 0; keep < 3; keep++) { // all columns of what is the same for every row, or those of two tiles, or none
         r->sliced = keep == 1;
-        choose_resident(r, keep < 2);
+        rows_lay_whole(r, keep < 2);
         bool all = width <= EPILOGUE_COLS || joins_tiles(r);
         for (uint32_t i = 0; i < r->nodes.n && keep < 2; i++) {
-            const Node *n = node_at(r, i);
-            all = all && (n->kind != NODE_INPUT || n->psum || !n->full || n->resident || input_period(r, n) != 1);
+            const Node *n = rows_node(r, i);
+            all = all && (n->kind != NODE_INPUT || n->psum || !n->full || n->resident || rows_input_period(r, n) != 1);
         }
-        r->nslots = slots_for(r, true);
         if (all && rows_try_width(r, width, sets)) {
             r->need = rows_needed(r, -1);
             return r;
@@ -801,7 +520,7 @@ void rows_columns(RowOp *r, int64_t c0, uint32_t n) {
     r->slice_key[slice] = c0, r->slice = slice, r->col0 = 0;
     uint32_t loc = r->e->loc;
     for (uint32_t i = 0; i < r->nodes.n; i++)
-        if (node_at(r, i)->kind == NODE_INPUT && node_at(r, i)->resident)
+        if (rows_node(r, i)->kind == NODE_INPUT && rows_node(r, i)->resident)
             load(r, i, 0, c0, 0, PARTITIONS, n);
     r->e->loc = loc;
 }
@@ -843,7 +562,7 @@ static void emit_wedge(RowOp *r) {
     emit_share(r->e, r->rows * r->cols / (g->m * g->n), 1, &lo, &hi);
     r->base = 0, r->prow = PARTITIONS, r->pcols = r->rows * r->cols / PARTITIONS;
     forget_choices(r);
-    if (!fit(r))
+    if (!rows_fit(r))
         hlo_fail(r->e->l->h, r->s->op, OTRN_CAPACITY, "its values for one row do not fit SBUF");
     rows_open(r);
     const bool *need = rows_needed(r, 0);

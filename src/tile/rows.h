@@ -2,11 +2,14 @@
 // rows.h — a row program while it becomes instructions.
 //
 //   rows_read.c  the region as nodes
-//   rows.c       what fits SBUF, the walk over tiles of rows, transfers
+//   rows_fit.c   what fits SBUF
+//   rows.c       the walk over tiles of rows, transfers
 //   rows_chunks.c  with products, in chunks of columns
 //   rows_inst.c  the instruction for each node, and which engine takes it
 #ifndef OTRN_TILE_ROWS_H
 #define OTRN_TILE_ROWS_H
+
+#include <assert.h>
 
 #include "pass/epilogue.h"
 #include "pass/rows.h"
@@ -107,14 +110,42 @@ typedef struct RowOp {
     const bool *need;
 } RowOp;
 
+static inline Node *rows_node(const RowOp *r, uint32_t i) {
+    assert(i < r->nodes.n);
+    return &r->nodes.at[i];
+}
+static inline const HloType *rows_input_type(const RowOp *r, const Node *n) {
+    return hlo_value_type(r->e->l->h, hlo_operand(r->e->l->h, hlo_at(r->e->l->h, r->s->op), n->input));
+}
+
+static inline int64_t rows_input_kind(const RowOp *r, const Node *n) {
+    uint32_t count;
+    return hlo_ints(hlo_at(r->e->l->h, r->s->op), AK_BROADCAST_DIMENSIONS, &count)[n->input];
+}
+
+// Rows that an operand has before it begins again; 0: all.
+static inline int64_t rows_input_period(const RowOp *r, const Node *n) {
+    return rows_input_kind(r, n) == FUSED_COLUMNS ? rows_input_type(r, n)->elems / r->cols : 0;
+}
+
+// Rows that read the same row of an operand; 0: it is not one of blocks.
+static inline int64_t rows_input_block(const RowOp *r, const Node *n) {
+    return rows_input_kind(r, n) == FUSED_BLOCKS ? r->rows / (rows_input_type(r, n)->elems / r->cols) : 0;
+}
+
 void block_make(struct BlockOp *o, uint32_t operand); // block_emit.c: the product before for the tile in work
 void rows_read(RowOp *r); // rows_read.c: fills nodes
+// rows_fit.c
+bool *rows_needed(const RowOp *r, int pass);
+bool rows_runs_in(const Node *n, const bool *need, uint32_t node, int pass); // the pass computes it
+uint32_t rows_lay_out(RowOp *r, const bool *need, int pass);
+bool rows_try_width(RowOp *r, int64_t width, uint32_t least_sets);
+uint32_t rows_resident_bytes(const RowOp *r, const Node *n);
+void rows_lay_whole(RowOp *r, bool keep); // slots for all of a tile at once; keep: operands that are the same for every row
+bool rows_fit(RowOp *r); // chooses chunk width, slots and sets; false: does not fit
 // rows.c
 void rows_loc(RowOp *r, uint32_t node); // what follows belongs to the node; entry points put back the place they were called at
 RowOp *rows_begin(Emit *e, const Step *s, Block *b);
-bool *rows_needed(const RowOp *r, int pass);
-uint32_t rows_lay_out(RowOp *r, const bool *need, int pass);
-bool rows_try_width(RowOp *r, int64_t width, uint32_t least_sets);
 void rows_emit_chunk(RowOp *r, const bool *need, int pass, int64_t p0, int64_t c0);
 void rows_emit_columns(RowOp *r, uint32_t level, int64_t p0);
 void rows_store_columns(RowOp *r, int64_t p0);

@@ -11,27 +11,25 @@
 
 #include "tile/block.h"
 
-static Node *node_at(const RowOp *r, uint32_t i) { return &r->nodes.at[i]; }
-
 static RowForm *form_of(const RowOp *r, uint32_t pass, bool masked) { return &r->forms[2 * pass + masked]; }
 
 // --- scales behind the product -----------------------------------------------------------------------
 
 static bool is_const(const RowOp *r, uint32_t i) {
-    const Node *n = node_at(r, i);
-    return n->kind == NODE_CONST || (n->kind == NODE_WIDEN && node_at(r, n->src[0])->kind == NODE_CONST);
+    const Node *n = rows_node(r, i);
+    return n->kind == NODE_CONST || (n->kind == NODE_WIDEN && rows_node(r, n->src[0])->kind == NODE_CONST);
 }
 
 static bool is_zero(const RowOp *r, uint32_t i) {
-    const Node *n = node_at(r, i);
-    return is_const(r, i) && (n->kind == NODE_CONST ? n : node_at(r, n->src[0]))->value == 0;
+    const Node *n = rows_node(r, i);
+    return is_const(r, i) && (n->kind == NODE_CONST ? n : rows_node(r, n->src[0]))->value == 0;
 }
 
 static bool is_number_per_row(const RowOp *r, uint32_t i) {
-    const Node *n = node_at(r, i);
+    const Node *n = rows_node(r, i);
     if (n->kind != NODE_WIDEN)
         return false;
-    n = node_at(r, n->src[0]);
+    n = rows_node(r, n->src[0]);
     return !n->full && !n->scalar && n->kind != NODE_CONST && n->dtype == DT_F32;
 }
 
@@ -62,10 +60,10 @@ static bool scales_behind(const Block *b, uint32_t result) {
 static void set_levels(RowOp *r) {
     r->levels = 0;
     for (uint32_t i = 0; i < r->nodes.n; i++) {
-        Node *n = node_at(r, i);
+        Node *n = rows_node(r, i);
         n->level = 0;
         for (uint32_t k = 0; k < n->nsrc; k++)
-            n->level = node_at(r, n->src[k])->level > n->level ? node_at(r, n->src[k])->level : n->level;
+            n->level = rows_node(r, n->src[k])->level > n->level ? rows_node(r, n->src[k])->level : n->level;
         n->level += n->kind == NODE_REDUCE;
         r->levels = n->level > r->levels ? n->level : r->levels;
     }
@@ -74,47 +72,47 @@ static void set_levels(RowOp *r) {
 // The node that stands for a result from now on.
 static void returns(RowOp *r, ValueId v, uint32_t from, uint32_t to) {
     r->e->row_node[v] = to;
-    node_at(r, to)->is_output = node_at(r, to)->feeds = true;
-    node_at(r, from)->gone = node_at(r, from)->folded = true;
-    node_at(r, from)->is_output = node_at(r, from)->feeds = false;
-    node_at(r, from)->nsrc = 0;
+    rows_node(r, to)->is_output = rows_node(r, to)->feeds = true;
+    rows_node(r, from)->gone = rows_node(r, from)->folded = true;
+    rows_node(r, from)->is_output = rows_node(r, from)->feeds = false;
+    rows_node(r, from)->nsrc = 0;
 }
 
 // (x / c) y = (x y) / c for numbers c per row: dividing the product's result is less work than dividing its operand.
 static void defer(RowOp *r, ValueId v, uint32_t result) {
     uint32_t top = r->e->row_node[v], i = top, parent = UINT32_MAX, at = 0;
-    while (node_at(r, i)->uses == (i != top) && linear_operand(r, node_at(r, i)) < node_at(r, i)->nsrc) {
-        parent = i, at = linear_operand(r, node_at(r, i));
-        i = node_at(r, i)->src[at];
+    while (rows_node(r, i)->uses == (i != top) && linear_operand(r, rows_node(r, i)) < rows_node(r, i)->nsrc) {
+        parent = i, at = linear_operand(r, rows_node(r, i));
+        i = rows_node(r, i)->src[at];
     }
-    Node *n = node_at(r, i);
-    if (n->kind != NODE_OP || n->code != HLO_DIVIDE || n->uses != (i != top) || !is_number_per_row(r, n->src[1]) || !node_at(r, n->src[0])->full ||
-        node_at(r, n->src[0])->kind != NODE_OP)
+    Node *n = rows_node(r, i);
+    if (n->kind != NODE_OP || n->code != HLO_DIVIDE || n->uses != (i != top) || !is_number_per_row(r, n->src[1]) || !rows_node(r, n->src[0])->full ||
+        rows_node(r, n->src[0])->kind != NODE_OP)
         return;
-    uint32_t x = n->src[0], by = node_at(r, n->src[1])->src[0];
-    node_at(r, by)->wants_inverse = true;
+    uint32_t x = n->src[0], by = rows_node(r, n->src[1])->src[0];
+    rows_node(r, by)->wants_inverse = true;
     for (uint32_t k = 0; k < r->block->nepi; k++)
         if (r->block->epi[k].index == result)
             r->block->epi[k].scale = by + 1;
     if (parent == UINT32_MAX) {
-        node_at(r, x)->uses--;
+        rows_node(r, x)->uses--;
         returns(r, v, i, x);
         return;
     }
-    node_at(r, parent)->src[at] = x;
+    rows_node(r, parent)->src[at] = x;
     n->gone = n->folded = true, n->nsrc = 0;
 }
 
 // exp(x), summed in fp32 and handed on in a narrower type: the instruction that sums it writes that type.
 static void narrow_summed(RowOp *r, ValueId v) {
     uint32_t top = r->e->row_node[v];
-    Node *n = node_at(r, top);
+    Node *n = rows_node(r, top);
     if (n->kind != NODE_OP || n->code != HLO_CONVERT || n->uses || n->dtype == DT_I1)
         return;
     uint32_t from = n->src[0], sum = 0;
-    Node *f = node_at(r, from);
+    Node *f = rows_node(r, from);
     for (uint32_t i = 0; i < r->nodes.n; i++)
-        if (node_at(r, i)->kind == NODE_REDUCE && node_at(r, i)->code == HLO_ADD && node_at(r, i)->src[0] == from)
+        if (rows_node(r, i)->kind == NODE_REDUCE && rows_node(r, i)->code == HLO_ADD && rows_node(r, i)->src[0] == from)
             sum = i + 1;
     if (f->kind != NODE_OP || f->code != HLO_EXPONENTIAL || !f->full || f->uses != 2 || f->is_output || !sum)
         return;
@@ -126,10 +124,10 @@ static void narrow_summed(RowOp *r, ValueId v) {
 // x / c is x times 1 / c on the engines (rows_inst.c), and as a product it folds into more.
 static void multiply_by_inverses(RowOp *r) {
     for (uint32_t i = 0; i < r->nodes.n; i++) {
-        Node *n = node_at(r, i);
+        Node *n = rows_node(r, i);
         if (n->kind != NODE_OP || n->code != HLO_DIVIDE || n->dtype != DT_F32 || !is_const(r, n->src[1]))
             continue;
-        Node *by = node_at(r, n->src[1]), *c = by->kind == NODE_CONST ? by : node_at(r, by->src[0]);
+        Node *by = rows_node(r, n->src[1]), *c = by->kind == NODE_CONST ? by : rows_node(r, by->src[0]);
         if (by->uses != 1 || c->uses != 1 || by->is_output || c->is_output || !isnormal(c->value) || !isnormal(1 / c->value))
             continue;
         n->code = HLO_MULTIPLY, c->value = 1 / c->value;
@@ -139,17 +137,17 @@ static void multiply_by_inverses(RowOp *r) {
 // The largest of x times a positive number is the largest x times that number, to the bit: rounding keeps the order.
 static void scale_extremes(RowOp *r) {
     for (uint32_t i = 0; i < r->nodes.n; i++) {
-        Node *n = node_at(r, i), *from = n->kind == NODE_REDUCE ? node_at(r, n->src[0]) : NULL;
+        Node *n = rows_node(r, i), *from = n->kind == NODE_REDUCE ? rows_node(r, n->src[0]) : NULL;
         if (!from || n->code == HLO_ADD || from->kind != NODE_OP || from->code != HLO_MULTIPLY || from->dtype != DT_F32 ||
-            n->dtype != DT_F32 || !is_const(r, from->src[1]) || !node_at(r, from->src[0])->full)
+            n->dtype != DT_F32 || !is_const(r, from->src[1]) || !rows_node(r, from->src[0])->full)
             continue;
-        const Node *by = node_at(r, from->src[1]);
-        float c = (by->kind == NODE_CONST ? by : node_at(r, by->src[0]))->value;
+        const Node *by = rows_node(r, from->src[1]);
+        float c = (by->kind == NODE_CONST ? by : rows_node(r, by->src[0]))->value;
         if (!isnormal(c) || c < 0)
             continue;
         n->value = c;
         n->src[0] = from->src[0];
-        from->uses--, node_at(r, n->src[0])->uses++;
+        from->uses--, rows_node(r, n->src[0])->uses++;
     }
 }
 
@@ -180,7 +178,7 @@ void rows_defer(RowOp *r) {
 static uint32_t last_pass(const RowOp *r) {
     uint32_t last = 0;
     for (uint32_t i = 0; i < r->nodes.n; i++) {
-        const Node *n = node_at(r, i);
+        const Node *n = rows_node(r, i);
         uint32_t at = n->kind == NODE_REDUCE ? n->level - !r->block->by_columns : n->full && n->is_output ? n->level : 0;
         last = at > last ? at : last;
     }
@@ -190,12 +188,12 @@ static uint32_t last_pass(const RowOp *r) {
 // Readers of choices by the mask read what is chosen where it is true.
 static void drop_choices(RowOp *r, uint32_t mask) {
     for (uint32_t i = 0; i < r->nodes.n; i++) {
-        Node *n = node_at(r, i);
+        Node *n = rows_node(r, i);
         for (uint32_t k = 0; k < n->nsrc; k++) {
-            const Node *from = node_at(r, n->src[k]);
-            while (from->kind == NODE_OP && from->code == HLO_SELECT && from->src[0] == mask && !from->is_output && node_at(r, from->src[1])->full) {
+            const Node *from = rows_node(r, n->src[k]);
+            while (from->kind == NODE_OP && from->code == HLO_SELECT && from->src[0] == mask && !from->is_output && rows_node(r, from->src[1])->full) {
                 n->src[k] = from->src[1];
-                from = node_at(r, n->src[k]);
+                from = rows_node(r, n->src[k]);
             }
         }
     }
@@ -203,12 +201,12 @@ static void drop_choices(RowOp *r, uint32_t mask) {
 
 static void count_uses(RowOp *r, const bool *need, uint32_t pass) {
     for (uint32_t i = 0; i < r->nodes.n; i++)
-        node_at(r, i)->uses = 0;
+        rows_node(r, i)->uses = 0;
     for (uint32_t i = 0; i < r->nodes.n; i++) {
-        const Node *n = node_at(r, i);
+        const Node *n = rows_node(r, i);
         bool reads = n->full ? need[i] : n->kind != NODE_REDUCE || n->level == pass + 1;
         for (uint32_t k = 0; k < n->nsrc && reads; k++)
-            node_at(r, n->src[k])->uses++;
+            rows_node(r, n->src[k])->uses++;
     }
 }
 
@@ -219,13 +217,13 @@ static void make_form(RowOp *r, const Node *base, uint32_t pass, bool masked) {
         drop_choices(r, r->e->row_node[r->block->masked.mask]);
     scale_extremes(r);
     for (uint32_t i = 0; i < n && pass < r->levels; i++)
-        if (node_at(r, i)->full)
-            node_at(r, i)->is_output = node_at(r, i)->feeds = false;
+        if (rows_node(r, i)->full)
+            rows_node(r, i)->is_output = rows_node(r, i)->feeds = false;
     const bool *need = rows_needed(r, (int)pass);
     count_uses(r, need, pass);
     for (uint32_t i = 0; i < n; i++)
-        if (node_at(r, i)->full && !need[i])
-            node_at(r, i)->kind = NODE_CONST, node_at(r, i)->nsrc = 0; // nothing folds into it
+        if (rows_node(r, i)->full && !need[i])
+            rows_node(r, i)->kind = NODE_CONST, rows_node(r, i)->nsrc = 0; // nothing folds into it
     rows_fold(r);
     rows_fold_sums(r);
     need = rows_needed(r, (int)pass);
@@ -242,14 +240,14 @@ static void join_wants(RowOp *r, uint32_t forms) {
             inverse |= r->forms[k].nodes[i].wants_inverse, negative |= r->forms[k].nodes[i].wants_negative;
         for (uint32_t k = 0; k < forms; k++)
             r->forms[k].nodes[i].wants_inverse = inverse, r->forms[k].nodes[i].wants_negative = negative;
-        node_at(r, i)->wants_inverse = inverse, node_at(r, i)->wants_negative = negative;
+        rows_node(r, i)->wants_inverse = inverse, rows_node(r, i)->wants_negative = negative;
     }
 }
 
 static void copy_places(RowOp *r, uint32_t forms) {
     for (uint32_t i = 0; i < r->nodes.n; i++)
         for (uint32_t k = 0; k < forms; k++)
-            r->forms[k].nodes[i].off = node_at(r, i)->off, r->forms[k].nodes[i].state_at = node_at(r, i)->state_at;
+            r->forms[k].nodes[i].off = rows_node(r, i)->off, r->forms[k].nodes[i].state_at = rows_node(r, i)->state_at;
 }
 
 bool rows_forms(RowOp *r) {
@@ -260,8 +258,8 @@ bool rows_forms(RowOp *r) {
     r->column_sets = b->by_columns ? tiles : r->levels + 2 > ROW_SETS ? r->levels + 2 : ROW_SETS;
     r->parts = (uint32_t)((b->n + b->width - 1) / b->width);
     for (uint32_t i = 0; i < r->nodes.n; i++)
-        if (r->column_sets > ROW_SETS && !node_at(r, i)->full && !node_at(r, i)->scalar)
-            node_at(r, i)->haz = ARENA_NEWN(a, Haz, r->column_sets);
+        if (r->column_sets > ROW_SETS && !rows_node(r, i)->full && !rows_node(r, i)->scalar)
+            rows_node(r, i)->haz = ARENA_NEWN(a, Haz, r->column_sets);
     uint32_t forms = 2 * (r->levels + 1);
     r->forms = ARENA_NEWN(a, RowForm, forms);
     Node *base = r->nodes.at;
@@ -288,7 +286,7 @@ bool rows_chunk(RowOp *r, uint32_t pass, bool masked, int64_t p0, int64_t c0, ui
     RowForm *f = form_of(r, pass, masked);
     r->nodes.at = f->nodes, r->w = n;
     for (uint32_t i = 0; i < r->nodes.n; i++)
-        node_at(r, i)->made = false;
+        rows_node(r, i)->made = false;
     rows_emit_chunk(r, f->need, (int)pass, p0, c0);
     return f->slots > 0;
 }
@@ -296,7 +294,7 @@ bool rows_chunk(RowOp *r, uint32_t pass, bool masked, int64_t p0, int64_t c0, ui
 void rows_pass_end(RowOp *r, uint32_t pass) {
     r->nodes.at = form_of(r, pass, true)->nodes;
     for (uint32_t i = 0; i < r->nodes.n; i++)
-        if (node_at(r, i)->kind == NODE_REDUCE && node_at(r, i)->level == pass + 1)
+        if (rows_node(r, i)->kind == NODE_REDUCE && rows_node(r, i)->level == pass + 1)
             rows_join_parts(r, i);
 }
 

@@ -10,10 +10,8 @@
 #include "mach/price.h"
 #include "tile/rows.h"
 
-static Node *node_at(const RowOp *r, uint32_t i) { return &r->nodes.at[i]; }
-
 static uint32_t narrow(const RowOp *r, uint32_t i) { // the one-a-row value behind a widened one
-    return node_at(r, i)->kind == NODE_WIDEN ? node_at(r, i)->src[0] : i;
+    return rows_node(r, i)->kind == NODE_WIDEN ? rows_node(r, i)->src[0] : i;
 }
 
 // Rows side by side in a partition: those of a group, or of the tiles of a product.
@@ -25,7 +23,7 @@ static uint32_t row_pitch(const RowOp *r, const Node *n) { // elements from one 
 
 Arg rows_arg(RowOp *r, uint32_t i, bool full) {
     uint32_t from = narrow(r, i);
-    const Node *n = node_at(r, from);
+    const Node *n = rows_node(r, from);
     if (n->kind == NODE_CONST)
         return (Arg){.kind = ARG_NUMBER, .node = from, .value = n->value};
     Arg a = {.kind = ARG_TENSOR, .node = from, .dtype = n->dtype, .addr = rows_place(r, from), .haz = rows_haz(r, from)};
@@ -258,7 +256,7 @@ static void put_divide(RowOp *r, const Node *n, const Arg *dst, bool full) {
         put_binary(r, dst, ALU_MUL, &x, &inverse, full);
         return;
     }
-    if (node_at(r, y.node)->wants_inverse) {
+    if (rows_node(r, y.node)->wants_inverse) {
         Arg inverse = rows_beside(r, &y, 1);
         put_binary(r, dst, ALU_MUL, &x, &inverse, full);
         return;
@@ -318,13 +316,13 @@ static int function_of(uint16_t code) {
 
 // fn(x), fn(x * a), fn(x + b), fn(x * number + b); scale and bias are the folded operations before it.
 static void put_function(RowOp *r, uint32_t i, const Arg *dst) {
-    const Node *n = node_at(r, i);
+    const Node *n = rows_node(r, i);
     uint32_t from = n->src[0];
     IsaInst in = rows_make(r, ISA_ACTIVATE, ENG_SCALAR, dst, n->full);
     in.fn = (uint8_t)function_of(n->code);
     Haz *reads[2];
     uint32_t nreads = 0;
-    const Node *inner = node_at(r, from);
+    const Node *inner = rows_node(r, from);
     if (inner->kind == NODE_OP && inner->folded) {
         Arg a = rows_arg(r, inner->src[1], n->full);
         if (inner->code == HLO_SUBTRACT) {
@@ -337,9 +335,9 @@ static void put_function(RowOp *r, uint32_t i, const Arg *dst) {
         if (a.haz)
             reads[nreads++] = a.haz;
         from = inner->src[0];
-        const Node *scaled = node_at(r, from);
+        const Node *scaled = rows_node(r, from);
         if (scaled->kind == NODE_OP && scaled->folded) { // x times a number
-            in.a = scalar_f32(node_at(r, narrow(r, scaled->src[1]))->value);
+            in.a = scalar_f32(rows_node(r, narrow(r, scaled->src[1]))->value);
             from = scaled->src[0];
         }
     }
@@ -427,7 +425,7 @@ static void put_clamp(RowOp *r, const Node *n, const Arg *dst) {
 
 // (x op0 a) op1 b, or (x op0 a) op1 y: the folded operation first.
 static void put_chain(RowOp *r, uint32_t i, uint32_t inner, const Arg *dst) {
-    const Node *n = node_at(r, i), *first = node_at(r, inner);
+    const Node *n = rows_node(r, i), *first = rows_node(r, inner);
     bool inner_left = n->src[0] == inner;
     Arg u = rows_arg(r, first->src[0], n->full), v = rows_arg(r, first->src[1], n->full);
     Arg other = rows_arg(r, n->src[inner_left ? 1 : 0], n->full);
@@ -449,14 +447,14 @@ static void put_chain(RowOp *r, uint32_t i, uint32_t inner, const Arg *dst) {
 }
 
 static void put_op(RowOp *r, uint32_t i) {
-    const Node *n = node_at(r, i);
+    const Node *n = rows_node(r, i);
     if (rows_is_int(r, n)) {
         rows_emit_int(r, i);
         return;
     }
     Arg dst = rows_result(r, i), x, number;
     for (uint32_t k = 0; k < n->nsrc && alu_of(n->code) != ALU_BYPASS; k++)
-        if (node_at(r, n->src[k])->kind == NODE_OP && node_at(r, n->src[k])->folded) {
+        if (rows_node(r, n->src[k])->kind == NODE_OP && rows_node(r, n->src[k])->folded) {
             put_chain(r, i, n->src[k], &dst);
             return;
         }
@@ -517,12 +515,12 @@ static void put_op(RowOp *r, uint32_t i) {
 
 // A reduction over the columns of the chunk; later chunks are combined with what there is.
 static void put_reduce(RowOp *r, uint32_t i, bool first) {
-    const Node *n = node_at(r, i);
+    const Node *n = rows_node(r, i);
     Arg dst = rows_result(r, i), part = r->forms ? reduced(r, i) : first ? dst : rows_beside(r, &dst, 3), x = rows_arg(r, n->src[0], true);
     int op = alu_of(n->code);
-    bool done = node_at(r, n->src[0])->kind == NODE_OP && node_at(r, n->src[0])->summed == i + 1;
+    bool done = rows_node(r, n->src[0])->kind == NODE_OP && rows_node(r, n->src[0])->summed == i + 1;
     part.dtype = r->forms ? part.dtype : dst.dtype;
-    if (!done && x.kind == ARG_TENSOR && op == ALU_ADD && r->group == 1 && node_at(r, x.node)->full &&
+    if (!done && x.kind == ARG_TENSOR && op == ALU_ADD && r->group == 1 && rows_node(r, x.node)->full &&
         lighter(r, true, NULL, NULL) == ENG_SCALAR) { // the scalar engine sums what it copies to nowhere
         IsaInst in = {.op = ISA_ACTIVATE, .engine = ENG_SCALAR, .dst = addr_sbuf(0, r->spare_at), .dtype = DT_F32,
                       .fn = ACT_IDENTITY};
@@ -552,7 +550,7 @@ static void put_reduce(RowOp *r, uint32_t i, bool first) {
 }
 
 void rows_join_parts(RowOp *r, uint32_t i) {
-    const Node *n = node_at(r, i);
+    const Node *n = rows_node(r, i);
     rows_loc(r, i);
     Arg dst = rows_result(r, i);
     if (r->chunks > 1) {
@@ -566,7 +564,7 @@ void rows_join_parts(RowOp *r, uint32_t i) {
 }
 
 void rows_emit_beside(RowOp *r, uint32_t i) {
-    const Node *n = node_at(r, i);
+    const Node *n = rows_node(r, i);
     Arg x = rows_arg(r, i, false);
     rows_loc(r, i);
     x.kind = ARG_TENSOR;
@@ -589,7 +587,7 @@ void rows_emit_beside(RowOp *r, uint32_t i) {
 }
 
 void rows_emit_node(RowOp *r, uint32_t i, bool first_chunk) {
-    const Node *n = node_at(r, i);
+    const Node *n = rows_node(r, i);
     rows_loc(r, i);
     if (n->kind == NODE_OP && !n->folded)
         put_op(r, i);
@@ -610,7 +608,7 @@ void rows_emit_node(RowOp *r, uint32_t i, bool first_chunk) {
 // --- folding ---------------------------------------------------------------------------------------
 
 static bool is_scalar_operand(const RowOp *r, uint32_t i) { // a number, or f32 once a partition
-    const Node *n = node_at(r, narrow(r, i));
+    const Node *n = rows_node(r, narrow(r, i));
     return n->kind == NODE_CONST || (n->dtype == DT_F32 && (n->scalar || (!n->full && r->group == 1)));
 }
 
@@ -619,7 +617,7 @@ static bool may_fold(const Node *n) {
 }
 
 static bool is_full_tensor(const RowOp *r, uint32_t i) {
-    const Node *n = node_at(r, narrow(r, i));
+    const Node *n = rows_node(r, narrow(r, i));
     return n->full && n->kind != NODE_CONST;
 }
 
@@ -633,26 +631,26 @@ static bool has_scalar(const RowOp *r, const Node *n) {
 
 static bool has_folded(const RowOp *r, const Node *n) {
     for (uint32_t k = 0; k < n->nsrc; k++)
-        if (node_at(r, n->src[k])->folded)
+        if (rows_node(r, n->src[k])->folded)
             return true;
     return false;
 }
 
 // A choice between a row's elements and one number, or one a row.
 static bool is_one_select(const RowOp *r, const Node *n) {
-    const Node *p = node_at(r, narrow(r, n->src[0]));
+    const Node *p = rows_node(r, narrow(r, n->src[0]));
     bool a = is_full_tensor(r, n->src[1]), b = is_full_tensor(r, n->src[2]);
     uint32_t one = a ? n->src[2] : n->src[1];
     return n->full && p->kind != NODE_CONST && p->full && a != b && is_scalar_operand(r, one);
 }
 
 static void fold_function(RowOp *r, Node *n) {
-    Node *inner = node_at(r, n->src[0]);
+    Node *inner = rows_node(r, n->src[0]);
     bool old = r->e->chip->generation < 3;
     if (!may_fold(inner) || has_folded(r, inner) || inner->nsrc != 2 || !is_full_tensor(r, inner->src[0]) ||
         !is_scalar_operand(r, inner->src[1]))
         return;
-    Node *by = node_at(r, narrow(r, inner->src[1]));
+    Node *by = rows_node(r, narrow(r, inner->src[1]));
     bool number = by->kind == NODE_CONST;
     if (inner->code != HLO_MULTIPLY && inner->code != HLO_ADD && inner->code != HLO_SUBTRACT)
         return;
@@ -661,23 +659,23 @@ static void fold_function(RowOp *r, Node *n) {
     if (inner->code == HLO_SUBTRACT && !number)
         by->wants_negative = true;
     inner->folded = true;
-    Node *scaled = node_at(r, inner->src[0]);
+    Node *scaled = rows_node(r, inner->src[0]);
     if (inner->code != HLO_MULTIPLY && may_fold(scaled) && scaled->code == HLO_MULTIPLY && !has_folded(r, scaled) &&
-        is_full_tensor(r, scaled->src[0]) && node_at(r, narrow(r, scaled->src[1]))->kind == NODE_CONST)
+        is_full_tensor(r, scaled->src[0]) && rows_node(r, narrow(r, scaled->src[1]))->kind == NODE_CONST)
         scaled->folded = true;
 }
 
 // The operation before a conversion to a narrower type writes that type by itself: engines round as they write.
 static void fold_narrowing(RowOp *r) {
     for (uint32_t i = 0; i < r->nodes.n; i++) {
-        Node *n = node_at(r, i);
+        Node *n = rows_node(r, i);
         if (n->kind != NODE_OP || n->code != HLO_CONVERT || !n->full || n->dtype == DT_I1)
             continue;
-        Node *from = node_at(r, n->src[0]);
+        Node *from = rows_node(r, n->src[0]);
         bool plain = alu_of(from->code) != ALU_BYPASS || function_of(from->code) != ACT_COPY || from->code == HLO_NEGATE ||
                      from->code == HLO_CHLO_SQUARE || from->code == HLO_ABS ||
                      (from->code == HLO_SELECT && is_one_select(r, from)) ||
-                     (from->code == HLO_DIVIDE && node_at(r, narrow(r, from->src[1]))->kind != NODE_CONST);
+                     (from->code == HLO_DIVIDE && rows_node(r, narrow(r, from->src[1]))->kind != NODE_CONST);
         if (!may_fold(from) || !plain)
             continue;
         from->folded = from->gone = true; // nobody reads it any more
@@ -694,12 +692,12 @@ void rows_fold(RowOp *r) {
     fold_narrowing(r);
     rows_fold_ints(r);
     for (uint32_t i = 0; i < r->nodes.n; i++) // functions first: they take scale and bias
-        if (node_at(r, i)->kind == NODE_OP && node_at(r, i)->full && function_of(node_at(r, i)->code) != ACT_COPY)
-            fold_function(r, node_at(r, i));
+        if (rows_node(r, i)->kind == NODE_OP && rows_node(r, i)->full && function_of(rows_node(r, i)->code) != ACT_COPY)
+            fold_function(r, rows_node(r, i));
     for (uint32_t i = 0; i < r->nodes.n; i++) {
-        Node *n = node_at(r, i);
+        Node *n = rows_node(r, i);
         if (n->kind == NODE_OP && n->code == HLO_DIVIDE) {
-            Node *by = node_at(r, narrow(r, n->src[1]));
+            Node *by = rows_node(r, narrow(r, n->src[1]));
             if (by->kind != NODE_CONST && (!by->full || by->scalar))
                 by->wants_inverse = true;
         }
@@ -710,7 +708,7 @@ void rows_fold(RowOp *r) {
         if (alu_of(n->code) == ALU_BYPASS || n->nsrc != 2 || n->dtype == DT_I1)
             continue;
         for (uint32_t k = 0; k < 2; k++) {
-            Node *inner = node_at(r, n->src[k]);
+            Node *inner = rows_node(r, n->src[k]);
             const uint32_t other = n->src[!k];
             if (!may_fold(inner) || !has_scalar(r, inner) || has_folded(r, inner) || n->src[0] == n->src[1] ||
                 !(is_full_tensor(r, other) || is_scalar_operand(r, other)))
@@ -723,10 +721,10 @@ void rows_fold(RowOp *r) {
 
 void rows_fold_sums(RowOp *r) {
     for (uint32_t i = 0; i < r->nodes.n && r->group == 1; i++) {
-        const Node *n = node_at(r, i);
+        const Node *n = rows_node(r, i);
         if (n->kind != NODE_REDUCE || (n->code != HLO_ADD && n->code != HLO_MAXIMUM))
             continue;
-        Node *from = node_at(r, n->src[0]);
+        Node *from = rows_node(r, n->src[0]);
         if (n->code == HLO_MAXIMUM) {
             if (from->kind == NODE_OP && from->code == HLO_SELECT && is_one_select(r, from) && !from->summed)
                 from->summed = i + 1;

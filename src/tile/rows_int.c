@@ -6,22 +6,20 @@
 // engines can do, each in its way, goes to the one with less to do so far; bits are exact whoever does it.
 #include "tile/rows.h"
 
-static Node *node_at(const RowOp *r, uint32_t i) { return &r->nodes.at[i]; }
-
 bool rows_is_int(const RowOp *r, const Node *n) {
     bool ints = dtype_is_int(n->dtype);
     for (uint32_t k = 0; k < n->nsrc; k++)
-        ints = ints || dtype_is_int(node_at(r, n->src[k])->dtype);
+        ints = ints || dtype_is_int(rows_node(r, n->src[k])->dtype);
     return ints && n->kind == NODE_OP;
 }
 
 // (x << a) | (x >> b), a + b not less than 32.
 static bool joins_parts(const RowOp *r, const Node *n) {
-    const Node *x = node_at(r, n->src[0]), *y = node_at(r, n->src[1]);
+    const Node *x = rows_node(r, n->src[0]), *y = rows_node(r, n->src[1]);
     bool shifts = (x->code == HLO_SHIFT_LEFT && y->code == HLO_SHIFT_RIGHT_LOGICAL) ||
                   (y->code == HLO_SHIFT_LEFT && x->code == HLO_SHIFT_RIGHT_LOGICAL);
     return shifts && x->kind == NODE_OP && y->kind == NODE_OP &&
-           node_at(r, x->src[1])->number + node_at(r, y->src[1])->number >= 32;
+           rows_node(r, x->src[1])->number + rows_node(r, y->src[1])->number >= 32;
 }
 
 static int alu_of(const Node *n) {
@@ -54,8 +52,8 @@ static int tensor_side(const RowOp *r, const Node *n) {
         return -1;
     bool one[2];
     for (int k = 0; k < 2; k++) {
-        const Node *x = node_at(r, n->src[k]);
-        x = x->kind == NODE_WIDEN ? node_at(r, x->src[0]) : x;
+        const Node *x = rows_node(r, n->src[k]);
+        x = x->kind == NODE_WIDEN ? rows_node(r, x->src[0]) : x;
         one[k] = x->kind == NODE_CONST || x->scalar;
     }
     return one[0] == one[1] ? -1 : one[0];
@@ -79,7 +77,7 @@ static Way way_of(const RowOp *r, const Node *n) {
     bool shift = n->code == HLO_SHIFT_LEFT || n->code == HLO_SHIFT_RIGHT_LOGICAL;
     bool gpsimd = !r->e->chip->vector_gpsimd_port && is_less(r, ENG_GPSIMD, ENG_VECTOR), full = n->full && n->kind == NODE_OP;
     if (shift)
-        w.number = node_at(r, n->src[1])->number;
+        w.number = rows_node(r, n->src[1])->number;
     if (n->code == HLO_OR && gpsimd && joins_parts(r, n))
         return (Way){ENG_GPSIMD, ALU_ADD, 0};
     if (n->code == HLO_SHIFT_LEFT && gpsimd && full)
@@ -91,17 +89,17 @@ static Way way_of(const RowOp *r, const Node *n) {
 
 void rows_fold_ints(RowOp *r) {
     for (uint32_t i = 0; i < r->nodes.n; i++) {
-        const Node *n = node_at(r, i);
+        const Node *n = rows_node(r, i);
         for (uint32_t k = 0; n->kind == NODE_OP && n->code == HLO_OR && rows_is_int(r, n) && k < 2; k++)
-            node_at(r, n->src[k])->turns = i;
+            rows_node(r, n->src[k])->turns = i;
     }
     for (uint32_t i = 0; i < r->nodes.n; i++) {
-        const Node *n = node_at(r, i);
+        const Node *n = rows_node(r, i);
         int side = n->folded ? -1 : tensor_side(r, n);
-        Node *inner = side < 0 ? NULL : node_at(r, n->src[side]);
+        Node *inner = side < 0 ? NULL : rows_node(r, n->src[side]);
         int deeper = inner ? tensor_side(r, inner) : -1;
         if (deeper < 0 || inner->uses != 1 || inner->is_output || inner->folded || adds(n->code) != adds(inner->code) ||
-            node_at(r, inner->src[deeper])->folded)
+            rows_node(r, inner->src[deeper])->folded)
             continue;
         inner->folded = true;
     }
@@ -109,7 +107,7 @@ void rows_fold_ints(RowOp *r) {
 
 static uint64_t scalar_of(const RowOp *r, IsaInst *in, const Arg *a) {
     if (a->kind == ARG_NUMBER)
-        return scalar_i32(node_at(r, a->node)->number);
+        return scalar_i32(rows_node(r, a->node)->number);
     in->atype = a->dtype;
     return a->addr;
 }
@@ -170,17 +168,17 @@ typedef struct Turn {
 
 // The rotation that the shift, or the join, is part of.
 static bool turn_of(const RowOp *r, uint32_t i, Turn *t) {
-    const Node *n = node_at(r, i);
+    const Node *n = rows_node(r, i);
     t->join = n->code == HLO_OR ? i : n->turns;
-    if (!t->join || !joins_parts(r, node_at(r, t->join)))
+    if (!t->join || !joins_parts(r, rows_node(r, t->join)))
         return false;
-    n = node_at(r, t->join);
-    const Node *a = node_at(r, n->src[0]), *b = node_at(r, n->src[1]), *left = a->code == HLO_SHIFT_LEFT ? a : b;
+    n = rows_node(r, t->join);
+    const Node *a = rows_node(r, n->src[0]), *b = rows_node(r, n->src[1]), *left = a->code == HLO_SHIFT_LEFT ? a : b;
     t->first = n->src[0] < n->src[1] ? n->src[0] : n->src[1];
     t->second = n->src[0] < n->src[1] ? n->src[1] : n->src[0];
     t->x = a->src[0];
-    t->by = node_at(r, left->src[1])->number;
-    int32_t back = node_at(r, (left == a ? b : a)->src[1])->number;
+    t->by = rows_node(r, left->src[1])->number;
+    int32_t back = rows_node(r, (left == a ? b : a)->src[1])->number;
     return a->src[0] == b->src[0] && t->by + back == 32 && t->by > 0 && n->full && a->full && b->full && a->uses == 1 && b->uses == 1 &&
            !a->is_output && !b->is_output && !a->folded && !b->folded && !n->folded;
 }
@@ -230,7 +228,7 @@ static void put_move(RowOp *r, const Turn *t, const Arg *dst, const Arg *x) {
 
 // Half of x times 2^k. The result lies where the part does whose halves stay.
 static void put_half(RowOp *r, const Turn *t, uint32_t shift) {
-    bool stays = node_at(r, shift)->slot == node_at(r, t->join)->slot;
+    bool stays = rows_node(r, shift)->slot == rows_node(r, t->join)->slot;
     Arg dst = rows_result(r, shift), x = rows_arg(r, t->x, true), half = part_of(&x, DT_UI16, stays == (t->by > 16));
     IsaInst in = rows_make(r, ISA_ACTIVATE, ENG_SCALAR, &dst, true);
     rows_src(r, &in, &half, true);
@@ -240,7 +238,7 @@ static void put_half(RowOp *r, const Turn *t, uint32_t shift) {
 }
 
 static void put_join(RowOp *r, const Turn *t) {
-    bool first = node_at(r, t->first)->slot == node_at(r, t->join)->slot;
+    bool first = rows_node(r, t->first)->slot == rows_node(r, t->join)->slot;
     Arg dst = rows_result(r, t->join), other = rows_arg(r, first ? t->second : t->first, true);
     Arg d = part_of(&dst, DT_UI16, 0), y = part_of(&other, DT_UI16, 1);
     bool gpsimd = r->busy[ENG_GPSIMD] < r->busy[ENG_VECTOR];
@@ -259,9 +257,9 @@ static bool put_turn(RowOp *r, uint32_t i) {
     if (!turn_of(r, i, &t))
         return false;
     if (i == t.first) {
-        int32_t slot = node_at(r, t.join)->slot;
-        bool joins = slot >= 0 && (slot == node_at(r, t.first)->slot || slot == node_at(r, t.second)->slot);
-        r->turn = joins && turn_pays(r, &t) && (!is_move(&t) || slot == node_at(r, t.first)->slot) ? t.join : 0;
+        int32_t slot = rows_node(r, t.join)->slot;
+        bool joins = slot >= 0 && (slot == rows_node(r, t.first)->slot || slot == rows_node(r, t.second)->slot);
+        r->turn = joins && turn_pays(r, &t) && (!is_move(&t) || slot == rows_node(r, t.first)->slot) ? t.join : 0;
     }
     if (r->turn != t.join)
         return false;
@@ -282,16 +280,16 @@ static void put_compare(RowOp *r, const Node *n, const Arg *dst, const Arg *x) {
     IsaInst in = rows_make(r, ISA_TENSOR_SCALAR, ENG_VECTOR, dst, n->full);
     rows_src(r, &in, x, n->full);
     in.op0 = (uint8_t)rows_comparison(r, n);
-    in.a = scalar_f32((float)node_at(r, n->src[1])->number);
+    in.a = scalar_f32((float)rows_node(r, n->src[1])->number);
     rows_put(r, in, (Haz *[]){x->haz}, 1, dst->haz);
 }
 
 void rows_emit_int(RowOp *r, uint32_t i) {
-    const Node *n = node_at(r, i);
+    const Node *n = rows_node(r, i);
     int side = tensor_side(r, n);
-    if (side >= 0 && node_at(r, n->src[side])->folded) {
+    if (side >= 0 && rows_node(r, n->src[side])->folded) {
         Arg both = rows_result(r, i);
-        put_both(r, n, node_at(r, n->src[side]), side, &both);
+        put_both(r, n, rows_node(r, n->src[side]), side, &both);
         return;
     }
     if (put_turn(r, i))

@@ -3,7 +3,6 @@
 #include "tile/block.h"
 #include "tile/lower.h"
 
-static Node *node_at(const RowOp *r, uint32_t i) { return &r->nodes.at[i]; }
 static uint32_t node_of(const RowOp *r, ValueId v) { return r->e->row_node[v]; }
 
 static uint32_t add_node(RowOp *r, ValueId v, const Node *n) {
@@ -35,7 +34,7 @@ static bool is_returned(const RowOp *r, ValueId v) {
 static bool widens_for_readers(const RowOp *r, const HloOp *op, const HloType *t) {
     if (op->code != HLO_CONVERT || t->dtype != DT_F32)
         return false;
-    const Node *from = node_at(r, node_of(r, hlo_operand(r->e->l->h, op, 0)));
+    const Node *from = rows_node(r, node_of(r, hlo_operand(r->e->l->h, op, 0)));
     return from->psum || (from->full && from->kind != NODE_CONST && from->kind != NODE_WIDEN &&
                           (from->dtype == DT_BF16 || from->dtype == DT_F16) && !is_returned(r, op->results));
 }
@@ -64,7 +63,7 @@ static void read_op(RowOp *r, OpId id) {
     n.nsrc = op->code == HLO_REDUCE ? 1 : op->noperands;
     for (uint32_t k = 0; k < n.nsrc; k++) {
         n.src[k] = node_of(r, hlo_operand(h, op, k));
-        Node *from = node_at(r, n.src[k]);
+        Node *from = rows_node(r, n.src[k]);
         from->uses++;
         if (!from->op) // an input's transfers count for who reads it first
             from->op = id;
@@ -97,7 +96,7 @@ static bool is_read_again(const RowOp *r, ValueId v) {
 
 // A product's tile is read in PSUM where one instruction does so; else it is rounded to its type and copied first.
 static void take_product(RowOp *r, ValueId v) {
-    Node *tile = node_at(r, node_of(r, v));
+    Node *tile = rows_node(r, node_of(r, v));
     int dtype = tile->dtype;
     tile->dtype = DT_F32;
     if (dtype == DT_F32 && !r->epi->keeps && !is_read_again(r, v))
@@ -136,7 +135,7 @@ void rows_read(RowOp *r) {
         read_op(r, region->ops.at[i]);
     const HloOp *ret = hlo_at(h, region->ops.at[region->ops.n - 1]);
     for (uint32_t i = 0; i < ret->noperands; i++)
-        node_at(r, node_of(r, hlo_operand(h, ret, i)))->is_output = true;
+        rows_node(r, node_of(r, hlo_operand(h, ret, i)))->is_output = true;
     for (uint32_t k = 0; r->block && k < r->block->nepi; k++)
-        node_at(r, node_of(r, hlo_operand(h, ret, r->block->epi[k].index)))->feeds = true;
+        rows_node(r, node_of(r, hlo_operand(h, ret, r->block->epi[k].index)))->feeds = true;
 }
