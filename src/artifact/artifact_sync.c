@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "artifact/artifact_regs.h"
+#include "isa/build.h"
 #include "isa/track.h"
 
 #define WALK_BUDGET 300000u // instructions
@@ -321,7 +322,7 @@ static void make_room(Arena *a, Artifact *art, const Need *needs, uint32_t **own
     for (uint32_t i = 0; i < art->ncode; i++) {
         uint32_t last = moved[i + 1] - 1;
         for (uint32_t k = moved[i]; k <= last; k++) {
-            code[k] = (IsaInst){.op = ISA_WAIT, .engine = art->code[i].engine, .wait_sem = {SEM_NONE, SEM_NONE}};
+            code[k] = isa_wait_before(&art->code[i]);
             loc[k] = art->code_loc[i];
             (*owner)[k] = last;
         }

@@ -409,7 +409,7 @@ static void run_inst(Sim *s, Core *c, const FlowItem *in, Ps begin) {
             own_apply(&c->own[in->wait_sem[w] - SEM_USER], begin);
     if (in->signals)
         signal_own(s, c, &c->flow.art->code[pc], begin, done);
-    bool queued = cost == COST_DMA || cost == COST_COLLECTIVE;
+    bool queued = cost == COST_DMA || cost == COST_COLLECTIVE || cost == COST_STREAM;
     count_on(s, c, queued ? ENG_COUNT + in->queue : in->engine, done);
     s->link.done = done;
     if (s->want_links && s->me != CLOCK_NOBODY)
@@ -418,7 +418,7 @@ static void run_inst(Sim *s, Core *c, const FlowItem *in, Ps begin) {
 
 // What a transfer changed for others that are about to use its queue.
 static void forget_ready(Core *c, const FlowItem *item) {
-    for (int e = 0; e < ENG_COUNT; e++) {
+    for (int e = 0; e < c->flow.nseqs; e++) {
         const FlowItem *other = &c->flow.items.at[c->seq[e].item];
         if (e != item->engine && c->seq[e].ready >= 0 && other->queue == item->queue &&
             (other->cost == COST_DMA || other->cost == COST_COLLECTIVE))
@@ -471,7 +471,7 @@ static void seq_settle(Sim *s, Core *c, int e) {
 }
 
 static bool at_fence(const Core *c) {
-    for (int e = 0; e < ENG_COUNT; e++)
+    for (int e = 0; e < c->flow.nseqs; e++)
         if (c->seq[e].ready != SEQ_FENCE || c->seq[e].item != c->seq[0].item)
             return false;
     return true;
@@ -491,9 +491,9 @@ static void run_fence(Sim *s, Core *c) {
         c->sem[i].n = c->sem[i].base = c->sem[i].at.n = c->sem[i].by.n = 0;
     for (int i = 0; is_barrier && i < USER_SEMS; i++)
         c->own[i].value = c->own[i].changed = c->own[i].pending.n = 0;
-    for (int e = 0; e < ENG_COUNT; e++)
+    for (int e = 0; e < c->flow.nseqs; e++)
         c->seq[e].item++;
-    for (int e = 0; e < ENG_COUNT; e++)
+    for (int e = 0; e < c->flow.nseqs; e++)
         seq_settle(s, c, e);
 }
 
@@ -502,7 +502,7 @@ static void run_fence(Sim *s, Core *c) {
 static bool unblock(const Sim *s, Core **core, int *engine) {
     *core = NULL;
     for (uint32_t k = 0; k < s->ncores; k++)
-        for (int e = 0; e < ENG_COUNT; e++) {
+        for (int e = 0; e < s->core[k]->flow.nseqs; e++) {
             Core *c = s->core[k];
             if (c->seq[e].ready == SEQ_WAITS && (!*core || c->seq[e].item < (*core)->seq[*engine].item)) {
                 *core = c;
@@ -524,7 +524,7 @@ static bool pick(Sim *s, Core **core, int *engine) {
     *core = NULL;
     for (uint32_t k = 0; k < s->ncores; k++) {
         Core *c = s->core[k];
-        for (int e = 0; e < ENG_COUNT; e++) {
+        for (int e = 0; e < c->flow.nseqs; e++) {
             Seq *q = &c->seq[e];
             if (q->ready == SEQ_UNKNOWN ||
                 (q->ready == SEQ_WAITS && (q->wait_sem < 0 || c->sem[q->wait_sem].n >= q->wait_n))) {
@@ -543,7 +543,7 @@ static bool pick(Sim *s, Core **core, int *engine) {
 
 static void run_all(Sim *s) {
     for (uint32_t k = 0; k < s->ncores; k++)
-        for (int e = 0; e < ENG_COUNT; e++)
+        for (int e = 0; e < s->core[k]->flow.nseqs; e++)
             seq_settle(s, s->core[k], e);
     for (;;) {
         Core *c;
@@ -601,7 +601,7 @@ static void run(Sim *s, const Artifact *art, Clock *out) {
         memset(&c->by, 0xff, sizeof c->by); // CLOCK_NOBODY
         memset(c->latest, 0xff, sizeof c->latest);
         c->now.pe_last = -PS_MAX / 2;
-        for (int e = 0; e < ENG_COUNT; e++)
+        for (int e = 0; e < ISA_SEQS; e++)
             c->seq[e].times = 1;
         if (k && !s->apart) { // both run the same
             c->flow = s->core[0]->flow;

@@ -76,7 +76,7 @@ static void close_region(Build *b, uint32_t pc) {
                 outer->absolute[s] = r->absolute[s];
     }
     if (r->has_fence)
-        r->engines = (1 << ENG_COUNT) - 1;
+        r->engines = (1 << ISA_SEQS) - 1;
     b->region = r->parent;
 }
 
@@ -155,17 +155,18 @@ static bool is_chained(Build *b, const IsaInst *in) {
 static void add_inst(Build *b, uint32_t pc) {
     const IsaInst *in = &b->f->art->code[pc];
     FlowRegion *r = region_of(b);
-    FlowItem item = {.kind = is_fence(in) ? ITEM_FENCE : ITEM_INST, .engine = in->engine,
+    FlowItem item = {.kind = is_fence(in) ? ITEM_FENCE : ITEM_INST, .engine = (uint8_t)isa_seq(in),
                      .cost = isa_rows[in->op].cost, .queue = in->queue,
                      .wait_sem = {in->wait_sem[0], in->wait_sem[1]},
                      .wait_val = {in->wait_val[0], in->wait_val[1]}, .pc = pc, .region = b->region};
+    b->f->nseqs = item.engine >= ENG_COUNT ? ISA_SEQS : b->f->nseqs;
     item.chained = is_chained(b, in);
     item.signals = in->upd_sem != 0;
     item.meets = in->op == ISA_CORE_BARRIER || in->op == ISA_SENDRECV;
     note_waits(b, in, &item);
     VEC_PUSH(b->arena, &b->f->items, item);
     if (r) {
-        r->engines |= (uint8_t)(1 << in->engine);
+        r->engines |= (uint16_t)(1 << item.engine);
         r->has_fence |= item.kind == ITEM_FENCE;
     }
     b->since[isa_sem(in)]++;
@@ -230,13 +231,13 @@ static bool concerns(const Flow *f, const FlowItem *item, int engine) {
 }
 
 static void chain(Flow *f, Arena *a) {
-    uint32_t n = f->items.n, at[ENG_COUNT];
-    for (int e = 0; e < ENG_COUNT; e++) {
+    uint32_t n = f->items.n, at[ISA_SEQS];
+    for (int e = 0; e < f->nseqs; e++) {
         f->next[e] = ARENA_NEWN(a, uint32_t, n);
         at[e] = n - 1;
     }
     for (uint32_t i = n; i-- > 0;)
-        for (int e = 0; e < ENG_COUNT; e++) {
+        for (int e = 0; e < f->nseqs; e++) {
             if (concerns(f, &f->items.at[i], e))
                 at[e] = i;
             f->next[e][i] = at[e];
@@ -255,7 +256,7 @@ uint32_t flow_unknown(const Artifact *art) {
 }
 
 void flow_make(Arena *a, const Artifact *art, const FlowTrips *known, Flow *out) {
-    *out = (Flow){.art = art};
+    *out = (Flow){.art = art, .nseqs = ENG_COUNT};
     Build *b = ARENA_NEW(a, Build);
     *b = (Build){.arena = a, .f = out, .region = NO_REGION, .in_body = true, .known.otherwise = 1};
     if (known) {

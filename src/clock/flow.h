@@ -16,7 +16,7 @@
 typedef enum ItemKind { ITEM_INST, ITEM_FENCE, ITEM_BEGIN, ITEM_END, ITEM_STOP } ItemKind;
 
 typedef struct FlowItem {
-    uint8_t kind, engine;
+    uint8_t kind, engine; // engine: the sequencer (isa_seq)
     uint8_t cost, queue, wait_sem[2]; // its instruction's, here because every step looks at them
     bool chained;                     // reads what its engine wrote just before
     bool signals;                     // one of the program's own semaphores
@@ -37,7 +37,7 @@ typedef struct FlowRegion { // a loop
     bool unknown;     // how often it runs is not known, only guessed
     bool counted;     // a run has counted it
     bool has_fence, has_barrier;
-    uint8_t engines;  // bit per sequencer that walks it
+    uint16_t engines; // bit per sequencer that walks it
     uint64_t per_iter[SEM_USER]; // completions an iteration adds, inner loops included
     uint64_t entry[SEM_USER];    // … counted in the parent's body before it, or since a barrier
     bool entry_in_body;
@@ -49,7 +49,8 @@ typedef struct Flow {
     const Artifact *art;
     VEC(FlowItem) items;     // the last one is ITEM_STOP
     VEC(FlowRegion) regions; // outer before inner
-    uint32_t *next[ENG_COUNT]; // per item: the first one at or after it that the sequencer stops at
+    int nseqs;               // those of streams only where there are collectives
+    uint32_t *next[ISA_SEQS]; // per item: the first one at or after it that the sequencer stops at
 } Flow;
 
 // What is known of loops whose length the artifact does not tell (clock.h, ClockOptions).

@@ -14,7 +14,7 @@
 // Times the future depends on, of one core. Resources: when each is free again.
 typedef struct Times {
     Ps fence;             // nothing begins earlier
-    Ps free[ENG_COUNT];   // sequencers; tensor: its matmuls
+    Ps free[ISA_SEQS];    // sequencers; tensor: its matmuls
     Ps weights;           // the last ldweights is over
     Ps matmul;            // the last matmul began: its weights are in use, the other set is free
     Ps queue[DMA_QUEUES]; // may start another transfer, or collective
@@ -30,7 +30,7 @@ typedef struct Times {
 
 // Who decided those times: numbers of events. They tell what happened and decide nothing.
 typedef struct Holders {
-    uint32_t fence, free[ENG_COUNT], weights, matmul, queue[DMA_QUEUES], engine[DMA_ENGINES_MAX];
+    uint32_t fence, free[ISA_SEQS], weights, matmul, queue[DMA_QUEUES], engine[DMA_ENGINES_MAX];
     uint32_t sbuf_port, psum_port, psum_bank[PSUM_BANKS], done;
 } Holders;
 
@@ -107,7 +107,7 @@ typedef struct Core {
     uint32_t latest[CLOCK_TRACKS]; // its last event
     SemLog sem[SEM_USER];
     OwnSem own[USER_SEMS];
-    Seq seq[ENG_COUNT];
+    Seq seq[ISA_SEQS];
     uint8_t act_set;    // the table the scalar engine holds, 0xff = none
     VEC(Ps) met;        // arrivals at core_barrier,
     VEC(Bound) met_by;  // and what decided them
@@ -119,7 +119,7 @@ typedef struct Sim {
     Arena *arena;
     const ChipFile *chip;
     Ps sem_ps, dma_issue, dma_done, dma_gap, control_ps, pe_ramp, pe_rearm, act_load;
-    Ps chain[ENG_COUNT]; // an instruction that reads what the one before wrote begins so much later
+    Ps chain[ISA_SEQS]; // an instruction that reads what the one before wrote begins so much later
     uint32_t dma_engines, dma_share, dma_depth;
     uint32_t ncores;
     Core *core[CORES_MAX];

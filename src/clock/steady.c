@@ -46,7 +46,7 @@ static bool waits(const Sim *s, const Core *c, const Seq *q) {
 // The earliest moment anything can begin on a core.
 static Ps core_horizon(const Sim *s, const Core *c) {
     Ps t = PS_MAX;
-    for (int e = 0; e < ENG_COUNT; e++) {
+    for (int e = 0; e < c->flow.nseqs; e++) {
         const Seq *q = &c->seq[e];
         const FlowItem *item = &c->flow.items.at[q->item];
         if (q->ready == SEQ_STOP || waits(s, c, q))
@@ -88,7 +88,7 @@ static bool takes_part(const Spot *p, int e) { return p->loop && p->loop->engine
 static bool spot_in(const Core *c, uint32_t r, Spot *p) {
     const uint64_t *outer = NULL;
     *p = (Spot){r, &c->flow.regions.at[r], UINT64_MAX, 0};
-    for (int e = 0; e < ENG_COUNT; e++) {
+    for (int e = 0; e < c->flow.nseqs; e++) {
         const Seq *q = &c->seq[e];
         if (!takes_part(p, e))
             continue;
@@ -105,7 +105,7 @@ static bool spot_in(const Core *c, uint32_t r, Spot *p) {
 // The innermost loop any sequencer of a core is in.
 static uint32_t innermost(const Core *c) {
     uint32_t found = NO_REGION;
-    for (int e = 0; e < ENG_COUNT; e++) {
+    for (int e = 0; e < c->flow.nseqs; e++) {
         uint32_t r = c->flow.items.at[c->seq[e].item].region;
         if (r != NO_REGION && (found == NO_REGION || c->flow.regions.at[r].depth > c->flow.regions.at[found].depth))
             found = r;
@@ -137,7 +137,7 @@ static void take_times(const Sim *s, const Core *c, Ps zero, Hasher *h) {
 }
 
 static void take_seqs(const Core *c, const Spot *p, Hasher *h) {
-    for (int e = 0; e < ENG_COUNT; e++) {
+    for (int e = 0; e < c->flow.nseqs; e++) {
         const Seq *q = &c->seq[e];
         mix(h, q->item);
         for (uint32_t r = c->flow.items.at[q->item].region; r != NO_REGION; r = c->flow.regions.at[r].parent) {
@@ -240,7 +240,7 @@ static void shift(Core *c, const Spot *p, Ps by, uint64_t iterations) {
     }
     for (uint32_t k = 0; k < c->met.n; k++) // meetings of the iterations added need no places: both cores' are left out
         c->met.at[k] = ps_add(c->met.at[k], by);
-    for (int e = 0; e < ENG_COUNT; e++) {
+    for (int e = 0; e < c->flow.nseqs; e++) {
         if (takes_part(p, e))
             c->seq[e].iter[p->loop->depth] += iterations;
         if (c->seq[e].ready >= 0)
@@ -275,7 +275,7 @@ static uint64_t stands(const Core *c, const Spot *p, int e) {
 // iterations in a period nothing of it has moved.
 static uint64_t fitting(const Core *c, const Spot *p, uint64_t period, uint64_t n) {
     uint64_t most = period ? p->loop->trips - 1 - p->most : 0;
-    for (int e = 0; period && e < ENG_COUNT; e++) {
+    for (int e = 0; period && e < c->flow.nseqs; e++) {
         uint64_t here = takes_part(p, e) ? most : stands(c, p, e);
         most = here < most ? here : most;
     }

@@ -14,6 +14,13 @@ IsaInst isa_make(int op, int engine) {
     return (IsaInst){.op = (uint8_t)op, .engine = (uint8_t)engine, .wait_sem = {SEM_NONE, SEM_NONE}};
 }
 
+IsaInst isa_wait_before(const IsaInst *in) {
+    bool stream = isa_seq(in) >= ENG_COUNT;
+    IsaInst w = isa_make(stream ? ISA_STREAM_WAIT : ISA_WAIT, in->engine);
+    w.queue = stream ? in->queue : 0;
+    return w;
+}
+
 static void put_dst(IsaInst *in, const View *v) {
     in->dst = v->mem.addr;
     in->dtype = v->dtype;

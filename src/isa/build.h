@@ -23,6 +23,7 @@ IsaScalar isa_per_part(View column);
 IsaScalar isa_none(void);
 
 IsaInst isa_make(int op, int engine); // no operands, no waits
+IsaInst isa_wait_before(const IsaInst *in); // on its sequencer, for waits that it has no room for
 IsaInst isa_dma(int engine, int queue, View dst, View src);
 IsaInst isa_ldweights(View src);
 IsaInst isa_matmul(View dst, View src, int flags);

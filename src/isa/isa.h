@@ -35,6 +35,10 @@
 typedef enum Engine { ENG_TENSOR, ENG_VECTOR, ENG_SCALAR, ENG_GPSIMD, ENG_SYNC, ENG_COUNT } Engine;
 extern const char *const engine_names[ENG_COUNT]; // "tensor", …
 #define DMA_QUEUES 16
+// Collectives wait in sequencers of their own, one for each stream (on the chip, collective cores): that of queue q is q mod 4. The
+// sync engine has them in its code and goes on.
+#define ISA_STREAMS 4
+#define ISA_SEQS (ENG_COUNT + ISA_STREAMS)
 #define USER_SEMS 32
 // Semaphore s < ENG_COUNT counts completions of that engine, ENG_COUNT + q those of DMA queue q;
 // then come the program's own, s0…s31.
@@ -54,7 +58,7 @@ typedef enum IsaCost {
     COST(BNAGGR, "bn_aggr") COST(EXPONENTIAL, "exponential") COST(QUANTMX, "quantize_mx")          \
     COST(ACTIVATE, "activation") COST(ACTLOAD, "table_load") COST(POOL, "pool")                    \
     COST(GATHER, "gather") COST(TOPK, "topk") COST(KERNEL, "kernel") COST(REMOTE, "remote")        \
-    COST(COLLECTIVE, "collective")
+    COST(COLLECTIVE, "collective") COST(STREAM, "stream")
     ISA_COSTS(COST)
 #undef COST
     COST_COUNT
@@ -265,10 +269,15 @@ int64_t isa_alu_reg(int op, int64_t x, int64_t y); // what reg_alu and branch co
 // The semaphore an instruction counts on when it completes: its queue's, else its engine's.
 static inline bool isa_has_queue(const IsaInst *in) {
     int cost = isa_rows[in->op].cost;
-    return cost == COST_DMA || cost == COST_COLLECTIVE;
+    return cost == COST_DMA || cost == COST_COLLECTIVE || cost == COST_STREAM;
 }
 static inline int isa_sem(const IsaInst *in) {
     return isa_has_queue(in) ? ENG_COUNT + in->queue : in->engine;
+}
+// The sequencer that takes it up and waits for it: its engine's, or its stream's.
+static inline int isa_seq(const IsaInst *in) {
+    int cost = isa_rows[in->op].cost;
+    return cost == COST_COLLECTIVE || cost == COST_STREAM ? ENG_COUNT + in->queue % ISA_STREAMS : in->engine;
 }
 static inline uint32_t isa_count(uint32_t n) { return n ? n : 1; } // of an axis
 

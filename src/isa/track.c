@@ -300,7 +300,7 @@ static bool clocks_join(Clocks *into, const Clocks *from) {
 void order_init(Order *o, Arena *a) { *o = (Order){.arena = a}; }
 
 Clocks order_start(const Order *o, const IsaInst *in) {
-    Clocks c = o->seq[in->engine];
+    Clocks c = o->seq[isa_seq(in)];
     int sem = isa_sem(in);
     clocks_join(&c, &o->last[sem]);
     c.n[sem] = o->issued.n[sem]; // those before it on its own engine or queue complete in order
@@ -324,7 +324,7 @@ void order_join(const Order *o, Clocks *into, int sem, uint32_t ord) {
 }
 
 void order_wait(Order *o, const IsaInst *in, int sem, uint32_t ord) {
-    order_join(o, &o->seq[in->engine], sem, ord);
+    order_join(o, &o->seq[isa_seq(in)], sem, ord);
 }
 
 uint32_t order_run(Order *o, const IsaInst *in) {
@@ -351,8 +351,8 @@ void order_barrier(Order *o) {
     Clocks all = o->issued;
     for (int i = 0; i < ORDER_SEMS; i++) // what all of them know of the other core
         clocks_join(&all, &o->last[i]);
-    for (int e = 0; e < ENG_COUNT; e++)
+    for (int e = 0; e < ISA_SEQS; e++)
         clocks_join(&all, &o->seq[e]);
-    for (int e = 0; e < ENG_COUNT; e++)
+    for (int e = 0; e < ISA_SEQS; e++)
         o->seq[e] = all;
 }

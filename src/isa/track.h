@@ -63,7 +63,7 @@ typedef struct Snapshot {
 typedef struct Order {
     Arena *arena;
     Clocks issued;             // instructions so far
-    Clocks seq[ENG_COUNT];     // what each sequencer has waited for
+    Clocks seq[ISA_SEQS];      // what each sequencer has waited for
     Clocks last[ORDER_SEMS];   // what the last instruction of each engine or queue knew when it began
     VEC(Snapshot) snaps[ORDER_SEMS];
 } Order;

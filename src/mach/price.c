@@ -365,6 +365,7 @@ static void price_inst(const ChipFile *c, const IsaInst *in, Price *p) {
     *p = (Price){.track = in->engine, .act_set = ACT_NO_SET};
     switch ((IsaCost)isa_rows[in->op].cost) {
     case COST_CONTROL:
+    case COST_STREAM:
         price_control(ps_from_ns(c->control_ns), p);
         break;
     case COST_BARRIER:

@@ -14,7 +14,7 @@
 #define SBUF_PIECE 1024u // waits between steps are told apart by pieces of this size
 #define SBUF_PIECES (ISA_SBUF_BYTES / SBUF_PIECE)
 
-#define STREAMS 4 // queues of collectives
+#define STREAMS ISA_STREAMS // queues of collectives
 // Queues the compiler uses: several each way for products and for row programs, among which sched_place.c chooses.
 enum {
     QUEUE_IN, QUEUE_IN2, QUEUE_IN3, QUEUE_IN4, QUEUE_OUT, QUEUE_OUT2, QUEUE_ROWS_IN, QUEUE_ROWS_IN2, QUEUE_ROWS_OUT, QUEUE_ROWS_OUT2,
@@ -63,7 +63,7 @@ typedef struct Emit {
     uint32_t *loc_of;                   // per op: its entry in locs, 0 = none yet
     uint32_t epoch;                     // grows at every barrier
     uint32_t done[HAZ_SEMS];            // completions so far in this epoch
-    uint32_t seen[ENG_COUNT][HAZ_SEMS]; // what each sequencer has waited for
+    uint32_t seen[ISA_SEQS][HAZ_SEMS]; // what each sequencer has waited for
     Heap heap;
     Sched *sched;
     struct Placer *placer;

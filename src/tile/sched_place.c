@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "isa/build.h"
 #include "tile/sched.h"
 
 _Static_assert(HAZ_SEMS == ENG_COUNT + QUEUE_COUNT, "a count for each queue");
@@ -69,7 +70,7 @@ struct Placer {
     VEC(WaitsOf) waits;      // of this iteration, when it is dry
     LaneQueue lane[LANE_COUNT];
     Segment *segments;
-    double free[ENG_COUNT], queue[QUEUE_COUNT], hbm; // ns
+    double free[ISA_SEQS], queue[QUEUE_COUNT], hbm; // ns
     Arena arena, scratch; // of the compilation and of this pass, as the other two are; whoever holds the lock allocates
     Ctx ctx;
     jmp_buf *outer; // where errors go while nothing is being placed
@@ -171,7 +172,7 @@ static void note_write(Counts *h, uint32_t epoch, int own, uint32_t count, bool 
 }
 
 static void add_waits(Emit *e, IsaInst *in, const uint32_t want[HAZ_SEMS], uint32_t loc, uint32_t order) {
-    uint32_t *seen = e->seen[in->engine];
+    uint32_t *seen = e->seen[isa_seq(in)];
     in->wait_sem[0] = in->wait_sem[1] = SEM_NONE;
     int nwaits = 0, own = isa_sem(in);
     for (int s = 0; s < HAZ_SEMS; s++) {
@@ -179,7 +180,7 @@ static void add_waits(Emit *e, IsaInst *in, const uint32_t want[HAZ_SEMS], uint3
             continue;
         seen[s] = want[s];
         if (nwaits == 2) { // no room: a wait of its own goes before
-            IsaInst w = {.op = ISA_WAIT, .engine = in->engine};
+            IsaInst w = isa_wait_before(in);
             memcpy(w.wait_sem, in->wait_sem, sizeof w.wait_sem);
             memcpy(w.wait_val, in->wait_val, sizeof w.wait_val);
             append(e, &w, loc, order);
@@ -384,7 +385,7 @@ static double begin_of(const Placer *s, const LaneQueue *q, const Task *t, const
         if (d->in.engine != ENG_TENSOR || r->in.engine != ENG_TENSOR) // the array adds up in order, without a pause between
             at = max_ns(at, d->finish);
     }
-    return r->is_merge ? at : max_ns(at, s->free[r->in.engine]);
+    return r->is_merge ? at : max_ns(at, s->free[isa_seq(&r->in)]);
 }
 
 static double begin_of_next(const Placer *s, const LaneQueue *q, const Task *t) {
@@ -424,8 +425,8 @@ static void run(Placer *s, const ChipFile *c, Rec *r, double begin) {
     r->finish = begin;
     if (r->is_merge)
         return;
-    if (cost == COST_COLLECTIVE) { // its sequencer goes on
-        s->free[r->in.engine] = begin + c->control_ns;
+    if (cost == COST_COLLECTIVE) {
+        s->free[isa_seq(&r->in)] = begin + c->control_ns;
         r->finish = s->queue[r->in.queue] = max_ns(begin, s->queue[r->in.queue]) + r->busy;
         return;
     }

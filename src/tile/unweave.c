@@ -29,7 +29,7 @@ typedef struct Thread { // an instruction
 typedef struct Weave {
     Thread *code; // of the stretch, as placed
     uint32_t n;
-    uint32_t head[ENG_COUNT]; // of each engine the first of what is left
+    uint32_t head[ISA_SEQS]; // of each sequencer the first of what is left
     uint32_t count[HAZ_SEMS]; // completions so far
 } Weave;
 
@@ -44,7 +44,7 @@ static bool is_plain(const IsaInst *in) {
 static Thread thread_of(const ShapeCode *c, uint32_t pc) {
     const IsaShape *s = &c->shapes.at[c->of.at[pc]];
     const uint32_t *record = &c->words.at[c->record_at.at[pc]];
-    Thread t = {.engine = s->in.engine, .sem = (uint8_t)isa_sem(&s->in), .wait_sem = {SEM_NONE, SEM_NONE}, .next = NONE};
+    Thread t = {.engine = (uint8_t)isa_seq(&s->in), .sem = (uint8_t)isa_sem(&s->in), .wait_sem = {SEM_NONE, SEM_NONE}, .next = NONE};
     for (int w = 0; w < 2; w++)
         if (s->at[w])
             t.wait_sem[w] = s->in.wait_sem[w], t.wait_val[w] = record[s->at[w] / 4];
@@ -54,7 +54,7 @@ static Thread thread_of(const ShapeCode *c, uint32_t pc) {
 // `order`: from the first of the stretch on. What products are sent for goes with the tile before: whoever executes several at a
 // time has it then without waiting.
 static bool weave_begin(Weave *v, const ShapeCode *code, uint32_t begin, const uint32_t *order, const uint32_t done[HAZ_SEMS]) {
-    uint32_t last[ENG_COUNT];
+    uint32_t last[ISA_SEQS];
     memcpy(v->count, done, sizeof v->count);
     memset(v->head, 0xff, sizeof v->head);
     for (uint32_t i = 0; i < v->n; i++) {
@@ -84,7 +84,7 @@ static bool may_be_next(const Weave *v, uint32_t i) {
 
 static uint32_t weave_take(Weave *v) {
     uint32_t best = NONE;
-    for (int e = 0; e < ENG_COUNT; e++) {
+    for (int e = 0; e < ISA_SEQS; e++) {
         uint32_t i = v->head[e];
         bool before = i != NONE && (best == NONE || v->code[i].order < v->code[best].order ||
                                     (v->code[i].order == v->code[best].order && i < best));

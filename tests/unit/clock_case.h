@@ -11,6 +11,11 @@
 
 #define CASE_HEAD ".scratch 67108864\n.arg f32[4096,4096]\n.result f32[4096,4096]\n"
 
+#define CASE_GATHER                                                                                                    \
+    ".kernel 0 stablehlo.all_gather (scratch[0]: f32[16384]) -> (scratch[65536]: f32[262144]) {all_gather_dim = 0, "   \
+    "channel_id = 0, replica_groups = x16[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], "                     \
+    "use_global_device_ids = false}\n"
+
 static inline const char *near(double have, double want, const char *what) {
     static char shown[200];
     if (fabs(have - want) <= 0.02 + 1e-5 * want) // picoseconds are rounded
@@ -25,6 +30,7 @@ typedef struct Nests {
     uint32_t trips[2]; // at most, of an outer loop and of one inside it
     bool meets;        // the cores of a pair, in the loops
     bool barriers;     // of all engines, here and there
+    bool gathers;      // kernel 0 is CASE_GATHER
     bool signals;      // semaphores of the program's own
     int label;
 } Nests;
@@ -40,6 +46,11 @@ static inline void nests_line(Nests *n, Buf *out) {
         "ldweights src=sbuf[0:0] stype=bf16 n0=128 n1=%u\n"
         "matmul dst=psum[0:0] src=sbuf[0:0] stype=bf16 n0=128 n1=256 n2=%u",
     };
+    if (n->gathers && rng_below(&n->seed, 5) == 0) {
+        buf_printf(out, "collective imm=0 queue=%u wait(vector-%u, q1-2)\n", 12 + rng_below(&n->seed, 2), rng_below(&n->seed, 3));
+        buf_printf(out, "vector: wait wait(q12-%u)\n", 1 + rng_below(&n->seed, 2));
+        return;
+    }
     static const char *const sems[] = {"tensor", "vector", "scalar", "gpsimd", "q0", "q1"};
     uint32_t kind = rng_below(&n->seed, 6), size = 1 + rng_below(&n->seed, kind == 5 ? 128 : 512);
 #pragma GCC diagnostic push

@@ -266,6 +266,24 @@ static void test_passes(void) {
     result("a pair's collective is one", near(c.total_ns, 9 + 1.5 * 67108864 / 2, "total"));
 }
 
+// Collectives wait in a sequencer of their own: the sync engine's next transfer does not wait with them.
+static void test_streams(void) {
+    const char *head = ".kernel 0 stablehlo.all_reduce (scratch[0]: f32[1024]) -> (scratch[4096]: f32[1024]) {channel_id = 0, replica_groups = x16[0, 1, 2, 3, 4, "
+                       "5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], use_global_device_ids = false} region(f32, f32, f32) inputs 2 { r2 = stablehlo.add r0, r1; return r2 }\n"
+                       "vector: tensor_copy dst=sbuf[0:0] src=sbuf[0:65536] dtype=f32 stype=f32 n0=128 n1=16384\n";
+    const char *load = "sync: dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=1 n1=8 s1=1 d1=1 queue=0\n";
+    Clock c = timed(arena_printf(&arena, "%scollective imm=0 queue=12 wait(vector>=1)\n%s", head, load), &trn2);
+    double load_ns = 0, coll_ns = 0;
+    for (uint32_t i = 0; i < c.events.n; i++)
+        *(c.events.at[i].track == ENG_COUNT ? &load_ns : &coll_ns) = c.events.at[i].begin_ns;
+    result("sync goes on beside a collective that waits", near(load_ns, 1000, "begin of the load"));
+    result("the collective waits", coll_ns > 16384 / 0.96 ? NULL : "it does not");
+    c = timed(arena_printf(&arena, "%sstream_wait queue=12 wait(vector>=1)\ncollective imm=0 queue=12\n%s", head, load), &trn2);
+    for (uint32_t i = 0; i < c.events.n; i++)
+        *(c.events.at[i].track == ENG_COUNT ? &load_ns : &coll_ns) = c.events.at[i].begin_ns;
+    result("so do both beside a stream_wait", load_ns == 1000 && coll_ns > 16384 / 0.96 ? NULL : "they do not");
+}
+
 // More devices than a machine has: the network's hops and bytes come on top, and never the other way round.
 static void test_machines(void) {
     Instance *rows;
@@ -355,12 +373,14 @@ static void test_fast_forward(int cores) {
 }
 
 #define SEED 7
-enum { ALONE, TWICE, SHARED, APART, KINDS }; // one core; two with one program; two that meet; two with loops of their own
+enum { ALONE, TWICE, SHARED, APART, GATHERS, PAIRS, KINDS }; // one core; two with one program; two that meet; two with loops of their own; one and two with collectives
 
 static Artifact *random_program(int kind, uint64_t *seed, Buf *text) {
-    Nests n = {.seed = *seed, .trips = {100, 100}, .meets = kind == SHARED, .signals = true};
+    Nests n = {.seed = *seed, .trips = {100, 100}, .meets = kind == SHARED, .gathers = kind >= GATHERS, .signals = true};
     buf_puts(text, CASE_HEAD);
-    for (int core = 0; core < (kind >= SHARED ? 2 : 1); core++) {
+    if (n.gathers)
+        buf_puts(text, CASE_GATHER);
+    for (int core = 0; core < (kind == SHARED || kind == APART || kind == PAIRS ? 2 : 1); core++) {
         n.shape = ~*seed + (core && kind == APART);
         if (core)
             buf_puts(text, "halt\n.core 1\n");
@@ -374,7 +394,8 @@ static Artifact *random_program(int kind, uint64_t *seed, Buf *text) {
 
 // Device loops: random nests, multiplied and stepped through.
 static void test_random_loops(int kind) {
-    static const char *const names[] = {"random device loops, multiplied and stepped", "… by two cores", "… by two that meet", "… by two that do not"};
+    static const char *const names[] = {"random device loops, multiplied and stepped", "… by two cores", "… by two that meet", "… by two that do not",
+                                        "… with collectives", "… by two with collectives"};
     const char *why = NULL;
     static char shown[200];
     uint64_t fast_steps = 0, slow_steps = 0;
@@ -382,7 +403,7 @@ static void test_random_loops(int kind) {
     for (int i = 0; i < (kind == ALONE ? 60 : 20) && !why; i++) {
         Buf text = {.arena = &arena};
         Artifact *art = random_program(kind, &seed, &text);
-        ClockOptions how = {.cores = kind == ALONE ? 1 : 2}, steps = {.cores = how.cores, .stepwise = true};
+        ClockOptions how = {.cores = kind == ALONE || kind == GATHERS ? 1 : 2}, steps = {.cores = how.cores, .stepwise = true};
         Clock fast, slow;
         clock_run(&ctx, &arena, art, i % 2 ? &trn1 : &trn2, &how, &fast);
         clock_run(&ctx, &arena, art, i % 2 ? &trn1 : &trn2, &steps, &slow);
@@ -549,6 +570,7 @@ int main(void) {
         test_dma();
         test_kernel();
         test_passes();
+        test_streams();
     test_machines();
         test_fast_forward(1);
         test_fast_forward(2);

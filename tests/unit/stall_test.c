@@ -112,6 +112,9 @@ static void test_random(int cores, uint64_t seed) {
     for (int i = 0; i < 60 && !why; i++) {
         Buf text = {.arena = &arena};
         buf_puts(&text, CASE_HEAD);
+        nests.gathers = i % 3 == 2;
+        if (nests.gathers)
+            buf_puts(&text, CASE_GATHER);
         nests.label = 0;
         nests_block(&nests, 0, &text);
         nests_block(&nests, 0, &text);

@@ -271,8 +271,8 @@ static void wait_own(ChipCheck *c, const IsaInst *in, int sem, int64_t n) {
         if (!one && at[count - 1].value != n)
             return;
         for (int u = 0; u < ORDER_ALL; u++)
-            if (at[i].known.n[u] > c->order.seq[in->engine].n[u])
-                c->order.seq[in->engine].n[u] = at[i].known.n[u];
+            if (at[i].known.n[u] > c->order.seq[isa_seq(in)].n[u])
+                c->order.seq[isa_seq(in)].n[u] = at[i].known.n[u];
         if (one && at[i].value >= n)
             return;
     }
@@ -389,7 +389,7 @@ otrn_status chip_check_step(ChipCheck *c, uint32_t pc, const int64_t *regs, char
     }
     do_signal(c, in, ord);
     if (in->op == ISA_BRANCH) // every sequencer follows it, so none goes on before it is decided
-        for (int e = 0; e < ENG_COUNT; e++)
+        for (int e = 0; e < ISA_SEQS; e++)
             order_join(&c->order, &c->order.seq[e], ENG_SYNC, ord);
     if (in->op == ISA_BARRIER) {
         order_barrier(&c->order);

@@ -436,6 +436,7 @@ static otrn_status execute_one(Chip *c, ChipProg *p, const IsaInst *in, uint8_t 
                                char *why, size_t why_bytes) {
     switch ((IsaCost)isa_rows[in->op].cost) {
     case COST_CONTROL:
+    case COST_STREAM:
     case COST_BARRIER:
     case COST_BRANCH:
     case COST_LOOP:

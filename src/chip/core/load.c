@@ -57,6 +57,7 @@ static _Noreturn void no_kernel(Ctx *ctx, const Artifact *art, uint32_t kern) {
 static bool executes(const IsaInst *in) {
     switch ((IsaCost)isa_rows[in->op].cost) {
     case COST_CONTROL:
+    case COST_STREAM:
     case COST_BARRIER:
     case COST_BRANCH:
     case COST_LOOP:

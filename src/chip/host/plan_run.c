@@ -118,7 +118,7 @@ PlanWork plan_work(const Chip *c, const ChipProg *p, const PlanRun *run, uint8_t
     for (uint32_t pc = run->first; pc < run->end; pc++) {
         const IsaInst *in = &art->code[pc];
         int cost = isa_rows[in->op].cost;
-        if (cost == COST_CONTROL || cost == COST_ACTLOAD || (spared && spared[pc] == PLAN_SPARED_RESULT))
+        if (cost == COST_CONTROL || cost == COST_STREAM || cost == COST_ACTLOAD || (spared && spared[pc] == PLAN_SPARED_RESULT))
             continue;
         if (o < end && o->pc == pc && o->slot == PLAN_SKIP) {
             o++;

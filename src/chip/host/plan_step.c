@@ -46,7 +46,7 @@ static uint8_t row_slots(int op) {
 bool plan_is_product(const IsaInst *in) { return in->op == ISA_LDWEIGHTS || in->op == ISA_MATMUL; }
 
 bool plan_is_idle(const IsaInst *in) {
-    return in->op == ISA_NOP || in->op == ISA_WAIT || in->op == ISA_ACT_LOAD;
+    return in->op == ISA_NOP || in->op == ISA_WAIT || in->op == ISA_STREAM_WAIT || in->op == ISA_ACT_LOAD;
 }
 
 static bool has_terms(const IsaInst *in) { return in->reg_d[0] || in->reg_s[0] || in->reg_t[0]; }

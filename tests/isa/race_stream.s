@@ -1,0 +1,12 @@
+# --check: a collective waits in its stream's sequencer; what stands behind it in sync's code has not waited.
+.input x f32[4]
+.output y f32[4]
+.output z f32[4]
+.tensor t f32[4]
+.sbuf a f32[1,4]
+.kernel 0 stablehlo.all_reduce (scratch[0]: f32[4]) -> (result0[0]: f32[4]) {channel_id = 0, replica_groups = x1[0], use_global_device_ids = false} region(f32, f32, f32) inputs 2 { r2 = stablehlo.add r0, r1; return r2 }
+sync: dma a, x queue=0
+gpsimd: dma t, a queue=1 wait(q0>=1)
+sync: collective imm=0 queue=12 wait(q1>=1)
+sync: dma z, t queue=2
+# error race: instruction 3 (sync: dma, line 11) reads scratch[0]
