@@ -158,6 +158,9 @@ accuracy: all
 
 table: all $(call bin,examples/c/price_program.c)
 	$(PYTHON) scripts/table.py --otrn=$(BUILD)/otrn --folder=$(BUILD)/table $(if $(T),--only='$(T)')
+gpt-same: all
+	$(PYTHON) scripts/gpt_same.py --otrn=$(BUILD)/otrn
+
 models: all
 	$(PYTHON) scripts/models.py --otrn=$(BUILD)/otrn --folder=$(BUILD)/models $(if $(T),--only='$(T)')
 
@@ -256,6 +259,6 @@ arm64: # a compile check of the portable paths
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: s3 power-cut kill-train all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table products attention zoo same bench namespaces launchers ranks opinfo eager unedited wheel-check recipes abi install uninstall format arm64 clean levels composition
+.PHONY: gpt-same s3 power-cut kill-train all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table products attention zoo same bench namespaces launchers ranks opinfo eager unedited wheel-check recipes abi install uninstall format arm64 clean levels composition
 .SECONDARY:
 -include $(shell find $(BUILD)/obj $(BUILD)/levels/obj -name '*.d' 2>/dev/null)

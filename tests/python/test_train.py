@@ -3,6 +3,7 @@
 
 import json
 import subprocess
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -10,8 +11,10 @@ import numpy as np
 import pytest
 from conftest import OTRN, ROOT
 
-M64 = (1 << 64) - 1
-SIZES = {"layers": 2, "dim": 32, "heads": 2, "seq": 16, "batch": 4}
+sys.path.insert(0, str(ROOT / "scripts"))
+import gpt_same
+
+SIZES = {"layers": 2, "dim": 32, "heads": 2, "vocab": 256, "seq": 16, "batch": 4}
 
 
 def otrn(*words):
@@ -20,124 +23,9 @@ def otrn(*words):
     return done.stdout
 
 
-def tensors(folder):
-    """The safetensors of a checkpoint, read by hand: the format is the point."""
-    found = {}
-    for path in sorted(folder.glob("*.safetensors")):
-        raw = path.read_bytes()
-        n = int.from_bytes(raw[:8], "little")
-        for name, row in json.loads(raw[8 : 8 + n]).items():
-            a, b = row["data_offsets"]
-            assert row["dtype"] == "F32"
-            found[name] = np.frombuffer(raw[8 + n + a : 8 + n + b], np.float32).reshape(row["shape"])
-    return found
-
-
-# --- the order of samples, as src/train/random.h and data.c have it -----------------------------------
-
-
-def mix(h):
-    h = (h ^ h >> 30) * 0xBF58476D1CE4E5B9 & M64
-    h = (h ^ h >> 27) * 0x94D049BB133111EB & M64
-    return h ^ h >> 31
-
-
-def random_at(seed, stream, i):
-    key = mix((seed * 0x9E3779B97F4A7C15 + mix(stream + 0x632BE59BD9B4E019 & M64)) & M64)
-    return mix((key + (i + 1) * 0x9E3779B97F4A7C15) & M64)
-
-
-def order(seed, epoch, i, count):
-    half = 1
-    while half < 31 and 1 << 2 * half < count:
-        half += 1
-    mask = (1 << half) - 1
-    while True:
-        left, right = i >> half, i & mask
-        for round in range(4):
-            left, right = right, left ^ (random_at(seed ^ epoch << 32, (1 << 20) + (round << 24), right) & mask)
-        i = left << half | right
-        if i < count:
-            return i
-
-
-def window(text, seed, n, length):
-    count = len(text) // length - 1
-    epoch = n // count
-    at = random_at(seed, (1 << 20) + 1, epoch) % length + order(seed, epoch, n % count, count) * length
-    return np.frombuffer(text[at : at + length], np.uint8).astype(np.int32)
-
-
-def batch(text, seed, step, rows, seq):
-    both = np.stack([window(text, seed, step * rows + r, seq + 1) for r in range(rows)])
-    return both[:, :-1], both[:, 1:]
-
-
-# --- the model -----------------------------------------------------------------------------------------
-
-
-def dense(p, name, x):
-    return x @ p[name + ".weight"] + p[name + ".bias"]
-
-
-def norm(p, name, x):
-    mean, var = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
-    return (x - mean) / jnp.sqrt(var + 1e-5) * p[name + ".weight"] + p[name + ".bias"]
-
-
-def loss_of(p, x, y, layers, heads):
-    rows, seq = x.shape
-    h = p["tokens.weight"][x] + p["places.weight"]
-    mask = jnp.tril(jnp.ones((seq, seq), bool))
-    for i in range(layers):
-        at = f"layers.{i}"
-        n = norm(p, at + ".norm1", h)
-        q, k, v = (
-            dense(p, f"{at}.attention.{w}", n).reshape(rows, seq, heads, -1).swapaxes(1, 2) for w in "qkv"
-        )
-        scores = jnp.where(mask, q @ k.swapaxes(2, 3) / np.sqrt(q.shape[-1]), -1e30)
-        mixed = (jax.nn.softmax(scores) @ v).swapaxes(1, 2).reshape(rows, seq, -1)
-        h = h + dense(p, at + ".attention.out", mixed)
-        wide = jax.nn.gelu(dense(p, at + ".up", norm(p, at + ".norm2", h)), approximate=True)
-        h = h + dense(p, at + ".down", wide)
-    logits = norm(p, "norm", h) @ p["tokens.weight"].T
-    return -jnp.take_along_axis(jax.nn.log_softmax(logits), y[..., None], -1).mean()
-
-
-def adamw(p, m, v, g, step, rate):
-    length = jnp.sqrt(sum(jnp.sum(a * a) for a in g.values()))
-    g = {k: a * jnp.minimum(1.0, 1.0 / (length + 1e-6)) for k, a in g.items()}
-    m = {k: 0.9 * m[k] + 0.1 * g[k] for k in p}
-    v = {k: 0.95 * v[k] + 0.05 * g[k] ** 2 for k in p}
-    c1, c2 = 1 / (1 - 0.9 ** (step + 1)), 1 / (1 - 0.95 ** (step + 1))
-    new = {}
-    for k in p:
-        by = m[k] * c1 / (jnp.sqrt(v[k] * c2) + 1e-8) + (0.1 * p[k] if p[k].ndim > 1 else 0)
-        new[k] = p[k] - rate * by
-    return new, m, v
-
-
-def test_gpt_steps_equal_jax(tmp_path, cpu):
-    """Six steps of the GPT: from the checkpoint behind the first, JAX makes the same five."""
-    text = (ROOT / "LICENSE").read_bytes()
-    words = [f"--{k}={v}" for k, v in SIZES.items()]
-    otrn("train", f"--data={ROOT}/LICENSE", *words, "--steps=6", "--schedule=constant", "--warmup=0", "--seed=3", "--sample=0",
-         f"--checkpoint={tmp_path}/run", "--checkpoint-every=1", "--keep=0", f"--log={tmp_path}/log")  # fmt: skip
-    log = [json.loads(line) for line in open(tmp_path / "log")][1:]
-    first = tensors(tmp_path / "run" / "step-00000001")
-    names = [k for k in first if not k.endswith((".m", ".v"))]
-    update = jax.jit(adamw)
-    gradient = jax.jit(jax.value_and_grad(loss_of), static_argnums=(3, 4))
-    with jax.default_device(cpu):
-        p, m, v = ({k: jnp.asarray(first[k + end]) for k in names} for end in ("", ".m", ".v"))
-        for step in range(1, 6):
-            x, y = batch(text, 3, step, SIZES["batch"], SIZES["seq"])
-            loss, g = gradient(p, x, y, SIZES["layers"], SIZES["heads"])
-            assert abs(float(loss) - log[step]["loss"]) < 1e-5 * abs(float(loss))
-            p, m, v = update(p, m, v, g, step, 1e-3)
-    last = tensors(tmp_path / "run" / "step-00000006")
-    for k in names:
-        np.testing.assert_allclose(last[k], p[k], atol=2e-5, rtol=1e-4, err_msg=k)
+def test_gpt_steps_equal_jax(tmp_path):
+    """From the checkpoint behind the first step JAX makes the same five; `make gpt-same` does it with GPT-2 124M and 20."""
+    assert gpt_same.compare(str(OTRN), tmp_path, SIZES, 5, ["jax"], rate=1e-3) == []
 
 
 def test_exported_step_trains_and_resumes(tmp_path, cpu):
@@ -174,11 +62,11 @@ def test_exported_step_trains_and_resumes(tmp_path, cpu):
     file = "step-00000006/shard-00000-of-00001.safetensors"
     assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
     log = [json.loads(line) for line in open(tmp_path / "log")][1:]
-    text = (ROOT / "LICENSE").read_bytes()
+    text = np.frombuffer((ROOT / "LICENSE").read_bytes(), np.uint8)
     fast = jax.jit(step)
     with jax.default_device(cpu):
         for i in range(6):
-            x, y = batch(text, 0, i, 4, 8)
+            x, y = gpt_same.batch(text, 0, i, 4, 8)
             state, loss = fast(state, {"x": x, "y": y})
             assert abs(float(loss) - log[i]["loss"]) < 1e-5 * abs(float(loss))
 
