@@ -218,7 +218,7 @@ void feed_state(Train *t) {
             checkpoint_feed(t, p, b);
         } else if (p->file) {
             file_feed(t, p, b);
-        } else if ((p->type.dtype == DT_F32 || p->type.dtype == DT_F64) && (p->kind == PORT_PARAMETER || p->kind == PORT_STATE)) {
+        } else if ((p->type.dtype == DT_F32 || p->type.dtype == DT_F64) && (p->scale > 0 || p->fill != 0)) { // else it is zero already
             for (size_t k = 0; k < b->bytes / otrn_dtype_bytes(p->type.dtype); k++)
                 put_real(b, p->type.dtype, k, p->scale > 0 ? p->scale * random_bell((uint64_t)t->recipe.seed, STREAM_WEIGHTS + i, k) : p->fill);
         }

@@ -73,27 +73,27 @@ static void memory_make(Train *t) {
         bytes += rounded(otrn_type_bytes(otrn_exe_arg_type(t->exe, i)));
     for (size_t i = 0; i < nr; i++)
         bytes += in_place(t, i, &arg) ? 0 : rounded(otrn_type_bytes(otrn_exe_result_type(t->exe, i)));
-    t->memory = bytes < SIZE_MAX / devices ? aligned_alloc(ALIGN, bytes * devices + ALIGN) : NULL;
+    t->memory = bytes < SIZE_MAX / devices - ALIGN ? calloc(1, bytes * devices + ALIGN) : NULL; // zero, and no page of it is touched yet
     if (!t->memory) {
         ctx_hint(t->ctx, "a smaller --batch, or a smaller model, takes less");
         ctx_fail(t->ctx, OTRN_NOMEM, NO_PLACE, "no host memory for the state of the step: %zu bytes", bytes * devices);
     }
+    uint8_t *from = (uint8_t *)rounded((uintptr_t)t->memory);
     t->args = ARENA_NEWN(t->arena, otrn_buffer, na * devices + 1);
     t->results = ARENA_NEWN(t->arena, otrn_buffer, nr * devices + 1);
     for (size_t d = 0; d < devices; d++) {
         for (size_t i = 0; i < na; i++) {
             size_t n = otrn_type_bytes(otrn_exe_arg_type(t->exe, i));
-            t->args[d * na + i] = (otrn_buffer){(uint8_t *)t->memory + at, n};
+            t->args[d * na + i] = (otrn_buffer){from + at, n};
             at += rounded(n);
         }
         for (size_t i = 0; i < nr; i++) {
             size_t n = otrn_type_bytes(otrn_exe_result_type(t->exe, i));
             bool same = in_place(t, i, &arg);
-            t->results[d * nr + i] = same ? t->args[d * na + arg] : (otrn_buffer){(uint8_t *)t->memory + at, n};
+            t->results[d * nr + i] = same ? t->args[d * na + arg] : (otrn_buffer){from + at, n};
             at += same ? 0 : rounded(n);
         }
     }
-    memset(t->memory, 0, bytes * devices);
 }
 
 static void state_make(Train *t) {

@@ -5,10 +5,15 @@
 // again by itself, later and later; a save that comes meanwhile puts the newer state in the older one's place.
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "train/checkpoint.h"
 
+#ifndef MADV_HUGEPAGE
+#define MADV_HUGEPAGE 0
+#endif
+#define HUGE_PAGE ((size_t)2 << 20)
 #define RETRY_FIRST_S 1u // doubles
 #define RETRY_MAX_S 30u
 #define FINISH_TRIES 6u  // of the last save, where waiting may help: about half a minute besides their own time
@@ -73,9 +78,10 @@ void saver_begin(Ctx *ctx, Arena *a, Saver *s, Store *store, uint64_t keep, int6
     s->copy = ARENA_NEWN(a, Tensor, count + 1);
     for (size_t i = 0; i < count; i++)
         s->bytes += live[i].bytes;
-    s->memory = malloc(s->bytes + 1);
+    s->memory = aligned_alloc(HUGE_PAGE, (s->bytes / HUGE_PAGE + 1) * HUGE_PAGE);
     if (!s->memory)
         ctx_fail(ctx, OTRN_NOMEM, NO_PLACE, "no memory for a copy of the state (%zu bytes)", s->bytes);
+    madvise(s->memory, (s->bytes / HUGE_PAGE + 1) * HUGE_PAGE, MADV_HUGEPAGE); // the first copy touches all of it, while the step waits
     size_t at = 0;
     for (size_t i = 0; i < count; i++) {
         s->copy[i] = live[i];
