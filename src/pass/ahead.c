@@ -126,6 +126,8 @@ static void ahead_region(void *pass, RegionId r) {
         }
         put(a, op_at(a, r, i));
     }
+    assert(a->ops.n == n); // the same ops, each once
+    assert(hlo_at(a->h, a->ops.at[n - 1])->code == HLO_RETURN);
     for (uint32_t i = 0; i < n; i++)
         a->h->regions.at[r].ops.at[i] = a->ops.at[i];
 }

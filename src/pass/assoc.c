@@ -81,6 +81,7 @@ static bool find_dot(const Hlo *h, Factors *f, ValueId v) {
             const int64_t *p = hlo_ints(op, AK_PERMUTATION, &n);
             for (int i = 0; i < rank; i++)
                 perm[i] = p[perm[i]];
+            assert(n == (uint32_t)rank);
         } else if (op->code != HLO_CONVERT) {
             break;
         }
@@ -136,6 +137,7 @@ typedef struct Sides { // of a product with v: of the other operand and the resu
 
 static void sides_of(const Hlo *h, const HloOp *op, uint32_t v, Sides *s) {
     *s = (Sides){.op = op, .v = v};
+    assert(op->code == HLO_DOT_GENERAL && v < 2);
     uint32_t nb, nc, at = 0;
     const int64_t *b[2] = {hlo_ints(op, AK_LHS_BATCHING_DIMENSIONS, &nb), hlo_ints(op, AK_RHS_BATCHING_DIMENSIONS, &nb)};
     const int64_t *c[2] = {hlo_ints(op, AK_LHS_CONTRACTING_DIMENSIONS, &nc), hlo_ints(op, AK_RHS_CONTRACTING_DIMENSIONS, &nc)};
@@ -151,6 +153,7 @@ static void sides_of(const Hlo *h, const HloOp *op, uint32_t v, Sides *s) {
         for (uint32_t i = 0; i < n; i++)
             s->of[at++] = side == v ? -1 - dims[i] : dims[i];
     }
+    assert(at == hlo_value_type(h, op->results)->rank);
 }
 
 // Dimensions of a for those of o; those that are summed are named. p: the product a v, o: y v. Rows of both are y's.
@@ -257,6 +260,8 @@ static ValueId inner_product(Assoc *s, ValueId a, ValueId o, const int64_t *perm
     for (int i = 0; i < rank; i++) // those of o that stay, in its order
         if (!among(over, nover, i))
             order[nkept++] = left[to[i]];
+    assert(nsums == nover);
+    assert(nkept == nleft);
     a = walk_convert(&s->w, a, DT_F32);
     o = walk_convert(&s->w, turned_alike(s, o, from, before), DT_F32);
     ValueId r = sum(&s->w, walk_binary(&s->w, HLO_MULTIPLY, a, o), sums, nsums);
@@ -268,6 +273,7 @@ static ValueId inner_product(Assoc *s, ValueId a, ValueId o, const int64_t *perm
 // A number per row without the columns it was broadcast along.
 static ValueId per_row(Walk *w, ValueId v, TypeId type) {
     const Hlo *h = w->hlo;
+    assert(is_per_row(h, v));
     HloOp op = *hlo_def(h, v);
     ValueId from = hlo_operand(h, &op, 0);
     HloType t = *hlo_value_type(h, from);

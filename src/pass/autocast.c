@@ -182,6 +182,7 @@ static bool is_plain(const Cast *k, const HloOp *op) {
 }
 
 static void narrow_operands(Cast *k, OpId id, int dtype) {
+    assert(dtype != DT_F32 && dtype_is_float(dtype));
     for (uint32_t i = 0; i < hlo_at(k->h, id)->noperands; i++) {
         HloOp op = *hlo_at(k->h, id);
         ValueId v = hlo_operand(k->h, &op, i);
@@ -194,6 +195,7 @@ static void narrow_operands(Cast *k, OpId id, int dtype) {
 
 // The op computes in dtype from here on; whoever uses its results sees them widened again.
 static void narrow_results(Cast *k, OpId id, int dtype) {
+    assert(dtype != DT_F32 && !hlo_at(k->h, id)->nregions); // what a region computes would not change
     HloOp op = *hlo_at(k->h, id);
     for (uint32_t i = 0; i < op.nresults; i++) {
         ValueId v = op.results + i;

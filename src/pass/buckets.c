@@ -194,6 +194,8 @@ static OpId join(Buckets *b, const Bucket *k) {
         operands[i] = b->w.repl.at[hlo_operand(h, hlo_at(h, k->ops.at[i]), 0)];
         types[i] = h->values.at[hlo_at(h, k->ops.at[i])->results].type;
     }
+    assert(k->ops.n && k->ops.n <= MEMBERS_MAX);
+    assert(k->from <= k->to);
     const HloOp like = *hlo_at(h, k->ops.at[0]);
     OpId id = hlo_op(h, like.code, like.loc, k->ops.n, operands, k->ops.n, types);
     HloOp *op = hlo_at(h, id);

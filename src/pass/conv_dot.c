@@ -71,6 +71,7 @@ static bool label(const ConvForm *f, Dim *x, Dim *w, Dim *y) {
 
 static ValueId flat(Walk *walk, ValueId v, bool first_summed, int64_t summed) {
     const HloType *t = hlo_value_type(walk->hlo, v);
+    assert(summed > 0 && t->elems % summed == 0);
     int64_t dims[2] = {t->elems / summed, summed};
     if (first_summed)
         dims[0] = summed, dims[1] = t->elems / summed;
@@ -79,6 +80,7 @@ static ValueId flat(Walk *walk, ValueId v, bool first_summed, int64_t summed) {
 
 ValueId conv_as_dot(Walk *walk, OpId id, const ConvForm *f) {
     Hlo *h = walk->hlo;
+    assert(hlo_at(h, id)->code == HLO_CONVOLUTION);
     HloOp op = *hlo_at(h, id);
     ValueId in[2] = {hlo_operand(h, &op, 0), hlo_operand(h, &op, 1)};
     const HloType *y = hlo_value_type(h, op.results), *x = hlo_value_type(h, in[0]), *w = hlo_value_type(h, in[1]);
@@ -103,6 +105,7 @@ ValueId conv_as_dot(Walk *walk, OpId id, const ConvForm *f) {
     }
     const HloType *l = hlo_value_type(h, in[swapped]), *r = hlo_value_type(h, in[!swapped]);
     TypeId type = hlo_type_tensor(h, y->dtype, 2, (int64_t[]){l->elems / summed, r->elems / summed});
+    assert(hlo_type(h, type)->elems == hlo_value_type(h, op.results)->elems);
     DotPairs by = {.nc = 1, .lc = &at[swapped], .rc = &at[!swapped]};
     ValueId made = walk_push(walk, hlo_op_dot(h, op.loc, in[swapped], in[!swapped], by, type, hlo_attr(&op, AK_PRECISION_CONFIG)));
     y = hlo_value_type(h, op.results);

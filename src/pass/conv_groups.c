@@ -86,9 +86,11 @@ OpId conv_packed(Walk *walk, OpId id, const ConvForm *f, ConvPicked *picked) {
     *picked = (ConvPicked){0};
     if (p.groups < 2 || y.rank >= OTRN_MAX_RANK || w.elems >= INT32_MAX / PACK)
         return 0;
+    assert(w.dims[f->kernel_out] % p.groups == 0);
     p.outs = w.dims[f->kernel_out] / p.groups;
     int64_t ins = by_batch ? y.dims[f->out_batch] : w.dims[f->kernel_in];
     p.size = pack_size(p.groups, ins, p.outs);
+    assert(p.groups % p.size == 0);
     double work = (double)y.elems * (double)(w.elems / w.dims[f->kernel_out]);
     int64_t places = by_batch ? w.elems / w.dims[f->kernel_out] : y.elems / y.dims[f->out_feature];
     if (p.size < 2 || ins < 2 || p.outs < 2 || work < WORK_MIN || places < PLACES_MIN * p.size)
@@ -110,6 +112,8 @@ OpId conv_packed(Walk *walk, OpId id, const ConvForm *f, ConvPicked *picked) {
 ValueId conv_pick(Walk *walk, OpId from, ValueId v, const ConvPicked *picked) {
     Hlo *h = walk->hlo;
     Pack p = {.w = walk, .h = h, .op = *hlo_at(h, from), .size = picked->size, .groups = picked->groups, .outs = picked->outs};
+    assert(picked->size > 1 && picked->groups % picked->size == 0);
+    assert(hlo_value_type(h, v)->elems == picked->size * hlo_value_type(h, p.op.results)->elems);
     TypeId type = h->values.at[p.op.results].type;
     const HloType *t = hlo_type(h, type);
     int64_t dims[OTRN_MAX_RANK];

@@ -70,6 +70,7 @@ static void pad_input(Walk *w, OpId id, const ConvForm *f) {
         high[a->in_dim] = last - (a->in - 1);
         dims[a->in_dim] = last - first + 1;
         int64_t inside = (last - first) * a->in_gap + 1; // of the dilated input
+        assert(inside >= 1 && dims[a->in_dim] >= 1);
         padding[2 * i] = a->low + first * a->in_gap;
         padding[2 * i + 1] = (a->out - 1) * a->stride + (a->kernel - 1) * a->kernel_gap + 1 - inside - padding[2 * i];
     }
@@ -142,6 +143,7 @@ static void reorder(Hlo *h, OpId id, const Order *o, bool space_first, int64_t *
         to[i] = at + i;
         perm[at + i] = space[i];
     }
+    assert(first != second && was_first != was_second);
     hlo_attr_slot(h, id, o->first)->i = first;
     hlo_attr_slot(h, id, o->second)->i = second;
     hlo_set_ints(h, id, o->space, to, n);
@@ -235,6 +237,7 @@ static ValueId canon(Walk *w, OpId id) {
         h->operands.at[op.operands + i] = wide;
     }
     conv_read(h, hlo_at(h, id), &f);
+    assert(hlo_value_type(h, hlo_operand(h, hlo_at(h, id), 0))->dtype == hlo_value_type(h, hlo_operand(h, hlo_at(h, id), 1))->dtype);
     ConvPicked picked;
     OpId packed = conv_packed(w, id, &f, &picked);
     if (packed) {

@@ -21,6 +21,7 @@ static bool is_count(const HloType *t) { return hlo_has_elems(t) && dtype_is_int
 
 // Inside what the type holds, and of fewer than 32 bits: nothing wraps.
 static bool reach(const HloType *t, const Affine *a, int64_t *least, int64_t *most) {
+    assert(t->elems > 0);
     __int128 lo = a->add, hi = a->add;
     for (int i = 0; i < t->rank; i++)
         *(a->by[i] < 0 ? &lo : &hi) += (__int128)a->by[i] * (t->dims[i] - 1);
@@ -44,6 +45,7 @@ static bool affine_op(const Hlo *h, const HloOp *op, int depth, Affine *out) {
     case HLO_BROADCAST_IN_DIM: {
         const HloType *in = hlo_value_type(h, x);
         const int64_t *dims = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
+        assert(n == in->rank);
         if (!affine(h, x, depth, &b))
             return false;
         for (uint32_t i = 0; i < n; i++)

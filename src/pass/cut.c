@@ -5,6 +5,7 @@
 #include <assert.h>
 
 void cut_init(Cut *g, Arena *a, uint32_t nodes) {
+    assert(nodes >= 2);
     *g = (Cut){.arena = a};
     for (uint32_t i = 0; i < nodes; i++)
         VEC_PUSH(a, &g->first, 0);
@@ -57,6 +58,8 @@ static int64_t send(Cut *g, uint32_t node, uint32_t sink, int64_t most, const ui
 int64_t cut_make(Cut *g, uint32_t source, uint32_t sink, bool *side) {
     uint32_t n = g->first.n, *layer = ARENA_NEWN(g->arena, uint32_t, n), *queue = ARENA_NEWN(g->arena, uint32_t, n);
     int64_t total = 0, sent;
+    assert(source != sink);
+    assert(source < n && sink < n);
     for (find_layers(g, source, layer, queue); layer[sink]; find_layers(g, source, layer, queue)) {
         for (uint32_t i = 0; i < n; i++)
             queue[i] = g->first.at[i];
@@ -65,5 +68,6 @@ int64_t cut_make(Cut *g, uint32_t source, uint32_t sink, bool *side) {
     }
     for (uint32_t i = 0; i < n; i++)
         side[i] = layer[i] != 0;
+    assert(side[source] && !side[sink]);
     return total;
 }

@@ -85,6 +85,11 @@ static void order_operand(Walk *w, OpId id, bool rhs) {
     h->operands.at[op.operands + rhs] = ordered;
     set_iota(h, id, batch_keys[rhs], 0, nb);
     set_iota(h, id, contract_keys[rhs], last ? nb : nb + nf, nc);
+    const HloType *now = hlo_value_type(h, ordered);
+    c = hlo_ints(hlo_at(h, id), contract_keys[rhs], &nc);
+    assert(dot_group(now, c, nc, &size, &stride)); // what it was for
+    assert(now->elems == t.elems);
+    (void)now, (void)c;
 }
 
 static void canon(Walk *w, OpId id) {
@@ -97,6 +102,7 @@ static void canon(Walk *w, OpId id) {
         ValueId wide = walk_convert(w, hlo_operand(h, &op, i), DT_F32);
         h->operands.at[op.operands + i] = wide; // after the call: a new op may move the table
     }
+    assert(hlo_value_type(h, hlo_operand(h, hlo_at(h, id), 0))->dtype == hlo_value_type(h, hlo_operand(h, hlo_at(h, id), 1))->dtype);
     hlo_op_own_attrs(h, id);
     order_pairs(h, id);
     order_operand(w, id, false);

@@ -66,6 +66,7 @@ typedef struct Fraction { // a uniform number: m * 2^-bits
 
 // b >> (32 - bits).
 static Fraction shifted(const Hlo *h, ValueId m, int bits) {
+    assert(bits > 0 && bits <= WHOLE);
     const HloOp *shift = m ? hlo_def(h, m) : NULL;
     bool ok = shift && shift->code == HLO_SHIFT_RIGHT_LOGICAL && is_word(h, hlo_operand(h, shift, 1), 32 - (uint32_t)bits);
     return (Fraction){ok ? m : 0, bits};
@@ -126,6 +127,7 @@ static int64_t swapped(int64_t direction) {
 // --- draws -------------------------------------------------------------------------------------------
 
 static ValueId put_draw(Walk *w, ValueId state, TypeId type, int64_t direction, int64_t bound) {
+    assert(hlo_value_type(w->hlo, state)->dtype == DT_UI64 && hlo_value_type(w->hlo, state)->elems == 2);
     OpId made = hlo_op(w->hlo, HLO_DRAW, w->loc, 1, &state, 1, &type);
     hlo_set_int(w->hlo, made, AK_COMPARISON_DIRECTION, direction);
     hlo_set_int(w->hlo, made, AK_BOUND, bound);
@@ -171,6 +173,7 @@ static ValueId compare(Walk *w, const HloOp *op) {
     bool below = direction == CMP_LT || direction == CMP_LE, whole = direction == CMP_LT || direction == CMP_GE;
     double at = ldexp((double)p, f.bits), bound = whole ? ceil(at) : floor(at) + 1; // m < bound, or m >= bound
     bound = fmin(fmax(bound, 0), 1 << f.bits);
+    assert(f.bits <= DRAW_BITS);
     ValueId state = drawn_from(h, f);
     if (state)
         return put_draw(w, state, h->values.at[op->results].type, below ? CMP_LT : CMP_GE, (int64_t)bound << (DRAW_BITS - f.bits));

@@ -92,6 +92,8 @@ bool epilogue_suits(const Users *u, OpId id, uint32_t index, Epilogue *out) {
 }
 
 bool epilogue_is_ready(const Users *u, const Epilogue *p) {
+    assert(hlo_at(u->h, p->rows)->code == HLO_ROWS && p->index < hlo_at(u->h, p->rows)->noperands);
+    assert(hlo_at(u->h, p->dot)->code == HLO_DOT_GENERAL);
     const HloOp *rows = hlo_at(u->h, p->rows);
     for (uint32_t i = 0; i < rows->noperands; i++)
         if (i != p->index && !users_there_before(u, hlo_operand(u->h, rows, i), p->dot))

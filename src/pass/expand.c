@@ -31,6 +31,7 @@ static int64_t letter_dim(const Term *t, char c) { // -1 when it has none of tha
 }
 
 static int64_t letter_size(const Expand *x, const Term *t, char c) {
+    assert(letter_dim(t, c) >= 0);
     return hlo_value_type(x->h, t->v)->dims[letter_dim(t, c)];
 }
 
@@ -136,6 +137,7 @@ static void sum_out(Expand *x, Term *t, const Term *a, const Term *b) {
 }
 
 static ValueId put_in_order(Expand *x, const Term *t, const Term *want) {
+    assert(t->n == want->n); // nothing is left to sum
     int64_t perm[OTRN_MAX_RANK];
     bool same = true;
     for (int i = 0; i < want->n; i++) {
@@ -170,6 +172,7 @@ static Term product(Expand *x, const Term *l, const Term *r, const Term *result)
         if (letter_dim(l, r->letter[i]) < 0)
             out.letter[out.n++] = r->letter[i];
     TypeId type = type_of(x, hlo_value_type(x->h, result->v)->dtype, &out, l, r);
+    assert(out.n == result->n);
     out.v = expand_push(x, hlo_op_dot(x->h, hlo_at(x->h, x->id)->loc, l->v, r->v, (DotPairs){nb, nc, lb, rb, lc, rc}, type, NULL));
     return out;
 }
@@ -218,6 +221,7 @@ static ValueId expand_index_select(Expand *x) {
     if (a.dims[dim] == 0) // nothing to pick from: the specification leaves it open
         hlo_fail(h, x->id, OTRN_UNSUPPORTED, "picks from a dimension of size 0");
     OpId id = expand_make(x, HLO_GATHER, 2, in, h->values.at[op.results].type);
+    assert(n + index.rank - nb + nb == hlo_value_type(h, op.results)->rank);
     hlo_set_ints(x->h, id, AK_OFFSET_DIMS, offset, n);
     hlo_set_ints(x->h, id, AK_COLLAPSED_SLICE_DIMS, &dim, 1);
     hlo_set_ints(x->h, id, AK_START_INDEX_MAP, &dim, 1);
@@ -249,6 +253,7 @@ static void expand_visit(void *pass, OpId id) {
 }
 
 void expand_body(Compile *c, RegionId body) {
+    assert(body);
     Expand x = {.c = c, .h = c->hlo};
     walk_init(&x.w, c);
     walk_rewrite(&x.w, body, WALK_ALL, expand_visit, &x);

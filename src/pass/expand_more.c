@@ -86,6 +86,7 @@ static OpList list_begin(Expand *x) {
 }
 
 static void list_end(Expand *x, RegionId r, OpList outer, const ValueId *results, uint32_t n) {
+    assert(x->h->regions.at[r].ops.n == 0); // a region is filled once
     for (uint32_t i = 0; i < x->w.out.n; i++)
         hlo_region_push(x->h, r, x->w.out.at[i]);
     hlo_region_push(x->h, r, hlo_op(x->h, HLO_RETURN, hlo_at(x->h, x->id)->loc, n, results, 0, NULL));
@@ -131,6 +132,7 @@ static ValueId first_elements(Expand *x, ValueId v, TypeId type) {
     const HloType *t = hlo_type(x->h, type);
     for (int d = 0; d < t->rank; d++)
         ones[d] = 1;
+    assert(t->rank == hlo_value_type(x->h, v)->rank);
     OpId id = expand_make(x, HLO_SLICE, 1, &v, type);
     hlo_set_ints(x->h, id, AK_START_INDICES, zeros, t->rank);
     hlo_set_ints(x->h, id, AK_LIMIT_INDICES, hlo_type(x->h, type)->dims, t->rank);
@@ -213,6 +215,7 @@ static ValueId ragged_sources(Expand *x, const RaggedSend *s, const HloOp *op, i
     static const int64_t along = 1;
     Hlo *h = x->h;
     TypeId list = hlo_type_tensor(h, DT_I32, 1, &s->pieces), table = hlo_type_tensor(h, DT_I32, 2, (int64_t[]){nout, s->pieces});
+    assert(s->devices > 0 && s->pieces % s->devices == 0);
     ValueId start = of_arrivals(x, s, hlo_operand(h, op, 2)), size = of_arrivals(x, s, hlo_operand(h, op, 3));
     ValueId place = of_arrivals(x, s, hlo_operand(h, op, 4));
     ValueId each = broadcast(x, constant(x, DT_I32, (double)(s->pieces / s->devices)), list, NULL, 0);
@@ -349,11 +352,13 @@ static void scan_body(Expand *x, const Scan *s, RegionId to, ValueId *results) {
         walk_replace(&x->w, body_args + i, scan_slice(x, s, hlo_operand(h, &s->op, i), at, zero));
     for (uint32_t i = 0; i < s->ncarries; i++)
         walk_replace(&x->w, body_args + s->ninputs + i, args + 1 + s->noutputs + i);
+    assert(h->regions.at[s->body].nargs == s->ninputs + s->ncarries);
     walk_region(&x->w, s->body);
     uint32_t n = h->regions.at[s->body].ops.n;
     for (uint32_t i = 0; i + 1 < n; i++)
         expand_push(x, h->regions.at[s->body].ops.at[i]);
     HloOp ret = *hlo_at(h, h->regions.at[s->body].ops.at[n - 1]);
+    assert(ret.noperands == s->noutputs + s->ncarries);
     results[0] = binary(x, HLO_ADD, args, one);
     for (uint32_t i = 0; i < s->noutputs; i++)
         results[1 + i] = scan_update(x, s, args + 1 + i, hlo_operand(h, &ret, i), at, zero);

@@ -77,6 +77,7 @@ static OpId fold_splat(Fold *f, const HloOp *op, const HloAttr *const *in) { // 
     if (hlo_row(op)->cls > HC_EW3)
         return 0;
     Tensor args[3], result;
+    assert(op->noperands <= 3);
     for (uint32_t i = 0; i < op->noperands; i++)
         args[i] = (Tensor){hlo_type_tensor(h, hlo_type(h, in[i]->type)->dtype, 0, NULL),
                            (void *)in[i]->data};
@@ -129,6 +130,7 @@ static OpId try_fold(Fold *f, OpId id) {
             return 0;
         splats = splats && one_value(h, in[i]);
     }
+    assert(hlo_is_plain(type));
     OpId made = splats && type->elems > 1 ? fold_splat(f, &op, in) : 0;
     return made ? made : fold_full(f, id, in);
 }

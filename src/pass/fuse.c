@@ -141,6 +141,7 @@ static void copy_member(Fuse *f, ValueMap *b, RegionId r, OpId id) {
         } else if (!in) {
             in = scalar_behind(h, v); // read from outside the region
         }
+        assert(in && hlo_value_type(h, in)->rank == 0); // one element's work
         operands[k] = in;
     }
     TypeId t = scalar_type(h, op.results);
@@ -181,6 +182,7 @@ static bool saves_alone(const Hlo *h, const HloOp *op) {
 
 static void close_group(Fuse *f, uint32_t group, OpList *out) {
     Hlo *h = f->h;
+    assert(group && group < f->groups.n && f->groups.at[group].open);
     f->groups.at[group].open = false;
     Group g = f->groups.at[group];
     if (g.ops.n == 1 && !saves_alone(h, hlo_at(h, g.ops.at[0]))) {

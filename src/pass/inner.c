@@ -62,6 +62,7 @@ static ValueId inner(Walk *w, const HloOp *op) {
         perm[i] = place;
     }
     r = walk_transpose(w, walk_reshape(w, r, (int)m.n, dims), perm);
+    assert(hlo_value_type(h, r)->rank == m.n);
     for (uint32_t i = 0; i < m.n; i++) {
         if (m.batch[i] < 0) {
             over[nover++] = i;
@@ -70,6 +71,8 @@ static ValueId inner(Walk *w, const HloOp *op) {
         order[m.batch[i]] = nleft;
         left[nleft++] = m.size[i];
     }
+    assert(nover > 0 && nover + nleft == m.n);
+    assert(h->values.at[l].type == h->values.at[r].type);
     l = walk_convert(w, l, DT_F32), r = walk_convert(w, r, DT_F32);
     ValueId product = walk_binary(w, HLO_MULTIPLY, l, r);
     ValueId v = walk_sum(w, product, over, nover, hlo_type_tensor(h, DT_F32, (int)nleft, left));

@@ -49,11 +49,13 @@ static void renew_region(Compile *c, Walk *w, OpId made, RegionId from, const Lo
 
 OpId loop_change(Compile *c, Walk *w, OpId id, const LoopChange *ch) {
     Hlo *h = c->hlo;
+    assert(hlo_at(h, id)->code == HLO_WHILE && hlo_at(h, id)->nregions == 2);
     HloOp op = *hlo_at(h, id);
     uint32_t n = 0, all = op.noperands + ch->nmore;
     ValueId *operands = ARENA_NEWN(c->scratch, ValueId, all + 1), *next = ARENA_NEWN(c->scratch, ValueId, all + 1);
     TypeId *types = ARENA_NEWN(c->scratch, TypeId, all + 1);
     HloOp ret = *region_return(h, hlo_op_region(h, &op, 1));
+    assert(ret.noperands == op.noperands);
     for (uint32_t i = 0; i < op.noperands; i++)
         if (ch->keep[i]) {
             next[n] = hlo_operand(h, &ret, i);
@@ -152,6 +154,8 @@ static void set_dtype(Hlo *h, ValueId v, int dtype) {
 // The update takes the narrow piece; a reshape brings it into the form that the wide one had.
 static void narrow_update(Narrow *n, RegionId body, OpId update, ValueId narrow) {
     Hlo *h = n->h;
+    assert(hlo_at(h, update)->code == HLO_DYNAMIC_UPDATE_SLICE);
+    assert(hlo_value_type(h, narrow)->elems == hlo_value_type(h, hlo_operand(h, hlo_at(h, update), 1))->elems);
     OpList ops = {0};
     int dtype = hlo_value_type(h, narrow)->dtype;
     const HloType t = *hlo_value_type(h, hlo_operand(h, hlo_at(h, update), 1));
@@ -220,6 +224,7 @@ static ValueId copy_in(Loops *l, ValueId v, int depth);
 
 static ValueId copy_op(Loops *l, const HloOp *op, int depth) {
     Hlo *h = l->h;
+    assert(op->noperands <= 3 && op->nresults == 1 && !op->nregions);
     ValueId operands[3];
     for (uint32_t k = 0; k < op->noperands; k++)
         operands[k] = copy_in(l, hlo_operand(h, op, k), depth);
@@ -254,6 +259,7 @@ static void visit(void *pass, OpId id) {
     HloRegion cond = *hlo_op_region(l->h, &op, 0), body = *hlo_op_region(l->h, &op, 1);
     const HloOp *ret = region_return(l->h, &body);
     LoopChange ch = {.keep = ARENA_NEWN(l->c->scratch, bool, op.noperands + 1)};
+    assert(ret->noperands == op.noperands && body.nargs == op.noperands && cond.nargs == op.noperands);
     uint32_t kept = 0;
     l->inside = (ValueMap){0}, l->made = (OpList){0};
     for (uint32_t i = 0; i < op.noperands; i++) {

@@ -73,6 +73,7 @@ static ValueId broadcast_for(Walk *w, const HloOp *op, const Kept *k, TypeId typ
     int64_t to[OTRN_MAX_RANK], size[OTRN_MAX_RANK];
     for (uint32_t i = 0; i < n; i++)
         if (t.dims[i] != 1) {
+            assert(k->place[dims[i]] >= 0); // what tells elements apart is kept
             to[m] = k->place[dims[i]];
             size[m++] = t.dims[i];
         }
@@ -88,6 +89,7 @@ static ValueId operand_for(Walk *w, ValueId v, const Kept *k) {
         return v;
     TypeId type = hlo_type_tensor(h, t.dtype, (int)k->n, k->size);
     HloOp op = *hlo_def(h, v);
+    assert(number || op.code == HLO_BROADCAST_IN_DIM || op.code == HLO_IOTA);
     LocId here = w->loc;
     w->loc = op.loc;
     ValueId made = number                            ? walk_push(w, hlo_op_splat(h, op.loc, type, number->data))
@@ -102,6 +104,7 @@ static ValueId narrowed(Walk *w, const HloOp *op) {
     Kept k;
     if (!hlo_is_elementwise(op) || op->nresults != 1 || op->nregions || !find_kept(h, op, &k))
         return 0;
+    assert(op->noperands <= 3);
     ValueId in[3];
     for (uint32_t i = 0; i < op->noperands; i++)
         in[i] = operand_for(w, hlo_operand(h, op, i), &k);

@@ -101,6 +101,7 @@ static void raise_products(Order *o) {
             continue;
         OpId id = o->ops.at[i];
         uint32_t to = place_for(o, i);
+        assert(to <= i);
         for (uint32_t k = i; k > to; k--) {
             o->ops.at[k] = o->ops.at[k - 1];
             o->at[o->ops.at[k]] = k;
@@ -120,6 +121,7 @@ static void order_region(void *pass, RegionId r) {
     }
     count_integers(o);
     sink_movement(o);
+    assert(o->ops.n == h->regions.at[r].ops.n);
     raise_products(o);
     for (uint32_t i = 0; i < o->ops.n; i++)
         h->regions.at[r].ops.at[i] = o->ops.at[i];

@@ -48,6 +48,7 @@ static void note(Parts *s, ValueId v, Pair p) {
 }
 
 static ValueId constant_part(Parts *s, const HloAttr *whole, TypeId type, uint32_t part) {
+    assert(part < 2 && whole->n % 8 == 0);
     uint32_t n = whole->n / 8; // one number when all are the same
     float *data = ARENA_NEWN(s->h->arena, float, n + 1);
     for (uint32_t i = 0; i < n; i++)
@@ -58,6 +59,7 @@ static ValueId constant_part(Parts *s, const HloAttr *whole, TypeId type, uint32
 }
 
 static Pair parts_of(Parts *s, ValueId v) {
+    assert(is_complex(s->h, v));
     Hlo *h = s->h;
     if (v < s->of.n && s->of.at[v].re)
         return s->of.at[v];
@@ -192,6 +194,7 @@ static void parts_visit(void *pass, OpId id) {
         walk_push(&s->w, id);
         return;
     }
+    assert(s->h->values.at[p.re].type == s->h->values.at[p.im].type);
     ValueId whole = push(s, HLO_COMPLEX, 2, (ValueId[]){p.re, p.im}, h->values.at[op.results].type);
     note(s, whole, p);
     walk_replace(&s->w, op.results, whole);

@@ -48,6 +48,8 @@ const PassRow pass_rows[] = {
 const int pass_count = sizeof pass_rows / sizeof *pass_rows;
 
 void pass_run(const PassRow *row, Compile *c) {
+    assert(row->fn || row->rules);
+    assert(c->hlo && c->scratch);
     if (row->fn) {
         row->fn(c);
         return;

@@ -79,6 +79,7 @@ static ValueId write(Walk *w, const HloOp *op) {
     for (int i = 0; i < t.rank; i++)
         if (i != dim)
             kept[n++] = i;
+    assert(n + 1 == (uint32_t)t.rank && out.rank + 1 == t.rank);
     HloOpcode extreme = direction == CMP_GT ? HLO_MAXIMUM : HLO_MINIMUM;
     ValueId m = walk_reduce(w, extreme, x, hlo_operand(h, op, 2), &dim, 1, h->values.at[op->results].type);
     ValueId all = walk_broadcast(w, m, kept, n, h->values.at[x].type);

@@ -341,6 +341,7 @@ static ValueId push(Remat *r, OpList *ops, OpId id) {
 static TypeId with_first(Remat *r, ValueId v, int64_t n) { // [n, …]
     const HloType t = *hlo_value_type(r->h, v);
     int64_t dims[OTRN_MAX_RANK];
+    assert(t.rank < OTRN_MAX_RANK);
     dims[0] = n;
     memcpy(dims + 1, t.dims, (size_t)t.rank * sizeof *dims);
     return hlo_type_tensor(r->h, t.dtype, t.rank + 1, dims);
@@ -408,10 +409,12 @@ static OpId change_first(Remat *r, OpList *before) {
     ch.nmore = m.n;
     VEC_PUSH(r->c->scratch, &ops, body.ops.at[body.ops.n - 1]);
     walk_set_ops(h, r->body, &ops);
+    assert(m.n <= r->values.n);
     OpId made = loop_change(r->c, &r->w, r->first, &ch);
     uint32_t n = hlo_at(h, made)->noperands - ch.nmore;
     for (uint32_t i = 0; i < ch.nmore; i++) {
         OpId update = h->values.at[ch.next[i]].def;
+        assert(hlo_at(h, update)->code == HLO_DYNAMIC_UPDATE_SLICE);
         h->operands.at[hlo_at(h, update)->operands] = hlo_op_region(h, hlo_at(h, made), 1)->args + n + i;
     }
     for (uint32_t i = 0; i < ch.nmore; i++)
@@ -433,6 +436,7 @@ static ValueId push_read(Remat *r, OpList *ops, ValueId v, ValueId stack, LocId 
     HloType t = *hlo_value_type(h, stack);
     int64_t sizes[OTRN_MAX_RANK];
     ValueId operands[OTRN_MAX_RANK + 2] = {stack};
+    assert(t.dims[0] == r->trips && t.elems == r->trips * hlo_value_type(h, v)->elems);
     memcpy(sizes, t.dims, (size_t)t.rank * sizeof *sizes);
     sizes[0] = 1;
     TypeId piece = hlo_type_tensor(h, t.dtype, t.rank, sizes), type = h->values.at[v].type;
@@ -461,6 +465,7 @@ static ValueId again(Remat *r, OpList *ops, ValueId v) {
     ValueId there = value_map_get(&r->again, v);
     if (there || !is_inside(r, v))
         return there ? there : v;
+    assert(is_counter(r, v) || r->node[v] || op_of(r, v));
     uint32_t node = r->node[v];
     HloOp op = op_of(r, v) ? *op_of(r, v) : (HloOp){.loc = hlo_at(r->h, r->first)->loc};
     ValueId made = is_counter(r, v)              ? r->index

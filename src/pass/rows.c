@@ -141,6 +141,7 @@ static ValueId operand_in(Build *b, const HloOp *op, uint32_t k) {
     if (is_member(b, v))
         return inside(b, v);
     uint32_t i = add_input(b, input_source(b->r, op, v));
+    assert(i < h->regions.at[b->region].nargs); // inputs were all known before the region was made
     ValueId arg = h->regions.at[b->region].args + i;
     return full && hlo_value_type(h, arg)->rank == 0 ? widen_in(b, arg, op->loc) : arg;
 }
@@ -173,6 +174,7 @@ static void copy_member(Build *b, OpId id) {
         reduce_in(b, &op);
         return;
     }
+    assert(op.noperands <= 3 && op.nresults == 1);
     ValueId operands[3];
     for (uint32_t k = 0; k < op.noperands; k++)
         operands[k] = operand_in(b, &op, k);
@@ -346,6 +348,7 @@ static int64_t last_dimension(const HloType *t) {
 
 static void close_group(Rows *r, uint32_t group, OpList *out) {
     Hlo *h = r->h;
+    assert(group && group < r->groups.n && r->groups.at[group].open);
     r->groups.at[group].open = false;
     Group *g = &r->groups.at[group];
     Values outputs = {0};
@@ -357,6 +360,7 @@ static void close_group(Rows *r, uint32_t group, OpList *out) {
     }
     if (!g->c)
         g->c = g->period ? g->period : last_dimension(hlo_value_type(h, outputs.at[0]));
+    assert(g->c > 0 && g->n % g->c == 0);
     Build b = {.r = r, .g = g, .group = group};
     Values moved = {0};
     bring_work(&b, &outputs, &moved);
@@ -383,6 +387,7 @@ static void close_group(Rows *r, uint32_t group, OpList *out) {
     ValueId *yield = ARENA_NEWN(r->c->scratch, ValueId, outputs.n + 1);
     for (uint32_t i = 0; i < outputs.n; i++)
         yield[i] = inside(&b, outputs.at[i]);
+    assert(outputs.n && yield[outputs.n - 1]);
     hlo_region_push(h, b.region, hlo_op(h, HLO_RETURN, loc, outputs.n, yield, 0, NULL));
     walk_grow(&r->w);
     for (uint32_t i = 0; i < outputs.n; i++)

@@ -19,6 +19,8 @@ uint32_t rows_make_operand(RowsMake *m, ValueId v, int64_t kind) {
 }
 
 void rows_make_begin(RowsMake *m, LocId loc, int64_t columns, uint32_t nresults, const TypeId *types) {
+    assert(m->operands.n == m->kinds.n);
+    assert(columns > 0 && nresults > 0);
     Hlo *h = m->h;
     m->columns = columns;
     m->op = hlo_op(h, HLO_ROWS, loc, m->operands.n, m->operands.at, nresults, types);
@@ -38,6 +40,7 @@ void rows_make_copy(RowsMake *m, OpId id) {
     assert(op.noperands <= OPERANDS_MAX);
     for (uint32_t k = 0; k < op.noperands; k++)
         operands[k] = rows_make_get(m, hlo_operand(h, &op, k));
+    assert(op.nresults == 1);
     HloType t = *hlo_value_type(h, op.results);
     TypeId type = h->values.at[op.results].type;
     bool cut = t.rank == 1 && t.dims[0] != m->columns;
@@ -58,11 +61,13 @@ void rows_make_copy(RowsMake *m, OpId id) {
 }
 
 void rows_make_end(RowsMake *m, const Values *yield) {
+    assert(yield->n == hlo_at(m->h, m->op)->nresults);
     Hlo *h = m->h;
     hlo_region_push(h, m->region, hlo_op(h, HLO_RETURN, hlo_at(h, m->op)->loc, yield->n, yield->at, 0, NULL));
 }
 
 ValueId rows_returned(const Hlo *h, OpId rows, uint32_t k) {
+    assert(hlo_at(h, rows)->code == HLO_ROWS && k < hlo_at(h, rows)->nresults);
     const HloRegion *r = hlo_op_region(h, hlo_at(h, rows), 0);
     return hlo_operand(h, hlo_at(h, r->ops.at[r->ops.n - 1]), k);
 }
@@ -70,6 +75,7 @@ ValueId rows_returned(const Hlo *h, OpId rows, uint32_t k) {
 OpId rows_score(const Hlo *h, const Users *u, OpId rows, uint32_t i, int64_t most) {
     uint32_t n;
     const int64_t *kinds = hlo_ints(hlo_at(h, rows), AK_BROADCAST_DIMENSIONS, &n);
+    assert(n == hlo_at(h, rows)->noperands && i < n);
     ValueId v = hlo_operand(h, hlo_at(h, rows), i);
     for (OpId def = h->values.at[v].def; kinds[i] == FUSED_SAME && def; def = h->values.at[v].def) {
         users_of(u, v, &n);

@@ -2,6 +2,8 @@
 // rows_member.c — which ops row programs may hold, how they repeat operands, and why others are in none.
 #include "pass/rows_member.h"
 
+#include <assert.h>
+
 #define BLOCK_ROWS_MIN 32    // each block takes a transfer of its own,
 #define BLOCK_COLUMNS_MIN 64 // of runs that are not short
 
@@ -165,6 +167,7 @@ static int64_t block_columns(const Hlo *h, const HloOp *op) {
 }
 
 int64_t rows_repeats(const Hlo *h, const HloOp *op) {
+    assert(op->code == HLO_BROADCAST_IN_DIM);
     const HloType *in = hlo_value_type(h, hlo_operand(h, op, 0)), *out = hlo_value_type(h, op->results);
     uint32_t n;
     const int64_t *dims = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
@@ -241,6 +244,7 @@ OpId rows_draw(const Hlo *h, ValueId v) {
 }
 
 bool rows_of_ints(const Hlo *h, const HloOp *rows) {
+    assert(rows->code == HLO_ROWS && rows->nregions == 1);
     const HloRegion *region = hlo_op_region(h, rows, 0);
     for (uint32_t i = 0; i + 1 < region->ops.n; i++) {
         const HloOp *op = hlo_at(h, region->ops.at[i]);

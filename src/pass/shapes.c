@@ -34,6 +34,7 @@ void shapes_grow(Shapes *s) {
 void shapes_push(Shapes *s, OpId op) { VEC_PUSH(s->c->scratch, &s->out, op); }
 
 void shapes_refine(Shapes *s, ValueId v, const int64_t *dims) {
+    assert(v && v < s->h->values.n);
     HloType t = *hlo_value_type(s->h, v);
     if (t.kind != HT_TENSOR || !t.dynamic)
         return;
@@ -57,6 +58,7 @@ static void refine_like(Shapes *s, ValueId v, ValueId like) {
 
 bool shapes_ints(const Shapes *s, ValueId v, uint32_t n, int64_t *out) {
     const HloType *t = hlo_value_type(s->h, v);
+    assert(v < s->known.n);
     const uint8_t *data = s->known.at[v];
     if (!data || t->elems != n || !(dtype_is_int(t->dtype) || t->dtype == DT_I1))
         return false;

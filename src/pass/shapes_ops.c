@@ -382,6 +382,7 @@ static bool custom_call(Shapes *s, OpId id) {
 }
 
 bool shapes_rewrite(Shapes *s, OpId id) {
+    assert(id && s->known.n == s->h->values.n);
     switch (hlo_at(s->h, id)->code) {
     case HLO_GET_DIMENSION_SIZE:
         return dimension_size(s, id);

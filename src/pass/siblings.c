@@ -167,6 +167,7 @@ static void gather(Siblings *s, const Group *g, bool reduce, Parts *p) {
             uint32_t n;
             const int64_t *kinds = op->code == HLO_FUSED ? hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n) : NULL;
             for (uint32_t k = reduce ? turn : 0, end = reduce ? turn + 1 : op->noperands; k < end; k++, p->nin++) {
+                assert(p->nin < INPUTS_MAX);
                 p->in[p->nin] = hlo_operand(h, op, k);
                 p->in_types[p->nin] = op->nregions ? h->values.at[hlo_op_region(h, op, 0)->args + k].type : element_type(s, p->in[p->nin]);
                 p->kinds[p->nin] = kinds ? kinds[k] : FUSED_SAME;
@@ -187,6 +188,7 @@ static OpId together(Siblings *s, Walk *w, const Group *g) {
     Parts *p = ARENA_NEW(s->c->scratch, Parts);
     *p = (Parts){.out_types = ARENA_NEWN(s->c->scratch, TypeId, nout + 1)};
     gather(s, g, reduce, p);
+    assert(p->nin <= INPUTS_MAX && p->nout == nout);
     OpId made = hlo_op(h, reduce ? HLO_REDUCE : HLO_FUSED, lead.loc, p->nin, p->in, p->nout, p->out_types);
     if (reduce)
         hlo_at(h, made)->attrs = lead.attrs;

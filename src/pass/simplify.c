@@ -97,6 +97,7 @@ static void read_through(Hlo *h, OpId id, uint32_t side) {
     const int64_t *perm = hlo_ints(from, AK_PERMUTATION, &n);
     const int64_t *batch = hlo_ints(&op, sides[side].batch, &nb);
     const int64_t *contract = hlo_ints(&op, sides[side].contract, &nc);
+    assert(n == hlo_value_type(h, hlo_operand(h, &op, side))->rank);
     bool taken[OTRN_MAX_RANK] = {0};
     int64_t b[OTRN_MAX_RANK], c[OTRN_MAX_RANK], last = -1;
     for (uint32_t i = 0; i < nb; i++)
@@ -157,6 +158,7 @@ static ValueId transpose(Walk *w, const HloOp *op) {
             moves = moves || kept[k] != k;
             k++;
         }
+    assert(k == m);
     TypeId result = h->values.at[op->results].type;
     if (!moves)
         return reshape_to(w, v, result);
@@ -357,6 +359,7 @@ static const HloOp *adding_scatter(const Walk *w, ValueId v) {
 static ValueId scatter_into(Walk *w, const HloOp *scatter, ValueId x, ValueId updates) { // scatter: a copy
     Hlo *h = w->hlo;
     int dtype = hlo_value_type(h, x)->dtype;
+    assert(scatter->code == HLO_SCATTER && hlo_value_type(h, updates)->dtype == dtype);
     ValueId operands[3] = {x, hlo_operand(h, scatter, 1), updates};
     OpId made = hlo_op_like(h, scatter, operands, h->values.at[x].type);
     hlo_op_add_combiner(h, made, HLO_ADD, hlo_type_tensor(h, dtype, 0, NULL));

@@ -70,6 +70,7 @@ static bool parts_of(const Hlo *h, const HloOp *op, int64_t part[PART_COUNT]) {
             return false;
         part[at] *= t->dims[i];
     }
+    assert(part[KEPT] * part[SUMMED] * part[KEPT_THEN] * part[SUMMED_LAST] == t->elems);
     return true;
 }
 
@@ -91,6 +92,7 @@ static ValueId before_widening(const Sums *s, ValueId x) {
 static ValueId dot_with_ones(Sums *s, ValueId x, int64_t rows, int sum_dtype, int rank, const int64_t *dims) {
     int64_t zero = 0;
     DotPairs by = {.nc = 1, .lc = &zero, .rc = &zero};
+    assert(hlo_value_type(s->h, x)->dims[0] == rows);
     ValueId row = ones(s, hlo_value_type(s->h, x)->dtype, rows);
     return walk_push(&s->w, hlo_op_dot(s->h, s->w.loc, row, x, by, hlo_type_tensor(s->h, sum_dtype, rank, dims), NULL));
 }
@@ -118,6 +120,7 @@ static ValueId sum_down(Sums *s, const HloOp *op, ValueId x, int64_t columns) {
     int sum_dtype = hlo_value_type(h, x)->dtype;
     x = before_widening(s, x);
     int64_t rows = hlo_value_type(h, x)->elems / columns, j = sum_dtype == DT_F32 ? rows_together(rows, columns) : 1;
+    assert(rows * columns == hlo_value_type(h, x)->elems && rows % j == 0);
     int64_t wide = j * columns, terms[2] = {j, columns};
     x = reshaped(s, x, 2, (int64_t[]){rows / j, wide});
     ValueId sum = dot_with_ones(s, x, rows / j, sum_dtype, 1, &wide);
@@ -130,6 +133,7 @@ static ValueId sum_down(Sums *s, const HloOp *op, ValueId x, int64_t columns) {
 static ValueId reduce_whole(Sums *s, const HloOp *op) {
     Hlo *h = s->h;
     const HloType *t = hlo_value_type(h, hlo_operand(h, op, 0));
+    assert(t->elems % PARTS == 0);
     int64_t parts = PARTS, each = t->elems / PARTS;
     TypeId middle = hlo_type_tensor(h, t->dtype, 1, &parts);
     ValueId x = reshaped(s, hlo_operand(h, op, 0), 2, (int64_t[]){parts, each});
@@ -266,6 +270,7 @@ static ValueId reduce_long(Sums *s, const HloOp *op) {
     int64_t rows = out.elems, columns = t.elems / rows, parts = cut_long(rows, columns);
     if (parts == 1)
         return 0;
+    assert(columns % parts == 0 && rows * columns == t.elems);
     int64_t cut[2] = {rows * parts, columns / parts}, back[2] = {rows, parts};
     ValueId x = reshaped(s, hlo_operand(h, op, 0), 2, cut);
     x = reshaped(s, reduce_like(s, op, x, 1, hlo_type_tensor(h, t.dtype, 1, cut)), 2, back);

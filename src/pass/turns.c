@@ -78,6 +78,7 @@ static uint64_t turn_cost(const int64_t *dims, const Dims *perm) {
 }
 
 static void append(Dims *to, const Dims *d) {
+    assert(to->n + d->n <= OTRN_MAX_RANK);
     memcpy(to->at + to->n, d->at, d->n * sizeof *d->at);
     to->n += d->n;
 }
@@ -117,6 +118,7 @@ static Dims operand_order(const HloType *t, const Operand *o, const Dims *order)
         contracts = contracts || o->contract.at[i] == t->rank - 1;
     append(&perm, contracts ? order : &o->contract);
     append(&perm, contracts ? &o->contract : order);
+    assert(perm.n == t->rank);
     return perm;
 }
 
@@ -132,11 +134,14 @@ static uint32_t place_of(const Dims *d, int64_t v) {
     uint32_t i = 0;
     while (d->at[i] != v)
         i++;
+    assert(i < d->n);
     return i;
 }
 
 // The result as the product gives it: where each of its dimensions is in the order the way has, then what is left to turn.
 static void way_turn(const Hlo *h, const Product *p, const Dims *wanted[2], Way *w) {
+    assert(p->in[0].batch.n == p->in[1].batch.n);
+    assert(p->in[0].contract.n == p->in[1].contract.n);
     uint32_t nb = p->in[0].batch.n, second = nb + w->free[w->first].n;
     const HloType *t = hlo_value_type(h, hlo_at(h, p->id)->results);
     int64_t place[OTRN_MAX_RANK], got[OTRN_MAX_RANK];
@@ -204,6 +209,7 @@ static bool best_way(const Hlo *h, const Product *p, bool swaps, Way *best) {
 Dims turns_dims(const HloOp *op, HloAttrKey key) {
     Dims d = {0};
     const int64_t *v = hlo_ints(op, key, &d.n);
+    assert(d.n <= OTRN_MAX_RANK);
     for (uint32_t i = 0; i < d.n; i++)
         d.at[i] = v[i];
     return d;

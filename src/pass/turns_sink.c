@@ -18,6 +18,7 @@ static ValueId from_of(const Hlo *h, ValueId v) { return hlo_operand(h, hlo_def(
 
 // Both come from the same order in memory: dimensions of size one are nowhere in it.
 static bool same_order(const HloType *t, const Dims *a, const Dims *b) {
+    assert(a->n == b->n && a->n == t->rank);
     int64_t of[2][OTRN_MAX_RANK]; // which dimension of the transpose each one of x is
     for (uint32_t i = 0; i < a->n; i++)
         of[0][a->at[i]] = of[1][b->at[i]] = i;
@@ -33,6 +34,7 @@ static bool same_order(const HloType *t, const Dims *a, const Dims *b) {
 }
 
 static TypeId unturned(Turns *s, TypeId type, const Dims *perm) {
+    assert(hlo_type(s->h, type)->rank == perm->n);
     HloType t = *hlo_type(s->h, type);
     int64_t dims[OTRN_MAX_RANK];
     for (uint32_t i = 0; i < perm->n; i++)
@@ -73,6 +75,7 @@ static ValueId operand_for(Turns *s, ValueId v, const Dims *perm) {
     ValueId in = op.noperands ? hlo_operand(h, &op, 0) : 0;
     if (sinks(s, v))
         return h->values.at[in].type == type ? in : walk_push(&s->w, hlo_op(h, HLO_RESHAPE, op.loc, 1, &in, 1, &type));
+    assert(op.noperands <= 1);
     OpId made = hlo_op_like(h, &op, &in, type);
     hlo_op_own_attrs(h, made);
     Dims to;
@@ -133,6 +136,7 @@ static ValueId sink_reduce(Turns *s, const HloOp *op) {
 // Dimensions that a broadcast or a reshape adds stay where they are; the others are those of x in its order.
 static Dims spread(const Dims *perm, const Dims *at, uint32_t rank) {
     Dims out = {.n = rank};
+    assert(perm->n == at->n && at->n <= rank);
     for (uint32_t i = 0; i < rank; i++)
         out.at[i] = i;
     for (uint32_t i = 0; i < at->n; i++)

@@ -58,6 +58,7 @@ static void turn(Unroll *u, const HloRegion *body, ValueMap *m) {
             operands[k] = now(m, hlo_operand(h, &op, k));
         for (uint32_t k = 0; k < op.nresults; k++)
             types[k] = h->values.at[op.results + k].type;
+        assert(!op.nregions);
         OpId made = hlo_op(h, op.code, op.loc, op.noperands, operands, op.nresults, types);
         hlo_at(h, made)->attrs = arena_dup(h->arena, op.attrs, hlo_row(&op)->nattrs * sizeof *op.attrs);
         ValueId first = walk_push(&u->w, made);

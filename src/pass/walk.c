@@ -9,6 +9,7 @@ void walk_init(Walk *w, Compile *c) {
 
 void walk_grow(Walk *w) {
     uint32_t want = w->hlo->values.n;
+    assert(w->repl.n <= want);
     if (want <= w->repl.cap && want <= w->repl.n)
         return;
     VEC_RESERVE(w->arena, &w->repl, want);
@@ -18,6 +19,7 @@ void walk_grow(Walk *w) {
 }
 
 void walk_region(Walk *w, RegionId r) {
+    assert(r && r < w->hlo->regions.n);
     for (uint32_t i = 0; i < w->hlo->regions.at[r].ops.n; i++) {
         OpId id = w->hlo->regions.at[r].ops.at[i];
         walk_operands(w, id);
@@ -28,6 +30,7 @@ void walk_region(Walk *w, RegionId r) {
 }
 
 void walk_regions(const Hlo *h, RegionId r, WalkRegion visit, void *pass) {
+    assert(r && r < h->regions.n);
     visit(pass, r);
     for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
         const HloOp op = *hlo_at(h, h->regions.at[r].ops.at[i]);
@@ -37,6 +40,7 @@ void walk_regions(const Hlo *h, RegionId r, WalkRegion visit, void *pass) {
 }
 
 ValueId walk_push(Walk *w, OpId id) {
+    assert(id && id < w->hlo->ops.n);
     VEC_PUSH(w->arena, &w->out, id);
     walk_grow(w);
     return hlo_at(w->hlo, id)->results;
@@ -63,6 +67,7 @@ ValueId walk_select(Walk *w, ValueId p, ValueId x, ValueId y) {
 
 ValueId walk_number(Walk *w, TypeId type, double v) {
     uint8_t one[16] = {0};
+    assert(hlo_is_plain(hlo_type(w->hlo, type)));
     int dtype = hlo_type(w->hlo, type)->dtype;
     if (dtype_is_float(dtype))
         dtype_from_f64(dtype, one, v);
@@ -127,6 +132,7 @@ ValueId walk_convert(Walk *w, ValueId v, int dtype) {
 
 ValueId walk_transpose(Walk *w, ValueId v, const int64_t *perm) {
     bool moves = false;
+    assert(walk_is_permutation(perm, hlo_value_type(w->hlo, v)->rank));
     for (int i = 0; i < hlo_value_type(w->hlo, v)->rank; i++)
         moves |= perm[i] != i;
     return moves ? walk_push(w, hlo_op_transpose(w->hlo, w->loc, v, perm)) : v;
@@ -168,6 +174,7 @@ void walk_rewrite(Walk *w, RegionId r, WalkDepth depth, WalkVisit visit, void *p
         w->id = id, w->loc = op.loc;
         visit(pass, id);
     }
+    assert(w->out.n && hlo_at(h, w->out.at[w->out.n - 1])->code == HLO_RETURN);
     walk_set_ops(h, r, &w->out);
     w->out = outer;
 }
@@ -198,6 +205,8 @@ void value_map_set(Arena *a, ValueMap *m, ValueId from, ValueId to) {
 }
 
 void walk_set_ops(Hlo *h, RegionId r, const OpList *ops) {
+    assert(r && r < h->regions.n);
+    assert(ops->n && hlo_at(h, ops->at[ops->n - 1])->code == HLO_RETURN);
     h->regions.at[r].ops.n = 0;
     for (uint32_t i = 0; i < ops->n; i++)
         hlo_region_push(h, r, ops->at[i]);
@@ -215,6 +224,7 @@ void walk_count_uses(const Hlo *h, RegionId r, uint32_t *uses) {
 }
 
 void walk_operands(Walk *w, OpId id) {
+    assert(id && id < w->hlo->ops.n);
     HloOp *op = hlo_at(w->hlo, id);
     for (uint32_t i = 0; i < op->noperands; i++) {
         ValueId *v = &w->hlo->operands.at[op->operands + i];

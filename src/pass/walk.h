@@ -63,6 +63,14 @@ static inline void walk_replace(Walk *w, ValueId from, ValueId to) {
     w->repl.at[from] = w->repl.at[to];
 }
 
+// Each of rank dimensions once.
+static inline bool walk_is_permutation(const int64_t *perm, int rank) {
+    uint64_t seen = 0;
+    for (int i = 0; i < rank; i++)
+        seen |= perm[i] >= 0 && perm[i] < rank ? UINT64_C(1) << perm[i] : 0;
+    return seen + 1 == UINT64_C(1) << rank;
+}
+
 // Where values of one region are found in another, for bodies being put together: a hash table.
 typedef struct ValueMap {
     struct { ValueId from, to; } *at;

@@ -26,6 +26,7 @@ static ValueId canon(Walk *w, const HloOp *op) {
     }
     if (elems > most || elems >= (double)INT32_MAX) // what is around it costs memory
         return 0;
+    assert(hlo_value_type(h, hlo_operand(h, op, 0))->rank == f.rank);
     hlo_op_own_attrs(h, w->id);
     ValueId operands[2] = {hlo_operand(h, op, 0), hlo_operand(h, op, 1)};
     TypeId type = hlo_type_tensor(h, hlo_value_type(h, op->results)->dtype, f.rank, dims);
