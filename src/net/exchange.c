@@ -605,6 +605,24 @@ static void finish(Net *n, Exchange *x, const NetMsg *out, uint32_t nout, const 
     net_nudge_locked(n);
 }
 
+static void wait_note(Net *n, const NetCall *call, double seconds) {
+    n->wait.seconds += seconds;
+    if (seconds <= n->wait.longest)
+        return;
+    char at[64] = "";
+    if (call->where)
+        call->where(call->arg, at, sizeof at);
+    n->wait.longest = seconds;
+    snprintf(n->wait.at, sizeof n->wait.at, "%s%s%s", call->op ? call->op : "", *at ? " " : "", at);
+}
+
+void net_waited(Net *n, NetWait *out) {
+    pthread_mutex_lock(&n->lock);
+    *out = n->wait;
+    n->wait = (NetWait){0};
+    pthread_mutex_unlock(&n->lock);
+}
+
 bool net_exchange(Net *n, const NetCall *call, const NetMsg *out, uint32_t nout, const NetMsg *in, uint32_t nin, char *why,
                   size_t why_bytes) {
     Push few_pushes[FEW], *pushes = nout <= FEW ? few_pushes : malloc(nout * sizeof *pushes);
@@ -619,7 +637,10 @@ bool net_exchange(Net *n, const NetCall *call, const NetMsg *out, uint32_t nout,
             ask(n, &in[i], &x, &wants[i]);
         for (uint32_t i = 0; i < nout; i++)
             post(n, &out[i], &x, &pushes[i]);
+        double from = nin ? now_seconds() : 0;
         finish(n, &x, out, nout, in, nin);
+        if (nin)
+            wait_note(n, call, now_seconds() - from);
         Exchange **at = &n->active;
         while (*at != &x)
             at = &(*at)->next;

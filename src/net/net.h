@@ -67,6 +67,12 @@ uint32_t net_processes(const Net *n);
 const NetProcess *net_process(const Net *n, uint32_t process);
 bool net_is_near(const Net *n, uint32_t process); // on the same host
 bool net_lost(Net *n); // somebody is gone
+typedef struct NetWait { // in exchanges with other processes
+    double seconds;      // of all of them, and of the longest
+    double longest;
+    char at[96];         // where that was
+} NetWait;
+void net_waited(Net *n, NetWait *out); // since it was last asked
 uint64_t net_retransmits(Net *n, uint32_t process); // packets to its host that were sent again
 const char *net_way(const Net *n, uint32_t process); // how data goes to it: memory, rings, sockets, fabric efa
 

@@ -343,6 +343,7 @@ struct Net {
     uint64_t moves;
     uint32_t same; // heartbeats since it last moved
     NetShare *share;
+    NetWait wait; // see net_waited
 };
 
 bool net_nonblocking(int fd);

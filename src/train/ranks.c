@@ -123,6 +123,22 @@ const char *ranks_share_text(Ctx *ctx, Arena *a, Ranks *r, const char *text) {
     return n ? to : NULL;
 }
 
+#define SLOW_TIMES 2.0
+#define SLOW_SECONDS 0.05
+
+bool ranks_slow(const StepWord *words, uint32_t n, uint32_t *who, double *others) {
+    uint32_t slow = 0;
+    double sum = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        slow = words[i].own > words[slow].own ? i : slow;
+        sum += words[i].own;
+    }
+    *who = slow, *others = n > 1 ? (sum - words[slow].own) / (n - 1) : 0;
+    return n > 1 && words[slow].own > SLOW_TIMES * *others && words[slow].own - *others > SLOW_SECONDS;
+}
+
+bool ranks_stalled(const StepWord *w) { return w->fed > SLOW_SECONDS && w->fed > 0.5 * w->own; }
+
 bool ranks_agree(Ctx *ctx, Ranks *r, const StepWord *mine, StepWord *words) {
     uint32_t stop = mine->stop;
     words[0] = *mine;

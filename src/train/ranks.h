@@ -24,7 +24,14 @@ typedef struct Ranks {
 
 typedef struct StepWord { // what a process says behind each step
     uint32_t stop;        // it was asked to
+    float fed, own;       // seconds: until its inputs were there; of its own work, without waiting for others
+    float waited;         // for others, the longest wait
+    char at[96];          // where that was
 } StepWord;
+
+// A process that makes the others wait: its work took more than twice theirs, and time that somebody notices.
+bool ranks_slow(const StepWord *words, uint32_t n, uint32_t *who, double *others);
+bool ranks_stalled(const StepWord *w); // most of its work was waiting for inputs
 
 // Meets the others; alone when nothing says that there are any. Raises with who is missing.
 void ranks_join(Ctx *ctx, Arena *a, const Options *o, const char *chip, Ranks *out);

@@ -8,6 +8,7 @@
 
 #include "base/dtype.h"
 #include "base/now.h"
+#include "net/net.h"
 #include "train/train.h"
 
 #define ALIGN 64
@@ -230,13 +231,27 @@ static void not_a_number(Train *t) {
     ctx_fail(t->ctx, OTRN_CHECK, NO_PLACE, "the loss of step %lld is %s: nothing of it was saved", step, isnan(t->loss) ? "not a number" : "infinite");
 }
 
+static StepWord step_word(Train *t, double fed, double all) {
+    NetWait wait = {0};
+    if (t->ranks.net)
+        net_waited(t->ranks.net, &wait);
+    StepWord w = {.stop = asked != 0, .fed = (float)fed, .waited = (float)wait.longest};
+    w.own = (float)(wait.seconds < all ? all - wait.seconds : 0);
+    memcpy(w.at, wait.at, sizeof w.at);
+    return w;
+}
+
 static void loop(Train *t) {
     StepWord *words = ARENA_NEWN(t->arena, StepWord, t->ranks.world);
     double from = now_seconds(); // a step's time begins where the one before ended: copies for checkpoints count too
     t->stopped = ranks_agree(t->ctx, &t->ranks, &(StepWord){.stop = asked != 0}, words);
     while (t->at < t->recipe.steps && !t->stopped) {
+        double begin = now_seconds(), fed;
+        step_word(t, 0, 0); // what was waited for until here is not the step's
         feed_step(t);
+        fed = now_seconds() - begin;
         execute(t);
+        StepWord word = step_word(t, fed, now_seconds() - begin);
         t->loss = scalar_of(t, t->step.loss);
         t->at++;
         if (!isfinite(t->loss))
@@ -248,7 +263,9 @@ static void loop(Train *t) {
         if (t->due && t->at < t->recipe.steps && saver_free(&t->saver))
             save(t);
         errors_tell(t);
-        t->stopped = ranks_agree(t->ctx, &t->ranks, &(StepWord){.stop = asked != 0}, words);
+        word.stop = asked != 0;
+        t->stopped = ranks_agree(t->ctx, &t->ranks, &word, words);
+        watch_ranks(t, words);
     }
 }
 

@@ -58,6 +58,8 @@ typedef struct Watch { // see watch.h's functions below
     double comm_share, engines[OTRN_ENGINES]; // of the modelled step
     double mean, spread; // of the loss, fading
     double pace;         // seconds a step takes, fading
+    uint32_t slow, slow_steps; // a process that makes others wait, for how many steps in a row
+    bool *stalled;             // of each process: told that it waits for its inputs
     int64_t first, spikes;
     VEC(StepNote) notes; // all of this process, for the page
 } Watch;
@@ -103,6 +105,7 @@ void feed_state(Train *t);                // first values, or the checkpoint's
 bool watch_dollars(const Train *t, double *out); // of the steps so far; false: no price is published
 void watch_begin(Train *t);
 void watch_step(Train *t, const StepNote *n);
+void watch_ranks(Train *t, const StepWord *words); // behind a step: who is slow, whose inputs stall
 void watch_say(Train *t, const char *fmt, ...) __attribute__((format(printf, 2, 3))); // a line for people
 void watch_end(Train *t);
 

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/now.h"
+#include "net/net.h"
 #include "rt/status.h"
 #include "train/train.h"
 
@@ -261,6 +262,48 @@ static void spike_find(Train *t, const StepNote *n) {
     w->spread = first ? 0 : (1 - FADE) * (w->spread + FADE * off * off);
 }
 
+#define SLOW_STEPS 3 // in a row, before it is told
+
+static const char *host_of(const Train *t, uint32_t rank) { return t->ranks.net ? net_process(t->ranks.net, rank)->host : "this host"; }
+
+static void slow_tell(Train *t, const StepWord *words, uint32_t who, double others) {
+    uint32_t longest = 0; // who waits longest knows where
+    for (uint32_t i = 0; i < t->ranks.world; i++)
+        longest = i != who && (longest == who || words[i].waited > words[longest].waited) ? i : longest;
+    const char *at = words[longest].at;
+    watch_say(t, "warning: process %u of %u (%s) is slow: %.3g s of step %lld were its own work, %.3g s the others', who wait for it%s%s", who,
+              t->ranks.world, host_of(t, who), words[who].own, (long long)t->at, others, *at ? " in " : "", at);
+    if (t->watch.log)
+        fprintf(t->watch.log, "{\"event\": \"slow\", \"step\": %lld, \"rank\": %u, \"seconds\": %.6f, \"others\": %.6f}\n", (long long)t->at, who,
+                words[who].own, others);
+}
+
+static void stall_tell(Train *t, const StepWord *w, uint32_t who) {
+    watch_say(t, "warning: process %u of %u (%s) waits for its inputs: %.3g of the %.3g s of step %lld, for %s", who, t->ranks.world, host_of(t, who),
+              w->fed, w->own, (long long)t->at, t->data.name);
+    if (t->watch.log)
+        fprintf(t->watch.log, "{\"event\": \"stall\", \"step\": %lld, \"rank\": %u, \"seconds\": %.6f}\n", (long long)t->at, who, w->fed);
+}
+
+void watch_ranks(Train *t, const StepWord *words) {
+    Watch *w = &t->watch;
+    uint32_t who;
+    double others;
+    if (t->ranks.rank || t->opt.silent || t->at <= w->first + 1) // a first step is like no other
+        return;
+    bool slow = ranks_slow(words, t->ranks.world, &who, &others);
+    w->slow_steps = slow && (who == w->slow || !w->slow_steps) ? w->slow_steps + 1 : slow;
+    w->slow = who;
+    if (w->slow_steps == SLOW_STEPS)
+        slow_tell(t, words, who, others);
+    for (uint32_t i = 0; i < t->ranks.world; i++) {
+        bool stalls = ranks_stalled(&words[i]);
+        if (stalls && !w->stalled[i])
+            stall_tell(t, &words[i], i);
+        w->stalled[i] |= stalls;
+    }
+}
+
 // --- the run ---------------------------------------------------------------------------------------
 
 void watch_begin(Train *t) {
@@ -269,7 +312,7 @@ void watch_begin(Train *t) {
     bool tokens = m->kind == MODEL_GPT || m->kind == MODEL_BERT;
     w->terminal = t->opt.terminal, w->prometheus = t->opt.prometheus, w->steps = t->recipe.steps;
     w->unit = tokens ? "tokens" : m->kind == MODEL_STEP ? "steps" : "images", w->samples = tokens ? m->batch * m->seq : m->kind == MODEL_STEP ? 1 : m->batch;
-    w->begun = now_seconds(), w->first = t->at;
+    w->begun = now_seconds(), w->first = t->at, w->stalled = ARENA_NEWN(t->arena, bool, t->ranks.world);
     if (*t->opt.log && !(w->log = fopen(t->opt.log, t->from ? "a" : "w")))
         ctx_fail(t->ctx, OTRN_IO, (Place){.file = t->opt.log}, "cannot write the log: %s", strerror(errno));
     if (w->log)

@@ -37,6 +37,16 @@ static void order_test(void) {
     check(fabs(sum / 1e5) < 0.02 && fabs(squares / 1e5 - 1) < 0.02, "mean and deviation of new weights");
 }
 
+static void slow_test(void) {
+    uint32_t who;
+    double others;
+    StepWord even[] = {{.own = 1}, {.own = 1.5f}, {.own = 1.2f}}, one[] = {{.own = 1}, {.own = 1.2f}, {.own = 4}}, quick[] = {{.own = 0.001f}, {.own = 0.01f}};
+    check(!ranks_slow(even, 3, &who, &others) && !ranks_slow(quick, 2, &who, &others) && !ranks_slow(one, 1, &who, &others), "nobody is slow");
+    check(ranks_slow(one, 3, &who, &others) && who == 2 && fabs(others - 1.1) < 1e-6, "the slow one is named");
+    check(ranks_stalled(&(StepWord){.fed = 2, .own = 3}) && !ranks_stalled(&(StepWord){.fed = 1, .own = 3}) && !ranks_stalled(&(StepWord){.fed = 0.01f, .own = 0.01f}),
+          "inputs that stall");
+}
+
 static void schedule_test(void) {
     Recipe r = {.steps = 110, .warmup = 10, .rate = 1};
     check(train_rate(&r, 0) == 0.1 && train_rate(&r, 9) == 1 && train_rate(&r, 10) == 1, "warmup");
@@ -97,7 +107,8 @@ int main(void) {
     otrn_env *env = NULL;
     if (CTX_TRY(&ctx, jb)) {
         order_test();
-        schedule_test();
+        slow_test();
+    schedule_test();
         format_test(&ctx, &arena);
         check(otrn_open(&(otrn_option){"cache", "off"}, 1, &env, NULL) == OTRN_OK, "open");
         for (int k = 0; k < MODEL_STEP; k++)
