@@ -131,6 +131,16 @@ static int by_pid(const void *x, const void *y) {
     return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
+// A process may have several environments, one for each device of a front end: it is told once.
+static void join(StatusPage *into, const StatusPage *p) {
+    StatusPage both = p->steps > into->steps || (p->steps == into->steps && p->runs > into->runs) ? *p : *into; // words and steps of the busier one
+    both.runs = into->runs + p->runs, both.busy_seconds = into->busy_seconds + p->busy_seconds;
+    both.devices = into->devices + p->devices;
+    both.opened = into->opened < p->opened ? into->opened : p->opened;
+    both.hbm_bytes = into->hbm_bytes > p->hbm_bytes ? into->hbm_bytes : p->hbm_bytes;
+    *into = both;
+}
+
 void status_list(Arena *a, const Options *o, StatusPages *out) {
     char folder[3900];
     DIR *d = folder_find(o, folder, sizeof folder) && folder_good(folder) ? opendir(folder) : NULL;
@@ -153,6 +163,9 @@ void status_list(Arena *a, const Options *o, StatusPages *out) {
     if (n)
         qsort(found, n, sizeof *found, by_pid);
     for (size_t i = 0; i < n; i++)
-        VEC_PUSH(a, out, found[i]);
+        if (out->n && out->at[out->n - 1].pid == found[i].pid)
+            join(&out->at[out->n - 1], &found[i]);
+        else
+            VEC_PUSH(a, out, found[i]);
     free(found);
 }
