@@ -95,7 +95,7 @@ def _of_jax(dp, tp, batch, instance, m):
 
     def step(params, first, second, *inputs):
         loss, grads = jax.value_and_grad(lambda p: run(model.Weights(p, jnp.float32), *inputs))(params)
-        grads = jax.lax.psum(grads, "dp")
+        grads, loss = jax.lax.psum((grads, loss), "dp")
         new = [programs._adamw(p, g, (a, b), 10.0, None) for p, g, a, b in zip(params, grads, first, second)]
         return [p for p, _ in new], [s[0] for _, s in new], [s[1] for _, s in new], jnp.reshape(loss, (1,))
 
@@ -104,7 +104,7 @@ def _of_jax(dp, tp, batch, instance, m):
     return opentrn.predict(jax.jit(spread, donate_argnums=(0, 1, 2)), params, params, params, *inputs, instance=instance)
 
 
-@pytest.mark.xfail(strict=True, reason="PyTorch's separate products for q, k and v take 5.6 % less than the configuration's one")
+@pytest.mark.xfail(strict=True, reason="PyTorch's loss counts its targets over all replicas before any gradient, and takes 7.8 % more than JAX's; the configuration is within 5 % of both")
 def test_one_llama_from_three_sides(tmp_path, monkeypatch):
     """From PyTorch with a plan, from JAX with shardings and from a configuration: within 5 % of each other."""
     import dataclasses
@@ -157,6 +157,15 @@ def test_plan_and_whole_give_the_same_step(tmp_path):
     loss = [r["kind"] for r in manifest["results"]].index("loss")
     one, four = (float(_run(tmp_path / k, m)[loss].split(":")[-1]) for k, m in (("whole", _small(tmp_path / "whole")), ("cut", manifest)))
     assert four == pytest.approx(one, rel=1e-5)
+
+
+def test_indices_are_narrow(tmp_path):
+    """PyTorch's indices have 64 bits; transfers by index take 32."""
+    _small(tmp_path)
+    lines = (tmp_path / "step.mlir").read_text().splitlines()
+    moves = [line for line in lines if "stablehlo.gather" in line or "stablehlo.scatter" in line or "}) : (tensor<4x8xf32>, tensor<8x1x" in line]
+    assert any("gather" in line for line in moves) and any("scatter" in line for line in moves)
+    assert not any("1xi64>" in line for line in moves) and sum("1xi32>" in line for line in moves) == 2
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,16 @@ from opentrn.torch.lower.reduce import scan
 from opentrn.torch.lower.table import NotLowered, dim_of, full, highest, lowers, lowest, operand
 
 
-def _wrapped(b, index, size):
-    """Indices as i64, negative ones counted from the end."""
-    index = b.cast(index, torch.int64)
-    negative = b.compare("lt", index, b.constant(0, torch.int64))
-    return b.select(negative, b.add(index, b.constant(size, torch.int64)), index)
+def _kind(shape):
+    """The type of indices into a tensor: transfers by index take 32 bits."""
+    return torch.int32 if max(shape, default=0) < 2**31 else torch.int64
+
+
+def _wrapped(b, index, size, kind):
+    """Indices of that type, negative ones counted from the end."""
+    index = b.cast(index, kind)
+    negative = b.compare("lt", index, b.constant(0, kind))
+    return b.select(negative, b.add(index, b.constant(size, kind)), index)
 
 
 def _replace(b, old, new):
@@ -34,7 +39,7 @@ def index_select(b, out, x, dim, index):
     if x.rank == 0:
         return x
     dim = dim_of(dim, x.rank)
-    index = b.reshape(_wrapped(b, index, x.shape[dim]), [index.numel, 1])
+    index = b.reshape(_wrapped(b, index, x.shape[dim], _kind(x.shape)), [index.numel, 1])
     sizes = [1 if i == dim else d for i, d in enumerate(x.shape)]
     kept = [i for i in range(x.rank) if i != dim]
     return b.gather(x, index, sizes, kept, [dim], [dim])
@@ -42,7 +47,7 @@ def index_select(b, out, x, dim, index):
 
 @lowers("aten.embedding.default")
 def embedding(b, out, weight, indices, *_, **__):
-    index = b.reshape(_wrapped(b, indices, weight.shape[0]), [*indices.shape, 1])
+    index = b.reshape(_wrapped(b, indices, weight.shape[0], _kind(weight.shape)), [*indices.shape, 1])
     return b.gather(weight, index, [1, weight.shape[1]], [indices.rank], [0], [0])
 
 
@@ -51,7 +56,7 @@ def _split_indices(b, x, indices):
     if any(i is not None and i.dtype in (torch.bool, torch.uint8) for i in indices):
         raise NotLowered("a mask as index: the size of the result is not known beforehand")
     dims = [d for d, i in enumerate(indices) if i is not None]
-    given = [_wrapped(b, indices[d], x.shape[d]) for d in dims]
+    given = [_wrapped(b, indices[d], x.shape[d], _kind(x.shape)) for d in dims]
     shape = broadcast_shapes(*(g.shape for g in given))
     columns = [b.reshape(b.broadcast(g, shape), (*shape, 1)) for g in given]
     return b.concatenate(columns, len(shape)), dims, shape
@@ -94,7 +99,7 @@ def _index_write(b, x, dim, index, source, body):
         x, source = b.reshape(x, [1]), b.reshape(source, [1])
         return b.reshape(_index_write(b, x, 0, index, source, body), [])
     dim = dim_of(dim, x.rank)
-    index = b.reshape(_wrapped(b, index, x.shape[dim]), [index.numel, 1])
+    index = b.reshape(_wrapped(b, index, x.shape[dim], _kind(x.shape)), [index.numel, 1])
     shape = [index.numel if i == dim else d for i, d in enumerate(x.shape)]
     source = (
         b.reshape(source, shape) if source.numel == math.prod(shape) else b.broadcast(source, shape)
@@ -123,12 +128,12 @@ def index_fill(b, out, x, dim, index, value):
 @lowers("aten.embedding_dense_backward.default")
 def embedding_backward(b, out, grad, indices, rows, padding, by_frequency):
     n = indices.numel
-    where = b.reshape(b.cast(indices, torch.int64), [n, 1])
+    where = b.reshape(b.cast(indices, _kind([rows])), [n, 1])
     kind = torch.float32 if grad.dtype in dtypes.NARROW else grad.dtype
     width = grad.shape[-1]
     grad = b.cast(b.reshape(grad, [n, width]), kind)
     if padding >= 0:
-        real = b.compare("ne", where, b.constant(padding, torch.int64))
+        real = b.compare("ne", where, b.constant(padding, where.dtype))
         grad = b.select(b.broadcast(real, (n, width)), grad, b.constant(0, kind))
     if by_frequency:
         ones = b.constant(1, kind, (n,))
@@ -146,8 +151,8 @@ def _along(b, x, dim, index):
     """Where each element of index points: (indices, dimensions they speak of, dimensions that go along with them). Dimensions of
     the same size go along, as in JAX: such a gather can be cut over devices; of others the element's own coordinate is written."""
     same = [i for i in range(x.rank) if i != dim and index.shape[i] == x.shape[i]]
-    told = [i for i in range(x.rank) if i not in same]
-    columns = [_wrapped(b, index, x.shape[dim]) if i == dim else b.iota(index.shape, i) for i in told]
+    told, kind = [i for i in range(x.rank) if i not in same], _kind(x.shape)
+    columns = [_wrapped(b, index, x.shape[dim], kind) if i == dim else b.iota(index.shape, i, kind) for i in told]
     return b.concatenate([b.reshape(c, (*index.shape, 1)) for c in columns], index.rank), told, same
 
 
@@ -226,7 +231,7 @@ def scatter_reduce(b, out, x, dim, index, source, reduce, *, include_self=True):
 
 @lowers("aten.take.default")
 def take(b, out, x, index):
-    where = b.reshape(_wrapped(b, index, x.numel), [*index.shape, 1])
+    where = b.reshape(_wrapped(b, index, x.numel, _kind([x.numel])), [*index.shape, 1])
     return b.gather(b.reshape(x, [x.numel]), where, [1], [], [0], [0])
 
 
