@@ -396,3 +396,51 @@ def test_cache_folder(monkeypatch):
     for name, value, wanted in (("OTRN_CACHE_DIR", "", "/h/.cache/opentrn"), ("XDG_CACHE_HOME", "", "/h/.cache/opentrn"), ("XDG_CACHE_HOME", "/x", "/x/opentrn"), ("OTRN_CACHE_DIR", "/c", "/c")):
         monkeypatch.setenv(name, value)
         assert str(_library.cache_path()) == wanted
+
+
+def test_mixture_moves_rows():
+    """Experts get their tokens by index: the same, forward and backward, as products with one-hot tables."""
+    import jax
+    import jax.numpy as jnp
+
+    from opentrn._predict import model, spec
+
+    m, u = spec.Model(width=8, hidden=16, experts=4, chosen=2, act="silu", gated=True), spec.Cut(seq=16)
+    with jax.default_device(jax.devices("cpu")[0]):
+        shapes = [(8, 4), (4, 8, 16), (4, 8, 16), (4, 16, 8)]
+        given = [jax.random.normal(jax.random.key(i), s) for i, s in enumerate(shapes)]
+        x = jax.random.normal(jax.random.key(9), (1, 16, 8))
+
+        def by_tables(given, x):
+            router, gate, up, down = given
+            chance, pick = jax.lax.top_k(jax.nn.softmax(x[0] @ router), 2)
+            hot = jax.nn.one_hot(pick, 4)
+            place = (jnp.cumsum(hot.reshape(-1, 4), 0).reshape(hot.shape) - 1) * hot
+            place = jax.nn.one_hot(place.sum(-1).astype(int), 10) * (place.max(-1) < 10)[..., None]  # a quarter more than 8
+            inside = jnp.einsum("td,tke,tkr->erd", x[0], hot, place)
+            inside = jnp.einsum("erh,ehd->erd", jax.nn.silu(jnp.einsum("erd,edh->erh", inside, gate)) * jnp.einsum("erd,edh->erh", inside, up), down)
+            return jnp.einsum("erd,tk,tke,tkr->td", inside, chance, hot, place)[None]
+
+        moved = lambda given, x: model.mixture(model.Weights(given), x, m, u)
+        both = [jax.value_and_grad(lambda g, x: (f(g, x) ** 2).sum(), (0, 1))(given, x) for f in (moved, by_tables)]
+    for a, b in zip(*map(jax.tree.leaves, both), strict=True):
+        assert jnp.allclose(a, b, rtol=1e-3, atol=1e-3)
+
+
+def test_wide_window_is_none():
+    """A window no narrower than the sequence masks nothing: the same program."""
+    from opentrn._predict import programs, spec
+
+    m = spec.Model(kind="mistral", layers=1, width=64, heads=4, kv=2, head=16, hidden=128, vocab=128, norm="rms", places="rotary", bias=False)
+    texts = [programs.micro("whole", 1, dataclasses.replace(m, window=w), spec.Cut(seq=32), ("bf16", "bf16", "bf16"), True) for w in (0, 32, 16)]
+    assert texts[0] == texts[1] != texts[2]
+
+
+def test_flops_of_encoder_and_decoder():
+    """What mfu counts is what the programs multiply, but for the half of the decoder's scores that a mask leaves out."""
+    from opentrn._predict import compose, machines, price, spec
+
+    c = {"model_type": "t5", "d_model": 256, "num_layers": 1, "num_heads": 4, "d_kv": 64, "d_ff": 1024, "vocab_size": 1024}
+    m = dataclasses.replace(config.model(c), dropout=0.0)
+    record = price.Prices(machines.machine("trn1.32xlarge"))(("micro", "whole", 1, m, spec.Cut(seq=512), ("bf16", "bf16", "bf16"), True))
+    assert record["flops"] == pytest.approx(compose.model_flops(m, 512), rel=0.1)

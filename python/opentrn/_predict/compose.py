@@ -202,9 +202,24 @@ def model_flops(m, seq):
         seq = (m.image // m.patch) ** 2 + 1
     attention = m.width * m.head * (2 * m.heads + 2 * m.kv)
     mlp = (3 if m.gated else 2) * m.width * m.hidden * (m.chosen if m.experts else 1)
-    layers = m.layers + m.decoder
+    if m.task == "span":
+        return _span_flops(m, seq, attention, mlp)
+    layers = m.layers
     ends = m.vocab * m.width if m.task != "classes" else m.classes * m.width / seq
     return seq * (6.0 * (layers * (attention + mlp) + ends) + 12.0 * layers * m.heads * m.head * seq)
+
+
+def wanted(seq):
+    """Tokens that a span model's decoder makes of a sequence."""
+    return max(seq // 4, 1)
+
+
+def _span_flops(m, seq, attention, mlp):
+    """Of an encoder over the sequence and a decoder over what is wanted, which also attends to the encoder's result."""
+    out, pair = wanted(seq), 12.0 * m.heads * m.head
+    made = m.layers * (attention + mlp) * seq + m.decoder * (attention + mlp) * out + m.vocab * m.width * out
+    across = m.decoder * m.width * m.head * 2 * (m.heads * out + m.kv * seq)
+    return 6.0 * (made + across) + pair * (m.layers * seq**2 + m.decoder * out * (out + seq))
 
 
 def parameters(m):

@@ -25,7 +25,7 @@ def _llama(c, **more):
 
 
 def _window(c):
-    return (c.get("sliding_window") or 0) if c.get("use_sliding_window", True) else 0
+    return c.get("sliding_window", 4096) or 0
 
 
 def _qwen2(c):
