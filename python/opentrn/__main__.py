@@ -19,6 +19,7 @@ def main() -> int:
     if _is_configuration(sys.argv[1:]):
         from opentrn._predict import command
 
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         return command.main(sys.argv[2:], sys.argv[1])
     for number in (signal.SIGINT, signal.SIGPIPE):  # as in any program: Python changes both
         signal.signal(number, signal.SIG_DFL)

@@ -444,3 +444,28 @@ def test_flops_of_encoder_and_decoder():
     m = dataclasses.replace(config.model(c), dropout=0.0)
     record = price.Prices(machines.machine("trn1.32xlarge"))(("micro", "whole", 1, m, spec.Cut(seq=512), ("bf16", "bf16", "bf16"), True))
     assert record["flops"] == pytest.approx(compose.model_flops(m, 512), rel=0.1)
+
+
+def test_interrupted(tmp_path, monkeypatch, capsys):
+    """Ctrl-C, while layouts are searched and while the report is written: one line, status 130, no half files."""
+    import pathlib
+
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(CONFIGS["llama"]))
+    words = [str(path), "--instance=p5.48xlarge", "--tp=1", "--pp=1", "--seq=256", "--global-batch=64", f"--report={tmp_path / 'page.html'}"]
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    real = pathlib.Path.write_text
+
+    def late(self, text, **words):
+        return interrupted() if self.name == "page.csv.part" else real(self, text, **words)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(search, "search", interrupted)
+        assert command.main([*words, "--search"]) == 130
+    monkeypatch.setattr(pathlib.Path, "write_text", late)
+    assert command.main(words) == 130
+    assert [p.name for p in tmp_path.iterdir()] == ["config.json"]
+    assert [line[:21] for line in capsys.readouterr().err.splitlines()] == ["opentrn: interrupted;"] * 2

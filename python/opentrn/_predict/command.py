@@ -356,3 +356,6 @@ def main(words, command="predict"):
         if fault.hint:
             print(f"  hint: {fault.hint}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("opentrn: interrupted; programs priced so far are in the cache", file=sys.stderr)
+        return 130

@@ -282,9 +282,11 @@ def write(path, job, x, result, table, step):
             part = name.with_name(name.name + ".part")
             made.append(part)
             part.write_text(content, encoding="utf-8")
-    except OSError as error:
+    except BaseException as error:
         for part in made:
             part.unlink(missing_ok=True)
+        if not isinstance(error, OSError):
+            raise
         raise Fault(f"{error.filename}: {error.strerror}", "--report=FILE.html in a folder that can be written") from None
     for part, name in zip(made, files):
         part.rename(name)

@@ -57,13 +57,16 @@ class Prices:
                 self.known[what] = found
             else:
                 missing.append(what)
-        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+        pool = concurrent.futures.ThreadPoolExecutor(self.jobs)
+        try:
             running = {what: pool.submit(self._prof, *self._text(what)) for what in missing}
             for what, future in running.items():
                 try:
                     self.known[what] = self._write(what, future.result())
                 except Fault as fault:
                     self.known[what] = fault
+        finally:
+            pool.shutdown(cancel_futures=True)  # whoever interrupts does not wait for those that have not begun
 
     def _path(self, what):
         words = repr((what, self.machine.name, self.machine.cores, self.maker))
