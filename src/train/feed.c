@@ -208,6 +208,17 @@ static void checkpoint_feed(Train *t, const Port *p, otrn_buffer *to) {
     ctx_fail(t->ctx, OTRN_ARGUMENT, (Place){.file = t->from->path}, "the checkpoint has no `%s` of the program's shape", p->name);
 }
 
+static void first_values(const Port *p, uint64_t seed, uint64_t stream, const otrn_buffer *b) {
+    size_t n = b->bytes / otrn_dtype_bytes(p->type.dtype);
+    float *to = b->data; // the usual type, in a loop that is quick: a run's start waits for it
+    double *wide = b->data;
+    uint64_t key = random_key(seed, stream);
+    for (size_t k = 0; k < n && p->type.dtype == DT_F32; k++)
+        to[k] = p->scale > 0 ? p->scale * random_bell_of(random_of(key, k)) : p->fill;
+    for (size_t k = 0; k < n && p->type.dtype == DT_F64; k++)
+        wide[k] = p->scale > 0 ? p->scale * random_bell_of(random_of(key, k)) : p->fill;
+}
+
 void feed_state(Train *t) {
     for (size_t i = 0; i < t->step.nargs; i++) {
         const Port *p = &t->step.args[i];
@@ -219,8 +230,7 @@ void feed_state(Train *t) {
         } else if (p->file) {
             file_feed(t, p, b);
         } else if ((p->type.dtype == DT_F32 || p->type.dtype == DT_F64) && (p->scale > 0 || p->fill != 0)) { // else it is zero already
-            for (size_t k = 0; k < b->bytes / otrn_dtype_bytes(p->type.dtype); k++)
-                put_real(b, p->type.dtype, k, p->scale > 0 ? p->scale * random_bell((uint64_t)t->recipe.seed, STREAM_WEIGHTS + i, k) : p->fill);
+            first_values(p, (uint64_t)t->recipe.seed, STREAM_WEIGHTS + i, b);
         }
     }
 }

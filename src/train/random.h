@@ -15,20 +15,24 @@ static inline uint64_t random_mix(uint64_t h) {
     return h ^ h >> 31;
 }
 
-static inline uint64_t random_at(uint64_t seed, uint64_t stream, uint64_t i) {
-    uint64_t key = random_mix(seed * 0x9e3779b97f4a7c15ull + random_mix(stream + 0x632be59bd9b4e019ull));
-    return random_mix(key + (i + 1) * 0x9e3779b97f4a7c15ull);
+static inline uint64_t random_key(uint64_t seed, uint64_t stream) {
+    return random_mix(seed * 0x9e3779b97f4a7c15ull + random_mix(stream + 0x632be59bd9b4e019ull));
 }
+
+static inline uint64_t random_of(uint64_t key, uint64_t i) { return random_mix(key + (i + 1) * 0x9e3779b97f4a7c15ull); }
+
+static inline uint64_t random_at(uint64_t seed, uint64_t stream, uint64_t i) { return random_of(random_key(seed, stream), i); }
 
 static inline double random_unit(uint64_t seed, uint64_t stream, uint64_t i) { // [0, 1)
     return (double)(random_at(seed, stream, i) >> 11) * 0x1p-53;
 }
 
 // The sum of four uniform numbers, of mean 0 and deviation 1: a bell without long tails, exact on every host.
-static inline float random_bell(uint64_t seed, uint64_t stream, uint64_t i) {
-    uint64_t r = random_at(seed, stream, i);
+static inline float random_bell_of(uint64_t r) {
     int64_t sum = (int64_t)((r & 0xffff) + (r >> 16 & 0xffff) + (r >> 32 & 0xffff) + (r >> 48)) - 2 * 65535;
     return (float)((double)sum * (1.7320508075688772 / 65536));
 }
+
+static inline float random_bell(uint64_t seed, uint64_t stream, uint64_t i) { return random_bell_of(random_at(seed, stream, i)); }
 
 #endif
