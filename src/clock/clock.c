@@ -7,7 +7,8 @@
 //      latency), a little later if it reads what its engine wrote just before;
 //   2. a DMA waits on its sequencer, is triggered there, and runs in its queue, in order; a queue
 //      holds so many transfers, then its sequencer waits; the queues share the DMA engines, and
-//      everything that touches HBM shares its bandwidth, first come first served;
+//      everything that touches HBM shares its bandwidth, first come first served; while a collective's
+//      bytes are on their way it has its share of the DMA engines (rings.c);
 //   3. the array keeps a second set of weights: ldweights runs beside the matmul before it; after a
 //      pause the current limiter holds matmuls to a fraction for a while (where the chip has one);
 //   4. engines that share a port take turns on it (where the chip says so); the scalar engine loads
@@ -235,7 +236,7 @@ static Ps take_hbm(Sim *s, Ps begin, Ps time, Ps last) {
 
 // A transfer's part on one engine, which then rests for the gap between transfers.
 static void take_engine(Sim *s, Core *c, uint32_t e, Ps begin, Ps time, Ps *last) {
-    Ps free = c->now.engine[e], end = ps_add(ps_max(free, begin), ps_times(time, s->times));
+    Ps free = c->now.engine[e], end = rings_pass(s, ps_max(free, begin), ps_times(time, s->times));
     c->now.engine[e] = ps_add(end, s->dma_gap);
     share(s, begin, free, end, last, CLOCK_DMA, &c->by.engine[e]);
 }
@@ -281,10 +282,14 @@ static Ps run_dma(Sim *s, Core *c, uint32_t pc, const FlowItem *in, Ps trigger) 
     return ps_add(end, s->dma_done);
 }
 
+// It is the pair's, and both come here.
+static bool is_half(const Sim *s) { return s->ncores > 1 && !s->apart; }
+
 // Its bytes go over each kind of links behind those of others, of the other core too; latency before them does not hold these up.
+// The DMA engines move them meanwhile.
 static Ps take_links(Sim *s, Ps begin, const Price *p) {
-    bool twice = s->ncores > 1 && !s->apart; // it is the pair's, and both come here
-    Ps end = ps_add(begin, ps_times(p->busy, s->times)), at = end;
+    bool half = is_half(s);
+    Ps end = ps_add(begin, ps_times(p->busy, s->times)), at = end, from = -1;
     for (int i = 0; i < LINK_COUNT; i++)
         at -= ps_times(p->link[i], s->times);
     for (int i = 0; i < LINK_COUNT; i++) {
@@ -292,13 +297,16 @@ static Ps take_links(Sim *s, Ps begin, const Price *p) {
             continue;
         if (s->links[i] > at)
             s->link.serve = s->links[i], s->link.serve_by = s->links_by[i], at = s->links[i];
-        at = s->links[i] = ps_add(at, ps_times(twice ? p->link[i] / 2 : p->link[i], s->times));
+        from = from < 0 ? at : from;
+        at = s->links[i] = ps_add(at, ps_times(half ? p->link[i] / 2 : p->link[i], s->times));
         s->links_by[i] = s->me;
     }
-    return ps_max(at, end);
+    end = ps_max(at, end);
+    return from < 0 ? end : rings_take(s, from, end, ps_times(half ? p->dma / 2 : p->dma, s->times), s->link.issue);
 }
 
-// A collective runs on its own cores, in the order of its queue, beside everything else: other queues' too, where links differ.
+// A collective runs on its own cores, in the order of its queue, beside everything else: other queues' too, where links differ. It
+// shares the DMA engines and HBM.
 static Ps run_collective(Sim *s, Core *c, uint32_t pc, const FlowItem *in, Ps trigger) {
     const Price *p = &c->price[pc];
     c->now.free[in->engine] = ps_add(trigger, s->control_ps);
@@ -306,7 +314,7 @@ static Ps run_collective(Sim *s, Core *c, uint32_t pc, const FlowItem *in, Ps tr
     Ps begin = ps_add(trigger, s->control_ps);
     hold_run(s, &begin, c->now.queue[in->queue], CLOCK_QUEUE, c->by.queue[in->queue]);
     s->link.serve = begin;
-    Ps hbm = s->ncores > 1 && !s->apart ? p->hbm / 2 : p->hbm; // it is the pair's, and both come here
+    Ps hbm = is_half(s) ? p->hbm / 2 : p->hbm;
     Ps end = take_hbm(s, begin, hbm, take_links(s, begin, p));
     s->totals.comm = ps_add(s->totals.comm, ps_max(end - ps_max(begin, s->comm_until), 0));
     s->comm_until = ps_max(s->comm_until, end);
@@ -586,6 +594,7 @@ static void set_constants(Sim *s, const ChipFile *c) {
     s->dma_engines = (uint32_t)c->dma_engines;
     s->dma_share = (uint32_t)c->dma_engine_partitions;
     s->dma_depth = (uint32_t)c->dma_queue_depth;
+    rings_init(s);
     assert(s->dma_engines >= 1 && s->dma_engines <= DMA_ENGINES_MAX);
 }
 
@@ -651,7 +660,8 @@ void clock_run(Ctx *ctx, Arena *a, const Artifact *art, const ChipFile *chip, co
     bool apart = artifact_is_shared(art), two = opt->cores == 2 || apart;
     if (two) // together they have about twice the HBM of one
         pair.hbm_bw_core *= 2 * chip->hbm_shared;
-    if (two || art->peer) { // and twice its links, which need none of their engines
+    if (two || art->peer) { // and twice its links, and DMA engines for them
+        pair.collective_dma /= 2;
         pair.link_bw *= 2, pair.link_step_bw *= 2, pair.link_mesh_bw *= 2, pair.link_chip_bw *= 2;
         pair.host_cores /= 2, pair.cores_per_chip /= 2, pair.network_bw *= 2;
     }

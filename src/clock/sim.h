@@ -115,6 +115,11 @@ typedef struct Core {
     Steady *steady;     // per region
 } Core;
 
+typedef struct Ring { // while a collective's bytes are on their way it has a share of the DMA engines
+    Ps from, to;
+    uint32_t share; // of 65536
+} Ring;
+
 typedef struct Sim {
     Arena *arena;
     const ChipFile *chip;
@@ -124,6 +129,8 @@ typedef struct Sim {
     uint32_t ncores;
     Core *core[CORES_MAX];
     Ps hbm, links[LINK_COUNT]; // shared by the cores
+    VEC(Ring) rings;    // of collectives that are not over, likewise
+    uint32_t ring_most; // that they may have together
     Ps comm_until; // of totals.comm
     uint32_t hbm_by, links_by[LINK_COUNT];
     uint32_t me;    // the event of the instruction being run
@@ -141,6 +148,13 @@ typedef struct Sim {
 // does, adds as many iterations as it can at once.
 void steady_iteration(Sim *s, Core *c, uint32_t r);
 void steady_enter(Core *c, uint32_t r); // a loop begins
+
+// --- rings.c: collectives on the DMA engines ---
+void rings_init(Sim *s);
+Ps rings_pass(const Sim *s, Ps at, Ps work); // when an engine is through with a transfer's part that it begins at `at`
+// A collective's bytes go from `from` to `end` over the links and take `work` of every engine's time; returns when both are through.
+// Nothing begins before `now`.
+Ps rings_take(Sim *s, Ps from, Ps end, Ps work, Ps now);
 
 static inline uint64_t times_u64(uint64_t a, uint64_t n) {
     uint64_t out;

@@ -310,6 +310,8 @@ static bool jump(Sim *s, const Spot *spots, const Snap *from, Ps now) {
     s->hbm = ps_add(s->hbm, by);
     for (int i = 0; i < LINK_COUNT; i++)
         s->links[i] = ps_add(s->links[i], by);
+    for (uint32_t i = 0; i < s->rings.n; i++)
+        s->rings.at[i].from = ps_add(s->rings.at[i].from, by), s->rings.at[i].to = ps_add(s->rings.at[i].to, by);
     s->comm_until = ps_add(s->comm_until, by);
     if (s->want_events)
         tell_jump(s, from, now, by, n);
@@ -324,6 +326,14 @@ static bool take_all(const Sim *s, const Spot *spots, Ps zero, Hasher *h) {
     mix(h, (uint64_t)ps_max(s->hbm - zero, 0));
     for (int i = 0; i < LINK_COUNT; i++)
         mix(h, (uint64_t)ps_max(s->links[i] - zero, 0));
+    for (uint32_t i = 0; i < s->rings.n; i++) {
+        const Ring *r = &s->rings.at[i];
+        if (r->to <= zero)
+            continue;
+        mix(h, (uint64_t)ps_max(r->from - zero, 0));
+        mix(h, (uint64_t)(r->to - zero));
+        mix(h, r->share);
+    }
     mix(h, (uint64_t)ps_max(s->comm_until - zero, 0));
     for (uint32_t k = 0; k < s->ncores; k++) {
         const Core *c = s->core[k];

@@ -17,7 +17,7 @@ ChipFile traffic_free(const ChipFile *chip) {
     ChipFile c = *chip;
     c.link_bw = c.link_step_bw = c.link_mesh_bw = c.link_chip_bw = FREE_GB_S;
     c.network_bw = c.network_step_bw = c.network_mesh_bw = FREE_GB_S;
-    c.collective_start_ns = c.collective_chip_ns = c.collective_ns = c.collective_step_ns = c.collective_hop_ns = c.network_hop_ns = 0;
+    c.collective_start_ns = c.collective_chip_ns = c.collective_ns = c.collective_step_ns = c.collective_hop_ns = c.network_hop_ns = c.collective_dma = 0;
     return c;
 }
 

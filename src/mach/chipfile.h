@@ -81,6 +81,8 @@
     KEY(collective_ns, "collective_latency", "ns", 0, 1e9)                                         \
     KEY(collective_step_ns, "collective_step", "ns", 0, 1e9)                                       \
     KEY(collective_hop_ns, "collective_hop", "ns", 0, 1e9)                                         \
+    KEY(collective_dma, "collective_dma_passes", "ratio", 0, 16)                                    \
+    KEY(collective_dma_share, "collective_dma_share", "ratio", 0, 0.99)                            \
     KEY(network_ratio, "network_ratio", "ratio", 0.01, 1)                                          \
     KEY(network_step_bw, "network_step_bandwidth", "GB/s", 1e-6, 1e5)                              \
     KEY(network_mesh_bw, "network_mesh_bandwidth", "GB/s", 1e-6, 1e5)                              \

@@ -301,6 +301,8 @@ static void price_kernel(const ChipFile *c, const Kern *k, Price *p) {
     for (int i = 0; i < LINK_COUNT; i++)
         p->link[i] = ps_from_ns(link.at[i]);
     p->link_bytes = w.is_collective ? w.link_bytes : 0;
+    double moved = w.link_bytes + (c->link_reduce - 1) * w.reduce_bytes; // by the DMA engines, all of them
+    p->dma = w.is_collective ? ps_bytes(c->collective_dma * moved / c->dma_engines, c->dma_engine_bw) : 0;
 }
 
 // --- DMA -----------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ typedef struct Price {
     Ps latency; // from begin until the semaphore counts; DMA: from trigger to the first byte
     Ps hbm;     // HBM occupied at full bandwidth
     Ps link[LINK_COUNT]; // of a collective: what of busy its bytes take there, one after the other
-    Ps dma;     // DMA engine time for one partition; without partitions, of every engine
+    Ps dma;     // DMA engine time for one partition; without partitions, and of a collective, of every engine
     uint16_t dma_part, dma_parts; // DMA: partitions moved; parts 0 = spread evenly over all engines
     uint8_t track;
     uint8_t act_set; // the scalar engine's table it needs, ACT_NO_SET = none

@@ -284,6 +284,38 @@ static void test_streams(void) {
     result("so do both beside a stream_wait", load_ns == 1000 && coll_ns > 16384 / 0.96 ? NULL : "they do not");
 }
 
+// Collectives and transfers share the DMA engines: a load beside a collective's bytes takes longer by what these hold, and a
+// collective waits for what the engines have to do when its bytes begin.
+static void test_rings(void) {
+    ChipFile chip = trn2;
+    chip.hbm_bw_core = 1e5;
+    chip.collective_start_ns = chip.collective_ns = chip.collective_step_ns = chip.collective_hop_ns = chip.gpsimd_hbm_ns = 0;
+    chip.link_bw = chip.link_step_bw = chip.link_mesh_bw = 92; // a quarter of 16 x 23
+    const char *gather = CASE_GATHER "collective imm=0 queue=12\n";
+    const char *load = "vector: tensor_copy dst=sbuf[0:0] src=sbuf[0:65536] dtype=f32 stype=f32 n0=128 n1=64\n"
+                       "dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=128 n1=128 s0=4096 s1=1 d1=1 queue=0 wait(vector>=1)\n";
+    double bytes = 4.0 * 262144 * 15 / 16, moved = bytes / 92, free = 128 * 128 * 4 / 368.0;
+    Clock c = timed(arena_printf(&arena, "%s%s", gather, load), &chip);
+    double begin = 0, end = 0;
+    for (uint32_t i = 0; i < c.events.n; i++)
+        if (c.events.at[i].track == ENG_COUNT)
+            begin = c.events.at[i].begin_ns, end = c.events.at[i].end_ns;
+    result("a load beside a collective has the rest of the engines", near((end - begin) / free, 4 / 3.0, "its time over that alone"));
+    double alone = timed(gather, &chip).total_ns;
+    result("alone it takes its bytes over the links", near(alone, 9 + 150 / 1.2 + moved, "total"));
+    // 64 loads of 16 MB: the engines have work for longer than the collective's bytes take
+    Buf text = {.arena = &arena};
+    buf_puts(&text, CASE_GATHER);
+    for (int i = 0; i < 64; i++)
+        buf_puts(&text, "dma dst=sbuf[0:0] src=arg0[0] stype=f32 n0=128 n1=4096 s0=4096 s1=1 d1=1 queue=0\n");
+    buf_puts(&text, "vector: wait wait(q0>=1)\ncollective imm=0 queue=12 wait(vector>=1)\n");
+    c = timed(buf_cstr(&text), &chip);
+    for (uint32_t i = 0; i < c.events.n; i++)
+        if (c.events.at[i].track == CLOCK_TRACKS - 1)
+            begin = c.events.at[i].begin_ns, end = c.events.at[i].end_ns;
+    result("a collective behind transfers waits for the engines", end - begin > alone + 1000 ? NULL : "it does not");
+}
+
 // More devices than a machine has: the network's hops and bytes come on top, and never the other way round.
 static void test_machines(void) {
     Instance *rows;
@@ -571,6 +603,7 @@ int main(void) {
         test_kernel();
         test_passes();
         test_streams();
+        test_rings();
     test_machines();
         test_fast_forward(1);
         test_fast_forward(2);
