@@ -404,7 +404,8 @@ static otrn_status execute(otrn_exe *exe, ManyRun *run, uint32_t n, size_t num_a
             return ctx_set(err, s, NO_PLACE, "device %u: %s", r, why.text);
         exes[r] = exe;
     }
-    otrn_status s = exe_apart(exe, n, run->args, run->results, err);
+    bool apart = !run->spread || !run->spread->in_place;
+    otrn_status s = apart ? exe_apart(exe, n, run->args, run->results, err) : OTRN_OK;
     if (s)
         return s;
     run->exes = exes;

@@ -116,6 +116,7 @@ typedef struct RtSpread {
     const uint32_t *ranks;   // of those here
     const uint16_t *process; // of every rank
     const bool *loose;       // NULL, or: processes run programs of their own (net.h), and those that this one meets
+    bool in_place;           // the result may lie on the argument, whatever the program says of it
 } RtSpread;
 // args and results are those of the devices here.
 otrn_status rt_execute_spread(otrn_exe *exe, uint32_t replicas, uint32_t partitions, const RtSpread *spread,

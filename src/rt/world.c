@@ -36,7 +36,8 @@ OTRN_API World *opentrn_world_open(otrn_env *env, uint32_t process, uint32_t pro
 OTRN_API void opentrn_world_close(World *w); // nobody may be inside
 OTRN_API void opentrn_world_bye(World *w);   // nothing will be sent any more
 OTRN_API int opentrn_world_lost(World *w);   // a process is gone without a word
-// The program, together with those of `with`, among them this one. set: names who meets, the same in all of them.
+// The program, together with those of `with`, among them this one. set: names who meets, the same in all of them. The result
+// of a program that is one all_reduce may lie on its argument.
 OTRN_API int opentrn_world_execute(World *w, otrn_exe *exe, uint64_t set, const uint32_t *with, uint32_t nwith,
                                    const otrn_buffer *args, size_t num_args, const otrn_buffer *results, size_t num_results,
                                    otrn_error *err);
@@ -103,6 +104,15 @@ void opentrn_world_close(World *w) {
 void opentrn_world_bye(World *w) { net_bye(w->net); }
 int opentrn_world_lost(World *w) { return net_lost(w->net); }
 
+// One all_reduce and nothing else, straight from argument to result. With one device in a process the sum may be written over its
+// term: a slice is sent, or added, before its sum comes (coll/reduce.c), and a block is folded before it is written.
+static bool is_sum(const Artifact *art) {
+    const Kern *k = art->kerns;
+    return art->nkerns == 1 && art->ncode == 2 && !artifact_is_shared(art) && art->nargs == 1 && art->nresults == 1 &&
+           k->op == HLO_ALL_REDUCE && k->nin == 1 && k->nout == 1 && k->in->dtype == k->out->dtype &&
+           k->in->addr == addr_hbm(SEG_FIRST_ARG, 0) && k->out->addr == addr_hbm(SEG_FIRST_ARG + 1, 0);
+}
+
 int opentrn_world_execute(World *w, otrn_exe *exe, uint64_t set, const uint32_t *with, uint32_t nwith, const otrn_buffer *args,
                           size_t num_args, const otrn_buffer *results, size_t num_results, otrn_error *err) {
     bool takes_part[NET_PROCESSES_MAX] = {false};
@@ -110,6 +120,7 @@ int opentrn_world_execute(World *w, otrn_exe *exe, uint64_t set, const uint32_t 
         takes_part[with[i]] = true;
     uint32_t me = net_me(w->net);
     RtSpread spread = {.net = w->net, .set = set, .nhere = 1, .ranks = &me, .process = w->process, .loose = takes_part};
+    spread.in_place = num_args == 1 && num_results == 1 && args->data == results->data && is_sum(exe->art);
     exe->brief = false; // it may wait for others, and then Ctrl-C counts
     return (int)rt_execute_spread(exe, 1, net_processes(w->net), &spread, &args, num_args, &results, num_results, err);
 }

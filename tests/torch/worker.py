@@ -318,6 +318,10 @@ def every_call(mesh):
     x, shared = parts[RANK].clone(), torch.empty(1000 // n)
     dist.all_reduce(x)
     assert torch.equal(x, tree(parts))  # the order of sums, to the bit
+    large = [torch.randn(700001, generator=torch.Generator().manual_seed(r)) for r in range(n)]  # in slices, three blocks
+    y = large[RANK].clone()
+    dist.all_reduce(y)
+    assert torch.equal(y, tree(large))
     dist.reduce_scatter_tensor(shared, parts[RANK][: 1000 // n * n])
     assert torch.equal(shared, x[: 1000 // n * n].chunk(n)[RANK])
     assert torch.equal(torch.compile(summed, backend="opentrn")(parts[RANK]), x)

@@ -88,13 +88,13 @@ class _Priced:
         self.executable.write(target, path)
 
 
-_OPS = {getattr(dist.ReduceOp.RedOpType, name.upper()): name for name in collective._FOLDS}
+_OPS = {getattr(dist.ReduceOp.RedOpType, name.upper()).value: name for name in collective._FOLDS}
 _SMALL = 1 << 16  # bytes of a sum that has memory of its own
 
 
 def _op_name(given):
     op = getattr(given, "op", given)
-    return _OPS.get(op) or str(op)
+    return _OPS.get(op.value) or str(op)
 
 
 def _memory(tensor):
@@ -175,9 +175,10 @@ class Group(dist.ProcessGroup):
                 made = _program(name, (tensor.numel(),), tensor.dtype, lambda b, x: lower(b, x, op, self.ranks))
             except NotLowered as why:
                 raise NotImplementedError(f"opentrn: {kind} has not {why}") from None
-            self._sums[row] = self.world.execute(made, self._name, self.members), log.add_collective(name, made)
+            run = self.world.execute_one(made, self._name, self.members, tensor.nbytes, into.nbytes)
+            self._sums[row] = run, log.add_collective(name, made)
         run, counted = self._sums[row]
-        run([_memory(tensor)], [_memory(into)])
+        run(tensor.data_ptr(), into.data_ptr())
         counted.runs += 1
 
     # --- reductions -------------------------------------------------------------------------------
@@ -205,8 +206,11 @@ class Group(dist.ProcessGroup):
     def allreduce(self, tensors, opts=dist.AllreduceOptions()):
         op = _op_name(opts.reduceOp)
         for tensor in tensors:
-            tensor.detach().copy_(self._reduce_one(tensor, op))
-        return _done(tensors)
+            if op != "avg" and self._size > 1 and tensor.is_contiguous() and tensor.device.type in DEVICES and tensor.numel():
+                self._sum("all_reduce", tensor, op, tensor)  # in place
+            else:
+                tensor.detach().copy_(self._reduce_one(tensor, op))
+        return _done(tensors) if opts.asyncOp else None  # who waits does not need to be told that it is done
 
     def allreduce_coalesced(self, tensors, opts=dist.AllreduceCoalescedOptions()):
         return self.allreduce(tensors, opts)
