@@ -2,6 +2,7 @@
 """All-reduce between processes: inside one, between two of one host by each transport, and Gloo's; in turns.
 
     python bench/processes_bench.py [BYTES ...]      # microseconds for a call, ratio to one process
+    python bench/processes_bench.py bars             # the ratios that are to hold, one line each
     python bench/processes_bench.py layouts          # 8 devices as 1x8, 2x4, 4x2, 8x1
     python bench/processes_bench.py step             # a data parallel step: one process of two devices, two of one
     python bench/processes_bench.py first            # seconds to the end of a first step without a cache: two processes of a job, two alone
@@ -104,21 +105,37 @@ def first_worker(me, count, port):
     return make
 
 
-def gloo_worker(me, count, port):
-    import torch
-    import torch.distributed as dist
+def torch_worker(backend):
+    """PyTorch's process group; sizes below 0 are all-gathers of so many bytes in all."""
 
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=me, world_size=count)
+    def start(me, count, port):
+        import torch
+        import torch.distributed as dist
 
-    def all_reduce(size):
-        x = torch.ones(size // 4)
-        return lambda: dist.all_reduce(x)
+        if backend != "gloo":
+            import opentrn.torch  # noqa: F401
+        torch.set_num_threads(1)
+        dist.init_process_group(backend, init_method=f"tcp://127.0.0.1:{port}", rank=me, world_size=count)
 
-    return all_reduce
+        def make(size):
+            x = torch.ones(abs(size) // 4)
+            if size > 0:
+                return lambda: dist.all_reduce(x)
+            mine = torch.ones(x.numel() // count)
+            return lambda: dist.all_gather_into_tensor(x, mine)
+
+        return make
+
+    return start
 
 
-KINDS = {"jax": jax_worker, "gloo": gloo_worker, "step": jax_step, "first": first_worker}
+KINDS = {
+    "jax": jax_worker,
+    "gloo": torch_worker("gloo"),
+    "torch": torch_worker("neuron"),
+    "step": jax_step,
+    "first": first_worker,
+}
 
 
 def worker(kind, me, count, port):
@@ -172,13 +189,17 @@ class Way:
             p.wait(timeout=120)
 
 
-def measure(ways, sizes):
+def turns(ways, sizes):
     for size in sizes:
         for _ in range(TURNS):
             for way in ways.values():
                 way.turn(size)
     for way in ways.values():
         way.end()
+
+
+def measure(ways, sizes):
+    turns(ways, sizes)
     first = next(iter(ways.values()))
     print(f"{'':>10}" + "".join(f"{name:>26}" for name in ways))
     for size in sizes:
@@ -200,6 +221,27 @@ def first(ways):
         print(f"{name:>14}: least {min(times[name]) / 1e6:.2f} s, median {statistics.median(times[name]) / 1e6:.2f} s")
 
 
+BARS = [  # what, one way, another, size, at most
+    ("all-reduce of 4 KB, PyTorch's group / Gloo", "torch", "gloo", 4096, 0.1),
+    ("all-reduce of 64 MB, PyTorch's group / Gloo", "torch", "gloo", 64 << 20, 2 / 3),
+    ("all-gather of 16 MB, PyTorch's group / Gloo", "torch", "gloo", -(16 << 20), 1.0),
+    ("all-reduce of 1 MB, two processes / one", "two", "one", 1 << 20, 1.5),
+    ("data parallel step, two processes / one", "2x1", "1x2", 512, 1.1),
+]
+
+
+def bars():
+    makers = {
+        "torch": lambda: Way("torch", 2, 1), "gloo": lambda: Way("gloo", 2, 0), "one": lambda: Way("jax", 1, 2),
+        "two": lambda: Way("jax", 2, 1), "1x2": lambda: Way("step", 1, 2), "2x1": lambda: Way("step", 2, 1),
+    }  # fmt: skip
+    for what, a, b, size, most in BARS:
+        ways = {name: makers[name]() for name in (a, b)}
+        turns(ways, [size])
+        us = [min(ways[name].times[size]) for name in (a, b)]
+        print(f"{what}: {us[0]:.1f} us / {us[1]:.1f} us = {us[0] / us[1]:.2f}, at most {most:.2f}", flush=True)
+
+
 def libfabric():
     return {"two, libfabric": Way("jax", 2, 1, OTRN_FABRIC="tcp")} if ctypes.util.find_library("fabric") else {}
 
@@ -209,11 +251,13 @@ def gloo():
         import torch  # noqa: F401
     except ImportError:
         return {}
-    return {"Gloo": Way("gloo", 2, 0)}
+    return {"two, PyTorch's group": Way("torch", 2, 1), "Gloo": Way("gloo", 2, 0)}
 
 
 def main(args):
-    if args == ["layouts"]:
+    if args == ["bars"]:
+        bars()
+    elif args == ["layouts"]:
         measure({f"{n}x{8 // n}": Way("jax", n, 8 // n) for n in (1, 2, 4, 8)}, BYTES[:3])
     elif args == ["first"]:
         first({"a job of two": [Way("first", 2, 1, OTRN_CACHE="off")], "two alone": [Way("first", 1, 1, OTRN_CACHE="off") for _ in range(2)]})
