@@ -70,6 +70,7 @@ typedef struct Launch {
 
 typedef struct Var {
     const char *name, *value;
+    bool unless_set; // there, by its user
 } Var;
 #define VARS_MAX 16
 
@@ -79,17 +80,19 @@ static uint32_t vars_of(const Launch *l, const Proc *p, Var *out) {
     const char *open = strchr(first, ':') ? "[" : "", *close = *open ? "]" : "";
     const char *devices = l->t->opt.val[OPT_DEVICES];
     uint32_t n = 0;
-    out[n++] = (Var){"RANK", arena_printf(a, "%u", p->rank)};
-    out[n++] = (Var){"WORLD_SIZE", arena_printf(a, "%u", l->n)};
-    out[n++] = (Var){"LOCAL_RANK", arena_printf(a, "%u", p->local)};
-    out[n++] = (Var){"LOCAL_WORLD_SIZE", arena_printf(a, "%u", l->each)};
-    out[n++] = (Var){"GROUP_RANK", arena_printf(a, "%u", p->rank / l->each)};
-    out[n++] = (Var){"MASTER_ADDR", first};
-    out[n++] = (Var){"MASTER_PORT", arena_printf(a, "%u", l->port)};
-    out[n++] = (Var){"OTRN_ROOT", arena_printf(a, "%s%s%s:%u", open, first, close, l->port + 2)};
-    out[n++] = (Var){"OTRN_GENERATION", arena_printf(a, "%u", l->attempt)};
+    out[n++] = (Var){"RANK", arena_printf(a, "%u", p->rank), false};
+    out[n++] = (Var){"WORLD_SIZE", arena_printf(a, "%u", l->n), false};
+    out[n++] = (Var){"LOCAL_RANK", arena_printf(a, "%u", p->local), false};
+    out[n++] = (Var){"LOCAL_WORLD_SIZE", arena_printf(a, "%u", l->each), false};
+    out[n++] = (Var){"GROUP_RANK", arena_printf(a, "%u", p->rank / l->each), false};
+    out[n++] = (Var){"MASTER_ADDR", first, false};
+    out[n++] = (Var){"MASTER_PORT", arena_printf(a, "%u", l->port), false};
+    out[n++] = (Var){"OTRN_ROOT", arena_printf(a, "%s%s%s:%u", open, first, close, l->port + 2), false};
+    out[n++] = (Var){"OTRN_GENERATION", arena_printf(a, "%u", l->attempt), false};
+    // Where the plugin is missing JAX says so, instead of training alone on the CPU.
+    out[n++] = (Var){"JAX_PLATFORMS", arena_printf(a, "%s,cpu", l->t->opt.val[OPT_PLATFORM]), true};
     if (strcmp(devices, "0"))
-        out[n++] = (Var){"OPENTRN_DEVICES", devices};
+        out[n++] = (Var){"OPENTRN_DEVICES", devices, false};
     return n;
 }
 
@@ -113,7 +116,10 @@ static const char *remote_line(const Launch *l, const Proc *p) {
     buf_printf(&b, "read -r OTRN_SECRET; export OTRN_SECRET");
     for (uint32_t i = 0; i < n; i++) {
         buf_printf(&b, " %s=", vars[i].name);
-        quote(&b, vars[i].value);
+        if (vars[i].unless_set)
+            buf_printf(&b, "${%s-%s}", vars[i].name, vars[i].value);
+        else
+            quote(&b, vars[i].value);
     }
     buf_printf(&b, "; cd ");
     quote(&b, folder);
@@ -177,7 +183,7 @@ static _Noreturn void child(const Launch *l, const Proc *p, int in, int out, int
     const char *const *words = l->t->words.at;
     const char *far[] = {"sh", "-c", "exec $0 \"$1\" \"$2\"", l->t->opt.val[OPT_SSH], p->host, p->line, NULL};
     for (uint32_t i = 0, n = p->host ? 0 : vars_of(l, p, vars); i < n; i++)
-        setenv(vars[i].name, vars[i].value, 1);
+        setenv(vars[i].name, vars[i].value, !vars[i].unless_set);
     if (!p->host)
         setenv("OTRN_SECRET", l->secret, 1);
     execvp(p->host ? far[0] : words[0], (char *const *)(p->host ? far : words));

@@ -69,6 +69,16 @@ def test_a_killed_job_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
     assert len(losses(whole)) == 2 and losses(killed) == losses(whole)
 
 
+def test_a_missing_plugin_is_named(monkeypatch):
+    """As on a host where the package is not installed: no process trains alone on the CPU."""
+    monkeypatch.delenv("JAX_PLATFORMS", raising=False)
+    alone = "import importlib.metadata as m; m.entry_points = lambda **_: (); import jax; print('trains on', jax.devices())"
+    words = [sys.executable, "-m", "opentrn", "launch", sys.executable, "-c", alone]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 1 and "trains on" not in done.stdout, done.stdout
+    assert "opentrn" in done.stderr.splitlines()[-2] + done.stderr.splitlines()[-1], done.stderr
+
+
 def test_the_store_holds_bytes():
     first = Root("127.0.0.1:0", "words", serve=True)
     other = Root(first.address, "words")
