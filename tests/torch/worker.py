@@ -325,6 +325,11 @@ def every_call(mesh):
     dist.reduce_scatter_tensor(shared, parts[RANK][: 1000 // n * n])
     assert torch.equal(shared, x[: 1000 // n * n].chunk(n)[RANK])
     assert torch.equal(torch.compile(summed, backend="opentrn")(parts[RANK]), x)
+    several = [torch.full((3,), float(RANK + i)) for i in range(2)]
+    with dist._coalescing_manager():
+        for x in several:
+            dist.all_reduce(x)
+    assert [x[0].item() for x in several] == [sum(range(i, n + i)) for i in range(2)]
     bits = torch.tensor([1 << RANK])
     dist.all_reduce(bits, dist.ReduceOp.BOR)
     assert bits.item() == (1 << n) - 1

@@ -210,10 +210,11 @@ class Group(dist.ProcessGroup):
                 self._sum("all_reduce", tensor, op, tensor)  # in place
             else:
                 tensor.detach().copy_(self._reduce_one(tensor, op))
-        return _done(tensors) if opts.asyncOp else None  # who waits does not need to be told that it is done
+        return _done(tensors) if getattr(opts, "asyncOp", True) else None  # who waits need not be told that it is done
 
     def allreduce_coalesced(self, tensors, opts=dist.AllreduceCoalescedOptions()):
-        return self.allreduce(tensors, opts)
+        self.allreduce(tensors, opts)
+        return _done(tensors)
 
     def reduce(self, tensors, opts=dist.ReduceOptions()):
         for tensor in tensors:
