@@ -132,6 +132,31 @@ def test_same_bits_for_every_layout():
     assert shards(EVERYTHING, [1, 1, 1, 1], OTRN_FABRIC="sockets") == one
 
 
+def test_orbax_over_processes(tmp_path):
+    """What two processes save, each its shards, one process with both devices loads; and the other way round."""
+    pytest.importorskip("orbax.checkpoint")
+    code = """
+import orbax.checkpoint as ocp
+state = {"w": put(np.arange(64.0, dtype=np.float32).reshape(16, 4), "x"), "step": put(np.float32(7))}
+like = jax.tree.map(lambda v: jax.ShapeDtypeStruct(v.shape, v.dtype, sharding=v.sharding), state)
+with ocp.StandardCheckpointer() as checkpointer:
+    if os.environ["WHAT"] == "save":
+        checkpointer.save(os.environ["FOLDER"], jax.jit(lambda s: jax.tree.map(lambda v: v * 2, s))(state))
+        checkpointer.wait_until_finished()
+    else:
+        found = checkpointer.restore(os.environ["FOLDER"], like)
+        for v, before in zip(jax.tree.leaves(found), jax.tree.leaves(state)):
+            assert all((a.data == 2 * b.data).all() for a, b in zip(v.addressable_shards, before.addressable_shards))
+            show(v)
+"""
+    seen = []
+    for saves, loads in (([1, 1], [2]), ([2], [1, 1])):
+        folder = str(tmp_path / str(len(saves)))
+        run(code, saves, WHAT="save", FOLDER=folder)
+        seen.append(shards(code, loads, WHAT="load", FOLDER=folder))
+    assert len(seen[0]) == 4 and seen[0] == seen[1]
+
+
 def test_one_process_compiles_for_all():
     """Neither a cache nor a folder in common: the artifact goes from one process to the others."""
     code = """
