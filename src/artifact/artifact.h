@@ -28,6 +28,7 @@ typedef struct ArtLoc { // where an instruction came from in the user's program
     uint16_t op; // HloOpcode it was lowered from; HLO_NONE for control
 } ArtLoc;
 
+#define ART_SELDOM UINT64_MAX // trips of a way that programs do not take as a rule: a run may, prices leave it out
 typedef struct ArtLoop { // instructions [begin, end) run `trips` times; 0 = not known
     uint32_t begin, end;
     uint64_t trips;

@@ -628,8 +628,10 @@ static void run(Sim *s, const Artifact *art, Clock *out) {
     for (uint32_t k = 0; k < s->ncores; k++)
         s->core[k]->steady = ARENA_NEWN(a, Steady, s->core[k]->flow.regions.n + 1u);
     const Flow *f = out->flow = &s->core[0]->flow;
-    for (uint32_t i = 0; i < f->regions.n; i++)
+    for (uint32_t i = 0; i < f->regions.n; i++) {
         out->unknown_loops += f->regions.at[i].unknown, out->counted_loops += f->regions.at[i].counted;
+        out->passed += f->regions.at[i].seldom && !f->regions.at[i].trips;
+    }
     run_all(s);
     Ps end = 0;
     Bound last = {CLOCK_NONE, CLOCK_NOBODY};
@@ -698,10 +700,11 @@ uint32_t clock_trips(Arena *a, const Artifact *art, const uint64_t *counts, uint
         uint32_t pc = f.items.at[g->begin].pc;
         double reached = g->parent == NO_REGION ? 1 : total[g->parent];
         const ArtLoop *l = pc == UINT32_MAX ? &loops[next++] : NULL;
-        total[r] = !g->unknown ? reached * (double)g->trips
+        total[r] = g->seldom   ? (double)counts[l->end - 1] // its way out
+                   : !g->unknown ? reached * (double)g->trips
                    : l         ? iterations(art, l, counts, reached)
                                : (double)counts[pc] + (double)counts[art->code[pc].imm];
-        if (g->unknown)
+        if (g->unknown || g->seldom)
             (*out)[k++] = reached > 0 ? (uint64_t)(total[r] / reached + 0.5) : 0;
     }
     return k;

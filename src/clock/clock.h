@@ -68,6 +68,7 @@ typedef struct Clock {
     double flops, hbm_bytes, link_bytes;
     uint64_t unknown_loops; // whose length nobody told: as long as ClockOptions.trips_else, or once
     uint64_t counted_loops; // whose length ClockOptions.trips told
+    uint64_t passed;        // branches that are seldom taken, and were left out
     uint64_t simulated; // instructions stepped through; the rest was multiplied
     bool approximate;   // a loop without a steady state was so long that its last iteration was multiplied
     VEC(ClockEvent) events; // only when asked for; loops show their first iterations

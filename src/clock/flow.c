@@ -30,16 +30,16 @@ static uint64_t sat_mul_add(uint64_t sum, uint64_t a, uint64_t n) {
 
 // trips, when the length is not in the artifact: what is known of it otherwise.
 static void open_region(Build *b, uint32_t pc, uint64_t trips, bool unknown) {
-    bool counted = unknown && b->nunknown < b->known.ntrips;
+    bool counted = unknown && b->nunknown < b->known.ntrips, seldom = trips == ART_SELDOM;
     if (unknown)
-        trips = counted ? b->known.trips[b->nunknown] : b->known.otherwise;
+        trips = counted ? b->known.trips[b->nunknown] : seldom ? 0 : b->known.otherwise;
     b->nunknown += unknown;
-    unknown = unknown && !counted;
+    unknown = unknown && !counted && !seldom;
     FlowRegion *outer = region_of(b);
     uint32_t depth = outer ? outer->depth + 1 : 0;
     assert(depth < FLOW_DEPTH);
     FlowRegion r = {.begin = b->f->items.n, .parent = b->region, .depth = depth, .trips = trips,
-                    .unknown = unknown, .counted = counted, .entry_in_body = b->in_body};
+                    .unknown = unknown, .counted = counted && !seldom, .seldom = seldom, .entry_in_body = b->in_body};
     memcpy(r.entry, b->since, sizeof r.entry);
     memcpy(b->stack[depth], b->since, sizeof b->since);
     b->stack_in_body[depth] = b->in_body;
@@ -200,7 +200,8 @@ static void add_items(Build *b) {
         if (pc == art->ncode)
             break;
         for (; next < art->nloops && loops[next].begin == pc; next++) {
-            open_region(b, UINT32_MAX, loops[next].trips ? loops[next].trips : 1, !loops[next].trips);
+            uint64_t trips = loops[next].trips;
+            open_region(b, UINT32_MAX, trips ? trips : 1, !trips || trips == ART_SELDOM);
             ends[open++] = loops[next].end;
         }
         const IsaInst *in = &art->code[pc];
@@ -247,7 +248,7 @@ static void chain(Flow *f, Arena *a) {
 uint32_t flow_unknown(const Artifact *art) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < art->nloops; i++)
-        n += !art->loops[i].trips;
+        n += !art->loops[i].trips || art->loops[i].trips == ART_SELDOM;
     for (uint32_t pc = 0; pc < art->ncode; pc++) {
         const IsaInst *in = artifact_shape(art, pc);
         n += in->op == ISA_LOOP && in->breg;

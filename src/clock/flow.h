@@ -4,7 +4,7 @@
 // Every sequencer goes through the list by itself, skipping what is not its own, and keeps its own
 // loop counters. A fence (barrier or branch) stops all five. Branches are not followed: the arms of
 // a conditional come one after the other, and a loop made of branches runs as often as the artifact
-// says.
+// says, a branch that it calls seldom not at all.
 #ifndef OTRN_CLOCK_FLOW_H
 #define OTRN_CLOCK_FLOW_H
 
@@ -36,6 +36,7 @@ typedef struct FlowRegion { // a loop
     uint64_t trips;
     bool unknown;     // how often it runs is not known, only guessed
     bool counted;     // a run has counted it
+    bool seldom;      // a branch that is not taken as a rule: not at all, or as often as a run has counted
     bool has_fence, has_barrier;
     uint16_t engines; // bit per sequencer that walks it
     uint64_t per_iter[SEM_USER]; // completions an iteration adds, inner loops included

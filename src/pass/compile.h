@@ -5,6 +5,8 @@
 
 #include "hlo/hlo.h"
 
+#define HLO_USUAL "otrn.usual" // of an `if`: the branch that runs take, for prices; an integer
+
 typedef struct Compile {
     Ctx *ctx;
     Arena *arena;   // lives until the artifact is written

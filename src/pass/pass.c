@@ -37,6 +37,7 @@ const PassRow pass_rows[] = {
     {"rows", pass_row_programs, "join elementwise work and reductions along rows into programs for the engines", false, NULL},
     {"early", pass_early, "let what products need beside rows be there when the rows are made", false, NULL},
     {"scores", pass_scores, "compute scores of attention again where its gradients need them, so that they stay on the chip", false, NULL},
+    {"guards", pass_guards, "let masks of a finite number be masks of -inf where the run finds that scores are far above it", false, NULL},
     {"order", pass_order, "put products that nobody waits for behind those that somebody does", false, NULL},
     {"buckets", pass_buckets, "join collectives over the same devices where nobody waits longer for them", false, NULL},
     {"integers", pass_row_integers, "join long chains of integer operations, as random numbers are, into programs for the engines", false, NULL},

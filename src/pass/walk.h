@@ -103,6 +103,7 @@ void pass_row_integers(Compile *c);
 void pass_early(Compile *c);
 void early_views(Compile *c); // the same of reshapes alone
 void pass_scores(Compile *c);
+void pass_guards(Compile *c);
 void pass_order(Compile *c);
 void pass_buckets(Compile *c);
 void buckets_join(Compile *c, bool scatters); // without: those that StableHLO has with several operands

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "pass/mask.h"
+
 #define GAIN_TIME 0.005 // a hint that gives less than that share of the time,
 #define GAIN_BYTES 0.01 // or of the memory, is none
 
@@ -56,9 +58,8 @@ static void donate(void *arg, Hlo *h) {
     f->narg_attrs = counts;
 }
 
-// A mask's finite number: no other constant of a training step is so far below zero; below MASK_NOTHING it counts as -inf (tile/mask.c).
+// A mask's finite number: no other constant of a training step is so far below zero; below MASK_NOTHING it counts as -inf (pass/mask.c).
 #define MASK_MOST (-1e4)
-#define MASK_NOTHING (-2e38)
 
 static bool is_mask_number(const Hlo *h, const HloOp *op) {
     if (op->code != HLO_CONSTANT)

@@ -8,7 +8,7 @@
 #ifndef OTRN_TILE_BLOCK_H
 #define OTRN_TILE_BLOCK_H
 
-#include "tile/mask.h"
+#include "pass/mask.h"
 #include "tile/rows.h"
 #include "tile/side.h"
 

@@ -254,6 +254,11 @@ static void emit_loop(Emit *e, const Step *s) {
     VEC_PUSH(e->c->arena, &e->loops, (ArtLoop){loop->begin_pc, e->code.of.n, loop->trips});
 }
 
+static void branch_seldom(Emit *e, const Switch *sw) { // the branch that just ended, where it is
+    if (sw->usual >= 0 && sw->branch != sw->usual + 1)
+        VEC_PUSH(e->c->arena, &e->loops, (ArtLoop){sw->branch_begin, e->code.of.n, ART_SELDOM});
+}
+
 // case: branch k for index k, the last one for anything else; if: branch 0 is the true one.
 static void emit_switch(Emit *e, const Step *s) {
     Switch *sw = &e->l->switches.at[s->aux];
@@ -268,11 +273,15 @@ static void emit_switch(Emit *e, const Step *s) {
         return;
     }
     if (s->kind == STEP_CASE) {
-        if (sw->branch)
+        if (sw->branch) {
             VEC_PUSH(e->c->scratch, &sw->end_pcs, emit_control(e, (IsaInst){.op = ISA_JUMP}));
+            branch_seldom(e, sw);
+        }
+        sw->branch_begin = e->code.of.n;
         shape_code_set_imm(&e->code, sw->branch_pcs.at[sw->branch++], (int32_t)e->code.of.n);
         return;
     }
+    branch_seldom(e, sw);
     for (uint32_t i = 0; i < sw->end_pcs.n; i++)
         shape_code_set_imm(&e->code, sw->end_pcs.at[i], (int32_t)e->code.of.n);
 }

@@ -179,8 +179,9 @@ void lower_branches(Lower *l, OpId id) {
     BufId *out = ARENA_NEWN(l->c->scratch, BufId, op.nresults + 1u);
     for (uint32_t i = 0; i < op.nresults; i++)
         out[i] = lower_buf(l, BUF_TEMP, lower_bytes(l, op.results + i, id), id);
+    const HloNamed *usual = hlo_named_find(op.extra, op.nextra, HLO_USUAL);
     VEC_PUSH(l->c->scratch, &l->switches,
-             (Switch){.nbranches = op.nregions, .is_if = op.code == HLO_IF});
+             (Switch){.nbranches = op.nregions, .is_if = op.code == HLO_IF, .usual = usual && usual->value.kind == HA_INT ? usual->value.i : -1});
     uint32_t sw = l->switches.n - 1;
     lower_step(l, STEP_SWITCH, id, &index_buf, 1, out, op.nresults, sw);
     for (uint32_t r = 0; r < op.nregions; r++) {

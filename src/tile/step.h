@@ -104,6 +104,8 @@ typedef struct Loop {
 typedef struct Switch {
     uint32_t nbranches, branch; // branch: next one, while emitting
     bool is_if;
+    int64_t usual;         // the branch that prices count, -1: all
+    uint32_t branch_begin; // of the branch in hand, while emitting
     VEC(uint32_t) branch_pcs; // instructions to patch with each branch's start
     VEC(uint32_t) end_pcs;    // jumps to patch with the end
 } Switch;

@@ -50,6 +50,9 @@ void prof_loops_print(const Prof *p) {
     unsigned long long n = c->unknown_loops, counted = c->counted_loops;
     if (counted)
         printf("note: %llu loop%s of unknown length as long as in the run\n", counted, counted == 1 ? "" : "s");
+    if (c->passed)
+        printf("note: %llu branch%s left out that runs take only when scores come near the number they are masked with (--trips=run with --input looks)\n",
+               (unsigned long long)c->passed, c->passed == 1 ? "" : "es");
     if (n && p->assumed_trips)
         printf("note: %llu loop%s of unknown length taken for %llu iterations (--trips)\n", n, n == 1 ? "" : "s",
                (unsigned long long)p->assumed_trips);

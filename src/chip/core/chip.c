@@ -428,7 +428,7 @@ static void run_control(Chip *c, ChipProg *p, const IsaInst *in, uint8_t *const 
     default: // NOP, WAIT, BARRIER
         break;
     }
-    if (p->counts && (in->op == ISA_LOOP ? *pc == next : *pc < next))
+    if (p->counts && (in->op == ISA_LOOP ? *pc == next : in->op == ISA_JUMP || *pc < next))
         p->counts[next - 1]++;
 }
 

@@ -49,8 +49,8 @@ ChipProg *chip_load(Ctx *ctx, Arena *a, const Artifact *art, int threads, bool b
 // both arenas.
 ChipProg *chip_share(Arena *a, const ChipProg *p);
 const Artifact *chip_prog_artifact(const ChipProg *p);
-// What the last run that succeeded counted of loops whose length only the run knows, per instruction: times it went back
-// (jump, branch, endloop) or was entered (loop). NULL: there is no such loop, or no run yet.
+// What the last run that succeeded counted of loops whose length only the run knows, per instruction: times it was taken
+// (jump), went back (branch, endloop) or was entered (loop). NULL: there is no such loop, or no run yet.
 const uint64_t *chip_counts(const ChipProg *p);
 bool chip_prog_narrow(const ChipProg *p); // it has products of bf16 or fp8: host_choose
 // segs[i] is the base of HBM segment i. Returns OTRN_OK or OTRN_CHECK (a failing check.* op; *pc tells

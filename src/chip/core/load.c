@@ -128,7 +128,7 @@ static void *aligned(Arena *a, size_t bytes) {
 
 static bool has_unknown_loop(const Artifact *art) {
     for (uint32_t i = 0; i < art->nloops; i++)
-        if (!art->loops[i].trips)
+        if (!art->loops[i].trips || art->loops[i].trips == ART_SELDOM)
             return true;
     for (uint32_t pc = 0; pc < art->ncode; pc++) {
         const IsaInst *in = artifact_shape(art, pc);

@@ -4,12 +4,13 @@
 // A mask is known when it is a constant, or when this or another row program compares counts (pass/counters.c). A column behind the last unmasked one of 128 rows may be left out when
 // what the program makes of it is nothing, whatever the scores: -inf under a maximum or an exponential, zeros under sums and products. A finite number
 // instead of -inf, chosen by select, does as well where scores are shown to be so far above it (a tanh, scaled) that the exponential of the
-// distance is zero; where they are not, a row of scores as low as that looks at masked columns, and so do we (-1e9: write -inf). Numbers
+// distance is zero; where they are not, a row of scores as low as that looks at masked columns, and so do we, unless the program has
+// asked the run before (-1e9: pass/guards.c). Numbers
 // below -2e38 count as -inf: no score is lower than f32's lowest, and those between it and 0.7 of it are a step before their product overflows; a
 // row of nothing else sees the columns that count. Each value has a
 // fact about its masked columns; a program qualifies when every reduction and every result sees one that changes nothing.
 // Every row must have a column that counts. Scores are numbers: of a row with NaN or all of -inf this leaves NaN in the columns that count.
-#include "tile/mask.h"
+#include "pass/mask.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,7 +21,6 @@
 #define PARTS 128
 
 #define EXP_IS_ZERO (-256.0) // below -104 it is; bf16 rounds what comes here
-#define NOTHING (-2e38) // f32's lowest number, and 0.7 of it: libraries mask with these and mean -inf
 
 typedef enum Class { CLASS_ANY, CLASS_LOW, CLASS_ZERO } Class;
 typedef struct Fact { // of masked columns
@@ -199,6 +199,8 @@ typedef struct Look {
     uint32_t n;
     OpId *idle;
     uint32_t nidle;
+    double bound;     // 0, or: of operands nothing else is known of, no number is below minus this
+    uint64_t *leaves; // … which of them that was asked of, as bits
 } Look;
 
 static Fact of_number(const Hlo *h, ValueId v) {
@@ -206,7 +208,7 @@ static Fact of_number(const Hlo *h, ValueId v) {
     if (!a || !dtype_is_float(hlo_value_type(h, v)->dtype))
         return (Fact){CLASS_ANY, 0};
     double x = dtype_to_f64(hlo_value_type(h, v)->dtype, a->data);
-    return x == 0 ? (Fact){CLASS_ZERO, 0} : x < 0 ? (Fact){CLASS_LOW, x <= NOTHING ? -HUGE_VAL : x} : (Fact){CLASS_ANY, 0};
+    return x == 0 ? (Fact){CLASS_ZERO, 0} : x < 0 ? (Fact){CLASS_LOW, x <= MASK_NOTHING ? -HUGE_VAL : x} : (Fact){CLASS_ANY, 0};
 }
 
 static Fact fact_of(const Look *l, ValueId v) {
@@ -240,12 +242,9 @@ static bool same_mask(const Look *l, const HloOp *rows, ValueId v) { // as the o
 
 static double low_of(const Look *l, const HloOp *rows, ValueId v, int depth);
 
-static double low_of_argument(const Look *l, const HloOp *rows, ValueId v, int depth) {
+// By what makes it: a number per row of another program.
+static double low_of_maker(const Look *l, ValueId from, int depth) {
     const Hlo *h = l->h;
-    uint32_t n, k = v - hlo_op_region(h, rows, 0)->args;
-    if (k >= rows->noperands || hlo_ints(rows, AK_BROADCAST_DIMENSIONS, &n)[k] != FUSED_ROWS)
-        return -HUGE_VAL;
-    ValueId from = hlo_operand(h, rows, k);
     for (OpId def = h->values.at[from].def; def && hlo_at(h, def)->code == HLO_RESHAPE; def = h->values.at[from].def)
         from = hlo_operand(h, hlo_at(h, def), 0);
     OpId def = h->values.at[from].def;
@@ -254,6 +253,19 @@ static double low_of_argument(const Look *l, const HloOp *rows, ValueId v, int d
     const HloOp *maker = hlo_at(h, def);
     const HloRegion *r = hlo_op_region(h, maker, 0);
     return low_of(l, maker, hlo_operand(h, hlo_at(h, r->ops.at[r->ops.n - 1]), from - maker->results), depth + 1);
+}
+
+static double low_of_argument(const Look *l, const HloOp *rows, ValueId v, int depth) {
+    uint32_t n, k = v - hlo_op_region(l->h, rows, 0)->args;
+    if (k >= rows->noperands)
+        return -HUGE_VAL;
+    int64_t kind = hlo_ints(rows, AK_BROADCAST_DIMENSIONS, &n)[k];
+    double known = kind == FUSED_ROWS ? low_of_maker(l, hlo_operand(l->h, rows, k), depth) : -HUGE_VAL;
+    bool asks = known == -HUGE_VAL && l->bound > 0 && rows == l->rows && k < 64 && (kind == FUSED_ROWS || kind == FUSED_SAME) &&
+                dtype_is_float(hlo_value_type(l->h, v)->dtype);
+    if (asks)
+        *l->leaves |= (uint64_t)1 << k;
+    return asks ? -l->bound : known;
 }
 
 // No number of the columns that count is lower, by what makes it; -inf: nothing is known. A row's maximum is one of them.
@@ -438,7 +450,7 @@ static bool operand_mask(const Hlo *h, const HloOp *rows, uint32_t i, int64_t m,
     return fits;
 }
 
-bool mask_find(Compile *c, OpId rows, int64_t m, int64_t n, const bool *feeds, Masked *out) {
+bool mask_find_if(Compile *c, OpId rows, int64_t m, int64_t n, const bool *feeds, double bound, Masked *out) {
     const Hlo *h = c->hlo;
     const HloOp *op = hlo_at(h, rows);
     const HloRegion *r = hlo_op_region(h, op, 0);
@@ -456,9 +468,13 @@ bool mask_find(Compile *c, OpId rows, int64_t m, int64_t n, const bool *feeds, M
             continue;
         *out = (Masked){.mask = inner};
         Look l = {.h = h, .rows = op, .mask = inner, .as = mask, .first = first, .n = last - first, .idle = out->idle,
-                  .of = ARENA_NEWN(c->scratch, Fact, last - first + 1)};
+                  .of = ARENA_NEWN(c->scratch, Fact, last - first + 1), .bound = bound, .leaves = &out->leaves};
         if (columns_are_nothing(&l, r, feeds))
             return mask.all == n && set_widths(c, &mask, m, n, out);
     }
     return false;
+}
+
+bool mask_find(Compile *c, OpId rows, int64_t m, int64_t n, const bool *feeds, Masked *out) {
+    return mask_find_if(c, rows, m, n, feeds, 0, out);
 }

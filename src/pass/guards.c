@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+// guards.c — masks of a finite number, as -1e9, do what masks of -inf do where the run finds that scores are far above it.
+// needs: row programs, scores computed again
+// gives: large attention under such a mask is a choice: the program as it stands, or with -inf, whose masked columns mask.c leaves out
+// stale: nothing
+//
+//   select(mask, q k, -1e9) ──► softmax      ──►     if max|q| max|k| K > bound: as it is    else: select(mask, q k, -inf) ──► softmax
+//
+// Exact: under the bound the exponential of a masked column is zero and no maximum is one, with either number. What has to be bounded is
+// what mask_find_if asks of: scores, by their product's operands, or a number per row that the forward pass has kept. Who prices the program
+// takes the second way, which is that of any training run (otrn.usual; a run that took the first is priced so with --trips=run).
+#include <math.h>
+
+#include "hlo/dot.h"
+#include "hlo/users.h"
+#include "pass/mask.h"
+#include "pass/rows_make.h"
+
+#define SCORES_LEAST (1 << 25) // fewer take less time than the question, and what is held up by it
+#define FILL_MOST (-1e3)
+#define BOUND_MOST 1e8
+#define BOUND_LEAST 1e3
+#define SLACK 0.95 // of the bound: scores are rounded
+#define COLUMNS 2048
+#define COLUMNS_LEAST 64
+
+typedef struct Guards {
+    Compile *c;
+    Hlo *h;
+    Walk w;
+    Users u;
+    uint32_t nops; // of the picture
+    bool *taken;   // per op: it is in a choice now
+} Guards;
+
+typedef struct Group { // a row program with the products before and behind it
+    OpId rows;
+    OpList ops; // in order; the program among them
+    bool feeds[64];
+    Masked masked;
+    double bound;
+} Group;
+
+// --- what goes together ------------------------------------------------------------------------------
+
+static bool finite_fill(const Hlo *h, ValueId v) {
+    const HloAttr *a = splat_value(h, v);
+    if (!a || !dtype_is_float(hlo_value_type(h, v)->dtype))
+        return false;
+    double x = dtype_to_f64(hlo_value_type(h, v)->dtype, a->data);
+    return x <= FILL_MOST && x > MASK_NOTHING;
+}
+
+static bool has_fill(const Hlo *h, OpId rows) {
+    const HloRegion *r = hlo_op_region(h, hlo_at(h, rows), 0);
+    for (uint32_t i = 0; i < r->ops.n; i++) {
+        const HloOp *op = hlo_at(h, r->ops.at[i]);
+        if (op->code == HLO_SELECT && finite_fill(h, hlo_operand(h, op, 2)))
+            return true;
+    }
+    return false;
+}
+
+static void take_before(Guards *g, Group *p, ValueId v) { // the product first, then reshapes
+    OpId def = g->h->values.at[v].def;
+    if (hlo_at(g->h, def)->code == HLO_RESHAPE)
+        take_before(g, p, hlo_operand(g->h, hlo_at(g->h, def), 0));
+    VEC_PUSH(g->c->scratch, &p->ops, def);
+}
+
+// Every reader of the value, through reshapes, is a product that can stand beside the program.
+static bool take_behind(Guards *g, Group *p, ValueId v) {
+    uint32_t n;
+    const OpId *users = users_of(&g->u, v, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        const HloOp *op = hlo_at(g->h, users[i]);
+        if (g->u.region[users[i]] != g->u.region[p->rows] || g->taken[users[i]])
+            return false;
+        bool view = op->code == HLO_RESHAPE;
+        if (!view && !dot_on_tensor_engine(g->h, op))
+            return false;
+        uint32_t at = !view && hlo_operand(g->h, op, 1) == v;
+        if (!view && !users_there_before(&g->u, hlo_operand(g->h, op, !at), p->rows))
+            return false;
+        VEC_PUSH(g->c->scratch, &p->ops, users[i]);
+        if (view && !take_behind(g, p, op->results))
+            return false;
+    }
+    return n > 0;
+}
+
+static int64_t gather_group(Guards *g, Group *p) { // rows of a batch; 0: it is none
+    HloOp rows = *hlo_at(g->h, p->rows);
+    int64_t m = 0, scores = 0;
+    for (uint32_t i = 0; i < rows.noperands; i++) {
+        OpId dot = rows_score(g->h, &g->u, p->rows, i, 2 * SCORE_NARROW);
+        if (!dot || g->taken[dot])
+            continue;
+        const HloType *t = hlo_value_type(g->h, hlo_at(g->h, dot)->results);
+        m = t->rank >= 2 ? t->dims[t->rank - 2] : 0, scores = t->elems;
+        take_before(g, p, hlo_operand(g->h, &rows, i));
+    }
+    if (!m || scores < SCORES_LEAST || rows.nresults > 64)
+        return 0;
+    VEC_PUSH(g->c->scratch, &p->ops, p->rows);
+    for (uint32_t k = 0; k < rows.nresults; k++)
+        if (hlo_value_type(g->h, rows_returned(g->h, p->rows, k))->rank == 1 && !(p->feeds[k] = take_behind(g, p, rows.results + k)))
+            return 0;
+    return m;
+}
+
+// Each operand that has to be bounded can be: a product's, or a number per row.
+static bool may_ask(const Guards *g, const Group *p) {
+    uint32_t n;
+    const int64_t *kinds = hlo_ints(hlo_at(g->h, p->rows), AK_BROADCAST_DIMENSIONS, &n);
+    for (uint32_t i = 0; i < n && i < 64; i++)
+        if (p->masked.leaves >> i & 1 && kinds[i] != FUSED_ROWS && !rows_score(g->h, &g->u, p->rows, i, 2 * SCORE_NARROW))
+            return false;
+    return p->masked.leaves != 0;
+}
+
+static bool find_group(Guards *g, OpId rows, Group *p) {
+    *p = (Group){.rows = rows};
+    int64_t all, n, m;
+    char why[128];
+    if (!has_fill(g->h, rows) || !hlo_rows_fit(g->h, hlo_at(g->h, rows), &all, &n, why) || !(m = gather_group(g, p)) ||
+        mask_find(g->c, rows, m, n, p->feeds, &p->masked))
+        return false;
+    for (p->bound = BOUND_MOST; p->bound >= BOUND_LEAST; p->bound /= 10)
+        if (mask_find_if(g->c, rows, m, n, p->feeds, p->bound, &p->masked))
+            return may_ask(g, p);
+    return false;
+}
+
+// --- the question ------------------------------------------------------------------------------------
+
+static ValueId number_inside(Hlo *h, RegionId r, LocId loc, TypeId type, double x) {
+    uint8_t bits[8];
+    dtype_from_f64(hlo_type(h, type)->dtype, bits, x);
+    OpId id = hlo_op_splat(h, loc, type, bits);
+    hlo_region_push(h, r, id);
+    return hlo_at(h, id)->results;
+}
+
+static ValueId inside(Hlo *h, RegionId r, HloOpcode code, LocId loc, ValueId v, TypeId type) {
+    OpId id = hlo_op(h, code, loc, 1, &v, 1, &type);
+    hlo_region_push(h, r, id);
+    return hlo_at(h, id)->results;
+}
+
+static ValueId maximum_inside(Hlo *h, RegionId r, LocId loc, ValueId v, TypeId scalar) {
+    ValueId least = number_inside(h, r, loc, scalar, -HUGE_VAL);
+    OpId id = hlo_op(h, HLO_REDUCE, loc, 2, (ValueId[]){v, least}, 1, &scalar);
+    hlo_set_ints(h, id, AK_DIMENSIONS, (int64_t[]){0}, 1);
+    hlo_op_add_combiner(h, id, HLO_MAXIMUM, scalar);
+    hlo_region_push(h, r, id);
+    return hlo_at(h, id)->results;
+}
+
+// The largest of |x|, or -x, of all elements, as a number of f32; 0: the tensor cannot be cut into rows.
+static ValueId largest(Guards *g, LocId loc, ValueId v, HloOpcode code) {
+    Hlo *h = g->h;
+    HloType t = *hlo_value_type(h, v);
+    int64_t cols = t.elems & -t.elems;
+    cols = cols < COLUMNS ? cols : COLUMNS;
+    if (cols < COLUMNS_LEAST)
+        return 0;
+    int64_t rows = t.elems / cols;
+    TypeId scalar = hlo_type_tensor(h, DT_F32, 0, NULL), wide = hlo_type_tensor(h, DT_F32, 1, &cols);
+    RowsMake m = {.c = g->c, .h = h};
+    rows_make_operand(&m, walk_reshape(&g->w, v, 2, (int64_t[]){rows, cols}), FUSED_SAME);
+    rows_make_begin(&m, loc, cols, 1, (TypeId[]){hlo_type_tensor(h, DT_F32, 1, &rows)});
+    ValueId x = rows_make_arg(&m, 0);
+    x = t.dtype == DT_F32 ? x : inside(h, m.region, HLO_CONVERT, loc, x, wide);
+    x = inside(h, m.region, code, loc, x, wide);
+    Values yield = {0};
+    VEC_PUSH(g->c->scratch, &yield, maximum_inside(h, m.region, loc, x, scalar));
+    rows_make_end(&m, &yield);
+    ValueId each = walk_push(&g->w, m.op);
+    return walk_reduce(&g->w, HLO_MAXIMUM, each, walk_number(&g->w, scalar, -HUGE_VAL), (int64_t[]){0}, 1, scalar);
+}
+
+static ValueId bounded_by(Guards *g, const Group *p, LocId loc, uint32_t i) { // no number of operand i is below minus this
+    Hlo *h = g->h;
+    OpId dot = rows_score(h, &g->u, p->rows, i, 2 * SCORE_NARROW);
+    if (!dot)
+        return largest(g, loc, hlo_operand(h, hlo_at(h, p->rows), i), HLO_NEGATE);
+    HloOp op = *hlo_at(h, dot);
+    uint32_t n;
+    const int64_t *over = hlo_ints(&op, AK_LHS_CONTRACTING_DIMENSIONS, &n);
+    double k = 1;
+    for (uint32_t j = 0; j < n; j++)
+        k *= (double)hlo_value_type(h, hlo_operand(h, &op, 0))->dims[over[j]];
+    ValueId a = largest(g, loc, hlo_operand(h, &op, 0), HLO_ABS), b = a ? largest(g, loc, hlo_operand(h, &op, 1), HLO_ABS) : 0;
+    return b ? walk_binary(&g->w, HLO_MULTIPLY, walk_binary(&g->w, HLO_MULTIPLY, a, b), walk_number(&g->w, h->values.at[a].type, k)) : 0;
+}
+
+// True where some operand may be below the bound, NaN among them; 0: that cannot be asked.
+static ValueId ask(Guards *g, const Group *p, LocId loc) {
+    ValueId most = 0;
+    for (uint32_t i = 0; i < 64; i++) {
+        if (!(p->masked.leaves >> i & 1))
+            continue;
+        ValueId x = bounded_by(g, p, loc, i);
+        if (!x)
+            return 0;
+        most = most ? walk_binary(&g->w, HLO_MAXIMUM, most, x) : x;
+    }
+    ValueId limit = walk_number(&g->w, g->h->values.at[most].type, SLACK * p->bound);
+    return walk_unary(&g->w, HLO_NOT, walk_compare(&g->w, CMP_LE, CMPT_FLOAT, most, limit));
+}
+
+// --- the choice --------------------------------------------------------------------------------------
+
+static ValueId mapped(const ValueMap *map, ValueId v) {
+    ValueId to = value_map_get(map, v);
+    return to ? to : v;
+}
+
+static void copy_with_inf(Guards *g, RowsMake *m, OpId id) { // a select: its number becomes -inf
+    HloOp op = *hlo_at(g->h, id);
+    ValueId fill = hlo_operand(g->h, &op, 2), was = rows_make_get(m, fill);
+    rows_make_set(m, fill, number_inside(g->h, m->region, op.loc, g->h->values.at[op.results].type, -HUGE_VAL));
+    rows_make_copy(m, id);
+    rows_make_set(m, fill, was);
+}
+
+static OpId copy_rows(Guards *g, const ValueMap *map, OpId id, ValueId mask) { // mask: masked with -inf; 0: as it is
+    Hlo *h = g->h;
+    HloOp op = *hlo_at(h, id);
+    HloRegion body = *hlo_op_region(h, &op, 0);
+    uint32_t n;
+    const int64_t *kinds = hlo_ints(&op, AK_BROADCAST_DIMENSIONS, &n);
+    RowsMake m = {.c = g->c, .h = h};
+    for (uint32_t i = 0; i < op.noperands; i++) {
+        VEC_PUSH(g->c->scratch, &m.operands, mapped(map, hlo_operand(h, &op, i)));
+        VEC_PUSH(g->c->scratch, &m.kinds, kinds[i]);
+    }
+    TypeId *types = ARENA_NEWN(g->c->scratch, TypeId, op.nresults + 1u);
+    for (uint32_t k = 0; k < op.nresults; k++)
+        types[k] = h->values.at[op.results + k].type;
+    rows_make_begin(&m, op.loc, hlo_int(&op, AK_DIMENSION, 0), op.nresults, types);
+    for (uint32_t i = 0; i < op.noperands; i++)
+        rows_make_set(&m, body.args + i, rows_make_arg(&m, i));
+    for (uint32_t i = 0; i + 1 < body.ops.n; i++) {
+        const HloOp *inner = hlo_at(h, body.ops.at[i]);
+        bool fills = mask && inner->code == HLO_SELECT && hlo_operand(h, inner, 0) == mask && finite_fill(h, hlo_operand(h, inner, 2));
+        (fills ? copy_with_inf(g, &m, body.ops.at[i]) : rows_make_copy(&m, body.ops.at[i]));
+    }
+    const HloOp ret = *hlo_at(h, body.ops.at[body.ops.n - 1]);
+    Values yield = {0};
+    for (uint32_t k = 0; k < ret.noperands; k++)
+        VEC_PUSH(g->c->scratch, &yield, rows_make_get(&m, hlo_operand(h, &ret, k)));
+    rows_make_end(&m, &yield);
+    return m.op;
+}
+
+static OpId copy_plain(Guards *g, const ValueMap *map, OpId id) { // a product or a reshape
+    HloOp op = *hlo_at(g->h, id);
+    ValueId operands[2] = {0};
+    for (uint32_t k = 0; k < op.noperands; k++)
+        operands[k] = mapped(map, hlo_operand(g->h, &op, k));
+    OpId made = hlo_op(g->h, op.code, op.loc, op.noperands, operands, 1, &g->h->values.at[op.results].type);
+    hlo_at(g->h, made)->attrs = op.attrs;
+    return made;
+}
+
+static void add_way(Guards *g, OpId choice, const Group *p, const Values *results, ValueId mask) {
+    Hlo *h = g->h;
+    RegionId r = hlo_op_add_region(h, choice, 0, NULL);
+    ValueMap map = {0};
+    for (uint32_t i = 0; i < p->ops.n; i++) {
+        OpId id = p->ops.at[i], made = id == p->rows ? copy_rows(g, &map, id, mask) : copy_plain(g, &map, id);
+        hlo_region_push(h, r, made);
+        for (uint32_t k = 0; k < hlo_at(h, id)->nresults; k++)
+            value_map_set(g->c->scratch, &map, hlo_at(h, id)->results + k, hlo_at(h, made)->results + k);
+    }
+    ValueId *yield = ARENA_NEWN(g->c->scratch, ValueId, results->n + 1);
+    for (uint32_t i = 0; i < results->n; i++)
+        yield[i] = mapped(&map, results->at[i]);
+    hlo_region_push(h, r, hlo_op(h, HLO_RETURN, hlo_at(h, choice)->loc, results->n, yield, 0, NULL));
+}
+
+// What others read of the group: products' results, numbers per row.
+static void results_of(Guards *g, const Group *p, Values *out) {
+    for (uint32_t i = 0; i < p->ops.n; i++) {
+        HloOp op = *hlo_at(g->h, p->ops.at[i]);
+        for (uint32_t k = 0; k < op.nresults; k++) {
+            uint32_t n;
+            const OpId *users = users_of(&g->u, op.results + k, &n);
+            bool read = false;
+            for (uint32_t j = 0; j < n; j++)
+                read = read || !g->taken[users[j]];
+            if (read)
+                VEC_PUSH(g->c->scratch, out, op.results + k);
+        }
+    }
+}
+
+static bool choose(Guards *g, Group *p) {
+    Hlo *h = g->h;
+    LocId loc = g->w.loc = hlo_at(h, p->rows)->loc;
+    uint32_t before = g->w.out.n;
+    ValueId low = ask(g, p, loc);
+    if (!low) {
+        g->w.out.n = before;
+        return false;
+    }
+    for (uint32_t i = 0; i < p->ops.n; i++)
+        g->taken[p->ops.at[i]] = true;
+    Values results = {0};
+    results_of(g, p, &results);
+    TypeId *types = ARENA_NEWN(g->c->scratch, TypeId, results.n + 1);
+    for (uint32_t i = 0; i < results.n; i++)
+        types[i] = h->values.at[results.at[i]].type;
+    OpId choice = hlo_op(h, HLO_IF, loc, 1, &low, results.n, types);
+    add_way(g, choice, p, &results, 0);
+    add_way(g, choice, p, &results, p->masked.mask);
+    HloNamed *usual = ARENA_NEW(h->arena, HloNamed);
+    *usual = (HloNamed){.name = HLO_USUAL, .value = {.kind = HA_INT, .i = 1}};
+    hlo_at(h, choice)->extra = usual, hlo_at(h, choice)->nextra = 1;
+    ValueId first = walk_push(&g->w, choice);
+    for (uint32_t i = 0; i < results.n; i++)
+        walk_replace(&g->w, results.at[i], first + i);
+    return true;
+}
+
+static void guard_region(Guards *g, RegionId r) {
+    OpList ops = {0};
+    VEC_RESERVE(g->c->scratch, &ops, g->h->regions.at[r].ops.n + 1);
+    bool any = false;
+    g->w.out = (OpList){0};
+    for (uint32_t i = 0; i < g->h->regions.at[r].ops.n; i++)
+        VEC_PUSH(g->c->scratch, &ops, g->h->regions.at[r].ops.at[i]);
+    for (uint32_t i = 0; i < ops.n; i++) {
+        Group p;
+        bool found = hlo_at(g->h, ops.at[i])->code == HLO_ROWS && find_group(g, ops.at[i], &p) && choose(g, &p);
+        any = any || found;
+        if (!found)
+            VEC_PUSH(g->c->scratch, &g->w.out, ops.at[i]);
+    }
+    OpList kept = {0};
+    for (uint32_t i = 0; i < g->w.out.n && any; i++)
+        if (g->w.out.at[i] >= g->nops || !g->taken[g->w.out.at[i]])
+            VEC_PUSH(g->c->scratch, &kept, g->w.out.at[i]);
+    if (any)
+        walk_set_ops(g->h, r, &kept);
+    for (uint32_t i = 0; i < ops.n; i++) {
+        const HloOp op = *hlo_at(g->h, ops.at[i]);
+        for (uint32_t k = 0; k < op.nregions && hlo_row(&op)->cls == HC_CTRL; k++)
+            guard_region(g, g->h->op_regions.at[op.regions + k]);
+    }
+}
+
+static bool any_fill(const Hlo *h, RegionId r) {
+    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
+        const HloOp *op = hlo_at(h, h->regions.at[r].ops.at[i]);
+        if (op->code == HLO_ROWS && has_fill(h, h->regions.at[r].ops.at[i]))
+            return true;
+        for (uint32_t k = 0; k < op->nregions && hlo_row(op)->cls == HC_CTRL; k++)
+            if (any_fill(h, h->op_regions.at[op->regions + k]))
+                return true;
+    }
+    return false;
+}
+
+void pass_guards(Compile *c) {
+    RegionId body = hlo_main(c->hlo)->body;
+    if (!any_fill(c->hlo, body))
+        return;
+    Guards g = {.c = c, .h = c->hlo, .nops = c->hlo->ops.n, .taken = ARENA_NEWN(c->scratch, bool, c->hlo->ops.n + 1)};
+    walk_init(&g.w, c);
+    users_make(&g.u, c->hlo, c->scratch, body);
+    guard_region(&g, body);
+    walk_region(&g.w, body);
+}
