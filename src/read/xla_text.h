@@ -41,7 +41,6 @@ uint32_t hlo_text_comp(HloText *t);               // number of the computation n
 int hlo_text_shape(HloText *t, Buf *out);                     // its element type, DT_INVALID for tuples
 void hlo_text_constant(HloText *t, int dtype, Buf *inst);     // behind "constant("
 void hlo_text_attr(HloText *t, HloTextInst *i);               // name=value
-const char *hlo_text_string(HloText *t, size_t *n);           // with the escapes of C
 void hlo_text_skip(HloText *t);                               // a value of any kind
 void hlo_text_ints(HloText *t, uint32_t *base);               // {1, 2}, or one number: pushed on t->p.ints from *base
 

@@ -10,7 +10,7 @@
 // --- values ------------------------------------------------------------------------------------------
 
 // XLA writes strings as C does, octal bytes included.
-const char *hlo_text_string(HloText *t, size_t *n) {
+static const char *hlo_text_string(HloText *t, size_t *n) {
     if (text_peek(&t->p) != '"')
         text_expected(&t->p, "a string");
     const char *s = t->p.at + 1, *end = t->p.end;
