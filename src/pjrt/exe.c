@@ -214,14 +214,16 @@ static bool is_format(const PJRT_Program *p, const char *name) {
 }
 
 // XLA's own form (torch_xla, TensorFlow): as StableHLO from here on, which is also what the program is shown as.
+// So is a program that does not say how many devices it is for, where the options do.
 typedef struct Foreign {
     PJRT_Program p; // in: HLO; out: StableHLO, malloc'd
+    int64_t partitions;
 } Foreign;
 
 static PJRT_Error *foreign_read(void *arg, Ctx *ctx, Arena *a) {
     Foreign *f = arg;
     Buf out = {.arena = a};
-    rt_stablehlo(ctx, a, "hlo program", f->p.code, f->p.code_size, &out);
+    rt_stablehlo(ctx, a, "hlo program", f->p.code, f->p.code_size, f->partitions, &out);
     f->p.code = bytes_dup(out.at, out.n);
     f->p.code_size = out.n;
     return f->p.code ? PJ_OK : pj_error_nomem();
@@ -245,12 +247,13 @@ static PJRT_Error *mlir_compile(PJRT_Client *c, const PJRT_Program *p, const Com
 
 static PJRT_Error *program_compile(PJRT_Client *c, const PJRT_Program *p, const CompileOptions *o, const void *options,
                                    size_t options_size, PJRT_Executable **out) {
-    if (is_format(p, "mlir"))
+    bool mlir = is_format(p, "mlir");
+    if (mlir && (o->num_partitions <= 1 || memmem(p->code, p->code_size, "num_partitions", 14)))
         return mlir_compile(c, p, o, options, options_size, out);
-    if (!is_format(p, "hlo"))
+    if (!mlir && !is_format(p, "hlo"))
         return pj_error(PJRT_Error_Code_UNIMPLEMENTED, "opentrn reads programs of format mlir and hlo; this one is of format %.*s",
                         (int)p->format_size, p->format);
-    Foreign f = {.p = *p};
+    Foreign f = {.p = *p, .partitions = o->num_partitions};
     PJRT_Error *error = pj_try(foreign_read, &f);
     if (error)
         return error;

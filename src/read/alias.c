@@ -18,8 +18,8 @@ static const HloAttr *entry(const HloAttr *of, const char *name, int kind) {
     return n && n->value.kind == kind ? &n->value : NULL;
 }
 
-// The entries of an argument with one more; sorted by name, the new one in place of another of its name.
-static const HloNamed *with(Hlo *h, const HloNamed *old, uint32_t *n, HloNamed more) {
+// Entries with one more; sorted by name, the new one in place of another of its name.
+const HloNamed *read_named_with(Hlo *h, const HloNamed *old, uint32_t *n, HloNamed more) {
     HloNamed *all = ARENA_NEWN(h->arena, HloNamed, *n + 1);
     uint32_t at = 0;
     while (at < *n && strcmp(old[at].name, more.name) < 0)
@@ -40,7 +40,7 @@ void read_alias_set(Hlo *h, HloFunc *f, const int64_t *result_of) {
         counts[i] = f->arg_attrs ? f->narg_attrs[i] : 0;
         HloAttr value = {.kind = HA_INT, .i = result_of[i]};
         if (result_of[i] >= 0 && result_of[i] < f->nresults)
-            attrs[i] = with(h, attrs[i], &counts[i], (HloNamed){"tf.aliasing_output", value});
+            attrs[i] = read_named_with(h, attrs[i], &counts[i], (HloNamed){"tf.aliasing_output", value});
     }
     f->arg_attrs = attrs;
     f->narg_attrs = counts;

@@ -15,5 +15,6 @@ Hlo *read_program(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_
         h = read_text(ctx, a, name, bytes, size);
     }
     read_aliases(h);
+    read_gspmd(h);
     return h;
 }

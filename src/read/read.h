@@ -13,10 +13,14 @@ bool read_is_xla(const void *bytes, size_t size); // an HloModuleProto, or a mes
 bool read_is_xla_text(const void *bytes, size_t size); // begins with HloModule
 Hlo *read_xla_text(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size);
 Hlo *read_xla(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size);
+void read_xla_calls(Hlo *h); // operations that StableHLO lacks and XLA has, as the calls XLA takes for them
 void read_foreign(Ctx *ctx, const char *name, const void *bytes, size_t size); // raises for what is known not to be a program
 // A module's list of results that take over arguments (mhlo.input_output_alias), as entries of the arguments.
 void read_aliases(Hlo *h);
 void read_alias_set(Hlo *h, HloFunc *f, const int64_t *result_of); // per argument, -1: none
+const HloNamed *read_named_with(Hlo *h, const HloNamed *old, uint32_t *n, HloNamed more); // sorted; in place of one of its name
+void read_partitions(Hlo *h, int64_t n); // the module says that it is for so many devices
+void read_gspmd(Hlo *h); // GSPMD's shardings become Shardy's
 Hlo *read_program(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size); // either
 
 #endif

@@ -137,6 +137,25 @@ static const LocId *arg_locs(Xla *x, const XlaComp *c, uint32_t nargs) {
     return locs;
 }
 
+// What the entry's parameters and root say of devices.
+static void shardings(Xla *x, const XlaComp *c, HloFunc *f) {
+    uint32_t n = f->nargs + f->nresults, *counts = ARENA_NEWN(x->arena, uint32_t, n + 1), at = 0;
+    const HloNamed **attrs = ARENA_NEWN(x->arena, const HloNamed *, n + 1);
+    for (uint32_t i = 0; i <= c->nparams; i++) {
+        Pb inst = c->insts[i < c->nparams ? c->params[i] : c->root];
+        const char *text = xla_sharding(x, inst);
+        if (!text && i == c->nparams && x->cut)
+            text = "{replicated}"; // XLA's callers take results that say nothing as whole
+        uint32_t leaves = i < c->nparams ? xla_leaves(x, pb_bytes(x, inst, INST_SHAPE)) : f->nresults;
+        for (uint32_t k = 0; k < leaves && at < n; k++, at++)
+            attrs[at] = xla_sharded(x, text, k, &counts[at]);
+    }
+    f->arg_attrs = attrs;
+    f->narg_attrs = counts;
+    f->res_attrs = attrs + f->nargs;
+    f->nres_attrs = counts + f->nargs;
+}
+
 static void func_make(Xla *x, XlaComp *c, const char *name, bool is_private) {
     XlaTypes types = {0};
     xla_params(x, c, &types);
@@ -150,6 +169,8 @@ static void func_make(Xla *x, XlaComp *c, const char *name, bool is_private) {
     VEC_PUSH(x->arena, &types, 0);
     f.result_types = types.at + nargs;
     f.arg_locs = arg_locs(x, c, nargs);
+    if (!is_private)
+        shardings(x, c, &f);
     VEC_PUSH(x->arena, &x->h->funcs, f);
 }
 
@@ -238,6 +259,8 @@ Hlo *read_xla(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t si
     if (entry < 0)
         xla_fail(x, OTRN_PARSE, "the HLO module has no entry computation");
     func_make(x, &x->comps[entry], "main", false);
+    if (pb_int(x, m, XLA_PARTITIONS) > 0)
+        read_partitions(x->h, pb_int(x, m, XLA_PARTITIONS));
     aliases(x, &x->comps[entry], pb_bytes(x, m, MODULE_ALIAS), hlo_func_find(x->h, "main"));
     return x->h;
 }

@@ -5,6 +5,7 @@
 //   xla.c         HloModuleProto to graph: computations, functions, arguments, aliases
 //   xla_inst.c    an instruction: its operands, regions and results; tuples; control flow
 //   xla_attr.c    its attributes, constants, types and places
+//   xla_shard.c   what it says of devices
 //   xla_text.c    HLO text to the protocol buffer it stands for: module, computations, instructions
 //   xla_text_attr.c  … its attributes, shapes and constants
 //
@@ -22,7 +23,8 @@
 #include "hlo/hlo.h"
 
 #define XLA_MAX_DEPTH 200     // computations, and shapes, inside one another
-#define XLA_SHARDING_TEXT 1000 // a field of ours: the sharding as text has it
+#define XLA_SHARDING_TEXT 1000 // fields of ours: the sharding of an instruction as text has it,
+#define XLA_PARTITIONS 1001    // how many devices a module is for
 #define XLA_MAX_MADE 4000000u // instructions, each counted as often as it is built
 
 typedef struct Pb { // a message, or the bytes of a field
@@ -66,6 +68,7 @@ typedef struct Xla {
     const Pb *files, *places, *stack; // its lists
     uint32_t nfiles, nplaces, nstack;
     LocId loc; // of the instruction at hand
+    bool cut;  // a sharding was seen
 } Xla;
 
 // An attribute of an operation: where the message has it and how it is called in text.
@@ -119,5 +122,9 @@ const XlaKind *xla_kind(const char *text, int dtype);     // by text, or where t
 // Device numbers 0, 1, … reshaped to these dimensions and transposed; NULL when they are not `want` of them or make no sense.
 const int64_t *xla_iota(Arena *a, const int64_t *dims, uint32_t n, const int64_t *perm, uint32_t nperm, int64_t want);
 bool xla_kind_varint(int dtype);                          // its literals are numbers of varying length
+
+// --- xla_shard.c
+const char *xla_sharding(Xla *x, Pb inst); // as GSPMD's attribute says it; NULL: not said
+const HloNamed *xla_sharded(Xla *x, const char *text, uint32_t k, uint32_t *n); // that attribute for the k-th array, or none
 
 #endif

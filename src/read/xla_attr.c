@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "coll/groups.h"
+#include "read/read.h"
 #include "read/text.h"
 
 // --- types -------------------------------------------------------------------------------------------
@@ -455,4 +456,25 @@ void xla_attrs(Xla *x, OpId id, Pb m) {
         collective(x, id, m, code);
     TextRead text = {.ctx = x->ctx, .arena = x->arena, .h = x->h};
     text_slot_defaults(&text, id);
+}
+
+// --- the other way -----------------------------------------------------------------------------------
+
+// XLA, which is shown the program, has its own operations for what CHLO only spells, and calls them so.
+void read_xla_calls(Hlo *h) {
+    static const HloNamed marks[] = {{"mhlo.attributes", {.kind = HA_DICT}}};
+    for (OpId id = 1; id < h->ops.n; id++) {
+        HloOp *op = hlo_at(h, id);
+        const HloOpRow *row = hlo_row(op);
+        if (!op->code || row->dialect != HD_CHLO || row->cls != HC_EW1)
+            continue;
+        Buf target = {.arena = h->arena};
+        buf_printf(&target, "mhlo.%s", row->name);
+        *op = (HloOp){.code = HLO_CUSTOM_CALL, .nresults = 1, .noperands = 1, .operands = op->operands, .results = op->results, .loc = op->loc,
+                      .extra = marks, .nextra = 1, .attrs = ARENA_NEWN(h->arena, HloAttr, hlo_op_rows[HLO_CUSTOM_CALL].nattrs)};
+        *hlo_attr_slot(h, id, AK_CALL_TARGET_NAME) = (HloAttr){.kind = HA_STR, .n = (uint32_t)target.n, .s = buf_cstr(&target)};
+        *hlo_attr_slot(h, id, AK_API_VERSION) = (HloAttr){.kind = HA_ENUM, .i = 1};
+        TextRead text = {.ctx = h->ctx, .arena = h->arena, .h = h};
+        text_slot_defaults(&text, id);
+    }
 }

@@ -6,8 +6,7 @@
 
 #include <string.h>
 
-enum { INST_OPCODE = 2, INST_SHAPE = 3, INST_LITERAL = 8, INST_PARAMETER = 9, INST_INDEX = 13, INST_OPERANDS = 36, INST_CALLED = 38, INST_SHARDING = 40, SHAPE_LAYOUT = 5 };
-enum { SHARDING_KIND = 1, SHARDING_MEMBERS = 5, SHARDING_TILED = 3, SHARDING_MANUAL = 4 };
+enum { INST_OPCODE = 2, INST_SHAPE = 3, INST_LITERAL = 8, INST_PARAMETER = 9, INST_INDEX = 13, INST_OPERANDS = 36, INST_CALLED = 38, SHAPE_LAYOUT = 5 };
 
 typedef struct Inst {
     Xla *x;
@@ -239,29 +238,9 @@ HloOpcode xla_code(const char *opcode) {
     return code && hlo_op_rows[code].cls != HC_CTRL && code != HLO_RETURN ? code : HLO_NONE;
 }
 
-_Noreturn static void cut_fail(Xla *x) {
-    ctx_hint(x->ctx, "hand over StableHLO: in JAX jit(f).lower(*args).as_text()");
-    xla_fail(x, OTRN_UNSUPPORTED, "the HLO module cuts tensors over devices; its shardings are not read");
-}
-
-// Tensors cut over devices are told in StableHLO: read without a word, every device would do all the work.
-static void whole_only(Xla *x, Pb sharding) {
-    int64_t kind = pb_int(x, sharding, SHARDING_KIND);
-    uint32_t n;
-    const Pb *members = pb_list(x, sharding, SHARDING_MEMBERS, &n);
-    if (kind == SHARDING_TILED || kind == SHARDING_MANUAL)
-        cut_fail(x);
-    for (uint32_t i = 0; i < n; i++)
-        if (pb_int(x, members[i], SHARDING_KIND) >= SHARDING_TILED)
-            whole_only(x, members[i]);
-}
-
 XlaVals xla_inst(Xla *x, XlaComp *c, RegionId into, Pb m, const XlaVals *vals, const XlaVals *params) {
     Inst i = {.x = x, .c = c, .into = into, .m = m, .vals = vals, .opcode = pb_text(x, m, INST_OPCODE), .loc = xla_loc(x, m)};
     x->loc = i.loc;
-    whole_only(x, pb_bytes(x, m, INST_SHARDING));
-    if (strstr(pb_text(x, m, XLA_SHARDING_TEXT), "devices=") || strstr(pb_text(x, m, XLA_SHARDING_TEXT), "manual"))
-        cut_fail(x);
     if (!strcmp(i.opcode, "parameter"))
         return do_parameter(&i, params);
     i.called = pb_ints(x, m, INST_CALLED, &i.ncalled);
@@ -273,6 +252,12 @@ XlaVals xla_inst(Xla *x, XlaComp *c, RegionId into, Pb m, const XlaVals *vals, c
     if (!code)
         xla_fail(x, OTRN_UNSUPPORTED, "the HLO instruction '%.60s' is not known to opentrn", i.opcode);
     OpId id = make(&i, code, i.flat);
+    if (code == HLO_CUSTOM_CALL) {
+        uint32_t n;
+        const HloNamed *said = xla_sharded(x, xla_sharding(x, m), 0, &n);
+        hlo_at(x->h, id)->extra = said;
+        hlo_at(x->h, id)->nextra = n;
+    }
     for (int k = 0; k < hlo_op_rows[code].regions; k++)
         region(&i, id, (uint32_t)k);
     return put(&i, id);

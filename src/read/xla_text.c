@@ -235,6 +235,8 @@ static void header(HloText *t, Buf *module) {
         text_need(&t->p, '=');
         if (span_is(key, "input_output_alias"))
             aliases(t, module);
+        else if (span_is(key, "num_partitions"))
+            pb_put_int(module, XLA_PARTITIONS, text_int(&t->p, "a number of devices"));
         else
             hlo_text_skip(t);
     }

@@ -263,7 +263,7 @@ static void a_called(HloText *t, HloTextInst *i) {
 
 static void a_body(HloText *t, HloTextInst *i) { // the message has the body of a loop before its condition
     a_called(t, i);
-    for (uint32_t k = i->called.n - 1; k > 0; k--) {
+    for (uint32_t k = i->called.n; k-- > 1;) {
         int64_t other = i->called.at[k];
         i->called.at[k] = i->called.at[k - 1];
         i->called.at[k - 1] = other;

@@ -36,8 +36,11 @@ void rt_parted(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t s
     write_bytecode(h, out);
 }
 
-void rt_stablehlo(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size, Buf *out) {
+void rt_stablehlo(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size, int64_t partitions, Buf *out) {
     Hlo *h = read_program(ctx, a, name, bytes, size);
+    if (partitions > 1 && !hlo_named_find(h->extra, h->nextra, "mhlo.num_partitions"))
+        read_partitions(h, partitions);
+    read_xla_calls(h);
     hlo_verify(h);
     write_bytecode(h, out);
 }

@@ -141,14 +141,29 @@ def test_what_a_module_says(tmp_path):
         assert out.returncode == 0 and "test_hlo.py" in out.stdout + out.stderr
 
 
-def test_shardings_are_refused(tmp_path):
-    """A module whose parameter says {devices=[4]<=[4]}, as OpSharding says it, would run as if nothing were cut."""
-    module = jax.jit(lambda a: a * 2).lower(V).compiler_ir("hlo").as_serialized_hlo_module_proto()
-    tiled = bytes([0xC2, 0x02, 2, 8, 3])  # field 40 of an instruction: field 1, the kind, is 3
-    with_it = _in_every(_fields(module), 3, lambda comp: _in_every(_fields(comp), 2, lambda inst: inst + tiled))
-    (tmp_path / "a.hlo.pb").write_bytes(with_it)
-    out = subprocess.run([OTRN, "compile", tmp_path / "a.hlo.pb"], capture_output=True, text=True)
-    assert out.returncode == 1 and "its shardings are not read" in out.stderr and "StableHLO" in out.stderr
+def test_shardings(tmp_path):
+    """Cuts over devices, as GSPMD says them, in all three forms: the same program of a device."""
+    mesh = jax.sharding.AbstractMesh((2, 2), ("x", "y"))
+    cut = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("x", "y"))
+    rows = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("y", None))
+    f = jax.jit(lambda a, b: lax.with_sharding_constraint(jnp.tanh(a @ b), rows), in_shardings=(cut, rows), out_shardings=cut)
+    before = jax.config.jax_use_shardy_partitioner
+    jax.config.update("jax_use_shardy_partitioner", False)
+    try:
+        lowered = f.trace(np.ones((8, 16), "f"), np.ones((16, 4), "f")).lower(lowering_platforms=("cpu",))
+        forms = {"a.mlir": lowered.as_text().encode()}
+        hlo = lowered.compiler_ir("hlo")
+    finally:
+        jax.config.update("jax_use_shardy_partitioner", before)
+    forms |= {"a.pb": hlo.as_serialized_hlo_module_proto(), "a.hlo": hlo.as_hlo_text().encode()}
+    dumps = []
+    for name, data in forms.items():
+        assert name != "a.mlir" or b"sdy" not in data
+        (tmp_path / name).write_bytes(data)
+        out = subprocess.run([OTRN, "compile", "--cache=off", "--dump=spmd", tmp_path / name], capture_output=True, text=True)
+        assert out.returncode == 0, out.stderr
+        dumps.append([line.split(" = ", 1)[1].split(" loc")[0] for line in out.stdout.splitlines() if " = \"stablehlo." in line])
+    assert dumps[0] == dumps[1] == dumps[2] and any("all_gather" in line or "all_reduce" in line for line in dumps[0])
 
 
 def _fields(data):

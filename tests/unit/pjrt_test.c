@@ -313,7 +313,7 @@ static void test_options(PJRT_Client *c) {
     // 3: build options { 4: replicas 1, 5: partitions 2 }
     const uint8_t two[] = {0x1a, 4, 0x20, 1, 0x28, 2};
     fails("two partitions", compile(c, plain_add, "mlir", two, sizeof two, &exe),
-          PJRT_Error_Code_INVALID_ARGUMENT, "compiled for 2");
+          PJRT_Error_Code_INVALID_ARGUMENT, "runs on 2 devices");
     // 7: override { 1: "nope", 2: { 2: true } }
     const uint8_t nope[] = {0x3a, 10, 0x0a, 4, 'n', 'o', 'p', 'e', 0x12, 2, 0x10, 1};
     fails("an unknown compiler option", compile(c, plain_add, "mlir", nope, sizeof nope, &exe),

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scripts for torch_xla that say nothing of opentrn: PJRT_DEVICE=NEURON beside torch_xla's own CPU."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch_xla")
+SCRIPTS = sorted((pathlib.Path(__file__).parent / "scripts").glob("*.py"), key=lambda p: p.name)
+
+
+def losses(script, device, **more):
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("OTRN_", "XLA_", "PJRT_"))}
+    env = {**kept, "PJRT_DEVICE": device, "OPENTRN_DEVICES": "4", "OTRN_CACHE": "off", **more}
+    done = subprocess.run([sys.executable, "-W", "ignore", script], env=env, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return [float(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("loss ")]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda p: p.stem)
+def test_script(script):
+    want, got = losses(script, "CPU"), losses(script, "NEURON")
+    assert len(want) >= 4
+    np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-6)
+    print(script.stem, "worst", max(abs(a - b) / abs(b) for a, b in zip(got, want, strict=True)))
