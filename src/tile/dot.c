@@ -196,10 +196,14 @@ static View slot_view(const Dot *d, const DotSide *s, uint32_t slot, int64_t til
     return VIEW(mem_off(ring_at(&s->slots, slot), at * (int64_t)d->elem), d->stype, {rows}, {cols, 1});
 }
 
-// Banks whose tiles leave together are one piece of memory.
-static bool is_paired(const Dot *d) { return d->rows && d->rows->width > BLOCK; }
+// Tiles of rows that leave together for the row program, so that its transfers are longer: as many as it has room for. The array
+// transposes in the upper banks.
+static uint32_t tiles_together(const Dot *d) {
+    return !d->rows || d->rows->width <= BLOCK ? 1 : d->n <= BLOCK / 2 && !d->turns ? BANKS_HALF : BANKS_HALF / 2;
+}
 
-static Haz *bank_haz(const Dot *d, uint32_t bank) { return &d->e->bank_haz[is_paired(d) ? bank & ~1u : bank]; }
+// Their banks are one piece of memory.
+static Haz *bank_haz(const Dot *d, uint32_t bank) { return &d->e->bank_haz[bank & ~(tiles_together(d) - 1)]; }
 
 // One tile of k for 128 rows and up to 512 columns from column n0 of the block.
 static void multiply(Dot *d, uint32_t lslot, uint32_t rslot, int64_t tile, int64_t rows, uint32_t bank,
@@ -222,7 +226,7 @@ static void store_tiles(Dot *d, int64_t tiles, int64_t rows, int64_t cols, Mem f
 // Tile after tile through the row program, each a task of its own, so that their chains are woven together.
 static void go_on(Dot *d, uint32_t bank, int64_t row, int64_t mlen, int64_t n0, int64_t ncols) {
     for (int64_t mi = 0, tiles; mi < mlen; mi += tiles * TILE_M, bank += (uint32_t)tiles) {
-        tiles = is_paired(d) && mlen - mi >= 2 * TILE_M ? 2 : 1;
+        tiles = max64(1, min64(tiles_together(d), (mlen - mi) / TILE_M));
         emit_task(d->e);
         rows_from_psum(d->rows, (uint32_t)tiles, bank * PSUM_BANK_BYTES, bank_haz(d, bank), row + mi,
                        (uint32_t)min64(TILE_M, mlen - mi), n0, (uint32_t)ncols);
@@ -248,7 +252,7 @@ static void evict(Dot *d, const DotStep *s, int64_t m, int64_t len) {
 }
 
 static void evict_block(Dot *d, const DotStep *s) {
-    int64_t some = d->rows ? 2 * TILE_M : OUT_TILES * TILE_M * BLOCK / d->cut.cols;
+    int64_t some = d->rows ? max64(2, tiles_together(d)) * TILE_M : OUT_TILES * TILE_M * BLOCK / d->cut.cols;
     for (int64_t m = 0; m < s->mlen; m += some) {
         int64_t len = min64(some, s->mlen - m);
         for (int64_t c = 0; d->rows && c < s->ncols; c += BLOCK)
@@ -382,8 +386,9 @@ static void plan(Dot *d, bool can_keep) {
 
 // Banks whose tiles leave together have one hazard.
 static void pair_banks(Dot *d, bool out) {
-    for (int i = 0; i < PSUM_BANKS && is_paired(d); i += 2)
-        emit_merge(d->e, &d->e->bank_haz[i + out], &d->e->bank_haz[i + !out]);
+    for (uint32_t i = 0, first; i < PSUM_BANKS; i++)
+        if ((first = i & ~(tiles_together(d) - 1)) != i)
+            emit_merge(d->e, &d->e->bank_haz[out ? i : first], &d->e->bank_haz[out ? first : i]);
 }
 
 static void dot_init(Dot *d, Emit *e, OpId id) {
@@ -404,11 +409,13 @@ static void set_turns(Dot *d) {
     d->turns = comes_turned(d, &d->lhs) || comes_turned(d, &d->rhs);
 }
 
-// Room for the row program: pairs of tiles of narrow types, whose transfers are short else, where there is enough, three in work at least; else two, narrower ones then.
+// Room for the row program: several tiles of rows whose transfers are short else, where there is enough, three in work at least; else two, narrower ones then.
 static RowOp *fit_rows(Dot *d, const Step *s, const Epilogue *p) {
+    bool is_short = min64(d->n, BLOCK) * (int64_t)d->out_elem <= 2 * BLOCK;
+    bool is_tiny = (double)(d->n * (int64_t)d->out_elem) < d->e->chip->dma_descriptor_bytes; // one by one they take longer than the program alone
     static const struct { uint32_t width, sets, slots; } ways[] = {{1024, 3, 4}, {1024, 2, 4}, {512, 3, 4}, {512, 3, 3}, {512, 2, 3}, {256, 2, 3}, {128, 2, 3}};
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
-        for (uint32_t bytes = 16384; bytes <= 49152 && (ways[w].width <= BLOCK || d->out_elem <= 2); bytes += 8192) {
+        for (uint32_t bytes = 16384; bytes <= 49152 && (ways[w].width <= BLOCK ? !is_tiny : is_short); bytes += 8192) {
             if (room_bytes(room_of(d, ROWS_AREA_BEGIN - bytes, false)) < ways[w].slots * ROOM_LEAST * (d->elem > 2 ? 2 : 1))
                 break;
             RowOp *r = rows_epilogue(d->e, s, p, ROWS_AREA_BEGIN - bytes, bytes, ways[w].width, ways[w].sets);
