@@ -328,9 +328,21 @@ bool emit_body_end(Emit *e, uint32_t pc, const IsaInst *loop) {
 
 // --- choosing ----------------------------------------------------------------------------------------
 
+// The queue that last wrote a piece of memory, when it is of the n from `first` on and nobody has read the piece since; QUEUE_COUNT: none.
+static uint8_t last_writer(const Counts *h, uint32_t epoch, uint8_t first, uint8_t n) {
+    uint8_t writer = QUEUE_COUNT;
+    for (int sem = 0; sem < HAZ_SEMS && h->epoch == epoch; sem++) {
+        if (h->r[sem])
+            return QUEUE_COUNT;
+        if (h->w[sem])
+            writer = sem >= ENG_COUNT + first && sem < ENG_COUNT + first + n ? (uint8_t)(sem - ENG_COUNT) : QUEUE_COUNT;
+    }
+    return writer;
+}
+
 // The queue of a load or a store. A queue begins a transfer now and then only, so that many small ones need several: loads take the one that
-// is free first. Stores of a tile go as they were
-// recorded, which keeps them together: whoever waits for them has two waits.
+// is free first; but transfers that fill a piece of memory together follow each other in one, or each would wait for the one before to
+// be over. Stores of a tile go as they were recorded, which keeps them together: whoever waits for them has two waits.
 static void choose_queue(const Placer *s, Lane lane, const Task *t, Rec *r) {
     static const struct { uint8_t first, n; } pools[2][2] = {{{QUEUE_IN, 4}, {QUEUE_OUT, 2}}, {{QUEUE_ROWS_IN, 2}, {QUEUE_ROWS_OUT, 2}}};
     bool loads = addr_space(r->in.src) == SPACE_HBM, stores = addr_space(r->in.dst) == SPACE_HBM;
@@ -341,6 +353,10 @@ static void choose_queue(const Placer *s, Lane lane, const Task *t, Rec *r) {
     for (uint8_t q = first; q < first + n && loads; q++)
         if (s->queue[q] < s->queue[best])
             best = q;
+    for (uint32_t i = 0; i < r->nwrites && loads; i++) {
+        uint8_t writer = last_writer(&r->writes[i]->counts, s->e->epoch, first, n);
+        best = writer < QUEUE_COUNT ? writer : best;
+    }
     r->in.queue = best;
 }
 
