@@ -5,6 +5,7 @@
 #include <string.h>
 
 bool room_take(Room *r, uint32_t bytes, uint32_t *at) {
+    assert(r->at[0] <= r->end[0] && r->at[1] <= r->end[1]);
     for (int i = 0; i < 2; i++)
         if (r->at[i] + bytes <= r->end[i]) {
             *at = r->at[i];
@@ -66,6 +67,7 @@ static void print_places(const Area *a, Buf *out) {
 }
 
 void area_open(Area *a) {
+    assert(a->count <= AREA_RINGS);
     if (a->e->c->placed && !a->e->probe)
         print_places(a, a->e->c->placed);
     share(a, false);

@@ -153,6 +153,7 @@ static Area place_slots(Batch *b) {
 void emit_batch(Emit *e, const Step *s) {
     Batch *b = ARENA_NEW(e->c->scratch, Batch);
     batch_init(e->l->h, hlo_at(e->l->h, s->op), b);
+    assert(s->kind == STEP_BATCH);
     b->e = e;
     b->lhs_addr = emit_addr(e, e->l->refs.at[s->ins]), b->rhs_addr = emit_addr(e, e->l->refs.at[s->ins + 1]);
     b->out_addr = emit_addr(e, e->l->refs.at[s->outs]);

@@ -211,6 +211,7 @@ void block_make(BlockOp *o, uint32_t operand) {
     Block *b = o->b;
     const Tile *t = &o->tile;
     uint32_t copy = o->r->pro_copy;
+    assert(copy < PRO_COPIES);
     for (uint32_t i = 0; i < b->npro; i++) {
         BlockDot *d = &b->pro[i];
         if (d->index != operand)

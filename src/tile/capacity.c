@@ -31,6 +31,7 @@ void capacity_values(Emit *e) {
     Artifact *art = e->art;
     HloRegion *body = &h->regions.at[f->body];
     const HloOp *ret = hlo_at(h, body->ops.at[body->ops.n - 1]);
+    assert(ret->noperands == f->nresults && body->nargs == f->nargs);
     art->nargs = f->nargs;
     art->nresults = f->nresults;
     art->args = ARENA_NEWN(e->c->arena, ArtValue, f->nargs + 1);
@@ -83,6 +84,7 @@ static uint32_t live_loc(Emit *e, BufId buf) {
 void capacity_find_live(Emit *e, uint32_t peak_step) {
     Lower *l = e->l;
     VEC(ArtLive) live = {0};
+    assert(peak_step <= l->steps.n);
     for (BufId b = 1; b < l->bufs.n; b++) {
         TBuf *t = &l->bufs.at[b];
         bool always = t->kind == BUF_ARG || t->kind == BUF_RESULT;

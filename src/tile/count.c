@@ -52,6 +52,7 @@ int64_t count_most(const Lower *l, Form f) {
 }
 
 bool count_form(const Lower *l, ValueId v, Form *out) {
+    assert(v && v < l->h->values.n);
     int64_t number;
     *out = l->form[v];
     if (out->known)
@@ -252,6 +253,7 @@ BufId count_slice(Lower *l, const HloOp *op) {
     Form at;
     if (op->code != HLO_DYNAMIC_SLICE || !l->loop)
         return 0;
+    assert(op->nresults == 1);
     OpId id = l->h->values.at[op->results].def;
     BufId base = l->buf_of[hlo_operand(l->h, op, 0)];
     if (!base || !piece_of(l, op, &at))
@@ -286,6 +288,7 @@ bool count_overwrites(Lower *l, const HloOp *loop, uint32_t number, uint32_t i) 
     RegionId region = h->op_regions.at[loop->regions + 1];
     const HloRegion *body = &h->regions.at[region];
     ValueId arg = body->args + i, next = hlo_operand(h, region_return(l->h, body), i);
+    assert(loop->code == HLO_WHILE && i < loop->noperands);
     OpId def = h->values.at[next].def;
     const HloOp *op = def ? hlo_at(h, def) : NULL;
     if (!op || op->code != HLO_DYNAMIC_UPDATE_SLICE || hlo_operand(h, op, 0) != arg || l->uses[arg] != 1 || l->uses[next] != 1)

@@ -9,6 +9,7 @@
 //   3. the next argument of its type: state comes back in the order in which it went in;
 //   4. the next argument of as many bytes.
 // Both lie in the same kind of memory.
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,6 +136,7 @@ void lower_donate(Lower *l) {
         l->alias[j] = -1;
     for (uint32_t i = 0; i < f->nargs; i++)
         d.free[i] = lower_is_donated(f, i);
+    assert(d.ret->noperands == f->nresults);
     take_named(&d);
     take_read(&d);
     take_next(&d, true);

@@ -307,6 +307,7 @@ static const HloOp *costliest(const Hlo *h, const HloOp *op) {
 }
 
 void emit_loc(Emit *e, OpId id) {
+    assert(id < e->l->h->ops.n);
     e->loc = id ? e->loc_of[id] : 0;
     if (!id || e->loc)
         return;
@@ -474,6 +475,7 @@ static void emit_step(Emit *e, const Step *s, Buf *consts) {
 
 void emit_probe(Emit *e, const Step *s, int part, Probe *out) {
     Buf consts = {.arena = e->c->scratch};
+    assert(part == 0 || part == 1);
     *out = (Probe){0};
     e->probe = out, e->part = part, e->parts = 2;
     e->shared = false;
@@ -491,6 +493,7 @@ BufList emit_bufs(Lower *l, bool by_last) {
         uint32_t s = by_last ? l->bufs.at[b].last : l->bufs.at[b].first;
         if (s > l->steps.n)
             s = l->steps.n;
+        assert(l->bufs.at[b].first <= l->bufs.at[b].last);
         list.next[b] = list.first[s];
         list.first[s] = b;
     }
@@ -648,6 +651,7 @@ Artifact *emit_program(Lower *l, const ChipFile *chip, Pair *pair) {
     Emit *e = emit_make(l, chip), *last = e;
     if (l->c->placed)
         l->c->placed->n = 0; // of a way that was not taken
+    assert(pair->cores == 1 || pair->cores == 2);
     Artifact *art = e->art = ARENA_NEW(l->c->arena, Artifact);
     capacity_values(e);
     Buf consts = {.arena = l->c->arena};

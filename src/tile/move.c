@@ -336,6 +336,7 @@ bool fill_is_transfer(const HloType *t) {
 void emit_fill_transfer(Emit *e, const Step *s) {
     const HloAttr *a = hlo_attr(hlo_at(e->l->h, s->op), AK_VALUE);
     const HloType *t = hlo_type(e->l->h, a->type);
+    assert(fill_is_transfer(t));
     int64_t size = (int64_t)dtype_bytes(t->dtype), lo, hi;
     emit_share(e, t->elems, FILL_MIN, &lo, &hi);
     int64_t elems = hi - lo, per = elems / PARTITIONS, full = per / FILL_COLS, left = per % FILL_COLS, rest = elems % PARTITIONS;
@@ -372,6 +373,7 @@ void emit_cast(Emit *e, const Step *s) {
     const Hlo *h = e->l->h;
     const HloOp *op = hlo_at(h, s->op);
     const HloType *from = hlo_value_type(h, hlo_operand(h, op, 0)), *to = hlo_value_type(h, op->results);
+    assert(from->elems == to->elems && rows_is_cast(h, op));
     int64_t cols = to->rank > 1 && to->elems ? to->dims[to->rank - 1] : 1, at, end;
     emit_share(e, to->elems / cols, to->elems / cols > CAST_ROWS ? CAST_ROWS : 1, &at, &end);
     for (at *= cols, end *= cols; at < end;) {

@@ -26,6 +26,7 @@ void nest_join(Nest *n) {
 }
 
 void nest_swap(Nest *n) {
+    assert(n->rank <= OTRN_MAX_RANK);
     for (int i = 0; i < n->rank; i++)
         n->axis[i] = (Axis){n->axis[i].n, n->axis[i].dst, n->axis[i].src};
     int64_t src = n->src;
@@ -52,6 +53,8 @@ bool nest_next(const Nest *n, int outer, int64_t *at) {
 void nest_put(Emit *e, const Nest *n, int engine, int queue, uint64_t src, uint64_t dst, int dtype, const NestTerm *term) {
     int outer = n->rank > DMA_AXES ? n->rank - DMA_AXES : 0, first = DMA_AXES - (n->rank - outer);
     int64_t at[OTRN_MAX_RANK] = {0}, size = (int64_t)dtype_bytes(dtype);
+    assert(n->rank >= 0 && n->rank <= OTRN_MAX_RANK);
+    assert(queue < QUEUE_COUNT);
     do {
         int64_t from = n->src, to = n->dst;
         for (int i = 0; i < outer; i++)

@@ -395,6 +395,7 @@ void pair_plan(Lower *l, const ChipFile *chip, Pair *out) {
     *out = (Pair){.cores = 2, .core = ARENA_NEWN(a, uint8_t, n), .meets = ARENA_NEWN(a, bool, n), .round = ARENA_NEWN(a, uint32_t, n),
                   .after = {ARENA_NEWN(a, uint32_t, n), ARENA_NEWN(a, uint32_t, n)}, .feet = ARENA_NEWN(a, uint32_t, n)};
     VEC_PUSH(a, &out->foot, (Foot){0});
+    assert(chip);
     Plan p = {.l = l, .chip = chip, .a = a, .out = out};
     if (!spread_out(&p))
         return;
@@ -475,6 +476,7 @@ static uint32_t walk(const Lower *l, Memory *memories, const Foot *f, Hull h, in
 }
 
 void pair_follow(Lower *l, Pair *p) {
+    assert(p->cores == 2 && p->is_split);
     Memory *memories = memories_make(l);
     uint32_t base = 0; // rounds up to it ended with everything complete
     for (uint32_t i = 0; i < l->steps.n; i++) {

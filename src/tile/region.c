@@ -69,6 +69,7 @@ static void regs_for(Region *p, ValueId v) {
 }
 
 uint16_t region_const(Region *p, int dtype, const void *bytes) {
+    assert(dtype_bytes(dtype) <= 16);
     size_t n = dtype_bytes(dtype);
     for (uint32_t i = 0; i < p->const_regs.n; i++)
         if (p->dtypes.at[p->const_regs.at[i]] == dtype && !memcmp(p->consts[i], bytes, n))
@@ -106,12 +107,14 @@ static void push_step(Region *p, KStep s) {
 }
 
 uint16_t region_step(Region *p, int op, int dtype, uint16_t a, uint16_t b, uint16_t c) {
+    assert(a < p->dtypes.n && b < p->dtypes.n && c < p->dtypes.n);
     KStep s = {.op = (uint16_t)op, .src = {a, b, c}, .dst = region_reg(p, dtype)};
     push_step(p, s);
     return s.dst;
 }
 
 uint16_t region_compare(Region *p, int direction, uint16_t a, uint16_t b) {
+    assert(a < p->dtypes.n && p->dtypes.at[a] == p->dtypes.at[b]);
     KStep s = {.op = HLO_COMPARE, .src = {a, b}, .attr = {(int16_t)direction, CMPT_NOTYPE}};
     s.dst = region_reg(p, DT_I1);
     push_step(p, s);

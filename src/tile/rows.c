@@ -377,6 +377,8 @@ static void forget_choices(RowOp *r) {
 }
 
 void rows_open(RowOp *r) {
+    assert(r->prow % r->group == 0);
+    assert(r->sets > 0 && r->width > 0);
     r->prow /= r->group;
     r->slots = ARENA_NEWN(r->e->c->scratch, Haz, r->sets * r->nslots + 1);
     memset(r->busy, 0, sizeof r->busy);
@@ -390,6 +392,8 @@ void rows_open(RowOp *r) {
 }
 
 void rows_tile(RowOp *r, int64_t p0, uint32_t m) {
+    assert(m > 0 && m <= PARTITIONS);
+    assert(p0 >= 0 && p0 + m <= r->prow);
     r->m = m;
     for (uint32_t i = 0; i < r->nodes.n; i++)
         rows_node(r, i)->made = false;
@@ -490,6 +494,7 @@ static bool joins_tiles(const RowOp *r) {
 
 RowOp *rows_epilogue(Emit *e, const Step *s, const Epilogue *p, uint32_t at, uint32_t bytes, uint32_t width, uint32_t sets) {
     RowOp *r = row_op_make(e, s, NULL);
+    assert(at + bytes <= ISA_SBUF_BYTES);
     r->epi = p;
     r->rows = r->prow = p->rows_n, r->cols = r->pcols = p->n, r->group = 1;
     r->area_at = at, r->area_bytes = bytes;
@@ -514,6 +519,7 @@ RowOp *rows_epilogue(Emit *e, const Step *s, const Epilogue *p, uint32_t at, uin
 }
 
 void rows_columns(RowOp *r, int64_t c0, uint32_t n) {
+    assert(n > 0 && n <= EPILOGUE_COLS && c0 + n <= r->cols);
     uint32_t slice = (uint32_t)(c0 / EPILOGUE_COLS % 2);
     if (!r->sliced || r->slice_key[slice] == c0)
         return;
@@ -527,6 +533,8 @@ void rows_columns(RowOp *r, int64_t c0, uint32_t n) {
 
 void rows_from_psum(RowOp *r, uint32_t tiles, uint32_t psum_at, Haz *haz, int64_t row, uint32_t m, int64_t c0, uint32_t n) {
     uint32_t width = r->width / tiles, loc = r->e->loc;
+    assert(tiles > 0 && m > 0 && m <= PARTITIONS);
+    assert(r->epi && n <= EPILOGUE_COLS);
     r->m = m, r->psum_haz = haz, r->tiles = tiles;
     r->slice = r->sliced ? (uint32_t)(c0 / EPILOGUE_COLS % 2) : 0;
     for (uint32_t c = 0; c < n; c += width) {
@@ -582,6 +590,7 @@ static void emit_wedge(RowOp *r) {
 
 void emit_rows(Emit *e, const Step *s) {
     RowOp *r = row_op_make(e, s, NULL);
+    assert(s->kind == STEP_ROWS);
     rows_read(r);
     r->flat = is_flat(r);
     r->wedge = r->flat ? e->l->wedge_of[s->op] : NULL;

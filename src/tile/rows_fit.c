@@ -208,6 +208,7 @@ static bool counts_from_one(const RowOp *r) {
 }
 
 bool rows_try_width(RowOp *r, int64_t width, uint32_t least_sets) {
+    assert(width > 0 && least_sets > 0);
     r->spare_at = place_kept(r);
     r->slots_at = r->spare_at + (r->levels ? align((uint32_t)width * 4) : 0);
     r->count_at = r->slots_at;
@@ -230,6 +231,7 @@ bool rows_try_width(RowOp *r, int64_t width, uint32_t least_sets) {
         r->column_sets = r->sets, r->column_pitch = (uint32_t)set;
     else
         r->column_pitch = r->column_bytes;
+    assert(r->slot_bytes >= width * slot_elem(r));
     return set * r->sets <= room;
 }
 

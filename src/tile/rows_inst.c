@@ -72,6 +72,7 @@ IsaInst rows_make(RowOp *r, int op, int engine, const Arg *dst, bool full) {
     IsaInst in = {.op = (uint8_t)op, .engine = (uint8_t)engine, .dst = dst->addr, .dtype = dst->dtype};
     set_counts(r, &in, full);
     set_strides(r, in.d, dst, full);
+    assert(in.n[0] <= PARTITIONS);
     return in;
 }
 
@@ -102,6 +103,7 @@ static double engine_ns(const RowOp *r, int engine, bool full) {
 }
 
 void rows_put(RowOp *r, IsaInst in, Haz *const *reads, uint32_t n, Haz *write) {
+    assert(write && n <= REC_READS);
     Price price;
     price_alone(r->e->chip, NULL, &in, &price);
     r->busy[in.engine] += (double)price.busy * 1e-3;
@@ -241,6 +243,7 @@ static bool exact_inverse(float v) {
 
 Arg rows_beside(RowOp *r, const Arg *a, uint32_t which) {
     Arg b = *a;
+    assert(which < 4); // a number per row has room for four
     b.addr += which * (uint64_t)r->group * 4;
     b.dtype = DT_F32;
     return b;

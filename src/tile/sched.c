@@ -183,6 +183,7 @@ void emit_lane(Emit *e, Lane lane, bool tiles_apart) {
         return;
     if (lane == LANE_NONE)
         emit_flush(e);
+    assert(lane <= LANE_NONE);
     e->lane = lane;
     e->tiles_apart = tiles_apart;
     if (lane == LANE_NONE)
@@ -196,6 +197,7 @@ void emit_lane(Emit *e, Lane lane, bool tiles_apart) {
 void emit_join(Emit *e, Lane other) {
     if (e->probe)
         return;
+    assert(e->lane != LANE_NONE && other != e->lane);
     LaneTail *mine = &e->sched->lane[e->lane], *theirs = &e->sched->lane[other];
     emit_task(e);
     open_task(e)->dep[other] = mine->after[other] = theirs->tasks;

@@ -580,6 +580,7 @@ static void table_move(Placer *p, LaneQueue *q) {
 }
 
 Rec *placer_rec(Placer *p, Lane lane, uint64_t number) {
+    assert(lane < LANE_COUNT);
     LaneQueue *q = &p->lane[lane];
     if (number / CHUNK == q->nchunks) {
         Chunk *c = chunk_take(p);
@@ -593,6 +594,7 @@ Rec *placer_rec(Placer *p, Lane lane, uint64_t number) {
 void placer_take(Placer *p) {
     const Batch *b = &p->batch[atomic_load(&p->full) % BATCHES];
     uint64_t last = b->tasks.n ? b->tasks.at[0].next : b->recs;
+    assert(last <= b->recs);
     atomic_fetch_add(&p->recorded, b->recs - last);
     atomic_fetch_add(&p->full, 1);
     if (!p->beside)

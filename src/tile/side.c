@@ -30,6 +30,7 @@ void side_init(Side *s, const Hlo *h, const HloOp *op, bool rhs) {
 }
 
 int64_t side_batch_offset(const Side *s, int64_t batch) {
+    assert(batch >= 0);
     int64_t off = 0;
     for (uint32_t i = s->nbatch; i-- > 0;) {
         off += batch % s->batch_dims[i] * s->batch_strides[i];

@@ -61,6 +61,7 @@ static Artifact *shared(Compile *c, const ChipFile *chip, Pair *pair) {
 
 Artifact *tile_lower(Compile *c, const ChipFile *chip) {
     uint32_t cores = c->opts ? chip_lnc(c->ctx, c->opts, chip) : 1;
+    assert(cores == 1 || cores == 2);
     Pair pair;
     bool one_by_one = c->opts && strcmp(c->opts->val[OPT_NAN], "off"); // so that the first NaN is the first of all
     if (cores == 1 || one_by_one)
