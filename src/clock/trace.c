@@ -14,7 +14,9 @@
 
 #include "base/file.h"
 #include "base/gzip.h"
+#include "clock/traffic.h"
 #include "clock/view.h"
+#include "mach/price.h"
 
 #define JUST_PS 2000000 // a wait ends so soon after what it waits for
 
@@ -120,6 +122,12 @@ static void put_source(const Artifact *art, uint32_t pc, Buf *out) {
     }
 }
 
+// A collective's group, and what a device sends.
+static void put_group(const Artifact *art, const IsaInst *in, const Price *p, Buf *out) {
+    TrafficRow r = traffic_row(&art->kerns[in->imm], art->partitions ? art->partitions : 1);
+    buf_printf(out, ",\"devices\":%u,\"apart\":%u,\"bytes\":%.0f", r.ranks, r.stride, p->link_bytes);
+}
+
 static void put_slice(Trace *t, const ClockEvent *e) {
     const Artifact *art = core_art(t, e);
     const IsaInst *in = &art->code[e->inst];
@@ -135,6 +143,8 @@ static void put_slice(Trace *t, const ClockEvent *e) {
                clock_track_names[e->track], tid, begin * 1e-3, (end - begin) * 1e-3, e->inst);
     if (begin != e->begin_ns)
         buf_printf(out, ",\"begin_us\":%.6f", e->begin_ns * 1e-3);
+    if (in->op == ISA_COLLECTIVE)
+        put_group(art, in, &(e->core && t->c->peer_price ? t->c->peer_price : t->c->price)[e->inst], out);
     put_source(art, e->inst, out);
     buf_puts(out, ",\"inst\":");
     t->text.n = 0;

@@ -24,7 +24,7 @@ ChipFile traffic_free(const ChipFile *chip) {
 // --- rows ----------------------------------------------------------------------------------------
 
 // A group's shape, from its first row; pairs of a permutation go by how far they reach.
-static TrafficRow row_of(const Kern *k, uint32_t devices) {
+TrafficRow traffic_row(const Kern *k, uint32_t devices) {
     Groups g = {0};
     coll_groups((HloOpcode)k->op, k->attrs, &g);
     bool pairs = k->op == HLO_COLLECTIVE_PERMUTE;
@@ -82,7 +82,7 @@ static void add_core(Arena *a, const Artifact *art, uint32_t devices, const Pric
         if (price[pc].track != COLLECTIVES)
             continue;
         double times = view->times_of[core][pc], busy = (double)price[pc].busy * 1e-3 * times;
-        TrafficRow *r = find(a, t, row_of(&art->kerns[art->code[pc].imm], devices));
+        TrafficRow *r = find(a, t, traffic_row(&art->kerns[art->code[pc].imm], devices));
         r->count += times;
         r->bytes += price[pc].link_bytes * times;
         r->busy_ns += busy;

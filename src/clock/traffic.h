@@ -31,6 +31,7 @@ ChipFile traffic_free(const ChipFile *chip);
 void traffic_make(Arena *a, const Artifact *art, const Clock *clock, double free_ns, const View *view, const Stalls *stalls, Traffic *out);
 double traffic_share(const Traffic *t);   // of the run in which a collective runs
 double traffic_exposed(const Traffic *t); // … and nothing hides it
+TrafficRow traffic_row(const Kern *k, uint32_t devices); // kind and group of one; nothing is counted yet
 const char *traffic_group(Arena *a, const TrafficRow *r); // "4 devices, 8 apart"
 // Too much: "collectives take 31.2 % of the step, 12.0 % are not hidden: all_gather over 4 devices at train.py:12 (8.1 %), …";
 // NULL where the share is not above `most`.
