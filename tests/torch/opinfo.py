@@ -70,6 +70,10 @@ def _leaves(tree):
     return [x for x in pytree.tree_leaves(tree) if isinstance(x, torch.Tensor)]
 
 
+# Arguments that torch wants on the CPU whatever the device.
+ON_CPU = {"tensor_split": torch.int64}
+
+
 def _fresh(x, device):
     """An argument of a run of its own; not as a leaf, so that operators in place may write it."""
     if not isinstance(x, torch.Tensor):
@@ -91,7 +95,8 @@ def _run(road, op, sample, backward):
     """(results, gradients). Only tensors are arguments of the function; the rest is part of it."""
     torch.manual_seed(SEED)
     leaves, spec = pytree.tree_flatten((sample.input, sample.args, sample.kwargs))
-    leaves = [_fresh(x, "neuron" if road == "device" else "cpu") for x in leaves]
+    stays = lambda x: isinstance(x, torch.Tensor) and ON_CPU.get(op.name) == x.dtype
+    leaves = [_fresh(x, "neuron" if road == "device" and not stays(x) else "cpu") for x in leaves]
     at = [i for i, x in enumerate(leaves) if isinstance(x, torch.Tensor)]
     tensors = [leaves[i] for i in at]
 
@@ -185,6 +190,7 @@ class Count:
 
     def operator(self, road, op: OpInfo, dtype):
         backward = op.supports_autograd and dtype in op.supported_backward_dtypes("cpu")
+        torch.manual_seed(SEED)  # the same samples whatever ran before
         try:
             samples = list(op.sample_inputs("cpu", dtype, requires_grad=backward))
         except Exception:

@@ -13,7 +13,7 @@ import types
 import torch
 from torch.library import Library
 
-from opentrn.neuron import lifted, native, sized
+from opentrn.neuron import composed, lifted, native, sized
 
 _loaded = False
 _kernels: list[Library] = []  # they undo what they did when they go
@@ -36,6 +36,7 @@ def _lazy_init():
     _kernels.append(Library("_", "IMPL"))
     _kernels[0].fallback(_prepare, "PrivateUse2")
     _kernels.append(sized.install())
+    _kernels.append(composed.install())
 
 
 def _register():

@@ -51,7 +51,7 @@ def _cdist(x1, x2, p, compute_mode):
 
 def _cdist_backward(grad, x1, x2, p, cdist):
     if 0 in x1.shape or 0 in x2.shape:
-        return NotImplemented
+        return torch.zeros_like(x1)
     away, length = _pairs(x1, x2), cdist.unsqueeze(-1)
     if p == 0:
         slope = torch.zeros_like(away)
@@ -428,7 +428,80 @@ def _searchsorted_number(rows, value, *, out_int32=False, right=False, side=None
     return torch.searchsorted(rows, value, out_int32=out_int32, right=right, side=side, sorter=sorter)
 
 
+def _mode(x, dim=-1, keepdim=False):
+    """The smallest of the most frequent values, and its last place."""
+    if x.dim() == 0 or x.numel() == 0:
+        return x.clone(), torch.zeros(x.shape, dtype=torch.int64, device=x.device)
+    values, places = x.sort(dim=dim, stable=True)
+    n = x.shape[dim]
+    new = values != values.roll(1, dim)
+    run = new.to(torch.int64).narrow(dim, 1, n - 1).cumsum(dim)
+    run = torch.cat([torch.zeros_like(places.narrow(dim, 0, 1)), run], dim)
+    count = torch.zeros_like(run).scatter_add(dim, run, torch.ones_like(run))
+    best = count.argmax(dim, keepdim=True)
+    last = (torch.where(run <= best, 1, 0).sum(dim, keepdim=True) - 1).clamp(min=0)
+    value, place = values.gather(dim, last), places.gather(dim, last)
+    return (value, place) if keepdim else (value.squeeze(dim), place.squeeze(dim))
+
+
+def _matrix_exp(x):
+    """Types that JAX has no program for, in float32."""
+    return aten.linalg_matrix_exp.default(x.float()).to(x.dtype) if x.dtype in _NARROW else NotImplemented
+
+
+_NARROW = (torch.float16, torch.bfloat16)
+
+
+# --- antialiased resampling: a product with a matrix for each dimension -------------------------------
+
+
+def _near(x):
+    return (1 - x.abs()).clamp(min=0)
+
+
+def _cubic(x):
+    x, a = x.abs(), -0.5
+    inner = ((a + 2) * x - (a + 3)) * x * x + 1
+    outer = ((x - 5) * x + 8) * x * a - 4 * a
+    return torch.where(x < 1, inner, torch.where(x < 2, outer, 0))
+
+
+def _resampling(size, wanted, align, scale, reach, weight, like):
+    """[wanted, size]: what each output takes of each input."""
+    if align:
+        step = (size - 1) / (wanted - 1) if wanted > 1 else 0.0
+    else:
+        step = 1 / scale if scale is not None and scale > 0 else size / wanted
+    wide = max(step, 1.0)
+    center = step * (torch.arange(wanted, dtype=like.dtype, device=like.device) + 0.5)[:, None]
+    place = torch.arange(size, dtype=like.dtype, device=like.device)
+    low = (center - reach * wide + 0.5).trunc().clamp(min=0)
+    high = (center + reach * wide + 0.5).trunc()
+    share = torch.where((place >= low) & (place < high), weight((place - center + 0.5) / wide), 0)
+    return share / share.sum(1, keepdim=True)
+
+
+def _antialiased(reach, weight, backward=False):
+    def call(x, output_size, *rest):
+        input_size, rest = (rest[0], rest[1:]) if backward else (x.shape, rest)
+        align, scale_h, scale_w = (*rest, None, None)[:3]  # left out where they are none
+        wide = x.to(_wide(x))
+        rows = _resampling(input_size[2], output_size[0], align, scale_h, reach, weight, wide)
+        columns = _resampling(input_size[3], output_size[1], align, scale_w, reach, weight, wide)
+        if backward:
+            rows, columns = rows.T, columns.T
+        return torch.matmul(rows, torch.matmul(wide, columns.T)).to(x.dtype)
+
+    return call
+
+
 OWN = {
+    aten.mode.default: _mode,
+    aten.linalg_matrix_exp.default: _matrix_exp,
+    aten._upsample_bilinear2d_aa.default: _antialiased(1, _near),
+    aten._upsample_bilinear2d_aa_backward.default: _antialiased(1, _near, backward=True),
+    aten._upsample_bicubic2d_aa.default: _antialiased(2, _cubic),
+    aten._upsample_bicubic2d_aa_backward.default: _antialiased(2, _cubic, backward=True),
     aten.nanmedian.dim: _nanmedian_dim,
     aten.nanmedian.default: _nanmedian,
     aten.searchsorted.Tensor: _searchsorted,

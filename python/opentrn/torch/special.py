@@ -210,6 +210,20 @@ def _chebyshev(kind, shifted=False):
     return call
 
 
+def _in_float32(op):
+    """Both arguments in one shape and a type that JAX computes in."""
+
+    def call(x, y):
+        kind = torch.promote_types(torch.result_type(x, y), torch.bfloat16)
+        wide = torch.promote_types(kind, torch.float32)
+        if x.shape == y.shape and x.dtype == y.dtype == wide:
+            return NotImplemented
+        kind = kind if x.is_floating_point() or y.is_floating_point() else torch.get_default_dtype()
+        return op(*torch.broadcast_tensors(x.to(wide), y.to(wide))).to(kind)
+
+    return call
+
+
 def _gcd(a, b):
     """Euclid's steps, as many as two neighbours among Fibonacci's numbers of the type need."""
     a, b = torch.broadcast_tensors(a.abs(), b.abs())
@@ -248,4 +262,15 @@ SPECIAL = {
     aten.special_shifted_chebyshev_polynomial_v.default: _chebyshev("v", True),
     aten.special_shifted_chebyshev_polynomial_w.default: _chebyshev("w", True),
     aten.gcd.default: _gcd,
+    **{
+        op: _in_float32(op)
+        for op in (
+            aten.igamma.default,
+            aten.igammac.default,
+            aten.special_legendre_polynomial_p.default,
+            aten.special_hermite_polynomial_h.default,
+            aten.special_hermite_polynomial_he.default,
+            aten.special_laguerre_polynomial_l.default,
+        )
+    },
 }

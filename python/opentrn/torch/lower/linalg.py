@@ -172,6 +172,16 @@ def _householder_product(A, tau):
     return _jax()[2].householder_product(A, tau)
 
 
+@program("aten.ormqr.default")
+def _ormqr(A, tau, C, left=True, transpose=False):
+    jnp, _, linalg = _jax()
+    m, k = A.shape[-2], tau.shape[-1]
+    wide = jnp.zeros((*A.shape[:-1], m), A.dtype).at[..., :k].set(A[..., :k])
+    q = linalg.householder_product(wide, tau)
+    q = _herm(q) if transpose else q
+    return jnp.matmul(q, C) if left else jnp.matmul(C, q)
+
+
 @program("aten.linalg_pinv.atol_rtol_tensor")
 def _pinv(A, atol=None, rtol=None, hermitian=False):
     jnp, _, linalg = _jax()

@@ -69,6 +69,15 @@ def prod(b, out, x, dim=None, keepdim=False, *, dtype=None):
     return b.cast(keep(b, y, x, dims, keepdim), out.dtype)
 
 
+@lowers("aten.hash_tensor.default")
+def hash_tensor(b, out, x, dims=None, *, keepdim=False, mode=0):
+    """All bits of 64 together by exclusive or: of a float those of its double."""
+    dims = dims_of(dims, x.rank)
+    x = b.cast(x, torch.float64 if x.dtype.is_floating_point else torch.int64)
+    bits = b.op("stablehlo.bitcast_convert", [x], [(x.shape, out.dtype)])[0]
+    return keep(b, b.reduce(bits, 0, dims, "xor") if dims else bits, x, dims, keepdim)
+
+
 def _extreme(operation, start):
     def lower(b, out, x, dims=None, keepdim=False):
         dims = dims_of(dims, x.rank)
