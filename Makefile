@@ -196,7 +196,7 @@ ranks: all
 
 # Scripts that say nothing of opentrn, on the device `neuron` beside the CPU.
 unedited: all
-	@OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn.so) PYTHONPATH=python .venv/bin/python scripts/unedited.py $(if $(T),--only='$(T)')
+	@OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn.so) PYTHONPATH=python$(if $(PYTHONPATH),:$(PYTHONPATH)) .venv/bin/python scripts/unedited.py $(if $(T),--only='$(T)')
 
 opinfo: all
 	@OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn.so) PYTHONPATH=python .venv/bin/python tests/torch/opinfo.py $(if $(ROAD),--road=$(ROAD)) $(T)

@@ -25,7 +25,18 @@ ROWS = [  # name, what it needs beside torch, its arguments
     ("loop", [], []),
     ("optimizers", [], []),
     ("experts", ["transformers"], []),
+    ("digits", [], []),
+    ("words", [], []),
+    ("words", [], ["--transformer"]),
+    ("images", [], []),
+    ("vae", [], []),
+    ("lightning_fit", ["lightning"], ["--compile"]),
+    ("timm_vit", ["timm", "torchvision"], []),
+    ("torchvision_model", ["torchvision"], []),
+    ("ranks", [], []),
+    ("ranks", [], ["--shard"]),
 ]
+TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
 
 
 def run(name, arguments, device):
@@ -33,7 +44,8 @@ def run(name, arguments, device):
     env = os.environ | ({} if device else {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"})
     if not device:  # neither does its compiler: eager is what we are compared with
         arguments = [a for a in arguments if a != "--compile"] + ["--plain"] * ("--compile" in arguments)
-    command = [sys.executable, str(FOLDER / f"{name}.py"), *arguments]
+    launcher = TORCHRUN if name == "ranks" else []
+    command = [sys.executable, *launcher, str(FOLDER / f"{name}.py"), *arguments]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     told = dict(line.split(" ", 1) for line in done.stdout.splitlines() if line.startswith(("device ", "losses ")))
     if done.returncode or "losses" not in told:

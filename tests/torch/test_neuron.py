@@ -220,3 +220,14 @@ def test_torch_neuronx_is_there():
     import torch_neuronx
 
     assert "opentrn" in torch_neuronx.__version__
+
+
+def test_process_groups_are_known_with_the_device():
+    """A script under torchrun says nothing of opentrn: torch alone must know what the device's group is."""
+    code = """if True:
+        import sys, torch, torch.distributed as dist
+        assert dist.get_default_backend_for_device(torch.device("neuron", 0)) == "neuron"
+        assert "opentrn.torch" not in sys.modules, "the lowerings wait until a group is made"
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -13,6 +13,7 @@ import types
 import torch
 from torch.library import Library
 
+from opentrn import _groups
 from opentrn.neuron import composed, lifted, native, sized
 
 _loaded = False
@@ -45,6 +46,7 @@ def _register():
     sys.modules["torch.neuron"] = sys.modules[__name__]
     torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_storage=True)
     torch.__future__.set_swap_module_params_on_conversion(True)  # tied weights stay tied in .to("neuron")
+    _groups.register()
     if native.path().exists():
         _lazy_init()
     else:

@@ -5,9 +5,8 @@ from typing import Any
 
 import torch
 import torch._dynamo
-import torch.distributed
 
-from opentrn import _launcher
+from opentrn import _groups, _launcher
 from opentrn.torch import optimizer
 
 
@@ -26,26 +25,6 @@ def _set_up_capture():
     config.ignore_logging_functions = _Ignored(config.ignore_logging_functions)
 
 
-def _group(backend):
-    def create(options, backend_options=None):
-        from opentrn.torch import distributed  # with it the lowerings, which take a second
-
-        return distributed._create(backend, options, backend_options)
-
-    return create
-
-
-def _register_groups():
-    """Process groups named after us; `neuron` is ours only while nobody else's."""
-    if not torch.distributed.is_available():
-        return
-    _launcher.adopt()
-    known = torch.distributed.Backend
-    for name in ("opentrn", "neuron"):
-        if not hasattr(known, name.upper()):
-            known.register_backend(name, _group(name), extended_api=True, devices=["cpu", "neuron"])
-
-
 def register():
     from torch._dynamo.backends import registry
 
@@ -53,7 +32,8 @@ def register():
 
     _set_up_capture()
     optimizer.install()
-    _register_groups()
+    _groups.register()
+    _launcher.adopt()
     # When torch found our entry point, it is just loading this, and registers the result itself.
     for name in ("opentrn", "neuron"):
         if name not in getattr(registry, "_BACKENDS", ()):
