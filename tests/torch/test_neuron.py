@@ -203,6 +203,22 @@ def test_graphs_of_the_cpu_build_nothing(tmp_path):
     assert not done.returncode and "building" not in done.stderr, done.stderr
 
 
+def test_a_build_that_failed_is_not_tried_again(tmp_path):
+    code = """if True:
+        import torch
+        for _ in range(2):
+            try:
+                torch.ones(1, device="neuron")
+            except RuntimeError as why:
+                print("cannot be built" in str(why), "remove it to try again" in str(why))
+        print(torch.neuron.is_available())"""
+    env = os.environ | {"OTRN_CACHE_DIR": str(tmp_path), "CXX": "false"}
+    for times in (1, 0):  # in the process that tried, and in the next one
+        done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+        assert done.stderr.count("building the device") == times, done.stderr
+        assert done.stdout.split("\n")[:3] == ["True True"] * 2 + ["False"]
+
+
 def test_a_backward_pass_on_the_cpu_may_come_first(tmp_path):
     """Autograd counts devices once: the device has its place before it is built."""
     code = """if True:

@@ -32,8 +32,16 @@ def path():
     return _library.cache_path() / "torch" / f"neuron-{torch.__version__}-{digest[:16]}.so"
 
 
+def _failure(to):
+    """Where a build that failed is noted: one per library and compiler, so that nobody waits for it twice."""
+    found = shutil.which(_compiler()) or _compiler()
+    at = os.stat(found)
+    digest = hashlib.sha256(f"{found} {at.st_mtime_ns} {at.st_size}".encode()).hexdigest()
+    return to.with_name(f"{to.stem}-{digest[:16]}.failed")
+
+
 def can_build():
-    return shutil.which(_compiler()) is not None
+    return shutil.which(_compiler()) is not None and not _failure(path()).exists()
 
 
 def _build(to):
@@ -47,8 +55,14 @@ def _build(to):
         command += [str(SOURCE), "-o", out, f"-L{root / 'lib'}", "-ltorch", "-ltorch_cpu", "-lc10"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise RuntimeError(f"opentrn: device.cpp cannot be built: {' '.join(command)}\n{done.stderr[-4000:]}")
+            _failure(to).write_text(f"opentrn: device.cpp cannot be built: {' '.join(command)}\n{done.stderr[-4000:]}")
+            raise _failed(to)
         os.replace(out, to)
+
+
+def _failed(to):
+    note = _failure(to)
+    return RuntimeError(f"{note.read_text()}\n(kept in {note}: remove it to try again)")
 
 
 def build():
@@ -56,12 +70,14 @@ def build():
     to = path()
     if to.exists():
         return _own(to)
-    if not can_build():
+    if shutil.which(_compiler()) is None:
         raise RuntimeError(f"opentrn: the device `neuron` needs a C++ compiler the first time ({_compiler()} is not there)")
     to.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     _own(to.parent)
     with open(to.with_suffix(".lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        if not to.exists() and _failure(to).exists():
+            raise _failed(to)
         if not to.exists():
             _build(to)
     return _own(to)
