@@ -30,6 +30,25 @@ def _rows(tree: Any, kind: Callable[[str], str]) -> list[tuple[dict[str, Any], A
     return rows
 
 
+def _placed(state: Any, batch: Any) -> Any:
+    """The mesh that the arrays lie on, and where the new state and the loss lie; None and None on one device."""
+    import jax
+    from jax.sharding import NamedSharding, PartitionSpec
+
+    def named(leaf: Any) -> Any:
+        found = getattr(leaf, "sharding", None)
+        return found if isinstance(found, NamedSharding) and found.num_devices > 1 else None
+
+    meshes = {s.mesh for s in map(named, jax.tree.leaves((state, batch))) if s is not None}
+    if len(meshes) > 1:
+        raise ValueError("opentrn.export_step: state and batch lie on several meshes")
+    if not meshes:
+        return None, None
+    mesh = meshes.pop()
+    whole = NamedSharding(mesh, PartitionSpec())
+    return mesh, (jax.tree.map(lambda leaf: named(leaf) or whole, state), whole)
+
+
 def export_step(
     step: Callable[..., Any],
     state: Any,
@@ -42,11 +61,15 @@ def export_step(
     step(state, batch) gives the new state, of the same structure, and the loss. state is what a run keeps and a
     checkpoint holds; leaves under a key or field `params` are its parameters. batch is what each step takes.
     `otrn train PATH` trains it; `otrn compile`, `run` and `prof` take step.mlir. Returns the manifest.
+
+    Arrays with a NamedSharding make it a step over their mesh's devices: `otrn train` runs it on so many, in one process
+    or several, and files and checkpoints hold whole arrays. The new state lies as the state does.
     """
     import jax
     import numpy as np
 
-    lowered = jax.jit(step, donate_argnums=0, keep_unused=True).lower(state, batch)
+    mesh, out = _placed(state, batch)
+    lowered = jax.jit(step, donate_argnums=0, keep_unused=True, out_shardings=out).lower(state, batch)
     new, loss = jax.eval_shape(step, state, batch)
     if jax.tree.structure(new) != jax.tree.structure(state):
         raise ValueError("opentrn.export_step: the step's new state has another structure than its state")
@@ -65,11 +88,13 @@ def export_step(
     fields = ("kind", "name", "shape", "type")
     results = [{k: row[k] for k in fields} | {"replaces": i} for i, (row, _) in enumerate(kept)]
     results.append({"kind": "loss", "name": "loss", "shape": [], "type": str(loss.dtype)})
-    manifest = {
+    manifest: dict[str, Any] = {
         "program": "step.mlir",
         "arguments": [row for row, _ in kept + taken],
         "results": results,
     }
+    if mesh is not None:
+        manifest["mesh"] = dict(mesh.shape)
     (folder / "step.mlir").write_text(lowered.as_text(debug_info=True))
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
     return manifest

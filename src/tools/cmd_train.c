@@ -152,8 +152,6 @@ static const Checkpoint *checkpoint_share(Tool *t, Ranks *ranks, const Checkpoin
 }
 
 static void devices_check(Tool *t, const Train *run) {
-    if (run->recipe.folder && run->ranks.devices > 1)
-        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "an exported step runs on the devices it was written for: leave --devices and launchers out");
     if (run->ranks.devices > OTRN_MAX_DEVICES)
         ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "%lld devices: at most %d", (long long)run->ranks.devices, OTRN_MAX_DEVICES);
 }

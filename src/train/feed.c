@@ -131,15 +131,18 @@ static void batch_feed(Train *t) {
         return;
     if (!n)
         ctx_fail(t->ctx, OTRN_ARGUMENT, NO_PLACE, "the step has no input that this data fits");
-    for (int64_t d = 0; d < t->opt.devices; d++) {
+    int64_t here = t->mesh ? 1 : t->opt.devices, first = t->mesh ? 0 : t->ranks.first, all = t->mesh ? 1 : t->ranks.devices;
+    for (int64_t d = 0; d < here; d++) { // of a mesh the whole batch, which is then cut
         otrn_buffer *in[3];
         for (size_t i = 0; i < n; i++)
-            in[i] = &t->args[(size_t)d * stride + which[i]];
+            in[i] = d ? &t->args[(size_t)d * stride + which[i]] : &t->whole[which[i]];
         if (t->data.images)
-            images_feed(t, ports, in, n, t->ranks.first + d, t->ranks.devices);
+            images_feed(t, ports, in, n, first + d, all);
         else
-            tokens_feed(t, ports, in, n, t->ranks.first + d, t->ranks.devices);
+            tokens_feed(t, ports, in, n, first + d, all);
     }
+    for (size_t i = 0; i < n && t->mesh; i++)
+        mesh_spread(t, which[i]);
     if (t->recipe.model.kind == MODEL_BERT)
         weights_scale(t, which[2], stride);
 }
@@ -166,17 +169,21 @@ void feed_step(Train *t) {
     if (!good)
         longjmp(*outer, 1);
     const Adam *adam = &t->recipe.adam;
-    for (size_t i = 0; i < t->step.nargs * (size_t)t->opt.devices; i++) {
-        const Port *p = &t->step.args[i % t->step.nargs];
+    for (size_t i = 0; i < t->step.nargs; i++) {
+        const Port *p = &t->step.args[i];
+        const otrn_buffer *b = &t->whole[i];
         double v = p->kind == PORT_RATE       ? train_rate(&t->recipe, t->at)
                    : p->kind == PORT_CORRECT1 ? 1 / (1 - power(adam->beta1, t->at + 1))
                    : p->kind == PORT_CORRECT2 ? 1 / (1 - power(adam->beta2, t->at + 1))
                                               : 0;
         if (p->kind == PORT_RATE || p->kind == PORT_CORRECT1 || p->kind == PORT_CORRECT2)
-            put_real(&t->args[i], p->type.dtype, 0, (float)v);
+            put_real(b, p->type.dtype, 0, (float)v);
         else if (p->kind == PORT_SEED)
-            for (size_t k = 0; k < t->args[i].bytes / 4; k++)
-                ((uint32_t *)t->args[i].data)[k] = (uint32_t)random_at((uint64_t)t->recipe.seed, STREAM_MASK + i, (uint64_t)t->at * 64 + k);
+            for (size_t k = 0; k < b->bytes / 4; k++)
+                ((uint32_t *)b->data)[k] = (uint32_t)random_at((uint64_t)t->recipe.seed, STREAM_MASK + i, (uint64_t)t->at * 64 + k);
+        else
+            continue;
+        mesh_spread(t, i);
     }
 }
 
@@ -222,7 +229,7 @@ static void first_values(const Port *p, uint64_t seed, uint64_t stream, const ot
 void feed_state(Train *t) {
     for (size_t i = 0; i < t->step.nargs; i++) {
         const Port *p = &t->step.args[i];
-        otrn_buffer *b = &t->args[i];
+        otrn_buffer *b = &t->whole[i];
         if (t->ranks.rank && port_lasts(p)) {
             continue; // process 0's
         } else if (t->from && port_lasts(p)) {

@@ -34,7 +34,7 @@ void ranks_join(Ctx *ctx, Arena *a, const Options *o, const char *chip, Ranks *r
     char why[NET_WHY_BYTES] = "";
     bool alone = !job_find(ctx, o, &job), said = !alone || !strcmp(o->from[OPT_DEVICES], "command line");
     int64_t here = said && opt_num(o, OPT_DEVICES) ? (int64_t)opt_num(o, OPT_DEVICES) : 1;
-    *r = (Ranks){.world = 1, .here = here, .devices = here};
+    *r = (Ranks){.world = 1, .here = here, .devices = here, .said = said};
     if (alone)
         return;
     NetSelf self = {.process = job.rank, .processes = job.world, .devices = (uint32_t)here, .release = OTRN_RELEASE, .chip = chip,
@@ -123,6 +123,18 @@ const char *ranks_share_text(Ctx *ctx, Arena *a, Ranks *r, const char *text) {
     return n ? to : NULL;
 }
 
+void ranks_gather(Ctx *ctx, Ranks *r, uint8_t *pack, size_t bytes) {
+    if (!r->net || !bytes)
+        return;
+    Talk t;
+    bool begun = talk_begin(&t, r), ok = begun && (!r->rank || send(&t, 0, pack, (size_t)r->here * bytes));
+    for (uint32_t i = 1; i < r->world && !r->rank && ok; i++) {
+        const NetProcess *p = net_process(r->net, i);
+        ok = receive(&t, i, pack + p->first * bytes, p->devices * bytes);
+    }
+    talk_end(ctx, &t, begun, ok);
+}
+
 #define SLOW_TIMES 2.0
 #define SLOW_SECONDS 0.05
 
@@ -139,18 +151,19 @@ bool ranks_slow(const StepWord *words, uint32_t n, uint32_t *who, double *others
 
 bool ranks_stalled(const StepWord *w) { return w->fed > SLOW_SECONDS && w->fed > 0.5 * w->own; }
 
-bool ranks_agree(Ctx *ctx, Ranks *r, const StepWord *mine, StepWord *words) {
-    uint32_t stop = mine->stop;
+bool ranks_agree(Ctx *ctx, Ranks *r, StepWord *mine, StepWord *words) {
+    uint32_t back[2] = {mine->stop, mine->save};
     words[0] = *mine;
     if (!r->net)
-        return stop;
+        return mine->stop;
     Talk t;
     bool begun = talk_begin(&t, r), ok = begun && (!r->rank || send(&t, 0, mine, sizeof *mine));
     for (uint32_t i = 1; i < r->world && !r->rank && ok; i++) {
         ok = receive(&t, i, &words[i], sizeof words[i]);
-        stop |= ok ? words[i].stop : 0;
+        back[0] |= ok ? words[i].stop : 0;
     }
-    ok = ok && spread_out(&t, &stop, sizeof stop);
+    ok = ok && spread_out(&t, back, sizeof back);
     talk_end(ctx, &t, begun, ok);
-    return stop;
+    mine->save = back[1];
+    return back[0];
 }

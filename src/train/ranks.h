@@ -17,6 +17,7 @@ typedef struct Ranks {
     struct Net *net;              // NULL: this process is alone
     struct NetRoot *root;
     RtSpread spread;
+    bool said;                    // how many, not just the usual one
     bool meets;                   // in a step or a talk with the others
 } Ranks;
 
@@ -24,6 +25,7 @@ typedef struct Ranks {
 
 typedef struct StepWord { // what a process says behind each step
     uint32_t stop;        // it was asked to
+    uint32_t save;        // of process 0: a checkpoint is made of this step
     float fed, own;       // seconds: until its inputs were there; of its own work, without waiting for others
     float waited;         // for others, the longest wait
     char at[96];          // where that was
@@ -40,7 +42,9 @@ bool ranks_lost(const Ranks *r);       // behind a failure: another process is g
 // Process 0's bytes are everybody's.
 void ranks_share(Ctx *ctx, Ranks *r, void *data, size_t bytes);
 const char *ranks_share_text(Ctx *ctx, Arena *a, Ranks *r, const char *text); // NULL goes too
-// Everybody's word to process 0, and whether one of them was asked to stop back; `words`: of all, in process 0.
-bool ranks_agree(Ctx *ctx, Ranks *r, const StepWord *mine, StepWord *words);
+// `bytes` of each device's to process 0: `pack` has those of the devices here, in process 0 room for all and not its own.
+void ranks_gather(Ctx *ctx, Ranks *r, uint8_t *pack, size_t bytes);
+// Everybody's word to process 0, and back whether one of them was asked to stop, and process 0's `save`; `words`: of all, in process 0.
+bool ranks_agree(Ctx *ctx, Ranks *r, StepWord *mine, StepWord *words);
 
 #endif

@@ -52,8 +52,7 @@ static void compile(Train *t) {
     if (otrn_exe_num_args(t->exe) != t->step.nargs || otrn_exe_num_results(t->exe) != t->step.nresults)
         ctx_fail(t->ctx, OTRN_ARGUMENT, (Place){.file = t->step.name}, "the manifest has %zu arguments and %zu results, the program %zu and %zu",
                  t->step.nargs, t->step.nresults, otrn_exe_num_args(t->exe), otrn_exe_num_results(t->exe));
-    for (size_t i = 0; i < t->step.nargs; i++)
-        t->step.args[i].type = *otrn_exe_arg_type(t->exe, i);
+    mesh_find(t);
 }
 
 static bool in_place(const Train *t, size_t result, size_t *arg) {
@@ -67,17 +66,20 @@ static bool in_place(const Train *t, size_t result, size_t *arg) {
 
 static size_t rounded(size_t n) { return (n + ALIGN - 1) / ALIGN * ALIGN; }
 
-// One piece of memory for all devices; results lie in the arguments they replace where the program lets them.
+// One piece of memory for all devices, and for whole values of what is cut; results lie in the arguments they replace where the program lets them.
 static void memory_make(Train *t) {
-    size_t na = t->step.nargs, nr = t->step.nresults, bytes = 0, arg, at = 0, devices = (size_t)t->opt.devices;
+    size_t na = t->step.nargs, nr = t->step.nresults, bytes = 0, whole = rounded(mesh_pack_bytes(t)), arg, at = 0, devices = (size_t)t->opt.devices;
     for (size_t i = 0; i < na; i++)
         bytes += rounded(otrn_type_bytes(otrn_exe_arg_type(t->exe, i)));
     for (size_t i = 0; i < nr; i++)
         bytes += in_place(t, i, &arg) ? 0 : rounded(otrn_type_bytes(otrn_exe_result_type(t->exe, i)));
-    t->memory = bytes < SIZE_MAX / devices - ALIGN ? calloc(1, bytes * devices + ALIGN) : NULL; // zero, and no page of it is touched yet
+    for (size_t i = 0; i < na; i++)
+        whole += t->lies[i].slot ? rounded(otrn_type_bytes(&t->lies[i].whole)) : 0;
+    bool fits = bytes < (SIZE_MAX - ALIGN - whole) / devices;
+    t->memory = fits ? calloc(1, bytes * devices + whole + ALIGN) : NULL; // zero, and no page of it is touched yet
     if (!t->memory) {
         ctx_hint(t->ctx, "a smaller --batch, or a smaller model, takes less");
-        ctx_fail(t->ctx, OTRN_NOMEM, NO_PLACE, "no host memory for the state of the step: %zu bytes", bytes * devices);
+        ctx_fail(t->ctx, OTRN_NOMEM, NO_PLACE, "no host memory for the state of the step: %zu bytes", bytes * devices + whole);
     }
     uint8_t *from = (uint8_t *)rounded((uintptr_t)t->memory);
     t->args = ARENA_NEWN(t->arena, otrn_buffer, na * devices + 1);
@@ -95,6 +97,13 @@ static void memory_make(Train *t) {
             at += same ? 0 : rounded(n);
         }
     }
+    t->whole = ARENA_NEWN(t->arena, otrn_buffer, na + 1);
+    for (size_t i = 0; i < na; i++) {
+        size_t n = otrn_type_bytes(&t->lies[i].whole);
+        t->whole[i] = t->lies[i].slot ? (otrn_buffer){from + at, n} : t->args[i];
+        at += t->lies[i].slot ? rounded(n) : 0;
+    }
+    t->pack = from + at;
 }
 
 static void state_make(Train *t) {
@@ -102,17 +111,15 @@ static void state_make(Train *t) {
     for (size_t i = 0; i < t->step.nargs; i++) {
         const Port *p = &t->step.args[i];
         if (port_lasts(p))
-            t->state[t->nstate++] = (Tensor){p->name, p->type, t->args[i].data, t->args[i].bytes};
+            t->state[t->nstate++] = (Tensor){p->name, p->type, t->whole[i].data, t->whole[i].bytes};
     }
 }
 
-static void state_share(Train *t) { // process 0's, and on each process the first device's
+static void state_share(Train *t) { // process 0's
     for (size_t i = 0; i < t->step.nargs; i++) {
-        const otrn_buffer *b = &t->args[i];
         if (port_lasts(&t->step.args[i]))
-            ranks_share(t->ctx, &t->ranks, b->data, b->bytes);
-        for (int64_t d = 1; d < t->opt.devices; d++)
-            memcpy(t->args[(size_t)d * t->step.nargs + i].data, b->data, b->bytes);
+            ranks_share(t->ctx, &t->ranks, t->whole[i].data, t->whole[i].bytes);
+        mesh_spread(t, i);
     }
 }
 
@@ -178,14 +185,14 @@ static void execute(Train *t) {
     const otrn_buffer *args[OTRN_MAX_DEVICES], *results[OTRN_MAX_DEVICES];
     for (int64_t d = 0; d < t->opt.devices; d++)
         args[d] = t->args + (size_t)d * na, results[d] = t->results + (size_t)d * nr;
-    uint32_t devices = (uint32_t)t->ranks.devices;
+    uint32_t devices = (uint32_t)t->ranks.devices, parts = t->mesh ? devices : 1;
     t->ranks.meets = t->ranks.net;
     if (t->ranks.net)
-        check(t, rt_execute_spread(t->exe, devices, 1, &t->ranks.spread, args, na, results, nr, &err), &err);
+        check(t, rt_execute_spread(t->exe, devices / parts, parts, &t->ranks.spread, args, na, results, nr, &err), &err);
     else if (devices == 1)
         check(t, otrn_execute(t->exe, t->args, na, t->results, nr, &err), &err);
     else
-        check(t, otrn_execute_many(t->exe, devices, 1, args, na, results, nr, &err), &err);
+        check(t, otrn_execute_many(t->exe, devices / parts, parts, args, na, results, nr, &err), &err);
     t->ranks.meets = false;
     for (size_t i = 0; i < na * (size_t)t->opt.devices; i++) {
         const Port *p = &t->step.args[i % na];
@@ -213,7 +220,7 @@ static void errors_tell(Train *t) { // of the checkpoint that was being written;
         watch_say(t, "checkpoints can be written again: step %lld is saved", (long long)saver_saved(&t->saver));
 }
 
-static void save(Train *t) {
+static void save(Train *t) { // what process 0 has collected
     t->due = false;
     Buf meta = {.arena = t->arena};
     recipe_print(&t->recipe, &t->data, &meta);
@@ -244,7 +251,8 @@ static StepWord step_word(Train *t, double fed, double all) {
 static void loop(Train *t) {
     StepWord *words = ARENA_NEWN(t->arena, StepWord, t->ranks.world);
     double from = now_seconds(); // a step's time begins where the one before ended: copies for checkpoints count too
-    t->stopped = ranks_agree(t->ctx, &t->ranks, &(StepWord){.stop = asked != 0}, words);
+    StepWord first = {.stop = asked != 0};
+    t->stopped = ranks_agree(t->ctx, &t->ranks, &first, words);
     while (t->at < t->recipe.steps && !t->stopped) {
         double begin = now_seconds(), fed;
         step_word(t, 0, 0); // what was waited for until here is not the step's
@@ -260,16 +268,20 @@ static void loop(Train *t) {
         watch_step(t, &(StepNote){t->at, t->loss, scalar_of(t, t->step.norm), train_rate(&t->recipe, t->at - 1), now - from});
         from = now;
         t->due = t->saver.on && (t->due || t->at % t->opt.every == 0);
-        if (t->due && t->at < t->recipe.steps && saver_free(&t->saver))
-            save(t);
         errors_tell(t);
         word.stop = asked != 0;
+        word.save = t->due && t->at < t->recipe.steps && saver_free(&t->saver);
         t->stopped = ranks_agree(t->ctx, &t->ranks, &word, words);
         watch_ranks(t, words);
+        if (word.save)
+            mesh_collect(t);
+        if (word.save && t->saver.on)
+            save(t);
     }
 }
 
 static void last_save(Train *t) {
+    mesh_collect(t);
     if (!t->saver.on)
         return;
     saver_wait(&t->saver);
@@ -298,7 +310,7 @@ void train_run(Train *t) {
         loop(t);
         last_save(t);
         if (t->ranks.net) // the others stay until all is saved: what ends one ends all
-            ranks_agree(t->ctx, &t->ranks, &(StepWord){0}, ARENA_NEWN(t->arena, StepWord, t->ranks.world));
+            ranks_agree(t->ctx, &t->ranks, &(StepWord){.stop = 0}, ARENA_NEWN(t->arena, StepWord, t->ranks.world));
         good = true;
     }
     if (caught)

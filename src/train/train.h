@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "rt/lie.h"
 #include "train/bpe.h"
 #include "train/checkpoint.h"
 #include "train/data.h"
@@ -73,9 +74,13 @@ typedef struct Train {
     Data data;
     Step step;
     otrn_exe *exe;
-    otrn_buffer *args, *results; // of all devices, one behind the other
+    otrn_buffer *args, *results; // of all devices here, one behind the other
+    bool mesh;                   // it was written for several devices, which have parts of its values
+    Lie *lies;                   // of each argument
+    otrn_buffer *whole;          // likewise, the first device's where it is not cut
+    uint8_t *pack;               // parts on their way to process 0
     void *memory;
-    Tensor *state; // of the first device: what checkpoints hold
+    Tensor *state; // whole: what checkpoints hold
     size_t nstate;
     int64_t at; // steps done
     double loss;
@@ -100,6 +105,12 @@ void recipe_parse(Ctx *ctx, Arena *a, const Checkpoint *c, Recipe *out);
 // --- feed.c ----------------------------------------------------------------------------------------
 void feed_step(Train *t);                 // inputs and rates of step t->at
 void feed_state(Train *t);                // first values, or the checkpoint's
+
+// --- mesh.c ----------------------------------------------------------------------------------------
+void mesh_find(Train *t);                 // of a compiled step: its devices, and how its values lie on them. Raises USAGE
+size_t mesh_pack_bytes(const Train *t);   // that t->pack needs
+void mesh_spread(Train *t, size_t arg);   // the whole value to the devices here
+void mesh_collect(Train *t);              // cut state of all devices into process 0's whole; all processes call it
 
 // --- watch.c ---------------------------------------------------------------------------------------
 bool watch_dollars(const Train *t, double *out); // of the steps so far; false: no price is published

@@ -71,6 +71,63 @@ def test_exported_step_trains_and_resumes(tmp_path, cpu):
             assert abs(float(loss) - log[i]["loss"]) < 1e-5 * abs(float(loss))
 
 
+WAYS = [(1, 4), (2, 2), (4, 1)]
+
+
+def layout(way, *words, status=0):
+    """`otrn train` in so many processes of so many devices."""
+    processes, devices = way
+    launch = [OTRN, "launch", "-n", str(processes)] if processes > 1 else []
+    done = subprocess.run([*launch, OTRN, "train", *map(str, words), f"--devices={devices}"], capture_output=True, text=True, timeout=300)
+    assert done.returncode == status, done.stderr
+    return done.stdout + done.stderr
+
+
+def test_exported_over_a_mesh_in_every_layout(tmp_path):
+    """Parameters cut one way, the batch another: the same checkpoints in one process, two and four, resumed in others too."""
+    import opentrn
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+
+    mesh = Mesh(np.array(jax.devices("opentrn")[:4]).reshape(2, 2), ("dp", "tp"))
+
+    def put(array, *spec):
+        return jax.device_put(array, NamedSharding(mesh, P(*spec)))
+
+    def step(state, batch):
+        def loss_of(params):
+            logits = jnp.tanh(params["embed"][batch["x"]] @ params["w"]) @ params["out"]
+            return -jnp.take_along_axis(jax.nn.log_softmax(logits), batch["y"][..., None], -1).mean()
+
+        loss, grads = jax.value_and_grad(loss_of)(state["params"])
+        speed = jax.tree.map(lambda s, g: 0.9 * s + g, state["speed"], grads)
+        return {"params": jax.tree.map(lambda p, s: p - 0.1 * s, state["params"], speed), "speed": speed, "count": state["count"] + 1}, loss
+
+    rng = np.random.default_rng(0)
+    first = {"embed": rng.normal(size=(256, 16)), "w": rng.normal(size=(16, 32)) * 0.3, "out": rng.normal(size=(32, 256)) * 0.1}
+    specs = {"embed": ("dp", None), "w": (None, "tp"), "out": ("tp", None)}
+    params = {k: put(v.astype(np.float32), *specs[k]) for k, v in first.items()}
+    state = {"params": params, "speed": {k: put(np.zeros(v.shape, np.float32), *specs[k]) for k, v in first.items()}, "count": np.int32(0)}
+    example = {k: put(np.zeros((4, 8), np.int32), "dp") for k in "xy"}
+    manifest = opentrn.export_step(step, state, example, tmp_path / "step")
+    assert manifest["mesh"] == {"dp": 2, "tp": 2}
+    opentrn.export_step(step, jax.tree.map(np.asarray, state), jax.tree.map(np.asarray, example), tmp_path / "one")
+    words = [tmp_path / "step", f"--data={ROOT}/LICENSE", "--checkpoint-every=3"]
+    file = "step-00000006/shard-00000-of-00001.safetensors"
+    otrn("train", *words, "--steps=6", f"--checkpoint={tmp_path}/a", f"--log={tmp_path}/log")
+    otrn("train", tmp_path / "one", *words[1:], "--steps=6", f"--log={tmp_path}/log1")
+    losses = [[json.loads(line)["loss"] for line in open(tmp_path / log) if '"loss"' in line] for log in ("log", "log1")]
+    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
+    want = (tmp_path / "a" / file).read_bytes()
+    for way, other in zip(WAYS, WAYS[1:] + WAYS[:1]):
+        layout(way, *words, "--steps=3", f"--checkpoint={tmp_path}/{way[0]}")
+        layout(other, *words, "--steps=6", f"--checkpoint={tmp_path}/{way[0]}", "--resume")
+        assert (tmp_path / str(way[0]) / file).read_bytes() == want, (way, other)
+    said = layout((2, 1), *words, "--steps=1", status=2)
+    assert "exported for 4 devices, and this run has 2" in said and "--devices=2 for each process" in said
+    said = layout((2, 2), tmp_path / "one", *words[1:], "--steps=1", status=2)
+    assert "exported for 1 device, and this run has 4" in said and "export it over a mesh" in said
+
+
 def test_export_says_what_is_wrong(tmp_path):
     import opentrn
 

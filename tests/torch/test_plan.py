@@ -159,6 +159,19 @@ def test_plan_and_whole_give_the_same_step(tmp_path):
     assert four == pytest.approx(one, rel=1e-5)
 
 
+def test_a_plan_trains_in_two_processes(tmp_path):
+    """`otrn train` over four devices: in one process and in two the same checkpoint."""
+    plan = {"batch*": ("dp",), "a": ColwiseParallel(), "b": RowwiseParallel(), "table.weight": [Shard(0), Replicate()]}
+    _small(tmp_path / "cut", mesh={"dp": 2, "tp": 2}, plan=plan)
+    otrn, saved = ROOT / "build" / "otrn", []
+    for way in [], [otrn, "launch", "-n", "2", "--devices=2"]:
+        words = [otrn, "train", tmp_path / "cut", "--steps=3", "--sample=0", f"--checkpoint={tmp_path}/{len(way)}"]
+        ran = subprocess.run([*way, *words], capture_output=True, text=True, timeout=300)
+        assert ran.returncode == 0, ran.stderr
+        saved.append((tmp_path / str(len(way)) / "step-00000003" / "shard-00000-of-00001.safetensors").read_bytes())
+    assert saved[0] == saved[1]
+
+
 def test_indices_are_narrow(tmp_path):
     """PyTorch's indices have 64 bits; transfers by index take 32."""
     _small(tmp_path)
