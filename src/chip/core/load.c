@@ -9,14 +9,14 @@
 #include "chip/host/flow.h"
 #include "chip/host/matmul.h"
 
-// The source place of the first instruction that runs a kernel.
+// The source place of the first instruction that runs a kernel, on either core.
 static Place kern_place(const Artifact *art, uint32_t kern) {
     for (uint32_t i = 0; i < art->ncode; i++)
         if (artifact_shape(art, i)->op == ISA_KERNEL && (uint32_t)artifact_shape(art, i)->imm == kern) {
             const ArtLoc *loc = &art->locs[art->code_loc[i]];
             return (Place){*loc->file ? loc->file : NULL, loc->line, loc->col};
         }
-    return NO_PLACE;
+    return art->peer ? kern_place(art->peer, kern) : NO_PLACE;
 }
 
 #define NAMED 16 // of those that are missing
