@@ -24,7 +24,7 @@
 # make abi HEADER=pjrt_c_api.h    our PJRT declarations against the official ones
 # make kill-train   training runs killed at random moments and resumed, 1 and 4 processes: RUNS=150 each, SEED=1
 # make power-cut    power lost at random moments of a training run, and what was not flushed with it: RUNS=200, SEED=1
-# make s3           checkpoints on a real S3 server, Ceph's radosgw, which is killed, full and refuses; skipped where it is not installed
+# make s3           checkpoints on a real S3 server, Ceph's radosgw, which is killed, full and refuses; skipped where it is not installed; PyTorch's and Orbax' too
 # make recipes      what README, ARCHITECTURE and docs tell to run, and the numbers they show: UPDATE=1 writes those printed into the pages
 # make install PREFIX=/usr/local  and uninstall; DESTDIR= is honoured; other targets: format, arm64, clean
 BUILD   ?= build
@@ -225,6 +225,7 @@ power-cut: all $(BUILD)/power_record.so
 SERVER  ?= sh scripts/s3_server.sh
 s3: all
 	$(SERVER) python3 scripts/s3_check.py $(BUILD)/otrn
+	OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn.so) JAX_PLATFORMS=opentrn OPENTRN_DEVICES=4 $(SERVER) $(PYTHON) scripts/s3_python.py
 
 recipes: all
 	$(PYTHON) scripts/recipes.py $(if $(UPDATE),--update) $(T)
