@@ -55,8 +55,15 @@ ceph-mon -c "$C" -i a -f >/dev/null 2>&1 &
 PIDS=$!
 ceph -c "$C" osd new "$U" >/dev/null 2>&1
 ceph-osd -c "$C" -i 0 --mkfs --osd-uuid "$U" >/dev/null 2>&1
-ceph-osd -c "$C" -i 0 -f >/dev/null 2>&1 &
-PIDS="$PIDS $!"
+for _ in $(seq 20); do # now and then the monitor refuses it ("wrong fsid"), and it ends
+    ceph-osd -c "$C" -i 0 -f >/dev/null 2>&1 &
+    OSD=$! PIDS="$PIDS $!"
+    for _ in $(seq 100); do
+        ceph -c "$C" osd dump 2>/dev/null | grep -q '^osd.0 up' && break 2
+        kill -0 "$OSD" 2>/dev/null || break
+        sleep 0.2
+    done
+done
 export RGW_PID="$W/rgw.pid" RGW_START="$W/start"
 printf '#!/bin/sh\nradosgw -c %s -n client.rgw -f >/dev/null 2>&1 &\necho $! >%s\n' "$C" "$RGW_PID" >"$RGW_START"
 chmod +x "$RGW_START"
