@@ -211,7 +211,7 @@ def main():
                 good &= plain(hosts, slurm, otrn, want)
         if wanted("openmpi4", shutil.which("mpirun")):
             good &= plain(hosts, open_mpi(hosts, "mpirun", False), otrn, want)
-        if wanted("openmpi5", os.path.exists(f"{five}/bin/mpirun")):
+        if wanted("openmpi5", five and os.path.exists(f"{five}/bin/mpirun")):
             good &= plain(hosts, open_mpi(hosts, f"{five}/bin/mpirun", True), otrn, want)
         if wanted("ssh", shutil.which("sshd", path="/usr/sbin:/sbin") and shutil.which("ssh")):
             good &= through_ssh(hosts, otrn, want)
