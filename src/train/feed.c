@@ -3,27 +3,14 @@
 //
 // Of an exported step, inputs are told apart by type: whole numbers of rank two are tokens (a second one those that come next),
 // floats are pixels, whole numbers of rank one labels. Without data they keep the values they were exported with.
-#include <math.h>
 #include <string.h>
 
 #include "base/dtype.h"
-#include "base/elem.h"
 #include "base/npy.h"
 #include "train/random.h"
 #include "train/train.h"
 
 #define HIDDEN_SHARE 0.15 // of BERT's tokens
-
-const char *const schedule_names[SCHEDULE_COUNT] = {"cosine", "linear", "constant"};
-
-double train_rate(const Recipe *r, int64_t step) {
-    if (step < r->warmup)
-        return r->rate * (double)(step + 1) / (double)r->warmup;
-    double span = (double)(r->steps - r->warmup), share = span > 0 ? (double)(step - r->warmup) / span : 0;
-    share = share > 1 ? 1 : share;
-    double falls = r->schedule == SCHEDULE_COSINE ? 0.5 * (1 + elem_cos(3.14159265358979323846 * share)) : 1 - share;
-    return r->schedule == SCHEDULE_CONSTANT ? r->rate : r->rate * (0.1 + 0.9 * falls);
-}
 
 // --- batches ---------------------------------------------------------------------------------------
 

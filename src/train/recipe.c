@@ -1,8 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// recipe.c — what decides a run's numbers, in a checkpoint's manifest.
+// recipe.c — what decides a run's numbers, in a checkpoint's manifest; the learning rate of a step.
 #include <string.h>
 
+#include "base/elem.h"
 #include "train/train.h"
+
+const char *const schedule_names[SCHEDULE_COUNT] = {"cosine", "linear", "constant"};
+
+double train_rate(const Recipe *r, int64_t step) {
+    if (step < r->warmup)
+        return r->rate * (double)(step + 1) / (double)r->warmup;
+    double span = (double)(r->steps - r->warmup), share = span > 0 ? (double)(step - r->warmup) / span : 0;
+    share = share > 1 ? 1 : share;
+    double falls = r->schedule == SCHEDULE_COSINE ? 0.5 * (1 + elem_cos(3.14159265358979323846 * share)) : 1 - share;
+    return r->schedule == SCHEDULE_CONSTANT ? r->rate : r->rate * (0.1 + 0.9 * falls);
+}
 
 void recipe_print(const Recipe *r, const Data *d, Buf *out) {
     buf_printf(out, "\"model\": {\"kind\": \"%s\"", model_names[r->model.kind]);
