@@ -19,19 +19,6 @@ def said(path):
     return done.stderr
 
 
-@pytest.fixture(scope="module")
-def hlo():
-    def f(x):
-        return jax.lax.fori_loop(0, 3, lambda _, y: jnp.sin(y) @ x, x)
-
-    return jax.jit(f).lower(jnp.ones((3, 3))).compiler_ir("hlo")
-
-
-def test_hlo_of_jax(hlo, tmp_path):
-    (tmp_path / "a").write_text(hlo.as_hlo_text())
-    assert "this is XLA's HLO text, not StableHLO" in said(tmp_path / "a")
-
-
 def test_exported_and_jaxpr(tmp_path):
     exported = jax.export.export(jax.jit(lambda x: x + 1))(jnp.ones(3))
     # as Exported.serialize writes it (which needs flatbuffers): offsets, then the module's bytecode

@@ -3,7 +3,10 @@
 
 import sys
 
-import torch
+import pytest
+
+torch = pytest.importorskip("torch")
+
 import torch.distributed.checkpoint as dcp
 from conftest import ROOT
 
