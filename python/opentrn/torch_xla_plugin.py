@@ -11,12 +11,12 @@ from typing import Any
 import torch_xla.runtime as xr
 from torch_xla.experimental import plugins
 
-from opentrn import _library
+from opentrn._library import library_path
 
 
 class Plugin(plugins.DevicePlugin):
     def library_path(self) -> str:
-        return _library.library_path()
+        return library_path()
 
     def configure_single_process(self) -> None:
         pass

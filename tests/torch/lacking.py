@@ -2,14 +2,15 @@
 """Operators that have no lowering and never will: PyTorch knows them, the device does not."""
 
 import torch
+from torch import library
 
 
-@torch.library.custom_op("opentrn_tests::gamma", mutates_args=())
+@library.custom_op("opentrn_tests::gamma", mutates_args=())
 def gamma(x: torch.Tensor) -> torch.Tensor:
     return torch.special.gammainc(torch.full_like(x, 2), x)
 
 
-@torch.library.custom_op("opentrn_tests::gamma_slope", mutates_args=())
+@library.custom_op("opentrn_tests::gamma_slope", mutates_args=())
 def gamma_slope(x: torch.Tensor) -> torch.Tensor:
     return x * torch.exp(-x)
 

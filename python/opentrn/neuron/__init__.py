@@ -11,13 +11,13 @@ import sys
 import types
 
 import torch
-from torch.library import Library
+from torch import library as torch_library
 
 from opentrn import _groups
 from opentrn.neuron import composed, lifted, native, sized
 
 _loaded = False
-_kernels: list[Library] = []  # they undo what they did when they go
+_kernels: list[torch_library.Library] = []  # they undo what they did when they go
 _guards: list[object] = []  # torch has their addresses
 
 
@@ -34,7 +34,7 @@ def _lazy_init():
         return
     lifted.install(native.load())
     _loaded = True
-    _kernels.append(Library("_", "IMPL"))
+    _kernels.append(torch_library.Library("_", "IMPL"))
     _kernels[0].fallback(_prepare, "PrivateUse2")
     _kernels.append(sized.install())
     _kernels.append(composed.install())

@@ -3,7 +3,7 @@
 programs each."""
 
 import torch
-from torch.library import Library
+from torch import library as torch_library
 
 aten = torch.ops.aten
 
@@ -101,7 +101,7 @@ def _sizes_of_geqrf(x):
 
 def install():
     """Gives torch the kernels; they are there as long as what is returned."""
-    library = Library("aten", "IMPL")
+    library = torch_library.Library("aten", "IMPL")
     for name, kernel in _KERNELS.items():
         library.impl(name, kernel, "PrivateUse1")
     library.impl("geqrf", _sizes_of_geqrf, "Meta")

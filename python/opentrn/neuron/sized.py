@@ -4,7 +4,7 @@ of it is real, the host reads that number, and the result is the front of what w
 programs."""
 
 import torch
-from torch.library import Library
+from torch import library as torch_library
 
 aten = torch.ops.aten
 
@@ -111,7 +111,7 @@ _KERNELS = {
 
 def install():
     """Gives torch the kernels; they are there as long as what is returned."""
-    library = Library("aten", "IMPL")
+    library = torch_library.Library("aten", "IMPL")
     for name, kernel in _KERNELS.items():
         library.impl(name, kernel, "PrivateUse1")
     return library

@@ -14,10 +14,10 @@ from typing import Any
 import warnings
 
 import torch
-from torch.library import Library
+from torch import library as torch_library
 from torch.utils.checkpoint import CheckpointPolicy
 
-_library = Library("opentrn", "DEF")
+_library = torch_library.Library("opentrn", "DEF")
 _library.define("draw_seed() -> Tensor", tags=[torch.Tag.nondeterministic_seeded])
 _library.define("uniform(Tensor seed, int stream, int[] size, ScalarType dtype) -> Tensor")
 _library.define("normal(Tensor seed, int stream, int[] size, ScalarType dtype) -> Tensor")
