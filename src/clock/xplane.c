@@ -13,28 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pb.h"
+
 #define EVENTS_MOST 400000u // of all runs together
 #define NEAR_NS 1.0         // instructions of one place so near to each other are one event
 
 enum { STAT_SOURCE = 1, STAT_OP };
 
-static void varint(Buf *b, uint64_t v) {
-    for (; v >= 128; v >>= 7)
-        put_u8(b, (uint8_t)(v | 128));
-    put_u8(b, (uint8_t)v);
-}
-static void field_int(Buf *b, uint32_t field, uint64_t v) {
-    varint(b, field << 3);
-    varint(b, v);
-}
-static void field_bytes(Buf *b, uint32_t field, const void *p, size_t n) {
-    varint(b, field << 3 | 2);
-    varint(b, n);
-    buf_put(b, p, n);
-}
-static void field_text(Buf *b, uint32_t field, const char *s) { field_bytes(b, field, s, strlen(s)); }
+static void field_text(Buf *b, uint32_t field, const char *s) { pb_put_bytes(b, field, s, strlen(s)); }
 static void field_message(Buf *b, uint32_t field, Buf *message) {
-    field_bytes(b, field, message->at, message->n);
+    pb_put_bytes(b, field, message->at, message->n);
     message->n = 0;
 }
 
@@ -91,7 +79,7 @@ static void spans_make(Arena *a, const XProgram *p, Made *m) {
 }
 
 static void stat_put(Buf *meta, Buf *tmp, uint32_t id, const char *text) {
-    field_int(tmp, 1, id);
+    pb_put_int(tmp, 1, id);
     field_text(tmp, 5, text);
     field_message(meta, 5, tmp);
 }
@@ -99,13 +87,13 @@ static void stat_put(Buf *meta, Buf *tmp, uint32_t id, const char *text) {
 // One row of the plane's table of event names.
 static void metadata_put(Arena *a, Buf *plane, uint32_t id, const char *name, const ArtLoc *l) {
     Buf meta = {.arena = a}, tmp = {.arena = a}, row = {.arena = a};
-    field_int(&meta, 1, id);
+    pb_put_int(&meta, 1, id);
     field_text(&meta, 2, name);
     if (l && l->file && *l->file)
         stat_put(&meta, &tmp, STAT_SOURCE, arena_printf(a, "%s:%u", l->file, l->line));
     if (l && l->op)
         stat_put(&meta, &tmp, STAT_OP, hlo_op_rows[l->op].name);
-    field_int(&row, 1, id);
+    pb_put_int(&row, 1, id);
     field_message(&row, 2, &meta);
     field_message(plane, 4, &row);
 }
@@ -122,9 +110,9 @@ static void names_put(Arena *a, Buf *plane, const XProgram *p, const Made *m) {
 }
 
 static void event_put(Buf *line, Buf *tmp, uint32_t id, double begin_ns, double end_ns) {
-    field_int(tmp, 1, id);
-    field_int(tmp, 2, (uint64_t)(begin_ns * 1000));
-    field_int(tmp, 3, (uint64_t)((end_ns - begin_ns) * 1000));
+    pb_put_int(tmp, 1, id);
+    pb_put_int(tmp, 2, (uint64_t)(begin_ns * 1000));
+    pb_put_int(tmp, 3, (uint64_t)((end_ns - begin_ns) * 1000));
     field_message(line, 4, tmp);
 }
 
@@ -132,7 +120,7 @@ void xplane_put(Arena *a, const char *name, const XProgram *programs, uint32_t n
     Made *made = ARENA_NEWN(a, Made, (size_t)nprograms + 1);
     Buf plane = {.arena = a}, tmp = {.arena = a}, lines[CLOCK_TRACKS + 1];
     uint32_t id = 1, left = EVENTS_MOST;
-    field_int(&plane, 1, 1);
+    pb_put_int(&plane, 1, 1);
     field_text(&plane, 2, name);
     for (uint32_t i = 0; i < nprograms; i++) {
         made[i].first_id = id;
@@ -144,9 +132,9 @@ void xplane_put(Arena *a, const char *name, const XProgram *programs, uint32_t n
     double until = 0;
     for (int t = 0; t <= CLOCK_TRACKS; t++) {
         lines[t] = (Buf){.arena = a};
-        field_int(&lines[t], 1, (uint64_t)t + 1);
+        pb_put_int(&lines[t], 1, (uint64_t)t + 1);
         field_text(&lines[t], 2, t == CLOCK_TRACKS ? "programs" : clock_track_names[t]);
-        field_int(&lines[t], 3, zero);
+        pb_put_int(&lines[t], 3, zero);
     }
     for (uint32_t r = 0; r < nruns; r++) {
         const Made *m = &made[runs[r].program];
@@ -168,9 +156,9 @@ void xplane_put(Arena *a, const char *name, const XProgram *programs, uint32_t n
     static const char *const stats[] = {"source", "hlo_category"};
     for (uint32_t s = 0; s < 2; s++) {
         Buf meta = {.arena = a}, row = {.arena = a};
-        field_int(&meta, 1, s + 1);
+        pb_put_int(&meta, 1, s + 1);
         field_text(&meta, 2, stats[s]);
-        field_int(&row, 1, s + 1);
+        pb_put_int(&row, 1, s + 1);
         field_message(&row, 2, &meta);
         field_message(&plane, 5, &row);
     }

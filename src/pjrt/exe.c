@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pb.h"
 #include "pjrt/pjrt.h"
 
 // ---- making and freeing
@@ -264,38 +265,20 @@ static PJRT_Error *program_compile(PJRT_Client *c, const PJRT_Program *p, const 
 
 // ---- loading
 
-static void put_varint(Buf *out, uint64_t v) {
-    for (; v > 0x7f; v >>= 7)
-        put_u8(out, (uint8_t)(v | 0x80));
-    put_u8(out, (uint8_t)v);
-}
-
-static size_t varint_bytes(uint64_t v) {
-    size_t n = 1;
-    for (; v > 0x7f; v >>= 7)
-        n++;
-    return n;
-}
-
 // DeviceAssignmentProto: 1 replicas, 2 partitions, 3 for each partition its replicas' devices.
 static void assignment_encode(PJRT_LoadedExecutable *l) {
     const PJRT_Executable *e = l->exe;
     Buf *out = &l->assignment;
     out->arena = &l->arena;
-    put_u8(out, 1 << 3);
-    put_varint(out, e->replicas);
-    put_u8(out, 2 << 3);
-    put_varint(out, e->partitions);
+    pb_put_int(out, 1, e->replicas);
+    pb_put_int(out, 2, e->partitions);
+    int64_t *ids = ARENA_NEWN(&l->arena, int64_t, e->replicas);
     for (uint32_t p = 0; p < e->partitions; p++) {
-        size_t n = 0;
         for (uint32_t r = 0; r < e->replicas; r++)
-            n += varint_bytes((uint64_t)l->devices[r * e->partitions + p]->description->id);
-        put_u8(out, 3 << 3 | 2);
-        put_varint(out, 1 + varint_bytes(n) + n);
-        put_u8(out, 1 << 3 | 2);
-        put_varint(out, n);
-        for (uint32_t r = 0; r < e->replicas; r++)
-            put_varint(out, (uint64_t)l->devices[r * e->partitions + p]->description->id);
+            ids[r] = l->devices[r * e->partitions + p]->description->id;
+        Buf computation = {.arena = &l->arena};
+        pb_put_ints(&computation, 1, ids, e->replicas);
+        pb_put_bytes(out, 3, computation.at, computation.n);
     }
 }
 

@@ -21,36 +21,6 @@ enum { INST_NAME = 1, INST_OPCODE = 2, INST_SHAPE = 3, INST_METADATA = 7, INST_P
 enum { MODULE_NAME = 1, MODULE_COMPS = 3, MODULE_ENTRY = 6, MODULE_ALIAS = 8, MODULE_FRAMES = 17 };
 enum { COMP_NAME = 1, COMP_INSTS = 2, COMP_ID = 5, COMP_ROOT = 6 };
 
-// --- messages ----------------------------------------------------------------------------------------
-
-static void put_varint(Buf *out, uint64_t v) {
-    uint8_t bytes[10];
-    size_t n = 0;
-    for (; v > 127; v >>= 7)
-        bytes[n++] = (uint8_t)(v | 128);
-    bytes[n++] = (uint8_t)v;
-    buf_put(out, bytes, n);
-}
-
-void pb_put_int(Buf *out, uint32_t field, int64_t v) {
-    put_varint(out, field << 3);
-    put_varint(out, (uint64_t)v);
-}
-
-void pb_put_bytes(Buf *out, uint32_t field, const void *at, size_t n) {
-    put_varint(out, field << 3 | 2);
-    put_varint(out, n);
-    if (n)
-        buf_put(out, at, n);
-}
-
-void pb_put_ints(Buf *out, uint32_t field, const int64_t *v, uint32_t n) {
-    Buf list = {.arena = out->arena};
-    for (uint32_t i = 0; i < n; i++)
-        put_varint(&list, (uint64_t)v[i]);
-    pb_put_bytes(out, field, list.at, list.n);
-}
-
 // --- names -------------------------------------------------------------------------------------------
 
 Span hlo_text_name(HloText *t, const char *what) {

@@ -3,6 +3,7 @@
 #ifndef OTRN_READ_XLA_TEXT_H
 #define OTRN_READ_XLA_TEXT_H
 
+#include "base/pb.h"
 #include "read/text.h"
 #include "read/xla.h"
 
@@ -27,11 +28,6 @@ typedef struct HloText {
     TextRead p;    // the cursor; its map of values has this computation's instructions, a: number
     TextMap comps; // a: number
 } HloText;
-
-// --- messages
-void pb_put_int(Buf *out, uint32_t field, int64_t v);
-void pb_put_bytes(Buf *out, uint32_t field, const void *at, size_t n);
-void pb_put_ints(Buf *out, uint32_t field, const int64_t *v, uint32_t n); // packed
 
 // --- xla_text.c
 Span hlo_text_name(HloText *t, const char *what); // with or without %

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/now.h"
+#include "base/pb.h"
 #include "net/net.h"
 #include "rt/status.h"
 #include "train/train.h"
@@ -57,12 +58,6 @@ static void record(FILE *out, const Buf *event) {
     fflush(out);
 }
 
-static void varint(Buf *b, uint64_t v) {
-    for (; v >= 128; v >>= 7)
-        put_u8(b, (uint8_t)(v | 128));
-    put_u8(b, (uint8_t)v);
-}
-
 static void bits64(Buf *b, double v) {
     uint64_t u;
     memcpy(&u, &v, 8);
@@ -82,19 +77,19 @@ static void value(Arena *a, Buf *summary, const char *tag, double v) {
     float f = (float)v;
     uint32_t u;
     memcpy(&u, &f, 4);
-    put_u8(&one, 0x0a), varint(&one, strlen(tag)), buf_puts(&one, tag);
+    pb_put_bytes(&one, 1, tag, strlen(tag));
     put_u8(&one, 0x15), put_u32(&one, u);
-    put_u8(summary, 0x0a), varint(summary, one.n), buf_put(summary, one.at, one.n);
+    pb_put_bytes(summary, 1, one.at, one.n);
 }
 
 static void board_step(Train *t, const StepNote *n) {
     Arena a;
     arena_init(&a, t->ctx);
     Buf e = event_begin(&a), summary = {.arena = &a};
-    put_u8(&e, 0x10), varint(&e, (uint64_t)n->step);
+    pb_put_int(&e, 2, n->step);
     value(&a, &summary, "loss", n->loss), value(&a, &summary, "gradient_norm", n->norm), value(&a, &summary, "learning_rate", n->rate);
     value(&a, &summary, "step_seconds", n->seconds);
-    put_u8(&e, 0x2a), varint(&e, summary.n), buf_put(&e, summary.at, summary.n);
+    pb_put_bytes(&e, 5, summary.at, summary.n);
     record(t->watch.board, &e);
     arena_fini(&a);
 }
@@ -111,7 +106,7 @@ static void board_open(Train *t) {
     if (!t->watch.board)
         ctx_fail(t->ctx, OTRN_IO, (Place){.file = path}, "cannot write it: %s", strerror(errno));
     Buf e = event_begin(t->arena);
-    put_u8(&e, 0x1a), varint(&e, 13), buf_puts(&e, "brain.Event:2");
+    pb_put_bytes(&e, 3, "brain.Event:2", 13);
     record(t->watch.board, &e);
 }
 
