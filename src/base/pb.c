@@ -4,7 +4,7 @@
 
 enum { KIND_VARINT = 0, KIND_BYTES = 2 };
 
-void pb_put_varint(Buf *out, uint64_t v) {
+static void pb_put_varint(Buf *out, uint64_t v) {
     for (; v > 127; v >>= 7)
         put_u8(out, (uint8_t)(v | 128));
     put_u8(out, (uint8_t)v);

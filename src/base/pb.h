@@ -5,7 +5,6 @@
 
 #include "base/bytes.h"
 
-void pb_put_varint(Buf *out, uint64_t v);
 void pb_put_int(Buf *out, uint32_t field, int64_t v);
 void pb_put_bytes(Buf *out, uint32_t field, const void *at, size_t n); // text, bytes, a message
 void pb_put_ints(Buf *out, uint32_t field, const int64_t *v, uint32_t n); // packed

@@ -6,6 +6,7 @@
 # 1. Folders of src include only those the Makefile lists before them.
 # 2. Every source file has its licence and says its idea in its first lines.
 # 3. What a header of src declares, some other file uses: else it is static. (isa/build.h is for programs that write kernels.)
+# 4. File names are plain: what a wrong quote in a shell leaves behind is not committed.
 set -u
 all=$(git ls-files src 2>/dev/null | grep '\.[ch]$' || find src -name '*.[ch]')
 [ -n "$all" ] || { echo "skipped: no sources here"; exit 0; }
@@ -39,4 +40,5 @@ done | awk '
     FNR == NR { split($2, at, ":"); if (at[1] ~ /\.c$/ || $1 > 1) files[at[2]]++; next }
     { split($0, at, ":") }
     files[at[2]] < 2 { print "untidy: " at[1] ": only one file uses " at[2] }' "$words" -
+git ls-files 2>/dev/null | grep -vE '^[A-Za-z0-9_.+/-]+$' | sed 's/^/untidy: file name: /'
 echo tidy
