@@ -360,7 +360,8 @@ bool net_launch_begin(Net *n, NetLaunch *l, char *why, size_t why_bytes) {
             ok = false;
         }
     if (ok) {
-        n->launch = n->launch ? n->launch : l; // of loose ones, those of several threads, the first is told
+        // Of loose ones, those of several threads, the first is told; a counted one before them, its number says more.
+        n->launch = n->launch && (l->loose || !n->launch->loose) ? n->launch : l;
         n->moves++;
         if (!l->loose)
             exchange_forget_locked(n, l);
@@ -377,7 +378,8 @@ void net_launch_fail(Net *n, const NetLaunch *l, const char *fault) {
 
 void net_launch_end(Net *n, const NetLaunch *l, const char *fault) {
     pthread_mutex_lock(&n->lock);
-    n->launch = n->launch == l ? NULL : n->launch;
+    if (n->launch == l) // one of another thread may wait still
+        n->launch = n->active ? n->active->call->launch : NULL;
     n->last_set = l->set;
     n->last_number = l->loose ? n->last_number + 1 : l->number;
     n->moves++;

@@ -169,6 +169,7 @@ static void client_free(PJRT_Client *c) {
         pj_memory_fini(&c->memories[i]);
     pj_storage_pool_fini(&c->pool);
     pj_queue_close(c->queue);
+    pj_queue_close(c->transfers);
     net_close(c->net);
     net_root_close(c->root);
     for (size_t i = 0; i < c->num_options; i++)
@@ -205,7 +206,7 @@ static PJRT_Error *client_open(PJRT_Client *c, const PJRT_Client_Create_Args *ar
     PJRT_Error *e = client_take_options(c, args->create_options, args->num_options);
     if (!e)
         e = pj_options_init(&o, c->options, c->num_options);
-    if (!e && !(c->queue = pj_queue_make()))
+    if (!e && (!(c->queue = pj_queue_make()) || !(c->transfers = pj_queue_make())))
         e = pj_error_nomem();
     if (!e)
         e = pj_client_env(c, NULL, 0, &env);
@@ -248,6 +249,7 @@ PJRT_Error *pj_Client_Create(PJRT_Client_Create_Args *args) {
 PJRT_Error *pj_Client_Destroy(PJRT_Client_Destroy_Args *args) {
     PJRT_Client *c = args->client;
     pj_queue_drain(c->queue, 2000);
+    pj_queue_drain(c->transfers, 2000);
     pj_lock(c);
     c->live++; // the log may hold the last executable
     c->destroyed = true;

@@ -212,6 +212,7 @@ struct PJRT_Client {
     StoragePool pool;
     Storage *foreign;               // dropped; their deleters run when the lock is free
     Queue *queue;
+    Queue *transfers;               // arrays from and to other processes (cross.c)
     PjDispatch dispatch;
     RunLog log;
     Env *envs;
@@ -347,8 +348,9 @@ void pj_runlog_add(PJRT_Client *c, PJRT_Executable *e, uint64_t ns);
 void pj_runlog_fini(PJRT_Client *c); // lets go of all programs
 void pj_report_print(const otrn_report *r, char *out, size_t out_bytes); // as JSON (report.c)
 
-// ---- layouts, shardings and custom partitioner extensions (layouts.c, shardings.c, partition.c)
+// ---- layouts, shardings, cross-host transfers and custom partitioner extensions (layouts.c, shardings.c, cross.c, partition.c)
 extern const PJRT_Shardings_Extension pj_shardings_extension;
+extern const PJRT_CrossHostTransfers_Extension pj_transfers_extension;
 extern const PJRT_Custom_Partitioner_Extension pj_partitioner_extension;
 // An OpSharding of a sharding's text ("2,1+2|0,1,2,3"), for which there is room at `at`: the text and 32 bytes.
 char *pj_sharding_encode(char *at, const char *text, uint32_t devices);

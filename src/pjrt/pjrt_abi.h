@@ -58,6 +58,10 @@ typedef struct PJRT_Layouts_SerializedLayout PJRT_Layouts_SerializedLayout;
 #include "pjrt/pjrt_shardings.def"
 #undef FN
 #define FN(name, members)                                                                          \
+    typedef struct PJRT_Transfers_##name##_Args { PJRT_HEAD members } PJRT_Transfers_##name##_Args;
+#include "pjrt/pjrt_transfers.def"
+#undef FN
+#define FN(name, members)                                                                          \
     typedef struct PJRT_##name##_Args { size_t struct_size; members } PJRT_##name##_Args;
 #define ST(name, members)                                                                          \
     typedef struct name name;                                                                      \
@@ -100,6 +104,15 @@ typedef struct PJRT_Shardings_Extension {
     PJRT_Extension_Base base;
 #include "pjrt/pjrt_shardings.def"
 } PJRT_Shardings_Extension;
+
+#undef FN
+#undef FNV
+#define FN(name, members) PJRT_Error *(*name)(PJRT_Transfers_##name##_Args *);
+#define FNV(name, members) void (*name)(PJRT_Transfers_##name##_Args *);
+typedef struct PJRT_CrossHostTransfers_Extension {
+    PJRT_Extension_Base base;
+#include "pjrt/pjrt_transfers.def"
+} PJRT_CrossHostTransfers_Extension;
 
 #undef FN
 #define FN(name, members) PJRT_Error *(*name)(PJRT_##name##_Args *);

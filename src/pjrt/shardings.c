@@ -125,7 +125,7 @@ static PJRT_Error *output_shardings(PJRT_Shardings_PJRT_Executable_OutputShardin
 const PJRT_Shardings_Extension pj_shardings_extension = {
     .base = {.struct_size = sizeof(PJRT_Shardings_Extension),
              .type = PJRT_Extension_Type_Shardings,
-             .next = (PJRT_Extension_Base *)&pj_partitioner_extension.base},
+             .next = (PJRT_Extension_Base *)&pj_transfers_extension.base},
     .PJRT_Executable_ParameterShardings = param_shardings,
     .PJRT_Executable_OutputShardings = output_shardings,
 };

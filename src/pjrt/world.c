@@ -9,6 +9,7 @@
 #include "rt/rt.h"
 
 #define JOIN_MS 300000 // for all processes to make their client
+#define LAST_MS 60000  // for arrays on their way when the program ends
 
 // ---- the store: JAX's, whose keys have the platform's name in front
 
@@ -176,6 +177,8 @@ int opentrn_peer_lost(int64_t client) {
 
 void opentrn_bye(int64_t client) {
     PJRT_Client *c = (PJRT_Client *)(intptr_t)client;
-    if (c->net)
-        net_bye(c->net);
+    if (!c->net)
+        return;
+    pj_queue_drain(c->transfers, LAST_MS);
+    net_bye(c->net);
 }

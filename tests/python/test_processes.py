@@ -157,6 +157,67 @@ with ocp.StandardCheckpointer() as checkpointer:
     assert len(seen[0]) == 4 and seen[0] == seen[1]
 
 
+def test_device_put_to_devices_of_other_processes():
+    """Arrays of all kinds and sizes go from process 0 to 1, results of a step that still runs among them, and come back."""
+    code = """
+from jax.sharding import SingleDeviceSharding
+def on(process, *spec):
+    return NamedSharding(Mesh(np.array(jax.local_devices(process_index=process)), ("x",)), P(*spec))
+def check(z, process, *want):
+    assert z.is_fully_addressable == (me == process)
+    for s in z.addressable_shards:
+        np.testing.assert_array_equal(np.asarray(s.data), want[0][s.index])
+rng = np.random.default_rng(1)
+kinds = [np.arange(64).reshape(8, 8), rng.standard_normal((2, 700001)).astype(np.float32), np.zeros((0, 3)), np.array([True, False]),
+         jnp.arange(8, dtype=jnp.int4).reshape(2, 4), np.ones((4, 2), jnp.bfloat16)]
+for x in kinds:
+    y = jax.device_put(jax.device_put(x, on(0)), on(1))
+    check(y, 1, x)
+    if len(x):
+        check(jax.device_put(jax.device_put(x, on(0, "x")), on(1, "x")), 1, x)
+    check(jax.device_put(y, on(0)), 0, x)
+step = jax.jit(lambda a: (jnp.sin(a @ a.T) @ a) / 8)
+a = rng.standard_normal((256, 256)).astype(np.float32)
+here = jax.device_put(a, on(0))
+for i in range(3):  # process 0 computes, process 1 goes on with it, process 0 gets it back
+    there = jax.device_put(step(here) if me == 0 else here, on(1))
+    here = jax.device_put(step(there) if me == 1 else there, on(0))
+want = a
+for i in range(6):
+    want = np.asarray(step(want))
+check(here, 0, want)
+many = [jax.device_put(np.full(3, i), jax.local_devices(process_index=0)[0]) for i in range(200)]  # more than the queue holds
+for i, z in enumerate(jax.device_put(many, SingleDeviceSharding(jax.local_devices(process_index=1)[1]))):
+    check(z, 1, np.full(3, i))
+print("all right")
+"""
+    for variables in ({}, {"OTRN_FABRIC": "sockets"}):
+        assert all("all right" in out for out in run(code, [2, 2], **variables))
+
+
+def test_what_failed_is_not_put_elsewhere():
+    """A result that could not be computed is an error at both ends, with its sentence; the next transfer goes on."""
+    code = """
+def bad(a):
+    raise ValueError("seventeen is too many")
+source, target = (jax.sharding.SingleDeviceSharding(jax.local_devices(process_index=p)[0]) for p in (0, 1))
+x = jax.device_put(np.ones(4, np.float32), source)
+if me == 0:
+    x = jax.jit(lambda a: jax.pure_callback(bad, jax.ShapeDtypeStruct((4,), np.float32), a))(x)
+try:
+    y = jax.device_put(x, target)
+    y.block_until_ready()
+    print("came")
+except Exception as e:
+    print("not:", "seventeen" in str(e), flush=True)
+z = jax.device_put(jax.device_put(np.ones(4, np.float32), source), target)
+print("then", [float(s.data.sum()) for s in z.addressable_shards])
+"""
+    zero, one = run(code, [1, 1], OPENTRN_DISPATCH="async")
+    assert "not: True" in one and "then [4.0]" in one, (zero, one)
+    assert "then []" in zero
+
+
 def test_one_process_compiles_for_all():
     """Neither a cache nor a folder in common: the artifact goes from one process to the others."""
     code = """
