@@ -51,6 +51,17 @@ def programs(rows) -> str:
     return title + table(head, shown) + note
 
 
+def missing(rows, lines) -> str:
+    """rows: a Profile's operators outside of device programs; lines: what it says of them and of what else is not in its time."""
+    if not lines:
+        return ""
+    shown = [(o.operator, o.place, o.runs, o.flops / 1e6, o.why) for o in rows[:_SHOWN]]
+    head = ("operator", "place", "runs", "MFLOP", "why")
+    told = [line for line in lines if not line.startswith("  ")]  # the others are the table's
+    text = "".join(f"<p>{html.escape(line)}</p>" for line in told)
+    return "<h2>Not in the modelled time</h2>" + text + (table(head, shown) if shown else "")
+
+
 def curve(losses, goal=None) -> str:
     """The loss, step by step, as a plot."""
     width, height, left, bottom = 960, 260, 62, 26

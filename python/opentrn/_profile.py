@@ -4,6 +4,7 @@
 A front end registers a source, which tells about every program it has run so far. A profile is the difference between two moments.
 """
 
+import collections
 import contextlib
 import dataclasses
 import math
@@ -28,6 +29,24 @@ class Program:
     runs: int  # so far
     report: Callable[[str | None], dict[str, Any]]  # of a target: one run
     page: Callable[[str | None, str], None]  # of a target: writes its page to a path
+    group: Hashable = None  # programs of one function for different sizes have the same
+
+
+@dataclasses.dataclass(frozen=True)
+class Outside:
+    """An operator that runs outside of device programs, so that no modelled time contains it."""
+
+    key: Hashable
+    operator: str
+    place: str  # the user's line
+    why: str
+    runs: int  # so far
+    flops: int = 0  # of matrix products and convolutions, so far
+
+    def __str__(self) -> str:
+        flops = f", {flops_text(self.flops)}" if self.flops else ""
+        at = f" at {self.place}" if self.place else ""
+        return f"{self.operator}{at}: {self.runs} runs{flops} ({self.why})"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,13 +54,42 @@ class Source:
     programs: Callable[[], list[Program]]
     begin: Callable[[], object] = lambda: None  # from now on runs are counted
     end: Callable[[], object] = lambda: None
+    outside: Callable[[], list[Outside]] = list
+    steps: Callable[[], dict[Hashable, int]] = dict  # of each optimizer so far
+    notes: Callable[[], list[str]] = list  # what else a modelled time does not tell
 
 
 SOURCES: list[Source] = []
 
 
-def _now():
-    return {(number, p.key): p for number, source in enumerate(SOURCES) for p in source.programs()}
+def flops_text(flops: float) -> str:
+    for scale, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
+        if flops >= scale:
+            return f"{flops / scale:.4g} {unit}FLOP"
+    return f"{flops:.4g} FLOP"
+
+
+class _Moment:
+    """What every source has counted so far."""
+
+    def __init__(self):
+        every = list(enumerate(SOURCES))
+        self.programs = {(number, p.key): p for number, source in every for p in source.programs()}
+        self.outside = {(number, o.key): o for number, source in every for o in source.outside()}
+        self.steps = {(number, key): n for number, source in every for key, n in source.steps().items()}
+
+
+def outside_text(rows: list[Outside]) -> list[str]:
+    """Lines about operators that ran outside of device programs; none where there are none."""
+    if not rows:
+        return []
+    runs, flops = sum(o.runs for o in rows), sum(o.flops for o in rows)
+    told = f" with {flops_text(flops)}" if flops else ""
+    lines = [f"outside of device programs: {runs} runs of {len({o.operator for o in rows})} operators{told}; modelled times do not contain them"]
+    lines += [f"  {o}" for o in rows[:_SHOWN]]
+    if rows[_SHOWN:]:
+        lines.append(f"  {sum(o.runs for o in rows[_SHOWN:])} more runs at {len(rows) - _SHOWN} other places")
+    return lines
 
 
 def plain(value: float, least: int = 0) -> str:
@@ -53,6 +101,10 @@ def plain(value: float, least: int = 0) -> str:
 def _weight(row):
     """Modelled time of all runs of a program."""
     return row[1] * row[2]["total_us"]
+
+
+def _group(program):
+    return program.key if program.group is None else program.group
 
 
 def comm_text(p: "Profile") -> list[str]:
@@ -82,8 +134,9 @@ def check_counts(function: str, **counts: Any) -> None:
 class Profile:
     """What ran: `rows` as (name, runs, report of one run), and sums over them.
 
-    steps, samples, tokens: set them, or pass them to opentrn.profile(). Without that steps are the calls of step(), or
-    the runs of the program that took most of the modelled time: a front end may run small helpers more often.
+    steps, samples, tokens: set them, or pass them to opentrn.profile(). Without that steps are the calls of step(), those
+    of an optimizer, or the runs of the function that took most of the modelled time, of whatever size: a front end may run
+    small helpers more often. `outside`: operators that ran in the block and in no device program.
     """
 
     def __init__(
@@ -95,25 +148,37 @@ class Profile:
         max_comm: float | None = None,
     ) -> None:
         self.target, self._steps, self.samples, self.tokens, self.max_comm = target, steps, samples, tokens, max_comm
-        self._before: dict[tuple[int, Hashable], Program] = _now()
+        self._before = _Moment()
         self._ran: list[tuple[Program, int]] = []  # and its runs in the block
+        self._groups: collections.Counter[Hashable] = collections.Counter()  # runs of each function
+        self.outside: list[Outside] = []
+        self._optimizer_steps = 0
         self._priced: dict[str | None, list[tuple[str, int, dict[str, Any]]]] = {}
         self.host_seconds = 0.0
         self._begin = time.perf_counter()
-        self._last: tuple[dict[tuple[int, Hashable], Program], float] | None = None
+        self._last: tuple[_Moment, float] | None = None
         self._step_calls = 0
 
     def _end(self, now=None):
+        now, before = now or _Moment(), self._before
         self.host_seconds = time.perf_counter() - self._begin
         self._priced.clear()
-        for key, program in (now or _now()).items():
-            new = program.runs - (self._before[key].runs if key in self._before else 0)
+        for key, program in now.programs.items():
+            new = program.runs - (before.programs[key].runs if key in before.programs else 0)
             if new > 0:
                 self._ran.append((program, new))
+                self._groups[_group(program)] += new
+        for key, one in now.outside.items():
+            old = before.outside.get(key)
+            runs, flops = (one.runs - old.runs, one.flops - old.flops) if old else (one.runs, one.flops)
+            if runs > 0:
+                self.outside.append(dataclasses.replace(one, runs=runs, flops=flops))
+        self.outside.sort(key=lambda o: (-o.flops, -o.runs))
+        self._optimizer_steps = max((n - before.steps.get(key, 0) for key, n in now.steps.items()), default=0)
 
     def step(self) -> "Profile":
         """A profile of what ran since the block began, or since the last step. Waits for it."""
-        step, now = Profile(self.target, 1, max_comm=self.max_comm), _now()
+        step, now = Profile(self.target, 1, max_comm=self.max_comm), _Moment()
         step._before, step._begin = self._last or (self._before, self._begin)
         step._end(now)
         self._last = (now, time.perf_counter())
@@ -135,12 +200,20 @@ class Profile:
 
     @property
     def steps(self) -> int:
-        counted = self._steps or self._step_calls
-        return counted or max(self.rows, key=_weight, default=("", 0))[1]
+        counted = self._steps or self._step_calls or self._optimizer_steps
+        return counted or (self._groups[_group(self._heaviest())] if self._ran else 0)
 
     @steps.setter
     def steps(self, value: int | None) -> None:
         self._steps = value
+
+    def _heaviest(self) -> Program:
+        """Of the function that took most of the modelled time."""
+        times: collections.Counter[Hashable] = collections.Counter()
+        for (program, _), row in zip(self._ran, self.rows, strict=True):
+            times[_group(program)] += _weight(row)
+        most = max(times.values())
+        return next(p for p, _ in self._ran if times[_group(p)] == most)
 
     def _sum(self, value):
         return sum(runs * value(report) for _, runs, report in self.rows)
@@ -212,19 +285,24 @@ class Profile:
         roofline, memory, costs. One file, for any browser."""
         self._page(path, _page.programs(self.rows))
 
+    def missing(self) -> list[str]:
+        """What the modelled time does not contain, and what else a reader should know of it, in lines."""
+        return outside_text(self.outside) + [f"note: {text}" for source in SOURCES for text in source.notes()]
+
     def _page(self, path, extra):
         if not self._ran:
             raise RuntimeError("opentrn: nothing ran on the device, so there is nothing to report")
         times = [runs * report["total_us"] for _, runs, report in self.rows]
         longest, _ = self._ran[times.index(max(times))]
-        _page.write(lambda where: longest.page(self.target, where), path, extra)
+        _page.write(lambda where: longest.page(self.target, where), path, extra + _page.missing(self.outside, self.missing()))
 
     def __str__(self) -> str:
         if not self._ran:
-            return "opentrn: nothing ran on the device"
+            return "\n  ".join(["opentrn: nothing ran on the device", *self.missing()])
         target = self.rows[0][2]["target"]
         rows = sorted(self.rows, key=_weight, reverse=True)
-        told = "" if self._steps or self._step_calls else f" (runs of {rows[0][0]})"
+        guessed = f" (runs of {self._heaviest().name})" if not self._optimizer_steps else " (of the optimizer)"
+        told = "" if self._steps or self._step_calls else guessed
         lines = [
             f"opentrn on {target}: {self.steps} steps{told}, modelled time per step {plain(self.step_us, 1)} us, "
             f"host {plain(self.host_seconds / self.steps * 1e6)} us"
@@ -246,6 +324,7 @@ class Profile:
         lines.append(f"  price: {self.price}")
         lines += sorted({f"  note: {name}: {text}" for name, _, r in rows if (text := loops_text(r))})
         lines += [f"  warning: {text}" for text in comm_warnings(self)]
+        lines += [f"  {line}" for line in self.missing()]
         return "\n".join(lines)
 
 

@@ -171,6 +171,8 @@ class Training:
                 told.append(f"{target}: {price}")
             lines.append("prices: " + "; ".join(told))
             lines += [f"note: {note}" for note in notes]
+        if self.profile:
+            lines += self.profile.missing()
         return "\n".join(lines)
 
 

@@ -90,7 +90,7 @@ def test_notes_are_those_of_every_chip(monkeypatch):
     """A note of one chip shows, one of several once; that a later chip has none, or cannot do it, takes none away."""
     training = Training("model", 3, samples=1)
     training.losses = [3.0, 2.0, 1.0]
-    training.profile = types.SimpleNamespace(ran=True)
+    training.profile = types.SimpleNamespace(ran=True, missing=list)
     notes = {"trn1": ["f: a loop counted once"], "trn2": ["f: a loop counted once", "g: another"], "trn3": []}
     monkeypatch.setattr(training, "modelled", lambda target: (1.0, {"tensor": 0.5}, 1.0))
     monkeypatch.setattr(training, "_told", lambda target: ("a price", notes[target]))

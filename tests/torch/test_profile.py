@@ -17,8 +17,8 @@ def test_profile_counts_what_ran_inside():
         for _ in range(5):
             compiled(torch.ones(2, 8)).sum().backward()
     assert [(name, runs) for name, runs, _ in p.rows] == [
-        ("torch.forward", 5),
-        ("torch.backward", 5),
+        ("torch.forward Linear (2x8)", 5),
+        ("torch.backward Linear (2x4)", 5),
     ]
     assert p.steps == 5
     assert p.total_us == pytest.approx(sum(5 * r["total_us"] for _, _, r in p.rows))

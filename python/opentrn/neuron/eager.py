@@ -21,7 +21,7 @@ import opentrn.torch  # noqa: F401 (registers what the lowerings need)
 from opentrn.neuron import native
 from opentrn.neuron.forms import form_of
 from opentrn.neuron.lifted import LIFTED
-from opentrn.torch import decompositions
+from opentrn.torch import decompositions, outside
 from opentrn.torch.backend import plain_attention
 from opentrn.torch.lower import NotLowered
 from opentrn.torch.plan import Plan
@@ -222,19 +222,23 @@ class Counted:
 class EagerProgram(Counted):
     """A program of one operator, for the report."""
 
-    eager = True
+    eager, group = True, None
 
     def __init__(self, name, executable, entry):
         super().__init__(name, entry)
         self.executable = executable
 
+    @property
+    def title(self):
+        return self.name
+
 
 class HostOperator(Counted):
-    """An operator that runs on the CPU's kernels, and why."""
+    """An operator that runs on the CPU's kernels, why, and the user's line that was the first to call it so."""
 
-    def __init__(self, name, reason, entry):
+    def __init__(self, name, reason, entry, place):
         super().__init__(name, entry)
-        self.reason = reason
+        self.reason, self.place = reason, place
 
 
 HOST: list[HostOperator] = log.host
@@ -298,6 +302,7 @@ def _outermost():
 
 
 @torch._disable_dynamo
+@outside.hidden()
 def prepare(op, *args, **kwargs):
     """Called by device.cpp through the dispatcher; tells it what the call means."""
     library = native.load()
@@ -312,5 +317,5 @@ def prepare(op, *args, **kwargs):
         entry = library.neuron_host()
         with _outermost():
             if not _gives_nothing(op, rows):
-                HOST.append(HostOperator(str(op), reason, entry))
+                HOST.append(HostOperator(str(op), reason, entry, outside.user_line()))
     return _nothing(op)

@@ -12,7 +12,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from opentrn.torch import decompositions, places, randomness, sizes
+from opentrn.torch import decompositions, places, randomness, sizes, titles
 from opentrn.torch.plan import Plan
 
 
@@ -70,7 +70,7 @@ def make(inference=None):
 
     def compile_graph(module, example_inputs, **_):
         places.keep(module)
-        with plain_attention():
+        with plain_attention(), titles.captured(module):
             return aot(module, example_inputs)
 
     return compile_graph

@@ -8,6 +8,7 @@ difference. The replacement is done by torch's own hooks around every optimizer 
 """
 
 import weakref
+from collections.abc import Hashable
 from typing import Any
 
 import torch
@@ -18,6 +19,8 @@ from torch.optim.optimizer import (
 
 _Optimizers = weakref.WeakKeyDictionary[torch.optim.Optimizer, Any]
 _rates: _Optimizers = weakref.WeakKeyDictionary()  # {group number: tensor}
+_serials: _Optimizers = weakref.WeakKeyDictionary()
+_steps: dict[Hashable, int] = {}  # of each serial number: an optimizer may be gone when somebody asks
 _numbers: _Optimizers = weakref.WeakKeyDictionary()  # [(group, key, number)] while a step runs
 
 
@@ -55,13 +58,24 @@ def _before(optimizer, args, kwargs):
                 group["foreach"] = False
 
 
-def restore(optimizer, *_):
+def restore(optimizer):
     for group, key, value in _numbers.pop(optimizer, ()):
         group[key] = value
 
 
+def _after(optimizer, args, kwargs):
+    restore(optimizer)
+    serial = _serials.setdefault(optimizer, len(_steps))
+    _steps[serial] = _steps.get(serial, 0) + 1
+
+
+def steps():
+    """How many steps each optimizer has made; for opentrn.profile()."""
+    return dict(_steps)
+
+
 def install():
-    for function in (restore, _compiling_for_us, is_ours):
+    for function in (_after, restore, _compiling_for_us, is_ours):
         torch._dynamo.eval_frame.skip_code(function.__code__)  # nothing here is for a graph
     register_optimizer_step_pre_hook(torch._dynamo.disable(_before, recursive=False))
-    register_optimizer_step_post_hook(torch._dynamo.disable(restore, recursive=False))
+    register_optimizer_step_post_hook(torch._dynamo.disable(_after, recursive=False))

@@ -15,7 +15,7 @@ from torch.fx import Node
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from opentrn import _runtime
-from opentrn.torch import idle, places, settings
+from opentrn.torch import idle, outside, places, settings, titles
 from opentrn.torch.lower import NotLowered
 from opentrn.torch.places import place_of
 from opentrn.torch.program import (
@@ -200,7 +200,7 @@ def _as_planned(tensor, port):
 class DeviceStep:
     """A program and the tensors it takes and gives."""
 
-    def __init__(self, name, inputs, nodes, outputs, cut, only_text=False):
+    def __init__(self, name, inputs, nodes, outputs, cut, only_text=False, told=("", None)):
         missing = cut.reasons if only_text else ()
         with unset_fake_temporarily():
             self.program = write_program(inputs, nodes, outputs, cut.constants, missing)
@@ -210,7 +210,7 @@ class DeviceStep:
             self.executable = _runtime.default_environment().compile(
                 self.program.text.encode(), name
             )
-        self.graph = log.add_graph(name, self.executable)
+        self.graph = log.add_graph(name, self.executable, *told)
         self._ins = [(p, p.strides if p.dense else None, p.dtype) for p in self.program.inputs]
         self._outs = [
             (p.alias, p.shape, p.strides if p.dense else _rows(p.shape), p.dtype)
@@ -255,6 +255,13 @@ def _rows(shape):
     return torch.empty(shape, device="meta").stride()
 
 
+def _fallback(node, reason):
+    value = lambda n: n.meta.get("val")
+    args, kwargs = torch.fx.node.map_arg(node.args, value), torch.fx.node.map_arg(node.kwargs, value)
+    flops = outside.flops_of(node.target, args, kwargs, value(node))
+    return Fallback(str(node.target), reason, place_of(node), flops)
+
+
 class HostStep:
     """CPU operators between device programs."""
 
@@ -263,7 +270,7 @@ class HostStep:
         self.fallbacks = {}
         for node in nodes:
             if node in reasons and not _is_check(node):
-                self.fallbacks[node] = Fallback(str(node.target), reasons[node], place_of(node))
+                self.fallbacks[node] = _fallback(node, reasons[node])
 
     def run(self, values):
         look = values.__getitem__
@@ -288,10 +295,12 @@ class Plan:
     lacks is an error. only_text: one program, to be written and not run; what the device lacks is
     in it. whole: one program or NotLowered."""
 
+    @outside.hidden()
     def __init__(self, module, name, strict=None, only_text=False, whole=False):
         places.settle(module)
         cut = Cut(module, uncut=only_text)
         self.name, self.cut, self.only_text = name, cut, only_text
+        self.told = ("", None) if whole or only_text else titles.of(module)
         if whole and cut.reasons:
             raise NotLowered(", ".join(dict.fromkeys(f"{n.target}: {why}" for n, why in cut.reasons.items())))
         self.fallbacks = self._report_fallbacks(cut, settings.strict if strict is None else strict)
@@ -307,7 +316,7 @@ class Plan:
 
     def _report_fallbacks(self, cut, strict):
         found = [
-            Fallback(str(n.target), why, place_of(n))
+            _fallback(n, why)
             for n, why in cut.reasons.items()
             if not _is_check(n)
         ]
@@ -385,7 +394,7 @@ class Plan:
             if not outputs:
                 continue
             name = self.name if len(steps) == 1 else f"{self.name}.{level // 2}"
-            step = DeviceStep(name, inputs, [*constants, *nodes], outputs, cut, self.only_text)
+            step = DeviceStep(name, inputs, [*constants, *nodes], outputs, cut, self.only_text, self.told)
             made.append((step, inputs, wanted))
         return made
 
@@ -410,6 +419,12 @@ class Plan:
         return step.program, [values[n] for n in inputs]
 
     def __call__(self, args):
+        if outside.watching.depth:
+            with outside.hidden():
+                return self._call(args)
+        return self._call(args)
+
+    def _call(self, args):
         args = list(args) if not isinstance(args, list) else args
         if self.fast is not None:
             step, picks, outputs = self.fast

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from opentrn import _profile
-from opentrn.torch import idle, settings
+from opentrn.torch import idle, optimizer, outside, settings
 
 
 @dataclasses.dataclass
@@ -22,6 +22,12 @@ class Graph:
     name: str
     executable: object
     runs: int = 0
+    told: str = ""  # function, file and shapes
+    group: object = None  # the function, whatever the shapes
+
+    @property
+    def title(self):
+        return f"{self.name} {self.told}".strip()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,12 +37,15 @@ class Fallback:
     operator: str
     reason: str
     place: tuple[str, int, str] | None  # file, line, function
+    flops: int = 0  # of one run
+
+    @property
+    def at(self):
+        return f"{self.place[0]}:{self.place[1]} in {self.place[2]}" if self.place else "unknown place"
 
     def __str__(self):
-        at = (
-            f"{self.place[0]}:{self.place[1]} in {self.place[2]}" if self.place else "unknown place"
-        )
-        return f"{self.operator} at {at}: {self.reason}"
+        flops = f" ({_profile.flops_text(self.flops)} each)" if self.flops else ""
+        return f"{self.operator} at {self.at}: {self.reason}{flops}"
 
 
 class Log:
@@ -57,9 +66,10 @@ class Log:
                 one.runs = 0
             self.fallbacks.clear()
             self.found.clear()
+            outside.rows.clear()
 
-    def add_graph(self, name, executable):
-        graph = Graph(name, executable)
+    def add_graph(self, name, executable, told="", group=None):
+        graph = Graph(name, executable, told=told, group=group and (name, group))
         with self.lock:
             self.graphs.append(graph)
         return graph
@@ -87,9 +97,7 @@ log = Log()
 
 
 # Torch's own wrappers of optimizer steps cut themselves; nothing of the step is outside the graph.
-_INSIDE = tuple(
-    os.path.join(os.path.dirname(torch.__file__), name) + os.sep for name in ("optim", "_dynamo")
-)
+_OPTIMIZERS, _DYNAMO = (os.path.join(os.path.dirname(torch.__file__), name) + os.sep for name in ("optim", "_dynamo"))
 
 
 def graph_breaks():
@@ -99,7 +107,7 @@ def graph_breaks():
         if not row.graph_break:
             continue
         frame = row.user_stack[-1] if row.user_stack else None
-        if frame and frame.filename.startswith(_INSIDE):
+        if frame and frame.filename.startswith((_OPTIMIZERS, _DYNAMO)):
             continue
         rows.append(
             (row.reason.splitlines()[0], f"{frame.filename}:{frame.lineno}" if frame else "")
@@ -107,13 +115,48 @@ def graph_breaks():
     return rows
 
 
+def _frame(metrics):
+    """Dynamo's number of a code object: all its compilations have it."""
+    return str(metrics.compile_id).partition("/")[0]
+
+
+def _compilations():
+    """(function, metrics) of each time Dynamo compiled something or gave it up. A frame that it gave up has no name, but the number of
+    the compilations before."""
+    names, rows = {}, []
+    for m in torch._dynamo.utils.get_compilation_metrics():
+        if m.co_filename:
+            own = f"{m.co_name} at {m.co_filename}:{m.co_firstlineno}"
+            names[_frame(m)] = "a module of torch's own" if m.co_filename.startswith(_DYNAMO) else own
+        rows.append((names.get(_frame(m), "a function"), m))
+    return rows
+
+
+def _over_limit(metrics):
+    return "limit exceeded" in (metrics.fail_reason or "").partition("\n")[0]
+
+
 def recompiles():
     """(function, reason) of each second and further compilation of one function."""
-    rows = []
-    for m in torch._dynamo.utils.get_compilation_metrics():
-        if m.recompile_reason and not (m.co_filename or "").startswith(_INSIDE):
-            rows.append((f"{m.co_name} at {m.co_filename}:{m.co_firstlineno}", m.recompile_reason))
-    return rows
+    return [
+        (name, m.recompile_reason)
+        for name, m in _compilations()
+        if m.recompile_reason and not (m.co_filename or "").startswith(_OPTIMIZERS) and not _over_limit(m)
+    ]
+
+
+def over_limit():
+    """(function, reason) of each one that Dynamo compiles no more: its other calls run eagerly."""
+    return [(name, m.recompile_reason or "") for name, m in _compilations() if _over_limit(m)]
+
+
+def _tell_limit():
+    limit = torch._dynamo.config.recompile_limit
+    return [
+        f"recompile limit of {limit} reached for {what}: other calls of it run eagerly on the CPU ({' '.join(why.split())}); "
+        "leave dynamic=None, or raise torch._dynamo.config.recompile_limit"
+        for what, why in over_limit()
+    ]
 
 
 _SHOWN = 12  # lines of each kind of eager operator
@@ -122,7 +165,7 @@ _SHOWN = 12  # lines of each kind of eager operator
 def _tell_program(graph):
     report = graph.executable.report()
     origin = "cache" if graph.executable.cached else "compiled"
-    return f"  {graph.name}: {graph.runs} runs, {report['total_us']:.1f} us each on {report['target']} ({origin})"
+    return f"  {graph.title}: {graph.runs} runs, {report['total_us']:.1f} us each on {report['target']} ({origin})"
 
 
 def _tell_eager(programs):
@@ -139,11 +182,11 @@ def _tell_eager(programs):
 
 
 def host_operators():
-    """(operator, reason, runs) of what CPU kernels ran for the device `neuron`, most runs first."""
-    sums: collections.Counter[tuple[str, str]] = collections.Counter()
+    """(operator, place, reason, runs) of what CPU kernels ran for the device `neuron`, most runs first."""
+    sums: collections.Counter[tuple[str, str, str]] = collections.Counter()
     for one in log.host:
-        sums[one.name, one.reason] += one.runs
-    return [(name, why, runs) for (name, why), runs in sums.most_common() if runs]
+        sums[one.name, one.place, one.reason] += one.runs
+    return [(name, at, why, runs) for (name, at, why), runs in sums.most_common() if runs]
 
 
 def _tell_host():
@@ -152,16 +195,37 @@ def _tell_host():
         return []
     runs = sum(r for *_, r in rows)
     lines = [f"{len(rows)} eager operators on CPU kernels, {runs} runs: modelled times do not contain them"]
-    return lines + [f"  {name}: {why}, run {count} times" for name, why, count in rows]
+    return lines + [f"  {name}{f' at {at}' if at else ''}: {why}, run {count} times" for name, at, why, count in rows]
 
 
 def _tell_idle():
     rows = idle.modules()
     if not rows:
         return []
-    hint = "torch.compile found no code of yours in it; compile the modules inside, or put them into a module of your own"
     lines = [f"{len(rows)} compiled modules without a device program; they run operator by operator"]
-    return lines + [f"  {name}: {hint}" for name in rows]
+    return lines + [f"  {name}: {_HINT}" for name in rows]
+
+
+_HINT = "torch.compile found no code of yours in it; compile the modules inside, or put them into a module of your own"
+
+
+def _notes():
+    """For opentrn.profile()."""
+    idle_ones = [f"the compiled module {name} has no device program: {_HINT}" for name in idle.modules()]
+    return idle_ones + _tell_limit() + outside.note()
+
+
+def _outside():
+    """For opentrn.profile(): what CPU kernels run in graphs, for the device `neuron`, and outside of graphs."""
+    rows = [
+        _profile.Outside(("graph", f), f.operator, f.at, f"between device programs: {f.reason}", runs, runs * f.flops)
+        for f, runs in list(log.fallbacks.items())
+    ]
+    rows += [
+        _profile.Outside(("host", name, at, why), name, at, f"a CPU kernel for the device neuron: {why}", runs)
+        for name, at, why, runs in host_operators()
+    ]
+    return rows + outside.found()
 
 
 def explain() -> str:
@@ -170,14 +234,16 @@ def explain() -> str:
     lines = [f"{len(captured)} device programs", *map(_tell_program, captured)]
     lines += _tell_eager([g for g in log.graphs if getattr(g, "eager", False)])
     lines += _tell_idle()
-    outside = [c for c in log.collectives if c.runs]
-    if outside:
-        lines.append(f"{len(outside)} collectives outside of device programs")
-        lines += [f"  {c.name}: {c.runs} runs, {c.executable.report()['total_us']:.1f} us each" for c in outside]
+    alone = [c for c in log.collectives if c.runs]
+    if alone:
+        lines.append(f"{len(alone)} collectives outside of device programs")
+        lines += [f"  {c.name}: {c.runs} runs, {c.executable.report()['total_us']:.1f} us each" for c in alone]
     if log.found:
         lines.append(f"{len(log.found)} operators on the CPU between device programs: modelled times do not contain them")
         lines += [f"  {f}, run {log.fallbacks[f]} times" for f in log.found]
     lines += _tell_host()
+    lines += _profile.outside_text(sorted(outside.found(), key=lambda o: (-o.flops, -o.runs)))
+    lines += outside.note() + _tell_limit()
     breaks, again = graph_breaks(), recompiles()
     if breaks:
         lines.append(f"{len(breaks)} graph breaks")
@@ -198,7 +264,11 @@ def _programs():
     """For opentrn.profile()."""
     with log.lock:
         every = [*log.graphs, *log.collectives]
-        return [_profile.Program(id(g), g.name, g.runs, g.executable.report, g.executable.write) for g in every]
+        return [_profile.Program(id(g), g.title, g.runs, g.executable.report, g.executable.write, g.group) for g in every]
 
 
-_profile.SOURCES.append(_profile.Source(_programs))
+_profile.SOURCES.append(
+    _profile.Source(_programs, outside.watching.begin, outside.watching.end, _outside, optimizer.steps, _notes)
+)
+if settings.report_file:
+    outside.watching.begin()

@@ -13,6 +13,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
 from torch.fx import Graph, GraphModule, Node
 from torch.fx.node import map_aggregate
 
+from opentrn.torch import outside, titles
 from opentrn.torch.plan import DRAW_SEED, Plan
 
 _NUMBERS = (int, float, bool)
@@ -109,9 +110,11 @@ class Plans:
 
     def __init__(self, module, name):
         self.module, self.name, self.plans = module, name, {}
+        self.given = titles.given()
 
+    @outside.hidden()
     def _make(self, args):
-        with unset_fake_temporarily():
+        with unset_fake_temporarily(), titles.with_given(self.given):
             return Plan(_Specialised(self.module, args).result, self.name)
 
     def __call__(self, args):
