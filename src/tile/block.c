@@ -196,8 +196,15 @@ static uint64_t place_behind(Block *b, BlockDot *d, uint32_t copies, uint64_t at
     d->out_bytes = align64(gathered_elems(d, gathered_rows(b, d)) * dtype_bytes(d->otype));
     at += 2 * (uint64_t)d->out_bytes;
     d->sum_sbuf = (uint32_t)at;
-    d->sum_bytes = !d->over_rows && b->by_columns ? align64(gathered_elems(d, (uint64_t)b->m) * 4) : 0;
-    return at + d->sum_bytes;
+    d->sum_bytes = !d->over_rows && b->by_columns ? align64(gathered_elems(d, (uint64_t)b->part) * 4) : 0;
+    d->hold_sbuf = (uint32_t)at + d->sum_bytes;
+    d->hold_bytes = d->over_rows && b->part < b->m ? align64(gathered_elems(d, (uint64_t)b->width) * 4) : 0;
+    return d->hold_sbuf + 2 * (uint64_t)d->hold_bytes;
+}
+
+uint64_t block_hold_bytes(const Block *b, const BlockDot *d) {
+    uint64_t chunks = (uint64_t)((b->n + b->width - 1) / b->width);
+    return 2 * chunks * PARTS * d->hold_bytes; // of each core
 }
 
 static bool place_sbuf(Block *b, uint32_t copies) {
@@ -277,12 +284,13 @@ static bool place_banks(Block *b) {
     return false;
 }
 
-static bool place_memories(Block *b, bool turn) {
+// Rows that are there at a time: all of a part, or chunks of it.
+static bool place_memories(Block *b, bool turn, bool chunks) {
     if (turn && comes_slowly(b))
         return false;
-    bool fits = place_rows(b, turn, b->m);
-    for (int64_t chunk = CHUNK_MAX; !fits && chunk >= CHUNK_MIN; chunk /= 2)
-        fits = chunk < b->m && place_rows(b, turn, chunk);
+    bool fits = !chunks && place_rows(b, turn, b->part);
+    for (int64_t chunk = CHUNK_MAX; chunks && !fits && chunk >= CHUNK_MIN; chunk /= 2)
+        fits = chunk < b->part && place_rows(b, turn, chunk);
     return fits && place_banks(b);
 }
 
@@ -300,12 +308,18 @@ static void leave_out_masked(Find *f, Block *b) {
         b->masked = (Masked){0};
 }
 
+// The largest part of the rows that stays while all columns pass; else chunks of rows come again for each chunk of columns.
 static bool place_width(const Find *f, Block *b, int64_t width, bool by_columns) {
-    b->width = width, b->by_columns = by_columns;
-    if (!place_memories(b, f->e->chip->dma_transpose <= 0))
-        return false;
     Step s = {.op = b->rows};
-    return rows_begin(f->e, &s, b) != NULL;
+    b->width = width, b->by_columns = by_columns;
+    for (int chunks = 0; chunks < 2; chunks++)
+        for (b->part = b->m;; b->part = (b->part / 2 + CHUNK_MAX - 1) / CHUNK_MAX * CHUNK_MAX) {
+            if (place_memories(b, f->e->chip->dma_transpose <= 0, chunks) && rows_begin(f->e, &s, b))
+                return true;
+            if (!by_columns || b->part <= CHUNK_MAX)
+                break;
+        }
+    return false;
 }
 
 // Rows whole, or in chunks. Chunks of what contracts rows have to be the outer loop: PSUM has no room for all columns.

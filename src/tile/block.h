@@ -39,9 +39,10 @@ typedef struct BlockDot {
     int64_t d;         // what the other operand brings
     uint32_t out_sbuf, out_bytes; // where the result of a batch, or of a chunk of rows, gathers, twice
     uint32_t sum_sbuf, sum_bytes; // where its terms add up, tile by tile, when columns are the outer loop
+    uint32_t hold, hold_sbuf, hold_bytes; // where sums over rows wait between parts: which of the step's results; on the way there, twice
     uint32_t out;      // which of the step's results
     uint32_t scale;    // rows of the result are divided by this number per row: a node, plus one; 0: they are not
-    Haz out_haz[2], bank_haz[2], *sum_haz;
+    Haz out_haz[2], bank_haz[2], hold_haz[2], *sum_haz, *held_haz;
 } BlockDot;
 
 struct Block {
@@ -50,6 +51,7 @@ struct Block {
     int64_t chunk;         // rows that are there at a time, in whole tiles unless it is all of them
     int64_t width;         // columns in work at a time; less than all: in passes (rows_chunks.c)
     bool by_columns;       // rows are the inner loop: what contracts rows adds up in PSUM, what contracts columns in SBUF
+    int64_t part;          // rows of that loop, in whole tiles: SBUF holds their sums; fewer than all: sums over rows wait in HBM
     uint32_t npro, nepi;
     BlockDot pro[BLOCK_PRO], epi[BLOCK_EPI];
     uint32_t pro_copies, panel_copies, out_copies, turn_copies;
@@ -71,6 +73,7 @@ typedef struct Wedge {
 // Looks at the region's row programs; fills l->blocks and l->block_of.
 void blocks_find(Lower *l, const ChipFile *chip);
 uint32_t block_turned_slot(const Block *b, uint32_t epi); // which turned value it reads
+uint64_t block_hold_bytes(const Block *b, const BlockDot *d); // HBM for sums over rows between parts; 0: they wait nowhere
 void emit_block(Emit *e, const Step *s);
 
 #endif

@@ -3,7 +3,8 @@
 //
 // The operands of a batch lie in SBUF, turned by the array where transfers cannot; products before the program leave its operands in PSUM, where it reads them. What
 // a product behind contracts must lie on the partitions: columns are turned by the array first, rows lie there already
-// and add up over the tiles of a batch in PSUM. Long rows come in chunks of columns, inside a tile of rows or around all of them.
+// and add up over the tiles of a batch in PSUM. Long rows come in chunks of columns, inside a tile of rows or around all of them;
+// around a part of them where SBUF has no room for the sums of all, and what PSUM then holds waits in HBM for the next part.
 // sched.c weaves neighbouring tiles together.
 #include <assert.h>
 
@@ -43,6 +44,7 @@ enum { UNIT_BATCH, UNIT_ROWS, UNIT_COLS };
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static uint32_t blocks_of(int64_t n) { return (uint32_t)((n + PARTS - 1) / PARTS); }
+static uint32_t in_part(const Block *b, uint32_t index) { return index % blocks_of(b->part); } // a tile's number inside its part
 
 // --- operands ----------------------------------------------------------------------------------------
 
@@ -320,7 +322,7 @@ static void take_tile(BlockOp *o, const Tile *t, BlockDot *d, uint64_t dst, int 
                   .dtype = (uint8_t)dtype, .op0 = sum ? ALU_ADD : ALU_MUL};
     in.n[0] = parts, in.n[1] = n, in.s[1] = in.d[1] = 1;
     if (sum) {
-        in.src1 = sum, in.ttype = DT_F32, in.t[1] = 1, reads[1] = &d->sum_haz[t->index];
+        in.src1 = sum, in.ttype = DT_F32, in.t[1] = 1, reads[1] = &d->sum_haz[in_part(o->b, t->index)];
     } else {
         Arg c = rows_arg(o->r, d->scale - 1, false), inverse = rows_beside(o->r, &c, 1);
         in.a = inverse.addr, in.atype = inverse.dtype, reads[1] = c.haz;
@@ -333,10 +335,11 @@ static void take_columns(BlockOp *o, const Tile *t, BlockDot *d) {
     uint64_t psum = addr_psum(0, (d->bank + out_copy(o, t)) * BANK_BYTES);
     bool out = !b->by_columns || t->last;
     int64_t tile = b->by_columns ? 0 : (t->row - t->row0) / PARTS;
-    Haz *haz = out ? &d->out_haz[gather_copy(o, d, t)] : &d->sum_haz[t->index];
+    uint32_t index = in_part(b, t->index);
+    Haz *haz = out ? &d->out_haz[gather_copy(o, d, t)] : &d->sum_haz[index];
     for (int64_t c = 0; c < d->d; c += d->turned ? PARTS : d->d) {
         uint32_t parts = d->turned ? (uint32_t)min64(PARTS, d->d - c) : t->m, n = d->turned ? t->m : (uint32_t)d->d;
-        uint64_t sum = addr_sbuf(0, d->sum_sbuf + (uint32_t)(d->turned ? c / PARTS * b->m + t->row : t->index * d->d) * 4);
+        uint64_t sum = addr_sbuf(0, d->sum_sbuf + (uint32_t)(d->turned ? c / PARTS * b->part + index * PARTS : index * d->d) * 4);
         uint64_t to = gather_at(o, d, t, (uint64_t)(d->turned ? c / PARTS * gathered_rows(b, d) + tile * PARTS : tile * d->d));
         take_tile(o, t, d, out ? to : sum, out ? d->otype : DT_F32, haz, b->by_columns && !t->first ? sum : 0, psum + (uint64_t)c * 4, parts, n);
     }
@@ -375,25 +378,66 @@ static void over_rows(BlockOp *o, const Tile *t, BlockDot *d) {
                  t->index > first_tile(b, t->c0 / PARTS + k));
 }
 
-static void take_rows(BlockOp *o, const Tile *t, BlockDot *d) {
-    Block *b = o->b;
-    Haz *bhaz = &d->bank_haz[0], *ghaz = &d->out_haz[gather_copy(o, d, t)];
+// Sums over rows of a chunk of columns lie in banks, and in SBUF one behind the other.
+typedef struct SumRun {
+    uint64_t psum;
+    uint32_t elem, parts, n; // first element of a partition in SBUF
+} SumRun;
+
+#define SUM_RUNS 16
+
+static uint32_t sum_runs(const Block *b, const BlockDot *d, int64_t cols, SumRun *out) {
+    uint32_t n = 0, wide = (uint32_t)d->d, each = BANK_COLS / wide, tiles = blocks_of(cols);
     for (int64_t f = 0; f < d->d && d->turned; f += PARTS)
-        copy_out(o, addr_psum(0, turned_bank(b, d, f) * BANK_BYTES), DT_F32, bhaz, gather_at(o, d, t, (uint64_t)(f / PARTS * b->width)),
-                 d->otype, ghaz, (uint32_t)min64(PARTS, d->d - f), 1, (uint32_t)t->cols, (int32_t)t->cols, (int32_t)t->cols);
-    if (d->turned)
-        return;
-    uint32_t each = BANK_COLS / (uint32_t)d->d, n = blocks_of(t->cols);
-    for (uint32_t k = 0; k < n; k += each) {
-        uint32_t count = n - k < each ? n - k : each, full = (uint32_t)min64(count, t->cols / PARTS - k);
-        uint64_t from = addr_psum(0, (d->bank + k / each) * BANK_BYTES), to = gather_at(o, d, t, k * (uint64_t)d->d);
+        out[n++] = (SumRun){addr_psum(0, turned_bank(b, d, f) * BANK_BYTES), (uint32_t)(f / PARTS * b->width), (uint32_t)min64(PARTS, d->d - f), (uint32_t)cols};
+    for (uint32_t k = 0; k < tiles && !d->turned; k += each) {
+        uint32_t count = tiles - k < each ? tiles - k : each, full = (uint32_t)min64(count, cols / PARTS - k), bank = (d->bank + k / each) * BANK_BYTES;
         if (full)
-            copy_out(o, from, DT_F32, bhaz, to, d->otype, ghaz, PARTS, 1, full * (uint32_t)d->d, 1, 1);
+            out[n++] = (SumRun){addr_psum(0, bank), k * wide, PARTS, full * wide};
         if (full < count)
-            copy_out(o, from + (uint64_t)full * (uint64_t)d->d * 4, DT_F32, bhaz,
-                     to + (uint64_t)full * (uint64_t)d->d * dtype_bytes(d->otype), d->otype, ghaz,
-                     (uint32_t)(t->cols % PARTS), 1, (uint32_t)d->d, 1, 1);
+            out[n++] = (SumRun){addr_psum(0, bank + full * wide * 4), (k + full) * wide, (uint32_t)(cols % PARTS), wide};
     }
+    assert(n <= SUM_RUNS);
+    return n;
+}
+
+static void take_rows(BlockOp *o, const Tile *t, BlockDot *d) {
+    SumRun run[SUM_RUNS];
+    uint32_t n = sum_runs(o->b, d, t->cols, run);
+    for (uint32_t i = 0; i < n; i++)
+        copy_out(o, run[i].psum, DT_F32, &d->bank_haz[0], gather_at(o, d, t, run[i].elem), d->otype, &d->out_haz[gather_copy(o, d, t)], run[i].parts, 1,
+                 run[i].n, 1, 1);
+}
+
+// Sums of so many columns, over the rows of parts so far, go to HBM, or come back: terms add up in the order they would without parts.
+static void hold_sums(BlockOp *o, BlockDot *d, int64_t c0, int64_t cols, bool back) {
+    const Block *b = o->b;
+    uint32_t chunk = (uint32_t)(c0 / b->width), at = d->hold_sbuf + back * d->hold_bytes;
+    uint64_t chunks = (uint64_t)((b->n + b->width - 1) / b->width);
+    uint64_t hbm = emit_addr(o->e, o->e->l->refs.at[o->s->outs + d->hold]) + ((uint64_t)o->e->part * chunks + chunk) * PARTS * d->hold_bytes;
+    Haz *haz = &d->hold_haz[back], *held = &d->held_haz[chunk];
+    SumRun run[SUM_RUNS];
+    assert(d->over_rows && d->hold_bytes && o->e->part < 2);
+    emit_loc(o->e, d->op);
+    uint32_t n = sum_runs(b, d, cols, run);
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t sbuf = addr_sbuf(0, at + run[i].elem * 4), far = hbm + run[i].elem * 4;
+        IsaInst dma = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = back ? QUEUE_IN : QUEUE_OUT, .stype = DT_F32, .src = back ? far : sbuf, .dst = back ? sbuf : far};
+        dma.n[0] = run[i].parts, dma.n[1] = 1, dma.n[2] = run[i].n, dma.s[2] = dma.d[2] = 1;
+        *(back ? &dma.s[0] : &dma.d[0]) = (int32_t)(d->hold_bytes / 4);
+        if (!back)
+            copy_out(o, run[i].psum, DT_F32, &d->bank_haz[0], sbuf, DT_F32, haz, run[i].parts, 1, run[i].n, 1, 1);
+        emit_inst(o->e, dma, (Haz *[]){back ? held : haz}, 1, (Haz *[]){back ? haz : held}, 1);
+        if (back)
+            copy_out(o, sbuf, DT_F32, haz, run[i].psum, DT_F32, &d->bank_haz[0], run[i].parts, 1, run[i].n, 1, 1);
+    }
+}
+
+static void hold_all(BlockOp *o, int64_t c0, int64_t cols, bool back) {
+    emit_task(o->e);
+    for (uint32_t i = 0; i < o->b->nepi; i++)
+        if (o->b->epi[i].over_rows)
+            hold_sums(o, &o->b->epi[i], c0, cols, back);
 }
 
 // What gathered of a result: [rows][d] with rows on the partitions in tiles, or turned [d][rows].
@@ -481,9 +525,12 @@ static void share_behind(BlockOp *o, BlockDot *d, bool out) {
     area(o, d->out_haz, 2, d->out_sbuf, d->out_bytes, out);
     for (uint32_t k = 0; k < (d->over_rows ? 1 : b->out_copies); k++)
         banks(o, &d->bank_haz[k], d->bank + k * d->banks, d->banks, out);
-    uint32_t tiles = d->sum_bytes ? blocks_of(b->m) : 0;
+    uint32_t tiles = d->sum_bytes ? blocks_of(b->part) : 0;
+    area(o, d->hold_haz, 2, d->hold_sbuf, d->hold_bytes, out);
     if (tiles && !out)
         d->sum_haz = ARENA_NEWN(o->e->c->scratch, Haz, tiles);
+    if (d->hold_bytes && !out)
+        d->held_haz = ARENA_NEWN(o->e->c->scratch, Haz, (size_t)((b->n + b->width - 1) / b->width));
     for (uint32_t k = 0; k < tiles; k++) // turned ones are not told apart by address
         emit_area(o->e, &d->sum_haz[k], d->turned ? d->sum_sbuf : d->sum_sbuf + k * (uint32_t)d->d * 4, d->turned ? d->sum_bytes : (uint32_t)d->d * 4, out);
 }
@@ -516,8 +563,9 @@ static int64_t width_of(const Block *b, uint32_t index) { return b->masked.width
 static void take_up(BlockOp *o, int64_t batch, uint32_t index, uint32_t pass, int64_t c0) {
     const Block *b = o->b;
     int64_t row = index * (int64_t)PARTS, chunk = row / b->chunk, row0 = chunk * b->chunk, rows = min64(b->chunk, b->m - row0), n = width_of(b, index);
-    int64_t outer = b->by_columns ? (batch * (o->r->levels + 1) + pass) * b->n + c0 : batch;
-    int64_t key[3] = {batch, chunk + (b->chunk < b->m ? outer : batch) * b->m, outer};
+    int64_t parts = (b->m + b->part - 1) / b->part, part = batch * parts + row / b->part;
+    int64_t outer = b->by_columns ? (part * (o->r->levels + 1) + pass) * b->n + c0 : batch;
+    int64_t key[3] = {batch, chunk + (b->chunk < b->part ? outer : batch) * b->m, outer};
     o->tile = (Tile){.batch = batch, .row = row, .m = (uint32_t)min64(PARTS, b->m - row), .index = index, .set = o->r->set, .c0 = c0,
                      .n = min64(b->width, n - c0), .cols = min64(b->width, b->n - c0), .first = c0 == 0, .last = c0 + b->width >= n,
                      .end = row + PARTS >= b->m, .row0 = row0, .rows = rows, .chunk_last = row + PARTS >= row0 + rows};
@@ -556,7 +604,7 @@ static void emit_chunk(BlockOp *o, int64_t batch, uint32_t index, uint32_t pass,
 }
 
 static uint32_t column_set(const BlockOp *o, int64_t batch, uint32_t index) {
-    return (uint32_t)((o->b->by_columns ? index : batch * blocks_of(o->b->m) + index) % o->r->column_sets);
+    return (uint32_t)((o->b->by_columns ? in_part(o->b, index) : batch * blocks_of(o->b->m) + index) % o->r->column_sets);
 }
 
 static void begin_pass(BlockOp *o, int64_t batch, uint32_t index, uint32_t pass) {
@@ -612,20 +660,39 @@ static int64_t pipeline_tiles(const BlockOp *o, int64_t all) {
     return b->panel_copies > 1 && blocks_of(b->m) % unit == 0 && unit > o->r->levels ? all : unit;
 }
 
-static void emit_columns_first(BlockOp *o, int64_t batch) {
+// How many columns of the chunk one of the tiles has.
+static int64_t reach(const Block *b, uint32_t from, uint32_t to, int64_t c0) {
+    int64_t most = 0;
+    for (uint32_t i = from; i < to; i++)
+        most = width_of(b, i) > most ? width_of(b, i) : most;
+    return most > c0 ? min64(b->width, most - c0) : 0;
+}
+
+// A chunk of columns for tiles [from, to) of the rows.
+static void emit_columns(BlockOp *o, int64_t batch, uint32_t pass, int64_t c0, uint32_t from, uint32_t to) {
     const Block *b = o->b;
-    uint32_t tiles = blocks_of(b->m);
+    bool sums = pass == o->r->levels && reach(b, from, to, c0);
+    int64_t before = reach(b, 0, from, c0);
+    assert(to < blocks_of(b->m) || sums || pass < o->r->levels);
+    if (sums && before)
+        hold_all(o, c0, before, true);
+    for (uint32_t i = from; i < to; i++) {
+        if (width_of(b, i) <= c0)
+            continue;
+        o->r->column_set = column_set(o, batch, i);
+        emit_chunk(o, batch, i, pass, c0);
+    }
+    if (sums && to < blocks_of(b->m))
+        hold_all(o, c0, reach(b, 0, to, c0), false);
+}
+
+static void emit_columns_first(BlockOp *o, int64_t batch, uint32_t from, uint32_t to) {
     for (uint32_t pass = 0; pass <= o->r->levels; pass++) {
-        for (uint32_t i = 0; i < tiles; i++)
+        for (uint32_t i = from; i < to; i++)
             begin_pass(o, batch, i, pass);
-        for (int64_t c0 = 0; c0 < b->n; c0 += b->width)
-            for (uint32_t i = 0; i < tiles; i++) {
-                if (width_of(b, i) <= c0)
-                    continue;
-                o->r->column_set = column_set(o, batch, i);
-                emit_chunk(o, batch, i, pass, c0);
-            }
-        for (uint32_t i = 0; i < tiles; i++)
+        for (int64_t c0 = 0; c0 < o->b->n; c0 += o->b->width)
+            emit_columns(o, batch, pass, c0, from, to);
+        for (uint32_t i = from; i < to; i++)
             end_pass(o, batch, i, pass);
     }
 }
@@ -646,8 +713,8 @@ void emit_block(Emit *e, const Step *s) {
     for (int64_t batch = lo; batch < hi; batch++) {
         for (uint32_t i = 0; i < blocks_of(b->m) && b->width == b->n; i++)
             emit_whole(o, batch, i);
-        if (b->by_columns)
-            emit_columns_first(o, batch);
+        for (int64_t row = 0; row < b->m && b->by_columns; row += b->part)
+            emit_columns_first(o, batch, blocks_of(row), blocks_of(min64(row + b->part, b->m)));
     }
     int64_t tiles = blocks_of(b->m), each = pipeline_tiles(o, (hi - lo) * tiles);
     for (int64_t i = lo * tiles; i < hi * tiles && b->width < b->n && !b->by_columns; i += each)

@@ -428,6 +428,12 @@ static void lower_block(Lower *l, OpId id) {
         lower_bind(l, hlo_at(l->h, b->epi[i].op)->results, buf);
         VEC_PUSH(l->c->scratch, &outs, buf);
     }
+    for (uint32_t i = 0; i < b->nepi; i++) {
+        uint64_t bytes = block_hold_bytes(b, &b->epi[i]);
+        b->epi[i].hold = outs.n;
+        if (bytes)
+            VEC_PUSH(l->c->scratch, &outs, lower_buf(l, BUF_TEMP, bytes, b->epi[i].op));
+    }
     for (uint32_t i = 0; i < from.n; i++)
         if (from.at[i])
             lower_release(l, from.at[i]);

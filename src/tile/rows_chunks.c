@@ -253,7 +253,7 @@ static void copy_places(RowOp *r, uint32_t forms) {
 bool rows_forms(RowOp *r) {
     const Block *b = r->block;
     Arena *a = r->e->c->scratch;
-    uint32_t tiles = (uint32_t)((b->m + 127) / 128);
+    uint32_t tiles = (uint32_t)((b->part + 127) / 128);
     assert(b->width > 0 && b->width <= b->n);
     r->levels = last_pass(r);
     r->column_sets = b->by_columns ? tiles : r->levels + 2 > ROW_SETS ? r->levels + 2 : ROW_SETS;
