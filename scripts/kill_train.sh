@@ -9,7 +9,7 @@ set -u
 otrn=$1 moments=$2 seed=${3:-1} devices=${4:-1} steps=${5:-40} ranks=${6:-1}
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 words="--data=LICENSE --layers=1 --dim=64 --heads=2 --seq=16 --batch=4 --steps=$steps --devices=$devices --checkpoint-every=1 --keep=2 --sample=0"
-last=$(printf 'step-%08d/shard-00000-of-00001.safetensors' "$steps")
+last=$(printf step-%08d "$steps")
 
 start() { # $1 folder: goes on there, or begins
     # shellcheck disable=SC2086
@@ -22,7 +22,7 @@ victim() { # $1 what was started: itself, or one of its children; nothing when t
     cat "/proc/$1/task/$1/children" 2>/dev/null | awk -v i="$i" '{ if (NF) print $(i % NF + 1) }'
 }
 compare() {
-    cmp "$dir/whole/$last" "$dir/run/$last" || { echo "FAIL: other weights after moment $i of seed $seed"; exit 1; }
+    diff -r "$dir/whole/$last" "$dir/run/$last" || { echo "FAIL: other weights after moment $i of seed $seed"; exit 1; }
     rm -rf "$dir/run"
 }
 

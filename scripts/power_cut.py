@@ -112,7 +112,7 @@ def train(folder, **more):
                           env={**os.environ, **more})
     if done.returncode:
         sys.exit(f"FAIL: {done.stderr}")
-    return done.stderr, (folder / f"step-{STEPS:08}" / "shard-00000-of-00001.safetensors").read_bytes()
+    return done.stderr, [file.read_bytes() for file in sorted((folder / f"step-{STEPS:08}").iterdir())]
 
 
 def main(home):

@@ -5,68 +5,57 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SHARD_BYTES ((size_t)512 << 20)
+#define SHARDS 8 // of a usual model: enough for some writers
+#define SHARD_LEAST ((size_t)64 << 10)
+#define SHARD_MOST ((size_t)64 << 20)
 
 // --- writing ---------------------------------------------------------------------------------------
 
-static size_t shard_end(const Tensor *t, size_t from, size_t count) {
-    size_t bytes = 0, i = from;
-    for (; i < count && (i == from || bytes + t[i].bytes <= SHARD_BYTES); i++)
+static size_t shard_limit(const Tensor *t, size_t count) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
         bytes += t[i].bytes;
-    return i;
+    bytes = bytes / SHARDS + 1;
+    return bytes < SHARD_LEAST ? SHARD_LEAST : bytes > SHARD_MOST ? SHARD_MOST : bytes;
 }
 
-static size_t shards_of(const Tensor *t, size_t count) {
-    size_t shards = 0;
-    for (size_t i = 0; i < count; i = shard_end(t, i, count))
-        shards++;
-    return shards;
-}
-
-// Head and tensors, and their line of the manifest.
-static void shard_write(Ctx *ctx, Arena *a, Store *s, int64_t step, const char *name, const Tensor *t, size_t count, Buf *manifest) {
+static Shard shard_make(Arena *a, const Tensor *t, size_t first, size_t end) {
     Buf head = {.arena = a};
-    safetensors_head(t, count, &head);
-    Piece *pieces = ARENA_NEWN(a, Piece, count + 1);
-    pieces[0] = (Piece){head.at, head.n};
-    uint32_t crc = crc32c(0, head.at, head.n);
-    size_t bytes = head.n;
-    for (size_t i = 0; i < count; i++) {
-        pieces[i + 1] = (Piece){t[i].data, t[i].bytes};
-        crc = crc32c(crc, t[i].data, t[i].bytes), bytes += t[i].bytes;
-    }
-    s->kind->put(ctx, a, s, step, name, pieces, count + 1);
-    buf_printf(manifest, "\n  {\"name\": \"%s\", \"bytes\": %zu, \"crc32c\": \"%08x\"}", name, bytes, crc);
+    safetensors_head(t + first, end - first, &head);
+    Shard s = {.first = first, .count = end - first, .head = head.at, .head_bytes = head.n, .bytes = head.n};
+    for (size_t i = first; i < end; i++)
+        s.bytes += t[i].bytes;
+    return s;
 }
 
-static void parts_write(Ctx *ctx, Arena *a, Store *s, int64_t step, const char *meta, const Tensor *t, size_t count) {
+void shards_cut(Arena *a, const Tensor *t, size_t count, Shards *out) {
+    size_t limit = shard_limit(t, count), end;
+    *out = (Shards){.at = ARENA_NEWN(a, Shard, count + 1)};
+    for (size_t i = 0; i < count; i = end) {
+        size_t bytes = t[i].bytes;
+        for (end = i + 1; end < count && bytes + t[end].bytes <= limit; end++)
+            bytes += t[end].bytes;
+        out->at[out->n++] = shard_make(a, t, i, end);
+    }
+    for (size_t k = 0; k < out->n; k++)
+        out->at[k].name = arena_printf(a, "shard-%05zu-of-%05zu.safetensors", k, out->n);
+}
+
+void shard_put(Ctx *ctx, Arena *a, Store *s, int64_t step, Shard *shard, const uint8_t *bytes) {
+    shard->crc = crc32c(0, bytes, shard->bytes);
+    s->kind->put(ctx, a, s, step, shard->name, &(Piece){bytes, shard->bytes});
+}
+
+void checkpoint_commit(Ctx *ctx, Arena *a, Store *s, int64_t step, const char *meta, const Shards *shards) {
     Buf manifest = {.arena = a};
-    size_t shards = shards_of(t, count);
-    s->kind->begin(ctx, a, s, step);
     buf_printf(&manifest, "{\"format\": \"opentrn checkpoint\", \"version\": 1, \"step\": %lld,\n %s,\n \"files\": [", (long long)step, meta);
-    for (size_t i = 0, k = 0; i < count; k++) {
-        size_t end = shard_end(t, i, count);
-        buf_puts(&manifest, k ? "," : "");
-        shard_write(ctx, a, s, step, arena_printf(a, "shard-%05zu-of-%05zu.safetensors", k, shards), t + i, end - i, &manifest);
-        i = end;
+    for (size_t k = 0; k < shards->n; k++) {
+        const Shard *f = &shards->at[k];
+        buf_printf(&manifest, "%s\n  {\"name\": \"%s\", \"bytes\": %zu, \"crc32c\": \"%08x\"}", k ? "," : "", f->name, f->bytes, f->crc);
     }
     buf_puts(&manifest, "],\n \"check\": \"");
     buf_printf(&manifest, "%08x\"}\n", crc32c(0, manifest.at, manifest.n));
     s->kind->commit(ctx, a, s, step, &(Piece){manifest.at, manifest.n});
-}
-
-void checkpoint_write(Ctx *ctx, Arena *a, Store *s, int64_t step, const char *meta, const Tensor *t, size_t count) {
-    jmp_buf jb, *outer = ctx->on_fail;
-    volatile bool good = false;
-    if (CTX_TRY(ctx, jb)) {
-        parts_write(ctx, a, s, step, meta, t, count);
-        good = true;
-    }
-    ctx->on_fail = outer;
-    if (!good) {
-        s->kind->undo(a, s, step);
-        longjmp(*outer, 1);
-    }
 }
 
 // --- reading ---------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // checkpoint.h — the state of a run in a store: complete and right, or not there.
 //
-//   step-00000300/shard-00000-of-00002.safetensors …   tensors, at most SHARD_BYTES a file unless one is larger
+//   step-00000300/shard-00000-of-00002.safetensors …   tensors, some MB a file unless one is larger
 //   step-00000300/manifest.json                        what they belong to, and a checksum of each file and of itself
 //
 // The store (store.h) sees to it that one that is there is whole, whatever ends the process or the machine. What storage damages
@@ -28,8 +28,24 @@ typedef struct Checkpoint {
 bool checkpoint_newest(Ctx *ctx, Arena *a, Store *s, Checkpoint *out, Buf *complaints);
 // What manifest.json holds, its text with a zero behind it. Raises PARSE or VERSION.
 const Json *checkpoint_manifest(Ctx *ctx, Arena *a, const char *path, const char *text, size_t size);
-// Writes one; `meta` are members of the manifest ("\"model\": {…}, …"). Raises IO with what to do, and nothing is left of it.
-void checkpoint_write(Ctx *ctx, Arena *a, Store *s, int64_t step, const char *meta, const Tensor *tensors, size_t count);
+
+typedef struct Shard { // a file
+    const char *name;
+    size_t first, count;      // of its tensors
+    const uint8_t *head;
+    size_t head_bytes, bytes; // bytes: of all
+    uint32_t crc;
+} Shard;
+typedef struct Shards {
+    Shard *at;
+    size_t n;
+} Shards;
+// Files for these tensors, the same whoever writes them: about eight, of sizes that are worth one.
+void shards_cut(Arena *a, const Tensor *tensors, size_t count, Shards *out);
+// Writes one: all bytes of a shard, which gets its checksum; when they are there, the manifest. `meta` are members of it
+// ("\"model\": {…}, …"). Raise IO with what to do.
+void shard_put(Ctx *ctx, Arena *a, Store *s, int64_t step, Shard *shard, const uint8_t *bytes);
+void checkpoint_commit(Ctx *ctx, Arena *a, Store *s, int64_t step, const char *meta, const Shards *shards);
 void checkpoint_keep(Ctx *ctx, Arena *a, Store *s, uint64_t keep); // the newest stay; 0: all
 void checkpoint_aside(Ctx *ctx, Arena *a, Store *s, int64_t step); // newer ones, which are damaged, get another name
 
@@ -39,9 +55,10 @@ typedef struct Saver {
     Store *store;
     uint64_t keep;
     const Tensor *live; // what is copied
-    size_t count, bytes;
-    Tensor *copy;
+    Shards shards;
+    uint8_t **image; // of each shard: the file as it will be
     uint8_t *memory;
+    size_t bytes;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -51,6 +68,7 @@ typedef struct Saver {
     char *meta;
     int64_t saved;      // see saver_saved
     otrn_error err;     // of the last save
+    otrn_error first;   // of those that failed in a row
     unsigned failures;  // in a row
     bool untold, again; // what saver_error and saver_again tell, once each
 } Saver;

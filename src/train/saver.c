@@ -13,19 +13,34 @@
 #ifndef MADV_HUGEPAGE
 #define MADV_HUGEPAGE 0
 #endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 // Linux 5.14; before, and elsewhere, an error
+#endif
 #define HUGE_PAGE ((size_t)2 << 20)
+#define TOUCH_BYTES ((size_t)32 << 20) // in one call, which holds up changes of the memory map
 #define RETRY_FIRST_S 1u // doubles
 #define RETRY_MAX_S 30u
 #define FINISH_TRIES 6u  // of the last save, where waiting may help: about half a minute besides their own time
+
+static void write_all(Ctx *ctx, Arena *a, Saver *s) {
+    s->store->kind->begin(ctx, a, s->store, s->step);
+    for (size_t k = 0; k < s->shards.n; k++)
+        shard_put(ctx, a, s->store, s->step, &s->shards.at[k], s->image[k]);
+    checkpoint_commit(ctx, a, s->store, s->step, s->meta, &s->shards);
+}
 
 static otrn_error save(Saver *s) {
     Ctx ctx = {0};
     Arena arena;
     jmp_buf jb;
+    volatile bool there = false;
     arena_init(&arena, &ctx);
     if (CTX_TRY(&ctx, jb)) {
-        checkpoint_write(&ctx, &arena, s->store, s->step, s->meta, s->copy, s->count);
+        write_all(&ctx, &arena, s);
+        there = true;
         checkpoint_keep(&ctx, &arena, s->store, s->keep);
+    } else if (!there) {
+        s->store->kind->undo(&arena, s->store, s->step);
     }
     arena_fini(&arena);
     return ctx.err;
@@ -37,7 +52,8 @@ static void told(Saver *s, const otrn_error *err) { // with the lock
         s->failures = 0, s->state = SAVER_IDLE;
         return;
     }
-    s->untold = s->untold || !s->failures; // once for all in a row
+    if (!s->failures)
+        s->first = *err, s->untold = true; // once for all in a row
     s->failures++, s->err = *err, s->again = false, s->state = SAVER_WAITS;
 }
 
@@ -53,8 +69,18 @@ static void wait_to_retry(Saver *s) { // with the lock; ends early when there is
         s->state = SAVER_WRITES;
 }
 
+// Memory that nobody has touched costs many times its copy: the system finds it now, beside the first steps, and not while one waits.
+static void memory_touch(Saver *s) {
+    for (size_t at = 0, more; at < s->bytes; at += more) {
+        more = s->bytes - at < TOUCH_BYTES ? s->bytes - at : TOUCH_BYTES;
+        if (madvise(s->memory + at, more, MADV_POPULATE_WRITE))
+            return; // an older system: the first copy does it
+    }
+}
+
 static void *loop(void *arg) {
     Saver *s = arg;
+    memory_touch(s);
     pthread_mutex_lock(&s->lock);
     while (!s->stop || s->state == SAVER_WRITES) {
         if (s->state == SAVER_IDLE) {
@@ -73,21 +99,39 @@ static void *loop(void *arg) {
     return NULL;
 }
 
-void saver_begin(Ctx *ctx, Arena *a, Saver *s, Store *store, uint64_t keep, int64_t saved, const Tensor *live, size_t count) {
-    *s = (Saver){.store = store, .keep = keep, .live = live, .count = count, .saved = saved};
-    s->copy = ARENA_NEWN(a, Tensor, count + 1);
-    for (size_t i = 0; i < count; i++)
-        s->bytes += live[i].bytes;
-    s->memory = aligned_alloc(HUGE_PAGE, (s->bytes / HUGE_PAGE + 1) * HUGE_PAGE);
+static size_t rounded(size_t n, size_t to) { return (n + to - 1) / to * to; }
+
+// Files as they will be, heads already there.
+static void images_make(Ctx *ctx, Arena *a, Saver *s) {
+    size_t at = 0;
+    for (size_t k = 0; k < s->shards.n; k++)
+        s->bytes += rounded(s->shards.at[k].bytes, STORE_BLOCK);
+    s->bytes = rounded(s->bytes + 1, HUGE_PAGE);
+    s->memory = aligned_alloc(HUGE_PAGE, s->bytes);
     if (!s->memory)
         ctx_fail(ctx, OTRN_NOMEM, NO_PLACE, "no memory for a copy of the state (%zu bytes)", s->bytes);
-    madvise(s->memory, (s->bytes / HUGE_PAGE + 1) * HUGE_PAGE, MADV_HUGEPAGE); // the first copy touches all of it, while the step waits
-    size_t at = 0;
-    for (size_t i = 0; i < count; i++) {
-        s->copy[i] = live[i];
-        s->copy[i].data = s->memory + at;
-        at += live[i].bytes;
+    madvise(s->memory, s->bytes, MADV_HUGEPAGE);
+    s->image = ARENA_NEWN(a, uint8_t *, s->shards.n + 1);
+    for (size_t k = 0; k < s->shards.n; k++) {
+        s->image[k] = s->memory + at;
+        memcpy(s->image[k], s->shards.at[k].head, s->shards.at[k].head_bytes);
+        at += rounded(s->shards.at[k].bytes, STORE_BLOCK);
     }
+}
+
+static void images_fill(Saver *s) {
+    for (size_t k = 0; k < s->shards.n; k++) {
+        const Shard *f = &s->shards.at[k];
+        uint8_t *to = s->image[k] + f->head_bytes;
+        for (size_t i = f->first; i < f->first + f->count; to += s->live[i++].bytes)
+            memcpy(to, s->live[i].data, s->live[i].bytes);
+    }
+}
+
+void saver_begin(Ctx *ctx, Arena *a, Saver *s, Store *store, uint64_t keep, int64_t saved, const Tensor *live, size_t count) {
+    *s = (Saver){.store = store, .keep = keep, .live = live, .saved = saved};
+    shards_cut(a, live, count, &s->shards);
+    images_make(ctx, a, s);
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->wake, NULL);
     s->on = pthread_create(&s->thread, NULL, loop, s) == 0;
@@ -109,9 +153,8 @@ void saver_save(Saver *s, int64_t step, const char *meta) {
     pthread_mutex_lock(&s->lock);
     while (s->state == SAVER_WRITES)
         pthread_cond_wait(&s->wake, &s->lock);
-    for (size_t i = 0; i < s->count && copy; i++) // the thread looks at it only when it is told to write
-        memcpy((void *)s->copy[i].data, s->live[i].data, s->live[i].bytes);
     if (copy) {
+        images_fill(s); // the thread looks at them only when it is told to write
         free(s->meta);
         s->meta = copy, s->step = step, s->state = SAVER_WRITES;
     }
@@ -144,7 +187,7 @@ bool saver_error(Saver *s, otrn_error *out) {
         return false;
     pthread_mutex_lock(&s->lock);
     bool is = s->untold;
-    *out = s->err;
+    *out = s->first;
     s->untold = false;
     pthread_mutex_unlock(&s->lock);
     return is;

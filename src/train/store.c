@@ -43,20 +43,17 @@ _Noreturn static void write_fail(Ctx *ctx, const char *path, int err) {
     ctx_fail(ctx, OTRN_IO, (Place){.file = path}, "cannot write the checkpoint: %s", strerror(err));
 }
 
-// Large files go past the system's cache (O_DIRECT), in whole blocks from a buffer of ours: its copy into the cache took half of a save's
-// processor time, which a training step next to it wants. File systems without get ordinary writes, as does a file's last part.
+// Large files go past the system's cache (O_DIRECT), from blocks that lie as the file has them: its copy into the cache took half of a
+// save's processor time, which a training step next to it wants. File systems without get ordinary writes, as does a file's last part.
 #ifndef O_DIRECT
 #define O_DIRECT 0
 #endif
-#define BLOCK ((size_t)4096)
-#define BUFFER_BYTES ((size_t)4 << 20)
+#define WRITE_BYTES ((size_t)8 << 20)   // of a call
 #define DIRECT_BYTES ((size_t)64 << 10) // smaller files need not
 
 typedef struct Sink {
     int fd;
     bool direct;
-    uint8_t *buffer;
-    size_t n; // bytes in it
 } Sink;
 
 static void direct_end(Sink *s) {
@@ -66,39 +63,20 @@ static void direct_end(Sink *s) {
 
 static int all_write(Sink *s, const uint8_t *p, size_t n) {
     while (n) {
-        ssize_t put = write(s->fd, p, n);
+        if (s->direct && n < STORE_BLOCK)
+            direct_end(s);
+        size_t most = n < WRITE_BYTES ? n : WRITE_BYTES;
+        ssize_t put = write(s->fd, p, s->direct ? most / STORE_BLOCK * STORE_BLOCK : most);
         if (put < 0 && errno == EINVAL && s->direct)
             direct_end(s);
         else if (put < 0 && errno != EINTR)
             return errno;
         if (put > 0)
             p += put, n -= (size_t)put;
-        if (put > 0 && s->direct && (size_t)put % BLOCK)
+        if (put > 0 && s->direct && (size_t)put % STORE_BLOCK)
             direct_end(s);
     }
     return 0;
-}
-
-static int sink_flush(Sink *s) { // the whole buffer; less than a buffer only at the end
-    size_t whole = s->direct ? s->n / BLOCK * BLOCK : s->n, rest = s->n - whole;
-    int err = all_write(s, s->buffer, whole);
-    if (!err && rest && s->direct)
-        direct_end(s);
-    err = err ? err : all_write(s, s->buffer + whole, rest);
-    s->n = 0;
-    return err;
-}
-
-static int sink_put(Sink *s, const Piece *piece) {
-    const uint8_t *p = piece->data;
-    int err = 0;
-    for (size_t left = piece->bytes, more; left && !err; left -= more, p += more) {
-        more = left < BUFFER_BYTES - s->n ? left : BUFFER_BYTES - s->n;
-        memcpy(s->buffer + s->n, p, more);
-        s->n += more;
-        err = s->n == BUFFER_BYTES ? sink_flush(s) : 0;
-    }
-    return err;
 }
 
 static int folder_flush(const char *path) {
@@ -118,27 +96,20 @@ static int sink_open(Sink *s, const char *path, bool direct) {
             unlink(path); // some systems make it before they refuse
         s->fd = open(path, flags, 0666), s->direct = false;
     }
-    if (s->fd < 0)
-        return errno;
-    s->buffer = aligned_alloc(BLOCK, BUFFER_BYTES);
-    return s->buffer ? 0 : ENOMEM;
+    return s->fd < 0 ? errno : 0;
 }
 
 // Written and flushed. 0 or an errno.
-static int file_put(const char *path, const Piece *pieces, size_t count) {
+static int file_put(const char *path, const Piece *all) {
     Sink s;
-    size_t bytes = 0;
-    for (size_t i = 0; i < count; i++)
-        bytes += pieces[i].bytes;
-    int err = sink_open(&s, path, O_DIRECT && bytes >= DIRECT_BYTES);
-    for (size_t i = 0; i < count && !err; i++)
-        err = sink_put(&s, &pieces[i]);
-    err = err ? err : sink_flush(&s);
+    int err = sink_open(&s, path, O_DIRECT && all->bytes >= DIRECT_BYTES && (uintptr_t)all->data % STORE_BLOCK == 0);
+    if (err)
+        return err;
+    err = all_write(&s, all->data, all->bytes);
     if (!err && fsync(s.fd))
         err = errno;
-    if (s.fd >= 0 && close(s.fd) && !err)
+    if (close(s.fd) && !err)
         err = errno;
-    free(s.buffer);
     return err;
 }
 
@@ -159,15 +130,15 @@ static void begin(Ctx *ctx, Arena *a, Store *s, int64_t step) {
         write_fail(ctx, path_of(a, s, "", step), errno);
 }
 
-static void put(Ctx *ctx, Arena *a, Store *s, int64_t step, const char *name, const Piece *pieces, size_t count) {
-    int err = file_put(arena_printf(a, "%s/%s", path_of(a, s, HIDDEN, step), name), pieces, count);
+static void put(Ctx *ctx, Arena *a, Store *s, int64_t step, const char *name, const Piece *all) {
+    int err = file_put(arena_printf(a, "%s/%s", path_of(a, s, HIDDEN, step), name), all);
     if (err)
         write_fail(ctx, path_of(a, s, "", step), err);
 }
 
 static void commit(Ctx *ctx, Arena *a, Store *s, int64_t step, const Piece *manifest) {
     const char *path = path_of(a, s, "", step), *part = path_of(a, s, HIDDEN, step), *old = path_of(a, s, HIDDEN "old-", step);
-    put(ctx, a, s, step, STORE_MANIFEST, manifest, 1);
+    put(ctx, a, s, step, STORE_MANIFEST, manifest);
     int err = folder_flush(part);
     if (!err && rename(path, old) && errno != ENOENT) // the same step again: one that was found damaged
         err = errno;

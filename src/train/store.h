@@ -11,6 +11,7 @@
 #include "train/s3.h"
 
 #define STORE_MANIFEST "manifest.json"
+#define STORE_BLOCK ((size_t)4096) // bytes that begin at a multiple of it are written to a folder without a copy
 
 typedef struct Store Store;
 
@@ -21,7 +22,7 @@ typedef struct StoreKind {
     int64_t *(*steps)(Ctx *ctx, Arena *a, Store *s, uint32_t *count);
     const void *(*read)(Ctx *ctx, Arena *a, Store *s, int64_t step, const char *name, size_t *bytes);
     void (*begin)(Ctx *ctx, Arena *a, Store *s, int64_t step);
-    void (*put)(Ctx *ctx, Arena *a, Store *s, int64_t step, const char *name, const Piece *pieces, size_t count);
+    void (*put)(Ctx *ctx, Arena *a, Store *s, int64_t step, const char *name, const Piece *all);
     void (*commit)(Ctx *ctx, Arena *a, Store *s, int64_t step, const Piece *manifest);
     void (*undo)(Arena *a, Store *s, int64_t step);
     void (*drop)(Ctx *ctx, Arena *a, Store *s, int64_t step);

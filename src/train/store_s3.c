@@ -71,8 +71,8 @@ static const void *read_object(Ctx *ctx, Arena *a, Store *s, int64_t step, const
 
 static void begin(Ctx *ctx, Arena *a, Store *s, int64_t step) { (void)ctx, (void)a, (void)s, (void)step; }
 
-static void put(Ctx *ctx, Arena *a, Store *s, int64_t step, const char *name, const Piece *pieces, size_t count) {
-    s3_put(ctx, a, &s->s3, object(a, step, name), pieces, count);
+static void put(Ctx *ctx, Arena *a, Store *s, int64_t step, const char *name, const Piece *all) {
+    s3_put(ctx, a, &s->s3, object(a, step, name), all, 1);
 }
 
 static void commit(Ctx *ctx, Arena *a, Store *s, int64_t step, const Piece *manifest) {

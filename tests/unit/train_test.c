@@ -47,6 +47,23 @@ static void slow_test(void) {
           "inputs that stall");
 }
 
+static void checksum_test(void) { // large pieces, which take lanes of their own, and small ones
+    static uint8_t bytes[100001];
+    bool good = crc32c(0, "123456789", 9) == 0xe3069283u;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(i * i >> 7 ^ i);
+    for (size_t from = 0; from < 9; from++)
+        for (size_t n = sizeof bytes - from; n > 20000; n -= 12345) {
+            uint32_t crc = 0;
+            for (size_t at = 0, more; at < n; at += more) {
+                more = n - at < 1000 ? n - at : 1000;
+                crc = crc32c(crc, bytes + from + at, more);
+            }
+            good &= crc == crc32c(0, bytes + from, n);
+        }
+    check(good, "checksums of large and small pieces");
+}
+
 static void schedule_test(void) {
     Recipe r = {.steps = 110, .warmup = 10, .rate = 1};
     check(train_rate(&r, 0) == 0.1 && train_rate(&r, 9) == 1 && train_rate(&r, 10) == 1, "warmup");
@@ -109,6 +126,7 @@ int main(void) {
         order_test();
         slow_test();
     schedule_test();
+    checksum_test();
         format_test(&ctx, &arena);
         check(otrn_open(&(otrn_option){"cache", "off"}, 1, &env, NULL) == OTRN_OK, "open");
         for (int k = 0; k < MODEL_STEP; k++)
