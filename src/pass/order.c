@@ -71,9 +71,22 @@ static void sink_movement(Order *o) {
     }
 }
 
+// The first place where somebody computes with the value; sums over devices stand right behind what they sum, whoever reads them.
+static uint32_t awaited(const Order *o, ValueId v) {
+    uint32_t n, first = UINT32_MAX;
+    const OpId *users = users_of(&o->u, v, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        const HloOp *op = hlo_at(o->h, users[i]);
+        bool sums = (op->code == HLO_ALL_REDUCE || op->code == HLO_REDUCE_SCATTER) && op->nresults == 1;
+        uint32_t at = sums ? awaited(o, op->results) : o->at[users[i]];
+        first = at < first ? at : first;
+    }
+    return first;
+}
+
 static bool is_urgent(const Order *o, const HloOp *op, uint32_t at) {
-    uint32_t use = first_use(o, op->results);
-    return use < at + URGENT;
+    uint32_t use = awaited(o, op->results);
+    return use < UINT32_MAX - URGENT && use < at + URGENT;
 }
 
 // The first product nobody waits for between the op's operands and the op; its own place when there is none.
