@@ -8,6 +8,7 @@
 const PassRow pass_rows[] = {
     {"inline", pass_inline, "put callees and composites into the entry, drop casts and tuples", true, NULL},
     {"formats", pass_formats, "decide in which order arguments and results lie that leave it open", true, NULL},
+    {"picks", pass_picks, "let losses pick and place one score a row without a tensor of scores", false, picks_rules},
     {"spmd", pass_spmd, "cut tensors into the parts devices have, let parts meet where needed", true, NULL},
     {"layouts", pass_layouts, "take arguments and give results in the order they lie in memory", true, NULL},
     {"shapes", pass_shapes, "give every dimension its size, now that the arguments' shapes are known", true, NULL},
@@ -34,6 +35,7 @@ const PassRow pass_rows[] = {
     {"convs", NULL, "bring convolutions into the form the tensor engine takes", false, convs_rules},
     {"windows", NULL, "bring pooling into the form the vector engine takes", false, windows_rules},
     {"dce", pass_dce, "drop what nothing uses", false, NULL},
+    {"sooner", pass_sooner, "let small sums over devices of what is known from the start meet before somebody waits for them", false, NULL},
     {"rows", pass_row_programs, "join elementwise work and reductions along rows into programs for the engines", false, NULL},
     {"early", pass_early, "let what products need beside rows be there when the rows are made", false, NULL},
     {"scores", pass_scores, "compute scores of attention again where its gradients need them, so that they stay on the chip", false, NULL},

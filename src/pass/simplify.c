@@ -381,6 +381,20 @@ static ValueId add_scatter(Walk *w, const HloOp *op) {
     return 0;
 }
 
+// scatter(0, u) - y is scatter(-y, u), and y - scatter(0, u) is scatter(y, -u).
+static ValueId subtract_scatter(Walk *w, const HloOp *op) {
+    Hlo *h = w->hlo;
+    for (uint32_t k = 0; k < 2; k++) {
+        const HloOp *scatter = adding_scatter(w, hlo_operand(h, op, k));
+        if (!scatter || !is_float_zero(h, hlo_operand(h, scatter, 0)))
+            continue;
+        HloOp from = *scatter;
+        ValueId y = hlo_operand(h, op, !k), u = hlo_operand(h, &from, 2);
+        return scatter_into(w, &from, k ? y : walk_unary(w, HLO_NEGATE, y), k ? walk_unary(w, HLO_NEGATE, u) : u);
+    }
+    return 0;
+}
+
 // No place is added to twice: indices are said to differ, or every batch has one.
 static bool hits_once(const Hlo *h, const HloOp *scatter) {
     const HloType *t = hlo_value_type(h, hlo_operand(h, scatter, 1));
@@ -514,6 +528,7 @@ const Rule simplify_rules[] = {
     {"x + 0.0: x", HLO_ADD, RULE_ZERO, add_zero},
     {"x + scatter(0, u): scatter(x, u)", HLO_ADD, RULE_ORDER, add_scatter},
     {"x - 0.0: x", HLO_SUBTRACT, RULE_EXACT, neutral},
+    {"scatter(0, u) - x, x - scatter(0, u): scatter(-x, u), scatter(x, -u)", HLO_SUBTRACT, RULE_ORDER, subtract_scatter},
     {"max(x, -inf): x", HLO_MAXIMUM, RULE_EXACT, neutral},
     {"min(x, inf): x", HLO_MINIMUM, RULE_EXACT, neutral},
     {"x & true: x", HLO_AND, RULE_EXACT, neutral},

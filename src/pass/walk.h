@@ -81,6 +81,7 @@ void value_map_set(Arena *a, ValueMap *m, ValueId from, ValueId to);
 
 void pass_inline(Compile *c);
 void pass_formats(Compile *c);
+void pass_picks(Compile *c);
 void pass_spmd(Compile *c); // spmd/spmd.c
 void pass_layouts(Compile *c);
 void pass_shapes(Compile *c);
@@ -100,6 +101,7 @@ void pass_sums(Compile *c);
 void pass_dce(Compile *c);
 void pass_row_programs(Compile *c);
 void pass_row_integers(Compile *c);
+void pass_sooner(Compile *c);
 void pass_early(Compile *c);
 void early_views(Compile *c); // the same of reshapes alone
 void pass_scores(Compile *c);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// simplify_test.c — each rule of pass/simplify.c on a program of its own: the evaluator's results before and after the pass differ by no more
+// simplify_test.c — each rule of pass/simplify.c and pass/picks.c on a program of its own: the evaluator's results before and after the pass differ by no more
 // than the rule's row allows. Arguments hold zeros of both signs, infinities, NaN, subnormal and extreme numbers, unless the row asks for less.
 //   simplify_test [ROUNDS [SEED]]
 #include <math.h>
@@ -24,6 +24,11 @@ typedef struct Case {
 #define SCATTER(x, i, u, t, tu, dims)                                                                                                         \
     "%s = \"stablehlo.scatter\"(" x ", " i ", " u ") <{" dims "}> ({ ^bb0(%a: tensor<f32>, %b: tensor<f32>): %t = stablehlo.add %a, %b : "      \
     "tensor<f32> \n stablehlo.return %t : tensor<f32> }) : (" t ", tensor<4x1xi32>, " tu ") -> " t "\n"
+#define A_ROW "inserted_window_dims = [1], input_batching_dims = [0], scatter_indices_batching_dims = [0], scatter_dims_to_operand_dims = [1], index_vector_dim = 1"
+#define ZEROS "%z = stablehlo.constant dense<0.0> : tensor<f32>\n%zs = stablehlo.broadcast_in_dim %z, dims = [] : (tensor<f32>) -> " F "\n"
+#define PUT /* one number a row, written over */                                                                                              \
+    ZEROS "%s = \"stablehlo.scatter\"(%zs, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<" A_ROW ">}> ({ ^bb0(%a: tensor<f32>, %b: "  \
+          "tensor<f32>): stablehlo.return %b : tensor<f32> }) : (" F ", tensor<4x1xi32>, tensor<4xf32>) -> " F "\n"
 #define PLACES "scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>"
 
 static const Case cases[] = {
@@ -70,6 +75,22 @@ static const Case cases[] = {
      "%z = stablehlo.constant dense<0.0> : tensor<5xf32>\n" SCATTER("%z", "%i", "%u", "tensor<5xf32>", "tensor<4xf32>", PLACES)
      "%r = stablehlo.add %x, %s : tensor<5xf32>"},
     {"x - 0.0", "%x: " F, F, SPLAT("c", "0.0") "%r = stablehlo.subtract %x, %c : " F},
+    {"scatter(0, u) - x", "%x: tensor<5xf32>, %i: tensor<4x1xi32>, %u: tensor<4xf32>", "tensor<5xf32>",
+     "%z = stablehlo.constant dense<0.0> : tensor<5xf32>\n" SCATTER("%z", "%i", "%u", "tensor<5xf32>", "tensor<4xf32>", PLACES)
+     "%r = stablehlo.subtract %s, %x : tensor<5xf32>"},
+    {"scatter(0, u) - x", "%x: tensor<5xf32>, %i: tensor<4x1xi32>, %u: tensor<4xf32>", "tensor<5xf32>",
+     "%z = stablehlo.constant dense<0.0> : tensor<5xf32>\n" SCATTER("%z", "%i", "%u", "tensor<5xf32>", "tensor<4xf32>", PLACES)
+     "%r = stablehlo.subtract %x, %s : tensor<5xf32>"},
+    {"gather of one a row", "%x: " F ", %v: tensor<4x1xf32>, %s: tensor<f32>, %i: tensor<4x1xi32>", "tensor<4xf32>",
+     "%vs = stablehlo.broadcast_in_dim %v, dims = [0, 1] : (tensor<4x1xf32>) -> " F "\n%ss = stablehlo.broadcast_in_dim %s, dims = [] : (tensor<f32>) -> " F "\n"
+     "%d = stablehlo.subtract %x, %vs : " F "\n%e = stablehlo.divide %ss, %d : " F "\n"
+     "%r = \"stablehlo.gather\"(%e, %i) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [1], operand_batching_dims = [0], "
+     "start_indices_batching_dims = [0], start_index_map = [1], index_vector_dim = 1>, slice_sizes = array<i64: 1, 1>}> : (" F ", tensor<4x1xi32>) -> "
+     "tensor<4xf32>"},
+    {"scatter(0, one a row) *", "%v: tensor<4x1xf32>, %i: tensor<4x1xi32>, %u: tensor<4xf32>", F,
+     PUT "%vs = stablehlo.broadcast_in_dim %v, dims = [0, 1] : (tensor<4x1xf32>) -> " F "\n%r = stablehlo.multiply %s, %vs : " F},
+    {"sum of rows of scatter", "%i: tensor<4x1xi32>, %u: tensor<4xf32>", "tensor<4xf32>",
+     PUT "%r = stablehlo.reduce(%s init: %z) applies stablehlo.add across dimensions = [1] : (" F ", tensor<f32>) -> tensor<4xf32>"},
     {"max(x", "%x: " F, F, SPLAT("c", "0xFF800000") "%r = stablehlo.maximum %c, %x : " F},
     {"min(x", "%x: " F, F, SPLAT("c", "0x7F800000") "%r = stablehlo.minimum %x, %c : " F},
     {"x & true", "%p: tensor<4x6xi1>", "tensor<4x6xi1>",
@@ -95,10 +116,16 @@ static const Case cases[] = {
 static const Case kept = {"", "%x: tensor<5xf32>, %i: tensor<4x1xi32>, %u: tensor<4xf32>", "tensor<5xbf16>",
                           SCATTER("%x", "%i", "%u", "tensor<5xf32>", "tensor<4xf32>", PLACES) "%r = stablehlo.convert %s : (tensor<5xf32>) -> tensor<5xbf16>"};
 
-static const Rule *rule_of(const char *begin) {
-    for (int i = 0; simplify_rules[i].to; i++)
-        if (!strncmp(simplify_rules[i].name, begin, strlen(begin)))
-            return &simplify_rules[i];
+static const struct { const char *pass; const Rule *rules; } tables[] = {{"simplify", simplify_rules}, {"picks", picks_rules}};
+enum { NTABLES = sizeof tables / sizeof *tables };
+
+static const Rule *rule_of(const char *begin, const char **pass) {
+    for (int t = 0; t < NTABLES; t++)
+        for (const Rule *r = tables[t].rules; r->to; r++)
+            if (!strncmp(r->name, begin, strlen(begin))) {
+                *pass = tables[t].pass;
+                return r;
+            }
     return NULL;
 }
 
@@ -149,6 +176,7 @@ typedef struct Run {
     Arena arena, scratch;
     const Case *c;
     const Rule *rule;
+    const char *pass;
     uint64_t *seed;
     bool changed, agrees;
 } Run;
@@ -173,7 +201,7 @@ static void run_case(Run *r, int rounds) {
     Hlo *h[2] = {read_case(r), read_case(r)};
     const char *before = printed(r, h[1]);
     for (int i = 0; i < pass_count; i++)
-        if (!strcmp(pass_rows[i].name, "simplify"))
+        if (!strcmp(pass_rows[i].name, r->pass))
             pass_rows[i].fn(&(Compile){.ctx = &r->ctx, .arena = &r->arena, .scratch = &r->scratch, .hlo = h[1]});
     hlo_verify(h[1]);
     r->changed = strcmp(before, printed(r, h[1]));
@@ -199,8 +227,8 @@ static void run_case(Run *r, int rounds) {
     }
 }
 
-static void try_case(const Case *c, const Rule *rule, int rounds, uint64_t *seed) {
-    Run run = {.c = c, .rule = rule, .seed = seed};
+static void try_case(const Case *c, const Rule *rule, const char *pass, int rounds, uint64_t *seed) {
+    Run run = {.c = c, .rule = rule, .pass = pass, .seed = seed};
     Run *volatile r = &run;
     arena_init(&r->arena, &r->ctx);
     arena_init(&r->scratch, &r->ctx);
@@ -221,18 +249,20 @@ int main(int argc, char **argv) {
     int rounds = argc > 1 ? atoi(argv[1]) : 200;
     uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 17;
     size_t ncases = sizeof cases / sizeof *cases;
-    for (int i = 0; simplify_rules[i].to; i++) {
-        bool tried = false;
-        for (size_t k = 0; k < ncases; k++)
-            tried = tried || rule_of(cases[k].rule) == &simplify_rules[i];
-        expect(tried, simplify_rules[i].name, "no program tries it");
-    }
+    const char *pass = tables[0].pass;
+    for (int t = 0; t < NTABLES; t++)
+        for (const Rule *r = tables[t].rules; r->to; r++) {
+            bool tried = false;
+            for (size_t k = 0; k < ncases; k++)
+                tried = tried || rule_of(cases[k].rule, &pass) == r;
+            expect(tried, r->name, "no program tries it");
+        }
     for (size_t k = 0; k < ncases; k++) {
-        const Rule *rule = rule_of(cases[k].rule);
+        const Rule *rule = rule_of(cases[k].rule, &pass);
         bool large = rule && rule->keeps == RULE_CLOSE;
         expect(rule, cases[k].rule, "there is no such rule");
-        try_case(&cases[k], rule, large ? 2 : rounds, &seed);
+        try_case(&cases[k], rule, pass, large ? 2 : rounds, &seed);
     }
-    try_case(&kept, NULL, rounds, &seed);
+    try_case(&kept, NULL, tables[0].pass, rounds, &seed);
     return failures != 0;
 }
