@@ -83,7 +83,7 @@ def test_calls_return_before_the_run_is_done(python):
         import jax, threading, numpy as np
         gate = threading.Event()
         def wait(v):
-            gate.wait(60)
+            gate.wait(600)
             return v
         f = jax.jit(lambda v: jax.pure_callback(wait, jax.ShapeDtypeStruct((), np.float32), v) + 1)
         y = f(np.float32(1))
