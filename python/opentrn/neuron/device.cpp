@@ -310,6 +310,8 @@ std::shared_mutex lock;
 std::unordered_map<std::string, std::unique_ptr<Entry>> table;
 std::unordered_map<const c10::FunctionSchema *, int> lifting; // operators whose numbers are arguments of the program
 thread_local Entry *made;                                      // by Python, for the key it was asked about
+bool look_first = false;                                       // Python sees each operator before it runs
+thread_local bool looking = false;
 
 struct Call { // what an operator was called with
     std::string key;
@@ -378,11 +380,27 @@ Entry *find(const std::string &key) {
     return at == table.end() ? nullptr : at->second.get();
 }
 
-// Python looks at the arguments, fills `made`, and returns values that only have the right types.
-Entry *ask(const c10::OperatorHandle &op, const Stack &stack, const Call &call) {
-    Entry *outer = std::exchange(made, nullptr);
+// Python is called with the arguments, and returns values that only have the right types.
+void show(const c10::OperatorHandle &op, const Stack &stack) {
     Stack copy(stack.end() - static_cast<int64_t>(op.schema().arguments().size()), stack.end());
     op.callBoxedForDispatchKey(at::DispatchKey::PrivateUse2, copy);
+}
+
+// Python may raise: an index is out of range.
+void look(const c10::OperatorHandle &op, const Stack &stack) {
+    struct Looking {
+        bool outer = std::exchange(looking, true);
+        ~Looking() { looking = outer; }
+    } now;
+    show(op, stack);
+}
+
+// Python fills `made`.
+Entry *ask(const c10::OperatorHandle &op, const Stack &stack, const Call &call) {
+    Entry *outer = std::exchange(made, nullptr);
+    bool was = std::exchange(looking, false);
+    show(op, stack);
+    looking = was;
     std::unique_ptr<Entry> fresh(std::exchange(made, outer));
     TORCH_CHECK(fresh, "opentrn: nothing was prepared for ", op.schema().name());
     std::unique_lock<std::shared_mutex> held(lock);
@@ -490,6 +508,7 @@ template <class Host> void run_or(const c10::OperatorHandle &op, Stack *stack, H
 
 void run(const c10::OperatorHandle &op, Stack *stack) {
     if (gives_view(op.schema())) return HostCall()(op, stack); // moves nothing
+    if (look_first && !looking) look(op, *stack);
     run_or(op, stack, HostCall());
 }
 
@@ -700,7 +719,8 @@ TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {
 
 extern "C" {
 
-void neuron_begin(void *execute, void *print, int devices) {
+void neuron_begin(void *execute, void *print, int devices, int look) {
+    look_first = look != 0;
     library.execute = reinterpret_cast<decltype(library.execute)>(execute);
     library.print = reinterpret_cast<decltype(library.print)>(print);
     device_count = devices;
@@ -712,6 +732,8 @@ void neuron_lift(const char *name, const char *overload) {
     auto op = c10::Dispatcher::singleton().findSchema({name, overload});
     if (op) lifting.emplace(&op->schema(), 1);
 }
+
+int neuron_looking() { return looking; }
 
 void *neuron_host() { return made = new Entry; }
 

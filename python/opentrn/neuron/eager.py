@@ -21,7 +21,7 @@ import opentrn.torch  # noqa: F401 (registers what the lowerings need)
 from opentrn.neuron import native
 from opentrn.neuron.forms import form_of
 from opentrn.neuron.lifted import LIFTED
-from opentrn.torch import decompositions, outside
+from opentrn.torch import decompositions, indices, outside
 from opentrn.torch.backend import plain_attention
 from opentrn.torch.lower import NotLowered
 from opentrn.torch.plan import Plan
@@ -304,8 +304,12 @@ def _outermost():
 @torch._disable_dynamo
 @outside.hidden()
 def prepare(op, *args, **kwargs):
-    """Called by device.cpp through the dispatcher; tells it what the call means."""
+    """Called by device.cpp through the dispatcher; tells it what the call means. With OTRN_TORCH_INDEX also before each run, to look at
+    its indices."""
     library = native.load()
+    if library.neuron_looking():
+        indices.check_call(op, args, kwargs)
+        return _nothing(op)
     rows = _values(op, args, kwargs)
     try:
         with _outermost():

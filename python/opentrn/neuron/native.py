@@ -93,7 +93,8 @@ def _own(what):
 
 _P = ctypes.c_void_p
 _PROTOTYPES = {  # name: (result, arguments)
-    "neuron_begin": (None, [_P, _P, ctypes.c_int]),
+    "neuron_begin": (None, [_P, _P, ctypes.c_int, ctypes.c_int]),
+    "neuron_looking": (ctypes.c_int, []),
     "neuron_lift": (None, [ctypes.c_char_p, ctypes.c_char_p]),
     "neuron_host": (_P, []),
     "neuron_program": (_P, [_P, ctypes.POINTER(ctypes.c_int64)]),
@@ -119,5 +120,6 @@ def load():
         function.restype, function.argtypes = result, arguments
     runtime = _library.load()
     address = lambda name: ctypes.cast(getattr(runtime, name), _P)
-    library.neuron_begin(address("otrn_execute"), address("otrn_error_print"), devices())
+    look = os.environ.get("OTRN_TORCH_INDEX", "") not in ("", "0", "off")
+    library.neuron_begin(address("otrn_execute"), address("otrn_error_print"), devices(), look)
     return library

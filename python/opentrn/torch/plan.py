@@ -15,7 +15,7 @@ from torch.fx import Node
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from opentrn import _runtime
-from opentrn.torch import idle, outside, places, settings, titles
+from opentrn.torch import idle, indices, outside, places, settings, titles
 from opentrn.torch.lower import NotLowered
 from opentrn.torch.places import place_of
 from opentrn.torch.program import (
@@ -309,6 +309,7 @@ class Plan:
         if self.in_place and cut.mutations and not steps:
             steps = [(0, [])]
         self._plan_outputs(cut)
+        self._plan_checks(cut, settings.check_indices and not whole and not only_text and name != "torch.backward")
         self.steps = self._make_steps(cut, steps)
         if not whole and any(isinstance(part, DeviceStep) for step in self.steps for part in step):
             idle.note()  # an eager operator's program is not its module's
@@ -347,6 +348,11 @@ class Plan:
                 self.outputs.append(("node", node))
                 if node not in self.from_device:
                     self.from_device.append(node)
+
+    def _plan_checks(self, cut, wanted):
+        self.checks = indices.Checks(cut.body) if wanted else None
+        if self.checks:
+            self.from_device += [n for n in self.checks.computed if n not in self.from_device]
 
     def _make_steps(self, cut, steps):
         made: list[tuple[Any, ...]] = []
@@ -403,7 +409,7 @@ class Plan:
         cut = self.cut
         number = {n: i for i, n in enumerate(cut.placeholders)}
         self.fast = None
-        if self.in_place and len(self.steps) == 1 and not cut.seeds:
+        if self.in_place and len(self.steps) == 1 and not cut.seeds and not self.checks:
             step, inputs, wanted = self.steps[0]
             at = {n: i for i, n in enumerate(wanted)}
             picks = [("node", at[o[1]]) if o[0] == "node" else o for o in self.outputs]
@@ -442,12 +448,16 @@ class Plan:
         values.update(cut.constants)
         for node in cut.seeds:
             values[node] = DRAW_SEED()
+        if self.checks:
+            self.checks(values, computed=False)
         for step, inputs, wanted in self.steps:
             if inputs is None:
                 step.run(values)
             else:
                 results = step([values[n] for n in inputs])
                 values.update(zip(wanted, results, strict=False))
+        if self.checks:
+            self.checks(values, computed=True)
         if not self.in_place:
             for target, value in cut.mutations.items():
                 values[target].copy_(values[value])

@@ -13,6 +13,10 @@ dump_dir = os.environ.get("OTRN_TORCH_DUMP", "")
 report_file = os.environ.get("OTRN_TORCH_REPORT", "")
 """A file that gets what opentrn.torch.explain() says when the process ends."""
 
+check_indices = os.environ.get("OTRN_TORCH_INDEX", "") not in ("", "0", "off")
+"""An index or a label out of range is an error that names its operator and line; slow. Of graphs compiled while it is set; of eager
+operators on the device `neuron` when the variable is set."""
+
 _written: dict[str, int] = {}
 
 
