@@ -220,6 +220,7 @@ $(BUILD)/power_record.so: scripts/power_record.c
 	$(CC) -O1 -fPIC -shared -Wall -Wextra $(WERROR) $< -o $@ -ldl -pthread
 power-cut: all $(BUILD)/power_record.so
 	python3 scripts/power_cut.py $(BUILD)/otrn $(BUILD)/power_record.so $(or $(RUNS),200) $(or $(SEED),1)
+	python3 scripts/power_cut.py $(BUILD)/otrn $(BUILD)/power_record.so $(or $(RUNS),200) $(or $(SEED),1) 4
 
 # SERVER= runs the checks against the server that AWS_ENDPOINT_URL names.
 SERVER  ?= sh scripts/s3_server.sh

@@ -3,7 +3,9 @@
 flushed by then a random part is lost. Each folder that is left is resumed: from no older step than the last whose save was done, to the
 weights of a run that nobody touched.
 
-    power_cut.py OTRN RECORDER.so CUTS [SEED]
+    power_cut.py OTRN RECORDER.so CUTS [SEED [RANKS]]
+
+With RANKS above 1 as many processes make the run and write its checkpoints together; what is left is resumed by one.
 
 The model is harsher than file systems are: entries of a folder are lost one by one, in any order, until the folder itself is flushed;
 pieces of a file are lost one by one, or torn, until the file is.
@@ -18,6 +20,7 @@ import tempfile
 from pathlib import Path
 
 OTRN, RECORDER, CUTS, SEED = sys.argv[1], os.path.abspath(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]) if len(sys.argv) > 4 else 1
+RANKS = int(sys.argv[5]) if len(sys.argv) > 5 else 1
 STEPS = 12
 WORDS = ["--data=LICENSE", "--layers=1", "--dim=64", "--heads=2", "--seq=16", "--batch=4", "--checkpoint-every=1", "--keep=2", "--sample=0"]
 
@@ -83,7 +86,7 @@ def replay(lines, data, top):
         elif what == "folder":
             where.change(**{name: Folder()})
         elif what == "write":
-            node.pending.append(data[int(more[0]) : int(more[0]) + int(more[1])])
+            node.pending.append(data[more[0]][int(more[1]) : int(more[1]) + int(more[2])])
         elif what == "sync":
             node.flush()
             surely = renamed if node is root else surely
@@ -107,9 +110,10 @@ def leave(node, at, chance):
             (at / name).write_bytes(inner.after(chance))
 
 
-def train(folder, **more):
-    done = subprocess.run([OTRN, "train", *WORDS, f"--steps={STEPS}", f"--checkpoint={folder}", "--resume"], capture_output=True, text=True, timeout=600,
-                          env={**os.environ, **more})
+def train(folder, ranks=1, **more):
+    launch = [OTRN, "launch", "-n", str(ranks)] if ranks > 1 else []
+    words = [*WORDS, f"--devices={RANKS // ranks}", f"--steps={STEPS}", f"--checkpoint={folder}", "--resume"]
+    done = subprocess.run([*launch, OTRN, "train", *words], capture_output=True, text=True, timeout=600, env={**os.environ, **more})
     if done.returncode:
         sys.exit(f"FAIL: {done.stderr}")
     return done.stderr, [file.read_bytes() for file in sorted((folder / f"step-{STEPS:08}").iterdir())]
@@ -117,8 +121,10 @@ def train(folder, **more):
 
 def main(home):
     folder, log = home / "whole", home / "log"
-    _, weights = train(folder, LD_PRELOAD=RECORDER, POWER_FOLDER=str(folder), POWER_LOG=str(log))
-    lines, data = log.read_text().splitlines(), (home / "log.data").read_bytes()
+    _, weights = train(folder, RANKS, LD_PRELOAD=RECORDER, POWER_FOLDER=str(folder), POWER_LOG=str(log))
+    lines, data = log.read_text().splitlines(), {path.suffix[1:]: path.read_bytes() for path in home.glob("log.*")}
+    if len(data) != RANKS:
+        sys.exit(f"FAIL: {len(data)} processes wrote")
     if len(lines) < 10 * STEPS:
         sys.exit("FAIL: the recorder saw too little")
     chance, told = random.Random(SEED), 0
@@ -135,7 +141,7 @@ def main(home):
             sys.exit(f"FAIL: cut {cut} of seed {SEED}, behind call {at}: other weights")
         told += "damaged" in said
         subprocess.run(["rm", "-rf", after], check=True)
-    print(f"{CUTS} cuts among {len(lines)} calls: all resumed from what was saved, to the same weights; {told} found something damaged")
+    print(f"{CUTS} cuts among {len(lines)} calls of {RANKS} process(es): all resumed from what was saved, to the same weights; {told} found something damaged")
 
 
 with tempfile.TemporaryDirectory() as there:

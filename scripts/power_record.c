@@ -2,7 +2,7 @@
 // power_record.c — a library to preload that writes down what a process does to files of one folder, for scripts/power_cut.py.
 //
 // POWER_FOLDER is that folder, POWER_LOG gets a line for each call that succeeded: make, write, sync, folder, rename, remove. What
-// is written goes to POWER_LOG.data, one piece behind the other.
+// is written goes to POWER_LOG.PID, one piece behind the other: several processes may write.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -68,7 +68,7 @@ ssize_t write(int fd, const void *from, size_t n) {
     pthread_mutex_lock(&lock);
     if (data < 0) {
         char name[PATH_MAX];
-        snprintf(name, sizeof name, "%s.data", getenv("POWER_LOG"));
+        snprintf(name, sizeof name, "%s.%d", getenv("POWER_LOG"), (int)getpid());
         data = REAL(int, open, const char *, int, ...)(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     }
     size_t at = data_bytes;
@@ -77,7 +77,7 @@ ssize_t write(int fd, const void *from, size_t n) {
             abort();
     data_bytes += (size_t)put;
     pthread_mutex_unlock(&lock);
-    tell("write\t%s\t%zu\t%zd\n", path, at, put);
+    tell("write\t%s\t%d\t%zu\t%zd\n", path, (int)getpid(), at, put);
     return put;
 }
 
@@ -109,6 +109,13 @@ int unlinkat(int folder, const char *name, int flags) {
     int status = REAL(int, unlinkat, int, const char *, int)(folder, name, flags);
     if (!status && known && watched(path))
         tell("remove\t%s/%s\n", path, name);
+    return status;
+}
+
+int unlink(const char *path) {
+    int status = REAL(int, unlink, const char *)(path);
+    if (!status && watched(path))
+        tell("remove\t%s\n", path);
     return status;
 }
 

@@ -128,6 +128,19 @@ static const Checkpoint *checkpoint_before(Tool *t, Store **store) {
     return c;
 }
 
+// Of another process than 0: it may write there too; where it cannot, others do.
+static void store_look(Tool *t, Store **store) {
+    jmp_buf jb, *outer = t->ctx->on_fail;
+    if (!*t->opt.val[OPT_CHECKPOINT])
+        return;
+    Store *s = ARENA_NEW(t->arena, Store);
+    if (CTX_TRY(t->ctx, jb)) {
+        store_open(t->ctx, t->arena, &t->opt, t->opt.val[OPT_CHECKPOINT], s);
+        *store = s;
+    }
+    t->ctx->on_fail = outer;
+}
+
 // --- commands --------------------------------------------------------------------------------------
 
 static void sample(Tool *t, const Train *run) {
@@ -171,6 +184,8 @@ static int train(Tool *t, Train *run) {
     *run = (Train){.ctx = t->ctx, .arena = t->arena, .recipe = recipe_usual(t), .env = env};
     ranks_join(t->ctx, t->arena, &t->opt, arena_printf(t->arena, "%s/%u", otrn_target(env), otrn_device_cores(env)), &run->ranks);
     const Checkpoint *from = run->ranks.rank ? NULL : checkpoint_before(t, &run->store);
+    if (run->ranks.rank)
+        store_look(t, &run->store);
     from = run->from = checkpoint_share(t, &run->ranks, from);
     if (from)
         recipe_parse(t->ctx, t->arena, from, &run->recipe);

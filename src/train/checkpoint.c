@@ -2,6 +2,7 @@
 // checkpoint.c — checkpoints written and read.
 #include "train/checkpoint.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -39,6 +40,18 @@ void shards_cut(Arena *a, const Tensor *t, size_t count, Shards *out) {
     }
     for (size_t k = 0; k < out->n; k++)
         out->at[k].name = arena_printf(a, "shard-%05zu-of-%05zu.safetensors", k, out->n);
+}
+
+void shards_deal(Arena *a, const Shards *shards, const uint8_t *writes, uint32_t world) {
+    size_t *has = ARENA_NEWN(a, size_t, world);
+    for (size_t k = 0; k < shards->n; k++) {
+        uint32_t least = UINT32_MAX;
+        for (uint32_t i = 0; i < world; i++)
+            if (writes[i] && (least == UINT32_MAX || has[i] < has[least]))
+                least = i;
+        assert(least < world);
+        shards->at[k].owner = least, has[least] += shards->at[k].bytes;
+    }
 }
 
 void shard_put(Ctx *ctx, Arena *a, Store *s, int64_t step, Shard *shard, const uint8_t *bytes) {

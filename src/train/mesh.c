@@ -62,22 +62,25 @@ size_t mesh_pack_bytes(const Train *t) {
     for (size_t i = 0; i < t->step.nargs && t->ranks.net; i++)
         if (is_cut(t, i) && otrn_type_bytes(&t->lies[i].part) > most)
             most = otrn_type_bytes(&t->lies[i].part);
-    return most * (size_t)(t->ranks.rank ? t->ranks.here : t->ranks.devices);
+    return most * (size_t)t->ranks.devices;
 }
 
 void mesh_collect(Train *t) {
-    for (size_t i = 0; i < t->step.nargs; i++) {
+    int64_t first = t->ranks.first, end = first + t->opt.devices;
+    for (size_t i = 0, state = 0; i < t->step.nargs; state += port_lasts(&t->step.args[i]), i++) {
         if (!is_cut(t, i))
             continue;
         size_t bytes = t->args[i].bytes;
+        uint32_t to = save_owner(t, state);
         for (int64_t d = 0; d < t->opt.devices; d++) {
             const void *part = t->args[(size_t)d * t->step.nargs + i].data;
-            lie_put(&t->lies[i], (uint32_t)(t->ranks.first + d), part, t->whole[i].data);
-            if (t->ranks.rank)
+            lie_put(&t->lies[i], (uint32_t)(first + d), part, t->whole[i].data);
+            if (t->ranks.rank != to)
                 memcpy(t->pack + (size_t)d * bytes, part, bytes);
         }
-        ranks_gather(t->ctx, &t->ranks, t->pack, bytes);
-        for (int64_t d = t->opt.devices; d < t->ranks.devices && !t->ranks.rank; d++)
-            lie_put(&t->lies[i], (uint32_t)d, t->pack + (size_t)d * bytes, t->whole[i].data);
+        ranks_gather(t->ctx, &t->ranks, to, t->pack, bytes);
+        for (int64_t d = 0; d < t->ranks.devices && t->ranks.rank == to; d++)
+            if (d < first || d >= end)
+                lie_put(&t->lies[i], (uint32_t)d, t->pack + (size_t)d * bytes, t->whole[i].data);
     }
 }

@@ -123,15 +123,27 @@ const char *ranks_share_text(Ctx *ctx, Arena *a, Ranks *r, const char *text) {
     return n ? to : NULL;
 }
 
-void ranks_gather(Ctx *ctx, Ranks *r, uint8_t *pack, size_t bytes) {
+void ranks_gather(Ctx *ctx, Ranks *r, uint32_t to, uint8_t *pack, size_t bytes) {
     if (!r->net || !bytes)
         return;
     Talk t;
-    bool begun = talk_begin(&t, r), ok = begun && (!r->rank || send(&t, 0, pack, (size_t)r->here * bytes));
-    for (uint32_t i = 1; i < r->world && !r->rank && ok; i++) {
+    bool begun = talk_begin(&t, r), ok = begun && (r->rank == to || send(&t, to, pack, (size_t)r->here * bytes));
+    for (uint32_t i = 0; i < r->world && r->rank == to && ok; i++) {
         const NetProcess *p = net_process(r->net, i);
-        ok = receive(&t, i, pack + p->first * bytes, p->devices * bytes);
+        ok = i == to || receive(&t, i, pack + p->first * bytes, p->devices * bytes);
     }
+    talk_end(ctx, &t, begun, ok);
+}
+
+void ranks_bring(Ctx *ctx, Ranks *r, const void *mine, size_t bytes, void *all) {
+    if (!r->rank)
+        memcpy(all, mine, bytes);
+    if (!r->net || !bytes)
+        return;
+    Talk t;
+    bool begun = talk_begin(&t, r), ok = begun && (!r->rank || send(&t, 0, mine, bytes));
+    for (uint32_t i = 1; i < r->world && !r->rank && ok; i++)
+        ok = receive(&t, i, (uint8_t *)all + i * bytes, bytes);
     talk_end(ctx, &t, begun, ok);
 }
 
@@ -151,19 +163,25 @@ bool ranks_slow(const StepWord *words, uint32_t n, uint32_t *who, double *others
 
 bool ranks_stalled(const StepWord *w) { return w->fed > SLOW_SECONDS && w->fed > 0.5 * w->own; }
 
-bool ranks_agree(Ctx *ctx, Ranks *r, StepWord *mine, StepWord *words) {
-    uint32_t back[2] = {mine->stop, mine->save};
+bool ranks_agree(Ctx *ctx, Ranks *r, StepWord *mine, StepWord *words, RanksDecide *decide, void *arg) {
     words[0] = *mine;
-    if (!r->net)
+    if (!r->net) {
+        if (decide)
+            decide(arg, mine, words);
         return mine->stop;
+    }
+    uint32_t back[3] = {mine->stop};
     Talk t;
     bool begun = talk_begin(&t, r), ok = begun && (!r->rank || send(&t, 0, mine, sizeof *mine));
     for (uint32_t i = 1; i < r->world && !r->rank && ok; i++) {
         ok = receive(&t, i, &words[i], sizeof words[i]);
         back[0] |= ok ? words[i].stop : 0;
     }
+    if (ok && !r->rank && decide)
+        decide(arg, mine, words);
+    back[1] = mine->save, back[2] = mine->commit;
     ok = ok && spread_out(&t, back, sizeof back);
     talk_end(ctx, &t, begun, ok);
-    mine->save = back[1];
+    mine->save = back[1], mine->commit = back[2];
     return back[0];
 }

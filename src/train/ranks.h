@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ranks.h — a run over several processes: each has some of its devices, and they agree before every step.
 //
-// What started them (otrn launch, torchrun, srun, mpirun) says who they are and where they meet (rt/job.h). Process 0 reads and
-// writes checkpoints and tells how it goes; the others get its manifest and its state, so folders need not be shared. Device d of all
-// has rows d of the batch, wherever it is: the same bits for every layout.
+// What started them (otrn launch, torchrun, srun, mpirun) says who they are and where they meet (rt/job.h). Process 0 reads
+// checkpoints and tells how it goes; the others get its manifest and its state, and those that see its folder write checkpoints with it
+// (save.c). Device d of all has rows d of the batch, wherever it is: the same bits for every layout.
 #ifndef OTRN_TRAIN_RANKS_H
 #define OTRN_TRAIN_RANKS_H
 
@@ -25,7 +25,9 @@ typedef struct Ranks {
 
 typedef struct StepWord { // what a process says behind each step
     uint32_t stop;        // it was asked to
+    uint32_t saver;       // a SaverState
     uint32_t save;        // of process 0: a checkpoint is made of this step
+    uint32_t commit;      // likewise: the one before is there but for its manifest
     float fed, own;       // seconds: until its inputs were there; of its own work, without waiting for others
     float waited;         // for others, the longest wait
     char at[96];          // where that was
@@ -42,9 +44,12 @@ bool ranks_lost(const Ranks *r);       // behind a failure: another process is g
 // Process 0's bytes are everybody's.
 void ranks_share(Ctx *ctx, Ranks *r, void *data, size_t bytes);
 const char *ranks_share_text(Ctx *ctx, Arena *a, Ranks *r, const char *text); // NULL goes too
-// `bytes` of each device's to process 0: `pack` has those of the devices here, in process 0 room for all and not its own.
-void ranks_gather(Ctx *ctx, Ranks *r, uint8_t *pack, size_t bytes);
-// Everybody's word to process 0, and back whether one of them was asked to stop, and process 0's `save`; `words`: of all, in process 0.
-bool ranks_agree(Ctx *ctx, Ranks *r, StepWord *mine, StepWord *words);
+// `bytes` of each device's to process `to`: `pack` has those of the devices here, there it has room for all and not its own.
+void ranks_gather(Ctx *ctx, Ranks *r, uint32_t to, uint8_t *pack, size_t bytes);
+void ranks_bring(Ctx *ctx, Ranks *r, const void *mine, size_t bytes, void *all); // of each process, to process 0
+// Everybody's word to process 0, and back whether one of them was asked to stop, and what process 0 decides then, `save` and `commit`;
+// `words`: of all, in process 0.
+typedef void RanksDecide(void *arg, StepWord *mine, const StepWord *words);
+bool ranks_agree(Ctx *ctx, Ranks *r, StepWord *mine, StepWord *words, RanksDecide *decide, void *arg);
 
 #endif

@@ -32,7 +32,7 @@ static Handler *catch(int sig) { // what was there; a signal that the starter ha
 
 // --- preparing -------------------------------------------------------------------------------------
 
-static void check(Train *t, otrn_status s, const otrn_error *err) {
+void train_check(Train *t, otrn_status s, const otrn_error *err) {
     if (s == OTRN_OK)
         return;
     char file[sizeof err->file];
@@ -48,7 +48,7 @@ static void compile(Train *t) {
     else
         model_step(t->ctx, t->arena, &t->recipe.model, &t->recipe.adam, t->ranks.devices, t->opt.real ? t->opt.real : DT_F32, &t->step);
     otrn_error err = OTRN_ERROR_INIT;
-    check(t, otrn_compile(t->env, t->step.program, t->step.program_bytes, t->step.name, &t->exe, &err), &err);
+    train_check(t, otrn_compile(t->env, t->step.program, t->step.program_bytes, t->step.name, &t->exe, &err), &err);
     if (otrn_exe_num_args(t->exe) != t->step.nargs || otrn_exe_num_results(t->exe) != t->step.nresults)
         ctx_fail(t->ctx, OTRN_ARGUMENT, (Place){.file = t->step.name}, "the manifest has %zu arguments and %zu results, the program %zu and %zu",
                  t->step.nargs, t->step.nresults, otrn_exe_num_args(t->exe), otrn_exe_num_results(t->exe));
@@ -170,11 +170,7 @@ static void prepare(Train *t) {
     state_share(t);
     const Json *loss = t->from ? json_get(t->from->manifest, "loss") : NULL;
     t->at = t->from ? t->from->step : 0, t->loss = loss ? loss->number : 0;
-    if (t->store && !t->ranks.rank) {
-        t->store->kind->claim(t->ctx, t->arena, t->store);
-        checkpoint_aside(t->ctx, t->arena, t->store, t->at);
-        saver_begin(t->ctx, t->arena, &t->saver, t->store, t->opt.keep, t->from ? t->at : -1, t->state, t->nstate);
-    }
+    save_begin(t);
 }
 
 // --- stepping --------------------------------------------------------------------------------------
@@ -188,11 +184,11 @@ static void execute(Train *t) {
     uint32_t devices = (uint32_t)t->ranks.devices, parts = t->mesh ? devices : 1;
     t->ranks.meets = t->ranks.net;
     if (t->ranks.net)
-        check(t, rt_execute_spread(t->exe, devices / parts, parts, &t->ranks.spread, args, na, results, nr, &err), &err);
+        train_check(t, rt_execute_spread(t->exe, devices / parts, parts, &t->ranks.spread, args, na, results, nr, &err), &err);
     else if (devices == 1)
-        check(t, otrn_execute(t->exe, t->args, na, t->results, nr, &err), &err);
+        train_check(t, otrn_execute(t->exe, t->args, na, t->results, nr, &err), &err);
     else
-        check(t, otrn_execute_many(t->exe, devices / parts, parts, args, na, results, nr, &err), &err);
+        train_check(t, otrn_execute_many(t->exe, devices / parts, parts, args, na, results, nr, &err), &err);
     t->ranks.meets = false;
     for (size_t i = 0; i < na * (size_t)t->opt.devices; i++) {
         const Port *p = &t->step.args[i % na];
@@ -207,25 +203,6 @@ static double scalar_of(const Train *t, int64_t result) {
         return 0;
     const otrn_buffer *b = &t->results[result];
     return b->bytes == 8 ? *(double *)b->data : *(float *)b->data;
-}
-
-static void errors_tell(Train *t) { // of the checkpoint that was being written; the run goes on
-    otrn_error err;
-    char text[2400];
-    if (saver_error(&t->saver, &err)) {
-        otrn_error_print(&err, text, sizeof text);
-        watch_say(t, "warning: %s", text);
-    }
-    if (saver_again(&t->saver))
-        watch_say(t, "checkpoints can be written again: step %lld is saved", (long long)saver_saved(&t->saver));
-}
-
-static void save(Train *t) { // what process 0 has collected
-    t->due = false;
-    Buf meta = {.arena = t->arena};
-    recipe_print(&t->recipe, &t->data, &meta);
-    buf_printf(&meta, ",\n \"loss\": %.9g", isfinite(t->loss) ? t->loss : 0);
-    saver_save(&t->saver, t->at, buf_cstr(&meta));
 }
 
 static void not_a_number(Train *t) {
@@ -252,7 +229,7 @@ static void loop(Train *t) {
     StepWord *words = ARENA_NEWN(t->arena, StepWord, t->ranks.world);
     double from = now_seconds(); // a step's time begins where the one before ended: copies for checkpoints count too
     StepWord first = {.stop = asked != 0};
-    t->stopped = ranks_agree(t->ctx, &t->ranks, &first, words);
+    t->stopped = ranks_agree(t->ctx, &t->ranks, &first, words, NULL, NULL);
     while (t->at < t->recipe.steps && !t->stopped) {
         double begin = now_seconds(), fed;
         step_word(t, 0, 0); // what was waited for until here is not the step's
@@ -267,32 +244,10 @@ static void loop(Train *t) {
         double now = now_seconds();
         watch_step(t, &(StepNote){t->at, t->loss, scalar_of(t, t->step.norm), train_rate(&t->recipe, t->at - 1), now - from});
         from = now;
-        t->due = t->saver.on && (t->due || t->at % t->opt.every == 0);
-        errors_tell(t);
         word.stop = asked != 0;
-        word.save = t->due && t->at < t->recipe.steps && saver_free(&t->saver);
-        t->stopped = ranks_agree(t->ctx, &t->ranks, &word, words);
+        t->stopped = save_agree(t, &word, words);
         watch_ranks(t, words);
-        if (word.save)
-            mesh_collect(t);
-        if (word.save && t->saver.on)
-            save(t);
     }
-}
-
-static void last_save(Train *t) {
-    mesh_collect(t);
-    if (!t->saver.on)
-        return;
-    saver_wait(&t->saver);
-    errors_tell(t);
-    if (saver_saved(&t->saver) == t->at)
-        return;
-    save(t);
-    otrn_error err;
-    if (!saver_finish(&t->saver, &err))
-        check(t, err.code, &err);
-    errors_tell(t);
 }
 
 void train_run(Train *t) {
@@ -308,9 +263,9 @@ void train_run(Train *t) {
         t->start_ms = 1e3 * (now_seconds() - from);
         watch_begin(t);
         loop(t);
-        last_save(t);
+        save_last(t);
         if (t->ranks.net) // the others stay until all is saved: what ends one ends all
-            ranks_agree(t->ctx, &t->ranks, &(StepWord){.stop = 0}, ARENA_NEWN(t->arena, StepWord, t->ranks.world));
+            ranks_agree(t->ctx, &t->ranks, &(StepWord){.stop = 0}, ARENA_NEWN(t->arena, StepWord, t->ranks.world), NULL, NULL);
         good = true;
     }
     if (caught)

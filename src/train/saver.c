@@ -3,6 +3,7 @@
 //
 // The thread is an entry point of its own: it has a context and an arena, and what fails there is told by the run. It then tries
 // again by itself, later and later; a save that comes meanwhile puts the newer state in the older one's place.
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,11 +23,11 @@
 #define RETRY_MAX_S 30u
 #define FINISH_TRIES 6u  // of the last save, where waiting may help: about half a minute besides their own time
 
-static void write_all(Ctx *ctx, Arena *a, Saver *s) {
+static void shards_write(Ctx *ctx, Arena *a, Saver *s) {
     s->store->kind->begin(ctx, a, s->store, s->step);
     for (size_t k = 0; k < s->shards.n; k++)
-        shard_put(ctx, a, s->store, s->step, &s->shards.at[k], s->image[k]);
-    checkpoint_commit(ctx, a, s->store, s->step, s->meta, &s->shards);
+        if (s->image[k])
+            shard_put(ctx, a, s->store, s->step, &s->shards.at[k], s->image[k]);
 }
 
 static otrn_error save(Saver *s) {
@@ -36,10 +37,14 @@ static otrn_error save(Saver *s) {
     volatile bool there = false;
     arena_init(&arena, &ctx);
     if (CTX_TRY(&ctx, jb)) {
-        write_all(&ctx, &arena, s);
-        there = true;
-        checkpoint_keep(&ctx, &arena, s->store, s->keep);
-    } else if (!there) {
+        if (!s->commits)
+            shards_write(&ctx, &arena, s);
+        if (s->alone || s->commits) {
+            checkpoint_commit(&ctx, &arena, s->store, s->step, s->meta, &s->shards);
+            there = true;
+            checkpoint_keep(&ctx, &arena, s->store, s->keep);
+        }
+    } else if (s->alone && !there) { // what others have written is kept for the next try
         s->store->kind->undo(&arena, s->store, s->step);
     }
     arena_fini(&arena);
@@ -47,9 +52,13 @@ static otrn_error save(Saver *s) {
 }
 
 static void told(Saver *s, const otrn_error *err) { // with the lock
+    bool whole = s->alone || s->commits;
     if (err->code == OTRN_OK) {
-        s->saved = s->step, s->again = s->failures > 0;
-        s->failures = 0, s->state = SAVER_IDLE;
+        if (whole)
+            s->saved = s->step;
+        if (whole || s->rank)
+            s->again = s->failures > 0, s->failures = 0;
+        s->state = whole ? SAVER_IDLE : SAVER_READY, s->commits = false;
         return;
     }
     if (!s->failures)
@@ -83,7 +92,7 @@ static void *loop(void *arg) {
     memory_touch(s);
     pthread_mutex_lock(&s->lock);
     while (!s->stop || s->state == SAVER_WRITES) {
-        if (s->state == SAVER_IDLE) {
+        if (s->state == SAVER_IDLE || s->state == SAVER_READY) {
             pthread_cond_wait(&s->wake, &s->lock);
         } else if (s->state == SAVER_WAITS) {
             wait_to_retry(s);
@@ -105,7 +114,7 @@ static size_t rounded(size_t n, size_t to) { return (n + to - 1) / to * to; }
 static void images_make(Ctx *ctx, Arena *a, Saver *s) {
     size_t at = 0;
     for (size_t k = 0; k < s->shards.n; k++)
-        s->bytes += rounded(s->shards.at[k].bytes, STORE_BLOCK);
+        s->bytes += s->shards.at[k].owner == s->rank ? rounded(s->shards.at[k].bytes, STORE_BLOCK) : 0;
     s->bytes = rounded(s->bytes + 1, HUGE_PAGE);
     s->memory = aligned_alloc(HUGE_PAGE, s->bytes);
     if (!s->memory)
@@ -113,6 +122,8 @@ static void images_make(Ctx *ctx, Arena *a, Saver *s) {
     madvise(s->memory, s->bytes, MADV_HUGEPAGE);
     s->image = ARENA_NEWN(a, uint8_t *, s->shards.n + 1);
     for (size_t k = 0; k < s->shards.n; k++) {
+        if (s->shards.at[k].owner != s->rank)
+            continue;
         s->image[k] = s->memory + at;
         memcpy(s->image[k], s->shards.at[k].head, s->shards.at[k].head_bytes);
         at += rounded(s->shards.at[k].bytes, STORE_BLOCK);
@@ -122,15 +133,16 @@ static void images_make(Ctx *ctx, Arena *a, Saver *s) {
 static void images_fill(Saver *s) {
     for (size_t k = 0; k < s->shards.n; k++) {
         const Shard *f = &s->shards.at[k];
+        if (!s->image[k])
+            continue;
         uint8_t *to = s->image[k] + f->head_bytes;
         for (size_t i = f->first; i < f->first + f->count; to += s->live[i++].bytes)
             memcpy(to, s->live[i].data, s->live[i].bytes);
     }
 }
 
-void saver_begin(Ctx *ctx, Arena *a, Saver *s, Store *store, uint64_t keep, int64_t saved, const Tensor *live, size_t count) {
-    *s = (Saver){.store = store, .keep = keep, .live = live, .saved = saved};
-    shards_cut(a, live, count, &s->shards);
+void saver_begin(Ctx *ctx, Arena *a, Saver *s, Store *store, uint64_t keep, int64_t saved, const Tensor *live) {
+    s->store = store, s->keep = keep, s->live = live, s->saved = saved;
     images_make(ctx, a, s);
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->wake, NULL);
@@ -156,17 +168,28 @@ void saver_save(Saver *s, int64_t step, const char *meta) {
     if (copy) {
         images_fill(s); // the thread looks at them only when it is told to write
         free(s->meta);
-        s->meta = copy, s->step = step, s->state = SAVER_WRITES;
+        s->meta = copy, s->step = step, s->state = SAVER_WRITES, s->commits = false;
     }
     pthread_cond_broadcast(&s->wake);
     pthread_mutex_unlock(&s->lock);
 }
 
-bool saver_free(Saver *s) {
+SaverState saver_state(Saver *s) {
+    if (!s->on)
+        return SAVER_IDLE;
     pthread_mutex_lock(&s->lock);
-    bool is = s->state != SAVER_WRITES || !s->store->kind->patient;
+    SaverState state = s->state;
     pthread_mutex_unlock(&s->lock);
-    return is;
+    return state;
+}
+
+void saver_commit(Saver *s) {
+    pthread_mutex_lock(&s->lock);
+    assert(s->state == SAVER_READY);
+    s->commits = !s->rank, s->state = s->rank ? SAVER_IDLE : SAVER_WRITES;
+    s->saved = s->rank ? s->step : s->saved;
+    pthread_cond_broadcast(&s->wake);
+    pthread_mutex_unlock(&s->lock);
 }
 
 bool saver_finish(Saver *s, otrn_error *why) {
@@ -175,7 +198,7 @@ bool saver_finish(Saver *s, otrn_error *why) {
     while (s->state == SAVER_WRITES || (s->state == SAVER_WAITS && s->store->kind->patient && s->store->s3.passing &&
                                         s->failures - before < FINISH_TRIES))
         pthread_cond_wait(&s->wake, &s->lock);
-    bool good = s->state == SAVER_IDLE;
+    bool good = s->state == SAVER_IDLE || s->state == SAVER_READY;
     *why = s->err;
     s->untold = false;
     pthread_mutex_unlock(&s->lock);

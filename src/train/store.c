@@ -35,6 +35,9 @@ static const char *path_of(Arena *a, const Store *s, const char *before, int64_t
     return arena_printf(a, "%s/%s%s", s->where, before, store_step_name(a, step));
 }
 
+// Where a step is until it is whole: what a run that is ending somewhere else still writes has another name.
+static const char *part_of(Arena *a, const Store *s, int64_t step) { return path_of(a, s, arena_printf(a, HIDDEN "%s-", s->run), step); }
+
 // --- writing ---------------------------------------------------------------------------------------
 
 _Noreturn static void write_fail(Ctx *ctx, const char *path, int err) {
@@ -89,7 +92,7 @@ static int folder_flush(const char *path) {
 }
 
 static int sink_open(Sink *s, const char *path, bool direct) {
-    int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+    int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
     *s = (Sink){.fd = direct ? open(path, flags | O_DIRECT, 0666) : -1, .direct = direct};
     if (s->fd < 0 && (!direct || errno == EINVAL)) {
         if (direct)
@@ -110,6 +113,8 @@ static int file_put(const char *path, const Piece *all) {
         err = errno;
     if (close(s.fd) && !err)
         err = errno;
+    if (err)
+        unlink(path); // its room may be what another one needs
     return err;
 }
 
@@ -123,21 +128,42 @@ static void folder_remove(const char *path) { // one with files only
     rmdir(path);
 }
 
+// Where the next save has room: what was left half-written, of steps before this one, is gone. Only with the folder's lock.
+static void leftovers_remove(const char *folder, int64_t below) {
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        const char *at = strncmp(e->d_name, HIDDEN, strlen(HIDDEN)) ? NULL : strstr(e->d_name, PREFIX), *rest;
+        int64_t step = 0;
+        bool goes = at ? store_step_parse(at, &rest, &step) && step < below : below == INT64_MAX && !strncmp(e->d_name, HIDDEN, strlen(HIDDEN));
+        if (!goes)
+            continue;
+        unlinkat(dirfd(d), e->d_name, 0); // a mark
+        int fd = openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *in = fd < 0 ? NULL : fdopendir(fd);
+        for (struct dirent *f; in && (f = readdir(in));)
+            if (f->d_name[0] != '.')
+                unlinkat(fd, f->d_name, 0);
+        if (in)
+            closedir(in);
+        unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR);
+    }
+    if (d)
+        closedir(d);
+}
+
 static void begin(Ctx *ctx, Arena *a, Store *s, int64_t step) {
-    const char *part = path_of(a, s, HIDDEN, step);
-    folder_remove(part);
-    if (mkdir(part, 0777))
+    if (mkdir(part_of(a, s, step), 0777) && errno != EEXIST) // by another process
         write_fail(ctx, path_of(a, s, "", step), errno);
 }
 
 static void put(Ctx *ctx, Arena *a, Store *s, int64_t step, const char *name, const Piece *all) {
-    int err = file_put(arena_printf(a, "%s/%s", path_of(a, s, HIDDEN, step), name), all);
+    int err = file_put(arena_printf(a, "%s/%s", part_of(a, s, step), name), all);
     if (err)
         write_fail(ctx, path_of(a, s, "", step), err);
 }
 
 static void commit(Ctx *ctx, Arena *a, Store *s, int64_t step, const Piece *manifest) {
-    const char *path = path_of(a, s, "", step), *part = path_of(a, s, HIDDEN, step), *old = path_of(a, s, HIDDEN "old-", step);
+    const char *path = path_of(a, s, "", step), *part = part_of(a, s, step), *old = path_of(a, s, HIDDEN "old-", step);
     put(ctx, a, s, step, STORE_MANIFEST, manifest);
     int err = folder_flush(part);
     if (!err && rename(path, old) && errno != ENOENT) // the same step again: one that was found damaged
@@ -149,9 +175,10 @@ static void commit(Ctx *ctx, Arena *a, Store *s, int64_t step, const Piece *mani
     if (err)
         write_fail(ctx, path, err);
     folder_remove(old);
+    leftovers_remove(s->where, step);
 }
 
-static void undo(Arena *a, Store *s, int64_t step) { folder_remove(path_of(a, s, HIDDEN, step)); }
+static void undo(Arena *a, Store *s, int64_t step) { folder_remove(part_of(a, s, step)); }
 
 static void drop(Ctx *ctx, Arena *a, Store *s, int64_t step) {
     const char *old = path_of(a, s, HIDDEN "old-", step);
@@ -208,25 +235,6 @@ static const void *read_file(Ctx *ctx, Arena *a, Store *s, int64_t step, const c
 
 // --- one run at a time -----------------------------------------------------------------------------
 
-// Where the next save has room: what another run left half-written is gone. Only with the folder's lock.
-static void leftovers_remove(const char *folder) {
-    DIR *d = opendir(folder);
-    for (struct dirent *e; d && (e = readdir(d));) {
-        if (strncmp(e->d_name, HIDDEN, strlen(HIDDEN)))
-            continue;
-        int fd = openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *in = fd < 0 ? NULL : fdopendir(fd);
-        for (struct dirent *f; in && (f = readdir(in));)
-            if (f->d_name[0] != '.')
-                unlinkat(fd, f->d_name, 0);
-        if (in)
-            closedir(in);
-        unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR);
-    }
-    if (d)
-        closedir(d);
-}
-
 static void claim(Ctx *ctx, Arena *a, Store *s) {
     dir_make(ctx, s->where);
     s->lock_fd = open(arena_printf(a, "%s/.lock", s->where), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -239,7 +247,22 @@ static void claim(Ctx *ctx, Arena *a, Store *s) {
         ctx_hint(ctx, "give this run another --checkpoint folder, or wait for the other one");
         ctx_fail(ctx, OTRN_IO, (Place){.file = s->where}, "another run writes its checkpoints there");
     }
-    leftovers_remove(s->where);
+    leftovers_remove(s->where, INT64_MAX);
+}
+
+static const char *mark_of(Arena *a, const Store *s) { return arena_printf(a, "%s/" HIDDEN "%s", s->where, s->run); }
+
+static void mark(Ctx *ctx, Arena *a, Store *s, bool there) {
+    int err = there ? file_put(mark_of(a, s), &(Piece){"", 0}) : 0;
+    if (!there)
+        unlink(mark_of(a, s));
+    if (err)
+        write_fail(ctx, s->where, err);
+}
+
+static bool sees(Ctx *ctx, Arena *a, Store *s) {
+    (void)ctx;
+    return !access(mark_of(a, s), F_OK) && !access(s->where, W_OK | X_OK);
 }
 
 static void close_folder(Store *s) {
@@ -247,7 +270,7 @@ static void close_folder(Store *s) {
         close(s->lock_fd), s->lock_fd = -1;
 }
 
-const StoreKind store_folder = {"folder", false, claim, steps, read_file, begin, put, commit, undo, drop, aside, close_folder};
+const StoreKind store_folder = {"folder", false, claim, mark, sees, steps, read_file, begin, put, commit, undo, drop, aside, close_folder};
 
 void store_open(Ctx *ctx, Arena *a, const Options *o, const char *where, Store *s) {
     *s = (Store){.where = where, .lock_fd = -1};

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // store.h — where checkpoints lie: a folder, or a bucket of an S3 server. One that is there is whole.
 //
-//   folder   files of a step lie in .part-step-…, flushed, which is renamed when all are there, and the folder flushed
+//   folder   files of a step lie in .part-RUN-step-…, flushed, which is renamed when all are there, and the folder flushed
 //   S3       objects of a step, then its manifest, which is written only where none is: without it the others are nothing
 //
-// One that goes loses its name, or its manifest, first.
+// One that goes loses its name, or its manifest, first. Several processes may put files of one step; one of them, which claims the
+// store, commits them, when all are there.
 #ifndef OTRN_TRAIN_STORE_H
 #define OTRN_TRAIN_STORE_H
 
@@ -19,6 +20,8 @@ typedef struct StoreKind {
     const char *name;
     bool patient; // what fails may go by itself, and waiting for it must not hold up a run
     void (*claim)(Ctx *ctx, Arena *a, Store *s);
+    void (*mark)(Ctx *ctx, Arena *a, Store *s, bool there); // by the name of the run, for processes that look whether they see the same store
+    bool (*sees)(Ctx *ctx, Arena *a, Store *s);
     int64_t *(*steps)(Ctx *ctx, Arena *a, Store *s, uint32_t *count);
     const void *(*read)(Ctx *ctx, Arena *a, Store *s, int64_t step, const char *name, size_t *bytes);
     void (*begin)(Ctx *ctx, Arena *a, Store *s, int64_t step);
@@ -33,6 +36,7 @@ typedef struct StoreKind {
 struct Store {
     const StoreKind *kind;
     const char *where; // as it was named
+    char run[20];      // a name for what this run writes there
     int lock_fd;       // of a folder: one run writes there; -1: not claimed
     S3 s3;
 };

@@ -65,6 +65,21 @@ static void claim(Ctx *ctx, Arena *a, Store *s) {
     sweep(ctx, a, s, count ? whole[0] : 0);
 }
 
+static const char *mark_of(Arena *a, const Store *s) { return arena_printf(a, "run-%s", s->run); }
+
+static void mark(Ctx *ctx, Arena *a, Store *s, bool there) {
+    if (there)
+        s3_put(ctx, a, &s->s3, mark_of(a, s), &(Piece){s->run, sizeof s->run}, 1);
+    else
+        s3_remove(ctx, a, &s->s3, mark_of(a, s));
+}
+
+static bool sees(Ctx *ctx, Arena *a, Store *s) {
+    S3Names names = {0};
+    s3_list(ctx, a, &s->s3, mark_of(a, s), &names);
+    return names.n > 0;
+}
+
 static const void *read_object(Ctx *ctx, Arena *a, Store *s, int64_t step, const char *name, size_t *bytes) {
     return s3_get(ctx, a, &s->s3, object(a, step, name), bytes);
 }
@@ -103,4 +118,4 @@ static void aside(Ctx *ctx, Arena *a, Store *s, int64_t step) {
 
 static void close_s3(Store *s) { s3_close(&s->s3); }
 
-const StoreKind store_s3 = {"s3", true, claim, steps, read_object, begin, put, commit, undo, drop, aside, close_s3};
+const StoreKind store_s3 = {"s3", true, claim, mark, sees, steps, read_object, begin, put, commit, undo, drop, aside, close_s3};

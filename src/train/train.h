@@ -85,9 +85,12 @@ typedef struct Train {
     int64_t at; // steps done
     double loss;
     Ranks ranks;
-    Store *store; // of checkpoints; NULL: none are written
-    Saver saver;
-    bool due; // a checkpoint, as soon as there is a way
+    Store *store; // of checkpoints; NULL: this process has none
+    Saver saver;    // of this process' shards
+    bool saves;     // there are checkpoints
+    uint8_t *writes; // of each process: it writes some of their shards
+    bool due;  // a checkpoint, as soon as there is a way
+    bool open; // one is being written by several processes, and not whole yet
     Watch watch;
     const Checkpoint *from; // NULL: a new run
     bool stopped;           // by Ctrl-C
@@ -97,6 +100,7 @@ typedef struct Train {
 // Runs it; raises after tidying up. Everything it opened stays usable until train_end (the sample and the page need it).
 void train_run(Train *t);
 void train_end(Train *t);
+void train_check(Train *t, otrn_status s, const otrn_error *err); // raises what a call has told
 double train_rate(const Recipe *r, int64_t step);
 // Recipe from a checkpoint's manifest; `given` has those members that were said again.
 void recipe_print(const Recipe *r, const Data *d, Buf *out);
@@ -110,7 +114,13 @@ void feed_state(Train *t);                // first values, or the checkpoint's
 void mesh_find(Train *t);                 // of a compiled step: its devices, and how its values lie on them. Raises USAGE
 size_t mesh_pack_bytes(const Train *t);   // that t->pack needs
 void mesh_spread(Train *t, size_t arg);   // the whole value to the devices here
-void mesh_collect(Train *t);              // cut state of all devices into process 0's whole; all processes call it
+void mesh_collect(Train *t);              // cut state of all devices, whole where it is written; all processes call it
+
+// --- save.c ----------------------------------------------------------------------------------------
+void save_begin(Train *t);                              // who writes what; all processes call it, and those below
+bool save_agree(Train *t, StepWord *word, StepWord *words); // behind each step: whether to stop, and what is to be saved
+void save_last(Train *t);                               // the end of a run is saved, or raises
+uint32_t save_owner(const Train *t, size_t state);      // the process that writes this tensor
 
 // --- watch.c ---------------------------------------------------------------------------------------
 bool watch_dollars(const Train *t, double *out); // of the steps so far; false: no price is published
@@ -118,6 +128,7 @@ void watch_begin(Train *t);
 void watch_step(Train *t, const StepNote *n);
 void watch_ranks(Train *t, const StepWord *words); // behind a step: who is slow, whose inputs stall
 void watch_say(Train *t, const char *fmt, ...) __attribute__((format(printf, 2, 3))); // a line for people
+void watch_say_here(Train *t, const char *fmt, ...) __attribute__((format(printf, 2, 3))); // of this process, whichever it is
 void watch_end(Train *t);
 
 // --- text.c ----------------------------------------------------------------------------------------

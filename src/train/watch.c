@@ -30,17 +30,30 @@ static void line_end(Watch *w) {
     w->line = false;
 }
 
-void watch_say(Train *t, const char *fmt, ...) {
-    va_list ap;
-    if (t->ranks.rank)
-        return; // process 0 tells it
+static void say(Train *t, const char *fmt, va_list ap) {
     line_end(&t->watch);
-    fprintf(stderr, "otrn: ");
-    va_start(ap, fmt);
+    if (t->ranks.rank)
+        fprintf(stderr, "otrn: process %u: ", t->ranks.rank);
+    else
+        fprintf(stderr, "otrn: ");
     vfprintf(stderr, fmt, ap);
-    va_end(ap);
     size_t n = strlen(fmt);
     fprintf(stderr, n && fmt[n - 1] == '\n' ? "" : "\n");
+}
+
+void watch_say(Train *t, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    if (!t->ranks.rank) // process 0 tells it
+        say(t, fmt, ap);
+    va_end(ap);
+}
+
+void watch_say_here(Train *t, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    say(t, fmt, ap);
+    va_end(ap);
 }
 
 // --- TensorBoard -----------------------------------------------------------------------------------

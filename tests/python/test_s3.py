@@ -68,6 +68,22 @@ def test_saved_kept_resumed_and_read(server, tmp_path):
     assert text.returncode == 0, text.stderr
 
 
+def test_two_processes_write_their_shards(server, tmp_path):
+    """One of them is refused for a while: the other's shards wait without a manifest, and then all is there."""
+    seen = []
+
+    def refused(method, key, ask):
+        seen.extend([key] * (method == "PUT" and "shard-00001" in key))
+        return (403, "AccessDenied") if method == "PUT" and "shard-00001" in key and len(seen) == 1 else None
+
+    server.fail = refused
+    words = ["train", *SMALL, AT, "--steps=20", "--checkpoint-every=5", "--devices=1"]
+    done = subprocess.run([OTRN, "launch", "-n", "2", OTRN, *words], capture_output=True, text=True, timeout=300, env=environment(server))
+    assert done.returncode == 0 and done.stderr.count("process 1: warning") == 1, done.stderr
+    assert steps(server)[-1] == 20 and all("/step-" in k for k in server.objects)
+    assert stored(server, 20) == whole(tmp_path / "w", *SMALL, "--steps=20", "--devices=2")
+
+
 def test_another_run_is_not_written_over(server):
     train(server, *SMALL, AT, "--steps=1")
     said = train(server, *SMALL, AT, "--steps=1", status=2)
