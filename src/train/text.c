@@ -2,6 +2,7 @@
 // text.c — text from a language model: the last tokens in, one more out, again and again.
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/elem.h"
 #include "train/random.h"
@@ -80,14 +81,23 @@ static int character(const uint8_t *p, int64_t n) {
     return bytes;
 }
 
-// A model of bytes may write what is no character: a replacement stands there. Returns how many bytes were told.
+// A character that would tell a terminal what to do; lines and columns it may have.
+static bool commands(const uint8_t *p, int bytes) {
+    return (bytes == 1 && (*p < 0x20 || *p == 0x7f) && *p != '\n' && *p != '\t') || (bytes == 2 && *p == 0xc2 && p[1] < 0xa0);
+}
+
+// A model of bytes may write what is no character: a replacement stands there. A terminal is not commanded: it is shown what was written.
+// Returns how many bytes were told.
 static int64_t show(const uint8_t *p, int64_t n, bool last, FILE *out) {
+    bool terminal = isatty(fileno(out));
     int64_t at = 0;
     while (at < n) {
         int bytes = character(p + at, n - at);
         if (bytes < 0 && !last)
             break;
-        if (bytes > 0)
+        if (bytes > 0 && terminal && commands(p + at, bytes))
+            fprintf(out, "\\x%02x", p[at + bytes - 1]); // of two bytes the second is the code
+        else if (bytes > 0)
             fwrite(p + at, 1, (size_t)bytes, out);
         else
             fputs("\xef\xbf\xbd", out);

@@ -2,6 +2,8 @@
 """`otrn train` against JAX: the same models, data order and update, and steps exported from JAX."""
 
 import json
+import os
+import pty
 import subprocess
 import sys
 
@@ -30,6 +32,23 @@ def files(folder):
 def test_gpt_steps_equal_jax(tmp_path):
     """From the checkpoint behind the first step JAX makes the same five; `make gpt-same` does it with GPT-2 124M and 20."""
     assert gpt_same.compare(str(OTRN), tmp_path, SIZES, 5, ["jax"], rate=1e-3) == []
+
+
+def test_a_terminal_is_not_commanded(tmp_path):
+    """What a model writes, and its prompt, cannot clear a terminal; a pipe gets the characters as they are."""
+    otrn("train", f"--data={ROOT}/LICENSE", "--layers=1", "--dim=16", "--heads=1", "--seq=8", "--batch=2", "--steps=1", "--sample=0", f"--checkpoint={tmp_path}/run", "--devices=1")
+    words = [OTRN, "generate", tmp_path / "run", "--prompt=a\tb\x1b[2J\x9b\xe9\x7f", "--sample=1", "--temperature=0"]
+    piped = subprocess.run(words, capture_output=True, timeout=300).stdout
+    assert piped.startswith("a\tb\x1b[2J\x9b\xe9\x7f".encode())
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(words, stdout=theirs) as run:
+        os.close(theirs)
+        told = b""
+        while not told.endswith(b"\n"):
+            told += os.read(ours, 1000)
+        assert run.wait(300) == 0
+    os.close(ours)
+    assert told.startswith("a\tb\\x1b[2J\\x9b\xe9\\x7f".encode())
 
 
 def test_exported_step_trains_and_resumes(tmp_path, cpu):
