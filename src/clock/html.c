@@ -295,12 +295,12 @@ static void traffic_put(Arena *a, const HtmlReport *r, Buf *out) {
         html_text(out, warning);
         buf_puts(out, "</p>");
     }
-    buf_puts(out, "<div class=wide><table><tr><th>kind<th>group<th class=n>count<th class=n>bytes<th class=n>busy<th class=n>exposed<th class=n>"
+    buf_puts(out, "<div class=wide><table><tr><th>kind<th>group<th>way<th class=n>count<th class=n>bytes<th class=n>busy<th class=n>exposed<th class=n>"
                   "of run<th><th>most of it at</tr>\n");
     for (uint32_t i = 0; i < t->rows.n; i++) {
         const TrafficRow *row = &t->rows.at[i];
-        buf_printf(out, "<tr><td>%s<td>%s<td class=n>%.0f<td class=n>%s<td class=n>%s<td class=n>%s<td class=n>%.1f %%<td class=b><div class=bar>",
-                   hlo_op_rows[row->op].name, traffic_group(a, row), row->count, view_scaled(a, row->bytes, 3, "B"), html_time(a, row->busy_ns),
+        buf_printf(out, "<tr><td>%s<td>%s<td>%s<td class=n>%.0f<td class=n>%s<td class=n>%s<td class=n>%s<td class=n>%.1f %%<td class=b><div class=bar>",
+                   hlo_op_rows[row->op].name, traffic_group(a, row), traffic_way(a, row), row->count, view_scaled(a, row->bytes, 3, "B"), html_time(a, row->busy_ns),
                    html_time(a, row->exposed_ns), percent(r, row->exposed_ns));
         bar_part(out, percent(r, row->exposed_ns), track_class(CLOCK_TRACKS - 1), "exposed");
         buf_puts(out, "</div><td>");

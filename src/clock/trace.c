@@ -124,8 +124,9 @@ static void put_source(const Artifact *art, uint32_t pc, Buf *out) {
 
 // A collective's group, and what a device sends.
 static void put_group(const Artifact *art, const IsaInst *in, const Price *p, Buf *out) {
-    TrafficRow r = traffic_row(&art->kerns[in->imm], art->partitions ? art->partitions : 1);
-    buf_printf(out, ",\"devices\":%u,\"apart\":%u,\"bytes\":%.0f", r.ranks, r.stride, p->link_bytes);
+    TrafficRow r = traffic_row(&art->kerns[in->imm], p, art->partitions ? art->partitions : 1);
+    buf_printf(out, ",\"devices\":%u,\"apart\":%u,\"bytes\":%.0f,\"algorithm\":\"%s\",\"reach\":\"%s\"", r.ranks, r.stride, p->link_bytes,
+               fabric_way_names[r.way], link_place_names[r.reach]);
 }
 
 static void put_slice(Trace *t, const ClockEvent *e) {

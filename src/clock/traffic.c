@@ -16,6 +16,7 @@
 ChipFile traffic_free(const ChipFile *chip) {
     ChipFile c = *chip;
     c.link_bw = c.link_step_bw = c.link_mesh_bw = c.link_chip_bw = FREE_GB_S;
+    c.link_total = c.joined_total = FREE_GB_S;
     c.network_bw = c.network_step_bw = c.network_mesh_bw = FREE_GB_S;
     c.collective_start_ns = c.collective_chip_ns = c.collective_ns = c.collective_step_ns = c.collective_hop_ns = c.network_hop_ns = c.collective_dma = 0;
     return c;
@@ -24,11 +25,12 @@ ChipFile traffic_free(const ChipFile *chip) {
 // --- rows ----------------------------------------------------------------------------------------
 
 // A group's shape, from its first row; pairs of a permutation go by how far they reach.
-TrafficRow traffic_row(const Kern *k, uint32_t devices) {
+TrafficRow traffic_row(const Kern *k, const Price *p, uint32_t devices) {
     Groups g = {0};
     coll_groups((HloOpcode)k->op, k->attrs, &g);
     bool pairs = k->op == HLO_COLLECTIVE_PERMUTE;
-    TrafficRow r = {.op = k->op, .ranks = g.cols ? g.cols : devices, .groups = g.rows ? g.rows : 1, .stride = g.cols ? 0 : 1};
+    TrafficRow r = {.op = k->op, .ranks = g.cols ? g.cols : devices, .groups = g.rows ? g.rows : 1, .stride = g.cols ? 0 : 1,
+                    .way = p->way, .reach = p->reach};
     if (pairs) {
         r.ranks = 2;
         r.stride = g.rows && g.cols == 2 ? (uint32_t)llabs(g.ids[1] - g.ids[0]) : 0;
@@ -45,7 +47,8 @@ TrafficRow traffic_row(const Kern *k, uint32_t devices) {
 static TrafficRow *find(Arena *a, Traffic *t, TrafficRow like) {
     for (uint32_t i = 0; i < t->rows.n; i++) {
         TrafficRow *r = &t->rows.at[i];
-        if (r->op == like.op && r->ranks == like.ranks && r->groups == like.groups && r->stride == like.stride)
+        if (r->op == like.op && r->ranks == like.ranks && r->groups == like.groups && r->stride == like.stride && r->way == like.way &&
+            r->reach == like.reach)
             return r;
     }
     VEC_PUSH(a, &t->rows, like);
@@ -82,7 +85,7 @@ static void add_core(Arena *a, const Artifact *art, uint32_t devices, const Pric
         if (price[pc].track != COLLECTIVES)
             continue;
         double times = view->times_of[core][pc], busy = (double)price[pc].busy * 1e-3 * times;
-        TrafficRow *r = find(a, t, traffic_row(&art->kerns[art->code[pc].imm], devices));
+        TrafficRow *r = find(a, t, traffic_row(&art->kerns[art->code[pc].imm], &price[pc], devices));
         r->count += times;
         r->bytes += price[pc].link_bytes * times;
         r->busy_ns += busy;
@@ -133,6 +136,10 @@ const char *traffic_group(Arena *a, const TrafficRow *r) {
     if (!r->stride)
         return arena_printf(a, "%u devices", r->ranks);
     return arena_printf(a, r->stride == 1 ? "%u devices" : "%u devices, %u apart", r->ranks, r->stride);
+}
+
+const char *traffic_way(Arena *a, const TrafficRow *r) {
+    return r->way == FABRIC_CHIP ? "chip" : arena_printf(a, "%s, %s", fabric_way_names[r->way], link_place_names[r->reach]);
 }
 
 static const char *place(Arena *a, const ViewLine *l) { // "train.py:12"

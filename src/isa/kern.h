@@ -120,10 +120,19 @@ typedef struct KWork {
 } KWork;
 KWork kern_work(const Kern *k);
 double kern_step_cost(int op, int dtype); // steps of one element
-// How a collective's groups lie over machines of `per_host` devices each: ranks of a group on one, and machines.
-typedef struct KSpread {
-    uint32_t local, hosts;
-} KSpread;
-KSpread kern_spread(const Kern *k, uint32_t per_host);
+// How a collective's groups lie over blocks of devices that follow each other: chips, machines, joined machines.
+#define KPLACE_MAX 3
+#define KPLACE_CHIPS 256 // of a machine that a set of them can tell
+typedef struct KPlaces {
+    uint32_t ranks, rows;        // of the widest group, 0: none is listed; groups, or pairs of a permutation
+    struct {
+        uint32_t blocks;         // the most that a group reaches into
+        uint32_t leaving;        // groups that are in the first one's first block and in others too; of pairs, those that begin there
+        uint32_t crowd;          // devices of these groups in that block
+    } at[KPLACE_MAX];
+    uint64_t chips[KPLACE_CHIPS / 64]; // the first group's, in its first machine: blocks of per[0] in one of per[1]
+} KPlaces;
+// `per`: devices of a block, UINT32_MAX: all are in one; `machine`: in how many blocks of per[0] chips are told.
+void kern_places(const Kern *k, const uint32_t per[KPLACE_MAX], uint32_t machine, KPlaces *out);
 
 #endif

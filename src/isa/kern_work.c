@@ -303,31 +303,6 @@ static void work_coll(const Kern *k, KWork *w) {
     }
 }
 
-// The widest group counts; the ranks of a group are taken as spread evenly. Ids are ranks: programs over both
-// replicas and partitions do not say how theirs lie.
-KSpread kern_spread(const Kern *k, uint32_t per_host) {
-    KSpread s = {.local = 1, .hosts = 1};
-    Groups g = {0};
-    if (hlo_op_rows[k->op].cls != HC_COLL || !per_host)
-        return s;
-    coll_groups((HloOpcode)k->op, k->attrs, &g);
-    uint64_t seen[PROGRAM_DEVICES_MAX / 64] = {0}; // a bit for each host, cleared behind each row
-    for (uint32_t r = 0; r < g.rows; r++) {
-        uint32_t hosts = 0;
-        for (uint32_t i = 0; i < 2 * g.cols; i++) {
-            int64_t id = g.ids[(size_t)r * g.cols + i % g.cols], host = id / per_host;
-            if (id < 0 || host >= PROGRAM_DEVICES_MAX) // nobody has so many machines
-                continue;
-            uint64_t bit = (uint64_t)1 << host % 64, *at = &seen[host / 64];
-            hosts += i < g.cols && !(*at & bit);
-            *at = i < g.cols ? *at | bit : *at & ~bit;
-        }
-        s.hosts = hosts > s.hosts ? hosts : s.hosts;
-    }
-    s.local = g.cols > s.hosts ? g.cols / s.hosts : 1;
-    return s;
-}
-
 KWork kern_work(const Kern *k) {
     KWork w = {0};
     for (uint32_t i = 0; i < k->nin; i++)

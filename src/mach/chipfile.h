@@ -75,6 +75,10 @@
     KEY(link_step_bw, "link_step_bandwidth_per_core", "GB/s", 1e-3, 1e5)                           \
     KEY(link_mesh_bw, "link_mesh_bandwidth_per_core", "GB/s", 1e-3, 1e5)                           \
     KEY(link_chip_bw, "link_chip_bandwidth_per_core", "GB/s", 1e-3, 1e5)                           \
+    KEY(link_total, "link_bandwidth_per_chip", "GB/s", 1e-3, 1e5)                                  \
+    KEY(link_ratio, "link_ratio", "ratio", 0.01, 1)                                                \
+    KEY(torus_x, "torus_x", "count", 0, 256)                                                       \
+    KEY(torus_y, "torus_y", "count", 1, 256)                                                       \
     KEY(link_reduce, "link_reduce_factor", "ratio", 1, 100)                                        \
     KEY(collective_start_ns, "collective_start", "ns", 0, 1e9)                                     \
     KEY(collective_chip_ns, "collective_chip_latency", "ns", 0, 1e9)                               \
@@ -102,6 +106,7 @@ typedef struct ChipFile {
     const char *path; // or "(built in)"
     // Of the instance it is priced in (instance.h); 0: devices that run a program are all on one.
     double host_cores, network_bw, network_hop_ns; // cores of a machine; GB/s of each to other machines; ns
+    double joined, joined_total; // machines with links between them, and these of a chip, GB/s both ways
 } ChipFile;
 
 // "trn1", "trn2", "trn3" (from `dir`, else built in) or a path. Raises CHIP with file, line and

@@ -11,11 +11,12 @@
 #include "mach/chips.h"
 
 #define TABLE "instances.table"
-#define COLUMNS 11
-#define COLUMNS_OLD 8 // without how, where and when the price was paid
+#define COLUMNS 12
+#define COLUMNS_PAID 11 // without the machines it is joined with
+#define COLUMNS_OLD 8   // without how, where and when the price was paid
 
 _Noreturn static void bad(Ctx *ctx, const char *file, uint32_t line, const char *what, const char *word) {
-    ctx_hint(ctx, "columns: name chip chips hosts links network hop price [paid region seen]");
+    ctx_hint(ctx, "columns: name chip chips hosts links network hop price [paid region seen [joined]]");
     ctx_fail(ctx, OTRN_CHIP, (Place){file, line, 0}, "%s `%s`", what, word);
 }
 
@@ -37,8 +38,21 @@ static const char *paid_text(const char *word) {
     return NULL;
 }
 
+// "4x256": so many machines, with so many GB/s of links of a chip between them; "-": none.
+static void joined_parse(Ctx *ctx, const char *file, uint32_t line, char *word, Instance *out) {
+    char *times = strchr(word, 'x');
+    out->joined = 1;
+    if (!strcmp(word, "-"))
+        return;
+    if (!times)
+        bad(ctx, file, line, "not machines x GB/s:", word);
+    *times = 0;
+    out->joined = (uint32_t)number(ctx, file, line, word, 1);
+    out->joined_gb_s = number(ctx, file, line, times + 1, 1e-3);
+}
+
 static bool row_parse(Ctx *ctx, Arena *a, const char *file, uint32_t line, char *text, Instance *out) {
-    char *words[COLUMNS + 1], *save = NULL;
+    char *words[COLUMNS + 1], *save = NULL, none[] = "-";
     int n = 0;
     text[strcspn(text, "#")] = 0;
     for (char *w = strtok_r(text, " \t\r", &save); w; w = strtok_r(NULL, " \t\r", &save)) {
@@ -48,10 +62,10 @@ static bool row_parse(Ctx *ctx, Arena *a, const char *file, uint32_t line, char 
     }
     if (!n)
         return false;
-    if (n != COLUMNS && n != COLUMNS_OLD)
+    if (n != COLUMNS && n != COLUMNS_PAID && n != COLUMNS_OLD)
         bad(ctx, file, line, "too few columns for", words[0]);
     for (; n < COLUMNS; n++)
-        words[n] = "-";
+        words[n] = none;
     if (strcmp(words[8], "-") && !paid_text(words[8]))
         bad(ctx, file, line, "no way to pay is called", words[8]);
     *out = (Instance){.name = arena_strndup(a, words[0], strlen(words[0])),
@@ -65,6 +79,7 @@ static bool row_parse(Ctx *ctx, Arena *a, const char *file, uint32_t line, char 
                       .paid = arena_strndup(a, words[8], strlen(words[8])),
                       .region = arena_strndup(a, words[9], strlen(words[9])),
                       .seen = arena_strndup(a, words[10], strlen(words[10]))};
+    joined_parse(ctx, file, line, words[11], out);
     return true;
 }
 
@@ -126,10 +141,13 @@ uint32_t chip_lnc(Ctx *ctx, const Options *o, const ChipFile *chip) {
     return *asked == 'a' ? (uint32_t)chip->cores_per_logical : (uint32_t)(*asked - '0');
 }
 
+// On a torus it is the hosts of an UltraServer that are joined; a switch is between all its chips.
 void instance_network(const Instance *i, ChipFile *chip) {
     double cores = i->chips * chip->cores_per_chip;
+    chip->link_total = i->link_gb_s > 0 ? i->link_gb_s : chip->link_total;
     if (i->network_gbit > 0) {
-        chip->host_cores = cores;
+        chip->host_cores = chip->torus_x > 0 ? cores / i->hosts : cores;
+        chip->joined = i->joined, chip->joined_total = i->joined_gb_s;
         chip->network_bw = i->network_gbit / 8 / cores;
         chip->network_hop_ns = i->hop_us * 1e3;
     }

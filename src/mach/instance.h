@@ -12,6 +12,8 @@ typedef struct Instance {
     double link_gb_s;    // of one chip to the others; 0: none or not known
     double network_gbit; // of the whole machine
     double hop_us;       // over the network
+    uint32_t joined;     // machines with links between chips of equal place; 1: none
+    double joined_gb_s;  // these of one chip
     double usd_per_hour; // 0: not published
     const char *paid, *region, *seen; // how, where, when: "on-demand", "us-east-1", "2026-07"; "-": not told
 } Instance;
@@ -24,7 +26,7 @@ uint32_t instances_parse(Ctx *ctx, Arena *a, const char *file, const char *text,
 bool instance_apply(Ctx *ctx, Arena *a, Options *o, Instance *out);
 // Cores of a device: as --lnc says, or of the chip's logical cores. Raises USAGE where these have fewer.
 uint32_t chip_lnc(Ctx *ctx, const Options *o, const ChipFile *chip);
-// The chip as part of it: its share of the network.
+// The chip as part of it: its links, those to joined machines, its share of the network.
 void instance_network(const Instance *i, ChipFile *chip);
 const char *instance_basis(Arena *a, const Instance *i); // of its price: "on demand, us-east-1, 2026-07"
 

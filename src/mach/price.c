@@ -10,9 +10,7 @@
 //   gpsimd       busy  start + elements, or for a kernel
 //                      start + HBM latency + max(steps / lanes, HBM bytes / bandwidth)
 //   collective   a kernel of start + HBM latency + the longest of those two and its passes over the
-//                links by the quickest of three algorithms: a start, the latency of each pass, steps or hops by
-//                the number of ranks, bytes / bandwidth; over several machines also its hops and bytes over
-//                the network; inside a chip a latency and a bandwidth of its own
+//                links (fabric.c)
 //   dma          each partition's data is cut into runs that are contiguous on both sides; a run
 //                costs max(its bytes, efficient bytes) / bandwidth on its partition's engine; one that
 //                converts has its own bytes on each side, and the engine takes as long as the wider
@@ -198,100 +196,12 @@ static void price_engine(const ChipFile *c, const IsaInst *in, Price *p) {
     }
 }
 
-// What a collective moves: over the links of one machine, and for groups over several also over the network.
-typedef struct Route {
-    uint32_t ranks;          // of a group on one machine
-    bool one_chip;           // all of a group
-    double moves, reduces;   // bytes a rank sends over the links; those combined with what is there
-    double hops, far;        // over the network: one after the other, and bytes of a rank
-} Route;
-
-#define RING_MAX 64 // longer groups are rings beside each other; nothing longer is published
-
-static double doublings(double n) {
-    double steps = 0;
-    for (double reached = 1; reached < n; reached *= 2)
-        steps++;
-    return steps;
-}
-
-// The ways documented for it (neuron-runtime/explore/intranode-collective-comm.rst), each a latency by the number of ranks and
-// a bandwidth: a mesh, where everybody writes to everybody at once; recursive halving and doubling, in log2 ranks steps; rings, a
-// hop for each rank. The quickest for its size is taken. Reduction and gathering are passes of their own, the start is one.
-typedef struct Wire {
-    double ns, at[LINK_COUNT]; // all of it; of that, what bytes take
-} Wire;
-
-static Wire wire(double latency, double links, double network) {
-    return (Wire){latency + links + network, {[LINK_MACHINE] = links, [LINK_NETWORK] = network}};
-}
-static Wire quicker(Wire a, Wire b) { return b.ns < a.ns ? b : a; }
-
-static Wire collective_ns(const ChipFile *c, const Route *r) {
-    double passes = (r->reduces > 0) + (r->moves > 0 || !(r->reduces > 0));
-    double bytes = r->moves + c->link_reduce * r->reduces, n = fmin(fmax(r->ranks, 2), RING_MAX);
-    if (r->one_chip) {
-        double chip = bytes / (c->link_chip_bw * n / 2);
-        return (Wire){c->collective_start_ns + passes * c->collective_chip_ns + chip, {[LINK_CHIP] = chip}};
-    }
-    double all_far = r->far * r->ranks; // of the machine
-    double start = c->collective_start_ns + passes * c->collective_ns + r->hops * c->network_hop_ns;
-    double far = r->far > 0 ? r->far / (c->network_bw * c->network_ratio) : 0;
-    Wire mesh = wire(start, bytes / c->link_mesh_bw, all_far / c->network_mesh_bw);
-    Wire steps = wire(start + passes * c->collective_step_ns * doublings(n), bytes / c->link_step_bw, all_far / c->network_step_bw);
-    Wire ring = wire(start + passes * c->collective_hop_ns * (n - 1), bytes / c->link_bw, far);
-    return quicker(mesh, quicker(steps, ring));
-}
-
-// A group over several machines, stage by stage as documented (neuron-runtime/about/collectives.rst): an all-gather
-// goes over the network first and then over the links, a reduce-scatter the other way round, an all-reduce is both with the
-// network between. Every rank has its share of the network; hops are those of recursive doubling.
-static Route spread_route(const Kern *k, const KWork *w, KSpread s) {
-    double ranks = (double)s.local * s.hosts, here = 1 - 1.0 / s.local, there = 1 - 1.0 / s.hosts;
-    double all = fmax(w->read_bytes, w->write_bytes);
-    Route r = {.ranks = s.local, .hops = doublings(s.hosts), .far = there * all / s.local};
-    switch (k->op) {
-    case HLO_ALL_REDUCE:
-    case HLO_COLLECTIVE_REDUCE:
-        r.reduces = r.moves = here * all;
-        r.far *= 2, r.hops *= 2;
-        break;
-    case HLO_ALL_GATHER:
-        r.moves = here * all;
-        break;
-    case HLO_REDUCE_SCATTER:
-        r.reduces = here * all;
-        break;
-    case HLO_ALL_TO_ALL:
-        r.moves = (s.local - 1) / ranks * all;
-        r.far = (ranks - s.local) / ranks * all;
-        r.hops = 1;
-        break;
-    default: // from one to another
-        r.far = all;
-        r.hops = 1;
-    }
-    return r;
-}
-
-static Wire links_ns(const ChipFile *c, const Kern *k, const KWork *w) {
-    KSpread s = kern_spread(k, c->host_cores > 0 ? (uint32_t)c->host_cores : UINT32_MAX);
-    KSpread chips = kern_spread(k, (uint32_t)c->cores_per_chip);
-    Route here = {.ranks = s.local * s.hosts, .one_chip = chips.hosts == 1 && chips.local > 1,
-                  .moves = w->link_bytes - w->reduce_bytes, .reduces = w->reduce_bytes};
-    if (s.hosts == 1)
-        return collective_ns(c, &here);
-    Route spread = spread_route(k, w, s);
-    Wire far = collective_ns(c, &spread), near = collective_ns(c, &here);
-    return near.ns > far.ns ? near : far;
-}
-
 static void price_kernel(const ChipFile *c, const Kern *k, Price *p) {
     KWork w = kern_work(k);
     double compute_ns = w.steps / c->gpsimd_lanes_32 / c->gpsimd_ghz;
     // the bandwidth is both ways together, half each way
     double memory_ns = w.is_collective ? 0 : fmax(w.read_bytes, w.write_bytes) / (c->gpsimd_hbm_bw / 2);
-    Wire link = w.is_collective ? links_ns(c, k, &w) : (Wire){0};
+    Wire link = w.is_collective ? fabric_price(c, k, &w) : (Wire){0};
     p->hbm_bytes = w.read_bytes + w.write_bytes;
     p->hbm = ps_bytes(p->hbm_bytes, c->hbm_bw_core);
     p->busy = ps_add(ps_cycles(c->gpsimd_start_cycles, c->gpsimd_ghz),
@@ -301,6 +211,7 @@ static void price_kernel(const ChipFile *c, const Kern *k, Price *p) {
     for (int i = 0; i < LINK_COUNT; i++)
         p->link[i] = ps_from_ns(link.at[i]);
     p->link_bytes = w.is_collective ? w.link_bytes : 0;
+    p->way = (uint8_t)link.way, p->reach = (uint8_t)link.reach;
     double moved = w.link_bytes + (c->link_reduce - 1) * w.reduce_bytes; // by the DMA engines, all of them
     p->dma = w.is_collective ? ps_bytes(c->collective_dma * moved / c->dma_engines, c->dma_engine_bw) : 0;
 }

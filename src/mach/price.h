@@ -6,8 +6,7 @@
 #ifndef OTRN_MACH_PRICE_H
 #define OTRN_MACH_PRICE_H
 
-#include "isa/kern.h"
-#include "mach/chipfile.h"
+#include "mach/fabric.h"
 
 typedef int64_t Ps;
 #define PS_MAX (INT64_MAX / 4) // later than anything; sums of two stay in range
@@ -17,9 +16,6 @@ static inline Ps ps_max(Ps a, Ps b) { return a > b ? a : b; }
 
 #define ACT_NO_SET 0xff
 enum { PORT_SBUF = 1, PORT_PSUM = 2 };
-
-// Where a collective's bytes go: between cores of a chip, between chips of a machine, between machines.
-typedef enum LinkPlace { LINK_CHIP, LINK_MACHINE, LINK_NETWORK, LINK_COUNT } LinkPlace;
 
 typedef struct Price {
     Ps busy;    // the engine is occupied; DMA: the sequencer that triggers it
@@ -32,6 +28,7 @@ typedef struct Price {
     uint8_t act_set; // the scalar engine's table it needs, ACT_NO_SET = none
     uint8_t ports;   // PORT_…: ports it holds while it is busy
     uint8_t banks;   // of PSUM it holds likewise, a bit each
+    uint8_t way, reach; // of a collective: FabricWay, and LinkPlace
     double flops, hbm_bytes, link_bytes;
 } Price;
 

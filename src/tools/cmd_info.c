@@ -45,11 +45,12 @@ static void info_chips(Tool *t) {
 static void info_instances(Tool *t) {
     Instance *rows;
     uint32_t n = instances_load(t->ctx, t->arena, t->opt.val[OPT_CHIPS], &rows);
-    printf("%-22s %-6s %6s %6s %10s %12s %10s  %-14s %-10s %s\n", "instance", "chip", "chips", "hosts", "link GB/s",
-           "network Gb/s", "USD/h", "paid", "region", "seen");
+    printf("%-22s %-6s %6s %6s %10s %8s %12s %10s  %-14s %-10s %s\n", "instance", "chip", "chips", "hosts", "link GB/s",
+           "joined", "network Gb/s", "USD/h", "paid", "region", "seen");
     for (uint32_t i = 0; i < n; i++)
-        printf("%-22s %-6s %6u %6u %10.4g %12.6g %10s  %-14s %-10s %s\n", rows[i].name, rows[i].chip, rows[i].chips,
-               rows[i].hosts, rows[i].link_gb_s, rows[i].network_gbit,
+        printf("%-22s %-6s %6u %6u %10.4g %8s %12.6g %10s  %-14s %-10s %s\n", rows[i].name, rows[i].chip, rows[i].chips,
+               rows[i].hosts, rows[i].link_gb_s,
+               rows[i].joined > 1 ? arena_printf(t->arena, "%ux%.4g", rows[i].joined, rows[i].joined_gb_s) : "-", rows[i].network_gbit,
                rows[i].usd_per_hour > 0 ? arena_printf(t->arena, "%.6g", rows[i].usd_per_hour) : "-", rows[i].paid,
                rows[i].region, rows[i].seen);
 }

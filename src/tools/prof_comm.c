@@ -39,10 +39,11 @@ void prof_comm_print(Tool *t, const Prof *p) {
         return;
     printf("\ncollectives    %.1f %% of the step, %.1f %% not hidden; a device sends %s\n", 100 * traffic_share(c),
            100 * traffic_exposed(c), view_scaled(t->arena, c->bytes, 4, "B"));
-    printf("%-20s %-24s %8s %10s %10s %12s  %s\n", "kind", "group", "count", "bytes", "busy us", "exposed us", "most of it at");
+    printf("%-20s %-24s %-29s %8s %10s %10s %12s  %s\n", "kind", "group", "way", "count", "bytes", "busy us", "exposed us", "most of it at");
     for (uint32_t i = 0; i < c->rows.n; i++) {
         const TrafficRow *r = &c->rows.at[i];
-        printf("%-20s %-24s %8.0f %10s %10.2f %12.2f  %s\n", hlo_op_rows[r->op].name, traffic_group(t->arena, r), r->count,
+        printf("%-20s %-24s %-29s %8.0f %10s %10.2f %12.2f  %s\n", hlo_op_rows[r->op].name, traffic_group(t->arena, r),
+               traffic_way(t->arena, r), r->count,
                view_scaled(t->arena, r->bytes, 4, "B"), r->busy_ns * 1e-3, r->exposed_ns * 1e-3,
                prof_line_text(t->arena, &p->view.lines.at[r->line], 40));
     }
@@ -56,9 +57,10 @@ void prof_comm_json(Tool *t, const Prof *p) {
     for (uint32_t i = 0; i < c->rows.n; i++) {
         const TrafficRow *r = &c->rows.at[i];
         const ViewLine *l = &p->view.lines.at[r->line];
-        printf("%s\n    {\"kind\": \"%s\", \"ranks\": %u, \"groups\": %u, \"stride\": %u, \"count\": %.0f, \"bytes\": %.0f, "
-               "\"busy_us\": %.3f, \"exposed_us\": %.3f, \"file\": \"",
-               i ? "," : "", hlo_op_rows[r->op].name, r->ranks, r->groups, r->stride, r->count, r->bytes, r->busy_ns * 1e-3,
+        printf("%s\n    {\"kind\": \"%s\", \"ranks\": %u, \"groups\": %u, \"stride\": %u, \"algorithm\": \"%s\", \"reach\": \"%s\", "
+               "\"count\": %.0f, \"bytes\": %.0f, \"busy_us\": %.3f, \"exposed_us\": %.3f, \"file\": \"",
+               i ? "," : "", hlo_op_rows[r->op].name, r->ranks, r->groups, r->stride,
+               fabric_way_names[r->way], link_place_names[r->reach], r->count, r->bytes, r->busy_ns * 1e-3,
                r->exposed_ns * 1e-3);
         json_text(l->file);
         printf("\", \"line\": %u, \"name\": \"", l->line);

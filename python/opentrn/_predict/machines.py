@@ -37,7 +37,7 @@ def _chip(folder, name):
 
 
 def _machine(row, folder, lnc):
-    name, chip, chips, _, _, network, _, usd, paid, region, seen = row
+    name, chip, chips, _, _, network, _, usd, paid, region, seen = row[:11]
     c = _chip(folder, chip)
     cores = lnc or int(c["cores_per_logical_core"])
     return Machine(
