@@ -45,7 +45,7 @@ def train(*words, status=0, **more):
 
 
 def loss(said):
-    return re.findall(r"^step \d+, loss \S+", said, re.M)[-1]
+    return re.findall(r"^(?:\[0\] )?(step \d+, loss \S+)", said, re.M)[-1]
 
 
 def same(name, ours, theirs):
@@ -87,9 +87,11 @@ def start():
     sys.exit("FAIL: the server does not come up again")
 
 
-def server_checks(bucket):
-    at = f"--checkpoint=s3://{bucket}/c"
-    run = subprocess.Popen([OTRN, "train", *LARGE, at, "--steps=150", "--checkpoint-every=1"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+def killed_checks(bucket, processes):
+    """The server is killed while the processes of a run upload their shards."""
+    at, whole = f"--checkpoint=s3://{bucket}/c{processes}", [*LARGE, f"--devices={processes}"]
+    launch = [OTRN, "launch", "-n", str(processes)] if processes > 1 else []
+    run = subprocess.Popen([*launch, OTRN, "train", *LARGE, at, "--steps=150", "--checkpoint-every=1"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     for _ in range(3):  # somewhere in an upload, as it saves all the time
         time.sleep(2)
         kill()
@@ -98,9 +100,15 @@ def server_checks(bucket):
     out, err = run.communicate(timeout=600)
     if run.returncode:
         sys.exit(f"FAIL: {err}")
-    same("killed three times during uploads", loss(out), loss(train(*LARGE, "--steps=150")))
+    same(f"killed three times during uploads of {processes} process(es)", loss(out), loss(train(*whole, "--steps=150")))
     print(f"   it said: {err.count('warning:')} warnings, {err.count('written again')} times that it goes again")
-    same("and resumed from what is there", loss(train(at, "--resume", "--steps=152", "--sample=0")), loss(train(*LARGE, "--steps=152")))
+    goes_on = train(at, "--resume", "--steps=152", "--sample=0", f"--devices={processes}")
+    same("and resumed from what is there", loss(goes_on), loss(train(*whole, "--steps=152")))
+
+
+def server_checks(bucket):
+    for processes in 1, 2:
+        killed_checks(bucket, processes)
     admin = os.environ["RGW_ADMIN"].split()
     subprocess.run([*admin, "quota", "set", "--uid=trn", "--quota-scope=user", "--max-size=1024"], check=True, capture_output=True)
     subprocess.run([*admin, "quota", "enable", "--uid=trn", "--quota-scope=user"], check=True, capture_output=True)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cmd_top.c — otrn top: processes of this user on this host that run programs, live on a terminal.
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -51,23 +52,47 @@ static const char *engines_text(Arena *a, const StatusPage *p) { // the three bu
     return b.n ? buf_cstr(&b) : "-";
 }
 
+static const char *hbm_text(Arena *a, const StatusPage *p) {
+    static const char *const units[] = {"B", "kB", "MB", "GB"};
+    double used = (double)p->hbm_bytes;
+    int unit = 0;
+    for (; unit < 3 && used >= 999.5; unit++)
+        used /= 1000;
+    return arena_printf(a, "%.3g %s of %.3g GB", used, units[unit], (double)p->hbm_capacity * 1e-9);
+}
+
+// A line, and of it only what a terminal shows in one.
+static void line_print(const Buf *line, size_t columns) {
+    size_t n = 0, shown = 0;
+    for (; n < line->n && (!columns || shown < columns || (line->at[n] & 0xc0) == 0x80); n++) // bytes that go on a character take no column
+        shown += (line->at[n] & 0xc0) != 0x80;
+    printf("%.*s\n", (int)n, (const char *)line->at);
+}
+
+static size_t columns_of(int fd) { // 0: any
+    struct winsize size = {0};
+    return isatty(fd) && !ioctl(fd, TIOCGWINSZ, &size) ? size.ws_col : 0;
+}
+
 static void table_print(Arena *a, const StatusPages *pages, const Before *before, double now) {
+    size_t columns = columns_of(1);
+    Buf head = {.arena = a};
     char host[64] = "this host";
     gethostname(host, sizeof host - 1);
     printf("%s: %u process%s\n", host, pages->n, pages->n == 1 ? "" : "es");
     if (pages->n)
-        printf("%8s %7s %4s %18s %15s %10s %8s %5s  %-36s %-14s %s\n", "pid", "rank", "dev", "HBM", "step", "loss", "runs/s", "busy", "modelled engines",
-               "program", "command");
+        buf_printf(&head, "%8s %7s %4s %18s %15s %10s %8s %5s  %-36s %-14s %s", "pid", "rank", "dev", "HBM", "step", "loss", "runs/s", "busy", "modelled engines",
+                   "program", "command"), line_print(&head, columns);
     for (uint32_t i = 0; i < pages->n; i++) {
         const StatusPage *p = &pages->at[i];
         Rate r = rate_of(p, before, now);
         const char *rank = p->world > 1 ? arena_printf(a, "%u/%u", p->rank, p->world) : "-";
-        bool giga = p->hbm_bytes >= 1000000000;
-        const char *hbm = arena_printf(a, "%.3g %s of %.3g GB", (double)p->hbm_bytes * (giga ? 1e-9 : 1e-6), giga ? "GB" : "MB", (double)p->hbm_capacity * 1e-9);
         const char *step = p->steps ? arena_printf(a, "%lld of %lld", (long long)p->step, (long long)p->steps) : "-";
         const char *loss = p->steps ? arena_printf(a, "%.4f", p->loss) : "-";
-        printf("%8lld %7s %4u %18s %15s %10s %8.3g %4.0f%%  %-36s %-14.14s %.60s\n", (long long)p->pid, rank, p->devices, hbm, step, loss, r.runs,
-               100 * r.busy, engines_text(a, p), p->program, p->command);
+        Buf line = {.arena = a};
+        buf_printf(&line, "%8lld %7s %4u %18s %15s %10s %8.3g %4.0f%%  %-36s %-14.14s %.60s", (long long)p->pid, rank, p->devices, hbm_text(a, p), step, loss,
+                   r.runs, 100 * r.busy, engines_text(a, p), p->program, p->command);
+        line_print(&line, columns);
     }
 }
 

@@ -48,7 +48,10 @@ static void compile(Train *t) {
     else
         model_step(t->ctx, t->arena, &t->recipe.model, &t->recipe.adam, t->ranks.devices, t->opt.real ? t->opt.real : DT_F32, &t->step);
     otrn_error err = OTRN_ERROR_INIT;
-    train_check(t, otrn_compile(t->env, t->step.program, t->step.program_bytes, t->step.name, &t->exe, &err), &err);
+    otrn_status s = otrn_compile(t->env, t->step.program, t->step.program_bytes, t->step.name, &t->exe, &err);
+    if (s == OTRN_CAPACITY && !t->recipe.folder)
+        snprintf(err.hint, sizeof err.hint, "a smaller batch or model (--batch, --seq, --layers, --dim), or a step exported over several devices that cut its weights");
+    train_check(t, s, &err);
     if (otrn_exe_num_args(t->exe) != t->step.nargs || otrn_exe_num_results(t->exe) != t->step.nresults)
         ctx_fail(t->ctx, OTRN_ARGUMENT, (Place){.file = t->step.name}, "the manifest has %zu arguments and %zu results, the program %zu and %zu",
                  t->step.nargs, t->step.nresults, otrn_exe_num_args(t->exe), otrn_exe_num_results(t->exe));

@@ -166,8 +166,12 @@ bool save_agree(Train *t, StepWord *word, StepWord *words) {
 
 static void finish(Train *t) { // raises where it cannot be
     otrn_error err;
-    if (t->saver.on && !saver_finish(&t->saver, &err))
-        train_check(t, err.code, &err);
+    if (!t->saver.on || saver_finish(&t->saver, &err))
+        return;
+    if (saver_saved(&t->saver) >= 0)
+        snprintf(err.hint, sizeof err.hint, "step %lld is the last that is saved: when it can be written there, --resume goes on from it",
+                 (long long)saver_saved(&t->saver));
+    train_check(t, err.code, &err);
 }
 
 void save_last(Train *t) {

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """`otrn train` against JAX: the same models, data order and update, and steps exported from JAX."""
 
+import fcntl
 import json
 import os
 import pty
+import struct
 import subprocess
 import sys
+import termios
+import time
 
 import jax
 import jax.numpy as jnp
@@ -49,6 +53,23 @@ def test_a_terminal_is_not_commanded(tmp_path):
         assert run.wait(300) == 0
     os.close(ours)
     assert told.startswith("a\tb\\x1b[2J\\x9b\xe9\\x7f".encode())
+
+
+def test_top_fits_a_terminal(tmp_path):
+    """A line of a process takes one line of a terminal."""
+    words = ["--layers=1", "--dim=16", "--heads=1", "--seq=8", "--batch=2", "--steps=10000000", "--devices=1", f"--data={ROOT}/LICENSE", f"--log={tmp_path}/log"]
+    env, (ours, theirs) = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)}, pty.openpty()
+    fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 20, 60, 0, 0))
+    with subprocess.Popen([OTRN, "train", *words], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
+        deadline = time.time() + 200
+        while time.time() < deadline and (not (tmp_path / "log").exists() or (tmp_path / "log").read_text().count("loss") < 2):
+            time.sleep(0.05)
+        assert subprocess.run([OTRN, "top", "--once"], env=env, stdout=theirs, timeout=200).returncode == 0
+        run.kill()
+    os.close(theirs)
+    lines = os.read(ours, 10000).decode().split("\r\n")
+    os.close(ours)
+    assert len(lines) == 4 and "1 process" in lines[0] and [len(line) for line in lines[1:]] == [60, 60, 0]
 
 
 def test_exported_step_trains_and_resumes(tmp_path, cpu):
