@@ -3,12 +3,16 @@
 
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 
 os.environ["JAX_PLATFORMS"] = "opentrn,cpu"
 os.environ.setdefault("OPENTRN_DEVICES", "8")  # more than a chip of trn2 has: some tests need them
 os.environ["OTRN_CACHE"] = "off"  # tests that want it turn it on in a process of their own
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # from a shell in the background; tests of Ctrl-C, and programs they start, need it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import jax
 import pytest
