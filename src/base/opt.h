@@ -30,7 +30,7 @@
     X(CHECKPOINT_S, "checkpoint-s", "", "60", 'S', "S", "P", "that a checkpoint holds the run up")   \
     X(STARTS, "starts", "", "1", 'S', "N", "P", "of the run: without a cache each compiles")        \
     X(EPOCH, "epoch-tokens", "", "", 'S', "count", "P", "tokens of the data: tells hours and dollars of an epoch") \
-    X(MAX_COMM, "max-comm", "", "", 'S', "SHARE", "pP",                                            \
+    X(MAX_COMM, "max-comm", "", "", 'S', "SHARE", "pPt",                                           \
       "exit status 3 when collectives take more of the step: 25% or 0.25")                         \
     X(TRIPS, "trips", "OTRN_TRIPS", "", 'S', "N|run", "pP",                                         \
       "iterations of loops whose length only a run knows; run: executes it once, with --input, and counts") \

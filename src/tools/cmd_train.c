@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/tools.h"
+#include "tools/prof.h"
 #include "train/study.h"
 
 #define LOST 75 // as in cmd_launch.c
@@ -172,11 +172,19 @@ static void devices_check(Tool *t, const Train *run) {
 static void train_options(Tool *t, Train *run) {
     run->opt = (TrainOptions){.checkpoint = t->opt.val[OPT_CHECKPOINT], .log = "", .tensorboard = "", .prometheus = "",
                               .every = whole(t, OPT_CHECKPOINT_EVERY, 1), .keep = opt_num(&t->opt, OPT_KEEP), .resume = opt_on(&t->opt, OPT_RESUME),
-                              .devices = run->ranks.here, .silent = run->ranks.rank > 0};
+                              .devices = run->ranks.here, .silent = run->ranks.rank > 0,
+                              .max_comm = prof_max_comm(t)};
     if (run->ranks.rank)
         return;
     run->opt.log = t->opt.val[OPT_LOG], run->opt.tensorboard = t->opt.val[OPT_TENSORBOARD], run->opt.prometheus = t->opt.val[OPT_PROMETHEUS];
     run->opt.terminal = isatty(2);
+}
+
+static int comm_status(Tool *t, const Train *run) {
+    if (!run->watch.comm_note || run->opt.max_comm < 0)
+        return 0;
+    fprintf(stderr, "otrn: %s; more than --max-comm=%s\n", run->watch.comm_note, t->opt.val[OPT_MAX_COMM]);
+    return STATUS_COMM;
 }
 
 static int train(Tool *t, Train *run) {
@@ -203,7 +211,7 @@ static int train(Tool *t, Train *run) {
     if (!run->stopped && tells)
         sample(t, run);
     train_end(run);
-    return run->stopped ? 130 : 0;
+    return run->stopped ? 130 : comm_status(t, run);
 }
 
 // A process that ends because another is gone has a status of its own, so that a launcher names the other.

@@ -61,6 +61,7 @@ int prof_instances(Tool *t);          // --instance=A,B,…: side by side
 void prof_json(Tool *t, const Prof *p); // cmd_prof.c: all of it
 
 // --- prof_comm.c: what collectives take ---------------------------------------------------------------
+#define STATUS_COMM 3 // collectives take more of the step than --max-comm
 double prof_max_comm(Tool *t); // --max-comm as a share; below 0: not given. Raises USAGE for what is none
 // Warns on stderr where collectives take more than that, or than TRAFFIC_MOST; 3 where the option is given, else 0.
 int prof_comm_status(Tool *t, const Prof *p);

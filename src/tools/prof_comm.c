@@ -4,8 +4,6 @@
 
 #include "tools/prof.h"
 
-#define STATUS_COMM 3 // collectives take more of the step than --max-comm
-
 double prof_max_comm(Tool *t) {
     const char *text = t->opt.val[OPT_MAX_COMM];
     if (!*text)

@@ -59,6 +59,8 @@ static void tiles(Train *t, Buf *out) {
     tile(out, known ? arena_printf(a, "%.3g USD", usd) : "not known", arena_printf(a, "the run on the chip: %s", w->basis ? w->basis : "no time is known"));
     tile(out, arena_printf(a, "%.0f ms", t->start_ms), otrn_exe_cached(t->exe) ? "until the first step, from the cache" : "until the first step, compiled");
     buf_puts(out, "</div>");
+    if (w->comm_note && t->opt.max_comm >= 0) // a quarter is told below
+        buf_puts(out, "<p class=say>"), html_text(out, w->comm_note), buf_puts(out, "</p>");
 }
 
 void page_write(Train *t, const char *path) {

@@ -40,6 +40,7 @@ typedef struct TrainOptions { // what does not
     int64_t devices; // of this process
     bool terminal; // a progress line
     bool silent;   // not even quiet lines
+    double max_comm; // share of the modelled step that collectives may take; below 0: nobody said
     int real;      // DT_F64: a model of ours in double precision; 0: f32
 } TrainOptions;
 
@@ -57,6 +58,7 @@ typedef struct Watch { // see watch.h's functions below
     double begun, told, written, priced_us, usd_per_hour; // seconds; the modelled step, 0: not known
     const char *basis; // of the price; why, where it is not known
     double comm_share, engines[OTRN_ENGINES]; // of the modelled step
+    const char *comm_note; // collectives take too much of it, and which; NULL: they do not
     double mean, spread; // of the loss, fading
     double pace;         // seconds a step takes, fading
     uint32_t slow, slow_steps; // a process that makes others wait, for how many steps in a row

@@ -125,6 +125,36 @@ static void board_open(Train *t) {
 
 // --- numbers ---------------------------------------------------------------------------------------
 
+// What is told of collectives that take more of the step than was said, or than a quarter; NULL where they do not.
+static const char *comm_note(Train *t, const otrn_report *r) {
+    double most = t->opt.max_comm, per = 100 / r->total_us;
+    if (most < 0)
+        return *r->comm_note ? arena_strndup(t->arena, r->comm_note, strlen(r->comm_note)) : NULL;
+    if (r->comm_us <= most * r->total_us)
+        return NULL;
+    Buf b = {.arena = t->arena};
+    buf_printf(&b, "collectives take %.1f %% of the step, %.1f %% are not hidden", r->comm_us * per, r->exposed_comm_us * per);
+    for (uint32_t i = 0; i < r->num_collectives && i < OTRN_COLLECTIVES; i++) {
+        const otrn_collective *c = &r->collectives[i];
+        buf_printf(&b, "%s%s over %u devices", i ? ", " : ": ", c->kind, c->ranks);
+        if (c->line)
+            buf_printf(&b, " at %s:%u", c->file, c->line);
+        buf_printf(&b, " (%.1f %%)", c->busy_us * per);
+    }
+    return buf_cstr(&b);
+}
+
+static void comm_tell(Train *t, const otrn_report *r) {
+    Watch *w = &t->watch;
+    w->comm_note = comm_note(t, r);
+    if (!w->comm_note)
+        return;
+    watch_say(t, "warning: %s", w->comm_note);
+    if (w->log)
+        fprintf(w->log, "{\"event\": \"comm\", \"step\": %lld, \"share\": %.4g, \"exposed_share\": %.4g}\n", (long long)t->at, r->comm_us / r->total_us,
+                r->exposed_comm_us / r->total_us);
+}
+
 static void price_read(Train *t) {
     Watch *w = &t->watch;
     otrn_report r = OTRN_REPORT_INIT;
@@ -135,6 +165,7 @@ static void price_read(Train *t) {
     w->usd_per_hour = r.usd_per_hour * (double)(r.devices > 1 ? 1 : t->ranks.devices);
     for (int i = 0; i < OTRN_ENGINES; i++)
         w->engines[i] = r.busy_us[i] / r.total_us;
+    comm_tell(t, &r);
 }
 
 static void status_tell(Train *t, const StepNote *n) { // for otrn top
