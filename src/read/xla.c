@@ -79,10 +79,10 @@ static int64_t comp_read(Xla *x, XlaComp *c, Pb m) {
     c->ids = ARENA_NEWN(x->arena, XlaId, c->ninsts + 1);
     for (uint32_t i = 0; i < c->ninsts; i++) {
         c->insts[i] = insts[i];
-        c->ids[i] = (XlaId){pb_int(x, insts[i], INST_ID), i};
+        c->ids[i] = (XlaId){xla_local(pb_int(x, insts[i], INST_ID)), i};
     }
     ids_sort(x, c->ids, c->ninsts, "instructions");
-    int64_t root = xla_find(c->ids, c->ninsts, pb_int(x, m, COMP_ROOT));
+    int64_t root = xla_find(c->ids, c->ninsts, xla_local(pb_int(x, m, COMP_ROOT)));
     if (root < 0)
         xla_fail(x, OTRN_PARSE, "the computation %s of the HLO module has no root", c->name);
     c->root = (uint32_t)root;

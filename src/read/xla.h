@@ -100,6 +100,8 @@ const Pb *pb_list(Xla *x, Pb m, uint32_t number, uint32_t *n);  // messages or t
 // --- xla.c
 XlaComp *xla_comp(Xla *x, int64_t id, const XlaComp *user); // raises when it is not before its user
 int64_t xla_find(const XlaId *ids, uint32_t n, int64_t id); // index, or -1
+// An instruction's number inside its computation: XLA of late 2025 puts the computation's into the upper half, of some uses only.
+static inline int64_t xla_local(int64_t id) { return id & UINT32_MAX; }
 // Builds the computation's instructions into a region; the root's values.
 XlaVals xla_build(Xla *x, XlaComp *c, RegionId into, const XlaVals *params);
 void xla_return(Xla *x, RegionId into, XlaVals v);

@@ -34,7 +34,7 @@ static void operands_read(Inst *i) {
     const int64_t *ids = pb_ints(x, i->m, INST_OPERANDS, &i->noperands);
     uint32_t *at = ARENA_NEWN(x->arena, uint32_t, i->noperands + 1), n = 0;
     for (uint32_t k = 0; k < i->noperands; k++) {
-        int64_t index = xla_find(i->c->ids, i->c->ninsts, ids[k]);
+        int64_t index = xla_find(i->c->ids, i->c->ninsts, xla_local(ids[k]));
         if (index < 0 || i->c->insts[index].at >= i->m.at)
             xla_fail(x, OTRN_PARSE, "an instruction of %s has an operand that is not before it", i->c->name);
         at[k] = (uint32_t)index;
@@ -207,6 +207,21 @@ static XlaVals do_bitcast(const Inst *i) {
     return (XlaVals){made, 1};
 }
 
+// StableHLO's has the shape as an operand, HLO's only in its result.
+static XlaVals do_rng(const Inst *i) {
+    Hlo *h = i->x->h;
+    XlaTypes to = {0};
+    xla_shape(i->x, pb_bytes(i->x, i->m, INST_SHAPE), &to);
+    if (i->flat.n != 2 || to.n != 1)
+        xla_fail(i->x, OTRN_PARSE, "the HLO instruction 'rng' takes two operands and makes one array");
+    HloType t = *hlo_type(h, to.at[0]);
+    TypeId type = hlo_type_tensor(h, DT_I64, 1, &(int64_t){t.rank});
+    OpId shape = hlo_op_constant(h, i->loc, type, t.dims, (size_t)t.rank * sizeof *t.dims);
+    hlo_region_push(h, i->into, shape);
+    ValueId in[] = {i->flat.at[0], i->flat.at[1], hlo_at(h, shape)->results};
+    return put(i, make(i, HLO_RNG, (XlaVals){in, 3}));
+}
+
 static const struct {
     const char *opcode;
     XlaVals (*make)(const Inst *i);
@@ -214,6 +229,7 @@ static const struct {
     {"tuple", do_tuple},       {"get-tuple-element", do_element}, {"copy", do_same},   {"domain", do_same},
     {"add-dependency", do_same}, {"constant", do_constant},       {"while", do_while}, {"conditional", do_conditional},
     {"call", do_call},         {"fusion", do_call},               {"bitcast", do_bitcast},
+    {"rng", do_rng},
 };
 
 static const struct {

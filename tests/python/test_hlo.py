@@ -90,6 +90,7 @@ PROGRAMS = {
     "vmap": (jax.vmap(lambda a, i: a[i % 5] * 3), A, I[:6]),
     "threefry": (lambda u: jax.random.uniform(jax.random.wrap_key_data(u[0, :2]), (3, 5)), U),
     "rng bits": (lambda u: lax.rng_bit_generator(u[0], (4, 3), dtype=jnp.uint32), U),
+    "rng": (lambda a: a + lax.rng_uniform(np.float32(0), np.float32(2), (6, 5)), A),
     "reduce precision": (lambda a: lax.reduce_precision(a, 5, 4), A),
     "barrier": (lambda a, b: lax.optimization_barrier((a + 1, b * 2)), A, B),
     "constants": (lambda a: a + np.arange(30, dtype="f").reshape(6, 5) * np.float32(0.1), A),
@@ -194,6 +195,17 @@ def _fields(data):
     return out
 
 
+def test_numbers_of_operands():
+    """An instruction's number has its computation's in the upper half; where TensorFlow names it as an operand it has not."""
+    hlo = jax.jit(loop).lower(A).compiler_ir("hlo").as_serialized_hlo_module_proto()
+
+    def bare(packed):
+        return b"".join(_varint(n & 0xFFFFFFFF) for n in _numbers(packed))
+
+    changed = _in_every(_fields(hlo), 3, lambda c: _in_every(_fields(c), 2, lambda i: _in_every(_fields(i), 36, bare)))
+    assert changed != hlo and run(changed, "p.hlo.pb", [A]) == run(hlo, "p.hlo.pb", [A])
+
+
 def _in_every(fields, which, change):
     out = b""
     for number, wire, payload in fields:
@@ -201,6 +213,15 @@ def _in_every(fields, which, change):
         out += _varint(number << 3 | wire)
         out += _varint(payload) if wire == 0 else (_varint(len(payload)) if wire == 2 else b"") + payload
     return out
+
+
+def _numbers(packed):
+    value, shift = 0, 0
+    for byte in packed:
+        value, shift = value | (byte & 127) << shift, shift + 7
+        if byte < 128:
+            yield value
+            value, shift = 0, 0
 
 
 def _varint(n):
