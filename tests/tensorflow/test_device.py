@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The device /device:NEURON:0: eager operators, variables, tf.function with and without jit_compile, Keras, beside the CPU."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+tf = pytest.importorskip("tensorflow")
+import keras
+
+import opentrn.tensorflow
+
+NEURON, CPU = "/device:NEURON:0", "/device:CPU:0"
+SCRIPTS = pathlib.Path(__file__).parent / "scripts"
+R = np.random.default_rng(0)
+A = R.normal(size=(6, 6)).astype("f")
+I = R.integers(0, 6, (4, 3))
+
+
+def on(device, f, *args):
+    with tf.device(device):
+        return f(*args)
+
+
+def test_there_and_waits_to_be_named():
+    assert NEURON in opentrn.tensorflow.load()
+    assert on(NEURON, tf.constant, A).device.endswith(NEURON)
+    assert "CPU" in tf.constant(A).device
+
+
+FAMILIES = {
+    "matmul": lambda a, i: a @ a,
+    "elementwise": lambda a, i: tf.tanh(a) * tf.exp(-tf.abs(a)) + tf.math.erf(a),
+    "reduce": lambda a, i: (tf.reduce_sum(a, 1), tf.reduce_max(a), tf.argmax(a, 1)),
+    "int32": lambda a, i: tf.range(5) * 2 + tf.constant([1, 2, 3, 4, 5]),
+    "shapes": lambda a, i: tf.reshape(tf.transpose(a), tf.constant([4, 9])),
+    "slices": lambda a, i: a[1:5:2, ::-1],
+    "fill": lambda a, i: tf.fill([2, 3], 2.5) + tf.ones((2, 3)),
+    "gather": lambda a, i: tf.gather(a, i),
+    "concat": lambda a, i: tf.concat([a, a], 0),
+    "cast": lambda a, i: (tf.cast(a * 9, tf.int32), tf.cast(i, tf.float64), tf.cast(a, tf.bfloat16)),
+    "top_k": lambda a, i: tf.math.top_k(a, 3),
+    "sort": lambda a, i: tf.sort(a, 0),
+    "cumsum": lambda a, i: tf.cumsum(a, 1),
+    "softmax": lambda a, i: tf.nn.softmax(a),
+    "conv": lambda a, i: tf.nn.conv2d(a[None, :, :, None], tf.ones((3, 3, 1, 2)), 1, "SAME"),
+    "pool": lambda a, i: tf.nn.max_pool2d(a[None, :, :, None], 2, 2, "VALID"),
+    "einsum": lambda a, i: tf.einsum("ij,kj->ik", a, a),
+    "where": lambda a, i: tf.where(a > 0, a, 0.0),
+    "one_hot": lambda a, i: tf.one_hot(i, 6),
+    "segment": lambda a, i: tf.math.unsorted_segment_sum(a, tf.constant([0, 1, 0, 2, 1, 0]), 3),
+    "scatter": lambda a, i: tf.tensor_scatter_nd_add(a, tf.constant([[0], [2]]), a[:2]),
+    "cholesky": lambda a, i: tf.linalg.cholesky(a @ tf.transpose(a) + 6 * tf.eye(6)),
+    "stateless": lambda a, i: tf.random.stateless_uniform((3, 3), [1, 2]),
+    "complex": lambda a, i: tf.signal.fft(tf.complex(a, a)),
+}
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["eager", "jit"])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_operators(name, jit):
+    def all_of(device, jit_compile):
+        with tf.device(device):
+            f = tf.function(FAMILIES[name], jit_compile=True) if jit_compile else FAMILIES[name]
+            return f(tf.constant(A), tf.constant(I))
+
+    got, want = all_of(NEURON, jit), all_of(CPU, True)  # XLA on both sides
+    for a, b in zip(tf.nest.flatten(got), tf.nest.flatten(want), strict=True):
+        assert a.dtype == b.dtype and a.shape == b.shape and a.device.endswith(NEURON)
+        kind = "c8" if a.dtype.is_complex else "f8"
+        np.testing.assert_allclose(a.numpy().astype(kind), b.numpy().astype(kind), rtol=2e-5, atol=2e-5)
+
+
+def test_variables_and_gradients():
+    def run(device, jit):
+        with tf.device(device):
+            w, n = tf.Variable(A), tf.Variable(0, dtype=tf.int64)  # int32 ones TensorFlow keeps on the host, as for every accelerator
+            assert w.device.endswith(device) and n.device.endswith(device)
+
+            def step(x):
+                with tf.GradientTape() as tape:
+                    loss = tf.reduce_mean((tf.tanh(x @ w) - 1.0) ** 2)
+                w.assign_sub(0.1 * tape.gradient(loss, w))
+                n.assign_add(1)
+                return loss
+
+            f = step if jit is None else tf.function(step, jit_compile=jit)
+            return [float(f(tf.constant(A))) for _ in range(4)], w.numpy(), int(n)
+
+    want = run(CPU, None)
+    for jit in (None, False, True):
+        losses, w, n = run(NEURON, jit)
+        np.testing.assert_allclose(losses, want[0], rtol=1e-6)
+        np.testing.assert_allclose(w, want[1], rtol=1e-5, atol=1e-6)
+        assert n == 4
+
+
+def test_copies():
+    a = on(NEURON, tf.constant, A)
+    assert on(CPU, tf.identity, a).device.endswith(CPU)
+    np.testing.assert_array_equal(on(CPU, tf.identity, a), A)
+    np.testing.assert_array_equal(on("/device:NEURON:1", tf.identity, a), A)
+    v = on(NEURON, tf.Variable, A)
+    v.assign(tf.constant(A + 1))  # from the CPU
+    np.testing.assert_array_equal(v, A + 1)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        on(NEURON, lambda: tf.function(lambda x: tf.strings.as_string(x), jit_compile=True)(tf.constant(A)))
+
+
+def test_keras():
+    def run(device):
+        keras.utils.set_random_seed(1)
+        with tf.device(device):
+            net = [keras.layers.Dense(16, activation="gelu"), keras.layers.Dropout(0.2), keras.layers.Dense(4)]
+            model = keras.Sequential(net)
+            model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"], jit_compile=True)
+            x, y = R0.normal(size=(22, 12)).astype("f"), R0.integers(0, 4, 22)
+            history = model.fit(x, y, batch_size=8, epochs=2, verbose=0, validation_data=(x, y)).history
+            return history, model.predict(x, verbose=0), model.weights[0].value.device
+
+    R0 = np.random.default_rng(0)
+    want = run(CPU)
+    R0 = np.random.default_rng(0)
+    got = run(NEURON)
+    assert got[2].endswith(NEURON)
+    for name, values in want[0].items():
+        np.testing.assert_allclose(got[0][name], values, rtol=1e-6, atol=1e-6, err_msg=name)
+    np.testing.assert_allclose(got[1], want[1], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("script", sorted(SCRIPTS.glob("*.py")), ids=lambda p: p.stem)
+def test_unedited(script):
+    """Scripts that say nothing of opentrn, with TensorFlow's own variable for libraries of devices."""
+
+    def losses(**more):
+        env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **more}
+        done = subprocess.run([sys.executable, "-W", "ignore", script], env=env, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert ("NEURON" in done.stdout) == bool(more), done.stdout
+        return [float(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("loss ")]
+
+    got = losses(TF_PLUGGABLE_DEVICE_LIBRARY_PATH=opentrn.library_path())
+    want = losses()
+    assert len(want) >= 3
+    np.testing.assert_allclose(got, want, rtol=1e-6)
