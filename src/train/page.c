@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "clock/html.h"
+#include "rt/price.h"
 #include "train/train.h"
 
 #define PLOT_WIDTH 1000
@@ -63,6 +64,71 @@ static void tiles(Train *t, Buf *out) {
         buf_puts(out, "<p class=say>"), html_text(out, w->comm_note), buf_puts(out, "</p>");
 }
 
+// --- on other machines -----------------------------------------------------------------------------
+
+static void instance_row(const Train *t, Arena *a, const RtPriced *p, Buf *out) {
+    const Cost *c = &p->cost;
+    double ns = (double)t->recipe.steps * p->clock.total_ns;
+    buf_puts(out, "<tr><td>"), html_text(out, c->machines > 1 ? arena_printf(a, "%u x %s", c->machines, c->instance.name) : c->instance.name);
+    buf_printf(out, "<td class=n>%u<td class=n>%s<td class=n>%s<td class=n>%.4g<td class=n>%.3g USD<td>", c->devices, html_time(a, p->clock.total_ns), html_time(a, ns),
+               c->usd_per_hour, ns / 3600e9 * c->usd_per_hour);
+    html_text(out, c->basis), buf_puts(out, "</tr>\n");
+}
+
+// The step compiled for a chip, and the run on each machine to rent that has it. Raises where it cannot be compiled.
+static void chip_rows(const Train *t, Arena *a, const Instance *all, uint32_t n, const char *chip, Buf *out) {
+    RtPricing how;
+    RtPriced own, row;
+    rt_exe_price(t->exe, t->ctx, a, chip, false, &how, &own);
+    Options published = *how.how.opts;
+    published.val[OPT_PRICE] = "", how.how.opts = &published; // --price is of one machine
+    if (own.cost.devices == 1)
+        how.replicas = (uint32_t)t->ranks.devices;
+    for (uint32_t i = 0; i < n; i++)
+        if (!strcmp(all[i].chip, chip) && all[i].usd_per_hour > 0) {
+            how.instance = &all[i];
+            rt_price(t->ctx, a, own.art, &how, &row);
+            instance_row(t, a, &row, out);
+        }
+}
+
+static void chip_try(const Train *t, const Instance *all, uint32_t n, const char *chip, Buf *out) {
+    Arena scratch;
+    jmp_buf jb, *outer = t->ctx->on_fail;
+    arena_init(&scratch, t->ctx);
+    size_t before = out->n;
+    volatile bool good = false;
+    if (CTX_TRY(t->ctx, jb)) {
+        chip_rows(t, &scratch, all, n, chip, out);
+        good = true;
+    }
+    t->ctx->on_fail = outer;
+    arena_fini(&scratch);
+    if (good)
+        return;
+    out->n = before;
+    buf_puts(out, "<tr><td>"), html_text(out, chip), buf_puts(out, "<td colspan=6>"), html_text(out, t->ctx->err.text), buf_puts(out, "</tr>\n");
+}
+
+static void instances(const Train *t, Buf *out) {
+    RtPricing how;
+    RtPriced own;
+    Instance *all;
+    rt_exe_price(t->exe, t->ctx, t->arena, NULL, false, &how, &own);
+    uint32_t n = instances_load(t->ctx, t->arena, how.how.opts->val[OPT_CHIPS], &all);
+    buf_printf(out, "<h2>The run on each instance</h2><p class=soft>All %lld steps on as many devices, compiled for its chip and modelled; their share of what "
+                    "the machine costs.</p><div class=wide><table><tr><th>instance<th class=n>devices<th class=n>a step<th class=n>the run<th class=n>USD/h"
+                    "<th class=n>costs<th>price</tr>\n", (long long)t->recipe.steps);
+    for (uint32_t i = 0; i < n; i++) {
+        bool first = all[i].usd_per_hour > 0;
+        for (uint32_t k = 0; k < i && first; k++)
+            first = strcmp(all[k].chip, all[i].chip) || all[k].usd_per_hour <= 0;
+        if (first)
+            chip_try(t, all, n, all[i].chip, out);
+    }
+    buf_puts(out, "</table></div>\n");
+}
+
 void page_write(Train *t, const char *path) {
     if (!t->watch.notes.n)
         ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "no step was made, so there is nothing to report");
@@ -84,6 +150,7 @@ void page_write(Train *t, const char *path) {
     tiles(t, &out);
     curve(t, 0, "loss, by step", &out);
     curve(t, 1, "milliseconds that a step took on this host", &out);
+    instances(t, &out);
     buf_put(&out, page + before, size - before);
     file_write(t->ctx, path, out.at, out.n);
 }

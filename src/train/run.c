@@ -267,6 +267,7 @@ void train_run(Train *t) {
         watch_begin(t);
         loop(t);
         save_last(t);
+        watch_saved(t);
         if (t->ranks.net) // the others stay until all is saved: what ends one ends all
             ranks_agree(t->ctx, &t->ranks, &(StepWord){.stop = 0}, ARENA_NEWN(t->arena, StepWord, t->ranks.world), NULL, NULL);
         good = true;

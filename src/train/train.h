@@ -131,6 +131,7 @@ void watch_step(Train *t, const StepNote *n);
 void watch_ranks(Train *t, const StepWord *words); // behind a step: who is slow, whose inputs stall
 void watch_say(Train *t, const char *fmt, ...) __attribute__((format(printf, 2, 3))); // a line for people
 void watch_say_here(Train *t, const char *fmt, ...) __attribute__((format(printf, 2, 3))); // of this process, whichever it is
+void watch_saved(Train *t); // the run is at its end, and that is saved
 void watch_end(Train *t);
 
 // --- text.c ----------------------------------------------------------------------------------------

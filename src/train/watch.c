@@ -376,9 +376,15 @@ void watch_step(Train *t, const StepNote *n) {
         log_step(t, n);
     if (w->board)
         board_step(t, n);
-    if (*w->prometheus && (now_seconds() - w->written > PROM_SECONDS || n->step == w->steps))
+    if (*w->prometheus && now_seconds() - w->written > PROM_SECONDS)
         prom_write(t, n), w->written = now_seconds();
     tell(t, n);
+}
+
+void watch_saved(Train *t) {
+    Watch *w = &t->watch;
+    if (*w->prometheus && w->notes.n)
+        prom_write(t, &w->notes.at[w->notes.n - 1]);
 }
 
 void watch_end(Train *t) {
