@@ -29,6 +29,7 @@ typedef struct Core { // a virtual core: its memories
     Chip *second; // of a logical core of two, where both run by turns; NULL: not needed so far
     uint8_t *scratch; // HBM segment 0, shared by all programs
     size_t scratch_bytes;
+    bool small_pages; // of its chips
 } Core;
 
 // Scratch contents never outlive a run. False when the host has no memory.

@@ -137,6 +137,8 @@ bool core_second(otrn_env *env, Core *c) {
         chip_set_host(c->second, &env->host);
         chip_set_plan(c->second, chip_plan_of(env->opts.val[OPT_PLAN]));
         chip_set_pulse(c->second, &env->pulse, false);
+        if (c->small_pages)
+            chip_small_pages(c->second);
     }
     return c->second != NULL;
 }

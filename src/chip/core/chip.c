@@ -56,6 +56,8 @@ Chip *chip_make(Pool *pool, HostLevel level) {
     return c;
 }
 
+void chip_small_pages(Chip *c) { madvise(c->sbuf, (size_t)((uint8_t *)c->engines.pe - c->sbuf), MADV_NOHUGEPAGE); }
+
 void chip_set_level(Chip *c, HostLevel level) { c->level = level; }
 void chip_set_pulse(Chip *c, Pulse *pulse, bool tells) { c->pulse = pulse, c->tells = tells; }
 

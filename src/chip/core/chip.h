@@ -11,6 +11,7 @@
 typedef struct Chip Chip; // SBUF, PSUM, array state, registers of one core
 
 Chip *chip_make(Pool *pool, HostLevel level); // NULL when no memory
+void chip_small_pages(Chip *c); // of a new one, among many: only what its programs touch takes memory and has to be cleared
 void chip_free(Chip *c);
 void chip_set_level(Chip *c, HostLevel level); // of the next runs
 // The next runs end with OTRN_TIMEOUT or OTRN_INTERRUPTED when the pulse says so; one core tells it how far it is.
