@@ -281,7 +281,7 @@ static void silence_locked(Net *n, bool slept) {
     int64_t now = now_ms();
     for (uint32_t i = 0; i < n->n; i++) {
         Peer *p = &n->peers[i];
-        if (slept)
+        if (slept && p->heard_ms < now)
             p->heard_ms = now;
         if (i != n->me && !p->left && now - p->heard_ms > SILENCE_MS)
             net_gone_locked(n, i, "has said nothing for 3 s");
@@ -490,7 +490,7 @@ bool net_open(const NetSelf *self, const NetKv *kv, Net **out, char *why, size_t
     bool ok = net_join(n, self, kv, why, why_bytes);
     uint32_t near = 0;
     for (uint32_t i = 0; i < n->n; i++) {
-        n->peers[i].heard_ms = now_ms();
+        n->peers[i].heard_ms = now_ms() + self->timeout_ms; // it may have others to meet still, and says nothing until it has
         near += net_is_near(n, i);
     }
     n->crowded = (int)near > cpu_count();

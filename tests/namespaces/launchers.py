@@ -8,6 +8,7 @@ import os
 import re
 import secrets
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -29,8 +30,20 @@ class Launcher:
     def run(self, *program, **variables):
         env = {**os.environ, "JAX_PLATFORMS": "opentrn,cpu", "OPENTRN_DEVICES": "2", **self.variables, **variables}
         words = self.words(list(program))
-        out = subprocess.run([self.hosts.agent, *words] if words[0] in NAMES else words, env=env, capture_output=True, text=True, timeout=LIMIT)
-        return out.returncode, out.stdout + out.stderr
+        return ended([self.hosts.agent, *words] if words[0] in NAMES else words, env)
+
+
+def ended(words, env=None):
+    """Status and output; one that hangs is ended, with all it started, and what it wrote so far is told."""
+    job = subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        out, err = job.communicate(timeout=LIMIT)
+        return job.returncode, out + err
+    except subprocess.TimeoutExpired as late:
+        os.killpg(job.pid, signal.SIGKILL)
+        job.wait()
+        wrote = "".join((text or b"").decode(errors="replace") for text in (late.stdout, late.stderr))
+        return None, f"{wrote}\nno end within {LIMIT} s: {quoted(words)}"
 
 
 def quoted(words):
@@ -111,7 +124,7 @@ class Slurm:
         return f"{HOSTS} idle" in out
 
     def wait(self, done):
-        until = time.monotonic() + 60
+        until = time.monotonic() + 120
         while not done():
             if time.monotonic() > until:
                 raise RuntimeError("Slurm does not come up: " + open(f"{self.folder}/log").read()[-1500:])
@@ -163,8 +176,7 @@ class Sshd:
         told = [f"{name}={os.environ[name]}" for name in ("PYTHONPATH", "OTRN_PJRT_LIBRARY") if name in os.environ]
         start = [program[0], "launch", f"--hosts={','.join(NAMES)}", f"'--ssh=ssh -F {self.folder}/config'", "--devices=2"]
         line = quoted([*start, "env", "JAX_PLATFORMS=opentrn,cpu", *told, *program[1:]])
-        out = subprocess.run([self.hosts.agent, "h0", line], capture_output=True, text=True, timeout=LIMIT)
-        return out.returncode, out.stdout + out.stderr
+        return ended([self.hosts.agent, "h0", line])
 
     def __exit__(self, *_):
         for p in self.running:
@@ -175,7 +187,7 @@ class Sshd:
 
 def through_ssh(hosts, otrn, want):
     with Sshd(hosts) as ssh:
-        until, ready = time.monotonic() + 30, False
+        until, ready = time.monotonic() + 120, False
         while not ready and time.monotonic() < until:
             time.sleep(0.2)
             ready = ssh.launch(otrn, "true")[0] == 0

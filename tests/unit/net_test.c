@@ -136,7 +136,7 @@ typedef struct Shared {
     struct {
         char key[48], value[400];
     } rows[64];
-    uint32_t n;
+    uint32_t n, asked;
 } Shared;
 
 static bool shared_put(void *arg, const char *key, const char *value, char *why, size_t why_bytes) {
@@ -173,6 +173,7 @@ typedef struct Proc {
     uint32_t me, n;
     Shared *store;
     NetSelf self;
+    bool (*get)(void *, const char *, unsigned, char *, size_t, char *, size_t); // NULL: shared_get
     void (*run)(struct Proc *p);
     bool ok;
     char why[NET_WHY_BYTES];
@@ -183,7 +184,7 @@ typedef struct Proc {
 
 static void *proc_main(void *arg) {
     Proc *p = arg;
-    NetKv kv = {p->store, shared_put, shared_get};
+    NetKv kv = {p->store, shared_put, p->get ? p->get : shared_get};
     p->ok = net_open(&p->self, &kv, &p->net, p->why, sizeof p->why);
     if (p->ok && p->run)
         p->run(p);
@@ -287,6 +288,30 @@ static void test_messages(const char *way) {
     procs_join(procs, WORLD);
     for (uint32_t i = 0; i < WORLD; i++)
         check("messages", procs[i].ok, "%s, process %u: %s", way, i, procs[i].why);
+}
+
+// Process 2 meets process 1 long after both have met process 0, which hears nothing of them until they have.
+static bool slow_get(void *arg, const char *key, unsigned timeout_ms, char *value, size_t bytes, char *why, size_t why_bytes) {
+    Shared *s = arg;
+    pthread_mutex_lock(&s->lock);
+    bool first = strstr(key, "at/1") && !s->asked++;
+    pthread_mutex_unlock(&s->lock);
+    if (first)
+        usleep(4500000);
+    return shared_get(arg, key, timeout_ms, value, bytes, why, why_bytes);
+}
+
+static void test_slow_join(const char *way) {
+    Proc procs[3];
+    Shared s;
+    pthread_barrier_t barrier;
+    procs_start(procs, 3, &s, &barrier, run_swaps, way);
+    for (uint32_t i = 0; i < 3; i++)
+        procs[i].get = slow_get;
+    procs_go(procs, 3);
+    procs_join(procs, 3);
+    for (uint32_t i = 0; i < 3; i++)
+        check("who still joins is not gone", procs[i].ok, "%s, process %u: %s", way, i, procs[i].why);
 }
 
 // Two threads of a process at once, with tags of their own.
@@ -813,6 +838,7 @@ int main(void) {
     if (fabric)
         test_way("tcp");
     test_messages("some rings");
+    test_slow_join("sockets");
     test_dead("sockets");
     test_late("sockets");
     test_recv();
