@@ -8,6 +8,8 @@
 
 #include "base/dtype.h"
 #include "base/npy.h"
+#include "hlo/hlo.h"
+#include "read/read.h"
 
 typedef struct Precision {
     const char *name, *cast, *type, *rounding, *seed;
@@ -27,8 +29,8 @@ enum { ROW_F64, ROW_F32 };
 
 // --- runs ------------------------------------------------------------------------------------------
 
-static otrn_env *env_open(Study *s, const Precision *p) {
-    otrn_option *all = ARENA_NEWN(s->arena, otrn_option, s->noptions + 4);
+static otrn_env *env_open(Study *s, const Precision *p, const char *cast_ops) {
+    otrn_option *all = ARENA_NEWN(s->arena, otrn_option, s->noptions + 5);
     size_t n = 0;
     for (size_t i = 0; i < s->noptions; i++)
         all[n++] = s->options[i];
@@ -36,6 +38,8 @@ static otrn_env *env_open(Study *s, const Precision *p) {
     all[n++] = (otrn_option){"auto-cast-type", p->type};
     all[n++] = (otrn_option){"rounding", p->rounding};
     all[n++] = (otrn_option){"stochastic-rounding", p->seed};
+    if (cast_ops)
+        all[n++] = (otrn_option){"cast-ops", cast_ops};
     otrn_error err = OTRN_ERROR_INIT;
     otrn_env *env = NULL;
     otrn_status status = otrn_open(all, n, &env, &err);
@@ -104,18 +108,27 @@ static const char *part_of(Arena *a, const char *name) { // "layers.0.up" of "la
 
 static size_t count_of(const Tensor *t) { return t->bytes / otrn_dtype_bytes(t->type.dtype); }
 
+static PortKind parameters_of(const Step *step) { // a step's state that is not told apart is what it learns
+    for (size_t i = 0; i < step->nargs; i++)
+        if (step->args[i].kind == PORT_PARAMETER)
+            return PORT_PARAMETER;
+    return PORT_STATE;
+}
+
 static void parts_compare(Study *s, const Train *x, const Train *y, StudyRow *row) {
     if (x->step.nargs != y->step.nargs)
         ctx_fail(s->ctx, OTRN_ARGUMENT, (Place){.file = y->step.name}, "has other arguments than the step it is the twin of");
+    PortKind kind = parameters_of(&x->step);
     const char *before = "";
     double off = 0, all = 0;
     for (size_t i = 0; i <= x->step.nargs; i++) {
         const Port *p = i < x->step.nargs ? &x->step.args[i] : NULL;
-        if (p && p->kind != PORT_PARAMETER)
+        if (p && p->kind != kind)
             continue;
         const char *part = !p ? "" : s->recipe.folder ? p->name : part_of(s->arena, p->name);
         if (*before && strcmp(part, before)) {
             StudyPart one = {before, all > 0 ? sqrt(off / all) : 0};
+            one.error = isnan(one.error) ? INFINITY : one.error;
             VEC_PUSH(s->arena, &row->parts, one);
             row->worst = one.error >= row->worst.error ? one : row->worst;
             off = all = 0;
@@ -168,10 +181,70 @@ static void judge(Study *s, StudyRow *row) {
                                              : "good: no difference that matters";
 }
 
+// --- where it goes wrong ---------------------------------------------------------------------------
+
+typedef VEC(StudyLine) Lines;
+
+// Lines of the program with an operation that this precision casts, in its order.
+static void lines_list(Study *s, const Step *step, bool products, Lines *out) {
+    Hlo *h = read_program(s->ctx, s->arena, step->name, step->program, step->program_bytes);
+    for (uint32_t i = 0; i < h->ops.n; i++) {
+        const HloOp *op = &h->ops.at[i];
+        Place at = hlo_place(h, op->loc);
+        bool product = op->code == HLO_DOT || op->code == HLO_DOT_GENERAL || op->code == HLO_CONVOLUTION;
+        bool known = !at.file || !at.line || strpbrk(at.file, "=,") || (products && !product) || op->code == HLO_CONSTANT;
+        for (uint32_t k = 0; k < out->n && !known; k++)
+            known = out->at[k].line == at.line && !strcmp(out->at[k].file, at.file);
+        if (!known)
+            VEC_PUSH(s->arena, out, ((StudyLine){at.file, hlo_row(op)->name, at.line}));
+    }
+}
+
+static const char *cast_until(Study *s, const Lines *lines, uint32_t count) { // what the user said, and nothing of the lines behind
+    Buf b = {.arena = s->arena};
+    for (size_t i = 0; i < s->noptions; i++)
+        if (!strcmp(s->options[i].name, "cast-ops"))
+            buf_printf(&b, "%s", s->options[i].value);
+    for (uint32_t i = count; i < lines->n; i++)
+        buf_printf(&b, "%s%s:%u=none", b.n ? "," : "", lines->at[i].file, lines->at[i].line);
+    return buf_cstr(&b);
+}
+
+static bool is_wrong(Study *s, const Precision *p, const Lines *lines, uint32_t count, const Train *first, double limit) {
+    otrn_env *env = env_open(s, p, cast_until(s, lines, count));
+    StudyRow row = {0};
+    Train t;
+    bool ran = run(s, env, p, 1, 0, &t);
+    if (ran) {
+        parts_compare(s, &t, first, &row);
+        train_end(&t);
+    }
+    otrn_close(env);
+    return !ran || !(row.worst.error <= limit);
+}
+
+// By halves: with this line's cast the gradients of a step are wrong, with those before it they are not.
+static void wrong_find(Study *s, const Precision *p, const Train *first, StudyRow *row) {
+    Lines lines = {0};
+    double limit = row->worst.error > ALARM || !row->worst.name ? ALARM : row->worst.error / 2;
+    lines_list(s, &first->step, !strcmp(p->cast, "matmult"), &lines);
+    uint32_t good = 0, bad = lines.n;
+    if (!bad || is_wrong(s, p, &lines, 0, first, limit) || !is_wrong(s, p, &lines, bad, first, limit))
+        return;
+    while (bad - good > 1) {
+        uint32_t middle = good + (bad - good) / 2;
+        if (is_wrong(s, p, &lines, middle, first, limit))
+            bad = middle;
+        else
+            good = middle;
+    }
+    row->wrong = lines.at[bad - 1];
+}
+
 static void row_run(Study *s, int which, Train *first) {
     const Precision *p = &precisions[which];
     StudyRow *row = &s->rows[which];
-    otrn_env *env = env_open(s, p);
+    otrn_env *env = env_open(s, p, NULL);
     Train t;
     row->ran = true;
     if (run(s, env, p, 1, 0, which == s->reference ? first : &t)) {
@@ -195,6 +268,9 @@ static void row_run(Study *s, int which, Train *first) {
         row->curve[i] /= row->runs;
     row->mean = mean_of(row->loss, row->runs, &row->spread);
     otrn_close(env);
+    judge(s, row);
+    if (row->worse && which != s->reference && strcmp(p->cast, "none"))
+        wrong_find(s, p, first, row);
 }
 
 void study_run(Study *s) {
@@ -204,8 +280,6 @@ void study_run(Study *s) {
     for (int i = s->reference; i < STUDY_ROWS; i++)
         row_run(s, i, &first);
     train_end(&first);
-    for (int i = s->reference; i < STUDY_ROWS; i++)
-        judge(s, &s->rows[i]);
 }
 
 bool study_worse(const Study *s) {
@@ -221,7 +295,7 @@ static void text_print(const Study *s, FILE *out) {
     int64_t n = s->recipe.steps;
     fprintf(out, "%lld steps, %d seed%s; losses after a quarter, a half, three quarters and all steps; differences from %s with their 95 %% interval\n\n",
             (long long)n, s->seeds, s->seeds == 1 ? "" : "s", precisions[s->reference].name);
-    fprintf(out, "%-17s %8s %8s %8s %8s %9s  %-21s %-26s %s\n", "precision", "25 %", "50 %", "75 %", "100 %", "±", "difference", "gradients furthest off", "verdict");
+    fprintf(out, "%-17s %8s %8s %8s %8s %9s  %-21s %-32s %s\n", "precision", "25 %", "50 %", "75 %", "100 %", "±", "difference", "gradients furthest off", "verdict");
     for (int i = s->reference; i < STUDY_ROWS; i++) {
         const StudyRow *r = &s->rows[i];
         char off[48] = "", worst[64] = "";
@@ -229,25 +303,42 @@ static void text_print(const Study *s, FILE *out) {
             snprintf(off, sizeof off, "%+.5f ± %.5f", r->off, r->off_spread);
         if (i != s->reference && r->worst.name)
             snprintf(worst, sizeof worst, "%.2g %s", r->worst.error, r->worst.name);
-        fprintf(out, "%-17s %8.4f %8.4f %8.4f %8.4f %9.4f  %-21s %-26s %s\n", precisions[i].name, r->curve[0], r->curve[1], r->curve[2], r->curve[3],
+        fprintf(out, "%-17s %8.4f %8.4f %8.4f %8.4f %9.4f  %-21s %-32s %s\n", precisions[i].name, r->curve[0], r->curve[1], r->curve[2], r->curve[3],
                 r->spread, off, worst, r->verdict);
     }
+    for (int i = s->reference; i < STUDY_ROWS; i++)
+        if (s->rows[i].wrong.file)
+            fprintf(out, "%s: gradients go wrong first by %s at %s:%u; --cast-ops=%s:%u=none leaves it out\n", precisions[i].name, s->rows[i].wrong.op,
+                    s->rows[i].wrong.file, s->rows[i].wrong.line, s->rows[i].wrong.file, s->rows[i].wrong.line);
+}
+
+static void number_put(Buf *b, const char *before, double v) { // JSON has no infinity
+    buf_puts(b, before);
+    if (isfinite(v))
+        buf_printf(b, "%.9g", v);
+    else
+        buf_puts(b, "null");
 }
 
 static void row_json(const Study *s, int i, Buf *b) {
     const StudyRow *r = &s->rows[i];
-    buf_printf(b, "  {\"precision\": \"%s\", \"reference\": %s, \"first_loss\": %.9g, \"loss\": %.9g, \"loss_interval\": %.9g, \"difference\": %.9g, "
-               "\"difference_interval\": %.9g, \"worse\": %s, \"verdict\": ", precisions[i].name, i == s->reference ? "true" : "false", r->first, r->mean,
-               r->spread, r->off, r->off_spread, r->worse ? "true" : "false");
+    buf_printf(b, "  {\"precision\": \"%s\", \"reference\": %s", precisions[i].name, i == s->reference ? "true" : "false");
+    number_put(b, ", \"first_loss\": ", r->first), number_put(b, ", \"loss\": ", r->mean), number_put(b, ", \"loss_interval\": ", r->spread);
+    number_put(b, ", \"difference\": ", r->off), number_put(b, ", \"difference_interval\": ", r->off_spread);
+    buf_printf(b, ", \"worse\": %s, \"verdict\": ", r->worse ? "true" : "false");
     json_put(b, r->verdict);
+    if (r->wrong.file) {
+        buf_printf(b, ", \"first_wrong\": {\"operation\": \"%s\", \"line\": %u, \"file\": ", r->wrong.op, r->wrong.line);
+        json_put(b, r->wrong.file), buf_puts(b, "}");
+    }
     buf_puts(b, ",\n   \"losses\": [");
     for (int k = 0; k < r->runs; k++)
-        buf_printf(b, k ? ", %.9g" : "%.9g", r->loss[k]);
+        number_put(b, k ? ", " : "", r->loss[k]);
     buf_puts(b, "], \"gradients\": {");
     for (uint32_t k = 0; k < r->parts.n; k++) {
         buf_puts(b, k ? ", " : "");
         json_put(b, r->parts.at[k].name);
-        buf_printf(b, ": %.6g", r->parts.at[k].error);
+        number_put(b, ": ", r->parts.at[k].error);
     }
     buf_puts(b, "}}");
 }

@@ -3,7 +3,8 @@
 //
 // Of each precision: one step from the same weights on the same data, whose gradients are compared part by part with those of
 // double precision, and whole runs from several seeds, whose losses are compared in pairs. Where an exported step has no
-// twin in double precision (a folder f64 in its own), f32 is what others are held against.
+// twin in double precision (a folder f64 in its own), f32 is what others are held against. Of a precision that is worse the line is
+// looked for by which its gradients go wrong: lines are cast from the first to the last, in one step each time.
 #ifndef OTRN_TRAIN_STUDY_H
 #define OTRN_TRAIN_STUDY_H
 
@@ -18,6 +19,11 @@ typedef struct StudyPart { // of a model
     double error; // norm of the difference of its gradients over their norm
 } StudyPart;
 
+typedef struct StudyLine { // of the program, and the first of its operations that is cast
+    const char *file, *op;
+    uint32_t line;
+} StudyLine;
+
 typedef struct StudyRow {
     bool ran;
     int runs;                                   // that came to their end
@@ -29,6 +35,7 @@ typedef struct StudyRow {
     StudyPart worst;
     const char *verdict;
     bool worse;
+    StudyLine wrong; // the first line by whose cast gradients go wrong; file NULL: none is needed, or found
 } StudyRow;
 
 typedef struct Study {

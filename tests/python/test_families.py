@@ -20,6 +20,7 @@ def judged(found):
     assert abs(rows["f32"]["loss"] - rows["f64"]["loss"]) < 1e-4 * abs(rows["f64"]["loss"])
     worst = {name: max(row["gradients"].values()) for name, row in rows.items() if row["gradients"]}
     assert worst["f32"] < 1e-3 < worst["bf16"] and worst["f32"] < worst["bf16 products"] < worst["fp8 products"]
+    assert all("first_wrong" in row for row in rows.values() if row["worse"])
     assert all(np.isfinite(row["loss"]) and row["verdict"] for row in rows.values())
 
 
@@ -68,3 +69,27 @@ def test_of_jax(family):
         return {"params": jax.tree.map(lambda p, g: p - 0.1 * g, state["params"], grads)}, loss
 
     judged(opentrn.validate(step, {"params": params}, batch, steps=3, options=("--cache=off",)))
+
+
+def test_the_line_that_goes_wrong_is_named():
+    """Weights too small for fp8 in one of two products: it is named, with its line."""
+    import opentrn
+
+    rng = np.random.default_rng(3)
+    state = {"first": rng.integers(-2, 3, (8, 8)).astype(np.float32), "second": rng.normal(size=(8, 4)).astype(np.float32) * 1e-4}
+    batch = {"x": rng.integers(-2, 3, (4, 8)).astype(np.float32), "y": rng.normal(size=(4, 4)).astype(np.float32)}
+
+    def step(state, batch):
+        def loss_of(state):
+            hidden = batch["x"] @ state["first"]
+            out = hidden @ state["second"]  # too small
+            return jnp.mean(out * batch["y"]) * 1e4
+
+        loss, grads = jax.value_and_grad(loss_of)(state)
+        return jax.tree.map(lambda p, g: p - 1e-3 * g, state, grads), loss
+
+    found = opentrn.validate(step, state, batch, steps=2, options=("--cache=off",))
+    row = next(row for row in found["precisions"] if row["precision"] == "fp8 products")
+    line = next(i for i, text in enumerate(open(__file__), 1) if text.endswith("# too small\n"))
+    assert row["worse"] and row["first_wrong"]["operation"] == "dot_general"
+    assert (row["first_wrong"]["file"], row["first_wrong"]["line"]) == (__file__, line)
