@@ -87,7 +87,7 @@ static void load(Batch *b, const Side *s, uint64_t addr, Mem to, int queue, int6
 }
 
 static bool comes_turned(const Batch *b, const Side *s) {
-    return b->e->chip->dma_transpose <= 0 && b->elem >= 2 && s->k_stride == 1 && s->free_stride > 1 && b->k > 1;
+    return (b->e->chip->dma_transpose <= 0 || b->elem == 1) && s->k_stride == 1 && s->free_stride > 1 && b->k > 1;
 }
 
 // Products that a stage has room for, and stages of that size.
@@ -130,8 +130,8 @@ static void group(Batch *b, int64_t from, int64_t n) {
     load_side(b, &b->rhs, b->rhs_addr, rhs, QUEUE_IN2, from, n, b->rhs_turned);
     load_side(b, &b->lhs, b->lhs_addr, lhs, QUEUE_IN, from, n, b->lhs_turned);
     for (int64_t i = 0; i < n; i++) {
-        put_weights(b->e, VIEW(mem_off(lhs, i * b->m * size), b->stype, {b->k}, {b->m, 1}));
-        put_matmul(b->e, VIEW(mem_off(bank, i * b->n * 4), DT_F32, {b->m}, {b->n, 1}), VIEW(mem_off(rhs, i * b->n * size), b->stype, {b->k}, {b->n, 1}), false);
+        put_weights(b->e, VIEW(mem_off(lhs, i * b->m * size), b->stype, {b->k}, {b->m, 1}), 0);
+        put_matmul(b->e, VIEW(mem_off(bank, i * b->n * 4), DT_F32, {b->m}, {b->n, 1}), VIEW(mem_off(rhs, i * b->n * size), b->stype, {b->k}, {b->n, 1}), false, 0);
     }
     Mem out = ring_next(&b->outs);
     put_copy(b->e, turn % 2 ? ENG_SCALAR : ENG_VECTOR, VIEW(out, b->dtype, {b->m}, {n * b->n, 1}), VIEW(bank, DT_F32, {b->m}, {n * b->n, 1}));

@@ -10,7 +10,7 @@
 //
 // A block's chunk is a *step*. Slots are filled steps ahead, as long as none is taken away that a step still needs; each
 // filling is a task, each step's products another one, so that they go beside each other (sched.c).
-// A chip whose transfers cannot transpose loads rows as they lie and lets the array turn them, in two banks that
+// What transfers cannot transpose, bytes or on some chips anything, is loaded in rows, which the array turns in two banks that
 // blocks then leave free.
 // A left side that is one number everywhere (the ones of a sum) is set in SBUF instead, once: its tiles are all the same.
 // With a row program behind it (epilogue.c) a tile is not copied out of PSUM but goes through the program's instructions,
@@ -205,14 +205,21 @@ static uint32_t tiles_together(const Dot *d) {
 // Their banks are one piece of memory.
 static Haz *bank_haz(const Dot *d, uint32_t bank) { return &d->e->bank_haz[bank & ~(tiles_together(d) - 1)]; }
 
-// One tile of k for 128 rows and up to 512 columns from column n0 of the block.
-static void multiply(Dot *d, uint32_t lslot, uint32_t rslot, int64_t tile, int64_t rows, uint32_t bank,
-                     int64_t m0, int64_t mcols, int64_t n0, int64_t ncols, bool accumulate) {
-    put_weights(d->e, slot_view(d, &d->lhs, lslot, tile, rows, m0, mcols));
+// Two tiles of k at once: fp8 has two rows a cell from trn2 on. They lie a pitch apart, and add up as one behind the other would.
+static bool doubles(const Dot *d, const DotStep *s, int64_t k) {
+    bool fp8 = d->stype == DT_F8E4M3 || d->stype == DT_F8E4M3FN || d->stype == DT_F8E5M2;
+    return fp8 && d->e->chip->generation >= 3 && !d->lhs.same && k + 2 * TILE_K <= s->klen;
+}
+
+// One or two tiles of k for 128 rows and up to 512 columns from column n0 of the block.
+static void multiply(Dot *d, uint32_t lslot, uint32_t rslot, int64_t tile, int64_t rows, bool two, uint32_t bank, int64_t m0,
+                     int64_t mcols, int64_t n0, int64_t ncols, bool accumulate) {
+    put_weights(d->e, slot_view(d, &d->lhs, lslot, tile, rows, m0, mcols), two ? d->lhs.pitch : 0);
     for (int64_t c = 0; c < ncols; c += BLOCK, bank += BANKS_HALF) { // the same weights for both halves of a wide block
         int64_t n = min64(BLOCK, ncols - c);
         Mem to = {bank_at(d->e, bank).addr, bank_haz(d, bank)};
-        put_matmul(d->e, VIEW(to, DT_F32, {mcols}, {n, 1}), slot_view(d, &d->rhs, rslot, tile, rows, n0 + c, n), accumulate);
+        put_matmul(d->e, VIEW(to, DT_F32, {mcols}, {n, 1}), slot_view(d, &d->rhs, rslot, tile, rows, n0 + c, n), accumulate,
+                   two ? d->rhs.pitch : 0);
     }
 }
 
@@ -267,9 +274,11 @@ static void multiply_step(Dot *d, const DotStep *s) {
     for (int64_t c = 0; d->rows && !s->k0 && c < s->ncols; c += BLOCK)
         rows_columns(d->rows, s->n0 + c, (uint32_t)min64(BLOCK, s->ncols - c));
     for (int64_t mi = 0; mi < s->mlen; mi += TILE_M)
-        for (int64_t kt = 0; kt < s->klen; kt += TILE_K)
-            multiply(d, s->lslot, s->rslot, kt / TILE_K, min64(TILE_K, s->klen - kt), bank_of(d, mi / TILE_M, 0), mi,
+        for (int64_t kt = 0, two; kt < s->klen; kt += (1 + two) * TILE_K) {
+            two = doubles(d, s, kt);
+            multiply(d, s->lslot, s->rslot, kt / TILE_K, min64(TILE_K, s->klen - kt), two, bank_of(d, mi / TILE_M, 0), mi,
                      min64(TILE_M, s->mlen - mi), 0, s->ncols, s->k0 + kt > 0);
+        }
     d->lhs.held[s->lslot]--, d->rhs.held[s->rslot]--;
     if (s->k0 + s->klen < d->k)
         return;
@@ -405,7 +414,7 @@ static void dot_init(Dot *d, Emit *e, OpId id) {
 }
 
 static void set_turns(Dot *d) {
-    d->turns = d->e->chip->dma_transpose <= 0 && d->elem >= 2;
+    d->turns = d->e->chip->dma_transpose <= 0 || d->elem == 1; // transfers transpose elements of 2 and 4 bytes
     d->turns = comes_turned(d, &d->lhs) || comes_turned(d, &d->rhs);
 }
 

@@ -87,15 +87,21 @@ void put_transposes(Emit *e, int dtype, Mem bank, int64_t pitch, Mem stage, int6
     }
 }
 
-void put_weights(Emit *e, View src) {
-    assert(src.at[0].n <= ISA_PE_ROWS);
-    assert(src.at[1].n <= ISA_PE_COLS);
-    put_inst(e, isa_ldweights(src), NULL, &src, NULL);
+static IsaInst doubled(IsaInst in, uint32_t second) {
+    in.flags |= second ? ISA_FLAG_DOUBLE_ROW : 0;
+    in.step = (int32_t)second;
+    return in;
 }
 
-void put_matmul(Emit *e, View dst, View src, bool accumulate) {
+void put_weights(Emit *e, View src, uint32_t second) {
+    assert(src.at[0].n <= ISA_PE_ROWS);
+    assert(src.at[1].n <= ISA_PE_COLS);
+    put_inst(e, doubled(isa_ldweights(src), second), NULL, &src, NULL);
+}
+
+void put_matmul(Emit *e, View dst, View src, bool accumulate, uint32_t second) {
     assert(addr_space(dst.mem.addr) == SPACE_PSUM);
     assert(addr_space(src.mem.addr) == SPACE_SBUF);
     assert(dst.dtype == DT_F32);
-    put_inst(e, isa_matmul(dst, src, accumulate ? ISA_FLAG_ACCUMULATE : 0), &dst, &src, NULL);
+    put_inst(e, doubled(isa_matmul(dst, src, accumulate ? ISA_FLAG_ACCUMULATE : 0), second), &dst, &src, NULL);
 }

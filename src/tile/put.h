@@ -16,8 +16,9 @@ void put_transpose(Emit *e, View dst, View src); // by the array
 // Positions of a stage, `each` of them on the partitions with `cols` elements, groups `step` elements apart: transposed by the array, side by
 // side in a bank, groups `pitch` elements apart.
 void put_transposes(Emit *e, int dtype, Mem bank, int64_t pitch, Mem stage, int64_t step, int64_t positions, int64_t each, int64_t cols);
-void put_weights(Emit *e, View src);
-void put_matmul(Emit *e, View dst, View src, bool accumulate);
+// second: elements to the second row of each cell (double_row); 0: there is none
+void put_weights(Emit *e, View src, uint32_t second);
+void put_matmul(Emit *e, View dst, View src, bool accumulate, uint32_t second);
 // What isa/build.h makes of views; src1 may be NULL.
 void put_inst(Emit *e, IsaInst in, const View *dst, const View *src, const View *src1);
 

@@ -330,9 +330,9 @@ static void multiply(Plan *p, const Block *b, uint32_t xslot, uint32_t wslot, in
     int64_t k = min64(p->copies, s->col.taps - q * p->copies) * slice_channels(p, slice);
     int64_t size = (int64_t)p->elem, at = slice * p->slice + row * s->row.tap * p->pitch + q * p->copies * s->col.tap;
     int64_t n1 = p->flat ? (b->rows - 1) * p->pitch + s->col.places : p->n1, n3 = p->flat ? b->images : b->rows;
-    put_weights(p->e, VIEW(mem_off(ring_way(&p->ws, wslot, slice % HAZES), (tap * cols + (p->kept ? from : 0)) * size), s->stype, {k}, {n, 1}));
+    put_weights(p->e, VIEW(mem_off(ring_way(&p->ws, wslot, slice % HAZES), (tap * cols + (p->kept ? from : 0)) * size), s->stype, {k}, {n, 1}), 0);
     put_matmul(p->e, VIEW(bank, DT_F32, {n}, {n3, p->n1}, {n1, 1}),
-               VIEW(mem_off(ring_way(&p->xs, xslot, slice % HAZES), at * size), s->stype, {k}, {n3, p->s3}, {n1, p->s1}), !first);
+               VIEW(mem_off(ring_way(&p->xs, xslot, slice % HAZES), at * size), s->stype, {k}, {n3, p->s3}, {n1, p->s1}), !first, 0);
 }
 
 static uint32_t weights_slot(Plan *p, int64_t from, int64_t n) {
