@@ -185,6 +185,19 @@ def test_command(tmp_path):
     assert ran.returncode == 3 and "more than --max-comm" in ran.stderr and "fits           yes" in ran.stdout
 
 
+def test_fp8():
+    """Products in fp8 are quicker where the chip has two rows a cell, and refused by name where it has not."""
+    wide = config.model(dict(LLAMA, hidden_size=2048, intermediate_size=4096, num_attention_heads=16, num_key_value_heads=16))
+    x = layout.Layout(tp=1, dp=64, micro_batch=2)
+    job = job_of(wide, "trn2.48xlarge", seq=512, global_batch=128)
+    prices = price.Prices(job.machine)
+    bf16, fp8 = (prices(compose._piece(dataclasses.replace(job, precision=p), x, "whole", 1)) for p in ("bf16", "fp8"))
+    assert 0.5 * bf16["total_us"] < fp8["total_us"] < 0.97 * bf16["total_us"] and fp8["flops"] == pytest.approx(bf16["flops"], rel=0.01)
+    for name in ("trn1.32xlarge", "p4d.24xlarge"):
+        with pytest.raises(Fault, match=f"{name} multiplies fp8 no quicker than bf16"):
+            layout.check(job_of("llama", name, precision="fp8"), layout.Layout(tp=8, dp=machines.machine(name).devices // 8))
+
+
 def test_no_price(tmp_path):
     ran = predict(tmp_path, "--instance=trn2u.48xlarge", "--tp=4", "--pp=1", "--seq=256", "--json")
     assert ran.returncode == 0 and json.loads(ran.stdout)["usd_per_1m_tokens"] is None

@@ -56,7 +56,8 @@ class Layout:
 
     def cut(self, job):
         possible = self.tp > 1 and job.model.task == "lm" and job.seq // self.cp % self.tp == 0
-        return Cut(self.tp, self.cp, self.ep, possible if self.sp is None else self.sp, job.seq, self.micro_batch, self.recompute, job.lora, self.attends(job))
+        return Cut(self.tp, self.cp, self.ep, possible if self.sp is None else self.sp, job.seq, self.micro_batch, self.recompute, job.lora, self.attends(job),
+                   job.machine.fp8 if job.precision == "fp8" else "")  # fmt: skip
 
     def attends(self, job):
         """Encoders have no fused attention on the chip, and runs that computed whole layers again computed every score: published
@@ -97,8 +98,8 @@ def check(job, x):
 
 
 def _check_model(job, x, m):
-    if job.precision == "fp8" and not hasattr(job.machine, "flops_fp8"):
-        raise Fault(f"fp8 products of {m.kind} on {job.machine.name} are not modelled", "--precision=bf16")
+    if job.precision == "fp8" and not job.machine.fp8:
+        raise Fault(f"{job.machine.name} multiplies fp8 no quicker than bf16", "--precision=bf16, or an --instance with trn2, trn3, H100 or newer")
     if m.heads % x.tp:
         raise Fault(f"{m.heads} heads cannot be shared by tp {x.tp}", f"--tp={_divisor(m.heads, x.tp)}")
     if m.kv % x.tp and x.tp % m.kv:

@@ -25,6 +25,10 @@ class Machine:
     dispatch_us: float  # the host's, for each execution
     instructions: float  # a program may have
     hbm_gb: float  # bytes a second of a device, in GB
+    fp8: str  # the type it multiplies quicker than bf16; "": none
+
+
+_FP8 = {3: "float8_e4m3", 4: "float8_e4m3fn"}  # of a generation: two rows a cell
 
 
 def _chip(folder, name):
@@ -44,6 +48,7 @@ def _machine(row, folder, lnc):
         name, chip, int(chips), int(chips) * int(c["cores_per_chip"]) // cores, cores, float(network) / 8, float(usd),
         f"{paid}, {region}, {seen}", int(c["hbm_bytes_per_core"]) * cores, 2 * 128 * 128 * float(c["pe_clock"]) * 1e9 * cores,
         float(c["dispatch"]) / 1000, float(c["instructions_max"]), float(c["hbm_bandwidth_per_core"]) * cores,
+        _FP8.get(int(c["generation"]), ""),
     )  # fmt: skip
 
 

@@ -105,6 +105,40 @@ def total(x, u):
 
 # Layers
 
+SCALE = 16.0  # of what becomes fp8, both ways: a number of a history, which costs what this one does
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def _product8(form, dtype, a, b):
+    return _narrow(form, dtype, a, b)
+
+
+def _narrow(form, dtype, a, b):
+    """Operands scaled and rounded to fp8, their product scaled back."""
+    a, b = ((t * SCALE).astype(dtype) if t.dtype != dtype else t for t in (a, b))
+    return (jnp.einsum(form, a, b, preferred_element_type=jnp.float32) * (1 / SCALE**2)).astype(jnp.bfloat16)
+
+
+def _product8_forward(form, dtype, a, b):
+    kept = tuple((t * SCALE).astype(dtype) for t in (a, b))
+    return _narrow(form, dtype, *kept), kept
+
+
+def _product8_backward(form, dtype, kept, g):
+    a, b = kept
+    inputs, out = form.split("->")
+    left, right = inputs.split(",")
+    g = (g * SCALE).astype(dtype)
+    return _narrow(f"{out},{right}->{left}", dtype, g, b), _narrow(f"{left},{out}->{right}", dtype, a, g)
+
+
+_product8.defvjp(_product8_forward, _product8_backward)
+
+
+def product(form, a, b, u):
+    """Of activations and weights: what --precision=fp8 narrows. Scores, router and head stay as they are, as training libraries have it."""
+    return _product8(form, jnp.dtype(u.fp8), a, b) if u.fp8 else jnp.einsum(form, a, b)
+
 
 def norm(w, x, m, size=None):
     wide = x.astype(jnp.float32)
@@ -116,7 +150,7 @@ def norm(w, x, m, size=None):
 
 
 def dense(w, x, out, bias, u, expert=False):
-    y = x @ w(x.shape[-1], out, expert=expert, frozen=u.lora > 0)
+    y = product("bsi,io->bso", x, w(x.shape[-1], out, expert=expert, frozen=u.lora > 0), u)
     if u.lora:
         y = y + (x @ w(x.shape[-1], u.lora)) @ w(u.lora, out)
     return y + w(out, frozen=u.lora > 0) if bias else y
@@ -124,7 +158,7 @@ def dense(w, x, out, bias, u, expert=False):
 
 def together(w, x, parts, out, bias, u):
     """Several products of x with as many outputs, as one."""
-    y = jnp.einsum("bsw,wpo->pbso", x, w(x.shape[-1], parts, out, frozen=u.lora > 0))
+    y = product("bsw,wpo->pbso", x, w(x.shape[-1], parts, out, frozen=u.lora > 0), u)
     if u.lora:
         y = y + jnp.einsum("bspr,pro->pbso", jnp.einsum("bsw,wpr->bspr", x, w(x.shape[-1], parts, u.lora)), w(parts, u.lora, out))
     return y + w(parts, 1, 1, out, frozen=u.lora > 0) if bias else y
@@ -257,8 +291,8 @@ def mixture(w, x, m, u):
     )
     if u.ep > 1:
         inside = swap(0, 1)(inside)
-    gate, up = (jnp.einsum("erd,edh->erh", inside, w(here, d, hidden, expert=True)) for _ in range(2))
-    inside = jnp.einsum("erh,ehd->erd", ACTS[m.act](gate) * up, w(here, hidden, d, expert=True))
+    gate, up = (product("erd,edh->erh", inside, w(here, d, hidden, expert=True), u) for _ in range(2))
+    inside = product("erh,ehd->erd", ACTS[m.act](gate) * up, w(here, hidden, d, expert=True), u)
     if u.ep > 1:
         inside = swap(1, 0)(inside)
     out = moved(inside.reshape(places, d), to, of, 1).reshape(n, m.chosen, d)

@@ -58,6 +58,10 @@ class Accelerator:
     def hbm_gb(self):
         return self.hbm / 1e9
 
+    @property
+    def fp8(self):
+        return "float8_e4m3fn" if self.flops_fp8 > self.flops else ""
+
 
 def rows():
     folder = pathlib.Path(os.environ.get("OTRN_CHIPS") or _library.chips_path())

@@ -74,7 +74,7 @@ def _least_kept(job, x):
 
 def least_time(job, x):
     """Seconds that the products take at the peak, with what is computed again and the pipeline's bubble."""
-    rate = 0.25 if job.precision == "fp32" else 1.0
+    rate = {"fp32": 0.25, "fp8": 2.0}.get(job.precision, 1.0)
     again = 4 / 3 if x.recompute == "full" else 1.0
     flops = model_flops(dataclasses.replace(job.model, vocab=job.model.vocab), job.seq)
     attention = 12.0 * (job.model.layers + job.model.decoder) * job.model.heads * job.model.head * job.seq**2

@@ -52,6 +52,8 @@ class Cut:
     lora: int = 0
     attention: str = "flash"  # whole: every score, masked or not; plain: scores and weights through HBM as well
 
+    fp8: str = ""  # the type that products of activations and weights round to
+
     @property
     def devices(self):
         return self.tp * self.cp * self.ep
