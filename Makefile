@@ -9,6 +9,7 @@
 # make bench        measurements; also those beside JAX when .venv is there (./dev makes it)
 # make fuzz         random damage to the inputs of every reader: SECONDS_EACH=10 or RUNS=10000000, SEED=1
 # make composition  predicted steps put together of layers, against programs compiled whole, in every layout
+# make sane         what must hold of any prediction, of nine families of models in pairs of layouts (tests/python/test_sane.py)
 # make accuracy     published kernels and whole training steps rebuilt and priced, with the error of each
 # make diff         random programs, chip against evaluator and against JAX's CPU: MINUTES=60 each, SEED=1, PYTHON=.venv/bin/python
 # make table        what training steps cost on trn1.32xlarge and trn2.48xlarge, told alike by otrn, C and Python
@@ -147,6 +148,9 @@ diff: $(BUILD)/otrn $(BUILD)/tests/unit/random_test
 	else echo "skipped JAX: no $(PYTHON) (./dev setup makes it)"; fi
 
 # The clock against published kernels and whole training steps: error per row, per family, over all.
+sane: all
+	OTRN_SANE=1 $(PYTHON) -m pytest -q -p no:cacheprovider tests/python/test_sane.py
+
 composition: all
 	OTRN_COMPOSITION=1 $(PYTHON) -m pytest -q -p no:cacheprovider tests/python/test_predict.py -k "whole or schedule"
 
@@ -261,6 +265,6 @@ arm64: # a compile check of the portable paths
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: gpt-same s3 power-cut kill-train all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table products attention zoo same bench namespaces launchers ranks opinfo eager unedited wheel-check recipes abi install uninstall format arm64 clean levels composition
+.PHONY: gpt-same s3 power-cut kill-train all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table products attention zoo same bench namespaces launchers ranks opinfo eager unedited wheel-check recipes abi install uninstall format arm64 clean levels composition sane
 .SECONDARY:
 -include $(shell find $(BUILD)/obj $(BUILD)/levels/obj -name '*.d' 2>/dev/null)
