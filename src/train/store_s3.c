@@ -6,6 +6,8 @@
 #include "base/bytes.h"
 #include "train/store.h"
 
+#define MARK "run-"
+
 static const char *object(Arena *a, int64_t step, const char *name) { return arena_printf(a, "%s/%s", store_step_name(a, step), name); }
 
 static int newer(const void *x, const void *y) {
@@ -60,12 +62,16 @@ static void sweep(Ctx *ctx, Arena *a, Store *s, int64_t below) {
 }
 
 static void claim(Ctx *ctx, Arena *a, Store *s) {
+    S3Names marks = {0};
+    s3_list(ctx, a, &s->s3, MARK, &marks);
+    for (uint32_t i = 0; i < marks.n; i++)
+        s3_remove(ctx, a, &s->s3, marks.at[i]);
     uint32_t count;
     const int64_t *whole = steps(ctx, a, s, &count);
     sweep(ctx, a, s, count ? whole[0] : 0);
 }
 
-static const char *mark_of(Arena *a, const Store *s) { return arena_printf(a, "run-%s", s->run); }
+static const char *mark_of(Arena *a, const Store *s) { return arena_printf(a, MARK "%s", s->run); }
 
 static void mark(Ctx *ctx, Arena *a, Store *s, bool there) {
     if (there)

@@ -77,6 +77,7 @@ def test_two_processes_write_their_shards(server, tmp_path):
         return (403, "AccessDenied") if method == "PUT" and "shard-00001" in key and len(seen) == 1 else None
 
     server.fail = refused
+    server.objects["a b/run/run-dead"] = b"the mark of a run that was killed"
     words = ["train", *SMALL, AT, "--steps=20", "--checkpoint-every=5", "--devices=1"]
     done = subprocess.run([OTRN, "launch", "-n", "2", OTRN, *words], capture_output=True, text=True, timeout=300, env=environment(server))
     assert done.returncode == 0 and done.stderr.count("process 1: warning") == 1, done.stderr
