@@ -129,6 +129,18 @@ static void instances(const Train *t, Buf *out) {
     buf_puts(out, "</table></div>\n");
 }
 
+// What the host's time was spent on.
+static void shares(const Train *t, Buf *out) {
+    double all = 0, before = 0, fed = 0, waited = 0;
+    for (uint32_t i = 0; i < t->watch.notes.n; i++) {
+        const StepNote *n = &t->watch.notes.at[i];
+        all += n->seconds, before += n->before, fed += n->fed, waited += n->waited;
+    }
+    double percent = all > 0 ? 100 / all : 0, rest = all - before - fed - waited;
+    buf_printf(out, "<p class=soft>Of this time: the program %.1f %%, inputs %.1f %%, waiting for other processes %.1f %%, between steps (copies for checkpoints, "
+                    "what is told) %.1f %%.</p>\n", percent * (rest > 0 ? rest : 0), percent * fed, percent * (waited > 0 ? waited : 0), percent * before);
+}
+
 void page_write(Train *t, const char *path) {
     if (!t->watch.notes.n)
         ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "no step was made, so there is nothing to report");
@@ -150,6 +162,7 @@ void page_write(Train *t, const char *path) {
     tiles(t, &out);
     curve(t, 0, "loss, by step", &out);
     curve(t, 1, "milliseconds that a step took on this host", &out);
+    shares(t, &out);
     instances(t, &out);
     buf_put(&out, page + before, size - before);
     file_write(t->ctx, path, out.at, out.n);

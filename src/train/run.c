@@ -239,13 +239,14 @@ static void loop(Train *t) {
         feed_step(t);
         fed = now_seconds() - begin;
         execute(t);
-        StepWord word = step_word(t, fed, now_seconds() - begin);
+        double all = now_seconds() - begin;
+        StepWord word = step_word(t, fed, all);
         t->loss = scalar_of(t, t->step.loss);
         t->at++;
         if (!isfinite(t->loss))
             not_a_number(t);
         double now = now_seconds();
-        watch_step(t, &(StepNote){t->at, t->loss, scalar_of(t, t->step.norm), train_rate(&t->recipe, t->at - 1), now - from});
+        watch_step(t, &(StepNote){t->at, t->loss, scalar_of(t, t->step.norm), train_rate(&t->recipe, t->at - 1), now - from, begin - from, fed, all - word.own});
         from = now;
         word.stop = asked != 0;
         t->stopped = save_agree(t, &word, words);

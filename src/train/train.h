@@ -47,6 +47,7 @@ typedef struct TrainOptions { // what does not
 typedef struct StepNote { // of one step, for who watches
     int64_t step;         // how many are done
     double loss, norm, rate, seconds;
+    double before, fed, waited; // seconds of these: since the step before (copies for checkpoints, what is told), for inputs, for other processes
 } StepNote;
 
 typedef struct Watch { // see watch.h's functions below
