@@ -64,6 +64,27 @@ static void checksum_test(void) { // large pieces, which take lanes of their own
     check(good, "checksums of large and small pieces");
 }
 
+// Every tensor in one shard, in order; shards of about the same size, dealt among those that write.
+static void shards_test(Arena *a) {
+    Tensor t[50];
+    for (int i = 0; i < 50; i++)
+        t[i] = (Tensor){.name = "t", .type = {DT_UI8, 1, {(i % 7 + 1) * 40000}}, .bytes = (size_t)(i % 7 + 1) * 40000};
+    Shards s;
+    shards_cut(a, t, 50, &s);
+    bool good = s.n >= 8 && s.n < 16;
+    size_t next = 0, has[4] = {0};
+    const uint8_t writes[4] = {1, 0, 1, 1};
+    shards_deal(a, &s, writes, 4);
+    for (size_t k = 0; k < s.n; next += s.at[k++].count) {
+        good &= s.at[k].first == next && s.at[k].count > 0 && s.at[k].head_bytes % 64 == 0;
+        has[s.at[k].owner] += s.at[k].bytes;
+    }
+    check(good && next == 50, "shards have every tensor once");
+    check(!has[1] && has[0] < 2 * has[2] && has[2] < 2 * has[3] && has[3] < 2 * has[0], "who writes has as much as others");
+    shards_cut(a, t, 0, &s);
+    check(s.n == 0, "no tensors, no shards");
+}
+
 static void schedule_test(void) {
     Recipe r = {.steps = 110, .warmup = 10, .rate = 1};
     check(train_rate(&r, 0) == 0.1 && train_rate(&r, 9) == 1 && train_rate(&r, 10) == 1, "warmup");
@@ -125,8 +146,9 @@ int main(void) {
     if (CTX_TRY(&ctx, jb)) {
         order_test();
         slow_test();
-    schedule_test();
-    checksum_test();
+        schedule_test();
+        checksum_test();
+        shards_test(&arena);
         format_test(&ctx, &arena);
         check(otrn_open(&(otrn_option){"cache", "off"}, 1, &env, NULL) == OTRN_OK, "open");
         for (int k = 0; k < MODEL_STEP; k++)
