@@ -5,8 +5,8 @@
 // expect: queue=14
 // expect: queue=12
 // expect: queue=14
-// expect: all_reduce           2 devices, 2 apart              2   8.389 MB
-// expect: all_reduce           2 devices                       1   4.194 MB     131.35         0.00
+// expect: all_reduce           2 devices, 2 apart       ring, network                        2   8.389 MB
+// expect: all_reduce           2 devices                chip                                 1   4.194 MB     131.35         0.00
 // expect: "devices":2,"apart":2,"bytes":4194304
 module @streams attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 1 : i32} {
 func.func public @main(%a: tensor<1048576xf32>, %b: tensor<1048576xf32>, %c: tensor<1048576xf32>) -> (tensor<1048576xf32>, tensor<1048576xf32>, tensor<1048576xf32>) {

@@ -3,8 +3,8 @@
 // run: otrn prof %s --instance=trn2.48xlarge --lnc=2 --cache=off 2>/dev/null | sed 's/  */ /g'
 // expect: devices 100032 of 2 cores each
 // expect: 200064 cores on 1563 machines of trn2.48xlarge
-// expect: all_reduce 3126 devices, 32 apart 1
-// expect: all_reduce 32 devices 1
+// expect: all_reduce 3126 devices, 32 apart hierarchical ring, network 1
+// expect: all_reduce 32 devices mesh, machine 1
 // run: otrn predict %s --instance=trn2.48xlarge --nodes=1563 --lnc=2 --cache=off --json 2>/dev/null
 // expect: "exposed_comm_share": 0.
 module attributes {mhlo.num_partitions = 100032 : i32} {
