@@ -25,6 +25,8 @@
 #include "artifact/artifact_bounds.h"
 
 #include "artifact/artifact_regs.h"
+#include "coll/groups.h"
+#include "coll/shape.h"
 
 typedef struct Sems { // completions since the last barrier, at least
     uint32_t n[SEM_USER];
@@ -499,6 +501,22 @@ static uint64_t sharding_count(const char **s, uint64_t max) {
     return n <= max ? n : 0;
 }
 
+// "0;1024x4,4x1": counts and strides that name each of the devices once.
+static bool shape_ok(const char *s, uint32_t devices) {
+    IdShape shape = {0};
+    if (*s++ != '0')
+        return false;
+    for (; *s && shape.dims < SHAPE_DIMS; shape.dims++) {
+        if (*s++ != (shape.dims ? ',' : ';'))
+            return false;
+        shape.dim[shape.dims].count = (uint32_t)sharding_count(&s, devices);
+        if (*s++ != 'x')
+            return false;
+        shape.dim[shape.dims].stride = (int64_t)sharding_count(&s, devices);
+    }
+    return !*s && shape_count(&shape) == devices && shape_is_whole(&shape);
+}
+
 // "2,1+2|0,1,2,3": a number of parts for each dimension, then, behind +, of terms; their product divides
 // the devices, each of which stands there once.
 static bool sharding_ok(const ArtValue *v, uint32_t devices, uint8_t *seen) {
@@ -517,6 +535,8 @@ static bool sharding_ok(const ArtValue *v, uint32_t devices, uint8_t *seen) {
         if (!n || (parts *= n) > devices)
             return false;
     }
+    if (devices > COMM_RANKS_MAX && *s == '|' && strchr(s, ';'))
+        return shape_ok(s + 1, devices) && devices % parts == 0;
     for (uint32_t i = 0; i < devices; i++) {
         if (*s++ != (i ? ',' : '|') || *s < '0' || *s > '9')
             return false;

@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/bytes.h"
+#include "coll/shape.h"
 #include "isa/isa.h"
 
 typedef struct DictStr {
@@ -18,11 +19,17 @@ typedef struct DictStr {
     uint16_t key; // HloAttrKey it names + 1
 } DictStr;
 
+typedef struct DictShape { // groups told by their shape, and their table
+    IdShape shape;
+    const int64_t *ids;
+} DictShape;
+
 typedef struct Dict {
     Arena *arena;
     VEC(DictStr) strs; // string 0 is ""
     uint32_t *slots;   // writer: hash table of string number + 1
     uint32_t nslots;
+    VEC(DictShape) shapes; // told so far
     IsaMap map; // reader: the file's instruction and type numbers in ours
 } Dict;
 

@@ -7,11 +7,16 @@
 
 #include <assert.h>
 
+#include "coll/groups.h"
 #include "isa/isa.h"
 
 #define ATTR_DEPTH_MAX 8 // lists in lists
 #define ATTR_LIST_MAX 65536
 #define TENSOR_BYTES_MAX ((int64_t)1 << 40)
+
+#define SHAPE_LETTER 'g' // rows of integers that are a grid
+#define SHAPE_IDS_MAX (2 * PROGRAM_DEVICES_MAX)
+#define SHAPES_MAX 64    // in one file: they are small there and large in memory
 
 // The file's letter for each attribute kind; 0: does not occur in kernels.
 static const char kind_letters[HA_KIND_COUNT] = {
@@ -34,8 +39,43 @@ static void put_ints(Buf *out, const int64_t *v, uint32_t n) {
         put_u64(out, (uint64_t)v[i]);
 }
 
+static const DictShape *shape_find(const Dict *dict, const IdShape *s) {
+    for (uint32_t i = 0; i < dict->shapes.n; i++) {
+        const IdShape *o = &dict->shapes.at[i].shape;
+        bool same = o->first == s->first && o->dims == s->dims;
+        for (uint32_t d = 0; same && d < s->dims; d++)
+            same = o->dim[d].count == s->dim[d].count && o->dim[d].stride == s->dim[d].stride;
+        if (same)
+            return &dict->shapes.at[i];
+    }
+    return NULL;
+}
+
+// Groups of many devices by their shape.
+static bool encode_shape(const HloAttr *at, Dict *dict, Buf *out) {
+    IdShape s;
+    if (at->kind != HA_INTS2 || at->n < SHAPE_FROM || at->n > SHAPE_IDS_MAX || !shape_of(at->ints, at->n, &s))
+        return false;
+    if (!shape_find(dict, &s)) {
+        if (dict->shapes.n == SHAPES_MAX)
+            return false;
+        VEC_PUSH(dict->arena, &dict->shapes, ((DictShape){s, NULL}));
+    }
+    put_u8(out, SHAPE_LETTER);
+    put_u32(out, at->cols);
+    put_u64(out, (uint64_t)s.first);
+    put_u8(out, (uint8_t)s.dims);
+    for (uint32_t d = 0; d < s.dims; d++) {
+        put_u32(out, s.dim[d].count);
+        put_u64(out, (uint64_t)s.dim[d].stride);
+    }
+    return true;
+}
+
 static void encode_attr(const HloAttr *at, Dict *dict, Buf *out) {
     assert(kind_letters[at->kind] && "TENSOR and TYPE attributes do not occur in kernels");
+    if (encode_shape(at, dict, out))
+        return;
     put_u8(out, (uint8_t)kind_letters[at->kind]);
     switch (at->kind) {
     case HA_INT:
@@ -191,11 +231,46 @@ static void decode_ints(Rd *r, Arena *a, HloAttr *out) {
     out->ints = rd_ints(r, a, out->n);
 }
 
+// The table of a shape; kernels with the same one share it.
+static const int64_t *shape_ids(Rd *r, Dict *dict, Arena *a, const IdShape *s, uint64_t n) {
+    const DictShape *seen = shape_find(dict, s);
+    if (seen)
+        return seen->ids;
+    if (dict->shapes.n == SHAPES_MAX)
+        rd_fail(r, "groups of more than %d shapes", SHAPES_MAX);
+    int64_t *ids = ARENA_NEWN(a, int64_t, n);
+    shape_fill(s, ids);
+    VEC_PUSH(dict->arena, &dict->shapes, ((DictShape){*s, ids}));
+    return ids;
+}
+
+static void decode_shape(Rd *r, Dict *dict, Arena *a, HloAttr *out) {
+    IdShape s = {0};
+    out->kind = HA_INTS2, out->cols = rd_u32(r);
+    s.first = (int64_t)rd_u64(r), s.dims = rd_u8(r);
+    if (s.dims > SHAPE_DIMS)
+        rd_fail(r, "groups of %u dimensions, more than %d", s.dims, SHAPE_DIMS);
+    const int64_t far = INT64_C(1) << 33;
+    bool near = s.first > -far && s.first < far;
+    for (uint32_t d = 0; d < s.dims; d++) {
+        s.dim[d].count = rd_u32(r), s.dim[d].stride = (int64_t)rd_u64(r);
+        near &= s.dim[d].stride > -far && s.dim[d].stride < far;
+    }
+    uint64_t n = shape_count(&s);
+    if (!near || !n || n > SHAPE_IDS_MAX || !out->cols || n % out->cols)
+        rd_fail(r, "groups of a shape that no devices have");
+    out->n = (uint32_t)n, out->ints = shape_ids(r, dict, a, &s, n);
+}
+
 static void decode_attr(Rd *r, Dict *dict, Arena *a, int depth, HloAttr *out) {
     if (depth > ATTR_DEPTH_MAX)
         rd_fail(r, "attribute lists nest deeper than ATTR_DEPTH_MAX (%d)", ATTR_DEPTH_MAX);
     uint8_t letter = rd_u8(r);
     *out = (HloAttr){.kind = (uint8_t)kind_of(letter)};
+    if (letter == SHAPE_LETTER) {
+        decode_shape(r, dict, a, out);
+        return;
+    }
     switch (out->kind) {
     case HA_INT:
     case HA_BOOL:

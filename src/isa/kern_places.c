@@ -4,6 +4,7 @@
 // Ids are devices in the order of their places: those of a chip follow each other, so do the chips of a machine. Groups of a mesh
 // are alike but for where they begin: what the first one meets in its first block stands for all. Programs over both replicas and
 // partitions do not say how theirs lie.
+#include "coll/shape.h"
 #include "hlo/coll.h"
 #include "isa/kern.h"
 
@@ -42,6 +43,16 @@ static uint32_t inside(const int64_t *ids, uint32_t n, uint32_t per, int64_t blo
     return found;
 }
 
+// Of groups that are all alike and name every device once, the first is looked at and the others are counted.
+static void places_alike(const Groups *g, uint32_t per, KPlaces *out, int level) {
+    uint32_t n = g->rows * g->cols; // from device 0 on
+    out->at[level].blocks = blocks_of(g->ids, g->cols, per);
+    if (out->at[level].blocks == 1)
+        return;
+    out->at[level].crowd = n < per ? n : per;
+    out->at[level].leaving = out->at[level].crowd / inside(g->ids, g->cols, per, 0);
+}
+
 static void places_at(const Groups *g, bool pairs, uint32_t per, KPlaces *out, int level) {
     int64_t first = g->ids[0] / per;
     for (uint32_t r = 0; r < g->rows; r++) {
@@ -53,6 +64,28 @@ static void places_at(const Groups *g, bool pairs, uint32_t per, KPlaces *out, i
         out->at[level].leaving += here > 0;
         out->at[level].crowd += here;
     }
+}
+
+static bool fits(uint32_t block, int64_t step) { return block == UINT32_MAX || !(block % step) || !(step % block); }
+
+// A row's way in the dimension that rows end in the midst of; 1: they end with one.
+static int64_t row_step(const IdShape *s, uint32_t cols) {
+    for (uint32_t d = s->dims; d-- > 0; cols /= s->dim[d].count)
+        if (cols < s->dim[d].count)
+            return cols * s->dim[d].stride;
+    return 1;
+}
+
+// The groups are a grid of all devices whose steps fit the blocks: none lies across a border that others do not.
+static bool is_alike(const Groups *g, bool pairs, const uint32_t per[KPLACE_MAX]) {
+    IdShape s;
+    if (pairs || g->ids[0] || !shape_of(g->ids, g->rows * g->cols, &s) || !shape_is_whole(&s))
+        return false;
+    for (uint32_t d = 0; d < s.dims; d++)
+        for (int i = 0; i < KPLACE_MAX; i++)
+            if (!fits(per[i], s.dim[d].stride) || !fits(per[i], row_step(&s, g->cols)))
+                return false;
+    return true;
 }
 
 static void places_chips(const Groups *g, uint32_t per_chip, uint32_t machine, KPlaces *out) {
@@ -73,11 +106,14 @@ void kern_places(const Kern *k, const uint32_t per[KPLACE_MAX], uint32_t machine
         out->at[i].blocks = 1;
     if (!g.rows || !g.cols || g.ids[0] < 0)
         return;
+    bool pairs = k->op == HLO_COLLECTIVE_PERMUTE, alike = is_alike(&g, pairs, per);
     out->ranks = g.cols, out->rows = g.rows;
     for (int i = 0; i < KPLACE_MAX; i++)
         if (i && per[i] == per[i - 1])
             out->at[i] = out->at[i - 1];
+        else if (alike)
+            places_alike(&g, per[i], out, i);
         else
-            places_at(&g, k->op == HLO_COLLECTIVE_PERMUTE, per[i], out, i);
+            places_at(&g, pairs, per[i], out, i);
     places_chips(&g, per[0], machine < KPLACE_CHIPS ? machine : KPLACE_CHIPS, out);
 }

@@ -14,6 +14,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "coll/groups.h"
 #include "isa/isa.h"
 #include "isa/kern.h"
 #include "isa/text.h"
@@ -39,6 +40,18 @@ static void print_ints(const int64_t *v, uint32_t n, Buf *out) {
     for (uint32_t i = 0; i < n; i++)
         buf_printf(out, "%s%" PRId64, i ? ", " : "", v[i]);
     buf_puts(out, "]");
+}
+
+// "[0; 12288 x 8, 8 x 1]": the first id, then counts and strides, the last one fastest.
+static bool print_shape(const HloAttr *at, Buf *out) {
+    IdShape s;
+    if (at->n < SHAPE_FROM || !shape_of(at->ints, at->n, &s))
+        return false;
+    buf_printf(out, "[%" PRId64 ";", s.first);
+    for (uint32_t d = 0; d < s.dims; d++)
+        buf_printf(out, "%s%u x %" PRId64, d ? ", " : " ", s.dim[d].count, s.dim[d].stride);
+    buf_puts(out, "]");
+    return true;
 }
 
 static void print_enum(HloAttrKey key, int64_t v, Buf *out) {
@@ -73,6 +86,8 @@ static void print_attr(const HloAttr *at, HloAttrKey key, Buf *out) {
         break;
     case HA_INTS2:
         buf_printf(out, "x%u", at->cols);
+        if (print_shape(at, out))
+            break;
         print_ints(at->ints, at->n, out);
         break;
     case HA_INTS:
@@ -208,6 +223,39 @@ static const int64_t *parse_ints(Txt *t, uint32_t *n) {
     return v.at;
 }
 
+static const int64_t *parse_shape(Txt *t, int64_t first, uint32_t *n) {
+    IdShape s = {.first = first};
+    Txt begin = *t;
+    while (!txt_take(t, "]")) {
+        if (s.dims)
+            txt_need(t, ",");
+        if (s.dims == SHAPE_DIMS)
+            txt_fail(t, "more than %d dimensions", SHAPE_DIMS);
+        s.dim[s.dims].count = (uint32_t)txt_u64(t, UINT32_MAX, "count");
+        txt_need(t, "x");
+        s.dim[s.dims++].stride = txt_i64(t, INT32_MIN, INT32_MAX, "stride");
+    }
+    uint64_t count = shape_count(&s);
+    if (!count || count > 2 * PROGRAM_DEVICES_MAX)
+        txt_fail(&begin, "no devices have groups of %llu", (unsigned long long)count);
+    int64_t *ids = ARENA_NEWN(t->arena, int64_t, count);
+    shape_fill(&s, ids);
+    *n = (uint32_t)count;
+    return ids;
+}
+
+// Rows of them may be told by their shape.
+static const int64_t *parse_rows(Txt *t, uint32_t *n) {
+    Txt begin = *t;
+    if (txt_take(t, "[") && !txt_take(t, "]")) {
+        int64_t first = txt_i64(t, INT64_MIN, INT64_MAX, "list element");
+        if (txt_take(t, ";"))
+            return parse_shape(t, first, n);
+    }
+    *t = begin;
+    return parse_ints(t, n);
+}
+
 static int64_t parse_enum(Txt *t, HloAttrKey key) {
     txt_need(t, "<");
     char c = txt_peek(t);
@@ -305,7 +353,7 @@ static HloAttr parse_attr(Txt *t, HloAttrKey key, int depth) {
         t->at++;
         at.kind = HA_INTS2;
         at.cols = (uint32_t)txt_u64(t, UINT32_MAX, "row length");
-        at.ints = parse_ints(t, &at.n);
+        at.ints = parse_rows(t, &at.n);
         if (at.n && (!at.cols || at.n % at.cols))
             txt_fail(&begin, "%u numbers do not fill rows of %u", at.n, at.cols);
     } else {

@@ -5,6 +5,9 @@
 #include <assert.h>
 #include <string.h>
 
+#include "coll/groups.h"
+#include "coll/shape.h"
+
 typedef struct Text { // a cursor over an attribute's text
     const ShardRead *r;
     const char *all, *at;
@@ -340,6 +343,19 @@ static uint32_t chains_take(Chains *c, uint64_t slot) {
     return d;
 }
 
+// A list; of more devices than a run can have, by their shape.
+static void put_devices(const int64_t *ids, uint32_t n, Buf *out) {
+    IdShape shape;
+    if (n <= COMM_RANKS_MAX || !shape_of(ids, n, &shape)) {
+        for (uint32_t i = 0; i < n; i++)
+            buf_printf(out, "%s%lld", i ? "," : "|", (long long)ids[i]);
+        return;
+    }
+    buf_printf(out, "|%lld", (long long)shape.first);
+    for (uint32_t d = 0; d < shape.dims; d++)
+        buf_printf(out, "%s%ux%lld", d ? "," : ";", shape.dim[d].count, (long long)shape.dim[d].stride);
+}
+
 const char *shard_text(const Shards *s, Arena *a) {
     if (shard_is_whole(s))
         return "";
@@ -351,15 +367,17 @@ const char *shard_text(const Shards *s, Arena *a) {
     }
     if (terms > 1)
         buf_printf(&out, "+%llu", (unsigned long long)terms);
-    const char *comma = "|";
     Chains chains;
-    bool even = chains_make(s, a, &chains);
-    for (uint64_t i = 0, n = s->devices; even && i < n; i++) {
-        uint32_t d = chains_take(&chains, i / (n / all) * terms + i % terms);
+    if (!chains_make(s, a, &chains))
+        return buf_cstr(&out);
+    int64_t *ids = ARENA_NEWN(a, int64_t, s->devices);
+    uint32_t n = 0;
+    for (uint64_t i = 0; i < s->devices; i++) {
+        uint32_t d = chains_take(&chains, i / (s->devices / all) * terms + i % terms);
         if (d != UINT32_MAX)
-            buf_printf(&out, "%s%u", comma, d);
-        comma = ",";
+            ids[n++] = d;
     }
+    put_devices(ids, n, &out);
     return buf_cstr(&out);
 }
 

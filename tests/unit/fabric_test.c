@@ -31,10 +31,13 @@ typedef struct Mesh {
     uint32_t ranks, stride, devices;
 } Mesh;
 
+static bool backwards; // the first group, then the others from the last on: the same groups, no grid
+
 static Wire priced(HloOpcode op, Mesh m, int64_t bytes, const ChipFile *chip) {
     int64_t *ids = ARENA_NEWN(&arena, int64_t, m.devices);
     for (uint32_t i = 0; i < m.devices; i++) {
         uint32_t group = i / m.ranks;
+        group = backwards && group ? m.devices / m.ranks - group : group;
         ids[i] = group / m.stride * (m.ranks * m.stride) + group % m.stride + i % m.ranks * m.stride;
     }
     HloAttr *attrs = ARENA_NEWN(&arena, HloAttr, hlo_op_rows[op].nattrs + 1u);
@@ -118,6 +121,24 @@ static void test_far(void) {
     result("also the small ones", small > priced(HLO_ALL_REDUCE, (Mesh){64, 2, 64}, 1024, &plain).ns + 100 ? NULL : "they do not");
 }
 
+// Groups that are a grid are counted, others looked at: the same price.
+static void test_shape(void) {
+    ChipFile c = machine("trn2", "trn2u.48xlarge");
+    const char *why = NULL;
+    for (uint32_t n = 2; n <= 512; n *= 2)
+        for (uint32_t s = 1; n * s <= 1024; s *= 2)
+            for (uint32_t odd = 1; odd <= 3; odd += 2) {
+                Mesh m = {n * odd, s, n * odd * s * (1024 / (n * s))};
+                double grid = priced(HLO_ALL_REDUCE, m, 1 << 20, &c).ns;
+                backwards = true;
+                double list = priced(HLO_ALL_REDUCE, m, 1 << 20, &c).ns;
+                backwards = false;
+                if (grid != list)
+                    why = arena_printf(&arena, "%u devices, %u apart: %.0f and %.0f ns", m.ranks, s, grid, list);
+            }
+    result("a grid costs what its groups do", why);
+}
+
 static void test_ways(void) {
     ChipFile c = machine("trn2", "trn2.48xlarge");
     Mesh all = {64, 1, 64};
@@ -134,6 +155,7 @@ int main(void) {
         test_capacity();
         test_far();
         test_ways();
+        test_shape();
     } else {
         result("fabric", ctx.err.text);
     }
