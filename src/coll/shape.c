@@ -12,7 +12,7 @@ uint64_t shape_count(const IdShape *s) {
 // Blocks of `block` ids that are evenly apart, from the first on.
 static uint32_t even_blocks(const int64_t *ids, uint32_t n, uint32_t block, int64_t stride) {
     uint32_t count = 1;
-    while ((uint64_t)(count + 1) * block <= n && ids[(uint64_t)count * block] - ids[0] == (int64_t)count * stride)
+    while ((uint64_t)(count + 1) * block <= n && ids[(uint64_t)count * block] == ids[0] + (int64_t)count * stride)
         count++;
     return count;
 }
@@ -36,6 +36,8 @@ static bool is_filled(const IdShape *s, const int64_t *ids, uint32_t n) {
 bool shape_of(const int64_t *ids, uint32_t n, IdShape *out) {
     IdShape s = {.first = ids[0]};
     const int64_t far = INT64_C(1) << 31; // sums of strides stay in range
+    if (n > 1u << 24)
+        return false;
     for (uint32_t block = 1; block < n; block *= s.dim[0].count) {
         if (s.dims == SHAPE_DIMS || ids[block] < -far || ids[block] > far || ids[0] < -far || ids[0] > far)
             return false;

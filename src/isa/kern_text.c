@@ -236,7 +236,7 @@ static const int64_t *parse_shape(Txt *t, int64_t first, uint32_t *n) {
         s.dim[s.dims++].stride = txt_i64(t, INT32_MIN, INT32_MAX, "stride");
     }
     uint64_t count = shape_count(&s);
-    if (!count || count > 2 * PROGRAM_DEVICES_MAX)
+    if (!count || count > 2 * PROGRAM_DEVICES_MAX || first < INT32_MIN || first > INT32_MAX)
         txt_fail(&begin, "no devices have groups of %llu", (unsigned long long)count);
     int64_t *ids = ARENA_NEWN(t->arena, int64_t, count);
     shape_fill(&s, ids);
