@@ -99,13 +99,16 @@ static void eng_f32_RSQRT(void *z, const void *x, const void *y, size_t n) {
 }
 
 // --- reductions -------------------------------------------------------------------------------------------
+// The first values of a row are taken with a mask: rows of small programs are shorter than all partial values.
 #define RUN_LOOP(S, T, E, FIRST, EXPR, DONE)                                                             \
     static void eng_run_##S##_##E(void *pacc, const void *px, size_t n) {                          \
         T p[ENG_PARTIALS], *acc = pacc;                                                            \
         const T *v = px;                                                                           \
-        for (size_t j = 0; j < ENG_PARTIALS; j++)                                                  \
-            p[j] = FIRST;                                                                          \
-        size_t i = 0;                                                                              \
+        for (size_t j = 0; j < ENG_PARTIALS; j++) {                                                \
+            T x = FIRST, y = j < n ? v[j] : FIRST;                                                 \
+            p[j] = j < n ? EXPR : FIRST;                                                           \
+        }                                                                                          \
+        size_t i = ENG_PARTIALS;                                                                   \
         for (; i + ENG_PARTIALS <= n; i += ENG_PARTIALS)                                           \
             for (size_t j = 0; j < ENG_PARTIALS; j++) {                                            \
                 T x = p[j], y = v[i + j];                                                          \
@@ -145,9 +148,12 @@ ENG_RUN_BITS_ROWS(X)
         float p[ENDS], *acc = pacc;                                                                \
         uint32_t bad[ENDS];                                                                        \
         const float *v = px;                                                                       \
-        for (size_t j = 0; j < ENDS; j++)                                                          \
-            p[j] = FIRST, bad[j] = 0;                                                              \
-        size_t i = 0;                                                                              \
+        for (size_t j = 0; j < ENDS; j++) {                                                        \
+            float y = j < n ? v[j] : FIRST;                                                        \
+            p[j] = y BEYOND FIRST ? y : FIRST;                                                     \
+            bad[j] = y != y;                                                                       \
+        }                                                                                          \
+        size_t i = ENDS;                                                                           \
         for (; i + ENDS <= n; i += ENDS)                                                           \
             for (size_t j = 0; j < ENDS; j++) {                                                    \
                 float y = v[i + j];                                                                \

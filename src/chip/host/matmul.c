@@ -38,11 +38,18 @@ void mm_widen_block(const MmKernels *kn, float *out, uint32_t out_cols, const Mm
     }
     if (whole == out_cols)
         return;
-    for (uint32_t i = 0; i < rows; i++, at += o->pitch) {
-        for (uint32_t j = whole; j < cols; j++)
-            out[i * out_cols + j] = mm_widen(o->stype, at + (ptrdiff_t)j * o->step);
-        for (uint32_t j = cols; j < out_cols; j++)
-            out[i * out_cols + j] = 0;
+    if (!whole && cols < out_cols) // a sum's few columns: the padding is most of the block
+        memset(out, 0, (size_t)rows * out_cols * sizeof *out);
+    for (uint32_t i = 0; i < rows; i++, at += o->pitch, out += out_cols) {
+        for (uint32_t j = whole; j < cols; j++) {
+            const uint8_t *from = at + (ptrdiff_t)j * o->step;
+            if (o->stype == DT_F32)
+                memcpy(out + j, from, sizeof *out);
+            else
+                out[j] = mm_widen(o->stype, from);
+        }
+        if (whole)
+            memset(out + cols, 0, (out_cols - cols) * sizeof *out);
     }
 }
 
