@@ -7,6 +7,7 @@ module for.
 """
 
 import contextlib
+import os
 import sys
 import types
 
@@ -14,7 +15,7 @@ import torch
 from torch import library as torch_library
 
 from opentrn import _groups
-from opentrn.neuron import composed, lifted, native, sized
+from opentrn.neuron import composed, lifted, native, sized, sparse
 
 _loaded = False
 _kernels: list[torch_library.Library] = []  # they undo what they did when they go
@@ -38,6 +39,7 @@ def _lazy_init():
     _kernels[0].fallback(_prepare, "PrivateUse2")
     _kernels.append(sized.install())
     _kernels.append(composed.install())
+    _kernels.append(sparse.install())
 
 
 def _register():
@@ -47,10 +49,19 @@ def _register():
     torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_storage=True)
     torch.__future__.set_swap_module_params_on_conversion(True)  # tied weights stay tied in .to("neuron")
     _groups.register()
-    if native.path().exists():
-        _lazy_init()
-    else:
+    if not _load_now():
         _hold_place()
+
+
+def _load_now():
+    """Loads the device when torch is imported: where it is built, and where several are asked for, because autograd counts them once
+    and what holds their place counts as one."""
+    several = int(os.environ.get("OPENTRN_DEVICES") or 1) > 1 and native.can_build()
+    if not several and not native.path().exists():
+        return False
+    with contextlib.suppress(RuntimeError):  # told again when the device is used
+        _lazy_init()
+    return _loaded
 
 
 def _hold_place():
@@ -148,8 +159,6 @@ def can_device_access_peer(device, peer):
 
 
 def _memory_size():
-    import os
-
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 

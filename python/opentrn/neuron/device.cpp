@@ -16,9 +16,27 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
+#include <ATen/ops/_coalesced_native.h>
+#include <ATen/ops/_indices_native.h>
+#include <ATen/ops/_nnz_native.h>
 #include <ATen/ops/_reshape_alias_native.h>
+#include <ATen/ops/_sparse_coo_tensor_with_dims_and_tensors_native.h>
+#include <ATen/ops/_sparse_coo_tensor_with_dims_native.h>
+#include <ATen/ops/_to_dense_native.h>
+#include <ATen/ops/_values_native.h>
 #include <ATen/ops/as_strided_native.h>
+#include <ATen/ops/clone_native.h>
+#include <ATen/ops/copy_native.h>
+#include <ATen/ops/copy_sparse_to_sparse_native.h>
+#include <ATen/ops/dense_dim_native.h>
+#include <ATen/ops/empty_native.h>
+#include <ATen/ops/indices_native.h>
+#include <ATen/ops/is_coalesced_native.h>
+#include <ATen/ops/sparse_dim_native.h>
+#include <ATen/ops/sparse_resize_native.h>
+#include <ATen/ops/values_native.h>
 #include <ATen/ops/view_native.h>
+#include <ATen/ops/zero_native.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/core/impl/alloc_cpu.h>
 #include <torch/library.h>
@@ -218,6 +236,9 @@ class HostCall {
     }
 
     Tensor give_back(const Tensor &t) {
+        if (t.defined() && t.is_cpu() && t.layout() == at::kSparse)
+            return at::_sparse_coo_tensor_unsafe(device_alias(t._indices(), *device), device_alias(t._values(), *device),
+                                                 t.sizes(), at::TensorOptions(), t.is_coalesced());
         if (!t.defined() || !t.is_cpu() || t.layout() != at::kStrided) return t;
         for (auto &[own, alias] : pairs)
             if (alias.is_same(t)) return own;
@@ -672,6 +693,28 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("set_.source_Storage", &set_whole);
     m.impl("set_.source_Tensor", &set_tensor);
     m.impl("set_", &set_nothing);
+}
+
+// Sparse tensors are a description of dense ones, the same on every device; sparse.py computes with them.
+TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, m) {
+    m.impl("_sparse_coo_tensor_with_dims", &at::native::new_with_dims_sparse);
+    m.impl("_sparse_coo_tensor_with_dims_and_tensors", TORCH_FN(at::native::new_with_dims_and_tensor_sparse_symint));
+    m.impl("empty.memory_format", TORCH_FN(at::native::empty_sparse_symint));
+    m.impl("sparse_dim", &at::native::sparse_dim_sparse);
+    m.impl("dense_dim", &at::native::dense_dim_sparse);
+    m.impl("_nnz", &at::native::_nnz_sparse);
+    m.impl("_indices", &at::native::_indices_sparse);
+    m.impl("_values", &at::native::_values_sparse);
+    m.impl("indices", &at::native::indices_sparse);
+    m.impl("values", &at::native::values_sparse);
+    m.impl("is_coalesced", &at::native::is_coalesced_sparse);
+    m.impl("_coalesced_", &at::native::_coalesced_sparse_);
+    m.impl("sparse_resize_", &at::native::sparse_resize_);
+    m.impl("copy_", &at::native::copy_sparse_wrapper_);
+    m.impl("copy_sparse_to_sparse_", &at::native::copy_sparse_);
+    m.impl("clone", &at::native::clone_sparse);
+    m.impl("zero_", &at::native::zero_sparse_);
+    m.impl("_to_dense", &at::native::sparse_to_dense);
 }
 
 // The copy is what computes them.

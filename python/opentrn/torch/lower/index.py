@@ -340,8 +340,6 @@ def embedding_bag(
     include_last=False,
     padding=-1,
 ):
-    if sparse:
-        raise NotLowered("embedding bags with sparse gradients")
     if mode == 2:
         raise NotLowered("embedding bags with the largest element")
     n, width = indices.shape[0], weight.shape[1]

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sparse gradients of embeddings on the device `neuron`, and several devices."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+torch = pytest.importorskip("torch")
+if not shutil.which("g++"):
+    pytest.skip("the device needs a C++ compiler", allow_module_level=True)
+if torch._C._get_privateuse1_backend_name() != "neuron":
+    pytest.skip("another package has the device", allow_module_level=True)
+
+import opentrn.torch  # noqa: E402
+from opentrn.neuron import eager, native  # noqa: E402
+from torch import nn  # noqa: E402
+
+PLACES = torch.tensor([[1, 2, 2, 5], [0, 5, 1, 9]])
+
+
+def trained(device, kind, make):
+    torch.manual_seed(0)
+    table = make().to(device)
+    opt = getattr(torch.optim, kind)(table.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        table(PLACES.to(device)).square().sum().backward()
+        assert table.weight.grad.is_sparse and table.weight.grad.device.type == device
+        opt.step()
+    return table.weight.detach().cpu()
+
+
+@pytest.mark.parametrize("kind", ["SparseAdam", "SGD", "Adagrad"])
+def test_sparse_embeddings_train_on_the_device(kind):
+    before = {id(h): h.runs for h in eager.HOST}
+    make = lambda: nn.Embedding(10, 4, sparse=True)
+    torch.testing.assert_close(trained("neuron", kind, make), trained("cpu", kind, make), rtol=1e-6, atol=1e-6)
+    assert not [h.name for h in eager.HOST if h.runs > before.get(id(h), 0)]
+
+
+def test_bags_have_sparse_gradients_too():
+    make = lambda: nn.EmbeddingBag(10, 4, mode="sum", sparse=True)
+    torch.testing.assert_close(trained("neuron", "SparseAdam", make), trained("cpu", "SparseAdam", make), rtol=1e-6, atol=1e-6)
+
+
+def test_sums_copies_and_dense_forms():
+    x = torch.sparse_coo_tensor([[0, 2, 0], [1, 0, 1]], [1.0, 2.0, 3.0], (3, 2), check_invariants=True)
+    y = x.to("neuron")
+    assert y.device.type == "neuron" and torch.equal(y.to_dense().cpu(), x.to_dense())
+    assert torch.equal(y.coalesce().indices().cpu(), x.coalesce().indices())
+    assert torch.equal((y + y).to_dense().cpu(), 2 * x.to_dense()) and torch.equal((y * 3).to("cpu").to_dense(), 3 * x.to_dense())
+    dense = torch.ones(3, 2, device="neuron").add_(y, alpha=2)
+    assert torch.equal(dense.cpu(), 1 + 2 * x.to_dense())
+
+
+def test_a_compiled_sparse_embedding_has_only_device_programs(fresh):
+    table = nn.Embedding(10, 4, sparse=True)
+    torch.compile(table, backend="opentrn")(PLACES).sum().backward()
+    assert table.weight.grad.is_sparse and not fresh.found
+    assert torch.equal(table.weight.grad.to_dense()[5], torch.full((4,), 2.0))
+
+
+def test_several_devices_when_a_backward_pass_on_the_cpu_comes_first(tmp_path):
+    """With nothing built yet. The compiler is one that has the answer already."""
+    compiler = tmp_path / "compiler"
+    compiler.write_text(f"#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done\nexec cp '{native.path()}' \"$2\"\n")
+    compiler.chmod(0o755)
+    native.load()
+    code = """if True:
+        import torch
+        for device in ("cpu", "neuron:1", "neuron"):
+            x = torch.ones(3, device=device, requires_grad=True)
+            (x * x).sum().backward()
+            print(x.grad.tolist(), x.grad.device)
+        a = torch.arange(3.0, device="neuron:1")
+        print(a.to("neuron:0").device, a[1:].device, (a + 1).device)
+        with torch.neuron.device(1):
+            print(torch.empty(2, device="neuron").device, torch.neuron.current_stream().device)"""
+    env = os.environ | {"OTRN_CACHE_DIR": str(tmp_path), "OPENTRN_DEVICES": "2", "CXX": str(compiler)}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == [
+        "[2.0, 2.0, 2.0] cpu",
+        "[2.0, 2.0, 2.0] neuron:1",
+        "[2.0, 2.0, 2.0] neuron:0",
+        "neuron:0 neuron:1 neuron:1",
+        "neuron:1 neuron:1",
+    ], done.stderr
+    failed = subprocess.run(
+        [sys.executable, "-c", "import torch; print(torch.ones(2).sum())"], env=env | {"CXX": "false", "OTRN_CACHE_DIR": str(tmp_path / "other")},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "tensor(2.)" in failed.stdout
