@@ -258,6 +258,12 @@ def test_large_fleet():
     assert hops[0] == pytest.approx(hops[1])
 
 
+def test_stages_beside_each_other_share_links():
+    prices = price.Prices(machines.machine("trn2.48xlarge"))
+    alone, all_of_it = (prices(("collective", "collective_permute", 1 << 24, "bf16", 2, 16, n))["total_us"] for n in (1, 16))
+    assert all_of_it > 3 * alone  # four devices of a chip have the links of one
+
+
 def test_function():
     import jax
     import jax.numpy as jnp

@@ -188,7 +188,7 @@ def _passing(job, x, prices):
     """Seconds for a micro-batch's activations from one stage to the next."""
     cut = x.cut(job)
     count = x.micro_batch * (job.seq // x.cp) * job.model.width // (x.tp if cut.sp else 1)
-    record = prices(("collective", "collective_permute", count, _HLO[x.types(job)[0][0]], 2, x.tp * x.cp * x.dp))
+    record = prices(("collective", "collective_permute", count, _HLO[x.types(job)[0][0]], 2, x.tp * x.cp * x.dp, prices.machine.devices))
     return (record["total_us"] + prices.machine.dispatch_us) * 1e-6
 
 

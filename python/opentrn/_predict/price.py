@@ -142,12 +142,14 @@ _REDUCE = """ ({
   })"""
 
 
-def collective(kind, count, dtype, ranks, stride):
-    """One collective over `ranks` devices, every stride-th; for a permute: from the first to the one `stride` further on."""
+def collective(kind, count, dtype, ranks, stride, beside=1):
+    """One collective over `ranks` devices, every stride-th; for a permute: from each of `beside` devices, which share links, to the one
+    `stride` further on."""
     whole = -(-count // ranks) * ranks
     sizes = {"all_reduce": (whole, whole), "all_gather": (whole // ranks, whole), "reduce_scatter": (whole, whole // ranks)}
     sizes["collective_permute"] = (count, count)
     a, b = (f"tensor<{n}x{dtype}>" for n in sizes[kind])
+    pairs = [[i, i + stride] for i in range(min(stride, beside))]
     groups = [list(range(g, ranks * stride, stride)) for g in range(stride)]
     replicas = ranks * stride
     shape = f"dense<{groups}> : tensor<{stride}x{ranks}xi64>"
@@ -155,10 +157,10 @@ def collective(kind, count, dtype, ranks, stride):
         "all_reduce": f"replica_groups = {shape}",
         "all_gather": f"all_gather_dim = 0 : i64, replica_groups = {shape}",
         "reduce_scatter": f"scatter_dimension = 0 : i64, replica_groups = {shape}",
-        "collective_permute": f"source_target_pairs = dense<[[0, {stride}]]> : tensor<1x2xi64>",
+        "collective_permute": f"source_target_pairs = dense<{pairs}> : tensor<{len(pairs)}x2xi64>",
     }[kind]
     if kind == "collective_permute":
-        replicas = stride + 1
+        replicas = stride + len(pairs)
     body = _REDUCE.replace("TYPE", dtype) if kind in ("all_reduce", "reduce_scatter") else ""
     return (
         f"module attributes {{mhlo.num_replicas = {replicas} : i32}} {{\nfunc.func @main(%x: {a}) -> {b} {{\n"
