@@ -122,7 +122,8 @@ def validate(
 
     Makes the steps in double precision (JAX's x64, which the step must follow: types from its arguments), f32, bf16 and
     fp8, on `batch` again and again or on the file `data`, and compares (`otrn precision`). Returns what `otrn precision
-    --json` prints: of each of "precisions" the losses, "gradients" by parameter, "worse" and a "verdict".
+    --json` prints: of each of "precisions" the losses, "gradients" by parameter, "worse" and a "verdict",
+    and of one that is worse "first_wrong": the operation, file and line whose cast makes the gradients wrong.
     """
     import subprocess
     import sys
