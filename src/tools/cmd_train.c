@@ -143,13 +143,16 @@ static void store_look(Tool *t, Store **store) {
 
 // --- commands --------------------------------------------------------------------------------------
 
+static int64_t sample_bytes(Tool *t) { return given(t, OPT_SAMPLE) ? whole(t, OPT_SAMPLE, 0) : 200; }
+static double temperature(Tool *t) { return number(t, OPT_TEMPERATURE, 0, 100); }
+
 static void sample(Tool *t, const Train *run) {
     bool asked = given(t, OPT_SAMPLE);
-    int64_t bytes = asked ? whole(t, OPT_SAMPLE, 0) : 200;
+    int64_t bytes = sample_bytes(t);
     const Model *m = &run->recipe.model;
     if (!bytes || (!asked && (m->kind != MODEL_GPT || !run->data.text)))
         return;
-    text_write(t->ctx, t->arena, t->env, m, &run->recipe.bpe, run->state, run->nstate, t->opt.val[OPT_PROMPT], bytes, number(t, OPT_TEMPERATURE, 0, 100),
+    text_write(t->ctx, t->arena, t->env, m, &run->recipe.bpe, run->state, run->nstate, t->opt.val[OPT_PROMPT], bytes, temperature(t),
                (uint64_t)whole(t, OPT_SEED, 0), stdout);
 }
 
@@ -189,6 +192,7 @@ static int comm_status(Tool *t, const Train *run) {
 
 static int train(Tool *t, Train *run) {
     otrn_env *env = tool_env(t);
+    sample_bytes(t), temperature(t); // what is wrong is told before the run, not behind it
     *run = (Train){.ctx = t->ctx, .arena = t->arena, .recipe = recipe_usual(t), .env = env};
     ranks_join(t->ctx, t->arena, &t->opt, arena_printf(t->arena, "%s/%u", otrn_target(env), otrn_device_cores(env)), &run->ranks);
     const Checkpoint *from = run->ranks.rank ? NULL : checkpoint_before(t, &run->store);
@@ -247,7 +251,7 @@ int cmd_generate(Tool *t) {
     Recipe r = {0};
     recipe_parse(t->ctx, t->arena, c, &r);
     text_write(t->ctx, t->arena, tool_env(t), &r.model, &r.bpe, c->tensors, c->count, t->opt.val[OPT_PROMPT],
-               given(t, OPT_SAMPLE) ? whole(t, OPT_SAMPLE, 1) : 400, number(t, OPT_TEMPERATURE, 0, 100), (uint64_t)whole(t, OPT_SEED, 0), stdout);
+               given(t, OPT_SAMPLE) ? whole(t, OPT_SAMPLE, 1) : 400, temperature(t), (uint64_t)whole(t, OPT_SEED, 0), stdout);
     return 0;
 }
 

@@ -84,7 +84,7 @@ static bool ends_in(const char *path, const char *end) {
 bool data_parse(Ctx *ctx, const char *path, const uint8_t *p, size_t n, Data *d) {
     if (idx_is(p, n, 3)) {
         idx_images(ctx, path, p, n, d);
-    } else if (n >= 6 && !memcmp(p, "\x93NUMPY", 6)) {
+    } else if ((n >= 6 && !memcmp(p, "\x93NUMPY", 6)) || ends_in(path, ".npy")) {
         npy_tokens(ctx, path, p, n, d);
     } else if (ends_in(path, ".bin")) { // tokens of two bytes, behind a head of 256 numbers where its first says so
         size_t head = n >= 1024 && le_load32(p) == 20240520 ? 1024 : 0;
