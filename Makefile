@@ -19,6 +19,8 @@
 # make namespaces   training over four hosts in network namespaces: the bits of one process, failures named, slow hosts found; needs root
 # make ranks        PyTorch over 2 and 4 processes: DDP, FSDP2, TP, TP x FSDP, pipelines, checkpoints; CPU, neuron, neuron without graphs; needs torch
 # make launchers    programs under torchrun, Slurm, Open MPI 4 and 5 (OMPI5=folder) and sshd, on such hosts; what is not installed is skipped
+# make fleet        13 kinds of parallel program over layouts of processes: the same bits, and bytes on the wire beside XLA's; T=tp,moe
+# make jax-processes JAX=folder   JAX's own tests of several processes, on 2 and 4, beside its CPU backend
 # make opinfo             PyTorch operator samples on the device `neuron` (ROAD=graph: captured); needs ./dev test-torch once
 # make eager              host time of small eager operators on it beside the CPU
 # make wheel-check  the Python package as a stranger gets it: sdist, wheel, fresh environments; needs a network
@@ -191,6 +193,16 @@ bench: all $(call bin,$(BENCH))
 namespaces: all
 	OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn.so) PYTHONPATH=$(CURDIR)/python $(PYTHON) tests/namespaces/hosts.py $(BUILD)/otrn
 
+# Programs over several devices, as one process and as several: ../shared/fleet (skipped where that is absent).
+fleet: all
+	OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn.so) PYTHONPATH=$(CURDIR)/python $(PYTHON) scripts/fleet.py --wire $(if $(T),--only=$(T))
+	OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn.so) PYTHONPATH=$(CURDIR)/python $(PYTHON) scripts/fleet.py $(if $(T),--only=$(T))
+
+# JAX's tests/multiprocess; JAX: the folder of its sources.
+jax-processes: all
+	@[ -n "$(JAX)" ] || { echo "usage: make jax-processes JAX=path/to/jax"; exit 2; }
+	OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn.so) PYTHONPATH=$(CURDIR)/python $(PYTHON) scripts/jax_processes.py $(JAX) $(T)
+
 launchers: all
 	OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn.so) PYTHONPATH=$(CURDIR)/python $(PYTHON) tests/namespaces/launchers.py $(BUILD)/otrn $(T)
 
@@ -265,6 +277,6 @@ arm64: # a compile check of the portable paths
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: gpt-same s3 power-cut kill-train all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table products attention zoo same bench namespaces launchers ranks opinfo eager unedited wheel-check recipes abi install uninstall format arm64 clean levels composition sane
+.PHONY: gpt-same s3 power-cut kill-train all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table products attention zoo same bench namespaces launchers fleet jax-processes ranks opinfo eager unedited wheel-check recipes abi install uninstall format arm64 clean levels composition sane
 .SECONDARY:
 -include $(shell find $(BUILD)/obj $(BUILD)/levels/obj -name '*.d' 2>/dev/null)

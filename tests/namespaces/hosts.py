@@ -20,7 +20,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 HOSTS = 4
 TAG = f"otrn{os.getpid()}"
-LIMIT = 600  # against hanging only
+LIMIT = 300  # against hanging only
 
 
 def sh(*words):
