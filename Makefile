@@ -66,7 +66,7 @@ $(BUILD)/obj/src/chip/%.o $(BUILD)/obj/src/tile/sched%.o: OPT := $(subst -O2,-O3
 $(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(OPT) $(FLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
-$(call obj,src/mach/chips.c): $(wildcard chips/*.chip) chips/instances.table chips/errors.csv
+$(call obj,src/mach/chips.c): $(wildcard chips/*.chip) chips/instances.table chips/accelerators.table chips/errors.csv
 $(call obj,src/train/data.c): ARCHITECTURE.md HACKING.md spec/isa.md spec/artifact.md
 
 $(BUILD)/libotrn.a: $(call obj,$(SRC))

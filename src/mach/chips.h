@@ -12,6 +12,7 @@ typedef struct ChipText {
 extern const ChipText chip_texts[]; // ends with a NULL name
 extern const char chip_instances[], chip_instances_end[]; // chips/instances.table
 extern const char chip_errors[], chip_errors_end[];       // chips/errors.csv
+extern const char chip_accelerators[], chip_accelerators_end[]; // chips/accelerators.table
 const ChipText *chip_text_find(const char *name);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "isa/isa.h"
+#include "mach/accel.h"
 #include "mach/chips.h"
 
 #define TABLE "instances.table"
@@ -125,6 +126,13 @@ bool instance_apply(Ctx *ctx, Arena *a, Options *o, Instance *out) {
         *out = rows[i];
         return true;
     }
+    Accel *others;
+    uint32_t nothers = accels_load(ctx, a, o->val[OPT_CHIPS], &others);
+    for (uint32_t i = 0; i < nothers; i++) {
+        near = opt_nearer(name, near, others[i].as.name);
+        if (!strcmp(name, others[i].as.name))
+            ctx_fail(ctx, OTRN_USAGE, NO_PLACE, "%s has no Trainium: `otrn predict`, `cost` and `bakeoff` price programs on it by roofs, nothing is compiled for it", name);
+    }
     if (near)
         ctx_hint(ctx, "did you mean '%s'?", near);
     else
@@ -223,8 +231,9 @@ const char *cost_text(Arena *a, const Cost *c) {
     if (!c->instance.name)
         return c->basis;
     uint32_t cores = c->devices * c->cores_per_device;
-    const char *where = c->machines > 1 ? arena_printf(a, "%u cores on %u machines of %s", cores, c->machines, c->instance.name)
-                                        : arena_printf(a, "%u core%s of %s", cores, cores == 1 ? "" : "s", c->instance.name);
+    const char *unit = c->unit ? c->unit : "core";
+    const char *where = c->machines > 1 ? arena_printf(a, "%u %ss on %u machines of %s", cores, unit, c->machines, c->instance.name)
+                                        : arena_printf(a, "%u %s%s of %s", cores, unit, cores == 1 ? "" : "s", c->instance.name);
     if (c->usd_per_hour <= 0)
         return arena_printf(a, "%s: %s", where, c->basis);
     return arena_printf(a, "%s, %.6g USD/h (%s)", where, c->usd_per_hour, c->basis);

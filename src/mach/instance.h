@@ -35,6 +35,7 @@ const char *instance_basis(Arena *a, const Instance *i); // of its price: "on de
 // machines. Nothing is known of a price that nobody published: --price tells one's own.
 typedef struct Cost {
     uint32_t devices, cores_per_device;
+    const char *unit;     // what they are counted in; NULL: cores
     Instance instance;    // that has the devices; name NULL: none is known
     uint32_t machines;    // of it that they need
     double usd_per_hour;  // of all devices; 0: not known

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "chip/core/chip.h"
-#include "mach/instance.h"
 #include "hlo/eval.h"
 #include "isa/isa.h"
+#include "mach/accel.h"
 #include "pass/rules.h"
 
 typedef struct ChipKey { // one row of CHIP_KEYS
@@ -53,6 +53,13 @@ static void info_instances(Tool *t) {
                rows[i].joined > 1 ? arena_printf(t->arena, "%ux%.4g", rows[i].joined, rows[i].joined_gb_s) : "-", rows[i].network_gbit,
                rows[i].usd_per_hour > 0 ? arena_printf(t->arena, "%.6g", rows[i].usd_per_hour) : "-", rows[i].paid,
                rows[i].region, rows[i].seen);
+    Accel *others;
+    n = accels_load(t->ctx, t->arena, t->opt.val[OPT_CHIPS], &others);
+    for (uint32_t i = 0; i < n; i++) // by roofs: otrn predict, cost, bakeoff
+        printf("%-22s %-6s %6u %6u %10.4g %8s %12.6g %10s  %-14s %-10s %s\n", others[i].as.name, others[i].as.chip, others[i].as.chips, 1u,
+               others[i].link_gb_s, "-", others[i].as.network_gbit,
+               others[i].as.usd_per_hour > 0 ? arena_printf(t->arena, "%.6g", others[i].as.usd_per_hour) : "-", others[i].as.paid,
+               others[i].as.region, others[i].as.seen);
 }
 
 static void info_passes(Tool *t) {

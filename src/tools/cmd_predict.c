@@ -129,6 +129,8 @@ void predict_make(Tool *t, const char *path, Prof *p, Told *out) {
     }
     double begin = now_seconds();
     prof_max_comm(t);
+    if (roof_make(t, path, p, out))
+        return;
     prof_make(t, path, NULL, p);
     *out = tell(t, p, now_seconds() - begin);
 }

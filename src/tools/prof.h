@@ -76,6 +76,8 @@ typedef struct Told {
 } Told;
 // Prices a program; a configuration is refused, with who takes it. Devices may be any number: predict_check says what must fit.
 void predict_make(Tool *t, const char *path, Prof *p, Told *out);
+// … on an accelerator without a compiler here, by roofs; false: the instance is none of those (roof.c).
+bool roof_make(Tool *t, const char *path, Prof *p, Told *out);
 uint32_t predict_nodes(Tool *t);
 void predict_check(Tool *t, const Prof *p, uint32_t nodes);
 double predict_number(Tool *t, int opt, const char *what); // of an option; raises USAGE

@@ -33,6 +33,8 @@ int prof_comm_status(Tool *t, const Prof *p) {
 
 void prof_comm_print(Tool *t, const Prof *p) {
     const Traffic *c = &p->traffic;
+    if (!c->rows.n && c->busy_ns > 0) // by roofs
+        printf("collectives    %.1f %% of the step, %.1f %% not hidden\n", 100 * traffic_share(c), 100 * traffic_exposed(c));
     if (!c->rows.n)
         return;
     printf("\ncollectives    %.1f %% of the step, %.1f %% not hidden; a device sends %s\n", 100 * traffic_share(c),
