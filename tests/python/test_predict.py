@@ -341,6 +341,16 @@ def test_page(tmp_path):
     assert ran.returncode == 2 and not list(tmp_path.glob("*.part"))
 
 
+def test_page_roof():
+    """The roof is that of the products' type."""
+    from opentrn._predict import page
+
+    at = {"intensity": {"flops": 1e12, "hbm_bytes": 5e9, "flops_per_s": 1e14}}
+    for kind, peak in (("bf16", 1), ("fp8", 2)):
+        job = job_of("llama", "trn2.48xlarge", precision=kind)
+        assert f">{peak * job.machine.flops / 1e12:.0f} TFLOP/s {kind}<" in page._roof(at, job)
+
+
 def test_money(tmp_path):
     from opentrn._predict import money
 

@@ -142,7 +142,8 @@ def _collectives(result):
 
 def _roof(result, job):
     """FLOP a byte against FLOP a second, both roofs and where a micro-batch is."""
-    at, peak = result.get("intensity"), job.machine.flops
+    kind, rows = ("fp8", 2) if job.precision == "fp8" else ("bf16", 1)  # rows a cell of the array
+    at, peak = result.get("intensity"), rows * job.machine.flops
     if not at or not at["hbm_bytes"]:
         return ""
     band = getattr(job.machine, "hbm_gb", 0) * 1e9 or peak / 200
@@ -154,7 +155,7 @@ def _roof(result, job):
         f'<svg viewBox="0 0 900 235" role="img"><polyline points="{x(max(low / band, 1)):.0f},{y(max(low / band, 1) * band):.0f} {x(ridge):.0f},{y(peak):.0f} 890,{y(peak):.0f}" '
         f'fill="none" stroke="var(--c1)" stroke-width="2"/><circle cx="{x(min(max(here, 1), 10**4)):.0f}" cy="{y(at["flops_per_s"]):.0f}" r="6" fill="var(--c0)"/>'
         f'<text x="{x(min(max(here, 1), 10**4)) + 10:.0f}" y="{y(at["flops_per_s"]) + 4:.0f}">{at["flops_per_s"] / 1e12:.1f} TFLOP/s at {here:.0f} FLOP/B</text>'
-        f'<text x="700" y="{y(peak) - 6:.0f}">{peak / 1e12:.0f} TFLOP/s bf16</text><text class="soft" x="60" y="228">FLOP for each byte of HBM, 1 to 10000</text>'
+        f'<text x="700" y="{y(peak) - 6:.0f}">{peak / 1e12:.0f} TFLOP/s {kind}</text><text class="soft" x="60" y="228">FLOP for each byte of HBM, 1 to 10000</text>'
         f'<line x1="60" x2="890" y1="212" y2="212" stroke="var(--line)"/></svg>'
     )
 
