@@ -71,6 +71,16 @@ def test_random_numbers_and_writes(fresh):
     assert torch.equal(total, torch.full((4,), 195.0)) and not fresh.found
 
 
+def test_dropout_does_not_tie_a_trace_to_its_size(fresh):
+    model = nn.Sequential(nn.Embedding(50, 8), nn.Dropout(0.2), nn.Linear(8, 4))
+    f = torch.compile(lambda x: model(x).sum() + torch.randint(x.shape[1], (2,)).sum(), backend="opentrn")
+    before = len(opentrn.torch.report.recompiles())
+    for n in range(3, 15):
+        f(torch.zeros(2, n, dtype=torch.int64)).backward()
+    assert len(opentrn.torch.report.recompiles()) - before == 1  # when the second length came
+    assert not fresh.found and sum(g.runs for g in fresh.graphs if g.name == "torch.forward") == 12
+
+
 def test_compile_step_with_a_last_smaller_batch(fresh):
     model = nn.Linear(4, 2)
     step = opentrn.torch.compile_step(model, torch.optim.AdamW(model.parameters()), nn.functional.mse_loss)

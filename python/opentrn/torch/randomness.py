@@ -19,10 +19,11 @@ from torch.utils.checkpoint import CheckpointPolicy
 
 _library = torch_library.Library("opentrn", "DEF")
 _library.define("draw_seed() -> Tensor", tags=[torch.Tag.nondeterministic_seeded])
-_library.define("uniform(Tensor seed, int stream, int[] size, ScalarType dtype) -> Tensor")
-_library.define("normal(Tensor seed, int stream, int[] size, ScalarType dtype) -> Tensor")
+# Sizes may be symbols (sizes.py): a plain int would tie the whole trace to the size it was made with.
+_library.define("uniform(Tensor seed, int stream, SymInt[] size, ScalarType dtype) -> Tensor")
+_library.define("normal(Tensor seed, int stream, SymInt[] size, ScalarType dtype) -> Tensor")
 _library.define(
-    "integers(Tensor seed, int stream, int low, int high, int[] size, ScalarType dtype) -> Tensor"
+    "integers(Tensor seed, int stream, SymInt low, SymInt high, SymInt[] size, ScalarType dtype) -> Tensor"
 )
 
 
