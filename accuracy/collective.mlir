@@ -21,3 +21,7 @@ func.func @reduce_scatter(%x: tensor<Nx!TYPE>) -> tensor<PARTx!TYPE> {
   }) : (tensor<Nx!TYPE>) -> tensor<PARTx!TYPE>
   return %0 : tensor<PARTx!TYPE>
 }
+func.func @all_to_all(%x: tensor<Nx!TYPE>) -> tensor<Nx!TYPE> {
+  %0 = "stablehlo.all_to_all"(%x) <{split_dimension = 0 : i64, concat_dimension = 0 : i64, split_count = RANKS : i64, replica_groups = dense<GROUP> : tensor<1xRANKSxi64>}> : (tensor<Nx!TYPE>) -> tensor<Nx!TYPE>
+  return %0 : tensor<Nx!TYPE>
+}

@@ -193,8 +193,9 @@ static Wire quickest(const ChipFile *c, const Route *r) {
     return quicker(mesh, quicker(halving, ring));
 }
 
-static Wire chip_price(const ChipFile *c, const Route *r) {
-    double n = fmin(fmax(r->ranks, 2), RING_MAX);
+// What everybody gets goes over all paths of a chip at once; of an all-to-all each rank has its own.
+static Wire chip_price(const ChipFile *c, const Kern *k, const Route *r) {
+    double n = k->op == HLO_ALL_TO_ALL ? 2 : fmin(fmax(r->ranks, 2), RING_MAX);
     double bytes = (r->moves + c->link_reduce * r->reduces) / (c->link_chip_bw * n / 2);
     return (Wire){c->collective_start_ns + passes_of(r) * c->collective_chip_ns + bytes, {[LINK_CHIP] = bytes}, FABRIC_CHIP, LINK_CHIP};
 }
@@ -210,7 +211,7 @@ Wire fabric_price(const ChipFile *c, const Kern *k, const KWork *w) {
                   .bandwidth = links_bandwidth(c, k, &p, torus_of(c, torus))};
     flat.direct = direct_bandwidth(flat.bandwidth, k, &p);
     if (p.at[0].blocks == 1 && p.ranks > 1)
-        return chip_price(c, &flat);
+        return chip_price(c, k, &flat);
     if (p.at[1].blocks == 1)
         return quickest(c, &flat);
     Route staged = flat;

@@ -74,6 +74,8 @@ static void test_torus(void) {
     result("one such group alone has all", about(bus((Mesh){16, 4, 16}, &c), all));
     Mesh four = {4, 1, 64}, one = {4, 1, 4};
     result("groups inside chips do not meet", priced(HLO_ALL_REDUCE, four, GB, &c).ns == priced(HLO_ALL_REDUCE, one, GB, &c).ns ? NULL : "they do");
+    double gather = priced(HLO_ALL_GATHER, one, GB, &c).at[LINK_CHIP], each = priced(HLO_ALL_TO_ALL, one, GB, &c).at[LINK_CHIP];
+    result("inside a chip an all-to-all has half of what a gather of four has (54 and 125 GB/s published)", about(each / gather, 2));
     ChipFile sw = machine("trn3", "trn3-gen1-ultraserver");
     result("a switch has no rows", bus((Mesh){16, 1, 64}, &sw) > 0.99 * bus((Mesh){64, 1, 64}, &sw) ? NULL : "it has");
     ChipFile half = machine("trn1", "trn1.32xlarge");
