@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scripts that say nothing of opentrn (tests/torch/unedited), on the device `neuron` and on the CPU: a table of their
-losses' largest relative difference. Status 1 when one fails, is not on the device, or differs by more than 1e-6."""
+"""Scripts that say nothing of opentrn (tests/torch/unedited; those of torch_xla and TensorFlow in environments of their own), on the
+device and on the CPU: a table of their losses' largest relative difference. Status 1 when one fails, is not on the device, or
+differs by more than 1e-6."""
 
 import argparse
 import ast
@@ -36,6 +37,16 @@ ROWS = [  # name, what it needs beside torch, its arguments
     ("ranks", [], []),
     ("ranks", [], ["--shard"]),
 ]
+XLA, TF = "torch_xla", "tensorflow"
+OTHERS = [  # framework, script, whether several processes run it on the device
+    (XLA, "scripts/transformer", False),
+    (XLA, "scripts/cnn", False),
+    (XLA, "scripts/spmd", False),
+    (XLA, "data_parallel", True),
+    (TF, "scripts/keras_cnn", False),
+    (TF, "scripts/tape", False),
+]
+MADE_BY = {XLA: (".venv-xla", "./dev test-xla"), TF: (".venv-tf", "./dev test-tf")}
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
 
 
@@ -68,15 +79,44 @@ def compare(name, needs, arguments):
     return f"| {title} | {device} | {worst:.1e} |", worst <= LIMIT and device.startswith("neuron")
 
 
+def run_other(framework, script, launcher, device):
+    """Losses that a script prints on the device, or on the framework's own CPU."""
+    switch = {XLA: {"PJRT_DEVICE": "NEURON", "OPENTRN_DEVICES": "4"}, TF: {"TF_PLUGGABLE_DEVICE_LIBRARY_PATH": os.environ.get("OTRN_PJRT_LIBRARY", "")}}
+    env = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"} | (switch[framework] if device else {"PJRT_DEVICE": "CPU"})
+    python = ROOT / MADE_BY[framework][0] / "bin" / "python"
+    command = [python, "-W", "ignore", *launcher, ROOT / "tests" / framework / f"{script}.py"]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    found = [float(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("loss ")]
+    if done.returncode or not found or (framework == TF and device != ("NEURON" in done.stdout)):
+        raise RuntimeError("\n".join((done.stderr or done.stdout).splitlines()[-5:]))
+    return found
+
+
+def compare_other(framework, script, many):
+    title = f"{framework} {pathlib.Path(script).name}"
+    folder, maker = MADE_BY[framework]
+    if not (ROOT / folder).exists():
+        return f"| {title} | - | {maker} makes its environment |", True
+    try:
+        expected = run_other(framework, script, [], False)
+        losses = run_other(framework, script, TORCHRUN if many else [], True)
+    except RuntimeError as why:
+        return f"| {title} | - | failed: {why} |", False
+    worst = max(abs(a - b) / max(abs(a), 1e-30) for a, b in zip(expected, losses, strict=True))
+    return f"| {title} | NEURON | {worst:.1e} |", worst <= LIMIT
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", default="")
     only = parser.parse_args().only
     print("| script | device | largest relative difference to the CPU |\n|---|---|---|")
+    todo = [(compare, row, " ".join([row[0], *row[2]])) for row in ROWS]
+    todo += [(compare_other, row, f"{row[0]} {row[1]}") for row in OTHERS]
     good = True
-    for row in ROWS:
-        if only in " ".join([row[0], *row[2]]):
-            text, fine = compare(*row)
+    for how, row, title in todo:
+        if only in title:
+            text, fine = how(*row)
             print(text, flush=True)
             good = good and fine
     return 0 if good else 1

@@ -2,19 +2,50 @@
 """What torch_xla calls when it looks for devices (entry point group torch_xla.plugins): PJRT_DEVICE=NEURON.
 
 A process of torch_xla has one device, as on the real chip; only where a program is written over a mesh (`xr.use_spmd()`) it has
-all of them, and OPENTRN_DEVICES says how many.
+all of them, and OPENTRN_DEVICES says how many. Processes of `torchrun` meet at torch_xla's own coordinator.
 """
 
+import functools
 import os
 from typing import Any
 
+import torch_xla
 import torch_xla.runtime as xr
 from torch_xla.experimental import plugins
 
 from opentrn._library import library_path
 
 
+def _of_torchrun(name: str, absent: int) -> int:
+    return int(os.environ.get(name) or absent)
+
+
+def _replicate() -> None:
+    """Makes `init_process_group("xla")` do what it does with init_method="xla://": without it torch_xla takes each process for
+    the only one and leaves collectives out without a word. AWS's package does the same when it is imported."""
+    from torch_xla._internal import pjrt
+    from torch_xla.distributed import xla_backend
+
+    before = xla_backend.ProcessGroupXla.__init__
+
+    @functools.wraps(before)
+    def made(self: Any, *args: Any) -> None:
+        if not torch_xla._XLAC._xla_get_replication_devices_count():
+            pjrt.initialize_multiprocess(_of_torchrun("LOCAL_RANK", 0), _of_torchrun("LOCAL_WORLD_SIZE", 1))
+        before(self, *args)
+
+    xla_backend.ProcessGroupXla.__init__ = made
+
+
 class Plugin(plugins.DevicePlugin):
+    def __init__(self) -> None:
+        super().__init__()
+        self._world = _of_torchrun("WORLD_SIZE", 1)
+        if self._world > 1 and os.environ.get("PJRT_DEVICE") == "NEURON":
+            port = _of_torchrun("MASTER_PORT", 29500)
+            os.environ.setdefault("XLA_COORDINATOR_PORT", str(port + 1 if port < 65535 else port - 1))  # else one for all jobs of a host
+            _replicate()
+
     def library_path(self) -> str:
         return library_path()
 
@@ -24,5 +55,14 @@ class Plugin(plugins.DevicePlugin):
     def configure_multiprocess(self, local_rank: int, local_world_size: int) -> None:
         pass
 
+    def physical_chip_count(self) -> int:
+        return _of_torchrun("LOCAL_WORLD_SIZE", 1)
+
+    def requires_xla_coordinator(self) -> bool:
+        return self._world > 1
+
     def client_create_options(self) -> dict[str, Any]:
-        return {} if xr.is_spmd() else {"devices": "1"}
+        options: dict[str, Any] = {} if xr.is_spmd() else {"devices": "1"}
+        if self._world > 1:
+            options |= {"num_nodes": self._world, "node_id": _of_torchrun("RANK", 0)}
+        return options

@@ -13,10 +13,10 @@ pytest.importorskip("torch_xla")
 SCRIPTS = sorted((pathlib.Path(__file__).parent / "scripts").glob("*.py"), key=lambda p: p.name)
 
 
-def losses(script, device, **more):
+def losses(script, device, *launcher, **more):
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("OTRN_", "XLA_", "PJRT_"))}
     env = {**kept, "PJRT_DEVICE": device, "OPENTRN_DEVICES": "4", "OTRN_CACHE": "off", **more}
-    done = subprocess.run([sys.executable, "-W", "ignore", script], env=env, capture_output=True, text=True, timeout=600)
+    done = subprocess.run([sys.executable, "-W", "ignore", *launcher, script], env=env, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     return [float(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("loss ")]
 
@@ -27,3 +27,12 @@ def test_script(script):
     assert len(want) >= 4
     np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-6)
     print(script.stem, "worst", max(abs(a - b) / abs(b) for a, b in zip(got, want, strict=True)))
+
+
+def test_processes_of_torchrun():
+    """Two processes, half a batch each, against one with all of it."""
+    script = SCRIPTS[0].parent.parent / "data_parallel.py"
+    torchrun = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")
+    want, got = losses(script, "CPU"), losses(script, "NEURON", *torchrun)
+    assert len(want) == len(got) == 4
+    np.testing.assert_allclose(got, want, rtol=1e-6)
