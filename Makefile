@@ -151,7 +151,7 @@ diff: $(BUILD)/otrn $(BUILD)/tests/unit/random_test
 
 # The clock against published kernels and whole training steps: error per row, per family, over all.
 sane: all
-	OTRN_SANE=1 $(PYTHON) -m pytest -q -p no:cacheprovider tests/python/test_sane.py
+	ALL_SANE=1 $(PYTHON) -m pytest -q -p no:cacheprovider tests/python/test_sane.py
 
 composition: all
 	OTRN_COMPOSITION=1 $(PYTHON) -m pytest -q -p no:cacheprovider tests/python/test_predict.py -k "whole or schedule"
@@ -207,7 +207,7 @@ launchers: all
 	OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn.so) PYTHONPATH=$(CURDIR)/python $(PYTHON) tests/namespaces/launchers.py $(BUILD)/otrn $(T)
 
 ranks: all
-	OTRN_RANKS=1 OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn.so) PYTHONPATH=$(CURDIR)/python $(PYTHON) -m pytest -q -p no:cacheprovider \
+	ALL_RANKS=1 OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn.so) PYTHONPATH=$(CURDIR)/python $(PYTHON) -m pytest -q -p no:cacheprovider \
 	    tests/torch/test_processes.py -k "every_way$(if $(T), and $(T))"
 
 # Scripts that say nothing of opentrn, on the device `neuron` beside the CPU.

@@ -88,29 +88,6 @@ static const char *env_own(const char *s) {
     return !strncmp(s, "OTRN_", 5) ? s + 5 : !strncmp(s, "OPENTRN_", 8) ? s + 8 : NULL;
 }
 
-// A variable that is nearly one of the table's was meant to be it, and would be ignored without a word.
-// Others that begin like ours may belong to somebody else.
-static void env_check(Ctx *ctx, const char *variable) {
-    char name[48];
-    size_t n = strcspn(variable, "=");
-    if (!env_own(variable) || n >= sizeof name || !variable[n] || !variable[n + 1])
-        return;
-    memcpy(name, variable, n);
-    name[n] = 0;
-    const char *typed = env_own(name), *near = NULL, *meant = NULL;
-    for (int id = 0; id < OPT_COUNT; id++) {
-        if (one_of(opt_rows[id].env, name))
-            return;
-        const char *own = strchr(opt_rows[id].env, '|') ? NULL : env_own(opt_rows[id].env), *best;
-        if (own && (best = opt_nearer(typed, near, own)) != near)
-            near = best, meant = opt_rows[id].env;
-    }
-    if (!near)
-        return;
-    ctx_hint(ctx, "did you mean %s? `otrn info options` lists all", meant);
-    ctx_fail(ctx, OTRN_USAGE, NO_PLACE, "there is no environment variable %s", name);
-}
-
 #define VARIABLE_BYTES 64
 // The next name of "A|B|C"; false: there is none.
 static bool env_next(const char **at, char name[VARIABLE_BYTES]) {
@@ -120,6 +97,31 @@ static bool env_next(const char **at, char name[VARIABLE_BYTES]) {
     name[n] = 0;
     *at += n + ((*at)[n] == '|');
     return n > 0;
+}
+
+// A variable that is nearly one of the table's was meant to be it, and would be ignored without a word.
+// Others that begin like ours may belong to somebody else.
+static void env_check(Ctx *ctx, const char *variable) {
+    char name[48];
+    size_t n = strcspn(variable, "=");
+    if (!env_own(variable) || n >= sizeof name || !variable[n] || !variable[n + 1])
+        return;
+    memcpy(name, variable, n);
+    name[n] = 0;
+    char one[VARIABLE_BYTES], meant[VARIABLE_BYTES] = "";
+    for (int id = 0; id < OPT_COUNT; id++) {
+        if (one_of(opt_rows[id].env, name))
+            return;
+        for (const char *at = opt_rows[id].env; env_next(&at, one);) {
+            const char *own = env_own(one);
+            if (own && opt_nearer(env_own(name), *meant ? env_own(meant) : NULL, own) == own)
+                memcpy(meant, one, sizeof one);
+        }
+    }
+    if (!*meant)
+        return;
+    ctx_hint(ctx, "did you mean %s? `otrn info options` lists all", meant);
+    ctx_fail(ctx, OTRN_USAGE, NO_PLACE, "there is no environment variable %s", name);
 }
 
 void opt_init(Ctx *ctx, Options *o) {

@@ -3,6 +3,7 @@
 //
 // What calls may be anybody. Callers that cannot prove themselves are sent away, those that take their time too; there are never
 // more than CALLERS_MAX of them: the one that has taken longest makes room. Nothing here waits for a caller.
+#define HOST_BYTES 256
 #define _GNU_SOURCE // accept4
 #include <arpa/inet.h>
 #include <errno.h>
@@ -74,20 +75,40 @@ bool addr_parse(const char *ip, uint16_t port, NetAddr *a) {
 
 static socklen_t addr_bytes(const NetAddr *a) { return a->any.sa_family == AF_INET ? sizeof a->v4 : sizeof a->v6; }
 
-// "host:port" or "[ip6]:port"
-uint32_t addr_find(const char *at, NetAddr *out, uint32_t max, char *why, size_t why_bytes) {
-    char host[256];
+// "host:port" or "[ip6]:port"; the port begins behind the last colon.
+static bool addr_cut(const char *at, char host[HOST_BYTES], const char **port, char *why, size_t why_bytes) {
     const char *colon = strrchr(at, ':'), *begin = at, *end = colon;
     if (colon && *at == '[' && colon > at && colon[-1] == ']')
         begin++, end--;
-    if (!colon || end <= begin || (size_t)(end - begin) >= sizeof host) {
+    if (!colon || end <= begin || end - begin >= HOST_BYTES) {
         snprintf(why, why_bytes, "'%.100s' is not HOST:PORT", at);
-        return 0;
+        return false;
+    }
+    char *rest;
+    unsigned long number = strtoul(colon + 1, &rest, 10);
+    if (colon[1] < '0' || colon[1] > '9' || *rest || number > 65535) {
+        snprintf(why, why_bytes, "'%.100s' is not HOST:PORT: '%.20s' is no port", at, colon + 1);
+        return false;
     }
     memcpy(host, begin, (size_t)(end - begin));
     host[end - begin] = 0;
+    *port = colon + 1;
+    return true;
+}
+
+bool addr_is_written(const char *at, char *why, size_t why_bytes) {
+    char host[HOST_BYTES];
+    const char *port;
+    return addr_cut(at, host, &port, why, why_bytes);
+}
+
+uint32_t addr_find(const char *at, NetAddr *out, uint32_t max, char *why, size_t why_bytes) {
+    char host[HOST_BYTES];
+    const char *port;
+    if (!addr_cut(at, host, &port, why, why_bytes))
+        return 0;
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *list = NULL;
-    int bad = getaddrinfo(host, colon + 1, &hints, &list);
+    int bad = getaddrinfo(host, port, &hints, &list);
     uint32_t n = 0;
     for (struct addrinfo *i = bad ? NULL : list; i && n < max; i = i->ai_next)
         if (i->ai_addrlen <= sizeof *out && (i->ai_family == AF_INET || i->ai_family == AF_INET6)) {

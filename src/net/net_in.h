@@ -94,6 +94,7 @@ typedef union NetAddr {
 bool addr_print(const NetAddr *a, char *out, size_t bytes);       // without its port
 bool addr_parse(const char *ip, uint16_t port, NetAddr *a);
 // What "host:port" stands for, at most max; 0: `why` tells.
+bool addr_is_written(const char *at, char *why, size_t why_bytes); // as HOST:PORT
 uint32_t addr_find(const char *at, NetAddr *out, uint32_t max, char *why, size_t why_bytes);
 
 #define CALLERS_MAX 128

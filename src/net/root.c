@@ -21,6 +21,7 @@
 #define KEYS_MAX 65536
 #define HELD_MAX ((size_t)256 << 20) // bytes of all values
 #define RETRY_MS 50
+#define NAME_MS 30000 // for the name of a host to become known
 #define LOOK_MS 100 // between looks at whose time is over
 #define ADDRESSES_MAX 8
 
@@ -359,14 +360,16 @@ NetKv net_root_kv(NetRoot *r) { return (NetKv){.arg = r, .put = kv_put, .get = k
 
 // --- life ------------------------------------------------------------------------------------------
 
-// Somebody who does not know the secret will not learn it; somebody who is not there may come.
+// Somebody who does not know the secret will not learn it; somebody who is not there may come, and a name may become known.
 static bool connect_to(NetRoot *r, const uint8_t secret[SHA256_BYTES], unsigned timeout_ms, char *why, size_t why_bytes) {
-    int64_t until = now_ms() + timeout_ms;
+    int64_t begin = now_ms(), until = begin + timeout_ms;
     DoorResult result = DOOR_NOBODY;
     why[0] = 0;
     do {
         NetAddr at[ADDRESSES_MAX];
         uint32_t n = addr_find(r->at, at, ADDRESSES_MAX, why, why_bytes);
+        if (!n && now_ms() - begin > NAME_MS)
+            return false;
         for (uint32_t i = 0; i < n && r->fd < 0; i++)
             r->fd = door_call(&at[i], secret, (WireHello){.channel = CHANNEL_ROOT}, &result);
         if (r->fd >= 0)
@@ -390,6 +393,8 @@ bool net_root_open(const char *at, const char *secret, bool serve, unsigned time
         snprintf(why, why_bytes, "the root at %.100s needs a secret that all processes of the job have: set OTRN_SECRET", at);
         return false;
     }
+    if (!addr_is_written(at, why, why_bytes))
+        return false;
     NetRoot *r = calloc(1, sizeof *r);
     if (!r) {
         snprintf(why, why_bytes, "out of memory");

@@ -401,6 +401,8 @@ static void hosts_read(Launch *l) {
         VEC_PUSH(l->t->arena, &hosts, arena_strndup(l->t->arena, at, n));
         at += n + (at[n] == ',');
     }
+    if (!hosts.n && strcmp(l->t->opt.from[OPT_HOSTS], "default"))
+        ctx_fail(l->t->ctx, OTRN_USAGE, NO_PLACE, "--hosts: no host is named");
     l->hosts = hosts.at;
     l->nhosts = (uint32_t)hosts.n;
 }

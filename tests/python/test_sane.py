@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What must hold of any prediction: nine families of models, pairs of layouts, what the change between them may do.
 
-CI tries a few of them, drawn by a seed it prints (OTRN_SEED=N draws others); `make sane` tries all.
+CI tries a few of them, drawn by a seed it prints (SANE_SEED=N draws others); `make sane` tries all.
 """
 
 import dataclasses
@@ -118,8 +118,8 @@ FACTS = [(f, tuple(FAMILIES)) for f in (zero_holds_less, more_again_holds_less, 
 FACTS += [(f, DECODERS) for f in (schedules_differ_as_they_should, stages_hold_less, context_shares_activations)]
 FACTS += [(adapters_hold_less, tuple(k for k in DECODERS if k != "mixtral")), (experts_are_shared, ("mixtral",))]
 EVERY = [(fact, family) for fact, families in FACTS for family in families]
-SEED = int(os.environ.get("OTRN_SEED") or 19)
-CHOSEN = EVERY if os.environ.get("OTRN_SANE") else random.Random(SEED).sample(EVERY, 4)
+SEED = int(os.environ.get("SANE_SEED") or 19)
+CHOSEN = EVERY if os.environ.get("ALL_SANE") else random.Random(SEED).sample(EVERY, 4)
 
 
 @pytest.fixture(scope="module")
@@ -133,5 +133,5 @@ def prices(tmp_path_factory):
 
 @pytest.mark.parametrize("fact, family", CHOSEN, ids=lambda v: getattr(v, "__name__", str(v)))
 def test_sane(fact, family, prices):
-    print(f"OTRN_SEED={SEED}")
+    print(f"SANE_SEED={SEED}")
     fact(Case(family, prices))

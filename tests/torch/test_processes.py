@@ -74,7 +74,7 @@ def test_processes(backend, device, world, way, outputs):
     assert all(f"{way} agrees" in text for text in texts), "\n".join(texts)
 
 
-@pytest.mark.skipif(not os.environ.get("OTRN_RANKS"), reason="make ranks")
+@pytest.mark.skipif(not os.environ.get("ALL_RANKS"), reason="make ranks")
 @pytest.mark.parametrize("at", MATRIX, ids=lambda at: "-".join(map(str, at)))
 def test_every_way(at, tmp_path):
     """Also over sockets, as between hosts: the same losses to the bit."""
