@@ -4,7 +4,7 @@
 // gives: no two equal effect-free ops in one region
 // stale: nothing (dce drops what became unused)
 //
-// Equal means: same op, same operands, same result types, same attributes. Ops with regions, with effects,
+// Equal means: same op, same operands, same result types, same attributes. Ops with regions, but for plain reductions, with effects,
 // and barriers (which keep rematerialised work apart on purpose) are left alone. What indices and constants alone tell, as a causal
 // mask is, passes a barrier: behind it passes would not see what it is.
 #include <string.h>
@@ -100,11 +100,21 @@ static bool op_equal(const Hlo *h, const HloOp *a, const HloOp *b) {
     for (int i = 0; i < hlo_row(a)->nattrs; i++)
         if (!attr_equal(&a->attrs[i], &b->attrs[i]))
             return false;
-    return true;
+    return !a->nregions || reduce_body(h, a) == reduce_body(h, b);
+}
+
+// Regions are not compared; of such a reduction the one operation it has tells all.
+static bool is_plain_reduction(const Hlo *h, const HloOp *op) {
+    switch (reduce_body(h, op)) {
+    case HLO_ADD: case HLO_MULTIPLY: case HLO_MAXIMUM: case HLO_MINIMUM: case HLO_AND: case HLO_OR:
+        return true;
+    default:
+        return false;
+    }
 }
 
 static bool may_merge(const Hlo *h, const HloOp *op) {
-    return op->nresults && !op->nregions && op->code != HLO_OPTIMIZATION_BARRIER &&
+    return op->nresults && (!op->nregions || is_plain_reduction(h, op)) && op->code != HLO_OPTIMIZATION_BARRIER &&
            op->code != HLO_CUSTOM_CALL && op->code != HLO_RNG && !op_has_effect(h, op);
 }
 

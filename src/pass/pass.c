@@ -19,6 +19,7 @@ const PassRow pass_rows[] = {
     {"loops", pass_loops, "let loops carry only what changes, and make inside them what costs nothing", false, NULL},
     {"parts", pass_parts, "compute with large complex tensors by real and imaginary parts", false, NULL},
     {"fold", pass_fold, "evaluate exact operations on constants, keep splats small", false, NULL},
+    {"branches", pass_branches, "take selects by a condition out of a branch where it is known", false, branches_rules},
     {"cse", pass_cse, "compute equal operations once", false, NULL},
     {"counters", NULL, "count elements in 32 bits", false, counters_rules},
     {"narrow", NULL, "do elementwise work before its operands are broadcast", false, narrow_rules},

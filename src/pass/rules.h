@@ -31,7 +31,7 @@ extern const char *const rule_keeps_text[RULE_KEEPS_COUNT];
 // Tries the rules on every op of main, inner regions first; of rules for the same op the first that applies.
 void rules_walk(Walk *w, const Rule *rules);
 
-extern const Rule picks_rules[], counters_rules[], narrow_rules[], assoc_rules[], inner_rules[], turns_rules[], simplify_rules[], draws_rules[], functions_rules[];
+extern const Rule picks_rules[], branches_rules[], counters_rules[], narrow_rules[], assoc_rules[], inner_rules[], turns_rules[], simplify_rules[], draws_rules[], functions_rules[];
 extern const Rule places_rules[], dots_rules[], convs_rules[], windows_rules[];
 
 #endif

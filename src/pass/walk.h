@@ -93,6 +93,7 @@ void pass_loops(Compile *c);
 void pass_remat(Compile *c);
 void pass_parts(Compile *c);
 void pass_fold(Compile *c);
+void pass_branches(Compile *c);
 void pass_cse(Compile *c);
 void pass_assoc(Compile *c);
 void pass_turns(Compile *c);
