@@ -35,7 +35,7 @@ static bool is_filled(const IdShape *s, const int64_t *ids, uint32_t n) {
 
 bool shape_of(const int64_t *ids, uint32_t n, IdShape *out) {
     IdShape s = {.first = ids[0]};
-    const int64_t far = INT64_C(1) << 31; // sums of strides stay in range
+    const int64_t far = (1 << 30) - 1; // strides fit 32 bits, their sums stay in range
     if (n > 1u << 24)
         return false;
     for (uint32_t block = 1; block < n; block *= s.dim[0].count) {

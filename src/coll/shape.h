@@ -10,6 +10,8 @@
 #include <stdint.h>
 
 #define SHAPE_DIMS 6
+#define SHAPE_FROM 65           // ids from which on a table is kept and printed by its shape,
+#define SHAPE_IDS_MAX (1 << 18) // and up to which: pairs of all devices a program may be written for
 typedef struct IdShape {
     int64_t first;
     uint32_t dims;

@@ -7,7 +7,6 @@
 
 #include <assert.h>
 
-#include "coll/groups.h"
 #include "isa/isa.h"
 
 #define ATTR_DEPTH_MAX 8 // lists in lists
@@ -15,7 +14,6 @@
 #define TENSOR_BYTES_MAX ((int64_t)1 << 40)
 
 #define SHAPE_LETTER 'g' // rows of integers that are a grid
-#define SHAPE_IDS_MAX (2 * PROGRAM_DEVICES_MAX)
 #define SHAPES_MAX 64    // in one file: they are small there and large in memory
 
 // The file's letter for each attribute kind; 0: does not occur in kernels.

@@ -97,7 +97,6 @@ static inline bool kern_may_share(int op, uint32_t operand, uint32_t result, int
     return operand == 0 && result == 0 && (op == HLO_DYNAMIC_UPDATE_SLICE || op == HLO_SCATTER);
 }
 
-#define SHAPE_FROM 65 // ids of groups from which on they are told by their shape
 void kern_encode(const Kern *k, Dict *dict, Buf *out);
 void kern_decode(Rd *r, Dict *dict, Arena *a, Kern *out);
 // One line, and its inverse. `names` (isa.h) may be NULL.

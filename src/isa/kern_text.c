@@ -14,7 +14,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "coll/groups.h"
 #include "isa/isa.h"
 #include "isa/kern.h"
 #include "isa/text.h"
@@ -45,7 +44,7 @@ static void print_ints(const int64_t *v, uint32_t n, Buf *out) {
 // "[0; 12288 x 8, 8 x 1]": the first id, then counts and strides, the last one fastest.
 static bool print_shape(const HloAttr *at, Buf *out) {
     IdShape s;
-    if (at->n < SHAPE_FROM || !shape_of(at->ints, at->n, &s))
+    if (at->n < SHAPE_FROM || at->n > SHAPE_IDS_MAX || !shape_of(at->ints, at->n, &s))
         return false;
     buf_printf(out, "[%" PRId64 ";", s.first);
     for (uint32_t d = 0; d < s.dims; d++)
@@ -236,7 +235,7 @@ static const int64_t *parse_shape(Txt *t, int64_t first, uint32_t *n) {
         s.dim[s.dims++].stride = txt_i64(t, INT32_MIN, INT32_MAX, "stride");
     }
     uint64_t count = shape_count(&s);
-    if (!count || count > 2 * PROGRAM_DEVICES_MAX || first < INT32_MIN || first > INT32_MAX)
+    if (!count || count > SHAPE_IDS_MAX || first < INT32_MIN || first > INT32_MAX)
         txt_fail(&begin, "no devices have groups of %llu", (unsigned long long)count);
     int64_t *ids = ARENA_NEWN(t->arena, int64_t, count);
     shape_fill(&s, ids);
