@@ -378,8 +378,7 @@ void net_launch_fail(Net *n, const NetLaunch *l, const char *fault) {
 
 void net_launch_end(Net *n, const NetLaunch *l, const char *fault) {
     pthread_mutex_lock(&n->lock);
-    if (n->launch == l) // one of another thread may wait still
-        n->launch = n->active ? n->active->call->launch : NULL;
+    n->launch = n->launch == l ? NULL : n->launch; // exchanges beside it may have launches that were never begun (share.c)
     n->last_set = l->set;
     n->last_number = l->loose ? n->last_number + 1 : l->number;
     n->moves++;
