@@ -2,6 +2,8 @@
 """The example programs run to their closing reports; a few steps only."""
 
 import importlib.util
+import subprocess
+import sys
 
 import pytest
 
@@ -9,6 +11,12 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from conftest import ROOT
+
+
+def test_generation_on_inf2():
+    words = [sys.executable, str(ROOT / "examples" / "torch" / "generate_inf2.py"), "--steps=2", "--tokens=2"]
+    text = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    assert "'the quick brown ' -> '" in text and "inf2" in text, text
 
 
 @pytest.mark.parametrize("name", ["bert_finetune", "gpt2_pretrain"])

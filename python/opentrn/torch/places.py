@@ -19,7 +19,6 @@ from torch.fx import traceback as fx_traceback
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _TORCHS = os.path.dirname(torch.__file__) + os.sep
-_DYNAMOS = os.sep + "_dynamo" + os.sep
 
 
 def in_torch_or_ours(file):
@@ -28,12 +27,13 @@ def in_torch_or_ours(file):
 
 def root_of(module):
     """(file, line, function) where the code of a captured graph begins, or None: the outermost frame of the user's, of torch's own
-    modules where there is no other."""
-    for node in module.graph.nodes:
-        rows = [r for r in _FRAME.findall(node.meta.get("stack_trace") or "") if not r[0].startswith(_OURS)]
-        rows = [r for r in rows if not r[0].startswith(_TORCHS)] or [r for r in rows if _DYNAMOS not in r[0]]
-        if rows:
-            return rows[0][0], int(rows[0][1]), rows[0][2]
+    modules where no node has another."""
+    traces = [_FRAME.findall(n.meta.get("stack_trace") or "") for n in module.graph.nodes]
+    for others in ((_OURS, _TORCHS), (_OURS, _TORCHS + "_dynamo" + os.sep)):
+        for rows in traces:
+            found = next((r for r in rows if not r[0].startswith(others)), None)
+            if found:
+                return found[0], int(found[1]), found[2]
     return None
 
 
