@@ -214,7 +214,8 @@ def heads_here(m, u):
 
 def attention(w, x, mask, m, u, source=None, at=None):
     x = enter(x, u)
-    q, k, v = queries_keys_values(w, x, x if source is None else source, *heads_here(m, u), m, u)
+    heads, kv = heads_here(m, u)
+    q, k, v = queries_keys_values(w, x, x if source is None else source, heads, kv, m, u)
     if m.qk_norm:
         q, k = (norm(w, t, m, m.head) for t in (q, k))
     if m.places == "rotary" and source is None:

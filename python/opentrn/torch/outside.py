@@ -11,6 +11,7 @@ import dataclasses
 import functools
 import sys
 import threading
+import types
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
@@ -65,7 +66,7 @@ def flops_of(op, args, kwargs, out):
 
 def user_line():
     """The user's line on the stack, or "" for work that another thread asked for."""
-    frame = sys._getframe(1)
+    frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and in_torch_or_ours(frame.f_code.co_filename):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}" if frame else ""
