@@ -307,8 +307,6 @@ static const char *check_pe(const Check *c) {
 static const char *check_dma(const Check *c) {
     const IsaInst *in = c->in;
     int dtype = in->dtype ? in->dtype : in->stype;
-    if (in->queue >= DMA_QUEUES)
-        return fault(c, "queue %u does not exist, there are %d", in->queue, DMA_QUEUES);
     bool converts = dtype != in->stype;
     if ((converts || in->op0) && (!type_ok('n', dtype) || !type_ok('n', in->stype)))
         return fault(c, "%s and %s: DMA computes in fp32, on numbers of up to 4 bytes",
@@ -422,6 +420,8 @@ const char *isa_check(const IsaInst *in, IsaMask mask, const IsaChip *chip, char
         return fault(&c, "this chip does not have it, it came with trn%d", c.row->gen - 1);
     if (in->flags & ~rule->flags)
         return fault(&c, "flags: unknown flags %u", in->flags & ~rule->flags);
+    if (isa_has_queue(in) && in->queue >= DMA_QUEUES)
+        return fault(&c, "queue %u does not exist, there are %d", in->queue, DMA_QUEUES);
     IsaAccess a[ISA_ACCESS_MAX];
     int n = isa_accesses(in, mask, a);
     const char *bad = check_types(&c, a, n);

@@ -11,7 +11,7 @@
 #include "clock/view.h"
 #include "tests/fuzz/fuzz.h"
 
-const char *const fuzz_seeds[] = {"tests/isa", "tests/unit/data/everything.s", NULL};
+const char *const fuzz_seeds[] = {"tests/isa", "tests/unit/data/everything.s", "tests/unit/data/wide.s", NULL};
 
 void fuzz_corpus_ready(FuzzCorpus *c) {
     size_t given = c->n;

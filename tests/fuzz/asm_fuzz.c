@@ -7,7 +7,7 @@
 #include "tests/fuzz/fuzz.h"
 
 const char *const fuzz_seeds[] = {"tests/isa",
-                                  "tests/unit/data/everything.s",
+                                  "tests/unit/data/everything.s", "tests/unit/data/wide.s",
                                   "examples/kernels/matmul.s",
                                   "examples/kernels/rmsnorm.s",
                                   "accuracy/kernels/rmsnorm.s",
