@@ -13,6 +13,7 @@ tf = pytest.importorskip("tensorflow")
 import keras
 
 import opentrn.tensorflow
+from opentrn import library_path
 
 NEURON, CPU = "/device:NEURON:0", "/device:CPU:0"
 SCRIPTS = pathlib.Path(__file__).parent / "scripts"
@@ -143,7 +144,7 @@ def test_unedited(script):
         assert ("NEURON" in done.stdout) == bool(more), done.stdout
         return [float(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("loss ")]
 
-    got = losses(TF_PLUGGABLE_DEVICE_LIBRARY_PATH=opentrn.library_path())
+    got = losses(TF_PLUGGABLE_DEVICE_LIBRARY_PATH=library_path())
     want = losses()
     assert len(want) >= 3
     np.testing.assert_allclose(got, want, rtol=1e-6)

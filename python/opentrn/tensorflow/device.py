@@ -4,7 +4,7 @@
 The library is the plugin (src/pjrt/tensorflow.c). Loaded from here it waits to be named (`with tf.device("/device:NEURON:0")`);
 TF_PLUGGABLE_DEVICE_LIBRARY_PATH, which TensorFlow reads when it is imported, makes it the device of everything that names none:
 
-    TF_PLUGGABLE_DEVICE_LIBRARY_PATH=$(python -c 'import opentrn; print(opentrn.library_path())') python train.py
+    TF_PLUGGABLE_DEVICE_LIBRARY_PATH=$(python -c 'from opentrn import library_path; print(library_path())') python train.py
 """
 
 import os
