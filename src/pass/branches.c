@@ -14,11 +14,6 @@
 
 #define DEPTH_MAX 8
 
-typedef struct Branches {
-    Walk w;
-    uint32_t *uses, nuses; // per value, as it was at first
-} Branches;
-
 typedef struct Known {
     ValueId p;
     bool holds, one; // … in this branch; for all elements
@@ -81,10 +76,9 @@ static ValueId copy_with(Walk *w, const HloOp *op, const ValueId *operands) {
 
 // The value where the condition is known; itself where that changes nothing. `reader` alone reads it.
 static ValueId in_branch(Walk *w, const Known *k, const HloOp *reader, ValueId v, int depth) {
-    const Branches *b = (const Branches *)w;
     const Hlo *h = w->hlo;
     ValueId operands[3];
-    if (v >= b->nuses || b->uses[v] != reads_of(h, reader, v) || depth == DEPTH_MAX || !hlo_def(h, v))
+    if (walk_uses(w, v) != reads_of(h, reader, v) || depth == DEPTH_MAX || !hlo_def(h, v))
         return v;
     HloOp op = *hlo_def(h, v);
     if (op.code == HLO_SELECT && is_same(h, k, hlo_operand(h, &op, 0)))
@@ -116,10 +110,8 @@ const Rule branches_rules[] = {
 };
 
 void pass_branches(Compile *c) {
-    Branches b;
-    walk_init(&b.w, c);
-    b.nuses = c->hlo->values.n;
-    b.uses = ARENA_NEWN(c->scratch, uint32_t, b.nuses);
-    walk_count_uses(c->hlo, hlo_main(c->hlo)->body, b.uses);
-    rules_walk(&b.w, branches_rules);
+    Walk w;
+    walk_init(&w, c);
+    walk_note_uses(&w);
+    rules_walk(&w, branches_rules);
 }

@@ -15,11 +15,6 @@
 
 #define DEPTH_MAX 4
 
-typedef struct Picks {
-    Walk w;
-    uint32_t *uses, nuses; // per value, as it was at first
-} Picks;
-
 typedef struct Indexing { // the words gather and scatter have for the same things
     HloAttrKey window, gone, batching, at_batching, map;
 } Indexing;
@@ -125,11 +120,10 @@ static const HloOp *placed(const Hlo *h, ValueId v, int *dim) {
 
 static ValueId scale_placed(Walk *w, const HloOp *op) {
     Hlo *h = w->hlo;
-    const Picks *p = (const Picks *)w;
     for (uint32_t k = 0; k < 2; k++) {
         ValueId v = hlo_operand(h, op, k);
         int dim;
-        const HloOp *def = v < p->nuses && p->uses[v] == 1 ? placed(h, v, &dim) : NULL;
+        const HloOp *def = walk_uses(w, v) == 1 ? placed(h, v, &dim) : NULL;
         if (!def)
             continue;
         HloOp scatter = *def;
@@ -171,10 +165,8 @@ const Rule picks_rules[] = {
 };
 
 void pass_picks(Compile *c) {
-    Picks p;
-    walk_init(&p.w, c);
-    p.nuses = c->hlo->values.n;
-    p.uses = ARENA_NEWN(c->scratch, uint32_t, p.nuses);
-    walk_count_uses(c->hlo, hlo_main(c->hlo)->body, p.uses);
-    rules_walk(&p.w, picks_rules);
+    Walk w;
+    walk_init(&w, c);
+    walk_note_uses(&w);
+    rules_walk(&w, picks_rules);
 }

@@ -223,6 +223,12 @@ void walk_count_uses(const Hlo *h, RegionId r, uint32_t *uses) {
     }
 }
 
+void walk_note_uses(Walk *w) {
+    w->nuses = w->hlo->values.n;
+    w->uses = ARENA_NEWN(w->arena, uint32_t, w->nuses);
+    walk_count_uses(w->hlo, hlo_main(w->hlo)->body, w->uses);
+}
+
 void walk_operands(Walk *w, OpId id) {
     assert(id && id < w->hlo->ops.n);
     HloOp *op = hlo_at(w->hlo, id);

@@ -24,6 +24,7 @@ typedef struct Walk {
     LocId loc;         // … its place, which what is made for it gets
     const struct Rule *rules; // what rules_walk tries
     void (*replaced)(struct Walk *w, ValueId from, ValueId to); // … told of what a rule replaced; may be NULL
+    uint32_t *uses, nuses; // value -> reads in main before the pass, where walk_note_uses asked
 } Walk;
 
 // Puts the op, what takes its place, or nothing into the list.
@@ -58,6 +59,8 @@ ValueId walk_convert(Walk *w, ValueId v, int dtype);
 ValueId walk_transpose(Walk *w, ValueId v, const int64_t *perm);
 void walk_set_ops(Hlo *h, RegionId r, const OpList *ops);
 void walk_count_uses(const Hlo *h, RegionId r, uint32_t *uses); // adds the reads of each value
+void walk_note_uses(Walk *w);
+static inline uint32_t walk_uses(const Walk *w, ValueId v) { return v < w->nuses ? w->uses[v] : 0; } // 0 of values made since
 static inline void walk_replace(Walk *w, ValueId from, ValueId to) {
     assert(from < w->repl.n && to < w->repl.n);
     w->repl.at[from] = w->repl.at[to];
