@@ -39,12 +39,9 @@ static bool same_number(const Hlo *h, ValueId a, ValueId b, int depth) {
         return false;
     if (x->code == HLO_CONSTANT)
         return !memcmp(splat_value(h, a)->data, splat_value(h, b)->data, dtype_bytes(s->dtype));
-    bool plain = x->code == HLO_COMPARE ? hlo_int(x, AK_COMPARISON_DIRECTION, -1) == hlo_int(y, AK_COMPARISON_DIRECTION, -1) &&
-                                              hlo_int(x, AK_COMPARE_TYPE, -1) == hlo_int(y, AK_COMPARE_TYPE, -1)
-                                        : x->code == HLO_SQRT;
-    for (uint32_t i = 0; plain && i < x->noperands; i++)
-        plain = same_number(h, hlo_operand(h, x, i), hlo_operand(h, y, i), depth + 1);
-    return plain;
+    return x->code == HLO_COMPARE && hlo_int(x, AK_COMPARISON_DIRECTION, -1) == hlo_int(y, AK_COMPARISON_DIRECTION, -1) &&
+           hlo_int(x, AK_COMPARE_TYPE, -1) == hlo_int(y, AK_COMPARE_TYPE, -1) &&
+           same_number(h, hlo_operand(h, x, 0), hlo_operand(h, y, 0), depth + 1) && same_number(h, hlo_operand(h, x, 1), hlo_operand(h, y, 1), depth + 1);
 }
 
 static bool is_same(const Hlo *h, const Known *k, ValueId p) { return p == k->p || (k->one && same_number(h, p, k->p, 0)); }
@@ -67,8 +64,7 @@ static uint32_t reads_of(const Hlo *h, const HloOp *op, ValueId v) {
 
 static ValueId copy_with(Walk *w, const HloOp *op, const ValueId *operands) {
     Hlo *h = w->hlo;
-    OpId made = hlo_op(h, op->code, op->loc, op->noperands, operands, 1, &h->values.at[op->results].type);
-    hlo_at(h, made)->attrs = op->attrs;
+    OpId made = hlo_op_like(h, op, operands, h->values.at[op->results].type);
     if (op->code == HLO_REDUCE)
         reduce_region_like(h, op, made, h->values.at[operands[1]].type);
     return walk_push(w, made);

@@ -368,29 +368,17 @@ static ValueId scatter_into(Walk *w, const HloOp *scatter, ValueId x, ValueId up
     return v;
 }
 
-// x + scatter(0, …) is scatter(x, …).
-static ValueId add_scatter(Walk *w, const HloOp *op) {
+// x + scatter(0, u) is scatter(x, u); scatter(0, u) - y is scatter(-y, u), and y - scatter(0, u) is scatter(y, -u).
+static ValueId into_scatter(Walk *w, const HloOp *op) {
     Hlo *h = w->hlo;
-    for (uint32_t k = 0; k < 2; k++) {
-        const HloOp *scatter = adding_scatter(w, hlo_operand(h, op, k));
-        if (!scatter || !is_float_zero(h, hlo_operand(h, scatter, 0)))
-            continue;
-        HloOp from = *scatter;
-        return scatter_into(w, &from, hlo_operand(h, op, !k), hlo_operand(h, &from, 2));
-    }
-    return 0;
-}
-
-// scatter(0, u) - y is scatter(-y, u), and y - scatter(0, u) is scatter(y, -u).
-static ValueId subtract_scatter(Walk *w, const HloOp *op) {
-    Hlo *h = w->hlo;
+    bool minus = op->code == HLO_SUBTRACT;
     for (uint32_t k = 0; k < 2; k++) {
         const HloOp *scatter = adding_scatter(w, hlo_operand(h, op, k));
         if (!scatter || !is_float_zero(h, hlo_operand(h, scatter, 0)))
             continue;
         HloOp from = *scatter;
         ValueId y = hlo_operand(h, op, !k), u = hlo_operand(h, &from, 2);
-        return scatter_into(w, &from, k ? y : walk_unary(w, HLO_NEGATE, y), k ? walk_unary(w, HLO_NEGATE, u) : u);
+        return scatter_into(w, &from, minus && !k ? walk_unary(w, HLO_NEGATE, y) : y, minus && k ? walk_unary(w, HLO_NEGATE, u) : u);
     }
     return 0;
 }
@@ -526,9 +514,9 @@ const Rule simplify_rules[] = {
     {"x / 2^k: x * 2^-k", HLO_DIVIDE, RULE_EXACT, divide},
     {"x + -0.0: x", HLO_ADD, RULE_EXACT, neutral},
     {"x + 0.0: x", HLO_ADD, RULE_ZERO, add_zero},
-    {"x + scatter(0, u): scatter(x, u)", HLO_ADD, RULE_ORDER, add_scatter},
+    {"x + scatter(0, u): scatter(x, u)", HLO_ADD, RULE_ORDER, into_scatter},
     {"x - 0.0: x", HLO_SUBTRACT, RULE_EXACT, neutral},
-    {"scatter(0, u) - x, x - scatter(0, u): scatter(-x, u), scatter(x, -u)", HLO_SUBTRACT, RULE_ORDER, subtract_scatter},
+    {"scatter(0, u) - x, x - scatter(0, u): scatter(-x, u), scatter(x, -u)", HLO_SUBTRACT, RULE_ORDER, into_scatter},
     {"max(x, -inf): x", HLO_MAXIMUM, RULE_EXACT, neutral},
     {"min(x, inf): x", HLO_MINIMUM, RULE_EXACT, neutral},
     {"x & true: x", HLO_AND, RULE_EXACT, neutral},
