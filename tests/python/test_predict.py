@@ -498,3 +498,14 @@ def test_interrupted(tmp_path, monkeypatch, capsys):
     assert command.main(words) == 130
     assert [p.name for p in tmp_path.iterdir()] == ["config.json"]
     assert [line[:21] for line in capsys.readouterr().err.splitlines()] == ["opentrn: interrupted;"] * 2
+
+
+def test_roofs_of_programs_and_models_assume_the_same():
+    """tools/roof.c and _predict/roof.py have the fitted numbers that the table of accelerators does not."""
+    import re
+
+    from opentrn._predict import roof
+
+    text = (ROOT / "src" / "tools" / "roof.c").read_text()
+    for name in ("HOST_S", "KERNEL_S", "RAILS"):
+        assert float(re.search(rf"#define {name} +(\S+)", text)[1]) == getattr(roof, name)
