@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/now.h"
 #include "net/net_in.h"
 
@@ -26,10 +27,11 @@
 
 // --- bytes ---------------------------------------------------------------------------------------
 
+// What is there already counts, however late it is.
 static bool wait_for(int fd, short events, int64_t until_ms) {
     int64_t left = until_ms - now_ms();
     struct pollfd p = {.fd = fd, .events = events};
-    return left > 0 && poll(&p, 1, (int)left) > 0;
+    return poll(&p, 1, left > 0 ? (int)left : 0) > 0;
 }
 
 bool door_send(int fd, const void *from, size_t n, int64_t until_ms) {
@@ -246,32 +248,54 @@ static bool is_self(int fd) {
     return !getsockname(fd, &here.any, &n) && !getpeername(fd, &there.any, &m) && n == m && !memcmp(&here, &there, n);
 }
 
-static int dial(const NetAddr *a, int64_t until_ms) {
-    int fd = socket(a->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error = 0, one = 1;
+// 0, or why there is no connection.
+static int connect_until(int fd, const NetAddr *a, int64_t until_ms) {
+    int error = 0;
     socklen_t len = sizeof error;
+    if (!connect(fd, &a->any, addr_bytes(a)))
+        return 0;
+    if (errno != EINPROGRESS)
+        return errno;
+    if (!wait_for(fd, POLLOUT, until_ms))
+        return ETIMEDOUT;
+    return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) ? errno : error;
+}
+
+static int dial(const NetAddr *a, int64_t until_ms) {
+    int fd = socket(a->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1;
     if (fd < 0)
         return -1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    bool made = !connect(fd, &a->any, addr_bytes(a)) ||
-                (errno == EINPROGRESS && wait_for(fd, POLLOUT, until_ms) && !getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) &&
-                 !error);
-    if (made && !is_self(fd))
+    int error = connect_until(fd, a, until_ms);
+    if (!error && !is_self(fd))
         return fd;
     close(fd);
+    errno = error ? error : ECONNREFUSED;
     return -1;
 }
 
-static DoorResult greet(int fd, const uint8_t secret[SHA256_BYTES], WireHello mine) {
-    int64_t until = now_ms() + CALL_MS;
+// The first word tells who speaks: another program may say less than a hello, and wait.
+static DoorResult hear(int fd, WireHello *h, int64_t until_ms) {
+    enum { WORD = 4 };
+    uint8_t bytes[WIRE_HELLO_BYTES];
+    if (!door_recv(fd, bytes, WORD, until_ms))
+        return DOOR_BUSY;
+    if (le_load32(bytes) != WIRE_MAGIC)
+        return DOOR_FOREIGN;
+    if (!door_recv(fd, bytes + WORD, sizeof bytes - WORD, until_ms))
+        return DOOR_BUSY;
+    return wire_get_hello(bytes, h) ? DOOR_OK : DOOR_FOREIGN;
+}
+
+static DoorResult greet(int fd, const uint8_t secret[SHA256_BYTES], WireHello mine, int64_t until) {
     uint8_t bytes[WIRE_HELLO_BYTES];
     WireHello theirs;
     if (getrandom(mine.nonce, sizeof mine.nonce, 0) != sizeof mine.nonce)
         return DOOR_BUSY;
     wire_put_hello(&mine, bytes);
-    if (!door_send(fd, bytes, sizeof bytes, until) || !door_recv(fd, bytes, sizeof bytes, until))
-        return DOOR_BUSY;
-    if (!wire_get_hello(bytes, &theirs))
-        return DOOR_STRANGER;
+    DoorResult heard = door_send(fd, bytes, sizeof bytes, until) ? hear(fd, &theirs, until) : DOOR_BUSY;
+    if (heard != DOOR_OK)
+        return heard;
     Sha256 want = wire_proof(secret, 'a', &mine, theirs.nonce);
     if (!wire_same(want.at, theirs.proof, sizeof want.at))
         return DOOR_STRANGER;
@@ -281,9 +305,11 @@ static DoorResult greet(int fd, const uint8_t secret[SHA256_BYTES], WireHello mi
     return door_send(fd, bytes, sizeof bytes, until) ? DOOR_OK : DOOR_BUSY;
 }
 
-int door_call(const NetAddr *at, const uint8_t secret[SHA256_BYTES], WireHello hello, DoorResult *result) {
-    int fd = dial(at, now_ms() + CALL_MS);
-    *result = fd < 0 ? DOOR_NOBODY : greet(fd, secret, hello);
+static int64_t sooner(int64_t a, int64_t b) { return a < b ? a : b; }
+
+int door_call(const NetAddr *at, const uint8_t secret[SHA256_BYTES], WireHello hello, int64_t until_ms, DoorResult *result) {
+    int fd = dial(at, sooner(until_ms, now_ms() + CALL_MS));
+    *result = fd < 0 ? DOOR_NOBODY : greet(fd, secret, hello, sooner(until_ms, now_ms() + CALL_MS));
     if (fd < 0 || *result == DOOR_OK)
         return fd;
     close(fd);

@@ -361,7 +361,8 @@ static bool call_one(Join *j, uint32_t i, uint32_t channel) {
         return false;
     while (now_ms() < j->until_ms) {
         for (uint32_t k = 0; k < count; k++) {
-            int fd = door_call(&at[k], j->door.secret, (WireHello){.from = j->net->me, .to = i, .channel = channel}, &result);
+            int fd = door_call(&at[k], j->door.secret, (WireHello){.from = j->net->me, .to = i, .channel = channel}, j->until_ms,
+                               &result);
             if (fd >= 0 && (channel != CHANNEL_DATA || way_agree(j, i, fd, false))) {
                 keep(j, i, channel, fd);
                 return true;

@@ -121,9 +121,10 @@ uint16_t door_port(const Door *d);
 uint32_t door_polls(const Door *d, struct pollfd *polls); // fills what to wait for, CALLERS_MAX + 1 at most: how many
 void door_step(Door *d, const struct pollfd *polls, uint32_t n); // goes on with what came
 void door_close(Door *d);
-typedef enum DoorResult { DOOR_OK, DOOR_NOBODY, DOOR_BUSY, DOOR_STRANGER } DoorResult; // nobody listens; answers; knows the secret
+// Nobody listens, as errno tells; or answers; what answers is no door of this release; it does not know the secret.
+typedef enum DoorResult { DOOR_OK, DOOR_NOBODY, DOOR_BUSY, DOOR_FOREIGN, DOOR_STRANGER } DoorResult;
 // A connection on which both sides proved themselves, or -1.
-int door_call(const NetAddr *at, const uint8_t secret[SHA256_BYTES], WireHello hello, DoorResult *result);
+int door_call(const NetAddr *at, const uint8_t secret[SHA256_BYTES], WireHello hello, int64_t until_ms, DoorResult *result);
 bool door_send(int fd, const void *from, size_t n, int64_t until_ms);
 bool door_recv(int fd, void *to, size_t n, int64_t until_ms);
 

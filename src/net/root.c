@@ -21,9 +21,11 @@
 #define KEYS_MAX 65536
 #define HELD_MAX ((size_t)256 << 20) // bytes of all values
 #define RETRY_MS 50
-#define NAME_MS 30000 // for the name of a host to become known
+#define PATIENCE_MS 30000 // for a name to become known, a way to a host to be found, who listens to answer
+#define TAKEN_MS 5000     // for the last two, in the process that is to listen itself
 #define LOOK_MS 100 // between looks at whose time is over
 #define ADDRESSES_MAX 8
+#define ELSEWHERE "set OTRN_ROOT to a HOST:PORT that is free, the same in all processes (otrn launch: --port=)"
 
 typedef struct Row {
     char *key;
@@ -254,9 +256,16 @@ static bool server_listen(Server *s, const char *at, const NetAddr *first) {
            (errno != EADDRINUSE && addr_parse("0.0.0.0", port, &any) && door_listen(&s->door, &any));
 }
 
-// *out stays NULL when somebody listens there already: the caller of all this finds out who.
-static bool server_open(const char *at, const NetAddr *first, const uint8_t secret[SHA256_BYTES], Server **out, char *why,
-                        size_t why_bytes) {
+// A port that the system chose has to be known before anybody calls.
+static void root_have(NetRoot *r, Server *s) {
+    char *port = strrchr(r->at, ':');
+    r->server = s;
+    if (!strcmp(port, ":0"))
+        snprintf(port, sizeof r->at - (size_t)(port - r->at), ":%u", door_port(&s->door));
+}
+
+// There is no server when somebody listens there already: the caller finds out who.
+static bool server_open(NetRoot *r, const NetAddr *first, const uint8_t secret[SHA256_BYTES], char *why, size_t why_bytes) {
     Server *s = calloc(1, sizeof *s);
     if (s)
         *s = (Server){.door = {.listener = -1, .fits = root_fits, .enter = root_enter, .arg = s}, .stop = {-1, -1},
@@ -268,12 +277,13 @@ static bool server_open(const char *at, const NetAddr *first, const uint8_t secr
         return false;
     }
     memcpy(s->door.secret, secret, SHA256_BYTES);
-    bool listens = server_listen(s, at, first), taken = !listens && errno == EADDRINUSE;
+    bool listens = server_listen(s, r->at, first), taken = !listens && errno == EADDRINUSE;
     if (listens && server_start(s)) {
-        *out = s;
+        root_have(r, s);
         return true;
     }
-    snprintf(why, why_bytes, "cannot listen at %.100s: %s", at, strerror(errno));
+    snprintf(why, why_bytes, "cannot listen at %.100s: %s%s", r->at, strerror(errno),
+             errno == EACCES ? ", ports below 1024 need rights: " ELSEWHERE : "");
     server_free(s);
     return taken;
 }
@@ -360,29 +370,88 @@ NetKv net_root_kv(NetRoot *r) { return (NetKv){.arg = r, .put = kv_put, .get = k
 
 // --- life ------------------------------------------------------------------------------------------
 
-// Somebody who does not know the secret will not learn it; somebody who is not there may come, and a name may become known.
-static bool connect_to(NetRoot *r, const uint8_t secret[SHA256_BYTES], unsigned timeout_ms, char *why, size_t why_bytes) {
-    int64_t begin = now_ms(), until = begin + timeout_ms;
-    DoorResult result = DOOR_NOBODY;
-    why[0] = 0;
-    do {
-        NetAddr at[ADDRESSES_MAX];
-        uint32_t n = addr_find(r->at, at, ADDRESSES_MAX, why, why_bytes);
-        if (!n && now_ms() - begin > NAME_MS)
-            return false;
-        for (uint32_t i = 0; i < n && r->fd < 0; i++)
-            r->fd = door_call(&at[i], secret, (WireHello){.channel = CHANNEL_ROOT}, &result);
+typedef struct Tries { // to reach the root
+    bool serve;        // this process is to have it, unless somebody does
+    DoorResult result; // of the last; DOOR_OK: there was none
+    int error;         // where nobody listens
+    int64_t since_ms;  // of the first with this result
+} Tries;
+
+// One call to each of the root's addresses; the answer that says most counts.
+static bool call_all(NetRoot *r, const NetAddr *at, uint32_t n, const uint8_t secret[SHA256_BYTES], int64_t until, Tries *t) {
+    DoorResult most = DOOR_OK;
+    int64_t begin = now_ms();
+    for (uint32_t i = 0; i < n; i++) {
+        DoorResult one;
+        r->fd = door_call(&at[i], secret, (WireHello){.channel = CHANNEL_ROOT}, until, &one);
         if (r->fd >= 0)
             return true;
-        if (n && result == DOOR_STRANGER) {
-            snprintf(why, why_bytes, "who listens at %s does not know this job's secret", r->at);
+        if (one == DOOR_NOBODY)
+            t->error = errno;
+        most = one > most ? one : most;
+    }
+    if (most != t->result)
+        t->since_ms = begin;
+    t->result = most;
+    return false;
+}
+
+// Where a connection was refused or never made. Who listens at all addresses of its host and is refused called another.
+static bool nobody_is_final(const NetRoot *r, const Tries *t, int64_t lasts, char *why, size_t why_bytes) {
+    bool no_way = t->error == EHOSTUNREACH || t->error == ENETUNREACH, taken = t->serve && !r->server;
+    if (taken)
+        snprintf(why, why_bytes, "the port of %s is taken by another program: " ELSEWHERE, r->at);
+    else if (t->serve)
+        snprintf(why, why_bytes, "%s does not lead to this process, which is the first and listens (%s): set OTRN_ROOT to a name of "
+                 "this host, with a port, in all processes", r->at,
+                 strerror(t->error));
+    else
+        snprintf(why, why_bytes, no_way ? "%s cannot be reached: %s" : "nobody listens at %s: %s", r->at, strerror(t->error));
+    if (r->server && t->error == ECONNREFUSED)
+        return true;
+    return lasts >= (t->serve ? TAKEN_MS : PATIENCE_MS) && (t->serve || no_way);
+}
+
+// Who does not know the secret will not learn it, another program will not become a root, who is not there may come. True: there is
+// no use in calling again.
+static bool is_final(const NetRoot *r, const Tries *t, char *why, size_t why_bytes) {
+    int64_t lasts = now_ms() - t->since_ms;
+    bool taken = t->serve && !r->server;
+    if (t->result == DOOR_NOBODY)
+        return nobody_is_final(r, t, lasts, why, why_bytes);
+    if (t->result == DOOR_STRANGER) {
+        snprintf(why, why_bytes, taken ? "%s is taken by another job, with another secret: " ELSEWHERE
+                                       : "who listens at %s does not know this job's secret", r->at);
+        return true;
+    }
+    snprintf(why, why_bytes, "%s is %s by another program, which does not speak this opentrn's protocol: end it, or " ELSEWHERE, r->at,
+             taken ? "taken" : "answered");
+    return t->result == DOOR_FOREIGN || lasts >= (taken ? TAKEN_MS : PATIENCE_MS);
+}
+
+static bool server_try(NetRoot *r, const uint8_t secret[SHA256_BYTES], char *why, size_t why_bytes) {
+    NetAddr first;
+    return addr_find(r->at, &first, 1, why, why_bytes) && server_open(r, &first, secret, why, why_bytes);
+}
+
+static bool connect_to(NetRoot *r, const uint8_t secret[SHA256_BYTES], bool serve, unsigned timeout_ms, char *why, size_t why_bytes) {
+    int64_t begin = now_ms(), until = begin + timeout_ms;
+    Tries t = {.serve = serve, .since_ms = begin};
+    do {
+        NetAddr at[ADDRESSES_MAX];
+        if (serve && !r->server && t.result <= DOOR_NOBODY && !server_try(r, secret, why, why_bytes)) // again where the one before went
             return false;
-        }
-        if (n)
-            snprintf(why, why_bytes, "%s at %s within %u s", result == DOOR_NOBODY ? "nobody listens" : "nobody answers", r->at,
-                     timeout_ms / 1000);
+        uint32_t n = addr_find(r->at, at, ADDRESSES_MAX, why, why_bytes);
+        if (!n && now_ms() - begin > PATIENCE_MS) // a name may become known
+            return false;
+        if (n && call_all(r, at, n, secret, until, &t))
+            return true;
+        if (n && is_final(r, &t, why, why_bytes))
+            return false;
         usleep(RETRY_MS * 1000);
     } while (now_ms() < until);
+    size_t said = strlen(why);
+    snprintf(why + said, why_bytes - said, " (within %u s)", timeout_ms / 1000);
     return false;
 }
 
@@ -404,12 +473,7 @@ bool net_root_open(const char *at, const char *secret, bool serve, unsigned time
     snprintf(r->at, sizeof r->at, "%s", at);
     pthread_mutex_init(&r->lock, NULL);
     Sha256 key = sha256(secret, strlen(secret));
-    NetAddr first;
-    bool ok = !serve || (addr_find(r->at, &first, 1, why, why_bytes) && server_open(r->at, &first, key.at, &r->server, why, why_bytes));
-    char *port = strrchr(r->at, ':');
-    if (ok && r->server && !strcmp(port, ":0")) // the system chose one
-        snprintf(port, sizeof r->at - (size_t)(port - r->at), ":%u", door_port(&r->server->door));
-    ok = ok && connect_to(r, key.at, timeout_ms, why, why_bytes);
+    bool ok = connect_to(r, key.at, serve, timeout_ms, why, why_bytes);
     explicit_bzero(key.at, sizeof key.at);
     if (ok)
         *out = r;

@@ -70,6 +70,93 @@ static void test_six(void) {
     net_root_close(r);
 }
 
+// --- a port that is taken --------------------------------------------------------------------------
+
+typedef struct Other { // another program, which listens
+    Door door;
+    char at[32];
+    const char *says; // to who calls; NULL: it hangs up
+    int calls;        // it answers before it ends; 0: all
+    bool ends;
+    pthread_t thread;
+} Other;
+
+static void *other_main(void *arg) {
+    Other *o = arg;
+    int kept[64], n = 0;
+    for (int i = 0; n < 64 && (!o->calls || i < o->calls); i++) {
+        struct pollfd p = {.fd = o->door.listener, .events = POLLIN};
+        while (!__atomic_load_n(&o->ends, __ATOMIC_ACQUIRE) && poll(&p, 1, 10) == 0)
+            ;
+        int fd = accept(o->door.listener, NULL, NULL);
+        if (fd < 0)
+            break;
+        if (!o->says || send(fd, o->says, strlen(o->says), MSG_NOSIGNAL) < 0)
+            close(fd);
+        else
+            kept[n++] = fd;
+    }
+    while (n)
+        close(kept[--n]);
+    close(o->door.listener);
+    return NULL;
+}
+
+static void other_start(Other *o) {
+    NetAddr any;
+    o->door.listener = -1;
+    expect(addr_parse("127.0.0.1", 0, &any) && door_listen(&o->door, &any), "taken/listen", "it cannot");
+    snprintf(o->at, sizeof o->at, "127.0.0.1:%u", door_port(&o->door));
+    pthread_create(&o->thread, NULL, other_main, o);
+}
+
+static void other_end(Other *o) {
+    __atomic_store_n(&o->ends, true, __ATOMIC_RELEASE);
+    pthread_join(o->thread, NULL);
+}
+
+// The first process and another, when a program that is no root listens there.
+static void taken(const char *name, const char *says, unsigned timeout_ms) {
+    for (int serve = 0; serve < 2; serve++) {
+        Other o = {.says = says};
+        NetRoot *r = NULL;
+        other_start(&o);
+        bool opened = net_root_open(o.at, SECRET, serve, timeout_ms, &r, why, sizeof why);
+        const char *word = serve ? "taken by another program" : "answered by another program";
+        expect(!opened && strstr(why, word) && strstr(why, o.at) && strstr(why, "OTRN_ROOT"), name, why);
+        other_end(&o);
+    }
+}
+
+static void test_taken(void) {
+    taken("taken/it-greets", "SSH-2.0-x\r\n", WAIT_MS);
+    taken("taken/it-hangs-up", NULL, 200);
+    taken("taken/it-is-silent", "", 200);
+    NetRoot *r = serve("127.0.0.1:0"), *again = NULL;
+    expect(!net_root_open(net_root_at(r), "another", true, WAIT_MS, &again, why, sizeof why) && strstr(why, "taken by another job"),
+           "taken/another-job", why);
+    net_root_close(r);
+    Other o = {.calls = 1};
+    other_start(&o);
+    expect(net_root_open(o.at, SECRET, true, WAIT_MS, &again, why, sizeof why), "taken/until-it-ends", why);
+    other_end(&o);
+    net_root_close(again);
+}
+
+// Root may listen everywhere, and so may all where the system says so: then there is nothing to see.
+static void test_low_port(void) {
+    NetRoot *r = NULL;
+    if (!geteuid() && seteuid(65534)) {
+        printf("skipped: rights cannot be given up here\n");
+        return;
+    }
+    bool ok = net_root_open("127.0.0.1:1", SECRET, true, WAIT_MS, &r, why, sizeof why);
+    expect(ok || (strstr(why, "cannot listen at 127.0.0.1:1") && strstr(why, "below 1024")), "taken/low-port", why);
+    net_root_close(r);
+    if (!getuid() && seteuid(0))
+        exit(1);
+}
+
 // --- waiting ---------------------------------------------------------------------------------------
 
 typedef struct Waiter {
@@ -226,7 +313,7 @@ static void test_damaged(void) {
         DoorResult result;
         int fd = -1;
         for (int tries = 0; tries < 20 && fd < 0; tries++) // a loaded host may be slow to answer
-            fd = door_call(&at, secret.at, (WireHello){.channel = CHANNEL_ROOT}, &result);
+            fd = door_call(&at, secret.at, (WireHello){.channel = CHANNEL_ROOT}, INT64_MAX, &result);
         all = fd >= 0;
         wire_put_ask(&(WireAsk){.kind = 1 + rng_below(&seed, 2), .key_bytes = 4, .value_bytes = 60, .timeout_ms = rng_below(&seed, 2) * 50},
                      bytes);
@@ -248,6 +335,8 @@ int main(void) {
     alarm(ALARM_SECONDS);
     test_values();
     test_six();
+    test_taken();
+    test_low_port();
     test_waiting();
     test_strangers();
     test_damaged();
