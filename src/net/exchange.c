@@ -91,6 +91,12 @@ static ssize_t pull_bytes(Peer *p, void *to, size_t n) {
 
 // --- out -----------------------------------------------------------------------------------------
 
+static void one_done(Net *n, Exchange *x) { // a message of it
+    x->left--;
+    x->moves++;
+    n->moves++;
+}
+
 static void push_done(Net *n, Peer *p) {
     Push *m = p->first;
     p->first = m->next;
@@ -102,8 +108,7 @@ static void push_done(Net *n, Peer *p) {
         return;
     }
     if (m->x) {
-        m->x->left--;
-        n->moves++;
+        one_done(n, m->x);
         return;
     }
     free(m->own.data);
@@ -124,6 +129,8 @@ static bool push_some(Net *n, Peer *p) {
             k = push_bytes(p, at, room, false);
             if (k > 0)
                 cursor_move(&m->body, (size_t)k);
+            if (k > 0 && m->x)
+                m->x->moves++;
         } else {
             push_done(n, p);
             moved = true;
@@ -155,8 +162,7 @@ static bool offers_done(Net *n, Peer *p) {
         }
         *at = m->next;
         offer_end(p->rings.out, m->offer);
-        m->x->left--;
-        n->moves++;
+        one_done(n, m->x);
         moved = true;
     }
     return moved;
@@ -252,10 +258,8 @@ static bool place_message(Net *n, uint32_t from) {
 }
 
 static void message_done(Net *n, Peer *p) {
-    if (p->want) {
-        p->want->x->left--;
-        n->moves++;
-    }
+    if (p->want)
+        one_done(n, p->want->x);
     if (p->arrival)
         p->arrival->whole = true;
     p->want = NULL;
@@ -273,8 +277,10 @@ static ssize_t pull_body(Peer *p) {
     else if (p->arrival)
         to = (char *)p->arrival->seg.data + p->body_have, room = (size_t)left;
     ssize_t k = pull_bytes(p, to, room);
-    if (k > 0 && p->want)
+    if (k > 0 && p->want) {
         cursor_move(&p->want->body, (size_t)k);
+        p->want->x->moves++;
+    }
     p->body_have += k > 0 ? (uint64_t)k : 0;
     return k;
 }
@@ -550,8 +556,7 @@ static void take_offer(Net *n, Exchange *x) {
     bool read = direct_read(p->who.pid, &w->head, &w->body), taken = read && offer_take(p->rings.in, w->head.offer);
     pthread_mutex_lock(&n->lock);
     if (taken) {
-        x->left--;
-        n->moves++;
+        one_done(n, x);
         bell(p);
     } else {
         x->unread = p; // why should be known soon

@@ -232,11 +232,13 @@ static bool meets(const Peer *p, const NetLaunch *l) { // it waits in this launc
 }
 
 // Who waited too long tells who is not there, or all when all are.
-static void tell_late_locked(Net *n, const WireNote *mine) {
-    const NetLaunch *l = n->launch;
-    char text[NET_WHY_BYTES], who[160], doing[320];
-    size_t at = (size_t)snprintf(text, sizeof text, "%s%s%.100s has waited %u s (OTRN_COLL_TIMEOUT)", mine->op,
-                                 mine->where[0] ? " at " : "", mine->where, n->coll_timeout_ms / 1000);
+static void tell_late_locked(Net *n, const NetCall *call) {
+    const NetLaunch *l = call->launch;
+    char text[NET_WHY_BYTES], who[160], doing[320], where[160] = "";
+    if (call->where)
+        call->where(call->arg, where, sizeof where);
+    size_t at = (size_t)snprintf(text, sizeof text, "%.60s%s%.100s has waited %u s (OTRN_COLL_TIMEOUT)", call->op,
+                                 where[0] ? " at " : "", where, n->coll_timeout_ms / 1000);
     bool none = true;
     for (uint32_t i = 0; i < n->n; i++)
         none = none && (i == n->me || !l->takes_part[i] || meets(&n->peers[i], l));
@@ -250,6 +252,17 @@ static void tell_late_locked(Net *n, const WireNote *mine) {
     fail_launch_locked(n, l, text);
 }
 
+// Each exchange by itself: others may go on beside it. One whose launch still computes here waits for that first.
+static void look_for_late_locked(Net *n) {
+    for (Exchange *x = n->active; x; x = x->next) {
+        const NetLaunch *l = x->call->launch;
+        x->same = x->moves == x->seen ? x->same + 1 : 0;
+        x->seen = x->moves;
+        if (n->coll_timeout_ms && (uint64_t)x->same * BEAT_MS >= n->coll_timeout_ms && (!l->stuck || l->stuck(l->arg)))
+            tell_late_locked(n, x->call);
+    }
+}
+
 static void beat_locked(Net *n, uint64_t *moves) {
     WireNote note;
     uint8_t body[WIRE_NOTE_MAX];
@@ -261,8 +274,7 @@ static void beat_locked(Net *n, uint64_t *moves) {
         net_tell_locked(n, i, h, body);
     if (dead_locked(n, &note))
         tell_dead_locked(n, &note);
-    else if (n->coll_timeout_ms && note.state == NET_WAITS && (uint64_t)n->same * BEAT_MS >= n->coll_timeout_ms)
-        tell_late_locked(n, &note);
+    look_for_late_locked(n);
 }
 
 static void broken_locked(Net *n, uint32_t i, int64_t now) {

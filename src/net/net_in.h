@@ -275,6 +275,7 @@ struct Exchange {
     Exchange *next;
     const NetCall *call;
     uint32_t left;
+    uint32_t moves, seen, same; // how often it got on, as the last heartbeat saw it, and heartbeats since it did
     Want *offers; // to be read, by who asked
     const struct Peer *unread; // who offered a message that could not be taken
     int64_t unread_ms;         // when its memory could not be read; 0: it could

@@ -40,7 +40,7 @@ static bool pass(const Transfer *t, void *data, size_t bytes, char why[NET_WHY_B
     NetLaunch launch = launch_of(t);
     NetSeg seg = {data, bytes};
     NetMsg msg = {.process = t->process, .nsegs = 1, .segs = &seg};
-    NetCall call = {.launch = &launch, .tag = launch.set, .op = "device_put"};
+    NetCall call = {.launch = &launch, .tag = launch.set, .op = launch.name};
     if (!net_launch_begin(net, &launch, why, NET_WHY_BYTES))
         return false;
     bool ok = net_exchange(net, &call, &msg, t->sends, &msg, !t->sends, why, NET_WHY_BYTES);

@@ -218,6 +218,48 @@ print("then", [float(s.data.sum()) for s in z.addressable_shards])
     assert "then []" in zero
 
 
+PUT = """
+source, target = (jax.sharding.SingleDeviceSharding(jax.local_devices(process_index=p)[0]) for p in (0, 1))
+def put_there(value):
+    return jax.device_put(jax.device_put(np.full(4, value, np.float32), source), target)
+jax.block_until_ready(put_there(1.0))
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    jax.block_until_ready(put_there(2.0))
+    print("came", flush=True)
+except Exception as e:
+    print(str(e).replace(chr(10), " "), flush=True)
+"""
+
+
+def test_who_is_late_for_a_device_put_is_named():
+    """Process 0 does not bring its part: process 1 gives that up at its limit, and the job goes on."""
+    code = PUT + 'print("then", [float(s.data.sum()) for s in put_there(3.0).addressable_shards], flush=True)'
+    with Job(code, [1, 1], OTRN_COLL_TIMEOUT="1") as job:
+        assert [p.stdout.readline() for p in job.running] == ["ready\n", "ready\n"]
+        job.running[1].stdin.write("\n")
+        job.running[1].stdin.flush()
+        said = job.running[1].stdout.readline()
+        job.running[0].stdin.write("\n")
+        ends = job.ends()
+    assert re.search(r"device_put: .*device 0 to 1 has waited 1 s \(OTRN_COLL_TIMEOUT\); process 0 \(host .*, device 0\)", said), said
+    assert "then [12.0]" in ends[1][0] and "then []" in ends[0][0], ends
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
+def test_who_is_gone_in_a_device_put_is_named(how):
+    with Job(PUT, [1, 1]) as job:
+        assert [p.stdout.readline() for p in job.running] == ["ready\n", "ready\n"]
+        job.running[1].stdin.write("\n")
+        job.running[1].stdin.flush()
+        job.running[0].send_signal(how)
+        said = job.running[1].stdout.readline()
+        job.running[1].wait(timeout=LIMIT)
+        job.running[0].kill()
+    assert re.search(rf"device_put: process 0 \(host .*, pid {job.running[0].pid}, device 0\)", said), said
+
+
 def test_one_process_compiles_for_all():
     """Neither a cache nor a folder in common: the artifact goes from one process to the others."""
     code = """

@@ -532,6 +532,64 @@ static void test_late(const char *way) {
     check("one that never comes is named", procs[0].ok, "%s", procs[0].why);
 }
 
+// Another thread of process 0 waits for what process 1 never sends, and gives it up while the two go on beside it.
+typedef struct Beside {
+    Proc *p;
+    bool ok;
+    char why[NET_WHY_BYTES];
+    _Atomic bool done;
+} Beside;
+
+static void *beside_main(void *arg) {
+    Beside *b = arg;
+    NetLaunch l = {.set = 7, .loose = true, .name = "transfer", .takes_part = {[1] = true}};
+    uint8_t byte;
+    NetSeg seg = {&byte, 1};
+    NetMsg in = {.process = 1, .nsegs = 1, .segs = &seg};
+    NetCall call = {.launch = &l, .tag = 99, .op = "device_put"};
+    b->ok = net_launch_begin(b->p->net, &l, b->why, sizeof b->why) &&
+            !net_exchange(b->p->net, &call, NULL, 0, &in, 1, b->why, sizeof b->why) &&
+            strstr(b->why, "device_put has waited 1 s (OTRN_COLL_TIMEOUT); process 1 (host");
+    net_launch_end(b->p->net, &l, b->why);
+    b->done = true;
+    return NULL;
+}
+
+static void run_late_beside(Proc *p) {
+    NetLaunch l = launch_of(p, 1);
+    Beside b = {.p = p, .ok = true};
+    pthread_t thread;
+    uint8_t mine = 0, theirs = 0; // 1: the other thread is done
+    NetSeg out = {&mine, 1}, in = {&theirs, 1};
+    NetMsg to = {.process = 1 - p->me, .nsegs = 1, .segs = &out}, from = {.process = 1 - p->me, .nsegs = 1, .segs = &in};
+    NetCall call = {.launch = &l, .tag = 1, .op = "swap"};
+    if (p->me == 0)
+        pthread_create(&thread, NULL, beside_main, &b);
+    bool ok = net_launch_begin(p->net, &l, p->why, sizeof p->why);
+    while (ok && !mine && !theirs) {
+        mine = p->me == 0 && b.done;
+        ok = net_exchange(p->net, &call, &to, 1, &from, 1, p->why, sizeof p->why);
+        usleep(1000);
+    }
+    net_launch_end(p->net, &l, NULL);
+    if (p->me == 0)
+        pthread_join(thread, NULL);
+    if (!b.ok)
+        memcpy(p->why, b.why, sizeof p->why);
+    p->ok = ok && b.ok;
+}
+
+static void test_late_beside(const char *way) {
+    Proc procs[2];
+    Shared s;
+    pthread_barrier_t barrier;
+    procs_start(procs, 2, &s, &barrier, run_late_beside, way);
+    procs[0].self.coll_timeout_ms = 1000;
+    procs_go(procs, 2);
+    procs_join(procs, 2);
+    check("one that never comes is named while others do", procs[0].ok && procs[1].ok, "%s | %s", procs[0].why, procs[1].why);
+}
+
 // Process 0 has a large message for one who does not ask for it, and gives up: its memory is its own again, and the message does not
 // come when it is asked for too late.
 static void run_withdrawn(Proc *p) {
@@ -841,6 +899,8 @@ int main(void) {
     test_slow_join("sockets");
     test_dead("sockets");
     test_late("sockets");
+    test_late_beside("sockets");
+    test_late_beside("auto");
     test_recv();
     test_share(MAKERS_FAIL, "auto");
     test_share(MAKERS_LEAVE, "auto");
