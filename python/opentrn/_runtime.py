@@ -9,6 +9,7 @@ we know. tests/python/test_runtime.py runs a program through each call.
 import ctypes
 import functools
 import os
+import sys
 import threading
 import warnings
 
@@ -309,10 +310,17 @@ _lock = threading.Lock()
 _default: dict[int, "Environment"] = {}  # process id -> Environment: a forked child opens a device of its own
 
 
+def _framework_threads():
+    """PyTorch's own number of threads, where the process has PyTorch and OTRN_THREADS says nothing: who leaves it one core
+    (OMP_NUM_THREADS, torch.set_num_threads, a worker beside others) means all that computes there."""
+    torch = sys.modules.get("torch")
+    return {"threads": torch.get_num_threads()} if torch and not os.environ.get("OTRN_THREADS") else {}
+
+
 def default_environment():
     with _lock:
         pid = os.getpid()
         if pid not in _default:
             _default.clear()
-            _default[pid] = Environment()
+            _default[pid] = Environment(**_framework_threads())
         return _default[pid]
