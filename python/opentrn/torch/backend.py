@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The torch.compile backend: AOTAutograd's graphs, lowered and compiled for the device."""
+"""The torch.compile backend: AOTAutograd's graphs, lowered and compiled for the device.
+
+AOTAutograd and its partitioner bring half of Inductor and NetworkX along, so they are imported with the first graph.
+"""
 
 import contextlib
 import functools
@@ -8,8 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch._dynamo.backends.common import aot_autograd
-from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from opentrn.torch import decompositions, places, randomness, sizes, titles
@@ -41,6 +42,8 @@ def _compile(kind, module, example_inputs):
 
 
 def _partition(module, joint_inputs, **kwargs):
+    from torch._functorch.partitioners import min_cut_rematerialization_partition
+
     randomness.replace_random(module)
     return min_cut_rematerialization_partition(module, joint_inputs, **kwargs)
 
@@ -66,6 +69,8 @@ def _compilers(inference=None):
 
 def make(inference=None):
     """A Dynamo backend; inference: another compiler for graphs without a backward."""
+    from torch._dynamo.backends.common import aot_autograd
+
     aot = aot_autograd(**_compilers(inference))
 
     def compile_graph(module, example_inputs, **_):
