@@ -247,3 +247,55 @@ def test_process_groups_are_known_with_the_device():
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+FABRIC = {  # what the device's part for Lightning touches of it, and no more
+    "__init__.py": "",
+    "connector.py": """
+class Accelerator: pass
+class SingleDeviceStrategy:
+    def __init__(self, device): self.device = device
+class Registry(dict):
+    def register(self, name, accelerator, description=""): self[name] = accelerator
+ACCELERATOR_REGISTRY = Registry()
+class Precision: device = "cuda"
+class _Connector:
+    _num_nodes_flag = 1
+    @staticmethod
+    def _choose_auto_accelerator(): return "cpu"
+    def _choose_strategy(self): return "ddp"
+    def _check_and_init_precision(self): return Precision()
+""",
+    "strategies/__init__.py": "",
+    "strategies/ddp.py": """
+class DDPStrategy:
+    def _determine_ddp_device_ids(self): return [0]
+""",
+}
+
+
+def test_lightning_chooses_the_device(tmp_path, monkeypatch):
+    for name, text in FABRIC.items():
+        file = tmp_path / "lightning_fabric" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("OPENTRN_DEVICES", "1")
+    for name in [n for n in sys.modules if n.split(".")[0] == "lightning_fabric"]:
+        monkeypatch.delitem(sys.modules, name)
+    from lightning_fabric.connector import ACCELERATOR_REGISTRY, _Connector
+    from lightning_fabric.strategies.ddp import DDPStrategy
+
+    connector, ours = _Connector(), ACCELERATOR_REGISTRY["neuron"]
+    assert connector._choose_auto_accelerator() == "neuron"
+    connector.accelerator = ours()
+    connector._parallel_devices = ours.get_parallel_devices(ours.parse_devices(1))
+    assert connector._choose_strategy().device == torch.device("neuron", 0)
+    assert connector._check_and_init_precision().device == "neuron"
+    connector._parallel_devices = ours.get_parallel_devices(ours.parse_devices("0,1"))
+    assert connector._choose_strategy() == "ddp" and os.environ["OPENTRN_DEVICES"] == "2"
+    strategy = DDPStrategy()
+    strategy.root_device = torch.device("neuron", 1)
+    assert strategy._determine_ddp_device_ids() is None
+    for name in [n for n in sys.modules if n.split(".")[0] == "lightning_fabric"]:
+        monkeypatch.delitem(sys.modules, name)  # the real one, where installed, is imported afresh

@@ -137,6 +137,12 @@ class Group(dist.ProcessGroup):
 
     getBackendName = name
 
+    supports_splitting = False
+
+    def _get_backend(self, device):
+        """torch asks what is behind a group of several backends for a device: one is behind all of ours (init_process_group's device_id)."""
+        return self
+
     def __repr__(self):
         return f"<{self._backend} process group {self._name}: rank {self._rank} of {self._size}>"
 
