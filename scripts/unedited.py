@@ -56,7 +56,7 @@ def run(name, arguments, device):
     """(device, losses) that a script prints; without the device torch loads nothing of ours."""
     env = os.environ | ({} if device else {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"})
     if not device:  # neither does its compiler: eager is what we are compared with
-        arguments = [a for a in arguments if a != "--compile"]
+        arguments = [a for a in arguments if a != "--compile"] + ["--plain"] * ("--compile" in arguments)
     launcher = TORCHRUN if name == "ranks" else []
     command = [sys.executable, *launcher, str(FOLDER / f"{name}.py"), *arguments]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
