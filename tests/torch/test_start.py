@@ -19,6 +19,13 @@ def test_import_leaves_what_only_graphs_need():
     assert run.stdout == "[]\n"
 
 
+def test_no_operator_is_known_too_late():
+    """Dynamo brings this one into graphs; who asks for it before it is defined has no lowering for it."""
+    code = "import torch, opentrn.torch; from opentrn.torch.lower import TABLE; print(torch.ops.prims.fma.default in TABLE)"
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert run.stdout == "True\n"
+
+
 def test_host_threads_are_pytorchs(monkeypatch):
     """One core for PyTorch is one for the device's host code too; OTRN_THREADS has the last word."""
     asked = []

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch._inductor.inductor_prims  # defines prims.fma, which Dynamo uses
 
 from opentrn.torch import dtypes
 from opentrn.torch.builder import Value
