@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 from lacking import gamma
 
 import opentrn.torch
-from opentrn.torch import settings
+from opentrn.torch import program, settings
 
 
 def with_gamma(x, w):
@@ -35,6 +35,24 @@ def test_a_cpu_operator_between_device_programs(fresh):
     assert told and told[0].reason == "no lowering"
     assert told[0].place[0].endswith("test_fallbacks.py") and told[0].place[2] == "with_gamma"
     assert "gamma" in opentrn.torch.explain()
+
+
+def test_each_node_is_lowered_once(monkeypatch):
+    """Where nothing speaks against the device; else lowerings are tried before the graph is cut."""
+    seen, lower = [], program.lower_node
+    monkeypatch.setattr(program, "lower_node", lambda b, node, values: seen.append(node) or lower(b, node, values))
+    torch.compile(lambda x: (x.exp() @ x).relu(), backend="opentrn")(torch.randn(3, 3))
+    assert len(seen) == len(set(seen)) > 2
+
+
+def test_a_lowering_that_refuses_is_a_reason_too(fresh):
+    def pick(x, at):
+        return torch.gather(x * 2, 0, at, sparse_grad=True) + 1
+
+    x, at = torch.randn(4, 3), torch.tensor([[0, 1, 3]])
+    torch.testing.assert_close(torch.compile(pick, backend="opentrn")(x, at), pick(x, at))
+    assert [f.reason for f in fresh.found] == ["a gather whose gradient is sparse"]
+    assert list(fresh.fallbacks.values()) == [1]
 
 
 def test_strict_makes_it_an_error(monkeypatch):

@@ -24,6 +24,7 @@ from opentrn.torch.program import (
     is_tensor,
     namespace,
     order_of,
+    surely_not,
     why_not,
     write_program,
 )
@@ -123,10 +124,17 @@ def _levels(nodes, reasons):
     return level
 
 
-class Cut:
-    """The graph's parts: inputs, nodes by level, mutations, outputs. uncut: all on the device."""
+def _reasons(body, ask):
+    found = {n: why for n in body if (why := ask(n))}
+    found.update((n, "a collective") for n in body if _waits_outside(n, found))
+    return found
 
-    def __init__(self, module, uncut=False):
+
+class Cut:
+    """The graph's parts: inputs, nodes by level, mutations, outputs. uncut: all on the device. hopeful: where operators and types
+    speak for the device, nothing is lowered to make sure; writing the program then does."""
+
+    def __init__(self, module, uncut=False, hopeful=False):
         graph = module.graph
         keep = _needed(graph)
         self.placeholders = [n for n in graph.nodes if n.op == "placeholder"]
@@ -146,8 +154,9 @@ class Cut:
             else:
                 body.append(node)
         self.outputs = [self.mutations_of(o) for o in self.outputs]
-        self.reasons = {n: why for n in body if (why := why_not(n))}
-        self.reasons.update((n, "a collective") for n in body if _waits_outside(n, self.reasons))
+        self.reasons = _reasons(body, surely_not) if hopeful else {}
+        if self.reasons or not hopeful:
+            self.reasons = _reasons(body, why_not)
         self.level = _levels(
             [*self.placeholders, *self.constants, *self.seeds, *body], () if uncut else self.reasons
         )
@@ -301,9 +310,15 @@ class Plan:
     @outside.hidden()
     def __init__(self, module, name, strict=None, only_text=False, whole=False):
         places.settle(module)
-        cut = Cut(module, uncut=only_text)
-        self.name, self.cut, self.only_text = name, cut, only_text
+        self.name, self.only_text = name, only_text
         self.told = ("", None) if whole or only_text else titles.of(module)
+        try:
+            self._make(Cut(module, uncut=only_text, hopeful=not only_text), strict, whole)
+        except NotLowered:
+            self._make(Cut(module, uncut=only_text), strict, whole)
+
+    def _make(self, cut, strict, whole):
+        self.cut = cut
         if whole and cut.reasons:
             raise NotLowered(", ".join(dict.fromkeys(f"{n.target}: {why}" for n, why in cut.reasons.items())))
         self.fallbacks = self._report_fallbacks(cut, settings.strict if strict is None else strict)
@@ -312,7 +327,7 @@ class Plan:
         if self.in_place and cut.mutations and not steps:
             steps = [(0, [])]
         self._plan_outputs(cut)
-        self._plan_checks(cut, settings.check_indices and not whole and not only_text and name != "torch.backward")
+        self._plan_checks(cut, settings.check_indices and not whole and not self.only_text and self.name != "torch.backward")
         self.steps = self._make_steps(cut, steps)
         if not whole and any(isinstance(part, DeviceStep) for step in self.steps for part in step):
             idle.note()  # an eager operator's program is not its module's

@@ -110,16 +110,24 @@ def _stand_in(value):
     return Value("%x", value.shape, value.dtype) if is_tensor(value) else value
 
 
-def why_not(node):
-    """None when the device can run this node, else the reason."""
+def surely_not(node):
+    """The reason why the device cannot run this node, as far as its operator and types tell; else None."""
     try:
         if node.target is not operator.getitem and node.target not in TABLE:
             return "a collective" if namespace(node) in COLLECTIVES else "no lowering"
         _check_types(node.meta.get("val"))
         for arg in node.all_input_nodes:
             _check_types(arg.meta.get("val"))
-        if node.target is operator.getitem:
-            return None
+    except NotLowered as reason:
+        return str(reason)
+    return None
+
+
+def why_not(node):
+    """None when the device can run this node, else the reason: its lowering is tried."""
+    try:
+        if (sure := surely_not(node)) or node.target is operator.getitem:
+            return sure
         stand_ins = {
             n: torch.utils._pytree.tree_map(_stand_in, n.meta.get("val"))
             for n in node.all_input_nodes
