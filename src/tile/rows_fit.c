@@ -63,6 +63,8 @@ static int32_t slot_taken(const RowOp *r, const Node *n, uint32_t i) {
         return -1;
     for (uint32_t k = 0; k < n->nsrc; k++) {
         const Node *from = rows_node(r, n->src[k]);
+        if (n->code == HLO_DIVIDE && k == 1 && from->folded) // y of x / (y + b)
+            from = rows_node(r, from->src[0]);
         bool ok = n->code == HLO_SELECT ? k == 2 : n->code == HLO_CLAMP || n->code == HLO_DIVIDE ? k == 1 : true;
         if (n->code == HLO_DIVIDE && n->src[0] == n->src[1])
             ok = false;

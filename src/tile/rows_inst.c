@@ -251,8 +251,56 @@ Arg rows_beside(RowOp *r, const Arg *a, uint32_t which) {
 
 #define RECIPROCAL_COLS 512 // from here on the scalar engine's other table is worth loading
 
+// What a folded product or quotient multiplies its tensor with.
+static Arg scale_of(RowOp *r, const Node *n) {
+    Arg a = rows_arg(r, n->src[1], true);
+    return n->code == HLO_DIVIDE ? rows_beside(r, &a, 1) : a;
+}
+
+// 1 / y or 1 / (y + b), where the quotient goes.
+static void put_inverse(RowOp *r, const Node *y, uint32_t from, const Arg *dst) {
+    bool wide = r->w >= RECIPROCAL_COLS, plus = y->folded;
+    Arg x = rows_arg(r, from, true), b = plus ? rows_arg(r, y->src[1], true) : (Arg){0};
+    Haz *reads[2];
+    if (plus && !wide) {
+        put_tensor_scalar(r, dst, &x, ALU_ADD, &b, false, true);
+        x = *dst;
+    }
+    IsaInst in = rows_make(r, wide ? ISA_ACTIVATE : ISA_RECIPROCAL, wide ? ENG_SCALAR : ENG_VECTOR, dst, true);
+    rows_src(r, &in, &x, true);
+    if (wide)
+        in.fn = ACT_RECIPROCAL;
+    if (plus && wide)
+        in.b = scalar_operand(&in, &b);
+    rows_put(r, in, reads, reads_of((const Arg *[]){&x, &b}, plus && wide ? 2 : 1, reads), dst->haz);
+}
+
+// (x * scale) / (y + b), of which at least one is folded: the inverse, then both products at once.
+static void put_folded_divide(RowOp *r, const Node *n, const Arg *dst) {
+    const Node *left = rows_node(r, n->src[0]), *right = rows_node(r, n->src[1]);
+    put_inverse(r, right, right->folded ? right->src[0] : n->src[1], dst);
+    if (!left->folded) {
+        Arg x = rows_arg(r, n->src[0], true);
+        put_binary(r, dst, ALU_MUL, &x, dst, true);
+        return;
+    }
+    Arg x = rows_arg(r, left->src[0], true), a = scale_of(r, left);
+    IsaInst in = rows_make(r, ISA_SCALAR_TT, ENG_VECTOR, dst, true);
+    assert(x.kind == ARG_TENSOR && a.kind != ARG_TENSOR && x.addr != dst->addr);
+    rows_src(r, &in, &x, true);
+    rows_src1(r, &in, dst, true);
+    in.op0 = in.op1 = ALU_MUL;
+    in.a = scalar_operand(&in, &a);
+    Haz *reads[3];
+    rows_put(r, in, reads, reads_of((const Arg *[]){&x, dst, &a}, 3, reads), dst->haz);
+}
+
 // x / y with y a tensor: (1 / y) * x.
 static void put_divide(RowOp *r, const Node *n, const Arg *dst, bool full) {
+    if (rows_node(r, n->src[0])->folded || rows_node(r, n->src[1])->folded) {
+        put_folded_divide(r, n, dst);
+        return;
+    }
     Arg x = rows_arg(r, n->src[0], full), y = rows_arg(r, n->src[1], full);
     if (y.kind == ARG_NUMBER && exact_inverse(y.value)) {
         Arg inverse = {.kind = ARG_NUMBER, .value = 1 / y.value};
@@ -317,7 +365,7 @@ static int function_of(uint16_t code) {
     }
 }
 
-// fn(x), fn(x * a), fn(x + b), fn(x * number + b); scale and bias are the folded operations before it.
+// fn(x), fn(x * a), fn(x / a), fn(x + b), fn(x * number + b); scale and bias are the folded operations before it.
 static void put_function(RowOp *r, uint32_t i, const Arg *dst) {
     const Node *n = rows_node(r, i);
     uint32_t from = n->src[0];
@@ -334,7 +382,10 @@ static void put_function(RowOp *r, uint32_t i, const Arg *dst) {
             else
                 a = rows_beside(r, &a, 2);
         }
-        *(inner->code == HLO_MULTIPLY ? &in.a : &in.b) = scalar_operand(&in, &a);
+        bool scales = inner->code == HLO_MULTIPLY || inner->code == HLO_DIVIDE;
+        if (scales)
+            a = scale_of(r, inner);
+        *(scales ? &in.a : &in.b) = scalar_operand(&in, &a);
         if (a.haz)
             reads[nreads++] = a.haz;
         from = inner->src[0];
@@ -647,6 +698,11 @@ static bool is_one_select(const RowOp *r, const Node *n) {
     return n->full && p->kind != NODE_CONST && p->full && a != b && is_scalar_operand(r, one);
 }
 
+// x / a, with a computed by the run: its inverse is kept beside it.
+static bool is_scaled_by_inverse(const RowOp *r, const Node *n) {
+    return n->code == HLO_DIVIDE && rows_node(r, narrow(r, n->src[1]))->kind != NODE_CONST;
+}
+
 static void fold_function(RowOp *r, Node *n) {
     Node *inner = rows_node(r, n->src[0]);
     bool old = r->e->chip->generation < 3;
@@ -655,17 +711,31 @@ static void fold_function(RowOp *r, Node *n) {
         return;
     Node *by = rows_node(r, narrow(r, inner->src[1]));
     bool number = by->kind == NODE_CONST;
-    if (inner->code != HLO_MULTIPLY && inner->code != HLO_ADD && inner->code != HLO_SUBTRACT)
+    if (inner->code != HLO_MULTIPLY && inner->code != HLO_ADD && inner->code != HLO_SUBTRACT && !is_scaled_by_inverse(r, inner))
         return;
-    if (old && inner->code != HLO_MULTIPLY && number)
+    if (old && (inner->code == HLO_ADD || inner->code == HLO_SUBTRACT) && number)
         return; // the bias is a vector there
     if (inner->code == HLO_SUBTRACT && !number)
         by->wants_negative = true;
     inner->folded = true;
     Node *scaled = rows_node(r, inner->src[0]);
-    if (inner->code != HLO_MULTIPLY && may_fold(scaled) && scaled->code == HLO_MULTIPLY && !has_folded(r, scaled) &&
+    if ((inner->code == HLO_ADD || inner->code == HLO_SUBTRACT) && may_fold(scaled) && scaled->code == HLO_MULTIPLY && !has_folded(r, scaled) &&
         is_full_tensor(r, scaled->src[0]) && rows_node(r, narrow(r, scaled->src[1]))->kind == NODE_CONST)
         scaled->folded = true;
+}
+
+// Of a quotient of tensors: the scale of what is divided, and what is added to the divisor.
+static void fold_divide(RowOp *r, const Node *n) {
+    if (!n->full || n->dtype != DT_F32 || n->src[0] == n->src[1] || !is_full_tensor(r, n->src[1]))
+        return;
+    for (uint32_t k = 0; k < 2; k++) {
+        Node *inner = rows_node(r, n->src[k]);
+        if (!may_fold(inner) || has_folded(r, inner) || inner->nsrc != 2 || !is_full_tensor(r, inner->src[0]) || !is_scalar_operand(r, inner->src[1]))
+            continue;
+        bool number = rows_node(r, narrow(r, inner->src[1]))->kind == NODE_CONST;
+        bool bias = k == 1 && inner->code == HLO_ADD && !(r->e->chip->generation < 3 && number); // a vector there
+        inner->folded = bias || (k == 0 && (inner->code == HLO_MULTIPLY || is_scaled_by_inverse(r, inner)));
+    }
 }
 
 // The operation before a conversion to a narrower type writes that type by itself: engines round as they write.
@@ -703,6 +773,7 @@ void rows_fold(RowOp *r) {
             Node *by = rows_node(r, narrow(r, n->src[1]));
             if (by->kind != NODE_CONST && (!by->full || by->scalar))
                 by->wants_inverse = true;
+            fold_divide(r, n);
         }
         if (n->kind != NODE_OP || !n->full)
             continue;
