@@ -297,6 +297,7 @@ static void add_cost(const Emit *e, Rec *r) {
     bool dma = isa_rows[r->in.op].cost == COST_DMA;
     r->busy = (float)p.busy * 1e-3f;
     r->latency = (float)p.latency * 1e-3f;
+    r->act_set = p.act_set;
     r->hbm = (float)(dma && p.dma > p.hbm ? p.dma : p.hbm) * 1e-3f;
 }
 

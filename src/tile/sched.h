@@ -26,6 +26,7 @@ typedef struct Rec { // an instruction to be placed, or a merge of what is known
     uint32_t round, after; // as in Emit, when it was recorded
     uint8_t nreads, nwrites, ndeps;
     bool is_merge, placed;
+    uint8_t act_set; // the scalar engine's table it needs
     Haz *reads[REC_READS], *writes[REC_WRITES];
     uint64_t deps[REC_DEPS]; // records of the lane that go before it
     uint64_t upto;           // … and all below this number

@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "isa/build.h"
+#include "mach/price.h"
 #include "tile/sched.h"
 
 _Static_assert(HAZ_SEMS == ENG_COUNT + QUEUE_COUNT, "a count for each queue");
@@ -71,6 +72,7 @@ struct Placer {
     LaneQueue lane[LANE_COUNT];
     Segment *segments;
     double free[ISA_SEQS], queue[QUEUE_COUNT], hbm; // ns
+    uint8_t act_set; // the table the scalar engine holds
     Arena arena, scratch; // of the compilation and of this pass, as the other two are; whoever holds the lock allocates
     Ctx ctx;
     jmp_buf *outer; // where errors go while nothing is being placed
@@ -88,6 +90,7 @@ struct Placer {
 Placer *placer_make(Emit *e, uint32_t nsegments) {
     Placer *p = ARENA_NEW(e->c->scratch, Placer);
     p->e = e;
+    p->act_set = ACT_NO_SET;
     p->segments = ARENA_NEWN(e->c->scratch, Segment, nsegments + 1);
     arena_init(&p->arena, &p->ctx);
     arena_init(&p->scratch, &p->ctx);
@@ -384,6 +387,11 @@ static uint64_t group_end(const LaneQueue *q, const Task *t) {
     return end;
 }
 
+// What the scalar engine needs first: another table takes longer than most instructions, so those with the one it holds go before.
+static double table_ns(const Placer *s, const Rec *r) {
+    return r->act_set == ACT_NO_SET || r->act_set == s->act_set ? 0 : s->e->chip->act_table_ns;
+}
+
 // When a record of the task can begin; -1: something before it is not placed yet.
 static double begin_of(const Placer *s, const LaneQueue *q, const Task *t, const Rec *r) {
     double at = t->ready;
@@ -401,7 +409,7 @@ static double begin_of(const Placer *s, const LaneQueue *q, const Task *t, const
         if (d->in.engine != ENG_TENSOR || r->in.engine != ENG_TENSOR) // the array adds up in order, without a pause between
             at = max_ns(at, d->finish);
     }
-    return r->is_merge ? at : max_ns(at, s->free[isa_seq(&r->in)]);
+    return r->is_merge ? at : max_ns(at, s->free[isa_seq(&r->in)]) + table_ns(s, r);
 }
 
 static double begin_of_next(const Placer *s, const LaneQueue *q, const Task *t) {
@@ -446,6 +454,7 @@ static void run(Placer *s, const ChipFile *c, Rec *r, double begin) {
         r->finish = s->queue[r->in.queue] = max_ns(begin, s->queue[r->in.queue]) + r->busy;
         return;
     }
+    s->act_set = r->act_set == ACT_NO_SET ? s->act_set : r->act_set;
     if (cost != COST_LDWEIGHTS)
         s->free[r->in.engine] = begin + r->busy;
     r->finish = begin + max_ns(r->busy, r->latency);
