@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// ahead.c — random numbers are made before anybody waits for them.
+// ahead.c — random numbers, and numbers that are known from the start, are made before anybody waits for them.
 // needs: programs of integers (pass_row_integers), values defined before use
-// gives: such a program, with the few small ops it needs, stands where an earlier one is read
+// gives: such a program, with the few small ops it needs, stands where an earlier one is read; what makes single numbers of the
+//        entry's single numbers for row programs stands at its begin
 // stale: nothing
 //
-// They need a key and nothing else. Vector engine and gpsimd then make them in a lane of their own (tile/sched.c), beside products and what
+// An optimizer's update reads numbers that the step's count alone decides: rates, corrections of moments. Written where the updates are, at
+// the end, they would keep all of them there. With them at hand an update takes its gradient's tiles as these leave the tensor engine
+// (pass/epilogue.c): no gradient goes to HBM and back, and the update's transfers go beside products of other layers.
+//
+// Random numbers need a key and nothing else. Vector engine and gpsimd then make them in a lane of their own (tile/sched.c), beside products and what
 // comes before their reader. A few programs ahead are enough to keep that lane busy; more would only hold memory.
 #include "pass/rows.h"
 #include "hlo/users.h"
@@ -132,7 +137,49 @@ static void ahead_region(void *pass, RegionId r) {
         a->h->regions.at[r].ops.at[i] = a->ops.at[i];
 }
 
+// --- single numbers ----------------------------------------------------------------------------------
+
+static bool is_number(const Hlo *h, ValueId v) {
+    const HloType *t = hlo_value_type(h, v);
+    return hlo_is_plain(t) && t->elems == 1;
+}
+
+static bool is_known_number(const Hlo *h, const HloOp *op, const bool *known) {
+    bool suits = op->nresults && hlo_row(op)->cls != HC_CTRL && hlo_row(op)->cls != HC_COLL && !op_has_effect(h, op);
+    for (uint32_t k = 0; k < op->nresults && suits; k++)
+        suits = is_number(h, op->results + k);
+    for (uint32_t k = 0; k < op->noperands && suits; k++) {
+        ValueId v = hlo_operand(h, op, k);
+        OpId def = h->values.at[v].def;
+        suits = is_number(h, v) && (!def || known[def]);
+    }
+    return suits;
+}
+
+static void raise_numbers(Compile *c, RegionId body) {
+    Hlo *h = c->hlo;
+    const HloRegion *r = &h->regions.at[body];
+    bool *known = ARENA_NEWN(c->scratch, bool, h->ops.n + 1), *read = ARENA_NEWN(c->scratch, bool, h->ops.n + 1);
+    for (uint32_t i = 0; i < r->ops.n; i++) // operands are decided before
+        known[r->ops.at[i]] = is_known_number(h, hlo_at(h, r->ops.at[i]), known);
+    for (uint32_t i = r->ops.n; i-- > 0;) { // by a row program, or by what one reads
+        const HloOp *op = hlo_at(h, r->ops.at[i]);
+        for (uint32_t k = 0; (op->code == HLO_ROWS || read[r->ops.at[i]]) && k < op->noperands; k++) {
+            OpId def = h->values.at[hlo_operand(h, op, k)].def;
+            read[def] = def && known[def];
+        }
+    }
+    OpList out = {0};
+    for (int which = 1; which >= 0; which--)
+        for (uint32_t i = 0; i < r->ops.n; i++)
+            if (read[r->ops.at[i]] == which)
+                VEC_PUSH(c->scratch, &out, r->ops.at[i]);
+    assert(out.n == r->ops.n);
+    walk_set_ops(h, body, &out);
+}
+
 void pass_ahead(Compile *c) {
+    raise_numbers(c, hlo_main(c->hlo)->body);
     Ahead a = {.c = c, .h = c->hlo, .gone = ARENA_NEWN(c->scratch, bool, c->hlo->ops.n + 1)};
     users_make(&a.u, c->hlo, c->scratch, hlo_main(c->hlo)->body);
     walk_regions(c->hlo, hlo_main(c->hlo)->body, ahead_region, &a);
