@@ -215,8 +215,9 @@ static BcDialect dialect_known(const char *name) {
     static const struct {
         const char *name;
         BcDialect known;
-    } rows[] = {{"vhlo", BD_VHLO},   {"builtin", BD_BUILTIN}, {"sdy", BD_SDY},
-                {"chlo", BD_PLAIN}, {"check", BD_PLAIN},     {"interpreter", BD_PLAIN}};
+    } rows[] = {{"vhlo", BD_VHLO}, {"builtin", BD_BUILTIN}, {"sdy", BD_SDY},    {"stablehlo", BD_RAW},
+                {"chlo", BD_RAW},  {"mhlo", BD_RAW},        {"func", BD_RAW},   {"arith", BD_RAW},
+                {"check", BD_RAW}, {"interpreter", BD_RAW}, {"quant", BD_QUANT}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (!strcmp(name, rows[i].name))
             return rows[i].known;

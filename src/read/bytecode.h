@@ -6,6 +6,7 @@
 //   bytecode_type.c   builtin and VHLO types
 //   bytecode_ir.c     modules, functions, ops, regions, value numbers
 //   vhlo.c            VHLO attributes, what an op's slots want of them, versions of ops
+//   bytecode_raw.c    programs in StableHLO's own form
 //   vhlo_sdy.c        Shardy and mesh attributes, carried along as text
 //
 // Attributes and types are table entries that refer to each other in any direction. An entry is
@@ -28,13 +29,14 @@
 #define BC_MAX_TEXT (1u << 20)     // bytes of one attribute kept as text
 #define BC_BUDGET_BASE (64u << 20) // bytes that may be made beyond BC_BUDGET_FACTOR times the file
 #define BC_BUDGET_FACTOR 16
+#define BC_NO_ATTR UINT32_MAX // where an op has no attributes, or no record
 #define BC_LIGHT 64 // entries of up to this weight are free
 
 #define VHLO_NEWEST_MAJOR 1
 #define VHLO_NEWEST_MINOR 20
 
-// PLAIN: other dialects of ops.def; their attributes and types are builtin's.
-typedef enum BcDialect { BD_OTHER, BD_BUILTIN, BD_VHLO, BD_SDY, BD_PLAIN } BcDialect;
+// RAW: dialects that text has, too; QUANT has types only.
+typedef enum BcDialect { BD_OTHER, BD_BUILTIN, BD_VHLO, BD_SDY, BD_RAW, BD_QUANT } BcDialect;
 typedef enum BcState { BS_NEW, BS_BUSY, BS_DONE } BcState;
 
 typedef struct BcSpan { // bytes of the file, or of the arena's copy for strings
@@ -77,6 +79,9 @@ typedef struct BcOpName {
     uint32_t present; // bit i: slot i of the row stands in this op version's record
     uint8_t gone;     // HloAttrKey that this version has and the row has no more, AK_NONE
     uint8_t gone_at;  // slot before which it stands in the record
+    const struct RawItem *items; // of a RAW dialect: what its record holds, NULL when not yet asked for
+    uint32_t nitems;
+    BcSpan rest; // of the record read last, behind those
 } BcOpName;
 
 typedef struct BcDialectName {
@@ -115,7 +120,11 @@ typedef struct Bc {
     VEC(ValueId) value_scratch;
     VEC(uint32_t) loc_stack;
     VEC(HloNamed) meshes;
+    struct TextRead *text; // for attributes told as text, made when one is met
 } Bc;
+
+// Takes one (name, value index) of a dictionary or record.
+typedef void BcTake(Bc *b, void *arg, const char *name, uint32_t value);
 
 // --- bytecode.c: primitives ---------------------------------------------------------------------
 uint64_t bc_varint(Rd *r);
@@ -160,16 +169,26 @@ const BcType *bc_type_ref(Bc *b, Rd *r);
 const char *bc_double(char out[NUM_TEXT_BYTES], double v); // in the one form all texts use
 
 // --- vhlo.c -------------------------------------------------------------------------------------
-HloAttr vhlo_attr(Bc *b, Rd *r, uint32_t i);
+HloAttr vhlo_attr(Bc *b, Rd *r, uint32_t i, uint64_t code); // behind its code
 HloAttr vhlo_slot(Bc *b, HloAttrKey key, uint32_t i); // the attribute in the form attrs.def wants
 HloAttr vhlo_slot_default(HloAttrKey key);            // of an attribute an old op version lacks
 void vhlo_op_resolve(Bc *b, BcOpName *name);          // fills kind, code, version, present
 
+int vhlo_since(uint16_t code, HloAttrKey key);        // the version of the op that has it first
+
+// --- bytecode_raw.c -----------------------------------------------------------------------------
+uint64_t raw_vhlo_code(const char *dialect, uint64_t code); // the code VHLO has for it, 0: none
+bool raw_attr(Bc *b, Rd *r, uint32_t i, HloAttr *value);    // false: its code is unknown
+void raw_fill(Bc *b, BcOpName *name, OpId id, uint32_t attrs, uint32_t props);
+void raw_record(Bc *b, BcOpName *name, BcSpan record, BcTake *take, void *arg);
+
 // --- vhlo_sdy.c ---------------------------------------------------------------------------------
 HloAttr sdy_attr(Bc *b, uint32_t i);
-HloAttr vhlo_mesh_attr(Bc *b, uint32_t i); // VHLO's own axis and mesh attributes
+HloAttr vhlo_mesh_attr(Bc *b, Rd *r, uint64_t code, bool raw); // axis and mesh attributes; raw: as StableHLO has them
 
 // --- bytecode_ir.c ------------------------------------------------------------------------------
 void bc_read_ir(Bc *b, BcSpan section);
+void bc_dict_walk(Bc *b, uint32_t i, BcTake *take, void *arg);
+uint32_t bc_record_dict(Bc *b, BcSpan record); // of an op its writer did not know
 
 #endif

@@ -315,11 +315,11 @@ const HloAttr *bc_attr(Bc *b, uint32_t i) {
     } else if (dialect->known == BD_BUILTIN) {
         a->value = builtin_attr(b, &r, a->entry.bytes);
     } else if (dialect->known == BD_VHLO) {
-        a->value = vhlo_attr(b, &r, i);
+        a->value = vhlo_attr(b, &r, i, bc_varint(&r));
     } else if (dialect->known == BD_SDY) {
         a->value = sdy_attr(b, i);
         r.at = r.end;
-    } else {
+    } else if (dialect->known != BD_RAW || !raw_attr(b, &r, i, &a->value)) {
         a->value = foreign_attr(b, &r, a->entry.bytes, dialect->name);
     }
     bc_done(&r, "an attribute");

@@ -23,12 +23,10 @@ enum { // which parts an op has
     OP_PROPERTIES = 0x40,
 };
 
-#define NO_ATTR UINT32_MAX
-
 typedef struct OpHead { // an op up to its regions; types and operands are in the scratch vectors
     BcOpName *name;
     LocId loc;
-    uint32_t attrs, props; // NO_ATTR when absent
+    uint32_t attrs, props; // BC_NO_ATTR when absent
     uint32_t nresults, noperands;
     uint32_t nregions;
     bool isolated;
@@ -48,8 +46,7 @@ static _Noreturn void fail_unknown(Bc *b, const OpHead *op) {
         ctx_hint(b->ctx, "the program was written by StableHLO %u.%u; export it for %d.%d", major,
                  minor, VHLO_NEWEST_MAJOR, VHLO_NEWEST_MINOR);
     else if (b->dialects[op->name->dialect].known == BD_OTHER)
-        ctx_hint(b->ctx, "bytecode must be a StableHLO portable artifact; other programs can be "
-                         "given as text");
+        ctx_hint(b->ctx, "programs are those of StableHLO, CHLO and MHLO");
     fail_op(b, op, OTRN_UNSUPPORTED, "is not supported");
 }
 
@@ -141,8 +138,8 @@ static OpHead read_op_head(Bc *b, Rd *r) {
     op.loc = bc_loc(b, bc_attr_index(b, r));
     if (op.name->kind == BO_UNKNOWN)
         fail_unknown(b, &op);
-    op.attrs = mask & OP_ATTRS ? bc_attr_index(b, r) : NO_ATTR;
-    op.props = mask & OP_PROPERTIES ? bc_index(r, b->nprops, "property record") : NO_ATTR;
+    op.attrs = mask & OP_ATTRS ? bc_attr_index(b, r) : BC_NO_ATTR;
+    op.props = mask & OP_PROPERTIES ? bc_index(r, b->nprops, "property record") : BC_NO_ATTR;
     read_op_values(b, r, &op, mask);
     if (mask & OP_REGIONS) {
         uint64_t n = bc_flagged(r, &op.isolated);
@@ -155,9 +152,6 @@ static OpHead read_op_head(Bc *b, Rd *r) {
 
 // --- attributes ---------------------------------------------------------------------------------
 
-// Calls `take` for each (name, value index) of a dictionary attribute.
-typedef void DictTake(Bc *b, void *arg, const char *name, uint32_t value);
-
 static const HloAttr *dict_of(Bc *b, uint32_t i) { // its names and values are checked, too
     const HloAttr *dict = bc_attr(b, i);
     Rd r = bc_rd(b, b->attrs[i].entry.bytes);
@@ -166,7 +160,7 @@ static const HloAttr *dict_of(Bc *b, uint32_t i) { // its names and values are c
     return dict;
 }
 
-static void dict_walk(Bc *b, uint32_t i, DictTake *take, void *arg) {
+void bc_dict_walk(Bc *b, uint32_t i, BcTake *take, void *arg) {
     const HloAttr *dict = dict_of(b, i);
     bc_spend(b, dict->n * sizeof(HloNamed));
     Rd r = bc_rd(b, b->attrs[i].entry.bytes);
@@ -233,17 +227,10 @@ static void fill_record(Bc *b, SlotFill *f, BcSpan record) {
         if (present)
             VEC_PUSH(b->arena, &f->extra, ((HloNamed){named_props[i], *bc_attr(b, bc_check(&r, v, b->nattrs, "attribute"))}));
     }
-    if (name->code == HLO_CHLO_TOP_K && r.at < r.end) { // optional, and unknown to older writers
-        bool present;
-        uint64_t i = bc_flagged(&r, &present);
-        f->slots[1] = present ? vhlo_slot(b, AK_LARGEST, bc_check(&r, i, b->nattrs, "attribute"))
-                              : vhlo_slot_default(AK_LARGEST);
-        f->filled |= 2;
-    }
     bc_done(&r, "a property record");
 }
 
-static uint32_t record_dict(Bc *b, BcSpan record) { // of an op its writer did not know
+uint32_t bc_record_dict(Bc *b, BcSpan record) {
     Rd r = bc_rd(b, record);
     uint32_t i = bc_attr_index(b, &r);
     bc_done(&r, "a property record");
@@ -251,14 +238,18 @@ static uint32_t record_dict(Bc *b, BcSpan record) { // of an op its writer did n
 }
 
 static void fill_attrs(Bc *b, const OpHead *op, OpId id) {
+    if (b->dialects[op->name->dialect].known == BD_RAW) {
+        raw_fill(b, op->name, id, op->attrs, op->props);
+        return;
+    }
     SlotFill f = {.op = op, .slots = hlo_at(b->h, id)->attrs};
-    if (op->props != NO_ATTR && op->name->registered)
+    if (op->props != BC_NO_ATTR && op->name->registered)
         fill_record(b, &f, b->props[op->props]);
-    else if (op->props != NO_ATTR)
-        dict_walk(b, record_dict(b, b->props[op->props]), fill_named, &f);
+    else if (op->props != BC_NO_ATTR)
+        bc_dict_walk(b, bc_record_dict(b, b->props[op->props]), fill_named, &f);
     bool shared = b->version >= 5 && !f.extra.n; // then the dictionary holds discardable ones only
-    if (op->attrs != NO_ATTR && !shared)
-        dict_walk(b, op->attrs, fill_named, &f);
+    if (op->attrs != BC_NO_ATTR && !shared)
+        bc_dict_walk(b, op->attrs, fill_named, &f);
     const HloOpRow *row = &hlo_op_rows[op->name->code];
     for (int i = 0; i < row->nattrs; i++)
         if (!((op->name->present | f.filled) >> i & 1))
@@ -271,7 +262,7 @@ static void fill_attrs(Bc *b, const OpHead *op, OpId id) {
     }
     hlo_at(b->h, id)->extra = f.extra.at;
     hlo_at(b->h, id)->nextra = f.extra.n;
-    if (op->attrs != NO_ATTR && shared) {
+    if (op->attrs != BC_NO_ATTR && shared) {
         const HloAttr *dict = dict_of(b, op->attrs);
         hlo_at(b->h, id)->extra = dict->dict;
         hlo_at(b->h, id)->nextra = dict->n;
@@ -289,7 +280,7 @@ static void read_block_args(Bc *b, Rd *r, const OpHead *op) {
         bool has_loc = true;
         uint64_t type = b->version >= 4 ? bc_flagged(r, &has_loc) : bc_varint(r);
         VEC_PUSH(b->arena, &b->type_scratch, bc_type(b, bc_check(r, type, b->ntypes, "type"))->id);
-        uint32_t at = has_loc ? bc_attr_index(b, r) : NO_ATTR;
+        uint32_t at = has_loc ? bc_attr_index(b, r) : BC_NO_ATTR;
         if (op->arg_locs)
             VEC_PUSH(b->arena, &locs, has_loc ? bc_loc(b, at) : 0);
     }
@@ -382,6 +373,11 @@ static void func_named(Bc *b, void *arg, const char *name, uint32_t value) {
 
 static const HloAttr *func_attr(Bc *b, const OpHead *op, const FuncFill *f, int i,
                                 HloAttrKind kind) {
+    static const HloAttr none[FUNC_ATTRS] = {[FUNC_ARG_ATTRS] = {.kind = HA_LIST},
+                                             [FUNC_RES_ATTRS] = {.kind = HA_LIST},
+                                             [FUNC_VISIBILITY] = {.kind = HA_STR, .s = "public"}};
+    if (!f->attrs[i] && none[i].kind && b->dialects[op->name->dialect].known == BD_RAW)
+        return &none[i];
     if (!f->attrs[i] || f->attrs[i]->kind != kind)
         fail_op(b, op, OTRN_PARSE, "lacks its name, type, visibility or argument attributes");
     return f->attrs[i];
@@ -409,16 +405,18 @@ static void func_dicts(Bc *b, const OpHead *op, const HloAttr *list, uint32_t n,
 
 static HloFunc func_make(Bc *b, const OpHead *op) {
     FuncFill fill = {0};
-    if (op->props != NO_ATTR && op->name->registered) {
+    if (op->props != BC_NO_ATTR && op->name->registered && b->dialects[op->name->dialect].known == BD_RAW) {
+        raw_record(b, op->name, b->props[op->props], func_named, &fill);
+    } else if (op->props != BC_NO_ATTR && op->name->registered) {
         Rd r = bc_rd(b, b->props[op->props]);
         for (int i = 0; i < FUNC_ATTRS; i++)
             fill.attrs[i] = bc_attr_ref(b, &r);
         bc_done(&r, "a property record");
-    } else if (op->props != NO_ATTR) {
-        dict_walk(b, record_dict(b, b->props[op->props]), func_named, &fill);
+    } else if (op->props != BC_NO_ATTR) {
+        bc_dict_walk(b, bc_record_dict(b, b->props[op->props]), func_named, &fill);
     }
-    if (op->attrs != NO_ATTR)
-        dict_walk(b, op->attrs, func_named, &fill);
+    if (op->attrs != BC_NO_ATTR)
+        bc_dict_walk(b, op->attrs, func_named, &fill);
     TypeId type = func_attr(b, op, &fill, FUNC_TYPE, HA_TYPE)->type;
     const HloType *ty = hlo_type(b->h, type);
     if (ty->kind != HT_FUNC)
@@ -472,16 +470,16 @@ static void mesh_named(Bc *b, void *arg, const char *name, uint32_t value) {
 
 static void read_mesh(Bc *b, const OpHead *op) {
     HloNamed mesh = {0};
-    if (op->props != NO_ATTR && op->name->registered) {
+    if (op->props != BC_NO_ATTR && op->name->registered) {
         Rd r = bc_rd(b, b->props[op->props]);
         mesh_named(b, &mesh, "mesh", bc_attr_index(b, &r));
         mesh_named(b, &mesh, "sym_name", bc_attr_index(b, &r));
         bc_done(&r, "a property record");
-    } else if (op->props != NO_ATTR) {
-        dict_walk(b, record_dict(b, b->props[op->props]), mesh_named, &mesh);
+    } else if (op->props != BC_NO_ATTR) {
+        bc_dict_walk(b, bc_record_dict(b, b->props[op->props]), mesh_named, &mesh);
     }
-    if (op->attrs != NO_ATTR)
-        dict_walk(b, op->attrs, mesh_named, &mesh);
+    if (op->attrs != BC_NO_ATTR)
+        bc_dict_walk(b, op->attrs, mesh_named, &mesh);
     if (!mesh.name || !mesh.value.kind)
         fail_op(b, op, OTRN_PARSE, "lacks its name or its mesh");
     VEC_PUSH(b->arena, &b->meshes, mesh);
@@ -515,12 +513,12 @@ static void read_module_props(Bc *b, BcSpan record) { // optional sym_name, opti
 
 static void read_module(Bc *b, Rd *r, const OpHead *op) {
     ModuleFill fill = {0};
-    if (op->props != NO_ATTR && op->name->registered)
+    if (op->props != BC_NO_ATTR && op->name->registered)
         read_module_props(b, b->props[op->props]);
-    else if (op->props != NO_ATTR)
-        dict_walk(b, record_dict(b, b->props[op->props]), module_named, &fill);
-    if (op->attrs != NO_ATTR)
-        dict_walk(b, op->attrs, module_named, &fill);
+    else if (op->props != BC_NO_ATTR)
+        bc_dict_walk(b, bc_record_dict(b, b->props[op->props]), module_named, &fill);
+    if (op->attrs != BC_NO_ATTR)
+        bc_dict_walk(b, op->attrs, module_named, &fill);
     if (op->nresults || op->noperands || op->nregions != 1)
         fail_op(b, op, OTRN_PARSE, "must have one region and no values");
     read_regions(b, r, op, &(RegionId){0});

@@ -453,17 +453,25 @@ static void read_text_type(Bc *b, Rd *r, BcType *t) {
         put_scalar(b, t, DT_INVALID, arena_strndup(b->arena, s, n));
 }
 
-// Types of stablehlo itself stand where jaxlib leaves operations of Shardy as they are.
-#define STABLEHLO_TOKEN 1 // the number 0, as bytecode writes it
-
-static void read_foreign_type(Bc *b, Rd *r, BcType *t, const char *dialect) {
-    if (!strcmp(dialect, "stablehlo") && r->end - r->at == 1 && *r->at == STABLEHLO_TOKEN) {
-        rd_u8(r);
+// Types that are a dialect's own: tokens and futures, quantised elements; others keep their bytes.
+static void read_foreign_type(Bc *b, Rd *r, BcType *t, const BcDialectName *dialect) {
+    const uint8_t *whole = r->at;
+    uint64_t code = bc_varint(r);
+    if (dialect->known == BD_RAW && code == 0) {
         t->id = hlo_type_intern(b->h, &(HloType){.kind = HT_TOKEN, .dtype = DT_TOKEN});
         return;
     }
+    if (code == 1 && !strcmp(dialect->name, "stablehlo")) {
+        read_future(b, r, t);
+        return;
+    }
+    if (dialect->known == BD_QUANT && (code == 4 || code == 5)) {
+        read_quantised(b, r, t, code == 5);
+        return;
+    }
+    r->at = whole;
     Buf out = {.arena = b->arena};
-    buf_printf(&out, "!%s.bytecode<\"0x", dialect);
+    buf_printf(&out, "!%s.bytecode<\"0x", dialect->name);
     while (r->at < r->end) {
         buf_printf(&out, "%02x", rd_u8(r));
         bc_text_check(b, r, &out);
@@ -490,7 +498,7 @@ const BcType *bc_type(Bc *b, uint32_t i) {
     else if (dialect->known == BD_VHLO)
         read_vhlo(b, &r, t);
     else
-        read_foreign_type(b, &r, t, dialect->name);
+        read_foreign_type(b, &r, t, dialect);
     bc_done(&r, "a type");
     bc_entry_end(b, &r, &t->entry, outer);
     return t;

@@ -208,7 +208,9 @@ void text_slot_word(TextRead *p, OpId op, HloAttrKey key);  // … in the syntax
 void text_slot_set(TextRead *p, OpId op, HloAttrKey key, HloAttr value);
 void text_slot_algorithm(TextRead *p, OpId op); // the < … > of a dot algorithm
 void text_slot_conv(TextRead *p, OpId op);      // [b, 0, f]x[0, i, o]->[b, 0, f]
-void text_slot_defaults(TextRead *p, OpId op);
+// One entry of an op, "= value", that stands by itself: a reader for such, and how much more the text stands for than it holds.
+TextRead *text_make(Ctx *ctx, Arena *a, Hlo *h);
+uint64_t text_slot_alone(TextRead *p, OpId op, const char *name, Span value);
 
 // --- text_op.c -----------------------------------------------------------------------------------
 void text_op(TextRead *p, RegionId into);

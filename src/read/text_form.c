@@ -4,6 +4,7 @@
 // Most read as a comma list of operands and `word = value` items, then { attributes }, then types;
 // the table below says which slot each word fills. The rest have a routine each.
 #include "read/text.h"
+#include "read/read.h"
 
 // --- the common form -----------------------------------------------------------------------------
 
@@ -434,7 +435,7 @@ static void reduce_compact(TextRead *p, TextOp *o, HloOpcode code) {
     ValueId args = p->h->regions.at[r].args;
     LocId loc = text_loc_here(p, o->pos);
     OpId body = hlo_op(p->h, code, loc, 2, (ValueId[]){args, args + 1}, 1, &t);
-    text_slot_defaults(p, body);
+    read_slot_defaults(p->h, body);
     hlo_region_push(p->h, r, body);
     OpId ret = hlo_op(p->h, HLO_RETURN, loc, 1, &hlo_at(p->h, body)->results, 0, NULL);
     hlo_region_push(p->h, r, ret);

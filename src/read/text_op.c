@@ -6,6 +6,7 @@
 // Types come last, regions before them, so the op is made as soon as its operands are known, its
 // regions are read into it, and its results are added at the end.
 #include "read/text.h"
+#include "read/read.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -270,7 +271,7 @@ void text_op(TextRead *p, RegionId into) {
     uint32_t nextra;
     op->extra = text_named_take(p, o.named_base, &nextra);
     op->nextra = nextra;
-    text_slot_defaults(p, o.id);
+    read_slot_defaults(p->h, o.id);
     LocId loc = text_loc_or_here(p, text_loc_trailing(p), o.pos);
     op = hlo_at(p->h, o.id);
     op->loc = loc;

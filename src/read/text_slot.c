@@ -54,11 +54,6 @@ static HloAttr enum_value(TextRead *p, HloAttrKey key) {
     return a;
 }
 
-static HloAttr precision_default(TextRead *p) {
-    HloAttr two[2] = {attr_enum(PREC_DEFAULT), attr_enum(PREC_DEFAULT)};
-    return (HloAttr){.kind = HA_LIST, .n = 2, .list = arena_dup(p->arena, two, sizeof two)};
-}
-
 static HloAttr precision_word(TextRead *p) { return attr_enum(enum_word(p, AK_PRECISION_CONFIG)); }
 static HloAttr precision_value(TextRead *p) { return enum_value(p, AK_PRECISION_CONFIG); }
 
@@ -68,7 +63,7 @@ static HloAttr precision_list(TextRead *p, bool words) {
     const char *back = text_alias_enter(p);
     HloAttr a = text_list(p, words ? precision_word : precision_value);
     text_alias_leave(p, back);
-    return a.n ? a : precision_default(p);
+    return a.n ? a : (HloAttr){0}; // says as much as leaving it out
 }
 
 // --- structures ----------------------------------------------------------------------------------
@@ -500,97 +495,25 @@ void text_slot_entry(TextRead *p, OpId op, const char *name, const char *at) {
     VEC_PUSH(p->arena, &p->named, e);
 }
 
-// --- defaults ------------------------------------------------------------------------------------
+// --- one attribute by itself ---------------------------------------------------------------------
 
-static HloAttr repeated(TextRead *p, uint8_t kind, uint32_t n, uint32_t cols, int64_t v) {
-    int64_t *ints = ARENA_NEWN(p->arena, int64_t, n);
-    for (uint32_t i = 0; i < n; i++)
-        ints[i] = v;
-    return (HloAttr){.kind = kind, .n = n, .cols = cols, .ints = ints};
+TextRead *text_make(Ctx *ctx, Arena *a, Hlo *h) {
+    TextRead *p = ARENA_NEW(a, TextRead);
+    p->ctx = ctx;
+    p->arena = a;
+    p->h = h;
+    p->file = h->file;
+    return p;
 }
 
-static HloAttr default_of(TextRead *p, const HloOp *op, HloAttrKey key) {
-    uint32_t window;
-    bool conv = op->code == HLO_CONVOLUTION || op->code == HLO_DYNAMIC_CONV;
-    hlo_ints(op, conv ? AK_INPUT_SPATIAL_DIMENSIONS : AK_WINDOW_DIMENSIONS, &window);
-    switch ((int)key) {
-    case AK_WINDOW_STRIDES:
-    case AK_LHS_DILATION:
-    case AK_RHS_DILATION:
-    case AK_BASE_DILATIONS:
-    case AK_WINDOW_DILATIONS:
-        return repeated(p, HA_INTS, window, 0, 1);
-    case AK_WINDOW_REVERSAL:
-        return repeated(p, HA_INTS, window, 0, 0);
-    case AK_PADDING:
-        return repeated(p, HA_INTS2, window * 2, 2, 0);
-    case AK_KNOWN_EXPANDING_DIMENSIONS:
-    case AK_KNOWN_NONEXPANDING_DIMENSIONS:
-        return (HloAttr){.kind = HA_INTS};
-    case AK_BROADCAST_DIMENSIONS:
-        return hlo_row(op)->dialect == HD_CHLO ? (HloAttr){.kind = HA_INTS} : (HloAttr){0};
-    case AK_IS_ASSOCIATIVE:
-    case AK_IS_REVERSE:
-        return (HloAttr){.kind = HA_BOOL};
-    case AK_SOURCE_TARGET_PAIRS:
-        return op->code == HLO_COLLECTIVE_PERMUTE ? (HloAttr){0}
-                                                  : (HloAttr){.kind = HA_INTS2, .cols = 2};
-    case AK_PRECISION_CONFIG:
-        return precision_default(p);
-    case AK_COMPARE_TYPE:
-        return attr_enum(CMPT_NOTYPE);
-    case AK_API_VERSION:
-        return attr_enum(1);
-    case AK_CHANNEL_ID:
-        return op->code == HLO_SEND || op->code == HLO_RECV ? (HloAttr){0} : attr_int(0);
-    case AK_VERSION:
-        return attr_int(0);
-    case AK_DIMENSION:
-        return op->code == HLO_SORT ? attr_int(-1) : (HloAttr){0};
-    case AK_LOWER:
-        return (HloAttr){.kind = op->code == HLO_CHOLESKY ? HA_BOOL : HA_NONE};
-    case AK_LARGEST:
-        return (HloAttr){.kind = HA_BOOL, .i = 1};
-    case AK_USE_GLOBAL_DEVICE_IDS:
-    case AK_HAS_DYNAMIC_ROOT:
-    case AK_HAS_SIDE_EFFECT:
-    case AK_INDICES_ARE_SORTED:
-    case AK_UNIQUE_INDICES:
-    case AK_IS_HOST_TRANSFER:
-    case AK_IS_STABLE:
-        return (HloAttr){.kind = HA_BOOL};
-    case AK_BACKEND_CONFIG:
-        if (hlo_int(op, AK_API_VERSION, 1) == 4)
-            return (HloAttr){.kind = HA_DICT};
-        return (HloAttr){.kind = HA_STR, .s = ""};
-    case AK_INFEED_CONFIG:
-    case AK_OUTFEED_CONFIG:
-        return (HloAttr){.kind = HA_STR, .s = ""};
-    case AK_COMPOSITE_ATTRIBUTES:
-        return (HloAttr){.kind = HA_DICT};
-    case AK_CALLED_COMPUTATIONS:
-    case AK_OPERAND_LAYOUTS:
-    case AK_RESULT_LAYOUTS:
-    case AK_RESULT_TILINGS:
-    case AK_OUTPUT_OPERAND_ALIASES:
-    case AK_LAYOUT:
-    case AK_INFEED:
-        return (HloAttr){.kind = HA_LIST};
-    default:
-        return (HloAttr){0};
-    }
-}
-
-void text_slot_defaults(TextRead *p, OpId id) {
-    HloOp *op = hlo_at(p->h, id);
-    const HloOpRow *row = hlo_row(op);
-    for (int i = 0; i < row->nattrs; i++) {
-        HloAttr *a = &op->attrs[i];
-        bool empty = (a->kind == HA_INTS || a->kind == HA_INTS2) && !a->n;
-        if (a->kind != HA_NONE && !empty)
-            continue;
-        HloAttr d = default_of(p, op, row->attrs[i]);
-        if (a->kind == HA_NONE || d.kind != HA_NONE) // `stride = []` says as much as leaving it out
-            *a = d;
-    }
+uint64_t text_slot_alone(TextRead *p, OpId op, const char *name, Span value) {
+    p->begin = p->at = p->line_at = value.s;
+    p->end = value.s + value.n;
+    p->line = 1;
+    p->depth = 0;
+    p->weight = p->expanded = 0;
+    text_slot_entry(p, op, name, p->at);
+    if (text_peek(p))
+        text_expected(p, "the end of the attribute");
+    return p->expanded;
 }

@@ -106,12 +106,14 @@ typedef struct Accuracy {
     uint64_t mode; // 0 DEFAULT, 1 HIGHEST, 2 TOLERANCE
 } Accuracy;
 
-static uint64_t attr_code(Bc *b, uint32_t i) { // of a VHLO attribute; 0 for any other
+static uint64_t attr_code(Bc *b, uint32_t i) { // of a VHLO attribute or its twin; 0 for any other
     const BcEntry *e = &b->attrs[i].entry;
-    if (!e->custom || b->dialects[e->dialect].known != BD_VHLO)
+    const BcDialectName *dialect = &b->dialects[e->dialect];
+    if (!e->custom || (dialect->known != BD_VHLO && dialect->known != BD_RAW))
         return 0;
     Rd r = bc_rd(b, e->bytes);
-    return bc_varint(&r);
+    uint64_t code = bc_varint(&r);
+    return dialect->known == BD_VHLO ? code : raw_vhlo_code(dialect->name, code);
 }
 
 static uint64_t accuracy_mode(Rd *r) {
@@ -166,8 +168,7 @@ static HloAttr tensor_attr(Bc *b, Rd *r) {
     return bc_tensor(b, r, type, bc_blob(r));
 }
 
-HloAttr vhlo_attr(Bc *b, Rd *r, uint32_t i) {
-    uint64_t code = bc_varint(r);
+HloAttr vhlo_attr(Bc *b, Rd *r, uint32_t i, uint64_t code) {
     const EnumCode *e = enum_code(code);
     if (e)
         return opaque_printf(b, "#stablehlo<%s %s>", e->name,
@@ -202,8 +203,7 @@ HloAttr vhlo_attr(Bc *b, Rd *r, uint32_t i) {
     }
     if (code < VA_SUB_AXIS || code > VA_MESH)
         rd_fail(r, "VHLO attribute code %llu is unknown", (unsigned long long)code);
-    r->at = r->end;
-    return vhlo_mesh_attr(b, i);
+    return vhlo_mesh_attr(b, r, code, b->dialects[b->attrs[i].entry.dialect].known == BD_RAW);
 }
 
 // --- the form an op's slot wants ----------------------------------------------------------------
@@ -410,7 +410,15 @@ static const Upgrade upgrades[] = {
     {HLO_SCATTER, AK_INPUT_BATCHING_DIMS, 2},
     {HLO_SCATTER, AK_SCATTER_INDICES_BATCHING_DIMS, 2},
     {HLO_SEND, AK_SOURCE_TARGET_PAIRS, 2},
+    {HLO_CHLO_TOP_K, AK_LARGEST, 2}, // not in VHLO
 };
+
+int vhlo_since(uint16_t code, HloAttrKey key) {
+    for (size_t u = 0; u < sizeof upgrades / sizeof *upgrades; u++)
+        if (upgrades[u].key == key && (upgrades[u].code == code || upgrades[u].code == HLO_NONE))
+            return upgrades[u].since;
+    return 1;
+}
 
 // The other way round: dynamic_conv_v1 had the padding as attribute beside the operand.
 static void resolve_gone(BcOpName *name) {
@@ -488,10 +496,10 @@ void vhlo_op_resolve(Bc *b, BcOpName *name) {
         name->kind = BO_MODULE;
     } else if (dialect->known == BD_SDY && !strcmp(s, "mesh")) {
         name->kind = BO_MESH;
+    } else if (!strcmp(dialect->name, "func") && !strcmp(s, "func")) {
+        name->kind = BO_FUNC;
     } else if (dialect->known != BD_OTHER) {
         name->code = (uint16_t)hlo_op_find(dialect->name, strlen(dialect->name), s, strlen(s));
         name->kind = name->code ? BO_OP : BO_UNKNOWN;
-        if (name->code == HLO_CHLO_TOP_K)
-            name->present = 1; // k; what else its record holds came later
     }
 }

@@ -369,36 +369,47 @@ static void print_texts(Bc *b, Rd *r, Buf *out, const HloAttr *list) {
     buf_puts(out, "]");
 }
 
-static void print_vhlo_axis(Bc *b, Rd *r, Buf *out) {
-    const HloAttr *name = need(b, r, HA_STR, "an axis's name");
+// VHLO has names as attributes, StableHLO as strings; its flags are bytes.
+static void print_axis_name(Bc *b, Rd *r, Buf *out, bool raw) {
+    if (raw) {
+        const BcSpan *s = bc_str(b, r);
+        print_string(out, (const char *)s->at, s->n);
+    } else {
+        const HloAttr *name = need(b, r, HA_STR, "an axis's name");
+        print_string(out, name->s, name->n);
+    }
+}
+
+static void print_vhlo_axis(Bc *b, Rd *r, Buf *out, bool raw) {
     buf_puts(out, "#stablehlo.axis_ref<name = ");
-    print_string(out, name->s, name->n);
-    if (bc_varint(r)) {
+    print_axis_name(b, r, out, raw);
+    if (raw ? rd_u8(r) : bc_varint(r)) {
         const HloAttr *sub = need(b, r, HA_OPAQUE, "a sub-axis");
         buf_printf(out, ", sub_axis_info = %s", sub->s);
     }
     buf_puts(out, ">");
 }
 
-static void print_groups(Bc *b, Rd *r, Buf *out) {
+static void print_groups(Bc *b, Rd *r, Buf *out, bool raw) {
     const HloAttr *mesh = bc_attr_ref(b, r);
-    if (mesh->kind != HA_STR && mesh->kind != HA_OPAQUE)
+    if (mesh->kind != HA_STR && mesh->kind != HA_SYM && mesh->kind != HA_OPAQUE)
         rd_fail(r, "replica groups name no mesh");
     buf_puts(out, "#stablehlo.replica_group_mesh_axes<mesh = ");
-    if (mesh->kind == HA_STR)
+    if (mesh->kind != HA_OPAQUE)
         print_symbol(out, mesh->s);
     else
         buf_puts(out, mesh->s);
     buf_puts(out, ", axes = ");
-    print_texts(b, r, out, need(b, r, HA_LIST, "a list of axes"));
+    HloAttr list = raw ? bc_list(b, r) : *need(b, r, HA_LIST, "a list of axes");
+    print_texts(b, r, out, &list);
     buf_puts(out, ">");
 }
 
-static void print_vhlo_mesh(Bc *b, Rd *r, Buf *out) {
+static void print_vhlo_mesh(Bc *b, Rd *r, Buf *out, bool raw) {
     buf_puts(out, "#stablehlo.mesh<axes = ");
     print_texts(b, r, out, need(b, r, HA_LIST, "a list of axes"));
-    bool has_ids;
-    uint64_t ids = bc_flagged(r, &has_ids);
+    bool has_ids = raw && rd_u8(r);
+    uint64_t ids = !raw ? bc_flagged(r, &has_ids) : has_ids ? bc_varint(r) : 0;
     if (has_ids) {
         const HloAttr *v = bc_attr(b, bc_check(r, ids, b->nattrs, "attribute"));
         if (v->kind != HA_TENSOR || hlo_type(b->h, v->type)->dtype != DT_I64)
@@ -414,32 +425,27 @@ static void print_vhlo_mesh(Bc *b, Rd *r, Buf *out) {
     buf_puts(out, ">");
 }
 
-HloAttr vhlo_mesh_attr(Bc *b, uint32_t i) {
-    Rd r = bc_rd(b, b->attrs[i].entry.bytes);
-    uint64_t code = bc_varint(&r);
+HloAttr vhlo_mesh_attr(Bc *b, Rd *r, uint64_t code, bool raw) {
     Buf out = {.arena = b->arena};
-    const HloAttr *name;
     switch (code) {
     case VA_SUB_AXIS:
-        print_sub_axis(&r, &out);
+        print_sub_axis(r, &out);
         break;
     case VA_AXIS_REF:
-        print_vhlo_axis(b, &r, &out);
+        print_vhlo_axis(b, r, &out, raw);
         break;
     case VA_REPLICA_GROUP_MESH_AXES:
-        print_groups(b, &r, &out);
+        print_groups(b, r, &out, raw);
         break;
     case VA_MESH_AXIS:
-        name = need(b, &r, HA_STR, "an axis's name");
         buf_puts(&out, "#stablehlo.mesh_axis<name = ");
-        print_string(&out, name->s, name->n);
-        buf_printf(&out, ", size = %lld>", (long long)bc_svarint(&r));
+        print_axis_name(b, r, &out, raw);
+        buf_printf(&out, ", size = %lld>", (long long)bc_svarint(r));
         break;
     default:
-        print_vhlo_mesh(b, &r, &out);
+        print_vhlo_mesh(b, r, &out, raw);
         break;
     }
-    bc_done(&r, "an attribute");
-    bc_text_check(b, &r, &out);
+    bc_text_check(b, r, &out);
     return bc_text(b, &out);
 }

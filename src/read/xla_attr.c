@@ -454,8 +454,7 @@ void xla_attrs(Xla *x, OpId id, Pb m) {
     }
     if (hlo_row(hlo_at(x->h, id))->cls == HC_COLL)
         collective(x, id, m, code);
-    TextRead text = {.ctx = x->ctx, .arena = x->arena, .h = x->h};
-    text_slot_defaults(&text, id);
+    read_slot_defaults(x->h, id);
 }
 
 // --- the other way -----------------------------------------------------------------------------------
@@ -474,7 +473,6 @@ void read_xla_calls(Hlo *h) {
                       .extra = marks, .nextra = 1, .attrs = ARENA_NEWN(h->arena, HloAttr, hlo_op_rows[HLO_CUSTOM_CALL].nattrs)};
         *hlo_attr_slot(h, id, AK_CALL_TARGET_NAME) = (HloAttr){.kind = HA_STR, .n = (uint32_t)target.n, .s = buf_cstr(&target)};
         *hlo_attr_slot(h, id, AK_API_VERSION) = (HloAttr){.kind = HA_ENUM, .i = 1};
-        TextRead text = {.ctx = h->ctx, .arena = h->arena, .h = h};
-        text_slot_defaults(&text, id);
+        read_slot_defaults(h, id);
     }
 }
