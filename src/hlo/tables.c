@@ -47,10 +47,16 @@ static bool is_sdy_collective(const char *name, size_t n) {
     return false;
 }
 
-// XLA's own dialect: what it shares with StableHLO has the same meaning there, and a copy only says where a value lies.
+// XLA's own dialect: what has the name of an op of StableHLO or CHLO means the same, but for these. A copy only says where a
+// value lies; asynchronous operations name a function where StableHLO has a region.
 static HloOpcode mhlo_find(const char *name, size_t n) {
-    if (name_is("copy", name, n))
-        return HLO_RESHAPE;
+    static const struct {
+        const char *name;
+        HloOpcode code;
+    } others[] = {{"copy", HLO_RESHAPE}, {"topk", HLO_CHLO_TOP_K}, {"async_start", HLO_NONE}, {"async_done", HLO_NONE}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (name_is(others[i].name, name, n))
+            return others[i].code;
     HloOpcode code = hlo_op_find("stablehlo", 9, name, n);
     return code ? code : hlo_op_find("chlo", 4, name, n);
 }

@@ -42,8 +42,8 @@ static const RawCode raw_codes[] = {
     {13, 13, 0xff, 18, NULL},  // bounds of a type
     {14, 16, 0xff, 10, NULL},  // operand alias
     {15, 0xff, 0xff, 0, "dot_algorithm"},
-    {16, 0xff, 0xff, 19, NULL}, // accuracy's mode
-    {17, 0xff, 0xff, 20, NULL}, // accuracy
+    {16, 17, 0xff, 19, NULL},   // accuracy's mode
+    {17, 18, 0xff, 20, NULL},   // accuracy
     {18, 0xff, 0xff, 23, NULL}, // groups told by mesh axes
     {19, 0xff, 0xff, 21, NULL}, // part of an axis
     {20, 0xff, 0xff, 22, NULL}, // axis
@@ -130,7 +130,8 @@ bool raw_attr(Bc *b, Rd *r, uint32_t i, HloAttr *value) {
 
 // --- what a record holds ------------------------------------------------------------------------
 
-#define RAW_NEWEST 3 // of RawItem.since
+#define RAW_NEWEST 3           // of RawItem.since
+#define RAW_SEGMENTS_VERSION 6 // of the container, from which on lists of segments stand behind the attributes
 
 typedef struct RawItem {
     const char *name;
@@ -147,6 +148,7 @@ static const struct {
     {"func", "call", "res_attrs", 3},          {"func", "func", "no_inline", 2},
     {"mhlo", "copy", "cross_program_prefetch_index", 1},
     {"mhlo", "custom_call", "custom_call_schedule", 1},
+    {"mhlo", "dynamic_conv", "padding", 1}, // told by an operand, too
 };
 
 // The two ops that are no HloOps: name, and whether it may be absent.
@@ -203,7 +205,8 @@ static const RawItem *raw_items(Bc *b, BcOpName *name) {
     uint32_t n = 0;
     for (int i = 0; name->code && i < row->nattrs; i++) {
         HloAttrKey key = row->attrs[i];
-        if (key != AK_OPERAND_SEGMENT_SIZES && key != AK_RESULT_SEGMENT_SIZES)
+        bool segments = key == AK_OPERAND_SEGMENT_SIZES || key == AK_RESULT_SEGMENT_SIZES;
+        if (!segments || b->version < RAW_SEGMENTS_VERSION)
             item_add(items, &n, (RawItem){raw_name(row, key), (uint8_t)vhlo_since(name->code, key), raw_optional(b, name, key)});
     }
     for (size_t i = 0; i < sizeof raw_more / sizeof *raw_more; i++)
@@ -239,7 +242,8 @@ static int record_form(Bc *b, const BcOpName *name, BcSpan record) {
 
 void raw_record(Bc *b, BcOpName *name, BcSpan record, BcTake *take, void *arg) {
     const RawItem *items = raw_items(b, name);
-    bool segments = name->code && hlo_row_has(&hlo_op_rows[name->code], AK_OPERAND_SEGMENT_SIZES);
+    bool segments = b->version >= RAW_SEGMENTS_VERSION && name->code &&
+                    hlo_row_has(&hlo_op_rows[name->code], AK_OPERAND_SEGMENT_SIZES);
     int form = segments ? RAW_NEWEST : record_form(b, name, record);
     Rd r = bc_rd(b, record);
     for (uint32_t i = 0; i < name->nitems; i++) {

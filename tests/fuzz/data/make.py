@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the seeds of bytecode_fuzz.c and xla_fuzz.c: python tests/fuzz/data/make.py (needs jax, optax)."""
+"""Writes the seeds of bytecode_fuzz.c (portable and raw bytecode) and xla_fuzz.c: python tests/fuzz/data/make.py (needs jax, optax)."""
 import os
 import pathlib
 import re
@@ -14,9 +14,15 @@ from jax import lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 from jax._src.interpreters.mlir import make_ir_context
 from jax._src.lib import _jax
-from jaxlib.mlir import ir
+from jaxlib.mlir import ir, passmanager
+from jaxlib.mlir.dialects import mhlo
 
 HERE = pathlib.Path(__file__).parent
+
+
+def raw(name, module):
+    with open(HERE / f"{name}.raw.mlirbc", "wb") as f:
+        module.operation.write_bytecode(f)
 
 
 def save(name, f, *args, **options):
@@ -25,7 +31,8 @@ def save(name, f, *args, **options):
     with make_ir_context():
         module = ir.Module.parse(text)
         artifact = _jax.mlir.serialize_portable_artifact(module, "1.13.0", True)
-    (HERE / f"{name}.mlirbc").write_bytes(artifact)
+        (HERE / f"{name}.mlirbc").write_bytes(artifact)
+        raw(name, ir.Module.parse(text))
     plain = jax.jit(f, **options).lower(*args).as_text()  # without the places of this machine
     if "sdy." not in plain:
         hlo = _jax.mlir.mlir_module_to_xla_computation(plain, use_tuple_args=False, return_tuple=False)
@@ -66,6 +73,11 @@ def main():
     put = lambda a: jax.device_put(a, NamedSharding(mesh, P("x", "y")))
     save("sharded", lambda a, b: lax.with_sharding_constraint(
         a @ b, NamedSharding(mesh, P("x", None))) * 2, put(jnp.ones((8, 8))), put(jnp.ones((8, 8))))
+    with make_ir_context():  # XLA's dialect, by its own conversion
+        module = ir.Module.parse(jax.jit(train).lower(w, optax.sgd(0.1, momentum=0.9).init(w), jnp.ones((4, 6)), jnp.zeros(4, jnp.int32)).as_text())
+        mhlo.register_mhlo_passes()
+        passmanager.PassManager.parse("builtin.module(stablehlo-legalize-to-hlo)").run(module.operation)
+        raw("mhlo", module)
 
 
 main()
