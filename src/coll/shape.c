@@ -17,18 +17,17 @@ static uint32_t even_blocks(const int64_t *ids, uint32_t n, uint32_t block, int6
     return count;
 }
 
-static bool is_filled(const IdShape *s, const int64_t *ids, uint32_t n) {
-    uint32_t at[SHAPE_DIMS] = {0};
-    int64_t id = s->first;
-    for (uint32_t i = 0; i < n; i++) {
-        if (ids[i] != id)
+// As shape_fill makes it, dimension by dimension: loops without a branch in them.
+static bool is_filled(const IdShape *s, const int64_t *ids) {
+    uint64_t n = 1;
+    for (int d = (int)s->dims - 1; d >= 0; n *= s->dim[d--].count) {
+        const int64_t *next = ids + n;
+        uint64_t rest = n * (s->dim[d].count - 1);
+        uint64_t stride = (uint64_t)s->dim[d].stride, differ = 0; // ids may be any numbers
+        for (uint64_t i = 0; i < rest; i++)
+            differ |= (uint64_t)next[i] - (uint64_t)ids[i] - stride;
+        if (differ)
             return false;
-        for (int d = (int)s->dims - 1; d >= 0; d--) {
-            id += s->dim[d].stride;
-            if (++at[d] < s->dim[d].count)
-                break;
-            id -= s->dim[d].stride * (int64_t)s->dim[d].count, at[d] = 0;
-        }
     }
     return true;
 }
@@ -49,7 +48,7 @@ bool shape_of(const int64_t *ids, uint32_t n, IdShape *out) {
             return false;
     }
     *out = s;
-    return is_filled(&s, ids, n);
+    return is_filled(&s, ids);
 }
 
 void shape_fill(const IdShape *s, int64_t *ids) {

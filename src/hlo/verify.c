@@ -21,6 +21,7 @@ typedef struct Walk {
     VEC(ValueId) scope;
     uint32_t depth;
     const HloFunc *func;
+    VerifyWhole whole;
 } Walk;
 
 // --- one op's frame --------------------------------------------------------------------------------
@@ -189,7 +190,7 @@ static void define(Walk *w, ValueId first, uint32_t n) {
 static void walk_region(Walk *w, RegionId r);
 
 static void walk_op(Walk *w, OpId id, bool last) {
-    Verify v = {w->h, id, hlo_at(w->h, id)};
+    Verify v = {w->h, id, hlo_at(w->h, id), &w->whole};
     if (w->placed[id]++)
         verify_fail(&v, "stands in two places of the program");
     check_counts(&v);
@@ -214,7 +215,7 @@ static void walk_op(Walk *w, OpId id, bool last) {
 static void region_fail(Walk *w, const HloRegion *r, const char *what) {
     if (!r->parent)
         func_fail(w->h, w->func, what);
-    Verify v = {w->h, r->parent, hlo_at(w->h, r->parent)};
+    Verify v = {w->h, r->parent, hlo_at(w->h, r->parent), &w->whole};
     verify_fail(&v, "its region %s", what);
 }
 
@@ -247,7 +248,7 @@ static void walk_func(Walk *w, const HloFunc *f) {
     walk_region(w, f->body);
     r = &w->h->regions.at[f->body];
     OpId last = r->ops.at[r->ops.n - 1];
-    Verify v = {w->h, last, hlo_at(w->h, last)};
+    Verify v = {w->h, last, hlo_at(w->h, last), &w->whole};
     check_types_against(&v, NULL, "returned value", f, false, v.op->noperands,
                         w->h->operands.at + v.op->operands);
 }

@@ -25,10 +25,17 @@
 #include "hlo/hlo.h"
 #include "hlo/quant.h"
 
+// Tables of groups that were found to hold every device once: many ops share a few.
+typedef struct VerifyWhole {
+    const int64_t *ids[8];
+    uint32_t n[8], next;
+} VerifyWhole;
+
 typedef struct Verify {
     Hlo *h;
     OpId id;
     const HloOp *op;
+    VerifyWhole *whole;
 } Verify;
 
 _Noreturn void verify_fail(Verify *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

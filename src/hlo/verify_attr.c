@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // verify_attr.c — attributes with rules of their own: groups of devices, accuracies, algorithms, layouts, names.
+#include "coll/shape.h"
 #include "hlo/coll.h"
 #include "hlo/verify.h"
 
@@ -21,9 +22,24 @@ static void groups_by_mesh(Verify *v, const char *text) {
     verify_break(v, NULL, "replica_groups: there is no mesh @%.*s", (int)(n < 100 ? n : 100), at);
 }
 
-static void check_groups(Verify *v, const HloAttr *g, const GroupRules *r) {
-    if (g && g->kind == HA_OPAQUE)
-        groups_by_mesh(v, g->s);
+// A grid of many devices that holds each once, as groups of a mesh do; false: they have to be looked at.
+static bool is_whole(Verify *v, const HloAttr *g) {
+    VerifyWhole *w = v->whole;
+    enum { KEPT = sizeof w->ids / sizeof *w->ids };
+    IdShape s;
+    if (!g || g->kind != HA_INTS2 || g->n < SHAPE_FROM)
+        return false;
+    for (uint32_t i = 0; i < KEPT; i++)
+        if (w->ids[i] == g->ints && w->n[i] == g->n)
+            return true;
+    if (g->ints[0] || !shape_of(g->ints, g->n, &s) || !shape_is_whole(&s))
+        return false;
+    w->ids[w->next % KEPT] = g->ints;
+    w->n[w->next++ % KEPT] = g->n;
+    return true;
+}
+
+static void check_ids(Verify *v, const HloAttr *g, const GroupRules *r) {
     uint32_t n = g && g->kind == HA_INTS2 ? g->n : 0, ids = 0;
     uint8_t *seen = ARENA_NEWN(v->h->arena, uint8_t, n + 1);
     for (uint32_t i = 0; i < n; i++) {
@@ -44,6 +60,13 @@ static void check_groups(Verify *v, const HloAttr *g, const GroupRules *r) {
             for (uint32_t k = 0; k < i; k++)
                 if (g->ints[i] >= n && g->ints[i] == g->ints[k])
                     verify_break(v, r->unique, "replica_groups holds %lld twice", (long long)g->ints[i]);
+}
+
+static void check_groups(Verify *v, const HloAttr *g, const GroupRules *r) {
+    if (g && g->kind == HA_OPAQUE)
+        groups_by_mesh(v, g->s);
+    if (!is_whole(v, g))
+        check_ids(v, g, r);
     if (r->channel && hlo_int(v->op, AK_USE_GLOBAL_DEVICE_IDS, 0))
         verify_that(v, hlo_int(v->op, AK_CHANNEL_ID, 0) > 0, r->channel, "use_global_device_ids needs a positive channel");
 }
