@@ -15,18 +15,21 @@ OpId move_op(Spmd *s, HloOpcode code, uint32_t n, const ValueId *operands, TypeI
     return id;
 }
 
-static ValueId add_i32s(Spmd *s, const int32_t *v, int64_t n, bool scalar) {
+static const int32_t *keep_i32s(Spmd *s, const int32_t *v, int64_t n) {
+    void *data = arena_alloc(s->h->arena, (size_t)n * 4);
+    return memcpy(data, v, (size_t)n * 4);
+}
+
+static ValueId add_i32s(Spmd *s, const int32_t *data, int64_t n, bool scalar) { // which stay as they are
     TypeId type = hlo_type_tensor(s->h, DT_I32, scalar ? 0 : 1, &n);
     OpId id = move_op(s, HLO_CONSTANT, 0, NULL, type);
-    void *data = arena_alloc(s->h->arena, (size_t)n * 4);
-    memcpy(data, v, (size_t)n * 4);
     *hlo_attr_slot(s->h, id, AK_VALUE) =
         (HloAttr){.kind = HA_TENSOR, .type = type, .data = data, .n = (uint32_t)n * 4};
     return move_result(s, id);
 }
 
 ValueId move_number(Spmd *s, int32_t v, int dtype) {
-    ValueId n = add_i32s(s, &v, 1, true);
+    ValueId n = add_i32s(s, keep_i32s(s, &v, 1), 1, true);
     return dtype == DT_I32 ? n : move_result(s, move_op(s, HLO_CONVERT, 1, &n, hlo_type_tensor(s->h, dtype, 0, NULL)));
 }
 
@@ -45,11 +48,11 @@ TypeId move_part_type(Spmd *s, TypeId whole, const Shards *sh) {
     assert(sh->rank == t.rank);
     int64_t dims[OTRN_MAX_RANK];
     for (int i = 0; i < t.rank; i++) {
-        dims[i] = t.dims[i] / sh->parts[i];
-        if (t.dims[i] % sh->parts[i])
+        dims[i] = t.dims[i] / sh->cut[i].parts;
+        if (t.dims[i] % sh->cut[i].parts)
             ctx_fail(s->h->ctx, OTRN_UNSUPPORTED, hlo_place(s->h, s->loc),
                      "dimension %d of size %lld cannot be cut into %lld equal parts", i,
-                     (long long)t.dims[i], (long long)sh->parts[i]);
+                     (long long)t.dims[i], (long long)sh->cut[i].parts);
     }
     t.dims = dims;
     if (t.text) // an encoding or a quantised type stays
@@ -59,16 +62,25 @@ TypeId move_part_type(Spmd *s, TypeId whole, const Shards *sh) {
 
 // --- collectives -------------------------------------------------------------------------------
 
+static const int64_t *groups_of(Spmd *s, const Shards *sh, uint32_t dim) {
+    for (uint32_t i = 0; i < s->met.n; i++)
+        if (s->met.at[i].dim == dim && shard_same(s->met.at[i].shards, sh))
+            return s->met.at[i].groups;
+    ShardRead r = spmd_reader(s, NULL);
+    const int64_t *groups = shard_groups(&r, sh, dim);
+    VEC_PUSH(s->c->scratch, &s->met, ((Met){sh, dim, groups}));
+    return groups;
+}
+
 // The devices of a collective that has a dimension's parts meet.
 static void meet(Spmd *s, OpId id, const Shards *sh, uint32_t dim) {
-    assert(dim <= sh->rank && sh->parts[dim] > 1); // one device meets nobody
-    ShardRead r = spmd_reader(s, NULL);
+    assert(dim <= sh->rank && sh->cut[dim].parts > 1); // one device meets nobody
     *hlo_attr_slot(s->h, id, AK_CHANNEL_ID) = (HloAttr){.kind = HA_INT, .i = 1};
     *hlo_attr_slot(s->h, id, AK_REPLICA_GROUPS) =
         (HloAttr){.kind = HA_INTS2,
                   .n = s->devices,
-                  .cols = (uint32_t)sh->parts[dim],
-                  .ints = shard_groups(&r, sh, dim)};
+                  .cols = (uint32_t)sh->cut[dim].parts,
+                  .ints = groups_of(s, sh, dim)};
     if (hlo_at(s->h, id)->code != HLO_ALL_TO_ALL)
         *hlo_attr_slot(s->h, id, AK_USE_GLOBAL_DEVICE_IDS) = (HloAttr){.kind = HA_BOOL, .i = 1};
 }
@@ -122,17 +134,25 @@ static ValueId step_permute(Spmd *s, const Step *st, ValueId v) {
 
 // --- cuts --------------------------------------------------------------------------------------
 
+static const int32_t *offsets_of(Spmd *s, const Shards *sh, uint32_t dim, int64_t part_size) {
+    Cut cut = shard_cut(sh, dim);
+    for (uint32_t i = 0; i < s->offsets.n; i++)
+        if (s->offsets.at[i].part == part_size && shard_cut_same(s->offsets.at[i].cut, cut, s->devices))
+            return s->offsets.at[i].at;
+    int32_t *table = ARENA_NEWN(s->h->arena, int32_t, s->devices);
+    for (uint32_t d = 0; d < s->devices; d++)
+        table[d] = (int32_t)(shard_index(sh, dim, d) * part_size);
+    VEC_PUSH(s->c->scratch, &s->offsets, ((Offsets){cut, part_size, table}));
+    return table;
+}
+
 // A table, looked up by the device's number.
 ValueId move_offset(Spmd *s, const Shards *sh, uint32_t dim, int64_t part_size) {
     assert(sh->devices == s->devices && part_size >= 0);
-    int32_t zero = 0;
-    if (sh->parts[dim] == 1)
-        return add_i32s(s, &zero, 1, true);
-    int32_t *table = ARENA_NEWN(s->c->scratch, int32_t, s->devices);
-    for (uint32_t d = 0; d < s->devices; d++)
-        table[d] = (int32_t)(shard_index(sh, dim, d) * part_size);
+    if (sh->cut[dim].parts == 1)
+        return move_number(s, 0, DT_I32);
     OpId number = move_op(s, HLO_PARTITION_ID, 0, NULL, hlo_type_tensor(s->h, DT_UI32, 0, NULL));
-    ValueId from[2] = {add_i32s(s, table, s->devices, false), move_result(s, number)};
+    ValueId from[2] = {add_i32s(s, offsets_of(s, sh, dim, part_size), s->devices, false), move_result(s, number)};
     int64_t one = 1;
     OpId row = move_op(s, HLO_DYNAMIC_SLICE, 2, from, hlo_type_tensor(s->h, DT_I32, 1, &one));
     *hlo_attr_slot(s->h, row, AK_SLICE_SIZES) = ints_attr(s, &one, 1);
@@ -290,10 +310,10 @@ ValueId move_whole(Spmd *s, ValueId v) {
 // dimension.
 static ValueId spread_terms(Spmd *s, const Piece *made, const Shards *sh) {
     uint32_t rank = sh->rank, dim = 0;
-    Cut cuts[OTRN_MAX_RANK], terms = shard_cut(sh, rank), none = {1, NULL};
+    Cut cuts[OTRN_MAX_RANK], terms = shard_cut(sh, rank), none = CUT_WHOLE;
     if (!shard_has_terms(sh) || sh->combine != SHARD_ADD || shard_has_terms(made->shards))
         return 0;
-    while (dim < rank && (sh->parts[dim] > 1 || !shard_cut_same(shard_cut(made->shards, dim), terms, s->devices)))
+    while (dim < rank && (sh->cut[dim].parts > 1 || !shard_cut_same(shard_cut(made->shards, dim), terms, s->devices)))
         dim++;
     if (dim == rank)
         return 0;

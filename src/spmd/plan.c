@@ -111,16 +111,16 @@ static void dim_cut(Planner *p, ValueId v, uint32_t dim, Cut c) {
     Spmd *s = p->s;
     const HloType *t = type_of(p, v);
     const Shards *now = s->plan[v];
-    assert(dim < t->rank && c.parts > 1 && c.index);
-    if (p->fixed[v] || (now && now->parts[dim] > 1) || !t->dims[dim] || t->dims[dim] % c.parts)
+    assert(dim < t->rank && c.parts > 1 && c.n);
+    if (p->fixed[v] || (now && now->cut[dim].parts > 1) || !t->dims[dim] || t->dims[dim] % c.parts)
         return;
     Cut cuts[OTRN_MAX_RANK];
     for (uint32_t i = 0; i < t->rank; i++)
-        cuts[i] = now ? shard_cut(now, i) : (Cut){1, NULL};
+        cuts[i] = now ? shard_cut(now, i) : CUT_WHOLE;
     cuts[dim] = c;
     if (!shard_cuts_fit(cuts, t->rank, s->devices))
         return;
-    s->plan[v] = shard_make(s->c->scratch, t->rank, s->devices, cuts, (Cut){1, NULL}, SHARD_ADD);
+    s->plan[v] = shard_make(s->c->scratch, t->rank, s->devices, cuts, CUT_WHOLE, SHARD_ADD);
     wake_around(p, v);
 }
 
@@ -135,7 +135,7 @@ static void alike(Planner *p, const ValueId *v, uint32_t n) {
         return;
     for (uint32_t d = 0; d < t->rank; d++)
         for (uint32_t i = 0; i < n; i++)
-            if (p->s->plan[v[i]] && p->s->plan[v[i]]->parts[d] > 1) {
+            if (p->s->plan[v[i]] && p->s->plan[v[i]]->cut[d].parts > 1) {
                 for (uint32_t k = 0; k < n; k++)
                     dim_cut(p, v[k], d, shard_cut(p->s->plan[v[i]], d));
                 break;
@@ -180,7 +180,7 @@ static void plan_rule(Planner *p, Seen *seen, const HloOp *op) {
                     continue;
                 if (give && cuts[f].parts > 1)
                     dim_cut(p, v, d, cuts[f]);
-                else if (!give && cuts[f].parts <= 1 && s->plan[v] && s->plan[v]->parts[d] > 1)
+                else if (!give && cuts[f].parts <= 1 && s->plan[v] && s->plan[v]->cut[d].parts > 1)
                     cuts[f] = shard_cut(s->plan[v], d);
             }
         }

@@ -62,6 +62,15 @@ static const char *quoted(Text *t) {
 #define SHARD_STR2(x) SHARD_STR(x)
 #define SHARD_DEVICES_TEXT SHARD_STR2(SHARD_DEVICES_MAX)
 
+static Shards *new_whole(Arena *a, uint32_t rank, uint32_t devices) {
+    assert(rank <= OTRN_MAX_RANK && devices && devices <= SHARD_DEVICES_MAX);
+    Shards *s = arena_alloc(a, sizeof *s + (rank + 1) * sizeof *s->cut);
+    *s = (Shards){.rank = rank, .devices = devices};
+    for (uint32_t i = 0; i <= rank; i++)
+        s->cut[i] = CUT_WHOLE;
+    return s;
+}
+
 // --- meshes ------------------------------------------------------------------------------------
 
 #define MESH_AXES_MAX 32
@@ -78,17 +87,19 @@ static const uint32_t *read_positions(Text *t, int64_t size) {
     uint32_t *position = ARENA_NEWN(t->r->arena, uint32_t, t->r->devices);
     memset(position, 0xff, t->r->devices * sizeof *position);
     int64_t n = 0;
+    bool plain = true;
     do {
         int64_t device = number(t);
         if (n >= size || device >= t->r->devices)
             fail(t->r, OTRN_UNSUPPORTED, "a mesh of other devices than the program's", t->all);
         if (position[device] != UINT32_MAX)
             fail(t->r, OTRN_VERIFY, "a mesh names a device twice", t->all);
+        plain = plain && device == n;
         position[device] = (uint32_t)n++;
     } while (eat(t, ","));
     if (n != size)
         fail(t->r, OTRN_VERIFY, "a mesh names fewer devices than it has", t->all);
-    return position;
+    return plain ? NULL : position;
 }
 
 static Mesh read_mesh(Text *t) { // behind "<": ["x"=2, "y"=4], device_ids=[…]>
@@ -159,7 +170,7 @@ static bool counts(const ShardRead *r, const char *axis) {
 }
 
 // "x" or "x":(2)4, the part of 4 behind 2 of axis x: cuts the dimension further.
-static void read_axis(Text *t, const Mesh *m, int64_t *parts, uint32_t **index) {
+static void read_axis(Text *t, const Mesh *m, Cut *cut) {
     const char *name = quoted(t);
     uint32_t axis = 0;
     while (axis < m->naxes && strcmp(m->names[axis], name))
@@ -177,37 +188,30 @@ static void read_axis(Text *t, const Mesh *m, int64_t *parts, uint32_t **index) 
         behind = size / (before * sub);
         size = sub;
     }
-    if (!parts || !counts(t->r, name) || m->size != t->r->devices)
+    if (!cut || size == 1 || !counts(t->r, name) || m->size != t->r->devices)
         return; // a mesh of one device, or a program of one: nothing is cut
-    if (*parts * size > SHARD_DEVICES_MAX)
+    if (cut->parts * size > SHARD_DEVICES_MAX)
         fail(t->r, OTRN_VERIFY, "a sharding uses an axis twice", t->all);
-    *parts *= size;
-    if (!*index)
-        *index = ARENA_NEWN(t->r->arena, uint32_t, t->r->devices);
-    for (uint32_t d = 0; d < t->r->devices; d++) {
-        int64_t at = m->position ? m->position[d] : d;
-        int64_t coord = at / m->strides[axis] % m->sizes[axis] / behind % size;
-        (*index)[d] = (uint32_t)((*index)[d] * size + coord);
-    }
+    Digit *digit = ARENA_NEW(t->r->arena, Digit);
+    *digit = (Digit){.stride = (uint32_t)(m->strides[axis] * behind), .count = (uint32_t)size, .position = m->position};
+    *cut = shard_cut_both(t->r->arena, *cut, (Cut){.parts = size, .digits = digit, .n = 1}, t->r->devices);
 }
 
 // True when more axes may come.
-static bool read_axes(Text *t, const Mesh *m, int64_t *parts, uint32_t **index) {
+static bool read_axes(Text *t, const Mesh *m, Cut *cut) {
     bool open = false;
     while (!eat(t, "}")) {
         if (eat(t, "?"))
             open = true;
         else
-            read_axis(t, m, parts, index);
+            read_axis(t, m, cut);
         eat(t, ",");
     }
     return open;
 }
 
 static const Shards *read_sharding(Text *t, uint32_t rank) { // behind "<"
-    Shards *s = ARENA_NEW(t->r->arena, Shards);
-    uint32_t *index[OTRN_MAX_RANK + 1] = {0};
-    *s = *shard_whole(t->r->arena, rank, t->r->devices);
+    Shards *s = new_whole(t->r->arena, rank, t->r->devices);
     Mesh m = mesh_of(t);
     need(t, ",");
     need(t, "[");
@@ -216,7 +220,7 @@ static const Shards *read_sharding(Text *t, uint32_t rank) { // behind "<"
         if (dim == rank)
             fail(t->r, OTRN_VERIFY, "a sharding has more dimensions than its tensor", t->all);
         need(t, "{");
-        if (read_axes(t, &m, &s->parts[dim], &index[dim]))
+        if (read_axes(t, &m, &s->cut[dim]))
             s->open |= 1u << dim;
         if (eat(t, "p"))
             number(t);
@@ -232,10 +236,9 @@ static const Shards *read_sharding(Text *t, uint32_t rank) { // behind "<"
             s->combine = eat(t, "max") ? SHARD_MAX : eat(t, "min") ? SHARD_MIN : SHARD_ADD;
             need(t, "{");
         }
-        read_axes(t, &m, replicated ? NULL : &s->parts[rank], replicated ? NULL : &index[rank]);
+        read_axes(t, &m, replicated ? NULL : &s->cut[rank]);
     }
     need(t, ">");
-    memcpy(s->index, index, sizeof index);
     return s;
 }
 
@@ -277,23 +280,16 @@ AxisSet shard_parse_axes(const ShardRead *r, const char *text) {
 
 // --- tables ------------------------------------------------------------------------------------
 
-const Shards *shard_whole(Arena *a, uint32_t rank, uint32_t devices) {
-    assert(rank <= OTRN_MAX_RANK && devices && devices <= SHARD_DEVICES_MAX);
-    Shards *s = ARENA_NEW(a, Shards);
-    *s = (Shards){.rank = rank, .devices = devices};
-    for (uint32_t i = 0; i <= rank; i++)
-        s->parts[i] = 1;
-    return s;
-}
+const Shards *shard_whole(Arena *a, uint32_t rank, uint32_t devices) { return new_whole(a, rank, devices); }
 
 bool shard_is_whole(const Shards *s) {
     for (uint32_t i = 0; i <= s->rank; i++)
-        if (s->parts[i] > 1)
+        if (s->cut[i].parts > 1)
             return false;
     return true;
 }
 
-bool shard_has_terms(const Shards *s) { return s->parts[s->rank] > 1; }
+bool shard_has_terms(const Shards *s) { return s->cut[s->rank].parts > 1; }
 
 bool shard_same(const Shards *a, const Shards *b) {
     if (a->rank != b->rank || a->devices != b->devices || a->combine != b->combine)
@@ -308,7 +304,7 @@ bool shard_same(const Shards *a, const Shards *b) {
 static uint64_t part_of(const Shards *s, uint32_t device, uint32_t without) {
     uint64_t at = 0;
     for (uint32_t i = 0; i <= s->rank; i++)
-        at = at * (uint64_t)s->parts[i] +
+        at = at * (uint64_t)s->cut[i].parts +
              (i == without ? 0 : shard_index(s, i, device));
     return at;
 }
@@ -322,7 +318,7 @@ typedef struct Chains {
 static bool chains_make(const Shards *s, Arena *a, Chains *out) {
     uint64_t slots = 1;
     for (uint32_t i = 0; i <= s->rank; i++)
-        if ((slots *= (uint64_t)s->parts[i]) > s->devices)
+        if ((slots *= (uint64_t)s->cut[i].parts) > s->devices)
             return false;
     out->first = ARENA_NEWN(a, uint32_t, slots);
     out->next = ARENA_NEWN(a, uint32_t, s->devices);
@@ -360,10 +356,10 @@ const char *shard_text(const Shards *s, Arena *a) {
     if (shard_is_whole(s))
         return "";
     Buf out = {.arena = a};
-    uint64_t all = 1, terms = (uint64_t)s->parts[s->rank];
+    uint64_t all = 1, terms = (uint64_t)s->cut[s->rank].parts;
     for (uint32_t i = 0; i < s->rank; i++) {
-        buf_printf(&out, "%s%lld", i ? "," : "", (long long)s->parts[i]);
-        all *= (uint64_t)s->parts[i];
+        buf_printf(&out, "%s%lld", i ? "," : "", (long long)s->cut[i].parts);
+        all *= (uint64_t)s->cut[i].parts;
     }
     if (terms > 1)
         buf_printf(&out, "+%llu", (unsigned long long)terms);
@@ -383,11 +379,11 @@ const char *shard_text(const Shards *s, Arena *a) {
 
 const int64_t *shard_groups(const ShardRead *r, const Shards *s, uint32_t dim) {
     assert(dim <= s->rank && s->devices == r->devices);
-    uint32_t n = s->devices, size = (uint32_t)s->parts[dim], made = 0;
+    uint32_t n = s->devices, size = (uint32_t)s->cut[dim].parts, made = 0;
     int64_t *groups = ARENA_NEWN(r->arena, int64_t, n);
     uint64_t step = 1; // between slots that differ by one part of the dimension
     for (uint32_t i = dim + 1; i <= s->rank; i++)
-        step *= (uint64_t)s->parts[i];
+        step *= (uint64_t)s->cut[i].parts;
     Chains chains;
     bool even = chains_make(s, r->arena, &chains);
     for (uint32_t first = 0; even && first < n; first++) {
@@ -412,7 +408,7 @@ const uint32_t *shard_order(const ShardRead *r, const Shards *s) {
     Chains chains;
     uint64_t slots = 1;
     for (uint32_t i = 0; i <= s->rank; i++)
-        slots *= (uint64_t)s->parts[i];
+        slots *= (uint64_t)s->cut[i].parts;
     bool even = chains_make(s, r->arena, &chains);
     for (uint64_t slot = 0; even && slot < slots; slot++)
         for (uint32_t d; (d = chains_take(&chains, slot)) != UINT32_MAX;)
@@ -422,50 +418,13 @@ const uint32_t *shard_order(const ShardRead *r, const Shards *s) {
     return order;
 }
 
-// --- cuts --------------------------------------------------------------------------------------
-
-Cut shard_cut(const Shards *s, uint32_t dim) {
-    assert(dim <= s->rank && (s->parts[dim] <= 1 || s->index[dim]));
-    return (Cut){s->parts[dim], s->index[dim]};
-}
-
-bool shard_cut_same(Cut a, Cut b, uint32_t devices) {
-    return a.parts == b.parts && (a.parts <= 1 || a.index == b.index || !memcmp(a.index, b.index, devices * sizeof *a.index));
-}
-
-bool shard_cuts_fit(const Cut *cuts, uint32_t n, uint32_t devices) {
-    assert(devices && devices <= SHARD_DEVICES_MAX);
-    uint64_t all = 1;
-    for (uint32_t i = 0; i < n; i++)
-        if (cuts[i].parts > 1 && (all *= (uint64_t)cuts[i].parts) > devices)
-            return false;
-    if (devices % all)
-        return false;
-    uint32_t count[SHARD_DEVICES_MAX];
-    memset(count, 0, all * sizeof *count);
-    for (uint32_t d = 0; d < devices; d++) {
-        uint64_t at = 0;
-        for (uint32_t i = 0; i < n; i++)
-            if (cuts[i].parts > 1)
-                at = at * (uint64_t)cuts[i].parts + cuts[i].index[d];
-        count[at]++;
-    }
-    for (uint64_t i = 0; i < all; i++)
-        if (count[i] != devices / all)
-            return false;
-    return true;
-}
-
 const Shards *shard_make(Arena *a, uint32_t rank, uint32_t devices, const Cut *cuts, Cut terms, ShardCombine combine) {
-    Shards *s = ARENA_NEW(a, Shards);
-    *s = *shard_whole(a, rank, devices);
+    Shards *s = new_whole(a, rank, devices);
     for (uint32_t i = 0; i <= rank; i++) {
         Cut c = i < rank ? cuts[i] : terms;
-        if (c.parts <= 1)
-            continue;
-        assert(c.index);
-        s->parts[i] = c.parts;
-        s->index[i] = c.index;
+        assert(c.parts <= 1 || c.n);
+        if (c.parts > 1)
+            s->cut[i] = c;
     }
     s->combine = shard_has_terms(s) ? combine : SHARD_ADD;
     return s;
@@ -475,14 +434,5 @@ const Shards *shard_without_terms(const Shards *s, Arena *a) {
     Cut cuts[OTRN_MAX_RANK];
     for (uint32_t i = 0; i < s->rank; i++)
         cuts[i] = shard_cut(s, i);
-    return shard_make(a, s->rank, s->devices, cuts, (Cut){1, NULL}, SHARD_ADD);
-}
-
-Cut shard_cut_both(Arena *a, Cut x, Cut y, uint32_t devices) {
-    if (x.parts <= 1 || y.parts <= 1)
-        return x.parts <= 1 ? y : x;
-    uint32_t *index = ARENA_NEWN(a, uint32_t, devices);
-    for (uint32_t d = 0; d < devices; d++)
-        index[d] = x.index[d] * (uint32_t)y.parts + y.index[d];
-    return (Cut){x.parts * y.parts, index};
+    return shard_make(a, s->rank, s->devices, cuts, CUT_WHOLE, SHARD_ADD);
 }

@@ -63,7 +63,7 @@ static const Shards *manual_result(Spmd *s, const Shards *out, ValueId v, ValueI
     if (!shard_cuts_fit(cuts, out->rank, s->devices))
         return NULL;
     *part = made->value;
-    return shard_make(s->c->scratch, out->rank, s->devices, cuts, (Cut){1, NULL}, SHARD_ADD);
+    return shard_make(s->c->scratch, out->rank, s->devices, cuts, CUT_WHOLE, SHARD_ADD);
 }
 
 static void copy_manual(Spmd *s, OpId id) {
@@ -418,8 +418,17 @@ static void wishes(Spmd *s, RegionId body, const Shards **args) {
 }
 
 // attrs[i] with the sharding's text added.
-static void tell(Spmd *s, const HloNamed **attrs, uint32_t *n, const Shards *sh) {
+static const char *text_of(Spmd *s, const Shards *sh) {
+    for (uint32_t i = 0; i < s->told.n; i++)
+        if (shard_same(s->told.at[i].shards, sh))
+            return s->told.at[i].text;
     const char *text = shard_text(sh, s->h->arena);
+    VEC_PUSH(s->c->scratch, &s->told, ((Told){sh, text}));
+    return text;
+}
+
+static void tell(Spmd *s, const HloNamed **attrs, uint32_t *n, const Shards *sh) {
+    const char *text = text_of(s, sh);
     if (!*text)
         return;
     HloNamed *list = ARENA_NEWN(s->h->arena, HloNamed, *n + 1);
@@ -450,7 +459,7 @@ static const Shards *open_result(const Spmd *s, ValueId v) {
     const Piece *made = move_made(s, v);
     const Shards *plan = s->plan[v];
     for (uint32_t i = 0; plan && made && i < plan->rank; i++)
-        if (made->shards->parts[i] > 1 &&
+        if (made->shards->cut[i].parts > 1 &&
             !shard_cut_same(shard_cut(made->shards, i), shard_cut(plan, i), s->devices))
             plan = NULL;
     return plan ? plan : made ? shard_without_terms(made->shards, s->c->scratch) : NULL;

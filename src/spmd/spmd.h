@@ -33,6 +33,22 @@ typedef struct Undo {
     Form form;
 } Undo;
 
+// What many ops, arguments and results share, and was made by looking at every device.
+typedef struct Met { // who meets along a dimension
+    const Shards *shards;
+    uint32_t dim;
+    const int64_t *groups;
+} Met;
+typedef struct Offsets { // of a device's part
+    Cut cut;
+    int64_t part;
+    const int32_t *at;
+} Offsets;
+typedef struct Told { // how an argument or result lies
+    const Shards *shards;
+    const char *text;
+} Told;
+
 typedef struct Spmd {
     Compile *c;
     Hlo *h;
@@ -47,6 +63,9 @@ typedef struct Spmd {
     Users users; // of the old body
     uint32_t depth;  // of nested regions
     uint32_t manual; // of manual regions
+    VEC(Met) met;
+    VEC(Offsets) offsets;
+    VEC(Told) told;
 } Spmd;
 
 ShardRead spmd_reader(const Spmd *s, const AxisSet *only);
@@ -74,7 +93,7 @@ uint32_t spmd_lazy_depth(const Spmd *s, const HloOp *op);
 
 static inline bool spmd_fits(const HloType *t, const Shards *sh) { // all parts are equal
     for (uint32_t i = 0; i < sh->rank; i++)
-        if (sh->parts[i] > 1 && (!t->dims[i] || t->dims[i] % sh->parts[i]))
+        if (sh->cut[i].parts > 1 && (!t->dims[i] || t->dims[i] % sh->cut[i].parts))
             return false;
     return true;
 }

@@ -18,7 +18,7 @@ typedef struct Way {
     uint32_t n;
 } Way;
 
-static const Cut none = {1, NULL};
+static const Cut none = {.parts = 1};
 
 // fine is coarse with rest inside each part.
 static bool cut_over(const Way *w, Cut fine, Cut coarse, Cut *rest) {
@@ -29,16 +29,10 @@ static bool cut_over(const Way *w, Cut fine, Cut coarse, Cut *rest) {
     }
     if (fine.parts % coarse.parts)
         return false;
-    uint32_t ratio = (uint32_t)(fine.parts / coarse.parts);
-    if (ratio == 1)
-        return shard_cut_same(fine, coarse, w->devices);
-    uint32_t *index = ARENA_NEWN(w->a, uint32_t, w->devices);
-    for (uint32_t d = 0; d < w->devices; d++) {
-        if (fine.index[d] / ratio != coarse.index[d])
-            return false;
-        index[d] = fine.index[d] % ratio;
-    }
-    *rest = (Cut){ratio, index};
+    Cut outer, inner;
+    if (!shard_cut_split(w->a, fine, fine.parts / coarse.parts, &outer, &inner) || !shard_cut_same(outer, coarse, w->devices))
+        return false;
+    *rest = inner;
     return true;
 }
 
@@ -47,14 +41,10 @@ static bool cut_inner(const Way *w, Cut all, Cut inner, Cut *rest) {
     *rest = none;
     if (inner.parts <= 1 || all.parts <= inner.parts || all.parts % inner.parts)
         return false;
-    uint32_t n = (uint32_t)inner.parts;
-    uint32_t *index = ARENA_NEWN(w->a, uint32_t, w->devices);
-    for (uint32_t d = 0; d < w->devices; d++) {
-        if (all.index[d] % n != inner.index[d])
-            return false;
-        index[d] = all.index[d] / n;
-    }
-    *rest = (Cut){all.parts / n, index};
+    Cut outer, within;
+    if (!shard_cut_split(w->a, all, inner.parts, &outer, &within) || !shard_cut_same(within, inner, w->devices))
+        return false;
+    *rest = outer;
     return true;
 }
 
@@ -228,7 +218,7 @@ static uint64_t bytes_in_parts(const HloType *t, const Shards *sh) {
     uint64_t n = hlo_type_bytes(t);
     assert(sh->rank == t->rank);
     for (uint32_t i = 0; i < sh->rank; i++)
-        n /= (uint64_t)sh->parts[i];
+        n /= (uint64_t)sh->cut[i].parts;
     return n;
 }
 

@@ -38,7 +38,7 @@ static void work_cut(Work *w, int f, Cut c) {
     }
     w->cuts[f] = c;
     if (!shard_cuts_fit(w->cuts, w->rule.nfactors + 1, w->s->devices))
-        w->cuts[f] = (Cut){1, NULL};
+        w->cuts[f] = CUT_WHOLE;
 }
 
 // How often the operands lie cut this way along a factor.
@@ -62,7 +62,7 @@ static void work_fill(Work *w) {
     const Shards *plan = s->manual ? NULL : s->plan[w->op->results];
     for (uint32_t d = 0; plan && d < plan->rank; d++) {
         int f = rule_factor(&w->rule, first, d);
-        if (plan->parts[d] > 1 && f >= 0 && work_lie(w, f, shard_cut(plan, d)))
+        if (plan->cut[d].parts > 1 && f >= 0 && work_lie(w, f, shard_cut(plan, d)))
             work_cut(w, f, shard_cut(plan, d));
     }
     for (int pass = 0; pass < 2; pass++) {
@@ -95,11 +95,11 @@ static const Shards *work_shards(const Work *w, uint32_t t) {
     static const ShardCombine combine[] = {[FACTOR_ADD] = SHARD_ADD, [FACTOR_MAX] = SHARD_MAX, [FACTOR_MIN] = SHARD_MIN};
     Arena *a = w->s->c->scratch;
     uint32_t rank = hlo_value_type(w->s->h, work_value(w, t))->rank;
-    Cut dims[OTRN_MAX_RANK], terms = {1, NULL};
+    Cut dims[OTRN_MAX_RANK], terms = CUT_WHOLE;
     ShardCombine how = SHARD_ADD;
     for (uint32_t d = 0; d < rank; d++) {
         int f = rule_factor(&w->rule, t, d);
-        dims[d] = f < 0 ? (Cut){1, NULL} : w->cuts[f];
+        dims[d] = f < 0 ? CUT_WHOLE : w->cuts[f];
     }
     bool has_terms = t >= w->op->noperands || t < w->rule.ninto;
     if (t >= w->op->noperands || (t < 64 && w->terms >> t & 1))
@@ -131,7 +131,7 @@ static uint64_t work_cost(const Work *w, uint64_t *sent) {
         else
             *sent += way_bytes(s, hlo_value_type(s->h, v), sh, plan ? plan : shard_without_terms(sh, s->c->scratch));
         for (uint32_t d = 0; d < sh->rank; d++)
-            bytes /= (uint64_t)sh->parts[d];
+            bytes /= (uint64_t)sh->cut[d].parts;
         local += bytes / TOUCHED_PER_BYTE;
     }
     for (uint32_t f = 0; f < w->rule.nfactors; f++)
@@ -191,7 +191,7 @@ Cut spmd_free_terms(const Spmd *s, ValueId v) {
     bool carried = v >= region->args && v < region->args + region->nargs;
     bool here = carried || (def && s->users.region[def] == s->users.region[s->op]); // not again in every round of a loop
     bool only = made && made == s->forms.at[v].pieces && users == 1 && here && !s->manual;
-    return only && made->shards->combine == SHARD_ADD ? shard_cut(made->shards, made->shards->rank) : (Cut){1, NULL};
+    return only && made->shards->combine == SHARD_ADD ? shard_cut(made->shards, made->shards->rank) : CUT_WHOLE;
 }
 
 static bool is_scale(const Spmd *s, ValueId v) { // one number, repeated
@@ -265,7 +265,7 @@ static bool terms_ahead(const Spmd *s, ValueId v, uint32_t depth) {
         const Shards *plan = s->plan[hlo_operand(s->h, op, t)];
         for (uint32_t d = 0; plan && d < plan->rank; d++) {
             int f = rule_factor(&rule, t, d);
-            if (plan->parts[d] > 1 && f >= 0 && rule.kind[f] == FACTOR_ADD)
+            if (plan->cut[d].parts > 1 && f >= 0 && rule.kind[f] == FACTOR_ADD)
                 return true;
         }
     }
@@ -292,7 +292,7 @@ static bool worth_keeping(const Spmd *s, const HloOp *op) {
 }
 
 static void work_terms(Work *w) {
-    Cut *terms = &w->cuts[w->rule.nfactors], none = {1, NULL};
+    Cut *terms = &w->cuts[w->rule.nfactors], none = CUT_WHOLE;
     uint64_t which = dtype_is_float(hlo_value_type(w->s->h, w->op->results)->dtype) ? linear_in(w->s, w->op) : 0;
     bool adds = w->op->code != HLO_REDUCE;
     for (uint32_t f = 0; f < w->rule.nfactors; f++)
@@ -351,7 +351,7 @@ static ValueId iota_shift(Spmd *s, const HloOp *op, ValueId v, const Shards *sh)
     uint32_t dim = (uint32_t)hlo_int(op, AK_IOTA_DIMENSION, 0);
     TypeId type = s->h->values.at[v].type;
     const HloType *t = hlo_type(s->h, type);
-    if (sh->parts[dim] == 1)
+    if (sh->cut[dim].parts == 1)
         return v;
     int dtype = t->dtype;
     ValueId begin = move_offset(s, sh, dim, t->dims[dim]);
@@ -374,7 +374,7 @@ static ValueId indices_shift(Work *w, ValueId v, ValueId *inside) {
     ValueId zero = move_number(s, 0, t.dtype);
     if (inside) // as a gather does, before anything else
         v = move_result(s, move_op(s, HLO_CLAMP, 3, (ValueId[]){zero, v, move_number(s, (int32_t)(rows - 1), t.dtype)}, type));
-    const Shards *line = shard_make(s->c->scratch, 1, s->devices, &c, (Cut){1, NULL}, SHARD_ADD);
+    const Shards *line = shard_make(s->c->scratch, 1, s->devices, &c, CUT_WHOLE, SHARD_ADD);
     ValueId begin = move_offset(s, line, 0, part);
     begin = move_result(s, move_op(s, HLO_CONVERT, 1, &begin, hlo_type_tensor(s->h, t.dtype, 0, NULL)));
     v = move_result(s, move_op(s, HLO_SUBTRACT, 2, (ValueId[]){v, move_splat(s, begin, type)}, type));
@@ -526,7 +526,7 @@ ValueId spmd_lazy(Spmd *s, OpId id, const Shards *sh) {
     for (uint32_t d = 0; d < sh->rank; d++) {
         int f = rule_factor(&w.rule, op.noperands, d);
         work_cut(&w, f, shard_cut(sh, d));
-        exact &= sh->parts[d] == 1 || (f >= 0 && shard_cut_same(w.cuts[f], shard_cut(sh, d), s->devices));
+        exact &= sh->cut[d].parts == 1 || (f >= 0 && shard_cut_same(w.cuts[f], shard_cut(sh, d), s->devices));
     }
     if (!exact)
         memset(w.cuts, 0, (w.rule.nfactors + 1) * sizeof *w.cuts);
