@@ -5,6 +5,7 @@
 //   rows_fit.c   what fits SBUF
 //   rows.c       the walk over tiles of rows, transfers
 //   rows_chunks.c  with products, in chunks of columns
+//   rows_fold.c  which nodes the instruction of their reader takes along
 //   rows_inst.c  the instruction for each node, and which engine takes it
 #ifndef OTRN_TILE_ROWS_H
 #define OTRN_TILE_ROWS_H
@@ -192,6 +193,11 @@ void rows_emit_node(RowOp *r, uint32_t node, bool first_chunk);
 void rows_emit_beside(RowOp *r, uint32_t node); // the inverse and negative it wants
 void rows_join_parts(RowOp *r, uint32_t node);  // a reduction's, of all chunks
 Arg rows_beside(RowOp *r, const Arg *a, uint32_t which); // 1: the inverse, 2: the negative of a number per row
+uint32_t rows_narrow(const RowOp *r, uint32_t node); // the one-a-row value behind a widened one
+int rows_alu(uint16_t code);      // ALU_BYPASS: none
+int rows_function(uint16_t code); // ACT_COPY: none
+// rows_fold.c
+bool rows_is_one_select(const RowOp *r, const Node *n); // a choice between a row's elements and one number, or one a row
 // Marks nodes that the instruction of their reader takes along.
 void rows_fold(RowOp *r);
 void rows_fold_sums(RowOp *r); // … and sums that the instruction before them gives; rows in one chunk only

@@ -10,7 +10,7 @@
 #include "mach/price.h"
 #include "tile/rows.h"
 
-static uint32_t narrow(const RowOp *r, uint32_t i) { // the one-a-row value behind a widened one
+uint32_t rows_narrow(const RowOp *r, uint32_t i) {
     return rows_node(r, i)->kind == NODE_WIDEN ? rows_node(r, i)->src[0] : i;
 }
 
@@ -22,7 +22,7 @@ static uint32_t row_pitch(const RowOp *r, const Node *n) { // elements from one 
 }
 
 Arg rows_arg(RowOp *r, uint32_t i, bool full) {
-    uint32_t from = narrow(r, i);
+    uint32_t from = rows_narrow(r, i);
     const Node *n = rows_node(r, from);
     if (n->kind == NODE_CONST)
         return (Arg){.kind = ARG_NUMBER, .node = from, .value = n->value};
@@ -127,7 +127,7 @@ static uint32_t reads_of(const Arg *const *args, uint32_t n, Haz **out) {
 
 // --- arithmetic ------------------------------------------------------------------------------------
 
-static int alu_of(uint16_t code) {
+int rows_alu(uint16_t code) {
     switch (code) {
     case HLO_ADD:
         return ALU_ADD;
@@ -344,7 +344,7 @@ static void put_divide(RowOp *r, const Node *n, const Arg *dst, bool full) {
 
 // --- functions -------------------------------------------------------------------------------------
 
-static int function_of(uint16_t code) {
+int rows_function(uint16_t code) {
     switch (code) {
     case HLO_EXPONENTIAL:
         return ACT_EXP;
@@ -370,7 +370,7 @@ static void put_function(RowOp *r, uint32_t i, const Arg *dst) {
     const Node *n = rows_node(r, i);
     uint32_t from = n->src[0];
     IsaInst in = rows_make(r, ISA_ACTIVATE, ENG_SCALAR, dst, n->full);
-    in.fn = (uint8_t)function_of(n->code);
+    in.fn = (uint8_t)rows_function(n->code);
     Haz *reads[2];
     uint32_t nreads = 0;
     const Node *inner = rows_node(r, from);
@@ -391,7 +391,7 @@ static void put_function(RowOp *r, uint32_t i, const Arg *dst) {
         from = inner->src[0];
         const Node *scaled = rows_node(r, from);
         if (scaled->kind == NODE_OP && scaled->folded) { // x times a number
-            in.a = scalar_f32(rows_node(r, narrow(r, scaled->src[1]))->value);
+            in.a = scalar_f32(rows_node(r, rows_narrow(r, scaled->src[1]))->value);
             from = scaled->src[0];
         }
     }
@@ -413,8 +413,6 @@ static void put_function(RowOp *r, uint32_t i, const Arg *dst) {
 }
 
 // --- choices ---------------------------------------------------------------------------------------
-
-static bool is_one_select(const RowOp *r, const Node *n); // below
 
 // One branch is a number or one a row: a single instruction, which gives the largest of a row as well.
 static void put_select_reduce(RowOp *r, const Node *n, const Arg *dst, Arg *p, const Arg *a, const Arg *b) {
@@ -441,7 +439,7 @@ static void put_select_reduce(RowOp *r, const Node *n, const Arg *dst, Arg *p, c
 
 static void put_select(RowOp *r, const Node *n, const Arg *dst) {
     Arg p = rows_arg(r, n->src[0], n->full), a = rows_arg(r, n->src[1], n->full), b = rows_arg(r, n->src[2], n->full);
-    if (is_one_select(r, n)) {
+    if (rows_is_one_select(r, n)) {
         put_select_reduce(r, n, dst, &p, &a, &b);
         return;
     }
@@ -487,8 +485,8 @@ static void put_chain(RowOp *r, uint32_t i, uint32_t inner, const Arg *dst) {
     const Arg *x = reverse0 ? &v : &u, *a = reverse0 ? &u : &v;
     IsaInst in = rows_make(r, other.kind == ARG_TENSOR ? ISA_SCALAR_TT : ISA_TENSOR_SCALAR, ENG_VECTOR, dst, n->full);
     rows_src(r, &in, x, n->full);
-    in.op0 = (uint8_t)alu_of(first->code);
-    in.op1 = (uint8_t)alu_of(n->code);
+    in.op0 = (uint8_t)rows_alu(first->code);
+    in.op1 = (uint8_t)rows_alu(n->code);
     in.a = scalar_operand(&in, a);
     in.flags = (reverse0 ? ISA_FLAG_REVERSE0 : 0) | (inner_left ? 0 : ISA_FLAG_REVERSE1);
     if (other.kind == ARG_TENSOR)
@@ -507,7 +505,7 @@ static void put_op(RowOp *r, uint32_t i) {
         return;
     }
     Arg dst = rows_result(r, i), x, number;
-    for (uint32_t k = 0; k < n->nsrc && alu_of(n->code) != ALU_BYPASS; k++)
+    for (uint32_t k = 0; k < n->nsrc && rows_alu(n->code) != ALU_BYPASS; k++)
         if (rows_node(r, n->src[k])->kind == NODE_OP && rows_node(r, n->src[k])->folded) {
             put_chain(r, i, n->src[k], &dst);
             return;
@@ -558,20 +556,20 @@ static void put_op(RowOp *r, uint32_t i) {
     default:
         break;
     }
-    if (function_of(n->code) != ACT_COPY) {
+    if (rows_function(n->code) != ACT_COPY) {
         put_function(r, i, &dst);
         return;
     }
     Arg y = rows_arg(r, n->src[1], n->full);
     x = rows_arg(r, n->src[0], n->full);
-    put_binary(r, &dst, n->code == HLO_COMPARE ? rows_comparison(r, n) : alu_of(n->code), &x, &y, n->full);
+    put_binary(r, &dst, n->code == HLO_COMPARE ? rows_comparison(r, n) : rows_alu(n->code), &x, &y, n->full);
 }
 
 // A reduction over the columns of the chunk; later chunks are combined with what there is.
 static void put_reduce(RowOp *r, uint32_t i, bool first) {
     const Node *n = rows_node(r, i);
     Arg dst = rows_result(r, i), part = r->forms ? reduced(r, i) : first ? dst : rows_beside(r, &dst, 3), x = rows_arg(r, n->src[0], true);
-    int op = alu_of(n->code);
+    int op = rows_alu(n->code);
     bool done = rows_node(r, n->src[0])->kind == NODE_OP && rows_node(r, n->src[0])->summed == i + 1;
     part.dtype = r->forms ? part.dtype : dst.dtype;
     if (!done && x.kind == ARG_TENSOR && op == ALU_ADD && r->group == 1 && rows_node(r, x.node)->full &&
@@ -608,7 +606,7 @@ void rows_join_parts(RowOp *r, uint32_t i) {
     rows_loc(r, i);
     Arg dst = rows_result(r, i);
     if (r->chunks > 1) {
-        IsaInst in = {.op = ISA_REDUCE, .engine = ENG_VECTOR, .dst = dst.addr, .dtype = dst.dtype, .op0 = (uint8_t)alu_of(n->code),
+        IsaInst in = {.op = ISA_REDUCE, .engine = ENG_VECTOR, .dst = dst.addr, .dtype = dst.dtype, .op0 = (uint8_t)rows_alu(n->code),
                       .src = dst.addr + 16, .stype = DT_F32};
         in.n[0] = r->m, in.n[1] = r->chunks, in.s[1] = 1;
         rows_put(r, in, (Haz *[]){dst.haz}, 1, dst.haz);
@@ -657,154 +655,4 @@ void rows_emit_node(RowOp *r, uint32_t i, bool first_chunk) {
     if (!n->full && (n->wants_inverse || n->wants_negative) &&
         (n->kind != NODE_REDUCE || r->width >= r->group * r->pcols)) // chunks: when the last one is in
         rows_emit_beside(r, i);
-}
-
-// --- folding ---------------------------------------------------------------------------------------
-
-static bool is_scalar_operand(const RowOp *r, uint32_t i) { // a number, or f32 once a partition
-    const Node *n = rows_node(r, narrow(r, i));
-    return n->kind == NODE_CONST || (n->dtype == DT_F32 && (n->scalar || (!n->full && r->group == 1)));
-}
-
-static bool may_fold(const Node *n) {
-    return n->kind == NODE_OP && n->full && n->uses == 1 && !n->is_output && n->dtype == DT_F32 && !n->folded;
-}
-
-static bool is_full_tensor(const RowOp *r, uint32_t i) {
-    const Node *n = rows_node(r, narrow(r, i));
-    return n->full && n->kind != NODE_CONST;
-}
-
-// The inner operation is x op scalar or scalar op x.
-static bool has_scalar(const RowOp *r, const Node *n) {
-    if (alu_of(n->code) == ALU_BYPASS || n->nsrc != 2)
-        return false;
-    return (is_full_tensor(r, n->src[0]) && is_scalar_operand(r, n->src[1])) ||
-           (is_full_tensor(r, n->src[1]) && is_scalar_operand(r, n->src[0]));
-}
-
-static bool has_folded(const RowOp *r, const Node *n) {
-    for (uint32_t k = 0; k < n->nsrc; k++)
-        if (rows_node(r, n->src[k])->folded)
-            return true;
-    return false;
-}
-
-// A choice between a row's elements and one number, or one a row.
-static bool is_one_select(const RowOp *r, const Node *n) {
-    const Node *p = rows_node(r, narrow(r, n->src[0]));
-    bool a = is_full_tensor(r, n->src[1]), b = is_full_tensor(r, n->src[2]);
-    uint32_t one = a ? n->src[2] : n->src[1];
-    return n->full && p->kind != NODE_CONST && p->full && a != b && is_scalar_operand(r, one);
-}
-
-// x / a, with a computed by the run: its inverse is kept beside it.
-static bool is_scaled_by_inverse(const RowOp *r, const Node *n) {
-    return n->code == HLO_DIVIDE && rows_node(r, narrow(r, n->src[1]))->kind != NODE_CONST;
-}
-
-static void fold_function(RowOp *r, Node *n) {
-    Node *inner = rows_node(r, n->src[0]);
-    bool old = r->e->chip->generation < 3;
-    if (!may_fold(inner) || has_folded(r, inner) || inner->nsrc != 2 || !is_full_tensor(r, inner->src[0]) ||
-        !is_scalar_operand(r, inner->src[1]))
-        return;
-    Node *by = rows_node(r, narrow(r, inner->src[1]));
-    bool number = by->kind == NODE_CONST;
-    if (inner->code != HLO_MULTIPLY && inner->code != HLO_ADD && inner->code != HLO_SUBTRACT && !is_scaled_by_inverse(r, inner))
-        return;
-    if (old && (inner->code == HLO_ADD || inner->code == HLO_SUBTRACT) && number)
-        return; // the bias is a vector there
-    if (inner->code == HLO_SUBTRACT && !number)
-        by->wants_negative = true;
-    inner->folded = true;
-    Node *scaled = rows_node(r, inner->src[0]);
-    if ((inner->code == HLO_ADD || inner->code == HLO_SUBTRACT) && may_fold(scaled) && scaled->code == HLO_MULTIPLY && !has_folded(r, scaled) &&
-        is_full_tensor(r, scaled->src[0]) && rows_node(r, narrow(r, scaled->src[1]))->kind == NODE_CONST)
-        scaled->folded = true;
-}
-
-// Of a quotient of tensors: the scale of what is divided, and what is added to the divisor.
-static void fold_divide(RowOp *r, const Node *n) {
-    if (!n->full || n->dtype != DT_F32 || n->src[0] == n->src[1] || !is_full_tensor(r, n->src[1]))
-        return;
-    for (uint32_t k = 0; k < 2; k++) {
-        Node *inner = rows_node(r, n->src[k]);
-        if (!may_fold(inner) || has_folded(r, inner) || inner->nsrc != 2 || !is_full_tensor(r, inner->src[0]) || !is_scalar_operand(r, inner->src[1]))
-            continue;
-        bool number = rows_node(r, narrow(r, inner->src[1]))->kind == NODE_CONST;
-        bool bias = k == 1 && inner->code == HLO_ADD && !(r->e->chip->generation < 3 && number); // a vector there
-        inner->folded = bias || (k == 0 && (inner->code == HLO_MULTIPLY || is_scaled_by_inverse(r, inner)));
-    }
-}
-
-// The operation before a conversion to a narrower type writes that type by itself: engines round as they write.
-static void fold_narrowing(RowOp *r) {
-    for (uint32_t i = 0; i < r->nodes.n; i++) {
-        Node *n = rows_node(r, i);
-        if (n->kind != NODE_OP || n->code != HLO_CONVERT || !n->full || n->dtype == DT_I1)
-            continue;
-        Node *from = rows_node(r, n->src[0]);
-        bool plain = alu_of(from->code) != ALU_BYPASS || function_of(from->code) != ACT_COPY || from->code == HLO_NEGATE ||
-                     from->code == HLO_CHLO_SQUARE || from->code == HLO_ABS ||
-                     (from->code == HLO_SELECT && is_one_select(r, from)) ||
-                     (from->code == HLO_DIVIDE && rows_node(r, narrow(r, from->src[1]))->kind != NODE_CONST);
-        if (!may_fold(from) || !plain)
-            continue;
-        from->folded = from->gone = true; // nobody reads it any more
-        n->code = from->code;
-        n->op = from->op;
-        n->nsrc = from->nsrc;
-        for (uint32_t k = 0; k < from->nsrc; k++)
-            n->src[k] = from->src[k];
-        from->nsrc = 0;
-    }
-}
-
-void rows_fold(RowOp *r) {
-    fold_narrowing(r);
-    rows_fold_ints(r);
-    for (uint32_t i = 0; i < r->nodes.n; i++) // functions first: they take scale and bias
-        if (rows_node(r, i)->kind == NODE_OP && rows_node(r, i)->full && function_of(rows_node(r, i)->code) != ACT_COPY)
-            fold_function(r, rows_node(r, i));
-    for (uint32_t i = 0; i < r->nodes.n; i++) {
-        Node *n = rows_node(r, i);
-        if (n->kind == NODE_OP && n->code == HLO_DIVIDE) {
-            Node *by = rows_node(r, narrow(r, n->src[1]));
-            if (by->kind != NODE_CONST && (!by->full || by->scalar))
-                by->wants_inverse = true;
-            fold_divide(r, n);
-        }
-        if (n->kind != NODE_OP || !n->full)
-            continue;
-        if (n->folded)
-            continue; // with what is behind it, which takes no third
-        if (alu_of(n->code) == ALU_BYPASS || n->nsrc != 2 || n->dtype == DT_I1)
-            continue;
-        for (uint32_t k = 0; k < 2; k++) {
-            Node *inner = rows_node(r, n->src[k]);
-            const uint32_t other = n->src[!k];
-            if (!may_fold(inner) || !has_scalar(r, inner) || has_folded(r, inner) || n->src[0] == n->src[1] ||
-                !(is_full_tensor(r, other) || is_scalar_operand(r, other)))
-                continue;
-            inner->folded = true;
-            break;
-        }
-    }
-}
-
-void rows_fold_sums(RowOp *r) {
-    for (uint32_t i = 0; i < r->nodes.n && r->group == 1; i++) {
-        const Node *n = rows_node(r, i);
-        if (n->kind != NODE_REDUCE || (n->code != HLO_ADD && n->code != HLO_MAXIMUM))
-            continue;
-        Node *from = rows_node(r, n->src[0]);
-        if (n->code == HLO_MAXIMUM) {
-            if (from->kind == NODE_OP && from->code == HLO_SELECT && is_one_select(r, from) && !from->summed)
-                from->summed = i + 1;
-            continue;
-        }
-        if (from->kind == NODE_OP && from->full && function_of(from->code) != ACT_COPY && !from->summed)
-            from->summed = i + 1;
-    }
 }
