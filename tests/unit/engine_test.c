@@ -128,21 +128,54 @@ static bool values_same(const EngLevel *e, const Row *r) {
     return true;
 }
 
+// In blocks of arguments near zero and in others, as one by one. far: one of them is not near.
+static bool erf_same(const EngLevel *e, const Row *r, bool far) {
+    float x[MOST], y[MOST], one;
+    for (size_t i = 0; i < r->n; i++)
+        x[i] = isnan(r->x[i]) ? r->x[i] : fmodf(isinf(r->x[i]) ? 0.5f : r->x[i], 1);
+    if (far)
+        x[r->n / 2] = r->n % 2 ? 1.0f : -3.5f;
+    e->fn[ACT_ERF](y, x, r->n, 0);
+    for (size_t i = 0; i < r->n; i++) {
+        gp_level_portable.eng->fn[ACT_ERF](&one, &x[i], 1, 0);
+        if (!same(&one, &y[i], 4))
+            return false;
+    }
+    return true;
+}
+
+static bool draws_same(const EngLevel *e, size_t n, uint32_t first) {
+    DrawKeys d = draw_keys(first, n, 7);
+    uint32_t z[MOST], bound = 3u << 22;
+    uint8_t flags[MOST];
+    for (uint32_t i = 0; i < n; i++)
+        z[i] = first + i;
+    e->draw(z, n, d);
+    e->draw_flags(flags, z, n, bound, n % 2);
+    for (uint32_t i = 0; i < n; i++)
+        if (z[i] != draw_bits(d, first + i) || flags[i] != ((z[i] >> (32 - DRAW_BITS) < bound) == n % 2))
+            return false;
+    return true;
+}
+
 int main(void) {
     for (int level = 0; level <= (int)host_best() && level <= HOST_AVX512; level++) {
         const EngLevel *e = gp_level((HostLevel)level)->eng;
         const char *name = host_name((HostLevel)level);
-        bool exps = true, runs = true, values = true;
+        bool exps = true, runs = true, values = true, erfs = true, draws = true;
         uint32_t seed = 1;
         for (size_t n = 1; n <= MOST; n++)
             for (int again = 0; again < 40; again++) {
                 Row r = row_make(n, &seed, again % 2);
                 exps &= exp_same(e, &r, 1) && exp_same(e, &r, 0.125f) && exp_same(e, &r, -1.3f);
                 runs &= runs_same(e, &r), values &= values_same(e, &r);
+                erfs &= erf_same(e, &r, false) && erf_same(e, &r, true), draws &= draws_same(e, n, seed);
             }
         report("exp of a row and its sum", name, exps);
         report("reductions of bf16", name, runs);
         report("bf16 in one pass", name, values);
+        report("erf by blocks", name, erfs);
+        report("draws by number", name, draws);
     }
     return failures != 0;
 }

@@ -178,9 +178,10 @@ static void at_body(const void *arg, const EngBlock *b, EngBuf *s) {
     uint32_t *z = (uint32_t *)s->z;
     eff_affine(k->in, b, number);
     for (uint32_t r = 0; r < b->rows; r++) {
-        DrawKeys d = keys_at(k, b, b->row + r);
+        uint32_t *row = z + r * b->cols;
         for (size_t j = 0; j < b->cols; j++)
-            z[r * b->cols + j] = draw_bits(d, (uint32_t)number[r * b->cols + j]);
+            row[j] = (uint32_t)number[r * b->cols + j];
+        k->walk.level->eng->draw(row, b->cols, keys_at(k, b, b->row + r));
     }
     bool below = k->in->op0 == ALU_LT;
     uint32_t bound = (uint32_t)k->in->value, shift = 32 - DRAW_BITS;

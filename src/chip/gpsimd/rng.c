@@ -8,6 +8,7 @@
 #include "chip/gpsimd/gp.h"
 
 #include "base/draw.h"
+#include "chip/host/engine_level.h"
 
 static inline uint32_t rotl(uint32_t x, int by) { return x << by | x >> (32 - by); }
 
@@ -174,7 +175,10 @@ bool gp_draw_check(const Kern *k) {
            (k->out[0].dtype == DT_UI32 || k->out[0].dtype == DT_I1);
 }
 
+#define DRAW_BLOCK 1024
+
 typedef struct DrawJob {
+    const EngLevel *eng;
     uint64_t state[2];
     uint8_t *out;
     bool flags, below;
@@ -183,21 +187,24 @@ typedef struct DrawJob {
 
 static void draw_chunk(void *arg, size_t begin, size_t end) {
     const DrawJob *j = arg;
-    DrawKeys d = draw_keys(j->state[0], j->state[1], (uint32_t)(begin >> 32));
-    for (size_t i = begin; i < end; i++) {
-        if (!(uint32_t)i)
-            d = draw_keys(j->state[0], j->state[1], (uint32_t)(i >> 32));
-        uint32_t bits = draw_bits(d, (uint32_t)i);
+    uint32_t bits[DRAW_BLOCK];
+    while (begin < end) { // keys belong to the upper half of the number
+        uint64_t same = ((uint64_t)1 << 32) - (uint32_t)begin, left = end - begin < same ? end - begin : same;
+        size_t n = left < DRAW_BLOCK ? (size_t)left : DRAW_BLOCK;
+        for (size_t i = 0; i < n; i++)
+            bits[i] = (uint32_t)(begin + i);
+        j->eng->draw(bits, n, draw_keys(j->state[0], j->state[1], (uint32_t)(begin >> 32)));
         if (j->flags)
-            j->out[i] = (bits >> (32 - DRAW_BITS) < j->bound) == j->below;
+            j->eng->draw_flags(j->out + begin, bits, n, j->bound, j->below);
         else
-            memcpy(j->out + 4 * i, &bits, 4);
+            memcpy(j->out + 4 * begin, bits, 4 * n);
+        begin += n;
     }
 }
 
 otrn_status gp_draw_run(const GpCall *c) {
     const KTensor *t = &c->k->out[0];
-    DrawJob j = {.out = c->out[0], .flags = t->dtype == DT_I1, .bound = (uint32_t)gp_int(c->k, AK_BOUND, 0),
+    DrawJob j = {.eng = gp_level(c->level)->eng, .out = c->out[0], .flags = t->dtype == DT_I1, .bound = (uint32_t)gp_int(c->k, AK_BOUND, 0),
                  .below = gp_int(c->k, AK_COMPARISON_DIRECTION, CMP_LT) == CMP_LT};
     memcpy(j.state, c->in[0], sizeof j.state);
     pool_run(c->pool, (size_t)t->elems, 4096, draw_chunk, &j);

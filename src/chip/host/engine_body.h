@@ -221,7 +221,7 @@ static inline float act_sin(float x) {
     X(GELU, 0.5f * act_within(x, -16, INFINITY) * (1.0f + erf_one(0x1.6a09e6p-1f * x)))            \
     X(GELU_DX, act_gelu_dx(x)) X(GELU_TANH, act_gelu_tanh(x))                                      \
     X(GELU_SIG, act_within(x, -110, INFINITY) * logistic_one(1.702f * x))                          \
-    X(GELU_SIG_DX, act_gelu_sig_dx(x)) X(ERF, erf_one(x))                                          \
+    X(GELU_SIG_DX, act_gelu_sig_dx(x))                                                             \
     X(ERF_DX, 0x1.20dd76p+0f * exp_one(-(x * x))) X(SIN, act_sin(x)) X(ARCTAN, atan2_one(x, 1.0f)) \
     X(RECIPROCAL, 1.0f / x)
 #define X(E, EXPR)                                                                                 \
@@ -234,7 +234,7 @@ static inline float act_sin(float x) {
     }
 ENG_FN_ROWS(X)
 #undef X
-#define ENG_FN_VM_ROWS(X) X(EXP, vm_exp) X(SQRT, vm_sqrt) X(RSQRT, vm_rsqrt)
+#define ENG_FN_VM_ROWS(X) X(EXP, vm_exp) X(SQRT, vm_sqrt) X(RSQRT, vm_rsqrt) X(ERF, vm_erf)
 #define X(E, vm)                                                                                   \
     static void eng_fn_##E(float *y, const float *x, size_t n, float parameter) {                  \
         (void)parameter;                                                                           \
@@ -289,6 +289,10 @@ static void eng_mx(float *out, const float *w, const float *v, size_t pitch, siz
         for (size_t i = 0; i < m; i++)
             out[at + i] = quiet(even[i] + odd[i]);
     }
+}
+static void eng_draw(uint32_t *z, size_t n, DrawKeys d) { LANES(n) z[i] = draw_bits(d, z[i]); }
+static void eng_draw_flags(uint8_t *y, const uint32_t *bits, size_t n, uint32_t bound, bool below) {
+    LANES(n) y[i] = (bits[i] >> (32 - DRAW_BITS) < bound) == below;
 }
 static void eng_select(uint32_t *z, const uint32_t *mask, const uint32_t *x, const uint32_t *y,
                        size_t n) {
@@ -345,4 +349,6 @@ static const EngLevel eng_table = {
     .stochastic = eng_stochastic,
     .mx = eng_mx,
     .select = eng_select,
+    .draw = eng_draw,
+    .draw_flags = eng_draw_flags,
 };

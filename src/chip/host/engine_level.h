@@ -3,6 +3,7 @@
 #ifndef OTRN_CHIP_ENGINE_LEVEL_H
 #define OTRN_CHIP_ENGINE_LEVEL_H
 
+#include "base/draw.h"
 #include "chip/gpsimd/gp.h"
 
 #define ENG_PARTIALS 32
@@ -89,6 +90,8 @@ typedef struct EngLevel {
     void (*mx)(float *out, const float *w, const float *v, size_t pitch, size_t n);
     void (*select)(uint32_t *z, const uint32_t *mask, const uint32_t *x, const uint32_t *y,
                    size_t n); // mask != 0 ? x : y
+    void (*draw)(uint32_t *z, size_t n, DrawKeys d); // element numbers become their bits (base/draw.h), and these flags
+    void (*draw_flags)(uint8_t *y, const uint32_t *bits, size_t n, uint32_t bound, bool below);
 } EngLevel;
 
 #endif
