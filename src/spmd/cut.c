@@ -114,6 +114,8 @@ Cut shard_cut_both(Arena *a, Cut x, Cut y, uint32_t devices) {
 bool shard_cut_split(Arena *a, Cut c, int64_t inner_parts, Cut *outer, Cut *inner) {
     assert(inner_parts > 0 && c.parts % inner_parts == 0);
     *outer = *inner = CUT_WHOLE;
+    if (c.parts <= 1)
+        return true;
     int64_t left = inner_parts;
     uint32_t n = c.n; // digits of outer, the last perhaps in part
     while (n && left > 1 && left % c.digits[n - 1].count == 0)
