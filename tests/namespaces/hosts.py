@@ -163,12 +163,12 @@ def listeners(host):
 
 STRANGER = """
 import os, random, socket, sys
-address, ports, kept = sys.argv[1], list(map(int, sys.argv[2:])), []
+doors, kept = [(at.split(":")[0], int(at.split(":")[1])) for at in sys.argv[1:]], []
 for i in range(10000):
     s = socket.socket()
     s.settimeout(5)
     try:
-        s.connect((address, ports[i % len(ports)]))
+        s.connect(doors[i % len(doors)])
         if i % 4:
             s.send(os.urandom((7, 96, 4096)[i % 3]))
     except OSError:
@@ -179,17 +179,24 @@ for i in range(10000):
 """
 
 
-def hostile(hosts, otrn):
-    """10,000 strangers with random bytes at every port that listens on a host, libfabric's too, while a job runs there."""
-    job = hosts.launch(otrn, [sys.executable, f"{HERE}/fsdp.py", "endless"])
-    said, ready, ports, steps = [], 0, [], []
+def until(done):
+    """Waits for it; the limit is against hanging only."""
+    end = time.monotonic() + LIMIT
+    while not done() and time.monotonic() < end:
+        time.sleep(0.05)
+    return done()
+
+
+def hostile(hosts, otrn, fabric):
+    """10,000 strangers with random bytes at every port that listens on any host, the root's and libfabric's, while a job runs there."""
+    job = hosts.launch(otrn, [sys.executable, f"{HERE}/fsdp.py", "endless"], OTRN_FABRIC=fabric)
+    said, ready, doors, seen = [], 0, [], {}
 
     def attack():
-        ports.extend(listeners(1))
-        strangers = subprocess.run([hosts.agent, "h0", f"{sys.executable} {hosts.folder}/stranger.py 10.77.0.11 {' '.join(map(str, ports))}"], check=False, timeout=LIMIT)
-        steps.extend((strangers.returncode, len(said), job.poll()))
-        time.sleep(2)  # it goes on
-        steps.append(len(said))
+        doors.extend(f"10.77.0.{10 + host}:{port}" for host in range(HOSTS) for port in listeners(host))
+        strangers = subprocess.run([hosts.agent, "h3", f"{sys.executable} {hosts.folder}/stranger.py {' '.join(doors)}"], check=False, timeout=LIMIT)
+        before = len(said)
+        seen.update(status=strangers.returncode, runs=job.poll() is None, goes_on=until(lambda: len(said) > before))
         for pid in pids(1, "fsdp.py"):
             os.kill(pid, signal.SIGKILL)
 
@@ -203,8 +210,9 @@ def hostile(hosts, otrn):
             thread.start()
     thread.join()
     job.wait(timeout=LIMIT)
-    good = bool(ports) and steps[0] == 0 and steps[2] is None and steps[3] > steps[1]
-    return tell("10,000 strangers at every port", good, f"{len(ports)} ports, and the job goes on" if good else f"{ports} {steps} " + "".join(said)[-1500:])
+    good = bool(doors) and seen == {"status": 0, "runs": True, "goes_on": True}
+    told = f"{len(doors)} ports, and the job goes on" if good else f"{doors} {seen} " + "".join(said)[-1500:]
+    return tell(f"10,000 strangers at every port, OTRN_FABRIC={fabric}", good, told)
 
 
 def health(hosts, otrn, what, pattern):
@@ -226,7 +234,8 @@ def main():
     with Hosts() as hosts:
         good &= same_bits(hosts, otrn)
         good &= restarted(hosts, otrn)
-        good &= hostile(hosts, otrn)
+        for fabric in ("sockets", "auto"):
+            good &= hostile(hosts, otrn, fabric)
         good &= failure(hosts, otrn, "link of host 2 taken down", lambda: inside(2, "ip", "link", "set", "e2", "down"), 2)
         inside(2, "ip", "link", "set", "e2", "up")
         good &= failure(hosts, otrn, "host 1 stopped", lambda: stop(1), 1)
