@@ -19,7 +19,7 @@ from opentrn._predict.fault import Fault
 _STYLE = """
 :root{color-scheme:light dark;--ink:#1c2024;--soft:#5b6570;--line:#d8dde2;--ground:#fff;--card:#f6f8fa;
 --c0:#2f6fb0;--c1:#d9822b;--c2:#3a8f5c;--c3:#b5485d;--c4:#7a5ea8;--c5:#4aa3a2;--c6:#8a8f45;--c7:#7f7f7f}
-@media(prefers-color-scheme:dark){:root{--ink:#e6e9ec;--soft:#9aa5b1;--line:#333a42;--ground:#14171a;--card:#1c2126;
+@media screen and (prefers-color-scheme:dark){:root{--ink:#e6e9ec;--soft:#9aa5b1;--line:#333a42;--ground:#14171a;--card:#1c2126;
 --c0:#6aa8e6;--c1:#f0a860;--c2:#6cc492;--c3:#e0808f;--c4:#ab93d6;--c5:#7fd0cf;--c6:#c2c775;--c7:#a8a8a8}}
 body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--ground);max-width:980px;margin:2em auto;padding:0 1em}
 h1{font-size:1.35em;margin:0 0 .2em}h2{font-size:1.05em;margin:1.8em 0 .5em}p.sub,figcaption,.soft{color:var(--soft);margin:.2em 0}
@@ -30,7 +30,7 @@ table{border-collapse:collapse;width:100%;font-size:.92em}th,td{padding:.3em .6e
 th{color:var(--soft);font-weight:600}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 svg{width:100%;height:auto;display:block}svg text{fill:var(--ink);font:12px system-ui,sans-serif}svg .soft{fill:var(--soft)}
 .scroll{overflow-x:auto}.bad{color:var(--c3)}@media(max-width:640px){.scroll svg{min-width:640px}}
-@media print{body{margin:0;max-width:none}.card,svg,tr{break-inside:avoid}h2{break-after:avoid}}
+@page{margin:14mm}@media print{:root{color-scheme:light}body{margin:0;padding:0;max-width:none;font-size:12px}.card,svg,tr{break-inside:avoid}h2{break-after:avoid}.scroll{overflow:visible}}
 """
 
 
@@ -95,9 +95,10 @@ def _schedule(result):
             if s.get(k):
                 out.append(f'<rect x="{x:.1f}" y="{y + 3}" width="{max(wide(s[k]), 1):.1f}" height="16" fill="var(--c{colour})"><title>{k}</title></rect>')
                 x += wide(s[k])
+    named = ["micro_batches", *(k for k in ("reduction", "optimizer", "gathering", "waiting", "host") if s.get(k))]
     key = "".join(
-        f'<rect x="{110 + 150 * i}" y="{24 * shown + 8}" width="10" height="10" fill="var(--c{i})"/><text x="{125 + 150 * i}" y="{24 * shown + 17}">{k}</text>'
-        for i, k in enumerate(("micro-batches", "reduction", "optimizer", "gathering"))
+        f'<rect x="{110 + 130 * i}" y="{24 * shown + 8}" width="10" height="10" fill="var(--c{_COLOURS[k]})"/><text x="{125 + 130 * i}" y="{24 * shown + 17}">{k.replace("_", "-")}</text>'
+        for i, k in enumerate(named)
     )
     return f'<svg viewBox="0 0 900 {24 * shown + 24}" role="img">{"".join(out)}{key}</svg>'
 
@@ -213,7 +214,7 @@ def _layouts(table):
 def _cards(r):
     usd = r["usd_per_1m_tokens"]
     cards = [
-        (f"{r['step_s']:.4g} s", f"a step, expected error {errors.percent(r['expected_error'])}"), (f"{r['tokens_per_s']:,.0f}", "tokens a second"),
+        (f"{r['step_s']:.4g} s", "a step, measured" if r.get("measured") else f"a step, expected error {errors.percent(r['expected_error'])}"), (f"{r['tokens_per_s']:,.0f}", "tokens a second"),
         (f"${usd:.4g}" if usd else "–", "per 1M tokens" if usd else _text(r["price_basis"])), (f"{100 * r['mfu']:.1f} %", "of the bf16 peak"),
         (f"{100 * r['comm_share']:.1f} %", f"collectives, {100 * r['exposed_comm_share']:.1f} % not hidden"), (f"{100 * r['bubble_share']:.1f} %", "pipeline bubble"),
         (f"{r['hbm_peak_bytes'] / 2**30:.1f} GiB", f"of {r['hbm_bytes'] / 2**30:.0f} a device: {'fits' if r['fits'] else 'does not fit'}"),
@@ -249,8 +250,10 @@ def text(job, x, r, table, points):
         f"<h2>Fewer and more machines</h2>{_curve(points)}" if len(points) > 1 else "",
         _layouts(table),
         f"<h2>Costs</h2>{_costs(r)}",
-        "<p class=soft>Predicted by opentrn from the model's configuration: programs of one device, compiled and priced, then composed. Expected error: "
-        + (f"that of the nearest published steps ({', '.join(r['expected_error_rows'])})." if r["expected_error_rows"] else "that of the published steps the model of time is fitted to." if r["expected_error"] is not None else "not known, no published step on this accelerator was compared.")
+        "<p class=soft>Predicted by opentrn from the model's configuration: "
+        + ("programs of one device, compiled and priced, then composed" if engines else "a roof for each operation, with shares of the peaks fitted to published steps or assumed (chips/accelerators.table)")
+        + ". Expected error: "
+        + ("none, the step is measured." if r.get("measured") else f"that of the nearest published steps ({', '.join(r['expected_error_rows'])})." if r["expected_error_rows"] else "that of the published steps the model of time is fitted to." if r["expected_error"] is not None else "not known, no published step on this accelerator was compared.")
         + "</p>",
     ]
     return (
