@@ -99,6 +99,8 @@ static void run_passes(Run *r, Compile *c) {
         hlo_verify(c->hlo);
 #endif
         stage_done(r, pass_rows[i].name, c->hlo, NULL);
+        if (r->in->until && !strcmp(pass_rows[i].name, r->in->until))
+            return;
     }
 }
 
@@ -248,6 +250,8 @@ static void compile_program(Run *r, Buf *out) {
     Compile c = {.ctx = r->ctx, .arena = &r->compile, .scratch = &r->scratch, .hlo = h, .opts = in->opts,
                  .pool = in->pool ? in->pool : r->pool, .chip = &chip, .nests = in->nests, .placed = in->placed};
     run_passes(r, &c);
+    if (in->until)
+        return;
     Artifact *art = tile_lower(&c, &chip);
     set_precision(r, art);
     art->program = r->program;

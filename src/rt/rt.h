@@ -71,6 +71,7 @@ typedef struct RtCompile {
     void *prepare_arg;
     RtHook *hook; // may be NULL; with a hook the cache is not consulted
     void *hook_arg;
+    const char *until; // the pass behind which it ends, for the hook's sake: no artifact is made; may be NULL
     Buf *nests, *placed; // take the steps as nests (tile/nest_text.h), and where they lie; may be NULL
     RtStats *stats; // may be NULL
     RtSpare *spare;   // may be NULL
