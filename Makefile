@@ -159,7 +159,7 @@ composition: all
 accuracy: all
 	python3 accuracy/accuracy.py $(BUILD)/otrn
 	python3 accuracy/gpus.py
-	@if [ -x $(PYTHON) ]; then $(PYTHON) accuracy/steps.py; \
+	@if [ -x $(PYTHON) ]; then $(PYTHON) accuracy/steps.py && $(PYTHON) accuracy/roofs.py; \
 	else echo "skipped whole steps: no $(PYTHON) (./dev setup makes it)"; fi
 
 table: all $(call bin,examples/c/price_program.c)

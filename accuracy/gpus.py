@@ -6,7 +6,7 @@
     python3 accuracy/gpus.py --fit
 
 gpus.csv has published steps of several GPUs: the shares of peaks that products and attention reach, in chips/accelerators.table, and
-three numbers of the software, in roof.py, are fitted to them. h200.csv has measured steps of one GPU, compiled and eager, each a command
+three numbers of the software, beside them, are fitted to them. h200.csv has measured steps of one GPU, compiled and eager, each a command
 (`opentrn predict CONFIG --instance=h200-1 …`): numbers of launches and of eager software are fitted to those of them that are not held
 out; --fit fits them again, from far off, and tells the error of both halves.
 """
@@ -74,7 +74,7 @@ def keep():
     errors.keep([{"id": r["id"], "error": round(100 * off, 1), **errors.features(job, x, told)} for r, job, x, told, off in table], errors.ROOFS)
 
 
-FITTED = ("TENSOR_S", "KERNEL_S", "GELU_PASSES", "EAGER_LOGIT_BYTES", "SCORE_BYTES")
+FITTED = ("tensor_s", "kernel_s", "gelu_passes", "eager_logit_bytes", "score_bytes")
 
 
 def mean(rows):
@@ -84,21 +84,21 @@ def mean(rows):
 
 def fit():
     """One number after the other by steps that become smaller, from twice and half of what they are."""
-    kept = [r for r in single_rows() if r["held"] == "0"]
+    kept, soft = [r for r in single_rows() if r["held"] == "0"], roof.soft()
     for i, name in enumerate(FITTED):
-        setattr(roof, name, getattr(roof, name) * (2.0 if i % 2 else 0.5))
+        setattr(soft, name, getattr(soft, name) * (2.0 if i % 2 else 0.5))
     best, width = mean(kept), 0.3
     while width > 0.004:
         before = best
         for name in FITTED:
-            at = getattr(roof, name)
+            at = getattr(soft, name)
             for value in (at * (1 + width), at / (1 + width)):
-                setattr(roof, name, value)
+                setattr(soft, name, value)
                 if mean(kept) < best:
                     best, at = mean(kept), value
-            setattr(roof, name, at)
+            setattr(soft, name, at)
         width = width if best < before - 1e-4 else width / 2
-    print(", ".join(f"{name} = {getattr(roof, name):.4g}" for name in FITTED))
+    print(", ".join(f"{name} = {getattr(soft, name):.4g}" for name in FITTED))
 
 
 def singles(every):

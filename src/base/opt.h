@@ -19,13 +19,15 @@
     X(INSTANCE, "instance", "OTRN_INSTANCE", "", 'S', "NAME", "rplPt",                               \
       "machine to model: its chip, devices and price; prof: several, NAME,…, in one table; `otrn info instances` lists them") \
     X(PRICE, "price", "OTRN_PRICE", "", 'S', "USD/h", "pPt",                                         \
-      "what an hour of the instance costs you, instead of its published price")                    \
+      "what an hour of the instance costs you, instead of its published price; bakeoff: NAME:USD/h,…")                    \
     X(TOKENS, "tokens", "", "0", 'S', "count", "pP",                                                \
       "tokens (or samples) of one run, of all devices together: tells tokens/s, utilisation and $ per million") \
     X(SAMPLES, "samples", "", "0", 'S', "count", "P",                                               \
       "samples of one run, of all devices together")                                               \
     X(NODES, "nodes", "", "1", 'S', "N", "P", "how many of the instance")                          \
     X(DAYS, "days", "", "", 'S', "N", "P", "of a run: tells its tokens and dollars, with what checkpoints and failures lose") \
+    X(MEASURED, "measured", "", "", 'S', "NAME:RATE", "P",                                         \
+      "your own measurement on an instance takes its place: NAME:98000tok/s, 12samples/s or 340ms of a step; may be repeated") \
     X(MTBF, "mtbf-hours", "", "4000", 'S', "H", "P", "mean time between failures of one machine")  \
     X(CHECKPOINT_S, "checkpoint-s", "", "60", 'S', "S", "P", "that a checkpoint holds the run up")   \
     X(STARTS, "starts", "", "1", 'S', "N", "P", "of the run: without a cache each compiles")        \

@@ -39,22 +39,52 @@ static void row_make(Ctx *ctx, Place at, char **w, Accel *out) {
         ctx_fail(ctx, OTRN_CHIP, at, "`%s` lacks chips, a rate or a share", w[NAME]);
 }
 
-static bool row_parse(Ctx *ctx, Place at, char *text, Accel *out) {
-    char *words[COLUMNS], *save = NULL;
+// Words of a line; more than COLUMNS are counted only.
+static int split(char *text, char **words) {
+    char *save = NULL;
     int n = 0;
     text[strcspn(text, "#")] = 0;
     for (char *w = strtok_r(text, " \t\r", &save); w; w = strtok_r(NULL, " \t\r", &save), n++)
         if (n < COLUMNS)
             words[n] = w;
-    if (n && n != COLUMNS)
-        ctx_fail(ctx, OTRN_CHIP, at, "`%s` has %d columns, not %d", words[NAME], n, COLUMNS);
-    if (n)
-        row_make(ctx, at, words, out);
-    return n > 0;
+    return n;
 }
 
-uint32_t accels_load(Ctx *ctx, Arena *a, const char *dir, Accel **out) {
-    VEC(Accel) rows = {0};
+static bool is_setting(int n, char **words) { return n > 1 && !strcmp(words[1], "="); }
+
+typedef struct Table {
+    VEC(Accel) rows;
+    AccelSoftware soft;
+} Table;
+
+static void setting_parse(Ctx *ctx, Place at, int n, char **words, AccelSoftware *out) {
+    struct { const char *name; double *to; } known[] = {
+        {"host_s", &out->host_s}, {"rails", &out->rails}, {"kernel_s", &out->kernel_s}, {"moved", &out->moved}, {"launch_s", &out->launch_s}};
+    if (n != 3)
+        ctx_fail(ctx, OTRN_CHIP, at, "`%s =` has %d values, not 1", words[NAME], n - 2);
+    double v = number(ctx, at, words[2]);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) // others are of models from a configuration
+        if (!strcmp(words[NAME], known[i].name))
+            *known[i].to = v;
+}
+
+static void line_parse(Ctx *ctx, Arena *a, Place at, char *text, Table *out) {
+    char *words[COLUMNS];
+    int n = split(text, words);
+    if (is_setting(n, words)) {
+        setting_parse(ctx, at, n, words, &out->soft);
+        return;
+    }
+    if (n && n != COLUMNS)
+        ctx_fail(ctx, OTRN_CHIP, at, "`%s` has %d columns, not %d", words[NAME], n, COLUMNS);
+    Accel row;
+    if (n) {
+        row_make(ctx, at, words, &row);
+        VEC_PUSH(a, &out->rows, row);
+    }
+}
+
+static void table_parse(Ctx *ctx, Arena *a, const char *dir, Table *out) {
     const char *file;
     size_t size;
     const char *all = table(ctx, a, dir, &file, &size);
@@ -63,12 +93,23 @@ uint32_t accels_load(Ctx *ctx, Arena *a, const char *dir, Accel **out) {
         next = strchr(at, '\n');
         if (next)
             *next++ = 0;
-        Accel row;
-        if (row_parse(ctx, (Place){file, line, 0}, at, &row))
-            VEC_PUSH(a, &rows, row);
+        line_parse(ctx, a, (Place){file, line, 0}, at, out);
     }
-    *out = rows.at;
-    return rows.n;
+}
+
+uint32_t accels_load(Ctx *ctx, Arena *a, const char *dir, Accel **out) {
+    Table t = {0};
+    table_parse(ctx, a, dir, &t);
+    *out = t.rows.at;
+    return t.rows.n;
+}
+
+AccelSoftware accel_software(Ctx *ctx, Arena *a, const char *dir) {
+    Table t = {0};
+    table_parse(ctx, a, "", &t);
+    if (dir && *dir)
+        table_parse(ctx, a, dir, &t);
+    return t.soft;
 }
 
 const Accel *accel_find(Ctx *ctx, Arena *a, const char *dir, const char *name) {

@@ -109,14 +109,18 @@ uint32_t instances_load(Ctx *ctx, Arena *a, const char *dir, Instance **out) {
     return instances_parse(ctx, a, file, text, size, out);
 }
 
+// Its name, where it is written in other letters or is asked for by its chip.
+static const char *meant(const char *name, const Instance *i) { return !strcasecmp(name, i->name) || !strcasecmp(name, i->chip) ? i->name : NULL; }
+
 bool instance_apply(Ctx *ctx, Arena *a, Options *o, Instance *out) {
-    const char *name = o->val[OPT_INSTANCE], *near = NULL;
+    const char *name = o->val[OPT_INSTANCE], *near = NULL, *same = NULL;
     if (!*name)
         return false;
     Instance *rows;
     uint32_t n = instances_load(ctx, a, o->val[OPT_CHIPS], &rows);
     for (uint32_t i = 0; i < n; i++) {
         near = opt_nearer(name, near, rows[i].name);
+        same = same ? same : meant(name, &rows[i]);
         if (strcmp(rows[i].name, name))
             continue;
         if (!strcmp(o->from[OPT_TARGET], "default"))
@@ -130,11 +134,12 @@ bool instance_apply(Ctx *ctx, Arena *a, Options *o, Instance *out) {
     uint32_t nothers = accels_load(ctx, a, o->val[OPT_CHIPS], &others);
     for (uint32_t i = 0; i < nothers; i++) {
         near = opt_nearer(name, near, others[i].as.name);
+        same = same ? same : meant(name, &others[i].as);
         if (!strcmp(name, others[i].as.name))
             ctx_fail(ctx, OTRN_USAGE, NO_PLACE, "%s has no Trainium: `otrn predict`, `cost` and `bakeoff` price programs on it by roofs, nothing is compiled for it", name);
     }
-    if (near)
-        ctx_hint(ctx, "did you mean '%s'?", near);
+    if (same || near)
+        ctx_hint(ctx, "did you mean '%s'?", same ? same : near);
     else
         ctx_hint(ctx, "`otrn info instances` lists them");
     ctx_fail(ctx, OTRN_USAGE, NO_PLACE, "there is no instance '%s'", name);
@@ -185,7 +190,7 @@ static const Instance *reference(const Instance *rows, uint32_t n, const ChipFil
     return fits ? fits : largest ? largest : own;
 }
 
-static double price_asked(Ctx *ctx, const char *text) {
+double price_asked(Ctx *ctx, const char *text) {
     char *end;
     double v = strtod(text, &end);
     if (*text && (*end || !(v > 0 && v < 1e9))) {

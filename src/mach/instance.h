@@ -46,6 +46,8 @@ typedef struct Cost {
 // largest with one. Raises USAGE for a --price that is no price.
 void cost_make(Ctx *ctx, Arena *a, const Options *o, const ChipFile *chip, const Instance *asked, uint32_t devices,
                uint32_t cores_per_device, Cost *out);
+// --price: USD for an hour of the instance; 0: not given. Raises USAGE for what is none.
+double price_asked(Ctx *ctx, const char *text);
 // Share of flops_peak that a run with `flops` of matrix products on each device reaches.
 double cost_utilisation(const Cost *c, double flops, double seconds);
 // "8 cores of trn1.32xlarge, 5.375 USD/h (on demand, us-east-1, 2026-07)", or why there is no price.

@@ -11,8 +11,7 @@ static uint32_t cores_per_device(const Artifact *art, const Options *o) {
     return art->peer || !strcmp(o->val[OPT_LNC], "2") ? 2 : 1;
 }
 
-// --trips: 0 when it names no number. Raises USAGE.
-static uint64_t rt_trips_asked(Ctx *ctx, const Options *o) {
+uint64_t rt_trips_asked(Ctx *ctx, const Options *o) {
     const char *text = o->val[OPT_TRIPS];
     if (!*text || !strcmp(text, "run"))
         return 0;

@@ -33,4 +33,7 @@ void rt_timeline_write(Ctx *ctx, Arena *a, const RtPricing *how, const RtPriced 
 // What the last run of an executable counted of loops whose length only a run knows: of several devices the most (otrn.c).
 void rt_trips(otrn_exe *exe, Arena *a, ClockOptions *out);
 
+// --trips: 0 when it names no number. Raises USAGE.
+uint64_t rt_trips_asked(Ctx *ctx, const Options *o);
+
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cmd_cost.c — otrn cost and otrn bakeoff: a program over devices in dollars, of a run of days, and on several machines.
+// cmd_cost.c — otrn cost: a program over devices in dollars, of a run of days.
 //
 // Of a run's time some is lost: checkpoints hold it up, machines fail and what was done since the last checkpoint is done
 // again. The rules and the words of the JSON form are those of predictions from a configuration (python/opentrn/_predict/money.py).
@@ -8,6 +8,7 @@
 
 #include "tools/prof.h"
 
+#define DAYS_MOST 36525.0
 #define RESTART_S 600.0 // until a run is up again behind a failure, from the cache
 
 // --- a run of days ------------------------------------------------------------------------------------
@@ -34,8 +35,13 @@ bool run_make(Tool *t, const Prof *p, const Told *o, Run *r) {
     if (!*t->opt.val[OPT_DAYS])
         return false;
     *r = (Run){.days = above_zero(t, OPT_DAYS, "days")};
-    goodput(t, p->cost.machines, r);
     double seconds = r->days * 86400, starts = above_zero(t, OPT_STARTS, "starts");
+    if (r->days > DAYS_MOST || starts != floor(starts)) {
+        ctx_hint(t->ctx, r->days > DAYS_MOST ? "--days=14; a century is the most" : "--starts=3");
+        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, r->days > DAYS_MOST ? "days: a run of %s days" : "starts: `%s` is no whole number",
+                 t->opt.val[r->days > DAYS_MOST ? OPT_DAYS : OPT_STARTS]);
+    }
+    goodput(t, p->cost.machines, r);
     r->usd = o->usd_per_hour / 3600 * seconds;
     r->tokens = o->tokens / o->step_s * r->goodput * fmax(seconds - o->compile_s, 0);
     r->saved_usd = (starts - 1) * o->compile_s * o->usd_per_hour / 3600;
@@ -79,7 +85,7 @@ void run_json(const Run *r) {
 
 // --- cost ---------------------------------------------------------------------------------------------
 
-static double usd_per_million(const Told *o) { return o->usd_per_hour / 3600 * o->step_s / o->tokens * 1e6; }
+double usd_per_million(const Told *o) { return o->usd_per_hour / 3600 * o->step_s / o->tokens * 1e6; }
 
 static void cost_json(const Prof *p, const Told *o, const Run *r, uint32_t nodes) {
     printf("{\n  \"instance\": \"%s\",\n  \"nodes\": %u,\n", p->instance.name, nodes);
@@ -98,6 +104,7 @@ int cmd_cost(Tool *t) {
     Prof p;
     Told o;
     Run run;
+    measured_check(t, &t->opt.val[OPT_INSTANCE], 1);
     predict_make(t, t->words.at[0], &p, &o);
     predict_check(t, &p, nodes);
     if (!(o.usd_per_hour > 0)) {
@@ -117,87 +124,5 @@ int cmd_cost(Tool *t) {
         printf(", %.4g USD per 1M tokens while it trains, %.4g with what is lost", usd_per_million(&o), run.usd / run.tokens * 1e6);
     printf("\nprice          %s\n", cost_text(t->arena, &p.cost));
     run_print(&run);
-    return 0;
-}
-
-// --- bakeoff ------------------------------------------------------------------------------------------
-
-typedef struct Row {
-    Prof p;
-    Told o;
-    double even_usd; // of all its devices an hour, at which a step costs what it does on the first
-} Row;
-
-static const char **names_of(Tool *t, uint32_t *n) {
-    const char *list = t->opt.val[OPT_INSTANCE];
-    const char **names = ARENA_NEWN(t->arena, const char *, t->words.n + strlen(list) + 1);
-    *n = 0;
-    for (uint32_t i = 1; i < t->words.n; i++)
-        names[(*n)++] = t->words.at[i];
-    for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',')
-        names[(*n)++] = arena_strndup(t->arena, at, strcspn(at, ","));
-    if (*n < 2) {
-        ctx_hint(t->ctx, "otrn bakeoff %s trn1.32xlarge trn2.48xlarge", t->words.at[0]);
-        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "bakeoff: two instances or more are compared");
-    }
-    return names;
-}
-
-static void row_text(const Row *r) {
-    const Told *o = &r->o;
-    printf("%-22s %8u %9u %11.5g", r->p.instance.name, r->p.cost.machines, r->p.cost.devices, o->step_s);
-    if (o->tokens > 0)
-        printf(" %12.6g", o->tokens / o->step_s);
-    else
-        printf(" %12s", "");
-    if (o->usd_per_hour > 0)
-        printf(" %10.5g %12.4g", o->usd_per_hour, o->tokens > 0 ? usd_per_million(o) : o->usd_per_hour / 3600 * o->step_s);
-    else
-        printf(" %10s %12s", "-", "-");
-    if (r->even_usd > 0)
-        printf(" %12.5g\n", r->even_usd);
-    else
-        printf(" %12s\n", "-");
-}
-
-static void row_json(const Row *r, bool last) {
-    const Told *o = &r->o;
-    printf("{\n  \"instance\": \"%s\",\n  \"machines\": %u,\n  \"devices\": %u,\n", r->p.instance.name, r->p.cost.machines,
-           r->p.cost.devices);
-    predict_key("step_s", o->step_s, true);
-    predict_key("tokens_per_s", o->tokens / o->step_s, o->tokens > 0);
-    predict_key("usd_per_hour", o->usd_per_hour, o->usd_per_hour > 0);
-    predict_key("usd_per_1m_tokens", usd_per_million(o), o->usd_per_hour > 0 && o->tokens > 0);
-    predict_key("break_even_usd_per_hour", r->even_usd, r->even_usd > 0);
-    predict_key("mfu", o->mfu, true);
-    predict_key("comm_share", o->comm, true);
-    predict_key("expected_error", o->error, o->error >= 0);
-    printf("  \"fits\": %s\n}%s", o->peak_bytes <= o->hbm_bytes ? "true" : "false", last ? "" : ",\n");
-}
-
-int cmd_bakeoff(Tool *t) {
-    uint32_t n;
-    const char **names = names_of(t, &n);
-    Row *rows = ARENA_NEWN(t->arena, Row, n);
-    for (uint32_t i = 0; i < n; i++) {
-        t->opt.val[OPT_INSTANCE] = names[i];
-        predict_make(t, t->words.at[0], &rows[i].p, &rows[i].o);
-        rows[i].even_usd = rows[0].o.usd_per_hour * rows[0].o.step_s / rows[i].o.step_s;
-    }
-    bool json = opt_on(&t->opt, OPT_JSON);
-    if (json)
-        printf("[");
-    else
-        printf("%-22s %8s %9s %11s %12s %10s %12s %12s\n", "", "machines", "devices", "step s", rows[0].o.tokens > 0 ? "tokens/s" : "", "USD/h",
-               rows[0].o.tokens > 0 ? "USD/1M tok" : "USD/step", "break-even");
-    for (uint32_t i = 0; i < n; i++)
-        if (json)
-            row_json(&rows[i], i + 1 == n);
-        else
-            row_text(&rows[i]);
-    if (json)
-        printf("]\n");
-    else
-        printf("break-even: USD/h of its devices at which a step costs what it does on %s\n", rows[0].p.instance.name);
     return 0;
 }

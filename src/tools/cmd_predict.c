@@ -58,7 +58,7 @@ static Told tell(Tool *t, const Prof *p, double compile_s) {
     o.exposed = traffic_exposed(&p->traffic);
     o.peak_bytes = view_hbm_planned(p->art);
     o.hbm_bytes = p->chip.hbm_bytes_per_core * p->cost.cores_per_device;
-    o.error = errors_expected(t->ctx, t->arena, t->opt.val[OPT_CHIPS], p->instance.chip, p->cost.machines, &o.error_rows);
+    o.error = errors_expected(t->ctx, t->arena, t->opt.val[OPT_CHIPS], p->instance.chip, "", p->cost.machines, &o.error_rows);
     return o;
 }
 
@@ -89,6 +89,10 @@ static void json_print(Tool *t, const Prof *p, const Told *o, uint32_t nodes) {
            o->peak_bytes <= o->hbm_bytes ? "true" : "false");
     predict_key("expected_error", o->error, o->error >= 0);
     printf("  \"expected_error_rows\": [%s],\n", o->error_rows);
+    if (o->measured)
+        printf("  \"measured\": true,\n");
+    if (o->products_s + o->between_s > 0)
+        printf("  \"operations\": {\"products\": %.9g, \"attention\": %.9g, \"between\": %.9g},\n  \"host_s\": %.9g,\n", o->products_s, o->attention_s, o->between_s, o->host_s);
     Run run;
     if (run_make(t, p, o, &run))
         run_json(&run);
@@ -98,7 +102,13 @@ static void json_print(Tool *t, const Prof *p, const Told *o, uint32_t nodes) {
 static void text_print(Tool *t, const Prof *p, const Told *o, uint32_t nodes) {
     printf("%s on %u x %s (%u devices)\n", prof_name(p), nodes, p->instance.name, p->cost.devices);
     printf("step           %.6g s", o->step_s);
-    printf(o->error >= 0 ? ", expected error %.0f %%\n" : "\n", 100 * o->error);
+    if (o->measured)
+        printf(", measured\n");
+    else
+        printf(o->error >= 0 ? ", expected error %.0f %%\n" : ", expected error not known\n", 100 * o->error);
+    if (o->products_s + o->between_s > 0)
+        printf("by roofs       %.4g products + %.4g attention + %.4g between + %.4g exposed collectives + %.4g host\n", o->products_s, o->attention_s, o->between_s,
+               o->exposed * o->step_s, o->host_s);
     if (o->tokens > 0)
         printf("throughput     %.6g tokens/s\n", o->tokens / o->step_s);
     if (o->samples > 0)
@@ -109,7 +119,8 @@ static void text_print(Tool *t, const Prof *p, const Told *o, uint32_t nodes) {
     else
         printf("cost           %s\n", cost_text(t->arena, &p->cost));
     prof_comm_print(t, p);
-    printf("memory         %s of %s a device\n", view_scaled(t->arena, o->peak_bytes, 4, "B"), view_scaled(t->arena, o->hbm_bytes, 4, "B"));
+    printf("memory         %s of %s a device%s\n", view_scaled(t->arena, o->peak_bytes, 4, "B"), view_scaled(t->arena, o->hbm_bytes, 4, "B"),
+           o->peak_bytes <= o->hbm_bytes ? "" : ": does not fit");
     printf("compiling      %.1f s on this host, once\n", o->compile_s);
     Run run;
     if (run_make(t, p, o, &run))
@@ -122,6 +133,10 @@ void predict_make(Tool *t, const char *path, Prof *p, Told *out) {
         ctx_hint(t->ctx, "--instance=trn2.48xlarge --nodes=4; `otrn info instances` lists them");
         ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "predict: which machines?");
     }
+    if (strchr(t->opt.val[OPT_INSTANCE], ',')) {
+        ctx_hint(t->ctx, "otrn bakeoff %s --instance=%s", path, t->opt.val[OPT_INSTANCE]);
+        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "one instance is needed; bakeoff compares several");
+    }
     size_t n = strlen(path);
     if (n > 5 && !strcmp(path + n - 5, ".json")) {
         ctx_hint(t->ctx, "opentrn predict, cost or bakeoff %s, of the Python package, writes a model's layers", path);
@@ -129,16 +144,18 @@ void predict_make(Tool *t, const char *path, Prof *p, Told *out) {
     }
     double begin = now_seconds();
     prof_max_comm(t);
-    if (roof_make(t, path, p, out))
-        return;
-    prof_make(t, path, NULL, p);
-    *out = tell(t, p, now_seconds() - begin);
+    if (!roof_make(t, path, p, out)) {
+        prof_make(t, path, NULL, p);
+        *out = tell(t, p, now_seconds() - begin);
+    }
+    measured_apply(t, t->opt.val[OPT_INSTANCE], out);
 }
 
 int cmd_predict(Tool *t) {
     uint32_t nodes = predict_nodes(t);
     Prof p;
     Told told;
+    measured_check(t, &t->opt.val[OPT_INSTANCE], 1);
     predict_make(t, t->words.at[0], &p, &told);
     predict_check(t, &p, nodes);
     if (opt_on(&t->opt, OPT_JSON))

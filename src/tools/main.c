@@ -29,7 +29,7 @@ static const ToolRow rows[] = {
     {"cost", 'P', cmd_cost, 1, 1, "PROG|OUT.otrn --instance=NAME --nodes=N --tokens=… --days=N [--price=USD/h] [--json]",
      "dollars of a program over devices: per step, per 1M tokens, of a run of days; what the cache saves"},
     {"bakeoff", 'P', cmd_bakeoff, 1, WORDS_MAX, "PROG|OUT.otrn NAME NAME … [--tokens=…] [--json]",
-     "the same program on two instances or more: time, throughput, dollars, break-even prices"},
+     "the same program on two instances or more: time, throughput, dollars, break-even prices, what another precision gives"},
     {"check", 'k', cmd_check, 1, 1, "PROG | OUT.otrn|KERNEL.s [--input=FILE.npy …] | --train STEP_DIR",
      "a program: will it run well (status 0, 3 slow, 4 too large, 5 not supported); a kernel: are its waits enough"},
     {"train", 't', cmd_train, 0, 1, "[STEP_DIR] [--model=…] [--steps=N] [--data=FILE] [--checkpoint=DIR] [--resume]",
@@ -172,7 +172,7 @@ static void option_parse(Tool *t, const ToolRow *row, char **argv, int *i) {
     if (!value && !(value = argv[++*i]))
         ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "%s needs a value (%s)", argv[*i - 1],
                  opt_rows[id].values);
-    if (id == OPT_DEFINE && *t->opt.val[id]) // repeated ones add up
+    if ((id == OPT_DEFINE || id == OPT_MEASURED) && *t->opt.val[id]) // repeated ones add up
         value = arena_printf(t->arena, "%s,%s", t->opt.val[id], value);
     opt_set(t->ctx, &t->opt, opt_rows[id].name, value, "command line");
     if (id == OPT_INPUT)

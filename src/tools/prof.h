@@ -73,11 +73,18 @@ typedef struct Told {
     double step_s, tokens, samples, usd_per_hour, mfu, comm, exposed, peak_bytes, hbm_bytes, compile_s;
     double error; // expected, as a share; below 0: not known
     const char *error_rows;
+    bool measured; // by the user
+    double products_s, attention_s, between_s, host_s; // that a step has of each, by roofs; 0: a compiler told its time
 } Told;
 // Prices a program; a configuration is refused, with who takes it. Devices may be any number: predict_check says what must fit.
 void predict_make(Tool *t, const char *path, Prof *p, Told *out);
 // … on an accelerator without a compiler here, by roofs; false: the instance is none of those (roof.c).
 bool roof_make(Tool *t, const char *path, Prof *p, Told *out);
+// The type most of a program's products are in: bf16, fp32 or fp8.
+const char *roof_type(Tool *t, const char *path);
+// --measured: those that name none of the instances asked for are refused, and what they have no --tokens or --samples for (measured.c) …
+void measured_check(Tool *t, const char *const *names, uint32_t n);
+void measured_apply(Tool *t, const char *instance, Told *o); // … and one of this instance takes the prediction's place
 uint32_t predict_nodes(Tool *t);
 void predict_check(Tool *t, const Prof *p, uint32_t nodes);
 double predict_number(Tool *t, int opt, const char *what); // of an option; raises USAGE
@@ -88,6 +95,7 @@ typedef struct Run {
     double goodput, every_s, days, tokens, usd, saved_usd, epochs, epoch_hours, epoch_usd; // tokens 0: not known; epochs 0: not asked for
 } Run;
 bool run_make(Tool *t, const Prof *p, const Told *o, Run *out); // false: no --days
+double usd_per_million(const Told *o); // of tokens
 void run_print(const Run *r);
 void run_json(const Run *r);
 

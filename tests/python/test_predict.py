@@ -360,7 +360,11 @@ def test_money(tmp_path):
     shares = [money.goodput(money.Run(every_s=run["checkpoint_every_s"] * f), 64)[0] for f in (0.5, 1, 2)]
     assert max(shares) == shares[1]  # as often as loses least
     assert money.saved(r, money.Run(starts=10), 14) == pytest.approx(900)
-    assert money.measured("p5.48xlarge:98000tok/s") == ("p5.48xlarge", 98000)
+    assert money.measured("p5.48xlarge:98000tok/s") == ("p5.48xlarge", 98000, "tok/s")
+    told = {"step_s": 2.0, "tokens_per_s": 50.0, "samples_per_s": 5.0, "mfu": 0.4, "usd_per_1m_tokens": 8.0}
+    for value, unit in ((100.0, "tok/s"), (10.0, "samples/s"), (1000.0, "ms"), (1.0, "s")):
+        now = money.replaced(told, value, unit)
+        assert (now["step_s"], now["tokens_per_s"], now["samples_per_s"], now["mfu"], now["usd_per_1m_tokens"]) == (1.0, 100.0, 10.0, 0.8, 4.0)
     path = tmp_path / "config.json"
     path.write_text(json.dumps(LLAMA))
     env = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
@@ -500,12 +504,74 @@ def test_interrupted(tmp_path, monkeypatch, capsys):
     assert [line[:21] for line in capsys.readouterr().err.splitlines()] == ["opentrn: interrupted;"] * 2
 
 
-def test_roofs_of_programs_and_models_assume_the_same():
-    """tools/roof.c and _predict/roof.py have the fitted numbers that the table of accelerators does not."""
-    import re
+@pytest.mark.parametrize("name, instance, zero", [("llama", "p5.48xlarge", 3), ("gpt2", "p4de.24xlarge", 0)])
+def test_roofs_of_programs_and_configurations(name, instance, zero, tmp_path):
+    """A step given to otrn as a program takes what its configuration does, within 5 %, and both say how far off they may be."""
+    sys.path.insert(0, str(ROOT / "accuracy"))
+    import roofs
 
+    from opentrn._predict import errors, roof
+
+    sizes = {"llama": dict(hidden_size=2048, num_hidden_layers=12, num_attention_heads=16, num_key_value_heads=16, intermediate_size=5632), "gpt2": dict(n_embd=1024, n_layer=12, n_head=16, n_positions=1024)}
+    m = config.model({**CONFIGS[name], **sizes[name], "vocab_size": 32000})
+    job, x = job_of(m, instance, seq=1024, global_batch=128), layout.Layout(dp=8, micro_batch=16, zero=zero)
+    path = tmp_path / "step.mlir"
+    path.write_text(roofs.text(job, x))
+    ours, theirs = roof.step(job, x), roofs.told(path, job)
+    assert theirs["step_s"] == pytest.approx(ours["step_s"], rel=0.05)
+    assert theirs["fits"] and 0 < theirs["expected_error"] < 0.25 and 0 < errors.expected(job, x, ours)["expected_error"] < 0.25
+    assert {r["chip"] for r in errors._rows() if r["id"] in theirs["expected_error_rows"]} == {job.machine.chip}
+
+
+def test_one_table_of_roofs(tmp_path, monkeypatch):
+    """What software does is read from the table by both: nothing of it stands in the code; a folder's own table comes first."""
     from opentrn._predict import roof
 
-    text = (ROOT / "src" / "tools" / "roof.c").read_text()
-    for name in ("HOST_S", "KERNEL_S", "RAILS"):
-        assert float(re.search(rf"#define {name} +(\S+)", text)[1]) == getattr(roof, name)
+    job, x = job_of("llama", "p5.48xlarge"), layout.Layout(dp=8)
+    before = roof.step(job, x)["seconds"]["host"]
+    assert before == roof.soft().host_s
+    text = (ROOT / "chips" / "accelerators.table").read_text()
+    (tmp_path / "accelerators.table").write_text(text + "host_s = 0.5\nkernel_s = 1\n")
+    monkeypatch.setenv("OTRN_CHIPS", str(tmp_path))
+    assert roof.step(job, x)["seconds"]["host"] == 0.5
+    words = ["predict", str(ROOT / "tests/tools/data/roof.mlir"), "--instance=p5.48xlarge", "--json"]
+    ran = subprocess.run([ROOT / "build" / "otrn", *words], capture_output=True, text=True)
+    assert json.loads(ran.stdout)["step_s"] == pytest.approx(0.5, rel=0.01)
+
+
+REFUSED = {
+    ("--instance=h200-1", "--nodes=8"): "h200-1 has no network",
+    ("--instance=H100",): "did you mean p5.48xlarge?",
+    ("--instance=P5.48XLARGE",): "did you mean p5.48xlarge?",
+    ("--price=1e300",): "dollars an hour above 0",
+    ("--price=nan",): "dollars an hour above 0",
+    ("--days=1e15",): "36525 at most",
+    ("--days=3", "--tokens=1e9"): "one tells the other",
+    ("--days=3", "--starts=0"): "--starts=0",
+    ("--top=-1", "--search"): "--top=-1",
+    ("--global-batch=99999999999999999999",): "2147483648 at most",
+    ("--report=",): "a file is needed",
+    ("--measured=p5.48xlarg:3ms",): "did you mean p5.48xlarge?",
+    ("--measured=p5.48xlarge:3",): "what a step of it takes",
+    ("--measured=p5.48xlarge:infms",): "what a step of it takes",
+}
+
+
+@pytest.mark.parametrize("words", REFUSED, ids=" ".join)
+def test_refused_on_roofs(words, tmp_path, capsys):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(LLAMA))
+    assert command.main([str(path), "--instance=p5.48xlarge", "--tp=1", "--pp=1", "--seq=256", *words]) == 2
+    assert REFUSED[words] in capsys.readouterr().err
+
+
+def test_verdict_of_each(tmp_path, capsys):
+    """A model too large for one machine is still priced on the other; prices are each machine's own."""
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**LLAMA, "hidden_size": 8192, "intermediate_size": 28672, "num_hidden_layers": 40, "num_attention_heads": 64, "num_key_value_heads": 8}))
+    words = [str(path), "--instance=tpu-v5e-8,mi300x-8", "--seq=2048", "--global-batch=64", "--price=mi300x-8:20", "--by=time"]
+    assert command.main([*words, "--json"], "bakeoff") == 0
+    small, large = json.loads(capsys.readouterr().out)
+    assert not small["fits"] and "GiB" in small["why"] and large["fits"] and large["usd_per_hour"] == 20
+    assert command.main(words, "bakeoff") == 0 and "tpu-v5e-8          does not fit: " in capsys.readouterr().out
+    assert command.main([*words, "--price=20"], "bakeoff") == 2 and "whose price" in capsys.readouterr().err

@@ -17,6 +17,8 @@ SHAPE = ("tp", "pp", "dp", "cp", "ep", "zero", "micro_batch", "recompute", "sche
 
 
 NODES_MOST = 1_000_000
+DAYS_MOST = 36525.0
+MOST = 2**31  # sequences, tokens of one, starts
 
 
 class _Parser(argparse.ArgumentParser):
@@ -47,12 +49,12 @@ def parser():
     p.add_argument("--lora", type=int, default=0, metavar="RANK", help="adapters of this rank learn, the weights do not")
     p.add_argument("--software", choices=roof.SOFTWARE, default="compiled", help="of accelerators without a compiler here: each operation alone, or joined [compiled]")
     p.add_argument("--lnc", type=int, choices=(1, 2), default=0, help="cores of a device [the chip's]")
-    p.add_argument("--price", type=float, metavar="USD/h", help="what an hour of one machine costs you")
+    p.add_argument("--price", metavar="USD/h", help="what an hour of one machine costs you; bakeoff: NAME:USD/h,…")
     p.add_argument("--search", action="store_true", help="rank layouts, also over what has a default")
     p.add_argument("--by", choices=tuple(search.BY), default=None, help="what layouts are ranked by [usd, or time without a price]")
     p.add_argument("--top", type=int, default=10, metavar="N", help="layouts shown [10]")
     p.add_argument("--max-comm", metavar="SHARE", help="exit status 3 when collectives take more of the step: 25%% or 0.25")
-    p.add_argument("--measured", action="append", default=[], metavar="NAME:Ntok/s", help="your own measurement on an instance takes its place")
+    p.add_argument("--measured", action="append", default=[], metavar="NAME:RATE", help="your own measurement on an instance takes its place: 98000tok/s, 12samples/s, 340ms or 0.34s of a step")
     p.add_argument("--tokens", type=float, metavar="N", help="of the whole run: tells days and dollars")
     p.add_argument("--days", type=float, metavar="N", help="of the run: tells tokens and dollars")
     p.add_argument("--epoch-tokens", type=float, metavar="N", help="tokens of the data set: tells hours and dollars of an epoch")
@@ -82,21 +84,28 @@ def job_of(o):
         if not 0 <= o.dropout < 1:
             raise Fault(f"--dropout={o.dropout}: a share from 0 to below 1 is needed")
         m = dataclasses.replace(m, dropout=o.dropout)
-    if o.price is not None and not 0 < o.price < math.inf:
-        raise Fault(f"--price={o.price}: dollars an hour above 0 are needed")
-    for name in ("tokens", "days", "epoch_tokens", "mtbf_hours", "checkpoint_s"):
+    for name, most in (("tokens", 1e18), ("days", DAYS_MOST), ("epoch_tokens", 1e18), ("mtbf_hours", 1e9), ("checkpoint_s", 1e9)):
         value = getattr(o, name)
-        if value is not None and not 0 < value < math.inf:
-            raise Fault(f"--{name.replace('_', '-')}={value:g}: a number above 0 is needed")
+        if value is not None and not 0 < value <= most:
+            raise Fault(f"--{name.replace('_', '-')}={value:g}: a number above 0 is needed, {most:g} at most")
+    for name in ("starts", "top"):
+        if not 1 <= getattr(o, name) <= MOST:
+            raise Fault(f"--{name}={getattr(o, name)}: a whole number above 0 is needed")
+    if o.tokens and o.days:
+        raise Fault("a run has --tokens or --days; one tells the other", f"--days={o.days:g}")
+    if o.report == "":
+        raise Fault("--report: a file is needed", "--report=FILE.html")
     if o.lora < 0:
         raise Fault(f"--lora={o.lora}: a rank above 0 is needed", "--lora=16")
-    machine = machines.machine(o.instance, o.price, o.lnc)
+    machine = machines.machine(o.instance, money.price_of(o.price, o.instance), o.lnc)
     if not 1 <= o.nodes <= NODES_MOST:
         raise Fault(f"--nodes={o.nodes}: a whole number above 0 is needed, {NODES_MOST} at most")
+    if o.nodes > 1 and getattr(machine, "network", 1) <= 0:
+        raise Fault(f"{o.instance} has no network, so it is alone", "--nodes=1, or an --instance with a network")
     given = {k: getattr(o, k) for k in SHAPE}
     for name in ("seq", "global_batch"):
-        if getattr(o, name) is not None and getattr(o, name) < 1:
-            raise Fault(f"--{name.replace('_', '-')}={getattr(o, name)}: a whole number above 0 is needed")
+        if getattr(o, name) is not None and not 1 <= getattr(o, name) <= MOST:
+            raise Fault(f"--{name.replace('_', '-')}={getattr(o, name)}: a whole number above 0 is needed, {MOST} at most")
     if o.sp:
         given["sp"] = o.sp == "on"
     seq = o.seq or (m.positions if m.places == "learned" and m.task != "classes" else 4096 if m.task == "lm" else 512)
@@ -172,7 +181,8 @@ def told(r):
         + (f" attention={at['attention']}" if "attention" in at else "")
         + (f" schedule={at['schedule']}" if at["pp"] > 1 else ""),
         f"batch          {r['global_batch']} sequences of {r['seq']}, {r['micro_batches']} micro-batch{'' if r['micro_batches'] == 1 else 'es'} a replica",
-        f"step           {r['step_s']:.4g} s, expected error {errors.percent(r['expected_error'])}: "
+        f"step           {r['step_s']:.4g} s, "
+        + ("measured; predicted parts: " if r.get("measured") else f"expected error {errors.percent(r['expected_error'])}: ")
         + " + ".join(f"{v:.3g} {k.replace('_', ' ')}" for k, v in r["seconds"].items()),
         f"throughput     {r['tokens_per_s']:,.0f} tokens/s, {r['samples_per_s']:.4g} sequences/s, {100 * r['mfu']:.1f} % of the bf16 peak",
     ]
@@ -209,6 +219,7 @@ def ranked(found):
 
 def answer(o):
     """(job, layout, prediction, table of layouts or None, prices) of a command."""
+    measured = money.measurements(o.measured, getattr(o, "instances", [o.instance]))
     job, given = job_of(o)
     prices = None if isinstance(job.machine, roof.Accelerator) else Prices(job.machine)
     by = o.by or ("usd" if job.machine.usd_per_hour else "time")
@@ -221,9 +232,8 @@ def answer(o):
     result = predict(job, x, prices)
     if not result["fits"]:
         result["knob"] = knob(job, x, prices)
-    for name, rate in map(money.measured, o.measured):
-        if name == o.instance:
-            result = money.replaced(result, rate)
+    if o.instance in measured:
+        result = money.replaced(result, *measured[o.instance])
     if table:
         result["search"] = {
             "tried": table.tried, "pruned_memory": table.pruned_memory, "pruned_time": table.pruned_time, "pruned_size": table.pruned_size, "unfit": table.unfit,
@@ -300,28 +310,43 @@ def bakeoff(words):
     names = o.instance.split(",")
     if len(names) < 2:
         raise Fault("two instances or more are compared", "--instance=trn2.48xlarge,p5.48xlarge")
+    priced = [v.partition(":")[0] for v in o.price.split(",")] if o.price else []
+    if any(name not in names for name in priced):
+        raise Fault(f"--price={o.price}: whose price is it?", f"--price={names[0]}:USD/h,{names[1]}:USD/h")
     rows = []
     for name in names:
-        job, x, r, _, prices = answer(argparse.Namespace(**{**vars(o), "instance": name, "price": None}))
-        r["sensitivity"] = sensitivity(job, x, r, prices)
-        rows.append(r)
-    first = rows[0]
-    for r in rows:
-        r["break_even_usd_per_hour"] = money.break_even(first, r)
+        try:
+            job, x, r, _, prices = answer(argparse.Namespace(**{**vars(o), "instance": name, "instances": names}))
+            rows.append({**r, "sensitivity": sensitivity(job, x, r, prices)})
+        except TooLarge as fault:  # a verdict of this machine alone
+            rows.append({"instance": name, "nodes": o.nodes, "fits": False, "why": str(fault)})
+    ran = [r for r in rows if "why" not in r]
+    for r in ran:
+        r["break_even_usd_per_hour"] = money.break_even(ran[0], r)
     if o.json:
         print(json.dumps(rows, indent=1))
-        return 0
+    else:
+        _compared(rows, ran)
+    return 0
+
+
+def _compared(rows, ran):
     print(f"{'':18} {'layout':44} {'step s':>8} {'tokens/s':>11} {'$/1M tokens':>11} {'break-even $/h':>14} {'error':>9}")
     for r in rows:
+        if "why" in r:
+            print(f"{r['instance']:18} does not fit: {r['why']}")
+            continue
         at, usd = r["layout"], r["usd_per_1m_tokens"]
         shape = f"tp={at['tp']} pp={at['pp']} dp={at['dp']} zero={at['zero']} mb={at['micro_batch']} {at['recompute']}"
         even = f"{r['break_even_usd_per_hour']:.4g}" if r["break_even_usd_per_hour"] else "-"
-        print(f"{r['instance']:18} {shape:44} {r['step_s']:8.4g} {r['tokens_per_s']:11,.0f} {f'{usd:.4g}' if usd else '-':>11} {even:>14} {errors.percent(r['expected_error']):>9}")
-    print(f"break-even: the price of one machine at which its tokens cost what they do on {first['instance']}\n")
-    print(f"{'tokens/s with':18} " + " ".join(f"{k:>16}" for k in first["sensitivity"]))
-    for r in rows:
+        error = "measured" if r.get("measured") else errors.percent(r["expected_error"])
+        print(f"{r['instance']:18} {shape:44} {r['step_s']:8.4g} {r['tokens_per_s']:11,.0f} {f'{usd:.4g}' if usd else '-':>11} {even:>14} {error:>9}" + ("" if r["fits"] else "  does not fit"))
+    if not ran:
+        return
+    print(f"break-even: the price of one machine at which its tokens cost what they do on {ran[0]['instance']}\n")
+    print(f"{'tokens/s with':18} " + " ".join(f"{k:>16}" for k in VARIANTS))
+    for r in ran:
         print(f"{r['instance']:18} " + " ".join(f"{f'{v:+.1%}' if isinstance(v, float) else v:>16}" for v in r["sensitivity"].values()))
-    return 0
 
 
 def sensitivity(job, x, result, prices):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How far a prediction is off, judging by the published steps nearest to it (chips/errors.csv, which accuracy/steps.py and
-accuracy/gpus.py write with --keep; `otrn` reads the same)."""
+accuracy/gpus.py write with --keep; `otrn` reads the same, and of GPUs the errors of steps given as programs, accuracy/roofs.py's)."""
 
 import csv
 import functools
@@ -10,7 +10,7 @@ import pathlib
 
 from opentrn import _library
 
-FIELDS = ("id", "chip", "task", "precision", "parameters", "seq", "nodes", "tp", "pp", "zero", "recompute", "error")
+FIELDS = ("id", "chip", "task", "precision", "parameters", "seq", "nodes", "tp", "pp", "zero", "recompute", "error", "program")
 _NEAREST = 3
 ROOFS = ("a100", "a100-80", "h100", "h200")  # chips in it that are priced by roofs
 
@@ -19,18 +19,28 @@ def table():
     return pathlib.Path(os.environ.get("OTRN_CHIPS") or _library.chips_path()) / "errors.csv"
 
 
+def _write(rows):
+    lines = [",".join(r[k] for k in FIELDS) for r in sorted(rows, key=lambda r: r["id"])]
+    head = ["# SPDX-License-Identifier: Apache-2.0", "# Errors of predicted steps in percent of the published time; accuracy/steps.py, gpus.py and (program) roofs.py write them with --keep."]
+    table().write_text("\n".join([*head, ",".join(FIELDS), *lines]) + "\n", encoding="utf-8")
+
+
 def keep(rows, chips):
     """Puts rows in the place of those of these chips."""
-    kept = [r for r in _rows() if r["chip"] not in chips] + [{k: str(r[k]) for k in FIELDS} for r in rows]
-    lines = [",".join(r[k] for k in FIELDS) for r in sorted(kept, key=lambda r: r["id"])]
-    head = ["# SPDX-License-Identifier: Apache-2.0", "# Errors of predicted steps in percent of the published time; accuracy/steps.py and accuracy/gpus.py write them with --keep."]
-    table().write_text("\n".join([*head, ",".join(FIELDS), *lines]) + "\n", encoding="utf-8")
+    programs = {r["id"]: r["program"] for r in _rows()}
+    new = [{k: str({"program": programs.get(r["id"], ""), **r}[k]) for k in FIELDS} for r in rows]
+    _write([r for r in _rows() if r["chip"] not in chips] + new)
+
+
+def keep_programs(errors):
+    """Errors of rows that were given as programs, by name."""
+    _write([{**r, "program": f"{errors[r['id']]:.1f}" if r["id"] in errors else r["program"]} for r in _rows()])
 
 
 @functools.cache
 def _rows():
     with open(table(), encoding="utf-8") as file:
-        return list(csv.DictReader(v for v in file if not v.startswith("#")))
+        return [{**r, "program": r.get("program") or ""} for r in csv.DictReader(v for v in file if not v.startswith("#"))]
 
 
 def features(job, x, result):

@@ -9,4 +9,4 @@ class Fault(ValueError):
 
 
 class TooLarge(Fault):
-    """Two layers alone are more than a device holds."""
+    """More than a device holds, in this layout or in all of them."""

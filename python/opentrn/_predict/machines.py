@@ -66,7 +66,8 @@ def machine(name, price=None, lnc=0):
         return roof.machine(name, price)
     if name not in known:
         every = [*known, *others]
-        near = difflib.get_close_matches(str(name), every, 1)
+        chips = {v[1].lower(): v[0] for table in (others, known) for v in reversed(table.values())}
+        near = [chips[str(name).lower()]] if str(name).lower() in chips else difflib.get_close_matches(str(name).lower(), every, 1)
         raise Fault(f"there is no instance {name!r}", f"{'did you mean ' + near[0] + '? ' if near else ''}known are {', '.join(every)}")
     found = _machine(known[name], folder, lnc)
     return dataclasses.replace(found, usd_per_hour=price, basis="your price") if price else found

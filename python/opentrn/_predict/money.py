@@ -7,6 +7,7 @@ one machine.
 """
 
 import dataclasses
+import difflib
 import math
 
 from opentrn._predict.fault import Fault
@@ -60,25 +61,54 @@ def saved(result, run, days):
     return (again - once) * (result["usd_per_hour"] or 0.0) / 3600
 
 
+def price_of(text, instance):
+    """--price of this instance: USD/h, or NAME:USD/h,… for several; None: none is given."""
+    if text is None:
+        return None
+    pairs = [v.rpartition(":") for v in str(text).split(",")]
+    for name, _, number in pairs:
+        try:
+            value = float(number)
+        except ValueError:
+            value = 0.0
+        if not 0 < value < 1e9 or (len(pairs) > 1 and not name):
+            raise Fault(f"--price={text}: dollars an hour above 0 are needed", "--price=21.5, or --price=NAME:21.5,… for several")
+    return next((float(number) for name, _, number in pairs if name in ("", instance)), None)
+
+
+UNITS = ("tok/s", "samples/s", "ms", "s")
+
+
 def measured(text):
-    """p5.48xlarge:98000tok/s as (instance, tokens a second)."""
+    """p5.48xlarge:98000tok/s as (instance, number, unit)."""
     name, _, rate = text.partition(":")
-    number = rate.removesuffix("tok/s")
+    unit = next((u for u in UNITS if rate.endswith(u)), "")
     try:
-        value = float(number)
+        value = float(rate.removesuffix(unit)) if unit else 0.0
     except ValueError:
         value = 0.0
-    if not name or number == rate or not value > 0:
-        raise Fault(f"--measured={text}: an instance and its tokens a second are needed", "--measured=p5.48xlarge:98000tok/s")
-    return name, value
+    if not name or not 0 < value < 1e15:
+        raise Fault(f"--measured={text}: an instance and what a step of it takes are needed", "--measured=p5.48xlarge:98000tok/s, :12samples/s, :340ms or :0.34s")
+    return name, value, unit
 
 
-def replaced(result, rate):
+def measurements(words, instances):
+    """Those of the instances asked for, by name; another is a mistake in writing."""
+    found = {name: (value, unit) for name, value, unit in map(measured, words)}
+    for name in found:
+        if name not in instances:
+            near = difflib.get_close_matches(name, instances, 1)
+            raise Fault(f"--measured={name}: it is not asked for", f"did you mean {near[0]}?" if near else f"--instance has {', '.join(instances)}")
+    return found
+
+
+def replaced(result, value, unit):
     """A prediction with the user's own measurement in its place."""
-    factor = result["tokens_per_s"] / rate
+    now = {"tok/s": result["tokens_per_s"], "samples/s": result["samples_per_s"]}
+    factor = now[unit] / value if unit in now else value * (1e-3 if unit == "ms" else 1.0) / result["step_s"]
     usd = result["usd_per_1m_tokens"]
-    return {**result, "step_s": result["step_s"] * factor, "tokens_per_s": rate, "samples_per_s": result["samples_per_s"] / factor,
-            "mfu": result["mfu"] / factor, "usd_per_1m_tokens": usd and usd * factor, "expected_error": 0.0, "measured": True}  # fmt: skip
+    return {**result, "step_s": result["step_s"] * factor, "tokens_per_s": result["tokens_per_s"] / factor, "samples_per_s": result["samples_per_s"] / factor,
+            "mfu": result["mfu"] / factor, "usd_per_1m_tokens": usd and usd * factor, "expected_error": 0.0, "expected_error_rows": [], "measured": True}  # fmt: skip
 
 
 def break_even(a, b):

@@ -2,8 +2,8 @@
 """A step on other accelerators, by a roof for each operation.
 
 Products and attention take FLOP over a share of the peak, what is between them bytes over HBM's bandwidth, what devices tell each
-other bytes over links or network beside the work. Shares are the chip's (chips/accelerators.table); how often activations and
-logits go through HBM, and the host's part of a step, are the training software's, fitted to the same rows (accuracy/gpus.py).
+other bytes over links or network beside the work. Shares are the chip's; how often activations and logits go through HBM, and the
+host's part of a step, are the training software's: both stand in chips/accelerators.table, fitted to published steps (accuracy/gpus.py).
 
 Software is compiled (operations between products are joined) or eager (each is a kernel that reads and writes HBM). One device
 waits for its host where steps are short: launches for each weight and, eager, for each operation of a layer. Some of the launching
@@ -11,24 +11,17 @@ is beside the device's work, some is not: the two times are joined as the root o
 """
 
 import dataclasses
+import functools
 import math
 import os
 import pathlib
+from types import SimpleNamespace
 
 from opentrn import _library
 from opentrn._predict.compose import BYTES, model_flops, parameters, stages
 from opentrn._predict.layout import check
 
-PASSES = 125.0  # of a layer's activations through HBM, forward and backward
-LOGIT_BYTES = 42.0  # through HBM for each word and position
-HOST_S = 0.039  # of a step of several devices
-RAILS = 0.8  # of the network that collectives reach
-SCORE_BYTES = 34.0  # through HBM for each score that is not kept on the chip, forward and backward
-TENSOR_S = 0.14e-3  # of the host for each weight: its products, its gradient, its type
-KERNEL_S = 0.027e-3  # of the host for an operation that is launched alone
 KERNELS, GELU_KERNELS = 10, 24  # of an eager layer, forward and backward: all between its products; gelu by tanh, written out in many
-GELU_PASSES = 95.0  # of a layer's way up in fp32: eager gelu by tanh, whose powers autocast widens
-EAGER_LOGIT_BYTES = 97.0  # with autocast, which widens logits alone
 SOFTWARE = ("compiled", "eager")
 
 
@@ -63,11 +56,26 @@ class Accelerator:
         return "float8_e4m3fn" if self.flops_fp8 > self.flops else ""
 
 
-def rows():
-    folder = pathlib.Path(os.environ.get("OTRN_CHIPS") or _library.chips_path())
-    path = folder / "accelerators.table"
+def _lines(folder):
+    path = pathlib.Path(folder) / "accelerators.table"
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else ()
-    return {v[0]: v for v in (line.partition("#")[0].split() for line in lines) if v}
+    return [v for v in (line.partition("#")[0].split() for line in lines) if v]
+
+
+def rows():
+    lines = (os.environ.get("OTRN_CHIPS") and _lines(os.environ["OTRN_CHIPS"])) or _lines(_library.chips_path())
+    return {v[0]: v for v in lines if v[1:2] != ["="]}
+
+
+@functools.cache
+def _soft(*folders):
+    return SimpleNamespace(**{v[0]: float(v[2]) for folder in folders for v in _lines(folder) if v[1:2] == ["="]})
+
+
+def soft():
+    """What training software does on any of them: the table's lines `name = number`; those that a folder's own leaves out are the built-in one's."""
+    mine = os.environ.get("OTRN_CHIPS")
+    return _soft(str(_library.chips_path()), *([mine] if mine else []))
 
 
 def machine(name, price=None):
@@ -111,13 +119,13 @@ def parts(job, x):
         "products": 6 * busy / x.pp * t * again / x.tp / rate,
         "head": 6 * m.vocab * m.width * t / x.tp / (rate if job.precision == "fp32" else a.flops * a.products) if m.task != "classes" else 0.0,
         "attention": pairs * (4 / 3 if x.recompute == "full" else 1.0) / attend,
-        "between": layers * t * m.width * size * PASSES * again / x.tp / a.hbm,
-        "logits": t * m.vocab * (EAGER_LOGIT_BYTES if widened else LOGIT_BYTES) / x.tp / a.hbm if m.task != "classes" else 0.0,
+        "between": layers * t * m.width * size * soft().passes * again / x.tp / a.hbm,
+        "logits": t * m.vocab * (soft().eager_logit_bytes if widened else soft().logit_bytes) / x.tp / a.hbm if m.task != "classes" else 0.0,
     }
     if widened and m.act == "gelu":
-        out["between"] += layers * t * m.hidden * 4 * GELU_PASSES / x.tp / a.hbm
+        out["between"] += layers * t * m.hidden * 4 * soft().gelu_passes / x.tp / a.hbm
     if _is_plain(job, x):
-        out["scores"] = layers * t * m.heads * seq * SCORE_BYTES / x.tp / a.hbm
+        out["scores"] = layers * t * m.heads * seq * soft().score_bytes / x.tp / a.hbm
     if x.tp > 1:  # two sums forward and two backward, each scattered and gathered
         out["tensor_parallel"] = 4 * again * layers * 2 * t * m.width * 2 * (1 - 1 / x.tp) / a.link
     return out
@@ -134,13 +142,13 @@ def launches(job, micros):
     """Seconds that the host launches a step of one device."""
     m = job.model
     alone = (KERNELS + (GELU_KERNELS if m.act == "gelu" else 0)) * (m.layers + m.decoder) if job.software == "eager" else 0
-    return micros * (weights(m) * TENSOR_S + alone * KERNEL_S)
+    return micros * (weights(m) * soft().tensor_s + alone * soft().kernel_s)
 
 
 def _rate(job, x, ranks):
     """Bytes a second of a device's collective: links inside a machine, its share of the network beyond."""
     a = job.machine
-    return a.link if ranks * x.tp <= a.devices else min(a.link, RAILS * a.network / min(a.devices, x.tp) if x.tp > 1 else RAILS * a.network)
+    return a.link if ranks * x.tp <= a.devices else min(a.link, soft().rails * a.network / min(a.devices, x.tp) if x.tp > 1 else soft().rails * a.network)
 
 
 def step(job, x):
@@ -162,7 +170,7 @@ def step(job, x):
     seconds["reduction"] = max(whole - busy / 2, 0.0)  # beside the last backward pass
     seconds["optimizer"] = count * 28 / (ranks if x.zero else 1) / a.hbm
     device = sum(seconds.values())
-    seconds["host"] = HOST_S if x.devices > 1 else math.hypot(device, launches(job, micros)) - device
+    seconds["host"] = soft().host_s if x.devices > 1 else math.hypot(device, launches(job, micros)) - device
     seconds = {k: v for k, v in seconds.items() if v}
     talk = micros * (comm + work.get("tensor_parallel", 0)) + seconds.get("passing_on", 0) + whole
     shown = micros * (late + work.get("tensor_parallel", 0)) + seconds.get("passing_on", 0) + seconds.get("reduction", 0)

@@ -102,7 +102,7 @@ def search(job, given, prices, by="usd", told=lambda text: None, keep=10, step=s
     room = [x for x in every if least_memory(job, x) <= job.machine.memory]
     if not room:
         need = min(least_memory(job, x) for x in every)
-        raise Fault(
+        raise TooLarge(
             f"weights, gradients and optimizer take {need / 2**30:.1f} GiB of a device with {job.machine.memory / 2**30:.0f} GiB in every layout",
             "more --nodes, a larger instance, or --zero=3",
         )
@@ -137,7 +137,7 @@ def search(job, given, prices, by="usd", told=lambda text: None, keep=10, step=s
                 found.unfit += 1
         found.rows.sort(key=lambda v: v[1][BY[by]])
     if not found.rows:
-        raise Fault(f"none of {found.tried} layouts fits {job.machine.memory / 2**30:.0f} GiB a device", "more --nodes, --zero=3 or --recompute=full")
+        raise TooLarge(f"none of {found.tried} layouts fits {job.machine.memory / 2**30:.0f} GiB a device", "more --nodes, --zero=3 or --recompute=full")
     return found
 
 
