@@ -84,6 +84,16 @@ static bool exp_same(const EngLevel *e, const Row *r, float scale) {
 
 static bool runs_same(const EngLevel *e, const Row *r) {
     for (int alu = 0; alu < ALU_COUNT; alu++) {
+        float want = eng_identity(alu), got = want;
+        EngRun *run = gp_level_portable.eng->run[ENG_F32][alu];
+        if (!run)
+            continue;
+        run(&want, r->x, r->n);
+        e->run[ENG_F32][alu](&got, r->x, r->n);
+        if (!same(&want, &got, 4))
+            return false;
+    }
+    for (int alu = 0; alu < ALU_COUNT; alu++) {
         if (!e->run_bf16[alu])
             continue;
         float want = eng_identity(alu), got = want;
@@ -172,7 +182,7 @@ int main(void) {
                 erfs &= erf_same(e, &r, false) && erf_same(e, &r, true), draws &= draws_same(e, n, seed);
             }
         report("exp of a row and its sum", name, exps);
-        report("reductions of bf16", name, runs);
+        report("reductions", name, runs);
         report("bf16 in one pass", name, values);
         report("erf by blocks", name, erfs);
         report("draws by number", name, draws);

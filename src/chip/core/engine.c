@@ -128,9 +128,8 @@ typedef struct Walk { // a place in a row
 } Walk;
 
 static void walk_begin(Walk *w, const EngTensor *t, uint8_t *row, size_t first) {
-    w->t = t;
-    w->at = row;
-    for (int a = t->naxes - 1; a >= 0; a--) {
+    *w = (Walk){.t = t, .at = row};
+    for (int a = t->naxes - 1; first && a >= 0; a--) { // mostly 0: no division then
         w->index[a] = (uint32_t)(first % t->axis[a].n);
         first /= t->axis[a].n;
         w->at += w->index[a] * t->axis[a].step;
@@ -400,6 +399,10 @@ void eng_put(const EngWalk *w, const EngTensor *t, const EngBlock *b, uint32_t r
     EngBuf s;
     Walk k;
     walk_begin(&k, t, eng_row(t, b, row), i);
+    if (t->dtype == DT_F32) {
+        memcpy(k.at, &v, 4);
+        return;
+    }
     store_f32(w, t->dtype, k.at, &v, &(EngBlock){.row = row, .rows = 1, .col = i, .cols = 1}, &s);
 }
 

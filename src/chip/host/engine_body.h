@@ -177,8 +177,34 @@ ENG_RUN_BITS_ROWS(X)
         p[j] = p[j + h] BEYOND p[j] ? p[j + h] : p[j];                                             \
         bad[j] |= bad[j + h];                                                                      \
     }
+#if GP_ISA == 2
+// As integers, negative ones turned over: then -0 lies below +0, and one comparison does.
+static inline __m512i ends_turned(__m512 x) {
+    __m512i u = _mm512_castps_si512(x);
+    return _mm512_xor_si512(u, _mm512_srli_epi32(_mm512_srai_epi32(u, 31), 1));
+}
+#define RUN_TURNED(E, FIRST, end, EXPR)                                                            \
+    static void eng_run_f32_##E(void *pacc, const void *px, size_t n) {                            \
+        const float *v = px;                                                                       \
+        float *acc = pacc;                                                                         \
+        __m512i most = ends_turned(_mm512_set1_ps(FIRST));                                         \
+        uint32_t bad = 0;                                                                          \
+        for (size_t i = 0; i < n; i += 16) {                                                       \
+            __mmask16 lanes = n - i < 16 ? (__mmask16)((1u << (n - i)) - 1) : 0xffff;              \
+            __m512 a = _mm512_maskz_loadu_ps(lanes, v + i);                                        \
+            most = _mm512_mask_##end##_epi32(most, lanes, most, ends_turned(a));                   \
+            bad |= _mm512_mask_cmp_ps_mask(lanes, a, a, _CMP_UNORD_Q);                             \
+        }                                                                                          \
+        int32_t bits = _mm512_reduce_##end##_epi32(most);                                          \
+        float x = *acc, y = bad ? NAN : f32_of((uint32_t)(bits ^ (int32_t)((uint32_t)(bits >> 31) >> 1))); \
+        *acc = EXPR;                                                                               \
+    }
+RUN_TURNED(MAX, -INFINITY, max, larger(x, y))
+RUN_TURNED(MIN, INFINITY, min, smaller(x, y))
+#else
 RUN_ENDS(MAX, -INFINITY, >, larger(x, y), 0.0f)
 RUN_ENDS(MIN, INFINITY, <, smaller(x, y), -0.0f)
+#endif
 
 // --- functions of the scalar engine -----------------------------------------------------------------------
 // Where a factor goes to 0 while x grows without end, x stops where the product has reached its limit.
