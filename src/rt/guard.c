@@ -36,10 +36,10 @@ static void status_begin(otrn_env *env, const otrn_exe *exe, uint32_t devices) {
     snprintf(p->program, sizeof p->program, "%s", exe->art->name ? exe->art->name : "");
 }
 
-static void status_end(otrn_env *env, double began) {
+static void status_end(otrn_env *env, double seconds) {
     StatusPage *p = status_page(env->status);
     if (p)
-        p->runs++, p->busy_seconds += now_seconds() - began;
+        p->runs++, p->busy_seconds += seconds;
 }
 
 StatusPage *rt_status(otrn_env *env) { return status_page(env->status); }
@@ -59,10 +59,11 @@ void guard_end(RunGuard *g) {
     otrn_env *env = g->exe->env;
     if (g->catches)
         pulse_catch_end(&env->pulse);
+    double seconds = now_seconds() - g->begin;
     if (env->catches)
-        g->exe->brief = !g->exe->may_turn && now_seconds() - g->begin < BRIEF_SECONDS;
+        g->exe->brief = !g->exe->may_turn && seconds < BRIEF_SECONDS;
     pulse_timer_end(&g->timer);
-    status_end(env, g->begin);
+    status_end(env, seconds);
 }
 
 void guard_hint(const otrn_env *env, otrn_status s, otrn_error *err) {

@@ -334,10 +334,12 @@ thread_local Entry *made;                                      // by Python, for
 bool look_first = false;                                       // Python sees each operator before it runs
 thread_local bool looking = false;
 
+template <class T> using Few = c10::SmallVector<T, 6>; // most operators have no more of anything: nothing is allocated
+
 struct Call { // what an operator was called with
     std::string key;
-    std::vector<Tensor> tensors;
-    std::vector<double> numbers;
+    Few<Tensor> tensors;
+    Few<double> numbers;
     bool lift = false, strange = false;
 
     template <class T> void put(T value) { key.append(reinterpret_cast<const char *>(&value), sizeof value); }
@@ -443,7 +445,7 @@ bool shared(const Call &call, int64_t number) {
     return false;
 }
 
-void execute(Entry &entry, std::vector<otrn_buffer> &ins, std::vector<otrn_buffer> &outs) {
+void execute(Entry &entry, const Few<otrn_buffer> &ins, const Few<otrn_buffer> &outs) {
     otrn_error error;
     error.struct_size = sizeof error;
     if (!library.execute(entry.exe, ins.data(), ins.size(), outs.data(), outs.size(), &error)) return;
@@ -452,21 +454,24 @@ void execute(Entry &entry, std::vector<otrn_buffer> &ins, std::vector<otrn_buffe
     TORCH_CHECK(false, text);
 }
 
-void push_returns(const Entry &entry, const Call &call, const std::vector<Tensor> &results, Stack *stack) {
+void push_returns(const Entry &entry, const Call &call, const Few<Tensor> &results, Stack *stack) {
+    auto value = [&](const std::pair<bool, int64_t> &pick) {
+        return pick.first ? call.tensors[pick.second] : pick.second < 0 ? Tensor() : results[pick.second];
+    };
     for (const auto &[length, picks] : entry.returns) {
-        std::vector<Tensor> found;
-        for (const auto &[is_argument, number] : picks)
-            found.push_back(is_argument ? call.tensors[number] : number < 0 ? Tensor() : results[number]);
-        if (length < 0)
-            stack->emplace_back(std::move(found[0]));
-        else
-            stack->emplace_back(c10::List<Tensor>(found));
+        if (length < 0) {
+            stack->emplace_back(value(picks[0]));
+            continue;
+        }
+        c10::List<Tensor> found;
+        for (const auto &pick : picks) found.push_back(value(pick));
+        stack->emplace_back(std::move(found));
     }
 }
 
 void run_program(Entry &entry, Call &call, const c10::OperatorHandle &op, Stack *stack) {
-    std::vector<Tensor> ready, results;
-    std::vector<otrn_buffer> ins, outs;
+    Few<Tensor> ready, results;
+    Few<otrn_buffer> ins, outs;
     std::vector<std::pair<Tensor, Tensor>> late; // argument, value copied to it
     std::optional<at::Device> device;
     for (const Tensor &t : call.tensors)
