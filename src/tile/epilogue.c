@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // epilogue.c — which products become one step with the row program that takes their tiles (pass/epilogue.c): those that
 // dot.c cuts, when SBUF has room for both. Products of blocks and many small ones have ways of their own.
+#include "pass/rows.h"
 #include "tile/dot.h"
 
 typedef struct Find {
@@ -39,6 +40,14 @@ static void try_rows(void *find, OpId id) {
         keep(f, &p);
 }
 
+// Programs of random numbers take a part of SBUF that products have else. How many elements they make is known with the steps, so it counts as taken.
+static void note_draws(void *find, OpId id) {
+    Find *f = find;
+    bool room = f->e->chip->sbuf_usable_bytes - DRAWS_AREA_BEGIN >= DRAWS_AREA_MIN;
+    if (room && rows_of_ints(f->l->h, hlo_at(f->l->h, id)))
+        f->e->draws_bytes = DRAWS_AREA_MIN;
+}
+
 void epilogues_find(Lower *l, const ChipFile *chip) {
     Arena *a = l->c->scratch;
     l->epilogue_of = ARENA_NEWN(a, uint32_t, l->h->ops.n);
@@ -47,5 +56,6 @@ void epilogues_find(Lower *l, const ChipFile *chip) {
     l->asks = e;
     Find f = {.l = l, .e = e};
     users_make(&f.u, l->c->hlo, l->c->scratch, l->main->body);
+    lower_each_rows(l, l->main->body, note_draws, &f);
     lower_each_rows(l, l->main->body, try_rows, &f);
 }
