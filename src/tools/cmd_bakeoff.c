@@ -191,11 +191,14 @@ int cmd_bakeoff(Tool *t) {
             row_json(&rows[i], type, i + 1 == n);
         else
             row_text(&rows[i]);
+    int status = 0;
+    for (uint32_t i = 0; i < n; i++)
+        status = !rows[i].refused && prof_comm_asked(t, &rows[i].p) ? STATUS_COMM : status;
     if (json) {
         printf("]\n");
-        return 0;
+        return status;
     }
     printf("break-even: USD/h of its devices at which a step costs what it does on %s\n", names[base]);
     more_text(rows, n, type);
-    return 0;
+    return status;
 }

@@ -117,12 +117,12 @@ int cmd_cost(Tool *t) {
     }
     if (opt_on(&t->opt, OPT_JSON)) {
         cost_json(&p, &o, &run, nodes);
-        return 0;
+        return prof_comm_asked(t, &p);
     }
     printf("cost           %.4g USD a step", o.usd_per_hour / 3600 * o.step_s);
     if (o.tokens > 0)
         printf(", %.4g USD per 1M tokens while it trains, %.4g with what is lost", usd_per_million(&o), run.usd / run.tokens * 1e6);
     printf("\nprice          %s\n", cost_text(t->arena, &p.cost));
     run_print(&run);
-    return 0;
+    return prof_comm_asked(t, &p);
 }

@@ -65,6 +65,7 @@ void prof_json(Tool *t, const Prof *p); // cmd_prof.c: all of it
 double prof_max_comm(Tool *t); // --max-comm as a share; below 0: not given. Raises USAGE for what is none
 // Warns on stderr where collectives take more than that, or than TRAFFIC_MOST; 3 where the option is given, else 0.
 int prof_comm_status(Tool *t, const Prof *p);
+int prof_comm_asked(Tool *t, const Prof *p); // the same, and nothing where the option is not given
 void prof_comm_print(Tool *t, const Prof *p);
 void prof_comm_json(Tool *t, const Prof *p);
 

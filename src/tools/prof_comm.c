@@ -31,6 +31,8 @@ int prof_comm_status(Tool *t, const Prof *p) {
     return most < 0 ? 0 : STATUS_COMM;
 }
 
+int prof_comm_asked(Tool *t, const Prof *p) { return prof_max_comm(t) < 0 ? 0 : prof_comm_status(t, p); }
+
 void prof_comm_print(Tool *t, const Prof *p) {
     const Traffic *c = &p->traffic;
     if (!c->rows.n && c->busy_ns > 0) // by roofs

@@ -575,3 +575,6 @@ def test_verdict_of_each(tmp_path, capsys):
     assert not small["fits"] and "GiB" in small["why"] and large["fits"] and large["usd_per_hour"] == 20
     assert command.main(words, "bakeoff") == 0 and "tpu-v5e-8          does not fit: " in capsys.readouterr().out
     assert command.main([*words, "--price=20"], "bakeoff") == 2 and "whose price" in capsys.readouterr().err
+    assert command.main([*words, "--max-comm=0"], "bakeoff") == 3 and "on mi300x-8, more than --max-comm=0" in capsys.readouterr().err
+    alone = [str(path), "--instance=mi300x-8", "--price=20", "--tp=8", "--pp=1", "--seq=2048", "--global-batch=64", "--days=1"]
+    assert [command.main([*alone, f"--max-comm={most}"], "cost") for most in ("0", "1")] == [3, 0]

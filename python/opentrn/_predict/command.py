@@ -282,15 +282,21 @@ def run(words):
         print(json.dumps(result, indent=1))
     else:
         print(told(result) + (f"\n{told_run(result)}" if "run" in result else "") + (f"\n\n{ranked(table)}" if table else ""))
-    if limit is not None and result["comm_share"] > limit:
-        print(f"opentrn: collectives take {100 * result['comm_share']:.1f} % of the step, more than --max-comm={o.max_comm}", file=sys.stderr)
-        return 3
-    return 0
+    return talkative(o, limit, [result])
+
+
+def talkative(o, limit, results):
+    """3 where collectives take more than --max-comm of a step, and says so."""
+    over = [r for r in results if limit is not None and r["comm_share"] > limit]
+    for r in over:
+        print(f"opentrn: collectives take {100 * r['comm_share']:.1f} % of the step on {r['instance']}, more than --max-comm={o.max_comm}", file=sys.stderr)
+    return 3 if over else 0
 
 
 def cost(words):
     """`opentrn cost CONFIG.json`: dollars, of a million tokens and of a run."""
     o = parser().parse_args(words)
+    limit = share(o.max_comm) if o.max_comm else None
     if not o.tokens and not o.days:
         raise Fault("how long is the run?", "--tokens=1e12 or --days=14")
     _, _, r, _, _ = answer(o)
@@ -301,13 +307,13 @@ def cost(words):
     else:
         print(f"{r['usd_per_1m_tokens']:.4g} USD per 1M tokens while it trains, {r['run']['usd_per_1m_tokens']:.4g} with what is lost")
         print(f"{r['usd_per_hour']:.6g} USD/h: {o.nodes} x {o.instance} ({r['price_basis']})\n{told_run(r)}")
-    return 0
+    return talkative(o, limit, [r])
 
 
 def bakeoff(words):
     """`opentrn bakeoff CONFIG.json --instance=A,B`: the same job on two machines or more."""
     o = parser().parse_args(words)
-    names = o.instance.split(",")
+    names, limit = o.instance.split(","), share(o.max_comm) if o.max_comm else None
     if len(names) < 2:
         raise Fault("two instances or more are compared", "--instance=trn2.48xlarge,p5.48xlarge")
     priced = [v.partition(":")[0] for v in o.price.split(",")] if o.price else []
@@ -327,7 +333,7 @@ def bakeoff(words):
         print(json.dumps(rows, indent=1))
     else:
         _compared(rows, ran)
-    return 0
+    return talkative(o, limit, ran)
 
 
 def _compared(rows, ran):
