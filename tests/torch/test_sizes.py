@@ -49,15 +49,18 @@ def test_lengths_share_a_trace(fresh):
 
 
 def test_marked(fresh):
+    before = len(opentrn.torch.report.recompiles())
     f = torch.compile(lambda x: torch.tanh(x) * x.shape[0] + torch.arange(x.shape[0]).unsqueeze(1), backend="opentrn")
     for n in range(2, 16):
         x = torch.randn(n, 4)
         torch._dynamo.mark_dynamic(x, 0)
         torch.testing.assert_close(f(x), torch.tanh(x) * n + torch.arange(n).unsqueeze(1))
     assert not fresh.found and len(fresh.graphs) == 14
+    assert len(opentrn.torch.report.recompiles()) == before  # one trace, from the first size on
 
 
 def test_random_numbers_and_writes(fresh):
+    before = len(opentrn.torch.report.recompiles())
     total = torch.zeros(4)
 
     @torch.compile(backend="opentrn", dynamic=True)
@@ -69,6 +72,7 @@ def test_random_numbers_and_writes(fresh):
         y = f(torch.ones(n, 4))
         assert y.shape == (n, 4) and set(y.unique().tolist()) == {0.0, 2.0}
     assert torch.equal(total, torch.full((4,), 195.0)) and not fresh.found
+    assert len(opentrn.torch.report.recompiles()) == before
 
 
 def test_dropout_does_not_tie_a_trace_to_its_size(fresh):
