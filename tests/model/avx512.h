@@ -238,6 +238,11 @@ MODEL __m512i m512_mask_max_epi32(__m512i s, __mmask16 m, __m512i va, __m512i vb
     EACH_LANE(16) a.i32[i] = a.i32[i] > b.i32[i] ? a.i32[i] : b.i32[i];
     return model_where(m, V_OF(i, s), a).i;
 }
+MODEL __m512i m512_mask_min_epi32(__m512i s, __mmask16 m, __m512i va, __m512i vb) {
+    ModelV a = V_OF(i, va), b = V_OF(i, vb);
+    EACH_LANE(16) a.i32[i] = a.i32[i] < b.i32[i] ? a.i32[i] : b.i32[i];
+    return model_where(m, V_OF(i, s), a).i;
+}
 MODEL __m512i m512_maskz_mov_epi16(__mmask32 m, __m512i va) {
     ModelV a = V_OF(i, va);
     EACH_LANE(32) a.u16[i] = m >> i & 1 ? a.u16[i] : 0;
@@ -247,6 +252,12 @@ MODEL int m512_reduce_max_epi32(__m512i va) {
     ModelV a = V_OF(i, va);
     int r = a.i32[0];
     EACH_LANE(16) r = a.i32[i] > r ? a.i32[i] : r;
+    return r;
+}
+MODEL int m512_reduce_min_epi32(__m512i va) {
+    ModelV a = V_OF(i, va);
+    int r = a.i32[0];
+    EACH_LANE(16) r = a.i32[i] < r ? a.i32[i] : r;
     return r;
 }
 
@@ -342,6 +353,7 @@ MODEL __m512i m512_permutex2var_epi16(__m512i va, __m512i which, __m512i vb) {
 #define _mm512_mask_add_ps m512_mask_add_ps
 #define _mm512_mask_cmp_ps_mask m512_mask_cmp_ps_mask
 #define _mm512_mask_max_epi32 m512_mask_max_epi32
+#define _mm512_mask_min_epi32 m512_mask_min_epi32
 #define _mm512_mask_mov_ps m512_mask_mov_ps
 #define _mm512_mask_or_epi32 m512_mask_or_epi32
 #define _mm512_mask_storeu_epi16 m512_mask_storeu_epi16
@@ -358,6 +370,7 @@ MODEL __m512i m512_permutex2var_epi16(__m512i va, __m512i which, __m512i vb) {
 #define _mm512_permutex2var_epi16 m512_permutex2var_epi16
 #define _mm512_range_ps m512_range_ps
 #define _mm512_reduce_max_epi32 m512_reduce_max_epi32
+#define _mm512_reduce_min_epi32 m512_reduce_min_epi32
 #define _mm512_roundscale_ps m512_roundscale_ps
 #define _mm512_scalef_ps m512_scalef_ps
 #define _mm512_set1_epi16 m512_set1_epi16
