@@ -418,11 +418,28 @@ static void set_turns(Dot *d) {
     d->turns = comes_turned(d, &d->lhs) || comes_turned(d, &d->rhs);
 }
 
+// Bytes of the narrowest element that the program loads or stores by rows of the product.
+static int64_t narrowest(const Hlo *h, const Epilogue *p) {
+    const HloOp *rows = hlo_at(h, p->rows);
+    uint32_t n;
+    const int64_t *kinds = hlo_ints(rows, AK_BROADCAST_DIMENSIONS, &n);
+    size_t least = 8;
+    for (uint32_t i = 0; i < rows->noperands + rows->nresults; i++) {
+        bool loads = i < rows->noperands;
+        if (loads && (i == p->index || kinds[i] != FUSED_SAME))
+            continue;
+        size_t bytes = dtype_bytes(hlo_value_type(h, loads ? hlo_operand(h, rows, i) : rows->results + i - rows->noperands)->dtype);
+        least = bytes < least ? bytes : least;
+    }
+    return (int64_t)least;
+}
+
 // Room for the row program: several tiles of rows whose transfers are short else, where there is enough, three in work at least; else two, narrower ones then.
+// Four in work where transfers are long: an update waits for HBM before and behind its instructions.
 static RowOp *fit_rows(Dot *d, const Step *s, const Epilogue *p) {
-    bool is_short = min64(d->n, BLOCK) * (int64_t)d->out_elem <= 2 * BLOCK;
+    bool is_short = min64(d->n, BLOCK) * narrowest(d->e->l->h, p) <= 2 * BLOCK;
     bool is_tiny = (double)(d->n * (int64_t)d->out_elem) < d->e->chip->dma_descriptor_bytes; // one by one they take longer than the program alone
-    static const struct { uint32_t width, sets, slots; } ways[] = {{1024, 3, 4}, {1024, 2, 4}, {512, 3, 4}, {512, 3, 3}, {512, 2, 3}, {256, 2, 3}, {128, 2, 3}};
+    static const struct { uint32_t width, sets, slots; } ways[] = {{1024, 3, 4}, {1024, 2, 4}, {512, 4, 4}, {512, 3, 4}, {512, 3, 3}, {512, 2, 3}, {256, 2, 3}, {128, 2, 3}};
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
         for (uint32_t bytes = 16384; bytes <= 49152 && (ways[w].width <= BLOCK ? !is_tiny : is_short); bytes += 8192) {
             if (room_bytes(room_of(d, ROWS_AREA_BEGIN - bytes, false)) < ways[w].slots * ROOM_LEAST * (d->elem > 2 ? 2 : 1))
