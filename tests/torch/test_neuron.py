@@ -249,6 +249,24 @@ def test_process_groups_are_known_with_the_device():
     assert done.returncode == 0, done.stderr
 
 
+def test_what_pytorchs_own_tests_ask_of_memory_and_masks():
+    x = torch.arange(6.0, device="neuron")
+    late = torch._lazy_clone(x)
+    assert (late + 1).tolist() == [1, 2, 3, 4, 5, 6] and torch._C._is_cow_tensor(late)  # reading copies nothing
+    late.add_(1)
+    assert x.tolist() == [0, 1, 2, 3, 4, 5] and late.tolist() == [1, 2, 3, 4, 5, 6]
+    torch.use_deterministic_algorithms(True)
+    try:
+        assert torch.empty(3, device="neuron").isnan().all() and (torch.empty(3, dtype=torch.int8, device="neuron") == 127).all()
+        assert x.resize_(8).tolist()[:6] == [0, 1, 2, 3, 4, 5] and x[6:].isnan().all()
+    finally:
+        torch.use_deterministic_algorithms(False)
+    with pytest.raises(RuntimeError, match="BoolTensor"):
+        x.masked_select(torch.ones(8, dtype=torch.int32, device="neuron"))
+    parts = torch.tensor([complex(1, torch.nan), complex(torch.inf, 1), 1 + 1j], device="neuron")
+    assert parts.isnan().tolist() == [True, False, False] and parts.isinf().tolist() == [False, True, False]
+
+
 FABRIC = {  # what the device's part for Lightning touches of it, and no more
     "__init__.py": "",
     "connector.py": """

@@ -33,6 +33,7 @@
 #include <ATen/ops/indices_native.h>
 #include <ATen/ops/is_coalesced_native.h>
 #include <ATen/ops/sparse_dim_native.h>
+#include <ATen/native/ResizeCommon.h>
 #include <ATen/ops/sparse_resize_native.h>
 #include <ATen/ops/values_native.h>
 #include <ATen/ops/view_native.h>
@@ -63,11 +64,13 @@ std::atomic<int64_t> allocated{0}, peak{0};
 std::atomic<int> device_count{1};
 thread_local c10::DeviceIndex current_device = 0;
 
-// The size stands before the memory, in a cache line of its own.
+// The size stands before the memory, in a cache line of its own. What is given back is the memory itself: a storage that copies on
+// write (torch._lazy_clone) asks for that.
 constexpr size_t kHead = 64;
 
-void release(void *base) {
-    allocated -= *static_cast<int64_t *>(base);
+void release(void *memory) {
+    char *base = static_cast<char *>(memory) - kHead;
+    allocated -= *reinterpret_cast<int64_t *>(base);
     c10::free_cpu(base);
 }
 
@@ -79,7 +82,7 @@ struct Allocator final : at::Allocator {
         *reinterpret_cast<int64_t *>(base) = static_cast<int64_t>(bytes);
         int64_t now = allocated += static_cast<int64_t>(bytes), most = peak;
         while (now > most && !peak.compare_exchange_weak(most, now)) {}
-        return {base + kHead, base, &release, device};
+        return {base + kHead, base + kHead, &release, device};
     }
     static void release_none(void *) {}
     at::DeleterFnPtr raw_deleter() const override { return nullptr; }
@@ -490,7 +493,7 @@ void run_program(Entry &entry, Call &call, const c10::OperatorHandle &op, Stack 
         Tensor t = call.tensors[in.number];
         if (!in.dense) t = host_alias(t).contiguous();
         ready.push_back(t);
-        ins.push_back({t.data_ptr(), t.nbytes()});
+        ins.push_back({const_cast<void *>(t.const_data_ptr()), t.nbytes()});
     }
     for (const Out &out : entry.outs) {
         if (out.alias < 0) {
@@ -501,9 +504,9 @@ void run_program(Entry &entry, Call &call, const c10::OperatorHandle &op, Stack 
             Tensor t = ready[out.alias];
             if (shared(call, number)) {
                 t = host_alias(t).clone();
-                ins[out.alias].data = t.data_ptr();
                 late.emplace_back(call.tensors[number], t);
             }
+            ins[out.alias].data = t.data_ptr();
             results.push_back(t);
         }
         outs.push_back({results.back().data_ptr(), results.back().nbytes()});
@@ -573,20 +576,28 @@ using SymInts = c10::SymIntArrayRef;
 using Type = std::optional<at::ScalarType>;
 #define INTS(list) C10_AS_INTARRAYREF_SLOW(list)
 
+// torch.use_deterministic_algorithms: what nobody wrote is NaN, or the largest number of its type.
+Tensor unset(Tensor t, int64_t written) {
+    auto &context = at::globalContext();
+    if (context.deterministicAlgorithms() && context.deterministicFillUninitializedMemory())
+        at::native::fill_resize_deterministic_(host_alias(t), written);
+    return t;
+}
+
 at::ScalarType type_or_default(Type type) { return type.value_or(at::get_default_dtype_as_scalartype()); }
 
 Tensor empty(SymInts size, Type type, std::optional<at::Layout>, std::optional<at::Device> device, std::optional<bool>,
              std::optional<at::MemoryFormat> format) {
     OnDevice here(device);
-    return at::detail::empty_generic(INTS(size), &allocator, c10::DispatchKeySet(at::DispatchKey::PrivateUse1),
-                                     type_or_default(type), format);
+    auto key = c10::DispatchKeySet(at::DispatchKey::PrivateUse1);
+    return unset(at::detail::empty_generic(INTS(size), &allocator, key, type_or_default(type), format), 0);
 }
 
 Tensor empty_strided(SymInts size, SymInts stride, Type type, std::optional<at::Layout>,
                      std::optional<at::Device> device, std::optional<bool>) {
     OnDevice here(device);
-    return at::detail::empty_strided_generic(INTS(size), INTS(stride), &allocator,
-                                             c10::DispatchKeySet(at::DispatchKey::PrivateUse1), type_or_default(type));
+    auto key = c10::DispatchKeySet(at::DispatchKey::PrivateUse1);
+    return unset(at::detail::empty_strided_generic(INTS(size), INTS(stride), &allocator, key, type_or_default(type)), 0);
 }
 
 // Zeros that elsewhere have no memory: here they have, so that every address is one.
@@ -599,8 +610,10 @@ const Tensor &resize(const Tensor &self, SymInts size, std::optional<at::MemoryF
     auto *impl = self.unsafeGetTensorImpl();
     impl->set_sizes_contiguous(INTS(size));
     size_t bytes = static_cast<size_t>(impl->storage_offset() + impl->numel()) * impl->itemsize();
+    int64_t had = static_cast<int64_t>(impl->storage().nbytes());
     if (impl->storage().nbytes() < bytes) resize_bytes(impl->storage(), bytes);
     if (format && *format != at::MemoryFormat::Preserve) impl->empty_tensor_restride(*format);
+    unset(self, had);
     return self;
 }
 

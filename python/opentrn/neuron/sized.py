@@ -26,6 +26,8 @@ def _nonzero(x):
 
 
 def _masked_select(x, mask):
+    if mask.dtype != torch.bool:
+        raise RuntimeError(f"masked_select: expected BoolTensor for mask, not {mask.dtype}")
     x, mask = torch.broadcast_tensors(x, mask)
     return _front(x.reshape(-1), mask.reshape(-1))
 

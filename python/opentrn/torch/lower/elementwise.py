@@ -135,18 +135,21 @@ def bitwise_not(b, out, x):
     return b.unary("not", x)
 
 
+def _of_parts(b, x, ask):
+    """Is it so for a number, or for one of the parts of a complex one? Never for an integer."""
+    if x.dtype.is_complex:
+        return b.logical_or(ask(b.real(x)), ask(b.imag(x)))
+    return ask(x) if x.dtype.is_floating_point else b.constant(False, torch.bool, x.shape)
+
+
 @lowers("aten.isnan.default")
 def isnan(b, out, x):
-    if not x.dtype.is_floating_point:
-        return b.constant(False, torch.bool, x.shape)
-    return b.is_nan(x)
+    return _of_parts(b, x, b.is_nan)
 
 
 @lowers("aten.isinf.default")
 def isinf(b, out, x):
-    if not x.dtype.is_floating_point:
-        return b.constant(False, torch.bool, x.shape)
-    return b.compare("eq", b.unary("abs", x), b.constant(math.inf, x.dtype))
+    return _of_parts(b, x, lambda part: b.compare("eq", b.unary("abs", part), b.constant(math.inf, part.dtype)))
 
 
 @lowers("aten.isfinite.default")
