@@ -24,6 +24,7 @@ WAYS = {  # by backend, device and number of processes
 }
 MATRIX = {  # make ranks
     **{("neuron", device, n): TRAINED for device in ("cpu", "neuron", "neuron-eager") for n in (2, 4)},
+    **{("opentrn", device, 2): ("tensor_and_fsdp",) for device in ("cpu", "neuron", "neuron-eager")},
     **{("opentrn", device, 4): ("tensor_and_fsdp", "checkpoint") for device in ("cpu", "neuron", "neuron-eager")},
 }
 
